@@ -157,13 +157,13 @@ typedef struct TypeExpr {
 
 /* ---- statements ---- */
 
-typedef struct Block {
+typedef struct Body { /* statements between braces (the IR has the name Block) */
   Stmt **at;
   int n;
   int depth; /* 0 when empty */
   Loc loc;   /* the opening brace */
   Loc end;   /* the closing brace */
-} Block;
+} Body;
 
 typedef struct Idents {
   Ident *at;
@@ -215,16 +215,16 @@ struct Stmt {
       Idents targets; /* n == 0: the loop stands alone */
       Ident var;
       Expr *from, *to; /* from..to, to is exclusive */
-      Block body;
+      Body body;
     } loop;
     struct {
       Expr *test;
-      Block then, other;
+      Body then, other;
       bool has_else;
     } branch;
     struct {
       Instance path;
-      Block body;
+      Body body;
     } scope;
     struct {
       Expr *loss;
@@ -264,7 +264,7 @@ typedef struct Decl {
     struct {
       Param *params;
       int n;
-      Block body;
+      Body body;
     } function;
   };
 } Decl;
