@@ -1,0 +1,31 @@
+/* Code generation: from a planned module to C source, and from source to an executable.
+   A target is one `Backend`; the parts that no target needs to know of (grouping, expression text,
+   launch order, argument addresses, barriers) are in codegen/ itself, the rest in codegen/TARGET/. */
+#ifndef GC_CODEGEN_CODEGEN_H
+#define GC_CODEGEN_CODEGEN_H
+#include "ir/ir.h"
+#include "passes/passes.h"
+#include <stdio.h>
+
+typedef struct CodegenOptions {
+  const char *march;       /* "native", "x86-64-v3", …; NULL: native */
+  const char *version;     /* of gc */
+  const char *runtime_dir; /* holds libgcrt.a and gcrt.h */
+  const char *cc;          /* C compiler; NULL: $CC, else cc */
+  int level;               /* 0..3, of gc */
+  bool save_temps, verbose, time;
+  double cc_seconds;       /* set: time spent in the C compiler and linker */
+} CodegenOptions;
+
+/* The CPU target for an instruction set; NULL after a diagnostic if march is unknown to the compiler.
+   In the context's arena. */
+const Target *target_cpu(Ctx *c, CodegenOptions *o);
+
+/* Writes the whole C source of a planned module. */
+bool codegen_c(Module *m, const Target *t, const CodegenOptions *o, FILE *f);
+
+/* Compiles and links to an executable or a shared library (with its header beside it); `out` appears whole
+   or not at all. False after a diagnostic; exit code in *code (3: no compiler, no space). */
+bool codegen_exe(Module *m, const Target *t, CodegenOptions *o, const char *out, int *code);
+bool codegen_lib(Module *m, const Target *t, CodegenOptions *o, const char *out, int *code);
+#endif

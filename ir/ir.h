@@ -1,0 +1,335 @@
+/* The intermediate representation: what a .g program is between the parser and the kernels.
+   SSA: a module holds globals and entries; an entry holds a block of ops; an op has operands,
+   results, attributes, a place in the source, a scope and sometimes nested blocks. Values and ops are
+   dense ids into arrays of their entry, so an analysis is a plain array indexed by id.
+   Ownership: everything lives in the module's arena. Nothing here is thread-safe. */
+#ifndef GC_IR_IR_H
+#define GC_IR_IR_H
+#include "arena.h"
+#include "checked.h"
+#include "ctx.h"
+
+/* ---------------------------------------------------------------- types ---- */
+
+typedef enum Dtype { DT_BOOL, DT_U8, DT_I32, DT_I64, DT_F16, DT_BF16, DT_F32, DT_F64, DTYPES } Dtype;
+
+typedef struct Type { /* interned: equality is == */
+  Dtype dtype;
+  int rank;
+  int64_t numel;  /* product of dims; 1 for rank 0 */
+  uint64_t bytes; /* numel times the dtype's size, in the logical row-major layout */
+  uint32_t hash;
+  int64_t dim[];
+} Type;
+
+/* NULL if the size overflows 2^62 bytes or a dim is negative: the caller reports it. */
+const Type *type_get(Ctx *c, Dtype dt, int rank, const int64_t *dim);
+const Type *type_scalar(Ctx *c, Dtype dt);
+const Type *type_with_dtype(Ctx *c, const Type *t, Dtype dt); /* same shape */
+const char *type_str(Ctx *c, const Type *t);                  /* "f32[64,256]", "f32[]"; interned */
+/* numpy's broadcasting of two shapes; dtype is a's. NULL where they do not fit. */
+const Type *type_broadcast(Ctx *c, const Type *a, const Type *b);
+
+int dtype_size(Dtype dt); /* bytes */
+const char *dtype_name(Dtype dt);
+bool dtype_parse(const char *s, Dtype *out);
+static inline bool dtype_is_float(Dtype dt) { return dt >= DT_F16 && dt <= DT_F64; }
+static inline bool dtype_is_int(Dtype dt) { return dt >= DT_U8 && dt <= DT_I64; }
+
+/* Where the elements of a value lie. NULL is row-major. Interned. PANELS: a matrix [K, N] is stored
+   as [ceil(N/nr)][K][nr], the tail filled with zeros: the right operand of a product, read by panels. */
+typedef struct Layout {
+  int nr; /* columns of a panel */
+} Layout;
+const Layout *layout_panels(Ctx *c, int nr);
+/* Bytes of a value's storage, padding included; false on overflow. */
+bool layout_bytes(const Type *t, const Layout *l, uint64_t *out);
+
+/* ---------------------------------------------------------------- ops ------ */
+
+typedef uint32_t ValueId, OpId;
+#define NO_ID UINT32_MAX
+
+typedef enum OpKind {
+#define OP(KIND, ...) OP_##KIND,
+#include "ops.def"
+#undef OP
+  OP_KINDS
+} OpKind;
+
+typedef enum AttrKind { ATTR_NONE, ATTR_INT, ATTR_BOOL, ATTR_NUM, ATTR_INTS, ATTR_STR } AttrKind;
+
+/* ATTR_NUM is a scalar of the result's dtype: f for floats, i for integers and bool. Hash-consing
+   and equality compare the 64 bits of i, so NaN equals itself and -0 differs from 0. */
+typedef union Attr {
+  int64_t i;
+  double f;
+  const Ints *ints; /* interned */
+  const char *str;  /* interned */
+} Attr;
+
+enum { MAX_ATTRS = 4 };
+
+typedef struct AttrSpec {
+  const char *name; /* "axes"; the printer leaves out attributes that are zero or NULL */
+  AttrKind kind;
+} AttrSpec;
+
+typedef struct Op Op;
+typedef struct Entry Entry;
+typedef struct Module Module;
+typedef struct Builder Builder;
+
+/* What an op is to passes and targets. */
+typedef enum OpClass {
+  CLASS_LEAF,     /* no operand: const, iota, random */
+  CLASS_GLOBAL,   /* load, store */
+  CLASS_ELEMENT,  /* same shape in and out, element by element */
+  CLASS_VIEW,     /* same numbers elsewhere: reshape, transpose, broadcast, slice, … */
+  CLASS_REDUCE,   /* fewer elements out */
+  CLASS_CONTRACT, /* matmul */
+  CLASS_INDEX,    /* addresses come from data: gather, scatter */
+  CLASS_ROWS,     /* along the last axis, row by row: softmax, xent */
+  CLASS_REGION,   /* kernel, and later scan */
+  CLASS_META      /* grad, stop_gradient, yield, return: no arithmetic of their own */
+} OpClass;
+
+typedef enum OpFlags {
+  OPF_COMMUTATIVE = 1,
+  OPF_EFFECT = 2,      /* not removed, merged or moved over another effect on the same global */
+  OPF_TYPED = 4,       /* the result type is part of the op, not inferred: const, broadcast, … */
+  OPF_TERMINATOR = 8,  /* ends a block */
+  OPF_BOOL_RESULT = 16 /* element-wise with a bool result of the operands' shape */
+} OpFlags;
+
+/* Shape inference. Returns the result type, or NULL with a one-line reason in why: the same
+   function serves the elaborator (which reports it to the user), the builder and the verifier. */
+typedef struct ShapeIn {
+  Ctx *ctx;
+  OpKind kind;
+  int n;
+  const Type *const *type; /* of each operand */
+  const Attr *attr;
+  const Type *given; /* OPF_TYPED: the wanted result; else NULL */
+  char *why;         /* at least 256 bytes */
+} ShapeIn;
+typedef const Type *ShapeFn(const ShapeIn *in);
+
+/* Gradient: the op y = f(x…) at hand, dy is the gradient of y; the rule builds what it needs and
+   calls grad_to for every operand that grad_needs. A rule names only the values it reads. */
+typedef struct GradCtx GradCtx;
+typedef void GradFn(GradCtx *g, const Op *op, ValueId dy);
+
+/* Reference semantics, slow and plain; see interp.h. */
+typedef struct EvalCtx EvalCtx;
+typedef void EvalFn(EvalCtx *e, const Op *op);
+
+typedef struct OpInfo {
+  const char *name; /* mnemonic in text */
+  OpClass cls;
+  int operands; /* count; -1: any */
+  int results;  /* count; -1: any */
+  int blocks;   /* nested blocks */
+  int flags;    /* OpFlags */
+  AttrSpec attr[MAX_ATTRS];
+  ShapeFn *shape; /* NULL: the op's maker gives the types (regions, meta) */
+  GradFn *grad;   /* NULL: no gradient flows (comparisons, indices, randoms) */
+  EvalFn *eval;
+  const char *expr;  /* CLASS_ELEMENT: scalar C text over a, b, c for floats; FN(exp)(a) names a function */
+  const char *iexpr; /* the same for integers and bool; NULL: not defined for them */
+  const char *help;  /* one line for docs and --help=ops */
+} OpInfo;
+
+extern const OpInfo op_info[OP_KINDS];
+
+/* Attribute slots, by op: op->attr[AT_AXES] … The verifier's self-check proves they match ops.def. */
+enum {
+  AT_VALUE = 0,                                /* const, pad */
+  AT_AXIS = 0,                                 /* iota, concat, argmax, argmin */
+  AT_KEY = 0,                                  /* random ops: STR */
+  AT_AXES = 0,                                 /* reductions, reverse */
+  AT_PERM = 0,                                 /* transpose */
+  AT_STARTS = 0, AT_STEPS = 1,                 /* slice; the type gives the extent */
+  AT_LO = 1, AT_HI = 2, AT_INTERIOR = 3,       /* pad */
+  AT_TA = 0, AT_TB = 1,                        /* matmul */
+  AT_DEPTH = 0,                                /* one_hot, gather_grad: rows of the table */
+  AT_GLOBAL = 0,                               /* load, store: INT, index of the global */
+  AT_NAMES = 0,                                /* return: STR, output names separated by commas */
+};
+
+struct Op {
+  OpKind kind;
+  OpId id;
+  int noperands, nresults, nblocks;
+  const ValueId *operands;
+  const ValueId *results;
+  Attr attr[MAX_ATTRS];
+  struct Block **blocks;
+  struct Block *parent;
+  Loc loc;
+  const char *scope; /* interned parameter path of the call, "" at the top: "net.fc1" */
+};
+
+typedef struct Value {
+  const Type *type;
+  const char *name; /* the user's name or NULL; made unique when printed: %logits, %logits.1 */
+  OpId def;         /* NO_ID: a block argument */
+  uint32_t index;   /* which result or argument */
+  const Layout *layout;
+} Value;
+
+typedef struct Block {
+  struct Op *op; /* that holds the block, NULL for an entry's body */
+  VEC(OpId) ops; /* in order; the last one is the terminator */
+  VEC(ValueId) args;
+} Block;
+
+struct Entry {
+  Module *module;
+  const char *name;
+  bool training; /* has a minimize */
+  Loc loc;
+  Block *body; /* arguments are the inputs, named; ends with `return` */
+  VEC(Op *) ops;
+  VEC(Value) values;
+  struct Plan *plan; /* set by the planning passes, see passes/plan.h; NULL before */
+};
+
+typedef enum GlobalKind { GLOBAL_PARAM, GLOBAL_STATE, GLOBAL_OPTIMIZER, GLOBAL_HYPER } GlobalKind;
+
+typedef struct Global {
+  GlobalKind kind;
+  const char *path; /* interned: "net.fc1.w"; a hyper's name */
+  const Type *type; /* hypers are f32[] */
+  const Layout *layout; /* chosen by the pass layout for all entries; NULL row-major */
+  double value;     /* a hyper's default */
+  Loc loc;
+} Global;
+
+/* Invariants, kept by every pass and checked by the verifier: in a block a global is loaded at most
+   once and stored at most once, and its load comes first, so a load names the value at entry;
+   every use follows its definition; every type is what the op's shape rule says. Initial values of
+   params and states are computed by `init`, an entry without inputs that stores every one of them. */
+struct Module {
+  Ctx *ctx;
+  Arena *arena;
+  const char *source; /* "mnist.g" */
+  VEC(Global) globals;
+  VEC(Entry *) entries;
+  Entry *init; /* NULL if there are no params or states */
+};
+
+Module *module_new(Ctx *c, const char *source);
+void module_free(Module *m);
+int module_find_global(const Module *m, const char *path); /* -1 if none; linear on purpose for < 64, hashed above */
+int module_add_global(Module *m, Global g);
+Entry *entry_new(Module *m, const char *name, Loc loc);    /* with an empty body; not yet in m->entries */
+ValueId entry_add_input(Entry *e, const char *name, const Type *t);
+
+static inline Op *op_at(const Entry *e, OpId id) { return e->ops.at[id]; }
+static inline Value *value_at(const Entry *e, ValueId v) { return &e->values.at[v]; }
+static inline const Type *value_type(const Entry *e, ValueId v) { return e->values.at[v].type; }
+static inline Op *value_def(const Entry *e, ValueId v) {
+  OpId d = e->values.at[v].def;
+  return d == NO_ID ? NULL : e->ops.at[d];
+}
+bool op_parse_kind(const char *mnemonic, OpKind *out);
+
+/* ---------------------------------------------------------------- builder -- */
+
+/* Appends ops to a block. Pure ops are folded (fold.c) and hash-consed as they are built, so equal
+   ops are one op and constants never pile up; with fold = false both are off (-O0, reader). */
+struct Builder {
+  Module *m;
+  Entry *e;
+  Block *b;
+  Loc loc;           /* given to what is built next */
+  const char *scope; /* the same */
+  const char *name;  /* wanted name of the next result, cleared by it */
+  bool fold;
+  struct ConsTable *cons; /* per builder; NULL at first */
+};
+
+Builder *builder_new(Entry *e, Block *b); /* in the module's arena */
+/* Hash-consing must forget what was built before when the caller moves to another block. */
+void builder_at(Builder *b, Block *block);
+
+/* The general way. attr may be NULL. type: the wanted result for OPF_TYPED ops, else NULL. A shape
+   that does not fit is an internal error here: callers with user input call op_shape first. */
+ValueId build(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *attr, const Type *type);
+/* For ops with several results or blocks: results' types are given, blocks are attached by the caller.
+   Never folded or merged. */
+Op *build_op(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *attr,
+             const Type *const *types, int nresults);
+/* Shape of an op on these operand types: NULL and a reason in why (256 bytes) where it does not fit. */
+const Type *op_shape(Ctx *c, OpKind k, const Type *const *types, int n, const Attr *attr,
+                     const Type *given, char *why);
+
+ValueId build1(Builder *b, OpKind k, ValueId x);
+ValueId build2(Builder *b, OpKind k, ValueId x, ValueId y); /* same shape and dtype */
+ValueId build3(Builder *b, OpKind k, ValueId x, ValueId y, ValueId z);
+ValueId build_const(Builder *b, const Type *t, double v);      /* every element v, rounded to the dtype */
+ValueId build_const_int(Builder *b, const Type *t, int64_t v);
+ValueId build_convert(Builder *b, ValueId x, Dtype dt);        /* x itself if it is of that dtype */
+ValueId build_broadcast(Builder *b, ValueId x, const Type *t); /* numpy's rule; dtype must agree */
+ValueId build_reshape(Builder *b, ValueId x, const Type *t);
+ValueId build_transpose(Builder *b, ValueId x, const int64_t *perm);
+ValueId build_reduce(Builder *b, OpKind k, ValueId x, const int64_t *axes, int n); /* axes dropped */
+/* The same, but reduced axes stay with extent 1. */
+ValueId build_reduce_keep(Builder *b, OpKind k, ValueId x, const int64_t *axes, int n);
+/* Sums x down to type t, the inverse of broadcasting t to x's type. */
+ValueId build_unbroadcast(Builder *b, ValueId x, const Type *t);
+ValueId build_matmul(Builder *b, ValueId x, ValueId y, bool ta, bool tb);
+ValueId build_load(Builder *b, int global);
+void build_store(Builder *b, int global, ValueId v);
+void build_return(Builder *b, const ValueId *v, const char *const *names, int n);
+/* names of an entry's outputs, in the order of the return's operands; interned strings */
+int entry_outputs(const Entry *e, const ValueId **values, const char *const **names);
+
+/* A constant's value: true and *out if v is a const op. */
+bool value_const(const Entry *e, ValueId v, Attr *out);
+
+/* Copies an op of one entry into a builder (same module, perhaps another entry), its operands mapped
+   through map[old value] -> new value; sets map for its results; nested blocks are copied deeply.
+   Pure single-result ops go through folding and hash-consing. Keeps names, places and scopes. */
+void build_copy(Builder *b, const Entry *from, const Op *op, ValueId *map);
+/* Rebuilds an entry op by op: `each` may copy the op (build_copy), replace it or leave it out. Values
+   and ops are dense again afterwards; dead pure ops are dropped if drop_dead. The entry pointer stays. */
+typedef void RebuildFn(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data);
+void entry_rebuild(Entry *e, RebuildFn *each, void *data, bool fold, bool drop_dead);
+
+/* ---------------------------------------------------------------- gradient - */
+
+struct GradCtx {
+  Builder *b;
+  const Entry *e; /* where op lives: also the builder's entry */
+  void *state;    /* of the autodiff pass */
+};
+bool grad_needs(const GradCtx *g, const Op *op, int operand);
+void grad_to(GradCtx *g, const Op *op, int operand, ValueId d); /* d has the operand's type */
+
+/* ---------------------------------------------------------------- text ----- */
+
+/* Prints in the text form, which ir_read reads back exactly. With a plan, each op's line ends in
+   `; ws+0x4000 live 12..31 in place of %7`, through the hook that passes/ gives. */
+typedef struct PrintOptions {
+  bool locs;  /* places and scopes */
+  void (*note)(FILE *f, const Entry *e, const Op *op, void *data); /* after each op; may be NULL */
+  void *data;
+} PrintOptions;
+void module_print(FILE *f, const Module *m, const PrintOptions *o);
+void entry_print(FILE *f, const Entry *e, const PrintOptions *o);
+/* Names used in text, unique in the entry: "%logits", "%logits.1", "%12". Interned. */
+const char *value_str(const Entry *e, ValueId v);
+/* Reads IR text added as a source; NULL after diagnostics. */
+Module *module_read(Ctx *c, uint16_t file);
+
+/* ---------------------------------------------------------------- verifier - */
+
+/* Proves every invariant above; false after printing what and where ("op %12 matmul: …"). */
+bool module_verify(const Module *m, const char *after); /* after: pass name for the message, or NULL */
+bool entry_verify(const Entry *e, const char *after);
+/* The op table is complete and consistent; called once by gc and by a unit test. */
+bool op_table_check(FILE *f);
+
+#endif

@@ -1,0 +1,44 @@
+/* The parts of the op table: shape rules, gradients and evaluations, declared here and defined in
+   the file of the op's kind beside this one; ir/op_table.c puts them together with ops.def. */
+#ifndef GC_IR_OP_OP_H
+#define GC_IR_OP_OP_H
+#include "ir/interp.h"
+#include "ir/ir.h"
+
+ShapeFn shape_given, shape_iota, shape_random, shape_arith, shape_float, shape_logic, shape_convert,
+    shape_compare, shape_where, shape_reshape, shape_transpose, shape_broadcast, shape_slice,
+    shape_reverse, shape_pad, shape_concat, shape_copy, shape_reduce, shape_arg, shape_matmul,
+    shape_gather, shape_gather_grad, shape_one_hot, shape_row, shape_xent, shape_xent_grad;
+
+GradFn grad_neg, grad_abs, grad_exp, grad_expm1, grad_log, grad_log1p, grad_sqrt, grad_rsqrt,
+    grad_sin, grad_cos, grad_tanh, grad_sigmoid, grad_erf, grad_relu, grad_convert, grad_add,
+    grad_sub, grad_mul, grad_div, grad_mod, grad_pow, grad_min, grad_max, grad_where, grad_relu_grad,
+    grad_sigmoid_grad, grad_tanh_grad, grad_reshape, grad_transpose, grad_broadcast, grad_slice,
+    grad_reverse, grad_pad, grad_concat, grad_copy, grad_sum, grad_prod, grad_reduce_max,
+    grad_reduce_min, grad_matmul, grad_gather, grad_gather_grad, grad_softmax, grad_log_softmax,
+    grad_softmax_grad, grad_log_softmax_grad, grad_xent, grad_xent_grad;
+
+EvalFn eval_element, eval_const, eval_iota, eval_random, eval_load, eval_store, eval_reshape,
+    eval_transpose, eval_broadcast, eval_slice, eval_reverse, eval_pad, eval_concat, eval_copy,
+    eval_reduce, eval_arg, eval_matmul, eval_gather, eval_gather_grad, eval_one_hot, eval_softmax,
+    eval_log_softmax, eval_softmax_grad, eval_log_softmax_grad, eval_xent, eval_xent_grad,
+    eval_kernel, eval_yield;
+
+/* ---- shared by the files of this folder ---- */
+
+/* Writes one line for the user to in->why and returns NULL. */
+const Type *shape_fail(const ShapeIn *in, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same, after the op's mnemonic and a space. */
+const Type *shape_wrong(const ShapeIn *in, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* NULL, with the overflow as reason, if the dims are more than a type can hold. */
+const Type *shape_make(const ShapeIn *in, Dtype dt, int rank, const int64_t *dim);
+/* Both operands have one dtype and one shape; otherwise the reason is written. */
+bool shape_equal(const ShapeIn *in, int i, int j);
+bool shape_same_dims(const Type *a, const Type *b);
+const char *shape_str(const ShapeIn *in, const Type *t); /* type_str */
+/* An attribute list; NULL counts as empty. */
+static inline int ints_n(const Ints *l) { return l ? l->n : 0; }
+/* The list is ascending, without repeats, of axes of a tensor of this rank. */
+bool shape_axes(const ShapeIn *in, const Ints *axes, int rank);
+
+#endif

@@ -1,0 +1,71 @@
+/* Passes: transformations of a module, the memory plan and its checker.
+   A pipeline is a string that a user can print and write: "fold,cse,dce,autodiff,share{match=16}".
+   A pass states in passes.def what it needs, gives and keeps; running one whose need nobody gave is
+   an error that says which pass gives it. */
+#ifndef GC_PASSES_PASSES_H
+#define GC_PASSES_PASSES_H
+#include "ir/ir.h"
+#include "passes/plan.h"
+#include "passes/target.h"
+
+/* What is known of a module: bits that passes need, give and keep. */
+typedef enum Property {
+  HAS_NO_GRAD = 1,    /* no grad or stop_gradient op is left */
+  HAS_FUSION = 2,     /* groups are kernel ops */
+  HAS_LAYOUT = 4,     /* every value has the layout the target wants */
+  HAS_ORDER = 8,      /* the order of ops is the order of execution */
+  HAS_LIVENESS = 16,  /* entry->plan holds first and last steps */
+  HAS_ALIASES = 32,   /* in-place decisions are in the plan */
+  HAS_OFFSETS = 64,   /* every value has bytes */
+  HAS_PROOF = 128     /* plan-verify accepted it */
+} Property;
+
+typedef struct PassOptions {
+  const Target *target;
+  const char *memory;     /* "none" "inplace" "pool" "pack": what share uses by default */
+  bool verify_each;       /* module_verify after every pass */
+  bool time_passes, stats, print_changed, print_liveness;
+  const char *print_after; /* pass name, "all" or NULL */
+  unsigned remarks;        /* bits of RemarkKind */
+  FILE *out;               /* for everything these switches print: stderr by default */
+} PassOptions;
+
+typedef enum RemarkKind { /* names for --remarks=NAME are in remark_kind_names */
+  REMARK_INPLACE = 1, REMARK_SHARE = 2, REMARK_FUSE = 4, REMARK_REMAT = 8, REMARK_COLOR = 16,
+  REMARK_ALL = 31
+} RemarkKind;
+bool remark_parse(const char *name, unsigned *out); /* "inplace", … or "all" */
+
+/* What a pass gets while it runs. */
+typedef struct PassRun {
+  Module *m;
+  const PassOptions *opt;
+  Arena *scratch;   /* dropped after the pass */
+  const char *args; /* "match=16" of "share{match=16}", or "" */
+  int64_t changes;  /* count them here: --stats prints, --print-changed asks */
+} PassRun;
+
+/* Prints "mnist.g:6:7: remark: relu reuses … [inplace]" where remarks of that kind are on; tag is
+   "inplace", "inplace-missed", "share", "fuse", "fuse-missed", … */
+void remark(PassRun *r, RemarkKind kind, const char *tag, Loc loc, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+/* "match=16": the integer behind a key, or otherwise. */
+int64_t pass_arg_int(const PassRun *r, const char *key, int64_t otherwise);
+/* the word behind a key copied into the scratch arena, or otherwise */
+const char *pass_arg_str(const PassRun *r, const char *key, const char *otherwise);
+
+/* Runs a pipeline over all entries and init. False after diagnostics: a mistake in the string
+   (exit 2 is the caller's), or a failing verifier or plan checker. */
+bool passes_run(Module *m, const char *pipeline, const PassOptions *opt);
+/* The pipeline of -O0 … -O3, a static string. */
+const char *passes_pipeline(int level);
+void passes_list(FILE *f);          /* --list-passes: a table with needs, gives, keeps */
+bool passes_check(Ctx *c, const char *pipeline); /* syntax and needs only; reports */
+
+/* --print-liveness: a line an op, in order:
+   "%d = tanh %a   live_in = {%a, %f}   live_out = {%d, %f}", in order of definition. */
+void liveness_print(FILE *f, const Entry *e);
+
+/* `gc --pack FILE.csv`: packs any buffers. Returns the exit code. capacity and timeout: 0 none. */
+int pack_command(Ctx *c, const char *file, uint64_t capacity, double timeout, const char *out_file);
+#endif

@@ -1,0 +1,21 @@
+/* What passes ask of a target. Each target (codegen/cpu, …) fills one of these; passes never know
+   which one they serve. */
+#ifndef GC_PASSES_TARGET_H
+#define GC_PASSES_TARGET_H
+#include "ir/ir.h"
+
+typedef struct Target Target;
+struct Target {
+  const char *name; /* "cpu" */
+  int align;        /* bytes: every offset is a multiple */
+  int slack;        /* bytes that a kernel may read past a buffer's end; counted by the plan at the region's end */
+  /* Columns of a panel for the right operand of a product of this dtype; 0: the target wants no panels. */
+  int (*panel)(const Target *t, Dtype dt);
+  /* Bytes of scratch that a launch of this op needs in the arena while it runs (partial sums);
+     independent of the number of threads. */
+  uint64_t (*scratch_bytes)(const Target *t, const Entry *e, const Op *op);
+  /* May this op join a fused group at all? The group's form is decided by passes/fuse.c. */
+  bool (*can_fuse)(const Target *t, const Entry *e, const Op *op);
+  int max_fused_ops; /* in one kernel */
+};
+#endif

@@ -1,0 +1,123 @@
+/* What a generated program and its runtime know of each other. The compiler writes one C file that
+   includes this header and defines `gc_program`; libgcrt.a holds main() and all that runs it.
+   Contract: every address is region base + offset fixed at compile time; the runtime allocates the
+   regions once, before the first step, and nothing after; offsets are multiples of 64 bytes. */
+#ifndef GCRT_H
+#define GCRT_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GCRT_ABI 1
+
+typedef enum GcDtype { GC_BOOL, GC_U8, GC_I32, GC_I64, GC_F16, GC_BF16, GC_F32, GC_F64 } GcDtype;
+
+/* The memory of a program. Sizes are known at compile time; `info` prints them. */
+typedef enum GcRegion {
+  GC_GLOBALS, /* parameters and states, shared by all entries */
+  GC_INPUTS,  /* the inputs of the entry that runs, filled by the runtime before each step */
+  GC_ARENA,   /* everything else of the entry: temporaries, outputs, scratch */
+  GC_HYPERS,  /* run-time scalars, f32 each, in the order of GcProgram.hypers */
+  GC_REGIONS
+} GcRegion;
+
+typedef struct GcTensor {
+  const char *name; /* input or output name, or a global's path */
+  GcDtype dtype;
+  int rank;
+  const int64_t *dims; /* logical shape */
+  uint64_t bytes;      /* of the storage, which a layout may pad */
+  GcRegion region;
+  uint64_t offset; /* bytes in the region */
+  int panel;       /* 0: row-major. NR > 0: a matrix [K, N] stored as [ceil(N/NR)][K][NR], tail zero */
+} GcTensor;
+
+typedef enum GcGlobalKind {
+  GC_PARAM,    /* trained */
+  GC_STATE,    /* persistent, the program's: running means, caches, the step counter */
+  GC_OPTIMIZER /* persistent, an optimizer's own: moments */
+} GcGlobalKind;
+
+typedef struct GcGlobal {
+  GcTensor t;
+  GcGlobalKind kind;
+} GcGlobal;
+
+typedef struct GcHyper {
+  const char *name;
+  float value; /* default */
+} GcHyper;
+
+/* What a kernel sees beside its pointers. */
+typedef struct GcEnv {
+  uint64_t seed; /* of the random numbers: --seed */
+  uint64_t step; /* training: the program's step counter; otherwise the run's own count from 0 */
+} GcEnv;
+
+/* p[i]: address of argument i. Thread `t` of `nt` does its part of the work; a kernel never waits.
+   A label or index out of range is reported by gcrt_fault and the run stops after the step. */
+typedef void GcKernel(void *const *p, const GcEnv *env, int t, int nt);
+
+typedef struct GcArg {
+  GcRegion region;
+  uint64_t offset; /* bytes */
+} GcArg;
+
+typedef struct GcRange { /* bytes of the arena */
+  uint64_t offset, bytes;
+} GcRange;
+
+/* One launch. The steps of an entry run in order on all threads; `barrier` tells what must be
+   waited for before: 0 nothing (each thread reads only what it wrote itself, or nobody wrote);
+   1 all threads; n > 1 the barrier is needed only if n % nt != 0 (n units split evenly else). */
+typedef struct GcStep {
+  GcKernel *kernel;
+  const char *name;  /* of the kernel, for the profile: "matmul+relu" */
+  const char *scope; /* parameter path of the call: "net.fc1" */
+  const char *loc;   /* "mnist.g:4:7" */
+  const GcArg *args;
+  int nargs;
+  int barrier;
+  const GcRange *dead; /* arena bytes that no later step reads before writing: --poison fills them */
+  int ndead;
+  uint64_t flops, bytes; /* of this launch: arithmetic, and bytes read and written */
+} GcStep;
+
+typedef struct GcEntry {
+  const char *name;
+  bool training; /* the entry has a `minimize`; its step counter is the global "step" */
+  int loss;      /* index of the output that must stay finite while training, or -1 */
+  const GcTensor *inputs;
+  int ninputs;
+  const GcTensor *outputs;
+  int noutputs;
+  const GcStep *steps;
+  int nsteps;
+  uint64_t arena_bytes, inputs_bytes, outputs_bytes;
+  uint64_t naive_bytes, inplace_bytes, pool_bytes, lower_bound_bytes; /* of the plan, for `info` */
+  uint64_t flops;
+} GcEntry;
+
+typedef struct GcProgram {
+  int abi;             /* GCRT_ABI */
+  const char *version; /* of the compiler */
+  const char *name;    /* of the program: the source without .g */
+  const char *target;  /* "cpu" */
+  const char *march;   /* instructions the code needs: "avx512f", "avx2", "" */
+  uint64_t hash;       /* of the program's globals and entries: ties a checkpoint to it */
+  const GcGlobal *globals;
+  int nglobals;
+  uint64_t globals_bytes;
+  const GcHyper *hypers;
+  int nhypers;
+  const GcEntry *entries; /* what the user sees as sub-commands */
+  int nentries;
+  const GcEntry *init; /* fills every global with its initial value; NULL if there is none */
+} GcProgram;
+
+extern const GcProgram gc_program;
+
+/* From a kernel, any thread: index `value` is not in [0, limit); `row` is its position. The first
+   report wins; the runtime stops after the step with "input row N holds V, which is not below L". */
+void gcrt_fault(const char *what, int64_t row, int64_t value, int64_t limit);
+#endif
