@@ -1,6 +1,7 @@
 /* Element-wise ops: shape rules, gradients, and the evaluation made of the texts in ops.def.
-   Contract: operands of one op have equal shapes (the elaborator broadcasts before); a gradient rule
-   names only the values it reads, results where they suffice, so that operands can die early. */
+   Contract: operands of one op have equal shapes (the elaborator broadcasts before); a gradient
+   rule names only the values it reads, results where they suffice, so that operands can die early.
+ */
 #include "ir/op/op.h"
 
 /* ---- shapes ---- */

@@ -1,6 +1,6 @@
 /* Leaves: constants, index ramps and random numbers.
-   Contract: the wanted type is part of the op; randoms are a function of (seed, step, key, position)
-   as interp.h defines, never of order. */
+   Contract: the wanted type is part of the op; randoms are a function of (seed, step, key,
+   position) as interp.h defines, never of order. */
 #include "ir/op/op.h"
 
 const Type *shape_given(const ShapeIn *in) {

@@ -30,6 +30,9 @@ EvalFn eval_element, eval_const, eval_iota, eval_random, eval_load, eval_store, 
 const Type *shape_fail(const ShapeIn *in, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The same, after the op's mnemonic and a space. */
 const Type *shape_wrong(const ShapeIn *in, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Room for the dims of a result: the caller's own array up to SMALL_RANK, the context's above. */
+enum { SMALL_RANK = 8 };
+int64_t *shape_dims(const ShapeIn *in, int64_t small[SMALL_RANK], int rank);
 /* NULL, with the overflow as reason, if the dims are more than a type can hold. */
 const Type *shape_make(const ShapeIn *in, Dtype dt, int rank, const int64_t *dim);
 /* Both operands have one dtype and one shape; otherwise the reason is written. */

@@ -26,6 +26,10 @@ const Type *shape_wrong(const ShapeIn *in, const char *fmt, ...) {
 
 const char *shape_str(const ShapeIn *in, const Type *t) { return type_str(in->ctx, t); }
 
+int64_t *shape_dims(const ShapeIn *in, int64_t small[SMALL_RANK], int rank) {
+  return rank <= SMALL_RANK ? small : ARENA_ARRAY(ctx_arena(in->ctx), int64_t, rank);
+}
+
 const Type *shape_make(const ShapeIn *in, Dtype dt, int rank, const int64_t *dim) {
   const Type *t = type_get(in->ctx, dt, rank, dim);
   if (!t) shape_wrong(in, "would give a tensor of more bytes than can be addressed");
@@ -52,7 +56,8 @@ bool shape_axes(const ShapeIn *in, const Ints *axes, int rank) {
     int64_t a = axes->at[i];
     if (a < 0 || a >= rank)
       return shape_wrong(in, "has no axis %lld in %s", (long long)a, shape_str(in, in->type[0]));
-    if (i > 0 && a == axes->at[i - 1]) return shape_wrong(in, "names axis %lld twice", (long long)a);
+    if (i > 0 && a == axes->at[i - 1])
+      return shape_wrong(in, "names axis %lld twice", (long long)a);
     if (i > 0 && a < axes->at[i - 1]) return shape_wrong(in, "needs its axes in ascending order");
   }
   return true;

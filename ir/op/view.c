@@ -9,7 +9,8 @@
 static bool per_axis(const ShapeIn *in, const char *what, const Ints *l, int64_t least) {
   const Type *t = in->type[0];
   if (ints_n(l) != t->rank)
-    return shape_wrong(in, "needs %d %s for %s, not %d", t->rank, what, shape_str(in, t), ints_n(l));
+    return shape_wrong(in, "needs %d %s for %s, not %d", t->rank, what, shape_str(in, t),
+                       ints_n(l));
   for (int i = 0; i < t->rank; i++)
     if (l->at[i] < least)
       return shape_wrong(in, "needs %s of at least %lld, not %lld, on axis %d", what,
@@ -40,7 +41,7 @@ const Type *shape_transpose(const ShapeIn *in) {
   if (ints_n(perm) != t->rank)
     return shape_wrong(in, "needs a permutation of the %d axes of %s, not %d numbers", t->rank,
                        shape_str(in, t), ints_n(perm));
-  int64_t dim[t->rank ? t->rank : 1];
+  int64_t small[SMALL_RANK], *dim = shape_dims(in, small, t->rank);
   for (int i = 0; i < t->rank; i++) {
     int64_t p = perm->at[i];
     if (p < 0 || p >= t->rank)
@@ -51,3 +52,85 @@ const Type *shape_transpose(const ShapeIn *in) {
   }
   return shape_make(in, t->dtype, t->rank, dim);
 }
+
+const Type *shape_broadcast(const ShapeIn *in) {
+  const Type *t = in->type[0], *to = in->given;
+  if (!keeps_dtype(in)) return NULL;
+  int lead = to->rank - t->rank;
+  bool fits = lead >= 0;
+  for (int i = 0; fits && i < t->rank; i++) fits = t->dim[i] == 1 || t->dim[i] == to->dim[lead + i];
+  if (!fits)
+    return shape_wrong(in,
+                       "cannot make %s into %s: axes are aligned at the right and extent 1 "
+                       "repeats",
+                       shape_str(in, t), shape_str(in, to));
+  return to;
+}
+
+const Type *shape_slice(const ShapeIn *in) {
+  const Type *t = in->type[0], *to = in->given;
+  const Ints *starts = in->attr[AT_STARTS].ints, *steps = in->attr[AT_STEPS].ints;
+  if (!keeps_dtype(in) || !per_axis(in, "starts", starts, 0) || !per_axis(in, "steps", steps, 1))
+    return NULL;
+  if (to->rank != t->rank)
+    return shape_wrong(in, "keeps the rank: %s cannot become %s", shape_str(in, t),
+                       shape_str(in, to));
+  for (int i = 0; i < t->rank; i++) {
+    int64_t last = starts->at[i];
+    if (to->dim[i] == 0
+            ? last > t->dim[i]
+            : __builtin_mul_overflow(to->dim[i] - 1, steps->at[i], &last) ||
+                  __builtin_add_overflow(last, starts->at[i], &last) || last >= t->dim[i])
+      return shape_wrong(in, "of %lld elements from %lld by %lld leaves axis %d of %s",
+                         (long long)to->dim[i], (long long)starts->at[i], (long long)steps->at[i],
+                         i, shape_str(in, t));
+  }
+  return to;
+}
+
+const Type *shape_reverse(const ShapeIn *in) {
+  const Type *t = in->type[0];
+  return shape_axes(in, in->attr[AT_AXES].ints, t->rank) ? t : NULL;
+}
+
+const Type *shape_pad(const ShapeIn *in) {
+  const Type *t = in->type[0];
+  const Ints *lo = in->attr[AT_LO].ints, *hi = in->attr[AT_HI].ints;
+  const Ints *inner = in->attr[AT_INTERIOR].ints;
+  if (!per_axis(in, "lo counts", lo, 0) || !per_axis(in, "hi counts", hi, 0) ||
+      !per_axis(in, "interior counts", inner, 0))
+    return NULL;
+  int64_t small[SMALL_RANK], *dim = shape_dims(in, small, t->rank);
+  for (int i = 0; i < t->rank; i++) {
+    int64_t gaps = t->dim[i] > 0 ? t->dim[i] - 1 : 0, n;
+    if (__builtin_mul_overflow(gaps, inner->at[i], &n) ||
+        __builtin_add_overflow(n, t->dim[i], &n) || __builtin_add_overflow(n, lo->at[i], &n) ||
+        __builtin_add_overflow(n, hi->at[i], &n))
+      return shape_wrong(in, "makes axis %d of %s too long", i, shape_str(in, t));
+    dim[i] = n;
+  }
+  return shape_make(in, t->dtype, t->rank, dim);
+}
+
+const Type *shape_concat(const ShapeIn *in) {
+  int64_t axis = in->attr[AT_AXIS].i, n = 0;
+  if (in->n == 0) return shape_wrong(in, "needs at least one operand");
+  const Type *t = in->type[0];
+  if (axis < 0 || axis >= t->rank)
+    return shape_wrong(in, "has no axis %lld in %s", (long long)axis, shape_str(in, t));
+  for (int k = 0; k < in->n; k++) {
+    const Type *u = in->type[k];
+    bool fits = u->rank == t->rank && u->dtype == t->dtype;
+    for (int i = 0; fits && i < t->rank; i++) fits = i == axis || u->dim[i] == t->dim[i];
+    if (!fits)
+      return shape_wrong(in, "along axis %lld needs operands that agree elsewhere: %s against %s",
+                         (long long)axis, shape_str(in, t), shape_str(in, u));
+    if (__builtin_add_overflow(n, u->dim[axis], &n))
+      return shape_wrong(in, "makes axis %lld of %s too long", (long long)axis, shape_str(in, t));
+  }
+  int64_t small[SMALL_RANK], *dim = shape_dims(in, small, t->rank);
+  for (int i = 0; i < t->rank; i++) dim[i] = i == axis ? n : t->dim[i];
+  return shape_make(in, t->dtype, t->rank, dim);
+}
+
+const Type *shape_copy(const ShapeIn *in) { return in->type[0]; }

@@ -1,0 +1,53 @@
+/* Addresses from data: rows of a table by id, their gradient, and one_hot.
+   Contract: ids are integers of any dtype. An id out of range is a fault of the data that stops the
+   run with its place and value; one_hot alone gives zeros for it. */
+#include "ir/op/op.h"
+
+/* ---- shapes ---- */
+
+static bool ids_are_ints(const ShapeIn *in, const Type *ids) {
+  return dtype_is_int(ids->dtype) ||
+         shape_wrong(in, "needs integer ids, not %s", shape_str(in, ids));
+}
+
+const Type *shape_gather(const ShapeIn *in) {
+  const Type *t = in->type[0], *ids = in->type[1];
+  if (!ids_are_ints(in, ids)) return NULL;
+  if (t->rank == 0) return shape_wrong(in, "needs a table with rows, not %s", shape_str(in, t));
+  int rank = ids->rank + t->rank - 1;
+  int64_t small[SMALL_RANK], *dim = shape_dims(in, small, rank);
+  for (int i = 0; i < ids->rank; i++) dim[i] = ids->dim[i];
+  for (int i = 1; i < t->rank; i++) dim[ids->rank + i - 1] = t->dim[i];
+  return shape_make(in, t->dtype, rank, dim);
+}
+
+const Type *shape_gather_grad(const ShapeIn *in) {
+  const Type *dy = in->type[0], *ids = in->type[1];
+  int64_t depth = in->attr[AT_DEPTH].i;
+  if (!ids_are_ints(in, ids)) return NULL;
+  if (dy->dtype == DT_BOOL) return shape_wrong(in, "needs numbers, not %s", shape_str(in, dy));
+  if (depth < 0) return shape_wrong(in, "needs a depth of at least 0, not %lld", (long long)depth);
+  bool fits = dy->rank >= ids->rank;
+  for (int i = 0; fits && i < ids->rank; i++) fits = dy->dim[i] == ids->dim[i];
+  if (!fits)
+    return shape_wrong(in, "needs one row for every id: rows %s against ids %s", shape_str(in, dy),
+                       shape_str(in, ids));
+  int rank = dy->rank - ids->rank + 1;
+  int64_t small[SMALL_RANK], *dim = shape_dims(in, small, rank);
+  dim[0] = depth;
+  for (int i = 1; i < rank; i++) dim[i] = dy->dim[ids->rank + i - 1];
+  return shape_make(in, dy->dtype, rank, dim);
+}
+
+const Type *shape_one_hot(const ShapeIn *in) {
+  const Type *ids = in->type[0], *to = in->given;
+  int64_t depth = in->attr[AT_DEPTH].i;
+  if (!to) return shape_given(in);
+  if (!ids_are_ints(in, ids)) return NULL;
+  bool fits = to->rank == ids->rank + 1 && to->dim[ids->rank] == depth;
+  for (int i = 0; fits && i < ids->rank; i++) fits = to->dim[i] == ids->dim[i];
+  if (!fits)
+    return shape_wrong(in, "of ids %s with depth %lld cannot give %s", shape_str(in, ids),
+                       (long long)depth, shape_str(in, to));
+  return to;
+}

@@ -1,0 +1,35 @@
+/* Matrix product over the last two axes, with equal leading axes and operands perhaps transposed.
+   Contract: rank 2 or more, equal ranks; vectors and broadcasting are the elaborator's business.
+   Evaluation accumulates in double (integers in 64 bits) and rounds once. */
+#include "ir/op/op.h"
+
+/* ---- shape ---- */
+
+const Type *shape_matmul(const ShapeIn *in) {
+  const Type *a = in->type[0], *b = in->type[1];
+  bool ta = in->attr[AT_TA].i, tb = in->attr[AT_TB].i;
+  int r = a->rank;
+  if (a->dtype == DT_BOOL || b->dtype == DT_BOOL)
+    return shape_wrong(in, "needs numbers, not %s: convert with f32(x)",
+                       shape_str(in, a->dtype == DT_BOOL ? a : b));
+  if (a->dtype != b->dtype)
+    return shape_wrong(in, "needs equal dtypes: %s against %s", shape_str(in, a), shape_str(in, b));
+  if (r < 2 || b->rank < 2)
+    return shape_wrong(in, "needs at least two axes: %s against %s", shape_str(in, a),
+                       shape_str(in, b));
+  bool lead = r == b->rank;
+  for (int i = 0; lead && i < r - 2; i++) lead = a->dim[i] == b->dim[i];
+  if (!lead)
+    return shape_wrong(in, "needs the leading dims to agree: %s against %s", shape_str(in, a),
+                       shape_str(in, b));
+  int64_t ka = a->dim[ta ? r - 2 : r - 1], kb = b->dim[tb ? r - 1 : r - 2];
+  if (ka != kb)
+    return shape_wrong(in, "needs the inner dims to agree: %lld against %lld, in %s%s and %s%s",
+                       (long long)ka, (long long)kb, shape_str(in, a), ta ? " transposed" : "",
+                       shape_str(in, b), tb ? " transposed" : "");
+  int64_t small[SMALL_RANK], *dim = shape_dims(in, small, r);
+  for (int i = 0; i < r - 2; i++) dim[i] = a->dim[i];
+  dim[r - 2] = a->dim[ta ? r - 1 : r - 2];
+  dim[r - 1] = b->dim[tb ? r - 2 : r - 1];
+  return shape_make(in, a->dtype, r, dim);
+}
