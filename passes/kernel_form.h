@@ -1,0 +1,46 @@
+/* The forms of kernels: what a fused group may be, so that the pass that fuses and the targets that
+   print agree. A raw op outside a group has a form of its own, so both go through one door.
+   Contract: the forms are about shapes only; no target is named here. */
+#ifndef GC_PASSES_KERNEL_FORM_H
+#define GC_PASSES_KERNEL_FORM_H
+#include "ir/ir.h"
+
+typedef enum Form {
+  FORM_NONE,   /* no launch: load, store, return, yield, an alias */
+  FORM_MAP,    /* every yield has the domain's shape; each element is computed alone, from elements of
+                  the inputs at positions that are a function of its own */
+  FORM_ROWS,   /* domain [outer…, C]: element-wise at full and at row level [outer…], reductions over C */
+  FORM_COLS,   /* one reduction over leading axes [R…, kept…], element-wise before it on the full
+                  shape and after it on the kept shape */
+  FORM_REDUCE, /* a reduction over any axes, element-wise before it; after it on the kept shape */
+  FORM_MATMUL, /* one matmul and element-wise work on its result's shape */
+  FORM_SINGLE  /* an op that stands alone: concat, pad, gather_grad, … */
+} Form;
+
+/* The group an op is: the members in order, the inner values that stand for its operands, and the
+   inner values that are its results. For a raw op the inner values are the entry's own. */
+typedef struct Group {
+  const Entry *e;
+  const Op *op; /* in the entry's body: what is launched */
+  Form form;
+  int nops;
+  const Op *const *ops; /* without the yield */
+  int nin, nout;
+  const ValueId *in, *out;    /* operands and results of op, of the entry */
+  const ValueId *arg, *yield; /* the same, as the members name them */
+  const Type *domain;         /* shape of the loops: see Form; dtype is of no meaning */
+  const Op *root;             /* the matmul, the reduction, or the lone op; NULL where there is none */
+} Group;
+
+/* In the arena given. An op without a launch has FORM_NONE and no members. */
+Group *group_of(Arena *a, const Entry *e, const Op *op);
+const char *form_name(Form f);
+/* First argument of the group that is inner value v, or -1. */
+int group_arg(const Group *g, ValueId v);
+/* First result that is inner value v, or -1. */
+int group_yield(const Group *g, ValueId v);
+
+/* Result `result` may lie in the bytes of operand `operand`: every element of the operand is read, for
+   the last time, by the computation of the element that overwrites it. */
+bool group_inplace_ok(const Group *g, int result, int operand);
+#endif
