@@ -1,0 +1,53 @@
+/* Vectors and the named fused multiply-add. One text for every instruction set: VW is the width of
+   a register in floats; results never depend on it, because products accumulate element by element
+   in order of depth and every fma is named (the file is compiled with -ffp-contract=off). */
+#define INL static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 64")
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#define VW 16
+#elif defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+#define VW 8
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+#include <arm_neon.h>
+#define VW 4
+#else
+#define VW 4
+#endif
+#define VBYTES (VW * 4)
+typedef float f32;
+typedef double f64;
+typedef uint8_t u8;
+typedef int32_t i32;
+typedef int64_t i64;
+typedef f32 Vf32 __attribute__((vector_size(VBYTES), may_alias));
+typedef f64 Vf64 __attribute__((vector_size(VBYTES), may_alias));
+typedef i32 Vi32 __attribute__((vector_size(VBYTES), may_alias));
+typedef i64 Vi64 __attribute__((vector_size(VBYTES), may_alias));
+typedef u8 Vu8 __attribute__((vector_size(VBYTES), may_alias));
+
+#if defined(__AVX512F__)
+INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
+INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
+#elif defined(__AVX2__) && defined(__FMA__)
+INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
+INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b); }
+#else /* the same bits from fmaf, slowly where the machine has none */
+INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) {
+  for (int i = 0; i < VW; i++) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return c;
+}
+INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) {
+  for (int i = 0; i < VW / 2; i++) c[i] = __builtin_fma(a[i], b[i], c[i]);
+  return c;
+}
+#endif
+/* integers wrap: computed unsigned */
+typedef uint32_t Vu32 __attribute__((vector_size(VBYTES), may_alias));
+typedef uint64_t Vu64 __attribute__((vector_size(VBYTES), may_alias));
+INL Vi32 vfma_i32(Vi32 a, Vi32 b, Vi32 c) { return (Vi32)((Vu32)a * (Vu32)b + (Vu32)c); }
+INL Vi64 vfma_i64(Vi64 a, Vi64 b, Vi64 c) { return (Vi64)((Vu64)a * (Vu64)b + (Vu64)c); }

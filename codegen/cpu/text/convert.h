@@ -1,0 +1,43 @@
+/* Conversions between dtypes, as the reference has them: integers wrap, floats to integers truncate
+   and saturate (NaN is 0), half precisions round to nearest even. All in integers or in normal f32
+   numbers, so that flushing subnormals to zero does not change them. */
+INL f32 bf16_to_f32(uint16_t h) { return bits_f32((i32)((uint32_t)h << 16)); }
+INL uint16_t f32_to_bf16(f32 x) {
+  uint32_t b = (uint32_t)f32_bits(x), r = b + 0x7fffu + (b >> 16 & 1);
+  return (uint16_t)(((b & 0x7fffffffu) > 0x7f800000u ? b | 0x400000u : r) >> 16);
+}
+INL f32 f16_to_f32(uint16_t h) {
+  uint32_t sign = (uint32_t)(h & 0x8000) << 16, e = h >> 10 & 31, m = h & 0x3ff;
+  f32 sub = (f32)(i32)m * 5.9604644775390625e-8f; /* 2^-24: normal in f32 */
+  uint32_t norm = (e == 31 ? 0x7f800000u : (e + 112) << 23) | m << 13;
+  uint32_t b = e == 0 ? (uint32_t)f32_bits(sub) : norm;
+  return bits_f32((i32)(sign | b));
+}
+INL uint16_t f32_to_f16(f32 x) {
+  uint32_t b = (uint32_t)f32_bits(x), sign = b >> 16 & 0x8000, a = b & 0x7fffffffu;
+  uint32_t sub = (uint32_t)f32_bits(bits_f32((i32)a) + 0.5f) - 0x3f000000u; /* the adder rounds at 2^-24 */
+  uint32_t norm = (a - 0x38000000u + 0xfffu + (a >> 13 & 1)) >> 13;
+  uint32_t r = a < 0x38800000u ? sub : norm;
+  r = a >= 0x477ff000u ? 0x7c00u : r; /* rounds above 65504: infinite */
+  r = a > 0x7f800000u ? 0x7e00u : r;
+  return (uint16_t)(sign | r);
+}
+#define FLOAT_TO_INT(F, I, LO, HI, LIM)                                                           \
+  INL I F##_to_##I(F x) { return x != x ? 0 : x >= (F)LIM ? HI : x <= (F)LO ? LO : (I)x; }
+FLOAT_TO_INT(f32, i32, INT32_MIN, INT32_MAX, 2147483648.0)
+FLOAT_TO_INT(f64, i32, INT32_MIN, INT32_MAX, 2147483648.0)
+FLOAT_TO_INT(f32, i64, INT64_MIN, INT64_MAX, 9223372036854775808.0)
+FLOAT_TO_INT(f64, i64, INT64_MIN, INT64_MAX, 9223372036854775808.0)
+FLOAT_TO_INT(f32, u8, 0, 255, 256.0)
+FLOAT_TO_INT(f64, u8, 0, 255, 256.0)
+#define INT_FUNCTIONS(I, U)                                                                       \
+  INL I I##_abs(I a) { return a < 0 ? (I)(0 - (U)a) : a; }                                        \
+  INL I I##_mod(I a, I b) { /* floor-mod; 0 where b is 0 */                                       \
+    if (b == 0 || (I)(b + 1) == 0) return 0;                                                      \
+    I r = (I)(a % b);                                                                             \
+    return r != 0 && (I)(r ^ b) < 0 ? (I)(r + b) : r;                                             \
+  }
+INT_FUNCTIONS(i32, uint32_t)
+INT_FUNCTIONS(i64, uint64_t)
+INL u8 u8_abs(u8 a) { return a; }
+INL u8 u8_mod(u8 a, u8 b) { return b == 0 ? 0 : (u8)(a % b); }

@@ -1,0 +1,29 @@
+/* Philox4x32-10 (Salmon et al., SC 2011): element i of a random op is a function of (seed, step, key,
+   i) alone. Counter {i/4, i/4 >> 32, step, step >> 32}, key seed ^ the op's; word i % 4. */
+INL void philox(uint64_t key, uint64_t block, uint64_t step, uint32_t w[4]) {
+  uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32), c2 = (uint32_t)step, c3 = (uint32_t)(step >> 32);
+  uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+  for (int r = 0; r < 10; r++) {
+    uint64_t p0 = 0xD2511F53ull * c0, p1 = 0xCD9E8D57ull * c2;
+    uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+    c1 = (uint32_t)p1;
+    c3 = (uint32_t)p0;
+    c0 = n0;
+    c2 = n2;
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  w[0] = c0, w[1] = c1, w[2] = c2, w[3] = c3;
+}
+INL f32 random_uniform(uint64_t key, uint64_t i, uint64_t step) {
+  uint32_t w[4];
+  philox(key, i >> 2, step, w);
+  return (f32)(w[i & 3] >> 8) * 5.9604644775390625e-8f;
+}
+INL f32 random_normal(uint64_t key, uint64_t i, uint64_t step) { /* Box-Muller on a pair of words */
+  uint32_t w[4];
+  philox(key, i >> 2, step, w);
+  f32 u = (f32)((w[i & 2] >> 8) + 1) * 5.9604644775390625e-8f;
+  f32 a = (f32)(w[(i & 2) + 1] >> 8) * 5.9604644775390625e-8f * 6.28318530717958647692f;
+  return f32_sqrt(-2.0f * f32_log(u)) * (i & 1 ? f32_sin(a) : f32_cos(a));
+}
