@@ -303,7 +303,9 @@ void entry_rebuild(Entry *e, RebuildFn *each, void *data, bool fold, bool drop_d
 struct GradCtx {
   Builder *b;
   const Entry *e; /* where op lives: also the builder's entry */
-  void *state;    /* of the autodiff pass */
+  void *state;    /* of whoever asks for gradients: the autodiff pass, a test */
+  bool (*needs)(const GradCtx *g, const Op *op, int operand); /* behind grad_needs */
+  void (*to)(GradCtx *g, const Op *op, int operand, ValueId d); /* behind grad_to */
 };
 bool grad_needs(const GradCtx *g, const Op *op, int operand);
 void grad_to(GradCtx *g, const Op *op, int operand, ValueId d); /* d has the operand's type */
