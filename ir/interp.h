@@ -34,11 +34,17 @@ bool interp_run(Interp *it, const Entry *e, const Tensor *inputs, Tensor *output
 struct EvalCtx {
   Interp *it;
   const Entry *e;
-  Tensor *value; /* by value id */
+  Tensor *value;  /* by value id */
+  Tensor *stored; /* by global: what `store` left for the end of the run; at is NULL if nothing */
   Arena *scratch;
 };
 Tensor *eval_in(EvalCtx *c, const Op *op, int i);
 Tensor *eval_out(EvalCtx *c, const Op *op); /* result 0, allocated */
+/* Evaluates a nested block's ops, terminator included; its arguments are already bound. */
+void eval_block(EvalCtx *c, const Block *b);
+/* The data is at fault: the run ends after this op. The first reason stays. */
+void eval_fault(EvalCtx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Rounds to nearest even, overflows to infinity; wraps integers; makes bool 0 or 1. */
 Scalar scalar_round(Scalar s, Dtype dt, InterpMode mode);
 
 /* Random numbers: Philox4x32-10 (Salmon et al., SC 2011), key = seed ^ random_key(op's key), counter

@@ -51,3 +51,56 @@ const Type *shape_one_hot(const ShapeIn *in) {
                        (long long)depth, shape_str(in, to));
   return to;
 }
+
+/* ---- evaluation ---- */
+
+/* The id at a position, or -1 after a fault. */
+static int64_t id_at(EvalCtx *c, const Tensor *ids, int64_t i, int64_t rows) {
+  int64_t id = ids->at[i].i;
+  if (id >= 0 && id < rows) return id;
+  eval_fault(c, "id %lld at position %lld is not in a table of %lld rows", (long long)id,
+             (long long)i, (long long)rows);
+  return -1;
+}
+
+void eval_gather(EvalCtx *c, const Op *op) {
+  const Tensor *x = eval_in(c, op, 0), *ids = eval_in(c, op, 1);
+  Tensor *y = eval_out(c, op);
+  int64_t n = ids->type->numel, width = n ? y->type->numel / n : 0;
+  for (int64_t i = 0; i < n; i++) {
+    int64_t id = id_at(c, ids, i, x->type->dim[0]);
+    if (id < 0) return;
+    for (int64_t j = 0; j < width; j++) y->at[i * width + j] = x->at[id * width + j];
+  }
+}
+
+void eval_gather_grad(EvalCtx *c, const Op *op) {
+  const Tensor *dy = eval_in(c, op, 0), *ids = eval_in(c, op, 1);
+  Tensor *dx = eval_out(c, op);
+  int64_t n = ids->type->numel, width = n ? dy->type->numel / n : 0;
+  bool real = dtype_is_float(dx->type->dtype);
+  for (int64_t i = 0; i < n; i++) {
+    int64_t id = id_at(c, ids, i, dx->type->dim[0]);
+    if (id < 0) return;
+    for (int64_t j = 0; j < width; j++) {
+      Scalar *acc = &dx->at[id * width + j], v = dy->at[i * width + j];
+      if (real)
+        acc->f += v.f;
+      else
+        acc->i = (int64_t)((uint64_t)acc->i + (uint64_t)v.i);
+    }
+  }
+  for (int64_t i = 0; i < dx->type->numel; i++)
+    dx->at[i] = scalar_round(dx->at[i], dx->type->dtype, c->it->mode);
+}
+
+void eval_one_hot(EvalCtx *c, const Op *op) {
+  const Tensor *ids = eval_in(c, op, 0);
+  Tensor *y = eval_out(c, op);
+  int64_t depth = op->attr[AT_DEPTH].i;
+  Scalar one = dtype_is_float(y->type->dtype) ? (Scalar){.f = 1} : (Scalar){.i = 1};
+  for (int64_t i = 0; i < ids->type->numel; i++) {
+    int64_t id = ids->at[i].i;
+    if (id >= 0 && id < depth) y->at[i * depth + id] = one;
+  }
+}

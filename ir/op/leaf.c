@@ -3,6 +3,8 @@
    position) as interp.h defines, never of order. */
 #include "ir/op/op.h"
 
+#include <math.h>
+
 const Type *shape_given(const ShapeIn *in) {
   return in->given ? in->given : shape_wrong(in, "needs its type to be given");
 }
@@ -23,4 +25,45 @@ const Type *shape_random(const ShapeIn *in) {
   if (!dtype_is_float(t->dtype)) return shape_wrong(in, "gives floats, not %s", shape_str(in, t));
   if (!in->attr[AT_KEY].str) return shape_wrong(in, "needs a key");
   return t;
+}
+
+/* ---- evaluation ---- */
+
+void eval_const(EvalCtx *c, const Op *op) {
+  Tensor *y = eval_out(c, op);
+  Attr v = op->attr[AT_VALUE];
+  Scalar s = scalar_round((Scalar){.i = v.i}, y->type->dtype, c->it->mode);
+  for (int64_t i = 0; i < y->type->numel; i++) y->at[i] = s;
+}
+
+void eval_iota(EvalCtx *c, const Op *op) {
+  Tensor *y = eval_out(c, op);
+  int64_t *stride = ARENA_ARRAY(c->scratch, int64_t, y->type->rank + 1);
+  stride[op->attr[AT_AXIS].i] = 1;
+  bool real = dtype_is_float(y->type->dtype);
+  for (Walk w = walk_new(c->scratch, y->type, 0, stride); walk_more(&w); walk_next(&w)) {
+    Scalar s = real ? (Scalar){.f = (double)w.to} : (Scalar){.i = w.to};
+    y->at[w.from] = scalar_round(s, y->type->dtype, c->it->mode);
+  }
+}
+
+static double unit(uint32_t word, int add) { return ((word >> 8) + add) * 0x1p-24; }
+
+void eval_random(EvalCtx *c, const Op *op) {
+  Tensor *y = eval_out(c, op);
+  uint64_t key = c->it->seed ^ random_key(op->attr[AT_KEY].str), step = c->it->step;
+  uint32_t word[4] = {0};
+  for (int64_t i = 0; i < y->type->numel; i++) {
+    uint64_t p = (uint64_t)i / 4;
+    int k = (int)(i % 4), pair = k & ~1;
+    uint32_t counter[4] = {(uint32_t)p, (uint32_t)(p >> 32), (uint32_t)step,
+                           (uint32_t)(step >> 32)};
+    if (k == 0) philox4x32(key, counter, word);
+    double v = unit(word[k], 0);
+    if (op->kind == OP_RANDOM_NORMAL) {
+      double angle = 2 * M_PI * unit(word[pair + 1], 0);
+      v = sqrt(-2 * log(unit(word[pair], 1))) * (k & 1 ? sin(angle) : cos(angle));
+    }
+    y->at[i] = scalar_round((Scalar){.f = v}, y->type->dtype, c->it->mode);
+  }
 }

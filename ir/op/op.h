@@ -44,4 +44,18 @@ static inline int ints_n(const Ints *l) { return l ? l->n : 0; }
 /* The list is ascending, without repeats, of axes of a tensor of this rank. */
 bool shape_axes(const ShapeIn *in, const Ints *axes, int rank);
 
+/* Visits a tensor's elements in row-major order and keeps a second offset, base + sum index[i]
+   stride[i], into another tensor. for (Walk w = walk_new(…); walk_more(&w); walk_next(&w)). */
+typedef struct Walk {
+  const Type *type;
+  const int64_t *stride; /* elements; may be 0 or negative */
+  int64_t *index;
+  int64_t from, to; /* position in the walked tensor; the offset into the other */
+} Walk;
+Walk walk_new(Arena *a, const Type *t, int64_t base, const int64_t *stride);
+static inline bool walk_more(const Walk *w) { return w->from < w->type->numel; }
+void walk_next(Walk *w);
+/* Row-major strides of a type, in elements. */
+int64_t *walk_strides(Arena *a, const Type *t);
+
 #endif

@@ -4,6 +4,8 @@
    Over an empty axis a sum is 0 and a product 1; there is no largest or smallest. */
 #include "ir/op/op.h"
 
+#include <math.h>
+
 /* ---- shapes ---- */
 
 const Type *shape_reduce(const ShapeIn *in) {
@@ -40,4 +42,70 @@ const Type *shape_arg(const ShapeIn *in) {
   for (int i = 0, n = 0; i < t->rank; i++)
     if (i != axis) dim[n++] = t->dim[i];
   return shape_make(in, DT_I32, t->rank - 1, dim);
+}
+
+/* ---- evaluation ---- */
+
+static double fold_real(OpKind k, double acc, double v) {
+  if (k == OP_SUM) return acc + v;
+  if (k == OP_PROD) return acc * v;
+  if (acc != acc || v != v) return acc != acc ? acc : v;
+  return k == OP_REDUCE_MAX ? (v > acc ? v : acc) : (v < acc ? v : acc);
+}
+
+/* Unsigned, since sums and products of integers wrap. */
+static int64_t fold_int(OpKind k, int64_t acc, int64_t v) {
+  if (k == OP_SUM) return (int64_t)((uint64_t)acc + (uint64_t)v);
+  if (k == OP_PROD) return (int64_t)((uint64_t)acc * (uint64_t)v);
+  return k == OP_REDUCE_MAX ? (v > acc ? v : acc) : (v < acc ? v : acc);
+}
+
+void eval_reduce(EvalCtx *c, const Op *op) {
+  const Tensor *x = eval_in(c, op, 0);
+  Tensor *y = eval_out(c, op);
+  bool real = dtype_is_float(x->type->dtype);
+  const Ints *axes = op->attr[AT_AXES].ints;
+  int64_t *stride = ARENA_ARRAY(c->scratch, int64_t, x->type->rank + 1);
+  const int64_t *kept = walk_strides(c->scratch, y->type);
+  for (int i = 0, k = 0, n = 0; i < x->type->rank; i++) {
+    bool drop = k < ints_n(axes) && axes->at[k] == i;
+    k += drop;
+    stride[i] = drop ? 0 : kept[n++];
+  }
+  Scalar start = {0};
+  switch ((int)op->kind) {
+  case OP_PROD: start = real ? (Scalar){.f = 1} : (Scalar){.i = 1}; break;
+  case OP_REDUCE_MAX: start = real ? (Scalar){.f = -INFINITY} : (Scalar){.i = INT64_MIN}; break;
+  case OP_REDUCE_MIN: start = real ? (Scalar){.f = INFINITY} : (Scalar){.i = INT64_MAX}; break;
+  default: break;
+  }
+  for (int64_t i = 0; i < y->type->numel; i++) y->at[i] = start;
+  for (Walk w = walk_new(c->scratch, x->type, 0, stride); walk_more(&w); walk_next(&w)) {
+    Scalar *acc = &y->at[w.to], v = x->at[w.from];
+    if (real)
+      acc->f = fold_real(op->kind, acc->f, v.f);
+    else
+      acc->i = fold_int(op->kind, acc->i, v.i);
+  }
+  for (int64_t i = 0; i < y->type->numel; i++)
+    y->at[i] = scalar_round(y->at[i], y->type->dtype, c->it->mode);
+}
+
+void eval_arg(EvalCtx *c, const Op *op) {
+  const Tensor *x = eval_in(c, op, 0);
+  Tensor *y = eval_out(c, op);
+  int64_t axis = op->attr[AT_AXIS].i, n = x->type->dim[axis];
+  int64_t inner = walk_strides(c->scratch, x->type)[axis];
+  bool real = dtype_is_float(x->type->dtype), max = op->kind == OP_ARGMAX;
+  for (int64_t i = 0; i < y->type->numel; i++) {
+    const Scalar *row = x->at + i / inner * inner * n + i % inner;
+    int64_t best = 0;
+    for (int64_t k = 1; k < n; k++) {
+      Scalar v = row[k * inner], b = row[best * inner];
+      bool wins = real ? b.f == b.f && (v.f != v.f || (max ? v.f > b.f : v.f < b.f))
+                       : (max ? v.i > b.i : v.i < b.i);
+      if (wins) best = k;
+    }
+    y->at[i].i = best;
+  }
 }

@@ -3,6 +3,8 @@
    gradients read the outputs, xent's reads the logits, nothing else is kept. */
 #include "ir/op/op.h"
 
+#include <math.h>
+
 /* ---- shapes ---- */
 
 static bool has_rows(const ShapeIn *in, const Type *t) {
@@ -40,4 +42,98 @@ const Type *shape_xent_grad(const ShapeIn *in) {
     return shape_wrong(in, "needs one gradient for every row: %s against logits %s",
                        shape_str(in, dy), shape_str(in, t));
   return t;
+}
+
+/* ---- evaluation ---- */
+
+/* A row x is exp(x[j] - shift) / total, its logarithm x[j] - shift - log(total). */
+typedef struct Row {
+  double shift, total;
+} Row;
+
+static Row row_sum(const Scalar *x, int64_t n) {
+  Row r = {.shift = x[0].f};
+  for (int64_t j = 1; j < n; j++)
+    if (x[j].f > r.shift) r.shift = x[j].f;
+  for (int64_t j = 0; j < n; j++) r.total += exp(x[j].f - r.shift);
+  return r;
+}
+
+static void set(EvalCtx *c, Tensor *y, int64_t i, double v) {
+  y->at[i] = scalar_round((Scalar){.f = v}, y->type->dtype, c->it->mode);
+}
+
+static int64_t width_of(const Type *t) { return t->dim[t->rank - 1]; }
+
+void eval_softmax(EvalCtx *c, const Op *op) {
+  const Tensor *x = eval_in(c, op, 0);
+  Tensor *y = eval_out(c, op);
+  for (int64_t i = 0, n = width_of(x->type); i < x->type->numel; i += n) {
+    Row r = row_sum(x->at + i, n);
+    for (int64_t j = i; j < i + n; j++) set(c, y, j, exp(x->at[j].f - r.shift) / r.total);
+  }
+}
+
+void eval_log_softmax(EvalCtx *c, const Op *op) {
+  const Tensor *x = eval_in(c, op, 0);
+  Tensor *y = eval_out(c, op);
+  for (int64_t i = 0, n = width_of(x->type); i < x->type->numel; i += n) {
+    Row r = row_sum(x->at + i, n);
+    for (int64_t j = i; j < i + n; j++) set(c, y, j, x->at[j].f - r.shift - log(r.total));
+  }
+}
+
+void eval_softmax_grad(EvalCtx *c, const Op *op) {
+  const Tensor *dy = eval_in(c, op, 0), *y = eval_in(c, op, 1);
+  Tensor *dx = eval_out(c, op);
+  for (int64_t i = 0, n = width_of(y->type); i < y->type->numel; i += n) {
+    double dot = 0;
+    for (int64_t j = i; j < i + n; j++) dot += dy->at[j].f * y->at[j].f;
+    for (int64_t j = i; j < i + n; j++) set(c, dx, j, y->at[j].f * (dy->at[j].f - dot));
+  }
+}
+
+void eval_log_softmax_grad(EvalCtx *c, const Op *op) {
+  const Tensor *dy = eval_in(c, op, 0), *y = eval_in(c, op, 1);
+  Tensor *dx = eval_out(c, op);
+  for (int64_t i = 0, n = width_of(y->type); i < y->type->numel; i += n) {
+    double sum = 0;
+    for (int64_t j = i; j < i + n; j++) sum += dy->at[j].f;
+    for (int64_t j = i; j < i + n; j++) set(c, dx, j, dy->at[j].f - exp(y->at[j].f) * sum);
+  }
+}
+
+/* False after a fault. */
+static bool label_in(EvalCtx *c, const Tensor *labels, int64_t row, int64_t n) {
+  int64_t l = labels->at[row].i;
+  if (l >= 0 && l < n) return true;
+  eval_fault(
+      c, l < 0 ? "label %lld at row %lld is below 0" : "label %lld at row %lld is not below %lld",
+      (long long)l, (long long)row, (long long)n);
+  return false;
+}
+
+void eval_xent(EvalCtx *c, const Op *op) {
+  const Tensor *x = eval_in(c, op, 0), *labels = eval_in(c, op, 1);
+  Tensor *y = eval_out(c, op);
+  int64_t n = width_of(x->type);
+  for (int64_t i = 0; i < y->type->numel; i++) {
+    if (!label_in(c, labels, i, n)) return;
+    Row r = row_sum(x->at + i * n, n);
+    set(c, y, i, log(r.total) + r.shift - x->at[i * n + labels->at[i].i].f);
+  }
+}
+
+void eval_xent_grad(EvalCtx *c, const Op *op) {
+  const Tensor *dy = eval_in(c, op, 0), *x = eval_in(c, op, 1), *labels = eval_in(c, op, 2);
+  Tensor *dx = eval_out(c, op);
+  int64_t n = width_of(x->type);
+  for (int64_t i = 0; i < dy->type->numel; i++) {
+    if (!label_in(c, labels, i, n)) return;
+    Row r = row_sum(x->at + i * n, n);
+    for (int64_t j = 0; j < n; j++) {
+      double p = exp(x->at[i * n + j].f - r.shift) / r.total;
+      set(c, dx, i * n + j, dy->at[i].f * (p - (j == labels->at[i].i)));
+    }
+  }
 }
