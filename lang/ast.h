@@ -284,6 +284,6 @@ Program *parse_text(Ctx *c, const char *name, const char *text, size_t len);
 /* A constant as "gc -D NAME=V" takes it: an expression; NULL when it is wrong (reported). */
 Expr *parse_value(Ctx *c, const char *name, const char *text);
 
-/* gc --emit=ast: one line a node, indented; stable, for tests. */
+/* gc --emit=ast: the program in one canonical form, which reads back to the same tree. */
 void ast_print(FILE *f, const Program *prog);
 #endif

@@ -1,0 +1,203 @@
+/* Says what is wrong where the grammar cannot go on: in the user's words, what was expected and
+   what was found; where a habit or a slip of the keyboard is recognised, what to do instead.
+   Contract: one error (with its notes) for each call; the words come from the token table of
+   parse.y. */
+#include "lang/parse_impl.h"
+
+typedef struct Expected {
+  const char *const *word;
+  int n;
+} Expected;
+
+static bool expects(Expected e, const char *word) {
+  for (int i = 0; i < e.n; i++)
+    if (strcmp(e.word[i], word) == 0) return true;
+  return false;
+}
+
+/* Words said as one: where the first of them is expected, all are, and the group's name is enough.
+ */
+typedef struct Group {
+  const char *name;
+  const char *words[24]; /* NULL ends them */
+} Group;
+
+static const Group value_group = {"a value",
+                                  {"an integer", "a number", "true or false", "a string", "a name",
+                                   "a dtype", "'('", "'['", "'-'", "'not'", NULL}};
+static const Group operator_group = {
+    "an operator",
+    {"'+'",  "'-'",  "'*'",  "'/'", "'%'",  "'@'", "'**'", "'|>'", "'if'", "'and'", "'or'",
+     "'as'", "'=='", "'!='", "'<'", "'<='", "'>'", "'>='", "'('",  "'['",  "'\\''", NULL}};
+static const Group statement_group = {"a statement",
+                                      {"'return'", "'yield'", "'param'", "'state'", "'for'",
+                                       "'scan'", "'if'", "'scope'", "'minimize'", "'let'",
+                                       "'hyper'", "'def'", "'entry'", "'use'", NULL}};
+static const Group declaration_group = {
+    "a declaration (let, hyper, def, entry or use)",
+    {"'let'", "'hyper'", "'def'", "'entry'", "'use'", "'return'", "'yield'", "'param'", "'state'",
+     "'for'", "'scan'", "'if'", "'scope'", "'minimize'", "the end of the file", NULL}};
+
+enum { MAX_SAID = 8 };
+typedef struct Said {
+  const char *at[MAX_SAID];
+  int n;
+} Said;
+
+static void say(Said *s, const char *word) {
+  if (s->n < MAX_SAID) s->at[s->n++] = word;
+}
+
+static bool in_group(const Group *g, const char *word) {
+  for (int i = 0; g && g->words[i]; i++)
+    if (strcmp(g->words[i], word) == 0) return true;
+  return false;
+}
+
+/* The words for a message: groups first, then what is in none of them. */
+static Said choose(Expected e) {
+  Said s = {{0}, 0};
+  const Group *used[2] = {NULL, NULL};
+  bool line_may_end = expects(e, "the end of the line");
+  if (expects(e, "'return'") && !expects(e, "'}'")) {
+    used[0] = &declaration_group;
+    used[1] = &value_group;
+    say(&s, declaration_group.name);
+  } else if (expects(e, "'return'")) {
+    used[0] = &statement_group;
+    used[1] = &value_group;
+    say(&s, statement_group.name);
+  } else if (expects(e, "an integer")) {
+    used[0] = &value_group;
+    say(&s, value_group.name);
+  } else if (expects(e, "'+'")) {
+    used[0] = &operator_group;
+    if (line_may_end) say(&s, operator_group.name);
+  }
+  for (int i = 0; i < e.n; i++) {
+    if (in_group(used[0], e.word[i]) || in_group(used[1], e.word[i])) continue;
+    /* where a line may end, a list that could go on is not what was forgotten */
+    if (line_may_end && (strcmp(e.word[i], "','") == 0 || strcmp(e.word[i], "':'") == 0)) continue;
+    say(&s, e.word[i]);
+  }
+  return s;
+}
+
+static const char *joined(Parser *ps, Said s) {
+  const char *text = "";
+  for (int i = 0; i < s.n; i++)
+    text = intern_printf(ps->c, "%s%s%s", text,
+                         i == 0         ? ""
+                         : i + 1 == s.n ? " or "
+                                        : ", ",
+                         s.at[i]);
+  return text;
+}
+
+static bool one_of(const char *word, const char *const *list) {
+  for (int i = 0; word && list[i]; i++)
+    if (strcmp(word, list[i]) == 0) return true;
+  return false;
+}
+
+static const char *const declaration_words[] = {"let", "hyper", "def", "entry", "use", NULL};
+static const char *const statement_words[] = {"param",    "state",  "for",   "scan",
+                                              "if",       "scope",  "else",  "with",
+                                              "minimize", "return", "yield", NULL};
+
+/* Words of other languages, and what to write here. */
+static const struct {
+  const char *word, *hint;
+} habits[] = {
+    {"elif", "write 'else if'"},
+    {"while", "loops have a known length: 'for i in a..b' or 'scan i in a..b'"},
+    {"fn", "a function is declared with 'def'"},
+    {"func", "a function is declared with 'def'"},
+    {"function", "a function is declared with 'def'"},
+    {"import", "another file is read with 'use \"file.g\"'"},
+    {"include", "another file is read with 'use \"file.g\"'"},
+    {"const", "a constant is declared with 'let'"},
+    {"var", "a value is bound with x = ..., a constant declared with 'let x = ...'"},
+    {"lambda", "functions are declared with 'def'"},
+    {"class", "a model is a 'def', and its parameters are declared where they are used"},
+    {"print", "a value is printed by an entry that returns it"},
+    {"assert", "a shape is checked by x = e : f32[n, d]"},
+};
+
+static const char *habit(const char *word) {
+  for (size_t i = 0; word && i < sizeof habits / sizeof habits[0]; i++)
+    if (strcmp(habits[i].word, word) == 0) return habits[i].hint;
+  return NULL;
+}
+
+/* A name where a keyword was meant: "retrun x", "entyr train(...)". */
+static void hint_keyword(Parser *ps, const char *word, bool outside) {
+  if (!word || word_is_reserved(word)) return;
+  const char *hint = habit(word);
+  if (hint) {
+    parse_note(ps, SEV_HINT, (Loc){0}, "%s", hint);
+    return;
+  }
+  const char *const *list = outside ? declaration_words : statement_words;
+  int n = 0;
+  while (list[n]) n++;
+  const char *near = nearest_name(ps->c, word, list, n);
+  if (near) parse_note(ps, SEV_HINT, (Loc){0}, "did you mean '%s' instead of '%s'?", near, word);
+}
+
+/* Mistakes with one known cause: true when one of them was reported. */
+static bool known_mistake(Parser *ps, Expected e, const Found *f) {
+  static const char *const comparisons[] = {"'=='", "'!='", "'<'", "'<='", "'>'", "'>='", NULL};
+  bool is_word = f->name != NULL;
+  if (strcmp(f->word, "'='") == 0 && expects(e, "'+'") && !expects(e, "'='")) {
+    if (expects(e, "'=='"))
+      parse_error(ps, f->loc,
+                  expects(e, "the end of the line")
+                      ? "only names can stand left of '='; values are immutable"
+                      : "'=' binds a name; to compare write '=='");
+    else
+      parse_error(ps, f->loc, "unexpected '=' after a comparison");
+    return true;
+  }
+  if (one_of(f->word, comparisons) && expects(e, "'and'") && !expects(e, "'=='")) {
+    parse_error(ps, f->loc, "comparisons do not chain; join them with 'and': a < b and b < c");
+    return true;
+  }
+  if (is_word && word_is_reserved(f->name) && expects(e, "a name") && !f->starts_line &&
+      !expects(e, "'return'")) {
+    parse_error(ps, f->loc, "'%s' is a reserved word, it cannot be a name", f->name);
+    return true;
+  }
+  if (strcmp(f->word, "'{'") == 0 && expects(e, "an integer") && !expects(e, "'return'")) {
+    parse_error(ps, f->loc, "expected a value, found '{'");
+    parse_note(ps, SEV_HINT, (Loc){0}, "a list stands in square brackets: [1, 2]");
+    return true;
+  }
+  if (strcmp(f->word, "a string") == 0 && expects(e, "'\\''")) {
+    parse_error(ps, f->loc, "a string cannot follow a value");
+    return true;
+  }
+  return false;
+}
+
+void syntax_error(Parser *ps, const char *const *expected, int n) {
+  if (ps->stopped) return;
+  Expected e = {expected, n};
+  Found f = lex_found(ps);
+  if (!known_mistake(ps, e, &f)) {
+    bool outside = f.open != '{' && f.opener.line == 0;
+    parse_error(ps, f.loc, "expected %s, found %s", joined(ps, choose(e)), f.word);
+    bool closer = expects(e, "')'") || expects(e, "']'");
+    if (closer && f.opener.line && f.open != '{' && f.opener.line != f.loc.line)
+      parse_note(ps, SEV_NOTE, f.opener, "this '%c' is still open", f.open);
+    if (f.name) {
+      const char *hint = habit(f.name);
+      if (hint)
+        parse_note(ps, SEV_HINT, (Loc){0}, "%s", hint);
+      else
+        hint_keyword(ps, f.before, outside);
+    } else if (f.before)
+      hint_keyword(ps, f.before, outside);
+  }
+  lex_recover(ps);
+}

@@ -1,0 +1,155 @@
+/* Turns the text of single words into token values: numbers, strings, names, reserved words, and
+   what habit from other languages writes. Contract: called by scan.l alone; what is wrong has been
+   reported, and a value of the right kind comes back, so that parsing goes on. */
+#include "lang/parse.tab.h"
+#include "lang/parse_impl.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+static const struct {
+  int token;
+  const char *text;
+} words[] = {
+#define WORD(token, text) {token, text},
+#include "lang/words.def"
+#undef WORD
+};
+
+static const struct {
+  const char *text;
+  int token;
+  const char *message;
+} foreign[] = {
+#define FOREIGN(text, token, message) {text, token, message},
+#include "lang/foreign.def"
+#undef FOREIGN
+};
+
+enum { WORDS = sizeof words / sizeof words[0], FOREIGNS = sizeof foreign / sizeof foreign[0] };
+
+Loc scan_place(Parser *ps, size_t bytes) {
+  Loc loc = {.line = ps->line, .col = ps->col, .file = ps->file};
+  loc.len = (uint16_t)(bytes > UINT16_MAX ? UINT16_MAX : bytes ? bytes : 1);
+  ps->col += (uint32_t)bytes;
+  return loc;
+}
+
+void scan_newline(Parser *ps) {
+  ps->line++;
+  ps->col = 1;
+}
+
+static int number_token(Value *val, const char *text, bool *out_of_range) {
+  errno = 0;
+  if (!strpbrk(text, ".eE")) {
+    val->INTEGER = strtoll(text, NULL, 10);
+    *out_of_range = errno == ERANGE;
+    return INTEGER;
+  }
+  val->FLOAT = strtod(text, NULL);
+  *out_of_range = errno == ERANGE && (val->FLOAT == 0 || isinf(val->FLOAT));
+  return FLOAT;
+}
+
+int scan_number(Parser *ps, Loc loc, const char *text, size_t n, Value *val) {
+  bool out_of_range;
+  int token = number_token(val, text, &out_of_range);
+  if (out_of_range && token == INTEGER)
+    parse_error(ps, loc, "an integer this large does not fit i64; write it as a float, as in 1e20");
+  else if (out_of_range && val->FLOAT == 0)
+    parse_error(ps, loc, "a number this small is zero even in f64; write 0.0 if that is meant");
+  else if (out_of_range)
+    parse_error(ps, loc, "a number this large does not fit f64; write inf if that is meant");
+  return token;
+}
+
+int scan_bad_number(Parser *ps, Loc loc, const char *text, Value *val) {
+  size_t digits = strspn(text, "0123456789._eE+-");
+  if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X' || text[1] == 'b' || text[1] == 'o'))
+    parse_error(ps, loc, "numbers are decimal; '%.40s' is not one", text);
+  else if (strchr(text, '_') && text[strspn(text, "0123456789_")] == 0)
+    parse_error(ps, loc, "a number has no '_' between its digits");
+  else if ((text[digits] == 'f' || text[digits] == 'F' || text[digits] == 'L') && !text[digits + 1])
+    parse_error(ps, loc, "a number has no suffix; it takes the dtype of what it meets");
+  else
+    parse_error(ps, loc, "'%.40s' is neither a number nor a name: names do not start with a digit",
+                text);
+  val->INTEGER = 1;
+  return INTEGER;
+}
+
+int scan_string(Parser *ps, Loc loc, const char *text, size_t n, Value *val) {
+  char *out = arena_alloc(ps->arena, n);
+  size_t len = 0;
+  for (size_t i = 1; i + 1 < n; i++) {
+    Loc at = loc;
+    at.col += (uint32_t)i;
+    at.len = 2;
+    char ch = text[i];
+    if (ch == '\\') {
+      const char *from = "nt\\\"", *to = "\n\t\\\"", *known = strchr(from, text[++i]);
+      if (known && *known)
+        ch = to[known - from];
+      else
+        parse_error(ps, at, "in a string only \\n, \\t, \\\\ and \\\" are known");
+    } else if (ch == 0) {
+      at.len = 1;
+      parse_error(ps, at, "a NUL byte stands in this string");
+      continue;
+    }
+    out[len++] = ch;
+  }
+  val->STRING = (Text){out, len};
+  return STRING;
+}
+
+int scan_open_string(Parser *ps, Loc loc, Value *val) {
+  parse_error(ps, loc, "this string does not end on its line; it lacks a closing \"");
+  val->STRING = (Text){"", 0};
+  return STRING;
+}
+
+int scan_word(Parser *ps, const char *text, size_t n, Value *val) {
+  for (int i = 0; i < WORDS; i++) {
+    if (strncmp(words[i].text, text, n) != 0 || words[i].text[n] != 0) continue;
+    switch (words[i].token) {
+    case BOOLEAN: val->BOOLEAN = text[0] == 't'; break;
+    case FLOAT: val->FLOAT = INFINITY; break;
+    case DTYPE: val->DTYPE = intern_n(ps->c, text, n); break;
+    default: break;
+    }
+    return words[i].token;
+  }
+  val->NAME = intern_n(ps->c, text, n);
+  return NAME;
+}
+
+bool word_is_reserved(const char *word) {
+  for (int i = 0; i < WORDS; i++)
+    if (strcmp(words[i].text, word) == 0) return true;
+  return false;
+}
+
+int scan_foreign(Parser *ps, Loc loc, const char *text) {
+  for (int i = 0; i < FOREIGNS; i++) {
+    if (strcmp(foreign[i].text, text) != 0) continue;
+    parse_error(ps, loc, "%s", foreign[i].message);
+    return foreign[i].token;
+  }
+  parse_error(ps, loc, "'%s' has no meaning outside of comments and strings", text);
+  return 0;
+}
+
+void scan_bad_bytes(Parser *ps, Loc loc, const char *text, int n) {
+  unsigned char byte = (unsigned char)text[0];
+  if (n == 3)
+    parse_error(ps, loc, "a byte order mark may only start a file");
+  else if (byte == 0)
+    parse_error(ps, loc, "a NUL byte stands here; is this a text file?");
+  else if (byte >= 0x80)
+    parse_error(ps, loc, "byte 0x%02x is not UTF-8; is this a text file?", byte);
+  else
+    parse_error(ps, loc, "control character 0x%02x stands here; is this a text file?", byte);
+}
