@@ -61,6 +61,137 @@ const Type *shape_where(const ShapeIn *in) {
   return in->type[1];
 }
 
+/* ---- gradients ---- */
+
+/* A rule runs only if some operand's gradient is wanted, so those of one operand need not ask. */
+#define A (op->operands[0])
+#define B (op->operands[1])
+#define Y (op->results[0])
+#define MUL(x, y) build2(g->b, OP_MUL, x, y)
+#define SCALE(x, k) build2(g->b, OP_MUL, x, grad_const(g, x, k))
+#define RULE(NAME) void grad_##NAME(GradCtx *g, const Op *op, ValueId dy)
+
+RULE(neg) { grad_to(g, op, 0, build1(g->b, OP_NEG, dy)); }
+RULE(abs) { grad_to(g, op, 0, MUL(dy, build1(g->b, OP_SIGN, A))); }
+RULE(exp) { grad_to(g, op, 0, MUL(dy, Y)); }
+RULE(expm1) { grad_to(g, op, 0, MUL(dy, build2(g->b, OP_ADD, Y, grad_const(g, Y, 1)))); }
+RULE(log) { grad_to(g, op, 0, build2(g->b, OP_DIV, dy, A)); }
+RULE(sqrt) { grad_to(g, op, 0, build2(g->b, OP_DIV, SCALE(dy, 0.5), Y)); }
+RULE(rsqrt) { grad_to(g, op, 0, MUL(SCALE(dy, -0.5), MUL(Y, MUL(Y, Y)))); }
+RULE(sin) { grad_to(g, op, 0, MUL(dy, build1(g->b, OP_COS, A))); }
+RULE(cos) { grad_to(g, op, 0, build1(g->b, OP_NEG, MUL(dy, build1(g->b, OP_SIN, A)))); }
+RULE(tanh) { grad_to(g, op, 0, build2(g->b, OP_TANH_GRAD, dy, Y)); }
+RULE(sigmoid) { grad_to(g, op, 0, build2(g->b, OP_SIGMOID_GRAD, dy, Y)); }
+RULE(relu) { grad_to(g, op, 0, build2(g->b, OP_RELU_GRAD, dy, Y)); }
+
+RULE(log1p) {
+  ValueId d = build2(g->b, OP_ADD, A, grad_const(g, A, 1));
+  grad_to(g, op, 0, build2(g->b, OP_DIV, dy, d));
+}
+
+RULE(erf) { /* 2 / sqrt(pi) exp(-a^2) */
+  ValueId bell = build1(g->b, OP_EXP, build1(g->b, OP_NEG, MUL(A, A)));
+  grad_to(g, op, 0, MUL(SCALE(dy, M_2_SQRTPI), bell));
+}
+
+RULE(convert) {
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, build_convert(g->b, dy, value_type(g->e, A)->dtype));
+}
+
+RULE(add) {
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, dy);
+  if (grad_wants(g, op, 1)) grad_to(g, op, 1, dy);
+}
+
+RULE(sub) {
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, dy);
+  if (grad_wants(g, op, 1)) grad_to(g, op, 1, build1(g->b, OP_NEG, dy));
+}
+
+RULE(mul) {
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, MUL(dy, B));
+  if (grad_wants(g, op, 1)) grad_to(g, op, 1, MUL(dy, A));
+}
+
+RULE(div) { /* from the quotient, so that a can die */
+  ValueId d = build2(g->b, OP_DIV, dy, B);
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, d);
+  if (grad_wants(g, op, 1)) grad_to(g, op, 1, build1(g->b, OP_NEG, MUL(d, Y)));
+}
+
+RULE(mod) { /* a - b floor(a / b), where the floor is flat */
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, dy);
+  if (!grad_wants(g, op, 1)) return;
+  ValueId q = build1(g->b, OP_FLOOR, build2(g->b, OP_DIV, A, B));
+  grad_to(g, op, 1, build1(g->b, OP_NEG, MUL(dy, q)));
+}
+
+/* b a^(b - 1), and 0 where b is 0 even if a is, too. */
+static ValueId pow_slope(GradCtx *g, ValueId a, ValueId b) {
+  Attr k;
+  if (value_const(g->e, b, &k)) {
+    if (k.f == 1) return grad_const(g, a, 1);
+    if (k.f == 2) return SCALE(a, 2);
+    return SCALE(build2(g->b, OP_POW, a, grad_const(g, b, k.f - 1)), k.f);
+  }
+  ValueId one = grad_const(g, b, 1), zero = grad_const(g, b, 0);
+  ValueId flat = build2(g->b, OP_EQ, b, zero);
+  ValueId e = build3(g->b, OP_WHERE, flat, one, build2(g->b, OP_SUB, b, one));
+  return MUL(b, build2(g->b, OP_POW, a, e)); /* times b: 0 where flat, where a^1 is finite */
+}
+
+RULE(pow) {
+  Attr k;
+  bool flat = value_const(g->e, B, &k) && k.f == 0;
+  if (grad_wants(g, op, 0) && !flat) grad_to(g, op, 0, MUL(dy, pow_slope(g, A, B)));
+  if (!grad_wants(g, op, 1)) return;
+  /* log(a) a^b; the logarithm of 1 in place of 0, since a^b is then 0 whatever b > 0 is */
+  ValueId zero = build2(g->b, OP_EQ, A, grad_const(g, A, 0));
+  ValueId safe = build3(g->b, OP_WHERE, zero, grad_const(g, A, 1), A);
+  grad_to(g, op, 1, MUL(dy, MUL(build1(g->b, OP_LOG, safe), Y)));
+}
+
+/* All of dy to the winner, half to each of two equals. */
+static void grad_pick(GradCtx *g, const Op *op, ValueId dy, OpKind wins[2]) {
+  ValueId equal = build2(g->b, OP_EQ, A, B), none = grad_const(g, dy, 0);
+  ValueId tie = build3(g->b, OP_WHERE, equal, SCALE(dy, 0.5), none);
+  for (int i = 0; i < 2; i++)
+    if (grad_wants(g, op, i))
+      grad_to(g, op, i, build3(g->b, OP_WHERE, build2(g->b, wins[i], A, B), dy, tie));
+}
+
+RULE(max) { grad_pick(g, op, dy, (OpKind[2]){OP_GT, OP_LT}); }
+RULE(min) { grad_pick(g, op, dy, (OpKind[2]){OP_LT, OP_GT}); }
+
+RULE(where) {
+  ValueId none = grad_const(g, dy, 0);
+  if (grad_wants(g, op, 1)) grad_to(g, op, 1, build3(g->b, OP_WHERE, A, dy, none));
+  if (grad_wants(g, op, 2)) grad_to(g, op, 2, build3(g->b, OP_WHERE, A, none, dy));
+}
+
+RULE(relu_grad) { /* flat in y */
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, build2(g->b, OP_RELU_GRAD, dy, B));
+}
+
+RULE(sigmoid_grad) { /* a b (1 - b) */
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, build2(g->b, OP_SIGMOID_GRAD, dy, B));
+  if (!grad_wants(g, op, 1)) return;
+  ValueId slope = build2(g->b, OP_SUB, grad_const(g, B, 1), SCALE(B, 2));
+  grad_to(g, op, 1, MUL(MUL(dy, A), slope));
+}
+
+RULE(tanh_grad) { /* a (1 - b^2) */
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, build2(g->b, OP_TANH_GRAD, dy, B));
+  if (grad_wants(g, op, 1)) grad_to(g, op, 1, MUL(MUL(dy, A), SCALE(B, -2)));
+}
+
+#undef A
+#undef B
+#undef Y
+#undef MUL
+#undef SCALE
+#undef RULE
+
 /* ---- evaluation ---- */
 
 /* The rows' texts become one function of doubles and one of wide integers each. 128 bits hold every
@@ -122,14 +253,14 @@ static const struct {
 #undef ELEM
 };
 
-static Scalar convert(Scalar s, Dtype from, Dtype to) {
+static Scalar convert(Scalar s, Dtype from, Dtype to, InterpMode mode) {
   static const int64_t lo[DTYPES] = {[DT_I32] = INT32_MIN, [DT_I64] = INT64_MIN};
   static const int64_t hi[DTYPES] = {[DT_U8] = 255, [DT_I32] = INT32_MAX, [DT_I64] = INT64_MAX};
   bool real = dtype_is_float(from);
   if (dtype_is_float(to)) {
     if (real) return s;
-    /* one rounding, not two */
-    return (Scalar){.f = to == DT_F32 ? (double)(float)s.i : (double)s.i};
+    bool once = to == DT_F32 && mode == INTERP_DTYPE; /* by way of double would be two roundings */
+    return (Scalar){.f = once ? (double)(float)s.i : (double)s.i};
   }
   if (!real) return s;
   if (to == DT_BOOL) return (Scalar){.i = s.f != 0};
@@ -150,7 +281,7 @@ void eval_element(EvalCtx *c, const Op *op) {
   for (int64_t i = 0; i < y->type->numel; i++) {
     Scalar s;
     if (op->kind == OP_CONVERT) {
-      s = convert(x[0]->at[i], from, to);
+      s = convert(x[0]->at[i], from, to, c->it->mode);
     } else if (real) {
       double v[3] = {0};
       for (int k = 0; k < op->noperands; k++)

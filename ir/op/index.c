@@ -52,6 +52,20 @@ const Type *shape_one_hot(const ShapeIn *in) {
   return to;
 }
 
+/* ---- gradients ---- */
+
+void grad_gather(GradCtx *g, const Op *op, ValueId dy) {
+  if (!grad_wants(g, op, 0)) return;
+  ValueId in[2] = {dy, op->operands[1]};
+  Attr attr[MAX_ATTRS] = {[AT_DEPTH].i = value_type(g->e, op->operands[0])->dim[0]};
+  grad_to(g, op, 0, build(g->b, OP_GATHER_GRAD, in, 2, attr, NULL));
+}
+
+void grad_gather_grad(GradCtx *g, const Op *op, ValueId dz) {
+  if (!grad_wants(g, op, 0)) return;
+  grad_to(g, op, 0, build(g->b, OP_GATHER, (ValueId[2]){dz, op->operands[1]}, 2, NULL, NULL));
+}
+
 /* ---- evaluation ---- */
 
 /* The id at a position, or -1 after a fault. */

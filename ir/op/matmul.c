@@ -34,6 +34,20 @@ const Type *shape_matmul(const ShapeIn *in) {
   return shape_make(in, a->dtype, r, dim);
 }
 
+/* ---- gradient ---- */
+
+/* No transpose is ever built: the flags say it all. */
+void grad_matmul(GradCtx *g, const Op *op, ValueId dy) {
+  ValueId a = op->operands[0], b = op->operands[1];
+  bool ta = op->attr[AT_TA].i, tb = op->attr[AT_TB].i;
+  if (grad_wants(g, op, 0))
+    grad_to(g, op, 0,
+            ta ? build_matmul(g->b, b, dy, tb, true) : build_matmul(g->b, dy, b, false, !tb));
+  if (grad_wants(g, op, 1))
+    grad_to(g, op, 1,
+            tb ? build_matmul(g->b, dy, a, true, ta) : build_matmul(g->b, a, dy, !ta, false));
+}
+
 /* ---- evaluation ---- */
 
 void eval_matmul(EvalCtx *c, const Op *op) {

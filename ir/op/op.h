@@ -44,6 +44,12 @@ static inline int ints_n(const Ints *l) { return l ? l->n : 0; }
 /* The list is ascending, without repeats, of axes of a tensor of this rank. */
 bool shape_axes(const ShapeIn *in, const Ints *axes, int rank);
 
+/* grad_needs, and the operand is of a float dtype: nothing else has a gradient. */
+bool grad_wants(const GradCtx *g, const Op *op, int operand);
+ValueId grad_const(GradCtx *g, ValueId like, double k); /* of the type of `like` */
+/* Puts back the axes that a reduction of a t dropped and repeats v along them. */
+ValueId grad_spread(GradCtx *g, ValueId v, const Type *t, const Ints *axes);
+
 /* Visits a tensor's elements in row-major order and keeps a second offset, base + sum index[i]
    stride[i], into another tensor. for (Walk w = walk_new(…); walk_more(&w); walk_next(&w)). */
 typedef struct Walk {

@@ -44,6 +44,84 @@ const Type *shape_arg(const ShapeIn *in) {
   return shape_make(in, DT_I32, t->rank - 1, dim);
 }
 
+/* ---- gradients ---- */
+
+void grad_sum(GradCtx *g, const Op *op, ValueId dy) {
+  const Type *t = value_type(g->e, op->operands[0]);
+  grad_to(g, op, 0, grad_spread(g, dy, t, op->attr[AT_AXES].ints));
+}
+
+/* Ties share evenly. */
+static void grad_extreme(GradCtx *g, const Op *op, ValueId dy) {
+  ValueId x = op->operands[0];
+  const Type *t = value_type(g->e, x);
+  const Ints *axes = op->attr[AT_AXES].ints;
+  ValueId best = build2(g->b, OP_EQ, x, grad_spread(g, op->results[0], t, axes));
+  ValueId count = build_reduce(g->b, OP_SUM, build_convert(g->b, best, t->dtype),
+                               axes ? axes->at : NULL, ints_n(axes));
+  ValueId share = grad_spread(g, build2(g->b, OP_DIV, dy, count), t, axes);
+  grad_to(g, op, 0, build3(g->b, OP_WHERE, best, share, grad_const(g, x, 0)));
+}
+
+void grad_reduce_max(GradCtx *g, const Op *op, ValueId dy) { grad_extreme(g, op, dy); }
+void grad_reduce_min(GradCtx *g, const Op *op, ValueId dy) { grad_extreme(g, op, dy); }
+
+/* x [R, N] moved by s along its last axis, forth or back, with ones where nothing comes from. */
+static ValueId shift(GradCtx *g, ValueId x, int64_t s, bool forth) {
+  Ctx *c = g->e->module->ctx;
+  const Type *t = value_type(g->e, x);
+  const Ints *zeros = intern_ints(c, (int64_t[2]){0, 0}, 2);
+  const Ints *by = intern_ints(c, (int64_t[2]){0, s}, 2);
+  Attr cut[MAX_ATTRS] = {[AT_STARTS].ints = forth ? zeros : by,
+                         [AT_STEPS].ints = intern_ints(c, (int64_t[2]){1, 1}, 2)};
+  Attr pad[MAX_ATTRS] = {[AT_VALUE].f = 1,
+                         [AT_LO].ints = forth ? by : zeros,
+                         [AT_HI].ints = forth ? zeros : by,
+                         [AT_INTERIOR].ints = zeros};
+  const Type *part = type_get(c, t->dtype, 2, (int64_t[2]){t->dim[0], t->dim[1] - s});
+  ValueId rest = build(g->b, OP_SLICE, &x, 1, cut, part);
+  return build(g->b, OP_PAD, &rest, 1, pad, NULL);
+}
+
+/* Products of all elements before (or behind) each one, by doubling windows. */
+static ValueId products_beside(GradCtx *g, ValueId x, int64_t n, bool forth) {
+  ValueId p = shift(g, x, 1, forth);
+  for (int64_t s = 1; s < n - 1; s *= 2) p = build2(g->b, OP_MUL, p, shift(g, p, s, forth));
+  return p;
+}
+
+/* dy times the product of the others. No division by x, so any number of zeros is right, also in
+   the gradient of this gradient. */
+void grad_prod(GradCtx *g, const Op *op, ValueId dy) {
+  Ctx *c = g->e->module->ctx;
+  ValueId x = op->operands[0];
+  const Type *t = value_type(g->e, x);
+  const Ints *axes = op->attr[AT_AXES].ints;
+  /* the reduced axes last, as one */
+  int64_t *perm = ARENA_ARRAY(g->e->module->arena, int64_t, t->rank + 1);
+  int64_t *back = ARENA_ARRAY(g->e->module->arena, int64_t, t->rank + 1);
+  int64_t rows = 1, n = 1;
+  int kept = 0, dropped = t->rank - ints_n(axes);
+  for (int i = 0, k = 0; i < t->rank; i++) {
+    bool drop = k < ints_n(axes) && axes->at[k] == i;
+    k += drop;
+    *(drop ? &n : &rows) *= t->dim[i];
+    back[i] = drop ? dropped++ : kept++;
+    perm[back[i]] = i;
+  }
+  ValueId d = grad_spread(g, dy, t, axes);
+  if (n > 1 && rows > 0) {
+    ValueId moved = build_transpose(g->b, x, perm);
+    const Type *order = value_type(g->e, moved);
+    ValueId flat = build_reshape(g->b, moved, type_get(c, t->dtype, 2, (int64_t[2]){rows, n}));
+    ValueId others =
+        build2(g->b, OP_MUL, products_beside(g, flat, n, true), products_beside(g, flat, n, false));
+    others = build_transpose(g->b, build_reshape(g->b, others, order), back);
+    d = build2(g->b, OP_MUL, d, others);
+  }
+  grad_to(g, op, 0, d);
+}
+
 /* ---- evaluation ---- */
 
 static double fold_real(OpKind k, double acc, double v) {

@@ -44,6 +44,70 @@ const Type *shape_xent_grad(const ShapeIn *in) {
   return t;
 }
 
+/* ---- gradients ---- */
+
+static const Ints *last_axis(GradCtx *g, const Type *t) {
+  return intern_ints(g->e->module->ctx, &(int64_t){t->rank - 1}, 1);
+}
+
+/* The sum of x y along the last axis, repeated along it. */
+static ValueId row_dot(GradCtx *g, ValueId x, ValueId y) {
+  const Type *t = value_type(g->e, x);
+  const Ints *axis = last_axis(g, t);
+  ValueId s = build_reduce(g->b, OP_SUM, build2(g->b, OP_MUL, x, y), axis->at, 1);
+  return grad_spread(g, s, t, axis);
+}
+
+void grad_softmax(GradCtx *g, const Op *op, ValueId dy) {
+  grad_to(g, op, 0, build2(g->b, OP_SOFTMAX_GRAD, dy, op->results[0]));
+}
+
+void grad_log_softmax(GradCtx *g, const Op *op, ValueId dy) {
+  grad_to(g, op, 0, build2(g->b, OP_LOG_SOFTMAX_GRAD, dy, op->results[0]));
+}
+
+/* z = y (u - sum(u y)): the same map again for u, since it is symmetric. */
+void grad_softmax_grad(GradCtx *g, const Op *op, ValueId dz) {
+  ValueId u = op->operands[0], y = op->operands[1];
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, build2(g->b, OP_SOFTMAX_GRAD, dz, y));
+  if (!grad_wants(g, op, 1)) return;
+  ValueId one = build2(g->b, OP_MUL, dz, build2(g->b, OP_SUB, u, row_dot(g, u, y)));
+  ValueId two = build2(g->b, OP_MUL, u, row_dot(g, dz, y));
+  grad_to(g, op, 1, build2(g->b, OP_SUB, one, two));
+}
+
+/* z = u - exp(y) sum(u) */
+void grad_log_softmax_grad(GradCtx *g, const Op *op, ValueId dz) {
+  ValueId u = op->operands[0], p = build1(g->b, OP_EXP, op->operands[1]);
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, build2(g->b, OP_SUB, dz, row_dot(g, dz, p)));
+  if (!grad_wants(g, op, 1)) return;
+  const Type *t = value_type(g->e, u);
+  const Ints *axis = last_axis(g, t);
+  ValueId sum = grad_spread(g, build_reduce(g->b, OP_SUM, u, axis->at, 1), t, axis);
+  ValueId d = build2(g->b, OP_MUL, build2(g->b, OP_MUL, dz, p), sum);
+  grad_to(g, op, 1, build1(g->b, OP_NEG, d));
+}
+
+void grad_xent(GradCtx *g, const Op *op, ValueId dy) {
+  grad_to(g, op, 0, build3(g->b, OP_XENT_GRAD, dy, op->operands[0], op->operands[1]));
+}
+
+/* z = u (p - one_hot(label)) with p = softmax(x) */
+void grad_xent_grad(GradCtx *g, const Op *op, ValueId dz) {
+  ValueId u = op->operands[0], x = op->operands[1], labels = op->operands[2];
+  const Type *t = value_type(g->e, x);
+  const Ints *axis = last_axis(g, t);
+  if (grad_wants(g, op, 0)) {
+    ValueId d = build3(g->b, OP_XENT_GRAD, grad_const(g, u, 1), x, labels);
+    grad_to(g, op, 0, build_reduce(g->b, OP_SUM, build2(g->b, OP_MUL, dz, d), axis->at, 1));
+  }
+  if (grad_wants(g, op, 1)) {
+    ValueId p = build1(g->b, OP_SOFTMAX, x);
+    grad_to(g, op, 1,
+            build2(g->b, OP_MUL, grad_spread(g, u, t, axis), build2(g->b, OP_SOFTMAX_GRAD, dz, p)));
+  }
+}
+
 /* ---- evaluation ---- */
 
 /* A row x is exp(x[j] - shift) / total, its logarithm x[j] - shift - log(total). */
@@ -107,9 +171,11 @@ void eval_log_softmax_grad(EvalCtx *c, const Op *op) {
 static bool label_in(EvalCtx *c, const Tensor *labels, int64_t row, int64_t n) {
   int64_t l = labels->at[row].i;
   if (l >= 0 && l < n) return true;
-  eval_fault(
-      c, l < 0 ? "label %lld at row %lld is below 0" : "label %lld at row %lld is not below %lld",
-      (long long)l, (long long)row, (long long)n);
+  if (l < 0)
+    eval_fault(c, "label %lld at row %lld is below 0", (long long)l, (long long)row);
+  else
+    eval_fault(c, "label %lld at row %lld is not below %lld", (long long)l, (long long)row,
+               (long long)n);
   return false;
 }
 

@@ -135,6 +135,84 @@ const Type *shape_concat(const ShapeIn *in) {
 
 const Type *shape_copy(const ShapeIn *in) { return in->type[0]; }
 
+/* ---- gradients ---- */
+
+/* A list to fill and intern: one number for every axis of t. */
+static int64_t *list(GradCtx *g, const Type *t) {
+  return ARENA_ARRAY(g->e->module->arena, int64_t, t->rank + 1);
+}
+
+static Attr interned(GradCtx *g, const Type *t, const int64_t *l) {
+  return (Attr){.ints = intern_ints(g->e->module->ctx, l, t->rank)};
+}
+
+static const Type *operand_type(GradCtx *g, const Op *op, int i) {
+  return value_type(g->e, op->operands[i]);
+}
+
+void grad_reshape(GradCtx *g, const Op *op, ValueId dy) {
+  grad_to(g, op, 0, build_reshape(g->b, dy, operand_type(g, op, 0)));
+}
+
+void grad_copy(GradCtx *g, const Op *op, ValueId dy) { grad_to(g, op, 0, dy); }
+
+void grad_transpose(GradCtx *g, const Op *op, ValueId dy) {
+  const Type *t = operand_type(g, op, 0);
+  int64_t *inverse = list(g, t);
+  for (int i = 0; i < t->rank; i++) inverse[op->attr[AT_PERM].ints->at[i]] = i;
+  grad_to(g, op, 0, build_transpose(g->b, dy, inverse));
+}
+
+void grad_broadcast(GradCtx *g, const Op *op, ValueId dy) {
+  grad_to(g, op, 0, build_unbroadcast(g->b, dy, operand_type(g, op, 0)));
+}
+
+void grad_reverse(GradCtx *g, const Op *op, ValueId dy) {
+  grad_to(g, op, 0, build(g->b, OP_REVERSE, &dy, 1, op->attr, NULL));
+}
+
+/* Zeros where the slice did not reach. */
+void grad_slice(GradCtx *g, const Op *op, ValueId dy) {
+  const Type *t = operand_type(g, op, 0), *part = value_type(g->e, dy);
+  int64_t *lo = list(g, t), *hi = list(g, t), *inner = list(g, t);
+  for (int i = 0; i < t->rank; i++) {
+    int64_t start = op->attr[AT_STARTS].ints->at[i], step = op->attr[AT_STEPS].ints->at[i];
+    int64_t n = part->dim[i], reach = n ? (n - 1) * step + 1 : 0;
+    lo[i] = start;
+    inner[i] = step - 1;
+    hi[i] = t->dim[i] - start - reach;
+  }
+  Attr attr[MAX_ATTRS] = {[AT_LO] = interned(g, t, lo),
+                          [AT_HI] = interned(g, t, hi),
+                          [AT_INTERIOR] = interned(g, t, inner)};
+  grad_to(g, op, 0, build(g->b, OP_PAD, &dy, 1, attr, NULL));
+}
+
+static ValueId slice_to(GradCtx *g, ValueId x, const Type *t, const int64_t *starts,
+                        const int64_t *steps) {
+  Attr attr[MAX_ATTRS] = {[AT_STARTS] = interned(g, t, starts), [AT_STEPS] = interned(g, t, steps)};
+  return build(g->b, OP_SLICE, &x, 1, attr, t);
+}
+
+void grad_pad(GradCtx *g, const Op *op, ValueId dy) {
+  const Type *t = operand_type(g, op, 0);
+  int64_t *steps = list(g, t);
+  for (int i = 0; i < t->rank; i++) steps[i] = op->attr[AT_INTERIOR].ints->at[i] + 1;
+  const int64_t *lo = t->rank ? op->attr[AT_LO].ints->at : steps;
+  grad_to(g, op, 0, slice_to(g, dy, t, lo, steps));
+}
+
+void grad_concat(GradCtx *g, const Op *op, ValueId dy) {
+  int64_t axis = op->attr[AT_AXIS].i;
+  int64_t *starts = list(g, value_type(g->e, dy)), *steps = list(g, value_type(g->e, dy));
+  for (int i = 0; i < value_type(g->e, dy)->rank; i++) steps[i] = 1;
+  for (int k = 0; k < op->noperands; k++) {
+    const Type *t = operand_type(g, op, k);
+    if (grad_wants(g, op, k)) grad_to(g, op, k, slice_to(g, dy, t, starts, steps));
+    starts[axis] += t->dim[axis];
+  }
+}
+
 /* ---- evaluation ---- */
 
 /* The same elements in the same order: a tensor is never written after it is made. */
