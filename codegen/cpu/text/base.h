@@ -30,12 +30,18 @@ typedef u8 Vu8 __attribute__((vector_size(VBYTES), may_alias));
 #if defined(__AVX512F__)
 INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
 INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
+INL Vf32 splat_f32(f32 s) { return (Vf32)_mm512_set1_ps(s); }
+INL Vf64 splat_f64(f64 s) { return (Vf64)_mm512_set1_pd(s); }
 #elif defined(__AVX2__) && defined(__FMA__)
 INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
 INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
+INL Vf32 splat_f32(f32 s) { return (Vf32)_mm256_set1_ps(s); }
+INL Vf64 splat_f64(f64 s) { return (Vf64)_mm256_set1_pd(s); }
 #elif defined(__ARM_NEON) && defined(__aarch64__)
 INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
 INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b); }
+INL Vf32 splat_f32(f32 s) { return (Vf32)vdupq_n_f32(s); }
+INL Vf64 splat_f64(f64 s) { return (Vf64)vdupq_n_f64(s); }
 #else /* the same bits from fmaf, slowly where the machine has none */
 INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) {
   for (int i = 0; i < VW; i++) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
@@ -45,7 +51,11 @@ INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) {
   for (int i = 0; i < VW / 2; i++) c[i] = __builtin_fma(a[i], b[i], c[i]);
   return c;
 }
+INL Vf32 splat_f32(f32 s) { return (Vf32){s, s, s, s}; }
+INL Vf64 splat_f64(f64 s) { return (Vf64){s, s}; }
 #endif
+INL Vi32 splat_i32(i32 s) { return s - (Vi32){0}; }
+INL Vi64 splat_i64(i64 s) { return s - (Vi64){0}; }
 /* integers wrap: computed unsigned */
 typedef uint32_t Vu32 __attribute__((vector_size(VBYTES), may_alias));
 typedef uint64_t Vu64 __attribute__((vector_size(VBYTES), may_alias));

@@ -1,0 +1,112 @@
+/* Products. One tile for all: R rows and W columns of C stay in registers while the depth runs. Bounds
+   are literals, so every loop over rows and columns vanishes; a is read as it lies (LI from row to row,
+   LK from k to k), b by rows of at least W, LB apart. What lies beyond W in the last register of a row
+   of b is read (up to a register past the end of a buffer) and not used. With `first` C is written,
+   else added to: long depths are cut, which keeps the chain of roundings short. Not inlined: one
+   function serves every kernel of the same shape, and one call is a microsecond of work. */
+#define GC_TILE(NAME, T, R, W, LI, LK, LB)                                                        \
+  static __attribute__((noinline)) void NAME(const T *restrict a, const T *restrict b,            \
+                                             T *restrict c, long ldc, long depth, int first) {    \
+    enum { L = VBYTES / sizeof(T), NV = (W + L - 1) / L };                                        \
+    V##T acc[R][NV];                                                                              \
+    UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (V##T){0}; \
+    for (long k = 0; k < depth; k++, a += LK, b += LB) {                                          \
+      V##T v[NV];                                                                                 \
+      UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], b + j * L, VBYTES);             \
+      UNROLL for (int i = 0; i < R; i++) {                                                        \
+        V##T s = splat_##T(a[i * (long)LI]);                                                      \
+        UNROLL for (int j = 0; j < NV; j++) acc[i][j] = vfma_##T(v[j], s, acc[i][j]);             \
+      }                                                                                           \
+    }                                                                                             \
+    UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) {                      \
+      const unsigned long n = (W - j * L < L ? W - j * L : L) * sizeof(T);                        \
+      T *p = c + i * ldc + j * L;                                                                 \
+      if (!first) {                                                                               \
+        V##T old = {0};                                                                           \
+        __builtin_memcpy(&old, p, n);                                                             \
+        acc[i][j] += old;                                                                         \
+      }                                                                                           \
+      __builtin_memcpy(p, &acc[i][j], n);                                                         \
+    }                                                                                             \
+  }
+/* Packs rows of b, `ld` apart, into rows of `to` elements: [depth][to], the first w of each row. */
+#define GC_PACK(T)                                                                                \
+  static __attribute__((noinline)) void pack_##T(const T *restrict b, long ld, T *restrict p,     \
+                                                 long to, long depth, long w) {                   \
+    for (long k = 0; k < depth; k++, b += ld, p += to) __builtin_memcpy(p, b, (size_t)w * sizeof(T)); \
+  }                                                                                               \
+  /* Packs columns: p[k][j] = b[j][k], j < w, k < depth, in blocks of 16 that stay in registers. */ \
+  static __attribute__((noinline)) void pack_t_##T(const T *restrict b, long ld, T *restrict p,   \
+                                                   long to, long depth, long w) {                 \
+    long j = 0;                                                                                   \
+    for (; j + 16 <= w; j += 16) {                                                                \
+      long k = 0;                                                                                 \
+      for (; k + 16 <= depth; k += 16) transpose16_##T(b + j * ld + k, ld, p + k * to + j, to);   \
+      for (; k < depth; k++)                                                                      \
+        for (long i = 0; i < 16; i++) p[k * to + j + i] = b[(j + i) * ld + k];                    \
+    }                                                                                             \
+    for (; j < w; j++)                                                                            \
+      for (long k = 0; k < depth; k++) p[k * to + j] = b[j * ld + k];                             \
+  }
+#define GC_TRANSPOSE(T)                                                                           \
+  INL void transpose16_##T(const T *restrict b, long ld, T *restrict p, long to) {                \
+    for (long k = 0; k < 16; k++)                                                                 \
+      for (long i = 0; i < 16; i++) p[k * to + i] = b[i * ld + k];                                \
+  }
+#if defined(__AVX512F__)
+/* four rounds of shuffles: 2x2 blocks, then 4x4, 8x8, 16x16 */
+INL void transpose16_f32(const f32 *restrict b, long ld, f32 *restrict p, long to) {
+  __m512 r[16], s[16];
+  UNROLL for (int i = 0; i < 16; i++) r[i] = _mm512_loadu_ps(b + i * ld);
+  UNROLL for (int i = 0; i < 16; i += 2) {
+    s[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+    s[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+  }
+  UNROLL for (int i = 0; i < 16; i += 4) {
+    r[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(s[i]), _mm512_castps_pd(s[i + 2])));
+    r[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(s[i]), _mm512_castps_pd(s[i + 2])));
+    r[i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(s[i + 1]), _mm512_castps_pd(s[i + 3])));
+    r[i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(s[i + 1]), _mm512_castps_pd(s[i + 3])));
+  }
+  UNROLL for (int i = 0; i < 4; i++) {
+    s[i] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x88);
+    s[i + 4] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xdd);
+    s[i + 8] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x88);
+    s[i + 12] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xdd);
+  }
+  UNROLL for (int i = 0; i < 4; i++) {
+    _mm512_storeu_ps(p + i * to, _mm512_shuffle_f32x4(s[i], s[i + 8], 0x88));
+    _mm512_storeu_ps(p + (i + 4) * to, _mm512_shuffle_f32x4(s[i + 4], s[i + 12], 0x88));
+    _mm512_storeu_ps(p + (i + 8) * to, _mm512_shuffle_f32x4(s[i], s[i + 8], 0xdd));
+    _mm512_storeu_ps(p + (i + 12) * to, _mm512_shuffle_f32x4(s[i + 4], s[i + 12], 0xdd));
+  }
+}
+#elif defined(__AVX2__)
+/* 8x8 blocks: pairs, fours, halves */
+INL void transpose16_f32(const f32 *restrict b, long ld, f32 *restrict p, long to) {
+  for (long i = 0; i < 16; i += 8)
+    for (long k = 0; k < 16; k += 8) {
+      __m256 r[8], s[8];
+      UNROLL for (int l = 0; l < 8; l++) r[l] = _mm256_loadu_ps(b + (i + l) * ld + k);
+      UNROLL for (int l = 0; l < 8; l += 2) {
+        s[l] = _mm256_unpacklo_ps(r[l], r[l + 1]);
+        s[l + 1] = _mm256_unpackhi_ps(r[l], r[l + 1]);
+      }
+      UNROLL for (int l = 0; l < 8; l += 4) {
+        r[l] = _mm256_shuffle_ps(s[l], s[l + 2], 0x44);
+        r[l + 1] = _mm256_shuffle_ps(s[l], s[l + 2], 0xee);
+        r[l + 2] = _mm256_shuffle_ps(s[l + 1], s[l + 3], 0x44);
+        r[l + 3] = _mm256_shuffle_ps(s[l + 1], s[l + 3], 0xee);
+      }
+      UNROLL for (int l = 0; l < 4; l++) {
+        _mm256_storeu_ps(p + (k + l) * to + i, _mm256_permute2f128_ps(r[l], r[l + 4], 0x20));
+        _mm256_storeu_ps(p + (k + l + 4) * to + i, _mm256_permute2f128_ps(r[l], r[l + 4], 0x31));
+      }
+    }
+}
+#else
+GC_TRANSPOSE(f32)
+#endif
+GC_TRANSPOSE(f64)
+GC_TRANSPOSE(i32)
+GC_TRANSPOSE(i64)
