@@ -1,0 +1,19 @@
+/* Running the C compiler: no shell, arguments as they are.
+   Contract: argv ends with NULL; argv[0] is looked up in PATH. */
+#ifndef GC_CODEGEN_PROCESS_H
+#define GC_CODEGEN_PROCESS_H
+#include "ir/ir.h"
+
+typedef struct Process {
+  int pid;     /* -1: not running */
+  int out;     /* read end of its standard output and error, or -1 */
+} Process;
+
+/* Starts a tool; false with errno if it cannot be started (ENOENT: not found). */
+bool process_start(Process *p, const char *const *argv);
+/* Waits for the end. Returns the exit status (128 + signal if it was killed) and the text of its output,
+   allocated in the arena, at most the first 64 KiB. */
+int process_wait(Process *p, Arena *a, char **output);
+/* Both in one; -1 if it could not be started. */
+int process_run(const char *const *argv, Arena *a, char **output);
+#endif
