@@ -20,6 +20,7 @@ void ctx_free(Ctx *c) {
   free(c->strings.slot);
   free(c->ints.slot);
   free(c->types.slot);
+  free(c->layouts.slot);
   arena_free(c->arena);
 }
 

@@ -19,7 +19,7 @@ typedef struct Source {
 
 struct Ctx {
   Arena *arena;
-  InternTable strings, ints, types;
+  InternTable strings, ints, types, layouts;
   VEC(Source) sources;
   FILE *stream;
   int errors;

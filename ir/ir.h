@@ -193,6 +193,7 @@ struct Entry {
   VEC(Op *) ops;
   VEC(Value) values;
   struct Plan *plan; /* set by the planning passes, see passes/plan.h; NULL before */
+  struct Names *names; /* of the values in text, see names.h; NULL until asked for */
 };
 
 typedef enum GlobalKind { GLOBAL_PARAM, GLOBAL_STATE, GLOBAL_OPTIMIZER, GLOBAL_HYPER } GlobalKind;
@@ -217,6 +218,7 @@ struct Module {
   VEC(Global) globals;
   VEC(Entry *) entries;
   Entry *init; /* NULL if there are no params or states */
+  struct GlobalTable *lookup; /* hash of the globals' paths; NULL while there are few */
 };
 
 Module *module_new(Ctx *c, const char *source);
@@ -316,7 +318,8 @@ void grad_to(GradCtx *g, const Op *op, int operand, ValueId d); /* d has the ope
    `; ws+0x4000 live 12..31 in place of %7`, through the hook that passes/ gives. */
 typedef struct PrintOptions {
   bool locs;  /* places and scopes */
-  void (*note)(FILE *f, const Entry *e, const Op *op, void *data); /* after each op; may be NULL */
+  /* Called at the end of each op's line, may write "   ; text" without a newline; may be NULL. */
+  void (*note)(FILE *f, const Entry *e, const Op *op, void *data);
   void *data;
 } PrintOptions;
 void module_print(FILE *f, const Module *m, const PrintOptions *o);
@@ -333,5 +336,7 @@ bool module_verify(const Module *m, const char *after); /* after: pass name for 
 bool entry_verify(const Entry *e, const char *after);
 /* The op table is complete and consistent; called once by gc and by a unit test. */
 bool op_table_check(FILE *f);
+/* Prints docs/ops.md: every op, by class, from the table. */
+void op_table_markdown(FILE *f);
 
 #endif

@@ -1,0 +1,348 @@
+/* The builder: appends ops to a block, folds and hash-conses pure ones, and the convenience forms.
+   Contract: a built op satisfies its shape rule, or the compiler has a bug (exit 70); attributes of
+   kind ATTR_NUM are rounded to the dtype; effects, copies, blocks and multi-result ops never merge.
+   Hash-consing is one open-addressing table a block, over kind, operands, attributes and type. */
+#include "ctx_impl.h"
+#include "fold.h"
+#include "interp.h"
+
+#include <stdlib.h>
+
+enum { FIRST_CONS = 64 };
+
+struct ConsTable {
+  Block *block;     /* whose ops are in the table */
+  uint32_t entered; /* ops of the block that have been looked at: the first ones */
+  uint32_t n, size; /* size is a power of two */
+  OpId *slot;       /* id plus 1; 0: free */
+};
+
+Builder *builder_new(Entry *e, Block *b) {
+  Builder *r = ARENA_NEW(e->module->arena, Builder);
+  *r = (Builder){.m = e->module, .e = e, .b = b, .scope = intern(e->module->ctx, ""), .fold = true};
+  return r;
+}
+
+void builder_at(Builder *b, Block *block) {
+  if (block == b->b) return;
+  b->b = block;
+  b->cons = NULL;
+}
+
+/* ---- hash-consing ---- */
+
+/* Copies are asked for because their bytes are their own; loads are merged even without folding,
+   since a block may hold only one of each global. */
+static bool may_merge(const Builder *b, OpKind k) {
+  const OpInfo *i = &op_info[k];
+  if (k == OP_LOAD) return true;
+  return b->fold && i->results == 1 && i->blocks == 0 && !(i->flags & OPF_EFFECT) && k != OP_COPY;
+}
+
+static uint32_t mix(uint32_t h, uint64_t v) {
+  uint64_t x = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
+  return (uint32_t)(x >> 32) ^ (uint32_t)x;
+}
+
+static uint32_t op_hash(OpKind k, const ValueId *x, int n, const Attr *attr, const Type *t) {
+  uint32_t h = mix((uint32_t)k, (uint64_t)(uintptr_t)t);
+  for (int i = 0; i < n; i++) h = mix(h, x[i]);
+  for (int i = 0; i < MAX_ATTRS; i++) h = mix(h, (uint64_t)attr[i].i);
+  return h;
+}
+
+static bool op_same(const Entry *e, const Op *op, OpKind k, const ValueId *x, int n,
+                    const Attr *attr, const Type *t) {
+  if (op->kind != k || op->noperands != n || value_type(e, op->results[0]) != t) return false;
+  if (n && memcmp(op->operands, x, sizeof x[0] * (size_t)n) != 0) return false;
+  for (int i = 0; i < MAX_ATTRS; i++)
+    if (op->attr[i].i != attr[i].i) return false;
+  return true;
+}
+
+/* Where an equal op is, or the free slot for it. */
+static OpId *cons_slot(const Entry *e, struct ConsTable *t, OpKind k, const ValueId *x, int n,
+                       const Attr *attr, const Type *type) {
+  uint32_t i = op_hash(k, x, n, attr, type) & (t->size - 1);
+  while (t->slot[i] && !op_same(e, op_at(e, t->slot[i] - 1), k, x, n, attr, type))
+    i = (i + 1) & (t->size - 1);
+  return &t->slot[i];
+}
+
+static void cons_enter(const Entry *e, struct ConsTable *t, const Op *op) {
+  OpId *slot = cons_slot(e, t, op->kind, op->operands, op->noperands, op->attr,
+                         value_type(e, op->results[0]));
+  if (*slot) return;
+  *slot = op->id + 1;
+  t->n++;
+}
+
+/* Brings the table up to date with the builder's block, whoever appended to it. */
+static struct ConsTable *cons_table(Builder *b) {
+  if (!b->cons || b->cons->block != b->b) {
+    b->cons = ARENA_NEW(b->m->arena, struct ConsTable);
+    b->cons->block = b->b;
+  }
+  struct ConsTable *t = b->cons;
+  uint32_t pending = b->b->ops.n - t->entered;
+  if (!t->size || (t->n + pending) * 2 > t->size) {
+    t->size = t->size ? t->size : FIRST_CONS;
+    while ((t->n + pending + 1) * 2 > t->size) t->size *= 2;
+    t->slot = ARENA_ARRAY(b->m->arena, OpId, t->size);
+    t->n = 0;
+    t->entered = 0;
+  }
+  for (; t->entered < b->b->ops.n; t->entered++) {
+    const Op *op = op_at(b->e, b->b->ops.at[t->entered]);
+    /* a value with a layout of its own is not what a new op would give */
+    if (may_merge(b, op->kind) && (op->kind == OP_LOAD || !value_at(b->e, op->results[0])->layout))
+      cons_enter(b->e, t, op);
+  }
+  return t;
+}
+
+/* ---- appending ---- */
+
+static bool round_num(const OpInfo *info, Attr attr[MAX_ATTRS], const Type *t) {
+  bool any = false;
+  for (int i = 0; i < MAX_ATTRS; i++)
+    if (info->attr[i].kind == ATTR_NUM) {
+      attr[i].i = scalar_round((Scalar){.i = attr[i].i}, t->dtype, INTERP_DTYPE).i;
+      any = true;
+    }
+  return any;
+}
+
+Op *build_op(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *attr,
+             const Type *const *types, int nresults) {
+  Arena *a = b->m->arena;
+  Entry *e = b->e;
+  Op *op = ARENA_NEW(a, Op);
+  *op = (Op){.kind = k, .id = e->ops.n, .noperands = n, .nresults = nresults, .parent = b->b,
+             .loc = b->loc, .scope = b->scope, .nblocks = op_info[k].blocks};
+  ValueId *ids = ARENA_ARRAY(a, ValueId, n + nresults);
+  for (int i = 0; i < n; i++) {
+    if (operands[i] >= e->values.n)
+      gc_bug(b->m->ctx, "%s is built on value %u, which does not exist", op_info[k].name,
+             operands[i]);
+    ids[i] = operands[i];
+  }
+  op->operands = ids;
+  op->results = ids + n;
+  if (attr) memcpy(op->attr, attr, sizeof op->attr);
+  if (nresults) round_num(&op_info[k], op->attr, types[0]);
+  for (int i = 0; i < nresults; i++) {
+    Value v = {.type = types[i], .name = i == 0 ? b->name : NULL, .def = op->id,
+               .index = (uint32_t)i};
+    ids[n + i] = e->values.n;
+    vec_push(a, &e->values, v);
+  }
+  b->name = NULL;
+  if (op->nblocks) {
+    op->blocks = ARENA_ARRAY(a, Block *, op->nblocks);
+    for (int i = 0; i < op->nblocks; i++) {
+      op->blocks[i] = ARENA_NEW(a, Block);
+      op->blocks[i]->op = op;
+    }
+  }
+  vec_push(a, &e->ops, op);
+  vec_push(a, &b->b->ops, op->id);
+  return op;
+}
+
+/* The result type by the op's rule; a contradiction names the operands' types. */
+static const Type *result_type(Builder *b, OpKind k, const ValueId *x, int n, const Attr *attr,
+                               const Type *given) {
+  enum { SMALL = 8 };
+  const Type *small[SMALL];
+  const Type **types = n <= SMALL ? small : ARENA_ARRAY(b->m->arena, const Type *, n);
+  for (int i = 0; i < n; i++) {
+    if (x[i] >= b->e->values.n)
+      gc_bug(b->m->ctx, "%s is built on value %u, which does not exist", op_info[k].name, x[i]);
+    types[i] = value_type(b->e, x[i]);
+  }
+  char why[256];
+  const Type *t = op_shape(b->m->ctx, k, types, n, attr, given, why);
+  if (!t)
+    gc_bug(b->m->ctx, "building %s at %s in entry %s: %s", op_info[k].name,
+           loc_str(b->m->ctx, b->loc), b->e->name, why);
+  return t;
+}
+
+/* The user's name goes to a value that has none; constants are shared and stay numbers. */
+static ValueId give_name(Builder *b, ValueId v) {
+  Value *value = value_at(b->e, v);
+  const Op *def = value_def(b->e, v);
+  if (b->name && !value->name && !(def && def->kind == OP_CONST)) value->name = b->name;
+  b->name = NULL;
+  return v;
+}
+
+ValueId build(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *attr,
+              const Type *type) {
+  const OpInfo *info = &op_info[k];
+  const Type *t = result_type(b, k, operands, n, attr, type);
+  Attr own[MAX_ATTRS] = {0};
+  if (attr) memcpy(own, attr, sizeof own);
+  round_num(info, own, t);
+  if (!may_merge(b, k)) return build_op(b, k, operands, n, own, &t, 1)->results[0];
+
+  ValueId swapped[2];
+  if (b->fold && info->flags & OPF_COMMUTATIVE &&
+      fold_commutes(k, value_type(b->e, operands[0]))) {
+    Attr c;
+    bool c0 = value_const(b->e, operands[0], &c), c1 = value_const(b->e, operands[1], &c);
+    if (c0 != c1 ? c0 : operands[0] > operands[1]) {
+      swapped[0] = operands[1];
+      swapped[1] = operands[0];
+      operands = swapped;
+    }
+  }
+  if (b->fold) {
+    const char *name = b->name; /* not for what the rules build on the way */
+    b->name = NULL;
+    ValueId v = fold_op(&(Fold){b, b->e, k, n, operands, own, t});
+    b->name = name;
+    if (v != NO_ID) return give_name(b, v);
+  }
+  struct ConsTable *table = cons_table(b);
+  OpId *slot = cons_slot(b->e, table, k, operands, n, own, t);
+  if (*slot) return give_name(b, op_at(b->e, *slot - 1)->results[0]);
+  Op *op = build_op(b, k, operands, n, own, &t, 1);
+  *slot = op->id + 1;
+  table->n++;
+  table->entered++;
+  return op->results[0];
+}
+
+bool value_const(const Entry *e, ValueId v, Attr *out) {
+  const Op *op = value_def(e, v);
+  if (!op || op->kind != OP_CONST) return false;
+  *out = op->attr[AT_VALUE];
+  return true;
+}
+
+/* ---- convenience ---- */
+
+ValueId build1(Builder *b, OpKind k, ValueId x) { return build(b, k, &x, 1, NULL, NULL); }
+
+ValueId build2(Builder *b, OpKind k, ValueId x, ValueId y) {
+  return build(b, k, (ValueId[]){x, y}, 2, NULL, NULL);
+}
+
+ValueId build3(Builder *b, OpKind k, ValueId x, ValueId y, ValueId z) {
+  return build(b, k, (ValueId[]){x, y, z}, 3, NULL, NULL);
+}
+
+ValueId build_const(Builder *b, const Type *t, double v) {
+  if (!dtype_is_float(t->dtype)) return build_const_int(b, t, (int64_t)v);
+  return build(b, OP_CONST, NULL, 0, (Attr[MAX_ATTRS]){[AT_VALUE] = {.f = v}}, t);
+}
+
+ValueId build_const_int(Builder *b, const Type *t, int64_t v) {
+  if (dtype_is_float(t->dtype)) return build_const(b, t, (double)v);
+  return build(b, OP_CONST, NULL, 0, (Attr[MAX_ATTRS]){[AT_VALUE] = {.i = v}}, t);
+}
+
+ValueId build_convert(Builder *b, ValueId x, Dtype dt) {
+  const Type *t = value_type(b->e, x);
+  if (t->dtype == dt) return give_name(b, x);
+  return build(b, OP_CONVERT, &x, 1, NULL, type_with_dtype(b->m->ctx, t, dt));
+}
+
+ValueId build_broadcast(Builder *b, ValueId x, const Type *t) {
+  if (value_type(b->e, x) == t) return give_name(b, x);
+  return build(b, OP_BROADCAST, &x, 1, NULL, t);
+}
+
+ValueId build_reshape(Builder *b, ValueId x, const Type *t) {
+  if (value_type(b->e, x) == t) return give_name(b, x);
+  return build(b, OP_RESHAPE, &x, 1, NULL, t);
+}
+
+ValueId build_transpose(Builder *b, ValueId x, const int64_t *perm) {
+  const Ints *p = intern_ints(b->m->ctx, perm, value_type(b->e, x)->rank);
+  return build(b, OP_TRANSPOSE, &x, 1, (Attr[MAX_ATTRS]){[AT_PERM] = {.ints = p}}, NULL);
+}
+
+ValueId build_reduce(Builder *b, OpKind k, ValueId x, const int64_t *axes, int n) {
+  if (n == 0) return give_name(b, x);
+  const Ints *a = intern_ints(b->m->ctx, axes, n);
+  return build(b, k, &x, 1, (Attr[MAX_ATTRS]){[AT_AXES] = {.ints = a}}, NULL);
+}
+
+static int64_t *copy_dims(Builder *b, const Type *t) {
+  int64_t *dim = ARENA_ARRAY(b->m->arena, int64_t, t->rank + 1);
+  if (t->rank) memcpy(dim, t->dim, sizeof dim[0] * (size_t)t->rank);
+  return dim;
+}
+
+ValueId build_reduce_keep(Builder *b, OpKind k, ValueId x, const int64_t *axes, int n) {
+  const Type *t = value_type(b->e, x);
+  int64_t *dim = copy_dims(b, t);
+  for (int i = 0; i < n; i++)
+    if (axes[i] >= 0 && axes[i] < t->rank) dim[axes[i]] = 1;
+  const char *name = b->name;
+  b->name = NULL;
+  ValueId y = build_reduce(b, k, x, axes, n);
+  b->name = name;
+  return build_reshape(b, y, type_get(b->m->ctx, t->dtype, t->rank, dim));
+}
+
+ValueId build_unbroadcast(Builder *b, ValueId x, const Type *t) {
+  const Type *from = value_type(b->e, x);
+  if (from == t) return give_name(b, x);
+  int lead = from->rank - t->rank, n = 0;
+  int64_t *axes = ARENA_ARRAY(b->m->arena, int64_t, from->rank + 1);
+  for (int i = 0; i < from->rank; i++)
+    if (i < lead || (t->dim[i - lead] == 1 && from->dim[i] != 1)) axes[n++] = i;
+  const char *name = b->name;
+  b->name = NULL;
+  ValueId y = build_reduce(b, OP_SUM, x, axes, n);
+  b->name = name;
+  return build_reshape(b, y, t);
+}
+
+ValueId build_matmul(Builder *b, ValueId x, ValueId y, bool ta, bool tb) {
+  Attr attr[MAX_ATTRS] = {[AT_TA] = {.i = ta}, [AT_TB] = {.i = tb}};
+  return build(b, OP_MATMUL, (ValueId[]){x, y}, 2, attr, NULL);
+}
+
+ValueId build_load(Builder *b, int global) {
+  Attr attr[MAX_ATTRS] = {[AT_GLOBAL] = {.i = global}};
+  ValueId v = build(b, OP_LOAD, NULL, 0, attr, b->m->globals.at[global].type);
+  value_at(b->e, v)->layout = b->m->globals.at[global].layout;
+  return v;
+}
+
+void build_store(Builder *b, int global, ValueId v) {
+  build_op(b, OP_STORE, &v, 1, (Attr[MAX_ATTRS]){[AT_GLOBAL] = {.i = global}}, NULL, 0);
+}
+
+void build_return(Builder *b, const ValueId *v, const char *const *names, int n) {
+  size_t room = 1, at = 0;
+  for (int i = 0; i < n; i++) room += strlen(names[i]) + 1;
+  char *list = ARENA_ARRAY(b->m->arena, char, room);
+  for (int i = 0; i < n; i++)
+    at += (size_t)snprintf(list + at, room - at, i ? ",%s" : "%s", names[i]);
+  Attr attr[MAX_ATTRS] = {[AT_NAMES] = {.str = n ? intern(b->m->ctx, list) : NULL}};
+  build_op(b, OP_RETURN, v, n, attr, NULL, 0);
+}
+
+int entry_outputs(const Entry *e, const ValueId **values, const char *const **names) {
+  *values = NULL;
+  *names = NULL;
+  if (e->body->ops.n == 0) return 0;
+  const Op *op = op_at(e, e->body->ops.at[e->body->ops.n - 1]);
+  if (op->kind != OP_RETURN || op->noperands == 0) return 0;
+  const char **list = ARENA_ARRAY(e->module->arena, const char *, op->noperands);
+  const char *p = op->attr[AT_NAMES].str;
+  for (int i = 0; i < op->noperands; i++) {
+    size_t len = p ? strcspn(p, ",") : 0;
+    list[i] = intern_n(e->module->ctx, p ? p : "", len);
+    if (p) p = p[len] ? p + len + 1 : NULL;
+  }
+  *values = op->operands;
+  *names = list;
+  return op->noperands;
+}

@@ -1,0 +1,190 @@
+/* The op table, made of the rows of ops.def, and what can be asked of it by name.
+   Contract: op_table_check finds every row that contradicts another part of the compiler (attribute
+   slots, missing functions) and names it; docs/ops.md is printed from the same rows. */
+#include "op/op.h"
+
+const OpInfo op_info[OP_KINDS] = {
+#define OP(KIND, ...) [OP_##KIND] = {__VA_ARGS__},
+#include "ops.def"
+#undef OP
+};
+
+bool op_parse_kind(const char *mnemonic, OpKind *out) {
+  for (int k = 0; k < OP_KINDS; k++)
+    if (op_info[k].name[0] == mnemonic[0] && strcmp(op_info[k].name, mnemonic) == 0) {
+      *out = (OpKind)k;
+      return true;
+    }
+  return false;
+}
+
+const Type *op_shape(Ctx *c, OpKind k, const Type *const *types, int n, const Attr *attr,
+                     const Type *given, char *why) {
+  enum { WHY_BYTES = 256 };
+  static const Attr none[MAX_ATTRS];
+  const OpInfo *info = &op_info[k];
+  why[0] = 0;
+  if (!info->shape) {
+    snprintf(why, WHY_BYTES, "%s has no type of its own", info->name);
+    return NULL;
+  }
+  if (info->operands >= 0 && n != info->operands) {
+    snprintf(why, WHY_BYTES, "%s takes %d operand%s, not %d", info->name, info->operands,
+             info->operands == 1 ? "" : "s", n);
+    return NULL;
+  }
+  if (info->flags & OPF_TYPED && !given) {
+    snprintf(why, WHY_BYTES, "%s needs its type to be given", info->name);
+    return NULL;
+  }
+  ShapeIn in = {.ctx = c, .kind = k, .n = n, .type = types, .attr = attr ? attr : none,
+                .given = info->flags & OPF_TYPED ? given : NULL, .why = why};
+  const Type *t = info->shape(&in);
+  if (!t && !why[0]) snprintf(why, WHY_BYTES, "%s does not fit these operands", info->name);
+  return t;
+}
+
+/* ---- self-check ---- */
+
+/* What the AT_ constants of ir.h promise. */
+static const struct { OpKind op; int slot; const char *name; AttrKind kind; } slots[] = {
+    {OP_CONST, AT_VALUE, "value", ATTR_NUM},
+    {OP_IOTA, AT_AXIS, "axis", ATTR_INT},
+    {OP_RANDOM_UNIFORM, AT_KEY, "key", ATTR_STR},
+    {OP_RANDOM_NORMAL, AT_KEY, "key", ATTR_STR},
+    {OP_LOAD, AT_GLOBAL, "global", ATTR_INT},
+    {OP_STORE, AT_GLOBAL, "global", ATTR_INT},
+    {OP_TRANSPOSE, AT_PERM, "perm", ATTR_INTS},
+    {OP_SLICE, AT_STARTS, "starts", ATTR_INTS},
+    {OP_SLICE, AT_STEPS, "steps", ATTR_INTS},
+    {OP_REVERSE, AT_AXES, "axes", ATTR_INTS},
+    {OP_PAD, AT_VALUE, "value", ATTR_NUM},
+    {OP_PAD, AT_LO, "lo", ATTR_INTS},
+    {OP_PAD, AT_HI, "hi", ATTR_INTS},
+    {OP_PAD, AT_INTERIOR, "interior", ATTR_INTS},
+    {OP_CONCAT, AT_AXIS, "axis", ATTR_INT},
+    {OP_SUM, AT_AXES, "axes", ATTR_INTS},
+    {OP_PROD, AT_AXES, "axes", ATTR_INTS},
+    {OP_REDUCE_MAX, AT_AXES, "axes", ATTR_INTS},
+    {OP_REDUCE_MIN, AT_AXES, "axes", ATTR_INTS},
+    {OP_ARGMAX, AT_AXIS, "axis", ATTR_INT},
+    {OP_ARGMIN, AT_AXIS, "axis", ATTR_INT},
+    {OP_MATMUL, AT_TA, "ta", ATTR_BOOL},
+    {OP_MATMUL, AT_TB, "tb", ATTR_BOOL},
+    {OP_GATHER_GRAD, AT_DEPTH, "depth", ATTR_INT},
+    {OP_ONE_HOT, AT_DEPTH, "depth", ATTR_INT},
+    {OP_RETURN, AT_NAMES, "names", ATTR_STR},
+};
+
+static bool slot_known(int kind, int slot) {
+  for (size_t i = 0; i < sizeof slots / sizeof slots[0]; i++)
+    if ((int)slots[i].op == kind && slots[i].slot == slot) return true;
+  return false;
+}
+
+static bool complain(FILE *f, const char *op, const char *what) {
+  fprintf(f, "ops.def: %s: %s\n", op, what);
+  return false;
+}
+
+static bool check_row(FILE *f, int k) {
+  const OpInfo *i = &op_info[k];
+  bool ok = true;
+  if (!i->name) return complain(f, "a row", "has no name");
+  if (!i->help || !i->help[0]) ok = complain(f, i->name, "has no help line");
+  for (int j = 0; j < k; j++)
+    if (op_info[j].name && strcmp(op_info[j].name, i->name) == 0)
+      ok = complain(f, i->name, "is the name of two ops");
+  bool meta = i->cls == CLASS_META || i->cls == CLASS_REGION;
+  if (!i->shape && i->results != 0 && !meta) ok = complain(f, i->name, "has no shape rule");
+  if (!i->eval && k != OP_GRAD) ok = complain(f, i->name, "cannot be evaluated");
+  if (i->cls == CLASS_ELEMENT && !i->expr && !i->iexpr)
+    ok = complain(f, i->name, "is element-wise, but has no scalar text");
+  if (i->cls == CLASS_ELEMENT && i->results != 1)
+    ok = complain(f, i->name, "is element-wise, but has not one result");
+  if (i->flags & OPF_COMMUTATIVE && i->operands != 2)
+    ok = complain(f, i->name, "is commutative, but has not two operands");
+  if (i->flags & OPF_TERMINATOR && i->results != 0)
+    ok = complain(f, i->name, "ends a block, but has results");
+  if (i->flags & OPF_TYPED && !i->shape) ok = complain(f, i->name, "is typed without a shape rule");
+  bool ended = false;
+  for (int a = 0; a < MAX_ATTRS; a++) {
+    if (!i->attr[a].name != (i->attr[a].kind == ATTR_NONE))
+      ok = complain(f, i->name, "has an attribute without a name or a kind");
+    if (ended && i->attr[a].name) ok = complain(f, i->name, "has a gap between its attributes");
+    ended |= !i->attr[a].name;
+    if (i->attr[a].name && k != OP_KERNEL && !slot_known(k, a))
+      ok = complain(f, i->name, "has an attribute without an AT_ constant");
+  }
+  return ok;
+}
+
+bool op_table_check(FILE *f) {
+  bool ok = true;
+  for (int k = 0; k < OP_KINDS; k++) ok &= check_row(f, k);
+  for (size_t i = 0; i < sizeof slots / sizeof slots[0]; i++) {
+    const AttrSpec *s = &op_info[slots[i].op].attr[slots[i].slot];
+    if (!s->name || strcmp(s->name, slots[i].name) != 0 || s->kind != slots[i].kind)
+      ok = complain(f, op_info[slots[i].op].name, "an AT_ constant names another attribute");
+  }
+  return ok;
+}
+
+/* ---- docs/ops.md ---- */
+
+static const struct { OpClass cls; const char *title, *text; } classes[] = {
+    {CLASS_LEAF, "Leaves", "No operands; the type is part of the op."},
+    {CLASS_GLOBAL, "Globals", "Parameters, states and hyperparameters."},
+    {CLASS_ELEMENT, "Element-wise", "Operands and result have one shape."},
+    {CLASS_VIEW, "Views", "The same numbers elsewhere."},
+    {CLASS_REDUCE, "Reductions", "Axes are ascending and dropped from the result."},
+    {CLASS_CONTRACT, "Contractions", "Products of matrices."},
+    {CLASS_INDEX, "Indexing", "Addresses come from data."},
+    {CLASS_ROWS, "Rows", "Along the last axis, row by row."},
+    {CLASS_REGION, "Regions", "Ops with a nested block."},
+    {CLASS_META, "Meta", "No arithmetic of their own."},
+};
+
+static const char *attr_kind_name[] = {
+    [ATTR_NONE] = "",         [ATTR_INT] = "integer", [ATTR_BOOL] = "0 or 1",
+    [ATTR_NUM] = "number",    [ATTR_INTS] = "list",   [ATTR_STR] = "string",
+};
+
+static const char *dtypes_of(const OpInfo *i) {
+  if (i->cls != CLASS_ELEMENT) return "";
+  if (i->shape == shape_logic) return "bool";
+  if (i->shape == shape_convert || i->shape == shape_where) return "all";
+  if (i->flags & OPF_BOOL_RESULT) return "all, to bool";
+  return !i->iexpr ? "floats" : "floats, integers";
+}
+
+/* A bar ends a table's cell in Markdown. */
+static void print_cell(FILE *f, const char *s) {
+  for (; *s; s++) {
+    if (*s == '|') fputc('\\', f);
+    fputc(*s, f);
+  }
+}
+
+static void print_row(FILE *f, const OpInfo *i) {
+  fprintf(f, "| `%s` | ", i->name);
+  if (i->operands < 0) fputs("any", f);
+  else fprintf(f, "%d", i->operands);
+  fputs(" | ", f);
+  for (int a = 0; a < MAX_ATTRS && i->attr[a].name; a++)
+    fprintf(f, "%s`%s` %s", a ? ", " : "", i->attr[a].name, attr_kind_name[i->attr[a].kind]);
+  fprintf(f, " | %s | %s | ", dtypes_of(i), i->grad ? "yes" : "no");
+  print_cell(f, i->help);
+  fputs(" |\n", f);
+}
+
+void op_table_markdown(FILE *f) {
+  fputs("# Operations of the IR\n\nThis page is printed by the compiler from its op table.\n", f);
+  for (size_t c = 0; c < sizeof classes / sizeof classes[0]; c++) {
+    fprintf(f, "\n## %s\n\n%s\n\n", classes[c].title, classes[c].text);
+    fputs("| op | operands | attributes | dtypes | gradient | meaning |\n", f);
+    fputs("|---|---|---|---|---|---|\n", f);
+    for (int k = 0; k < OP_KINDS; k++)
+      if (op_info[k].cls == classes[c].cls) print_row(f, &op_info[k]);
+  }
+}

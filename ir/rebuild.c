@@ -1,0 +1,211 @@
+/* Copying ops between entries and rebuilding an entry op by op, the way every pass changes the IR.
+   Contract: old values are mapped before they are used; values and ops of a rebuilt entry are dense
+   and in the order of the text; what keeps a pure op alive is a use by an effect or a terminator. */
+#include "ir.h"
+
+#include <stdlib.h>
+
+/* ---- copying ---- */
+
+static ValueId mapped(const Builder *b, const Entry *from, const Op *op, ValueId v,
+                      const ValueId *map) {
+  if (map[v] == NO_ID)
+    gc_bug(b->m->ctx, "%s at %s is copied before its operand %s", op_info[op->kind].name,
+           loc_str(b->m->ctx, op->loc), value_str(from, v));
+  return map[v];
+}
+
+static void copy_block(Builder *b, const Entry *from, const Block *old, Block *into,
+                       ValueId *map) {
+  Block *outer = b->b;
+  struct ConsTable *cons = b->cons;
+  builder_at(b, into);
+  for (uint32_t i = 0; i < old->args.n; i++) {
+    Value v = *value_at(from, old->args.at[i]);
+    v.index = i;
+    map[old->args.at[i]] = b->e->values.n;
+    vec_push(b->m->arena, &into->args, b->e->values.n);
+    vec_push(b->m->arena, &b->e->values, v);
+  }
+  for (uint32_t i = 0; i < old->ops.n; i++) build_copy(b, from, op_at(from, old->ops.at[i]), map);
+  b->b = outer;
+  b->cons = cons;
+}
+
+static bool plain(const Entry *from, const Op *op) {
+  const OpInfo *info = &op_info[op->kind];
+  return op->nresults == 1 && op->nblocks == 0 && info->shape && !(info->flags & OPF_EFFECT) &&
+         (op->kind == OP_LOAD || !value_at(from, op->results[0])->layout);
+}
+
+void build_copy(Builder *b, const Entry *from, const Op *op, ValueId *map) {
+  enum { SMALL = 8 };
+  ValueId small[SMALL];
+  ValueId *x = op->noperands <= SMALL ? small : ARENA_ARRAY(b->m->arena, ValueId, op->noperands);
+  for (int i = 0; i < op->noperands; i++) x[i] = mapped(b, from, op, op->operands[i], map);
+  Loc loc = b->loc;
+  const char *scope = b->scope;
+  b->loc = op->loc;
+  b->scope = op->scope;
+  if (plain(from, op)) {
+    const Value *old = value_at(from, op->results[0]);
+    b->name = old->name;
+    ValueId v = build(b, op->kind, x, op->noperands, op->attr, old->type);
+    if (op->kind == OP_LOAD) value_at(b->e, v)->layout = old->layout;
+    map[op->results[0]] = v;
+  } else {
+    const Type **types = ARENA_ARRAY(b->m->arena, const Type *, op->nresults);
+    for (int i = 0; i < op->nresults; i++) types[i] = value_type(from, op->results[i]);
+    b->name = NULL;
+    Op *copy = build_op(b, op->kind, x, op->noperands, op->attr, types, op->nresults);
+    for (int i = 0; i < op->nresults; i++) {
+      const Value *old = value_at(from, op->results[i]);
+      Value *value = value_at(b->e, copy->results[i]);
+      value->name = old->name;
+      value->layout = old->layout;
+      map[op->results[i]] = copy->results[i];
+    }
+    for (int i = 0; i < op->nblocks; i++)
+      copy_block(b, from, op->blocks[i], copy->blocks[i], map);
+  }
+  b->loc = loc;
+  b->scope = scope;
+}
+
+/* ---- dropping what is dead ---- */
+
+typedef struct Marker {
+  const Entry *e;
+  bool *live;  /* by op */
+  OpId *stack; /* live ops whose operands are still to be looked at; each op is pushed once */
+  uint32_t n;
+} Marker;
+
+static void mark(Marker *m, OpId id) {
+  if (id == NO_ID || m->live[id]) return;
+  m->live[id] = true;
+  m->stack[m->n++] = id;
+}
+
+static void mark_effects(Marker *m, const Block *b) {
+  for (uint32_t i = 0; i < b->ops.n; i++)
+    if (op_info[op_at(m->e, b->ops.at[i])->kind].flags & OPF_EFFECT) mark(m, b->ops.at[i]);
+}
+
+/* An op with a live op inside is live: its block's terminator is reached only through it. */
+static bool *mark_live(const Entry *e) {
+  Marker m = {.e = e, .live = calloc(e->ops.n + 1, sizeof(bool)),
+              .stack = malloc((e->ops.n + 1) * sizeof(OpId))};
+  if (!m.live || !m.stack) {
+    fprintf(stderr, "gc: error: out of memory\n");
+    exit(3);
+  }
+  mark_effects(&m, e->body);
+  while (m.n) {
+    const Op *op = op_at(e, m.stack[--m.n]);
+    for (int i = 0; i < op->noperands; i++) mark(&m, value_at(e, op->operands[i])->def);
+    for (int i = 0; i < op->nblocks; i++) mark_effects(&m, op->blocks[i]);
+  }
+  free(m.stack);
+  return m.live;
+}
+
+/* Numbers the values and ops of the entry again in the order of the text, without the dead ones. */
+typedef struct Renumber {
+  Entry *e;
+  const bool *live;
+  ValueId *value; /* old -> new */
+  Value *values;
+  uint32_t nvalues;
+  Op **ops;
+  uint32_t nops;
+} Renumber;
+
+static void renumber_value(Renumber *r, ValueId *v, OpId def) {
+  Value copy = *value_at(r->e, *v);
+  copy.def = def;
+  r->value[*v] = r->nvalues;
+  *v = r->nvalues;
+  r->values[r->nvalues++] = copy;
+}
+
+static void renumber_block(Renumber *r, Block *b) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < b->args.n; i++) renumber_value(r, &b->args.at[i], NO_ID);
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    Op *op = op_at(r->e, b->ops.at[i]);
+    if (!r->live[op->id]) continue;
+    op->id = r->nops;
+    r->ops[r->nops++] = op;
+    b->ops.at[kept++] = op->id;
+    /* the lists were made by this rebuild, so they may be changed in place */
+    ValueId *x = (ValueId *)op->operands, *y = (ValueId *)op->results;
+    for (int k = 0; k < op->noperands; k++) x[k] = r->value[x[k]];
+    for (int k = 0; k < op->nresults; k++) renumber_value(r, &y[k], op->id);
+    for (int k = 0; k < op->nblocks; k++) renumber_block(r, op->blocks[k]);
+  }
+  b->ops.n = kept;
+}
+
+static void compact(Entry *e, const bool *live) {
+  Arena *a = e->module->arena;
+  Renumber r = {.e = e, .live = live,
+                .value = malloc((e->values.n + 1) * sizeof(ValueId)),
+                .values = ARENA_ARRAY(a, Value, e->values.n + 1),
+                .ops = ARENA_ARRAY(a, Op *, e->ops.n + 1)};
+  if (!r.value) {
+    fprintf(stderr, "gc: error: out of memory\n");
+    exit(3);
+  }
+  uint32_t vcap = e->values.n + 1, ocap = e->ops.n + 1;
+  renumber_block(&r, e->body);
+  free(r.value);
+  e->values.at = r.values;
+  e->values.n = r.nvalues;
+  e->values.cap = vcap;
+  e->ops.at = r.ops;
+  e->ops.n = r.nops;
+  e->ops.cap = ocap;
+}
+
+/* ---- rebuilding ---- */
+
+void entry_rebuild(Entry *e, RebuildFn *each, void *data, bool fold, bool drop_dead) {
+  Entry old = *e;
+  Arena *a = e->module->arena;
+  ValueId *map = malloc((old.values.n + 1) * sizeof *map);
+  if (!map) {
+    fprintf(stderr, "gc: error: out of memory\n");
+    exit(3);
+  }
+  memset(map, 0xff, (old.values.n + 1) * sizeof *map); /* NO_ID everywhere */
+  e->ops.at = NULL;
+  e->ops.n = e->ops.cap = 0;
+  e->values.at = NULL;
+  e->values.n = e->values.cap = 0;
+  e->plan = NULL;
+  e->names = NULL;
+  e->body = ARENA_NEW(a, Block);
+  for (uint32_t i = 0; i < old.body->args.n; i++) {
+    const Value *v = value_at(&old, old.body->args.at[i]);
+    ValueId id = entry_add_input(e, v->name, v->type);
+    value_at(e, id)->layout = v->layout;
+    map[old.body->args.at[i]] = id;
+  }
+  Builder *b = builder_new(e, e->body);
+  b->fold = fold;
+  for (uint32_t i = 0; i < old.body->ops.n; i++) {
+    const Op *op = op_at(&old, old.body->ops.at[i]);
+    b->loc = op->loc; /* what replaces an op keeps its place */
+    b->scope = op->scope;
+    b->name = NULL;
+    each(b, &old, op, map, data);
+  }
+  free(map);
+  if (!drop_dead) return;
+  bool *live = mark_live(e);
+  uint32_t dead = 0;
+  for (uint32_t i = 0; i < e->ops.n; i++) dead += !live[i];
+  if (dead) compact(e, live);
+  free(live);
+}

@@ -1,0 +1,139 @@
+/* Types and layouts: interned, so that equality is ==; names and sizes of dtypes; broadcasting.
+   Contract: a type's bytes stay below 2^62, so that sums of a few sizes never overflow 64 bits.
+   Scratch dims live on the stack up to rank 8 and in the context's arena above. */
+#include "ctx_impl.h"
+#include "ir.h"
+
+enum { STACK_RANK = 8 };
+static const uint64_t MAX_TYPE_BYTES = UINT64_C(1) << 62;
+
+static const struct { const char *name; int size; } dtypes[DTYPES] = {
+    [DT_BOOL] = {"bool", 1}, [DT_U8] = {"u8", 1},     [DT_I32] = {"i32", 4}, [DT_I64] = {"i64", 8},
+    [DT_F16] = {"f16", 2},   [DT_BF16] = {"bf16", 2}, [DT_F32] = {"f32", 4}, [DT_F64] = {"f64", 8},
+};
+
+int dtype_size(Dtype dt) { return dtypes[dt].size; }
+const char *dtype_name(Dtype dt) { return dtypes[dt].name; }
+
+bool dtype_parse(const char *s, Dtype *out) {
+  for (int i = 0; i < DTYPES; i++)
+    if (strcmp(s, dtypes[i].name) == 0) {
+      *out = (Dtype)i;
+      return true;
+    }
+  return false;
+}
+
+/* ---- types ---- */
+
+typedef struct TypeKey {
+  Dtype dtype;
+  int rank;
+  const int64_t *dim;
+} TypeKey;
+
+static bool type_equal(const void *entry, const void *key) {
+  const Type *t = entry;
+  const TypeKey *k = key;
+  return t->dtype == k->dtype && t->rank == k->rank &&
+         (k->rank == 0 || memcmp(t->dim, k->dim, sizeof k->dim[0] * (size_t)k->rank) == 0);
+}
+
+/* Zero extents are left out of the product that must not overflow: [2^40, 0, 2^40] is nobody's need. */
+static bool count_elements(const TypeKey *k, int64_t *numel, uint64_t *bytes) {
+  uint64_t n = 1, size = (uint64_t)dtype_size(k->dtype);
+  bool empty = false;
+  for (int i = 0; i < k->rank; i++) {
+    if (k->dim[i] < 0) return false;
+    if (k->dim[i] == 0) empty = true;
+    else if (!checked_mul(n, (uint64_t)k->dim[i], &n)) return false;
+  }
+  if (!checked_mul(n, size, &size) || size >= MAX_TYPE_BYTES) return false;
+  *numel = empty ? 0 : (int64_t)n;
+  *bytes = empty ? 0 : size;
+  return true;
+}
+
+const Type *type_get(Ctx *c, Dtype dt, int rank, const int64_t *dim) {
+  TypeKey key = {dt, rank, dim};
+  int64_t numel;
+  uint64_t bytes;
+  if (rank < 0 || !count_elements(&key, &numel, &bytes)) return NULL;
+  size_t dim_bytes = sizeof dim[0] * (size_t)rank;
+  uint32_t hash = (rank ? hash_bytes(dim, dim_bytes) : 0) * 31 + (uint32_t)dt;
+  void **slot = intern_slot(&c->types, hash, type_equal, &key);
+  if (!*slot) {
+    Type *t = arena_alloc(c->arena, sizeof *t + dim_bytes);
+    t->dtype = dt;
+    t->rank = rank;
+    t->numel = numel;
+    t->bytes = bytes;
+    t->hash = hash;
+    if (rank) memcpy(t->dim, dim, dim_bytes);
+    *slot = t;
+  }
+  return *slot;
+}
+
+const Type *type_scalar(Ctx *c, Dtype dt) { return type_get(c, dt, 0, NULL); }
+
+const Type *type_with_dtype(Ctx *c, const Type *t, Dtype dt) {
+  return t->dtype == dt ? t : type_get(c, dt, t->rank, t->dim);
+}
+
+const char *type_str(Ctx *c, const Type *t) {
+  char small[256], *text = small;
+  size_t room = 16 + (size_t)t->rank * 21, at; /* a dim has at most 19 digits and a comma */
+  if (room > sizeof small) text = arena_alloc(c->arena, room);
+  else room = sizeof small;
+  at = (size_t)snprintf(text, room, "%s[", dtype_name(t->dtype));
+  for (int i = 0; i < t->rank; i++)
+    at += (size_t)snprintf(text + at, room - at, i ? ",%lld" : "%lld", (long long)t->dim[i]);
+  text[at++] = ']';
+  return intern_n(c, text, at);
+}
+
+const Type *type_broadcast(Ctx *c, const Type *a, const Type *b) {
+  int rank = a->rank > b->rank ? a->rank : b->rank;
+  int64_t small[STACK_RANK];
+  int64_t *dim = rank <= STACK_RANK ? small : ARENA_ARRAY(c->arena, int64_t, rank);
+  for (int i = 1; i <= rank; i++) { /* from the last axis */
+    int64_t x = i <= a->rank ? a->dim[a->rank - i] : 1, y = i <= b->rank ? b->dim[b->rank - i] : 1;
+    if (x != y && x != 1 && y != 1) return NULL;
+    dim[rank - i] = x == 1 ? y : x;
+  }
+  return type_get(c, a->dtype, rank, dim);
+}
+
+/* ---- layouts ---- */
+
+static bool layout_equal(const void *entry, const void *key) {
+  return ((const Layout *)entry)->nr == ((const Layout *)key)->nr;
+}
+
+const Layout *layout_panels(Ctx *c, int nr) {
+  if (nr <= 0) gc_bug(c, "a layout of panels of %d columns was asked for", nr);
+  Layout key = {nr};
+  void **slot = intern_slot(&c->layouts, hash_bytes(&key, sizeof key), layout_equal, &key);
+  if (!*slot) {
+    Layout *l = ARENA_NEW(c->arena, Layout);
+    *l = key;
+    *slot = l;
+  }
+  return *slot;
+}
+
+bool layout_bytes(const Type *t, const Layout *l, uint64_t *out) {
+  if (!l || t->rank == 0 || t->numel == 0) {
+    *out = t->bytes;
+    return true;
+  }
+  uint64_t columns = (uint64_t)t->dim[t->rank - 1], nr = (uint64_t)l->nr, padded, bytes;
+  if (!checked_add(columns, nr - 1, &padded)) return false;
+  padded = padded / nr * nr;
+  if (!checked_mul((uint64_t)t->numel / columns, padded, &bytes) ||
+      !checked_mul(bytes, (uint64_t)dtype_size(t->dtype), &bytes))
+    return false;
+  *out = bytes;
+  return true;
+}
