@@ -1,0 +1,256 @@
+/* Autodiff: expands every `grad` op into the explicit backward path, ordinary ops at its place.
+   Contract: needs one block an entry (kernels come later); leaves no grad and no stop_gradient; forward
+   ops are copied as they are; linear in the ops between the values asked for and the loss.
+   Algorithm: reverse mode. Forward from the values asked for, every value that depends on them through
+   gradient rules is marked; backward from the loss, each op whose result has a gradient runs its rule,
+   which builds what marked operands need and nothing else. Entries are walked in order, so an inner
+   grad is ordinary ops before an outer one differentiates it.
+
+   Several contributions to one value are added as they arrive: readers in reverse order of the program,
+   operands of one reader as its rule gives them, ((last + before it) + … + first). So at most one
+   partial sum of a value is alive, and the order is a function of the program alone. */
+#include "passes/pass_list.h"
+
+typedef struct Diff {
+  PassRun *r;
+  bool *pinned;     /* by old value: a later grad asks for it */
+  bool *read;       /* by old value: somebody reads it */
+  VEC(OpId) extra;  /* stop_gradient ops and copies of pins: they go when all is expanded */
+  /* of the grad op being expanded; values lo … hi-1 of the new entry */
+  ValueId lo, hi;
+  bool *active;  /* by value - lo: depends on a value asked for, with a gradient */
+  ValueId *sum;  /* by value - lo: gradient so far, or NO_ID */
+  uint32_t room; /* elements of both */
+} Diff;
+
+static bool is_active(const Diff *d, ValueId v) {
+  return v >= d->lo && v < d->hi && d->active[v - d->lo];
+}
+
+static bool diff_needs(const GradCtx *g, const Op *op, int operand) {
+  return is_active(g->state, op->operands[operand]);
+}
+
+/* "logits" of a value that the user named; a load is known by its global's path. */
+static const char *known_name(const Entry *e, ValueId v) {
+  if (value_at(e, v)->name) return value_at(e, v)->name;
+  const Op *def = value_def(e, v);
+  if (!def || def->kind != OP_LOAD) return NULL;
+  return e->module->globals.at[def->attr[AT_GLOBAL].i].path;
+}
+
+static void place_at(Builder *b, const Op *op) {
+  b->loc = op->loc;
+  b->scope = op->scope;
+}
+
+static void diff_to(GradCtx *g, const Op *op, int operand, ValueId dv) {
+  Diff *d = g->state;
+  ValueId v = op->operands[operand];
+  if (!is_active(d, v)) return;
+  ValueId *sum = &d->sum[v - d->lo];
+  if (*sum == NO_ID) {
+    *sum = dv;
+    return;
+  }
+  /* The aggregation belongs to the value that was split, not to the reader. */
+  const Op *def = value_def(g->e, v);
+  if (def) place_at(g->b, def);
+  *sum = build2(g->b, OP_ADD, *sum, dv);
+  place_at(g->b, op);
+}
+
+/* Names a gradient after its value, unless it is older than this expansion or has a name. */
+static void name_gradient(Diff *d, Entry *e, ValueId dv, const char *of) {
+  Value *v = value_at(e, dv);
+  if (of && dv >= d->hi && !v->name) v->name = intern_printf(e->module->ctx, "d.%s", of);
+}
+
+/* First op of the block that is not older than the id: ids grow along a block that is only appended to. */
+static uint32_t block_from(const Block *blk, OpId id) {
+  uint32_t lo = 0, hi = blk->ops.n;
+  while (lo < hi) {
+    uint32_t mid = lo + (hi - lo) / 2;
+    if (blk->ops.at[mid] < id) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo;
+}
+
+/* Marks every value that depends on an x through gradient rules, among the ops [from, to). */
+static void mark_active(Diff *d, const Entry *e, const Block *blk, uint32_t from, uint32_t to) {
+  for (uint32_t i = from; i < to; i++) {
+    const Op *op = op_at(e, blk->ops.at[i]);
+    bool any = false;
+    for (int k = 0; k < op->noperands && !any; k++) any = is_active(d, op->operands[k]);
+    if (!any) continue;
+    if (op->nblocks)
+      gc_bug(e->module->ctx, "%s at %s is on the way of a gradient: autodiff comes before fuse",
+             op_info[op->kind].name, loc_str(e->module->ctx, op->loc));
+    if (!op_info[op->kind].grad) continue;
+    for (int k = 0; k < op->nresults; k++) {
+      ValueId v = op->results[k];
+      if (v < d->hi && dtype_is_float(value_type(e, v)->dtype)) d->active[v - d->lo] = true;
+    }
+  }
+}
+
+/* Both arrays for so many values: nothing is active, nothing has a gradient. */
+static void clear(Diff *d, uint32_t n) {
+  if (n > d->room) {
+    d->room = n > 2 * d->room ? n : 2 * d->room;
+    d->active = ARENA_ARRAY(d->r->scratch, bool, d->room);
+    d->sum = ARENA_ARRAY(d->r->scratch, ValueId, d->room);
+  }
+  if (!n) return;
+  memset(d->active, 0, sizeof d->active[0] * n);
+  memset(d->sum, 0xff, sizeof d->sum[0] * n); /* NO_ID */
+}
+
+/* Sets dx[k] for every x[k] that is not NO_ID. */
+static void expand(Diff *d, Builder *b, ValueId loss, const ValueId *x, ValueId *dx, int n) {
+  Entry *e = b->e;
+  Ctx *c = e->module->ctx;
+  const Block *blk = b->b;
+  d->hi = e->values.n;
+  d->lo = d->hi;
+  OpId first = NO_ID; /* the oldest op that can depend on an x */
+  for (int k = 0; k < n; k++) {
+    if (x[k] == NO_ID) continue;
+    if (!dtype_is_float(value_type(e, x[k])->dtype))
+      gc_bug(c, "grad by a value of type %s", type_str(c, value_type(e, x[k])));
+    if (x[k] < d->lo) d->lo = x[k];
+    OpId def = value_at(e, x[k])->def;
+    if (def == NO_ID) first = 0;
+    else if (def < first) first = def;
+  }
+  clear(d, d->hi - d->lo);
+  for (int k = 0; k < n; k++)
+    if (x[k] != NO_ID) d->active[x[k] - d->lo] = true;
+
+  uint32_t from = block_from(blk, first), to = blk->ops.n;
+  const Op *last = value_def(e, loss);
+  if (last) to = block_from(blk, last->id) + 1;
+  mark_active(d, e, blk, from, to);
+  Loc loc = b->loc;
+  const char *scope = b->scope;
+  b->fold = true; /* gradients are small from the start; forward ops stay as they are */
+  if (is_active(d, loss)) {
+    if (last) place_at(b, last);
+    d->sum[loss - d->lo] = build_const(b, value_type(e, loss), 1);
+  }
+  GradCtx g = {.b = b, .e = e, .state = d, .needs = diff_needs, .to = diff_to};
+  for (uint32_t i = to; i-- > from;) {
+    const Op *op = op_at(e, blk->ops.at[i]);
+    if (op->nresults != 1 || !op_info[op->kind].grad || !is_active(d, op->results[0])) continue;
+    ValueId y = op->results[0], dy = d->sum[y - d->lo];
+    if (dy == NO_ID) continue; /* the loss does not depend on it */
+    name_gradient(d, e, dy, known_name(e, y));
+    bool any = false;
+    for (int k = 0; k < op->noperands && !any; k++) any = is_active(d, op->operands[k]);
+    if (!any) continue; /* an x itself */
+    place_at(b, op);
+    op_info[op->kind].grad(&g, op, dy);
+  }
+  b->loc = loc;
+  b->scope = scope;
+  for (int k = 0; k < n; k++) {
+    if (x[k] == NO_ID) continue;
+    dx[k] = d->sum[x[k] - d->lo];
+    if (dx[k] == NO_ID) dx[k] = build_const(b, value_type(e, x[k]), 0);
+    else name_gradient(d, e, dx[k], known_name(e, x[k]));
+  }
+  b->fold = false;
+}
+
+static ValueId pin(Diff *d, Builder *b, const Entry *old, ValueId was, ValueId now) {
+  ValueId v = pass_pin(b, old, was, now);
+  vec_push(d->r->scratch, &d->extra, value_at(b->e, v)->def);
+  return v;
+}
+
+static void expand_grad(Diff *d, Builder *b, const Entry *old, const Op *op, ValueId *map) {
+  Ctx *c = b->m->ctx;
+  if (op->noperands < 1 || op->nresults != op->noperands - 1)
+    gc_bug(c, "grad with %d operands and %d results", op->noperands, op->nresults);
+  ValueId loss = map[op->operands[0]];
+  const Type *lt = value_type(b->e, loss);
+  if (lt->numel != 1 || !dtype_is_float(lt->dtype))
+    gc_bug(c, "grad of a loss of type %s", type_str(c, lt));
+  int n = op->nresults;
+  ValueId *x = ARENA_ARRAY(d->r->scratch, ValueId, n), *dx = ARENA_ARRAY(d->r->scratch, ValueId, n);
+  for (int k = 0; k < n; k++) x[k] = d->read[op->results[k]] ? map[op->operands[k + 1]] : NO_ID;
+  b->loc = op->loc;
+  b->scope = op->scope;
+  ValueId born = b->e->values.n;
+  expand(d, b, loss, x, dx, n);
+  for (int k = 0; k < n; k++) {
+    if (x[k] == NO_ID) continue;
+    ValueId r = op->results[k], v = dx[k];
+    d->r->changes++;
+    if (d->pinned && d->pinned[r]) {
+      map[r] = pin(d, b, old, r, v); /* a later grad asks for this very gradient */
+      continue;
+    }
+    const char *name = value_at(old, r)->name;
+    if (name && v >= born) value_at(b->e, v)->name = name;
+    map[r] = v;
+  }
+}
+
+static void expand_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  Diff *d = data;
+  if (op->kind == OP_GRAD) {
+    expand_grad(d, b, old, op, map);
+    return;
+  }
+  build_copy(b, old, op, map);
+  if (op->nresults != 1) return;
+  ValueId was = op->results[0];
+  if (op->kind == OP_STOP_GRADIENT)
+    vec_push(d->r->scratch, &d->extra, value_at(b->e, map[was])->def);
+  if (d->pinned && d->pinned[was]) map[was] = pin(d, b, old, was, map[was]);
+}
+
+/* Takes out the extra ops, which are identities. */
+static void clean_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  const bool *extra = data; /* by op */
+  if (!extra[op->id]) {
+    build_copy(b, old, op, map);
+    return;
+  }
+  ValueId v = map[op->operands[0]];
+  Value *value = value_at(b->e, v);
+  if (!value->name) value->name = value_at(old, op->results[0])->name;
+  map[op->results[0]] = v;
+}
+
+static bool *find_read(Arena *a, const Entry *e) {
+  bool *read = ARENA_ARRAY(a, bool, e->values.n);
+  for (uint32_t i = 0; i < e->body->ops.n; i++) {
+    const Op *op = op_at(e, e->body->ops.at[i]);
+    for (int k = 0; k < op->noperands; k++) read[op->operands[k]] = true;
+  }
+  return read;
+}
+
+bool pass_autodiff(PassRun *r) {
+  Entry *e;
+  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
+    Diff d = {.r = r, .pinned = pass_pinned(r->scratch, e)};
+    bool any = d.pinned != NULL;
+    for (uint32_t i = 0; i < e->body->ops.n && !any; i++) {
+      OpKind kind = op_at(e, e->body->ops.at[i])->kind;
+      any = kind == OP_GRAD || kind == OP_STOP_GRADIENT;
+    }
+    if (!any) continue;
+    d.read = find_read(r->scratch, e);
+    entry_rebuild(e, expand_each, &d, false, false);
+    if (!d.extra.n) continue;
+    bool *extra = ARENA_ARRAY(r->scratch, bool, e->ops.n);
+    for (uint32_t i = 0; i < d.extra.n; i++) extra[d.extra.at[i]] = true;
+    entry_rebuild(e, clean_each, extra, false, false);
+    r->changes += d.extra.n;
+  }
+  return true;
+}
