@@ -24,8 +24,7 @@ const Target *target_cpu(Ctx *c, CodegenOptions *o);
 /* Writes the whole C source of a planned module. */
 bool codegen_c(Module *m, const Target *t, const CodegenOptions *o, FILE *f);
 
-/* Compiles and links to an executable or a shared library (with its header beside it); `out` appears whole
-   or not at all. False after a diagnostic; exit code in *code (3: no compiler, no space). */
+/* Compiles and links to an executable; `out` appears whole or not at all. False after a diagnostic;
+   exit code in *code (3: no compiler, no space). With save_temps the C source stays as out.c. */
 bool codegen_exe(Module *m, const Target *t, CodegenOptions *o, const char *out, int *code);
-bool codegen_lib(Module *m, const Target *t, CodegenOptions *o, const char *out, int *code);
 #endif

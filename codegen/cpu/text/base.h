@@ -3,6 +3,11 @@
    in order of depth and every fma is named (the file is compiled with -ffp-contract=off). */
 #define INL static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 64")
+#ifdef __clang__
+#define GC_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define GC_IVDEP _Pragma("GCC ivdep")
+#endif
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #define VW 16

@@ -22,8 +22,14 @@ INL uint16_t f32_to_f16(f32 x) {
   r = a > 0x7f800000u ? 0x7e00u : r;
   return (uint16_t)(sign | r);
 }
+INL f32 f16_load(uint16_t h) { return f16_to_f32(h); }
+INL uint16_t f16_store(f32 x) { return f32_to_f16(x); }
+INL f32 f16_round(f32 x) { return f16_to_f32(f32_to_f16(x)); }
+INL f32 bf16_load(uint16_t h) { return bf16_to_f32(h); }
+INL uint16_t bf16_store(f32 x) { return f32_to_bf16(x); }
+INL f32 bf16_round(f32 x) { return bf16_to_f32(f32_to_bf16(x)); }
 #define FLOAT_TO_INT(F, I, LO, HI, LIM)                                                           \
-  INL I F##_to_##I(F x) { return x != x ? 0 : x >= (F)LIM ? HI : x <= (F)LO ? LO : (I)x; }
+  INL I I##_from_##F(F x) { return x != x ? 0 : x >= (F)LIM ? HI : x <= (F)LO ? LO : (I)x; }
 FLOAT_TO_INT(f32, i32, INT32_MIN, INT32_MAX, 2147483648.0)
 FLOAT_TO_INT(f64, i32, INT32_MIN, INT32_MAX, 2147483648.0)
 FLOAT_TO_INT(f32, i64, INT64_MIN, INT64_MAX, 9223372036854775808.0)

@@ -15,15 +15,22 @@ INL void philox(uint64_t key, uint64_t block, uint64_t step, uint32_t w[4]) {
   }
   w[0] = c0, w[1] = c1, w[2] = c2, w[3] = c3;
 }
-INL f32 random_uniform(uint64_t key, uint64_t i, uint64_t step) {
-  uint32_t w[4];
-  philox(key, i >> 2, step, w);
-  return (f32)(w[i & 3] >> 8) * 5.9604644775390625e-8f;
+INL f32 uniform_of_word(uint32_t w) { return (f32)(i32)(w >> 8) * 5.9604644775390625e-8f; }
+/* Box-Muller on the pair of words that word j belongs to */
+INL f32 normal_of_words(const uint32_t w[4], int j) {
+  f32 u = (f32)(i32)((w[j & 2] >> 8) + 1) * 5.9604644775390625e-8f;
+  f32 a = uniform_of_word(w[(j & 2) + 1]) * 6.28318530717958647692f;
+  return f32_sqrt(-2.0f * f32_log(u)) * (j & 1 ? f32_sin(a) : f32_cos(a));
 }
-INL f32 random_normal(uint64_t key, uint64_t i, uint64_t step) { /* Box-Muller on a pair of words */
+INL f32 f32_random_uniform(uint64_t key, const GcEnv *env, uint64_t i) {
   uint32_t w[4];
-  philox(key, i >> 2, step, w);
-  f32 u = (f32)((w[i & 2] >> 8) + 1) * 5.9604644775390625e-8f;
-  f32 a = (f32)(w[(i & 2) + 1] >> 8) * 5.9604644775390625e-8f * 6.28318530717958647692f;
-  return f32_sqrt(-2.0f * f32_log(u)) * (i & 1 ? f32_sin(a) : f32_cos(a));
+  philox(key ^ env->seed, i >> 2, env->step, w);
+  return uniform_of_word(w[i & 3]);
 }
+INL f32 f32_random_normal(uint64_t key, const GcEnv *env, uint64_t i) {
+  uint32_t w[4];
+  philox(key ^ env->seed, i >> 2, env->step, w);
+  return normal_of_words(w, (int)(i & 3));
+}
+INL f64 f64_random_uniform(uint64_t key, const GcEnv *env, uint64_t i) { return (f64)f32_random_uniform(key, env, i); }
+INL f64 f64_random_normal(uint64_t key, const GcEnv *env, uint64_t i) { return (f64)f32_random_normal(key, env, i); }

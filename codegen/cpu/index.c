@@ -1,0 +1,92 @@
+/* Prints ops whose addresses come from data: gather, gather_grad and one_hot standing alone.
+   Contract: an id out of range stops the program after the step (gcrt_fault) and reads or adds nothing;
+   gather_grad adds the rows of one id in their order, whatever the number of threads: each thread owns
+   rows of the table and looks through all ids. */
+#include "codegen/kernel.h"
+
+static const Type *input_type(const Group *g, int i) { return value_at(g->e, g->in[i])->type; }
+static const Type *output_type(const Group *g) { return value_at(g->e, g->out[0])->type; }
+
+static bool is_half(Dtype dt) { return dt == DT_F16 || dt == DT_BF16; }
+
+/* Half precisions are summed in f32, in scratch. */
+uint64_t cpu_index_scratch(const Group *g) {
+  if (!g->root || g->root->kind != OP_GATHER_GRAD || !is_half(output_type(g)->dtype)) return 0;
+  return (uint64_t)output_type(g)->numel * 4;
+}
+
+/* Loads id i and leaves it in `id`; `skip` runs for one out of range. */
+static void print_id(Gen *g, Text *x, const Type *ids, const char *base, int64_t limit, const char *skip) {
+  text_line(x, "const int64_t id = (int64_t)%s;", scalar_load(g->a, ids->dtype, base, "i"));
+  text_open(x, "if (__builtin_expect(id < 0 || id >= %lld, 0)) {", (long long)limit);
+  text_line(x, "gcrt_fault(\"index\", i, id, %lld);", (long long)limit);
+  text_line(x, "%s", skip);
+  text_close(x, "}");
+}
+
+static void print_gather(Gen *g, const Group *gr) {
+  const Type *table = input_type(gr, 0), *ids = input_type(gr, 1);
+  int64_t row = table->dim[0] ? table->numel / table->dim[0] : 0;
+  uint64_t bytes = (uint64_t)row * (uint64_t)dtype_size(table->dtype);
+  Kernel *k = kernel_new(g, gr);
+  kernel_args(g, k, gr);
+  kernel_units(k, output_type(gr)->numel < SERIAL_WORK ? 1 : ids->numel);
+  text_open(&k->text, k->units == 1 ? "for (long i = 0; i < %lld; i++) {" : "for (long i = u0; i < u1; i++) {", (long long)ids->numel);
+  const char *zero = intern_printf(g->ctx, "__builtin_memset((char *)out0 + i * %lluL, 0, %llu);", (unsigned long long)bytes, (unsigned long long)bytes);
+  print_id(g, &k->text, ids, "in1", table->dim[0], intern_printf(g->ctx, "%s continue;", zero));
+  text_line(&k->text, "__builtin_memcpy((char *)out0 + i * %lluL, (const char *)in0 + id * %lluL, %llu);", (unsigned long long)bytes,
+            (unsigned long long)bytes, (unsigned long long)bytes);
+  text_close(&k->text, "}");
+  if (k->units > 1) {
+    kernel_split_in(k, gr, 1, 1, 0, ids->bytes);
+    kernel_split_out(k, gr, 0, 1, 0, output_type(gr)->bytes);
+  }
+}
+
+static void print_gather_grad(Gen *g, const Group *gr) {
+  const Type *ids = input_type(gr, 1), *out = output_type(gr);
+  int64_t depth = out->dim[0], row = depth ? out->numel / depth : 0;
+  bool half = is_half(out->dtype);
+  const char *T = dtype_compute(out->dtype);
+  Kernel *k = kernel_new(g, gr);
+  Text *x = &k->text;
+  kernel_args(g, k, gr);
+  kernel_units(k, out->numel + input_type(gr, 0)->numel < SERIAL_WORK ? 1 : depth);
+  if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %lld;", (long long)depth);
+  text_line(x, "%s *sum = (%s *)%s;", T, T, half ? "scratch" : "out0");
+  text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) sum[i] = 0;", (long long)row, (long long)row);
+  text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)ids->numel);
+  print_id(g, x, ids, "in1", depth, "continue;");
+  text_line(x, "if (id < u0 || id >= u1) continue;");
+  text_line(x, "GC_IVDEP for (long j = 0; j < %lld; j++) sum[id * %lld + j] += %s;", (long long)row, (long long)row,
+            scalar_load(g->a, input_type(gr, 0)->dtype, "in0", intern_printf(g->ctx, "i * %lld + j", (long long)row)));
+  text_close(x, "}");
+  if (half)
+    text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) out0[i] = %s;", (long long)row, (long long)row,
+              scalar_store(g->a, out->dtype, "sum[i]"));
+  if (k->units > 1) kernel_split_out(k, gr, 0, 1, 0, out->bytes);
+  k->flops = (uint64_t)input_type(gr, 0)->numel;
+}
+
+static void print_one_hot(Gen *g, const Group *gr) {
+  const Type *ids = input_type(gr, 0), *out = output_type(gr);
+  int64_t depth = gr->root->attr[AT_DEPTH].i;
+  Kernel *k = kernel_new(g, gr);
+  kernel_args(g, k, gr);
+  kernel_units(k, out->numel < SERIAL_WORK ? 1 : ids->numel);
+  text_open(&k->text, k->units == 1 ? "for (long i = 0; i < %lld; i++) {" : "for (long i = u0; i < u1; i++) {", (long long)ids->numel);
+  text_line(&k->text, "const int64_t id = (int64_t)%s;", scalar_load(g->a, ids->dtype, "in0", "i"));
+  text_line(&k->text, "for (long j = 0; j < %lld; j++) out0[i * %lld + j] = %s;", (long long)depth, (long long)depth,
+            scalar_store(g->a, out->dtype, intern_printf(g->ctx, "(%s)(j == id)", dtype_compute(out->dtype))));
+  text_close(&k->text, "}");
+  if (k->units > 1) {
+    kernel_split_in(k, gr, 0, 1, 0, ids->bytes);
+    kernel_split_out(k, gr, 0, 1, 0, out->bytes);
+  }
+}
+
+void cpu_index(Gen *g, const Group *gr) {
+  if (gr->root->kind == OP_GATHER) print_gather(g, gr);
+  else if (gr->root->kind == OP_GATHER_GRAD) print_gather_grad(g, gr);
+  else print_one_hot(g, gr);
+}

@@ -1,0 +1,359 @@
+/* Prints products: C[M, N] = op(A) op(B), one or a batch, with element-wise work on C fused behind.
+   Contract: the operands are inputs of the group. A is read as it lies; B comes from its panels, as it
+   lies, or packed panel by panel. Every element of C is one chain of fma over at most 1024 of depth,
+   such chains added in order: the bits depend on the shape alone.
+   Algorithm: blocks of A's rows that stay in L2, panels of B, a register tile (text/gemm.h); threads
+   share the panels, or the tiles of rows where there are few panels. docs/results.md has figures. */
+#include "codegen/cpu/target.h"
+#include "codegen/kernel.h"
+
+enum {
+  DEPTH = 1024,          /* of one chain */
+  A_BLOCK = 256 << 10,   /* bytes of A that should stay in L2 while panels of B go by */
+  PACK_ROWS = 192,       /* rows that pay for packing a panel of B */
+  MAX_PARTIAL_ROWS = 512 /* rows whose partial sums are kept apart, where an epilogue waits for the last chain */
+};
+
+typedef struct Product {
+  int64_t batch, m, n, k;
+  bool ta, tb;
+  Dtype dt;         /* that the tile computes in */
+  const char *T;    /* "f32" */
+  int a, b;         /* inputs of the group */
+  int nr;           /* columns of a panel of the loop, and of B's or C's layout where they have one */
+  bool b_panels;    /* B is stored in panels */
+  bool pack;        /* a panel of B is packed before use */
+  bool converted;   /* operands come from scratch, in dt */
+  bool epilogue;    /* more than the product, or a result that is not stored as it is computed */
+  bool partial;     /* epilogue, and the depth needs several chains */
+  int64_t np;       /* panels */
+  int64_t tiles;    /* row tiles: `low` of `rows`, then of rows + 1 */
+  int64_t rows, low;
+  int64_t block;    /* tiles of a block of A */
+  enum { BY_BATCH, BY_PANEL, BY_ROWS, SERIAL } split;
+  int64_t units;
+  uint64_t flops;
+} Product;
+
+static Dtype compute_dtype(Dtype dt) {
+  if (dt == DT_F16 || dt == DT_BF16) return DT_F32;
+  return dt == DT_U8 || dt == DT_BOOL ? DT_I32 : dt;
+}
+
+static const Value *inner(const Group *g, ValueId v) { return value_at(g->e, v); }
+
+/* The panel width that a layout in the group prescribes: all of them agree, since they share N. */
+static int layout_width(const Group *g, const Op *mm) {
+  const Layout *l = inner(g, mm->operands[1])->layout;
+  if (l && !mm->attr[AT_TB].i) return l->nr;
+  for (int i = 0; i < g->nout; i++)
+    if (inner(g, g->yield[i])->layout) return inner(g, g->yield[i])->layout->nr;
+  for (int i = 0; i < g->nin; i++)
+    if (i != group_arg(g, mm->operands[0]) && i != group_arg(g, mm->operands[1]) && inner(g, g->arg[i])->layout)
+      return inner(g, g->arg[i])->layout->nr;
+  return 0;
+}
+
+static Product product_of(const Target *t, const Group *g) {
+  const CpuTarget *cpu = cpu_target(t);
+  const Op *mm = g->root;
+  const Value *va = inner(g, mm->operands[0]), *vb = inner(g, mm->operands[1]);
+  const Type *c = inner(g, mm->results[0])->type;
+  Product p = {.ta = mm->attr[AT_TA].i != 0, .tb = mm->attr[AT_TB].i != 0, .batch = 1};
+  for (int i = 0; i < c->rank - 2; i++) p.batch *= c->dim[i];
+  p.m = c->dim[c->rank - 2];
+  p.n = c->dim[c->rank - 1];
+  p.k = va->type->dim[va->type->rank - (p.ta ? 2 : 1)];
+  p.a = group_arg(g, mm->operands[0]);
+  p.b = group_arg(g, mm->operands[1]);
+  p.dt = compute_dtype(va->type->dtype);
+  p.converted = p.dt != va->type->dtype;
+  p.T = dtype_prefix(p.dt);
+  p.b_panels = vb->layout != NULL;
+  int lanes = cpu->vector / dtype_size(p.dt);
+  p.nr = layout_width(g, mm);
+  if (!p.nr) {
+    p.nr = cpu->vectors * lanes;
+    if (p.n < p.nr) p.nr = (int)((p.n + lanes - 1) / lanes) * lanes;
+  }
+  p.epilogue = g->nops > 1 || compute_dtype(c->dtype) != c->dtype;
+  p.np = (p.n + p.nr - 1) / p.nr;
+  int64_t most = p.nr <= 2 * lanes && cpu->vectors == 4 ? 8 : p.nr <= lanes ? 8 : cpu->rows;
+  p.tiles = (p.m + most - 1) / most;
+  if (p.np == 1) /* equal tiles let threads keep their rows from launch to launch */
+    for (int64_t r = most; r >= 4; r--)
+      if (p.m % r == 0) {
+        p.tiles = p.m / r;
+        break;
+      }
+  p.rows = p.tiles ? p.m / p.tiles : 0;
+  p.low = p.tiles - (p.tiles ? p.m % p.tiles : 0);
+  p.pack = p.tb || (!p.b_panels && p.m >= 2 * PACK_ROWS && p.np > 1);
+  p.partial = p.epilogue && p.k > DEPTH;
+  int64_t depth = p.k < DEPTH ? p.k : DEPTH;
+  int64_t block = A_BLOCK / (dtype_size(p.dt) * (depth ? depth : 1));
+  if (p.pack && block < PACK_ROWS) block = PACK_ROWS;
+  if (p.partial && block > MAX_PARTIAL_ROWS) block = MAX_PARTIAL_ROWS;
+  int64_t tallest = p.rows + (p.low < p.tiles);
+  p.block = tallest && block > tallest ? block / tallest : 1;
+  p.flops = 2 * (uint64_t)p.batch * (uint64_t)p.m * (uint64_t)p.n * (uint64_t)p.k;
+  if (p.flops / 2 < SERIAL_WORK * 4)
+    p.split = SERIAL, p.units = 1;
+  else if (p.batch > 1)
+    p.split = BY_BATCH, p.units = p.batch;
+  else if (p.np == 1 || (p.np < 4 && p.tiles >= 4 * p.np))
+    p.split = BY_ROWS, p.units = p.tiles;
+  else
+    p.split = BY_PANEL, p.units = p.np;
+  return p;
+}
+
+/* Half precisions and bytes are converted to the tile's dtype first, both operands, into scratch. */
+uint64_t cpu_matmul_scratch(const Target *t, const Group *g) {
+  Product p = product_of(t, g);
+  if (!p.converted) return 0;
+  uint64_t size = (uint64_t)dtype_size(p.dt);
+  uint64_t na = (uint64_t)inner(g, g->arg[p.a])->type->numel * size;
+  uint64_t nb = (uint64_t)inner(g, g->arg[p.b])->type->numel * size;
+  return (na + 63) / 64 * 64 + nb + 64;
+}
+
+static void convert_operands(Gen *g, const Group *gr, const Product *p) {
+  int64_t na = inner(gr, gr->arg[p->a])->type->numel;
+  for (int i = 0; i < 2; i++) {
+    int in = i ? p->b : p->a;
+    const Type *type = inner(gr, gr->arg[in])->type;
+    Kernel *k = kernel_new(g, gr);
+    k->name = intern_printf(g->ctx, "convert for %s", k->name);
+    kernel_args(g, k, gr);
+    kernel_units(k, type->numel < SERIAL_WORK ? 1 : (type->numel + 4095) / 4096);
+    text_line(&k->text, "%s *to = (%s *)(scratch + %lld);", p->T, p->T,
+              i ? (long long)((na * dtype_size(p->dt) + 63) / 64 * 64) : 0LL);
+    if (k->units == 1)
+      text_open(&k->text, "GC_IVDEP for (long i = 0; i < %lld; i++) {", (long long)type->numel);
+    else
+      text_open(&k->text, "GC_IVDEP for (long i = u0 * 4096; i < u1 * 4096 && i < %lld; i++) {", (long long)type->numel);
+    char base[24];
+    snprintf(base, sizeof base, "in%d", in);
+    text_line(&k->text, "to[i] = (%s)%s;", p->T, scalar_load(g->a, type->dtype, base, "i"));
+    text_close(&k->text, "}");
+  }
+}
+
+/* A tile function for these rows and columns: shared by every kernel with the same strides. */
+static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t width) {
+  int64_t li = p->ta ? 1 : p->k, lk = p->ta ? p->m : 1;
+  int64_t lb = p->pack || p->b_panels ? p->nr : p->n;
+  const char *name = intern_printf(g->ctx, "tile_%s_%lldx%lld_a%lld_%lld_b%lld", p->T, (long long)rows,
+                                   (long long)width, (long long)li, (long long)lk, (long long)lb);
+  gen_helper(g, intern_printf(g->ctx, "GC_TILE(%s, %s, %lld, %lld, %lldL, %lldL, %lldL)\n", name, p->T,
+                              (long long)rows, (long long)width, (long long)li, (long long)lk, (long long)lb));
+  return name;
+}
+
+/* Where panel q of B starts for chain k0, packing it where needed. */
+static void print_panel(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
+  long long nr = p->nr, kk = p->k, n = p->n;
+  if (!p->pack) {
+    if (p->b_panels)
+      text_line(x, "const %s *b = B + (q * %lld + k0) * %lld;", p->T, kk, nr);
+    else
+      text_line(x, "const %s *b = B + k0 * %lld + q * %lld;", p->T, n, nr);
+    return;
+  }
+  gen_helper(g, intern_printf(g->ctx, "GC_PACK(%s)\n", p->T));
+  const Layout *l = inner(gr, gr->arg[p->b])->layout;
+  if (!p->tb) {
+    text_line(x, "pack_%s(B + k0 * %lld + q * %lld, %lld, packed, %lld, depth, %lld);", p->T, n, nr, n, nr, (long long)width);
+  } else if (!l) {
+    text_line(x, "pack_t_%s(B + q * %lld + k0, %lld, packed, %lld, depth, %lld);", p->T, nr * kk, kk, nr, (long long)width);
+  } else { /* stored [K/nr][N][nr]: the panels of the stored matrix run along this product's depth */
+    text_open(x, "for (long k = k0; k < k0 + depth; k += %d) {", l->nr);
+    text_line(x, "const long d = k0 + depth - k < %d ? k0 + depth - k : %d;", l->nr, l->nr);
+    text_line(x, "pack_t_%s(B + k * %lld + q * %lld, %d, packed + (k - k0) * %lld, %lld, d, %lld);", p->T, n,
+              nr * l->nr, l->nr, nr, nr, (long long)width);
+    text_close(x, "}");
+  }
+  text_line(x, "const %s *b = packed;", p->T);
+}
+
+/* Texts of C's position on every axis, the last one `(n + j)`. */
+static const char **coordinates(Gen *g, const Type *c) {
+  const char **coord = ARENA_ARRAY(g->a, const char *, c->rank);
+  int64_t stride = 1;
+  for (int i = c->rank - 3; i >= 0; i--) {
+    coord[i] = intern_printf(g->ctx, i ? "(bt / %lld %% %lld)" : "(bt / %lld)", (long long)stride, (long long)c->dim[i]);
+    stride *= c->dim[i];
+  }
+  coord[c->rank - 2] = "row";
+  coord[c->rank - 1] = "(n + j)";
+  return coord;
+}
+
+static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
+  const Type *c = inner(gr, gr->root->results[0])->type;
+  text_open(x, "for (long r = 0; r < rows; r++) {");
+  text_line(x, "const long row = m + r;");
+  if (p->batch > 1)
+    text_line(x, "const long flat = (bt * %lld + row) * %lld + n;", (long long)p->m, (long long)p->n);
+  else
+    text_line(x, "const long flat = row * %lld + n;", (long long)p->n);
+  text_line(x, "const long panel = (q * %lld + row) * %d;", (long long)p->m, p->nr);
+  text_line(x, "const %s *acc = c + r * %d;", p->T, p->nr);
+  text_open(x, "GC_IVDEP for (long j = 0; j < %lld; j++) {", (long long)width);
+  Site s = {.shape = c,
+            .coord = coordinates(g, c),
+            .flat = "(flat + j)",
+            .panel = "(panel + j)",
+            .have = gr->root->results[0],
+            .have_text = "acc[j]"};
+  if (p->converted) /* the product itself is rounded to its dtype */
+    s.have_text = dtype_is_float(c->dtype) ? intern_printf(g->ctx, "%s_round(acc[j])", dtype_name(c->dtype))
+                                           : intern_printf(g->ctx, "(%s)acc[j]", dtype_compute(c->dtype));
+  site_body(g, x, gr, &s);
+  text_close(x, "}");
+  text_close(x, "}");
+}
+
+/* All row tiles of the block for one panel, `width` columns wide. */
+static void print_panel_loop(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
+  bool layout = !p->epilogue && inner(gr, gr->yield[0])->layout;
+  text_line(x, "const long n = q * %d;", p->nr);
+  if (p->epilogue) text_line(x, "(void)n;");
+  if (p->k > DEPTH) {
+    text_open(x, "for (long k0 = 0; k0 < %lld; k0 += %d) {", (long long)p->k, DEPTH);
+    text_line(x, "const long depth = %lld - k0 < %d ? %lld - k0 : %d;", (long long)p->k, DEPTH, (long long)p->k, DEPTH);
+  } else {
+    text_open(x, "{");
+    text_line(x, "const long k0 = 0, depth = %lld;", (long long)p->k);
+  }
+  print_panel(g, gr, x, p, width);
+  text_open(x, "for (long i = i0; i < i1; i++) {");
+  if (p->low < p->tiles)
+    text_line(x, "const long rows = i < %lld ? %lld : %lld, m = i * %lld + (i > %lld ? i - %lld : 0);", (long long)p->low,
+              (long long)p->rows, (long long)p->rows + 1, (long long)p->rows, (long long)p->low, (long long)p->low);
+  else
+    text_line(x, "const long rows = %lld, m = i * rows;", (long long)p->rows);
+  const char *ld = intern_printf(g->ctx, "%lldL", (long long)(p->epilogue || layout ? p->nr : p->n));
+  if (p->partial)
+    text_line(x, "%s *c = partial + (m - m0) * %d;", p->T, p->nr);
+  else if (p->epilogue)
+    text_line(x, "%s *c = tile;", p->T);
+  else if (layout)
+    text_line(x, "%s *c = (%s *)out0 + (q * %lld + m) * %d;", p->T, p->T, (long long)p->m, p->nr);
+  else
+    text_line(x, "%s *c = (%s *)out0 + (bt * %lld + m) * %lld + n;", p->T, p->T, (long long)p->m, (long long)p->n);
+  const char *a = p->ta ? intern_printf(g->ctx, "A + k0 * %lld + m", (long long)p->m)
+                        : intern_printf(g->ctx, "A + m * %lld + k0", (long long)p->k);
+  const char *call = intern_printf(g->ctx, "(%s, b, c, %s, depth, k0 == 0);", a, ld);
+  if (p->low < p->tiles) {
+    text_line(x, "if (rows == %lld) %s%s", (long long)p->rows, tile_function(g, p, p->rows, width), call);
+    text_line(x, "else %s%s", tile_function(g, p, p->rows + 1, width), call);
+  } else {
+    text_line(x, "(void)rows;");
+    text_line(x, "%s%s", tile_function(g, p, p->rows, width), call);
+  }
+  if (p->partial) text_open(x, "if (k0 + depth == %lld) {", (long long)p->k);
+  if (p->epilogue) print_epilogue(g, gr, x, p, width);
+  if (p->partial) text_close(x, "}");
+  text_close(x, "}");
+  text_close(x, "}");
+}
+
+/* What each unit touches, for the barriers. */
+static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
+  const Type *c = inner(gr, gr->root->results[0])->type;
+  bool even_rows = p->low == p->tiles, even_columns = p->n % p->nr == 0;
+  for (int out = 0; out < 2; out++)
+    for (int i = 0; i < (out ? gr->nout : gr->nin); i++) {
+      if (!out && (i == p->a || i == p->b)) continue;
+      const Value *v = inner(gr, out ? gr->yield[i] : gr->arg[i]);
+      uint64_t size = (uint64_t)dtype_size(v->type->dtype), storage = 0;
+      if (!layout_bytes(v->type, v->layout, &storage)) continue;
+      int64_t rows = 0;
+      uint64_t stride = 0, width = storage;
+      bool full = v->type->rank == c->rank && v->type->numel == c->numel;
+      if (p->split == BY_BATCH && full) rows = 1;
+      if (p->split == BY_PANEL && full && v->layout) rows = 1;
+      if (p->split == BY_PANEL && full && !v->layout && even_columns)
+        rows = p->m, stride = width = (uint64_t)p->n * size;
+      if (p->split == BY_PANEL && v->type->rank >= 1 && v->type->numel == p->n && v->type->dim[v->type->rank - 1] == p->n && even_columns)
+        rows = 1; /* along the columns */
+      if (p->split == BY_ROWS && full && even_rows && (!v->layout || p->np == 1)) rows = 1;
+      if (!rows) continue;
+      if (out) kernel_split_out(k, gr, i, rows, stride, width);
+      else kernel_split_in(k, gr, i, rows, stride, width);
+    }
+  if (p->converted || p->a == p->b) return;
+  uint64_t size = (uint64_t)dtype_size(p->dt), a = 0, b = 0;
+  if (!layout_bytes(inner(gr, gr->arg[p->a])->type, NULL, &a) ||
+      !layout_bytes(inner(gr, gr->arg[p->b])->type, inner(gr, gr->arg[p->b])->layout, &b))
+    return;
+  if (p->split == BY_BATCH) {
+    kernel_split_in(k, gr, p->a, 1, 0, a);
+    kernel_split_in(k, gr, p->b, 1, 0, b);
+  } else if (p->split == BY_ROWS && even_rows) {
+    if (p->ta) kernel_split_in(k, gr, p->a, p->k, (uint64_t)p->m * size, (uint64_t)p->m * size);
+    else kernel_split_in(k, gr, p->a, 1, 0, a);
+  } else if (p->split == BY_PANEL) {
+    if (p->b_panels && !p->tb) kernel_split_in(k, gr, p->b, 1, 0, b);
+    else if (!p->tb && even_columns) kernel_split_in(k, gr, p->b, p->k, (uint64_t)p->n * size, (uint64_t)p->n * size);
+    else if (p->tb && even_columns && !p->b_panels) kernel_split_in(k, gr, p->b, 1, 0, b);
+  }
+}
+
+void cpu_matmul(Gen *g, const Group *gr) {
+  Product p = product_of(g->target, gr);
+  if (p.converted) convert_operands(g, gr, &p);
+  Kernel *k = kernel_new(g, gr);
+  Text *x = &k->text;
+  kernel_args(g, k, gr);
+  kernel_units(k, p.units);
+  k->flops = p.flops;
+  int64_t na = inner(gr, gr->arg[p.a])->type->numel;
+  if (p.converted) {
+    text_line(x, "const %s *A0 = (const %s *)scratch, *B0 = (const %s *)(scratch + %lld);", p.T, p.T, p.T,
+              (long long)((na * dtype_size(p.dt) + 63) / 64 * 64));
+  } else {
+    text_line(x, "const %s *A0 = (const %s *)in%d, *B0 = (const %s *)in%d;", p.T, p.T, p.a, p.T, p.b);
+  }
+  int64_t chain = p.k < DEPTH ? p.k : DEPTH;
+  int64_t tallest = p.rows + (p.low < p.tiles);
+  if (p.pack) text_line(x, "_Alignas(64) %s packed[%lld];", p.T, (long long)(chain > 0 ? chain * p.nr : 1));
+  if (p.partial)
+    text_line(x, "_Alignas(64) %s partial[%lld];", p.T, (long long)(p.block * tallest * p.nr));
+  else if (p.epilogue)
+    text_line(x, "_Alignas(64) %s tile[%lld];", p.T, (long long)(tallest * p.nr));
+  if (p.split == BY_BATCH)
+    text_open(x, "for (long bt = u0; bt < u1; bt++) {");
+  else if (p.batch > 1)
+    text_open(x, "for (long bt = 0; bt < %lld; bt++) {", (long long)p.batch);
+  else
+    text_open(x, "{");
+  if (p.batch == 1) text_line(x, "const long bt = 0;");
+  text_line(x, "const %s *A = A0 + bt * %lld, *B = B0 + bt * %lld;", p.T, (long long)(p.m * p.k), (long long)(p.batch > 1 ? p.k * p.n : 0));
+  const char *first = p.split == BY_ROWS ? "u0" : "0";
+  const char *last = p.split == BY_ROWS ? "u1" : intern_printf(g->ctx, "%lld", (long long)p.tiles);
+  text_open(x, "for (long i0 = %s, i1; i0 < %s; i0 = i1) {", first, last);
+  text_line(x, "i1 = i0 + %lld < %s ? i0 + %lld : %s;", (long long)p.block, last, (long long)p.block, last);
+  if (p.partial)
+    text_line(x, "const long m0 = i0 * %lld + (i0 > %lld ? i0 - %lld : 0);", (long long)p.rows, (long long)p.low, (long long)p.low);
+  text_open(x, p.split == BY_PANEL ? "for (long q = u0; q < u1; q++) {" : "for (long q = 0; q < %lld; q++) {", (long long)p.np);
+  int64_t tail = p.n % p.nr;
+  if (!tail) {
+    print_panel_loop(g, gr, x, &p, p.nr);
+  } else if (p.np == 1) {
+    print_panel_loop(g, gr, x, &p, tail);
+  } else {
+    text_open(x, "if (q < %lld) {", (long long)(p.np - 1));
+    print_panel_loop(g, gr, x, &p, p.nr);
+    x->indent--;
+    text_open(x, "} else {");
+    print_panel_loop(g, gr, x, &p, tail);
+    text_close(x, "}");
+  }
+  text_close(x, "}");
+  text_close(x, "}");
+  text_close(x, "}");
+  declare_slices(k, gr, &p);
+}

@@ -1,0 +1,10 @@
+# Writes OUT, a C file with one `const char PREFIX<name>[]` for each of FILES. Every byte is a number,
+# since a string literal has a limit in C that these texts pass.
+set(text "/* made by embed.cmake */\n")
+foreach(file IN LISTS FILES)
+  get_filename_component(name ${file} NAME_WE)
+  file(READ ${file} hex HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  string(APPEND text "extern const char ${PREFIX}${name}[];\nconst char ${PREFIX}${name}[] = {${bytes}0};\n")
+endforeach()
+file(WRITE ${OUT} "${text}")
