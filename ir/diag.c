@@ -19,6 +19,7 @@ static void print_line(FILE *f, const char *text, size_t len, Loc loc) {
   }
   const char *stop = memchr(p, '\n', (size_t)(end - p));
   size_t n = (size_t)((stop ? stop : end) - p);
+  if (loc.col > n + 1) return; /* the text is not what it was */
   size_t from = 0; /* of a very long line only the part around the caret is shown */
   if (loc.col > MAX_LINE / 2 && n > MAX_LINE) from = loc.col - MAX_LINE / 2;
   size_t shown = n - from < MAX_LINE ? n - from : MAX_LINE;
@@ -53,7 +54,7 @@ void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...) {
   fputc('\n', c->stream);
   size_t len;
   const char *text = loc.line ? ctx_source_text(c, loc.file, &len) : NULL;
-  if (text && sev != SEV_REMARK) print_line(c->stream, text, len, loc);
+  if (text && len && sev != SEV_REMARK) print_line(c->stream, text, len, loc);
 }
 
 int ctx_errors(const Ctx *c) { return c->errors; }

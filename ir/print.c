@@ -3,6 +3,7 @@
    NULL are left out; floats are the shortest text that reads back to the same bits. */
 #include "names.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -43,9 +44,7 @@ static void print_loc(Printer *p, Loc loc) {
   if (!p->o->locs || !loc.line) return;
   const char *name = ctx_source_name(p->m->ctx, loc.file), *c = name;
   fputc(' ', p->f);
-  while (*c == '/' || *c == '-' || *c == '+') c++;
-  for (; *c; c++)
-    if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./+-", *c)) break;
+  while (isalnum((unsigned char)*c) || (*c && strchr("_./+-", *c))) c++;
   if (*name && !*c) fputs(name, p->f);
   else names_print_string(p->f, name);
   fprintf(p->f, ":%u:%u", loc.line, loc.col);

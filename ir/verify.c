@@ -1,0 +1,376 @@
+/* The verifier: proves the invariants of ir.h after any pass, and says where one is broken.
+   Contract: reports every broken op once, through diag without a place, as "after pass NAME: in entry
+   E: op %12 matmul at mlp.g:4:7: …"; it changes nothing and survives ids that point nowhere.
+   A table of rules for ops and one for blocks; time is linear in the values, ops and uses. */
+#include "interp.h"
+#include "ir.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+typedef struct Verifier {
+  const Module *m;
+  const Entry *e;
+  const char *after;
+  int *depth;      /* by value: 1 + depth of the block that defines it; 0: not in sight */
+  bool *placed;    /* by op: seen in a block */
+  uint32_t *seen;  /* by global and by kind of access: stamp of the last block that did it */
+  uint32_t stamp;  /* of the block at hand */
+  uint32_t stamps; /* given out so far */
+  int block_depth; /* of the block at hand; the body has 1 */
+  int floor;       /* values from blocks above this depth may not be used here: kernels are closed */
+  bool ok, op_failed;
+} Verifier;
+
+enum { LOADED, STORED, ACCESSES };
+
+static void *must(void *p) {
+  if (p) return p;
+  fprintf(stderr, "gc: error: out of memory\n");
+  exit(3);
+}
+
+/* ---- messages ---- */
+
+static const char *op_text(const Verifier *v, const Op *op) {
+  Ctx *c = v->m->ctx;
+  const char *at = op->loc.line ? intern_printf(c, " at %s", loc_str(c, op->loc)) : "";
+  const char *name = (unsigned)op->kind < OP_KINDS ? op_info[op->kind].name : "?";
+  if (op->nresults > 0)
+    return intern_printf(c, "op %s %s%s", value_str(v->e, op->results[0]), name, at);
+  return intern_printf(c, "op %s%s", name, at);
+}
+
+static void say(Verifier *v, const char *what, const char *why) {
+  Ctx *c = v->m->ctx;
+  const char *pass = v->after ? intern_printf(c, "after pass %s: ", v->after) : "";
+  const char *entry = v->e ? intern_printf(c, "in entry %s: ", v->e->name) : "";
+  diag(c, SEV_ERROR, (Loc){0}, "%s%s%s%s%s", pass, entry, what, what[0] ? ": " : "", why);
+  v->ok = false;
+}
+
+/* One message an op: what follows from the first is noise. */
+__attribute__((format(printf, 3, 4))) static bool bad(Verifier *v, const Op *op, const char *fmt,
+                                                      ...) {
+  char why[512];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(why, sizeof why, fmt, ap);
+  va_end(ap);
+  if (!op || !v->op_failed) say(v, op ? op_text(v, op) : "", why);
+  v->op_failed = op != NULL;
+  return false;
+}
+
+static const char *tstr(const Verifier *v, ValueId id) {
+  return type_str(v->m->ctx, value_type(v->e, id));
+}
+
+/* ---- rules for one op, in this order; the first that fails ends the op ---- */
+
+static bool rule_counts(Verifier *v, const Op *op) {
+  const OpInfo *i = &op_info[op->kind];
+  if (op->noperands < 0 || (i->operands >= 0 && op->noperands != i->operands))
+    return bad(v, op, "has %d operands, not %d", op->noperands, i->operands);
+  if (op->nresults < 0 || (i->results >= 0 && op->nresults != i->results))
+    return bad(v, op, "has %d results, not %d", op->nresults, i->results);
+  if (op->nblocks != i->blocks) return bad(v, op, "has %d blocks, not %d", op->nblocks, i->blocks);
+  if (!op->scope) return bad(v, op, "has no scope, not even an empty one");
+  return true;
+}
+
+static bool rule_uses(Verifier *v, const Op *op) {
+  for (int i = 0; i < op->noperands; i++) {
+    ValueId x = op->operands[i];
+    if (x >= v->e->values.n) return bad(v, op, "operand %d is value %u, which does not exist", i, x);
+    if (v->depth[x] == 0)
+      return bad(v, op, "uses %s, which is not defined before it", value_str(v->e, x));
+    if (v->depth[x] < v->floor)
+      return bad(v, op, "uses %s from outside its kernel", value_str(v->e, x));
+  }
+  return true;
+}
+
+static bool value_ok(Verifier *v, const Op *op, ValueId id, OpId def, uint32_t index) {
+  if (id >= v->e->values.n) return bad(v, op, "defines value %u, which does not exist", id);
+  const Value *x = value_at(v->e, id);
+  if (x->def != def || x->index != index)
+    return bad(v, op, "defines %s, which says it comes from elsewhere", value_str(v->e, id));
+  if (v->depth[id]) return bad(v, op, "defines %s again", value_str(v->e, id));
+  if (!x->type) return bad(v, op, "defines %s without a type", value_str(v->e, id));
+  uint64_t bytes;
+  if (x->layout && (x->type->rank < 2 || x->layout->nr < 1 ||
+                    !layout_bytes(x->type, x->layout, &bytes)))
+    return bad(v, op, "gives %s of type %s panels", value_str(v->e, id), tstr(v, id));
+  return true;
+}
+
+static bool rule_results(Verifier *v, const Op *op) {
+  for (int i = 0; i < op->nresults; i++)
+    if (!value_ok(v, op, op->results[i], op->id, (uint32_t)i)) return false;
+  return true;
+}
+
+static bool rule_shape(Verifier *v, const Op *op) {
+  enum { SMALL = 8 };
+  if (!op_info[op->kind].shape) return true;
+  const Type *small[SMALL];
+  const Type **types =
+      op->noperands <= SMALL ? small : must(malloc((size_t)op->noperands * sizeof *types));
+  for (int i = 0; i < op->noperands; i++) types[i] = value_type(v->e, op->operands[i]);
+  const Type *have = value_type(v->e, op->results[0]);
+  char why[256];
+  const Type *t = op_shape(v->m->ctx, op->kind, types, op->noperands, op->attr, have, why);
+  if (types != small) free(types);
+  if (!t) return bad(v, op, "%s", why);
+  if (t != have)
+    return bad(v, op, "has type %s, but its rule gives %s", type_str(v->m->ctx, have),
+               type_str(v->m->ctx, t));
+  return true;
+}
+
+static bool rule_attrs(Verifier *v, const Op *op) {
+  const OpInfo *info = &op_info[op->kind];
+  for (int i = 0; i < MAX_ATTRS; i++) {
+    const AttrSpec *s = &info->attr[i];
+    Attr a = op->attr[i];
+    if (s->kind == ATTR_NONE && a.i) return bad(v, op, "has an attribute in the unused slot %d", i);
+    if (s->kind == ATTR_BOOL && a.i != 0 && a.i != 1)
+      return bad(v, op, "attribute %s is %lld, not 0 or 1", s->name, (long long)a.i);
+    if (s->kind != ATTR_NUM || op->nresults == 0) continue;
+    Dtype dt = value_type(v->e, op->results[0])->dtype;
+    Scalar r = scalar_round((Scalar){.i = a.i}, dt, INTERP_DTYPE);
+    bool nan = dtype_is_float(dt) && a.f != a.f; /* any NaN will do */
+    if (!nan && r.i != a.i)
+      return bad(v, op, "attribute %s is not a value of %s", s->name, dtype_name(dt));
+  }
+  return true;
+}
+
+/* The value of a load or store is of the global's type and lies as the global does. */
+static bool rule_global(Verifier *v, const Op *op) {
+  if (op_info[op->kind].cls != CLASS_GLOBAL) return true;
+  int64_t g = op->attr[AT_GLOBAL].i;
+  if (g < 0 || g >= v->m->globals.n)
+    return bad(v, op, "names global %lld of %u", (long long)g, v->m->globals.n);
+  const Global *global = &v->m->globals.at[g];
+  if (v->floor) return bad(v, op, "touches @%s inside a kernel: it must come in as an operand", global->path);
+  bool store = op->kind == OP_STORE;
+  const Value *x = value_at(v->e, store ? op->operands[0] : op->results[0]);
+  if (x->type != global->type)
+    return bad(v, op, "%s @%s as %s, but it is %s", store ? "stores" : "loads", global->path,
+               type_str(v->m->ctx, x->type), type_str(v->m->ctx, global->type));
+  if (x->layout != global->layout)
+    return bad(v, op, "%s @%s in another layout than it has", store ? "stores" : "loads",
+               global->path);
+  if (store && global->kind == GLOBAL_HYPER)
+    return bad(v, op, "stores the hyperparameter @%s", global->path);
+  uint32_t *loaded = &v->seen[g * ACCESSES + LOADED], *stored = &v->seen[g * ACCESSES + STORED];
+  if (!store && *loaded == v->stamp) return bad(v, op, "loads @%s again in its block", global->path);
+  if (!store && *stored == v->stamp) return bad(v, op, "loads @%s after its store", global->path);
+  if (store && *stored == v->stamp)
+    return bad(v, op, "stores @%s again in its block", global->path);
+  *(store ? stored : loaded) = v->stamp;
+  return true;
+}
+
+static bool rule_return(Verifier *v, const Op *op) {
+  if (op->kind != OP_RETURN) return true;
+  const char *names = op->attr[AT_NAMES].str;
+  int n = names != NULL;
+  for (const char *p = names; p && *p; p++) n += *p == ',';
+  if (n != op->noperands) return bad(v, op, "returns %d values, but names %d", op->noperands, n);
+  return true;
+}
+
+static bool rule_kernel(Verifier *v, const Op *op) {
+  if (op->kind != OP_KERNEL) return true;
+  const Block *b = op->blocks[0];
+  if (b->args.n != (uint32_t)op->noperands)
+    return bad(v, op, "has %d operands, but its block has %u arguments", op->noperands, b->args.n);
+  for (uint32_t i = 0; i < b->args.n; i++) {
+    if (b->args.at[i] >= v->e->values.n) return bad(v, op, "has an argument that does not exist");
+    const Value *x = value_at(v->e, op->operands[i]), *y = value_at(v->e, b->args.at[i]);
+    if (x->type != y->type || x->layout != y->layout)
+      return bad(v, op, "passes %s as operand %u, but argument %s is of another type or layout",
+                 value_str(v->e, op->operands[i]), i, value_str(v->e, b->args.at[i]));
+  }
+  const Op *y = b->ops.n && b->ops.at[b->ops.n - 1] < v->e->ops.n
+                    ? op_at(v->e, b->ops.at[b->ops.n - 1])
+                    : NULL;
+  if (!y || y->kind != OP_YIELD) return bad(v, op, "has a block that does not end in yield");
+  if (y->noperands != op->nresults)
+    return bad(v, op, "has %d results, but its block yields %d", op->nresults, y->noperands);
+  for (int i = 0; i < y->noperands; i++)
+    if (y->operands[i] < v->e->values.n &&
+        value_type(v->e, y->operands[i]) != value_type(v->e, op->results[i]))
+      return bad(v, op, "has result %s of type %s, but its block yields %s",
+                 value_str(v->e, op->results[i]), tstr(v, op->results[i]),
+                 tstr(v, y->operands[i]));
+  return true;
+}
+
+typedef bool OpRule(Verifier *v, const Op *op);
+static OpRule *const op_rules[] = {rule_counts, rule_uses,   rule_results, rule_attrs,
+                                   rule_shape,  rule_global, rule_return,  rule_kernel};
+
+/* ---- blocks ---- */
+
+static void verify_block(Verifier *v, const Block *b, const Op *owner);
+
+static void verify_nested(Verifier *v, const Op *op) {
+  int floor = v->floor;
+  uint32_t stamp = v->stamp;
+  for (int i = 0; i < op->nblocks; i++) {
+    if (op->kind == OP_KERNEL) v->floor = v->block_depth + 1;
+    v->stamp = ++v->stamps;
+    verify_block(v, op->blocks[i], op);
+  }
+  v->floor = floor;
+  v->stamp = stamp;
+}
+
+static void verify_op(Verifier *v, const Block *b, uint32_t at) {
+  OpId id = b->ops.at[at];
+  if (id >= v->e->ops.n) {
+    bad(v, NULL, "a block holds op %u of %u", id, v->e->ops.n);
+    return;
+  }
+  const Op *op = op_at(v->e, id);
+  v->op_failed = false;
+  if (op->id != id || (unsigned)op->kind >= OP_KINDS) {
+    bad(v, NULL, "op %u says that it is op %u of kind %d", id, op->id, (int)op->kind);
+    return;
+  }
+  if (v->placed[id]) {
+    bad(v, op, "stands in a block twice");
+    return;
+  }
+  v->placed[id] = true;
+  bool ends = op_info[op->kind].flags & OPF_TERMINATOR, ok = true;
+  if (op->parent != b) ok = bad(v, op, "says that it is in another block");
+  else if (ends && at + 1 < b->ops.n) ok = bad(v, op, "ends its block, but ops follow it");
+  else if (!ends && at + 1 == b->ops.n) ok = bad(v, op, "is the last of its block, which must end in %s",
+                                                  b->op ? "yield" : "return");
+  else if (ends && op->kind != (b->op ? OP_YIELD : OP_RETURN))
+    ok = bad(v, op, "ends a block that must end in %s", b->op ? "yield" : "return");
+  for (size_t i = 0; ok && i < sizeof op_rules / sizeof op_rules[0]; i++) ok = op_rules[i](v, op);
+  if (ok) verify_nested(v, op);
+  for (int i = 0; i < op->nresults; i++)
+    if (op->results[i] < v->e->values.n) v->depth[op->results[i]] = v->block_depth;
+}
+
+static void verify_block(Verifier *v, const Block *b, const Op *owner) {
+  v->block_depth++;
+  if (b->op != owner) bad(v, owner, "has a block that belongs to another op");
+  if (b->ops.n == 0) bad(v, owner, "has an empty block");
+  v->op_failed = false;
+  for (uint32_t i = 0; i < b->args.n; i++)
+    if (value_ok(v, owner, b->args.at[i], NO_ID, i)) v->depth[b->args.at[i]] = v->block_depth;
+  for (uint32_t i = 0; i < b->ops.n; i++) verify_op(v, b, i);
+  if (owner) { /* what a nested block defines is not seen after it */
+    for (uint32_t i = 0; i < b->args.n; i++)
+      if (b->args.at[i] < v->e->values.n) v->depth[b->args.at[i]] = 0;
+    for (uint32_t i = 0; i < b->ops.n; i++) {
+      if (b->ops.at[i] >= v->e->ops.n) continue;
+      const Op *op = op_at(v->e, b->ops.at[i]);
+      for (int k = 0; k < op->nresults; k++)
+        if (op->results[k] < v->e->values.n) v->depth[op->results[k]] = 0;
+    }
+  }
+  v->block_depth--;
+}
+
+/* ---- entries and modules ---- */
+
+static void verify_entry(Verifier *v, const Entry *e) {
+  v->e = e;
+  if (e->module != v->m) bad(v, NULL, "the entry belongs to another module");
+  if (!e->body || e->body->op) {
+    bad(v, NULL, "the entry has no body of its own");
+    return;
+  }
+  v->depth = must(calloc(e->values.n + 1, sizeof v->depth[0]));
+  v->placed = must(calloc(e->ops.n + 1, sizeof v->placed[0]));
+  v->seen = must(calloc((size_t)v->m->globals.n * ACCESSES + 1, sizeof v->seen[0]));
+  v->stamp = v->stamps = 1;
+  v->block_depth = 0;
+  v->floor = 0;
+  verify_block(v, e->body, NULL);
+  for (uint32_t i = 0; i < e->ops.n && v->ok; i++)
+    if (!v->placed[i]) bad(v, op_at(e, i), "stands in no block");
+  for (uint32_t i = 0; i < e->values.n && v->ok; i++) {
+    const Value *x = value_at(e, i);
+    if (x->def != NO_ID && x->def >= e->ops.n)
+      bad(v, NULL, "value %u is defined by op %u of %u", i, x->def, e->ops.n);
+  }
+  free(v->depth);
+  free(v->placed);
+  free(v->seen);
+  v->e = NULL;
+}
+
+bool entry_verify(const Entry *e, const char *after) {
+  Verifier v = {.m = e->module, .after = after, .ok = true};
+  verify_entry(&v, e);
+  return v.ok;
+}
+
+static void verify_globals(Verifier *v) {
+  const Module *m = v->m;
+  Ctx *c = m->ctx;
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    const Global *g = &m->globals.at[i];
+    uint64_t bytes;
+    if (!g->path || !g->type) {
+      bad(v, NULL, "global %u has no path or no type", i);
+      continue;
+    }
+    if (module_find_global(m, g->path) != (int)i) bad(v, NULL, "@%s is declared twice", g->path);
+    if (g->kind == GLOBAL_HYPER && g->type != type_scalar(c, DT_F32))
+      bad(v, NULL, "the hyperparameter @%s is %s, not f32[]", g->path, type_str(c, g->type));
+    if (g->layout && (g->type->rank < 2 || !layout_bytes(g->type, g->layout, &bytes)))
+      bad(v, NULL, "@%s of type %s is in panels", g->path, type_str(c, g->type));
+  }
+}
+
+/* A module without an init entry is a piece of a program, as tests write it; one with init sets
+   every param and state there. */
+static void verify_init(Verifier *v) {
+  const Module *m = v->m;
+  const Entry *e = m->init;
+  if (!e) return;
+  v->e = e;
+  if (e->body->args.n) bad(v, NULL, "init has inputs");
+  bool *set = must(calloc(m->globals.n + 1, sizeof *set));
+  for (uint32_t i = 0; i < e->body->ops.n; i++) {
+    const Op *op = op_at(e, e->body->ops.at[i]);
+    if (op->kind == OP_STORE) set[op->attr[AT_GLOBAL].i] = true;
+  }
+  for (uint32_t i = 0; i < m->globals.n; i++)
+    if (!set[i] && m->globals.at[i].kind != GLOBAL_HYPER)
+      bad(v, NULL, "init does not set @%s", m->globals.at[i].path);
+  free(set);
+}
+
+/* Entries are few, so pairs are compared. */
+static void verify_names(Verifier *v) {
+  const Module *m = v->m;
+  for (uint32_t i = 0; i < m->entries.n; i++) {
+    if (m->entries.at[i] == m->init) bad(v, NULL, "init is among the entries");
+    for (uint32_t k = 0; k < i; k++)
+      if (strcmp(m->entries.at[i]->name, m->entries.at[k]->name) == 0)
+        bad(v, NULL, "there are two entries %s", m->entries.at[i]->name);
+  }
+}
+
+bool module_verify(const Module *m, const char *after) {
+  Verifier v = {.m = m, .after = after, .ok = true};
+  verify_globals(&v);
+  verify_names(&v);
+  if (!v.ok) return false;
+  if (m->init) verify_entry(&v, m->init);
+  for (uint32_t i = 0; i < m->entries.n; i++) verify_entry(&v, m->entries.at[i]);
+  if (v.ok) verify_init(&v);
+  return v.ok;
+}
