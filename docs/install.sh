@@ -1,0 +1,24 @@
+#!/bin/sh
+# Installs what is missing to build gc (and with `tests`, to test it) from Debian's packages.
+#   sh docs/install.sh [tests]
+# Needs root or sudo only if something is missing.
+set -eu
+packages="gcc libc6-dev make cmake flex bison zlib1g-dev"
+[ "${1:-}" = tests ] && packages="$packages python3 clang-14 llvm-14-tools libcmocka-dev"
+missing=""
+for p in $packages; do
+  dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing="$missing $p"
+done
+[ -z "$missing" ] && exit 0
+echo "installing:$missing"
+if [ "$(id -u)" = 0 ]; then
+  run=""
+elif command -v sudo >/dev/null; then
+  run="sudo"
+else
+  echo "these Debian packages are missing, and neither root nor sudo is at hand:$missing" >&2
+  exit 3
+fi
+$run apt-get update -qq
+# shellcheck disable=SC2086
+$run env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null

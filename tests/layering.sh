@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Fails where an include crosses a floor upwards: ir < passes < codegen < lang; the runtime stands
+# alone, and nothing of the compiler includes it.
+#   tests/layering.sh SOURCE_DIR
+set -euo pipefail
+cd "$1"
+bad=0
+check() { # floor, then the floors it may not include
+  local floor=$1
+  shift
+  for other in "$@"; do
+    if grep -rnE "^[[:space:]]*#[[:space:]]*include[[:space:]]+\"(\.\./)*$other/" "$floor" --include='*.[chly]' --include='*.def'; then
+      echo "  ^ $floor must not include $other" >&2
+      bad=1
+    fi
+  done
+}
+check ir passes codegen lang runtime tests
+check passes codegen lang runtime tests
+check codegen lang runtime tests
+check lang runtime tests
+check runtime ir passes codegen lang tests
+extra=$(git ls-files 2>/dev/null | cut -d/ -f1 | sort -u |
+  grep -vE '^(\..*|CMakeLists\.txt|README\.md|LICENSE|lang|ir|passes|codegen|runtime|tests|docs)$' || true)
+if [ -n "$extra" ]; then
+  echo "at the top level, but not part of the house: $extra" >&2
+  bad=1
+fi
+exit $bad
