@@ -1,0 +1,233 @@
+/* The simulated machine of numeric tests; see harness.h. Buffers are allocated to the byte (plus the
+   target's slack), so AddressSanitizer sees what leaves a region. */
+#define _GNU_SOURCE
+#include "tests/num/harness.h"
+
+#include "codegen/process.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SLACK = 64, MAX_THREADS = 16 };
+
+static char *fault_text; /* the one global: generated kernels call gcrt_fault without a context */
+
+void gcrt_fault(const char *what, int64_t row, int64_t value, int64_t limit) {
+  if (fault_text && !fault_text[0])
+    snprintf(fault_text, 256, "%s %lld at row %lld is not below %lld", what, (long long)value, (long long)row,
+             (long long)limit);
+}
+
+static const int dtype_bytes[] = {1, 1, 4, 8, 2, 2, 4, 8};
+
+static float half_to_float(uint16_t h, bool brain) {
+  if (brain) {
+    uint32_t b = (uint32_t)h << 16;
+    float f;
+    memcpy(&f, &b, 4);
+    return f;
+  }
+  int e = h >> 10 & 31, m = h & 1023;
+  double v = e == 31 ? (m ? NAN : INFINITY) : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
+  return (float)(h & 0x8000 ? -v : v);
+}
+
+static Scalar get(const unsigned char *p, GcDtype dt) {
+  Scalar s = {0};
+  uint16_t h;
+  int32_t i;
+  float f;
+  switch (dt) {
+  case GC_BOOL:
+  case GC_U8: s.i = *p; break;
+  case GC_I32: memcpy(&i, p, 4), s.i = i; break;
+  case GC_I64: memcpy(&s.i, p, 8); break;
+  case GC_F16:
+  case GC_BF16: memcpy(&h, p, 2), s.f = half_to_float(h, dt == GC_BF16); break;
+  case GC_F32: memcpy(&f, p, 4), s.f = f; break;
+  case GC_F64: memcpy(&s.f, p, 8); break;
+  }
+  return s;
+}
+
+static uint16_t half_bits(double v, bool brain) { /* v is representable: interpreters rounded it */
+  if (brain) {
+    float f = (float)v;
+    uint32_t b;
+    memcpy(&b, &f, 4);
+    return (uint16_t)(b >> 16);
+  }
+  uint16_t sign = signbit(v) ? 0x8000 : 0;
+  double a = fabs(v);
+  if (v != v) return 0x7e00;
+  if (a > 65504) return sign | 0x7c00;
+  if (a < ldexp(1, -14)) return sign | (uint16_t)lrint(ldexp(a, 24));
+  int e;
+  double m = frexp(a, &e);
+  return sign | (uint16_t)((e + 14) << 10 | ((int)lrint(ldexp(m, 11)) & 1023));
+}
+
+static void put(unsigned char *p, GcDtype dt, Scalar s) {
+  uint16_t h;
+  int32_t i = (int32_t)s.i;
+  float f = (float)s.f;
+  switch (dt) {
+  case GC_BOOL:
+  case GC_U8: *p = (unsigned char)s.i; break;
+  case GC_I32: memcpy(p, &i, 4); break;
+  case GC_I64: memcpy(p, &s.i, 8); break;
+  case GC_F16:
+  case GC_BF16: h = half_bits(s.f, dt == GC_BF16), memcpy(p, &h, 2); break;
+  case GC_F32: memcpy(p, &f, 4); break;
+  case GC_F64: memcpy(p, &s.f, 8); break;
+  }
+}
+
+/* Byte offset of logical element i: panels are [ceil(N/nr)][K][nr]. */
+static size_t element(const GcTensor *t, int64_t i) {
+  size_t size = (size_t)dtype_bytes[t->dtype];
+  if (!t->panel) return (size_t)i * size;
+  int64_t n = t->dims[1], r = i / n, c = i % n;
+  return (size_t)((c / t->panel * t->dims[0] + r) * t->panel + c % t->panel) * size;
+}
+
+static int64_t count(const GcTensor *t) {
+  int64_t n = 1;
+  for (int i = 0; i < t->rank; i++) n *= t->dims[i];
+  return n;
+}
+
+static void get_all(Compiled *c, const GcTensor *t, Scalar *to) {
+  for (int64_t i = 0; i < count(t); i++) to[i] = get(c->region[t->region] + t->offset + element(t, i), t->dtype);
+}
+
+static void put_all(Compiled *c, const GcTensor *t, const Scalar *from) {
+  for (int64_t i = 0; i < count(t); i++) put(c->region[t->region] + t->offset + element(t, i), t->dtype, from[i]);
+}
+
+void compiled_get(Compiled *c, int global, Scalar *to) { get_all(c, &c->program->globals[global].t, to); }
+void compiled_set(Compiled *c, int global, const Scalar *from) { put_all(c, &c->program->globals[global].t, from); }
+
+static unsigned char *region_new(uint64_t bytes) {
+  size_t n = (size_t)(bytes + SLACK + 63) / 64 * 64;
+  unsigned char *p = aligned_alloc(64, n ? n : 64);
+  memset(p, 0, n ? n : 64);
+  return p;
+}
+
+Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, const char *cflags) {
+  Arena *a = arena_new();
+  char dir[] = "/tmp/gc-test-XXXXXX";
+  if (!mkdtemp(dir)) return NULL;
+  const char *source = arena_printf(a, "%s/p.c", dir), *object = arena_printf(a, "%s/p.so", dir);
+  FILE *f = fopen(source, "w");
+  bool ok = f && codegen_c(m, t, o, f);
+  if (f) fclose(f);
+  const char *argv[] = {o->cc ? o->cc : "cc", "-std=gnu17", "-shared", "-fPIC", "-w", "-ffp-contract=off",
+                        "-fno-math-errno", "-fno-trapping-math", cflags ? cflags : "-O3",
+                        arena_printf(a, "-march=%s", o->march ? o->march : "native"),
+                        arena_printf(a, "-I%s", o->runtime_dir), source, "-o", object, "-lm", NULL};
+  char *text = "";
+  Compiled *c = NULL;
+  if (ok && process_run(argv, a, &text) == 0) {
+    void *dl = dlopen(object, RTLD_NOW | RTLD_LOCAL);
+    if (dl) {
+      c = calloc(1, sizeof *c);
+      c->arena = a;
+      c->object = dl;
+      c->program = dlsym(dl, "gc_program");
+      uint64_t inputs = 0, arena = 0;
+      for (int i = -1; i < c->program->nentries; i++) {
+        const GcEntry *e = i < 0 ? c->program->init : &c->program->entries[i];
+        if (!e) continue;
+        if (e->inputs_bytes > inputs) inputs = e->inputs_bytes;
+        if (e->arena_bytes > arena) arena = e->arena_bytes;
+      }
+      c->region[GC_GLOBALS] = region_new(c->program->globals_bytes);
+      c->region[GC_INPUTS] = region_new(inputs);
+      c->region[GC_ARENA] = region_new(arena);
+      c->region[GC_HYPERS] = region_new((uint64_t)c->program->nhypers * 4);
+      for (int i = 0; i < c->program->nhypers; i++)
+        memcpy(c->region[GC_HYPERS] + 4 * i, &c->program->hypers[i].value, 4);
+    } else {
+      printf("%s\n", dlerror());
+    }
+  } else {
+    printf("the source is kept at %s\n%s\n", source, text);
+    return NULL;
+  }
+  unlink(source);
+  unlink(object);
+  rmdir(dir);
+  return c;
+}
+
+void compiled_close(Compiled *c) {
+  if (!c) return;
+  for (int i = 0; i < GC_REGIONS; i++) free(c->region[i]);
+  dlclose(c->object);
+  arena_free(c->arena);
+  free(c);
+}
+
+static uint64_t next_random(uint64_t *s) { /* xorshift64* */
+  *s ^= *s >> 12, *s ^= *s << 25, *s ^= *s >> 27;
+  return *s * 0x2545f4914f6cdd1dull;
+}
+
+static bool waits(const GcStep *s, int nt) { return s->barrier == 1 || (s->barrier > 1 && s->barrier % nt != 0); }
+
+/* Steps up to the next barrier run thread after thread: as far apart as real threads can get. */
+static void run_steps(Compiled *c, const GcEntry *e, const RunOptions *o) {
+  const GcEnv env = {o->seed, o->step};
+  uint64_t order = o->order * 2 + 1;
+  if (o->poison) memset(c->region[GC_ARENA], 0xff, e->arena_bytes);
+  for (int i = 0, end; i < e->nsteps; i = end) {
+    end = i + 1; /* poison needs all threads after each step */
+    while (!o->poison && end < e->nsteps && !waits(&e->steps[end], o->threads)) end++;
+    int thread[MAX_THREADS];
+    for (int t = 0; t < o->threads; t++) thread[t] = t;
+    for (int t = o->threads - 1; t > 0; t--) {
+      int j = (int)(next_random(&order) % (uint64_t)(t + 1)), x = thread[t];
+      thread[t] = thread[j], thread[j] = x;
+    }
+    for (int t = 0; t < o->threads; t++)
+      for (int s = i; s < end; s++) {
+        const GcStep *step = &e->steps[s];
+        void **p = calloc((size_t)step->nargs + 1, sizeof *p);
+        for (int j = 0; j < step->nargs; j++) p[j] = c->region[step->args[j].region] + step->args[j].offset;
+        step->kernel(p, &env, thread[t], o->threads);
+        free(p);
+      }
+    if (o->poison)
+      for (int j = 0; j < e->steps[i].ndead; j++)
+        memset(c->region[GC_ARENA] + e->steps[i].dead[j].offset, 0xff, e->steps[i].dead[j].bytes);
+  }
+}
+
+void compiled_init(Compiled *c, const RunOptions *o) {
+  if (c->program->init) run_steps(c, c->program->init, o);
+}
+
+bool compiled_run(Compiled *c, const char *entry, const RunOptions *o, const Tensor *inputs, Tensor *outputs, Ctx *ctx) {
+  const GcEntry *e = NULL;
+  for (int i = 0; i < c->program->nentries; i++)
+    if (strcmp(c->program->entries[i].name, entry) == 0) e = &c->program->entries[i];
+  if (!e) return false;
+  for (int i = 0; i < e->ninputs; i++) put_all(c, &e->inputs[i], inputs[i].at);
+  c->fault[0] = 0;
+  fault_text = c->fault;
+  run_steps(c, e, o);
+  fault_text = NULL;
+  for (int i = 0; i < e->noutputs; i++) {
+    const GcTensor *t = &e->outputs[i];
+    outputs[i].type = type_get(ctx, (Dtype)t->dtype, t->rank, t->dims);
+    outputs[i].at = ARENA_ARRAY(c->arena, Scalar, count(t));
+    get_all(c, t, outputs[i].at);
+  }
+  return !c->fault[0];
+}

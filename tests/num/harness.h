@@ -1,0 +1,38 @@
+/* Runs generated C inside a test: compiles a planned module's source to a shared object, loads it, and
+   executes entries on a simulated team of threads, one after the other between barriers, in an order
+   that a seed shuffles. A missing barrier therefore shows as a wrong number, every time.
+   Contract: the module has been through a pipeline that ends in plan-verify. */
+#ifndef GC_TESTS_NUM_HARNESS_H
+#define GC_TESTS_NUM_HARNESS_H
+#include "codegen/codegen.h"
+#include "ir/interp.h"
+#include "runtime/gcrt.h"
+
+typedef struct Compiled {
+  Arena *arena; /* of results */
+  void *object; /* of dlopen */
+  const GcProgram *program;
+  unsigned char *region[GC_REGIONS]; /* globals and hypers keep their values between runs */
+  char fault[256];                   /* what gcrt_fault reported last, or "" */
+} Compiled;
+
+typedef struct RunOptions {
+  int threads;         /* simulated; at least 1 */
+  uint64_t order;      /* seed of the order in which threads run */
+  bool poison;         /* dead bytes are filled with 0xff */
+  uint64_t seed, step; /* of the random ops */
+} RunOptions;
+
+/* NULL after printing why. cflags: of the C compiler, "-O1"; NULL: as gc compiles. */
+Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, const char *cflags);
+void compiled_close(Compiled *c);
+/* Fills the globals by the program's init entry. */
+void compiled_init(Compiled *c, const RunOptions *o);
+/* Runs an entry; inputs and outputs as in interp_run (outputs are allocated). False if there is no such
+   entry or a fault was reported. */
+bool compiled_run(Compiled *c, const char *entry, const RunOptions *o, const Tensor *inputs, Tensor *outputs,
+                  Ctx *ctx);
+/* Reads or writes a global in logical order. */
+void compiled_get(Compiled *c, int global, Scalar *to);
+void compiled_set(Compiled *c, int global, const Scalar *from);
+#endif
