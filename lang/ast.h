@@ -276,10 +276,13 @@ typedef struct Program {
 } Program;
 
 /* Read a file (or a text with the name that its messages show) and all it uses. What is wrong has
-   been reported through diag; the result is then NULL. A file that cannot be read is reported and
-   sets *unreadable, where given. */
+   been reported through diag; the result is then NULL. *unreadable says, where given, whether it is
+   the file at path itself that cannot be read. */
 Program *parse_file(Ctx *c, const char *path, bool *unreadable);
 Program *parse_text(Ctx *c, const char *name, const char *text, size_t len);
+
+/* The whole of a file, to be freed by the caller; NULL with errno set. */
+char *file_read(const char *path, size_t *len);
 
 /* A constant as "gc -D NAME=V" takes it: an expression; NULL when it is wrong (reported). */
 Expr *parse_value(Ctx *c, const char *name, const char *text);

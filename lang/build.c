@@ -290,16 +290,20 @@ Stmt *make_minimize(Parser *ps, Expr *loss, Expr *optimizer, Loc loc) {
   return s;
 }
 
-Stmt *make_bare(Parser *ps, Expr *value, bool quiet) {
+Stmt *make_bare(Parser *ps, Expr *value) {
   Stmt *s = make_stmt(ps, ST_CALL, value->loc);
   s->call = value;
-  if (value->kind != EX_CALL && !quiet) {
-    parse_error(ps, value->loc, "this value is not used: bind it to a name, as in y = ...");
-    if (value->kind == EX_UNARY && value->unary.op == UN_NEG)
+  return s;
+}
+
+void stmts_add(Parser *ps, Stmts *stmts, Stmt *s, bool quiet) {
+  if (s->kind == ST_CALL && s->call->kind != EX_CALL && !quiet) {
+    parse_error(ps, s->loc, "this value is not used: bind it to a name, as in y = ...");
+    if (s->call->kind == EX_UNARY && s->call->unary.op == UN_NEG)
       parse_note(ps, SEV_HINT, (Loc){0},
                  "to go on with the line above, end that line with its operator");
   }
-  return s;
+  list_add(ps, stmts, s);
 }
 
 void stray_stmt(Parser *ps, const Stmt *s) {

@@ -20,13 +20,14 @@ typedef struct Bracket {
 
 struct Lexer {
   void *scanner;
-  int start;  /* the token that says what to read, not yet handed out; 0: done */
-  bool ended; /* the scanner has reached the end */
+  bool is_value; /* of parse_value */
+  int start;     /* the token that says what to read, not yet handed out; 0: done */
+  bool ended;    /* the scanner has reached the end */
   bool has_held;
   Token held;       /* read, not yet handed out */
   Token last;       /* handed out before `found` */
   Token found;      /* handed out last */
-  int found_raw;    /* if found is a NEWLINE that nobody wrote: what stands there, else 0 */
+  bool unwritten;   /* found is a NEWLINE that nobody wrote: the held token stands there */
   Bracket given_up; /* the innermost bracket that was dropped by the last NEWLINE */
   VEC(Bracket) open;
   bool closing; /* an unclosed "{" was reported, its "}" and those around it are being supplied */
@@ -37,6 +38,7 @@ Lexer *lex_new(Parser *ps, void *scanner, int start) {
   Lexer *lx = ARENA_NEW(ps->arena, Lexer);
   lx->scanner = scanner;
   lx->start = start;
+  lx->is_value = start == VALUE_START;
   return lx;
 }
 
@@ -106,7 +108,7 @@ static Loc after_found(Lexer *lx) {
 static int hand_out_newline(Lexer *lx, Value *val, Loc *loc) {
   Token t = {.kind = NEWLINE, .loc = after_found(lx)};
   bool written = lx->held.after_newline && !in_parens(lx) && !goes_on(lx->found.kind);
-  lx->found_raw = written ? 0 : lx->held.kind;
+  lx->unwritten = !written;
   if (!written && lx->held.kind != END) t.loc = lx->held.loc;
   lx->given_up = (Bracket){0};
   drop_parens(lx);
@@ -118,7 +120,8 @@ static int hand_out_newline(Lexer *lx, Value *val, Loc *loc) {
 static bool newline_is_due(Lexer *lx) {
   int next = lx->held.kind, last = lx->found.kind;
   if (last == NEWLINE || last == FILE_START || last == VALUE_START || last == '{') return false;
-  if (next == END || next == '}' || next == RAW_SEMICOLON) return true;
+  if (next == END || next == '}') return true;
+  if (next == RAW_SEMICOLON) return !in_parens(lx);
   if (!lx->held.after_newline) return false;
   if (in_parens(lx)) return starts_statement(next);
   return !goes_on(last) && next != PIPE && next != ELSE && next != '{';
@@ -187,9 +190,15 @@ int lex_next(Value *val, Loc *loc, Parser *ps) {
     Token t = lx->held;
     if (t.kind == END) return hand_out(lx, t, val, loc);
     lx->has_held = false;
-    lx->found_raw = 0;
+    lx->unwritten = false;
     switch (t.kind) {
-    case RAW_SEMICOLON: continue; /* its NEWLINE has been handed out, or there was nothing to end */
+    case RAW_SEMICOLON:
+      if (!in_parens(lx)) continue; /* its NEWLINE was handed out, or there was nothing to end */
+      if (!lx->recovering)
+        parse_error(ps, t.loc, "';' ends a statement, it cannot stand inside of '%c'",
+                    top(lx)->open);
+      t.kind = ',';
+      break;
     case '{':
       if (t.after_newline && !goes_on(lx->found.kind) && !lx->recovering && !in_parens(lx))
         parse_error(ps, t.loc, "a '{' cannot start a line; move it to the end of the line above");
@@ -220,6 +229,8 @@ void lex_recover(Parser *ps) {
   lx->recovering = lx->found.kind != NEWLINE;
 }
 
+bool lex_is_recovering(Parser *ps) { return ps->lex && ps->lex->recovering; }
+
 static const char *source_text(Parser *ps, Loc loc) {
   size_t len;
   const char *p = ctx_source_text(ps->c, loc.file, &len), *end = p + len;
@@ -234,20 +245,23 @@ static bool is_word(int kind) {
 Found lex_found(Parser *ps) {
   Lexer *lx = ps->lex;
   Token t = lx->found;
-  if (t.kind == NEWLINE && lx->found_raw) t = lx->held;
+  if (t.kind == NEWLINE && lx->unwritten) t = lx->held;
   Found f = {.loc = lx->found.loc, .starts_line = t.after_newline};
   if (t.kind == END)
-    f.word = "the end of the file";
+    f.word = lx->is_value ? "the end of the value" : "the end of the file";
   else if (t.kind == NEWLINE)
     f.word = "the end of the line";
   else if (t.kind == RAW_SEMICOLON)
     f.word = "';'";
   else if (t.kind == STRING)
     f.word = "a string";
+  else if (t.kind == '\'')
+    f.word = "\"'\"";
   else {
     const char *text = source_text(ps, t.loc);
     int shown = t.loc.len > 40 ? 40 : t.loc.len;
     f.word = intern_printf(ps->c, t.loc.len > 40 ? "'%.*s...'" : "'%.*s'", shown, text);
+    f.reported = t.kind == ',' && text[0] == ';';
     if (is_word(t.kind)) f.name = intern_n(ps->c, text, t.loc.len);
   }
   if (is_word(lx->last.kind)) {

@@ -69,8 +69,7 @@ static Expr *parse_source(Reader *r, uint16_t file, int start) {
 
 /* ---- files ---- */
 
-/* The whole of a file in malloc'd memory; NULL with errno set. */
-static char *read_whole(const char *path, size_t *len) {
+char *file_read(const char *path, size_t *len) {
   FILE *f = fopen(path, "rb");
   if (!f) return NULL;
   struct stat st;
@@ -92,7 +91,8 @@ static char *read_whole(const char *path, size_t *len) {
 }
 
 static void report_unreadable(Reader *r, Loc use, const char *path) {
-  r->failed = r->unreadable = true;
+  r->failed = true;
+  r->unreadable = !use.line;
   diag(r->c, SEV_ERROR, use, "cannot read %s: %s", path, strerror(errno));
 }
 
@@ -104,7 +104,7 @@ static void read_file(Reader *r, const char *path, Loc use) {
   for (uint32_t i = 0; i < r->seen.n; i++)
     if (r->seen.at[i] == identity) return;
   size_t len;
-  char *text = read_whole(path, &len);
+  char *text = file_read(path, &len);
   if (!text) {
     report_unreadable(r, use, path);
     return;

@@ -142,7 +142,7 @@ dim: ELLIPSIS  { $$ = (Dim){true, NULL, @1}; }
 block: '{' stmts '}'  { $$ = make_body(ps, $2, @1, @3); } ;
 
 stmts: %empty  { $$ = (Stmts){0}; }
-     | stmts stmt NEWLINE  { $$ = $1; list_add(ps, &$$, $2); }
+     | stmts stmt NEWLINE  { $$ = $1; stmts_add(ps, &$$, $2, YYRECOVERING()); }
      | stmts decl NEWLINE  { $$ = $1; nested_decl(ps, $2); }
      | stmts USE STRING NEWLINE  { $$ = $1; nested_use(ps, @2); }
      | stmts error NEWLINE  { $$ = $1; yyerrok; }
@@ -163,7 +163,7 @@ stmt: names '=' exprs type_opt  { $$ = make_assign(ps, $1, $3, $4, @$); }
     | MINIMIZE expr WITH expr  { $$ = make_minimize(ps, $2, $4, @$); }
     | RETURN outs  { $$ = make_stmt(ps, ST_RETURN, @$); $$->outs.at = $2.at; $$->outs.n = $2.n; }
     | YIELD exprs  { $$ = make_stmt(ps, ST_YIELD, @$); $$->values = $2; }
-    | expr  { $$ = make_bare(ps, $1, YYRECOVERING()); }
+    | expr  { $$ = make_bare(ps, $1); }
     ;
 variable: PARAM { $$ = ST_PARAM; } | STATE { $$ = ST_STATE; } ;
 

@@ -16,7 +16,7 @@ typedef struct Reader {
   VEC(const char *) seen; /* resolved paths, interned: each file is read once */
   int use_depth;          /* files that wait for a used one to end */
   bool failed;            /* an error was reported */
-  bool unreadable;        /* ... of a file that cannot be read */
+  bool unreadable;        /* ... because the main file cannot be read */
 } Reader;
 
 /* Words of the scanner that the grammar never sees. */
@@ -60,6 +60,9 @@ int scan_word(Parser *ps, const char *text, size_t n, Value *val);
 /* What other languages write; the token that it stands for here, 0: none. */
 int scan_foreign(Parser *ps, Loc loc, const char *text);
 void scan_bad_bytes(Parser *ps, Loc loc, const char *text, int n);
+void scan_field(Parser *ps, Loc loc, const char *text);                   /* .name */
+int scan_foreign_name(Parser *ps, Loc loc, const char *text, Value *val); /* with other letters */
+int scan_foreign_string(Parser *ps, Loc loc, Value *val);                 /* in curly quotes */
 
 int parse_scan(Value *val, Loc *loc, void *scanner); /* the scanner itself: the next word */
 
@@ -69,6 +72,7 @@ Lexer *lex_new(Parser *ps, void *scanner, int start);
 int lex_next(Value *val, Loc *loc, Parser *ps);
 /* After a syntax error: the open "(" and "[" are given up, so that the next newline counts. */
 void lex_recover(Parser *ps);
+bool lex_is_recovering(Parser *ps);
 typedef struct Found { /* what stands where the grammar expected something else */
   const char *word;    /* as in "found WORD"; interned */
   const char *name;    /* a name or a reserved word: itself, interned; else NULL */
@@ -78,6 +82,7 @@ typedef struct Found { /* what stands where the grammar expected something else 
   Loc opener; /* the innermost open bracket; line 0: none */
   char open;  /* that bracket */
   bool starts_line;
+  bool reported; /* as a mistake of its own */
 } Found;
 Found lex_found(Parser *ps);
 bool word_is_reserved(const char *word);
@@ -111,7 +116,8 @@ Stmt *make_loop(Parser *ps, StmtKind kind, LoopHead head, Body body, Loc loc);
 Stmt *make_scope(Parser *ps, Instance path, Body body, Loc loc);
 Stmt *make_branch(Parser *ps, Expr *test, Body then, Body other, bool has_else, Loc loc);
 Stmt *make_minimize(Parser *ps, Expr *loss, Expr *optimizer, Loc loc);
-Stmt *make_bare(Parser *ps, Expr *value, bool quiet);
+Stmt *make_bare(Parser *ps, Expr *value);
+void stmts_add(Parser *ps, Stmts *stmts, Stmt *s, bool quiet);
 Decl *make_function(Parser *ps, DeclKind kind, Ident name, Params params, Body body, Loc loc);
 Decl *make_constant(Parser *ps, DeclKind kind, Ident name, Expr *value, Loc loc);
 void nested_decl(Parser *ps, const Decl *d);

@@ -4,6 +4,8 @@
    parse.y. */
 #include "lang/parse_impl.h"
 
+static const char end_of_line[] = "the end of the line";
+
 typedef struct Expected {
   const char *const *word;
   int n;
@@ -12,6 +14,12 @@ typedef struct Expected {
 static bool expects(Expected e, const char *word) {
   for (int i = 0; i < e.n; i++)
     if (strcmp(e.word[i], word) == 0) return true;
+  return false;
+}
+
+static bool one_of(const char *word, const char *const *list) {
+  for (int i = 0; word && list[i]; i++)
+    if (strcmp(word, list[i]) == 0) return true;
   return false;
 }
 
@@ -58,7 +66,7 @@ static bool in_group(const Group *g, const char *word) {
 static Said choose(Expected e) {
   Said s = {{0}, 0};
   const Group *used[2] = {NULL, NULL};
-  bool line_may_end = expects(e, "the end of the line");
+  bool line_may_end = expects(e, end_of_line);
   if (expects(e, "'return'") && !expects(e, "'}'")) {
     used[0] = &declaration_group;
     used[1] = &value_group;
@@ -72,14 +80,16 @@ static Said choose(Expected e) {
     say(&s, value_group.name);
   } else if (expects(e, "'+'")) {
     used[0] = &operator_group;
-    if (line_may_end) say(&s, operator_group.name);
   }
   for (int i = 0; i < e.n; i++) {
     if (in_group(used[0], e.word[i]) || in_group(used[1], e.word[i])) continue;
     /* where a line may end, a list that could go on is not what was forgotten */
-    if (line_may_end && (strcmp(e.word[i], "','") == 0 || strcmp(e.word[i], "':'") == 0)) continue;
+    if (line_may_end && one_of(e.word[i], (const char *const[]){"','", "':'", end_of_line, NULL}))
+      continue;
     say(&s, e.word[i]);
   }
+  if (line_may_end && used[0] == &operator_group) say(&s, operator_group.name);
+  if (line_may_end) say(&s, end_of_line);
   return s;
 }
 
@@ -92,12 +102,6 @@ static const char *joined(Parser *ps, Said s) {
                                         : ", ",
                          s.at[i]);
   return text;
-}
-
-static bool one_of(const char *word, const char *const *list) {
-  for (int i = 0; word && list[i]; i++)
-    if (strcmp(word, list[i]) == 0) return true;
-  return false;
 }
 
 static const char *const declaration_words[] = {"let", "hyper", "def", "entry", "use", NULL};
@@ -152,9 +156,8 @@ static bool known_mistake(Parser *ps, Expected e, const Found *f) {
   if (strcmp(f->word, "'='") == 0 && expects(e, "'+'") && !expects(e, "'='")) {
     if (expects(e, "'=='"))
       parse_error(ps, f->loc,
-                  expects(e, "the end of the line")
-                      ? "only names can stand left of '='; values are immutable"
-                      : "'=' binds a name; to compare write '=='");
+                  expects(e, end_of_line) ? "only names can stand left of '='; values are immutable"
+                                          : "'=' binds a name; to compare write '=='");
     else
       parse_error(ps, f->loc, "unexpected '=' after a comparison");
     return true;
@@ -164,11 +167,35 @@ static bool known_mistake(Parser *ps, Expected e, const Found *f) {
     return true;
   }
   if (is_word && word_is_reserved(f->name) && expects(e, "a name") && !f->starts_line &&
-      !expects(e, "'return'")) {
+      !expects(e, "an integer")) {
     parse_error(ps, f->loc, "'%s' is a reserved word, it cannot be a name", f->name);
     return true;
   }
-  if (strcmp(f->word, "'{'") == 0 && expects(e, "an integer") && !expects(e, "'return'")) {
+  if (one_of(f->word, operator_group.words) && expects(e, "'|>'") && !expects(e, "'+'")) {
+    parse_error(ps, f->loc, "'|>' binds loosest; put what it makes in parentheses: (x |> f) + 1");
+    return true;
+  }
+  if (one_of(f->word, operator_group.words) && expects(e, "'return'") && f->starts_line) {
+    parse_error(ps, f->loc, "a line cannot start with %s", f->word);
+    parse_note(ps, SEV_HINT, (Loc){0}, "to go on with the line above, end that line with %s",
+               f->word);
+    return true;
+  }
+  if (strcmp(f->word, "\"'\"") == 0 && expects(e, "an integer")) {
+    parse_error(ps, f->loc,
+                "expected a value, found a single quote; strings stand in double quotes");
+    return true;
+  }
+  if (e.n == 1 && expects(e, "a string")) {
+    parse_error(ps, f->loc, "expected the name of a file in double quotes, found %s", f->word);
+    return true;
+  }
+  if (e.n == 1 && expects(e, "':'")) {
+    parse_error(ps, f->loc, "expected ':' and a type, found %s", f->word);
+    return true;
+  }
+  if (strcmp(f->word, "'{'") == 0 && expects(e, "an integer") && !expects(e, "'return'") &&
+      f->open != '[') {
     parse_error(ps, f->loc, "expected a value, found '{'");
     parse_note(ps, SEV_HINT, (Loc){0}, "a list stands in square brackets: [1, 2]");
     return true;
@@ -180,13 +207,18 @@ static bool known_mistake(Parser *ps, Expected e, const Found *f) {
   return false;
 }
 
+static const char *found_text(Parser *ps, const Found *f) {
+  bool reserved = f->name && word_is_reserved(f->name) && !f->starts_line;
+  return reserved ? intern_printf(ps->c, "the reserved word '%s'", f->name) : f->word;
+}
+
 void syntax_error(Parser *ps, const char *const *expected, int n) {
   if (ps->stopped) return;
   Expected e = {expected, n};
   Found f = lex_found(ps);
-  if (!known_mistake(ps, e, &f)) {
+  if (!f.reported && !known_mistake(ps, e, &f)) {
     bool outside = f.open != '{' && f.opener.line == 0;
-    parse_error(ps, f.loc, "expected %s, found %s", joined(ps, choose(e)), f.word);
+    parse_error(ps, f.loc, "expected %s, found %s", joined(ps, choose(e)), found_text(ps, &f));
     bool closer = expects(e, "')'") || expects(e, "']'");
     if (closer && f.opener.line && f.open != '{' && f.opener.line != f.loc.line)
       parse_note(ps, SEV_NOTE, f.opener, "this '%c' is still open", f.open);

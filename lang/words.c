@@ -41,6 +41,10 @@ void scan_newline(Parser *ps) {
   ps->col = 1;
 }
 
+/* While the parser skips to the end of a line, what stands there is not said to be wrong as well.
+ */
+#define scan_error(ps, ...) (lex_is_recovering(ps) ? (void)0 : parse_error(ps, __VA_ARGS__))
+
 static int number_token(Value *val, const char *text, bool *out_of_range) {
   errno = 0;
   if (!strpbrk(text, ".eE")) {
@@ -57,25 +61,25 @@ int scan_number(Parser *ps, Loc loc, const char *text, size_t n, Value *val) {
   bool out_of_range;
   int token = number_token(val, text, &out_of_range);
   if (out_of_range && token == INTEGER)
-    parse_error(ps, loc, "an integer this large does not fit i64; write it as a float, as in 1e20");
+    scan_error(ps, loc, "an integer this large does not fit i64; write it as a float, as in 1e20");
   else if (out_of_range && val->FLOAT == 0)
-    parse_error(ps, loc, "a number this small is zero even in f64; write 0.0 if that is meant");
+    scan_error(ps, loc, "a number this small is zero even in f64; write 0.0 if that is meant");
   else if (out_of_range)
-    parse_error(ps, loc, "a number this large does not fit f64; write inf if that is meant");
+    scan_error(ps, loc, "a number this large does not fit f64; write inf if that is meant");
   return token;
 }
 
 int scan_bad_number(Parser *ps, Loc loc, const char *text, Value *val) {
   size_t digits = strspn(text, "0123456789._eE+-");
   if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X' || text[1] == 'b' || text[1] == 'o'))
-    parse_error(ps, loc, "numbers are decimal; '%.40s' is not one", text);
+    scan_error(ps, loc, "numbers are decimal; '%.40s' is not one", text);
   else if (strchr(text, '_') && text[strspn(text, "0123456789_")] == 0)
-    parse_error(ps, loc, "a number has no '_' between its digits");
+    scan_error(ps, loc, "a number has no '_' between its digits");
   else if ((text[digits] == 'f' || text[digits] == 'F' || text[digits] == 'L') && !text[digits + 1])
-    parse_error(ps, loc, "a number has no suffix; it takes the dtype of what it meets");
+    scan_error(ps, loc, "a number has no suffix; it takes the dtype of what it meets");
   else
-    parse_error(ps, loc, "'%.40s' is neither a number nor a name: names do not start with a digit",
-                text);
+    scan_error(ps, loc, "'%.40s' is neither a number nor a name: names do not start with a digit",
+               text);
   val->INTEGER = 1;
   return INTEGER;
 }
@@ -93,10 +97,10 @@ int scan_string(Parser *ps, Loc loc, const char *text, size_t n, Value *val) {
       if (known && *known)
         ch = to[known - from];
       else
-        parse_error(ps, at, "in a string only \\n, \\t, \\\\ and \\\" are known");
+        scan_error(ps, at, "in a string only \\n, \\t, \\\\ and \\\" are known");
     } else if (ch == 0) {
       at.len = 1;
-      parse_error(ps, at, "a NUL byte stands in this string");
+      scan_error(ps, at, "a NUL byte stands in this string");
       continue;
     }
     out[len++] = ch;
@@ -106,7 +110,7 @@ int scan_string(Parser *ps, Loc loc, const char *text, size_t n, Value *val) {
 }
 
 int scan_open_string(Parser *ps, Loc loc, Value *val) {
-  parse_error(ps, loc, "this string does not end on its line; it lacks a closing \"");
+  scan_error(ps, loc, "this string does not end on its line; it lacks a closing \"");
   val->STRING = (Text){"", 0};
   return STRING;
 }
@@ -135,21 +139,41 @@ bool word_is_reserved(const char *word) {
 int scan_foreign(Parser *ps, Loc loc, const char *text) {
   for (int i = 0; i < FOREIGNS; i++) {
     if (strcmp(foreign[i].text, text) != 0) continue;
-    parse_error(ps, loc, "%s", foreign[i].message);
+    scan_error(ps, loc, "%s", foreign[i].message);
     return foreign[i].token;
   }
-  parse_error(ps, loc, "'%s' has no meaning outside of comments and strings", text);
+  scan_error(ps, loc, "'%s' has no meaning outside of comments and strings", text);
   return 0;
+}
+
+void scan_field(Parser *ps, Loc loc, const char *text) {
+  if (strcmp(text, ".T") == 0)
+    scan_error(ps, loc, "values have no fields; a transpose is x'");
+  else
+    scan_error(ps, loc, "values have no fields or methods; write %.40s(x) or x |> %.40s", text + 1,
+               text + 1);
+}
+
+int scan_foreign_name(Parser *ps, Loc loc, const char *text, Value *val) {
+  scan_error(ps, loc, "names are made of A-Z, a-z, 0-9 and _; '%.60s' is not one", text);
+  val->NAME = intern(ps->c, text);
+  return NAME;
+}
+
+int scan_foreign_string(Parser *ps, Loc loc, Value *val) {
+  scan_error(ps, loc, "a string stands in plain double quotes (\"), not in “ ”");
+  val->STRING = (Text){"?", 1};
+  return STRING;
 }
 
 void scan_bad_bytes(Parser *ps, Loc loc, const char *text, int n) {
   unsigned char byte = (unsigned char)text[0];
   if (n == 3)
-    parse_error(ps, loc, "a byte order mark may only start a file");
+    scan_error(ps, loc, "a byte order mark may only start a file");
   else if (byte == 0)
-    parse_error(ps, loc, "a NUL byte stands here; is this a text file?");
+    scan_error(ps, loc, "a NUL byte stands here; is this a text file?");
   else if (byte >= 0x80)
-    parse_error(ps, loc, "byte 0x%02x is not UTF-8; is this a text file?", byte);
+    scan_error(ps, loc, "byte 0x%02x is not UTF-8; is this a text file?", byte);
   else
-    parse_error(ps, loc, "control character 0x%02x stands here; is this a text file?", byte);
+    scan_error(ps, loc, "control character 0x%02x stands here; is this a text file?", byte);
 }

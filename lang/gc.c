@@ -1,0 +1,279 @@
+/* The command gc: reads the command line, leads a program through the floors, writes what was
+   asked. Contract: exit codes 0 done, 1 the program is wrong, 2 the command line is wrong, 3 the
+   environment is, 70 an internal error; what was wrong has been said once, and a failing run leaves
+   no output. */
+#include "codegen/codegen.h"
+#include "lang/command.h"
+#include "lang/output.h"
+#include "passes/passes.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* How a kind of output is made: from which stage on, and by whom. */
+typedef enum Emit { EMIT_NONE, EMIT_EXE, EMIT_C, EMIT_AST, EMIT_IR, EMIT_PLAN } Emit;
+
+static const struct {
+  const char *name;
+  Emit emit;
+} emits[] = {
+    {"exe", EMIT_EXE}, {"c", EMIT_C}, {"ast", EMIT_AST}, {"ir", EMIT_IR}, {"plan", EMIT_PLAN}};
+
+typedef struct Run {
+  Ctx *c;
+  Options o;
+  Front front;
+  Emit emit;
+  const char *output; /* NULL: the standard output */
+  const char *pipeline;
+  PassOptions passes;
+  CodegenOptions codegen;
+  const Target *target;
+  const Program *prog; /* of --emit=ast */
+  Module *m;           /* of everything else */
+  double passes_seconds, codegen_seconds;
+} Run;
+
+/* ---- what the command line asks for ---- */
+
+static int choose_output(Run *r) {
+  const Options *o = &r->o;
+  bool only_looks = option_given(o, OPT_DUMP_PLAN) || option_given(o, OPT_PRINT_LIVENESS);
+  r->emit = only_looks && !option_given(o, OPT_OUTPUT) ? EMIT_NONE : EMIT_EXE;
+  const char *name = option_value(o, OPT_EMIT, NULL);
+  for (size_t i = 0; name && i < sizeof emits / sizeof emits[0]; i++)
+    if (strcmp(emits[i].name, name) == 0) r->emit = emits[i].emit;
+  r->output = option_value(o, OPT_OUTPUT, NULL);
+  if (r->emit == EMIT_EXE && !r->output) {
+    size_t n = strlen(o->input), name_at = 0;
+    for (size_t i = 0; i < n; i++)
+      if (o->input[i] == '/') name_at = i + 1;
+    if (n < name_at + 3 || strcmp(o->input + n - 2, ".g") != 0)
+      return usage_error("%s is not named NAME.g; name the executable with -o", o->input);
+    r->output = intern_printf(r->c, "%.*s", (int)n - 2, o->input);
+  }
+  if (r->emit == EMIT_EXE && strcmp(r->output, "-") == 0)
+    return usage_error("an executable cannot go to the standard output");
+  if (r->output && output_is_input(r->output, o->input))
+    return usage_error("the output would replace the input %s", o->input);
+  return EXIT_DONE;
+}
+
+/* ROOT/lib/gc for the command ROOT/bin/gc, in the build tree and where it is installed. */
+static const char *runtime_dir(Ctx *c) {
+  char path[4096];
+  ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (n <= 0) return "lib/gc";
+  path[n] = 0;
+  for (int up = 0; up < 2; up++) {
+    char *slash = strrchr(path, '/');
+    if (slash) *slash = 0;
+  }
+  return intern_printf(c, "%s/lib/gc", path);
+}
+
+static int level(const Options *o) { return option_value(o, OPT_LEVEL, "2")[0] - '0'; }
+
+static void choose_options(Run *r) {
+  const Options *o = &r->o;
+  r->pipeline = option_given(o, OPT_PASSES) ? o->value[OPT_PASSES] : passes_pipeline(level(o));
+  r->passes = (PassOptions){
+      .memory = option_value(o, OPT_MEMORY, "pack"),
+      .verify_each = option_given(o, OPT_VERIFY_EACH) || GC_VERIFY_EACH,
+      .time_passes = option_given(o, OPT_TIME_PASSES),
+      .stats = option_given(o, OPT_STATS),
+      .print_changed = option_given(o, OPT_PRINT_CHANGED),
+      .print_after = option_value(o, OPT_PRINT_AFTER, NULL),
+      .out = stderr,
+  };
+  if (option_given(o, OPT_REMARKS))
+    remark_parse(option_value(o, OPT_REMARKS, "all"), &r->passes.remarks);
+  r->codegen = (CodegenOptions){
+      .march = option_value(o, OPT_MARCH, NULL),
+      .version = GC_VERSION,
+      .runtime_dir = runtime_dir(r->c),
+      .level = level(o),
+      .save_temps = option_given(o, OPT_SAVE_TEMPS),
+      .verbose = option_given(o, OPT_VERBOSE),
+      .time = option_given(o, OPT_TIME_PASSES),
+  };
+  r->front = (Front){.c = r->c, .o = o, .fold = level(o) > 0};
+}
+
+/* ---- the stages ---- */
+
+/* A text is made whole in memory before a byte of it is written. */
+static int emit_text(Run *r, bool (*print)(FILE *f, Run *r)) {
+  char *text = NULL;
+  size_t n = 0;
+  FILE *f = open_memstream(&text, &n);
+  if (!f) return EXIT_ENVIRONMENT;
+  bool printed = print(f, r), whole = fclose(f) == 0;
+  int code = EXIT_DONE;
+  if (!printed)
+    code = EXIT_PROGRAM;
+  else if (!whole || !output_write(r->output, text, n))
+    code = EXIT_ENVIRONMENT;
+  free(text);
+  return code;
+}
+
+static bool print_ast(FILE *f, Run *r) {
+  ast_print(f, r->prog);
+  return true;
+}
+
+static bool print_ir(FILE *f, Run *r) {
+  module_print(f, r->m, &(PrintOptions){.locs = true, .note = plan_note});
+  return true;
+}
+
+static bool print_plan(FILE *f, Run *r) {
+  plan_print_json(f, r->m, r->target->name, GC_VERSION);
+  return true;
+}
+
+static bool print_c(FILE *f, Run *r) { return codegen_c(r->m, r->target, &r->codegen, f); }
+
+static bool has_plan(const Module *m) {
+  for (uint32_t i = 0; i < m->entries.n; i++)
+    if (!m->entries.at[i]->plan) return false;
+  return true;
+}
+
+static int run_passes(Run *r) {
+  double start = seconds_now();
+  if (option_given(&r->o, OPT_PASSES) && r->pipeline[0] && !passes_check(r->c, r->pipeline))
+    return EXIT_USAGE;
+  if (r->passes.verify_each && !module_verify(r->m, "elaboration"))
+    gc_bug(r->c, "the module is not sound after elaboration");
+  if (!r->pipeline[0] && r->emit == EMIT_IR) return EXIT_DONE;
+  r->target = target_cpu(r->c, &r->codegen);
+  if (!r->target) return r->codegen.march ? EXIT_USAGE : EXIT_ENVIRONMENT;
+  r->passes.target = r->target;
+  if (r->pipeline[0] && !passes_run(r->m, r->pipeline, &r->passes))
+    gc_bug(r->c, "the pipeline %s failed", r->pipeline);
+  r->passes_seconds = seconds_now() - start;
+  return EXIT_DONE;
+}
+
+static void print_looks(Run *r) {
+  const char *form = option_value(&r->o, OPT_DUMP_PLAN, "text");
+  if (option_given(&r->o, OPT_PRINT_LIVENESS))
+    for (uint32_t i = 0; i < r->m->entries.n; i++) liveness_print(stdout, r->m->entries.at[i]);
+  if (!option_given(&r->o, OPT_DUMP_PLAN)) return;
+  if (strcmp(form, "json") == 0)
+    plan_print_json(stdout, r->m, r->target->name, GC_VERSION);
+  else if (strcmp(form, "csv") == 0)
+    plan_print_csv(stdout, r->m);
+  else
+    plan_print_table(stdout, r->m, r->target->name);
+}
+
+static int emit_module(Run *r) {
+  double start = seconds_now();
+  int code = EXIT_DONE;
+  bool ok = true;
+  switch (r->emit) {
+  case EMIT_EXE: ok = codegen_exe(r->m, r->target, &r->codegen, r->output, &code); break;
+  case EMIT_C: code = emit_text(r, print_c); break;
+  case EMIT_IR: code = emit_text(r, print_ir); break;
+  case EMIT_PLAN: code = emit_text(r, print_plan); break;
+  case EMIT_AST:
+  case EMIT_NONE: break;
+  }
+  if (!ok && code == EXIT_DONE) code = EXIT_PROGRAM;
+  r->codegen_seconds = seconds_now() - start;
+  return code;
+}
+
+static void print_times(const Run *r) {
+  if (!option_given(&r->o, OPT_TIME_PASSES)) return;
+  double cc = r->codegen.cc_seconds;
+  const struct {
+    const char *what;
+    double seconds;
+  } rows[] = {{"parsing", r->front.parse_seconds},
+              {"elaboration", r->front.elaborate_seconds},
+              {"passes", r->passes_seconds},
+              {"code generation", r->codegen_seconds - cc},
+              {"C compiler and linker", cc}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    fprintf(stderr, "%9.1f ms  %s\n", 1e3 * rows[i].seconds, rows[i].what);
+}
+
+static int compile(Run *r) {
+  choose_options(r);
+  int code = choose_output(r);
+  if (code) return code;
+  ctx_set_bug_hook(r->c, reproduce, &r->front);
+  bool is_text = strcmp(option_value(&r->o, OPT_LANGUAGE, "g"), "ir") == 0;
+  if (r->emit == EMIT_AST) {
+    if (is_text)
+      return usage_error("IR text has no syntax tree: --emit=ast does not go with -x ir");
+    r->prog = front_parse(&r->front, &code);
+    return r->prog ? emit_text(r, print_ast) : code;
+  }
+  r->m = front_module(&r->front, &code);
+  if (!r->m) return code;
+  code = run_passes(r);
+  bool wants_plan = r->emit != EMIT_IR || option_given(&r->o, OPT_DUMP_PLAN);
+  if (!code && wants_plan && !has_plan(r->m))
+    code =
+        usage_error("the pipeline '%s' makes no memory plan: it lacks order,liveness,inplace,share,"
+                    "plan-verify",
+                    r->pipeline);
+  if (!code) print_looks(r);
+  if (!code) code = emit_module(r);
+  if (!code) print_times(r);
+  module_free(r->m);
+  return code;
+}
+
+/* ---- gc --pack ---- */
+
+/* A whole number of bytes; false if it is none. */
+static bool parse_bytes(const char *s, uint64_t *out) {
+  char *end;
+  errno = 0;
+  *out = strtoull(s, &end, 10);
+  return s[0] >= '0' && s[0] <= '9' && *end == 0 && errno == 0 && *out > 0;
+}
+
+static bool parse_seconds(const char *s, double *out) {
+  char *end;
+  *out = strtod(s, &end);
+  return *s && *end == 0 && isfinite(*out) && *out > 0;
+}
+
+static int pack(Run *r) {
+  uint64_t capacity = 0;
+  double timeout = 0;
+  const char *text = option_value(&r->o, OPT_CAPACITY, NULL);
+  if (text && !parse_bytes(text, &capacity))
+    return usage_error("--capacity takes a number of bytes above 0, not '%s'", text);
+  text = option_value(&r->o, OPT_TIMEOUT, NULL);
+  if (text && !parse_seconds(text, &timeout))
+    return usage_error("--timeout takes a number of seconds above 0, not '%s'", text);
+  return pack_command(r->c, r->o.input, capacity, timeout, option_value(&r->o, OPT_OUTPUT, NULL));
+}
+
+int main(int argc, char **argv) {
+  Run r = {.c = ctx_new()};
+  int code = EXIT_DONE;
+  if (!options_parse(r.c, argc, argv, &r.o))
+    code = EXIT_USAGE;
+  else if (help_answer(r.c, &r.o, &code)) {
+  } else if (!r.o.input)
+    code = usage_error("no input file; see gc --help");
+  else
+    code = option_given(&r.o, OPT_PACK) ? pack(&r) : compile(&r);
+  if (fflush(stdout) != 0 && code == EXIT_DONE) {
+    fprintf(stderr, "gc: error: cannot write the standard output: %s\n", strerror(errno));
+    code = EXIT_ENVIRONMENT;
+  }
+  ctx_free(r.c);
+  return code;
+}
