@@ -9,7 +9,7 @@
 static bool per_axis(const ShapeIn *in, const char *what, const Ints *l, int64_t least) {
   const Type *t = in->type[0];
   if (ints_n(l) != t->rank)
-    return shape_wrong(in, "needs %d %s for %s, not %d", t->rank, what, shape_str(in, t),
+    return shape_wrong(in, "needs as many %s as %s has axes, not %d", what, shape_str(in, t),
                        ints_n(l));
   for (int i = 0; i < t->rank; i++)
     if (l->at[i] < least)
