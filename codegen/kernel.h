@@ -34,11 +34,11 @@ typedef struct Access {
   uint64_t stride, width, offset; /* bytes; offset of the first slice from the argument's start */
 } Access;
 
-typedef enum ArgKind { ARG_VALUE, ARG_SCRATCH } ArgKind;
+typedef enum ArgKind { ARG_VALUE, ARG_SCRATCH, ARG_GLOBAL } ArgKind; /* GLOBAL: what a store writes */
 typedef struct KernelArg {
   ArgKind kind;
   ValueId value;   /* of the entry */
-  uint64_t offset; /* scratch: from its start */
+  int global;
   Access access;
 } KernelArg;
 
@@ -59,6 +59,7 @@ typedef struct Gen {
   Arena *a;
   VEC(const char *) helpers; /* see gen_helper */
   VEC(Kernel *) out;         /* launches of the group at hand */
+  int names;                 /* of variables in the function at hand, counted up */
 } Gen;
 
 /* A definition at file level that kernels need, printed once, in the order of first need. */
@@ -73,6 +74,9 @@ Kernel *kernel_new(Gen *g, const Group *gr);
 void kernel_args(Gen *g, Kernel *k, const Group *gr);
 /* Sets units and prints `const long u0 = …, u1 = …;`, or for one unit `if (t != 0) return;`. */
 void kernel_units(Kernel *k, int64_t units);
+/* Another launch of the same group after it, with the same arguments: all of them read whole. */
+Kernel *kernel_next(Gen *g, const Group *gr, const char *suffix);
+int kernel_scratch_arg(const Kernel *k); /* index of the scratch argument, or -1 */
 /* The slice that a unit touches of input or output i. */
 void kernel_split_in(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride, uint64_t width);
 void kernel_split_out(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride, uint64_t width);
@@ -99,6 +103,7 @@ typedef struct Site {
                                NULL: made from coord */
   ValueId have;             /* an inner value that is computed already, or NO_ID … */
   const char *have_text;    /* … its text, in the compute type: "acc[j]" */
+  Text *top; /* where lines go that no position changes: the head of the function; NULL: with the others */
 } Site;
 
 /* Prints the body of an element-wise loop: a load of each input that is read, one line

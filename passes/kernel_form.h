@@ -40,6 +40,13 @@ int group_arg(const Group *g, ValueId v);
 /* First result that is inner value v, or -1. */
 int group_yield(const Group *g, ValueId v);
 
+/* A reduction, or an op along rows. */
+bool op_is_reduction(const Op *op);
+/* The operand of such an op that has the full shape. */
+int op_full_operand(const Op *op);
+/* Axes before those that it reduces, if it reduces the last axes (of extents other than 1); else -1. */
+int op_outer_axes(const Entry *e, const Op *op);
+
 /* Result `result` may lie in the bytes of operand `operand`: every element of the operand is read, for
    the last time, by the computation of the element that overwrites it. */
 bool group_inplace_ok(const Group *g, int result, int operand);

@@ -1,0 +1,133 @@
+/* Element-wise kernels: loops over the domain, as few as the operands' strides allow, the innermost
+   one left to the C compiler's vectoriser.
+   Contract: every yield has the domain's shape; loads of an element come before its stores, so an
+   output may lie in the bytes of an input. Values in panels are walked over their storage. */
+#include "codegen/cpu/cpu.h"
+
+enum { BLOCK = 64, MIN_OUTER = 32 }; /* elements of a unit; rows that make a division worth while */
+
+/* Elements of the storage if the values lie in panels, else 0. */
+static int64_t panel_elements(const Group *gr) {
+  for (int i = 0; i < gr->nout; i++) {
+    const Value *v = value_at(gr->e, gr->out[i]);
+    uint64_t bytes;
+    if (v->layout && layout_bytes(v->type, v->layout, &bytes))
+      return (int64_t)bytes / dtype_size(v->type->dtype);
+  }
+  return 0;
+}
+
+static bool full(const Group *gr, ValueId v) {
+  const Type *t = value_type(gr->e, v);
+  bool same = t->rank == gr->domain->rank;
+  for (int i = 0; same && i < t->rank; i++) same = t->dim[i] == gr->domain->dim[i];
+  return same;
+}
+
+/* The argument is read by element-wise ops alone: position by position. */
+static bool read_in_place(const Group *gr, int arg) {
+  for (int i = 0; i < gr->nops; i++)
+    for (int k = 0; k < gr->ops[i]->noperands; k++)
+      if (gr->ops[i]->operands[k] == gr->arg[arg] &&
+          op_info[gr->ops[i]->kind].cls != CLASS_ELEMENT)
+        return false;
+  return full(gr, gr->in[arg]);
+}
+
+void cpu_split_full(Kernel *k, const Group *gr, int64_t rows, int64_t stride, int64_t width) {
+  for (int i = 0; i < gr->nin + gr->nout; i++) {
+    ValueId v = i < gr->nin ? gr->in[i] : gr->out[i - gr->nin];
+    if (i < gr->nin ? !read_in_place(gr, i) : !full(gr, v)) continue;
+    uint64_t size = (uint64_t)dtype_size(value_type(gr->e, v)->dtype);
+    if (i < gr->nin)
+      kernel_split_in(k, gr, i, rows, (uint64_t)stride * size, (uint64_t)width * size);
+    else
+      kernel_split_out(k, gr, i - gr->nin, rows, (uint64_t)stride * size, (uint64_t)width * size);
+  }
+}
+
+static void stores(Printer *p, int level) {
+  for (int i = 0; i < p->gr->nout; i++)
+    printer_value(p, p->gr->yield[i], printer_identity(p, p->gr->yield[i], 0));
+  for (int i = 0; i < p->gr->nout; i++)
+    printer_store(p, i, printer_identity(p, p->gr->yield[i], 0), level);
+}
+
+/* `for (long i = lo; i < hi; i++) { … }` around the text of a level, into the level above it. */
+static void loop(Printer *p, Text *into, int level, const char *var, const char *lo, const char *hi) {
+  if (level == p->nlevels - 1) text_line(into, "GC_IVDEP");
+  text_line(into, "for (long %s = %s; %s < %s; %s++) {", var, lo, var, hi, var);
+  text_append(into, p->level[level]);
+  text_line(into, "}");
+}
+
+void cpu_map(Gen *g, const Group *gr) {
+  Kernel *k = kernel_new(g, gr);
+  kernel_args(g, k, gr);
+  Printer p = printer_new(g, gr, 3, 1);
+  int64_t storage = panel_elements(gr), work = gr->domain->numel * (gr->nops + 1);
+  k->flops = (uint64_t)(gr->domain->numel * gr->nops);
+  Leaves leaves = {0};
+  Loop *loops = ARENA_ARRAY(g->a, Loop, p.ncoords + 1);
+  int n = 0;
+  if (storage) {
+    p.storage = true;
+    loops[n++] = (Loop){storage, p.ncoords - 1};
+    p.flat = "i";
+    p.flat_level = 1;
+  } else {
+    for (int i = 0; i < gr->nout; i++)
+      leaves_of(&p, gr->yield[i], printer_identity(&p, gr->yield[i], 0), &leaves);
+    n = loops_over(&p, &leaves, 0, p.ncoords, loops);
+  }
+  bool serial = work < SERIAL_WORK;
+  if (n <= 1) {
+    int64_t size = n ? loops[0].n : 1, units = serial ? 1 : (size + BLOCK - 1) / BLOCK;
+    kernel_units(k, units);
+    cpu_split_full(k, gr, units > 1, 0, units * BLOCK);
+    if (n == 0) {
+      stores(&p, 0);
+      text_append(&k->text, p.level[0]);
+      return;
+    }
+    p.nlevels = 2;
+    p.coord[loops[0].coord] = (Coord){p.coord[loops[0].coord].dim, "i", 1};
+    stores(&p, 1);
+    text_append(&k->text, p.level[0]);
+    const char *end = arena_printf(g->a, "%lld", (long long)size);
+    if (units > 1) {
+      text_line(&k->text, "const long end = u1 * %d < %s ? u1 * %d : %s;", BLOCK, end, BLOCK, end);
+      loop(&p, &k->text, 1, "i", arena_printf(g->a, "u0 * %d", BLOCK), "end");
+    } else {
+      loop(&p, &k->text, 1, "i", "0", end);
+    }
+    return;
+  }
+  int64_t inner = loops[n - 1].n, outer = 1;
+  for (int i = 0; i < n - 1; i++) outer *= loops[i].n;
+  bool by_column = !serial && outer < MIN_OUTER && inner / BLOCK > outer;
+  int64_t units = serial ? 1 : by_column ? (inner + BLOCK - 1) / BLOCK : outer;
+  kernel_units(k, units);
+  if (!by_column)
+    cpu_split_full(k, gr, units > 1, 0, gr->domain->numel);
+  else if (inner % BLOCK == 0)
+    cpu_split_full(k, gr, outer, inner, inner);
+  printer_decode(&p, loops, n - 1, "u", "i", 1);
+  p.coord[loops[n - 1].coord].text = "j";
+  p.coord[loops[n - 1].coord].level = 2;
+  stores(&p, 2);
+  const char *end = arena_printf(g->a, "%lld", (long long)inner);
+  Text *row = p.level[1];
+  if (by_column) {
+    text_line(row, "const long end = u1 * %d < %s ? u1 * %d : %s;", BLOCK, end, BLOCK, end);
+    loop(&p, row, 2, "j", arena_printf(g->a, "u0 * %d", BLOCK), "end");
+  } else {
+    loop(&p, row, 2, "j", "0", end);
+  }
+  text_append(&k->text, p.level[0]);
+  const char *rows = arena_printf(g->a, "%lld", (long long)outer);
+  if (units == 1 || by_column)
+    loop(&p, &k->text, 1, "u", "0", rows);
+  else
+    loop(&p, &k->text, 1, "u", "u0", "u1");
+}

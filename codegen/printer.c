@@ -1,0 +1,452 @@
+/* Prints the values of a group, each as one line at the outermost loop it can stand at.
+   Contract: loops are the caller's; this file writes only declarations `const float v3 = …;` into the
+   texts of the levels. Views are composed into index maps, so they cost nothing.
+   Recomputation instead of storage where one value is wanted at two places: the same bits. */
+#include "codegen/printer.h"
+
+#include "ir/interp.h"
+
+/* ---- maps ---- */
+
+const Axis *printer_identity(Printer *p, ValueId v, int first) {
+  const Type *t = value_type(p->gr->e, v);
+  Axis *m = ARENA_ARRAY(p->g->a, Axis, t->rank + 1);
+  for (int i = 0; i < t->rank; i++)
+    m[i] = t->dim[i] == 1 ? (Axis){.coord = -1} : (Axis){.coord = first + i, .step = 1};
+  return m;
+}
+
+/* Reshapes that only add and drop axes of extent 1 are maps, too. */
+static bool squeeze(const Type *from, const Type *to, const Axis *map, Axis *out) {
+  int k = 0;
+  for (int i = 0; i < from->rank; i++) {
+    out[i] = (Axis){.coord = -1};
+    if (from->dim[i] == 1) continue;
+    while (k < to->rank && to->dim[k] == 1) k++;
+    if (k == to->rank || to->dim[k] != from->dim[i]) return false;
+    out[i] = map[k++];
+  }
+  return true;
+}
+
+/* Where a view's operand is read when its result is read at map; NULL if the op is no such view. */
+static const Axis *through(Printer *p, const Op *op, const Axis *map) {
+  const Entry *e = p->gr->e;
+  const Type *from = value_type(e, op->operands[0]), *to = value_type(e, op->results[0]);
+  Axis *out = ARENA_ARRAY(p->g->a, Axis, from->rank + 1);
+  switch ((int)op->kind) {
+  case OP_COPY:
+  case OP_STOP_GRADIENT: return map;
+  case OP_RESHAPE: return squeeze(from, to, map, out) ? out : NULL;
+  case OP_BROADCAST:
+    for (int i = 0; i < from->rank; i++)
+      out[i] = from->dim[i] == 1 ? (Axis){.coord = -1} : map[to->rank - from->rank + i];
+    return out;
+  case OP_TRANSPOSE:
+    for (int i = 0; i < to->rank; i++) out[op->attr[AT_PERM].ints->at[i]] = map[i];
+    return out;
+  case OP_SLICE:
+    for (int i = 0; i < from->rank; i++) {
+      int64_t start = op->attr[AT_STARTS].ints->at[i], step = op->attr[AT_STEPS].ints->at[i];
+      out[i] = (Axis){map[i].coord, start + step * map[i].start, step * map[i].step};
+    }
+    return out;
+  case OP_REVERSE:
+    memcpy(out, map, sizeof *out * (size_t)from->rank);
+    for (int k = 0; op->attr[AT_AXES].ints && k < op->attr[AT_AXES].ints->n; k++) {
+      int64_t i = op->attr[AT_AXES].ints->at[k];
+      out[i] = (Axis){map[i].coord, from->dim[i] - 1 - map[i].start, -map[i].step};
+    }
+    return out;
+  default: return NULL;
+  }
+}
+
+static void row_major(const Type *t, int64_t *stride) {
+  int64_t n = 1;
+  for (int i = t->rank - 1; i >= 0; i--) {
+    stride[i] = n;
+    n *= t->dim[i];
+  }
+}
+
+/* ---- leaves ---- */
+
+static void leaf(Printer *p, ValueId v, const int64_t *own, const Axis *map, Leaves *out) {
+  const Type *t = value_type(p->gr->e, v);
+  Leaf l = {.v = v, .stride = ARENA_ARRAY(p->g->a, int64_t, p->ncoords + 1)};
+  for (int i = 0; i < t->rank; i++)
+    if (map[i].coord >= 0) l.stride[map[i].coord] += own[i] * map[i].step;
+  vec_push(p->g->a, &out->at, l);
+}
+
+void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out) {
+  const Type *t = value_type(p->gr->e, v);
+  int64_t *stride = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
+  row_major(t, stride);
+  if (group_arg(p->gr, v) >= 0) {
+    leaf(p, v, stride, map, out);
+    return;
+  }
+  const Op *op = value_def(p->gr->e, v);
+  if (op->kind == OP_CONST) return;
+  if (op->kind == OP_IOTA || op->kind == OP_RANDOM_UNIFORM || op->kind == OP_RANDOM_NORMAL) {
+    if (op->kind == OP_IOTA)
+      for (int i = 0; i < t->rank; i++) stride[i] = i == op->attr[AT_AXIS].i;
+    leaf(p, v, stride, map, out);
+    return;
+  }
+  const Axis *inner = op_info[op->kind].cls == CLASS_VIEW ? through(p, op, map) : NULL;
+  if (inner) {
+    leaves_of(p, op->operands[0], inner, out);
+    return;
+  }
+  leaf(p, v, stride, map, out); /* a reduction's result, or the place of an element-wise one */
+  if (op_info[op->kind].cls == CLASS_ELEMENT)
+    for (int i = 0; i < op->noperands; i++) leaves_of(p, op->operands[i], map, out);
+}
+
+/* Axis a, and axis b further in, walk every leaf as one. */
+static bool even(const Printer *p, const Leaves *l, int a, int b) {
+  for (uint32_t i = 0; i < l->at.n; i++) {
+    const int64_t *s = l->at.at[i].stride;
+    if (s[a] != s[b] * p->coord[b].dim) return false;
+  }
+  return true;
+}
+
+int loops_over(Printer *p, const Leaves *l, int first, int last, Loop *out) {
+  int n = 0;
+  for (int k = first; k < last; k++) {
+    p->coord[k].text = NULL;
+    int64_t dim = p->coord[k].dim;
+    if (dim == 1) continue;
+    if (n && even(p, l, out[n - 1].coord, k))
+      out[n - 1] = (Loop){out[n - 1].n * dim, k};
+    else
+      out[n++] = (Loop){dim, k};
+  }
+  return n;
+}
+
+Printer printer_new(Gen *g, const Group *gr, int levels, int indent) {
+  Printer p = {.g = g, .gr = gr, .ncoords = gr->domain->rank, .nlevels = levels};
+  p.coord = ARENA_ARRAY(g->a, Coord, p.ncoords + 2); /* one more for an index that data gives */
+  for (int i = 0; i < p.ncoords; i++) p.coord[i].dim = gr->domain->dim[i];
+  p.level = ARENA_ARRAY(g->a, Text *, levels);
+  for (int i = 0; i < levels; i++) {
+    p.level[i] = ARENA_NEW(g->a, Text);
+    *p.level[i] = text_new(g->a, indent + i);
+  }
+  return p;
+}
+
+void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const char *prefix,
+                    int level) {
+  int64_t inner = 1;
+  for (int k = n - 1; k >= 0; k--) {
+    Coord *c = &p->coord[loop[k].coord];
+    c->level = level;
+    c->text = n == 1 ? u : arena_printf(p->g->a, "%s%d", prefix, k);
+    if (n == 1) return;
+    const char *div = inner == 1 ? u : arena_printf(p->g->a, "%s / %lld", u, (long long)inner);
+    if (k == 0)
+      text_line(p->level[level], "const long %s = %s;", c->text, div);
+    else
+      text_line(p->level[level], "const long %s = %s %% %lld;", c->text, div,
+                (long long)loop[k].n);
+    inner *= loop[k].n;
+  }
+}
+
+void printer_store(Printer *p, int yield, const Axis *map, int level) {
+  const Group *gr = p->gr;
+  ValueId v = gr->yield[yield];
+  Dtype dt = value_type(gr->e, v)->dtype;
+  Printed r = printer_value(p, v, map);
+  int at = 0;
+  const char *index = printer_index(p, gr->out[yield], map, &at);
+  text_line(p->level[level], "out%d[%s] = %s;", yield, index, scalar_store(p->g->a, dt, r.text));
+}
+
+/* ---- memo ---- */
+
+static bool same_map(const Printer *p, ValueId v, const Axis *a, const Axis *b) {
+  const Type *t = value_type(p->gr->e, v);
+  for (int i = 0; i < t->rank; i++) {
+    if (a[i].coord != b[i].coord || a[i].start != b[i].start) return false;
+    if (a[i].coord >= 0 && a[i].step != b[i].step) return false;
+  }
+  return true;
+}
+
+void printer_bind(Printer *p, ValueId v, const Axis *map, Printed as) {
+  vec_push(p->g->a, &p->seen, (Seen){v, map, as.text, as.level});
+}
+
+void printer_drop(Printer *p, int level) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < p->seen.n; i++)
+    if (p->seen.at[i].level < level) p->seen.at[n++] = p->seen.at[i];
+  p->seen.n = n;
+}
+
+const Term *printer_term(const Printer *p, const Op *op, Role role) {
+  for (uint32_t i = 0; i < p->terms.n; i++)
+    if (p->terms.at[i].op == op && p->terms.at[i].role == role) return &p->terms.at[i];
+  gc_bug(p->g->ctx, "op %s in a group lacks a term of its row", op_info[op->kind].name);
+}
+
+/* ---- indices ---- */
+
+static void add_term(Text *x, const char *text, int64_t factor) {
+  const char *sign = x->s.n ? (factor < 0 ? " - " : " + ") : (factor < 0 ? "-" : "");
+  int64_t f = factor < 0 ? -factor : factor;
+  if (f == 1)
+    text_add(x, "%s%s", sign, text);
+  else
+    text_add(x, "%s%s * %lld", sign, text, (long long)f);
+}
+
+/* start + sum of factor[k] times coordinate k */
+static const char *linear(Printer *p, int64_t start, const int64_t *factor, int *level) {
+  Text x = text_new(p->g->a, 0);
+  for (int k = 0; k < p->ncoords; k++) {
+    if (!factor[k] || !p->coord[k].text) continue;
+    add_term(&x, p->coord[k].text, factor[k]);
+    if (p->coord[k].level > *level) *level = p->coord[k].level;
+  }
+  if (start || !x.s.n) {
+    const char *sign = start < 0 ? " - " : " + ";
+    if (x.s.n)
+      text_add(&x, "%s%lld", sign, (long long)(start < 0 ? -start : start));
+    else
+      text_add(&x, "%lld", (long long)start);
+  }
+  return text_str(&x);
+}
+
+static const char *axis_text(Printer *p, Axis a, int *level) {
+  int64_t *factor = ARENA_ARRAY(p->g->a, int64_t, p->ncoords + 1);
+  if (a.coord >= 0) factor[a.coord] = a.step;
+  return linear(p, a.start, factor, level);
+}
+
+static bool at_home(const Printer *p, const Type *t, const Axis *map) {
+  if (t->numel == 1 || t->rank > p->ncoords) return false;
+  int lead = 0;
+  for (int k = 0; k < p->ncoords; k++) {
+    if (p->coord[k].dim == 1) continue;
+    while (lead < t->rank && t->dim[lead] == 1) lead++;
+    if (lead == t->rank || map[lead].coord != k || map[lead].start || map[lead].step != 1 ||
+        t->dim[lead] != p->coord[k].dim)
+      return false;
+    lead++;
+  }
+  while (lead < t->rank && t->dim[lead] == 1) lead++;
+  return lead == t->rank;
+}
+
+static const char *strided(Printer *p, const Type *t, const int64_t *own, const Axis *map,
+                           int *level) {
+  int64_t start = 0, *factor = ARENA_ARRAY(p->g->a, int64_t, p->ncoords + 1);
+  for (int i = 0; i < t->rank; i++) {
+    start += own[i] * map[i].start;
+    if (map[i].coord >= 0) factor[map[i].coord] += own[i] * map[i].step;
+  }
+  return linear(p, start, factor, level);
+}
+
+const char *printer_index(Printer *p, ValueId v, const Axis *map, int *level) {
+  const Entry *e = p->gr->e;
+  const Type *t = value_type(e, v);
+  int arg = group_arg(p->gr, v);
+  const Layout *l = value_at(e, arg >= 0 ? p->gr->in[arg] : v)->layout;
+  bool home = at_home(p, t, map);
+  if (l && !p->storage) {
+    if (home && p->panel) {
+      *level = p->flat_level > *level ? p->flat_level : *level;
+      return p->panel;
+    }
+    const char *i = axis_text(p, map[0], level), *j = axis_text(p, map[1], level);
+    return arena_printf(p->g->a, "(%s) / %d * %lld + (%s) * %d + (%s) %% %d", j, l->nr,
+                        (long long)(t->dim[0] * l->nr), i, l->nr, j, l->nr);
+  }
+  if (home && p->flat) {
+    *level = p->flat_level > *level ? p->flat_level : *level;
+    return p->flat;
+  }
+  int64_t *own = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
+  row_major(t, own);
+  return strided(p, t, own, map, level);
+}
+
+/* ---- values ---- */
+
+static bool is_name(const char *s) {
+  for (; *s; s++)
+    if (!(*s == '_' || *s == '.' || (*s >= '0' && *s <= '9') || (*s >= 'a' && *s <= 'z') ||
+          (*s >= 'A' && *s <= 'Z')))
+      return false;
+  return true;
+}
+
+static Printed line(Printer *p, Dtype dt, const char *expr, int level) {
+  if (is_name(expr)) return (Printed){expr, level};
+  const char *name = arena_printf(p->g->a, "v%d", p->g->names++);
+  text_line(p->level[level], "const %s %s = %s;", dtype_compute(dt), name, expr);
+  return (Printed){name, level};
+}
+
+static int deeper(int a, int b) { return a > b ? a : b; }
+
+/* A row op at a place of the full shape, from the terms of its row. */
+static Printed row_value(Printer *p, const Op *op, const Axis *map) {
+  const Entry *e = p->gr->e;
+  const Type *t = value_type(e, op->results[0]);
+  const char *fn = dtype_prefix(t->dtype), *text;
+  Arena *a = p->g->a;
+  const Term *sum = op->kind == OP_XENT || op_info[op->kind].cls == CLASS_ROWS
+                        ? printer_term(p, op, ROLE_SUM) : NULL;
+  int level = sum->level;
+  switch ((int)op->kind) {
+  case OP_SOFTMAX: {
+    Printed x = printer_value(p, op->operands[0], map);
+    level = deeper(level, x.level);
+    text = arena_printf(a, "%s_exp(%s - %s) / %s", fn, x.text,
+                        printer_term(p, op, ROLE_MAX)->text, sum->text);
+    break;
+  }
+  case OP_LOG_SOFTMAX: {
+    Printed x = printer_value(p, op->operands[0], map);
+    Printed log = line(p, t->dtype, arena_printf(a, "%s_log(%s)", fn, sum->text), sum->level);
+    level = deeper(level, x.level);
+    text = arena_printf(a, "%s - %s - %s", x.text, printer_term(p, op, ROLE_MAX)->text, log.text);
+    break;
+  }
+  case OP_SOFTMAX_GRAD: {
+    Printed dy = printer_value(p, op->operands[0], map), y = printer_value(p, op->operands[1], map);
+    level = deeper(level, deeper(dy.level, y.level));
+    text = arena_printf(a, "%s * (%s - %s)", y.text, dy.text, sum->text);
+    break;
+  }
+  case OP_LOG_SOFTMAX_GRAD: {
+    Printed dy = printer_value(p, op->operands[0], map), y = printer_value(p, op->operands[1], map);
+    level = deeper(level, deeper(dy.level, y.level));
+    text = arena_printf(a, "%s - %s_exp(%s) * %s", dy.text, fn, y.text, sum->text);
+    break;
+  }
+  case OP_XENT:
+    text = arena_printf(a, "%s_log(%s) + %s - %s", fn, sum->text,
+                        printer_term(p, op, ROLE_MAX)->text,
+                        printer_term(p, op, ROLE_AT_LABEL)->text);
+    break;
+  default: { /* OP_XENT_GRAD */
+    Printed dy = printer_value(p, op->operands[0], map), x = printer_value(p, op->operands[1], map);
+    const char *c = axis_text(p, map[t->rank - 1], &level);
+    level = deeper(level, deeper(dy.level, x.level));
+    text = arena_printf(a, "%s * (%s_exp(%s - %s) / %s - (%s == %s ? 1 : 0))", dy.text, fn, x.text,
+                        printer_term(p, op, ROLE_MAX)->text, sum->text, c,
+                        printer_term(p, op, ROLE_LABEL)->text);
+  }
+  }
+  return line(p, t->dtype, scalar_round_text(a, t->dtype, text), level);
+}
+
+static Printed random_value(Printer *p, const Op *op, const Axis *map) {
+  const Type *t = value_type(p->gr->e, op->results[0]);
+  int level = 0;
+  int64_t *own = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
+  row_major(t, own);
+  const char *i = strided(p, t, own, map, &level);
+  const char *f = op->kind == OP_RANDOM_NORMAL ? "random_normal" : "random_uniform";
+  const char *text =
+      arena_printf(p->g->a, "%s(0x%016llxull ^ env->seed, (uint64_t)(%s), env->step)", f,
+                   (unsigned long long)random_key(op->attr[AT_KEY].str), i);
+  return line(p, t->dtype, scalar_round_text(p->g->a, t->dtype, text), level);
+}
+
+Printed printer_value(Printer *p, ValueId v, const Axis *map) {
+  Arena *a = p->g->a;
+  const Entry *e = p->gr->e;
+  for (uint32_t i = 0; i < p->seen.n; i++)
+    if (p->seen.at[i].v == v && same_map(p, v, p->seen.at[i].map, map))
+      return (Printed){p->seen.at[i].text, p->seen.at[i].level};
+  Dtype dt = value_type(e, v)->dtype;
+  Printed r = {.level = 0};
+  int arg = group_arg(p->gr, v);
+  const Op *op = arg < 0 ? value_def(e, v) : NULL;
+  if (arg >= 0) {
+    const char *index = printer_index(p, v, map, &r.level);
+    r = line(p, dt, scalar_load(a, dt, arena_printf(a, "in%d", arg), index), r.level);
+  } else if (op->kind == OP_CONST) {
+    return (Printed){scalar_literal(a, dt, op->attr[AT_VALUE]), 0};
+  } else if (op->kind == OP_IOTA) {
+    const char *i = axis_text(p, map[op->attr[AT_AXIS].i], &r.level);
+    r = line(p, dt, scalar_round_text(a, dt, arena_printf(a, "(%s)(%s)", dtype_compute(dt), i)),
+             r.level);
+  } else if (op->kind == OP_RANDOM_UNIFORM || op->kind == OP_RANDOM_NORMAL) {
+    r = random_value(p, op, map);
+  } else if (op_info[op->kind].cls == CLASS_VIEW || op->kind == OP_STOP_GRADIENT) {
+    const Axis *inner = through(p, op, map);
+    if (!inner) gc_bug(p->g->ctx, "op %s cannot be read in place", op_info[op->kind].name);
+    r = printer_value(p, op->operands[0], inner);
+  } else if (op_info[op->kind].cls == CLASS_ROWS) {
+    r = row_value(p, op, map);
+  } else if (op_info[op->kind].cls == CLASS_REDUCE) {
+    const Term *t = printer_term(p, op, ROLE_VALUE);
+    r = (Printed){t->text, t->level};
+  } else if (op_info[op->kind].cls == CLASS_ELEMENT) {
+    const char *operand[3];
+    for (int i = 0; i < op->noperands; i++) {
+      Printed x = printer_value(p, op->operands[i], map);
+      operand[i] = x.text;
+      r.level = deeper(r.level, x.level);
+    }
+    r = line(p, dt, scalar_expr(p->g, e, op, operand), r.level);
+  } else {
+    gc_bug(p->g->ctx, "op %s cannot stand in a group", op_info[op->kind].name);
+  }
+  printer_bind(p, v, map, r);
+  return r;
+}
+
+/* ---- the body of an element-wise loop whose position the caller gives ---- */
+
+static void site_start(Gen *g, Text *x, const Group *gr, const Site *s, Printer *p) {
+  *p = (Printer){.g = g, .gr = gr, .ncoords = s->shape->rank, .flat = s->flat, .panel = s->panel};
+  p->coord = ARENA_ARRAY(g->a, Coord, p->ncoords + 1);
+  for (int i = 0; i < p->ncoords; i++)
+    p->coord[i] = (Coord){.dim = s->shape->dim[i], .text = s->coord[i], .level = 1};
+  p->level = ARENA_ARRAY(g->a, Text *, 2);
+  p->level[0] = s->top ? s->top : x;
+  p->level[1] = x;
+  p->flat_level = 1;
+  if (s->have != NO_ID)
+    printer_bind(p, s->have, printer_identity(p, s->have, 0), (Printed){s->have_text, 1});
+}
+
+void site_body(Gen *g, Text *x, const Group *gr, const Site *s) {
+  Printer p;
+  site_start(g, x, gr, s, &p);
+  Printed *out = ARENA_ARRAY(g->a, Printed, gr->nout + 1);
+  const Axis **map = ARENA_ARRAY(g->a, const Axis *, gr->nout + 1);
+  for (int i = 0; i < gr->nout; i++) {
+    map[i] = printer_identity(&p, gr->yield[i], 0);
+    out[i] = printer_value(&p, gr->yield[i], map[i]);
+  }
+  for (int i = 0; i < gr->nout; i++) {
+    int level = 0;
+    Dtype dt = value_type(gr->e, gr->yield[i])->dtype;
+    text_line(x, "out%d[%s] = %s;", i, printer_index(&p, gr->out[i], map[i], &level),
+              scalar_store(g->a, dt, out[i].text));
+  }
+}
+
+const char *site_index(Gen *g, const Group *gr, const Site *s, ValueId v) {
+  Printer p;
+  Text none = text_new(g->a, 0);
+  site_start(g, &none, gr, s, &p);
+  int level = 0;
+  return printer_index(&p, v, printer_identity(&p, v, 0), &level);
+}

@@ -1,0 +1,172 @@
+/* Which form a kernel has, from its members alone.
+   Contract: pure functions of the IR; fuse asks before it builds a group, targets when they print.
+   A reduction over the last axes is a ROWS, over all others a COLS or REDUCE; a matmul decides all. */
+#include "passes/kernel_form.h"
+
+const char *form_name(Form f) {
+  static const char *const name[] = {"none", "map", "rows", "cols", "reduce", "matmul", "single"};
+  return name[f];
+}
+
+int group_arg(const Group *g, ValueId v) {
+  for (int i = 0; i < g->nin; i++)
+    if (g->arg[i] == v) return i;
+  return -1;
+}
+
+int group_yield(const Group *g, ValueId v) {
+  for (int i = 0; i < g->nout; i++)
+    if (g->yield[i] == v) return i;
+  return -1;
+}
+
+/* ---- reductions ---- */
+
+bool op_is_reduction(const Op *op) {
+  OpClass c = op_info[op->kind].cls;
+  return c == CLASS_REDUCE || c == CLASS_ROWS;
+}
+
+/* Operand of a row op or reduction whose shape is the full one. */
+int op_full_operand(const Op *op) {
+  return op->kind == OP_XENT_GRAD ? 1 : 0;
+}
+
+int op_outer_axes(const Entry *e, const Op *op) {
+  const Type *t = value_type(e, op->operands[op_full_operand(op)]);
+  if (op_info[op->kind].cls == CLASS_ROWS) return t->rank - 1;
+  if (op->kind == OP_ARGMAX || op->kind == OP_ARGMIN)
+    return op->attr[AT_AXIS].i == t->rank - 1 ? t->rank - 1 : -1;
+  const Ints *axes = op->attr[AT_AXES].ints;
+  int n = axes ? axes->n : 0, last = t->rank;
+  for (int i = n - 1; i >= 0; i--) { /* axes of extent 1 cost nothing on either side */
+    while (last > 0 && last - 1 != axes->at[i] && t->dim[last - 1] == 1) last--;
+    if (axes->at[i] != last - 1) return -1;
+    last--;
+  }
+  return last;
+}
+
+static Form form_of(const Group *g) {
+  const Entry *e = g->e;
+  const Op *op = g->op;
+  switch ((int)op->kind) {
+  case OP_LOAD:
+  case OP_RETURN:
+  case OP_YIELD:
+  case OP_STOP_GRADIENT:
+  case OP_GRAD: return FORM_NONE;
+  case OP_STORE:
+  case OP_RESHAPE:
+  case OP_COPY:
+  case OP_CONCAT:
+  case OP_PAD:
+  case OP_GATHER:
+  case OP_GATHER_GRAD:
+  case OP_ONE_HOT: return FORM_SINGLE;
+  case OP_RANDOM_UNIFORM:
+  case OP_RANDOM_NORMAL: return FORM_SINGLE;
+  default: break;
+  }
+  if (!g->root) return FORM_MAP;
+  if (g->root->kind == OP_MATMUL) return FORM_MATMUL;
+  int outer = op_outer_axes(e, g->root);
+  if (outer >= 0) return FORM_ROWS;
+  const Ints *axes = g->root->attr[AT_AXES].ints;
+  bool arg = g->root->kind == OP_ARGMAX || g->root->kind == OP_ARGMIN;
+  bool leading = !arg && axes->at[axes->n - 1] == axes->n - 1;
+  return leading ? FORM_COLS : FORM_REDUCE;
+}
+
+Group *group_of(Arena *a, const Entry *e, const Op *op) {
+  Group *g = ARENA_NEW(a, Group);
+  g->e = e;
+  g->op = op;
+  g->nin = op->noperands;
+  g->nout = op->nresults;
+  g->in = op->operands;
+  g->out = op->results;
+  if (op->kind == OP_KERNEL) {
+    const Block *b = op->blocks[0];
+    g->nops = (int)b->ops.n - 1;
+    const Op **ops = ARENA_ARRAY(a, const Op *, b->ops.n);
+    for (int i = 0; i < g->nops; i++) ops[i] = op_at(e, b->ops.at[i]);
+    g->ops = ops;
+    g->arg = b->args.at;
+    g->yield = op_at(e, b->ops.at[b->ops.n - 1])->operands;
+  } else {
+    const Op **ops = ARENA_ARRAY(a, const Op *, 1);
+    ops[0] = op;
+    g->ops = ops;
+    g->nops = 1;
+    g->arg = op->operands;
+    g->yield = op->results;
+  }
+  for (int i = 0; i < g->nops; i++) {
+    const Op *o = g->ops[i];
+    if (o->kind == OP_MATMUL || (op_is_reduction(o) && !g->root)) g->root = o;
+  }
+  g->form = form_of(g);
+  if (g->form == FORM_NONE) {
+    g->nops = 0;
+    return g;
+  }
+  if (g->root && g->form != FORM_MATMUL)
+    g->domain = value_type(e, g->root->operands[op_full_operand(g->root)]);
+  else if (g->root)
+    g->domain = value_type(e, g->root->results[0]);
+  else if (g->nout)
+    g->domain = value_type(e, g->yield[0]);
+  else
+    g->domain = value_type(e, g->arg[0]);
+  return g;
+}
+
+/* ---- in place ---- */
+
+static bool same_dims(const Type *a, const Type *b) {
+  bool same = a->rank == b->rank;
+  for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i];
+  return same;
+}
+
+/* Every use of the argument is an element-wise op or a row op on its own shape: the element at a
+   position is read by the computation at that position only, and never as the operand of a product. */
+static bool read_at_home(const Group *g, ValueId v) {
+  for (int i = 0; i < g->nops; i++) {
+    const Op *o = g->ops[i];
+    OpClass c = op_info[o->kind].cls;
+    bool home = c == CLASS_ELEMENT || o->kind == OP_COPY;
+    if (g->form == FORM_ROWS) home |= op_is_reduction(o);
+    for (int k = 0; k < o->noperands; k++)
+      if (o->operands[k] == v && !home) return false;
+  }
+  return true;
+}
+
+bool group_inplace_ok(const Group *g, int result, int operand) {
+  const Type *r = value_type(g->e, g->out[result]), *x = value_type(g->e, g->in[operand]);
+  if (value_at(g->e, g->out[result])->layout != value_at(g->e, g->in[operand])->layout)
+    return false;
+  if (dtype_size(r->dtype) != dtype_size(x->dtype) || !same_dims(r, x)) return false;
+  int uses = 0; /* an operand named twice may be read elsewhere through its other name */
+  for (int i = 0; i < g->nin; i++)
+    if (g->in[i] == g->in[operand] && !read_at_home(g, g->arg[i])) uses++;
+  if (uses) return false;
+  switch (g->form) {
+  case FORM_MAP: return true;
+  case FORM_ROWS:
+    if (g->root->kind == OP_XENT_GRAD && !same_dims(x, g->domain)) return true;
+    return true;
+  case FORM_COLS:
+  case FORM_REDUCE: {
+    const Type *kept = value_type(g->e, g->root->results[0]);
+    return g->root->kind != OP_ARGMAX && g->root->kind != OP_ARGMIN && same_dims(x, kept) &&
+           !same_dims(kept, g->domain);
+  }
+  case FORM_MATMUL: return same_dims(x, g->domain);
+  case FORM_NONE:
+  case FORM_SINGLE: return false;
+  }
+  return false;
+}
