@@ -14,9 +14,10 @@ trap 'rm -rf "$tmp"' EXIT
 
 args=$(sed -n 's/^# args: //p' "$file" | head -n 1)
 code=$(sed -n 's/^# exit: //p' "$file" | head -n 1)
+: "${args:=--emit=ir --passes= -o $tmp/out}"
 # the words of args are options: they are meant to be split
 # shellcheck disable=SC2086
-"$gc" ${args:---emit=ir --passes=} -o "$tmp/out" "$file" >"$tmp/stdout" 2>"$tmp/stderr"
+"$gc" $args "$file" >"$tmp/stdout" 2>"$tmp/stderr" </dev/null
 got=$?
 
 if [ "${3-}" = --accept ]; then

@@ -1,0 +1,3 @@
+def f(x) {
+  return g(a = 3, x)
+}

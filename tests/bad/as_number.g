@@ -1,0 +1,3 @@
+def f(x) {
+  return linear(x, 3) as 3
+}

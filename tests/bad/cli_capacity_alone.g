@@ -1,0 +1,3 @@
+# args: --capacity=3
+# exit: 2
+let N = 3

@@ -1,0 +1,3 @@
+# args: -D N
+# exit: 2
+let N = 3

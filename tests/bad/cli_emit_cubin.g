@@ -1,0 +1,3 @@
+# args: --emit=cubin
+# exit: 2
+let N = 3

@@ -1,0 +1,3 @@
+# args: --emit
+# exit: 2
+let N = 3

@@ -1,0 +1,3 @@
+# args: --dump-plan=
+# exit: 2
+let N = 3

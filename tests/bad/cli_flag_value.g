@@ -1,0 +1,3 @@
+# args: --verify-each=1
+# exit: 2
+let N = 3

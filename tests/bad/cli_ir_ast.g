@@ -1,0 +1,3 @@
+# args: -x ir --emit=ast
+# exit: 2
+let N = 3

@@ -1,0 +1,3 @@
+# args: -x ir -D N=3
+# exit: 2
+let N = 3

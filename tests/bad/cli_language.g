@@ -1,0 +1,3 @@
+# args: -x onnx
+# exit: 2
+let N = 3

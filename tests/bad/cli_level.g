@@ -1,0 +1,3 @@
+# args: -O4
+# exit: 2
+let N = 3

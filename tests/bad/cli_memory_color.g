@@ -1,0 +1,3 @@
+# args: --memory=color
+# exit: 2
+let N = 3

@@ -1,0 +1,3 @@
+# args: -O2 -o -
+# exit: 2
+let N = 3

@@ -1,0 +1,3 @@
+# args: --pack --capacity=lots
+# exit: 2
+let N = 3

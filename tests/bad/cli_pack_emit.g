@@ -1,0 +1,3 @@
+# args: --pack --emit=c
+# exit: 2
+let N = 3

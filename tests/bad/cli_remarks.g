@@ -1,0 +1,3 @@
+# args: --remarks=foo
+# exit: 2
+let N = 3

@@ -1,0 +1,3 @@
+# args: -target=cpu
+# exit: 2
+let N = 3

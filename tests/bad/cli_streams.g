@@ -1,0 +1,3 @@
+# args: --streams=4
+# exit: 2
+let N = 3

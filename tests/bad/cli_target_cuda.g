@@ -1,0 +1,3 @@
+# args: --target=cpu,cuda
+# exit: 2
+let N = 3

@@ -1,0 +1,3 @@
+# args: other.g
+# exit: 2
+let N = 3

@@ -1,0 +1,3 @@
+# args: --hlep
+# exit: 2
+let N = 3

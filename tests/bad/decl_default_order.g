@@ -1,0 +1,3 @@
+def f(a = 3, b) {
+  return a
+}

@@ -1,0 +1,3 @@
+entry e {
+  return 3
+}

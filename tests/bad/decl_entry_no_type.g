@@ -1,0 +1,3 @@
+entry e(x, y : f32[2] = 3) {
+  return x
+}

@@ -1,0 +1,3 @@
+let N
+let M 3
+let = 3

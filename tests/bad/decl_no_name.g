@@ -1,0 +1,3 @@
+def (x) {
+  return x
+}

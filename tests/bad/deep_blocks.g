@@ -1,0 +1,2202 @@
+def f(x) {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+if x {
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}

@@ -1,0 +1,4 @@
+def f(x) {
+  if x = 3 { x = 2 }
+  return x
+}

@@ -1,0 +1,7 @@
+def f(x) {
+  y = x
+    + 3
+  z = x
+    - 3
+  return y + z
+}

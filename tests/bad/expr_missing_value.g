@@ -1,0 +1,3 @@
+let a = 3 +
+let b = 2 *
+let c = not

@@ -1,0 +1,2 @@
+import nn
+let a = 3

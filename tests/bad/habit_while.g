@@ -1,0 +1,6 @@
+def f(x) {
+  while x < 3 {
+    x = x + 1
+  }
+  return x
+}

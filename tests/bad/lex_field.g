@@ -1,0 +1,4 @@
+def f(x) {
+  y = x.T
+  return y.sum()
+}

@@ -1,0 +1,4 @@
+def f(q, k) {
+  return einsum("ij,jk->ik, q, k)
+}
+let a = 1 2

@@ -1,0 +1,3 @@
+def f(q, k) {
+  return einsum('ij,jk->ik', q, k)
+}

@@ -1,0 +1,3 @@
+def f(x) {
+  return x × 2 − 1 ≤ 3
+}

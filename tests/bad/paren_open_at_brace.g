@@ -1,0 +1,4 @@
+def f(x) {
+  return g(x,
+}
+let a = 1 2

@@ -1,0 +1,3 @@
+def f(in, out) {
+  return out
+}

@@ -1,0 +1,1 @@
+let state = 3

@@ -1,0 +1,4 @@
+def f(x) {
+  x[3] = 4
+  return x
+}

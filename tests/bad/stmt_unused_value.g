@@ -1,0 +1,5 @@
+def f(x) {
+  x
+  3 + 4
+  return x
+}

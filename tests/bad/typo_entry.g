@@ -1,0 +1,3 @@
+entyr train(x : f32[3]) {
+  return x
+}

@@ -1,0 +1,4 @@
+def f(x) {
+  parm w : f32[3] = zeros()
+  return x * w
+}

@@ -1,0 +1,2 @@
+use "used/wrong.g"
+let b = 3 4

@@ -1,0 +1,3 @@
+use "nope.g"
+use ""
+use
