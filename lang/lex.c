@@ -124,7 +124,9 @@ static bool newline_is_due(Lexer *lx) {
   if (next == RAW_SEMICOLON) return !in_parens(lx);
   if (!lx->held.after_newline) return false;
   if (in_parens(lx)) return starts_statement(next);
-  return !goes_on(last) && next != PIPE && next != ELSE && next != '{';
+  if (goes_on(last)) /* "x = 3 +" and then "return x": the rest of the line was forgotten */
+    return starts_statement(next) && next != FOR && next != SCAN;
+  return next != PIPE && next != ELSE && next != '{';
 }
 
 /* A "{" that never closed: a declaration at the left margin, or the end, comes before its "}". */
@@ -215,7 +217,9 @@ int lex_next(Value *val, Loc *loc, Parser *ps) {
       break;
     default: break;
     }
-    return hand_out(lx, t, val, loc);
+    int kind = hand_out(lx, t, val, loc);
+    if (kind == GC_PARSE_error) lex_recover(ps); /* the scanner has said what is wrong */
+    return kind;
   }
 }
 

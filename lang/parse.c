@@ -118,7 +118,7 @@ static void read_file(Reader *r, const char *path, Loc use) {
 
 void parse_use(Parser *ps, Text path, Loc loc) {
   Reader *r = ps->reader;
-  if (ps->stopped) return;
+  if (ps->stopped || !path.bytes) return;
   if (!path.n) {
     parse_error(ps, loc, "the name of a file is missing");
     return;

@@ -77,42 +77,45 @@ int scan_bad_number(Parser *ps, Loc loc, const char *text, Value *val) {
     scan_error(ps, loc, "a number has no '_' between its digits");
   else if ((text[digits] == 'f' || text[digits] == 'F' || text[digits] == 'L') && !text[digits + 1])
     scan_error(ps, loc, "a number has no suffix; it takes the dtype of what it meets");
-  else
+  else {
     scan_error(ps, loc, "'%.40s' is neither a number nor a name: names do not start with a digit",
                text);
+    val->NAME = intern(ps->c, text);
+    return NAME;
+  }
   val->INTEGER = 1;
   return INTEGER;
 }
 
+/* A wrong string has no bytes: nobody should then miss the file that it names. */
+static const Text wrong_string = {NULL, 0};
+
 int scan_string(Parser *ps, Loc loc, const char *text, size_t n, Value *val) {
   char *out = arena_alloc(ps->arena, n);
-  size_t len = 0;
+  Text whole = {out, 0};
+  bool bad = false;
   for (size_t i = 1; i + 1 < n; i++) {
     Loc at = loc;
     at.col += (uint32_t)i;
-    at.len = 2;
+    at.len = text[i] == '\\' ? 2 : 1;
     char ch = text[i];
     if (ch == '\\') {
       const char *from = "nt\\\"", *to = "\n\t\\\"", *known = strchr(from, text[++i]);
-      if (known && *known)
-        ch = to[known - from];
-      else
-        scan_error(ps, at, "in a string only \\n, \\t, \\\\ and \\\" are known");
+      ch = known && *known ? to[known - from] : 0;
+      if (!ch) scan_error(ps, at, "in a string only \\n, \\t, \\\\ and \\\" are known");
     } else if (ch == 0) {
-      at.len = 1;
       scan_error(ps, at, "a NUL byte stands in this string");
-      continue;
     }
-    out[len++] = ch;
+    bad |= ch == 0;
+    out[whole.n++] = ch;
   }
-  val->STRING = (Text){out, len};
+  val->STRING = bad ? wrong_string : whole;
   return STRING;
 }
 
 int scan_open_string(Parser *ps, Loc loc, Value *val) {
   scan_error(ps, loc, "this string does not end on its line; it lacks a closing \"");
-  val->STRING = (Text){"", 0};
-  return STRING;
+  return GC_PARSE_error;
 }
 
 int scan_word(Parser *ps, const char *text, size_t n, Value *val) {
@@ -162,7 +165,7 @@ int scan_foreign_name(Parser *ps, Loc loc, const char *text, Value *val) {
 
 int scan_foreign_string(Parser *ps, Loc loc, Value *val) {
   scan_error(ps, loc, "a string stands in plain double quotes (\"), not in “ ”");
-  val->STRING = (Text){"?", 1};
+  val->STRING = wrong_string;
   return STRING;
 }
 
