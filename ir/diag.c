@@ -9,6 +9,9 @@ enum { MAX_ERRORS = 20, MAX_LINE = 200 };
 
 static const char *const severity_name[] = {"error", "warning", "note", "hint", "remark"};
 
+/* In UTF-8 the bytes after a character's first one take no column of the screen. */
+static bool starts_char(char ch) { return ((unsigned char)ch & 0xc0) != 0x80; }
+
 /* Simple on purpose: tabs count as one column and print as one space, so the caret always fits. */
 static void print_line(FILE *f, const char *text, size_t len, Loc loc) {
   const char *p = text, *end = text + len;
@@ -29,9 +32,11 @@ static void print_line(FILE *f, const char *text, size_t len, Loc loc) {
     fputc(ch == '\t' ? ' ' : ch < 32 || ch == 127 ? '?' : ch, f);
   }
   fputs("\n  ", f);
-  for (size_t i = from + 1; i < loc.col; i++) fputc(' ', f);
+  for (size_t i = from; i + 1 < loc.col; i++)
+    if (starts_char(p[i])) fputc(' ', f);
   fputc('^', f);
-  for (uint32_t i = 1; i < loc.len && loc.col + i <= n && i < MAX_LINE; i++) fputc('~', f);
+  for (size_t i = loc.col; i < n && i + 1 < (size_t)loc.col + loc.len && i < from + MAX_LINE; i++)
+    if (starts_char(p[i])) fputc('~', f);
   fputc('\n', f);
 }
 
