@@ -60,10 +60,15 @@ static void diff_to(GradCtx *g, const Op *op, int operand, ValueId dv) {
   place_at(g->b, op);
 }
 
-/* Names a gradient after its value, unless it is older than this expansion or has a name. */
+/* Names a value of this expansion; constants are shared and stay without. */
+static bool may_name(const Diff *d, const Entry *e, ValueId v) {
+  const Op *def = value_def(e, v);
+  return v >= d->hi && def && def->kind != OP_CONST;
+}
+
 static void name_gradient(Diff *d, Entry *e, ValueId dv, const char *of) {
   Value *v = value_at(e, dv);
-  if (of && dv >= d->hi && !v->name) v->name = intern_printf(e->module->ctx, "d.%s", of);
+  if (of && !v->name && may_name(d, e, dv)) v->name = intern_printf(e->module->ctx, "d.%s", of);
 }
 
 /* First op of the block that is not older than the id: ids grow along a block that is only appended to. */
@@ -182,7 +187,6 @@ static void expand_grad(Diff *d, Builder *b, const Entry *old, const Op *op, Val
   for (int k = 0; k < n; k++) x[k] = d->read[op->results[k]] ? map[op->operands[k + 1]] : NO_ID;
   b->loc = op->loc;
   b->scope = op->scope;
-  ValueId born = b->e->values.n;
   expand(d, b, loss, x, dx, n);
   for (int k = 0; k < n; k++) {
     if (x[k] == NO_ID) continue;
@@ -193,7 +197,7 @@ static void expand_grad(Diff *d, Builder *b, const Entry *old, const Op *op, Val
       continue;
     }
     const char *name = value_at(old, r)->name;
-    if (name && v >= born) value_at(b->e, v)->name = name;
+    if (name && may_name(d, b->e, v)) value_at(b->e, v)->name = name;
     map[r] = v;
   }
 }
