@@ -1,0 +1,14 @@
+# RUN: echo precious > %t.out
+# RUN: not-14 %gc --emit=ast -D N=1 -O9 %s -o %t.out 2> %t.err
+# RUN: grep -q 'takes 0, 1, 2 or 3' %t.err
+# RUN: printf 'let a = ' > %t.bad.g
+# RUN: not-14 %gc --emit=ast %t.bad.g -o %t.out 2> %t.err
+# RUN: grep -qx precious %t.out
+# RUN: %gc --emit=ast %s -o %t.out
+# RUN: grep -qx 'let N = 3' %t.out
+# RUN: ls %t.out* | wc -l | grep -qx 1
+# RUN: not-14 %gc --emit=ast %s -o %t.none/out 2>&1 | grep 'cannot write .*/out: No such file or directory'
+# RUN: (%gc --emit=ast %s -o /dev/full || echo $?) 2>&1 | grep -A1 'cannot write /dev/full: No space left' | grep -x 3
+# RUN: (%gc --emit=ast %s > /dev/full || echo $?) 2>&1 | grep -A1 'cannot write the standard output: No space left' | grep -x 3
+# An output appears whole or not at all, and a failing run keeps the old file.
+let N = 3

@@ -1,0 +1,3 @@
+use "b.g"
+let b = 2
+use "a.g"
