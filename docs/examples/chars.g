@@ -1,0 +1,41 @@
+# chars.g: learns to write, one character after the other, from any text
+let B = 128                                   # windows of text in a step
+let T = 16                                    # characters that the next one is guessed from
+let V = 128                                   # characters known: ASCII
+let D = 32                                    # numbers that stand for a character
+let H = 512                                   # width of the two hidden layers
+hyper lr = 1e-3
+hyper temperature = 0.8                       # of `write`: low is careful, high is bold
+
+def known_chars(c) { return min(c, V - 1) }   # a byte that is not ASCII counts as the last one
+
+def net(context : u8[n, t]) {
+  x = embed(known_chars(context), V, D)       # f32[n, t, D]
+  x = reshape(x, [n, t * D])
+  x = relu(linear(x, H) as fc1)
+  x = relu(linear(x, H) as fc2)
+  return linear(x, V) as out
+}
+
+entry train(context : u8[B, T], next : u8[B]) {
+  loss = mean(xent(net(context), known_chars(next)))
+  minimize loss with adamw(lr)
+  return loss
+}
+
+entry validate(context : u8[B, T], next : u8[B]) {
+  logits = net(context)
+  label = known_chars(next)
+  return loss = mean(xent(logits, label)), accuracy = mean(argmax(logits) == label)
+}
+
+# Each run draws one character and remembers it. The largest of logits + noise, where the noise is
+# -log(-log(u)), is a draw from softmax(logits).
+entry write() {
+  state ctx : u8[T] = const(32)               # spaces
+  logits = net(reshape(ctx, [1, T]))[0] / temperature
+  noise = -log(-log(uniform(1e-7, 1, shape = [V])))
+  text = u8(argmax(logits + noise))
+  ctx := concat([ctx[1:], reshape(text, [1])])
+  return text
+}

@@ -1,0 +1,183 @@
+/* The elaboration of a program: declarations, entries, and the entry that initialises.
+   Contract: see elab.h. Every let is computed and every entry elaborated, also after errors, so that
+   one run reports as many as it can; a def is only read where it is called. */
+#include "lang/elab_impl.h"
+
+static void add_top(Elab *e, const Decl *d, bool prelude) {
+  for (uint32_t i = 0; !prelude && i < e->user.n; i++) {
+    const Decl *o = e->user.at[i]->decl;
+    if (o->name.name != d->name.name) continue;
+    elab_error(e, d->name.loc, "'%s' is declared twice", d->name.name);
+    elab_note(e, o->name.loc, "the first is here");
+    return;
+  }
+  Top *t = ARENA_NEW(e->a, Top);
+  t->decl = d;
+  t->global = -1;
+  t->func = (Func){.kind = FUNC_DEF, .name = d->name.name, .decl = d, .prelude = prelude};
+  if (prelude) vec_push(e->a, &e->prelude, t);
+  else vec_push(e->a, &e->user, t);
+  for (int i = 0; (d->kind == DECL_DEF || d->kind == DECL_ENTRY) && i < d->function.n; i++)
+    for (int k = 0; k < i; k++) {
+      const Param *p = &d->function.params[i], *q = &d->function.params[k];
+      if (p->name.name != q->name.name) continue;
+      elab_error(e, p->name.loc, "%s has two arguments called '%s'", d->name.name, p->name.name);
+      elab_note(e, q->name.loc, "the first is here");
+    }
+}
+
+static void add_hyper(Elab *e, Top *t) {
+  const Decl *d = t->decl;
+  Frame top = {.env = env_new(e, NULL, false), .path = intern(e->c, "")};
+  e->run = &e->let;
+  e->frame = &top;
+  Val v = eval_one(e, d->value);
+  if (v.kind != VAL_POISON && !val_is_number(v)) {
+    fail(e, d->value->loc, "the default of hyper %s must be a number, found %s", d->name.name,
+         val_str(e, v));
+    v = poison;
+  }
+  e->run = NULL;
+  e->frame = NULL;
+  double value = val_is_number(v) ? val_number(v) : 0;
+  Global g = {.kind = GLOBAL_HYPER, .path = d->name.name, .type = type_scalar(e->c, DT_F32),
+              .value = value, .loc = d->name.loc};
+  t->global = module_add_global(e->m, g);
+  while (e->info.n <= (uint32_t)t->global) vec_push(e->a, &e->info, (GlobalInfo){0});
+  e->info.at[t->global] = (GlobalInfo){d->name.loc, ""};
+}
+
+static void check_defines(Elab *e) {
+  const char **names = ARENA_ARRAY(e->a, const char *, e->user.n + 1);
+  int n = 0;
+  for (uint32_t i = 0; i < e->user.n; i++)
+    if (e->user.at[i]->decl->kind == DECL_LET) names[n++] = e->user.at[i]->decl->name.name;
+  for (int i = 0; i < e->options->n; i++) {
+    const DefineFlag *d = &e->options->defines[i];
+    const Decl *found = NULL;
+    for (uint32_t k = 0; k < e->user.n; k++)
+      if (e->user.at[k]->decl->name.name == d->name) found = e->user.at[k]->decl;
+    if (found && found->kind == DECL_LET) continue;
+    Loc none = {0};
+    elab_error(e, none, "-D %s: the program has no let of this name", d->name);
+    const char *near = nearest_name(e->c, d->name, names, n);
+    if (found && found->kind == DECL_HYPER)
+      elab_hint(e, "%s is a hyper: the compiled program takes --%s", d->name, d->name);
+    else if (near) elab_hint(e, "did you mean '%s'?", near);
+  }
+}
+
+/* ---- entries ---- */
+
+static void add_inputs(Elab *e, const Decl *d) {
+  for (int i = 0; i < d->function.n; i++) {
+    const Param *p = &d->function.params[i];
+    const Type *t = NULL;
+    if (p->init) {
+      fail(e, p->init->loc, "an input of an entry has no default");
+    } else if (!p->type) {
+      elab_error(e, p->loc, "the input '%s' of entry %s needs a type", p->name.name, d->name.name);
+      elab_hint(e, "write its dtype and dims, as in %s : f32[64, 10]", p->name.name);
+    } else {
+      t = type_eval(e, p->type, DT_F32);
+    }
+    if (!t) {
+      env_bind(e, p->name.name, poison, -1, p->name.loc);
+      continue;
+    }
+    at(e, p->name.loc);
+    Val v = val_tensor(e, entry_add_input(e->run->entry, p->name.name, t));
+    env_bind(e, p->name.name, v, -1, p->name.loc);
+  }
+}
+
+static void finish_entry(Elab *e, const Decl *d) {
+  Env *env = e->frame->env;
+  Loc loc = d->name.loc;
+  Val r = env->result;
+  if (r.kind == VAL_POISON && env->returned) return;
+  int n = r.kind == VAL_TUPLE ? r.list->n : env->returned ? 1 : 0;
+  if (n == 0 && e->run->stored.n == 0 && !e->run->minimized) {
+    elab_error(e, loc, "entry %s neither returns nor assigns anything", d->name.name);
+    elab_hint(e, "end it with return VALUE");
+    return;
+  }
+  ValueId *v = ARENA_ARRAY(e->a, ValueId, n + 1);
+  const char **names = ARENA_ARRAY(e->a, const char *, n + 1);
+  for (int i = 0; i < n; i++) {
+    v[i] = (r.kind == VAL_TUPLE ? r.list->at[i] : r).tensor.id;
+    names[i] = env->outputs.at[i].name;
+  }
+  run_store_all(e, loc);
+  build_return(at(e, loc), v, names, n);
+}
+
+static void elaborate_entry(Elab *e, const Decl *d) {
+  Run run;
+  run_begin(e, &run, RUN_ENTRY, d->name.name, d->name.loc);
+  run.training = run.entry->training = body_has_minimize(&d->function.body);
+  Frame root = {.env = env_new(e, NULL, false), .path = intern(e->c, "")};
+  root.env->result = (Val){.kind = VAL_NONE};
+  e->run = &run;
+  e->frame = &root;
+  int errors = ctx_errors(e->c);
+  add_inputs(e, d);
+  exec_body(e, &d->function.body);
+  if (ctx_errors(e->c) == errors) finish_entry(e, d);
+  e->frame = NULL;
+  e->run = NULL;
+  vec_push(e->m->arena, &e->m->entries, run.entry);
+}
+
+static bool load_prelude(Elab *e) {
+  size_t len;
+  const char *text = prelude_text(&len);
+  const Program *p = parse_text(e->c, "prelude.g", text, len);
+  for (uint32_t i = 0; p && i < p->decls.n; i++) add_top(e, p->decls.at[i], true);
+  return p != NULL;
+}
+
+static void elaborate_all(Elab *e) {
+  for (uint32_t i = 0; i < e->user.n; i++)
+    if (e->user.at[i]->decl->kind == DECL_HYPER) add_hyper(e, e->user.at[i]);
+  for (uint32_t i = 0; i < e->user.n; i++)
+    if (e->user.at[i]->decl->kind == DECL_LET) {
+      e->run = &e->let;
+      (void)let_value(e, e->user.at[i]);
+      e->run = NULL;
+    }
+  for (uint32_t i = 0; i < e->user.n; i++)
+    if (e->user.at[i]->decl->kind == DECL_ENTRY) elaborate_entry(e, e->user.at[i]->decl);
+}
+
+Module *elaborate(Ctx *c, const Program *prog, const ElabOptions *opts) {
+  Elab e = {.c = c, .a = ctx_arena(c), .options = opts};
+  int errors = ctx_errors(c);
+  Loc file = {.file = prog->file};
+  e.m = module_new(c, ctx_source_name(c, prog->file));
+  builtins_init(&e);
+  if (!load_prelude(&e)) gc_bug(c, "the prelude does not parse");
+  bool any = false;
+  for (uint32_t i = 0; i < prog->decls.n; i++) {
+    add_top(&e, prog->decls.at[i], false);
+    any |= prog->decls.at[i]->kind == DECL_ENTRY;
+  }
+  check_defines(&e);
+  run_begin(&e, &e.init, RUN_INIT, "init", file);
+  run_begin(&e, &e.let, RUN_LET, "let", file);
+  e.let.b->fold = true;
+  elaborate_all(&e);
+  if (!any) {
+    elab_error(&e, file, "%s has no entry", e.m->source);
+    elab_hint(&e, "what a program does is an entry: entry main(x : f32[8]) { return y = x * 2 }");
+  }
+  if (ctx_errors(c) > errors) {
+    module_free(e.m);
+    return NULL;
+  }
+  build_return(e.init.b, NULL, NULL, 0);
+  bool globals = false;
+  for (uint32_t i = 0; i < e.m->globals.n; i++) globals |= e.m->globals.at[i].kind != GLOBAL_HYPER;
+  e.m->init = globals ? e.init.entry : NULL;
+  return e.m;
+}

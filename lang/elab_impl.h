@@ -1,0 +1,310 @@
+/* The inside of the elaboration: values, names, frames, runs and what its files share.
+   A Val is what an expression gives while the program is read: a number, a list, a function, or a
+   tensor of the entry at hand. A Frame is one level of the parameter paths, an Env the names of one
+   activation of a function. A Run is the entry that ops are appended to.
+   Contract: VAL_POISON follows a reported error and silences what depends on it. */
+#ifndef GC_LANG_ELAB_IMPL_H
+#define GC_LANG_ELAB_IMPL_H
+#include "lang/elab.h"
+
+typedef struct Elab Elab;
+typedef struct Run Run;
+typedef struct Frame Frame;
+typedef struct Func Func;
+typedef struct ValList ValList;
+typedef struct Builtin Builtin;
+
+/* ---------------------------------------------------------------- values --- */
+
+typedef enum ValKind {
+  VAL_POISON, /* an error was reported */
+  VAL_NONE,   /* what a function without return gives; a default that is not there */
+  VAL_INT,    /* i: exact */
+  VAL_NUM,    /* f */
+  VAL_BOOL,   /* b */
+  VAL_STR,    /* str */
+  VAL_DTYPE,  /* dtype */
+  VAL_LIST,   /* list */
+  VAL_TUPLE,  /* list: the several results of a call */
+  VAL_FUNC,   /* func */
+  VAL_TENSOR  /* tensor */
+} ValKind;
+
+typedef struct Val {
+  ValKind kind;
+  Loc loc; /* where it was made: the other place of a shape error */
+  union {
+    int64_t i;
+    double f;
+    bool b;
+    const char *str;
+    Dtype dtype;
+    const ValList *list;
+    const Func *func;
+    struct {
+      ValueId id;
+      const Type *type;
+      const Run *run; /* the entry that it belongs to */
+    } tensor;
+  };
+} Val;
+
+struct ValList {
+  int n;
+  Val at[];
+};
+
+static const Val poison = {.kind = VAL_POISON};
+
+static inline bool val_is_number(Val v) { return v.kind == VAL_INT || v.kind == VAL_NUM; }
+static inline double val_number(Val v) { return v.kind == VAL_INT ? (double)v.i : v.f; }
+static inline Val val_int(int64_t i, Loc loc) { return (Val){.kind = VAL_INT, .loc = loc, .i = i}; }
+static inline Val val_num(double f, Loc loc) { return (Val){.kind = VAL_NUM, .loc = loc, .f = f}; }
+static inline Val val_bool(bool b, Loc loc) { return (Val){.kind = VAL_BOOL, .loc = loc, .b = b}; }
+Val val_list(Elab *e, ValKind kind, const Val *at, int n, Loc loc);
+Val val_ints(Elab *e, const int64_t *at, int n, Loc loc);
+Val val_tensor(Elab *e, ValueId id); /* of the current run, made where the builder stands */
+/* For messages: "f32[64,10]", "the number 3", "a list of 2"; interned. */
+const char *val_str(Elab *e, Val v);
+/* The value as text that is equal exactly where the values are: "3", "[1, 2]", "def relu". */
+const char *val_canon(Elab *e, Val v);
+bool val_equal(Elab *e, Val a, Val b); /* compile-time values */
+
+/* A value where a tensor is needed: a number becomes a constant f32[] or i32[]. Poison after an error
+   that names `what`. */
+Val val_to_tensor(Elab *e, Val v, const char *what, Loc loc);
+/* A compile-time number or bool as a constant of type t; poison after an error where it does not fit. */
+Val val_to_const(Elab *e, Val v, const Type *t, Loc loc);
+Val val_convert(Elab *e, Val v, Dtype dt); /* a tensor */
+/* A compile-time integer of at least `least`; false after an error. */
+bool val_to_int(Elab *e, Val v, int64_t least, const char *what, Loc loc, int64_t *out);
+/* A list of them, or one alone; the result is interned; NULL after an error. */
+const Ints *val_to_ints(Elab *e, Val v, int64_t least, const char *what, Loc loc);
+
+/* ---------------------------------------------------------------- names ---- */
+
+typedef enum FuncKind { FUNC_DEF, FUNC_BUILTIN, FUNC_CONVERT } FuncKind;
+
+struct Func {
+  FuncKind kind;
+  const char *name;
+  const Decl *decl;       /* FUNC_DEF */
+  const Builtin *builtin; /* FUNC_BUILTIN */
+  Dtype dtype;            /* FUNC_CONVERT */
+  bool prelude;           /* written in prelude.g */
+};
+
+typedef struct Binding {
+  const char *name;
+  Val val;
+  int global; /* >= 0: the name stands for the current value of that param or state */
+  Loc loc;
+} Binding;
+
+/* Where the yields of a loop go. */
+typedef struct Yields {
+  struct Yields *up;
+  int targets;
+  VEC(Val) at; /* targets of them an iteration */
+  Loc loc;     /* of the last yield */
+  bool seen;   /* in this iteration */
+} Yields;
+
+typedef struct Env { /* one activation of a function or an entry */
+  VEC(Binding) names;
+  VEC(Binding) gone; /* bound in a loop that is over: for the hint */
+  const Func *func;  /* NULL: an entry */
+  bool prelude, returned;
+  Val result;
+  Yields *yields;
+  VEC(Ident) outputs; /* of an entry */
+} Env;
+
+typedef struct Child { /* an instance name reached in one activation */
+  const char *name;
+  Loc loc;
+} Child;
+
+struct Frame {
+  Frame *up;
+  Env *env;         /* of the function; a scope shares it with the frame above */
+  const char *path; /* "net.fc1" */
+  Loc call;         /* the call that made it; line 0: an entry */
+  Loc user;         /* of code of the prelude: the user's call; else line 0 */
+  bool scope;       /* no call: scope h[l] {…}, or an instance name of a built-in function */
+  bool again;       /* an unnamed call whose name was taken already in the frame above */
+  Loc first;        /* ... there */
+  VEC(Child) calls, variables;
+};
+
+/* ---------------------------------------------------------------- runs ----- */
+
+typedef enum RunKind { RUN_ENTRY, RUN_INIT, RUN_LET } RunKind;
+
+typedef struct KeyCount {
+  const char *path;
+  int n;
+} KeyCount;
+
+struct Run {
+  RunKind kind;
+  Entry *entry;
+  Builder *b;
+  bool training;
+  VEC(ValueId) current; /* by global: its value here and now, NO_ID before the first use */
+  VEC(int) stored;      /* globals assigned, in order of the first time */
+  VEC(KeyCount) keys;   /* random ops so far, by path */
+  bool minimized;
+  Loc minimize;      /* where */
+  ValueId next_step; /* ... the step counter's new value */
+};
+
+typedef struct GlobalInfo { /* beside module->globals, by index */
+  Loc loc;
+  const char *init; /* the initialiser as canonical text */
+} GlobalInfo;
+
+typedef enum TopState { TOP_NEW, TOP_BUSY, TOP_DONE } TopState;
+
+typedef struct Top { /* a declaration by name */
+  const Decl *decl;
+  TopState state;
+  Val val;    /* of a let */
+  int global; /* of a hyper */
+  Func func;  /* of a def */
+} Top;
+
+struct Elab {
+  Ctx *c;
+  Arena *a;
+  Module *m;
+  const ElabOptions *options;
+  VEC(Top *) user, prelude; /* declarations */
+  VEC(const Func *) builtins;
+  VEC(GlobalInfo) info;
+  Run *run, init, let;
+  Frame *frame;
+  const Ints *init_shape;     /* inside an initialiser: the declared shape; else NULL */
+  Dtype init_dtype;           /* ... and dtype */
+  const char *optimizer_path; /* inside an optimizer: the path of its param; else NULL */
+  bool any_training;
+  bool muted;                 /* the last error was a repetition: so are its notes */
+  int64_t unrolled;           /* iterations of all loops so far */
+  int depth;                  /* of calls */
+  struct {
+    const char *fmt;
+    Loc loc;
+  } *reported;
+  uint32_t nreported, reported_cap;
+};
+
+/* ---- elab_diag.c: errors with the path of calls ---- */
+/* Reports at loc; an error inside the prelude is reported at the user's call. The same message at the
+   same place is said once. Notes and hints follow, then elab_trace says by which calls one got there. */
+void elab_error(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void elab_note(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void elab_hint(Elab *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+Val elab_trace(Elab *e); /* gives poison */
+/* error and trace */
+Val fail(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void elab_note_tensor(Elab *e, const char *what, Val v); /* "left is f32[3,4], made here" */
+const char *source_slice(Elab *e, Loc loc);              /* the text under the caret range */
+/* Sets the builder's place and scope for what is built next. */
+Builder *at(Elab *e, Loc loc);
+
+/* ---- elab_env.c: names and frames ---- */
+Env *env_new(Elab *e, const Func *f, bool prelude);
+Binding *env_find(Env *env, const char *name); /* NULL: not a local name */
+void env_bind(Elab *e, const char *name, Val v, int global, Loc loc);
+void env_drop(Elab *e, Env *env, uint32_t n); /* forgets all but the first n names */
+Val name_lookup(Elab *e, const char *name, Loc loc);
+/* What a call's name stands for; NULL after an error. */
+const Func *func_lookup(Elab *e, Ident callee);
+Top *top_find(Elab *e, const char *name); /* as seen from the current function */
+Val let_value(Elab *e, Top *t);
+void unknown_name(Elab *e, const char *kind, const char *name, Loc loc);
+/* A frame named `name` below the current one becomes the current one. */
+Frame *frame_push(Elab *e, const char *name, Loc call, Env *env, bool prelude);
+void frame_pop(Elab *e);
+const char *instance_name(Elab *e, const Instance *as); /* "stage.0.1"; NULL after an error */
+/* Remembers that `name` was reached; first: where before, in this activation. True if it was. */
+bool frame_reach(Elab *e, Frame *f, const char *name, Loc loc, Loc *first);
+
+/* ---- elab_expr.c ---- */
+Val eval(Elab *e, const Expr *x);
+/* One value, neither none nor a tuple; poison after an error. */
+Val eval_one(Elab *e, const Expr *x);
+Val eval_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
+Val eval_transpose(Elab *e, Val v, Loc loc);
+/* ---- elab_number.c: compile-time arithmetic ---- */
+Val number_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
+Val number_function(Elab *e, OpKind k, Val x, Loc loc); /* VAL_NONE: not defined for numbers */
+/* ---- elab_arith.c: tensor arithmetic ---- */
+/* Gives v[from..n) one dtype and all of v one shape; false after an error in the name of `what`. */
+bool unify(Elab *e, Val *v, int n, int from, const char *what, Loc loc);
+Val tensor_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
+Val tensor_power(Elab *e, Val l, Val r, Loc loc);
+Val tensor_elementwise(Elab *e, OpKind k, Val *v, int n, const char *what, Loc loc);
+/* Builds an op after its shape rule; poison after an error that names `what` and the operands. */
+Val build_checked(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, const Type *given,
+                  const char *what, Loc loc);
+/* ---- elab_matmul.c ---- */
+Val tensor_matmul(Elab *e, Val l, Val r, Loc loc);
+Val transpose_last(Elab *e, Val v);
+/* ---- elab_index.c ---- */
+Val eval_index(Elab *e, const Expr *x);
+/* ---- elab_type.c: types as written ---- */
+/* The type, all dims known; dtype where none is written: dt. NULL after an error. */
+const Type *type_eval(Elab *e, const TypeExpr *t, Dtype dt);
+/* Checks v against t; a number becomes a constant of a type without dims. bind: lone names that mean
+   nothing yet are bound to the dims. False after an error about `name`. */
+bool type_match(Elab *e, const TypeExpr *t, Val *v, bool bind, const char *name, Loc loc);
+/* ---- elab_call.c ---- */
+typedef struct Actual {
+  Ident name; /* name.name == NULL: positional */
+  Val v;
+  Loc loc;
+  int global; /* the parameter that an optimizer may assign; else -1 */
+} Actual;
+Val eval_call(Elab *e, const Expr *x);
+Actual *eval_args(Elab *e, const Args *args, int room, bool *ok); /* room: unused places in front */
+/* Inlines f in the current frame's env-less frame, which the caller has pushed. */
+Val call_def(Elab *e, const Func *f, const Actual *arg, int n, int hidden, Loc loc);
+/* ---- elab_stmt.c ---- */
+void exec_body(Elab *e, const Body *b);
+bool body_has_minimize(const Body *b);
+/* ---- elab_global.c: params, states, hypers ---- */
+void declare_variable(Elab *e, const Stmt *s);
+void assign_variable(Elab *e, const Stmt *s);
+ValueId global_read(Elab *e, int global, Loc loc);
+void global_write(Elab *e, int global, ValueId v);
+int global_step(Elab *e); /* the counter of training steps, made at first use */
+void run_begin(Elab *e, Run *r, RunKind kind, const char *name, Loc loc);
+void run_store_all(Elab *e, Loc loc); /* at the end of an entry */
+const char *random_key_name(Elab *e);
+/* ---- elab_minimize.c ---- */
+void exec_minimize(Elab *e, const Stmt *s);
+/* ---- elab_builtin.c ---- */
+enum { MAX_ARGS = 8 };
+typedef struct Site { /* one call of a built-in function */
+  Elab *e;
+  const Builtin *f;
+  const char *name;
+  Loc loc;
+  Val v[MAX_ARGS]; /* by argument, checked against its kind */
+  Loc at[MAX_ARGS];
+  bool given[MAX_ARGS];
+} Site;
+typedef Val Handler(Site *s);
+struct Builtin {
+  const char *name, *args;
+  Handler *run; /* NULL: not available yet */
+  int data;     /* an OpKind or a variant */
+  const char *help;
+};
+void builtins_init(Elab *e);
+Val call_builtin(Elab *e, const Func *f, const Actual *arg, int n, Loc loc);
+Val convert_call(Elab *e, Dtype dt, const Actual *arg, int n, Loc loc);
+/* An axis within rank, negative from the end; false after an error. */
+bool axis_of(Elab *e, int64_t axis, int rank, Val x, const char *what, Loc loc, int64_t *out);
+#endif

@@ -1,0 +1,139 @@
+/* Indexing: x[3], x[1:4], x[::-1], x[..., 0] for tensors, lists too.
+   Contract: numpy's rules. Negative places count from the end, slices are cut at the ends, a place
+   outside is an error; a negative step is a slice that is reversed. An empty result is an error. */
+#include "lang/elab_impl.h"
+
+/* A slice of n elements: `count` of them from `start` by `step`, which may be negative. */
+typedef struct Cut {
+  int64_t start, step, count;
+  bool drop; /* a single place: the axis goes */
+} Cut;
+
+static bool bound(Elab *e, const Expr *x, int64_t *out) {
+  return !x || val_to_int(e, eval_one(e, x), INT64_MIN, "a slice bound", x->loc, out);
+}
+
+static int64_t clip(int64_t i, int64_t lo, int64_t hi) { return i < lo ? lo : i > hi ? hi : i; }
+
+static bool cut_slice(Elab *e, const Index *ix, int64_t n, const char *what, Cut *out) {
+  int64_t step = 1, start, stop;
+  if (!bound(e, ix->step, &step)) return false;
+  if (step == 0 || step == INT64_MIN)
+    return fail(e, ix->loc, "the step of a slice must not be %lld", (long long)step), false;
+  start = step > 0 ? 0 : n - 1;
+  stop = step > 0 ? n : -1;
+  int64_t lo = step > 0 ? 0 : -1, hi = step > 0 ? n : n - 1;
+  if (!bound(e, ix->start, &start) || !bound(e, ix->stop, &stop)) return false;
+  if (ix->start) start = clip(start < 0 ? start + n : start, lo, hi);
+  if (ix->stop) stop = clip(stop < 0 ? stop + n : stop, lo, hi);
+  int64_t span = step > 0 ? stop - start : start - stop, by = step > 0 ? step : -step;
+  int64_t count = span > 0 ? (span + by - 1) / by : 0;
+  if (count == 0)
+    return fail(e, ix->loc, "this slice of %s is empty: from %lld to %lld by %lld of %lld", what,
+                (long long)start, (long long)stop, (long long)step, (long long)n),
+           false;
+  *out = (Cut){start, step, count, false};
+  return true;
+}
+
+static bool cut_place(Elab *e, const Index *ix, Val v, int64_t n, const char *what, Cut *out) {
+  if (v.kind == VAL_POISON) return false;
+  if (v.kind == VAL_TENSOR) {
+    bool scalar = v.tensor.type->rank == 0;
+    elab_error(e, ix->loc, "an index that is known only at run time is not available yet");
+    if (!scalar) elab_hint(e, "rows by integer ids: gather(x, ids)");
+    elab_trace(e);
+    return false;
+  }
+  int64_t i;
+  if (!val_to_int(e, v, INT64_MIN, "an index", ix->loc, &i)) return false;
+  if (i < -n || i >= n)
+    return fail(e, ix->loc, "index %lld is outside of %s of %lld", (long long)i, what,
+                (long long)n),
+           false;
+  *out = (Cut){i < 0 ? i + n : i, 1, 1, true};
+  return true;
+}
+
+static bool cut_axis(Elab *e, const Index *ix, int64_t n, const char *what, Cut *out) {
+  if (ix->kind == INDEX_SLICE) return cut_slice(e, ix, n, what, out);
+  return cut_place(e, ix, eval_one(e, ix->at), n, what, out);
+}
+
+static Val index_list(Elab *e, const Expr *x, Val base) {
+  Cut c;
+  if (x->index.n != 1 || x->index.at[0].kind == INDEX_ELLIPSIS)
+    return fail(e, x->loc, "a list has one axis");
+  const char *what = "a list";
+  if (!cut_axis(e, &x->index.at[0], base.list->n, what, &c)) return poison;
+  if (c.drop) return base.list->at[c.start];
+  Val *item = ARENA_ARRAY(e->a, Val, c.count + 1);
+  for (int64_t i = 0; i < c.count; i++) item[i] = base.list->at[c.start + i * c.step];
+  return val_list(e, VAL_LIST, item, (int)c.count, x->loc);
+}
+
+static Val apply(Elab *e, Val base, const Cut *cut, Loc loc) {
+  const Type *t = base.tensor.type;
+  int rank = t->rank, kept = 0, flips = 0;
+  int64_t *start = ARENA_ARRAY(e->a, int64_t, rank + 1), *step = ARENA_ARRAY(e->a, int64_t, rank + 1);
+  int64_t *dim = ARENA_ARRAY(e->a, int64_t, rank + 1), *left = ARENA_ARRAY(e->a, int64_t, rank + 1);
+  int64_t *flip = ARENA_ARRAY(e->a, int64_t, rank + 1);
+  bool whole = true;
+  for (int i = 0; i < rank; i++) {
+    const Cut *c = &cut[i];
+    bool back = c->step < 0;
+    start[i] = back ? c->start + (c->count - 1) * c->step : c->start;
+    step[i] = back ? -c->step : c->step;
+    dim[i] = c->count;
+    whole &= c->count == t->dim[i];
+    if (back && c->count > 1) flip[flips++] = i;
+    if (!c->drop) left[kept++] = c->count;
+  }
+  Val y = base;
+  Builder *b = at(e, loc);
+  if (!whole) {
+    Attr attr[MAX_ATTRS] = {[AT_STARTS] = {.ints = intern_ints(e->c, start, rank)},
+                            [AT_STEPS] = {.ints = intern_ints(e->c, step, rank)}};
+    y = build_checked(e, OP_SLICE, &y, 1, attr, type_get(e->c, t->dtype, rank, dim), "this slice",
+                      loc);
+  }
+  if (y.kind == VAL_TENSOR && flips) {
+    Attr attr[MAX_ATTRS] = {[AT_AXES] = {.ints = intern_ints(e->c, flip, flips)}};
+    y = build_checked(e, OP_REVERSE, &y, 1, attr, NULL, "this slice", loc);
+  }
+  if (y.kind == VAL_TENSOR && kept < rank)
+    y = val_tensor(e, build_reshape(b, y.tensor.id, type_get(e->c, t->dtype, kept, left)));
+  return y;
+}
+
+Val eval_index(Elab *e, const Expr *x) {
+  Val base = eval(e, x->index.base);
+  if (base.kind == VAL_POISON) return base;
+  if (base.kind == VAL_LIST || base.kind == VAL_TUPLE) return index_list(e, x, base);
+  if (base.kind != VAL_TENSOR)
+    return fail(e, x->index.base->loc, "%s has no axes to index", val_str(e, base));
+  const Type *t = base.tensor.type;
+  int n = x->index.n, dots = 0;
+  for (int i = 0; i < n; i++) dots += x->index.at[i].kind == INDEX_ELLIPSIS;
+  if (dots > 1) return fail(e, x->loc, "'...' may stand only once in an index");
+  if (n - dots > t->rank) {
+    elab_error(e, x->loc, "%d indices for the %d axes of %s", n - dots, t->rank, val_str(e, base));
+    elab_note_tensor(e, "it", base);
+    return elab_trace(e);
+  }
+  Cut *cut = ARENA_ARRAY(e->a, Cut, t->rank + 1);
+  int axis = 0;
+  bool ok = true;
+  for (int i = 0; i < n; i++) {
+    const Index *ix = &x->index.at[i];
+    if (ix->kind == INDEX_ELLIPSIS) {
+      for (int k = 0; k < t->rank - (n - 1); k++, axis++) cut[axis] = (Cut){0, 1, t->dim[axis], false};
+      continue;
+    }
+    const char *what = intern_printf(e->c, "axis %d of %s", axis, val_str(e, base));
+    ok &= cut_axis(e, ix, t->dim[axis], what, &cut[axis]);
+    axis++;
+  }
+  for (; axis < t->rank; axis++) cut[axis] = (Cut){0, 1, t->dim[axis], false};
+  return ok ? apply(e, base, cut, x->loc) : poison;
+}

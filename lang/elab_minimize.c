@@ -1,0 +1,249 @@
+/* `minimize L with opt(args)` and `grad(L, x)`: gradients as one op, then the optimizer's body inlined
+   for each param.
+   Contract: the params are those that a gradient can reach from L, in the order of their paths; the
+   optimizer is called with (p, g) in front of what the user wrote, `p` assigns the param, and its states
+   lie at NAME.state.PATH. The pass autodiff expands the grad op. */
+#include "lang/elab_builtin.h"
+
+#include <stdlib.h>
+
+/* The loads that a gradient can flow to, by walking back; `loss` is reached. */
+static bool *reached_from(Elab *e, ValueId loss) {
+  const Entry *en = e->run->entry;
+  bool *seen = ARENA_ARRAY(e->a, bool, en->values.n);
+  VEC(ValueId) todo = {0};
+  seen[loss] = true;
+  vec_push(e->a, &todo, loss);
+  while (todo.n > 0) {
+    const Op *op = value_def(en, todo.at[--todo.n]);
+    if (!op || (!op_info[op->kind].grad && op->kind != OP_GRAD)) continue;
+    for (int i = 0; i < op->noperands; i++) {
+      ValueId v = op->operands[i];
+      if (seen[v] || !dtype_is_float(value_type(en, v)->dtype)) continue;
+      seen[v] = true;
+      vec_push(e->a, &todo, v);
+    }
+  }
+  return seen;
+}
+
+static bool scalar_loss(Elab *e, Val loss, const char *what, Loc loc) {
+  if (loss.kind == VAL_POISON) return false;
+  if (loss.kind == VAL_TENSOR && loss.tensor.type->rank == 0 &&
+      dtype_is_float(loss.tensor.type->dtype))
+    return true;
+  elab_error(e, loc, "%s needs a single float, found %s", what, val_str(e, loss));
+  if (loss.kind == VAL_TENSOR) {
+    elab_note_tensor(e, "it", loss);
+    if (dtype_is_float(loss.tensor.type->dtype)) elab_hint(e, "take the mean or sum: mean(loss)");
+  }
+  elab_trace(e);
+  return false;
+}
+
+/* ---- grad(L, x) ---- */
+
+Val builtin_grad(Site *s) {
+  Elab *e = s->e;
+  Val loss = s->v[0], list = s->v[1];
+  bool many = list.kind == VAL_LIST;
+  if (!scalar_loss(e, loss, "grad", s->at[0])) return poison;
+  if (!many) list = val_list(e, VAL_LIST, &s->v[1], 1, s->at[1]);
+  int n = list.list->n, k = 0;
+  if (n == 0) return fail(e, s->at[1], "grad needs at least one value to differentiate by");
+  ValueId *operand = ARENA_ARRAY(e->a, ValueId, n + 1);
+  const Type **types = ARENA_ARRAY(e->a, const Type *, n + 1);
+  bool *reach = reached_from(e, loss.tensor.id);
+  operand[0] = loss.tensor.id;
+  for (int i = 0; i < n; i++) {
+    Val x = list.list->at[i];
+    if (x.kind == VAL_POISON) return poison;
+    if (x.kind != VAL_TENSOR || !dtype_is_float(x.tensor.type->dtype))
+      return fail(e, s->at[1], "grad differentiates by float tensors, not by %s", val_str(e, x));
+    if (reach[x.tensor.id]) {
+      types[k] = x.tensor.type;
+      operand[++k] = x.tensor.id;
+    } else {
+      diag(e->c, SEV_WARNING, e->frame->user.line ? e->frame->user : s->at[1],
+           "the first argument does not depend on this%s: its gradient is zero",
+           many ? intern_printf(e->c, " (number %d of the list)", i + 1) : "");
+    }
+  }
+  const Op *op = k ? build_op(at(e, s->loc), OP_GRAD, operand, k + 1, NULL, types, k) : NULL;
+  Val *out = ARENA_ARRAY(e->a, Val, n);
+  k = 0;
+  at(e, s->loc);
+  for (int i = 0; i < n; i++) {
+    Val x = list.list->at[i];
+    out[i] = reach[x.tensor.id] ? val_tensor(e, op->results[k++])
+                                : val_to_const(e, val_int(0, s->loc), x.tensor.type, s->loc);
+  }
+  return many ? val_list(e, VAL_LIST, out, n, s->loc) : out[0];
+}
+
+/* ---- minimize ---- */
+
+typedef struct Trained {
+  int global;
+  const char *path;
+  ValueId value; /* what the loss read */
+  Val g;
+} Trained;
+
+static int by_path(const void *a, const void *b) {
+  return strcmp(((const Trained *)a)->path, ((const Trained *)b)->path);
+}
+
+static int trained_params(Elab *e, ValueId loss, Trained **out) {
+  bool *reach = reached_from(e, loss);
+  const Entry *en = e->run->entry;
+  VEC(Trained) all = {0};
+  for (uint32_t v = 0; v < en->values.n; v++) {
+    const Op *op = reach[v] ? value_def(en, v) : NULL;
+    if (!op || op->kind != OP_LOAD) continue;
+    int global = (int)op->attr[AT_GLOBAL].i;
+    const Global *g = &e->m->globals.at[global];
+    if (g->kind == GLOBAL_PARAM) vec_push(e->a, &all, (Trained){global, g->path, v, poison});
+  }
+  if (all.n) qsort(all.at, all.n, sizeof *all.at, by_path);
+  *out = all.at;
+  return (int)all.n;
+}
+
+/* Scales all gradients so that their common norm is at most `most`. */
+static void clip_norm(Elab *e, Trained *p, int n, Val most, Loc loc) {
+  Val total = val_num(0, loc);
+  for (int i = 0; i < n; i++) {
+    Val g = val_convert(e, p[i].g, p[i].g.tensor.type->dtype == DT_F64 ? DT_F64 : DT_F32);
+    Val square = tensor_binary(e, BIN_MUL, g, g, loc);
+    int rank = g.tensor.type->rank;
+    int64_t *axes = ARENA_ARRAY(e->a, int64_t, rank + 1);
+    for (int k = 0; k < rank; k++) axes[k] = k;
+    Val sum = rank ? val_tensor(e, build_reduce(at(e, loc), OP_SUM, square.tensor.id, axes, rank))
+                   : square;
+    total = i ? tensor_binary(e, BIN_ADD, total, sum, loc) : sum;
+  }
+  Val norm = build_checked(e, OP_SQRT, &total, 1, NULL, NULL, "clip", loc);
+  norm = tensor_binary(e, BIN_ADD, norm, val_num(1e-6, loc), loc);
+  Val ratio = tensor_binary(e, BIN_DIV, most, norm, loc);
+  Val pair[2] = {ratio, val_int(1, loc)};
+  Val scale = tensor_elementwise(e, OP_MIN, pair, 2, "clip", loc);
+  if (scale.kind == VAL_POISON) return;
+  if (scale.tensor.type->rank != 0) {
+    fail(e, loc, "clip needs one number, found %s", val_str(e, most));
+    return;
+  }
+  value_at(e->run->entry, scale.tensor.id)->name = intern(e->c, "clip_scale");
+  for (int i = 0; i < n; i++) {
+    Dtype dt = p[i].g.tensor.type->dtype;
+    p[i].g = val_convert(e, tensor_binary(e, BIN_MUL, p[i].g, scale, loc), dt);
+  }
+}
+
+static bool has_param(const Func *f, const char *name) {
+  for (int i = 0; i < f->decl->function.n; i++)
+    if (f->decl->function.params[i].name.name == name) return true;
+  return false;
+}
+
+static void update_params(Elab *e, const Func *f, const Expr *x, Actual *arg, int n, Trained *p,
+                          int count) {
+  const Instance *as = &x->call.as;
+  const char *name = as->name.name ? instance_name(e, as) : f->name;
+  if (!name) return;
+  Loc loc = x->call.callee.loc;
+  for (int i = 0; i < count; i++) {
+    ValueId now = global_read(e, p[i].global, loc);
+    at(e, loc);
+    Val value = val_tensor(e, now);
+    arg[0] = (Actual){{0}, value, loc, p[i].global};
+    arg[1] = (Actual){{0}, p[i].g, loc, -1};
+    Env *env = env_new(e, f, f->prelude);
+    env->result = (Val){.kind = VAL_NONE, .loc = x->loc};
+    frame_push(e, name, loc, env, f->prelude);
+    e->optimizer_path = p[i].path;
+    int errors = ctx_errors(e->c);
+    (void)call_def(e, f, arg, n + 2, 2, loc);
+    e->optimizer_path = NULL;
+    frame_pop(e);
+    if (ctx_errors(e->c) > errors) return; /* the next param would say the same */
+    if (e->run->current.at[p[i].global] == now) {
+      elab_error(e, loc, "%s leaves its first argument as it was: it is no optimizer", f->name);
+      elab_note(e, f->decl->name.loc, "%s is defined here", f->name);
+      elab_hint(e, "an optimizer is a def f(p, g, …) that assigns p := …");
+      elab_trace(e);
+      return;
+    }
+  }
+}
+
+static bool may_minimize(Elab *e, const Stmt *s) {
+  if (e->frame->env->func) {
+    elab_error(e, s->loc, "minimize belongs in an entry, not in a def");
+    elab_hint(e, "return the loss and minimize it in the entry");
+    return elab_trace(e), false;
+  }
+  if (e->run->minimized) {
+    elab_error(e, s->loc, "an entry has at most one minimize");
+    elab_note(e, e->run->minimize, "the first is here");
+    elab_hint(e, "minimize the sum of the losses");
+    return elab_trace(e), false;
+  }
+  e->run->minimized = true;
+  e->run->minimize = s->loc;
+  return true;
+}
+
+void exec_minimize(Elab *e, const Stmt *s) {
+  if (!may_minimize(e, s)) return;
+  const Expr *x = s->minimize.optimizer;
+  Val loss = eval_one(e, s->minimize.loss), clip = {.kind = VAL_NONE};
+  const Func *f = func_lookup(e, x->call.callee);
+  bool ok = f != NULL;
+  Actual *arg = eval_args(e, &x->call.args, 2, &ok);
+  int n = x->call.args.n;
+  ok &= scalar_loss(e, loss, "minimize", s->minimize.loss->loc);
+  if (!ok) return;
+  Loc loc = x->call.callee.loc;
+  if (f->kind != FUNC_DEF || f->decl->function.n < 2) {
+    elab_error(e, loc, "%s is no optimizer", f->name);
+    elab_hint(e, "use sgd, adam, adamw, rmsprop, adagrad or lion, or a def f(p, g, …) that assigns p := …");
+    elab_trace(e);
+    return;
+  }
+  Loc clip_loc = loc;
+  for (int i = 2; i < n + 2 && !has_param(f, intern(e->c, "clip")); i++) {
+    if (arg[i].name.name != intern(e->c, "clip")) continue;
+    clip = arg[i].v;
+    clip_loc = arg[i].loc;
+    memmove(&arg[i], &arg[i + 1], sizeof *arg * (size_t)(n + 1 - i));
+    n--;
+    break;
+  }
+  Trained *p;
+  int count = trained_params(e, loss.tensor.id, &p);
+  if (count == 0) {
+    elab_error(e, s->minimize.loss->loc, "there is nothing to train: the loss depends on no param");
+    elab_note_tensor(e, "the loss", loss);
+    elab_trace(e);
+    return;
+  }
+  ValueId *operand = ARENA_ARRAY(e->a, ValueId, count + 1);
+  const Type **types = ARENA_ARRAY(e->a, const Type *, count);
+  operand[0] = loss.tensor.id;
+  for (int i = 0; i < count; i++) {
+    operand[i + 1] = p[i].value;
+    types[i] = value_type(e->run->entry, p[i].value);
+  }
+  const Op *op = build_op(at(e, s->loc), OP_GRAD, operand, count + 1, NULL, types, count);
+  for (int i = 0; i < count; i++) p[i].g = val_tensor(e, op->results[i]);
+  if (clip.kind != VAL_NONE) clip_norm(e, p, count, clip, clip_loc);
+  int errors = ctx_errors(e->c);
+  if (clip.kind == VAL_NONE || ctx_errors(e->c) == errors)
+    update_params(e, f, x, arg, n, p, count);
+  int step = global_step(e);
+  ValueId now = global_read(e, step, s->loc);
+  ValueId one = build_const_int(at(e, s->loc), type_scalar(e->c, DT_I64), 1);
+  /* Reads of `step` later in this entry still mean the step at hand: the store is made at the end. */
+  e->run->next_step = build2(at(e, s->loc), OP_ADD, now, one);
+}

@@ -1,0 +1,265 @@
+/* Statements: bindings, loops that are unrolled, branches that are decided, scopes, returns.
+   Contract: after a return nothing more of the body is read; a loop's own names end with each
+   iteration, while names from outside keep what the loop gave them. */
+#include "lang/elab_impl.h"
+
+/* The user's name for a value that has none yet. */
+static void give_name(Elab *e, Val v, const char *name) {
+  if (v.kind != VAL_TENSOR || v.tensor.run != e->run) return;
+  Value *value = value_at(e->run->entry, v.tensor.id);
+  const Op *op = value_def(e->run->entry, v.tensor.id);
+  if (!value->name && op && op->kind != OP_CONST) value->name = name;
+}
+
+static void bind_name(Elab *e, Ident name, Val v) {
+  give_name(e, v, name.name);
+  env_bind(e, name.name, v, -1, name.loc);
+}
+
+static void bind_all(Elab *e, const Idents *names, const Val *v, int n, Loc loc, const char *what) {
+  if (names->n != n) {
+    elab_error(e, loc, "%d name%s for %d value%s%s", names->n, names->n == 1 ? "" : "s", n,
+               n == 1 ? "" : "s", what);
+    elab_trace(e);
+  }
+  for (int i = 0; i < names->n; i++)
+    bind_name(e, names->at[i], names->n == n ? v[i] : poison);
+  for (int i = 0; i < names->n; i++)
+    for (int k = 0; k < i; k++)
+      if (names->at[i].name == names->at[k].name)
+        fail(e, names->at[i].loc, "'%s' stands twice on the left", names->at[i].name);
+}
+
+static void exec_assign(Elab *e, const Stmt *s) {
+  const Idents *names = &s->assign.names;
+  const Exprs *values = &s->assign.values;
+  if (values->n == 1 && names->n > 1) {
+    Val v = eval(e, values->at[0]);
+    if (v.kind == VAL_TUPLE || v.kind == VAL_LIST) {
+      bind_all(e, names, v.list->at, v.list->n, values->at[0]->loc, "");
+    } else {
+      if (v.kind != VAL_POISON)
+        fail(e, values->at[0]->loc, "%d names for one value, %s", names->n, val_str(e, v));
+      for (int i = 0; i < names->n; i++) bind_name(e, names->at[i], poison);
+    }
+    return;
+  }
+  Val *v = ARENA_ARRAY(e->a, Val, values->n + 1);
+  for (int i = 0; i < values->n; i++) {
+    v[i] = eval_one(e, values->at[i]);
+    if (s->assign.type &&
+        !type_match(e, s->assign.type, &v[i], false, names->at[i < names->n ? i : 0].name,
+                    values->at[i]->loc))
+      v[i] = poison;
+  }
+  bind_all(e, names, v, values->n, s->loc, "");
+}
+
+static void exec_yield(Elab *e, const Stmt *s) {
+  Yields *y = e->frame->env->yields;
+  if (!y) {
+    elab_error(e, s->loc, "yield without a loop that takes the values");
+    elab_hint(e, "write hs = for i in a..b { … yield h }");
+    elab_trace(e);
+    return;
+  }
+  if (y->seen) {
+    elab_error(e, s->loc, "a second yield in one iteration");
+    elab_note(e, y->loc, "the first is here");
+    elab_hint(e, "several values in one: yield a, b");
+    elab_trace(e);
+    return;
+  }
+  y->seen = true;
+  y->loc = s->loc;
+  if (s->values.n != y->targets)
+    fail(e, s->loc, "yield gives %d value%s, but the loop takes %d", s->values.n,
+         s->values.n == 1 ? "" : "s", y->targets);
+  for (int i = 0; i < y->targets; i++) {
+    Val v = i < s->values.n ? eval_one(e, s->values.at[i]) : poison;
+    if (v.kind != VAL_POISON) v = val_to_tensor(e, v, "yield", s->values.at[i]->loc);
+    vec_push(e->a, &y->at, v);
+  }
+}
+
+/* What the iterations yielded for one target, stacked on a new first axis. */
+static Val stack_yields(Elab *e, const Yields *y, int target, Loc loc) {
+  int n = (int)y->at.n / y->targets;
+  Val *v = ARENA_ARRAY(e->a, Val, n + 1);
+  for (int i = 0; i < n; i++) {
+    v[i] = y->at.at[i * y->targets + target];
+    if (v[i].kind == VAL_POISON) return poison;
+    if (i > 0 && v[i].tensor.type != v[0].tensor.type) {
+      elab_error(e, y->loc, "the loop yields %s first, but %s in iteration %d", val_str(e, v[0]),
+                 val_str(e, v[i]), i);
+      return elab_trace(e);
+    }
+    const Type *t = v[i].tensor.type;
+    int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank + 1);
+    dim[0] = 1;
+    for (int k = 0; k < t->rank; k++) dim[k + 1] = t->dim[k];
+    const Type *row = type_get(e->c, t->dtype, t->rank + 1, dim);
+    v[i] = val_tensor(e, build_reshape(at(e, loc), v[i].tensor.id, row));
+  }
+  if (n == 1) return v[0];
+  Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};
+  return build_checked(e, OP_CONCAT, v, n, attr, NULL, "yield", loc);
+}
+
+static void exec_for(Elab *e, const Stmt *s) {
+  enum { MOST = 1 << 20 }; /* iterations of a whole program: more is a mistake */
+  Env *env = e->frame->env;
+  int64_t from, to;
+  bool ok = val_to_int(e, eval_one(e, s->loop.from), INT64_MIN, "the start of a loop",
+                       s->loop.from->loc, &from);
+  ok &= val_to_int(e, eval_one(e, s->loop.to), INT64_MIN, "the end of a loop", s->loop.to->loc, &to);
+  Yields yields = {.up = env->yields, .targets = s->loop.targets.n};
+  if (ok && to > from && (from < -MOST || to > MOST || e->unrolled + (to - from) > MOST)) {
+    elab_error(e, s->loc, "the loop would be unrolled to more than %d copies", MOST);
+    elab_trace(e);
+    ok = false;
+  }
+  if (ok && yields.targets && to <= from) {
+    fail(e, s->loc, "a loop that yields needs at least one iteration: %lld..%lld", (long long)from,
+         (long long)to);
+    ok = false;
+  }
+  if (yields.targets) env->yields = &yields;
+  Binding *hidden = env_find(env, s->loop.var.name);
+  Binding before = hidden ? *hidden : (Binding){0};
+  for (int64_t i = from; ok && i < to && !env->returned; i++) {
+    uint32_t names = env->names.n;
+    e->unrolled++;
+    yields.seen = false;
+    env_bind(e, s->loop.var.name, val_int(i, s->loop.var.loc), -1, s->loop.var.loc);
+    exec_body(e, &s->loop.body);
+    env_drop(e, env, names);
+    if (yields.targets && !yields.seen && !env->returned) {
+      fail(e, s->loc, "iteration %lld of the loop yields nothing", (long long)i);
+      ok = false;
+    }
+  }
+  if (hidden) *env_find(env, before.name) = before;
+  if (!yields.targets) return;
+  env->yields = yields.up;
+  Val *v = ARENA_ARRAY(e->a, Val, yields.targets);
+  for (int k = 0; k < yields.targets; k++)
+    v[k] = ok && !env->returned ? stack_yields(e, &yields, k, s->loc) : poison;
+  bind_all(e, &s->loop.targets, v, yields.targets, s->loc, "");
+}
+
+static void exec_if(Elab *e, const Stmt *s) {
+  Val t = eval_one(e, s->branch.test);
+  if (t.kind == VAL_POISON) return;
+  if (t.kind != VAL_BOOL) {
+    elab_error(e, s->branch.test->loc, "the condition of 'if' must be a compile-time bool, found %s",
+               val_str(e, t));
+    if (t.kind == VAL_TENSOR) elab_hint(e, "choose element by element with where(c, a, b)");
+    elab_trace(e);
+    return;
+  }
+  if (t.b) exec_body(e, &s->branch.then);
+  else if (s->branch.has_else) exec_body(e, &s->branch.other);
+}
+
+static void exec_scope(Elab *e, const Stmt *s) {
+  const char *name = instance_name(e, &s->scope.path);
+  if (!name) return;
+  Frame *outer = e->frame, *f = frame_push(e, name, s->scope.path.loc, outer->env, false);
+  f->scope = true;
+  f->user = outer->user;
+  exec_body(e, &s->scope.body);
+  frame_pop(e);
+}
+
+static bool entry_body(const Elab *e) { return e->frame->env->func == NULL; }
+
+/* The name of an output: as written, the plain name's own, the call's, else "out". */
+static const char *output_name(Elab *e, const Out *o) {
+  if (o->name.name) return o->name.name;
+  if (o->value->kind == EX_NAME) return o->value->name;
+  return intern(e->c, "out");
+}
+
+static void check_outputs(Elab *e, const Stmt *s) {
+  for (int i = 0; i < s->outs.n; i++) {
+    const Out *o = &s->outs.at[i];
+    const char *name = output_name(e, o);
+    for (int k = 0; k < i; k++)
+      if (output_name(e, &s->outs.at[k]) == name) {
+        elab_error(e, o->loc, "two outputs are called '%s'", name);
+        elab_note(e, s->outs.at[k].loc, "the first is here");
+        elab_hint(e, "name them: return a = …, b = …");
+        elab_trace(e);
+      }
+    if (entry_body(e)) vec_push(e->a, &e->frame->env->outputs, (Ident){name, o->loc});
+  }
+}
+
+static void exec_return(Elab *e, const Stmt *s) {
+  Env *env = e->frame->env;
+  Val *v = ARENA_ARRAY(e->a, Val, s->outs.n + 1);
+  bool bad = false;
+  for (int i = 0; i < s->outs.n; i++) {
+    const Out *o = &s->outs.at[i];
+    v[i] = s->outs.n == 1 && !entry_body(e) ? eval(e, o->value) : eval_one(e, o->value);
+    if (v[i].kind != VAL_POISON && entry_body(e))
+      v[i] = val_to_tensor(e, v[i], "an output", o->value->loc);
+    const char *name = o->name.name ? o->name.name : "the result";
+    if (o->type && !type_match(e, o->type, &v[i], false, name, o->value->loc)) v[i] = poison;
+    if (o->name.name) give_name(e, v[i], o->name.name);
+    bad |= v[i].kind == VAL_POISON;
+  }
+  if (!bad || entry_body(e)) check_outputs(e, s);
+  env->returned = true;
+  env->result = bad              ? poison
+                : s->outs.n == 1 ? v[0]
+                                 : val_list(e, VAL_TUPLE, v, s->outs.n, s->loc);
+}
+
+static void exec(Elab *e, const Stmt *s) {
+  switch (s->kind) {
+  case ST_ASSIGN: exec_assign(e, s); return;
+  case ST_UPDATE: assign_variable(e, s); return;
+  case ST_PARAM:
+  case ST_STATE: declare_variable(e, s); return;
+  case ST_FOR: exec_for(e, s); return;
+  case ST_SCAN:
+    elab_error(e, s->loc, "scan is not available yet");
+    elab_hint(e, "for i in a..b { … } means the same, unrolled");
+    elab_trace(e);
+    for (int i = 0; i < s->loop.targets.n; i++) bind_name(e, s->loop.targets.at[i], poison);
+    return;
+  case ST_IF: exec_if(e, s); return;
+  case ST_SCOPE: exec_scope(e, s); return;
+  case ST_MINIMIZE: exec_minimize(e, s); return;
+  case ST_RETURN: exec_return(e, s); return;
+  case ST_YIELD: exec_yield(e, s); return;
+  case ST_CALL: (void)eval(e, s->call); return;
+  }
+}
+
+void exec_body(Elab *e, const Body *b) {
+  Env *env = e->frame->env;
+  for (int i = 0; i < b->n; i++) {
+    if (env->returned) {
+      if (i > 0 && b->at[i - 1]->kind == ST_RETURN)
+        fail(e, b->at[i]->loc, "nothing after a return is reached");
+      return;
+    }
+    exec(e, b->at[i]);
+  }
+}
+
+bool body_has_minimize(const Body *b) {
+  for (int i = 0; i < b->n; i++) {
+    const Stmt *s = b->at[i];
+    if (s->kind == ST_MINIMIZE) return true;
+    if ((s->kind == ST_FOR || s->kind == ST_SCAN) && body_has_minimize(&s->loop.body)) return true;
+    if (s->kind == ST_SCOPE && body_has_minimize(&s->scope.body)) return true;
+    if (s->kind == ST_IF &&
+        (body_has_minimize(&s->branch.then) || body_has_minimize(&s->branch.other)))
+      return true;
+  }
+  return false;
+}

@@ -1,0 +1,191 @@
+# The prelude: everything that a program can use without writing it, in the language itself.
+# Read it to learn the language; a program may define any of these names anew.
+
+# ---- layers: what they keep lies at the path of the call, as in net.fc1.w ----
+
+# x @ w + b over the last axis
+def linear(x : [..., d], units, bias = true) {
+  param w : f32[d, units] = glorot()
+  y = x @ w
+  if bias {
+    param b : f32[units] = zeros()
+    y = y + b
+  }
+  return y
+}
+
+# a row of d numbers for each id below n
+def embed(ids, n, d, std = 1) {
+  param w : f32[n, d] = normal(std = std)
+  return gather(w, ids)
+}
+
+# mean 0 and variance 1 along the last axis, then a trained scale and shift
+def layernorm(x : [..., d], eps = 1e-5) {
+  param g : f32[d] = ones()
+  param b : f32[d] = zeros()
+  c = x - mean(x, axis = -1, keep = true)
+  v = mean(c * c, axis = -1, keep = true)
+  return c * rsqrt(v + eps) * g + b
+}
+
+# root mean square 1 along the last axis, then a trained scale
+def rmsnorm(x : [..., d], eps = 1e-6) {
+  param g : f32[d] = ones()
+  return x * rsqrt(mean(x * x, axis = -1, keep = true) + eps) * g
+}
+
+# ---- activations ----
+
+def gelu(x, approx = false) {
+  if approx { return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x ** 3))) }
+  return 0.5 * x * (1 + erf(0.7071067811865476 * x))
+}
+
+def silu(x) { return x * sigmoid(x) }
+def leaky_relu(x, slope = 0.01) { return where(x > 0, x, slope * x) }
+def elu(x, alpha = 1) { return where(x > 0, x, alpha * expm1(min(x, 0))) }
+def softplus(x) { return relu(x) + log1p(exp(-abs(x))) }
+
+# ---- losses: one number each; xent is built in ----
+
+def mse(y, target) { return mean((y - target) ** 2) }
+
+# binary cross entropy of logits and targets between 0 and 1
+def bce(logits, target) {
+  return mean(relu(logits) - logits * target + log1p(exp(-abs(logits))))
+}
+
+# quadratic up to delta, linear beyond
+def huber(y, target, delta = 1) {
+  a = abs(y - target)
+  return mean(where(a <= delta, 0.5 * a * a, delta * (a - 0.5 * delta)))
+}
+
+# ---- shapes ----
+
+def flatten(x : [n, ...]) { return reshape(x, [n, -1]) }
+def global_avg_pool(x : [n, c, h, w]) { return mean(x, axis = [2, 3]) }
+
+# ---- initialisers: `shape` is the declared shape; zeros, ones, const, normal, uniform are built in ----
+
+# numbers that feed one output, and outputs that one number feeds: [in, out] or [out, in, window...]
+def fans(shape) {
+  if len(shape) < 2 { return prod(shape), prod(shape) }
+  if len(shape) == 2 { return shape[0], shape[1] }
+  window = prod(shape[2:])
+  return shape[1] * window, shape[0] * window
+}
+
+def glorot(shape) {
+  fan_in, fan_out = fans(shape)
+  a = sqrt(6 / (fan_in + fan_out))
+  return uniform(-a, a, shape)
+}
+
+def he(shape) {
+  fan_in, fan_out = fans(shape)
+  return normal(std = sqrt(2 / fan_in), shape = shape)
+}
+
+# rows (or columns, where they are fewer) of length 1 at right angles: Newton's iteration
+# x (3 - x'x) / 2 drives every singular value to 1
+def orthogonal(shape, gain = 1) {
+  x = reshape(normal(shape = shape), [shape[0], -1])
+  x = x / sqrt(sum(x * x))
+  for i in 0..40 {
+    if dim(x, 0) <= dim(x, 1) { x = 1.5 * x - 0.5 * (x @ x') @ x }
+    else { x = 1.5 * x - 0.5 * x @ (x' @ x) }
+  }
+  return gain * reshape(x, shape)
+}
+
+# ---- optimizers: called for each param p with its gradient g ----
+
+def sgd(p, g, lr, momentum = 0, nesterov = false, decay = 0) {
+  if not known(decay) or decay != 0 { g = g + decay * p }
+  if not known(momentum) or momentum != 0 {
+    state m : f32[shape(p)] = zeros()
+    m := momentum * m + g
+    g = g + momentum * m if nesterov else m
+  }
+  p := p - lr * g
+}
+
+# The corrections of the moments' start at zero are numbers, not tensors:
+# (m / c1) / (sqrt(v / c2) + eps) is the same as (sqrt(c2) / c1) m / (sqrt(v) + sqrt(c2) eps).
+def adamw(p, g, lr, b1 = 0.9, b2 = 0.999, eps = 1e-8, decay = 0.01) {
+  state m : f32[shape(p)] = zeros()
+  state v : f32[shape(p)] = zeros()
+  t = f32(step + 1)
+  c2 = sqrt(1 - b2 ** t)
+  rate = lr * c2 / (1 - b1 ** t)
+  m := b1 * m + (1 - b1) * g
+  v := b2 * v + (1 - b2) * (g * g)
+  p := p * (1 - lr * decay) - rate * m / (sqrt(v) + eps * c2)
+}
+
+def adam(p, g, lr, b1 = 0.9, b2 = 0.999, eps = 1e-8, decay = 0) {
+  state m : f32[shape(p)] = zeros()
+  state v : f32[shape(p)] = zeros()
+  if not known(decay) or decay != 0 { g = g + decay * p }
+  t = f32(step + 1)
+  c2 = sqrt(1 - b2 ** t)
+  rate = lr * c2 / (1 - b1 ** t)
+  m := b1 * m + (1 - b1) * g
+  v := b2 * v + (1 - b2) * (g * g)
+  p := p - rate * m / (sqrt(v) + eps * c2)
+}
+
+def rmsprop(p, g, lr, alpha = 0.99, eps = 1e-8, momentum = 0, decay = 0) {
+  state v : f32[shape(p)] = zeros()
+  if not known(decay) or decay != 0 { g = g + decay * p }
+  v := alpha * v + (1 - alpha) * (g * g)
+  u = g / (sqrt(v) + eps)
+  if not known(momentum) or momentum != 0 {
+    state m : f32[shape(p)] = zeros()
+    m := momentum * m + u
+    u = m
+  }
+  p := p - lr * u
+}
+
+def adagrad(p, g, lr, eps = 1e-10, decay = 0) {
+  state v : f32[shape(p)] = zeros()
+  if not known(decay) or decay != 0 { g = g + decay * p }
+  v := v + g * g
+  p := p - lr * g / (sqrt(v) + eps)
+}
+
+def lion(p, g, lr, b1 = 0.9, b2 = 0.99, decay = 0) {
+  state m : f32[shape(p)] = zeros()
+  p := p * (1 - lr * decay) - lr * sign(b1 * m + (1 - b1) * g)
+  m := b2 * m + (1 - b2) * g
+}
+
+# ---- schedules: the learning rate at the built-in counter of training steps ----
+
+# from 0 to lr in `warmup` steps, then down half a cosine to `least` times lr at `steps`
+def cosine(lr, steps, warmup = 0, least = 0) {
+  t = f32(step)
+  done = clamp((t - warmup) / max(steps - warmup, 1), 0, 1)
+  rate = lr * (least + (1 - least) * 0.5 * (1 + cos(3.141592653589793 * done)))
+  return rate * warm(warmup)
+}
+
+# the same with a straight line
+def linear_decay(lr, steps, warmup = 0, least = 0) {
+  t = f32(step)
+  done = clamp((t - warmup) / max(steps - warmup, 1), 0, 1)
+  return lr * (1 - (1 - least) * done) * warm(warmup)
+}
+
+# times `factor` after every `every` steps
+def step_decay(lr, every, factor = 0.1) {
+  return lr * factor ** floor(f32(step) / every)
+}
+
+def warm(warmup) {
+  if warmup == 0 { return 1 }
+  return min((f32(step) + 1) / warmup, 1)
+}
