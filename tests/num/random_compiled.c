@@ -1,0 +1,174 @@
+/* Random programs, compiled: the same numbers from every way of compiling them.
+     random_compiled FIRST COUNT RUNTIME_DIR
+   For each batch of programs (one module with many entries, one run of the C compiler each):
+   - all floats f64: -O2 agrees with the reference interpreter to 1e-9, relative;
+   - mixed dtypes: -O2 and every memory strategy give, bit for bit, what -O0 with `none` gives, on one
+     thread and on three (run in any order between barriers), with and without poison.
+   Prints the seed of what differs; `random_compiled SEED 1 DIR` runs it again. */
+#include "tests/num/harness.h"
+#include "tests/num/random_program.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 20 };
+
+typedef struct Variant {
+  const char *name, *memory;
+  int level, threads;
+  bool poison;
+} Variant;
+
+static const Variant variants[] = {
+    {"-O0 none", "none", 0, 1, false},        {"-O2 pack", "pack", 2, 1, false},
+    {"-O2 pack 3 threads", "pack", 2, 3, false}, {"-O2 inplace poison", "inplace", 2, 1, true},
+    {"-O2 pool poison", "pool", 2, 2, true},  {"-O1 pack poison", "pack", 1, 2, true},
+};
+
+typedef struct Results {
+  int n; /* outputs of all entries, then globals */
+  Tensor *at;
+} Results;
+
+static Module *make(Ctx *c, uint64_t seed, bool doubles) {
+  RandomOptions o = {.entries = BATCH, .grads = true, .stores = true, .narrow = !doubles, .doubles = doubles, .smooth = doubles};
+  return random_program(c, seed, o);
+}
+
+static void append_globals(const Module *m, Results *r, Arena *a, Compiled *c, Interp *it) {
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    const Global *g = &m->globals.at[i];
+    if (g->kind == GLOBAL_HYPER) continue;
+    Tensor t = {g->type, ARENA_ARRAY(a, Scalar, g->type->numel + 1)};
+    if (it) memcpy(t.at, it->globals[i].at, sizeof(Scalar) * (size_t)g->type->numel);
+    r->at[r->n++] = t;
+    (void)c;
+  }
+}
+
+/* Globals of the program by path: the compiled order leaves hypers out. */
+static void read_globals(const Module *m, Results *r, Arena *a, Compiled *c) {
+  int start = r->n;
+  append_globals(m, r, a, c, NULL);
+  int k = start;
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    if (m->globals.at[i].kind == GLOBAL_HYPER) continue;
+    for (int j = 0; j < c->program->nglobals; j++)
+      if (strcmp(c->program->globals[j].t.name, m->globals.at[i].path) == 0) compiled_get(c, j, r->at[k].at);
+    k++;
+  }
+}
+
+static int capacity(const Module *m) {
+  int n = (int)m->globals.n;
+  for (uint32_t i = 0; i < m->entries.n; i++) n += entry_outputs(m->entries.at[i], NULL, NULL);
+  return n;
+}
+
+static bool interpret(Ctx *c, Arena *a, uint64_t seed, Results *r) {
+  Module *m = make(c, seed, true);
+  PassOptions po = {.verify_each = true, .memory = "none"};
+  if (!passes_run(m, "autodiff", &po)) return false;
+  Interp *it = interp_new(m, INTERP_DTYPE, seed);
+  if (m->init && !interp_run(it, m->init, NULL, NULL)) return false;
+  r->at = ARENA_ARRAY(a, Tensor, capacity(m) + 1);
+  for (uint32_t i = 0; i < m->entries.n; i++) {
+    const Entry *e = m->entries.at[i];
+    int n = entry_outputs(e, NULL, NULL);
+    Tensor *out = ARENA_ARRAY(a, Tensor, n + 1);
+    if (!interp_run(it, e, random_inputs(a, e, seed + i), out)) return false;
+    for (int j = 0; j < n; j++) r->at[r->n++] = out[j];
+  }
+  append_globals(m, r, a, NULL, it);
+  return true; /* the interpreter's arena stays: results point into it */
+}
+
+static bool compile_and_run(Ctx *c, Arena *a, uint64_t seed, bool doubles, const Variant *v, CodegenOptions co, Results *r) {
+  Module *m = make(c, seed, doubles);
+  const Target *t = target_cpu(c, &co);
+  if (!t) return false;
+  co.level = v->level;
+  PassOptions po = {.target = t, .memory = v->memory, .verify_each = true};
+  if (!passes_run(m, passes_pipeline(v->level), &po)) return false;
+  Compiled *p = compiled_open(m, t, &co, "-O1");
+  if (!p) return false;
+  RunOptions ro = {.threads = v->threads, .order = seed, .poison = v->poison, .seed = seed};
+  compiled_init(p, &ro);
+  r->at = ARENA_ARRAY(a, Tensor, capacity(m) + 1);
+  for (uint32_t i = 0; i < m->entries.n; i++) {
+    const Entry *e = m->entries.at[i];
+    int n = entry_outputs(e, NULL, NULL);
+    Tensor *out = ARENA_ARRAY(a, Tensor, n + 1);
+    bool ok = compiled_run(p, e->name, &ro, random_inputs(a, e, seed + i), out, c);
+    if (!ok) {
+      printf("seed %llu entry %s: %s\n", (unsigned long long)seed, e->name, p->fault);
+      return false;
+    }
+    for (int j = 0; j < n; j++) { /* out of the program's arena, which is closed below */
+      Tensor copy = {out[j].type, ARENA_ARRAY(a, Scalar, out[j].type->numel + 1)};
+      memcpy(copy.at, out[j].at, sizeof(Scalar) * (size_t)out[j].type->numel);
+      r->at[r->n++] = copy;
+    }
+  }
+  read_globals(m, r, a, p);
+  compiled_close(p);
+  return true;
+}
+
+static bool same(Scalar x, Scalar y, Dtype dt, double tolerance) {
+  if (!dtype_is_float(dt)) return x.i == y.i;
+  if (x.f == y.f || (x.f != x.f && y.f != y.f)) return tolerance > 0 || signbit(x.f) == signbit(y.f) || x.f != x.f;
+  double scale = fmax(1, fmax(fabs(x.f), fabs(y.f)));
+  return fabs(x.f - y.f) <= tolerance * scale;
+}
+
+static int compare(uint64_t seed, const char *name, const Results *want, const Results *got, double tolerance) {
+  if (want->n != got->n) {
+    printf("seed %llu %s: %d results, not %d\n", (unsigned long long)seed, name, got->n, want->n);
+    return 1;
+  }
+  for (int i = 0; i < want->n; i++)
+    for (int64_t j = 0; j < want->at[i].type->numel; j++)
+      if (!same(want->at[i].at[j], got->at[i].at[j], want->at[i].type->dtype, tolerance)) {
+        printf("seed %llu %s: result %d element %lld is %.17g, not %.17g\n", (unsigned long long)seed, name, i,
+               (long long)j, got->at[i].at[j].f, want->at[i].at[j].f);
+        return 1;
+      }
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 4) {
+    fprintf(stderr, "usage: random_compiled FIRST COUNT RUNTIME_DIR\n");
+    return 2;
+  }
+  uint64_t first = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10);
+  int failures = 0, programs = 0;
+  for (uint64_t s = first; s < first + (count + BATCH - 1) / BATCH; s++) {
+    CodegenOptions co = {.version = "test", .runtime_dir = argv[3]};
+    Ctx *c = ctx_new();
+    Arena *a = arena_new();
+    Results oracle = {0}, f64 = {0}, base = {0};
+    if (!interpret(c, a, s, &oracle) || !compile_and_run(c, a, s, true, &variants[1], co, &f64)) {
+      printf("seed %llu: f64 does not run\n", (unsigned long long)s);
+      failures++;
+    } else {
+      failures += compare(s, "-O2 against the interpreter", &oracle, &f64, 1e-9);
+    }
+    size_t others = sizeof variants / sizeof variants[0];
+    if (!compile_and_run(c, a, s, false, &variants[0], co, &base)) failures++, others = 0;
+    for (size_t v = 1; v < others; v++) {
+      if (v >= 3 && v != 3 + s % (others - 3)) continue; /* each batch takes one of the poisoned ones */
+      Results r = {0};
+      if (!compile_and_run(c, a, s, false, &variants[v], co, &r)) failures++;
+      else failures += compare(s, variants[v].name, &base, &r, 0);
+    }
+    programs += BATCH;
+    arena_free(a);
+    ctx_free(c);
+  }
+  printf("%d programs, %d failures\n", programs, failures);
+  return failures != 0;
+}
