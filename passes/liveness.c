@@ -1,0 +1,276 @@
+/* Liveness: which values are still needed after every op, and from which step to which each lives.
+   Contract: needs a final order; leaves entry->plan with steps, sizes, lives, and the places of
+   inputs, loads and views. The sets are the worklist dataflow of Aho, Lam, Sethi, Ullman, section
+   9.2.5, over nested blocks; they are built only for printing, since the lives need one walk. */
+#include "passes/pass_list.h"
+#include "passes/plan_impl.h"
+
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- the sets ---- */
+
+/* A node is an op. Control flows down a block; into a region op's blocks at their first op and from
+   their terminators to what follows the region op; a block that repeats also to its own first op. */
+typedef struct Flow {
+  const Entry *e;
+  Arena *a;
+  uint32_t words;           /* of a set */
+  uint64_t **in, **out;     /* by op id; a bit a value, by rank; they only grow */
+  uint64_t *inner;          /* a set for flow_in */
+  OpId *next;               /* what follows an op in its block, or NO_ID */
+  OpId *prev;               /* the inverse */
+  OpId *queue;              /* a stack of ops whose live_out may grow */
+  bool *queued;
+  uint32_t nqueue;
+  VEC(OpId) order;          /* all ops, a region op before what it holds */
+  uint32_t *rank;           /* of values, in order of definition */
+  VEC(ValueId) defined;     /* the inverse */
+} Flow;
+
+static void flow_define(Flow *w, ValueId v) {
+  w->rank[v] = w->defined.n;
+  vec_push(w->a, &w->defined, v);
+}
+
+static void flow_block(Flow *w, const Block *b) {
+  for (uint32_t i = 0; i < b->args.n; i++) flow_define(w, b->args.at[i]);
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(w->e, b->ops.at[i]);
+    vec_push(w->a, &w->order, op->id);
+    w->next[op->id] = i + 1 < b->ops.n ? b->ops.at[i + 1] : NO_ID;
+    w->prev[op->id] = i ? b->ops.at[i - 1] : NO_ID;
+    for (int k = 0; k < op->nblocks; k++) flow_block(w, op->blocks[k]);
+    for (int k = 0; k < op->nresults; k++) flow_define(w, op->results[k]);
+  }
+}
+
+static void set_add(uint64_t *s, uint32_t i) { s[i / 64] |= UINT64_C(1) << i % 64; }
+static void set_drop(uint64_t *s, uint32_t i) { s[i / 64] &= ~(UINT64_C(1) << i % 64); }
+static bool set_has(const uint64_t *s, uint32_t i) { return s[i / 64] >> i % 64 & 1; }
+/* True if `to` grew. */
+static bool set_union(uint64_t *to, const uint64_t *s, uint32_t words) {
+  uint64_t fresh = 0;
+  for (uint32_t i = 0; i < words; i++) {
+    fresh |= s[i] & ~to[i];
+    to[i] |= s[i];
+  }
+  return fresh != 0;
+}
+
+static void flow_push(Flow *w, OpId op) {
+  if (op == NO_ID || w->queued[op]) return;
+  w->queued[op] = true;
+  w->queue[w->nqueue++] = op;
+}
+
+/* live_out of an op: what its successors need. True if it grew. */
+static bool flow_out(Flow *w, const Op *op) {
+  const Block *b = op->parent;
+  uint64_t *out = w->out[op->id];
+  if (w->next[op->id] != NO_ID) return set_union(out, w->in[w->next[op->id]], w->words);
+  if (!b->op) return false;
+  bool grew = set_union(out, w->out[b->op->id], w->words); /* on to what follows the region op */
+  for (int k = 0; k < b->op->nresults; k++) set_drop(out, w->rank[b->op->results[k]]);
+  return grew;
+}
+
+/* live_in = reads + (live_out - definitions), and what the blocks of a region op need from outside. */
+static void flow_in(Flow *w, const Op *op, uint64_t *in) {
+  memcpy(in, w->out[op->id], w->words * sizeof *in);
+  for (int k = 0; k < op->nresults; k++) set_drop(in, w->rank[op->results[k]]);
+  for (int k = 0; k < op->nblocks; k++) {
+    const Block *b = op->blocks[k];
+    if (!b->ops.n) continue;
+    memcpy(w->inner, w->in[b->ops.at[0]], w->words * sizeof *in);
+    for (uint32_t i = 0; i < b->args.n; i++) set_drop(w->inner, w->rank[b->args.at[i]]);
+    set_union(in, w->inner, w->words);
+  }
+  for (int k = 0; k < op->noperands; k++) set_add(in, w->rank[op->operands[k]]);
+}
+
+static void flow_run(Flow *w) {
+  uint64_t *fresh = ARENA_ARRAY(w->a, uint64_t, w->words);
+  for (uint32_t i = 0; i < w->order.n; i++) flow_push(w, w->order.at[i]); /* the last one on top */
+  while (w->nqueue) {
+    const Op *op = op_at(w->e, w->queue[--w->nqueue]);
+    w->queued[op->id] = false;
+    if (flow_out(w, op))
+      for (int k = 0; k < op->nblocks; k++) /* terminators flow to where the region op does */
+        if (op->blocks[k]->ops.n) flow_push(w, op->blocks[k]->ops.at[op->blocks[k]->ops.n - 1]);
+    flow_in(w, op, fresh);
+    if (!set_union(w->in[op->id], fresh, w->words)) continue;
+    flow_push(w, w->prev[op->id]);
+    if (op->parent->op) flow_push(w, op->parent->op->id);
+  }
+}
+
+static void print_set(FILE *f, const Flow *w, const uint64_t *s) {
+  const char *comma = "";
+  fputc('{', f);
+  for (uint32_t i = 0; i < w->defined.n; i++)
+    if (set_has(s, i)) {
+      fprintf(f, "%s%s", comma, value_str(w->e, w->defined.at[i]));
+      comma = ", ";
+    }
+  fputc('}', f);
+}
+
+static void print_op(FILE *f, const Flow *w, const Op *op) {
+  const Entry *e = w->e;
+  for (const Block *b = op->parent; b->op; b = b->op->parent) fputs("  ", f);
+  for (int i = 0; i < op->nresults; i++)
+    fprintf(f, "%s%s", i ? ", " : "", value_str(e, op->results[i]));
+  fprintf(f, "%s%s", op->nresults ? " = " : "", op_info[op->kind].name);
+  const char *sep = " ";
+  if (op_info[op->kind].cls == CLASS_GLOBAL) {
+    fprintf(f, " @%s", e->module->globals.at[op->attr[AT_GLOBAL].i].path);
+    sep = ", ";
+  }
+  for (int i = 0; i < op->noperands; i++, sep = ", ")
+    fprintf(f, "%s%s", sep, value_str(e, op->operands[i]));
+  fputs("   live_in = ", f);
+  print_set(f, w, w->in[op->id]);
+  fputs("   live_out = ", f);
+  print_set(f, w, w->out[op->id]);
+  fputc('\n', f);
+}
+
+void liveness_print(FILE *f, const Entry *e) {
+  Arena *a = arena_new();
+  uint32_t n = e->ops.n;
+  Flow w = {.e = e, .a = a, .words = (e->values.n + 63) / 64};
+  w.in = ARENA_ARRAY(a, uint64_t *, n);
+  w.out = ARENA_ARRAY(a, uint64_t *, n);
+  w.next = ARENA_ARRAY(a, OpId, n);
+  w.prev = ARENA_ARRAY(a, OpId, n);
+  w.queue = ARENA_ARRAY(a, OpId, n);
+  w.inner = ARENA_ARRAY(a, uint64_t, w.words);
+  w.queued = ARENA_ARRAY(a, bool, n);
+  w.rank = ARENA_ARRAY(a, uint32_t, e->values.n);
+  flow_block(&w, e->body);
+  for (uint32_t i = 0; i < w.order.n; i++) {
+    w.in[w.order.at[i]] = ARENA_ARRAY(a, uint64_t, w.words);
+    w.out[w.order.at[i]] = ARENA_ARRAY(a, uint64_t, w.words);
+  }
+  flow_run(&w);
+  fprintf(f, "liveness of %s:\n", e->name);
+  for (uint32_t i = 0; i < w.order.n; i++) {
+    const Op *op = op_at(e, w.order.at[i]);
+    if (!(op_info[op->kind].flags & OPF_TERMINATOR)) print_op(f, &w, op);
+  }
+  arena_free(a);
+}
+
+/* ---------------------------------------------------------------- the lives ---- */
+
+static bool too_large(const Entry *e, Loc loc) {
+  diag(e->module->ctx, SEV_ERROR, loc, "a value of entry '%s' needs more than 2^62 bytes", e->name);
+  return false;
+}
+
+static bool place_value(const Entry *e, Place *p, ValueId v, Loc loc) {
+  if (!layout_bytes(value_type(e, v), value_at(e, v)->layout, &p->bytes)) return too_large(e, loc);
+  return true;
+}
+
+static bool place_inputs(const Entry *e, const Target *t, Plan *p) {
+  uint64_t at = 0;
+  for (uint32_t i = 0; i < e->body->args.n; i++) {
+    ValueId v = e->body->args.at[i];
+    Place *x = &p->place[v];
+    if (!place_value(e, x, v, e->loc)) return false;
+    x->region = PLAN_INPUTS;
+    x->how = HOW_EXTERNAL;
+    x->offset = at;
+    x->first = x->last = -1;
+    if (!checked_add(at, x->bytes, &at) || !checked_align(at, (uint64_t)t->align, &at))
+      return too_large(e, e->loc);
+  }
+  p->inputs_bytes = at;
+  return true;
+}
+
+static bool place_load(const Entry *e, Plan *p, const Op *op, const GlobalsPlan *g) {
+  Place *x = &p->place[op->results[0]];
+  if (!place_value(e, x, op->results[0], op->loc)) return false;
+  x->global = (int)op->attr[AT_GLOBAL].i;
+  x->region = e->module->globals.at[x->global].kind == GLOBAL_HYPER ? PLAN_HYPERS : PLAN_GLOBALS;
+  x->how = HOW_EXTERNAL;
+  x->offset = g->offset[x->global];
+  x->first = x->last = -1;
+  return true;
+}
+
+/* A view lies where its operand lies. */
+static void place_view(Plan *p, const Op *op) {
+  const Place *x = &p->place[op->operands[0]];
+  Place *y = &p->place[op->results[0]];
+  y->region = x->region;
+  y->global = x->global;
+  y->offset = x->offset;
+  y->how = HOW_INPLACE;
+  y->of = op->operands[0];
+}
+
+static bool place_step(const Entry *e, const Target *t, Plan *p, const Op *op, int step) {
+  for (int i = 0; i < op->nresults; i++) {
+    Place *x = &p->place[op->results[i]];
+    if (!place_value(e, x, op->results[i], op->loc)) return false;
+    x->first = x->last = step;
+  }
+  if (plan_is_view(e, op)) place_view(p, op);
+  Place *s = &p->scratch[op->id];
+  s->bytes = t->scratch_bytes ? t->scratch_bytes(t, e, op) : 0;
+  s->first = s->last = step;
+  p->flops += op_flops(e, op);
+  return true;
+}
+
+bool plan_times(Arena *a, const Entry *e, const Target *t, const GlobalsPlan *g, Plan **out) {
+  Plan *p = ARENA_NEW(a, Plan);
+  const Block *b = e->body;
+  p->steps = ARENA_ARRAY(a, const Op *, b->ops.n);
+  p->place = ARENA_ARRAY(a, Place, e->values.n);
+  p->scratch = ARENA_ARRAY(a, Place, e->ops.n);
+  p->streams = 1;
+  for (uint32_t v = 0; v < e->values.n; v++)
+    p->place[v] = (Place){.of = NO_ID, .first = -1, .last = -1, .global = -1};
+  for (uint32_t i = 0; i < e->ops.n; i++)
+    p->scratch[i] = (Place){.of = NO_ID, .first = -1, .last = -1, .global = -1};
+  if (!place_inputs(e, t, p)) return false;
+  Arena *scratch = arena_new();
+  ValueList reads = {0};
+  bool ok = true;
+  for (uint32_t i = 0; ok && i < b->ops.n; i++) {
+    const Op *op = op_at(e, b->ops.at[i]);
+    if (op->kind == OP_LOAD) {
+      ok = place_load(e, p, op, g);
+      continue;
+    }
+    plan_reads(scratch, e, op, &reads);
+    for (uint32_t k = 0; k < reads.n; k++) p->place[reads.at[k]].last = p->nsteps;
+    if (op->kind == OP_RETURN) {
+      for (int k = 0; k < op->noperands; k++)
+        if (!checked_add(p->outputs_bytes, p->place[op->operands[k]].bytes, &p->outputs_bytes))
+          ok = too_large(e, op->loc);
+      continue;
+    }
+    ok = place_step(e, t, p, op, p->nsteps);
+    p->steps[p->nsteps++] = op;
+  }
+  arena_free(scratch);
+  *out = p;
+  return ok;
+}
+
+bool pass_liveness(PassRun *r) {
+  const Target *t = r->opt->target;
+  GlobalsPlan g = plan_globals(r->m, t->align);
+  if (g.bytes == UINT64_MAX) return false;
+  Entry *e;
+  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
+    if (!plan_times(r->m->arena, e, t, &g, &e->plan)) return false;
+    if (r->opt->print_liveness) liveness_print(r->opt->out ? r->opt->out : stderr, e);
+  }
+  return true;
+}

@@ -1,0 +1,86 @@
+/* What the planning passes share: times, storages and the strategies that give them bytes.
+   A storage is a set of values that hold the same bytes one after the other: a value, what was
+   computed in place over it, and their reshapes. Nothing here is used by plan_verify.c. */
+#ifndef GC_PASSES_PLAN_IMPL_H
+#define GC_PASSES_PLAN_IMPL_H
+#include "passes/passes.h"
+
+/* ---- plan.c ---- */
+
+/* Defined in the entry's body, or one of its inputs: only such values have a place. */
+bool plan_in_body(const Entry *e, ValueId v);
+
+/* Values of the body that an op reads: its operands, then what its nested blocks read from outside.
+   A value may occur more than once. */
+typedef VEC(ValueId) ValueList;
+void plan_reads(Arena *a, const Entry *e, const Op *op, ValueList *out);
+
+/* The result is always the operand's bytes: a reshape of a row-major value to a row-major value. */
+bool plan_is_view(const Entry *e, const Op *op);
+
+/* A kernel's own name, else the mnemonic. */
+const char *plan_op_name(const Op *op);
+
+/* 65536 as "65,536"; buf holds at least 32 characters. */
+const char *plan_commas(char *buf, uint64_t n);
+
+/* ---- liveness.c ---- */
+
+/* A new plan with the steps, sizes and lives of the entry in its present order; inputs, loads and
+   views are placed. False after a diagnostic where a size overflows. */
+bool plan_times(Arena *a, const Entry *e, const Target *t, const GlobalsPlan *g, Plan **out);
+
+/* ---- inplace.c ---- */
+
+/* Adds the in-place decisions to a plan that has times. With r, tells them as remarks. */
+void plan_inplace(Arena *scratch, const Entry *e, Plan *p, const GlobalsPlan *g, PassRun *r);
+
+/* ---- storages and strategies: share.c, pool.c, pack.c ---- */
+
+typedef struct Buffer {
+  uint64_t bytes;  /* rounded up to the alignment; never 0 */
+  uint64_t offset; /* the answer */
+  int64_t first, last; /* times at which it is in use, both included */
+  uint32_t owner;  /* whose it is: the planner's own affair */
+} Buffer;
+
+typedef struct Buffers {
+  Buffer *at;
+  int n;
+  int64_t steps; /* every time is below */
+} Buffers;
+
+/* The largest sum of bytes in use at one time: no arena is smaller. Saturates. */
+uint64_t buffers_bound(Arena *scratch, const Buffers *b);
+/* Every buffer at bytes of its own. Returns the end of the last one; saturates at UINT64_MAX. */
+uint64_t buffers_stack(Buffers *b);
+uint64_t buffers_end(const Buffers *b);
+
+/* The storages of a plan with times: in place where the plan says so, or each value on its own.
+   storage[v] is the index of the buffer that holds value v, -1 where no bytes of the arena do;
+   scratch space follows the storages, scratch[op] its buffer or -1. */
+typedef struct Storages {
+  Buffers b;
+  int *storage, *scratch;
+} Storages;
+Storages plan_storages(Arena *a, const Entry *e, const Plan *p, int align, bool inplace);
+
+/* Reference counts and boxes; match is the largest ratio between a box and its tenant, 0: no reuse.
+   Returns the bytes of all boxes. */
+uint64_t pool_plan(Arena *scratch, Buffers *b, int match);
+/* The best of match = 1, 2, 4, 8, 16, or of the one that is given (match >= 0). */
+uint64_t pool_search(Arena *scratch, Buffers *b, int match);
+
+typedef struct PackLimit {
+  uint64_t capacity; /* stop at the first packing of at most this; 0: the least that is found */
+  double seconds;    /* of searching; 0: no limit of time */
+  int64_t work;      /* elementary steps of the search, about 10^9 a second; 0: greedy alone */
+} PackLimit;
+
+typedef struct PackResult {
+  uint64_t arena;  /* bytes of the packing in the buffers' offsets */
+  uint64_t proven; /* no packing is smaller than this */
+} PackResult;
+/* Offsets in one arena. Deterministic unless seconds is given. */
+PackResult pack_plan(Arena *scratch, Buffers *b, const PackLimit *limit);
+#endif

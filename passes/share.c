@@ -1,0 +1,304 @@
+/* Storage sharing: gives every storage its bytes by the strategy that was asked for.
+   Contract: needs lives and in-place decisions; leaves offsets, and the bytes that each strategy would
+   take, which are ordered: arena <= pool <= inplace <= naive for the strategy pack. Times are steps. */
+#include "passes/pass_list.h"
+#include "passes/plan_impl.h"
+
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- storages ---- */
+
+static void new_buffer(Storages *s, int *cap, Arena *a, uint64_t bytes, int first, int last, int align,
+                       uint32_t owner) {
+  if (s->b.n == *cap) {
+    uint32_t c = (uint32_t)*cap;
+    s->b.at = arena_grow(a, s->b.at, (uint32_t)s->b.n, &c, sizeof(Buffer));
+    *cap = (int)c;
+  }
+  if (!checked_align(bytes, (uint64_t)align, &bytes)) bytes = UINT64_MAX;
+  s->b.at[s->b.n++] = (Buffer){.bytes = bytes, .first = first, .last = last, .owner = owner};
+}
+
+/* The storage that result v joins, or -1. Without in-place decisions only views join. */
+static int joined(const Storages *s, const Entry *e, const Plan *p, const Op *op, ValueId v,
+                  bool inplace) {
+  const Place *x = &p->place[v];
+  if (x->how != HOW_INPLACE || !(inplace || plan_is_view(e, op))) return -1;
+  return s->storage[x->of];
+}
+
+/* A value that a store finds in the global's bytes has bytes of its own when nothing is in place. */
+static bool in_arena(const Entry *e, const Plan *p, const Op *op, ValueId v, bool inplace) {
+  if (p->place[v].bytes == 0) return false;
+  if (plan_is_view(e, op)) {
+    const Op *of = value_def(e, op->operands[0]);
+    if (!of || of->kind == OP_LOAD) return false;
+    return in_arena(e, p, of, op->operands[0], inplace);
+  }
+  return !inplace || p->place[v].region == PLAN_ARENA;
+}
+
+Storages plan_storages(Arena *a, const Entry *e, const Plan *p, int align, bool inplace) {
+  Storages s = {.b.steps = p->nsteps + 1,
+                .storage = ARENA_ARRAY(a, int, e->values.n),
+                .scratch = ARENA_ARRAY(a, int, e->ops.n)};
+  int cap = 0;
+  for (uint32_t v = 0; v < e->values.n; v++) s.storage[v] = -1;
+  for (uint32_t i = 0; i < e->ops.n; i++) s.scratch[i] = -1;
+  for (int t = 0; t < p->nsteps; t++) {
+    const Op *op = p->steps[t];
+    for (int k = 0; k < op->nresults; k++) {
+      ValueId v = op->results[k];
+      const Place *x = &p->place[v];
+      if (!in_arena(e, p, op, v, inplace)) continue;
+      int b = joined(&s, e, p, op, v, inplace);
+      if (b < 0) {
+        b = s.b.n;
+        new_buffer(&s, &cap, a, x->bytes, x->first, x->last, align, v);
+      }
+      s.storage[v] = b;
+      if (x->last > s.b.at[b].last) s.b.at[b].last = x->last;
+    }
+  }
+  for (int t = 0; t < p->nsteps; t++) {
+    const Place *x = &p->scratch[p->steps[t]->id];
+    if (!x->bytes) continue;
+    s.scratch[p->steps[t]->id] = s.b.n;
+    new_buffer(&s, &cap, a, x->bytes, t, t, align, NO_ID);
+  }
+  return s;
+}
+
+uint64_t buffers_bound(Arena *scratch, const Buffers *b) {
+  uint64_t *more = ARENA_ARRAY(scratch, uint64_t, b->steps + 1);
+  uint64_t *less = ARENA_ARRAY(scratch, uint64_t, b->steps + 1), live = 0, most = 0;
+  for (int i = 0; i < b->n; i++) {
+    const Buffer *x = &b->at[i];
+    if (!checked_add(more[x->first], x->bytes, &more[x->first])) return UINT64_MAX;
+    if (!checked_add(less[x->last + 1], x->bytes, &less[x->last + 1])) return UINT64_MAX;
+  }
+  for (int64_t t = 0; t < b->steps; t++) {
+    live -= less[t];
+    if (!checked_add(live, more[t], &live)) return UINT64_MAX;
+    if (live > most) most = live;
+  }
+  return most;
+}
+
+uint64_t buffers_stack(Buffers *b) {
+  uint64_t at = 0;
+  for (int i = 0; i < b->n; i++) {
+    b->at[i].offset = at;
+    if (!checked_add(at, b->at[i].bytes, &at)) return UINT64_MAX;
+  }
+  return at;
+}
+
+uint64_t buffers_end(const Buffers *b) {
+  uint64_t end = 0;
+  for (int i = 0; i < b->n; i++)
+    if (b->at[i].offset + b->at[i].bytes > end) end = b->at[i].offset + b->at[i].bytes;
+  return end;
+}
+
+/* ---------------------------------------------------------------- who lay there before ---- */
+
+/* The arena at one time, as spans of bytes in order; holder: the last buffer that lay there, or -1. */
+typedef struct Span {
+  uint64_t from; /* to the next span's from */
+  int holder;
+} Span;
+
+typedef struct Ground {
+  Span *at;
+  int n;
+} Ground;
+
+static int span_at(const Ground *g, uint64_t from) { /* the span that holds this byte */
+  int a = 0, b = g->n;
+  while (b - a > 1) {
+    int m = (a + b) / 2;
+    if (g->at[m].from <= from) a = m;
+    else b = m;
+  }
+  return a;
+}
+
+/* Lays a buffer down; returns the one that held most of its bytes before, or -1. */
+static int lay_down(Ground *g, const Buffers *b, int i) {
+  uint64_t from = b->at[i].offset, to = from + b->at[i].bytes, most = 0;
+  int lo = span_at(g, from), hi = lo, who = -1;
+  for (; hi < g->n && g->at[hi].from < to; hi++) {
+    uint64_t f = g->at[hi].from > from ? g->at[hi].from : from;
+    uint64_t t = hi + 1 < g->n && g->at[hi + 1].from < to ? g->at[hi + 1].from : to;
+    if (g->at[hi].holder >= 0 && t - f > most) {
+      most = t - f;
+      who = g->at[hi].holder;
+    }
+  }
+  Span fresh[3];
+  int k = 0;
+  if (g->at[lo].from < from) fresh[k++] = g->at[lo];
+  fresh[k++] = (Span){from, i};
+  if (hi == g->n || g->at[hi].from > to) fresh[k++] = (Span){to, g->at[hi - 1].holder};
+  memmove(g->at + lo + k, g->at + hi, sizeof(Span) * (size_t)(g->n - hi));
+  memcpy(g->at + lo, fresh, sizeof(Span) * (size_t)k);
+  g->n += k - (hi - lo);
+  return who;
+}
+
+typedef struct Turn {
+  int64_t first;
+  int i;
+} Turn;
+
+static int by_first(const void *pa, const void *pb) {
+  const Turn *a = pa, *b = pb;
+  if (a->first != b->first) return a->first < b->first ? -1 : 1;
+  return a->i < b->i ? -1 : a->i > b->i;
+}
+
+/* By buffer: the one whose bytes it takes most of, or -1. */
+static int *predecessors(Arena *a, const Buffers *b) {
+  int *before = ARENA_ARRAY(a, int, b->n);
+  Turn *turn = ARENA_ARRAY(a, Turn, b->n);
+  Ground g = {.at = ARENA_ARRAY(a, Span, 2 * (size_t)b->n + 4), .n = 1};
+  g.at[0] = (Span){0, -1};
+  for (int i = 0; i < b->n; i++) turn[i] = (Turn){b->at[i].first, i};
+  qsort(turn, (size_t)b->n, sizeof *turn, by_first);
+  for (int k = 0; k < b->n; k++) before[turn[k].i] = lay_down(&g, b, turn[k].i);
+  return before;
+}
+
+/* ---------------------------------------------------------------- strategies ---- */
+
+typedef enum Strategy { SHARE_NONE, SHARE_INPLACE, SHARE_POOL, SHARE_PACK, STRATEGIES } Strategy;
+static const char *const strategy_name[STRATEGIES] = {"none", "inplace", "pool", "pack"};
+
+static bool strategy_parse(PassRun *r, Strategy *out) {
+  const char *name = pass_arg_str(r, "strategy", r->opt->memory ? r->opt->memory : "pack");
+  for (int i = 0; i < STRATEGIES; i++)
+    if (strcmp(name, strategy_name[i]) == 0) {
+      *out = (Strategy)i;
+      return true;
+    }
+  diag(r->m->ctx, SEV_ERROR, (Loc){0}, "there is no memory strategy '%s'", name);
+  const char *near = nearest_name(r->m->ctx, name, strategy_name, STRATEGIES);
+  if (near) diag(r->m->ctx, SEV_HINT, (Loc){0}, "did you mean '%s'?", near);
+  else diag(r->m->ctx, SEV_HINT, (Loc){0}, "it is one of none, inplace, pool, pack");
+  return false;
+}
+
+/* Undoes every in-place decision but that of views: what the strategy none shows. */
+static void forget_inplace(const Entry *e, Plan *p) {
+  for (int t = 0; t < p->nsteps; t++) {
+    const Op *op = p->steps[t];
+    for (int k = 0; k < op->nresults; k++) {
+      Place *x = &p->place[op->results[k]];
+      if (plan_is_view(e, op)) {
+        const Place *y = &p->place[op->operands[0]];
+        x->region = y->region;
+        x->global = y->global;
+        x->offset = y->offset;
+        x->how = HOW_INPLACE;
+        x->of = op->operands[0];
+      } else {
+        x->region = PLAN_ARENA;
+        x->global = -1;
+        x->offset = 0;
+        x->how = HOW_NEW;
+        x->of = NO_ID;
+      }
+    }
+  }
+}
+
+static uint64_t with_slack(uint64_t bytes, uint64_t slack) {
+  uint64_t sum;
+  return bytes == 0 ? 0 : checked_add(bytes, slack, &sum) ? sum : UINT64_MAX;
+}
+
+/* Steps of the packing search: about a second where the greedy orders miss the bound. */
+enum { SEARCH_WORK = 1000 * 1000 * 1000 };
+
+/* The arena of the plan's strategy; the figures of all strategies. */
+static uint64_t assign(Arena *a, const Entry *e, Plan *p, Strategy how, const Target *t, int match,
+                       Storages *s) {
+  uint64_t slack = 0;
+  if (!checked_align((uint64_t)t->slack, (uint64_t)t->align, &slack)) slack = 0;
+  Storages alone = plan_storages(a, e, p, t->align, false);
+  Storages in = plan_storages(a, e, p, t->align, true);
+  p->naive_bytes = with_slack(buffers_stack(&alone.b), slack);
+  p->inplace_bytes = with_slack(buffers_stack(&in.b), slack);
+  p->pool_bytes = with_slack(pool_search(a, &in.b, match), slack);
+  p->lower_bound_bytes = with_slack(buffers_bound(a, &in.b), slack);
+  *s = how == SHARE_NONE ? alone : in;
+  if (p->naive_bytes == UINT64_MAX) return UINT64_MAX;
+  switch (how) {
+  case SHARE_NONE: return p->naive_bytes;
+  case SHARE_INPLACE: buffers_stack(&s->b); return p->inplace_bytes;
+  case SHARE_POOL: return p->pool_bytes; /* offsets are those of the search */
+  case SHARE_PACK:
+  case STRATEGIES: break;
+  }
+  uint64_t *pooled = ARENA_ARRAY(a, uint64_t, s->b.n);
+  for (int i = 0; i < s->b.n; i++) pooled[i] = s->b.at[i].offset;
+  PackLimit limit = {.work = SEARCH_WORK};
+  PackResult found = pack_plan(a, &s->b, &limit);
+  uint64_t arena = with_slack(found.arena, slack);
+  p->optimal = found.arena <= found.proven;
+  if (arena <= p->pool_bytes) return arena;
+  for (int i = 0; i < s->b.n; i++) s->b.at[i].offset = pooled[i];
+  return p->pool_bytes;
+}
+
+static void write_places(PassRun *r, const Entry *e, Plan *p, const Storages *s) {
+  int *before = predecessors(r->scratch, &s->b);
+  for (int t = 0; t < p->nsteps; t++) {
+    const Op *op = p->steps[t];
+    Place *tmp = &p->scratch[op->id];
+    if (tmp->bytes) tmp->offset = s->b.at[s->scratch[op->id]].offset;
+    for (int k = 0; k < op->nresults; k++) {
+      ValueId v = op->results[k];
+      Place *x = &p->place[v];
+      int b = s->storage[v];
+      if (b < 0) continue;
+      x->offset = s->b.at[b].offset;
+      if (x->how == HOW_INPLACE) continue;
+      int was = before[b];
+      while (was >= 0 && s->b.at[was].owner == NO_ID) was = before[was]; /* scratch: look below it */
+      x->how = before[b] >= 0 ? HOW_REUSE : HOW_NEW;
+      x->of = was >= 0 ? s->b.at[was].owner : NO_ID;
+      char buf[32];
+      if (x->of == NO_ID) continue;
+      r->changes++;
+      if (r->opt->remarks & REMARK_SHARE)
+        remark(r, REMARK_SHARE, "share", op->loc, "%s shares bytes of %s (%s at 0x%llx)",
+               value_str(e, v), value_str(e, x->of), plan_commas(buf, x->bytes),
+               (unsigned long long)x->offset);
+    }
+  }
+}
+
+bool pass_share(PassRun *r) {
+  Strategy how;
+  int match = (int)pass_arg_int(r, "match", -1);
+  if (!strategy_parse(r, &how)) return false;
+  const Target *t = r->opt->target;
+  Entry *e;
+  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
+    Plan *p = e->plan;
+    Storages s;
+    p->strategy = strategy_name[how];
+    p->arena_bytes = assign(r->scratch, e, p, how, t, match, &s);
+    if (p->arena_bytes == UINT64_MAX) {
+      diag(r->m->ctx, SEV_ERROR, e->loc, "the values of entry '%s' need more than 2^64 bytes",
+           e->name);
+      return false;
+    }
+    if (p->arena_bytes == p->lower_bound_bytes) p->optimal = true;
+    if (how == SHARE_NONE) forget_inplace(e, p);
+    write_places(r, e, p, &s);
+  }
+  return true;
+}
