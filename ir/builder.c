@@ -118,8 +118,14 @@ Op *build_op(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *a
   Arena *a = b->m->arena;
   Entry *e = b->e;
   Op *op = ARENA_NEW(a, Op);
-  *op = (Op){.kind = k, .id = e->ops.n, .noperands = n, .nresults = nresults, .parent = b->b,
-             .loc = b->loc, .scope = b->scope, .nblocks = op_info[k].blocks};
+  *op = (Op){.kind = k,
+             .id = e->ops.n,
+             .noperands = n,
+             .nresults = nresults,
+             .parent = b->b,
+             .loc = b->loc,
+             .scope = b->scope,
+             .nblocks = op_info[k].blocks};
   ValueId *ids = ARENA_ARRAY(a, ValueId, n + nresults);
   for (int i = 0; i < n; i++) {
     if (operands[i] >= e->values.n)
@@ -132,8 +138,8 @@ Op *build_op(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *a
   if (attr) memcpy(op->attr, attr, sizeof op->attr);
   if (nresults) round_num(&op_info[k], op->attr, types[0]);
   for (int i = 0; i < nresults; i++) {
-    Value v = {.type = types[i], .name = i == 0 ? b->name : NULL, .def = op->id,
-               .index = (uint32_t)i};
+    Value v = {
+        .type = types[i], .name = i == 0 ? b->name : NULL, .def = op->id, .index = (uint32_t)i};
     ids[n + i] = e->values.n;
     vec_push(a, &e->values, v);
   }
@@ -188,8 +194,7 @@ ValueId build(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *
   if (!may_merge(b, k)) return build_op(b, k, operands, n, own, &t, 1)->results[0];
 
   ValueId swapped[2];
-  if (b->fold && info->flags & OPF_COMMUTATIVE &&
-      fold_commutes(k, value_type(b->e, operands[0]))) {
+  if (b->fold && info->flags & OPF_COMMUTATIVE && fold_commutes(k, value_type(b->e, operands[0]))) {
     Attr c;
     bool c0 = value_const(b->e, operands[0], &c), c1 = value_const(b->e, operands[1], &c);
     if (c0 != c1 ? c0 : operands[0] > operands[1]) {

@@ -71,7 +71,9 @@ Entry *entry_new(Module *m, const char *name, Loc loc) {
 }
 
 ValueId entry_add_input(Entry *e, const char *name, const Type *t) {
-  Value v = {.type = t, .name = name ? intern(e->module->ctx, name) : NULL, .def = NO_ID,
+  Value v = {.type = t,
+             .name = name ? intern(e->module->ctx, name) : NULL,
+             .def = NO_ID,
              .index = e->body->args.n};
   vec_push(e->module->arena, &e->values, v);
   vec_push(e->module->arena, &e->body->args, e->values.n - 1);

@@ -1,7 +1,7 @@
-/* Unique names of values: the user's name where there is one, digits elsewhere, a suffix on a clash.
-   Contract: a value's text is stable while the names of the values before it are; value_str keeps
-   what it found in Entry.names and starts again when a name was changed under it.
-   A hash table from interned name to its next suffix; each new name costs amortised O(1). */
+/* Unique names of values: the user's name where there is one, digits elsewhere, a suffix on a
+   clash. Contract: a value's text is stable while the names of the values before it are; value_str
+   keeps what it found in Entry.names and starts again when a name was changed under it. A hash
+   table from interned name to its next suffix; each new name costs amortised O(1). */
 #include "names.h"
 #include "ctx_impl.h"
 
@@ -84,18 +84,24 @@ void names_print_string(FILE *f, const char *s) {
   fputc('"', f);
   for (; *s; s++) {
     unsigned char c = (unsigned char)*s;
-    if (c == '"' || c == '\\') fprintf(f, "\\%c", c);
-    else if (c == '\n') fputs("\\n", f);
-    else if (c < 32 || c == 127) fprintf(f, "\\x%02x", c);
-    else fputc(c, f);
+    if (c == '"' || c == '\\')
+      fprintf(f, "\\%c", c);
+    else if (c == '\n')
+      fputs("\\n", f);
+    else if (c < 32 || c == 127)
+      fprintf(f, "\\x%02x", c);
+    else
+      fputc(c, f);
   }
   fputc('"', f);
 }
 
 void names_print(FILE *f, char sigil, const char *name) {
   fputc(sigil, f);
-  if (names_is_plain(name)) fputs(name, f);
-  else names_print_string(f, name);
+  if (names_is_plain(name))
+    fputs(name, f);
+  else
+    names_print_string(f, name);
 }
 
 /* ---- names on demand ---- */

@@ -37,8 +37,13 @@ const Type *op_shape(Ctx *c, OpKind k, const Type *const *types, int n, const At
     snprintf(why, WHY_BYTES, "%s needs its type to be given", info->name);
     return NULL;
   }
-  ShapeIn in = {.ctx = c, .kind = k, .n = n, .type = types, .attr = attr ? attr : none,
-                .given = info->flags & OPF_TYPED ? given : NULL, .why = why};
+  ShapeIn in = {.ctx = c,
+                .kind = k,
+                .n = n,
+                .type = types,
+                .attr = attr ? attr : none,
+                .given = info->flags & OPF_TYPED ? given : NULL,
+                .why = why};
   const Type *t = info->shape(&in);
   if (!t && !why[0]) snprintf(why, WHY_BYTES, "%s does not fit these operands", info->name);
   return t;
@@ -47,7 +52,12 @@ const Type *op_shape(Ctx *c, OpKind k, const Type *const *types, int n, const At
 /* ---- self-check ---- */
 
 /* What the AT_ constants of ir.h promise. */
-static const struct { OpKind op; int slot; const char *name; AttrKind kind; } slots[] = {
+static const struct {
+  OpKind op;
+  int slot;
+  const char *name;
+  AttrKind kind;
+} slots[] = {
     {OP_CONST, AT_VALUE, "value", ATTR_NUM},
     {OP_IOTA, AT_AXIS, "axis", ATTR_INT},
     {OP_RANDOM_UNIFORM, AT_KEY, "key", ATTR_STR},
@@ -132,7 +142,10 @@ bool op_table_check(FILE *f) {
 
 /* ---- docs/ops.md ---- */
 
-static const struct { OpClass cls; const char *title, *text; } classes[] = {
+static const struct {
+  OpClass cls;
+  const char *title, *text;
+} classes[] = {
     {CLASS_LEAF, "Leaves", "No operands; the type is part of the op."},
     {CLASS_GLOBAL, "Globals", "Parameters, states and hyperparameters."},
     {CLASS_ELEMENT, "Element-wise", "Operands and result have one shape."},
@@ -146,8 +159,8 @@ static const struct { OpClass cls; const char *title, *text; } classes[] = {
 };
 
 static const char *attr_kind_name[] = {
-    [ATTR_NONE] = "",         [ATTR_INT] = "integer", [ATTR_BOOL] = "0 or 1",
-    [ATTR_NUM] = "number",    [ATTR_INTS] = "list",   [ATTR_STR] = "string",
+    [ATTR_NONE] = "",      [ATTR_INT] = "integer", [ATTR_BOOL] = "0 or 1",
+    [ATTR_NUM] = "number", [ATTR_INTS] = "list",   [ATTR_STR] = "string",
 };
 
 static const char *dtypes_of(const OpInfo *i) {
@@ -168,8 +181,10 @@ static void print_cell(FILE *f, const char *s) {
 
 static void print_row(FILE *f, const OpInfo *i) {
   fprintf(f, "| `%s` | ", i->name);
-  if (i->operands < 0) fputs("any", f);
-  else fprintf(f, "%d", i->operands);
+  if (i->operands < 0)
+    fputs("any", f);
+  else
+    fprintf(f, "%d", i->operands);
   fputs(" | ", f);
   for (int a = 0; a < MAX_ATTRS && i->attr[a].name; a++)
     fprintf(f, "%s`%s` %s", a ? ", " : "", i->attr[a].name, attr_kind_name[i->attr[a].kind]);

@@ -1,6 +1,6 @@
 /* The text form of modules and entries, which read.c reads back exactly; its grammar stands there.
-   Contract: what is printed depends on the IR alone, never on addresses; attributes that are zero or
-   NULL are left out; floats are the shortest text that reads back to the same bits. */
+   Contract: what is printed depends on the IR alone, never on addresses; attributes that are zero
+   or NULL are left out; floats are the shortest text that reads back to the same bits. */
 #include "names.h"
 
 #include <ctype.h>
@@ -15,9 +15,10 @@ typedef struct Printer {
 
 static const PrintOptions print_all = {.locs = true};
 
-static const char *const global_word[] = {
-    [GLOBAL_PARAM] = "param", [GLOBAL_STATE] = "state", [GLOBAL_OPTIMIZER] = "optimizer",
-    [GLOBAL_HYPER] = "hyper"};
+static const char *const global_word[] = {[GLOBAL_PARAM] = "param",
+                                          [GLOBAL_STATE] = "state",
+                                          [GLOBAL_OPTIMIZER] = "optimizer",
+                                          [GLOBAL_HYPER] = "hyper"};
 
 /* ---- pieces ---- */
 
@@ -30,7 +31,7 @@ static void print_float(FILE *f, double v, Dtype dt) {
   }
   for (size_t i = 0; i < sizeof digits / sizeof digits[0]; i++) {
     snprintf(text, sizeof text, "%.*g", digits[i], v);
-    if (dt == DT_F64 ? strtod(text, NULL) == v : (double)strtof(text, NULL) == v) break;
+    if (dt == DT_F64 ? strtod(text, NULL) == v : (double)(float)strtod(text, NULL) == v) break;
   }
   fputs(text, f);
 }
@@ -45,8 +46,10 @@ static void print_loc(Printer *p, Loc loc) {
   const char *name = ctx_source_name(p->m->ctx, loc.file), *c = name;
   fputc(' ', p->f);
   while (isalnum((unsigned char)*c) || (*c && strchr("_./+-", *c))) c++;
-  if (*name && !*c) fputs(name, p->f);
-  else names_print_string(p->f, name);
+  if (*name && !*c)
+    fputs(name, p->f);
+  else
+    names_print_string(p->f, name);
   fprintf(p->f, ":%u:%u", loc.line, loc.col);
 }
 
@@ -113,8 +116,10 @@ static void print_op(Printer *p, const Entry *e, const Op *op, int indent) {
   if (op_info[op->kind].cls == CLASS_GLOBAL) {
     int64_t g = op->attr[AT_GLOBAL].i;
     fputc(' ', f);
-    if (g >= 0 && g < p->m->globals.n) names_print(f, '@', p->m->globals.at[g].path);
-    else fprintf(f, "@<%lld>", (long long)g); /* a broken module is printed, too */
+    if (g >= 0 && g < p->m->globals.n)
+      names_print(f, '@', p->m->globals.at[g].path);
+    else
+      fprintf(f, "@<%lld>", (long long)g); /* a broken module is printed, too */
     before = ", ";
   }
   for (int i = 0; i < op->noperands; i++) {
@@ -152,8 +157,10 @@ static void print_entry(Printer *p, const Entry *e, bool init) {
     fputs("init", p->f);
   } else {
     fputs("entry ", p->f);
-    if (names_is_plain(e->name)) fputs(e->name, p->f);
-    else names_print_string(p->f, e->name);
+    if (names_is_plain(e->name))
+      fputs(e->name, p->f);
+    else
+      names_print_string(p->f, e->name);
     print_arguments(p, e, e->body);
     if (e->training) fputs(" training", p->f);
   }

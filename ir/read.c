@@ -1,6 +1,7 @@
 /* Reads the text form of a module, for tests and reproducers: recursive descent, one error ends it.
-   Contract: print(read(print(m))) equals print(m) to the byte; any bytes at all give a module that the
-   verifier accepts, or a diagnostic with line and column. Everything is checked before it is built.
+   Contract: print(read(print(m))) equals print(m) to the byte; any bytes at all give a module that
+   the verifier accepts, or a diagnostic with line and column. Everything is checked before it is
+   built.
 
      module   = "module" string { global | init | entry }
      global   = ("param" | "state" | "optimizer") "@" name ":" type [loc]
@@ -9,13 +10,11 @@
      entry    = "entry" (word | string) arguments ["training"] [loc] body
      arguments= "(" [ "%" name ":" type { "," "%" name ":" type } ] ")"
      body     = "{" { op } "}"
-     op       = [ "%" name { "," "%" name } "=" ] word [ "@" name [","] ] [ "%" name { "," "%" name } ]
-                [ "{" word "=" value { "," word "=" value } "}" ] [ ":" type { "," type } ]
-                [ string ] [loc] { arguments body }
-     value    = number | string | "[" [ number { "," number } ] "]"
-     type     = dtype "[" [ integer { "," integer } ] "]" [ "panels" integer ]
-     loc      = (path | string) ":" line ":" column          without blanks inside
-     name     = letters, digits, _ and dots | string
+     op       = [ "%" name { "," "%" name } "=" ] word [ "@" name [","] ] [ "%" name { "," "%" name
+   } ] [ "{" word "=" value { "," word "=" value } "}" ] [ ":" type { "," type } ] [ string ] [loc]
+   { arguments body } value    = number | string | "[" [ number { "," number } ] "]" type     =
+   dtype "[" [ integer { "," integer } ] "]" [ "panels" integer ] loc      = (path | string) ":"
+   line ":" column          without blanks inside name     = letters, digits, _ and dots | string
      string   = '"' { byte | \" | \\ | \n | \xHH } '"'        on one line
 
    "@" names the global of load and store; the string after the types is the scope; ";" starts a
@@ -38,7 +37,10 @@ typedef struct Span {
 
 /* From a name in the entry's text to its value. */
 typedef struct ValueMap {
-  struct { const char *name; ValueId value; } *slot;
+  struct {
+    const char *name;
+    ValueId value;
+  } * slot;
   uint32_t n, size; /* size is a power of two */
 } ValueMap;
 
@@ -64,7 +66,9 @@ typedef struct Reader {
 
 static Loc loc_at(const Reader *r, const char *p, size_t len) {
   return (Loc){r->line, (uint32_t)(p - r->line_start) + 1, r->file,
-               (uint16_t)(len < 1 ? 1 : len > UINT16_MAX ? UINT16_MAX : len)};
+               (uint16_t)(len < 1            ? 1
+                          : len > UINT16_MAX ? UINT16_MAX
+                                             : len)};
 }
 
 #define FAIL(R, LOC, ...)                                                                          \
@@ -138,15 +142,18 @@ static bool string(Reader *r, const char **out) {
   if (!take(r, '"')) return FAIL(r, loc, "a string is expected, not %s", found(r));
   const char *close = r->p;
   while (close < r->end && *close != '"' && *close != '\n') close += *close == '\\' ? 2 : 1;
-  if (close >= r->end || *close == '\n') return FAIL(r, loc, "this string does not end on its line");
+  if (close >= r->end || *close == '\n')
+    return FAIL(r, loc, "this string does not end on its line");
   char *text = arena_alloc(r->scratch, (size_t)(close - r->p) + 1), *t = text;
   while (r->p < close) {
     char c = *r->p++;
     if (c == '\\') {
       char k = *r->p++;
       int hi, lo;
-      if (k == 'n') c = '\n';
-      else if (k == '"' || k == '\\') c = k;
+      if (k == 'n')
+        c = '\n';
+      else if (k == '"' || k == '\\')
+        c = k;
       else if (k == 'x' && close - r->p >= 2 && (hi = hex_digit(r->p[0])) >= 0 &&
                (lo = hex_digit(r->p[1])) >= 0 && hi * 16 + lo > 0) {
         c = (char)(hi * 16 + lo);
@@ -305,8 +312,8 @@ static bool optional_place(Reader *r, Loc *out) {
     source = intern_n(r->c, start, (size_t)(p - start));
   }
   Loc loc = {.len = 1};
-  bool ok = p < r->end && *p == ':' && (p++, digits(r, &p, &loc.line)) && p < r->end &&
-            *p == ':' && (p++, digits(r, &p, &loc.col)) && loc.line > 0 && loc.col > 0;
+  bool ok = p < r->end && *p == ':' && (p++, digits(r, &p, &loc.line)) && p < r->end && *p == ':' &&
+            (p++, digits(r, &p, &loc.col)) && loc.line > 0 && loc.col > 0;
   if (!ok) {
     r->p = start;
     if (*start == '"' || *p == ':' || isdigit((unsigned char)p[-1]))
@@ -393,7 +400,7 @@ static bool operand(Reader *r, ValueId *out) {
 /* An op as it stands in the text, before it is checked and built. */
 typedef struct OpText {
   OpKind kind;
-  Loc at; /* the mnemonic */
+  Loc at;            /* the mnemonic */
   VEC(Span) results; /* interned names */
   VEC(ValueId) operands;
   VEC(const Type *) types;
@@ -411,7 +418,8 @@ static bool arguments(Reader *r, Block *b);
 
 static bool attribute(Reader *r, OpText *o) {
   Span w;
-  if (!word(r, &w)) return FAIL(r, loc_at(r, r->p, 1), "an attribute is expected, not %s", found(r));
+  if (!word(r, &w))
+    return FAIL(r, loc_at(r, r->p, 1), "an attribute is expected, not %s", found(r));
   const OpInfo *info = &op_info[o->kind];
   const char *names[MAX_ATTRS] = {0};
   int i = -1;
@@ -507,8 +515,7 @@ static bool result_names(Reader *r, OpText *o) {
 }
 
 static bool result_types(Reader *r, OpText *o) {
-  if (take(r, ':'))
-    do {
+  if (take(r, ':')) do {
       const Type *t;
       const Layout *l;
       if (!type(r, &t, &l)) return false;
@@ -534,8 +541,7 @@ static bool check_op(Reader *r, OpText *o) {
   const Type **types = ARENA_ARRAY(r->scratch, const Type *, o->operands.n + 1);
   for (uint32_t i = 0; i < o->operands.n; i++) types[i] = value_type(r->e, o->operands.at[i]);
   char why[256];
-  const Type *t =
-      op_shape(r->c, o->kind, types, (int)o->operands.n, o->attr, o->types.at[0], why);
+  const Type *t = op_shape(r->c, o->kind, types, (int)o->operands.n, o->attr, o->types.at[0], why);
   if (!t) return FAIL(r, o->at, "%s", why);
   if (t != o->types.at[0])
     return FAIL(r, o->at, "%s gives %s here, not %s", info->name, type_str(r->c, t),
@@ -658,7 +664,8 @@ static bool entry(Reader *r) {
   if (word(r, &w)) {
     if (span_is(w, "training") && r->p < r->end && !place_char(*r->p) && *r->p != ':')
       e->training = true;
-    else r->p = before;
+    else
+      r->p = before;
   }
   if (!optional_place(r, &e->loc) || !block(r, e->body, false)) return false;
   vec_push(r->m->arena, &r->m->entries, e);
@@ -693,7 +700,10 @@ static bool global(Reader *r, GlobalKind kind) {
   return true;
 }
 
-static const struct { const char *word; GlobalKind kind; } global_words[] = {
+static const struct {
+  const char *word;
+  GlobalKind kind;
+} global_words[] = {
     {"param", GLOBAL_PARAM},
     {"state", GLOBAL_STATE},
     {"optimizer", GLOBAL_OPTIMIZER},
@@ -726,8 +736,14 @@ static bool module(Reader *r) {
 Module *module_read(Ctx *c, uint16_t file) {
   size_t len;
   const char *text = ctx_source_text(c, file, &len);
-  Reader r = {.c = c, .m = module_new(c, ""), .scratch = arena_new(), .p = text, .end = text + len,
-              .line_start = text, .line = 1, .file = file};
+  Reader r = {.c = c,
+              .m = module_new(c, ""),
+              .scratch = arena_new(),
+              .p = text,
+              .end = text + len,
+              .line_start = text,
+              .line = 1,
+              .file = file};
   bool ok = module(&r) && module_verify(r.m, NULL);
   arena_free(r.scratch);
   if (ok) return r.m;

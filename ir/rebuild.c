@@ -1,6 +1,7 @@
 /* Copying ops between entries and rebuilding an entry op by op, the way every pass changes the IR.
    Contract: old values are mapped before they are used; values and ops of a rebuilt entry are dense
-   and in the order of the text; what keeps a pure op alive is a use by an effect or a terminator. */
+   and in the order of the text; what keeps a pure op alive is a use by an effect or a terminator.
+ */
 #include "ir.h"
 
 #include <stdlib.h>
@@ -15,8 +16,7 @@ static ValueId mapped(const Builder *b, const Entry *from, const Op *op, ValueId
   return map[v];
 }
 
-static void copy_block(Builder *b, const Entry *from, const Block *old, Block *into,
-                       ValueId *map) {
+static void copy_block(Builder *b, const Entry *from, const Block *old, Block *into, ValueId *map) {
   Block *outer = b->b;
   struct ConsTable *cons = b->cons;
   builder_at(b, into);
@@ -65,8 +65,7 @@ void build_copy(Builder *b, const Entry *from, const Op *op, ValueId *map) {
       value->layout = old->layout;
       map[op->results[i]] = copy->results[i];
     }
-    for (int i = 0; i < op->nblocks; i++)
-      copy_block(b, from, op->blocks[i], copy->blocks[i], map);
+    for (int i = 0; i < op->nblocks; i++) copy_block(b, from, op->blocks[i], copy->blocks[i], map);
   }
   b->loc = loc;
   b->scope = scope;
@@ -94,7 +93,8 @@ static void mark_effects(Marker *m, const Block *b) {
 
 /* An op with a live op inside is live: its block's terminator is reached only through it. */
 static bool *mark_live(const Entry *e) {
-  Marker m = {.e = e, .live = calloc(e->ops.n + 1, sizeof(bool)),
+  Marker m = {.e = e,
+              .live = calloc(e->ops.n + 1, sizeof(bool)),
               .stack = malloc((e->ops.n + 1) * sizeof(OpId))};
   if (!m.live || !m.stack) {
     fprintf(stderr, "gc: error: out of memory\n");
@@ -149,7 +149,8 @@ static void renumber_block(Renumber *r, Block *b) {
 
 static void compact(Entry *e, const bool *live) {
   Arena *a = e->module->arena;
-  Renumber r = {.e = e, .live = live,
+  Renumber r = {.e = e,
+                .live = live,
                 .value = malloc((e->values.n + 1) * sizeof(ValueId)),
                 .values = ARENA_ARRAY(a, Value, e->values.n + 1),
                 .ops = ARENA_ARRAY(a, Op *, e->ops.n + 1)};

@@ -7,7 +7,10 @@
 enum { STACK_RANK = 8 };
 static const uint64_t MAX_TYPE_BYTES = UINT64_C(1) << 62;
 
-static const struct { const char *name; int size; } dtypes[DTYPES] = {
+static const struct {
+  const char *name;
+  int size;
+} dtypes[DTYPES] = {
     [DT_BOOL] = {"bool", 1}, [DT_U8] = {"u8", 1},     [DT_I32] = {"i32", 4}, [DT_I64] = {"i64", 8},
     [DT_F16] = {"f16", 2},   [DT_BF16] = {"bf16", 2}, [DT_F32] = {"f32", 4}, [DT_F64] = {"f64", 8},
 };
@@ -39,14 +42,17 @@ static bool type_equal(const void *entry, const void *key) {
          (k->rank == 0 || memcmp(t->dim, k->dim, sizeof k->dim[0] * (size_t)k->rank) == 0);
 }
 
-/* Zero extents are left out of the product that must not overflow: [2^40, 0, 2^40] is nobody's need. */
+/* Zero extents are left out of the product that must not overflow: [2^40, 0, 2^40] is nobody's
+ * need. */
 static bool count_elements(const TypeKey *k, int64_t *numel, uint64_t *bytes) {
   uint64_t n = 1, size = (uint64_t)dtype_size(k->dtype);
   bool empty = false;
   for (int i = 0; i < k->rank; i++) {
     if (k->dim[i] < 0) return false;
-    if (k->dim[i] == 0) empty = true;
-    else if (!checked_mul(n, (uint64_t)k->dim[i], &n)) return false;
+    if (k->dim[i] == 0)
+      empty = true;
+    else if (!checked_mul(n, (uint64_t)k->dim[i], &n))
+      return false;
   }
   if (!checked_mul(n, size, &size) || size >= MAX_TYPE_BYTES) return false;
   *numel = empty ? 0 : (int64_t)n;
@@ -84,8 +90,10 @@ const Type *type_with_dtype(Ctx *c, const Type *t, Dtype dt) {
 const char *type_str(Ctx *c, const Type *t) {
   char small[256], *text = small;
   size_t room = 16 + (size_t)t->rank * 21, at; /* a dim has at most 19 digits and a comma */
-  if (room > sizeof small) text = arena_alloc(c->arena, room);
-  else room = sizeof small;
+  if (room > sizeof small)
+    text = arena_alloc(c->arena, room);
+  else
+    room = sizeof small;
   at = (size_t)snprintf(text, room, "%s[", dtype_name(t->dtype));
   for (int i = 0; i < t->rank; i++)
     at += (size_t)snprintf(text + at, room - at, i ? ",%lld" : "%lld", (long long)t->dim[i]);

@@ -1,6 +1,6 @@
 /* The verifier: proves the invariants of ir.h after any pass, and says where one is broken.
-   Contract: reports every broken op once, through diag without a place, as "after pass NAME: in entry
-   E: op %12 matmul at mlp.g:4:7: …"; it changes nothing and survives ids that point nowhere.
+   Contract: reports every broken op once, through diag without a place, as "after pass NAME: in
+   entry E: op %12 matmul at mlp.g:4:7: …"; it changes nothing and survives ids that point nowhere.
    A table of rules for ops and one for blocks; time is linear in the values, ops and uses. */
 #include "interp.h"
 #include "ir.h"
@@ -18,7 +18,7 @@ typedef struct Verifier {
   uint32_t stamp;  /* of the block at hand */
   uint32_t stamps; /* given out so far */
   int block_depth; /* of the block at hand; the body has 1 */
-  int floor;       /* values from blocks above this depth may not be used here: kernels are closed */
+  int floor; /* values from blocks above this depth may not be used here: kernels are closed */
   bool ok, op_failed;
 } Verifier;
 
@@ -82,7 +82,8 @@ static bool rule_counts(Verifier *v, const Op *op) {
 static bool rule_uses(Verifier *v, const Op *op) {
   for (int i = 0; i < op->noperands; i++) {
     ValueId x = op->operands[i];
-    if (x >= v->e->values.n) return bad(v, op, "operand %d is value %u, which does not exist", i, x);
+    if (x >= v->e->values.n)
+      return bad(v, op, "operand %d is value %u, which does not exist", i, x);
     if (v->depth[x] == 0)
       return bad(v, op, "uses %s, which is not defined before it", value_str(v->e, x));
     if (v->depth[x] < v->floor)
@@ -99,8 +100,8 @@ static bool value_ok(Verifier *v, const Op *op, ValueId id, OpId def, uint32_t i
   if (v->depth[id]) return bad(v, op, "defines %s again", value_str(v->e, id));
   if (!x->type) return bad(v, op, "defines %s without a type", value_str(v->e, id));
   uint64_t bytes;
-  if (x->layout && (x->type->rank < 2 || x->layout->nr < 1 ||
-                    !layout_bytes(x->type, x->layout, &bytes)))
+  if (x->layout &&
+      (x->type->rank < 2 || x->layout->nr < 1 || !layout_bytes(x->type, x->layout, &bytes)))
     return bad(v, op, "gives %s of type %s panels", value_str(v->e, id), tstr(v, id));
   return true;
 }
@@ -154,7 +155,8 @@ static bool rule_global(Verifier *v, const Op *op) {
   if (g < 0 || g >= v->m->globals.n)
     return bad(v, op, "names global %lld of %u", (long long)g, v->m->globals.n);
   const Global *global = &v->m->globals.at[g];
-  if (v->floor) return bad(v, op, "touches @%s inside a kernel: it must come in as an operand", global->path);
+  if (v->floor)
+    return bad(v, op, "touches @%s inside a kernel: it must come in as an operand", global->path);
   bool store = op->kind == OP_STORE;
   const Value *x = value_at(v->e, store ? op->operands[0] : op->results[0]);
   if (x->type != global->type)
@@ -166,7 +168,8 @@ static bool rule_global(Verifier *v, const Op *op) {
   if (store && global->kind == GLOBAL_HYPER)
     return bad(v, op, "stores the hyperparameter @%s", global->path);
   uint32_t *loaded = &v->seen[g * ACCESSES + LOADED], *stored = &v->seen[g * ACCESSES + STORED];
-  if (!store && *loaded == v->stamp) return bad(v, op, "loads @%s again in its block", global->path);
+  if (!store && *loaded == v->stamp)
+    return bad(v, op, "loads @%s again in its block", global->path);
   if (!store && *stored == v->stamp) return bad(v, op, "loads @%s after its store", global->path);
   if (store && *stored == v->stamp)
     return bad(v, op, "stores @%s again in its block", global->path);
@@ -205,8 +208,7 @@ static bool rule_kernel(Verifier *v, const Op *op) {
     if (y->operands[i] < v->e->values.n &&
         value_type(v->e, y->operands[i]) != value_type(v->e, op->results[i]))
       return bad(v, op, "has result %s of type %s, but its block yields %s",
-                 value_str(v->e, op->results[i]), tstr(v, op->results[i]),
-                 tstr(v, y->operands[i]));
+                 value_str(v->e, op->results[i]), tstr(v, op->results[i]), tstr(v, y->operands[i]));
   return true;
 }
 
@@ -248,10 +250,12 @@ static void verify_op(Verifier *v, const Block *b, uint32_t at) {
   }
   v->placed[id] = true;
   bool ends = op_info[op->kind].flags & OPF_TERMINATOR, ok = true;
-  if (op->parent != b) ok = bad(v, op, "says that it is in another block");
-  else if (ends && at + 1 < b->ops.n) ok = bad(v, op, "ends its block, but ops follow it");
-  else if (!ends && at + 1 == b->ops.n) ok = bad(v, op, "is the last of its block, which must end in %s",
-                                                  b->op ? "yield" : "return");
+  if (op->parent != b)
+    ok = bad(v, op, "says that it is in another block");
+  else if (ends && at + 1 < b->ops.n)
+    ok = bad(v, op, "ends its block, but ops follow it");
+  else if (!ends && at + 1 == b->ops.n)
+    ok = bad(v, op, "is the last of its block, which must end in %s", b->op ? "yield" : "return");
   else if (ends && op->kind != (b->op ? OP_YIELD : OP_RETURN))
     ok = bad(v, op, "ends a block that must end in %s", b->op ? "yield" : "return");
   for (size_t i = 0; ok && i < sizeof op_rules / sizeof op_rules[0]; i++) ok = op_rules[i](v, op);
