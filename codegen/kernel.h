@@ -70,7 +70,7 @@ void gen_helper(Gen *g, const char *text);
 Kernel *kernel_new(Gen *g, const Group *gr);
 /* Declares in0…, out0…, scratch (char *) from p; the types are the storage types of the values. An
    argument that several operands name is declared once a use. Nothing is `restrict`: outputs may lie
-   in the bytes of inputs (group_inplace_ok), so loops that have no dependence say GC_IVDEP. */
+   in the bytes of inputs (op_inplace_ok), so loops that have no dependence say GC_IVDEP. */
 void kernel_args(Gen *g, Kernel *k, const Group *gr);
 /* Sets units and prints `const long u0 = …, u1 = …;`, or for one unit `if (t != 0) return;`. */
 void kernel_units(Kernel *k, int64_t units);

@@ -115,9 +115,10 @@ static bool even(const Printer *p, const Leaves *l, int a, int b) {
   return true;
 }
 
-int loops_over(Printer *p, const Leaves *l, int first, int last, Loop *out) {
+int loops_over(Printer *p, const Leaves *l, const int *axes, int naxes, Loop *out) {
   int n = 0;
-  for (int k = first; k < last; k++) {
+  for (int i = 0; i < naxes; i++) {
+    int k = axes[i];
     p->coord[k].text = NULL;
     int64_t dim = p->coord[k].dim;
     if (dim == 1) continue;
@@ -127,6 +128,12 @@ int loops_over(Printer *p, const Leaves *l, int first, int last, Loop *out) {
       out[n++] = (Loop){dim, k};
   }
   return n;
+}
+
+int64_t loops_count(const Loop *l, int n) {
+  int64_t count = 1;
+  for (int i = 0; i < n; i++) count *= l[i].n;
+  return count;
 }
 
 Printer printer_new(Gen *g, const Group *gr, int levels, int indent) {

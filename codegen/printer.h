@@ -76,9 +76,9 @@ typedef struct Loop {
   int64_t n;
   int coord; /* the last of its axes: its text is the loop's variable */
 } Loop;
-/* The fewest loops over axes [first, last) of the domain, outermost first, axes of extent 1 left out;
-   the texts of all those coordinates are NULL afterwards, for the caller to name the loops'. */
-int loops_over(Printer *p, const Leaves *l, int first, int last, Loop *out);
+/* The fewest loops over n axes of the domain, outermost first, axes of extent 1 left out; the texts of all those coordinates are NULL afterwards, for the caller to name the loops'. */
+int loops_over(Printer *p, const Leaves *l, const int *axes, int n, Loop *out);
+int64_t loops_count(const Loop *l, int n); /* iterations of all, nested */
 
 /* Coordinates from the domain of the group, without texts yet; levels: texts of deeper loops. */
 Printer printer_new(Gen *g, const Group *gr, int levels, int indent);

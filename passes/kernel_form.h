@@ -46,8 +46,4 @@ bool op_is_reduction(const Op *op);
 int op_full_operand(const Op *op);
 /* Axes before those that it reduces, if it reduces the last axes (of extents other than 1); else -1. */
 int op_outer_axes(const Entry *e, const Op *op);
-
-/* Result `result` may lie in the bytes of operand `operand`: every element of the operand is read, for
-   the last time, by the computation of the element that overwrites it. */
-bool group_inplace_ok(const Group *g, int result, int operand);
 #endif

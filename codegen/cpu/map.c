@@ -78,7 +78,9 @@ void cpu_map(Gen *g, const Group *gr) {
   } else {
     for (int i = 0; i < gr->nout; i++)
       leaves_of(&p, gr->yield[i], printer_identity(&p, gr->yield[i], 0), &leaves);
-    n = loops_over(&p, &leaves, 0, p.ncoords, loops);
+    int *axes = ARENA_ARRAY(g->a, int, p.ncoords + 1);
+    for (int i = 0; i < p.ncoords; i++) axes[i] = i;
+    n = loops_over(&p, &leaves, axes, p.ncoords, loops);
   }
   bool serial = work < SERIAL_WORK;
   if (n <= 1) {
@@ -103,8 +105,7 @@ void cpu_map(Gen *g, const Group *gr) {
     }
     return;
   }
-  int64_t inner = loops[n - 1].n, outer = 1;
-  for (int i = 0; i < n - 1; i++) outer *= loops[i].n;
+  int64_t inner = loops[n - 1].n, outer = loops_count(loops, n - 1);
   bool by_column = !serial && outer < MIN_OUTER && inner / BLOCK > outer;
   int64_t units = serial ? 1 : by_column ? (inner + BLOCK - 1) / BLOCK : outer;
   kernel_units(k, units);

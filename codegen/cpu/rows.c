@@ -1,0 +1,399 @@
+/* Kernels over rows: element-wise work on the full shape and on one element a row, reductions along
+   the row, softmax and cross entropy as passes over the row.
+   Contract: a row is read completely before its results are written, so they may lie over operands. A
+   float reduction of at least 64 elements runs in 64 lanes that are added in a fixed tree, a shorter
+   one element by element: the bits depend on the length alone.
+   Method: each reduction is due in the first pass in which its operand can be computed; passes
+   recompute what they need from the operands, which costs less than rows kept in memory. */
+#include "codegen/cpu/cpu.h"
+
+/* ---- reductions in text, for COLS as well ---- */
+
+const char *reduce_start(Gen *g, OpKind k, Dtype dt) {
+  bool real = dtype_is_float(dt);
+  switch ((int)k) {
+  case OP_PROD: return scalar_literal(g->a, dt, real ? (Attr){.f = 1} : (Attr){.i = 1});
+  case OP_REDUCE_MAX:
+    if (real) return scalar_literal(g->a, dt, (Attr){.f = -__builtin_inf()});
+    return dt == DT_I32 ? "INT32_MIN" : dt == DT_I64 ? "INT64_MIN" : "0";
+  case OP_REDUCE_MIN:
+    if (real) return scalar_literal(g->a, dt, (Attr){.f = __builtin_inf()});
+    return dt == DT_I32 ? "INT32_MAX" : dt == DT_I64 ? "INT64_MAX" : dt == DT_BOOL ? "1" : "255";
+  default: return scalar_literal(g->a, dt, (Attr){0});
+  }
+}
+
+const char *reduce_step(Gen *g, OpKind k, const char *acc, const char *v) {
+  switch ((int)k) {
+  case OP_PROD: return arena_printf(g->a, "%s * %s", acc, v);
+  case OP_REDUCE_MAX:
+    return arena_printf(g->a, "%s > %s || %s != %s ? %s : %s", v, acc, v, v, v, acc);
+  case OP_REDUCE_MIN:
+    return arena_printf(g->a, "%s < %s || %s != %s ? %s : %s", v, acc, v, v, v, acc);
+  default: return arena_printf(g->a, "%s + %s", acc, v);
+  }
+}
+
+int64_t group_work(const Group *gr) {
+  int64_t work = 0;
+  for (int i = 0; i < gr->nops; i++) {
+    const Op *op = gr->ops[i];
+    const Type *t = op_is_reduction(op) ? value_type(gr->e, op->operands[op_full_operand(op)])
+                                        : value_type(gr->e, op->results[0]);
+    const char *x = op_info[op->kind].expr;
+    bool dear = op_info[op->kind].cls == CLASS_ROWS || (x && strstr(x, "FN("));
+    work += t->numel * (dear ? 8 : 1);
+  }
+  return work;
+}
+
+/* ---- terms: what is reduced, and in which pass ---- */
+
+typedef struct Work {
+  ValueId x;      /* operand; with ROLE_SUM of a softmax_grad also y */
+  OpKind kind;    /* OP_SUM, …, OP_ARGMAX: how it is combined; OP_SOFTMAX: sum of exp(x - max) */
+  const Op *op;   /* of a softmax_grad: its second factor; else the first op that wants it */
+  int pass;
+  const char *name;
+} Work;
+
+typedef struct Rows {
+  Gen *g;
+  const Group *gr;
+  Printer p;
+  VEC(Work) work;
+  int *ready;   /* by member: the pass in which its result can be computed */
+  int npasses;  /* of reductions */
+  int outer;    /* axes before the row */
+  int64_t c;    /* elements of a row */
+} Rows;
+
+static int ready(const Rows *r, ValueId v) {
+  if (group_arg(r->gr, v) >= 0) return 0;
+  OpId def = value_at(r->gr->e, v)->def;
+  for (int i = 0; i < r->gr->nops; i++)
+    if (r->gr->ops[i]->id == def) return r->ready[i];
+  return 0;
+}
+
+/* The work, found or added: equal reductions of one value are one. */
+static int want(Rows *r, OpKind kind, ValueId x, const Op *op, int pass) {
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    if (w->kind == kind && w->x == x && kind != OP_SOFTMAX_GRAD) return (int)i;
+  }
+  const char *name = arena_printf(r->g->a, "r%d", (int)r->work.n);
+  vec_push(r->g->a, &r->work, (Work){x, kind, op, pass, name});
+  if (pass + 1 > r->npasses) r->npasses = pass + 1;
+  return (int)r->work.n - 1;
+}
+
+static void term(Rows *r, const Op *op, Role role, int work) {
+  vec_push(r->g->a, &r->p.terms, (Term){op, role, r->work.at[work].name, 1});
+}
+
+static void schedule(Rows *r) {
+  const Group *gr = r->gr;
+  r->ready = ARENA_ARRAY(r->g->a, int, gr->nops + 1);
+  for (int i = 0; i < gr->nops; i++) {
+    const Op *op = gr->ops[i];
+    int at = 0;
+    for (int k = 0; k < op->noperands; k++) {
+      int x = ready(r, op->operands[k]);
+      if (x > at) at = x;
+    }
+    switch ((int)op->kind) {
+    case OP_SOFTMAX:
+    case OP_LOG_SOFTMAX:
+    case OP_XENT:
+    case OP_XENT_GRAD: {
+      ValueId x = op->operands[op_full_operand(op)];
+      int first = ready(r, x);
+      term(r, op, ROLE_MAX, want(r, OP_REDUCE_MAX, x, op, first));
+      term(r, op, ROLE_SUM, want(r, OP_SOFTMAX, x, op, first + 1));
+      r->ready[i] = at > first + 2 ? at : first + 2;
+      break;
+    }
+    case OP_SOFTMAX_GRAD:
+      term(r, op, ROLE_SUM, want(r, OP_SOFTMAX_GRAD, op->operands[0], op, at));
+      r->ready[i] = at + 1;
+      break;
+    case OP_LOG_SOFTMAX_GRAD:
+      term(r, op, ROLE_SUM, want(r, OP_SUM, op->operands[0], op, at));
+      r->ready[i] = at + 1;
+      break;
+    default:
+      r->ready[i] = at;
+      if (op_is_reduction(op)) {
+        term(r, op, ROLE_VALUE, want(r, op->kind, op->operands[0], op, at));
+        r->ready[i] = at + 1;
+      }
+    }
+  }
+}
+
+/* ---- one pass ---- */
+
+/* What is combined at a position: its text in the level of the inner loop. */
+static const char *addend(Rows *r, const Work *w) {
+  Printer *p = &r->p;
+  Dtype dt = value_type(r->gr->e, w->x)->dtype;
+  const Axis *map = printer_identity(p, w->x, 0);
+  const char *x = printer_value(p, w->x, map).text;
+  if (w->kind == OP_SOFTMAX) {
+    const char *max = NULL;
+    for (uint32_t i = 0; i < r->work.n; i++)
+      if (r->work.at[i].kind == OP_REDUCE_MAX && r->work.at[i].x == w->x) max = r->work.at[i].name;
+    return arena_printf(r->g->a, "%s_exp(%s - %s)", dtype_prefix(dt), x, max);
+  }
+  if (w->kind == OP_SOFTMAX_GRAD)
+    return arena_printf(r->g->a, "%s * %s", x, printer_value(p, w->op->operands[1], map).text);
+  return x;
+}
+
+static OpKind combine(const Work *w) {
+  return w->kind == OP_SOFTMAX || w->kind == OP_SOFTMAX_GRAD ? OP_SUM : w->kind;
+}
+
+static bool is_arg(const Work *w) { return w->kind == OP_ARGMAX || w->kind == OP_ARGMIN; }
+
+/* s[0] = tree of the lanes of s */
+static void lanes_helper(Gen *g, OpKind k, Dtype dt) {
+  const char *T = dtype_compute(dt), *op = op_info[k].name;
+  gen_helper(g, arena_printf(g->a,
+                             "static inline %s %s_lanes_%s(%s *s) {\n"
+                             "  for (int h = %d; h; h /= 2)\n"
+                             "    for (int l = 0; l < h; l++) s[l] = %s;\n"
+                             "  return s[0];\n"
+                             "}\n",
+                             T, dtype_prefix(dt), op, T, LANES / 2,
+                             reduce_step(g, k, "s[l]", "s[l + h]")));
+}
+
+const char *reduce_beats(Gen *g, OpKind k, Dtype dt, const char *a, const char *b) {
+  const char *cmp = k == OP_ARGMAX ? ">" : "<";
+  if (!dtype_is_float(dt)) return arena_printf(g->a, "%s %s %s", a, cmp, b);
+  return arena_printf(g->a, "%s %s %s || (%s != %s && %s == %s)", a, cmp, b, a, a, b, b);
+}
+
+/* Names the coordinates of a row's elements for the inner loop: its variable is c. */
+static void name_row(Rows *r, const Loop *loop, int n) {
+  if (n == 0) return;
+  printer_decode(&r->p, loop, n, "c", "x", 2);
+}
+
+static void pass(Rows *r, int number, const Loop *loop, int n) {
+  Gen *g = r->g;
+  Text *row = r->p.level[1];
+  *r->p.level[2] = text_new(g->a, row->indent + 2);
+  printer_drop(&r->p, 2);
+  name_row(r, loop, n);
+  bool lanes = r->c >= LANES;
+  Text after = text_new(g->a, row->indent), tail = text_new(g->a, row->indent + 1);
+  Text head = text_new(g->a, row->indent);
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    if (w->pass != number) continue;
+    Dtype dt = value_type(r->gr->e, w->x)->dtype;
+    const char *T = dtype_compute(dt), *x = addend(r, w), *s = w->name;
+    OpKind k = combine(w);
+    Text *inner = r->p.level[2];
+    if (is_arg(w)) {
+      text_line(&head, "%s %s_best = 0, %s_t[%d];", T, s, s, lanes ? LANES : (int)r->c);
+      text_line(&head, "int32_t %s = 0;", s);
+      text_line(inner, "%s_t[l] = %s;", s, x);
+      text_line(&tail, "if (c0 == 0) %s_best = %s_t[0];", s, s);
+      text_open(&tail, "for (int l = 0; l < w; l++) {");
+      text_open(&tail, "if (%s) {",
+                reduce_beats(g, k, dt, arena_printf(g->a, "%s_t[l]", s), arena_printf(g->a, "%s_best", s)));
+      text_line(&tail, "%s_best = %s_t[l];", s, s);
+      text_line(&tail, "%s = (int32_t)(c0 + l);", s);
+      text_close(&tail, "}");
+      text_close(&tail, "}");
+    } else if (!dtype_is_float(dt)) {
+      text_line(&head, "%s %s = %s;", T, s, reduce_start(g, k, dt));
+      text_line(inner, "%s = %s;", s, reduce_step(g, k, s, x));
+    } else if (lanes) {
+      lanes_helper(g, k, dt);
+      text_line(&head, "%s %s_s[%d];", T, s, LANES);
+      text_line(&head, "for (int l = 0; l < %d; l++) %s_s[l] = %s;", LANES, s,
+                reduce_start(g, k, dt));
+      const char *lane = arena_printf(g->a, "%s_s[l]", s);
+      const char *v = arena_printf(g->a, "v%d", g->names++);
+      text_line(inner, "const %s %s = %s;", T, v, x);
+      text_line(inner, "%s = %s;", lane, reduce_step(g, k, lane, v));
+      const char *sum = arena_printf(g->a, "%s_lanes_%s(%s_s)", dtype_prefix(dt), op_info[k].name, s);
+      text_line(&after, "const %s %s = %s;", T, s, scalar_round_text(g->a, dt, sum));
+    } else {
+      text_line(&head, "%s %s_t[%d];", T, s, r->c > 0 ? (int)r->c : 1);
+      text_line(inner, "%s_t[l] = %s;", s, x);
+      const char *acc = arena_printf(g->a, "%s_a", s);
+      text_line(&after, "%s %s = %s;", T, acc, reduce_start(g, k, dt));
+      text_line(&after, "for (int l = 0; l < %lld; l++) %s = %s;", (long long)r->c, acc,
+                reduce_step(g, k, acc, arena_printf(g->a, "%s_t[l]", s)));
+      text_line(&after, "const %s %s = %s;", T, s, scalar_round_text(g->a, dt, acc));
+    }
+  }
+  text_append(row, &head);
+  if (lanes) {
+    text_open(row, "for (long c0 = 0; c0 < %lld; c0 += %d) {", (long long)r->c, LANES);
+    if (r->c % LANES)
+      text_line(row, "const int w = %lld - c0 < %d ? (int)(%lld - c0) : %d;", (long long)r->c,
+                LANES, (long long)r->c, LANES);
+    else
+      text_line(row, "enum { w = %d };", LANES);
+  } else {
+    text_open(row, "{");
+    text_line(row, "enum { c0 = 0, w = %lld };", (long long)r->c);
+  }
+  text_line(row, "GC_IVDEP");
+  text_open(row, "for (int l = 0; l < w; l++) {");
+  text_line(row, "const long c = c0 + l;");
+  text_append(row, r->p.level[2]);
+  text_close(row, "}");
+  text_append(row, &tail);
+  text_close(row, "}");
+  text_append(row, &after);
+}
+
+/* ---- the whole ---- */
+
+static bool same_dims(const Type *a, const Type *b) {
+  bool same = a->rank == b->rank;
+  for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i];
+  return same;
+}
+
+/* Labels, checked, at the head of a row. */
+static void labels(Rows *r) {
+  Printer *p = &r->p;
+  Text *row = p->level[1];
+  for (int i = 0; i < r->gr->nops; i++) {
+    const Op *op = r->gr->ops[i];
+    if (op->kind != OP_XENT && op->kind != OP_XENT_GRAD) continue;
+    ValueId label = op->operands[op->noperands - 1];
+    const char *name = arena_printf(r->g->a, "label%d", i);
+    const char *read = printer_value(p, label, printer_identity(p, label, 0)).text;
+    text_line(row, "long %s = (long)%s;", name, read);
+    text_open(row, "if (%s < 0 || %s >= %lld) {", name, name, (long long)r->c);
+    text_line(row, "gcrt_fault(\"label\", u, %s, %lld);", name, (long long)r->c);
+    text_line(row, "%s = 0;", name);
+    text_close(row, "}");
+    vec_push(r->g->a, &p->terms, (Term){op, ROLE_LABEL, name, 1});
+  }
+}
+
+/* The elements that labels name, as soon as the rows they stand in can be computed. */
+static void at_labels(Rows *r, int number) {
+  Printer *p = &r->p;
+  for (int i = 0; i < r->gr->nops; i++) {
+    const Op *op = r->gr->ops[i];
+    if (op->kind != OP_XENT || ready(r, op->operands[0]) != number) continue;
+    ValueId x = op->operands[0];
+    const Type *t = value_type(r->gr->e, x);
+    Axis *map = ARENA_ARRAY(r->g->a, Axis, t->rank + 1);
+    memcpy(map, printer_identity(p, x, 0), sizeof *map * (size_t)t->rank);
+    map[t->rank - 1] = (Axis){.coord = p->ncoords, .step = 1};
+    p->coord[p->ncoords++] = (Coord){
+        .dim = r->c, .text = printer_term(p, op, ROLE_LABEL)->text, .level = 1};
+    Printed at = printer_value(p, x, map);
+    p->ncoords--;
+    vec_push(r->g->a, &p->terms, (Term){op, ROLE_AT_LABEL, at.text, 1});
+  }
+}
+
+static void collect(Rows *r, Leaves *l) {
+  Printer *p = &r->p;
+  for (uint32_t i = 0; i < r->work.n; i++)
+    leaves_of(p, r->work.at[i].x, printer_identity(p, r->work.at[i].x, 0), l);
+  for (int i = 0; i < r->gr->nops; i++) { /* operands of row ops, and all that reductions read */
+    const Op *op = r->gr->ops[i];
+    if (!op_is_reduction(op)) continue;
+    for (int k = 0; k < op->noperands; k++)
+      leaves_of(p, op->operands[k], printer_identity(p, op->operands[k], 0), l);
+  }
+  for (int i = 0; i < r->gr->nout; i++)
+    leaves_of(p, r->gr->yield[i], printer_identity(p, r->gr->yield[i], 0), l);
+}
+
+/* Units own their part of everything that has one element a row. */
+static void split_row_level(Kernel *k, const Group *gr, int64_t rows) {
+  for (int i = 0; i < gr->nin + gr->nout; i++) {
+    ValueId v = i < gr->nin ? gr->in[i] : gr->out[i - gr->nin];
+    const Type *t = value_type(gr->e, v);
+    if (t->numel != rows || same_dims(t, gr->domain)) continue;
+    bool in_order = t->rank > 0 && t->dim[0] == gr->domain->dim[0];
+    for (int j = 0; in_order && i < gr->nin && j < gr->nops; j++) {
+      OpClass c = op_info[gr->ops[j]->kind].cls;
+      for (int o = 0; o < gr->ops[j]->noperands; o++)
+        in_order &= gr->ops[j]->operands[o] != gr->arg[i] || c == CLASS_ELEMENT || c == CLASS_ROWS;
+    }
+    uint64_t bytes = (uint64_t)rows * (uint64_t)dtype_size(t->dtype);
+    if (in_order && i < gr->nin) kernel_split_in(k, gr, i, 1, 0, bytes);
+    if (in_order && i >= gr->nin) kernel_split_out(k, gr, i - gr->nin, 1, 0, bytes);
+  }
+}
+
+void cpu_rows(Gen *g, const Group *gr) {
+  Kernel *k = kernel_new(g, gr);
+  kernel_args(g, k, gr);
+  Rows r = {.g = g, .gr = gr, .outer = op_outer_axes(gr->e, gr->root), .c = 1};
+  r.p = printer_new(g, gr, 3, 1);
+  int rank = gr->domain->rank, *axes = ARENA_ARRAY(g->a, int, rank + 1);
+  for (int i = 0; i < rank; i++) axes[i] = i;
+  for (int i = r.outer; i < rank; i++) r.c *= gr->domain->dim[i];
+  schedule(&r);
+  Leaves leaves = {0};
+  collect(&r, &leaves);
+  Loop *outer = ARENA_ARRAY(g->a, Loop, rank + 1), *inner = ARENA_ARRAY(g->a, Loop, rank + 1);
+  int nouter = loops_over(&r.p, &leaves, axes, r.outer, outer);
+  int ninner = loops_over(&r.p, &leaves, axes + r.outer, rank - r.outer, inner);
+  int64_t rows = loops_count(outer, nouter), work = group_work(gr);
+  k->flops = (uint64_t)work;
+  bool parallel = rows > 1 && work >= SERIAL_WORK;
+  kernel_units(k, parallel ? rows : 1);
+  if (parallel) {
+    cpu_split_full(k, gr, 1, 0, gr->domain->numel);
+    split_row_level(k, gr, rows);
+  }
+  if (nouter) printer_decode(&r.p, outer, nouter, "u", "i", 1);
+  labels(&r);
+  for (int i = 0; i < r.npasses; i++) {
+    at_labels(&r, i);
+    pass(&r, i, inner, ninner);
+  }
+  /* results of one element a row are computed before any result is written */
+  for (int i = 0; i < gr->nout; i++)
+    if (!same_dims(value_type(gr->e, gr->yield[i]), gr->domain))
+      printer_value(&r.p, gr->yield[i], printer_identity(&r.p, gr->yield[i], 0));
+  bool full = false;
+  printer_drop(&r.p, 2);
+  *r.p.level[2] = text_new(g->a, 3);
+  name_row(&r, inner, ninner);
+  for (int step = 0; step < 2; step++)
+    for (int i = 0; i < gr->nout; i++) {
+      ValueId v = gr->yield[i];
+      if (!same_dims(value_type(gr->e, v), gr->domain)) continue;
+      full = true;
+      const Axis *map = printer_identity(&r.p, v, 0);
+      if (step) printer_store(&r.p, i, map, 2);
+      else printer_value(&r.p, v, map);
+    }
+  Text *row = r.p.level[1];
+  if (full) {
+    text_line(row, "GC_IVDEP");
+    text_line(row, "for (long c = 0; c < %lld; c++) {", (long long)r.c);
+    text_append(row, r.p.level[2]);
+    text_line(row, "}");
+  }
+  for (int i = 0; i < gr->nout; i++)
+    if (!same_dims(value_type(gr->e, gr->yield[i]), gr->domain))
+      printer_store(&r.p, i, printer_identity(&r.p, gr->yield[i], 0), 1);
+  text_append(&k->text, r.p.level[0]);
+  if (parallel)
+    text_line(&k->text, "for (long u = u0; u < u1; u++) {");
+  else
+    text_line(&k->text, "for (long u = 0; u < %lld; u++) {", (long long)rows);
+  text_append(&k->text, row);
+  text_line(&k->text, "}");
+}
