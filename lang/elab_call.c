@@ -3,7 +3,7 @@
    and bind dims; defaults see the arguments and dims before them. A def that reaches itself is an error. */
 #include "lang/elab_impl.h"
 
-Actual *eval_args(Elab *e, const Args *args, int room, bool *ok) {
+Actual *call_args(Elab *e, const Args *args, int room, bool *ok) {
   Actual *a = ARENA_ARRAY(e->a, Actual, args->n + room + 1);
   for (int i = 0; i < args->n; i++) {
     Actual *arg = &a[room + i];
@@ -121,26 +121,40 @@ Val call_def(Elab *e, const Func *f, const Actual *arg, int n, int hidden, Loc l
   return env->result;
 }
 
+/* Where nothing is trained, net(x) twice is the same net: a second layer of the same shape that was
+   meant to be another one shows in the entry that trains it. */
+static bool same_call(Elab *e, const Child *a, const Func *f, const Actual *arg, int n) {
+  if (e->run->training || a->func != f || a->n != n) return false;
+  for (int i = 0; i < n; i++) {
+    Val x = a->arg[i].v, y = arg[i].v;
+    if (a->arg[i].name.name != arg[i].name.name) return false;
+    bool same = x.kind == VAL_TENSOR && y.kind == VAL_TENSOR ? x.tensor.id == y.tensor.id
+                                                             : val_equal(e, x, y);
+    if (!same) return false;
+  }
+  return true;
+}
+
 static Val enter(Elab *e, const Func *f, const Expr *x, const Actual *arg, int n) {
   const Instance *as = &x->call.as;
   const char *name = as->name.name ? instance_name(e, as) : f->name;
   if (!name) return poison;
-  Loc first, place = as->name.name ? as->loc : x->call.callee.loc;
-  bool again = frame_reach(e, e->frame, name, place, &first) && !as->name.name;
+  Loc place = as->name.name ? as->loc : x->call.callee.loc;
+  const Child *before = frame_reach(e, e->frame, (Child){name, place, f, arg, n});
   Env *env = env_new(e, f, f->prelude);
   env->result = (Val){.kind = VAL_NONE, .loc = x->loc};
   Frame *frame = frame_push(e, name, x->call.callee.loc, env, f->prelude);
-  frame->again = again;
-  frame->first = first;
+  frame->again = before && !as->name.name && !same_call(e, before, f, arg, n);
+  if (before) frame->first = before->loc;
   Val v = call_def(e, f, arg, n, 0, x->call.callee.loc);
   frame_pop(e);
   return v;
 }
 
-Val eval_call(Elab *e, const Expr *x) {
+Val expr_call(Elab *e, const Expr *x) {
   const Func *f = func_lookup(e, x->call.callee);
   bool ok = f != NULL;
-  Actual *arg = eval_args(e, &x->call.args, 0, &ok);
+  Actual *arg = call_args(e, &x->call.args, 0, &ok);
   int n = x->call.args.n;
   if (!ok) return poison;
   if (f->kind == FUNC_DEF) return enter(e, f, x, arg, n);

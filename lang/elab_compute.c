@@ -96,7 +96,7 @@ static Val reduced(Site *s, OpKind k, Val x, const Ints *axes, bool keep) {
 static Val product_of_list(Site *s) {
   Val p = val_int(1, s->loc);
   for (int i = 0; i < s->v[0].list->n && p.kind != VAL_POISON; i++)
-    p = eval_binary(s->e, BIN_MUL, p, s->v[0].list->at[i], s->loc);
+    p = expr_binary(s->e, BIN_MUL, p, s->v[0].list->at[i], s->loc);
   return p;
 }
 

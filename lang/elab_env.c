@@ -243,9 +243,9 @@ const char *instance_name(Elab *e, const Instance *as) {
   return s;
 }
 
-bool frame_reach(Elab *e, Frame *f, const char *name, Loc loc, Loc *first) {
+const Child *frame_reach(Elab *e, Frame *f, Child call) {
   for (uint32_t i = 0; i < f->calls.n; i++)
-    if (f->calls.at[i].name == name) return *first = f->calls.at[i].loc, true;
-  vec_push(e->a, &f->calls, (Child){name, loc});
-  return false;
+    if (f->calls.at[i].name == call.name) return &f->calls.at[i];
+  vec_push(e->a, &f->calls, call);
+  return NULL;
 }

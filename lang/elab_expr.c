@@ -17,7 +17,7 @@ Val eval_one(Elab *e, const Expr *x) {
   return v;
 }
 
-static Val eval_logic(Elab *e, const Expr *x) {
+static Val expr_logic(Elab *e, const Expr *x) {
   BinaryOp op = x->binary.op;
   Val l = eval_one(e, x->binary.left);
   if (l.kind == VAL_BOOL) {
@@ -37,7 +37,7 @@ static Val eval_logic(Elab *e, const Expr *x) {
   return tensor_binary(e, op, l, r, x->binary.op_loc);
 }
 
-Val eval_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
+Val expr_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
   if (l.kind == VAL_POISON || r.kind == VAL_POISON) return poison;
   if (l.kind != VAL_TENSOR && r.kind != VAL_TENSOR) {
     if (op == BIN_MATMUL)
@@ -49,7 +49,7 @@ Val eval_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
   return tensor_binary(e, op, l, r, loc);
 }
 
-static Val eval_unary(Elab *e, const Expr *x) {
+static Val expr_unary(Elab *e, const Expr *x) {
   Val v = eval_one(e, x->unary.operand);
   if (v.kind == VAL_POISON) return v;
   if (x->unary.op == UN_NOT) {
@@ -63,7 +63,7 @@ static Val eval_unary(Elab *e, const Expr *x) {
   return build_checked(e, OP_NEG, &v, 1, NULL, NULL, "'-'", x->loc);
 }
 
-static Val eval_cond(Elab *e, const Expr *x) {
+static Val expr_cond(Elab *e, const Expr *x) {
   Val t = eval_one(e, x->cond.test);
   if (t.kind == VAL_POISON) return poison;
   if (t.kind != VAL_BOOL) {
@@ -75,7 +75,7 @@ static Val eval_cond(Elab *e, const Expr *x) {
   return eval(e, t.b ? x->cond.then : x->cond.other);
 }
 
-static Val eval_list(Elab *e, const Expr *x) {
+static Val expr_list(Elab *e, const Expr *x) {
   Val *item = ARENA_ARRAY(e->a, Val, x->list.n + 1);
   bool bad = false;
   for (int i = 0; i < x->list.n; i++) {
@@ -85,7 +85,7 @@ static Val eval_list(Elab *e, const Expr *x) {
   return bad ? poison : val_list(e, VAL_LIST, item, x->list.n, x->loc);
 }
 
-Val eval_transpose(Elab *e, Val v, Loc loc) {
+Val expr_transpose(Elab *e, Val v, Loc loc) {
   if (v.kind == VAL_POISON) return v;
   if (v.kind != VAL_TENSOR)
     return fail(e, loc, "transposing needs a tensor, found %s", val_str(e, v));
@@ -110,17 +110,17 @@ Val eval(Elab *e, const Expr *x) {
     if (!dtype_parse(x->name, &v.dtype)) gc_bug(e->c, "dtype word %s", x->name);
     return v;
   }
-  case EX_LIST: return eval_list(e, x);
-  case EX_UNARY: return eval_unary(e, x);
+  case EX_LIST: return expr_list(e, x);
+  case EX_UNARY: return expr_unary(e, x);
   case EX_BINARY: {
-    if (x->binary.op == BIN_AND || x->binary.op == BIN_OR) return eval_logic(e, x);
+    if (x->binary.op == BIN_AND || x->binary.op == BIN_OR) return expr_logic(e, x);
     Val l = eval_one(e, x->binary.left);
-    return eval_binary(e, x->binary.op, l, eval_one(e, x->binary.right), x->binary.op_loc);
+    return expr_binary(e, x->binary.op, l, eval_one(e, x->binary.right), x->binary.op_loc);
   }
-  case EX_COND: return eval_cond(e, x);
-  case EX_CALL: return eval_call(e, x);
-  case EX_INDEX: return eval_index(e, x);
-  case EX_TRANSPOSE: return eval_transpose(e, eval_one(e, x->operand), x->loc);
+  case EX_COND: return expr_cond(e, x);
+  case EX_CALL: return expr_call(e, x);
+  case EX_INDEX: return expr_index(e, x);
+  case EX_TRANSPOSE: return expr_transpose(e, eval_one(e, x->operand), x->loc);
   }
   return poison;
 }

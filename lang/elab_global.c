@@ -43,19 +43,27 @@ ValueId global_read(Elab *e, int global, Loc loc) {
 }
 
 void global_write(Elab *e, int global, ValueId v) {
-  ValueId *id = current(e, global);
-  bool seen = false;
-  for (uint32_t i = 0; i < e->run->stored.n; i++) seen |= e->run->stored.at[i] == global;
-  if (!seen) vec_push(e->a, &e->run->stored, global);
-  *id = v;
+  Stored s = {global, e->run->b->loc, e->run->b->scope}, *old = NULL;
+  for (uint32_t i = 0; i < e->run->stored.n; i++)
+    if (e->run->stored.at[i].global == global) old = &e->run->stored.at[i];
+  if (old) *old = s;
+  else vec_push(e->a, &e->run->stored, s);
+  *current(e, global) = v;
+  Value *value = value_at(e->run->entry, v);
+  const Op *op = value_def(e->run->entry, v);
+  if (!value->name && op && op->kind != OP_CONST) value->name = e->m->globals.at[global].path;
 }
 
 void run_store_all(Elab *e, Loc loc) {
   for (uint32_t i = 0; i < e->run->stored.n; i++) {
-    int global = e->run->stored.at[i];
-    build_store(at(e, loc), global, e->run->current.at[global]);
+    const Stored *s = &e->run->stored.at[i];
+    Builder *b = at(e, s->loc);
+    b->scope = s->scope;
+    build_store(b, s->global, e->run->current.at[s->global]);
   }
-  if (e->run->next_step != NO_ID) build_store(at(e, loc), global_step(e), e->run->next_step);
+  if (e->run->next_step != NO_ID)
+    build_store(at(e, e->run->minimize), global_step(e), e->run->next_step);
+  at(e, loc);
 }
 
 /* The key of a random op: in an initialiser the path of what it fills, so that the same path gives
@@ -199,6 +207,8 @@ int global_step(Elab *e) {
   if (index >= 0) return index;
   Run *run = e->run;
   e->run = &e->init;
+  e->init.b->loc = (Loc){0};
+  e->init.b->scope = path;
   Val zero = val_tensor(e, build_const_int(e->init.b, type_scalar(e->c, DT_I64), 0));
   e->run = run;
   return add_global(e, GLOBAL_STATE, path, zero, "the step counter", (Loc){0});
@@ -213,12 +223,15 @@ static bool called_twice(Elab *e, const char *path) {
   for (const Frame *f = e->frame; f; f = f->up) {
     if (!f->again) continue;
     const char *name = f->env->func->name;
+    Frame *inner = e->frame;
+    e->frame = f->up; /* the mistake is the caller's */
     Loc place = f->user.line ? f->user : f->call;
     elab_error(e, place, "this call of %s would declare %s a second time", name, path);
     elab_note(e, f->first, "the first call is here");
     elab_hint(e, "name both, as in %s(…) as a and %s(…) as b; one name for both shares the tensors",
               name, name);
     elab_trace(e);
+    e->frame = inner;
     return true;
   }
   return false;
@@ -235,7 +248,7 @@ static bool declared_twice(Elab *e, const Stmt *s) {
     elab_trace(e);
     return true;
   }
-  vec_push(e->a, &e->frame->variables, (Child){s->variable.name.name, s->loc});
+  vec_push(e->a, &e->frame->variables, (Child){.name = s->variable.name.name, .loc = s->loc});
   return false;
 }
 

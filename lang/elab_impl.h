@@ -120,9 +120,13 @@ typedef struct Env { /* one activation of a function or an entry */
   VEC(Ident) outputs; /* of an entry */
 } Env;
 
+typedef struct Actual Actual;
 typedef struct Child { /* an instance name reached in one activation */
   const char *name;
   Loc loc;
+  const Func *func; /* what was called with which arguments */
+  const Actual *arg;
+  int n;
 } Child;
 
 struct Frame {
@@ -146,13 +150,20 @@ typedef struct KeyCount {
   int n;
 } KeyCount;
 
+typedef struct Stored {
+  int global;
+  Loc loc; /* of the last assignment */
+  const char *scope;
+} Stored;
+
 struct Run {
   RunKind kind;
   Entry *entry;
   Builder *b;
   bool training;
   VEC(ValueId) current; /* by global: its value here and now, NO_ID before the first use */
-  VEC(int) stored;      /* globals assigned, in order of the first time */
+  VEC(Stored) stored;   /* globals assigned, in order of the first time */
+  VEC(ValueId) borrowed; /* values that have only a name of the prelude's */
   VEC(KeyCount) keys;   /* random ops so far, by path */
   bool minimized;
   Loc minimize;      /* where */
@@ -227,15 +238,15 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc);
 Frame *frame_push(Elab *e, const char *name, Loc call, Env *env, bool prelude);
 void frame_pop(Elab *e);
 const char *instance_name(Elab *e, const Instance *as); /* "stage.0.1"; NULL after an error */
-/* Remembers that `name` was reached; first: where before, in this activation. True if it was. */
-bool frame_reach(Elab *e, Frame *f, const char *name, Loc loc, Loc *first);
+/* Remembers a call by its instance name; the earlier one of that name in this activation, or NULL. */
+const Child *frame_reach(Elab *e, Frame *f, Child call);
 
 /* ---- elab_expr.c ---- */
 Val eval(Elab *e, const Expr *x);
 /* One value, neither none nor a tuple; poison after an error. */
 Val eval_one(Elab *e, const Expr *x);
-Val eval_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
-Val eval_transpose(Elab *e, Val v, Loc loc);
+Val expr_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
+Val expr_transpose(Elab *e, Val v, Loc loc);
 /* ---- elab_number.c: compile-time arithmetic ---- */
 Val number_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
 Val number_function(Elab *e, OpKind k, Val x, Loc loc); /* VAL_NONE: not defined for numbers */
@@ -252,7 +263,7 @@ Val build_checked(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, cons
 Val tensor_matmul(Elab *e, Val l, Val r, Loc loc);
 Val transpose_last(Elab *e, Val v);
 /* ---- elab_index.c ---- */
-Val eval_index(Elab *e, const Expr *x);
+Val expr_index(Elab *e, const Expr *x);
 /* ---- elab_type.c: types as written ---- */
 /* The type, all dims known; dtype where none is written: dt. NULL after an error. */
 const Type *type_eval(Elab *e, const TypeExpr *t, Dtype dt);
@@ -260,14 +271,14 @@ const Type *type_eval(Elab *e, const TypeExpr *t, Dtype dt);
    nothing yet are bound to the dims. False after an error about `name`. */
 bool type_match(Elab *e, const TypeExpr *t, Val *v, bool bind, const char *name, Loc loc);
 /* ---- elab_call.c ---- */
-typedef struct Actual {
+struct Actual { /* an argument of a call */
   Ident name; /* name.name == NULL: positional */
   Val v;
   Loc loc;
   int global; /* the parameter that an optimizer may assign; else -1 */
-} Actual;
-Val eval_call(Elab *e, const Expr *x);
-Actual *eval_args(Elab *e, const Args *args, int room, bool *ok); /* room: unused places in front */
+};
+Val expr_call(Elab *e, const Expr *x);
+Actual *call_args(Elab *e, const Args *args, int room, bool *ok); /* room: unused places in front */
 /* Inlines f in the current frame's env-less frame, which the caller has pushed. */
 Val call_def(Elab *e, const Func *f, const Actual *arg, int n, int hidden, Loc loc);
 /* ---- elab_stmt.c ---- */

@@ -106,7 +106,7 @@ static Val apply(Elab *e, Val base, const Cut *cut, Loc loc) {
   return y;
 }
 
-Val eval_index(Elab *e, const Expr *x) {
+Val expr_index(Elab *e, const Expr *x) {
   Val base = eval(e, x->index.base);
   if (base.kind == VAL_POISON) return base;
   if (base.kind == VAL_LIST || base.kind == VAL_TUPLE) return index_list(e, x, base);

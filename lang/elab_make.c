@@ -97,16 +97,16 @@ static Val random_tensor(Site *s, OpKind k, int shape) {
 static Val spread(Site *s, Val x, Val scale, Val shift) {
   Elab *e = s->e;
   if (!(val_is_number(scale) && val_number(scale) == 1))
-    x = eval_binary(e, BIN_MUL, x, scale, s->loc);
+    x = expr_binary(e, BIN_MUL, x, scale, s->loc);
   if (!(val_is_number(shift) && val_number(shift) == 0))
-    x = eval_binary(e, BIN_ADD, x, shift, s->loc);
+    x = expr_binary(e, BIN_ADD, x, shift, s->loc);
   return x;
 }
 
 Val builtin_uniform(Site *s) {
   Val x = random_tensor(s, OP_RANDOM_UNIFORM, 2);
   if (x.kind == VAL_POISON) return x;
-  return spread(s, x, eval_binary(s->e, BIN_SUB, s->v[1], s->v[0], s->loc), s->v[0]);
+  return spread(s, x, expr_binary(s->e, BIN_SUB, s->v[1], s->v[0], s->loc), s->v[0]);
 }
 
 Val builtin_normal(Site *s) {
@@ -116,5 +116,5 @@ Val builtin_normal(Site *s) {
 
 Val builtin_bernoulli(Site *s) {
   Val x = random_tensor(s, OP_RANDOM_UNIFORM, 1);
-  return x.kind == VAL_POISON ? x : eval_binary(s->e, BIN_LT, x, s->v[0], s->loc);
+  return x.kind == VAL_POISON ? x : expr_binary(s->e, BIN_LT, x, s->v[0], s->loc);
 }

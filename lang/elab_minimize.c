@@ -200,7 +200,7 @@ void exec_minimize(Elab *e, const Stmt *s) {
   Val loss = eval_one(e, s->minimize.loss), clip = {.kind = VAL_NONE};
   const Func *f = func_lookup(e, x->call.callee);
   bool ok = f != NULL;
-  Actual *arg = eval_args(e, &x->call.args, 2, &ok);
+  Actual *arg = call_args(e, &x->call.args, 2, &ok);
   int n = x->call.args.n;
   ok &= scalar_loss(e, loss, "minimize", s->minimize.loss->loc);
   if (!ok) return;

@@ -3,12 +3,25 @@
    iteration, while names from outside keep what the loop gave them. */
 #include "lang/elab_impl.h"
 
-/* The user's name for a value that has none yet. */
+/* The first name of a value stays, but the user's own goes before one that the prelude gave. */
 static void give_name(Elab *e, Val v, const char *name) {
   if (v.kind != VAL_TENSOR || v.tensor.run != e->run) return;
-  Value *value = value_at(e->run->entry, v.tensor.id);
-  const Op *op = value_def(e->run->entry, v.tensor.id);
-  if (!value->name && op && op->kind != OP_CONST) value->name = name;
+  ValueId id = v.tensor.id;
+  Value *value = value_at(e->run->entry, id);
+  const Op *op = value_def(e->run->entry, id);
+  if (!op || op->kind == OP_CONST || op->kind == OP_LOAD) return;
+  if (e->frame->env->prelude) {
+    if (value->name) return;
+    vec_push(e->a, &e->run->borrowed, id);
+  } else if (value->name) {
+    bool borrowed = false;
+    for (uint32_t i = e->run->borrowed.n; i-- > 0 && !borrowed;) {
+      borrowed = e->run->borrowed.at[i] == id;
+      if (borrowed) e->run->borrowed.at[i] = NO_ID;
+    }
+    if (!borrowed) return;
+  }
+  value->name = name;
 }
 
 static void bind_name(Elab *e, Ident name, Val v) {
@@ -186,7 +199,7 @@ static void check_outputs(Elab *e, const Stmt *s) {
     const Out *o = &s->outs.at[i];
     const char *name = output_name(e, o);
     for (int k = 0; k < i; k++)
-      if (output_name(e, &s->outs.at[k]) == name) {
+      if (output_name(e, &s->outs.at[k]) == name && (entry_body(e) || o->name.name)) {
         elab_error(e, o->loc, "two outputs are called '%s'", name);
         elab_note(e, s->outs.at[k].loc, "the first is here");
         elab_hint(e, "name them: return a = …, b = …");

@@ -64,7 +64,7 @@ def huber(y, target, delta = 1) {
 
 # ---- shapes ----
 
-def flatten(x : [n, ...]) { return reshape(x, [n, -1]) }
+def flatten(x) { return reshape(x, [dim(x, 0), -1]) }
 def global_avg_pool(x : [n, c, h, w]) { return mean(x, axis = [2, 3]) }
 
 # ---- initialisers: `shape` is the declared shape; zeros, ones, const, normal, uniform are built in ----
