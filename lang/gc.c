@@ -33,7 +33,7 @@ typedef struct Run {
   const Target *target;
   const Program *prog; /* of --emit=ast */
   Module *m;           /* of everything else */
-  double passes_seconds, codegen_seconds;
+  double target_seconds, passes_seconds, codegen_seconds;
 } Run;
 
 /* ---- what the command line asks for ---- */
@@ -137,24 +137,53 @@ static bool print_plan(FILE *f, Run *r) {
 
 static bool print_c(FILE *f, Run *r) { return codegen_c(r->m, r->target, &r->codegen, f); }
 
-static bool has_plan(const Module *m) {
-  for (uint32_t i = 0; i < m->entries.n; i++)
-    if (!m->entries.at[i]->plan) return false;
+/* The entries, then init where there is one. */
+static Entry *entry_at(const Module *m, uint32_t i) {
+  return i < m->entries.n ? m->entries.at[i] : i == m->entries.n ? m->init : NULL;
+}
+
+static bool is_planned(const Module *m) {
+  const Entry *e;
+  for (uint32_t i = 0; (e = entry_at(m, i)); i++)
+    if (!e->plan || !e->plan->strategy) return false;
   return true;
 }
 
+/* A plan is never used unproven: what a pipeline of the user's left out is done here. */
+static void prove_plan(Run *r) {
+  const Entry *e;
+  if (strstr(r->pipeline, "plan-verify")) return;
+  for (uint32_t i = 0; (e = entry_at(r->m, i)); i++)
+    if (!plan_verify(e, r->target->align, stderr)) gc_bug(r->c, "the memory plan is wrong");
+}
+
+/* A pass has failed and said why. It is the program's fault only if the module is sound. */
+static int failed_passes(Run *r, int errors_before) {
+  bool reported = ctx_errors(r->c) > errors_before;
+  ctx_set_stream(r->c, NULL);
+  bool sound = module_verify(r->m, NULL);
+  ctx_set_stream(r->c, stderr);
+  if (!reported || !sound) gc_bug(r->c, "the pipeline %s failed", r->pipeline);
+  return EXIT_PROGRAM;
+}
+
 static int run_passes(Run *r) {
+  bool wants_plan = r->emit == EMIT_EXE || r->emit == EMIT_C || r->emit == EMIT_PLAN ||
+                    option_given(&r->o, OPT_DUMP_PLAN);
+  if (!wants_plan && !r->pipeline[0]) return EXIT_DONE;
   double start = seconds_now();
-  if (option_given(&r->o, OPT_PASSES) && r->pipeline[0] && !passes_check(r->c, r->pipeline))
-    return EXIT_USAGE;
-  if (r->passes.verify_each && !module_verify(r->m, "elaboration"))
-    gc_bug(r->c, "the module is not sound after elaboration");
-  if (!r->pipeline[0] && r->emit == EMIT_IR) return EXIT_DONE;
   r->target = target_cpu(r->c, &r->codegen);
+  r->target_seconds = seconds_now() - start;
   if (!r->target) return r->codegen.march ? EXIT_USAGE : EXIT_ENVIRONMENT;
   r->passes.target = r->target;
-  if (r->pipeline[0] && !passes_run(r->m, r->pipeline, &r->passes))
-    gc_bug(r->c, "the pipeline %s failed", r->pipeline);
+  start = seconds_now();
+  int errors = ctx_errors(r->c);
+  if (r->pipeline[0] && !passes_run(r->m, r->pipeline, &r->passes)) return failed_passes(r, errors);
+  if (wants_plan && !is_planned(r->m))
+    return usage_error("the pipeline '%s' makes no memory plan: it lacks one of order, liveness, "
+                       "inplace, share",
+                       r->pipeline);
+  if (wants_plan) prove_plan(r);
   r->passes_seconds = seconds_now() - start;
   return EXIT_DONE;
 }
@@ -195,11 +224,10 @@ static void print_times(const Run *r) {
   const struct {
     const char *what;
     double seconds;
-  } rows[] = {{"parsing", r->front.parse_seconds},
-              {"elaboration", r->front.elaborate_seconds},
-              {"passes", r->passes_seconds},
-              {"code generation", r->codegen_seconds - cc},
-              {"C compiler and linker", cc}};
+  } rows[] = {
+      {"parsing", r->front.parse_seconds},          {"elaboration", r->front.elaborate_seconds},
+      {"choice of the target", r->target_seconds},  {"passes", r->passes_seconds},
+      {"code generation", r->codegen_seconds - cc}, {"C compiler and linker", cc}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
     fprintf(stderr, "%9.1f ms  %s\n", 1e3 * rows[i].seconds, rows[i].what);
 }
@@ -208,6 +236,8 @@ static int compile(Run *r) {
   choose_options(r);
   int code = choose_output(r);
   if (code) return code;
+  if (option_given(&r->o, OPT_PASSES) && r->pipeline[0] && !passes_check(r->c, r->pipeline))
+    return EXIT_USAGE;
   ctx_set_bug_hook(r->c, reproduce, &r->front);
   bool is_text = strcmp(option_value(&r->o, OPT_LANGUAGE, "g"), "ir") == 0;
   if (r->emit == EMIT_AST) {
@@ -218,13 +248,12 @@ static int compile(Run *r) {
   }
   r->m = front_module(&r->front, &code);
   if (!r->m) return code;
+  if ((is_text || r->passes.verify_each) && !module_verify(r->m, NULL)) {
+    if (!is_text) gc_bug(r->c, "the module is not sound after elaboration");
+    module_free(r->m);
+    return EXIT_PROGRAM;
+  }
   code = run_passes(r);
-  bool wants_plan = r->emit != EMIT_IR || option_given(&r->o, OPT_DUMP_PLAN);
-  if (!code && wants_plan && !has_plan(r->m))
-    code =
-        usage_error("the pipeline '%s' makes no memory plan: it lacks order,liveness,inplace,share,"
-                    "plan-verify",
-                    r->pipeline);
   if (!code) print_looks(r);
   if (!code) code = emit_module(r);
   if (!code) print_times(r);
