@@ -1,0 +1,3 @@
+# args: --passes=fold,csee
+# exit: 2
+let N = 3
