@@ -528,6 +528,8 @@ static bool gradient(Gen *g) {
       output(g, d, intern_printf(g->c, "d%d_in%u", k, value_at(g->e, x[i + 1])->index));
     else if (def->kind == OP_LOAD)
       output(g, d, intern_printf(g->c, "d%d_g%d", k, (int)def->attr[AT_GLOBAL].i));
+    else
+      output(g, d, intern_printf(g->c, "d%d_v%d", k, i));
     keep(g, d);
   }
   keep(g, v);

@@ -20,7 +20,8 @@ typedef struct RandomOptions {
 } RandomOptions;
 
 /* One entry "e0", "e1", …, and init if there are params. Outputs are "o0", "o1", …; loss k is an
-   output "loss<k>", its gradient by input i or global i is "d<k>_in<i>" or "d<k>_g<i>". */
+   output "loss<k>", its gradient by input i or global i is "d<k>_in<i>" or "d<k>_g<i>", that by the
+   i-th operand of its grad op, if that is a value on the way, "d<k>_v<i>". */
 Module *random_program(Ctx *c, uint64_t seed, RandomOptions o);
 /* Values for the entry's inputs, at small distances from 0. */
 Tensor *random_inputs(Arena *a, const Entry *e, uint64_t seed);
