@@ -111,9 +111,10 @@ Group *group_of(Arena *a, const Entry *e, const Op *op) {
     g->nops = 0;
     return g;
   }
-  if (g->root && g->form != FORM_MATMUL)
+  if (g->form == FORM_SINGLE) g->root = op;
+  if (g->root && g->form != FORM_MATMUL && g->form != FORM_SINGLE)
     g->domain = value_type(e, g->root->operands[op_full_operand(g->root)]);
-  else if (g->root)
+  else if (g->form == FORM_MATMUL)
     g->domain = value_type(e, g->root->results[0]);
   else if (g->nout)
     g->domain = value_type(e, g->yield[0]);

@@ -1,0 +1,35 @@
+/* The launches of an entry in order: which function, which addresses, what must be waited for. */
+#ifndef GC_CODEGEN_LAUNCH_H
+#define GC_CODEGEN_LAUNCH_H
+#include "codegen/kernel.h"
+#include "passes/plan.h"
+
+typedef struct Address {
+  PlanRegion region;
+  uint64_t offset, bytes;
+} Address;
+
+typedef struct DeadRange {
+  uint64_t offset, bytes;
+} DeadRange;
+
+typedef struct Launch {
+  const Op *op;
+  Kernel *kernel;
+  Address *args; /* kernel->nargs */
+  int barrier;   /* as GcStep's: 0, 1, or units that must divide evenly */
+  VEC(DeadRange) dead;
+  uint64_t flops, bytes;
+} Launch;
+
+typedef struct Launches {
+  VEC(Launch) at;
+} Launches;
+
+/* Prints the group's kernels of one target into g->out. */
+typedef void PrintGroup(Gen *g, const Group *gr);
+/* The launches of a planned entry. */
+void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, PrintGroup *print, Launches *out);
+/* Where a value of the entry's body lies. */
+Address address_of(const Entry *e, ValueId v);
+#endif
