@@ -1,0 +1,143 @@
+/* Runs an entry: all addresses are resolved once, then a step is a call and perhaps a barrier.
+   Contract: exec_run is called by thread 0 and returns when all threads are through; --poison and
+   --profile take loops of their own, so that the plain loop pays nothing for them. */
+#include "run.h"
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+  GATHER_SERIAL = 1 << 15
+}; /* bytes of inputs below which other threads are not worth waking */
+
+uint64_t exec_table_bytes(const GcEntry *e) {
+  uint64_t args = 0;
+  for (int i = 0; i < e->nsteps; i++) args += (uint64_t)e->steps[i].nargs;
+  return args * sizeof(void *) + (uint64_t)e->nsteps * sizeof(ExecStep) + 256;
+}
+
+void exec_resolve(Exec *x, const GcEntry *e, Memory *m) {
+  x->entry = e;
+  x->steps = memory_take(m, (uint64_t)e->nsteps * sizeof *x->steps);
+  uint64_t nargs = 0;
+  for (int i = 0; i < e->nsteps; i++) nargs += (uint64_t)e->steps[i].nargs;
+  void **p = memory_take(m, nargs * sizeof *p);
+  for (int i = 0; i < e->nsteps; i++) {
+    const GcStep *s = &e->steps[i];
+    x->steps[i] = (ExecStep){.kernel = s->kernel, .args = p};
+    for (int a = 0; a < s->nargs; a++) *p++ = m->region[s->args[a].region] + s->args[a].offset;
+  }
+}
+
+void exec_threads(Exec *x, int nt) {
+  for (int i = 0; i < x->entry->nsteps; i++) {
+    int b = x->entry->steps[i].barrier;
+    /* before the first step the start of the job has been waited for already */
+    x->steps[i].wait = i > 0 && nt > 1 && (b == 1 || (b > 1 && b % nt != 0));
+  }
+}
+
+void *run_at(const Run *r, const GcTensor *t) { return r->mem.region[t->region] + t->offset; }
+
+typedef struct Job {
+  Run *r;
+  const Exec *x;
+  uint64_t batch;
+  bool gather; /* on all threads */
+} Job;
+
+static void run_plain(void *arg, int t, int nt) {
+  const Job *j = arg;
+  Run *r = j->r;
+  if (j->gather) {
+    dataset_gather(&r->data, r->mem.region[GC_INPUTS], j->batch, t, nt);
+    team_barrier(r->team, nt);
+  }
+  const ExecStep *s = j->x->steps, *end = s + j->x->entry->nsteps;
+  for (; s < end; s++) {
+    if (s->wait) team_barrier(r->team, nt);
+    s->kernel(s->args, &r->env, t, nt);
+  }
+}
+
+static void run_profiled(void *arg, int t, int nt) {
+  const Job *j = arg;
+  Run *r = j->r;
+  if (j->gather) {
+    dataset_gather(&r->data, r->mem.region[GC_INPUTS], j->batch, t, nt);
+    team_barrier(r->team, nt);
+  }
+  profile_begin(r->profile, t);
+  for (int i = 0; i < j->x->entry->nsteps; i++) {
+    const ExecStep *s = &j->x->steps[i];
+    if (s->wait) team_barrier(r->team, nt);
+    double from = clock_now();
+    s->kernel(s->args, &r->env, t, nt);
+    profile_step(r->profile, t, i, from, clock_now());
+  }
+}
+
+/* All ones are NaN in every float format, and -1 or 255 as integers. */
+static void run_poisoned(void *arg, int t, int nt) {
+  const Job *j = arg;
+  Run *r = j->r;
+  const GcEntry *e = j->x->entry;
+  uint8_t *arena = r->mem.region[GC_ARENA];
+  if (t == 0) memset(arena, 0xFF, e->arena_bytes);
+  if (j->gather) dataset_gather(&r->data, r->mem.region[GC_INPUTS], j->batch, t, nt);
+  for (int i = 0; i < e->nsteps; i++) {
+    team_barrier(r->team, nt);
+    j->x->steps[i].kernel(j->x->steps[i].args, &r->env, t, nt);
+    team_barrier(r->team, nt);
+    if (t == 0)
+      for (int d = 0; d < e->steps[i].ndead; d++)
+        memset(arena + e->steps[i].dead[d].offset, 0xFF, e->steps[i].dead[d].bytes);
+  }
+}
+
+void exec_run(Run *r, const Exec *x, uint64_t batch) {
+  Job j = {.r = r, .x = x, .batch = batch};
+  j.gather = batch != NO_BATCH && x->entry->inputs_bytes >= GATHER_SERIAL && team_size(r->team) > 1;
+  if (batch != NO_BATCH && !j.gather)
+    dataset_gather(&r->data, r->mem.region[GC_INPUTS], batch, 0, 1);
+  bool profiled = r->profile && x == &r->entry;
+  team_do(r->team, r->o.given[OPT_POISON] ? run_poisoned : profiled ? run_profiled : run_plain, &j);
+}
+
+/* Kernels know no context, so that the report of a fault is the process's: the first one stays. */
+static struct {
+  _Atomic int taken, ready;
+  const char *what;
+  int64_t row, value, limit;
+} fault;
+
+void gcrt_fault(const char *what, int64_t row, int64_t value, int64_t limit) {
+  if (atomic_load_explicit(&fault.taken, memory_order_relaxed) || atomic_exchange(&fault.taken, 1))
+    return;
+  fault.what = what, fault.row = row, fault.value = value, fault.limit = limit;
+  atomic_store(&fault.ready, 1);
+}
+
+bool exec_fault(Run *r, const GcEntry *entry, uint64_t batch) {
+  if (!atomic_load_explicit(&fault.ready, memory_order_acquire)) return false;
+  int input = -1;
+  for (int i = 0; i < entry->ninputs; i++)
+    if (fault.what && strcmp(entry->inputs[i].name, fault.what) == 0) input = i;
+  const char *what = fault.what ? fault.what : "an index";
+  if (input < 0 || batch == NO_BATCH) {
+    err_set(&r->err, EXIT_WRONG,
+            "%s: input row %" PRId64 " holds %" PRId64 ", which is not in 0 to %" PRId64, what,
+            fault.row, fault.value, fault.limit - 1);
+    return !err_hint(&r->err, "the data holds a label or an index that the model has no place for");
+  }
+  uint64_t per_row = tensor_row_elems(&entry->inputs[input]);
+  uint64_t row = dataset_row(&r->data, input, batch, (uint64_t)fault.row / (per_row ? per_row : 1));
+  err_set(&r->err, EXIT_WRONG,
+          "%s: input row %" PRIu64 " holds %" PRId64 ", which is not below %" PRId64 "%s",
+          r->data.columns[input].text, row, fault.value, fault.limit,
+          fault.value < 0 ? " and not 0 or more" : "");
+  return !err_hint(&r->err,
+                   "the input %s must hold 0 to %" PRId64
+                   ": correct the file, or take other rows with FILE[a:b]",
+                   what, fault.limit - 1);
+}

@@ -1,0 +1,155 @@
+/* main() of every generated program: command line, data, the one allocation, then the team of
+   threads. Contract: all that can be refused is refused before the first step: files, sizes,
+   rights, space; one message an error; exit codes as in rt.h, and 128 + the signal's number where
+   one ended the run. */
+#include "cpu.h"
+#include "run.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool check_device(const Options *o, Err *e) {
+  const char *d = o->text[OPT_DEVICE];
+  if (!d || strcmp(d, gc_program.target) == 0) return true;
+  bool known = strcmp(d, "cpu") == 0 || strcmp(d, "cuda") == 0 || strncmp(d, "cuda:", 5) == 0;
+  if (!known) {
+    err_set(e, EXIT_USAGE, "--device: there is no device %s", d);
+    return err_hint(e, "devices are cpu, cuda and cuda:n");
+  }
+  err_set(e, EXIT_ENV, "--device %s: this program holds no code for %s", d,
+          strncmp(d, "cuda", 4) == 0 ? "cuda" : d);
+  return err_hint(e, "it was compiled for %s; compile it with gc --target=%s", gc_program.target,
+                  strncmp(d, "cuda", 4) == 0 ? "cuda" : d);
+}
+
+static bool check_program(Err *e) {
+  if (gc_program.abi != GCRT_ABI)
+    return err_set(e, EXIT_BUG, "the program and its runtime are of different versions (%d and %d)",
+                   gc_program.abi, GCRT_ABI);
+  const uint16_t one = 1;
+  if (*(const uint8_t *)&one != 1)
+    return err_set(e, EXIT_ENV, "this machine is big-endian, which is not supported");
+  return cpu_check(gc_program.march, e);
+}
+
+static int choose_threads(const Options *o, Run *r) {
+  int here = team_available();
+  if (!o->given[OPT_THREADS]) return here;
+  if (o->count[OPT_THREADS] <= (uint64_t)here) return (int)o->count[OPT_THREADS];
+  if (r)
+    note(r, "--threads %" PRIu64 ": this process may use %d core%s, so that is taken",
+         o->count[OPT_THREADS], here, here == 1 ? "" : "s");
+  return here;
+}
+
+/* "FILE:N" is a checkpoint each N steps. */
+static bool prepare_checkpoint(Run *r, Err *e) {
+  if (r->o.given[OPT_RESUME] || r->o.given[OPT_CHECKPOINT])
+    if (!checkpoint_prepare(r, e)) return false;
+  if (!r->o.given[OPT_CHECKPOINT]) return true;
+  char *path = strdup(r->o.text[OPT_CHECKPOINT]), *colon = path ? strrchr(path, ':') : NULL;
+  if (!path) return err_set(e, EXIT_ENV, "no memory for a file name");
+  if (colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1) &&
+      strlen(colon + 1) < 19) {
+    r->checkpoint_every = strtoull(colon + 1, NULL, 10);
+    *colon = 0;
+  }
+  bool ok = out_prepare(&r->checkpoint, path, weights_bytes(choose_all), e);
+  free(path);
+  return ok;
+}
+
+static bool prepare_files(Run *r, Err *e) {
+  const GcEntry *en = r->o.entry;
+  if (r->o.given[OPT_SAVE] &&
+      !out_prepare(&r->save, r->o.text[OPT_SAVE], weights_bytes(choose_saved), e))
+    return false;
+  if (!prepare_checkpoint(r, e)) return false;
+  r->outputs = calloc((size_t)en->noutputs + 1, sizeof *r->outputs);
+  if (!r->outputs) return err_set(e, EXIT_ENV, "no memory for the outputs");
+  for (int i = 0; i < en->noutputs; i++) {
+    r->outputs[i].fd = -1;
+    if (r->o.outputs[i].save && !out_prepare(&r->outputs[i], r->o.outputs[i].save, 4096, e))
+      return false;
+  }
+  return true;
+}
+
+/* On thread 0, inside the parallel region. */
+static int drive(void *arg) {
+  Run *r = arg;
+  const GcEntry *en = r->o.entry;
+  exec_threads(&r->entry, team_size(r->team));
+  for (int i = 0; i < gc_program.nhypers; i++)
+    ((float *)(void *)r->mem.region[GC_HYPERS])[i] = r->o.hypers[i];
+  if (gc_program.init) {
+    exec_threads(&r->init, team_size(r->team));
+    exec_run(r, &r->init, NO_BATCH);
+    if (exec_fault(r, gc_program.init, NO_BATCH)) return r->err.code;
+  }
+  if (r->o.given[OPT_LOAD] && !weights_load(r, &r->err)) return r->err.code;
+  int code = r->o.given[OPT_BENCH] ? bench_run(r) : en->training ? train_run(r) : infer_run(r);
+  if (!r->err.code && r->profile && !profile_write(r->profile, r->o.text[OPT_PROFILE], &r->err))
+    return r->err.code;
+  return code;
+}
+
+static bool setup(Run *r, int threads) {
+  const GcEntry *en = r->o.entry;
+  Err *e = &r->err;
+  bool shuffle = en->training && en->ninputs && !r->o.given[OPT_NOSHUFFLE];
+  if (!dataset_open(&r->data, en, r->o.inputs, shuffle, e) || !prepare_files(r, e)) return false;
+  if (!memory_make(&r->mem, en, threads, r->o.given[OPT_PROFILE], e)) return false;
+  r->team = memory_take(&r->mem, team_bytes());
+  r->stage = memory_take(&r->mem, STAGE_BYTES);
+  r->sums = memory_take(&r->mem, 8 * (uint64_t)en->noutputs);
+  exec_resolve(&r->entry, en, &r->mem);
+  if (gc_program.init) exec_resolve(&r->init, gc_program.init, &r->mem);
+  if (r->o.given[OPT_PROFILE]) r->profile = profile_make(&r->mem, en, threads);
+  r->env.seed = r->o.count[OPT_SEED];
+  for (int i = 0; i < gc_program.nglobals; i++)
+    if (is_step_counter(&gc_program.globals[i])) r->step = run_at(r, &gc_program.globals[i].t);
+  return dataset_load(&r->data, e);
+}
+
+static void cleanup(Run *r) {
+  dataset_free(&r->data);
+  out_free(&r->save);
+  out_free(&r->checkpoint);
+  for (int i = 0; r->outputs && i < r->o.entry->noutputs; i++) out_free(&r->outputs[i]);
+  free(r->outputs);
+  checkpoint_free(r);
+  cli_free(&r->o);
+}
+
+static int run(Run *r, int argc, char **argv) {
+  Err *e = &r->err;
+  if (!check_program(e) || !cli_parse(&r->o, argc, argv, e)) return e->code;
+  if (r->o.help) {
+    cli_help(&r->o, r->program);
+    return 0;
+  }
+  if (r->o.info) return info_print(&r->o, choose_threads(&r->o, NULL), e);
+  if (!check_device(&r->o, e)) return e->code;
+  int threads = choose_threads(&r->o, r);
+  signals_catch();
+  if (!setup(r, threads)) return e->code;
+  return team_run(r->team, threads, drive, r);
+}
+
+int main(int argc, char **argv) {
+  Run r = {.program = argc > 0 ? argv[0] : "program", .save = {.fd = -1}, .checkpoint = {.fd = -1}};
+  const char *slash = strrchr(r.program, '/');
+  if (slash) r.program = slash + 1;
+  int code = run(&r, argc, argv);
+  if (r.err.code) err_print(r.program, &r.err);
+  cleanup(&r);
+  if (fflush(stdout) != 0 || ferror(stdout)) {
+    Err e = {0};
+    err_set(&e, EXIT_ENV, "the output could not be written to its end");
+    err_print(r.program, &e);
+    if (code == 0) code = EXIT_ENV;
+  }
+  return code;
+}

@@ -1,0 +1,58 @@
+/* What all files of the runtime share: one error per failure, element types, tensors' logical
+   order. Contract: a function that can fail fills an Err and returns false; nothing here prints or
+   exits. Exit codes: 0 done, 1 the data or the program is wrong, 2 the command line is, 3 the
+   environment. */
+#ifndef GCRT_RT_H
+#define GCRT_RT_H
+#include "checked.h"
+#include "gcrt.h"
+
+enum { EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_ENV = 3, EXIT_BUG = 70 };
+
+/* ---- err.c: one message: what, found, needed; and the remedy ---- */
+typedef struct Err {
+  int code; /* exit code; 0: no error yet */
+  char msg[1024];
+  char hint[512];
+} Err;
+__attribute__((format(printf, 3, 4))) bool err_set(Err *e, int code, const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) bool err_hint(Err *e, const char *fmt, ...);
+void err_print(const char *program, const Err *e); /* control bytes come out as \xNN */
+void text_print(void *file, const char *s, uint64_t n, bool keep_newlines); /* FILE *, escaped */
+
+/* ---- elem.c: element types of files and programs ---- */
+typedef enum Elem {
+#define ELEM(id, ...) ELEM_##id,
+#include "elem.def"
+#undef ELEM
+  ELEM_COUNT
+} Elem;
+typedef enum ElemClass { ELEM_BOOLS, ELEM_INTS, ELEM_FLOATS } ElemClass;
+typedef struct ElemInfo {
+  const char *name;
+  int size; /* bytes */
+  ElemClass cls;
+  const char *safetensors, *npy;
+} ElemInfo;
+extern const ElemInfo elem_info[ELEM_COUNT];
+
+bool elem_converts(Elem from, Elem to); /* can be exact for some values, or rounds a float */
+/* Converts n elements; false: the element at *bad has no exact value in `to` (ints and bools only).
+ */
+bool elem_check(Elem to, const void *src, Elem from, uint64_t n, uint64_t *bad);
+void elem_convert(void *dst, Elem to, const void *src, Elem from, uint64_t n);
+void elem_swap(void *p, int size, uint64_t n); /* reverses the bytes of each element */
+double elem_real(const void *p, Elem type, uint64_t i);
+int64_t elem_int(const void *p, Elem type, uint64_t i);
+bool elem_finite(const void *p, Elem type, uint64_t n, uint64_t *bad);
+void elem_format(char out[40], const void *p, Elem type, uint64_t i);
+
+/* ---- tensor.c ---- */
+uint64_t tensor_count(const GcTensor *t);     /* logical elements */
+uint64_t tensor_row_elems(const GcTensor *t); /* of one index of the first axis; 1 for rank 0 */
+uint64_t tensor_logical_bytes(const GcTensor *t);
+void tensor_get(const GcTensor *t, const void *storage, uint64_t first, uint64_t n, void *dst);
+void tensor_put(const GcTensor *t, void *storage, uint64_t first, uint64_t n, const void *src);
+void tensor_type_text(const GcTensor *t, char *out, int size); /* "f32[64, 10]" */
+void dims_text(Elem type, int rank, const uint64_t *dims, char *out, int size);
+#endif

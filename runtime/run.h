@@ -1,0 +1,171 @@
+/* One run of a generated program: command line, memory, team of threads, and the drivers that loop.
+   Contract: all memory is made before the team starts; a driver runs on thread 0 inside the one
+   parallel region and returns the process's exit code. */
+#ifndef GCRT_RUN_H
+#define GCRT_RUN_H
+#include "dataset.h"
+
+/* ---- cli.c ---- */
+enum {
+#define OPT(id, ...) OPT_##id,
+#include "options.def"
+#undef OPT
+  OPT_COUNT
+};
+typedef struct OutputOption { /* what is asked for one output */
+  const char *save, *expect;
+  bool text;
+} OutputOption;
+typedef struct Options {
+  bool info, help;
+  const GcEntry *entry; /* NULL: `info` of all */
+  bool given[OPT_COUNT];
+  const char *text[OPT_COUNT];
+  uint64_t count[OPT_COUNT]; /* COUNT and SEED */
+  double real[OPT_COUNT];
+  const char **inputs; /* as written, by index of the entry's input */
+  OutputOption *outputs;
+  float *hypers;
+} Options;
+bool cli_parse(Options *o, int argc, char **argv, Err *e);
+void cli_help(const Options *o, const char *program);
+void cli_free(Options *o);
+
+/* ---- team.c ---- */
+typedef struct Team Team;
+typedef void TeamJob(void *arg, int t, int nt);
+int team_available(void); /* cores that this process may use */
+/* Runs driver(arg) on thread 0 of `threads`; returns what it returns. The others serve team_do. */
+int team_run(Team *team, int threads, int (*driver)(void *), void *arg);
+void team_do(Team *team, TeamJob *job,
+             void *arg);               /* from thread 0: all threads run the job, then go on */
+void team_barrier(Team *team, int nt); /* inside a job */
+int team_size(const Team *team);
+uint64_t team_bytes(void);
+
+/* ---- exec.c: an entry with all addresses resolved ---- */
+typedef struct ExecStep {
+  GcKernel *kernel;
+  void *const *args;
+  bool wait; /* for all threads, before it runs */
+} ExecStep;
+typedef struct Exec {
+  const GcEntry *entry;
+  ExecStep *steps;
+} Exec;
+typedef struct Profile Profile;
+typedef struct Metas Metas; /* checkpoint.c: the metadata of a checkpoint */
+
+/* ---- memory.c: the one allocation ---- */
+typedef struct Sizes { /* bytes, known before anything runs */
+  uint64_t globals, inputs, arena, hypers, tables, total;
+} Sizes;
+typedef struct Memory {
+  uint8_t *base;
+  uint8_t *region[GC_REGIONS];
+  uint8_t *tables, *end; /* bump pointer of what the runtime itself needs */
+  Sizes sizes;
+} Memory;
+enum { STAGE_BYTES = 1 << 18 }; /* staging of files that are written or read */
+bool memory_sizes(const GcEntry *entry, int threads, bool profile, Sizes *s, Err *e);
+bool memory_make(Memory *m, const GcEntry *entry, int threads, bool profile, Err *e);
+void *memory_take(Memory *m, uint64_t bytes);
+
+typedef struct Run {
+  const char *program; /* argv[0], for messages */
+  Options o;
+  Err err;
+  Memory mem;
+  Team *team;
+  Exec init, entry;
+  GcEnv env;
+  Dataset data;
+  Profile *profile; /* NULL: none */
+  uint8_t *stage;   /* STAGE_BYTES */
+  double *sums;     /* of each output, over the epoch so far */
+  OutFile save, checkpoint, *outputs;
+  uint64_t checkpoint_every; /* steps; 0: each epoch */
+  Metas *metas;              /* made before the run starts */
+  const int64_t *step;       /* the program's step counter, or NULL */
+  FILE *log;
+  int failed; /* exit code of a failure that did not stop the run */
+} Run;
+
+uint64_t exec_table_bytes(const GcEntry *e);
+void exec_resolve(Exec *x, const GcEntry *e, Memory *m);
+void exec_threads(Exec *x, int nt); /* settles which barriers are needed */
+/* Runs the entry once on all threads; `batch` first fills the inputs, UINT64_MAX leaves them. */
+void exec_run(Run *r, const Exec *x, uint64_t batch);
+bool exec_fault(Run *r, const GcEntry *entry,
+                uint64_t batch); /* true: a kernel reported one, r->err says it */
+void *run_at(const Run *r, const GcTensor *t);
+#define NO_BATCH UINT64_MAX
+
+/* ---- profile.c ---- */
+uint64_t profile_bytes(const GcEntry *e, int threads);
+Profile *profile_make(Memory *m, const GcEntry *e, int threads);
+void profile_begin(Profile *p, int t);
+void profile_step(Profile *p, int t, int step, double from, double to);
+bool profile_write(const Profile *p, const char *path, Err *e);
+double clock_now(void); /* seconds */
+
+/* ---- weights.c, checkpoint.c: safetensors ---- */
+typedef struct Meta { /* of __metadata__; a checkpoint has them all */
+  const char *key;
+  char value[64];
+  bool seen;
+} Meta;
+typedef bool GlobalChoice(const GcGlobal *g, const void *arg);
+bool weights_write(Run *r, OutFile *out, GlobalChoice *choose, const Meta *meta, int nmeta, Err *e);
+/* need: must be in the file; others of the file are ignored if `partial`, else an error. */
+bool weights_read(Run *r, const char *path, GlobalChoice *want, GlobalChoice *need, const void *arg,
+                  bool partial, Meta *meta, int nmeta, Err *e);
+uint64_t weights_bytes(GlobalChoice *choose);
+uint32_t weights_sum(Run *r, const Meta *meta, int nmeta); /* of all globals and the metadata */
+bool weights_finite(Run *r, Err *e);
+bool is_step_counter(const GcGlobal *g);
+bool choose_saved(const GcGlobal *g, const void *arg);
+bool choose_all(const GcGlobal *g, const void *arg);
+bool weights_load(Run *r, Err *e); /* --load */
+
+typedef struct Position { /* where a training run stands */
+  uint64_t epoch, batch;  /* both from 0: what comes next */
+  uint64_t done;          /* steps done in all */
+  uint64_t epoch_steps;   /* steps summed in r->sums */
+  uint64_t batches;       /* of an epoch */
+} Position;
+bool checkpoint_prepare(Run *r, Err *e); /* --checkpoint and --resume */
+void checkpoint_free(Run *r);
+bool checkpoint_write(Run *r, const Position *p, Err *e);
+bool checkpoint_read(Run *r, Position *p, Err *e);
+
+/* ---- the drivers ---- */
+int train_run(Run *r);
+int infer_run(Run *r);
+uint64_t infer_bytes(const GcEntry *e); /* of its tables */
+int bench_run(Run *r);
+int info_print(const Options *o, int threads, Err *e);
+
+/* ---- signals.c ---- */
+void signals_catch(void);
+int signal_seen(void); /* 0, SIGINT or SIGTERM */
+
+/* ---- progress.c ---- */
+typedef struct Progress {
+  bool terminal;
+  double start, last; /* clock */
+  uint64_t begin;     /* steps done before this process */
+} Progress;
+void progress_start(Run *r, Progress *g, const Position *p);
+void progress_step(Run *r, Progress *g, const Position *p, uint64_t total);
+void progress_epoch(Run *r, Progress *g, const Position *p, uint64_t total);
+bool log_open(Run *r, const Position *p, Err *e); /* --log: kept up to the position, or new */
+void log_step(Run *r, const Position *p);
+bool log_close(Run *r, Err *e);
+
+/* ---- show.c ---- */
+double output_scalar(const Run *r, const GcTensor *t);
+void output_print(Run *r, const GcTensor *t); /* name = values */
+void note(const Run *r, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3))); /* unless --quiet */
+#endif

@@ -1,0 +1,116 @@
+/* The team of threads: one OpenMP region for a whole run, with a barrier of its own that spins,
+   then sleeps. Contract: thread 0 runs the driver and hands jobs to all; with one thread nothing is
+   ever waited for. Denormals are zero in every thread. A pure spin collapses when threads outnumber
+   cores; hence the futex. */
+#define _GNU_SOURCE
+#include "run.h"
+#include <limits.h>
+#include <linux/futex.h>
+#include <omp.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { LINE = 128, SPINS = 2000 }; /* pairs of cache lines are fetched together */
+
+struct Team {
+  _Alignas(LINE) _Atomic int arrived;
+  _Alignas(LINE) _Atomic int generation;
+  _Alignas(LINE) _Atomic int sleepers;
+  _Alignas(LINE) TeamJob *job; /* NULL: the team ends */
+  void *arg;
+  int nt;
+};
+
+uint64_t team_bytes(void) { return sizeof(Team) + LINE; }
+int team_size(const Team *team) { return team->nt; }
+
+int team_available(void) {
+  int n = 0;
+  for (int cpus = 1024; cpus <= 1 << 20 && n == 0;
+       cpus *= 4) { /* a kernel may know more than cpu_set_t */
+    cpu_set_t *set = CPU_ALLOC((size_t)cpus);
+    if (set && sched_getaffinity(0, CPU_ALLOC_SIZE((size_t)cpus), set) == 0)
+      n = CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)cpus), set);
+    CPU_FREE(set);
+  }
+  return n > 0 ? n : 1;
+}
+
+static inline void pause_cpu(void) {
+#if defined __x86_64__ || defined __i386__
+  __builtin_ia32_pause();
+#elif defined __aarch64__
+  __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+static void flush_denormals(void) {
+#if defined __x86_64__ || (defined __i386__ && defined __SSE__)
+  __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040); /* FTZ, DAZ */
+#elif defined __aarch64__
+  uint64_t r;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(r));
+  __asm__ volatile("msr fpcr, %0" : : "r"(r | UINT64_C(1) << 24));
+#endif
+}
+
+void team_barrier(Team *s, int nt) {
+  if (nt == 1) return;
+  int g = atomic_load_explicit(&s->generation, memory_order_relaxed);
+  if (atomic_fetch_add_explicit(&s->arrived, 1, memory_order_acq_rel) == nt - 1) {
+    atomic_store_explicit(&s->arrived, 0, memory_order_relaxed);
+    atomic_store(&s->generation, (int)((unsigned)g + 1));
+    if (atomic_load(&s->sleepers))
+      syscall(SYS_futex, &s->generation, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    return;
+  }
+  for (int i = 0; i < SPINS; i++) {
+    if (atomic_load_explicit(&s->generation, memory_order_acquire) != g) return;
+    pause_cpu();
+  }
+  atomic_fetch_add(&s->sleepers, 1);
+  while (atomic_load(&s->generation) == g)
+    syscall(SYS_futex, &s->generation, FUTEX_WAIT_PRIVATE, g, NULL, NULL, 0);
+  atomic_fetch_sub(&s->sleepers, 1);
+}
+
+void team_do(Team *s, TeamJob *job, void *arg) {
+  s->job = job;
+  s->arg = arg;
+  team_barrier(s, s->nt);
+  job(arg, 0, s->nt);
+  team_barrier(s, s->nt);
+}
+
+static void serve(Team *s, int t, int nt) {
+  for (;;) {
+    team_barrier(s, nt);
+    if (!s->job) return;
+    s->job(s->arg, t, nt);
+    team_barrier(s, nt);
+  }
+}
+
+int team_run(Team *s, int threads, int (*driver)(void *), void *arg) {
+  int code = 0;
+  omp_set_dynamic(0);
+#pragma omp parallel num_threads(threads) shared(code)
+  {
+    int t = omp_get_thread_num(),
+        nt = omp_get_num_threads(); /* a limit of the system may give fewer */
+    flush_denormals();
+    if (t == 0) s->nt = nt;
+#pragma omp barrier
+    if (t == 0) {
+      code = driver(arg);
+      s->job = NULL;
+      team_barrier(s, nt);
+    } else {
+      serve(s, t, nt);
+    }
+  }
+  return code;
+}
