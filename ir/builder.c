@@ -160,7 +160,7 @@ Op *build_op(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *a
 static const Type *result_type(Builder *b, OpKind k, const ValueId *x, int n, const Attr *attr,
                                const Type *given) {
   enum { SMALL = 8 };
-  const Type *small[SMALL];
+  const Type *small[SMALL] = {NULL};
   const Type **types = n <= SMALL ? small : ARENA_ARRAY(b->m->arena, const Type *, n);
   for (int i = 0; i < n; i++) {
     if (x[i] >= b->e->values.n)

@@ -115,7 +115,7 @@ static bool rule_results(Verifier *v, const Op *op) {
 static bool rule_shape(Verifier *v, const Op *op) {
   enum { SMALL = 8 };
   if (!op_info[op->kind].shape) return true;
-  const Type *small[SMALL];
+  const Type *small[SMALL] = {NULL};
   const Type **types =
       op->noperands <= SMALL ? small : must(malloc((size_t)op->noperands * sizeof *types));
   for (int i = 0; i < op->noperands; i++) types[i] = value_type(v->e, op->operands[i]);

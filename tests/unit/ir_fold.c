@@ -397,7 +397,7 @@ static const double specials[] = {0,         -0.0, 1,        -1,   2,      0.5, 
 enum { SPECIALS = sizeof specials / sizeof specials[0] };
 
 /* Op i of both programs uses the same choices; values of each dtype are kept apart. */
-static void random_program(Builder *b, const Type *f, const Type *i, const Type *l, uint32_t seed) {
+static void random_program(Builder *b, const Type *f, const Type *i, uint32_t seed) {
   static const OpKind unary[] = {OP_NEG, OP_ABS, OP_SIGN, OP_RELU, OP_FLOOR, OP_CEIL, OP_ROUND};
   static const OpKind binary[] = {OP_ADD, OP_SUB, OP_MUL, OP_MIN, OP_MAX, OP_RELU_GRAD};
   static const OpKind compare[] = {OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE};
@@ -427,7 +427,8 @@ static void random_program(Builder *b, const Type *f, const Type *i, const Type 
     case 5: v[(*n)++] = build3(b, OP_WHERE, c, x, y); break;
     case 6: ls[nl++] = build2(b, ANY(compare, 6), x, y); break;
     case 7:
-      ls[nl++] = next(&seed) % 2 ? build1(b, OP_NOT, c) : build2(b, OP_AND, c, ANY(ls, nl));
+      ls[nl] = next(&seed) % 2 ? build1(b, OP_NOT, c) : build2(b, OP_AND, c, ANY(ls, nl));
+      nl++;
       break;
     default:
       if (ints)
@@ -449,8 +450,7 @@ static void same_bits(void **state) {
     Ctx *c = ctx_new();
     Module *m = module_new(c, "random.g");
     const int64_t dim[] = {SPECIALS};
-    const Type *f = type_get(c, DT_F32, 1, dim), *i = type_get(c, DT_I32, 1, dim),
-               *l = type_get(c, DT_BOOL, 1, dim);
+    const Type *f = type_get(c, DT_F32, 1, dim), *i = type_get(c, DT_I32, 1, dim);
     Tensor in[3] = {{f, NULL}, {f, NULL}, {i, NULL}}, out[2][5];
     uint32_t r = seed;
     for (int k = 0; k < 3; k++) {
@@ -469,7 +469,7 @@ static void same_bits(void **state) {
       entry_add_input(e, "n", i);
       Builder *b = builder_new(e, e->body);
       b->fold = fold;
-      random_program(b, f, i, l, seed * 2654435761u);
+      random_program(b, f, i, seed * 2654435761u);
       vec_push(m->arena, &m->entries, e);
       Interp *it = interp_new(m, INTERP_DTYPE, 0);
       assert_true(interp_run(it, e, in, out[fold]));
