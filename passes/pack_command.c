@@ -1,0 +1,251 @@
+/* gc --pack: packs any buffers. Reads rows id,lower,upper,size (upper exclusive), writes them with an
+   offset column to a file or the standard output, and says what it found on the standard error.
+   Contract: every row is checked, a bad one is shown with its place; the file appears whole or not at
+   all; "optimal" is said only where it is proven. */
+#include "passes/plan_impl.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+enum { DONE = 0, PROGRAM_WRONG = 1, USAGE_WRONG = 2, ENVIRONMENT_WRONG = 3 };
+enum { COLUMN_ID, COLUMN_LOWER, COLUMN_UPPER, COLUMN_SIZE, NCOLUMNS };
+static const char *const column_name[NCOLUMNS] = {"id", "lower", "upper", "size"};
+
+/* Without a timeout: elementary steps of the search, some ten seconds. */
+#define UNTIMED_WORK (INT64_C(10) * 1000 * 1000 * 1000)
+#define LARGEST (INT64_C(1) << 62)
+
+typedef struct Field {
+  const char *at;
+  size_t n;
+  uint32_t col; /* from 1 */
+} Field;
+
+typedef VEC(Field) Fields;
+
+typedef struct Rows {
+  Ctx *c;
+  Arena *a;
+  uint16_t file;
+  uint32_t line;
+  int column[NCOLUMNS]; /* which field of a row it is */
+  uint32_t fields;      /* of a row */
+  VEC(const char *) ids;
+  VEC(Buffer) buffers;
+  uint64_t total; /* bytes of all buffers */
+  bool failed;
+} Rows;
+
+static void wrong(Rows *r, uint32_t col, size_t len, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+static void wrong(Rows *r, uint32_t col, size_t len, const char *fmt, ...) {
+  char text[512];
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(text, sizeof text, fmt, args);
+  va_end(args);
+  Loc loc = {.line = r->line, .col = col, .file = r->file,
+             .len = (uint16_t)(len < 1 ? 1 : len > UINT16_MAX ? UINT16_MAX : len)};
+  diag(r->c, SEV_ERROR, loc, "%s", text);
+  r->failed = true;
+}
+
+/* ---- reading ---- */
+
+static void split(Rows *r, const char *s, size_t n, Fields *out) {
+  out->n = 0;
+  for (size_t i = 0;;) {
+    size_t end = i;
+    while (end < n && s[end] != ',') end++;
+    size_t from = i, to = end;
+    while (from < to && (s[from] == ' ' || s[from] == '\t')) from++;
+    while (to > from && (s[to - 1] == ' ' || s[to - 1] == '\t')) to--;
+    vec_push(r->a, out, (Field){s + from, to - from, (uint32_t)from + 1});
+    if (end == n) return;
+    i = end + 1;
+  }
+}
+
+static bool field_is(const Field *f, const char *word) {
+  return f->n == strlen(word) && memcmp(f->at, word, f->n) == 0;
+}
+
+/* The header names the columns, in any order; one of offsets is replaced. */
+static void read_header(Rows *r, const Fields *f) {
+  for (int k = 0; k < NCOLUMNS; k++) r->column[k] = -1;
+  r->fields = f->n;
+  for (uint32_t i = 0; i < f->n; i++) {
+    const Field *x = &f->at[i];
+    int k = 0;
+    while (k < NCOLUMNS && !field_is(x, column_name[k])) k++;
+    if (k < NCOLUMNS && r->column[k] >= 0)
+      wrong(r, x->col, x->n, "column '%s' is named twice", column_name[k]);
+    else if (k < NCOLUMNS)
+      r->column[k] = (int)i;
+    else if (!field_is(x, "offset"))
+      wrong(r, x->col, x->n, "column '%.*s' is not known: they are id, lower, upper, size",
+            (int)(x->n < 40 ? x->n : 40), x->at);
+  }
+  for (int k = 0; k < NCOLUMNS && !r->failed; k++)
+    if (r->column[k] < 0)
+      wrong(r, 1, 1, "there is no column '%s': the first line is id,lower,upper,size",
+            column_name[k]);
+}
+
+static bool read_number(Rows *r, const Field *f, const char *what, int64_t *out) {
+  char buf[32], *end = buf;
+  *out = 0;
+  errno = 0;
+  if (f->n > 0 && f->n < sizeof buf) {
+    memcpy(buf, f->at, f->n);
+    buf[f->n] = 0;
+    *out = strtoll(buf, &end, 10);
+  }
+  if (end != buf && *end == 0 && errno == 0 && *out < LARGEST && *out > -LARGEST) return true;
+  wrong(r, f->col, f->n, "%s is not a whole number below 2^62: '%.*s'", what,
+        (int)(f->n < 40 ? f->n : 40), f->at);
+  return false;
+}
+
+static void read_row(Rows *r, const Fields *f, size_t len) {
+  int64_t lower, upper, size;
+  if (f->n != r->fields) {
+    wrong(r, 1, len, "a row has %u fields, not %u", r->fields, f->n);
+    return;
+  }
+  const Field *lo = &f->at[r->column[COLUMN_LOWER]], *hi = &f->at[r->column[COLUMN_UPPER]];
+  const Field *z = &f->at[r->column[COLUMN_SIZE]], *id = &f->at[r->column[COLUMN_ID]];
+  if (!read_number(r, lo, "lower", &lower) || !read_number(r, hi, "upper", &upper) ||
+      !read_number(r, z, "size", &size))
+    return;
+  if (id->n == 0) {
+    wrong(r, id->col, 1, "the id is missing");
+  } else if (upper <= lower) {
+    wrong(r, hi->col, hi->n, "upper must be above lower: the buffer lives from %lld to before %lld",
+          (long long)lower, (long long)upper);
+  } else if (size <= 0) {
+    wrong(r, z->col, z->n, "size must be above 0, not %lld", (long long)size);
+  } else if (!checked_add(r->total, (uint64_t)size, &r->total) || r->total >= (uint64_t)LARGEST) {
+    wrong(r, z->col, z->n, "all buffers together need 2^62 bytes or more");
+  } else {
+    vec_push(r->a, &r->ids, intern_n(r->c, id->at, id->n));
+    vec_push(r->a, &r->buffers,
+             (Buffer){.bytes = (uint64_t)size, .first = lower, .last = upper - 1});
+  }
+}
+
+static void read_rows(Rows *r, const char *text, size_t len) {
+  Fields f = {0};
+  bool header = false;
+  for (size_t at = 0; at < len; r->line++) {
+    size_t end = at;
+    while (end < len && text[end] != '\n') end++;
+    size_t n = end - at - (end > at && text[end - 1] == '\r');
+    const char *s = text + at;
+    at = end + 1;
+    if (n == strspn(s, " \t\r") || n == 0) continue;
+    split(r, s, n, &f);
+    if (!header) read_header(r, &f);
+    else read_row(r, &f, n);
+    if (!header && r->failed) return;
+    header = true;
+  }
+  if (!header) {
+    r->line = 1;
+    wrong(r, 1, 1, "the file is empty: its first line is id,lower,upper,size");
+  }
+}
+
+static char *slurp(const char *path, size_t *len) {
+  FILE *f = fopen(path, "rb");
+  if (!f) return NULL;
+  size_t cap = 1 << 16;
+  char *text = malloc(cap);
+  for (*len = 0; text;) {
+    *len += fread(text + *len, 1, cap - *len, f);
+    if (*len < cap) break;
+    char *more = realloc(text, cap *= 2);
+    if (!more) free(text);
+    text = more;
+  }
+  int error = !text ? ENOMEM : ferror(f) ? errno : 0;
+  fclose(f);
+  if (!error) return text;
+  free(text);
+  errno = error;
+  return NULL;
+}
+
+/* ---- writing ---- */
+
+static bool write_rows(const Rows *r, FILE *f) {
+  fputs("id,lower,upper,size,offset\n", f);
+  for (uint32_t i = 0; i < r->buffers.n; i++) {
+    const Buffer *b = &r->buffers.at[i];
+    fprintf(f, "%s,%lld,%lld,%llu,%llu\n", r->ids.at[i], (long long)b->first,
+            (long long)b->last + 1, (unsigned long long)b->bytes, (unsigned long long)b->offset);
+  }
+  return fflush(f) == 0 && !ferror(f);
+}
+
+static int write_out(const Rows *r, const char *out_file) {
+  int code = DONE;
+  const char *temporary = out_file ? arena_printf(r->a, "%s.part", out_file) : NULL;
+  FILE *f = out_file ? fopen(temporary, "wb") : stdout;
+  bool ok = f && write_rows(r, f);
+  if (f && out_file) ok &= fclose(f) == 0;
+  if (ok && out_file) ok = rename(temporary, out_file) == 0;
+  if (!ok) {
+    diag(r->c, SEV_ERROR, (Loc){0}, "cannot write %s: %s",
+         out_file ? out_file : "the standard output", strerror(errno));
+    if (out_file) remove(temporary);
+    code = ENVIRONMENT_WRONG;
+  }
+  return code;
+}
+
+static void say(const Rows *r, const PackResult *found) {
+  char n[32], arena[32], bound[32];
+  bool best = found->arena <= found->proven;
+  fprintf(stderr, "%s buffers in %s bytes: %s", plan_commas(n, r->buffers.n),
+          plan_commas(arena, found->arena), best ? "optimal\n" : "the best that was found");
+  if (!best) fprintf(stderr, "; none is below %s\n", plan_commas(bound, found->proven));
+}
+
+static int too_small(const Rows *r, uint64_t capacity, const PackResult *found) {
+  char a[32], b[32];
+  if (found->proven > capacity)
+    diag(r->c, SEV_ERROR, (Loc){0}, "the buffers do not fit into %s bytes: they need at least %s",
+         plan_commas(a, capacity), plan_commas(b, found->proven));
+  else
+    diag(r->c, SEV_ERROR, (Loc){0},
+         "no packing into %s bytes was found, nor that there is none: the best has %s",
+         plan_commas(a, capacity), plan_commas(b, found->arena));
+  return PROGRAM_WRONG;
+}
+
+int pack_command(Ctx *c, const char *file, uint64_t capacity, double timeout,
+                 const char *out_file) {
+  size_t len;
+  char *text = slurp(file, &len);
+  if (!text) {
+    diag(c, SEV_ERROR, (Loc){0}, "cannot read %s: %s", file, strerror(errno));
+    return USAGE_WRONG;
+  }
+  Rows r = {.c = c, .a = ctx_arena(c), .line = 1};
+  r.file = ctx_add_source(c, file, text, len);
+  free(text);
+  read_rows(&r, ctx_source_text(c, r.file, &len), len);
+  if (r.failed) return PROGRAM_WRONG;
+  Buffers b = {.at = r.buffers.at, .n = (int)r.buffers.n};
+  PackLimit limit = {.capacity = capacity, .seconds = timeout,
+                     .work = timeout > 0 ? INT64_MAX : UNTIMED_WORK};
+  Arena *scratch = arena_new();
+  PackResult found = pack_plan(scratch, &b, &limit);
+  arena_free(scratch);
+  if (capacity && found.arena > capacity) return too_small(&r, capacity, &found);
+  int code = write_out(&r, out_file);
+  if (code == DONE) say(&r, &found);
+  return code;
+}

@@ -1,0 +1,151 @@
+/* Plans of random entries: every strategy is accepted by the checker, the figures are ordered, and a
+   plan with a fault that matters is rejected. */
+#include "plan_rig.h"
+
+enum { NETS = 500, FAULTS = 2000 };
+static const char *const strategies[] = {"none", "inplace", "pool", "pack"};
+
+static void every_strategy_is_proven(void **state) {
+  for (uint64_t seed = 1; seed <= NETS; seed++) {
+    PlanRig r = rig_new_plan(seed, 3 + (int)(seed % 60));
+    assert_true(module_verify(r.m, NULL));
+    for (int k = 0; k < 4; k++) {
+      rig_plan(&r, strategies[k], k == 0);
+      const Plan *p = r.e->plan;
+      if (!plan_verify(r.e, rig_target.align, stderr)) {
+        module_print(stderr, r.m, &(PrintOptions){.note = plan_note});
+        fail_msg("seed %llu, %s", (unsigned long long)seed, strategies[k]);
+      }
+      assert_true(p->arena_bytes <= p->naive_bytes);
+      assert_true(p->inplace_bytes <= p->naive_bytes);
+      assert_true(p->pool_bytes <= p->inplace_bytes);
+      assert_true(p->lower_bound_bytes <= p->pool_bytes);
+      if (k == 3) {
+        assert_true(p->arena_bytes <= p->pool_bytes);
+        assert_true(p->arena_bytes >= p->lower_bound_bytes);
+      }
+    }
+    rig_free_plan(&r);
+  }
+}
+
+/* ---- faults ---- */
+
+/* The checker must reject: the fault breaks a rule of the plan by its kind alone. */
+typedef enum Fault { SHORT_LIFE, LATE_BIRTH, MISALIGNED, BEYOND, WRONG_SIZE, FALSE_REASON, OVERLAP,
+                     SCRATCH_OVERLAP, SMALL_ARENA, FAULT_KINDS } Fault;
+
+static ValueId any_result(PlanRig *r, const Plan *p) {
+  for (int k = 0; k < 200; k++) {
+    const Op *op = p->steps[rig_random(r, (uint64_t)p->nsteps)];
+    if (op->nresults) return op->results[rig_random(r, (uint64_t)op->nresults)];
+  }
+  return NO_ID;
+}
+
+/* Two values alive at once with different contents: every pair that does not share by a view. */
+static bool disturbs(const Plan *p, ValueId a, ValueId b) {
+  const Place *x = &p->place[a], *y = &p->place[b];
+  return x->region == PLAN_ARENA && y->region == PLAN_ARENA && x->bytes && y->bytes &&
+         x->first < y->first && y->first < x->last;
+}
+
+/* Applies a fault; false if this plan has no room for it. */
+static bool inject(PlanRig *r, Plan *p, Fault kind) {
+  ValueId v = any_result(r, p), w;
+  if (v == NO_ID) return false;
+  Place *x = &p->place[v];
+  switch (kind) {
+  case SHORT_LIFE: x->last = x->first < x->last ? x->last - 1 : x->first - 1; return true;
+  case LATE_BIRTH: x->first++; return true;
+  case MISALIGNED: x->offset += 4; return x->bytes > 0;
+  case BEYOND: x->offset = (x->region == PLAN_ARENA ? p->arena_bytes : 1u << 20) + 64; return true;
+  case WRONG_SIZE: x->bytes -= x->bytes > 4 ? 4 : 0; return x->bytes > 4;
+  case FALSE_REASON:
+    if (x->how == HOW_INPLACE) return false;
+    x->how = HOW_INPLACE;
+    x->of = v;
+    return true;
+  case OVERLAP:
+    for (int k = 0; k < 200; k++) {
+      w = any_result(r, p);
+      if (!disturbs(p, v, w)) continue;
+      const Op *def = value_def(r->e, w);
+      if (def->kind == OP_RESHAPE || p->place[w].how == HOW_INPLACE) continue;
+      p->place[w].offset = x->offset;
+      return true;
+    }
+    return false;
+  case SCRATCH_OVERLAP: {
+    const Op *def = value_def(r->e, v);
+    Place *s = &p->scratch[def->id];
+    if (!s->bytes || !x->bytes || x->region != PLAN_ARENA) return false;
+    s->offset = x->offset;
+    return true;
+  }
+  case SMALL_ARENA:
+    for (int t = 0; t < p->nsteps; t++)
+      for (int k = 0; k < p->steps[t]->nresults; k++) {
+        const Place *y = &p->place[p->steps[t]->results[k]];
+        if (y->region == PLAN_ARENA && y->bytes && y->offset + y->bytes + 64 > p->arena_bytes) {
+          p->arena_bytes = y->offset + y->bytes - 1;
+          return true;
+        }
+      }
+    return false;
+  case FAULT_KINDS: break;
+  }
+  return false;
+}
+
+static void every_fault_is_found(void **state) {
+  int injected[FAULT_KINDS] = {0}, total = 0;
+  for (uint64_t seed = 1; total < FAULTS; seed++) {
+    PlanRig r = rig_new_plan(seed + 10000, 10 + (int)(seed % 50));
+    rig_plan(&r, "pack", true);
+    Plan *p = r.e->plan, good = *p;
+    for (int k = 0; p->nsteps && k < FAULT_KINDS; k++) {
+      Place *places = malloc(sizeof(Place) * r.e->values.n), *scratch = malloc(sizeof(Place) * r.e->ops.n);
+      memcpy(places, good.place, sizeof(Place) * r.e->values.n);
+      memcpy(scratch, good.scratch, sizeof(Place) * r.e->ops.n);
+      *p = good;
+      p->place = places;
+      p->scratch = scratch;
+      if (inject(&r, p, (Fault)k)) {
+        injected[k]++;
+        total++;
+        if (plan_verify(r.e, rig_target.align, NULL)) {
+          module_print(stderr, r.m, &(PrintOptions){.note = plan_note});
+          fail_msg("seed %llu: a fault of kind %d was accepted", (unsigned long long)seed, k);
+        }
+      }
+      free(places);
+      free(scratch);
+    }
+    *p = good;
+    rig_free_plan(&r);
+  }
+  for (int k = 0; k < FAULT_KINDS; k++) assert_true(injected[k] > 20);
+}
+
+/* Without the pass order, plans are right too, or the checker says why they cannot be. */
+static void the_order_is_never_worse(void **state) {
+  for (uint64_t seed = 1; seed <= 200; seed++) {
+    PlanRig a = rig_new_plan(seed, 40), b = rig_new_plan(seed, 40);
+    rig_plan(&a, "pack", true);
+    rig_plan(&b, "pack", false);
+    if (plan_verify(b.e, rig_target.align, NULL))
+      assert_true(a.e->plan->lower_bound_bytes <= b.e->plan->lower_bound_bytes);
+    rig_free_plan(&a);
+    rig_free_plan(&b);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_strategy_is_proven),
+      cmocka_unit_test(every_fault_is_found),
+      cmocka_unit_test(the_order_is_never_worse),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

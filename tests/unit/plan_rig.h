@@ -1,0 +1,188 @@
+/* Random entries to plan: elementary ops, kernels, views, globals that are stored, values that are
+   returned. Contract: the same for the same seed; every entry passes the verifier; no grads. */
+#ifndef GC_TESTS_PLAN_RIG_H
+#define GC_TESTS_PLAN_RIG_H
+#include "passes/pass_list.h"
+#include "passes/plan_impl.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+typedef struct PlanRig {
+  Ctx *c;
+  Module *m;
+  Entry *e;
+  Builder *b;
+  uint64_t random;
+  ValueId value[4096]; /* to choose operands from */
+  int n;
+} PlanRig;
+
+static inline uint64_t rig_random(PlanRig *r, uint64_t n) {
+  uint64_t x = (r->random += 0x9E3779B97F4A7C15u);
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return (x ^ (x >> 31)) % n;
+}
+
+/* Scratch for some ops, as a target may ask. */
+static inline uint64_t rig_scratch(const Target *t, const Entry *e, const Op *op) {
+  return op->kind == OP_MATMUL || op->kind == OP_SUM ? 100 : 0;
+}
+
+static const Target rig_target = {.name = "test", .align = 64, .scratch_bytes = rig_scratch};
+
+static inline const Type *rig_matrix(PlanRig *r, int64_t rows, int64_t cols) {
+  return type_get(r->c, DT_F32, 2, (int64_t[]){rows, cols});
+}
+
+static inline ValueId rig_pick(PlanRig *r) {
+  return r->value[r->n - 1 - (int)rig_random(r, r->n < 12 ? (uint64_t)r->n : 12)];
+}
+
+/* A value of that type: one that is there, or a constant. */
+static inline ValueId rig_pick_type(PlanRig *r, const Type *t) {
+  for (int k = 0; k < 20; k++) {
+    ValueId v = r->value[rig_random(r, (uint64_t)r->n)];
+    if (value_type(r->e, v) == t) return v;
+  }
+  return build_const(r->b, t, 1.5);
+}
+
+static inline ValueId rig_add(PlanRig *r, ValueId v) {
+  if (r->n < 4096) r->value[r->n++] = v;
+  return v;
+}
+
+/* A kernel over x and y of one shape [M, N]: element-wise ops, a sum over rows that comes back, a sum
+   over columns, or the transpose: all that the rule of in-place must tell apart. */
+static inline void rig_kernel(PlanRig *r, ValueId x) {
+  const Type *t = value_type(r->e, x);
+  if (t->rank != 2) return;
+  ValueId y = rig_pick_type(r, t), operands[2] = {x, y};
+  bool two = rig_random(r, 2), rows = rig_random(r, 2), cols = rig_random(r, 4) == 0;
+  bool turn = t->dim[0] == t->dim[1] && rig_random(r, 3) == 0;
+  const Type *ct = type_get(r->c, t->dtype, 1, (int64_t[]){t->dim[1]});
+  const Type *types[3] = {t, two ? t : ct, ct};
+  int n = 1 + two + cols;
+  Op *op = build_op(r->b, OP_KERNEL, operands, 2, NULL, types, n);
+  Block *b = op->blocks[0], *outer = r->b->b;
+  for (int i = 0; i < 2; i++) {
+    ValueId a = r->e->values.n;
+    vec_push(r->m->arena, &r->e->values, (Value){.type = t, .def = NO_ID, .index = (uint32_t)i});
+    vec_push(r->m->arena, &b->args, a);
+  }
+  builder_at(r->b, b);
+  ValueId p = b->args.at[0], q = b->args.at[1];
+  ValueId s = rig_random(r, 2) ? build2(r->b, OP_ADD, p, q) : build1(r->b, OP_EXP, p);
+  if (rows) {
+    ValueId sum = build_reduce_keep(r->b, OP_SUM, s, (int64_t[]){1}, 1);
+    s = build2(r->b, OP_MUL, s, build_broadcast(r->b, sum, t));
+  }
+  if (turn) s = build2(r->b, OP_ADD, build_transpose(r->b, s, (int64_t[]){1, 0}), q);
+  ValueId out[3] = {build1(r->b, OP_TANH, s)};
+  int k = 1;
+  if (two) out[k++] = build2(r->b, OP_MUL, out[0], q);
+  if (cols) out[k++] = build_reduce(r->b, OP_SUM, s, (int64_t[]){0}, 1);
+  build_op(r->b, OP_YIELD, out, n, NULL, NULL, 0);
+  builder_at(r->b, outer);
+  for (int i = 0; i < n; i++) rig_add(r, op->results[i]);
+}
+
+static inline void rig_op(PlanRig *r) {
+  ValueId x = rig_pick(r);
+  const Type *t = value_type(r->e, x);
+  switch (rig_random(r, 12)) {
+  case 0: rig_add(r, build1(r->b, OP_RELU, x)); return;
+  case 1: rig_add(r, build1(r->b, OP_TANH, x)); return;
+  case 2: rig_add(r, build2(r->b, OP_ADD, x, rig_pick_type(r, t))); return;
+  case 3: rig_add(r, build2(r->b, OP_MUL, rig_pick_type(r, t), x)); return;
+  case 4:
+    if (t->rank == 2) rig_add(r, build_transpose(r->b, x, (int64_t[]){1, 0}));
+    return;
+  case 5: rig_add(r, build_reshape(r->b, x, type_get(r->c, t->dtype, 1, &t->numel))); return;
+  case 6:
+    if (t->rank == 1 && t->numel % 4 == 0)
+      rig_add(r, build_reshape(r->b, x, rig_matrix(r, t->numel / 4, 4)));
+    return;
+  case 7:
+    if (t->rank == 2)
+      rig_add(r, build_matmul(r->b, x, rig_pick_type(r, rig_matrix(r, t->dim[1], 8)), false, false));
+    return;
+  case 8:
+    if (t->rank == 2) rig_add(r, build1(r->b, OP_SOFTMAX, x));
+    return;
+  case 9:
+    if (t->rank == 2) rig_add(r, build_reduce(r->b, OP_SUM, x, (int64_t[]){1}, 1));
+    return;
+  case 10: rig_add(r, build1(r->b, OP_COPY, x)); return;
+  default: rig_kernel(r, x); return;
+  }
+}
+
+/* Stores: of a computed value, of a load (swaps happen), or none. */
+static inline void rig_stores(PlanRig *r, int globals) {
+  ValueId v[8];
+  for (int g = 0; g < globals; g++)
+    v[g] = rig_random(r, 5) == 0 ? build_load(r->b, (int)rig_random(r, (uint64_t)globals))
+                                 : rig_pick_type(r, r->m->globals.at[g].type);
+  for (int g = 0; g < globals; g++)
+    if (rig_random(r, 3) && value_type(r->e, v[g]) == r->m->globals.at[g].type)
+      build_store(r->b, g, v[g]);
+}
+
+static inline PlanRig rig_new_plan(uint64_t seed, int ops) {
+  PlanRig r = {.c = ctx_new(), .random = seed};
+  r.m = module_new(r.c, "random.g");
+  r.e = entry_new(r.m, "e", (Loc){0});
+  vec_push(r.m->arena, &r.m->entries, r.e);
+  r.b = builder_new(r.e, r.e->body);
+  r.b->fold = false;
+  int globals = (int)rig_random(&r, 5);
+  for (int g = 0; g < globals; g++)
+    module_add_global(r.m, (Global){.kind = g % 2 ? GLOBAL_STATE : GLOBAL_PARAM,
+                                    .path = intern_printf(r.c, "g%d", g),
+                                    .type = rig_matrix(&r, 8, rig_random(&r, 2) ? 8 : 4)});
+  for (int i = 0; i < 1 + (int)rig_random(&r, 3); i++)
+    rig_add(&r, entry_add_input(r.e, intern_printf(r.c, "in%d", i),
+                                rig_matrix(&r, 1 + (int64_t)rig_random(&r, 9), 8)));
+  for (int g = 0; g < globals; g++)
+    if (rig_random(&r, 4)) rig_add(&r, build_load(r.b, g));
+  for (int k = 0; k < ops; k++) rig_op(&r);
+  rig_stores(&r, globals);
+  ValueId out[4];
+  const char *names[4] = {"o0", "o1", "o2", "o3"};
+  int n = 1 + (int)rig_random(&r, 4);
+  for (int i = 0; i < n; i++) out[i] = r.value[rig_random(&r, (uint64_t)r.n)];
+  build_return(r.b, out, names, n);
+  return r;
+}
+
+static inline void rig_free_plan(PlanRig *r) {
+  module_free(r->m);
+  ctx_free(r->c);
+}
+
+/* Runs one pass by its function. */
+static inline bool rig_pass(PlanRig *r, bool (*pass)(PassRun *), const char *args,
+                            const PassOptions *opt) {
+  Arena *scratch = arena_new();
+  PassRun run = {.m = r->m, .opt = opt, .scratch = scratch, .args = args};
+  bool ok = pass(&run);
+  arena_free(scratch);
+  return ok;
+}
+
+static inline void rig_plan(PlanRig *r, const char *memory, bool order) {
+  PassOptions opt = {.target = &rig_target, .memory = memory};
+  if (order) assert_true(rig_pass(r, pass_order, "", &opt));
+  assert_true(module_verify(r->m, "order"));
+  assert_true(rig_pass(r, pass_liveness, "", &opt));
+  assert_true(rig_pass(r, pass_inplace, "", &opt));
+  assert_true(rig_pass(r, pass_share, "", &opt));
+}
+#endif
