@@ -272,11 +272,12 @@ static Scalar convert(Scalar s, Dtype from, Dtype to, InterpMode mode) {
 }
 
 void eval_element(EvalCtx *c, const Op *op) {
-  const Tensor *x[3];
-  for (int k = 0; k < op->noperands; k++) x[k] = eval_in(c, op, k);
+  const Tensor *x[3] = {eval_in(c, op, 0)};
+  for (int k = 1; k < op->noperands; k++) x[k] = eval_in(c, op, k);
+  /* where's first operand is a condition */
+  Dtype from = x[op->noperands > 1]->type->dtype;
   Tensor *y = eval_out(c, op);
-  /* of where's operands, the last tells the dtype */
-  Dtype from = x[op->noperands - 1]->type->dtype, to = y->type->dtype;
+  Dtype to = y->type->dtype;
   bool real = dtype_is_float(from);
   for (int64_t i = 0; i < y->type->numel; i++) {
     Scalar s;
