@@ -17,13 +17,6 @@ static void add_top(Elab *e, const Decl *d, bool prelude) {
   t->func = (Func){.kind = FUNC_DEF, .name = d->name.name, .decl = d, .prelude = prelude};
   if (prelude) vec_push(e->a, &e->prelude, t);
   else vec_push(e->a, &e->user, t);
-  for (int i = 0; (d->kind == DECL_DEF || d->kind == DECL_ENTRY) && i < d->function.n; i++)
-    for (int k = 0; k < i; k++) {
-      const Param *p = &d->function.params[i], *q = &d->function.params[k];
-      if (p->name.name != q->name.name) continue;
-      elab_error(e, p->name.loc, "%s has two arguments called '%s'", d->name.name, p->name.name);
-      elab_note(e, q->name.loc, "the first is here");
-    }
 }
 
 static void add_hyper(Elab *e, Top *t) {
@@ -47,40 +40,12 @@ static void add_hyper(Elab *e, Top *t) {
   e->info.at[t->global] = (GlobalInfo){d->name.loc, ""};
 }
 
-static void check_defines(Elab *e) {
-  const char **names = ARENA_ARRAY(e->a, const char *, e->user.n + 1);
-  int n = 0;
-  for (uint32_t i = 0; i < e->user.n; i++)
-    if (e->user.at[i]->decl->kind == DECL_LET) names[n++] = e->user.at[i]->decl->name.name;
-  for (int i = 0; i < e->options->n; i++) {
-    const DefineFlag *d = &e->options->defines[i];
-    const Decl *found = NULL;
-    for (uint32_t k = 0; k < e->user.n; k++)
-      if (e->user.at[k]->decl->name.name == d->name) found = e->user.at[k]->decl;
-    if (found && found->kind == DECL_LET) continue;
-    Loc none = {0};
-    elab_error(e, none, "-D %s: the program has no let of this name", d->name);
-    const char *near = nearest_name(e->c, d->name, names, n);
-    if (found && found->kind == DECL_HYPER)
-      elab_hint(e, "%s is a hyper: the compiled program takes --%s", d->name, d->name);
-    else if (near) elab_hint(e, "did you mean '%s'?", near);
-  }
-}
-
 /* ---- entries ---- */
 
 static void add_inputs(Elab *e, const Decl *d) {
   for (int i = 0; i < d->function.n; i++) {
     const Param *p = &d->function.params[i];
-    const Type *t = NULL;
-    if (p->init) {
-      fail(e, p->init->loc, "an input of an entry has no default");
-    } else if (!p->type) {
-      elab_error(e, p->loc, "the input '%s' of entry %s needs a type", p->name.name, d->name.name);
-      elab_hint(e, "write its dtype and dims, as in %s : f32[64, 10]", p->name.name);
-    } else {
-      t = type_eval(e, p->type, DT_F32);
-    }
+    const Type *t = type_eval(e, p->type, DT_F32);
     if (!t) {
       env_bind(e, p->name.name, poison, -1, p->name.loc);
       continue;
@@ -162,7 +127,6 @@ Module *elaborate(Ctx *c, const Program *prog, const ElabOptions *opts) {
     add_top(&e, prog->decls.at[i], false);
     any |= prog->decls.at[i]->kind == DECL_ENTRY;
   }
-  check_defines(&e);
   run_begin(&e, &e.init, RUN_INIT, "init", file);
   run_begin(&e, &e.let, RUN_LET, "let", file);
   e.let.b->fold = true;

@@ -103,7 +103,10 @@ Val call_def(Elab *e, const Func *f, const Actual *arg, int n, int hidden, Loc l
     const Param *param = &d->function.params[p];
     if (!got[p] || !param->type) continue;
     Val v = got[p]->v;
-    if (!type_match(e, param->type, &v, true, param->name.name, got[p]->loc)) return poison;
+    e->callers_fault = true;
+    bool fits = type_match(e, param->type, &v, true, param->name.name, got[p]->loc);
+    e->callers_fault = false;
+    if (!fits) return poison;
     env_bind(e, param->name.name, v, got[p]->global, got[p]->loc);
   }
   for (int p = 0; p < np; p++) {

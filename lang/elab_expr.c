@@ -17,23 +17,29 @@ Val eval_one(Elab *e, const Expr *x) {
   return v;
 }
 
+static bool is_bool(Val v) {
+  return v.kind == VAL_BOOL || (v.kind == VAL_TENSOR && v.tensor.type->dtype == DT_BOOL);
+}
+
 static Val expr_logic(Elab *e, const Expr *x) {
   BinaryOp op = x->binary.op;
   Val l = eval_one(e, x->binary.left);
   if (l.kind == VAL_BOOL) {
     if (l.b == (op == BIN_OR)) return l;
     Val r = eval_one(e, x->binary.right);
-    if (r.kind == VAL_BOOL || r.kind == VAL_POISON) return r;
-    if (r.kind == VAL_TENSOR && r.tensor.type->dtype == DT_BOOL) return r;
+    if (is_bool(r) || r.kind == VAL_POISON) return r;
     return fail(e, x->binary.right->loc, "'%s' needs bools, found %s", binary_spelling(op),
                 val_str(e, r));
   }
   Val r = eval_one(e, x->binary.right);
   if (l.kind == VAL_POISON || r.kind == VAL_POISON) return poison;
-  const Expr *odd = l.kind != VAL_TENSOR ? x->binary.left : x->binary.right;
-  if (l.kind != VAL_TENSOR || (r.kind != VAL_TENSOR && r.kind != VAL_BOOL))
-    return fail(e, odd->loc, "'%s' needs bools, found %s", binary_spelling(op),
-                val_str(e, l.kind != VAL_TENSOR ? l : r));
+  const Expr *odd = !is_bool(l) ? x->binary.left : x->binary.right;
+  Val bad = !is_bool(l) ? l : r;
+  if (!is_bool(l) || !is_bool(r)) {
+    elab_error(e, odd->loc, "'%s' needs bools, found %s", binary_spelling(op), val_str(e, bad));
+    if (bad.kind == VAL_TENSOR) elab_hint(e, "compare first, as in x != 0");
+    return elab_trace(e);
+  }
   return tensor_binary(e, op, l, r, x->binary.op_loc);
 }
 

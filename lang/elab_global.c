@@ -289,6 +289,11 @@ static int declare(Elab *e, const Stmt *s) {
   }
   if (e->frame->path[0]) path = intern_printf(e->c, "%s.%s", e->frame->path, name);
   if (e->optimizer_path) path = intern_printf(e->c, "%s.%s", path, e->optimizer_path);
+  if (path == intern(e->c, "step")) {
+    elab_error(e, s->variable.name.loc, "step is the built-in counter of training steps");
+    elab_hint(e, "choose another name; to read the counter, just write step");
+    return elab_trace(e), -1;
+  }
   if (called_twice(e, path) || declared_twice(e, s)) return -1;
   const Type *type = s->variable.type ? type_eval(e, s->variable.type, DT_F32) : NULL;
   if (s->variable.type && !type) return -1;

@@ -158,8 +158,9 @@ Val builtin_stack(Site *s) {
       elab_note_tensor(e, intern_printf(e->c, "element %d", i), v[i]);
       return elab_trace(e);
     }
-    v[i] = val_tensor(e, build_reshape(at(e, s->loc), v[i].tensor.id, one));
   }
+  for (int i = 0; i < s->v[0].list->n; i++)
+    v[i] = val_tensor(e, build_reshape(at(e, s->loc), v[i].tensor.id, one));
   return join(s, v, s->v[0].list->n, axis);
 }
 

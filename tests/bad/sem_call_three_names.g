@@ -1,0 +1,5 @@
+def both(x) { return x, x + 1 }
+entry f(x : f32[4, 8]) {
+  a, b, c = both(x)
+  return a
+}

@@ -1,0 +1,3 @@
+entry f(x : f32[4, 8]) {
+  return z = linear(x, 8, bais = false)
+}

@@ -1,0 +1,3 @@
+entry f(x : f32[4], y : f32[4]) {
+  return z = (x > 0) + y
+}

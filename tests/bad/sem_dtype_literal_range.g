@@ -1,0 +1,3 @@
+entry f(image : u8[4, 8]) {
+  return y = image + 300
+}

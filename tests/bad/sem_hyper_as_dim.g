@@ -1,0 +1,4 @@
+hyper n = 3
+entry f(x : f32[n]) {
+  return y = x
+}

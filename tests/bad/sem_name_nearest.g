@@ -1,0 +1,3 @@
+entry f(logits : f32[4]) {
+  return z = softmax(logit)
+}

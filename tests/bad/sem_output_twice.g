@@ -1,0 +1,3 @@
+entry f(x : f32[3]) {
+  return y = x, y = x + 1
+}

@@ -1,0 +1,3 @@
+entry f(x : f32[4, 8]) {
+  return y = sum(x, axis = 0) : f32[4]
+}

@@ -1,0 +1,3 @@
+entry f(x : f32[64, 256]) {
+  return z = x @ 2
+}

@@ -1,0 +1,4 @@
+entry f(x : f32[3]) {
+  yield x
+  return y = x
+}
