@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* How a kind of output is made: from which stage on, and by whom. */
 typedef enum Emit { EMIT_NONE, EMIT_EXE, EMIT_C, EMIT_AST, EMIT_IR, EMIT_PLAN } Emit;
@@ -63,15 +62,34 @@ static int choose_output(Run *r) {
 
 /* ROOT/lib/gc for the command ROOT/bin/gc, in the build tree and where it is installed. */
 static const char *runtime_dir(Ctx *c) {
-  char path[4096];
-  ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-  if (n <= 0) return "lib/gc";
-  path[n] = 0;
-  for (int up = 0; up < 2; up++) {
+  char *path = realpath("/proc/self/exe", NULL);
+  for (int up = 0; path && up < 2; up++) {
     char *slash = strrchr(path, '/');
     if (slash) *slash = 0;
   }
-  return intern_printf(c, "%s/lib/gc", path);
+  const char *dir = intern_printf(c, "%s/lib/gc", path ? path : ".");
+  free(path);
+  return dir;
+}
+
+/* --print-after names a pass of the pipeline, or all of them. */
+static int check_print_after(Run *r) {
+  const char *wanted = r->passes.print_after;
+  if (!wanted || strcmp(wanted, "all") == 0) return EXIT_DONE;
+  VEC(const char *) names = {0};
+  for (const char *p = r->pipeline; *p;) { /* "fold,share{match=16}": names end at , or { */
+    p += strspn(p, ", \t\n");
+    size_t n = strcspn(p, ",{ \t\n");
+    const char *name = intern_n(r->c, p, n);
+    if (strcmp(name, wanted) == 0) return EXIT_DONE;
+    vec_push(ctx_arena(r->c), &names, name);
+    p += n;
+    if (*p == '{') p += strcspn(p, "}");
+    p += *p == '}';
+  }
+  const char *near = nearest_name(r->c, wanted, names.at, (int)names.n);
+  return usage_error("--print-after: the pipeline has no pass '%s'%s%s%s", wanted,
+                     near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 static int level(const Options *o) { return option_value(o, OPT_LEVEL, "2")[0] - '0'; }
@@ -177,6 +195,7 @@ static int run_passes(Run *r) {
   if (!r->target) return r->codegen.march ? EXIT_USAGE : EXIT_ENVIRONMENT;
   r->passes.target = r->target;
   start = seconds_now();
+  if (r->codegen.verbose) fprintf(stderr, "gc: passes %s\n", r->pipeline);
   int errors = ctx_errors(r->c);
   if (r->pipeline[0] && !passes_run(r->m, r->pipeline, &r->passes)) return failed_passes(r, errors);
   if (wants_plan && !is_planned(r->m))
@@ -238,6 +257,8 @@ static int compile(Run *r) {
   if (code) return code;
   if (option_given(&r->o, OPT_PASSES) && r->pipeline[0] && !passes_check(r->c, r->pipeline))
     return EXIT_USAGE;
+  code = check_print_after(r);
+  if (code) return code;
   ctx_set_bug_hook(r->c, reproduce, &r->front);
   bool is_text = strcmp(option_value(&r->o, OPT_LANGUAGE, "g"), "ir") == 0;
   if (r->emit == EMIT_AST) {
@@ -289,16 +310,17 @@ static int pack(Run *r) {
   return pack_command(r->c, r->o.input, capacity, timeout, option_value(&r->o, OPT_OUTPUT, NULL));
 }
 
+static int run(Run *r, int argc, char **argv) {
+  int code;
+  if (!options_parse(r->c, argc, argv, &r->o)) return EXIT_USAGE;
+  if (help_answer(r->c, &r->o, &code)) return code;
+  if (!r->o.input) return usage_error("no input file; see gc --help");
+  return option_given(&r->o, OPT_PACK) ? pack(r) : compile(r);
+}
+
 int main(int argc, char **argv) {
   Run r = {.c = ctx_new()};
-  int code = EXIT_DONE;
-  if (!options_parse(r.c, argc, argv, &r.o))
-    code = EXIT_USAGE;
-  else if (help_answer(r.c, &r.o, &code)) {
-  } else if (!r.o.input)
-    code = usage_error("no input file; see gc --help");
-  else
-    code = option_given(&r.o, OPT_PACK) ? pack(&r) : compile(&r);
+  int code = run(&r, argc, argv);
   if (fflush(stdout) != 0 && code == EXIT_DONE) {
     fprintf(stderr, "gc: error: cannot write the standard output: %s\n", strerror(errno));
     code = EXIT_ENVIRONMENT;

@@ -1,0 +1,3 @@
+# args: --print-after=cs
+# exit: 2
+let N = 3
