@@ -4,6 +4,7 @@
 #include "lang/ast.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #define AST_ROW(name, spelling) spelling,
 static const char *const unary_text[] = {AST_UNARY_OPS(AST_ROW)};
@@ -23,8 +24,7 @@ static void print_number(FILE *f, double v) {
   char text[40];
   for (int digits = 1; digits <= 17; digits++) { /* the shortest that reads back the same */
     snprintf(text, sizeof text, "%.*g", digits, v);
-    double back = 0;
-    if (sscanf(text, "%lf", &back) == 1 && back == v) break;
+    if (strtod(text, NULL) == v) break;
   }
   fprintf(f, "%s%s", text, strpbrk(text, ".e") ? "" : ".0");
 }

@@ -303,7 +303,7 @@ void stmts_add(Parser *ps, Stmts *stmts, Stmt *s, bool quiet) {
       parse_note(ps, SEV_HINT, (Loc){0},
                  "to go on with the line above, end that line with its operator");
   }
-  list_add(ps, stmts, s);
+  list_add(ps, stmts, s); // NOLINT(bugprone-sizeof-expression): it holds pointers
 }
 
 void stray_stmt(Parser *ps, const Stmt *s) {

@@ -64,7 +64,7 @@ static bool starts_declaration(int token) {
   return token == LET || token == HYPER || token == DEF || token == ENTRY || token == USE;
 }
 
-static char closer_of(char open) { return open == '(' ? ')' : open == '[' ? ']' : '}'; }
+static int closer_of(char open) { return open == '(' ? ')' : open == '[' ? ']' : '}'; }
 
 static Bracket *top(Lexer *lx) { return lx->open.n ? &lx->open.at[lx->open.n - 1] : NULL; }
 

@@ -7,8 +7,8 @@
 typedef enum Form { FORM_FLAG, FORM_WORD, FORM_JOINED, FORM_MAYBE, FORM_LEVEL } Form;
 
 typedef struct Row {
-  OptionId id;
   const char *spelling, *value, *choices, *help;
+  OptionId id;
   Form form;
   int pack; /* 0: compiling, 1: --pack, 2: both */
   bool available;
@@ -17,7 +17,7 @@ typedef struct Row {
 static const Row rows[] = {
 #define GROUP(title)
 #define OPTION(id, spelling, form, value, choices, pack, available, help)                          \
-  {OPT_##id, spelling, value, choices, help, FORM_##form, pack, available},
+  {spelling, value, choices, help, OPT_##id, FORM_##form, pack, available},
 #include "lang/options.def"
 #undef GROUP
 #undef OPTION

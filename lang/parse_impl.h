@@ -29,7 +29,7 @@ enum { RAW_NEWLINE = 1 << 16, RAW_SEMICOLON };
     int n;                                                                                         \
   }
 #define list_add(ps, list, ...)                                                                    \
-  ((list)->at = list_room(ps, (list)->at, (list)->n, sizeof *(list)->at),                          \
+  ((list)->at = list_room(ps, (list)->at, (list)->n, sizeof((list)->at[0])),                       \
    (list)->at[(list)->n++] = (__VA_ARGS__))
 void *list_room(Parser *ps, void *at, int n, size_t size);
 
