@@ -1,6 +1,6 @@
 /* Fold: computes what is constant and undoes what has no effect, by building the entry again.
    Contract: nothing that the builder's folding rules (ir/fold.c) can see is left; pinned values
-   stay apart (pin.c); the blocks of kernels are copied as they are, since they were folded before.
+   stay apart (pin.c); the blocks of kernels are folded, too.
    Equal ops merge on the way, so that a rule sees that its operands are one value. */
 #include "passes/pass_list.h"
 
@@ -9,10 +9,24 @@ typedef struct Fold {
   const bool *pinned; /* by old value, or NULL */
 } Fold;
 
+/* The copy of a nested block has as many ops of the same kinds: nothing in it was folded. */
+static bool same_block(const Entry *old, const Block *was, const Entry *e, const Block *now) {
+  if (was->ops.n != now->ops.n) return false;
+  for (uint32_t i = 0; i < was->ops.n; i++) {
+    const Op *a = op_at(old, was->ops.at[i]), *b = op_at(e, now->ops.at[i]);
+    if (a->kind != b->kind || a->noperands != b->noperands) return false;
+    for (int k = 0; k < a->nblocks; k++)
+      if (!same_block(old, a->blocks[k], e, b->blocks[k])) return false;
+  }
+  return true;
+}
+
 static void fold_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Fold *f = data;
   OpId before = b->e->ops.n;
   build_copy(b, old, op, map);
+  for (int k = 0; k < op->nblocks; k++)
+    if (!same_block(old, op->blocks[k], b->e, op_at(b->e, before)->blocks[k])) f->r->changes++;
   if (op->nresults != 1 || op->nblocks) return;
   ValueId was = op->results[0];
   const Op *now = value_def(b->e, map[was]);

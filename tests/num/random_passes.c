@@ -1,8 +1,10 @@
-/* Random programs through the passes that change them: what the reference interpreter says must
-   stay. Contract: `random_passes [COUNT [FIRST]]` runs COUNT programs of each kind from seed FIRST
-   and exits with 1 after the first that differs, printed with its seed and both texts. Kinds:
-   folded = raw, bit for bit; gradients cleaned up = raw gradients, bit for bit; gradients of the
-   folded program = gradients of the raw one, in f64; gradients = central differences, in f64. */
+/* Random programs through the passes: what the reference interpreter says must stay.
+   Contract: `random_passes [COUNT [FIRST]]` runs COUNT programs of each kind from seed FIRST and
+   exits with 1 after the first that differs, printed with its seed and both texts.
+
+   Bit for bit: folded = raw; gradients cleaned up = raw gradients; planned by every strategy and
+   proven = raw gradients. In f64, nearly: gradients of the folded program = those of the raw one;
+   gradients = central differences. */
 #include "passes/passes.h"
 #include "random_program.h"
 
@@ -18,10 +20,29 @@ typedef struct Result {
 } Result;
 
 static const char before[] = "autodiff";
+static const char cleaned[] = "autodiff,fold,cse,dce";
 static const char whole[] = "fold,cse,dce,autodiff,fold,cse,dce";
+static const char planned[] =
+    "autodiff,fold,cse,dce,fuse,fold,cse,dce,layout,order,liveness,inplace,"
+    "share,plan-verify";
+static const char *const strategies[] = {"none", "inplace", "pool", "pack"};
 
-static bool prepare(Module *m, const char *pipeline) {
-  PassOptions o = {.verify_each = true};
+/* A target that wants everything, so that the passes have something to do. */
+static int panel_of_four(const Target *t, Dtype dt) { return dt == DT_F32 ? 4 : 0; }
+static uint64_t some_scratch(const Target *t, const Entry *e, const Op *op) {
+  return op_info[op->kind].cls == CLASS_REDUCE ? 100 : 0;
+}
+static bool may_fuse(const Target *t, const Entry *e, const Op *op) { return true; }
+static const Target target = {.name = "test",
+                              .align = 64,
+                              .slack = 32,
+                              .panel = panel_of_four,
+                              .scratch_bytes = some_scratch,
+                              .can_fuse = may_fuse,
+                              .max_fused_ops = 8};
+
+static bool prepare(Module *m, const char *pipeline, uint64_t seed) {
+  PassOptions o = {.verify_each = true, .target = &target, .memory = strategies[seed % 4]};
   return module_verify(m, "random_program") && passes_run(m, pipeline, &o);
 }
 
@@ -97,7 +118,7 @@ static bool compare(RandomOptions o, uint64_t seed, const char *first, const cha
                     bool exact) {
   Ctx *c = ctx_new();
   Module *x = random_program(c, seed, o), *y = random_program(c, seed, o);
-  bool ok = prepare(x, first) && prepare(y, second);
+  bool ok = prepare(x, first, seed) && prepare(y, second, seed);
   if (ok) {
     InterpMode mode = exact ? INTERP_DTYPE : INTERP_F64;
     Result p = evaluate(x, mode, seed), q = evaluate(y, mode, seed);
@@ -174,7 +195,7 @@ typedef struct Tally {
 static bool differences(RandomOptions o, uint64_t seed, const char *pipeline, Tally *tally) {
   Ctx *c = ctx_new();
   Module *m = random_program(c, seed, o);
-  bool ok = prepare(m, pipeline);
+  bool ok = prepare(m, pipeline, seed);
   Arena *a = arena_new();
   const Entry *e = m->entries.at[0];
   const ValueId *v;
@@ -226,14 +247,15 @@ int main(int argc, char **argv) {
   long count = argc > 1 ? strtol(argv[1], NULL, 10) : 2000;
   long first = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
   RandomOptions plain = {.narrow = true, .stores = true}, grads = {.narrow = true, .grads = true};
+  RandomOptions trained = {.narrow = true, .grads = true, .stores = true};
   RandomOptions exact = {.doubles = true, .grads = true}; /* folding rounds narrow constants */
   RandomOptions smooth = {.doubles = true, .smooth = true, .grads = true, .ops = 14, .numel = 40};
   Tally tally = {0};
   bool ok = true;
   for (long s = first; ok && s < first + count; s++) {
     uint64_t seed = (uint64_t)s;
-    ok = compare(plain, seed, before, whole, true) &&
-         compare(grads, seed, before, "autodiff,fold,cse,dce", true) &&
+    ok = compare(plain, seed, before, whole, true) && compare(grads, seed, before, cleaned, true) &&
+         compare(trained, seed, before, planned, true) &&
          compare(exact, seed, before, whole, false) &&
          differences(smooth, seed, s % 2 ? before : whole, &tally);
   }
