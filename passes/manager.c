@@ -1,17 +1,10 @@
 /* The pass manager: reads a pipeline string, checks that every pass finds what it needs, runs it.
    Contract: a pipeline is checked as a whole before its first pass runs; a property that a pass does
-   not keep is lost, and with the liveness goes the plan; in unoptimised builds of gc itself the
-   verifier runs after every pass, as with --verify-each. */
+   not keep is lost, and with the liveness goes the plan. */
 #include "passes/pass_list.h"
 
 #include <stdlib.h>
 #include <time.h>
-
-#ifdef __OPTIMIZE__
-enum { VERIFY_ALWAYS = 0 };
-#else
-enum { VERIFY_ALWAYS = 1 };
-#endif
 
 typedef struct Pass {
   const char *name;
@@ -269,7 +262,7 @@ bool passes_run(Module *m, const char *pipeline, const PassOptions *opt) {
     }
     ok = run_stage(m, &p.stages.at[i], opt, &ms[i], &changes[i]);
     have = (have & pass->keeps) | pass->gives;
-    if (ok && (opt->verify_each || VERIFY_ALWAYS)) ok = module_verify(m, pass->name);
+    if (ok && opt->verify_each) ok = module_verify(m, pass->name);
     const char *after = opt->print_after;
     bool asked = after && (strcmp(after, "all") == 0 || strcmp(after, pass->name) == 0);
     if (ok && (asked || (opt->print_changed && changes[i] > 0)))

@@ -105,6 +105,7 @@ static char *run(const char *pipeline, PassOptions o) {
   Ctx *c = ctx_new();
   Module *m = module_read(c, ctx_add_source(c, "p.ir", program, sizeof program - 1));
   assert_non_null(m);
+  o.verify_each = true;
   assert_true(passes_run(m, pipeline, &o));
   fclose(o.out);
   module_free(m);
