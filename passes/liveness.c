@@ -23,7 +23,7 @@ typedef struct Flow {
   bool *queued;
   uint32_t nqueue;
   VEC(OpId) order;          /* all ops, a region op before what it holds */
-  uint32_t *rank;           /* of values, in order of definition */
+  uint32_t *rank;           /* of values: computed ones in order of definition, then what is given */
   VEC(ValueId) defined;     /* the inverse */
 } Flow;
 
@@ -32,15 +32,24 @@ static void flow_define(Flow *w, ValueId v) {
   vec_push(w->a, &w->defined, v);
 }
 
-static void flow_block(Flow *w, const Block *b) {
+/* Inputs and globals are there from the beginning: they come last in a set, behind what was made. */
+static void flow_given(Flow *w) {
+  const Block *b = w->e->body;
   for (uint32_t i = 0; i < b->args.n; i++) flow_define(w, b->args.at[i]);
+  for (uint32_t i = 0; i < b->ops.n; i++)
+    if (op_at(w->e, b->ops.at[i])->kind == OP_LOAD)
+      flow_define(w, op_at(w->e, b->ops.at[i])->results[0]);
+}
+
+static void flow_block(Flow *w, const Block *b) {
+  for (uint32_t i = 0; b->op && i < b->args.n; i++) flow_define(w, b->args.at[i]);
   for (uint32_t i = 0; i < b->ops.n; i++) {
     const Op *op = op_at(w->e, b->ops.at[i]);
     vec_push(w->a, &w->order, op->id);
     w->next[op->id] = i + 1 < b->ops.n ? b->ops.at[i + 1] : NO_ID;
     w->prev[op->id] = i ? b->ops.at[i - 1] : NO_ID;
     for (int k = 0; k < op->nblocks; k++) flow_block(w, op->blocks[k]);
-    for (int k = 0; k < op->nresults; k++) flow_define(w, op->results[k]);
+    for (int k = 0; op->kind != OP_LOAD && k < op->nresults; k++) flow_define(w, op->results[k]);
   }
 }
 
@@ -148,6 +157,7 @@ void liveness_print(FILE *f, const Entry *e) {
   w.queued = ARENA_ARRAY(a, bool, n);
   w.rank = ARENA_ARRAY(a, uint32_t, e->values.n);
   flow_block(&w, e->body);
+  flow_given(&w);
   for (uint32_t i = 0; i < w.order.n; i++) {
     w.in[w.order.at[i]] = ARENA_ARRAY(a, uint64_t, w.words);
     w.out[w.order.at[i]] = ARENA_ARRAY(a, uint64_t, w.words);

@@ -205,12 +205,14 @@ static int write_out(const Rows *r, const char *out_file) {
   return code;
 }
 
-static void say(const Rows *r, const PackResult *found) {
+static void say(const Rows *r, uint64_t capacity, const PackResult *found) {
   char n[32], arena[32], bound[32];
-  bool best = found->arena <= found->proven;
-  fprintf(stderr, "%s buffers in %s bytes: %s", plan_commas(n, r->buffers.n),
-          plan_commas(arena, found->arena), best ? "optimal\n" : "the best that was found");
-  if (!best) fprintf(stderr, "; none is below %s\n", plan_commas(bound, found->proven));
+  fprintf(stderr, "%s buffers in %s bytes: ", plan_commas(n, r->buffers.n),
+          plan_commas(arena, found->arena));
+  if (found->arena <= found->proven) fputs("optimal\n", stderr);
+  else
+    fprintf(stderr, "%s; none is below %s\n", capacity ? "it fits" : "the best that was found",
+            plan_commas(bound, found->proven));
 }
 
 static int too_small(const Rows *r, uint64_t capacity, const PackResult *found) {
@@ -246,6 +248,6 @@ int pack_command(Ctx *c, const char *file, uint64_t capacity, double timeout,
   arena_free(scratch);
   if (capacity && found.arena > capacity) return too_small(&r, capacity, &found);
   int code = write_out(&r, out_file);
-  if (code == DONE) say(&r, &found);
+  if (code == DONE) say(&r, capacity, &found);
   return code;
 }
