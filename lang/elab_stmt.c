@@ -107,13 +107,14 @@ static Val stack_yields(Elab *e, const Yields *y, int target, Loc loc) {
                  val_str(e, v[i]), i);
       return elab_trace(e);
     }
-    const Type *t = v[i].tensor.type;
-    int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank + 1);
-    dim[0] = 1;
-    for (int k = 0; k < t->rank; k++) dim[k + 1] = t->dim[k];
-    const Type *row = type_get(e->c, t->dtype, t->rank + 1, dim);
-    v[i] = val_tensor(e, build_reshape(at(e, loc), v[i].tensor.id, row));
   }
+  const Type *t = v[0].tensor.type;
+  int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank + 1);
+  dim[0] = 1;
+  for (int k = 0; k < t->rank; k++) dim[k + 1] = t->dim[k];
+  const Type *row = type_get(e->c, t->dtype, t->rank + 1, dim);
+  for (int i = 0; i < n; i++)
+    v[i] = val_tensor(e, build_reshape(at(e, loc), v[i].tensor.id, row));
   if (n == 1) return v[0];
   Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};
   return build_checked(e, OP_CONCAT, v, n, attr, NULL, "yield", loc);
