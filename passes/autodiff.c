@@ -1,21 +1,21 @@
 /* Autodiff: expands every `grad` op into the explicit backward path, ordinary ops at its place.
-   Contract: needs one block an entry (kernels come later); leaves no grad and no stop_gradient; forward
-   ops are copied as they are; linear in the ops between the values asked for and the loss.
-   Algorithm: reverse mode. Forward from the values asked for, every value that depends on them through
-   gradient rules is marked; backward from the loss, each op whose result has a gradient runs its rule,
-   which builds what marked operands need and nothing else. Entries are walked in order, so an inner
-   grad is ordinary ops before an outer one differentiates it.
+   Contract: needs one block an entry (kernels come later); leaves no grad and no stop_gradient;
+   forward ops are copied as they are; linear in the ops between the values asked for and the loss.
+   Algorithm: reverse mode. Forward from the values asked for, every value that depends on them
+   through gradient rules is marked; backward from the loss, each op whose result has a gradient
+   runs its rule, which builds what marked operands need and nothing else. Entries are walked in
+   order, so an inner grad is ordinary ops before an outer one differentiates it.
 
-   Several contributions to one value are added as they arrive: readers in reverse order of the program,
-   operands of one reader as its rule gives them, ((last + before it) + … + first). So at most one
-   partial sum of a value is alive, and the order is a function of the program alone. */
+   Several contributions to one value are added as they arrive: readers in reverse order of the
+   program, operands of one reader as its rule gives them, ((last + before it) + … + first). So at
+   most one partial sum of a value is alive, and the order is a function of the program alone. */
 #include "passes/pass_list.h"
 
 typedef struct Diff {
   PassRun *r;
-  bool *pinned;     /* by old value: a later grad asks for it */
-  bool *read;       /* by old value: somebody reads it */
-  VEC(OpId) extra;  /* stop_gradient ops and copies of pins: they go when all is expanded */
+  bool *pinned;    /* by old value: a later grad asks for it */
+  bool *read;      /* by old value: somebody reads it */
+  VEC(OpId) extra; /* stop_gradient ops and copies of pins: they go when all is expanded */
   /* of the grad op being expanded; values lo … hi-1 of the new entry */
   ValueId lo, hi;
   bool *active;  /* by value - lo: depends on a value asked for, with a gradient */
@@ -71,13 +71,16 @@ static void name_gradient(Diff *d, Entry *e, ValueId dv, const char *of) {
   if (of && !v->name && may_name(d, e, dv)) v->name = intern_printf(e->module->ctx, "d.%s", of);
 }
 
-/* First op of the block that is not older than the id: ids grow along a block that is only appended to. */
+/* First op of the block that is not older than the id: ids grow along a block that is only appended
+ * to. */
 static uint32_t block_from(const Block *blk, OpId id) {
   uint32_t lo = 0, hi = blk->ops.n;
   while (lo < hi) {
     uint32_t mid = lo + (hi - lo) / 2;
-    if (blk->ops.at[mid] < id) lo = mid + 1;
-    else hi = mid;
+    if (blk->ops.at[mid] < id)
+      lo = mid + 1;
+    else
+      hi = mid;
   }
   return lo;
 }
@@ -126,8 +129,10 @@ static void expand(Diff *d, Builder *b, ValueId loss, const ValueId *x, ValueId 
       gc_bug(c, "grad by a value of type %s", type_str(c, value_type(e, x[k])));
     if (x[k] < d->lo) d->lo = x[k];
     OpId def = value_at(e, x[k])->def;
-    if (def == NO_ID) first = 0;
-    else if (def < first) first = def;
+    if (def == NO_ID)
+      first = 0;
+    else if (def < first)
+      first = def;
   }
   clear(d, d->hi - d->lo);
   for (int k = 0; k < n; k++)
@@ -162,8 +167,10 @@ static void expand(Diff *d, Builder *b, ValueId loss, const ValueId *x, ValueId 
   for (int k = 0; k < n; k++) {
     if (x[k] == NO_ID) continue;
     dx[k] = d->sum[x[k] - d->lo];
-    if (dx[k] == NO_ID) dx[k] = build_const(b, value_type(e, x[k]), 0);
-    else name_gradient(d, e, dx[k], known_name(e, x[k]));
+    if (dx[k] == NO_ID)
+      dx[k] = build_const(b, value_type(e, x[k]), 0);
+    else
+      name_gradient(d, e, dx[k], known_name(e, x[k]));
   }
   b->fold = false;
 }

@@ -1,15 +1,16 @@
 /* Common subexpressions: equal ops become one.
-   Contract: ops with an effect, terminators, grads and pinned values (pin.c) stay; everything else is a
-   function of its operands, attributes and types, random ops of their key as well, and loads give the
-   value at entry. Kernels are equal where their blocks are, whatever they are called.
-   Algorithm: value numbering over one block in order; an op's key is its text as words, with operands
-   replaced by the values they became (a nested block's own values by their numbers in it). */
+   Contract: ops with an effect, terminators, grads and pinned values (pin.c) stay; everything else
+   is a function of its operands, attributes and types, random ops of their key as well, and loads
+   give the value at entry. Kernels are equal where their blocks are, whatever they are called.
+   Algorithm: value numbering over one block in order; an op's key is its text as words, with
+   operands replaced by the values they became (a nested block's own values by their numbers in it).
+ */
 #include "passes/pass_list.h"
 
 typedef struct Slot {
   uint64_t hash;
-  OpId op;         /* of the new entry */
-  uint32_t at, n;  /* its key: words of the pool */
+  OpId op;        /* of the new entry */
+  uint32_t at, n; /* its key: words of the pool */
   bool used;
 } Slot;
 
@@ -24,7 +25,9 @@ typedef struct Cse {
 
 static void put(Cse *c, uint64_t word) { vec_push(c->r->scratch, &c->pool, word); }
 
-static uint64_t type_word(const Entry *e, ValueId v) { return (uint64_t)(uintptr_t)value_type(e, v); }
+static uint64_t type_word(const Entry *e, ValueId v) {
+  return (uint64_t)(uintptr_t)value_type(e, v);
+}
 
 enum { LOCAL_BIT = 1 }; /* of an operand's word */
 

@@ -1,7 +1,7 @@
 /* Dead code: drops what no effect and no terminator reads.
-   Contract: effects stay, and so do the keys of random ops (a value never depends on what else is in
-   the program); a kernel loses the ops, results and operands that nobody reads.
-   Algorithm: one walk backwards over each block, since every use follows its definition. */
+   Contract: effects stay, and so do the keys of random ops (a value never depends on what else is
+   in the program); a kernel loses the ops, results and operands that nobody reads. Algorithm: one
+   walk backwards over each block, since every use follows its definition. */
 #include "passes/pass_list.h"
 
 typedef struct Dce {
@@ -34,8 +34,10 @@ static void mark_op(Dce *d, const Op *op, const Op *holder) {
   for (int k = 0; k < op->nblocks; k++) mark_block(d, op->blocks[k], op);
   for (int k = 0; k < op->noperands; k++) {
     bool read = op->kind != OP_KERNEL || d->live[op->blocks[0]->args.at[k]];
-    if (read) d->live[op->operands[k]] = true;
-    else d->r->changes++;
+    if (read)
+      d->live[op->operands[k]] = true;
+    else
+      d->r->changes++;
   }
   for (int k = 0; k < op->nresults && op->kind == OP_KERNEL; k++)
     d->r->changes += !d->live[op->results[k]];
@@ -106,8 +108,10 @@ static void copy_kernel(Dce *d, Builder *b, const Entry *old, const Op *op, Valu
 static void dce_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Dce *d = data;
   if (!d->kept[op->id]) return;
-  if (op->kind == OP_KERNEL) copy_kernel(d, b, old, op, map);
-  else build_copy(b, old, op, map);
+  if (op->kind == OP_KERNEL)
+    copy_kernel(d, b, old, op, map);
+  else
+    build_copy(b, old, op, map);
 }
 
 bool pass_dce(PassRun *r) {

@@ -1,6 +1,6 @@
 /* The pass manager: reads a pipeline string, checks that every pass finds what it needs, runs it.
-   Contract: a pipeline is checked as a whole before its first pass runs; a property that a pass does
-   not keep is lost, and with the liveness goes the plan. */
+   Contract: a pipeline is checked as a whole before its first pass runs; a property that a pass
+   does not keep is lost, and with the liveness goes the plan. */
 #include "passes/pass_list.h"
 
 #include <stdlib.h>
@@ -16,7 +16,12 @@ typedef struct Pass {
 
 static const Pass pass_table[] = {
 #define PASS(ID, NAME, NEEDS, GIVES, KEEPS, ARGS, HELP)                                            \
-  {.name = NAME, .run = pass_##ID, .needs = NEEDS, .gives = GIVES, .keeps = KEEPS, .args = ARGS,   \
+  {.name = NAME,                                                                                   \
+   .run = pass_##ID,                                                                               \
+   .needs = NEEDS,                                                                                 \
+   .gives = GIVES,                                                                                 \
+   .keeps = KEEPS,                                                                                 \
+   .args = ARGS,                                                                                   \
    .help = HELP},
 #include "passes/passes.def"
 #undef PASS
@@ -81,9 +86,9 @@ static bool arg_check(Ctx *c, const Pass *p, const char *arg) {
       char *end = NULL;
       if (eq) (void)strtoll(eq + 1, &end, 10);
       if (!eq || !eq[1] || (number && *end))
-        return pipeline_fail(c, NULL, arena_printf(a, "pass '%s' needs %.*s with %s, not '%s'",
-                                                   p->name, (int)key + 1, s,
-                                                   number ? "an integer" : "a word", arg));
+        return pipeline_fail(c, NULL,
+                             arena_printf(a, "pass '%s' needs %.*s with %s, not '%s'", p->name,
+                                          (int)key + 1, s, number ? "an integer" : "a word", arg));
       return true;
     }
     s += n + (s[n] == ' ');
@@ -107,9 +112,9 @@ static bool stage_parse(Ctx *c, const char *text, size_t n, Stage *out) {
     const char *names[NPASSES];
     for (int i = 0; i < NPASSES; i++) names[i] = pass_table[i].name;
     const char *near = nearest_name(c, name, names, NPASSES);
-    return pipeline_fail(c, near ? arena_printf(a, "did you mean '%s'?", near)
-                                 : "--list-passes names them all",
-                         arena_printf(a, "there is no pass '%s'", name));
+    return pipeline_fail(
+        c, near ? arena_printf(a, "did you mean '%s'?", near) : "--list-passes names them all",
+        arena_printf(a, "there is no pass '%s'", name));
   }
   out->args = open ? trim(a, open + 1, len - (size_t)(open - s) - 2) : "";
   for (const char *p = out->args; *p;) {
@@ -144,10 +149,10 @@ static bool pipeline_parse(Ctx *c, const char *text, Pipeline *out) {
       unsigned bit = property[i].bit;
       if (!(p->needs & bit) || (have & bit)) continue;
       const char *why = lost_by[i] ? arena_printf(a, ", which '%s' did not keep", lost_by[i]) : "";
-      return pipeline_fail(
-          c, arena_printf(a, "pass %s gives it: put it %s '%s'", givers(a, bit),
-                          lost_by[i] ? "again before" : "before", p->name),
-          arena_printf(a, "pass '%s' needs %s%s", p->name, property[i].what, why));
+      return pipeline_fail(c,
+                           arena_printf(a, "pass %s gives it: put it %s '%s'", givers(a, bit),
+                                        lost_by[i] ? "again before" : "before", p->name),
+                           arena_printf(a, "pass '%s' needs %s%s", p->name, property[i].what, why));
     }
     for (int i = 0; i < NPROPERTIES; i++)
       if (have & property[i].bit & ~(p->keeps | p->gives)) lost_by[i] = p->name;
@@ -210,7 +215,8 @@ static double now_ms(void) {
 }
 
 /* Text of all entries, with the plan where there is one. */
-static void print_module(FILE *f, const Module *m, const char *after, int64_t changes, bool planned) {
+static void print_module(FILE *f, const Module *m, const char *after, int64_t changes,
+                         bool planned) {
   fprintf(f, "; after %s, changes: %lld\n", after, (long long)changes);
   PrintOptions o = {.locs = false, .note = planned ? plan_note : NULL};
   module_print(f, m, &o);
@@ -226,8 +232,7 @@ static void print_table(FILE *f, const Pipeline *p, const double *ms, const int6
   fputc('\n', f);
   for (uint32_t i = 0; i < p->stages.n; i++) {
     fprintf(f, "%-14s", p->stages.at[i].pass->name);
-    if (opt->time_passes)
-      fprintf(f, " %10.3f %6.1f", ms[i], total > 0 ? 100 * ms[i] / total : 0);
+    if (opt->time_passes) fprintf(f, " %10.3f %6.1f", ms[i], total > 0 ? 100 * ms[i] / total : 0);
     if (opt->stats) fprintf(f, " %10lld", (long long)changes[i]);
     fputc('\n', f);
   }
@@ -274,24 +279,25 @@ bool passes_run(Module *m, const char *pipeline, const PassOptions *opt) {
 
 /* ---------------------------------------------------------------- help ------- */
 
-static void print_bits(FILE *f, unsigned bits) {
-  int n = 0;
-  for (int i = 0; i < NPROPERTIES; i++)
-    if (bits & property[i].bit) n += fprintf(f, "%s%s", n ? "," : "", property[i].name);
-  if (n == 0) n += fprintf(f, "-");
-  fprintf(f, "%*s", n < 18 ? 18 - n : 1, "");
+static void print_bits(FILE *f, const char *what, unsigned bits) {
+  fprintf(f, "%s ", what);
+  const char *between = "";
+  for (int i = 0; i < NPROPERTIES; i++) {
+    if (!(bits & property[i].bit)) continue;
+    fprintf(f, "%s%s", between, property[i].name);
+    between = ",";
+  }
+  if (!*between) fputc('-', f);
 }
 
 void passes_list(FILE *f) {
-  fprintf(f, "%-12s %-18s%-18s%s\n", "pass", "needs", "gives", "what it does");
   for (int i = 0; i < NPASSES; i++) {
     const Pass *p = &pass_table[i];
-    fprintf(f, "%-12s ", p->name);
-    print_bits(f, p->needs);
-    print_bits(f, p->gives);
-    fprintf(f, "%s%s%s%s\n", p->help, *p->args ? " {" : "", p->args, *p->args ? "}" : "");
-    fprintf(f, "%-12s keeps ", "");
-    print_bits(f, p->keeps);
+    fprintf(f, "%-12s %s%s%s%s\n%-12s ", p->name, p->help, *p->args ? " {" : "", p->args,
+            *p->args ? "}" : "", "");
+    print_bits(f, "needs", p->needs);
+    print_bits(f, "  gives", p->gives);
+    print_bits(f, "  keeps", p->keeps);
     fputc('\n', f);
   }
   fputc('\n', f);

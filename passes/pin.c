@@ -1,8 +1,8 @@
 /* Pinned values: those that a grad op differentiates by.
-   Contract: until autodiff has expanded every grad, a pinned value is told from every other one. With
-   y = x + 0, grad(f(y) + g(x), y) is f' alone; were y one with x, it would be f' + g'. So a pass that
-   folds or merges puts a copy behind what computes a pinned value: copies are never folded or merged,
-   and no folding rule looks through them. Autodiff takes them out at its end. */
+   Contract: until autodiff has expanded every grad, a pinned value is told from every other one.
+   With y = x + 0, grad(f(y) + g(x), y) is f' alone; were y one with x, it would be f' + g'. So a
+   pass that folds or merges puts a copy behind what computes a pinned value: copies are never
+   folded or merged, and no folding rule looks through them. Autodiff takes them out at its end. */
 #include "passes/pass_list.h"
 
 /* Inputs and loads need no copy: nothing but themselves can become one with them. */
