@@ -242,6 +242,7 @@ static const char *source_text(Parser *ps, Loc loc) {
   return p + loc.col - 1;
 }
 
+/* A name, or one of the reserved words, which follow each other in parse.y from LET to AS. */
 static bool is_word(int kind) {
   return kind == NAME || kind == DTYPE || kind == BOOLEAN || (kind >= LET && kind <= AS);
 }
@@ -268,10 +269,8 @@ Found lex_found(Parser *ps) {
     f.reported = t.kind == ',' && text[0] == ';';
     if (is_word(t.kind)) f.name = intern_n(ps->c, text, t.loc.len);
   }
-  if (is_word(lx->last.kind)) {
+  if (is_word(lx->last.kind))
     f.before = intern_n(ps->c, source_text(ps, lx->last.loc), lx->last.loc.len);
-    f.before_loc = lx->last.loc;
-  }
   Bracket b = lx->given_up.open ? lx->given_up : top(lx) ? *top(lx) : (Bracket){0};
   if (b.open && lx->found.kind == b.open && b.loc.line == lx->found.loc.line &&
       b.loc.col == lx->found.loc.col) /* the bracket that was found is not the one around it */

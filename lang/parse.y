@@ -39,7 +39,7 @@ static void gc_parse_error(const Loc *loc, Parser *ps, const char *message) {
 }
 }
 
-%token END 0 "the end of the file"
+%token END 0 "the end of the value"
 %token FILE_START VALUE_START
 %token NEWLINE "the end of the line"
 %token <int64_t> INTEGER "an integer"

@@ -78,9 +78,8 @@ typedef struct Found { /* what stands where the grammar expected something else 
   const char *name;    /* a name or a reserved word: itself, interned; else NULL */
   Loc loc;
   const char *before; /* the name or reserved word just before, interned; else NULL */
-  Loc before_loc;
-  Loc opener; /* the innermost open bracket; line 0: none */
-  char open;  /* that bracket */
+  Loc opener;         /* the innermost open bracket; line 0: none */
+  char open;          /* that bracket */
   bool starts_line;
   bool reported; /* as a mistake of its own */
 } Found;

@@ -23,8 +23,7 @@ static bool one_of(const char *word, const char *const *list) {
   return false;
 }
 
-/* Words said as one: where the first of them is expected, all are, and the group's name is enough.
- */
+/* Words said as one: where the first is expected, all are, and the group's name is enough. */
 typedef struct Group {
   const char *name;
   const char *words[24]; /* NULL ends them */
@@ -44,7 +43,7 @@ static const Group statement_group = {"a statement",
 static const Group declaration_group = {
     "a declaration (let, hyper, def, entry or use)",
     {"'let'", "'hyper'", "'def'", "'entry'", "'use'", "'return'", "'yield'", "'param'", "'state'",
-     "'for'", "'scan'", "'if'", "'scope'", "'minimize'", "the end of the file", NULL}};
+     "'for'", "'scan'", "'if'", "'scope'", "'minimize'", "the end of the value", NULL}};
 
 enum { MAX_SAID = 8 };
 typedef struct Said {
@@ -94,13 +93,9 @@ static Said choose(Expected e) {
 }
 
 static const char *joined(Parser *ps, Said s) {
-  const char *text = "";
-  for (int i = 0; i < s.n; i++)
-    text = intern_printf(ps->c, "%s%s%s", text,
-                         i == 0         ? ""
-                         : i + 1 == s.n ? " or "
-                                        : ", ",
-                         s.at[i]);
+  const char *text = s.n ? s.at[0] : "nothing more";
+  for (int i = 1; i < s.n; i++)
+    text = intern_printf(ps->c, "%s%s%s", text, i + 1 == s.n ? " or " : ", ", s.at[i]);
   return text;
 }
 
@@ -222,14 +217,7 @@ void syntax_error(Parser *ps, const char *const *expected, int n) {
     bool closer = expects(e, "')'") || expects(e, "']'");
     if (closer && f.opener.line && f.open != '{' && f.opener.line != f.loc.line)
       parse_note(ps, SEV_NOTE, f.opener, "this '%c' is still open", f.open);
-    if (f.name) {
-      const char *hint = habit(f.name);
-      if (hint)
-        parse_note(ps, SEV_HINT, (Loc){0}, "%s", hint);
-      else
-        hint_keyword(ps, f.before, outside);
-    } else if (f.before)
-      hint_keyword(ps, f.before, outside);
+    hint_keyword(ps, habit(f.name) ? f.name : f.before, outside);
   }
   lex_recover(ps);
 }
