@@ -33,7 +33,7 @@ struct Metas {
 };
 
 bool checkpoint_prepare(Run *r, Err *e) {
-  int outs = r->entry.entry->noutputs;
+  int outs = r->o.entry->noutputs;
   Metas *ms = r->metas = calloc(1, sizeof *ms);
   if (ms) {
     ms->n = K_COUNT + outs;

@@ -340,12 +340,12 @@ void cli_free(Options *o) {
 }
 
 /* ---- help ---- */
-static void help_tensor(const char *title, const GcTensor *t, const char *meta, const char *note_) {
-  char type[160];
+static void help_tensor(const char *title, const GcTensor *t, const char *option,
+                        const char *gloss) {
+  char type[160], left[200];
   tensor_type_text(t, type, sizeof type);
-  char left[200];
-  snprintf(left, sizeof left, "--%s %s", t->name, meta);
-  printf("  %-26s %s %s%s\n", left, title, type, note_);
+  snprintf(left, sizeof left, option, t->name);
+  printf("  %-26s %s %s%s\n", left, title, type, gloss);
 }
 
 static void help_options(const GcEntry *en) {
@@ -380,15 +380,19 @@ void cli_help(const Options *o, const char *program) {
     printf("usage: %s %s", program, en->name);
     for (int k = 0; k < en->ninputs; k++) printf(" --%s FILE", en->inputs[k].name);
     printf(" [options]\n\n");
-    for (int k = 0; k < en->ninputs; k++) help_tensor("input", &en->inputs[k], "FILE", "");
+    for (int k = 0; k < en->ninputs; k++) help_tensor("input", &en->inputs[k], "--%s FILE", "");
     for (int k = 0; k < gc_program.nhypers; k++) {
-      char left[200];
+      char left[200], value[32];
       snprintf(left, sizeof left, "--%s V", gc_program.hypers[k].name);
-      printf("  %-26s hyper (default %.9g)\n", left, (double)gc_program.hypers[k].value);
+      float_text(value, gc_program.hypers[k].value);
+      printf("  %-26s hyper (default %s)\n", left, value);
     }
-    for (int k = 0; k < en->noutputs; k++)
-      help_tensor("output", &en->outputs[k], en->training ? "" : "FILE.npy",
-                  en->training ? "" : ", else printed");
+    for (int k = 0; k < en->noutputs; k++) {
+      if (en->training)
+        help_tensor("output", &en->outputs[k], "%s", "");
+      else
+        help_tensor("output", &en->outputs[k], "--%s FILE.npy", ", else printed");
+    }
   }
   help_options(en);
   printf("\ninput files are told apart by content: .npy, .npz (by the input's name), IDX, each "

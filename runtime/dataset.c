@@ -21,14 +21,15 @@ static bool agree(Dataset *d, Err *e) {
   for (int i = 0; i < d->n; i++) {
     Column *c = &d->columns[i];
     if (c->fixed) continue;
-    for (int j = 0; j < d->n; j++) { /* each pair both ways, so that the least count reaches all */
+    for (int j = d->n - 1; j >= 0; j--) { /* each pair twice, so that the least count reaches all */
       Column *b = &d->columns[j];
       if (j == i || b->fixed || !same_bytes(b, c)) continue;
       if (b->step != c->step) {
+        const Column *x = i < j ? c : b, *y = i < j ? b : c;
         err_set(e, EXIT_WRONG, "%s: %s moves on by %" PRIu64 " elements a row, %s by %" PRIu64,
-                c->text, b->t->name, b->step, c->t->name, c->step);
+                c->text, x->t->name, x->step, y->t->name, y->step);
         return err_hint(e, "say the same step for both, for example --%s %s~1 --%s %s~1",
-                        b->t->name, c->text, c->t->name, c->text);
+                        x->t->name, c->text, y->t->name, c->text);
       }
       uint64_t least = b->rows < c->rows ? b->rows : c->rows, most = b->rows + c->rows - least;
       if (b->first == c->first &&

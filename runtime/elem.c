@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const ElemInfo elem_info[ELEM_COUNT] = {
@@ -196,6 +197,13 @@ bool elem_finite(const void *p, Elem type, uint64_t n, uint64_t *bad) {
       return false;
     }
   return true;
+}
+
+void float_text(char out[32], float v) {
+  for (int digits = 6; digits <= 9; digits++) {
+    snprintf(out, 32, "%.*g", digits, (double)v);
+    if (strtof(out, NULL) == v) break;
+  }
 }
 
 void elem_format(char out[40], const void *p, Elem type, uint64_t i) {

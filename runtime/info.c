@@ -18,7 +18,7 @@ static void bytes_text(char out[40], uint64_t n) { /* 1,234,567 */
 static void line(const char *what, uint64_t n, const char *gloss) {
   char b[40];
   bytes_text(b, n);
-  printf("  %-14s %16s  %s\n", what, b, gloss);
+  printf("  %-14s %16s%s%s\n", what, b, *gloss ? "  " : "", gloss);
 }
 
 static void tensors(const char *title, const GcTensor *t, int n) {
@@ -78,8 +78,11 @@ int info_print(const Options *o, int threads, Err *e) {
          gc_program.target, gc_program.march && *gc_program.march ? " " : "",
          gc_program.march ? gc_program.march : "");
   if (gc_program.nhypers) printf("\nhypers\n");
-  for (int i = 0; i < gc_program.nhypers; i++)
-    printf("  --%-22s %.9g\n", gc_program.hypers[i].name, (double)gc_program.hypers[i].value);
+  for (int i = 0; i < gc_program.nhypers; i++) {
+    char value[32];
+    float_text(value, gc_program.hypers[i].value);
+    printf("  --%-22s %s\n", gc_program.hypers[i].name, value);
+  }
   globals_info();
   for (int i = 0; i < gc_program.nentries; i++)
     if ((!o->entry || o->entry == &gc_program.entries[i]) &&

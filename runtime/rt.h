@@ -45,6 +45,7 @@ void elem_swap(void *p, int size, uint64_t n); /* reverses the bytes of each ele
 double elem_real(const void *p, Elem type, uint64_t i);
 int64_t elem_int(const void *p, Elem type, uint64_t i);
 bool elem_finite(const void *p, Elem type, uint64_t n, uint64_t *bad);
+void float_text(char out[32], float v); /* the shortest that reads back as v */
 void elem_format(char out[40], const void *p, Elem type, uint64_t i);
 
 /* ---- tensor.c ---- */

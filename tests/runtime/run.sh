@@ -1,0 +1,174 @@
+#!/bin/sh
+# The hand-written program as a user runs it: training, resuming, files of every format, and what goes wrong.
+# usage: run.sh PROGRAM MKDATA SCRATCH
+set -eu
+model=$1 mkdata=$2
+rm -rf "$3" && mkdir -p "$3" && cd "$3"
+fails=0 checks=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+same() { checks=$((checks + 1)); cmp -s "$1" "$2" || fail "$3: $1 and $2 differ"; }
+holds() { checks=$((checks + 1)); grep -qF -- "$2" "$1" || { fail "$3: no '$2' in:"; cat "$1"; }; }
+# run CODE NAME ARGS...: exit code and output in out.txt
+run() {
+  want=$1 name=$2
+  shift 2
+  checks=$((checks + 1)) code=0
+  "$model" "$@" >out.txt 2>&1 || code=$?
+  [ "$code" = "$want" ] || { fail "$name: exit code $code, not $want"; cat out.txt; }
+}
+says() { # says CODE TEXT ARGS...
+  text=$2 c=$1
+  shift 2
+  run "$c" "$*" "$@"
+  holds out.txt "$text" "$*"
+}
+
+"$mkdata" npy f32 100,4 1 x.npy
+"$mkdata" npy f32 100,3 linear t.npy
+"$mkdata" npy f64 100,4 1 x64.npy
+"$mkdata" idx u8 100,2,2 1 x.idx
+"$mkdata" idx u8 100 2 labels.idx
+"$mkdata" npy i64 100 2 labels.npy
+"$mkdata" npy f32 100 2 f.npy
+printf 'The quick brown fox jumps over the lazy dog, and that is all there is.\n' >text.txt
+data='--x x.npy --target t.npy'
+
+# ---- training: the same bits whatever the threads, the interruptions, the poison ----
+run 0 train train $data --epochs 30 --save w.safetensors --log log.csv --threads 1
+holds out.txt 'epoch 30/30' train
+run 0 'two threads' train $data --epochs 30 --save w2.safetensors --log log2.csv --threads 2
+same w.safetensors w2.safetensors threads
+same log.csv log2.csv threads
+run 0 poison train $data --epochs 30 --save w3.safetensors --poison
+same w.safetensors w3.safetensors poison
+run 0 part train $data --epochs 11 --checkpoint c.ckpt --log log4.csv
+run 0 resume train $data --epochs 30 --resume c.ckpt --save w4.safetensors --log log4.csv
+same w.safetensors w4.safetensors resume
+same log.csv log4.csv 'resumed log'
+run 0 'part of an epoch' train $data --steps 101 --checkpoint c.ckpt:20
+run 0 'resume in an epoch' train $data --epochs 30 --resume c.ckpt --save w5.safetensors
+same w.safetensors w5.safetensors 'resume in an epoch'
+run 0 'other seed' train $data --epochs 30 --seed 7 --save w6.safetensors
+cmp -s w.safetensors w6.safetensors && fail 'another seed gave the same weights'
+run 0 'f64 data' train --x x64.npy --target t.npy --epochs 30 --save w7.safetensors
+same w.safetensors w7.safetensors 'f64 data'
+tail -1 log.csv | awk -F, '{exit !($3 < 0.01)}' || fail "the loss did not fall: $(tail -1 log.csv)"
+
+# ---- weights in other processes ----
+run 0 test test $data --load w.safetensors
+holds out.txt 'loss = ' test
+holds out.txt '4 of 100 rows were left out' test
+run 0 predict predict --x x.npy --load w.safetensors --y y.npy
+run 0 'expect itself' predict --x x.npy --load w.safetensors --expect y.npy --rtol 0 --atol 0
+run 0 'expect the truth' predict --x 'x.npy[0:96]' --load w.safetensors --expect y.npy
+says 1 'elements; the first, element 0' predict --x x.npy --load w.safetensors,scope=net.b --expect y.npy
+says 1 'but the run makes' predict --x 'x.npy[0:8]' --load w.safetensors --expect y.npy
+run 0 bench train $data --bench 20
+holds out.txt 'median' bench
+run 0 profile train $data --epochs 2 --profile p.json
+holds p.json '"name": "update"' profile
+
+# ---- files: formats, ranges, windows, types ----
+run 0 idx classes --label labels.idx
+run 0 'i64 labels' classes --label labels.npy
+gzip -kf labels.idx x.npy
+run 0 'gzip idx' classes --label labels.idx.gz
+run 0 'gzip npy' predict --x x.npy.gz --load w.safetensors --expect y.npy --rtol 0 --atol 0
+run 0 'idx images' predict --x x.idx
+says 0 'code = [101032 32113]' rows --tok 'text.txt~1[0:2]' --next 'text.txt+3~1[0:2]'
+says 0 '[2:4] code' rows --tok text.txt~1 --next text.txt+3~1
+run 0 'text' generate --steps 26 --text char
+holds out.txt 'hello, world' text
+printf '\001\000\002\000\003\000\004\000\005\000\006\000' >tok.u16
+says 0 'code = [3001 6002]' rows --tok tok.u16:u16 --next 'tok.u16:u8~2[0:2]'
+says 1 'tok moves on by' rows --tok text.txt --next text.txt+3
+says 1 'rows 0 to 999' predict --x 'x.npy[0:999]'
+says 1 'x has 100 rows' train --x x.npy --target 't.npy[0:50]'
+says 1 'one batch takes 8' predict --x 'x.npy[0:5]'
+says 1 'holds f32[100, 3], but the input x is f32[8, 4]' predict --x t.npy
+says 1 'real numbers are not rounded' classes --label f.npy
+says 1 'is text, but the input x needs f32' predict --x text.txt
+cp t.npy 'odd+1'
+says 1 'holds f32[100, 3]' predict --x odd+1
+
+# ---- damaged files ----
+head -c 900 x.npy >cut.npy
+says 1 'its header means' predict --x cut.npy
+head -c 40 labels.idx.gz >cut.gz
+says 1 'cut.gz' classes --label cut.gz
+printf 'garbage' >bad.npy
+says 1 'does not begin like such a file' predict --x bad.npy
+: >empty
+says 1 'is empty' predict --x empty
+says 1 'a directory' predict --x .
+mkfifo pipe
+says 1 'a pipe' predict --x pipe
+says 1 'a device' predict --x /dev/zero
+says 1 'cannot be read' predict --x missing.npy
+printf '\001\002\000\005\001\001\001\001' >labels.bin
+says 1 'labels.bin: input row 3 holds 5, which is not below 3' classes --label labels.bin
+head -c 200 w.safetensors >cut.safetensors
+says 1 'cut.safetensors' predict --x x.npy --load cut.safetensors
+cp w.safetensors more.safetensors && printf x >>more.safetensors
+says 1 'appended' predict --x x.npy --load more.safetensors
+says 1 'is no checkpoint' train $data --resume w.safetensors
+sed 's/net\.w/net.v/' w.safetensors >other.safetensors
+says 1 'has no tensor net.w' predict --x x.npy --load other.safetensors
+cp c.ckpt flipped.ckpt
+printf '\377' | dd of=flipped.ckpt bs=1 seek="$(($(stat -c %s c.ckpt) - 30))" conv=notrunc 2>/dev/null
+says 1 'checksum is wrong' train $data --resume flipped.ckpt
+says 1 'another --seed' train $data --resume c.ckpt --seed 3
+says 1 'another number of rows' train --x 'x.npy[0:80]' --target 't.npy[0:80]' --resume c.ckpt
+
+# ---- what must not spoil good weights ----
+cp w.safetensors good
+says 1 'loss is' train $data --epochs 50 --lr 1e30 --save w.safetensors
+same w.safetensors good 'after a loss that is not finite'
+says 3 'failed' train $data --save nowhere/w.safetensors
+says 2 'is not a file that can be replaced' train $data --save /dev/full
+(ulimit -f 1 && "$model" predict --x 'x.npy' --y big.npy >out.txt 2>&1) && fail 'a full disk went unnoticed' || holds out.txt 'failed' 'file size limit'
+[ ! -e big.npy ] || fail 'a half-written file was left'
+ls | grep -q 'tmp-' && fail "temporary files were left: $(ls | grep tmp-)"
+
+# ---- signals: the step ends, weights are saved ----
+rm -f s.safetensors
+"$model" train $data --steps 1000000000 --save s.safetensors --quiet >out.txt 2>&1 &
+pid=$!
+sleep 0.5
+kill -INT $pid
+code=0
+wait $pid || code=$?
+checks=$((checks + 1))
+[ $code = 130 ] && [ -s s.safetensors ] || fail "SIGINT: exit code $code"
+"$model" train $data --steps 1000000000 --checkpoint s.ckpt:100000000 --quiet >out.txt 2>&1 &
+pid=$!
+sleep 0.5
+kill -TERM $pid
+code=0
+wait $pid || code=$?
+checks=$((checks + 1))
+[ $code = 143 ] && [ -s s.ckpt ] || fail "SIGTERM: exit code $code"
+
+# ---- the command line ----
+says 2 'did you mean train?' tran
+says 2 'did you mean --epochs?' train $data --epoch 3
+says 2 'train needs --target FILE' train --x x.npy
+says 2 'given twice' train $data --x x.npy
+says 2 'given twice' train $data --seed 1 --seed 2
+says 2 'needs a whole number' train $data --epochs 0
+says 2 'needs a whole number' train $data --seed 18446744073709551616
+says 2 'needs a number' train $data --lr fast
+says 2 'is for entries that train' test $data --save w
+says 2 'exclude each other' train $data --epochs 1 --steps 1
+says 2 'a value is missing' train $data --seed
+says 3 'holds no code for cuda' train $data --device cuda
+says 2 'there is no device' train $data --device tpu
+says 0 'total' info
+says 0 'exit codes' train --help
+says 0 'entries' --help
+run 0 'explicit names' train --input.x x.npy --input.target=t.npy --hyper.lr 0.01 --quiet
+[ ! -s out.txt ] || { fail 'quiet said something'; cat out.txt; }
+
+echo "$checks checks, $fails failed"
+[ $fails = 0 ]
