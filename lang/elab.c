@@ -21,6 +21,11 @@ static void add_top(Elab *e, const Decl *d, bool prelude) {
 
 static void add_hyper(Elab *e, Top *t) {
   const Decl *d = t->decl;
+  if (d->name.name == intern(e->c, "step")) {
+    elab_error(e, d->name.loc, "step is the built-in counter of training steps");
+    elab_hint(e, "choose another name");
+    return;
+  }
   Frame top = {.env = env_new(e, NULL, false), .path = intern(e->c, "")};
   e->run = &e->let;
   e->frame = &top;
@@ -61,6 +66,11 @@ static void finish_entry(Elab *e, const Decl *d) {
   Loc loc = d->name.loc;
   Val r = env->result;
   if (r.kind == VAL_POISON && env->returned) return;
+  if (e->run->training && !e->run->minimized) {
+    elab_error(e, loc, "the minimize of entry %s is never reached", d->name.name);
+    elab_hint(e, "'training' is decided by it: put it outside of 'if' and 'for', or write another entry");
+    return;
+  }
   int n = r.kind == VAL_TUPLE ? r.list->n : env->returned ? 1 : 0;
   if (n == 0 && e->run->stored.n == 0 && !e->run->minimized) {
     elab_error(e, loc, "entry %s neither returns nor assigns anything", d->name.name);

@@ -82,6 +82,8 @@ static bool may_enter(Elab *e, const Func *f, Loc loc) {
       elab_trace(e);
       return false;
     }
+  if (++e->unrolled > MOST_COPIES)
+    return fail(e, loc, "the program would inline more than %d calls and iterations", MOST_COPIES), false;
   if (depth > DEEPEST) return fail(e, loc, "calls are nested more than %d deep", DEEPEST), false;
   return true;
 }

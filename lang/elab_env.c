@@ -25,7 +25,12 @@ void env_bind(Elab *e, const char *name, Val v, int global, Loc loc) {
 }
 
 void env_drop(Elab *e, Env *env, uint32_t n) {
-  for (uint32_t i = n; i < env->names.n; i++) vec_push(e->a, &env->gone, env->names.at[i]);
+  for (uint32_t i = n; i < env->names.n; i++) {
+    bool known = false;
+    for (uint32_t k = 0; k < env->gone.n && !known; k++)
+      known = env->gone.at[k].name == env->names.at[i].name;
+    if (!known) vec_push(e->a, &env->gone, env->names.at[i]);
+  }
   if (env->names.n > n) env->names.n = n;
 }
 

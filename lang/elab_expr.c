@@ -104,7 +104,7 @@ Val expr_transpose(Elab *e, Val v, Loc loc) {
   return transpose_last(e, v);
 }
 
-Val eval(Elab *e, const Expr *x) {
+static Val eval_kind(Elab *e, const Expr *x) {
   switch (x->kind) {
   case EX_INT: return val_int(x->integer, x->loc);
   case EX_FLOAT: return val_num(x->number, x->loc);
@@ -129,4 +129,14 @@ Val eval(Elab *e, const Expr *x) {
   case EX_TRANSPOSE: return expr_transpose(e, eval_one(e, x->operand), x->loc);
   }
   return poison;
+}
+
+Val eval(Elab *e, const Expr *x) {
+  enum { DEEPEST = 4000 }; /* expressions in expressions, through calls: the stack holds as many */
+  if (e->depth >= DEEPEST)
+    return fail(e, x->loc, "expressions and calls are nested more than %d deep", DEEPEST);
+  e->depth++;
+  Val v = eval_kind(e, x);
+  e->depth--;
+  return v;
 }

@@ -201,8 +201,8 @@ struct Elab {
   bool any_training;
   bool callers_fault;         /* what is wrong is an argument, so the call itself is no way to it */
   bool muted;                 /* the last error was a repetition: so are its notes */
-  int64_t unrolled;           /* iterations of all loops so far */
-  int depth;                  /* of calls */
+  int64_t unrolled;           /* iterations of all loops and inlined calls so far */
+  int depth;                  /* of expressions being evaluated */
   struct {
     const char *fmt;
     Loc loc;
@@ -268,7 +268,7 @@ Val expr_index(Elab *e, const Expr *x);
 /* ---- elab_type.c: types as written ---- */
 /* The type, all dims known; dtype where none is written: dt. NULL after an error. */
 const Type *type_eval(Elab *e, const TypeExpr *t, Dtype dt);
-/* Checks v against t; a number becomes a constant of a type without dims. bind: lone names that mean
+/* Checks v against t; a number is good for a type without dims. bind: lone names that mean
    nothing yet are bound to the dims. False after an error about `name`. */
 bool type_match(Elab *e, const TypeExpr *t, Val *v, bool bind, const char *name, Loc loc);
 /* ---- elab_call.c ---- */
@@ -283,6 +283,7 @@ Actual *call_args(Elab *e, const Args *args, int room, bool *ok); /* room: unuse
 /* Inlines f in the current frame's env-less frame, which the caller has pushed. */
 Val call_def(Elab *e, const Func *f, const Actual *arg, int n, int hidden, Loc loc);
 /* ---- elab_stmt.c ---- */
+enum { MOST_COPIES = 1 << 20 }; /* iterations and calls of a whole program: more is a mistake */
 void exec_body(Elab *e, const Body *b);
 bool body_has_minimize(const Body *b);
 /* ---- elab_global.c: params, states, hypers ---- */

@@ -121,15 +121,14 @@ static Val stack_yields(Elab *e, const Yields *y, int target, Loc loc) {
 }
 
 static void exec_for(Elab *e, const Stmt *s) {
-  enum { MOST = 1 << 20 }; /* iterations of a whole program: more is a mistake */
   Env *env = e->frame->env;
   int64_t from, to;
   bool ok = val_to_int(e, eval_one(e, s->loop.from), INT64_MIN, "the start of a loop",
                        s->loop.from->loc, &from);
   ok &= val_to_int(e, eval_one(e, s->loop.to), INT64_MIN, "the end of a loop", s->loop.to->loc, &to);
   Yields yields = {.up = env->yields, .targets = s->loop.targets.n};
-  if (ok && to > from && (from < -MOST || to > MOST || e->unrolled + (to - from) > MOST)) {
-    elab_error(e, s->loc, "the loop would be unrolled to more than %d copies", MOST);
+  if (ok && to > from && (from < -MOST_COPIES || to > MOST_COPIES || e->unrolled + (to - from) > MOST_COPIES)) {
+    elab_error(e, s->loc, "the loop would be unrolled to more than %d copies", MOST_COPIES);
     elab_trace(e);
     ok = false;
   }

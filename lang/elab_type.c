@@ -86,18 +86,21 @@ static void mismatch(Elab *e, const TypeExpr *t, Val v, const char *name, Loc lo
   elab_trace(e);
 }
 
+/* A number for a type without dims stays a number: it is still known at compile time. */
+static bool scalar_match(const TypeExpr *t, Val *v) {
+  Dtype dt = dtype_of(t, v->kind == VAL_INT ? DT_I32 : v->kind == VAL_BOOL ? DT_BOOL : DT_F32);
+  if (v->kind == VAL_BOOL) return dt == DT_BOOL;
+  if (!val_is_number(*v) || dt == DT_BOOL) return false;
+  if (dtype_is_float(dt)) *v = val_num(val_number(*v), v->loc);
+  return v->kind == VAL_INT || dtype_is_float(dt);
+}
+
 bool type_match(Elab *e, const TypeExpr *t, Val *v, bool bind, const char *name, Loc loc) {
   Wants w = {0};
   if (v->kind == VAL_POISON) return false;
-  if (v->kind != VAL_TENSOR && t->n == 0) {
-    *v = val_to_const(e, *v, type_scalar(e->c, dtype_of(t, v->kind == VAL_INT    ? DT_I32
-                                                            : v->kind == VAL_BOOL ? DT_BOOL
-                                                                                  : DT_F32)),
-                      loc);
-    return v->kind != VAL_POISON;
-  }
+  if (v->kind != VAL_TENSOR && t->n == 0 && scalar_match(t, v)) return true;
   if (v->kind != VAL_TENSOR) {
-    elab_error(e, loc, "%s must be a tensor %s, found %s", name, source_slice(e, t->loc),
+    elab_error(e, loc, "%s must be %s, found %s", name, source_slice(e, t->loc),
                val_str(e, *v));
     elab_note(e, t->loc, "it must be this");
     return elab_trace(e), false;
