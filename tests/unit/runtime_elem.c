@@ -1,0 +1,107 @@
+/* Element conversion, the file types' names, and the random function that shuffles rows. */
+// clang-format off
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+// clang-format on
+#include "dataset.h"
+#include <math.h>
+#include <string.h>
+
+static double through(Elem type, double d) {
+  char cell[8];
+  elem_convert(cell, type, &d, ELEM_F64, 1);
+  return elem_real(cell, type, 0);
+}
+
+static void half(void **state) {
+  assert_true(through(ELEM_F16, 1.0) == 1.0);
+  assert_true(through(ELEM_F16, 65504.0) == 65504.0);
+  assert_true(through(ELEM_F16, 65519.0) == 65504.0);
+  assert_true(isinf(through(ELEM_F16, 65520.0)));
+  assert_true(through(ELEM_F16, 0x1p-24) == 0x1p-24);
+  assert_true(through(ELEM_F16, 0x1p-25) == 0); /* a tie goes to even */
+  assert_true(through(ELEM_F16, 0x1.8p-24) == 0x1p-23);
+  assert_true(through(ELEM_F16, 2049.0) == 2048.0);
+  assert_true(through(ELEM_F16, 2051.0) == 2052.0);
+  assert_true(through(ELEM_F16, 1 - 0x1p-30) == 1.0); /* the carry moves into the exponent */
+  assert_true(isnan(through(ELEM_F16, NAN)));
+  for (unsigned h = 0; h < 65536; h++) { /* each value is kept, and reads the same through f32 */
+    uint16_t in = (uint16_t)h, out;
+    float f;
+    elem_convert(&f, ELEM_F32, &in, ELEM_F16, 1);
+    elem_convert(&out, ELEM_F16, &f, ELEM_F32, 1);
+    if (!isnan(f)) assert_int_equal(in, out);
+  }
+}
+
+static void bfloat(void **state) {
+  assert_true(through(ELEM_BF16, 1.0) == 1.0);
+  assert_true(through(ELEM_BF16, 1 + 0x1p-8) == 1.0); /* tie to even */
+  assert_true(through(ELEM_BF16, 1 + 0x1.8p-7) == 1 + 0x1p-6);
+  assert_true(through(ELEM_BF16, 1 + 0x1p-8 + 0x1p-40) == 1 + 0x1p-7); /* rounds once, not twice */
+  assert_true(isnan(through(ELEM_BF16, NAN)));
+  assert_true(isinf(through(ELEM_BF16, 3.4e38 * 1.01)));
+}
+
+static void exact_integers(void **state) {
+  const int64_t v[] = {0, 255, 256, -1, INT64_C(1) << 40, (1 << 24) + 1};
+  uint64_t bad = 99;
+  assert_true(elem_check(ELEM_U8, v, ELEM_I64, 2, &bad));
+  assert_false(elem_check(ELEM_U8, v, ELEM_I64, 3, &bad));
+  assert_int_equal(bad, 2);
+  assert_false(elem_check(ELEM_BOOL, v, ELEM_I64, 2, &bad));
+  assert_int_equal(bad, 1);
+  assert_true(elem_check(ELEM_I32, v, ELEM_I64, 4, &bad));
+  assert_false(elem_check(ELEM_I32, v, ELEM_I64, 5, &bad));
+  assert_true(elem_check(ELEM_F32, v, ELEM_I64, 5, &bad));
+  assert_false(elem_check(ELEM_F32, v, ELEM_I64, 6, &bad));
+  assert_int_equal(bad, 5);
+  const uint64_t huge = UINT64_MAX;
+  assert_false(elem_check(ELEM_I64, &huge, ELEM_U64, 1, &bad));
+  assert_false(elem_converts(ELEM_F32, ELEM_I32));
+  assert_true(elem_converts(ELEM_F64, ELEM_F32));
+  assert_true(elem_converts(ELEM_U16, ELEM_I32));
+}
+
+static void panels(void **state) {
+  const int64_t dims[] = {3, 5};
+  GcTensor t = {.name = "w", .dtype = GC_I32, .rank = 2, .dims = dims, .panel = 4};
+  int32_t flat[15], back[15], storage[2 * 3 * 4] = {0};
+  for (int i = 0; i < 15; i++) flat[i] = i + 1;
+  for (uint64_t at = 0; at < 15; at += 2)
+    tensor_put(&t, storage, at, at + 2 > 15 ? 15 - at : 2, flat + at);
+  assert_int_equal(storage[0], 1);                  /* [0][0] */
+  assert_int_equal(storage[1 * 4 + 3], 9);          /* [1][3] */
+  assert_int_equal(storage[3 * 4 + 2 * 4 + 0], 15); /* [2][4], in the second panel */
+  assert_int_equal(storage[3 * 4 + 1], 0);          /* the tail stays zero */
+  tensor_get(&t, storage, 0, 15, back);
+  assert_memory_equal(flat, back, sizeof flat);
+  tensor_get(&t, storage, 7, 6, back);
+  assert_memory_equal(flat + 7, back, 6 * 4);
+}
+
+/* Random123's known answers */
+static void philox(void **state) {
+  uint32_t c[4] = {0}, k[2] = {0}, out[4];
+  const uint32_t zero[4] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
+  philox4x32(c, k, out);
+  assert_memory_equal(out, zero, 16);
+  const uint32_t c2[4] = {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+                 k2[2] = {0xa4093822, 0x299f31d0};
+  const uint32_t pi[4] = {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1};
+  philox4x32(c2, k2, out);
+  assert_memory_equal(out, pi, 16);
+  int hits[5] = {0};
+  uint64_t draws = 0;
+  for (int i = 0; i < 5000; i++) hits[philox_below(1, 2, &draws, 5)]++;
+  for (int i = 0; i < 5; i++) assert_in_range(hits[i], 900, 1100);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(half), cmocka_unit_test(bfloat),
+                                     cmocka_unit_test(exact_integers), cmocka_unit_test(panels),
+                                     cmocka_unit_test(philox)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
