@@ -1,6 +1,7 @@
 /* The text form of modules and entries, which read.c reads back exactly; its grammar stands there.
    Contract: what is printed depends on the IR alone, never on addresses; attributes that are zero
    or NULL are left out; floats are the shortest text that reads back to the same bits. */
+#include "interp.h"
 #include "names.h"
 
 #include <ctype.h>
@@ -23,7 +24,7 @@ static const char *const global_word[] = {[GLOBAL_PARAM] = "param",
 /* ---- pieces ---- */
 
 static void print_float(FILE *f, double v, Dtype dt) {
-  static const int digits[] = {6, 9, 15, 17};
+  static const int digits[] = {6, 8, 9, 15, 16, 17};
   char text[40];
   if (isnan(v)) {
     fputs("nan", f);
@@ -31,7 +32,7 @@ static void print_float(FILE *f, double v, Dtype dt) {
   }
   for (size_t i = 0; i < sizeof digits / sizeof digits[0]; i++) {
     snprintf(text, sizeof text, "%.*g", digits[i], v);
-    if (dt == DT_F64 ? strtod(text, NULL) == v : (double)(float)strtod(text, NULL) == v) break;
+    if (scalar_round((Scalar){.f = strtod(text, NULL)}, dt, INTERP_DTYPE).f == v) break;
   }
   fputs(text, f);
 }

@@ -312,12 +312,12 @@ static bool optional_place(Reader *r, Loc *out) {
     source = intern_n(r->c, start, (size_t)(p - start));
   }
   Loc loc = {.len = 1};
+  bool meant = *start == '"' || isdigit((unsigned char)p[1]); /* the text ends in a zero byte */
   bool ok = p < r->end && *p == ':' && (p++, digits(r, &p, &loc.line)) && p < r->end && *p == ':' &&
             (p++, digits(r, &p, &loc.col)) && loc.line > 0 && loc.col > 0;
   if (!ok) {
     r->p = start;
-    if (*start == '"' || *p == ':' || isdigit((unsigned char)p[-1]))
-      return FAIL(r, loc_at(r, start, 1), "a place is written file:line:column");
+    if (meant) return FAIL(r, loc_at(r, start, 1), "a place is written file:line:column");
     return true;
   }
   r->p = p;
