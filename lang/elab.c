@@ -149,6 +149,8 @@ Module *elaborate(Ctx *c, const Program *prog, const ElabOptions *opts) {
     module_free(e.m);
     return NULL;
   }
+  e.init.b->loc = (Loc){0};
+  e.init.b->scope = intern(c, "");
   build_return(e.init.b, NULL, NULL, 0);
   bool globals = false;
   for (uint32_t i = 0; i < e.m->globals.n; i++) globals |= e.m->globals.at[i].kind != GLOBAL_HYPER;

@@ -145,7 +145,7 @@ static void canon(Elab *e, FILE *f, const Expr *x) {
   }
 }
 
-/* Evaluates the initialiser into the entry `init`. type may be NULL: then the value gives it. */
+/* Evaluates the initialiser into the entry `init`, unless the path has its value already. */
 static Val initial_value(Elab *e, const Expr *x, const char *path, const Type *type, Text *text) {
   Run *run = e->run;
   const Ints *shape = e->init_shape;
@@ -154,8 +154,8 @@ static Val initial_value(Elab *e, const Expr *x, const char *path, const Type *t
   Frame *frame = ARENA_NEW(e->a, Frame), *outer = e->frame;
   *frame = (Frame){.up = outer, .env = outer->env, .path = path, .user = outer->user, .scope = true};
   e->frame = frame;
-  e->init_shape = type ? intern_ints(e->c, type->dim, type->rank) : NULL;
-  e->init_dtype = type ? type->dtype : DT_F32;
+  e->init_shape = intern_ints(e->c, type->dim, type->rank);
+  e->init_dtype = type->dtype;
   text->f = open_memstream(&text->at, &text->n);
   if (!text->f) gc_bug(e->c, "no memory for a text");
   int errors = ctx_errors(e->c);
@@ -164,10 +164,9 @@ static Val initial_value(Elab *e, const Expr *x, const char *path, const Type *t
   Val v = ctx_errors(e->c) > errors ? poison : (Val){.kind = VAL_NONE};
   if (v.kind == VAL_NONE && module_find_global(e->m, path) < 0) {
     v = eval_one(e, x);
-    if (type && v.kind != VAL_TENSOR && v.kind != VAL_POISON) v = val_to_const(e, v, type, x->loc);
-    if (v.kind != VAL_POISON) v = val_to_tensor(e, v, "an initial value", x->loc);
+    if (v.kind != VAL_TENSOR && v.kind != VAL_POISON) v = val_to_const(e, v, type, x->loc);
   }
-  if (v.kind == VAL_TENSOR && type && v.tensor.type != type) {
+  if (v.kind == VAL_TENSOR && v.tensor.type != type) {
     const Type *t = v.tensor.type;
     bool floats = dtype_is_float(t->dtype) && dtype_is_float(type->dtype);
     const Type *as = type_with_dtype(e->c, t, type->dtype);
@@ -180,7 +179,6 @@ static Val initial_value(Elab *e, const Expr *x, const char *path, const Type *t
                type_str(e->c, t), type_str(e->c, type));
     }
   }
-  if (v.kind == VAL_TENSOR) at(e, x->loc);
   e->run = run;
   e->frame = outer;
   e->init_shape = shape;
@@ -260,7 +258,7 @@ static bool agrees(Elab *e, int global, GlobalKind kind, const Type *type, const
   if (g->kind != kind)
     elab_error(e, loc, "%s is %s already, it cannot be %s", g->path, kind_name[g->kind],
                kind_name[kind]);
-  else if (type && type != g->type)
+  else if (type != g->type)
     elab_error(e, loc, "%s is %s here, but %s before", g->path, type_str(e->c, type),
                type_str(e->c, g->type));
   else if (init != info->init)
@@ -295,9 +293,9 @@ static int declare(Elab *e, const Stmt *s) {
     return elab_trace(e), -1;
   }
   if (called_twice(e, path) || declared_twice(e, s)) return -1;
-  const Type *type = s->variable.type ? type_eval(e, s->variable.type, DT_F32) : NULL;
-  if (s->variable.type && !type) return -1;
-  if (s->kind == ST_PARAM && type && !dtype_is_float(type->dtype)) {
+  const Type *type = type_eval(e, s->variable.type, DT_F32);
+  if (!type) return -1;
+  if (s->kind == ST_PARAM && !dtype_is_float(type->dtype)) {
     elab_error(e, s->loc, "a param is trained and needs a float dtype, not %s",
                dtype_name(type->dtype));
     elab_hint(e, "what is kept but not trained is a state");

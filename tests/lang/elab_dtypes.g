@@ -1,0 +1,27 @@
+# RUN: %gc --emit=ir -O0 --passes= %s | FileCheck-14 %s
+# A literal takes the other operand's dtype, integers of two widths meet in the wider one, sums of bytes
+# and bools count in i32, the mean of bools is an f32.
+entry f(a : u8[3], b : i32[3], c : f16[3], d : f32[3]) {
+  return p = a + 1, q = a + b, r = c * 0.5, s = c + d, t = sum(a), u = mean(a == b), v = max(a, b)
+}
+
+# CHECK:      entry f(%a : u8[3], %b : i32[3], %c : f16[3], %d : f32[3]) {
+# CHECK-NEXT:   %4 = const {value = 1} : u8[3]
+# CHECK-NEXT:   %p = add %a, %4 : u8[3]
+# CHECK-NEXT:   %6 = convert %a : i32[3]
+# CHECK-NEXT:   %q = add %6, %b : i32[3]
+# CHECK-NEXT:   %8 = const {value = 0.5} : f16[3]
+# CHECK-NEXT:   %r = mul %c, %8 : f16[3]
+# CHECK-NEXT:   %10 = convert %c : f32[3]
+# CHECK-NEXT:   %s = add %10, %d : f32[3]
+# CHECK-NEXT:   %12 = convert %a : i32[3]
+# CHECK-NEXT:   %t = sum %12 {axes = [0]} : i32[]
+# CHECK-NEXT:   %14 = convert %a : i32[3]
+# CHECK-NEXT:   %15 = eq %14, %b : bool[3]
+# CHECK-NEXT:   %16 = convert %15 : f32[3]
+# CHECK-NEXT:   %17 = sum %16 {axes = [0]} : f32[]
+# CHECK-NEXT:   %18 = const {value = 3} : f32[]
+# CHECK-NEXT:   %u = div %17, %18 : f32[]
+# CHECK-NEXT:   %20 = convert %a : i32[3]
+# CHECK-NEXT:   %v = max %20, %b : i32[3]
+# CHECK-NEXT:   return %p, %q, %r, %s, %t, %u, %v {names = "p,q,r,s,t,u,v"}

@@ -1,0 +1,22 @@
+# RUN: %gc --emit=ir -O0 --passes= %s | FileCheck-14 %s
+# Where nothing is trained, the same call with the same arguments is the same net.
+def net(x) { return linear(x, 2) as fc }
+entry predict(x : f32[1, 3]) {
+  return digit = argmax(net(x)), p = softmax(net(x))
+}
+
+# CHECK:      param @net.fc.w : f32[3,2]
+# CHECK-NEXT: param @net.fc.b : f32[2]
+
+# CHECK:      entry predict(%x : f32[1,3]) {
+# CHECK-NEXT:   %net.fc.w = load @net.fc.w : f32[3,2] "net.fc"
+# CHECK-NEXT:   %y = matmul %x, %net.fc.w : f32[1,2] "net.fc"
+# CHECK-NEXT:   %net.fc.b = load @net.fc.b : f32[2] "net.fc"
+# CHECK-NEXT:   %4 = broadcast %net.fc.b : f32[1,2] "net.fc"
+# CHECK-NEXT:   %y.1 = add %y, %4 : f32[1,2] "net.fc"
+# CHECK-NEXT:   %digit = argmax %y.1 {axis = 1} : i32[1]
+# CHECK-NEXT:   %y.2 = matmul %x, %net.fc.w : f32[1,2] "net.fc"
+# CHECK-NEXT:   %8 = broadcast %net.fc.b : f32[1,2] "net.fc"
+# CHECK-NEXT:   %y.3 = add %y.2, %8 : f32[1,2] "net.fc"
+# CHECK-NEXT:   %p = softmax %y.3 : f32[1,2]
+# CHECK-NEXT:   return %digit, %p {names = "digit,p"}
