@@ -6,60 +6,8 @@
 
 #include "ir/interp.h"
 
-/* ---- maps ---- */
-
-const Axis *printer_identity(Printer *p, ValueId v, int first) {
-  const Type *t = value_type(p->gr->e, v);
-  Axis *m = ARENA_ARRAY(p->g->a, Axis, t->rank + 1);
-  for (int i = 0; i < t->rank; i++)
-    m[i] = t->dim[i] == 1 ? (Axis){.coord = -1} : (Axis){.coord = first + i, .step = 1};
-  return m;
-}
-
-/* Reshapes that only add and drop axes of extent 1 are maps, too. */
-static bool squeeze(const Type *from, const Type *to, const Axis *map, Axis *out) {
-  int k = 0;
-  for (int i = 0; i < from->rank; i++) {
-    out[i] = (Axis){.coord = -1};
-    if (from->dim[i] == 1) continue;
-    while (k < to->rank && to->dim[k] == 1) k++;
-    if (k == to->rank || to->dim[k] != from->dim[i]) return false;
-    out[i] = map[k++];
-  }
-  return true;
-}
-
-/* Where a view's operand is read when its result is read at map; NULL if the op is no such view. */
-static const Axis *through(Printer *p, const Op *op, const Axis *map) {
-  const Entry *e = p->gr->e;
-  const Type *from = value_type(e, op->operands[0]), *to = value_type(e, op->results[0]);
-  Axis *out = ARENA_ARRAY(p->g->a, Axis, from->rank + 1);
-  switch ((int)op->kind) {
-  case OP_COPY:
-  case OP_STOP_GRADIENT: return map;
-  case OP_RESHAPE: return squeeze(from, to, map, out) ? out : NULL;
-  case OP_BROADCAST:
-    for (int i = 0; i < from->rank; i++)
-      out[i] = from->dim[i] == 1 ? (Axis){.coord = -1} : map[to->rank - from->rank + i];
-    return out;
-  case OP_TRANSPOSE:
-    for (int i = 0; i < to->rank; i++) out[op->attr[AT_PERM].ints->at[i]] = map[i];
-    return out;
-  case OP_SLICE:
-    for (int i = 0; i < from->rank; i++) {
-      int64_t start = op->attr[AT_STARTS].ints->at[i], step = op->attr[AT_STEPS].ints->at[i];
-      out[i] = (Axis){map[i].coord, start + step * map[i].start, step * map[i].step};
-    }
-    return out;
-  case OP_REVERSE:
-    memcpy(out, map, sizeof *out * (size_t)from->rank);
-    for (int k = 0; op->attr[AT_AXES].ints && k < op->attr[AT_AXES].ints->n; k++) {
-      int64_t i = op->attr[AT_AXES].ints->at[k];
-      out[i] = (Axis){map[i].coord, from->dim[i] - 1 - map[i].start, -map[i].step};
-    }
-    return out;
-  default: return NULL;
-  }
+const Axis *printer_identity(Printer *p, ValueId v) {
+  return axes_identity(p->g->a, value_type(p->gr->e, v));
 }
 
 static void row_major(const Type *t, int64_t *stride) {
@@ -96,7 +44,7 @@ void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out) {
     leaf(p, v, stride, map, out);
     return;
   }
-  const Axis *inner = op_info[op->kind].cls == CLASS_VIEW ? through(p, op, map) : NULL;
+  const Axis *inner = op_info[op->kind].cls == CLASS_VIEW ? axes_through(p->g->a, p->gr->e, op, map) : NULL;
   if (inner) {
     leaves_of(p, op->operands[0], inner, out);
     return;
@@ -395,7 +343,7 @@ Printed printer_value(Printer *p, ValueId v, const Axis *map) {
   } else if (op->kind == OP_RANDOM_UNIFORM || op->kind == OP_RANDOM_NORMAL) {
     r = random_value(p, op, map);
   } else if (op_info[op->kind].cls == CLASS_VIEW || op->kind == OP_STOP_GRADIENT) {
-    const Axis *inner = through(p, op, map);
+    const Axis *inner = axes_through(p->g->a, p->gr->e, op, map);
     if (!inner) gc_bug(p->g->ctx, "op %s cannot be read in place", op_info[op->kind].name);
     r = printer_value(p, op->operands[0], inner);
   } else if (op_info[op->kind].cls == CLASS_ROWS) {
@@ -430,7 +378,7 @@ static void site_start(Gen *g, Text *x, const Group *gr, const Site *s, Printer 
   p->level[1] = x;
   p->flat_level = 1;
   if (s->have != NO_ID)
-    printer_bind(p, s->have, printer_identity(p, s->have, 0), (Printed){s->have_text, 1});
+    printer_bind(p, s->have, printer_identity(p, s->have), (Printed){s->have_text, 1});
 }
 
 void site_body(Gen *g, Text *x, const Group *gr, const Site *s) {
@@ -439,7 +387,7 @@ void site_body(Gen *g, Text *x, const Group *gr, const Site *s) {
   Printed *out = ARENA_ARRAY(g->a, Printed, gr->nout + 1);
   const Axis **map = ARENA_ARRAY(g->a, const Axis *, gr->nout + 1);
   for (int i = 0; i < gr->nout; i++) {
-    map[i] = printer_identity(&p, gr->yield[i], 0);
+    map[i] = printer_identity(&p, gr->yield[i]);
     out[i] = printer_value(&p, gr->yield[i], map[i]);
   }
   for (int i = 0; i < gr->nout; i++) {
@@ -455,5 +403,5 @@ const char *site_index(Gen *g, const Group *gr, const Site *s, ValueId v) {
   Text none = text_new(g->a, 0);
   site_start(g, &none, gr, s, &p);
   int level = 0;
-  return printer_index(&p, v, printer_identity(&p, v, 0), &level);
+  return printer_index(&p, v, printer_identity(&p, v), &level);
 }

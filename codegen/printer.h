@@ -5,12 +5,6 @@
 #define GC_CODEGEN_PRINTER_H
 #include "codegen/kernel.h"
 
-/* Position on one axis of a value: start + step * coordinate; coord < 0: start alone. */
-typedef struct Axis {
-  int coord;
-  int64_t start, step;
-} Axis;
-
 typedef struct Coord { /* one axis of the domain */
   int64_t dim;
   const char *text; /* of its position; NULL where a later axis of the same loop stands for it */
@@ -53,8 +47,8 @@ typedef struct Printed {
   int level;
 } Printed;
 
-/* The value on its whole shape, axis i at coordinate first + i. */
-const Axis *printer_identity(Printer *p, ValueId v, int first);
+/* The value on its whole shape, axis i at coordinate i. */
+const Axis *printer_identity(Printer *p, ValueId v);
 Printed printer_value(Printer *p, ValueId v, const Axis *map);
 /* Binds a value at a place to a text that is there already. */
 void printer_bind(Printer *p, ValueId v, const Axis *map, Printed as);

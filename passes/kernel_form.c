@@ -20,6 +20,60 @@ int group_yield(const Group *g, ValueId v) {
   return -1;
 }
 
+/* ---- views as maps ---- */
+
+const Axis *axes_identity(Arena *a, const Type *t) {
+  Axis *m = ARENA_ARRAY(a, Axis, t->rank + 1);
+  for (int i = 0; i < t->rank; i++)
+    m[i] = t->dim[i] == 1 ? (Axis){.coord = -1} : (Axis){.coord = i, .step = 1};
+  return m;
+}
+
+/* Reshapes that only add and drop axes of extent 1 are maps, too. */
+static bool squeeze(const Type *from, const Type *to, const Axis *map, Axis *out) {
+  int k = 0;
+  for (int i = 0; i < from->rank; i++) {
+    out[i] = (Axis){.coord = -1};
+    if (from->dim[i] == 1) continue;
+    while (k < to->rank && to->dim[k] == 1) k++;
+    if (k == to->rank || to->dim[k] != from->dim[i]) return false;
+    out[i] = map[k++];
+  }
+  return true;
+}
+
+const Axis *axes_through(Arena *a, const Entry *e, const Op *op, const Axis *map) {
+  if (op_info[op->kind].cls != CLASS_VIEW && op->kind != OP_STOP_GRADIENT) return NULL;
+  const Type *from = value_type(e, op->operands[0]), *to = value_type(e, op->results[0]);
+  Axis *out = ARENA_ARRAY(a, Axis, from->rank + 1);
+  switch ((int)op->kind) {
+  case OP_COPY:
+  case OP_STOP_GRADIENT: return map;
+  case OP_RESHAPE: return squeeze(from, to, map, out) ? out : NULL;
+  case OP_BROADCAST:
+    for (int i = 0; i < from->rank; i++)
+      out[i] = from->dim[i] == 1 ? (Axis){.coord = -1} : map[to->rank - from->rank + i];
+    return out;
+  case OP_TRANSPOSE:
+    for (int i = 0; i < to->rank; i++) out[op->attr[AT_PERM].ints->at[i]] = map[i];
+    return out;
+  case OP_SLICE:
+    for (int i = 0; i < from->rank; i++) {
+      int64_t start = op->attr[AT_STARTS].ints->at[i], step = op->attr[AT_STEPS].ints->at[i];
+      out[i] = (Axis){map[i].coord, start + step * map[i].start, step * map[i].step};
+    }
+    return out;
+  case OP_REVERSE:
+    if (from->rank) memcpy(out, map, sizeof *out * (size_t)from->rank);
+    for (int k = 0; op->attr[AT_AXES].ints && k < op->attr[AT_AXES].ints->n; k++) {
+      int64_t i = op->attr[AT_AXES].ints->at[k];
+      out[i] = (Axis){map[i].coord, from->dim[i] - 1 - map[i].start, -map[i].step};
+    }
+    return out;
+  default: return NULL;
+  }
+}
+
 /* ---- reductions ---- */
 
 bool op_is_reduction(const Op *op) {

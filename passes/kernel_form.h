@@ -40,6 +40,18 @@ int group_arg(const Group *g, ValueId v);
 /* First result that is inner value v, or -1. */
 int group_yield(const Group *g, ValueId v);
 
+/* Where an axis of a value is read: start + step * coordinate; coord < 0: start alone. What the
+   coordinates are is the caller's affair. */
+typedef struct Axis {
+  int coord;
+  int64_t start, step;
+} Axis;
+/* Each axis at the coordinate of its number; axes of extent 1 at 0. In the arena. */
+const Axis *axes_identity(Arena *a, const Type *t);
+/* Where a view's operand is read when its result is read at map; NULL if the op is not a view that
+   reads one element for one: pad, concat, or a reshape that does more than add or drop extents of 1. */
+const Axis *axes_through(Arena *a, const Entry *e, const Op *op, const Axis *map);
+
 /* A reduction, or an op along rows. */
 bool op_is_reduction(const Op *op);
 /* The operand of such an op that has the full shape. */

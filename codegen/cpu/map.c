@@ -48,9 +48,9 @@ void cpu_split_full(Kernel *k, const Group *gr, int64_t rows, int64_t stride, in
 
 static void stores(Printer *p, int level) {
   for (int i = 0; i < p->gr->nout; i++)
-    printer_value(p, p->gr->yield[i], printer_identity(p, p->gr->yield[i], 0));
+    printer_value(p, p->gr->yield[i], printer_identity(p, p->gr->yield[i]));
   for (int i = 0; i < p->gr->nout; i++)
-    printer_store(p, i, printer_identity(p, p->gr->yield[i], 0), level);
+    printer_store(p, i, printer_identity(p, p->gr->yield[i]), level);
 }
 
 /* `for (long i = lo; i < hi; i++) { … }` around the text of a level, into the level above it. */
@@ -77,7 +77,7 @@ void cpu_map(Gen *g, const Group *gr) {
     p.flat_level = 1;
   } else {
     for (int i = 0; i < gr->nout; i++)
-      leaves_of(&p, gr->yield[i], printer_identity(&p, gr->yield[i], 0), &leaves);
+      leaves_of(&p, gr->yield[i], printer_identity(&p, gr->yield[i]), &leaves);
     int *axes = ARENA_ARRAY(g->a, int, p.ncoords + 1);
     for (int i = 0; i < p.ncoords; i++) axes[i] = i;
     n = loops_over(&p, &leaves, axes, p.ncoords, loops);

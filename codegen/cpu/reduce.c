@@ -103,7 +103,7 @@ void cpu_reduce(Gen *g, const Group *gr) {
   Dtype dt = value_type(gr->e, x)->dtype;
   bool arg = root->kind == OP_ARGMAX || root->kind == OP_ARGMIN;
   Leaves leaves = {0};
-  leaves_of(p, x, printer_identity(p, x, 0), &leaves);
+  leaves_of(p, x, printer_identity(p, x), &leaves);
   for (int i = 0; i < gr->nout; i++)
     leaves_of(p, gr->yield[i], kept_map(&c, gr->yield[i]), &leaves);
   Loop *kept = ARENA_ARRAY(g->a, Loop, c.nkept + 1), *gone = ARENA_ARRAY(g->a, Loop, c.ngone + 1);
@@ -141,7 +141,7 @@ void cpu_reduce(Gen *g, const Group *gr) {
   int width = blocks > 1 ? BLOCK : (int)cols;
   bool chunks = root->kind == OP_SUM && dtype_is_float(dt) && rows > CHUNK;
   if (ngone) printer_decode(p, gone, ngone, "r", "k", 2);
-  Printed v = printer_value(p, x, printer_identity(p, x, 0));
+  Printed v = printer_value(p, x, printer_identity(p, x));
   const char *value = v.text;
   text_line(unit, "%s acc[%d];", T, width > 0 ? width : 1);
   if (arg) {

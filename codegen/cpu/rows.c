@@ -138,7 +138,7 @@ static void schedule(Rows *r) {
 static const char *addend(Rows *r, const Work *w) {
   Printer *p = &r->p;
   Dtype dt = value_type(r->gr->e, w->x)->dtype;
-  const Axis *map = printer_identity(p, w->x, 0);
+  const Axis *map = printer_identity(p, w->x);
   const char *x = printer_value(p, w->x, map).text;
   if (w->kind == OP_SOFTMAX) {
     const char *max = NULL;
@@ -273,7 +273,7 @@ static void labels(Rows *r) {
     if (op->kind != OP_XENT && op->kind != OP_XENT_GRAD) continue;
     ValueId label = op->operands[op->noperands - 1];
     const char *name = arena_printf(r->g->a, "label%d", i);
-    const char *read = printer_value(p, label, printer_identity(p, label, 0)).text;
+    const char *read = printer_value(p, label, printer_identity(p, label)).text;
     text_line(row, "long %s = (long)%s;", name, read);
     text_open(row, "if (%s < 0 || %s >= %lld) {", name, name, (long long)r->c);
     text_line(row, "gcrt_fault(\"label\", u, %s, %lld);", name, (long long)r->c);
@@ -292,7 +292,7 @@ static void at_labels(Rows *r, int number) {
     ValueId x = op->operands[0];
     const Type *t = value_type(r->gr->e, x);
     Axis *map = ARENA_ARRAY(r->g->a, Axis, t->rank + 1);
-    memcpy(map, printer_identity(p, x, 0), sizeof *map * (size_t)t->rank);
+    memcpy(map, printer_identity(p, x), sizeof *map * (size_t)t->rank);
     map[t->rank - 1] = (Axis){.coord = p->ncoords, .step = 1};
     p->coord[p->ncoords++] = (Coord){
         .dim = r->c, .text = printer_term(p, op, ROLE_LABEL)->text, .level = 1};
@@ -305,15 +305,15 @@ static void at_labels(Rows *r, int number) {
 static void collect(Rows *r, Leaves *l) {
   Printer *p = &r->p;
   for (uint32_t i = 0; i < r->work.n; i++)
-    leaves_of(p, r->work.at[i].x, printer_identity(p, r->work.at[i].x, 0), l);
+    leaves_of(p, r->work.at[i].x, printer_identity(p, r->work.at[i].x), l);
   for (int i = 0; i < r->gr->nops; i++) { /* operands of row ops, and all that reductions read */
     const Op *op = r->gr->ops[i];
     if (!op_is_reduction(op)) continue;
     for (int k = 0; k < op->noperands; k++)
-      leaves_of(p, op->operands[k], printer_identity(p, op->operands[k], 0), l);
+      leaves_of(p, op->operands[k], printer_identity(p, op->operands[k]), l);
   }
   for (int i = 0; i < r->gr->nout; i++)
-    leaves_of(p, r->gr->yield[i], printer_identity(p, r->gr->yield[i], 0), l);
+    leaves_of(p, r->gr->yield[i], printer_identity(p, r->gr->yield[i]), l);
 }
 
 /* Units own their part of everything that has one element a row. */
@@ -365,7 +365,7 @@ void cpu_rows(Gen *g, const Group *gr) {
   /* results of one element a row are computed before any result is written */
   for (int i = 0; i < gr->nout; i++)
     if (!same_dims(value_type(gr->e, gr->yield[i]), gr->domain))
-      printer_value(&r.p, gr->yield[i], printer_identity(&r.p, gr->yield[i], 0));
+      printer_value(&r.p, gr->yield[i], printer_identity(&r.p, gr->yield[i]));
   bool full = false;
   printer_drop(&r.p, 2);
   *r.p.level[2] = text_new(g->a, 3);
@@ -375,7 +375,7 @@ void cpu_rows(Gen *g, const Group *gr) {
       ValueId v = gr->yield[i];
       if (!same_dims(value_type(gr->e, v), gr->domain)) continue;
       full = true;
-      const Axis *map = printer_identity(&r.p, v, 0);
+      const Axis *map = printer_identity(&r.p, v);
       if (step) printer_store(&r.p, i, map, 2);
       else printer_value(&r.p, v, map);
     }
@@ -388,7 +388,7 @@ void cpu_rows(Gen *g, const Group *gr) {
   }
   for (int i = 0; i < gr->nout; i++)
     if (!same_dims(value_type(gr->e, gr->yield[i]), gr->domain))
-      printer_store(&r.p, i, printer_identity(&r.p, gr->yield[i], 0), 1);
+      printer_store(&r.p, i, printer_identity(&r.p, gr->yield[i]), 1);
   text_append(&k->text, r.p.level[0]);
   if (parallel)
     text_line(&k->text, "for (long u = u0; u < u1; u++) {");

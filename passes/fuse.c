@@ -1,0 +1,518 @@
+/* Fusion: wraps groups of ops into `kernel` ops of the forms in kernel_form.h.
+   Contract: needs no grad ops; the values are the same to the last bit, since no sum is regrouped.
+   Constants and views are copied into every group that reads them; anything that computes belongs to
+   one group, so nothing is computed twice. Groups never depend on each other in a circle.
+   Method: ops join the groups of their producers in program order where form and shapes allow;
+   then groups over the same rows of the same value, and groups of scalars, join side by side. */
+#include "passes/kernel_form.h"
+#include "passes/pass_list.h"
+
+typedef struct Unit { /* a group in the making */
+  Form form;
+  const Type *domain;
+  int outer;       /* ROWS: axes before the row */
+  const Op *root;  /* reduction or matmul */
+  VEC(const Op *) members;
+  uint32_t last;   /* position of its last member */
+  bool dear;       /* computes functions: not to be recomputed in every pass of a row op */
+  bool row_ops;    /* softmax and its like: several passes */
+} Unit;
+
+typedef struct Fuse {
+  PassRun *r;
+  Entry *e;
+  Arena *a;
+  Unit **unit;    /* by op; NULL: not in a group */
+  uint32_t *pos;  /* by op: position in the body */
+  uint32_t *seen; /* by op: stamp of the last search that visited it */
+  uint32_t stamp;
+  VEC(const Op *) *users; /* by value: ops of the body that read it */
+  /* while rebuilding */
+  bool *emitted; /* by op */
+} Fuse;
+
+/* ---- what an op is to fusion ---- */
+
+static bool same_dims(const Type *a, const Type *b) {
+  bool same = a->rank == b->rank;
+  for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i];
+  return same;
+}
+
+/* Belongs to a group: it computes. */
+static bool is_core(const Fuse *f, const Op *op) {
+  OpClass c = op_info[op->kind].cls;
+  if (c != CLASS_ELEMENT && c != CLASS_REDUCE && c != CLASS_ROWS && c != CLASS_CONTRACT) return false;
+  const Target *t = f->r->opt->target;
+  return !t || !t->can_fuse || t->can_fuse(t, f->e, op);
+}
+
+/* Copied into the groups that read it: a constant, a ramp, or a view that is an index map. */
+static bool is_inline(const Fuse *f, const Op *op) {
+  if (op->kind == OP_CONST || op->kind == OP_IOTA) return true;
+  if (op_info[op->kind].cls != CLASS_VIEW || op->kind == OP_COPY || op->noperands != 1) return false;
+  return axes_through(f->a, f->e, op, axes_identity(f->a, value_type(f->e, op->results[0]))) != NULL;
+}
+
+/* The operand is read as a whole from memory, never as a value of the group. */
+static bool reads_memory(const Op *op) { return op->kind == OP_MATMUL; }
+
+/* Where a value comes from, behind views: the map is in the axes of v. */
+typedef struct Source {
+  ValueId v;
+  const Op *def; /* NULL: an input */
+  const Axis *map;
+  bool viewed;
+} Source;
+
+static Source source_of(const Fuse *f, ValueId v) {
+  Source s = {v, value_def(f->e, v), axes_identity(f->a, value_type(f->e, v)), false};
+  while (s.def && s.def->kind != OP_CONST && s.def->kind != OP_IOTA && is_inline(f, s.def)) {
+    s.map = axes_through(f->a, f->e, s.def, s.map);
+    s.v = s.def->operands[0];
+    s.def = value_def(f->e, s.v);
+    s.viewed = true;
+  }
+  return s;
+}
+
+/* ---- shapes in a group over rows ---- */
+
+/* [outer…], perhaps with axes of extent 1 behind. */
+static bool row_shape(const Type *domain, int outer, const Type *t) {
+  if (t->rank < outer) return false;
+  for (int i = 0; i < t->rank; i++)
+    if (t->dim[i] != (i < outer ? domain->dim[i] : 1)) return false;
+  return true;
+}
+
+static bool fits_rows(const Unit *u, const Type *t) {
+  return same_dims(t, u->domain) || row_shape(u->domain, u->outer, t);
+}
+
+/* The view reads every row at its own place. */
+static bool aligned(const Fuse *f, const Source *s) {
+  const Type *t = value_type(f->e, s->v);
+  for (int i = 0; i < t->rank; i++)
+    if (t->dim[i] != 1 && (s->map[i].coord != i || s->map[i].start != 0 || s->map[i].step != 1))
+      return false;
+  return true;
+}
+
+/* What the op gives has the kept shape of the unit's reduction. */
+static const Type *kept_type(const Fuse *f, const Unit *u) {
+  return value_type(f->e, u->root->results[0]);
+}
+
+/* ---- may two groups be one? ---- */
+
+static const char *form_refuses(const Fuse *f, const Unit *a, const Unit *b, Unit *out) {
+  const Unit *map = a->form == FORM_MAP ? a : b->form == FORM_MAP ? b : NULL;
+  const Unit *other = map == a ? b : a;
+  *out = *other;
+  if (!map) {
+    if (a->form == FORM_ROWS && b->form == FORM_ROWS)
+      return same_dims(a->domain, b->domain) && a->outer == b->outer ? NULL
+             : "they reduce other rows";
+    return "a kernel has one product or one reduction over columns";
+  }
+  if (other->form == FORM_MAP || other->form == FORM_MATMUL)
+    return same_dims(map->domain, other->domain) ? NULL : "the shapes differ";
+  if (other->form == FORM_ROWS) {
+    if (map->dear && other->row_ops && map == a && same_dims(map->domain, other->domain))
+      return "it would be computed again in every pass over a row";
+    return fits_rows(other, map->domain) ? NULL : "the shapes differ";
+  }
+  if (same_dims(map->domain, kept_type(f, other))) return NULL; /* behind a reduction of columns */
+  return map == a && same_dims(map->domain, other->domain) ? NULL : "the shapes differ";
+}
+
+static bool in_either(const Fuse *f, const Op *op, const Unit *a, const Unit *b) {
+  return op && f->unit[op->id] && (f->unit[op->id] == a || f->unit[op->id] == b);
+}
+
+/* Every value that a member reads from another member is read where it is computed. */
+static const char *edges_refuse(const Fuse *f, const Unit *a, const Unit *b, const Unit *whole) {
+  for (int side = 0; side < 2; side++) {
+    const Unit *u = side ? b : a;
+    for (uint32_t i = 0; i < u->members.n; i++) {
+      const Op *op = u->members.at[i];
+      for (int k = 0; k < op->noperands; k++) {
+        Source s = source_of(f, op->operands[k]);
+        if (!in_either(f, s.def, a, b)) continue;
+        if (reads_memory(op)) return "a product reads its operands from memory";
+        if (!s.viewed) continue;
+        if (whole->form != FORM_ROWS || !aligned(f, &s)) return "it is read at other places";
+      }
+    }
+  }
+  return NULL;
+}
+
+/* A reduction of columns has results of the kept shape only: what is computed on the full shape must
+   not be wanted outside; nor may the epilogue read it. */
+static const char *columns_refuse(const Fuse *f, const Unit *a, const Unit *b, const Unit *whole) {
+  if (whole->form != FORM_COLS && whole->form != FORM_REDUCE) return NULL;
+  const Type *kept = kept_type(f, whole);
+  for (int side = 0; side < 2; side++) {
+    const Unit *u = side ? b : a;
+    for (uint32_t i = 0; i < u->members.n; i++) {
+      const Op *op = u->members.at[i];
+      for (int k = 0; k < op->nresults; k++) {
+        const Type *t = value_type(f->e, op->results[k]);
+        if (op == whole->root || (same_dims(t, kept) && !same_dims(t, whole->domain))) continue;
+        for (uint32_t j = 0; j < f->users[op->results[k]].n; j++)
+          if (!in_either(f, f->users[op->results[k]].at[j], a, b))
+            return "what is summed is read again elsewhere";
+      }
+    }
+  }
+  return NULL;
+}
+
+/* ---- circles ---- */
+
+typedef struct Search {
+  Fuse *f;
+  const Unit *target, *from;
+  VEC(const Op *) stack;
+} Search;
+
+static void visit(Search *s, ValueId v) {
+  const Op *def = value_def(s->f->e, v);
+  if (!def || s->f->seen[def->id] == s->f->stamp) return;
+  s->f->seen[def->id] = s->f->stamp;
+  vec_push(s->f->a, &s->stack, def);
+}
+
+/* A member of `from` reads, through an op outside of both, something that `to` computes. */
+static bool depends(Fuse *f, const Unit *from, const Unit *to) {
+  Search s = {.f = f};
+  f->stamp++;
+  uint32_t first = UINT32_MAX;
+  for (uint32_t i = 0; i < to->members.n; i++) {
+    uint32_t p = f->pos[to->members.at[i]->id];
+    if (p < first) first = p;
+  }
+  for (uint32_t i = 0; i < from->members.n; i++)
+    for (int k = 0; k < from->members.at[i]->noperands; k++) {
+      const Op *def = value_def(f->e, from->members.at[i]->operands[k]);
+      if (def && !in_either(f, def, from, to)) visit(&s, def->results[0]);
+    }
+  while (s.stack.n) {
+    const Op *op = s.stack.at[--s.stack.n];
+    const Unit *u = f->unit[op->id];
+    if (u == to) return true;
+    if (u == from) continue;
+    if ((u ? u->last : f->pos[op->id]) < first) continue; /* all of it comes before */
+    uint32_t n = u ? u->members.n : 1;
+    for (uint32_t i = 0; i < n; i++) {
+      const Op *o = u ? u->members.at[i] : op;
+      f->seen[o->id] = f->stamp;
+      for (int k = 0; k < o->noperands; k++) visit(&s, o->operands[k]);
+    }
+  }
+  return false;
+}
+
+/* An inline view between two members is outside of both, yet no circle: it is copied. */
+static bool circle(Fuse *f, const Unit *a, const Unit *b) {
+  return depends(f, a, b) || depends(f, b, a);
+}
+
+/* ---- joining ---- */
+
+static Unit *unit_new(Fuse *f, const Op *op) {
+  Unit *u = ARENA_NEW(f->a, Unit);
+  OpClass c = op_info[op->kind].cls;
+  u->domain = value_type(f->e, op->results[0]);
+  u->form = c == CLASS_CONTRACT ? FORM_MATMUL : FORM_MAP;
+  if (u->form == FORM_MATMUL) u->root = op;
+  if (op_is_reduction(op)) {
+    u->root = op;
+    u->domain = value_type(f->e, op->operands[op_full_operand(op)]);
+    u->outer = op_outer_axes(f->e, op);
+    u->form = u->outer >= 0 ? FORM_ROWS : FORM_COLS;
+  }
+  const char *text = op_info[op->kind].expr;
+  u->dear = c == CLASS_ELEMENT && text && strstr(text, "FN(");
+  u->row_ops = c == CLASS_ROWS;
+  u->last = f->pos[op->id];
+  vec_push(f->a, &u->members, op);
+  return u;
+}
+
+static const char *refuses(Fuse *f, Unit *a, Unit *b) {
+  Unit whole;
+  const Target *t = f->r->opt->target;
+  uint32_t most = t && t->max_fused_ops ? (uint32_t)t->max_fused_ops : 64;
+  if (a->members.n + b->members.n > most) return "the kernel would be too long";
+  const char *why = form_refuses(f, a, b, &whole);
+  if (!why) why = edges_refuse(f, a, b, &whole);
+  if (!why) why = columns_refuse(f, a, b, &whole);
+  if (!why && circle(f, a, b)) why = "another op between them would have to run in the middle";
+  return why;
+}
+
+/* a takes over b. */
+static void join(Fuse *f, Unit *a, Unit *b) {
+  Unit whole;
+  (void)form_refuses(f, a, b, &whole);
+  a->form = whole.form;
+  a->domain = whole.domain;
+  a->outer = whole.outer;
+  a->root = whole.root;
+  a->dear |= b->dear;
+  a->row_ops |= b->row_ops;
+  if (b->last > a->last) a->last = b->last;
+  for (uint32_t i = 0; i < b->members.n; i++) {
+    vec_push(f->a, &a->members, b->members.at[i]);
+    f->unit[b->members.at[i]->id] = a;
+  }
+  b->members.n = 0;
+}
+
+static void join_producers(Fuse *f, const Op *op) {
+  for (int k = 0; k < op->noperands; k++) {
+    Source s = source_of(f, op->operands[k]);
+    Unit *a = s.def ? f->unit[s.def->id] : NULL, *b = f->unit[op->id];
+    if (!a || a == b) continue;
+    const char *why = refuses(f, a, b);
+    if (why)
+      remark(f->r, REMARK_FUSE, "fuse-missed", op->loc, "%s does not join %s of %s: %s",
+             op_info[op->kind].name, op_info[s.def->kind].name, loc_str(f->r->m->ctx, s.def->loc),
+             why);
+    else
+      join(f, a, b);
+  }
+}
+
+/* Groups of rows that read the same value, and groups of scalars: one launch for several. */
+static void join_beside(Fuse *f) {
+  const Block *body = f->e->body;
+  Unit *scalars = NULL;
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    Unit *u = f->unit[body->ops.at[i]];
+    if (!u || u->form != FORM_MAP || u->domain->numel != 1 || u == scalars) continue;
+    if (scalars && !refuses(f, scalars, u))
+      join(f, scalars, u);
+    else
+      scalars = u;
+  }
+  for (ValueId v = 0; v < f->e->values.n; v++) {
+    Unit *rows = NULL;
+    for (uint32_t i = 0; i < f->users[v].n; i++) {
+      Unit *u = f->unit[f->users[v].at[i]->id];
+      if (!u || u->form != FORM_ROWS || u == rows) continue;
+      if (rows && !refuses(f, rows, u))
+        join(f, rows, u);
+      else
+        rows = u;
+    }
+  }
+}
+
+static void group(Fuse *f) {
+  const Block *body = f->e->body;
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    const Op *op = op_at(f->e, body->ops.at[i]);
+    f->pos[op->id] = i;
+    for (int k = 0; k < op->noperands; k++) vec_push(f->a, &f->users[op->operands[k]], op);
+  }
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    const Op *op = op_at(f->e, body->ops.at[i]);
+    if (!is_core(f, op)) continue;
+    f->unit[op->id] = unit_new(f, op);
+    join_producers(f, op);
+  }
+  join_beside(f);
+}
+
+/* ---- building kernels ---- */
+
+typedef struct Making {
+  Builder *b;
+  const Entry *old;
+  ValueId *map;   /* of the entry rebuilt */
+  ValueId *inner; /* by old value: in the kernel at hand, or NO_ID */
+} Making;
+
+static void emit(Fuse *f, Making *m, const Op *op);
+
+static void emit_value(Fuse *f, Making *m, ValueId v) {
+  const Op *def = value_def(m->old, v);
+  if (def) emit(f, m, def);
+}
+
+static void emit_plain(Fuse *f, Making *m, const Op *op) {
+  for (int k = 0; k < op->noperands; k++) emit_value(f, m, op->operands[k]);
+  if (f->emitted[op->id]) return;
+  f->emitted[op->id] = true;
+  build_copy(m->b, m->old, op, m->map);
+}
+
+typedef struct Parts {
+  VEC(const Op *) ops; /* members and what is copied, in order */
+  VEC(ValueId) args, results;
+} Parts;
+
+static bool has_value(const ValueId *at, uint32_t n, ValueId v) {
+  for (uint32_t i = 0; i < n; i++)
+    if (at[i] == v) return true;
+  return false;
+}
+
+static bool has_op(const Parts *p, const Op *op) {
+  for (uint32_t i = 0; i < p->ops.n; i++)
+    if (p->ops.at[i] == op) return true;
+  return false;
+}
+
+static void need(Fuse *f, const Unit *u, Parts *p, ValueId v, bool memory) {
+  const Op *def = value_def(f->e, v);
+  if (def && f->unit[def->id] == u) return;
+  if (def && !memory && is_inline(f, def)) {
+    if (has_op(p, def)) return;
+    for (int k = 0; k < def->noperands; k++) need(f, u, p, def->operands[k], false);
+    vec_push(f->a, &p->ops, def);
+  } else if (!has_value(p->args.at, p->args.n, v)) {
+    vec_push(f->a, &p->args, v);
+  }
+}
+
+/* Someone outside of the group reads the value, perhaps through views that his own group copies. */
+static bool wanted_outside(const Fuse *f, const Unit *u, ValueId v) {
+  for (uint32_t i = 0; i < f->users[v].n; i++) {
+    const Op *user = f->users[v].at[i];
+    if (f->unit[user->id] == u) continue;
+    if (!is_inline(f, user)) return true;
+    if (wanted_outside(f, u, user->results[0])) return true;
+  }
+  return false;
+}
+
+static Parts parts_of(Fuse *f, const Unit *u) {
+  Parts p = {0};
+  for (uint32_t i = 0; i < u->members.n; i++) {
+    const Op *op = u->members.at[i];
+    for (int k = 0; k < op->noperands; k++) need(f, u, &p, op->operands[k], reads_memory(op));
+    vec_push(f->a, &p.ops, op);
+  }
+  for (uint32_t i = 1; i < p.ops.n; i++) { /* in the order of the program; almost so already */
+    const Op *op = p.ops.at[i];
+    uint32_t k = i;
+    for (; k && f->pos[p.ops.at[k - 1]->id] > f->pos[op->id]; k--) p.ops.at[k] = p.ops.at[k - 1];
+    p.ops.at[k] = op;
+  }
+  for (uint32_t i = 0; i < p.ops.n; i++)
+    for (int k = 0; f->unit[p.ops.at[i]->id] == u && k < p.ops.at[i]->nresults; k++)
+      if (wanted_outside(f, u, p.ops.at[i]->results[k]))
+        vec_push(f->a, &p.results, p.ops.at[i]->results[k]);
+  return p;
+}
+
+/* "matmul+add+relu"; long groups name their first three kinds and how many ops there are. */
+static const char *name_of(Fuse *f, const Unit *u, const Parts *p) {
+  enum { NAMED = 3 };
+  const char *name = u->root ? op_info[u->root->kind].name : "";
+  uint32_t named = u->root != NULL, total = 0;
+  for (uint32_t i = 0; i < p->ops.n; i++) {
+    const Op *op = p->ops.at[i];
+    if (f->unit[op->id] != u) continue;
+    total++;
+    if (op == u->root || named >= NAMED) continue;
+    name = arena_printf(f->a, "%s%s%s", name, *name ? "+" : "", op_info[op->kind].name);
+    named++;
+  }
+  if (total > named) name = arena_printf(f->a, "%s+%u", name, total - named);
+  return intern(f->r->m->ctx, name);
+}
+
+static void emit_kernel(Fuse *f, Making *m, const Unit *u, const Parts *p) {
+  Builder *b = m->b;
+  const Op *lead = u->root ? u->root : u->members.at[u->members.n - 1];
+  ValueId *operands = ARENA_ARRAY(f->a, ValueId, p->args.n + 1);
+  for (uint32_t i = 0; i < p->args.n; i++) operands[i] = m->map[p->args.at[i]];
+  const Type **types = ARENA_ARRAY(f->a, const Type *, p->results.n + 1);
+  for (uint32_t i = 0; i < p->results.n; i++) types[i] = value_type(m->old, p->results.at[i]);
+  Attr attr[MAX_ATTRS] = {{.str = name_of(f, u, p)}};
+  b->loc = lead->loc;
+  b->scope = lead->scope;
+  Op *kernel = build_op(b, OP_KERNEL, operands, (int)p->args.n, attr, types, (int)p->results.n);
+  Block *body = kernel->blocks[0], *outer = b->b;
+  Arena *a = b->m->arena;
+  for (uint32_t i = 0; i < p->args.n; i++) {
+    Value v = *value_at(m->old, p->args.at[i]);
+    v.def = NO_ID;
+    v.index = i;
+    m->inner[p->args.at[i]] = b->e->values.n;
+    vec_push(a, &body->args, b->e->values.n);
+    vec_push(a, &b->e->values, v);
+  }
+  builder_at(b, body);
+  for (uint32_t i = 0; i < p->ops.n; i++) build_copy(b, m->old, p->ops.at[i], m->inner);
+  ValueId *yield = ARENA_ARRAY(f->a, ValueId, p->results.n + 1);
+  for (uint32_t i = 0; i < p->results.n; i++) {
+    ValueId old = p->results.at[i];
+    yield[i] = m->inner[old];
+    m->map[old] = kernel->results[i];
+    value_at(b->e, kernel->results[i])->name = value_at(m->old, old)->name;
+  }
+  build_op(b, OP_YIELD, yield, (int)p->results.n, NULL, NULL, 0);
+  builder_at(b, outer);
+  for (uint32_t i = 0; i < p->args.n; i++) m->inner[p->args.at[i]] = NO_ID;
+  for (uint32_t i = 0; i < p->ops.n; i++)
+    for (int k = 0; k < p->ops.at[i]->nresults; k++) m->inner[p->ops.at[i]->results[k]] = NO_ID;
+  f->r->changes++;
+  remark(f->r, REMARK_FUSE, "fuse", lead->loc, "one %s kernel of %u ops: %s", form_name(u->form),
+         u->members.n, attr[0].str);
+}
+
+static void emit(Fuse *f, Making *m, const Op *op) {
+  if (f->emitted[op->id]) return;
+  Unit *u = f->unit[op->id];
+  if (!u) {
+    emit_plain(f, m, op);
+    return;
+  }
+  Parts p = parts_of(f, u);
+  if (p.ops.n == 1) {
+    emit_plain(f, m, op);
+    return;
+  }
+  for (uint32_t i = 0; i < u->members.n; i++) f->emitted[u->members.at[i]->id] = true;
+  if (!p.results.n) return; /* dead */
+  for (uint32_t i = 0; i < p.args.n; i++) emit_value(f, m, p.args.at[i]);
+  emit_kernel(f, m, u, &p);
+}
+
+typedef struct Each {
+  Fuse *f;
+  ValueId *inner;
+} Each;
+
+static void each_op(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  Each *x = data;
+  if (is_inline(x->f, op)) return; /* built where an op outside of every group reads it */
+  x->f->e = (Entry *)(uintptr_t)old;
+  Making m = {b, old, map, x->inner};
+  emit(x->f, &m, op);
+}
+
+static void fuse_entry(PassRun *r, Entry *e) {
+  Fuse f = {.r = r, .e = e, .a = r->scratch};
+  f.unit = ARENA_ARRAY(f.a, Unit *, e->ops.n + 1);
+  f.pos = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
+  f.seen = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
+  f.users = arena_alloc(f.a, sizeof *f.users * (e->values.n + 1));
+  f.emitted = ARENA_ARRAY(f.a, bool, e->ops.n + 1);
+  group(&f);
+  Each x = {&f, ARENA_ARRAY(f.a, ValueId, e->values.n + 1)};
+  memset(x.inner, 0xff, sizeof(ValueId) * (e->values.n + 1));
+  entry_rebuild(e, each_op, &x, false, true);
+}
+
+bool pass_fuse(PassRun *r) {
+  for (uint32_t k = 0; pass_entry(r->m, k); k++) fuse_entry(r, pass_entry(r->m, k));
+  return true;
+}
