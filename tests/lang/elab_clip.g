@@ -17,7 +17,7 @@ entry train(x : f32[4, 3]) {
 # CHECK-NEXT:   store @step, %1 "step"
 # CHECK-NEXT:   return
 
-# CHECK:      entry train(%x : f32[4,3]) training {
+# CHECK:      entry train(%x : f32[4,3]) training
 # CHECK-NEXT:   %w = load @w : f32[3]
 # CHECK-NEXT:   %2 = broadcast %w : f32[4,3]
 # CHECK-NEXT:   %3 = mul %x, %2 : f32[4,3]

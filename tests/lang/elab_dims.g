@@ -10,7 +10,7 @@ entry f(x : f32[2, 3, 4], w : f32[4, 6]) {
 }
 let heads_ = 2
 
-# CHECK:      entry f(%x : f32[2,3,4], %w : f32[4,6]) {
+# CHECK:      entry f(%x : f32[2,3,4], %w : f32[4,6])
 # CHECK-NEXT:   %2 = reshape %x : f32[6,4] "mix"
 # CHECK-NEXT:   %3 = matmul %2, %w : f32[6,6] "mix"
 # CHECK-NEXT:   %4 = reshape %3 : f32[2,3,6] "mix"

@@ -5,7 +5,7 @@ entry f(a : u8[3], b : i32[3], c : f16[3], d : f32[3]) {
   return p = a + 1, q = a + b, r = c * 0.5, s = c + d, t = sum(a), u = mean(a == b), v = max(a, b)
 }
 
-# CHECK:      entry f(%a : u8[3], %b : i32[3], %c : f16[3], %d : f32[3]) {
+# CHECK:      entry f(%a : u8[3], %b : i32[3], %c : f16[3], %d : f32[3])
 # CHECK-NEXT:   %4 = const {value = 1} : u8[3]
 # CHECK-NEXT:   %p = add %a, %4 : u8[3]
 # CHECK-NEXT:   %6 = convert %a : i32[3]

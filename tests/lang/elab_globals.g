@@ -13,7 +13,7 @@ entry f(x : f32[3]) {
 # CHECK:      hyper @scale = 2
 # CHECK-NEXT: state @m : f32[3]
 
-# CHECK:      entry f(%x : f32[3]) {
+# CHECK:      entry f(%x : f32[3])
 # CHECK-NEXT:   %m = load @m : f32[3]
 # CHECK-NEXT:   %a = add %m, %x : f32[3]
 # CHECK-NEXT:   %scale = load @scale : f32[]

@@ -6,7 +6,7 @@ entry f(x : f32[3], w : f32[3]) {
   return a, b, c = grad(sum(a), x)
 }
 
-# CHECK:      entry f(%x : f32[3], %w : f32[3]) {
+# CHECK:      entry f(%x : f32[3], %w : f32[3])
 # CHECK-NEXT:   %2 = mul %x, %x : f32[3]
 # CHECK-NEXT:   %3 = mul %2, %w : f32[3]
 # CHECK-NEXT:   %L = sum %3 {axes = [0]} : f32[]

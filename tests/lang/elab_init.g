@@ -47,7 +47,7 @@ entry f(x : f32[4]) {
 # CHECK-NEXT:   store @on, %16 "on"
 # CHECK-NEXT:   return
 
-# CHECK:      entry f(%x : f32[4]) {
+# CHECK:      entry f(%x : f32[4])
 # CHECK-NEXT:   %c = load @c : f32[4]
 # CHECK-NEXT:   %2 = add %x, %c : f32[4]
 # CHECK-NEXT:   %a = load @a : f32[2,4]

@@ -10,7 +10,7 @@ entry f(x : f32[2, 2]) {
   return y = act(x, relu), hs, gs, n = widths[1] % 3 / 2
 }
 
-# CHECK:      entry f(%x : f32[2,2]) {
+# CHECK:      entry f(%x : f32[2,2])
 # CHECK-NEXT:   %1 = const {value = 14} : f32[2,2]
 # CHECK-NEXT:   %x.1 = mul %x, %1 : f32[2,2]
 # CHECK-NEXT:   %3 = slice %x.1 {starts = [0, 0], steps = [1, 1]} : f32[1,2]

@@ -4,7 +4,7 @@ entry f(x : f32[2, 3, 4], w : f32[4, 5], v : f32[4], u : f32[5, 4], s : f32[2, 5
   return a = x @ w, b = w' @ v, c = v @ v, d = x @ u', e = x @ s', g = v @ s'
 }
 
-# CHECK:      entry f(%x : f32[2,3,4], %w : f32[4,5], %v : f32[4], %u : f32[5,4], %s : f32[2,5,4]) {
+# CHECK:      entry f(%x : f32[2,3,4], %w : f32[4,5], %v : f32[4], %u : f32[5,4], %s : f32[2,5,4])
 # CHECK-NEXT:   %5 = reshape %x : f32[6,4]
 # CHECK-NEXT:   %6 = matmul %5, %w : f32[6,5]
 # CHECK-NEXT:   %a = reshape %6 : f32[2,3,5]

@@ -24,7 +24,7 @@ entry train(x : f32[4, 3], t : u8[4]) {
 # CHECK-NEXT: optimizer @sgd.m.z.w : f32[3,5]
 # CHECK-NEXT: state @step : i64[]
 
-# CHECK:      entry train(%x : f32[4,3], %t : u8[4]) training {
+# CHECK:      entry train(%x : f32[4,3], %t : u8[4]) training
 # CHECK-NEXT:   %z.w = load @z.w : f32[3,5] "z"
 # CHECK-NEXT:   %y = matmul %x, %z.w : f32[4,5] "z"
 # CHECK-NEXT:   %z.b = load @z.b : f32[5] "z"

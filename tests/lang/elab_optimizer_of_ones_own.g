@@ -16,7 +16,7 @@ entry train(x : f32[3]) {
 # CHECK-NEXT: optimizer @mine.seen.w : i64[]
 # CHECK-NEXT: state @step : i64[]
 
-# CHECK:      entry train(%x : f32[3]) training {
+# CHECK:      entry train(%x : f32[3]) training
 # CHECK-NEXT:   %w = load @w : f32[3]
 # CHECK-NEXT:   %2 = mul %x, %w : f32[3]
 # CHECK-NEXT:   %3 = sum %2 {axes = [0]} : f32[]

@@ -20,7 +20,7 @@ entry f(x : f32[2, 3]) {
 # CHECK-NEXT:   store @linear.b, %5 "linear.b"
 # CHECK-NEXT:   return
 
-# CHECK:      entry f(%x : f32[2,3]) {
+# CHECK:      entry f(%x : f32[2,3])
 # CHECK-NEXT:   %linear.w = load @linear.w : f32[3,2] "linear"
 # CHECK-NEXT:   %y = matmul %x, %linear.w : f32[2,2] "linear"
 # CHECK-NEXT:   %linear.b = load @linear.b : f32[2] "linear"

@@ -26,7 +26,7 @@ entry two(x : f32[5, 4]) { return y = net(x) }
 # CHECK-NEXT: param @net.last.3.down.w : f32[8,4]
 # CHECK-NEXT: param @net.last.3.down.b : f32[4]
 
-# CHECK:      entry one(%x : f32[2,4]) {
+# CHECK:      entry one(%x : f32[2,4])
 # CHECK:        %net.h.0.b.up.w = load @net.h.0.b.up.w : f32[4,8] "net.h.0.b.up"
 # CHECK:        %net.h.0.b.up.b = load @net.h.0.b.up.b : f32[8] "net.h.0.b.up"
 # CHECK:        %net.h.0.b.down.w = load @net.h.0.b.down.w : f32[8,4] "net.h.0.b.down"
@@ -40,7 +40,7 @@ entry two(x : f32[5, 4]) { return y = net(x) }
 # CHECK:        %net.last.3.down.w = load @net.last.3.down.w : f32[8,4] "net.last.3.down"
 # CHECK:        %net.last.3.down.b = load @net.last.3.down.b : f32[4] "net.last.3.down"
 
-# CHECK:      entry two(%x : f32[5,4]) {
+# CHECK:      entry two(%x : f32[5,4])
 # CHECK:        %net.h.0.b.up.w = load @net.h.0.b.up.w : f32[4,8] "net.h.0.b.up"
 # CHECK:        %net.h.0.b.up.b = load @net.h.0.b.up.b : f32[8] "net.h.0.b.up"
 # CHECK:        %net.h.0.b.down.w = load @net.h.0.b.down.w : f32[8,4] "net.h.0.b.down"

@@ -8,7 +8,7 @@ entry f(x : f32[2, 3]) {
 # CHECK-NEXT: param @up.b : f32[4]
 # CHECK-NEXT: param @down.w : f32[4,2]
 
-# CHECK:      entry f(%x : f32[2,3]) {
+# CHECK:      entry f(%x : f32[2,3])
 # CHECK-NEXT:   %up.w = load @up.w : f32[3,4] "up"
 # CHECK-NEXT:   %y = matmul %x, %up.w : f32[2,4] "up"
 # CHECK-NEXT:   %up.b = load @up.b : f32[4] "up"

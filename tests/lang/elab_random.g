@@ -6,7 +6,7 @@ entry f(x : f32[3]) {
   return y, keep = bernoulli(0.5, shape = [3])
 }
 
-# CHECK:      entry f(%x : f32[3]) {
+# CHECK:      entry f(%x : f32[3])
 # CHECK-NEXT:   %1 = random_normal {key = "noisy#0"} : f32[3] "noisy"
 # CHECK-NEXT:   %2 = add %x, %1 : f32[3] "noisy"
 # CHECK-NEXT:   %3 = random_uniform {key = "noisy#1"} : f32[3] "noisy"

@@ -8,7 +8,7 @@ entry predict(x : f32[1, 3]) {
 # CHECK:      param @net.fc.w : f32[3,2]
 # CHECK-NEXT: param @net.fc.b : f32[2]
 
-# CHECK:      entry predict(%x : f32[1,3]) {
+# CHECK:      entry predict(%x : f32[1,3])
 # CHECK-NEXT:   %net.fc.w = load @net.fc.w : f32[3,2] "net.fc"
 # CHECK-NEXT:   %y = matmul %x, %net.fc.w : f32[1,2] "net.fc"
 # CHECK-NEXT:   %net.fc.b = load @net.fc.b : f32[2] "net.fc"

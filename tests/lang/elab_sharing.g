@@ -13,7 +13,7 @@ entry run(x : f32[2, 4, 3]) {
 # CHECK-NEXT: param @cell.h.w : f32[3,3]
 # CHECK-NEXT: param @cell.h.b : f32[3]
 
-# CHECK:      entry run(%x : f32[2,4,3]) {
+# CHECK:      entry run(%x : f32[2,4,3])
 # CHECK:        %cell.linear.w = load @cell.linear.w : f32[3,3] "cell.linear"
 # CHECK:        %cell.h.w = load @cell.h.w : f32[3,3] "cell.h"
 # CHECK:        %cell.h.b = load @cell.h.b : f32[3] "cell.h"

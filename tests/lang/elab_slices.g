@@ -4,7 +4,7 @@ entry f(x : i32[6, 5]) {
   return a = x[1:5:2], b = x[-1], c = x[::-2, 1:], d = x[..., 2:100], e = x[5, 4]
 }
 
-# CHECK:      entry f(%x : i32[6,5]) {
+# CHECK:      entry f(%x : i32[6,5])
 # CHECK-NEXT:   %a = slice %x {starts = [1, 0], steps = [2, 1]} : i32[2,5]
 # CHECK-NEXT:   %2 = slice %x {starts = [5, 0], steps = [1, 1]} : i32[1,5]
 # CHECK-NEXT:   %b = reshape %2 : i32[5]

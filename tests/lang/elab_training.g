@@ -14,7 +14,7 @@ entry apply(x : f32[3]) { return y = net(x) }
 # CHECK:      param @net.w : f32[3]
 # CHECK-NEXT: state @step : i64[]
 
-# CHECK:      entry train(%x : f32[3]) training {
+# CHECK:      entry train(%x : f32[3]) training
 # CHECK-NEXT:   %net.w = load @net.w : f32[3] "net"
 # CHECK-NEXT:   %2 = mul %x, %net.w : f32[3] "net"
 # CHECK-NEXT:   %3 = sum %2 {axes = [0]} : f32[]
@@ -31,7 +31,7 @@ entry apply(x : f32[3]) { return y = net(x) }
 # CHECK-NEXT:   store @step, %12
 # CHECK-NEXT:   return %loss {names = "loss"}
 
-# CHECK:      entry apply(%x : f32[3]) {
+# CHECK:      entry apply(%x : f32[3])
 # CHECK-NEXT:   %net.w = load @net.w : f32[3] "net"
 # CHECK-NEXT:   %y = add %x, %net.w : f32[3] "net"
 # CHECK-NEXT:   return %y {names = "y"}
