@@ -218,7 +218,7 @@ static bool end(Infer *f) {
   if (rest)
     note(r, "%" PRIu64 " of %" PRIu64 " rows were left out: they fill no batch of %" PRIu64, rest,
          r->data.rows, r->data.batch);
-  return judge(f);
+  return judge(f) && weights_save(r, &r->err);
 }
 
 int infer_run(Run *r) {

@@ -26,7 +26,7 @@ static int averages(Run *r, const Position *p, char *out, int room) {
   int at = 0;
   for (int i = 0; i < e->noutputs && at < room; i++)
     if (tensor_count(&e->outputs[i]) == 1)
-      at += snprintf(out + at, (size_t)(room - at), "  %.40s %.4f", e->outputs[i].name,
+      at += snprintf(out + at, (size_t)(room - at), "  %.40s %.5g", e->outputs[i].name,
                      r->sums[i] / (double)p->epoch_steps);
   return at < room ? at : room - 1;
 }

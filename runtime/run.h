@@ -127,6 +127,7 @@ bool is_step_counter(const GcGlobal *g);
 bool choose_saved(const GcGlobal *g, const void *arg);
 bool choose_all(const GcGlobal *g, const void *arg);
 bool weights_load(Run *r, Err *e); /* --load */
+bool weights_save(Run *r, Err *e); /* --save: only weights that are finite */
 
 typedef struct Position { /* where a training run stands */
   uint64_t epoch, batch;  /* both from 0: what comes next */

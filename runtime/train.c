@@ -57,18 +57,12 @@ static int finish(Run *r, Progress *g, Position *p, uint64_t total, bool checkpo
   if (p->epoch_steps) progress_epoch(r, g, p, total);
   if (r->o.given[OPT_CHECKPOINT] && !checkpointed) write_checkpoint(r, p);
   Err e = {0};
-  if (r->o.given[OPT_SAVE]) {
-    if (!weights_finite(r, &e))
-      err_hint(&e, "they were not saved; an older file is as it was");
-    else
-      weights_write(r, &r->save, choose_saved, NULL, 0, &e);
-  }
+  weights_save(r, &e);
   if (!e.code) log_close(r, &e);
   if (e.code) {
     r->err = e;
     return e.code;
   }
-  if (r->o.given[OPT_SAVE]) note(r, "weights saved to %s", r->save.path);
   return sig ? 128 + sig : r->failed;
 }
 

@@ -143,6 +143,14 @@ bool weights_finite(Run *r, Err *e) {
   return true;
 }
 
+bool weights_save(Run *r, Err *e) {
+  if (!r->o.given[OPT_SAVE]) return true;
+  if (!weights_finite(r, e)) return err_hint(e, "they were not saved; an older file is as it was");
+  if (!weights_write(r, &r->save, choose_saved, NULL, 0, e)) return false;
+  note(r, "weights saved to %s", r->save.path);
+  return true;
+}
+
 /* ---- reading ---- */
 static bool compare_global(const GcGlobal *g, const SafeEntry *x, const char *path, Err *e) {
   bool same = x->type == (Elem)g->t.dtype && x->rank == g->t.rank;

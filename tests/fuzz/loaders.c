@@ -23,7 +23,7 @@ static uint64_t next(uint64_t *s) {
 }
 
 static void le(Seeds *z, uint64_t v, int n) {
-  for (int i = 0; i < n; i++) z->b[z->n++] = (uint8_t)(v >> 8 * i);
+  for (int i = 0; i < n; i++) z->b[z->n++] = i < 8 ? (uint8_t)(v >> 8 * i) : 0;
 }
 
 static void seed_npy(Seeds *s) {

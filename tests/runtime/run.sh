@@ -80,6 +80,8 @@ says 0 'code = [101032 32113]' rows --tok 'text.txt~1[0:2]' --next 'text.txt+3~1
 says 0 '[2:4] code' rows --tok text.txt~1 --next text.txt+3~1
 run 0 'text' generate --steps 26 --text char
 holds out.txt 'hello, world' text
+run 0 'save a state' generate --steps 3 --save g.safetensors --quiet
+says 0 'char = 108' generate --load g.safetensors
 printf '\001\000\002\000\003\000\004\000\005\000\006\000' >tok.u16
 says 0 'code = [3001 6002]' rows --tok tok.u16:u16 --next 'tok.u16:u8~2[0:2]'
 says 1 'tok moves on by' rows --tok text.txt --next text.txt+3
@@ -159,7 +161,7 @@ says 2 'given twice' train $data --seed 1 --seed 2
 says 2 'needs a whole number' train $data --epochs 0
 says 2 'needs a whole number' train $data --seed 18446744073709551616
 says 2 'needs a number' train $data --lr fast
-says 2 'is for entries that train' test $data --save w
+says 2 'is for entries that train' test $data --log w
 says 2 'exclude each other' train $data --epochs 1 --steps 1
 says 2 'a value is missing' train $data --seed
 says 3 'holds no code for cuda' train $data --device cuda

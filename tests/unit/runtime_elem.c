@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 // clang-format on
+#include "cpu.h"
 #include "dataset.h"
 #include <math.h>
 #include <string.h>
@@ -99,9 +100,19 @@ static void philox(void **state) {
   for (int i = 0; i < 5; i++) assert_in_range(hits[i], 900, 1100);
 }
 
+static void processor(void **state) {
+  Err e = {0};
+  assert_true(cpu_check("", &e));
+  assert_true(cpu_check(NULL, &e));
+#if defined __x86_64__
+  assert_false(cpu_check("avx9", &e));
+  assert_int_equal(e.code, EXIT_ENV);
+#endif
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(half), cmocka_unit_test(bfloat),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(half),           cmocka_unit_test(bfloat),
                                      cmocka_unit_test(exact_integers), cmocka_unit_test(panels),
-                                     cmocka_unit_test(philox)};
+                                     cmocka_unit_test(philox),         cmocka_unit_test(processor)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
