@@ -68,13 +68,15 @@ static bool add_copies(Arena *scratch, Entry *e) {
 
 typedef VEC(int) IntList;
 
-/* The graph to schedule: nodes are the ops of the body without loads, stores and the return. A store
-   moves nothing when all is well: it is put where it may stand first, after the order is known. */
+/* The graph to schedule: nodes are the ops of the body without loads, stores and the return, in the
+   given order, but what serves stores alone comes last: nothing else needs it. A store moves nothing
+   when all is well: it is put where it may stand first, after the order is known. */
 typedef struct Graph {
   Arena *a;
   const Entry *e;
   int n;
-  const Op **op;     /* by node, in the given order */
+  const Op **op;     /* by node */
+  int *given;        /* nodes in the given order */
   ValueList *reads;  /* by node, each value once */
   IntList *after;    /* by node: nodes that must follow */
   int *before;       /* by node: how many must come first */
@@ -104,7 +106,7 @@ static void add_reads(Graph *g, int node, uint32_t *stamp) {
 }
 
 /* The op that makes a global's new value comes after all others that read the old one, as far as the
-   given order has them before it: then it can work in the global's bytes. */
+   nodes' own order has them before it: then it can work in the global's bytes, and no cycle comes. */
 static void add_update_edges(Graph *g, const Op *store) {
   const Op *def = value_def(g->e, source_of(g->e, store->operands[0]));
   int node = def ? g->node_of[def->id] : -1;
@@ -119,10 +121,50 @@ static void add_update_edges(Graph *g, const Op *store) {
   }
 }
 
+/* By op id: what it makes is read by the return, or on the way there, or by nobody. */
+static bool *find_outputs(Arena *a, const Entry *e) {
+  bool *out = ARENA_ARRAY(a, bool, e->ops.n), *read = ARENA_ARRAY(a, bool, e->values.n);
+  bool *wanted = ARENA_ARRAY(a, bool, e->values.n);
+  ValueList reads = {0};
+  for (uint32_t i = e->body->ops.n; i-- > 0;) {
+    const Op *op = op_at(e, e->body->ops.at[i]);
+    out[op->id] = op->kind == OP_RETURN;
+    for (int k = 0; k < op->nresults; k++)
+      out[op->id] |= wanted[op->results[k]] || !read[op->results[k]];
+    plan_reads(a, e, op, &reads);
+    for (uint32_t k = 0; k < reads.n; k++) {
+      read[reads.at[k]] = true;
+      wanted[reads.at[k]] |= out[op->id];
+    }
+  }
+  return out;
+}
+
+static bool is_node(const Op *op) {
+  return op->kind != OP_LOAD && op->kind != OP_STORE && op->kind != OP_RETURN;
+}
+
+static void number_nodes(Graph *g) {
+  const Block *b = g->e->body;
+  bool *output = find_outputs(g->a, g->e);
+  for (int last = 0; last < 2; last++)
+    for (uint32_t i = 0; i < b->ops.n; i++) {
+      const Op *op = op_at(g->e, b->ops.at[i]);
+      if (!is_node(op) || output[op->id] == (last == 1)) continue;
+      g->leaf[g->n] = op->noperands == 0 && op->nblocks == 0;
+      g->node_of[op->id] = g->n;
+      g->op[g->n++] = op;
+    }
+  int k = 0;
+  for (uint32_t i = 0; i < b->ops.n; i++)
+    if (is_node(op_at(g->e, b->ops.at[i]))) g->given[k++] = g->node_of[b->ops.at[i]];
+}
+
 static Graph graph_new(Arena *a, const Entry *e) {
   const Block *b = e->body;
   Graph g = {.a = a, .e = e};
   g.op = ARENA_ARRAY(a, const Op *, b->ops.n);
+  g.given = ARENA_ARRAY(a, int, b->ops.n);
   g.reads = ARENA_ARRAY(a, ValueList, b->ops.n);
   g.after = ARENA_ARRAY(a, IntList, b->ops.n);
   g.before = ARENA_ARRAY(a, int, b->ops.n);
@@ -138,11 +180,8 @@ static Graph graph_new(Arena *a, const Entry *e) {
     if (op->kind == OP_LOAD) g.external[op->results[0]] = true;
     if (op->kind == OP_STORE || op->kind == OP_RETURN)
       for (int k = 0; k < op->noperands; k++) g.external[op->operands[k]] = true;
-    if (op->kind == OP_LOAD || op->kind == OP_STORE || op->kind == OP_RETURN) continue;
-    g.leaf[g.n] = op->noperands == 0 && op->nblocks == 0;
-    g.node_of[op->id] = g.n;
-    g.op[g.n++] = op;
   }
+  number_nodes(&g);
   for (int k = 0; k < g.n; k++) add_reads(&g, k, stamp);
   return g;
 }
@@ -150,7 +189,7 @@ static Graph graph_new(Arena *a, const Entry *e) {
 /* ---------------------------------------------------------------- list scheduling ---- */
 
 typedef enum Rule {
-  SHRINKERS, /* the given order, but first whatever frees as much as it takes */
+  SHRINKERS, /* the nodes' order, but first whatever frees as much as it takes */
   PRESSURE,  /* always what adds least */
   RULES
 } Rule;
@@ -390,9 +429,7 @@ static int64_t order_entry(PassRun *r, Entry *e) {
   OpId *tried[RULES + 1];
   for (int k = 0; k <= RULES; k++) tried[k] = ARENA_ARRAY(a, OpId, e->body->ops.n);
   memcpy(given, e->body->ops.at, bytes);
-  int *as_given = ARENA_ARRAY(a, int, g.n + 1);
-  for (int k = 0; k < g.n; k++) as_given[k] = k;
-  write_body(a, e, &g, as_given, tried[0]);
+  write_body(a, e, &g, g.given, tried[0]);
   for (uint32_t i = 0; i < e->body->ops.n; i++)
     if (op_at(e, given[i])->kind == OP_STORE) add_update_edges(&g, op_at(e, given[i]));
   for (int k = 0; k < RULES; k++) write_body(a, e, &g, schedule(&g, (Rule)k), tried[k + 1]);

@@ -241,6 +241,7 @@ static uint64_t assign(Arena *a, const Entry *e, Plan *p, Strategy how, const Ta
   case SHARE_PACK:
   case STRATEGIES: break;
   }
+  if (p->pool_bytes == p->lower_bound_bytes) return p->pool_bytes;
   uint64_t *pooled = ARENA_ARRAY(a, uint64_t, s->b.n);
   for (int i = 0; i < s->b.n; i++) pooled[i] = s->b.at[i].offset;
   PackLimit limit = {.work = SEARCH_WORK};

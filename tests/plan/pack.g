@@ -1,0 +1,39 @@
+# RUN: split-file-14 %s %t
+# RUN: %gc --pack %t/five.csv 2> %t/said | FileCheck-14 %s --check-prefix=FIVE
+# RUN: FileCheck-14 %s --check-prefix=SAID < %t/said
+# RUN: %gc --pack %t/five.csv --capacity=12 -o %t/out.csv
+# RUN: %gc --pack %t/out.csv | diff - %t/out.csv
+# RUN: not-14 %gc --pack %t/five.csv --capacity=11 -o %t/none.csv 2>&1 | FileCheck-14 %s --check-prefix=LESS
+# RUN: test ! -e %t/none.csv
+# RUN: not-14 %gc --pack %t/bad.csv 2>&1 | FileCheck-14 %s --check-prefix=BAD
+# RUN: not-14 %gc --pack %t/head.csv 2>&1 | FileCheck-14 %s --check-prefix=HEAD
+# RUN: not-14 %gc --pack %t/empty.csv 2>&1 | FileCheck-14 %s --check-prefix=EMPTY
+# FIVE: id,lower,upper,size,offset
+# FIVE-NEXT: b1,0,3,4,
+# SAID: 5 buffers in 12 bytes: optimal
+# LESS: error: the buffers do not fit into 11 bytes: they need at least 12
+# BAD: bad.csv:3:8: error: upper must be above lower: the buffer lives from 9 to before 3
+# BAD: bad.csv:4:7: error: size must be above 0, not 0
+# BAD: bad.csv:5:1: error: a row has 4 fields, not 3
+# BAD: bad.csv:6:5: error: lower is not a whole number below 2^62: 'x'
+# HEAD: head.csv:1:4: error: column 'begin' is not known: they are id, lower, upper, size
+# EMPTY: empty.csv:1:1: error: the file is empty: its first line is id,lower,upper,size
+
+#--- five.csv
+id,lower,upper,size
+b1,0,3,4
+b2,3,9,4
+b3,0,9,4
+b4,9,21,4
+b5,0,21,4
+#--- bad.csv
+id,lower,upper,size
+b1,0,3,4
+bb2,9, 3,4
+b,3,9,0
+c,3,9
+b5, x,3,4
+#--- head.csv
+id,begin,upper,size
+b1,0,3,4
+#--- empty.csv
