@@ -377,8 +377,10 @@ static void site_start(Gen *g, Text *x, const Group *gr, const Site *s, Printer 
   p->level[0] = s->top ? s->top : x;
   p->level[1] = x;
   p->flat_level = 1;
-  if (s->have != NO_ID)
-    printer_bind(p, s->have, printer_identity(p, s->have), (Printed){s->have_text, 1});
+  if (s->have == NO_ID) return;
+  /* a name of its own: gcc 12 reads wrong lanes where a load stands in only one arm of `?:` */
+  Printed have = line(p, value_type(gr->e, s->have)->dtype, s->have_text, 1);
+  printer_bind(p, s->have, printer_identity(p, s->have), have);
 }
 
 void site_body(Gen *g, Text *x, const Group *gr, const Site *s) {
