@@ -42,7 +42,7 @@ static void add_hyper(Elab *e, Top *t) {
               .value = value, .loc = d->name.loc};
   t->global = module_add_global(e->m, g);
   while (e->info.n <= (uint32_t)t->global) vec_push(e->a, &e->info, (GlobalInfo){0});
-  e->info.at[t->global] = (GlobalInfo){d->name.loc, ""};
+  e->info.at[t->global] = (GlobalInfo){d->name.loc, "", NULL};
 }
 
 /* ---- entries ---- */

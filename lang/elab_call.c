@@ -73,7 +73,7 @@ static bool pair(Elab *e, const Func *f, const Actual *arg, int n, int hidden, c
 static bool may_enter(Elab *e, const Func *f, Loc loc) {
   enum { DEEPEST = 500 };
   int depth = 0;
-  for (const Frame *fr = e->frame->up; fr; fr = fr->up, depth++)
+  for (const Frame *fr = e->frame; fr; fr = fr->up, depth++)
     if (fr->env->func == f && !fr->scope) {
       elab_error(e, loc, "%s calls itself: a def is inlined at every call and cannot recurse",
                  f->name);
@@ -92,10 +92,9 @@ Val call_def(Elab *e, const Func *f, const Actual *arg, int n, int hidden, Loc l
   const Decl *d = f->decl;
   int np = d->function.n;
   const Actual **got = ARENA_ARRAY(e->a, const Actual *, np + 1);
-  if (!may_enter(e, f, loc)) return poison;
   Frame *inner = e->frame;
-  e->frame = inner->up; /* what is wrong with the arguments is the caller's fault */
-  bool ok = pair(e, f, arg, n, hidden, got, loc);
+  e->frame = inner->up; /* what is wrong with the call is the caller's fault */
+  bool ok = may_enter(e, f, loc) && pair(e, f, arg, n, hidden, got, loc);
   e->frame = inner;
   if (!ok) return poison;
   Env *env = inner->env;

@@ -191,7 +191,7 @@ static int add_global(Elab *e, GlobalKind kind, const char *path, Val init, cons
   Global g = {.kind = kind, .path = path, .type = init.tensor.type, .loc = loc};
   int index = module_add_global(e->m, g);
   while (e->info.n <= (uint32_t)index) vec_push(e->a, &e->info, (GlobalInfo){0});
-  e->info.at[index] = (GlobalInfo){loc, text};
+  e->info.at[index] = (GlobalInfo){loc, text, e->run->entry->name};
   Builder *b = e->init.b;
   b->scope = path;
   b->loc = loc;
@@ -225,9 +225,14 @@ static bool called_twice(Elab *e, const char *path) {
     e->frame = f->up; /* the mistake is the caller's */
     Loc place = f->user.line ? f->user : f->call;
     elab_error(e, place, "this call of %s would declare %s a second time", name, path);
-    elab_note(e, f->first, "the first call is here");
-    elab_hint(e, "name both, as in %s(…) as a and %s(…) as b; one name for both shares the tensors",
-              name, name);
+    if (f->first.line == f->call.line && f->first.col == f->call.col) {
+      elab_hint(e, "in a loop, %s(…) as a[i] makes one for each iteration, %s(…) as a one for all",
+                name, name);
+    } else {
+      elab_note(e, f->first, "the first call is here");
+      elab_hint(e, "name both, as in %s(…) as a and %s(…) as b; one name for both shares the tensors",
+                name, name);
+    }
     elab_trace(e);
     e->frame = inner;
     return true;
@@ -264,7 +269,9 @@ static bool agrees(Elab *e, int global, GlobalKind kind, const Type *type, const
   else if (init != info->init)
     elab_error(e, loc, "%s starts with %s here, but with %s before", g->path, init, info->init);
   else return true;
-  if (info->loc.line) elab_note(e, info->loc, "before, here");
+  if (info->loc.line && info->entry != e->run->entry->name)
+    elab_note(e, info->loc, "before, here, in entry %s", info->entry);
+  else if (info->loc.line) elab_note(e, info->loc, "before, here");
   else elab_note(e, (Loc){0}, "%s is built in", g->path);
   elab_hint(e, "one path is one tensor; instance names (as NAME) make paths different");
   elab_trace(e);

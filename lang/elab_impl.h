@@ -173,6 +173,7 @@ struct Run {
 typedef struct GlobalInfo { /* beside module->globals, by index */
   Loc loc;
   const char *init; /* the initialiser as canonical text */
+  const char *entry; /* that declared it first */
 } GlobalInfo;
 
 typedef enum TopState { TOP_NEW, TOP_BUSY, TOP_DONE } TopState;
@@ -283,7 +284,7 @@ Actual *call_args(Elab *e, const Args *args, int room, bool *ok); /* room: unuse
 /* Inlines f in the current frame's env-less frame, which the caller has pushed. */
 Val call_def(Elab *e, const Func *f, const Actual *arg, int n, int hidden, Loc loc);
 /* ---- elab_stmt.c ---- */
-enum { MOST_COPIES = 1 << 20 }; /* iterations and calls of a whole program: more is a mistake */
+enum { MOST_COPIES = 1 << 17 }; /* iterations and calls of a whole program: more is a mistake */
 void exec_body(Elab *e, const Body *b);
 bool body_has_minimize(const Body *b);
 /* ---- elab_global.c: params, states, hypers ---- */
