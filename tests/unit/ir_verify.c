@@ -42,7 +42,7 @@ static const char *const sound = "module \"v.g\"\n"
 
 /* The module at hand and its parts, by their names in the text above. */
 typedef struct D {
-  Module *m;
+  Module *m, *other; /* other: made by a damage, or NULL */
   Entry *e;
   Op *load_w, *load_s, *matmul, *constant, *kernel, *add, *relu, *yield, *load_lr, *store, *ret;
 } D;
@@ -142,7 +142,7 @@ static void kernel_yield(D *d) {
 }
 static void return_names(D *d) { d->ret->attr[AT_NAMES].str = intern(d->m->ctx, "v,c"); }
 static void return_nameless(D *d) { d->ret->attr[AT_NAMES].str = NULL; }
-static void entry_module(D *d) { d->e->module = module_new(d->m->ctx, "other.g"); }
+static void entry_module(D *d) { d->e->module = d->other = module_new(d->m->ctx, "other.g"); }
 static void entry_names(D *d) { d->m->entries.at[1]->name = d->e->name; }
 static void init_entry(D *d) { d->m->entries.at[1] = d->m->init; }
 static void init_store(D *d) {
@@ -258,6 +258,7 @@ static void each_damage_is_found(void **state) {
     if (ok || !strstr(said, damages[i].message) || !strstr(said, "error: after pass fuse: "))
       missed += fprintf(stderr, "%s says: %s", damages[i].name, ok ? "nothing\n" : said);
     free(said);
+    module_free(d.other);
     module_free(m);
     ctx_free(c);
   }
