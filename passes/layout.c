@@ -1,0 +1,162 @@
+/* Layout: weights that are right operands of products lie in the panels that the target's products
+   read, and with them all that is element-wise connected: gradients, moments, updates.
+   Contract: one decision for a global in all entries; a value that anything but products and
+   element-wise work touches stays row-major. `init` computes in row-major order where it must, and
+   converts by a copy at the store.
+   Method: union-find over globals and values; a class is in panels if some product wants it so and
+   nobody else reads or makes one of its values. */
+#include "passes/kernel_form.h"
+#include "passes/pass_list.h"
+
+typedef struct Class {
+  uint32_t parent;
+  bool wanted; /* a product reads it as its right operand */
+  bool pinned; /* something needs it row-major */
+} Class;
+
+typedef struct Layouts {
+  PassRun *r;
+  Module *m;
+  uint32_t *base; /* first node of each entry; globals come first */
+  Class *node;
+} Layouts;
+
+static uint32_t find(Layouts *l, uint32_t x) {
+  while (l->node[x].parent != x) {
+    l->node[x].parent = l->node[l->node[x].parent].parent;
+    x = l->node[x].parent;
+  }
+  return x;
+}
+
+static void unite(Layouts *l, uint32_t a, uint32_t b) {
+  a = find(l, a);
+  b = find(l, b);
+  if (a == b) return;
+  l->node[b].parent = a;
+  l->node[a].wanted |= l->node[b].wanted;
+  l->node[a].pinned |= l->node[b].pinned;
+}
+
+static void pin(Layouts *l, uint32_t x) { l->node[find(l, x)].pinned = true; }
+
+/* Columns of the panels that suit a matrix, or 0: a weight much narrower than a panel would be padding. */
+static int panel_of(const Layouts *l, const Type *t) {
+  const Target *target = l->r->opt->target;
+  int nr = target && target->panel ? target->panel(target, t->dtype) : 0;
+  if (!nr || t->rank != 2 || t->dim[1] < nr) return 0;
+  int64_t padded = (t->dim[1] + nr - 1) / nr * nr;
+  return padded - t->dim[1] <= t->dim[1] / 4 ? nr : 0;
+}
+
+/* ---- what an op asks of its values ---- */
+
+static void element(Layouts *l, uint32_t base, const Op *op) {
+  for (int i = 0; i < op->noperands; i++)
+    unite(l, base + op->results[0], base + op->operands[i]);
+}
+
+static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool is_init);
+
+static void look_block(Layouts *l, uint32_t base, const Entry *e, const Block *b, bool is_init) {
+  for (uint32_t i = 0; i < b->ops.n; i++) look(l, base, e, op_at(e, b->ops.at[i]), is_init);
+}
+
+static void kernel(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool is_init) {
+  const Block *b = op->blocks[0];
+  for (int i = 0; i < op->noperands; i++) unite(l, base + op->operands[i], base + b->args.at[i]);
+  const Op *yield = op_at(e, b->ops.at[b->ops.n - 1]);
+  for (int i = 0; i < op->nresults; i++) unite(l, base + op->results[i], base + yield->operands[i]);
+  look_block(l, base, e, b, is_init);
+}
+
+static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool is_init) {
+  switch ((int)op->kind) {
+  case OP_LOAD:
+    if (!is_init) unite(l, (uint32_t)op->attr[AT_GLOBAL].i, base + op->results[0]);
+    return;
+  case OP_STORE:
+    if (!is_init) unite(l, (uint32_t)op->attr[AT_GLOBAL].i, base + op->operands[0]);
+    return;
+  case OP_CONST:
+  case OP_YIELD: return;
+  case OP_KERNEL: kernel(l, base, e, op, is_init); return;
+  case OP_MATMUL:
+    pin(l, base + op->operands[0]);
+    if (op->attr[AT_TB].i || value_type(e, op->operands[1])->rank != 2) return;
+    l->node[find(l, base + op->operands[1])].wanted = true;
+    return;
+  case OP_BROADCAST: /* of a scalar: any layout; else the other axes must be where they are */
+    if (value_type(e, op->operands[0])->numel != 1) pin(l, base + op->results[0]);
+    pin(l, base + op->operands[0]);
+    return;
+  default: break;
+  }
+  if (op_info[op->kind].cls == CLASS_ELEMENT) {
+    element(l, base, op);
+    return;
+  }
+  for (int i = 0; i < op->noperands; i++) pin(l, base + op->operands[i]);
+  for (int i = 0; i < op->nresults; i++) pin(l, base + op->results[i]);
+}
+
+/* ---- setting ---- */
+
+static const Layout *decided(Layouts *l, uint32_t x, const Type *t) {
+  const Class *c = &l->node[find(l, x)];
+  int nr = c->wanted && !c->pinned ? panel_of(l, t) : 0;
+  return nr ? layout_panels(l->m->ctx, nr) : NULL;
+}
+
+static void set_values(Layouts *l, uint32_t base, Entry *e) {
+  for (ValueId v = 0; v < e->values.n; v++) {
+    value_at(e, v)->layout = decided(l, base + v, value_type(e, v));
+    l->r->changes += value_at(e, v)->layout != NULL;
+  }
+}
+
+/* In init: a constant that only this store reads is made in the global's layout; else a copy. */
+static void init_store(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  const Module *m = old->module;
+  const Layout *to = op->kind == OP_STORE ? m->globals.at[op->attr[AT_GLOBAL].i].layout : NULL;
+  const Op *def = to ? value_def(old, op->operands[0]) : NULL;
+  if (!to) {
+    build_copy(b, old, op, map);
+    return;
+  }
+  ValueId v = map[op->operands[0]];
+  const Type *t = value_type(old, op->operands[0]);
+  bool is_const = def && def->kind == OP_CONST;
+  Op *made = is_const ? build_op(b, OP_CONST, NULL, 0, def->attr, &t, 1)
+                      : build_op(b, OP_COPY, &v, 1, NULL, &t, 1);
+  value_at(b->e, made->results[0])->layout = to;
+  build_op(b, OP_STORE, made->results, 1, op->attr, NULL, 0);
+  (void)data;
+}
+
+bool pass_layout(PassRun *r) {
+  Layouts l = {.r = r, .m = r->m};
+  Module *m = r->m;
+  l.base = ARENA_ARRAY(r->scratch, uint32_t, m->entries.n + 1);
+  uint32_t n = m->globals.n;
+  for (uint32_t k = 0; k < m->entries.n; k++) {
+    l.base[k] = n;
+    n += m->entries.at[k]->values.n;
+  }
+  l.node = ARENA_ARRAY(r->scratch, Class, n + 1);
+  for (uint32_t i = 0; i < n; i++) l.node[i].parent = i;
+  for (uint32_t k = 0; k < m->entries.n; k++) {
+    Entry *e = m->entries.at[k];
+    for (uint32_t i = 0; i < e->body->args.n; i++) pin(&l, l.base[k] + e->body->args.at[i]);
+    look_block(&l, l.base[k], e, e->body, false);
+  }
+  bool any = false;
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    Global *g = &m->globals.at[i];
+    g->layout = decided(&l, i, g->type);
+    any |= g->layout != NULL;
+  }
+  for (uint32_t k = 0; k < m->entries.n; k++) set_values(&l, l.base[k], m->entries.at[k]);
+  if (m->init && any) entry_rebuild(m->init, init_store, NULL, false, true);
+  return true;
+}
