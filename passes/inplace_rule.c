@@ -73,7 +73,8 @@ static Dep reduce_dep(KernelRule *k, const Op *op) {
   Dep d = dep_of(k, op->operands[0]);
   int lead;
   if (d == DEP_NONE) return DEP_NONE;
-  if (!trailing(op, value_type(k->e, op->operands[0]), &lead)) return DEP_BAD;
+  if (!trailing(op, value_type(k->e, op->operands[0]), &lead))
+    return DEP_BAD; /* columns are summed over rows: no row is done with before the last */
   if (d == DEP_FULL) return set_row(k, lead);
   return d == DEP_ROW || d == DEP_LESS ? DEP_LESS : DEP_BAD;
 }
@@ -178,6 +179,7 @@ static bool kernel_ok(const Entry *e, const Op *op, int result, int operand) {
     }
     int lead;
     if (op_info[inner->kind].cls == CLASS_REDUCE &&
+        same_dims(value_type(e, inner->operands[0]), k.full) &&
         !trailing(inner, value_type(e, inner->operands[0]), &lead))
       ok = false; /* columns are summed over rows: no row is ever done with */
     Dep d = op_dep(&k, inner);

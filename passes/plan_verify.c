@@ -293,14 +293,6 @@ static int row_lead(const Entry *e, const Block *b, const Type *full) {
   return lead;
 }
 
-static bool sums_columns(const Entry *e, const Op *op) {
-  if (op_info[op->kind].cls != CLASS_REDUCE) return false;
-  const Type *t = value_type(e, op->operands[0]);
-  if (op->kind == OP_ARGMAX || op->kind == OP_ARGMIN) return op->attr[AT_AXIS].i != t->rank - 1;
-  const Ints *axes = op->attr[AT_AXES].ints;
-  return !axes || axes->n == 0 || axes->at[0] != t->rank - axes->n;
-}
-
 /* Ids of the block's values lie in [*base, *base + the number returned). */
 static size_t id_span(const Entry *e, const Block *b, ValueId *base) {
   ValueId least = NO_ID, most = 0;
@@ -323,7 +315,7 @@ static bool wants_allow(Want *w, const Op *op, int result, int operand) {
   for (uint32_t i = b->ops.n; i-- > 0;) {
     const Op *x = op_at(e, b->ops.at[i]);
     unsigned how = 0;
-    if (x->nblocks || sums_columns(e, x)) return false;
+    if (x->nblocks) return false;
     if (x->kind == OP_YIELD) {
       for (int k = 0; k < x->noperands; k++) {
         if (x->operands[k] == arg) return false;
