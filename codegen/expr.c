@@ -66,7 +66,7 @@ const char *scalar_round_text(Arena *a, Dtype dt, const char *value) {
 static const char *convert(Gen *g, Dtype from, Dtype to, const char *x) {
   if (to == DT_BOOL) return arena_printf(g->a, "%s != 0", x);
   if (dtype_is_float(from) && !dtype_is_float(to))
-    return arena_printf(g->a, "%s_to_%s(%s)", dtype_prefix(from), dtype_prefix(to), x);
+    return arena_printf(g->a, "%s_from_%s(%s)", dtype_prefix(to), dtype_prefix(from), x);
   if (strcmp(dtype_compute(from), dtype_compute(to)) == 0) return x;
   return arena_printf(g->a, "(%s)%s", dtype_compute(to), x);
 }

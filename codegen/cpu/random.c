@@ -18,9 +18,12 @@ void cpu_random(Gen *g, const Group *gr) {
   else
     text_open(x, "for (long i = u0 * 1024; i < u1 * 1024 && i < %lld; i++) {", (long long)blocks);
   text_line(x, "uint32_t w[4];");
-  text_line(x, "float v[4];");
+  text_line(x, "%s v[4];", dtype_compute(out->dtype));
   text_line(x, "philox(key, (uint64_t)i, env->step, w);");
-  text_line(x, "for (int j = 0; j < 4; j++) v[j] = %s;", normal ? "normal_of_words(w, j)" : "uniform_of_word(w[j])");
+  if (normal)
+    text_line(x, "for (int j = 0; j < 4; j++) v[j] = %s_normal_of_words(w, j);", dtype_prefix(out->dtype));
+  else
+    text_line(x, "for (int j = 0; j < 4; j++) v[j] = uniform_of_word(w[j]);");
   text_line(x, "for (long j = 0; j < 4 && i * 4 + j < %lld; j++) out0[i * 4 + j] = %s;", (long long)out->numel,
             scalar_store(g->a, out->dtype, "v[j]"));
   text_close(x, "}");

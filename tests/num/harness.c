@@ -128,7 +128,7 @@ Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, con
   bool ok = f && codegen_c(m, t, o, f);
   if (f) fclose(f);
   const char *argv[] = {o->cc ? o->cc : "cc", "-std=gnu17", "-shared", "-fPIC", "-w", "-ffp-contract=off",
-                        "-fno-math-errno", "-fno-trapping-math", cflags ? cflags : "-O3",
+                        "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fno-strict-aliasing", cflags ? cflags : "-O3",
                         arena_printf(a, "-march=%s", o->march ? o->march : "native"),
                         arena_printf(a, "-I%s", o->runtime_dir), source, "-o", object, "-lm", NULL};
   char *text = "";

@@ -61,9 +61,15 @@ static void read_globals(const Module *m, Results *r, Arena *a, Compiled *c) {
   }
 }
 
+static int outputs_of(const Entry *e) {
+  const ValueId *values;
+  const char *const *names;
+  return entry_outputs(e, &values, &names);
+}
+
 static int capacity(const Module *m) {
   int n = (int)m->globals.n;
-  for (uint32_t i = 0; i < m->entries.n; i++) n += entry_outputs(m->entries.at[i], NULL, NULL);
+  for (uint32_t i = 0; i < m->entries.n; i++) n += outputs_of(m->entries.at[i]);
   return n;
 }
 
@@ -76,7 +82,7 @@ static bool interpret(Ctx *c, Arena *a, uint64_t seed, Results *r) {
   r->at = ARENA_ARRAY(a, Tensor, capacity(m) + 1);
   for (uint32_t i = 0; i < m->entries.n; i++) {
     const Entry *e = m->entries.at[i];
-    int n = entry_outputs(e, NULL, NULL);
+    int n = outputs_of(e);
     Tensor *out = ARENA_ARRAY(a, Tensor, n + 1);
     if (!interp_run(it, e, random_inputs(a, e, seed + i), out)) return false;
     for (int j = 0; j < n; j++) r->at[r->n++] = out[j];
@@ -91,7 +97,8 @@ static bool compile_and_run(Ctx *c, Arena *a, uint64_t seed, bool doubles, const
   if (!t) return false;
   co.level = v->level;
   PassOptions po = {.target = t, .memory = v->memory, .verify_each = true};
-  if (!passes_run(m, passes_pipeline(v->level), &po)) return false;
+  /* gradients first: merging before autodiff is allowed to change their rounding */
+  if (!passes_run(m, arena_printf(a, "autodiff,%s", passes_pipeline(v->level)), &po)) return false;
   Compiled *p = compiled_open(m, t, &co, "-O1");
   if (!p) return false;
   RunOptions ro = {.threads = v->threads, .order = seed, .poison = v->poison, .seed = seed};
@@ -99,7 +106,7 @@ static bool compile_and_run(Ctx *c, Arena *a, uint64_t seed, bool doubles, const
   r->at = ARENA_ARRAY(a, Tensor, capacity(m) + 1);
   for (uint32_t i = 0; i < m->entries.n; i++) {
     const Entry *e = m->entries.at[i];
-    int n = entry_outputs(e, NULL, NULL);
+    int n = outputs_of(e);
     Tensor *out = ARENA_ARRAY(a, Tensor, n + 1);
     bool ok = compiled_run(p, e->name, &ro, random_inputs(a, e, seed + i), out, c);
     if (!ok) {

@@ -17,10 +17,15 @@ INL void philox(uint64_t key, uint64_t block, uint64_t step, uint32_t w[4]) {
 }
 INL f32 uniform_of_word(uint32_t w) { return (f32)(i32)(w >> 8) * 5.9604644775390625e-8f; }
 /* Box-Muller on the pair of words that word j belongs to */
-INL f32 normal_of_words(const uint32_t w[4], int j) {
+INL f32 f32_normal_of_words(const uint32_t w[4], int j) {
   f32 u = (f32)(i32)((w[j & 2] >> 8) + 1) * 5.9604644775390625e-8f;
   f32 a = uniform_of_word(w[(j & 2) + 1]) * 6.28318530717958647692f;
   return f32_sqrt(-2.0f * f32_log(u)) * (j & 1 ? f32_sin(a) : f32_cos(a));
+}
+INL f64 f64_normal_of_words(const uint32_t w[4], int j) {
+  f64 u = (f64)((w[j & 2] >> 8) + 1) * 5.9604644775390625e-8;
+  f64 a = (f64)uniform_of_word(w[(j & 2) + 1]) * 6.28318530717958647692;
+  return f64_sqrt(-2 * f64_log(u)) * (j & 1 ? f64_sin(a) : f64_cos(a));
 }
 INL f32 f32_random_uniform(uint64_t key, const GcEnv *env, uint64_t i) {
   uint32_t w[4];
@@ -30,7 +35,11 @@ INL f32 f32_random_uniform(uint64_t key, const GcEnv *env, uint64_t i) {
 INL f32 f32_random_normal(uint64_t key, const GcEnv *env, uint64_t i) {
   uint32_t w[4];
   philox(key ^ env->seed, i >> 2, env->step, w);
-  return normal_of_words(w, (int)(i & 3));
+  return f32_normal_of_words(w, (int)(i & 3));
 }
 INL f64 f64_random_uniform(uint64_t key, const GcEnv *env, uint64_t i) { return (f64)f32_random_uniform(key, env, i); }
-INL f64 f64_random_normal(uint64_t key, const GcEnv *env, uint64_t i) { return (f64)f32_random_normal(key, env, i); }
+INL f64 f64_random_normal(uint64_t key, const GcEnv *env, uint64_t i) {
+  uint32_t w[4];
+  philox(key ^ env->seed, i >> 2, env->step, w);
+  return f64_normal_of_words(w, (int)(i & 3));
+}
