@@ -117,7 +117,7 @@ static void choose_options(Run *r) {
       .verbose = option_given(o, OPT_VERBOSE),
       .time = option_given(o, OPT_TIME_PASSES),
   };
-  r->front = (Front){.c = r->c, .o = o, .fold = level(o) > 0};
+  r->front = (Front){.c = r->c, .o = o, .fold = false};
 }
 
 /* ---- the stages ---- */
