@@ -42,7 +42,7 @@ bool checkpoint_prepare(Run *r, Err *e) {
   }
   if (!ms || !ms->m || !ms->names) return err_set(e, EXIT_ENV, "no memory for a checkpoint");
   for (int i = 0; i < ms->n; i++) {
-    char *name = ms->names + 24 * (i < K_COUNT ? 0 : i - K_COUNT);
+    char *name = ms->names + (i < K_COUNT ? 0 : (size_t)(i - K_COUNT) * 24);
     if (i >= K_COUNT) snprintf(name, 24, "gc.sum.%d", i - K_COUNT);
     ms->m[i].key = i < K_COUNT ? keys[i] : name;
   }

@@ -86,7 +86,7 @@ static bool place(Dataset *d, Err *e) {
     ok = ok && checked_mul(d->rows, d->wide ? 8 : 4, &order) && checked_add(at, order, &d->bytes);
   else
     d->bytes = at;
-  d->order = d->shuffled ? (void *)(uintptr_t)at : NULL; /* made an address by dataset_load */
+  d->order_place = at;
   return ok ? true : err_set(e, EXIT_WRONG, "the data is too large for any machine");
 }
 
@@ -134,7 +134,7 @@ bool dataset_load(Dataset *d, Err *e) {
     }
     d->base = p;
   }
-  if (d->shuffled) d->order = d->base + (uintptr_t)d->order;
+  if (d->shuffled) d->order = d->base + d->order_place;
   for (int i = 0; i < d->n; i++)
     if (d->columns[i].leader == i && !load_column(d, &d->columns[i], e)) return false;
   for (int i = 0; i < d->n; i++) {

@@ -33,6 +33,7 @@ typedef struct Dataset {
   uint64_t rows, batch, batches; /* batch: rows of one; batches: whole ones */
   uint64_t bytes;                /* of the allocation */
   uint8_t *base;
+  uint64_t order_place;
   void *order; /* shuffled rows, u32 or u64 each; part of the allocation */
   bool shuffled, wide;
 } Dataset;

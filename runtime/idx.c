@@ -21,7 +21,7 @@ bool idx_parse(const uint8_t *p, uint64_t n, Array *a, const char *path, Err *e)
     return err_hint(e, "the file is cut short; fetch or write it again");
   }
   for (int i = 0; i < a->rank; i++) {
-    const uint8_t *d = p + 4 + 4 * i;
+    const uint8_t *d = p + 4 + (size_t)i * 4;
     a->dims[i] = (uint64_t)d[0] << 24 | (uint64_t)d[1] << 16 | (uint64_t)d[2] << 8 | d[3];
   }
   if (elem_info[a->type].size == 1) a->big = false;

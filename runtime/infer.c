@@ -188,7 +188,7 @@ static bool loop(Infer *f) {
   const GcEntry *e = r->entry.entry;
   for (uint64_t run = 0; run < f->runs; run++) {
     uint64_t batch = r->data.n ? run : NO_BATCH;
-    if (signal_seen()) return true;
+    if (signal_seen() || ferror(stdout)) return true; /* nobody reads on: main reports it */
     r->env.step = run;
     exec_run(r, &r->entry, batch);
     if (exec_fault(r, e, batch) || !take(f, run)) return false;

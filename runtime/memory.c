@@ -62,7 +62,8 @@ bool memory_make(Memory *m, const GcEntry *entry, int threads, bool profile, Err
 }
 
 void *memory_take(Memory *m, uint64_t bytes) {
-  uint8_t *p = (uint8_t *)align_up((uint64_t)(uintptr_t)m->tables, 128);
+  uint64_t at = (uint64_t)(uintptr_t)m->tables;
+  uint8_t *p = m->tables + (align_up(at, 128) - at);
   if (p > m->end || bytes > (uint64_t)(m->end - p)) { /* memory_sizes counts each taker */
     fputs("internal error: the runtime's tables are larger than planned\n", stderr);
     exit(EXIT_BUG);

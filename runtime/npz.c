@@ -78,7 +78,7 @@ static bool zip64(const uint8_t *x, uint64_t n, Member *m) {
     if (len > n - i - 4) return false;
     if (id == 1) {
       if (len < 8 * (uint64_t)want) return false;
-      for (int k = 0; k < want; k++) *wide[k] = le(x + i + 4 + 8 * k, 8);
+      for (int k = 0; k < want; k++) *wide[k] = le(x + i + 4 + (size_t)k * 8, 8);
       return true;
     }
     i += 4 + len;

@@ -5,6 +5,7 @@
 #include "run.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -85,15 +86,24 @@ static void log_header(Run *r) {
   fputc('\n', r->log);
 }
 
+/* The step of a row "epoch,step,..."; UINT64_MAX: it is none. */
+static uint64_t row_step(const char *row) {
+  char *end;
+  strtoull(row, &end, 10);
+  if (end == row || *end != ',') return UINT64_MAX;
+  const char *second = end + 1;
+  uint64_t step = strtoull(second, &end, 10);
+  return end == second || (*end != ',' && *end != '\n') ? UINT64_MAX : step;
+}
+
 /* Where the rows after step `done` begin; 0: the file is no log. */
 static long log_keep(FILE *f, uint64_t done) {
   char row[4096];
   long at = 0;
   for (bool first = true; fgets(row, sizeof row, f); first = false) {
-    uint64_t epoch, step;
     if (!strchr(row, '\n')) break;
     if (first && strncmp(row, "epoch,step", 10) != 0) return 0;
-    if (!first && (sscanf(row, "%" SCNu64 ",%" SCNu64, &epoch, &step) != 2 || step > done)) break;
+    if (!first && row_step(row) > done) break;
     at = ftell(f);
   }
   return at;

@@ -41,7 +41,7 @@ static void print_axis(const Run *r, const GcTensor *t, int axis, uint64_t first
       printf("\n%*s", axis + 1, "");
     else if (i)
       fputc(' ', stdout);
-    if (brief && n > 2 * EDGE && i == EDGE) {
+    if (brief && n > (uint64_t)EDGE * 2 && i == EDGE) {
       fputs("...", stdout);
       i = n - EDGE - 1;
       continue;

@@ -59,12 +59,12 @@ static bool unpack_run(const Source *s, Unpack *u, uint64_t at, uint8_t *dst, ui
                        bool whole, uint64_t *got, uint64_t *total, Err *e) {
   bool end = false;
   uint32_t crc = 0;
-  uint64_t skipped;
+  uint64_t skipped = 0;
   if (!unpack(s, u, NULL, at, &skipped, &end, &crc, e)) return false;
   if (!unpack(s, u, dst, n, got, &end, &crc, e)) return false;
   *total = skipped + *got;
   if (!whole) return true;
-  uint64_t limit = s->size == SOURCE_UNKNOWN ? UINT64_MAX - *total : s->size + 1 - *total, rest;
+  uint64_t limit = s->size == SOURCE_UNKNOWN ? UINT64_MAX - *total : s->size + 1 - *total, rest = 0;
   if (s->size != SOURCE_UNKNOWN && *total > s->size)
     return bad(s, "the data is longer than it says", e);
   if (!unpack(s, u, NULL, limit, &rest, &end, &crc, e)) return false;
@@ -111,7 +111,7 @@ static bool plain_sum(const Source *s, Err *e) {
 
 bool source_read(const Source *s, uint64_t at, void *dst, uint64_t n, bool whole, Err *e) {
   if (s->kind != SOURCE_PLAIN) {
-    uint64_t got, total;
+    uint64_t got = 0, total = 0;
     if (!packed(s, at, dst, n, whole, &got, &total, e)) return false;
     return got == n ? true : bad(s, "the data is shorter than it says", e);
   }
@@ -135,7 +135,7 @@ bool source_measure(Source *s, Err *e) {
     return true;
   }
   if (s->size != SOURCE_UNKNOWN) return true;
-  uint64_t got, total;
+  uint64_t got = 0, total = 0;
   if (!packed(s, 0, NULL, 0, true, &got, &total, e)) return false;
   s->size = total;
   return true;

@@ -2,7 +2,6 @@
    then sleeps. Contract: thread 0 runs the driver and hands jobs to all; with one thread nothing is
    ever waited for. Denormals are zero in every thread. A pure spin collapses when threads outnumber
    cores; hence the futex. */
-#define _GNU_SOURCE
 #include "run.h"
 #include <limits.h>
 #include <linux/futex.h>

@@ -2,7 +2,6 @@
    [SEED]. A loader may accept or refuse; it may not crash, hang, or accept what it then cannot
    gather. Build with sanitizers (GC_SANITIZE=ON) to see more. Prints the seed and the iteration, so
    that a finding repeats. */
-#define _GNU_SOURCE
 #include "dataset.h"
 #include "safetensors.h"
 #include <stdlib.h>

@@ -80,6 +80,9 @@ says 0 'code = [101032 32113]' rows --tok 'text.txt~1[0:2]' --next 'text.txt+3~1
 says 0 '[2:4] code' rows --tok text.txt~1 --next text.txt+3~1
 run 0 'text' generate --steps 26 --text char
 holds out.txt 'hello, world' text
+checks=$((checks + 1))
+timeout 20 "$model" generate --steps 4000000000 --text char 2>err.txt | head -c 100 >/dev/null
+holds err.txt 'could not be written' 'a closed pipe'
 run 0 'save a state' generate --steps 3 --save g.safetensors --quiet
 says 0 'char = 108' generate --load g.safetensors
 printf '\001\000\002\000\003\000\004\000\005\000\006\000' >tok.u16
