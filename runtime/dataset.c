@@ -3,7 +3,6 @@
    share are read once. Contract: elements keep the file's type in memory and are converted while a
    batch is gathered. */
 #include "dataset.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,13 +125,8 @@ static bool check_values(const Column *c, Err *e) {
 
 bool dataset_load(Dataset *d, Err *e) {
   if (d->bytes) {
-    void *p = mmap(NULL, d->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) {
-      err_set(e, EXIT_ENV, "the data needs %" PRIu64 " bytes of memory: %s", d->bytes,
-              strerror(errno));
-      return err_hint(e, "take fewer rows with FILE[a:b]");
-    }
-    d->base = p;
+    d->base = pages_map(d->bytes, "the data", "take fewer rows with FILE[a:b]", e);
+    if (!d->base) return false;
   }
   if (d->shuffled) d->order = d->base + d->order_place;
   for (int i = 0; i < d->n; i++)

@@ -3,8 +3,7 @@
    can print them; each region begins at a multiple of 4096 and has slack, since vectors may read
    past a row. */
 #include "run.h"
-#include <errno.h>
-#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -44,12 +43,9 @@ bool memory_make(Memory *m, const GcEntry *entry, int threads, bool profile, Err
   *m = (Memory){0};
   if (!memory_sizes(entry, threads, profile, &m->sizes, e)) return false;
   const Sizes *s = &m->sizes;
-  void *p = mmap(NULL, s->total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) {
-    err_set(e, EXIT_ENV, "the program needs %" PRIu64 " bytes of memory: %s", s->total,
-            strerror(errno));
-    return err_hint(e, "compile it with a smaller batch, or with gc --memory-limit");
-  }
+  void *p = pages_map(s->total, "the program",
+                      "compile it with a smaller batch, or with gc --memory-limit", e);
+  if (!p) return false;
   madvise(p, s->total, MADV_HUGEPAGE); /* advice: any answer will do */
   uint8_t *at = m->base = p;
   m->region[GC_GLOBALS] = at, at += s->globals;

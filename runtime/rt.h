@@ -56,4 +56,7 @@ void tensor_get(const GcTensor *t, const void *storage, uint64_t first, uint64_t
 void tensor_put(const GcTensor *t, void *storage, uint64_t first, uint64_t n, const void *src);
 void tensor_type_text(const GcTensor *t, char *out, int size); /* "f32[64, 10]" */
 void dims_text(Elem type, int rank, const uint64_t *dims, char *out, int size);
+
+/* ---- map.c: zeroed pages, never more than the machine has; NULL and an error else ---- */
+void *pages_map(uint64_t bytes, const char *what, const char *remedy, Err *e);
 #endif

@@ -107,6 +107,9 @@ says 1 'does not begin like such a file' predict --x bad.npy
 : >empty
 says 1 'is empty' predict --x empty
 says 1 'a directory' predict --x .
+truncate -s 4T sparse
+says 3 'this machine has' predict --x sparse
+says 1 'its header is empty' predict --x x.npy --load sparse
 mkfifo pipe
 says 1 'a pipe' predict --x pipe
 says 1 'a device' predict --x /dev/zero
