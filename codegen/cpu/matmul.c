@@ -81,7 +81,7 @@ static Product product_of(const Target *t, const Group *g) {
   int64_t most = p.nr <= 2 * lanes && cpu->vectors == 4 ? 8 : p.nr <= lanes ? 8 : cpu->rows;
   p.tiles = (p.m + most - 1) / most;
   if (p.np == 1) /* equal tiles let threads keep their rows from launch to launch */
-    for (int64_t r = most; r >= 4; r--)
+    for (int64_t r = most; r >= most - 1; r--)
       if (p.m % r == 0) {
         p.tiles = p.m / r;
         break;
