@@ -1,6 +1,6 @@
 /* The elaboration of a program: declarations, entries, and the entry that initialises.
-   Contract: see elab.h. Every let is computed and every entry elaborated, also after errors, so that
-   one run reports as many as it can; a def is only read where it is called. */
+   Contract: see elab.h. Every let is computed and every entry elaborated, also after errors, so
+   that one run reports as many as it can; a def is only read where it is called. */
 #include "lang/elab_impl.h"
 
 static void add_top(Elab *e, const Decl *d, bool prelude) {
@@ -15,8 +15,10 @@ static void add_top(Elab *e, const Decl *d, bool prelude) {
   t->decl = d;
   t->global = -1;
   t->func = (Func){.kind = FUNC_DEF, .name = d->name.name, .decl = d, .prelude = prelude};
-  if (prelude) vec_push(e->a, &e->prelude, t);
-  else vec_push(e->a, &e->user, t);
+  if (prelude)
+    vec_push(e->a, &e->prelude, t);
+  else
+    vec_push(e->a, &e->user, t);
 }
 
 static void add_hyper(Elab *e, Top *t) {
@@ -38,8 +40,11 @@ static void add_hyper(Elab *e, Top *t) {
   e->run = NULL;
   e->frame = NULL;
   double value = val_is_number(v) ? val_number(v) : 0;
-  Global g = {.kind = GLOBAL_HYPER, .path = d->name.name, .type = type_scalar(e->c, DT_F32),
-              .value = value, .loc = d->name.loc};
+  Global g = {.kind = GLOBAL_HYPER,
+              .path = d->name.name,
+              .type = type_scalar(e->c, DT_F32),
+              .value = value,
+              .loc = d->name.loc};
   t->global = module_add_global(e->m, g);
   while (e->info.n <= (uint32_t)t->global) vec_push(e->a, &e->info, (GlobalInfo){0});
   e->info.at[t->global] = (GlobalInfo){d->name.loc, "", NULL};
@@ -68,7 +73,8 @@ static void finish_entry(Elab *e, const Decl *d) {
   if (r.kind == VAL_POISON && env->returned) return;
   if (e->run->training && !e->run->minimized) {
     elab_error(e, loc, "the minimize of entry %s is never reached", d->name.name);
-    elab_hint(e, "'training' is decided by it: put it outside of 'if' and 'for', or write another entry");
+    elab_hint(
+        e, "'training' is decided by it: put it outside of 'if' and 'for', or write another entry");
     return;
   }
   int n = r.kind == VAL_TUPLE ? r.list->n : env->returned ? 1 : 0;

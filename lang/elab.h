@@ -1,7 +1,7 @@
 /* From a syntax tree to the IR: names, values, calls, shapes, parameters, minimize.
-   Contract: `prog` came from parse_file or parse_text without errors, so inputs have types and names
-   in a signature differ; every -D names a let of it. What is wrong is reported through diag and gives
-   NULL. The module owns its arena; it passes module_verify. */
+   Contract: `prog` came from parse_file or parse_text without errors, so inputs have types and
+   names in a signature differ; every -D names a let of it. What is wrong is reported through diag
+   and gives NULL. The module owns its arena; it passes module_verify. */
 #ifndef GC_LANG_ELAB_H
 #define GC_LANG_ELAB_H
 #include "ir/ir.h"

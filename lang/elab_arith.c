@@ -1,9 +1,10 @@
 /* Tensor arithmetic: one dtype, one shape, then one op.
-   Contract: broadcasting is explicit in the IR; integers of different width become the wider, floats
-   as well, integers and floats never mix; a literal takes the dtype of the other operand. */
+   Contract: broadcasting is explicit in the IR; integers of different width become the wider,
+   floats as well, integers and floats never mix; a literal takes the dtype of the other operand. */
 #include "lang/elab_impl.h"
 
-static const char *const side_name[2][3] = {{"left", "right", ""}, {"the first", "the second", "the third"}};
+static const char *const side_name[2][3] = {{"left", "right", ""},
+                                            {"the first", "the second", "the third"}};
 
 static const char *side(int i, int n, bool binary) {
   return i < 3 ? side_name[!(binary && n == 2)][i] : "an operand";
@@ -26,11 +27,14 @@ static Val mixed(Elab *e, Val l, Val r, const char *what, Loc loc) {
   elab_note_tensor(e, "the other", r);
   const Val *odd = dtype_is_float(a) ? &r : &l;
   const char *name = value_at(e->run->entry, odd->tensor.id)->name;
-  if (dtype_is_float(a) && dtype_is_float(b)) elab_hint(e, "convert one of them with f32(x)");
+  if (dtype_is_float(a) && dtype_is_float(b))
+    elab_hint(e, "convert one of them with f32(x)");
   else if (dtype_is_float(a) || dtype_is_float(b))
-    elab_hint(e, "convert the %s: %s(%s)", odd->tensor.type->dtype == DT_BOOL ? "bools" : "integers",
+    elab_hint(e, "convert the %s: %s(%s)",
+              odd->tensor.type->dtype == DT_BOOL ? "bools" : "integers",
               dtype_name(dtype_is_float(a) ? a : b), name ? name : "x");
-  else elab_hint(e, "convert the bools: %s(x)", dtype_name(a == DT_BOOL ? b : a));
+  else
+    elab_hint(e, "convert the bools: %s(x)", dtype_name(a == DT_BOOL ? b : a));
   return elab_trace(e);
 }
 
@@ -67,8 +71,10 @@ bool unify(Elab *e, Val *v, int n, int from, const char *what, Loc loc) {
     literal_bool |= v[i].kind == VAL_BOOL;
     if (v[i].kind != VAL_TENSOR) continue;
     Dtype d = v[i].tensor.type->dtype;
-    if (model < 0) dt = d;
-    else if (!common_dtype(dt, d, &dt)) return mixed(e, v[model], v[i], what, loc), false;
+    if (model < 0)
+      dt = d;
+    else if (!common_dtype(dt, d, &dt))
+      return mixed(e, v[model], v[i], what, loc), false;
     if (model < 0) model = i;
   }
   if (model < 0) dt = literal_bool ? DT_BOOL : literal_float ? DT_F32 : DT_I32;
@@ -78,8 +84,7 @@ bool unify(Elab *e, Val *v, int n, int from, const char *what, Loc loc) {
   for (int i = 0; i < n; i++) {
     if (v[i].kind != VAL_TENSOR) continue;
     const Type *t = v[i].tensor.type, *both = shape ? type_broadcast(e->c, shape, t) : t;
-    if (!both)
-      return shapes_differ(e, v[first], v[i], shape, t, first, i, n, what, binary, loc);
+    if (!both) return shapes_differ(e, v[first], v[i], shape, t, first, i, n, what, binary, loc);
     shape = both;
     if (first < 0) first = i;
   }
@@ -117,7 +122,8 @@ Val build_checked(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, cons
     size_t len = strlen(name);
     if (strncmp(why, name, len) == 0 && why[len] == ' ') rest = why + len + 1;
     elab_error(e, loc, "%s %s", what, rest);
-    for (int i = 0; i < n && i < 3; i++) elab_note_tensor(e, n == 1 ? "it" : side(i, n, false), v[i]);
+    for (int i = 0; i < n && i < 3; i++)
+      elab_note_tensor(e, n == 1 ? "it" : side(i, n, false), v[i]);
     return elab_trace(e);
   }
   return val_tensor(e, build(at(e, loc), k, ids, n, attr, given));
@@ -142,8 +148,8 @@ static bool is_float_tensor(Val v) {
 static Val int_division(Elab *e, Val l, Val r, Loc loc) {
   Val odd = l.kind == VAL_TENSOR ? l : r;
   const char *name = value_at(e->run->entry, odd.tensor.id)->name;
-  elab_error(e, loc, "'/' needs floats, but %s is %s", l.kind == VAL_TENSOR ? "its left" : "its right",
-             val_str(e, odd));
+  elab_error(e, loc, "'/' needs floats, but %s is %s",
+             l.kind == VAL_TENSOR ? "its left" : "its right", val_str(e, odd));
   elab_note_tensor(e, l.kind == VAL_TENSOR ? "left" : "right", odd);
   elab_hint(e, "convert: f32(%s)", name ? name : "x");
   return elab_trace(e);

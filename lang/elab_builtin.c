@@ -1,6 +1,6 @@
 /* Built-in functions: the table, and how a call's arguments become what a handler reads.
-   Contract: a handler finds every argument checked against its kind; a number where a tensor is asked
-   for has become a constant, unless a handler computes with numbers (elementwise). */
+   Contract: a handler finds every argument checked against its kind; a number where a tensor is
+   asked for has become a constant, unless a handler computes with numbers (elementwise). */
 #include "lang/elab_builtin.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ typedef enum ArgKind {
 } ArgKind;
 
 static const char *const arg_kind_name[ARG_KINDS] = {
-    "any",  "tensor",   "float", "int_tensor", "int",  "count", "ints",
+    "any",   "tensor",   "float", "int_tensor", "int",  "count", "ints",
     "shape", "declared", "axes",  "list",       "bool", "dtype", "str"};
 
 #define BUILTIN(NAME, ARGS, HANDLER, DATA, HELP) {NAME, ARGS, HANDLER, DATA, HELP},
@@ -51,8 +51,10 @@ static int arg_specs(Ctx *c, const Builtin *f, ArgSpec out[MAX_ARGS]) {
     out[n] = (ArgSpec){.name = intern_n(c, p, name), .kind = ARG_KINDS};
     for (int k = 0; k < ARG_KINDS; k++)
       if (strcmp(word, arg_kind_name[k]) == 0) out[n].kind = (ArgKind)k;
-    if (out[n].kind == ARG_KINDS) gc_bug(c, "builtins.def: %s has no kind of argument '%s'", f->name, word);
-    if (name + 1 + kind < len) out[n].init = intern_n(c, p + name + kind + 2, len - name - kind - 2);
+    if (out[n].kind == ARG_KINDS)
+      gc_bug(c, "builtins.def: %s has no kind of argument '%s'", f->name, word);
+    if (name + 1 + kind < len)
+      out[n].init = intern_n(c, p + name + kind + 2, len - name - kind - 2);
     p += len;
     while (*p == ' ') p++;
   }
@@ -76,7 +78,8 @@ BuiltinDoc builtin_doc(Ctx *c, int i) {
 void builtins_init(Elab *e) {
   for (int i = 0; i < BUILTINS; i++) {
     Func *f = ARENA_NEW(e->a, Func);
-    *f = (Func){.kind = FUNC_BUILTIN, .name = intern(e->c, builtin[i].name), .builtin = &builtin[i]};
+    *f =
+        (Func){.kind = FUNC_BUILTIN, .name = intern(e->c, builtin[i].name), .builtin = &builtin[i]};
     vec_push(e->a, &e->builtins, f);
   }
 }
@@ -123,7 +126,8 @@ static bool check_arg(Site *s, const ArgSpec *a, int i) {
   switch (a->kind) {
   case ARG_ANY: return true;
   case ARG_TENSOR:
-    return v->kind == VAL_TENSOR || val_is_number(*v) || v->kind == VAL_BOOL || wrong_kind(s, a, i, "a tensor");
+    return v->kind == VAL_TENSOR || val_is_number(*v) || v->kind == VAL_BOOL ||
+           wrong_kind(s, a, i, "a tensor");
   case ARG_FLOAT:
     if (val_is_number(*v)) *v = val_to_const(e, *v, type_scalar(e->c, DT_F32), s->at[i]);
     return (v->kind == VAL_TENSOR && dtype_is_float(v->tensor.type->dtype)) ||
@@ -166,8 +170,10 @@ static int spec_index(Site *s, const ArgSpec *spec, int n, Ident name) {
   }
   const char *near = nearest_name(s->e->c, name.name, names, n);
   elab_error(s->e, name.loc, "%s has no argument '%s'", s->name, name.name);
-  if (near) elab_hint(s->e, "did you mean '%s'?", near);
-  else elab_hint(s->e, "%s(%s)", s->name, builtin_doc(s->e->c, (int)(s->f - builtin)).args);
+  if (near)
+    elab_hint(s->e, "did you mean '%s'?", near);
+  else
+    elab_hint(s->e, "%s(%s)", s->name, builtin_doc(s->e->c, (int)(s->f - builtin)).args);
   elab_trace(s->e);
   return -1;
 }
@@ -181,11 +187,13 @@ Val call_builtin(Elab *e, const Func *f, const Actual *arg, int n, Loc loc) {
     int k = arg[i].name.name ? spec_index(&s, spec, np, arg[i].name) : i;
     if (k < 0) return poison;
     if (k >= np) {
-      elab_error(e, arg[i].loc, "%s takes %d argument%s, %d given", f->name, np, np == 1 ? "" : "s", n);
+      elab_error(e, arg[i].loc, "%s takes %d argument%s, %d given", f->name, np, np == 1 ? "" : "s",
+                 n);
       elab_hint(e, "%s(%s)", f->name, builtin_doc(e->c, (int)(f->builtin - builtin)).args);
       return elab_trace(e);
     }
-    if (s.given[k]) return fail(e, arg[i].loc, "argument '%s' of %s is given twice", spec[k].name, f->name);
+    if (s.given[k])
+      return fail(e, arg[i].loc, "argument '%s' of %s is given twice", spec[k].name, f->name);
     s.given[k] = true;
     s.v[k] = arg[i].v;
     s.at[k] = arg[i].loc;
@@ -200,7 +208,8 @@ Val call_builtin(Elab *e, const Func *f, const Actual *arg, int n, Loc loc) {
       elab_error(e, loc, "%s needs its argument '%s'", f->name, spec[k].name);
       if (spec[k].kind == ARG_DECLARED)
         elab_hint(e, "only an initialiser knows its shape; elsewhere write shape = [n, …]");
-      else elab_hint(e, "%s(%s)", f->name, builtin_doc(e->c, (int)(f->builtin - builtin)).args);
+      else
+        elab_hint(e, "%s(%s)", f->name, builtin_doc(e->c, (int)(f->builtin - builtin)).args);
       return elab_trace(e);
     }
     s.at[k] = loc;
@@ -225,7 +234,8 @@ Val convert_call(Elab *e, Dtype dt, const Actual *arg, int n, Loc loc) {
   if (dt == DT_BOOL) return val_bool(val_number(v) != 0, loc);
   if (dtype_is_float(dt)) return val_num(val_number(v), loc);
   if (v.kind == VAL_INT) return val_int(v.i, loc);
-  if (!(v.f > -0x1p62 && v.f < 0x1p62)) return fail(e, arg[0].loc, "%s does not fit %s", val_str(e, v), dtype_name(dt));
+  if (!(v.f > -0x1p62 && v.f < 0x1p62))
+    return fail(e, arg[0].loc, "%s does not fit %s", val_str(e, v), dtype_name(dt));
   return val_int((int64_t)v.f, loc);
 }
 

@@ -1,6 +1,7 @@
 /* Calls: what is called, with which arguments, under which instance name; a def is inlined.
-   Contract: arguments are evaluated once, left to right, in the caller; a signature's types check them
-   and bind dims; defaults see the arguments and dims before them. A def that reaches itself is an error. */
+   Contract: arguments are evaluated once, left to right, in the caller; a signature's types check
+   them and bind dims; defaults see the arguments and dims before them. A def that reaches itself is
+   an error. */
 #include "lang/elab_impl.h"
 
 Actual *call_args(Elab *e, const Args *args, int room, bool *ok) {
@@ -83,7 +84,8 @@ static bool may_enter(Elab *e, const Func *f, Loc loc) {
       return false;
     }
   if (++e->unrolled > MOST_COPIES)
-    return fail(e, loc, "the program would inline more than %d calls and iterations", MOST_COPIES), false;
+    return fail(e, loc, "the program would inline more than %d calls and iterations", MOST_COPIES),
+           false;
   if (depth > DEEPEST) return fail(e, loc, "calls are nested more than %d deep", DEEPEST), false;
   return true;
 }
@@ -99,7 +101,8 @@ Val call_def(Elab *e, const Func *f, const Actual *arg, int n, int hidden, Loc l
   if (!ok) return poison;
   Env *env = inner->env;
   for (int p = 0; p < np; p++)
-    if (got[p]) env_bind(e, d->function.params[p].name.name, got[p]->v, got[p]->global, got[p]->loc);
+    if (got[p])
+      env_bind(e, d->function.params[p].name.name, got[p]->v, got[p]->global, got[p]->loc);
   for (int p = 0; p < np; p++) {
     const Param *param = &d->function.params[p];
     if (!got[p] || !param->type) continue;

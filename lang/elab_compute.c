@@ -1,6 +1,6 @@
 /* Built-in functions that compute: element-wise, reductions, rows, gather.
-   Contract: of numbers an element-wise function is a number; a sum of bools or bytes counts in i32; a
-   mean of integers is an f32. */
+   Contract: of numbers an element-wise function is a number; a sum of bools or bytes counts in i32;
+   a mean of integers is an f32. */
 #include "lang/elab_builtin.h"
 
 static Val needs_float(Site *s, Val v) {
@@ -15,7 +15,8 @@ Val builtin_elementwise(Site *s) {
   OpKind k = (OpKind)s->f->data;
   Val v = s->v[0];
   if (val_is_number(v)) return number_function(s->e, k, v, s->loc);
-  if (v.kind == VAL_BOOL) return fail(s->e, s->at[0], "%s needs a number, found %s", s->name, val_str(s->e, v));
+  if (v.kind == VAL_BOOL)
+    return fail(s->e, s->at[0], "%s needs a number, found %s", s->name, val_str(s->e, v));
   if (!op_info[k].iexpr && !dtype_is_float(v.tensor.type->dtype)) return needs_float(s, v);
   return build_checked(s->e, k, &v, 1, NULL, NULL, s->name, s->loc);
 }

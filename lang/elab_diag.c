@@ -13,7 +13,8 @@ static bool report_again(Elab *e, const char *fmt, Loc loc) {
   for (uint32_t i = 0; i < e->nreported; i++)
     if (e->reported[i].fmt == fmt && same_place(e->reported[i].loc, loc)) return true;
   if (e->nreported == e->reported_cap)
-    e->reported = arena_grow(e->a, e->reported, e->nreported, &e->reported_cap, sizeof *e->reported);
+    e->reported =
+        arena_grow(e->a, e->reported, e->nreported, &e->reported_cap, sizeof *e->reported);
   e->reported[e->nreported].fmt = fmt;
   e->reported[e->nreported++].loc = loc;
   return false;
@@ -21,7 +22,8 @@ static bool report_again(Elab *e, const char *fmt, Loc loc) {
 
 static void error_at(Elab *e, Loc loc, const char *fmt, va_list ap) {
   Loc user = e->frame ? e->frame->user : (Loc){0};
-  Loc place = user.line && ctx_source_name(e->c, loc.file) == intern(e->c, "prelude.g") ? user : loc;
+  Loc place =
+      user.line && ctx_source_name(e->c, loc.file) == intern(e->c, "prelude.g") ? user : loc;
   char text[1024];
   vsnprintf(text, sizeof text, fmt, ap);
   e->muted = report_again(e, fmt, place);

@@ -1,7 +1,7 @@
 /* Names: what a name means where it stands, and the frames that parameter paths are made of.
    Contract: a function sees its own names, then the program's declarations, then the prelude, then
-   what is built in; the prelude sees only itself and what is built in, so that a program may define a
-   function of any name. A name first bound in a loop lives for one iteration. */
+   what is built in; the prelude sees only itself and what is built in, so that a program may define
+   a function of any name. A name first bound in a loop lives for one iteration. */
 #include "lang/elab_impl.h"
 
 Env *env_new(Elab *e, const Func *f, bool prelude) {
@@ -20,8 +20,10 @@ Binding *env_find(Env *env, const char *name) {
 void env_bind(Elab *e, const char *name, Val v, int global, Loc loc) {
   Binding *b = env_find(e->frame->env, name);
   Binding fresh = {name, v, global, loc};
-  if (b) *b = fresh;
-  else vec_push(e->a, &e->frame->env->names, fresh);
+  if (b)
+    *b = fresh;
+  else
+    vec_push(e->a, &e->frame->env->names, fresh);
 }
 
 void env_drop(Elab *e, Env *env, uint32_t n) {
@@ -102,8 +104,7 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
     add_name(e, list, &n, room, e->user.at[i]->decl->name.name);
   for (uint32_t i = 0; i < e->prelude.n; i++)
     add_name(e, list, &n, room, e->prelude.at[i]->decl->name.name);
-  for (uint32_t i = 0; i < e->builtins.n; i++)
-    add_name(e, list, &n, room, e->builtins.at[i]->name);
+  for (uint32_t i = 0; i < e->builtins.n; i++) add_name(e, list, &n, room, e->builtins.at[i]->name);
   add_name(e, list, &n, room, intern(e->c, "training"));
   add_name(e, list, &n, room, intern(e->c, "step"));
   elab_error(e, loc, "unknown %s '%s'", kind, name);

@@ -1,6 +1,6 @@
 /* Expressions: what is known at compile time is computed here and now, the rest becomes ops.
-   Contract: each operand is evaluated once, left to right; `and`, `or` and `if` look only at what they
-   need where the left side is known. */
+   Contract: each operand is evaluated once, left to right; `and`, `or` and `if` look only at what
+   they need where the left side is known. */
 #include "lang/elab_impl.h"
 
 Val eval_one(Elab *e, const Expr *x) {
@@ -60,8 +60,7 @@ static Val expr_unary(Elab *e, const Expr *x) {
   if (v.kind == VAL_POISON) return v;
   if (x->unary.op == UN_NOT) {
     if (v.kind == VAL_BOOL) return val_bool(!v.b, x->loc);
-    if (v.kind != VAL_TENSOR)
-      return fail(e, x->loc, "'not' needs a bool, found %s", val_str(e, v));
+    if (v.kind != VAL_TENSOR) return fail(e, x->loc, "'not' needs a bool, found %s", val_str(e, v));
     return build_checked(e, OP_NOT, &v, 1, NULL, NULL, "'not'", x->loc);
   }
   if (val_is_number(v)) return number_function(e, OP_NEG, v, x->loc);

@@ -1,7 +1,7 @@
 /* Params, states and hypers: how a path becomes a global, its initial value, reads and writes.
-   Contract: a global is declared with one type and one initialiser, whoever reaches its path; the entry
-   `init` stores every initial value, with random numbers keyed by the path. An entry loads a global at
-   its first use and stores it once, at the end, with the last value assigned. */
+   Contract: a global is declared with one type and one initialiser, whoever reaches its path; the
+   entry `init` stores every initial value, with random numbers keyed by the path. An entry loads a
+   global at its first use and stores it once, at the end, with the last value assigned. */
 #include "lang/elab_impl.h"
 
 #include <stdlib.h>
@@ -46,8 +46,10 @@ void global_write(Elab *e, int global, ValueId v) {
   Stored s = {global, e->run->b->loc, e->run->b->scope}, *old = NULL;
   for (uint32_t i = 0; i < e->run->stored.n; i++)
     if (e->run->stored.at[i].global == global) old = &e->run->stored.at[i];
-  if (old) *old = s;
-  else vec_push(e->a, &e->run->stored, s);
+  if (old)
+    *old = s;
+  else
+    vec_push(e->a, &e->run->stored, s);
   *current(e, global) = v;
   Value *value = value_at(e->run->entry, v);
   const Op *op = value_def(e->run->entry, v);
@@ -152,7 +154,8 @@ static Val initial_value(Elab *e, const Expr *x, const char *path, const Type *t
   Dtype dtype = e->init_dtype;
   e->run = &e->init;
   Frame *frame = ARENA_NEW(e->a, Frame), *outer = e->frame;
-  *frame = (Frame){.up = outer, .env = outer->env, .path = path, .user = outer->user, .scope = true};
+  *frame =
+      (Frame){.up = outer, .env = outer->env, .path = path, .user = outer->user, .scope = true};
   e->frame = frame;
   e->init_shape = intern_ints(e->c, type->dim, type->rank);
   e->init_dtype = type->dtype;
@@ -230,7 +233,8 @@ static bool called_twice(Elab *e, const char *path) {
                 name, name);
     } else {
       elab_note(e, f->first, "the first call is here");
-      elab_hint(e, "name both, as in %s(…) as a and %s(…) as b; one name for both shares the tensors",
+      elab_hint(e,
+                "name both, as in %s(…) as a and %s(…) as b; one name for both shares the tensors",
                 name, name);
     }
     elab_trace(e);
@@ -268,11 +272,14 @@ static bool agrees(Elab *e, int global, GlobalKind kind, const Type *type, const
                type_str(e->c, g->type));
   else if (init != info->init)
     elab_error(e, loc, "%s starts with %s here, but with %s before", g->path, init, info->init);
-  else return true;
+  else
+    return true;
   if (info->loc.line && info->entry != e->run->entry->name)
     elab_note(e, info->loc, "before, here, in entry %s", info->entry);
-  else if (info->loc.line) elab_note(e, info->loc, "before, here");
-  else elab_note(e, (Loc){0}, "%s is built in", g->path);
+  else if (info->loc.line)
+    elab_note(e, info->loc, "before, here");
+  else
+    elab_note(e, (Loc){0}, "%s is built in", g->path);
   elab_hint(e, "one path is one tensor; instance names (as NAME) make paths different");
   elab_trace(e);
   return false;
@@ -364,7 +371,8 @@ void assign_variable(Elab *e, const Stmt *s) {
       (t->dtype != g->type->dtype && !floats)) {
     elab_error(e, s->loc, "%s is %s and cannot become %s", g->path, type_str(e->c, g->type),
                type_str(e->c, t));
-    if (e->info.at[global].loc.line) elab_note(e, e->info.at[global].loc, "%s is declared here", g->path);
+    if (e->info.at[global].loc.line)
+      elab_note(e, e->info.at[global].loc, "%s is declared here", g->path);
     elab_note_tensor(e, "the value", v);
     if (t->dtype != g->type->dtype && !floats)
       elab_hint(e, "convert the value: %s(…)", dtype_name(g->type->dtype));

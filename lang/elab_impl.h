@@ -70,10 +70,11 @@ const char *val_str(Elab *e, Val v);
 const char *val_canon(Elab *e, Val v);
 bool val_equal(Elab *e, Val a, Val b); /* compile-time values */
 
-/* A value where a tensor is needed: a number becomes a constant f32[] or i32[]. Poison after an error
-   that names `what`. */
+/* A value where a tensor is needed: a number becomes a constant f32[] or i32[]. Poison after an
+   error that names `what`. */
 Val val_to_tensor(Elab *e, Val v, const char *what, Loc loc);
-/* A compile-time number or bool as a constant of type t; poison after an error where it does not fit. */
+/* A compile-time number or bool as a constant of type t; poison after an error where it does not
+ * fit. */
 Val val_to_const(Elab *e, Val v, const Type *t, Loc loc);
 Val val_convert(Elab *e, Val v, Dtype dt); /* a tensor */
 /* A compile-time integer of at least `least`; false after an error. */
@@ -161,10 +162,10 @@ struct Run {
   Entry *entry;
   Builder *b;
   bool training;
-  VEC(ValueId) current; /* by global: its value here and now, NO_ID before the first use */
-  VEC(Stored) stored;   /* globals assigned, in order of the first time */
+  VEC(ValueId) current;  /* by global: its value here and now, NO_ID before the first use */
+  VEC(Stored) stored;    /* globals assigned, in order of the first time */
   VEC(ValueId) borrowed; /* values that have only a name of the prelude's */
-  VEC(KeyCount) keys;   /* random ops so far, by path */
+  VEC(KeyCount) keys;    /* random ops so far, by path */
   bool minimized;
   Loc minimize;      /* where */
   ValueId next_step; /* ... the step counter's new value */
@@ -172,7 +173,7 @@ struct Run {
 
 typedef struct GlobalInfo { /* beside module->globals, by index */
   Loc loc;
-  const char *init; /* the initialiser as canonical text */
+  const char *init;  /* the initialiser as canonical text */
   const char *entry; /* that declared it first */
 } GlobalInfo;
 
@@ -200,20 +201,21 @@ struct Elab {
   Dtype init_dtype;           /* ... and dtype */
   const char *optimizer_path; /* inside an optimizer: the path of its param; else NULL */
   bool any_training;
-  bool callers_fault;         /* what is wrong is an argument, so the call itself is no way to it */
-  bool muted;                 /* the last error was a repetition: so are its notes */
-  int64_t unrolled;           /* iterations of all loops and inlined calls so far */
-  int depth;                  /* of expressions being evaluated */
+  bool callers_fault; /* what is wrong is an argument, so the call itself is no way to it */
+  bool muted;         /* the last error was a repetition: so are its notes */
+  int64_t unrolled;   /* iterations of all loops and inlined calls so far */
+  int depth;          /* of expressions being evaluated */
   struct {
     const char *fmt;
     Loc loc;
-  } *reported;
+  } * reported;
   uint32_t nreported, reported_cap;
 };
 
 /* ---- elab_diag.c: errors with the path of calls ---- */
-/* Reports at loc; an error inside the prelude is reported at the user's call. The same message at the
-   same place is said once. Notes and hints follow, then elab_trace says by which calls one got there. */
+/* Reports at loc; an error inside the prelude is reported at the user's call. The same message at
+   the same place is said once. Notes and hints follow, then elab_trace says by which calls one got
+   there. */
 void elab_error(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void elab_note(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void elab_hint(Elab *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -240,7 +242,8 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc);
 Frame *frame_push(Elab *e, const char *name, Loc call, Env *env, bool prelude);
 void frame_pop(Elab *e);
 const char *instance_name(Elab *e, const Instance *as); /* "stage.0.1"; NULL after an error */
-/* Remembers a call by its instance name; the earlier one of that name in this activation, or NULL. */
+/* Remembers a call by its instance name; the earlier one of that name in this activation, or NULL.
+ */
 const Child *frame_reach(Elab *e, Frame *f, Child call);
 
 /* ---- elab_expr.c ---- */
@@ -274,7 +277,7 @@ const Type *type_eval(Elab *e, const TypeExpr *t, Dtype dt);
 bool type_match(Elab *e, const TypeExpr *t, Val *v, bool bind, const char *name, Loc loc);
 /* ---- elab_call.c ---- */
 struct Actual { /* an argument of a call */
-  Ident name; /* name.name == NULL: positional */
+  Ident name;   /* name.name == NULL: positional */
   Val v;
   Loc loc;
   int global; /* the parameter that an optimizer may assign; else -1 */

@@ -75,7 +75,8 @@ static Val index_list(Elab *e, const Expr *x, Val base) {
 static Val apply(Elab *e, Val base, const Cut *cut, Loc loc) {
   const Type *t = base.tensor.type;
   int rank = t->rank, kept = 0, flips = 0;
-  int64_t *start = ARENA_ARRAY(e->a, int64_t, rank + 1), *step = ARENA_ARRAY(e->a, int64_t, rank + 1);
+  int64_t *start = ARENA_ARRAY(e->a, int64_t, rank + 1),
+          *step = ARENA_ARRAY(e->a, int64_t, rank + 1);
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, rank + 1), *left = ARENA_ARRAY(e->a, int64_t, rank + 1);
   int64_t *flip = ARENA_ARRAY(e->a, int64_t, rank + 1);
   bool whole = true;
@@ -127,7 +128,8 @@ Val expr_index(Elab *e, const Expr *x) {
   for (int i = 0; i < n; i++) {
     const Index *ix = &x->index.at[i];
     if (ix->kind == INDEX_ELLIPSIS) {
-      for (int k = 0; k < t->rank - (n - 1); k++, axis++) cut[axis] = (Cut){0, 1, t->dim[axis], false};
+      for (int k = 0; k < t->rank - (n - 1); k++, axis++)
+        cut[axis] = (Cut){0, 1, t->dim[axis], false};
       continue;
     }
     const char *what = intern_printf(e->c, "axis %d of %s", axis, val_str(e, base));

@@ -1,6 +1,6 @@
 /* Built-in functions that make tensors of nothing: constants, ramps, random numbers.
-   Contract: inside an initialiser shape and dtype default to the declared ones; a random op gets a key
-   of its own from its path, so that its numbers do not depend on the rest of the program. */
+   Contract: inside an initialiser shape and dtype default to the declared ones; a random op gets a
+   key of its own from its path, so that its numbers do not depend on the rest of the program. */
 #include "lang/elab_builtin.h"
 
 /* The type of what is made: the shape argument, and a dtype. */
@@ -22,7 +22,9 @@ static Dtype wanted_dtype(Site *s, Val dtype, Val value) {
   if (dtype.kind == VAL_DTYPE) return dtype.dtype;
   if (value.kind == VAL_TENSOR) return value.tensor.type->dtype;
   if (s->e->init_shape) return s->e->init_dtype;
-  return value.kind == VAL_BOOL ? DT_BOOL : value.kind == VAL_INT && s->f->data == 2 ? DT_I32 : DT_F32;
+  return value.kind == VAL_BOOL                     ? DT_BOOL
+         : value.kind == VAL_INT && s->f->data == 2 ? DT_I32
+                                                    : DT_F32;
 }
 
 static Val filled(Site *s, Val value, int shape, Dtype dt, Loc loc) {

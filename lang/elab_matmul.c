@@ -1,6 +1,7 @@
 /* The product `@` with numpy's rules: vectors, matrices, stacks of matrices that broadcast.
-   Contract: gives one matmul op with equal leading axes. A transposed operand is read as it is stored
-   (ta, tb), and a stack times one matrix is one tall product, so that no copy is made for either. */
+   Contract: gives one matmul op with equal leading axes. A transposed operand is read as it is
+   stored (ta, tb), and a stack times one matrix is one tall product, so that no copy is made for
+   either. */
 #include "lang/elab_impl.h"
 
 static void swap_last(int64_t *perm, int rank) {
@@ -49,8 +50,8 @@ static Val lead_broadcast(Elab *e, Val v, const Type *lead) {
 static Val misfit(Elab *e, Val l, Val r, Loc loc) {
   const Type *a = l.tensor.type, *b = r.tensor.type;
   int64_t ka = a->dim[a->rank - 1], kb = b->dim[b->rank < 2 ? 0 : b->rank - 2];
-  elab_error(e, loc, "'@' cannot multiply %s by %s: %lld columns meet %lld rows",
-             type_str(e->c, a), type_str(e->c, b), (long long)ka, (long long)kb);
+  elab_error(e, loc, "'@' cannot multiply %s by %s: %lld columns meet %lld rows", type_str(e->c, a),
+             type_str(e->c, b), (long long)ka, (long long)kb);
   elab_note_tensor(e, "left", l);
   elab_note_tensor(e, "right", r);
   if (b->rank >= 2 && b->dim[b->rank - 1] == ka)

@@ -1,8 +1,8 @@
-/* `minimize L with opt(args)` and `grad(L, x)`: gradients as one op, then the optimizer's body inlined
-   for each param.
-   Contract: the params are those that a gradient can reach from L, in the order of their paths; the
-   optimizer is called with (p, g) in front of what the user wrote, `p` assigns the param, and its states
-   lie at NAME.state.PATH. The pass autodiff expands the grad op. */
+/* `minimize L with opt(args)` and `grad(L, x)`: gradients as one op, then the optimizer's body
+   inlined for each param. Contract: the params are those that a gradient can reach from L, in the
+   order of their paths; the optimizer is called with (p, g) in front of what the user wrote, `p`
+   assigns the param, and its states lie at NAME.state.PATH. The pass autodiff expands the grad op.
+ */
 #include "lang/elab_builtin.h"
 
 #include <stdlib.h>
@@ -207,7 +207,9 @@ void exec_minimize(Elab *e, const Stmt *s) {
   Loc loc = x->call.callee.loc;
   if (f->kind != FUNC_DEF || f->decl->function.n < 2) {
     elab_error(e, loc, "%s is no optimizer", f->name);
-    elab_hint(e, "use sgd, adam, adamw, rmsprop, adagrad or lion, or a def f(p, g, …) that assigns p := …");
+    elab_hint(
+        e,
+        "use sgd, adam, adamw, rmsprop, adagrad or lion, or a def f(p, g, …) that assigns p := …");
     elab_trace(e);
     return;
   }
@@ -239,11 +241,11 @@ void exec_minimize(Elab *e, const Stmt *s) {
   for (int i = 0; i < count; i++) p[i].g = val_tensor(e, op->results[i]);
   if (clip.kind != VAL_NONE) clip_norm(e, p, count, clip, clip_loc);
   int errors = ctx_errors(e->c);
-  if (clip.kind == VAL_NONE || ctx_errors(e->c) == errors)
-    update_params(e, f, x, arg, n, p, count);
+  if (clip.kind == VAL_NONE || ctx_errors(e->c) == errors) update_params(e, f, x, arg, n, p, count);
   int step = global_step(e);
   ValueId now = global_read(e, step, s->loc);
   ValueId one = build_const_int(at(e, s->loc), type_scalar(e->c, DT_I64), 1);
-  /* Reads of `step` later in this entry still mean the step at hand: the store is made at the end. */
+  /* Reads of `step` later in this entry still mean the step at hand: the store is made at the end.
+   */
   e->run->next_step = build2(at(e, s->loc), OP_ADD, now, one);
 }

@@ -1,13 +1,11 @@
 /* Compile-time arithmetic: exact integers while they last, doubles otherwise.
-   Contract: integers never wrap, an overflow is an error; `/` of integers is exact where it divides and
-   a float where it does not; `%` follows the divisor's sign, as numpy's does. */
+   Contract: integers never wrap, an overflow is an error; `/` of integers is exact where it divides
+   and a float where it does not; `%` follows the divisor's sign, as numpy's does. */
 #include "lang/elab_impl.h"
 
 #include <math.h>
 
-static Val overflow(Elab *e, Loc loc) {
-  return fail(e, loc, "the integer does not fit 64 bits");
-}
+static Val overflow(Elab *e, Loc loc) { return fail(e, loc, "the integer does not fit 64 bits"); }
 
 static Val int_power(Elab *e, int64_t base, int64_t n, Loc loc) {
   int64_t r = 1;
@@ -28,9 +26,12 @@ static Val int_binary(Elab *e, BinaryOp op, int64_t a, int64_t b, Loc loc) {
   case BIN_MUL: bad = __builtin_mul_overflow(a, b, &r); break;
   case BIN_DIV:
     if (b == 0) return fail(e, loc, "division by zero");
-    if (b == -1) bad = __builtin_sub_overflow(0, a, &r);
-    else if (a % b == 0) r = a / b;
-    else return val_num((double)a / (double)b, loc);
+    if (b == -1)
+      bad = __builtin_sub_overflow(0, a, &r);
+    else if (a % b == 0)
+      r = a / b;
+    else
+      return val_num((double)a / (double)b, loc);
     break;
   case BIN_MOD:
     if (b == 0) return fail(e, loc, "remainder of a division by zero");

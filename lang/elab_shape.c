@@ -10,7 +10,8 @@ static Val too_large(Site *s, int arg) {
 
 static const char *shape_text(Elab *e, const int64_t *dim, int n) {
   const char *t = "[";
-  for (int i = 0; i < n; i++) t = intern_printf(e->c, "%s%s%lld", t, i ? ", " : "", (long long)dim[i]);
+  for (int i = 0; i < n; i++)
+    t = intern_printf(e->c, "%s%s%lld", t, i ? ", " : "", (long long)dim[i]);
   return intern_printf(e->c, "%s]", t);
 }
 
@@ -24,12 +25,16 @@ Val builtin_reshape(Site *s) {
     dim[i] = s->v[1].list->at[i].i;
     if (dim[i] == -1 && open >= 0)
       return fail(e, s->at[1], "only one dim of a new shape may be -1");
-    if (dim[i] == -1) open = i;
+    if (dim[i] == -1)
+      open = i;
     else if (dim[i] < 1)
-      return fail(e, s->at[1], "a dim must be at least 1 (or -1: what is left), found %lld", (long long)dim[i]);
-    else if (__builtin_mul_overflow(known, dim[i], &known)) return too_large(s, 1);
+      return fail(e, s->at[1], "a dim must be at least 1 (or -1: what is left), found %lld",
+                  (long long)dim[i]);
+    else if (__builtin_mul_overflow(known, dim[i], &known))
+      return too_large(s, 1);
   }
-  if (open >= 0 && numel % known == 0) dim[open] = numel / known;
+  if (open >= 0 && numel % known == 0)
+    dim[open] = numel / known;
   else if (open >= 0 || known != numel) {
     elab_error(e, s->at[1], "%s with %lld elements cannot become %s%s", val_str(e, x),
                (long long)numel, shape_text(e, dim, n),
@@ -84,7 +89,9 @@ static const Ints *per_axis(Site *s, int arg, int rank) {
   const Ints *l = val_to_ints(e, s->v[arg], 0, "a count of 'pad'", s->at[arg]);
   if (!l || l->n == rank) return l;
   if (l->n != 1)
-    return fail(e, s->at[arg], "pad needs a count for each of %d axes, or one for all, found %d", rank, l->n), NULL;
+    return fail(e, s->at[arg], "pad needs a count for each of %d axes, or one for all, found %d",
+                rank, l->n),
+           NULL;
   int64_t *all = ARENA_ARRAY(e->a, int64_t, rank + 1);
   for (int i = 0; i < rank; i++) all[i] = l->at[0];
   return intern_ints(e->c, all, rank);
@@ -102,7 +109,9 @@ Val builtin_pad(Site *s) {
   if (value.kind == VAL_POISON) return value;
   Attr number;
   if (!value_const(e->run->entry, value.tensor.id, &number)) gc_bug(e->c, "pad without a constant");
-  Attr attr[MAX_ATTRS] = {[AT_VALUE] = number, [AT_LO] = {.ints = lo}, [AT_HI] = {.ints = hi},
+  Attr attr[MAX_ATTRS] = {[AT_VALUE] = number,
+                          [AT_LO] = {.ints = lo},
+                          [AT_HI] = {.ints = hi},
                           [AT_INTERIOR] = {.ints = intern_ints(e->c, none, t->rank)}};
   return build_checked(e, OP_PAD, &x, 1, attr, NULL, s->name, s->loc);
 }
@@ -147,13 +156,15 @@ Val builtin_stack(Site *s) {
   const Type *t = v[0].tensor.type;
   int64_t axis = s->v[1].i < 0 ? s->v[1].i + t->rank + 1 : s->v[1].i;
   if (axis < 0 || axis > t->rank)
-    return fail(e, s->at[1], "stack cannot put a new axis %lld into %s", (long long)s->v[1].i, val_str(e, v[0]));
+    return fail(e, s->at[1], "stack cannot put a new axis %lld into %s", (long long)s->v[1].i,
+                val_str(e, v[0]));
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank + 1);
   for (int i = 0; i <= t->rank; i++) dim[i] = i == axis ? 1 : t->dim[i > axis ? i - 1 : i];
   const Type *one = type_get(e->c, t->dtype, t->rank + 1, dim);
   for (int i = 0; i < s->v[0].list->n; i++) {
     if (v[i].tensor.type != t) {
-      elab_error(e, s->loc, "stack needs equal shapes: %s and %s", type_str(e->c, t), val_str(e, v[i]));
+      elab_error(e, s->loc, "stack needs equal shapes: %s and %s", type_str(e->c, t),
+                 val_str(e, v[i]));
       elab_note_tensor(e, "the first", v[0]);
       elab_note_tensor(e, intern_printf(e->c, "element %d", i), v[i]);
       return elab_trace(e);
@@ -177,8 +188,8 @@ Val builtin_split(Site *s) {
   int n = parts->n;
   int64_t extent = t->dim[axis];
   if (even && (parts->at[0] > extent || extent % parts->at[0] != 0)) {
-    elab_error(e, s->at[1], "axis %lld of %s cannot be split into %lld equal parts", (long long)axis,
-               val_str(e, x), (long long)parts->at[0]);
+    elab_error(e, s->at[1], "axis %lld of %s cannot be split into %lld equal parts",
+               (long long)axis, val_str(e, x), (long long)parts->at[0]);
     elab_note_tensor(e, "it", x);
     return elab_trace(e);
   }

@@ -35,8 +35,7 @@ static void bind_all(Elab *e, const Idents *names, const Val *v, int n, Loc loc,
                n == 1 ? "" : "s", what);
     elab_trace(e);
   }
-  for (int i = 0; i < names->n; i++)
-    bind_name(e, names->at[i], names->n == n ? v[i] : poison);
+  for (int i = 0; i < names->n; i++) bind_name(e, names->at[i], names->n == n ? v[i] : poison);
   for (int i = 0; i < names->n; i++)
     for (int k = 0; k < i; k++)
       if (names->at[i].name == names->at[k].name)
@@ -60,9 +59,8 @@ static void exec_assign(Elab *e, const Stmt *s) {
   Val *v = ARENA_ARRAY(e->a, Val, values->n + 1);
   for (int i = 0; i < values->n; i++) {
     v[i] = eval_one(e, values->at[i]);
-    if (s->assign.type &&
-        !type_match(e, s->assign.type, &v[i], false, names->at[i < names->n ? i : 0].name,
-                    values->at[i]->loc))
+    if (s->assign.type && !type_match(e, s->assign.type, &v[i], false,
+                                      names->at[i < names->n ? i : 0].name, values->at[i]->loc))
       v[i] = poison;
   }
   bind_all(e, names, v, values->n, s->loc, "");
@@ -113,8 +111,7 @@ static Val stack_yields(Elab *e, const Yields *y, int target, Loc loc) {
   dim[0] = 1;
   for (int k = 0; k < t->rank; k++) dim[k + 1] = t->dim[k];
   const Type *row = type_get(e->c, t->dtype, t->rank + 1, dim);
-  for (int i = 0; i < n; i++)
-    v[i] = val_tensor(e, build_reshape(at(e, loc), v[i].tensor.id, row));
+  for (int i = 0; i < n; i++) v[i] = val_tensor(e, build_reshape(at(e, loc), v[i].tensor.id, row));
   if (n == 1) return v[0];
   Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};
   return build_checked(e, OP_CONCAT, v, n, attr, NULL, "yield", loc);
@@ -125,9 +122,11 @@ static void exec_for(Elab *e, const Stmt *s) {
   int64_t from, to;
   bool ok = val_to_int(e, eval_one(e, s->loop.from), INT64_MIN, "the start of a loop",
                        s->loop.from->loc, &from);
-  ok &= val_to_int(e, eval_one(e, s->loop.to), INT64_MIN, "the end of a loop", s->loop.to->loc, &to);
+  ok &=
+      val_to_int(e, eval_one(e, s->loop.to), INT64_MIN, "the end of a loop", s->loop.to->loc, &to);
   Yields yields = {.up = env->yields, .targets = s->loop.targets.n};
-  if (ok && to > from && (from < -MOST_COPIES || to > MOST_COPIES || e->unrolled + (to - from) > MOST_COPIES)) {
+  if (ok && to > from &&
+      (from < -MOST_COPIES || to > MOST_COPIES || e->unrolled + (to - from) > MOST_COPIES)) {
     elab_error(e, s->loc, "the loop would be unrolled to more than %d copies", MOST_COPIES);
     elab_trace(e);
     ok = false;
@@ -165,14 +164,16 @@ static void exec_if(Elab *e, const Stmt *s) {
   Val t = eval_one(e, s->branch.test);
   if (t.kind == VAL_POISON) return;
   if (t.kind != VAL_BOOL) {
-    elab_error(e, s->branch.test->loc, "the condition of 'if' must be a compile-time bool, found %s",
-               val_str(e, t));
+    elab_error(e, s->branch.test->loc,
+               "the condition of 'if' must be a compile-time bool, found %s", val_str(e, t));
     if (t.kind == VAL_TENSOR) elab_hint(e, "choose element by element with where(c, a, b)");
     elab_trace(e);
     return;
   }
-  if (t.b) exec_body(e, &s->branch.then);
-  else if (s->branch.has_else) exec_body(e, &s->branch.other);
+  if (t.b)
+    exec_body(e, &s->branch.then);
+  else if (s->branch.has_else)
+    exec_body(e, &s->branch.other);
 }
 
 static void exec_scope(Elab *e, const Stmt *s) {
@@ -225,9 +226,7 @@ static void exec_return(Elab *e, const Stmt *s) {
   }
   if (!bad || entry_body(e)) check_outputs(e, s);
   env->returned = true;
-  env->result = bad              ? poison
-                : s->outs.n == 1 ? v[0]
-                                 : val_list(e, VAL_TUPLE, v, s->outs.n, s->loc);
+  env->result = bad ? poison : s->outs.n == 1 ? v[0] : val_list(e, VAL_TUPLE, v, s->outs.n, s->loc);
 }
 
 static void exec(Elab *e, const Stmt *s) {

@@ -1,6 +1,6 @@
-/* Types as written: f32[n, 3], [..., d]; checked against values, and a signature's free names bound.
-   Contract: a lone name in a signature's dims that is no compile-time integer yet is bound to the
-   argument's extent; a dim that is a list stands for as many axes as it has elements. */
+/* Types as written: f32[n, 3], [..., d]; checked against values, and a signature's free names
+   bound. Contract: a lone name in a signature's dims that is no compile-time integer yet is bound
+   to the argument's extent; a dim that is a list stands for as many axes as it has elements. */
 #include "lang/elab_impl.h"
 
 /* A dim after its expression was looked at. */
@@ -16,8 +16,9 @@ typedef VEC(Want) Wants;
 
 static bool free_name(Elab *e, const Expr *x) {
   Binding *b = env_find(e->frame->env, x->name);
-  if (b) return b->global >= 0 || (b->val.kind != VAL_INT && b->val.kind != VAL_NUM &&
-                                   b->val.kind != VAL_LIST && b->val.kind != VAL_POISON);
+  if (b)
+    return b->global >= 0 || (b->val.kind != VAL_INT && b->val.kind != VAL_NUM &&
+                              b->val.kind != VAL_LIST && b->val.kind != VAL_POISON);
   Top *t = top_find(e, x->name);
   return !t || t->decl->kind != DECL_LET;
 }
@@ -46,8 +47,10 @@ static bool wants_of(Elab *e, const TypeExpr *t, bool bind, Wants *out) {
     int list = v.kind == VAL_LIST ? v.list->n : 1;
     for (int k = 0; k < list; k++) {
       Val one = v.kind == VAL_LIST ? v.list->at[k] : v;
-      if (!val_to_int(e, one, 1, "a dim", d->loc, &w.n)) ok = false;
-      else vec_push(e->a, out, w);
+      if (!val_to_int(e, one, 1, "a dim", d->loc, &w.n))
+        ok = false;
+      else
+        vec_push(e->a, out, w);
     }
   }
   return ok;
@@ -63,7 +66,8 @@ const Type *type_eval(Elab *e, const TypeExpr *t, Dtype dt) {
   if (!wants_of(e, t, false, &w)) return NULL;
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, w.n + 1);
   for (uint32_t i = 0; i < w.n; i++) {
-    if (w.at[i].any) return fail(e, w.at[i].loc, "every dim must be known here, '...' is not"), NULL;
+    if (w.at[i].any)
+      return fail(e, w.at[i].loc, "every dim must be known here, '...' is not"), NULL;
     dim[i] = w.at[i].n;
   }
   const Type *type = type_get(e->c, dtype_of(t, dt), (int)w.n, dim);
@@ -82,7 +86,8 @@ static void mismatch(Elab *e, const TypeExpr *t, Val v, const char *name, Loc lo
                type_str(e->c, type), written, axis, (long long)type->dim[axis], (long long)w->n);
   elab_note_tensor(e, name, v);
   elab_note(e, t->loc, "it must be this");
-  if (axis >= 0 && w->bound.line) elab_note(e, w->bound, "%s is %lld since here", w->name, (long long)w->n);
+  if (axis >= 0 && w->bound.line)
+    elab_note(e, w->bound, "%s is %lld since here", w->name, (long long)w->n);
   elab_trace(e);
 }
 
@@ -100,8 +105,7 @@ bool type_match(Elab *e, const TypeExpr *t, Val *v, bool bind, const char *name,
   if (v->kind == VAL_POISON) return false;
   if (v->kind != VAL_TENSOR && t->n == 0 && scalar_match(t, v)) return true;
   if (v->kind != VAL_TENSOR) {
-    elab_error(e, loc, "%s must be %s, found %s", name, source_slice(e, t->loc),
-               val_str(e, *v));
+    elab_error(e, loc, "%s must be %s, found %s", name, source_slice(e, t->loc), val_str(e, *v));
     elab_note(e, t->loc, "it must be this");
     return elab_trace(e), false;
   }

@@ -1,6 +1,6 @@
-/* Values of the elaboration: how they are made, named in messages, compared, and turned into what an
-   operation needs.
-   Contract: a conversion that fails has been reported and gives poison, false or NULL. */
+/* Values of the elaboration: how they are made, named in messages, compared, and turned into what
+   an operation needs. Contract: a conversion that fails has been reported and gives poison, false
+   or NULL. */
 #include "lang/elab_impl.h"
 
 #include <math.h>
@@ -61,7 +61,8 @@ const char *val_canon(Elab *e, Val v) {
   case VAL_BOOL: return v.b ? "true" : "false";
   case VAL_STR: return intern_printf(e->c, "\"%s\"", v.str);
   case VAL_DTYPE: return dtype_name(v.dtype);
-  case VAL_FUNC: return intern_printf(e->c, "%s%s", v.func->prelude ? "prelude " : "", v.func->name);
+  case VAL_FUNC:
+    return intern_printf(e->c, "%s%s", v.func->prelude ? "prelude " : "", v.func->name);
   case VAL_TENSOR: return type_str(e->c, v.tensor.type);
   case VAL_LIST:
   case VAL_TUPLE: break;
@@ -94,8 +95,7 @@ Val val_to_const(Elab *e, Val v, const Type *t, Loc loc) {
     elab_error(e, loc, "%s cannot stand for a number of %s", val_str(e, v), type_str(e->c, t));
     return elab_trace(e);
   }
-  if (!val_is_number(v))
-    return fail(e, loc, "expected a number, found %s", val_str(e, v));
+  if (!val_is_number(v)) return fail(e, loc, "expected a number, found %s", val_str(e, v));
   if (t->dtype == DT_BOOL) {
     elab_error(e, loc, "%s cannot stand for a bool of %s", val_str(e, v), type_str(e->c, t));
     elab_hint(e, "write true or false, or convert the bools with f32(x) or i32(x)");

@@ -5,7 +5,7 @@ let V = 128                                   # characters known: ASCII
 let D = 32                                    # numbers that stand for a character
 let H = 512                                   # width of the two hidden layers
 hyper lr = 1e-3
-hyper temperature = 0.8                       # of `write`: low is careful, high is bold
+hyper temperature = 0.7                       # of `write`: low is careful, high is bold
 
 def known_chars(c) { return min(c, V - 1) }   # a byte that is not ASCII counts as the last one
 
@@ -32,7 +32,7 @@ entry validate(context : u8[B, T], next : u8[B]) {
 # Each run draws one character and remembers it. The largest of logits + noise, where the noise is
 # -log(-log(u)), is a draw from softmax(logits).
 entry write() {
-  state ctx : u8[T] = const(32)               # spaces
+  state ctx : u8[T] = const(10)               # line ends
   logits = net(reshape(ctx, [1, T]))[0] / temperature
   noise = -log(-log(uniform(1e-7, 1, shape = [V])))
   text = u8(argmax(logits + noise))

@@ -1,0 +1,39 @@
+/* The table of built-in functions: every row's arguments can be read, names are unique, help is there,
+   and nothing that is available is also defined by the prelude. */
+#include "lang/elab.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void every_row_is_complete(void **state) {
+  Ctx *c = ctx_new();
+  for (int i = 0; i < builtin_count(); i++) {
+    BuiltinDoc d = builtin_doc(c, i);
+    assert_true(d.name[0] && d.args[0] && d.help[0]);
+    for (int k = 0; k < i; k++) assert_string_not_equal(builtin_doc(c, k).name, d.name);
+  }
+  ctx_free(c);
+}
+
+static void the_prelude_defines_no_builtin(void **state) {
+  Ctx *c = ctx_new();
+  size_t len;
+  const char *text = prelude_text(&len);
+  const Program *p = parse_text(c, "prelude.g", text, len);
+  assert_non_null(p);
+  for (uint32_t k = 0; k < p->decls.n; k++)
+    for (int i = 0; i < builtin_count(); i++)
+      assert_string_not_equal(builtin_doc(c, i).name, p->decls.at[k]->name.name);
+  ctx_free(c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_row_is_complete),
+      cmocka_unit_test(the_prelude_defines_no_builtin),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
