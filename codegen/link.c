@@ -1,7 +1,7 @@
 /* From C source to an executable: writes the source to a directory of its own, runs the C compiler,
    and moves the result into place, so that `out` is whole or untouched.
-   Contract: libc, libm and nothing else is needed at run time: the runtime and libgomp are static. The
-   same program gives the same bytes: no build id, no paths of this machine in the output. */
+   Contract: libc, libm and nothing else is needed at run time: libgcrt.a holds the runtime, libgomp and
+   zlib. The same program gives the same bytes: no build id, no paths of this machine in the output. */
 #define _GNU_SOURCE
 #include "codegen/codegen.h"
 #include "codegen/process.h"
@@ -48,34 +48,15 @@ static bool write_source(Build *b, Module *m, const Target *t, const char *path)
   return written || environment_error(b, "cannot write", path);
 }
 
-/* The path of a static library that the compiler knows, or NULL. */
-static const char *compiler_file(Build *b, const char *name) {
-  const char *argv[] = {b->o->cc, intern_printf(b->c, "-print-file-name=%s", name), NULL};
-  char *out;
-  if (process_run(argv, b->a, &out) != 0) return NULL;
-  out[strcspn(out, "\n")] = 0;
-  if (strchr(out, '/')) return out;
-  const char *gcc[] = {"gcc", argv[1], NULL}; /* clang knows its own files only */
-  if (process_run(gcc, b->a, &out) != 0) return NULL;
-  out[strcspn(out, "\n")] = 0;
-  return strchr(out, '/') ? out : NULL;
-}
-
 static bool compile(Build *b, const Target *t) {
-  const char *gomp = compiler_file(b, "libgomp.a");
-  if (!gomp) {
-    diag(b->c, SEV_ERROR, (Loc){0}, "libgomp.a, OpenMP's static runtime, is missing; it comes with gcc (Debian: apt-get install gcc)");
-    *b->code = 3;
-    return false;
-  }
   const char *library = intern_printf(b->c, "%s/libgcrt.a", b->o->runtime_dir);
   if (access(library, R_OK) != 0) return environment_error(b, "cannot read gc's runtime", library);
   const char *argv[] = {
       b->o->cc, "-std=gnu17", b->o->level > 0 ? "-O3" : "-O1",
       intern_printf(b->c, "-march=%s", b->o->march ? b->o->march : "native"),
-      "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-w", "-fPIE", "-pie",
+      "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fno-strict-aliasing", "-w", "-fPIE", "-pie",
       "-Wl,-z,relro,-z,now", "-Wl,--build-id=none", "-s",
-      intern_printf(b->c, "-I%s", b->o->runtime_dir), b->source, "-o", b->binary, library, gomp,
+      intern_printf(b->c, "-I%s", b->o->runtime_dir), b->source, "-o", b->binary, library,
       "-lm", "-pthread", NULL};
   if (b->o->verbose) {
     for (int i = 0; argv[i]; i++) fprintf(stderr, "%s%s", i ? " " : "", argv[i]);
