@@ -22,13 +22,24 @@ static void print_builtins(Ctx *c, FILE *f) {
   }
 }
 
+/* A bar ends a table's cell in Markdown; none of the built-ins' lines holds one. */
+static void builtins_markdown(Ctx *c, FILE *f) {
+  fputs("| function | meaning |\n|---|---|\n", f);
+  for (int i = 0; i < builtin_count(); i++) {
+    BuiltinDoc d = builtin_doc(c, i);
+    fprintf(f, "| `%s(%s)` | %s%s |\n", d.name, d.args, d.help,
+            d.available ? "" : " (not available yet)");
+  }
+}
+
 typedef struct Topic {
   const char *name;
   bool in_all;
 } Topic;
 
 static const Topic topics[] = {
-    {"options", true}, {"passes", true}, {"builtins", true}, {"ops", true}, {"options-md", false}};
+    {"options", true}, {"passes", true}, {"builtins", true}, {"ops", true},
+    {"options-md", false}, {"ops-md", false}, {"builtins-md", false}};
 
 static void print_topic(Ctx *c, const char *name) {
   if (strcmp(name, "options") == 0)
@@ -41,6 +52,10 @@ static void print_topic(Ctx *c, const char *name) {
     print_builtins(c, stdout);
   else if (strcmp(name, "ops") == 0)
     print_ops(stdout);
+  else if (strcmp(name, "ops-md") == 0)
+    op_table_markdown(stdout);
+  else if (strcmp(name, "builtins-md") == 0)
+    builtins_markdown(c, stdout);
 }
 
 bool help_answer(Ctx *c, const Options *o, int *code) {
