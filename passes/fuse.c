@@ -20,7 +20,7 @@ typedef struct Unit { /* a group in the making */
 
 typedef struct Fuse {
   PassRun *r;
-  Entry *e;
+  const Entry *e;
   Arena *a;
   Unit **unit;    /* by op; NULL: not in a group */
   uint32_t *pos;  /* by op: position in the body */
@@ -493,8 +493,8 @@ typedef struct Each {
 
 static void each_op(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Each *x = data;
+  x->f->e = old; /* the entry itself is being rebuilt */
   if (is_inline(x->f, op)) return; /* built where an op outside of every group reads it */
-  x->f->e = (Entry *)(uintptr_t)old;
   Making m = {b, old, map, x->inner};
   emit(x->f, &m, op);
 }
