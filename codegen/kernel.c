@@ -19,6 +19,7 @@ static const char *group_name(Gen *g, const Group *gr) {
 static Kernel *start(Gen *g, const Group *gr, const char *name) {
   Kernel *k = ARENA_NEW(g->a, Kernel);
   k->name = name;
+  k->head = text_new(g->a, 1);
   k->text = text_new(g->a, 1);
   k->units = 1;
   bool scratch = g->target->scratch_bytes(g->target, gr->e, gr->op) > 0;
@@ -49,7 +50,7 @@ int kernel_scratch_arg(const Kernel *k) {
 }
 
 static void declare(Kernel *k, Gen *g, const Type *t, bool in, int i, int at) {
-  text_line(&k->text, "%s%s *%s%d = p[%d]; /* %s */", in ? "const " : "", dtype_storage(t->dtype),
+  text_line(&k->head, "%s%s *%s%d = p[%d]; /* %s */", in ? "const " : "", dtype_storage(t->dtype),
             in ? "in" : "out", i, at, type_str(g->ctx, t));
 }
 
@@ -63,7 +64,7 @@ void kernel_args(Gen *g, Kernel *k, const Group *gr) {
     declare(k, g, value_type(gr->e, gr->out[i]), false, i, gr->nin + i);
   if (gr->op->kind == OP_STORE) declare(k, g, value_type(gr->e, gr->in[0]), false, 0, 1);
   if (kernel_scratch_arg(k) >= 0)
-    text_line(&k->text, "char *scratch = p[%d];", kernel_scratch_arg(k));
+    text_line(&k->head, "char *scratch = p[%d];", kernel_scratch_arg(k));
 }
 
 void kernel_units(Kernel *k, int64_t units) {

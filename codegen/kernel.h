@@ -44,7 +44,8 @@ typedef struct KernelArg {
 
 typedef struct Kernel {
   const char *name; /* "matmul+relu" */
-  Text text;        /* statements of the function's body, indent 1 */
+  Text head;        /* declarations at the function's start: arguments, and what no loop changes */
+  Text text;        /* statements behind them, indent 1 */
   int64_t units;
   int nargs;
   KernelArg *args; /* p[i] */
@@ -103,10 +104,10 @@ typedef struct Site {
                                NULL: made from coord */
   ValueId have;             /* an inner value that is computed already, or NO_ID … */
   const char *have_text;    /* … its text, in the compute type: "acc[j]" */
-  Text *top; /* where lines go that no position changes: the head of the function; NULL: with the others */
 } Site;
 
-/* Prints the body of an element-wise loop: a load of each input that is read, one line
+/* Prints the body of an element-wise loop (what no position changes goes to the head of the function at
+   hand): a load of each input that is read, one line
    `const float v12 = …;` for every member op but `skip`, and the store of each yield. Every value it
    meets has the site's shape or broadcasts to it. */
 void site_body(Gen *g, Text *x, const Group *gr, const Site *s);

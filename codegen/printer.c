@@ -374,7 +374,7 @@ static void site_start(Gen *g, Text *x, const Group *gr, const Site *s, Printer 
   for (int i = 0; i < p->ncoords; i++)
     p->coord[i] = (Coord){.dim = s->shape->dim[i], .text = s->coord[i], .level = 1};
   p->level = ARENA_ARRAY(g->a, Text *, 2);
-  p->level[0] = s->top ? s->top : x;
+  p->level[0] = &g->out.at[g->out.n - 1]->head;
   p->level[1] = x;
   p->flat_level = 1;
   if (s->have == NO_ID) return;

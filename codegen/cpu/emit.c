@@ -78,7 +78,7 @@ typedef struct Program {
 
 static const char *function_of(Program *p, const Entry *e, const Launch *l) {
   Arena *a = p->g.a;
-  const char *body = text_str(&l->kernel->text);
+  const char *body = arena_printf(a, "%s%s", text_str(&l->kernel->head), text_str(&l->kernel->text));
   for (uint32_t i = 0; i < p->functions.n; i++)
     if (strcmp(p->functions.at[i].body, body) == 0) return p->functions.at[i].name;
   const char *name =
