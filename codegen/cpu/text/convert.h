@@ -22,6 +22,14 @@ INL uint16_t f32_to_f16(f32 x) {
   r = a > 0x7f800000u ? 0x7e00u : r;
   return (uint16_t)(sign | r);
 }
+/* Rounds to odd: what is lost stays visible in the last bit, so that rounding on to a half precision
+   gives what rounding x once would. */
+INL f32 f32_sticky(f64 x) {
+  f32 y = (f32)x;
+  i32 b = f32_bits(y);
+  f64 ay = __builtin_fabs((f64)y), ax = __builtin_fabs(x);
+  return x == x && ay != ax && !(b & 1) ? bits_f32(ay < ax ? b + 1 : b - 1) : y;
+}
 INL f32 f16_load(uint16_t h) { return f16_to_f32(h); }
 INL uint16_t f16_store(f32 x) { return f32_to_f16(x); }
 INL f32 f16_round(f32 x) { return f16_to_f32(f32_to_f16(x)); }

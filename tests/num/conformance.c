@@ -1,0 +1,666 @@
+/* Every op in every dtype it allows, compiled by the CPU target and held to the reference interpreter
+   over random shapes: rank 0, extents 0 and 1, primes, and sizes where vectors have tails and work is
+   split into units. One thread and three (in any order between barriers) must give the same bits.
+     conformance RUNTIME_DIR [SEED]
+   Contract: the table below has a row for every op, or the test fails and names it. Moves, comparisons,
+   integers and correctly rounded arithmetic agree in every bit; elementary functions within the errors
+   stated in codegen/cpu/text/math.h; sums relative to the sum of magnitudes. Special values go through
+   every element-wise op. (Real programs flush subnormals to zero in every thread; this process keeps
+   IEEE's rules, so exact ops are checked on subnormals, too.) */
+#include "tests/num/harness.h"
+#include "tests/num/random_program.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum Rule {
+  EXACT,      /* equal in every bit; NaN is NaN */
+  ROUNDED,    /* `limit` units in the last place of the result; subnormal results may be 0 */
+  MAGNITUDES, /* `limit` + terms roundings of the same op on magnitudes */
+  ROWS        /* `limit` + terms roundings of the operands' largest magnitude */
+} Rule;
+
+typedef struct Row Row;
+typedef struct Case {
+  Ctx *ctx;
+  Module *m;
+  Builder *b;
+  uint64_t seed; /* splitmix64 */
+  const Row *row;
+  OpKind kind;
+  Dtype dt;
+  int size; /* 0: rank 0 or least; 1, 2: small; 3: beyond what one thread does alone; 4: special values */
+  int n;
+  Tensor x[8];
+  int64_t limit[8]; /* of integer operands that are indices; 0: any value */
+  Attr attr[MAX_ATTRS];
+  const Type *given;
+  int64_t terms; /* added up for one element */
+  int global;    /* stored and loaded; -1: none */
+  Entry *e;
+} Case;
+
+struct Row {
+  void (*make)(Case *c);
+  Rule rule;
+  double limit;
+  double lo, hi;      /* magnitudes of random elements; 0, 0: 0 to 2 */
+  double special_max; /* finite special values above are left out; 0: none are */
+};
+
+static int64_t below(Case *c, int64_t n) { return random_below(&c->seed, n); }
+
+static double between(Case *c, double lo, double hi) {
+  return lo + (hi - lo) * (double)(random_next(&c->seed) >> 11) * 0x1p-53;
+}
+
+/* ---- operands ---- */
+
+static const double specials[] = {0.0,     -0.0,    1,        -1,      0.5,      -0.5,    1.5,     2.5,      -2.5,
+                                  INFINITY, -INFINITY, NAN,   65504,   -65504,   65519,   3.4e38,  -3.4e38,  1e-3,
+                                  -7,      3,       0x1p-126, 0x1p-149, -0x1p-130, 0x1p-24, 0x1p-14, -0x1.8p-24, 16777217,
+                                  256.5,   -129,    2147483648.0, -2147483648.0, 9.3e18, -9.3e18, 1e300,  255};
+static const int64_t int_specials[] = {0, 1, -1, 2, -2, 7, -7, 127, 255, 256, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, 16777217, (1LL << 53) + 1};
+enum { SPECIALS = sizeof specials / sizeof specials[0], INT_SPECIALS = sizeof int_specials / sizeof int_specials[0] };
+
+static double special_float(Case *c) {
+  for (;;) {
+    double v = specials[below(c, SPECIALS)];
+    double most = c->row->special_max;
+    if (most > 0 && isfinite(v) && fabs(v) > most) continue;
+    if (c->row->rule != EXACT && v != 0 && fabs(v) < 0x1p-126) continue;
+    return v;
+  }
+}
+
+static Scalar element(Case *c, Dtype dt, int64_t limit) {
+  const Row *r = c->row;
+  Scalar s;
+  if (dtype_is_float(dt)) {
+    double hi = r->hi > 0 ? r->hi : 2, v = between(c, r->lo, hi);
+    s.f = c->size == 4 && r->hi == 0 ? special_float(c) : random_next(&c->seed) & 1 ? v : -v;
+  } else if (limit > 0) {
+    s.i = below(c, limit);
+  } else {
+    s.i = c->size == 4 ? int_specials[below(c, INT_SPECIALS)] : below(c, 23) - 11;
+  }
+  return scalar_round(s, dt, INTERP_DTYPE);
+}
+
+static const Type *type_of(Case *c, Dtype dt, int rank, const int64_t *dim) { return type_get(c->ctx, dt, rank, dim); }
+
+static void operand(Case *c, Dtype dt, int rank, const int64_t *dim) { c->x[c->n++].type = type_of(c, dt, rank, dim); }
+
+static void indices(Case *c, int rank, const int64_t *dim, int64_t limit) {
+  c->limit[c->n] = limit;
+  operand(c, (Dtype[]){DT_U8, DT_I32, DT_I64}[limit > 255 ? 1 + below(c, 2) : below(c, 3)], rank, dim);
+}
+
+static const Ints *ints(Case *c, int n, const int64_t *at) { return intern_ints(c->ctx, at, n); }
+
+/* Extents of the case's size, rank from least to 4. */
+static int shape(Case *c, int least, int64_t dim[4]) {
+  static const int64_t small[] = {1, 2, 3, 5, 7, 1, 13, 17};
+  static const int64_t large[][4] = {{31, 1031}, {1031, 31}, {40009}, {7, 61, 79}, {128, 256}, {3, 11, 5, 211}, {20011, 2}, {2, 20011}, {37, 64, 1, 16}};
+  if (c->size == 3) {
+    for (;;) {
+      const int64_t *d = large[below(c, 9)];
+      int rank = 0;
+      while (rank < 4 && d[rank]) dim[rank] = d[rank], rank++;
+      if (rank >= least) return rank;
+    }
+  }
+  if (c->size == 4) return dim[0] = 1013, 1;
+  int rank = c->size == 0 ? least : least + (int)below(c, 5 - least);
+  int64_t n = 1;
+  for (int i = 0; i < rank; i++) {
+    do dim[i] = small[below(c, 8)];
+    while (n * dim[i] > 4000);
+    n *= dim[i];
+  }
+  if (c->size == 1 && rank > 1 && below(c, 8) == 0) dim[below(c, rank)] = 0;
+  return rank;
+}
+
+static void unary(Case *c) {
+  int64_t d[4];
+  int rank = shape(c, 0, d);
+  operand(c, c->dt, rank, d);
+}
+
+static void binary(Case *c) {
+  unary(c);
+  operand(c, c->dt, c->x[0].type->rank, c->x[0].type->dim);
+}
+
+static void choice(Case *c) {
+  int64_t d[4];
+  int rank = shape(c, 0, d);
+  operand(c, DT_BOOL, rank, d);
+  operand(c, c->dt, rank, d);
+  operand(c, c->dt, rank, d);
+}
+
+/* To each dtype in turn: sizes 0 … 4 stand for other targets, and shapes follow from the seed. */
+static void conversion(Case *c) {
+  unary(c);
+  c->given = type_with_dtype(c->ctx, c->x[0].type, (Dtype)below(c, DTYPES));
+}
+
+static void leaf(Case *c) {
+  int64_t d[4];
+  int rank = shape(c, c->kind == OP_IOTA, d);
+  c->given = type_of(c, c->dt, rank, d);
+  if (c->kind == OP_IOTA) c->attr[AT_AXIS].i = below(c, rank);
+  if (c->kind == OP_CONST) {
+    Scalar s = element(c, c->dt, 0);
+    c->attr[AT_VALUE].i = s.i;
+  }
+  if (c->kind == OP_RANDOM_UNIFORM || c->kind == OP_RANDOM_NORMAL) c->attr[AT_KEY].str = intern(c->ctx, "noise");
+}
+
+static void global(Case *c) {
+  unary(c);
+  const char *path = intern_printf(c->ctx, "g%u", c->m->globals.n);
+  c->global = module_add_global(c->m, (Global){.kind = GLOBAL_STATE, .path = path, .type = c->x[0].type});
+}
+
+static void reshaped(Case *c) {
+  unary(c);
+  const Type *t = c->x[0].type;
+  int64_t d[2] = {t->numel, 1};
+  for (int64_t p = 2; p < 8 && t->numel; p++)
+    if (t->numel % p == 0) d[0] = t->numel / p, d[1] = p;
+  c->given = type_of(c, c->dt, 2, d);
+}
+
+static void permuted(Case *c) {
+  unary(c);
+  int64_t p[4] = {0, 1, 2, 3};
+  int rank = c->x[0].type->rank;
+  for (int i = rank - 1; i > 0; i--) {
+    int64_t j = below(c, i + 1), keep = p[i];
+    p[i] = p[j], p[j] = keep;
+  }
+  c->attr[AT_PERM].ints = ints(c, rank, p);
+}
+
+static void widened(Case *c) {
+  int64_t d[4], part[4];
+  int rank = shape(c, 0, d), lead = rank ? (int)below(c, rank + 1) : 0;
+  for (int i = lead; i < rank; i++) part[i - lead] = random_next(&c->seed) & 1 ? d[i] : 1;
+  operand(c, c->dt, rank - lead, part);
+  c->given = type_of(c, c->dt, rank, d);
+}
+
+static void cut(Case *c) {
+  unary(c);
+  const Type *t = c->x[0].type;
+  int64_t starts[4], steps[4], d[4];
+  for (int i = 0; i < t->rank; i++) {
+    starts[i] = t->dim[i] ? below(c, t->dim[i] < 4 ? t->dim[i] : 4) : 0;
+    steps[i] = 1 + below(c, 3);
+    int64_t room = (t->dim[i] - starts[i] + steps[i] - 1) / steps[i];
+    d[i] = room - below(c, room < 3 ? room + 1 : 3);
+  }
+  c->attr[AT_STARTS].ints = ints(c, t->rank, starts);
+  c->attr[AT_STEPS].ints = ints(c, t->rank, steps);
+  c->given = type_of(c, c->dt, t->rank, d);
+}
+
+static void some_axes(Case *c) {
+  unary(c);
+  const Type *t = c->x[0].type;
+  int64_t axes[4];
+  int n = 0;
+  c->terms = 1;
+  for (int i = 0; i < t->rank; i++)
+    if (random_next(&c->seed) & 1) c->terms *= t->dim[i], axes[n++] = i;
+  c->attr[AT_AXES].ints = ints(c, n, axes);
+}
+
+static void one_axis(Case *c) {
+  int64_t d[4];
+  int rank = shape(c, 1, d);
+  operand(c, c->dt, rank, d);
+  c->attr[AT_AXIS].i = below(c, rank);
+}
+
+static void padded(Case *c) {
+  unary(c);
+  int rank = c->x[0].type->rank;
+  int64_t lo[4], hi[4], inner[4];
+  for (int i = 0; i < rank; i++) lo[i] = below(c, 3), hi[i] = below(c, 3), inner[i] = below(c, 3);
+  Scalar s = element(c, c->dt, 0);
+  c->attr[AT_VALUE].i = s.i;
+  c->attr[AT_LO].ints = ints(c, rank, lo);
+  c->attr[AT_HI].ints = ints(c, rank, hi);
+  c->attr[AT_INTERIOR].ints = ints(c, rank, inner);
+}
+
+static void joined(Case *c) {
+  int64_t d[4];
+  int rank = shape(c, 1, d), parts = 1 + (int)below(c, 4);
+  int64_t axis = below(c, rank);
+  c->attr[AT_AXIS].i = axis;
+  for (int k = 0; k < parts; k++) {
+    d[axis] = c->size == 0 ? 1 : below(c, 8);
+    operand(c, c->dt, rank, d);
+  }
+}
+
+static void product(Case *c) {
+  static const int64_t extents[] = {1, 2, 3, 5, 6, 7, 13, 16, 17, 31, 33, 64};
+  int64_t m = extents[below(c, 12)], n = extents[below(c, 12)], k = extents[below(c, 12)], page = 1 + below(c, 3);
+  if (c->size == 0) m = n = k = 1;
+  if (c->size == 3) m = 61 + below(c, 90), n = 67 + below(c, 200), k = 37 + below(c, 300);
+  if (c->size == 1 && below(c, 4) == 0) k = 0;
+  bool ta = random_next(&c->seed) & 1, tb = random_next(&c->seed) & 1, batch = c->size != 3 && random_next(&c->seed) & 1;
+  c->attr[AT_TA].i = ta;
+  c->attr[AT_TB].i = tb;
+  int64_t a[3] = {page, ta ? k : m, ta ? m : k}, b[3] = {page, tb ? n : k, tb ? k : n};
+  operand(c, c->dt, 2 + batch, a + !batch);
+  operand(c, c->dt, 2 + batch, b + !batch);
+  c->terms = k;
+}
+
+static void looked_up(Case *c) {
+  int64_t d[4], n[2] = {1 + below(c, 5), 1 + below(c, 40)};
+  int rank = shape(c, 1, d);
+  if (rank > 2) rank = 2;
+  if (d[0] == 0) d[0] = 3;
+  if (c->size == 3) d[0] = 211, d[1] = 67, rank = 2, n[0] = 23, n[1] = 41;
+  operand(c, c->dt, rank, d);
+  indices(c, (int)below(c, 3), n, d[0]);
+  if (c->size == 3) c->n--, indices(c, 2, n, d[0]);
+}
+
+static void summed_by_id(Case *c) {
+  int64_t d[3] = {1 + below(c, 9), 1 + below(c, 9), 1 + below(c, 20)}, depth = 1 + below(c, 40);
+  int rank = c->size == 0 ? 1 : 1 + (int)below(c, 3), idrank = c->size == 0 ? 0 : (int)below(c, rank + 1);
+  if (c->size == 3) d[0] = 151, d[1] = 17, d[2] = 37, depth = 101, rank = 3, idrank = 2;
+  operand(c, c->dt, rank, d);
+  indices(c, idrank, d, depth);
+  c->attr[AT_DEPTH].i = depth;
+  c->terms = c->x[1].type->numel;
+}
+
+static void one_hot(Case *c) {
+  int64_t d[5], depth = 1 + below(c, 12);
+  int rank = shape(c, 0, d);
+  if (rank > 3) rank = 3;
+  indices(c, rank, d, depth + 3);
+  d[rank] = depth;
+  c->given = type_of(c, c->dt, rank + 1, d);
+  c->attr[AT_DEPTH].i = depth;
+}
+
+static int row_shape(Case *c, int64_t d[4]) {
+  int rank = shape(c, 1, d);
+  for (int i = 0; i < rank; i++)
+    if (d[i] == 0) d[i] = 1;
+  c->terms = d[rank - 1];
+  return rank;
+}
+
+static void rows1(Case *c) {
+  int64_t d[4];
+  int rank = row_shape(c, d);
+  operand(c, c->dt, rank, d);
+}
+
+static void rows2(Case *c) {
+  rows1(c);
+  operand(c, c->dt, c->x[0].type->rank, c->x[0].type->dim);
+}
+
+static void labelled(Case *c) {
+  rows1(c);
+  const Type *t = c->x[0].type;
+  indices(c, t->rank - 1, t->dim, t->dim[t->rank - 1]);
+}
+
+static void labelled_grad(Case *c) {
+  int64_t d[4];
+  int rank = row_shape(c, d);
+  operand(c, c->dt, rank - 1, d);
+  operand(c, c->dt, rank, d);
+  indices(c, rank - 1, d, d[rank - 1]);
+}
+
+/* ---- the table ---- */
+
+static const Row rows[OP_KINDS] = {
+    [OP_NEG] = {unary, EXACT, 0},
+    [OP_ABS] = {unary, EXACT, 0},
+    [OP_SIGN] = {unary, EXACT, 0},
+    [OP_EXP] = {unary, ROUNDED, 1.05},
+    [OP_EXPM1] = {unary, ROUNDED, 1.6},
+    [OP_LOG] = {unary, ROUNDED, 0.85},
+    [OP_LOG1P] = {unary, ROUNDED, 2.6},
+    [OP_SQRT] = {unary, EXACT, 0},
+    [OP_RSQRT] = {unary, ROUNDED, 1.5},
+    [OP_SIN] = {unary, ROUNDED, 0.6, .special_max = 1e15},
+    [OP_COS] = {unary, ROUNDED, 0.6, .special_max = 1e15},
+    [OP_TANH] = {unary, ROUNDED, 4.8},
+    [OP_SIGMOID] = {unary, ROUNDED, 2.5},
+    [OP_ERF] = {unary, ROUNDED, 6.4},
+    [OP_RELU] = {unary, EXACT, 0},
+    [OP_FLOOR] = {unary, EXACT, 0},
+    [OP_CEIL] = {unary, EXACT, 0},
+    [OP_ROUND] = {unary, EXACT, 0},
+    [OP_NOT] = {unary, EXACT, 0},
+    [OP_CONVERT] = {conversion, EXACT, 0},
+    [OP_ADD] = {binary, EXACT, 0},
+    [OP_SUB] = {binary, EXACT, 0},
+    [OP_MUL] = {binary, EXACT, 0},
+    [OP_DIV] = {binary, EXACT, 0},
+    [OP_MOD] = {binary, ROUNDED, 0.5},
+    [OP_POW] = {binary, ROUNDED, 0.6},
+    [OP_MIN] = {binary, EXACT, 0},
+    [OP_MAX] = {binary, EXACT, 0},
+    [OP_EQ] = {binary, EXACT, 0},
+    [OP_NE] = {binary, EXACT, 0},
+    [OP_LT] = {binary, EXACT, 0},
+    [OP_LE] = {binary, EXACT, 0},
+    [OP_GT] = {binary, EXACT, 0},
+    [OP_GE] = {binary, EXACT, 0},
+    [OP_AND] = {binary, EXACT, 0},
+    [OP_OR] = {binary, EXACT, 0},
+    [OP_WHERE] = {choice, EXACT, 0},
+    [OP_RELU_GRAD] = {binary, EXACT, 0},
+    [OP_SIGMOID_GRAD] = {binary, ROWS, 4, 0, 1},
+    [OP_TANH_GRAD] = {binary, ROWS, 4, 0, 1},
+    [OP_CONST] = {leaf, EXACT, 0},
+    [OP_IOTA] = {leaf, EXACT, 0},
+    [OP_RANDOM_UNIFORM] = {leaf, EXACT, 0},
+    [OP_RANDOM_NORMAL] = {leaf, ROWS, 16},
+    [OP_LOAD] = {global, EXACT, 0},
+    [OP_STORE] = {global, EXACT, 0},
+    [OP_RESHAPE] = {reshaped, EXACT, 0},
+    [OP_TRANSPOSE] = {permuted, EXACT, 0},
+    [OP_BROADCAST] = {widened, EXACT, 0},
+    [OP_SLICE] = {cut, EXACT, 0},
+    [OP_REVERSE] = {some_axes, EXACT, 0},
+    [OP_PAD] = {padded, EXACT, 0},
+    [OP_CONCAT] = {joined, EXACT, 0},
+    [OP_COPY] = {unary, EXACT, 0},
+    [OP_SUM] = {some_axes, MAGNITUDES, 2, 0, 2},
+    [OP_PROD] = {some_axes, MAGNITUDES, 2, 0.9, 1.1},
+    [OP_REDUCE_MAX] = {some_axes, EXACT, 0},
+    [OP_REDUCE_MIN] = {some_axes, EXACT, 0},
+    [OP_ARGMAX] = {one_axis, EXACT, 0},
+    [OP_ARGMIN] = {one_axis, EXACT, 0},
+    [OP_MATMUL] = {product, MAGNITUDES, 2, 0, 2},
+    [OP_GATHER] = {looked_up, EXACT, 0},
+    [OP_GATHER_GRAD] = {summed_by_id, MAGNITUDES, 2, 0, 2},
+    [OP_ONE_HOT] = {one_hot, EXACT, 0},
+    [OP_SOFTMAX] = {rows1, ROUNDED, 8, 0, 9},
+    [OP_LOG_SOFTMAX] = {rows1, ROWS, 8, 0, 9},
+    [OP_SOFTMAX_GRAD] = {rows2, ROWS, 8, 0, 1},
+    [OP_LOG_SOFTMAX_GRAD] = {rows2, ROWS, 8, 0, 1},
+    [OP_XENT] = {labelled, ROWS, 8, 0, 9},
+    [OP_XENT_GRAD] = {labelled_grad, ROWS, 8, 0, 9},
+    [OP_STOP_GRADIENT] = {unary, EXACT, 0},
+};
+
+/* Ops that are how a program is put together and have no value of their own: every entry ends in a
+   return, groups are kernels that yield, and grad is expanded before there is code. */
+static bool structural(OpKind k) {
+  return k == OP_KERNEL || k == OP_YIELD || k == OP_RETURN || k == OP_GRAD;
+}
+
+/* ---- building ---- */
+
+/* One case as an entry of the module; false if the op does not take the dtype. */
+static bool make(Case *c) {
+  c->global = -1;
+  c->terms = 1;
+  c->row->make(c);
+  const Type *types[8];
+  char why[256];
+  for (int i = 0; i < c->n; i++) types[i] = c->x[i].type;
+  if (c->global < 0 && !op_shape(c->ctx, c->kind, types, c->n, c->attr, c->given, why)) return false;
+  c->e = entry_new(c->m, intern_printf(c->ctx, "e%u", c->m->entries.n), (Loc){0});
+  vec_push(c->m->arena, &c->m->entries, c->e);
+  c->b = builder_new(c->e, c->e->body);
+  c->b->fold = false;
+  ValueId v[8];
+  for (int i = 0; i < c->n; i++) {
+    Tensor *t = &c->x[i];
+    v[i] = entry_add_input(c->e, intern_printf(c->ctx, "x%d", i), t->type);
+    t->at = ARENA_ARRAY(c->m->arena, Scalar, t->type->numel + 1);
+    for (int64_t j = 0; j < t->type->numel; j++) {
+      t->at[j] = element(c, t->type->dtype, c->limit[i]);
+      if (c->kind == OP_SOFTMAX_GRAD && i == 1) /* as a softmax is: positive, adding up to about 1 */
+        t->at[j] = scalar_round((Scalar){.f = fabs(t->at[j].f) / (double)c->terms}, t->type->dtype, INTERP_DTYPE);
+      if (c->kind == OP_LOG_SOFTMAX_GRAD && i == 1)
+        t->at[j] = scalar_round((Scalar){.f = -fabs(t->at[j].f) - log((double)c->terms)}, t->type->dtype, INTERP_DTYPE);
+    }
+  }
+  ValueId y;
+  if (c->global >= 0) { /* what the global held before, while x takes its place */
+    y = build_load(c->b, c->global);
+    build_store(c->b, c->global, v[0]);
+  } else {
+    y = build(c->b, c->kind, v, c->n, c->attr, c->given);
+  }
+  build_return(c->b, &y, (const char *[]){"y"}, 1);
+  return true;
+}
+
+static void make_init(Module *m) {
+  if (!m->globals.n) return;
+  m->init = entry_new(m, "init", (Loc){0});
+  Builder *b = builder_new(m->init, m->init->body);
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    const Type *t = m->globals.at[i].type;
+    build_store(b, (int)i, dtype_is_float(t->dtype) ? build_const(b, t, 3) : build_const_int(b, t, 3));
+  }
+  build_return(b, NULL, NULL, 0);
+}
+
+/* ---- comparing ---- */
+
+static double unit_at(Dtype dt, double v) { /* in the last place of v */
+  static const int digits[DTYPES] = {[DT_F16] = 11, [DT_BF16] = 8, [DT_F32] = 24, [DT_F64] = 53};
+  static const int least[DTYPES] = {[DT_F16] = -13, [DT_BF16] = -125, [DT_F32] = -125, [DT_F64] = -1021};
+  int e;
+  frexp(v, &e);
+  if (v == 0 || e < least[dt]) e = least[dt];
+  return ldexp(1, e - digits[dt]);
+}
+
+static double tolerance(const Case *c, double want, double magnitude, double largest) {
+  Dtype dt = c->dt;
+  bool half = dt == DT_F16 || dt == DT_BF16;
+  double eps = dt == DT_F64 ? 0x1p-52 : 0x1p-23, last = unit_at(dt, want);
+  double roundings = c->row->limit + (double)c->terms;
+  switch (c->row->rule) {
+  case EXACT: return 0;
+  case ROUNDED: /* half a unit for the reference's own rounding; the narrow floats round f32's result */
+    return (half ? 1.01 : c->row->limit + 0.51) * last + (half ? 0 : eps * (double)(c->terms - 1) * fabs(want)) +
+           (dt == DT_F64 ? 0 : FLT_MIN);
+  case MAGNITUDES: return roundings * eps * magnitude + (half ? 1.01 * last : 0);
+  case ROWS: return roundings * eps * (1 + largest) * 2 + (half ? 1.01 * last : 0);
+  }
+  return 0;
+}
+
+static bool equal(Dtype dt, Scalar a, Scalar b, double tol) {
+  if (!dtype_is_float(dt)) return a.i == b.i;
+  if (a.f != a.f || b.f != b.f) return a.f != a.f && b.f != b.f;
+  if (a.f == b.f) return tol > 0 || signbit(a.f) == signbit(b.f);
+  return fabs(a.f - b.f) <= tol;
+}
+
+static Tensor magnitudes(Case *c, Interp *it) {
+  Tensor in[8], out = {0};
+  for (int i = 0; i < c->n; i++) {
+    in[i] = (Tensor){c->x[i].type, ARENA_ARRAY(c->m->arena, Scalar, c->x[i].type->numel + 1)};
+    for (int64_t j = 0; j < in[i].type->numel; j++)
+      in[i].at[j] = dtype_is_float(in[i].type->dtype) ? (Scalar){.f = fabs(c->x[i].at[j].f)} : c->x[i].at[j];
+  }
+  interp_run(it, c->e, in, &out);
+  return out;
+}
+
+static bool report(Case *c, const char *what, int64_t at, Scalar got, Scalar want, double tol, uint64_t seed) {
+  bool f = dtype_is_float(c->dt) && !(op_info[c->kind].flags & OPF_BOOL_RESULT);
+  printf("%s %s seed %llu size %d: %s: element %lld ", op_info[c->kind].name, dtype_name(c->dt),
+         (unsigned long long)seed, c->size, what, (long long)at);
+  if (f)
+    printf("is %.17g, not %.17g (tolerance %.3g);", got.f, want.f, tol);
+  else
+    printf("is %lld, not %lld;", (long long)got.i, (long long)want.i);
+  for (int i = 0; i < c->n; i++) printf(" %s", type_str(c->ctx, c->x[i].type));
+  if (c->given) printf(" to %s", type_str(c->ctx, c->given));
+  for (int i = 0; i < c->n && c->x[i].type->numel; i++) {
+    const Tensor *x = &c->x[i];
+    if (op_info[c->kind].cls != CLASS_ELEMENT) break;
+    if (dtype_is_float(x->type->dtype))
+      printf(" %.17g", x->at[at].f);
+    else
+      printf(" %lld", (long long)x->at[at].i);
+  }
+  printf("\n");
+  return false;
+}
+
+static bool check(Case *c, Interp *it, Interp *wide, Compiled *p, uint64_t seed) {
+  Tensor want, scale = {0}, got[2];
+  Ctx *ctx = c->ctx;
+  int runs = c->global >= 0 ? 2 : 1;
+  double largest = 0;
+  for (int i = 0; i < c->n; i++)
+    for (int64_t j = 0; dtype_is_float(c->x[i].type->dtype) && j < c->x[i].type->numel; j++)
+      if (fabs(c->x[i].at[j].f) > largest) largest = fabs(c->x[i].at[j].f);
+  for (int run = 0; run < runs; run++) {
+    if (!interp_run(it, c->e, c->x, &want)) {
+      printf("%s: the reference says: %s\n", op_info[c->kind].name, it->why);
+      return false;
+    }
+    if (c->row->rule == MAGNITUDES) scale = magnitudes(c, wide);
+    for (int k = 0; k < 2; k++) {
+      RunOptions ro = {.threads = k ? 3 : 1, .order = seed + (uint64_t)k, .poison = k, .seed = 77};
+      if (c->global >= 0 && k) break; /* a run has its effect once */
+      if (c->global >= 0) ro.threads = 1 + 2 * run;
+      if (!compiled_run(p, c->e->name, &ro, c->x, &got[k], ctx)) {
+        printf("%s %s: fault: %s\n", op_info[c->kind].name, dtype_name(c->dt), p->fault);
+        return false;
+      }
+      Dtype dt = want.type->dtype;
+      if (got[k].type != want.type) {
+        printf("%s: %s, not %s\n", op_info[c->kind].name, type_str(ctx, got[k].type), type_str(ctx, want.type));
+        return false;
+      }
+      for (int64_t i = 0; i < want.type->numel; i++) {
+        double tol = dtype_is_float(dt) ? tolerance(c, want.at[i].f, scale.at ? fabs(scale.at[i].f) : 0, largest) : 0;
+        if (!equal(dt, got[k].at[i], want.at[i], tol))
+          return report(c, k ? "three threads" : "one thread", i, got[k].at[i], want.at[i], tol, seed);
+        if (k && !equal(dt, got[1].at[i], got[0].at[i], 0))
+          return report(c, "three threads against one", i, got[1].at[i], got[0].at[i], 0, seed);
+      }
+    }
+  }
+  return true;
+}
+
+/* ---- running ---- */
+
+enum { SIZES = 5, ENTRIES = 250 };
+
+typedef struct Batch {
+  Ctx *ctx;
+  Module *m;
+  Case *at; /* ENTRIES */
+  int n;
+} Batch;
+
+static Batch batch_new(void) {
+  Batch b = {.ctx = ctx_new(), .at = calloc(ENTRIES, sizeof *b.at)};
+  b.m = module_new(b.ctx, "conformance.g");
+  return b;
+}
+
+/* The reference keeps the module as it was built; a twin of it, made from the same text, is compiled. */
+static Module *twin(Batch *b, char **text) {
+  size_t size;
+  FILE *f = open_memstream(text, &size);
+  module_print(f, b->m, &(PrintOptions){0});
+  fclose(f);
+  return module_read(b->ctx, ctx_add_source(b->ctx, "conformance.ir", *text, size));
+}
+
+static int batch_run(Batch *b, const char *runtime, uint64_t seed) {
+  int failures = 0;
+  char *text = NULL;
+  make_init(b->m);
+  CodegenOptions co = {.version = "test", .runtime_dir = runtime};
+  const Target *t = target_cpu(b->ctx, &co);
+  co.level = 2;
+  PassOptions po = {.target = t, .memory = "pack", .verify_each = true};
+  Module *m = twin(b, &text);
+  Compiled *p = NULL;
+  if (t && m && passes_run(m, passes_pipeline(2), &po)) p = compiled_open(m, t, &co, "-O1");
+  if (!p) {
+    printf("a batch from %s to %s does not compile\n", op_info[b->at[0].kind].name, op_info[b->at[b->n - 1].kind].name);
+    failures = 1;
+  } else {
+    Interp *it = interp_new(b->m, INTERP_DTYPE, 77), *wide = interp_new(b->m, INTERP_F64, 77);
+    RunOptions ro = {.threads = 1, .seed = 77};
+    compiled_init(p, &ro);
+    if (b->m->init) interp_run(it, b->m->init, NULL, NULL);
+    for (int i = 0; i < b->n; i++) failures += !check(&b->at[i], it, wide, p, seed);
+    interp_free(it);
+    interp_free(wide);
+    compiled_close(p);
+  }
+  free(text);
+  free(b->at);
+  ctx_free(b->ctx);
+  return failures;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    fprintf(stderr, "usage: conformance RUNTIME_DIR [SEED]\n");
+    return 2;
+  }
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+  const char *only = argc > 3 ? argv[3] : NULL; /* one op, while looking for a bug */
+  int failures = 0, cases = 0;
+  Batch b = batch_new();
+  for (int k = 0; k < OP_KINDS; k++) {
+    if (structural((OpKind)k) || (only && strcmp(only, op_info[k].name) != 0)) continue;
+    if (!rows[k].make) {
+      printf("no row for the op %s\n", op_info[k].name);
+      failures++;
+      continue;
+    }
+    int made = 0;
+    for (int dt = 0; dt < DTYPES; dt++)
+      for (int size = 0; size < SIZES * (k == OP_CONVERT ? 6 : k == OP_MATMUL ? 2 : 1); size++) {
+        Case *c = &b.at[b.n];
+        *c = (Case){.ctx = b.ctx, .m = b.m, .row = &rows[k], .kind = (OpKind)k, .dt = (Dtype)dt, .size = size % SIZES};
+        c->seed = seed * 1000003 + (uint64_t)(k * 4001 + dt * 101 + size);
+        if (!make(c)) continue;
+        made++;
+        cases++;
+        if (++b.n < ENTRIES) continue;
+        failures += batch_run(&b, argv[1], seed);
+        b = batch_new();
+      }
+    if (!made) {
+      printf("no dtype is right for %s\n", op_info[k].name);
+      failures++;
+    }
+  }
+  if (b.n) failures += batch_run(&b, argv[1], seed);
+  printf("%d cases, %d failures\n", cases, failures);
+  return failures != 0;
+}
