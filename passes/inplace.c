@@ -1,7 +1,8 @@
-/* In place: a result takes the bytes of an operand that nobody reads afterwards, and a value that is
-   stored to a global is computed in the global's own bytes where nobody reads the old ones any more.
-   Contract: needs lives in the plan; leaves how, of and region of every value. Two results never take
-   one operand; an input is never overwritten; what is returned or stored keeps its bytes to the end. */
+/* In place: a result takes the bytes of an operand that nobody reads afterwards, and a value that
+   is stored to a global is computed in the global's own bytes where nobody reads the old ones any
+   more. Contract: needs lives in the plan; leaves how, of and region of every value. Two results
+   never take one operand; an input is never overwritten; what is returned or stored keeps its bytes
+   to the end. */
 #include "passes/pass_list.h"
 #include "passes/plan_impl.h"
 
@@ -11,12 +12,12 @@ typedef struct Inplace {
   const Entry *e;
   Plan *p;
   const GlobalsPlan *g;
-  PassRun *r;        /* for remarks; NULL: silent */
-  ValueId *parent;   /* union-find over values that share bytes; the root is the first of them */
-  int *last;         /* by root: the last step that reads the bytes; nsteps: they are kept */
-  int *kept_global;  /* by root: the global whose bytes they are from now on, or -1 */
-  int *taken;        /* by root: the last step at which a result took the bytes, or -1 */
-  ValueId *load_of;  /* by global: the value of its load, or NO_ID */
+  PassRun *r;       /* for remarks; NULL: silent */
+  ValueId *parent;  /* union-find over values that share bytes; the root is the first of them */
+  int *last;        /* by root: the last step that reads the bytes; nsteps: they are kept */
+  int *kept_global; /* by root: the global whose bytes they are from now on, or -1 */
+  int *taken;       /* by root: the last step at which a result took the bytes, or -1 */
+  ValueId *load_of; /* by global: the value of its load, or NO_ID */
 } Inplace;
 
 static ValueId root_of(Inplace *w, ValueId v) {
@@ -32,7 +33,8 @@ static void join(Inplace *w, ValueId v, ValueId root) {
 
 static Place *place_of(Inplace *w, ValueId v) { return &w->p->place[v]; }
 
-/* The op may write the result over bytes that it reads through any of these operands: all must agree. */
+/* The op may write the result over bytes that it reads through any of these operands: all must
+ * agree. */
 static bool rule_ok(Inplace *w, const Op *op, int result, ValueId root, int *operand) {
   *operand = -1;
   for (int i = 0; i < op->noperands; i++) {
@@ -57,8 +59,8 @@ static int result_index(const Op *op, ValueId v) {
 
 /* ---- stored values ---- */
 
-/* May the value at the head of a storage, defined at its first step, be written to the global's bytes?
-   *over is the operand that it overwrites then, or NO_ID. */
+/* May the value at the head of a storage, defined at its first step, be written to the global's
+ *bytes? over is the operand that it overwrites then, or NO_ID. */
 static bool may_start_in(Inplace *w, int global, ValueId head, ValueId *over) {
   const Place *x = place_of(w, head);
   ValueId load = w->load_of[global];
@@ -103,8 +105,8 @@ static void stored_remark(Inplace *w, const Op *store, int global, ValueId v) {
   w->r->changes++;
 }
 
-/* One step further up: the op that defines head may take over an operand that starts in the global's
-   bytes, too, so that a whole chain of temporaries needs no bytes of the arena. */
+/* One step further up: the op that defines head may take over an operand that starts in the
+   global's bytes, too, so that a whole chain of temporaries needs no bytes of the arena. */
 static ValueId extend(Inplace *w, int global, ValueId head, ValueId *over) {
   const Place *x = place_of(w, head);
   const Op *def = w->p->steps[x->first];
@@ -280,7 +282,6 @@ void plan_inplace(Arena *scratch, const Entry *e, Plan *p, const GlobalsPlan *g,
 bool pass_inplace(PassRun *r) {
   GlobalsPlan g = plan_globals(r->m, r->opt->target->align);
   Entry *e;
-  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++)
-    plan_inplace(r->scratch, e, e->plan, &g, r);
+  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) plan_inplace(r->scratch, e, e->plan, &g, r);
   return true;
 }

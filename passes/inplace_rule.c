@@ -1,7 +1,8 @@
 /* May a result lie in the bytes of an operand? The rule of the op or kernel alone, without lives.
-   Contract: true only if every element of the operand is read, for the last time, by the computation
-   of the element that overwrites it, where a row (all trailing axes that a reduction or a row op
-   covers) counts as one element. Codegen writes the results of a row after all reads of that row. */
+   Contract: true only if every element of the operand is read, for the last time, by the
+   computation of the element that overwrites it, where a row (all trailing axes that a reduction or
+   a row op covers) counts as one element. Codegen writes the results of a row after all reads of
+   that row. */
 #include "passes/plan_impl.h"
 
 static bool same_dims(const Type *a, const Type *b) {
@@ -177,11 +178,6 @@ static bool kernel_ok(const Entry *e, const Op *op, int result, int operand) {
       ok &= same_dims(value_type(e, inner->operands[result]), k.full);
       break;
     }
-    int lead;
-    if (op_info[inner->kind].cls == CLASS_REDUCE &&
-        same_dims(value_type(e, inner->operands[0]), k.full) &&
-        !trailing(inner, value_type(e, inner->operands[0]), &lead))
-      ok = false; /* columns are summed over rows: no row is ever done with */
     Dep d = op_dep(&k, inner);
     ok &= d != DEP_BAD;
     for (int r = 0; r < inner->nresults; r++) k.dep[inner->results[r] - lo] = d;

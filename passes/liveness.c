@@ -10,21 +10,22 @@
 /* ---------------------------------------------------------------- the sets ---- */
 
 /* A node is an op. Control flows down a block; into a region op's blocks at their first op and from
-   their terminators to what follows the region op; a block that repeats also to its own first op. */
+   their terminators to what follows the region op; a block that repeats also to its own first op.
+ */
 typedef struct Flow {
   const Entry *e;
   Arena *a;
-  uint32_t words;           /* of a set */
-  uint64_t **in, **out;     /* by op id; a bit a value, by rank; they only grow */
-  uint64_t *inner;          /* a set for flow_in */
-  OpId *next;               /* what follows an op in its block, or NO_ID */
-  OpId *prev;               /* the inverse */
-  OpId *queue;              /* a stack of ops whose live_out may grow */
+  uint32_t words;       /* of a set */
+  uint64_t **in, **out; /* by op id; a bit a value, by rank; they only grow */
+  uint64_t *inner;      /* a set for flow_in */
+  OpId *next;           /* what follows an op in its block, or NO_ID */
+  OpId *prev;           /* the inverse */
+  OpId *queue;          /* a stack of ops whose live_out may grow */
   bool *queued;
   uint32_t nqueue;
-  VEC(OpId) order;          /* all ops, a region op before what it holds */
-  uint32_t *rank;           /* of values: computed ones in order of definition, then what is given */
-  VEC(ValueId) defined;     /* the inverse */
+  VEC(OpId) order;      /* all ops, a region op before what it holds */
+  uint32_t *rank;       /* of values: computed ones in order of definition, then what is given */
+  VEC(ValueId) defined; /* the inverse */
 } Flow;
 
 static void flow_define(Flow *w, ValueId v) {
@@ -32,7 +33,8 @@ static void flow_define(Flow *w, ValueId v) {
   vec_push(w->a, &w->defined, v);
 }
 
-/* Inputs and globals are there from the beginning: they come last in a set, behind what was made. */
+/* Inputs and globals are there from the beginning: they come last in a set, behind what was made.
+ */
 static void flow_given(Flow *w) {
   const Block *b = w->e->body;
   for (uint32_t i = 0; i < b->args.n; i++) flow_define(w, b->args.at[i]);
@@ -83,7 +85,8 @@ static bool flow_out(Flow *w, const Op *op) {
   return grew;
 }
 
-/* live_in = reads + (live_out - definitions), and what the blocks of a region op need from outside. */
+/* live_in = reads + (live_out - definitions), and what the blocks of a region op need from outside.
+ */
 static void flow_in(Flow *w, const Op *op, uint64_t *in) {
   memcpy(in, w->out[op->id], w->words * sizeof *in);
   for (int k = 0; k < op->nresults; k++) set_drop(in, w->rank[op->results[k]]);

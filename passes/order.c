@@ -1,8 +1,9 @@
 /* Order: a schedule of least peak. Also makes the program fit to run in place: what would read a
-   global's old value after its store gets a copy, and stores come after all readers of the old value.
-   Contract: needs no grad; leaves the ops of every entry in the order of execution, never worse than the
-   given one. List scheduling by memory pressure (Goodman and Hsu, 1988): several orders are built,
-   planned with in-place decisions, and the one with the least peak is kept; the earlier one if equal. */
+   global's old value after its store gets a copy, and stores come after all readers of the old
+   value. Contract: needs no grad; leaves the ops of every entry in the order of execution, never
+   worse than the given one. List scheduling by memory pressure (Goodman and Hsu, 1988): several
+   orders are built, planned with in-place decisions, and the one with the least peak is kept; the
+   earlier one if equal. */
 #include "passes/pass_list.h"
 #include "passes/plan_impl.h"
 
@@ -29,7 +30,8 @@ static bool needs_copy(const Entry *e, const Stores *s, const Op *op, int i) {
   return op->kind == OP_STORE && op->attr[AT_GLOBAL].i != def->attr[AT_GLOBAL].i;
 }
 
-static void rebuild_with_copies(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+static void rebuild_with_copies(Builder *b, const Entry *old, const Op *op, ValueId *map,
+                                void *data) {
   const Stores *s = data;
   ValueId *was = NULL;
   for (int i = 0; i < op->noperands; i++) {
@@ -41,9 +43,10 @@ static void rebuild_with_copies(Builder *b, const Entry *old, const Op *op, Valu
     b->loc = op->loc;
     b->scope = op->scope;
     ValueId x = was[i];
-    if (map[op->operands[i]] == x) /* the same operand twice: one copy */
-      map[op->operands[i]] =
-          build_op(b, OP_COPY, &x, 1, NULL, &b->e->values.at[x].type, 1)->results[0];
+    if (map[op->operands[i]] != x) continue; /* the same operand twice: one copy */
+    ValueId copy = build_op(b, OP_COPY, &x, 1, NULL, &b->e->values.at[x].type, 1)->results[0];
+    value_at(b->e, copy)->layout = value_at(b->e, x)->layout;
+    map[op->operands[i]] = copy;
   }
   build_copy(b, old, op, map);
   for (int i = 0; was && i < op->noperands; i++) map[op->operands[i]] = was[i];
@@ -69,21 +72,21 @@ static bool add_copies(Arena *scratch, Entry *e) {
 typedef VEC(int) IntList;
 
 /* The graph to schedule: nodes are the ops of the body without loads, stores and the return, in the
-   given order, but what serves stores alone comes last: nothing else needs it. A store moves nothing
-   when all is well: it is put where it may stand first, after the order is known. */
+   given order, but what serves stores alone comes last: nothing else needs it. A store moves
+   nothing when all is well: it is put where it may stand first, after the order is known. */
 typedef struct Graph {
   Arena *a;
   const Entry *e;
   int n;
-  const Op **op;     /* by node */
-  int *given;        /* nodes in the given order */
-  ValueList *reads;  /* by node, each value once */
-  IntList *after;    /* by node: nodes that must follow */
-  int *before;       /* by node: how many must come first */
-  IntList *readers;  /* by value: nodes, each once */
-  int *node_of;      /* by op id, or -1 */
-  bool *external;    /* by value: inputs, loads, and what is kept to the end */
-  bool *leaf;        /* by node: made where it is first read */
+  const Op **op;    /* by node */
+  int *given;       /* nodes in the given order */
+  ValueList *reads; /* by node, each value once */
+  IntList *after;   /* by node: nodes that must follow */
+  int *before;      /* by node: how many must come first */
+  IntList *readers; /* by value: nodes, each once */
+  int *node_of;     /* by op id, or -1 */
+  bool *external;   /* by value: inputs, loads, and what is kept to the end */
+  bool *leaf;       /* by node: made where it is first read */
 } Graph;
 
 static void add_edge(Graph *g, int from, int to) {
@@ -105,8 +108,9 @@ static void add_reads(Graph *g, int node, uint32_t *stamp) {
   }
 }
 
-/* The op that makes a global's new value comes after all others that read the old one, as far as the
-   nodes' own order has them before it: then it can work in the global's bytes, and no cycle comes. */
+/* The op that makes a global's new value comes after all others that read the old one, as far as
+   the nodes' own order has them before it: then it can work in the global's bytes, and no cycle
+   comes. */
 static void add_update_edges(Graph *g, const Op *store) {
   const Op *def = value_def(g->e, source_of(g->e, store->operands[0]));
   int node = def ? g->node_of[def->id] : -1;
@@ -203,7 +207,8 @@ typedef struct Heap {
   VEC(Ready) v;
 } Heap;
 
-/* A schedule in the making. Ready nodes are in both heaps; stale entries are skipped when they come up. */
+/* A schedule in the making. Ready nodes are in both heaps; stale entries are skipped when they come
+ * up. */
 typedef struct Schedule {
   Graph *g;
   Rule rule;
@@ -211,8 +216,8 @@ typedef struct Schedule {
   int *unread;    /* by value: readers that are not scheduled */
   int64_t *delta; /* by node, as last pushed */
   bool *done;
-  Heap ready;     /* by delta, then place */
-  Heap in_turn;   /* by place */
+  Heap ready;   /* by delta, then place */
+  Heap in_turn; /* by place */
   int *order;
   int n;
 } Schedule;
@@ -345,13 +350,14 @@ static int *schedule(Graph *g, Rule rule) {
 
 /* ---------------------------------------------------------------- the body ---- */
 
-/* The ops of the body by an order of the nodes: each load before its first reader, each store as early
-   as it may stand, the return last. */
+/* The ops of the body by an order of the nodes: each load before its first reader, each store as
+   early as it may stand, the return last. */
 static void write_body(Arena *a, Entry *e, const Graph *g, const int *order, OpId *out) {
   const Block *b = e->body;
   uint32_t globals = e->module->globals.n, n = 0;
-  int *last = ARENA_ARRAY(a, int, globals); /* by global: position + 1 of the last reader of its load */
-  int *at = ARENA_ARRAY(a, int, e->ops.n);  /* by op id: its position, views' sources included */
+  int *last =
+      ARENA_ARRAY(a, int, globals); /* by global: position + 1 of the last reader of its load */
+  int *at = ARENA_ARRAY(a, int, e->ops.n); /* by op id: its position, views' sources included */
   OpId *load = ARENA_ARRAY(a, OpId, globals), *first = ARENA_ARRAY(a, OpId, g->n + 1);
   OpId *chain = ARENA_ARRAY(a, OpId, e->ops.n); /* stores by position, linked */
   bool *out_yet = ARENA_ARRAY(a, bool, globals);

@@ -1,7 +1,8 @@
-/* Packs buffers with fixed lives into one arena: a portfolio of greedy orders, then an exact search.
-   Contract: deterministic; offsets are sums of buffers' bytes, so they keep their common alignment.
-   Dynamic storage allocation; greedy best fit by several orders, as in Sekiyama et al., "Profile-guided
-   memory optimization", 2018, and Lee et al., "On-device neural net inference", 2019. */
+/* Packs buffers with fixed lives into one arena: a portfolio of greedy orders, then an exact
+   search. Contract: deterministic; offsets are sums of buffers' bytes, so they keep their common
+   alignment. Dynamic storage allocation; greedy best fit by several orders, as in Sekiyama et al.,
+   "Profile-guided memory optimization", 2018, and Lee et al., "On-device neural net inference",
+   2019. */
 #include "passes/pack_impl.h"
 
 #include <math.h>
@@ -19,8 +20,10 @@ static int section_at(const int64_t *start, int n, int64_t t) {
   int a = 0, b = n;
   while (a < b) {
     int m = (a + b) / 2;
-    if (start[m] < t) a = m + 1;
-    else b = m;
+    if (start[m] < t)
+      a = m + 1;
+    else
+      b = m;
   }
   return a;
 }
@@ -84,7 +87,7 @@ typedef struct Greedy {
   Pack *p;
   PlacedList *list;
   int blocks;
-  int *block_of; /* by section */
+  int *block_of;   /* by section */
   PlacedList wide; /* for buffers that touch many blocks: all that they meet, sorted */
   int *order;
 } Greedy;
@@ -110,8 +113,10 @@ static void insert(Arena *a, PlacedList *l, Placed q) {
   uint32_t lo = 0, hi = l->n - 1;
   while (lo < hi) {
     uint32_t m = (lo + hi) / 2;
-    if (l->at[m].offset <= q.offset) lo = m + 1;
-    else hi = m;
+    if (l->at[m].offset <= q.offset)
+      lo = m + 1;
+    else
+      hi = m;
   }
   memmove(l->at + lo + 1, l->at + lo, (l->n - 1 - lo) * sizeof *l->at);
   l->at[lo] = q;
@@ -178,8 +183,7 @@ static void greedy(Greedy *g, bool tight) {
     p->offset[i] = at;
     if (top >= p->arena) return; /* it cannot beat the best one any more */
     Placed q = {at, top, p->from[i], p->to[i]};
-    for (int b = g->block_of[q.from]; b <= g->block_of[q.to - 1]; b++)
-      insert(p->a, &g->list[b], q);
+    for (int b = g->block_of[q.from]; b <= g->block_of[q.to - 1]; b++) insert(p->a, &g->list[b], q);
   }
   pack_keep(p);
 }
@@ -188,7 +192,16 @@ static void greedy(Greedy *g, bool tight) {
 
 /* PEAK_*: the buffers alive at the peak first, so that they lie without a gap. */
 typedef enum Key {
-  PEAK_SIZE, PYRAMID, PEAK_LIFE, AREA, SIZE_ROOT_LIFE, LIFE, SIZE, LOAD, END, KEYS
+  PEAK_SIZE,
+  PYRAMID,
+  PEAK_LIFE,
+  AREA,
+  SIZE_ROOT_LIFE,
+  LIFE,
+  SIZE,
+  LOAD,
+  END,
+  KEYS
 } Key;
 
 typedef struct Rank {

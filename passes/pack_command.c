@@ -1,7 +1,7 @@
-/* gc --pack: packs any buffers. Reads rows id,lower,upper,size (upper exclusive), writes them with an
-   offset column to a file or the standard output, and says what it found on the standard error.
-   Contract: every row is checked, a bad one is shown with its place; the file appears whole or not at
-   all; "optimal" is said only where it is proven. */
+/* gc --pack: packs any buffers. Reads rows id,lower,upper,size (upper exclusive), writes them with
+   an offset column to a file or the standard output, and says what it found on the standard error.
+   Contract: every row is checked, a bad one is shown with its place; the file appears whole or not
+   at all; "optimal" is said only where it is proven. */
 #include "passes/plan_impl.h"
 
 #include <errno.h>
@@ -45,8 +45,12 @@ static void wrong(Rows *r, uint32_t col, size_t len, const char *fmt, ...) {
   va_start(args, fmt);
   vsnprintf(text, sizeof text, fmt, args);
   va_end(args);
-  Loc loc = {.line = r->line, .col = col, .file = r->file,
-             .len = (uint16_t)(len < 1 ? 1 : len > UINT16_MAX ? UINT16_MAX : len)};
+  Loc loc = {.line = r->line,
+             .col = col,
+             .file = r->file,
+             .len = (uint16_t)(len < 1            ? 1
+                               : len > UINT16_MAX ? UINT16_MAX
+                                                  : len)};
   diag(r->c, SEV_ERROR, loc, "%s", text);
   r->failed = true;
 }
@@ -102,7 +106,7 @@ static bool read_number(Rows *r, const Field *f, const char *what, int64_t *out)
     buf[f->n] = 0;
     *out = strtoll(buf, &end, 10);
   }
-  if (end != buf && *end == 0 && errno == 0 && *out < LARGEST && *out > -LARGEST) return true;
+  if (end != buf && *end == 0 && errno == 0 && *out<LARGEST && * out> - LARGEST) return true;
   wrong(r, f->col, f->n, "%s is not a whole number below 2^62: '%.*s'", what,
         (int)(f->n < 40 ? f->n : 40), f->at);
   return false;
@@ -146,8 +150,10 @@ static void read_rows(Rows *r, const char *text, size_t len) {
     at = end + 1;
     if (n == strspn(s, " \t\r") || n == 0) continue;
     split(r, s, n, &f);
-    if (!header) read_header(r, &f);
-    else read_row(r, &f, n);
+    if (!header)
+      read_header(r, &f);
+    else
+      read_row(r, &f, n);
     if (!header && r->failed) return;
     header = true;
   }
@@ -209,7 +215,8 @@ static void say(const Rows *r, uint64_t capacity, const PackResult *found) {
   char n[32], arena[32], bound[32];
   fprintf(stderr, "%s buffers in %s bytes: ", plan_commas(n, r->buffers.n),
           plan_commas(arena, found->arena));
-  if (found->arena <= found->proven) fputs("optimal\n", stderr);
+  if (found->arena <= found->proven)
+    fputs("optimal\n", stderr);
   else
     fprintf(stderr, "%s; none is below %s\n", capacity ? "it fits" : "the best that was found",
             plan_commas(bound, found->proven));
@@ -241,8 +248,8 @@ int pack_command(Ctx *c, const char *file, uint64_t capacity, double timeout,
   read_rows(&r, ctx_source_text(c, r.file, &len), len);
   if (r.failed) return PROGRAM_WRONG;
   Buffers b = {.at = r.buffers.at, .n = (int)r.buffers.n};
-  PackLimit limit = {.capacity = capacity, .seconds = timeout,
-                     .work = timeout > 0 ? INT64_MAX : UNTIMED_WORK};
+  PackLimit limit = {
+      .capacity = capacity, .seconds = timeout, .work = timeout > 0 ? INT64_MAX : UNTIMED_WORK};
   Arena *scratch = arena_new();
   PackResult found = pack_plan(scratch, &b, &limit);
   arena_free(scratch);

@@ -3,18 +3,18 @@
 #define GC_PASSES_PACK_IMPL_H
 #include "passes/plan_impl.h"
 
-/* A section is the span of time between two consecutive distinct starts: the set of live buffers only
-   grows at a start, so every largest live set is alive at the beginning of some section. */
+/* A section is the span of time between two consecutive distinct starts: the set of live buffers
+   only grows at a start, so every largest live set is alive at the beginning of some section. */
 typedef struct Pack {
   Arena *a;
-  Buffers *b;      /* offsets: the best packing so far */
+  Buffers *b; /* offsets: the best packing so far */
   int n, sections;
-  int *from, *to;  /* life of each buffer in sections, half open */
-  uint64_t *load;  /* by section: live bytes */
-  int peak;        /* section of the largest load */
-  uint64_t bound;  /* that load: no packing is smaller */
-  uint64_t proven; /* at least bound, raised by exhausted searches */
-  uint64_t arena;  /* of the best packing; UINT64_MAX: none yet */
+  int *from, *to;   /* life of each buffer in sections, half open */
+  uint64_t *load;   /* by section: live bytes */
+  int peak;         /* section of the largest load */
+  uint64_t bound;   /* that load: no packing is smaller */
+  uint64_t proven;  /* at least bound, raised by exhausted searches */
+  uint64_t arena;   /* of the best packing; UINT64_MAX: none yet */
   uint64_t *offset; /* of the attempt at hand */
 } Pack;
 

@@ -1,9 +1,9 @@
 /* Exact search for a packing of a given capacity, aimed in turn at the bound and between.
-   Contract: keeps the best packing found, raises `proven` where a capacity was searched out. A state is
-   the set of unplaced buffers and a least offset for each; nothing else matters, so what failed once
-   fails always. Branches on a buffer of least offset: it lies there, or it rests on another one. Bound
-   per section: one machine with release dates (Carlier, 1982). Luby's restarts. Failed states are kept
-   by 64-bit hashes: the proof is up to a collision of them. */
+   Contract: keeps the best packing found, raises `proven` where a capacity was searched out. A
+   state is the set of unplaced buffers and a least offset for each; nothing else matters, so what
+   failed once fails always. Branches on a buffer of least offset: it lies there, or it rests on
+   another one. Bound per section: one machine with release dates (Carlier, 1982). Luby's restarts.
+   Failed states are kept by 64-bit hashes: the proof is up to a collision of them. */
 #define _POSIX_C_SOURCE 200809L
 #include "passes/pack_impl.h"
 
@@ -38,10 +38,10 @@ typedef struct Search {
   int32_t capacity; /* in units, as all that follows */
   int32_t *size, *low, *found, *top;
   int *rank, *order, *tmp, *cover;
-  uint64_t *token;  /* a random number a buffer */
+  uint64_t *token;      /* a random number a buffer */
   int64_t nodes, limit; /* of this attempt */
   int64_t work;         /* elementary steps that are left, over all attempts */
-  double deadline;  /* seconds of the monotonic clock; 0: none */
+  double deadline;      /* seconds of the monotonic clock; 0: none */
   uint64_t *failed, mask, random;
   VEC(Change) trail;
   VEC(uint64_t) keys; /* of the states on the way */
@@ -113,7 +113,8 @@ static bool over_capacity(Search *s, const Frame *f, const int *o) {
   return false;
 }
 
-/* Groups the frame's buffers where none crosses between two sections; returns the number of cuts. */
+/* Groups the frame's buffers where none crosses between two sections; returns the number of cuts.
+ */
 static int split(Search *s, Frame *f, int *o, int lo, int hi) {
   const Pack *p = s->p;
   int parts = 0, crossing = 0;
@@ -175,9 +176,10 @@ static void place_lowest(Search *s, Frame *f, int *o) {
 }
 
 static void push(Search *s, int at, int k, int lo, int hi) {
-  vec_push(s->p->a, &s->stack,
-           (Frame){.at = at, .k = k, .lo = lo, .hi = hi, .mark = (int)s->trail.n,
-                   .keys = (int)s->keys.n});
+  vec_push(
+      s->p->a, &s->stack,
+      (Frame){
+          .at = at, .k = k, .lo = lo, .hi = hi, .mark = (int)s->trail.n, .keys = (int)s->keys.n});
 }
 
 static bool push_part(Search *s, Frame *f) {
@@ -232,7 +234,8 @@ static bool enter(Search *s, Frame *f, Found *out) {
   return true;
 }
 
-/* A child of this frame answered. True: go on with the frame (or a new child); false: *out answers. */
+/* A child of this frame answered. True: go on with the frame (or a new child); false: *out answers.
+ */
 static bool resume(Search *s, Frame *f, Found *out) {
   if (f->stage == PARTS) return *out == FITS && push_part(s, f);
   if (*out != FAILED) return false;
@@ -301,7 +304,8 @@ static int64_t luby(int64_t r) {
   }
 }
 
-/* A static order for ties: by life, by load and area, by load and life; noise after the first three. */
+/* A static order for ties: by life, by load and area, by load and life; noise after the first
+ * three. */
 static void make_ranks(Search *s, int64_t round, Score *score) {
   const Pack *p = s->p;
   double noise = round <= 3 ? 0 : 0.2 * next_random(s);
@@ -327,7 +331,7 @@ static bool prepare(Search *s) {
   Pack *p = s->p;
   size_t n = (size_t)p->n;
   for (int i = 0; i < p->n; i++)
-    for (uint64_t a = p->b->at[i].bytes, b = s->unit; ; ) {
+    for (uint64_t a = p->b->at[i].bytes, b = s->unit;;) {
       if (b == 0) {
         s->unit = a;
         break;
@@ -367,7 +371,8 @@ static Found attempt(Search *s, int32_t capacity, int64_t round, Score *score) {
 }
 
 void pack_search(Pack *p, const PackLimit *limit) {
-  static const double part[] = {0, 0.5, 0, 0.9}; /* of the way from what is proven to what was found */
+  static const double part[] = {0, 0.5, 0,
+                                0.9}; /* of the way from what is proven to what was found */
   Search s = {.p = p, .random = 1, .work = limit->work};
   if (!prepare(&s)) return;
   if (limit->seconds > 0) s.deadline = clock_now() + limit->seconds;
@@ -375,8 +380,10 @@ void pack_search(Pack *p, const PackLimit *limit) {
   int64_t round = 1;
   for (int step = 0; !pack_done(p, limit) && s.work > 0; step++) {
     uint64_t least = (p->proven + s.unit - 1) / s.unit, most = p->arena / s.unit - 1, aim;
-    if (limit->capacity) aim = limit->capacity / s.unit < most ? limit->capacity / s.unit : most;
-    else aim = least + (uint64_t)((double)(most - least) * part[step & 3]);
+    if (limit->capacity)
+      aim = limit->capacity / s.unit < most ? limit->capacity / s.unit : most;
+    else
+      aim = least + (uint64_t)((double)(most - least) * part[step & 3]);
     Found found = attempt(&s, (int32_t)aim, round, score);
     if (found == FITS) {
       for (int i = 0; i < p->n; i++) p->offset[i] = (uint64_t)s.found[i] * s.unit;

@@ -38,10 +38,10 @@ void plan_inplace(Arena *scratch, const Entry *e, Plan *p, const GlobalsPlan *g,
 /* ---- storages and strategies: share.c, pool.c, pack.c ---- */
 
 typedef struct Buffer {
-  uint64_t bytes;  /* rounded up to the alignment; never 0 */
-  uint64_t offset; /* the answer */
+  uint64_t bytes;      /* rounded up to the alignment; never 0 */
+  uint64_t offset;     /* the answer */
   int64_t first, last; /* times at which it is in use, both included */
-  uint32_t owner;  /* whose it is: the planner's own affair */
+  uint32_t owner;      /* whose it is: the planner's own affair */
 } Buffer;
 
 typedef struct Buffers {

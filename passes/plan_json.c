@@ -1,14 +1,18 @@
 /* The plan for tools: JSON of a stable schema, one object a program, one an entry, one a value.
-   Contract: needs a plan with offsets; keys and their order never change, new ones come at the end. */
+   Contract: needs a plan with offsets; keys and their order never change, new ones come at the end.
+ */
 #include "passes/plan_impl.h"
 
 static void put_string(FILE *f, const char *s) {
   fputc('"', f);
   for (; *s; s++) {
     unsigned char c = (unsigned char)*s;
-    if (c == '"' || c == '\\') fprintf(f, "\\%c", c);
-    else if (c < 0x20) fprintf(f, "\\u%04x", c);
-    else fputc(c, f);
+    if (c == '"' || c == '\\')
+      fprintf(f, "\\%c", c);
+    else if (c < 0x20)
+      fprintf(f, "\\u%04x", c);
+    else
+      fputc(c, f);
   }
   fputc('"', f);
 }
@@ -59,8 +63,10 @@ static void put_value(Json *j, const char *id, const char *what, const Op *op, c
   fprintf(f, "\"first\": %d, \"last\": %d, \"stream\": %d, ", x->first, x->last, x->stream);
   put_text(f, "how", how_word(x->how));
   fputs(", \"of\": ", f);
-  if (x->of == NO_ID) fputs("null", f);
-  else put_string(f, value_str(j->e, x->of));
+  if (x->of == NO_ID)
+    fputs("null", f);
+  else
+    put_string(f, value_str(j->e, x->of));
   fputc('}', f);
 }
 

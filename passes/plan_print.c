@@ -1,6 +1,6 @@
-/* The plan for people: a table an entry, sorted by time, with the peak marked; notes behind the lines of
-   the IR's text; the buffers as rows for any packer.
-   Contract: needs a plan with offsets; writes nothing but text. */
+/* The plan for people: a table an entry, sorted by time, with the peak marked; notes behind the
+   lines of the IR's text; the buffers as rows for any packer. Contract: needs a plan with offsets;
+   writes nothing but text. */
 #include "passes/plan_impl.h"
 
 #include <stdlib.h>
@@ -19,8 +19,8 @@ static const char *region_word(PlanRegion r) {
 
 static void note_value(FILE *f, const Entry *e, ValueId v) {
   const Place *x = &e->plan->place[v];
-  fprintf(f, "%s+0x%llx live %d..%d", region_word(x->region), (unsigned long long)x->offset, x->first,
-          x->last);
+  fprintf(f, "%s+0x%llx live %d..%d", region_word(x->region), (unsigned long long)x->offset,
+          x->first, x->last);
   if (x->of == NO_ID) return;
   if (x->how == HOW_INPLACE) fprintf(f, " in place of %s", value_str(e, x->of));
   if (x->how == HOW_REUSE) fprintf(f, " over %s", value_str(e, x->of));
@@ -134,8 +134,10 @@ static void print_row(FILE *f, const Row *r, const int *width) {
   fputc(r->at_peak ? '*' : ' ', f);
   for (int c = 0; c < COLUMNS; c++) {
     bool last = c + 1 == COLUMNS;
-    if (to_right[c]) fprintf(f, " %*s ", width[c], r->cell[c]);
-    else fprintf(f, " %-*s%s", last ? 0 : width[c], r->cell[c], last ? "" : " ");
+    if (to_right[c])
+      fprintf(f, " %*s ", width[c], r->cell[c]);
+    else
+      fprintf(f, " %-*s%s", last ? 0 : width[c], r->cell[c], last ? "" : " ");
   }
   fputc('\n', f);
 }
@@ -229,8 +231,9 @@ void plan_print_csv(FILE *f, const Module *m) {
       } else {
         fprintf(f, "%s/%s", e->name, value_str(e, b->owner));
       }
-      fprintf(f, ",%lld,%lld,%llu,%llu\n", base + (long long)b->first, base + (long long)b->last + 1,
-              (unsigned long long)b->bytes, (unsigned long long)offset);
+      fprintf(f, ",%lld,%lld,%llu,%llu\n", base + (long long)b->first,
+              base + (long long)b->last + 1, (unsigned long long)b->bytes,
+              (unsigned long long)offset);
     }
     base += e->plan->nsteps + 1;
     arena_free(a);

@@ -1,7 +1,7 @@
 /* The independent checker of a plan: walks the final program, keeps for every byte of memory whose
    value it holds, and proves that every read finds the value that it means.
-   Contract: reads the plan and nothing that made it; no code of the planner is used but the places of
-   globals. What it cannot prove it rejects, with the op, its place and both values. */
+   Contract: reads the plan and nothing that made it; no code of the planner is used but the places
+   of globals. What it cannot prove it rejects, with the op, its place and both values. */
 #include "passes/pass_list.h"
 #include "passes/passes.h"
 
@@ -41,7 +41,8 @@ typedef struct Check {
   bool failed;
 } Check;
 
-static void fail(Check *c, const Op *op, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void fail(Check *c, const Op *op, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 static void fail(Check *c, const Op *op, const char *fmt, ...) {
   c->failed = true;
   if (!c->f) return;
@@ -64,8 +65,10 @@ static void memory_cut(Check *c, Memory *m, uint64_t at) { /* a cell begins at `
   int lo = 0, hi = m->n;
   while (hi - lo > 1) {
     int mid = (lo + hi) / 2;
-    if (m->at[mid].from <= at) lo = mid;
-    else hi = mid;
+    if (m->at[mid].from <= at)
+      lo = mid;
+    else
+      hi = mid;
   }
   if (m->at[lo].from == at) return;
   if (m->n == m->cap) {
@@ -83,8 +86,10 @@ static int memory_find(const Memory *m, uint64_t from) { /* the cell that holds 
   int lo = 0, hi = m->n;
   while (hi - lo > 1) {
     int mid = (lo + hi) / 2;
-    if (m->at[mid].from <= from) lo = mid;
-    else hi = mid;
+    if (m->at[mid].from <= from)
+      lo = mid;
+    else
+      hi = mid;
   }
   return lo;
 }
@@ -103,8 +108,8 @@ static void memory_write(Check *c, PlanRegion r, uint64_t from, uint64_t bytes, 
 }
 
 /* The bytes hold this content from its first byte on. If not, *other is a cell that does not. */
-static bool memory_holds(const Check *c, PlanRegion r, uint64_t from, uint64_t bytes, ValueId content,
-                         const Cell **other) {
+static bool memory_holds(const Check *c, PlanRegion r, uint64_t from, uint64_t bytes,
+                         ValueId content, const Cell **other) {
   const Memory *m = &c->region[r];
   for (int i = memory_find(m, from); bytes && i < m->n && m->at[i].from < from + bytes; i++) {
     const Cell *x = &m->at[i];
@@ -117,7 +122,8 @@ static bool memory_holds(const Check *c, PlanRegion r, uint64_t from, uint64_t b
 
 /* ---------------------------------------------------------------- places ---- */
 
-static const char *const region_name[REGIONS] = {"the arena", "the globals", "the inputs", "the hypers"};
+static const char *const region_name[REGIONS] = {"the arena", "the globals", "the inputs",
+                                                 "the hypers"};
 
 static bool check_place(Check *c, const Op *op, const char *what, const Place *x, uint64_t bytes) {
   bool seen = c->failed;
@@ -215,7 +221,7 @@ typedef struct Want {
   const Type *full;
   unsigned char *want; /* by value, from `base` */
   ValueId base;
-  int lead;            /* leading axes of a row, -1: no reduction was seen */
+  int lead; /* leading axes of a row, -1: no reduction was seen */
 } Want;
 
 static bool is_full(const Want *w, ValueId v) {
@@ -249,9 +255,12 @@ static void want_reduce(Want *w, const Op *op, unsigned how) {
     for (int i = 0; axes && i < axes->n; i++) inner &= axes->at[i] == lead + i;
     inner &= axes && axes->n > 0;
   }
-  if (!inner) how |= ANYWHERE;
-  else if (is_full(w, x) && w->lead != lead) how |= ANYWHERE;
-  else if (!is_full(w, x) && (how & (AT_ELEMENT | AT_ROW)) == AT_ROW) how |= ANYWHERE;
+  if (!inner)
+    how |= ANYWHERE;
+  else if (is_full(w, x) && w->lead != lead)
+    how |= ANYWHERE;
+  else if (!is_full(w, x) && (how & (AT_ELEMENT | AT_ROW)) == AT_ROW)
+    how |= ANYWHERE;
   want_all(w, op, is_full(w, x) ? (how & ANYWHERE) | AT_ROW : how);
 }
 
@@ -484,8 +493,8 @@ static void check_step(Check *c, const Op *op, int step) {
 
 /* ---------------------------------------------------------------- begin and end ---- */
 
-/* Before the first step: inputs, hypers and globals hold what they should. A global that no load names
-   needs no content: nobody may read its old bytes. */
+/* Before the first step: inputs, hypers and globals hold what they should. A global that no load
+   names needs no content: nobody may read its old bytes. */
 static void begin(Check *c) {
   const Module *m = c->e->module;
   for (int r = 0; r < REGIONS; r++) {
@@ -520,7 +529,8 @@ static void check_load(Check *c, const Op *op) {
     fail(c, op, "%s is not at the place of @%s", name_of(c, v), c->e->module->globals.at[g].path);
 }
 
-/* Loads name the value at entry, wherever they stand: their bytes are filled before the first step. */
+/* Loads name the value at entry, wherever they stand: their bytes are filled before the first step.
+ */
 static void fill_globals(Check *c) {
   const Block *b = c->e->body;
   for (uint32_t i = 0; i < b->ops.n; i++) {

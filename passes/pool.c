@@ -1,8 +1,8 @@
 /* The pool strategy: a counter for every buffer and boxes that dead buffers leave behind.
    Contract: fills offsets; a box is as large as its largest tenant, and boxes lie side by side.
-   The simulation of MXNet 0.7 (graph_memory_allocator.cc) and nnvm (plan_memory.cc): a request takes
-   the smallest free box in [size, match*size], else the largest in [size/match, size), else a new one;
-   what an op reads is given back only after its results have their boxes. */
+   The simulation of MXNet 0.7 (graph_memory_allocator.cc) and nnvm (plan_memory.cc): a request
+   takes the smallest free box in [size, match*size], else the largest in [size/match, size), else a
+   new one; what an op reads is given back only after its results have their boxes. */
 #include "passes/plan_impl.h"
 
 #include <stdlib.h>
@@ -12,9 +12,9 @@ typedef struct Box {
 } Box;
 
 typedef struct Pool {
-  Box *box;   /* all that exist */
+  Box *box; /* all that exist */
   int nbox;
-  int *free;  /* free boxes by size; equal ones in order of their return */
+  int *free; /* free boxes by size; equal ones in order of their return */
   int nfree;
 } Pool;
 
@@ -23,8 +23,10 @@ static int lower(const Pool *p, uint64_t bytes) {
   int a = 0, b = p->nfree;
   while (a < b) {
     int m = (a + b) / 2;
-    if (p->box[p->free[m]].bytes < bytes) a = m + 1;
-    else b = m;
+    if (p->box[p->free[m]].bytes < bytes)
+      a = m + 1;
+    else
+      b = m;
   }
   return a;
 }
@@ -32,8 +34,10 @@ static int lower(const Pool *p, uint64_t bytes) {
 static int request(Pool *p, uint64_t bytes, int match) {
   int at = lower(p, bytes), found = -1;
   uint64_t ratio = (uint64_t)match;
-  if (match > 0 && at < p->nfree && p->box[p->free[at]].bytes / ratio <= bytes) found = at;
-  else if (match > 0 && at > 0 && p->box[p->free[at - 1]].bytes >= bytes / ratio) found = at - 1;
+  if (match > 0 && at < p->nfree && p->box[p->free[at]].bytes / ratio <= bytes)
+    found = at;
+  else if (match > 0 && at > 0 && p->box[p->free[at - 1]].bytes >= bytes / ratio)
+    found = at - 1;
   if (found < 0) {
     p->box[p->nbox] = (Box){.bytes = bytes};
     return p->nbox++;

@@ -1,6 +1,7 @@
 /* Storage sharing: gives every storage its bytes by the strategy that was asked for.
-   Contract: needs lives and in-place decisions; leaves offsets, and the bytes that each strategy would
-   take, which are ordered: arena <= pool <= inplace <= naive for the strategy pack. Times are steps. */
+   Contract: needs lives and in-place decisions; leaves offsets, and the bytes that each strategy
+   would take, which are ordered: arena <= pool <= inplace <= naive for the strategy pack. Times are
+   steps. */
 #include "passes/pass_list.h"
 #include "passes/plan_impl.h"
 
@@ -8,8 +9,8 @@
 
 /* ---------------------------------------------------------------- storages ---- */
 
-static void new_buffer(Storages *s, int *cap, Arena *a, uint64_t bytes, int first, int last, int align,
-                       uint32_t owner) {
+static void new_buffer(Storages *s, int *cap, Arena *a, uint64_t bytes, int first, int last,
+                       int align, uint32_t owner) {
   if (s->b.n == *cap) {
     uint32_t c = (uint32_t)*cap;
     s->b.at = arena_grow(a, s->b.at, (uint32_t)s->b.n, &c, sizeof(Buffer));
@@ -27,7 +28,8 @@ static int joined(const Storages *s, const Entry *e, const Plan *p, const Op *op
   return s->storage[x->of];
 }
 
-/* A value that a store finds in the global's bytes has bytes of its own when nothing is in place. */
+/* A value that a store finds in the global's bytes has bytes of its own when nothing is in place.
+ */
 static bool in_arena(const Entry *e, const Plan *p, const Op *op, ValueId v, bool inplace) {
   if (p->place[v].bytes == 0) return false;
   if (plan_is_view(e, op)) {
@@ -103,7 +105,8 @@ uint64_t buffers_end(const Buffers *b) {
 
 /* ---------------------------------------------------------------- who lay there before ---- */
 
-/* The arena at one time, as spans of bytes in order; holder: the last buffer that lay there, or -1. */
+/* The arena at one time, as spans of bytes in order; holder: the last buffer that lay there, or -1.
+ */
 typedef struct Span {
   uint64_t from; /* to the next span's from */
   int holder;
@@ -118,8 +121,10 @@ static int span_at(const Ground *g, uint64_t from) { /* the span that holds this
   int a = 0, b = g->n;
   while (b - a > 1) {
     int m = (a + b) / 2;
-    if (g->at[m].from <= from) a = m;
-    else b = m;
+    if (g->at[m].from <= from)
+      a = m;
+    else
+      b = m;
   }
   return a;
 }
@@ -184,8 +189,10 @@ static bool strategy_parse(PassRun *r, Strategy *out) {
     }
   diag(r->m->ctx, SEV_ERROR, (Loc){0}, "there is no memory strategy '%s'", name);
   const char *near = nearest_name(r->m->ctx, name, strategy_name, STRATEGIES);
-  if (near) diag(r->m->ctx, SEV_HINT, (Loc){0}, "did you mean '%s'?", near);
-  else diag(r->m->ctx, SEV_HINT, (Loc){0}, "it is one of none, inplace, pool, pack");
+  if (near)
+    diag(r->m->ctx, SEV_HINT, (Loc){0}, "did you mean '%s'?", near);
+  else
+    diag(r->m->ctx, SEV_HINT, (Loc){0}, "it is one of none, inplace, pool, pack");
   return false;
 }
 
@@ -267,7 +274,8 @@ static void write_places(PassRun *r, const Entry *e, Plan *p, const Storages *s)
       x->offset = s->b.at[b].offset;
       if (x->how == HOW_INPLACE) continue;
       int was = before[b];
-      while (was >= 0 && s->b.at[was].owner == NO_ID) was = before[was]; /* scratch: look below it */
+      while (was >= 0 && s->b.at[was].owner == NO_ID)
+        was = before[was]; /* scratch: look below it */
       x->how = before[b] >= 0 ? HOW_REUSE : HOW_NEW;
       x->of = was >= 0 ? s->b.at[was].owner : NO_ID;
       char buf[32];

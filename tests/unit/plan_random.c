@@ -1,5 +1,5 @@
-/* Plans of random entries: every strategy is accepted by the checker, the figures are ordered, and a
-   plan with a fault that matters is rejected. */
+/* Plans of random entries: every strategy is accepted by the checker, the figures are ordered, and
+   a plan with a fault that matters is rejected. */
 #include "plan_rig.h"
 
 enum { NETS = 500, FAULTS = 2000 };
@@ -32,8 +32,18 @@ static void every_strategy_is_proven(void **state) {
 /* ---- faults ---- */
 
 /* The checker must reject: the fault breaks a rule of the plan by its kind alone. */
-typedef enum Fault { SHORT_LIFE, LATE_BIRTH, MISALIGNED, BEYOND, WRONG_SIZE, FALSE_REASON, OVERLAP,
-                     SCRATCH_OVERLAP, SMALL_ARENA, FAULT_KINDS } Fault;
+typedef enum Fault {
+  SHORT_LIFE,
+  LATE_BIRTH,
+  MISALIGNED,
+  BEYOND,
+  WRONG_SIZE,
+  FALSE_REASON,
+  OVERLAP,
+  SCRATCH_OVERLAP,
+  SMALL_ARENA,
+  FAULT_KINDS
+} Fault;
 
 static ValueId any_result(PlanRig *r, const Plan *p) {
   for (int k = 0; k < 200; k++) {
@@ -105,7 +115,8 @@ static void every_fault_is_found(void **state) {
     rig_plan(&r, "pack", true);
     Plan *p = r.e->plan, good = *p;
     for (int k = 0; p->nsteps && k < FAULT_KINDS; k++) {
-      Place *places = malloc(sizeof(Place) * r.e->values.n), *scratch = malloc(sizeof(Place) * r.e->ops.n);
+      Place *places = malloc(sizeof(Place) * r.e->values.n),
+            *scratch = malloc(sizeof(Place) * r.e->ops.n);
       memcpy(places, good.place, sizeof(Place) * r.e->values.n);
       memcpy(scratch, good.scratch, sizeof(Place) * r.e->ops.n);
       *p = good;

@@ -58,8 +58,8 @@ static inline ValueId rig_add(PlanRig *r, ValueId v) {
   return v;
 }
 
-/* A kernel over x and y of one shape [M, N]: element-wise ops, a sum over rows that comes back, a sum
-   over columns, or the transpose: all that the rule of in-place must tell apart. */
+/* A kernel over x and y of one shape [M, N]: element-wise ops, a sum over rows that comes back, a
+   sum over columns, or the transpose: all that the rule of in-place must tell apart. */
 static inline void rig_kernel(PlanRig *r, ValueId x) {
   const Type *t = value_type(r->e, x);
   if (t->rank != 2) return;
@@ -111,7 +111,8 @@ static inline void rig_op(PlanRig *r) {
     return;
   case 7:
     if (t->rank == 2)
-      rig_add(r, build_matmul(r->b, x, rig_pick_type(r, rig_matrix(r, t->dim[1], 8)), false, false));
+      rig_add(r,
+              build_matmul(r->b, x, rig_pick_type(r, rig_matrix(r, t->dim[1], 8)), false, false));
     return;
   case 8:
     if (t->rank == 2) rig_add(r, build1(r->b, OP_SOFTMAX, x));
