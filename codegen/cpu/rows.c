@@ -88,8 +88,12 @@ static int want(Rows *r, OpKind kind, ValueId x, const Op *op, int pass) {
   return (int)r->work.n - 1;
 }
 
+/* A sum that is an op's result is rounded to its dtype; one inside of a softmax is not. */
 static void term(Rows *r, const Op *op, Role role, int work) {
-  vec_push(r->g->a, &r->p.terms, (Term){op, role, r->work.at[work].name, 1});
+  const char *text = r->work.at[work].name;
+  if (role == ROLE_VALUE)
+    text = scalar_round_text(r->g->a, value_type(r->gr->e, op->results[0])->dtype, text);
+  vec_push(r->g->a, &r->p.terms, (Term){op, role, text, 1});
 }
 
 static void schedule(Rows *r) {
@@ -223,7 +227,7 @@ static void pass(Rows *r, int number, const Loop *loop, int n) {
       text_line(inner, "const %s %s = %s;", T, v, x);
       text_line(inner, "%s = %s;", lane, reduce_step(g, k, lane, v));
       const char *sum = arena_printf(g->a, "%s_lanes_%s(%s_s)", dtype_prefix(dt), op_info[k].name, s);
-      text_line(&after, "const %s %s = %s;", T, s, scalar_round_text(g->a, dt, sum));
+      text_line(&after, "const %s %s = %s;", T, s, sum);
     } else {
       text_line(&head, "%s %s_t[%d];", T, s, r->c > 0 ? (int)r->c : 1);
       text_line(inner, "%s_t[l] = %s;", s, x);
@@ -231,7 +235,7 @@ static void pass(Rows *r, int number, const Loop *loop, int n) {
       text_line(&after, "%s %s = %s;", T, acc, reduce_start(g, k, dt));
       text_line(&after, "for (int l = 0; l < %lld; l++) %s = %s;", (long long)r->c, acc,
                 reduce_step(g, k, acc, arena_printf(g->a, "%s_t[l]", s)));
-      text_line(&after, "const %s %s = %s;", T, s, scalar_round_text(g->a, dt, acc));
+      text_line(&after, "const %s %s = %s;", T, s, acc);
     }
   }
   text_append(row, &head);

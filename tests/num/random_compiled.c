@@ -151,6 +151,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: random_compiled FIRST COUNT RUNTIME_DIR\n");
     return 2;
   }
+  setvbuf(stdout, NULL, _IOLBF, 0);
   uint64_t first = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10);
   int failures = 0, programs = 0;
   for (uint64_t s = first; s < first + (count + BATCH - 1) / BATCH; s++) {
