@@ -3,6 +3,28 @@
    that one run reports as many as it can; a def is only read where it is called. */
 #include "lang/elab_impl.h"
 
+/* The options of a generated program that a name of the language can spell; a unit test holds the
+   list against the runtime's table. */
+static const char *const program_options[] = {
+    "epochs",  "steps",   "save",    "load",   "checkpoint", "resume", "seed",
+    "shuffle", "log",     "expect",  "rtol",   "atol",       "text",   "help",
+    "device",  "threads", "profile", "poison", "bench",      "quiet",
+};
+
+bool program_has_option(const char *name) {
+  for (size_t i = 0; i < sizeof program_options / sizeof *program_options; i++)
+    if (strcmp(name, program_options[i]) == 0) return true;
+  return false;
+}
+
+/* What a name on the compiled program's command line must not be. */
+static void check_option(Elab *e, const char *what, Ident name) {
+  if (!program_has_option(name.name)) return;
+  elab_error(e, name.loc, "%s cannot be called '%s': every program has an option --%s", what,
+             name.name, name.name);
+  elab_hint(e, "choose another name");
+}
+
 static void add_top(Elab *e, const Decl *d, bool prelude) {
   for (uint32_t i = 0; !prelude && i < e->user.n; i++) {
     const Decl *o = e->user.at[i]->decl;
@@ -28,6 +50,7 @@ static void add_hyper(Elab *e, Top *t) {
     elab_hint(e, "choose another name");
     return;
   }
+  check_option(e, "a hyper", d->name);
   Frame top = {.env = env_new(e, NULL, false), .path = intern(e->c, "")};
   e->run = &e->let;
   e->frame = &top;
@@ -56,6 +79,7 @@ static void add_inputs(Elab *e, const Decl *d) {
   for (int i = 0; i < d->function.n; i++) {
     const Param *p = &d->function.params[i];
     const Type *t = type_eval(e, p->type, DT_F32);
+    check_option(e, "an input", p->name);
     if (!t) {
       env_bind(e, p->name.name, poison, -1, p->name.loc);
       continue;
@@ -102,6 +126,8 @@ static void elaborate_entry(Elab *e, const Decl *d) {
   e->run = &run;
   e->frame = &root;
   int errors = ctx_errors(e->c);
+  if (strcmp(d->name.name, "info") == 0)
+    fail(e, d->name.loc, "an entry cannot be called 'info': every program has this command");
   add_inputs(e, d);
   exec_body(e, &d->function.body);
   if (ctx_errors(e->c) == errors) finish_entry(e, d);

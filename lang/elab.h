@@ -30,6 +30,9 @@ typedef struct BuiltinDoc {
 int builtin_count(void);
 BuiltinDoc builtin_doc(Ctx *c, int i);
 
+/* Whether every generated program has an option of this name, so that no input or hyper may. */
+bool program_has_option(const char *name);
+
 /* The text of prelude.g, which is compiled into gc. */
 const char *prelude_text(size_t *len);
 #endif

@@ -160,6 +160,7 @@ Val name_lookup(Elab *e, const char *name, Loc loc) {
   Top *t = top_find(e, name);
   if (t && t->decl->kind == DECL_LET) return let_value(e, t);
   if (t && t->decl->kind == DECL_HYPER) {
+    if (t->global < 0) return poison; /* its declaration was wrong */
     if (e->run->kind != RUN_LET) return run_value(e, t->global, loc);
     elab_error(e, loc, "hyper %s is known only at run time", name);
     elab_note(e, t->decl->name.loc, "declared here");

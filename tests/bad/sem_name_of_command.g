@@ -1,0 +1,3 @@
+entry info(x : f32[3]) {
+  return y = x
+}

@@ -1,0 +1,4 @@
+hyper step = 100
+entry f(x : f32[3]) {
+  return y = x * step
+}
