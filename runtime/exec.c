@@ -40,6 +40,7 @@ void exec_threads(Exec *x, int nt) {
 void *run_at(const Run *r, const GcTensor *t) { return r->mem.region[t->region] + t->offset; }
 
 typedef struct Job {
+  TeamJob *run;
   Run *r;
   const Exec *x;
   uint64_t batch;
@@ -95,49 +96,55 @@ static void run_poisoned(void *arg, int t, int nt) {
   }
 }
 
+/* Kernels know no context, so that each thread knows whom to tell of a fault. */
+static _Thread_local Fault *fault_here;
+
+static void run_job(void *arg, int t, int nt) {
+  const Job *j = arg;
+  fault_here = &j->r->fault;
+  j->run(arg, t, nt);
+  fault_here = NULL;
+}
+
 void exec_run(Run *r, const Exec *x, uint64_t batch) {
   Job j = {.r = r, .x = x, .batch = batch};
   j.gather = batch != NO_BATCH && x->entry->inputs_bytes >= GATHER_SERIAL && team_size(r->team) > 1;
   if (batch != NO_BATCH && !j.gather)
     dataset_gather(&r->data, r->mem.region[GC_INPUTS], batch, 0, 1);
   bool profiled = r->profile && x == &r->entry;
-  team_do(r->team, r->o.given[OPT_POISON] ? run_poisoned : profiled ? run_profiled : run_plain, &j);
+  j.run = r->o.given[OPT_POISON] ? run_poisoned : profiled ? run_profiled : run_plain;
+  team_do(r->team, run_job, &j);
 }
 
-/* Kernels know no context, so that the report of a fault is the process's: the first one stays. */
-static struct {
-  _Atomic int taken, ready;
-  const char *what;
-  int64_t row, value, limit;
-} fault;
-
 void gcrt_fault(const char *what, int64_t row, int64_t value, int64_t limit) {
-  if (atomic_load_explicit(&fault.taken, memory_order_relaxed) || atomic_exchange(&fault.taken, 1))
+  Fault *f = fault_here;
+  if (!f || atomic_load_explicit(&f->taken, memory_order_relaxed) || atomic_exchange(&f->taken, 1))
     return;
-  fault.what = what, fault.row = row, fault.value = value, fault.limit = limit;
-  atomic_store(&fault.ready, 1);
+  f->what = what, f->row = row, f->value = value, f->limit = limit;
+  atomic_store(&f->ready, 1);
 }
 
 bool exec_fault(Run *r, const GcEntry *entry, uint64_t batch) {
-  if (!atomic_load_explicit(&fault.ready, memory_order_acquire)) return false;
+  const Fault *f = &r->fault;
+  if (!atomic_load_explicit(&f->ready, memory_order_acquire)) return false;
   int input = -1;
   for (int i = 0; i < entry->ninputs; i++)
-    if (fault.what && strcmp(entry->inputs[i].name, fault.what) == 0) input = i;
-  const char *what = fault.what ? fault.what : "an index";
+    if (f->what && strcmp(entry->inputs[i].name, f->what) == 0) input = i;
+  const char *what = f->what ? f->what : "an index";
   if (input < 0 || batch == NO_BATCH) {
     err_set(&r->err, EXIT_WRONG,
             "%s: input row %" PRId64 " holds %" PRId64 ", which is not in 0 to %" PRId64, what,
-            fault.row, fault.value, fault.limit - 1);
+            f->row, f->value, f->limit - 1);
     return !err_hint(&r->err, "the data holds a label or an index that the model has no place for");
   }
   uint64_t per_row = tensor_row_elems(&entry->inputs[input]);
-  uint64_t row = dataset_row(&r->data, input, batch, (uint64_t)fault.row / (per_row ? per_row : 1));
+  uint64_t row = dataset_row(&r->data, input, batch, (uint64_t)f->row / (per_row ? per_row : 1));
   err_set(&r->err, EXIT_WRONG,
           "%s: input row %" PRIu64 " holds %" PRId64 ", which is not below %" PRId64 "%s",
-          r->data.columns[input].text, row, fault.value, fault.limit,
-          fault.value < 0 ? " and not 0 or more" : "");
+          r->data.columns[input].text, row, f->value, f->limit,
+          f->value < 0 ? " and not 0 or more" : "");
   return !err_hint(&r->err,
                    "the input %s must hold 0 to %" PRId64
                    ": correct the file, or take other rows with FILE[a:b]",
-                   what, fault.limit - 1);
+                   what, f->limit - 1);
 }

@@ -19,16 +19,8 @@ static bool region(uint64_t bytes, uint64_t *out) {
   return true;
 }
 
-bool memory_sizes(const GcEntry *entry, int threads, bool profile, Sizes *s, Err *e) {
-  const GcEntry *init = gc_program.init;
+bool memory_sum(uint64_t arena, uint64_t inputs, uint64_t tables, Sizes *s, Err *e) {
   *s = (Sizes){0};
-  uint64_t arena = max_u64(entry ? entry->arena_bytes : 0, init ? init->arena_bytes : 0);
-  uint64_t inputs = max_u64(entry ? entry->inputs_bytes : 0, init ? init->inputs_bytes : 0);
-  uint64_t tables = STAGE_BYTES + team_bytes() + PAGE;
-  if (entry)
-    tables += exec_table_bytes(entry) + 8 * (uint64_t)entry->noutputs + 128 + infer_bytes(entry);
-  if (init) tables += exec_table_bytes(init);
-  if (entry && profile) tables += profile_bytes(entry, threads);
   bool ok = region(gc_program.globals_bytes, &s->globals) && region(inputs, &s->inputs) &&
             region(arena, &s->arena) && region(4 * (uint64_t)gc_program.nhypers, &s->hypers) &&
             region(tables, &s->tables);
@@ -39,10 +31,20 @@ bool memory_sizes(const GcEntry *entry, int threads, bool profile, Sizes *s, Err
   return ok ? true : err_set(e, EXIT_ENV, "the program needs more memory than any machine has");
 }
 
-bool memory_make(Memory *m, const GcEntry *entry, int threads, bool profile, Err *e) {
-  *m = (Memory){0};
-  if (!memory_sizes(entry, threads, profile, &m->sizes, e)) return false;
-  const Sizes *s = &m->sizes;
+bool memory_sizes(const GcEntry *entry, int threads, bool profile, Sizes *s, Err *e) {
+  const GcEntry *init = gc_program.init;
+  uint64_t arena = max_u64(entry ? entry->arena_bytes : 0, init ? init->arena_bytes : 0);
+  uint64_t inputs = max_u64(entry ? entry->inputs_bytes : 0, init ? init->inputs_bytes : 0);
+  uint64_t tables = STAGE_BYTES + team_bytes() + PAGE;
+  if (entry)
+    tables += exec_table_bytes(entry) + 8 * (uint64_t)entry->noutputs + 128 + infer_bytes(entry);
+  if (init) tables += exec_table_bytes(init);
+  if (entry && profile) tables += profile_bytes(entry, threads);
+  return memory_sum(arena, inputs, tables, s, e);
+}
+
+bool memory_map(Memory *m, const Sizes *s, Err *e) {
+  *m = (Memory){.sizes = *s};
   void *p = pages_map(s->total, "the program",
                       "compile it with a smaller batch, or with gc --memory-limit", e);
   if (!p) return false;
@@ -55,6 +57,12 @@ bool memory_make(Memory *m, const GcEntry *entry, int threads, bool profile, Err
   m->tables = at;
   m->end = at + s->tables;
   return true;
+}
+
+bool memory_make(Memory *m, const GcEntry *entry, int threads, bool profile, Err *e) {
+  Sizes s;
+  *m = (Memory){0};
+  return memory_sizes(entry, threads, profile, &s, e) && memory_map(m, &s, e);
 }
 
 void *memory_take(Memory *m, uint64_t bytes) {

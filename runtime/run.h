@@ -42,6 +42,8 @@ void team_do(Team *team, TeamJob *job,
 void team_barrier(Team *team, int nt); /* inside a job */
 int team_size(const Team *team);
 uint64_t team_bytes(void);
+uint64_t float_mode_set(void); /* of this thread, for kernels; returns what it was */
+void float_mode_restore(uint64_t old);
 
 /* ---- exec.c: an entry with all addresses resolved ---- */
 typedef struct ExecStep {
@@ -53,6 +55,11 @@ typedef struct Exec {
   const GcEntry *entry;
   ExecStep *steps;
 } Exec;
+typedef struct Fault { /* what a kernel reported; the first one of a run stays */
+  _Atomic int taken, ready;
+  const char *what;
+  int64_t row, value, limit;
+} Fault;
 typedef struct Profile Profile;
 typedef struct Metas Metas; /* checkpoint.c: the metadata of a checkpoint */
 
@@ -67,7 +74,11 @@ typedef struct Memory {
   Sizes sizes;
 } Memory;
 enum { STAGE_BYTES = 1 << 18 }; /* staging of files that are written or read */
+/* From the bytes of the regions, and of the runtime's tables. */
+bool memory_sum(uint64_t arena, uint64_t inputs, uint64_t tables, Sizes *s, Err *e);
 bool memory_sizes(const GcEntry *entry, int threads, bool profile, Sizes *s, Err *e);
+/* Lays the regions over zeroed pages of sizes.total bytes. */
+bool memory_map(Memory *m, const Sizes *sizes, Err *e);
 bool memory_make(Memory *m, const GcEntry *entry, int threads, bool profile, Err *e);
 void *memory_take(Memory *m, uint64_t bytes);
 
@@ -78,6 +89,7 @@ typedef struct Run {
   Memory mem;
   Team *team;
   Exec init, entry;
+  Fault fault;
   GcEnv env;
   Dataset data;
   Profile *profile; /* NULL: none */

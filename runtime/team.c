@@ -1,29 +1,19 @@
-/* The team of threads: one OpenMP region for a whole run, with a barrier of its own that spins,
-   then sleeps. Contract: thread 0 runs the driver and hands jobs to all; with one thread nothing is
-   ever waited for. Denormals are zero in every thread. A pure spin collapses when threads outnumber
-   cores; hence the futex. */
-#include "run.h"
+/* The team of threads, whoever makes them (region.c, crew.c): jobs, and a barrier that spins, then
+   sleeps. Contract: thread 0 hands jobs to all; with one thread nothing is ever waited for.
+   Denormals are zero in every thread. A pure spin collapses when threads outnumber cores; hence the
+   futex. */
+#include "team.h"
 #include <limits.h>
 #include <linux/futex.h>
-#include <omp.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LINE = 128, SPINS = 2000 }; /* pairs of cache lines are fetched together */
+enum { SPINS = 2000 };
 
-struct Team {
-  _Alignas(LINE) _Atomic int arrived;
-  _Alignas(LINE) _Atomic int generation;
-  _Alignas(LINE) _Atomic int sleepers;
-  _Alignas(LINE) TeamJob *job; /* NULL: the team ends */
-  void *arg;
-  int nt;
-};
-
-uint64_t team_bytes(void) { return sizeof(Team) + LINE; }
+uint64_t team_bytes(void) { return sizeof(Team) + TEAM_LINE; }
 int team_size(const Team *team) { return team->nt; }
 
 int team_available(void) {
@@ -46,13 +36,28 @@ static inline void pause_cpu(void) {
 #endif
 }
 
-static void flush_denormals(void) {
+/* Rounds to nearest, traps nothing, and takes denormals for zero, whatever the thread did before.
+ */
+uint64_t float_mode_set(void) {
 #if defined __x86_64__ || (defined __i386__ && defined __SSE__)
-  __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040); /* FTZ, DAZ */
+  uint32_t old = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(0x1F80 | 0x8040); /* all masked; FTZ, DAZ */
+  return old;
 #elif defined __aarch64__
-  uint64_t r;
-  __asm__ volatile("mrs %0, fpcr" : "=r"(r));
-  __asm__ volatile("msr fpcr, %0" : : "r"(r | UINT64_C(1) << 24));
+  uint64_t old;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(old));
+  __asm__ volatile("msr fpcr, %0" : : "r"(UINT64_C(1) << 24));
+  return old;
+#else
+  return 0;
+#endif
+}
+
+void float_mode_restore(uint64_t old) {
+#if defined __x86_64__ || (defined __i386__ && defined __SSE__)
+  __builtin_ia32_ldmxcsr((uint32_t)old);
+#elif defined __aarch64__
+  __asm__ volatile("msr fpcr, %0" : : "r"(old));
 #endif
 }
 
@@ -84,7 +89,7 @@ void team_do(Team *s, TeamJob *job, void *arg) {
   team_barrier(s, s->nt);
 }
 
-static void serve(Team *s, int t, int nt) {
+void team_serve(Team *s, int t, int nt) {
   for (;;) {
     team_barrier(s, nt);
     if (!s->job) return;
@@ -93,23 +98,7 @@ static void serve(Team *s, int t, int nt) {
   }
 }
 
-int team_run(Team *s, int threads, int (*driver)(void *), void *arg) {
-  int code = 0;
-  omp_set_dynamic(0);
-#pragma omp parallel num_threads(threads) shared(code)
-  {
-    int t = omp_get_thread_num(),
-        nt = omp_get_num_threads(); /* a limit of the system may give fewer */
-    flush_denormals();
-    if (t == 0) s->nt = nt;
-#pragma omp barrier
-    if (t == 0) {
-      code = driver(arg);
-      s->job = NULL;
-      team_barrier(s, nt);
-    } else {
-      serve(s, t, nt);
-    }
-  }
-  return code;
+void team_end(Team *s) {
+  s->job = NULL;
+  team_barrier(s, s->nt);
 }

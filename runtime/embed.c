@@ -1,0 +1,224 @@
+/* A model inside another program: the runs of memory.c, exec.c and weights.c behind a handle.
+   Contract: see embed.h. A handle holds the regions that all entries share, every entry resolved
+   once, and its crew; the caller's thread is thread 0 and gets its float mode back. After a fork
+   the child has the memory but not the threads: its calls fail instead of waiting for ever. */
+#include "embed.h"
+#include "cpu.h"
+#include "crew.h"
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MESSAGE = sizeof((Err *)0)->msg + 2 + sizeof((Err *)0)->hint };
+
+struct GcModel {
+  Run r;
+  Crew *crew;
+  Exec *execs;     /* by entry */
+  uint64_t *calls; /* of each entry since the beginning */
+  pid_t owner;
+  char message[MESSAGE];
+};
+
+static _Thread_local char open_message[MESSAGE];
+
+/* Hints of loading and saving speak of the command line. */
+static bool failed(char *message, const Err *e, bool with_hint) {
+  bool hint = with_hint && e->hint[0];
+  snprintf(message, MESSAGE, "%s%s%s", e->msg, hint ? "; " : "", hint ? e->hint : "");
+  return false;
+}
+
+const char *embed_error(const GcModel *m) { return m ? m->message : open_message; }
+
+/* ---- open and close ---- */
+
+static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static bool sizes(Sizes *s, Err *e) {
+  const GcEntry *init = gc_program.init;
+  uint64_t arena = init ? init->arena_bytes : 0, inputs = init ? init->inputs_bytes : 0;
+  uint64_t tables = STAGE_BYTES + team_bytes() + 4096 + (init ? exec_table_bytes(init) : 0) +
+                    (uint64_t)gc_program.nentries * (sizeof(Exec) + sizeof(uint64_t));
+  for (int i = 0; i < gc_program.nentries; i++) {
+    const GcEntry *x = &gc_program.entries[i];
+    arena = max_u64(arena, x->arena_bytes);
+    inputs = max_u64(inputs, x->inputs_bytes);
+    tables += exec_table_bytes(x);
+  }
+  return memory_sum(arena, inputs, tables, s, e);
+}
+
+uint64_t embed_bytes(void) {
+  Err e = {0};
+  Sizes s;
+  return sizes(&s, &e) ? s.total + sizeof(GcModel) : 0;
+}
+
+static void resolve(GcModel *m) {
+  Run *r = &m->r;
+  r->team = memory_take(&r->mem, team_bytes());
+  r->stage = memory_take(&r->mem, STAGE_BYTES);
+  m->execs = memory_take(&r->mem, (uint64_t)gc_program.nentries * sizeof *m->execs);
+  m->calls = memory_take(&r->mem, (uint64_t)gc_program.nentries * sizeof *m->calls);
+  for (int i = 0; i < gc_program.nentries; i++)
+    exec_resolve(&m->execs[i], &gc_program.entries[i], &r->mem);
+  if (gc_program.init) exec_resolve(&r->init, gc_program.init, &r->mem);
+  for (int i = 0; i < gc_program.nglobals; i++)
+    if (is_step_counter(&gc_program.globals[i])) r->step = run_at(r, &gc_program.globals[i].t);
+  for (int i = 0; i < gc_program.nhypers; i++)
+    ((float *)(void *)r->mem.region[GC_HYPERS])[i] = gc_program.hypers[i].value;
+}
+
+static bool start_crew(GcModel *m, int threads) {
+  Run *r = &m->r;
+  int here = team_available();
+  m->crew = crew_start(r->team, threads > 0 && threads < here ? threads : here);
+  if (!m->crew) return err_set(&r->err, EXIT_ENV, "no memory for the threads");
+  int nt = team_size(r->team);
+  for (int i = 0; i < gc_program.nentries; i++) exec_threads(&m->execs[i], nt);
+  if (gc_program.init) exec_threads(&r->init, nt);
+  return true;
+}
+
+static bool prepare(GcModel *m, int threads, Err *e) {
+  Sizes s;
+  if (gc_program.abi != GCRT_ABI)
+    return err_set(e, EXIT_BUG, "the model and its runtime are of different versions");
+  if (!cpu_check(gc_program.march, e) || !sizes(&s, e) || !memory_map(&m->r.mem, &s, e))
+    return false;
+  resolve(m);
+  return start_crew(m, threads);
+}
+
+GcModel *embed_open(int threads, uint64_t seed) {
+  Err none = {0};
+  GcModel *m = calloc(1, sizeof *m);
+  if (!m) {
+    err_set(&none, EXIT_ENV, "no memory for a model");
+    failed(open_message, &none, false);
+    return NULL;
+  }
+  m->owner = getpid();
+  if (prepare(m, threads, &m->r.err) && embed_reset(m, seed)) return m;
+  if (m->r.err.code)
+    failed(open_message, &m->r.err, true);
+  else
+    memcpy(open_message, m->message, MESSAGE);
+  embed_close(m);
+  return NULL;
+}
+
+void embed_close(GcModel *m) {
+  if (!m) return;
+  crew_end(m->crew, m->owner == getpid());
+  if (m->r.mem.base) munmap(m->r.mem.base, m->r.mem.sizes.total);
+  free(m);
+}
+
+/* ---- runs ---- */
+
+/* What every call that can fail begins with. */
+static bool usable(GcModel *m) {
+  Err e = {0};
+  if (!m) {
+    err_set(&e, EXIT_USAGE, "there is no model: it was not opened, or opening it failed");
+    return failed(open_message, &e, false);
+  }
+  if (m->owner == getpid()) return true;
+  err_set(&e, EXIT_USAGE,
+          "the model was opened by the process that this one was forked from; "
+          "open one here");
+  return failed(m->message, &e, false);
+}
+
+static bool run_once(GcModel *m, const Exec *x) {
+  Run *r = &m->r;
+  uint64_t mode = float_mode_set();
+  exec_run(r, x, NO_BATCH);
+  float_mode_restore(mode);
+  if (!exec_fault(r, x->entry, NO_BATCH)) return true;
+  failed(m->message, &r->err, false);
+  r->err = (Err){0};
+  atomic_store(&r->fault.ready, 0);
+  atomic_store(&r->fault.taken, 0);
+  return false;
+}
+
+static void put_input(Run *r, const GcTensor *t, const uint8_t *src) {
+  uint64_t n = tensor_count(t);
+  if (t->dtype != GC_BOOL) {
+    tensor_put(t, run_at(r, t), 0, n, src);
+    return;
+  }
+  for (uint64_t i = 0; i < n; i++) {
+    uint8_t b = src[i] != 0; /* other languages have other truths */
+    tensor_put(t, run_at(r, t), i, 1, &b);
+  }
+}
+
+bool embed_run(GcModel *m, int entry, const void *const *inputs, void *const *outputs) {
+  if (!usable(m)) return false;
+  Run *r = &m->r;
+  const GcEntry *e = &gc_program.entries[entry];
+  for (int i = 0; i < e->ninputs; i++) {
+    if (inputs[i]) continue;
+    Err err = {0};
+    err_set(&err, EXIT_USAGE, "%s: the input %s is NULL", e->name, e->inputs[i].name);
+    return failed(m->message, &err, false);
+  }
+  for (int i = 0; i < e->ninputs; i++) put_input(r, &e->inputs[i], inputs[i]);
+  r->env.step = e->training && r->step ? (uint64_t)*r->step : m->calls[entry];
+  m->calls[entry]++;
+  if (!run_once(m, &m->execs[entry])) return false;
+  for (int i = 0; i < e->noutputs; i++) {
+    const GcTensor *t = &e->outputs[i];
+    if (outputs[i]) tensor_get(t, run_at(r, t), 0, tensor_count(t), outputs[i]);
+  }
+  return true;
+}
+
+bool embed_reset(GcModel *m, uint64_t seed) {
+  if (!usable(m)) return false;
+  m->r.env = (GcEnv){.seed = seed};
+  memset(m->calls, 0, (size_t)gc_program.nentries * sizeof *m->calls);
+  return !gc_program.init || run_once(m, &m->r.init);
+}
+
+/* ---- weights and hypers ---- */
+
+static bool is_needed(const GcGlobal *g, const void *arg) { return g->kind == GC_PARAM; }
+
+bool embed_load(GcModel *m, const char *path) {
+  Err e = {0};
+  if (!usable(m)) return false;
+  if (!path)
+    err_set(&e, EXIT_USAGE, "the name of the file is NULL");
+  else if (weights_read(&m->r, path, choose_saved, is_needed, NULL, false, NULL, 0, &e))
+    return true;
+  return failed(m->message, &e, false);
+}
+
+bool embed_save(GcModel *m, const char *path) {
+  Err e = {0};
+  OutFile out = {.fd = -1};
+  if (!usable(m)) return false;
+  if (!path) err_set(&e, EXIT_USAGE, "the name of the file is NULL");
+  bool ok = path && weights_finite(&m->r, &e) &&
+            out_prepare(&out, path, weights_bytes(choose_saved), &e) &&
+            weights_write(&m->r, &out, choose_saved, NULL, 0, &e);
+  out_free(&out);
+  return ok || failed(m->message, &e, false);
+}
+
+void embed_set_hyper(GcModel *m, int hyper, float value) {
+  if (m) ((float *)(void *)m->r.mem.region[GC_HYPERS])[hyper] = value;
+}
+
+float embed_hyper(const GcModel *m, int hyper) {
+  return m ? ((const float *)(const void *)m->r.mem.region[GC_HYPERS])[hyper] : 0;
+}
+
+int embed_threads(const GcModel *m) { return m ? team_size(m->r.team) : 0; }

@@ -1,0 +1,28 @@
+/* What the functions of a model's C library call: the runtime without main().
+   Contract: nothing here prints, ends the process or touches signals; embed_open makes all memory
+   and threads, embed_run allocates nothing; handles know nothing of each other, and calls on one
+   handle do not overlap. */
+#ifndef GCRT_EMBED_H
+#define GCRT_EMBED_H
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct GcModel GcModel;
+
+/* threads < 1: one for each core that this process may use, and never more than those. NULL: see
+   embed_error(NULL). */
+GcModel *embed_open(int threads, uint64_t seed);
+void embed_close(GcModel *m); /* NULL is fine */
+/* Runs the entry once. Inputs and outputs in logical order, by index; a NULL output is not wanted.
+ */
+bool embed_run(GcModel *m, int entry, const void *const *inputs, void *const *outputs);
+bool embed_reset(GcModel *m, uint64_t seed); /* as embed_open leaves it, but for the hypers */
+bool embed_load(GcModel *m, const char *path);
+bool embed_save(GcModel *m, const char *path);
+void embed_set_hyper(GcModel *m, int hyper, float value);
+float embed_hyper(const GcModel *m, int hyper);
+int embed_threads(const GcModel *m);
+uint64_t embed_bytes(void); /* of an open model; 0: more than any machine has */
+/* Why the last call that failed did; of NULL: the last embed_open of this thread. Never NULL. */
+const char *embed_error(const GcModel *m);
+#endif

@@ -1,0 +1,21 @@
+/* What the makers of a team's threads need of it. Contract: nt is settled before a thread serves;
+   every thread but 0 calls team_serve, which returns after team_end. */
+#ifndef GCRT_TEAM_H
+#define GCRT_TEAM_H
+#include "run.h"
+#include <stdatomic.h>
+
+enum { TEAM_LINE = 128 }; /* pairs of cache lines are fetched together */
+
+struct Team {
+  _Alignas(TEAM_LINE) _Atomic int arrived;
+  _Alignas(TEAM_LINE) _Atomic int generation;
+  _Alignas(TEAM_LINE) _Atomic int sleepers;
+  _Alignas(TEAM_LINE) TeamJob *job; /* NULL: the team ends */
+  void *arg;
+  int nt;
+};
+
+void team_serve(Team *team, int t, int nt);
+void team_end(Team *team); /* from thread 0 */
+#endif
