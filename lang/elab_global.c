@@ -86,12 +86,6 @@ const char *random_key_name(Elab *e) {
 
 /* ---- initialisers ---- */
 
-typedef struct Text {
-  char *at;
-  size_t n;
-  FILE *f;
-} Text;
-
 /* An initialiser as text in which every name stands for its value: equal where the values are. */
 static void canon(Elab *e, FILE *f, const Expr *x) {
   switch (x->kind) {
@@ -136,10 +130,7 @@ static void canon(Elab *e, FILE *f, const Expr *x) {
     }
     fputc(')', f);
     return;
-  case EX_INDEX:
-    canon(e, f, x->index.base);
-    fputs(source_slice(e, x->loc), f);
-    return;
+  case EX_INDEX: fputs(val_canon(e, eval(e, x)), f); return;
   case EX_TRANSPOSE:
     canon(e, f, x->operand);
     fputc('\'', f);
@@ -148,7 +139,8 @@ static void canon(Elab *e, FILE *f, const Expr *x) {
 }
 
 /* Evaluates the initialiser into the entry `init`, unless the path has its value already. */
-static Val initial_value(Elab *e, const Expr *x, const char *path, const Type *type, Text *text) {
+static Val initial_value(Elab *e, const Expr *x, const char *path, const Type *type,
+                         const char **text) {
   Run *run = e->run;
   const Ints *shape = e->init_shape;
   Dtype dtype = e->init_dtype;
@@ -159,11 +151,15 @@ static Val initial_value(Elab *e, const Expr *x, const char *path, const Type *t
   e->frame = frame;
   e->init_shape = intern_ints(e->c, type->dim, type->rank);
   e->init_dtype = type->dtype;
-  text->f = open_memstream(&text->at, &text->n);
-  if (!text->f) gc_bug(e->c, "no memory for a text");
+  char *bytes = NULL;
+  size_t len;
+  FILE *f = open_memstream(&bytes, &len);
+  if (!f) gc_bug(e->c, "no memory for a text");
   int errors = ctx_errors(e->c);
-  canon(e, text->f, x);
-  fclose(text->f);
+  canon(e, f, x);
+  fclose(f);
+  *text = intern(e->c, bytes);
+  free(bytes);
   Val v = ctx_errors(e->c) > errors ? poison : (Val){.kind = VAL_NONE};
   if (v.kind == VAL_NONE && module_find_global(e->m, path) < 0) {
     v = eval_one(e, x);
@@ -315,10 +311,8 @@ static int declare(Elab *e, const Stmt *s) {
     elab_hint(e, "what is kept but not trained is a state");
     return elab_trace(e), -1;
   }
-  Text text = {0};
-  Val init = initial_value(e, s->variable.init, path, type, &text);
-  const char *canonical = text.at ? intern(e->c, text.at) : "";
-  free(text.at);
+  const char *canonical;
+  Val init = initial_value(e, s->variable.init, path, type, &canonical);
   if (init.kind == VAL_POISON) return -1;
   int global = module_find_global(e->m, path);
   if (global >= 0) return agrees(e, global, kind, type, canonical, s) ? global : -1;
