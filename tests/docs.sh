@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# The documentation says what the compiler says: tables equal what is printed, every program in a
+# ```g block compiles, every link leads to a file.
+#   tests/docs.sh GC ROOT [--update]     --update writes the tables into the pages
+# A table stands between "<!-- from SOURCE -->" and "<!-- end -->"; docs/ops.md is one table.
+set -euo pipefail
+gc=$1 root=$2 update=${3:-}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+pages=("$root"/README.md "$root"/docs/*.md)
+bad=0
+complain() {
+  echo "$*" >&2
+  bad=1
+}
+
+# Each `def` of the prelude with the comment above it.
+prelude_table() {
+  printf '| function | meaning |\n|---|---|\n'
+  awk '
+    /^# ----/ { sub(/^# -+ */, ""); sub(/ *-+$/, ""); printf "| | **%s** |\n", $0; said = ""; next }
+    /^# / { sub(/^# /, ""); said = said == "" ? $0 : said " " $0; next }
+    /^def / { sub(/^def /, ""); sub(/ *\{.*$/, ""); printf "| `%s` | %s |\n", $0, said }
+    { said = "" }' "$root/lang/prelude.g"
+}
+
+# The rows of runtime/options.def.
+program_options() {
+  printf '| option | where | meaning |\n|---|---|---|\n'
+  sed -nE 's/^OPT\([A-Z]+, *"([^"]*)", *("([^"]*)"|NULL), *[A-Z]+, *([A-Z]+), *"(.*)"\)$/\1\t\3\t\4\t\5/p' \
+    "$root/runtime/options.def" |
+    awk -F'\t' 'BEGIN { w["ALL"] = "everywhere"; w["TRAIN"] = "training"; w["INFER"] = "inference" }
+      { gsub(/\|/, "\\|"); printf "| `--%s%s` | %s | %s |\n", $1, $2 == "" ? "" : " " $2, w[$3], $4 }'
+}
+
+print_source() {
+  case $1 in
+    "gc --list-passes") printf '```\n' && "$gc" --list-passes && printf '```\n' ;;
+    "gc --help="*) "$gc" "${1#gc }" ;;
+    lang/prelude.g) prelude_table ;;
+    runtime/options.def) program_options ;;
+    *) complain "unknown source of a table: $1" ;;
+  esac
+}
+
+# Replaces what stands between the marks of a page.
+renew() {
+  local line source="" printed="$scratch/printed"
+  while IFS= read -r line || [ -n "$line" ]; do
+    if [[ $line == "<!-- end -->" ]]; then source=""; fi
+    if [ -z "$source" ]; then printf '%s\n' "$line"; fi
+    if [[ $line =~ ^'<!-- from '(.*)' -->'$ ]]; then
+      source=${BASH_REMATCH[1]}
+      print_source "$source" >"$printed"
+      cat "$printed"
+    fi
+  done <"$1"
+}
+
+for page in "${pages[@]}"; do
+  if [[ $page == */ops.md ]]; then
+    "$gc" --help=ops-md >"$scratch/page"
+  else
+    renew "$page" >"$scratch/page"
+  fi
+  cmp -s "$page" "$scratch/page" && continue
+  if [ "$update" = --update ]; then
+    cat "$scratch/page" >"$page"
+  else
+    diff -u "$page" "$scratch/page" >&2 || true
+    complain "${page#"$root"/} differs from what is printed; run tests/docs.sh GC ROOT --update"
+  fi
+done
+
+for page in "${pages[@]}"; do
+  rm -f "$scratch"/block*
+  awk -v to="$scratch/block" '/^```g$/ { on = 1; n++; next } /^```/ { on = 0 }
+    on { print > (to n ".g") }' "$page"
+  for block in "$scratch"/block*.g; do
+    [ -e "$block" ] && grep -q '^entry ' "$block" || continue
+    "$gc" "$block" --emit=ir -o "$scratch/out.ir" 2>"$scratch/said" ||
+      { cat "$block" "$scratch/said" >&2; complain "${page#"$root"/}: a program does not compile"; }
+  done
+  while IFS= read -r link; do
+    [ -e "$(dirname "$page")/${link%%#*}" ] || complain "${page#"$root"/}: no file $link"
+  done < <(grep -oE '\]\([^)]+\)' "$page" | sed -E 's/^\]\((.*)\)$/\1/' | grep -vE '^(https?:|#)' || true)
+done
+exit $bad
