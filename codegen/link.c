@@ -48,6 +48,13 @@ static bool write_source(Build *b, Module *m, const Target *t, const char *path)
   return written || environment_error(b, "cannot write", path);
 }
 
+/* A place that cannot be written is told before the C compiler runs. */
+static bool can_write(Build *b) {
+  FILE *f = fopen(b->binary, "w");
+  if (f) return fclose(f) == 0;
+  return environment_error(b, "cannot write", b->out);
+}
+
 static bool compile(Build *b, const Target *t) {
   const char *library = intern_printf(b->c, "%s/libgcrt.a", b->o->runtime_dir);
   if (access(library, R_OK) != 0) return environment_error(b, "cannot read gc's runtime", library);
@@ -83,7 +90,7 @@ bool codegen_exe(Module *m, const Target *t, CodegenOptions *o, const char *out,
   if (!mkdtemp(dir)) return environment_error(&b, "cannot make a directory like", dir);
   b.source = intern_printf(b.c, "%s/program.c", dir);
   b.binary = intern_printf(b.c, "%s.tmp%ld", out, (long)getpid());
-  bool ok = write_source(&b, m, t, b.source);
+  bool ok = can_write(&b) && write_source(&b, m, t, b.source);
   if (ok && o->save_temps) ok = write_source(&b, m, t, intern_printf(b.c, "%s.c", out));
   ok = ok && compile(&b, t);
   if (ok && rename(b.binary, out) != 0) ok = environment_error(&b, "cannot write", out);

@@ -1,0 +1,75 @@
+#!/bin/sh
+# The memory plan of mnist.g as data: the keys of the JSON form to the letter, each strategy no larger
+# than the one before and different where it should be, and the same figures in `info`.
+. "$(dirname "$0")/common.sh"
+cp "$here/docs/examples/mnist.g" . && source=mnist.g
+run 0 "$gc" "$source" -O2 --dump-plan=json
+cp out.txt plan.json
+cat >check.py <<'END'
+import json
+plan = json.load(open("plan.json"))
+assert list(plan) == ["gc", "source", "target", "globals_bytes", "entries"], list(plan)
+assert plan["source"] == "mnist.g" and plan["target"] == "cpu", plan["source"]
+entry_keys = ["name", "training", "steps", "streams", "naive_bytes", "inplace_bytes", "pool_bytes", "arena_bytes",
+              "lower_bound_bytes", "inputs_bytes", "outputs_bytes", "recompute_flops", "flops", "values"]
+value_keys = ["id", "op", "scope", "loc", "type", "bytes", "offset", "first", "last", "stream", "how"]
+entries = {e["name"]: e for e in plan["entries"]}
+assert {"train", "test", "predict"} <= set(entries), set(entries)
+assert entries["train"]["training"] is True and entries["test"]["training"] is False
+def in_arena(e):  # in place of a parameter or an input is outside of the arena
+    by_id = {v["id"]: v for v in e["values"]}
+    def root(v):
+        while v["how"] == "inplace" and v["of"] in by_id:
+            v = by_id[v["of"]]
+        return v
+    return [v for v in e["values"] if root(v)["how"] in ("new", "reuse") and v["bytes"]]
+
+for e in plan["entries"]:
+    assert list(e) == entry_keys, list(e)
+    for v in e["values"]:
+        assert list(v) in (value_keys, value_keys + ["of"]), list(v)
+        assert v["how"] in ("new", "inplace", "reuse", "external"), v
+        assert v["first"] <= v["last"], v
+    print(e["name"], *(e[k] for k in entry_keys[4:9]))
+    assert e["lower_bound_bytes"] <= e["arena_bytes"] <= e["pool_bytes"] <= e["inplace_bytes"] <= e["naive_bytes"], e["name"]
+t = entries["train"]
+assert t["arena_bytes"] < t["pool_bytes"] < t["inplace_bytes"] < t["naive_bytes"]
+assert all(any(v["how"] == how for v in t["values"]) for how in ("new", "inplace", "external"))
+# two values that are alive at the same time share no byte, unless one stands in place of the other
+for e in plan["entries"]:
+    held = in_arena(e)
+    for i, a in enumerate(held):
+        assert a["offset"] + a["bytes"] <= e["arena_bytes"], a
+        for b in held[:i]:
+            apart = a["offset"] + a["bytes"] <= b["offset"] or b["offset"] + b["bytes"] <= a["offset"]
+            dead = a["first"] > b["last"] or b["first"] > a["last"]
+            touching = a["first"] == b["last"] and a["how"] == "inplace"
+            touching = touching or (b["first"] == a["last"] and b["how"] == "inplace")
+            assert apart or dead or touching, (e["name"], a, b)
+for k in ("naive_bytes", "inplace_bytes", "pool_bytes", "arena_bytes", "lower_bound_bytes"):
+    print(k, t[k], file=open("figures.txt", "a"))
+END
+run 0 python3 check.py
+cat out.txt
+run 0 "$gc" "$source" -O2 -o mnist
+run 0 ./mnist info train
+for row in 'naive naive_bytes' 'inplace inplace_bytes' 'pool pool_bytes' 'arena arena_bytes' 'lower_bound lower_bound_bytes'; do
+  set -- $row
+  want=$(awk -v k="$2" '$1 == k {print $2}' figures.txt)
+  sed 's/,//g; s/lower bound/lower_bound/' out.txt | awk -v k="$1" '$1 == k {print $2; exit}' | grep -qx "$want" ||
+    fail "info does not give $want for $1"
+done
+
+# ---- each strategy by itself: its own figure is the arena's ----
+for memory in none inplace pool pack; do
+  run 0 "$gc" "$source" -O2 --memory=$memory --dump-plan=json
+  python3 -c '
+import json, sys
+e = [e for e in json.load(sys.stdin)["entries"] if e["name"] == "train"][0]
+print(e["arena_bytes"])' <out.txt >"arena_$memory"
+  key=${memory}_bytes
+  [ $memory = none ] && key=naive_bytes
+  [ $memory = pack ] && key=arena_bytes
+  grep -qx "$key $(cat arena_$memory)" figures.txt || fail "--memory=$memory gives an arena of $(cat arena_$memory)"
+done
+finish
