@@ -13,7 +13,6 @@ typedef struct Unit { /* a group in the making */
   int outer;       /* ROWS: axes before the row */
   const Op *root;  /* reduction or matmul */
   VEC(const Op *) members;
-  uint32_t last;   /* position of its last member */
   bool dear;       /* computes functions: not to be recomputed in every pass of a row op */
   bool row_ops;    /* softmax and its like: several passes */
 } Unit;
@@ -189,11 +188,6 @@ static void visit(Search *s, ValueId v) {
 static bool depends(Fuse *f, const Unit *from, const Unit *to) {
   Search s = {.f = f};
   f->stamp++;
-  uint32_t first = UINT32_MAX;
-  for (uint32_t i = 0; i < to->members.n; i++) {
-    uint32_t p = f->pos[to->members.at[i]->id];
-    if (p < first) first = p;
-  }
   for (uint32_t i = 0; i < from->members.n; i++)
     for (int k = 0; k < from->members.at[i]->noperands; k++) {
       const Op *def = value_def(f->e, from->members.at[i]->operands[k]);
@@ -204,7 +198,6 @@ static bool depends(Fuse *f, const Unit *from, const Unit *to) {
     const Unit *u = f->unit[op->id];
     if (u == to) return true;
     if (u == from) continue;
-    if ((u ? u->last : f->pos[op->id]) < first) continue; /* all of it comes before */
     uint32_t n = u ? u->members.n : 1;
     for (uint32_t i = 0; i < n; i++) {
       const Op *o = u ? u->members.at[i] : op;
@@ -237,7 +230,6 @@ static Unit *unit_new(Fuse *f, const Op *op) {
   const char *text = op_info[op->kind].expr;
   u->dear = c == CLASS_ELEMENT && text && strstr(text, "FN(");
   u->row_ops = c == CLASS_ROWS;
-  u->last = f->pos[op->id];
   vec_push(f->a, &u->members, op);
   return u;
 }
@@ -264,7 +256,6 @@ static void join(Fuse *f, Unit *a, Unit *b) {
   a->root = whole.root;
   a->dear |= b->dear;
   a->row_ops |= b->row_ops;
-  if (b->last > a->last) a->last = b->last;
   for (uint32_t i = 0; i < b->members.n; i++) {
     vec_push(f->a, &a->members, b->members.at[i]);
     f->unit[b->members.at[i]->id] = a;

@@ -268,41 +268,44 @@ static bool same_dims(const Type *a, const Type *b) {
   return same;
 }
 
-/* Labels, checked, at the head of a row. */
-static void labels(Rows *r) {
+/* A label, checked, as soon as it can be computed: before pass `number`. */
+static void label(Rows *r, const Op *op, const char *name) {
   Printer *p = &r->p;
   Text *row = p->level[1];
+  ValueId v = op->operands[op->noperands - 1];
+  const char *read = printer_value(p, v, printer_identity(p, v)).text;
+  text_line(row, "long %s = (long)%s;", name, read);
+  text_open(row, "if (%s < 0 || %s >= %lld) {", name, name, (long long)r->c);
+  text_line(row, "gcrt_fault(\"%s\", u, %s, %lld);", kernel_fault_name(r->gr, v, "label"), name,
+            (long long)r->c);
+  text_line(row, "%s = 0;", name);
+  text_close(row, "}");
+  vec_push(r->g->a, &p->terms, (Term){op, ROLE_LABEL, name, 1});
+}
+
+/* The element of the row that a label names. */
+static void at_label(Rows *r, const Op *op) {
+  Printer *p = &r->p;
+  ValueId x = op->operands[0];
+  const Type *t = value_type(r->gr->e, x);
+  Axis *map = ARENA_ARRAY(r->g->a, Axis, t->rank + 1);
+  memcpy(map, printer_identity(p, x), sizeof *map * (size_t)t->rank);
+  map[t->rank - 1] = (Axis){.coord = p->ncoords, .step = 1};
+  p->coord[p->ncoords++] =
+      (Coord){.dim = r->c, .text = printer_term(p, op, ROLE_LABEL)->text, .level = 1};
+  Printed at = printer_value(p, x, map);
+  p->ncoords--;
+  vec_push(r->g->a, &p->terms, (Term){op, ROLE_AT_LABEL, at.text, 1});
+}
+
+static void labels(Rows *r, int number) {
   for (int i = 0; i < r->gr->nops; i++) {
     const Op *op = r->gr->ops[i];
     if (op->kind != OP_XENT && op->kind != OP_XENT_GRAD) continue;
-    ValueId label = op->operands[op->noperands - 1];
-    const char *name = arena_printf(r->g->a, "label%d", i);
-    const char *read = printer_value(p, label, printer_identity(p, label)).text;
-    text_line(row, "long %s = (long)%s;", name, read);
-    text_open(row, "if (%s < 0 || %s >= %lld) {", name, name, (long long)r->c);
-    text_line(row, "gcrt_fault(\"label\", u, %s, %lld);", name, (long long)r->c);
-    text_line(row, "%s = 0;", name);
-    text_close(row, "}");
-    vec_push(r->g->a, &p->terms, (Term){op, ROLE_LABEL, name, 1});
-  }
-}
-
-/* The elements that labels name, as soon as the rows they stand in can be computed. */
-static void at_labels(Rows *r, int number) {
-  Printer *p = &r->p;
-  for (int i = 0; i < r->gr->nops; i++) {
-    const Op *op = r->gr->ops[i];
-    if (op->kind != OP_XENT || ready(r, op->operands[0]) != number) continue;
-    ValueId x = op->operands[0];
-    const Type *t = value_type(r->gr->e, x);
-    Axis *map = ARENA_ARRAY(r->g->a, Axis, t->rank + 1);
-    memcpy(map, printer_identity(p, x), sizeof *map * (size_t)t->rank);
-    map[t->rank - 1] = (Axis){.coord = p->ncoords, .step = 1};
-    p->coord[p->ncoords++] = (Coord){
-        .dim = r->c, .text = printer_term(p, op, ROLE_LABEL)->text, .level = 1};
-    Printed at = printer_value(p, x, map);
-    p->ncoords--;
-    vec_push(r->g->a, &p->terms, (Term){op, ROLE_AT_LABEL, at.text, 1});
+    int when = ready(r, op->operands[op->noperands - 1]);
+    if (when == number) label(r, op, arena_printf(r->g->a, "label%d", i));
+    int row = ready(r, op->operands[0]);
+    if (op->kind == OP_XENT && (row > when ? row : when) == number) at_label(r, op);
   }
 }
 
@@ -361,10 +364,9 @@ void cpu_rows(Gen *g, const Group *gr) {
     split_row_level(k, gr, rows);
   }
   if (nouter) printer_decode(&r.p, outer, nouter, "u", "i", 1);
-  labels(&r);
-  for (int i = 0; i < r.npasses; i++) {
-    at_labels(&r, i);
-    pass(&r, i, inner, ninner);
+  for (int i = 0; i <= r.npasses; i++) {
+    labels(&r, i);
+    if (i < r.npasses) pass(&r, i, inner, ninner);
   }
   /* results of one element a row are computed before any result is written */
   for (int i = 0; i < gr->nout; i++)

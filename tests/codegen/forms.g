@@ -1,0 +1,75 @@
+# Every form of kernel at shapes that are large enough for several threads, lanes and chunks, and odd
+# enough for every edge. Run by forms.c, which compares ways of compiling it with the interpreter.
+let R = 301
+let C = 131
+
+# ---- maps ----
+entry map_flat(x : f32[70003], y : f32[70003]) { return a = relu(x * y) - exp(x), b = x < y }
+entry map_rows(x : f32[R, C], b : f32[C]) { return a = tanh(x + b) }
+entry map_columns(x : f32[R, C], b : f32[R, 1]) { return a = x * b + 1, c = x - b }
+entry map_wide(x : f32[3, 20011], b : f32[3, 1]) { return a = sqrt(abs(x)) + b }
+entry map_three(x : f32[9, 40, 50], y : f32[40, 1], z : f32[9, 1, 50]) { return a = x * y - z }
+entry map_turned(x : f32[140, 200], y : f32[200, 140]) { return a = x' + y, b = x' }
+entry map_parts(x : f32[300, 120]) { return a = x[10:290:2, 5:105] * 2, b = reverse(x, axis = 1), c = -reverse(x) }
+entry map_types(x : f32[30000], i : i32[30000], u : u8[30000], l : i64[30000]) {
+  return a = i32(x * 100), b = f32(i) + f32(u), c = u8(x * 100), d = i64(i) * l, e = f16(x) * f16(x),
+         f = bf16(x) + bf16(i), g = f64(x) / 3, h = i % 7, k = u + u8(i)
+}
+entry map_logic(x : f32[20000], y : f32[20000]) { return a = (x < y and not (x < 0)) or y == 0, b = where(x < y, x, y), c = min(x, y) - max(x, y) }
+entry map_ramp(x : f32[200, 150]) { return a = x + f32(iota(150)), b = x * f32(reshape(iota(200), [200, 1])) }
+entry map_scalar(x : f32[], y : f32[]) { return a = exp(x) * y, b = x / y }
+entry map_one(x : f32[1, 1, 1]) { return a = x + 1 }
+
+# ---- rows ----
+entry soft(x : f32[R, C]) { return a = softmax(x), b = log_softmax(x) }
+entry soft_short(x : f32[5000, 7]) { return a = softmax(x * 3), b = log_softmax(x) }
+entry soft_cube(x : f32[6, 50, 64], m : f32[50, 64]) { return a = softmax(x + m) }
+entry norm(x : f32[R, C], g : f32[C], b : f32[C]) {
+  m = mean(x, axis = -1, keep = true)
+  v = mean((x - m) ** 2, axis = -1, keep = true)
+  return a = (x - m) * rsqrt(v + 1e-5) * g + b
+}
+entry loss(x : f32[R, C], t : u8[R]) {
+  l = xent(x, t)
+  return a = l, b = mean(l), d = grad(mean(l), x), hit = mean(argmax(x) == t)
+}
+entry soft_slope(x : f32[R, C], w : f32[R, C]) { return a = grad(sum(softmax(x) * w), x), b = grad(sum(log_softmax(x) * w), x) }
+entry rows_all(x : f32[90, 333]) {
+  return a = sum(x, axis = 1), b = max(x, axis = 1), c = min(x, axis = 1), d = argmax(x), e = argmin(x), f = prod(x * 0.01 + 1, axis = 1)
+}
+entry rows_int(x : i32[90, 333], y : u8[60, 500]) { return a = sum(x, axis = 1), b = max(x, axis = 1), c = argmin(x), d = sum(y, axis = 1), e = max(y, axis = 1) }
+entry rows_two(x : f32[80, 12, 30]) { return a = sum(x * x, axis = [1, 2]), b = x / sum(x * x, axis = [1, 2], keep = true) }
+entry rows_half(x : f16[100, 200], y : bf16[100, 200]) { return a = sum(x, axis = 1), b = softmax(y), c = sum(y * y) }
+entry rows_double(x : f64[100, 200]) { return a = sum(x, axis = 1), b = softmax(x), c = sum(x) }
+entry whole(x : f32[500, 401]) { return a = sum(x), b = mean(x * x), c = max(x), d = sum(exp(x)) }
+entry whole_small(x : f32[5]) { return a = sum(x), b = max(x) }
+
+# ---- columns, and other axes ----
+entry cols(x : f32[1000, 70], b : f32[70]) { return a = sum(x, axis = 0) * 0.5 + b, c = max(x, axis = 0) }
+entry cols_even(x : f32[90, 512]) { s = sum(x * x, axis = 0)
+  return a = s, b = sqrt(s) }
+entry cols_wide(x : f32[40, 1000]) { return a = mean(x, axis = 0), b = argmax(x, axis = 0), c = argmin(x, axis = 0) }
+entry middle(x : f32[20, 50, 40]) { return a = sum(x, axis = 1), b = argmax(x, axis = 1), c = sum(x, axis = [0, 2]), d = max(x, axis = [0, 1]) }
+entry cols_int(x : i32[300, 90], y : bool[300, 90]) { return a = sum(x, axis = 0), b = max(y, axis = 0), c = min(y, axis = 0) }
+entry cols_half(x : bf16[600, 33]) { return a = sum(x, axis = 0), b = max(x, axis = 0) }
+
+# ---- products and what follows them ----
+entry dense(x : f32[70, 90], w : f32[90, 150], b : f32[150]) { return a = relu(x @ w + b) }
+entry dense_turned(x : f32[90, 70], w : f32[150, 90], y : f32[70, 150]) { return a = (x' @ w') * y, b = sigmoid(x' @ w') }
+entry dense_rows(x : f32[70, 90], w : f32[90, 20], s : f32[70, 1]) { return a = x @ w * s - 1 }
+entry batch(x : f32[5, 30, 40], y : f32[5, 40, 50]) { return a = x @ y * 0.125, b = tanh(x @ y) }
+entry deep(x : f32[20, 2500], w : f32[2500, 30], b : f32[30]) { return a = x @ w + b }
+entry row_vector(x : f32[1, 600], w : f32[600, 500]) { return a = relu(x @ w) }
+def net(x) { return linear(relu(linear(x, 160) as h), 40) as out }
+entry learn(x : f32[48, 90], t : u8[48]) {
+  l = mean(xent(net(x), t % 40))
+  minimize l with adamw(1e-3, decay = 0.01)
+  return loss = l
+}
+entry use_weights(x : f32[33, 90]) { return a = net(x) }
+
+# ---- moves ----
+entry moves(x : f32[60, 200], y : f32[60, 150], i : i32[500], t : f32[200, 40]) {
+  return a = concat([x, y], axis = 1), b = concat([x, x], axis = 0), c = pad(x, [1, 2], [3, 0], 0.5),
+         d = gather(t, abs(i) % 200), e = one_hot(abs(i) % 40, 40), f = reshape(x, [120, 100])
+}
