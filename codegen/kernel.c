@@ -91,3 +91,18 @@ void kernel_split_out(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t 
                       uint64_t width) {
   split(&k->args[gr->nin + i], rows, stride, width);
 }
+
+const char *kernel_fault_name(const Group *gr, ValueId v, const char *otherwise) {
+  const Op *def = value_def(gr->e, v);
+  while (def && def->kind == OP_CONVERT) { /* the same number in another dtype */
+    v = def->operands[0];
+    def = value_def(gr->e, v);
+  }
+  int i = group_arg(gr, v);
+  if (i < 0) return otherwise;
+  ValueId outer = gr->in[i];
+  const Block *body = gr->e->body;
+  for (uint32_t k = 0; k < body->args.n; k++)
+    if (body->args.at[k] == outer) return value_at(gr->e, outer)->name;
+  return otherwise;
+}

@@ -82,6 +82,10 @@ int kernel_scratch_arg(const Kernel *k); /* index of the scratch argument, or -1
 void kernel_split_in(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride, uint64_t width);
 void kernel_split_out(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride, uint64_t width);
 
+/* What gcrt_fault calls inner value v: the name of the input that it is, so that the runtime can name
+   file and row, else `otherwise`. */
+const char *kernel_fault_name(const Group *gr, ValueId v, const char *otherwise);
+
 /* ---- scalar text ---- */
 const char *dtype_storage(Dtype dt); /* "float", "uint16_t" for f16 and bf16, "uint8_t" for bool, … */
 const char *dtype_compute(Dtype dt); /* "float" for f16 and bf16, else the storage */

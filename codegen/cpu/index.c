@@ -16,10 +16,11 @@ uint64_t cpu_index_scratch(const Group *g) {
 }
 
 /* Loads id i and leaves it in `id`; `skip` runs for one out of range. */
-static void print_id(Gen *g, Text *x, const Type *ids, const char *base, int64_t limit, const char *skip) {
+static void print_id(Gen *g, const Group *gr, Text *x, const Type *ids, const char *base, int64_t limit,
+                     const char *skip) {
   text_line(x, "const int64_t id = (int64_t)%s;", scalar_load(g->a, ids->dtype, base, "i"));
   text_open(x, "if (__builtin_expect(id < 0 || id >= %lld, 0)) {", (long long)limit);
-  text_line(x, "gcrt_fault(\"index\", i, id, %lld);", (long long)limit);
+  text_line(x, "gcrt_fault(\"%s\", i, id, %lld);", kernel_fault_name(gr, gr->arg[1], "index"), (long long)limit);
   text_line(x, "%s", skip);
   text_close(x, "}");
 }
@@ -33,7 +34,7 @@ static void print_gather(Gen *g, const Group *gr) {
   kernel_units(k, output_type(gr)->numel < SERIAL_WORK ? 1 : ids->numel);
   text_open(&k->text, k->units == 1 ? "for (long i = 0; i < %lld; i++) {" : "for (long i = u0; i < u1; i++) {", (long long)ids->numel);
   const char *zero = intern_printf(g->ctx, "__builtin_memset((char *)out0 + i * %lluL, 0, %llu);", (unsigned long long)bytes, (unsigned long long)bytes);
-  print_id(g, &k->text, ids, "in1", table->dim[0], intern_printf(g->ctx, "%s continue;", zero));
+  print_id(g, gr, &k->text, ids, "in1", table->dim[0], intern_printf(g->ctx, "%s continue;", zero));
   text_line(&k->text, "__builtin_memcpy((char *)out0 + i * %lluL, (const char *)in0 + id * %lluL, %llu);", (unsigned long long)bytes,
             (unsigned long long)bytes, (unsigned long long)bytes);
   text_close(&k->text, "}");
@@ -56,7 +57,7 @@ static void print_gather_grad(Gen *g, const Group *gr) {
   text_line(x, "%s *sum = (%s *)%s;", T, T, half ? "scratch" : "out0");
   text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) sum[i] = 0;", (long long)row, (long long)row);
   text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)ids->numel);
-  print_id(g, x, ids, "in1", depth, "continue;");
+  print_id(g, gr, x, ids, "in1", depth, "continue;");
   text_line(x, "if (id < u0 || id >= u1) continue;");
   text_line(x, "GC_IVDEP for (long j = 0; j < %lld; j++) sum[id * %lld + j] += %s;", (long long)row, (long long)row,
             scalar_load(g->a, input_type(gr, 0)->dtype, "in0", intern_printf(g->ctx, "i * %lld + j", (long long)row)));
