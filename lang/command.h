@@ -14,7 +14,6 @@ int usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 typedef struct Front {
   Ctx *c;
   const Options *o;
-  bool fold; /* build folded and merged ops */
   double parse_seconds, elaborate_seconds;
   bool elaborated; /* there is a module */
 } Front;

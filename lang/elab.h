@@ -15,7 +15,6 @@ typedef struct DefineFlag { /* gc -D NAME=V */
 typedef struct ElabOptions {
   const DefineFlag *defines; /* of one name the last counts */
   int n;
-  bool fold; /* fold and merge ops as they are built; false for -O0 */
 } ElabOptions;
 
 Module *elaborate(Ctx *c, const Program *prog, const ElabOptions *opts);

@@ -12,7 +12,7 @@ void run_begin(Elab *e, Run *r, RunKind kind, const char *name, Loc loc) {
   *r = (Run){.kind = kind, .next_step = NO_ID};
   r->entry = entry_new(e->m, intern(e->c, name), loc);
   r->b = builder_new(r->entry, r->entry->body);
-  r->b->fold = e->options->fold;
+  r->b->fold = false; /* merging before gradients are taken would change what they are of */
   r->b->loc = loc;
   r->b->scope = intern(e->c, "");
 }

@@ -66,7 +66,7 @@ static Module *module_from_program(Front *f, int *code) {
     return NULL;
   }
   double start = seconds_now();
-  ElabOptions eo = {.defines = defines, .n = (int)f->o->defines.n, .fold = f->fold};
+  ElabOptions eo = {.defines = defines, .n = (int)f->o->defines.n};
   Module *m = elaborate(f->c, prog, &eo);
   f->elaborate_seconds = seconds_now() - start;
   if (!m) *code = EXIT_PROGRAM;

@@ -12,13 +12,13 @@
 #include <stdlib.h>
 
 /* How a kind of output is made: from which stage on, and by whom. */
-typedef enum Emit { EMIT_NONE, EMIT_EXE, EMIT_C, EMIT_AST, EMIT_IR, EMIT_PLAN } Emit;
+typedef enum Emit { EMIT_NONE, EMIT_EXE, EMIT_LIB, EMIT_C, EMIT_AST, EMIT_IR, EMIT_PLAN } Emit;
 
 static const struct {
   const char *name;
   Emit emit;
 } emits[] = {
-    {"exe", EMIT_EXE}, {"c", EMIT_C}, {"ast", EMIT_AST}, {"ir", EMIT_IR}, {"plan", EMIT_PLAN}};
+    {"exe", EMIT_EXE}, {"lib", EMIT_LIB}, {"c", EMIT_C}, {"ast", EMIT_AST}, {"ir", EMIT_IR}, {"plan", EMIT_PLAN}};
 
 typedef struct Run {
   Ctx *c;
@@ -45,16 +45,22 @@ static int choose_output(Run *r) {
   for (size_t i = 0; name && i < sizeof emits / sizeof emits[0]; i++)
     if (strcmp(emits[i].name, name) == 0) r->emit = emits[i].emit;
   r->output = option_value(o, OPT_OUTPUT, NULL);
-  if (r->emit == EMIT_EXE && !r->output) {
+  bool library = r->emit == EMIT_LIB;
+  if ((r->emit == EMIT_EXE || library) && !r->output) {
     size_t n = strlen(o->input), name_at = 0;
     for (size_t i = 0; i < n; i++)
       if (o->input[i] == '/') name_at = i + 1;
     if (n < name_at + 3 || strcmp(o->input + n - 2, ".g") != 0)
-      return usage_error("%s is not named NAME.g; name the executable with -o", o->input);
-    r->output = intern_printf(r->c, "%.*s", (int)n - 2, o->input);
+      return usage_error("%s is not named NAME.g; name the %s with -o", o->input,
+                         library ? "library" : "executable");
+    r->output = intern_printf(r->c, "%.*s%s%.*s%s", (int)name_at, o->input, library ? "lib" : "",
+                              (int)(n - 2 - name_at), o->input + name_at, library ? ".so" : "");
   }
   if (r->emit == EMIT_EXE && strcmp(r->output, "-") == 0)
     return usage_error("an executable cannot go to the standard output");
+  if (library && !codegen_lib_name(r->c, r->output))
+    return usage_error("a library is named libNAME.so, and its header NAME.h beside it; not %s",
+                       r->output);
   if (r->output && output_is_input(r->output, o->input))
     return usage_error("the output would replace the input %s", o->input);
   return EXIT_DONE;
@@ -117,7 +123,7 @@ static void choose_options(Run *r) {
       .verbose = option_given(o, OPT_VERBOSE),
       .time = option_given(o, OPT_TIME_PASSES),
   };
-  r->front = (Front){.c = r->c, .o = o, .fold = false};
+  r->front = (Front){.c = r->c, .o = o};
 }
 
 /* ---- the stages ---- */
@@ -186,8 +192,8 @@ static int failed_passes(Run *r, int errors_before) {
 }
 
 static int run_passes(Run *r) {
-  bool wants_plan = r->emit == EMIT_EXE || r->emit == EMIT_C || r->emit == EMIT_PLAN ||
-                    option_given(&r->o, OPT_DUMP_PLAN);
+  bool wants_plan = r->emit == EMIT_EXE || r->emit == EMIT_LIB || r->emit == EMIT_C ||
+                    r->emit == EMIT_PLAN || option_given(&r->o, OPT_DUMP_PLAN);
   if (!wants_plan && !r->pipeline[0]) return EXIT_DONE;
   double start = seconds_now();
   r->target = target_cpu(r->c, &r->codegen);
@@ -226,6 +232,7 @@ static int emit_module(Run *r) {
   bool ok = true;
   switch (r->emit) {
   case EMIT_EXE: ok = codegen_exe(r->m, r->target, &r->codegen, r->output, &code); break;
+  case EMIT_LIB: ok = codegen_lib(r->m, r->target, &r->codegen, r->output, &code); break;
   case EMIT_C: code = emit_text(r, print_c); break;
   case EMIT_IR: code = emit_text(r, print_ir); break;
   case EMIT_PLAN: code = emit_text(r, print_plan); break;

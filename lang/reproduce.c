@@ -23,7 +23,7 @@ void reproduce(void *data) {
   if (!o->input) return;
   Ctx *c = ctx_new();
   ctx_set_stream(c, NULL);
-  Front again = {.c = c, .o = o, .fold = broken->fold};
+  Front again = {.c = c, .o = o};
   int code;
   Module *m = broken->elaborated ? front_module(&again, &code) : NULL;
   const char *path = NULL;
