@@ -2,7 +2,8 @@
 # The documentation says what the compiler says: tables equal what is printed, every program in a
 # ```g block compiles, every link leads to a file.
 #   tests/docs.sh GC ROOT [--update]     --update writes the tables into the pages
-# A table stands between "<!-- from SOURCE -->" and "<!-- end -->"; docs/ops.md is one table.
+# A table stands between "<!-- from SOURCE -->" and "<!-- end -->"; docs/ops.md is one table. A SOURCE
+# "gc …" is run in docs/examples. Commands there name the processor, so that the output is one.
 set -euo pipefail
 gc=$1 root=$2 update=${3:-}
 scratch=$(mktemp -d)
@@ -37,6 +38,10 @@ print_source() {
   case $1 in
     "gc --list-passes") printf '```\n' && "$gc" --list-passes && printf '```\n' ;;
     "gc --help="*) "$gc" "${1#gc }" ;;
+    "gc "*) # a command as a reader would type it beside the examples, and all that it says
+      printf '```\n$ %s\n' "$1"
+      read -ra words <<<"${1#gc }"
+      (cd "$root/docs/examples" && "$gc" "${words[@]}" 2>&1) && printf '```\n' ;;
     lang/prelude.g) prelude_table ;;
     runtime/options.def) program_options ;;
     *) complain "unknown source of a table: $1" ;;
