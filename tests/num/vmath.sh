@@ -1,0 +1,35 @@
+#!/bin/sh
+# gc's elementary functions give the same bits whatever compiles them: gcc and clang, -O2 and -O3, and
+# every instruction set this machine runs.   vmath.sh SOURCE_DIR SCRATCH
+set -u
+source=$1 scratch=$2
+mkdir -p "$scratch" && cd "$scratch" || exit 1
+first="" failures=0 tried=0
+clang=$(command -v clang-14 || command -v clang)
+[ -n "$clang" ] || echo "NOT TESTED: there is no clang here"
+for cc in gcc $clang; do
+  for flags in '-O2 -march=x86-64' '-O2 -march=x86-64-v3' '-O3 -march=x86-64-v4' '-O3 -march=native' '-O2 -march=native'; do
+    case "$(uname -m):$flags" in
+      x86_64:*) ;;
+      *:*x86-64*) continue ;;
+    esac
+    case "$flags" in
+      *v3) grep -qw avx2 /proc/cpuinfo && grep -qw fma /proc/cpuinfo || continue ;;
+      *v4) grep -qw avx512vl /proc/cpuinfo || continue ;;
+    esac
+    # shellcheck disable=SC2086
+    if ! $cc -std=gnu17 $flags -ffp-contract=off -fno-math-errno -fno-trapping-math -w -I"$source" "$source/tests/num/vmath.c" -o vmath -lm; then
+      echo "FAILED: $cc $flags does not compile it"
+      failures=$((failures + 1))
+      continue
+    fi
+    out=$(./vmath) || { failures=$((failures + 1)); echo "FAILED: $cc $flags:"; }
+    tried=$((tried + 1))
+    echo "$cc $flags: $out"
+    hash=$(printf '%s\n' "$out" | tail -1)
+    [ -n "$first" ] || first=$hash
+    [ "$hash" = "$first" ] || { failures=$((failures + 1)); echo "FAILED: other bits than before"; }
+  done
+done
+echo "$tried ways to compile, $failures failures"
+[ "$failures" = 0 ] && [ "$tried" -ge 2 ]
