@@ -27,4 +27,9 @@ bool codegen_c(Module *m, const Target *t, const CodegenOptions *o, FILE *f);
 /* Compiles and links to an executable; `out` appears whole or not at all. False after a diagnostic;
    exit code in *code (3: no compiler, no space). With save_temps the C source stays as out.c. */
 bool codegen_exe(Module *m, const Target *t, CodegenOptions *o, const char *out, int *code);
+
+/* The same as a shared library, with its header beside it: libNAME.so and NAME.h, both or neither. */
+bool codegen_lib(Module *m, const Target *t, CodegenOptions *o, const char *out, int *code);
+/* NAME of DIR/libNAME.so; NULL if `out` is not named so. */
+const char *codegen_lib_name(Ctx *c, const char *out);
 #endif

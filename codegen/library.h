@@ -1,0 +1,11 @@
+/* The C face of a model: its header, and the functions that the header declares. */
+#ifndef GC_CODEGEN_LIBRARY_H
+#define GC_CODEGEN_LIBRARY_H
+#include "codegen/codegen.h"
+
+/* Begins every header: what does not begin so is not gc's to replace. */
+#define LIBRARY_MARK "/* Made by gc "
+/* `name`: of the library without lib and .so. The source includes the header as "model.h". */
+void library_print(const Module *m, const CodegenOptions *o, const char *name, FILE *header,
+                   FILE *source);
+#endif
