@@ -1,0 +1,24 @@
+#!/bin/sh
+# Runs the fuzzers, each for SECONDS; what they find stays in the current directory.
+#   tests/fuzz/run.sh SECONDS BUILD/bin [SEED] [source|ir_text|loaders]
+# Build with -DGC_SANITIZE=ON to see more.
+set -eu
+seconds=$1
+bin=$(cd "$2" && pwd)
+seed=${3:-$(date +%s)}
+which=${4:-all}
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$(dirname "$here")")
+code=0
+wants() { [ "$which" = all ] || [ "$which" = "$1" ]; }
+if wants source; then
+  "$bin/fuzz_source" "$seconds" "$seed" "$root"/docs/examples/*.g "$root"/lang/prelude.g \
+    "$root"/tests/lang/*.g "$root"/tests/bad/*.g "$root"/tests/plan/*.g "$root"/tests/passes/*.g || code=1
+fi
+if wants ir_text; then
+  "$bin/fuzz_ir_text" "$seconds" "$seed" "$root"/tests/ir/*.ir "$root"/tests/passes/*.ir "$root"/tests/plan/[!k]*.ir || code=1
+fi
+if wants loaders; then
+  "$bin/fuzz_loaders" "$seconds" "$seed" || code=1
+fi
+exit $code

@@ -1,0 +1,65 @@
+/* See through.h. What must hold of any program: a refusal is a diagnostic, the text form reads back
+   to itself, the plan is proven, and the same program gives the same C source. */
+#include "tests/fuzz/through.h"
+#include "tests/fuzz/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void through_open(Through *t) {
+  t->nothing = fopen("/dev/null", "w");
+  t->c = ctx_new();
+  CodegenOptions o = {.march = "x86-64-v3"};
+  t->target = target_cpu(t->c, &o);
+  if (!t->target || !t->nothing) exit(2);
+}
+
+static char *text_of(const Module *m) {
+  char *text;
+  size_t n;
+  FILE *f = open_memstream(&text, &n);
+  module_print(f, m, &(PrintOptions){.locs = true});
+  fclose(f);
+  return text;
+}
+
+static void check_round_trip(const Module *m) {
+  char *text = text_of(m);
+  Ctx *c = ctx_new();
+  Module *again = module_read(c, ctx_add_source(c, "again", text, strlen(text)));
+  if (!again) fuzz_wrong("the printed module is refused by the reader");
+  char *second = text_of(again);
+  if (strcmp(text, second) != 0) fuzz_wrong("the printed module reads back to another one");
+  module_free(again);
+  ctx_free(c);
+  free(text);
+  free(second);
+}
+
+static bool planned(Through *t, Module *m, uint32_t choice) {
+  static const char *const memory[] = {"pack", "pool", "inplace", "none"};
+  PassOptions o = {.target = t->target,
+                   .memory = memory[choice / 4 % 4],
+                   .verify_each = true,
+                   .remarks = REMARK_ALL,
+                   .out = t->nothing};
+  int before = ctx_errors(m->ctx);
+  if (!passes_run(m, passes_pipeline(choice % 3 == 0 ? 1 : 2), &o)) {
+    if (ctx_errors(m->ctx) == before) fuzz_wrong("a pass fails without a word");
+    return false;
+  }
+  CodegenOptions co = {.march = "x86-64-v3", .version = "fuzz", .level = 2};
+  if (!codegen_c(m, t->target, &co, t->nothing)) fuzz_wrong("a planned module gives no source");
+  for (uint32_t i = 0; i < m->entries.n; i++) liveness_print(t->nothing, m->entries.at[i]);
+  plan_print_table(t->nothing, m, "cpu");
+  plan_print_json(t->nothing, m, "cpu", "fuzz");
+  check_round_trip(m);
+  return true;
+}
+
+bool through(Through *t, Module *m, uint32_t choice) {
+  check_round_trip(m);
+  bool ok = planned(t, m, choice);
+  module_free(m);
+  return ok;
+}

@@ -1,0 +1,17 @@
+/* A module through the rest of the compiler, as the command takes it: passes, plan, C source. */
+#ifndef GC_TESTS_FUZZ_THROUGH_H
+#define GC_TESTS_FUZZ_THROUGH_H
+#include "codegen/codegen.h"
+
+typedef struct Through {
+  Ctx *c; /* of the target alone; asking the C compiler once is enough */
+  const Target *target;
+  FILE *nothing;
+} Through;
+
+void through_open(Through *t);
+
+/* Verifies, runs a pipeline that the text itself chooses, proves the plan, prints everything that
+   can be printed. False where the program is refused with a diagnostic; frees the module. */
+bool through(Through *t, Module *m, uint32_t choice);
+#endif
