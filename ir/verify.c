@@ -186,6 +186,28 @@ static bool rule_return(Verifier *v, const Op *op) {
   return true;
 }
 
+/* Each result is the gradient by its operand, so it is of its type. */
+static bool rule_grad(Verifier *v, const Op *op) {
+  if (op->kind != OP_GRAD) return true;
+  if (op->noperands < 2 || op->nresults != op->noperands - 1)
+    return bad(v, op,
+               "has %d operands and %d results; it takes a loss and values, and gives one "
+               "gradient a value",
+               op->noperands, op->nresults);
+  for (int i = 0; i < op->noperands; i++) {
+    const Type *t = value_type(v->e, op->operands[i]);
+    if (!dtype_is_float(t->dtype) || (i == 0 && t->rank > 0))
+      return bad(v, op, "has %s of type %s as %s", value_str(v->e, op->operands[i]),
+                 tstr(v, op->operands[i]),
+                 i ? "a value: it must be a float" : "its loss: it must be a scalar float");
+    if (i && value_type(v->e, op->results[i - 1]) != t)
+      return bad(v, op, "gives %s of type %s for %s of type %s",
+                 value_str(v->e, op->results[i - 1]), tstr(v, op->results[i - 1]),
+                 value_str(v->e, op->operands[i]), tstr(v, op->operands[i]));
+  }
+  return true;
+}
+
 static bool rule_kernel(Verifier *v, const Op *op) {
   if (op->kind != OP_KERNEL) return true;
   const Block *b = op->blocks[0];
@@ -213,8 +235,8 @@ static bool rule_kernel(Verifier *v, const Op *op) {
 }
 
 typedef bool OpRule(Verifier *v, const Op *op);
-static OpRule *const op_rules[] = {rule_counts, rule_uses,   rule_results, rule_attrs,
-                                   rule_shape,  rule_global, rule_return,  rule_kernel};
+static OpRule *const op_rules[] = {rule_counts, rule_uses,   rule_results, rule_attrs, rule_shape,
+                                   rule_global, rule_return, rule_grad,    rule_kernel};
 
 /* ---- blocks ---- */
 
