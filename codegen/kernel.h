@@ -126,6 +126,7 @@ void cpu_move(Gen *g, const Group *gr);   /* concat, pad, copies between layouts
 void cpu_matmul(Gen *g, const Group *gr);
 void cpu_index(Gen *g, const Group *gr);  /* gather, gather_grad, one_hot standing alone */
 void cpu_random(Gen *g, const Group *gr); /* random ops standing alone; in maps they are scalar text */
+uint64_t cpu_rows_scratch(const Group *gr);
 uint64_t cpu_reduce_scratch(const Group *gr);
 uint64_t cpu_matmul_scratch(const Target *t, const Group *gr);
 uint64_t cpu_index_scratch(const Group *gr);

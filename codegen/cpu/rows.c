@@ -1,8 +1,8 @@
 /* Kernels over rows: element-wise work on the full shape and on one element a row, reductions along
    the row, softmax and cross entropy as passes over the row.
    Contract: a row is read completely before its results are written, so they may lie over operands. A
-   float reduction of at least 64 elements runs in 64 lanes that are added in a fixed tree, a shorter
-   one element by element: the bits depend on the length alone.
+   float reduction of at least 64 elements runs in 64 lanes that are added in a fixed tree, in chunks of
+   16,384 that are added in order; a shorter one element by element: the bits depend on the length alone.
    Method: each reduction is due in the first pass in which its operand can be computed; passes
    recompute what they need from the operands, which costs less than rows kept in memory. */
 #include "codegen/cpu/cpu.h"
@@ -136,6 +136,62 @@ static void schedule(Rows *r) {
   }
 }
 
+/* ---- long rows: chunks of a row are units, and a second launch puts them together ---- */
+
+enum { CHUNK = 16384, FEW_ROWS = 16 };
+
+static int64_t chunks_of(int64_t c) { return (c + CHUNK - 1) / CHUNK; }
+
+static int64_t elements_of_row(const Group *gr) {
+  int64_t c = 1;
+  for (int i = op_outer_axes(gr->e, gr->root); i < gr->domain->rank; i++) c *= gr->domain->dim[i];
+  return c;
+}
+
+static bool same_dims(const Type *a, const Type *b) {
+  bool same = a->rank == b->rank;
+  for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i];
+  return same;
+}
+
+/* Few long rows, plain reductions that do not depend on each other, results of one element a row. */
+static bool is_split(const Group *gr) {
+  int64_t c = elements_of_row(gr);
+  if (c <= CHUNK || gr->domain->numel / c >= FEW_ROWS) return false;
+  for (int i = 0; i < gr->nout; i++)
+    if (same_dims(value_type(gr->e, gr->yield[i]), gr->domain)) return false;
+  for (int i = 0; i < gr->nops; i++) {
+    const Op *op = gr->ops[i];
+    if (!op_is_reduction(op)) {
+      /* an element-wise op on the full shape that reads a reduction would need a second pass */
+      if (op->kind == OP_BROADCAST && group_arg(gr, op->operands[0]) < 0 &&
+          op_info[value_def(gr->e, op->operands[0])->kind].cls != CLASS_LEAF)
+        return false;
+      continue;
+    }
+    if (op_info[op->kind].cls == CLASS_ROWS || op->kind == OP_ARGMAX || op->kind == OP_ARGMIN)
+      return false;
+  }
+  return true;
+}
+
+static int64_t reductions(const Group *gr) {
+  int64_t n = 0;
+  for (int i = 0; i < gr->nops; i++) n += op_is_reduction(gr->ops[i]);
+  return n;
+}
+
+/* One number of 8 bytes at most for every reduction and chunk. */
+uint64_t cpu_rows_scratch(const Group *gr) {
+  if (!is_split(gr)) return 0;
+  int64_t c = elements_of_row(gr);
+  return (uint64_t)(reductions(gr) * (gr->domain->numel / c) * chunks_of(c) * 8);
+}
+
+static long long partial_offset(const Rows *r, uint32_t work) {
+  return (long long)work * (r->gr->domain->numel / r->c) * chunks_of(r->c) * 8;
+}
+
 /* ---- one pass ---- */
 
 /* What is combined at a position: its text in the level of the inner loop. */
@@ -186,69 +242,93 @@ static void name_row(Rows *r, const Loop *loop, int n) {
   printer_decode(&r->p, loop, n, "c", "x", 2);
 }
 
-static void pass(Rows *r, int number, const Loop *loop, int n) {
+/* The loops over a row, in blocks of lanes and, where the row is long, in chunks. With `split` the
+   chunk is the unit's own, and what it comes to goes to scratch. */
+static void pass(Rows *r, int number, const Loop *loop, int n, bool split) {
   Gen *g = r->g;
   Text *row = r->p.level[1];
   *r->p.level[2] = text_new(g->a, row->indent + 2);
   printer_drop(&r->p, 2);
   name_row(r, loop, n);
-  bool lanes = r->c >= LANES;
-  Text after = text_new(g->a, row->indent), tail = text_new(g->a, row->indent + 1);
-  Text head = text_new(g->a, row->indent);
+  bool lanes = r->c >= LANES, chunks = r->c > CHUNK;
+  long long c = r->c;
+  Text before = text_new(g->a, row->indent);             /* the row's variables */
+  Text start = text_new(g->a, row->indent + chunks);     /* those of a chunk */
+  Text tail = text_new(g->a, row->indent + chunks + 1);  /* after a block */
+  Text end = text_new(g->a, row->indent + chunks);       /* after a chunk */
+  Text after = text_new(g->a, row->indent);              /* after the row */
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
     if (w->pass != number) continue;
     Dtype dt = value_type(r->gr->e, w->x)->dtype;
     const char *T = dtype_compute(dt), *x = addend(r, w), *s = w->name;
+    const char *acc = arena_printf(g->a, "%s_a", s);
     OpKind k = combine(w);
     Text *inner = r->p.level[2];
+    const char *sum = s; /* of a chunk */
     if (is_arg(w)) {
-      text_line(&head, "%s %s_best = 0, %s_t[%d];", T, s, s, lanes ? LANES : (int)r->c);
-      text_line(&head, "int32_t %s = 0;", s);
+      text_line(&before, "%s %s_best = 0, %s_t[%d];", T, s, s, lanes ? LANES : (int)c);
+      text_line(&before, "int32_t %s = 0;", s);
       text_line(inner, "%s_t[l] = %s;", s, x);
       text_line(&tail, "if (c0 == 0) %s_best = %s_t[0];", s, s);
       text_open(&tail, "for (int l = 0; l < w; l++) {");
       text_open(&tail, "if (%s) {",
-                reduce_beats(g, k, dt, arena_printf(g->a, "%s_t[l]", s), arena_printf(g->a, "%s_best", s)));
+                reduce_beats(g, k, dt, arena_printf(g->a, "%s_t[l]", s),
+                             arena_printf(g->a, "%s_best", s)));
       text_line(&tail, "%s_best = %s_t[l];", s, s);
       text_line(&tail, "%s = (int32_t)(c0 + l);", s);
       text_close(&tail, "}");
       text_close(&tail, "}");
     } else if (!dtype_is_float(dt)) {
-      text_line(&head, "%s %s = %s;", T, s, reduce_start(g, k, dt));
+      text_line(&before, "%s %s = %s;", T, s, reduce_start(g, k, dt));
       text_line(inner, "%s = %s;", s, reduce_step(g, k, s, x));
     } else if (lanes) {
       lanes_helper(g, k, dt);
-      text_line(&head, "%s %s_s[%d];", T, s, LANES);
-      text_line(&head, "for (int l = 0; l < %d; l++) %s_s[l] = %s;", LANES, s,
+      text_line(&start, "%s %s_s[%d];", T, s, LANES);
+      text_line(&start, "for (int l = 0; l < %d; l++) %s_s[l] = %s;", LANES, s,
                 reduce_start(g, k, dt));
       const char *lane = arena_printf(g->a, "%s_s[l]", s);
       const char *v = arena_printf(g->a, "v%d", g->names++);
       text_line(inner, "const %s %s = %s;", T, v, x);
       text_line(inner, "%s = %s;", lane, reduce_step(g, k, lane, v));
-      const char *sum = arena_printf(g->a, "%s_lanes_%s(%s_s)", dtype_prefix(dt), op_info[k].name, s);
-      text_line(&after, "const %s %s = %s;", T, s, sum);
+      sum = arena_printf(g->a, "%s_lanes_%s(%s_s)", dtype_prefix(dt), op_info[k].name, s);
+      if (chunks && !split) {
+        text_line(&before, "%s %s = %s;", T, acc, reduce_start(g, k, dt));
+        text_line(&end, "const %s %s_c = %s;", T, s, sum);
+        text_line(&end, "%s = %s;", acc, reduce_step(g, k, acc, arena_printf(g->a, "%s_c", s)));
+        sum = acc;
+      }
+      if (!split) text_line(&after, "const %s %s = %s;", T, s, scalar_round_text(g->a, dt, sum));
     } else {
-      text_line(&head, "%s %s_t[%d];", T, s, r->c > 0 ? (int)r->c : 1);
+      text_line(&before, "%s %s_t[%d];", T, s, c > 0 ? (int)c : 1);
       text_line(inner, "%s_t[l] = %s;", s, x);
-      const char *acc = arena_printf(g->a, "%s_a", s);
       text_line(&after, "%s %s = %s;", T, acc, reduce_start(g, k, dt));
-      text_line(&after, "for (int l = 0; l < %lld; l++) %s = %s;", (long long)r->c, acc,
+      text_line(&after, "for (int l = 0; l < %lld; l++) %s = %s;", c, acc,
                 reduce_step(g, k, acc, arena_printf(g->a, "%s_t[l]", s)));
-      text_line(&after, "const %s %s = %s;", T, s, acc);
+      text_line(&after, "const %s %s = %s;", T, s, scalar_round_text(g->a, dt, acc));
     }
+    if (split)
+      text_line(&end, "((%s *)(scratch + %lld))[u] = %s;", T, partial_offset(r, i), sum);
   }
-  text_append(row, &head);
+  text_append(row, &before);
+  if (split)
+    text_open(row, "{");
+  else if (chunks)
+    text_open(row, "for (long b = 0; b < %lld; b += %d) {", c, CHUNK);
+  if (chunks) text_line(row, "const long e = %lld - b < %d ? %lld : b + %d;", c, CHUNK, c, CHUNK);
+  text_append(row, &start);
   if (lanes) {
-    text_open(row, "for (long c0 = 0; c0 < %lld; c0 += %d) {", (long long)r->c, LANES);
-    if (r->c % LANES)
-      text_line(row, "const int w = %lld - c0 < %d ? (int)(%lld - c0) : %d;", (long long)r->c,
-                LANES, (long long)r->c, LANES);
+    if (chunks)
+      text_open(row, "for (long c0 = b; c0 < e; c0 += %d) {", LANES);
+    else
+      text_open(row, "for (long c0 = 0; c0 < %lld; c0 += %d) {", c, LANES);
+    if (c % LANES)
+      text_line(row, "const int w = %lld - c0 < %d ? (int)(%lld - c0) : %d;", c, LANES, c, LANES);
     else
       text_line(row, "enum { w = %d };", LANES);
   } else {
     text_open(row, "{");
-    text_line(row, "enum { c0 = 0, w = %lld };", (long long)r->c);
+    text_line(row, "enum { c0 = 0, w = %lld };", c);
   }
   text_line(row, "GC_IVDEP");
   text_open(row, "for (int l = 0; l < w; l++) {");
@@ -257,16 +337,12 @@ static void pass(Rows *r, int number, const Loop *loop, int n) {
   text_close(row, "}");
   text_append(row, &tail);
   text_close(row, "}");
+  text_append(row, &end);
+  if (chunks) text_close(row, "}");
   text_append(row, &after);
 }
 
 /* ---- the whole ---- */
-
-static bool same_dims(const Type *a, const Type *b) {
-  bool same = a->rank == b->rank;
-  for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i];
-  return same;
-}
 
 /* A label, checked, as soon as it can be computed: before pass `number`. */
 static void label(Rows *r, const Op *op, const char *name) {
@@ -341,22 +417,104 @@ static void split_row_level(Kernel *k, const Group *gr, int64_t rows) {
   }
 }
 
+/* Values of one element a row, then those of the full shape, from what the passes have bound. */
+static void results(Rows *r, const Loop *inner, int ninner) {
+  const Group *gr = r->gr;
+  Text *row = r->p.level[1];
+  /* results of one element a row are computed before any result is written */
+  for (int i = 0; i < gr->nout; i++)
+    if (!same_dims(value_type(gr->e, gr->yield[i]), gr->domain))
+      printer_value(&r->p, gr->yield[i], printer_identity(&r->p, gr->yield[i]));
+  bool full = false;
+  printer_drop(&r->p, 2);
+  *r->p.level[2] = text_new(r->g->a, 3);
+  name_row(r, inner, ninner);
+  for (int step = 0; step < 2; step++)
+    for (int i = 0; i < gr->nout; i++) {
+      ValueId v = gr->yield[i];
+      if (!same_dims(value_type(gr->e, v), gr->domain)) continue;
+      full = true;
+      const Axis *map = printer_identity(&r->p, v);
+      if (step)
+        printer_store(&r->p, i, map, 2);
+      else
+        printer_value(&r->p, v, map);
+    }
+  if (full) {
+    text_line(row, "GC_IVDEP");
+    text_line(row, "for (long c = 0; c < %lld; c++) {", (long long)r->c);
+    text_append(row, r->p.level[2]);
+    text_line(row, "}");
+  }
+  for (int i = 0; i < gr->nout; i++)
+    if (!same_dims(value_type(gr->e, gr->yield[i]), gr->domain))
+      printer_store(&r->p, i, printer_identity(&r->p, gr->yield[i]), 1);
+}
+
+static void finish(Rows *r, Kernel *k, const char *from, const char *to) {
+  text_append(&k->text, r->p.level[0]);
+  text_line(&k->text, "for (long u = %s; u < %s; u++) {", from, to);
+  text_append(&k->text, r->p.level[1]);
+  text_line(&k->text, "}");
+}
+
+/* The partial results of a row's chunks, in order. */
+static void combine_chunks(Rows *r) {
+  Gen *g = r->g;
+  Text *row = r->p.level[1];
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    Dtype dt = value_type(r->gr->e, w->x)->dtype;
+    const char *T = dtype_compute(dt), *acc = arena_printf(g->a, "%s_a", w->name);
+    text_line(row, "%s %s = %s;", T, acc, reduce_start(g, w->kind, dt));
+    text_open(row, "for (long b = 0; b < %lld; b++) {", (long long)chunks_of(r->c));
+    text_line(row, "const %s v = ((const %s *)(scratch + %lld))[u * %lld + b];", T, T,
+              partial_offset(r, i), (long long)chunks_of(r->c));
+    text_line(row, "%s = %s;", acc, reduce_step(g, w->kind, acc, "v"));
+    text_close(row, "}");
+    text_line(row, "const %s %s = %s;", T, w->name, scalar_round_text(g->a, dt, acc));
+  }
+}
+
+static void start(Rows *r, const Group *gr, Loop *outer, int *nouter, Loop *inner, int *ninner) {
+  Gen *g = r->g;
+  r->p = printer_new(g, gr, 3, 1);
+  int rank = gr->domain->rank, *axes = ARENA_ARRAY(g->a, int, rank + 1);
+  for (int i = 0; i < rank; i++) axes[i] = i;
+  r->work.n = 0;
+  schedule(r);
+  Leaves leaves = {0};
+  collect(r, &leaves);
+  *nouter = loops_over(&r->p, &leaves, axes, r->outer, outer);
+  *ninner = loops_over(&r->p, &leaves, axes + r->outer, rank - r->outer, inner);
+}
+
 void cpu_rows(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
-  Rows r = {.g = g, .gr = gr, .outer = op_outer_axes(gr->e, gr->root), .c = 1};
-  r.p = printer_new(g, gr, 3, 1);
-  int rank = gr->domain->rank, *axes = ARENA_ARRAY(g->a, int, rank + 1);
-  for (int i = 0; i < rank; i++) axes[i] = i;
-  for (int i = r.outer; i < rank; i++) r.c *= gr->domain->dim[i];
-  schedule(&r);
-  Leaves leaves = {0};
-  collect(&r, &leaves);
+  Rows r = {.g = g, .gr = gr, .outer = op_outer_axes(gr->e, gr->root), .c = elements_of_row(gr)};
+  int nouter, ninner, rank = gr->domain->rank;
   Loop *outer = ARENA_ARRAY(g->a, Loop, rank + 1), *inner = ARENA_ARRAY(g->a, Loop, rank + 1);
-  int nouter = loops_over(&r.p, &leaves, axes, r.outer, outer);
-  int ninner = loops_over(&r.p, &leaves, axes + r.outer, rank - r.outer, inner);
+  start(&r, gr, outer, &nouter, inner, &ninner);
   int64_t rows = loops_count(outer, nouter), work = group_work(gr);
   k->flops = (uint64_t)work;
+  if (is_split(gr)) {
+    kernel_units(k, rows * chunks_of(r.c));
+    text_line(r.p.level[1], "const long row = u / %lld, b = u %% %lld * %d;",
+              (long long)chunks_of(r.c), (long long)chunks_of(r.c), CHUNK);
+    if (nouter) printer_decode(&r.p, outer, nouter, "row", "i", 1);
+    pass(&r, 0, inner, ninner, true);
+    finish(&r, k, "u0", "u1");
+    k = kernel_next(g, gr, "combine");
+    kernel_args(g, k, gr);
+    kernel_units(k, 1);
+    start(&r, gr, outer, &nouter, inner, &ninner);
+    if (nouter) printer_decode(&r.p, outer, nouter, "u", "i", 1);
+    combine_chunks(&r);
+    results(&r, inner, ninner);
+    finish(&r, k, "0", arena_printf(g->a, "%lld", (long long)rows));
+    return;
+  }
   bool parallel = rows > 1 && work >= SERIAL_WORK;
   kernel_units(k, parallel ? rows : 1);
   if (parallel) {
@@ -366,40 +524,8 @@ void cpu_rows(Gen *g, const Group *gr) {
   if (nouter) printer_decode(&r.p, outer, nouter, "u", "i", 1);
   for (int i = 0; i <= r.npasses; i++) {
     labels(&r, i);
-    if (i < r.npasses) pass(&r, i, inner, ninner);
+    if (i < r.npasses) pass(&r, i, inner, ninner, false);
   }
-  /* results of one element a row are computed before any result is written */
-  for (int i = 0; i < gr->nout; i++)
-    if (!same_dims(value_type(gr->e, gr->yield[i]), gr->domain))
-      printer_value(&r.p, gr->yield[i], printer_identity(&r.p, gr->yield[i]));
-  bool full = false;
-  printer_drop(&r.p, 2);
-  *r.p.level[2] = text_new(g->a, 3);
-  name_row(&r, inner, ninner);
-  for (int step = 0; step < 2; step++)
-    for (int i = 0; i < gr->nout; i++) {
-      ValueId v = gr->yield[i];
-      if (!same_dims(value_type(gr->e, v), gr->domain)) continue;
-      full = true;
-      const Axis *map = printer_identity(&r.p, v);
-      if (step) printer_store(&r.p, i, map, 2);
-      else printer_value(&r.p, v, map);
-    }
-  Text *row = r.p.level[1];
-  if (full) {
-    text_line(row, "GC_IVDEP");
-    text_line(row, "for (long c = 0; c < %lld; c++) {", (long long)r.c);
-    text_append(row, r.p.level[2]);
-    text_line(row, "}");
-  }
-  for (int i = 0; i < gr->nout; i++)
-    if (!same_dims(value_type(gr->e, gr->yield[i]), gr->domain))
-      printer_store(&r.p, i, printer_identity(&r.p, gr->yield[i]), 1);
-  text_append(&k->text, r.p.level[0]);
-  if (parallel)
-    text_line(&k->text, "for (long u = u0; u < u1; u++) {");
-  else
-    text_line(&k->text, "for (long u = 0; u < %lld; u++) {", (long long)rows);
-  text_append(&k->text, row);
-  text_line(&k->text, "}");
+  results(&r, inner, ninner);
+  finish(&r, k, parallel ? "u0" : "0", parallel ? "u1" : arena_printf(g->a, "%lld", (long long)rows));
 }
