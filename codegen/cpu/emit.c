@@ -1,13 +1,10 @@
 /* The whole C file of a program: what every program starts with, one function for each distinct
-   kernel, and the tables that the runtime runs.
+   kernel, and the tables that the runtime runs (codegen/tables.c).
    Contract: no byte of the user's text reaches the file but in comments and string literals, both
    escaped. The same module gives the same bytes. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/target.h"
-#include "codegen/launch.h"
-
-#include <ctype.h>
-#include <inttypes.h>
+#include "codegen/tables.h"
 
 /* ---- which printer ---- */
 
@@ -31,37 +28,6 @@ static void print_group(Gen *g, const Group *gr) {
   }
 }
 
-/* ---- text ---- */
-
-static const char *quoted(Arena *a, const char *s) {
-  Text x = text_new(a, 0);
-  text_add(&x, "\"");
-  for (; s && *s; s++) {
-    unsigned char c = (unsigned char)*s;
-    if (c < 32 || c == '"' || c == '\\' || c == '?' || c > 126)
-      text_add(&x, "\\%03o", c);
-    else
-      text_add(&x, "%c", c);
-  }
-  text_add(&x, "\"");
-  return text_str(&x);
-}
-
-/* Letters, digits and _ of a name. */
-static const char *mangled(Arena *a, const char *s) {
-  Text x = text_new(a, 0);
-  for (; s && *s; s++) text_add(&x, "%c", isalnum((unsigned char)*s) && (unsigned char)*s < 128 ? *s : '_');
-  return text_str(&x);
-}
-
-/* Safe inside a comment. */
-static const char *comment(Arena *a, const char *s) {
-  Text x = text_new(a, 0);
-  for (; s && *s; s++)
-    text_add(&x, "%c", (unsigned char)*s < 32 || *s == '*' || *s == '\\' ? '.' : *s);
-  return text_str(&x);
-}
-
 /* ---- functions, one for equal texts ---- */
 
 typedef struct Function {
@@ -70,10 +36,8 @@ typedef struct Function {
 
 typedef struct Program {
   Gen g;
-  FILE *f;
-  GlobalsPlan globals;
   VEC(Function) functions;
-  Text kernels, tables;
+  Text kernels;
 } Program;
 
 static const char *function_of(Program *p, const Entry *e, const Launch *l) {
@@ -82,205 +46,32 @@ static const char *function_of(Program *p, const Entry *e, const Launch *l) {
   for (uint32_t i = 0; i < p->functions.n; i++)
     if (strcmp(p->functions.at[i].body, body) == 0) return p->functions.at[i].name;
   const char *name =
-      arena_printf(a, "k%d_%s", (int)p->functions.n, mangled(a, l->kernel->name));
+      arena_printf(a, "k%d_%s", (int)p->functions.n, text_mangled(a, l->kernel->name));
   vec_push(a, &p->functions, (Function){body, name});
   Text *x = &p->kernels;
   Ctx *c = p->g.ctx;
   const char *scope = l->op->scope && *l->op->scope ? l->op->scope : "";
-  text_line(x, "/* %s%s%s%s%s: %s */", comment(a, e->name), *scope ? ", " : "", comment(a, scope),
-            l->op->loc.line ? ", " : "", l->op->loc.line ? comment(a, loc_str(c, l->op->loc)) : "",
-            comment(a, l->kernel->name));
+  text_line(x, "/* %s%s%s%s%s: %s */", text_comment(a, e->name), *scope ? ", " : "", text_comment(a, scope),
+            l->op->loc.line ? ", " : "", l->op->loc.line ? text_comment(a, loc_str(c, l->op->loc)) : "",
+            text_comment(a, l->kernel->name));
   text_line(x, "static void %s(void *const *p, const GcEnv *env, int t, int nt) {", name);
   text_add(x, "%s}\n\n", body);
   return name;
 }
 
-/* ---- tables ---- */
-
-static const char *const region_name[] = {
-    [PLAN_ARENA] = "GC_ARENA", [PLAN_GLOBALS] = "GC_GLOBALS", [PLAN_INPUTS] = "GC_INPUTS",
-    [PLAN_HYPERS] = "GC_HYPERS"};
-
-static const char *const dtype_enum[DTYPES] = {
-    [DT_BOOL] = "GC_BOOL", [DT_U8] = "GC_U8",     [DT_I32] = "GC_I32", [DT_I64] = "GC_I64",
-    [DT_F16] = "GC_F16",   [DT_BF16] = "GC_BF16", [DT_F32] = "GC_F32", [DT_F64] = "GC_F64"};
-
-static void tensor(Program *p, const char *name, const Type *t, const Layout *l, Address at) {
-  Text *x = &p->tables;
-  text_add(x, "{%s, %s, %d, ", quoted(p->g.a, name), dtype_enum[t->dtype], t->rank);
-  if (t->rank) {
-    text_add(x, "(const int64_t[]){");
-    for (int i = 0; i < t->rank; i++)
-      text_add(x, "%s%" PRId64, i ? ", " : "", t->dim[i]);
-    text_add(x, "}");
-  } else {
-    text_add(x, "NULL");
-  }
-  text_add(x, ", %" PRIu64 ", %s, %" PRIu64 ", %d}", at.bytes, region_name[at.region], at.offset,
-           l ? l->nr : 0);
-}
-
-static void arguments(Program *p, const char *entry, uint32_t i, const Launch *l) {
-  Text *x = &p->tables;
-  text_add(x, "static const GcArg %s_a%u[] = {", entry, i);
-  for (int k = 0; k < l->kernel->nargs; k++)
-    text_add(x, "%s{%s, %" PRIu64 "}", k ? ", " : "", region_name[l->args[k].region],
-             l->args[k].offset);
-  text_add(x, "};\n");
-  if (!l->dead.n) return;
-  text_add(x, "static const GcRange %s_d%u[] = {", entry, i);
-  for (uint32_t k = 0; k < l->dead.n; k++)
-    text_add(x, "%s{%" PRIu64 ", %" PRIu64 "}", k ? ", " : "", l->dead.at[k].offset,
-             l->dead.at[k].bytes);
-  text_add(x, "};\n");
-}
-
-/* Prints the steps, inputs and outputs of an entry; the GcEntry itself is put into `row`. */
-static void entry_tables(Program *p, const Entry *e, const char *id, Text *row) {
-  Arena *a = p->g.a;
-  Text *x = &p->tables;
-  Launches l = {0};
-  launches_of(&p->g, e, &p->globals, print_group, &l);
-  VEC(const char *) function = {0};
-  for (uint32_t i = 0; i < l.at.n; i++)
-    vec_push(a, &function, function_of(p, e, &l.at.at[i]));
-  text_add(x, "\n/* ---- %s ---- */\n", comment(a, e->name));
-  for (uint32_t i = 0; i < l.at.n; i++) arguments(p, id, i, &l.at.at[i]);
-  if (l.at.n) {
-    text_add(x, "static const GcStep %s_steps[] = {\n", id);
-    for (uint32_t i = 0; i < l.at.n; i++) {
-      const Launch *s = &l.at.at[i];
-      const char *dead = s->dead.n ? arena_printf(a, "%s_d%u", id, i) : "NULL";
-      text_add(x, "  {%s, %s, %s, %s, %s_a%u, %d, %d, %s, %u, %" PRIu64 ", %" PRIu64 "},\n",
-               function.at[i], quoted(a, s->kernel->name), quoted(a, s->op->scope),
-               quoted(a, s->op->loc.line ? loc_str(p->g.ctx, s->op->loc) : ""), id, i,
-               s->kernel->nargs, s->barrier, dead, s->dead.n, s->flops, s->bytes);
-    }
-    text_add(x, "};\n");
-  }
-  uint32_t nin = e->body->args.n;
-  if (nin) {
-    text_add(x, "static const GcTensor %s_inputs[] = {\n", id);
-    for (uint32_t i = 0; i < nin; i++) {
-      const Value *v = value_at(e, e->body->args.at[i]);
-      text_add(x, "  ");
-      tensor(p, v->name, v->type, v->layout, address_of(e, e->body->args.at[i]));
-      text_add(x, ",\n");
-    }
-    text_add(x, "};\n");
-  }
-  const ValueId *outputs;
-  const char *const *names;
-  int nout = entry_outputs(e, &outputs, &names), loss = -1;
-  if (nout) {
-    text_add(x, "static const GcTensor %s_outputs[] = {\n", id);
-    for (int i = 0; i < nout; i++) {
-      const Value *v = value_at(e, outputs[i]);
-      text_add(x, "  ");
-      tensor(p, names[i], v->type, v->layout, address_of(e, outputs[i]));
-      text_add(x, ",\n");
-      bool scalar = v->type->rank == 0 && dtype_is_float(v->type->dtype);
-      if (e->training && scalar && (loss < 0 || strcmp(names[i], "loss") == 0)) loss = i;
-    }
-    text_add(x, "};\n");
-  }
-  const Plan *plan = e->plan;
-  text_add(row, "{%s, %s, %d, %s, %u, %s, %d, %s, %u,\n", quoted(a, e->name),
-           e->training ? "true" : "false", loss, nin ? arena_printf(a, "%s_inputs", id) : "NULL",
-           nin, nout ? arena_printf(a, "%s_outputs", id) : "NULL", nout,
-           l.at.n ? arena_printf(a, "%s_steps", id) : "NULL", l.at.n);
-  text_add(row,
-           "   .arena_bytes = %" PRIu64 ", .inputs_bytes = %" PRIu64 ", .outputs_bytes = %" PRIu64
-           ", .naive_bytes = %" PRIu64 ", .inplace_bytes = %" PRIu64 ",\n   .pool_bytes = %" PRIu64
-           ", .lower_bound_bytes = %" PRIu64 ", .flops = %" PRIu64 "}",
-           plan->arena_bytes, plan->inputs_bytes, plan->outputs_bytes, plan->naive_bytes,
-           plan->inplace_bytes, plan->pool_bytes, plan->lower_bound_bytes, plan->flops);
-}
-
-/* ---- globals ---- */
-
-static uint64_t hash_bytes(uint64_t h, const void *s, size_t n) {
-  const unsigned char *c = s;
-  for (size_t i = 0; i < n; i++) h = (h ^ c[i]) * 0x100000001b3u;
-  return h;
-}
-
-static uint64_t hash_type(uint64_t h, const Type *t) {
-  int64_t dtype = t->dtype;
-  h = hash_bytes(h, &dtype, sizeof dtype);
-  return hash_bytes(h, t->dim, sizeof *t->dim * (size_t)t->rank);
-}
-
-/* Of what a checkpoint depends on: the globals, and the entries' names and inputs. */
-static uint64_t program_hash(const Module *m) {
-  uint64_t h = 0xcbf29ce484222325u;
-  for (uint32_t i = 0; i < m->globals.n; i++) {
-    h = hash_bytes(h, m->globals.at[i].path, strlen(m->globals.at[i].path) + 1);
-    h = hash_type(h, m->globals.at[i].type);
-  }
-  for (uint32_t i = 0; i < m->entries.n; i++) {
-    const Entry *e = m->entries.at[i];
-    h = hash_bytes(h, e->name, strlen(e->name) + 1);
-    for (uint32_t k = 0; k < e->body->args.n; k++) h = hash_type(h, value_type(e, e->body->args.at[k]));
-  }
-  return h;
-}
-
-static void globals_tables(Program *p, int *nglobals, int *nhypers) {
-  static const char *const kind[] = {[GLOBAL_PARAM] = "GC_PARAM",
-                                     [GLOBAL_STATE] = "GC_STATE",
-                                     [GLOBAL_OPTIMIZER] = "GC_OPTIMIZER"};
-  Module *m = p->g.m;
-  Text *x = &p->tables;
-  *nglobals = *nhypers = 0;
-  for (uint32_t i = 0; i < m->globals.n; i++) {
-    const Global *g = &m->globals.at[i];
-    if (g->kind == GLOBAL_HYPER) {
-      ++*nhypers;
-      continue;
-    }
-    if (!(*nglobals)++) text_add(x, "static const GcGlobal globals[] = {\n");
-    uint64_t bytes = 0;
-    (void)layout_bytes(g->type, g->layout, &bytes);
-    text_add(x, "  {");
-    tensor(p, g->path, g->type, g->layout, (Address){PLAN_GLOBALS, p->globals.offset[i], bytes});
-    text_add(x, ", %s},\n", kind[g->kind]);
-  }
-  if (*nglobals) text_add(x, "};\n");
-  if (!*nhypers) return;
-  text_add(x, "static const GcHyper hypers[] = {");
-  for (uint32_t i = 0, n = 0; i < m->globals.n; i++)
-    if (m->globals.at[i].kind == GLOBAL_HYPER)
-      text_add(x, "%s{%s, %s}", n++ ? ", " : "", quoted(p->g.a, m->globals.at[i].path),
-               scalar_literal(p->g.a, DT_F32, (Attr){.f = m->globals.at[i].value}));
-  text_add(x, "};\n");
-}
-
-/* "dir/mnist.g" is the program mnist. */
-static const char *program_name(Arena *a, const char *source) {
-  const char *slash = strrchr(source, '/'), *s = slash ? slash + 1 : source;
-  const char *dot = strrchr(s, '.');
-  return arena_printf(a, "%.*s", (int)(dot && dot > s ? dot - s : (long)strlen(s)), s);
+static StepText step_of(Tables *t, const Entry *e, const Launch *l) {
+  return (StepText){.kernel = function_of(t->target, e, l)};
 }
 
 bool codegen_c(Module *m, const Target *t, const CodegenOptions *o, FILE *f) {
   Arena *a = arena_new();
-  Program p = {.g = {.ctx = m->ctx, .m = m, .target = t, .opt = o, .a = a}, .f = f};
+  Program p = {.g = {.ctx = m->ctx, .m = m, .target = t, .opt = o, .a = a}};
   p.kernels = text_new(a, 0);
-  p.tables = text_new(a, 0);
-  p.globals = plan_globals(m, t->align);
-  int nglobals, nhypers;
-  globals_tables(&p, &nglobals, &nhypers);
-  Text entries = text_new(a, 0), init = text_new(a, 0);
-  for (uint32_t i = 0; i < m->entries.n; i++) {
-    text_add(&entries, "  ");
-    entry_tables(&p, m->entries.at[i], arena_printf(a, "e%u", i), &entries);
-    text_add(&entries, ",\n");
-  }
-  if (m->init) entry_tables(&p, m->init, "init", &init);
+  Tables tables = {.g = &p.g, .print = print_group, .step = step_of, .target = &p};
+  tables_make(&tables);
 
-  fprintf(f, "/* %s, compiled by gc %s for %s. */\n", comment(a, m->source), o->version ? o->version : "",
-          t->name);
+  fprintf(f, "/* %s, compiled by gc %s for %s. */\n", text_comment(a, m->source),
+          o->version ? o->version : "", t->name);
   cpu_prelude(f, o);
   fputs("#include <string.h>\n"
         "#ifndef GC_IVDEP /* iterations of the next loop do not depend on each other */\n"
@@ -290,17 +81,7 @@ bool codegen_c(Module *m, const Target *t, const CodegenOptions *o, FILE *f) {
   for (uint32_t i = 0; i < p.g.helpers.n; i++) fprintf(f, "%s\n", p.g.helpers.at[i]);
   fputs("/* ---- kernels ---- */\n\n", f);
   fputs(text_str(&p.kernels), f);
-  fputs("/* ---- tables ---- */\n\n", f);
-  fputs(text_str(&p.tables), f);
-  if (m->entries.n) fprintf(f, "\nstatic const GcEntry entries[] = {\n%s};\n", text_str(&entries));
-  if (m->init) fprintf(f, "static const GcEntry init = %s;\n", text_str(&init));
-  fprintf(f,
-          "\nconst GcProgram gc_program = {GCRT_ABI, %s, %s, %s, %s, 0x%016" PRIx64
-          "u,\n  %s, %d, %" PRIu64 ", %s, %d, %s, %u, %s};\n",
-          quoted(a, o->version ? o->version : ""), quoted(a, program_name(a, m->source)),
-          quoted(a, t->name), quoted(a, cpu_target(t)->features), program_hash(m),
-          nglobals ? "globals" : "NULL", nglobals, p.globals.bytes, nhypers ? "hypers" : "NULL",
-          nhypers, m->entries.n ? "entries" : "NULL", m->entries.n, m->init ? "&init" : "NULL");
+  tables_write(&tables, f, "", "gc_program", cpu_target(t)->features, "");
   arena_free(a);
   return !ferror(f);
 }
