@@ -112,8 +112,8 @@ typedef struct Library {
   Arena *a;
   const Module *m;
   const CodegenOptions *o;
-  const char *name, *prefix, *source;
-  Names names; /* of all that is public */
+  const char *prefix, *source, *file; /* the last two: names without folders */
+  Names names;                        /* of all that is public */
   VEC(Function) functions;
   VEC(Hyper) hypers;
 } Library;
@@ -225,59 +225,72 @@ static const char *prototype(const Library *l, const Function *f) {
   return text_str(&x);
 }
 
-static void print_intro(const Library *l, FILE *f) {
-  const char *p = l->prefix, *file = plain(l->a, l->name);
-  fprintf(
-      f,
-      LIBRARY_MARK
-      "%s from %s; do not edit.\n\n"
-      "   The model %s as a C library:  cc program.c -L DIR -l%s -Wl,-rpath,DIR\n"
-      "   where DIR holds lib%s.so. The library needs libc and libm alone.\n\n"
-      "     %s *m = %s_open(0, 0);\n"
-      "     if (!m) puts(%s_error(NULL));\n"
-      "     ... train, or load weights; ask as often as you like ...\n"
-      "     %s_close(m);\n\n"
-      "   What can fail returns false, and %s_error(m) says why. Tensors are dense arrays in\n"
-      "   row-major order (the last index runs fastest); the caller owns them, and they are "
-      "copied.\n"
-      "   An output that is NULL is not wanted. A model is used by one thread at a time; several\n"
-      "   models are independent of each other. Nothing is allocated but by open, load and save. "
-      "*/\n",
-      l->o->version ? l->o->version : "", l->source, p, file, file, p, p, p, p, p);
+/* Text with $ for the prefix. */
+static void put(const Library *l, FILE *f, const char *text) {
+  for (; *text; text++) {
+    if (*text == '$')
+      fputs(l->prefix, f);
+    else
+      fputc(*text, f);
+  }
 }
 
-static void print_life(const Library *l, FILE *f) {
-  const char *p = l->prefix;
-  fprintf(f, "typedef struct %s %s;\n\n", p, p);
-  fprintf(
-      f,
-      "/* A model with fresh weights, drawn from the seed, or NULL: %s_error(NULL) says why.\n"
-      "   threads: the cores it works on; 0 means all. They sleep between calls. */\n"
-      "%s *%s_open(int threads, uint64_t seed);\n"
-      "void %s_close(%s *m); /* NULL is fine */\n\n"
-      "/* Why the last call that failed did. The text is the model's, until the next call. */\n"
-      "const char *%s_error(const %s *m);\n\n"
-      "/* Weights and states as safetensors, the same files that the executable form of the model\n"
-      "   reads and writes. What does not fit is refused and changes nothing; weights that are "
-      "not\n"
-      "   finite are not saved, and an older file stays whole until the new one is. */\n"
-      "bool %s_load(%s *m, const char *path);\n"
-      "bool %s_save(%s *m, const char *path);\n\n"
-      "/* Fresh weights, states and optimizer, as %s_open makes them; hypers stay as they are. */\n"
-      "bool %s_reset(%s *m, uint64_t seed);\n\n"
-      "int %s_threads(const %s *m);\n"
-      "uint64_t %s_bytes(void); /* of memory that an open model takes */\n",
-      p, p, p, p, p, p, p, p, p, p, p, p, p, p, p, p, p);
-}
+static const char usage[] =
+    "     $ *m = $_open(0, 0);\n"
+    "     if (!m) puts($_error(NULL));\n"
+    "     ... train, or load weights; ask as often as you like ...\n"
+    "     $_close(m);\n"
+    "\n"
+    "   What can fail returns false, and $_error(m) says why. Tensors are dense arrays in\n"
+    "   row-major order: the last index runs fastest. They are the caller's, and are copied.\n"
+    "   An output that is NULL is not wanted. A model is used by one thread at a time; several\n"
+    "   models are independent. Nothing is allocated but by open, load and save. */\n";
+
+static const char life[] =
+    "typedef struct $ $;\n"
+    "\n"
+    "/* A model with fresh weights, drawn from the seed, or NULL: $_error(NULL) says why.\n"
+    "   threads: the cores it works on; 0 means all. They sleep between calls. */\n"
+    "$ *$_open(int threads, uint64_t seed);\n"
+    "void $_close($ *m); /* NULL is fine */\n"
+    "\n"
+    "/* Why the last call that failed did. The text is the model's, until the next failure. */\n"
+    "const char *$_error(const $ *m);\n"
+    "\n"
+    "/* Weights and states as safetensors, the files that the executable form of the model\n"
+    "   reads and writes. What does not fit is refused and changes nothing; weights that are\n"
+    "   not finite are not saved, and an older file stays whole until the new one is. */\n"
+    "bool $_load($ *m, const char *path);\n"
+    "bool $_save($ *m, const char *path);\n"
+    "\n"
+    "/* Fresh weights, states and optimizer, as $_open makes them; hypers stay as they are. */\n"
+    "bool $_reset($ *m, uint64_t seed);\n"
+    "\n"
+    "int $_threads(const $ *m);\n"
+    "uint64_t $_bytes(void); /* of memory that an open model takes */\n";
+
+static const char functions[] =
+    "$ *$_open(int threads, uint64_t seed) { return ($ *)embed_open(threads, seed); }\n"
+    "void $_close($ *m) { embed_close((GcModel *)m); }\n"
+    "const char *$_error(const $ *m) { return embed_error((const GcModel *)m); }\n"
+    "bool $_load($ *m, const char *path) { return embed_load((GcModel *)m, path); }\n"
+    "bool $_save($ *m, const char *path) { return embed_save((GcModel *)m, path); }\n"
+    "bool $_reset($ *m, uint64_t seed) { return embed_reset((GcModel *)m, seed); }\n"
+    "int $_threads(const $ *m) { return embed_threads((const GcModel *)m); }\n"
+    "uint64_t $_bytes(void) { return embed_bytes(); }\n";
 
 static void print_header(const Library *l, FILE *f) {
   const char *p = l->prefix;
-  print_intro(l, f);
   fprintf(f,
-          "#ifndef GC_LIBRARY_%s_h\n#define GC_LIBRARY_%s_h\n#include <stdbool.h>\n"
-          "#include <stdint.h>\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
-          p, p);
-  print_life(l, f);
+          LIBRARY_MARK "%s from %s; do not edit.\n\n"
+                       "   The model as a C library:  cc program.c DIR/%s -Wl,-rpath,DIR\n"
+                       "   where DIR is its folder. It needs libc and libm alone.\n\n",
+          l->o->version ? l->o->version : "", l->source, l->file);
+  put(l, f, usage);
+  put(l, f,
+      "#ifndef GC_LIBRARY_$_h\n#define GC_LIBRARY_$_h\n#include <stdbool.h>\n"
+      "#include <stdint.h>\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+  put(l, f, life);
   if (l->hypers.n) fputs("\n/* ---- hypers: set at any time, read by the next call ---- */\n", f);
   for (uint32_t i = 0; i < l->hypers.n; i++) {
     const Hyper *h = &l->hypers.at[i];
@@ -314,16 +327,7 @@ static void print_source(const Library *l, FILE *f) {
   fputs("#include \"embed.h\"\n#include <stddef.h>\n#pragma GCC visibility push(default)\n"
         "#include \"model.h\"\n#pragma GCC visibility pop\n\n",
         f);
-  fprintf(f,
-          "%s *%s_open(int threads, uint64_t seed) { return (%s *)embed_open(threads, seed); }\n"
-          "void %s_close(%s *m) { embed_close((GcModel *)m); }\n"
-          "const char *%s_error(const %s *m) { return embed_error((const GcModel *)m); }\n"
-          "bool %s_load(%s *m, const char *path) { return embed_load((GcModel *)m, path); }\n"
-          "bool %s_save(%s *m, const char *path) { return embed_save((GcModel *)m, path); }\n"
-          "bool %s_reset(%s *m, uint64_t seed) { return embed_reset((GcModel *)m, seed); }\n"
-          "int %s_threads(const %s *m) { return embed_threads((const GcModel *)m); }\n"
-          "uint64_t %s_bytes(void) { return embed_bytes(); }\n",
-          p, p, p, p, p, p, p, p, p, p, p, p, p, p, p, p);
+  put(l, f, functions);
   for (uint32_t i = 0; i < l->hypers.n; i++)
     fprintf(f,
             "void %s(%s *m, float value) { embed_set_hyper((GcModel *)m, %u, value); }\n"
@@ -339,11 +343,12 @@ static void print_source(const Library *l, FILE *f) {
   }
 }
 
-void library_print(const Module *m, const CodegenOptions *o, const char *name, FILE *header,
-                   FILE *source) {
+void library_print(const Module *m, const CodegenOptions *o, const char *name, const char *out,
+                   FILE *header, FILE *source) {
   Arena *a = arena_new();
-  Library l = {.a = a, .m = m, .o = o, .name = name, .names = {.a = a}};
+  Library l = {.a = a, .m = m, .o = o, .names = {.a = a}};
   l.source = plain(a, base_name(m->source));
+  l.file = plain(a, base_name(out));
   l.prefix = identifier(a, name);
   name_all(&l);
   if (clashes(&l)) {

@@ -5,7 +5,7 @@
 
 /* Begins every header: what does not begin so is not gc's to replace. */
 #define LIBRARY_MARK "/* Made by gc "
-/* `name`: of the library without lib and .so. The source includes the header as "model.h". */
-void library_print(const Module *m, const CodegenOptions *o, const char *name, FILE *header,
-                   FILE *source);
+/* `name`: of the library `out` without lib and .so. The source includes the header as "model.h". */
+void library_print(const Module *m, const CodegenOptions *o, const char *name, const char *out,
+                   FILE *header, FILE *source);
 #endif

@@ -177,7 +177,7 @@ static bool write_api(Build *b, const Module *m, const char *name, const char *h
     fclose(h);
     return environment_error(b, "cannot write", api);
   }
-  library_print(m, b->o, name, h, f);
+  library_print(m, b->o, name, b->out, h, f);
   bool ok = close_whole(b, h, header);
   return close_whole(b, f, api) && ok;
 }

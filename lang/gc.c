@@ -18,7 +18,8 @@ static const struct {
   const char *name;
   Emit emit;
 } emits[] = {
-    {"exe", EMIT_EXE}, {"lib", EMIT_LIB}, {"c", EMIT_C}, {"ast", EMIT_AST}, {"ir", EMIT_IR}, {"plan", EMIT_PLAN}};
+    {"exe", EMIT_EXE}, {"lib", EMIT_LIB}, {"c", EMIT_C},
+    {"ast", EMIT_AST}, {"ir", EMIT_IR},   {"plan", EMIT_PLAN}};
 
 typedef struct Run {
   Ctx *c;
