@@ -13,6 +13,7 @@ typedef struct Unit { /* a group in the making */
   int outer;       /* ROWS: axes before the row */
   const Op *root;  /* reduction or matmul */
   VEC(const Op *) members;
+  uint32_t first, last; /* positions of its members */
   bool dear;       /* computes functions: not to be recomputed in every pass of a row op */
   bool row_ops;    /* softmax and its like: several passes */
 } Unit;
@@ -23,6 +24,7 @@ typedef struct Fuse {
   Arena *a;
   Unit **unit;    /* by op; NULL: not in a group */
   uint32_t *pos;  /* by op: position in the body */
+  int *across;    /* by position: groups with members at or before it and others behind */
   uint32_t *seen; /* by op: stamp of the last search that visited it */
   uint32_t stamp;
   VEC(const Op *) *users; /* by value: ops of the body that read it */
@@ -184,10 +186,17 @@ static void visit(Search *s, ValueId v) {
   vec_push(s->f->a, &s->stack, def);
 }
 
+/* Counts the group as reaching across the positions between its members, or no longer. */
+static void span(Fuse *f, const Unit *u, int by) {
+  for (uint32_t p = u->first; p < u->last; p++) f->across[p] += by;
+}
+
 /* A member of `from` reads, through an op outside of both, something that `to` computes. */
 static bool depends(Fuse *f, const Unit *from, const Unit *to) {
   Search s = {.f = f};
   f->stamp++;
+  uint32_t cut = to->first; /* nothing before it depends on anything from it on */
+  while (cut && f->across[cut - 1]) cut--;
   for (uint32_t i = 0; i < from->members.n; i++)
     for (int k = 0; k < from->members.at[i]->noperands; k++) {
       const Op *def = value_def(f->e, from->members.at[i]->operands[k]);
@@ -197,7 +206,7 @@ static bool depends(Fuse *f, const Unit *from, const Unit *to) {
     const Op *op = s.stack.at[--s.stack.n];
     const Unit *u = f->unit[op->id];
     if (u == to) return true;
-    if (u == from) continue;
+    if (u == from || (u ? u->last : f->pos[op->id]) < cut) continue;
     uint32_t n = u ? u->members.n : 1;
     for (uint32_t i = 0; i < n; i++) {
       const Op *o = u ? u->members.at[i] : op;
@@ -230,6 +239,7 @@ static Unit *unit_new(Fuse *f, const Op *op) {
   const char *text = op_info[op->kind].expr;
   u->dear = c == CLASS_ELEMENT && text && strstr(text, "FN(");
   u->row_ops = c == CLASS_ROWS;
+  u->first = u->last = f->pos[op->id];
   vec_push(f->a, &u->members, op);
   return u;
 }
@@ -250,6 +260,11 @@ static const char *refuses(Fuse *f, Unit *a, Unit *b) {
 static void join(Fuse *f, Unit *a, Unit *b) {
   Unit whole;
   (void)form_refuses(f, a, b, &whole);
+  span(f, a, -1);
+  span(f, b, -1);
+  if (b->first < a->first) a->first = b->first;
+  if (b->last > a->last) a->last = b->last;
+  span(f, a, 1);
   a->form = whole.form;
   a->domain = whole.domain;
   a->outer = whole.outer;
@@ -494,6 +509,7 @@ static void fuse_entry(PassRun *r, Entry *e) {
   Fuse f = {.r = r, .e = e, .a = r->scratch};
   f.unit = ARENA_ARRAY(f.a, Unit *, e->ops.n + 1);
   f.pos = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
+  f.across = ARENA_ARRAY(f.a, int, e->ops.n + 1);
   f.seen = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.users = arena_alloc(f.a, sizeof *f.users * (e->values.n + 1));
   f.emitted = ARENA_ARRAY(f.a, bool, e->ops.n + 1);
