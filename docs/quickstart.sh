@@ -14,7 +14,7 @@ say() { printf '\n== %s\n' "$1"; }
 
 # The prose of the pages: without programs, tables and runs of blanks, of which there is much to copy
 # and little to learn.
-cat README.md docs/*.md | sed '/^```/,/^```/d; /^|/d; s/  */ /g' | cat -s >"$out/text.txt"
+cat README.md docs/*.md | sed '/^```/,/^```/d; /^|/d; /^<!--/d; s/  */ /g' | cat -s >"$out/text.txt"
 say "gc docs/examples/chars.g: one executable, every byte of its memory placed"
 build/bin/gc docs/examples/chars.g -O2 -o "$out/chars"
 "$out/chars" info train
@@ -22,7 +22,7 @@ build/bin/gc docs/examples/chars.g -O2 -o "$out/chars"
 # A row is 16 characters and the one after them: rows begin one character apart (~1), and what
 # follows the first row is character 16 (+16).
 say "training on $(wc -c <"$out/text.txt") characters of documentation"
-"$out/chars" train --context "$out/text.txt~1" --next "$out/text.txt+16" --epochs 10 --save "$out/chars.safetensors"
+"$out/chars" train --context "$out/text.txt~1" --next "$out/text.txt+16" --epochs 12 --save "$out/chars.safetensors"
 
 say "300 characters of its own"
 "$out/chars" write --load "$out/chars.safetensors" --temperature 0.5 --steps 300 --text text
