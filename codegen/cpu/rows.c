@@ -298,14 +298,14 @@ static void pass(Rows *r, int number, const Loop *loop, int n, bool split) {
         text_line(&end, "%s = %s;", acc, reduce_step(g, k, acc, arena_printf(g->a, "%s_c", s)));
         sum = acc;
       }
-      if (!split) text_line(&after, "const %s %s = %s;", T, s, scalar_round_text(g->a, dt, sum));
+      if (!split) text_line(&after, "const %s %s = %s;", T, s, sum);
     } else {
       text_line(&before, "%s %s_t[%d];", T, s, c > 0 ? (int)c : 1);
       text_line(inner, "%s_t[l] = %s;", s, x);
       text_line(&after, "%s %s = %s;", T, acc, reduce_start(g, k, dt));
       text_line(&after, "for (int l = 0; l < %lld; l++) %s = %s;", c, acc,
                 reduce_step(g, k, acc, arena_printf(g->a, "%s_t[l]", s)));
-      text_line(&after, "const %s %s = %s;", T, s, scalar_round_text(g->a, dt, acc));
+      text_line(&after, "const %s %s = %s;", T, s, acc);
     }
     if (split)
       text_line(&end, "((%s *)(scratch + %lld))[u] = %s;", T, partial_offset(r, i), sum);
@@ -369,7 +369,9 @@ static void at_label(Rows *r, const Op *op) {
   map[t->rank - 1] = (Axis){.coord = p->ncoords, .step = 1};
   p->coord[p->ncoords++] =
       (Coord){.dim = r->c, .text = printer_term(p, op, ROLE_LABEL)->text, .level = 1};
+  uint32_t seen = p->seen.n;
   Printed at = printer_value(p, x, map);
+  p->seen.n = seen; /* the coordinate's number is the next label's, too */
   p->ncoords--;
   vec_push(r->g->a, &p->terms, (Term){op, ROLE_AT_LABEL, at.text, 1});
 }
@@ -472,7 +474,7 @@ static void combine_chunks(Rows *r) {
               partial_offset(r, i), (long long)chunks_of(r->c));
     text_line(row, "%s = %s;", acc, reduce_step(g, w->kind, acc, "v"));
     text_close(row, "}");
-    text_line(row, "const %s %s = %s;", T, w->name, scalar_round_text(g->a, dt, acc));
+    text_line(row, "const %s %s = %s;", T, w->name, acc);
   }
 }
 

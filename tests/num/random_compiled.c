@@ -19,17 +19,22 @@ typedef struct Variant {
   const char *name, *memory;
   int level, threads;
   bool poison;
+  const char *cflags; /* of the C compiler; its optimiser costs most of the time, so only some have it */
 } Variant;
 
 static const Variant variants[] = {
-    {"-O0 none", "none", 0, 1, false},        {"-O2 pack", "pack", 2, 1, false},
-    {"-O2 pack 3 threads", "pack", 2, 3, false}, {"-O2 inplace poison", "inplace", 2, 1, true},
-    {"-O2 pool poison", "pool", 2, 2, true},  {"-O1 pack poison", "pack", 1, 2, true},
+    {"-O0 none", "none", 0, 1, false, "-O0"},
+    {"-O2 pack", "pack", 2, 1, false, "-O1"},
+    {"-O2 pack 3 threads", "pack", 2, 3, false, "-O0"},
+    {"-O2 inplace poison", "inplace", 2, 1, true, "-O0"},
+    {"-O2 pool poison", "pool", 2, 2, true, "-O0"},
+    {"-O1 pack poison", "pack", 1, 2, true, "-O0"},
 };
 
 typedef struct Results {
   int n; /* outputs of all entries, then globals */
   Tensor *at;
+  const char **name; /* "e3.loss0", a global's path */
 } Results;
 
 static Module *make(Ctx *c, uint64_t seed, bool doubles) {
@@ -37,21 +42,21 @@ static Module *make(Ctx *c, uint64_t seed, bool doubles) {
   return random_program(c, seed, o);
 }
 
-static void append_globals(const Module *m, Results *r, Arena *a, Compiled *c, Interp *it) {
+static void append_globals(const Module *m, Results *r, Arena *a, const Interp *it) {
   for (uint32_t i = 0; i < m->globals.n; i++) {
     const Global *g = &m->globals.at[i];
     if (g->kind == GLOBAL_HYPER) continue;
     Tensor t = {g->type, ARENA_ARRAY(a, Scalar, g->type->numel + 1)};
     if (it) memcpy(t.at, it->globals[i].at, sizeof(Scalar) * (size_t)g->type->numel);
+    r->name[r->n] = g->path;
     r->at[r->n++] = t;
-    (void)c;
   }
 }
 
 /* Globals of the program by path: the compiled order leaves hypers out. */
 static void read_globals(const Module *m, Results *r, Arena *a, Compiled *c) {
   int start = r->n;
-  append_globals(m, r, a, c, NULL);
+  append_globals(m, r, a, NULL);
   int k = start;
   for (uint32_t i = 0; i < m->globals.n; i++) {
     if (m->globals.at[i].kind == GLOBAL_HYPER) continue;
@@ -59,6 +64,19 @@ static void read_globals(const Module *m, Results *r, Arena *a, Compiled *c) {
       if (strcmp(c->program->globals[j].t.name, m->globals.at[i].path) == 0) compiled_get(c, j, r->at[k].at);
     k++;
   }
+}
+
+static void results_new(Results *r, Arena *a, int n) {
+  r->at = ARENA_ARRAY(a, Tensor, n + 1);
+  r->name = ARENA_ARRAY(a, const char *, n + 1);
+}
+
+static void append(Results *r, Ctx *c, Tensor t, const Entry *e, int output) {
+  const ValueId *values;
+  const char *const *names;
+  entry_outputs(e, &values, &names);
+  r->name[r->n] = intern_printf(c, "%s.%s", e->name, names[output]);
+  r->at[r->n++] = t;
 }
 
 static int outputs_of(const Entry *e) {
@@ -79,15 +97,15 @@ static bool interpret(Ctx *c, Arena *a, uint64_t seed, Results *r) {
   if (!passes_run(m, "autodiff", &po)) return false;
   Interp *it = interp_new(m, INTERP_DTYPE, seed);
   if (m->init && !interp_run(it, m->init, NULL, NULL)) return false;
-  r->at = ARENA_ARRAY(a, Tensor, capacity(m) + 1);
+  results_new(r, a, capacity(m));
   for (uint32_t i = 0; i < m->entries.n; i++) {
     const Entry *e = m->entries.at[i];
     int n = outputs_of(e);
     Tensor *out = ARENA_ARRAY(a, Tensor, n + 1);
     if (!interp_run(it, e, random_inputs(a, e, seed + i), out)) return false;
-    for (int j = 0; j < n; j++) r->at[r->n++] = out[j];
+    for (int j = 0; j < n; j++) append(r, c, out[j], e, j);
   }
-  append_globals(m, r, a, NULL, it);
+  append_globals(m, r, a, it);
   return true; /* the interpreter's arena stays: results point into it */
 }
 
@@ -99,11 +117,11 @@ static bool compile_and_run(Ctx *c, Arena *a, uint64_t seed, bool doubles, const
   PassOptions po = {.target = t, .memory = v->memory, .verify_each = true};
   /* gradients first: merging before autodiff is allowed to change their rounding */
   if (!passes_run(m, arena_printf(a, "autodiff,%s", passes_pipeline(v->level)), &po)) return false;
-  Compiled *p = compiled_open(m, t, &co, "-O1");
+  Compiled *p = compiled_open(m, t, &co, v->cflags);
   if (!p) return false;
   RunOptions ro = {.threads = v->threads, .order = seed, .poison = v->poison, .seed = seed};
   compiled_init(p, &ro);
-  r->at = ARENA_ARRAY(a, Tensor, capacity(m) + 1);
+  results_new(r, a, capacity(m));
   for (uint32_t i = 0; i < m->entries.n; i++) {
     const Entry *e = m->entries.at[i];
     int n = outputs_of(e);
@@ -116,7 +134,7 @@ static bool compile_and_run(Ctx *c, Arena *a, uint64_t seed, bool doubles, const
     for (int j = 0; j < n; j++) { /* out of the program's arena, which is closed below */
       Tensor copy = {out[j].type, ARENA_ARRAY(a, Scalar, out[j].type->numel + 1)};
       memcpy(copy.at, out[j].at, sizeof(Scalar) * (size_t)out[j].type->numel);
-      r->at[r->n++] = copy;
+      append(r, c, copy, e, j);
     }
   }
   read_globals(m, r, a, p);
@@ -139,7 +157,7 @@ static int compare(uint64_t seed, const char *name, const Results *want, const R
   for (int i = 0; i < want->n; i++)
     for (int64_t j = 0; j < want->at[i].type->numel; j++)
       if (!same(want->at[i].at[j], got->at[i].at[j], want->at[i].type->dtype, tolerance)) {
-        printf("seed %llu %s: result %d element %lld is %.17g, not %.17g\n", (unsigned long long)seed, name, i,
+        printf("seed %llu %s: %s element %lld is %.17g, not %.17g\n", (unsigned long long)seed, name, want->name[i],
                (long long)j, got->at[i].at[j].f, want->at[i].at[j].f);
         return 1;
       }
