@@ -4,6 +4,6 @@ entry f(x : f32[4, 7], a : u8[4], b : u8[4]) {
   return y = xent(x, a) + xent(x, b)
 }
 # CHECK: long [[A:label[0-9]+]] =
+# CHECK: in0[u * 7 + [[A]]]
 # CHECK: long [[B:label[0-9]+]] =
-# CHECK-DAG: in0[u * 7 + [[A]]]
-# CHECK-DAG: in0[u * 7 + [[B]]]
+# CHECK: in0[u * 7 + [[B]]]
