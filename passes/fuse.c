@@ -377,11 +377,12 @@ static bool has_op(const Parts *p, const Op *op) {
 static void need(Fuse *f, const Unit *u, Parts *p, ValueId v, bool memory) {
   const Op *def = value_def(f->e, v);
   if (def && f->unit[def->id] == u) return;
+  if (has_value(p->args.at, p->args.n, v)) return;
   if (def && !memory && is_inline(f, def)) {
     if (has_op(p, def)) return;
     for (int k = 0; k < def->noperands; k++) need(f, u, p, def->operands[k], false);
     vec_push(f->a, &p->ops, def);
-  } else if (!has_value(p->args.at, p->args.n, v)) {
+  } else {
     vec_push(f->a, &p->args, v);
   }
 }
@@ -399,9 +400,13 @@ static bool wanted_outside(const Fuse *f, const Unit *u, ValueId v) {
 
 static Parts parts_of(Fuse *f, const Unit *u) {
   Parts p = {0};
+  for (uint32_t i = 0; i < u->members.n; i++) { /* first, so that nobody copies what comes in whole */
+    const Op *op = u->members.at[i];
+    for (int k = 0; reads_memory(op) && k < op->noperands; k++) need(f, u, &p, op->operands[k], true);
+  }
   for (uint32_t i = 0; i < u->members.n; i++) {
     const Op *op = u->members.at[i];
-    for (int k = 0; k < op->noperands; k++) need(f, u, &p, op->operands[k], reads_memory(op));
+    for (int k = 0; !reads_memory(op) && k < op->noperands; k++) need(f, u, &p, op->operands[k], false);
     vec_push(f->a, &p.ops, op);
   }
   for (uint32_t i = 1; i < p.ops.n; i++) { /* in the order of the program; almost so already */
