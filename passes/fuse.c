@@ -199,8 +199,9 @@ static bool depends(Fuse *f, const Unit *from, const Unit *to) {
   while (cut && f->across[cut - 1]) cut--;
   for (uint32_t i = 0; i < from->members.n; i++)
     for (int k = 0; k < from->members.at[i]->noperands; k++) {
-      const Op *def = value_def(f->e, from->members.at[i]->operands[k]);
-      if (def && !in_either(f, def, from, to)) visit(&s, def->results[0]);
+      /* a view between two members is copied into the kernel: no op in between */
+      Source x = source_of(f, from->members.at[i]->operands[k]);
+      if (x.def && !in_either(f, x.def, from, to)) visit(&s, x.v);
     }
   while (s.stack.n) {
     const Op *op = s.stack.at[--s.stack.n];
@@ -217,7 +218,6 @@ static bool depends(Fuse *f, const Unit *from, const Unit *to) {
   return false;
 }
 
-/* An inline view between two members is outside of both, yet no circle: it is copied. */
 static bool circle(Fuse *f, const Unit *a, const Unit *b) {
   return depends(f, a, b) || depends(f, b, a);
 }
