@@ -106,3 +106,12 @@ const char *kernel_fault_name(const Group *gr, ValueId v, const char *otherwise)
     if (body->args.at[k] == outer) return value_at(gr->e, outer)->name;
   return otherwise;
 }
+
+const char *gen_fault(Gen *g, const char *what, const char *row, const char *value, int64_t limit) {
+  if (!g->device)
+    return arena_printf(g->a, "gcrt_fault(\"%s\", %s, %s, %lld);", what, row, value, (long long)limit);
+  uint32_t i = 0;
+  while (i < g->faults.n && strcmp(g->faults.at[i], what) != 0) i++;
+  if (i == g->faults.n) vec_push(g->a, &g->faults, what);
+  return arena_printf(g->a, "gc_fault(env, %u, %s, %s, %lld);", i, row, value, (long long)limit);
+}

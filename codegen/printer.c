@@ -98,6 +98,7 @@ Printer printer_new(Gen *g, const Group *gr, int levels, int indent) {
 
 void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const char *prefix,
                     int level) {
+  const char *index = p->g->index ? p->g->index : "long";
   int64_t inner = 1;
   for (int k = n - 1; k >= 0; k--) {
     Coord *c = &p->coord[loop[k].coord];
@@ -106,9 +107,9 @@ void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const ch
     if (n == 1) return;
     const char *div = inner == 1 ? u : arena_printf(p->g->a, "%s / %lld", u, (long long)inner);
     if (k == 0)
-      text_line(p->level[level], "const long %s = %s;", c->text, div);
+      text_line(p->level[level], "const %s %s = %s;", index, c->text, div);
     else
-      text_line(p->level[level], "const long %s = %s %% %lld;", c->text, div,
+      text_line(p->level[level], "const %s %s = %s %% %lld;", index, c->text, div,
                 (long long)loop[k].n);
     inner *= loop[k].n;
   }
@@ -146,10 +147,16 @@ void printer_drop(Printer *p, int level) {
   p->seen.n = n;
 }
 
-const Term *printer_term(const Printer *p, const Op *op, Role role) {
+const Term *printer_find_term(const Printer *p, const Op *op, Role role) {
   for (uint32_t i = 0; i < p->terms.n; i++)
     if (p->terms.at[i].op == op && p->terms.at[i].role == role) return &p->terms.at[i];
-  gc_bug(p->g->ctx, "op %s in a group lacks a term of its row", op_info[op->kind].name);
+  return NULL;
+}
+
+const Term *printer_term(const Printer *p, const Op *op, Role role) {
+  const Term *t = printer_find_term(p, op, role);
+  if (!t) gc_bug(p->g->ctx, "op %s in a group lacks a term of its row", op_info[op->kind].name);
+  return t;
 }
 
 /* ---- indices ---- */
@@ -255,6 +262,20 @@ static Printed line(Printer *p, Dtype dt, const char *expr, int level) {
 
 static int deeper(int a, int b) { return a > b ? a : b; }
 
+/* exp(x - max) of a softmax or its like at a place of the full shape. */
+static const char *row_exp(Printer *p, const Op *op, const Axis *map, int *level) {
+  const Term *kept = printer_find_term(p, op, ROLE_EXP);
+  if (kept) {
+    *level = deeper(*level, kept->level);
+    return kept->text;
+  }
+  ValueId v = op->operands[op_full_operand(op)];
+  Printed x = printer_value(p, v, map);
+  *level = deeper(*level, x.level);
+  return arena_printf(p->g->a, "%s_exp(%s - %s)", dtype_prefix(value_type(p->gr->e, v)->dtype),
+                      x.text, printer_term(p, op, ROLE_MAX)->text);
+}
+
 /* A row op at a place of the full shape, from the terms of its row. */
 static Printed row_value(Printer *p, const Op *op, const Axis *map) {
   const Entry *e = p->gr->e;
@@ -265,13 +286,9 @@ static Printed row_value(Printer *p, const Op *op, const Axis *map) {
                         ? printer_term(p, op, ROLE_SUM) : NULL;
   int level = sum->level;
   switch ((int)op->kind) {
-  case OP_SOFTMAX: {
-    Printed x = printer_value(p, op->operands[0], map);
-    level = deeper(level, x.level);
-    text = arena_printf(a, "%s_exp(%s - %s) / %s", fn, x.text,
-                        printer_term(p, op, ROLE_MAX)->text, sum->text);
+  case OP_SOFTMAX:
+    text = arena_printf(a, "%s / %s", row_exp(p, op, map, &level), sum->text);
     break;
-  }
   case OP_LOG_SOFTMAX: {
     Printed x = printer_value(p, op->operands[0], map);
     Printed log = line(p, t->dtype, arena_printf(a, "%s_log(%s)", fn, sum->text), sum->level);
@@ -297,12 +314,11 @@ static Printed row_value(Printer *p, const Op *op, const Axis *map) {
                         printer_term(p, op, ROLE_AT_LABEL)->text);
     break;
   default: { /* OP_XENT_GRAD */
-    Printed dy = printer_value(p, op->operands[0], map), x = printer_value(p, op->operands[1], map);
-    const char *c = axis_text(p, map[t->rank - 1], &level);
-    level = deeper(level, deeper(dy.level, x.level));
-    text = arena_printf(a, "%s * (%s_exp(%s - %s) / %s - (%s == %s ? 1 : 0))", dy.text, fn, x.text,
-                        printer_term(p, op, ROLE_MAX)->text, sum->text, c,
-                        printer_term(p, op, ROLE_LABEL)->text);
+    Printed dy = printer_value(p, op->operands[0], map);
+    const char *e = row_exp(p, op, map, &level), *c = axis_text(p, map[t->rank - 1], &level);
+    level = deeper(level, dy.level);
+    text = arena_printf(a, "%s * (%s / %s - ((int)(%s) == (int)%s ? 1.0f : 0.0f))", dy.text, e,
+                        sum->text, c, printer_term(p, op, ROLE_LABEL)->text);
   }
   }
   return line(p, t->dtype, scalar_round_text(a, t->dtype, text), level);

@@ -20,7 +20,7 @@ static void print_id(Gen *g, const Group *gr, Text *x, const Type *ids, const ch
                      const char *skip) {
   text_line(x, "const int64_t id = (int64_t)%s;", scalar_load(g->a, ids->dtype, base, "i"));
   text_open(x, "if (__builtin_expect(id < 0 || id >= %lld, 0)) {", (long long)limit);
-  text_line(x, "gcrt_fault(\"%s\", i, id, %lld);", kernel_fault_name(gr, gr->arg[1], "index"), (long long)limit);
+  text_line(x, "%s", gen_fault(g, kernel_fault_name(gr, gr->arg[1], "index"), "i", "id", limit));
   text_line(x, "%s", skip);
   text_close(x, "}");
 }

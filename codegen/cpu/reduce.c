@@ -3,65 +3,13 @@
    Contract: every sum is taken in order of the reduced axes, in chunks of 256 that are added in order:
    the bits depend on the shape alone. Results have the kept shape and may lie over operands of it. */
 #include "codegen/cpu/cpu.h"
+#include "codegen/reduction.h"
 
-enum { BLOCK = 64, CHUNK = 256 };
+enum { BLOCK = 64 };
 
 uint64_t cpu_reduce_scratch(const Group *gr) {
   (void)gr;
   return 0;
-}
-
-typedef struct Cols {
-  Gen *g;
-  const Group *gr;
-  Printer p;
-  int *kept, nkept, *gone, ngone; /* axes of the domain */
-} Cols;
-
-static void axes_of(Cols *c) {
-  const Op *op = c->gr->root;
-  int rank = c->gr->domain->rank;
-  c->kept = ARENA_ARRAY(c->g->a, int, rank + 1);
-  c->gone = ARENA_ARRAY(c->g->a, int, rank + 1);
-  for (int i = 0; i < rank; i++) {
-    bool gone = false;
-    if (op->kind == OP_ARGMAX || op->kind == OP_ARGMIN)
-      gone = op->attr[AT_AXIS].i == i;
-    else
-      for (int k = 0; k < op->attr[AT_AXES].ints->n; k++) gone |= op->attr[AT_AXES].ints->at[k] == i;
-    if (gone)
-      c->gone[c->ngone++] = i;
-    else
-      c->kept[c->nkept++] = i;
-  }
-}
-
-/* A value of the kept shape, axis i at the i-th kept axis of the domain. Values whose axes of extent
-   1 come and go are matched from the left. */
-static const Axis *kept_map(Cols *c, ValueId v) {
-  const Type *t = value_type(c->gr->e, v);
-  Axis *m = ARENA_ARRAY(c->g->a, Axis, t->rank + 1);
-  int k = 0;
-  for (int i = 0; i < t->rank; i++) {
-    m[i] = (Axis){.coord = -1};
-    if (t->dim[i] == 1) continue;
-    while (k < c->nkept && c->gr->domain->dim[c->kept[k]] == 1) k++;
-    if (k == c->nkept || c->gr->domain->dim[c->kept[k]] != t->dim[i])
-      gc_bug(c->g->ctx, "a result of a column reduction has another shape than what is kept");
-    m[i] = (Axis){.coord = c->kept[k++], .step = 1};
-  }
-  return m;
-}
-
-static bool is_kept_shape(const Cols *c, const Type *t) {
-  int k = 0;
-  for (int i = 0; i < t->rank; i++) {
-    if (t->dim[i] == 1) continue;
-    while (k < c->nkept && c->gr->domain->dim[c->kept[k]] == 1) k++;
-    if (k == c->nkept || c->gr->domain->dim[c->kept[k++]] != t->dim[i]) return false;
-  }
-  while (k < c->nkept && c->gr->domain->dim[c->kept[k]] == 1) k++;
-  return k == c->nkept;
 }
 
 /* The argument is read by element-wise ops alone. */
@@ -84,7 +32,7 @@ static void split(Cols *c, Kernel *k, int64_t rows, int64_t cols) {
     bool full = t->rank == c->gr->domain->rank && t->numel == c->gr->domain->numel;
     if (full && in && c->kept[c->nkept - 1] == t->rank - 1)
       kernel_split_in(k, c->gr, i, rows, width, width);
-    else if (is_kept_shape(c, t) && in)
+    else if (cols_is_kept(c, t) && in)
       kernel_split_in(k, c->gr, i, 1, 0, width);
     else if (!in)
       kernel_split_out(k, c->gr, i - c->gr->nin, 1, 0, width);
@@ -97,7 +45,7 @@ void cpu_reduce(Gen *g, const Group *gr) {
   Cols c = {.g = g, .gr = gr};
   c.p = printer_new(g, gr, 4, 1);
   Printer *p = &c.p;
-  axes_of(&c);
+  cols_axes(&c);
   const Op *root = gr->root;
   ValueId x = root->operands[0], y = root->results[0];
   Dtype dt = value_type(gr->e, x)->dtype;
@@ -105,7 +53,7 @@ void cpu_reduce(Gen *g, const Group *gr) {
   Leaves leaves = {0};
   leaves_of(p, x, printer_identity(p, x), &leaves);
   for (int i = 0; i < gr->nout; i++)
-    leaves_of(p, gr->yield[i], kept_map(&c, gr->yield[i]), &leaves);
+    leaves_of(p, gr->yield[i], cols_map(&c, gr->yield[i]), &leaves);
   Loop *kept = ARENA_ARRAY(g->a, Loop, c.nkept + 1), *gone = ARENA_ARRAY(g->a, Loop, c.ngone + 1);
   int nkept = loops_over(p, &leaves, c.kept, c.nkept, kept);
   int ngone = loops_over(p, &leaves, c.gone, c.ngone, gone);
@@ -139,7 +87,7 @@ void cpu_reduce(Gen *g, const Group *gr) {
   }
   const char *T = dtype_compute(dt), *start = reduce_start(g, root->kind, dt);
   int width = blocks > 1 ? BLOCK : (int)cols;
-  bool chunks = root->kind == OP_SUM && dtype_is_float(dt) && rows > CHUNK;
+  bool chunks = root->kind == OP_SUM && dtype_is_float(dt) && rows > COL_CHUNK;
   if (ngone) printer_decode(p, gone, ngone, "r", "k", 2);
   Printed v = printer_value(p, x, printer_identity(p, x));
   const char *value = v.text;
@@ -157,9 +105,9 @@ void cpu_reduce(Gen *g, const Group *gr) {
   if (chunks) {
     text_line(unit, "%s total[%d];", T, width);
     text_line(unit, "for (int l = 0; l < w; l++) total[l] = 0;");
-    text_open(unit, "for (long r0 = 0; r0 < %lld; r0 += %d) {", (long long)rows, CHUNK);
-    text_line(unit, "const long r1 = %lld - r0 < %d ? %lld : r0 + %d;", (long long)rows, CHUNK,
-              (long long)rows, CHUNK);
+    text_open(unit, "for (long r0 = 0; r0 < %lld; r0 += %d) {", (long long)rows, COL_CHUNK);
+    text_line(unit, "const long r1 = %lld - r0 < %d ? %lld : r0 + %d;", (long long)rows, COL_CHUNK,
+              (long long)rows, COL_CHUNK);
     text_open(unit, "for (long r = r0; r < r1; r++) {");
   } else {
     text_open(unit, "for (long r = 0; r < %lld; r++) {", (long long)rows);
@@ -187,7 +135,7 @@ void cpu_reduce(Gen *g, const Group *gr) {
   vec_push(g->a, &p->terms, (Term){root, ROLE_VALUE, "sum", 3});
   for (int step = 0; step < 2; step++)
     for (int i = 0; i < gr->nout; i++) {
-      const Axis *map = kept_map(&c, gr->yield[i]);
+      const Axis *map = cols_map(&c, gr->yield[i]);
       if (step)
         printer_store(p, i, map, 3);
       else
