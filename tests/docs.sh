@@ -3,7 +3,8 @@
 # ```g block compiles, every link leads to a file.
 #   tests/docs.sh GC ROOT [--update]     --update writes the tables into the pages
 # A table stands between "<!-- from SOURCE -->" and "<!-- end -->"; docs/ops.md is one table. A SOURCE
-# "gc …" is run in docs/examples. Commands there name the processor, so that the output is one.
+# "gc …" is run in docs/examples; between "<!-- lines of gc … -->" and "<!-- end -->" stand lines that it
+# prints, blanks aside. Commands there name the processor, so that their output is one.
 set -euo pipefail
 gc=$1 root=$2 update=${3:-}
 scratch=$(mktemp -d)
@@ -76,6 +77,24 @@ for page in "${pages[@]}"; do
     complain "${page#"$root"/} differs from what is printed; run tests/docs.sh GC ROOT --update"
   fi
 done
+
+# An excerpt: every line is one of the command's.
+check_lines() {
+  local line on="" words
+  while IFS= read -r line; do
+    if [[ $line =~ ^'<!-- lines of gc '(.*)' -->'$ ]]; then
+      on=1
+      read -ra words <<<"${BASH_REMATCH[1]}"
+      (cd "$root/docs/examples" && "$gc" "${words[@]}" 2>&1) | tr -s ' ' >"$scratch/whole"
+    elif [[ $line == "<!-- end -->" ]]; then
+      on=""
+    elif [ -n "$on" ] && [[ $line != '```'* ]]; then
+      tr -s ' ' <<<"$line" | grep -qxFf - "$scratch/whole" ||
+        complain "${1#"$root"/}: gc ${words[*]} does not print: $line"
+    fi
+  done <"$1"
+}
+for page in "${pages[@]}"; do check_lines "$page"; done
 
 for page in "${pages[@]}"; do
   rm -f "$scratch"/block*
