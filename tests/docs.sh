@@ -6,7 +6,7 @@
 # "gc …" is run in docs/examples; between "<!-- lines of gc … -->" and "<!-- end -->" stand lines that it
 # prints, blanks aside. Commands there name the processor, so that their output is one.
 set -euo pipefail
-gc=$1 root=$2 update=${3:-}
+gc=$(realpath "$1") root=$(realpath "$2") update=${3:-}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 pages=("$root"/README.md "$root"/docs/*.md)
