@@ -10,7 +10,8 @@
 enum {
   DEPTH = 1024,          /* of one chain */
   A_BLOCK = 256 << 10,   /* bytes of A that should stay in L2 while panels of B go by */
-  PACK_ROWS = 192,       /* rows that pay for packing a panel of B */
+  PACK_ROWS = 384,       /* rows that pay for packing a panel of B */
+  PACK_COLUMNS = 64,     /* packed at a time: a row of B gives whole cache lines, four in a row */
   MAX_PARTIAL_ROWS = 512 /* rows whose partial sums are kept apart, where an epilogue waits for the last chain */
 };
 
@@ -26,6 +27,7 @@ typedef struct Product {
   bool converted;   /* operands come from scratch, in dt */
   bool epilogue;    /* more than the product, or a result that is not stored as it is computed */
   bool partial;     /* epilogue, and the depth needs several chains */
+  int64_t group;    /* panels packed at a time */
   int64_t np;       /* panels */
   int64_t tiles;    /* row tiles: `low` of `rows`, then of rows + 1 */
   int64_t rows, low;
@@ -39,6 +41,8 @@ static Dtype compute_dtype(Dtype dt) {
   if (dt == DT_F16 || dt == DT_BF16) return DT_F32;
   return dt == DT_U8 || dt == DT_BOOL ? DT_I32 : dt;
 }
+
+static int64_t tallest(const Product *p) { return p->rows + (p->low < p->tiles); }
 
 static const Value *inner(const Group *g, ValueId v) { return value_at(g->e, v); }
 
@@ -88,14 +92,15 @@ static Product product_of(const Target *t, const Group *g) {
       }
   p.rows = p.tiles ? p.m / p.tiles : 0;
   p.low = p.tiles - (p.tiles ? p.m % p.tiles : 0);
-  p.pack = p.tb || (!p.b_panels && p.m >= 2 * PACK_ROWS && p.np > 1);
+  p.pack = p.tb || (!p.b_panels && p.m >= PACK_ROWS && p.np > 1);
+  p.group = p.pack && p.nr < PACK_COLUMNS ? PACK_COLUMNS / p.nr : 1;
+  if (p.group > p.np) p.group = p.np > 0 ? p.np : 1;
   p.partial = p.epilogue && p.k > DEPTH;
   int64_t depth = p.k < DEPTH ? p.k : DEPTH;
   int64_t block = A_BLOCK / (dtype_size(p.dt) * (depth ? depth : 1));
   if (p.pack && block < PACK_ROWS) block = PACK_ROWS;
   if (p.partial && block > MAX_PARTIAL_ROWS) block = MAX_PARTIAL_ROWS;
-  int64_t tallest = p.rows + (p.low < p.tiles);
-  p.block = tallest && block > tallest ? block / tallest : 1;
+  p.block = tallest(&p) && block > tallest(&p) ? block / tallest(&p) : 1;
   p.flops = 2 * (uint64_t)p.batch * (uint64_t)p.m * (uint64_t)p.n * (uint64_t)p.k;
   if (p.flops / 2 < SERIAL_WORK * 4)
     p.split = SERIAL, p.units = 1;
@@ -151,30 +156,35 @@ static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t
   return name;
 }
 
-/* Where panel q of B starts for chain k0, packing it where needed. */
-static void print_panel(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
+/* Packs `columns` columns of B from panel g0 on, for chain k0: panel after panel. */
+static void print_packing(Gen *g, const Group *gr, Text *x, const Product *p) {
   long long nr = p->nr, kk = p->k, n = p->n;
-  if (!p->pack) {
-    if (p->b_panels)
-      text_line(x, "const %s *b = B + (q * %lld + k0) * %lld;", p->T, kk, nr);
-    else
-      text_line(x, "const %s *b = B + k0 * %lld + q * %lld;", p->T, n, nr);
-    return;
-  }
   gen_helper(g, intern_printf(g->ctx, "GC_PACK(%s)\n", p->T));
   const Layout *l = inner(gr, gr->arg[p->b])->layout;
+  text_open(x, "for (long q = g0; q < g1; q++) {");
+  text_line(x, "%s *to = packed + (q - g0) * depth * %lld;", p->T, nr);
+  text_line(x, "const long w = %lld - q * %lld < %lld ? %lld - q * %lld : %lld;", n, nr, nr, n, nr, nr);
   if (!p->tb) {
-    text_line(x, "pack_%s(B + k0 * %lld + q * %lld, %lld, packed, %lld, depth, %lld);", p->T, n, nr, n, nr, (long long)width);
+    text_line(x, "pack_%s(B + k0 * %lld + q * %lld, %lld, to, %lld, depth, w);", p->T, n, nr, n, nr);
   } else if (!l) {
-    text_line(x, "pack_t_%s(B + q * %lld + k0, %lld, packed, %lld, depth, %lld);", p->T, nr * kk, kk, nr, (long long)width);
+    text_line(x, "pack_t_%s(B + q * %lld + k0, %lld, to, %lld, depth, w);", p->T, nr * kk, kk, nr);
   } else { /* stored [K/nr][N][nr]: the panels of the stored matrix run along this product's depth */
     text_open(x, "for (long k = k0; k < k0 + depth; k += %d) {", l->nr);
     text_line(x, "const long d = k0 + depth - k < %d ? k0 + depth - k : %d;", l->nr, l->nr);
-    text_line(x, "pack_t_%s(B + k * %lld + q * %lld, %d, packed + (k - k0) * %lld, %lld, d, %lld);", p->T, n,
-              nr * l->nr, l->nr, nr, nr, (long long)width);
+    text_line(x, "pack_t_%s(B + k * %lld + q * %lld, %d, to + (k - k0) * %lld, %lld, d, w);", p->T, n, nr * l->nr,
+              l->nr, nr, nr);
     text_close(x, "}");
   }
-  text_line(x, "const %s *b = packed;", p->T);
+  text_close(x, "}");
+}
+
+static void print_panel(Text *x, const Product *p) {
+  if (p->pack)
+    text_line(x, "const %s *b = packed + (q - g0) * depth * %d;", p->T, p->nr);
+  else if (p->b_panels)
+    text_line(x, "const %s *b = B + (q * %lld + k0) * %d;", p->T, (long long)p->k, p->nr);
+  else
+    text_line(x, "const %s *b = B + k0 * %lld + q * %d;", p->T, (long long)p->n, p->nr);
 }
 
 /* Texts of C's position on every axis, the last one `(n + j)`. */
@@ -220,14 +230,7 @@ static void print_panel_loop(Gen *g, const Group *gr, Text *x, const Product *p,
   bool layout = !p->epilogue && inner(gr, gr->yield[0])->layout;
   text_line(x, "const long n = q * %d;", p->nr);
   if (p->epilogue) text_line(x, "(void)n;");
-  if (p->k > DEPTH) {
-    text_open(x, "for (long k0 = 0; k0 < %lld; k0 += %d) {", (long long)p->k, DEPTH);
-    text_line(x, "const long depth = %lld - k0 < %d ? %lld - k0 : %d;", (long long)p->k, DEPTH, (long long)p->k, DEPTH);
-  } else {
-    text_open(x, "{");
-    text_line(x, "const long k0 = 0, depth = %lld;", (long long)p->k);
-  }
-  print_panel(g, gr, x, p, width);
+  print_panel(x, p);
   text_open(x, "for (long i = i0; i < i1; i++) {");
   if (p->low < p->tiles)
     text_line(x, "const long rows = i < %lld ? %lld : %lld, m = i * %lld + (i > %lld ? i - %lld : 0);", (long long)p->low,
@@ -236,7 +239,7 @@ static void print_panel_loop(Gen *g, const Group *gr, Text *x, const Product *p,
     text_line(x, "const long rows = %lld, m = i * rows;", (long long)p->rows);
   const char *ld = intern_printf(g->ctx, "%lldL", (long long)(p->epilogue || layout ? p->nr : p->n));
   if (p->partial)
-    text_line(x, "%s *c = partial + (m - m0) * %d;", p->T, p->nr);
+    text_line(x, "%s *c = partial + ((q - g0) * %lld + m - m0) * %d;", p->T, (long long)(p->block * tallest(p)), p->nr);
   else if (p->epilogue)
     text_line(x, "%s *c = tile;", p->T);
   else if (layout)
@@ -256,7 +259,6 @@ static void print_panel_loop(Gen *g, const Group *gr, Text *x, const Product *p,
   if (p->partial) text_open(x, "if (k0 + depth == %lld) {", (long long)p->k);
   if (p->epilogue) print_epilogue(g, gr, x, p, width);
   if (p->partial) text_close(x, "}");
-  text_close(x, "}");
   text_close(x, "}");
 }
 
@@ -318,12 +320,11 @@ void cpu_matmul(Gen *g, const Group *gr) {
     text_line(x, "const %s *A0 = (const %s *)in%d, *B0 = (const %s *)in%d;", p.T, p.T, p.a, p.T, p.b);
   }
   int64_t chain = p.k < DEPTH ? p.k : DEPTH;
-  int64_t tallest = p.rows + (p.low < p.tiles);
-  if (p.pack) text_line(x, "_Alignas(64) %s packed[%lld];", p.T, (long long)(chain > 0 ? chain * p.nr : 1));
+  if (p.pack) text_line(x, "_Alignas(64) %s packed[%lld];", p.T, (long long)(chain > 0 ? chain * p.nr * p.group : 1));
   if (p.partial)
-    text_line(x, "_Alignas(64) %s partial[%lld];", p.T, (long long)(p.block * tallest * p.nr));
+    text_line(x, "_Alignas(64) %s partial[%lld];", p.T, (long long)(p.group * p.block * tallest(&p) * p.nr));
   else if (p.epilogue)
-    text_line(x, "_Alignas(64) %s tile[%lld];", p.T, (long long)(tallest * p.nr));
+    text_line(x, "_Alignas(64) %s tile[%lld];", p.T, (long long)(tallest(&p) * p.nr));
   if (p.split == BY_BATCH)
     text_open(x, "for (long bt = u0; bt < u1; bt++) {");
   else if (p.batch > 1)
@@ -338,7 +339,19 @@ void cpu_matmul(Gen *g, const Group *gr) {
   text_line(x, "i1 = i0 + %lld < %s ? i0 + %lld : %s;", (long long)p.block, last, (long long)p.block, last);
   if (p.partial)
     text_line(x, "const long m0 = i0 * %lld + (i0 > %lld ? i0 - %lld : 0);", (long long)p.rows, (long long)p.low, (long long)p.low);
-  text_open(x, p.split == BY_PANEL ? "for (long q = u0; q < u1; q++) {" : "for (long q = 0; q < %lld; q++) {", (long long)p.np);
+  const char *first_panel = p.split == BY_PANEL ? "u0" : "0";
+  const char *last_panel = p.split == BY_PANEL ? "u1" : intern_printf(g->ctx, "%lld", (long long)p.np);
+  text_open(x, "for (long g0 = %s, g1; g0 < %s; g0 = g1) {", first_panel, last_panel);
+  text_line(x, "g1 = g0 + %lld < %s ? g0 + %lld : %s;", (long long)p.group, last_panel, (long long)p.group, last_panel);
+  if (p.k > DEPTH) {
+    text_open(x, "for (long k0 = 0; k0 < %lld; k0 += %d) {", (long long)p.k, DEPTH);
+    text_line(x, "const long depth = %lld - k0 < %d ? %lld - k0 : %d;", (long long)p.k, DEPTH, (long long)p.k, DEPTH);
+  } else {
+    text_open(x, "{");
+    text_line(x, "const long k0 = 0, depth = %lld;", (long long)p.k);
+  }
+  if (p.pack) print_packing(g, gr, x, &p);
+  text_open(x, "for (long q = g0; q < g1; q++) {");
   int64_t tail = p.n % p.nr;
   if (!tail) {
     print_panel_loop(g, gr, x, &p, p.nr);
@@ -352,8 +365,6 @@ void cpu_matmul(Gen *g, const Group *gr) {
     print_panel_loop(g, gr, x, &p, tail);
     text_close(x, "}");
   }
-  text_close(x, "}");
-  text_close(x, "}");
-  text_close(x, "}");
+  for (int i = 0; i < 5; i++) text_close(x, "}");
   declare_slices(k, gr, &p);
 }
