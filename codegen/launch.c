@@ -40,7 +40,6 @@ static int64_t gcd(int64_t a, int64_t b) {
 static int64_t conflict(const Touch *a, const Touch *b) {
   if (!overlap(&a->at, &b->at)) return 0;
   if (!a->access.write && !b->access.write) return 0;
-  if (a->units == 1 && b->units == 1) return 0; /* both on thread 0 */
   const Access *x = &a->access, *y = &b->access;
   bool same = x->rows > 0 && x->rows == y->rows && x->width == y->width &&
               (x->rows == 1 || x->stride == y->stride) &&
@@ -54,20 +53,25 @@ static int64_t join(int64_t a, int64_t b) {
   return gcd(a, b);
 }
 
+/* Touches of one unit are all on thread 0 and cannot be in each other's way: they are kept apart, so
+   that a long run of small launches costs what its length says. */
 static void barriers(Gen *g, Launches *l) {
-  Touches open = {0};
+  enum { ONE, MANY, KINDS };
+  Touches open[KINDS] = {0};
   for (uint32_t i = 0; i < l->at.n; i++) {
     Launch *s = &l->at.at[i];
+    int kind = s->kernel->units == 1 ? ONE : MANY;
     int64_t need = 0;
     for (int k = 0; k < s->kernel->nargs; k++) {
       Touch now = {s->args[k], s->kernel->args[k].access, s->kernel->units};
-      for (uint32_t j = 0; j < open.at.n && need != 1; j++)
-        need = join(need, conflict(&open.at.at[j], &now));
+      for (int other = kind == ONE ? MANY : ONE; other < KINDS; other++)
+        for (uint32_t j = 0; j < open[other].at.n && need != 1; j++)
+          need = join(need, conflict(&open[other].at.at[j], &now));
     }
     s->barrier = (int)(need > INT32_MAX ? 1 : need);
-    if (s->barrier == 1) open.at.n = 0; /* one that some team skips ends nothing */
+    if (s->barrier == 1) open[ONE].at.n = open[MANY].at.n = 0; /* one that some team skips ends nothing */
     for (int k = 0; k < s->kernel->nargs; k++)
-      vec_push(g->a, &open.at, (Touch){s->args[k], s->kernel->args[k].access, s->kernel->units});
+      vec_push(g->a, &open[kind].at, (Touch){s->args[k], s->kernel->args[k].access, s->kernel->units});
   }
 }
 
@@ -89,12 +93,45 @@ static void subtract(Gen *g, Launch *l, const Place *p) {
 
 static bool in_arena(const Place *p) { return p->region == PLAN_ARENA && p->bytes > 0; }
 
-/* What died at this step and holds no value that lives on. */
-static void dead_after(Gen *g, const Entry *e, int step, const Op *op, Launch *l) {
+/* Values of the arena: those that a step makes, in lists by step, and those alive at hand. */
+typedef struct Living {
+  ValueId *made, *next; /* by step: the first of its list; by value: the next one */
+  VEC(ValueId) at;
+} Living;
+
+static Living living_of(Gen *g, const Entry *e) {
   const Plan *plan = e->plan;
-  for (ValueId v = 0; v < e->values.n; v++)
-    if (in_arena(&plan->place[v]) && plan->place[v].last == step)
-      vec_push(g->a, &l->dead, (DeadRange){plan->place[v].offset, plan->place[v].bytes});
+  Living live = {0};
+  live.made = ARENA_ARRAY(g->a, ValueId, plan->nsteps + 1);
+  live.next = ARENA_ARRAY(g->a, ValueId, e->values.n + 1);
+  for (int i = 0; i < plan->nsteps; i++) live.made[i] = NO_ID;
+  for (ValueId v = e->values.n; v-- > 0;) {
+    const Place *p = &plan->place[v];
+    if (!in_arena(p) || p->first >= plan->nsteps) continue;
+    ValueId *list = &live.made[p->first > 0 ? p->first : 0];
+    live.next[v] = *list;
+    *list = v;
+  }
+  return live;
+}
+
+/* Brings in what the step makes; what it reads last goes and leaves its bytes to the launch. */
+static void live_through(Gen *g, const Entry *e, int step, Living *live, Launch *l) {
+  for (ValueId v = live->made[step]; v != NO_ID; v = live->next[v]) vec_push(g->a, &live->at, v);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < live->at.n; i++) {
+    const Place *p = &e->plan->place[live->at.at[i]];
+    if (p->last > step)
+      live->at.at[kept++] = live->at.at[i];
+    else if (l)
+      vec_push(g->a, &l->dead, (DeadRange){p->offset, p->bytes});
+  }
+  live->at.n = kept;
+}
+
+/* What died at this step and holds no value that lives on. */
+static void dead_after(Gen *g, const Entry *e, const Op *op, const Living *live, Launch *l) {
+  const Plan *plan = e->plan;
   if (plan->scratch && plan->scratch[op->id].bytes)
     vec_push(g->a, &l->dead,
              (DeadRange){plan->scratch[op->id].offset, plan->scratch[op->id].bytes});
@@ -103,10 +140,8 @@ static void dead_after(Gen *g, const Entry *e, int step, const Op *op, Launch *l
   int n = entry_outputs(e, &outputs, &names);
   for (int i = 0; i < n; i++)
     if (in_arena(&plan->place[outputs[i]])) subtract(g, l, &plan->place[outputs[i]]);
-  for (ValueId v = 0; v < e->values.n && l->dead.n; v++) {
-    const Place *p = &plan->place[v];
-    if (in_arena(p) && p->first <= step && p->last > step) subtract(g, l, p);
-  }
+  for (uint32_t i = 0; i < live->at.n && l->dead.n; i++)
+    subtract(g, l, &plan->place[live->at.at[i]]);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < l->dead.n; i++)
     if (l->dead.at[i].bytes) l->dead.at[kept++] = l->dead.at[i];
@@ -137,6 +172,7 @@ static bool empty(const Entry *e, const Op *op) {
 
 void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, PrintGroup *print, Launches *out) {
   const Plan *plan = e->plan;
+  Living live = living_of(g, e);
   for (int i = 0; i < plan->nsteps; i++) {
     const Op *op = plan->steps[i];
     Group *gr = group_of(g->a, e, op);
@@ -152,7 +188,9 @@ void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, PrintGroup *prin
       }
       vec_push(g->a, &out->at, l);
     }
-    if (out->at.n) dead_after(g, e, i, op, &out->at.at[out->at.n - 1]);
+    Launch *last = out->at.n ? &out->at.at[out->at.n - 1] : NULL;
+    live_through(g, e, i, &live, last);
+    if (last) dead_after(g, e, op, &live, last);
   }
   barriers(g, out);
 }
