@@ -63,6 +63,36 @@ typedef struct GcArg {
   uint64_t offset; /* bytes */
 } GcArg;
 
+/* A launch on a GPU, where the program's target is "cuda". The kernel's parameters are device addresses:
+   one for each argument, in order, then a GcEnv *, then a GcDeviceFault *. */
+typedef struct GcLaunch {
+  int kernel;     /* index in GcCuda.kernels */
+  uint32_t grid;  /* blocks, one-dimensional */
+  uint32_t block; /* threads of a block */
+  uint32_t shared; /* dynamic shared memory, bytes */
+} GcLaunch;
+
+/* Where kernels report an index out of range: the first thread that changes `input` from -1 (by an
+   atomic compare-and-swap) fills in the rest. */
+typedef struct GcDeviceFault {
+  int32_t input; /* index of the entry's input, or its number of inputs for another index; -1: none */
+  int32_t unused;
+  int64_t row, value, limit;
+} GcDeviceFault;
+
+typedef struct GcImage {
+  const char *arch; /* "sm_90a": a cubin for that architecture; "compute_90": PTX, a string */
+  const unsigned char *data;
+  uint64_t size; /* bytes, the PTX's terminator included */
+} GcImage;
+
+typedef struct GcCuda {
+  const GcImage *images; /* all of the same source */
+  int nimages;
+  const char *const *kernels; /* names of the functions in every image */
+  int nkernels;
+} GcCuda;
+
 typedef struct GcRange { /* bytes of the arena */
   uint64_t offset, bytes;
 } GcRange;
@@ -81,6 +111,7 @@ typedef struct GcStep {
   const GcRange *dead; /* arena bytes that no later step reads before writing: --poison fills them */
   int ndead;
   uint64_t flops, bytes; /* of this launch: arithmetic, and bytes read and written */
+  const GcLaunch *launch; /* target "cuda": used instead of `kernel`, which is NULL */
 } GcStep;
 
 typedef struct GcEntry {
@@ -113,8 +144,12 @@ typedef struct GcProgram {
   const GcEntry *entries; /* what the user sees as sub-commands */
   int nentries;
   const GcEntry *init; /* fills every global with its initial value; NULL if there is none */
+  const GcCuda *cuda;  /* target "cuda": its code */
+  const struct GcProgram *next; /* the same program for another target, planned for it; NULL: the last */
 } GcProgram;
 
+/* The first of the program's targets. Names, shapes and order of globals, hypers, entries and inputs are
+   the same in all of them; offsets, panels, steps and totals are not. */
 extern const GcProgram gc_program;
 
 /* From a kernel, any thread: index `value` is not in [0, limit); `row` is its position. The first
