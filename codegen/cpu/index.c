@@ -4,7 +4,11 @@
    rows of the table and looks through all ids. */
 #include "codegen/kernel.h"
 
-static const Type *input_type(const Group *g, int i) { return value_at(g->e, g->in[i])->type; }
+/* Which argument of the kernel an operand is: one value may be both operands. */
+static int input_of(const Group *g, int operand) { return group_arg(g, g->root->operands[operand]); }
+static const Type *input_type(const Group *g, int operand) {
+  return value_at(g->e, g->in[input_of(g, operand)])->type;
+}
 static const Type *output_type(const Group *g) { return value_at(g->e, g->out[0])->type; }
 
 static bool is_half(Dtype dt) { return dt == DT_F16 || dt == DT_BF16; }
@@ -16,11 +20,11 @@ uint64_t cpu_index_scratch(const Group *g) {
 }
 
 /* Loads id i and leaves it in `id`; `skip` runs for one out of range. */
-static void print_id(Gen *g, const Group *gr, Text *x, const Type *ids, const char *base, int64_t limit,
-                     const char *skip) {
-  text_line(x, "const int64_t id = (int64_t)%s;", scalar_load(g->a, ids->dtype, base, "i"));
+static void print_id(Gen *g, const Group *gr, Text *x, int64_t limit, const char *skip) {
+  const char *base = arena_printf(g->a, "in%d", input_of(gr, 1));
+  text_line(x, "const int64_t id = (int64_t)%s;", scalar_load(g->a, input_type(gr, 1)->dtype, base, "i"));
   text_open(x, "if (__builtin_expect(id < 0 || id >= %lld, 0)) {", (long long)limit);
-  text_line(x, "%s", gen_fault(g, kernel_fault_name(gr, gr->arg[1], "index"), "i", "id", limit));
+  text_line(x, "%s", gen_fault(g, kernel_fault_name(gr, gr->root->operands[1], "index"), "i", "id", limit));
   text_line(x, "%s", skip);
   text_close(x, "}");
 }
@@ -34,12 +38,12 @@ static void print_gather(Gen *g, const Group *gr) {
   kernel_units(k, output_type(gr)->numel < SERIAL_WORK ? 1 : ids->numel);
   text_open(&k->text, k->units == 1 ? "for (long i = 0; i < %lld; i++) {" : "for (long i = u0; i < u1; i++) {", (long long)ids->numel);
   const char *zero = intern_printf(g->ctx, "__builtin_memset((char *)out0 + i * %lluL, 0, %llu);", (unsigned long long)bytes, (unsigned long long)bytes);
-  print_id(g, gr, &k->text, ids, "in1", table->dim[0], intern_printf(g->ctx, "%s continue;", zero));
-  text_line(&k->text, "__builtin_memcpy((char *)out0 + i * %lluL, (const char *)in0 + id * %lluL, %llu);", (unsigned long long)bytes,
-            (unsigned long long)bytes, (unsigned long long)bytes);
+  print_id(g, gr, &k->text, table->dim[0], intern_printf(g->ctx, "%s continue;", zero));
+  text_line(&k->text, "__builtin_memcpy((char *)out0 + i * %lluL, (const char *)in%d + id * %lluL, %llu);", (unsigned long long)bytes,
+            input_of(gr, 0), (unsigned long long)bytes, (unsigned long long)bytes);
   text_close(&k->text, "}");
   if (k->units > 1) {
-    kernel_split_in(k, gr, 1, 1, 0, ids->bytes);
+    kernel_split_in(k, gr, input_of(gr, 1), 1, 0, ids->bytes);
     kernel_split_out(k, gr, 0, 1, 0, output_type(gr)->bytes);
   }
 }
@@ -57,10 +61,10 @@ static void print_gather_grad(Gen *g, const Group *gr) {
   text_line(x, "%s *sum = (%s *)%s;", T, T, half ? "scratch" : "out0");
   text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) sum[i] = 0;", (long long)row, (long long)row);
   text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)ids->numel);
-  print_id(g, gr, x, ids, "in1", depth, "continue;");
+  print_id(g, gr, x, depth, "continue;");
   text_line(x, "if (id < u0 || id >= u1) continue;");
   text_line(x, "GC_IVDEP for (long j = 0; j < %lld; j++) sum[id * %lld + j] += %s;", (long long)row, (long long)row,
-            scalar_load(g->a, input_type(gr, 0)->dtype, "in0", intern_printf(g->ctx, "i * %lld + j", (long long)row)));
+            scalar_load(g->a, input_type(gr, 0)->dtype, arena_printf(g->a, "in%d", input_of(gr, 0)), intern_printf(g->ctx, "i * %lld + j", (long long)row)));
   text_close(x, "}");
   if (half)
     text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) out0[i] = %s;", (long long)row, (long long)row,
