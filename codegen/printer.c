@@ -282,8 +282,7 @@ static Printed row_value(Printer *p, const Op *op, const Axis *map) {
   const Type *t = value_type(e, op->results[0]);
   const char *fn = dtype_prefix(t->dtype), *text;
   Arena *a = p->g->a;
-  const Term *sum = op->kind == OP_XENT || op_info[op->kind].cls == CLASS_ROWS
-                        ? printer_term(p, op, ROLE_SUM) : NULL;
+  const Term *sum = printer_term(p, op, ROLE_SUM);
   int level = sum->level;
   switch ((int)op->kind) {
   case OP_SOFTMAX:
@@ -315,9 +314,9 @@ static Printed row_value(Printer *p, const Op *op, const Axis *map) {
     break;
   default: { /* OP_XENT_GRAD */
     Printed dy = printer_value(p, op->operands[0], map);
-    const char *e = row_exp(p, op, map, &level), *c = axis_text(p, map[t->rank - 1], &level);
+    const char *num = row_exp(p, op, map, &level), *c = axis_text(p, map[t->rank - 1], &level);
     level = deeper(level, dy.level);
-    text = arena_printf(a, "%s * (%s / %s - ((int)(%s) == (int)%s ? 1.0f : 0.0f))", dy.text, e,
+    text = arena_printf(a, "%s * (%s / %s - ((int)(%s) == (int)%s ? 1.0f : 0.0f))", dy.text, num,
                         sum->text, c, printer_term(p, op, ROLE_LABEL)->text);
   }
   }

@@ -19,7 +19,7 @@ typedef struct Seen {
 } Seen;
 
 /* What a row op keeps of a row: bound by the printer of rows before the values that need it. */
-typedef enum Role { ROLE_VALUE, ROLE_MAX, ROLE_SUM, ROLE_LABEL, ROLE_AT_LABEL } Role;
+typedef enum Role { ROLE_VALUE, ROLE_MAX, ROLE_SUM, ROLE_LABEL, ROLE_AT_LABEL, ROLE_EXP } Role;
 typedef struct Term {
   const Op *op;
   Role role;
@@ -81,6 +81,8 @@ Printer printer_new(Gen *g, const Group *gr, int levels, int indent);
 void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const char *prefix, int level);
 /* Stores of all yields that have the domain's shape, or of all where full is false, at level. */
 void printer_store(Printer *p, int yield, const Axis *map, int level);
+/* The term, or NULL where it may be missing: ROLE_EXP is kept for rows that are not too long. */
+const Term *printer_find_term(const Printer *p, const Op *op, Role role);
 const Term *printer_term(const Printer *p, const Op *op, Role role);
 void text_append(Text *x, const Text *y);
 const char *scalar_round_text(Arena *a, Dtype dt, const char *value);

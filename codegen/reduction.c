@@ -72,7 +72,7 @@ static int want(Rows *r, OpKind kind, ValueId x, const Op *op, int pass) {
     if (w->kind == kind && w->x == x && kind != OP_SOFTMAX_GRAD) return (int)i;
   }
   const char *name = arena_printf(r->g->a, "r%d", (int)r->work.n);
-  vec_push(r->g->a, &r->work, (Work){x, kind, op, pass, name});
+  vec_push(r->g->a, &r->work, (Work){x, kind, op, pass, name, NULL});
   if (pass + 1 > r->npasses) r->npasses = pass + 1;
   return (int)r->work.n - 1;
 }
@@ -143,7 +143,10 @@ const char *rows_addend(Rows *r, const Work *w) {
     const char *max = NULL;
     for (uint32_t i = 0; i < r->work.n; i++)
       if (r->work.at[i].kind == OP_REDUCE_MAX && r->work.at[i].x == w->x) max = r->work.at[i].name;
-    return arena_printf(r->g->a, "%s_exp(%s - %s)", dtype_prefix(dt), x, max);
+    const char *e = arena_printf(r->g->a, "%s_exp(%s - %s)", dtype_prefix(dt), x, max);
+    if (!w->keep) return e;
+    text_line(p->level[2], "%s = %s;", w->keep, e);
+    return w->keep;
   }
   if (w->kind == OP_SOFTMAX_GRAD)
     return arena_printf(r->g->a, "%s * %s", x, printer_value(p, w->op->operands[1], map).text);

@@ -30,6 +30,7 @@ typedef struct Work {
   const Op *op;   /* of a softmax_grad: its second factor; else the first op that wants it */
   int pass;
   const char *name;
+  const char *keep; /* sum of exp: where a target keeps each addend for later passes, "r1_k[c]"; or NULL */
 } Work;
 
 typedef struct Rows {

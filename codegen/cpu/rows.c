@@ -4,10 +4,10 @@
    float reduction of at least 64 elements runs in 64 lanes that are added in a fixed tree, in chunks of
    16,384 that are added in order; a shorter one element by element: the bits depend on the length alone.
    Method: each reduction is due in the first pass in which its operand can be computed; passes
-   recompute what they need from the operands, which costs less than rows kept in memory. */
+   recompute what they need from the operands, which costs less than rows kept in memory; but the exp
+   of a softmax stays on the stack for the pass that divides by their sum. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/reduction.h"
-
 
 /* ---- long rows: chunks of a row are units, and a second launch puts them together ---- */
 
@@ -57,15 +57,47 @@ static long long partial_offset(const Rows *r, uint32_t work) {
 
 /* s[0] = tree of the lanes of s */
 static void lanes_helper(Gen *g, OpKind k, Dtype dt) {
-  const char *T = dtype_compute(dt), *op = op_info[k].name;
-  gen_helper(g, arena_printf(g->a,
-                             "static inline %s %s_lanes_%s(%s *s) {\n"
-                             "  for (int h = %d; h; h /= 2)\n"
-                             "    for (int l = 0; l < h; l++) s[l] = %s;\n"
-                             "  return s[0];\n"
-                             "}\n",
-                             T, dtype_prefix(dt), op, T, LANES / 2,
-                             reduce_step(g, k, "s[l]", "s[l + h]")));
+  const char *T = dtype_compute(dt);
+  Text x = text_new(g->a, 0);
+  text_open(&x, "static inline %s %s_lanes_%s(%s *s) {", T, dtype_prefix(dt), op_info[k].name, T);
+  for (int h = LANES / 2; h; h /= 2)
+    text_line(&x, "for (int l = 0; l < %d; l++) s[l] = %s;", h,
+              reduce_step(g, k, "s[l]", arena_printf(g->a, "s[l + %d]", h)));
+  text_line(&x, "return s[0];");
+  text_close(&x, "}");
+  gen_helper(g, text_str(&x));
+}
+
+/* The op reads exp(x - max) of the row whose sum is w once more. */
+static bool reads_exps(const Op *op, const Work *w) {
+  return (op->kind == OP_SOFTMAX || op->kind == OP_XENT_GRAD) &&
+         op->operands[op_full_operand(op)] == w->x;
+}
+
+/* exp is dear: what the last pass wants again stays in a row of its own on the stack, if that is in
+   reach of the cache. */
+static void keep_exps(Rows *r) {
+  enum { KEPT_BYTES = 1 << 18 };
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    Work *w = &r->work.at[i];
+    Dtype dt = value_type(r->gr->e, w->x)->dtype;
+    const char *T = dtype_compute(dt);
+    bool wanted = false;
+    for (int k = 0; k < r->gr->nops; k++) wanted |= reads_exps(r->gr->ops[k], w);
+    if (w->kind != OP_SOFTMAX || !wanted || r->c > KEPT_BYTES / (dt == DT_F64 ? 8 : 4)) continue;
+    w->keep = arena_printf(r->g->a, "%s_k[c]", w->name);
+    text_line(r->p.level[1], "%s %s_k[%lld];", T, w->name, (long long)r->c);
+  }
+}
+
+/* After the pass that kept them. */
+static void bind_exps(Rows *r, int number) {
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    for (int k = 0; w->keep && w->pass + 1 == number && k < r->gr->nops; k++)
+      if (reads_exps(r->gr->ops[k], w))
+        vec_push(r->g->a, &r->p.terms, (Term){r->gr->ops[k], ROLE_EXP, w->keep, 2});
+  }
 }
 
 /* The loops over a row, in blocks of lanes and, where the row is long, in chunks. With `split` the
@@ -293,8 +325,10 @@ void cpu_rows(Gen *g, const Group *gr) {
     split_row_level(k, gr, rows);
   }
   if (nouter) printer_decode(&r.p, outer, nouter, "u", "i", 1);
+  keep_exps(&r);
   for (int i = 0; i <= r.npasses; i++) {
     rows_labels(&r, i);
+    bind_exps(&r, i);
     if (i < r.npasses) pass(&r, i, inner, ninner, false);
   }
   results(&r, inner, ninner);
