@@ -196,17 +196,23 @@ INL f64 f64_sqrt(f64 x) { return __builtin_sqrt(x); }
 INL f64 f64_floor(f64 x) { return __builtin_floor(x); }
 INL f64 f64_ceil(f64 x) { return __builtin_ceil(x); }
 INL f64 f64_rint(f64 x) { return __builtin_rint(x); }
-INL f64 f64_exp(f64 x) { return __builtin_exp(x); }
-INL f64 f64_expm1(f64 x) { return __builtin_expm1(x); }
-INL f64 f64_log(f64 x) { return __builtin_log(x); }
-INL f64 f64_log1p(f64 x) { return __builtin_log1p(x); }
-INL f64 f64_sin(f64 x) { return __builtin_sin(x); }
-INL f64 f64_cos(f64 x) { return __builtin_cos(x); }
-INL f64 f64_tanh(f64 x) { return __builtin_tanh(x); }
-INL f64 f64_erf(f64 x) { return __builtin_erf(x); }
-INL f64 f64_pow(f64 a, f64 b) { return __builtin_pow(a, b); }
+/* Hides a value from the compiler, which evaluates functions of constants with another rounding than
+   libm has: the same number must not depend on whether it is known at compile time. */
+INL f64 f64_opaque(f64 x) {
+  __asm__("" : "+m"(x));
+  return x;
+}
+INL f64 f64_exp(f64 x) { return __builtin_exp(f64_opaque(x)); }
+INL f64 f64_expm1(f64 x) { return __builtin_expm1(f64_opaque(x)); }
+INL f64 f64_log(f64 x) { return __builtin_log(f64_opaque(x)); }
+INL f64 f64_log1p(f64 x) { return __builtin_log1p(f64_opaque(x)); }
+INL f64 f64_sin(f64 x) { return __builtin_sin(f64_opaque(x)); }
+INL f64 f64_cos(f64 x) { return __builtin_cos(f64_opaque(x)); }
+INL f64 f64_tanh(f64 x) { return __builtin_tanh(f64_opaque(x)); }
+INL f64 f64_erf(f64 x) { return __builtin_erf(f64_opaque(x)); }
+INL f64 f64_pow(f64 a, f64 b) { return __builtin_pow(f64_opaque(a), f64_opaque(b)); }
 INL f64 f64_sigmoid(f64 x) {
-  f64 e = __builtin_exp(-__builtin_fabs(x));
+  f64 e = f64_exp(-__builtin_fabs(x));
   return (x < 0 ? e : 1) / (1 + e);
 }
 INL f64 f64_mod(f64 a, f64 b) {
