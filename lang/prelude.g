@@ -37,6 +37,7 @@ def rmsnorm(x : [..., d], eps = 1e-6) {
 
 # ---- activations ----
 
+# x times the normal distribution function of x; approx: by tanh
 def gelu(x, approx = false) {
   if approx { return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x ** 3))) }
   return 0.5 * x * (1 + erf(0.7071067811865476 * x))
@@ -77,12 +78,14 @@ def fans(shape) {
   return shape[1] * window, shape[0] * window
 }
 
+# uniform, variance 2 / (fan_in + fan_out)
 def glorot(shape) {
   fan_in, fan_out = fans(shape)
   a = sqrt(6 / (fan_in + fan_out))
   return uniform(-a, a, shape)
 }
 
+# normal, variance 2 / fan_in
 def he(shape) {
   fan_in, fan_out = fans(shape)
   return normal(std = sqrt(2 / fan_in), shape = shape)
@@ -102,6 +105,7 @@ def orthogonal(shape, gain = 1) {
 
 # ---- optimizers: called for each param p with its gradient g ----
 
+# gradient descent; decay is added to the gradient
 def sgd(p, g, lr, momentum = 0, nesterov = false, decay = 0) {
   if not known(decay) or decay != 0 { g = g + decay * p }
   if not known(momentum) or momentum != 0 {
@@ -112,7 +116,8 @@ def sgd(p, g, lr, momentum = 0, nesterov = false, decay = 0) {
   p := p - lr * g
 }
 
-# The corrections of the moments' start at zero are numbers, not tensors:
+# moments of the gradient over the root of their squares; weights decay by lr * decay a step. What
+# corrects the moments' start at zero is a number, not a tensor:
 # (m / c1) / (sqrt(v / c2) + eps) is the same as (sqrt(c2) / c1) m / (sqrt(v) + sqrt(c2) eps).
 def adamw(p, g, lr, b1 = 0.9, b2 = 0.999, eps = 1e-8, decay = 0.01) {
   state m : f32[shape(p)] = zeros()
@@ -125,6 +130,7 @@ def adamw(p, g, lr, b1 = 0.9, b2 = 0.999, eps = 1e-8, decay = 0.01) {
   p := p * (1 - lr * decay) - rate * m / (sqrt(v) + eps * c2)
 }
 
+# the same, but decay is added to the gradient
 def adam(p, g, lr, b1 = 0.9, b2 = 0.999, eps = 1e-8, decay = 0) {
   state m : f32[shape(p)] = zeros()
   state v : f32[shape(p)] = zeros()
@@ -137,6 +143,7 @@ def adam(p, g, lr, b1 = 0.9, b2 = 0.999, eps = 1e-8, decay = 0) {
   p := p - rate * m / (sqrt(v) + eps * c2)
 }
 
+# gradient over the root of its moving mean square
 def rmsprop(p, g, lr, alpha = 0.99, eps = 1e-8, momentum = 0, decay = 0) {
   state v : f32[shape(p)] = zeros()
   if not known(decay) or decay != 0 { g = g + decay * p }
@@ -150,6 +157,7 @@ def rmsprop(p, g, lr, alpha = 0.99, eps = 1e-8, momentum = 0, decay = 0) {
   p := p - lr * u
 }
 
+# gradient over the root of the sum of its squares
 def adagrad(p, g, lr, eps = 1e-10, decay = 0) {
   state v : f32[shape(p)] = zeros()
   if not known(decay) or decay != 0 { g = g + decay * p }
@@ -157,6 +165,7 @@ def adagrad(p, g, lr, eps = 1e-10, decay = 0) {
   p := p - lr * g / (sqrt(v) + eps)
 }
 
+# the sign of a moving mean of the gradient; weights decay as with adamw
 def lion(p, g, lr, b1 = 0.9, b2 = 0.99, decay = 0) {
   state m : f32[shape(p)] = zeros()
   p := p * (1 - lr * decay) - lr * sign(b1 * m + (1 - b1) * g)
@@ -185,6 +194,7 @@ def step_decay(lr, every, factor = 0.1) {
   return lr * factor ** floor(f32(step) / every)
 }
 
+# the factor of a warm-up: from 0 to 1 in `warmup` steps
 def warm(warmup) {
   if warmup == 0 { return 1 }
   return min((f32(step) + 1) / warmup, 1)

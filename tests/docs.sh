@@ -16,13 +16,24 @@ complain() {
   bad=1
 }
 
-# Each `def` of the prelude with the comment above it.
+# Each `def` of the prelude with the comment above it, else its body if that is one line.
 prelude_table() {
   printf '| function | meaning |\n|---|---|\n'
   awk '
     /^# ----/ { sub(/^# -+ */, ""); sub(/ *-+$/, ""); printf "| | **%s** |\n", $0; said = ""; next }
     /^# / { sub(/^# /, ""); said = said == "" ? $0 : said " " $0; next }
-    /^def / { sub(/^def /, ""); sub(/ *\{.*$/, ""); printf "| `%s` | %s |\n", $0, said }
+    /^def / {
+      sub(/^def /, "")
+      at = index($0, "{")
+      call = substr($0, 1, at - 1); rest = substr($0, at + 1)
+      sub(/ *$/, "", call); sub(/^ */, "", rest)
+      sub(/\. .*/, "", said) # the first sentence
+      if (said == "" && rest ~ /^return /) {
+        sub(/^return /, "", rest); sub(/ *} *$/, "", rest)
+        said = "`" rest "`"
+      }
+      printf "| `%s` | %s |\n", call, said
+      said = ""; next }
     { said = "" }' "$root/lang/prelude.g"
 }
 
