@@ -11,6 +11,7 @@ enum {
   DEPTH = 1024,          /* of one chain */
   A_BLOCK = 256 << 10,   /* bytes of A that should stay in L2 while panels of B go by */
   PACK_ROWS = 384,       /* rows that pay for packing a panel of B */
+  A_STRIDE = 8,          /* of packed rows of A: the tallest tile */
   PACK_COLUMNS = 64,     /* packed at a time: a row of B gives whole cache lines, four in a row */
   MAX_PARTIAL_ROWS = 512 /* rows whose partial sums are kept apart, where an epilogue waits for the last chain */
 };
@@ -24,6 +25,7 @@ typedef struct Product {
   int nr;           /* columns of a panel of the loop, and of B's or C's layout where they have one */
   bool b_panels;    /* B is stored in panels */
   bool pack;        /* a panel of B is packed before use */
+  bool pack_a;      /* A^T is packed tile by tile: its rows lie a power of two apart, in few sets of the cache */
   bool converted;   /* operands come from scratch, in dt */
   bool epilogue;    /* more than the product, or a result that is not stored as it is computed */
   bool partial;     /* epilogue, and the depth needs several chains */
@@ -93,6 +95,7 @@ static Product product_of(const Target *t, const Group *g) {
   p.rows = p.tiles ? p.m / p.tiles : 0;
   p.low = p.tiles - (p.tiles ? p.m % p.tiles : 0);
   p.pack = p.tb || (!p.b_panels && p.m >= PACK_ROWS && p.np > 1);
+  p.pack_a = p.ta && p.np > 2 && p.k > 16 && p.k <= DEPTH && p.m * dtype_size(p.dt) % 512 == 0;
   p.group = p.pack && p.nr < PACK_COLUMNS ? PACK_COLUMNS / p.nr : 1;
   if (p.group > p.np) p.group = p.np > 0 ? p.np : 1;
   p.partial = p.epilogue && p.k > DEPTH;
@@ -147,7 +150,7 @@ static void convert_operands(Gen *g, const Group *gr, const Product *p) {
 
 /* A tile function for these rows and columns: shared by every kernel with the same strides. */
 static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t width) {
-  int64_t li = p->ta ? 1 : p->k, lk = p->ta ? p->m : 1;
+  int64_t li = p->ta ? 1 : p->k, lk = p->pack_a ? A_STRIDE : p->ta ? p->m : 1;
   int64_t lb = p->pack || p->b_panels ? p->nr : p->n;
   const char *name = intern_printf(g->ctx, "tile_%s_%lldx%lld_a%lld_%lld_b%lld", p->T, (long long)rows,
                                    (long long)width, (long long)li, (long long)lk, (long long)lb);
@@ -225,6 +228,26 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
   text_close(x, "}");
 }
 
+/* Tile i has `rows` rows from row m on. */
+static void print_tile_rows(Text *x, const Product *p) {
+  if (p->low < p->tiles)
+    text_line(x, "const long rows = i < %lld ? %lld : %lld, m = i * %lld + (i > %lld ? i - %lld : 0);", (long long)p->low,
+              (long long)p->rows, (long long)p->rows + 1, (long long)p->rows, (long long)p->low, (long long)p->low);
+  else
+    text_line(x, "const long rows = %lld, m = i * rows;", (long long)p->rows);
+}
+
+/* The block's tiles of A^T, each [depth][A_STRIDE]; what a short tile leaves over is not used. */
+static void print_packing_of_a(Text *x, const Product *p) {
+  text_open(x, "for (long i = i0; i < i1; i++) {");
+  print_tile_rows(x, p);
+  text_line(x, "(void)rows;");
+  text_line(x, "for (long k = 0; k < %lld; k++)", (long long)p->k);
+  text_line(x, "  __builtin_memcpy(packed_a + ((i - i0) * %lld + k) * %d, A + k * %lld + m, %d * sizeof(%s));", (long long)p->k,
+            A_STRIDE, (long long)p->m, A_STRIDE, p->T);
+  text_close(x, "}");
+}
+
 /* All row tiles of the block for one panel, `width` columns wide. */
 static void print_panel_loop(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
   bool layout = !p->epilogue && inner(gr, gr->yield[0])->layout;
@@ -232,11 +255,7 @@ static void print_panel_loop(Gen *g, const Group *gr, Text *x, const Product *p,
   if (p->epilogue) text_line(x, "(void)n;");
   print_panel(x, p);
   text_open(x, "for (long i = i0; i < i1; i++) {");
-  if (p->low < p->tiles)
-    text_line(x, "const long rows = i < %lld ? %lld : %lld, m = i * %lld + (i > %lld ? i - %lld : 0);", (long long)p->low,
-              (long long)p->rows, (long long)p->rows + 1, (long long)p->rows, (long long)p->low, (long long)p->low);
-  else
-    text_line(x, "const long rows = %lld, m = i * rows;", (long long)p->rows);
+  print_tile_rows(x, p);
   const char *ld = intern_printf(g->ctx, "%lldL", (long long)(p->epilogue || layout ? p->nr : p->n));
   if (p->partial)
     text_line(x, "%s *c = partial + ((q - g0) * %lld + m - m0) * %d;", p->T, (long long)(p->block * tallest(p)), p->nr);
@@ -246,7 +265,8 @@ static void print_panel_loop(Gen *g, const Group *gr, Text *x, const Product *p,
     text_line(x, "%s *c = (%s *)out0 + (q * %lld + m) * %d;", p->T, p->T, (long long)p->m, p->nr);
   else
     text_line(x, "%s *c = (%s *)out0 + (bt * %lld + m) * %lld + n;", p->T, p->T, (long long)p->m, (long long)p->n);
-  const char *a = p->ta ? intern_printf(g->ctx, "A + k0 * %lld + m", (long long)p->m)
+  const char *a = p->pack_a ? intern_printf(g->ctx, "packed_a + (i - i0) * %lld", (long long)p->k * A_STRIDE)
+                  : p->ta ? intern_printf(g->ctx, "A + k0 * %lld + m", (long long)p->m)
                         : intern_printf(g->ctx, "A + m * %lld + k0", (long long)p->k);
   const char *call = intern_printf(g->ctx, "(%s, b, c, %s, depth, k0 == 0);", a, ld);
   if (p->low < p->tiles) {
@@ -321,6 +341,7 @@ void cpu_matmul(Gen *g, const Group *gr) {
   }
   int64_t chain = p.k < DEPTH ? p.k : DEPTH;
   if (p.pack) text_line(x, "_Alignas(64) %s packed[%lld];", p.T, (long long)(chain > 0 ? chain * p.nr * p.group : 1));
+  if (p.pack_a) text_line(x, "_Alignas(64) %s packed_a[%lld];", p.T, (long long)(p.block * p.k * A_STRIDE));
   if (p.partial)
     text_line(x, "_Alignas(64) %s partial[%lld];", p.T, (long long)(p.group * p.block * tallest(&p) * p.nr));
   else if (p.epilogue)
@@ -339,6 +360,7 @@ void cpu_matmul(Gen *g, const Group *gr) {
   text_line(x, "i1 = i0 + %lld < %s ? i0 + %lld : %s;", (long long)p.block, last, (long long)p.block, last);
   if (p.partial)
     text_line(x, "const long m0 = i0 * %lld + (i0 > %lld ? i0 - %lld : 0);", (long long)p.rows, (long long)p.low, (long long)p.low);
+  if (p.pack_a) print_packing_of_a(x, &p);
   const char *first_panel = p.split == BY_PANEL ? "u0" : "0";
   const char *last_panel = p.split == BY_PANEL ? "u1" : intern_printf(g->ctx, "%lld", (long long)p.np);
   text_open(x, "for (long g0 = %s, g1; g0 < %s; g0 = g1) {", first_panel, last_panel);
