@@ -43,12 +43,11 @@ static bool write_source(Build *b, Module *m, const Target *t, const char *path)
   bool written = fflush(f) == 0 && !ferror(f);
   int error = errno;
   fclose(f);
-  if (!ok) {
-    *b->code = 1;
-    return false;
-  }
+  if (!ok || !written) unlink(path);
   errno = error;
-  return written || environment_error(b, "cannot write", path);
+  if (!written) return environment_error(b, "cannot write", path);
+  if (!ok) *b->code = 1;
+  return ok;
 }
 
 /* A place that cannot be written is told before the C compiler runs. */
@@ -57,6 +56,8 @@ static bool can_write(Build *b) {
   if (f) return fclose(f) == 0;
   return environment_error(b, "cannot write", b->out);
 }
+
+static void end(Build *b, bool ok);
 
 static bool compile(Build *b, const Target *t) {
   const char *library = intern_printf(b->c, "%s/libgcrt.a", b->o->runtime_dir);
@@ -94,11 +95,18 @@ static bool compile(Build *b, const Target *t) {
   b->o->cc_seconds += now() - start;
   if (status == 0) return true;
   if (status < 0) return environment_error(b, "cannot run the C compiler", b->o->cc);
-  if (strstr(output, "No space left") || strstr(output, "final close failed")) {
-    errno = ENOSPC;
+  bool large = strstr(output, "File too large") != NULL;
+  if (large || strstr(output, "No space left") || strstr(output, "final close failed")) {
+    errno = large ? EFBIG : ENOSPC;
     return environment_error(b, "cannot write", b->binary);
   }
   fputs(output, stderr);
+  if (status > 128 || strstr(output, "signal terminated program")) {
+    diag(b->c, SEV_ERROR, (Loc){0}, "the C compiler '%s' was killed; is there enough memory?", b->o->cc);
+    *b->code = 3;
+    return false;
+  }
+  end(b, false);
   gc_bug(b->c, "the C compiler '%s' rejects the generated source", b->o->cc);
 }
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 
 /* How a kind of output is made: from which stage on, and by whom. */
@@ -327,6 +328,7 @@ static int run(Run *r, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write, with its message */
   Run r = {.c = ctx_new()};
   int code = run(&r, argc, argv);
   if (fflush(stdout) != 0 && code == EXIT_DONE) {
