@@ -265,11 +265,12 @@ static int deeper(int a, int b) { return a > b ? a : b; }
 /* exp(x - max) of a softmax or its like at a place of the full shape. */
 static const char *row_exp(Printer *p, const Op *op, const Axis *map, int *level) {
   const Term *kept = printer_find_term(p, op, ROLE_EXP);
-  if (kept) {
-    *level = deeper(*level, kept->level);
-    return kept->text;
-  }
   ValueId v = op->operands[op_full_operand(op)];
+  if (kept) { /* an array of the row: the place asked for may be another than the loop's */
+    const char *i = axis_text(p, map[value_type(p->gr->e, v)->rank - 1], level);
+    *level = deeper(*level, kept->level);
+    return arena_printf(p->g->a, "%s[%s]", kept->text, i);
+  }
   Printed x = printer_value(p, v, map);
   *level = deeper(*level, x.level);
   return arena_printf(p->g->a, "%s_exp(%s - %s)", dtype_prefix(value_type(p->gr->e, v)->dtype),

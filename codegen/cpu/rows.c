@@ -96,7 +96,7 @@ static void bind_exps(Rows *r, int number) {
     const Work *w = &r->work.at[i];
     for (int k = 0; w->keep && w->pass + 1 == number && k < r->gr->nops; k++)
       if (reads_exps(r->gr->ops[k], w))
-        vec_push(r->g->a, &r->p.terms, (Term){r->gr->ops[k], ROLE_EXP, w->keep, 2});
+        vec_push(r->g->a, &r->p.terms, (Term){r->gr->ops[k], ROLE_EXP, arena_printf(r->g->a, "%s_k", w->name), 1});
   }
 }
 
