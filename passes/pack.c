@@ -136,7 +136,7 @@ static const PlacedList *gather(Greedy *g, int b0, int b1, int from, int to) {
       int first = g->block_of[q->from] > b0 ? g->block_of[q->from] : b0;
       if (first == k && q->from < to && from < q->to) vec_push(g->p->a, &g->wide, *q);
     }
-  qsort(g->wide.at, g->wide.n, sizeof *g->wide.at, by_offset);
+  if (g->wide.n) qsort(g->wide.at, g->wide.n, sizeof *g->wide.at, by_offset);
   return &g->wide;
 }
 
