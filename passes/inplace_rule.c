@@ -161,6 +161,23 @@ static void value_range(const Entry *e, const Block *b, ValueId *lo, ValueId *hi
   }
 }
 
+/* A kernel has rows of one kind: what is reduced over a row, this operand or not, leaves the same axes. */
+static bool one_kind_of_row(const KernelRule *k, const Block *b) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(k->e, b->ops.at[i]);
+    int lead = k->full->rank - 1;
+    OpClass cls = op_info[op->kind].cls;
+    if (cls != CLASS_REDUCE && cls != CLASS_ROWS) continue;
+    if (cls == CLASS_REDUCE) {
+      const Type *t = value_type(k->e, op->operands[0]);
+      if (!same_dims(t, k->full)) continue;
+      trailing(op, t, &lead);
+    }
+    if (lead != k->row) return false;
+  }
+  return true;
+}
+
 static bool kernel_ok(const Entry *e, const Op *op, int result, int operand) {
   const Block *b = op->blocks[0];
   ValueId lo, hi;
@@ -182,7 +199,7 @@ static bool kernel_ok(const Entry *e, const Op *op, int result, int operand) {
     ok &= d != DEP_BAD;
     for (int r = 0; r < inner->nresults; r++) k.dep[inner->results[r] - lo] = d;
   }
-  if (k.row >= 0 && value_at(e, op->operands[operand])->layout) ok = false;
+  if (k.row >= 0 && (value_at(e, op->operands[operand])->layout || !one_kind_of_row(&k, b))) ok = false;
   arena_free(a);
   return ok;
 }
