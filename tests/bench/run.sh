@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Measures gc beside its peers, in pairs within one run, on 1 and 2 threads.
+#   tests/bench/run.sh BUILD_DIR [STEP.c …]
+# Peers: OpenBLAS for products (libopenblas-dev), PyTorch for training steps where python3 has it
+# (PYTHON names the interpreter), and every STEP.c given: a hand-written step of mnist.g's training as a C
+# file that prints lines "one region, …: N us a step". What is missing is said, not skipped in silence.
+# Run it on a quiet machine: load from elsewhere shows as a low least and a high median.
+set -euo pipefail
+build=$(cd "$1" && pwd)
+shift
+root=$(cd "$(dirname "$0")/../.." && pwd)
+python=${PYTHON:-python3}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cmake --build "$build" --target benchmarks >/dev/null
+grep -m1 'model name' /proc/cpuinfo
+echo "load $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) cores, $(date +%F)"
+
+echo "== products"
+if [ -x "$build/bin/bench_gemm" ]; then
+  for threads in 1 2; do
+    for core in Haswell SkylakeX; do
+      [ $core = SkylakeX ] && ! grep -q avx512f /proc/cpuinfo && continue
+      echo "OPENBLAS_CORETYPE=$core"
+      OPENBLAS_CORETYPE=$core OPENBLAS_NUM_THREADS=$threads "$build/bin/bench_gemm" "$build/lib/gc" $threads
+    done
+  done
+else
+  echo "left out: bench_gemm was not built (libopenblas-dev is missing)"
+fi
+
+echo "== training steps, microseconds: median, least"
+for model in mnist chars; do
+  "$build/bin/gc" "$root/docs/examples/$model.g" -O2 -o "$work/$model"
+done
+head -c 2000000 /dev/urandom >"$work/bytes.bin"
+"$python" - "$work" <<'PY'
+import struct, sys
+work = sys.argv[1]
+data = open(f"{work}/bytes.bin", "rb").read()
+def npy(path, shape, body):
+    head = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}"
+    head += " " * (63 - (len(head) + 10) % 64) + "\n"
+    open(path, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + body)
+n = 640
+npy(f"{work}/image.npy", (n, 784), data[: n * 784])
+npy(f"{work}/label.npy", (n,), bytes(b % 10 for b in data[:n]))
+npy(f"{work}/context.npy", (n, 16), bytes(b % 128 for b in data[: n * 16]))
+npy(f"{work}/next.npy", (n,), bytes(b % 128 for b in data[:n]))
+PY
+gc_step() { # model threads
+  case $1 in
+  mnist) "$work/mnist" train --image "$work/image.npy" --label "$work/label.npy" --bench 3000 --threads "$2" ;;
+  chars) "$work/chars" train --context "$work/context.npy" --next "$work/next.npy" --bench 500 --threads "$2" ;;
+  esac
+}
+torch_step() { # its best face: memory is kept, threads spin only where they have a core each
+  MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824 MALLOC_TOP_PAD_=268435456 \
+    OMP_NUM_THREADS=$2 "$python" "$root/tests/bench/torch_step.py" "$1" 3
+}
+have_torch=no
+"$python" -c 'import torch' 2>/dev/null && have_torch=yes
+[ $have_torch = no ] && echo "PyTorch is left out: $python has none"
+for model in mnist chars; do
+  for threads in 1 2; do
+    for pair in 1 2 3; do
+      echo "$model, $threads thread(s), gc:      $(gc_step $model $threads)"
+      [ $have_torch = yes ] && echo "$model, $threads thread(s), PyTorch: $(torch_step $model $threads)"
+    done
+  done
+done
+for step in "$@"; do
+  cc -O3 -march=native -fno-math-errno -fopenmp -w "$step" -o "$work/step" -lm
+  for threads in 1 2; do
+    for pair in 1 2; do
+      echo "mnist, $threads thread(s), gc:      $(gc_step mnist $threads)"
+      echo "mnist, $threads thread(s), $(basename "$step"):"
+      OMP_NUM_THREADS=$threads timeout 120 "$work/step" | grep 'us a step' || echo "  did not end within 120 s"
+    done
+  done
+done
