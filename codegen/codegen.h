@@ -15,11 +15,33 @@ typedef struct CodegenOptions {
   int level;               /* 0..3, of gc */
   bool save_temps, verbose, time;
   double cc_seconds;       /* set: time spent in the C compiler and linker */
+  const struct CodegenGpu *gpu; /* what an executable holds beside the CPU's program, or NULL */
+  bool stats;              /* say what the kernels take of a GPU */
 } CodegenOptions;
+
+/* The same program, planned for the CUDA target. */
+typedef struct CodegenGpu {
+  Module *m;
+  const Target *target;
+  const char *const *arch; /* "sm_80", …: a cubin each; and PTX for the highest */
+  int narch;
+} CodegenGpu;
 
 /* The CPU target for an instruction set; NULL after a diagnostic if march is unknown to the compiler.
    In the context's arena. */
 const Target *target_cpu(Ctx *c, CodegenOptions *o);
+
+/* The CUDA target. In the context's arena. */
+const Target *target_cuda(Ctx *c);
+/* Writes the CUDA C source of a module planned for it. */
+bool codegen_cuda(Module *m, const Target *t, const CodegenOptions *o, FILE *f);
+/* Its cubin for arch "sm_90", or its PTX for "compute_90". False after a diagnostic, exit code in *code (3:
+   no NVRTC). The bytes are in the context's arena. */
+bool codegen_cuda_binary(Module *m, const Target *t, const CodegenOptions *o, const char *arch,
+                         const char **bytes, size_t *n, int *code);
+/* Writes DIR/gpu.c, the tables of o->gpu with its images in them, and the files that it includes; the
+   names of all of them are added to *files, gpu.c first. */
+bool codegen_cuda_unit(const CodegenOptions *o, const char *dir, const char **files, int *nfiles, int *code);
 
 /* Writes the whole C source of a planned module. */
 bool codegen_c(Module *m, const Target *t, const CodegenOptions *o, FILE *f);

@@ -107,11 +107,13 @@ const char *kernel_fault_name(const Group *gr, ValueId v, const char *otherwise)
   return otherwise;
 }
 
-const char *gen_fault(Gen *g, const char *what, const char *row, const char *value, int64_t limit) {
+const char *gen_fault(Gen *g, const Group *gr, ValueId v, const char *otherwise, const char *row,
+                      const char *value, int64_t limit) {
+  const char *what = kernel_fault_name(gr, v, otherwise);
   if (!g->device)
     return arena_printf(g->a, "gcrt_fault(\"%s\", %s, %s, %lld);", what, row, value, (long long)limit);
-  uint32_t i = 0;
-  while (i < g->faults.n && strcmp(g->faults.at[i], what) != 0) i++;
-  if (i == g->faults.n) vec_push(g->a, &g->faults, what);
-  return arena_printf(g->a, "gc_fault(env, %u, %s, %s, %lld);", i, row, value, (long long)limit);
+  const Block *body = gr->e->body;
+  uint32_t input = 0;
+  while (input < body->args.n && value_at(gr->e, body->args.at[input])->name != what) input++;
+  return arena_printf(g->a, "gc_fault(fault, %u, %s, %s, %lld);", input, row, value, (long long)limit);
 }

@@ -50,7 +50,7 @@ typedef struct Kernel {
   int nargs;
   KernelArg *args; /* p[i] */
   uint64_t flops;
-  int64_t grid[3]; /* of a GPU: blocks, threads of a block, bytes of shared memory beside the static */
+  int64_t grid; /* of a GPU: blocks, threads of a block, bytes of shared memory beside the static */
   int block, shared;
 } Kernel;
 
@@ -64,8 +64,7 @@ typedef struct Gen {
   VEC(Kernel *) out;         /* launches of the group at hand */
   int names;                 /* of variables in the function at hand, counted up */
   const char *index;         /* type of positions; NULL: "long" */
-  bool device;               /* no strings in kernels: faults are numbers into this table */
-  VEC(const char *) faults;
+  bool device;               /* no strings in kernels: faults name inputs by their numbers */
 } Gen;
 
 /* A definition at file level that kernels need, printed once, in the order of first need. */
@@ -91,8 +90,10 @@ void kernel_split_out(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t 
    file and row, else `otherwise`. */
 const char *kernel_fault_name(const Group *gr, ValueId v, const char *otherwise);
 
-/* The statement that reports an index out of range; `what` as kernel_fault_name gives it. */
-const char *gen_fault(Gen *g, const char *what, const char *row, const char *value, int64_t limit);
+/* The statement that reports an index that is value v of the group and out of range; `otherwise` is what
+   it is called where it is no input of the entry. */
+const char *gen_fault(Gen *g, const Group *gr, ValueId v, const char *otherwise, const char *row,
+                      const char *value, int64_t limit);
 
 /* ---- scalar text ---- */
 const char *dtype_storage(Dtype dt); /* "float", "uint16_t" for f16 and bf16, "uint8_t" for bool, … */

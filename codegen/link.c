@@ -20,6 +20,8 @@ typedef struct Build {
   CodegenOptions *o;
   const char *out, *source, *binary;
   const char *api; /* the source of a library's functions; NULL of an executable */
+  const char **gpu; /* files of the GPU's part: the C source, then what it includes */
+  int ngpu;
   char *dir;       /* for what is in between */
   int *code;
 } Build;
@@ -82,6 +84,7 @@ static bool compile(Build *b, const Target *t) {
     ADD(shared);
   else
     ADD(executable);
+  if (b->ngpu) vec_push(b->a, &argv, b->gpu[0]);
   ADD(libraries);
 #undef ADD
   vec_push(b->a, &argv, NULL);
@@ -123,6 +126,10 @@ static bool begin(Build *b) {
 static bool make(Build *b, Module *m, const Target *t) {
   bool ok = can_write(b) && write_source(b, m, t, b->source);
   if (ok && b->o->save_temps) ok = write_source(b, m, t, intern_printf(b->c, "%s.c", b->out));
+  if (ok && b->o->gpu) {
+    b->gpu = ARENA_ARRAY(b->a, const char *, b->o->gpu->narch + 2);
+    ok = codegen_cuda_unit(b->o, b->dir, b->gpu, &b->ngpu, b->code);
+  }
   return ok && compile(b, t);
 }
 
@@ -133,6 +140,7 @@ static bool move(Build *b, const char *from, const char *to) {
 static void end(Build *b, bool ok) {
   if (!ok) unlink(b->binary);
   unlink(b->source);
+  for (int i = 0; i < b->ngpu; i++) unlink(b->gpu[i]);
   rmdir(b->dir);
 }
 

@@ -173,7 +173,7 @@ static void label(Rows *r, const Op *op, const char *name) {
   const char *read = printer_value(p, v, printer_identity(p, v)).text;
   text_line(row, "long %s = (long)%s;", name, read);
   text_open(row, "if (%s < 0 || %s >= %lld) {", name, name, (long long)r->c);
-  text_line(row, "%s", gen_fault(r->g, kernel_fault_name(r->gr, v, "label"), "u", name, r->c));
+  text_line(row, "%s", gen_fault(r->g, r->gr, v, "label", "u", name, r->c));
   text_line(row, "%s = 0;", name);
   text_close(row, "}");
   vec_push(r->g->a, &p->terms, (Term){op, ROLE_LABEL, name, 1});

@@ -219,7 +219,7 @@ void tables_make(Tables *p) {
   if (m->init) entry_tables(p, m->init, "init", &p->init);
 }
 
-void tables_write(Tables *p, FILE *f, const char *storage, const char *symbol, const char *march,
+void tables_write(Tables *p, FILE *f, const char *symbol, const char *march,
                   const char *extra) {
   Arena *a = p->g->a;
   Module *m = p->g->m;
@@ -229,9 +229,9 @@ void tables_write(Tables *p, FILE *f, const char *storage, const char *symbol, c
   if (m->entries.n) fprintf(f, "\nstatic const GcEntry entries[] = {\n%s};\n", text_str(&p->entries));
   if (m->init) fprintf(f, "static const GcEntry init = %s;\n", text_str(&p->init));
   fprintf(f,
-          "\n%sconst GcProgram %s = {GCRT_ABI, %s, %s, %s, %s, 0x%016" PRIx64
+          "\nconst GcProgram %s = {GCRT_ABI, %s, %s, %s, %s, 0x%016" PRIx64
           "u,\n  %s, %d, %" PRIu64 ", %s, %d, %s, %u, %s%s};\n",
-          storage, symbol, text_quoted(a, version ? version : ""),
+          symbol, text_quoted(a, version ? version : ""),
           text_quoted(a, program_name(a, m->source)), text_quoted(a, p->g->target->name),
           text_quoted(a, march), program_hash(m), p->nglobals ? "globals" : "NULL", p->nglobals,
           p->globals.bytes, p->nhypers ? "hypers" : "NULL", p->nhypers,

@@ -23,6 +23,15 @@ Program *front_parse(Front *f, int *code);
 /* The input as a module; NULL with the exit code in *code. */
 Module *front_module(Front *f, int *code);
 
+/* --target and --arch. */
+typedef struct Targets {
+  bool cpu, cuda;
+  const char **arch; /* "sm_80", … */
+  int narch;
+} Targets;
+/* An executable always holds the CPU's program, whatever --target says. Returns the exit code. */
+int targets_choose(Ctx *c, const Options *o, Targets *out);
+
 /* --help, --version, --list-passes: true if one of them was given and answered. */
 bool help_answer(Ctx *c, const Options *o, int *code);
 

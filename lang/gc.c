@@ -13,13 +13,16 @@
 #include <stdlib.h>
 
 /* How a kind of output is made: from which stage on, and by whom. */
-typedef enum Emit { EMIT_NONE, EMIT_EXE, EMIT_LIB, EMIT_C, EMIT_AST, EMIT_IR, EMIT_PLAN } Emit;
+typedef enum Emit {
+  EMIT_NONE, EMIT_EXE, EMIT_LIB, EMIT_C, EMIT_CUDA, EMIT_PTX, EMIT_CUBIN, EMIT_AST, EMIT_IR, EMIT_PLAN
+} Emit;
 
 static const struct {
   const char *name;
   Emit emit;
 } emits[] = {
     {"exe", EMIT_EXE}, {"lib", EMIT_LIB}, {"c", EMIT_C},
+    {"cuda", EMIT_CUDA}, {"ptx", EMIT_PTX}, {"cubin", EMIT_CUBIN},
     {"ast", EMIT_AST}, {"ir", EMIT_IR},   {"plan", EMIT_PLAN}};
 
 typedef struct Run {
@@ -31,7 +34,9 @@ typedef struct Run {
   const char *pipeline;
   PassOptions passes;
   CodegenOptions codegen;
+  Targets targets;
   const Target *target;
+  CodegenGpu gpu; /* of an executable for both */
   const Program *prog; /* of --emit=ast */
   Module *m;           /* of everything else */
   double target_seconds, passes_seconds, codegen_seconds;
@@ -63,6 +68,14 @@ static int choose_output(Run *r) {
   if (library && !codegen_lib_name(r->c, r->output))
     return usage_error("a library is named libNAME.so, and its header NAME.h beside it; not %s",
                        r->output);
+  if ((r->emit == EMIT_PTX || r->emit == EMIT_CUBIN) && r->targets.narch != 1)
+    return usage_error("--emit=%s is for one architecture: --arch=sm_90", name);
+  if (r->emit == EMIT_CUBIN && (!r->output || strcmp(r->output, "-") == 0))
+    return usage_error("a cubin cannot go to the screen: name it with -o");
+  if (r->emit == EMIT_LIB && r->targets.cuda)
+    return usage_error("a library holds the CPU's program alone: leave out --target=cuda");
+  if (r->emit == EMIT_C && !r->targets.cpu)
+    return usage_error("--emit=c is the CPU's program; for the GPU's kernels: --emit=cuda");
   if (r->output && output_is_input(r->output, o->input))
     return usage_error("the output would replace the input %s", o->input);
   return EXIT_DONE;
@@ -124,6 +137,7 @@ static void choose_options(Run *r) {
       .save_temps = option_given(o, OPT_SAVE_TEMPS),
       .verbose = option_given(o, OPT_VERBOSE),
       .time = option_given(o, OPT_TIME_PASSES),
+      .stats = option_given(o, OPT_STATS),
   };
   r->front = (Front){.c = r->c, .o = o};
 }
@@ -176,43 +190,62 @@ static bool is_planned(const Module *m) {
 }
 
 /* A plan is never used unproven: what a pipeline of the user's left out is done here. */
-static void prove_plan(Run *r) {
+static void prove_plan(Run *r, const Module *m) {
   const Entry *e;
   if (strstr(r->pipeline, "plan-verify")) return;
-  for (uint32_t i = 0; (e = entry_at(r->m, i)); i++)
-    if (!plan_verify(e, r->target->align, stderr)) gc_bug(r->c, "the memory plan is wrong");
+  for (uint32_t i = 0; (e = entry_at(m, i)); i++)
+    if (!plan_verify(e, r->passes.target->align, stderr)) gc_bug(r->c, "the memory plan is wrong");
 }
 
 /* A pass has failed and said why. It is the program's fault only if the module is sound. */
-static int failed_passes(Run *r, int errors_before) {
+static int failed_passes(Run *r, const Module *m, int errors_before) {
   bool reported = ctx_errors(r->c) > errors_before;
   ctx_set_stream(r->c, NULL);
-  bool sound = module_verify(r->m, NULL);
+  bool sound = module_verify(m, NULL);
   ctx_set_stream(r->c, stderr);
   if (!reported || !sound) gc_bug(r->c, "the pipeline %s failed", r->pipeline);
   return EXIT_PROGRAM;
 }
 
-static int run_passes(Run *r) {
-  bool wants_plan = r->emit == EMIT_EXE || r->emit == EMIT_LIB || r->emit == EMIT_C ||
-                    r->emit == EMIT_PLAN || option_given(&r->o, OPT_DUMP_PLAN);
-  if (!wants_plan && !r->pipeline[0]) return EXIT_DONE;
+static bool is_cuda(const Run *r) {
+  return r->emit == EMIT_CUDA || r->emit == EMIT_PTX || r->emit == EMIT_CUBIN || !r->targets.cpu;
+}
+
+static int passes_for(Run *r, Module *m, const Target *t, bool wants_plan) {
   double start = seconds_now();
-  r->target = target_cpu(r->c, &r->codegen);
-  r->target_seconds = seconds_now() - start;
-  if (!r->target) return r->codegen.march ? EXIT_USAGE : EXIT_ENVIRONMENT;
-  r->passes.target = r->target;
-  start = seconds_now();
-  if (r->codegen.verbose) fprintf(stderr, "gc: passes %s\n", r->pipeline);
+  r->passes.target = t;
+  if (r->codegen.verbose) fprintf(stderr, "gc: passes %s for %s\n", r->pipeline, t->name);
   int errors = ctx_errors(r->c);
-  if (r->pipeline[0] && !passes_run(r->m, r->pipeline, &r->passes)) return failed_passes(r, errors);
-  if (wants_plan && !is_planned(r->m))
+  if (r->pipeline[0] && !passes_run(m, r->pipeline, &r->passes)) return failed_passes(r, m, errors);
+  if (wants_plan && !is_planned(m))
     return usage_error("the pipeline '%s' makes no memory plan: it lacks one of order, liveness, "
                        "inplace, share",
                        r->pipeline);
-  if (wants_plan) prove_plan(r);
-  r->passes_seconds = seconds_now() - start;
+  if (wants_plan) prove_plan(r, m);
+  r->passes_seconds += seconds_now() - start;
   return EXIT_DONE;
+}
+
+/* An executable for both targets has a plan for each, of a module of its own. */
+static int plan_gpu(Run *r) {
+  int code = EXIT_DONE;
+  if (r->emit != EMIT_EXE || !r->targets.cuda) return EXIT_DONE;
+  r->gpu = (CodegenGpu){.target = target_cuda(r->c), .arch = r->targets.arch, .narch = r->targets.narch};
+  r->gpu.m = front_module(&r->front, &code);
+  if (r->gpu.m) code = passes_for(r, r->gpu.m, r->gpu.target, true);
+  r->codegen.gpu = &r->gpu;
+  return code;
+}
+
+static int run_passes(Run *r) {
+  bool wants_plan = (r->emit != EMIT_NONE && r->emit != EMIT_IR) || option_given(&r->o, OPT_DUMP_PLAN);
+  if (!wants_plan && !r->pipeline[0]) return EXIT_DONE;
+  double start = seconds_now();
+  r->target = is_cuda(r) ? target_cuda(r->c) : target_cpu(r->c, &r->codegen);
+  r->target_seconds = seconds_now() - start;
+  if (!r->target) return r->codegen.march ? EXIT_USAGE : EXIT_ENVIRONMENT;
+  int code = passes_for(r, r->m, r->target, wants_plan);
+  return code ? code : plan_gpu(r);
 }
 
 static void print_looks(Run *r) {
@@ -228,6 +261,17 @@ static void print_looks(Run *r) {
     plan_print_table(stdout, r->m, r->target->name);
 }
 
+static bool print_cuda(FILE *f, Run *r) { return codegen_cuda(r->m, r->target, &r->codegen, f); }
+
+static int emit_binary(Run *r) {
+  const char *arch = r->targets.arch[0], *bytes;
+  size_t n;
+  int code = EXIT_DONE;
+  if (r->emit == EMIT_PTX) arch = intern_printf(r->c, "compute_%s", arch + strlen("sm_"));
+  if (!codegen_cuda_binary(r->m, r->target, &r->codegen, arch, &bytes, &n, &code)) return code;
+  return output_write(r->output, bytes, n) ? EXIT_DONE : EXIT_ENVIRONMENT;
+}
+
 static int emit_module(Run *r) {
   double start = seconds_now();
   int code = EXIT_DONE;
@@ -236,6 +280,9 @@ static int emit_module(Run *r) {
   case EMIT_EXE: ok = codegen_exe(r->m, r->target, &r->codegen, r->output, &code); break;
   case EMIT_LIB: ok = codegen_lib(r->m, r->target, &r->codegen, r->output, &code); break;
   case EMIT_C: code = emit_text(r, print_c); break;
+  case EMIT_CUDA: code = emit_text(r, print_cuda); break;
+  case EMIT_PTX:
+  case EMIT_CUBIN: code = emit_binary(r); break;
   case EMIT_IR: code = emit_text(r, print_ir); break;
   case EMIT_PLAN: code = emit_text(r, print_plan); break;
   case EMIT_AST:
@@ -262,7 +309,8 @@ static void print_times(const Run *r) {
 
 static int compile(Run *r) {
   choose_options(r);
-  int code = choose_output(r);
+  int code = targets_choose(r->c, &r->o, &r->targets);
+  if (!code) code = choose_output(r);
   if (code) return code;
   if (option_given(&r->o, OPT_PASSES) && r->pipeline[0] && !passes_check(r->c, r->pipeline))
     return EXIT_USAGE;
@@ -287,6 +335,7 @@ static int compile(Run *r) {
   if (!code) print_looks(r);
   if (!code) code = emit_module(r);
   if (!code) print_times(r);
+  if (r->gpu.m) module_free(r->gpu.m);
   module_free(r->m);
   return code;
 }

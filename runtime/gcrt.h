@@ -91,6 +91,7 @@ typedef struct GcCuda {
   int nimages;
   const char *const *kernels; /* names of the functions in every image */
   int nkernels;
+  const uint8_t *const *rights; /* by kernel, of each argument: 1 it is read, 2 written, 3 both */
 } GcCuda;
 
 typedef struct GcRange { /* bytes of the arena */

@@ -81,7 +81,7 @@ bool codegen_c(Module *m, const Target *t, const CodegenOptions *o, FILE *f) {
   for (uint32_t i = 0; i < p.g.helpers.n; i++) fprintf(f, "%s\n", p.g.helpers.at[i]);
   fputs("/* ---- kernels ---- */\n\n", f);
   fputs(text_str(&p.kernels), f);
-  tables_write(&tables, f, "", "gc_program", cpu_target(t)->features, "");
+  tables_write(&tables, f, o->gpu ? CPU_PROGRAM : "gc_program", cpu_target(t)->features, "");
   arena_free(a);
   return !ferror(f);
 }

@@ -24,7 +24,7 @@ static void print_id(Gen *g, const Group *gr, Text *x, int64_t limit, const char
   const char *base = arena_printf(g->a, "in%d", input_of(gr, 1));
   text_line(x, "const int64_t id = (int64_t)%s;", scalar_load(g->a, input_type(gr, 1)->dtype, base, "i"));
   text_open(x, "if (__builtin_expect(id < 0 || id >= %lld, 0)) {", (long long)limit);
-  text_line(x, "%s", gen_fault(g, kernel_fault_name(gr, gr->root->operands[1], "index"), "i", "id", limit));
+  text_line(x, "%s", gen_fault(g, gr, gr->root->operands[1], "index", "i", "id", limit));
   text_line(x, "%s", skip);
   text_close(x, "}");
 }

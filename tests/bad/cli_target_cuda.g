@@ -1,3 +1,3 @@
-# args: --target=cpu,cuda
+# args: --target=cpu,gpu
 # exit: 2
 let N = 3

@@ -199,7 +199,9 @@ INL f64 f64_rint(f64 x) { return __builtin_rint(x); }
 /* Hides a value from the compiler, which evaluates functions of constants with another rounding than
    libm has: the same number must not depend on whether it is known at compile time. */
 INL f64 f64_opaque(f64 x) {
+#ifndef __CUDACC__
   __asm__("" : "+m"(x));
+#endif
   return x;
 }
 INL f64 f64_exp(f64 x) { return __builtin_exp(f64_opaque(x)); }

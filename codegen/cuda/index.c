@@ -1,0 +1,91 @@
+/* Ops whose addresses come from data: gather, gather_grad and one_hot standing alone.
+   Contract: an id out of range is reported and reads or adds nothing; gather_grad adds the rows of
+   one id in their order, as the CPU does: a warp owns a part of a row of the table and looks through
+   all ids, 32 at once. */
+#include "codegen/cuda/cuda.h"
+
+static const Type *input(const Group *g, int i) { return value_type(g->e, g->in[i]); }
+/* The name of the ids, which may be the table, too. */
+static const char *ids_name(Gen *g, const Group *gr) {
+  return arena_printf(g->a, "in%d", group_arg(gr, gr->root->operands[gr->root->noperands - 1]));
+}
+static const Type *output(const Group *g) { return value_type(g->e, g->out[0]); }
+
+static void gather(Gen *g, const Group *gr) {
+  const Type *table = input(gr, 0), *ids = input(gr, 1), *out = output(gr);
+  int64_t row = table->dim[0] ? table->numel / table->dim[0] : 0;
+  int v = 16 / dtype_size(out->dtype);
+  while (v > 1 && row % v) v /= 2;
+  Kernel *k = cuda_kernel(g, gr);
+  Text *x = &k->text;
+  int64_t parts = row / v;
+  cuda_threads(g, k, ids->numel * parts, "t");
+  const char *T = arena_printf(g->a, "Vec<%s, %d>", dtype_storage(out->dtype), v);
+  text_line(x, "const %s i = t / %lld, j = t %% %lld * %d;", g->index, (long long)parts, (long long)parts, v);
+  text_line(x, "const int64_t id = (int64_t)%s;", scalar_load(g->a, ids->dtype, ids_name(g, gr), "i"));
+  text_line(x, "%s x;", T);
+  text_open(x, "if (id < 0 || id >= %lld) {", (long long)table->dim[0]);
+  text_line(x, "%s", gen_fault(g, gr, gr->root->operands[1], "index", "i", "id", table->dim[0]));
+  text_line(x, "#pragma unroll");
+  text_line(x, "for (int l = 0; l < %d; l++) x.at[l] = 0;", v);
+  x->indent--;
+  text_open(x, "} else {");
+  text_line(x, "x = *(const %s *)(in0 + id * %lld + j);", T, (long long)row);
+  text_close(x, "}");
+  text_line(x, "*(%s *)(out0 + (%s)(i * %lld + j)) = x;", T, g->index, (long long)row);
+}
+
+static void gather_grad(Gen *g, const Group *gr) {
+  const Type *ids = input(gr, 1), *out = output(gr);
+  int64_t depth = out->dim[0], row = depth ? out->numel / depth : 0, n = ids->numel;
+  int64_t parts = (row + WARP - 1) / WARP;
+  Kernel *k = cuda_kernel(g, gr);
+  Text *x = &k->text;
+  k->flops = (uint64_t)input(gr, 0)->numel;
+  cuda_threads(g, k, depth * parts * WARP, "t"); /* whole warps leave */
+  const char *T = dtype_compute(out->dtype);
+  text_line(x, "const int lane = (int)threadIdx.x %% %d;", WARP);
+  text_line(x, "const %s u = t / %d, own = u / %lld, j = u %% %lld * %d + lane;", g->index, WARP,
+            (long long)parts, (long long)parts, WARP);
+  text_line(x, "%s sum = 0;", T);
+  text_open(x, "for (%s i0 = 0; i0 < %lld; i0 += %d) {", g->index, (long long)n, WARP);
+  text_line(x, "const %s i = i0 + lane;", g->index);
+  text_line(x, "int64_t id = -1;");
+  text_open(x, n % WARP ? "if (i < %lld) {" : "{", (long long)n);
+  text_line(x, "id = (int64_t)%s;", scalar_load(g->a, ids->dtype, ids_name(g, gr), "i"));
+  text_line(x, "if (u == 0 && (id < 0 || id >= %lld)) %s", (long long)depth,
+            gen_fault(g, gr, gr->root->operands[1], "index", "i", "id", depth));
+  text_close(x, "}");
+  text_open(x, "for (uint32_t mine = warp_ballot(id == own); mine; mine &= mine - 1) {");
+  text_line(x, "const %s from = i0 + __ffs((int)mine) - 1;", g->index);
+  const char *load = scalar_load(g->a, input(gr, 0)->dtype, "in0",
+                                 arena_printf(g->a, "from * %lld + j", (long long)row));
+  if (row % WARP)
+    text_line(x, "if (j < %lld) sum += %s;", (long long)row, load);
+  else
+    text_line(x, "sum += %s;", load);
+  text_close(x, "}");
+  text_close(x, "}");
+  if (row % WARP) text_line(x, "if (j >= %lld) return;", (long long)row);
+  text_line(x, "out0[own * %lld + j] = %s;", (long long)row, scalar_store(g->a, out->dtype, "sum"));
+}
+
+static void one_hot(Gen *g, const Group *gr) {
+  const Type *ids = input(gr, 0), *out = output(gr);
+  long long depth = gr->root->attr[AT_DEPTH].i;
+  Kernel *k = cuda_kernel(g, gr);
+  cuda_threads(g, k, out->numel, "t");
+  text_line(&k->text, "const %s i = t / %lld, j = t %% %lld;", g->index, depth, depth);
+  text_line(&k->text, "const int64_t id = (int64_t)%s;", scalar_load(g->a, ids->dtype, "in0", "i"));
+  text_line(&k->text, "out0[t] = %s;",
+            scalar_store(g->a, out->dtype, arena_printf(g->a, "(%s)(j == id)", dtype_compute(out->dtype))));
+}
+
+void cuda_index(Gen *g, const Group *gr) {
+  if (gr->root->kind == OP_GATHER)
+    gather(g, gr);
+  else if (gr->root->kind == OP_GATHER_GRAD)
+    gather_grad(g, gr);
+  else
+    one_hot(g, gr);
+}

@@ -1,0 +1,113 @@
+/* Products on the ordinary units, exactly: every element of C is one chain of fma over at most 1024 of
+   depth, such chains added in order, as on the CPU. A block of 256 threads does BM x BN of C, a thread
+   TM x TN of it, from slices of BK of the depth in shared memory; the next slice is on its way while
+   one is multiplied. All sizes are constants: what cannot lie outside is not checked. */
+INL f32 gemm_fma(f32 a, f32 b, f32 c) { return __fmaf_rn(a, b, c); }
+INL f64 gemm_fma(f64 a, f64 b, f64 c) { return __fma_rn(a, b, c); }
+INL i32 gemm_fma(i32 a, i32 b, i32 c) { return (i32)((uint32_t)a * (uint32_t)b + (uint32_t)c); }
+INL i64 gemm_fma(i64 a, i64 b, i64 c) { return (i64)((uint64_t)a * (uint64_t)b + (uint64_t)c); }
+/* how an operand is stored */
+template <typename T> struct AsItIs {
+  typedef T Stored;
+  INL_MEMBER T get(T x) { return x; }
+};
+struct AsF16 {
+  typedef uint16_t Stored;
+  INL_MEMBER f32 get(uint16_t x) { return f16_to_f32(x); }
+};
+struct AsBf16 {
+  typedef uint16_t Stored;
+  INL_MEMBER f32 get(uint16_t x) { return bf16_to_f32(x); }
+};
+struct AsByte {
+  typedef u8 Stored;
+  INL_MEMBER i32 get(u8 x) { return x; }
+};
+/* I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. */
+template <typename I, typename T, typename A, typename B, int M, int N, int K, bool TA, bool TB, int BM,
+          int BN, int TM, int TN>
+struct Gemm {
+  enum {
+    THREADS = 256, BK = 16, DEPTH = 1024, PAD = 4,
+    PA = BM * BK / THREADS, PB = BN * BK / THREADS, /* elements that a thread moves of a slice */
+    VN = TN < 4 ? TN : 4, GROUPS = TN / VN, LANES = BN / TN /* threads side by side */
+  };
+  T a[BK][BM + PAD], b[BK][BN + PAD];
+
+  INL_MEMBER int row(int i) { return (int)threadIdx.x / LANES * TM + i; }
+  /* the first column of group q */
+  INL_MEMBER int col(int q) { return q * (BN / GROUPS) + (int)threadIdx.x % LANES * VN; }
+
+  /* element e of the slice: threads side by side read what lies side by side */
+  INL_MEMBER void load(T (&ra)[PA], T (&rb)[PB], const typename A::Stored *pa, const typename B::Stored *pb,
+                       int m0, int n0, int k0) {
+#pragma unroll
+    for (int p = 0; p < PA; p++) {
+      const int e = (int)threadIdx.x + p * THREADS;
+      const int k = k0 + (TA ? e / BM : e % BK), m = m0 + (TA ? e % BM : e / BK);
+      const bool in = (M % BM == 0 || m < M) && (K % BK == 0 || k < K);
+      ra[p] = in ? A::get(pa[TA ? (I)k * M + m : (I)m * K + k]) : (T)0;
+    }
+#pragma unroll
+    for (int p = 0; p < PB; p++) {
+      const int e = (int)threadIdx.x + p * THREADS;
+      const int k = k0 + (TB ? e % BK : e / BN), n = n0 + (TB ? e / BK : e % BN);
+      const bool in = (N % BN == 0 || n < N) && (K % BK == 0 || k < K);
+      rb[p] = in ? B::get(pb[TB ? (I)n * K + k : (I)k * N + n]) : (T)0;
+    }
+  }
+  __device__ __forceinline__ void keep(const T (&ra)[PA], const T (&rb)[PB]) {
+#pragma unroll
+    for (int p = 0; p < PA; p++) {
+      const int e = (int)threadIdx.x + p * THREADS;
+      a[TA ? e / BM : e % BK][TA ? e % BM : e / BK] = ra[p];
+    }
+#pragma unroll
+    for (int p = 0; p < PB; p++) {
+      const int e = (int)threadIdx.x + p * THREADS;
+      b[TB ? e % BK : e / BN][TB ? e / BK : e % BN] = rb[p];
+    }
+  }
+  __device__ __forceinline__ void run(T (&c)[TM][TN], const typename A::Stored *pa,
+                                      const typename B::Stored *pb, int m0, int n0) {
+    T ra[PA], rb[PB], acc[TM][TN];
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+      for (int j = 0; j < TN; j++) acc[i][j] = 0, c[i][j] = 0;
+    if (K > 0) load(ra, rb, pa, pb, m0, n0, 0);
+#pragma unroll 1
+    for (int k0 = 0; k0 < K; k0 += BK) {
+      keep(ra, rb);
+      block_sync();
+      if (k0 + BK < K) load(ra, rb, pa, pb, m0, n0, k0 + BK);
+#pragma unroll
+      for (int k = 0; k < BK; k++) {
+        if (K % BK == 0 || k0 + k < K) {
+          T va[TM], vb[TN];
+#pragma unroll
+          for (int i = 0; i < TM; i++) va[i] = a[k][row(i)];
+#pragma unroll
+          for (int j = 0; j < TN; j++) vb[j] = b[k][col(j / VN) + j % VN];
+#pragma unroll
+          for (int i = 0; i < TM; i++)
+#pragma unroll
+            for (int j = 0; j < TN; j++) acc[i][j] = gemm_fma(va[i], vb[j], acc[i][j]);
+        }
+      }
+      if (K > DEPTH && (k0 + BK) % DEPTH == 0) add(c, acc, k0 + BK == DEPTH);
+      block_sync();
+    }
+    if (K <= DEPTH || K % DEPTH != 0) add(c, acc, K <= DEPTH);
+  }
+  /* the end of a chain */
+  INL_MEMBER void add(T (&c)[TM][TN], T (&acc)[TM][TN], bool first) {
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+      for (int j = 0; j < TN; j++) {
+        c[i][j] = first ? acc[i][j] : acc[i][j] + c[i][j];
+        acc[i][j] = 0;
+      }
+  }
+};

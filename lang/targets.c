@@ -1,0 +1,47 @@
+/* What the command line says of processors: --target and --arch.
+   Contract: an architecture is named as NVIDIA names it, sm_80 or sm_90a; whether the compiler knows it
+   is NVRTC's to say. */
+#include "lang/command.h"
+
+#include <string.h>
+
+/* sm_, digits, and perhaps a letter. */
+static bool is_arch(const char *s) {
+  if (strncmp(s, "sm_", 3) != 0) return false;
+  size_t n = strspn(s + 3, "0123456789");
+  if (n < 2 || n > 3) return false;
+  const char *end = s + 3 + n;
+  return !*end || ((*end == 'a' || *end == 'f') && !end[1]);
+}
+
+int targets_choose(Ctx *c, const Options *o, Targets *out) {
+  const char *list = option_value(o, OPT_TARGET, "cpu"), *emit = option_value(o, OPT_EMIT, "exe");
+  *out = (Targets){0};
+  for (const char *s = list; *s;) {
+    size_t n = strcspn(s, ",");
+    if (n == 3) out->cpu = true;
+    if (n == 4) out->cuda = true;
+    s += n + (s[n] == ',');
+  }
+  bool kernels = strcmp(emit, "cuda") == 0 || strcmp(emit, "ptx") == 0 || strcmp(emit, "cubin") == 0;
+  if (kernels && option_given(o, OPT_TARGET) && !out->cuda)
+    return usage_error("--emit=%s is for --target=cuda, not %s", emit, list);
+  if (strcmp(emit, "exe") == 0) out->cpu = true;
+  out->cuda |= kernels;
+  if (option_given(o, OPT_ARCH) && !out->cuda) return usage_error("--arch is for --target=cuda");
+  bool one = !option_given(o, OPT_ARCH) && strcmp(emit, "ptx") == 0;
+  for (const char *s = option_value(o, OPT_ARCH, one ? "sm_80" : "sm_80,sm_90,sm_100"); *s;) {
+    size_t n = strcspn(s, ",");
+    const char *arch = intern_n(c, s, n);
+    if (!is_arch(arch)) return usage_error("--arch takes names such as sm_80 or sm_90a, not '%s'", arch);
+    const char **more = ARENA_ARRAY(ctx_arena(c), const char *, out->narch + 1);
+    for (int i = 0; i < out->narch; i++) {
+      if (strcmp(out->arch[i], arch) == 0) return usage_error("--arch: %s is given twice", arch);
+      more[i] = out->arch[i];
+    }
+    more[out->narch++] = arch;
+    out->arch = more;
+    s += n + (s[n] == ',');
+  }
+  return EXIT_DONE;
+}
