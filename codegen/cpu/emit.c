@@ -42,9 +42,10 @@ typedef struct Program {
 
 static const char *function_of(Program *p, const Entry *e, const Launch *l) {
   Arena *a = p->g.a;
-  const char *body = arena_printf(a, "%s%s", text_str(&l->kernel->head), text_str(&l->kernel->text));
+  const char *text = arena_printf(a, "%s%s", text_str(&l->kernel->head), text_str(&l->kernel->text));
+  const char *body = intern(p->g.ctx, text); /* equal texts are one: programs can have very many */
   for (uint32_t i = 0; i < p->functions.n; i++)
-    if (strcmp(p->functions.at[i].body, body) == 0) return p->functions.at[i].name;
+    if (p->functions.at[i].body == body) return p->functions.at[i].name;
   const char *name =
       arena_printf(a, "k%d_%s", (int)p->functions.n, text_mangled(a, l->kernel->name));
   vec_push(a, &p->functions, (Function){body, name});
