@@ -1,0 +1,164 @@
+/* CTA barriers: who waits, who is missing, and what becomes ordered.
+ * Called when no warp can run. A barrier without a count needs every thread that has not exited; all of
+ * them must stand at the same instruction. Releasing joins the clocks of the warps that took part. */
+#include "exec.h"
+
+void barrier_start(Exec *x) {
+  for (int b = 0; b < BARRIERS; b++) {
+    x->barrier[b].arrived = 0;
+    memset(x->barrier[b].clock, 0, (size_t)x->nwarps * sizeof(uint32_t));
+  }
+}
+
+static unsigned barrier_id(Warp *w, const Ins *i, uint32_t mask) {
+  const Opd *o = &i->opd[i->ndst];
+  w->at = i;
+  need_defined(w, o, mask, "a barrier's number");
+  uint64_t id = lane_bits(w, o, __builtin_ctz(mask));
+  if (id >= BARRIERS) give_up(w->x, "line %d: there is no barrier %llu", i->line, (unsigned long long)id);
+  return (unsigned)id;
+}
+
+/* 0: every live thread. */
+static unsigned barrier_count(const Warp *w, const Ins *i, uint32_t mask) {
+  const Opd *o = &i->opd[i->ndst + 1];
+  return o->cls == SLOT_NONE ? 0 : (unsigned)lane_bits(w, o, __builtin_ctz(mask));
+}
+
+void barrier_arrive(Warp *w, const Ins *i, uint32_t mask) {
+  Barrier *b = &w->x->barrier[barrier_id(w, i, mask)];
+  b->arrived += (unsigned)__builtin_popcount(mask);
+  for (int n = 0; n < w->x->nwarps; n++)
+    if (w->seen[n] > b->clock[n]) b->clock[n] = w->seen[n];
+  check_warp_sync(w); /* what this warp does from here on is not part of it */
+}
+
+typedef struct Waiting {
+  unsigned threads, count; /* that wait; that are asked for */
+  Warp *first;
+  const Ins *at;           /* where the first one waits */
+  Warp *other;             /* one that waits elsewhere */
+  const Ins *other_at;
+  uint32_t other_mask, first_mask;
+} Waiting;
+
+static void reduce(Exec *x, unsigned id, unsigned threads) {
+  unsigned votes = 0;
+  for (int pass = 0; pass < 2; pass++)
+    for (int n = 0; n < x->nwarps; n++) {
+      Warp *w = &x->warps[n];
+      for (int g = 0; g < w->ngroups; g++) {
+        Group *q = &w->group[g];
+        const Ins *i = &x->k->ins[q->pc];
+        if (q->wait != WAIT_BARRIER || i->mode != 1 || barrier_id(w, i, q->mask) != id) continue;
+        const Opd *p = &i->opd[i->ndst + 2];
+        if (!pass) {
+          votes += (unsigned)__builtin_popcount(pred_lanes(w, p) & q->mask);
+          continue;
+        }
+        opd_define(w, &i->opd[0], q->mask, opd_defined(w, p));
+        if (i->mode2 == 0) { /* popc */
+          FOR_LANES(l, q->mask) lane_set(w, &i->opd[0], (int)l, votes);
+        } else {
+          bool yes = i->mode2 == 1 ? votes == threads : votes > 0;
+          uint32_t *d = slot_pred(w, &i->opd[0]);
+          *d = (*d & ~q->mask) | (yes ? q->mask : 0);
+        }
+      }
+    }
+}
+
+static void release(Exec *x, unsigned id) {
+  uint32_t join[1024 / LANES] = {0};
+  Barrier *b = &x->barrier[id];
+  uint32_t now = check_tick(x);
+  bool in[1024 / LANES] = {false};
+  for (int n = 0; n < x->nwarps; n++) {
+    Warp *w = &x->warps[n];
+    for (int g = 0; g < w->ngroups; g++) {
+      Group *q = &w->group[g];
+      if (q->wait == WAIT_BARRIER && barrier_id(w, &x->k->ins[q->pc], q->mask) == id) in[n] = true;
+    }
+    for (int o = 0; in[n] && o < x->nwarps; o++)
+      if (w->seen[o] > join[o]) join[o] = w->seen[o];
+    if (b->clock[n] > join[n]) join[n] = b->clock[n];
+  }
+  for (int n = 0; n < x->nwarps; n++) {
+    Warp *w = &x->warps[n];
+    if (!in[n]) continue;
+    for (int g = 0; g < w->ngroups; g++) {
+      Group *q = &w->group[g];
+      if (q->wait != WAIT_BARRIER || barrier_id(w, &x->k->ins[q->pc], q->mask) != id) continue;
+      q->wait = WAIT_NOT;
+      q->pc++;
+    }
+    for (int o = 0; o < x->nwarps; o++)
+      if (join[o] > w->seen[o]) w->seen[o] = join[o];
+    w->seen[n] = now;
+  }
+  b->arrived = 0;
+  memset(b->clock, 0, (size_t)x->nwarps * sizeof(uint32_t));
+}
+
+static Waiting look(Exec *x, unsigned id) {
+  Waiting r = {.threads = x->barrier[id].arrived};
+  for (int n = 0; n < x->nwarps; n++) {
+    Warp *w = &x->warps[n];
+    for (int g = 0; g < w->ngroups; g++) {
+      Group *q = &w->group[g];
+      const Ins *i = &x->k->ins[q->pc];
+      if (q->wait != WAIT_BARRIER || barrier_id(w, i, q->mask) != id) continue;
+      r.threads += (unsigned)__builtin_popcount(q->mask);
+      if (!r.first) {
+        r.first = w;
+        r.first_mask = q->mask;
+        r.at = i;
+        r.count = barrier_count(w, i, q->mask);
+      } else if (i != r.at && !r.other) {
+        r.other = w;
+        r.other_mask = q->mask;
+        r.other_at = i;
+      }
+    }
+  }
+  return r;
+}
+
+static void stuck(Exec *x, unsigned live) {
+  for (int n = 0; n < x->nwarps; n++) {
+    Warp *w = &x->warps[n];
+    for (int g = 0; g < w->ngroups; g++) {
+      Group *q = &w->group[g];
+      w->at = &x->k->ins[q->pc];
+      int lane = __builtin_ctz(q->mask);
+      if (q->wait == WAIT_WARP) {
+        report(w, lane, PTX_WARP_SYNC, q->need, "waits for lanes %08x of its warp, which never come",
+               (unsigned)(q->need & w->live & ~q->mask));
+      } else {
+        Waiting r = look(x, barrier_id(w, w->at, q->mask));
+        report(w, lane, PTX_BARRIER, 0, "waits at a barrier that %u threads reach; %u are needed",
+               r.threads, r.count ? r.count : live);
+      }
+    }
+  }
+}
+
+bool barrier_release(Exec *x) {
+  unsigned live = 0;
+  for (int n = 0; n < x->nwarps; n++) live += (unsigned)__builtin_popcount(x->warps[n].live);
+  bool any = false;
+  for (unsigned id = 0; id < BARRIERS; id++) {
+    Waiting r = look(x, id);
+    if (!r.first || r.threads < (r.count ? r.count : live)) continue;
+    if (r.other && !r.count) {
+      r.other->at = r.other_at;
+      report(r.other, __builtin_ctz(r.other_mask), PTX_BARRIER, 0,
+             "waits here while others wait at the barrier of line %d", r.at->line);
+    }
+    reduce(x, id, r.threads);
+    release(x, id);
+    any = true;
+  }
+  if (!any) stuck(x, live);
+  return any;
+}

@@ -1,0 +1,137 @@
+/* State of a running launch. A warp's registers are blocks of 32 lanes; `defined` has a bit for each
+ * lane whose value follows from defined values only. */
+#ifndef PTXI_EXEC_H
+#define PTXI_EXEC_H
+#include "check.h"
+#include "module.h"
+#include <string.h>
+
+typedef struct Exec Exec;
+typedef enum Wait { WAIT_NOT, WAIT_WARP, WAIT_BARRIER } Wait;
+
+typedef struct Group { /* lanes of a warp that stand at the same instruction */
+  int pc;
+  uint32_t mask;
+  Wait wait;
+  uint32_t need; /* WAIT_WARP: the lanes that must come */
+  int barrier;   /* WAIT_BARRIER */
+} Group;
+
+typedef struct AsyncCopy { /* a cp.async that has not landed */
+  uint64_t shared;
+  const char *from;
+  uint32_t size, fill; /* bytes copied; bytes in all, the rest zero */
+  uint32_t group;
+  int lane;
+} AsyncCopy;
+
+struct Warp {
+  Exec *x;
+  int index;
+  uint32_t live;
+  char *regs;
+  uint32_t *defined; /* one word a slot */
+  Group group[LANES];
+  int ngroups;
+  const Ins *at;    /* being executed, for findings */
+  uint32_t *seen;   /* vector clock: seen[w] is how far warp w's accesses are ordered before now */
+  char *local;      /* LANES times the kernel's local bytes */
+  uint8_t *local_init;
+  AsyncCopy *copies;
+  size_t ncopies, copies_cap;
+  uint32_t copy_group[LANES]; /* groups committed so far */
+};
+
+typedef struct Barrier {
+  unsigned arrived;      /* threads that only announced themselves (bar.arrive) */
+  uint32_t *clock;       /* joined clocks of those, one a warp */
+} Barrier;
+enum { BARRIERS = 16 };
+
+struct Exec {
+  const PtxKernel *k;
+  const PtxLaunch *l;
+  PtxResult *r;
+  Warp *warps;
+  int nwarps;
+  unsigned threads;      /* of a CTA */
+  unsigned cta[3];
+  uint32_t cta_index;    /* in order of execution */
+  const char *params;
+  char *shared_static, *shared_dynamic;
+  Check check;
+  Barrier barrier[BARRIERS];
+  uint64_t rng;
+  uint32_t clock;        /* ticks at each synchronisation of the CTA */
+  size_t last_buf;       /* hint for memory_find */
+  uint64_t max_steps;
+  unsigned max_reports;
+  PtxBuf *bufs;          /* the launch's and the module's variables */
+  size_t nbufs;
+  bool overlap;          /* some of them overlap */
+  jmp_buf stop;
+};
+
+static inline uint32_t *slot32(const Warp *w, const Opd *o) { return (uint32_t *)(w->regs + o->at); }
+static inline uint64_t *slot64(const Warp *w, const Opd *o) { return (uint64_t *)(w->regs + o->at); }
+static inline uint32_t *slot_pred(const Warp *w, const Opd *o) {
+  return (uint32_t *)(w->regs + o->at);
+}
+/* A lane's bits whatever the slot's width. */
+static inline uint64_t lane_bits(const Warp *w, const Opd *o, int lane) {
+  return o->cls == SLOT_64   ? slot64(w, o)[lane]
+         : o->cls == SLOT_32 ? slot32(w, o)[lane]
+                             : *slot_pred(w, o) >> lane & 1;
+}
+static inline void lane_set(const Warp *w, const Opd *o, int lane, uint64_t bits) {
+  if (o->cls == SLOT_64) slot64(w, o)[lane] = bits;
+  if (o->cls == SLOT_32) slot32(w, o)[lane] = (uint32_t)bits;
+}
+static inline uint32_t opd_defined(const Warp *w, const Opd *o) {
+  return o->cls == SLOT_NONE ? ~0u : w->defined[o->slot];
+}
+static inline void opd_define(Warp *w, const Opd *o, uint32_t mask, uint32_t ok) {
+  if (o->cls != SLOT_NONE) w->defined[o->slot] = (w->defined[o->slot] & ~mask) | (ok & mask);
+}
+/* Predicate as lanes, with its negation. */
+static inline uint32_t pred_lanes(const Warp *w, const Opd *o) {
+  uint32_t p = *slot_pred(w, o);
+  return o->negated ? ~p : p;
+}
+#define FOR_LANES(l, mask)                                                                         \
+  for (uint32_t left_##l = (mask), l = 0; left_##l && (l = (uint32_t)__builtin_ctz(left_##l), 1);  \
+       left_##l &= left_##l - 1)
+
+/* ---- report.c ---- */
+void report(Warp *w, int lane, PtxKind kind, uint64_t address, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+_Noreturn void give_up(Exec *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void thread_of(const Exec *x, unsigned tid, unsigned out[3]);
+/* The operand's value decides something: its undefined lanes are findings. */
+void need_defined(Warp *w, const Opd *o, uint32_t mask, const char *what);
+
+/* ---- memory.c ---- */
+typedef enum Access { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC } Access;
+/* Address in any space to host memory, or NULL after a finding. Generic addresses name the space by
+ * their top byte. `value` is what a write will store (NULL: unknown); `defined` is cleared where a thread
+ * reads local memory that it never wrote. */
+char *memory_access(Warp *w, int lane, Space space, uint64_t address, size_t size, Access how,
+                    const void *value, bool *defined);
+/* Launch-time set-up: the list of buffers with the module's variables. */
+void memory_start(Exec *x);
+void memory_free(Exec *x);
+void memory_async(Warp *w, int lane, uint64_t shared, uint64_t global, uint32_t size,
+                  uint32_t fill);
+void memory_async_wait(Warp *w, uint32_t mask, uint32_t pending);
+enum { WINDOW_SHIFT = 56, WINDOW_SHARED = 1, WINDOW_LOCAL = 2, WINDOW_PARAM = 3 };
+
+/* ---- warp.c ---- */
+typedef enum WarpState { WARP_DONE, WARP_BLOCKED, WARP_PAUSED } WarpState;
+WarpState warp_run(Warp *w, uint64_t slice);
+void warp_start(Warp *w, uint32_t live);
+uint32_t warp_waiting(const Warp *w); /* lanes that wait for other lanes of their warp */
+/* ---- barrier.c ---- */
+void barrier_start(Exec *x);
+void barrier_arrive(Warp *w, const Ins *i, uint32_t mask);
+bool barrier_release(Exec *x); /* wakes whoever can go on; false: nobody can */
+#endif

@@ -1,0 +1,179 @@
+/* Loads, stores, atomics, cp.async and ldmatrix.
+ * Lanes are served one by one, lowest first, as memory.c checks each. What a lane stores must be defined;
+ * what it loads is, unless it is local memory that it never wrote. */
+#include "exec.h"
+#include "exec_ops.h"
+
+static uint64_t address_of(const Warp *w, const Opd *o, uint32_t lane) {
+  return lane_bits(w, o, (int)lane) + (uint64_t)o->offset;
+}
+
+static uint64_t widen(uint64_t v, Type t) {
+  if (!type_signed(t)) return v;
+  unsigned shift = 64 - 8 * type_bytes(t);
+  return (uint64_t)((int64_t)(v << shift) >> shift);
+}
+
+void exec_ld(Warp *w, const Ins *i, uint32_t mask) {
+  const Opd *addr = &i->opd[i->vec];
+  Type t = (Type)i->type;
+  size_t n = type_bytes(t);
+  uint32_t ok = 0;
+  need_defined(w, addr, mask, "an address");
+  FOR_LANES(l, mask) {
+    bool defined = true;
+    const char *at = memory_access(w, (int)l, (Space)i->space, address_of(w, addr, l), n * i->vec,
+                                   ACCESS_READ, NULL, &defined);
+    if (!at) continue;
+    ok |= (uint32_t)defined << l;
+    for (int v = 0; v < i->vec; v++) {
+      uint64_t bits = 0;
+      memcpy(&bits, at + n * (size_t)v, n);
+      lane_set(w, &i->opd[v], (int)l, widen(bits, t));
+    }
+  }
+  for (int v = 0; v < i->vec; v++) opd_define(w, &i->opd[v], mask, ok);
+}
+
+void exec_st(Warp *w, const Ins *i, uint32_t mask) {
+  const Opd *addr = &i->opd[0];
+  size_t n = type_bytes((Type)i->type);
+  need_defined(w, addr, mask, "an address");
+  uint32_t ok = ~0u;
+  for (int v = 0; v < i->vec; v++) {
+    if (i->space != SPACE_LOCAL) need_defined(w, &i->opd[1 + v], mask, "a stored value");
+    ok &= opd_defined(w, &i->opd[1 + v]);
+  }
+  FOR_LANES(l, mask) {
+    char value[64];
+    for (int v = 0; v < i->vec; v++) {
+      uint64_t bits = lane_bits(w, &i->opd[1 + v], (int)l);
+      memcpy(value + n * (size_t)v, &bits, n);
+    }
+    char *at = memory_access(w, (int)l, (Space)i->space, address_of(w, addr, l), n * i->vec,
+                             ACCESS_WRITE, value, NULL);
+    if (!at) continue;
+    memcpy(at, value, n * i->vec);
+    if (i->space == SPACE_LOCAL && !(ok >> l & 1))
+      memset(w->local_init + (at - w->local), 0, n * i->vec);
+  }
+}
+
+/* ---- atomics ---- */
+static uint64_t atom_int(AtomOp op, Type t, uint64_t old, uint64_t b, uint64_t c) {
+  bool less = type_signed(t) ? (int64_t)widen(old, t) < (int64_t)widen(b, t) : old < b;
+  switch (op) {
+  case ATOM_ADD: return old + b;
+  case ATOM_MIN: return less ? old : b;
+  case ATOM_MAX: return less ? b : old;
+  case ATOM_AND: return old & b;
+  case ATOM_OR: return old | b;
+  case ATOM_XOR: return old ^ b;
+  case ATOM_EXCH: return b;
+  case ATOM_CAS: return old == b ? c : old;
+  case ATOM_INC: return old >= b ? 0 : old + 1;
+  case ATOM_DEC: return old == 0 || old > b ? b : old - 1;
+  }
+  return old;
+}
+
+static uint64_t atom_value(const Ins *i, uint64_t old, uint64_t b, uint64_t c) {
+  uint64_t r = 0;
+  if (i->mode == ATOM_ADD && i->type == TYPE_f32) {
+    float x, y;
+    memcpy(&x, &old, 4);
+    memcpy(&y, &b, 4);
+    x += y;
+    memcpy(&r, &x, 4);
+    return r;
+  }
+  if (i->mode == ATOM_ADD && i->type == TYPE_f64) {
+    double x, y;
+    memcpy(&x, &old, 8);
+    memcpy(&y, &b, 8);
+    x += y;
+    memcpy(&r, &x, 8);
+    return r;
+  }
+  return atom_int((AtomOp)i->mode, (Type)i->type, old, b, c);
+}
+
+void exec_atom(Warp *w, const Ins *i, uint32_t mask) {
+  const Opd *addr = &i->opd[i->mode2], *b = addr + 1, *c = i->mode == ATOM_CAS ? b + 1 : b;
+  size_t n = type_bytes((Type)i->type);
+  need_defined(w, addr, mask, "an address");
+  need_defined(w, b, mask, "an atomic's operand");
+  need_defined(w, c, mask, "an atomic's operand");
+  FOR_LANES(l, mask) {
+    char *at = memory_access(w, (int)l, (Space)i->space, address_of(w, addr, l), n, ACCESS_ATOMIC,
+                             NULL, NULL);
+    if (!at) continue;
+    uint64_t old = 0;
+    memcpy(&old, at, n);
+    uint64_t now = atom_value(i, old, lane_bits(w, b, (int)l), lane_bits(w, c, (int)l));
+    memcpy(at, &now, n);
+    if (i->mode2) lane_set(w, &i->opd[0], (int)l, old);
+  }
+  if (i->mode2) opd_define(w, &i->opd[0], mask, ~0u);
+}
+
+/* ---- cp.async ---- */
+void exec_cp_async(Warp *w, const Ins *i, uint32_t mask) {
+  const Opd *to = &i->opd[0], *from = &i->opd[1], *size = &i->opd[2];
+  need_defined(w, to, mask, "an address");
+  need_defined(w, from, mask, "an address");
+  need_defined(w, size, mask, "the size of a cp.async");
+  FOR_LANES(l, mask) {
+    uint64_t n = size->cls == SLOT_NONE ? i->vec : lane_bits(w, size, (int)l);
+    if (n > i->vec) n = i->vec;
+    memory_async(w, (int)l, address_of(w, to, l), address_of(w, from, l), (uint32_t)n, i->vec);
+  }
+}
+
+void exec_cp_commit(Warp *w, const Ins *i, uint32_t mask) {
+  FOR_LANES(l, mask) w->copy_group[l]++;
+}
+
+void exec_cp_wait(Warp *w, const Ins *i, uint32_t mask) {
+  memory_async_wait(w, mask, (uint32_t)lane_bits(w, &i->opd[0], __builtin_ctz(mask)));
+}
+
+void exec_cp_wait_all(Warp *w, const Ins *i, uint32_t mask) {
+  exec_cp_commit(w, i, mask);
+  memory_async_wait(w, mask, 0);
+}
+
+/* ---- ldmatrix: lanes 8m..8m+7 hold the row addresses of matrix m ---- */
+void exec_ldmatrix(Warp *w, const Ins *i, uint32_t mask) {
+  const Opd *addr = &i->opd[i->vec];
+  need_defined(w, addr, mask & (uint32_t)(((uint64_t)1 << (8 * i->vec)) - 1), "an address");
+  uint32_t out[4][LANES];
+  bool ok[4] = {true, true, true, true};
+  for (int m = 0; m < i->vec; m++) {
+    uint16_t row[8][8] = {{0}};
+    for (int r = 0; r < 8; r++) {
+      int lane = 8 * m + r;
+      const char *at = mask >> lane & 1
+                           ? memory_access(w, lane, (Space)i->space, address_of(w, addr, (uint32_t)lane),
+                                           16, ACCESS_READ, NULL, NULL)
+                           : NULL;
+      if (at) memcpy(row[r], at, 16);
+      ok[m] &= at != NULL;
+    }
+    for (int l = 0; l < LANES; l++) {
+      int r = l / 4, c = 2 * (l % 4);
+      out[m][l] = i->mode ? row[c][r] | (uint32_t)row[c + 1][r] << 16
+                          : row[r][c] | (uint32_t)row[r][c + 1] << 16;
+    }
+  }
+  for (int m = 0; m < i->vec; m++) {
+    FOR_LANES(l, mask) slot32(w, &i->opd[m])[l] = out[m][l];
+    opd_define(w, &i->opd[m], mask, ok[m] ? ~0u : 0);
+  }
+}
+
+/* ---- order ---- */
+void exec_fence(Warp *w, const Ins *i, uint32_t mask) {
+  if (i->mode) check_fence(w->x);
+}
+void exec_idle(Warp *w, const Ins *i, uint32_t mask) {}

@@ -1,0 +1,227 @@
+/* A launch: checks the request, sets up one CTA after the other, and takes turns among its warps.
+ * Order 0 runs CTAs and warps as numbered, 1 backwards, any other shuffled, a warp a random while at a
+ * time. CTAs run one after another: a kernel whose CTAs wait for each other meets the step limit. */
+#include "alu.h"
+#include "exec.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static uint64_t next_random(Exec *x) { /* xorshift64* */
+  x->rng ^= x->rng >> 12;
+  x->rng ^= x->rng << 25;
+  x->rng ^= x->rng >> 27;
+  return x->rng * 0x2545F4914F6CDD1Du;
+}
+
+/* ---- a CTA's registers ---- */
+static void set_all(Warp *w, const Opd *o, uint64_t bits) {
+  for (int l = 0; l < LANES; l++) lane_set(w, o, l, bits);
+  if (o->cls == SLOT_PRED) *slot_pred(w, o) = bits ? ~0u : 0;
+  w->defined[o->slot] = ~0u;
+}
+
+static uint64_t special_value(const Exec *x, int id, unsigned warp, unsigned lane) {
+  unsigned t[3];
+  const PtxLaunch *l = x->l;
+  thread_of(x, warp * LANES + lane, t);
+  switch (id) {
+  case SPECIAL_TID_X: return t[0];
+  case SPECIAL_TID_Y: return t[1];
+  case SPECIAL_TID_Z: return t[2];
+  case SPECIAL_NTID_X: return l->block[0];
+  case SPECIAL_NTID_Y: return l->block[1];
+  case SPECIAL_NTID_Z: return l->block[2];
+  case SPECIAL_CTAID_X: return x->cta[0];
+  case SPECIAL_CTAID_Y: return x->cta[1];
+  case SPECIAL_CTAID_Z: return x->cta[2];
+  case SPECIAL_NCTAID_X: return l->grid[0];
+  case SPECIAL_NCTAID_Y: return l->grid[1];
+  case SPECIAL_NCTAID_Z: return l->grid[2];
+  case SPECIAL_LANEID: return lane;
+  case SPECIAL_WARPID: return warp;
+  case SPECIAL_NWARPID: return (unsigned)x->nwarps;
+  case SPECIAL_LANEMASK_EQ: return 1u << lane;
+  case SPECIAL_LANEMASK_LT: return (1u << lane) - 1;
+  case SPECIAL_LANEMASK_LE: return (2u << lane) - 1;
+  case SPECIAL_LANEMASK_GT: return ~((2u << lane) - 1);
+  case SPECIAL_LANEMASK_GE: return ~((1u << lane) - 1);
+  case SPECIAL_SMID: return x->cta_index % 132;
+  case SPECIAL_NSMID: return 132;
+  case SPECIAL_DYNAMIC_SMEM: return l->dynamic_shared;
+  case SPECIAL_TOTAL_SMEM: return l->dynamic_shared + x->k->shared_used;
+  default: return x->r->steps; /* the clocks */
+  }
+}
+
+static void start_warp(Exec *x, Warp *w, unsigned first_thread) {
+  const PtxKernel *k = x->k;
+  unsigned left = x->threads - first_thread;
+  memset(w->defined, 0, k->nslots * sizeof *w->defined);
+  for (size_t i = 0; i < k->nconsts; i++) w->defined[k->consts[i].opd.slot] = ~0u;
+  for (size_t i = 0; i < k->nspecials; i++) {
+    const SpecialUse *s = &k->specials[i];
+    for (unsigned l = 0; l < LANES; l++)
+      lane_set(w, &s->opd, (int)l, special_value(x, s->id, (unsigned)w->index, l));
+    w->defined[s->opd.slot] = ~0u;
+  }
+  memset(w->seen, 0, (size_t)x->nwarps * sizeof *w->seen);
+  w->seen[w->index] = x->clock;
+  if (k->local) memset(w->local_init, 0, LANES * k->local);
+  warp_start(w, left >= LANES ? ~0u : (1u << left) - 1);
+}
+
+static void run_cta(Exec *x) {
+  x->clock = 1;
+  check_cta(x);
+  barrier_start(x);
+  /* what nobody wrote is a NaN */
+  memset(x->shared_static, 0xff, x->k->shared);
+  memset(x->shared_dynamic, 0xff, x->l->dynamic_shared);
+  for (int n = 0; n < x->nwarps; n++) start_warp(x, &x->warps[n], (unsigned)n * LANES);
+  bool shuffled = x->l->order > 1;
+  WarpState state[1024 / LANES] = {WARP_DONE};
+  for (int n = 0; n < x->nwarps; n++) state[n] = WARP_PAUSED;
+  for (;;) {
+    int ready = 0, done = 0;
+    int from = shuffled ? (int)(next_random(x) % (unsigned)x->nwarps) : 0;
+    for (int n = 0; n < x->nwarps; n++) {
+      int i = x->l->order == 1 ? x->nwarps - 1 - n : (n + from) % x->nwarps;
+      if (state[i] != WARP_PAUSED) continue;
+      state[i] = warp_run(&x->warps[i], shuffled ? 1 + next_random(x) % 96 : UINT64_MAX);
+      ready += state[i] == WARP_PAUSED;
+    }
+    if (ready) continue;
+    for (int n = 0; n < x->nwarps; n++) done += state[n] == WARP_DONE;
+    if (done == x->nwarps) return;
+    if (!barrier_release(x)) longjmp(x->stop, 1);
+    for (int n = 0; n < x->nwarps; n++)
+      if (state[n] == WARP_BLOCKED) state[n] = WARP_PAUSED;
+  }
+}
+
+/* ---- the grid ---- */
+static uint64_t shuffle_cta(uint64_t i, uint64_t n, uint64_t seed) {
+  /* A step that is prime to n visits all of them. */
+  uint64_t step = (seed * 2654435761u) % n | 1;
+  for (;; step += 2) {
+    uint64_t a = step % n, b = n;
+    while (a) {
+      uint64_t t = b % a;
+      b = a;
+      a = t;
+    }
+    if (b == 1) break;
+  }
+  return (uint64_t)((unsigned __int128)i * step % n + seed) % n;
+}
+
+static void run_grid(Exec *x) {
+  const unsigned *g = x->l->grid;
+  uint64_t n = (uint64_t)g[0] * g[1] * g[2];
+  for (uint64_t i = 0; i < n; i++) {
+    uint64_t c = x->l->order == 0 ? i : x->l->order == 1 ? n - 1 - i : shuffle_cta(i, n, x->l->order);
+    x->cta[0] = (unsigned)(c % g[0]);
+    x->cta[1] = (unsigned)(c / g[0] % g[1]);
+    x->cta[2] = (unsigned)(c / g[0] / g[1]);
+    x->cta_index = (uint32_t)i;
+    run_cta(x);
+  }
+}
+
+static bool request_ok(const PtxKernel *k, const PtxLaunch *l, PtxResult *r) {
+  uint64_t threads = 1, ctas = 1;
+  char *e = r->error;
+  for (int i = 0; i < 3; i++) {
+    static const unsigned most[3] = {1024, 1024, 64};
+    if (!l->block[i] || l->block[i] > most[i] || !l->grid[i] ||
+        l->grid[i] > (i ? 65535u : 0x7fffffffu)) {
+      snprintf(e, sizeof r->error, "a dimension of the grid or the block is out of range");
+      return false;
+    }
+    threads *= l->block[i];
+    ctas *= l->grid[i];
+    if (ctas > UINT32_MAX - 2) {
+      snprintf(e, sizeof r->error, "more CTAs than can be told apart");
+      return false;
+    }
+  }
+  if (threads > k->max_threads)
+    snprintf(e, sizeof r->error, "%llu threads a CTA; kernel '%s' allows %u",
+             (unsigned long long)threads, k->name, k->max_threads);
+  else if (l->params_size != k->params_size)
+    snprintf(e, sizeof r->error, "%zu bytes of parameters; kernel '%s' takes %zu", l->params_size,
+             k->name, k->params_size);
+  else if (l->dynamic_shared + k->shared_used > 232448)
+    snprintf(e, sizeof r->error, "%zu bytes of shared memory; 232448 is the most that a CTA can have",
+             l->dynamic_shared + k->shared_used);
+  else if ((uint64_t)k->reg_bytes * ((threads + 31) / 32) > (uint64_t)1 << 30)
+    snprintf(e, sizeof r->error, "kernel '%s' has too many registers", k->name);
+  else
+    return true;
+  return false;
+}
+
+static bool make_warps(Exec *x) {
+  const PtxKernel *k = x->k;
+  x->warps = calloc((size_t)x->nwarps, sizeof *x->warps);
+  if (!x->warps) return false;
+  for (int n = 0; n < x->nwarps; n++) {
+    Warp *w = &x->warps[n];
+    w->x = x;
+    w->index = n;
+    w->regs = aligned_alloc(64, (k->reg_bytes + 63) & ~63u);
+    w->defined = calloc(k->nslots + 1, sizeof *w->defined);
+    w->seen = calloc((size_t)x->nwarps, sizeof *w->seen);
+    w->local = calloc(LANES, k->local + 1);
+    w->local_init = calloc(LANES, k->local + 1);
+    if (!w->regs || !w->defined || !w->seen || !w->local || !w->local_init) return false;
+    memset(w->regs, 0xff, k->reg_bytes);
+    for (size_t i = 0; i < k->nconsts; i++) set_all(w, &k->consts[i].opd, k->consts[i].bits);
+  }
+  for (int b = 0; b < BARRIERS; b++) {
+    x->barrier[b].clock = calloc((size_t)x->nwarps, sizeof(uint32_t));
+    if (!x->barrier[b].clock) return false;
+  }
+  x->shared_static = aligned_alloc(128, (k->shared + 255) & ~(size_t)127);
+  x->shared_dynamic = aligned_alloc(128, (x->l->dynamic_shared + 255) & ~(size_t)127);
+  return x->shared_static && x->shared_dynamic && check_start(x, x->l->dynamic_shared);
+}
+
+static void free_all(Exec *x) {
+  for (int n = 0; x->warps && n < x->nwarps; n++) {
+    Warp *w = &x->warps[n];
+    free(w->regs);
+    free(w->defined);
+    free(w->seen);
+    free(w->local);
+    free(w->local_init);
+    free(w->copies);
+  }
+  for (int b = 0; b < BARRIERS; b++) free(x->barrier[b].clock);
+  free(x->warps);
+  free(x->shared_static);
+  free(x->shared_dynamic);
+  check_free(x);
+  memory_free(x);
+}
+
+static void run_all(Exec *x) {
+  if (setjmp(x->stop)) return;
+  memory_start(x);
+  if (!make_warps(x)) give_up(x, "out of memory for the launch");
+  run_grid(x);
+}
+
+PtxStatus ptx_launch(const PtxKernel *k, const PtxLaunch *l, PtxResult *r) {
+  *r = (PtxResult){0};
+  if (!request_ok(k, l, r)) return PTX_REFUSED;
+  Exec x = {.k = k, .l = l, .r = r, .params = l->params};
+  x.threads = l->block[0] * l->block[1] * l->block[2];
+  x.nwarps = (int)((x.threads + LANES - 1) / LANES);
+  x.max_steps = l->max_steps ? l->max_steps : (uint64_t)1 << 40;
+  x.max_reports = l->max_reports ? l->max_reports : 64;
+  x.rng = l->order * 0x9E3779B97F4A7C15u | 1;
+  run_all(&x);
+  free_all(&x);
+  return r->count ? PTX_FOUND : r->error[0] ? PTX_REFUSED : PTX_OK;
+}

@@ -1,0 +1,250 @@
+/* Addresses to host memory: the launch's buffers, module variables, parameters, shared and local memory.
+ * Every access is checked for bounds, rights and alignment here, then shown to check.c. A failed access
+ * returns NULL and has been reported; the caller skips the lane. */
+#include "exec.h"
+#include <stdlib.h>
+
+void memory_start(Exec *x) {
+  const PtxModule *m = x->k->module;
+  size_t n = x->l->nbufs;
+  x->bufs = calloc(n + m->nvars + 1, sizeof *x->bufs);
+  if (!x->bufs) give_up(x, "out of memory");
+  if (n) memcpy(x->bufs, x->l->bufs, n * sizeof *x->bufs);
+  for (size_t i = 0; i < m->nvars; i++) {
+    const Var *v = &m->vars[i];
+    if (v->space == SPACE_GLOBAL || v->space == SPACE_CONST)
+      x->bufs[n++] = (PtxBuf){.base = (void *)(uintptr_t)v->address, .size = v->size,
+                              .rights = v->space == SPACE_CONST ? PTX_READ : PTX_RW,
+                              .name = v->name};
+  }
+  x->nbufs = n;
+  for (size_t i = 0; i < x->l->nbufs; i++)
+    for (size_t j = 0; j < i; j++) {
+      uint64_t a = (uintptr_t)x->bufs[i].base, b = (uintptr_t)x->bufs[j].base;
+      x->overlap |= a < b + x->bufs[j].size && b < a + x->bufs[i].size;
+    }
+}
+
+void memory_free(Exec *x) { free(x->bufs); }
+
+static bool inside(uint64_t address, size_t size, uint64_t base, size_t n) {
+  return address >= base && size <= n && address - base <= n - size;
+}
+
+static const char *buf_name(const PtxBuf *b) { return b->name ? b->name : "unnamed"; }
+
+static bool aligned(Warp *w, int lane, uint64_t address, size_t size) {
+  if (!(address & (size - 1))) return true;
+  report(w, lane, PTX_ALIGN, address, "accesses %zu bytes at an address that is not a multiple", size);
+  return false;
+}
+
+/* ---- global ---- */
+static void global_fault(Warp *w, int lane, uint64_t address, size_t size, Access how) {
+  const Exec *x = w->x;
+  const char *verb = how == ACCESS_READ ? "reads" : "writes";
+  const PtxBuf *near = NULL;
+  uint64_t best = UINT64_MAX;
+  for (size_t i = 0; i < x->nbufs; i++) {
+    const PtxBuf *b = &x->bufs[i];
+    uint64_t lo = (uintptr_t)b->base;
+    if (inside(address, size, lo, b->size)) {
+      report(w, lane, PTX_RIGHTS, address, "%s buffer '%s', which it may not", verb, buf_name(b));
+      return;
+    }
+    uint64_t gap = address < lo ? lo - address : address - (lo + b->size) + 1;
+    if (address >= lo && address < lo + b->size) gap = 0; /* begins in it and runs over the end */
+    if (gap < best) {
+      best = gap;
+      near = b;
+    }
+  }
+  if (!near || best > 1 << 30) {
+    report(w, lane, PTX_BOUNDS, address, "%s %zu bytes far from every buffer", verb, size);
+  } else {
+    int64_t off = (int64_t)(address - (uintptr_t)near->base);
+    report(w, lane, PTX_BOUNDS, address, "%s %zu bytes at offset %lld of buffer '%s' of %zu bytes",
+           verb, size, (long long)off, buf_name(near), near->size);
+  }
+}
+
+static const PtxBuf *find_buf(Exec *x, uint64_t address, size_t size, unsigned rights) {
+  for (size_t n = 0; n < x->nbufs; n++) {
+    size_t i = x->last_buf + n < x->nbufs ? x->last_buf + n : x->last_buf + n - x->nbufs;
+    const PtxBuf *b = &x->bufs[i];
+    if ((b->rights & rights) == rights && inside(address, size, (uintptr_t)b->base, b->size)) {
+      x->last_buf = i;
+      return b;
+    }
+  }
+  return NULL;
+}
+
+/* Whole bytes of the map where they can be. */
+static bool init_bits(uint8_t *map, size_t from, size_t n, bool set) {
+  bool all = true;
+  for (size_t i = from; i < from + n;) {
+    if (!(i & 7) && from + n - i >= 8) {
+      if (set) map[i / 8] = 255;
+      all &= map[i / 8] == 255;
+      i += 8;
+    } else {
+      if (set) map[i / 8] |= (uint8_t)(1u << (i & 7));
+      all &= map[i / 8] >> (i & 7) & 1;
+      i++;
+    }
+  }
+  return all;
+}
+
+static bool unchanged(const char *at, const void *value, size_t size) {
+  return value && !memcmp(at, value, size);
+}
+
+static char *global_access(Warp *w, int lane, uint64_t address, size_t size, Access how,
+                           const void *value) {
+  Exec *x = w->x;
+  unsigned rights = how == ACCESS_READ ? PTX_READ : how == ACCESS_WRITE ? PTX_WRITE : PTX_RW;
+  if (!aligned(w, lane, address, size)) return NULL;
+  const PtxBuf *b = find_buf(x, address, size, rights);
+  if (!b) {
+    global_fault(w, lane, address, size, how);
+    return NULL;
+  }
+  char *at = (char *)(uintptr_t)address;
+  if (b->init) {
+    size_t off = (size_t)(address - (uintptr_t)b->base);
+    bool ok = init_bits(b->init, off, size, how != ACCESS_READ);
+    if (!ok && x->check.init)
+      report(w, lane, PTX_UNINIT, address, "reads offset %zu of buffer '%s', which nobody wrote", off,
+             buf_name(b));
+  }
+  if (x->check.race && (b->rights & PTX_WRITE || x->overlap))
+    check_global(w, lane, address, size, how, how == ACCESS_WRITE && unchanged(at, value, size));
+  return at;
+}
+
+/* ---- shared ---- */
+static char *shared_place(Warp *w, int lane, uint64_t address, size_t size) {
+  Exec *x = w->x;
+  if (inside(address, size, SHARED_DYNAMIC, x->l->dynamic_shared))
+    return x->shared_dynamic + (address - SHARED_DYNAMIC);
+  for (size_t i = 0; i < x->k->nshared_ranges; i++) {
+    const Range *r = &x->k->shared_ranges[i];
+    if (inside(address, size, r->lo, (size_t)(r->hi - r->lo))) return x->shared_static + address;
+  }
+  report(w, lane, PTX_BOUNDS, address, "accesses %zu bytes outside of every shared variable", size);
+  return NULL;
+}
+
+static char *shared_access(Warp *w, int lane, uint64_t address, size_t size, Access how,
+                           const void *value) {
+  if (!aligned(w, lane, address, size)) return NULL;
+  char *at = shared_place(w, lane, address, size);
+  if (at)
+    check_shared(w, lane, address, size, how, how == ACCESS_WRITE && unchanged(at, value, size));
+  return at;
+}
+
+/* ---- local and parameters ---- */
+static char *local_access(Warp *w, int lane, uint64_t address, size_t size, Access how,
+                          bool *defined) {
+  size_t n = w->x->k->local;
+  if (!aligned(w, lane, address, size)) return NULL;
+  if (!inside(address, size, 0, n)) {
+    report(w, lane, PTX_BOUNDS, address, "accesses %zu bytes outside of its %zu of local memory", size,
+           n);
+    return NULL;
+  }
+  size_t at = (size_t)lane * n + (size_t)address;
+  for (size_t i = at; i < at + size; i++) {
+    if (how != ACCESS_READ) w->local_init[i] = 1;
+    if (defined && !w->local_init[i]) *defined = false;
+  }
+  return w->local + at;
+}
+
+static char *param_access(Warp *w, int lane, uint64_t address, size_t size, Access how) {
+  const Exec *x = w->x;
+  if (!aligned(w, lane, address, size)) return NULL;
+  if (how != ACCESS_READ) {
+    report(w, lane, PTX_RIGHTS, address, "writes a parameter");
+    return NULL;
+  }
+  if (!inside(address, size, 0, x->k->params_size)) {
+    report(w, lane, PTX_BOUNDS, address, "reads outside of the parameters");
+    return NULL;
+  }
+  return (char *)x->params + address;
+}
+
+char *memory_access(Warp *w, int lane, Space space, uint64_t address, size_t size, Access how,
+                    const void *value, bool *defined) {
+  if (space == SPACE_GENERIC) {
+    static const Space window[] = {[WINDOW_SHARED] = SPACE_SHARED, [WINDOW_LOCAL] = SPACE_LOCAL,
+                                   [WINDOW_PARAM] = SPACE_PARAM};
+    uint64_t top = address >> WINDOW_SHIFT;
+    space = SPACE_GLOBAL;
+    if (top >= WINDOW_SHARED && top <= WINDOW_PARAM) {
+      space = window[top];
+      address &= ((uint64_t)1 << WINDOW_SHIFT) - 1;
+    }
+  }
+  switch (space) {
+  case SPACE_SHARED: return shared_access(w, lane, address, size, how, value);
+  case SPACE_LOCAL: return local_access(w, lane, address, size, how, defined);
+  case SPACE_PARAM: return param_access(w, lane, address, size, how);
+  case SPACE_GENERIC:
+  case SPACE_GLOBAL:
+  case SPACE_CONST: break;
+  }
+  return global_access(w, lane, address, size, how, value);
+}
+
+/* ---- cp.async: lands at the wait, the last moment that the model allows ---- */
+void memory_async(Warp *w, int lane, uint64_t shared, uint64_t global, uint32_t size,
+                  uint32_t fill) {
+  if (!aligned(w, lane, shared, fill) || !shared_place(w, lane, shared, fill)) return;
+  const char *from = NULL;
+  if (size) {
+    if (global & (fill - 1)) {
+      report(w, lane, PTX_ALIGN, global, "cp.async of %u bytes from an address that is not a multiple",
+             fill);
+      return;
+    }
+    /* A short copy reads only `size` bytes; they are looked at in powers of two. */
+    for (uint32_t at = 0, n; at < size; at += n) {
+      n = 1;
+      while (!(at & n) && at + 2 * n <= size && n < 16) n *= 2;
+      const char *p = global_access(w, lane, global + at, n, ACCESS_READ, NULL);
+      if (!p) return;
+      if (!at) from = p;
+    }
+  }
+  check_async(w, lane, shared, fill, false);
+  if (w->ncopies == w->copies_cap) {
+    size_t cap = w->copies_cap ? 2 * w->copies_cap : 256;
+    AsyncCopy *c = cap > 1 << 22 ? NULL : realloc(w->copies, cap * sizeof *c);
+    if (!c) give_up(w->x, "too many cp.async are never waited for");
+    w->copies = c;
+    w->copies_cap = cap;
+  }
+  w->copies[w->ncopies++] = (AsyncCopy){shared, from, size, fill, w->copy_group[lane], lane};
+}
+
+void memory_async_wait(Warp *w, uint32_t mask, uint32_t pending) {
+  size_t kept = 0;
+  for (size_t i = 0; i < w->ncopies; i++) {
+    AsyncCopy c = w->copies[i];
+    uint32_t committed = w->copy_group[c.lane];
+    if (!(mask >> c.lane & 1) || (uint64_t)c.group + pending >= committed) {
+      w->copies[kept++] = c;
+      continue;
+    }
+    char *to = shared_place(w, c.lane, c.shared, c.fill);
+    if (c.size) memcpy(to, c.from, c.size);
+    memset(to + c.size, 0, c.fill - c.size);
+    check_async(w, c.lane, c.shared, c.fill, true);
+  }
+  w->ncopies = kept;
+}

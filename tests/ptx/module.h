@@ -1,0 +1,188 @@
+/* A parsed module: kernels as decoded instructions over register slots.
+ * Everything but the growing arrays is allocated from the module's pool and freed with it. */
+#ifndef PTXI_MODULE_H
+#define PTXI_MODULE_H
+#include "lex.h"
+#include "ptxi.h"
+#include <setjmp.h>
+
+enum { LANES = 32 };
+
+/* ---- pool ---- */
+typedef struct PoolChunk PoolChunk;
+typedef struct Pool {
+  PoolChunk *chunks;
+  size_t left, total, limit; /* bytes; limit bounds what hostile text can ask for */
+  jmp_buf *full;             /* where to go when the limit is passed */
+} Pool;
+void *pool_alloc(Pool *p, size_t size);
+void *pool_grow(Pool *p, void *old, size_t old_count, size_t new_count, size_t item);
+char *pool_text(Pool *p, const char *text, size_t size);
+void pool_free(Pool *p);
+
+/* ---- types ---- */
+typedef enum Type {
+  TYPE_NONE,
+#define TYPE(name, bytes, kind) TYPE_##name,
+#include "types.def"
+#undef TYPE
+  TYPE_COUNT
+} Type;
+unsigned type_bytes(Type t);
+bool type_signed(Type t);
+bool type_float(Type t);
+const char *type_name(Type t);
+Type type_find(const char *text, size_t size); /* without the dot */
+
+/* ---- operands and instructions ---- */
+typedef enum SlotClass { SLOT_NONE, SLOT_PRED, SLOT_32, SLOT_64 } SlotClass;
+
+/* A register, constant or special register: `at` is its place in a warp's register block. */
+typedef struct Opd {
+  SlotClass cls;  /* SLOT_NONE: a sink `_` or an absent operand */
+  bool negated;   /* !%p */
+  uint32_t slot;  /* number, for the map of defined lanes */
+  uint32_t at;    /* bytes into the register block */
+  int64_t offset; /* added to an address */
+} Opd;
+
+typedef enum Space {
+  SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM, SPACE_CONST
+} Space;
+typedef enum Flow {
+  FLOW_PLAIN,   /* run() on the active lanes */
+  FLOW_BRANCH, FLOW_EXIT, FLOW_TRAP,
+  FLOW_BARRIER, /* bar.sync, bar.red, bar.arrive */
+  FLOW_WARP,    /* run() once all lanes of the member mask are here */
+} Flow;
+typedef enum Round { ROUND_NEAREST, ROUND_ZERO, ROUND_DOWN, ROUND_UP } Round;
+enum { MOD_FTZ = 1, MOD_SAT = 2, MOD_ROUND = 4 };
+
+typedef struct Ins Ins;
+typedef struct Warp Warp;
+typedef void Handler(Warp *w, const Ins *i, uint32_t mask);
+
+struct Ins {
+  Handler *run;
+  Handler *inner;   /* what run() wraps where mods are set */
+  Flow flow;
+  Opd guard;        /* SLOT_NONE: always */
+  int line;
+  uint16_t ndst, nopd; /* operands 0..ndst-1 are written */
+  bool own_init;    /* run() itself says which lanes of the results are defined */
+  uint8_t type, from; /* Type of the result and of the source */
+  uint8_t vec;      /* elements of ld, st; matrices of ldmatrix */
+  uint8_t space, mode, mode2; /* Space; what run() makes of it */
+  uint8_t mods, round;
+  Opd *opd;
+  int target;       /* FLOW_BRANCH: index of the instruction */
+  int member;       /* FLOW_WARP: operand with the member mask, or -1 for all */
+};
+
+/* ---- names ---- */
+typedef struct Name {
+  const char *text;
+  size_t size;
+  struct Name *next;
+  enum { SYM_VAR, SYM_REG, SYM_LABEL, SYM_FAMILY } kind;
+  int index;     /* of the variable or label; registers of the family */
+  SlotClass cls; /* of the family */
+  Opd opd;       /* the register */
+} Name;
+enum { NAME_BUCKETS = 1024 };
+typedef struct Names {
+  Name **bucket; /* NAME_BUCKETS heads */
+  struct Names *outer;
+} Names;
+Names *names_open(Pool *p, Names *outer);
+Name *names_find(const Names *n, const char *text, size_t size);     /* inner scopes first */
+Name *names_add(Pool *p, Names *n, const char *text, size_t size);   /* NULL where it exists */
+
+/* ---- symbols ---- */
+typedef struct Var { /* .shared, .const, .global, .local or .param */
+  const char *name;
+  Space space;
+  uint64_t address; /* offset in its space; a host address for global and const */
+  size_t size;
+} Var;
+
+typedef struct Range { uint64_t lo, hi; } Range;
+
+typedef struct SpecialUse {
+  int id;
+  Opd opd;
+} SpecialUse;
+typedef struct ConstUse {
+  uint64_t bits;
+  Opd opd;
+} ConstUse;
+
+/* Shared addresses: static variables from 0 with gaps, so that running off one is seen; the launch's
+ * dynamic memory far above. */
+enum { SHARED_GAP = 256, SHARED_DYNAMIC = 1 << 27 };
+
+struct PtxKernel {
+  const char *name;
+  PtxModule *module;
+  PtxParam *params;
+  size_t nparams, params_size;
+  Ins *ins;
+  size_t nins, cap;
+  uint32_t nslots, reg_bytes;  /* of one warp's register block */
+  size_t shared_used;          /* static bytes of shared memory */
+  Range *shared_ranges; /* its variables, with gaps between them */
+  size_t nshared_ranges;
+  size_t shared;               /* static bytes with the gaps */
+  size_t local;                /* bytes of local memory a thread */
+  unsigned max_threads;
+  ConstUse *consts;
+  size_t nconsts, const_cap;
+  SpecialUse *specials;
+  size_t nspecials;
+  unsigned shared_granule, global_granule; /* bytes of the narrowest access */
+};
+
+struct PtxModule {
+  Pool pool;
+  Names *names;
+  Var *vars;
+  size_t nvars;
+  Range *shared_ranges; /* variables that several kernels use */
+  size_t nshared_ranges, shared, shared_used;
+  PtxKernel **kernels;
+  size_t nkernels;
+  int version; /* ten times .version */
+  char error[256];
+};
+
+/* ---- parsing ---- */
+typedef struct Parser {
+  PtxModule *m;
+  Lexer lx;
+  PtxKernel *k;     /* the one being read */
+  Names *scope;
+  struct Label { const char *name; size_t size; int at, line; } *labels;
+  size_t nlabels;
+  uint32_t *const_hash; /* index into consts + 1 */
+  size_t const_hash_size;
+  jmp_buf fail;
+} Parser;
+
+_Noreturn void parse_fail(Parser *p, int line, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void parse_module(Parser *p);
+void parse_kernel_body(Parser *p);
+/* Reads one instruction up to its semicolon and appends it to the kernel. */
+void decode_instruction(Parser *p);
+Opd kernel_slot(Parser *p, SlotClass cls);
+Opd kernel_const(Parser *p, SlotClass cls, uint64_t bits);
+int label_index(Parser *p, const char *name, size_t size, int line);
+
+/* ---- special registers ---- */
+enum {
+#define SPECIAL(id, name, cls) SPECIAL_##id,
+#include "special.def"
+#undef SPECIAL
+  SPECIAL_COUNT
+};
+#endif
