@@ -1,0 +1,119 @@
+/* Finds NVRTC in GC_NVRTC, the loader's path, CUDA toolkits under /usr/local, or a PyPI wheel.
+ * Its builtins library is opened first, by path, since NVRTC itself looks on the loader's path only. */
+#include "nvrtc.h"
+#include <dlfcn.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct Nvrtc {
+  void *lib;
+  int (*create)(void **, const char *, const char *, int, const char *const *, const char *const *);
+  int (*compile)(void *, int, const char *const *);
+  int (*destroy)(void **);
+  int (*ptx_size)(void *, size_t *);
+  int (*ptx)(void *, char *);
+  int (*log_size)(void *, size_t *);
+  int (*log)(void *, char *);
+};
+
+static void *open_matching(const char *pattern) {
+  glob_t g;
+  void *lib = NULL;
+  if (glob(pattern, 0, NULL, &g) == 0)
+    for (size_t i = 0; i < g.gl_pathc && !lib; i++) lib = dlopen(g.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
+  globfree(&g);
+  return lib;
+}
+
+static void *open_dir(const char *dir) {
+  char path[1024];
+  snprintf(path, sizeof path, "%s/libnvrtc-builtins.so.*", dir);
+  open_matching(path);
+  snprintf(path, sizeof path, "%s/libnvrtc.so.[0-9]*", dir);
+  return open_matching(path);
+}
+
+static void *open_library(void) {
+  static const char *const dirs[] = {
+      "/usr/local/cuda/lib64",
+      "/usr/local/cuda/lib",
+      "/usr/local/cuda-*/lib64",
+      "/usr/local/cuda-*/lib",
+      "/usr/local/lib/python3*/*-packages/nvidia/cu*/lib",
+      "/usr/local/lib/python3*/*-packages/nvidia/cuda_nvrtc/lib",
+      "/usr/lib/python3*/*-packages/nvidia/cuda_nvrtc/lib",
+  };
+  const char *own = getenv("GC_NVRTC");
+  if (own) { /* the library, or its folder */
+    char dir[1024];
+    void *lib = open_dir(own);
+    if (lib) return lib;
+    snprintf(dir, sizeof dir, "%s", own);
+    char *slash = strrchr(dir, '/');
+    if (slash) *slash = 0;
+    return slash ? open_dir(dir) : NULL;
+  }
+  for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+    void *lib = open_dir(dirs[i]);
+    if (lib) return lib;
+  }
+  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    void *lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    if (lib) return lib;
+  }
+  return NULL;
+}
+
+Nvrtc *nvrtc_open(void) {
+  Nvrtc *n = calloc(1, sizeof *n);
+  if (!n) return NULL;
+  n->lib = open_library();
+  if (n->lib) {
+    *(void **)&n->create = dlsym(n->lib, "nvrtcCreateProgram");
+    *(void **)&n->compile = dlsym(n->lib, "nvrtcCompileProgram");
+    *(void **)&n->destroy = dlsym(n->lib, "nvrtcDestroyProgram");
+    *(void **)&n->ptx_size = dlsym(n->lib, "nvrtcGetPTXSize");
+    *(void **)&n->ptx = dlsym(n->lib, "nvrtcGetPTX");
+    *(void **)&n->log_size = dlsym(n->lib, "nvrtcGetProgramLogSize");
+    *(void **)&n->log = dlsym(n->lib, "nvrtcGetProgramLog");
+    if (n->create && n->compile && n->destroy && n->ptx_size && n->ptx && n->log_size && n->log)
+      return n;
+  }
+  fprintf(stderr, "SKIPPED: no NVRTC here; set GC_NVRTC to the folder of libnvrtc.so\n");
+  free(n);
+  return NULL;
+}
+
+char *nvrtc_ptx(Nvrtc *n, const char *source, const char *const *options, int count, int quiet) {
+  void *program;
+  if (n->create(&program, source, "kernels.cu", 0, NULL, NULL)) return NULL;
+  char *text = NULL;
+  size_t size = 0;
+  if (n->compile(program, count, options) == 0) {
+    if (n->ptx_size(program, &size) == 0 && (text = calloc(1, size + 1))) n->ptx(program, text);
+  } else if (!quiet && n->log_size(program, &size) == 0) {
+    char *log = calloc(1, size + 1);
+    if (log && n->log(program, log) == 0) fprintf(stderr, "%s\n", log);
+    free(log);
+  }
+  n->destroy(&program);
+  return text;
+}
+
+char *read_file(const char *path) {
+  FILE *f = fopen(path, "rb");
+  if (!f) {
+    perror(path);
+    exit(1);
+  }
+  fseek(f, 0, SEEK_END);
+  long size = ftell(f);
+  rewind(f);
+  char *text = calloc(1, (size_t)size + 1);
+  if (!text || fread(text, 1, (size_t)size, f) != (size_t)size) exit(1);
+  fclose(f);
+  return text;
+}

@@ -1,0 +1,12 @@
+/* NVRTC by dlopen, for the tests of the interpreter. */
+#ifndef TEST_NVRTC_H
+#define TEST_NVRTC_H
+#include <stddef.h>
+
+typedef struct Nvrtc Nvrtc;
+Nvrtc *nvrtc_open(void); /* NULL: there is none on this machine */
+/* PTX of the source, to free; NULL after printing the log where it does not compile and `quiet` is not. */
+char *nvrtc_ptx(Nvrtc *n, const char *source, const char *const *options, int count, int quiet);
+char *read_file(const char *path);
+enum { EXIT_SKIP = 77 };
+#endif
