@@ -38,17 +38,22 @@ const char *embed_error(const GcModel *m) { return m ? m->message : open_message
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static bool sizes(Sizes *s, Err *e) {
-  const GcEntry *init = gc_program.init;
+  const GcProgram *p = program_for("cpu");
+  if (!p) {
+    err_set(e, EXIT_ENV, "this model holds no code for the CPU");
+    return err_hint(e, "compile it with gc --target=cpu");
+  }
+  const GcEntry *init = p->init;
   uint64_t arena = init ? init->arena_bytes : 0, inputs = init ? init->inputs_bytes : 0;
   uint64_t tables = STAGE_BYTES + team_bytes() + 4096 + (init ? exec_table_bytes(init) : 0) +
-                    (uint64_t)gc_program.nentries * (sizeof(Exec) + sizeof(uint64_t));
-  for (int i = 0; i < gc_program.nentries; i++) {
-    const GcEntry *x = &gc_program.entries[i];
+                    (uint64_t)p->nentries * (sizeof(Exec) + sizeof(uint64_t));
+  for (int i = 0; i < p->nentries; i++) {
+    const GcEntry *x = &p->entries[i];
     arena = max_u64(arena, x->arena_bytes);
     inputs = max_u64(inputs, x->inputs_bytes);
     tables += exec_table_bytes(x);
   }
-  return memory_sum(arena, inputs, tables, s, e);
+  return memory_sum(p, arena, inputs, tables, s, e);
 }
 
 uint64_t embed_bytes(void) {
@@ -61,15 +66,15 @@ static void resolve(GcModel *m) {
   Run *r = &m->r;
   r->team = memory_take(&r->mem, team_bytes());
   r->stage = memory_take(&r->mem, STAGE_BYTES);
-  m->execs = memory_take(&r->mem, (uint64_t)gc_program.nentries * sizeof *m->execs);
-  m->calls = memory_take(&r->mem, (uint64_t)gc_program.nentries * sizeof *m->calls);
-  for (int i = 0; i < gc_program.nentries; i++)
-    exec_resolve(&m->execs[i], &gc_program.entries[i], &r->mem);
-  if (gc_program.init) exec_resolve(&r->init, gc_program.init, &r->mem);
-  for (int i = 0; i < gc_program.nglobals; i++)
-    if (is_step_counter(&gc_program.globals[i])) r->step = run_at(r, &gc_program.globals[i].t);
-  for (int i = 0; i < gc_program.nhypers; i++)
-    ((float *)(void *)r->mem.region[GC_HYPERS])[i] = gc_program.hypers[i].value;
+  m->execs = memory_take(&r->mem, (uint64_t)r->p->nentries * sizeof *m->execs);
+  m->calls = memory_take(&r->mem, (uint64_t)r->p->nentries * sizeof *m->calls);
+  for (int i = 0; i < r->p->nentries; i++)
+    exec_resolve(&m->execs[i], &r->p->entries[i], &r->mem);
+  if (r->p->init) exec_resolve(&r->init, r->p->init, &r->mem);
+  for (int i = 0; i < r->p->nglobals; i++)
+    if (is_step_counter(&r->p->globals[i])) r->step = run_at(r, &r->p->globals[i].t);
+  for (int i = 0; i < r->p->nhypers; i++)
+    ((float *)(void *)r->mem.region[GC_HYPERS])[i] = r->p->hypers[i].value;
 }
 
 static bool start_crew(GcModel *m, int threads) {
@@ -78,8 +83,8 @@ static bool start_crew(GcModel *m, int threads) {
   m->crew = crew_start(r->team, threads > 0 && threads < here ? threads : here);
   if (!m->crew) return err_set(&r->err, EXIT_ENV, "no memory for the threads");
   int nt = team_size(r->team);
-  for (int i = 0; i < gc_program.nentries; i++) exec_threads(&m->execs[i], nt);
-  if (gc_program.init) exec_threads(&r->init, nt);
+  for (int i = 0; i < r->p->nentries; i++) exec_threads(&m->execs[i], nt);
+  if (r->p->init) exec_threads(&r->init, nt);
   return true;
 }
 
@@ -87,8 +92,8 @@ static bool prepare(GcModel *m, int threads, Err *e) {
   Sizes s;
   if (gc_program.abi != GCRT_ABI)
     return err_set(e, EXIT_BUG, "the model and its runtime are of different versions");
-  if (!cpu_check(gc_program.march, e) || !sizes(&s, e) || !memory_map(&m->r.mem, &s, e))
-    return false;
+  m->r.p = program_for("cpu");
+  if (!sizes(&s, e) || !cpu_check(m->r.p->march, e) || !memory_map(&m->r.mem, &s, e)) return false;
   resolve(m);
   return start_crew(m, threads);
 }
@@ -162,7 +167,7 @@ static void put_input(Run *r, const GcTensor *t, const uint8_t *src) {
 bool embed_run(GcModel *m, int entry, const void *const *inputs, void *const *outputs) {
   if (!usable(m)) return false;
   Run *r = &m->r;
-  const GcEntry *e = &gc_program.entries[entry];
+  const GcEntry *e = &r->p->entries[entry];
   for (int i = 0; i < e->ninputs; i++) {
     if (inputs[i]) continue;
     Err err = {0};
@@ -184,7 +189,7 @@ bool embed_reset(GcModel *m, uint64_t seed) {
   if (!usable(m)) return false;
   m->r.env = (GcEnv){.seed = seed};
   memset(m->calls, 0, (size_t)gc_program.nentries * sizeof *m->calls);
-  return !gc_program.init || run_once(m, &m->r.init);
+  return !m->r.p->init || run_once(m, &m->r.init);
 }
 
 /* ---- weights and hypers ---- */

@@ -1,5 +1,5 @@
-/* Runs an entry: all addresses are resolved once, then a step is a call and perhaps a barrier.
-   Contract: exec_run is called by thread 0 and returns when all threads are through; --poison and
+/* Runs an entry on the CPU, or hands it to cuda_exec.c: all addresses are resolved once, then a step
+   is a call and perhaps a barrier. Contract: exec_run is called by thread 0 and returns when all threads are through; --poison and
    --profile take loops of their own, so that the plain loop pays nothing for them. */
 #include "run.h"
 #include <inttypes.h>
@@ -37,7 +37,39 @@ void exec_threads(Exec *x, int nt) {
   }
 }
 
-void *run_at(const Run *r, const GcTensor *t) { return r->mem.region[t->region] + t->offset; }
+void *run_at(const Run *r, const GcTensor *t) {
+  return r->cuda ? cuda_at(r, t) : r->mem.region[t->region] + t->offset;
+}
+
+bool exec_ahead(const Run *r) { return r->cuda && cuda_ahead(r->cuda); }
+bool exec_fetch(Run *r, Err *e) { return !r->cuda || cuda_fetch(r, e); }
+bool exec_push(Run *r, Err *e) { return !r->cuda || cuda_push(r, e); }
+
+typedef struct Gather {
+  const Dataset *data;
+  uint8_t *inputs;
+  uint64_t batch;
+} Gather;
+
+static void run_gather(void *arg, int t, int nt) {
+  const Gather *g = arg;
+  dataset_gather(g->data, g->inputs, g->batch, t, nt);
+}
+
+void exec_gather(Run *r, uint8_t *inputs, uint64_t batch) {
+  Gather g = {.data = &r->data, .inputs = inputs, .batch = batch};
+  if (r->o.entry->inputs_bytes >= GATHER_SERIAL && team_size(r->team) > 1)
+    team_do(r->team, run_gather, &g);
+  else
+    run_gather(&g, 0, 1);
+}
+
+void exec_stay(Run *r, uint64_t batch) {
+  if (r->cuda)
+    cuda_stay(r, batch);
+  else
+    dataset_gather(&r->data, r->mem.region[GC_INPUTS], batch, 0, 1);
+}
 
 typedef struct Job {
   TeamJob *run;
@@ -107,6 +139,10 @@ static void run_job(void *arg, int t, int nt) {
 }
 
 void exec_run(Run *r, const Exec *x, uint64_t batch) {
+  if (r->cuda) {
+    cuda_run(r, x, batch);
+    return;
+  }
   Job j = {.r = r, .x = x, .batch = batch};
   j.gather = batch != NO_BATCH && x->entry->inputs_bytes >= GATHER_SERIAL && team_size(r->team) > 1;
   if (batch != NO_BATCH && !j.gather)
@@ -126,6 +162,7 @@ void gcrt_fault(const char *what, int64_t row, int64_t value, int64_t limit) {
 
 bool exec_fault(Run *r, const GcEntry *entry, uint64_t batch) {
   const Fault *f = &r->fault;
+  if (r->cuda && r->err.code) return true; /* the device failed */
   if (!atomic_load_explicit(&f->ready, memory_order_acquire)) return false;
   int input = -1;
   for (int i = 0; i < entry->ninputs; i++)

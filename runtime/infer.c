@@ -188,8 +188,11 @@ static bool loop(Infer *f) {
   const GcEntry *e = r->entry.entry;
   for (uint64_t run = 0; run < f->runs; run++) {
     uint64_t batch = r->data.n ? run : NO_BATCH;
-    if (signal_seen() || ferror(stdout)) return true; /* nobody reads on: main reports it */
+    bool ends = signal_seen() || ferror(stdout); /* nobody reads on: main reports it */
+    if (ends && !exec_ahead(r)) return true;
     r->env.step = run;
+    r->more = !ends && run + 1 < f->runs;
+    r->next = r->data.n ? run + 1 : NO_BATCH;
     exec_run(r, &r->entry, batch);
     if (exec_fault(r, e, batch) || !take(f, run)) return false;
   }

@@ -1,5 +1,5 @@
-/* main() of every generated program: command line, data, the one allocation, then the team of
-   threads. Contract: all that can be refused is refused before the first step: files, sizes,
+/* main() of every generated program: command line, device, data, the one allocation, then the team
+   of threads. Contract: all that can be refused is refused before the first step: files, sizes,
    rights, space; one message an error; exit codes as in rt.h, and 128 + the signal's number where
    one ended the run. */
 #include "cpu.h"
@@ -9,20 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool check_device(const Options *o, Err *e) {
-  const char *d = o->text[OPT_DEVICE];
-  if (!d || strcmp(d, gc_program.target) == 0) return true;
-  bool known = strcmp(d, "cpu") == 0 || strcmp(d, "cuda") == 0 || strncmp(d, "cuda:", 5) == 0;
-  if (!known) {
-    err_set(e, EXIT_USAGE, "--device: there is no device %s", d);
-    return err_hint(e, "devices are cpu, cuda and cuda:n");
-  }
-  err_set(e, EXIT_ENV, "--device %s: this program holds no code for %s", d,
-          strncmp(d, "cuda", 4) == 0 ? "cuda" : d);
-  return err_hint(e, "it was compiled for %s; compile it with gc --target=%s", gc_program.target,
-                  strncmp(d, "cuda", 4) == 0 ? "cuda" : d);
-}
-
 static bool check_program(Err *e) {
   if (gc_program.abi != GCRT_ABI)
     return err_set(e, EXIT_BUG, "the program and its runtime are of different versions (%d and %d)",
@@ -30,7 +16,7 @@ static bool check_program(Err *e) {
   const uint16_t one = 1;
   if (*(const uint8_t *)&one != 1)
     return err_set(e, EXIT_ENV, "this machine is big-endian, which is not supported");
-  return cpu_check(gc_program.march, e);
+  return true;
 }
 
 static int choose_threads(const Options *o, Run *r) {
@@ -80,13 +66,14 @@ static bool prepare_files(Run *r, Err *e) {
 static int drive(void *arg) {
   Run *r = arg;
   const GcEntry *en = r->o.entry;
-  exec_threads(&r->entry, team_size(r->team));
-  for (int i = 0; i < gc_program.nhypers; i++)
+  if (!r->cuda) exec_threads(&r->entry, team_size(r->team));
+  for (int i = 0; i < r->p->nhypers; i++)
     ((float *)(void *)r->mem.region[GC_HYPERS])[i] = r->o.hypers[i];
-  if (gc_program.init) {
-    exec_threads(&r->init, team_size(r->team));
+  if (r->cuda && !cuda_begin(r, &r->err)) return r->err.code;
+  if (r->p->init) {
+    if (!r->cuda) exec_threads(&r->init, team_size(r->team));
     exec_run(r, &r->init, NO_BATCH);
-    if (exec_fault(r, gc_program.init, NO_BATCH)) return r->err.code;
+    if (exec_fault(r, r->p->init, NO_BATCH)) return r->err.code;
   }
   if (r->o.given[OPT_LOAD] && !weights_load(r, &r->err)) return r->err.code;
   int code = r->o.given[OPT_BENCH] ? bench_run(r) : en->training ? train_run(r) : infer_run(r);
@@ -100,20 +87,26 @@ static bool setup(Run *r, int threads) {
   Err *e = &r->err;
   bool shuffle = en->training && en->ninputs && !r->o.given[OPT_NOSHUFFLE];
   if (!dataset_open(&r->data, en, r->o.inputs, shuffle, e) || !prepare_files(r, e)) return false;
-  if (!memory_make(&r->mem, en, threads, r->o.given[OPT_PROFILE], e)) return false;
+  int lanes = r->cuda ? 1 : threads; /* of the profile */
+  if (!memory_make(&r->mem, r->p, en, lanes, r->o.given[OPT_PROFILE], e)) return false;
   r->team = memory_take(&r->mem, team_bytes());
   r->stage = memory_take(&r->mem, STAGE_BYTES);
   r->sums = memory_take(&r->mem, 8 * (uint64_t)en->noutputs);
-  exec_resolve(&r->entry, en, &r->mem);
-  if (gc_program.init) exec_resolve(&r->init, gc_program.init, &r->mem);
-  if (r->o.given[OPT_PROFILE]) r->profile = profile_make(&r->mem, en, threads);
+  if (r->cuda && !cuda_prepare(r, e)) return false;
+  if (!r->cuda) {
+    exec_resolve(&r->entry, en, &r->mem);
+    if (r->p->init) exec_resolve(&r->init, r->p->init, &r->mem);
+    for (int i = 0; i < r->p->nglobals; i++)
+      if (is_step_counter(&r->p->globals[i])) r->step = run_at(r, &r->p->globals[i].t);
+  }
+  if (r->o.given[OPT_PROFILE]) r->profile = profile_make(&r->mem, en, lanes);
   r->env.seed = r->o.count[OPT_SEED];
-  for (int i = 0; i < gc_program.nglobals; i++)
-    if (is_step_counter(&gc_program.globals[i])) r->step = run_at(r, &gc_program.globals[i].t);
   return dataset_load(&r->data, e);
 }
 
 static void cleanup(Run *r) {
+  Err told = {.code = EXIT_ENV}; /* what else fails says nothing new */
+  cuda_close(r->cuda, &told);
   dataset_free(&r->data);
   out_free(&r->save);
   out_free(&r->checkpoint);
@@ -131,11 +124,14 @@ static int run(Run *r, int argc, char **argv) {
     return 0;
   }
   if (r->o.info) return info_print(&r->o, choose_threads(&r->o, NULL), e);
-  if (!check_device(&r->o, e)) return e->code;
+  if (!device_choose(r, e)) return e->code;
   int threads = choose_threads(&r->o, r);
   signals_catch();
   if (!setup(r, threads)) return e->code;
-  return team_run(r->team, threads, drive, r);
+  int code = team_run(r->team, threads, drive, r);
+  Cuda *cuda = r->cuda;
+  r->cuda = NULL;
+  return cuda_close(cuda, e) || code ? code : e->code;
 }
 
 int main(int argc, char **argv) {

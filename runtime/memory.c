@@ -19,10 +19,11 @@ static bool region(uint64_t bytes, uint64_t *out) {
   return true;
 }
 
-bool memory_sum(uint64_t arena, uint64_t inputs, uint64_t tables, Sizes *s, Err *e) {
+bool memory_sum(const GcProgram *p, uint64_t arena, uint64_t inputs, uint64_t tables, Sizes *s,
+                Err *e) {
   *s = (Sizes){0};
-  bool ok = region(gc_program.globals_bytes, &s->globals) && region(inputs, &s->inputs) &&
-            region(arena, &s->arena) && region(4 * (uint64_t)gc_program.nhypers, &s->hypers) &&
+  bool ok = region(p->globals_bytes, &s->globals) && region(inputs, &s->inputs) &&
+            region(arena, &s->arena) && region(4 * (uint64_t)p->nhypers, &s->hypers) &&
             region(tables, &s->tables);
   s->total = s->globals;
   ok = ok && checked_add(s->total, s->inputs, &s->total) &&
@@ -31,16 +32,18 @@ bool memory_sum(uint64_t arena, uint64_t inputs, uint64_t tables, Sizes *s, Err 
   return ok ? true : err_set(e, EXIT_ENV, "the program needs more memory than any machine has");
 }
 
-bool memory_sizes(const GcEntry *entry, int threads, bool profile, Sizes *s, Err *e) {
-  const GcEntry *init = gc_program.init;
+bool memory_sizes(const GcProgram *p, const GcEntry *entry, int threads, bool profile, Sizes *s,
+                  Err *e) {
+  const GcEntry *init = p->init;
+  bool here = !p->cuda; /* steps run in the host's memory */
   uint64_t arena = max_u64(entry ? entry->arena_bytes : 0, init ? init->arena_bytes : 0);
   uint64_t inputs = max_u64(entry ? entry->inputs_bytes : 0, init ? init->inputs_bytes : 0);
   uint64_t tables = STAGE_BYTES + team_bytes() + PAGE;
-  if (entry)
-    tables += exec_table_bytes(entry) + 8 * (uint64_t)entry->noutputs + 128 + infer_bytes(entry);
-  if (init) tables += exec_table_bytes(init);
+  if (entry) tables += 8 * (uint64_t)entry->noutputs + 128 + infer_bytes(entry);
+  if (entry && here) tables += exec_table_bytes(entry);
+  if (init && here) tables += exec_table_bytes(init);
   if (entry && profile) tables += profile_bytes(entry, threads);
-  return memory_sum(arena, inputs, tables, s, e);
+  return memory_sum(p, here ? arena : 0, here ? inputs : 0, tables, s, e);
 }
 
 bool memory_map(Memory *m, const Sizes *s, Err *e) {
@@ -59,10 +62,11 @@ bool memory_map(Memory *m, const Sizes *s, Err *e) {
   return true;
 }
 
-bool memory_make(Memory *m, const GcEntry *entry, int threads, bool profile, Err *e) {
+bool memory_make(Memory *m, const GcProgram *p, const GcEntry *entry, int threads, bool profile,
+                 Err *e) {
   Sizes s;
   *m = (Memory){0};
-  return memory_sizes(entry, threads, profile, &s, e) && memory_map(m, &s, e);
+  return memory_sizes(p, entry, threads, profile, &s, e) && memory_map(m, &s, e);
 }
 
 void *memory_take(Memory *m, uint64_t bytes) {

@@ -51,9 +51,11 @@ typedef struct ExecStep {
   void *const *args;
   bool wait; /* for all threads, before it runs */
 } ExecStep;
+typedef struct CudaExec CudaExec;
 typedef struct Exec {
   const GcEntry *entry;
   ExecStep *steps;
+  CudaExec *cuda; /* on a GPU: instead of the steps */
 } Exec;
 typedef struct Fault { /* what a kernel reported; the first one of a run stays */
   _Atomic int taken, ready;
@@ -75,15 +77,22 @@ typedef struct Memory {
 } Memory;
 enum { STAGE_BYTES = 1 << 18 }; /* staging of files that are written or read */
 /* From the bytes of the regions, and of the runtime's tables. */
-bool memory_sum(uint64_t arena, uint64_t inputs, uint64_t tables, Sizes *s, Err *e);
-bool memory_sizes(const GcEntry *entry, int threads, bool profile, Sizes *s, Err *e);
+bool memory_sum(const GcProgram *p, uint64_t arena, uint64_t inputs, uint64_t tables, Sizes *s,
+                Err *e);
+/* Where the program runs on a GPU: of the host, which has a copy of the globals. */
+bool memory_sizes(const GcProgram *p, const GcEntry *entry, int threads, bool profile, Sizes *s,
+                  Err *e);
 /* Lays the regions over zeroed pages of sizes.total bytes. */
 bool memory_map(Memory *m, const Sizes *sizes, Err *e);
-bool memory_make(Memory *m, const GcEntry *entry, int threads, bool profile, Err *e);
+bool memory_make(Memory *m, const GcProgram *p, const GcEntry *entry, int threads, bool profile,
+                 Err *e);
 void *memory_take(Memory *m, uint64_t bytes);
 
+typedef struct Cuda Cuda;
 typedef struct Run {
   const char *program; /* argv[0], for messages */
+  const GcProgram *p;  /* the one of gc_program's chain that runs */
+  Cuda *cuda;          /* NULL: on the CPU */
   Options o;
   Err err;
   Memory mem;
@@ -98,7 +107,9 @@ typedef struct Run {
   OutFile save, checkpoint, *outputs;
   uint64_t checkpoint_every; /* steps; 0: each epoch */
   Metas *metas;              /* made before the run starts */
-  const int64_t *step;       /* the program's step counter, or NULL */
+  const int64_t *step;       /* the program's step counter, or NULL; a GPU reads its own */
+  bool more;                 /* the run after this one may begin before this one is read: */
+  uint64_t next;             /* it takes this batch, and nothing but outputs is read between */
   FILE *log;
   int failed; /* exit code of a failure that did not stop the run */
 } Run;
@@ -109,9 +120,31 @@ void exec_threads(Exec *x, int nt); /* settles which barriers are needed */
 /* Runs the entry once on all threads; `batch` first fills the inputs, UINT64_MAX leaves them. */
 void exec_run(Run *r, const Exec *x, uint64_t batch);
 bool exec_fault(Run *r, const GcEntry *entry,
-                uint64_t batch); /* true: a kernel reported one, r->err says it */
-void *run_at(const Run *r, const GcTensor *t);
+                uint64_t batch); /* true: a kernel or the device reported one, r->err says it */
+/* A run that more let begin: it must be asked for before the globals are what the last one left. */
+bool exec_ahead(const Run *r);
+/* Fills the inputs with a batch that NO_BATCH then leaves, or fills again. */
+void exec_stay(Run *r, uint64_t batch);
+void exec_gather(Run *r, uint8_t *inputs, uint64_t batch); /* on as many threads as are worth it */
+bool exec_fetch(Run *r, Err *e); /* before the host reads globals */
+bool exec_push(Run *r, Err *e);  /* after it wrote some; it must have fetched them before */
+void *run_at(const Run *r, const GcTensor *t); /* of a global or an output */
 #define NO_BATCH UINT64_MAX
+
+/* ---- device.c, cuda_exec.c: where it runs ---- */
+const GcProgram *program_for(const char *target); /* NULL: the program holds no code for it */
+bool device_choose(Run *r, Err *e); /* by --device: sets r->p, r->o.entry and r->cuda */
+Cuda *cuda_open(const GcProgram *p, int ordinal, bool load, Err *e);
+bool cuda_close(Cuda *c, Err *e); /* false: a call failed that none had told of */
+bool cuda_prepare(Run *r, Err *e); /* memory and tables */
+bool cuda_begin(Run *r, Err *e);   /* zeros, and the hypers */
+void cuda_run(Run *r, const Exec *x, uint64_t batch);
+bool cuda_ahead(const Cuda *c);
+void cuda_stay(Run *r, uint64_t batch);
+bool cuda_fetch(Run *r, Err *e);
+bool cuda_push(Run *r, Err *e);
+void *cuda_at(const Run *r, const GcTensor *t);
+const char *cuda_name(const Cuda *c); /* the device's */
 
 /* ---- profile.c ---- */
 uint64_t profile_bytes(const GcEntry *e, int threads);

@@ -40,9 +40,22 @@ static void epoch_end(Run *r, Progress *g, Position *p, uint64_t total) {
   memset(r->sums, 0, 8 * (size_t)r->entry.entry->noutputs);
 }
 
-static bool one_step(Run *r, Position *p) {
+static bool checkpoint_due(const Run *r, uint64_t done, bool epoch) {
+  return r->o.given[OPT_CHECKPOINT] &&
+         (r->checkpoint_every ? done % r->checkpoint_every == 0 : epoch);
+}
+
+/* Whether the step after the next one is sure, in this epoch, with nothing saved between. */
+static bool goes_on(const Run *r, const Position *p, uint64_t total) {
+  return p->done + 1 < total && p->batch + 1 < p->batches && !signal_seen() &&
+         !checkpoint_due(r, p->done + 1, false);
+}
+
+static bool one_step(Run *r, Position *p, uint64_t total) {
   const GcEntry *e = r->entry.entry;
   uint64_t batch = r->data.n ? p->batch : NO_BATCH;
+  r->more = goes_on(r, p, total);
+  r->next = r->data.n ? p->batch + 1 : NO_BATCH;
   r->env.step = r->step ? (uint64_t)*r->step : p->done;
   exec_run(r, &r->entry, batch);
   if (!step_ok(r, p, batch)) return false;
@@ -86,8 +99,8 @@ int train_run(Run *r) {
   dataset_order(&r->data, r->env.seed, p.epoch);
   progress_start(r, &g, &p);
   bool checkpointed = p.done > 0 && p.done >= total;
-  while (p.done < total && !signal_seen()) {
-    if (!one_step(r, &p)) {
+  while (p.done < total && (!signal_seen() || exec_ahead(r))) {
+    if (!one_step(r, &p, total)) {
       if (g.terminal && !r->o.given[OPT_QUIET]) fputc('\n', stderr);
       log_close(r, &r->err);
       return r->err.code;
@@ -99,8 +112,7 @@ int train_run(Run *r) {
       epoch_end(r, &g, &p, total);
       if (p.done < total) dataset_order(&r->data, r->env.seed, p.epoch);
     }
-    checkpointed = r->o.given[OPT_CHECKPOINT] &&
-                   (r->checkpoint_every ? p.done % r->checkpoint_every == 0 : epoch);
+    checkpointed = checkpoint_due(r, p.done, epoch);
     if (checkpointed) write_checkpoint(r, &p);
   }
   return finish(r, &g, &p, total, checkpointed);

@@ -94,14 +94,14 @@ bool weights_write(Run *r, OutFile *out, GlobalChoice *choose, const Meta *meta,
                    Err *e) {
   Sink count = {.r = r, .ok = true}, s = {.r = r, .out = out, .ok = true, .e = e};
   header(&count, choose, meta, nmeta);
-  if (!out_begin(out, e)) return false;
+  if (!exec_fetch(r, e) || !out_begin(out, e)) return false;
   uint64_t n = count.n;
   s.ok = out_write(out, &n, 8, e);
   if (s.ok) header(&s, choose, meta, nmeta);
   sink_flush(&s);
-  for (int i = 0; s.ok && i < gc_program.nglobals; i++) {
-    const GcTensor *t = &gc_program.globals[i].t;
-    if (!choose(&gc_program.globals[i], NULL)) continue;
+  for (int i = 0; s.ok && i < r->p->nglobals; i++) {
+    const GcTensor *t = &r->p->globals[i].t;
+    if (!choose(&r->p->globals[i], NULL)) continue;
     uint64_t all = tensor_count(t), step = chunk_elems(t);
     for (uint64_t at = 0; s.ok && at < all; at += step) {
       uint64_t k = all - at < step ? all - at : step;
@@ -115,8 +115,8 @@ bool weights_write(Run *r, OutFile *out, GlobalChoice *choose, const Meta *meta,
 
 uint32_t weights_sum(Run *r, const Meta *meta, int nmeta) {
   uint32_t crc = 0;
-  for (int i = 0; i < gc_program.nglobals; i++) {
-    const GcTensor *t = &gc_program.globals[i].t;
+  for (int i = 0; i < r->p->nglobals; i++) {
+    const GcTensor *t = &r->p->globals[i].t;
     uint64_t all = tensor_count(t), step = chunk_elems(t);
     for (uint64_t at = 0; at < all; at += step) {
       uint64_t k = all - at < step ? all - at : step;
@@ -132,10 +132,11 @@ uint32_t weights_sum(Run *r, const Meta *meta, int nmeta) {
 }
 
 bool weights_finite(Run *r, Err *e) {
-  for (int i = 0; i < gc_program.nglobals; i++) {
-    const GcTensor *t = &gc_program.globals[i].t;
+  if (!exec_fetch(r, e)) return false;
+  for (int i = 0; i < r->p->nglobals; i++) {
+    const GcTensor *t = &r->p->globals[i].t;
     uint64_t bad, n = t->bytes / (uint64_t)elem_info[t->dtype].size;
-    if (gc_program.globals[i].kind != GC_PARAM ||
+    if (r->p->globals[i].kind != GC_PARAM ||
         elem_finite(run_at(r, t), (Elem)t->dtype, n, &bad))
       continue;
     return err_set(e, EXIT_WRONG, "the weights %s hold values that are not finite", t->name);
@@ -196,9 +197,9 @@ static bool compare_all(const SafeTable *t, const char *path, GlobalChoice *want
 
 static bool read_data(Run *r, const File *f, const SafeTable *table, GlobalChoice *want,
                       const void *arg, Err *e) {
-  for (int i = 0; i < gc_program.nglobals; i++) {
-    const GcTensor *t = &gc_program.globals[i].t;
-    const SafeEntry *x = want(&gc_program.globals[i], arg) ? safe_find(table, t->name) : NULL;
+  for (int i = 0; i < r->p->nglobals; i++) {
+    const GcTensor *t = &r->p->globals[i].t;
+    const SafeEntry *x = want(&r->p->globals[i], arg) ? safe_find(table, t->name) : NULL;
     if (!x) continue;
     uint64_t all = tensor_count(t), step = chunk_elems(t),
              size = (uint64_t)elem_info[t->dtype].size;
@@ -238,7 +239,8 @@ bool weights_read(Run *r, const char *path, GlobalChoice *want, GlobalChoice *ne
   bool ok = safe_open(&t, &f, e);
   if (ok) {
     ok = read_meta(&t, path, meta, nmeta, e) &&
-         compare_all(&t, path, want, need, arg, partial, e) && read_data(r, &f, &t, want, arg, e);
+         compare_all(&t, path, want, need, arg, partial, e) && exec_fetch(r, e) &&
+         read_data(r, &f, &t, want, arg, e) && exec_push(r, e);
     safe_free(&t);
   }
   file_close(&f);

@@ -1,0 +1,104 @@
+/* Running a program's GPU code: the driver's types, a device that is open, its memory, its entries.
+   Contract: needs no CUDA header or library; one Cuda serves one run, from thread 0. Layout on the device: one
+   allocation of [globals | hypers | fault | block 0 | block 1] and one of the arena; a block is what one
+   step is given: [GcEnv | inputs]. Steps alternate between the blocks, so that the next batch is
+   copied while a step runs; pinned memory of the host mirrors the blocks and holds two sets of
+   results. Driver calls: CUDA Driver API, 12.0. */
+#ifndef GCRT_CUDA_H
+#define GCRT_CUDA_H
+#include "run.h"
+
+typedef int CuResult;
+typedef int CuDevice;
+typedef uint64_t CuAddress;
+typedef struct CuContextData *CuContext;
+typedef struct CuModuleData *CuModule;
+typedef struct CuFunctionData *CuFunction;
+typedef struct CuStreamData *CuStream;
+typedef struct CuEventData *CuEvent;
+typedef struct CuGraphData *CuGraph;
+typedef struct CuGraphExecData *CuGraphExec;
+
+typedef struct CudaApi {
+#define CUDA(name, symbol, params) CuResult(*name) params;
+#include "cuda_driver.def"
+#undef CUDA
+} CudaApi;
+
+enum {
+#define CUERR(id, code, remedy) CUERR_##id = code,
+#include "cuda_errors.def"
+#undef CUERR
+  CUERR_NONE = 0
+};
+
+enum { BLOCKS = 2, DEVICE_ALIGN = 256, ENV_BYTES = DEVICE_ALIGN };
+
+typedef struct CudaLaunch { /* of one step, with its addresses for one of the blocks */
+  CuFunction function;
+  void **params; /* pointers to addresses */
+} CudaLaunch;
+struct CudaExec {
+  const GcEntry *entry;
+  CudaLaunch *launches[BLOCKS];
+  CuAddress *addresses;
+  void **params;
+  CuGraphExec graph[BLOCKS];
+  bool plain;   /* no graph: it runs once, or capturing failed */
+  bool counted; /* env.step is the program's own counter, which only the device knows */
+};
+
+typedef struct CudaSizes { /* bytes; of the device, but for the last three */
+  uint64_t globals, hypers, block, arena, shared_total, total;
+  uint64_t results, pinned; /* of the host: one set of results; all */
+} CudaSizes;
+
+struct Cuda {
+  void *library;
+  CudaApi api;
+  const GcProgram *program;
+  Err *err;    /* where a failed call is told */
+  bool broken; /* a call failed: the context may be of no use */
+  int driver;  /* version: 1000 * major + 10 * minor */
+  int ordinal, major, minor;
+  char name[128];
+  bool retained;
+  CuDevice device;
+  CuContext context;
+  CuModule module;
+  CuFunction *functions;
+  CudaSizes sizes;
+  CuAddress region[GC_REGIONS]; /* GC_INPUTS: of block 0 */
+  CuAddress shared, fault, block[BLOCKS];
+  uint8_t *pinned, *host_block[BLOCKS], *results[BLOCKS];
+  uint64_t *slots; /* of the entry's outputs: place in a set of results */
+  uint8_t *globals; /* the host's copy */
+  bool fresh;       /* it is what the device has */
+  CuStream compute, copy;
+  CuEvent copied[BLOCKS], done[BLOCKS];
+  CuEvent *marks; /* --profile: before each step, and one after the last */
+  CudaExec *execs[2]; /* of init and the entry */
+  int turn;       /* block of the step that is waited for next */
+  bool ahead;     /* it was begun already */
+  int shown;      /* the set of results that is read */
+};
+
+/* Calls a driver's function; a failure is told in c->err. */
+#define CUDA_CALL(c, name, ...) cuda_done(c, (c)->api.name(__VA_ARGS__), #name, NULL)
+#define CUDA_CALL_FOR(c, what, name, ...) cuda_done(c, (c)->api.name(__VA_ARGS__), #name, what)
+bool cuda_done(Cuda *c, CuResult code, const char *call, const char *what);
+const char *cuda_error_name(const Cuda *c, CuResult code);
+
+/* ---- cuda_driver.c: libcuda.so.1 and the device ---- */
+bool cuda_attach(Cuda *c, int ordinal, Err *e);
+void cuda_detach(Cuda *c);
+
+/* ---- cuda_image.c ---- */
+/* The images that the device can run, the best first; returns how many. */
+int cuda_images(const GcCuda *code, int major, int minor, const GcImage **out);
+bool cuda_load(Cuda *c, Err *e);
+
+/* ---- cuda_memory.c ---- */
+bool cuda_sizes(const GcProgram *p, const GcEntry *entry, CudaSizes *s, Err *e);
+bool cuda_allocate(Cuda *c, const GcEntry *entry, Err *e);
+#endif

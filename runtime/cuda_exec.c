@@ -1,0 +1,324 @@
+/* Runs an entry on the device: a step is a copy of its block, a graph of its kernels, and a copy of
+   its results. Contract: each call waits for one step; where the caller says what comes next, that
+   step is queued before the wait, so that the device never idles and a batch is gathered and copied
+   while another runs; the results that are read are always those of the step that was asked for.
+   --poison and --profile launch kernel by kernel. */
+#include "cuda.h"
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STREAM_OWN = 1, EVENT_UNTIMED = 2, CAPTURE_THREAD = 1 };
+
+/* ---- what is settled before the run ---- */
+
+static const GcTensor *counter_of(const GcProgram *p) {
+  for (int i = 0; i < p->nglobals; i++)
+    if (is_step_counter(&p->globals[i])) return &p->globals[i].t;
+  return NULL;
+}
+
+static CuAddress address(const Cuda *c, int q, GcRegion region, uint64_t offset) {
+  return (region == GC_INPUTS ? c->block[q] + ENV_BYTES : c->region[region]) + offset;
+}
+
+static uint64_t count_addresses(const GcEntry *e) {
+  uint64_t n = 0;
+  for (int i = 0; i < e->nsteps; i++) n += (uint64_t)e->steps[i].nargs + 2;
+  return n;
+}
+
+static CudaExec *resolve(Cuda *c, const GcEntry *e) {
+  uint64_t n = BLOCKS * count_addresses(e);
+  CudaExec *x = calloc(1, sizeof *x);
+  if (!x) return NULL;
+  x->entry = e;
+  x->plain = e == c->program->init; /* it runs once */
+  x->counted = e->training && counter_of(c->program);
+  x->addresses = calloc(n + 1, sizeof *x->addresses);
+  x->params = calloc(n + 1, sizeof *x->params);
+  uint64_t at = 0;
+  for (int q = 0; q < BLOCKS; q++) {
+    x->launches[q] = calloc((size_t)e->nsteps + 1, sizeof *x->launches[q]);
+    if (!x->launches[q] || !x->addresses || !x->params) return x;
+    for (int i = 0; i < e->nsteps; i++) {
+      const GcStep *s = &e->steps[i];
+      x->launches[q][i] =
+          (CudaLaunch){.function = c->functions[s->launch->kernel], .params = x->params + at};
+      for (int a = 0; a < s->nargs; a++)
+        x->addresses[at + (uint64_t)a] = address(c, q, s->args[a].region, s->args[a].offset);
+      x->addresses[at + (uint64_t)s->nargs] = c->block[q];
+      x->addresses[at + (uint64_t)s->nargs + 1] = c->fault;
+      for (int a = 0; a < s->nargs + 2; a++, at++) x->params[at] = &x->addresses[at];
+    }
+  }
+  return x;
+}
+
+static bool resolved(const CudaExec *x) {
+  return x && x->addresses && x->params && x->launches[BLOCKS - 1];
+}
+
+static void exec_free(CudaExec *x) {
+  if (!x) return;
+  for (int q = 0; q < BLOCKS; q++) free(x->launches[q]);
+  free(x->addresses);
+  free(x->params);
+  free(x);
+}
+
+static bool make_streams(Cuda *c) {
+  bool ok = CUDA_CALL(c, StreamCreate, &c->compute, STREAM_OWN) &&
+            CUDA_CALL(c, StreamCreate, &c->copy, STREAM_OWN);
+  for (int q = 0; ok && q < BLOCKS; q++)
+    ok = CUDA_CALL(c, EventCreate, &c->copied[q], EVENT_UNTIMED) &&
+         CUDA_CALL(c, EventCreate, &c->done[q], EVENT_UNTIMED);
+  return ok;
+}
+
+static bool make_marks(Cuda *c, const GcEntry *e) {
+  c->marks = calloc((size_t)e->nsteps + 1, sizeof *c->marks);
+  if (!c->marks) return err_set(c->err, EXIT_ENV, "no memory for the profile");
+  for (int i = 0; i <= e->nsteps; i++)
+    if (!CUDA_CALL(c, EventCreate, &c->marks[i], 0)) return false;
+  return true;
+}
+
+/* Globals begin as zeros, as they do on the CPU, whose pages do. Copies from ordinary memory have read it
+   when they return. */
+static bool fill(Run *r) {
+  Cuda *c = r->cuda;
+  const GcDeviceFault none = {.input = -1};
+  uint64_t hypers = 4 * (uint64_t)r->p->nhypers;
+  return CUDA_CALL(c, MemsetD8, c->region[GC_GLOBALS], 0, c->sizes.globals, c->compute) &&
+         CUDA_CALL(c, MemcpyHtoDAsync, c->fault, &none, sizeof none, c->compute) &&
+         (!hypers || CUDA_CALL(c, MemcpyHtoDAsync, c->region[GC_HYPERS],
+                               r->mem.region[GC_HYPERS], hypers, c->compute));
+}
+
+bool cuda_prepare(Run *r, Err *e) {
+  Cuda *c = r->cuda;
+  if (!cuda_allocate(c, r->o.entry, e) || !make_streams(c)) return false;
+  if (r->o.given[OPT_PROFILE] && !make_marks(c, r->o.entry)) return false;
+  c->globals = r->mem.region[GC_GLOBALS];
+  r->entry.entry = r->o.entry;
+  r->entry.cuda = c->execs[1] = resolve(c, r->o.entry);
+  bool ok = resolved(c->execs[1]);
+  if (r->p->init) {
+    r->init.entry = r->p->init;
+    r->init.cuda = c->execs[0] = resolve(c, r->p->init);
+    ok = ok && resolved(c->execs[0]);
+  }
+  return ok ? true : err_set(e, EXIT_ENV, "no memory for the tables of the program's steps");
+}
+
+bool cuda_begin(Run *r, Err *e) {
+  r->cuda->err = e;
+  return fill(r);
+}
+
+/* ---- one step ---- */
+
+static bool launch(Cuda *c, const CudaExec *x, int q, int i) {
+  const GcStep *s = &x->entry->steps[i];
+  const GcLaunch *l = s->launch;
+  const CudaLaunch *m = &x->launches[q][i];
+  char what[256];
+  snprintf(what, sizeof what, "%s (%s)", s->name ? s->name : "", s->loc ? s->loc : "");
+  return CUDA_CALL_FOR(c, what, LaunchKernel, m->function, l->grid, 1, 1, l->block, 1, 1, l->shared,
+                       c->compute, m->params, NULL);
+}
+
+static bool set_counter(Cuda *c, const CudaExec *x, int q) {
+  if (!x->counted) return true;
+  const GcTensor *t = counter_of(c->program);
+  return CUDA_CALL(c, MemcpyDtoDAsync, c->block[q] + offsetof(GcEnv, step),
+                   c->region[GC_GLOBALS] + t->offset, sizeof(uint64_t), c->compute);
+}
+
+static bool read_back(Cuda *c, const CudaExec *x, int q) {
+  const GcEntry *e = x->entry;
+  bool ok =
+      CUDA_CALL(c, MemcpyDtoHAsync, c->results[q], c->fault, sizeof(GcDeviceFault), c->compute);
+  for (int i = 0; ok && x == c->execs[1] && i < e->noutputs; i++) {
+    const GcTensor *t = &e->outputs[i];
+    ok = !t->bytes || CUDA_CALL_FOR(c, t->name, MemcpyDtoHAsync, c->results[q] + c->slots[i],
+                                    address(c, q, t->region, t->offset), t->bytes, c->compute);
+  }
+  return ok;
+}
+
+static bool run_plain(Cuda *c, const CudaExec *x, int q) {
+  bool ok = set_counter(c, x, q);
+  for (int i = 0; ok && i < x->entry->nsteps; i++) ok = launch(c, x, q, i);
+  return ok && read_back(c, x, q);
+}
+
+static bool run_profiled(Cuda *c, const CudaExec *x, int q) {
+  bool ok = set_counter(c, x, q) && CUDA_CALL(c, EventRecord, c->marks[0], c->compute);
+  for (int i = 0; ok && i < x->entry->nsteps; i++)
+    ok = launch(c, x, q, i) && CUDA_CALL(c, EventRecord, c->marks[i + 1], c->compute);
+  return ok && read_back(c, x, q);
+}
+
+static bool poison(Cuda *c, uint64_t offset, uint64_t bytes) {
+  return !bytes ||
+         CUDA_CALL(c, MemsetD8, c->region[GC_ARENA] + offset, 0xFF, bytes, c->compute);
+}
+
+static bool run_poisoned(Cuda *c, const CudaExec *x, int q) {
+  const GcEntry *e = x->entry;
+  bool ok = set_counter(c, x, q) && poison(c, 0, e->arena_bytes);
+  for (int i = 0; ok && i < e->nsteps; i++) {
+    ok = launch(c, x, q, i);
+    for (int d = 0; ok && d < e->steps[i].ndead; d++)
+      ok = poison(c, e->steps[i].dead[d].offset, e->steps[i].dead[d].bytes);
+  }
+  return ok && read_back(c, x, q);
+}
+
+/* A step that cannot be captured is launched kernel by kernel from then on; if the device itself has
+   failed, those launches will say it. */
+static void capture(Run *r, CudaExec *x, int q) {
+  Cuda *c = r->cuda;
+  Err why = {0}, *told = c->err;
+  c->err = &why;
+  CuGraph graph = NULL;
+  if (CUDA_CALL(c, StreamBeginCapture, c->compute, CAPTURE_THREAD)) {
+    bool ok = run_plain(c, x, q);
+    CuResult end = c->api.StreamEndCapture(c->compute, &graph); /* also after a failure */
+    if (ok) ok = cuda_done(c, end, "StreamEndCapture", NULL);
+    if (ok) CUDA_CALL(c, GraphInstantiate, &x->graph[q], graph, 0);
+    if (graph) CUDA_CALL(c, GraphDestroy, graph);
+  }
+  c->err = told;
+  c->broken = false;
+  x->plain = why.code != 0;
+  if (x->plain) note(r, "the step cannot be replayed as a graph, which is slower: %s", why.msg);
+}
+
+static bool run_graph(Run *r, CudaExec *x, int q) {
+  if (!x->plain && !x->graph[q]) capture(r, x, q);
+  return x->plain ? run_plain(r->cuda, x, q)
+                  : CUDA_CALL(r->cuda, GraphLaunch, x->graph[q], r->cuda->compute);
+}
+
+/* Queues a step: block q is free, since the last step that had it has been waited for. */
+static bool queue(Run *r, CudaExec *x, int q, uint64_t batch, uint64_t step) {
+  Cuda *c = r->cuda;
+  uint64_t inputs = x->entry->inputs_bytes;
+  *(GcEnv *)(void *)c->host_block[q] = (GcEnv){.seed = r->env.seed, .step = step};
+  if (batch != NO_BATCH) exec_gather(r, c->host_block[q] + ENV_BYTES, batch);
+  if (!CUDA_CALL(c, MemcpyHtoDAsync, c->block[q], c->host_block[q],
+                 inputs ? ENV_BYTES + inputs : sizeof(GcEnv), c->copy) ||
+      !CUDA_CALL(c, EventRecord, c->copied[q], c->copy) ||
+      !CUDA_CALL(c, StreamWaitEvent, c->compute, c->copied[q], 0))
+    return false;
+  bool profiled = r->profile && x == c->execs[1];
+  bool ok = r->o.given[OPT_POISON] ? run_poisoned(c, x, q)
+            : profiled             ? run_profiled(c, x, q)
+                                   : run_graph(r, x, q);
+  return ok && CUDA_CALL(c, EventRecord, c->done[q], c->compute);
+}
+
+static bool read_marks(Run *r, const CudaExec *x, double begin) {
+  Cuda *c = r->cuda;
+  double at = begin;
+  profile_begin(r->profile, 0);
+  for (int i = 0; i < x->entry->nsteps; i++) {
+    float ms = 0;
+    if (!CUDA_CALL(c, EventElapsedTime, &ms, c->marks[i], c->marks[i + 1])) return false;
+    profile_step(r->profile, 0, i, at, at + 1e-3 * (double)ms);
+    at += 1e-3 * (double)ms;
+  }
+  return true;
+}
+
+/* A kernel's own words, put where a kernel of the CPU would. */
+static void take_fault(Run *r, const CudaExec *x, int q) {
+  const GcDeviceFault *f = (const void *)r->cuda->results[q];
+  if (f->input < 0) return;
+  r->fault.what = f->input < x->entry->ninputs ? x->entry->inputs[f->input].name : NULL;
+  r->fault.row = f->row, r->fault.value = f->value, r->fault.limit = f->limit;
+  atomic_store(&r->fault.ready, 1);
+}
+
+void cuda_run(Run *r, const Exec *exec, uint64_t batch) {
+  Cuda *c = r->cuda;
+  CudaExec *x = exec->cuda;
+  int q = c->turn;
+  double begin = clock_now();
+  bool alone = r->profile && x == c->execs[1]; /* its events are of one step */
+  c->err = &r->err;
+  c->fresh = false;
+  if (!c->ahead && !queue(r, x, q, batch, r->env.step)) return;
+  c->ahead = r->more && !alone;
+  if (c->ahead && !queue(r, x, !q, r->next, r->env.step + 1)) return;
+  if (!CUDA_CALL_FOR(c, x->entry->name, EventSynchronize, c->done[q])) return;
+  c->turn = !q;
+  c->shown = q;
+  take_fault(r, x, q);
+  if (alone) read_marks(r, x, begin);
+}
+
+void cuda_stay(Run *r, uint64_t batch) {
+  Cuda *c = r->cuda;
+  for (int q = 0; q < BLOCKS; q++) exec_gather(r, c->host_block[q] + ENV_BYTES, batch);
+}
+
+bool cuda_ahead(const Cuda *c) { return c->ahead; }
+const char *cuda_name(const Cuda *c) { return c->name; }
+
+/* ---- what the host sees ---- */
+
+void *cuda_at(const Run *r, const GcTensor *t) {
+  const Cuda *c = r->cuda;
+  const GcEntry *e = r->o.entry;
+  for (int i = 0; i < e->noutputs; i++)
+    if (t == &e->outputs[i]) return c->results[c->shown] + c->slots[i];
+  return c->globals + t->offset;
+}
+
+bool cuda_fetch(Run *r, Err *e) {
+  Cuda *c = r->cuda;
+  c->err = e;
+  if (c->fresh || !r->p->globals_bytes) return true;
+  c->fresh = CUDA_CALL_FOR(c, "the weights", MemcpyDtoH, c->globals, c->region[GC_GLOBALS],
+                           r->p->globals_bytes);
+  return c->fresh;
+}
+
+bool cuda_push(Run *r, Err *e) {
+  Cuda *c = r->cuda;
+  c->err = e;
+  return !r->p->globals_bytes || CUDA_CALL_FOR(c, "the weights", MemcpyHtoDAsync,
+                                               c->region[GC_GLOBALS], c->globals,
+                                               r->p->globals_bytes, c->compute);
+}
+
+/* ---- open and close ---- */
+
+Cuda *cuda_open(const GcProgram *p, int ordinal, bool load, Err *e) {
+  Cuda *c = calloc(1, sizeof *c);
+  if (!c) {
+    err_set(e, EXIT_ENV, "no memory to use a device");
+    return NULL;
+  }
+  c->program = p;
+  if (cuda_attach(c, ordinal, e) && (!load || cuda_load(c, e))) return c;
+  cuda_close(c, e);
+  return NULL;
+}
+
+bool cuda_close(Cuda *c, Err *e) {
+  if (!c) return true;
+  c->err = e;
+  if (!c->broken) cuda_detach(c); /* which frees all that the context has */
+  bool ok = !c->broken;
+  for (int i = 0; i < 2; i++) exec_free(c->execs[i]);
+  free(c->marks);
+  free(c->slots);
+  free(c->functions);
+  free(c);
+  return ok;
+}
