@@ -42,13 +42,13 @@ static const char *const good[] = {
 
     "module \"kernel.g\"\n\n"
     "entry \"odd entry\"(%x : f32[4], %x.1 : f32[4]) {\n"
-    "  %2, %x.2 = kernel %x, %x.1 {name = \"k\"} : f32[4], f32[4] \"s\" k.g:1:2 (%a : f32[4], %b : "
+    "  %2, %x.2 = kernel %x, %x.1 {name = \"k\"} : f32[4], f32[] \"s\" k.g:1:2 (%a : f32[4], %b : "
     "f32[4]) {\n"
     "    %6 = add %a, %b : f32[4]\n"
-    "    %c = const {value = nan} : f32[4]\n"
+    "    %c = const {value = nan} : f32[]\n"
     "    yield %6, %c\n"
     "  }\n"
-    "  %empty, %9 = grad %x, %2 : f32[4], f32[4]\n"
+    "  %empty, %9 = grad %x.2, %x, %2 : f32[4], f32[4]\n"
     "  return %2 {names = \"y\"}\n"
     "}\n",
 
