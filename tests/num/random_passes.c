@@ -260,5 +260,9 @@ int main(int argc, char **argv) {
   }
   printf("%ld programs; slopes: %lld agree, %lld are 0, %lld at kinks\n", count,
          (long long)tally.agree, (long long)tally.flat, (long long)tally.rough);
+  if (tally.agree < tally.rough) { /* then this says nothing about gradients */
+    fprintf(stderr, "most slopes could not be told\n");
+    ok = false;
+  }
   return ok ? 0 : 1;
 }
