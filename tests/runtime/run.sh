@@ -140,18 +140,24 @@ says 2 'is not a file that can be replaced' train $data --save /dev/full
 ls | grep -q 'tmp-' && fail "temporary files were left: $(ls | grep tmp-)"
 
 # ---- signals: the step ends, weights are saved ----
-rm -f s.safetensors
-"$model" train $data --steps 1000000000 --save s.safetensors --quiet >out.txt 2>&1 &
+# The log is opened when signals are caught already: once it is there, the run can be stopped.
+started() {
+  tries=0
+  while [ ! -s "$1" ] && [ $tries -lt 300 ]; do sleep 0.1; tries=$((tries + 1)); done
+  [ -s "$1" ] || fail "no step was made in 30 seconds"
+}
+rm -f s.safetensors int.csv term.csv
+"$model" train $data --steps 1000000000 --save s.safetensors --log int.csv --quiet >out.txt 2>&1 &
 pid=$!
-sleep 0.5
+started int.csv
 kill -INT $pid
 code=0
 wait $pid || code=$?
 checks=$((checks + 1))
 [ $code = 130 ] && [ -s s.safetensors ] || fail "SIGINT: exit code $code"
-"$model" train $data --steps 1000000000 --checkpoint s.ckpt:100000000 --quiet >out.txt 2>&1 &
+"$model" train $data --steps 1000000000 --checkpoint s.ckpt:100000000 --log term.csv --quiet >out.txt 2>&1 &
 pid=$!
-sleep 0.5
+started term.csv
 kill -TERM $pid
 code=0
 wait $pid || code=$?
