@@ -124,8 +124,6 @@ typedef struct Site {
    `const float v12 = …;` for every member op but `skip`, and the store of each yield. Every value it
    meets has the site's shape or broadcasts to it. */
 void site_body(Gen *g, Text *x, const Group *gr, const Site *s);
-/* Index text of value v (inner) at a site, through its own shape and layout. */
-const char *site_index(Gen *g, const Group *gr, const Site *s, ValueId v);
 
 /* ---- printers of the CPU: each appends to g->out ---- */
 void cpu_map(Gen *g, const Group *gr);

@@ -415,11 +415,3 @@ void site_body(Gen *g, Text *x, const Group *gr, const Site *s) {
               scalar_store(g->a, dt, out[i].text));
   }
 }
-
-const char *site_index(Gen *g, const Group *gr, const Site *s, ValueId v) {
-  Printer p;
-  Text none = text_new(g->a, 0);
-  site_start(g, &none, gr, s, &p);
-  int level = 0;
-  return printer_index(&p, v, printer_identity(&p, v), &level);
-}

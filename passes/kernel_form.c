@@ -14,12 +14,6 @@ int group_arg(const Group *g, ValueId v) {
   return -1;
 }
 
-int group_yield(const Group *g, ValueId v) {
-  for (int i = 0; i < g->nout; i++)
-    if (g->yield[i] == v) return i;
-  return -1;
-}
-
 /* ---- views as maps ---- */
 
 const Axis *axes_identity(Arena *a, const Type *t) {

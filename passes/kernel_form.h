@@ -37,8 +37,6 @@ Group *group_of(Arena *a, const Entry *e, const Op *op);
 const char *form_name(Form f);
 /* First argument of the group that is inner value v, or -1. */
 int group_arg(const Group *g, ValueId v);
-/* First result that is inner value v, or -1. */
-int group_yield(const Group *g, ValueId v);
 
 /* Where an axis of a value is read: start + step * coordinate; coord < 0: start alone. What the
    coordinates are is the caller's affair. */
