@@ -299,6 +299,7 @@ bool pass_share(PassRun *r) {
     Plan *p = e->plan;
     Storages s;
     p->strategy = strategy_name[how];
+    p->optimal = false; /* what an earlier share proved is not about this one */
     p->arena_bytes = assign(r->scratch, e, p, how, t, match, &s);
     if (p->arena_bytes == UINT64_MAX) {
       diag(r->m->ctx, SEV_ERROR, e->loc, "the values of entry '%s' need more than 2^64 bytes",
