@@ -51,7 +51,7 @@ static bool check_room(Cuda *c, Err *e) {
           "the program needs %" PRIu64 " bytes on the device, and %s has %zu free of its %zu",
           c->sizes.total, c->name, have, all);
   return err_hint(e, "end what else runs there (nvidia-smi lists it), compile the program with a "
-                     "smaller batch or gc --memory-limit, or run it with --device cpu");
+                     "smaller batch, or run it with --device cpu");
 }
 
 static bool take(Cuda *c, CuAddress *at, uint64_t bytes, const char *for_what) {

@@ -48,8 +48,7 @@ bool memory_sizes(const GcProgram *p, const GcEntry *entry, int threads, bool pr
 
 bool memory_map(Memory *m, const Sizes *s, Err *e) {
   *m = (Memory){.sizes = *s};
-  void *p = pages_map(s->total, "the program",
-                      "compile it with a smaller batch, or with gc --memory-limit", e);
+  void *p = pages_map(s->total, "the program", "compile it with a smaller batch", e);
   if (!p) return false;
   madvise(p, s->total, MADV_HUGEPAGE); /* advice: any answer will do */
   uint8_t *at = m->base = p;
