@@ -66,7 +66,7 @@ SlotClass decode_class(Type t) {
 static Tok *now(const Decoder *d) { return &d->p->lx.tok; }
 static bool take(Decoder *d, char punct) {
   if (!tok_is(now(d), punct)) return false;
-  lex_next(&d->p->lx);
+  ptx_lex_next(&d->p->lx);
   return true;
 }
 static void want(Decoder *d, char punct) {
@@ -151,7 +151,7 @@ static void check_class(Decoder *d, const Tok *t, SlotClass have, SlotClass cls)
 
 static uint64_t literal_bits(Decoder *d, bool minus, SlotClass cls, Type t) {
   Tok v = *now(d);
-  lex_next(&d->p->lx);
+  ptx_lex_next(&d->p->lx);
   bool single = t == TYPE_f32 || (cls == SLOT_32 && v.kind == TOK_F64);
   if (v.kind == TOK_F64 && single) {
     double x;
@@ -176,7 +176,7 @@ static Opd read_source(Decoder *d, SlotClass cls, Type t) {
   if (minus || tok.kind != TOK_WORD)
     parse_fail(d->p, tok.line, "an operand is expected in '%.*s'", (int)d->mnemonic.size,
                d->mnemonic.text);
-  lex_next(&d->p->lx);
+  ptx_lex_next(&d->p->lx);
   Opd o;
   if (find_register(d, &tok, &o) || find_special(d, &tok, &o)) {
     check_class(d, &tok, o.cls, cls);
@@ -194,7 +194,7 @@ static Opd read_dst(Decoder *d, SlotClass cls) {
   Tok tok = *now(d);
   Opd o = {0};
   if (tok.kind != TOK_WORD) parse_fail(d->p, tok.line, "a register is expected");
-  lex_next(&d->p->lx);
+  ptx_lex_next(&d->p->lx);
   if (tok_eq(&tok, "_")) return o;
   if (!find_register(d, &tok, &o))
     parse_fail(d->p, tok.line, "'%.*s' is not a register",
@@ -258,7 +258,7 @@ void take_address(Decoder *d) {
     }
     if (now(d)->kind != TOK_INT) parse_fail(d->p, now(d)->line, "an offset is a number");
     o.offset = (int64_t)(minus ? (uint64_t)o.offset - now(d)->bits : (uint64_t)o.offset + now(d)->bits);
-    lex_next(&d->p->lx);
+    ptx_lex_next(&d->p->lx);
   }
   want(d, ']');
   add_operand(d, o);
@@ -268,7 +268,7 @@ uint64_t take_number(Decoder *d) {
   comma(d);
   if (now(d)->kind != TOK_INT) parse_fail(d->p, now(d)->line, "a number is expected");
   uint64_t v = now(d)->bits;
-  lex_next(&d->p->lx);
+  ptx_lex_next(&d->p->lx);
   return v;
 }
 
@@ -382,7 +382,7 @@ void decode_instruction(Parser *p) {
   if (d.mnemonic.kind != TOK_WORD)
     parse_fail(p, d.mnemonic.line, "an instruction is expected, not '%.*s'",
                (int)(d.mnemonic.size < 40 ? d.mnemonic.size : 40), d.mnemonic.text);
-  lex_next(&p->lx);
+  ptx_lex_next(&p->lx);
   split_parts(&d);
   bool known = false;
   for (size_t i = 0; i < sizeof ops / sizeof *ops && !known; i++)

@@ -148,7 +148,7 @@ void decode_mov(Decoder *d) {
   take_dst(d, cls);
 
   Lexer ahead = d->p->lx; /* at the comma */
-  lex_next(&ahead);
+  ptx_lex_next(&ahead);
   if (tok_is(&ahead.tok, '{')) {
     int n = take_list(d, false, SLOT_NONE, TYPE_NONE);
     if (n < 2) decode_unknown(d);
@@ -192,10 +192,10 @@ void decode_cvta(Decoder *d) {
   take_dst(d, decode_class(need_type(d, 0)));
   take_src(d, SLOT_NONE, TYPE_u64);
   if (tok_is(&d->p->lx.tok, '+')) { /* cvta.shared.u64 %rd1, var+4 */
-    lex_next(&d->p->lx);
+    ptx_lex_next(&d->p->lx);
     if (d->p->lx.tok.kind != TOK_INT) decode_unknown(d);
     d->opd[1].offset = (int64_t)d->p->lx.tok.bits;
-    lex_next(&d->p->lx);
+    ptx_lex_next(&d->p->lx);
   }
 }
 
@@ -306,14 +306,14 @@ void decode_bra(Decoder *d) {
   if (t.kind != TOK_WORD) parse_fail(d->p, t.line, "a label is expected");
   d->ins.flow = FLOW_BRANCH;
   d->ins.target = label_index(d->p, t.text, t.size, t.line);
-  lex_next(&d->p->lx);
+  ptx_lex_next(&d->p->lx);
 }
 void decode_ret(Decoder *d) { d->ins.flow = FLOW_EXIT; }
 void decode_trap(Decoder *d) { d->ins.flow = FLOW_TRAP; }
 void decode_idle(Decoder *d) {
   set_run(d, exec_idle, FLOW_PLAIN);
   d->ins.own_init = true;
-  while (!tok_is(&d->p->lx.tok, ';') && d->p->lx.tok.kind != TOK_END) lex_next(&d->p->lx);
+  while (!tok_is(&d->p->lx.tok, ';') && d->p->lx.tok.kind != TOK_END) ptx_lex_next(&d->p->lx);
 }
 void decode_fence(Decoder *d) {
   set_run(d, exec_fence, FLOW_PLAIN);
@@ -345,7 +345,7 @@ void decode_bar(Decoder *d) {
   take_src(d, SLOT_32, TYPE_u32);
   if (red) {
     Lexer ahead = d->p->lx; /* a count is a number or an integer register, a vote a predicate */
-    lex_next(&ahead);
+    ptx_lex_next(&ahead);
     if (ahead.tok.kind == TOK_INT) {
       take_src(d, SLOT_32, TYPE_u32);
     } else {

@@ -20,7 +20,7 @@ static int hex_value(char c) {
 
 void lex_start(Lexer *lx, const char *text, size_t size) {
   *lx = (Lexer){.at = text, .end = text + size, .line = 1};
-  lex_next(lx);
+  ptx_lex_next(lx);
 }
 
 static void skip_blank(Lexer *lx) {
@@ -96,7 +96,7 @@ static void scan_number(Lexer *lx, Tok *t) {
   t->size = (size_t)(p - t->text);
 }
 
-void lex_next(Lexer *lx) {
+void ptx_lex_next(Lexer *lx) {
   skip_blank(lx);
   Tok *t = &lx->tok;
   *t = (Tok){.text = lx->at, .line = lx->line, .size = 1};

@@ -32,7 +32,7 @@ typedef struct Lexer {
 } Lexer;
 
 void lex_start(Lexer *lx, const char *text, size_t size);
-void lex_next(Lexer *lx);
+void ptx_lex_next(Lexer *lx);
 bool tok_is(const Tok *t, char punct);
 bool tok_eq(const Tok *t, const char *word);
 #endif

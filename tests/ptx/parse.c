@@ -19,40 +19,40 @@ static void expect(Parser *p, char punct) {
   if (!tok_is(&p->lx.tok, punct))
     parse_fail(p, p->lx.tok.line, "'%c' expected, not '%.*s'", punct,
                (int)(p->lx.tok.size < 40 ? p->lx.tok.size : 40), p->lx.tok.text);
-  lex_next(&p->lx);
+  ptx_lex_next(&p->lx);
 }
 static bool take(Parser *p, char punct) {
   if (!tok_is(&p->lx.tok, punct)) return false;
-  lex_next(&p->lx);
+  ptx_lex_next(&p->lx);
   return true;
 }
 static bool take_word(Parser *p, const char *word) {
   if (!tok_eq(&p->lx.tok, word)) return false;
-  lex_next(&p->lx);
+  ptx_lex_next(&p->lx);
   return true;
 }
 static uint64_t expect_int(Parser *p) {
   if (p->lx.tok.kind != TOK_INT) parse_fail(p, p->lx.tok.line, "a number is expected");
   uint64_t v = p->lx.tok.bits;
-  lex_next(&p->lx);
+  ptx_lex_next(&p->lx);
   return v;
 }
 static Tok expect_word(Parser *p) {
   Tok t = p->lx.tok;
   if (t.kind != TOK_WORD) parse_fail(p, t.line, "a name is expected");
-  lex_next(&p->lx);
+  ptx_lex_next(&p->lx);
   return t;
 }
 static void skip_to(Parser *p, char punct) {
   while (!tok_is(&p->lx.tok, punct)) {
     if (p->lx.tok.kind == TOK_END) parse_fail(p, p->lx.tok.line, "the text ends too early");
-    lex_next(&p->lx);
+    ptx_lex_next(&p->lx);
   }
-  lex_next(&p->lx);
+  ptx_lex_next(&p->lx);
 }
 static void skip_braces(Parser *p) {
   expect(p, '{');
-  for (int depth = 1; depth; lex_next(&p->lx)) {
+  for (int depth = 1; depth; ptx_lex_next(&p->lx)) {
     if (p->lx.tok.kind == TOK_END) parse_fail(p, p->lx.tok.line, "'}' is missing");
     if (tok_is(&p->lx.tok, '{')) depth++;
     if (tok_is(&p->lx.tok, '}')) depth--;
@@ -82,12 +82,12 @@ static Decl parse_decl(Parser *p) {
     } else if (take_word(p, ".ptr")) {
       if (tok_eq(&p->lx.tok, ".global") || tok_eq(&p->lx.tok, ".const") ||
           tok_eq(&p->lx.tok, ".local") || tok_eq(&p->lx.tok, ".shared"))
-        lex_next(&p->lx);
+        ptx_lex_next(&p->lx);
       if (take_word(p, ".align")) expect_int(p); /* of what it points to: checked at each access */
     } else if (t.kind == TOK_DOT) {
       d.type = type_find(t.text + 1, t.size - 1);
       if (!d.type) parse_fail(p, t.line, "unknown type '%.*s'", (int)t.size, t.text);
-      lex_next(&p->lx);
+      ptx_lex_next(&p->lx);
     } else {
       break;
     }
@@ -138,7 +138,7 @@ static void store_value(Parser *p, char *to, Type type) {
   }
   if (minus) v = t.kind == TOK_INT ? 0 - v : v ^ (uint64_t)1 << (8 * type_bytes(type) - 1);
   memcpy(to, &v, type_bytes(type) < 8 ? type_bytes(type) : 8);
-  lex_next(&p->lx);
+  ptx_lex_next(&p->lx);
 }
 
 /* { a, { b, c } }: nested braces only group. */
@@ -249,7 +249,7 @@ static void parse_registers(Parser *p) {
   Type type = t.kind == TOK_DOT ? type_find(t.text + 1, t.size - 1) : TYPE_NONE;
   SlotClass cls = type ? class_of(type) : SLOT_NONE;
   if (!cls) parse_fail(p, t.line, "unknown type of register '%.*s'", (int)t.size, t.text);
-  lex_next(&p->lx);
+  ptx_lex_next(&p->lx);
   do {
     Tok name = expect_word(p);
     Name *n = names_add(&p->m->pool, p->scope, name.text, name.size);
@@ -309,7 +309,7 @@ static void resolve_labels(Parser *p) {
 static bool body_directive(Parser *p) {
   Tok t = p->lx.tok;
   if (t.kind != TOK_DOT) return false;
-  lex_next(&p->lx);
+  ptx_lex_next(&p->lx);
   if (tok_eq(&t, ".reg")) {
     parse_registers(p);
   } else if (tok_eq(&t, ".shared")) {
@@ -321,7 +321,7 @@ static bool body_directive(Parser *p) {
   } else if (tok_eq(&t, ".param")) {
     parse_fail(p, t.line, "a function is called; only code that was inlined can be run");
   } else if (tok_eq(&t, ".loc")) { /* debug lines: one line of text */
-    while (p->lx.tok.kind != TOK_END && p->lx.tok.line == t.line) lex_next(&p->lx);
+    while (p->lx.tok.kind != TOK_END && p->lx.tok.line == t.line) ptx_lex_next(&p->lx);
   } else {
     parse_fail(p, t.line, "unknown directive '%.*s' in a kernel", (int)t.size, t.text);
   }
@@ -348,9 +348,9 @@ void parse_kernel_body(Parser *p) {
     if (take(p, ';') || body_directive(p)) continue;
     if (t.kind == TOK_WORD) { /* a label? */
       Lexer ahead = p->lx;
-      lex_next(&ahead);
+      ptx_lex_next(&ahead);
       if (tok_is(&ahead.tok, ':')) {
-        lex_next(&ahead);
+        ptx_lex_next(&ahead);
         p->lx = ahead;
         place_label(p, t);
         continue;
@@ -387,7 +387,7 @@ static void parse_limits(Parser *p) {
   k->max_threads = 1024;
   while (p->lx.tok.kind == TOK_DOT) {
     Tok t = p->lx.tok;
-    lex_next(&p->lx);
+    ptx_lex_next(&p->lx);
     uint64_t product = 1;
     if (tok_eq(&t, ".noreturn")) continue;
     do {
@@ -434,12 +434,12 @@ static void parse_kernel(Parser *p) {
 static void skip_function(Parser *p) {
   while (!tok_is(&p->lx.tok, '{') && !tok_is(&p->lx.tok, ';')) {
     if (p->lx.tok.kind == TOK_END) parse_fail(p, p->lx.tok.line, "the text ends too early");
-    lex_next(&p->lx);
+    ptx_lex_next(&p->lx);
   }
   if (tok_is(&p->lx.tok, '{')) {
     skip_braces(p);
   } else {
-    lex_next(&p->lx);
+    ptx_lex_next(&p->lx);
   }
 }
 
@@ -449,7 +449,7 @@ static void parse_version(Parser *p) {
   double v = 0;
   if (t.kind == TOK_F64) memcpy(&v, &t.bits, 8);
   p->m->version = t.kind == TOK_F64 && v > 0 && v < 100 ? (int)(v * 10 + 0.5) : 0;
-  lex_next(&p->lx);
+  ptx_lex_next(&p->lx);
 }
 
 void parse_module(Parser *p) {
@@ -461,7 +461,7 @@ void parse_module(Parser *p) {
     if (t.kind != TOK_DOT)
       parse_fail(p, t.line, "a directive is expected, not '%.*s'", (int)(t.size < 40 ? t.size : 40),
                  t.text);
-    lex_next(&p->lx);
+    ptx_lex_next(&p->lx);
     if (tok_eq(&t, ".visible") || tok_eq(&t, ".weak") || tok_eq(&t, ".extern") ||
         tok_eq(&t, ".common")) {
       external = external || tok_eq(&t, ".extern");
@@ -484,7 +484,7 @@ void parse_module(Parser *p) {
       if (external) parse_fail(p, t.line, "an external variable has no memory here");
       parse_variable(p, tok_eq(&t, ".global") ? SPACE_GLOBAL : SPACE_CONST, false);
     } else if (tok_eq(&t, ".file")) {
-      while (p->lx.tok.kind != TOK_END && p->lx.tok.line == t.line) lex_next(&p->lx);
+      while (p->lx.tok.kind != TOK_END && p->lx.tok.line == t.line) ptx_lex_next(&p->lx);
     } else if (tok_eq(&t, ".section")) {
       expect_word(p);
       skip_braces(p);

@@ -63,6 +63,8 @@ static void ref_sum(const Case *c, void *const *in, double *out) {
 const Case cases[] = {
     {"map4", {5, 1, 1}, {64, 1, 1}, 0, {IN("x", 1003), IN("y", 1003), OUT("z", 1003)}, 3,
      {1003}, 1, ref_map4, 2, 1e-6},
+    {"map4", {4, 1, 1}, {64, 1, 1}, 0, {IN("x", 1024), IN("y", 1024), OUT("z", 1024)}, 3,
+     {1024}, 1, ref_map4, 2, 1e-6},
     {"softmax", {3, 1, 1}, {128, 1, 1}, 0, {IN("x", 3 * 301), OUT("y", 3 * 301)}, 2, {301}, 1,
      ref_softmax, 1, 1e-6},
     {"transpose", {2, 3, 1}, {256, 1, 1}, 0, {IN("x", 70 * 45), OUT("y", 70 * 45)}, 2, {70, 45}, 2,

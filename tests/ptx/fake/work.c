@@ -1,0 +1,325 @@
+/* Streams, events, captures and graphs. Work runs when it is submitted; captured work becomes nodes with
+ * the edges that streams and events give. A graph's nodes run in any order that the edges allow, chosen by
+ * FAKECUDA_ORDER, so that a missing edge shows in the results. */
+#include "fake.h"
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct Event {
+  double ms;
+  bool recorded;
+  struct Graph *capture;
+  int *nodes;
+  int count;
+};
+
+void work_free(Work *w) {
+  free(w->params);
+  free(w->after);
+}
+
+/* ---- running ---- */
+static CUresult run_kernel(const Work *w) {
+  Driver *d = driver();
+  PtxBuf *bufs;
+  size_t n = memory_buffers(&bufs);
+  const PtxKernel *k = w->function->kernel;
+  PtxLaunch l = {.dynamic_shared = w->shared, .params = w->params,
+                 .params_size = ptx_kernel_params_size(k), .bufs = bufs, .nbufs = n,
+                 .checks = d->checks, .order = d->order, .max_steps = d->max_steps};
+  memcpy(l.grid, w->grid, sizeof l.grid);
+  memcpy(l.block, w->block, sizeof l.block);
+  PtxResult r;
+  PtxStatus s = ptx_launch(k, &l, &r);
+  free(bufs);
+  for (size_t i = 0; i < r.count; i++) {
+    const PtxFinding *f = &r.findings[i];
+    fprintf(stderr,
+            "fakecuda: kernel %s, PTX line %d, CTA (%u,%u,%u), thread (%u,%u,%u), address %llx, "
+            "%llu times: %s: %s\n",
+            ptx_kernel_name(k), f->line, f->cta[0], f->cta[1], f->cta[2], f->thread[0], f->thread[1],
+            f->thread[2], (unsigned long long)f->address, (unsigned long long)f->count,
+            ptx_kind_name(f->kind), f->text);
+  }
+  if (r.error[0]) fprintf(stderr, "fakecuda: kernel %s: %s\n", ptx_kernel_name(k), r.error);
+  bool address = r.count && (r.findings[0].kind == PTX_BOUNDS || r.findings[0].kind == PTX_RIGHTS);
+  ptx_result_free(&r);
+  if (s != PTX_OK) d->sticky = address ? CUDA_ILLEGAL_ADDRESS : CUDA_LAUNCH_FAILED;
+  return d->sticky;
+}
+
+CUresult work_run(const Work *w) {
+  switch (w->kind) {
+  case WORK_KERNEL: return run_kernel(w);
+  case WORK_COPY: return memory_copy(w->to, w->from, w->device_from, w->host_to, w->size);
+  case WORK_SET: return memory_set(w->to, w->value, w->width, w->size);
+  case WORK_NOTHING: break;
+  }
+  return CUDA_SUCCESS;
+}
+
+static bool add_ints(int **list, int *count, const int *more, int n) {
+  if (!n) return true;
+  int *grown = realloc(*list, (size_t)(*count + n) * sizeof *grown);
+  if (!grown) return false;
+  *list = grown;
+  memcpy(grown + *count, more, (size_t)n * sizeof *more);
+  *count += n;
+  return true;
+}
+
+CUresult work_submit(struct Stream *s, Work w) {
+  if (!s || !s->capture) {
+    CUresult r = work_run(&w);
+    work_free(&w);
+    return r;
+  }
+  struct Graph *g = s->capture;
+  Work *grown = realloc(g->nodes, (size_t)(g->count + 1) * sizeof *grown);
+  if (!grown) {
+    work_free(&w);
+    return CUDA_OUT_OF_MEMORY;
+  }
+  g->nodes = grown;
+  w.after = s->last; /* the stream's next node comes after this one alone */
+  w.nafter = s->nlast;
+  g->nodes[g->count] = w;
+  s->last = NULL;
+  s->nlast = 0;
+  return add_ints(&s->last, &s->nlast, &(int){g->count++}, 1) ? CUDA_SUCCESS : CUDA_OUT_OF_MEMORY;
+}
+
+CALL(cuLaunchKernel,
+     (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+      unsigned shared, CUstream stream, void **params, void **extra),
+     (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra)) {
+  if (!f) return CUDA_INVALID_HANDLE;
+  size_t size = ptx_kernel_params_size(f->kernel);
+  if (!gx || !gy || !gz || !bx || !by || !bz || gy > 65535 || gz > 65535 || bx > 1024 || by > 1024 ||
+      bz > 64 || (uint64_t)bx * by * bz > 1024)
+    return CUDA_INVALID_VALUE;
+  if (bx * by * bz > ptx_kernel_max_threads(f->kernel)) return CUDA_LAUNCH_OUT_OF_RESOURCES;
+  if (shared > f->max_dynamic) return CUDA_INVALID_VALUE;
+  Work w = {.kind = WORK_KERNEL, .function = f, .grid = {gx, gy, gz}, .block = {bx, by, bz},
+            .shared = shared, .params = calloc(1, size + 1)};
+  if (!w.params) return CUDA_OUT_OF_MEMORY;
+  bool ok = !size || params || extra;
+  if (params) {
+    for (size_t i = 0; i < ptx_kernel_params(f->kernel); i++) {
+      PtxParam p = ptx_kernel_param(f->kernel, i);
+      memcpy(w.params + p.offset, params[i], p.size);
+    }
+  } else if (extra) { /* a packed block: {1, pointer, 2, &size, 0} */
+    ok = extra[0] == (void *)1 && extra[2] == (void *)2 && *(size_t *)extra[3] >= size;
+    if (ok) memcpy(w.params, extra[1], size);
+  }
+  if (!ok) {
+    work_free(&w);
+    return CUDA_INVALID_VALUE;
+  }
+  return work_submit(stream, w);
+}
+
+/* ---- streams ---- */
+CALL(cuStreamCreate, (CUstream * stream, unsigned flags), (stream, flags)) {
+  struct Stream *s = calloc(1, sizeof *s);
+  if (!s) return CUDA_OUT_OF_MEMORY;
+  s->next = driver()->streams;
+  driver()->streams = s;
+  *stream = s;
+  return CUDA_SUCCESS;
+}
+CALL(cuStreamCreateWithPriority, (CUstream * stream, unsigned flags, int priority),
+     (stream, flags, priority)) {
+  return body_cuStreamCreate(stream, flags);
+}
+CALL(cuStreamDestroy_v2, (CUstream stream), (stream)) {
+  for (struct Stream **at = &driver()->streams; *at; at = &(*at)->next)
+    if (*at == stream) {
+      *at = stream->next;
+      free(stream->last);
+      free(stream);
+      return CUDA_SUCCESS;
+    }
+  return CUDA_INVALID_HANDLE;
+}
+static CUresult not_capturing(CUstream s) {
+  return s && s->capture ? CUDA_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+}
+CALL(cuStreamSynchronize, (CUstream stream), (stream)) { return not_capturing(stream); }
+CALL(cuStreamQuery, (CUstream stream), (stream)) { return not_capturing(stream); }
+
+/* ---- events ---- */
+CALL(cuEventCreate, (CUevent * event, unsigned flags), (event, flags)) {
+  *event = calloc(1, sizeof **event);
+  return *event ? CUDA_SUCCESS : CUDA_OUT_OF_MEMORY;
+}
+CALL(cuEventDestroy_v2, (CUevent event), (event)) {
+  if (!event) return CUDA_INVALID_HANDLE;
+  free(event->nodes);
+  free(event);
+  return CUDA_SUCCESS;
+}
+CALL(cuEventRecord, (CUevent event, CUstream stream), (event, stream)) {
+  if (!event) return CUDA_INVALID_HANDLE;
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  event->ms = (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+  event->recorded = true;
+  event->capture = stream ? stream->capture : NULL;
+  event->count = 0;
+  if (!event->capture) return CUDA_SUCCESS;
+  return add_ints(&event->nodes, &event->count, stream->last, stream->nlast) ? CUDA_SUCCESS
+                                                                            : CUDA_OUT_OF_MEMORY;
+}
+CALL(cuEventSynchronize, (CUevent event), (event)) {
+  if (!event) return CUDA_INVALID_HANDLE;
+  return event->capture ? CUDA_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+}
+CALL(cuEventQuery, (CUevent event), (event)) { return event ? CUDA_SUCCESS : CUDA_INVALID_HANDLE; }
+CALL(cuEventElapsedTime, (float *ms, CUevent from, CUevent to), (ms, from, to)) {
+  if (!from || !to || !from->recorded || !to->recorded) return CUDA_INVALID_HANDLE;
+  *ms = (float)(to->ms - from->ms);
+  return CUDA_SUCCESS;
+}
+CALL(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags), (stream, event, flags)) {
+  if (!event) return CUDA_INVALID_HANDLE;
+  if (!event->capture) return CUDA_SUCCESS; /* what it stands for is done */
+  if (!stream || (stream->capture && stream->capture != event->capture))
+    return CUDA_STREAM_CAPTURE_UNSUPPORTED;
+  stream->capture = event->capture; /* a fork: this stream is captured, too */
+  return add_ints(&stream->last, &stream->nlast, event->nodes, event->count) ? CUDA_SUCCESS
+                                                                            : CUDA_OUT_OF_MEMORY;
+}
+
+/* ---- capture ---- */
+CALL(cuStreamBeginCapture_v2, (CUstream stream, int mode), (stream, mode)) {
+  if (!stream || stream->capture) return CUDA_ILLEGAL_STATE;
+  stream->capture = calloc(1, sizeof *stream->capture);
+  stream->origin = true;
+  return stream->capture ? CUDA_SUCCESS : CUDA_OUT_OF_MEMORY;
+}
+CALL(cuStreamIsCapturing, (CUstream stream, int *status), (stream, status)) {
+  *status = stream && stream->capture;
+  return CUDA_SUCCESS;
+}
+
+static void stop_capture(struct Stream *s) {
+  s->capture = NULL;
+  s->origin = false;
+  free(s->last);
+  s->last = NULL;
+  s->nlast = 0;
+}
+
+/* Marks all nodes that the given ones come after. */
+static void mark(const struct Graph *g, bool *seen, const int *from, int n) {
+  for (int i = 0; i < n; i++) seen[from[i]] = true;
+  for (int i = g->count - 1; i >= 0; i--)
+    for (int a = 0; seen[i] && a < g->nodes[i].nafter; a++) seen[g->nodes[i].after[a]] = true;
+}
+
+CALL(cuStreamEndCapture, (CUstream stream, CUgraph *graph), (stream, graph)) {
+  if (!stream || !stream->capture || !stream->origin) return CUDA_ILLEGAL_STATE;
+  struct Graph *g = stream->capture;
+  bool *seen = calloc((size_t)g->count + 1, sizeof *seen), joined = true;
+  if (!seen) return CUDA_OUT_OF_MEMORY;
+  mark(g, seen, stream->last, stream->nlast);
+  for (int i = 0; i < g->count; i++) joined &= seen[i];
+  free(seen);
+  for (struct Stream *s = driver()->streams; s; s = s->next)
+    if (s->capture == g) stop_capture(s);
+  if (!joined) return CUDA_STREAM_CAPTURE_UNJOINED; /* a forked stream never came back */
+  *graph = g;
+  return CUDA_SUCCESS;
+}
+
+/* ---- graphs ---- */
+static void graph_free(struct Graph *g) {
+  for (int i = 0; i < g->count; i++) work_free(&g->nodes[i]);
+  free(g->nodes);
+  free(g);
+}
+
+/* A copy, since the graph may be destroyed before what was made of it. */
+CALL(cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph graph, unsigned long long flags),
+     (exec, graph, flags)) {
+  if (!graph) return CUDA_INVALID_HANDLE;
+  struct Graph *e = calloc(1, sizeof *e);
+  if (!e || !(e->nodes = calloc((size_t)graph->count + 1, sizeof *e->nodes))) {
+    free(e);
+    return CUDA_OUT_OF_MEMORY;
+  }
+  for (int i = 0; i < graph->count; i++) {
+    const Work *w = &graph->nodes[i];
+    Work *c = &e->nodes[e->count++];
+    *c = *w;
+    c->after = NULL;
+    c->nafter = 0;
+    c->params = NULL;
+    size_t size = w->kind == WORK_KERNEL ? ptx_kernel_params_size(w->function->kernel) : 0;
+    if ((w->params && !(c->params = calloc(1, size + 1))) ||
+        !add_ints(&c->after, &c->nafter, w->after, w->nafter)) {
+      graph_free(e);
+      return CUDA_OUT_OF_MEMORY;
+    }
+    if (size) memcpy(c->params, w->params, size);
+  }
+  *exec = e;
+  return CUDA_SUCCESS;
+}
+CALL(cuGraphGetNodes, (CUgraph graph, void **nodes, size_t *count), (graph, nodes, count)) {
+  if (!graph || nodes) return CUDA_INVALID_VALUE; /* only how many there are */
+  *count = (size_t)graph->count;
+  return CUDA_SUCCESS;
+}
+CALL(cuGraphDestroy, (CUgraph graph), (graph)) {
+  if (!graph) return CUDA_INVALID_HANDLE;
+  graph_free(graph);
+  return CUDA_SUCCESS;
+}
+CALL(cuGraphExecDestroy, (CUgraphExec exec), (exec)) {
+  if (!exec) return CUDA_INVALID_HANDLE;
+  graph_free(exec);
+  return CUDA_SUCCESS;
+}
+
+static bool ready(const struct Graph *g, const bool *done, int i) {
+  if (done[i]) return false;
+  for (int a = 0; a < g->nodes[i].nafter; a++)
+    if (!done[g->nodes[i].after[a]]) return false;
+  return true;
+}
+
+static CUresult run_graph(const struct Graph *g) {
+  unsigned order = driver()->order;
+  uint64_t seed = order * 0x9E3779B97F4A7C15u | 1;
+  bool *done = calloc((size_t)g->count + 1, sizeof *done);
+  CUresult r = done ? CUDA_SUCCESS : CUDA_OUT_OF_MEMORY;
+  for (int n = 0; n < g->count && !r; n++) {
+    int pick = 0;
+    if (order) { /* 1: the last one that can run; else from a random place on */
+      seed = seed * 6364136223846793005u + 1442695040888963407u;
+      int from = order == 1 ? g->count - 1 : (int)((seed >> 33) % (unsigned)g->count);
+      for (int i = 0; i < g->count; i++) {
+        pick = (from - i + g->count) % g->count;
+        if (ready(g, done, pick)) break;
+      }
+    } else {
+      pick = n; /* as captured, which the edges allow */
+    }
+    r = work_run(&g->nodes[pick]);
+    done[pick] = true;
+  }
+  free(done);
+  return r;
+}
+
+CALL(cuGraphLaunch, (CUgraphExec exec, CUstream stream), (exec, stream)) {
+  if (!exec) return CUDA_INVALID_HANDLE;
+  return stream && stream->capture ? CUDA_STREAM_CAPTURE_UNSUPPORTED : run_graph(exec);
+}
+CALL(cuGraphUpload, (CUgraphExec exec, CUstream stream), (exec, stream)) {
+  return exec ? CUDA_SUCCESS : CUDA_INVALID_HANDLE;
+}

@@ -1,0 +1,242 @@
+/* Single instructions against what the PTX manual says of them, wrong texts, and checks that no compiled
+ * kernel would show. Each row runs a body with %r0..%r9, %f, %rd, %h (16 bits) and predicates declared and
+ * compares the 32 bits that it leaves in %r0, for lane 5 of one warp. */
+#include "ptxi.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static int failures;
+
+static const struct Row {
+  const char *body;
+  uint32_t want;
+} rows[] = {
+    {"mov.u32 %r0, %laneid;", 5},
+    {"mov.b32 %r0, -1; shr.s32 %r0, %r0, 40;", 0xffffffff},
+    {"mov.b32 %r1, 1; shl.b32 %r0, %r1, 32;", 0},
+    {"mov.b32 %r1, -7; div.s32 %r0, %r1, 2;", (uint32_t)-3},
+    {"mov.b32 %r1, -7; rem.s32 %r0, %r1, 2;", (uint32_t)-1},
+    {"mov.b32 %r1, 0; div.u32 %r0, 7, %r1;", 0xffffffff},
+    {"mov.b32 %r1, -2147483648; div.s32 %r0, %r1, -1;", 0x80000000},
+    {"mul.hi.s32 %r0, -2, 3;", 0xffffffff},
+    {"mul.hi.u32 %r0, -2, 3;", 2},
+    {"mul.wide.s32 %rd1, -2, 3; cvt.u32.u64 %r0, %rd1;", (uint32_t)-6},
+    {"mul24.lo.s32 %r0, 16777215, 2;", (uint32_t)-2},
+    {"bfe.u32 %r0, 0xabcd1234, 8, 12;", 0xd12},
+    {"bfe.s32 %r0, 0x00000f00, 8, 4;", 0xffffffff},
+    {"bfe.s32 %r0, 0x80000000, 28, 20;", 0xfffffff8},
+    {"bfi.b32 %r0, 0xf, 0, 28, 8;", 0xf0000000},
+    {"prmt.b32 %r0, 0x33221100, 0x77665544, 0x7531;", 0x77553311},
+    {"prmt.b32 %r0, 0x00800000, 0, 0xa;", 0xff},
+    {"lop3.b32 %r0, 0xf0, 0xcc, 0xaa, 0x96;", 0xf0 ^ 0xcc ^ 0xaa},
+    {"shf.l.wrap.b32 %r0, 0x80000000, 1, 33;", 3},
+    {"shf.r.clamp.b32 %r0, 1, 0xf, 40;", 0xf},
+    {"clz.b32 %r0, 0;", 32},
+    {"bfind.u32 %r0, 0x10;", 4},
+    {"bfind.s32 %r0, -1;", 0xffffffff},
+    {"bfind.shiftamt.u32 %r0, 0x10;", 27},
+    {"brev.b32 %r0, 1;", 0x80000000},
+    {"popc.b32 %r0, 0xff0f;", 12},
+    {"sad.s32 %r0, -3, 4, 1;", 8},
+    {"dp4a.s32.s32 %r0, 0x01ff0203, 0x01010101, 10;", 15},
+    {"add.sat.s32 %r0, 2147483647, 1;", 0x7fffffff},
+    {"min.s16 %h1, -1, 1; cvt.u32.u16 %r0, %h1;", 0xffff},
+    {"mov.b32 %r0, {1, 2};", 0x20001},
+    {"mov.b64 {%r1, %r0}, 0x100000002;", 1},
+    /* floats: rounding directions, ftz, sat, NaN */
+    {"add.rz.f32 %f1, 0f3F800000, 0f337FFFFF; mov.b32 %r0, %f1;", 0x3f800000},
+    {"add.rp.f32 %f1, 0f3F800000, 0f00000001; mov.b32 %r0, %f1;", 0x3f800001},
+    {"fma.rm.f32 %f1, 0f3F800000, 0f3F800000, 0f80000001; mov.b32 %r0, %f1;", 0x3f7fffff},
+    {"mul.ftz.f32 %f1, 0f00000001, 0f3F800000; mov.b32 %r0, %f1;", 0},
+    {"mul.f32 %f1, 0f00000001, 0f3F800000; mov.b32 %r0, %f1;", 1},
+    {"add.sat.f32 %f1, 0f3F800000, 0f3F800000; mov.b32 %r0, %f1;", 0x3f800000},
+    {"max.f32 %f1, 0f7FC00000, 0fBF800000; mov.b32 %r0, %f1;", 0xbf800000},
+    {"max.NaN.f32 %f1, 0f7FC00000, 0fBF800000; testp.notanumber.f32 %p1, %f1; selp.b32 %r0, 1, 0, %p1;", 1},
+    {"min.f32 %f1, 0f00000000, 0f80000000; mov.b32 %r0, %f1;", 0x80000000},
+    {"rcp.rn.f32 %f1, 0f40400000; mov.b32 %r0, %f1;", 0x3eaaaaab},
+    {"sqrt.rn.f32 %f1, 0f40000000; mov.b32 %r0, %f1;", 0x3fb504f3},
+    {"ex2.approx.f32 %f1, 0f40400000; mov.b32 %r0, %f1;", 0x41000000},
+    {"copysign.f32 %f1, 0f80000000, 0f3F800000; mov.b32 %r0, %f1;", 0xbf800000},
+    {"neg.f32 %f1, 0f00000000; mov.b32 %r0, %f1;", 0x80000000},
+    /* comparisons */
+    {"setp.ne.f32 %p1, 0f7FC00000, 0f00000000; selp.b32 %r0, 1, 0, %p1;", 0},
+    {"setp.neu.f32 %p1, 0f7FC00000, 0f00000000; selp.b32 %r0, 1, 0, %p1;", 1},
+    {"setp.lt.s32 %p1|%p2, -1, 1; selp.b32 %r0, 1, 0, %p2;", 0},
+    {"setp.lo.u32 %p1, -1, 1; selp.b32 %r0, 1, 0, %p1;", 0},
+    {"setp.eq.s32 %p1, 1, 1; setp.eq.and.s32 %p2, 1, 1, !%p1; selp.b32 %r0, 1, 0, %p2;", 0},
+    {"set.lt.u32.s32 %r0, -1, 1;", 0xffffffff},
+    /* conversions */
+    {"cvt.rzi.s32.f32 %r0, 0fC0200000;", (uint32_t)-2},
+    {"cvt.rni.s32.f32 %r0, 0f40200000;", 2},
+    {"cvt.rpi.s32.f32 %r0, 0f40200000;", 3},
+    {"cvt.rzi.u32.f32 %r0, 0fBF800000;", 0},
+    {"cvt.rzi.s32.f32 %r0, 0f7F800000;", 0x7fffffff},
+    {"cvt.rzi.s32.f32 %r0, 0f7FC00000;", 0},
+    {"cvt.rn.f32.u32 %f1, 16777217; mov.b32 %r0, %f1;", 0x4b800000},
+    {"cvt.rp.f32.u32 %f1, 16777217; mov.b32 %r0, %f1;", 0x4b800001},
+    {"mov.b32 %r1, 0x1ff; cvt.s32.s8 %r0, %r1;", 0xffffffff},
+    {"mov.b32 %r1, 300; cvt.sat.u8.u32 %r0, %r1;", 255},
+    {"cvt.rn.bf16.f32 %h1, 0f3F808000; cvt.u32.u16 %r0, %h1;", 0x3f80},
+    {"cvt.rn.bf16.f32 %h1, 0f3F818000; cvt.u32.u16 %r0, %h1;", 0x3f82},
+    {"cvt.rz.bf16.f32 %h1, 0f3F81FFFF; cvt.u32.u16 %r0, %h1;", 0x3f81},
+    {"cvt.rn.bf16x2.f32 %r0, 0f3F800000, 0f40000000;", 0x3f804000},
+    {"cvt.rn.f16.f32 %h1, 0f477FF000; cvt.u32.u16 %r0, %h1;", 0x7c00},
+    {"cvt.rn.f16.f32 %h1, 0f33000001; cvt.u32.u16 %r0, %h1;", 1},
+    {"cvt.rn.f16.f32 %h1, 0f33000000; cvt.u32.u16 %r0, %h1;", 0},
+    {"mov.b16 %h1, 0x3c01; cvt.f32.f16 %f1, %h1; mov.b32 %r0, %f1;", 0x3f802000},
+    {"cvt.rna.tf32.f32 %r0, 0f3F801000;", 0x3f802000},
+    {"fma.rn.f16x2 %r0, 0x3c003c00, 0x40003c00, 0x3c000000;", 0x42003c00},
+    {"add.rn.bf16x2 %r0, 0x3f803f80, 0x40003f80;", 0x40404000},
+    /* across the warp */
+    {"mov.u32 %r1, %laneid; shfl.sync.bfly.b32 %r0|%p1, %r1, 16, 31, -1;", 21},
+    {"mov.u32 %r1, %laneid; shfl.sync.up.b32 %r0, %r1, 7, 0, -1;", 5},
+    {"mov.u32 %r1, %laneid; shfl.sync.down.b32 %r0, %r1, 2, 0x181f, -1;", 7},
+    {"mov.u32 %r1, %laneid; shfl.sync.idx.b32 %r0, %r1, 9, 0x181f, -1;", 1},
+    {"mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 4; vote.sync.ballot.b32 %r0, %p1, -1;", 0xf},
+    {"mov.u32 %r1, %laneid; redux.sync.add.s32 %r0, %r1, -1;", 496},
+    {"mov.u32 %r1, %laneid; and.b32 %r1, %r1, 15; match.any.sync.b32 %r0, %r1, -1;", 0x00200020},
+    {"mov.u32 %r1, %laneid; setp.gt.u32 %p1, %r1, 2; @%p1 activemask.b32 %r0;", 0xfffffff8},
+    {"mov.u32 %r1, %laneid; setp.ne.u32 %p1, %r1, 5; @%p1 bra L1; mov.u32 %r0, 77; bra L2; L1: mov.u32 "
+     "%r0, 1; L2: bar.warp.sync -1;",
+     77},
+    {"bar.red.popc.u32 %r0, 0, %p3;", 32},
+    /* memory */
+    {"st.shared.u32 [s], %laneid; bar.sync 0; mov.u32 %r0, 5;", 5},
+    {"mov.u32 %r1, %laneid; mul.lo.u32 %r2, %r1, 4; mov.u32 %r3, s; add.u32 %r3, %r3, %r2; "
+     "st.shared.u32 [%r3], %r1; bar.sync 0; xor.b32 %r4, %r2, 4; mov.u32 %r3, s; add.u32 %r3, %r3, %r4; "
+     "ld.shared.u32 %r0, [%r3];",
+     4},
+    {"mov.u64 %rd1, s; cvta.shared.u64 %rd2, %rd1; setp.eq.s32 %p1, %laneid, 5; @%p1 st.u32 [%rd2+4], 9; "
+     "bar.sync 0; mov.u32 %r0, 9; @%p1 ld.u32 %r0, [%rd2+4];",
+     9},
+    {"st.local.v2.b32 [l+8], {3, 4}; ld.local.b32 %r0, [l+12];", 4},
+    {"mov.u64 %rd1, s; mov.b32 %r1, 0; setp.eq.s32 %p1, %laneid, 0; @%p1 st.shared.u32 [%rd1], %r1; bar.sync 0; "
+     "atom.shared.add.u32 %r2, [%rd1], 3; bar.sync 0; ld.shared.u32 %r0, [%rd1];",
+     96},
+};
+
+static const char head[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry k(.param .u64 out)\n{\n.reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<10>;\n"
+    ".reg .b64 %rd<10>; .reg .f32 %f<4>; .shared .align 16 .b8 s[128]; .local .align 16 .b8 l[32];\n"
+    "setp.eq.s32 %p3, 1, 1;\n";
+static const char tail[] =
+    "\nld.param.u64 %rd9, [out]; mov.u32 %r9, %laneid; mul.wide.u32 %rd8, %r9, 4;\n"
+    "add.u64 %rd9, %rd9, %rd8; st.global.u32 [%rd9], %r0; ret;\n}\n";
+
+static PtxStatus run(const char *body, uint32_t out[32], PtxResult *r, unsigned threads,
+                     const char *end) {
+  char text[4096], err[256];
+  int n = snprintf(text, sizeof text, "%s%s%s", head, body, end);
+  PtxModule *m = ptx_module_load(text, (size_t)n, err, sizeof err);
+  *r = (PtxResult){0};
+  if (!m) {
+    snprintf(r->error, sizeof r->error, "%s", err);
+    return PTX_REFUSED;
+  }
+  PtxBuf buf = {out, 128, PTX_WRITE, "out", NULL};
+  PtxLaunch l = {.grid = {1, 1, 1}, .block = {threads, 1, 1}, .params = &out, .params_size = 8,
+                 .bufs = &buf, .nbufs = 1, .checks = PTX_CHECK_ALL, .max_steps = 100000};
+  PtxStatus s = ptx_launch(ptx_module_kernel(m, 0), &l, r);
+  ptx_module_free(m);
+  return s;
+}
+
+static void check_rows(void) {
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    uint32_t out[32] = {0};
+    PtxResult r;
+    PtxStatus s = run(rows[i].body, out, &r, 32, tail);
+    if (s != PTX_OK || out[5] != rows[i].want) {
+      fprintf(stderr, "%s\n  gives %08x, not %08x; %s %s\n", rows[i].body, out[5], rows[i].want,
+              r.error, r.count ? r.findings[0].text : "");
+      failures++;
+    }
+    ptx_result_free(&r);
+  }
+}
+
+/* ---- findings ---- */
+static const struct Wrong {
+  const char *body;
+  PtxKind kind;
+} wrongs[] = {
+    {"ld.shared.u32 %r1, [s+128];", PTX_BOUNDS},
+    {"ld.shared.u32 %r1, [s+2];", PTX_ALIGN},
+    {"ld.local.u32 %r1, [l+32];", PTX_BOUNDS},
+    {"ld.shared.u32 %r1, [s];", PTX_UNINIT},
+    {"ld.param.u64 %rd1, [out]; ld.global.u32 %r1, [%rd1];", PTX_RIGHTS},
+    {"ld.param.u64 %rd1, [out]; st.global.u32 [%rd1+128], 1;", PTX_BOUNDS},
+    {"ld.param.u64 %rd1, [out]; st.global.u32 [%rd1+124], 1; mov.u32 %r1, %laneid; "
+     "st.global.u32 [%rd1+124], %r1;",
+     PTX_RACE_GLOBAL},
+    {"mov.u32 %r1, %laneid; st.shared.u32 [s], %r1;", PTX_RACE_SHARED},
+    {"add.s32 %r2, %r1, 1; setp.eq.s32 %p1, %r2, 0; @%p1 bra L1; L1: mov.u32 %r3, 0;", PTX_UNINIT},
+    {"mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 5; @%p1 bra L1; bar.sync 0; bra L2; L1: bar.sync 0; L2: "
+     "mov.u32 %r2, 0;",
+     PTX_BARRIER},
+    {"mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 5; @%p1 bra L1; bar.sync 0; bra L2; L1: bar.sync 1; L2: "
+     "mov.u32 %r2, 0;",
+     PTX_BARRIER},
+    {"mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 5; @%p1 bra L1; bar.warp.sync -1; bra L2; L1: bar.sync 0; "
+     "L2: mov.u32 %r2, 0;",
+     PTX_WARP_SYNC},
+    {"mov.u32 %r1, 0; shfl.sync.idx.b32 %r2, %r1, 0, 31, 15;", PTX_WARP_SYNC},
+    {"trap;", PTX_TRAP},
+};
+
+static void check_wrongs(void) {
+  for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
+    uint32_t out[32] = {0};
+    PtxResult r;
+    run(wrongs[i].body, out, &r, 32, "\nret;\n}\n");
+    bool found = false;
+    for (size_t n = 0; n < r.count; n++) found |= r.findings[n].kind == wrongs[i].kind;
+    if (!found) {
+      fprintf(stderr, "%s\n  is not found to be: %s; %s\n", wrongs[i].body,
+              ptx_kind_name(wrongs[i].kind), r.error);
+      failures++;
+    }
+    ptx_result_free(&r);
+  }
+}
+
+/* ---- texts that are refused, with what the message must say ---- */
+static const struct Refused {
+  const char *body, *says;
+} refused[] = {
+    {"frob.u32 %r0, %r1;", "unknown instruction 'frob.u32'"},
+    {"wgmma.fence.sync.aligned;", "unknown instruction 'wgmma.fence.sync.aligned'"},
+    {"add.s32 %r0, %rd1, 1;", "wrong width"},
+    {"add.s32 %r10, %r1, 1;", "beyond those declared"},
+    {"mov.u32 %q, 1;", "not a register"},
+    {"bra nowhere;", "not in this scope"},
+    {"add.s32 %r0, %r1;", "','"},
+    {"call (x), f, (y);", "unknown instruction 'call'"},
+    {"bar.sync 16;", "no barrier 16"},
+    {"L0: bra L0;", "step limit"},
+    {".param .b32 p;", "inlined"},
+    {"mov.u32 %r0, 1", "';' expected"},
+};
+
+static void check_refused(void) {
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    uint32_t out[32] = {0};
+    PtxResult r;
+    PtxStatus s = run(refused[i].body, out, &r, 32, "\nret;\n}\n");
+    if (s != PTX_REFUSED || !strstr(r.error, refused[i].says)) {
+      fprintf(stderr, "%s\n  is answered '%s', not '%s'\n", refused[i].body, r.error, refused[i].says);
+      failures++;
+    }
+    ptx_result_free(&r);
+  }
+}
+
+int main(void) {
+  check_rows();
+  check_wrongs();
+  check_refused();
+  if (failures) fprintf(stderr, "%d failures\n", failures);
+  return failures != 0;
+}
