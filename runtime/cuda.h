@@ -1,9 +1,9 @@
 /* Running a program's GPU code: the driver's types, a device that is open, its memory, its entries.
-   Contract: needs no CUDA header or library; one Cuda serves one run, from thread 0. Layout on the device: one
-   allocation of [globals | hypers | fault | block 0 | block 1] and one of the arena; a block is what one
-   step is given: [GcEnv | inputs]. Steps alternate between the blocks, so that the next batch is
-   copied while a step runs; pinned memory of the host mirrors the blocks and holds two sets of
-   results. Driver calls: CUDA Driver API, 12.0. */
+   Contract: needs no CUDA header or library; one Cuda serves one run, from thread 0. Layout on the
+   device: one allocation of [globals | hypers | fault | block 0 | block 1] and one of the arena; a
+   block is what one step is given: [GcEnv | inputs]. Steps alternate between the blocks, so that
+   the next batch is copied while a step runs; pinned memory of the host mirrors the blocks and
+   holds two sets of results. Driver calls: CUDA Driver API, 12.0. */
 #ifndef GCRT_CUDA_H
 #define GCRT_CUDA_H
 #include "run.h"
@@ -71,16 +71,16 @@ struct Cuda {
   CuAddress region[GC_REGIONS]; /* GC_INPUTS: of block 0 */
   CuAddress shared, fault, block[BLOCKS];
   uint8_t *pinned, *host_block[BLOCKS], *results[BLOCKS];
-  uint64_t *slots; /* of the entry's outputs: place in a set of results */
+  uint64_t *slots;  /* of the entry's outputs: place in a set of results */
   uint8_t *globals; /* the host's copy */
   bool fresh;       /* it is what the device has */
   CuStream compute, copy;
   CuEvent copied[BLOCKS], done[BLOCKS];
-  CuEvent *marks; /* --profile: before each step, and one after the last */
+  CuEvent *marks;     /* --profile: before each step, and one after the last */
   CudaExec *execs[2]; /* of init and the entry */
-  int turn;       /* block of the step that is waited for next */
-  bool ahead;     /* it was begun already */
-  int shown;      /* the set of results that is read */
+  int turn;           /* block of the step that is waited for next */
+  bool ahead;         /* it was begun already */
+  int shown;          /* the set of results that is read */
 };
 
 /* Calls a driver's function; a failure is told in c->err. */

@@ -1,6 +1,7 @@
 /* The NVIDIA driver, found when the program runs, and the device that was asked for.
-   Contract: each thing that can be missing has its own message; a failed call is told once, with its
-   name, the driver's word for what happened, and what to do; after one, nothing more is told. */
+   Contract: each thing that can be missing has its own message; a failed call is told once, with
+   its name, the driver's word for what happened, and what to do; after one, nothing more is told.
+ */
 #include "cuda.h"
 #include <dlfcn.h>
 #include <string.h>

@@ -84,16 +84,16 @@ static bool make_marks(Cuda *c, const GcEntry *e) {
   return true;
 }
 
-/* Globals begin as zeros, as they do on the CPU, whose pages do. Copies from ordinary memory have read it
-   when they return. */
+/* Globals begin as zeros, as they do on the CPU, whose pages do. Copies from ordinary memory have
+   read it when they return. */
 static bool fill(Run *r) {
   Cuda *c = r->cuda;
   const GcDeviceFault none = {.input = -1};
   uint64_t hypers = 4 * (uint64_t)r->p->nhypers;
   return CUDA_CALL(c, MemsetD8, c->region[GC_GLOBALS], 0, c->sizes.globals, c->compute) &&
          CUDA_CALL(c, MemcpyHtoDAsync, c->fault, &none, sizeof none, c->compute) &&
-         (!hypers || CUDA_CALL(c, MemcpyHtoDAsync, c->region[GC_HYPERS],
-                               r->mem.region[GC_HYPERS], hypers, c->compute));
+         (!hypers || CUDA_CALL(c, MemcpyHtoDAsync, c->region[GC_HYPERS], r->mem.region[GC_HYPERS],
+                               hypers, c->compute));
 }
 
 bool cuda_prepare(Run *r, Err *e) {
@@ -162,8 +162,7 @@ static bool run_profiled(Cuda *c, const CudaExec *x, int q) {
 }
 
 static bool poison(Cuda *c, uint64_t offset, uint64_t bytes) {
-  return !bytes ||
-         CUDA_CALL(c, MemsetD8, c->region[GC_ARENA] + offset, 0xFF, bytes, c->compute);
+  return !bytes || CUDA_CALL(c, MemsetD8, c->region[GC_ARENA] + offset, 0xFF, bytes, c->compute);
 }
 
 static bool run_poisoned(Cuda *c, const CudaExec *x, int q) {
@@ -177,8 +176,8 @@ static bool run_poisoned(Cuda *c, const CudaExec *x, int q) {
   return ok && read_back(c, x, q);
 }
 
-/* A step that cannot be captured is launched kernel by kernel from then on; if the device itself has
-   failed, those launches will say it. */
+/* A step that cannot be captured is launched kernel by kernel from then on; if the device itself
+   has failed, those launches will say it. */
 static void capture(Run *r, CudaExec *x, int q) {
   Cuda *c = r->cuda;
   Err why = {0}, *told = c->err;
@@ -291,9 +290,9 @@ bool cuda_fetch(Run *r, Err *e) {
 bool cuda_push(Run *r, Err *e) {
   Cuda *c = r->cuda;
   c->err = e;
-  return !r->p->globals_bytes || CUDA_CALL_FOR(c, "the weights", MemcpyHtoDAsync,
-                                               c->region[GC_GLOBALS], c->globals,
-                                               r->p->globals_bytes, c->compute);
+  return !r->p->globals_bytes ||
+         CUDA_CALL_FOR(c, "the weights", MemcpyHtoDAsync, c->region[GC_GLOBALS], c->globals,
+                       r->p->globals_bytes, c->compute);
 }
 
 /* ---- open and close ---- */

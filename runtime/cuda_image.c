@@ -1,7 +1,7 @@
 /* Which of a program's images a device can run, and loading the best one that the driver takes.
-   Contract: a cubin runs on devices of its major version from its minor one on; with the letter f the
-   same; with the letter a on exactly its own; PTX runs on its own and all later ones, with a or f as a
-   cubin does. Own before near, cubins before PTX. */
+   Contract: a cubin runs on devices of its major version from its minor one on; with the letter f
+   the same; with the letter a on exactly its own; PTX runs on its own and all later ones, with a or
+   f as a cubin does. Own before near, cubins before PTX. */
 #include "cuda.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -59,9 +59,10 @@ static bool none_fits(const Cuda *c, Err *e) {
   char list[256] = "";
   size_t at = 0;
   for (int i = 0; i < code->nimages && at < sizeof list; i++)
-    at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", code->images[i].arch);
-  err_set(e, EXIT_ENV, "%s is an sm_%d%d, and the program holds code for %s only", c->name, c->major,
-          c->minor, *list ? list : "no device");
+    at +=
+        (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", code->images[i].arch);
+  err_set(e, EXIT_ENV, "%s is an sm_%d%d, and the program holds code for %s only", c->name,
+          c->major, c->minor, *list ? list : "no device");
   return err_hint(e, "compile it with gc --arch=sm_%d%d", c->major, c->minor);
 }
 

@@ -12,8 +12,7 @@ static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static bool add_aligned(uint64_t *sum, uint64_t bytes, uint64_t align) {
   uint64_t padded;
-  return checked_add(bytes, align - 1, &padded) &&
-         checked_add(*sum, padded & ~(align - 1), sum);
+  return checked_add(bytes, align - 1, &padded) && checked_add(*sum, padded & ~(align - 1), sum);
 }
 
 /* A region has at least one place, so that each has an address of its own. */
@@ -27,9 +26,9 @@ bool cuda_sizes(const GcProgram *p, const GcEntry *entry, CudaSizes *s, Err *e) 
   uint64_t arena = max_u64(entry->arena_bytes, init ? init->arena_bytes : 0);
   uint64_t inputs = max_u64(entry->inputs_bytes, init ? init->inputs_bytes : 0);
   *s = (CudaSizes){0};
-  bool ok = region(p->globals_bytes, &s->globals) &&
-            region(4 * (uint64_t)p->nhypers, &s->hypers) && region(arena, &s->arena) &&
-            region(inputs, &s->block) && checked_add(s->block, ENV_BYTES, &s->block);
+  bool ok = region(p->globals_bytes, &s->globals) && region(4 * (uint64_t)p->nhypers, &s->hypers) &&
+            region(arena, &s->arena) && region(inputs, &s->block) &&
+            checked_add(s->block, ENV_BYTES, &s->block);
   ok = ok && add_aligned(&s->results, sizeof(GcDeviceFault), RESULT_ALIGN);
   for (int i = 0; ok && i < entry->noutputs; i++)
     ok = add_aligned(&s->results, entry->outputs[i].bytes, RESULT_ALIGN);

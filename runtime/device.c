@@ -1,6 +1,6 @@
 /* Where a run takes place: the target of the program, and the device for it.
-   Contract: what --device names is used or refused with the reason; without it, a GPU where the program
-   has code for one and it can be used, else the CPU, with a line that says why. */
+   Contract: what --device names is used or refused with the reason; without it, a GPU where the
+   program has code for one and it can be used, else the CPU, with a line that says why. */
 #include "cpu.h"
 #include "run.h"
 #include <stdlib.h>
@@ -59,6 +59,8 @@ bool device_choose(Run *r, Err *e) {
   if (r->cuda) return use(r, p, e);
   if (d || !cpu) {
     *e = why;
+    size_t n = strlen(e->hint);
+    if (cpu) snprintf(e->hint + n, sizeof e->hint - n, "; --device cpu runs it here without");
     return false;
   }
   note(r, "this runs on the CPU: %s", why.msg);
