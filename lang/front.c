@@ -33,6 +33,12 @@ Program *front_parse(Front *f, int *code) {
   return prog;
 }
 
+static bool has_hyper(const Program *prog, const char *name) {
+  for (uint32_t i = 0; i < prog->decls.n; i++)
+    if (prog->decls.at[i]->kind == DECL_HYPER && prog->decls.at[i]->name.name == name) return true;
+  return false;
+}
+
 /* Every -D must name a "let" of the program; their values in the order given. */
 static bool parse_defines(Front *f, const Program *prog, DefineFlag *out) {
   const Options *o = f->o;
@@ -46,8 +52,12 @@ static bool parse_defines(Front *f, const Program *prog, DefineFlag *out) {
     for (int k = 0; k < n; k++) known |= lets[k] == d->name;
     if (!known) {
       const char *near = nearest_name(f->c, d->name, lets, n);
-      usage_error("-D %s: %s has no 'let %s'%s%s%s", d->name, o->input, d->name,
-                  near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+      if (has_hyper(prog, d->name))
+        usage_error("-D %s: %s is a hyper, given when the program runs: --%s VALUE", d->name,
+                    d->name, d->name);
+      else
+        usage_error("-D %s: %s has no 'let %s'%s%s%s", d->name, o->input, d->name,
+                    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
       return false;
     }
     Expr *value = parse_value(f->c, intern_printf(f->c, "-D %s", d->name), d->value);

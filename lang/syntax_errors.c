@@ -109,7 +109,7 @@ static const struct {
   const char *word, *hint;
 } habits[] = {
     {"elif", "write 'else if'"},
-    {"while", "loops have a known length: 'for i in a..b' or 'scan i in a..b'"},
+    {"while", "loops have a known length: 'for i in a..b'"},
     {"fn", "a function is declared with 'def'"},
     {"func", "a function is declared with 'def'"},
     {"function", "a function is declared with 'def'"},
@@ -217,7 +217,12 @@ void syntax_error(Parser *ps, const char *const *expected, int n) {
     bool closer = expects(e, "')'") || expects(e, "']'");
     if (closer && f.opener.line && f.open != '{' && f.opener.line != f.loc.line)
       parse_note(ps, SEV_NOTE, f.opener, "this '%c' is still open", f.open);
-    hint_keyword(ps, habit(f.name) ? f.name : f.before, outside);
+    if (expects(e, "a dtype") && !expects(e, "an integer"))
+      parse_note(ps, SEV_HINT, (Loc){0},
+                 "a type is one of f32 f16 bf16 f64 i32 i64 u8 bool and a shape: f32[64, 784], or "
+                 "f32[shape(x)] for the shape of x");
+    else
+      hint_keyword(ps, habit(f.name) ? f.name : f.before, outside);
   }
   lex_recover(ps);
 }
