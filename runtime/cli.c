@@ -47,10 +47,17 @@ static int distance(const char *a, const char *b) { /* Levenshtein, one row */
   return row[m];
 }
 
+/* The best name that is less than d edits away from the one wanted. */
 typedef struct Near {
   const char *want, *best;
   int d;
 } Near;
+
+/* About half of a short name may be wrong: beyond that a suggestion is a guess. */
+static Near near_to(const char *want) {
+  int half = (int)strnlen(want, 6) / 2;
+  return (Near){.want = want, .d = half + 1};
+}
 
 static void near(Near *n, const char *name) {
   int d = distance(n->want, name);
@@ -199,7 +206,7 @@ static bool set_named(Options *o, const char *name, const char *value, bool *hyp
 
 static bool unknown(const Options *o, const char *name, Err *e) {
   const GcEntry *en = o->entry;
-  Near n = {.want = name, .d = 4};
+  Near n = near_to(name);
   for (int i = 0; i < OPT_COUNT; i++) near(&n, opts[i].name);
   for (int i = 0; i < en->ninputs; i++) near(&n, en->inputs[i].name);
   for (int i = 0; i < en->noutputs; i++) near(&n, en->outputs[i].name);
@@ -246,7 +253,7 @@ static bool parse_option(Options *o, int argc, char **argv, int *at, bool *hyper
 }
 
 static bool find_entry(Options *o, const char *name, Err *e) {
-  Near n = {.want = name, .d = 4};
+  Near n = near_to(name);
   for (int i = 0; i < gc_program.nentries; i++) {
     near(&n, gc_program.entries[i].name);
     if (strcmp(gc_program.entries[i].name, name) == 0) {
@@ -258,6 +265,8 @@ static bool find_entry(Options *o, const char *name, Err *e) {
   if (n.best) return err_hint(e, "did you mean %s? --help lists the entries", n.best);
   return err_hint(e, "--help lists the entries");
 }
+
+static const char *input_value(const GcTensor *t) { return t->rank ? "FILE" : "NUMBER"; }
 
 static bool complete(const Options *o, Err *e) {
   const GcEntry *en = o->entry;
@@ -283,8 +292,8 @@ static bool complete(const Options *o, Err *e) {
   int at = 0;
   for (int i = 0; i < en->ninputs && at < 400; i++)
     if (!o->inputs[i])
-      at += snprintf(missing + at, sizeof missing - (size_t)at, "%s--%.60s FILE", at ? " " : "",
-                     en->inputs[i].name);
+      at += snprintf(missing + at, sizeof missing - (size_t)at, "%s--%.60s %s", at ? " " : "",
+                     en->inputs[i].name, input_value(&en->inputs[i]));
   if (at) {
     err_set(e, EXIT_USAGE, "%s needs %s", en->name, missing);
     return err_hint(
@@ -340,12 +349,25 @@ void cli_free(Options *o) {
 }
 
 /* ---- help ---- */
-static void help_tensor(const char *title, const GcTensor *t, const char *option,
-                        const char *gloss) {
+static void help_tensor(const char *title, const GcTensor *t, const char *before,
+                        const char *value, const char *gloss) {
   char type[160], left[200];
   tensor_type_text(t, type, sizeof type);
-  snprintf(left, sizeof left, option, t->name);
+  snprintf(left, sizeof left, "%s%s%s", before, t->name, value);
   printf("  %-26s %s %s%s\n", left, title, type, gloss);
+}
+
+static void help_input(const GcTensor *t) { printf(" --%s %s", t->name, input_value(t)); }
+
+/* Where a name is taken: options come first, then inputs, hypers, outputs (see set_named). */
+static bool hyper_is_hidden(const GcEntry *en, int k) {
+  return find_tensor(en->inputs, en->ninputs, gc_program.hypers[k].name) >= 0;
+}
+
+static bool output_is_hidden(const GcEntry *en, int k) {
+  const char *name = en->outputs[k].name;
+  return find_option(name) >= 0 || find_hyper(name) >= 0 ||
+         find_tensor(en->inputs, en->ninputs, name) >= 0;
 }
 
 static void help_options(const GcEntry *en) {
@@ -372,26 +394,29 @@ void cli_help(const Options *o, const char *program) {
            program);
     for (int i = 0; i < gc_program.nentries; i++) {
       const GcEntry *x = &gc_program.entries[i];
-      printf("  %-14s", x->name);
-      for (int k = 0; k < x->ninputs; k++) printf(" --%s FILE", x->inputs[k].name);
+      printf(x->ninputs || x->training ? "  %-14s" : "  %s", x->name);
+      for (int k = 0; k < x->ninputs; k++) help_input(&x->inputs[k]);
       printf("%s\n", x->training ? "   (training)" : "");
     }
   } else {
     printf("usage: %s %s", program, en->name);
-    for (int k = 0; k < en->ninputs; k++) printf(" --%s FILE", en->inputs[k].name);
+    for (int k = 0; k < en->ninputs; k++) help_input(&en->inputs[k]);
     printf(" [options]\n\n");
-    for (int k = 0; k < en->ninputs; k++) help_tensor("input", &en->inputs[k], "--%s FILE", "");
+    for (int k = 0; k < en->ninputs; k++)
+      help_tensor("input", &en->inputs[k], "--", en->inputs[k].rank ? " FILE" : " NUMBER", "");
     for (int k = 0; k < gc_program.nhypers; k++) {
       char left[200], value[32];
-      snprintf(left, sizeof left, "--%s V", gc_program.hypers[k].name);
+      snprintf(left, sizeof left, "--%s%s V", hyper_is_hidden(en, k) ? "hyper." : "",
+               gc_program.hypers[k].name);
       float_text(value, gc_program.hypers[k].value);
       printf("  %-26s hyper (default %s)\n", left, value);
     }
     for (int k = 0; k < en->noutputs; k++) {
       if (en->training)
-        help_tensor("output", &en->outputs[k], "%s", "");
+        help_tensor("output", &en->outputs[k], "", "", "");
       else
-        help_tensor("output", &en->outputs[k], "--%s FILE.npy", ", else printed");
+        help_tensor("output", &en->outputs[k], output_is_hidden(en, k) ? "--output." : "--",
+                    " FILE.npy", ", else printed");
     }
   }
   help_options(en);

@@ -40,6 +40,11 @@ static bool prepare_checkpoint(Run *r, Err *e) {
       strlen(colon + 1) < 19) {
     r->checkpoint_every = strtoull(colon + 1, NULL, 10);
     *colon = 0;
+    if (!r->checkpoint_every) {
+      free(path);
+      err_set(e, EXIT_USAGE, "--checkpoint FILE:N needs a whole number from 1 on as N, not 0");
+      return err_hint(e, "FILE alone is written after each epoch");
+    }
   }
   bool ok = out_prepare(&r->checkpoint, path, weights_bytes(choose_all), e);
   free(path);
