@@ -349,8 +349,8 @@ void cli_free(Options *o) {
 }
 
 /* ---- help ---- */
-static void help_tensor(const char *title, const GcTensor *t, const char *before,
-                        const char *value, const char *gloss) {
+static void help_tensor(const char *title, const GcTensor *t, const char *before, const char *value,
+                        const char *gloss) {
   char type[160], left[200];
   tensor_type_text(t, type, sizeof type);
   snprintf(left, sizeof left, "%s%s%s", before, t->name, value);
