@@ -1,6 +1,7 @@
 /* Reads the directives of a module: kernels, parameters, variables, registers, scopes and labels.
  * Instructions go to decode.c. A wrong text ends in parse_fail with its line; nothing is guessed.
  * Grammar: PTX ISA, chapters 4, 5 and 11, as far as NVRTC writes it; .func is refused where it is called. */
+#include "alu.h"
 #include "module.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -412,6 +413,7 @@ static void parse_kernel(Parser *p) {
                                m->nshared_ranges + 1, sizeof *k->shared_ranges);
   k->nshared_ranges = m->nshared_ranges;
   if (ptx_module_find(m, k->name)) parse_fail(p, name.line, "kernel '%s' is there twice", k->name);
+  k->reg_bytes = ALU_SCRATCH * ALU_SCRATCH_BYTES; /* of alu_modified */
   p->k = k;
   p->labels = NULL;
   p->nlabels = 0;
