@@ -55,6 +55,28 @@ run 0 'f64 data' train --x x64.npy --target t.npy --epochs 30 --save w7.safetens
 same w.safetensors w7.safetensors 'f64 data'
 tail -1 log.csv | awk -F, '{exit !($3 < 0.01)}' || fail "the loss did not fall: $(tail -1 log.csv)"
 
+# ---- a terminal gets a line that is written again and again, with the time left ----
+"$mkdata" npy f32 20000,4 1 long_x.npy
+"$mkdata" npy f32 20000,3 linear long_t.npy
+cat >terminal.py <<'END'
+import os, pty, re, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+said = b""
+try:
+    while piece := os.read(terminal, 4096):
+        said += piece
+except OSError:  # nobody has the other end any more
+    pass
+code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+renewed = re.search(rb"\repoch 1/1  step \d+/2500  loss \S+  \d+ rows/s  \d+:\d\d left\x1b\[K", said)
+if code or not renewed:
+    sys.exit(f"exit code {code}: {said!r}")
+END
+checks=$((checks + 1))
+python3 terminal.py "$model" train --x long_x.npy --target long_t.npy || fail 'the line of a terminal'
+
 # ---- weights in other processes ----
 run 0 test test $data --load w.safetensors
 holds out.txt 'loss = ' test
