@@ -25,13 +25,32 @@ static const char *const words[] = {
     ".local .align 8 .b8 l[65536];", "trap;", "div.s32", "rem.s64", "activemask.b32", "$L__BB0_1:",
 };
 
+/* A whole line is left out, or comes a second time elsewhere: most of these still load. */
+static size_t mutate_line(char *s, size_t size) {
+  size_t from = draw((uint32_t)size), to;
+  while (from && s[from - 1] != '\n') from--;
+  for (to = from; to < size && s[to] != '\n';) to++;
+  to += to < size;
+  size_t n = to - from, at = draw((uint32_t)size);
+  if (draw(2) || n > 512) {
+    memmove(s + from, s + to, size - to);
+    return size - n;
+  }
+  char line[512];
+  memcpy(line, s + from, n);
+  while (at && s[at - 1] != '\n') at--;
+  memmove(s + at + n, s + at, size - at);
+  memcpy(s + at, line, n);
+  return size + n;
+}
+
 static char *mutate(const char *text, size_t size, size_t *out_size) {
   char *s = malloc(size + 4096);
   if (!s) abort();
   memcpy(s, text, size);
-  for (uint32_t n = 1 + draw(4); n; n--) {
+  for (uint32_t n = 1 + draw(3); n && size; n--) {
     size_t at = draw((uint32_t)size);
-    switch (draw(5)) {
+    switch (draw(12)) {
     case 0: s[at] = (char)draw(256); break;
     case 1: { /* drop some */
       size_t k = 1 + draw(40);
@@ -55,11 +74,14 @@ static char *mutate(const char *text, size_t size, size_t *out_size) {
       memmove(s + at, s + from, k);
       break;
     }
-    default: /* a digit */
+    case 4:
+    case 5:
+    case 6: /* a digit */
       while (at < size && (s[at] < '0' || s[at] > '9')) at++;
       if (at < size) s[at] = (char)('0' + draw(10));
+      break;
+    default: size = mutate_line(s, size);
     }
-    if (!size) break;
   }
   *out_size = size;
   return s;

@@ -96,13 +96,12 @@ static const struct Row {
     {"mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 4; vote.sync.ballot.b32 %r0, %p1, -1;", 0xf},
     {"mov.u32 %r1, %laneid; redux.sync.add.s32 %r0, %r1, -1;", 496},
     {"mov.u32 %r1, %laneid; and.b32 %r1, %r1, 15; match.any.sync.b32 %r0, %r1, -1;", 0x00200020},
-    {"mov.u32 %r1, %laneid; setp.gt.u32 %p1, %r1, 2; @%p1 activemask.b32 %r0;", 0xfffffff8},
+    {"mov.u32 %r0, 0; mov.u32 %r1, %laneid; setp.gt.u32 %p1, %r1, 2; @%p1 activemask.b32 %r0;", 0xfffffff8},
     {"mov.u32 %r1, %laneid; setp.ne.u32 %p1, %r1, 5; @%p1 bra L1; mov.u32 %r0, 77; bra L2; L1: mov.u32 "
      "%r0, 1; L2: bar.warp.sync -1;",
      77},
     {"bar.red.popc.u32 %r0, 0, %p3;", 32},
     /* memory */
-    {"st.shared.u32 [s], %laneid; bar.sync 0; mov.u32 %r0, 5;", 5},
     {"mov.u32 %r1, %laneid; mul.lo.u32 %r2, %r1, 4; mov.u32 %r3, s; add.u32 %r3, %r3, %r2; "
      "st.shared.u32 [%r3], %r1; bar.sync 0; xor.b32 %r4, %r2, 4; mov.u32 %r3, s; add.u32 %r3, %r3, %r4; "
      "ld.shared.u32 %r0, [%r3];",
