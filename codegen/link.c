@@ -23,6 +23,7 @@ typedef struct Build {
   const char **gpu; /* files of the GPU's part: the C source, then what it includes */
   int ngpu;
   char *dir;       /* for what is in between */
+  ProcessGuard guard; /* from begin to end */
   int *code;
 } Build;
 
@@ -98,6 +99,7 @@ static bool compile(Build *b, const Target *t) {
   b->o->cc_seconds += now() - start;
   if (status == 0) return true;
   if (status < 0) return environment_error(b, "cannot run the C compiler", b->o->cc);
+  if (process_interrupted()) return false;
   bool large = strstr(output, "File too large") != NULL;
   if (large || strstr(output, "No space left") || strstr(output, "final close failed")) {
     errno = large ? EFBIG : ENOSPC;
@@ -117,7 +119,12 @@ static bool compile(Build *b, const Target *t) {
 static bool begin(Build *b) {
   const char *tmp = getenv("TMPDIR");
   b->dir = arena_printf(b->a, "%s/gc-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-  if (!mkdtemp(b->dir)) return environment_error(b, "cannot make a directory like", b->dir);
+  process_guard_begin(&b->guard);
+  if (!mkdtemp(b->dir)) {
+    environment_error(b, "cannot make a directory like", b->dir);
+    process_guard_end(&b->guard);
+    return false;
+  }
   b->source = intern_printf(b->c, "%s/program.c", b->dir);
   b->binary = intern_printf(b->c, "%s.tmp%ld", b->out, (long)getpid());
   return true;
@@ -142,6 +149,7 @@ static void end(Build *b, bool ok) {
   unlink(b->source);
   for (int i = 0; i < b->ngpu; i++) unlink(b->gpu[i]);
   rmdir(b->dir);
+  process_guard_end(&b->guard); /* does not come back where gc was interrupted */
 }
 
 bool codegen_exe(Module *m, const Target *t, CodegenOptions *o, const char *out, int *code) {

@@ -4,6 +4,18 @@
 #define GC_CODEGEN_PROCESS_H
 #include "ir/ir.h"
 
+#include <signal.h>
+
+/* Between begin and end an interrupt (INT, TERM, HUP) ends the tool that runs, not gc, which gets the
+   time to remove its files; it dies of the signal at the end. */
+typedef struct ProcessGuard {
+  sigset_t mask; /* before */
+  struct sigaction action[3];
+} ProcessGuard;
+void process_guard_begin(ProcessGuard *g);
+void process_guard_end(ProcessGuard *g);
+bool process_interrupted(void); /* inside of a guard */
+
 typedef struct Process {
   int pid;     /* -1: not running */
   int out;     /* read end of its standard output and error, or -1 */
