@@ -104,6 +104,12 @@ bool out_prepare(OutFile *o, const char *path, uint64_t bytes, Err *e) {
     err_set(e, EXIT_USAGE, "%s: is not a file that can be replaced", path);
     return err_hint(e, "name a file, new or old, in a directory that you may write to");
   }
+  struct stat self;
+  if (stat(path, &st) == 0 && stat("/proc/self/exe", &self) == 0 && st.st_dev == self.st_dev &&
+      st.st_ino == self.st_ino) {
+    err_set(e, EXIT_USAGE, "%s: is this program itself", path);
+    return err_hint(e, "give the file another name, such as %s.safetensors", path);
+  }
   if (!out_begin(o, e)) return false;
   out_abort(o);
   struct statvfs fs;

@@ -199,7 +199,16 @@ static bool loop(Infer *f) {
   return true;
 }
 
+static bool has_params(const GcProgram *p) {
+  for (int i = 0; i < p->nglobals; i++)
+    if (p->globals[i].kind == GC_PARAM) return true;
+  return false;
+}
+
 static bool begin(Infer *f) {
+  const bool *given = f->r->o.given;
+  if (!given[OPT_LOAD] && !given[OPT_RESUME] && has_params(f->r->p))
+    note(f->r, "without --load the parameters have their random initial values");
   for (int i = 0; i < f->r->entry.entry->noutputs; i++) {
     const OutputOption *o = &f->r->o.outputs[i];
     if (o->expect && !open_expected(f, i)) return false;
