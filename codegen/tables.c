@@ -64,8 +64,8 @@ static void arguments(Tables *p, const char *entry, uint32_t i, const Launch *l)
   Text *x = &p->text;
   text_add(x, "static const GcArg %s_a%u[] = {", entry, i);
   for (int k = 0; k < l->kernel->nargs; k++)
-    text_add(x, "%s{%s, %" PRIu64 "}", k ? ", " : "", region_name[l->args[k].region],
-             l->args[k].offset);
+    text_add(x, "%s{%s, %" PRIu64 ", %" PRIu64 "}", k ? ", " : "", region_name[l->args[k].region],
+             l->args[k].offset, l->args[k].bytes);
   text_add(x, "};\n");
   if (!l->dead.n) return;
   text_add(x, "static const GcRange %s_d%u[] = {", entry, i);

@@ -60,7 +60,7 @@ typedef void GcKernel(void *const *p, const GcEnv *env, int t, int nt);
 
 typedef struct GcArg {
   GcRegion region;
-  uint64_t offset; /* bytes */
+  uint64_t offset, bytes; /* all that the kernel may touch */
 } GcArg;
 
 /* A launch on a GPU, where the program's target is "cuda". The kernel's parameters are device addresses:

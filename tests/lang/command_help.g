@@ -8,7 +8,7 @@
 # CHECK: -o FILE
 # CHECK: --emit=KIND
 # CHECK-NEXT: KIND: exe
-# CHECK-NOT: --arch
+# CHECK-NOT: --streams
 # CHECK: -D NAME=V
 # CHECK: -O0..3
 # CHECK: --dump-plan[=FORM]
@@ -16,5 +16,5 @@
 # CHECK: exit codes: 0 done
 
 # MD: | `-o FILE` | write to FILE
-# MD: | `--arch=LIST` | {{.*}} (not available yet) |
+# MD: | `--streams=N` | {{.*}} (not available yet) |
 # MD: | `--memory=HOW` | {{.*}}HOW: `none`, `inplace`, `pool`, `pack`

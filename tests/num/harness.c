@@ -119,6 +119,32 @@ static unsigned char *region_new(uint64_t bytes) {
   return p;
 }
 
+Compiled *compiled_load(const char *object) {
+  void *dl = dlopen(object, RTLD_NOW | RTLD_LOCAL);
+  if (!dl) {
+    printf("%s\n", dlerror());
+    return NULL;
+  }
+  Compiled *c = calloc(1, sizeof *c);
+  c->arena = arena_new();
+  c->object = dl;
+  c->program = dlsym(dl, "gc_program");
+  uint64_t inputs = 0, arena = 0;
+  for (int i = -1; i < c->program->nentries; i++) {
+    const GcEntry *e = i < 0 ? c->program->init : &c->program->entries[i];
+    if (!e) continue;
+    if (e->inputs_bytes > inputs) inputs = e->inputs_bytes;
+    if (e->arena_bytes > arena) arena = e->arena_bytes;
+  }
+  c->region[GC_GLOBALS] = region_new(c->program->globals_bytes);
+  c->region[GC_INPUTS] = region_new(inputs);
+  c->region[GC_ARENA] = region_new(arena);
+  c->region[GC_HYPERS] = region_new((uint64_t)c->program->nhypers * 4);
+  for (int i = 0; i < c->program->nhypers; i++)
+    memcpy(c->region[GC_HYPERS] + 4 * i, &c->program->hypers[i].value, 4);
+  return c;
+}
+
 Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, const char *cflags) {
   Arena *a = arena_new();
   char dir[] = "/tmp/gc-test-XXXXXX";
@@ -134,28 +160,7 @@ Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, con
   char *text = "";
   Compiled *c = NULL;
   if (ok && process_run(argv, a, &text) == 0) {
-    void *dl = dlopen(object, RTLD_NOW | RTLD_LOCAL);
-    if (dl) {
-      c = calloc(1, sizeof *c);
-      c->arena = a;
-      c->object = dl;
-      c->program = dlsym(dl, "gc_program");
-      uint64_t inputs = 0, arena = 0;
-      for (int i = -1; i < c->program->nentries; i++) {
-        const GcEntry *e = i < 0 ? c->program->init : &c->program->entries[i];
-        if (!e) continue;
-        if (e->inputs_bytes > inputs) inputs = e->inputs_bytes;
-        if (e->arena_bytes > arena) arena = e->arena_bytes;
-      }
-      c->region[GC_GLOBALS] = region_new(c->program->globals_bytes);
-      c->region[GC_INPUTS] = region_new(inputs);
-      c->region[GC_ARENA] = region_new(arena);
-      c->region[GC_HYPERS] = region_new((uint64_t)c->program->nhypers * 4);
-      for (int i = 0; i < c->program->nhypers; i++)
-        memcpy(c->region[GC_HYPERS] + 4 * i, &c->program->hypers[i].value, 4);
-    } else {
-      printf("%s\n", dlerror());
-    }
+    c = compiled_load(object);
   } else {
     printf("the source is kept at %s\n%s\n", source, text);
     return NULL;
@@ -163,6 +168,7 @@ Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, con
   unlink(source);
   unlink(object);
   rmdir(dir);
+  arena_free(a);
   return c;
 }
 
@@ -184,8 +190,11 @@ static bool waits(const GcStep *s, int nt) { return s->barrier == 1 || (s->barri
 /* Steps up to the next barrier run thread after thread: as far apart as real threads can get. */
 static void run_steps(Compiled *c, const GcEntry *e, const RunOptions *o) {
   const GcEnv env = {o->seed, o->step};
-  uint64_t order = o->order * 2 + 1;
   if (o->poison) memset(c->region[GC_ARENA], 0xff, e->arena_bytes);
+  for (int i = 0; c->step && i < e->nsteps; i++)
+    if (!c->step(c, &e->steps[i], &env)) break;
+  if (c->step) return;
+  uint64_t order = o->order * 2 + 1;
   for (int i = 0, end; i < e->nsteps; i = end) {
     end = i + 1; /* poison needs all threads after each step */
     while (!o->poison && end < e->nsteps && !waits(&e->steps[end], o->threads)) end++;

@@ -8,13 +8,19 @@
 #include "ir/interp.h"
 #include "runtime/gcrt.h"
 
-typedef struct Compiled {
+typedef struct Compiled Compiled;
+/* Runs a step in place of step->kernel: that of a device. */
+typedef bool StepFunction(Compiled *c, const GcStep *step, const GcEnv *env);
+
+struct Compiled {
   Arena *arena; /* of results */
   void *object; /* of dlopen */
   const GcProgram *program;
   unsigned char *region[GC_REGIONS]; /* globals and hypers keep their values between runs */
   char fault[256];                   /* what gcrt_fault reported last, or "" */
-} Compiled;
+  StepFunction *step;                /* NULL: steps are functions of the CPU */
+  void *device;                      /* its own */
+};
 
 typedef struct RunOptions {
   int threads;         /* simulated; at least 1 */
@@ -25,6 +31,8 @@ typedef struct RunOptions {
 
 /* NULL after printing why. cflags: of the C compiler, "-O1"; NULL: as gc compiles. */
 Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, const char *cflags);
+/* A program that is compiled already: a shared object with a gc_program; NULL after printing why. */
+Compiled *compiled_load(const char *object);
 void compiled_close(Compiled *c);
 /* Fills the globals by the program's init entry. */
 void compiled_init(Compiled *c, const RunOptions *o);
