@@ -111,10 +111,12 @@ void rows_schedule(Rows *r) {
       term(r, op, ROLE_SUM, want(r, OP_SOFTMAX_GRAD, op->operands[0], op, at));
       r->ready[i] = at + 1;
       break;
-    case OP_LOG_SOFTMAX_GRAD:
-      term(r, op, ROLE_SUM, want(r, OP_SUM, op->operands[0], op, at));
-      r->ready[i] = at + 1;
+    case OP_LOG_SOFTMAX_GRAD: { /* the sum of dy may be a sum of the program's, too: as early as that */
+      int first = ready(r, op->operands[0]);
+      term(r, op, ROLE_SUM, want(r, OP_SUM, op->operands[0], op, first));
+      r->ready[i] = at > first + 1 ? at : first + 1;
       break;
+    }
     default:
       r->ready[i] = at;
       if (op_is_reduction(op)) {
