@@ -1,6 +1,7 @@
 /* CTA barriers: who waits, who is missing, and what becomes ordered.
- * Called when no warp can run. A barrier without a count needs every thread that has not exited; all of
- * them must stand at the same instruction. Releasing joins the clocks of the warps that took part. */
+ * Called when no warp can run. A barrier without a count needs every thread that has not exited;
+ * all of them must stand at the same instruction. Releasing joins the clocks of the warps that took
+ * part. */
 #include "exec.h"
 
 void barrier_start(Exec *x) {
@@ -15,7 +16,8 @@ static unsigned barrier_id(Warp *w, const Ins *i, uint32_t mask) {
   w->at = i;
   need_defined(w, o, mask, "a barrier's number");
   uint64_t id = lane_bits(w, o, __builtin_ctz(mask));
-  if (id >= BARRIERS) give_up(w->x, "line %d: there is no barrier %llu", i->line, (unsigned long long)id);
+  if (id >= BARRIERS)
+    give_up(w->x, "line %d: there is no barrier %llu", i->line, (unsigned long long)id);
   return (unsigned)id;
 }
 
@@ -36,8 +38,8 @@ void barrier_arrive(Warp *w, const Ins *i, uint32_t mask) {
 typedef struct Waiting {
   unsigned threads, count; /* that wait; that are asked for */
   Warp *first;
-  const Ins *at;           /* where the first one waits */
-  Warp *other;             /* one that waits elsewhere */
+  const Ins *at; /* where the first one waits */
+  Warp *other;   /* one that waits elsewhere */
   const Ins *other_at;
   uint32_t other_mask, first_mask;
 } Waiting;
@@ -132,7 +134,8 @@ static void stuck(Exec *x, unsigned live) {
       w->at = &x->k->ins[q->pc];
       int lane = __builtin_ctz(q->mask);
       if (q->wait == WAIT_WARP) {
-        report(w, lane, PTX_WARP_SYNC, q->need, "waits for lanes %08x of its warp, which never come",
+        report(w, lane, PTX_WARP_SYNC, q->need,
+               "waits for lanes %08x of its warp, which never come",
                (unsigned)(q->need & w->live & ~q->mask));
       } else {
         Waiting r = look(x, barrier_id(w, w->at, q->mask));

@@ -1,9 +1,9 @@
 /* Races and uninitialised shared memory, exact per granule.
- * Within a CTA an access happens before another if the same thread made both, or if the later one's warp
- * has, by a barrier, seen the earlier warp's clock (vector clocks, as in FastTrack; one clock a warp, since
- * lanes of a warp are ordered by bar.warp.sync alone). Two concurrent readers are kept a cell: any writer
- * conflicts with one of them. Between CTAs only a fence and an atomic on one side, and an atomic and a
- * fence on the other, order accesses. */
+ * Within a CTA an access happens before another if the same thread made both, or if the later one's
+ * warp has, by a barrier, seen the earlier warp's clock (vector clocks, as in FastTrack; one clock
+ * a warp, since lanes of a warp are ordered by bar.warp.sync alone). Two concurrent readers are
+ * kept a cell: any writer conflicts with one of them. Between CTAs only a fence and an atomic on
+ * one side, and an atomic and a fence on the other, order accesses. */
 #include "exec.h"
 #include <stdlib.h>
 
@@ -13,6 +13,7 @@ bool check_start(Exec *x, size_t dynamic_shared) {
   c->init = x->l->checks & PTX_CHECK_INIT;
   c->shared_granule = x->k->shared_granule;
   c->global_granule = x->k->global_granule;
+  c->shared_shift = (unsigned)__builtin_ctz(c->shared_granule);
   c->dynamic_at = (x->k->shared + c->shared_granule - 1) / c->shared_granule;
   c->shared_cells = c->dynamic_at + (dynamic_shared + c->shared_granule - 1) / c->shared_granule;
   c->shared = calloc(c->shared_cells + 1, sizeof *c->shared);
@@ -93,12 +94,13 @@ static void cell_access(Warp *w, int lane, Cell *c, bool shared, uint64_t addres
   uint32_t cta = x->cta_index + 1;
   Stamp now = w->seen[w->index] << STAMP_SHIFT | tid |
               (access == ACCESS_ATOMIC ? (uint32_t)STAMP_ATOMIC : 0);
+  if (access == ACCESS_READ && c->read[0] == now && (shared || c->read_cta == cta))
+    return; /* again: whoever wrote since has been told */
   bool atomics = access == ACCESS_ATOMIC && c->write & STAMP_ATOMIC;
   bool harmless = access == ACCESS_WRITE && same; /* stores what is there already */
   if (c->write && !atomics && !harmless) {
     if (shared || c->write_cta == cta) {
-      if (!before(w, tid, c->write))
-        conflict(w, lane, shared, address, access, "wrote", c->write);
+      if (!before(w, tid, c->write)) conflict(w, lane, shared, address, access, "wrote", c->write);
     } else if (!cta_before(k, x, c->write_cta)) {
       conflict_cta(w, lane, address, access, "wrote");
     }
@@ -109,9 +111,9 @@ static void cell_access(Warp *w, int lane, Cell *c, bool shared, uint64_t addres
       c->read_cta = c->read_cta && !cta_before(k, x, c->read_cta) ? READ_MANY : cta;
       c->read[0] = c->read[1] = 0;
     }
-    int slot = !c->read[0] || before(w, tid, c->read[0]) ? 0
+    int slot = !c->read[0] || before(w, tid, c->read[0])   ? 0
                : !c->read[1] || before(w, tid, c->read[1]) ? 1
-                                                            : -1;
+                                                           : -1;
     if (slot >= 0) c->read[slot] = now;
     return;
   }
@@ -135,9 +137,15 @@ static Cell *shared_cell(Check *c, uint64_t address, size_t *cells, size_t size)
     first -= SHARED_DYNAMIC;
     base = c->dynamic_at;
   }
-  uint64_t from = first / c->shared_granule, to = (first + size - 1) / c->shared_granule;
+  uint64_t from = first >> c->shared_shift, to = (first + size - 1) >> c->shared_shift;
   *cells = (size_t)(to - from + 1);
   return &c->shared[base + from];
+}
+
+/* One cell, written before, read again by a thread that has read it: most of what kernels do. */
+static bool seen_already(const Warp *w, int lane, const Cell *c, size_t cells, int access) {
+  Stamp now = w->seen[w->index] << STAMP_SHIFT | (unsigned)(w->index * LANES + lane);
+  return access == ACCESS_READ && cells == 1 && c->valid && !c->async && c->read[0] == now;
 }
 
 void check_shared(Warp *w, int lane, uint64_t address, size_t size, int access, bool same) {
@@ -145,6 +153,7 @@ void check_shared(Warp *w, int lane, uint64_t address, size_t size, int access, 
   size_t n;
   Cell *cell = shared_cell(c, address, &n, size);
   bool unwritten = false;
+  if (seen_already(w, lane, cell, n, access)) return;
   for (size_t i = 0; i < n; i++) {
     if (cell[i].async) {
       unsigned t[3];

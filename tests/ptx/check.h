@@ -32,7 +32,8 @@ typedef struct Release {
 
 typedef struct Check {
   bool race, init;
-  unsigned shared_granule, global_granule;
+  unsigned shared_granule, global_granule; /* powers of two */
+  unsigned shared_shift;
   Cell *shared;          /* static cells, then dynamic ones */
   size_t shared_cells, dynamic_at;
   Page *pages;           /* open addressing */

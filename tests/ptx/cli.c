@@ -1,7 +1,6 @@
-/* ptxi: lists the kernels of a PTX file with their parameters, or only checks that all of it is known.
- *   ptxi FILE.ptx
- * Launches go through ptxi.h, since buffers and their rights are the caller's to know. Exit 1: not PTX,
- * or an instruction that the interpreter does not know; 2: no file. */
+/* ptxi: lists the kernels of a PTX file with their parameters, or only checks that all of it is
+ * known. ptxi FILE.ptx Launches go through ptxi.h, since buffers and their rights are the caller's
+ * to know. Exit 1: not PTX, or an instruction that the interpreter does not know; 2: no file. */
 #include "ptxi.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Turns the words of one instruction into an Ins: mnemonic parts, operands, table look-ups.
- * An instruction that neither table knows is an error with its name; an operand of the wrong width too.
- * Arithmetic keys: see alu.def. */
+ * An instruction that neither table knows is an error with its name; an operand of the wrong width
+ * too. Arithmetic keys: see alu.def. */
 #include "decode.h"
 #include <stdio.h>
 #include <string.h>
@@ -134,8 +134,8 @@ static bool find_special(Decoder *d, const Tok *t, Opd *out) {
         *out = k->specials[i].opd;
         return true;
       }
-    k->specials = pool_grow(&d->p->m->pool, k->specials, k->nspecials, k->nspecials + 1,
-                            sizeof *k->specials);
+    k->specials =
+        pool_grow(&d->p->m->pool, k->specials, k->nspecials, k->nspecials + 1, sizeof *k->specials);
     *out = kernel_slot(d->p, rows[id].cls);
     k->specials[k->nspecials++] = (SpecialUse){id, *out};
     return true;
@@ -186,8 +186,8 @@ static Opd read_source(Decoder *d, SlotClass cls, Type t) {
   const Name *n = names_find(d->p->scope, tok.text, tok.size);
   if (n && n->kind == SYM_VAR)
     return kernel_const(d->p, cls ? cls : SLOT_64, d->p->m->vars[n->index].address);
-  parse_fail(d->p, tok.line, "'%.*s' is not declared",
-             (int)(tok.size < 100 ? tok.size : 100), tok.text);
+  parse_fail(d->p, tok.line, "'%.*s' is not declared", (int)(tok.size < 100 ? tok.size : 100),
+             tok.text);
 }
 
 static Opd read_dst(Decoder *d, SlotClass cls) {
@@ -197,8 +197,8 @@ static Opd read_dst(Decoder *d, SlotClass cls) {
   ptx_lex_next(&d->p->lx);
   if (tok_eq(&tok, "_")) return o;
   if (!find_register(d, &tok, &o))
-    parse_fail(d->p, tok.line, "'%.*s' is not a register",
-               (int)(tok.size < 100 ? tok.size : 100), tok.text);
+    parse_fail(d->p, tok.line, "'%.*s' is not a register", (int)(tok.size < 100 ? tok.size : 100),
+               tok.text);
   check_class(d, &tok, o.cls, cls);
   return o;
 }
@@ -257,7 +257,8 @@ void take_address(Decoder *d) {
       minus = take(d, '-');
     }
     if (now(d)->kind != TOK_INT) parse_fail(d->p, now(d)->line, "an offset is a number");
-    o.offset = (int64_t)(minus ? (uint64_t)o.offset - now(d)->bits : (uint64_t)o.offset + now(d)->bits);
+    o.offset =
+        (int64_t)(minus ? (uint64_t)o.offset - now(d)->bits : (uint64_t)o.offset + now(d)->bits);
     ptx_lex_next(&d->p->lx);
   }
   want(d, ']');

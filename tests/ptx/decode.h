@@ -19,21 +19,21 @@ typedef struct Decoder {
 _Noreturn void decode_unknown(Decoder *d); /* names the instruction */
 bool decode_has(const Decoder *d, const char *part);
 int decode_pick(const Decoder *d, const char *const *names, int fallback); /* first name present */
-Type decode_type(const Decoder *d, int from_end); /* 0: the last part */
+Type decode_type(const Decoder *d, int from_end);                          /* 0: the last part */
 Round decode_round(const Decoder *d);
 Space decode_space(const Decoder *d);
 SlotClass decode_class(Type t);
 
 /* Operands, in order; each one eats the comma before it. */
-void take_dst(Decoder *d, SlotClass cls);         /* SLOT_NONE: any class */
-void take_src(Decoder *d, SlotClass cls, Type t); /* register or literal of the type */
-void take_pred(Decoder *d);                       /* %p or !%p */
+void take_dst(Decoder *d, SlotClass cls);                   /* SLOT_NONE: any class */
+void take_src(Decoder *d, SlotClass cls, Type t);           /* register or literal of the type */
+void take_pred(Decoder *d);                                 /* %p or !%p */
 int take_list(Decoder *d, bool dst, SlotClass cls, Type t); /* {a, b} or one; returns how many */
-void take_address(Decoder *d);                    /* [a + 4] */
+void take_address(Decoder *d);                              /* [a + 4] */
 uint64_t take_number(Decoder *d);
 bool more_operands(const Decoder *d);
-void add_absent(Decoder *d);                      /* an optional operand that is not there */
-bool take_second_dst(Decoder *d);                 /* |%p after a destination */
+void add_absent(Decoder *d);      /* an optional operand that is not there */
+bool take_second_dst(Decoder *d); /* |%p after a destination */
 void note_access(Decoder *d, Space space, unsigned bytes);
 
 #define OP(word, reader) void decode_##reader(Decoder *d);

@@ -1,6 +1,6 @@
 /* Readers of the instructions in ops.def: which qualifiers and operands each one has.
- * Qualifiers that only steer caches or scheduling are passed over; any other unknown one is an error.
- * Source: PTX ISA 9.0, chapter 9.7. */
+ * Qualifiers that only steer caches or scheduling are passed over; any other unknown one is an
+ * error. Source: PTX ISA 9.0, chapter 9.7. */
 #include "decode.h"
 #include "exec_ops.h"
 
@@ -44,8 +44,8 @@ void decode_st(Decoder *d) {
 }
 
 void decode_atom(Decoder *d) {
-  static const char *const ops[] = {"add", "min",  "max", "and", "or",
-                                    "xor", "exch", "cas", "inc", "dec", NULL};
+  static const char *const ops[] = {"add",  "min", "max", "and", "or", "xor",
+                                    "exch", "cas", "inc", "dec", NULL};
   memory_common(d);
   set_run(d, exec_atom, FLOW_PLAIN);
   Type t = (Type)d->ins.type;
@@ -164,7 +164,8 @@ void decode_cvt(Decoder *d) {
   d->ins.type = (uint8_t)to;
   d->ins.from = (uint8_t)from;
   d->ins.round = (uint8_t)decode_round(d);
-  d->ins.mods = (uint8_t)((decode_has(d, "ftz") ? MOD_FTZ : 0) | (decode_has(d, "sat") ? MOD_SAT : 0));
+  d->ins.mods =
+      (uint8_t)((decode_has(d, "ftz") ? MOD_FTZ : 0) | (decode_has(d, "sat") ? MOD_SAT : 0));
   d->ins.mode = decode_has(d, "rzi") || decode_has(d, "rni") || decode_has(d, "rmi") ||
                 decode_has(d, "rpi"); /* to an integer value */
   d->ins.mode2 = (uint8_t)((decode_has(d, "relu") ? 1 : 0) | (decode_has(d, "rna") ? 2 : 0));
@@ -288,8 +289,8 @@ void decode_slct(Decoder *d) {
 }
 
 void decode_testp(Decoder *d) {
-  static const char *const tests[] = {"finite",    "infinite", "number",
-                                      "notanumber", "normal",   "subnormal", NULL};
+  static const char *const tests[] = {"finite", "infinite",  "number", "notanumber",
+                                      "normal", "subnormal", NULL};
   int n = decode_pick(d, tests, -1);
   Type t = need_type(d, 0);
   if (n < 0 || (t != TYPE_f32 && t != TYPE_f64)) decode_unknown(d);

@@ -1,5 +1,5 @@
-/* State of a running launch. A warp's registers are blocks of 32 lanes; `defined` has a bit for each
- * lane whose value follows from defined values only. */
+/* State of a running launch. A warp's registers are blocks of 32 lanes; `defined` has a bit for
+ * each lane whose value follows from defined values only. */
 #ifndef PTXI_EXEC_H
 #define PTXI_EXEC_H
 #include "check.h"
@@ -33,9 +33,9 @@ struct Warp {
   uint32_t *defined; /* one word a slot */
   Group group[LANES];
   int ngroups;
-  const Ins *at;    /* being executed, for findings */
-  uint32_t *seen;   /* vector clock: seen[w] is how far warp w's accesses are ordered before now */
-  char *local;      /* LANES times the kernel's local bytes */
+  const Ins *at;  /* being executed, for findings */
+  uint32_t *seen; /* vector clock: seen[w] is how far warp w's accesses are ordered before now */
+  char *local;    /* LANES times the kernel's local bytes */
   uint8_t *local_init;
   AsyncCopy *copies;
   size_t ncopies, copies_cap;
@@ -43,8 +43,8 @@ struct Warp {
 };
 
 typedef struct Barrier {
-  unsigned arrived;      /* threads that only announced themselves (bar.arrive) */
-  uint32_t *clock;       /* joined clocks of those, one a warp */
+  unsigned arrived; /* threads that only announced themselves (bar.arrive) */
+  uint32_t *clock;  /* joined clocks of those, one a warp */
 } Barrier;
 enum { BARRIERS = 16 };
 
@@ -54,26 +54,30 @@ struct Exec {
   PtxResult *r;
   Warp *warps;
   int nwarps;
-  unsigned threads;      /* of a CTA */
+  unsigned threads; /* of a CTA */
   unsigned cta[3];
-  uint32_t cta_index;    /* in order of execution */
+  uint32_t cta_index; /* in order of execution */
   const char *params;
   char *shared_static, *shared_dynamic;
   Check check;
   Barrier barrier[BARRIERS];
   uint64_t rng;
-  uint32_t clock;        /* ticks at each synchronisation of the CTA */
-  size_t last_buf;       /* hint for memory_find */
+  uint32_t clock;  /* ticks at each synchronisation of the CTA */
+  size_t last_buf; /* hint for memory_find */
   uint64_t max_steps;
   unsigned max_reports;
-  PtxBuf *bufs;          /* the launch's and the module's variables */
+  PtxBuf *bufs; /* the launch's and the module's variables */
   size_t nbufs;
-  bool overlap;          /* some of them overlap */
+  bool overlap; /* some of them overlap */
   jmp_buf stop;
 };
 
-static inline uint32_t *slot32(const Warp *w, const Opd *o) { return (uint32_t *)(w->regs + o->at); }
-static inline uint64_t *slot64(const Warp *w, const Opd *o) { return (uint64_t *)(w->regs + o->at); }
+static inline uint32_t *slot32(const Warp *w, const Opd *o) {
+  return (uint32_t *)(w->regs + o->at);
+}
+static inline uint64_t *slot64(const Warp *w, const Opd *o) {
+  return (uint64_t *)(w->regs + o->at);
+}
 static inline uint32_t *slot_pred(const Warp *w, const Opd *o) {
   return (uint32_t *)(w->regs + o->at);
 }
@@ -113,8 +117,8 @@ void need_defined(Warp *w, const Opd *o, uint32_t mask, const char *what);
 /* ---- memory.c ---- */
 typedef enum Access { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC } Access;
 /* Address in any space to host memory, or NULL after a finding. Generic addresses name the space by
- * their top byte. `value` is what a write will store (NULL: unknown); `defined` is cleared where a thread
- * reads local memory that it never wrote. */
+ * their top byte. `value` is what a write will store (NULL: unknown); `defined` is cleared where a
+ * thread reads local memory that it never wrote. */
 char *memory_access(Warp *w, int lane, Space space, uint64_t address, size_t size, Access how,
                     const void *value, bool *defined);
 /* Launch-time set-up: the list of buffers with the module's variables. */

@@ -1,6 +1,7 @@
 /* Arithmetic: one function for each row of alu.def, and the table decode.c looks them up in.
- * A handler computes the lanes of the mask from slots of the row's types; rounding, .ftz and .sat of
- * floats are done around it by alu_modified. Built with -frounding-math: the direction is the thread's. */
+ * A handler computes the lanes of the mask from slots of the row's types; rounding, .ftz and .sat
+ * of floats are done around it by alu_modified. Built with -frounding-math: the direction is the
+ * thread's. */
 #include "alu.h"
 #include "exec.h"
 #include "half.h"
@@ -96,9 +97,19 @@ typedef int64_t S_s64;
 typedef float S_f32;
 typedef double S_f64;
 enum {
-  C_i16 = SLOT_32, C_u16 = SLOT_32, C_s16 = SLOT_32, C_i32 = SLOT_32, C_u32 = SLOT_32,
-  C_s32 = SLOT_32, C_f32 = SLOT_32, C_f16 = SLOT_32, C_bf16 = SLOT_32, C_i64 = SLOT_64,
-  C_u64 = SLOT_64, C_s64 = SLOT_64, C_f64 = SLOT_64,
+  C_i16 = SLOT_32,
+  C_u16 = SLOT_32,
+  C_s16 = SLOT_32,
+  C_i32 = SLOT_32,
+  C_u32 = SLOT_32,
+  C_s32 = SLOT_32,
+  C_f32 = SLOT_32,
+  C_f16 = SLOT_32,
+  C_bf16 = SLOT_32,
+  C_i64 = SLOT_64,
+  C_u64 = SLOT_64,
+  C_s64 = SLOT_64,
+  C_f64 = SLOT_64,
 };
 #define GET_i16(v) ((uint16_t)(v))
 #define GET_u16(v) ((uint16_t)(v))
@@ -165,8 +176,8 @@ enum {
     SOURCE(2, B);                                                                                  \
     SOURCE(3, C);                                                                                  \
     SOURCE(4, E);                                                                                  \
-    EACH_LANE(D, PUT_##D(value_##key(GET_##A(p1[l]), GET_##B(p2[l]), GET_##C(p3[l]),               \
-                                     GET_##E(p4[l]))))                                             \
+    EACH_LANE(                                                                                     \
+        D, PUT_##D(value_##key(GET_##A(p1[l]), GET_##B(p2[l]), GET_##C(p3[l]), GET_##E(p4[l]))))   \
   }
 /* Packed pairs: the scalar row's function on both halves. */
 #define BOTH(T, f) ((uint32_t)PUT_##T(f(0)) | (uint32_t)PUT_##T(f(16)) << 16)
@@ -182,10 +193,9 @@ enum {
   static void alu_##key(Warp *w, const Ins *i, uint32_t mask) {                                    \
     SOURCE(1, u32);                                                                                \
     SOURCE(2, u32);                                                                                \
-    EACH_LANE(u32,                                                                                 \
-              (uint32_t)PUT_##T(value_##key(GET_##T(p1[l]), GET_##T(p2[l]))) |                     \
-                  (uint32_t)PUT_##T(value_##key(GET_##T(p1[l] >> 16), GET_##T(p2[l] >> 16)))       \
-                      << 16)                                                                       \
+    EACH_LANE(u32, (uint32_t)PUT_##T(value_##key(GET_##T(p1[l]), GET_##T(p2[l]))) |                \
+                       (uint32_t)PUT_##T(value_##key(GET_##T(p1[l] >> 16), GET_##T(p2[l] >> 16)))  \
+                           << 16)                                                                  \
   }
 #define PAIR3(key, T, expr)                                                                        \
   static inline double value_##key(double a, double b, double c) { return (expr); }                \
@@ -193,10 +203,11 @@ enum {
     SOURCE(1, u32);                                                                                \
     SOURCE(2, u32);                                                                                \
     SOURCE(3, u32);                                                                                \
-    EACH_LANE(u32, (uint32_t)PUT_##T(value_##key(GET_##T(p1[l]), GET_##T(p2[l]), GET_##T(p3[l]))) | \
-                       (uint32_t)PUT_##T(value_##key(GET_##T(p1[l] >> 16), GET_##T(p2[l] >> 16),   \
-                                                     GET_##T(p3[l] >> 16)))                        \
-                           << 16)                                                                  \
+    EACH_LANE(u32,                                                                                 \
+              (uint32_t)PUT_##T(value_##key(GET_##T(p1[l]), GET_##T(p2[l]), GET_##T(p3[l]))) |     \
+                  (uint32_t)PUT_##T(value_##key(GET_##T(p1[l] >> 16), GET_##T(p2[l] >> 16),        \
+                                                GET_##T(p3[l] >> 16)))                             \
+                      << 16)                                                                       \
   }
 #include "alu.def"
 #undef ALU1
@@ -241,7 +252,8 @@ const AluRow *alu_find(const char *key) {
 static float flush(float v) { return fpclassify(v) == FP_SUBNORMAL ? copysignf(0, v) : v; }
 static float saturate(float v) { return v > 0 ? (v < 1 ? v : 1) : 0; }
 
-/* Runs the row on copies of the operands in the scratch slots, which every register block starts with. */
+/* Runs the row on copies of the operands in the scratch slots, which every register block starts
+ * with. */
 void alu_modified(Warp *w, const Ins *i, uint32_t mask) {
   Ins inner = *i;
   Opd opd[ALU_SCRATCH];
@@ -251,14 +263,16 @@ void alu_modified(Warp *w, const Ins *i, uint32_t mask) {
     opd[n] = i->opd[n];
     opd[n].at = (uint32_t)n * ALU_SCRATCH_BYTES;
     if (!n) continue;
-    memcpy(w->regs + opd[n].at, w->regs + i->opd[n].at, opd[n].cls == SLOT_64 ? 8 * LANES : 4 * LANES);
+    memcpy(w->regs + opd[n].at, w->regs + i->opd[n].at,
+           opd[n].cls == SLOT_64 ? 8 * LANES : 4 * LANES);
     float *f = (float *)(w->regs + opd[n].at);
     if (single && i->mods & MOD_FTZ && opd[n].cls == SLOT_32)
       for (int l = 0; l < LANES; l++) f[l] = flush(f[l]);
   }
-  static const int direction[] = {
-      [ROUND_NEAREST] = FE_TONEAREST, [ROUND_ZERO] = FE_TOWARDZERO,
-      [ROUND_DOWN] = FE_DOWNWARD, [ROUND_UP] = FE_UPWARD};
+  static const int direction[] = {[ROUND_NEAREST] = FE_TONEAREST,
+                                  [ROUND_ZERO] = FE_TOWARDZERO,
+                                  [ROUND_DOWN] = FE_DOWNWARD,
+                                  [ROUND_UP] = FE_UPWARD};
   if (i->mods & MOD_ROUND) fesetround(direction[i->round]);
   i->inner(w, &inner, mask);
   if (i->mods & MOD_ROUND) fesetround(FE_TONEAREST);

@@ -1,6 +1,6 @@
 /* Loads, stores, atomics, cp.async and ldmatrix.
- * Lanes are served one by one, lowest first, as memory.c checks each. What a lane stores must be defined;
- * what it loads is, unless it is local memory that it never wrote. */
+ * Lanes are served one by one, lowest first, as memory.c checks each. What a lane stores must be
+ * defined; what it loads is, unless it is local memory that it never wrote. */
 #include "exec.h"
 #include "exec_ops.h"
 
@@ -14,11 +14,35 @@ static uint64_t widen(uint64_t v, Type t) {
   return (uint64_t)((int64_t)(v << shift) >> shift);
 }
 
+/* What nearly all loads are: whole 32-bit registers. */
+static void put_words(Warp *w, const Ins *i, uint32_t lane, const char *at) {
+  for (int v = 0; v < i->vec; v++)
+    if (i->opd[v].cls != SLOT_NONE) memcpy(&slot32(w, &i->opd[v])[lane], at + 4 * v, 4);
+}
+
+static uint64_t read_bits(const char *at, size_t n) {
+  uint64_t bits = 0;
+  switch (n) {
+  case 1: return (uint8_t)*at;
+  case 2: memcpy(&bits, at, 2); break;
+  case 4: memcpy(&bits, at, 4); break;
+  default: memcpy(&bits, at, 8); break;
+  }
+  return bits;
+}
+
+static bool whole_words(const Ins *i) {
+  for (int v = 0; v < i->vec; v++)
+    if (i->opd[v].cls == SLOT_64) return false;
+  return type_bytes((Type)i->type) == 4;
+}
+
 void exec_ld(Warp *w, const Ins *i, uint32_t mask) {
   const Opd *addr = &i->opd[i->vec];
   Type t = (Type)i->type;
   size_t n = type_bytes(t);
   uint32_t ok = 0;
+  bool words = whole_words(i);
   need_defined(w, addr, mask, "an address");
   FOR_LANES(l, mask) {
     bool defined = true;
@@ -26,11 +50,12 @@ void exec_ld(Warp *w, const Ins *i, uint32_t mask) {
                                    ACCESS_READ, NULL, &defined);
     if (!at) continue;
     ok |= (uint32_t)defined << l;
-    for (int v = 0; v < i->vec; v++) {
-      uint64_t bits = 0;
-      memcpy(&bits, at + n * (size_t)v, n);
-      lane_set(w, &i->opd[v], (int)l, widen(bits, t));
+    if (words) {
+      put_words(w, i, l, at);
+      continue;
     }
+    for (int v = 0; v < i->vec; v++)
+      lane_set(w, &i->opd[v], (int)l, widen(read_bits(at + n * (size_t)v, n), t));
   }
   for (int v = 0; v < i->vec; v++) opd_define(w, &i->opd[v], mask, ok);
 }
@@ -130,9 +155,7 @@ void exec_cp_async(Warp *w, const Ins *i, uint32_t mask) {
   }
 }
 
-void exec_cp_commit(Warp *w, const Ins *i, uint32_t mask) {
-  FOR_LANES(l, mask) w->copy_group[l]++;
-}
+void exec_cp_commit(Warp *w, const Ins *i, uint32_t mask) { FOR_LANES(l, mask) w->copy_group[l]++; }
 
 void exec_cp_wait(Warp *w, const Ins *i, uint32_t mask) {
   memory_async_wait(w, mask, (uint32_t)lane_bits(w, &i->opd[0], __builtin_ctz(mask)));
@@ -153,10 +176,10 @@ void exec_ldmatrix(Warp *w, const Ins *i, uint32_t mask) {
     uint16_t row[8][8] = {{0}};
     for (int r = 0; r < 8; r++) {
       int lane = 8 * m + r;
-      const char *at = mask >> lane & 1
-                           ? memory_access(w, lane, (Space)i->space, address_of(w, addr, (uint32_t)lane),
-                                           16, ACCESS_READ, NULL, NULL)
-                           : NULL;
+      const char *at = mask >> lane & 1 ? memory_access(w, lane, (Space)i->space,
+                                                        address_of(w, addr, (uint32_t)lane), 16,
+                                                        ACCESS_READ, NULL, NULL)
+                                        : NULL;
       if (at) memcpy(row[r], at, 16);
       ok[m] &= at != NULL;
     }

@@ -1,6 +1,7 @@
 /* mma.sync: D = A B + C for a warp, A row-major, B column-major.
- * Fragments as PTX ISA 9.7.14 draws them: g = lane / 4, q = lane % 4. Products are exact and summed in
- * double, then rounded once: the hardware's order is not documented, so results agree to its rounding. */
+ * Fragments as PTX ISA 9.7.14 draws them: g = lane / 4, q = lane % 4. Products are exact and summed
+ * in double, then rounded once: the hardware's order is not documented, so results agree to its
+ * rounding. */
 #include "exec.h"
 #include "exec_ops.h"
 #include "half.h"
@@ -12,7 +13,8 @@ static float as_float(uint32_t u) {
 }
 
 static double element(Type t, uint32_t reg, int half) {
-  if (t == TYPE_tf32) return (double)as_float(reg & ~0x1fffu); /* the low 13 bits are not looked at */
+  if (t == TYPE_tf32)
+    return (double)as_float(reg & ~0x1fffu); /* the low 13 bits are not looked at */
   uint16_t h = (uint16_t)(reg >> (16 * half));
   return t == TYPE_f16 ? half_get(h) : bfloat_get(h);
 }

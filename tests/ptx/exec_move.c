@@ -1,6 +1,7 @@
 /* Moves, conversions, comparisons and choices.
- * Conversions go through double or 64-bit integers, which hold every source exactly (64-bit integers to
- * floats are converted in the wanted direction at once), so each rounds once. -frounding-math. */
+ * Conversions go through double or 64-bit integers, which hold every source exactly (64-bit
+ * integers to floats are converted in the wanted direction at once), so each rounds once.
+ * -frounding-math. */
 #include "exec.h"
 #include "exec_ops.h"
 #include "half.h"
@@ -36,7 +37,11 @@ void exec_mov_pred(Warp *w, const Ins *i, uint32_t mask) {
 }
 void exec_pred(Warp *w, const Ins *i, uint32_t mask) {
   uint32_t a = pred_lanes(w, &i->opd[1]), b = i->mode < 3 ? pred_lanes(w, &i->opd[2]) : 0;
-  put_pred(w, &i->opd[0], mask, i->mode == 0 ? a & b : i->mode == 1 ? a | b : i->mode == 2 ? a ^ b : ~a);
+  put_pred(w, &i->opd[0], mask,
+           i->mode == 0   ? a & b
+           : i->mode == 1 ? a | b
+           : i->mode == 2 ? a ^ b
+                          : ~a);
 }
 
 /* Elements of a vector from low to high bits. */
@@ -75,7 +80,8 @@ void exec_cvta(Warp *w, const Ins *i, uint32_t mask) {
 }
 void exec_isspacep(Warp *w, const Ins *i, uint32_t mask) {
   uint32_t r = 0;
-  FOR_LANES(l, mask) r |= (uint32_t)(lane_bits(w, &i->opd[1], (int)l) >> WINDOW_SHIFT == i->mode) << l;
+  FOR_LANES(l, mask)
+  r |= (uint32_t)(lane_bits(w, &i->opd[1], (int)l) >> WINDOW_SHIFT == i->mode) << l;
   put_pred(w, &i->opd[0], mask, r);
 }
 
@@ -115,8 +121,10 @@ static double to_integer(double v, Round round) {
   return nearbyint(v); /* the direction is to nearest, even */
 }
 
-static const int directions[] = {[ROUND_NEAREST] = FE_TONEAREST, [ROUND_ZERO] = FE_TOWARDZERO,
-                                 [ROUND_DOWN] = FE_DOWNWARD, [ROUND_UP] = FE_UPWARD};
+static const int directions[] = {[ROUND_NEAREST] = FE_TONEAREST,
+                                 [ROUND_ZERO] = FE_TOWARDZERO,
+                                 [ROUND_DOWN] = FE_DOWNWARD,
+                                 [ROUND_UP] = FE_UPWARD};
 
 static uint64_t float_put(const Ins *i, double v) {
   Type to = (Type)i->type;
@@ -218,7 +226,7 @@ void exec_cvt_pair(Warp *w, const Ins *i, uint32_t mask) {
 }
 
 /* ---- comparison ---- */
-#define RELATE(T)                                                                             \
+#define RELATE(T)                                                                                  \
   FOR_LANES(l, mask) {                                                                             \
     T a = (T)lane_bits(w, pa, (int)l), b = (T)lane_bits(w, pb, (int)l);                            \
     unsigned rel = a < b ? REL_LESS : a > b ? REL_MORE : REL_EQUAL;                                \

@@ -3,26 +3,35 @@
 #define PTXI_EXEC_OPS_H
 #include "module.h"
 
-Handler exec_pred;   /* mode: and or xor not */
+Handler exec_pred; /* mode: and or xor not */
 Handler exec_mov32, exec_mov64, exec_pack, exec_unpack, exec_mov_pred;
 Handler exec_cvt, exec_cvt_pair, exec_cvt_int;
-Handler exec_cvta;   /* mode: window; mode2: 1 to the space, 0 from it */
+Handler exec_cvta; /* mode: window; mode2: 1 to the space, 0 from it */
 Handler exec_isspacep;
-Handler exec_setp;   /* mode: Relation bits; mode2: 0 none, 1 and, 2 or, 3 xor */
+Handler exec_setp; /* mode: Relation bits; mode2: 0 none, 1 and, 2 or, 3 xor */
 Handler exec_set;
 Handler exec_selp, exec_slct, exec_testp;
 Handler exec_ld, exec_st;
-Handler exec_atom;   /* mode: AtomOp; mode2: 1 has a result */
+Handler exec_atom; /* mode: AtomOp; mode2: 1 has a result */
 Handler exec_cp_async, exec_cp_commit, exec_cp_wait, exec_cp_wait_all;
 Handler exec_ldmatrix; /* mode: 1 transposed */
-Handler exec_mma;    /* mode: k; type: of a and b; from: of c and d */
+Handler exec_mma;      /* mode: k; type: of a and b; from: of c and d */
 Handler exec_shfl, exec_vote, exec_match, exec_redux, exec_activemask, exec_warp_sync;
-Handler exec_fence;  /* mode: 1 beyond the CTA */
+Handler exec_fence; /* mode: 1 beyond the CTA */
 Handler exec_idle;
 
 enum { REL_LESS = 1, REL_EQUAL = 2, REL_MORE = 4, REL_NAN = 8 };
 typedef enum AtomOp {
-  ATOM_ADD, ATOM_MIN, ATOM_MAX, ATOM_AND, ATOM_OR, ATOM_XOR, ATOM_EXCH, ATOM_CAS, ATOM_INC, ATOM_DEC
+  ATOM_ADD,
+  ATOM_MIN,
+  ATOM_MAX,
+  ATOM_AND,
+  ATOM_OR,
+  ATOM_XOR,
+  ATOM_EXCH,
+  ATOM_CAS,
+  ATOM_INC,
+  ATOM_DEC
 } AtomOp;
 enum { SHFL_UP, SHFL_DOWN, SHFL_BFLY, SHFL_IDX };
 enum { VOTE_ALL, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };

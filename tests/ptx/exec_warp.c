@@ -1,5 +1,5 @@
-/* Instructions that look across the lanes of a warp. They run once every lane of the member mask that has
- * not exited is here (warp.c); a value taken from a lane that is not here is undefined. */
+/* Instructions that look across the lanes of a warp. They run once every lane of the member mask
+ * that has not exited is here (warp.c); a value taken from a lane that is not here is undefined. */
 #include "exec.h"
 #include "exec_ops.h"
 
@@ -96,4 +96,6 @@ void exec_redux(Warp *w, const Ins *i, uint32_t mask) {
   put_result(w, &i->opd[0], mask, r);
 }
 
-void exec_activemask(Warp *w, const Ins *i, uint32_t mask) { put_result(w, &i->opd[0], mask, mask); }
+void exec_activemask(Warp *w, const Ins *i, uint32_t mask) {
+  put_result(w, &i->opd[0], mask, mask);
+}

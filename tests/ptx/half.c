@@ -40,8 +40,8 @@ static uint16_t put(double v, const Format *f, Round round) {
   if (isinf(v)) return sign | f->inf;
   double r = fabs(round_to(v, f, round));
   if (r > f->max) {
-    bool to_max = round == ROUND_ZERO || (round == ROUND_DOWN && !sign) ||
-                  (round == ROUND_UP && sign);
+    bool to_max =
+        round == ROUND_ZERO || (round == ROUND_DOWN && !sign) || (round == ROUND_UP && sign);
     return sign | (uint16_t)(to_max ? f->inf - 1 : f->inf);
   }
   int e;

@@ -1,6 +1,7 @@
 /* A launch: checks the request, sets up one CTA after the other, and takes turns among its warps.
- * Order 0 runs CTAs and warps as numbered, 1 backwards, any other shuffled, a warp a random while at a
- * time. CTAs run one after another: a kernel whose CTAs wait for each other meets the step limit. */
+ * Order 0 runs CTAs and warps as numbered, 1 backwards, any other shuffled, a warp a random while
+ * at a time. CTAs run one after another: a kernel whose CTAs wait for each other meets the step
+ * limit. */
 #include "alu.h"
 #include "exec.h"
 #include <stdio.h>
@@ -119,7 +120,9 @@ static void run_grid(Exec *x) {
   const unsigned *g = x->l->grid;
   uint64_t n = (uint64_t)g[0] * g[1] * g[2];
   for (uint64_t i = 0; i < n; i++) {
-    uint64_t c = x->l->order == 0 ? i : x->l->order == 1 ? n - 1 - i : shuffle_cta(i, n, x->l->order);
+    uint64_t c = x->l->order == 0   ? i
+                 : x->l->order == 1 ? n - 1 - i
+                                    : shuffle_cta(i, n, x->l->order);
     x->cta[0] = (unsigned)(c % g[0]);
     x->cta[1] = (unsigned)(c / g[0] % g[1]);
     x->cta[2] = (unsigned)(c / g[0] / g[1]);
@@ -152,7 +155,8 @@ static bool request_ok(const PtxKernel *k, const PtxLaunch *l, PtxResult *r) {
     snprintf(e, sizeof r->error, "%zu bytes of parameters; kernel '%s' takes %zu", l->params_size,
              k->name, k->params_size);
   else if (l->dynamic_shared + k->shared_used > 232448)
-    snprintf(e, sizeof r->error, "%zu bytes of shared memory; 232448 is the most that a CTA can have",
+    snprintf(e, sizeof r->error,
+             "%zu bytes of shared memory; 232448 is the most that a CTA can have",
              l->dynamic_shared + k->shared_used);
   else if ((uint64_t)k->reg_bytes * ((threads + 31) / 32) > (uint64_t)1 << 30)
     snprintf(e, sizeof r->error, "kernel '%s' has too many registers", k->name);

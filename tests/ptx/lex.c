@@ -1,6 +1,6 @@
 /* Scans PTX text into tokens.
- * Needs no terminating zero; never reads past the end; any byte is accepted and a wrong one is TOK_BAD.
- * A mnemonic is one word with its dots, since `.` never stands alone in PTX. */
+ * Needs no terminating zero; never reads past the end; any byte is accepted and a wrong one is
+ * TOK_BAD. A mnemonic is one word with its dots, since `.` never stands alone in PTX. */
 #include "lex.h"
 #include <stdlib.h>
 #include <string.h>

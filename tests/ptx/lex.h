@@ -7,13 +7,13 @@
 
 typedef enum TokKind {
   TOK_END,
-  TOK_WORD,   /* identifier, register, label or mnemonic with its dots: add.s32, %r1, $L__BB0_1 */
-  TOK_DOT,    /* a directive or type: .reg, .u32 */
-  TOK_INT,    /* value in bits */
-  TOK_F32,    /* 0fXXXXXXXX, bits */
-  TOK_F64,    /* 0dXXXXXXXXXXXXXXXX or a decimal float, bits */
+  TOK_WORD, /* identifier, register, label or mnemonic with its dots: add.s32, %r1, $L__BB0_1 */
+  TOK_DOT,  /* a directive or type: .reg, .u32 */
+  TOK_INT,  /* value in bits */
+  TOK_F32,  /* 0fXXXXXXXX, bits */
+  TOK_F64,  /* 0dXXXXXXXXXXXXXXXX or a decimal float, bits */
   TOK_STRING,
-  TOK_PUNCT,  /* one character, in text[0] */
+  TOK_PUNCT, /* one character, in text[0] */
   TOK_BAD,
 } TokKind;
 

@@ -1,6 +1,6 @@
-/* Addresses to host memory: the launch's buffers, module variables, parameters, shared and local memory.
- * Every access is checked for bounds, rights and alignment here, then shown to check.c. A failed access
- * returns NULL and has been reported; the caller skips the lane. */
+/* Addresses to host memory: the launch's buffers, module variables, parameters, shared and local
+ * memory. Every access is checked for bounds, rights and alignment here, then shown to check.c. A
+ * failed access returns NULL and has been reported; the caller skips the lane. */
 #include "exec.h"
 #include <stdlib.h>
 
@@ -13,7 +13,8 @@ void memory_start(Exec *x) {
   for (size_t i = 0; i < m->nvars; i++) {
     const Var *v = &m->vars[i];
     if (v->space == SPACE_GLOBAL || v->space == SPACE_CONST)
-      x->bufs[n++] = (PtxBuf){.base = (void *)(uintptr_t)v->address, .size = v->size,
+      x->bufs[n++] = (PtxBuf){.base = (void *)(uintptr_t)v->address,
+                              .size = v->size,
                               .rights = v->space == SPACE_CONST ? PTX_READ : PTX_RW,
                               .name = v->name};
   }
@@ -35,7 +36,8 @@ static const char *buf_name(const PtxBuf *b) { return b->name ? b->name : "unnam
 
 static bool aligned(Warp *w, int lane, uint64_t address, size_t size) {
   if (!(address & (size - 1))) return true;
-  report(w, lane, PTX_ALIGN, address, "accesses %zu bytes at an address that is not a multiple", size);
+  report(w, lane, PTX_ALIGN, address, "accesses %zu bytes at an address that is not a multiple",
+         size);
   return false;
 }
 
@@ -116,8 +118,8 @@ static char *global_access(Warp *w, int lane, uint64_t address, size_t size, Acc
     size_t off = (size_t)(address - (uintptr_t)b->base);
     bool ok = init_bits(b->init, off, size, how != ACCESS_READ);
     if (!ok && x->check.init)
-      report(w, lane, PTX_UNINIT, address, "reads offset %zu of buffer '%s', which nobody wrote", off,
-             buf_name(b));
+      report(w, lane, PTX_UNINIT, address, "reads offset %zu of buffer '%s', which nobody wrote",
+             off, buf_name(b));
   }
   if (x->check.race && (b->rights & PTX_WRITE || x->overlap))
     check_global(w, lane, address, size, how, how == ACCESS_WRITE && unchanged(at, value, size));
@@ -152,8 +154,8 @@ static char *local_access(Warp *w, int lane, uint64_t address, size_t size, Acce
   size_t n = w->x->k->local;
   if (!aligned(w, lane, address, size)) return NULL;
   if (!inside(address, size, 0, n)) {
-    report(w, lane, PTX_BOUNDS, address, "accesses %zu bytes outside of its %zu of local memory", size,
-           n);
+    report(w, lane, PTX_BOUNDS, address, "accesses %zu bytes outside of its %zu of local memory",
+           size, n);
     return NULL;
   }
   size_t at = (size_t)lane * n + (size_t)address;
@@ -181,8 +183,8 @@ static char *param_access(Warp *w, int lane, uint64_t address, size_t size, Acce
 char *memory_access(Warp *w, int lane, Space space, uint64_t address, size_t size, Access how,
                     const void *value, bool *defined) {
   if (space == SPACE_GENERIC) {
-    static const Space window[] = {[WINDOW_SHARED] = SPACE_SHARED, [WINDOW_LOCAL] = SPACE_LOCAL,
-                                   [WINDOW_PARAM] = SPACE_PARAM};
+    static const Space window[] = {
+        [WINDOW_SHARED] = SPACE_SHARED, [WINDOW_LOCAL] = SPACE_LOCAL, [WINDOW_PARAM] = SPACE_PARAM};
     uint64_t top = address >> WINDOW_SHIFT;
     space = SPACE_GLOBAL;
     if (top >= WINDOW_SHARED && top <= WINDOW_PARAM) {
@@ -208,8 +210,8 @@ void memory_async(Warp *w, int lane, uint64_t shared, uint64_t global, uint32_t 
   const char *from = NULL;
   if (size) {
     if (global & (fill - 1)) {
-      report(w, lane, PTX_ALIGN, global, "cp.async of %u bytes from an address that is not a multiple",
-             fill);
+      report(w, lane, PTX_ALIGN, global,
+             "cp.async of %u bytes from an address that is not a multiple", fill);
       return;
     }
     /* A short copy reads only `size` bytes; they are looked at in powers of two. */

@@ -1,6 +1,6 @@
 /* Memory and names of a module, and the public questions about it.
- * Pool memory is zeroed and lives until ptx_module_free; passing the limit jumps to the parser's error.
- * Names are chained hash tables, one a scope, searched from the inside out. */
+ * Pool memory is zeroed and lives until ptx_module_free; passing the limit jumps to the parser's
+ * error. Names are chained hash tables, one a scope, searched from the inside out. */
 #include "module.h"
 #include <stdio.h>
 #include <stdlib.h>

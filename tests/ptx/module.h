@@ -47,11 +47,18 @@ typedef struct Opd {
 } Opd;
 
 typedef enum Space {
-  SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM, SPACE_CONST
+  SPACE_GENERIC,
+  SPACE_GLOBAL,
+  SPACE_SHARED,
+  SPACE_LOCAL,
+  SPACE_PARAM,
+  SPACE_CONST
 } Space;
 typedef enum Flow {
-  FLOW_PLAIN,   /* run() on the active lanes */
-  FLOW_BRANCH, FLOW_EXIT, FLOW_TRAP,
+  FLOW_PLAIN, /* run() on the active lanes */
+  FLOW_BRANCH,
+  FLOW_EXIT,
+  FLOW_TRAP,
   FLOW_BARRIER, /* bar.sync, bar.red, bar.arrive */
   FLOW_WARP,    /* run() once all lanes of the member mask are here */
 } Flow;
@@ -64,19 +71,19 @@ typedef void Handler(Warp *w, const Ins *i, uint32_t mask);
 
 struct Ins {
   Handler *run;
-  Handler *inner;   /* what run() wraps where mods are set */
+  Handler *inner; /* what run() wraps where mods are set */
   Flow flow;
-  Opd guard;        /* SLOT_NONE: always */
+  Opd guard; /* SLOT_NONE: always */
   int line;
-  uint16_t ndst, nopd; /* operands 0..ndst-1 are written */
-  bool own_init;    /* run() itself says which lanes of the results are defined */
-  uint8_t type, from; /* Type of the result and of the source */
-  uint8_t vec;      /* elements of ld, st; matrices of ldmatrix */
+  uint16_t ndst, nopd;        /* operands 0..ndst-1 are written */
+  bool own_init;              /* run() itself says which lanes of the results are defined */
+  uint8_t type, from;         /* Type of the result and of the source */
+  uint8_t vec;                /* elements of ld, st; matrices of ldmatrix */
   uint8_t space, mode, mode2; /* Space; what run() makes of it */
   uint8_t mods, round;
   Opd *opd;
-  int target;       /* FLOW_BRANCH: index of the instruction */
-  int member;       /* FLOW_WARP: operand with the member mask, or -1 for all */
+  int target; /* FLOW_BRANCH: index of the instruction */
+  int member; /* FLOW_WARP: operand with the member mask, or -1 for all */
 };
 
 /* ---- names ---- */
@@ -95,8 +102,8 @@ typedef struct Names {
   struct Names *outer;
 } Names;
 Names *names_open(Pool *p, Names *outer);
-Name *names_find(const Names *n, const char *text, size_t size);     /* inner scopes first */
-Name *names_add(Pool *p, Names *n, const char *text, size_t size);   /* NULL where it exists */
+Name *names_find(const Names *n, const char *text, size_t size);   /* inner scopes first */
+Name *names_add(Pool *p, Names *n, const char *text, size_t size); /* NULL where it exists */
 
 /* ---- symbols ---- */
 typedef struct Var { /* .shared, .const, .global, .local or .param */
@@ -106,7 +113,9 @@ typedef struct Var { /* .shared, .const, .global, .local or .param */
   size_t size;
 } Var;
 
-typedef struct Range { uint64_t lo, hi; } Range;
+typedef struct Range {
+  uint64_t lo, hi;
+} Range;
 
 typedef struct SpecialUse {
   int id;
@@ -117,8 +126,8 @@ typedef struct ConstUse {
   Opd opd;
 } ConstUse;
 
-/* Shared addresses: static variables from 0 with gaps, so that running off one is seen; the launch's
- * dynamic memory far above. */
+/* Shared addresses: static variables from 0 with gaps, so that running off one is seen; the
+ * launch's dynamic memory far above. */
 enum { SHARED_GAP = 256, SHARED_DYNAMIC = 1 << 27 };
 
 struct PtxKernel {
@@ -128,12 +137,12 @@ struct PtxKernel {
   size_t nparams, params_size;
   Ins *ins;
   size_t nins, cap;
-  uint32_t nslots, reg_bytes;  /* of one warp's register block */
-  size_t shared_used;          /* static bytes of shared memory */
-  Range *shared_ranges; /* its variables, with gaps between them */
+  uint32_t nslots, reg_bytes; /* of one warp's register block */
+  size_t shared_used;         /* static bytes of shared memory */
+  Range *shared_ranges;       /* its variables, with gaps between them */
   size_t nshared_ranges;
-  size_t shared;               /* static bytes with the gaps */
-  size_t local;                /* bytes of local memory a thread */
+  size_t shared; /* static bytes with the gaps */
+  size_t local;  /* bytes of local memory a thread */
   unsigned max_threads;
   ConstUse *consts;
   size_t nconsts, const_cap;
@@ -159,9 +168,13 @@ struct PtxModule {
 typedef struct Parser {
   PtxModule *m;
   Lexer lx;
-  PtxKernel *k;     /* the one being read */
+  PtxKernel *k; /* the one being read */
   Names *scope;
-  struct Label { const char *name; size_t size; int at, line; } *labels;
+  struct Label {
+    const char *name;
+    size_t size;
+    int at, line;
+  } * labels;
   size_t nlabels;
   uint32_t *const_hash; /* index into consts + 1 */
   size_t const_hash_size;

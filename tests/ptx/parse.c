@@ -1,6 +1,7 @@
 /* Reads the directives of a module: kernels, parameters, variables, registers, scopes and labels.
  * Instructions go to decode.c. A wrong text ends in parse_fail with its line; nothing is guessed.
- * Grammar: PTX ISA, chapters 4, 5 and 11, as far as NVRTC writes it; .func is refused where it is called. */
+ * Grammar: PTX ISA, chapters 4, 5 and 11, as far as NVRTC writes it; .func is refused where it is
+ * called. */
 #include "alu.h"
 #include "module.h"
 #include <stdarg.h>
@@ -111,8 +112,7 @@ static Decl parse_decl(Parser *p) {
 
 static Var *add_var(Parser *p, const Decl *d, Space space) {
   Name *n = names_add(&p->m->pool, p->scope, d->name.text, d->name.size);
-  if (!n)
-    parse_fail(p, d->name.line, "'%.*s' is declared twice", (int)d->name.size, d->name.text);
+  if (!n) parse_fail(p, d->name.line, "'%.*s' is declared twice", (int)d->name.size, d->name.text);
   PtxModule *m = p->m;
   if ((m->nvars & (m->nvars - 1)) == 0)
     m->vars = pool_grow(&m->pool, m->vars, m->nvars, m->nvars ? 2 * m->nvars : 8, sizeof *m->vars);
@@ -409,8 +409,8 @@ static void parse_kernel(Parser *p) {
   k->shared = m->shared;
   k->shared_used = m->shared_used;
   k->shared_granule = k->global_granule = 16;
-  k->shared_ranges = pool_grow(&m->pool, m->shared_ranges, m->nshared_ranges,
-                               m->nshared_ranges + 1, sizeof *k->shared_ranges);
+  k->shared_ranges = pool_grow(&m->pool, m->shared_ranges, m->nshared_ranges, m->nshared_ranges + 1,
+                               sizeof *k->shared_ranges);
   k->nshared_ranges = m->nshared_ranges;
   if (ptx_module_find(m, k->name)) parse_fail(p, name.line, "kernel '%s' is there twice", k->name);
   k->reg_bytes = ALU_SCRATCH * ALU_SCRATCH_BYTES; /* of alu_modified */

@@ -1,7 +1,7 @@
 /* ptxi: runs PTX, as NVRTC produced it, on the CPU and watches every access.
- * Contract: a module owns its kernels; a launch reads and writes only the buffers it is given; findings
- * name kernel, PTX line and thread. No state outside PtxModule and PtxResult: calls on different modules
- * may run at the same time. */
+ * Contract: a module owns its kernels; a launch reads and writes only the buffers it is given;
+ * findings name kernel, PTX line and thread. No state outside PtxModule and PtxResult: calls on
+ * different modules may run at the same time. */
 #ifndef PTXI_H
 #define PTXI_H
 #include <stdbool.h>
@@ -20,11 +20,11 @@ typedef struct PtxParam {
 enum { PTX_READ = 1, PTX_WRITE = 2, PTX_RW = 3 };
 
 typedef struct PtxBuf {
-  void *base;     /* the device address is the host address */
-  size_t size;    /* bytes that the kernel may touch */
-  unsigned rights; /* PTX_READ | PTX_WRITE */
+  void *base;       /* the device address is the host address */
+  size_t size;      /* bytes that the kernel may touch */
+  unsigned rights;  /* PTX_READ | PTX_WRITE */
   const char *name; /* for findings; may be NULL */
-  uint8_t *init;  /* one bit a byte: has it been written? NULL: all of it has. Kernels set bits. */
+  uint8_t *init; /* one bit a byte: has it been written? NULL: all of it has. Kernels set bits. */
 } PtxBuf;
 
 /* What a launch watches beside bounds, rights and alignment, which are always on. */
@@ -56,11 +56,11 @@ typedef enum PtxKind {
 
 typedef struct PtxFinding {
   PtxKind kind;
-  int line;              /* of the PTX text */
+  int line;                   /* of the PTX text */
   unsigned cta[3], thread[3]; /* the first one that did it */
   uint64_t address;
-  uint64_t count;        /* how often it happened on this line */
-  char text[200];        /* one sentence */
+  uint64_t count; /* how often it happened on this line */
+  char text[200]; /* one sentence */
 } PtxFinding;
 
 typedef struct PtxResult {
@@ -73,7 +73,8 @@ typedef struct PtxResult {
 
 typedef enum PtxStatus { PTX_OK, PTX_FOUND, PTX_REFUSED } PtxStatus;
 
-/* NULL and a message with the line in err where the text is not PTX or uses what ptxi does not know. */
+/* NULL and a message with the line in err where the text is not PTX or uses what ptxi does not
+ * know. */
 PtxModule *ptx_module_load(const char *text, size_t size, char *err, size_t err_size);
 void ptx_module_free(PtxModule *m);
 size_t ptx_module_kernels(const PtxModule *m);

@@ -47,7 +47,8 @@ void need_defined(Warp *w, const Opd *o, uint32_t mask, const char *what) {
   if (o->cls == SLOT_NONE || !w->x->check.init) return;
   uint32_t bad = mask & ~w->defined[o->slot];
   if (!bad) return;
-  report(w, __builtin_ctz(bad), PTX_UNINIT, 0, "%s follows from a register that was never set", what);
+  report(w, __builtin_ctz(bad), PTX_UNINIT, 0, "%s follows from a register that was never set",
+         what);
   w->defined[o->slot] |= bad; /* once is enough */
 }
 

@@ -1,8 +1,8 @@
 /* Runs the lanes of a warp in lockstep groups.
- * Lanes with the same program counter form a group; the group with the lowest one runs until it meets
- * another, so that branches rejoin at the first common instruction (the order of NVRTC's text makes that
- * the post-dominator). Warp-wide instructions wait for the lanes of their member mask, as on hardware with
- * independent threads; nothing assumes that lanes are together. */
+ * Lanes with the same program counter form a group; the group with the lowest one runs until it
+ * meets another, so that branches rejoin at the first common instruction (the order of NVRTC's text
+ * makes that the post-dominator). Warp-wide instructions wait for the lanes of their member mask,
+ * as on hardware with independent threads; nothing assumes that lanes are together. */
 #include "exec.h"
 
 void warp_start(Warp *w, uint32_t live) {
@@ -39,7 +39,8 @@ static int lowest(Warp *w) {
   for (int i = 0; i < w->ngroups; i++)
     if (w->group[i].wait == WAIT_NOT && (best < 0 || w->group[i].pc < w->group[best].pc)) best = i;
   if (best < 0) return -1;
-  for (int j = w->ngroups - 1; j > best; j--) /* none before it has its pc: the first one was taken */
+  for (int j = w->ngroups - 1; j > best;
+       j--) /* none before it has its pc: the first one was taken */
     if (w->group[j].wait == WAIT_NOT && w->group[j].pc == w->group[best].pc) {
       w->group[best].mask |= w->group[j].mask;
       drop(w, j);

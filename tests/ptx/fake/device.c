@@ -1,8 +1,8 @@
 /* Devices, the primary context, modules and functions.
  * A module must be PTX for this device's capability or an older one; a cubin is for hardware and is
  * refused as one for another device is, so that a program falls back to its PTX. */
-#include "fake.h"
 #include "attributes.h"
+#include "fake.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +49,8 @@ CALL(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device), (bytes, device)) {
   *bytes = driver()->memory;
   return CUDA_SUCCESS;
 }
-CALL(cuDeviceGetAttribute, (int *value, int attribute, CUdevice device), (value, attribute, device)) {
+CALL(cuDeviceGetAttribute, (int *value, int attribute, CUdevice device),
+     (value, attribute, device)) {
   if (device) return CUDA_INVALID_DEVICE;
   if (attribute == ATTRIBUTE_MAJOR || attribute == ATTRIBUTE_MINOR) {
     *value = attribute == ATTRIBUTE_MAJOR ? driver()->major : driver()->minor;
@@ -139,7 +140,8 @@ CALL(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *n
   *function = f;
   return CUDA_SUCCESS;
 }
-CALL(cuModuleGetGlobal_v2, (CUdeviceptr * address, size_t *bytes, CUmodule module, const char *name),
+CALL(cuModuleGetGlobal_v2,
+     (CUdeviceptr * address, size_t *bytes, CUmodule module, const char *name),
      (address, bytes, module, name)) {
   if (!module) return CUDA_INVALID_HANDLE;
   size_t size;

@@ -1,15 +1,13 @@
 /* A libcuda.so.1 for machines without a GPU: PTX runs in ptxi, calls can be made to fail.
  * A driver is state of the process, so this one has a single Driver; calls take its lock.
  * Environment, read once at cuInit or at the first call:
- *   FAKECUDA_FAIL     function:n:error[,...]  its n-th call returns error (a name of errors.def in any
- *                     case, or a number); 700, 702 and 719 stay, as on a device
- *   FAKECUDA_MEMORY   bytes of the device, with K, M or G (4G)
- *   FAKECUDA_DRIVER   version (13000)          FAKECUDA_DEVICES  0 or 1 (1)
- *   FAKECUDA_CC       compute capability (99.0: newer than any cubin, so that programs take their PTX)
- *   FAKECUDA_CHECK    none, race, init or all (all)
- *   FAKECUDA_ORDER    0, 1 or a seed: of warps, CTAs, and graph nodes that nothing orders (0)
- *   FAKECUDA_STEPS    warp instructions a launch may take
- *   FAKECUDA_LOG      a file that gets a line for each call */
+ *   FAKECUDA_FAIL     function:n:error[,...]  its n-th call returns error (a name of errors.def in
+ * any case, or a number); 700, 702 and 719 stay, as on a device FAKECUDA_MEMORY   bytes of the
+ * device, with K, M or G (4G) FAKECUDA_DRIVER   version (13000)          FAKECUDA_DEVICES  0 or 1
+ * (1) FAKECUDA_CC       compute capability (99.0: newer than any cubin, so that programs take their
+ * PTX) FAKECUDA_CHECK    none, race, init or all (all) FAKECUDA_ORDER    0, 1 or a seed: of warps,
+ * CTAs, and graph nodes that nothing orders (0) FAKECUDA_STEPS    warp instructions a launch may
+ * take FAKECUDA_LOG      a file that gets a line for each call */
 #ifndef FAKE_H
 #define FAKE_H
 #include "ptxi.h"
@@ -50,7 +48,10 @@ typedef struct Driver {
   CUresult sticky;
   Fault *faults;
   size_t nfaults;
-  struct Count { char function[64]; unsigned long calls; } *counts;
+  struct Count {
+    char function[64];
+    unsigned long calls;
+  } * counts;
   size_t ncounts;
   size_t memory, used;
   int version, devices, major, minor;
@@ -61,7 +62,8 @@ typedef struct Driver {
   struct Stream *streams; /* all but the default one */
 } Driver;
 
-/* Counts the call; an error that it must return, or success. Takes the lock, which leave() gives back. */
+/* Counts the call; an error that it must return, or success. Takes the lock, which leave() gives
+ * back. */
 CUresult enter(const char *function, bool needs_init);
 CUresult leave(CUresult result);
 Driver *driver(void);
@@ -103,7 +105,8 @@ typedef struct Work { /* one thing that a stream or a graph does */
   int nafter;
 } Work;
 CUresult work_run(const Work *w);
-/* Runs it now, or makes it a node of the graph that the stream is captured into. Takes the work over. */
+/* Runs it now, or makes it a node of the graph that the stream is captured into. Takes the work
+ * over. */
 CUresult work_submit(struct Stream *s, Work w);
 void work_free(Work *w);
 

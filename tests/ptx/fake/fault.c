@@ -7,8 +7,12 @@
 #include <strings.h>
 
 Driver *driver(void) {
-  static Driver d = {.lock = PTHREAD_MUTEX_INITIALIZER, .devices = 1, .version = 13000,
-                     .memory = (size_t)4 << 30, .major = 99, .checks = PTX_CHECK_ALL};
+  static Driver d = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                     .devices = 1,
+                     .version = 13000,
+                     .memory = (size_t)4 << 30,
+                     .major = 99,
+                     .checks = PTX_CHECK_ALL};
   return &d;
 }
 

@@ -1,5 +1,5 @@
-/* Device and pinned memory. A device address is a host address; fresh device memory is all ones and, with
- * the init check, counts as never written until a copy, a set or a kernel writes it. */
+/* Device and pinned memory. A device address is a host address; fresh device memory is all ones
+ * and, with the init check, counts as never written until a copy, a set or a kernel writes it. */
 #include "fake.h"
 #include <stdlib.h>
 #include <string.h>
@@ -140,13 +140,13 @@ COPY_ASYNC(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t n, CU
 
 #define SET(name, type, bytes)                                                                     \
   CALL(name##_v2, (CUdeviceptr to, type value, size_t n), (to, value, n)) {                        \
-    return work_submit(NULL, (Work){.kind = WORK_SET, .to = to, .value = value, .width = bytes,    \
-                                    .size = n});                                                   \
+    return work_submit(                                                                            \
+        NULL, (Work){.kind = WORK_SET, .to = to, .value = value, .width = bytes, .size = n});      \
   }                                                                                                \
   CALL(name##Async, (CUdeviceptr to, type value, size_t n, CUstream stream),                       \
        (to, value, n, stream)) {                                                                   \
-    return work_submit(stream, (Work){.kind = WORK_SET, .to = to, .value = value, .width = bytes,  \
-                                      .size = n});                                                 \
+    return work_submit(                                                                            \
+        stream, (Work){.kind = WORK_SET, .to = to, .value = value, .width = bytes, .size = n});    \
   }
 SET(cuMemsetD8, unsigned char, 1)
 SET(cuMemsetD16, unsigned short, 2)

@@ -1,6 +1,6 @@
-/* Streams, events, captures and graphs. Work runs when it is submitted; captured work becomes nodes with
- * the edges that streams and events give. A graph's nodes run in any order that the edges allow, chosen by
- * FAKECUDA_ORDER, so that a missing edge shows in the results. */
+/* Streams, events, captures and graphs. Work runs when it is submitted; captured work becomes nodes
+ * with the edges that streams and events give. A graph's nodes run in any order that the edges
+ * allow, chosen by FAKECUDA_ORDER, so that a missing edge shows in the results. */
 #include "fake.h"
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +25,14 @@ static CUresult run_kernel(const Work *w) {
   PtxBuf *bufs;
   size_t n = memory_buffers(&bufs);
   const PtxKernel *k = w->function->kernel;
-  PtxLaunch l = {.dynamic_shared = w->shared, .params = w->params,
-                 .params_size = ptx_kernel_params_size(k), .bufs = bufs, .nbufs = n,
-                 .checks = d->checks, .order = d->order, .max_steps = d->max_steps};
+  PtxLaunch l = {.dynamic_shared = w->shared,
+                 .params = w->params,
+                 .params_size = ptx_kernel_params_size(k),
+                 .bufs = bufs,
+                 .nbufs = n,
+                 .checks = d->checks,
+                 .order = d->order,
+                 .max_steps = d->max_steps};
   memcpy(l.grid, w->grid, sizeof l.grid);
   memcpy(l.block, w->block, sizeof l.block);
   PtxResult r;
@@ -38,9 +43,9 @@ static CUresult run_kernel(const Work *w) {
     fprintf(stderr,
             "fakecuda: kernel %s, PTX line %d, CTA (%u,%u,%u), thread (%u,%u,%u), address %llx, "
             "%llu times: %s: %s\n",
-            ptx_kernel_name(k), f->line, f->cta[0], f->cta[1], f->cta[2], f->thread[0], f->thread[1],
-            f->thread[2], (unsigned long long)f->address, (unsigned long long)f->count,
-            ptx_kind_name(f->kind), f->text);
+            ptx_kernel_name(k), f->line, f->cta[0], f->cta[1], f->cta[2], f->thread[0],
+            f->thread[1], f->thread[2], (unsigned long long)f->address,
+            (unsigned long long)f->count, ptx_kind_name(f->kind), f->text);
   }
   if (r.error[0]) fprintf(stderr, "fakecuda: kernel %s: %s\n", ptx_kernel_name(k), r.error);
   bool address = r.count && (r.findings[0].kind == PTX_BOUNDS || r.findings[0].kind == PTX_RIGHTS);
@@ -96,13 +101,17 @@ CALL(cuLaunchKernel,
      (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra)) {
   if (!f) return CUDA_INVALID_HANDLE;
   size_t size = ptx_kernel_params_size(f->kernel);
-  if (!gx || !gy || !gz || !bx || !by || !bz || gy > 65535 || gz > 65535 || bx > 1024 || by > 1024 ||
-      bz > 64 || (uint64_t)bx * by * bz > 1024)
+  if (!gx || !gy || !gz || !bx || !by || !bz || gy > 65535 || gz > 65535 || bx > 1024 ||
+      by > 1024 || bz > 64 || (uint64_t)bx * by * bz > 1024)
     return CUDA_INVALID_VALUE;
   if (bx * by * bz > ptx_kernel_max_threads(f->kernel)) return CUDA_LAUNCH_OUT_OF_RESOURCES;
   if (shared > f->max_dynamic) return CUDA_INVALID_VALUE;
-  Work w = {.kind = WORK_KERNEL, .function = f, .grid = {gx, gy, gz}, .block = {bx, by, bz},
-            .shared = shared, .params = calloc(1, size + 1)};
+  Work w = {.kind = WORK_KERNEL,
+            .function = f,
+            .grid = {gx, gy, gz},
+            .block = {bx, by, bz},
+            .shared = shared,
+            .params = calloc(1, size + 1)};
   if (!w.params) return CUDA_OUT_OF_MEMORY;
   bool ok = !size || params || extra;
   if (params) {
@@ -171,7 +180,7 @@ CALL(cuEventRecord, (CUevent event, CUstream stream), (event, stream)) {
   event->count = 0;
   if (!event->capture) return CUDA_SUCCESS;
   return add_ints(&event->nodes, &event->count, stream->last, stream->nlast) ? CUDA_SUCCESS
-                                                                            : CUDA_OUT_OF_MEMORY;
+                                                                             : CUDA_OUT_OF_MEMORY;
 }
 CALL(cuEventSynchronize, (CUevent event), (event)) {
   if (!event) return CUDA_INVALID_HANDLE;
@@ -190,7 +199,7 @@ CALL(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags), (strea
     return CUDA_STREAM_CAPTURE_UNSUPPORTED;
   stream->capture = event->capture; /* a fork: this stream is captured, too */
   return add_ints(&stream->last, &stream->nlast, event->nodes, event->count) ? CUDA_SUCCESS
-                                                                            : CUDA_OUT_OF_MEMORY;
+                                                                             : CUDA_OUT_OF_MEMORY;
 }
 
 /* ---- capture ---- */

@@ -26,8 +26,7 @@ static void ref_softmax(const Case *c, void *const *in, double *out) {
 static void ref_transpose(const Case *c, void *const *in, double *out) {
   const float *x = in[0];
   for (int r = 0; r < c->ints[0]; r++)
-    for (int q = 0; q < c->ints[1]; q++)
-      out[q * c->ints[0] + r] = (double)x[r * c->ints[1] + q];
+    for (int q = 0; q < c->ints[1]; q++) out[q * c->ints[0] + r] = (double)x[r * c->ints[1] + q];
 }
 
 static double element(const Case *c, int buf, void *const *in, int i) {
@@ -52,31 +51,80 @@ static void ref_sum(const Case *c, void *const *in, double *out) {
   for (int i = 0; i < c->ints[0]; i++) out[0] += (double)x[i];
 }
 
-#define IN(name, count) {name, count, 4, PTX_READ, 'r'}
-#define OUT(name, count) {name, count, 4, PTX_WRITE, '-'}
+#define IN(name, count)                                                                            \
+  { name, count, 4, PTX_READ, 'r' }
+#define OUT(name, count)                                                                           \
+  { name, count, 4, PTX_WRITE, '-' }
 #define GEMM(kernel, g0, g1, threads, shared, bytes, fill, m, n, k, tolerance)                     \
-  {kernel, {g0, g1, 1}, {threads, 1, 1}, shared,                                                   \
-   {{"a", (m) * (k), bytes, PTX_READ, fill}, {"b", (k) * (n), bytes, PTX_READ, fill},              \
-    OUT("c", (m) * (n))},                                                                          \
-   3, {m, n, k}, 3, ref_gemm, 2, tolerance}
+  {                                                                                                \
+    kernel, {g0, g1, 1}, {threads, 1, 1}, shared,                                                  \
+        {{"a", (m) * (k), bytes, PTX_READ, fill},                                                  \
+         {"b", (k) * (n), bytes, PTX_READ, fill},                                                  \
+         OUT("c", (m) * (n))},                                                                     \
+        3, {m, n, k}, 3, ref_gemm, 2, tolerance                                                    \
+  }
 
 const Case cases[] = {
-    {"map4", {5, 1, 1}, {64, 1, 1}, 0, {IN("x", 1003), IN("y", 1003), OUT("z", 1003)}, 3,
-     {1003}, 1, ref_map4, 2, 1e-6},
-    {"map4", {4, 1, 1}, {64, 1, 1}, 0, {IN("x", 1024), IN("y", 1024), OUT("z", 1024)}, 3,
-     {1024}, 1, ref_map4, 2, 1e-6},
-    {"softmax", {3, 1, 1}, {128, 1, 1}, 0, {IN("x", 3 * 301), OUT("y", 3 * 301)}, 2, {301}, 1,
-     ref_softmax, 1, 1e-6},
-    {"transpose", {2, 3, 1}, {256, 1, 1}, 0, {IN("x", 70 * 45), OUT("y", 70 * 45)}, 2, {70, 45}, 2,
-     ref_transpose, 1, 0},
+    {"map4",
+     {5, 1, 1},
+     {64, 1, 1},
+     0,
+     {IN("x", 1003), IN("y", 1003), OUT("z", 1003)},
+     3,
+     {1003},
+     1,
+     ref_map4,
+     2,
+     1e-6},
+    {"map4",
+     {4, 1, 1},
+     {64, 1, 1},
+     0,
+     {IN("x", 1024), IN("y", 1024), OUT("z", 1024)},
+     3,
+     {1024},
+     1,
+     ref_map4,
+     2,
+     1e-6},
+    {"softmax",
+     {3, 1, 1},
+     {128, 1, 1},
+     0,
+     {IN("x", 3 * 301), OUT("y", 3 * 301)},
+     2,
+     {301},
+     1,
+     ref_softmax,
+     1,
+     1e-6},
+    {"transpose",
+     {2, 3, 1},
+     {256, 1, 1},
+     0,
+     {IN("x", 70 * 45), OUT("y", 70 * 45)},
+     2,
+     {70, 45},
+     2,
+     ref_transpose,
+     1,
+     0},
     GEMM("gemm_f32", 3, 2, 256, 0, 4, 'r', 32, 48, 64, 1e-5),
     GEMM("gemm_bf16", 2, 1, 128, 3 * (64 * 40 + 32 * 72) * 2, 2, 'b', 64, 128, 160, 1e-5),
     GEMM("gemm_bf16", 1, 1, 128, 3 * (64 * 40 + 32 * 72) * 2, 2, 'b', 64, 64, 32, 1e-5),
     GEMM("gemm_f16", 1, 2, 128, 3 * (64 * 40 + 32 * 72) * 2, 2, 'h', 128, 64, 128, 1e-5),
     GEMM("gemm_tf32", 3, 2, 32, 0, 4, 'r', 32, 24, 40, 5e-3),
-    {"sum_all", {7, 1, 1}, {64, 1, 1}, 0,
-     {IN("x", 999), {"part", 7, 4, PTX_RW, '-'}, {"count", 1, 4, PTX_RW, '0'}, OUT("y", 1)}, 4,
-     {999}, 1, ref_sum, 3, 1e-5},
+    {"sum_all",
+     {7, 1, 1},
+     {64, 1, 1},
+     0,
+     {IN("x", 999), {"part", 7, 4, PTX_RW, '-'}, {"count", 1, 4, PTX_RW, '0'}, OUT("y", 1)},
+     4,
+     {999},
+     1,
+     ref_sum,
+     3,
+     1e-5},
 };
 const int ncases = sizeof cases / sizeof *cases;
 
@@ -119,8 +167,13 @@ CaseOutcome case_run(const Case *c, const PtxModule *m, unsigned order, unsigned
     at += 8;
   }
   for (int i = 0; i < c->nints; i++, at += 4) memcpy(params + at, &c->ints[i], 4);
-  PtxLaunch l = {.params = params, .params_size = at, .bufs = bufs, .nbufs = (size_t)c->nbufs,
-                 .checks = checks, .order = order, .dynamic_shared = c->dynamic_shared,
+  PtxLaunch l = {.params = params,
+                 .params_size = at,
+                 .bufs = bufs,
+                 .nbufs = (size_t)c->nbufs,
+                 .checks = checks,
+                 .order = order,
+                 .dynamic_shared = c->dynamic_shared,
                  .max_steps = max_steps};
   memcpy(l.grid, c->grid, sizeof l.grid);
   memcpy(l.block, c->block, sizeof l.block);

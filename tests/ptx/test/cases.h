@@ -12,7 +12,8 @@ typedef struct Case {
     const char *name;
     size_t count, bytes; /* elements and bytes of each */
     unsigned rights;
-    char fill; /* r: random floats, h: random f16, b: random bf16, 0: zero, -: nothing (uninitialised) */
+    char fill; /* r: random floats, h: random f16, b: random bf16, 0: zero, -: nothing
+                  (uninitialised) */
   } buf[CASE_BUFS];
   int nbufs;
   int ints[3], nints; /* parameters after the pointers */

@@ -1,5 +1,6 @@
 /* Finds NVRTC in GC_NVRTC, the loader's path, CUDA toolkits under /usr/local, or a PyPI wheel.
- * Its builtins library is opened first, by path, since NVRTC itself looks on the loader's path only. */
+ * Its builtins library is opened first, by path, since NVRTC itself looks on the loader's path
+ * only. */
 #include "nvrtc.h"
 #include <dlfcn.h>
 #include <glob.h>
@@ -22,7 +23,8 @@ static void *open_matching(const char *pattern) {
   glob_t g;
   void *lib = NULL;
   if (glob(pattern, 0, NULL, &g) == 0)
-    for (size_t i = 0; i < g.gl_pathc && !lib; i++) lib = dlopen(g.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; i < g.gl_pathc && !lib; i++)
+      lib = dlopen(g.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
   globfree(&g);
   return lib;
 }

@@ -5,7 +5,8 @@
 
 typedef struct Nvrtc Nvrtc;
 Nvrtc *nvrtc_open(void); /* NULL: there is none on this machine */
-/* PTX of the source, to free; NULL after printing the log where it does not compile and `quiet` is not. */
+/* PTX of the source, to free; NULL after printing the log where it does not compile and `quiet` is
+ * not. */
 char *nvrtc_ptx(Nvrtc *n, const char *source, const char *const *options, int count, int quiet);
 char *read_file(const char *path);
 enum { EXIT_SKIP = 77 };

@@ -1,6 +1,6 @@
-/* The driver library as a program uses it: opened by path, PTX loaded, work on streams and in graphs,
- * faults by the environment. Each scenario runs in a child, since a driver's state lasts a process.
- *   test_driver libcuda.so.1 */
+/* The driver library as a program uses it: opened by path, PTX loaded, work on streams and in
+ * graphs, faults by the environment. Each scenario runs in a child, since a driver's state lasts a
+ * process. test_driver libcuda.so.1 */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,12 +15,13 @@ static struct Cuda {
   int (*Load)(void **, const void *), (*Function)(void **, void *, const char *);
   int (*Alloc)(Ptr *, size_t), (*Info)(size_t *, size_t *), (*Attribute)(int *, int, int);
   int (*ToDevice)(Ptr, const void *, size_t), (*ToHost)(void *, Ptr, size_t);
-  int (*Launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
-                void **, void **);
+  int (*Launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                void *, void **, void **);
   int (*Stream)(void **, unsigned), (*Begin)(void *, int), (*End)(void *, void **);
   int (*Instantiate)(void **, void *, unsigned long long), (*GraphLaunch)(void *, void *);
   int (*Event)(void **, unsigned), (*Record)(void *, void *), (*Wait)(void *, void *, unsigned);
-  int (*Sync)(void *), (*Elapsed)(float *, void *, void *), (*Set)(Ptr, unsigned char, size_t, void *);
+  int (*Sync)(void *), (*Elapsed)(float *, void *, void *),
+      (*Set)(Ptr, unsigned char, size_t, void *);
   int (*ErrorName)(int, const char **);
 } cu;
 
@@ -28,14 +29,29 @@ static const struct Symbol {
   void *at;
   const char *name;
 } symbols[] = {
-    {&cu.Init, "cuInit"}, {&cu.DeviceGet, "cuDeviceGet"}, {&cu.CtxRetain, "cuDevicePrimaryCtxRetain"},
-    {&cu.CtxSet, "cuCtxSetCurrent"}, {&cu.Load, "cuModuleLoadData"}, {&cu.Function, "cuModuleGetFunction"},
-    {&cu.Alloc, "cuMemAlloc_v2"}, {&cu.Info, "cuMemGetInfo_v2"}, {&cu.Attribute, "cuDeviceGetAttribute"},
-    {&cu.ToDevice, "cuMemcpyHtoD_v2"}, {&cu.ToHost, "cuMemcpyDtoH_v2"}, {&cu.Launch, "cuLaunchKernel"},
-    {&cu.Stream, "cuStreamCreate"}, {&cu.Begin, "cuStreamBeginCapture_v2"}, {&cu.End, "cuStreamEndCapture"},
-    {&cu.Instantiate, "cuGraphInstantiateWithFlags"}, {&cu.GraphLaunch, "cuGraphLaunch"},
-    {&cu.Event, "cuEventCreate"}, {&cu.Record, "cuEventRecord"}, {&cu.Wait, "cuStreamWaitEvent"},
-    {&cu.Sync, "cuStreamSynchronize"}, {&cu.Elapsed, "cuEventElapsedTime"}, {&cu.Set, "cuMemsetD8Async"},
+    {&cu.Init, "cuInit"},
+    {&cu.DeviceGet, "cuDeviceGet"},
+    {&cu.CtxRetain, "cuDevicePrimaryCtxRetain"},
+    {&cu.CtxSet, "cuCtxSetCurrent"},
+    {&cu.Load, "cuModuleLoadData"},
+    {&cu.Function, "cuModuleGetFunction"},
+    {&cu.Alloc, "cuMemAlloc_v2"},
+    {&cu.Info, "cuMemGetInfo_v2"},
+    {&cu.Attribute, "cuDeviceGetAttribute"},
+    {&cu.ToDevice, "cuMemcpyHtoD_v2"},
+    {&cu.ToHost, "cuMemcpyDtoH_v2"},
+    {&cu.Launch, "cuLaunchKernel"},
+    {&cu.Stream, "cuStreamCreate"},
+    {&cu.Begin, "cuStreamBeginCapture_v2"},
+    {&cu.End, "cuStreamEndCapture"},
+    {&cu.Instantiate, "cuGraphInstantiateWithFlags"},
+    {&cu.GraphLaunch, "cuGraphLaunch"},
+    {&cu.Event, "cuEventCreate"},
+    {&cu.Record, "cuEventRecord"},
+    {&cu.Wait, "cuStreamWaitEvent"},
+    {&cu.Sync, "cuStreamSynchronize"},
+    {&cu.Elapsed, "cuEventElapsedTime"},
+    {&cu.Set, "cuMemsetD8Async"},
     {&cu.ErrorName, "cuGetErrorName"},
 };
 
@@ -202,7 +218,8 @@ static const struct Scenario {
     {"bounds", NULL, NULL, run_bounds},
     {"uninitialised", NULL, NULL, run_uninitialised},
     {"no init check", "FAKECUDA_CHECK", "race", run_plain},
-    {"second allocation fails", "FAKECUDA_FAIL", "cuMemAlloc_v2:2:out_of_memory", run_second_alloc_fails},
+    {"second allocation fails", "FAKECUDA_FAIL", "cuMemAlloc_v2:2:out_of_memory",
+     run_second_alloc_fails},
     {"small memory", "FAKECUDA_MEMORY", "1M", run_small_memory},
     {"no device", "FAKECUDA_DEVICES", "0", run_no_device},
     {"stub", "FAKECUDA_FAIL", "cuInit:1:34", run_stub},
@@ -236,6 +253,7 @@ static int run(const char *library, const struct Scenario *s) {
 int main(int argc, char **argv) {
   int failed = 0;
   if (argc != 2) return 2;
-  for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) failed += run(argv[1], &scenarios[i]);
+  for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+    failed += run(argv[1], &scenarios[i]);
   return failed != 0;
 }

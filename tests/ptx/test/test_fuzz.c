@@ -1,7 +1,7 @@
 /* Mutated PTX must be refused or run, never crash, hang or ask for much memory.
- * Bytes, tokens and lines of a seed text are changed at random; what loads is launched with small buffers
- * and a step limit. Run under AddressSanitizer for its full worth.
- *   test_fuzz seed.ptx rounds [first seed] */
+ * Bytes, tokens and lines of a seed text are changed at random; what loads is launched with small
+ * buffers and a step limit. Run under AddressSanitizer for its full worth. test_fuzz seed.ptx
+ * rounds [first seed] */
 #include "nvrtc.h"
 #include "ptxi.h"
 #include <stdio.h>
@@ -18,11 +18,39 @@ static uint32_t draw(uint32_t n) {
 }
 
 static const char *const words[] = {
-    "%r1",     "%rd1",  "%f1",    "%p1",        "%tid.x",  "-1",      "0",        "4294967295",
-    "{",       "}",     "[",      "]",          ",",       ";",       "_",        "0f7FC00000",
-    "@%p1 ",   "bra",   "ret;",   "bar.sync 0;", ".reg .b32 %q<9999999>;", ".shared .b8 s[99999999];",
-    "shfl.sync.idx.b32", "atom.global.add.u32", "ld.global.v4.f32", "st.shared.u8", "18446744073709551615",
-    ".local .align 8 .b8 l[65536];", "trap;", "div.s32", "rem.s64", "activemask.b32", "$L__BB0_1:",
+    "%r1",
+    "%rd1",
+    "%f1",
+    "%p1",
+    "%tid.x",
+    "-1",
+    "0",
+    "4294967295",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ";",
+    "_",
+    "0f7FC00000",
+    "@%p1 ",
+    "bra",
+    "ret;",
+    "bar.sync 0;",
+    ".reg .b32 %q<9999999>;",
+    ".shared .b8 s[99999999];",
+    "shfl.sync.idx.b32",
+    "atom.global.add.u32",
+    "ld.global.v4.f32",
+    "st.shared.u8",
+    "18446744073709551615",
+    ".local .align 8 .b8 l[65536];",
+    "trap;",
+    "div.s32",
+    "rem.s64",
+    "activemask.b32",
+    "$L__BB0_1:",
 };
 
 /* A whole line is left out, or comes a second time elsewhere: most of these still load. */
@@ -102,10 +130,17 @@ static void run_all(const PtxModule *m) {
       uint64_t v = q.size == 8 && p < 4 ? (uintptr_t)memory[p] : 32;
       memcpy(params + q.offset, &v, q.size < 8 ? q.size : 8);
     }
-    PtxLaunch l = {.grid = {2, 1, 1}, .block = {64, 1, 1}, .params = params,
-                   .params_size = ptx_kernel_params_size(k), .bufs = bufs, .nbufs = 4,
-                   .checks = PTX_CHECK_ALL, .order = draw(4), .dynamic_shared = 4096 * draw(4),
-                   .max_steps = 3000, .max_reports = 8};
+    PtxLaunch l = {.grid = {2, 1, 1},
+                   .block = {64, 1, 1},
+                   .params = params,
+                   .params_size = ptx_kernel_params_size(k),
+                   .bufs = bufs,
+                   .nbufs = 4,
+                   .checks = PTX_CHECK_ALL,
+                   .order = draw(4),
+                   .dynamic_shared = 4096 * draw(4),
+                   .max_steps = 3000,
+                   .max_reports = 8};
     PtxResult r;
     ptx_launch(k, &l, &r);
     ptx_result_free(&r);

@@ -1,6 +1,6 @@
-/* Every kernel of kernels.cu, for three architectures and four orders, must compute what plain C does with
- * no finding; every planted bug must be found, with the kind that it is.
- *   test_kernels kernels.cu */
+/* Every kernel of kernels.cu, for three architectures and four orders, must compute what plain C
+ * does with no finding; every planted bug must be found, with the kind that it is. test_kernels
+ * kernels.cu */
 #include "cases.h"
 #include "nvrtc.h"
 #include <stdio.h>
@@ -36,7 +36,8 @@ static void print(const char *where, const CaseOutcome *o) {
 }
 
 static int check_values(Nvrtc *n, const char *source) {
-  static const char *const archs[] = {"--gpu-architecture=compute_80", "--gpu-architecture=compute_90a",
+  static const char *const archs[] = {"--gpu-architecture=compute_80",
+                                      "--gpu-architecture=compute_90a",
                                       "--gpu-architecture=compute_100"};
   int failed = 0;
   for (size_t a = 0; a < 3; a++) {
@@ -63,12 +64,12 @@ static const struct Bug {
   const char *kernel;
   PtxKind kind;
 } bugs[] = {
-    {1, "map4", PTX_BOUNDS},          {2, "softmax", PTX_RACE_SHARED},
-    {3, "softmax", PTX_RACE_SHARED},  {4, "softmax", PTX_RACE_SHARED},
+    {1, "map4", PTX_BOUNDS},           {2, "softmax", PTX_RACE_SHARED},
+    {3, "softmax", PTX_RACE_SHARED},   {4, "softmax", PTX_RACE_SHARED},
     {5, "transpose", PTX_RACE_SHARED}, {6, "transpose", PTX_BOUNDS},
-    {7, "gemm_f32", PTX_UNINIT},      {8, "gemm_f32", PTX_RACE_SHARED},
-    {9, "gemm_bf16", PTX_ASYNC},      {10, "gemm_bf16", PTX_RACE_SHARED},
-    {11, "sum_all", PTX_UNINIT},      {12, "sum_all", PTX_RACE_GLOBAL},
+    {7, "gemm_f32", PTX_UNINIT},       {8, "gemm_f32", PTX_RACE_SHARED},
+    {9, "gemm_bf16", PTX_ASYNC},       {10, "gemm_bf16", PTX_RACE_SHARED},
+    {11, "sum_all", PTX_UNINIT},       {12, "sum_all", PTX_RACE_GLOBAL},
     {13, "softmax", PTX_BARRIER},
 };
 
@@ -80,7 +81,8 @@ static int check_bugs(Nvrtc *n, const char *source) {
     for (unsigned order = 0; order < 2; order++) {
       CaseOutcome o = case_run(case_find(bugs[b].kernel), m, order, PTX_CHECK_ALL, 0);
       int found = 0;
-      for (size_t i = 0; i < o.result.count; i++) found |= o.result.findings[i].kind == bugs[b].kind;
+      for (size_t i = 0; i < o.result.count; i++)
+        found |= o.result.findings[i].kind == bugs[b].kind;
       if (!found) {
         char where[64];
         snprintf(where, sizeof where, "bug %d in %s is not found", bugs[b].number, bugs[b].kernel);

@@ -1,7 +1,7 @@
-/* Mutation test: small edits of kernels.cu, one at a time, of which the interpreter must catch 98 %.
- * An edit that leaves NVRTC's PTX as it was changes nothing and does not count; nor do those listed in
- * harmless[] with the reason why no result can change. Caught: a finding, a wrong value, a refusal.
- *   test_mutants kernels.cu [most mutants] */
+/* Mutation test: small edits of kernels.cu, one at a time, of which the interpreter must catch 98
+ * %. An edit that leaves NVRTC's PTX as it was changes nothing and does not count; nor do those
+ * listed in harmless[] with the reason why no result can change. Caught: a finding, a wrong value,
+ * a refusal. test_mutants kernels.cu [most mutants] */
 #define _GNU_SOURCE
 #include "cases.h"
 #include "nvrtc.h"
@@ -13,13 +13,27 @@
 static const struct Edit {
   const char *from, *to;
 } edits[] = {
-    {"__syncthreads();", ""}, {"copy_wait<STAGES - 2>();", ""}, {"copy_wait<STAGES - 2>();", "copy_wait<STAGES - 1>();"},
-    {"copy_commit();", ""},   {"__threadfence();", ""},         {" < ", " <= "},
-    {" <= ", " < "},          {" + ", " - "},                   {" - ", " + "},
-    {" * ", " + "},           {" == ", " != "},                 {" & ", " | "},
-    {" >> ", " << "},         {" % ", " / "},                   {"+= ", "-= "},
-    {"= 0.0f", "= 1.0f"},     {"fmaxf", "fminf"},               {"xor_sync", "up_sync"},
-    {"threadIdx.x", "0"},     {"blockIdx.y", "blockIdx.x"},     {"[ty]", "[tx]"},
+    {"__syncthreads();", ""},
+    {"copy_wait<STAGES - 2>();", ""},
+    {"copy_wait<STAGES - 2>();", "copy_wait<STAGES - 1>();"},
+    {"copy_commit();", ""},
+    {"__threadfence();", ""},
+    {" < ", " <= "},
+    {" <= ", " < "},
+    {" + ", " - "},
+    {" - ", " + "},
+    {" * ", " + "},
+    {" == ", " != "},
+    {" & ", " | "},
+    {" >> ", " << "},
+    {" % ", " / "},
+    {"+= ", "-= "},
+    {"= 0.0f", "= 1.0f"},
+    {"fmaxf", "fminf"},
+    {"xor_sync", "up_sync"},
+    {"threadIdx.x", "0"},
+    {"blockIdx.y", "blockIdx.x"},
+    {"[ty]", "[tx]"},
 };
 
 /* Substrings of the edited line after the edit, and why it is no error. */
@@ -117,7 +131,8 @@ static void try_edit(Run *r, const Part *p, size_t at, const struct Edit *e, con
 /* Sites of all edits in a part, every `stride`-th of them tried. */
 static int each_site(Run *r, const Part *p, int stride, int seen, const char *original) {
   for (size_t at = 0; at < p->size; at++) {
-    if (p->text[at] == '#' || !strncmp(p->text + at, "/*", 2)) { /* neither directives nor comments */
+    if (p->text[at] == '#' ||
+        !strncmp(p->text + at, "/*", 2)) { /* neither directives nor comments */
       while (at < p->size && p->text[at] != '\n') at++;
       continue;
     }
@@ -176,7 +191,8 @@ int main(int argc, char **argv) {
   }
   free(source);
   int counted = r.caught + r.missed;
-  printf("%d sites, %d edits: %d do not compile, %d leave the PTX as it was, %d of %d others caught\n",
-         sites, r.made, r.broken, r.same, r.caught, counted);
+  printf(
+      "%d sites, %d edits: %d do not compile, %d leave the PTX as it was, %d of %d others caught\n",
+      sites, r.made, r.broken, r.same, r.caught, counted);
   return counted < (most < 100 ? most / 2 : 100) || r.caught * 100 < counted * 98;
 }

@@ -1,6 +1,6 @@
-/* Single instructions against what the PTX manual says of them, wrong texts, and checks that no compiled
- * kernel would show. Each row runs a body with %r0..%r9, %f, %rd, %h (16 bits) and predicates declared and
- * compares the 32 bits that it leaves in %r0, for lane 5 of one warp. */
+/* Single instructions against what the PTX manual says of them, wrong texts, and checks that no
+ * compiled kernel would show. Each row runs a body with %r0..%r9, %f, %rd, %h (16 bits) and
+ * predicates declared and compares the 32 bits that it leaves in %r0, for lane 5 of one warp. */
 #include "ptxi.h"
 #include <math.h>
 #include <stdio.h>
@@ -52,7 +52,9 @@ static const struct Row {
     {"mul.f32 %f1, 0f00000001, 0f3F800000; mov.b32 %r0, %f1;", 1},
     {"add.sat.f32 %f1, 0f3F800000, 0f3F800000; mov.b32 %r0, %f1;", 0x3f800000},
     {"max.f32 %f1, 0f7FC00000, 0fBF800000; mov.b32 %r0, %f1;", 0xbf800000},
-    {"max.NaN.f32 %f1, 0f7FC00000, 0fBF800000; testp.notanumber.f32 %p1, %f1; selp.b32 %r0, 1, 0, %p1;", 1},
+    {"max.NaN.f32 %f1, 0f7FC00000, 0fBF800000; testp.notanumber.f32 %p1, %f1; selp.b32 %r0, 1, 0, "
+     "%p1;",
+     1},
     {"min.f32 %f1, 0f00000000, 0f80000000; mov.b32 %r0, %f1;", 0x80000000},
     {"rcp.rn.f32 %f1, 0f40400000; mov.b32 %r0, %f1;", 0x3eaaaaab},
     {"sqrt.rn.f32 %f1, 0f40000000; mov.b32 %r0, %f1;", 0x3fb504f3},
@@ -96,21 +98,26 @@ static const struct Row {
     {"mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 4; vote.sync.ballot.b32 %r0, %p1, -1;", 0xf},
     {"mov.u32 %r1, %laneid; redux.sync.add.s32 %r0, %r1, -1;", 496},
     {"mov.u32 %r1, %laneid; and.b32 %r1, %r1, 15; match.any.sync.b32 %r0, %r1, -1;", 0x00200020},
-    {"mov.u32 %r0, 0; mov.u32 %r1, %laneid; setp.gt.u32 %p1, %r1, 2; @%p1 activemask.b32 %r0;", 0xfffffff8},
-    {"mov.u32 %r1, %laneid; setp.ne.u32 %p1, %r1, 5; @%p1 bra L1; mov.u32 %r0, 77; bra L2; L1: mov.u32 "
+    {"mov.u32 %r0, 0; mov.u32 %r1, %laneid; setp.gt.u32 %p1, %r1, 2; @%p1 activemask.b32 %r0;",
+     0xfffffff8},
+    {"mov.u32 %r1, %laneid; setp.ne.u32 %p1, %r1, 5; @%p1 bra L1; mov.u32 %r0, 77; bra L2; L1: "
+     "mov.u32 "
      "%r0, 1; L2: bar.warp.sync -1;",
      77},
     {"bar.red.popc.u32 %r0, 0, %p3;", 32},
     /* memory */
     {"mov.u32 %r1, %laneid; mul.lo.u32 %r2, %r1, 4; mov.u32 %r3, s; add.u32 %r3, %r3, %r2; "
-     "st.shared.u32 [%r3], %r1; bar.sync 0; xor.b32 %r4, %r2, 4; mov.u32 %r3, s; add.u32 %r3, %r3, %r4; "
+     "st.shared.u32 [%r3], %r1; bar.sync 0; xor.b32 %r4, %r2, 4; mov.u32 %r3, s; add.u32 %r3, %r3, "
+     "%r4; "
      "ld.shared.u32 %r0, [%r3];",
      4},
-    {"mov.u64 %rd1, s; cvta.shared.u64 %rd2, %rd1; setp.eq.s32 %p1, %laneid, 5; @%p1 st.u32 [%rd2+4], 9; "
+    {"mov.u64 %rd1, s; cvta.shared.u64 %rd2, %rd1; setp.eq.s32 %p1, %laneid, 5; @%p1 st.u32 "
+     "[%rd2+4], 9; "
      "bar.sync 0; mov.u32 %r0, 9; @%p1 ld.u32 %r0, [%rd2+4];",
      9},
     {"st.local.v2.b32 [l+8], {3, 4}; ld.local.b32 %r0, [l+12];", 4},
-    {"mov.u64 %rd1, s; mov.b32 %r1, 0; setp.eq.s32 %p1, %laneid, 0; @%p1 st.shared.u32 [%rd1], %r1; bar.sync 0; "
+    {"mov.u64 %rd1, s; mov.b32 %r1, 0; setp.eq.s32 %p1, %laneid, 0; @%p1 st.shared.u32 [%rd1], "
+     "%r1; bar.sync 0; "
      "atom.shared.add.u32 %r2, [%rd1], 3; bar.sync 0; ld.shared.u32 %r0, [%rd1];",
      96},
 };
@@ -118,7 +125,8 @@ static const struct Row {
 static const char head[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n"
     ".visible .entry k(.param .u64 out)\n{\n.reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<10>;\n"
-    ".reg .b64 %rd<10>; .reg .f32 %f<4>; .shared .align 16 .b8 s[128]; .local .align 16 .b8 l[32];\n"
+    ".reg .b64 %rd<10>; .reg .f32 %f<4>; .shared .align 16 .b8 s[128]; .local .align 16 .b8 "
+    "l[32];\n"
     "setp.eq.s32 %p3, 1, 1;\n";
 static const char tail[] =
     "\nld.param.u64 %rd9, [out]; mov.u32 %r9, %laneid; mul.wide.u32 %rd8, %r9, 4;\n"
@@ -135,8 +143,14 @@ static PtxStatus run(const char *body, uint32_t out[32], PtxResult *r, unsigned 
     return PTX_REFUSED;
   }
   PtxBuf buf = {out, 128, PTX_WRITE, "out", NULL};
-  PtxLaunch l = {.grid = {1, 1, 1}, .block = {threads, 1, 1}, .params = &out, .params_size = 8,
-                 .bufs = &buf, .nbufs = 1, .checks = PTX_CHECK_ALL, .max_steps = 100000};
+  PtxLaunch l = {.grid = {1, 1, 1},
+                 .block = {threads, 1, 1},
+                 .params = &out,
+                 .params_size = 8,
+                 .bufs = &buf,
+                 .nbufs = 1,
+                 .checks = PTX_CHECK_ALL,
+                 .max_steps = 100000};
   PtxStatus s = ptx_launch(ptx_module_kernel(m, 0), &l, r);
   ptx_module_free(m);
   return s;
@@ -172,13 +186,16 @@ static const struct Wrong {
      PTX_RACE_GLOBAL},
     {"mov.u32 %r1, %laneid; st.shared.u32 [s], %r1;", PTX_RACE_SHARED},
     {"add.s32 %r2, %r1, 1; setp.eq.s32 %p1, %r2, 0; @%p1 bra L1; L1: mov.u32 %r3, 0;", PTX_UNINIT},
-    {"mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 5; @%p1 bra L1; bar.sync 0; bra L2; L1: bar.sync 0; L2: "
+    {"mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 5; @%p1 bra L1; bar.sync 0; bra L2; L1: bar.sync "
+     "0; L2: "
      "mov.u32 %r2, 0;",
      PTX_BARRIER},
-    {"mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 5; @%p1 bra L1; bar.sync 0; bra L2; L1: bar.sync 1; L2: "
+    {"mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 5; @%p1 bra L1; bar.sync 0; bra L2; L1: bar.sync "
+     "1; L2: "
      "mov.u32 %r2, 0;",
      PTX_BARRIER},
-    {"mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 5; @%p1 bra L1; bar.warp.sync -1; bra L2; L1: bar.sync 0; "
+    {"mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 5; @%p1 bra L1; bar.warp.sync -1; bra L2; L1: "
+     "bar.sync 0; "
      "L2: mov.u32 %r2, 0;",
      PTX_WARP_SYNC},
     {"mov.u32 %r1, 0; shfl.sync.idx.b32 %r2, %r1, 0, 31, 15;", PTX_WARP_SYNC},
@@ -225,7 +242,8 @@ static void check_refused(void) {
     PtxResult r;
     PtxStatus s = run(refused[i].body, out, &r, 32, "\nret;\n}\n");
     if (s != PTX_REFUSED || !strstr(r.error, refused[i].says)) {
-      fprintf(stderr, "%s\n  is answered '%s', not '%s'\n", refused[i].body, r.error, refused[i].says);
+      fprintf(stderr, "%s\n  is answered '%s', not '%s'\n", refused[i].body, r.error,
+              refused[i].says);
       failures++;
     }
     ptx_result_free(&r);
