@@ -74,17 +74,19 @@ static bool reads_exps(const Op *op, const Work *w) {
          op->operands[op_full_operand(op)] == w->x;
 }
 
-/* exp is dear: what the last pass wants again stays in a row of its own on the stack, if that is in
-   reach of the cache. */
+/* exp is dear: what the last pass wants again stays in a row of its own on the stack, as long as all
+   such rows are in reach of the cache, and far from the stack's end. */
 static void keep_exps(Rows *r) {
-  enum { KEPT_BYTES = 1 << 18 };
+  int64_t room = 1 << 18; /* bytes */
   for (uint32_t i = 0; i < r->work.n; i++) {
     Work *w = &r->work.at[i];
     Dtype dt = value_type(r->gr->e, w->x)->dtype;
     const char *T = dtype_compute(dt);
     bool wanted = false;
     for (int k = 0; k < r->gr->nops; k++) wanted |= reads_exps(r->gr->ops[k], w);
-    if (w->kind != OP_SOFTMAX || !wanted || r->c > KEPT_BYTES / (dt == DT_F64 ? 8 : 4)) continue;
+    int64_t bytes = r->c * (dt == DT_F64 ? 8 : 4);
+    if (w->kind != OP_SOFTMAX || !wanted || bytes > room) continue;
+    room -= bytes;
     w->keep = arena_printf(r->g->a, "%s_k[c]", w->name);
     text_line(r->p.level[1], "%s %s_k[%lld];", T, w->name, (long long)r->c);
   }
