@@ -4,6 +4,7 @@
  */
 #include "cuda.h"
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { DRIVER_LEAST = 12000 }; /* the version whose functions cuda_driver.def names */
@@ -70,6 +71,9 @@ static bool find_library(Cuda *c, Err *e) {
 }
 
 static bool initialize(Cuda *c, Err *e) {
+  /* Code that the driver loads at its first use would take memory after it was counted, and time
+     while a graph is captured. */
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   CuResult code = c->api.Init(0);
   if (code == CUERR_STUB_LIBRARY) {
     err_set(e, EXIT_ENV, "libcuda.so.1 is the CUDA toolkit's stub, which is no driver");

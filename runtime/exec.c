@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum {
-  GATHER_SERIAL = 1 << 15
-}; /* bytes of inputs below which other threads are not worth waking */
+/* Bytes of inputs below which other threads are not worth a job; where a GPU does the rest, they
+   would have to be woken for it. */
+enum { GATHER_SERIAL = 1 << 15, GATHER_ASLEEP = 1 << 20 };
 
 uint64_t exec_table_bytes(const GcEntry *e) {
   uint64_t args = 0;
@@ -58,7 +58,7 @@ static void run_gather(void *arg, int t, int nt) {
 
 void exec_gather(Run *r, uint8_t *inputs, uint64_t batch) {
   Gather g = {.data = &r->data, .inputs = inputs, .batch = batch};
-  if (r->o.entry->inputs_bytes >= GATHER_SERIAL && team_size(r->team) > 1)
+  if (r->o.entry->inputs_bytes >= GATHER_ASLEEP && team_size(r->team) > 1)
     team_do(r->team, run_gather, &g);
   else
     run_gather(&g, 0, 1);
