@@ -15,6 +15,8 @@ Kernel *cuda_kernel_next(Gen *g, const Group *gr, const char *suffix);
 /* One thread for each of n items in blocks of BLOCK; declares `var`, the thread's, and leaves the rest. */
 void cuda_threads(Gen *g, Kernel *k, int64_t n, const char *var);
 
+/* How often a loop over elements is unrolled, at most: less for long bodies, whose registers would spill. */
+int cuda_unroll(const Group *gr, int most);
 /* The widest vector for groups whose inner loop has n elements: all that moves in it in accesses of
    16 bytes at most. */
 int cuda_width(const Group *gr, int64_t n);

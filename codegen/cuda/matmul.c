@@ -75,9 +75,7 @@ static void store(Gen *g, const Group *gr, Text *x, const Product *p) {
   Printer s = site(g, gr);
   int vn = p->tn < 4 ? p->tn : 4, v = cuda_width(gr, p->n);
   if (v > vn) v = vn;
-  const char *acc = v > 1      ? arena_printf(g->a, "c[i][q * %d + l]", v)
-                    : vn > 1 ? arena_printf(g->a, "c[i][q]")
-                               : "c[i][q]";
+  const char *acc = v > 1 ? arena_printf(g->a, "c[i][q * %d + l]", v) : "c[i][q]";
   if (p->rounded)
     acc = dtype_is_float(dt) ? scalar_round_text(g->a, dt, acc)
                              : arena_printf(g->a, "(%s)%s", dtype_compute(dt), acc);

@@ -24,13 +24,14 @@ static void positions(Gen *g, Kernel *k, int64_t kept, bool chunks) {
 }
 
 /* The loops around the text of an element; leaves the result in acc or total. */
-static void loops(Gen *g, Text *x, const Text *cell, Dtype dt, OpKind kind, int64_t rows, bool chunks) {
+static void loops(Gen *g, const Group *gr, Text *x, const Text *cell, Dtype dt, int64_t rows, bool chunks) {
+  OpKind kind = gr->root->kind;
   const char *T = dtype_compute(dt), *start = reduce_start(g, kind, dt), *I = g->index;
   bool arg = kind == OP_ARGMAX || kind == OP_ARGMIN;
   if (!chunks) {
     text_line(x, "%s acc = %s;", T, start);
     if (arg) text_line(x, "i32 at = 0;");
-    text_line(x, "#pragma unroll 16");
+    text_line(x, "#pragma unroll %d", cuda_unroll(gr, dtype_size(dt) == 1 ? 4 : 16));
     text_open(x, "for (%s r = 0; r < %lld; r++) {", I, (long long)rows);
     text_append(x, cell);
     text_close(x, "}");
@@ -42,7 +43,7 @@ static void loops(Gen *g, Text *x, const Text *cell, Dtype dt, OpKind kind, int6
   text_line(x, "const int64_t r1 = r0 + warp * %d, e = %lld - r1 < %d ? %lld : r1 + %d;", COL_CHUNK,
             (long long)rows, COL_CHUNK, (long long)rows, COL_CHUNK);
   text_line(x, "%s acc = %s;", T, start);
-  text_line(x, "#pragma unroll 8");
+  text_line(x, "#pragma unroll %d", cuda_unroll(gr, 8));
   text_open(x, "for (%s r = (%s)r1; r < e; r++) {", I, I);
   text_append(x, cell);
   text_close(x, "}");
@@ -90,7 +91,7 @@ void cuda_reduce(Gen *g, const Group *gr) {
     text_line(cell, "const %s %s = %s;", dtype_compute(dt), v, value);
     text_line(cell, "acc = %s;", reduce_step(g, root->kind, "acc", v));
   }
-  loops(g, unit, cell, dt, root->kind, rows, chunks);
+  loops(g, gr, unit, cell, dt, rows, chunks);
   if (chunks && all % WARP)
     text_line(unit, "if (warp != 0 || own >= %lld) return;", (long long)all);
   else if (chunks)

@@ -154,7 +154,7 @@ static void pass(Teams *t, int number, const Loop *loop, int n) {
   }
   text_append(row, &s.before);
   if (t->team == TEAM_THREAD) {
-    text_line(row, "#pragma unroll 8");
+    text_line(row, "#pragma unroll %d", cuda_unroll(r->gr, 8));
     text_open(row, "for (%s c = 0; c < %lld; c++) {", I, c);
     text_append(row, r->p.level[2]);
     text_close(row, "}");
@@ -167,7 +167,7 @@ static void pass(Teams *t, int number, const Loop *loop, int n) {
               ROW_CHUNK, c, ROW_CHUNK);
   }
   text_append(row, &s.start);
-  text_line(row, "#pragma unroll 2");
+  text_line(row, "#pragma unroll %d", cuda_unroll(r->gr, 4) > 2 ? 2 : 1);
   if (t->team == TEAM_BLOCK)
     text_open(row, "for (int64_t c0 = b; c0 < e; c0 += %d) {", LANES);
   else

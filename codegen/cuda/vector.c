@@ -61,13 +61,36 @@ static bool is_full(const Group *gr, const Type *t) {
   return same;
 }
 
+/* Element functions in one evaluation of the group, by the registers and instructions they take. */
+static int weight(const Group *gr) {
+  int w = 0;
+  for (int i = 0; i < gr->nops; i++) {
+    const Op *op = gr->ops[i];
+    const char *x = op_info[op->kind].expr;
+    bool function = x && strstr(x, "FN(") && op->kind != OP_ABS && op->kind != OP_SQRT && op->kind != OP_FLOOR &&
+                    op->kind != OP_CEIL && op->kind != OP_ROUND;
+    if (op_info[op->kind].cls == CLASS_ROWS) w++;
+    if (!function) continue;
+    bool in_f64 = op->kind == OP_SIN || op->kind == OP_COS || op->kind == OP_POW ||
+                  value_type(gr->e, op->results[0])->dtype == DT_F64;
+    w += in_f64 ? 4 : 1;
+  }
+  return w;
+}
+
+int cuda_unroll(const Group *gr, int most) {
+  int w = weight(gr);
+  while (most > 1 && most * w > 16) most /= 2;
+  return most;
+}
+
 int cuda_width(const Group *gr, int64_t n) {
   int size = 1;
   for (int i = 0; i < gr->nin + gr->nout; i++) {
     const Type *t = value_type(gr->e, i < gr->nin ? gr->in[i] : gr->out[i - gr->nin]);
     if (is_full(gr, t) && dtype_size(t->dtype) > size) size = dtype_size(t->dtype);
   }
-  int v = size == 1 ? 8 : 16 / size;
+  int v = cuda_unroll(gr, size == 1 ? 8 : 16 / size);
   while (v > 1 && n % v) v /= 2;
   return v;
 }

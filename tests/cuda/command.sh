@@ -1,0 +1,71 @@
+#!/bin/sh
+# command.sh GC: the command's part of the CUDA target: what it writes, and what it says where NVRTC or an
+# architecture is missing. Exit code 77 and "SKIP" where there is no NVRTC.
+set -u
+gc=$1
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+bad=0
+fail() {
+  echo "FAIL: $1"
+  bad=1
+}
+# says CODE TEXT COMMAND…: the exit code, and that the message holds the text
+says() {
+  want=$1 text=$2
+  shift 2
+  "$@" >out 2>err
+  code=$?
+  [ "$code" -eq "$want" ] || fail "$*: exit code $code, not $want"
+  grep -qF -e "$text" err || fail "$*: the message lacks '$text': $(cat err)"
+}
+
+cat >very_own.g <<'END'
+let N = 8                       # a_comment_of_mine
+entry my_entry(my_input : f32[N, N], my_label : u8[N]) {
+  param my_weight : f32[N, N] = normal(1)
+  my_value = my_input @ my_weight
+  return my_loss = mean(xent(my_value, my_label))
+}
+END
+
+# the source holds nothing of the user's, and compiling twice gives the same bytes
+"$gc" very_own.g --emit=cuda -o a.cu || fail "--emit=cuda"
+"$gc" very_own.g --emit=cuda -o b.cu
+cmp -s a.cu b.cu || fail "two sources differ"
+grep -qE 'my_|very_own|a_comment' a.cu && fail "the user's names are in the CUDA source"
+grep -q '#include' a.cu && fail "the CUDA source includes files"
+
+# the default is the CPU alone
+"$gc" very_own.g --emit=c | grep -q cuda && fail "the CPU's source speaks of CUDA"
+
+says 2 'for one architecture' "$gc" very_own.g --emit=cubin -o x
+says 2 'name it with -o' "$gc" very_own.g --emit=cubin --arch=sm_80
+says 2 "not 'sm80'" "$gc" very_own.g --emit=ptx --arch=sm80
+says 2 'given twice' "$gc" very_own.g --target=cuda --arch=sm_80,sm_80
+says 2 '--arch is for --target=cuda' "$gc" very_own.g --arch=sm_80
+says 2 'for --target=cuda, not cpu' "$gc" very_own.g --emit=ptx --target=cpu
+says 2 "the CPU's program alone" "$gc" very_own.g --emit=lib --target=cuda
+says 3 'set GC_NVRTC to the directory' env GC_NVRTC="$dir" "$gc" very_own.g --emit=ptx -o none.ptx
+[ -e none.ptx ] && fail "a file is left where NVRTC is missing"
+says 3 'set GC_NVRTC to the directory' env GC_NVRTC="$dir" "$gc" very_own.g --target=cuda -o none
+[ -e none ] && fail "an executable is left where NVRTC is missing"
+
+if ! "$gc" very_own.g --emit=ptx -o a.ptx 2>err; then
+  cat err
+  echo "SKIP: there is no NVRTC, nothing is compiled"
+  [ "$bad" -eq 0 ] && exit "$([ -n "${GC_NO_SKIP-}" ] && echo 1 || echo 77)"
+  exit 1
+fi
+"$gc" very_own.g --emit=ptx -o b.ptx
+cmp -s a.ptx b.ptx || fail "two texts of PTX differ"
+grep -q '^.target sm_80' a.ptx || fail "PTX is not for sm_80"
+says 3 'does not know sm_10' "$gc" very_own.g --emit=cubin --arch=sm_10 -o x
+"$gc" very_own.g --emit=cubin --arch=sm_90a --stats -o a.cubin 2>stats || fail "--emit=cubin"
+grep -qE '^ +k0 +[0-9]+ +[0-9]+ +0 +0 ' stats || fail "--stats does not say what kernels take"
+"$gc" very_own.g --target=cuda,cpu --arch=sm_80 -o a 2>err || fail "an executable for both: $(cat err)"
+"$gc" very_own.g --target=cuda,cpu --arch=sm_80 -o b 2>err
+cmp -s a b || fail "two executables differ"
+[ "$bad" -eq 0 ] && echo "passed"
+exit "$bad"
