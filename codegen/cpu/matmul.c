@@ -12,6 +12,7 @@ enum {
   A_BLOCK = 256 << 10,   /* bytes of A that should stay in L2 while panels of B go by */
   PACK_ROWS = 384,       /* rows that pay for packing a panel of B */
   A_STRIDE = 8,          /* of packed rows of A: the tallest tile */
+  PACKED_A = 1 << 20,    /* bytes of them on the stack, of which a thread may have 2 MiB */
   PACK_COLUMNS = 64,     /* packed at a time: a row of B gives whole cache lines, four in a row */
   MAX_PARTIAL_ROWS = 512 /* rows whose partial sums are kept apart, where an epilogue waits for the last chain */
 };
@@ -104,6 +105,8 @@ static Product product_of(const Target *t, const Group *g) {
   if (p.pack && block < PACK_ROWS) block = PACK_ROWS;
   if (p.partial && block > MAX_PARTIAL_ROWS) block = MAX_PARTIAL_ROWS;
   p.block = tallest(&p) && block > tallest(&p) ? block / tallest(&p) : 1;
+  int64_t packed = p.pack_a ? PACKED_A / (p.k * A_STRIDE * dtype_size(p.dt)) : p.block;
+  if (p.block > packed) p.block = packed;
   p.flops = 2 * (uint64_t)p.batch * (uint64_t)p.m * (uint64_t)p.n * (uint64_t)p.k;
   if (p.flops / 2 < SERIAL_WORK * 4)
     p.split = SERIAL, p.units = 1;
