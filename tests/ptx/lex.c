@@ -88,10 +88,9 @@ static void scan_number(Lexer *lx, Tok *t) {
     t->bits = digits(&p, lx->end, *p == '0' ? 8 : 10);
     if (p < lx->end && (*p == '.' || *p == 'e' || *p == 'E')) {
       scan_decimal_float(t, &p, lx->end);
-    } else if (p < lx->end && *p == 'U') {
-      p++;
     }
   }
+  if (t->kind == TOK_INT && p < lx->end && *p == 'U') p++;
   lx->at = p;
   t->size = (size_t)(p - t->text);
 }

@@ -171,7 +171,7 @@ static int split(Run *r, Part *parts, int most) {
 
 int main(int argc, char **argv) {
   if (argc < 2) return 2;
-  int most = argc > 2 ? atoi(argv[2]) : 150;
+  int most = argc > 2 ? atoi(argv[2]) : 170;
   Run r = {.nvrtc = nvrtc_open()};
   if (!r.nvrtc) return EXIT_SKIP;
   char *source = read_file(argv[1]);

@@ -27,7 +27,7 @@ static const struct Row {
     {"bfe.s32 %r0, 0x00000f00, 8, 4;", 0xffffffff},
     {"bfe.s32 %r0, 0x80000000, 28, 20;", 0xfffffff8},
     {"bfi.b32 %r0, 0xf, 0, 28, 8;", 0xf0000000},
-    {"prmt.b32 %r0, 0x33221100, 0x77665544, 0x7531;", 0x77553311},
+    {"prmt.b32 %r0, 0x33221100, 0x77665544, 0x7531U;", 0x77553311},
     {"prmt.b32 %r0, 0x00800000, 0, 0xa;", 0xff},
     {"lop3.b32 %r0, 0xf0, 0xcc, 0xaa, 0x96;", 0xf0 ^ 0xcc ^ 0xaa},
     {"shf.l.wrap.b32 %r0, 0x80000000, 1, 33;", 3},
