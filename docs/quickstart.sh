@@ -25,7 +25,7 @@ say "training on $(wc -c <"$out/text.txt") characters of documentation"
 "$out/chars" train --context "$out/text.txt~1" --next "$out/text.txt+16" --epochs 12 --save "$out/chars.safetensors"
 
 say "300 characters of its own"
-"$out/chars" write --load "$out/chars.safetensors" --temperature 0.3 --steps 300 --text text
+"$out/chars" write --load "$out/chars.safetensors" --temperature 0.3 --steps 300 --text char
 echo
 
 say "the memory plan of one training step"

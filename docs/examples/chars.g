@@ -35,7 +35,7 @@ entry write() {
   state ctx : u8[T] = const(10)               # line ends
   logits = net(reshape(ctx, [1, T]))[0] / temperature
   noise = -log(-log(uniform(1e-7, 1, shape = [V])))
-  text = u8(argmax(logits + noise))
-  ctx := concat([ctx[1:], reshape(text, [1])])
-  return text
+  char = u8(argmax(logits + noise))
+  ctx := concat([ctx[1:], reshape(char, [1])])
+  return char
 }

@@ -19,13 +19,13 @@ at_least "$(sed -n 2p log.csv | cut -d, -f3)" 4 'the loss of the first step'
 run 0 ./chars validate $held --load w.safetensors --quiet
 
 # ---- it writes 300 characters ----
-run 0 ./chars write --load w.safetensors --steps 300 --text text --quiet
+run 0 ./chars write --load w.safetensors --steps 300 --text char --quiet
 size=$(wc -c <out.txt)
 [ "$size" = 300 ] || [ "$size" = 301 ] || fail "$size characters, not 300 (and perhaps a newline)"
 cp out.txt written.txt
-run 0 ./chars write --load w.safetensors --steps 300 --text text --quiet --threads 3
+run 0 ./chars write --load w.safetensors --steps 300 --text char --quiet --threads 3
 same out.txt written.txt 'the same text on three threads'
-run 0 ./chars write --load w.safetensors --steps 300 --text text --quiet --seed 9
+run 0 ./chars write --load w.safetensors --steps 300 --text char --quiet --seed 9
 cmp -s out.txt written.txt && fail 'another seed writes the same text'
 
 # ---- checkpoint, kill, resume: the bits of a run that nothing interrupted ----
