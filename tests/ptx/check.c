@@ -142,10 +142,15 @@ static Cell *shared_cell(Check *c, uint64_t address, size_t *cells, size_t size)
   return &c->shared[base + from];
 }
 
-/* One cell, written before, read again by a thread that has read it: most of what kernels do. */
-static bool seen_already(const Warp *w, int lane, const Cell *c, size_t cells, int access) {
-  Stamp now = w->seen[w->index] << STAMP_SHIFT | (unsigned)(w->index * LANES + lane);
-  return access == ACCESS_READ && cells == 1 && c->valid && !c->async && c->read[0] == now;
+/* A read that can tell nothing new: the thread has read the cell since it last synchronised, or two
+ * other lanes of its warp have, and were told about the write, which is not of this warp. */
+static bool quiet_read(const Warp *w, int lane, const Cell *c, int access) {
+  uint32_t clock = w->seen[w->index] << STAMP_SHIFT, mine = (unsigned)w->index * LANES;
+  uint32_t warp = clock | mine, lanes = STAMP_ATOMIC | (LANES - 1);
+  if (access != ACCESS_READ || !c->valid || c->async) return false;
+  if (c->read[0] == (warp | (unsigned)lane)) return true;
+  return (c->read[0] & ~lanes) == warp && (c->read[1] & ~lanes) == warp &&
+         (c->write & STAMP_TID) / LANES != (unsigned)w->index;
 }
 
 void check_shared(Warp *w, int lane, uint64_t address, size_t size, int access, bool same) {
@@ -153,8 +158,8 @@ void check_shared(Warp *w, int lane, uint64_t address, size_t size, int access, 
   size_t n;
   Cell *cell = shared_cell(c, address, &n, size);
   bool unwritten = false;
-  if (seen_already(w, lane, cell, n, access)) return;
   for (size_t i = 0; i < n; i++) {
+    if (quiet_read(w, lane, &cell[i], access)) continue;
     if (cell[i].async) {
       unsigned t[3];
       thread_of(w->x, cell[i].async - 1, t);
