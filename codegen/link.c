@@ -53,6 +53,13 @@ static bool write_source(Build *b, Module *m, const Target *t, const char *path)
   return ok;
 }
 
+static bool write_cuda(Build *b, const char *path) {
+  FILE *f = fopen(path, "w");
+  bool ok = f && codegen_cuda(b->o->gpu->m, b->o->gpu->target, b->o, f) && fflush(f) == 0;
+  if (f && fclose(f) != 0) ok = false;
+  return ok || environment_error(b, "cannot write", path);
+}
+
 /* A place that cannot be written is told before the C compiler runs. */
 static bool can_write(Build *b) {
   FILE *f = fopen(b->binary, "w");
@@ -136,6 +143,7 @@ static bool make(Build *b, Module *m, const Target *t) {
   if (ok && b->o->gpu) {
     b->gpu = ARENA_ARRAY(b->a, const char *, b->o->gpu->narch + 2);
     ok = codegen_cuda_unit(b->o, b->dir, b->gpu, &b->ngpu, b->code);
+    if (ok && b->o->save_temps) ok = write_cuda(b, intern_printf(b->c, "%s.cu", b->out));
   }
   return ok && compile(b, t);
 }

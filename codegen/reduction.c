@@ -1,6 +1,6 @@
 /* What rows and columns share on every target; see reduction.h.
-   Contract: the order in which elements are combined is fixed by the shape alone, and is the same on
-   every target, so that a program gives the same bits wherever it runs. */
+   Contract: the order in which elements are combined is fixed by the shape alone, and is the same
+   on every target, so that a program gives the same bits wherever it runs. */
 #include "codegen/reduction.h"
 
 /* ---- steps ---- */
@@ -111,7 +111,8 @@ void rows_schedule(Rows *r) {
       term(r, op, ROLE_SUM, want(r, OP_SOFTMAX_GRAD, op->operands[0], op, at));
       r->ready[i] = at + 1;
       break;
-    case OP_LOG_SOFTMAX_GRAD: { /* the sum of dy may be a sum of the program's, too: as early as that */
+    case OP_LOG_SOFTMAX_GRAD: { /* the sum of dy may be a sum of the program's, too: as early as
+                                   that */
       int first = ready(r, op->operands[0]);
       term(r, op, ROLE_SUM, want(r, OP_SUM, op->operands[0], op, first));
       r->ready[i] = at > first + 1 ? at : first + 1;
@@ -235,7 +236,8 @@ void cols_axes(Cols *c) {
     if (op->kind == OP_ARGMAX || op->kind == OP_ARGMIN)
       gone = op->attr[AT_AXIS].i == i;
     else
-      for (int k = 0; k < op->attr[AT_AXES].ints->n; k++) gone |= op->attr[AT_AXES].ints->at[k] == i;
+      for (int k = 0; k < op->attr[AT_AXES].ints->n; k++)
+        gone |= op->attr[AT_AXES].ints->at[k] == i;
     if (gone)
       c->gone[c->ngone++] = i;
     else
@@ -243,8 +245,8 @@ void cols_axes(Cols *c) {
   }
 }
 
-/* A value of the kept shape, axis i at the i-th kept axis of the domain. Values whose axes of extent
-   1 come and go are matched from the left. */
+/* A value of the kept shape, axis i at the i-th kept axis of the domain. Values whose axes of
+   extent 1 come and go are matched from the left. */
 const Axis *cols_map(Cols *c, ValueId v) {
   const Type *t = value_type(c->gr->e, v);
   Axis *m = ARENA_ARRAY(c->g->a, Axis, t->rank + 1);

@@ -13,7 +13,7 @@ const char *reduce_step(Gen *g, OpKind k, const char *acc, const char *v);
 /* a is to replace b as the largest or smallest so far; NaN wins, and the first */
 const char *reduce_beats(Gen *g, OpKind k, Dtype dt, const char *a, const char *b);
 enum {
-  LANES = 64,        /* that a float reduction runs side by side along a row; fewer elements: one by one */
+  LANES = 64, /* that a float reduction runs side by side along a row; fewer elements: one by one */
   ROW_CHUNK = 16384, /* elements of a row whose lanes are added up before the next such part */
   COL_CHUNK = 256    /* elements of a column of which the same is true */
 };
@@ -25,12 +25,13 @@ bool same_dims(const Type *a, const Type *b);
 /* ---- rows ---- */
 
 typedef struct Work {
-  ValueId x;      /* operand; with ROLE_SUM of a softmax_grad also y */
-  OpKind kind;    /* OP_SUM, …, OP_ARGMAX: how it is combined; OP_SOFTMAX: sum of exp(x - max) */
-  const Op *op;   /* of a softmax_grad: its second factor; else the first op that wants it */
+  ValueId x;    /* operand; with ROLE_SUM of a softmax_grad also y */
+  OpKind kind;  /* OP_SUM, …, OP_ARGMAX: how it is combined; OP_SOFTMAX: sum of exp(x - max) */
+  const Op *op; /* of a softmax_grad: its second factor; else the first op that wants it */
   int pass;
   const char *name;
-  const char *keep; /* sum of exp: where a target keeps each addend for later passes, "r1_k[c]"; or NULL */
+  const char
+      *keep; /* sum of exp: where a target keeps each addend for later passes, "r1_k[c]"; or NULL */
 } Work;
 
 typedef struct Rows {
@@ -38,10 +39,10 @@ typedef struct Rows {
   const Group *gr;
   Printer p;
   VEC(Work) work;
-  int *ready;   /* by member: the pass in which its result can be computed */
-  int npasses;  /* of reductions */
-  int outer;    /* axes before the row */
-  int64_t c;    /* elements of a row */
+  int *ready;  /* by member: the pass in which its result can be computed */
+  int npasses; /* of reductions */
+  int outer;   /* axes before the row */
+  int64_t c;   /* elements of a row */
 } Rows;
 
 int64_t rows_elements(const Group *gr); /* of a row */

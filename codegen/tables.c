@@ -1,6 +1,6 @@
 /* From planned entries to the tables of gcrt.h; see tables.h.
-   Contract: the same module gives the same bytes. Order: what entries point to, then the entries, then
-   the program. */
+   Contract: the same module gives the same bytes. Order: what entries point to, then the entries,
+   then the program. */
 #include "codegen/tables.h"
 
 #include <ctype.h>
@@ -24,7 +24,8 @@ const char *text_quoted(Arena *a, const char *s) {
 
 const char *text_mangled(Arena *a, const char *s) {
   Text x = text_new(a, 0);
-  for (; s && *s; s++) text_add(&x, "%c", isalnum((unsigned char)*s) && (unsigned char)*s < 128 ? *s : '_');
+  for (; s && *s; s++)
+    text_add(&x, "%c", isalnum((unsigned char)*s) && (unsigned char)*s < 128 ? *s : '_');
   return text_str(&x);
 }
 
@@ -37,9 +38,10 @@ const char *text_comment(Arena *a, const char *s) {
 
 /* ---- tables ---- */
 
-static const char *const region_name[] = {
-    [PLAN_ARENA] = "GC_ARENA", [PLAN_GLOBALS] = "GC_GLOBALS", [PLAN_INPUTS] = "GC_INPUTS",
-    [PLAN_HYPERS] = "GC_HYPERS"};
+static const char *const region_name[] = {[PLAN_ARENA] = "GC_ARENA",
+                                          [PLAN_GLOBALS] = "GC_GLOBALS",
+                                          [PLAN_INPUTS] = "GC_INPUTS",
+                                          [PLAN_HYPERS] = "GC_HYPERS"};
 
 static const char *const dtype_enum[DTYPES] = {
     [DT_BOOL] = "GC_BOOL", [DT_U8] = "GC_U8",     [DT_I32] = "GC_I32", [DT_I64] = "GC_I64",
@@ -50,8 +52,7 @@ static void tensor(Tables *p, const char *name, const Type *t, const Layout *l, 
   text_add(x, "{%s, %s, %d, ", text_quoted(p->g->a, name), dtype_enum[t->dtype], t->rank);
   if (t->rank) {
     text_add(x, "(const int64_t[]){");
-    for (int i = 0; i < t->rank; i++)
-      text_add(x, "%s%" PRId64, i ? ", " : "", t->dim[i]);
+    for (int i = 0; i < t->rank; i++) text_add(x, "%s%" PRId64, i ? ", " : "", t->dim[i]);
     text_add(x, "}");
   } else {
     text_add(x, "NULL");
@@ -161,7 +162,8 @@ static uint64_t program_hash(const Module *m) {
   for (uint32_t i = 0; i < m->entries.n; i++) {
     const Entry *e = m->entries.at[i];
     h = hash_bytes(h, e->name, strlen(e->name) + 1);
-    for (uint32_t k = 0; k < e->body->args.n; k++) h = hash_type(h, value_type(e, e->body->args.at[k]));
+    for (uint32_t k = 0; k < e->body->args.n; k++)
+      h = hash_type(h, value_type(e, e->body->args.at[k]));
   }
   return h;
 }
@@ -219,18 +221,18 @@ void tables_make(Tables *p) {
   if (m->init) entry_tables(p, m->init, "init", &p->init);
 }
 
-void tables_write(Tables *p, FILE *f, const char *symbol, const char *march,
-                  const char *extra) {
+void tables_write(Tables *p, FILE *f, const char *symbol, const char *march, const char *extra) {
   Arena *a = p->g->a;
   Module *m = p->g->m;
   const char *version = p->g->opt->version;
   fputs("/* ---- tables ---- */\n\n", f);
   fputs(text_str(&p->text), f);
-  if (m->entries.n) fprintf(f, "\nstatic const GcEntry entries[] = {\n%s};\n", text_str(&p->entries));
+  if (m->entries.n)
+    fprintf(f, "\nstatic const GcEntry entries[] = {\n%s};\n", text_str(&p->entries));
   if (m->init) fprintf(f, "static const GcEntry init = %s;\n", text_str(&p->init));
   fprintf(f,
-          "\nconst GcProgram %s = {GCRT_ABI, %s, %s, %s, %s, 0x%016" PRIx64
-          "u,\n  %s, %d, %" PRIu64 ", %s, %d, %s, %u, %s%s};\n",
+          "\nconst GcProgram %s = {GCRT_ABI, %s, %s, %s, %s, 0x%016" PRIx64 "u,\n  %s, %d, %" PRIu64
+          ", %s, %d, %s, %u, %s%s};\n",
           symbol, text_quoted(a, version ? version : ""),
           text_quoted(a, program_name(a, m->source)), text_quoted(a, p->g->target->name),
           text_quoted(a, march), program_hash(m), p->nglobals ? "globals" : "NULL", p->nglobals,

@@ -1,6 +1,6 @@
 /* What the command line says of processors: --target and --arch.
-   Contract: an architecture is named as NVIDIA names it, sm_80 or sm_90a; whether the compiler knows it
-   is NVRTC's to say. */
+   Contract: an architecture is named as NVIDIA names it, sm_80 or sm_90a; whether the compiler
+   knows it is NVRTC's to say. */
 #include "lang/command.h"
 
 #include <string.h>
@@ -23,7 +23,8 @@ int targets_choose(Ctx *c, const Options *o, Targets *out) {
     if (n == 4) out->cuda = true;
     s += n + (s[n] == ',');
   }
-  bool kernels = strcmp(emit, "cuda") == 0 || strcmp(emit, "ptx") == 0 || strcmp(emit, "cubin") == 0;
+  bool kernels =
+      strcmp(emit, "cuda") == 0 || strcmp(emit, "ptx") == 0 || strcmp(emit, "cubin") == 0;
   if (kernels && option_given(o, OPT_TARGET) && !out->cuda)
     return usage_error("--emit=%s is for --target=cuda, not %s", emit, list);
   if (strcmp(emit, "exe") == 0) out->cpu = true;
@@ -33,7 +34,8 @@ int targets_choose(Ctx *c, const Options *o, Targets *out) {
   for (const char *s = option_value(o, OPT_ARCH, one ? "sm_80" : "sm_80,sm_90,sm_100"); *s;) {
     size_t n = strcspn(s, ",");
     const char *arch = intern_n(c, s, n);
-    if (!is_arch(arch)) return usage_error("--arch takes names such as sm_80 or sm_90a, not '%s'", arch);
+    if (!is_arch(arch))
+      return usage_error("--arch takes names such as sm_80 or sm_90a, not '%s'", arch);
     const char **more = ARENA_ARRAY(ctx_arena(c), const char *, out->narch + 1);
     for (int i = 0; i < out->narch; i++) {
       if (strcmp(out->arch[i], arch) == 0) return usage_error("--arch: %s is given twice", arch);

@@ -1,12 +1,13 @@
 /* The CUDA C source of a program: what every kernel stands on, then one function for each distinct
    kernel; and the tables of the program, for the C compiler.
-   Contract: not a byte of the user's text is in the CUDA source: kernels are numbered, and what they
-   are is said with the names of ops and types. The same module gives the same bytes. */
+   Contract: not a byte of the user's text is in the CUDA source: kernels are numbered, and what
+   they are is said with the names of ops and types. The same module gives the same bytes. */
 #include "codegen/cuda/emit.h"
 
 #include <inttypes.h>
 
-extern const char cuda_text_device[], cuda_text_gemm[], cpu_text_math[], cpu_text_convert[], cpu_text_random[];
+extern const char cuda_text_device[], cuda_text_gemm[], cpu_text_math[], cpu_text_convert[],
+    cpu_text_random[];
 
 static void print_group(Gen *g, const Group *gr) {
   switch (gr->form) {
@@ -34,7 +35,8 @@ static void print_group(Gen *g, const Group *gr) {
 static const char *describe(Gen *g, const Launch *l, const Entry *e) {
   const Group *gr = group_of(g->a, e, l->op);
   Text x = text_new(g->a, 0);
-  for (int i = 0; i < gr->nops; i++) text_add(&x, "%s%s", i ? " " : "", op_info[gr->ops[i]->kind].name);
+  for (int i = 0; i < gr->nops; i++)
+    text_add(&x, "%s%s", i ? " " : "", op_info[gr->ops[i]->kind].name);
   text_add(&x, ": %s", type_str(g->ctx, gr->domain));
   return text_str(&x);
 }
@@ -52,7 +54,8 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
   Text head = k->head, text = k->text;
   const char *body = arena_printf(a, "%s%s", text_str(&head), text_str(&text));
   for (uint32_t i = 0; i < p->functions.n; i++)
-    if (strcmp(p->functions.at[i].body, body) == 0 && same_launch(&p->functions.at[i], k)) return (int)i;
+    if (strcmp(p->functions.at[i].body, body) == 0 && same_launch(&p->functions.at[i], k))
+      return (int)i;
   CudaFunction f = {.body = body, .nargs = k->nargs, .block = k->block, .shared = k->shared};
   f.rights = ARENA_ARRAY(a, uint8_t, k->nargs + 1);
   f.name = arena_printf(a, "k%u", p->functions.n);
@@ -74,8 +77,8 @@ static StepText step_of(Tables *t, const Entry *e, const Launch *l) {
   int f = function_of(p, e, l);
   const Kernel *k = l->kernel;
   int id = p->launches++;
-  text_add(&t->text, "static const GcLaunch launch%d = {%d, %" PRId64 ", %d, %d};\n", id, f, k->grid, k->block,
-           k->shared);
+  text_add(&t->text, "static const GcLaunch launch%d = {%d, %" PRId64 ", %d, %d};\n", id, f,
+           k->grid, k->block, k->shared);
   return (StepText){"NULL", arena_printf(p->g.a, "&launch%d", id)};
 }
 
@@ -87,7 +90,8 @@ CudaProgram *cuda_program(Module *m, const Target *t, const CodegenOptions *o, A
   tables_make(&p->tables);
   Text x = text_new(a, 0);
   text_add(&x, "/* Compiled by gc %s for CUDA. */\n", o->version ? o->version : "");
-  const char *const texts[] = {cuda_text_device, cpu_text_math, cpu_text_convert, cpu_text_random, cuda_text_gemm};
+  const char *const texts[] = {cuda_text_device, cpu_text_math, cpu_text_convert, cpu_text_random,
+                               cuda_text_gemm};
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) text_add(&x, "%s\n", texts[i]);
   for (uint32_t i = 0; i < p->g.helpers.n; i++) text_add(&x, "%s\n", p->g.helpers.at[i]);
   text_add(&x, "/* ---- kernels ---- */\n\n");

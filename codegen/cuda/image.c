@@ -1,6 +1,6 @@
 /* From the printed program to what goes into an executable: NVRTC's images, and a C file with the
-   program's tables that includes them. Contract: images lie in the section .gc_cuda, 64-byte aligned;
-   the same program gives the same bytes. */
+   program's tables that includes them. Contract: images lie in the section .gc_cuda, 64-byte
+   aligned; the same program gives the same bytes. */
 #define _GNU_SOURCE
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/nvrtc.h"
@@ -14,13 +14,15 @@ static void print_uses(const CudaProgram *p, const CudaImage *image, Arena *a) {
   CudaUses uses = {0};
   nvrtc_uses(image, a, &uses);
   fprintf(stderr, "%s: %u kernels, %zu bytes\n", image->arch, uses.at.n, image->size);
-  fprintf(stderr, "%8s %9s %9s %7s %7s  %s\n", "kernel", "registers", "shared", "stack", "spills", "threads");
+  fprintf(stderr, "%8s %9s %9s %7s %7s  %s\n", "kernel", "registers", "shared", "stack", "spills",
+          "threads");
   for (uint32_t i = 0; i < uses.at.n; i++) {
     const CudaUse *u = &uses.at.at[i];
     int threads = 0;
     for (uint32_t k = 0; k < p->functions.n; k++)
       if (strcmp(p->functions.at[k].name, u->kernel) == 0) threads = p->functions.at[k].block;
-    fprintf(stderr, "%8s %9d %9d %7d %7d  %d\n", u->kernel, u->registers, u->shared, u->stack, u->spill, threads);
+    fprintf(stderr, "%8s %9d %9d %7d %7d  %d\n", u->kernel, u->registers, u->shared, u->stack,
+            u->spill, threads);
   }
 }
 
@@ -32,8 +34,8 @@ static bool compile(CudaProgram *p, const char *const *arch, int n, CudaImage *i
   return true;
 }
 
-bool codegen_cuda_binary(Module *m, const Target *t, const CodegenOptions *o, const char *arch, const char **bytes,
-                         size_t *n, int *code) {
+bool codegen_cuda_binary(Module *m, const Target *t, const CodegenOptions *o, const char *arch,
+                         const char **bytes, size_t *n, int *code) {
   CudaProgram *p = cuda_program(m, t, o, ctx_arena(m->ctx));
   CudaImage image;
   if (!compile(p, &arch, 1, &image, code)) return false;
@@ -62,10 +64,12 @@ static void include(FILE *f, int i, const CudaImage *image, const char *path, Ar
   const char *name = text_quoted(a, path);
   Text x = text_new(a, 0);
   for (const char *s = name; *s; s++) text_add(&x, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
-  fprintf(f,
-          "__asm__(\".section .gc_cuda,\\\"a\\\"\\n.balign 64\\ngc_image%d:\\n.incbin %s\\n.previous\\n\");\n"
-          "extern const unsigned char gc_image%d[] __attribute__((visibility(\"hidden\"))); /* %s */\n",
-          i, text_str(&x), i, image->arch);
+  fprintf(
+      f,
+      "__asm__(\".section .gc_cuda,\\\"a\\\"\\n.balign 64\\ngc_image%d:\\n.incbin "
+      "%s\\n.previous\\n\");\n"
+      "extern const unsigned char gc_image%d[] __attribute__((visibility(\"hidden\"))); /* %s */\n",
+      i, text_str(&x), i, image->arch);
 }
 
 static void print_tables(CudaProgram *p, FILE *f, const CudaImage *image, int n) {
@@ -80,13 +84,14 @@ static void print_tables(CudaProgram *p, FILE *f, const CudaImage *image, int n)
     fputs("};\n", f);
   }
   if (p->functions.n) fputs("static const char *const kernels[] = {", f);
-  for (uint32_t i = 0; i < p->functions.n; i++) fprintf(f, "%s\"%s\"", i ? ", " : "", p->functions.at[i].name);
+  for (uint32_t i = 0; i < p->functions.n; i++)
+    fprintf(f, "%s\"%s\"", i ? ", " : "", p->functions.at[i].name);
   if (p->functions.n) fputs("};\nstatic const uint8_t *const rights[] = {", f);
   for (uint32_t i = 0; i < p->functions.n; i++) fprintf(f, "%srights%u", i ? ", " : "", i);
   if (p->functions.n) fputs("};\n", f);
   bool any = p->functions.n > 0;
-  fprintf(f, "static const GcCuda cuda = {images, %d, %s, %u, %s};\nextern const GcProgram %s;\n\n", n,
-          any ? "kernels" : "NULL", p->functions.n, any ? "rights" : "NULL", CPU_PROGRAM);
+  fprintf(f, "static const GcCuda cuda = {images, %d, %s, %u, %s};\nextern const GcProgram %s;\n\n",
+          n, any ? "kernels" : "NULL", p->functions.n, any ? "rights" : "NULL", CPU_PROGRAM);
   tables_write(&p->tables, f, "gc_program", "", ", &cuda, &" CPU_PROGRAM);
 }
 
@@ -100,7 +105,8 @@ static const char *highest(Arena *a, const char *const *arch, int n) {
   return arena_printf(a, "compute_%d", most);
 }
 
-bool codegen_cuda_unit(const CodegenOptions *o, const char *dir, const char **files, int *nfiles, int *code) {
+bool codegen_cuda_unit(const CodegenOptions *o, const char *dir, const char **files, int *nfiles,
+                       int *code) {
   const CodegenGpu *gpu = o->gpu;
   Arena *a = ctx_arena(gpu->m->ctx);
   CudaProgram *p = cuda_program(gpu->m, gpu->target, o, a);

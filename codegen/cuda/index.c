@@ -1,7 +1,7 @@
 /* Ops whose addresses come from data: gather, gather_grad and one_hot standing alone.
    Contract: an id out of range is reported and reads or adds nothing; gather_grad adds the rows of
-   one id in their order, as the CPU does: a warp owns a part of a row of the table and looks through
-   all ids, 32 at once. */
+   one id in their order, as the CPU does: a warp owns a part of a row of the table and looks
+   through all ids, 32 at once. */
 #include "codegen/cuda/cuda.h"
 
 static const Type *input(const Group *g, int i) { return value_type(g->e, g->in[i]); }
@@ -21,8 +21,10 @@ static void gather(Gen *g, const Group *gr) {
   int64_t parts = row / v;
   cuda_threads(g, k, ids->numel * parts, "t");
   const char *T = arena_printf(g->a, "Vec<%s, %d>", dtype_storage(out->dtype), v);
-  text_line(x, "const %s i = t / %lld, j = t %% %lld * %d;", g->index, (long long)parts, (long long)parts, v);
-  text_line(x, "const int64_t id = (int64_t)%s;", scalar_load(g->a, ids->dtype, ids_name(g, gr), "i"));
+  text_line(x, "const %s i = t / %lld, j = t %% %lld * %d;", g->index, (long long)parts,
+            (long long)parts, v);
+  text_line(x, "const int64_t id = (int64_t)%s;",
+            scalar_load(g->a, ids->dtype, ids_name(g, gr), "i"));
   text_line(x, "%s x;", T);
   text_open(x, "if (id < 0 || id >= %lld) {", (long long)table->dim[0]);
   text_line(x, "%s", gen_fault(g, gr, gr->root->operands[1], "index", "i", "id", table->dim[0]));
@@ -78,7 +80,8 @@ static void one_hot(Gen *g, const Group *gr) {
   text_line(&k->text, "const %s i = t / %lld, j = t %% %lld;", g->index, depth, depth);
   text_line(&k->text, "const int64_t id = (int64_t)%s;", scalar_load(g->a, ids->dtype, "in0", "i"));
   text_line(&k->text, "out0[t] = %s;",
-            scalar_store(g->a, out->dtype, arena_printf(g->a, "(%s)(j == id)", dtype_compute(out->dtype))));
+            scalar_store(g->a, out->dtype,
+                         arena_printf(g->a, "(%s)(j == id)", dtype_compute(out->dtype))));
 }
 
 void cuda_index(Gen *g, const Group *gr) {

@@ -1,6 +1,6 @@
-/* Element-wise kernels: a thread does one vector of elements, of 16 bytes where the operands lie so.
-   Contract: every yield has the domain's shape; a thread loads what it needs before it stores, and
-   reads in place only what it writes itself, so an output may lie in the bytes of an input. */
+/* Element-wise kernels: a thread does one vector of elements, of 16 bytes where the operands lie
+   so. Contract: every yield has the domain's shape; a thread loads what it needs before it stores,
+   and reads in place only what it writes itself, so an output may lie in the bytes of an input. */
 #include "codegen/cuda/cuda.h"
 
 void cuda_map(Gen *g, const Group *gr) {

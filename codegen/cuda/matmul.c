@@ -1,7 +1,7 @@
-/* Products: C[M, N] = op(A) op(B), one or a batch, with element-wise work on C fused behind, through
-   the tile of text/gemm.h. Contract: the operands are inputs of the group and row-major; an element of
-   C has the same chains of fma as on the CPU. A thread reads the other operands of an element before
-   it writes it, so results may lie over them. */
+/* Products: C[M, N] = op(A) op(B), one or a batch, with element-wise work on C fused behind,
+   through the tile of text/gemm.h. Contract: the operands are inputs of the group and row-major; an
+   element of C has the same chains of fma as on the CPU. A thread reads the other operands of an
+   element before it writes it, so results may lie over them. */
 #include "codegen/cuda/cuda.h"
 
 enum { BUSY = 128 }; /* blocks that fill a GPU */
@@ -59,8 +59,9 @@ static Printer site(Gen *g, const Group *gr) {
   int rank = gr->domain->rank;
   int64_t stride = 1;
   for (int i = rank - 3; i >= 0; i--) {
-    p.coord[i].text = i ? arena_printf(g->a, "(bt / %lld %% %lld)", (long long)stride, (long long)p.coord[i].dim)
-                        : arena_printf(g->a, "(bt / %lld)", (long long)stride);
+    p.coord[i].text =
+        i ? arena_printf(g->a, "(bt / %lld %% %lld)", (long long)stride, (long long)p.coord[i].dim)
+          : arena_printf(g->a, "(bt / %lld)", (long long)stride);
     p.coord[i].level = 1;
     stride *= p.coord[i].dim;
   }
@@ -93,7 +94,8 @@ static void store(Gen *g, const Group *gr, Text *x, const Product *p) {
   if (edge_m && edge_n)
     text_open(x, "if (row < %lld && n < %lld) {", (long long)p->m, (long long)p->n);
   else if (edge_m || edge_n)
-    text_open(x, edge_m ? "if (row < %lld) {" : "if (n < %lld) {", (long long)(edge_m ? p->m : p->n));
+    text_open(x, edge_m ? "if (row < %lld) {" : "if (n < %lld) {",
+              (long long)(edge_m ? p->m : p->n));
   else
     text_open(x, "{");
   s.level[1]->indent = x->indent;
@@ -113,12 +115,13 @@ void cuda_matmul(Gen *g, const Group *gr) {
   long long across = (p.n + p.bn - 1) / p.bn, tiles = across * ((p.m + p.bm - 1) / p.bm);
   k->grid = tiles * p.batch;
   const char *T = dtype_prefix(p.dt), *as = stored(g, p.in);
-  text_line(x, "typedef Gemm<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d> Tile;", g->index, T,
-            as, as, (long long)p.m, (long long)p.n, (long long)p.k, p.ta ? "true" : "false",
-            p.tb ? "true" : "false", p.bm, p.bn, p.tm, p.tn);
+  text_line(x, "typedef Gemm<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d> Tile;",
+            g->index, T, as, as, (long long)p.m, (long long)p.n, (long long)p.k,
+            p.ta ? "true" : "false", p.tb ? "true" : "false", p.bm, p.bn, p.tm, p.tn);
   text_line(x, "__shared__ __align__(16) Tile tile;");
   if (p.batch > 1)
-    text_line(x, "const int bt = (int)(blockIdx.x / %lldu), at = (int)(blockIdx.x %% %lldu);", tiles, tiles);
+    text_line(x, "const int bt = (int)(blockIdx.x / %lldu), at = (int)(blockIdx.x %% %lldu);",
+              tiles, tiles);
   else
     text_line(x, "const int bt = 0, at = (int)blockIdx.x;");
   text_line(x, "const int m0 = at / %lld * %d, n0 = at %% %lld * %d;", across, p.bm, across, p.bn);

@@ -46,7 +46,8 @@ static void pad(Gen *g, Kernel *k, const Group *gr) {
   Text inside = text_new(g->a, 0), from = text_new(g->a, 0);
   for (int d = t->rank - 1; d >= 0; d--) {
     long long step = interior->at[d] + 1, low = lo->at[d];
-    text_line(x, "const %s d%d = i / %lld %% %lld - %lld;", g->index, d, inner, (long long)t->dim[d], low);
+    text_line(x, "const %s d%d = i / %lld %% %lld - %lld;", g->index, d, inner,
+              (long long)t->dim[d], low);
     inner *= t->dim[d];
     text_add(&inside, "%sd%d >= 0 && d%d < %lld", inside.s.n ? " && " : "", d, d,
              (long long)(f->dim[d] - 1) * step + 1);

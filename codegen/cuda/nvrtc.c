@@ -1,7 +1,7 @@
 /* Finds NVRTC, runs it, and reads what it says; see nvrtc.h.
-   Contract: GC_NVRTC names the library or its directory and then nothing else is tried; otherwise the
-   toolkits under /usr/local, the loader's own path, and the wheels that pip installs, newest first.
-   A child process loads it, compiles, and writes one answer into a pipe. */
+   Contract: GC_NVRTC names the library or its directory and then nothing else is tried; otherwise
+   the toolkits under /usr/local, the loader's own path, and the wheels that pip installs, newest
+   first. A child process loads it, compiles, and writes one answer into a pipe. */
 #define _GNU_SOURCE
 #include "codegen/cuda/nvrtc.h"
 
@@ -47,11 +47,16 @@ static bool bind(Nvrtc *n, void *library) {
   struct {
     const char *name;
     void *to;
-  } symbol[] = {{"nvrtcCreateProgram", &n->create},   {"nvrtcCompileProgram", &n->compile},
-                {"nvrtcGetProgramLogSize", &n->log_size}, {"nvrtcGetProgramLog", &n->log},
-                {"nvrtcGetPTXSize", &n->ptx_size},    {"nvrtcGetPTX", &n->ptx},
-                {"nvrtcGetCUBINSize", &n->cubin_size}, {"nvrtcGetCUBIN", &n->cubin},
-                {"nvrtcVersion", &n->version},        {"nvrtcGetNumSupportedArchs", &n->archs_count},
+  } symbol[] = {{"nvrtcCreateProgram", &n->create},
+                {"nvrtcCompileProgram", &n->compile},
+                {"nvrtcGetProgramLogSize", &n->log_size},
+                {"nvrtcGetProgramLog", &n->log},
+                {"nvrtcGetPTXSize", &n->ptx_size},
+                {"nvrtcGetPTX", &n->ptx},
+                {"nvrtcGetCUBINSize", &n->cubin_size},
+                {"nvrtcGetCUBIN", &n->cubin},
+                {"nvrtcVersion", &n->version},
+                {"nvrtcGetNumSupportedArchs", &n->archs_count},
                 {"nvrtcGetSupportedArchs", &n->archs}};
   for (size_t i = 0; i < sizeof symbol / sizeof symbol[0]; i++) {
     void *p = dlsym(library, symbol[i].name);
@@ -61,12 +66,13 @@ static bool bind(Nvrtc *n, void *library) {
   return true;
 }
 
-/* Its own part with the built-in functions is looked for on the loader's path alone: loaded before, it
-   is found wherever it lies. */
+/* Its own part with the built-in functions is looked for on the loader's path alone: loaded before,
+   it is found wherever it lies. */
 static bool load_from(Nvrtc *n, const char *library) {
   char pattern[4096];
   const char *slash = strrchr(library, '/');
-  snprintf(pattern, sizeof pattern, "%.*slibnvrtc-builtins.so.*", slash ? (int)(slash + 1 - library) : 0, library);
+  snprintf(pattern, sizeof pattern, "%.*slibnvrtc-builtins.so.*",
+           slash ? (int)(slash + 1 - library) : 0, library);
   glob_t found = {0};
   if (slash && glob(pattern, 0, NULL, &found) == 0)
     for (size_t i = 0; i < found.gl_pathc; i++) dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_GLOBAL);
@@ -106,7 +112,8 @@ static bool load(Nvrtc *n) {
   for (size_t i = 0; i <= sizeof wheels / sizeof *wheels; i++) {
     if (i == 0 && !(venv && *venv)) continue;
     if (i == 0)
-      snprintf(path, sizeof path, "%s/lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.[0-9]*", venv);
+      snprintf(path, sizeof path, "%s/lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.[0-9]*",
+               venv);
     else
       snprintf(path, sizeof path, "%s/nvidia/*/lib/libnvrtc.so.[0-9]*", wheels[i - 1]);
     if (load_matching(n, path)) return true;
@@ -116,7 +123,13 @@ static bool load(Nvrtc *n) {
 
 /* ---- the child ---- */
 
-typedef enum Answer { ANSWER_NONE, ANSWER_MISSING, ANSWER_ARCH, ANSWER_REJECTED, ANSWER_MADE } Answer;
+typedef enum Answer {
+  ANSWER_NONE,
+  ANSWER_MISSING,
+  ANSWER_ARCH,
+  ANSWER_REJECTED,
+  ANSWER_MADE
+} Answer;
 
 typedef struct Head { /* of what comes through the pipe; log and bytes follow */
   uint32_t answer;
@@ -134,7 +147,8 @@ static void put(int fd, const void *p, size_t n) {
   }
 }
 
-static _Noreturn void answer(int fd, Answer what, const char *log, size_t nlog, const char *bytes, size_t n) {
+static _Noreturn void answer(int fd, Answer what, const char *log, size_t nlog, const char *bytes,
+                             size_t n) {
   Head h = {what, nlog, n};
   put(fd, &h, sizeof h);
   put(fd, log, nlog);
@@ -150,7 +164,8 @@ static void check_arch(int fd, const Nvrtc *n, const char *arch) {
   n->version(&major, &minor);
   if (n->archs_count(&count) != 0 || count < 0 || count > 64 || n->archs(known) != 0) return;
   char text[1024];
-  int len = snprintf(text, sizeof text, "NVRTC %d.%d does not know %s; it knows", major, minor, arch);
+  int len =
+      snprintf(text, sizeof text, "NVRTC %d.%d does not know %s; it knows", major, minor, arch);
   for (int i = 0; i < count; i++) {
     if (known[i] == arch_number(arch)) return;
     len += snprintf(text + len, sizeof text - (size_t)len, " sm_%d", known[i]);
@@ -178,8 +193,14 @@ static _Noreturn void child(int fd, const char *source, const char *arch) {
   bool ptx = strncmp(arch, "compute_", 8) == 0;
   char gpu[64];
   snprintf(gpu, sizeof gpu, "--gpu-architecture=%s", arch);
-  const char *options[] = {gpu, "--std=c++17", "--fmad=false", "--ftz=true", "--prec-div=true", "--prec-sqrt=true",
-                           "--disable-warnings", "--ptxas-options=-v"};
+  const char *options[] = {gpu,
+                           "--std=c++17",
+                           "--fmad=false",
+                           "--ftz=true",
+                           "--prec-div=true",
+                           "--prec-sqrt=true",
+                           "--disable-warnings",
+                           "--ptxas-options=-v"};
   void *program = NULL;
   int made = n.create(&program, source, "program.cu", 0, NULL, NULL);
   if (made == 0) made = n.compile(program, (int)(sizeof options / sizeof *options) - ptx, options);
@@ -261,7 +282,8 @@ static Answer finish(Job *j, Arena *a, CudaImage *image) {
   if (!ok) kill(j->pid, SIGKILL);
   close(j->fd);
   int status = 0;
-  while (waitpid(j->pid, &status, 0) < 0 && errno == EINTR) {}
+  while (waitpid(j->pid, &status, 0) < 0 && errno == EINTR) {
+  }
   image->log = log;
   if (ok) return (Answer)h.answer;
   if (late || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
@@ -273,9 +295,9 @@ static Answer finish(Job *j, Arena *a, CudaImage *image) {
   return ANSWER_NONE;
 }
 
-static const char remedy[] =
-    "install the CUDA toolkit, or the wheel (pip install nvidia-cuda-nvrtc), or set GC_NVRTC to the directory that "
-    "holds libnvrtc.so";
+static const char remedy[] = "install the CUDA toolkit, or the wheel (pip install "
+                             "nvidia-cuda-nvrtc), or set GC_NVRTC to the directory that "
+                             "holds libnvrtc.so";
 
 static bool failed(Ctx *c, const CudaImage *image, Answer what, int *code) {
   *code = 3;
@@ -295,12 +317,14 @@ static bool failed(Ctx *c, const CudaImage *image, Answer what, int *code) {
   return false;
 }
 
-bool nvrtc_compile(Ctx *c, Arena *a, const char *source, const char *const *arch, int n, CudaImage *out, int *code) {
+bool nvrtc_compile(Ctx *c, Arena *a, const char *source, const char *const *arch, int n,
+                   CudaImage *out, int *code) {
   Job *job = ARENA_ARRAY(a, Job, n + 1);
   bool ok = true;
   int started = 0;
   for (; started < n && ok; started++) {
-    out[started] = (CudaImage){.arch = arch[started], .ptx = strncmp(arch[started], "compute_", 8) == 0};
+    out[started] =
+        (CudaImage){.arch = arch[started], .ptx = strncmp(arch[started], "compute_", 8) == 0};
     ok = start(&job[started], source, arch[started]);
     if (!ok) {
       diag(c, SEV_ERROR, (Loc){0}, "cannot start a process for NVRTC: %s", strerror(errno));
@@ -334,10 +358,13 @@ void nvrtc_uses(const CudaImage *image, Arena *a, CudaUses *out) {
     CudaUse *u = out->at.n ? &out->at.at[out->at.n - 1] : NULL;
     if (entry) {
       const char *name = entry + 26, *quote = memchr(name, '\'', (size_t)(end - name));
-      if (quote) vec_push(a, &out->at, (CudaUse){.kernel = arena_printf(a, "%.*s", (int)(quote - name), name)});
+      if (quote)
+        vec_push(a, &out->at,
+                 (CudaUse){.kernel = arena_printf(a, "%.*s", (int)(quote - name), name)});
     } else if (u && memmem(s, (size_t)(end - s), "stack frame", 11)) {
       u->stack = number_before(s, end, "bytes stack frame");
-      u->spill = number_before(s, end, "bytes spill stores") + number_before(s, end, "bytes spill loads");
+      u->spill =
+          number_before(s, end, "bytes spill stores") + number_before(s, end, "bytes spill loads");
     } else if (u && memmem(s, (size_t)(end - s), ": Used ", 7)) {
       u->registers = number_before(s, end, "registers");
       u->shared = number_before(s, end, "bytes smem");

@@ -1,5 +1,6 @@
-/* NVRTC, NVIDIA's compiler as a library, found when gc runs. Contract: it runs in a child process with
-   limits on memory and time, so nothing that it does can hurt gc; the same source gives the same bytes. */
+/* NVRTC, NVIDIA's compiler as a library, found when gc runs. Contract: it runs in a child process
+   with limits on memory and time, so nothing that it does can hurt gc; the same source gives the
+   same bytes. */
 #ifndef GC_CODEGEN_CUDA_NVRTC_H
 #define GC_CODEGEN_CUDA_NVRTC_H
 #include "ir/ctx.h"
@@ -21,10 +22,10 @@ typedef struct CudaUses {
   VEC(CudaUse) at;
 } CudaUses;
 
-/* Compiles the source for each arch, at once; images in the arena. False after a diagnostic that says
-   what to install, with the exit code in *code (3: no NVRTC, or it does not know the arch). */
-bool nvrtc_compile(Ctx *c, Arena *a, const char *source, const char *const *arch, int n, CudaImage *out,
-                   int *code);
+/* Compiles the source for each arch, at once; images in the arena. False after a diagnostic that
+   says what to install, with the exit code in *code (3: no NVRTC, or it does not know the arch). */
+bool nvrtc_compile(Ctx *c, Arena *a, const char *source, const char *const *arch, int n,
+                   CudaImage *out, int *code);
 /* From the log of a cubin. */
 void nvrtc_uses(const CudaImage *image, Arena *a, CudaUses *out);
 #endif

@@ -1,7 +1,8 @@
-/* Reductions over axes that are not the last: a thread does one kept element, walking the reduced axes
-   in order; where there are many, the warps of a block do chunks of 256 side by side.
-   Contract: the CPU's order: chunks added up in order, hence the same bits. Results have the kept shape
-   and may lie over operands of it: what a thread writes it has read itself, or all have read before. */
+/* Reductions over axes that are not the last: a thread does one kept element, walking the reduced
+   axes in order; where there are many, the warps of a block do chunks of 256 side by side.
+   Contract: the CPU's order: chunks added up in order, hence the same bits. Results have the kept
+   shape and may lie over operands of it: what a thread writes it has read itself, or all have read
+   before. */
 #include "codegen/cuda/cuda.h"
 #include "codegen/reduction.h"
 
@@ -14,7 +15,8 @@ static void positions(Gen *g, Kernel *k, int64_t kept, bool chunks) {
     return;
   }
   k->grid = (kept + WARP - 1) / WARP;
-  text_line(&k->text, "const int lane = (int)threadIdx.x %% %d, warp = (int)threadIdx.x / %d;", WARP, WARP);
+  text_line(&k->text, "const int lane = (int)threadIdx.x %% %d, warp = (int)threadIdx.x / %d;",
+            WARP, WARP);
   text_line(&k->text, "const %s own = (%s)blockIdx.x * %d + lane;", g->index, g->index, WARP);
   if (kept % WARP)
     text_line(&k->text, "const %s u = own < %lld ? own : %lld;", g->index, (long long)kept,
@@ -24,7 +26,8 @@ static void positions(Gen *g, Kernel *k, int64_t kept, bool chunks) {
 }
 
 /* The loops around the text of an element; leaves the result in acc or total. */
-static void loops(Gen *g, const Group *gr, Text *x, const Text *cell, Dtype dt, int64_t rows, bool chunks) {
+static void loops(Gen *g, const Group *gr, Text *x, const Text *cell, Dtype dt, int64_t rows,
+                  bool chunks) {
   OpKind kind = gr->root->kind;
   const char *T = dtype_compute(dt), *start = reduce_start(g, kind, dt), *I = g->index;
   bool arg = kind == OP_ARGMAX || kind == OP_ARGMIN;
@@ -67,7 +70,8 @@ void cuda_reduce(Gen *g, const Group *gr) {
   bool arg = root->kind == OP_ARGMAX || root->kind == OP_ARGMIN;
   Leaves leaves = {0};
   leaves_of(p, x, printer_identity(p, x), &leaves);
-  for (int i = 0; i < gr->nout; i++) leaves_of(p, gr->yield[i], cols_map(&c, gr->yield[i]), &leaves);
+  for (int i = 0; i < gr->nout; i++)
+    leaves_of(p, gr->yield[i], cols_map(&c, gr->yield[i]), &leaves);
   Loop *kept = ARENA_ARRAY(g->a, Loop, c.nkept + 1), *gone = ARENA_ARRAY(g->a, Loop, c.ngone + 1);
   int nkept = loops_over(p, &leaves, c.kept, c.nkept, kept);
   int ngone = loops_over(p, &leaves, c.gone, c.ngone, gone);
@@ -99,7 +103,10 @@ void cuda_reduce(Gen *g, const Group *gr) {
   /* the epilogue, where the reduction's value is a name */
   printer_drop(p, 2);
   text_line(unit, "const %s sum = %s;", dtype_compute(ydt),
-            scalar_round_text(g->a, ydt, arg ? "at" : chunks ? "total" : "acc"));
+            scalar_round_text(g->a, ydt,
+                              arg      ? "at"
+                              : chunks ? "total"
+                                       : "acc"));
   vec_push(g->a, &p->terms, (Term){root, ROLE_VALUE, "sum", 1});
   for (int i = 0; i < gr->nout; i++) printer_value(p, gr->yield[i], cols_map(&c, gr->yield[i]));
   for (int i = 0; i < gr->nout; i++) printer_store(p, i, cols_map(&c, gr->yield[i]), 1);

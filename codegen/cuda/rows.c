@@ -63,9 +63,9 @@ static const char *best_function(Gen *g, OpKind k, Dtype dt) {
 
 /* ---- one pass ---- */
 
-typedef struct Texts { /* around the loop over elements */
-  Text before; /* of the row */
-  Text start;  /* of a chunk */
+typedef struct Texts {   /* around the loop over elements */
+  Text before;           /* of the row */
+  Text start;            /* of a chunk */
   Text end, share, join; /* what a warp's chunk comes to; into shared memory; out of it */
   Text after;
 } Texts;
@@ -163,8 +163,8 @@ static void pass(Teams *t, int number, const Loop *loop, int n) {
   }
   if (t->team == TEAM_BLOCK) {
     text_open(row, "for (int64_t b0 = 0; b0 < %lld; b0 += %d) {", c, WARPS * ROW_CHUNK);
-    text_line(row, "const int64_t b = b0 + warp * %d, e = %lld - b < %d ? %lld : b + %d;", ROW_CHUNK, c,
-              ROW_CHUNK, c, ROW_CHUNK);
+    text_line(row, "const int64_t b = b0 + warp * %d, e = %lld - b < %d ? %lld : b + %d;",
+              ROW_CHUNK, c, ROW_CHUNK, c, ROW_CHUNK);
   }
   text_append(row, &s.start);
   text_line(row, "#pragma unroll %d", cuda_unroll(r->gr, 4) > 2 ? 2 : 1);
@@ -237,7 +237,8 @@ static void results(Teams *t, const Loop *inner, int ninner) {
 
 void cuda_rows(Gen *g, const Group *gr) {
   Kernel *k = cuda_kernel(g, gr);
-  Teams t = {.r = {.g = g, .gr = gr, .outer = op_outer_axes(gr->e, gr->root), .c = rows_elements(gr)}};
+  Teams t = {
+      .r = {.g = g, .gr = gr, .outer = op_outer_axes(gr->e, gr->root), .c = rows_elements(gr)}};
   Rows *r = &t.r;
   t.team = r->c < LANES ? TEAM_THREAD : r->c <= ROW_CHUNK ? TEAM_WARP : TEAM_BLOCK;
   r->p = printer_new(g, gr, 4, 1);
@@ -262,7 +263,8 @@ void cuda_rows(Gen *g, const Group *gr) {
     text_line(x, "const %s u = t / %d;", g->index, WARP);
   } else {
     k->grid = rows;
-    text_line(x, "const int lane = (int)threadIdx.x %% %d, warp = (int)threadIdx.x / %d;", WARP, WARP);
+    text_line(x, "const int lane = (int)threadIdx.x %% %d, warp = (int)threadIdx.x / %d;", WARP,
+              WARP);
     text_line(x, "const %s u = blockIdx.x;", g->index);
   }
   if (nouter) printer_decode(&r->p, outer, nouter, "u", "i", 1);

@@ -1,25 +1,29 @@
 /* The start of kernels, and the part of an element-wise loop that one thread does: loads of several
    elements at once, the members of the group on each of them, stores of several elements at once.
-   Contract: what may be loaded so lies element by element along the loop, at multiples of the vector;
-   everything else is loaded one by one. The arena's and inputs' addresses are multiples of 64 bytes. */
+   Contract: what may be loaded so lies element by element along the loop, at multiples of the
+   vector; everything else is loaded one by one. The arena's and inputs' addresses are multiples of
+   64 bytes. */
 #include "codegen/cuda/cuda.h"
 
 /* ---- kernels ---- */
 
 static void declare(Gen *g, Kernel *k, const Group *gr) {
   for (int i = 0; i < gr->nin + gr->nout; i++) {
-    bool in = i < gr->nin, first = true; /* a value that several operands name is read through the first */
+    bool in = i < gr->nin,
+         first = true; /* a value that several operands name is read through the first */
     for (int j = 0; in && j < i; j++) first = first && gr->arg[j] != gr->arg[i];
     if (!first) continue;
     const Type *t = value_type(gr->e, in ? gr->in[i] : gr->out[i - gr->nin]);
     text_line(&k->head, "%s%s *%s%d = (%s%s *)p%d;", in ? "const " : "", dtype_storage(t->dtype),
-              in ? "in" : "out", in ? i : i - gr->nin, in ? "const " : "", dtype_storage(t->dtype), i);
+              in ? "in" : "out", in ? i : i - gr->nin, in ? "const " : "", dtype_storage(t->dtype),
+              i);
   }
   if (gr->op->kind == OP_STORE) {
     const char *T = dtype_storage(value_type(gr->e, gr->in[0])->dtype);
     text_line(&k->head, "%s *out0 = (%s *)p1;", T, T);
   }
-  if (kernel_scratch_arg(k) >= 0) text_line(&k->head, "char *scratch = (char *)p%d;", kernel_scratch_arg(k));
+  if (kernel_scratch_arg(k) >= 0)
+    text_line(&k->head, "char *scratch = (char *)p%d;", kernel_scratch_arg(k));
 }
 
 /* Positions fit into 32 bits. */
@@ -48,8 +52,8 @@ Kernel *cuda_kernel_next(Gen *g, const Group *gr, const char *suffix) {
 
 void cuda_threads(Gen *g, Kernel *k, int64_t n, const char *var) {
   k->grid = n ? (n + k->block - 1) / k->block : 1;
-  text_line(&k->text, "const %s %s = (%s)blockIdx.x * %d + (int)threadIdx.x;", g->index, var, g->index,
-            k->block);
+  text_line(&k->text, "const %s %s = (%s)blockIdx.x * %d + (int)threadIdx.x;", g->index, var,
+            g->index, k->block);
   if (n % k->block) text_line(&k->text, "if (%s >= %lld) return;", var, (long long)n);
 }
 
@@ -67,8 +71,8 @@ static int weight(const Group *gr) {
   for (int i = 0; i < gr->nops; i++) {
     const Op *op = gr->ops[i];
     const char *x = op_info[op->kind].expr;
-    bool function = x && strstr(x, "FN(") && op->kind != OP_ABS && op->kind != OP_SQRT && op->kind != OP_FLOOR &&
-                    op->kind != OP_CEIL && op->kind != OP_ROUND;
+    bool function = x && strstr(x, "FN(") && op->kind != OP_ABS && op->kind != OP_SQRT &&
+                    op->kind != OP_FLOOR && op->kind != OP_CEIL && op->kind != OP_ROUND;
     if (op_info[op->kind].cls == CLASS_ROWS) w++;
     if (!function) continue;
     bool in_f64 = op->kind == OP_SIN || op->kind == OP_COS || op->kind == OP_POW ||
@@ -173,7 +177,8 @@ static void load(Printer *p, const Read *r, int v, int level) {
   int deep = 0, id = p->g->names++;
   const char *index = printer_index(p, r->v, r->map, &deep);
   const char *type = arena_printf(a, "const Vec<%s, %d>", dtype_storage(dt), v);
-  text_line(p->level[level], "%s x%d = *(%s *)(in%d + (%s));", type, id, type, group_arg(p->gr, r->v), index);
+  text_line(p->level[level], "%s x%d = *(%s *)(in%d + (%s));", type, id, type,
+            group_arg(p->gr, r->v), index);
   const char *name = arena_printf(a, "v%d", p->g->names++);
   text_line(p->level[level + 1], "const %s %s = %s;", dtype_compute(dt), name,
             scalar_load(a, dt, arena_printf(a, "x%d.at", id), "l"));

@@ -59,9 +59,16 @@ static bool step(Compiled *c, const GcStep *s, const GcEnv *env) {
   params[s->nargs + 1] = (uint64_t)(uintptr_t)&fault;
   add_buffer(&b, (char *)&own, sizeof own, PTX_READ, "env");
   add_buffer(&b, (char *)&fault, sizeof fault, PTX_RW, "fault");
-  PtxLaunch launch = {.grid = {l->grid, 1, 1}, .block = {l->block, 1, 1}, .dynamic_shared = l->shared,
-                      .params = params, .params_size = 8 * (size_t)(s->nargs + 2),
-                      .bufs = b.at, .nbufs = b.n, .checks = PTX_CHECK_ALL, .order = d->order, .max_reports = 4};
+  PtxLaunch launch = {.grid = {l->grid, 1, 1},
+                      .block = {l->block, 1, 1},
+                      .dynamic_shared = l->shared,
+                      .params = params,
+                      .params_size = 8 * (size_t)(s->nargs + 2),
+                      .bufs = b.at,
+                      .nbufs = b.n,
+                      .checks = PTX_CHECK_ALL,
+                      .order = d->order,
+                      .max_reports = 4};
   PtxResult r = {0};
   PtxStatus status = PTX_REFUSED;
   if (k)
@@ -72,8 +79,8 @@ static bool step(Compiled *c, const GcStep *s, const GcEnv *env) {
     snprintf(c->fault, sizeof c->fault, "%s (%s): %.160s", code->kernels[l->kernel], s->name,
              r.count ? r.findings[0].text : r.error);
   if (status == PTX_OK && fault.input >= 0)
-    snprintf(c->fault, sizeof c->fault, "index %lld at row %lld is not below %lld", (long long)fault.value,
-             (long long)fault.row, (long long)fault.limit);
+    snprintf(c->fault, sizeof c->fault, "index %lld at row %lld is not below %lld",
+             (long long)fault.value, (long long)fault.row, (long long)fault.limit);
   ptx_result_free(&r);
   return !c->fault[0];
 }
@@ -111,14 +118,23 @@ Compiled *device_open(Module *m, const Target *t, const CodegenOptions *o, bool 
   char dir[] = "/tmp/gc-test-XXXXXX";
   if (!mkdtemp(dir)) return NULL;
   Arena *a = arena_new();
-  const char *files[4], *stub = arena_printf(a, "%s/cpu.c", dir), *object = arena_printf(a, "%s/p.so", dir);
+  const char *files[4], *stub = arena_printf(a, "%s/cpu.c", dir),
+                        *object = arena_printf(a, "%s/p.so", dir);
   int nfiles = 0, code = 0;
   *calls = false;
   bool ok = codegen_cuda_unit(&co, dir, files, &nfiles, &code);
   FILE *f = fopen(stub, "w");
   if (f) fputs("#include \"gcrt.h\"\nconst GcProgram " CPU_PROGRAM ";\n", f), fclose(f);
-  const char *argv[] = {"cc", "-shared", "-fPIC", "-w", arena_printf(a, "-I%s", o->runtime_dir), nfiles ? files[0] : "",
-                        stub, "-o", object, NULL};
+  const char *argv[] = {"cc",
+                        "-shared",
+                        "-fPIC",
+                        "-w",
+                        arena_printf(a, "-I%s", o->runtime_dir),
+                        nfiles ? files[0] : "",
+                        stub,
+                        "-o",
+                        object,
+                        NULL};
   char *text = "";
   Compiled *c = NULL;
   if (ok && process_run(argv, a, &text) == 0)
@@ -143,7 +159,8 @@ void device_close(Compiled *c) {
 
 void device_order(Compiled *c, unsigned order) { ((Device *)c->device)->order = order; }
 
-int device_spills(Module *m, const Target *t, const CodegenOptions *o, const char *const *arch, int n) {
+int device_spills(Module *m, const Target *t, const CodegenOptions *o, const char *const *arch,
+                  int n) {
   Arena *a = arena_new();
   CudaProgram *p = cuda_program(m, t, o, a);
   CudaImage *image = ARENA_ARRAY(a, CudaImage, n + 1);
@@ -159,8 +176,8 @@ int device_spills(Module *m, const Target *t, const CodegenOptions *o, const cha
     for (uint32_t k = 0; k < uses.at.n; k++) {
       const CudaUse *u = &uses.at.at[k];
       if (!u->spill) continue; /* a stack alone is an array of CUDA's own f64 sin and cos */
-      printf("%s %s: %d bytes of spills, %d of stack, %d registers\n", arch[i], u->kernel, u->spill, u->stack,
-             u->registers);
+      printf("%s %s: %d bytes of spills, %d of stack, %d registers\n", arch[i], u->kernel, u->spill,
+             u->stack, u->registers);
       bad++;
     }
   }

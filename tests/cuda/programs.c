@@ -1,8 +1,9 @@
-/* Programs for the GPU without one: their kernels compile for every architecture without spilling, and
-   what the PTX interpreter makes of them is what the CPU's program computes, bit for bit.
+/* Programs for the GPU without one: their kernels compile for every architecture without spilling,
+   and what the PTX interpreter makes of them is what the CPU's program computes, bit for bit.
      programs RUNTIME_DIR random FIRST COUNT     random programs, BATCH in a module
      programs RUNTIME_DIR FILE.g                 the entries of a program, on random inputs
-   Says "SKIP" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP, which makes that an error. */
+   Says "SKIP" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP, which makes that an
+   error. */
 #include "lang/ast.h"
 #include "lang/elab.h"
 #include "tests/cuda/device.h"
@@ -29,7 +30,8 @@ typedef struct Made { /* one program, planned for both targets */
 static Tensor *inputs_of(Arena *a, const Entry *e, uint64_t seed, bool small) {
   Tensor *in = random_inputs(a, e, seed);
   for (uint32_t i = 0; small && i < e->body->args.n; i++)
-    for (int64_t k = 0; !dtype_is_float(in[i].type->dtype) && k < in[i].type->numel; k++) in[i].at[k].i %= 10;
+    for (int64_t k = 0; !dtype_is_float(in[i].type->dtype) && k < in[i].type->numel; k++)
+      in[i].at[k].i %= 10;
   return in;
 }
 
@@ -54,7 +56,8 @@ static int outputs_of(const Entry *e) {
 static bool same_bits(Scalar x, Scalar y, Dtype dt) {
   if (!dtype_is_float(dt)) return x.i == y.i;
   if (x.f != x.f || y.f != y.f) return x.f != x.f && y.f != y.f;
-  if (dt == DT_F64) return x.f == y.f || fabs(x.f - y.f) <= 1e-12 * fmax(1, fmax(fabs(x.f), fabs(y.f)));
+  if (dt == DT_F64)
+    return x.f == y.f || fabs(x.f - y.f) <= 1e-12 * fmax(1, fmax(fabs(x.f), fabs(y.f)));
   return x.f == y.f && signbit(x.f) == signbit(y.f);
 }
 
@@ -68,8 +71,9 @@ static int compare(const char *what, const char *name, const Tensor *want, const
   if (!wrong) return 0;
   const Scalar *x = &want->at[first], *y = &got->at[first];
   bool real = dtype_is_float(want->type->dtype);
-  printf("%s: %s: %lld of %lld differ, element %lld is %.9g, not %.9g\n", what, name, (long long)wrong,
-         (long long)want->type->numel, (long long)first, real ? y->f : (double)y->i, real ? x->f : (double)x->i);
+  printf("%s: %s: %lld of %lld differ, element %lld is %.9g, not %.9g\n", what, name,
+         (long long)wrong, (long long)want->type->numel, (long long)first,
+         real ? y->f : (double)y->i, real ? x->f : (double)x->i);
   return 1;
 }
 
@@ -78,7 +82,8 @@ static int compare_globals(const char *what, Arena *a, Compiled *cpu, Compiled *
   for (int i = 0; i < cpu->program->nglobals; i++) {
     const GcTensor *t = &cpu->program->globals[i].t;
     const Type *type = type_get(c, (Dtype)t->dtype, t->rank, t->dims);
-    Tensor x = {type, ARENA_ARRAY(a, Scalar, type->numel + 1)}, y = {type, ARENA_ARRAY(a, Scalar, type->numel + 1)};
+    Tensor x = {type, ARENA_ARRAY(a, Scalar, type->numel + 1)},
+           y = {type, ARENA_ARRAY(a, Scalar, type->numel + 1)};
     compiled_get(cpu, i, x.at);
     compiled_get(gpu, i, y.at);
     bad += compare(what, t->name, &x, &y);
@@ -90,7 +95,8 @@ static int run(const char *what, Made *p, uint64_t seed) {
   Arena *a = arena_new();
   int bad = 0;
   bool calls;
-  Compiled *cpu = compiled_open(p->cpu, p->on_cpu, &p->o, "-O1"), *gpu = device_open(p->gpu, p->on_gpu, &p->o, &calls);
+  Compiled *cpu = compiled_open(p->cpu, p->on_cpu, &p->o, "-O1"),
+           *gpu = device_open(p->gpu, p->on_gpu, &p->o, &calls);
   if (!cpu || !gpu) {
     compiled_close(cpu);
     device_close(gpu);
@@ -175,23 +181,29 @@ static int check(const char *what, Made *p, uint64_t seed, int level) {
     return 1;
   }
   if (!has_nvrtc(p)) {
-    printf("SKIP: there is no NVRTC, no kernel has been checked (install the CUDA toolkit or set GC_NVRTC)\n");
+    printf("SKIP: there is no NVRTC, no kernel has been checked (install the CUDA toolkit or set "
+           "GC_NVRTC)\n");
     exit(getenv("GC_NO_SKIP") ? 1 : SKIP);
   }
-  return device_spills(p->gpu, p->on_gpu, &p->o, archs, (int)(sizeof archs / sizeof *archs)) + run(what, p, seed);
+  return device_spills(p->gpu, p->on_gpu, &p->o, archs, (int)(sizeof archs / sizeof *archs)) +
+         run(what, p, seed);
 }
 
 int main(int argc, char **argv) {
   bool random = argc == 5 && strcmp(argv[2], "random") == 0;
   if (!random && argc != 3) {
-    fprintf(stderr, "usage: programs RUNTIME_DIR random FIRST COUNT | programs RUNTIME_DIR FILE.g\n");
+    fprintf(stderr,
+            "usage: programs RUNTIME_DIR random FIRST COUNT | programs RUNTIME_DIR FILE.g\n");
     return 2;
   }
   setvbuf(stdout, NULL, _IOLBF, 0);
-  uint64_t first = random ? strtoull(argv[3], NULL, 10) : 7, count = random ? strtoull(argv[4], NULL, 10) : 1;
+  uint64_t first = random ? strtoull(argv[3], NULL, 10) : 7,
+           count = random ? strtoull(argv[4], NULL, 10) : 1;
   int bad = 0, n = 0, not_run = 0;
   for (uint64_t s = first; s < first + (random ? (count + BATCH - 1) / BATCH : 1); s++) {
-    Made p = {.c = ctx_new(), .o = {.version = "test", .runtime_dir = argv[1], .level = 2}, .file = !random};
+    Made p = {.c = ctx_new(),
+              .o = {.version = "test", .runtime_dir = argv[1], .level = 2},
+              .file = !random};
     RandomOptions o = {.entries = BATCH, .grads = true, .stores = true, .narrow = true};
     p.cpu = random ? random_program(p.c, s, o) : module_from(p.c, argv[2]);
     p.gpu = random ? random_program(p.c, s, o) : module_from(p.c, argv[2]);
