@@ -9,7 +9,7 @@
 
 enum {
   DEPTH = 1024,          /* of one chain */
-  A_BLOCK = 256 << 10,   /* bytes of A that should stay in L2 while panels of B go by */
+  A_BLOCK = 1 << 20,   /* bytes of A that stay near while panels of B go by: each panel is read once a block */
   PACK_ROWS = 384,       /* rows that pay for packing a panel of B */
   A_STRIDE = 8,          /* of packed rows of A: the tallest tile */
   PACKED_A = 1 << 20,    /* bytes of them on the stack, of which a thread may have 2 MiB */
