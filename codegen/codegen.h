@@ -1,6 +1,7 @@
 /* Code generation: from a planned module to C source, and from source to an executable.
    A target is one `Backend`; the parts that no target needs to know of (grouping, expression text,
-   launch order, argument addresses, barriers) are in codegen/ itself, the rest in codegen/TARGET/. */
+   launch order, argument addresses, barriers) are in codegen/ itself, the rest in codegen/TARGET/.
+ */
 #ifndef GC_CODEGEN_CODEGEN_H
 #define GC_CODEGEN_CODEGEN_H
 #include "ir/ir.h"
@@ -14,9 +15,9 @@ typedef struct CodegenOptions {
   const char *cc;          /* C compiler; NULL: $CC, else cc */
   int level;               /* 0..3, of gc */
   bool save_temps, verbose, time;
-  double cc_seconds;       /* set: time spent in the C compiler and linker */
+  double cc_seconds;            /* set: time spent in the C compiler and linker */
   const struct CodegenGpu *gpu; /* what an executable holds beside the CPU's program, or NULL */
-  bool stats;              /* say what the kernels take of a GPU */
+  bool stats;                   /* say what the kernels take of a GPU */
 } CodegenOptions;
 
 /* The same program, planned for the CUDA target. */
@@ -27,21 +28,22 @@ typedef struct CodegenGpu {
   int narch;
 } CodegenGpu;
 
-/* The CPU target for an instruction set; NULL after a diagnostic if march is unknown to the compiler.
-   In the context's arena. */
+/* The CPU target for an instruction set; NULL after a diagnostic if march is unknown to the
+   compiler. In the context's arena. */
 const Target *target_cpu(Ctx *c, CodegenOptions *o);
 
 /* The CUDA target. In the context's arena. */
 const Target *target_cuda(Ctx *c);
 /* Writes the CUDA C source of a module planned for it. */
 bool codegen_cuda(Module *m, const Target *t, const CodegenOptions *o, FILE *f);
-/* Its cubin for arch "sm_90", or its PTX for "compute_90". False after a diagnostic, exit code in *code (3:
-   no NVRTC). The bytes are in the context's arena. */
+/* Its cubin for arch "sm_90", or its PTX for "compute_90". False after a diagnostic, with the exit
+   code in *code (3: no NVRTC). The bytes are in the context's arena. */
 bool codegen_cuda_binary(Module *m, const Target *t, const CodegenOptions *o, const char *arch,
                          const char **bytes, size_t *n, int *code);
-/* Writes DIR/gpu.c, the tables of o->gpu with its images in them, and the files that it includes; the
-   names of all of them are added to *files, gpu.c first. */
-bool codegen_cuda_unit(const CodegenOptions *o, const char *dir, const char **files, int *nfiles, int *code);
+/* Writes DIR/gpu.c, the tables of o->gpu with its images in them, and the files that it includes;
+   the names of all of them are added to *files, gpu.c first. */
+bool codegen_cuda_unit(const CodegenOptions *o, const char *dir, const char **files, int *nfiles,
+                       int *code);
 
 /* Writes the whole C source of a planned module. */
 bool codegen_c(Module *m, const Target *t, const CodegenOptions *o, FILE *f);
@@ -50,7 +52,8 @@ bool codegen_c(Module *m, const Target *t, const CodegenOptions *o, FILE *f);
    exit code in *code (3: no compiler, no space). With save_temps the C source stays as out.c. */
 bool codegen_exe(Module *m, const Target *t, CodegenOptions *o, const char *out, int *code);
 
-/* The same as a shared library, with its header beside it: libNAME.so and NAME.h, both or neither. */
+/* The same as a shared library, with its header beside it: libNAME.so and NAME.h, both or neither.
+ */
 bool codegen_lib(Module *m, const Target *t, CodegenOptions *o, const char *out, int *code);
 /* NAME of DIR/libNAME.so; NULL if `out` is not named so. */
 const char *codegen_lib_name(Ctx *c, const char *out);

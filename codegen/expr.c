@@ -1,7 +1,7 @@
 /* Scalar text of element-wise ops: the same characters for C and CUDA C.
-   Contract: operands are names or literals of their compute type; the result is an expression of the
-   op's compute type, rounded where the dtype is stored narrower than it is computed.
-   The text comes from the op table: a, b and c are replaced, FN(exp) becomes f32_exp. */
+   Contract: operands are names or literals of their compute type; the result is an expression of
+   the op's compute type, rounded where the dtype is stored narrower than it is computed. The text
+   comes from the op table: a, b and c are replaced, FN(exp) becomes f32_exp. */
 #include "codegen/kernel.h"
 
 #include <ctype.h>
@@ -103,8 +103,7 @@ const char *scalar_expr(Gen *g, const Entry *e, const Op *op, const char *const 
   Dtype out = value_type(e, op->results[0])->dtype;
   Dtype in = value_type(e, op->operands[op->kind == OP_WHERE ? 1 : 0])->dtype;
   const OpInfo *info = &op_info[op->kind];
-  if (op->kind == OP_CONVERT)
-    return scalar_round_text(g->a, out, convert(g, in, out, operand[0]));
+  if (op->kind == OP_CONVERT) return scalar_round_text(g->a, out, convert(g, in, out, operand[0]));
   const char *text = dtype_is_float(in) ? info->expr : info->iexpr;
   if (!text) gc_bug(g->ctx, "op %s has no scalar text for %s", info->name, dtype_name(in));
   return scalar_round_text(g->a, out, substitute(g, text, dtype_prefix(in), operand));

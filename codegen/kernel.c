@@ -30,8 +30,8 @@ static Kernel *start(Gen *g, const Group *gr, const char *name) {
   for (int i = 0; i < gr->nout; i++)
     k->args[k->nargs++] = (KernelArg){ARG_VALUE, .value = gr->out[i], .access = {.write = true}};
   if (store)
-    k->args[k->nargs++] = (KernelArg){
-        ARG_GLOBAL, .global = (int)gr->op->attr[AT_GLOBAL].i, .access = {.write = true}};
+    k->args[k->nargs++] = (KernelArg){ARG_GLOBAL, .global = (int)gr->op->attr[AT_GLOBAL].i,
+                                      .access = {.write = true}};
   if (scratch)
     k->args[k->nargs++] = (KernelArg){ARG_SCRATCH, .access = {.read = true, .write = true}};
   g->names = 0;
@@ -111,9 +111,11 @@ const char *gen_fault(Gen *g, const Group *gr, ValueId v, const char *otherwise,
                       const char *value, int64_t limit) {
   const char *what = kernel_fault_name(gr, v, otherwise);
   if (!g->device)
-    return arena_printf(g->a, "gcrt_fault(\"%s\", %s, %s, %lld);", what, row, value, (long long)limit);
+    return arena_printf(g->a, "gcrt_fault(\"%s\", %s, %s, %lld);", what, row, value,
+                        (long long)limit);
   const Block *body = gr->e->body;
   uint32_t input = 0;
   while (input < body->args.n && value_at(gr->e, body->args.at[input])->name != what) input++;
-  return arena_printf(g->a, "gc_fault(fault, %u, %s, %s, %lld);", input, row, value, (long long)limit);
+  return arena_printf(g->a, "gc_fault(fault, %u, %s, %s, %lld);", input, row, value,
+                      (long long)limit);
 }

@@ -1,8 +1,8 @@
-/* Inside code generation: what the printers of kernels build on. A launch is one C function with the
-   signature GcKernel of gcrt.h; a group becomes one launch, or a few in a row.
-   Contract: a printer receives a Group and appends Kernels; it never looks at the plan. Inside a
-   function these names are in scope: p, env, t, nt, and after kernel_args in0…, out0…, scratch.
-   The texts of expressions are the same for every target; loops and loads are a target's own. */
+/* Inside code generation: what the printers of kernels build on. A launch is one C function with
+   the signature GcKernel of gcrt.h; a group becomes one launch, or a few in a row. Contract: a
+   printer receives a Group and appends Kernels; it never looks at the plan. Inside a function these
+   names are in scope: p, env, t, nt, and after kernel_args in0…, out0…, scratch. The texts of
+   expressions are the same for every target; loops and loads are a target's own. */
 #ifndef GC_CODEGEN_KERNEL_H
 #define GC_CODEGEN_KERNEL_H
 #include "codegen/codegen.h"
@@ -18,26 +18,31 @@ Text text_new(Arena *a, int indent);
 void text_add(Text *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* one whole line, indented */
 void text_line(Text *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void text_open(Text *x, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* line, then deeper */
+void text_open(Text *x, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));  /* line, then deeper */
 void text_close(Text *x, const char *line); /* shallower, then the line: "}" */
 const char *text_str(Text *x);
 
 /* ---- how threads share a launch, and what each touches: what barriers are decided from ---- */
 
-/* A launch has `units` equal units of work; thread t does [units*t/nt, units*(t+1)/nt). With one unit
-   thread 0 does all of it. What a unit touches of an argument is one of two things: anything (rows =
-   0), or its own slice: of each of `rows` rows, `stride` bytes apart, the `width` bytes are divided
-   evenly among the units, in their order. Contiguous slices have one row. */
+/* A launch has `units` equal units of work; thread t does [units*t/nt, units*(t+1)/nt). With one
+   unit thread 0 does all of it. What a unit touches of an argument is one of two things: anything
+   (rows = 0), or its own slice: of each of `rows` rows, `stride` bytes apart, the `width` bytes are
+   divided evenly among the units, in their order. Contiguous slices have one row. */
 typedef struct Access {
   bool read, write;
   int64_t rows;
   uint64_t stride, width, offset; /* bytes; offset of the first slice from the argument's start */
 } Access;
 
-typedef enum ArgKind { ARG_VALUE, ARG_SCRATCH, ARG_GLOBAL } ArgKind; /* GLOBAL: what a store writes */
+typedef enum ArgKind {
+  ARG_VALUE,
+  ARG_SCRATCH,
+  ARG_GLOBAL
+} ArgKind; /* GLOBAL: what a store writes */
 typedef struct KernelArg {
   ArgKind kind;
-  ValueId value;   /* of the entry */
+  ValueId value; /* of the entry */
   int global;
   Access access;
 } KernelArg;
@@ -70,12 +75,12 @@ typedef struct Gen {
 /* A definition at file level that kernels need, printed once, in the order of first need. */
 void gen_helper(Gen *g, const char *text);
 
-/* Starts a launch: arguments are the group's inputs (read whole), its outputs (written whole), and one
-   scratch if the target gives this op scratch; name is the group's. Appended to g->out. */
+/* Starts a launch: arguments are the group's inputs (read whole), its outputs (written whole), and
+   one scratch if the target gives this op scratch; name is the group's. Appended to g->out. */
 Kernel *kernel_new(Gen *g, const Group *gr);
 /* Declares in0…, out0…, scratch (char *) from p; the types are the storage types of the values. An
-   argument that several operands name is declared once a use. Nothing is `restrict`: outputs may lie
-   in the bytes of inputs (op_inplace_ok), so loops that have no dependence say GC_IVDEP. */
+   argument that several operands name is declared once a use. Nothing is `restrict`: outputs may
+   lie in the bytes of inputs (op_inplace_ok), so loops that have no dependence say GC_IVDEP. */
 void kernel_args(Gen *g, Kernel *k, const Group *gr);
 /* Sets units and prints `const long u0 = …, u1 = …;`, or for one unit `if (t != 0) return;`. */
 void kernel_units(Kernel *k, int64_t units);
@@ -83,20 +88,23 @@ void kernel_units(Kernel *k, int64_t units);
 Kernel *kernel_next(Gen *g, const Group *gr, const char *suffix);
 int kernel_scratch_arg(const Kernel *k); /* index of the scratch argument, or -1 */
 /* The slice that a unit touches of input or output i. */
-void kernel_split_in(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride, uint64_t width);
-void kernel_split_out(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride, uint64_t width);
+void kernel_split_in(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride,
+                     uint64_t width);
+void kernel_split_out(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride,
+                      uint64_t width);
 
-/* What gcrt_fault calls inner value v: the name of the input that it is, so that the runtime can name
-   file and row, else `otherwise`. */
+/* What gcrt_fault calls inner value v: the name of the input that it is, so that the runtime can
+   name file and row, else `otherwise`. */
 const char *kernel_fault_name(const Group *gr, ValueId v, const char *otherwise);
 
-/* The statement that reports an index that is value v of the group and out of range; `otherwise` is what
-   it is called where it is no input of the entry. */
+/* The statement that reports an index that is value v of the group and out of range; `otherwise` is
+   what it is called where it is no input of the entry. */
 const char *gen_fault(Gen *g, const Group *gr, ValueId v, const char *otherwise, const char *row,
                       const char *value, int64_t limit);
 
 /* ---- scalar text ---- */
-const char *dtype_storage(Dtype dt); /* "float", "uint16_t" for f16 and bf16, "uint8_t" for bool, … */
+const char *
+dtype_storage(Dtype dt); /* "float", "uint16_t" for f16 and bf16, "uint8_t" for bool, … */
 const char *dtype_compute(Dtype dt); /* "float" for f16 and bf16, else the storage */
 /* The prefix of functions: FN(exp) of f32, f16 and bf16 is f32_exp; of i32 i32_…; bool is u8. */
 const char *dtype_prefix(Dtype dt);
@@ -113,16 +121,16 @@ typedef struct Site {
   const Type *shape;        /* of the positions: the group's domain, or a part of it */
   const char *const *coord; /* text of the position on each axis: names, literals, or sums in () */
   const char *flat;         /* text of the row-major index in `shape`; NULL: made from coord */
-  const char *panel;        /* text of the offset of this element in a value of this shape in panels;
-                               NULL: made from coord */
-  ValueId have;             /* an inner value that is computed already, or NO_ID … */
-  const char *have_text;    /* … its text, in the compute type: "acc[j]" */
+  const char *panel;     /* text of the offset of this element in a value of this shape in panels;
+                            NULL: made from coord */
+  ValueId have;          /* an inner value that is computed already, or NO_ID … */
+  const char *have_text; /* … its text, in the compute type: "acc[j]" */
 } Site;
 
-/* Prints the body of an element-wise loop (what no position changes goes to the head of the function at
-   hand): a load of each input that is read, one line
-   `const float v12 = …;` for every member op but `skip`, and the store of each yield. Every value it
-   meets has the site's shape or broadcasts to it. */
+/* Prints the body of an element-wise loop (what no position changes goes to the head of the
+   function at hand): a load of each input that is read, one line `const float v12 = …;` for every
+   member op but `skip`, and the store of each yield. Every value it meets has the site's shape or
+   broadcasts to it. */
 void site_body(Gen *g, Text *x, const Group *gr, const Site *s);
 
 /* ---- printers of the CPU: each appends to g->out ---- */
@@ -131,18 +139,19 @@ void cpu_rows(Gen *g, const Group *gr);
 void cpu_reduce(Gen *g, const Group *gr); /* COLS and REDUCE */
 void cpu_move(Gen *g, const Group *gr);   /* concat, pad, copies between layouts */
 void cpu_matmul(Gen *g, const Group *gr);
-void cpu_index(Gen *g, const Group *gr);  /* gather, gather_grad, one_hot standing alone */
-void cpu_random(Gen *g, const Group *gr); /* random ops standing alone; in maps they are scalar text */
+void cpu_index(Gen *g, const Group *gr); /* gather, gather_grad, one_hot standing alone */
+void cpu_random(Gen *g,
+                const Group *gr); /* random ops standing alone; in maps they are scalar text */
 uint64_t cpu_rows_scratch(const Group *gr);
 uint64_t cpu_reduce_scratch(const Group *gr);
 uint64_t cpu_matmul_scratch(const Target *t, const Group *gr);
 uint64_t cpu_index_scratch(const Group *gr);
-/* The text that every program starts with: vectors, math, tiles, conversions, Philox. Names it gives:
-   GC_IVDEP; f32_ and f64_ exp expm1 log log1p sqrt sin cos tanh sigmoid erf pow mod abs floor ceil rint;
-   i32_ i64_ u8_ abs mod; f16_ and bf16_ load, store, round; i32_from_f32 … (float to integer,
-   saturating, NaN to 0: D_from_S for D in u8 i32 i64, S in f32 f64);
-   float f32_random_uniform(uint64_t key, const GcEnv *env, uint64_t position) and …_normal, with the
-   key of ir/interp.h's random_key (before the seed is mixed in); f64_ likewise. */
+/* The text that every program starts with: vectors, math, tiles, conversions, Philox. Names it
+   gives: GC_IVDEP; f32_ and f64_ exp expm1 log log1p sqrt sin cos tanh sigmoid erf pow mod abs
+   floor ceil rint; i32_ i64_ u8_ abs mod; f16_ and bf16_ load, store, round; i32_from_f32 … (float
+   to integer, saturating, NaN to 0: D_from_S for D in u8 i32 i64, S in f32 f64); float
+   f32_random_uniform(uint64_t key, const GcEnv *env, uint64_t position) and …_normal, with the key
+   of ir/interp.h's random_key (before the seed is mixed in); f64_ likewise. */
 void cpu_prelude(FILE *f, const CodegenOptions *o);
 
 /* Work under which a launch stays on thread 0: element operations. */

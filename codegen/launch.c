@@ -2,7 +2,8 @@
    Contract: launches run in the plan's order on all threads; between two that touch the same bytes,
    one of them writing, there is a barrier unless each thread touches only its own part in both.
    A thread's parts are equal where the slices are the same and are divided into as many units, or
-   into numbers of units that the threads divide evenly: then the barrier depends on their number. */
+   into numbers of units that the threads divide evenly: then the barrier depends on their number.
+ */
 #include "codegen/launch.h"
 
 Address address_of(const Entry *e, ValueId v) {
@@ -53,8 +54,8 @@ static int64_t join(int64_t a, int64_t b) {
   return gcd(a, b);
 }
 
-/* Touches of one unit are all on thread 0 and cannot be in each other's way: they are kept apart, so
-   that a long run of small launches costs what its length says. */
+/* Touches of one unit are all on thread 0 and cannot be in each other's way: they are kept apart,
+   so that a long run of small launches costs what its length says. */
 static void barriers(Gen *g, Launches *l) {
   enum { ONE, MANY, KINDS };
   Touches open[KINDS] = {0};
@@ -69,9 +70,11 @@ static void barriers(Gen *g, Launches *l) {
           need = join(need, conflict(&open[other].at.at[j], &now));
     }
     s->barrier = (int)(need > INT32_MAX ? 1 : need);
-    if (s->barrier == 1) open[ONE].at.n = open[MANY].at.n = 0; /* one that some team skips ends nothing */
+    if (s->barrier == 1)
+      open[ONE].at.n = open[MANY].at.n = 0; /* one that some team skips ends nothing */
     for (int k = 0; k < s->kernel->nargs; k++)
-      vec_push(g->a, &open[kind].at, (Touch){s->args[k], s->kernel->args[k].access, s->kernel->units});
+      vec_push(g->a, &open[kind].at,
+               (Touch){s->args[k], s->kernel->args[k].access, s->kernel->units});
   }
 }
 

@@ -1,7 +1,7 @@
-/* From C source to an executable or a library: writes the source to a directory of its own, runs the
-   C compiler, and moves the result into place, so that `out` is whole or untouched.
-   Contract: libc, libm and nothing else is needed at run time: libgcrt.a holds the runtime, libgomp and
-   zlib. The same program gives the same bytes: no build id, no paths of this machine in the output. */
+/* From C source to an executable or a library: writes the source to a directory of its own, runs
+   the C compiler, and moves the result into place, so that `out` is whole or untouched. Contract:
+   libc, libm and nothing else is needed at run time: libgcrt.a holds the runtime, libgomp and zlib.
+   The same program gives the same bytes: no build id, no paths of this machine in the output. */
 #define _GNU_SOURCE
 #include "codegen/codegen.h"
 #include "codegen/library.h"
@@ -19,10 +19,10 @@ typedef struct Build {
   Arena *a;
   CodegenOptions *o;
   const char *out, *source, *binary;
-  const char *api; /* the source of a library's functions; NULL of an executable */
+  const char *api;  /* the source of a library's functions; NULL of an executable */
   const char **gpu; /* files of the GPU's part: the C source, then what it includes */
   int ngpu;
-  char *dir;       /* for what is in between */
+  char *dir;          /* for what is in between */
   ProcessGuard guard; /* from begin to end */
   int *code;
 } Build;
@@ -74,16 +74,37 @@ static bool compile(Build *b, const Target *t) {
   if (access(library, R_OK) != 0) return environment_error(b, "cannot read gc's runtime", library);
   VEC(const char *) argv = {0};
   const char *const common[] = {
-      b->o->cc, "-std=gnu17", b->o->level > 0 ? "-O3" : "-O1",
+      b->o->cc,
+      "-std=gnu17",
+      b->o->level > 0 ? "-O3" : "-O1",
       intern_printf(b->c, "-march=%s", b->o->march ? b->o->march : "native"),
-      "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fno-strict-aliasing", "-w",
-      "-Wl,-z,relro,-z,now", "-Wl,--build-id=none", "-s",
-      intern_printf(b->c, "-I%s", b->o->runtime_dir), b->source, "-o", b->binary};
+      "-ffp-contract=off",
+      "-fno-math-errno",
+      "-fno-trapping-math",
+      "-fwrapv",
+      "-fno-strict-aliasing",
+      "-w",
+      "-Wl,-z,relro,-z,now",
+      "-Wl,--build-id=none",
+      "-s",
+      intern_printf(b->c, "-I%s", b->o->runtime_dir),
+      b->source,
+      "-o",
+      b->binary};
   const char *const executable[] = {"-fPIE", "-pie"};
   const char *name = strrchr(b->out, '/');
-  const char *const shared[] = { /* the model's functions are all that it exports */
-      "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,--exclude-libs,ALL", "-Wl,--gc-sections", "-Wl,-z,defs",
-      "-Xlinker", "-soname", "-Xlinker", name ? name + 1 : b->out, b->api};
+  const char *const shared[] = {/* the model's functions are all that it exports */
+                                "-fPIC",
+                                "-shared",
+                                "-fvisibility=hidden",
+                                "-Wl,--exclude-libs,ALL",
+                                "-Wl,--gc-sections",
+                                "-Wl,-z,defs",
+                                "-Xlinker",
+                                "-soname",
+                                "-Xlinker",
+                                name ? name + 1 : b->out,
+                                b->api};
   const char *const libraries[] = {library, "-lm", "-pthread"};
 #define ADD(list)                                                                                  \
   for (size_t i = 0; i < sizeof(list) / sizeof *(list); i++) vec_push(b->a, &argv, list[i])
@@ -114,7 +135,8 @@ static bool compile(Build *b, const Target *t) {
   }
   fputs(output, stderr);
   if (status > 128 || strstr(output, "signal terminated program")) {
-    diag(b->c, SEV_ERROR, (Loc){0}, "the C compiler '%s' was killed; is there enough memory?", b->o->cc);
+    diag(b->c, SEV_ERROR, (Loc){0}, "the C compiler '%s' was killed; is there enough memory?",
+         b->o->cc);
     *b->code = 3;
     return false;
   }
@@ -201,7 +223,8 @@ static bool close_whole(Build *b, FILE *f, const char *path) {
 }
 
 /* The header and the functions, into these files. */
-static bool write_api(Build *b, const Module *m, const char *name, const char *header, const char *api) {
+static bool write_api(Build *b, const Module *m, const char *name, const char *header,
+                      const char *api) {
   FILE *h = fopen(header, "w");
   if (!h) return environment_error(b, "cannot write", header);
   FILE *f = fopen(api, "w");
@@ -217,13 +240,15 @@ static bool write_api(Build *b, const Module *m, const char *name, const char *h
 bool codegen_lib(Module *m, const Target *t, CodegenOptions *o, const char *out, int *code) {
   Build b = {.c = m->ctx, .a = ctx_arena(m->ctx), .o = o, .out = out, .code = code};
   const char *name = codegen_lib_name(b.c, out), *slash = strrchr(out, '/');
-  const char *header = intern_printf(b.c, "%.*s%s.h", slash ? (int)(slash + 1 - out) : 0, out, name);
+  const char *header =
+      intern_printf(b.c, "%.*s%s.h", slash ? (int)(slash + 1 - out) : 0, out, name);
   const char *placed = intern_printf(b.c, "%s.tmp%ld", header, (long)getpid());
   if (!may_replace(&b, header) || !begin(&b)) return false;
   const char *model = intern_printf(b.c, "%s/model.h", b.dir);
   b.api = intern_printf(b.c, "%s/api.c", b.dir);
   bool ok = write_api(&b, m, name, model, b.api) && make(&b, m, t) &&
-            write_api(&b, m, name, placed, b.api) && move(&b, placed, header) && move(&b, b.binary, out);
+            write_api(&b, m, name, placed, b.api) && move(&b, placed, header) &&
+            move(&b, b.binary, out);
   if (ok && o->save_temps) ok = write_api(&b, m, name, model, intern_printf(b.c, "%s.api.c", out));
   if (!ok) unlink(placed);
   unlink(model);

@@ -1,7 +1,7 @@
 /* Prints the values of a group, each as one line at the outermost loop it can stand at.
-   Contract: loops are the caller's; this file writes only declarations `const float v3 = …;` into the
-   texts of the levels. Views are composed into index maps, so they cost nothing.
-   Recomputation instead of storage where one value is wanted at two places: the same bits. */
+   Contract: loops are the caller's; this file writes only declarations `const float v3 = …;` into
+   the texts of the levels. Views are composed into index maps, so they cost nothing. Recomputation
+   instead of storage where one value is wanted at two places: the same bits. */
 #include "codegen/printer.h"
 
 #include "ir/interp.h"
@@ -44,7 +44,8 @@ void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out) {
     leaf(p, v, stride, map, out);
     return;
   }
-  const Axis *inner = op_info[op->kind].cls == CLASS_VIEW ? axes_through(p->g->a, p->gr->e, op, map) : NULL;
+  const Axis *inner =
+      op_info[op->kind].cls == CLASS_VIEW ? axes_through(p->g->a, p->gr->e, op, map) : NULL;
   if (inner) {
     leaves_of(p, op->operands[0], inner, out);
     return;
@@ -286,9 +287,7 @@ static Printed row_value(Printer *p, const Op *op, const Axis *map) {
   const Term *sum = printer_term(p, op, ROLE_SUM);
   int level = sum->level;
   switch ((int)op->kind) {
-  case OP_SOFTMAX:
-    text = arena_printf(a, "%s / %s", row_exp(p, op, map, &level), sum->text);
-    break;
+  case OP_SOFTMAX: text = arena_printf(a, "%s / %s", row_exp(p, op, map, &level), sum->text); break;
   case OP_LOG_SOFTMAX: {
     Printed x = printer_value(p, op->operands[0], map);
     Printed log = line(p, t->dtype, arena_printf(a, "%s_log(%s)", fn, sum->text), sum->level);
@@ -309,9 +308,9 @@ static Printed row_value(Printer *p, const Op *op, const Axis *map) {
     break;
   }
   case OP_XENT:
-    text = arena_printf(a, "%s_log(%s) + %s - %s", fn, sum->text,
-                        printer_term(p, op, ROLE_MAX)->text,
-                        printer_term(p, op, ROLE_AT_LABEL)->text);
+    text =
+        arena_printf(a, "%s_log(%s) + %s - %s", fn, sum->text, printer_term(p, op, ROLE_MAX)->text,
+                     printer_term(p, op, ROLE_AT_LABEL)->text);
     break;
   default: { /* OP_XENT_GRAD */
     Printed dy = printer_value(p, op->operands[0], map);

@@ -33,12 +33,12 @@ typedef struct Printer {
   int ncoords;
   Coord *coord;
   int nlevels;
-  Text **level;        /* lines by level; outer ones first */
-  VEC(Seen) seen;      /* memo, dropped with printer_drop when a loop closes */
-  const char *flat;    /* text of the row-major index in the domain, or NULL */
-  const char *panel;   /* text of the offset in panels, or NULL */
+  Text **level;      /* lines by level; outer ones first */
+  VEC(Seen) seen;    /* memo, dropped with printer_drop when a loop closes */
+  const char *flat;  /* text of the row-major index in the domain, or NULL */
+  const char *panel; /* text of the offset in panels, or NULL */
   int flat_level;
-  bool storage;        /* the loop runs over the storage of values in panels: flat is the offset */
+  bool storage; /* the loop runs over the storage of values in panels: flat is the offset */
   VEC(Term) terms;
 } Printer;
 
@@ -70,8 +70,8 @@ typedef struct Loop {
   int64_t n;
   int coord; /* the last of its axes: its text is the loop's variable */
 } Loop;
-/* The fewest loops over n axes of the domain, outermost first, axes of extent 1 left out; the texts of
-   all those coordinates are NULL afterwards, for the caller to name the loops'. */
+/* The fewest loops over n axes of the domain, outermost first, axes of extent 1 left out; the texts
+   of all those coordinates are NULL afterwards, for the caller to name the loops'. */
 int loops_over(Printer *p, const Leaves *l, const int *axes, int n, Loop *out);
 int64_t loops_count(const Loop *l, int n); /* iterations of all, nested */
 
@@ -79,7 +79,8 @@ int64_t loops_count(const Loop *l, int n); /* iterations of all, nested */
 Printer printer_new(Gen *g, const Group *gr, int levels, int indent);
 /* `first` declares what the iteration number u of these loops, nested, is in each: coordinates in
    level's text, named prefix0, prefix1, …; with one loop u itself is the coordinate. */
-void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const char *prefix, int level);
+void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const char *prefix,
+                    int level);
 /* The store of a result, whose axes are at map, at level. */
 void printer_store(Printer *p, int yield, const Axis *map, int level);
 /* The term, or NULL where it may be missing: ROLE_EXP is kept for rows that are not too long. */

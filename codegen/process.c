@@ -111,7 +111,8 @@ int process_wait(Process *p, Arena *a, char **output) {
   }
   close(p->out);
   int status = 0;
-  while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR) {}
+  while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR) {
+  }
   p->pid = -1;
   if (output) *output = text;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

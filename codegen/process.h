@@ -6,8 +6,8 @@
 
 #include <signal.h>
 
-/* Between begin and end an interrupt (INT, TERM, HUP) ends the tool that runs, not gc, which gets the
-   time to remove its files; it dies of the signal at the end. */
+/* Between begin and end an interrupt (INT, TERM, HUP) ends the tool that runs, not gc, which gets
+   the time to remove its files; it dies of the signal at the end. */
 typedef struct ProcessGuard {
   sigset_t mask; /* before */
   struct sigaction action[3];
@@ -17,14 +17,14 @@ void process_guard_end(ProcessGuard *g);
 bool process_interrupted(void); /* inside of a guard */
 
 typedef struct Process {
-  int pid;     /* -1: not running */
-  int out;     /* read end of its standard output and error, or -1 */
+  int pid; /* -1: not running */
+  int out; /* read end of its standard output and error, or -1 */
 } Process;
 
 /* Starts a tool; false with errno if it cannot be started (ENOENT: not found). */
 bool process_start(Process *p, const char *const *argv);
-/* Waits for the end. Returns the exit status (128 + signal if it was killed) and the text of its output,
-   allocated in the arena, at most the first 64 KiB. */
+/* Waits for the end. Returns the exit status (128 + signal if it was killed) and the text of its
+   output, allocated in the arena, at most the first 64 KiB. */
 int process_wait(Process *p, Arena *a, char **output);
 /* Both in one; -1 if it could not be started. */
 int process_run(const char *const *argv, Arena *a, char **output);

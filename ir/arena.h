@@ -1,6 +1,6 @@
-/* A bump arena: everything that lives as long as its owner (a context, a module, one run of a pass).
-   Contract: memory is zeroed and 16-byte aligned; nothing is freed alone; arena_free releases all.
-   Exhausted memory ends the process with exit code 3 and one message. */
+/* A bump arena: everything that lives as long as its owner (a context, a module, one run of a
+   pass). Contract: memory is zeroed and 16-byte aligned; nothing is freed alone; arena_free
+   releases all. Exhausted memory ends the process with exit code 3 and one message. */
 #ifndef GC_IR_ARENA_H
 #define GC_IR_ARENA_H
 #include <stddef.h>
@@ -22,7 +22,11 @@ char *arena_printf(Arena *a, const char *fmt, ...) __attribute__((format(printf,
 
 /* A growing array in an arena: VEC(T) declares {T *at; uint32_t n, cap;}, vec_push appends a copy.
    What a grown array leaves behind stays in the arena: at most as much again. */
-#define VEC(T) struct { T *at; uint32_t n, cap; }
+#define VEC(T)                                                                                     \
+  struct {                                                                                         \
+    T *at;                                                                                         \
+    uint32_t n, cap;                                                                               \
+  }
 #define vec_push(a, v, ...)                                                                        \
   ((void)((v)->n == (v)->cap                                                                       \
               ? ((v)->at = arena_grow((a), (v)->at, (v)->n, &(v)->cap, sizeof *(v)->at), 0)        \

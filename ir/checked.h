@@ -1,6 +1,6 @@
 /* Sizes and offsets: every product, sum and alignment of bytes or dimensions goes through here.
-   Contract: values are unsigned 64-bit bytes or non-negative dims; a function returns false on overflow
-   and leaves *out untouched, so that the caller reports it; nothing ever wraps. */
+   Contract: values are unsigned 64-bit bytes or non-negative dims; a function returns false on
+   overflow and leaves *out untouched, so that the caller reports it; nothing ever wraps. */
 #ifndef GC_IR_CHECKED_H
 #define GC_IR_CHECKED_H
 #include <stdbool.h>

@@ -56,7 +56,10 @@ void **intern_slot(InternTable *t, uint32_t hash, InternEqual *equal, const void
   return &t->slot[j].entry;
 }
 
-typedef struct Span { const char *s; size_t n; } Span;
+typedef struct Span {
+  const char *s;
+  size_t n;
+} Span;
 
 static bool span_equal(const void *entry, const void *key) {
   const Span *k = key;

@@ -47,14 +47,16 @@ typedef enum Severity { SEV_ERROR, SEV_WARNING, SEV_NOTE, SEV_HINT, SEV_REMARK }
 /* Prints "file:line:col: error: message", the line and a caret range, to the context's stream.
    Notes and hints belong to the error before them and are dropped with it. After 20 errors one
    line says so and the rest is only counted. The message is one line, without a full stop. */
-void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 int ctx_errors(const Ctx *c);
 void ctx_set_stream(Ctx *c, FILE *f); /* default stderr; NULL: silent, still counted */
 
 /* The text "mnist.g:4:7", or "<none>" without a place; interned. */
 const char *loc_str(Ctx *c, Loc loc);
 
-/* The nearest of n names within a third of the length in edits, for "did you mean"; NULL if none. */
+/* The nearest of n names within a third of the length in edits, for "did you mean"; NULL if none.
+ */
 const char *nearest_name(Ctx *c, const char *name, const char *const *names, int n);
 
 /* An internal contradiction: prints it, lets the hook write a reproducer, exits with 70. */

@@ -4,7 +4,10 @@
 #include "ctx.h"
 
 typedef struct InternTable {
-  struct { uint32_t hash; void *entry; } *slot;
+  struct {
+    uint32_t hash;
+    void *entry;
+  } * slot;
   uint32_t n, size; /* size is a power of two */
 } InternTable;
 

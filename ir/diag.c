@@ -1,5 +1,6 @@
 /* Diagnostics: one line of message, the source line and a caret range; see ctx.h.
-   Contract: prints at once, so the order is the order of discovery; counts errors even when silent. */
+   Contract: prints at once, so the order is the order of discovery; counts errors even when silent.
+ */
 #include "ctx_impl.h"
 
 #include <stdarg.h>
@@ -23,7 +24,7 @@ static void print_line(FILE *f, const char *text, size_t len, Loc loc) {
   const char *stop = memchr(p, '\n', (size_t)(end - p));
   size_t n = (size_t)((stop ? stop : end) - p);
   if (loc.col > n + 1) return; /* the text is not what it was */
-  size_t from = 0; /* of a very long line only the part around the caret is shown */
+  size_t from = 0;             /* of a very long line only the part around the caret is shown */
   if (loc.col > MAX_LINE / 2 && n > MAX_LINE) from = loc.col - MAX_LINE / 2;
   size_t shown = n - from < MAX_LINE ? n - from : MAX_LINE;
   fputs("  ", f);
@@ -49,8 +50,7 @@ void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...) {
   }
   if (sev == SEV_WARNING || sev == SEV_REMARK) c->muted = false;
   if (!c->stream || c->muted) return;
-  if (loc.line)
-    fprintf(c->stream, "%s:%u:%u: ", ctx_source_name(c, loc.file), loc.line, loc.col);
+  if (loc.line) fprintf(c->stream, "%s:%u:%u: ", ctx_source_name(c, loc.file), loc.line, loc.col);
   fprintf(c->stream, "%s: ", severity_name[sev]);
   va_list args;
   va_start(args, fmt);

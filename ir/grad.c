@@ -1,6 +1,7 @@
 /* What gradient rules call: does anyone want this operand's gradient, and here it is.
-   Contract: the answers belong to whoever asked for gradients (passes/autodiff.c), a floor above, and
-   are reached through the context; a gradient of another type than its operand is an internal error. */
+   Contract: the answers belong to whoever asked for gradients (passes/autodiff.c), a floor above,
+   and are reached through the context; a gradient of another type than its operand is an internal
+   error. */
 #include "ir/ir.h"
 
 bool grad_needs(const GradCtx *g, const Op *op, int operand) { return g->needs(g, op, operand); }

@@ -6,7 +6,10 @@
 #define GC_IR_INTERP_H
 #include "ir.h"
 
-typedef union Scalar { double f; int64_t i; } Scalar;
+typedef union Scalar {
+  double f;
+  int64_t i;
+} Scalar;
 
 typedef struct Tensor {
   const Type *type;
@@ -20,8 +23,8 @@ typedef struct Interp {
   Arena *arena; /* globals and results live here */
   InterpMode mode;
   uint64_t seed, step; /* of the random ops */
-  Tensor *globals;     /* by index; hypers included; zero until the init entry ran or they are set */
-  char why[256];       /* after a failed run: "label 12 at row 3 is not below 10" */
+  Tensor *globals; /* by index; hypers included; zero until the init entry ran or they are set */
+  char why[256];   /* after a failed run: "label 12 at row 3 is not below 10" */
 } Interp;
 
 Interp *interp_new(Module *m, InterpMode mode, uint64_t seed);
@@ -47,10 +50,10 @@ void eval_fault(EvalCtx *c, const char *fmt, ...) __attribute__((format(printf, 
 /* Rounds to nearest even, overflows to infinity; wraps integers; makes bool 0 or 1. */
 Scalar scalar_round(Scalar s, Dtype dt, InterpMode mode);
 
-/* Random numbers: Philox4x32-10 (Salmon et al., SC 2011), key = seed ^ random_key(op's key), counter
-   = {p, p >> 32, step, step >> 32} with p = position / 4; the word is position % 4. Uniform:
-   (w >> 8) 2^-24. Normal: Box-Muller on the pair of words the position falls in,
-   sqrt(-2 log(((w0 >> 8) + 1) 2^-24)) times cos, or sin for the odd position, of 2 pi (w1 >> 8) 2^-24. */
+/* Random numbers: Philox4x32-10 (Salmon et al., SC 2011), key = seed ^ random_key(op's key),
+   counter = {p, p >> 32, step, step >> 32} with p = position / 4; the word is position % 4.
+   Uniform: (w >> 8) 2^-24. Normal: Box-Muller on the pair of words the position falls in, sqrt(-2
+   log(((w0 >> 8) + 1) 2^-24)) times cos, or sin for the odd position, of 2 pi (w1 >> 8) 2^-24. */
 uint64_t random_key(const char *key); /* FNV-1a, 64 bits, then splitmix64's finaliser */
 void philox4x32(uint64_t key, const uint32_t counter[4], uint32_t out[4]);
 #endif

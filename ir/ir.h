@@ -1,7 +1,7 @@
 /* The intermediate representation: what a .g program is between the parser and the kernels.
    SSA: a module holds globals and entries; an entry holds a block of ops; an op has operands,
-   results, attributes, a place in the source, a scope and sometimes nested blocks. Values and ops are
-   dense ids into arrays of their entry, so an analysis is a plain array indexed by id.
+   results, attributes, a place in the source, a scope and sometimes nested blocks. Values and ops
+   are dense ids into arrays of their entry, so an analysis is a plain array indexed by id.
    Ownership: everything lives in the module's arena. Nothing here is thread-safe. */
 #ifndef GC_IR_IR_H
 #define GC_IR_IR_H
@@ -11,7 +11,17 @@
 
 /* ---------------------------------------------------------------- types ---- */
 
-typedef enum Dtype { DT_BOOL, DT_U8, DT_I32, DT_I64, DT_F16, DT_BF16, DT_F32, DT_F64, DTYPES } Dtype;
+typedef enum Dtype {
+  DT_BOOL,
+  DT_U8,
+  DT_I32,
+  DT_I64,
+  DT_F16,
+  DT_BF16,
+  DT_F32,
+  DT_F64,
+  DTYPES
+} Dtype;
 
 typedef struct Type { /* interned: equality is == */
   Dtype dtype;
@@ -37,7 +47,8 @@ static inline bool dtype_is_float(Dtype dt) { return dt >= DT_F16 && dt <= DT_F6
 static inline bool dtype_is_int(Dtype dt) { return dt >= DT_U8 && dt <= DT_I64; }
 
 /* Where the elements of a value lie. NULL is row-major. Interned. PANELS: a matrix [K, N] is stored
-   as [ceil(N/nr)][K][nr], the tail filled with zeros: the right operand of a product, read by panels. */
+   as [ceil(N/nr)][K][nr], the tail filled with zeros: the right operand of a product, read by
+   panels. */
 typedef struct Layout {
   int nr; /* columns of a panel */
 } Layout;
@@ -135,26 +146,32 @@ typedef struct OpInfo {
   ShapeFn *shape; /* NULL: the op's maker gives the types (regions, meta) */
   GradFn *grad;   /* NULL: no gradient flows (comparisons, indices, randoms) */
   EvalFn *eval;
-  const char *expr;  /* CLASS_ELEMENT: scalar C text over a, b, c for floats; FN(exp)(a) names a function */
+  const char
+      *expr; /* CLASS_ELEMENT: scalar C text over a, b, c for floats; FN(exp)(a) names a function */
   const char *iexpr; /* the same for integers and bool; NULL: not defined for them */
   const char *help;  /* one line for docs and --help=ops */
 } OpInfo;
 
 extern const OpInfo op_info[OP_KINDS];
 
-/* Attribute slots, by op: op->attr[AT_AXES] … The verifier's self-check proves they match ops.def. */
+/* Attribute slots, by op: op->attr[AT_AXES] … The verifier's self-check proves they match ops.def.
+ */
 enum {
-  AT_VALUE = 0,                                /* const, pad */
-  AT_AXIS = 0,                                 /* iota, concat, argmax, argmin */
-  AT_KEY = 0,                                  /* random ops: STR */
-  AT_AXES = 0,                                 /* reductions, reverse */
-  AT_PERM = 0,                                 /* transpose */
-  AT_STARTS = 0, AT_STEPS = 1,                 /* slice; the type gives the extent */
-  AT_LO = 1, AT_HI = 2, AT_INTERIOR = 3,       /* pad */
-  AT_TA = 0, AT_TB = 1,                        /* matmul */
-  AT_DEPTH = 0,                                /* one_hot, gather_grad: rows of the table */
-  AT_GLOBAL = 0,                               /* load, store: INT, index of the global */
-  AT_NAMES = 0,                                /* return: STR, output names separated by commas */
+  AT_VALUE = 0, /* const, pad */
+  AT_AXIS = 0,  /* iota, concat, argmax, argmin */
+  AT_KEY = 0,   /* random ops: STR */
+  AT_AXES = 0,  /* reductions, reverse */
+  AT_PERM = 0,  /* transpose */
+  AT_STARTS = 0,
+  AT_STEPS = 1, /* slice; the type gives the extent */
+  AT_LO = 1,
+  AT_HI = 2,
+  AT_INTERIOR = 3, /* pad */
+  AT_TA = 0,
+  AT_TB = 1,     /* matmul */
+  AT_DEPTH = 0,  /* one_hot, gather_grad: rows of the table */
+  AT_GLOBAL = 0, /* load, store: INT, index of the global */
+  AT_NAMES = 0,  /* return: STR, output names separated by commas */
 };
 
 struct Op {
@@ -192,7 +209,7 @@ struct Entry {
   Block *body; /* arguments are the inputs, named; ends with `return` */
   VEC(Op *) ops;
   VEC(Value) values;
-  struct Plan *plan; /* set by the planning passes, see passes/plan.h; NULL before */
+  struct Plan *plan;   /* set by the planning passes, see passes/plan.h; NULL before */
   struct Names *names; /* of the values in text, see names.h; NULL until asked for */
 };
 
@@ -200,32 +217,35 @@ typedef enum GlobalKind { GLOBAL_PARAM, GLOBAL_STATE, GLOBAL_OPTIMIZER, GLOBAL_H
 
 typedef struct Global {
   GlobalKind kind;
-  const char *path; /* interned: "net.fc1.w"; a hyper's name */
-  const Type *type; /* hypers are f32[] */
+  const char *path;     /* interned: "net.fc1.w"; a hyper's name */
+  const Type *type;     /* hypers are f32[] */
   const Layout *layout; /* chosen by the pass layout for all entries; NULL row-major */
-  double value;     /* a hyper's default */
+  double value;         /* a hyper's default */
   Loc loc;
 } Global;
 
 /* Invariants, kept by every pass and checked by the verifier: in a block a global is loaded at most
    once and stored at most once, and its load comes first, so a load names the value at entry;
    every use follows its definition; every type is what the op's shape rule says. Initial values of
-   params and states are computed by `init`, an entry without inputs that stores every one of them. */
+   params and states are computed by `init`, an entry without inputs that stores every one of them.
+ */
 struct Module {
   Ctx *ctx;
   Arena *arena;
   const char *source; /* "mnist.g" */
   VEC(Global) globals;
   VEC(Entry *) entries;
-  Entry *init; /* NULL if there are no params or states */
+  Entry *init;                /* NULL if there are no params or states */
   struct GlobalTable *lookup; /* hash of the globals' paths; NULL while there are few */
 };
 
 Module *module_new(Ctx *c, const char *source);
 void module_free(Module *m);
-int module_find_global(const Module *m, const char *path); /* -1 if none; linear on purpose for < 64, hashed above */
+int module_find_global(const Module *m,
+                       const char *path); /* -1 if none; linear on purpose for < 64, hashed above */
 int module_add_global(Module *m, Global g);
-Entry *entry_new(Module *m, const char *name, Loc loc);    /* with an empty body; not yet in m->entries */
+Entry *entry_new(Module *m, const char *name,
+                 Loc loc); /* with an empty body; not yet in m->entries */
 ValueId entry_add_input(Entry *e, const char *name, const Type *t);
 
 static inline Op *op_at(const Entry *e, OpId id) { return e->ops.at[id]; }
@@ -258,25 +278,29 @@ void builder_at(Builder *b, Block *block);
 
 /* The general way. attr may be NULL. type: the wanted result for OPF_TYPED ops, else NULL. A shape
    that does not fit is an internal error here: callers with user input call op_shape first. */
-ValueId build(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *attr, const Type *type);
-/* For ops with several results or blocks: results' types are given, blocks are attached by the caller.
-   Never folded or merged. */
+ValueId build(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *attr,
+              const Type *type);
+/* For ops with several results or blocks: results' types are given, blocks are attached by the
+   caller. Never folded or merged. */
 Op *build_op(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *attr,
              const Type *const *types, int nresults);
-/* Shape of an op on these operand types: NULL and a reason in why (256 bytes) where it does not fit. */
+/* Shape of an op on these operand types: NULL and a reason in why (256 bytes) where it does not
+ * fit. */
 const Type *op_shape(Ctx *c, OpKind k, const Type *const *types, int n, const Attr *attr,
                      const Type *given, char *why);
 
 ValueId build1(Builder *b, OpKind k, ValueId x);
 ValueId build2(Builder *b, OpKind k, ValueId x, ValueId y); /* same shape and dtype */
 ValueId build3(Builder *b, OpKind k, ValueId x, ValueId y, ValueId z);
-ValueId build_const(Builder *b, const Type *t, double v);      /* every element v, rounded to the dtype */
+ValueId build_const(Builder *b, const Type *t,
+                    double v); /* every element v, rounded to the dtype */
 ValueId build_const_int(Builder *b, const Type *t, int64_t v);
 ValueId build_convert(Builder *b, ValueId x, Dtype dt);        /* x itself if it is of that dtype */
 ValueId build_broadcast(Builder *b, ValueId x, const Type *t); /* numpy's rule; dtype must agree */
 ValueId build_reshape(Builder *b, ValueId x, const Type *t);
 ValueId build_transpose(Builder *b, ValueId x, const int64_t *perm);
-ValueId build_reduce(Builder *b, OpKind k, ValueId x, const int64_t *axes, int n); /* axes dropped */
+ValueId build_reduce(Builder *b, OpKind k, ValueId x, const int64_t *axes,
+                     int n); /* axes dropped */
 /* The same, but reduced axes stay with extent 1. */
 ValueId build_reduce_keep(Builder *b, OpKind k, ValueId x, const int64_t *axes, int n);
 /* Sums x down to type t, the inverse of broadcasting t to x's type. */
@@ -291,12 +315,14 @@ int entry_outputs(const Entry *e, const ValueId **values, const char *const **na
 /* A constant's value: true and *out if v is a const op. */
 bool value_const(const Entry *e, ValueId v, Attr *out);
 
-/* Copies an op of one entry into a builder (same module, perhaps another entry), its operands mapped
-   through map[old value] -> new value; sets map for its results; nested blocks are copied deeply.
-   Pure single-result ops go through folding and hash-consing. Keeps names, places and scopes. */
+/* Copies an op of one entry into a builder (same module, perhaps another entry), its operands
+   mapped through map[old value] -> new value; sets map for its results; nested blocks are copied
+   deeply. Pure single-result ops go through folding and hash-consing. Keeps names, places and
+   scopes. */
 void build_copy(Builder *b, const Entry *from, const Op *op, ValueId *map);
-/* Rebuilds an entry op by op: `each` may copy the op (build_copy), replace it or leave it out. Values
-   and ops are dense again afterwards; dead pure ops are dropped if drop_dead. The entry pointer stays. */
+/* Rebuilds an entry op by op: `each` may copy the op (build_copy), replace it or leave it out.
+   Values and ops are dense again afterwards; dead pure ops are dropped if drop_dead. The entry
+   pointer stays. */
 typedef void RebuildFn(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data);
 void entry_rebuild(Entry *e, RebuildFn *each, void *data, bool fold, bool drop_dead);
 
@@ -306,7 +332,7 @@ struct GradCtx {
   Builder *b;
   const Entry *e; /* where op lives: also the builder's entry */
   void *state;    /* of whoever asks for gradients: the autodiff pass, a test */
-  bool (*needs)(const GradCtx *g, const Op *op, int operand); /* behind grad_needs */
+  bool (*needs)(const GradCtx *g, const Op *op, int operand);   /* behind grad_needs */
   void (*to)(GradCtx *g, const Op *op, int operand, ValueId d); /* behind grad_to */
 };
 bool grad_needs(const GradCtx *g, const Op *op, int operand);
@@ -317,7 +343,7 @@ void grad_to(GradCtx *g, const Op *op, int operand, ValueId d); /* d has the ope
 /* Prints in the text form, which ir_read reads back exactly. With a plan, each op's line ends in
    `; ws+0x4000 live 12..31 in place of %7`, through the hook that passes/ gives. */
 typedef struct PrintOptions {
-  bool locs;  /* places and scopes */
+  bool locs; /* places and scopes */
   /* Called at the end of each op's line, may write "   ; text" without a newline; may be NULL. */
   void (*note)(FILE *f, const Entry *e, const Op *op, void *data);
   void *data;
@@ -332,7 +358,8 @@ Module *module_read(Ctx *c, uint16_t file);
 /* ---------------------------------------------------------------- verifier - */
 
 /* Proves every invariant above; false after printing what and where ("op %12 matmul: …"). */
-bool module_verify(const Module *m, const char *after); /* after: pass name for the message, or NULL */
+bool module_verify(const Module *m,
+                   const char *after); /* after: pass name for the message, or NULL */
 bool entry_verify(const Entry *e, const char *after);
 /* The op table is complete and consistent; called once by gc and by a unit test. */
 bool op_table_check(FILE *f);

@@ -7,7 +7,8 @@
 typedef struct Names Names;
 
 Names *names_new(Ctx *c, Arena *a);
-/* The next free name: the base itself, else base.1, base.2, … Interned; the second form takes it. */
+/* The next free name: the base itself, else base.1, base.2, … Interned; the second form takes it.
+ */
 const char *names_peek(Names *n, const char *base);
 const char *names_take(Names *n, const char *base);
 /* The base of an unnamed value: its id in digits. */

@@ -200,10 +200,10 @@ struct Elab {
   const Ints *init_shape;     /* inside an initialiser: the declared shape; else NULL */
   Dtype init_dtype;           /* ... and dtype */
   const char *optimizer_path; /* inside an optimizer: the path of its param; else NULL */
-  bool callers_fault; /* what is wrong is an argument, so the call itself is no way to it */
-  bool muted;         /* the last error was a repetition: so are its notes */
-  int64_t unrolled;   /* iterations of all loops and inlined calls so far */
-  int depth;          /* of expressions being evaluated */
+  bool callers_fault;         /* what is wrong is an argument, so the call itself is no way to it */
+  bool muted;                 /* the last error was a repetition: so are its notes */
+  int64_t unrolled;           /* iterations of all loops and inlined calls so far */
+  int depth;                  /* of expressions being evaluated */
   struct {
     const char *fmt;
     Loc loc;

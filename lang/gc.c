@@ -14,16 +14,24 @@
 
 /* How a kind of output is made: from which stage on, and by whom. */
 typedef enum Emit {
-  EMIT_NONE, EMIT_EXE, EMIT_LIB, EMIT_C, EMIT_CUDA, EMIT_PTX, EMIT_CUBIN, EMIT_AST, EMIT_IR, EMIT_PLAN
+  EMIT_NONE,
+  EMIT_EXE,
+  EMIT_LIB,
+  EMIT_C,
+  EMIT_CUDA,
+  EMIT_PTX,
+  EMIT_CUBIN,
+  EMIT_AST,
+  EMIT_IR,
+  EMIT_PLAN
 } Emit;
 
 static const struct {
   const char *name;
   Emit emit;
-} emits[] = {
-    {"exe", EMIT_EXE}, {"lib", EMIT_LIB}, {"c", EMIT_C},
-    {"cuda", EMIT_CUDA}, {"ptx", EMIT_PTX}, {"cubin", EMIT_CUBIN},
-    {"ast", EMIT_AST}, {"ir", EMIT_IR},   {"plan", EMIT_PLAN}};
+} emits[] = {{"exe", EMIT_EXE},   {"lib", EMIT_LIB}, {"c", EMIT_C},
+             {"cuda", EMIT_CUDA}, {"ptx", EMIT_PTX}, {"cubin", EMIT_CUBIN},
+             {"ast", EMIT_AST},   {"ir", EMIT_IR},   {"plan", EMIT_PLAN}};
 
 typedef struct Run {
   Ctx *c;
@@ -36,7 +44,7 @@ typedef struct Run {
   CodegenOptions codegen;
   Targets targets;
   const Target *target;
-  CodegenGpu gpu; /* of an executable for both */
+  CodegenGpu gpu;      /* of an executable for both */
   const Program *prog; /* of --emit=ast */
   Module *m;           /* of everything else */
   double target_seconds, passes_seconds, codegen_seconds;
@@ -231,7 +239,8 @@ static int passes_for(Run *r, Module *m, const Target *t, bool wants_plan) {
 static int plan_gpu(Run *r) {
   int code = EXIT_DONE;
   if (r->emit != EMIT_EXE || !r->targets.cuda) return EXIT_DONE;
-  r->gpu = (CodegenGpu){.target = target_cuda(r->c), .arch = r->targets.arch, .narch = r->targets.narch};
+  r->gpu =
+      (CodegenGpu){.target = target_cuda(r->c), .arch = r->targets.arch, .narch = r->targets.narch};
   r->gpu.m = front_module(&r->front, &code);
   if (r->gpu.m) code = passes_for(r, r->gpu.m, r->gpu.target, true);
   r->codegen.gpu = &r->gpu;
@@ -239,7 +248,8 @@ static int plan_gpu(Run *r) {
 }
 
 static int run_passes(Run *r) {
-  bool wants_plan = (r->emit != EMIT_NONE && r->emit != EMIT_IR) || option_given(&r->o, OPT_DUMP_PLAN);
+  bool wants_plan =
+      (r->emit != EMIT_NONE && r->emit != EMIT_IR) || option_given(&r->o, OPT_DUMP_PLAN);
   if (!wants_plan && !r->pipeline[0]) return EXIT_DONE;
   double start = seconds_now();
   r->target = is_cuda(r) ? target_cuda(r->c) : target_cpu(r->c, &r->codegen);

@@ -37,9 +37,9 @@ typedef struct Topic {
   bool in_all;
 } Topic;
 
-static const Topic topics[] = {
-    {"options", true}, {"passes", true}, {"builtins", true}, {"ops", true},
-    {"options-md", false}, {"ops-md", false}, {"builtins-md", false}};
+static const Topic topics[] = {{"options", true},     {"passes", true},      {"builtins", true},
+                               {"ops", true},         {"options-md", false}, {"ops-md", false},
+                               {"builtins-md", false}};
 
 static void print_topic(Ctx *c, const char *name) {
   if (strcmp(name, "options") == 0)

@@ -1,7 +1,7 @@
 /* Fusion: wraps groups of ops into `kernel` ops of the forms in kernel_form.h.
    Contract: needs no grad ops; the values are the same to the last bit, since no sum is regrouped.
-   Constants and views are copied into every group that reads them; anything that computes belongs to
-   one group, so nothing is computed twice. Groups never depend on each other in a circle.
+   Constants and views are copied into every group that reads them; anything that computes belongs
+   to one group, so nothing is computed twice. Groups never depend on each other in a circle.
    Method: ops join the groups of their producers in program order where form and shapes allow;
    then groups over the same rows of the same value, and groups of scalars, join side by side. */
 #include "passes/kernel_form.h"
@@ -10,12 +10,12 @@
 typedef struct Unit { /* a group in the making */
   Form form;
   const Type *domain;
-  int outer;       /* ROWS: axes before the row */
-  const Op *root;  /* reduction or matmul */
+  int outer;      /* ROWS: axes before the row */
+  const Op *root; /* reduction or matmul */
   VEC(const Op *) members;
   uint32_t first, last; /* positions of its members */
-  bool dear;       /* computes functions: not to be recomputed in every pass of a row op */
-  bool row_ops;    /* softmax and its like: several passes */
+  bool dear;            /* computes functions: not to be recomputed in every pass of a row op */
+  bool row_ops;         /* softmax and its like: several passes */
 } Unit;
 
 typedef struct Fuse {
@@ -27,7 +27,7 @@ typedef struct Fuse {
   int *across;    /* by position: groups with members at or before it and others behind */
   uint32_t *seen; /* by op: stamp of the last search that visited it */
   uint32_t stamp;
-  VEC(const Op *) *users; /* by value: ops of the body that read it */
+  VEC(const Op *) * users; /* by value: ops of the body that read it */
   /* while rebuilding */
   bool *emitted; /* by op */
 } Fuse;
@@ -43,7 +43,8 @@ static bool same_dims(const Type *a, const Type *b) {
 /* Belongs to a group: it computes. */
 static bool is_core(const Fuse *f, const Op *op) {
   OpClass c = op_info[op->kind].cls;
-  if (c != CLASS_ELEMENT && c != CLASS_REDUCE && c != CLASS_ROWS && c != CLASS_CONTRACT) return false;
+  if (c != CLASS_ELEMENT && c != CLASS_REDUCE && c != CLASS_ROWS && c != CLASS_CONTRACT)
+    return false;
   const Target *t = f->r->opt->target;
   return !t || !t->can_fuse || t->can_fuse(t, f->e, op);
 }
@@ -51,8 +52,10 @@ static bool is_core(const Fuse *f, const Op *op) {
 /* Copied into the groups that read it: a constant, a ramp, or a view that is an index map. */
 static bool is_inline(const Fuse *f, const Op *op) {
   if (op->kind == OP_CONST || op->kind == OP_IOTA) return true;
-  if (op_info[op->kind].cls != CLASS_VIEW || op->kind == OP_COPY || op->noperands != 1) return false;
-  return axes_through(f->a, f->e, op, axes_identity(f->a, value_type(f->e, op->results[0]))) != NULL;
+  if (op_info[op->kind].cls != CLASS_VIEW || op->kind == OP_COPY || op->noperands != 1)
+    return false;
+  return axes_through(f->a, f->e, op, axes_identity(f->a, value_type(f->e, op->results[0]))) !=
+         NULL;
 }
 
 /* The operand is read as a whole from memory, never as a value of the group. */
@@ -114,7 +117,7 @@ static const char *form_refuses(const Fuse *f, const Unit *a, const Unit *b, Uni
   if (!map) {
     if (a->form == FORM_ROWS && b->form == FORM_ROWS)
       return same_dims(a->domain, b->domain) && a->outer == b->outer ? NULL
-             : "they reduce other rows";
+                                                                     : "they reduce other rows";
     return "a kernel has one product or one reduction over columns";
   }
   if (other->form == FORM_MAP || other->form == FORM_MATMUL)
@@ -150,8 +153,8 @@ static const char *edges_refuse(const Fuse *f, const Unit *a, const Unit *b, con
   return NULL;
 }
 
-/* A reduction of columns has results of the kept shape only: what is computed on the full shape must
-   not be wanted outside; nor may the epilogue read it. */
+/* A reduction of columns has results of the kept shape only: what is computed on the full shape
+   must not be wanted outside; nor may the epilogue read it. */
 static const char *columns_refuse(const Fuse *f, const Unit *a, const Unit *b, const Unit *whole) {
   if (whole->form != FORM_COLS && whole->form != FORM_REDUCE) return NULL;
   const Type *kept = kept_type(f, whole);
@@ -400,13 +403,16 @@ static bool wanted_outside(const Fuse *f, const Unit *u, ValueId v) {
 
 static Parts parts_of(Fuse *f, const Unit *u) {
   Parts p = {0};
-  for (uint32_t i = 0; i < u->members.n; i++) { /* first, so that nobody copies what comes in whole */
+  for (uint32_t i = 0; i < u->members.n;
+       i++) { /* first, so that nobody copies what comes in whole */
     const Op *op = u->members.at[i];
-    for (int k = 0; reads_memory(op) && k < op->noperands; k++) need(f, u, &p, op->operands[k], true);
+    for (int k = 0; reads_memory(op) && k < op->noperands; k++)
+      need(f, u, &p, op->operands[k], true);
   }
   for (uint32_t i = 0; i < u->members.n; i++) {
     const Op *op = u->members.at[i];
-    for (int k = 0; !reads_memory(op) && k < op->noperands; k++) need(f, u, &p, op->operands[k], false);
+    for (int k = 0; !reads_memory(op) && k < op->noperands; k++)
+      need(f, u, &p, op->operands[k], false);
     vec_push(f->a, &p.ops, op);
   }
   for (uint32_t i = 1; i < p.ops.n; i++) { /* in the order of the program; almost so already */
@@ -504,7 +510,7 @@ typedef struct Each {
 
 static void each_op(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Each *x = data;
-  x->f->e = old; /* the entry itself is being rebuilt */
+  x->f->e = old;                   /* the entry itself is being rebuilt */
   if (is_inline(x->f, op)) return; /* built where an op outside of every group reads it */
   Making m = {b, old, map, x->inner};
   emit(x->f, &m, op);

@@ -161,7 +161,8 @@ static void value_range(const Entry *e, const Block *b, ValueId *lo, ValueId *hi
   }
 }
 
-/* A kernel has rows of one kind: what is reduced over a row, this operand or not, leaves the same axes. */
+/* A kernel has rows of one kind: what is reduced over a row, this operand or not, leaves the same
+ * axes. */
 static bool one_kind_of_row(const KernelRule *k, const Block *b) {
   for (uint32_t i = 0; i < b->ops.n; i++) {
     const Op *op = op_at(k->e, b->ops.at[i]);
@@ -199,7 +200,8 @@ static bool kernel_ok(const Entry *e, const Op *op, int result, int operand) {
     ok &= d != DEP_BAD;
     for (int r = 0; r < inner->nresults; r++) k.dep[inner->results[r] - lo] = d;
   }
-  if (k.row >= 0 && (value_at(e, op->operands[operand])->layout || !one_kind_of_row(&k, b))) ok = false;
+  if (k.row >= 0 && (value_at(e, op->operands[operand])->layout || !one_kind_of_row(&k, b)))
+    ok = false;
   arena_free(a);
   return ok;
 }

@@ -1,6 +1,7 @@
 /* Which form a kernel has, from its members alone.
    Contract: pure functions of the IR; fuse asks before it builds a group, targets when they print.
-   A reduction over the last axes is a ROWS, over all others a COLS or REDUCE; a matmul decides all. */
+   A reduction over the last axes is a ROWS, over all others a COLS or REDUCE; a matmul decides all.
+ */
 #include "passes/kernel_form.h"
 
 const char *form_name(Form f) {
@@ -76,9 +77,7 @@ bool op_is_reduction(const Op *op) {
 }
 
 /* Operand of a row op or reduction whose shape is the full one. */
-int op_full_operand(const Op *op) {
-  return op->kind == OP_XENT_GRAD ? 1 : 0;
-}
+int op_full_operand(const Op *op) { return op->kind == OP_XENT_GRAD ? 1 : 0; }
 
 int op_outer_axes(const Entry *e, const Op *op) {
   const Type *t = value_type(e, op->operands[op_full_operand(op)]);

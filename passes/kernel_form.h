@@ -6,12 +6,13 @@
 #include "ir/ir.h"
 
 typedef enum Form {
-  FORM_NONE,   /* no launch: load, store, return, yield, an alias */
-  FORM_MAP,    /* every yield has the domain's shape; each element is computed alone, from elements of
-                  the inputs at positions that are a function of its own */
-  FORM_ROWS,   /* domain [outer…, C]: element-wise at full and at row level [outer…], reductions over C */
-  FORM_COLS,   /* one reduction over leading axes [R…, kept…], element-wise before it on the full
-                  shape and after it on the kept shape */
+  FORM_NONE, /* no launch: load, store, return, yield, an alias */
+  FORM_MAP,  /* every yield has the domain's shape; each element is computed alone, from elements of
+                the inputs at positions that are a function of its own */
+  FORM_ROWS, /* domain [outer…, C]: element-wise at full and at row level [outer…], reductions over
+                C */
+  FORM_COLS, /* one reduction over leading axes [R…, kept…], element-wise before it on the full
+                shape and after it on the kept shape */
   FORM_REDUCE, /* a reduction over any axes, element-wise before it; after it on the kept shape */
   FORM_MATMUL, /* one matmul and element-wise work on its result's shape */
   FORM_SINGLE  /* an op that stands alone: concat, pad, gather_grad, … */
@@ -29,7 +30,7 @@ typedef struct Group {
   const ValueId *in, *out;    /* operands and results of op, of the entry */
   const ValueId *arg, *yield; /* the same, as the members name them */
   const Type *domain;         /* shape of the loops: see Form; dtype is of no meaning */
-  const Op *root;             /* the matmul, the reduction, or the lone op; NULL where there is none */
+  const Op *root; /* the matmul, the reduction, or the lone op; NULL where there is none */
 } Group;
 
 /* In the arena given. An op without a launch has FORM_NONE and no members. */
@@ -47,13 +48,15 @@ typedef struct Axis {
 /* Each axis at the coordinate of its number; axes of extent 1 at 0. In the arena. */
 const Axis *axes_identity(Arena *a, const Type *t);
 /* Where a view's operand is read when its result is read at map; NULL if the op is not a view that
-   reads one element for one: pad, concat, or a reshape that does more than add or drop extents of 1. */
+   reads one element for one: pad, concat, or a reshape that does more than add or drop extents
+   of 1. */
 const Axis *axes_through(Arena *a, const Entry *e, const Op *op, const Axis *map);
 
 /* A reduction, or an op along rows. */
 bool op_is_reduction(const Op *op);
 /* The operand of such an op that has the full shape. */
 int op_full_operand(const Op *op);
-/* Axes before those that it reduces, if it reduces the last axes (of extents other than 1); else -1. */
+/* Axes before those that it reduces, if it reduces the last axes (of extents other than 1); else
+ * -1. */
 int op_outer_axes(const Entry *e, const Op *op);
 #endif

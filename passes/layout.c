@@ -40,7 +40,8 @@ static void unite(Layouts *l, uint32_t a, uint32_t b) {
 
 static void pin(Layouts *l, uint32_t x) { l->node[find(l, x)].pinned = true; }
 
-/* Columns of the panels that suit a matrix, or 0: a weight much narrower than a panel would be padding. */
+/* Columns of the panels that suit a matrix, or 0: a weight much narrower than a panel would be
+ * padding. */
 static int panel_of(const Layouts *l, const Type *t) {
   const Target *target = l->r->opt->target;
   int nr = target && target->panel ? target->panel(target, t->dtype) : 0;
@@ -52,8 +53,7 @@ static int panel_of(const Layouts *l, const Type *t) {
 /* ---- what an op asks of its values ---- */
 
 static void element(Layouts *l, uint32_t base, const Op *op) {
-  for (int i = 0; i < op->noperands; i++)
-    unite(l, base + op->results[0], base + op->operands[i]);
+  for (int i = 0; i < op->noperands; i++) unite(l, base + op->results[0], base + op->operands[i]);
 }
 
 static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool is_init);

@@ -13,9 +13,10 @@ static inline Entry *pass_entry(const Module *m, uint32_t k) {
   return k < m->entries.n ? m->entries.at[k] : k == m->entries.n ? m->init : NULL;
 }
 
-/* Values that a gradient is asked for, by value id of the entry, inputs and loads left out: see pin.c.
-   NULL where there are none. */
+/* Values that a gradient is asked for, by value id of the entry, inputs and loads left out: see
+   pin.c. NULL where there are none. */
 bool *pass_pinned(Arena *a, const Entry *e);
-/* For the pinned old value `was`, which became `now`: a value that nothing else can become one with. */
+/* For the pinned old value `was`, which became `now`: a value that nothing else can become one
+ * with. */
 ValueId pass_pin(Builder *b, const Entry *old, ValueId was, ValueId now);
 #endif

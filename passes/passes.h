@@ -10,20 +10,20 @@
 
 /* What is known of a module: bits that passes need, give and keep. */
 typedef enum Property {
-  HAS_NO_GRAD = 1,    /* no grad or stop_gradient op is left */
-  HAS_FUSION = 2,     /* groups are kernel ops */
-  HAS_LAYOUT = 4,     /* every value has the layout the target wants */
-  HAS_ORDER = 8,      /* the order of ops is the order of execution */
-  HAS_LIVENESS = 16,  /* entry->plan holds first and last steps */
-  HAS_ALIASES = 32,   /* in-place decisions are in the plan */
-  HAS_OFFSETS = 64,   /* every value has bytes */
-  HAS_PROOF = 128     /* plan-verify accepted it */
+  HAS_NO_GRAD = 1,   /* no grad or stop_gradient op is left */
+  HAS_FUSION = 2,    /* groups are kernel ops */
+  HAS_LAYOUT = 4,    /* every value has the layout the target wants */
+  HAS_ORDER = 8,     /* the order of ops is the order of execution */
+  HAS_LIVENESS = 16, /* entry->plan holds first and last steps */
+  HAS_ALIASES = 32,  /* in-place decisions are in the plan */
+  HAS_OFFSETS = 64,  /* every value has bytes */
+  HAS_PROOF = 128    /* plan-verify accepted it */
 } Property;
 
 typedef struct PassOptions {
   const Target *target;
-  const char *memory;     /* "none" "inplace" "pool" "pack": what share uses by default */
-  bool verify_each;       /* module_verify after every pass */
+  const char *memory; /* "none" "inplace" "pool" "pack": what share uses by default */
+  bool verify_each;   /* module_verify after every pass */
   bool time_passes, stats, print_changed, print_liveness;
   const char *print_after; /* pass name, "all" or NULL */
   unsigned remarks;        /* bits of RemarkKind */
@@ -31,8 +31,12 @@ typedef struct PassOptions {
 } PassOptions;
 
 typedef enum RemarkKind { /* names for --remarks=NAME are in remark_kind_names */
-  REMARK_INPLACE = 1, REMARK_SHARE = 2, REMARK_FUSE = 4, REMARK_REMAT = 8, REMARK_COLOR = 16,
-  REMARK_ALL = 31
+                          REMARK_INPLACE = 1,
+                          REMARK_SHARE = 2,
+                          REMARK_FUSE = 4,
+                          REMARK_REMAT = 8,
+                          REMARK_COLOR = 16,
+                          REMARK_ALL = 31
 } RemarkKind;
 bool remark_parse(const char *name, unsigned *out); /* "inplace", … or "all" */
 
@@ -59,7 +63,7 @@ const char *pass_arg_str(const PassRun *r, const char *key, const char *otherwis
 bool passes_run(Module *m, const char *pipeline, const PassOptions *opt);
 /* The pipeline of -O0 … -O3, a static string. */
 const char *passes_pipeline(int level);
-void passes_list(FILE *f);          /* --list-passes: a table with needs, gives, keeps */
+void passes_list(FILE *f); /* --list-passes: a table with needs, gives, keeps */
 bool passes_check(Ctx *c, const char *pipeline); /* syntax and needs only; reports */
 
 /* --print-liveness: a line an op, in order:

@@ -12,7 +12,8 @@ typedef enum PlanRegion { PLAN_ARENA, PLAN_GLOBALS, PLAN_INPUTS, PLAN_HYPERS } P
 
 typedef enum How {
   HOW_NEW,     /* bytes that nothing before it used */
-  HOW_INPLACE, /* takes the bytes of operand `of`, which dies here, or is the same value elsewhere */
+  HOW_INPLACE, /* takes the bytes of operand `of`, which dies here, or is the same value elsewhere
+                */
   HOW_REUSE,   /* bytes of values that died before; `of` names the one it shares most with */
   HOW_EXTERNAL /* an input, or a global's own bytes */
 } How;
@@ -25,14 +26,14 @@ typedef struct Place {
   uint64_t bytes;  /* of the storage: layout padding included, alignment not */
   int first, last; /* steps: defined at first, last read or returned at last; inputs: first = -1 */
   int stream;
-  int global;      /* region GLOBALS or HYPERS: which; else -1 */
+  int global; /* region GLOBALS or HYPERS: which; else -1 */
 } Place;
 
 typedef struct Plan {
   const Op **steps; /* the order of execution */
   int nsteps;
-  Place *place;   /* by value id */
-  Place *scratch; /* by op id; bytes = 0: none */
+  Place *place;         /* by value id */
+  Place *scratch;       /* by op id; bytes = 0: none */
   const char *strategy; /* that decided: "pack" … */
   uint64_t arena_bytes, naive_bytes, inplace_bytes, pool_bytes, lower_bound_bytes;
   uint64_t inputs_bytes, outputs_bytes;
@@ -41,7 +42,8 @@ typedef struct Plan {
   bool optimal; /* arena_bytes = lower_bound_bytes, or proven by search */
 } Plan;
 
-/* Offsets of globals in their region and of hypers (4 bytes each, in order), common to all entries. */
+/* Offsets of globals in their region and of hypers (4 bytes each, in order), common to all entries.
+ */
 typedef struct GlobalsPlan {
   uint64_t bytes;   /* of the region */
   uint64_t *offset; /* by global index */
@@ -52,9 +54,9 @@ GlobalsPlan plan_globals(const Module *m, int align);
    row-major value, a store of a value that already lies in the global's bytes). */
 bool plan_is_alias(const Entry *e, const Op *op);
 
-/* Result `result` may be written over operand `operand` of this op, element by element (the op reads
-   an element there before it writes it, and nowhere else): the rule of the op or kernel alone, without
-   lives. The same rule serves planning and is what code generation must keep. */
+/* Result `result` may be written over operand `operand` of this op, element by element (the op
+   reads an element there before it writes it, and nowhere else): the rule of the op or kernel
+   alone, without lives. The same rule serves planning and is what code generation must keep. */
 bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand);
 
 /* Arithmetic of one execution of an op: contractions 2MNK, element-wise 1 an element. */

@@ -8,8 +8,10 @@ typedef struct Target Target;
 struct Target {
   const char *name; /* "cpu" */
   int align;        /* bytes: every offset is a multiple */
-  int slack;        /* bytes that a kernel may read past a buffer's end; counted by the plan at the region's end */
-  /* Columns of a panel for the right operand of a product of this dtype; 0: the target wants no panels. */
+  int slack;        /* bytes that a kernel may read past a buffer's end; counted by the plan at the
+                       region's end */
+  /* Columns of a panel for the right operand of a product of this dtype; 0: the target wants no
+   * panels. */
   int (*panel)(const Target *t, Dtype dt);
   /* Bytes of scratch that a launch of this op needs in the arena while it runs (partial sums);
      independent of the number of threads. */

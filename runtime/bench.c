@@ -37,10 +37,9 @@ int bench_run(Run *r) {
     snprintf(where, sizeof where, "%s", cuda_name(r->cuda));
   else
     snprintf(where, sizeof where, "%d thread%s", threads, threads == 1 ? "" : "s");
-  printf(
-      "%s: median %.2f us, least %.2f us a step; %.2f Gflop/s at the median; %s, %" PRIu64
-      " steps\n",
-      e->name, median * 1e6, least * 1e6, median > 0 ? (double)e->flops / median * 1e-9 : 0, where,
-      n);
+  printf("%s: median %.2f us, least %.2f us a step; %.2f Gflop/s at the median; %s, %" PRIu64
+         " steps\n",
+         e->name, median * 1e6, least * 1e6, median > 0 ? (double)e->flops / median * 1e-9 : 0,
+         where, n);
   return signal_seen() ? 128 + signal_seen() : 0;
 }

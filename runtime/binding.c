@@ -263,8 +263,9 @@ bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch,
   if (!elem_converts(c->type, (Elem)t->dtype)) {
     err_set(e, EXIT_WRONG, "%s: holds %s, but the input %s is %s", c->text, elem_info[c->type].name,
             t->name, elem_info[t->dtype].name);
-    return err_hint(e, "real numbers are not rounded to whole ones: convert the file, for example "
-                       "with .astype('%s')",
+    return err_hint(e,
+                    "real numbers are not rounded to whole ones: convert the file, for example "
+                    "with .astype('%s')",
                     t->dtype == GC_BOOL ? "bool" : "int32");
   }
   return choose_rows(c, &s, e);

@@ -68,8 +68,7 @@ static void resolve(GcModel *m) {
   r->stage = memory_take(&r->mem, STAGE_BYTES);
   m->execs = memory_take(&r->mem, (uint64_t)r->p->nentries * sizeof *m->execs);
   m->calls = memory_take(&r->mem, (uint64_t)r->p->nentries * sizeof *m->calls);
-  for (int i = 0; i < r->p->nentries; i++)
-    exec_resolve(&m->execs[i], &r->p->entries[i], &r->mem);
+  for (int i = 0; i < r->p->nentries; i++) exec_resolve(&m->execs[i], &r->p->entries[i], &r->mem);
   if (r->p->init) exec_resolve(&r->init, r->p->init, &r->mem);
   for (int i = 0; i < r->p->nglobals; i++)
     if (is_step_counter(&r->p->globals[i])) r->step = run_at(r, &r->p->globals[i].t);

@@ -1,5 +1,6 @@
-/* Runs an entry on the CPU, or hands it to cuda_exec.c: all addresses are resolved once, then a step
-   is a call and perhaps a barrier. Contract: exec_run is called by thread 0 and returns when all threads are through; --poison and
+/* Runs an entry on the CPU, or hands it to cuda_exec.c: all addresses are resolved once, then a
+   step is a call and perhaps a barrier. Contract: exec_run is called by thread 0 and returns when
+   all threads are through; --poison and
    --profile take loops of their own, so that the plain loop pays nothing for them. */
 #include "run.h"
 #include <inttypes.h>

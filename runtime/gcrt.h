@@ -29,7 +29,7 @@ typedef struct GcTensor {
   uint64_t bytes;      /* of the storage, which a layout may pad */
   GcRegion region;
   uint64_t offset; /* bytes in the region */
-  int panel;       /* 0: row-major. NR > 0: a matrix [K, N] stored as [ceil(N/NR)][K][NR], tail zero */
+  int panel; /* 0: row-major. NR > 0: a matrix [K, N] stored as [ceil(N/NR)][K][NR], tail zero */
 } GcTensor;
 
 typedef enum GcGlobalKind {
@@ -63,19 +63,20 @@ typedef struct GcArg {
   uint64_t offset, bytes; /* all that the kernel may touch */
 } GcArg;
 
-/* A launch on a GPU, where the program's target is "cuda". The kernel's parameters are device addresses:
-   one for each argument, in order, then a GcEnv *, then a GcDeviceFault *. */
+/* A launch on a GPU, where the program's target is "cuda". The kernel's parameters are device
+   addresses: one for each argument, in order, then a GcEnv *, then a GcDeviceFault *. */
 typedef struct GcLaunch {
-  int kernel;     /* index in GcCuda.kernels */
-  uint32_t grid;  /* blocks, one-dimensional */
-  uint32_t block; /* threads of a block */
+  int kernel;      /* index in GcCuda.kernels */
+  uint32_t grid;   /* blocks, one-dimensional */
+  uint32_t block;  /* threads of a block */
   uint32_t shared; /* dynamic shared memory, bytes */
 } GcLaunch;
 
 /* Where kernels report an index out of range: the first thread that changes `input` from -1 (by an
    atomic compare-and-swap) fills in the rest. */
 typedef struct GcDeviceFault {
-  int32_t input; /* index of the entry's input, or its number of inputs for another index; -1: none */
+  int32_t
+      input; /* index of the entry's input, or its number of inputs for another index; -1: none */
   int32_t unused;
   int64_t row, value, limit;
 } GcDeviceFault;
@@ -109,9 +110,10 @@ typedef struct GcStep {
   const GcArg *args;
   int nargs;
   int barrier;
-  const GcRange *dead; /* arena bytes that no later step reads before writing: --poison fills them */
+  const GcRange
+      *dead; /* arena bytes that no later step reads before writing: --poison fills them */
   int ndead;
-  uint64_t flops, bytes; /* of this launch: arithmetic, and bytes read and written */
+  uint64_t flops, bytes;  /* of this launch: arithmetic, and bytes read and written */
   const GcLaunch *launch; /* target "cuda": used instead of `kernel`, which is NULL */
 } GcStep;
 
@@ -146,14 +148,16 @@ typedef struct GcProgram {
   int nentries;
   const GcEntry *init; /* fills every global with its initial value; NULL if there is none */
   const GcCuda *cuda;  /* target "cuda": its code */
-  const struct GcProgram *next; /* the same program for another target, planned for it; NULL: the last */
+  const struct GcProgram
+      *next; /* the same program for another target, planned for it; NULL: the last */
 } GcProgram;
 
-/* The first of the program's targets. Names, shapes and order of globals, hypers, entries and inputs are
-   the same in all of them; offsets, panels, steps and totals are not. */
+/* The first of the program's targets. Names, shapes and order of globals, hypers, entries and
+   inputs are the same in all of them; offsets, panels, steps and totals are not. */
 extern const GcProgram gc_program;
 
 /* From a kernel, any thread: index `value` is not in [0, limit); `row` is its position. The first
-   report wins; the runtime stops after the step with "input row N holds V, which is not below L". */
+   report wins; the runtime stops after the step with "input row N holds V, which is not below L".
+ */
 void gcrt_fault(const char *what, int64_t row, int64_t value, int64_t limit);
 #endif

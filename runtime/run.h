@@ -126,8 +126,8 @@ bool exec_ahead(const Run *r);
 /* Fills the inputs with a batch that NO_BATCH then leaves, or fills again. */
 void exec_stay(Run *r, uint64_t batch);
 void exec_gather(Run *r, uint8_t *inputs, uint64_t batch); /* on as many threads as are worth it */
-bool exec_fetch(Run *r, Err *e); /* before the host reads globals */
-bool exec_push(Run *r, Err *e);  /* after it wrote some; it must have fetched them before */
+bool exec_fetch(Run *r, Err *e);                           /* before the host reads globals */
+bool exec_push(Run *r, Err *e); /* after it wrote some; it must have fetched them before */
 void *run_at(const Run *r, const GcTensor *t); /* of a global or an output */
 #define NO_BATCH UINT64_MAX
 
@@ -135,7 +135,7 @@ void *run_at(const Run *r, const GcTensor *t); /* of a global or an output */
 const GcProgram *program_for(const char *target); /* NULL: the program holds no code for it */
 bool device_choose(Run *r, Err *e); /* by --device: sets r->p, r->o.entry and r->cuda */
 Cuda *cuda_open(const GcProgram *p, int ordinal, bool load, Err *e);
-bool cuda_close(Cuda *c, Err *e); /* false: a call failed that none had told of */
+bool cuda_close(Cuda *c, Err *e);  /* false: a call failed that none had told of */
 bool cuda_prepare(Run *r, Err *e); /* memory and tables */
 bool cuda_begin(Run *r, Err *e);   /* zeros, and the hypers */
 void cuda_run(Run *r, const Exec *x, uint64_t batch);

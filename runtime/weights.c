@@ -136,8 +136,7 @@ bool weights_finite(Run *r, Err *e) {
   for (int i = 0; i < r->p->nglobals; i++) {
     const GcTensor *t = &r->p->globals[i].t;
     uint64_t bad, n = t->bytes / (uint64_t)elem_info[t->dtype].size;
-    if (r->p->globals[i].kind != GC_PARAM ||
-        elem_finite(run_at(r, t), (Elem)t->dtype, n, &bad))
+    if (r->p->globals[i].kind != GC_PARAM || elem_finite(run_at(r, t), (Elem)t->dtype, n, &bad))
       continue;
     return err_set(e, EXIT_WRONG, "the weights %s hold values that are not finite", t->name);
   }

@@ -42,7 +42,8 @@ typedef struct Program {
 
 static const char *function_of(Program *p, const Entry *e, const Launch *l) {
   Arena *a = p->g.a;
-  const char *text = arena_printf(a, "%s%s", text_str(&l->kernel->head), text_str(&l->kernel->text));
+  const char *text =
+      arena_printf(a, "%s%s", text_str(&l->kernel->head), text_str(&l->kernel->text));
   const char *body = intern(p->g.ctx, text); /* equal texts are one: programs can have very many */
   for (uint32_t i = 0; i < p->functions.n; i++)
     if (p->functions.at[i].body == body) return p->functions.at[i].name;
@@ -52,8 +53,9 @@ static const char *function_of(Program *p, const Entry *e, const Launch *l) {
   Text *x = &p->kernels;
   Ctx *c = p->g.ctx;
   const char *scope = l->op->scope && *l->op->scope ? l->op->scope : "";
-  text_line(x, "/* %s%s%s%s%s: %s */", text_comment(a, e->name), *scope ? ", " : "", text_comment(a, scope),
-            l->op->loc.line ? ", " : "", l->op->loc.line ? text_comment(a, loc_str(c, l->op->loc)) : "",
+  text_line(x, "/* %s%s%s%s%s: %s */", text_comment(a, e->name), *scope ? ", " : "",
+            text_comment(a, scope), l->op->loc.line ? ", " : "",
+            l->op->loc.line ? text_comment(a, loc_str(c, l->op->loc)) : "",
             text_comment(a, l->kernel->name));
   text_line(x, "static void %s(void *const *p, const GcEnv *env, int t, int nt) {", name);
   text_add(x, "%s}\n\n", body);

@@ -1,11 +1,13 @@
 /* Prints ops whose addresses come from data: gather, gather_grad and one_hot standing alone.
-   Contract: an id out of range stops the program after the step (gcrt_fault) and reads or adds nothing;
-   gather_grad adds the rows of one id in their order, whatever the number of threads: each thread owns
-   rows of the table and looks through all ids. */
+   Contract: an id out of range stops the program after the step (gcrt_fault) and reads or adds
+   nothing; gather_grad adds the rows of one id in their order, whatever the number of threads: each
+   thread owns rows of the table and looks through all ids. */
 #include "codegen/kernel.h"
 
 /* Which argument of the kernel an operand is: one value may be both operands. */
-static int input_of(const Group *g, int operand) { return group_arg(g, g->root->operands[operand]); }
+static int input_of(const Group *g, int operand) {
+  return group_arg(g, g->root->operands[operand]);
+}
 static const Type *input_type(const Group *g, int operand) {
   return value_at(g->e, g->in[input_of(g, operand)])->type;
 }
@@ -22,7 +24,8 @@ uint64_t cpu_index_scratch(const Group *g) {
 /* Loads id i and leaves it in `id`; `skip` runs for one out of range. */
 static void print_id(Gen *g, const Group *gr, Text *x, int64_t limit, const char *skip) {
   const char *base = arena_printf(g->a, "in%d", input_of(gr, 1));
-  text_line(x, "const int64_t id = (int64_t)%s;", scalar_load(g->a, input_type(gr, 1)->dtype, base, "i"));
+  text_line(x, "const int64_t id = (int64_t)%s;",
+            scalar_load(g->a, input_type(gr, 1)->dtype, base, "i"));
   text_open(x, "if (__builtin_expect(id < 0 || id >= %lld, 0)) {", (long long)limit);
   text_line(x, "%s", gen_fault(g, gr, gr->root->operands[1], "index", "i", "id", limit));
   text_line(x, "%s", skip);
@@ -36,11 +39,17 @@ static void print_gather(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
   kernel_units(k, output_type(gr)->numel < SERIAL_WORK ? 1 : ids->numel);
-  text_open(&k->text, k->units == 1 ? "for (long i = 0; i < %lld; i++) {" : "for (long i = u0; i < u1; i++) {", (long long)ids->numel);
-  const char *zero = intern_printf(g->ctx, "__builtin_memset((char *)out0 + i * %lluL, 0, %llu);", (unsigned long long)bytes, (unsigned long long)bytes);
+  text_open(&k->text,
+            k->units == 1 ? "for (long i = 0; i < %lld; i++) {"
+                          : "for (long i = u0; i < u1; i++) {",
+            (long long)ids->numel);
+  const char *zero = intern_printf(g->ctx, "__builtin_memset((char *)out0 + i * %lluL, 0, %llu);",
+                                   (unsigned long long)bytes, (unsigned long long)bytes);
   print_id(g, gr, &k->text, table->dim[0], intern_printf(g->ctx, "%s continue;", zero));
-  text_line(&k->text, "__builtin_memcpy((char *)out0 + i * %lluL, (const char *)in%d + id * %lluL, %llu);", (unsigned long long)bytes,
-            input_of(gr, 0), (unsigned long long)bytes, (unsigned long long)bytes);
+  text_line(&k->text,
+            "__builtin_memcpy((char *)out0 + i * %lluL, (const char *)in%d + id * %lluL, %llu);",
+            (unsigned long long)bytes, input_of(gr, 0), (unsigned long long)bytes,
+            (unsigned long long)bytes);
   text_close(&k->text, "}");
   if (k->units > 1) {
     kernel_split_in(k, gr, input_of(gr, 1), 1, 0, ids->bytes);
@@ -59,16 +68,19 @@ static void print_gather_grad(Gen *g, const Group *gr) {
   kernel_units(k, out->numel + input_type(gr, 0)->numel < SERIAL_WORK ? 1 : depth);
   if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %lld;", (long long)depth);
   text_line(x, "%s *sum = (%s *)%s;", T, T, half ? "scratch" : "out0");
-  text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) sum[i] = 0;", (long long)row, (long long)row);
+  text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) sum[i] = 0;", (long long)row,
+            (long long)row);
   text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)ids->numel);
   print_id(g, gr, x, depth, "continue;");
   text_line(x, "if (id < u0 || id >= u1) continue;");
-  text_line(x, "GC_IVDEP for (long j = 0; j < %lld; j++) sum[id * %lld + j] += %s;", (long long)row, (long long)row,
-            scalar_load(g->a, input_type(gr, 0)->dtype, arena_printf(g->a, "in%d", input_of(gr, 0)), intern_printf(g->ctx, "i * %lld + j", (long long)row)));
+  text_line(x, "GC_IVDEP for (long j = 0; j < %lld; j++) sum[id * %lld + j] += %s;", (long long)row,
+            (long long)row,
+            scalar_load(g->a, input_type(gr, 0)->dtype, arena_printf(g->a, "in%d", input_of(gr, 0)),
+                        intern_printf(g->ctx, "i * %lld + j", (long long)row)));
   text_close(x, "}");
   if (half)
-    text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) out0[i] = %s;", (long long)row, (long long)row,
-              scalar_store(g->a, out->dtype, "sum[i]"));
+    text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) out0[i] = %s;", (long long)row,
+              (long long)row, scalar_store(g->a, out->dtype, "sum[i]"));
   if (k->units > 1) kernel_split_out(k, gr, 0, 1, 0, out->bytes);
   k->flops = (uint64_t)input_type(gr, 0)->numel;
 }
@@ -79,10 +91,15 @@ static void print_one_hot(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
   kernel_units(k, out->numel < SERIAL_WORK ? 1 : ids->numel);
-  text_open(&k->text, k->units == 1 ? "for (long i = 0; i < %lld; i++) {" : "for (long i = u0; i < u1; i++) {", (long long)ids->numel);
+  text_open(&k->text,
+            k->units == 1 ? "for (long i = 0; i < %lld; i++) {"
+                          : "for (long i = u0; i < u1; i++) {",
+            (long long)ids->numel);
   text_line(&k->text, "const int64_t id = (int64_t)%s;", scalar_load(g->a, ids->dtype, "in0", "i"));
-  text_line(&k->text, "for (long j = 0; j < %lld; j++) out0[i * %lld + j] = %s;", (long long)depth, (long long)depth,
-            scalar_store(g->a, out->dtype, intern_printf(g->ctx, "(%s)(j == id)", dtype_compute(out->dtype))));
+  text_line(&k->text, "for (long j = 0; j < %lld; j++) out0[i * %lld + j] = %s;", (long long)depth,
+            (long long)depth,
+            scalar_store(g->a, out->dtype,
+                         intern_printf(g->ctx, "(%s)(j == id)", dtype_compute(out->dtype))));
   text_close(&k->text, "}");
   if (k->units > 1) {
     kernel_split_in(k, gr, 0, 1, 0, ids->bytes);
@@ -91,7 +108,10 @@ static void print_one_hot(Gen *g, const Group *gr) {
 }
 
 void cpu_index(Gen *g, const Group *gr) {
-  if (gr->root->kind == OP_GATHER) print_gather(g, gr);
-  else if (gr->root->kind == OP_GATHER_GRAD) print_gather_grad(g, gr);
-  else print_one_hot(g, gr);
+  if (gr->root->kind == OP_GATHER)
+    print_gather(g, gr);
+  else if (gr->root->kind == OP_GATHER_GRAD)
+    print_gather_grad(g, gr);
+  else
+    print_one_hot(g, gr);
 }

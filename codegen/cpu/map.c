@@ -28,8 +28,7 @@ static bool full(const Group *gr, ValueId v) {
 static bool read_in_place(const Group *gr, int arg) {
   for (int i = 0; i < gr->nops; i++)
     for (int k = 0; k < gr->ops[i]->noperands; k++)
-      if (gr->ops[i]->operands[k] == gr->arg[arg] &&
-          op_info[gr->ops[i]->kind].cls != CLASS_ELEMENT)
+      if (gr->ops[i]->operands[k] == gr->arg[arg] && op_info[gr->ops[i]->kind].cls != CLASS_ELEMENT)
         return false;
   return full(gr, gr->in[arg]);
 }
@@ -54,7 +53,8 @@ static void stores(Printer *p, int level) {
 }
 
 /* `for (long i = lo; i < hi; i++) { … }` around the text of a level, into the level above it. */
-static void loop(Printer *p, Text *into, int level, const char *var, const char *lo, const char *hi) {
+static void loop(Printer *p, Text *into, int level, const char *var, const char *lo,
+                 const char *hi) {
   if (level == p->nlevels - 1) text_line(into, "GC_IVDEP");
   text_line(into, "for (long %s = %s; %s < %s; %s++) {", var, lo, var, hi, var);
   text_append(into, p->level[level]);

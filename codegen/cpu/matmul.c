@@ -1,40 +1,43 @@
 /* Prints products: C[M, N] = op(A) op(B), one or a batch, with element-wise work on C fused behind.
-   Contract: the operands are inputs of the group. A is read as it lies; B comes from its panels, as it
-   lies, or packed panel by panel. Every element of C is one chain of fma over at most 1024 of depth,
-   such chains added in order: the bits depend on the shape alone.
-   Algorithm: blocks of A's rows that stay in L2, panels of B, a register tile (text/gemm.h); threads
-   share the panels, or the tiles of rows where there are few panels. docs/results.md has figures. */
+   Contract: the operands are inputs of the group. A is read as it lies; B comes from its panels, as
+   it lies, or packed panel by panel. Every element of C is one chain of fma over at most 1024 of
+   depth, such chains added in order: the bits depend on the shape alone. Algorithm: blocks of A's
+   rows that stay in L2, panels of B, a register tile (text/gemm.h); threads share the panels, or
+   the tiles of rows where there are few panels. docs/results.md has figures. */
 #include "codegen/cpu/target.h"
 #include "codegen/kernel.h"
 
 enum {
-  DEPTH = 1024,          /* of one chain */
-  A_BLOCK = 1 << 20,   /* bytes of A that stay near while panels of B go by: each panel is read once a block */
-  PACK_ROWS = 384,       /* rows that pay for packing a panel of B */
-  A_STRIDE = 8,          /* of packed rows of A: the tallest tile */
-  PACKED_A = 1 << 20,    /* bytes of them on the stack, of which a thread may have 2 MiB */
-  PACK_COLUMNS = 64,     /* packed at a time: a row of B gives whole cache lines, four in a row */
-  MAX_PARTIAL_ROWS = 512 /* rows whose partial sums are kept apart, where an epilogue waits for the last chain */
+  DEPTH = 1024,      /* of one chain */
+  A_BLOCK = 1 << 20, /* bytes of A that stay near while panels of B go by: each panel is read once a
+                        block */
+  PACK_ROWS = 384,   /* rows that pay for packing a panel of B */
+  A_STRIDE = 8,      /* of packed rows of A: the tallest tile */
+  PACKED_A = 1 << 20, /* bytes of them on the stack, of which a thread may have 2 MiB */
+  PACK_COLUMNS = 64,  /* packed at a time: a row of B gives whole cache lines, four in a row */
+  MAX_PARTIAL_ROWS =
+      512 /* rows whose partial sums are kept apart, where an epilogue waits for the last chain */
 };
 
 typedef struct Product {
   int64_t batch, m, n, k;
   bool ta, tb;
-  Dtype dt;         /* that the tile computes in */
-  const char *T;    /* "f32" */
-  int a, b;         /* inputs of the group */
-  int nr;           /* columns of a panel of the loop, and of B's or C's layout where they have one */
-  bool b_panels;    /* B is stored in panels */
-  bool pack;        /* a panel of B is packed before use */
-  bool pack_a;      /* A^T is packed tile by tile: its rows lie a power of two apart, in few sets of the cache */
-  bool converted;   /* operands come from scratch, in dt */
-  bool epilogue;    /* more than the product, or a result that is not stored as it is computed */
-  bool partial;     /* epilogue, and the depth needs several chains */
-  int64_t group;    /* panels packed at a time */
-  int64_t np;       /* panels */
-  int64_t tiles;    /* row tiles: `low` of `rows`, then of rows + 1 */
+  Dtype dt;      /* that the tile computes in */
+  const char *T; /* "f32" */
+  int a, b;      /* inputs of the group */
+  int nr;        /* columns of a panel of the loop, and of B's or C's layout where they have one */
+  bool b_panels; /* B is stored in panels */
+  bool pack;     /* a panel of B is packed before use */
+  bool pack_a; /* A^T is packed tile by tile: its rows lie a power of two apart, in few sets of the
+                  cache */
+  bool converted; /* operands come from scratch, in dt */
+  bool epilogue;  /* more than the product, or a result that is not stored as it is computed */
+  bool partial;   /* epilogue, and the depth needs several chains */
+  int64_t group;  /* panels packed at a time */
+  int64_t np;     /* panels */
+  int64_t tiles;  /* row tiles: `low` of `rows`, then of rows + 1 */
   int64_t rows, low;
-  int64_t block;    /* tiles of a block of A */
+  int64_t block; /* tiles of a block of A */
   enum { BY_BATCH, BY_PANEL, BY_ROWS, SERIAL } split;
   int64_t units;
   uint64_t flops;
@@ -56,7 +59,8 @@ static int layout_width(const Group *g, const Op *mm) {
   for (int i = 0; i < g->nout; i++)
     if (inner(g, g->yield[i])->layout) return inner(g, g->yield[i])->layout->nr;
   for (int i = 0; i < g->nin; i++)
-    if (i != group_arg(g, mm->operands[0]) && i != group_arg(g, mm->operands[1]) && inner(g, g->arg[i])->layout)
+    if (i != group_arg(g, mm->operands[0]) && i != group_arg(g, mm->operands[1]) &&
+        inner(g, g->arg[i])->layout)
       return inner(g, g->arg[i])->layout->nr;
   return 0;
 }
@@ -119,7 +123,8 @@ static Product product_of(const Target *t, const Group *g) {
   return p;
 }
 
-/* Half precisions and bytes are converted to the tile's dtype first, both operands, into scratch. */
+/* Half precisions and bytes are converted to the tile's dtype first, both operands, into scratch.
+ */
 uint64_t cpu_matmul_scratch(const Target *t, const Group *g) {
   Product p = product_of(t, g);
   if (!p.converted) return 0;
@@ -143,7 +148,8 @@ static void convert_operands(Gen *g, const Group *gr, const Product *p) {
     if (k->units == 1)
       text_open(&k->text, "GC_IVDEP for (long i = 0; i < %lld; i++) {", (long long)type->numel);
     else
-      text_open(&k->text, "GC_IVDEP for (long i = u0 * 4096; i < u1 * 4096 && i < %lld; i++) {", (long long)type->numel);
+      text_open(&k->text, "GC_IVDEP for (long i = u0 * 4096; i < u1 * 4096 && i < %lld; i++) {",
+                (long long)type->numel);
     char base[24];
     snprintf(base, sizeof base, "in%d", in);
     text_line(&k->text, "to[i] = (%s)%s;", p->T, scalar_load(g->a, type->dtype, base, "i"));
@@ -155,10 +161,12 @@ static void convert_operands(Gen *g, const Group *gr, const Product *p) {
 static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t width) {
   int64_t li = p->ta ? 1 : p->k, lk = p->pack_a ? A_STRIDE : p->ta ? p->m : 1;
   int64_t lb = p->pack || p->b_panels ? p->nr : p->n;
-  const char *name = intern_printf(g->ctx, "tile_%s_%lldx%lld_a%lld_%lld_b%lld", p->T, (long long)rows,
-                                   (long long)width, (long long)li, (long long)lk, (long long)lb);
-  gen_helper(g, intern_printf(g->ctx, "GC_TILE(%s, %s, %lld, %lld, %lldL, %lldL, %lldL)\n", name, p->T,
-                              (long long)rows, (long long)width, (long long)li, (long long)lk, (long long)lb));
+  const char *name =
+      intern_printf(g->ctx, "tile_%s_%lldx%lld_a%lld_%lld_b%lld", p->T, (long long)rows,
+                    (long long)width, (long long)li, (long long)lk, (long long)lb);
+  gen_helper(g, intern_printf(g->ctx, "GC_TILE(%s, %s, %lld, %lld, %lldL, %lldL, %lldL)\n", name,
+                              p->T, (long long)rows, (long long)width, (long long)li, (long long)lk,
+                              (long long)lb));
   return name;
 }
 
@@ -169,16 +177,19 @@ static void print_packing(Gen *g, const Group *gr, Text *x, const Product *p) {
   const Layout *l = inner(gr, gr->arg[p->b])->layout;
   text_open(x, "for (long q = g0; q < g1; q++) {");
   text_line(x, "%s *to = packed + (q - g0) * depth * %lld;", p->T, nr);
-  text_line(x, "const long w = %lld - q * %lld < %lld ? %lld - q * %lld : %lld;", n, nr, nr, n, nr, nr);
+  text_line(x, "const long w = %lld - q * %lld < %lld ? %lld - q * %lld : %lld;", n, nr, nr, n, nr,
+            nr);
   if (!p->tb) {
-    text_line(x, "pack_%s(B + k0 * %lld + q * %lld, %lld, to, %lld, depth, w);", p->T, n, nr, n, nr);
+    text_line(x, "pack_%s(B + k0 * %lld + q * %lld, %lld, to, %lld, depth, w);", p->T, n, nr, n,
+              nr);
   } else if (!l) {
     text_line(x, "pack_t_%s(B + q * %lld + k0, %lld, to, %lld, depth, w);", p->T, nr * kk, kk, nr);
-  } else { /* stored [K/nr][N][nr]: the panels of the stored matrix run along this product's depth */
+  } else { /* stored [K/nr][N][nr]: the panels of the stored matrix run along this product's depth
+            */
     text_open(x, "for (long k = k0; k < k0 + depth; k += %d) {", l->nr);
     text_line(x, "const long d = k0 + depth - k < %d ? k0 + depth - k : %d;", l->nr, l->nr);
-    text_line(x, "pack_t_%s(B + k * %lld + q * %lld, %d, to + (k - k0) * %lld, %lld, d, w);", p->T, n, nr * l->nr,
-              l->nr, nr, nr);
+    text_line(x, "pack_t_%s(B + k * %lld + q * %lld, %d, to + (k - k0) * %lld, %lld, d, w);", p->T,
+              n, nr * l->nr, l->nr, nr, nr);
     text_close(x, "}");
   }
   text_close(x, "}");
@@ -198,7 +209,8 @@ static const char **coordinates(Gen *g, const Type *c) {
   const char **coord = ARENA_ARRAY(g->a, const char *, c->rank);
   int64_t stride = 1;
   for (int i = c->rank - 3; i >= 0; i--) {
-    coord[i] = intern_printf(g->ctx, i ? "(bt / %lld %% %lld)" : "(bt / %lld)", (long long)stride, (long long)c->dim[i]);
+    coord[i] = intern_printf(g->ctx, i ? "(bt / %lld %% %lld)" : "(bt / %lld)", (long long)stride,
+                             (long long)c->dim[i]);
     stride *= c->dim[i];
   }
   coord[c->rank - 2] = "row";
@@ -211,7 +223,8 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
   text_open(x, "for (long r = 0; r < rows; r++) {");
   text_line(x, "const long row = m + r;");
   if (p->batch > 1)
-    text_line(x, "const long flat = (bt * %lld + row) * %lld + n;", (long long)p->m, (long long)p->n);
+    text_line(x, "const long flat = (bt * %lld + row) * %lld + n;", (long long)p->m,
+              (long long)p->n);
   else
     text_line(x, "const long flat = row * %lld + n;", (long long)p->n);
   text_line(x, "const long panel = (q * %lld + row) * %d;", (long long)p->m, p->nr);
@@ -224,8 +237,9 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
             .have = gr->root->results[0],
             .have_text = "acc[j]"};
   if (p->converted) /* the product itself is rounded to its dtype */
-    s.have_text = dtype_is_float(c->dtype) ? intern_printf(g->ctx, "%s_round(acc[j])", dtype_name(c->dtype))
-                                           : intern_printf(g->ctx, "(%s)acc[j]", dtype_compute(c->dtype));
+    s.have_text = dtype_is_float(c->dtype)
+                      ? intern_printf(g->ctx, "%s_round(acc[j])", dtype_name(c->dtype))
+                      : intern_printf(g->ctx, "(%s)acc[j]", dtype_compute(c->dtype));
   site_body(g, x, gr, &s);
   text_close(x, "}");
   text_close(x, "}");
@@ -234,8 +248,10 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
 /* Tile i has `rows` rows from row m on. */
 static void print_tile_rows(Text *x, const Product *p) {
   if (p->low < p->tiles)
-    text_line(x, "const long rows = i < %lld ? %lld : %lld, m = i * %lld + (i > %lld ? i - %lld : 0);", (long long)p->low,
-              (long long)p->rows, (long long)p->rows + 1, (long long)p->rows, (long long)p->low, (long long)p->low);
+    text_line(x,
+              "const long rows = i < %lld ? %lld : %lld, m = i * %lld + (i > %lld ? i - %lld : 0);",
+              (long long)p->low, (long long)p->rows, (long long)p->rows + 1, (long long)p->rows,
+              (long long)p->low, (long long)p->low);
   else
     text_line(x, "const long rows = %lld, m = i * rows;", (long long)p->rows);
 }
@@ -246,8 +262,10 @@ static void print_packing_of_a(Text *x, const Product *p) {
   print_tile_rows(x, p);
   text_line(x, "(void)rows;");
   text_line(x, "for (long k = 0; k < %lld; k++)", (long long)p->k);
-  text_line(x, "  __builtin_memcpy(packed_a + ((i - i0) * %lld + k) * %d, A + k * %lld + m, %d * sizeof(%s));", (long long)p->k,
-            A_STRIDE, (long long)p->m, A_STRIDE, p->T);
+  text_line(x,
+            "  __builtin_memcpy(packed_a + ((i - i0) * %lld + k) * %d, A + k * %lld + m, %d * "
+            "sizeof(%s));",
+            (long long)p->k, A_STRIDE, (long long)p->m, A_STRIDE, p->T);
   text_close(x, "}");
 }
 
@@ -259,21 +277,26 @@ static void print_panel_loop(Gen *g, const Group *gr, Text *x, const Product *p,
   print_panel(x, p);
   text_open(x, "for (long i = i0; i < i1; i++) {");
   print_tile_rows(x, p);
-  const char *ld = intern_printf(g->ctx, "%lldL", (long long)(p->epilogue || layout ? p->nr : p->n));
+  const char *ld =
+      intern_printf(g->ctx, "%lldL", (long long)(p->epilogue || layout ? p->nr : p->n));
   if (p->partial)
-    text_line(x, "%s *c = partial + ((q - g0) * %lld + m - m0) * %d;", p->T, (long long)(p->block * tallest(p)), p->nr);
+    text_line(x, "%s *c = partial + ((q - g0) * %lld + m - m0) * %d;", p->T,
+              (long long)(p->block * tallest(p)), p->nr);
   else if (p->epilogue)
     text_line(x, "%s *c = tile;", p->T);
   else if (layout)
     text_line(x, "%s *c = (%s *)out0 + (q * %lld + m) * %d;", p->T, p->T, (long long)p->m, p->nr);
   else
-    text_line(x, "%s *c = (%s *)out0 + (bt * %lld + m) * %lld + n;", p->T, p->T, (long long)p->m, (long long)p->n);
-  const char *a = p->pack_a ? intern_printf(g->ctx, "packed_a + (i - i0) * %lld", (long long)p->k * A_STRIDE)
-                  : p->ta ? intern_printf(g->ctx, "A + k0 * %lld + m", (long long)p->m)
-                        : intern_printf(g->ctx, "A + m * %lld + k0", (long long)p->k);
+    text_line(x, "%s *c = (%s *)out0 + (bt * %lld + m) * %lld + n;", p->T, p->T, (long long)p->m,
+              (long long)p->n);
+  const char *a =
+      p->pack_a ? intern_printf(g->ctx, "packed_a + (i - i0) * %lld", (long long)p->k * A_STRIDE)
+      : p->ta   ? intern_printf(g->ctx, "A + k0 * %lld + m", (long long)p->m)
+                : intern_printf(g->ctx, "A + m * %lld + k0", (long long)p->k);
   const char *call = intern_printf(g->ctx, "(%s, b, c, %s, depth, k0 == 0);", a, ld);
   if (p->low < p->tiles) {
-    text_line(x, "if (rows == %lld) %s%s", (long long)p->rows, tile_function(g, p, p->rows, width), call);
+    text_line(x, "if (rows == %lld) %s%s", (long long)p->rows, tile_function(g, p, p->rows, width),
+              call);
     text_line(x, "else %s%s", tile_function(g, p, p->rows + 1, width), call);
   } else {
     text_line(x, "(void)rows;");
@@ -302,12 +325,15 @@ static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
       if (p->split == BY_PANEL && full && v->layout) rows = 1;
       if (p->split == BY_PANEL && full && !v->layout && even_columns)
         rows = p->m, stride = width = (uint64_t)p->n * size;
-      if (p->split == BY_PANEL && v->type->rank >= 1 && v->type->numel == p->n && v->type->dim[v->type->rank - 1] == p->n && even_columns)
+      if (p->split == BY_PANEL && v->type->rank >= 1 && v->type->numel == p->n &&
+          v->type->dim[v->type->rank - 1] == p->n && even_columns)
         rows = 1; /* along the columns */
       if (p->split == BY_ROWS && full && even_rows && (!v->layout || p->np == 1)) rows = 1;
       if (!rows) continue;
-      if (out) kernel_split_out(k, gr, i, rows, stride, width);
-      else kernel_split_in(k, gr, i, rows, stride, width);
+      if (out)
+        kernel_split_out(k, gr, i, rows, stride, width);
+      else
+        kernel_split_in(k, gr, i, rows, stride, width);
     }
   if (p->converted || p->a == p->b) return;
   uint64_t size = (uint64_t)dtype_size(p->dt), a = 0, b = 0;
@@ -318,12 +344,17 @@ static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
     kernel_split_in(k, gr, p->a, 1, 0, a);
     kernel_split_in(k, gr, p->b, 1, 0, b);
   } else if (p->split == BY_ROWS && even_rows) {
-    if (p->ta) kernel_split_in(k, gr, p->a, p->k, (uint64_t)p->m * size, (uint64_t)p->m * size);
-    else kernel_split_in(k, gr, p->a, 1, 0, a);
+    if (p->ta)
+      kernel_split_in(k, gr, p->a, p->k, (uint64_t)p->m * size, (uint64_t)p->m * size);
+    else
+      kernel_split_in(k, gr, p->a, 1, 0, a);
   } else if (p->split == BY_PANEL) {
-    if (p->b_panels && !p->tb) kernel_split_in(k, gr, p->b, 1, 0, b);
-    else if (!p->tb && even_columns) kernel_split_in(k, gr, p->b, p->k, (uint64_t)p->n * size, (uint64_t)p->n * size);
-    else if (p->tb && even_columns && !p->b_panels) kernel_split_in(k, gr, p->b, 1, 0, b);
+    if (p->b_panels && !p->tb)
+      kernel_split_in(k, gr, p->b, 1, 0, b);
+    else if (!p->tb && even_columns)
+      kernel_split_in(k, gr, p->b, p->k, (uint64_t)p->n * size, (uint64_t)p->n * size);
+    else if (p->tb && even_columns && !p->b_panels)
+      kernel_split_in(k, gr, p->b, 1, 0, b);
   }
 }
 
@@ -337,16 +368,21 @@ void cpu_matmul(Gen *g, const Group *gr) {
   k->flops = p.flops;
   int64_t na = inner(gr, gr->arg[p.a])->type->numel;
   if (p.converted) {
-    text_line(x, "const %s *A0 = (const %s *)scratch, *B0 = (const %s *)(scratch + %lld);", p.T, p.T, p.T,
-              (long long)((na * dtype_size(p.dt) + 63) / 64 * 64));
+    text_line(x, "const %s *A0 = (const %s *)scratch, *B0 = (const %s *)(scratch + %lld);", p.T,
+              p.T, p.T, (long long)((na * dtype_size(p.dt) + 63) / 64 * 64));
   } else {
-    text_line(x, "const %s *A0 = (const %s *)in%d, *B0 = (const %s *)in%d;", p.T, p.T, p.a, p.T, p.b);
+    text_line(x, "const %s *A0 = (const %s *)in%d, *B0 = (const %s *)in%d;", p.T, p.T, p.a, p.T,
+              p.b);
   }
   int64_t chain = p.k < DEPTH ? p.k : DEPTH;
-  if (p.pack) text_line(x, "_Alignas(64) %s packed[%lld];", p.T, (long long)(chain > 0 ? chain * p.nr * p.group : 1));
-  if (p.pack_a) text_line(x, "_Alignas(64) %s packed_a[%lld];", p.T, (long long)(p.block * p.k * A_STRIDE));
+  if (p.pack)
+    text_line(x, "_Alignas(64) %s packed[%lld];", p.T,
+              (long long)(chain > 0 ? chain * p.nr * p.group : 1));
+  if (p.pack_a)
+    text_line(x, "_Alignas(64) %s packed_a[%lld];", p.T, (long long)(p.block * p.k * A_STRIDE));
   if (p.partial)
-    text_line(x, "_Alignas(64) %s partial[%lld];", p.T, (long long)(p.group * p.block * tallest(&p) * p.nr));
+    text_line(x, "_Alignas(64) %s partial[%lld];", p.T,
+              (long long)(p.group * p.block * tallest(&p) * p.nr));
   else if (p.epilogue)
     text_line(x, "_Alignas(64) %s tile[%lld];", p.T, (long long)(tallest(&p) * p.nr));
   if (p.split == BY_BATCH)
@@ -356,21 +392,27 @@ void cpu_matmul(Gen *g, const Group *gr) {
   else
     text_open(x, "{");
   if (p.batch == 1) text_line(x, "const long bt = 0;");
-  text_line(x, "const %s *A = A0 + bt * %lld, *B = B0 + bt * %lld;", p.T, (long long)(p.m * p.k), (long long)(p.batch > 1 ? p.k * p.n : 0));
+  text_line(x, "const %s *A = A0 + bt * %lld, *B = B0 + bt * %lld;", p.T, (long long)(p.m * p.k),
+            (long long)(p.batch > 1 ? p.k * p.n : 0));
   const char *first = p.split == BY_ROWS ? "u0" : "0";
   const char *last = p.split == BY_ROWS ? "u1" : intern_printf(g->ctx, "%lld", (long long)p.tiles);
   text_open(x, "for (long i0 = %s, i1; i0 < %s; i0 = i1) {", first, last);
-  text_line(x, "i1 = i0 + %lld < %s ? i0 + %lld : %s;", (long long)p.block, last, (long long)p.block, last);
+  text_line(x, "i1 = i0 + %lld < %s ? i0 + %lld : %s;", (long long)p.block, last,
+            (long long)p.block, last);
   if (p.partial)
-    text_line(x, "const long m0 = i0 * %lld + (i0 > %lld ? i0 - %lld : 0);", (long long)p.rows, (long long)p.low, (long long)p.low);
+    text_line(x, "const long m0 = i0 * %lld + (i0 > %lld ? i0 - %lld : 0);", (long long)p.rows,
+              (long long)p.low, (long long)p.low);
   if (p.pack_a) print_packing_of_a(x, &p);
   const char *first_panel = p.split == BY_PANEL ? "u0" : "0";
-  const char *last_panel = p.split == BY_PANEL ? "u1" : intern_printf(g->ctx, "%lld", (long long)p.np);
+  const char *last_panel =
+      p.split == BY_PANEL ? "u1" : intern_printf(g->ctx, "%lld", (long long)p.np);
   text_open(x, "for (long g0 = %s, g1; g0 < %s; g0 = g1) {", first_panel, last_panel);
-  text_line(x, "g1 = g0 + %lld < %s ? g0 + %lld : %s;", (long long)p.group, last_panel, (long long)p.group, last_panel);
+  text_line(x, "g1 = g0 + %lld < %s ? g0 + %lld : %s;", (long long)p.group, last_panel,
+            (long long)p.group, last_panel);
   if (p.k > DEPTH) {
     text_open(x, "for (long k0 = 0; k0 < %lld; k0 += %d) {", (long long)p.k, DEPTH);
-    text_line(x, "const long depth = %lld - k0 < %d ? %lld - k0 : %d;", (long long)p.k, DEPTH, (long long)p.k, DEPTH);
+    text_line(x, "const long depth = %lld - k0 < %d ? %lld - k0 : %d;", (long long)p.k, DEPTH,
+              (long long)p.k, DEPTH);
   } else {
     text_open(x, "{");
     text_line(x, "const long k0 = 0, depth = %lld;", (long long)p.k);

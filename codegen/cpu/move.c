@@ -1,5 +1,5 @@
-/* Kernels that move elements and compute nothing: copies between layouts, stores to globals, concat,
-   pad. Contract: bits are kept as they are, and the tail of panels is zero. */
+/* Kernels that move elements and compute nothing: copies between layouts, stores to globals,
+   concat, pad. Contract: bits are kept as they are, and the tail of panels is zero. */
 #include "codegen/cpu/cpu.h"
 
 enum { BLOCK = 64 }; /* elements of a unit */
@@ -62,15 +62,15 @@ static void copy_panels(Gen *g, Kernel *k, const Group *gr, const Type *t, int n
 static void copy(Gen *g, Kernel *k, const Group *gr) {
   const Type *t = value_type(gr->e, gr->in[0]);
   const Layout *from = layout_of(gr, gr->in[0]);
-  const Layout *to = gr->op->kind == OP_STORE
-                         ? g->m->globals.at[gr->op->attr[AT_GLOBAL].i].layout
-                         : layout_of(gr, gr->out[0]);
+  const Layout *to = gr->op->kind == OP_STORE ? g->m->globals.at[gr->op->attr[AT_GLOBAL].i].layout
+                                              : layout_of(gr, gr->out[0]);
   if (from == to)
     copy_flat(g, k, gr, storage_elements(t, from));
   else if (from && to)
     gc_bug(g->ctx, "a copy between panels of two widths");
   else
-    copy_panels(g, k, gr, from ? t : value_type(gr->e, gr->op->kind == OP_STORE ? gr->in[0] : gr->out[0]),
+    copy_panels(g, k, gr,
+                from ? t : value_type(gr->e, gr->op->kind == OP_STORE ? gr->in[0] : gr->out[0]),
                 from ? from->nr : to->nr, to != NULL);
 }
 

@@ -1,12 +1,15 @@
-/* Prints the text that every generated program starts with: vectors, elementary functions, conversions,
-   random numbers and the product's tile, from the files in text/, which the build embeds. */
+/* Prints the text that every generated program starts with: vectors, elementary functions,
+   conversions, random numbers and the product's tile, from the files in text/, which the build
+   embeds. */
 #include "codegen/kernel.h"
 
-extern const char cpu_text_base[], cpu_text_math[], cpu_text_convert[], cpu_text_random[], cpu_text_gemm[];
+extern const char cpu_text_base[], cpu_text_math[], cpu_text_convert[], cpu_text_random[],
+    cpu_text_gemm[];
 
 void cpu_prelude(FILE *f, const CodegenOptions *o) {
   (void)o;
   fputs("#include \"gcrt.h\"\n\n", f);
-  const char *const texts[] = {cpu_text_base, cpu_text_math, cpu_text_convert, cpu_text_random, cpu_text_gemm};
+  const char *const texts[] = {cpu_text_base, cpu_text_math, cpu_text_convert, cpu_text_random,
+                               cpu_text_gemm};
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) fprintf(f, "%s\n", texts[i]);
 }

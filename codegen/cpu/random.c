@@ -1,5 +1,6 @@
-/* Prints random ops standing alone: four elements a Philox block, so that no block is computed twice.
-   Contract: the same numbers as the scalar text in maps, element by element (ir/interp.h). */
+/* Prints random ops standing alone: four elements a Philox block, so that no block is computed
+   twice. Contract: the same numbers as the scalar text in maps, element by element (ir/interp.h).
+ */
 #include "codegen/kernel.h"
 #include "ir/interp.h"
 
@@ -12,7 +13,8 @@ void cpu_random(Gen *g, const Group *gr) {
   kernel_args(g, k, gr);
   int64_t blocks = (out->numel + 3) / 4;
   kernel_units(k, out->numel < SERIAL_WORK / 4 ? 1 : (blocks + 1023) / 1024);
-  text_line(x, "const uint64_t key = 0x%llxu ^ env->seed;", (unsigned long long)random_key(op->attr[AT_KEY].str));
+  text_line(x, "const uint64_t key = 0x%llxu ^ env->seed;",
+            (unsigned long long)random_key(op->attr[AT_KEY].str));
   if (k->units == 1)
     text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)blocks);
   else
@@ -21,11 +23,12 @@ void cpu_random(Gen *g, const Group *gr) {
   text_line(x, "%s v[4];", dtype_compute(out->dtype));
   text_line(x, "philox(key, (uint64_t)i, env->step, w);");
   if (normal)
-    text_line(x, "for (int j = 0; j < 4; j++) v[j] = %s_normal_of_words(w, j);", dtype_prefix(out->dtype));
+    text_line(x, "for (int j = 0; j < 4; j++) v[j] = %s_normal_of_words(w, j);",
+              dtype_prefix(out->dtype));
   else
     text_line(x, "for (int j = 0; j < 4; j++) v[j] = uniform_of_word(w[j]);");
-  text_line(x, "for (long j = 0; j < 4 && i * 4 + j < %lld; j++) out0[i * 4 + j] = %s;", (long long)out->numel,
-            scalar_store(g->a, out->dtype, "v[j]"));
+  text_line(x, "for (long j = 0; j < 4 && i * 4 + j < %lld; j++) out0[i * 4 + j] = %s;",
+            (long long)out->numel, scalar_store(g->a, out->dtype, "v[j]"));
   text_close(x, "}");
   if (k->units > 1 && out->numel % 4096 == 0) kernel_split_out(k, gr, 0, 1, 0, out->bytes);
 }

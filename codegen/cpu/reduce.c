@@ -1,7 +1,8 @@
 /* Reductions over axes that are not the last: a block of 64 kept elements side by side, the reduced
    axes walked in order outside of it, then the epilogue on the block.
-   Contract: every sum is taken in order of the reduced axes, in chunks of 256 that are added in order:
-   the bits depend on the shape alone. Results have the kept shape and may lie over operands of it. */
+   Contract: every sum is taken in order of the reduced axes, in chunks of 256 that are added in
+   order: the bits depend on the shape alone. Results have the kept shape and may lie over operands
+   of it. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/reduction.h"
 

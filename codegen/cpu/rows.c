@@ -1,11 +1,11 @@
 /* Kernels over rows: element-wise work on the full shape and on one element a row, reductions along
    the row, softmax and cross entropy as passes over the row.
-   Contract: a row is read completely before its results are written, so they may lie over operands. A
-   float reduction of at least 64 elements runs in 64 lanes that are added in a fixed tree, in chunks of
-   16,384 that are added in order; a shorter one element by element: the bits depend on the length alone.
-   Method: each reduction is due in the first pass in which its operand can be computed; passes
-   recompute what they need from the operands, which costs less than rows kept in memory; but the exp
-   of a softmax stays on the stack for the pass that divides by their sum. */
+   Contract: a row is read completely before its results are written, so they may lie over operands.
+   A float reduction of at least 64 elements runs in 64 lanes that are added in a fixed tree, in
+   chunks of 16,384 that are added in order; a shorter one element by element: the bits depend on
+   the length alone. Method: each reduction is due in the first pass in which its operand can be
+   computed; passes recompute what they need from the operands, which costs less than rows kept in
+   memory; but the exp of a softmax stays on the stack for the pass that divides by their sum. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/reduction.h"
 
@@ -15,7 +15,8 @@ enum { FEW_ROWS = 16 };
 
 static int64_t chunks_of(int64_t c) { return (c + ROW_CHUNK - 1) / ROW_CHUNK; }
 
-/* Few long rows, plain reductions that do not depend on each other, results of one element a row. */
+/* Few long rows, plain reductions that do not depend on each other, results of one element a row.
+ */
 static bool is_split(const Group *gr) {
   int64_t c = rows_elements(gr);
   if (c <= ROW_CHUNK || gr->domain->numel / c >= FEW_ROWS) return false;
@@ -74,8 +75,8 @@ static bool reads_exps(const Op *op, const Work *w) {
          op->operands[op_full_operand(op)] == w->x;
 }
 
-/* exp is dear: what the last pass wants again stays in a row of its own on the stack, as long as all
-   such rows are in reach of the cache, and far from the stack's end. */
+/* exp is dear: what the last pass wants again stays in a row of its own on the stack, as long as
+   all such rows are in reach of the cache, and far from the stack's end. */
 static void keep_exps(Rows *r) {
   int64_t room = 1 << 18; /* bytes */
   for (uint32_t i = 0; i < r->work.n; i++) {
@@ -98,7 +99,8 @@ static void bind_exps(Rows *r, int number) {
     const Work *w = &r->work.at[i];
     for (int k = 0; w->keep && w->pass + 1 == number && k < r->gr->nops; k++)
       if (reads_exps(r->gr->ops[k], w))
-        vec_push(r->g->a, &r->p.terms, (Term){r->gr->ops[k], ROLE_EXP, arena_printf(r->g->a, "%s_k", w->name), 1});
+        vec_push(r->g->a, &r->p.terms,
+                 (Term){r->gr->ops[k], ROLE_EXP, arena_printf(r->g->a, "%s_k", w->name), 1});
   }
 }
 
@@ -112,11 +114,11 @@ static void pass(Rows *r, int number, const Loop *loop, int n, bool split) {
   rows_name(r, loop, n);
   bool lanes = r->c >= LANES, chunks = r->c > ROW_CHUNK;
   long long c = r->c;
-  Text before = text_new(g->a, row->indent);             /* the row's variables */
-  Text start = text_new(g->a, row->indent + chunks);     /* those of a chunk */
-  Text tail = text_new(g->a, row->indent + chunks + 1);  /* after a block */
-  Text end = text_new(g->a, row->indent + chunks);       /* after a chunk */
-  Text after = text_new(g->a, row->indent);              /* after the row */
+  Text before = text_new(g->a, row->indent);            /* the row's variables */
+  Text start = text_new(g->a, row->indent + chunks);    /* those of a chunk */
+  Text tail = text_new(g->a, row->indent + chunks + 1); /* after a block */
+  Text end = text_new(g->a, row->indent + chunks);      /* after a chunk */
+  Text after = text_new(g->a, row->indent);             /* after the row */
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
     if (w->pass != number) continue;
@@ -167,15 +169,15 @@ static void pass(Rows *r, int number, const Loop *loop, int n, bool split) {
                 reduce_step(g, k, acc, arena_printf(g->a, "%s_t[l]", s)));
       text_line(&after, "const %s %s = %s;", T, s, acc);
     }
-    if (split)
-      text_line(&end, "((%s *)(scratch + %lld))[u] = %s;", T, partial_offset(r, i), sum);
+    if (split) text_line(&end, "((%s *)(scratch + %lld))[u] = %s;", T, partial_offset(r, i), sum);
   }
   text_append(row, &before);
   if (split)
     text_open(row, "{");
   else if (chunks)
     text_open(row, "for (long b = 0; b < %lld; b += %d) {", c, ROW_CHUNK);
-  if (chunks) text_line(row, "const long e = %lld - b < %d ? %lld : b + %d;", c, ROW_CHUNK, c, ROW_CHUNK);
+  if (chunks)
+    text_line(row, "const long e = %lld - b < %d ? %lld : b + %d;", c, ROW_CHUNK, c, ROW_CHUNK);
   text_append(row, &start);
   if (lanes) {
     if (chunks)
@@ -334,5 +336,6 @@ void cpu_rows(Gen *g, const Group *gr) {
     if (i < r.npasses) pass(&r, i, inner, ninner, false);
   }
   results(&r, inner, ninner);
-  finish(&r, k, parallel ? "u0" : "0", parallel ? "u1" : arena_printf(g->a, "%lld", (long long)rows));
+  finish(&r, k, parallel ? "u0" : "0",
+         parallel ? "u1" : arena_printf(g->a, "%lld", (long long)rows));
 }

@@ -37,12 +37,14 @@ const Target *target_cpu(Ctx *c, CodegenOptions *o) {
   const char *cc = o->cc ? o->cc : getenv("CC");
   o->cc = cc && *cc ? cc : "cc";
   const char *march = o->march ? o->march : "native";
-  const char *argv[] = {o->cc, intern_printf(c, "-march=%s", march), "-dM", "-E", "-x", "c", "/dev/null", NULL};
+  const char *argv[] = {
+      o->cc, intern_printf(c, "-march=%s", march), "-dM", "-E", "-x", "c", "/dev/null", NULL};
   char *macros;
   int status = process_run(argv, a, &macros);
   if (status < 0) {
     diag(c, SEV_ERROR, (Loc){0},
-         "no C compiler: '%s' cannot be run; install one (Debian: apt-get install gcc) or set CC", o->cc);
+         "no C compiler: '%s' cannot be run; install one (Debian: apt-get install gcc) or set CC",
+         o->cc);
     return NULL;
   }
   if (status != 0) {
@@ -61,11 +63,15 @@ const Target *target_cpu(Ctx *c, CodegenOptions *o) {
             .scratch_bytes = cpu_scratch,
             .can_fuse = cpu_can_fuse,
             .max_fused_ops = 64},
-      .vector = avx512 ? 64 : avx2 ? 32 : 16,
+      .vector = avx512 ? 64
+                : avx2 ? 32
+                       : 16,
       .vectors = avx512 || arm ? 4 : 2,
       .rows = 6,
       .march = march,
-      .features = avx512 ? "avx512f" : avx2 ? "avx2,fma" : "",
+      .features = avx512 ? "avx512f"
+                  : avx2 ? "avx2,fma"
+                         : "",
   };
   return &t->t;
 }

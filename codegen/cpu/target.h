@@ -12,5 +12,7 @@ typedef struct CpuTarget {
   const char *features; /* what the program checks at start: "avx512f", "avx2,fma", "" */
 } CpuTarget;
 
-static inline const CpuTarget *cpu_target(const Target *t) { return (const CpuTarget *)(const void *)t; }
+static inline const CpuTarget *cpu_target(const Target *t) {
+  return (const CpuTarget *)(const void *)t;
+}
 #endif

@@ -12,11 +12,11 @@ ShapeFn shape_given, shape_iota, shape_random, shape_arith, shape_float, shape_l
 
 GradFn grad_neg, grad_abs, grad_exp, grad_expm1, grad_log, grad_log1p, grad_sqrt, grad_rsqrt,
     grad_sin, grad_cos, grad_tanh, grad_sigmoid, grad_erf, grad_relu, grad_convert, grad_add,
-    grad_sub, grad_mul, grad_div, grad_mod, grad_pow, grad_min, grad_max, grad_where, grad_relu_grad,
-    grad_sigmoid_grad, grad_tanh_grad, grad_reshape, grad_transpose, grad_broadcast, grad_slice,
-    grad_reverse, grad_pad, grad_concat, grad_copy, grad_sum, grad_prod, grad_reduce_max,
-    grad_reduce_min, grad_matmul, grad_gather, grad_gather_grad, grad_softmax, grad_log_softmax,
-    grad_softmax_grad, grad_log_softmax_grad, grad_xent, grad_xent_grad;
+    grad_sub, grad_mul, grad_div, grad_mod, grad_pow, grad_min, grad_max, grad_where,
+    grad_relu_grad, grad_sigmoid_grad, grad_tanh_grad, grad_reshape, grad_transpose, grad_broadcast,
+    grad_slice, grad_reverse, grad_pad, grad_concat, grad_copy, grad_sum, grad_prod,
+    grad_reduce_max, grad_reduce_min, grad_matmul, grad_gather, grad_gather_grad, grad_softmax,
+    grad_log_softmax, grad_softmax_grad, grad_log_softmax_grad, grad_xent, grad_xent_grad;
 
 EvalFn eval_element, eval_const, eval_iota, eval_random, eval_load, eval_store, eval_reshape,
     eval_transpose, eval_broadcast, eval_slice, eval_reverse, eval_pad, eval_concat, eval_copy,
@@ -27,9 +27,11 @@ EvalFn eval_element, eval_const, eval_iota, eval_random, eval_load, eval_store, 
 /* ---- shared by the files of this folder ---- */
 
 /* Writes one line for the user to in->why and returns NULL. */
-const Type *shape_fail(const ShapeIn *in, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const Type *shape_fail(const ShapeIn *in, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* The same, after the op's mnemonic and a space. */
-const Type *shape_wrong(const ShapeIn *in, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const Type *shape_wrong(const ShapeIn *in, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Room for the dims of a result: the caller's own array up to SMALL_RANK, the context's above. */
 enum { SMALL_RANK = 8 };
 int64_t *shape_dims(const ShapeIn *in, int64_t small[SMALL_RANK], int rank);

@@ -1,8 +1,7 @@
-/* Products against OpenBLAS, in pairs within one run: gc's generated kernel, cblas_sgemm, and again.
-     gemm RUNTIME_DIR [THREADS]
-   A shape with `w` has its right operand as a weight, which lives in panels; others are activations.
-   Prints where the cores lie first: a cache line's round trip between two threads, since figures of two
-   threads differ with it. */
+/* Products against OpenBLAS, in pairs within one run: gc's generated kernel, cblas_sgemm, and
+   again. gemm RUNTIME_DIR [THREADS] A shape with `w` has its right operand as a weight, which lives
+   in panels; others are activations. Prints where the cores lie first: a cache line's round trip
+   between two threads, since figures of two threads differ with it. */
 #include "tests/num/harness.h"
 
 #include <cblas.h>
@@ -19,12 +18,13 @@ typedef struct Shape {
 } Shape;
 
 static const Shape shapes[] = {
-    {512, 512, 512, 0, 0, 1},     {512, 512, 512, 0, 0, 0},    {1024, 1024, 1024, 0, 0, 1}, {1024, 1024, 1024, 0, 0, 0},
-    {2048, 2048, 2048, 0, 0, 0},  {64, 256, 784, 0, 0, 1},     {64, 10, 256, 0, 0, 1},      {784, 256, 64, 1, 0, 0},
-    {256, 10, 64, 1, 0, 0},       {64, 256, 10, 0, 1, 0},      {128, 512, 512, 0, 0, 1},    {128, 512, 512, 0, 1, 1},
-    {512, 512, 128, 1, 0, 0},     {256, 2304, 768, 0, 0, 1},   {256, 768, 3072, 0, 0, 1},   {256, 768, 2304, 0, 1, 1},
-    {768, 2304, 256, 1, 0, 0},    {128, 128, 32, 0, 0, 0},     {128, 128, 32, 0, 1, 0},     {1, 2304, 768, 0, 0, 1},
-    {256, 50257, 768, 0, 0, 1},
+    {512, 512, 512, 0, 0, 1},    {512, 512, 512, 0, 0, 0},    {1024, 1024, 1024, 0, 0, 1},
+    {1024, 1024, 1024, 0, 0, 0}, {2048, 2048, 2048, 0, 0, 0}, {64, 256, 784, 0, 0, 1},
+    {64, 10, 256, 0, 0, 1},      {784, 256, 64, 1, 0, 0},     {256, 10, 64, 1, 0, 0},
+    {64, 256, 10, 0, 1, 0},      {128, 512, 512, 0, 0, 1},    {128, 512, 512, 0, 1, 1},
+    {512, 512, 128, 1, 0, 0},    {256, 2304, 768, 0, 0, 1},   {256, 768, 3072, 0, 0, 1},
+    {256, 768, 2304, 0, 1, 1},   {768, 2304, 256, 1, 0, 0},   {128, 128, 32, 0, 0, 0},
+    {128, 128, 32, 0, 1, 0},     {1, 2304, 768, 0, 0, 1},     {256, 50257, 768, 0, 0, 1},
 };
 
 static double now(void) {
@@ -41,7 +41,8 @@ static void print_placement(void) {
   {
     int t = omp_get_thread_num();
     for (int i = 0; i < ROUNDS; i++) {
-      while (atomic_load_explicit(&line, memory_order_acquire) != 2 * i + t) {}
+      while (atomic_load_explicit(&line, memory_order_acquire) != 2 * i + t) {
+      }
       atomic_store_explicit(&line, 2 * i + t + 1, memory_order_release);
     }
   }
@@ -51,12 +52,14 @@ static void print_placement(void) {
 static Module *module_of(Ctx *c, const Shape *s) {
   Module *m = module_new(c, "gemm");
   Entry *e = entry_new(m, "run", (Loc){0});
-  int64_t da[2] = {s->ta ? s->k : s->m, s->ta ? s->m : s->k}, db[2] = {s->tb ? s->n : s->k, s->tb ? s->k : s->n};
+  int64_t da[2] = {s->ta ? s->k : s->m, s->ta ? s->m : s->k},
+          db[2] = {s->tb ? s->n : s->k, s->tb ? s->k : s->n};
   const Type *ta = type_get(c, DT_F32, 2, da), *tb = type_get(c, DT_F32, 2, db);
   ValueId a = entry_add_input(e, intern(c, "a"), ta), b = NO_ID;
   Builder *w = builder_new(e, e->body);
   if (s->weight) {
-    int g = module_add_global(m, (Global){.kind = GLOBAL_PARAM, .path = intern(c, "b"), .type = tb});
+    int g =
+        module_add_global(m, (Global){.kind = GLOBAL_PARAM, .path = intern(c, "b"), .type = tb});
     b = build_load(w, g);
     Entry *init = entry_new(m, "init", (Loc){0});
     Builder *iw = builder_new(init, init->body);
@@ -76,7 +79,8 @@ static Module *module_of(Ctx *c, const Shape *s) {
 static void run_gc(Compiled *c, const GcEntry *e, int threads) {
   void *p[8][8];
   for (int s = 0; s < e->nsteps; s++)
-    for (int j = 0; j < e->steps[s].nargs; j++) p[s][j] = c->region[e->steps[s].args[j].region] + e->steps[s].args[j].offset;
+    for (int j = 0; j < e->steps[s].nargs; j++)
+      p[s][j] = c->region[e->steps[s].args[j].region] + e->steps[s].args[j].offset;
   const GcEnv env = {0};
 #pragma omp parallel num_threads(threads)
   for (int s = 0; s < e->nsteps; s++) {
@@ -92,7 +96,8 @@ int main(int argc, char **argv) {
   int threads = argc > 2 ? atoi(argv[2]) : 1;
   omp_set_num_threads(threads);
   if (threads > 1) print_placement();
-  printf("%d thread%s; GFLOP/s, best of repeated pairs\n%-28s %8s %9s %6s\n", threads, threads > 1 ? "s" : "", "M x N x K", "gc", "OpenBLAS", "ratio");
+  printf("%d thread%s; GFLOP/s, best of repeated pairs\n%-28s %8s %9s %6s\n", threads,
+         threads > 1 ? "s" : "", "M x N x K", "gc", "OpenBLAS", "ratio");
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     const Shape *s = &shapes[i];
     Ctx *c = ctx_new();
@@ -100,7 +105,8 @@ int main(int argc, char **argv) {
     const Target *t = target_cpu(c, &co);
     Module *m = module_of(c, s);
     PassOptions po = {.target = t, .memory = "pack"};
-    Compiled *p = t && passes_run(m, passes_pipeline(2), &po) ? compiled_open(m, t, &co, NULL) : NULL;
+    Compiled *p =
+        t && passes_run(m, passes_pipeline(2), &po) ? compiled_open(m, t, &co, NULL) : NULL;
     if (!p) return 1;
     compiled_init(p, &(RunOptions){.threads = 1});
     const GcEntry *e = &p->program->entries[0];
@@ -109,8 +115,10 @@ int main(int argc, char **argv) {
     float *y = aligned_alloc(64, (size_t)(s->m * s->n * 4 + 63) / 64 * 64);
     for (int64_t j = 0; j < s->m * s->k; j++) a[j] = (float)(j * 7919 % 1000) * 1e-3f;
     for (int64_t j = 0; j < s->n * s->k; j++) b[j] = 0.25f;
-    for (int64_t j = 0; j < s->m * s->k; j++) memcpy(p->region[GC_INPUTS] + e->inputs[0].offset + 4 * j, &a[j], 4);
-    if (!s->weight) memcpy(p->region[GC_INPUTS] + e->inputs[1].offset, b, (size_t)(s->n * s->k) * 4);
+    for (int64_t j = 0; j < s->m * s->k; j++)
+      memcpy(p->region[GC_INPUTS] + e->inputs[0].offset + 4 * j, &a[j], 4);
+    if (!s->weight)
+      memcpy(p->region[GC_INPUTS] + e->inputs[1].offset, b, (size_t)(s->n * s->k) * 4);
     double flops = 2.0 * (double)s->m * (double)s->n * (double)s->k, ours = 1e9, theirs = 1e9;
     int inner = (int)(2e-4 / (flops / 1e11)) + 1;
     double begin = now();
@@ -119,8 +127,9 @@ int main(int argc, char **argv) {
       for (int q = 0; q < inner; q++) run_gc(p, e, threads);
       double t1 = now();
       for (int q = 0; q < inner; q++)
-        cblas_sgemm(CblasRowMajor, s->ta ? CblasTrans : CblasNoTrans, s->tb ? CblasTrans : CblasNoTrans, (int)s->m, (int)s->n,
-                    (int)s->k, 1, a, (int)(s->ta ? s->m : s->k), b, (int)(s->tb ? s->k : s->n), 0, y, (int)s->n);
+        cblas_sgemm(CblasRowMajor, s->ta ? CblasTrans : CblasNoTrans,
+                    s->tb ? CblasTrans : CblasNoTrans, (int)s->m, (int)s->n, (int)s->k, 1, a,
+                    (int)(s->ta ? s->m : s->k), b, (int)(s->tb ? s->k : s->n), 0, y, (int)s->n);
       double t2 = now();
       if (t1 - t0 < ours) ours = t1 - t0;
       if (t2 - t1 < theirs) theirs = t2 - t1;
@@ -132,9 +141,10 @@ int main(int argc, char **argv) {
       if (d > worst * 1.0f) worst = d;
     }
     char name[64];
-    snprintf(name, sizeof name, "%lldx%lldx%lld%s%s%s", (long long)s->m, (long long)s->n, (long long)s->k, s->ta ? " A^T" : "",
-             s->tb ? " B^T" : "", s->weight ? " w" : "");
-    printf("%-28s %8.1f %9.1f %6.2f%s\n", name, flops * inner / ours / 1e9, flops * inner / theirs / 1e9, theirs / ours,
+    snprintf(name, sizeof name, "%lldx%lldx%lld%s%s%s", (long long)s->m, (long long)s->n,
+             (long long)s->k, s->ta ? " A^T" : "", s->tb ? " B^T" : "", s->weight ? " w" : "");
+    printf("%-28s %8.1f %9.1f %6.2f%s\n", name, flops * inner / ours / 1e9,
+           flops * inner / theirs / 1e9, theirs / ours,
            worst > 1e-3f * (float)s->k ? "  WRONG" : "");
     free(a);
     free(b);

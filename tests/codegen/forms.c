@@ -1,7 +1,8 @@
 /* Every form of kernel, compiled in several ways, against the interpreter and against each other.
      forms FILE.g RUNTIME_DIR
-   For each entry: -O0 on one thread is within a tolerance of the reference interpreter, and -O1 and -O2
-   on one, two, three and five threads, dead bytes poisoned or not, give the same bits as -O0. */
+   For each entry: -O0 on one thread is within a tolerance of the reference interpreter, and -O1 and
+   -O2 on one, two, three and five threads, dead bytes poisoned or not, give the same bits as -O0.
+ */
 #include "lang/ast.h"
 #include "lang/elab.h"
 #include "tests/num/harness.h"
@@ -60,7 +61,8 @@ static bool near(Scalar x, Scalar y, Dtype dt) {
   return x.f == y.f || fabs(x.f - y.f) <= eps * fmax(1, fmax(fabs(x.f), fabs(y.f)));
 }
 
-static int compare(const Module *m, const char *how, const Results *want, const Results *got, bool bits) {
+static int compare(const Module *m, const char *how, const Results *want, const Results *got,
+                   bool bits) {
   int k = 0, failures = 0;
   for (uint32_t i = 0; i < m->entries.n; i++) {
     const Entry *e = m->entries.at[i];
@@ -78,12 +80,13 @@ static int compare(const Module *m, const char *how, const Results *want, const 
       if (!bad) continue;
       failures++;
       bool real = dtype_is_float(t->dtype);
-      printf("%s: %s.%s: %lld of %lld elements differ, first %lld: ", how, e->name, names[j], (long long)bad,
-             (long long)t->numel, (long long)first);
+      printf("%s: %s.%s: %lld of %lld elements differ, first %lld: ", how, e->name, names[j],
+             (long long)bad, (long long)t->numel, (long long)first);
       if (real)
         printf("%.9g, wanted %.9g\n", got->at[k].at[first].f, want->at[k].at[first].f);
       else
-        printf("%lld, wanted %lld\n", (long long)got->at[k].at[first].i, (long long)want->at[k].at[first].i);
+        printf("%lld, wanted %lld\n", (long long)got->at[k].at[first].i,
+               (long long)want->at[k].at[first].i);
     }
   }
   return failures;
@@ -105,7 +108,8 @@ static void interpret(Ctx *c, const char *file, Arena *a, Results *r) {
   }
 }
 
-static bool compile_and_run(Ctx *c, const char *file, const char *runtime, Arena *a, const Variant *v, Results *r) {
+static bool compile_and_run(Ctx *c, const char *file, const char *runtime, Arena *a,
+                            const Variant *v, Results *r) {
   Module *m = module_from(c, file);
   CodegenOptions co = {.version = "test", .runtime_dir = runtime, .level = v->level};
   const Target *t = target_cpu(c, &co);
@@ -140,8 +144,10 @@ int main(int argc, char **argv) {
   int failures = compare(m, "-O0 against the interpreter", &oracle, &base, false);
   for (size_t v = 1; v < sizeof variants / sizeof variants[0]; v++) {
     other.n = 0;
-    if (!compile_and_run(c, argv[1], argv[2], a, &variants[v], &other)) failures++;
-    else failures += compare(m, variants[v].name, &base, &other, true);
+    if (!compile_and_run(c, argv[1], argv[2], a, &variants[v], &other))
+      failures++;
+    else
+      failures += compare(m, variants[v].name, &base, &other, true);
   }
   printf("%d results of %u entries in %zu ways: %d failures\n", base.n, m->entries.n,
          sizeof variants / sizeof variants[0], failures);

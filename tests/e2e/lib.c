@@ -1,6 +1,6 @@
 /* A C program that trains and asks a model through its library: the model is net.g of lib.sh.
-   Contract: leaves x.npy, y.npy, one.npy for the executable, and lib.safetensors, p.bin, z.bin as the
-   library made them; with an argument it only trains so many steps. Exit code: the failures. */
+   Contract: leaves x.npy, y.npy, one.npy for the executable, and lib.safetensors, p.bin, z.bin as
+   the library made them; with an argument it only trains so many steps. Exit code: the failures. */
 #include "net.h"
 #include <fenv.h>
 #include <malloc.h>
@@ -28,14 +28,17 @@ static int failures;
 
 static void write_file(const char *path, const void *head, size_t nhead, const void *p, size_t n) {
   FILE *f = fopen(path, "wb");
-  if (!f || fwrite(head, 1, nhead, f) != nhead || fwrite(p, 1, n, f) != n || fclose(f) != 0) exit(9);
+  if (!f || fwrite(head, 1, nhead, f) != nhead || fwrite(p, 1, n, f) != n || fclose(f) != 0)
+    exit(9);
 }
 
-static void write_npy(const char *path, const char *type, const char *shape, const void *p, size_t n) {
+static void write_npy(const char *path, const char *type, const char *shape, const void *p,
+                      size_t n) {
   char head[129];
   memset(head, ' ', sizeof head);
   memcpy(head, "\x93NUMPY\x01\x00\x76\x00", 10);
-  int k = snprintf(head + 10, 118, "{'descr': '%s', 'fortran_order': False, 'shape': %s}", type, shape);
+  int k =
+      snprintf(head + 10, 118, "{'descr': '%s', 'fortran_order': False, 'shape': %s}", type, shape);
   head[10 + k] = ' ';
   head[127] = '\n';
   write_file(path, head, 128, p, n);

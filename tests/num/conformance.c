@@ -1,12 +1,12 @@
-/* Every op in every dtype it allows, compiled by the CPU target and held to the reference interpreter
-   over random shapes: rank 0, extents 0 and 1, primes, and sizes where vectors have tails and work is
-   split into units. One thread and three (in any order between barriers) must give the same bits.
-     conformance RUNTIME_DIR [SEED]
-   Contract: the table below has a row for every op, or the test fails and names it. Moves, comparisons,
-   integers and correctly rounded arithmetic agree in every bit; elementary functions within the errors
-   stated in codegen/cpu/text/math.h; sums relative to the sum of magnitudes. Special values go through
-   every element-wise op. (Real programs flush subnormals to zero in every thread; this process keeps
-   IEEE's rules, so exact ops are checked on subnormals, too.) */
+/* Every op in every dtype it allows, compiled by the CPU target and held to the reference
+   interpreter over random shapes: rank 0, extents 0 and 1, primes, and sizes where vectors have
+   tails and work is split into units. One thread and three (in any order between barriers) must
+   give the same bits. conformance RUNTIME_DIR [SEED] Contract: the table below has a row for every
+   op, or the test fails and names it. Moves, comparisons, integers and correctly rounded arithmetic
+   agree in every bit; elementary functions within the errors stated in codegen/cpu/text/math.h;
+   sums relative to the sum of magnitudes. Special values go through every element-wise op. (Real
+   programs flush subnormals to zero in every thread; this process keeps IEEE's rules, so exact ops
+   are checked on subnormals, too.) */
 #include "tests/num/harness.h"
 #include "tests/num/random_program.h"
 
@@ -32,7 +32,8 @@ typedef struct Case {
   const Row *row;
   OpKind kind;
   Dtype dt;
-  int size; /* 0: rank 0 or least; 1, 2: small; 3: beyond what one thread does alone; 4: special values */
+  int size; /* 0: rank 0 or least; 1, 2: small; 3: beyond what one thread does alone; 4: special
+               values */
   int n;
   Tensor x[8];
   int64_t limit[8]; /* of integer operands that are indices; 0: any value */
@@ -59,12 +60,19 @@ static double between(Case *c, double lo, double hi) {
 
 /* ---- operands ---- */
 
-static const double specials[] = {0.0,     -0.0,    1,        -1,      0.5,      -0.5,    1.5,     2.5,      -2.5,
-                                  INFINITY, -INFINITY, NAN,   65504,   -65504,   65519,   3.4e38,  -3.4e38,  1e-3,
-                                  -7,      3,       0x1p-126, 0x1p-149, -0x1p-130, 0x1p-24, 0x1p-14, -0x1.8p-24, 16777217,
-                                  256.5,   -129,    2147483648.0, -2147483648.0, 9.3e18, -9.3e18, 1e300,  255};
-static const int64_t int_specials[] = {0, 1, -1, 2, -2, 7, -7, 127, 255, 256, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, 16777217, (1LL << 53) + 1};
-enum { SPECIALS = sizeof specials / sizeof specials[0], INT_SPECIALS = sizeof int_specials / sizeof int_specials[0] };
+static const double specials[] = {
+    0.0,     -0.0,       1,         -1,    0.5,      -0.5,         1.5,           2.5,
+    -2.5,    INFINITY,   -INFINITY, NAN,   65504,    -65504,       65519,         3.4e38,
+    -3.4e38, 1e-3,       -7,        3,     0x1p-126, 0x1p-149,     -0x1p-130,     0x1p-24,
+    0x1p-14, -0x1.8p-24, 16777217,  256.5, -129,     2147483648.0, -2147483648.0, 9.3e18,
+    -9.3e18, 1e300,      255};
+static const int64_t int_specials[] = {
+    0,   1,   -1,        2,         -2,        7,         -7,       127,
+    255, 256, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, 16777217, (1LL << 53) + 1};
+enum {
+  SPECIALS = sizeof specials / sizeof specials[0],
+  INT_SPECIALS = sizeof int_specials / sizeof int_specials[0]
+};
 
 static double special_float(Case *c) {
   for (;;) {
@@ -90,13 +98,18 @@ static Scalar element(Case *c, Dtype dt, int64_t limit) {
   return scalar_round(s, dt, INTERP_DTYPE);
 }
 
-static const Type *type_of(Case *c, Dtype dt, int rank, const int64_t *dim) { return type_get(c->ctx, dt, rank, dim); }
+static const Type *type_of(Case *c, Dtype dt, int rank, const int64_t *dim) {
+  return type_get(c->ctx, dt, rank, dim);
+}
 
-static void operand(Case *c, Dtype dt, int rank, const int64_t *dim) { c->x[c->n++].type = type_of(c, dt, rank, dim); }
+static void operand(Case *c, Dtype dt, int rank, const int64_t *dim) {
+  c->x[c->n++].type = type_of(c, dt, rank, dim);
+}
 
 static void indices(Case *c, int rank, const int64_t *dim, int64_t limit) {
   c->limit[c->n] = limit;
-  operand(c, (Dtype[]){DT_U8, DT_I32, DT_I64}[limit > 255 ? 1 + below(c, 2) : below(c, 3)], rank, dim);
+  operand(c, (Dtype[]){DT_U8, DT_I32, DT_I64}[limit > 255 ? 1 + below(c, 2) : below(c, 3)], rank,
+          dim);
 }
 
 static const Ints *ints(Case *c, int n, const int64_t *at) { return intern_ints(c->ctx, at, n); }
@@ -104,7 +117,9 @@ static const Ints *ints(Case *c, int n, const int64_t *at) { return intern_ints(
 /* Extents of the case's size, rank from least to 4. */
 static int shape(Case *c, int least, int64_t dim[4]) {
   static const int64_t small[] = {1, 2, 3, 5, 7, 1, 13, 17};
-  static const int64_t large[][4] = {{31, 1031}, {1031, 31}, {40009}, {7, 61, 79}, {128, 256}, {3, 11, 5, 211}, {20011, 2}, {2, 20011}, {37, 64, 1, 16}};
+  static const int64_t large[][4] = {{31, 1031},  {1031, 31}, {40009},
+                                     {7, 61, 79}, {128, 256}, {3, 11, 5, 211},
+                                     {20011, 2},  {2, 20011}, {37, 64, 1, 16}};
   if (c->size == 3) {
     for (;;) {
       const int64_t *d = large[below(c, 9)];
@@ -159,13 +174,15 @@ static void leaf(Case *c) {
     Scalar s = element(c, c->dt, 0);
     c->attr[AT_VALUE].i = s.i;
   }
-  if (c->kind == OP_RANDOM_UNIFORM || c->kind == OP_RANDOM_NORMAL) c->attr[AT_KEY].str = intern(c->ctx, "noise");
+  if (c->kind == OP_RANDOM_UNIFORM || c->kind == OP_RANDOM_NORMAL)
+    c->attr[AT_KEY].str = intern(c->ctx, "noise");
 }
 
 static void global(Case *c) {
   unary(c);
   const char *path = intern_printf(c->ctx, "g%u", c->m->globals.n);
-  c->global = module_add_global(c->m, (Global){.kind = GLOBAL_STATE, .path = path, .type = c->x[0].type});
+  c->global =
+      module_add_global(c->m, (Global){.kind = GLOBAL_STATE, .path = path, .type = c->x[0].type});
 }
 
 static void reshaped(Case *c) {
@@ -254,11 +271,13 @@ static void joined(Case *c) {
 
 static void product(Case *c) {
   static const int64_t extents[] = {1, 2, 3, 5, 6, 7, 13, 16, 17, 31, 33, 64};
-  int64_t m = extents[below(c, 12)], n = extents[below(c, 12)], k = extents[below(c, 12)], page = 1 + below(c, 3);
+  int64_t m = extents[below(c, 12)], n = extents[below(c, 12)], k = extents[below(c, 12)],
+          page = 1 + below(c, 3);
   if (c->size == 0) m = n = k = 1;
   if (c->size == 3) m = 61 + below(c, 90), n = 67 + below(c, 200), k = 37 + below(c, 300);
   if (c->size == 1 && below(c, 4) == 0) k = 0;
-  bool ta = random_next(&c->seed) & 1, tb = random_next(&c->seed) & 1, batch = c->size != 3 && random_next(&c->seed) & 1;
+  bool ta = random_next(&c->seed) & 1, tb = random_next(&c->seed) & 1,
+       batch = c->size != 3 && random_next(&c->seed) & 1;
   c->attr[AT_TA].i = ta;
   c->attr[AT_TB].i = tb;
   int64_t a[3] = {page, ta ? k : m, ta ? m : k}, b[3] = {page, tb ? n : k, tb ? k : n};
@@ -280,7 +299,8 @@ static void looked_up(Case *c) {
 
 static void summed_by_id(Case *c) {
   int64_t d[3] = {1 + below(c, 9), 1 + below(c, 9), 1 + below(c, 20)}, depth = 1 + below(c, 40);
-  int rank = c->size == 0 ? 1 : 1 + (int)below(c, 3), idrank = c->size == 0 ? 0 : (int)below(c, rank + 1);
+  int rank = c->size == 0 ? 1 : 1 + (int)below(c, 3),
+      idrank = c->size == 0 ? 0 : (int)below(c, rank + 1);
   if (c->size == 3) d[0] = 151, d[1] = 17, d[2] = 37, depth = 101, rank = 3, idrank = 2;
   operand(c, c->dt, rank, d);
   indices(c, idrank, d, depth);
@@ -423,7 +443,8 @@ static bool make(Case *c) {
   const Type *types[8];
   char why[256];
   for (int i = 0; i < c->n; i++) types[i] = c->x[i].type;
-  if (c->global < 0 && !op_shape(c->ctx, c->kind, types, c->n, c->attr, c->given, why)) return false;
+  if (c->global < 0 && !op_shape(c->ctx, c->kind, types, c->n, c->attr, c->given, why))
+    return false;
   c->e = entry_new(c->m, intern_printf(c->ctx, "e%u", c->m->entries.n), (Loc){0});
   vec_push(c->m->arena, &c->m->entries, c->e);
   c->b = builder_new(c->e, c->e->body);
@@ -435,10 +456,13 @@ static bool make(Case *c) {
     t->at = ARENA_ARRAY(c->m->arena, Scalar, t->type->numel + 1);
     for (int64_t j = 0; j < t->type->numel; j++) {
       t->at[j] = element(c, t->type->dtype, c->limit[i]);
-      if (c->kind == OP_SOFTMAX_GRAD && i == 1) /* as a softmax is: positive, adding up to about 1 */
-        t->at[j] = scalar_round((Scalar){.f = fabs(t->at[j].f) / (double)c->terms}, t->type->dtype, INTERP_DTYPE);
+      if (c->kind == OP_SOFTMAX_GRAD &&
+          i == 1) /* as a softmax is: positive, adding up to about 1 */
+        t->at[j] = scalar_round((Scalar){.f = fabs(t->at[j].f) / (double)c->terms}, t->type->dtype,
+                                INTERP_DTYPE);
       if (c->kind == OP_LOG_SOFTMAX_GRAD && i == 1)
-        t->at[j] = scalar_round((Scalar){.f = -fabs(t->at[j].f) - log((double)c->terms)}, t->type->dtype, INTERP_DTYPE);
+        t->at[j] = scalar_round((Scalar){.f = -fabs(t->at[j].f) - log((double)c->terms)},
+                                t->type->dtype, INTERP_DTYPE);
     }
   }
   ValueId y;
@@ -458,7 +482,8 @@ static void make_init(Module *m) {
   Builder *b = builder_new(m->init, m->init->body);
   for (uint32_t i = 0; i < m->globals.n; i++) {
     const Type *t = m->globals.at[i].type;
-    build_store(b, (int)i, dtype_is_float(t->dtype) ? build_const(b, t, 3) : build_const_int(b, t, 3));
+    build_store(b, (int)i,
+                dtype_is_float(t->dtype) ? build_const(b, t, 3) : build_const_int(b, t, 3));
   }
   build_return(b, NULL, NULL, 0);
 }
@@ -467,7 +492,8 @@ static void make_init(Module *m) {
 
 static double unit_at(Dtype dt, double v) { /* in the last place of v */
   static const int digits[DTYPES] = {[DT_F16] = 11, [DT_BF16] = 8, [DT_F32] = 24, [DT_F64] = 53};
-  static const int least[DTYPES] = {[DT_F16] = -13, [DT_BF16] = -125, [DT_F32] = -125, [DT_F64] = -1021};
+  static const int least[DTYPES] = {
+      [DT_F16] = -13, [DT_BF16] = -125, [DT_F32] = -125, [DT_F64] = -1021};
   int e;
   frexp(v, &e);
   if (v == 0 || e < least[dt]) e = least[dt];
@@ -481,9 +507,10 @@ static double tolerance(const Case *c, double want, double magnitude, double lar
   double roundings = c->row->limit + (double)c->terms;
   switch (c->row->rule) {
   case EXACT: return 0;
-  case ROUNDED: /* half a unit for the reference's own rounding; the narrow floats round f32's result */
-    return (half ? 1.01 : c->row->limit + 0.51) * last + (half ? 0 : eps * (double)(c->terms - 1) * fabs(want)) +
-           (dt == DT_F64 ? 0 : FLT_MIN);
+  case ROUNDED: /* half a unit for the reference's own rounding; the narrow floats round f32's
+                   result */
+    return (half ? 1.01 : c->row->limit + 0.51) * last +
+           (half ? 0 : eps * (double)(c->terms - 1) * fabs(want)) + (dt == DT_F64 ? 0 : FLT_MIN);
   case MAGNITUDES: return roundings * eps * magnitude + (half ? 1.01 * last : 0);
   case ROWS: return roundings * eps * (1 + largest) * 2 + (half ? 1.01 * last : 0);
   }
@@ -502,13 +529,15 @@ static Tensor magnitudes(Case *c, Interp *it) {
   for (int i = 0; i < c->n; i++) {
     in[i] = (Tensor){c->x[i].type, ARENA_ARRAY(c->m->arena, Scalar, c->x[i].type->numel + 1)};
     for (int64_t j = 0; j < in[i].type->numel; j++)
-      in[i].at[j] = dtype_is_float(in[i].type->dtype) ? (Scalar){.f = fabs(c->x[i].at[j].f)} : c->x[i].at[j];
+      in[i].at[j] =
+          dtype_is_float(in[i].type->dtype) ? (Scalar){.f = fabs(c->x[i].at[j].f)} : c->x[i].at[j];
   }
   interp_run(it, c->e, in, &out);
   return out;
 }
 
-static bool report(Case *c, const char *what, int64_t at, Scalar got, Scalar want, double tol, uint64_t seed) {
+static bool report(Case *c, const char *what, int64_t at, Scalar got, Scalar want, double tol,
+                   uint64_t seed) {
   bool f = dtype_is_float(c->dt) && !(op_info[c->kind].flags & OPF_BOOL_RESULT);
   printf("%s %s seed %llu size %d: %s: element %lld ", op_info[c->kind].name, dtype_name(c->dt),
          (unsigned long long)seed, c->size, what, (long long)at);
@@ -554,13 +583,17 @@ static bool check(Case *c, Interp *it, Interp *wide, Compiled *p, uint64_t seed)
       }
       Dtype dt = want.type->dtype;
       if (got[k].type != want.type) {
-        printf("%s: %s, not %s\n", op_info[c->kind].name, type_str(ctx, got[k].type), type_str(ctx, want.type));
+        printf("%s: %s, not %s\n", op_info[c->kind].name, type_str(ctx, got[k].type),
+               type_str(ctx, want.type));
         return false;
       }
       for (int64_t i = 0; i < want.type->numel; i++) {
-        double tol = dtype_is_float(dt) ? tolerance(c, want.at[i].f, scale.at ? fabs(scale.at[i].f) : 0, largest) : 0;
+        double tol = dtype_is_float(dt)
+                         ? tolerance(c, want.at[i].f, scale.at ? fabs(scale.at[i].f) : 0, largest)
+                         : 0;
         if (!equal(dt, got[k].at[i], want.at[i], tol))
-          return report(c, k ? "three threads" : "one thread", i, got[k].at[i], want.at[i], tol, seed);
+          return report(c, k ? "three threads" : "one thread", i, got[k].at[i], want.at[i], tol,
+                        seed);
         if (k && !equal(dt, got[1].at[i], got[0].at[i], 0))
           return report(c, "three threads against one", i, got[1].at[i], got[0].at[i], 0, seed);
       }
@@ -586,7 +619,8 @@ static Batch batch_new(void) {
   return b;
 }
 
-/* The reference keeps the module as it was built; a twin of it, made from the same text, is compiled. */
+/* The reference keeps the module as it was built; a twin of it, made from the same text, is
+ * compiled. */
 static Module *twin(Batch *b, char **text) {
   size_t size;
   FILE *f = open_memstream(text, &size);
@@ -607,7 +641,8 @@ static int batch_run(Batch *b, const char *runtime, uint64_t seed) {
   Compiled *p = NULL;
   if (t && m && passes_run(m, passes_pipeline(2), &po)) p = compiled_open(m, t, &co, "-O1");
   if (!p) {
-    printf("a batch from %s to %s does not compile\n", op_info[b->at[0].kind].name, op_info[b->at[b->n - 1].kind].name);
+    printf("a batch from %s to %s does not compile\n", op_info[b->at[0].kind].name,
+           op_info[b->at[b->n - 1].kind].name);
     failures = 1;
   } else {
     Interp *it = interp_new(b->m, INTERP_DTYPE, 77), *wide = interp_new(b->m, INTERP_F64, 77);
@@ -646,7 +681,12 @@ int main(int argc, char **argv) {
     for (int dt = 0; dt < DTYPES; dt++)
       for (int size = 0; size < SIZES * (k == OP_CONVERT ? 6 : k == OP_MATMUL ? 2 : 1); size++) {
         Case *c = &b.at[b.n];
-        *c = (Case){.ctx = b.ctx, .m = b.m, .row = &rows[k], .kind = (OpKind)k, .dt = (Dtype)dt, .size = size % SIZES};
+        *c = (Case){.ctx = b.ctx,
+                    .m = b.m,
+                    .row = &rows[k],
+                    .kind = (OpKind)k,
+                    .dt = (Dtype)dt,
+                    .size = size % SIZES};
         c->seed = seed * 1000003 + (uint64_t)(k * 4001 + dt * 101 + size);
         if (!make(c)) continue;
         made++;

@@ -1,5 +1,5 @@
-/* The simulated machine of numeric tests; see harness.h. Buffers are allocated to the byte (plus the
-   target's slack), so AddressSanitizer sees what leaves a region. */
+/* The simulated machine of numeric tests; see harness.h. Buffers are allocated to the byte (plus
+   the target's slack), so AddressSanitizer sees what leaves a region. */
 #define _GNU_SOURCE
 #include "tests/num/harness.h"
 
@@ -18,8 +18,8 @@ static char *fault_text; /* the one global: generated kernels call gcrt_fault wi
 
 void gcrt_fault(const char *what, int64_t row, int64_t value, int64_t limit) {
   if (fault_text && !fault_text[0])
-    snprintf(fault_text, 256, "%s %lld at row %lld is not below %lld", what, (long long)value, (long long)row,
-             (long long)limit);
+    snprintf(fault_text, 256, "%s %lld at row %lld is not below %lld", what, (long long)value,
+             (long long)row, (long long)limit);
 }
 
 static const int dtype_bytes[] = {1, 1, 4, 8, 2, 2, 4, 8};
@@ -102,15 +102,21 @@ static int64_t count(const GcTensor *t) {
 }
 
 static void get_all(Compiled *c, const GcTensor *t, Scalar *to) {
-  for (int64_t i = 0; i < count(t); i++) to[i] = get(c->region[t->region] + t->offset + element(t, i), t->dtype);
+  for (int64_t i = 0; i < count(t); i++)
+    to[i] = get(c->region[t->region] + t->offset + element(t, i), t->dtype);
 }
 
 static void put_all(Compiled *c, const GcTensor *t, const Scalar *from) {
-  for (int64_t i = 0; i < count(t); i++) put(c->region[t->region] + t->offset + element(t, i), t->dtype, from[i]);
+  for (int64_t i = 0; i < count(t); i++)
+    put(c->region[t->region] + t->offset + element(t, i), t->dtype, from[i]);
 }
 
-void compiled_get(Compiled *c, int global, Scalar *to) { get_all(c, &c->program->globals[global].t, to); }
-void compiled_set(Compiled *c, int global, const Scalar *from) { put_all(c, &c->program->globals[global].t, from); }
+void compiled_get(Compiled *c, int global, Scalar *to) {
+  get_all(c, &c->program->globals[global].t, to);
+}
+void compiled_set(Compiled *c, int global, const Scalar *from) {
+  put_all(c, &c->program->globals[global].t, from);
+}
 
 static unsigned char *region_new(uint64_t bytes) {
   size_t n = (size_t)(bytes + SLACK + 63) / 64 * 64;
@@ -153,10 +159,24 @@ Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, con
   FILE *f = fopen(source, "w");
   bool ok = f && codegen_c(m, t, o, f);
   if (f) fclose(f);
-  const char *argv[] = {o->cc ? o->cc : "cc", "-std=gnu17", "-shared", "-fPIC", "-w", "-ffp-contract=off",
-                        "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fno-strict-aliasing", cflags ? cflags : "-O3",
+  const char *argv[] = {o->cc ? o->cc : "cc",
+                        "-std=gnu17",
+                        "-shared",
+                        "-fPIC",
+                        "-w",
+                        "-ffp-contract=off",
+                        "-fno-math-errno",
+                        "-fno-trapping-math",
+                        "-fwrapv",
+                        "-fno-strict-aliasing",
+                        cflags ? cflags : "-O3",
                         arena_printf(a, "-march=%s", o->march ? o->march : "native"),
-                        arena_printf(a, "-I%s", o->runtime_dir), source, "-o", object, "-lm", NULL};
+                        arena_printf(a, "-I%s", o->runtime_dir),
+                        source,
+                        "-o",
+                        object,
+                        "-lm",
+                        NULL};
   char *text = "";
   Compiled *c = NULL;
   if (ok && process_run(argv, a, &text) == 0) {
@@ -185,7 +205,9 @@ static uint64_t next_random(uint64_t *s) { /* xorshift64* */
   return *s * 0x2545f4914f6cdd1dull;
 }
 
-static bool waits(const GcStep *s, int nt) { return s->barrier == 1 || (s->barrier > 1 && s->barrier % nt != 0); }
+static bool waits(const GcStep *s, int nt) {
+  return s->barrier == 1 || (s->barrier > 1 && s->barrier % nt != 0);
+}
 
 /* Steps up to the next barrier run thread after thread: as far apart as real threads can get. */
 static void run_steps(Compiled *c, const GcEntry *e, const RunOptions *o) {
@@ -208,7 +230,8 @@ static void run_steps(Compiled *c, const GcEntry *e, const RunOptions *o) {
       for (int s = i; s < end; s++) {
         const GcStep *step = &e->steps[s];
         void **p = calloc((size_t)step->nargs + 1, sizeof *p);
-        for (int j = 0; j < step->nargs; j++) p[j] = c->region[step->args[j].region] + step->args[j].offset;
+        for (int j = 0; j < step->nargs; j++)
+          p[j] = c->region[step->args[j].region] + step->args[j].offset;
         step->kernel(p, &env, thread[t], o->threads);
         free(p);
       }
@@ -222,7 +245,8 @@ void compiled_init(Compiled *c, const RunOptions *o) {
   if (c->program->init) run_steps(c, c->program->init, o);
 }
 
-bool compiled_run(Compiled *c, const char *entry, const RunOptions *o, const Tensor *inputs, Tensor *outputs, Ctx *ctx) {
+bool compiled_run(Compiled *c, const char *entry, const RunOptions *o, const Tensor *inputs,
+                  Tensor *outputs, Ctx *ctx) {
   const GcEntry *e = NULL;
   for (int i = 0; i < c->program->nentries; i++)
     if (strcmp(c->program->entries[i].name, entry) == 0) e = &c->program->entries[i];

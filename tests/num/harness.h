@@ -1,6 +1,6 @@
-/* Runs generated C inside a test: compiles a planned module's source to a shared object, loads it, and
-   executes entries on a simulated team of threads, one after the other between barriers, in an order
-   that a seed shuffles. A missing barrier therefore shows as a wrong number, every time.
+/* Runs generated C inside a test: compiles a planned module's source to a shared object, loads it,
+   and executes entries on a simulated team of threads, one after the other between barriers, in an
+   order that a seed shuffles. A missing barrier therefore shows as a wrong number, every time.
    Contract: the module has been through a pipeline that ends in plan-verify. */
 #ifndef GC_TESTS_NUM_HARNESS_H
 #define GC_TESTS_NUM_HARNESS_H
@@ -31,15 +31,16 @@ typedef struct RunOptions {
 
 /* NULL after printing why. cflags: of the C compiler, "-O1"; NULL: as gc compiles. */
 Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, const char *cflags);
-/* A program that is compiled already: a shared object with a gc_program; NULL after printing why. */
+/* A program that is compiled already: a shared object with a gc_program; NULL after printing why.
+ */
 Compiled *compiled_load(const char *object);
 void compiled_close(Compiled *c);
 /* Fills the globals by the program's init entry. */
 void compiled_init(Compiled *c, const RunOptions *o);
-/* Runs an entry; inputs and outputs as in interp_run (outputs are allocated). False if there is no such
-   entry or a fault was reported. */
-bool compiled_run(Compiled *c, const char *entry, const RunOptions *o, const Tensor *inputs, Tensor *outputs,
-                  Ctx *ctx);
+/* Runs an entry; inputs and outputs as in interp_run (outputs are allocated). False if there is no
+   such entry or a fault was reported. */
+bool compiled_run(Compiled *c, const char *entry, const RunOptions *o, const Tensor *inputs,
+                  Tensor *outputs, Ctx *ctx);
 /* Reads or writes a global in logical order. */
 void compiled_get(Compiled *c, int global, Scalar *to);
 void compiled_set(Compiled *c, int global, const Scalar *from);

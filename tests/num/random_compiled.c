@@ -2,9 +2,9 @@
      random_compiled FIRST COUNT RUNTIME_DIR
    For each batch of programs (one module with many entries, one run of the C compiler each):
    - all floats f64: -O2 agrees with the reference interpreter to 1e-9, relative;
-   - mixed dtypes: -O2 and every memory strategy give, bit for bit, what -O0 with `none` gives, on one
-     thread and on three (run in any order between barriers), with and without poison.
-   Prints the seed of what differs; `random_compiled SEED 1 DIR` runs it again. */
+   - mixed dtypes: -O2 and every memory strategy give, bit for bit, what -O0 with `none` gives, on
+   one thread and on three (run in any order between barriers), with and without poison. Prints the
+   seed of what differs; `random_compiled SEED 1 DIR` runs it again. */
 #include "tests/num/harness.h"
 #include "tests/num/random_program.h"
 
@@ -19,7 +19,8 @@ typedef struct Variant {
   const char *name, *memory;
   int level, threads;
   bool poison;
-  const char *cflags; /* of the C compiler; its optimiser costs most of the time, so only some have it */
+  const char
+      *cflags; /* of the C compiler; its optimiser costs most of the time, so only some have it */
 } Variant;
 
 static const Variant variants[] = {
@@ -38,7 +39,12 @@ typedef struct Results {
 } Results;
 
 static Module *make(Ctx *c, uint64_t seed, bool doubles) {
-  RandomOptions o = {.entries = BATCH, .grads = true, .stores = true, .narrow = !doubles, .doubles = doubles, .smooth = doubles};
+  RandomOptions o = {.entries = BATCH,
+                     .grads = true,
+                     .stores = true,
+                     .narrow = !doubles,
+                     .doubles = doubles,
+                     .smooth = doubles};
   return random_program(c, seed, o);
 }
 
@@ -61,7 +67,8 @@ static void read_globals(const Module *m, Results *r, Arena *a, Compiled *c) {
   for (uint32_t i = 0; i < m->globals.n; i++) {
     if (m->globals.at[i].kind == GLOBAL_HYPER) continue;
     for (int j = 0; j < c->program->nglobals; j++)
-      if (strcmp(c->program->globals[j].t.name, m->globals.at[i].path) == 0) compiled_get(c, j, r->at[k].at);
+      if (strcmp(c->program->globals[j].t.name, m->globals.at[i].path) == 0)
+        compiled_get(c, j, r->at[k].at);
     k++;
   }
 }
@@ -109,7 +116,8 @@ static bool interpret(Ctx *c, Arena *a, uint64_t seed, Results *r) {
   return true; /* the interpreter's arena stays: results point into it */
 }
 
-static bool compile_and_run(Ctx *c, Arena *a, uint64_t seed, bool doubles, const Variant *v, CodegenOptions co, Results *r) {
+static bool compile_and_run(Ctx *c, Arena *a, uint64_t seed, bool doubles, const Variant *v,
+                            CodegenOptions co, Results *r) {
   Module *m = make(c, seed, doubles);
   const Target *t = target_cpu(c, &co);
   if (!t) return false;
@@ -144,12 +152,14 @@ static bool compile_and_run(Ctx *c, Arena *a, uint64_t seed, bool doubles, const
 
 static bool same(Scalar x, Scalar y, Dtype dt, double tolerance) {
   if (!dtype_is_float(dt)) return x.i == y.i;
-  if (x.f == y.f || (x.f != x.f && y.f != y.f)) return tolerance > 0 || signbit(x.f) == signbit(y.f) || x.f != x.f;
+  if (x.f == y.f || (x.f != x.f && y.f != y.f))
+    return tolerance > 0 || signbit(x.f) == signbit(y.f) || x.f != x.f;
   double scale = fmax(1, fmax(fabs(x.f), fabs(y.f)));
   return fabs(x.f - y.f) <= tolerance * scale;
 }
 
-static int compare(uint64_t seed, const char *name, const Results *want, const Results *got, double tolerance) {
+static int compare(uint64_t seed, const char *name, const Results *want, const Results *got,
+                   double tolerance) {
   if (want->n != got->n) {
     printf("seed %llu %s: %d results, not %d\n", (unsigned long long)seed, name, got->n, want->n);
     return 1;
@@ -157,8 +167,8 @@ static int compare(uint64_t seed, const char *name, const Results *want, const R
   for (int i = 0; i < want->n; i++)
     for (int64_t j = 0; j < want->at[i].type->numel; j++)
       if (!same(want->at[i].at[j], got->at[i].at[j], want->at[i].type->dtype, tolerance)) {
-        printf("seed %llu %s: %s element %lld is %.17g, not %.17g\n", (unsigned long long)seed, name, want->name[i],
-               (long long)j, got->at[i].at[j].f, want->at[i].at[j].f);
+        printf("seed %llu %s: %s element %lld is %.17g, not %.17g\n", (unsigned long long)seed,
+               name, want->name[i], (long long)j, got->at[i].at[j].f, want->at[i].at[j].f);
         return 1;
       }
   return 0;
@@ -186,10 +196,13 @@ int main(int argc, char **argv) {
     size_t others = sizeof variants / sizeof variants[0];
     if (!compile_and_run(c, a, s, false, &variants[0], co, &base)) failures++, others = 0;
     for (size_t v = 1; v < others; v++) {
-      if (v >= 3 && v != 3 + s % (others - 3)) continue; /* each batch takes one of the poisoned ones */
+      if (v >= 3 && v != 3 + s % (others - 3))
+        continue; /* each batch takes one of the poisoned ones */
       Results r = {0};
-      if (!compile_and_run(c, a, s, false, &variants[v], co, &r)) failures++;
-      else failures += compare(s, variants[v].name, &base, &r, 0);
+      if (!compile_and_run(c, a, s, false, &variants[v], co, &r))
+        failures++;
+      else
+        failures += compare(s, variants[v].name, &base, &r, 0);
     }
     programs += BATCH;
     arena_free(a);

@@ -1,6 +1,6 @@
-/* The elementary functions that generated programs contain, against libm in double: the largest error
-   in units in the last place stays within its row, special values are exact, and a vectorised loop
-   gives the bits of a scalar call. Prints a hash of all results, so that a script can compare
+/* The elementary functions that generated programs contain, against libm in double: the largest
+   error in units in the last place stays within its row, special values are exact, and a vectorised
+   loop gives the bits of a scalar call. Prints a hash of all results, so that a script can compare
    compilers and flags: equal texts must give equal bits everywhere. */
 #include <math.h>
 #include <stdint.h>
@@ -14,7 +14,9 @@
 
 #include "codegen/cpu/text/convert.h"
 
-typedef struct GcEnv { uint64_t seed, step; } GcEnv;
+typedef struct GcEnv {
+  uint64_t seed, step;
+} GcEnv;
 #include "codegen/cpu/text/random.h"
 
 enum { POINTS = 1 << 20 };
@@ -53,7 +55,8 @@ ROW_FUNCTIONS(erf)
 ROW_FUNCTIONS(sin)
 ROW_FUNCTIONS(cos)
 
-#define ROW(F, W, LO, HI, LIM) {#F, many_##F, one_##F, W, LO, HI, LIM}
+#define ROW(F, W, LO, HI, LIM)                                                                     \
+  { #F, many_##F, one_##F, W, LO, HI, LIM }
 static const Row rows[] = {
     ROW(exp, exp, -87, 88.7, 1.05),      ROW(exp, exp, -1e-3, 1e-3, 1.05),
     ROW(expm1, expm1, -30, 88, 1.6),     ROW(expm1, expm1, -1e-3, 1e-3, 1.6),
@@ -89,12 +92,16 @@ static void special(void) {
   float inf = INFINITY, nan = NAN;
 #define S(F, X, Y) expect(#F "(" #X ")", f32_##F(X), Y)
   S(exp, 0.0f, 1.0f), S(exp, inf, inf), S(exp, -inf, 0.0f), S(exp, nan, nan);
-  S(expm1, 0.0f, 0.0f), S(expm1, -0.0f, -0.0f), S(expm1, inf, inf), S(expm1, -inf, -1.0f), S(expm1, nan, nan);
+  S(expm1, 0.0f, 0.0f), S(expm1, -0.0f, -0.0f), S(expm1, inf, inf), S(expm1, -inf, -1.0f),
+      S(expm1, nan, nan);
   S(log, 1.0f, 0.0f), S(log, 0.0f, -inf), S(log, -1.0f, nan), S(log, inf, inf), S(log, nan, nan);
-  S(log1p, 0.0f, 0.0f), S(log1p, -1.0f, -inf), S(log1p, -2.0f, nan), S(log1p, inf, inf), S(log1p, nan, nan);
+  S(log1p, 0.0f, 0.0f), S(log1p, -1.0f, -inf), S(log1p, -2.0f, nan), S(log1p, inf, inf),
+      S(log1p, nan, nan);
   S(tanh, 0.0f, 0.0f), S(tanh, nan, nan), S(erf, nan, nan), S(sigmoid, nan, nan);
-  S(sigmoid, inf, 1.0f), S(sigmoid, -inf, 0.0f), S(sin, 0.0f, 0.0f), S(sin, inf, nan), S(cos, 0.0f, 1.0f);
-  static const float base[] = {0.0f, -0.0f, 1.0f, -1.0f, 2.0f, -2.0f, 0.5f, -0.5f, 3e38f, INFINITY, -INFINITY, NAN, 3.0f, -8.0f};
+  S(sigmoid, inf, 1.0f), S(sigmoid, -inf, 0.0f), S(sin, 0.0f, 0.0f), S(sin, inf, nan),
+      S(cos, 0.0f, 1.0f);
+  static const float base[] = {0.0f,  -0.0f, 1.0f,     -1.0f,     2.0f, -2.0f, 0.5f,
+                               -0.5f, 3e38f, INFINITY, -INFINITY, NAN,  3.0f,  -8.0f};
   for (int i = 0; i < 14; i++)
     for (int j = 0; j < 14; j++) {
       char text[64];
@@ -102,39 +109,49 @@ static void special(void) {
       expect(text, f32_pow(base[i], base[j]), (float)pow(base[i], base[j]));
     }
 #define C(GOT, WANT) check_int(#GOT, (int64_t)(GOT), (int64_t)(WANT))
-  C(i32_from_f32(nan), 0), C(i32_from_f32(inf), INT32_MAX), C(i32_from_f32(-inf), INT32_MIN), C(i32_from_f32(-1.9f), -1);
-  C(u8_from_f32(-3.0f), 0), C(u8_from_f32(256.5f), 255), C(i64_from_f64(1e30), INT64_MAX), C(i32_mod(-7, 3), 2);
-  C(i32_mod(7, -3), -2), C(i32_mod(INT32_MIN, -1), 0), C(i32_mod(5, 0), 0), C(i32_abs(INT32_MIN), INT32_MIN);
+  C(i32_from_f32(nan), 0), C(i32_from_f32(inf), INT32_MAX), C(i32_from_f32(-inf), INT32_MIN),
+      C(i32_from_f32(-1.9f), -1);
+  C(u8_from_f32(-3.0f), 0), C(u8_from_f32(256.5f), 255), C(i64_from_f64(1e30), INT64_MAX),
+      C(i32_mod(-7, 3), 2);
+  C(i32_mod(7, -3), -2), C(i32_mod(INT32_MIN, -1), 0), C(i32_mod(5, 0), 0),
+      C(i32_abs(INT32_MIN), INT32_MIN);
   expect("mod(-1, 3)", f32_mod(-1, 3), 2), expect("mod(1, -3)", f32_mod(1, -3), -2);
 }
 
 static void halves(void) { /* every f16 and bf16 there and back; every rounding point of f16 */
   for (uint32_t h = 0; h < 65536; h++) {
     float x = f16_to_f32((uint16_t)h), y = bf16_to_f32((uint16_t)h);
-    if (x == x && f32_to_f16(x) != h) printf("f16 %04x comes back as %04x\n", h, f32_to_f16(x)), failures++;
-    if (y == y && f32_to_bf16(y) != h) printf("bf16 %04x comes back as %04x\n", h, f32_to_bf16(y)), failures++;
+    if (x == x && f32_to_f16(x) != h)
+      printf("f16 %04x comes back as %04x\n", h, f32_to_f16(x)), failures++;
+    if (y == y && f32_to_bf16(y) != h)
+      printf("bf16 %04x comes back as %04x\n", h, f32_to_bf16(y)), failures++;
     float next = f16_to_f32((uint16_t)(h + 1));
     if ((h & 0x7fff) < 0x7bff) { /* halfway goes to the even one */
       float mid = (x + next) / 2;
       uint32_t even = h & 1 ? h + 1 : h;
-      if (f32_to_f16(mid) != even) printf("f16: halfway above %04x rounds to %04x\n", h, f32_to_f16(mid)), failures++;
+      if (f32_to_f16(mid) != even)
+        printf("f16: halfway above %04x rounds to %04x\n", h, f32_to_f16(mid)), failures++;
     }
   }
-  if (f32_to_f16(65520.0f) != 0x7c00 || f32_to_f16(65519.0f) != 0x7bff) printf("f16: overflow\n"), failures++;
-  if (!(f16_to_f32(f32_to_f16(NAN)) != f16_to_f32(f32_to_f16(NAN)))) printf("f16: NaN\n"), failures++;
+  if (f32_to_f16(65520.0f) != 0x7c00 || f32_to_f16(65519.0f) != 0x7bff)
+    printf("f16: overflow\n"), failures++;
+  if (!(f16_to_f32(f32_to_f16(NAN)) != f16_to_f32(f32_to_f16(NAN))))
+    printf("f16: NaN\n"), failures++;
 }
 
 int main(int argc, char **argv) {
   float *x = malloc(POINTS * sizeof *x), *y = malloc(POINTS * sizeof *y);
   for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
     const Row *row = &rows[r];
-    for (int i = 0; i < POINTS; i++) x[i] = (float)(row->lo + (row->hi - row->lo) * ((double)i + 0.37) / POINTS);
+    for (int i = 0; i < POINTS; i++)
+      x[i] = (float)(row->lo + (row->hi - row->lo) * ((double)i + 0.37) / POINTS);
     row->many(y, x, POINTS);
     double worst = 0;
     for (int i = 0; i < POINTS; i++) {
       float s = row->one(x[i]);
       if (memcmp(&s, &y[i], 4) != 0) {
-        printf("%s(%a): %a in a loop, %a alone\n", row->name, (double)x[i], (double)y[i], (double)s);
+        printf("%s(%a): %a in a loop, %a alone\n", row->name, (double)x[i], (double)y[i],
+               (double)s);
         failures++;
         break;
       }
@@ -143,14 +160,16 @@ int main(int argc, char **argv) {
     }
     if (!(worst <= row->limit)) failures++;
     if (argc > 1 || !(worst <= row->limit))
-      printf("%-8s [%g, %g] %.2f ulp (limit %.2f)\n", row->name, row->lo, row->hi, worst, row->limit);
+      printf("%-8s [%g, %g] %.2f ulp (limit %.2f)\n", row->name, row->lo, row->hi, worst,
+             row->limit);
     mix(y, POINTS * sizeof *y);
   }
   double worst = 0;
   uint32_t w[4];
   for (int i = 0; i < POINTS / 4; i++) { /* pow at random points, by the generator under test */
     philox(7, (uint64_t)i, 0, w);
-    float a = bits_f32((i32)(w[0] % 0x7f000000u + 0x00800000u)), b = (float)((double)w[1] / 4294967296.0 * 20 - 10);
+    float a = bits_f32((i32)(w[0] % 0x7f000000u + 0x00800000u)),
+          b = (float)((double)w[1] / 4294967296.0 * 20 - 10);
     float got = f32_pow(a, b);
     double want = pow(a, b);
     if (want > 3.4e38 || want < 1.2e-38) continue;
@@ -165,7 +184,8 @@ int main(int argc, char **argv) {
     double n = f32_random_normal(99, &env, (uint64_t)i);
     sum += n, square += n * n;
   }
-  if (fabs(sum / POINTS) > 4e-3 || fabs(square / POINTS - 1) > 6e-3) printf("normal: mean %g, variance %g\n", sum / POINTS, square / POINTS), failures++;
+  if (fabs(sum / POINTS) > 4e-3 || fabs(square / POINTS - 1) > 6e-3)
+    printf("normal: mean %g, variance %g\n", sum / POINTS, square / POINTS), failures++;
   special();
   halves();
   printf("hash %016llx, %d failures\n", (unsigned long long)hash, failures);

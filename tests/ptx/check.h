@@ -1,6 +1,7 @@
 /* Who touched what since when: the shadow of shared and global memory.
- * A cell covers one granule: the narrowest access of the kernel to that space. Stamps order accesses
- * within a CTA by vector clocks (see check.c); CTAs are ordered by atomics after a fence only. */
+ * A cell covers one granule: the narrowest access of the kernel to that space. Stamps order
+ * accesses within a CTA by vector clocks (see check.c); CTAs are ordered by atomics after a fence
+ * only. */
 #ifndef PTXI_CHECK_H
 #define PTXI_CHECK_H
 #include <stdbool.h>
@@ -24,7 +25,8 @@ typedef struct Page { /* cells of PAGE_BYTES of global memory */
 } Page;
 enum { PAGE_BYTES = 4096 };
 
-/* Which CTAs have released through an atomic's address, as a bit set; the same for what a CTA has seen. */
+/* Which CTAs have released through an atomic's address, as a bit set; the same for what a CTA has
+ * seen. */
 typedef struct Release {
   uint64_t address;
   uint64_t *ctas;
@@ -34,14 +36,14 @@ typedef struct Check {
   bool race, init;
   unsigned shared_granule, global_granule; /* powers of two */
   unsigned shared_shift;
-  Cell *shared;          /* static cells, then dynamic ones */
+  Cell *shared; /* static cells, then dynamic ones */
   size_t shared_cells, dynamic_at;
-  Page *pages;           /* open addressing */
+  Page *pages; /* open addressing */
   size_t npages, pages_cap, last_page;
   Release *releases;
   size_t nreleases, releases_cap;
-  uint64_t *seen;        /* of the running CTA */
-  uint64_t *pending;     /* learned from atomics, seen after the next fence */
+  uint64_t *seen;    /* of the running CTA */
+  uint64_t *pending; /* learned from atomics, seen after the next fence */
   size_t set_words;
   bool fenced, any_pending;
 } Check;

@@ -1,5 +1,5 @@
-/* The compiler refuses inputs and hypers that would hide an option of the generated program: its list
-   holds every option of the runtime's table that a name of the language can spell. */
+/* The compiler refuses inputs and hypers that would hide an option of the generated program: its
+   list holds every option of the runtime's table that a name of the language can spell. */
 #include "lang/elab.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
-/* What tests of single ops share: types, attributes and tensors from text, and a one-op entry to run.
-   Contract: everything lives in the rig's context, module and interpreter until rig_free. A type is
-   written "f32[2,3]"; attributes by slot, separated by ';': "0,1;2,2". */
+/* What tests of single ops share: types, attributes and tensors from text, and a one-op entry to
+   run. Contract: everything lives in the rig's context, module and interpreter until rig_free. A
+   type is written "f32[2,3]"; attributes by slot, separated by ';': "0,1;2,2". */
 #ifndef GC_TESTS_RIG_H
 #define GC_TESTS_RIG_H
 #include "ir/op/op.h"

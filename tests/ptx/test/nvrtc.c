@@ -30,11 +30,17 @@ static void *open_matching(const char *pattern) {
 }
 
 static void *open_dir(const char *dir) {
-  char path[1024];
-  snprintf(path, sizeof path, "%s/libnvrtc-builtins.so.*", dir);
-  open_matching(path);
-  snprintf(path, sizeof path, "%s/libnvrtc.so.[0-9]*", dir);
-  return open_matching(path);
+  static const char *const patterns[] = {"libnvrtc-builtins.so.*", "libnvrtc.so.[0-9]*"};
+  void *lib = NULL;
+  for (int i = 0; i < 2; i++) {
+    size_t n = strlen(dir) + strlen(patterns[i]) + 2;
+    char *path = malloc(n);
+    if (!path) return NULL;
+    snprintf(path, n, "%s/%s", dir, patterns[i]);
+    lib = open_matching(path);
+    free(path);
+  }
+  return lib;
 }
 
 static void *open_library(void) {
