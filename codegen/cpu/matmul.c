@@ -12,6 +12,7 @@ enum {
   A_BLOCK = 1 << 20, /* bytes of A that stay near while panels of B go by: each panel is read once a
                         block */
   PACK_ROWS = 384,   /* rows that pay for packing a panel of B */
+  PACK_BLOCK = 1024, /* rows of a block then: B is packed once a block */
   A_STRIDE = 8,      /* of packed rows of A: the tallest tile */
   PACKED_A = 1 << 20, /* bytes of them on the stack, of which a thread may have 2 MiB */
   PACK_COLUMNS = 64,  /* packed at a time: a row of B gives whole cache lines, four in a row */
@@ -106,7 +107,7 @@ static Product product_of(const Target *t, const Group *g) {
   p.partial = p.epilogue && p.k > DEPTH;
   int64_t depth = p.k < DEPTH ? p.k : DEPTH;
   int64_t block = A_BLOCK / (dtype_size(p.dt) * (depth ? depth : 1));
-  if (p.pack && block < PACK_ROWS) block = PACK_ROWS;
+  if (p.pack && block < PACK_BLOCK) block = PACK_BLOCK;
   if (p.partial && block > MAX_PARTIAL_ROWS) block = MAX_PARTIAL_ROWS;
   p.block = tallest(&p) && block > tallest(&p) ? block / tallest(&p) : 1;
   int64_t packed = p.pack_a ? PACKED_A / (p.k * A_STRIDE * dtype_size(p.dt)) : p.block;
