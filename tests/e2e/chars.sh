@@ -44,14 +44,15 @@ same whole.safetensors resumed.safetensors 'resumed after 40 of 120 steps'
 # ---- Ctrl-C: the step is finished, the weights are saved, exit code 130 ----
 # A job of a script ignores SIGINT unless it is told otherwise, so python sends it where there is one.
 cat >interrupt.py <<'END'
-import signal, subprocess, sys, time
+import os, signal, subprocess, sys, time
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 p = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=open("interrupted.txt", "wb"))
-time.sleep(1.5)
+while p.poll() is None and not (os.path.exists("running.csv") and os.path.getsize("running.csv")):
+    time.sleep(0.05)  # until the first steps are logged
 p.send_signal(signal.SIGINT)
 sys.exit(p.wait() % 256)
 END
-run 130 python3 interrupt.py ./chars train $rows --steps 1000000 --save stopped.safetensors --quiet
+run 130 python3 interrupt.py ./chars train $rows --steps 1000000 --log running.csv --save stopped.safetensors --quiet
 [ -s stopped.safetensors ] || fail 'SIGINT: no weights were saved'
 run 0 ./chars validate $held --load stopped.safetensors --quiet
 

