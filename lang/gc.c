@@ -203,7 +203,7 @@ static void prove_plan(Run *r, const Module *m) {
   const char *last = strrchr(r->pipeline, ',');
   if (last && strcmp(last, ",plan-verify") == 0) return;
   for (uint32_t i = 0; (e = entry_at(m, i)); i++)
-    if (!plan_verify(e, r->passes.target->align, stderr)) gc_bug(r->c, "the memory plan is wrong");
+    if (!plan_verify(e, r->passes.target, stderr)) gc_bug(r->c, "the memory plan is wrong");
 }
 
 /* A pass has failed and said why. It is the program's fault only if the module is sound. */

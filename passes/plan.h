@@ -5,7 +5,7 @@
    (offsets); proven by plan-verify, which shares no code with them. */
 #ifndef GC_PASSES_PLAN_H
 #define GC_PASSES_PLAN_H
-#include "ir/ir.h"
+#include "passes/target.h"
 #include <stdio.h>
 
 typedef enum PlanRegion { PLAN_ARENA, PLAN_GLOBALS, PLAN_INPUTS, PLAN_HYPERS } PlanRegion;
@@ -63,8 +63,9 @@ bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand);
 uint64_t op_flops(const Entry *e, const Op *op);
 
 /* The independent checker: walks the final program and proves that every read sees the write it
-   means. False after printing what is wrong. */
-bool plan_verify(const Entry *e, int align, FILE *f);
+   means, and that ops have the scratch that the target's kernels use. False after printing what is
+   wrong. */
+bool plan_verify(const Entry *e, const Target *target, FILE *f);
 
 /* --dump-plan */
 void plan_print_table(FILE *f, const Module *m, const char *target);

@@ -1,28 +1,14 @@
 /* The independent checker of a plan: walks the final program, keeps for every byte of memory whose
    value it holds, and proves that every read finds the value that it means.
    Contract: reads the plan and nothing that made it; no code of the planner is used but the places
-   of globals. What it cannot prove it rejects, with the op, its place and both values. */
+   of globals. What scratch an op needs is asked of the target, whose kernels use it. What it cannot
+   prove it rejects, with the op, its place and both values. */
 #include "passes/pass_list.h"
 #include "passes/passes.h"
+#include "passes/verify_impl.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
-
-/* What bytes hold: nothing known, the scratch of a step, or the bytes of a value. Views of a value,
-   and the value that a load names, share one content. */
-typedef enum Kind { NOTHING, SCRATCH, CONTENT } Kind;
-
-typedef struct Cell { /* from `from` up to the next cell */
-  uint64_t from;
-  Kind kind;
-  ValueId content;
-  uint64_t base; /* offset in the region at which the content begins */
-} Cell;
-
-typedef struct Memory { /* a region: cells in order, the first from 0 */
-  Cell *at;
-  int n, cap;
-} Memory;
 
 enum { REGIONS = PLAN_HYPERS + 1 };
 
@@ -31,7 +17,7 @@ typedef struct Check {
   const Plan *p;
   FILE *f;
   Arena *a;
-  uint64_t align;
+  const Target *target;
   Memory region[REGIONS];
   uint64_t size[REGIONS];
   GlobalsPlan globals;
@@ -59,67 +45,6 @@ static void fail(Check *c, const Op *op, const char *fmt, ...) {
 
 static const char *name_of(const Check *c, ValueId v) { return value_str(c->e, v); }
 
-/* ---------------------------------------------------------------- memory ---- */
-
-static void memory_cut(Check *c, Memory *m, uint64_t at) { /* a cell begins at `at` afterwards */
-  int lo = 0, hi = m->n;
-  while (hi - lo > 1) {
-    int mid = (lo + hi) / 2;
-    if (m->at[mid].from <= at)
-      lo = mid;
-    else
-      hi = mid;
-  }
-  if (m->at[lo].from == at) return;
-  if (m->n == m->cap) {
-    uint32_t cap = (uint32_t)m->cap;
-    m->at = arena_grow(c->a, m->at, (uint32_t)m->n, &cap, sizeof *m->at);
-    m->cap = (int)cap;
-  }
-  memmove(m->at + lo + 2, m->at + lo + 1, sizeof(Cell) * (size_t)(m->n - lo - 1));
-  m->at[lo + 1] = m->at[lo];
-  m->at[lo + 1].from = at;
-  m->n++;
-}
-
-static int memory_find(const Memory *m, uint64_t from) { /* the cell that holds this byte */
-  int lo = 0, hi = m->n;
-  while (hi - lo > 1) {
-    int mid = (lo + hi) / 2;
-    if (m->at[mid].from <= from)
-      lo = mid;
-    else
-      hi = mid;
-  }
-  return lo;
-}
-
-static void memory_write(Check *c, PlanRegion r, uint64_t from, uint64_t bytes, Kind kind,
-                         ValueId content) {
-  Memory *m = &c->region[r];
-  if (bytes == 0) return;
-  memory_cut(c, m, from + bytes);
-  memory_cut(c, m, from);
-  int lo = memory_find(m, from), hi = lo + 1;
-  while (hi < m->n && m->at[hi].from < from + bytes) hi++;
-  memmove(m->at + lo + 1, m->at + hi, sizeof(Cell) * (size_t)(m->n - hi));
-  m->n -= hi - lo - 1;
-  m->at[lo] = (Cell){from, kind, content, from};
-}
-
-/* The bytes hold this content from its first byte on. If not, *other is a cell that does not. */
-static bool memory_holds(const Check *c, PlanRegion r, uint64_t from, uint64_t bytes,
-                         ValueId content, const Cell **other) {
-  const Memory *m = &c->region[r];
-  for (int i = memory_find(m, from); bytes && i < m->n && m->at[i].from < from + bytes; i++) {
-    const Cell *x = &m->at[i];
-    if (x->kind == CONTENT && x->content == content && x->base == from) continue;
-    *other = x;
-    return false;
-  }
-  return true;
-}
-
 /* ---------------------------------------------------------------- places ---- */
 
 static const char *const region_name[REGIONS] = {"the arena", "the globals", "the inputs",
@@ -134,13 +59,13 @@ static bool check_place(Check *c, const Op *op, const char *what, const Place *x
     return false;
   }
   if (x->bytes != bytes)
-    fail(c, op, "%s has %llu bytes in the plan and %llu in the program", what,
-         (unsigned long long)x->bytes, (unsigned long long)bytes);
+    fail(c, op, "%s has %llu bytes in the plan and needs %llu", what, (unsigned long long)x->bytes,
+         (unsigned long long)bytes);
   else if (!checked_add(x->offset, bytes, &end) || end > c->size[x->region])
     fail(c, op, "%s ends beyond %s", what, region_name[x->region]);
-  else if (x->region != PLAN_HYPERS && bytes && x->offset % c->align)
+  else if (x->region != PLAN_HYPERS && bytes && x->offset % (uint64_t)c->target->align)
     fail(c, op, "%s lies at offset %llu, which is not aligned to %llu", what,
-         (unsigned long long)x->offset, (unsigned long long)c->align);
+         (unsigned long long)x->offset, (unsigned long long)c->target->align);
   bool ok = !c->failed;
   c->failed |= seen;
   return ok;
@@ -168,7 +93,7 @@ static void check_read(Check *c, const Op *op, ValueId v, int step) {
   }
   if (x->last < step)
     fail(c, op, "reads %s at step %d, but its life ends at %d", name_of(c, v), step, x->last);
-  if (memory_holds(c, x->region, x->offset, x->bytes, c->content[v], &other)) return;
+  if (memory_holds(&c->region[x->region], x->offset, x->bytes, c->content[v], &other)) return;
   if (other->kind == CONTENT)
     fail(c, op, "reads %s, but %s was written over it in %s at 0x%llx", name_of(c, v),
          name_of(c, other->content), region_name[x->region], (unsigned long long)other->from);
@@ -196,186 +121,11 @@ static void check_reads(Check *c, const Op *op, const Op *at, int step) {
   check_nested(c, op, at, step);
 }
 
-/* ---------------------------------------------------------------- in place ---- */
+/* ---------------------------------------------------------------- a step ---- */
 
 static bool overlap(PlanRegion r, uint64_t a, uint64_t na, PlanRegion q, uint64_t b, uint64_t nb) {
   return r == q && na && nb && a < b + nb && b < a + na;
 }
-
-static bool equal_dims(const Type *a, const Type *b, int n) {
-  for (int i = 0; i < n; i++)
-    if (a->dim[i] != b->dim[i]) return false;
-  return true;
-}
-
-/* Which elements of an inner value are wanted while the result's element at one position is made; a
-   value can be wanted in several ways. Found from the yields upwards. */
-enum {
-  AT_ELEMENT = 1, /* the element at the same position */
-  AT_ROW = 2,     /* elements of the same row, before any of its results is written */
-  ANYWHERE = 4    /* others, too */
-};
-
-typedef struct Want {
-  const Entry *e;
-  const Type *full;
-  unsigned char *want; /* by value, from `base` */
-  ValueId base;
-  int lead; /* leading axes of a row, -1: no reduction was seen */
-} Want;
-
-static bool is_full(const Want *w, ValueId v) {
-  const Type *t = value_type(w->e, v);
-  return t->rank == w->full->rank && equal_dims(t, w->full, t->rank);
-}
-
-/* One row a position: [lead axes] with extents 1 behind them. */
-static bool is_row(const Want *w, ValueId v) {
-  const Type *t = value_type(w->e, v);
-  if (w->lead < 0 || t->rank < w->lead || !equal_dims(t, w->full, w->lead)) return false;
-  for (int i = w->lead; i < t->rank; i++)
-    if (t->dim[i] != 1) return false;
-  return true;
-}
-
-static void want_all(Want *w, const Op *op, unsigned how) {
-  for (int i = 0; i < op->noperands; i++) w->want[op->operands[i] - w->base] |= (unsigned char)how;
-}
-
-static void want_reduce(Want *w, const Op *op, unsigned how) {
-  ValueId x = op->operands[0];
-  const Type *t = value_type(w->e, x);
-  int lead = t->rank - 1;
-  bool inner = true;
-  if (op->kind == OP_ARGMAX || op->kind == OP_ARGMIN) {
-    inner = op->attr[AT_AXIS].i == t->rank - 1;
-  } else {
-    const Ints *axes = op->attr[AT_AXES].ints;
-    lead = t->rank - (axes ? axes->n : 0);
-    for (int i = 0; axes && i < axes->n; i++) inner &= axes->at[i] == lead + i;
-    inner &= axes && axes->n > 0;
-  }
-  if (!inner)
-    how |= ANYWHERE;
-  else if (is_full(w, x) && w->lead != lead)
-    how |= ANYWHERE;
-  else if (!is_full(w, x) && (how & (AT_ELEMENT | AT_ROW)) == AT_ROW)
-    how |= ANYWHERE;
-  want_all(w, op, is_full(w, x) ? (how & ANYWHERE) | AT_ROW : how);
-}
-
-static void want_view(Want *w, const Op *op, unsigned how) {
-  ValueId x = op->operands[0], y = op->results[0];
-  if (op->kind == OP_COPY) {
-    want_all(w, op, how);
-    return;
-  }
-  const Type *from = value_type(w->e, x), *to = value_type(w->e, y);
-  bool spreads = op->kind == OP_BROADCAST && is_row(w, x) && is_full(w, y) &&
-                 (from->rank == to->rank || w->lead == 0);
-  bool renames = op->kind == OP_RESHAPE && is_row(w, x) && is_row(w, y);
-  want_all(w, op, spreads || renames ? AT_ROW | (how & ANYWHERE) : ANYWHERE);
-}
-
-static void want_rows(Want *w, const Op *op, unsigned how) {
-  if (w->lead != w->full->rank - 1) how |= ANYWHERE;
-  for (int i = 0; i < op->noperands; i++) {
-    ValueId x = op->operands[i];
-    unsigned want = is_full(w, x) || is_row(w, x) ? AT_ROW | (how & ANYWHERE) : ANYWHERE;
-    w->want[x - w->base] |= (unsigned char)want;
-  }
-}
-
-/* The number of leading axes that all reductions of full values leave, or -1. */
-static int row_lead(const Entry *e, const Block *b, const Type *full) {
-  Want w = {.e = e, .full = full, .lead = -1};
-  int lead = -1;
-  for (uint32_t i = 0; i < b->ops.n; i++) {
-    const Op *op = op_at(e, b->ops.at[i]);
-    if (op_info[op->kind].cls == CLASS_ROWS) lead = full->rank - 1;
-    if (op_info[op->kind].cls != CLASS_REDUCE || !is_full(&w, op->operands[0])) continue;
-    int n = op->kind == OP_ARGMAX || op->kind == OP_ARGMIN ? 1
-            : op->attr[AT_AXES].ints                       ? op->attr[AT_AXES].ints->n
-                                                           : 0;
-    lead = full->rank - n;
-  }
-  return lead;
-}
-
-/* Ids of the block's values lie in [*base, *base + the number returned). */
-static size_t id_span(const Entry *e, const Block *b, ValueId *base) {
-  ValueId least = NO_ID, most = 0;
-  for (uint32_t i = 0; i < b->args.n + b->ops.n; i++) {
-    const Op *op = i < b->args.n ? NULL : op_at(e, b->ops.at[i - b->args.n]);
-    const ValueId *v = op ? op->results : &b->args.at[i];
-    for (int k = 0; k < (op ? op->nresults : 1); k++) {
-      least = v[k] < least ? v[k] : least;
-      most = v[k] > most ? v[k] : most;
-    }
-  }
-  *base = least;
-  return (size_t)(most - least) + 1;
-}
-
-static bool wants_allow(Want *w, const Op *op, int result, int operand) {
-  const Entry *e = w->e;
-  const Block *b = op->blocks[0];
-  ValueId arg = b->args.at[operand];
-  for (uint32_t i = b->ops.n; i-- > 0;) {
-    const Op *x = op_at(e, b->ops.at[i]);
-    unsigned how = 0;
-    if (x->nblocks) return false;
-    if (x->kind == OP_YIELD) {
-      for (int k = 0; k < x->noperands; k++) {
-        if (x->operands[k] == arg) return false;
-        w->want[x->operands[k] - w->base] |= AT_ELEMENT;
-      }
-      if (!is_full(w, x->operands[result])) return false;
-      continue;
-    }
-    for (int k = 0; k < x->nresults; k++) how |= w->want[x->results[k] - w->base];
-    if (!how) continue;
-    switch (op_info[x->kind].cls) {
-    case CLASS_ELEMENT: want_all(w, x, how); break;
-    case CLASS_REDUCE: want_reduce(w, x, how); break;
-    case CLASS_VIEW: want_view(w, x, how); break;
-    case CLASS_ROWS: want_rows(w, x, how); break;
-    case CLASS_LEAF:
-    case CLASS_GLOBAL:
-    case CLASS_CONTRACT:
-    case CLASS_INDEX:
-    case CLASS_REGION:
-    case CLASS_META: want_all(w, x, ANYWHERE); break;
-    }
-  }
-  if (w->want[arg - w->base] & ANYWHERE) return false;
-  return !(w->want[arg - w->base] & AT_ROW) || !value_at(e, op->operands[operand])->layout;
-}
-
-static bool kernel_allows(const Entry *e, const Op *op, int result, int operand) {
-  Arena *a = arena_new();
-  Want w = {.e = e, .full = value_type(e, op->operands[operand])};
-  w.want = ARENA_ARRAY(a, unsigned char, id_span(e, op->blocks[0], &w.base));
-  w.lead = row_lead(e, op->blocks[0], w.full);
-  bool ok = wants_allow(&w, op, result, operand);
-  arena_free(a);
-  return ok;
-}
-
-/* The op may write the result over exactly the bytes of the operand. */
-static bool allows(const Entry *e, const Op *op, int result, int operand) {
-  const Value *x = value_at(e, op->operands[operand]), *y = value_at(e, op->results[result]);
-  if (x->layout != y->layout || x->type->rank != y->type->rank ||
-      !equal_dims(x->type, y->type, x->type->rank) ||
-      dtype_size(x->type->dtype) != dtype_size(y->type->dtype))
-    return false;
-  if (op->kind == OP_KERNEL) return kernel_allows(e, op, result, operand);
-  if (op->kind == OP_COPY || op_info[op->kind].cls == CLASS_ELEMENT) return true;
-  if (op_info[op->kind].cls != CLASS_ROWS || x->layout) return false;
-  return x->type == y->type; /* every operand of the result's own shape is read row by row */
-}
-
-/* ---------------------------------------------------------------- a step ---- */
 
 /* A reshape whose bytes are its operand's: nothing moves. */
 static bool moves_nothing(const Check *c, const Op *op) {
@@ -391,7 +141,7 @@ static void check_overwrites(Check *c, const Op *op, int result) {
     const Place *x = &c->p->place[op->operands[i]];
     if (!overlap(x->region, x->offset, x->bytes, y->region, y->offset, y->bytes)) continue;
     bool same = x->offset == y->offset && x->bytes == y->bytes;
-    if (!same || !allows(c->e, op, result, i))
+    if (!same || !verify_overwrite(c->e, op, result, i))
       fail(c, op, "writes %s over its operand %s, which it still reads elsewhere",
            name_of(c, op->results[result]), name_of(c, op->operands[i]));
   }
@@ -404,8 +154,10 @@ static void check_overwrites(Check *c, const Op *op, int result) {
 }
 
 static void check_scratch(Check *c, const Op *op, int step) {
+  const Target *t = c->target;
   const Place *s = &c->p->scratch[op->id];
-  if (!s->bytes || !check_place(c, op, "its scratch", s, s->bytes)) return;
+  uint64_t bytes = t->scratch_bytes ? t->scratch_bytes(t, c->e, op) : 0;
+  if (!check_place(c, op, "its scratch", s, bytes) || !bytes) return;
   if (s->region != PLAN_ARENA) fail(c, op, "its scratch lies outside the arena");
   if (s->first > step || s->last < step) fail(c, op, "its scratch does not live at its step");
   for (int i = 0; i < op->noperands; i++) {
@@ -418,7 +170,7 @@ static void check_scratch(Check *c, const Op *op, int step) {
     if (overlap(x->region, x->offset, x->bytes, s->region, s->offset, s->bytes))
       fail(c, op, "its scratch overlaps its result %s", name_of(c, op->results[i]));
   }
-  memory_write(c, s->region, s->offset, s->bytes, SCRATCH, NO_ID);
+  memory_write(&c->region[s->region], s->offset, s->bytes, SCRATCH, NO_ID);
 }
 
 /* `how` and `of` tell people and tools why a value lies there: they must be true. */
@@ -453,7 +205,7 @@ static void check_store(Check *c, const Op *op) {
   if (overlap(x->region, x->offset, x->bytes, PLAN_GLOBALS, c->globals.offset[g], bytes))
     fail(c, op, "%s overlaps @%s, to which it is copied", name_of(c, v),
          c->e->module->globals.at[g].path);
-  memory_write(c, PLAN_GLOBALS, c->globals.offset[g], bytes, CONTENT, c->content[v]);
+  memory_write(&c->region[PLAN_GLOBALS], c->globals.offset[g], bytes, CONTENT, c->content[v]);
 }
 
 static void check_step(Check *c, const Op *op, int step) {
@@ -485,7 +237,7 @@ static void check_step(Check *c, const Op *op, int step) {
   check_scratch(c, op, step);
   for (int i = 0; i < op->nresults; i++) {
     const Place *y = &c->p->place[op->results[i]];
-    memory_write(c, y->region, y->offset, y->bytes, CONTENT, op->results[i]);
+    memory_write(&c->region[y->region], y->offset, y->bytes, CONTENT, op->results[i]);
     c->defined[op->results[i]] = true;
   }
   if (op->kind == OP_STORE) check_store(c, op);
@@ -497,17 +249,14 @@ static void check_step(Check *c, const Op *op, int step) {
    names needs no content: nobody may read its old bytes. */
 static void begin(Check *c) {
   const Module *m = c->e->module;
-  for (int r = 0; r < REGIONS; r++) {
-    c->region[r] = (Memory){.at = ARENA_ARRAY(c->a, Cell, 64), .n = 1, .cap = 64};
-    c->region[r].at[0] = (Cell){0, NOTHING, NO_ID, 0};
-  }
+  for (int r = 0; r < REGIONS; r++) memory_init(&c->region[r], c->a);
   for (uint32_t i = 0; i < c->e->body->args.n; i++) {
     ValueId v = c->e->body->args.at[i];
     const Place *x = &c->p->place[v];
     c->defined[v] = true;
     if (!check_value(c, NULL, v)) continue;
     if (x->region != PLAN_INPUTS) fail(c, NULL, "the input %s lies elsewhere", name_of(c, v));
-    memory_write(c, x->region, x->offset, x->bytes, CONTENT, v);
+    memory_write(&c->region[x->region], x->offset, x->bytes, CONTENT, v);
     for (uint32_t k = 0; k < i; k++) {
       ValueId w = c->e->body->args.at[k];
       const Place *z = &c->p->place[w];
@@ -539,8 +288,9 @@ static void fill_globals(Check *c) {
     ValueId v = op->results[0];
     check_load(c, op);
     if (c->failed) return;
+    const Place *x = &c->p->place[v];
     c->initial[op->attr[AT_GLOBAL].i] = v;
-    memory_write(c, c->p->place[v].region, c->p->place[v].offset, c->p->place[v].bytes, CONTENT, v);
+    memory_write(&c->region[x->region], x->offset, x->bytes, CONTENT, v);
   }
 }
 
@@ -551,7 +301,7 @@ static void check_globals_apart(Check *c) {
     uint64_t at = c->globals.offset[i];
     bool hyper = m->globals.at[i].kind == GLOBAL_HYPER;
     if (!layout_bytes(m->globals.at[i].type, m->globals.at[i].layout, &bytes)) continue;
-    if (at < (hyper ? hypers : end) || (!hyper && at % c->align))
+    if (at < (hyper ? hypers : end) || (!hyper && at % (uint64_t)c->target->align))
       fail(c, NULL, "@%s overlaps another global or is not aligned", m->globals.at[i].path);
     *(hyper ? &hypers : &end) = at + bytes;
   }
@@ -568,7 +318,7 @@ static void check_end(Check *c, const Op *ret) {
   check_reads(c, ret, ret, c->p->nsteps);
   for (uint32_t i = 0; i < b->args.n; i++) {
     const Place *x = &c->p->place[b->args.at[i]];
-    if (!memory_holds(c, x->region, x->offset, x->bytes, b->args.at[i], &other))
+    if (!memory_holds(&c->region[x->region], x->offset, x->bytes, b->args.at[i], &other))
       fail(c, NULL, "the input %s is overwritten", name_of(c, b->args.at[i]));
   }
   for (uint32_t i = 0; i < b->ops.n; i++) {
@@ -581,7 +331,7 @@ static void check_end(Check *c, const Op *ret) {
     uint64_t bytes;
     if (want == NO_ID || !layout_bytes(x->type, x->layout, &bytes)) continue;
     PlanRegion r = x->kind == GLOBAL_HYPER ? PLAN_HYPERS : PLAN_GLOBALS;
-    if (!memory_holds(c, r, c->globals.offset[g], bytes, want, &other))
+    if (!memory_holds(&c->region[r], c->globals.offset[g], bytes, want, &other))
       fail(c, NULL, "@%s does not hold %s at the end", x->path, name_of(c, want));
   }
 }
@@ -639,11 +389,11 @@ static void check_all(Check *c) {
   if (!c->failed) check_end(c, ret);
 }
 
-bool plan_verify(const Entry *e, int align, FILE *f) {
+bool plan_verify(const Entry *e, const Target *target, FILE *f) {
   const Plan *p = e->plan;
   Arena *a = arena_new();
-  Check c = {.e = e, .p = p, .f = f, .a = a, .align = (uint64_t)align};
-  c.globals = plan_globals(e->module, align);
+  Check c = {.e = e, .p = p, .f = f, .a = a, .target = target};
+  c.globals = plan_globals(e->module, target->align);
   c.size[PLAN_ARENA] = p->arena_bytes;
   c.size[PLAN_INPUTS] = p->inputs_bytes;
   c.content = ARENA_ARRAY(a, ValueId, e->values.n);
@@ -659,6 +409,6 @@ bool pass_plan_verify(PassRun *r) {
   Entry *e;
   bool ok = true;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++)
-    ok &= plan_verify(e, r->opt->target->align, r->opt->out ? r->opt->out : stderr);
+    ok &= plan_verify(e, r->opt->target, r->opt->out ? r->opt->out : stderr);
   return ok;
 }

@@ -12,7 +12,7 @@ static void every_strategy_is_proven(void **state) {
     for (int k = 0; k < 4; k++) {
       rig_plan(&r, strategies[k], k == 0);
       const Plan *p = r.e->plan;
-      if (!plan_verify(r.e, rig_target.align, stderr)) {
+      if (!plan_verify(r.e, &rig_target, stderr)) {
         module_print(stderr, r.m, &(PrintOptions){.note = plan_note});
         fail_msg("seed %llu, %s", (unsigned long long)seed, strategies[k]);
       }
@@ -41,6 +41,8 @@ typedef enum Fault {
   FALSE_REASON,
   OVERLAP,
   SCRATCH_OVERLAP,
+  SCRATCH_SHORT,
+  SCRATCH_NONE,
   SMALL_ARENA,
   FAULT_KINDS
 } Fault;
@@ -93,6 +95,13 @@ static bool inject(PlanRig *r, Plan *p, Fault kind) {
     s->offset = x->offset;
     return true;
   }
+  case SCRATCH_SHORT:
+  case SCRATCH_NONE: { /* less than the kernel uses, and a plan that forgot it */
+    Place *s = &p->scratch[value_def(r->e, v)->id];
+    if (!s->bytes) return false;
+    s->bytes = kind == SCRATCH_NONE ? 0 : s->bytes - 1;
+    return true;
+  }
   case SMALL_ARENA:
     for (int t = 0; t < p->nsteps; t++)
       for (int k = 0; k < p->steps[t]->nresults; k++) {
@@ -125,7 +134,7 @@ static void every_fault_is_found(void **state) {
       if (inject(&r, p, (Fault)k)) {
         injected[k]++;
         total++;
-        if (plan_verify(r.e, rig_target.align, NULL)) {
+        if (plan_verify(r.e, &rig_target, NULL)) {
           module_print(stderr, r.m, &(PrintOptions){.note = plan_note});
           fail_msg("seed %llu: a fault of kind %d was accepted", (unsigned long long)seed, k);
         }
@@ -145,7 +154,7 @@ static void the_order_is_never_worse(void **state) {
     PlanRig a = rig_new_plan(seed, 40), b = rig_new_plan(seed, 40);
     rig_plan(&a, "pack", true);
     rig_plan(&b, "pack", false);
-    if (plan_verify(b.e, rig_target.align, NULL))
+    if (plan_verify(b.e, &rig_target, NULL))
       assert_true(a.e->plan->lower_bound_bytes <= b.e->plan->lower_bound_bytes);
     rig_free_plan(&a);
     rig_free_plan(&b);
