@@ -271,7 +271,7 @@ static ValueId pow_zero(const Fold *f) {
 /* x ** 1 → x */
 static ValueId pow_one(const Fold *f) { return fold_is(f, 1, 1) ? f->x[0] : NO_ID; }
 
-/* x ** 2 → x * x */
+/* x ** 2 → x * x;  this, the next two: pow gives the same bits in the interpreter and in kernels */
 static ValueId pow_two(const Fold *f) {
   return fold_is(f, 1, 2) ? build2(f->b, OP_MUL, f->x[0], f->x[0]) : NO_ID;
 }

@@ -139,6 +139,27 @@ static void halves(void) { /* every f16 and bf16 there and back; every rounding 
     printf("f16: NaN\n"), failures++;
 }
 
+/* The powers that the compiler folds to other functions have the bits of those, when the exponent
+   is known and when it is not. */
+static void powers(void) {
+  volatile float two = 2, minus = -1, half = 0.5f;
+  uint32_t w[4];
+  int other = 0;
+  for (uint64_t i = 0; i < POINTS / 4; i++) {
+    philox(11, i, 0, w);
+    float a = bits_f32((i32)(w[0] % 0x7d000000u + 0x01000000u)), sign = w[1] & 1 ? -a : a;
+    double d = bits_f64((i64)(((uint64_t)(w[2] % 0x3ff + 0x200) << 52) | w[3] * 1048573ull)),
+           e = w[1] & 1 ? -d : d;
+    other += f32_pow(sign, two) != sign * sign || f32_pow(sign, 2) != sign * sign;
+    other += f32_pow(sign, minus) != 1 / sign || f32_pow(sign, -1) != 1 / sign;
+    other += f32_pow(a, half) != sqrtf(a) || f32_pow(a, 0.5f) != sqrtf(a);
+    other += f64_pow(e, two) != e * e || f64_pow(e, 2) != e * e;
+    other += f64_pow(e, minus) != 1 / e || f64_pow(e, -1) != 1 / e;
+    other += f64_pow(d, half) != sqrt(d) || f64_pow(d, 0.5) != sqrt(d);
+  }
+  check_int("powers with other bits than what they fold to", other, 0);
+}
+
 int main(int argc, char **argv) {
   float *x = malloc(POINTS * sizeof *x), *y = malloc(POINTS * sizeof *y);
   for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
@@ -187,6 +208,7 @@ int main(int argc, char **argv) {
   if (fabs(sum / POINTS) > 4e-3 || fabs(square / POINTS - 1) > 6e-3)
     printf("normal: mean %g, variance %g\n", sum / POINTS, square / POINTS), failures++;
   special();
+  powers();
   halves();
   printf("hash %016llx, %d failures\n", (unsigned long long)hash, failures);
   free(x);

@@ -6,7 +6,7 @@ source=$1 scratch=$2
 mkdir -p "$scratch" && cd "$scratch" || exit 1
 first="" failures=0 tried=0
 clang=$(command -v clang-14 || command -v clang)
-[ -n "$clang" ] || echo "NOT TESTED: there is no clang here"
+[ -n "$clang" ] || echo "NOT TESTED: the functions compiled by clang: there is none here"
 for cc in gcc $clang; do
   for flags in '-O2 -march=x86-64' '-O2 -march=x86-64-v3' '-O3 -march=x86-64-v4' '-O3 -march=native' '-O2 -march=native'; do
     case "$(uname -m):$flags" in
@@ -15,7 +15,12 @@ for cc in gcc $clang; do
     esac
     case "$flags" in
       *v3) grep -qw avx2 /proc/cpuinfo && grep -qw fma /proc/cpuinfo || continue ;;
-      *v4) grep -qw avx512vl /proc/cpuinfo || continue ;;
+      *v4)
+        grep -qw avx512vl /proc/cpuinfo || {
+          echo "NOT TESTED: the functions with AVX-512, compiled by $cc: this processor lacks it"
+          continue
+        }
+        ;;
     esac
     # shellcheck disable=SC2086
     if ! $cc -std=gnu17 $flags -ffp-contract=off -fno-math-errno -fno-trapping-math -w -I"$source" "$source/tests/num/vmath.c" -o vmath -lm; then

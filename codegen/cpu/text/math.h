@@ -147,7 +147,7 @@ INL f32 f32_mod(f32 a, f32 b) { /* a - b floor(a / b), exact as fmod is, with th
   return r != 0.0f && (r < 0.0f) != (b < 0.0f) ? r + b : r;
 }
 /* a^b = 2^(b log2 a) in double: 2^-45 relative before the last rounding, for every finite result. */
-INL f32 f32_pow(f32 a, f32 b) {
+INL f32 f32_pow(f32 a, f32 b) { /* the powers that are folded to other functions give their bits */
   f64 x = f32_abs(a);
   i64 i = f64_bits(x), e = (i - 0x3fe6a09e667f3bcd) >> 52;
   f64 m = bits_f64((i64)((uint64_t)i - ((uint64_t)e << 52)));
@@ -188,6 +188,9 @@ INL f32 f32_pow(f32 a, f32 b) {
   y = odd && f32_bits(a) < 0 ? -y : y;
   y = a < 0.0f && a != -inf && !whole ? __builtin_nanf("") : y;
   y = a != a || b != b ? a + b : y;
+  y = b == -1.0f ? 1.0f / a : y;
+  y = b == 2.0f ? a * a : y;
+  y = b == 0.5f && a > 0.0f ? __builtin_sqrtf(a) : y;
   return b == 0.0f || a == 1.0f ? 1.0f : y;
 }
 
@@ -212,7 +215,12 @@ INL f64 f64_sin(f64 x) { return __builtin_sin(f64_opaque(x)); }
 INL f64 f64_cos(f64 x) { return __builtin_cos(f64_opaque(x)); }
 INL f64 f64_tanh(f64 x) { return __builtin_tanh(f64_opaque(x)); }
 INL f64 f64_erf(f64 x) { return __builtin_erf(f64_opaque(x)); }
-INL f64 f64_pow(f64 a, f64 b) { return __builtin_pow(f64_opaque(a), f64_opaque(b)); }
+INL f64 f64_pow(f64 a, f64 b) {
+  if (b == -1) return 1 / a;
+  if (b == 2) return a * a;
+  if (b == 0.5 && a > 0) return __builtin_sqrt(a);
+  return __builtin_pow(f64_opaque(a), f64_opaque(b));
+}
 INL f64 f64_sigmoid(f64 x) {
   f64 e = f64_exp(-__builtin_fabs(x));
   return (x < 0 ? e : 1) / (1 + e);
