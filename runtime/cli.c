@@ -313,6 +313,10 @@ bool cli_parse(Options *o, int argc, char **argv, Err *e) {
     o->help = true;
     return true;
   }
+  if (strcmp(argv[1], "--version") == 0) {
+    o->version = true;
+    return true;
+  }
   int at = 2;
   if (strcmp(argv[1], "info") == 0) {
     o->info = true;
@@ -390,8 +394,11 @@ void cli_help(const Options *o, const char *program) {
            "run takes\n",
            program);
     printf("       %s ENTRY --INPUT FILE … [options]  runs an entry; ENTRY --help says "
-           "more\n\nentries\n",
+           "more\n",
            program);
+    printf(
+        "       %s --version                       what it was compiled by, and for\n\nentries\n",
+        program);
     for (int i = 0; i < gc_program.nentries; i++) {
       const GcEntry *x = &gc_program.entries[i];
       printf(x->ninputs || x->training ? "  %-14s" : "  %s", x->name);

@@ -47,7 +47,7 @@ Crew *crew_start(Team *team, int threads) {
     c->n++;
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
-  team->nt = c->n + 1;
+  team_settle(team, c->n + 1);
   pthread_mutex_unlock(&c->start);
   return c;
 }

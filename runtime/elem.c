@@ -70,6 +70,26 @@ static uint16_t double_to_bf16(double d) {
     v_;                                                                                            \
   }))
 
+static int64_t elem_int(const void *p, Elem type, uint64_t i) {
+  switch (type) {
+  case ELEM_BOOL:
+  case ELEM_U8: return LOAD(uint8_t, p, i);
+  case ELEM_I8: return LOAD(int8_t, p, i);
+  case ELEM_I16: return LOAD(int16_t, p, i);
+  case ELEM_U16: return LOAD(uint16_t, p, i);
+  case ELEM_I32: return LOAD(int32_t, p, i);
+  case ELEM_U32: return LOAD(uint32_t, p, i);
+  case ELEM_I64:
+  case ELEM_U64: return LOAD(int64_t, p, i);
+  case ELEM_F16:
+  case ELEM_BF16:
+  case ELEM_F32:
+  case ELEM_F64:
+  case ELEM_COUNT: break;
+  }
+  return (int64_t)elem_real(p, type, i);
+}
+
 double elem_real(const void *p, Elem type, uint64_t i) {
   switch (type) {
   case ELEM_F16: return half_to_float(LOAD(uint16_t, p, i));
@@ -88,26 +108,6 @@ double elem_real(const void *p, Elem type, uint64_t i) {
   case ELEM_COUNT: break;
   }
   return (double)elem_int(p, type, i);
-}
-
-int64_t elem_int(const void *p, Elem type, uint64_t i) {
-  switch (type) {
-  case ELEM_BOOL:
-  case ELEM_U8: return LOAD(uint8_t, p, i);
-  case ELEM_I8: return LOAD(int8_t, p, i);
-  case ELEM_I16: return LOAD(int16_t, p, i);
-  case ELEM_U16: return LOAD(uint16_t, p, i);
-  case ELEM_I32: return LOAD(int32_t, p, i);
-  case ELEM_U32: return LOAD(uint32_t, p, i);
-  case ELEM_I64:
-  case ELEM_U64: return LOAD(int64_t, p, i);
-  case ELEM_F16:
-  case ELEM_BF16:
-  case ELEM_F32:
-  case ELEM_F64:
-  case ELEM_COUNT: break;
-  }
-  return (int64_t)elem_real(p, type, i);
 }
 
 static void store_real(void *dst, Elem to, uint64_t i, double d) {

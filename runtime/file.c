@@ -1,7 +1,7 @@
 /* Files in: regular files only, opened without blocking, read at offsets, short reads and EINTR
    handled. Files out: temporary file with O_EXCL in the target's directory, write, fsync, close,
    rename, fsync of the directory. Any failure removes the temporary file and leaves the old target
-   as it was. */
+   as it was. What is no regular file (/dev/null, a pipe) is opened and written as it is. */
 #include "file.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +67,9 @@ void file_close(File *f) {
 
 static bool out_fail(OutFile *o, const char *doing, int error, Err *e) {
   err_set(e, EXIT_ENV, "%s: %s failed: %s", o->path, doing, strerror(error));
-  if (error == ENOSPC || error == EDQUOT)
+  if (o->direct)
+    err_hint(e, "name a file in a directory that you may write to");
+  else if (error == ENOSPC || error == EDQUOT)
     err_hint(e,
              "free some space, or write to another disk; an older file of this name is as it was");
   else
@@ -77,6 +79,10 @@ static bool out_fail(OutFile *o, const char *doing, int error, Err *e) {
 }
 
 bool out_begin(OutFile *o, Err *e) {
+  if (o->direct) {
+    o->fd = open(o->path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    return o->fd >= 0 || out_fail(o, "opening it", errno, e);
+  }
   size_t room = strlen(o->path) + 48;
   for (int i = 0; i < 1000; i++) { /* a stale file of a killed run must not be in the way */
     snprintf(o->tmp, room, "%s.tmp-%ld-%d", o->path, (long)getpid(), i);
@@ -100,12 +106,15 @@ bool out_prepare(OutFile *o, const char *path, uint64_t bytes, Err *e) {
   else
     snprintf(o->dir, n + 2, "%.*s", slash == path ? 1 : (int)(slash - path), path);
   struct stat st;
-  if (n == 0 || path[n - 1] == '/' || (stat(path, &st) == 0 && !S_ISREG(st.st_mode))) {
+  bool there = stat(path, &st) == 0;
+  if (n == 0 || path[n - 1] == '/' || (there && S_ISDIR(st.st_mode))) {
     err_set(e, EXIT_USAGE, "%s: is not a file that can be replaced", path);
     return err_hint(e, "name a file, new or old, in a directory that you may write to");
   }
+  o->direct = there && !S_ISREG(st.st_mode);
+  if (o->direct) return access(path, W_OK) == 0 || out_fail(o, "opening it", errno, e);
   struct stat self;
-  if (stat(path, &st) == 0 && stat("/proc/self/exe", &self) == 0 && st.st_dev == self.st_dev &&
+  if (there && stat("/proc/self/exe", &self) == 0 && st.st_dev == self.st_dev &&
       st.st_ino == self.st_ino) {
     err_set(e, EXIT_USAGE, "%s: is this program itself", path);
     return err_hint(e, "give the file another name, such as %s.safetensors", path);
@@ -142,9 +151,10 @@ bool out_write(OutFile *o, const void *src, uint64_t n, Err *e) {
 bool out_commit(OutFile *o, Err *e) {
   int error = 0;
   const char *doing = "writing to the disk";
-  if (fsync(o->fd) != 0) error = errno;
+  if (!o->direct && fsync(o->fd) != 0) error = errno;
   if (close(o->fd) != 0 && !error) error = errno;
   o->fd = -1;
+  if (o->direct) return !error || out_fail(o, doing, error, e);
   if (!error && rename(o->tmp, o->path) != 0) error = errno, doing = "renaming";
   if (error) {
     unlink(o->tmp);
@@ -162,7 +172,7 @@ void out_abort(OutFile *o) {
   if (o->fd < 0) return;
   close(o->fd);
   o->fd = -1;
-  unlink(o->tmp);
+  if (!o->direct) unlink(o->tmp);
 }
 
 void out_free(OutFile *o) {

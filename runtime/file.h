@@ -1,6 +1,7 @@
 /* Files in and out. In: regular files only, read at offsets, packed or plain, through one Source.
    Out: a temporary file beside the target, fsync, rename: the old file is whole until the new one
-   is. Contract: no size that a file claims is allocated; what is read goes where the caller points.
+   is; a device or a pipe is written straight. Contract: no size that a file claims is allocated;
+   what is read goes where the caller points.
  */
 #ifndef GCRT_FILE_H
 #define GCRT_FILE_H
@@ -20,6 +21,7 @@ void file_close(File *f);
 typedef struct OutFile {
   char *path, *tmp, *dir; /* malloc'ed by out_prepare */
   int fd;                 /* -1: closed */
+  bool direct;            /* a device or a pipe: there is nothing to replace */
 } OutFile;
 /* Finds out before any work whether the file can be written there, with `bytes` of room. */
 bool out_prepare(OutFile *o, const char *path, uint64_t bytes, Err *e);

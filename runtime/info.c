@@ -124,13 +124,17 @@ static void globals_info(void) {
   printf("  %s parameters\n", b);
 }
 
-int info_print(const Options *o, int threads, Err *e) {
-  Device device = {0};
+void info_version(void) {
   printf("%s, compiled by gc %s for", gc_program.name, gc_program.version);
   for (const GcProgram *p = &gc_program; p; p = p->next)
     printf(" %s%s%s%s", p->target, p->march && *p->march ? " " : "", p->march ? p->march : "",
            p->next ? "," : "");
   printf("\n");
+}
+
+int info_print(const Options *o, int threads, Err *e) {
+  Device device = {0};
+  info_version();
   if (gc_program.nhypers) printf("\nhypers\n");
   for (int i = 0; i < gc_program.nhypers; i++) {
     char value[32];

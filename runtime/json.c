@@ -127,7 +127,7 @@ bool json_string(Json *j, JsonText *out) {
   return true;
 }
 
-bool json_size(Json *j, uint64_t *out) {
+static bool take_size(Json *j, uint64_t *out) {
   blanks(j);
   const char *start = j->p;
   uint64_t v = 0;
@@ -148,7 +148,7 @@ bool json_sizes(Json *j, uint64_t *out, int room, int *n) {
   if (json_take(j, ']')) return true;
   do {
     if (*n == room) return json_fail(j, "a list of sizes is too long");
-    if (!json_size(j, &out[*n])) return false;
+    if (!take_size(j, &out[*n])) return false;
     ++*n;
   } while (json_take(j, ','));
   return json_expect(j, ']');

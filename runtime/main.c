@@ -19,14 +19,20 @@ static bool check_program(Err *e) {
   return true;
 }
 
-static int choose_threads(const Options *o, Run *r) {
-  int here = team_available();
-  if (!o->given[OPT_THREADS]) return here;
-  if (o->count[OPT_THREADS] <= (uint64_t)here) return (int)o->count[OPT_THREADS];
-  if (r)
-    note(r, "--threads %" PRIu64 ": this process may use %d core%s, so that is taken",
-         o->count[OPT_THREADS], here, here == 1 ? "" : "s");
-  return here;
+/* What was asked for is done, also with more threads than cores: that is slower, not wrong. */
+static bool choose_threads(const Options *o, int *threads, Err *e) {
+  enum { MOST = 1024 }; /* on fewer cores: each has a stack, and all wait for the last one */
+  int here = team_available(), most = here > MOST ? here : MOST;
+  *threads = here;
+  if (!o->given[OPT_THREADS]) return true;
+  if (o->count[OPT_THREADS] > (uint64_t)most) {
+    err_set(e, EXIT_USAGE, "--threads %" PRIu64 " is too many: %d at most", o->count[OPT_THREADS],
+            most);
+    return err_hint(e, "this process may use %d core%s, and more threads than cores are no faster",
+                    here, here == 1 ? "" : "s");
+  }
+  *threads = (int)o->count[OPT_THREADS];
+  return true;
 }
 
 /* "FILE:N" is a checkpoint each N steps. */
@@ -128,9 +134,14 @@ static int run(Run *r, int argc, char **argv) {
     cli_help(&r->o, r->program);
     return 0;
   }
-  if (r->o.info) return info_print(&r->o, choose_threads(&r->o, NULL), e);
+  if (r->o.version) {
+    info_version();
+    return 0;
+  }
+  int threads;
+  if (!choose_threads(&r->o, &threads, e)) return e->code;
+  if (r->o.info) return info_print(&r->o, threads, e);
   if (!device_choose(r, e)) return e->code;
-  int threads = choose_threads(&r->o, r);
   signals_catch();
   if (!setup(r, threads)) return e->code;
   int code = team_run(r->team, threads, drive, r);

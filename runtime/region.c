@@ -11,7 +11,7 @@ int team_run(Team *s, int threads, int (*driver)(void *), void *arg) {
     int t = omp_get_thread_num(),
         nt = omp_get_num_threads(); /* a limit of the system may give fewer */
     float_mode_set();
-    if (t == 0) s->nt = nt;
+    if (t == 0) team_settle(s, nt);
 #pragma omp barrier
     if (t == 0) {
       code = driver(arg);

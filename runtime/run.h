@@ -17,7 +17,7 @@ typedef struct OutputOption { /* what is asked for one output */
   bool text;
 } OutputOption;
 typedef struct Options {
-  bool info, help;
+  bool info, help, version;
   const GcEntry *entry; /* NULL: `info` of all */
   bool given[OPT_COUNT];
   const char *text[OPT_COUNT];
@@ -190,6 +190,7 @@ int train_run(Run *r);
 int infer_run(Run *r);
 uint64_t infer_bytes(const GcEntry *e); /* of its tables */
 int bench_run(Run *r);
+void info_version(void); /* the line that begins info, and is all of --version */
 int info_print(const Options *o, int threads, Err *e);
 
 /* ---- signals.c ---- */

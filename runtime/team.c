@@ -1,7 +1,7 @@
 /* The team of threads, whoever makes them (region.c, crew.c): jobs, and a barrier that spins, then
    sleeps. Contract: thread 0 hands jobs to all; with one thread nothing is ever waited for.
-   Denormals are zero in every thread. A pure spin collapses when threads outnumber cores; hence the
-   futex. */
+   Denormals are zero in every thread. Where threads outnumber the cores they sleep at once; a spin
+   would keep those from their work that are waited for. */
 #include "team.h"
 #include <limits.h>
 #include <linux/futex.h>
@@ -11,9 +11,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { SPINS = 2000 };
-
 uint64_t team_bytes(void) { return sizeof(Team) + TEAM_LINE; }
+void team_settle(Team *s, int nt) {
+  enum { SPINS = 2000 };
+  s->nt = nt;
+  s->spins = nt <= team_available() ? SPINS : 0; /* who is waited for may need this very core */
+}
+
 int team_size(const Team *team) { return team->nt; }
 
 int team_available(void) {
@@ -71,7 +75,7 @@ void team_barrier(Team *s, int nt) {
       syscall(SYS_futex, &s->generation, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
     return;
   }
-  for (int i = 0; i < SPINS; i++) {
+  for (int i = 0; i < s->spins; i++) {
     if (atomic_load_explicit(&s->generation, memory_order_acquire) != g) return;
     pause_cpu();
   }

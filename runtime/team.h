@@ -1,5 +1,5 @@
-/* What the makers of a team's threads need of it. Contract: nt is settled before a thread serves;
-   every thread but 0 calls team_serve, which returns after team_end. */
+/* What the makers of a team's threads need of it. Contract: team_settle comes before a thread
+   serves; every thread but 0 calls team_serve, which returns after team_end. */
 #ifndef GCRT_TEAM_H
 #define GCRT_TEAM_H
 #include "run.h"
@@ -14,8 +14,10 @@ struct Team {
   _Alignas(TEAM_LINE) TeamJob *job; /* NULL: the team ends */
   void *arg;
   int nt;
+  int spins; /* of a thread before it sleeps */
 };
 
+void team_settle(Team *team, int nt); /* before any thread serves or drives */
 void team_serve(Team *team, int t, int nt);
 void team_end(Team *team); /* from thread 0 */
 #endif

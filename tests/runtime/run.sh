@@ -39,6 +39,12 @@ run 0 train train $data --epochs 30 --save w.safetensors --log log.csv --threads
 holds out.txt 'epoch 30/30' train
 run 0 'two threads' train $data --epochs 30 --save w2.safetensors --log log2.csv --threads 2
 same w.safetensors w2.safetensors threads
+for threads in 3 5 16; do # more than the cores of a small machine, and rows that do not divide evenly
+  run 0 "$threads threads" train $data --epochs 30 --save wt.safetensors --threads $threads
+  same w.safetensors wt.safetensors "$threads threads"
+done
+says 2 'too many' train $data --threads 100000
+says 0 'compiled by gc' --version
 same log.csv log2.csv threads
 run 0 poison train $data --epochs 30 --save w3.safetensors --poison
 same w.safetensors w3.safetensors poison
@@ -159,7 +165,17 @@ cp w.safetensors good
 says 1 'loss is' train $data --epochs 50 --lr 1e30 --save w.safetensors
 same w.safetensors good 'after a loss that is not finite'
 says 3 'failed' train $data --save nowhere/w.safetensors
-says 2 'is not a file that can be replaced' train $data --save /dev/full
+says 2 'is not a file that can be replaced' train $data --save .
+says 3 'No space left on device' train $data --save /dev/full
+says 3 'No space left on device' predict --x x.npy --load w.safetensors --y /dev/full
+run 0 'nowhere' predict --x x.npy --load w.safetensors --y /dev/null --quiet
+[ -c /dev/null ] || fail '/dev/null was replaced'
+mkfifo taken
+cat taken >taken.npy &
+run 0 'into a pipe' predict --x x.npy --load w.safetensors --y taken --quiet
+wait $!
+same y.npy taken.npy 'an output through a pipe'
+rm taken
 (ulimit -f 1 && "$model" predict --x 'x.npy' --y big.npy >out.txt 2>&1) && fail 'a full disk went unnoticed' || holds out.txt 'failed' 'file size limit'
 [ ! -e big.npy ] || fail 'a half-written file was left'
 ls | grep -q 'tmp-' && fail "temporary files were left: $(ls | grep tmp-)"
