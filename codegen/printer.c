@@ -148,14 +148,15 @@ void printer_drop(Printer *p, int level) {
   p->seen.n = n;
 }
 
-const Term *printer_find_term(const Printer *p, const Op *op, Role role) {
+/* The term, or NULL where it may be missing: ROLE_EXP is kept for rows that are not too long. */
+static const Term *find_term(const Printer *p, const Op *op, Role role) {
   for (uint32_t i = 0; i < p->terms.n; i++)
     if (p->terms.at[i].op == op && p->terms.at[i].role == role) return &p->terms.at[i];
   return NULL;
 }
 
 const Term *printer_term(const Printer *p, const Op *op, Role role) {
-  const Term *t = printer_find_term(p, op, role);
+  const Term *t = find_term(p, op, role);
   if (!t) gc_bug(p->g->ctx, "op %s in a group lacks a term of its row", op_info[op->kind].name);
   return t;
 }
@@ -265,7 +266,7 @@ static int deeper(int a, int b) { return a > b ? a : b; }
 
 /* exp(x - max) of a softmax or its like at a place of the full shape. */
 static const char *row_exp(Printer *p, const Op *op, const Axis *map, int *level) {
-  const Term *kept = printer_find_term(p, op, ROLE_EXP);
+  const Term *kept = find_term(p, op, ROLE_EXP);
   ValueId v = op->operands[op_full_operand(op)];
   if (kept) { /* an array of the row: the place asked for may be another than the loop's */
     const char *i = axis_text(p, map[value_type(p->gr->e, v)->rank - 1], level);

@@ -83,8 +83,6 @@ void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const ch
                     int level);
 /* The store of a result, whose axes are at map, at level. */
 void printer_store(Printer *p, int yield, const Axis *map, int level);
-/* The term, or NULL where it may be missing: ROLE_EXP is kept for rows that are not too long. */
-const Term *printer_find_term(const Printer *p, const Op *op, Role role);
 const Term *printer_term(const Printer *p, const Op *op, Role role);
 void text_append(Text *x, const Text *y);
 const char *scalar_round_text(Arena *a, Dtype dt, const char *value);

@@ -49,12 +49,6 @@ const char *reduce_beats(Gen *g, OpKind k, Dtype dt, const char *a, const char *
   return arena_printf(g->a, "%s %s %s || (%s != %s && %s == %s)", a, cmp, b, a, a, b, b);
 }
 
-bool same_dims(const Type *a, const Type *b) {
-  bool same = a->rank == b->rank;
-  for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i];
-  return same;
-}
-
 /* ---- terms: what is reduced, and in which pass ---- */
 
 static int ready(const Rows *r, ValueId v) {

@@ -20,7 +20,6 @@ enum {
 /* Element operations of one evaluation of the group's members on their shapes, with functions at
    their price. */
 int64_t group_work(const Group *gr);
-bool same_dims(const Type *a, const Type *b);
 
 /* ---- rows ---- */
 

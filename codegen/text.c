@@ -32,26 +32,24 @@ void text_add(Text *x, const char *fmt, ...) {
   va_end(ap);
 }
 
-static void indent(Text *x) {
+static void put_line(Text *x, const char *fmt, va_list ap) {
   for (int i = 0; i < x->indent; i++) put(x, "  ", 2);
+  put_format(x, fmt, ap);
+  put(x, "\n", 1);
 }
 
 void text_line(Text *x, const char *fmt, ...) {
-  indent(x);
   va_list ap;
   va_start(ap, fmt);
-  put_format(x, fmt, ap);
+  put_line(x, fmt, ap);
   va_end(ap);
-  put(x, "\n", 1);
 }
 
 void text_open(Text *x, const char *fmt, ...) {
-  indent(x);
   va_list ap;
   va_start(ap, fmt);
-  put_format(x, fmt, ap);
+  put_line(x, fmt, ap);
   va_end(ap);
-  put(x, "\n", 1);
   x->indent++;
 }
 

@@ -2,8 +2,10 @@
    Interning is open addressing over FNV-1a hashes; tables double at half load. */
 #include "ctx_impl.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 enum { FIRST_TABLE = 256 };
 
@@ -118,6 +120,36 @@ uint16_t ctx_add_source(Ctx *c, const char *name, const char *text, size_t len) 
   s.text = copy;
   vec_push(c->arena, &c->sources, s);
   return (uint16_t)(c->sources.n - 1);
+}
+
+static char *read_whole(const char *path, size_t *len) {
+  FILE *f = fopen(path, "rb");
+  if (!f) return NULL;
+  struct stat st;
+  size_t cap = fstat(fileno(f), &st) == 0 && st.st_size > 0 ? (size_t)st.st_size + 1 : 1 << 16;
+  char *text = malloc(cap);
+  for (*len = 0; text;) {
+    *len += fread(text + *len, 1, cap - *len, f);
+    if (*len < cap) break;
+    char *more = realloc(text, cap *= 2);
+    if (!more) free(text);
+    text = more;
+  }
+  int error = !text ? ENOMEM : ferror(f) ? errno : 0;
+  fclose(f);
+  if (!error) return text;
+  free(text);
+  errno = error;
+  return NULL;
+}
+
+bool ctx_read_source(Ctx *c, const char *path, uint16_t *file) {
+  size_t len;
+  char *text = read_whole(path, &len);
+  if (!text) return false;
+  *file = ctx_add_source(c, path, text, len);
+  free(text);
+  return true;
 }
 
 const char *ctx_source_name(const Ctx *c, uint16_t file) {

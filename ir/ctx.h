@@ -37,6 +37,8 @@ const Ints *intern_ints(Ctx *c, const int64_t *at, int n);
 
 /* ---- sources ---- */
 uint16_t ctx_add_source(Ctx *c, const char *name, const char *text, size_t len); /* copies both */
+/* Adds the whole of a file; false with errno set. */
+bool ctx_read_source(Ctx *c, const char *path, uint16_t *file);
 const char *ctx_source_name(const Ctx *c, uint16_t file);
 const char *ctx_source_text(const Ctx *c, uint16_t file, size_t *len);
 int ctx_source_count(const Ctx *c);
@@ -44,7 +46,8 @@ int ctx_source_count(const Ctx *c);
 /* ---- diagnostics ---- */
 typedef enum Severity { SEV_ERROR, SEV_WARNING, SEV_NOTE, SEV_HINT, SEV_REMARK } Severity;
 
-/* Prints "file:line:col: error: message", the line and a caret range, to the context's stream.
+/* Prints "file:line:col: error: message", the line and a caret range, to the context's stream;
+   without a place "gc: error: message".
    Notes and hints belong to the error before them and are dropped with it. After 20 errors one
    line says so and the rest is only counted. The message is one line, without a full stop. */
 void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...)

@@ -46,11 +46,14 @@ void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...) {
     c->errors++;
     c->muted = c->errors > MAX_ERRORS;
     if (c->errors == MAX_ERRORS + 1 && c->stream)
-      fprintf(c->stream, "error: too many errors, the rest is not shown\n");
+      fprintf(c->stream, "gc: error: too many errors, the rest is not shown\n");
   }
   if (sev == SEV_WARNING || sev == SEV_REMARK) c->muted = false;
   if (!c->stream || c->muted) return;
-  if (loc.line) fprintf(c->stream, "%s:%u:%u: ", ctx_source_name(c, loc.file), loc.line, loc.col);
+  if (loc.line)
+    fprintf(c->stream, "%s:%u:%u: ", ctx_source_name(c, loc.file), loc.line, loc.col);
+  else if (sev == SEV_ERROR || sev == SEV_WARNING)
+    fputs("gc: ", c->stream);
   fprintf(c->stream, "%s: ", severity_name[sev]);
   va_list args;
   va_start(args, fmt);

@@ -39,6 +39,7 @@ const Type *type_with_dtype(Ctx *c, const Type *t, Dtype dt); /* same shape */
 const char *type_str(Ctx *c, const Type *t);                  /* "f32[64,256]", "f32[]"; interned */
 /* numpy's broadcasting of two shapes; dtype is a's. NULL where they do not fit. */
 const Type *type_broadcast(Ctx *c, const Type *a, const Type *b);
+bool type_same_dims(const Type *a, const Type *b); /* whatever their dtypes */
 
 int dtype_size(Dtype dt); /* bytes */
 const char *dtype_name(Dtype dt);

@@ -113,6 +113,13 @@ const Type *type_broadcast(Ctx *c, const Type *a, const Type *b) {
   return type_get(c, a->dtype, rank, dim);
 }
 
+bool type_same_dims(const Type *a, const Type *b) {
+  if (a->rank != b->rank) return false;
+  for (int i = 0; i < a->rank; i++)
+    if (a->dim[i] != b->dim[i]) return false;
+  return true;
+}
+
 /* ---- layouts ---- */
 
 static bool layout_equal(const void *entry, const void *key) {

@@ -281,9 +281,6 @@ typedef struct Program {
 Program *parse_file(Ctx *c, const char *path, bool *unreadable);
 Program *parse_text(Ctx *c, const char *name, const char *text, size_t len);
 
-/* The whole of a file, to be freed by the caller; NULL with errno set. */
-char *file_read(const char *path, size_t *len);
-
 /* A constant as "gc -D NAME=V" takes it: an expression; NULL when it is wrong (reported). */
 Expr *parse_value(Ctx *c, const char *name, const char *text);
 

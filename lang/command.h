@@ -8,9 +8,6 @@
 
 enum { EXIT_DONE = 0, EXIT_PROGRAM = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 
-/* Says "gc: error: ..." and returns EXIT_USAGE. */
-int usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
 typedef struct Front {
   Ctx *c;
   const Options *o;

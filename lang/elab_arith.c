@@ -55,7 +55,8 @@ static bool shapes_differ(Elab *e, Val l, Val r, const Type *a, const Type *b, i
   return false;
 }
 
-bool unify(Elab *e, Val *v, int n, int from, const char *what, Loc loc) {
+/* Gives v[from..n) one dtype and all of v one shape; false after an error in the name of `what`. */
+static bool unify(Elab *e, Val *v, int n, int from, const char *what, Loc loc) {
   bool binary = strchr("+-*/%=!<>@&|", what[0]) != NULL || what[0] == '\'';
   int model = -1; /* the first tensor among those of one dtype */
   Dtype dt = DT_F32;

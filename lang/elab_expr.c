@@ -90,7 +90,7 @@ static Val expr_list(Elab *e, const Expr *x) {
   return bad ? poison : val_list(e, VAL_LIST, item, x->list.n, x->loc);
 }
 
-Val expr_transpose(Elab *e, Val v, Loc loc) {
+static Val eval_transpose(Elab *e, Val v, Loc loc) {
   if (v.kind == VAL_POISON) return v;
   if (v.kind != VAL_TENSOR)
     return fail(e, loc, "transposing needs a tensor, found %s", val_str(e, v));
@@ -125,7 +125,7 @@ static Val eval_kind(Elab *e, const Expr *x) {
   case EX_COND: return expr_cond(e, x);
   case EX_CALL: return expr_call(e, x);
   case EX_INDEX: return expr_index(e, x);
-  case EX_TRANSPOSE: return expr_transpose(e, eval_one(e, x->operand), x->loc);
+  case EX_TRANSPOSE: return eval_transpose(e, eval_one(e, x->operand), x->loc);
   }
   return poison;
 }

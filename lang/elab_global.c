@@ -42,7 +42,7 @@ ValueId global_read(Elab *e, int global, Loc loc) {
   return *id;
 }
 
-void global_write(Elab *e, int global, ValueId v) {
+static void write_global(Elab *e, int global, ValueId v) {
   Stored s = {global, e->run->b->loc, e->run->b->scope}, *old = NULL;
   for (uint32_t i = 0; i < e->run->stored.n; i++)
     if (e->run->stored.at[i].global == global) old = &e->run->stored.at[i];
@@ -375,5 +375,5 @@ void assign_variable(Elab *e, const Stmt *s) {
   }
   at(e, s->loc);
   v = val_convert(e, v, g->type->dtype); /* storing rounds to the declared dtype */
-  global_write(e, global, v.tensor.id);
+  write_global(e, global, v.tensor.id);
 }

@@ -250,13 +250,10 @@ Val eval(Elab *e, const Expr *x);
 /* One value, neither none nor a tuple; poison after an error. */
 Val eval_one(Elab *e, const Expr *x);
 Val expr_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
-Val expr_transpose(Elab *e, Val v, Loc loc);
 /* ---- elab_number.c: compile-time arithmetic ---- */
 Val number_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
 Val number_function(Elab *e, OpKind k, Val x, Loc loc); /* VAL_NONE: not defined for numbers */
 /* ---- elab_arith.c: tensor arithmetic ---- */
-/* Gives v[from..n) one dtype and all of v one shape; false after an error in the name of `what`. */
-bool unify(Elab *e, Val *v, int n, int from, const char *what, Loc loc);
 Val tensor_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
 Val tensor_power(Elab *e, Val l, Val r, Loc loc);
 Val tensor_elementwise(Elab *e, OpKind k, Val *v, int n, const char *what, Loc loc);
@@ -293,7 +290,6 @@ bool body_has_minimize(const Body *b);
 void declare_variable(Elab *e, const Stmt *s);
 void assign_variable(Elab *e, const Stmt *s);
 ValueId global_read(Elab *e, int global, Loc loc);
-void global_write(Elab *e, int global, ValueId v);
 int global_step(Elab *e); /* the counter of training steps, made at first use */
 void run_begin(Elab *e, Run *r, RunKind kind, const char *name, Loc loc);
 void run_store_all(Elab *e, Loc loc); /* at the end of an entry */

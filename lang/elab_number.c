@@ -17,6 +17,15 @@ static Val int_power(Elab *e, int64_t base, int64_t n, Loc loc) {
   return val_int(r, loc);
 }
 
+/* Integers and floats compare alike. */
+#define COMPARISONS                                                                                \
+  case BIN_EQ: return val_bool(a == b, loc);                                                       \
+  case BIN_NE: return val_bool(a != b, loc);                                                       \
+  case BIN_LT: return val_bool(a < b, loc);                                                        \
+  case BIN_LE: return val_bool(a <= b, loc);                                                       \
+  case BIN_GT: return val_bool(a > b, loc);                                                        \
+  case BIN_GE: return val_bool(a >= b, loc);
+
 static Val int_binary(Elab *e, BinaryOp op, int64_t a, int64_t b, Loc loc) {
   int64_t r = 0;
   bool bad = false;
@@ -41,12 +50,7 @@ static Val int_binary(Elab *e, BinaryOp op, int64_t a, int64_t b, Loc loc) {
   case BIN_POW:
     if (b >= 0) return int_power(e, a, b, loc);
     return val_num(pow((double)a, (double)b), loc);
-  case BIN_EQ: return val_bool(a == b, loc);
-  case BIN_NE: return val_bool(a != b, loc);
-  case BIN_LT: return val_bool(a < b, loc);
-  case BIN_LE: return val_bool(a <= b, loc);
-  case BIN_GT: return val_bool(a > b, loc);
-  case BIN_GE: return val_bool(a >= b, loc);
+    COMPARISONS
   default: break;
   }
   return bad ? overflow(e, loc) : val_int(r, loc);
@@ -66,13 +70,10 @@ static Val float_binary(Elab *e, BinaryOp op, double a, double b, Loc loc) {
     if (b == 0) return fail(e, loc, "remainder of a division by zero");
     r = a - b * floor(a / b);
     break;
-  case BIN_POW: r = pow(a, b); break;
-  case BIN_EQ: return val_bool(a == b, loc);
-  case BIN_NE: return val_bool(a != b, loc);
-  case BIN_LT: return val_bool(a < b, loc);
-  case BIN_LE: return val_bool(a <= b, loc);
-  case BIN_GT: return val_bool(a > b, loc);
-  case BIN_GE: return val_bool(a >= b, loc);
+  case BIN_POW:
+    r = pow(a, b);
+    break;
+    COMPARISONS
   default: break;
   }
   return val_num(r, loc);

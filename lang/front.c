@@ -4,19 +4,7 @@
 #include "lang/elab.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <time.h>
-
-int usage_error(const char *fmt, ...) {
-  fputs("gc: error: ", stderr);
-  va_list args;
-  va_start(args, fmt);
-  vfprintf(stderr, fmt, args);
-  va_end(args);
-  fputc('\n', stderr);
-  return EXIT_USAGE;
-}
 
 double seconds_now(void) {
   struct timespec t;
@@ -88,14 +76,11 @@ static Module *module_from_text(Front *f, int *code) {
     *code = usage_error("-D does not go with -x ir: constants are already numbers there");
     return NULL;
   }
-  size_t len;
-  char *text = file_read(f->o->input, &len);
-  if (!text) {
+  uint16_t file;
+  if (!ctx_read_source(f->c, f->o->input, &file)) {
     *code = usage_error("cannot read %s: %s", f->o->input, strerror(errno));
     return NULL;
   }
-  uint16_t file = ctx_add_source(f->c, f->o->input, text, len);
-  free(text);
   Module *m = module_read(f->c, file);
   if (!m) *code = EXIT_PROGRAM;
   return m;

@@ -23,15 +23,14 @@ static const Row rows[] = {
 #undef OPTION
 };
 
-static bool wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static bool wrong(const char *fmt, ...) {
+int usage_error(const char *fmt, ...) {
   fputs("gc: error: ", stderr);
   va_list args;
   va_start(args, fmt);
   vfprintf(stderr, fmt, args);
   va_end(args);
   fputc('\n', stderr);
-  return false;
+  return 2;
 }
 
 /* ---- choices: "exe|lib|!cuda" ---- */
@@ -72,16 +71,16 @@ static bool check_choice(Ctx *c, const Row *r, const char *value, size_t n) {
   for (const char *rest = r->choices; next_choice(&rest, &ch);) {
     if (!choice_is(&ch, value, n)) continue;
     if (ch.available) return true;
-    return wrong("%s%s%.*s is not available yet", r->spelling, r->form == FORM_WORD ? " " : "=",
-                 (int)n, value);
+    return !usage_error("%s%s%.*s is not available yet", r->spelling,
+                        r->form == FORM_WORD ? " " : "=", (int)n, value);
   }
   const char *names[MAX_CHOICES], *list = "";
   int count = choice_names(c, r, names);
   for (int i = 0; i < count; i++)
     list = intern_printf(c, "%s%s%s", list, i == 0 ? "" : i + 1 == count ? " or " : ", ", names[i]);
   const char *near = nearest_name(c, intern_n(c, value, n), names, count);
-  return wrong("%s takes %s, not '%.*s'%s%s%s", r->spelling, list, (int)n, value,
-               near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+  return !usage_error("%s takes %s, not '%.*s'%s%s%s", r->spelling, list, (int)n, value,
+                      near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 /* One of the choices, or for LIST several with commas. */
@@ -102,28 +101,28 @@ static bool add_define(Ctx *c, Options *o, const char *text) {
   const char *letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
   size_t n = strspn(text, letters);
   if (n == 0 || (text[0] >= '0' && text[0] <= '9') || text[n] != '=' || !text[n + 1])
-    return wrong("-D takes NAME=VALUE, not '%s'", text);
+    return !usage_error("-D takes NAME=VALUE, not '%s'", text);
   const char *name = intern_n(c, text, n);
   for (uint32_t i = 0; i < o->defines.n; i++)
-    if (o->defines.at[i].name == name) return wrong("-D %s is given twice", name);
+    if (o->defines.at[i].name == name) return !usage_error("-D %s is given twice", name);
   vec_push(ctx_arena(c), &o->defines, (Define){name, text + n + 1});
   return true;
 }
 
 static bool set_option(Ctx *c, Options *o, const Row *r, const char *value) {
-  if (!r->available) return wrong("%s is not available yet", r->spelling);
+  if (!r->available) return !usage_error("%s is not available yet", r->spelling);
   if (r->id == OPT_DEFINE) {
     if (!add_define(c, o, value)) return false;
   } else if (o->value[r->id]) {
-    return wrong("%s is given twice", r->spelling);
+    return !usage_error("%s is given twice", r->spelling);
   }
   bool missing = value[0] == 0 && r->form != FORM_FLAG && r->id != OPT_PASSES;
   if (missing && r->form != FORM_MAYBE)
-    return wrong("%s needs a value: %s%s%s", r->spelling, r->spelling,
-                 r->form == FORM_WORD    ? " "
-                 : r->form == FORM_LEVEL ? ""
-                                         : "=",
-                 r->value);
+    return !usage_error("%s needs a value: %s%s%s", r->spelling, r->spelling,
+                        r->form == FORM_WORD    ? " "
+                        : r->form == FORM_LEVEL ? ""
+                                                : "=",
+                        r->value);
   if (value[0] && !check_value(c, r, value)) return false;
   o->value[r->id] = value;
   return true;
@@ -150,8 +149,8 @@ static bool unknown(Ctx *c, const char *arg) {
   const char *near = nearest_name(c, word, names, OPTIONS);
   if (!near && arg[1] != '-') /* -target for --target */
     near = nearest_name(c, intern_printf(c, "-%s", word), names, OPTIONS);
-  if (near) return wrong("unknown option '%s'; did you mean %s?", word, near);
-  return wrong("unknown option '%s'; see gc --help", word);
+  if (near) return !usage_error("unknown option '%s'; did you mean %s?", word, near);
+  return !usage_error("unknown option '%s'; see gc --help", word);
 }
 
 /* Takes the option at argv[*i] and its value; advances *i to the last word it used. */
@@ -164,18 +163,19 @@ static bool take_option(Ctx *c, int argc, char **argv, int *i, Options *o) {
     const char *rest = arg + n;
     switch (r->form) {
     case FORM_FLAG:
-      if (*rest) return wrong("%s takes no value", r->spelling);
+      if (*rest) return !usage_error("%s takes no value", r->spelling);
       return set_option(c, o, r, "");
     case FORM_WORD:
       if (!*rest && *i + 1 < argc) rest = argv[++*i];
       return set_option(c, o, r, rest);
     case FORM_JOINED:
       if (*rest == '=') return set_option(c, o, r, rest + 1);
-      return r->available ? wrong("%s needs a value: %s=%s", r->spelling, r->spelling, r->value)
-                          : wrong("%s is not available yet", r->spelling);
+      return r->available
+                 ? !usage_error("%s needs a value: %s=%s", r->spelling, r->spelling, r->value)
+                 : !usage_error("%s is not available yet", r->spelling);
     case FORM_MAYBE:
       if (*rest == '=' && !rest[1])
-        return wrong("%s= needs a value; without one write %s", r->spelling, r->spelling);
+        return !usage_error("%s= needs a value; without one write %s", r->spelling, r->spelling);
       return set_option(c, o, r, *rest ? rest + 1 : rest);
     case FORM_LEVEL: return set_option(c, o, r, rest);
     }
@@ -187,8 +187,8 @@ static bool check_together(const Options *o) {
   bool pack = option_given(o, OPT_PACK);
   for (int i = 0; i < OPTIONS; i++) {
     if (!o->value[i] || rows[i].pack == 2 || rows[i].pack == pack) continue;
-    return pack ? wrong("%s does not go with --pack", rows[i].spelling)
-                : wrong("%s goes with --pack only", rows[i].spelling);
+    return pack ? !usage_error("%s does not go with --pack", rows[i].spelling)
+                : !usage_error("%s goes with --pack only", rows[i].spelling);
   }
   return true;
 }
@@ -203,10 +203,10 @@ bool options_parse(Ctx *c, int argc, char **argv, Options *o) {
     } else if (!only_files && arg[0] == '-' && arg[1]) {
       if (!take_option(c, argc, argv, &i, o)) return false;
     } else if (!arg[0]) {
-      return wrong("the name of the input file is empty");
+      return !usage_error("the name of the input file is empty");
     } else if (o->input) {
-      return wrong("two input files, '%s' and '%s'; one program reads others with 'use'", o->input,
-                   arg);
+      return !usage_error("two input files, '%s' and '%s'; one program reads others with 'use'",
+                          o->input, arg);
     } else {
       o->input = arg;
     }

@@ -23,6 +23,9 @@ typedef struct Options {
   const char *input; /* NULL: none */
 } Options;
 
+/* Says "gc: error: ..." and returns 2, the exit code of a wrong command line. */
+int usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 bool options_parse(Ctx *c, int argc, char **argv, Options *out);
 static inline bool option_given(const Options *o, OptionId id) { return o->value[id] != NULL; }
 /* The value, or otherwise where it is not given or empty. */

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 enum { MAX_USE_DEPTH = 100 };
 
@@ -54,7 +53,7 @@ static Expr *parse_source(Reader *r, uint16_t file, int start) {
   char *copy = malloc(len + 2); /* flex writes into what it scans and wants two NULs after it */
   Scanner scanner = NULL;
   if (!copy || gc_scan_lex_init_extra(&ps, &scanner) != 0) {
-    fprintf(stderr, "gc: out of memory\n");
+    fprintf(stderr, "gc: error: out of memory\n");
     exit(3);
   }
   memcpy(copy, text, len);
@@ -69,27 +68,6 @@ static Expr *parse_source(Reader *r, uint16_t file, int start) {
 
 /* ---- files ---- */
 
-char *file_read(const char *path, size_t *len) {
-  FILE *f = fopen(path, "rb");
-  if (!f) return NULL;
-  struct stat st;
-  size_t cap = fstat(fileno(f), &st) == 0 && st.st_size > 0 ? (size_t)st.st_size + 1 : 1 << 16;
-  char *text = malloc(cap);
-  for (*len = 0; text;) {
-    *len += fread(text + *len, 1, cap - *len, f);
-    if (*len < cap) break;
-    char *more = realloc(text, cap *= 2);
-    if (!more) free(text);
-    text = more;
-  }
-  int error = ferror(f) ? errno : 0;
-  fclose(f);
-  if (!error) return text;
-  free(text);
-  errno = error;
-  return NULL;
-}
-
 static void report_unreadable(Reader *r, Loc use, const char *path) {
   r->failed = true;
   r->unreadable = !use.line;
@@ -103,15 +81,12 @@ static void read_file(Reader *r, const char *path, Loc use) {
   free(resolved);
   for (uint32_t i = 0; i < r->seen.n; i++)
     if (r->seen.at[i] == identity) return;
-  size_t len;
-  char *text = file_read(path, &len);
-  if (!text) {
+  uint16_t file;
+  if (!ctx_read_source(r->c, path, &file)) {
     report_unreadable(r, use, path);
     return;
   }
   vec_push(ctx_arena(r->c), &r->seen, identity);
-  uint16_t file = ctx_add_source(r->c, path, text, len);
-  free(text);
   if (!use.line) r->prog->file = file;
   parse_source(r, file, FILE_START);
 }

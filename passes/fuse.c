@@ -34,12 +34,6 @@ typedef struct Fuse {
 
 /* ---- what an op is to fusion ---- */
 
-static bool same_dims(const Type *a, const Type *b) {
-  bool same = a->rank == b->rank;
-  for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i];
-  return same;
-}
-
 /* Belongs to a group: it computes. */
 static bool is_core(const Fuse *f, const Op *op) {
   OpClass c = op_info[op->kind].cls;
@@ -91,7 +85,7 @@ static bool row_shape(const Type *domain, int outer, const Type *t) {
 }
 
 static bool fits_rows(const Unit *u, const Type *t) {
-  return same_dims(t, u->domain) || row_shape(u->domain, u->outer, t);
+  return type_same_dims(t, u->domain) || row_shape(u->domain, u->outer, t);
 }
 
 /* The view reads every row at its own place. */
@@ -116,19 +110,21 @@ static const char *form_refuses(const Fuse *f, const Unit *a, const Unit *b, Uni
   *out = *other;
   if (!map) {
     if (a->form == FORM_ROWS && b->form == FORM_ROWS)
-      return same_dims(a->domain, b->domain) && a->outer == b->outer ? NULL
-                                                                     : "they reduce other rows";
+      return type_same_dims(a->domain, b->domain) && a->outer == b->outer
+                 ? NULL
+                 : "they reduce other rows";
     return "a kernel has one product or one reduction over columns";
   }
   if (other->form == FORM_MAP || other->form == FORM_MATMUL)
-    return same_dims(map->domain, other->domain) ? NULL : "the shapes differ";
+    return type_same_dims(map->domain, other->domain) ? NULL : "the shapes differ";
   if (other->form == FORM_ROWS) {
-    if (map->dear && other->row_ops && map == a && same_dims(map->domain, other->domain))
+    if (map->dear && other->row_ops && map == a && type_same_dims(map->domain, other->domain))
       return "it would be computed again in every pass over a row";
     return fits_rows(other, map->domain) ? NULL : "the shapes differ";
   }
-  if (same_dims(map->domain, kept_type(f, other))) return NULL; /* behind a reduction of columns */
-  return map == a && same_dims(map->domain, other->domain) ? NULL : "the shapes differ";
+  if (type_same_dims(map->domain, kept_type(f, other)))
+    return NULL; /* behind a reduction of columns */
+  return map == a && type_same_dims(map->domain, other->domain) ? NULL : "the shapes differ";
 }
 
 static bool in_either(const Fuse *f, const Op *op, const Unit *a, const Unit *b) {
@@ -164,7 +160,8 @@ static const char *columns_refuse(const Fuse *f, const Unit *a, const Unit *b, c
       const Op *op = u->members.at[i];
       for (int k = 0; k < op->nresults; k++) {
         const Type *t = value_type(f->e, op->results[k]);
-        if (op == whole->root || (same_dims(t, kept) && !same_dims(t, whole->domain))) continue;
+        if (op == whole->root || (type_same_dims(t, kept) && !type_same_dims(t, whole->domain)))
+          continue;
         for (uint32_t j = 0; j < f->users[op->results[k]].n; j++)
           if (!in_either(f, f->users[op->results[k]].at[j], a, b))
             return "what is summed is read again elsewhere";

@@ -5,17 +5,10 @@
    that row. */
 #include "passes/plan_impl.h"
 
-static bool same_dims(const Type *a, const Type *b) {
-  if (a->rank != b->rank) return false;
-  for (int i = 0; i < a->rank; i++)
-    if (a->dim[i] != b->dim[i]) return false;
-  return true;
-}
-
 /* Equal positions of elements: the same shape, element size and layout. */
 static bool same_storage(const Entry *e, ValueId x, ValueId y) {
   const Type *a = value_type(e, x), *b = value_type(e, y);
-  return same_dims(a, b) && dtype_size(a->dtype) == dtype_size(b->dtype) &&
+  return type_same_dims(a, b) && dtype_size(a->dtype) == dtype_size(b->dtype) &&
          value_at(e, x)->layout == value_at(e, y)->layout;
 }
 
@@ -92,7 +85,8 @@ static Dep view_dep(KernelRule *k, const Op *op) {
   for (int i = k->row; i < from->rank; i++)
     if (from->dim[i] != 1) return DEP_BAD;
   if (op->kind == OP_RESHAPE) return t->numel == from->numel ? DEP_ROW : DEP_BAD;
-  if (op->kind == OP_BROADCAST && same_dims(t, k->full) && (from->rank == t->rank || k->row == 0))
+  if (op->kind == OP_BROADCAST && type_same_dims(t, k->full) &&
+      (from->rank == t->rank || k->row == 0))
     return DEP_FULL;
   return DEP_BAD;
 }
@@ -171,7 +165,7 @@ static bool one_kind_of_row(const KernelRule *k, const Block *b) {
     if (cls != CLASS_REDUCE && cls != CLASS_ROWS) continue;
     if (cls == CLASS_REDUCE) {
       const Type *t = value_type(k->e, op->operands[0]);
-      if (!same_dims(t, k->full)) continue;
+      if (!type_same_dims(t, k->full)) continue;
       trailing(op, t, &lead);
     }
     if (lead != k->row) return false;
@@ -193,7 +187,7 @@ static bool kernel_ok(const Entry *e, const Op *op, int result, int operand) {
     if (inner->kind == OP_YIELD) {
       for (int y = 0; y < inner->noperands; y++) /* an operand that is also a result stays whole */
         ok &= inner->operands[y] != b->args.at[operand];
-      ok &= same_dims(value_type(e, inner->operands[result]), k.full);
+      ok &= type_same_dims(value_type(e, inner->operands[result]), k.full);
       break;
     }
     Dep d = op_dep(&k, inner);

@@ -163,26 +163,6 @@ static void read_rows(Rows *r, const char *text, size_t len) {
   }
 }
 
-static char *slurp(const char *path, size_t *len) {
-  FILE *f = fopen(path, "rb");
-  if (!f) return NULL;
-  size_t cap = 1 << 16;
-  char *text = malloc(cap);
-  for (*len = 0; text;) {
-    *len += fread(text + *len, 1, cap - *len, f);
-    if (*len < cap) break;
-    char *more = realloc(text, cap *= 2);
-    if (!more) free(text);
-    text = more;
-  }
-  int error = !text ? ENOMEM : ferror(f) ? errno : 0;
-  fclose(f);
-  if (!error) return text;
-  free(text);
-  errno = error;
-  return NULL;
-}
-
 /* ---- writing ---- */
 
 static bool write_rows(const Rows *r, FILE *f) {
@@ -236,16 +216,14 @@ static int too_small(const Rows *r, uint64_t capacity, const PackResult *found) 
 
 int pack_command(Ctx *c, const char *file, uint64_t capacity, double timeout,
                  const char *out_file) {
-  size_t len;
-  char *text = slurp(file, &len);
-  if (!text) {
+  Rows r = {.c = c, .a = ctx_arena(c), .line = 1};
+  if (!ctx_read_source(c, file, &r.file)) {
     diag(c, SEV_ERROR, (Loc){0}, "cannot read %s: %s", file, strerror(errno));
     return USAGE_WRONG;
   }
-  Rows r = {.c = c, .a = ctx_arena(c), .line = 1};
-  r.file = ctx_add_source(c, file, text, len);
-  free(text);
-  read_rows(&r, ctx_source_text(c, r.file, &len), len);
+  size_t len;
+  const char *text = ctx_source_text(c, r.file, &len);
+  read_rows(&r, text, len);
   if (r.failed) return PROGRAM_WRONG;
   Buffers b = {.at = r.buffers.at, .n = (int)r.buffers.n};
   PackLimit limit = {

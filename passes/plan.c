@@ -3,7 +3,8 @@
    Contract: pure questions; nothing here decides. */
 #include "passes/plan_impl.h"
 
-bool plan_in_body(const Entry *e, ValueId v) {
+/* Defined in the entry's body, or one of its inputs: only such values have a place. */
+static bool in_body(const Entry *e, ValueId v) {
   const Value *x = &e->values.at[v];
   if (x->def != NO_ID) return e->ops.at[x->def]->parent == e->body;
   return x->index < e->body->args.n && e->body->args.at[x->index] == v;
@@ -15,7 +16,7 @@ static void nested_reads(Arena *a, const Entry *e, const Op *op, ValueList *out)
     for (uint32_t i = 0; i < b->ops.n; i++) {
       const Op *inner = op_at(e, b->ops.at[i]);
       for (int j = 0; j < inner->noperands; j++)
-        if (plan_in_body(e, inner->operands[j])) vec_push(a, out, inner->operands[j]);
+        if (in_body(e, inner->operands[j])) vec_push(a, out, inner->operands[j]);
       nested_reads(a, e, inner, out);
     }
   }

@@ -7,9 +7,6 @@
 
 /* ---- plan.c ---- */
 
-/* Defined in the entry's body, or one of its inputs: only such values have a place. */
-bool plan_in_body(const Entry *e, ValueId v);
-
 /* Values of the body that an op reads: its operands, then what its nested blocks read from outside.
    A value may occur more than once. */
 typedef VEC(ValueId) ValueList;

@@ -33,8 +33,8 @@ static void fail(Check *c, const Op *op, const char *fmt, ...) {
   c->failed = true;
   if (!c->f) return;
   Ctx *ctx = c->e->module->ctx;
-  if (op && op->loc.line) fprintf(c->f, "%s: ", loc_str(ctx, op->loc));
-  fprintf(c->f, "error: the memory plan of '%s' is wrong: ", c->e->name);
+  fprintf(c->f, "%s: error: the memory plan of '%s' is wrong: ",
+          op && op->loc.line ? loc_str(ctx, op->loc) : "gc", c->e->name);
   if (op) fprintf(c->f, "%s: ", op_info[op->kind].name);
   va_list args;
   va_start(args, fmt);

@@ -27,7 +27,7 @@ typedef struct Want {
 
 static bool is_full(const Want *w, ValueId v) {
   const Type *t = value_type(w->e, v);
-  return t->rank == w->full->rank && equal_dims(t, w->full, t->rank);
+  return type_same_dims(t, w->full);
 }
 
 /* One row a position: [lead axes] with extents 1 behind them. */
@@ -165,8 +165,7 @@ static bool kernel_allows(const Entry *e, const Op *op, int result, int operand)
 
 bool verify_overwrite(const Entry *e, const Op *op, int result, int operand) {
   const Value *x = value_at(e, op->operands[operand]), *y = value_at(e, op->results[result]);
-  if (x->layout != y->layout || x->type->rank != y->type->rank ||
-      !equal_dims(x->type, y->type, x->type->rank) ||
+  if (x->layout != y->layout || !type_same_dims(x->type, y->type) ||
       dtype_size(x->type->dtype) != dtype_size(y->type->dtype))
     return false;
   if (op->kind == OP_KERNEL) return kernel_allows(e, op, result, operand);

@@ -21,7 +21,7 @@ static bool is_split(const Group *gr) {
   int64_t c = rows_elements(gr);
   if (c <= ROW_CHUNK || gr->domain->numel / c >= FEW_ROWS) return false;
   for (int i = 0; i < gr->nout; i++)
-    if (same_dims(value_type(gr->e, gr->yield[i]), gr->domain)) return false;
+    if (type_same_dims(value_type(gr->e, gr->yield[i]), gr->domain)) return false;
   for (int i = 0; i < gr->nops; i++) {
     const Op *op = gr->ops[i];
     if (!op_is_reduction(op)) {
@@ -211,7 +211,7 @@ static void split_row_level(Kernel *k, const Group *gr, int64_t rows) {
   for (int i = 0; i < gr->nin + gr->nout; i++) {
     ValueId v = i < gr->nin ? gr->in[i] : gr->out[i - gr->nin];
     const Type *t = value_type(gr->e, v);
-    if (t->numel != rows || same_dims(t, gr->domain)) continue;
+    if (t->numel != rows || type_same_dims(t, gr->domain)) continue;
     bool in_order = t->rank > 0 && t->dim[0] == gr->domain->dim[0];
     for (int j = 0; in_order && i < gr->nin && j < gr->nops; j++) {
       OpClass c = op_info[gr->ops[j]->kind].cls;
@@ -230,7 +230,7 @@ static void results(Rows *r, const Loop *inner, int ninner) {
   Text *row = r->p.level[1];
   /* results of one element a row are computed before any result is written */
   for (int i = 0; i < gr->nout; i++)
-    if (!same_dims(value_type(gr->e, gr->yield[i]), gr->domain))
+    if (!type_same_dims(value_type(gr->e, gr->yield[i]), gr->domain))
       printer_value(&r->p, gr->yield[i], printer_identity(&r->p, gr->yield[i]));
   bool full = false;
   printer_drop(&r->p, 2);
@@ -239,7 +239,7 @@ static void results(Rows *r, const Loop *inner, int ninner) {
   for (int step = 0; step < 2; step++)
     for (int i = 0; i < gr->nout; i++) {
       ValueId v = gr->yield[i];
-      if (!same_dims(value_type(gr->e, v), gr->domain)) continue;
+      if (!type_same_dims(value_type(gr->e, v), gr->domain)) continue;
       full = true;
       const Axis *map = printer_identity(&r->p, v);
       if (step)
@@ -254,7 +254,7 @@ static void results(Rows *r, const Loop *inner, int ninner) {
     text_line(row, "}");
   }
   for (int i = 0; i < gr->nout; i++)
-    if (!same_dims(value_type(gr->e, gr->yield[i]), gr->domain))
+    if (!type_same_dims(value_type(gr->e, gr->yield[i]), gr->domain))
       printer_store(&r->p, i, printer_identity(&r->p, gr->yield[i]), 1);
 }
 

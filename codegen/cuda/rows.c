@@ -205,7 +205,7 @@ static void results(Teams *t, const Loop *inner, int ninner) {
   Text *row = p->level[1];
   bool any = false, *full = ARENA_ARRAY(g->a, bool, gr->nout + 1);
   for (int i = 0; i < gr->nout; i++) {
-    full[i] = same_dims(value_type(gr->e, gr->yield[i]), gr->domain);
+    full[i] = type_same_dims(value_type(gr->e, gr->yield[i]), gr->domain);
     any |= full[i];
     if (!full[i]) printer_value(p, gr->yield[i], printer_identity(p, gr->yield[i]));
   }

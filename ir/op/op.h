@@ -39,7 +39,6 @@ int64_t *shape_dims(const ShapeIn *in, int64_t small[SMALL_RANK], int rank);
 const Type *shape_make(const ShapeIn *in, Dtype dt, int rank, const int64_t *dim);
 /* Both operands have one dtype and one shape; otherwise the reason is written. */
 bool shape_equal(const ShapeIn *in, int i, int j);
-bool shape_same_dims(const Type *a, const Type *b);
 const char *shape_str(const ShapeIn *in, const Type *t); /* type_str */
 /* An attribute list; NULL counts as empty. */
 static inline int ints_n(const Ints *l) { return l ? l->n : 0; }

@@ -38,7 +38,7 @@ const Type *shape_xent(const ShapeIn *in) {
 const Type *shape_xent_grad(const ShapeIn *in) {
   const Type *dy = in->type[0], *t = in->type[1], *labels = in->type[2];
   if (!labels_fit(in, t, labels)) return NULL;
-  if (dy->dtype != t->dtype || !shape_same_dims(dy, labels))
+  if (dy->dtype != t->dtype || !type_same_dims(dy, labels))
     return shape_wrong(in, "needs one gradient for every row: %s against logits %s",
                        shape_str(in, dy), shape_str(in, t));
   return t;

@@ -36,13 +36,6 @@ const Type *shape_make(const ShapeIn *in, Dtype dt, int rank, const int64_t *dim
   return t;
 }
 
-bool shape_same_dims(const Type *a, const Type *b) {
-  if (a->rank != b->rank) return false;
-  for (int i = 0; i < a->rank; i++)
-    if (a->dim[i] != b->dim[i]) return false;
-  return true;
-}
-
 bool shape_equal(const ShapeIn *in, int i, int j) {
   const Type *a = in->type[i], *b = in->type[j];
   if (a == b) return true;

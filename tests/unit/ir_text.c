@@ -232,7 +232,7 @@ static const struct {
     {"module \"\" entry f() { \377 }", "1:23: error: an op is expected, not the byte 0xff"},
     {"module \"\" state @s : f32[2] entry f() { %a = load @s : f32[2] %b = load @s : f32[2] return "
      "}",
-     "error: in entry f: op %b load: loads @s again in its block"},
+     "gc: error: in entry f: op %b load: loads @s again in its block"},
 };
 
 static void errors(void **state) {

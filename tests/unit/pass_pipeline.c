@@ -25,26 +25,27 @@ static char *check(const char *pipeline, bool *ok) {
 static const struct {
   const char *pipeline, *message;
 } wrong[] = {
-    {"", "error: the pipeline has an empty pass name\n"
+    {"", "gc: error: the pipeline has an empty pass name\n"
          "hint: names stand between single commas, as in 'fold,cse,dce'\n"},
-    {"fold,,dce", "error: the pipeline has an empty pass name\n"
+    {"fold,,dce", "gc: error: the pipeline has an empty pass name\n"
                   "hint: names stand between single commas, as in 'fold,cse,dce'\n"},
-    {"fold,csee", "error: there is no pass 'csee'\nhint: did you mean 'cse'?\n"},
-    {"fold,vectorize", "error: there is no pass 'vectorize'\nhint: --list-passes names them all\n"},
-    {"fold{", "error: 'fold{' lacks its closing '}' in the pipeline\n"},
-    {"fold{x=1}", "error: pass 'fold' has no argument 'x'\n"},
+    {"fold,csee", "gc: error: there is no pass 'csee'\nhint: did you mean 'cse'?\n"},
+    {"fold,vectorize",
+     "gc: error: there is no pass 'vectorize'\nhint: --list-passes names them all\n"},
+    {"fold{", "gc: error: 'fold{' lacks its closing '}' in the pipeline\n"},
+    {"fold{x=1}", "gc: error: pass 'fold' has no argument 'x'\n"},
     {"autodiff,order,liveness,inplace,share{mach=16}",
-     "error: pass 'share' has no argument 'mach'\nhint: it has strategy=WORD match=N\n"},
+     "gc: error: pass 'share' has no argument 'mach'\nhint: it has strategy=WORD match=N\n"},
     {"autodiff,order,liveness,inplace,share{match=many}",
-     "error: pass 'share' needs match= with an integer, not 'match=many'\n"},
+     "gc: error: pass 'share' needs match= with an integer, not 'match=many'\n"},
     {"autodiff,order,liveness,inplace,share{strategy}",
-     "error: pass 'share' needs strategy= with a word, not 'strategy'\n"},
-    {"liveness", "error: pass 'liveness' needs an order of execution\n"
+     "gc: error: pass 'share' needs strategy= with a word, not 'strategy'\n"},
+    {"liveness", "gc: error: pass 'liveness' needs an order of execution\n"
                  "hint: pass 'order' gives it: put it before 'liveness'\n"},
     {"autodiff,order,fold,liveness",
-     "error: pass 'liveness' needs an order of execution, which 'fold' did not keep\n"
+     "gc: error: pass 'liveness' needs an order of execution, which 'fold' did not keep\n"
      "hint: pass 'order' gives it: put it again before 'liveness'\n"},
-    {"order", "error: pass 'order' needs a program without grad ops\n"
+    {"order", "gc: error: pass 'order' needs a program without grad ops\n"
               "hint: pass 'autodiff' gives it: put it before 'order'\n"},
 };
 
