@@ -18,6 +18,7 @@ typedef struct CodegenOptions {
   double cc_seconds;            /* set: time spent in the C compiler and linker */
   const struct CodegenGpu *gpu; /* what an executable holds beside the CPU's program, or NULL */
   bool stats;                   /* say what the kernels take of a GPU */
+  int failed;                   /* set: exit code of a target that could not be made */
 } CodegenOptions;
 
 /* The same program, planned for the CUDA target. */
@@ -28,8 +29,8 @@ typedef struct CodegenGpu {
   int narch;
 } CodegenGpu;
 
-/* The CPU target for an instruction set; NULL after a diagnostic if march is unknown to the
-   compiler. In the context's arena. */
+/* The CPU target for an instruction set; NULL after a diagnostic, with the exit code in o->failed,
+   if the compiler cannot be run (3) or does not know march (2). In the context's arena. */
 const Target *target_cpu(Ctx *c, CodegenOptions *o);
 
 /* The CUDA target. In the context's arena. */

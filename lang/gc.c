@@ -73,6 +73,9 @@ static int choose_output(Run *r) {
   }
   if (r->emit == EMIT_EXE && strcmp(r->output, "-") == 0)
     return usage_error("an executable cannot go to the standard output");
+  if ((r->emit == EMIT_EXE || library) && !output_is_replaceable(r->output))
+    return usage_error("%s is no file that can be replaced; name the %s with -o", r->output,
+                       library ? "library" : "executable");
   if (library && !codegen_lib_name(r->c, r->output))
     return usage_error("a library is named libNAME.so, and its header NAME.h beside it; not %s",
                        r->output);
@@ -254,7 +257,7 @@ static int run_passes(Run *r) {
   double start = seconds_now();
   r->target = is_cuda(r) ? target_cuda(r->c) : target_cpu(r->c, &r->codegen);
   r->target_seconds = seconds_now() - start;
-  if (!r->target) return r->codegen.march ? EXIT_USAGE : EXIT_ENVIRONMENT;
+  if (!r->target) return r->codegen.failed;
   int code = passes_for(r, r->m, r->target, wants_plan);
   return code ? code : plan_gpu(r);
 }

@@ -55,6 +55,11 @@ bool output_write(const char *path, const char *text, size_t n) {
   return (fclose(f) == 0 && ok) || failed(path);
 }
 
+bool output_is_replaceable(const char *path) {
+  struct stat st;
+  return stat(path, &st) != 0 || S_ISREG(st.st_mode);
+}
+
 bool output_is_input(const char *output, const char *input) {
   struct stat a, b;
   return stat(output, &a) == 0 && stat(input, &b) == 0 && S_ISREG(a.st_mode) &&

@@ -32,25 +32,44 @@ static bool cpu_can_fuse(const Target *t, const Entry *e, const Op *op) {
   return op->kind != OP_GATHER_GRAD && op->kind != OP_CONCAT && op->kind != OP_PAD;
 }
 
+/* Runs it on nothing with these words; its macros, or NULL with the status and what it said. */
+static const char *macros_of(Ctx *c, const char *cc, const char *march, int *status) {
+  const char *words[] = {cc, "-dM", "-E", "-x", "c", "/dev/null", march, NULL};
+  char *said = NULL;
+  *status = process_run(words, ctx_arena(c), &said);
+  return *status == 0 && strstr(said, "#define __STDC__ ") ? said : NULL;
+}
+
+/* What the compiler defines for this -march, or NULL. Asked again without it, a compiler that does
+   not know the word answers, and one that fails at everything fails again. */
+static const char *macros_for(Ctx *c, CodegenOptions *o, const char *march) {
+  int status;
+  const char *macros = macros_of(c, o->cc, intern_printf(c, "-march=%s", march), &status);
+  if (macros) return macros;
+  o->failed = 3;
+  if (status < 0) {
+    diag(c, SEV_ERROR, (Loc){0},
+         "no C compiler: '%s' cannot be run; install one (Debian: apt-get install gcc) or set CC",
+         o->cc);
+  } else if (!macros_of(c, o->cc, NULL, &status)) {
+    diag(c, SEV_ERROR, (Loc){0},
+         "no C compiler: '%s' runs, but does not compile an empty file (exit code %d); set CC to a "
+         "C compiler, or unset it",
+         o->cc, status);
+  } else {
+    if (o->march) o->failed = 2;
+    diag(c, SEV_ERROR, (Loc){0}, "the C compiler '%s' does not know -march=%s", o->cc, march);
+  }
+  return NULL;
+}
+
 const Target *target_cpu(Ctx *c, CodegenOptions *o) {
   Arena *a = ctx_arena(c);
   const char *cc = o->cc ? o->cc : getenv("CC");
   o->cc = cc && *cc ? cc : "cc";
   const char *march = o->march ? o->march : "native";
-  const char *argv[] = {
-      o->cc, intern_printf(c, "-march=%s", march), "-dM", "-E", "-x", "c", "/dev/null", NULL};
-  char *macros;
-  int status = process_run(argv, a, &macros);
-  if (status < 0) {
-    diag(c, SEV_ERROR, (Loc){0},
-         "no C compiler: '%s' cannot be run; install one (Debian: apt-get install gcc) or set CC",
-         o->cc);
-    return NULL;
-  }
-  if (status != 0) {
-    diag(c, SEV_ERROR, (Loc){0}, "the C compiler '%s' does not know -march=%s", o->cc, march);
-    return NULL;
-  }
+  const char *macros = macros_for(c, o, march);
+  if (!macros) return NULL;
   bool avx512 = strstr(macros, "#define __AVX512F__ ") != NULL;
   bool avx2 = strstr(macros, "#define __AVX2__ ") && strstr(macros, "#define __FMA__ ");
   bool arm = strstr(macros, "#define __aarch64__ ") != NULL;
