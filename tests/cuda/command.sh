@@ -1,6 +1,6 @@
 #!/bin/sh
 # command.sh GC: the command's part of the CUDA target: what it writes, and what it says where NVRTC or an
-# architecture is missing. Exit code 77 and "SKIP" where there is no NVRTC.
+# architecture is missing. Exit code 77 and "NOT TESTED" where there is no NVRTC.
 set -u
 gc=$1
 dir=$(mktemp -d) || exit 1
@@ -54,7 +54,7 @@ says 3 'set GC_NVRTC to the directory' env GC_NVRTC="$dir" "$gc" very_own.g --ta
 
 if ! "$gc" very_own.g --emit=ptx -o a.ptx 2>err; then
   cat err
-  echo "SKIP: there is no NVRTC, nothing is compiled"
+  echo "NOT TESTED: the command on kernels for a GPU: there is no NVRTC"
   [ "$bad" -eq 0 ] && exit "$([ -n "${GC_NO_SKIP-}" ] && echo 1 || echo 77)"
   exit 1
 fi

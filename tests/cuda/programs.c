@@ -2,7 +2,7 @@
    and what the PTX interpreter makes of them is what the CPU's program computes, bit for bit.
      programs RUNTIME_DIR random FIRST COUNT     random programs, BATCH in a module
      programs RUNTIME_DIR FILE.g                 the entries of a program, on random inputs
-   Says "SKIP" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP, which makes that an
+   Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP, which makes that an
    error. */
 #include "lang/ast.h"
 #include "lang/elab.h"
@@ -181,7 +181,7 @@ static int check(const char *what, Made *p, uint64_t seed, int level) {
     return 1;
   }
   if (!has_nvrtc(p)) {
-    printf("SKIP: there is no NVRTC, no kernel has been checked (install the CUDA toolkit or set "
+    printf("NOT TESTED: kernels for a GPU: there is no NVRTC (install the CUDA toolkit or set "
            "GC_NVRTC)\n");
     exit(getenv("GC_NO_SKIP") ? 1 : SKIP);
   }

@@ -1,7 +1,7 @@
-# What the end-to-end scripts share. A script is called as  NAME.sh GC DATA SCRATCH  and runs in SCRATCH,
-# emptied before. It goes on after a failure, so that one run shows all of them; `finish` gives the verdict.
+# What the end-to-end scripts share. A script is called as  NAME.sh GC DATA SCRATCH MKDATA  and runs in
+# SCRATCH, emptied before; MKDATA makes data files (tests/runtime/mkdata.c). It goes on after a failure, so that one run shows all of them; `finish` gives the verdict.
 set -u
-gc=$1 data=$2 scratch=$3
+gc=$1 data=$2 scratch=$3 mkdata=$4
 here=$(cd "$(dirname "$0")/../.." && pwd)
 rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
 failures=0 checks=0
@@ -11,13 +11,44 @@ fail() {
   failures=$((failures + 1))
 }
 
+# not_tested WHAT: said loudly; tests/run.sh repeats it at its end
+not_tested() { echo "NOT TESTED: $*"; }
+
 # need FILE...: real data; without it nothing here can be tested
 need() {
   for file in "$@"; do
     [ -r "$file" ] && continue
-    echo "NOT TESTED: $file is missing. Set the CMake setting GC_SHARED_DATA to the folder with the test data."
+    not_tested "$file is missing; set the CMake setting GC_SHARED_DATA to the folder with the test data"
     exit 77
   done
+}
+
+# digits N: made-up rows in the form of MNIST, as images.idx.gz and labels.idx.gz
+digits() {
+  "$mkdata" idx u8 "$1,28,28" 1 images.idx && "$mkdata" idx u8 "$1" 2 labels.idx && gzip -f images.idx labels.idx ||
+    fail 'no data could be made'
+}
+
+# prose N: the first N bytes of the project's own pages, as text.txt
+prose() {
+  cat "$here"/docs/*.md "$here"/docs/*.md | head -c "$1" >text.txt
+  [ "$(wc -c <text.txt)" = "$1" ] || fail "the pages have fewer than $1 bytes"
+}
+
+# interrupted SIGNAL FILE COMMAND...: sends the signal once FILE is there and not empty; the exit code is
+# the command's, 128 + n where it died of signal n. A job of a script ignores SIGINT, hence python.
+interrupted() {
+  python3 - "$@" <<'END'
+import os, signal, subprocess, sys, time
+name, file, command = sys.argv[1], sys.argv[2], sys.argv[3:]
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+p = subprocess.Popen(command)
+while p.poll() is None and not (os.path.exists(file) and os.path.getsize(file)):
+    time.sleep(0.02)
+p.send_signal(getattr(signal, name))
+code = p.wait()
+sys.exit(code if code >= 0 else 128 - code)
+END
 }
 
 # run CODE COMMAND...: what it prints goes to out.txt

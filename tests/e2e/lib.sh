@@ -48,7 +48,7 @@ if command -v g++ >/dev/null; then
   run 0 g++ -std=c++11 -Wall -Wextra -Wpedantic -Werror header.cc -o cpp -L. -lnet -Wl,-rpath,"$PWD"
   run 0 ./cpp
 else
-  echo 'NOT TESTED: g++ is missing, so the header was not read as C++'
+  not_tested 'the header as C++: g++ is missing'
 fi
 
 # ---- the same bits as the executable ----
@@ -71,7 +71,7 @@ if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
   done
   same calls2 calls60 'calls for memory and threads'
 else
-  echo 'NOT TESTED: strace is missing or not allowed, so allocation by a call was not watched'
+  not_tested 'allocation by a call: strace is missing or not allowed'
 fi
 
 # ---- names ----
@@ -152,6 +152,6 @@ net.net_close(m)
 END
   run 0 python3 use.py
 else
-  echo 'NOT TESTED: python3 is missing'
+  not_tested 'the library from Python: python3 is missing'
 fi
 finish

@@ -33,7 +33,7 @@ if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
   echo "calls for memory: $(cat calls2) in 2 steps, $(cat calls60) in 60"
   same calls2 calls60 'calls for memory'
 else
-  echo "NOT TESTED: strace is missing or not allowed, so allocation after start-up was not watched"
+  not_tested 'allocation after start-up: strace is missing or not allowed'
 fi
 
 # ---- other readers ----
@@ -51,6 +51,6 @@ assert loss.dtype == np.float32 and np.isfinite(loss).all(), loss
 END
   run 0 python3 read.py
 else
-  echo "NOT TESTED: numpy and safetensors are not installed, so other readers were not tried"
+  not_tested 'other readers: numpy and safetensors are not installed'
 fi
 finish
