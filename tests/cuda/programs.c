@@ -2,8 +2,8 @@
    and what the PTX interpreter makes of them is what the CPU's program computes, bit for bit.
      programs RUNTIME_DIR random FIRST COUNT     random programs, BATCH in a module
      programs RUNTIME_DIR FILE.g                 the entries of a program, on random inputs
-   Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP, which makes that an
-   error. */
+   Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP, which makes that
+   an error. */
 #include "lang/ast.h"
 #include "lang/elab.h"
 #include "tests/cuda/device.h"

@@ -90,7 +90,9 @@ Nvrtc *nvrtc_open(void) {
     if (n->create && n->compile && n->destroy && n->ptx_size && n->ptx && n->log_size && n->log)
       return n;
   }
-  fprintf(stderr, "SKIPPED: no NVRTC here; set GC_NVRTC to the folder of libnvrtc.so\n");
+  fprintf(
+      stderr,
+      "NOT TESTED: kernels for a GPU: no NVRTC here; set GC_NVRTC to the folder of libnvrtc.so\n");
   free(n);
   return NULL;
 }
