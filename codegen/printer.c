@@ -279,6 +279,31 @@ static const char *row_exp(Printer *p, const Op *op, const Axis *map, int *level
                       x.text, printer_term(p, op, ROLE_MAX)->text);
 }
 
+/* A norm, or its gradient, at a place of the full shape. */
+static Printed norm_value(Printer *p, const Op *op, const Axis *map) {
+  Dtype dt = value_type(p->gr->e, op->results[0])->dtype;
+  Printed x = printer_value(p, op->operands[0], map);
+  Arena *a = p->g->a;
+  const char *text;
+  int level = deeper(x.level, 1);
+  if (op_is_norm_grad(op)) {
+    Printed y = printer_value(p, op->operands[1], map);
+    Printed scale = printer_value(p, op->operands[2], map); /* the row's axes come first */
+    level = deeper(level, deeper(y.level, scale.level));
+    const char *mean = "";
+    if (op->kind == OP_LAYER_NORM_GRAD)
+      mean = arena_printf(a, " - %s", printer_term(p, op, ROLE_MEAN)->text);
+    text = arena_printf(a, "%s * (%s%s - %s * %s)", scale.text, x.text, mean, y.text,
+                        printer_term(p, op, ROLE_MEAN_DOT)->text);
+  } else if (op->kind == OP_LAYER_NORM) {
+    text = arena_printf(a, "(%s - %s) * %s", x.text, printer_term(p, op, ROLE_MEAN)->text,
+                        printer_term(p, op, ROLE_SCALE)->text);
+  } else {
+    text = arena_printf(a, "%s * %s", x.text, printer_term(p, op, ROLE_SCALE)->text);
+  }
+  return line(p, dt, scalar_round_text(a, dt, text), level);
+}
+
 /* A row op at a place of the full shape, from the terms of its row. */
 static Printed row_value(Printer *p, const Op *op, const Axis *map) {
   const Entry *e = p->gr->e;
@@ -363,7 +388,12 @@ Printed printer_value(Printer *p, ValueId v, const Axis *map) {
     if (!inner) gc_bug(p->g->ctx, "op %s cannot be read in place", op_info[op->kind].name);
     r = printer_value(p, op->operands[0], inner);
   } else if (op_info[op->kind].cls == CLASS_ROWS) {
-    r = row_value(p, op, map);
+    if (value_at(e, v)->index == 1) { /* of a norm: its scale */
+      const Term *t = printer_term(p, op, ROLE_SCALE);
+      r = (Printed){scalar_round_text(a, dt, t->text), t->level};
+    } else {
+      r = op_is_norm(op) || op_is_norm_grad(op) ? norm_value(p, op, map) : row_value(p, op, map);
+    }
   } else if (op_info[op->kind].cls == CLASS_REDUCE) {
     const Term *t = printer_term(p, op, ROLE_VALUE);
     r = (Printed){t->text, t->level};

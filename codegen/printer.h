@@ -19,7 +19,19 @@ typedef struct Seen {
 } Seen;
 
 /* What a row op keeps of a row: bound by the printer of rows before the values that need it. */
-typedef enum Role { ROLE_VALUE, ROLE_MAX, ROLE_SUM, ROLE_LABEL, ROLE_AT_LABEL, ROLE_EXP } Role;
+typedef enum Role {
+  ROLE_VALUE,
+  ROLE_MAX,
+  ROLE_SUM,
+  ROLE_LABEL,
+  ROLE_AT_LABEL,
+  ROLE_EXP,
+  ROLE_SQUARES, /* of norms: sum of squared distances */
+  ROLE_MEAN,
+  ROLE_SCALE,   /* 1 / sqrt(mean square + eps) */
+  ROLE_DOT,     /* of their gradients: sum of dy y */
+  ROLE_MEAN_DOT /* over the row's elements */
+} Role;
 typedef struct Term {
   const Op *op;
   Role role;

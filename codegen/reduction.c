@@ -105,6 +105,27 @@ void rows_schedule(Rows *r) {
       term(r, op, ROLE_SUM, want(r, OP_SOFTMAX_GRAD, op->operands[0], op, at));
       r->ready[i] = at + 1;
       break;
+    case OP_LAYER_NORM: {
+      int first = ready(r, op->operands[0]);
+      term(r, op, ROLE_SUM, want(r, OP_SUM, op->operands[0], op, first));
+      term(r, op, ROLE_SQUARES, want(r, OP_LAYER_NORM, op->operands[0], op, first + 1));
+      r->ready[i] = first + 2;
+      break;
+    }
+    case OP_RMS_NORM:
+      term(r, op, ROLE_SQUARES, want(r, OP_RMS_NORM, op->operands[0], op, at));
+      r->ready[i] = at + 1;
+      break;
+    case OP_LAYER_NORM_GRAD:
+    case OP_RMS_NORM_GRAD: {
+      int dy = ready(r, op->operands[0]), y = ready(r, op->operands[1]);
+      int dot = dy > y ? dy : y;
+      if (op->kind == OP_LAYER_NORM_GRAD)
+        term(r, op, ROLE_SUM, want(r, OP_SUM, op->operands[0], op, dy));
+      term(r, op, ROLE_DOT, want(r, OP_SOFTMAX_GRAD, op->operands[0], op, dot));
+      r->ready[i] = at > dot + 1 ? at : dot + 1;
+      break;
+    }
     case OP_LOG_SOFTMAX_GRAD: { /* the sum of dy may be a sum of the program's, too: as early as
                                    that */
       int first = ready(r, op->operands[0]);
@@ -145,14 +166,17 @@ const char *rows_addend(Rows *r, const Work *w) {
     text_line(p->level[2], "%s = %s;", w->keep, e);
     return w->keep;
   }
+  if (w->kind == OP_LAYER_NORM) {
+    const char *mean = printer_term(p, w->op, ROLE_MEAN)->text;
+    return arena_printf(r->g->a, "(%s - %s) * (%s - %s)", x, mean, x, mean);
+  }
+  if (w->kind == OP_RMS_NORM) return arena_printf(r->g->a, "%s * %s", x, x);
   if (w->kind == OP_SOFTMAX_GRAD)
     return arena_printf(r->g->a, "%s * %s", x, printer_value(p, w->op->operands[1], map).text);
   return x;
 }
 
-OpKind rows_combine(const Work *w) {
-  return w->kind == OP_SOFTMAX || w->kind == OP_SOFTMAX_GRAD ? OP_SUM : w->kind;
-}
+OpKind rows_combine(const Work *w) { return op_info[w->kind].cls == CLASS_ROWS ? OP_SUM : w->kind; }
 
 bool rows_is_arg(const Work *w) { return w->kind == OP_ARGMAX || w->kind == OP_ARGMIN; }
 
@@ -193,9 +217,46 @@ static void at_label(Rows *r, const Op *op) {
   vec_push(r->g->a, &p->terms, (Term){op, ROLE_AT_LABEL, at.text, 1});
 }
 
-void rows_labels(Rows *r, int number) {
+/* Declares a number of the row, a term of the op. */
+static void row_term(Rows *r, const Op *op, Role role, const char *expr) {
+  const char *name = arena_printf(r->g->a, "v%d", r->g->names++);
+  Dtype dt = value_type(r->gr->e, op->results[0])->dtype;
+  text_line(r->p.level[1], "const %s %s = %s;", dtype_compute(dt), name, expr);
+  vec_push(r->g->a, &r->p.terms, (Term){op, role, name, 1});
+}
+
+/* The sum over the number of elements. */
+static const char *row_mean(Rows *r, const Op *op, Role sum) {
+  Dtype dt = value_type(r->gr->e, op->results[0])->dtype;
+  const char *n =
+      scalar_literal(r->g->a, dt == DT_F64 ? DT_F64 : DT_F32, (Attr){.f = (double)r->c});
+  return arena_printf(r->g->a, "%s / %s", printer_term(&r->p, op, sum)->text, n);
+}
+
+/* Means and scales of norms whose sums are known when pass `number` begins. */
+static void norm_terms(Rows *r, const Op *op, int number) {
+  int x = ready(r, op->operands[0]);
+  bool layer = op->kind == OP_LAYER_NORM;
+  if (op_is_norm_grad(op)) {
+    int y = ready(r, op->operands[1]);
+    if (op->kind == OP_LAYER_NORM_GRAD && number == x + 1)
+      row_term(r, op, ROLE_MEAN, row_mean(r, op, ROLE_SUM));
+    if (number == (x > y ? x : y) + 1) row_term(r, op, ROLE_MEAN_DOT, row_mean(r, op, ROLE_DOT));
+    return;
+  }
+  if (layer && number == x + 1) row_term(r, op, ROLE_MEAN, row_mean(r, op, ROLE_SUM));
+  if (number != x + 1 + layer) return;
+  Dtype dt = value_type(r->gr->e, op->results[0])->dtype;
+  const char *eps = scalar_literal(r->g->a, dt == DT_F64 ? DT_F64 : DT_F32, op->attr[AT_EPS]);
+  row_term(r, op, ROLE_SCALE,
+           arena_printf(r->g->a, "1 / %s_sqrt(%s + %s)", dtype_prefix(dt),
+                        row_mean(r, op, ROLE_SQUARES), eps));
+}
+
+void rows_before(Rows *r, int number) {
   for (int i = 0; i < r->gr->nops; i++) {
     const Op *op = r->gr->ops[i];
+    if (op_is_norm(op) || op_is_norm_grad(op)) norm_terms(r, op, number);
     if (op->kind != OP_XENT && op->kind != OP_XENT_GRAD) continue;
     int when = ready(r, op->operands[op->noperands - 1]);
     if (when == number) label(r, op, arena_printf(r->g->a, "label%d", i));

@@ -55,8 +55,9 @@ OpKind rows_combine(const Work *w); /* how: OP_SUM, … */
 bool rows_is_arg(const Work *w);    /* argmax, argmin */
 /* Names the coordinates of a row's elements for the inner loop: its variable is c. */
 void rows_name(Rows *r, const Loop *loop, int n);
-/* Labels that are known before pass `number`, checked, and the elements that they name. */
-void rows_labels(Rows *r, int number);
+/* What is known of a row before pass `number`: labels, checked, and the elements that they name;
+   means and scales. */
+void rows_before(Rows *r, int number);
 
 /* ---- columns: reductions over axes that are not the last ---- */
 

@@ -156,9 +156,9 @@ Op *build_op(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *a
   return op;
 }
 
-/* The result type by the op's rule; a contradiction names the operands' types. */
-static const Type *result_type(Builder *b, OpKind k, const ValueId *x, int n, const Attr *attr,
-                               const Type *given) {
+/* The type of a result by the op's rule; a contradiction names the operands' types. */
+static const Type *result_type(Builder *b, OpKind k, int result, const ValueId *x, int n,
+                               const Attr *attr, const Type *given) {
   enum { SMALL = 8 };
   const Type *small[SMALL] = {NULL};
   const Type **types = n <= SMALL ? small : ARENA_ARRAY(b->m->arena, const Type *, n);
@@ -168,11 +168,20 @@ static const Type *result_type(Builder *b, OpKind k, const ValueId *x, int n, co
     types[i] = value_type(b->e, x[i]);
   }
   char why[256];
-  const Type *t = op_shape(b->m->ctx, k, types, n, attr, given, why);
+  const Type *t = op_shape_of(b->m->ctx, k, result, types, n, attr, given, why);
   if (!t)
     gc_bug(b->m->ctx, "building %s at %s in entry %s: %s", op_info[k].name,
            loc_str(b->m->ctx, b->loc), b->e->name, why);
   return t;
+}
+
+Op *build_several(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *attr) {
+  enum { SMALL = 8 };
+  const Type *small[SMALL] = {NULL};
+  int results = op_info[k].results;
+  const Type **types = results <= SMALL ? small : ARENA_ARRAY(b->m->arena, const Type *, results);
+  for (int i = 0; i < results; i++) types[i] = result_type(b, k, i, operands, n, attr, NULL);
+  return build_op(b, k, operands, n, attr, types, results);
 }
 
 /* The user's name goes to a value that has none; constants are shared and stay numbers. */
@@ -187,7 +196,8 @@ static ValueId give_name(Builder *b, ValueId v) {
 ValueId build(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *attr,
               const Type *type) {
   const OpInfo *info = &op_info[k];
-  const Type *t = result_type(b, k, operands, n, attr, type);
+  if (info->results > 1) return build_several(b, k, operands, n, attr)->results[0];
+  const Type *t = result_type(b, k, 0, operands, n, attr, type);
   Attr own[MAX_ATTRS] = {0};
   if (attr) memcpy(own, attr, sizeof own);
   round_num(info, own, t);

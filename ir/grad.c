@@ -6,6 +6,8 @@
 
 bool grad_needs(const GradCtx *g, const Op *op, int operand) { return g->needs(g, op, operand); }
 
+ValueId grad_of(const GradCtx *g, const Op *op, int result) { return g->of(g, op, result); }
+
 void grad_to(GradCtx *g, const Op *op, int operand, ValueId d) {
   Ctx *c = g->e->module->ctx;
   const Type *have = value_type(g->e, d), *want = value_type(g->e, op->operands[operand]);

@@ -67,11 +67,13 @@ Tensor *eval_in(EvalCtx *c, const Op *op, int i) {
   return t;
 }
 
-Tensor *eval_out(EvalCtx *c, const Op *op) {
-  Tensor *t = &c->value[op->results[0]];
-  *t = tensor_new(c->scratch, value_type(c->e, op->results[0]));
+Tensor *eval_out_of(EvalCtx *c, const Op *op, int result) {
+  Tensor *t = &c->value[op->results[result]];
+  *t = tensor_new(c->scratch, value_type(c->e, op->results[result]));
   return t;
 }
+
+Tensor *eval_out(EvalCtx *c, const Op *op) { return eval_out_of(c, op, 0); }
 
 void eval_fault(EvalCtx *c, const char *fmt, ...) {
   if (c->it->why[0]) return;

@@ -43,6 +43,7 @@ struct EvalCtx {
 };
 Tensor *eval_in(EvalCtx *c, const Op *op, int i);
 Tensor *eval_out(EvalCtx *c, const Op *op); /* result 0, allocated */
+Tensor *eval_out_of(EvalCtx *c, const Op *op, int result);
 /* Evaluates a nested block's ops, terminator included; its arguments are already bound. */
 void eval_block(EvalCtx *c, const Block *b);
 /* The data is at fault: the run ends after this op. The first reason stays. */

@@ -114,11 +114,12 @@ typedef enum OpFlags {
   OPF_BOOL_RESULT = 16 /* element-wise with a bool result of the operands' shape */
 } OpFlags;
 
-/* Shape inference. Returns the result type, or NULL with a one-line reason in why: the same
+/* Shape inference. Returns the type of one result, or NULL with a one-line reason in why: the same
    function serves the elaborator (which reports it to the user), the builder and the verifier. */
 typedef struct ShapeIn {
   Ctx *ctx;
   OpKind kind;
+  int result; /* which one is asked for */
   int n;
   const Type *const *type; /* of each operand */
   const Attr *attr;
@@ -128,7 +129,9 @@ typedef struct ShapeIn {
 typedef const Type *ShapeFn(const ShapeIn *in);
 
 /* Gradient: the op y = f(x…) at hand, dy is the gradient of y; the rule builds what it needs and
-   calls grad_to for every operand that grad_needs. A rule names only the values it reads. */
+   calls grad_to for every operand that grad_needs. A rule names only the values it reads. Of an op
+   with several results dy is that of the first, NO_ID where it has none; grad_of gives the others.
+ */
 typedef struct GradCtx GradCtx;
 typedef void GradFn(GradCtx *g, const Op *op, ValueId dy);
 
@@ -171,6 +174,7 @@ enum {
   AT_TA = 0,
   AT_TB = 1,     /* matmul */
   AT_DEPTH = 0,  /* one_hot, gather_grad: rows of the table */
+  AT_EPS = 0,    /* layer_norm, rms_norm: NUM */
   AT_GLOBAL = 0, /* load, store: INT, index of the global */
   AT_NAMES = 0,  /* return: STR, output names separated by commas */
 };
@@ -277,18 +281,23 @@ Builder *builder_new(Entry *e, Block *b); /* in the module's arena */
 /* Hash-consing must forget what was built before when the caller moves to another block. */
 void builder_at(Builder *b, Block *block);
 
-/* The general way. attr may be NULL. type: the wanted result for OPF_TYPED ops, else NULL. A shape
-   that does not fit is an internal error here: callers with user input call op_shape first. */
+/* The general way; of several results the first. attr may be NULL. type: the wanted result for
+   OPF_TYPED ops, else NULL. A shape that does not fit is an internal error here: callers with user
+   input call op_shape first. */
 ValueId build(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *attr,
               const Type *type);
 /* For ops with several results or blocks: results' types are given, blocks are attached by the
    caller. Never folded or merged. */
 Op *build_op(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *attr,
              const Type *const *types, int nresults);
+/* The same, with the types that the op's shape rule gives. */
+Op *build_several(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *attr);
 /* Shape of an op on these operand types: NULL and a reason in why (256 bytes) where it does not
- * fit. */
+   fit. op_shape_of: of one of several results. */
 const Type *op_shape(Ctx *c, OpKind k, const Type *const *types, int n, const Attr *attr,
                      const Type *given, char *why);
+const Type *op_shape_of(Ctx *c, OpKind k, int result, const Type *const *types, int n,
+                        const Attr *attr, const Type *given, char *why);
 
 ValueId build1(Builder *b, OpKind k, ValueId x);
 ValueId build2(Builder *b, OpKind k, ValueId x, ValueId y); /* same shape and dtype */
@@ -334,9 +343,11 @@ struct GradCtx {
   const Entry *e; /* where op lives: also the builder's entry */
   void *state;    /* of whoever asks for gradients: the autodiff pass, a test */
   bool (*needs)(const GradCtx *g, const Op *op, int operand);   /* behind grad_needs */
+  ValueId (*of)(const GradCtx *g, const Op *op, int result);    /* behind grad_of */
   void (*to)(GradCtx *g, const Op *op, int operand, ValueId d); /* behind grad_to */
 };
 bool grad_needs(const GradCtx *g, const Op *op, int operand);
+ValueId grad_of(const GradCtx *g, const Op *op, int result);    /* NO_ID: none */
 void grad_to(GradCtx *g, const Op *op, int operand, ValueId d); /* d has the operand's type */
 
 /* ---------------------------------------------------------------- text ----- */

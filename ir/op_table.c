@@ -20,6 +20,11 @@ bool op_parse_kind(const char *mnemonic, OpKind *out) {
 
 const Type *op_shape(Ctx *c, OpKind k, const Type *const *types, int n, const Attr *attr,
                      const Type *given, char *why) {
+  return op_shape_of(c, k, 0, types, n, attr, given, why);
+}
+
+const Type *op_shape_of(Ctx *c, OpKind k, int result, const Type *const *types, int n,
+                        const Attr *attr, const Type *given, char *why) {
   enum { WHY_BYTES = 256 };
   static const Attr none[MAX_ATTRS];
   const OpInfo *info = &op_info[k];
@@ -39,6 +44,7 @@ const Type *op_shape(Ctx *c, OpKind k, const Type *const *types, int n, const At
   }
   ShapeIn in = {.ctx = c,
                 .kind = k,
+                .result = result,
                 .n = n,
                 .type = types,
                 .attr = attr ? attr : none,
@@ -83,6 +89,8 @@ static const struct {
     {OP_MATMUL, AT_TB, "tb", ATTR_BOOL},
     {OP_GATHER_GRAD, AT_DEPTH, "depth", ATTR_INT},
     {OP_ONE_HOT, AT_DEPTH, "depth", ATTR_INT},
+    {OP_LAYER_NORM, AT_EPS, "eps", ATTR_NUM},
+    {OP_RMS_NORM, AT_EPS, "eps", ATTR_NUM},
     {OP_RETURN, AT_NAMES, "names", ATTR_STR},
 };
 

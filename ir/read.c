@@ -228,12 +228,16 @@ static bool check_op(Reader *r, OpText *o) {
   if (!info->shape) return true;
   const Type **types = ARENA_ARRAY(r->scratch, const Type *, o->operands.n + 1);
   for (uint32_t i = 0; i < o->operands.n; i++) types[i] = value_type(r->e, o->operands.at[i]);
-  char why[256];
-  const Type *t = op_shape(r->c, o->kind, types, (int)o->operands.n, o->attr, o->types.at[0], why);
-  if (!t) return FAIL(r, o->at, "%s", why);
-  if (t != o->types.at[0])
-    return FAIL(r, o->at, "%s gives %s here, not %s", info->name, type_str(r->c, t),
-                type_str(r->c, o->types.at[0]));
+  for (uint32_t i = 0; i < o->types.n; i++) {
+    const Type *have = o->types.at[i];
+    char why[256];
+    const Type *t =
+        op_shape_of(r->c, o->kind, (int)i, types, (int)o->operands.n, o->attr, have, why);
+    if (!t) return FAIL(r, o->at, "%s", why);
+    if (t != have)
+      return FAIL(r, o->at, "%s gives %s here, not %s", info->name, type_str(r->c, t),
+                  type_str(r->c, have));
+  }
   return true;
 }
 

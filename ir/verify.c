@@ -119,15 +119,19 @@ static bool rule_shape(Verifier *v, const Op *op) {
   const Type **types =
       op->noperands <= SMALL ? small : must(malloc((size_t)op->noperands * sizeof *types));
   for (int i = 0; i < op->noperands; i++) types[i] = value_type(v->e, op->operands[i]);
-  const Type *have = value_type(v->e, op->results[0]);
-  char why[256];
-  const Type *t = op_shape(v->m->ctx, op->kind, types, op->noperands, op->attr, have, why);
-  if (types != small) free(types);
-  if (!t) return bad(v, op, "%s", why);
-  if (t != have)
-    return bad(v, op, "has type %s, but its rule gives %s", type_str(v->m->ctx, have),
+  bool ok = true;
+  for (int i = 0; ok && i < op->nresults; i++) {
+    const Type *have = value_type(v->e, op->results[i]);
+    char why[256];
+    const Type *t = op_shape_of(v->m->ctx, op->kind, i, types, op->noperands, op->attr, have, why);
+    if (!t)
+      ok = bad(v, op, "%s", why);
+    else if (t != have)
+      ok = bad(v, op, "has type %s, but its rule gives %s", type_str(v->m->ctx, have),
                type_str(v->m->ctx, t));
-  return true;
+  }
+  if (types != small) free(types);
+  return ok;
 }
 
 static bool rule_attrs(Verifier *v, const Op *op) {

@@ -15,6 +15,7 @@ typedef enum ArgKind {
   ARG_INTS,       /* a list of integers, or one */
   ARG_SHAPE,      /* ... of at least 1 */
   ARG_DECLARED,   /* a shape that an initialiser need not give */
+  ARG_NUM,        /* a compile-time number */
   ARG_AXES,       /* an integer, a list of them, or none */
   ARG_LIST,       /* a list of tensors */
   ARG_BOOL,
@@ -24,8 +25,8 @@ typedef enum ArgKind {
 } ArgKind;
 
 static const char *const arg_kind_name[ARG_KINDS] = {
-    "any",   "tensor",   "float", "int_tensor", "int",  "count", "ints",
-    "shape", "declared", "axes",  "list",       "bool", "dtype", "str"};
+    "any",      "tensor", "float", "int_tensor", "int",  "count", "ints", "shape",
+    "declared", "num",    "axes",  "list",       "bool", "dtype", "str"};
 
 #define BUILTIN(NAME, ARGS, HANDLER, DATA, HELP) {NAME, ARGS, HANDLER, DATA, HELP},
 static const Builtin builtin[] = {
@@ -94,6 +95,7 @@ static Val default_value(Site *s, const ArgSpec *a) {
   if (strcmp(a->init, "none") == 0) return (Val){.kind = VAL_NONE, .loc = s->loc};
   if (strcmp(a->init, "false") == 0) return val_bool(false, s->loc);
   if (dtype_parse(a->init, &dt)) return (Val){.kind = VAL_DTYPE, .loc = s->loc, .dtype = dt};
+  if (a->kind == ARG_NUM) return val_num(strtod(a->init, NULL), s->loc);
   return val_int(strtol(a->init, NULL, 10), s->loc);
 }
 
@@ -154,6 +156,7 @@ static bool check_arg(Site *s, const ArgSpec *a, int i) {
                     val_str(e, v->list->at[k])),
                false;
     return true;
+  case ARG_NUM: return val_is_number(*v) || wrong_kind(s, a, i, "a compile-time number");
   case ARG_BOOL: return v->kind == VAL_BOOL || wrong_kind(s, a, i, "true or false");
   case ARG_DTYPE: return v->kind == VAL_DTYPE || wrong_kind(s, a, i, "a dtype");
   case ARG_STR: return v->kind == VAL_STR || wrong_kind(s, a, i, "a string");

@@ -24,15 +24,13 @@ def embed(ids, n, d, std = 1) {
 def layernorm(x : [..., d], eps = 1e-5) {
   param g : f32[d] = ones()
   param b : f32[d] = zeros()
-  c = x - mean(x, axis = -1, keep = true)
-  v = mean(c * c, axis = -1, keep = true)
-  return c * rsqrt(v + eps) * g + b
+  return layer_norm(x, eps) * g + b
 }
 
 # root mean square 1 along the last axis, then a trained scale
 def rmsnorm(x : [..., d], eps = 1e-6) {
   param g : f32[d] = ones()
-  return x * rsqrt(mean(x * x, axis = -1, keep = true) + eps) * g
+  return rms_norm(x, eps) * g
 }
 
 # ---- activations ----

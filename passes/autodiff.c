@@ -31,6 +31,12 @@ static bool diff_needs(const GradCtx *g, const Op *op, int operand) {
   return is_active(g->state, op->operands[operand]);
 }
 
+static ValueId diff_of(const GradCtx *g, const Op *op, int result) {
+  const Diff *d = g->state;
+  ValueId v = op->results[result];
+  return is_active(d, v) ? d->sum[v - d->lo] : NO_ID;
+}
+
 /* "logits" of a value that the user named; a load is known by its global's path. */
 static const char *known_name(const Entry *e, ValueId v) {
   if (value_at(e, v)->name) return value_at(e, v)->name;
@@ -149,18 +155,21 @@ static void expand(Diff *d, Builder *b, ValueId loss, const ValueId *x, ValueId 
     if (last) place_at(b, last);
     d->sum[loss - d->lo] = build_const(b, value_type(e, loss), 1);
   }
-  GradCtx g = {.b = b, .e = e, .state = d, .needs = diff_needs, .to = diff_to};
+  GradCtx g = {.b = b, .e = e, .state = d, .needs = diff_needs, .of = diff_of, .to = diff_to};
   for (uint32_t i = to; i-- > from;) {
     const Op *op = op_at(e, blk->ops.at[i]);
-    if (op->nresults != 1 || !op_info[op->kind].grad || !is_active(d, op->results[0])) continue;
-    ValueId y = op->results[0], dy = d->sum[y - d->lo];
-    if (dy == NO_ID) continue; /* the loss does not depend on it */
-    name_gradient(d, e, dy, known_name(e, y));
-    bool any = false;
+    if (!op_info[op->kind].grad) continue;
+    bool reached = false, any = false;
+    for (int k = 0; k < op->nresults; k++) {
+      ValueId dy = diff_of(&g, op, k);
+      if (dy == NO_ID) continue; /* the loss does not depend on it */
+      reached = true;
+      name_gradient(d, e, dy, known_name(e, op->results[k]));
+    }
     for (int k = 0; k < op->noperands && !any; k++) any = is_active(d, op->operands[k]);
-    if (!any) continue; /* an x itself */
+    if (!reached || !any) continue; /* or an x itself */
     place_at(b, op);
-    op_info[op->kind].grad(&g, op, dy);
+    op_info[op->kind].grad(&g, op, diff_of(&g, op, 0));
   }
   b->loc = loc;
   b->scope = scope;
@@ -216,11 +225,12 @@ static void expand_each(Builder *b, const Entry *old, const Op *op, ValueId *map
     return;
   }
   build_copy(b, old, op, map);
-  if (op->nresults != 1) return;
-  ValueId was = op->results[0];
   if (op->kind == OP_STOP_GRADIENT)
-    vec_push(d->r->scratch, &d->extra, value_at(b->e, map[was])->def);
-  if (d->pinned && d->pinned[was]) map[was] = pin(d, b, old, was, map[was]);
+    vec_push(d->r->scratch, &d->extra, value_at(b->e, map[op->results[0]])->def);
+  for (int k = 0; k < op->nresults; k++) {
+    ValueId was = op->results[k];
+    if (d->pinned && d->pinned[was]) map[was] = pin(d, b, old, was, map[was]);
+  }
 }
 
 /* Takes out the extra ops, which are identities. */

@@ -16,7 +16,11 @@ static bool same_storage(const Entry *e, ValueId x, ValueId y) {
 static bool rows_operand(const Op *op, int operand) {
   switch ((int)op->kind) {
   case OP_SOFTMAX:
-  case OP_LOG_SOFTMAX: return operand == 0;
+  case OP_LOG_SOFTMAX:
+  case OP_LAYER_NORM:
+  case OP_RMS_NORM: return operand == 0;
+  case OP_LAYER_NORM_GRAD:
+  case OP_RMS_NORM_GRAD:
   case OP_SOFTMAX_GRAD:
   case OP_LOG_SOFTMAX_GRAD: return operand <= 1;
   case OP_XENT_GRAD: return operand == 1;
@@ -192,7 +196,11 @@ static bool kernel_ok(const Entry *e, const Op *op, int result, int operand) {
     }
     Dep d = op_dep(&k, inner);
     ok &= d != DEP_BAD;
-    for (int r = 0; r < inner->nresults; r++) k.dep[inner->results[r] - lo] = d;
+    for (int r = 0; r < inner->nresults; r++) {
+      bool less = value_type(e, inner->results[r])->rank < k.full->rank;
+      bool row = op_info[inner->kind].cls == CLASS_ROWS && d == DEP_FULL && less;
+      k.dep[inner->results[r] - lo] = row ? DEP_ROW : d;
+    }
   }
   if (k.row >= 0 && (value_at(e, op->operands[operand])->layout || !one_kind_of_row(&k, b)))
     ok = false;

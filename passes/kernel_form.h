@@ -54,6 +54,12 @@ const Axis *axes_through(Arena *a, const Entry *e, const Op *op, const Axis *map
 
 /* A reduction, or an op along rows. */
 bool op_is_reduction(const Op *op);
+static inline bool op_is_norm(const Op *op) {
+  return op->kind == OP_LAYER_NORM || op->kind == OP_RMS_NORM;
+}
+static inline bool op_is_norm_grad(const Op *op) {
+  return op->kind == OP_LAYER_NORM_GRAD || op->kind == OP_RMS_NORM_GRAD;
+}
 /* The operand of such an op that has the full shape. */
 int op_full_operand(const Op *op);
 /* Axes before those that it reduces, if it reduces the last axes (of extents other than 1); else

@@ -331,7 +331,7 @@ void cpu_rows(Gen *g, const Group *gr) {
   if (nouter) printer_decode(&r.p, outer, nouter, "u", "i", 1);
   keep_exps(&r);
   for (int i = 0; i <= r.npasses; i++) {
-    rows_labels(&r, i);
+    rows_before(&r, i);
     bind_exps(&r, i);
     if (i < r.npasses) pass(&r, i, inner, ninner, false);
   }

@@ -269,7 +269,7 @@ void cuda_rows(Gen *g, const Group *gr) {
   }
   if (nouter) printer_decode(&r->p, outer, nouter, "u", "i", 1);
   for (int i = 0; i <= r->npasses; i++) {
-    rows_labels(r, i);
+    rows_before(r, i);
     if (i < r->npasses) pass(&t, i, inner, ninner);
   }
   results(&t, inner, ninner);

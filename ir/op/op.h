@@ -8,7 +8,8 @@
 ShapeFn shape_given, shape_iota, shape_random, shape_arith, shape_float, shape_logic, shape_convert,
     shape_compare, shape_where, shape_reshape, shape_transpose, shape_broadcast, shape_slice,
     shape_reverse, shape_pad, shape_concat, shape_copy, shape_reduce, shape_arg, shape_matmul,
-    shape_gather, shape_gather_grad, shape_one_hot, shape_row, shape_xent, shape_xent_grad;
+    shape_gather, shape_gather_grad, shape_one_hot, shape_row, shape_xent, shape_xent_grad,
+    shape_norm, shape_norm_grad;
 
 GradFn grad_neg, grad_abs, grad_exp, grad_expm1, grad_log, grad_log1p, grad_sqrt, grad_rsqrt,
     grad_sin, grad_cos, grad_tanh, grad_sigmoid, grad_erf, grad_relu, grad_convert, grad_add,
@@ -16,13 +17,14 @@ GradFn grad_neg, grad_abs, grad_exp, grad_expm1, grad_log, grad_log1p, grad_sqrt
     grad_relu_grad, grad_sigmoid_grad, grad_tanh_grad, grad_reshape, grad_transpose, grad_broadcast,
     grad_slice, grad_reverse, grad_pad, grad_concat, grad_copy, grad_sum, grad_prod,
     grad_reduce_max, grad_reduce_min, grad_matmul, grad_gather, grad_gather_grad, grad_softmax,
-    grad_log_softmax, grad_softmax_grad, grad_log_softmax_grad, grad_xent, grad_xent_grad;
+    grad_log_softmax, grad_softmax_grad, grad_log_softmax_grad, grad_xent, grad_xent_grad,
+    grad_layer_norm, grad_rms_norm, grad_layer_norm_grad, grad_rms_norm_grad;
 
 EvalFn eval_element, eval_const, eval_iota, eval_random, eval_load, eval_store, eval_reshape,
     eval_transpose, eval_broadcast, eval_slice, eval_reverse, eval_pad, eval_concat, eval_copy,
     eval_reduce, eval_arg, eval_matmul, eval_gather, eval_gather_grad, eval_one_hot, eval_softmax,
     eval_log_softmax, eval_softmax_grad, eval_log_softmax_grad, eval_xent, eval_xent_grad,
-    eval_kernel, eval_yield;
+    eval_norm, eval_norm_grad, eval_kernel, eval_yield;
 
 /* ---- shared by the files of this folder ---- */
 
@@ -40,6 +42,8 @@ const Type *shape_make(const ShapeIn *in, Dtype dt, int rank, const int64_t *dim
 /* Both operands have one dtype and one shape; otherwise the reason is written. */
 bool shape_equal(const ShapeIn *in, int i, int j);
 const char *shape_str(const ShapeIn *in, const Type *t); /* type_str */
+/* Floats, with at least one along the last axis; otherwise the reason is written. */
+bool shape_has_rows(const ShapeIn *in, const Type *t);
 /* An attribute list; NULL counts as empty. */
 static inline int ints_n(const Ints *l) { return l ? l->n : 0; }
 /* The list is ascending, without repeats, of axes of a tensor of this rank. */

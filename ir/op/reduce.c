@@ -152,6 +152,9 @@ void eval_reduce(EvalCtx *c, const Op *op) {
   }
   Scalar start = {0};
   switch ((int)op->kind) {
+  case OP_SUM: /* -0 + x is x: the sum of one element is that element */
+    if (real && x->type->numel > 0) start = (Scalar){.f = -0.0};
+    break;
   case OP_PROD: start = real ? (Scalar){.f = 1} : (Scalar){.i = 1}; break;
   case OP_REDUCE_MAX: start = real ? (Scalar){.f = -INFINITY} : (Scalar){.i = INT64_MIN}; break;
   case OP_REDUCE_MIN: start = real ? (Scalar){.f = INFINITY} : (Scalar){.i = INT64_MAX}; break;

@@ -7,7 +7,7 @@
 
 /* ---- shapes ---- */
 
-static bool has_rows(const ShapeIn *in, const Type *t) {
+bool shape_has_rows(const ShapeIn *in, const Type *t) {
   if (!dtype_is_float(t->dtype))
     return shape_wrong(in, "needs floats, not %s: convert with f32(x)", shape_str(in, t));
   if (t->rank == 0 || t->dim[t->rank - 1] == 0)
@@ -16,12 +16,12 @@ static bool has_rows(const ShapeIn *in, const Type *t) {
 }
 
 const Type *shape_row(const ShapeIn *in) {
-  if (!has_rows(in, in->type[0])) return NULL;
+  if (!shape_has_rows(in, in->type[0])) return NULL;
   return in->n == 1 || shape_equal(in, 0, 1) ? in->type[0] : NULL;
 }
 
 static bool labels_fit(const ShapeIn *in, const Type *logits, const Type *labels) {
-  if (!has_rows(in, logits)) return false;
+  if (!shape_has_rows(in, logits)) return false;
   if (!dtype_is_int(labels->dtype))
     return shape_wrong(in, "needs integer labels, not %s", shape_str(in, labels));
   bool fits = labels->rank == logits->rank - 1;

@@ -23,6 +23,8 @@ typedef enum Rule {
   ROWS        /* `limit` + terms roundings of the operands' largest magnitude */
 } Rule;
 
+enum { RESULTS = 3 };
+
 typedef struct Row Row;
 typedef struct Case {
   Ctx *ctx;
@@ -39,6 +41,7 @@ typedef struct Case {
   int64_t limit[8]; /* of integer operands that are indices; 0: any value */
   Attr attr[MAX_ATTRS];
   const Type *given;
+  int results;
   int64_t terms; /* added up for one element */
   int global;    /* stored and loaded; -1: none */
   Entry *e;
@@ -337,6 +340,16 @@ static void rows2(Case *c) {
   operand(c, c->dt, c->x[0].type->rank, c->x[0].type->dim);
 }
 
+static void normed(Case *c) {
+  rows1(c);
+  c->attr[AT_EPS] = (Attr){.f = 0x1p-7};
+}
+
+static void normed_grad(Case *c) {
+  rows2(c);
+  operand(c, c->dt, c->x[0].type->rank - 1, c->x[0].type->dim);
+}
+
 static void labelled(Case *c) {
   rows1(c);
   const Type *t = c->x[0].type;
@@ -424,6 +437,10 @@ static const Row rows[OP_KINDS] = {
     [OP_LOG_SOFTMAX_GRAD] = {rows2, ROWS, 8, 0, 1},
     [OP_XENT] = {labelled, ROWS, 8, 0, 9},
     [OP_XENT_GRAD] = {labelled_grad, ROWS, 8, 0, 9},
+    [OP_LAYER_NORM] = {normed, ROWS, 24, 0, 2},
+    [OP_RMS_NORM] = {normed, ROWS, 24, 0, 2},
+    [OP_LAYER_NORM_GRAD] = {normed_grad, ROWS, 16, 0, 1},
+    [OP_RMS_NORM_GRAD] = {normed_grad, ROWS, 16, 0, 1},
     [OP_STOP_GRADIENT] = {unary, EXACT, 0},
 };
 
@@ -472,7 +489,10 @@ static bool make(Case *c) {
   } else {
     y = build(c->b, c->kind, v, c->n, c->attr, c->given);
   }
-  build_return(c->b, &y, (const char *[]){"y"}, 1);
+  const Op *made = value_def(c->e, y);
+  c->results = c->global >= 0 ? 1 : made->nresults;
+  build_return(c->b, c->global >= 0 ? &y : made->results, (const char *[]){"y", "z", "u"},
+               c->results);
   return true;
 }
 
@@ -524,16 +544,15 @@ static bool equal(Dtype dt, Scalar a, Scalar b, double tol) {
   return fabs(a.f - b.f) <= tol;
 }
 
-static Tensor magnitudes(Case *c, Interp *it) {
-  Tensor in[8], out = {0};
+static void magnitudes(Case *c, Interp *it, Tensor *out) {
+  Tensor in[8];
   for (int i = 0; i < c->n; i++) {
     in[i] = (Tensor){c->x[i].type, ARENA_ARRAY(c->m->arena, Scalar, c->x[i].type->numel + 1)};
     for (int64_t j = 0; j < in[i].type->numel; j++)
       in[i].at[j] =
           dtype_is_float(in[i].type->dtype) ? (Scalar){.f = fabs(c->x[i].at[j].f)} : c->x[i].at[j];
   }
-  interp_run(it, c->e, in, &out);
-  return out;
+  interp_run(it, c->e, in, out);
 }
 
 static bool report(Case *c, const char *what, int64_t at, Scalar got, Scalar want, double tol,
@@ -559,8 +578,29 @@ static bool report(Case *c, const char *what, int64_t at, Scalar got, Scalar wan
   return false;
 }
 
+/* One result of a run against the reference, and against the run before where there is one. */
+static bool same(Case *c, const Tensor *want, const Scalar *scale, const Tensor *got,
+                 const Tensor *before, double largest, uint64_t seed) {
+  Dtype dt = want->type->dtype;
+  if (got->type != want->type) {
+    printf("%s: %s, not %s\n", op_info[c->kind].name, type_str(c->ctx, got->type),
+           type_str(c->ctx, want->type));
+    return false;
+  }
+  for (int64_t i = 0; i < want->type->numel; i++) {
+    double tol =
+        dtype_is_float(dt) ? tolerance(c, want->at[i].f, scale ? fabs(scale[i].f) : 0, largest) : 0;
+    if (!equal(dt, got->at[i], want->at[i], tol))
+      return report(c, before ? "three threads" : "one thread", i, got->at[i], want->at[i], tol,
+                    seed);
+    if (before && !equal(dt, got->at[i], before->at[i], 0))
+      return report(c, "three threads against one", i, got->at[i], before->at[i], 0, seed);
+  }
+  return true;
+}
+
 static bool check(Case *c, Interp *it, Interp *wide, Compiled *p, uint64_t seed) {
-  Tensor want, scale = {0}, got[2];
+  Tensor want[RESULTS], scale[RESULTS] = {0}, got[2][RESULTS];
   Ctx *ctx = c->ctx;
   int runs = c->global >= 0 ? 2 : 1;
   double largest = 0;
@@ -568,35 +608,22 @@ static bool check(Case *c, Interp *it, Interp *wide, Compiled *p, uint64_t seed)
     for (int64_t j = 0; dtype_is_float(c->x[i].type->dtype) && j < c->x[i].type->numel; j++)
       if (fabs(c->x[i].at[j].f) > largest) largest = fabs(c->x[i].at[j].f);
   for (int run = 0; run < runs; run++) {
-    if (!interp_run(it, c->e, c->x, &want)) {
+    if (!interp_run(it, c->e, c->x, want)) {
       printf("%s: the reference says: %s\n", op_info[c->kind].name, it->why);
       return false;
     }
-    if (c->row->rule == MAGNITUDES) scale = magnitudes(c, wide);
+    if (c->row->rule == MAGNITUDES) magnitudes(c, wide, scale);
     for (int k = 0; k < 2; k++) {
       RunOptions ro = {.threads = k ? 3 : 1, .order = seed + (uint64_t)k, .poison = k, .seed = 77};
       if (c->global >= 0 && k) break; /* a run has its effect once */
       if (c->global >= 0) ro.threads = 1 + 2 * run;
-      if (!compiled_run(p, c->e->name, &ro, c->x, &got[k], ctx)) {
+      if (!compiled_run(p, c->e->name, &ro, c->x, got[k], ctx)) {
         printf("%s %s: fault: %s\n", op_info[c->kind].name, dtype_name(c->dt), p->fault);
         return false;
       }
-      Dtype dt = want.type->dtype;
-      if (got[k].type != want.type) {
-        printf("%s: %s, not %s\n", op_info[c->kind].name, type_str(ctx, got[k].type),
-               type_str(ctx, want.type));
-        return false;
-      }
-      for (int64_t i = 0; i < want.type->numel; i++) {
-        double tol = dtype_is_float(dt)
-                         ? tolerance(c, want.at[i].f, scale.at ? fabs(scale.at[i].f) : 0, largest)
-                         : 0;
-        if (!equal(dt, got[k].at[i], want.at[i], tol))
-          return report(c, k ? "three threads" : "one thread", i, got[k].at[i], want.at[i], tol,
-                        seed);
-        if (k && !equal(dt, got[1].at[i], got[0].at[i], 0))
-          return report(c, "three threads against one", i, got[1].at[i], got[0].at[i], 0, seed);
-      }
+      for (int i = 0; i < c->results; i++)
+        if (!same(c, &want[i], scale[i].at, &got[k][i], k ? &got[0][i] : NULL, largest, seed))
+          return false;
     }
   }
   return true;

@@ -250,6 +250,16 @@ static void rows2(Case *c) {
   add(c, DT_F64, c->x[0].type->rank, c->x[0].type->dim);
 }
 
+static void normed(Case *c) {
+  rows1(c);
+  c->attr[AT_EPS].f = between(c, 0.01, 1);
+}
+
+static void normed_grad(Case *c) {
+  rows2(c);
+  add(c, DT_F64, c->x[0].type->rank - 1, c->x[0].type->dim);
+}
+
 static void labelled(Case *c) {
   rows1(c);
   const Type *t = c->x[0].type;
@@ -313,6 +323,10 @@ static const Row rows[OP_KINDS] = {
     [OP_LOG_SOFTMAX_GRAD] = {rows2, 0, 1},
     [OP_XENT] = {labelled, 0, 2},
     [OP_XENT_GRAD] = {labelled_grad, 0, 2},
+    [OP_LAYER_NORM] = {normed, 0, 2},
+    [OP_RMS_NORM] = {normed, 0, 2},
+    [OP_LAYER_NORM_GRAD] = {normed_grad, 0, 2},
+    [OP_RMS_NORM_GRAD] = {normed_grad, 0, 2},
 };
 
 /* ---- the check ---- */
@@ -365,7 +379,14 @@ static Program program(Case *c, OpKind k, const double *exponent) {
     wrt[1 + i] = x[p.input_of[i]];
     types[i] = value_type(e, wrt[1 + i]);
   }
-  wrt[0] = out[LOSS] = total(b, build2(b, OP_MUL, y, x[p.input_of[p.variables - 1]]));
+  ValueId loss = total(b, build2(b, OP_MUL, y, x[p.input_of[p.variables - 1]]));
+  const Op *made = value_def(e, y);
+  for (int i = 1; i < made->nresults; i++) { /* the others by their squares */
+    ValueId z = made->results[i];
+    if (dtype_is_float(value_type(e, z)->dtype))
+      loss = build2(b, OP_ADD, loss, total(b, build2(b, OP_MUL, z, z)));
+  }
+  wrt[0] = out[LOSS] = loss;
   const Op *g = build_op(b, OP_GRAD, wrt, 1 + p.variables, NULL, types, p.variables);
   for (int i = 0; i < p.variables; i++) {
     c->n = 0;
@@ -455,6 +476,12 @@ static bool asked(const GradCtx *g, const Op *op, int operand) {
   return ((Asked *)g->state)->wanted[operand];
 }
 
+/* Of the results behind the first nothing is wanted. */
+static ValueId given_of(const GradCtx *g, const Op *op, int result) {
+  (void)g, (void)op, (void)result;
+  return NO_ID;
+}
+
 static void answered(GradCtx *g, const Op *op, int operand, ValueId d) {
   ((Asked *)g->state)->to[operand] = d;
 }
@@ -513,7 +540,7 @@ static void corners_by_hand(void **state) {
     b->fold = false;
     ValueId y = build(b, k, v, n, attr, given);
     Asked a = {.to = {NO_ID, NO_ID, NO_ID, NO_ID}, .wanted = {true, true, true, true}};
-    GradCtx g = {.b = b, .e = e, .state = &a, .needs = asked, .to = answered};
+    GradCtx g = {.b = b, .e = e, .state = &a, .needs = asked, .of = given_of, .to = answered};
     op_info[k].grad(&g, value_def(e, y), build_const(b, value_type(e, y), 1));
     ValueId out[4];
     const char *const names[] = {"a", "b", "c", "d"};
@@ -547,7 +574,8 @@ static void corners_by_hand(void **state) {
 
 /* ---- what a gradient keeps alive ---- */
 
-/* For each operand, behind '|', the values of y = f(a, b, c) that its gradient reads beside dy. */
+/* For each operand, behind '|', the values of y, z = f(a, b, c) that its gradient reads beside dy.
+ */
 static const char *const reads[OP_KINDS] = {
     [OP_NEG] = "",
     [OP_ABS] = "a",
@@ -597,6 +625,10 @@ static const char *const reads[OP_KINDS] = {
     [OP_LOG_SOFTMAX_GRAD] = "b|ab",
     [OP_XENT] = "ab|",
     [OP_XENT_GRAD] = "bc|ab|",
+    [OP_LAYER_NORM] = "yz",
+    [OP_RMS_NORM] = "yz",
+    [OP_LAYER_NORM_GRAD] = "bc|abc|ab",
+    [OP_RMS_NORM_GRAD] = "bc|abc|ab",
 };
 
 static void gradients_read_only_what_they_need(void **state) {
@@ -626,17 +658,17 @@ static void gradients_read_only_what_they_need(void **state) {
       ValueId dy = entry_add_input(e, "dy", value_type(e, y));
       Asked a = {.to = {NO_ID, NO_ID, NO_ID, NO_ID}};
       a.wanted[wanted] = true;
-      GradCtx g = {.b = b, .e = e, .state = &a, .needs = asked, .to = answered};
+      GradCtx g = {.b = b, .e = e, .state = &a, .needs = asked, .of = given_of, .to = answered};
       if (dtype_is_float(c.x[wanted].type->dtype)) op_info[k].grad(&g, op, dy);
-      char got[5] = {0};
+      char got[8] = {0};
       int n = 0;
-      for (int i = 0; i <= c.n; i++) {
-        ValueId value = i < c.n ? v[i] : y;
+      for (int i = 0; i < c.n + op->nresults; i++) {
+        ValueId value = i < c.n ? v[i] : op->results[i - c.n];
         bool read = a.to[wanted] == value;
         for (uint32_t o = op->id + 1; o < e->ops.n; o++)
           for (int j = 0; j < op_at(e, o)->noperands; j++)
             read |= op_at(e, o)->operands[j] == value;
-        if (read) got[n++] = i < c.n ? "abc"[i] : 'y';
+        if (read) got[n++] = i < c.n ? "abc"[i] : "yz"[i - c.n];
       }
       const char *end = strchr(want, '|');
       if (strlen(got) != (end ? (size_t)(end - want) : strlen(want)) ||

@@ -427,14 +427,22 @@ static bool one_hot(Gen *g) {
 }
 
 static bool rows(Gen *g) {
-  static const OpKind kinds[] = {OP_SOFTMAX,          OP_LOG_SOFTMAX, OP_SOFTMAX_GRAD,
-                                 OP_LOG_SOFTMAX_GRAD, OP_XENT,        OP_XENT_GRAD};
-  OpKind k = kinds[below(g, 6)];
+  static const OpKind kinds[] = {OP_SOFTMAX, OP_LOG_SOFTMAX, OP_SOFTMAX_GRAD, OP_LOG_SOFTMAX_GRAD,
+                                 OP_XENT,    OP_XENT_GRAD,   OP_LAYER_NORM,   OP_RMS_NORM};
+  OpKind k = kinds[below(g, sizeof kinds / sizeof kinds[0])];
   ValueId x = pick(g, FLOATS);
   const Type *t = type_of(g, x);
   if (t->rank == 0) return false;
   const Type *outer_i = type_get(g->c, DT_I32, t->rank - 1, t->dim);
-  if (k == OP_SOFTMAX || k == OP_LOG_SOFTMAX)
+  if (k == OP_LAYER_NORM || k == OP_RMS_NORM) {
+    ValueId y = build(g->b, k, &x, 1, (Attr[MAX_ATTRS]){[AT_EPS] = {.f = 0.125}}, NULL);
+    ValueId scale = value_def(g->e, y)->results[1];
+    keep(g, y);
+    keep(g, scale);
+    if (chance(g, 50))
+      keep(g, build3(g->b, k == OP_LAYER_NORM ? OP_LAYER_NORM_GRAD : OP_RMS_NORM_GRAD, mate(g, t),
+                     y, scale));
+  } else if (k == OP_SOFTMAX || k == OP_LOG_SOFTMAX)
     keep(g, build1(g->b, k, x));
   else if (k == OP_SOFTMAX_GRAD || k == OP_LOG_SOFTMAX_GRAD)
     keep(g, build2(g->b, k, x,

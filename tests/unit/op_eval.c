@@ -144,6 +144,11 @@ static const struct {
     {OP_XENT, "f64[2,2] u8[2]", NULL, NULL, "0,0,1000,0;1,1", "0.6931471805599453,1000"},
     {OP_XENT, "f64[1,2] u8[1]", NULL, NULL, "0,0;2", "!label 2 at row 0 is not below 2"},
     {OP_XENT, "f64[1,2] i32[1]", NULL, NULL, "0,0;-1", "!label -1 at row 0 is below 0"},
+    {OP_LAYER_NORM, "f64[2,2]", NULL, "0.25", "1,3,5,5",
+     "-0.8944271909999159,0.8944271909999159,0,0"},
+    {OP_RMS_NORM, "f64[1,2]", NULL, "0", "3,-3", "1,-1"},
+    {OP_LAYER_NORM_GRAD, "f64[2] f64[2] f64[]", NULL, NULL, "1,2;1,-1;4", "0,0"},
+    {OP_RMS_NORM_GRAD, "f64[2] f64[2] f64[]", NULL, NULL, "1,2;1,-1;4", "6,6"},
     {OP_XENT_GRAD, "f64[2] f64[2,2] u8[2]", NULL, NULL, "1,4;0,0,0,0;0,1", "-0.5,0.5,2,-2"},
     {OP_XENT_GRAD, "f64[] f64[2] i64[]", NULL, NULL, "1;0,0;7", "!label 7 at row 0 is not below 2"},
 };

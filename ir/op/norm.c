@@ -1,0 +1,117 @@
+/* Rows brought to mean 0 and variance 1, or to root mean square 1, and the gradients of that.
+   Contract: results are the rows and, one a row, 1 / sqrt(variance + eps), which with the rows is
+   all that the gradients read: x may die. Variance is the mean of squared distances. */
+#include "ir/op/op.h"
+
+#include <math.h>
+
+static bool is_layer(OpKind k) { return k == OP_LAYER_NORM || k == OP_LAYER_NORM_GRAD; }
+
+/* ---- shapes ---- */
+
+const Type *shape_norm(const ShapeIn *in) {
+  const Type *x = in->type[0];
+  if (!shape_has_rows(in, x)) return NULL;
+  return in->result == 0 ? x : shape_make(in, x->dtype, x->rank - 1, x->dim);
+}
+
+const Type *shape_norm_grad(const ShapeIn *in) {
+  const Type *y = in->type[1], *scale = in->type[2];
+  if (!shape_has_rows(in, y) || !shape_equal(in, 0, 1)) return NULL;
+  bool fits = scale->dtype == y->dtype && scale->rank == y->rank - 1;
+  for (int i = 0; fits && i < scale->rank; i++) fits = scale->dim[i] == y->dim[i];
+  return fits ? y
+              : shape_wrong(in, "needs one scale for every row: rows %s against scales %s",
+                            shape_str(in, y), shape_str(in, scale));
+}
+
+/* ---- gradients ---- */
+
+static ValueId over_rows(GradCtx *g, ValueId v, const Type *t) {
+  return grad_spread(g, v, t, intern_ints(g->e->module->ctx, &(int64_t){t->rank - 1}, 1));
+}
+
+static ValueId row_sum(GradCtx *g, ValueId v) {
+  return build_reduce(g->b, OP_SUM, v, &(int64_t){value_type(g->e, v)->rank - 1}, 1);
+}
+
+/* mean(a b) of each row, over the rows */
+static ValueId mean_product(GradCtx *g, ValueId a, ValueId b) {
+  const Type *t = value_type(g->e, a);
+  ValueId sum = over_rows(g, row_sum(g, build2(g->b, OP_MUL, a, b)), t);
+  return build2(g->b, OP_MUL, sum, grad_const(g, sum, 1.0 / (double)t->dim[t->rank - 1]));
+}
+
+/* What the scale s wants: ds/dx = -s^2 y / n, of both norms. */
+static ValueId through_scale(GradCtx *g, ValueId y, ValueId s, ValueId ds) {
+  const Type *t = value_type(g->e, y);
+  ValueId k = build2(g->b, OP_MUL, ds, build2(g->b, OP_MUL, s, s));
+  k = build2(g->b, OP_MUL, k, grad_const(g, k, -1.0 / (double)t->dim[t->rank - 1]));
+  return build2(g->b, OP_MUL, over_rows(g, k, t), y);
+}
+
+static void grad_norm(GradCtx *g, const Op *op, ValueId dy) {
+  ValueId y = op->results[0], s = op->results[1], ds = grad_of(g, op, 1);
+  OpKind k = is_layer(op->kind) ? OP_LAYER_NORM_GRAD : OP_RMS_NORM_GRAD;
+  if (dy != NO_ID) grad_to(g, op, 0, build3(g->b, k, dy, y, s));
+  if (ds != NO_ID) grad_to(g, op, 0, through_scale(g, y, s, ds));
+}
+
+void grad_layer_norm(GradCtx *g, const Op *op, ValueId dy) { grad_norm(g, op, dy); }
+void grad_rms_norm(GradCtx *g, const Op *op, ValueId dy) { grad_norm(g, op, dy); }
+
+/* z = s (u - mean(u) - y mean(u y)): the same map again for u, since it is symmetric. */
+static void grad_norm_grad(GradCtx *g, const Op *op, ValueId dz) {
+  ValueId u = op->operands[0], y = op->operands[1], s = op->operands[2];
+  const Type *t = value_type(g->e, y);
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, build3(g->b, op->kind, dz, y, s));
+  if (grad_wants(g, op, 1)) {
+    ValueId w = build2(g->b, OP_MUL, dz, over_rows(g, s, t));
+    ValueId one = build2(g->b, OP_MUL, w, mean_product(g, u, y));
+    ValueId two = build2(g->b, OP_MUL, u, mean_product(g, w, y));
+    grad_to(g, op, 1, build1(g->b, OP_NEG, build2(g->b, OP_ADD, one, two)));
+  }
+  if (grad_wants(g, op, 2)) {
+    ValueId plain = build3(g->b, op->kind, u, y, grad_const(g, s, 1));
+    grad_to(g, op, 2, row_sum(g, build2(g->b, OP_MUL, dz, plain)));
+  }
+}
+
+void grad_layer_norm_grad(GradCtx *g, const Op *op, ValueId dz) { grad_norm_grad(g, op, dz); }
+void grad_rms_norm_grad(GradCtx *g, const Op *op, ValueId dz) { grad_norm_grad(g, op, dz); }
+
+/* ---- evaluation ---- */
+
+static void set(EvalCtx *c, Tensor *y, int64_t i, double v) {
+  y->at[i] = scalar_round((Scalar){.f = v}, y->type->dtype, c->it->mode);
+}
+
+void eval_norm(EvalCtx *c, const Op *op) {
+  const Tensor *x = eval_in(c, op, 0);
+  Tensor *y = eval_out(c, op), *s = eval_out_of(c, op, 1);
+  int64_t n = x->type->dim[x->type->rank - 1];
+  for (int64_t row = 0; row < s->type->numel; row++) {
+    const Scalar *from = x->at + row * n;
+    double mean = 0, square = 0;
+    for (int64_t j = 0; j < n && is_layer(op->kind); j++) mean += from[j].f / (double)n;
+    for (int64_t j = 0; j < n; j++) square += (from[j].f - mean) * (from[j].f - mean);
+    double scale = 1 / sqrt(square / (double)n + op->attr[AT_EPS].f);
+    set(c, s, row, scale);
+    for (int64_t j = 0; j < n; j++) set(c, y, row * n + j, (from[j].f - mean) * scale);
+  }
+}
+
+void eval_norm_grad(EvalCtx *c, const Op *op) {
+  const Tensor *dy = eval_in(c, op, 0), *y = eval_in(c, op, 1), *s = eval_in(c, op, 2);
+  Tensor *dx = eval_out(c, op);
+  int64_t n = y->type->dim[y->type->rank - 1];
+  for (int64_t row = 0; row < s->type->numel; row++) {
+    double mean = 0, dot = 0;
+    for (int64_t j = row * n; j < row * n + n; j++) {
+      if (is_layer(op->kind)) mean += dy->at[j].f / (double)n;
+      dot += dy->at[j].f * y->at[j].f / (double)n;
+    }
+    for (int64_t j = row * n; j < row * n + n; j++)
+      set(c, dx, j, s->at[row].f * (dy->at[j].f - mean - y->at[j].f * dot));
+  }
+}
