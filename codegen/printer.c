@@ -313,7 +313,9 @@ static Printed row_value(Printer *p, const Op *op, const Axis *map) {
   const Term *sum = printer_term(p, op, ROLE_SUM);
   int level = sum->level;
   switch ((int)op->kind) {
-  case OP_SOFTMAX: text = arena_printf(a, "%s / %s", row_exp(p, op, map, &level), sum->text); break;
+  case OP_SOFTMAX:
+    text = arena_printf(a, "divide(%s, %s)", row_exp(p, op, map, &level), sum->text);
+    break;
   case OP_LOG_SOFTMAX: {
     Printed x = printer_value(p, op->operands[0], map);
     Printed log = line(p, t->dtype, arena_printf(a, "%s_log(%s)", fn, sum->text), sum->level);
@@ -342,8 +344,8 @@ static Printed row_value(Printer *p, const Op *op, const Axis *map) {
     Printed dy = printer_value(p, op->operands[0], map);
     const char *num = row_exp(p, op, map, &level), *c = axis_text(p, map[t->rank - 1], &level);
     level = deeper(level, dy.level);
-    text = arena_printf(a, "%s * (%s / %s - ((int)(%s) == (int)%s ? 1.0f : 0.0f))", dy.text, num,
-                        sum->text, c, printer_term(p, op, ROLE_LABEL)->text);
+    text = arena_printf(a, "%s * (divide(%s, %s) - ((int)(%s) == (int)%s ? 1.0f : 0.0f))", dy.text,
+                        num, sum->text, c, printer_term(p, op, ROLE_LABEL)->text);
   }
   }
   return line(p, t->dtype, scalar_round_text(a, t->dtype, text), level);

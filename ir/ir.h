@@ -150,8 +150,7 @@ typedef struct OpInfo {
   ShapeFn *shape; /* NULL: the op's maker gives the types (regions, meta) */
   GradFn *grad;   /* NULL: no gradient flows (comparisons, indices, randoms) */
   EvalFn *eval;
-  const char
-      *expr; /* CLASS_ELEMENT: scalar C text over a, b, c for floats; FN(exp)(a) names a function */
+  const char *expr;  /* CLASS_ELEMENT: scalar C text over a, b, c for floats; see ops.def */
   const char *iexpr; /* the same for integers and bool; NULL: not defined for them */
   const char *help;  /* one line for docs and --help=ops */
 } OpInfo;

@@ -229,6 +229,8 @@ static double real_mod(double a, double b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
+#define divide(a, b) ((a) / (b))
+
 static Wide wide_abs(Wide a) { return a < 0 ? -a : a; }
 
 static Wide wide_mod(Wide a, Wide b) {

@@ -21,6 +21,8 @@
 #define VW 4
 #endif
 #define VBYTES (VW * 4)
+/* the quotient, rounded once */
+#define divide(a, b) ((a) / (b))
 typedef float f32;
 typedef double f64;
 typedef uint8_t u8;

@@ -76,7 +76,7 @@ INL f32 f32_log(f32 x) {
 }
 INL f32 f32_log1p(f32 x) { /* log(u) x / (u - 1) with u = 1 + x rounded (Kahan) */
   f32 u = 1.0f + x, d = u - 1.0f;
-  f32 y = f32_log(u) * (x / d);
+  f32 y = f32_log(u) * divide(x, d);
   y = d == 0.0f ? x : y;
   return x == __builtin_inff() || x == -1.0f ? f32_log(u) : y;
 }
@@ -95,11 +95,11 @@ INL f32 f32_tanh(f32 x) {
   q = f32_fma(q, z, 1.18534705686654e-04f);
   q = f32_fma(q, z, 2.26843463243900e-03f);
   q = f32_fma(q, z, 4.89352518554385e-03f);
-  return c * p / q;
+  return divide(c * p, q);
 }
 INL f32 f32_sigmoid(f32 x) { /* from exp(-|x|), so that neither side overflows */
   f32 e = f32_exp(-f32_abs(x));
-  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+  return divide(x < 0.0f ? e : 1.0f, 1.0f + e);
 }
 INL f32 f32_erf(f32 x) {
   f32 c = x > 4.0f ? 4.0f : x;
@@ -117,7 +117,7 @@ INL f32 f32_erf(f32 x) {
   q = f32_fma(q, z, -1.68282697438203e-03f);
   q = f32_fma(q, z, -7.37332916720468e-03f);
   q = f32_fma(q, z, -1.42647390514189e-02f);
-  return c * p / q;
+  return divide(c * p, q);
 }
 /* sin and cos in double: the quadrant from the low bits of x 2/pi + 1.5 2^52, the rest in +-pi/4.
    Right for |x| < 2^50; beyond, NaN: an f32 there is further from its neighbour than a period. */
@@ -223,7 +223,7 @@ INL f64 f64_pow(f64 a, f64 b) {
 }
 INL f64 f64_sigmoid(f64 x) {
   f64 e = f64_exp(-__builtin_fabs(x));
-  return (x < 0 ? e : 1) / (1 + e);
+  return divide(x < 0 ? e : 1, 1 + e);
 }
 INL f64 f64_mod(f64 a, f64 b) {
   f64 r = __builtin_fmod(a, b);
