@@ -32,6 +32,8 @@ bool decode_has(const Decoder *d, const char *part) {
   return false;
 }
 
+bool decode_first(const Decoder *d, const char *word) { return part_is(d, 0, word); }
+
 int decode_pick(const Decoder *d, const char *const *names, int fallback) {
   for (int n = 0; names[n]; n++)
     if (decode_has(d, names[n])) return n;
@@ -76,7 +78,7 @@ static void want(Decoder *d, char punct) {
 }
 bool more_operands(const Decoder *d) { return tok_is(now(d), ','); }
 
-static void add_operand(Decoder *d, Opd o) {
+void add_operand(Decoder *d, Opd o) {
   if (d->ins.nopd == OPERANDS_MAX) parse_fail(d->p, d->mnemonic.line, "too many operands");
   d->opd[d->ins.nopd++] = o;
 }
@@ -391,7 +393,7 @@ void decode_instruction(Parser *p) {
       known = true;
       ops[i].read(&d);
     }
-  if (!known && !decode_pred(&d)) decode_alu(&d);
+  if (!known && !decode_pred(&d) && !decode_carry(&d)) decode_alu(&d);
   want(&d, ';');
   append(&d);
 }

@@ -16,7 +16,8 @@ typedef struct Decoder {
   Opd opd[OPERANDS_MAX];
 } Decoder;
 
-_Noreturn void decode_unknown(Decoder *d); /* names the instruction */
+_Noreturn void decode_unknown(Decoder *d);             /* names the instruction */
+bool decode_first(const Decoder *d, const char *word); /* the mnemonic up to its first dot */
 bool decode_has(const Decoder *d, const char *part);
 int decode_pick(const Decoder *d, const char *const *names, int fallback); /* first name present */
 Type decode_type(const Decoder *d, int from_end);                          /* 0: the last part */
@@ -32,9 +33,13 @@ int take_list(Decoder *d, bool dst, SlotClass cls, Type t); /* {a, b} or one; re
 void take_address(Decoder *d);                              /* [a + 4] */
 uint64_t take_number(Decoder *d);
 bool more_operands(const Decoder *d);
-void add_absent(Decoder *d);      /* an optional operand that is not there */
-bool take_second_dst(Decoder *d); /* |%p after a destination */
+void add_operand(Decoder *d, Opd o); /* that the text does not name */
+void add_absent(Decoder *d);         /* an optional operand that is not there */
+bool take_second_dst(Decoder *d);    /* |%p after a destination */
 void note_access(Decoder *d, Space space, unsigned bytes);
+
+/* ---- exec_carry.c ---- */
+bool decode_carry(Decoder *d); /* false: not one of its instructions */
 
 #define OP(word, reader) void decode_##reader(Decoder *d);
 #include "ops.def"

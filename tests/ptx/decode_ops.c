@@ -309,7 +309,11 @@ void decode_bra(Decoder *d) {
   d->ins.target = label_index(d->p, t.text, t.size, t.line);
   ptx_lex_next(&d->p->lx);
 }
-void decode_ret(Decoder *d) { d->ins.flow = FLOW_EXIT; }
+void decode_ret(Decoder *d) {
+  d->ins.flow = d->p->depth ? FLOW_BRANCH : FLOW_EXIT;
+  d->ins.target = d->p->returns;
+}
+void decode_exit(Decoder *d) { d->ins.flow = FLOW_EXIT; }
 void decode_trap(Decoder *d) { d->ins.flow = FLOW_TRAP; }
 void decode_idle(Decoder *d) {
   set_run(d, exec_idle, FLOW_PLAIN);

@@ -19,6 +19,7 @@ Handler exec_mma;      /* mode: k; type: of a and b; from: of c and d */
 Handler exec_shfl, exec_vote, exec_match, exec_redux, exec_activemask, exec_warp_sync;
 Handler exec_fence; /* mode: 1 beyond the CTA */
 Handler exec_idle;
+Handler exec_carry;
 
 enum { REL_LESS = 1, REL_EQUAL = 2, REL_MORE = 4, REL_NAN = 8 };
 typedef enum AtomOp {

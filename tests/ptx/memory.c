@@ -195,7 +195,10 @@ char *memory_access(Warp *w, int lane, Space space, uint64_t address, size_t siz
   switch (space) {
   case SPACE_SHARED: return shared_access(w, lane, address, size, how, value);
   case SPACE_LOCAL: return local_access(w, lane, address, size, how, defined);
-  case SPACE_PARAM: return param_access(w, lane, address, size, how);
+  case SPACE_PARAM:
+    if (address >= CALL_PARAMS)
+      return local_access(w, lane, address - CALL_PARAMS, size, how, defined);
+    return param_access(w, lane, address, size, how);
   case SPACE_GENERIC:
   case SPACE_GLOBAL:
   case SPACE_CONST: break;

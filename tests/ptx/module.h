@@ -129,6 +129,9 @@ typedef struct ConstUse {
 /* Shared addresses: static variables from 0 with gaps, so that running off one is seen; the
  * launch's dynamic memory far above. */
 enum { SHARED_GAP = 256, SHARED_DYNAMIC = 1 << 27 };
+/* Parameters' addresses: the kernel's from 0, those of calls, in a thread's local memory, from
+ * here. */
+enum { CALL_PARAMS = 1 << 24 };
 
 struct PtxKernel {
   const char *name;
@@ -146,10 +149,16 @@ struct PtxKernel {
   unsigned max_threads;
   ConstUse *consts;
   size_t nconsts, const_cap;
+  Opd carry; /* of sums of several words; SLOT_NONE: none is made */
   SpecialUse *specials;
   size_t nspecials;
   unsigned shared_granule, global_granule; /* bytes of the narrowest access */
 };
+
+typedef struct Function { /* .func with a body */
+  Tok name;
+  Lexer head; /* behind .func */
+} Function;
 
 struct PtxModule {
   Pool pool;
@@ -160,6 +169,8 @@ struct PtxModule {
   size_t nshared_ranges, shared, shared_used;
   PtxKernel **kernels;
   size_t nkernels;
+  Function *functions;
+  size_t nfunctions;
   int version; /* ten times .version */
   char error[256];
 };
@@ -178,18 +189,35 @@ typedef struct Parser {
   size_t nlabels;
   uint32_t *const_hash; /* index into consts + 1 */
   size_t const_hash_size;
+  int depth;   /* of functions in functions; 0: the kernel itself */
+  int returns; /* label behind the function */
   jmp_buf fail;
 } Parser;
+
+typedef struct Decl { /* of a variable */
+  Tok name;
+  Type type;
+  size_t align, count; /* count of elements; 0: an open array */
+  bool array;
+} Decl;
 
 _Noreturn void parse_fail(Parser *p, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void parse_module(Parser *p);
-void parse_kernel_body(Parser *p);
+void parse_body(Parser *p); /* of a kernel or a function: { … } */
+Decl parse_decl(Parser *p); /* .align 16 .b8 name[64], behind the word of the state space */
+Var *add_var(Parser *p, const Decl *d, Space space);
+size_t local_place(Parser *p, size_t size, size_t align); /* in the local memory of a thread */
 /* Reads one instruction up to its semicolon and appends it to the kernel. */
 void decode_instruction(Parser *p);
 Opd kernel_slot(Parser *p, SlotClass cls);
 Opd kernel_const(Parser *p, SlotClass cls, uint64_t bits);
 int label_index(Parser *p, const char *name, size_t size, int line);
+void place_label(Parser *p, int index, int line); /* before the next instruction */
+
+/* ---- call.c ---- */
+void find_functions(Parser *p);
+void parse_call_param(Parser *p); /* .param in a body, behind the word */
 
 /* ---- special registers ---- */
 enum {

@@ -1,7 +1,7 @@
 /* Reads the directives of a module: kernels, parameters, variables, registers, scopes and labels.
  * Instructions go to decode.c. A wrong text ends in parse_fail with its line; nothing is guessed.
- * Grammar: PTX ISA, chapters 4, 5 and 11, as far as NVRTC writes it; .func is refused where it is
- * called. */
+ * Grammar: PTX ISA, chapters 4, 5 and 11, as far as NVRTC writes it; functions are read where they
+ * are called (call.c). */
 #include "alu.h"
 #include "module.h"
 #include <stdarg.h>
@@ -64,16 +64,9 @@ static void skip_braces(Parser *p) {
 static size_t align_up(size_t n, size_t a) { return (n + a - 1) / a * a; }
 
 /* ---- variables ---- */
-typedef struct Decl {
-  Tok name;
-  Type type;
-  size_t align, count; /* count of elements; 0: an open array */
-  bool array;
-} Decl;
 enum { SPACE_BYTES_MAX = 1 << 26 };
 
-/* .align 16 .b8 name[64], after the state space's word. */
-static Decl parse_decl(Parser *p) {
+Decl parse_decl(Parser *p) {
   Decl d = {.count = 1};
   for (;;) {
     Tok t = p->lx.tok;
@@ -110,7 +103,7 @@ static Decl parse_decl(Parser *p) {
   return d;
 }
 
-static Var *add_var(Parser *p, const Decl *d, Space space) {
+Var *add_var(Parser *p, const Decl *d, Space space) {
   Name *n = names_add(&p->m->pool, p->scope, d->name.text, d->name.size);
   if (!n) parse_fail(p, d->name.line, "'%.*s' is declared twice", (int)d->name.size, d->name.text);
   PtxModule *m = p->m;
@@ -174,6 +167,14 @@ static void add_shared(Parser *p, Var *v, size_t align) {
   (*ranges)[(*n)++] = (Range){v->address, v->address + v->size};
 }
 
+size_t local_place(Parser *p, size_t size, size_t align) {
+  PtxKernel *k = p->k;
+  size_t at = align_up(k->local, align);
+  k->local = at + size;
+  if (k->local > SPACE_BYTES_MAX / 1024) parse_fail(p, p->lx.tok.line, "too much local memory");
+  return at;
+}
+
 static void parse_variable(Parser *p, Space space, bool external) {
   Decl d = parse_decl(p);
   Var *v = add_var(p, &d, space);
@@ -186,9 +187,7 @@ static void parse_variable(Parser *p, Space space, bool external) {
     }
   } else if (space == SPACE_LOCAL) {
     if (!k) parse_fail(p, d.name.line, ".local outside of a kernel");
-    v->address = align_up(k->local, d.align);
-    k->local = v->address + v->size;
-    if (k->local > SPACE_BYTES_MAX / 1024) parse_fail(p, d.name.line, "too much local memory");
+    v->address = local_place(p, v->size, d.align);
   } else {
     v->address = (uint64_t)(uintptr_t)pool_alloc(&p->m->pool, v->size ? v->size : 1);
     if (take(p, '=')) parse_initialiser(p, v, d.type);
@@ -287,10 +286,9 @@ int label_index(Parser *p, const char *name, size_t size, int line) {
   return n->index;
 }
 
-static void place_label(Parser *p, Tok t) {
-  int index = label_index(p, t.text, t.size, t.line); /* may move the array */
+void place_label(Parser *p, int index, int line) {
   struct Label *l = &p->labels[index];
-  if (l->at >= 0) parse_fail(p, t.line, "label '%.*s' is set twice", (int)t.size, t.text);
+  if (l->at >= 0) parse_fail(p, line, "label '%.*s' is set twice", (int)l->size, l->name);
   l->at = (int)p->k->nins;
 }
 
@@ -320,7 +318,8 @@ static bool body_directive(Parser *p) {
   } else if (tok_eq(&t, ".pragma")) {
     skip_to(p, ';');
   } else if (tok_eq(&t, ".param")) {
-    parse_fail(p, t.line, "a function is called; only code that was inlined can be run");
+    parse_call_param(p);
+    expect(p, ';');
   } else if (tok_eq(&t, ".loc")) { /* debug lines: one line of text */
     while (p->lx.tok.kind != TOK_END && p->lx.tok.line == t.line) ptx_lex_next(&p->lx);
   } else {
@@ -329,7 +328,7 @@ static bool body_directive(Parser *p) {
   return true;
 }
 
-void parse_kernel_body(Parser *p) {
+void parse_body(Parser *p) {
   expect(p, '{');
   Names *top = p->scope;
   int depth = 1;
@@ -353,14 +352,13 @@ void parse_kernel_body(Parser *p) {
       if (tok_is(&ahead.tok, ':')) {
         ptx_lex_next(&ahead);
         p->lx = ahead;
-        place_label(p, t);
+        place_label(p, label_index(p, t.text, t.size, t.line), t.line);
         continue;
       }
     }
     decode_instruction(p);
   }
   p->scope = top;
-  resolve_labels(p);
 }
 
 /* ---- kernels ---- */
@@ -423,7 +421,8 @@ static void parse_kernel(Parser *p) {
   parse_params(p);
   parse_limits(p);
   if (take(p, ';')) parse_fail(p, name.line, "kernel '%s' has no body", k->name);
-  parse_kernel_body(p);
+  parse_body(p);
+  resolve_labels(p);
   p->scope = m->names;
   p->k = NULL;
   if ((m->nkernels & (m->nkernels - 1)) == 0)
@@ -432,7 +431,7 @@ static void parse_kernel(Parser *p) {
   m->kernels[m->nkernels++] = k;
 }
 
-/* A function that is not a kernel is passed over: a call of one is refused where it stands. */
+/* A function that is not a kernel is read where it is called. */
 static void skip_function(Parser *p) {
   while (!tok_is(&p->lx.tok, '{') && !tok_is(&p->lx.tok, ';')) {
     if (p->lx.tok.kind == TOK_END) parse_fail(p, p->lx.tok.line, "the text ends too early");
@@ -457,6 +456,7 @@ static void parse_version(Parser *p) {
 void parse_module(Parser *p) {
   bool external = false;
   p->m->names = p->scope = names_open(&p->m->pool, NULL);
+  find_functions(p);
   for (;;) {
     Tok t = p->lx.tok;
     if (t.kind == TOK_END) break;

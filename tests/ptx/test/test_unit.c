@@ -120,14 +120,50 @@ static const struct Row {
      "%r1; bar.sync 0; "
      "atom.shared.add.u32 %r2, [%rd1], 3; bar.sync 0; ld.shared.u32 %r0, [%rd1];",
      96},
+    /* sums of several words */
+    {"add.cc.u32 %r1, -1, 1; addc.u32 %r0, 5, 6;", 12},
+    {"add.cc.u32 %r1, -2, 1; addc.u32 %r0, 5, 6;", 11},
+    {"add.cc.u32 %r1, -1, 1; addc.cc.u32 %r1, -1, 0; addc.u32 %r0, 0, 0;", 1},
+    {"sub.cc.u32 %r1, 0, 1; subc.u32 %r0, 5, 2;", 2},
+    {"sub.cc.u32 %r1, 0, 1; subc.cc.u32 %r1, 0, -1; subc.u32 %r0, 5, 2;", 2},
+    {"mad.lo.cc.u32 %r1, 65536, 65537, -65536; madc.hi.u32 %r0, 65536, 65537, 3;", 5},
+    {"mad.hi.cc.s32 %r1, -2, 3, 1; addc.u32 %r0, 0, 0;", 1},
+    {"add.cc.u64 %rd1, -1, 1; addc.u64 %rd2, 0, 6; cvt.u32.u64 %r0, %rd2;", 7},
+    {"mov.u32 %r1, %laneid; setp.eq.s32 %p1, %r1, 5; add.cc.u32 %r2, 1, 1; @%p1 add.cc.u32 %r2, "
+     "-1, 1; addc.u32 %r0, 0, 0;",
+     1},
+    /* functions: a result, a choice of returns, memory of its own, one that calls another */
+    {"{.param .b32 a; st.param.b32 [a+0], 20; .param .b32 b; call.uni (b), twice, (a); "
+     "ld.param.b32 %r0, [b+0];}",
+     40},
+    {"mov.u32 %r1, %laneid; {.param .b32 a; st.param.b32 [a], %r1; .param .b32 b; call (b), "
+     "choice, (a); ld.param.b32 %r0, [b];}",
+     105},
+    {"{.param .b32 a; st.param.b32 [a], 1; .param .b32 b; call.uni (b), deep, (a); "
+     "ld.param.b32 %r1, [b];} {.param .b32 a; st.param.b32 [a], %r1; .param .b32 b; call.uni (b), "
+     "deep, (a); ld.param.b32 %r0, [b];}",
+     7},
 };
 
 static const char head[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".func (.param .b32 y) twice(.param .b32 x)\n;\n"
+    ".func (.param .b32 y) deep(.param .b32 x)\n{\n.local .align 4 .b8 own[8]; .reg .b32 %r<4>;\n"
+    "ld.param.u32 %r1, [x]; {.param .b32 a; st.param.b32 [a], %r1; .param .b32 b;\n"
+    "call.uni (b), twice, (a); ld.param.b32 %r2, [b];} st.local.b32 [own+4], %r2;\n"
+    "ld.local.b32 %r3, [own+4]; add.u32 %r3, %r3, 1; st.param.b32 [y], %r3; ret;\n}\n"
+    ".func (.param .b32 y) choice(.param .b32 x)\n{\n.reg .b32 %r<3>; .reg .pred %p<2>;\n"
+    "ld.param.u32 %r1, [x]; setp.lt.u32 %p1, %r1, 5; @%p1 bra L1; add.u32 %r2, %r1, 100;\n"
+    "st.param.b32 [y], %r2; ret; L1: st.param.b32 [y], 1; ret;\n}\n"
+    ".func again()\n{\ncall.uni again; ret;\n}\n"
+    ".func (.param .b32 y) silent()\n{\nret;\n}\n"
     ".visible .entry k(.param .u64 out)\n{\n.reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<10>;\n"
     ".reg .b64 %rd<10>; .reg .f32 %f<4>; .shared .align 16 .b8 s[128]; .local .align 16 .b8 "
     "l[32];\n"
     "setp.eq.s32 %p3, 1, 1;\n";
+static const char functions[] = /* behind the kernel, as NVRTC writes them */
+    ".func (.param .b32 y) twice(.param .b32 x)\n{\n.reg .b32 %r<2>;\n"
+    "ld.param.u32 %r1, [x]; add.u32 %r1, %r1, %r1; st.param.b32 [y+0], %r1; ret;\n}\n";
 static const char tail[] =
     "\nld.param.u64 %rd9, [out]; mov.u32 %r9, %laneid; mul.wide.u32 %rd8, %r9, 4;\n"
     "add.u64 %rd9, %rd9, %rd8; st.global.u32 [%rd9], %r0; ret;\n}\n";
@@ -135,7 +171,7 @@ static const char tail[] =
 static PtxStatus run(const char *body, uint32_t out[32], PtxResult *r, unsigned threads,
                      const char *end) {
   char text[4096], err[256];
-  int n = snprintf(text, sizeof text, "%s%s%s", head, body, end);
+  int n = snprintf(text, sizeof text, "%s%s%s%s", head, body, end, functions);
   PtxModule *m = ptx_module_load(text, (size_t)n, err, sizeof err);
   *r = (PtxResult){0};
   if (!m) {
@@ -200,6 +236,11 @@ static const struct Wrong {
      PTX_WARP_SYNC},
     {"mov.u32 %r1, 0; shfl.sync.idx.b32 %r2, %r1, 0, 31, 15;", PTX_WARP_SYNC},
     {"trap;", PTX_TRAP},
+    {"{.param .b32 b; call.uni (b), silent; ld.param.b32 %r1, [b];} setp.eq.s32 %p1, %r1, 0; "
+     "@%p1 bra L1; L1: mov.u32 %r2, 0;",
+     PTX_UNINIT},
+    {"addc.u32 %r1, 1, 1; setp.eq.s32 %p1, %r1, 0; @%p1 bra L1; L1: mov.u32 %r2, 0;", PTX_UNINIT},
+    {".param .b32 b; ld.param.b32 %r1, [b+4];", PTX_BOUNDS},
 };
 
 static void check_wrongs(void) {
@@ -229,10 +270,15 @@ static const struct Refused {
     {"mov.u32 %q, 1;", "not a register"},
     {"bra nowhere;", "not in this scope"},
     {"add.s32 %r0, %r1;", "','"},
-    {"call (x), f, (y);", "unknown instruction 'call'"},
+    {"call (x), f, (y);", "only a .param variable can be passed"},
+    {"call.uni vprintf;", "'vprintf' is called, and has no body"},
+    {"call.uni again;", "may not call itself"},
+    {"call.uni twice;", "not what the function takes"},
+    {".param .b64 a; .param .b32 b; call (b), twice, (a);", "not what the function takes"},
+    {".param .b32 a; @%p3 call twice, (a);", "guards"},
+    {"addc.f32 %f1, %f1, %f1;", "unknown instruction 'addc.f32'"},
     {"bar.sync 16;", "no barrier 16"},
     {"L0: bra L0;", "step limit"},
-    {".param .b32 p;", "inlined"},
     {"mov.u32 %r0, 1", "';' expected"},
 };
 
