@@ -67,9 +67,8 @@ typedef struct Passed {
 static void take_passed(Decoder *d, Passed *out) {
   Parser *p = d->p;
   while (!tok_is(&p->lx.tok, ')')) {
-    const Name *n = p->lx.tok.kind == TOK_WORD
-                        ? names_find(p->scope, p->lx.tok.text, p->lx.tok.size)
-                        : NULL;
+    const Name *n =
+        p->lx.tok.kind == TOK_WORD ? names_find(p->scope, p->lx.tok.text, p->lx.tok.size) : NULL;
     if (!n || n->kind != SYM_VAR || p->m->vars[n->index].space != SPACE_PARAM)
       parse_fail(p, p->lx.tok.line, "only a .param variable can be passed to a function");
     if (out->n == PARAMS_MAX) parse_fail(p, p->lx.tok.line, "too many parameters in a call");

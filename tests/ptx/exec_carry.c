@@ -65,9 +65,10 @@ bool decode_carry(Decoder *d) {
       decode_unknown(d);
     d->ins.run = exec_carry;
     d->ins.type = (uint8_t)t;
-    d->ins.mode = rows[r].subtracts ? CARRY_SUB : !rows[r].multiplies ? CARRY_ADD
-                                              : hi                    ? CARRY_HI
-                                                                      : CARRY_LO;
+    d->ins.mode = rows[r].subtracts     ? CARRY_SUB
+                  : !rows[r].multiplies ? CARRY_ADD
+                  : hi                  ? CARRY_HI
+                                        : CARRY_LO;
     take_dst(d, cls);
     d->ins.ndst++;
     if (gives)
