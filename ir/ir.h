@@ -102,7 +102,7 @@ typedef enum OpClass {
   CLASS_CONTRACT, /* matmul */
   CLASS_INDEX,    /* addresses come from data: gather, scatter */
   CLASS_ROWS,     /* along the last axis, row by row: softmax, xent */
-  CLASS_REGION,   /* kernel, and later scan */
+  CLASS_REGION,   /* kernel, scan */
   CLASS_META      /* grad, stop_gradient, yield, return: no arithmetic of their own */
 } OpClass;
 
@@ -176,6 +176,9 @@ enum {
   AT_EPS = 0,    /* layer_norm, rms_norm: NUM */
   AT_GLOBAL = 0, /* load, store: INT, index of the global */
   AT_NAMES = 0,  /* return: STR, output names separated by commas */
+  AT_TRIPS = 0,
+  AT_CARRIES = 1,
+  AT_REVERSE = 2, /* scan */
 };
 
 struct Op {
@@ -193,9 +196,10 @@ struct Op {
 
 typedef struct Value {
   const Type *type;
-  const char *name; /* the user's name or NULL; made unique when printed: %logits, %logits.1 */
-  OpId def;         /* NO_ID: a block argument */
-  uint32_t index;   /* which result or argument */
+  const char *name;    /* the user's name or NULL; made unique when printed: %logits, %logits.1 */
+  OpId def;            /* NO_ID: a block argument */
+  uint32_t index;      /* which result or argument */
+  struct Block *block; /* of an argument: whose it is; NULL for a result */
   const Layout *layout;
 } Value;
 
@@ -252,12 +256,20 @@ Entry *entry_new(Module *m, const char *name,
                  Loc loc); /* with an empty body; not yet in m->entries */
 ValueId entry_add_input(Entry *e, const char *name, const Type *t);
 
+/* An argument at the end of a block's list; type, name and layout are those of `like`. */
+ValueId block_add_arg(Entry *e, Block *b, Value like);
+
 static inline Op *op_at(const Entry *e, OpId id) { return e->ops.at[id]; }
 static inline Value *value_at(const Entry *e, ValueId v) { return &e->values.at[v]; }
 static inline const Type *value_type(const Entry *e, ValueId v) { return e->values.at[v].type; }
 static inline Op *value_def(const Entry *e, ValueId v) {
   OpId d = e->values.at[v].def;
   return d == NO_ID ? NULL : e->ops.at[d];
+}
+/* The block in which a value is defined. */
+static inline Block *value_block(const Entry *e, ValueId v) {
+  const Value *x = &e->values.at[v];
+  return x->def == NO_ID ? x->block : e->ops.at[x->def]->parent;
 }
 bool op_parse_kind(const char *mnemonic, OpKind *out);
 

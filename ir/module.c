@@ -70,12 +70,19 @@ Entry *entry_new(Module *m, const char *name, Loc loc) {
   return e;
 }
 
-ValueId entry_add_input(Entry *e, const char *name, const Type *t) {
-  Value v = {.type = t,
-             .name = name ? intern(e->module->ctx, name) : NULL,
+ValueId block_add_arg(Entry *e, Block *b, Value like) {
+  Value v = {.type = like.type,
+             .name = like.name,
+             .layout = like.layout,
              .def = NO_ID,
-             .index = e->body->args.n};
+             .index = b->args.n,
+             .block = b};
   vec_push(e->module->arena, &e->values, v);
-  vec_push(e->module->arena, &e->body->args, e->values.n - 1);
+  vec_push(e->module->arena, &b->args, e->values.n - 1);
   return e->values.n - 1;
+}
+
+ValueId entry_add_input(Entry *e, const char *name, const Type *t) {
+  name = name ? intern(e->module->ctx, name) : NULL;
+  return block_add_arg(e, e->body, (Value){.type = t, .name = name});
 }

@@ -288,16 +288,13 @@ static bool arguments(Reader *r, Block *b) {
   do {
     const char *text;
     Loc loc;
-    Value v = {.def = NO_ID, .index = b->args.n};
+    Value v = {0};
     if (!read_next_is(r, '%'))
       return FAIL(r, read_loc(r, r->p, 1), "an argument is expected, not %s", read_found(r));
     if (!read_name(r, &text, &loc) || !read_expect(r, ':', "after an argument") ||
         !read_type(r, &v.type, &v.layout))
       return false;
-    ValueId id = r->e->values.n;
-    vec_push(r->m->arena, &r->e->values, v);
-    vec_push(r->m->arena, &b->args, id);
-    if (!define(r, text, loc, id)) return false;
+    if (!define(r, text, loc, block_add_arg(r->e, b, v))) return false;
   } while (read_take(r, ','));
   return read_expect(r, ')', "after arguments");
 }

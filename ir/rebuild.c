@@ -21,11 +21,7 @@ static void copy_block(Builder *b, const Entry *from, const Block *old, Block *i
   struct ConsTable *cons = b->cons;
   builder_at(b, into);
   for (uint32_t i = 0; i < old->args.n; i++) {
-    Value v = *value_at(from, old->args.at[i]);
-    v.index = i;
-    map[old->args.at[i]] = b->e->values.n;
-    vec_push(b->m->arena, &into->args, b->e->values.n);
-    vec_push(b->m->arena, &b->e->values, v);
+    map[old->args.at[i]] = block_add_arg(b->e, into, *value_at(from, old->args.at[i]));
   }
   for (uint32_t i = 0; i < old->ops.n; i++) build_copy(b, from, op_at(from, old->ops.at[i]), map);
   b->b = outer;

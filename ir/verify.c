@@ -95,7 +95,7 @@ static bool rule_uses(Verifier *v, const Op *op) {
 static bool value_ok(Verifier *v, const Op *op, ValueId id, OpId def, uint32_t index) {
   if (id >= v->e->values.n) return bad(v, op, "defines value %u, which does not exist", id);
   const Value *x = value_at(v->e, id);
-  if (x->def != def || x->index != index)
+  if (x->def != def || x->index != index || (def == NO_ID) != (x->block != NULL))
     return bad(v, op, "defines %s, which says it comes from elsewhere", value_str(v->e, id));
   if (v->depth[id]) return bad(v, op, "defines %s again", value_str(v->e, id));
   if (!x->type) return bad(v, op, "defines %s without a type", value_str(v->e, id));
@@ -161,6 +161,9 @@ static bool rule_global(Verifier *v, const Op *op) {
   const Global *global = &v->m->globals.at[g];
   if (v->floor)
     return bad(v, op, "touches @%s inside a kernel: it must come in as an operand", global->path);
+  if (v->block_depth > 1)
+    return bad(v, op, "touches @%s inside a loop: load it before, and carry what it becomes",
+               global->path);
   bool store = op->kind == OP_STORE;
   const Value *x = value_at(v->e, store ? op->operands[0] : op->results[0]);
   if (x->type != global->type)
@@ -238,9 +241,61 @@ static bool rule_kernel(Verifier *v, const Op *op) {
   return true;
 }
 
+static const Op *yield_of(const Verifier *v, const Block *b) {
+  OpId last = b->ops.n ? b->ops.at[b->ops.n - 1] : NO_ID;
+  const Op *op = last < v->e->ops.n ? op_at(v->e, last) : NULL;
+  return op && op->kind == OP_YIELD ? op : NULL;
+}
+
+/* The type is [trips, …] of rows of the other. */
+static bool stacks(const Type *t, int64_t trips, const Type *row) {
+  bool same = t->dtype == row->dtype && t->rank == row->rank + 1 && t->dim[0] == trips;
+  for (int i = 0; same && i < row->rank; i++) same = t->dim[i + 1] == row->dim[i];
+  return same;
+}
+
+/* One of a scan's operands, arguments, yields or results beside another. */
+static bool scan_pair(Verifier *v, const Op *op, const char *what, ValueId outer, ValueId inner,
+                      bool stacked) {
+  if (outer >= v->e->values.n || inner >= v->e->values.n)
+    return bad(v, op, "has a value that does not exist");
+  const Value *x = value_at(v->e, outer), *y = value_at(v->e, inner);
+  bool fits = stacked ? stacks(x->type, op->attr[AT_TRIPS].i, y->type) && !x->layout && !y->layout
+                      : x->type == y->type && x->layout == y->layout;
+  if (fits) return true;
+  return bad(v, op, "has the %s %s of type %s, but %s is of type %s%s", what,
+             value_str(v->e, outer), tstr(v, outer), value_str(v->e, inner), tstr(v, inner),
+             stacked ? ", which is not a slice of it" : " or of another layout");
+}
+
+static bool rule_scan(Verifier *v, const Op *op) {
+  if (op->kind != OP_SCAN) return true;
+  const Block *b = op->blocks[0];
+  const Op *y = yield_of(v, b);
+  int64_t trips = op->attr[AT_TRIPS].i, n = op->attr[AT_CARRIES].i;
+  if (trips < 1 || trips > INT32_MAX)
+    return bad(v, op, "makes %lld iterations; it makes 1 to 2^31 - 1", (long long)trips);
+  if (n < 0 || n > op->noperands || n > op->nresults)
+    return bad(v, op, "has %lld carries, but %d operands and %d results", (long long)n,
+               op->noperands, op->nresults);
+  if (b->args.n != (uint32_t)op->noperands + 1)
+    return bad(v, op, "has %d operands, but its block has %u arguments; one counts", op->noperands,
+               b->args.n);
+  if (!y) return bad(v, op, "has a block that does not end in yield");
+  if (y->noperands != op->nresults)
+    return bad(v, op, "has %d results, but its block yields %d", op->nresults, y->noperands);
+  const Type *count = b->args.at[0] < v->e->values.n ? value_type(v->e, b->args.at[0]) : NULL;
+  if (count != type_scalar(v->m->ctx, DT_I32)) return bad(v, op, "has a counter that is not i32[]");
+  for (int i = 0; i < op->noperands; i++)
+    if (!scan_pair(v, op, "operand", op->operands[i], b->args.at[i + 1], i >= n)) return false;
+  for (int i = 0; i < op->nresults; i++)
+    if (!scan_pair(v, op, "result", op->results[i], y->operands[i], i >= n)) return false;
+  return true;
+}
+
 typedef bool OpRule(Verifier *v, const Op *op);
-static OpRule *const op_rules[] = {rule_counts, rule_uses,   rule_results, rule_attrs, rule_shape,
-                                   rule_global, rule_return, rule_grad,    rule_kernel};
+static OpRule *const op_rules[] = {rule_counts, rule_uses,   rule_results, rule_attrs,  rule_shape,
+                                   rule_global, rule_return, rule_grad,    rule_kernel, rule_scan};
 
 /* ---- blocks ---- */
 

@@ -17,7 +17,12 @@ void run_begin(Elab *e, Run *r, RunKind kind, const char *name, Loc loc) {
   r->b->scope = intern(e->c, "");
 }
 
-static ValueId *current(Elab *e, int global) {
+ValueId *global_current(Elab *e, int global) {
+  ScanLevel *l = e->run->scan;
+  if (l) {
+    while (l->current.n <= (uint32_t)global) vec_push(e->a, &l->current, NO_ID);
+    return &l->current.at[global];
+  }
   while (e->run->current.n <= (uint32_t)global) vec_push(e->a, &e->run->current, NO_ID);
   return &e->run->current.at[global];
 }
@@ -28,8 +33,9 @@ static const char *last_part(const char *path) {
 }
 
 ValueId global_read(Elab *e, int global, Loc loc) {
-  ValueId *id = current(e, global);
+  ValueId *id = global_current(e, global);
   if (*id != NO_ID) return *id;
+  if (e->run->scan) return *id = scan_read_global(e, global, loc);
   const Global *g = &e->m->globals.at[global];
   Builder *b = at(e, loc);
   /* A load says which tensor it reads by its scope: the path without the name. */
@@ -50,7 +56,8 @@ static void write_global(Elab *e, int global, ValueId v) {
     *old = s;
   else
     vec_push(e->a, &e->run->stored, s);
-  *current(e, global) = v;
+  if (e->run->scan) (void)global_read(e, global, e->run->b->loc); /* the value to begin with */
+  *global_current(e, global) = v;
   Value *value = value_at(e->run->entry, v);
   const Op *op = value_def(e->run->entry, v);
   if (!value->name && op && op->kind != OP_CONST) value->name = e->m->globals.at[global].path;

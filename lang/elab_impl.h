@@ -116,6 +116,7 @@ typedef struct Env { /* one activation of a function or an entry */
   VEC(Binding) gone; /* bound in a loop that is over: for the hint */
   const Func *func;  /* NULL: an entry */
   bool prelude, returned;
+  int scans; /* of this activation whose bodies are being read */
   Val result;
   Yields *yields;
   VEC(Ident) outputs; /* of an entry */
@@ -157,6 +158,23 @@ typedef struct Stored {
   const char *scope;
 } Stored;
 
+/* An argument of a loop's block that stands for a value from outside while the body is read. */
+typedef struct StandIn {
+  ValueId arg, outer;
+  ValueId next;   /* what the iteration makes of it; NO_ID: nothing */
+  ValueId result; /* after the loop, of what is carried */
+  int global;     /* that it is the value of; -1: of a name */
+} StandIn;
+
+/* A scan whose body is being read. */
+typedef struct ScanLevel {
+  struct ScanLevel *up;
+  Block *block, *outer;
+  VEC(StandIn) stand_ins;
+  VEC(ValueId) current; /* as in Run, in this body */
+  VEC(ValueId) stacked; /* what the iteration yields */
+} ScanLevel;
+
 struct Run {
   RunKind kind;
   Entry *entry;
@@ -166,6 +184,7 @@ struct Run {
   VEC(Stored) stored;    /* globals assigned, in order of the first time */
   VEC(ValueId) borrowed; /* values that have only a name of the prelude's */
   VEC(KeyCount) keys;    /* random ops so far, by path */
+  ScanLevel *scan;       /* the innermost, NULL outside of all */
   bool minimized;
   Loc minimize;      /* where */
   ValueId next_step; /* ... the step counter's new value */
@@ -286,9 +305,15 @@ Val call_def(Elab *e, const Func *f, const Actual *arg, int n, int hidden, Loc l
 enum { MOST_COPIES = 1 << 17 }; /* iterations and calls of a whole program: more is a mistake */
 void exec_body(Elab *e, const Body *b);
 bool body_has_minimize(const Body *b);
+void bind_name(Elab *e, Ident name, Val v);
+/* ---- elab_scan.c ---- */
+void exec_scan(Elab *e, const Stmt *s);
+/* Inside of a scan: the global's value there, at its first use. */
+ValueId scan_read_global(Elab *e, int global, Loc loc);
 /* ---- elab_global.c: params, states, hypers ---- */
 void declare_variable(Elab *e, const Stmt *s);
 void assign_variable(Elab *e, const Stmt *s);
+ValueId *global_current(Elab *e, int global); /* NO_ID before the first use */
 ValueId global_read(Elab *e, int global, Loc loc);
 int global_step(Elab *e); /* the counter of training steps, made at first use */
 void run_begin(Elab *e, Run *r, RunKind kind, const char *name, Loc loc);

@@ -7,6 +7,8 @@
 typedef struct Cut {
   int64_t start, step, count;
   bool drop; /* a single place: the axis goes */
+  bool late; /* ... which is known at run time only: place */
+  Val place;
 } Cut;
 
 static bool bound(Elab *e, const Expr *x, int64_t *out) {
@@ -32,16 +34,19 @@ static bool cut_slice(Elab *e, const Index *ix, int64_t n, const char *what, Cut
     return fail(e, ix->loc, "this slice of %s is empty: from %lld to %lld by %lld of %lld", what,
                 (long long)start, (long long)stop, (long long)step, (long long)n),
            false;
-  *out = (Cut){start, step, count, false};
+  *out = (Cut){.start = start, .step = step, .count = count};
   return true;
 }
 
 static bool cut_place(Elab *e, const Index *ix, Val v, int64_t n, const char *what, Cut *out) {
   if (v.kind == VAL_POISON) return false;
   if (v.kind == VAL_TENSOR) {
-    bool scalar = v.tensor.type->rank == 0;
-    elab_error(e, ix->loc, "an index that is known only at run time is not available yet");
-    if (!scalar) elab_hint(e, "rows by integer ids: gather(x, ids)");
+    if (v.tensor.type->rank == 0 && dtype_is_int(v.tensor.type->dtype)) {
+      *out = (Cut){.step = 1, .count = n, .late = true, .place = v};
+      return true;
+    }
+    elab_error(e, ix->loc, "an index is an integer or an integer scalar, not %s", val_str(e, v));
+    if (dtype_is_int(v.tensor.type->dtype)) elab_hint(e, "rows by integer ids: gather(x, ids)");
     elab_trace(e);
     return false;
   }
@@ -51,7 +56,7 @@ static bool cut_place(Elab *e, const Index *ix, Val v, int64_t n, const char *wh
     return fail(e, ix->loc, "index %lld is outside of %s of %lld", (long long)i, what,
                 (long long)n),
            false;
-  *out = (Cut){i < 0 ? i + n : i, 1, 1, true};
+  *out = (Cut){.start = i < 0 ? i + n : i, .step = 1, .count = 1, .drop = true};
   return true;
 }
 
@@ -66,6 +71,7 @@ static Val index_list(Elab *e, const Expr *x, Val base) {
     return fail(e, x->loc, "a list has one axis");
   const char *what = "a list";
   if (!cut_axis(e, &x->index.at[0], base.list->n, what, &c)) return poison;
+  if (c.late) return fail(e, x->index.at[0].loc, "a list is indexed at compile time");
   if (c.drop) return base.list->at[c.start];
   Val *item = ARENA_ARRAY(e->a, Val, c.count + 1);
   for (int64_t i = 0; i < c.count; i++) item[i] = base.list->at[c.start + i * c.step];
@@ -107,6 +113,25 @@ static Val apply(Elab *e, Val base, const Cut *cut, Loc loc) {
   return y;
 }
 
+/* The places that are known at run time: row i of the axis, which is brought to the front. */
+static Val apply_late(Elab *e, Val y, const Cut *cut, int rank, Loc loc) {
+  int axis = rank;
+  for (int i = 0; i < rank; i++) axis -= cut[i].drop;
+  for (int i = rank; i-- > 0 && y.kind == VAL_TENSOR;) {
+    axis -= !cut[i].drop;
+    if (!cut[i].late) continue;
+    int n = y.tensor.type->rank;
+    int64_t *perm = ARENA_ARRAY(e->a, int64_t, n);
+    perm[0] = axis;
+    for (int k = 0, to = 1; k < n; k++)
+      if (k != axis) perm[to++] = k;
+    Val in[2] = {y, cut[i].place};
+    if (axis) in[0] = val_tensor(e, build_transpose(at(e, loc), y.tensor.id, perm));
+    y = build_checked(e, OP_GATHER, in, 2, NULL, NULL, "this index", loc);
+  }
+  return y;
+}
+
 Val expr_index(Elab *e, const Expr *x) {
   Val base = eval(e, x->index.base);
   if (base.kind == VAL_POISON) return base;
@@ -129,13 +154,13 @@ Val expr_index(Elab *e, const Expr *x) {
     const Index *ix = &x->index.at[i];
     if (ix->kind == INDEX_ELLIPSIS) {
       for (int k = 0; k < t->rank - (n - 1); k++, axis++)
-        cut[axis] = (Cut){0, 1, t->dim[axis], false};
+        cut[axis] = (Cut){.step = 1, .count = t->dim[axis]};
       continue;
     }
     const char *what = intern_printf(e->c, "axis %d of %s", axis, val_str(e, base));
     ok &= cut_axis(e, ix, t->dim[axis], what, &cut[axis]);
     axis++;
   }
-  for (; axis < t->rank; axis++) cut[axis] = (Cut){0, 1, t->dim[axis], false};
-  return ok ? apply(e, base, cut, x->loc) : poison;
+  for (; axis < t->rank; axis++) cut[axis] = (Cut){.step = 1, .count = t->dim[axis]};
+  return ok ? apply_late(e, apply(e, base, cut, x->loc), cut, t->rank, x->loc) : poison;
 }

@@ -7,6 +7,13 @@
 
 #include <stdlib.h>
 
+/* The yield of a loop: through it one comes to what its iterations compute. */
+static const Op *body_end(const Entry *en, const Op *op) {
+  if (op->kind != OP_SCAN) return NULL;
+  const Block *b = op->blocks[0];
+  return op_at(en, b->ops.at[b->ops.n - 1]);
+}
+
 /* The loads that a gradient can flow to, by walking back; `loss` is reached. */
 static bool *reached_from(Elab *e, ValueId loss) {
   const Entry *en = e->run->entry;
@@ -16,13 +23,14 @@ static bool *reached_from(Elab *e, ValueId loss) {
   vec_push(e->a, &todo, loss);
   while (todo.n > 0) {
     const Op *op = value_def(en, todo.at[--todo.n]);
-    if (!op || (!op_info[op->kind].grad && op->kind != OP_GRAD)) continue;
-    for (int i = 0; i < op->noperands; i++) {
-      ValueId v = op->operands[i];
-      if (seen[v] || !dtype_is_float(value_type(en, v)->dtype)) continue;
-      seen[v] = true;
-      vec_push(e->a, &todo, v);
-    }
+    if (!op || (!op_info[op->kind].grad && op->kind != OP_GRAD && op->kind != OP_SCAN)) continue;
+    for (const Op *o = op; o; o = body_end(en, o))
+      for (int i = 0; i < o->noperands; i++) {
+        ValueId v = o->operands[i];
+        if (seen[v] || !dtype_is_float(value_type(en, v)->dtype)) continue;
+        seen[v] = true;
+        vec_push(e->a, &todo, v);
+      }
   }
   return seen;
 }
@@ -48,6 +56,11 @@ Val builtin_grad(Site *s) {
   Val loss = s->v[0], list = s->v[1];
   bool many = list.kind == VAL_LIST;
   if (!scalar_loss(e, loss, "grad", s->at[0])) return poison;
+  if (e->run->scan) {
+    elab_error(e, s->loc, "grad inside of a scan is not available yet");
+    elab_hint(e, "for i in a..b { … } means the same, unrolled");
+    return elab_trace(e);
+  }
   if (!many) list = val_list(e, VAL_LIST, &s->v[1], 1, s->at[1]);
   int n = list.list->n, k = 0;
   if (n == 0) return fail(e, s->at[1], "grad needs at least one value to differentiate by");
@@ -181,6 +194,11 @@ static bool may_minimize(Elab *e, const Stmt *s) {
   if (e->frame->env->func) {
     elab_error(e, s->loc, "minimize belongs in an entry, not in a def");
     elab_hint(e, "return the loss and minimize it in the entry");
+    return elab_trace(e), false;
+  }
+  if (e->run->scan) {
+    elab_error(e, s->loc, "minimize belongs outside of a scan");
+    elab_hint(e, "minimize what the loop computes, after it; the program runs a step many times");
     return elab_trace(e), false;
   }
   if (e->run->minimized) {

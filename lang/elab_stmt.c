@@ -24,7 +24,7 @@ static void give_name(Elab *e, Val v, const char *name) {
   value->name = name;
 }
 
-static void bind_name(Elab *e, Ident name, Val v) {
+void bind_name(Elab *e, Ident name, Val v) {
   give_name(e, v, name.name);
   env_bind(e, name.name, v, -1, name.loc);
 }
@@ -212,6 +212,12 @@ static void check_outputs(Elab *e, const Stmt *s) {
 
 static void exec_return(Elab *e, const Stmt *s) {
   Env *env = e->frame->env;
+  if (env->scans) {
+    elab_error(e, s->loc, "return inside of a scan: its iterations all run");
+    elab_hint(e, "yield what an iteration gives, and return after the loop");
+    elab_trace(e);
+    return;
+  }
   Val *v = ARENA_ARRAY(e->a, Val, s->outs.n + 1);
   bool bad = false;
   for (int i = 0; i < s->outs.n; i++) {
@@ -236,12 +242,7 @@ static void exec(Elab *e, const Stmt *s) {
   case ST_PARAM:
   case ST_STATE: declare_variable(e, s); return;
   case ST_FOR: exec_for(e, s); return;
-  case ST_SCAN:
-    elab_error(e, s->loc, "scan is not available yet");
-    elab_hint(e, "for i in a..b { … } means the same, unrolled");
-    elab_trace(e);
-    for (int i = 0; i < s->loop.targets.n; i++) bind_name(e, s->loop.targets.at[i], poison);
-    return;
+  case ST_SCAN: exec_scan(e, s); return;
   case ST_IF: exec_if(e, s); return;
   case ST_SCOPE: exec_scope(e, s); return;
   case ST_MINIMIZE: exec_minimize(e, s); return;

@@ -57,11 +57,7 @@ static void copy_inside(Dce *d, Builder *b, const Entry *old, const Op *op, Bloc
   for (uint32_t i = 0; i < from->args.n; i++) {
     ValueId was = from->args.at[i];
     if (!d->live[was]) continue;
-    Value v = *value_at(old, was);
-    v.index = into->args.n;
-    map[was] = b->e->values.n;
-    vec_push(b->m->arena, &into->args, map[was]);
-    vec_push(b->m->arena, &b->e->values, v);
+    map[was] = block_add_arg(b->e, into, *value_at(old, was));
   }
   for (uint32_t i = 0; i < from->ops.n; i++) {
     const Op *in = op_at(old, from->ops.at[i]);

@@ -454,15 +454,8 @@ static void emit_kernel(Fuse *f, Making *m, const Unit *u, const Parts *p) {
   b->scope = lead->scope;
   Op *kernel = build_op(b, OP_KERNEL, operands, (int)p->args.n, attr, types, (int)p->results.n);
   Block *body = kernel->blocks[0], *outer = b->b;
-  Arena *a = b->m->arena;
-  for (uint32_t i = 0; i < p->args.n; i++) {
-    Value v = *value_at(m->old, p->args.at[i]);
-    v.def = NO_ID;
-    v.index = i;
-    m->inner[p->args.at[i]] = b->e->values.n;
-    vec_push(a, &body->args, b->e->values.n);
-    vec_push(a, &b->e->values, v);
-  }
+  for (uint32_t i = 0; i < p->args.n; i++)
+    m->inner[p->args.at[i]] = block_add_arg(b->e, body, *value_at(m->old, p->args.at[i]));
   builder_at(b, body);
   for (uint32_t i = 0; i < p->ops.n; i++) build_copy(b, m->old, p->ops.at[i], m->inner);
   ValueId *yield = ARENA_ARRAY(f->a, ValueId, p->results.n + 1);

@@ -305,10 +305,7 @@ static void kernels_run_their_block(void **state) {
   Builder *b = builder_new(e, e->body);
   Op *kernel = build_op(b, OP_KERNEL, (ValueId[]){w, x}, 2, NULL, (const Type *[]){t, t}, 2);
   Block *in = kernel->blocks[0];
-  for (int i = 0; i < 2; i++) {
-    vec_push(r.m->arena, &e->values, (Value){.type = t, .def = NO_ID, .index = (uint32_t)i});
-    vec_push(r.m->arena, &in->args, e->values.n - 1);
-  }
+  for (int i = 0; i < 2; i++) block_add_arg(e, in, (Value){.type = t});
   builder_at(b, in);
   ValueId p = build2(b, OP_SUB, in->args.at[0], in->args.at[1]);
   ValueId q = build2(b, OP_MUL, p, p);
