@@ -6,9 +6,13 @@
  */
 #include "codegen/launch.h"
 
+static Address address_in(const Place *p, const Block *b) {
+  return (Address){p->region, p->offset, p->bytes, p->stride, plan_reach(p, b)};
+}
+
 Address address_of(const Entry *e, ValueId v) {
   const Place *p = &e->plan->place[v];
-  return (Address){p->region, p->offset, p->bytes};
+  return address_in(p, value_block(e, v));
 }
 
 /* ---- barriers ---- */
@@ -24,8 +28,13 @@ typedef struct Touches {
 } Touches;
 
 static bool overlap(const Address *a, const Address *b) {
-  return a->region == b->region && a->offset < b->offset + b->bytes &&
-         b->offset < a->offset + a->bytes;
+  return a->region == b->region && a->offset < b->reach && b->offset < a->reach;
+}
+
+/* In one iteration the two are at the same address, and in two iterations apart, or the same. */
+static bool move_alike(const Address *a, const Address *b, int depth) {
+  if (!a->stride || !b->stride) return a->stride == b->stride;
+  return memcmp(a->stride, b->stride, sizeof *a->stride * (size_t)depth) == 0;
 }
 
 static int64_t gcd(int64_t a, int64_t b) {
@@ -38,13 +47,14 @@ static int64_t gcd(int64_t a, int64_t b) {
 }
 
 /* Barrier between two touches: as in GcStep. */
-static int64_t conflict(const Touch *a, const Touch *b) {
+static int64_t conflict(const Touch *a, const Touch *b, int depth) {
   if (!overlap(&a->at, &b->at)) return 0;
   if (!a->access.write && !b->access.write) return 0;
   const Access *x = &a->access, *y = &b->access;
   bool same = x->rows > 0 && x->rows == y->rows && x->width == y->width &&
               (x->rows == 1 || x->stride == y->stride) &&
-              a->at.offset + x->offset == b->at.offset + y->offset && a->units > 1 && b->units > 1;
+              a->at.offset + x->offset == b->at.offset + y->offset && a->units > 1 &&
+              b->units > 1 && move_alike(&a->at, &b->at, depth);
   if (!same) return 1;
   return a->units == b->units ? 0 : gcd(a->units, b->units);
 }
@@ -56,41 +66,62 @@ static int64_t join(int64_t a, int64_t b) {
 
 /* Touches of one unit are all on thread 0 and cannot be in each other's way: they are kept apart,
    so that a long run of small launches costs what its length says. */
-static void barriers(Gen *g, Launches *l) {
-  enum { ONE, MANY, KINDS };
-  Touches open[KINDS] = {0};
-  for (uint32_t i = 0; i < l->at.n; i++) {
-    Launch *s = &l->at.at[i];
-    int kind = s->kernel->units == 1 ? ONE : MANY;
-    int64_t need = 0;
-    for (int k = 0; k < s->kernel->nargs; k++) {
-      Touch now = {s->args[k], s->kernel->args[k].access, s->kernel->units};
-      for (int other = kind == ONE ? MANY : ONE; other < KINDS; other++)
-        for (uint32_t j = 0; j < open[other].at.n && need != 1; j++)
-          need = join(need, conflict(&open[other].at.at[j], &now));
-    }
-    s->barrier = (int)(need > INT32_MAX ? 1 : need);
-    if (s->barrier == 1)
-      open[ONE].at.n = open[MANY].at.n = 0; /* one that some team skips ends nothing */
-    for (int k = 0; k < s->kernel->nargs; k++)
-      vec_push(g->a, &open[kind].at,
-               (Touch){s->args[k], s->kernel->args[k].access, s->kernel->units});
+enum { ONE, MANY, KINDS };
+typedef struct Open {
+  Gen *g;
+  Launches *l;
+  Touches of[KINDS]; /* since the last barrier */
+} Open;
+
+static void pass_launch(Open *o, Launch *s) {
+  int kind = s->kernel->units == 1 ? ONE : MANY;
+  int64_t need = s->barrier;
+  for (int k = 0; k < s->kernel->nargs; k++) {
+    Touch now = {s->args[k], s->kernel->args[k].access, s->kernel->units};
+    for (int other = kind == ONE ? MANY : ONE; other < KINDS; other++)
+      for (uint32_t j = 0; j < o->of[other].at.n && need != 1; j++)
+        need = join(need, conflict(&o->of[other].at.at[j], &now, o->l->depth));
   }
+  s->barrier = (int)(need > INT32_MAX ? 1 : need);
+  if (s->barrier == 1)
+    o->of[ONE].at.n = o->of[MANY].at.n = 0; /* one that some team skips ends nothing */
+  for (int k = 0; k < s->kernel->nargs; k++)
+    vec_push(o->g->a, &o->of[kind].at,
+             (Touch){s->args[k], s->kernel->args[k].access, s->kernel->units});
+}
+
+/* Launches [from, to), where `loop` is the first loop that can begin there. */
+static void pass_launches(Open *o, uint32_t from, uint32_t to, uint32_t loop) {
+  while (from < to) {
+    const LaunchLoop *in = loop < o->l->loops.n ? &o->l->loops.at[loop] : NULL;
+    if (!in || in->first != from) {
+      pass_launch(o, &o->l->at.at[from++]);
+      continue;
+    }
+    for (int twice = 0; twice < 2; twice++) pass_launches(o, from, in->end, loop + 1);
+    from = in->end;
+    while (loop < o->l->loops.n && o->l->loops.at[loop].first < from) loop++;
+  }
+}
+
+static void barriers(Gen *g, Launches *l) {
+  Open o = {.g = g, .l = l};
+  pass_launches(&o, 0, l->at.n, 0);
 }
 
 /* ---- dead bytes ---- */
 
 /* Takes the bytes of p out of every range. */
-static void subtract(Gen *g, Launch *l, const Place *p) {
+static void subtract(Gen *g, DeadRanges *dead, const Place *p) {
   uint64_t lo = p->offset, hi = p->offset + p->bytes;
-  for (uint32_t i = 0; i < l->dead.n; i++) {
-    DeadRange *r = &l->dead.at[i];
+  for (uint32_t i = 0; i < dead->n; i++) {
+    DeadRange *r = &dead->at[i];
     uint64_t end = r->offset + r->bytes;
     if (hi <= r->offset || end <= lo) continue;
     DeadRange left = {r->offset, lo > r->offset ? lo - r->offset : 0};
     DeadRange right = {hi, end > hi ? end - hi : 0};
     *r = left;
-    if (right.bytes) vec_push(g->a, &l->dead, right);
+    if (right.bytes) vec_push(g->a, dead, right);
   }
 }
 
@@ -118,37 +149,36 @@ static Living living_of(Gen *g, const Entry *e) {
   return live;
 }
 
-/* Brings in what the step makes; what it reads last goes and leaves its bytes to the launch. */
-static void live_through(Gen *g, const Entry *e, int step, Living *live, Launch *l) {
+/* Brings in what the step makes; what it reads last goes and leaves its bytes. */
+static void live_through(Gen *g, const Entry *e, int step, Living *live, DeadRanges *dead) {
   for (ValueId v = live->made[step]; v != NO_ID; v = live->next[v]) vec_push(g->a, &live->at, v);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < live->at.n; i++) {
     const Place *p = &e->plan->place[live->at.at[i]];
     if (p->last > step)
       live->at.at[kept++] = live->at.at[i];
-    else if (l)
-      vec_push(g->a, &l->dead, (DeadRange){p->offset, p->bytes});
+    else if (dead)
+      vec_push(g->a, dead, (DeadRange){p->offset, p->bytes});
   }
   live->at.n = kept;
 }
 
 /* What died at this step and holds no value that lives on. */
-static void dead_after(Gen *g, const Entry *e, const Op *op, const Living *live, Launch *l) {
+static void dead_after(Gen *g, const Entry *e, const Op *op, const Living *live, DeadRanges *dead) {
   const Plan *plan = e->plan;
   if (plan->scratch && plan->scratch[op->id].bytes)
-    vec_push(g->a, &l->dead,
-             (DeadRange){plan->scratch[op->id].offset, plan->scratch[op->id].bytes});
+    vec_push(g->a, dead, (DeadRange){plan->scratch[op->id].offset, plan->scratch[op->id].bytes});
   const ValueId *outputs;
   const char *const *names;
   int n = entry_outputs(e, &outputs, &names);
   for (int i = 0; i < n; i++)
-    if (in_arena(&plan->place[outputs[i]])) subtract(g, l, &plan->place[outputs[i]]);
-  for (uint32_t i = 0; i < live->at.n && l->dead.n; i++)
-    subtract(g, l, &plan->place[live->at.at[i]]);
+    if (in_arena(&plan->place[outputs[i]])) subtract(g, dead, &plan->place[outputs[i]]);
+  for (uint32_t i = 0; i < live->at.n && dead->n; i++)
+    subtract(g, dead, &plan->place[live->at.at[i]]);
   uint32_t kept = 0;
-  for (uint32_t i = 0; i < l->dead.n; i++)
-    if (l->dead.at[i].bytes) l->dead.at[kept++] = l->dead.at[i];
-  l->dead.n = kept;
+  for (uint32_t i = 0; i < dead->n; i++)
+    if (dead->at[i].bytes) dead->at[kept++] = dead->at[i];
+  dead->n = kept;
 }
 
 /* ---- the whole ---- */
@@ -157,13 +187,12 @@ static Address arg_address(Gen *g, const Entry *e, const Op *op, const KernelArg
                            const GlobalsPlan *gp) {
   if (a->kind == ARG_VALUE) return address_of(e, a->value);
   if (a->kind == ARG_SCRATCH) {
-    const Place *p = &e->plan->scratch[op->id];
-    return (Address){p->region, p->offset, p->bytes};
+    return address_in(&e->plan->scratch[op->id], e->body);
   }
   const Global *global = &g->m->globals.at[a->global];
   uint64_t bytes = 0;
   (void)layout_bytes(global->type, global->layout, &bytes);
-  return (Address){PLAN_GLOBALS, gp->offset[a->global], bytes};
+  return (Address){PLAN_GLOBALS, gp->offset[a->global], bytes, NULL, gp->offset[a->global] + bytes};
 }
 
 static bool empty(const Entry *e, const Op *op) {
@@ -173,27 +202,112 @@ static bool empty(const Entry *e, const Op *op) {
   return true;
 }
 
-void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, PrintGroup *print, Launches *out) {
-  const Plan *plan = e->plan;
-  Living live = living_of(g, e);
-  for (int i = 0; i < plan->nsteps; i++) {
-    const Op *op = plan->steps[i];
-    Group *gr = group_of(g->a, e, op);
-    g->out.n = 0;
-    if (gr->form != FORM_NONE && !plan_is_alias(e, op) && !empty(e, op)) print(g, gr);
-    for (uint32_t k = 0; k < g->out.n; k++) {
-      Kernel *kernel = g->out.at[k];
-      Launch l = {.op = op, .kernel = kernel, .flops = k ? 0 : op_flops(e, op)};
-      l.args = ARENA_ARRAY(g->a, Address, kernel->nargs + 1);
-      for (int a = 0; a < kernel->nargs; a++) {
-        l.args[a] = arg_address(g, e, op, &kernel->args[a], gp);
-        if (kernel->args[a].kind != ARG_SCRATCH) l.bytes += l.args[a].bytes;
-      }
-      vec_push(g->a, &out->at, l);
-    }
-    Launch *last = out->at.n ? &out->at.at[out->at.n - 1] : NULL;
-    live_through(g, e, i, &live, last);
-    if (last) dead_after(g, e, op, &live, last);
+typedef struct Making {
+  Gen *g;
+  const Entry *e;
+  const GlobalsPlan *gp;
+  PrintGroup *print;
+  Launches *out;
+  Living live;
+  VEC(uint32_t) around; /* the loops that are open, by index */
+} Making;
+
+static Launch *add_launch(Making *m, const Op *op, Kernel *kernel, uint64_t flops) {
+  Launch l = {.op = op, .kernel = kernel, .flops = flops};
+  l.args = ARENA_ARRAY(m->g->a, Address, kernel->nargs + 1);
+  for (int a = 0; a < kernel->nargs; a++) {
+    l.args[a] = arg_address(m->g, m->e, op, &kernel->args[a], m->gp);
+    if (kernel->args[a].kind != ARG_SCRATCH) l.bytes += l.args[a].bytes;
   }
+  vec_push(m->g->a, &m->out->at, l);
+  return &m->out->at.at[m->out->at.n - 1];
+}
+
+/* The value is copied to a place of its size, on behalf of the op. */
+static void add_copy(Making *m, const Op *op, ValueId from, const Place *to, const Block *b) {
+  const Place *x = &m->e->plan->place[from];
+  Address at = address_in(to, b);
+  if (!x->bytes || (x->region == to->region && x->offset == to->offset &&
+                    move_alike(&(Address){.stride = x->stride}, &at, m->e->plan->depth)))
+    return;
+  Arena *a = m->g->a;
+  Op *copy = ARENA_NEW(a, Op);
+  ValueId *pair = ARENA_ARRAY(a, ValueId, 2);
+  pair[0] = pair[1] = from; /* the result is of the same type, and lies at `to` */
+  *copy = (Op){.kind = OP_COPY,
+               .id = op->id,
+               .noperands = 1,
+               .nresults = 1,
+               .operands = pair,
+               .results = pair + 1,
+               .parent = op->parent,
+               .loc = op->loc,
+               .scope = op->scope};
+  m->g->out.n = 0;
+  m->print(m->g, group_of(a, m->e, copy));
+  for (uint32_t k = 0; k < m->g->out.n; k++) add_launch(m, copy, m->g->out.at[k], 0)->args[1] = at;
+}
+
+/* First values to the carries. */
+static void begin_loop(Making *m, const Op *scan) {
+  for (int i = 0; i < scan->attr[AT_CARRIES].i; i++)
+    add_copy(m, scan, scan->operands[i], &m->e->plan->place[scan->results[i]], scan->parent);
+  vec_push(m->g->a, &m->around, m->out->loops.n);
+  vec_push(m->g->a, &m->out->loops,
+           (LaunchLoop){.scan = scan, .first = m->out->at.n, .depth = plan_level(scan)});
+}
+
+/* What the iteration gives: slices of what is stacked before the carries, which they may be. */
+static void end_iteration(Making *m, const Op *yield) {
+  const Op *scan = yield->parent->op;
+  int carries = (int)scan->attr[AT_CARRIES].i;
+  for (int pass = 0; pass < 2; pass++)
+    for (int i = pass ? 0 : carries; i < (pass ? carries : yield->noperands); i++) {
+      Place to = plan_target(m->e, m->g->a, scan, i);
+      add_copy(m, yield, yield->operands[i], &to, yield->parent);
+    }
+}
+
+/* Where bytes go that die at this step; NULL: nothing ran yet. */
+static DeadRanges *grave(Making *m) {
+  Launches *l = m->out;
+  uint32_t open = m->around.n ? m->around.at[m->around.n - 1] : NO_ID;
+  for (uint32_t i = l->loops.n; i-- > 0;) /* the last loop that is over, if no launch follows it */
+    if (l->loops.at[i].end == l->at.n && i != open && l->loops.at[i].end > l->loops.at[i].first) {
+      uint32_t outer = i;
+      while (outer-- > 0)
+        if (l->loops.at[outer].end == l->at.n) i = outer;
+      return &l->loops.at[i].dead;
+    }
+  if (open != NO_ID && l->loops.at[open].first == l->at.n) return NULL;
+  return l->at.n ? &l->at.at[l->at.n - 1].dead : NULL;
+}
+
+static void step(Making *m, int i) {
+  const Op *op = m->e->plan->steps[i];
+  Group *gr = group_of(m->g->a, m->e, op);
+  m->g->out.n = 0;
+  if (op->kind == OP_SCAN)
+    begin_loop(m, op);
+  else if (op->kind == OP_YIELD)
+    end_iteration(m, op);
+  else if (gr->form != FORM_NONE && !plan_is_alias(m->e, op) && !empty(m->e, op))
+    m->print(m->g, gr);
+  for (uint32_t k = 0; op->kind != OP_SCAN && op->kind != OP_YIELD && k < m->g->out.n; k++)
+    add_launch(m, op, m->g->out.at[k], k ? 0 : op_flops(m->e, op));
+  if (op->kind == OP_YIELD) m->out->loops.at[m->around.at[--m->around.n]].end = m->out->at.n;
+  DeadRanges *dead = grave(m);
+  live_through(m->g, m->e, i, &m->live, dead);
+  if (dead) dead_after(m->g, m->e, op, &m->live, dead);
+}
+
+void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, PrintGroup *print, Launches *out) {
+  Making m = {.g = g, .e = e, .gp = gp, .print = print, .out = out, .live = living_of(g, e)};
+  out->depth = e->plan->depth;
+  for (int i = 0; i < e->plan->nsteps; i++) step(&m, i);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < out->loops.n; i++)
+    if (out->loops.at[i].end > out->loops.at[i].first) out->loops.at[kept++] = out->loops.at[i];
+  out->loops.n = kept;
   barriers(g, out);
 }

@@ -7,23 +7,37 @@
 typedef struct Address {
   PlanRegion region;
   uint64_t offset, bytes;
+  const int64_t *stride; /* as a Place's */
+  uint64_t reach;        /* end of what all iterations of the loops around touch */
 } Address;
 
 typedef struct DeadRange {
   uint64_t offset, bytes;
 } DeadRange;
+typedef VEC(DeadRange) DeadRanges;
 
 typedef struct Launch {
   const Op *op;
   Kernel *kernel;
   Address *args; /* kernel->nargs */
   int barrier;   /* as GcStep's: 0, 1, or units that must divide evenly */
-  VEC(DeadRange) dead;
+  DeadRanges dead;
   uint64_t flops, bytes;
 } Launch;
 
+/* Launches [first, end) run `trips` times; loops stand in the order in which they begin, outer ones
+   before those in them. */
+typedef struct LaunchLoop {
+  const Op *scan;
+  uint32_t first, end;
+  int depth;       /* loops around it */
+  DeadRanges dead; /* after its last iteration */
+} LaunchLoop;
+
 typedef struct Launches {
   VEC(Launch) at;
+  VEC(LaunchLoop) loops; /* those with launches */
+  int depth;             /* of the deepest: as long are all strides */
 } Launches;
 
 /* Prints the group's kernels of one target into g->out. */

@@ -41,7 +41,8 @@ const char *text_comment(Arena *a, const char *s) {
 static const char *const region_name[] = {[PLAN_ARENA] = "GC_ARENA",
                                           [PLAN_GLOBALS] = "GC_GLOBALS",
                                           [PLAN_INPUTS] = "GC_INPUTS",
-                                          [PLAN_HYPERS] = "GC_HYPERS"};
+                                          [PLAN_HYPERS] = "GC_HYPERS",
+                                          [PLAN_COUNTS] = "GC_COUNTS"};
 
 static const char *const dtype_enum[DTYPES] = {
     [DT_BOOL] = "GC_BOOL", [DT_U8] = "GC_U8",     [DT_I32] = "GC_I32", [DT_I64] = "GC_I64",
@@ -61,18 +62,52 @@ static void tensor(Tables *p, const char *name, const Type *t, const Layout *l, 
            l ? l->nr : 0);
 }
 
-static void arguments(Tables *p, const char *entry, uint32_t i, const Launch *l) {
+static void strides(Text *x, const int64_t *stride, int depth) {
+  if (!stride) return;
+  text_add(x, ", (const int64_t[]){");
+  for (int i = 0; i < depth; i++) text_add(x, "%s%" PRId64, i ? ", " : "", stride[i]);
+  text_add(x, "}");
+}
+
+static void arguments(Tables *p, const char *entry, uint32_t i, const Launch *l, int depth) {
   Text *x = &p->text;
   text_add(x, "static const GcArg %s_a%u[] = {", entry, i);
-  for (int k = 0; k < l->kernel->nargs; k++)
-    text_add(x, "%s{%s, %" PRIu64 ", %" PRIu64 "}", k ? ", " : "", region_name[l->args[k].region],
-             l->args[k].offset, l->args[k].bytes);
+  for (int k = 0; k < l->kernel->nargs; k++) {
+    const Address *at = &l->args[k];
+    text_add(x, "%s{%s, %" PRIu64 ", %" PRIu64, k ? ", " : "", region_name[at->region], at->offset,
+             at->bytes);
+    strides(x, at->stride, depth);
+    text_add(x, "}");
+  }
   text_add(x, "};\n");
-  if (!l->dead.n) return;
-  text_add(x, "static const GcRange %s_d%u[] = {", entry, i);
-  for (uint32_t k = 0; k < l->dead.n; k++)
-    text_add(x, "%s{%" PRIu64 ", %" PRIu64 "}", k ? ", " : "", l->dead.at[k].offset,
-             l->dead.at[k].bytes);
+}
+
+/* A table of dead ranges; its name, or "NULL". */
+static const char *ranges(Tables *p, const char *name, const DeadRanges *dead) {
+  Text *x = &p->text;
+  if (!dead->n) return "NULL";
+  text_add(x, "static const GcRange %s[] = {", name);
+  for (uint32_t k = 0; k < dead->n; k++)
+    text_add(x, "%s{%" PRIu64 ", %" PRIu64 "}", k ? ", " : "", dead->at[k].offset,
+             dead->at[k].bytes);
+  text_add(x, "};\n");
+  return name;
+}
+
+static void loops(Tables *p, const char *id, const Launches *l) {
+  Arena *a = p->g->a;
+  Text *x = &p->text;
+  VEC(const char *) dead = {0};
+  for (uint32_t i = 0; i < l->loops.n; i++)
+    vec_push(a, &dead, ranges(p, arena_printf(a, "%s_l%u", id, i), &l->loops.at[i].dead));
+  if (!l->loops.n) return;
+  text_add(x, "static const GcLoop %s_loops[] = {\n", id);
+  for (uint32_t i = 0; i < l->loops.n; i++) {
+    const LaunchLoop *at = &l->loops.at[i];
+    text_add(x, "  {%u, %u, %d, %d, %s, %s, %u},\n", at->first, at->end, at->depth,
+             (int)at->scan->attr[AT_TRIPS].i, at->scan->attr[AT_REVERSE].i ? "true" : "false",
+             dead.at[i], at->dead.n);
+  }
   text_add(x, "};\n");
 }
 
@@ -85,16 +120,20 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   VEC(StepText) run = {0};
   for (uint32_t i = 0; i < l.at.n; i++) vec_push(a, &run, p->step(p, e, &l.at.at[i]));
   text_add(x, "\n/* ---- %s ---- */\n", text_comment(a, e->name));
-  for (uint32_t i = 0; i < l.at.n; i++) arguments(p, id, i, &l.at.at[i]);
+  VEC(const char *) dead = {0};
+  for (uint32_t i = 0; i < l.at.n; i++) {
+    arguments(p, id, i, &l.at.at[i], l.depth);
+    vec_push(a, &dead, ranges(p, arena_printf(a, "%s_d%u", id, i), &l.at.at[i].dead));
+  }
+  loops(p, id, &l);
   if (l.at.n) {
     text_add(x, "static const GcStep %s_steps[] = {\n", id);
     for (uint32_t i = 0; i < l.at.n; i++) {
       const Launch *s = &l.at.at[i];
-      const char *dead = s->dead.n ? arena_printf(a, "%s_d%u", id, i) : "NULL";
       text_add(x, "  {%s, %s, %s, %s, %s_a%u, %d, %d, %s, %u, %" PRIu64 ", %" PRIu64,
                run.at[i].kernel, text_quoted(a, s->kernel->name), text_quoted(a, s->op->scope),
                text_quoted(a, s->op->loc.line ? loc_str(p->g->ctx, s->op->loc) : ""), id, i,
-               s->kernel->nargs, s->barrier, dead, s->dead.n, s->flops, s->bytes);
+               s->kernel->nargs, s->barrier, dead.at[i], s->dead.n, s->flops, s->bytes);
       text_add(x, run.at[i].launch ? ", %s},\n" : "},\n", run.at[i].launch);
     }
     text_add(x, "};\n");
@@ -133,9 +172,13 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   text_add(row,
            "   .arena_bytes = %" PRIu64 ", .inputs_bytes = %" PRIu64 ", .outputs_bytes = %" PRIu64
            ", .naive_bytes = %" PRIu64 ", .inplace_bytes = %" PRIu64 ",\n   .pool_bytes = %" PRIu64
-           ", .lower_bound_bytes = %" PRIu64 ", .flops = %" PRIu64 "}",
+           ", .lower_bound_bytes = %" PRIu64 ", .flops = %" PRIu64,
            plan->arena_bytes, plan->inputs_bytes, plan->outputs_bytes, plan->naive_bytes,
            plan->inplace_bytes, plan->pool_bytes, plan->lower_bound_bytes, plan->flops);
+  if (l.loops.n)
+    text_add(row, ",\n   .loops = %s_loops, .nloops = %u, .depth = %d, .counts_bytes = %" PRIu64,
+             id, l.loops.n, l.depth, plan->counts_bytes);
+  text_add(row, "}");
 }
 
 /* ---- globals ---- */
@@ -185,7 +228,8 @@ static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
     uint64_t bytes = 0;
     (void)layout_bytes(g->type, g->layout, &bytes);
     text_add(x, "  {");
-    tensor(p, g->path, g->type, g->layout, (Address){PLAN_GLOBALS, p->globals.offset[i], bytes});
+    tensor(p, g->path, g->type, g->layout,
+           (Address){.region = PLAN_GLOBALS, .offset = p->globals.offset[i], .bytes = bytes});
     text_add(x, ", %s},\n", kind[g->kind]);
   }
   if (*nglobals) text_add(x, "};\n");

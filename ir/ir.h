@@ -91,6 +91,7 @@ typedef struct Op Op;
 typedef struct Entry Entry;
 typedef struct Module Module;
 typedef struct Builder Builder;
+typedef void RebuildFn(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data);
 
 /* What an op is to passes and targets. */
 typedef enum OpClass {
@@ -286,6 +287,8 @@ struct Builder {
   const char *name;  /* wanted name of the next result, cleared by it */
   bool fold;
   struct ConsTable *cons; /* per builder; NULL at first */
+  RebuildFn *each;        /* while an entry is rebuilt: also of the ops in the bodies of loops */
+  void *data;
 };
 
 Builder *builder_new(Entry *e, Block *b); /* in the module's arena */
@@ -341,10 +344,10 @@ bool value_const(const Entry *e, ValueId v, Attr *out);
    deeply. Pure single-result ops go through folding and hash-consing. Keeps names, places and
    scopes. */
 void build_copy(Builder *b, const Entry *from, const Op *op, ValueId *map);
-/* Rebuilds an entry op by op: `each` may copy the op (build_copy), replace it or leave it out.
+/* Rebuilds an entry op by op: `each` may copy the op (build_copy), replace it or leave it out. The
+   ops of a loop's body come up one by one while the loop is copied; those of a kernel do not.
    Values and ops are dense again afterwards; dead pure ops are dropped if drop_dead. The entry
    pointer stays. */
-typedef void RebuildFn(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data);
 void entry_rebuild(Entry *e, RebuildFn *each, void *data, bool fold, bool drop_dead);
 
 /* ---------------------------------------------------------------- gradient - */

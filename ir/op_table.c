@@ -91,6 +91,9 @@ static const struct {
     {OP_ONE_HOT, AT_DEPTH, "depth", ATTR_INT},
     {OP_LAYER_NORM, AT_EPS, "eps", ATTR_NUM},
     {OP_RMS_NORM, AT_EPS, "eps", ATTR_NUM},
+    {OP_SCAN, AT_TRIPS, "trips", ATTR_INT},
+    {OP_SCAN, AT_CARRIES, "carries", ATTR_INT},
+    {OP_SCAN, AT_REVERSE, "reverse", ATTR_BOOL},
     {OP_RETURN, AT_NAMES, "names", ATTR_STR},
 };
 

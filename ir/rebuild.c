@@ -16,6 +16,13 @@ static ValueId mapped(const Builder *b, const Entry *from, const Op *op, ValueId
   return map[v];
 }
 
+static void rebuild_op(Builder *b, const Entry *old, const Op *op, ValueId *map) {
+  b->loc = op->loc; /* what replaces an op keeps its place */
+  b->scope = op->scope;
+  b->name = NULL;
+  b->each(b, old, op, map, b->data);
+}
+
 static void copy_block(Builder *b, const Entry *from, const Block *old, Block *into, ValueId *map) {
   Block *outer = b->b;
   struct ConsTable *cons = b->cons;
@@ -23,7 +30,13 @@ static void copy_block(Builder *b, const Entry *from, const Block *old, Block *i
   for (uint32_t i = 0; i < old->args.n; i++) {
     map[old->args.at[i]] = block_add_arg(b->e, into, *value_at(from, old->args.at[i]));
   }
-  for (uint32_t i = 0; i < old->ops.n; i++) build_copy(b, from, op_at(from, old->ops.at[i]), map);
+  for (uint32_t i = 0; i < old->ops.n; i++) {
+    const Op *op = op_at(from, old->ops.at[i]);
+    if (b->each && old->op->kind == OP_SCAN)
+      rebuild_op(b, from, op, map);
+    else
+      build_copy(b, from, op, map);
+  }
   b->b = outer;
   b->cons = cons;
 }
@@ -191,13 +204,10 @@ void entry_rebuild(Entry *e, RebuildFn *each, void *data, bool fold, bool drop_d
   }
   Builder *b = builder_new(e, e->body);
   b->fold = fold;
-  for (uint32_t i = 0; i < old.body->ops.n; i++) {
-    const Op *op = op_at(&old, old.body->ops.at[i]);
-    b->loc = op->loc; /* what replaces an op keeps its place */
-    b->scope = op->scope;
-    b->name = NULL;
-    each(b, &old, op, map, data);
-  }
+  b->each = each;
+  b->data = data;
+  for (uint32_t i = 0; i < old.body->ops.n; i++)
+    rebuild_op(b, &old, op_at(&old, old.body->ops.at[i]), map);
   free(map);
   if (!drop_dead) return;
   bool *live = mark_live(e);

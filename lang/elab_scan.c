@@ -226,7 +226,8 @@ static bool read_body(Elab *e, ScanLevel *l, const Stmt *s, int64_t from, Yields
   if (hidden) *env_find(env, kept.name) = kept;
   env->yields = up;
   if (ctx_errors(e->c) > errors) return false;
-  if (y->targets && !y->seen) return fail(e, s->loc, "an iteration of the scan yields nothing"), false;
+  if (y->targets && !y->seen)
+    return fail(e, s->loc, "an iteration of the scan yields nothing"), false;
   for (int k = 0; k < y->targets; k++) {
     if (y->at.at[k].kind == VAL_POISON) return false;
     vec_push(e->a, &l->stacked, y->at.at[k].tensor.id);

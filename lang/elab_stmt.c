@@ -215,7 +215,8 @@ static void exec_return(Elab *e, const Stmt *s) {
   if (env->scans) {
     elab_error(e, s->loc, "return inside of a scan: its iterations all run");
     elab_hint(e, "yield what an iteration gives, and return after the loop");
-    elab_trace(e);
+    env->result = elab_trace(e);
+    env->returned = true;
     return;
   }
   Val *v = ARENA_ARRAY(e->a, Val, s->outs.n + 1);

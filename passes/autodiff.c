@@ -248,10 +248,8 @@ static void clean_each(Builder *b, const Entry *old, const Op *op, ValueId *map,
 
 static bool *find_read(Arena *a, const Entry *e) {
   bool *read = ARENA_ARRAY(a, bool, e->values.n);
-  for (uint32_t i = 0; i < e->body->ops.n; i++) {
-    const Op *op = op_at(e, e->body->ops.at[i]);
-    for (int k = 0; k < op->noperands; k++) read[op->operands[k]] = true;
-  }
+  for (uint32_t i = 0; i < e->ops.n; i++)
+    for (int k = 0; k < op_at(e, i)->noperands; k++) read[op_at(e, i)->operands[k]] = true;
   return read;
 }
 
@@ -260,8 +258,8 @@ bool pass_autodiff(PassRun *r) {
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
     Diff d = {.r = r, .pinned = pass_pinned(r->scratch, e)};
     bool any = d.pinned != NULL;
-    for (uint32_t i = 0; i < e->body->ops.n && !any; i++) {
-      OpKind kind = op_at(e, e->body->ops.at[i])->kind;
+    for (uint32_t i = 0; i < e->ops.n && !any; i++) {
+      OpKind kind = op_at(e, i)->kind;
       any = kind == OP_GRAD || kind == OP_STOP_GRADIENT;
     }
     if (!any) continue;

@@ -4,6 +4,7 @@
    give the value at entry. Kernels are equal where their blocks are, whatever they are called.
    Algorithm: value numbering over one block in order; an op's key is its text as words, with
    operands replaced by the values they became (a nested block's own values by their numbers in it).
+   An op in the body of a loop can become one with an op before it there or around the loop.
  */
 #include "passes/pass_list.h"
 
@@ -54,6 +55,10 @@ static void key_of_block(Cse *c, const Entry *e, const Block *blk, const ValueId
     key_of(c, e, op, map);
     for (int k = 0; k < op->nresults; k++) c->local[op->results[k]] = ++number;
   }
+  for (uint32_t i = 0; i < blk->args.n; i++) c->local[blk->args.at[i]] = 0;
+  for (uint32_t i = 0; i < blk->ops.n; i++)
+    for (int k = 0; k < op_at(e, blk->ops.at[i])->nresults; k++)
+      c->local[op_at(e, blk->ops.at[i])->results[k]] = 0;
 }
 
 static void key_of(Cse *c, const Entry *e, const Op *op, const ValueId *map) {
@@ -119,6 +124,13 @@ static Slot *find(Cse *c, uint32_t at) {
   return &c->slot[j];
 }
 
+/* What is defined in this block is seen where the builder stands. */
+static bool in_sight(const Builder *b, const Block *of) {
+  const Block *here = b->b;
+  while (here != of && here->op) here = here->op->parent;
+  return here == of;
+}
+
 static bool mergeable(const Cse *c, const Op *op) {
   if (op_info[op->kind].flags & (OPF_EFFECT | OPF_TERMINATOR)) return false;
   if (op->kind == OP_GRAD || op->nresults == 0) return false;
@@ -136,11 +148,11 @@ static void cse_each(Builder *b, const Entry *old, const Op *op, ValueId *map, v
   uint32_t at = c->pool.n;
   key_of(c, old, op, map);
   Slot *s = find(c, at);
-  if (!s->used) {
-    build_copy(b, old, op, map);
-    s->op = value_at(b->e, map[op->results[0]])->def;
-    s->used = true;
-    c->n++;
+  if (!s->used || !in_sight(b, op_at(b->e, s->op)->parent)) {
+    c->n += !s->used;
+    s->used = true; /* of an op in a body that is over, another takes the slot */
+    s->op = b->e->ops.n;
+    build_copy(b, old, op, map); /* which may find slots for what is in the op, and move this one */
     return;
   }
   c->pool.n = at;

@@ -25,7 +25,7 @@ static void fold_each(Builder *b, const Entry *old, const Op *op, ValueId *map, 
   Fold *f = data;
   OpId before = b->e->ops.n;
   build_copy(b, old, op, map);
-  for (int k = 0; k < op->nblocks; k++)
+  for (int k = 0; k < op->nblocks && op->kind == OP_KERNEL; k++)
     if (!same_block(old, op->blocks[k], b->e, op_at(b->e, before)->blocks[k])) f->r->changes++;
   if (op->nresults != 1 || op->nblocks) return;
   ValueId was = op->results[0];

@@ -3,9 +3,11 @@
    Constants and views are copied into every group that reads them; anything that computes belongs
    to one group, so nothing is computed twice. Groups never depend on each other in a circle.
    Method: ops join the groups of their producers in program order where form and shapes allow;
-   then groups over the same rows of the same value, and groups of scalars, join side by side. */
+   then groups over the same rows of the same value, and groups of scalars, join side by side. Each
+   body of a loop is grouped for itself; what it reads from outside comes in as it is. */
 #include "passes/kernel_form.h"
 #include "passes/pass_list.h"
+#include "passes/plan_impl.h"
 
 typedef struct Unit { /* a group in the making */
   Form form;
@@ -22,12 +24,13 @@ typedef struct Fuse {
   PassRun *r;
   const Entry *e;
   Arena *a;
-  Unit **unit;    /* by op; NULL: not in a group */
-  uint32_t *pos;  /* by op: position in the body */
-  int *across;    /* by position: groups with members at or before it and others behind */
-  uint32_t *seen; /* by op: stamp of the last search that visited it */
+  const Block *block; /* that is being grouped */
+  Unit **unit;        /* by op; NULL: not in a group */
+  uint32_t *pos;      /* by op: position in its block */
+  int *across;        /* by position: groups with members at or before it and others behind */
+  uint32_t *seen;     /* by op: stamp of the last search that visited it */
   uint32_t stamp;
-  VEC(const Op *) * users; /* by value: ops of the body that read it */
+  VEC(const Op *) * users; /* by value: ops that read it */
   /* while rebuilding */
   bool *emitted; /* by op */
 } Fuse;
@@ -181,7 +184,7 @@ typedef struct Search {
 
 static void visit(Search *s, ValueId v) {
   const Op *def = value_def(s->f->e, v);
-  if (!def || s->f->seen[def->id] == s->f->stamp) return;
+  if (!def || def->parent != s->f->block || s->f->seen[def->id] == s->f->stamp) return;
   s->f->seen[def->id] = s->f->stamp;
   vec_push(s->f->a, &s->stack, def);
 }
@@ -212,7 +215,9 @@ static bool depends(Fuse *f, const Unit *from, const Unit *to) {
     for (uint32_t i = 0; i < n; i++) {
       const Op *o = u ? u->members.at[i] : op;
       f->seen[o->id] = f->stamp;
-      for (int k = 0; k < o->noperands; k++) visit(&s, o->operands[k]);
+      ValueList reads = {0};
+      plan_reads(f->a, f->e, o, &reads);
+      for (uint32_t k = 0; k < reads.n; k++) visit(&s, reads.at[k]);
     }
   }
   return false;
@@ -281,7 +286,8 @@ static void join(Fuse *f, Unit *a, Unit *b) {
 static void join_producers(Fuse *f, const Op *op) {
   for (int k = 0; k < op->noperands; k++) {
     Source s = source_of(f, op->operands[k]);
-    Unit *a = s.def ? f->unit[s.def->id] : NULL, *b = f->unit[op->id];
+    bool here = s.def && s.def->parent == f->block;
+    Unit *a = here ? f->unit[s.def->id] : NULL, *b = f->unit[op->id];
     if (!a || a == b) continue;
     const char *why = refuses(f, a, b);
     if (why)
@@ -295,7 +301,7 @@ static void join_producers(Fuse *f, const Op *op) {
 
 /* Groups of rows that read the same value, and groups of scalars: one launch for several. */
 static void join_beside(Fuse *f) {
-  const Block *body = f->e->body;
+  const Block *body = f->block;
   Unit *scalars = NULL;
   for (uint32_t i = 0; i < body->ops.n; i++) {
     Unit *u = f->unit[body->ops.at[i]];
@@ -308,7 +314,8 @@ static void join_beside(Fuse *f) {
   for (ValueId v = 0; v < f->e->values.n; v++) {
     Unit *rows = NULL;
     for (uint32_t i = 0; i < f->users[v].n; i++) {
-      Unit *u = f->unit[f->users[v].at[i]->id];
+      const Op *user = f->users[v].at[i];
+      Unit *u = user->parent == body ? f->unit[user->id] : NULL;
       if (!u || u->form != FORM_ROWS || u == rows) continue;
       if (rows && !refuses(f, rows, u))
         join(f, rows, u);
@@ -318,15 +325,17 @@ static void join_beside(Fuse *f) {
   }
 }
 
-static void group(Fuse *f) {
-  const Block *body = f->e->body;
-  for (uint32_t i = 0; i < body->ops.n; i++) {
-    const Op *op = op_at(f->e, body->ops.at[i]);
+static void group(Fuse *f, const Block *block) {
+  for (uint32_t i = 0; i < block->ops.n; i++) {
+    const Op *op = op_at(f->e, block->ops.at[i]);
     f->pos[op->id] = i;
     for (int k = 0; k < op->noperands; k++) vec_push(f->a, &f->users[op->operands[k]], op);
+    if (op->kind == OP_SCAN) group(f, op->blocks[0]);
   }
-  for (uint32_t i = 0; i < body->ops.n; i++) {
-    const Op *op = op_at(f->e, body->ops.at[i]);
+  f->block = block;
+  f->across = ARENA_ARRAY(f->a, int, block->ops.n + 1);
+  for (uint32_t i = 0; i < block->ops.n; i++) {
+    const Op *op = op_at(f->e, block->ops.at[i]);
     if (!is_core(f, op)) continue;
     f->unit[op->id] = unit_new(f, op);
     join_producers(f, op);
@@ -350,8 +359,11 @@ static void emit_value(Fuse *f, Making *m, ValueId v) {
   if (def) emit(f, m, def);
 }
 
+/* What an op reads is there before it; what the body of a loop reads, before the loop. */
 static void emit_plain(Fuse *f, Making *m, const Op *op) {
-  for (int k = 0; k < op->noperands; k++) emit_value(f, m, op->operands[k]);
+  ValueList reads = {0};
+  plan_reads(f->a, f->e, op, &reads);
+  for (uint32_t k = 0; k < reads.n; k++) emit_value(f, m, reads.at[k]);
   if (f->emitted[op->id]) return;
   f->emitted[op->id] = true;
   build_copy(m->b, m->old, op, m->map);
@@ -510,11 +522,10 @@ static void fuse_entry(PassRun *r, Entry *e) {
   Fuse f = {.r = r, .e = e, .a = r->scratch};
   f.unit = ARENA_ARRAY(f.a, Unit *, e->ops.n + 1);
   f.pos = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
-  f.across = ARENA_ARRAY(f.a, int, e->ops.n + 1);
   f.seen = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.users = arena_alloc(f.a, sizeof *f.users * (e->values.n + 1));
   f.emitted = ARENA_ARRAY(f.a, bool, e->ops.n + 1);
-  group(&f);
+  group(&f, e->body);
   Each x = {&f, ARENA_ARRAY(f.a, ValueId, e->values.n + 1)};
   memset(x.inner, 0xff, sizeof(ValueId) * (e->values.n + 1));
   entry_rebuild(e, each_op, &x, false, true);

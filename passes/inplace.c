@@ -2,7 +2,8 @@
    is stored to a global is computed in the global's own bytes where nobody reads the old ones any
    more. Contract: needs lives in the plan; leaves how, of and region of every value. Two results
    never take one operand; an input is never overwritten; what is returned or stored keeps its bytes
-   to the end. */
+   to the end. A loop's next carry is computed in the carry's bytes where nobody reads the carry any
+   more, and what it stacks is computed in its slice of the stack; else the yield copies. */
 #include "passes/pass_list.h"
 #include "passes/plan_impl.h"
 
@@ -18,6 +19,7 @@ typedef struct Inplace {
   int *kept_global; /* by root: the global whose bytes they are from now on, or -1 */
   int *taken;       /* by root: the last step at which a result took the bytes, or -1 */
   ValueId *load_of; /* by global: the value of its load, or NO_ID */
+  int *carry_last;  /* by value, of carries: the last step that reads it, views included */
 } Inplace;
 
 static ValueId root_of(Inplace *w, ValueId v) {
@@ -150,6 +152,69 @@ static void place_store(Inplace *w, const Op *store) {
   stored_remark(w, store, global, v);
 }
 
+/* ---- loops ---- */
+
+static void yield_remark(Inplace *w, const Op *yield, const char *what, ValueId of, ValueId v,
+                         bool taken) {
+  char buf[32];
+  if (!w->r) return;
+  if (taken) {
+    remark(w->r, REMARK_INPLACE, "inplace", yield->loc, "%s is computed in the bytes of %s %s (%s)",
+           value_str(w->e, v), what, value_str(w->e, of), plan_commas(buf, place_of(w, v)->bytes));
+    w->r->changes++;
+  } else {
+    remark(w->r, REMARK_INPLACE, "inplace-missed", yield->loc,
+           "%s is copied to %s %s in every iteration", value_str(w->e, v), what,
+           value_str(w->e, of));
+  }
+}
+
+/* The first of the values that hold the bytes of v, if a step of the loop's own body makes it and
+   it has no other place yet; else NO_ID. */
+static ValueId own_head(Inplace *w, const Op *scan, ValueId v) {
+  ValueId head = root_of(w, v);
+  const Place *x = place_of(w, head);
+  bool own = value_def(w->e, head) && value_block(w->e, head) == scan->blocks[0];
+  return own && x->region == PLAN_ARENA && x->how == HOW_NEW && x->bytes ? head : NO_ID;
+}
+
+static bool carry_in_place(Inplace *w, const Op *scan, int k, ValueId head, ValueId *of) {
+  ValueId arg = scan->blocks[0]->args.at[k + 1], root = root_of(w, arg);
+  int first = place_of(w, head)->first, operand;
+  const Op *def = w->p->steps[first];
+  *of = arg;
+  if (value_at(w->e, head)->layout != value_at(w->e, arg)->layout) return false;
+  if (w->carry_last[arg] < first) return true;
+  if (w->carry_last[arg] > first || !reads_root(w, def, root)) return false;
+  if (!rule_ok(w, def, result_index(def, head), root, &operand)) return false;
+  *of = def->operands[operand];
+  return true;
+}
+
+static void take(Inplace *w, ValueId head, ValueId of, ValueId root) {
+  Place *x = place_of(w, head);
+  x->how = HOW_INPLACE;
+  x->of = of;
+  w->taken[root] = x->first;
+  join(w, head, root);
+}
+
+static void place_yield(Inplace *w, const Op *yield, int align) {
+  const Op *scan = yield->parent->op;
+  int carries = (int)scan->attr[AT_CARRIES].i;
+  for (int k = 0; k < yield->noperands; k++) {
+    ValueId v = yield->operands[k], head = own_head(w, scan, v), y = scan->results[k], of = y;
+    bool carry = k < carries;
+    if (carry && root_of(w, v) == root_of(w, y)) continue; /* it stays as it is */
+    bool ok = head != NO_ID && place_of(w, head)->bytes == place_of(w, v)->bytes;
+    if (ok && carry) ok = carry_in_place(w, scan, k, head, &of);
+    if (ok && !carry) ok = place_of(w, v)->bytes % (uint64_t)align == 0;
+    if (ok) take(w, head, of, root_of(w, y));
+    yield_remark(w, yield, carry ? "the carry" : "the stack",
+                 carry ? scan->blocks[0]->args.at[k + 1] : y, v, ok);
+  }
+}
+
 /* ---- temporaries ---- */
 
 static void taken_remark(Inplace *w, const Op *op, int operand) {
@@ -249,19 +314,32 @@ static void init(Inplace *w, Arena *a) {
     w->last[v] = w->p->place[v].last;
     w->kept_global[v] = w->taken[v] = -1;
   }
+  w->carry_last = ARENA_ARRAY(a, int, n);
   for (uint32_t i = 0; i < globals; i++) w->load_of[i] = NO_ID;
   for (uint32_t i = 0; i < e->body->ops.n; i++) {
     const Op *op = op_at(e, e->body->ops.at[i]);
     if (op->kind == OP_LOAD) w->load_of[op->attr[AT_GLOBAL].i] = op->results[0];
-    if (plan_is_view(e, op)) join(w, op->results[0], root_of(w, op->operands[0]));
+  }
+  for (int s = 0; s < w->p->nsteps; s++)
+    if (plan_is_view(e, w->p->steps[s]))
+      join(w, w->p->steps[s]->results[0], root_of(w, w->p->steps[s]->operands[0]));
+  for (int s = w->p->nsteps; s-- > 0;) { /* inner loops first */
+    const Op *op = w->p->steps[s];
+    if (op->kind != OP_SCAN) continue;
+    const Block *b = op->blocks[0];
+    for (uint32_t i = 1; i < b->args.n; i++) {
+      ValueId arg = b->args.at[i];
+      w->carry_last[arg] = w->last[root_of(w, arg)];
+      join(w, arg, root_of(w, plan_same(e, arg)));
+    }
   }
 }
 
 /* Every value lies where its storage lies. */
 static void finish(Inplace *w, const Op *op) {
-  for (int i = 0; i < op->nresults; i++) {
-    ValueId root = root_of(w, op->results[i]);
-    Place *x = place_of(w, op->results[i]);
+  for (int i = 0; i < plan_nmade(op); i++) {
+    ValueId root = root_of(w, plan_made(op, i));
+    Place *x = place_of(w, plan_made(op, i));
     if (w->kept_global[root] >= 0) {
       x->region = PLAN_GLOBALS;
       x->global = w->kept_global[root];
@@ -270,9 +348,12 @@ static void finish(Inplace *w, const Op *op) {
   }
 }
 
-void plan_inplace(Arena *scratch, const Entry *e, Plan *p, const GlobalsPlan *g, PassRun *r) {
+void plan_inplace(Arena *scratch, const Entry *e, Plan *p, const GlobalsPlan *g, int align,
+                  PassRun *r) {
   Inplace w = {.e = e, .p = p, .g = g, .r = r};
   init(&w, scratch);
+  for (int s = 0; s < p->nsteps; s++)
+    if (p->steps[s]->kind == OP_YIELD) place_yield(&w, p->steps[s], align);
   for (int s = 0; s < p->nsteps; s++)
     if (p->steps[s]->kind == OP_STORE) place_store(&w, p->steps[s]);
   for (int s = 0; s < p->nsteps; s++) place_results(&w, s, p->steps[s]);
@@ -282,6 +363,9 @@ void plan_inplace(Arena *scratch, const Entry *e, Plan *p, const GlobalsPlan *g,
 bool pass_inplace(PassRun *r) {
   GlobalsPlan g = plan_globals(r->m, r->opt->target->align);
   Entry *e;
-  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) plan_inplace(r->scratch, e, e->plan, &g, r);
+  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
+    plan_inplace(r->scratch, e, e->plan, &g, r->opt->target->align, r);
+    plan_strides(r->m->arena, e, e->plan);
+  }
   return true;
 }

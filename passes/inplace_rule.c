@@ -215,7 +215,9 @@ bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand) {
   case CLASS_ELEMENT: return true;
   case CLASS_ROWS: return rows_operand(op, operand) && !value_at(e, x)->layout;
   case CLASS_VIEW: return op->kind == OP_COPY || plan_is_view(e, op);
-  case CLASS_REGION: return op->kind == OP_KERNEL && kernel_ok(e, op, result, operand);
+  case CLASS_REGION: /* a carry begins in the bytes of its first value */
+    if (op->kind == OP_SCAN) return result == operand && result < op->attr[AT_CARRIES].i;
+    return kernel_ok(e, op, result, operand);
   case CLASS_LEAF:
   case CLASS_GLOBAL:
   case CLASS_REDUCE:

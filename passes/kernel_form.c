@@ -101,6 +101,7 @@ static Form form_of(const Group *g) {
   case OP_LOAD:
   case OP_RETURN:
   case OP_YIELD:
+  case OP_SCAN:
   case OP_STOP_GRADIENT:
   case OP_GRAD: return FORM_NONE;
   case OP_STORE:

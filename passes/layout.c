@@ -70,6 +70,25 @@ static void kernel(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool
   look_block(l, base, e, b, is_init);
 }
 
+/* A carry lies alike before, in and after the loop; what is stacked or sliced is row-major. */
+static void scan(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool is_init) {
+  const Block *b = op->blocks[0];
+  const Op *yield = op_at(e, b->ops.at[b->ops.n - 1]);
+  int carries = (int)op->attr[AT_CARRIES].i;
+  pin(l, base + b->args.at[0]);
+  for (int i = 0; i < op->noperands; i++) {
+    uint32_t x = base + op->operands[i], arg = base + b->args.at[i + 1];
+    if (i < carries) unite(l, x, arg);
+    if (i >= carries) pin(l, x), pin(l, arg);
+  }
+  for (int i = 0; i < op->nresults; i++) {
+    uint32_t y = base + op->results[i], next = base + yield->operands[i];
+    if (i < carries) unite(l, base + b->args.at[i + 1], next), unite(l, y, next);
+    if (i >= carries) pin(l, y), pin(l, next);
+  }
+  look_block(l, base, e, b, is_init);
+}
+
 static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool is_init) {
   switch ((int)op->kind) {
   case OP_LOAD:
@@ -81,6 +100,7 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
   case OP_CONST:
   case OP_YIELD: return;
   case OP_KERNEL: kernel(l, base, e, op, is_init); return;
+  case OP_SCAN: scan(l, base, e, op, is_init); return;
   case OP_MATMUL:
     pin(l, base + op->operands[0]);
     if (op->attr[AT_TB].i || value_type(e, op->operands[1])->rank != 2) return;

@@ -81,7 +81,9 @@ static bool flow_out(Flow *w, const Op *op) {
   if (w->next[op->id] != NO_ID) return set_union(out, w->in[w->next[op->id]], w->words);
   if (!b->op) return false;
   bool grew = set_union(out, w->out[b->op->id], w->words); /* on to what follows the region op */
+  if (b->op->kind == OP_SCAN) grew |= set_union(out, w->in[b->ops.at[0]], w->words); /* and round */
   for (int k = 0; k < b->op->nresults; k++) set_drop(out, w->rank[b->op->results[k]]);
+  for (uint32_t k = 0; k < b->args.n; k++) set_drop(out, w->rank[b->args.at[k]]);
   return grew;
 }
 
@@ -112,7 +114,9 @@ static void flow_run(Flow *w) {
     flow_in(w, op, fresh);
     if (!set_union(w->in[op->id], fresh, w->words)) continue;
     flow_push(w, w->prev[op->id]);
-    if (op->parent->op) flow_push(w, op->parent->op->id);
+    if (!op->parent->op) continue;
+    flow_push(w, op->parent->op->id);
+    if (w->prev[op->id] == NO_ID) flow_push(w, op->parent->ops.at[op->parent->ops.n - 1]);
   }
 }
 
@@ -225,24 +229,106 @@ static void place_view(Plan *p, const Op *op) {
   y->of = op->operands[0];
 }
 
-static bool place_step(const Entry *e, const Target *t, Plan *p, const Op *op, int step) {
+typedef struct Times {
+  Arena *scratch;
+  const Entry *e;
+  const Target *t;
+  const GlobalsPlan *g;
+  Plan *p;
+} Times;
+
+static bool place_step(Times *w, const Op *op, uint64_t runs) {
+  Plan *p = w->p;
+  int step = p->nsteps;
   for (int i = 0; i < op->nresults; i++) {
     Place *x = &p->place[op->results[i]];
-    if (!place_value(e, x, op->results[i], op->loc)) return false;
+    if (!place_value(w->e, x, op->results[i], op->loc)) return false;
     x->first = x->last = step;
   }
-  if (plan_is_view(e, op)) place_view(p, op);
+  if (plan_is_view(w->e, op)) place_view(p, op);
   Place *s = &p->scratch[op->id];
-  s->bytes = t->scratch_bytes ? t->scratch_bytes(t, e, op) : 0;
+  s->bytes = w->t->scratch_bytes ? w->t->scratch_bytes(w->t, w->e, op) : 0;
   s->first = s->last = step;
-  p->flops += op_flops(e, op);
+  if (op->kind != OP_SCAN) p->flops += runs * op_flops(w->e, op);
+  p->steps[p->nsteps++] = op;
+  return true;
+}
+
+/* The arguments of a loop's block, at the loop's first step: the counter, the carries and slices,
+   which lie where the results and the inputs lie. */
+static bool place_arguments(Times *w, const Op *op, int begin) {
+  const Block *b = op->blocks[0];
+  Plan *p = w->p;
+  for (uint32_t i = 0; i < b->args.n; i++) {
+    ValueId v = b->args.at[i], of = plan_same(w->e, v);
+    Place *x = &p->place[v];
+    if (!place_value(w->e, x, v, op->loc)) return false;
+    x->first = x->last = begin;
+    if (of == NO_ID) {
+      x->region = PLAN_COUNTS;
+      x->how = HOW_EXTERNAL;
+      continue;
+    }
+    x->region = p->place[of].region;
+    x->global = p->place[of].global;
+    x->offset = p->place[of].offset;
+    x->how = HOW_INPLACE;
+    x->of = of;
+  }
+  return true;
+}
+
+/* A value of another block is read in a loop, which says so for it at its own end. */
+static void read_at(Times *w, const Block *b, ValueId v, int step) {
+  if (value_block(w->e, v) == b) w->p->place[v].last = step;
+}
+
+static bool time_block(Times *w, const Block *b, uint64_t runs, int depth);
+
+static bool time_scan(Times *w, const Op *op, uint64_t runs, int depth) {
+  Plan *p = w->p;
+  int begin = p->nsteps - 1;
+  if (!place_arguments(w, op, begin)) return false;
+  if (!time_block(w, op->blocks[0], runs * (uint64_t)op->attr[AT_TRIPS].i, depth + 1)) return false;
+  int end = p->nsteps - 1;
+  ValueList captured = {0};
+  plan_captured(w->scratch, w->e, op, &captured);
+  for (uint32_t i = 0; i < captured.n; i++) read_at(w, op->parent, captured.at[i], end);
+  for (int i = (int)op->attr[AT_CARRIES].i; i < op->noperands; i++)
+    read_at(w, op->parent, op->operands[i], end);
+  for (int i = 0; i < op->nresults; i++) p->place[op->results[i]].last = end;
+  uint64_t counts = 4 * (uint64_t)op->attr[AT_TRIPS].i;
+  if (p->place[op->blocks[0]->args.at[0]].last > begin && counts > p->counts_bytes)
+    p->counts_bytes = counts;
+  return true;
+}
+
+static bool time_block(Times *w, const Block *b, uint64_t runs, int depth) {
+  const Entry *e = w->e;
+  Plan *p = w->p;
+  if (depth > p->depth) p->depth = depth;
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(e, b->ops.at[i]);
+    if (op->kind == OP_LOAD) {
+      if (!place_load(e, p, op, w->g)) return false;
+      continue;
+    }
+    for (int k = 0; k < op->noperands; k++) read_at(w, b, op->operands[k], p->nsteps);
+    if (op->kind == OP_RETURN) {
+      for (int k = 0; k < op->noperands; k++)
+        if (!checked_add(p->outputs_bytes, p->place[op->operands[k]].bytes, &p->outputs_bytes))
+          return too_large(e, op->loc);
+      continue;
+    }
+    if (!place_step(w, op, runs)) return false;
+    if (op->kind == OP_SCAN && !time_scan(w, op, runs, depth)) return false;
+  }
   return true;
 }
 
 bool plan_times(Arena *a, const Entry *e, const Target *t, const GlobalsPlan *g, Plan **out) {
   Plan *p = ARENA_NEW(a, Plan);
-  const Block *b = e->body;
-  p->steps = ARENA_ARRAY(a, const Op *, b->ops.n);
+  p->steps = ARENA_ARRAY(a, const Op *, e->ops.n);
   p->place = ARENA_ARRAY(a, Place, e->values.n);
   p->scratch = ARENA_ARRAY(a, Place, e->ops.n);
   p->streams = 1;
@@ -251,27 +337,10 @@ bool plan_times(Arena *a, const Entry *e, const Target *t, const GlobalsPlan *g,
   for (uint32_t i = 0; i < e->ops.n; i++)
     p->scratch[i] = (Place){.of = NO_ID, .first = -1, .last = -1, .global = -1};
   if (!place_inputs(e, t, p)) return false;
-  Arena *scratch = arena_new();
-  ValueList reads = {0};
-  bool ok = true;
-  for (uint32_t i = 0; ok && i < b->ops.n; i++) {
-    const Op *op = op_at(e, b->ops.at[i]);
-    if (op->kind == OP_LOAD) {
-      ok = place_load(e, p, op, g);
-      continue;
-    }
-    plan_reads(scratch, e, op, &reads);
-    for (uint32_t k = 0; k < reads.n; k++) p->place[reads.at[k]].last = p->nsteps;
-    if (op->kind == OP_RETURN) {
-      for (int k = 0; k < op->noperands; k++)
-        if (!checked_add(p->outputs_bytes, p->place[op->operands[k]].bytes, &p->outputs_bytes))
-          ok = too_large(e, op->loc);
-      continue;
-    }
-    ok = place_step(e, t, p, op, p->nsteps);
-    p->steps[p->nsteps++] = op;
-  }
-  arena_free(scratch);
+  Times w = {.scratch = arena_new(), .e = e, .t = t, .g = g, .p = p};
+  bool ok = time_block(&w, e->body, 1, 0);
+  arena_free(w.scratch);
+  plan_strides(a, e, p);
   *out = p;
   return ok;
 }

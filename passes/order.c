@@ -1,9 +1,9 @@
-/* Order: a schedule of least peak. Also makes the program fit to run in place: what would read a
-   global's old value after its store gets a copy, and stores come after all readers of the old
-   value. Contract: needs no grad; leaves the ops of every entry in the order of execution, never
-   worse than the given one. List scheduling by memory pressure (Goodman and Hsu, 1988): several
-   orders are built, planned with in-place decisions, and the one with the least peak is kept; the
-   earlier one if equal. */
+/* Order: a schedule of least peak, of the bodies of loops and then of what is around them. Also
+   makes the program fit to run in place: what would read a global's old value after its store gets
+   a copy, and stores come after all readers of the old value. Contract: needs no grad; leaves the
+   ops of every entry in the order of execution, never worse than the given one. List scheduling by
+   memory pressure (Goodman and Hsu, 1988): several orders are built, planned with in-place
+   decisions, and the one with the least peak is kept; the earlier one if equal. */
 #include "passes/pass_list.h"
 #include "passes/plan_impl.h"
 
@@ -22,8 +22,19 @@ typedef struct Stores {
   bool *stored; /* by global */
 } Stores;
 
+/* The yield of a loop brings each value to its carry, where it must not find another carry's. */
+static bool moves_carry(const Entry *e, const Op *yield, int i) {
+  const Op *scan = yield->parent->op;
+  if (!scan || scan->kind != OP_SCAN || i >= scan->attr[AT_CARRIES].i) return false;
+  ValueId v = source_of(e, yield->operands[i]);
+  const Value *x = value_at(e, v);
+  return x->block == scan->blocks[0] && x->index <= scan->attr[AT_CARRIES].i && x->index > 0 &&
+         x->index != (uint32_t)i + 1;
+}
+
 /* Reading the operand at the end, or after other stores, would find a new value in its bytes. */
 static bool needs_copy(const Entry *e, const Stores *s, const Op *op, int i) {
+  if (op->kind == OP_YIELD) return moves_carry(e, op, i);
   const Op *def = value_def(e, source_of(e, op->operands[i]));
   if (!def || def->kind != OP_LOAD || !s->stored[def->attr[AT_GLOBAL].i]) return false;
   if (op->kind == OP_RETURN) return true;
@@ -59,10 +70,8 @@ static bool add_copies(Arena *scratch, Entry *e) {
     const Op *op = op_at(e, e->body->ops.at[i]);
     if (op->kind == OP_STORE) s.stored[op->attr[AT_GLOBAL].i] = true;
   }
-  for (uint32_t i = 0; i < e->body->ops.n; i++) {
-    const Op *op = op_at(e, e->body->ops.at[i]);
-    for (int k = 0; k < op->noperands; k++) needed |= needs_copy(e, &s, op, k);
-  }
+  for (uint32_t i = 0; i < e->ops.n; i++)
+    for (int k = 0; k < op_at(e, i)->noperands; k++) needed |= needs_copy(e, &s, op_at(e, i), k);
   if (needed) entry_rebuild(e, rebuild_with_copies, &s, false, false);
   return needed;
 }
@@ -71,12 +80,13 @@ static bool add_copies(Arena *scratch, Entry *e) {
 
 typedef VEC(int) IntList;
 
-/* The graph to schedule: nodes are the ops of the body without loads, stores and the return, in the
+/* The graph to schedule: nodes are the ops of a block without loads, stores and its end, in the
    given order, but what serves stores alone comes last: nothing else needs it. A store moves
    nothing when all is well: it is put where it may stand first, after the order is known. */
 typedef struct Graph {
   Arena *a;
   const Entry *e;
+  Block *block;
   int n;
   const Op **op;    /* by node */
   int *given;       /* nodes in the given order */
@@ -115,8 +125,8 @@ static void add_update_edges(Graph *g, const Op *store) {
   const Op *def = value_def(g->e, source_of(g->e, store->operands[0]));
   int node = def ? g->node_of[def->id] : -1;
   if (node < 0) return;
-  for (uint32_t i = 0; i < g->e->body->ops.n; i++) {
-    const Op *load = op_at(g->e, g->e->body->ops.at[i]);
+  for (uint32_t i = 0; i < g->block->ops.n; i++) {
+    const Op *load = op_at(g->e, g->block->ops.at[i]);
     if (load->kind != OP_LOAD || load->attr[AT_GLOBAL].i != store->attr[AT_GLOBAL].i) continue;
     const IntList *r = &g->readers[load->results[0]];
     for (uint32_t k = 0; k < r->n; k++)
@@ -125,14 +135,16 @@ static void add_update_edges(Graph *g, const Op *store) {
   }
 }
 
-/* By op id: what it makes is read by the return, or on the way there, or by nobody. */
-static bool *find_outputs(Arena *a, const Entry *e) {
+static bool is_end(const Op *op) { return op_info[op->kind].flags & OPF_TERMINATOR; }
+
+/* By op id: what it makes is read by the block's end, or on the way there, or by nobody. */
+static bool *find_outputs(Arena *a, const Entry *e, const Block *b) {
   bool *out = ARENA_ARRAY(a, bool, e->ops.n), *read = ARENA_ARRAY(a, bool, e->values.n);
   bool *wanted = ARENA_ARRAY(a, bool, e->values.n);
   ValueList reads = {0};
-  for (uint32_t i = e->body->ops.n; i-- > 0;) {
-    const Op *op = op_at(e, e->body->ops.at[i]);
-    out[op->id] = op->kind == OP_RETURN;
+  for (uint32_t i = b->ops.n; i-- > 0;) {
+    const Op *op = op_at(e, b->ops.at[i]);
+    out[op->id] = is_end(op);
     for (int k = 0; k < op->nresults; k++)
       out[op->id] |= wanted[op->results[k]] || !read[op->results[k]];
     plan_reads(a, e, op, &reads);
@@ -145,12 +157,12 @@ static bool *find_outputs(Arena *a, const Entry *e) {
 }
 
 static bool is_node(const Op *op) {
-  return op->kind != OP_LOAD && op->kind != OP_STORE && op->kind != OP_RETURN;
+  return op->kind != OP_LOAD && op->kind != OP_STORE && !is_end(op);
 }
 
 static void number_nodes(Graph *g) {
-  const Block *b = g->e->body;
-  bool *output = find_outputs(g->a, g->e);
+  const Block *b = g->block;
+  bool *output = find_outputs(g->a, g->e, b);
   for (int last = 0; last < 2; last++)
     for (uint32_t i = 0; i < b->ops.n; i++) {
       const Op *op = op_at(g->e, b->ops.at[i]);
@@ -164,9 +176,8 @@ static void number_nodes(Graph *g) {
     if (is_node(op_at(g->e, b->ops.at[i]))) g->given[k++] = g->node_of[b->ops.at[i]];
 }
 
-static Graph graph_new(Arena *a, const Entry *e) {
-  const Block *b = e->body;
-  Graph g = {.a = a, .e = e};
+static Graph graph_new(Arena *a, const Entry *e, Block *b) {
+  Graph g = {.a = a, .e = e, .block = b};
   g.op = ARENA_ARRAY(a, const Op *, b->ops.n);
   g.given = ARENA_ARRAY(a, int, b->ops.n);
   g.reads = ARENA_ARRAY(a, ValueList, b->ops.n);
@@ -182,7 +193,7 @@ static Graph graph_new(Arena *a, const Entry *e) {
   for (uint32_t i = 0; i < b->ops.n; i++) {
     const Op *op = op_at(e, b->ops.at[i]);
     if (op->kind == OP_LOAD) g.external[op->results[0]] = true;
-    if (op->kind == OP_STORE || op->kind == OP_RETURN)
+    if (op->kind == OP_STORE || is_end(op))
       for (int k = 0; k < op->noperands; k++) g.external[op->operands[k]] = true;
   }
   number_nodes(&g);
@@ -352,8 +363,8 @@ static int *schedule(Graph *g, Rule rule) {
 
 /* The ops of the body by an order of the nodes: each load before its first reader, each store as
    early as it may stand, the return last. */
-static void write_body(Arena *a, Entry *e, const Graph *g, const int *order, OpId *out) {
-  const Block *b = e->body;
+static void write_body(Arena *a, const Entry *e, const Graph *g, const int *order, OpId *out) {
+  const Block *b = g->block;
   uint32_t globals = e->module->globals.n, n = 0;
   int *last =
       ARENA_ARRAY(a, int, globals); /* by global: position + 1 of the last reader of its load */
@@ -375,7 +386,7 @@ static void write_body(Arena *a, Entry *e, const Graph *g, const int *order, OpI
   for (uint32_t i = 0; i < b->ops.n; i++) {
     const Op *op = op_at(e, b->ops.at[i]);
     if (op->kind == OP_LOAD) load[op->attr[AT_GLOBAL].i] = op->id;
-    if (op->kind == OP_RETURN) ret = op->id;
+    if (is_end(op)) ret = op->id;
   }
   for (uint32_t i = b->ops.n; i-- > 0;) { /* from behind: of one position the given order */
     const Op *op = op_at(e, b->ops.at[i]);
@@ -391,7 +402,8 @@ static void write_body(Arena *a, Entry *e, const Graph *g, const int *order, OpI
       const ValueList *reads = &g->reads[order[k - 1]];
       for (uint32_t j = 0; j < reads->n; j++) {
         const Op *def = value_def(e, reads->at[j]);
-        if (!def || def->kind != OP_LOAD || out_yet[def->attr[AT_GLOBAL].i]) continue;
+        if (!def || def->kind != OP_LOAD || def->parent != b) continue;
+        if (out_yet[def->attr[AT_GLOBAL].i]) continue;
         out_yet[def->attr[AT_GLOBAL].i] = true;
         out[n++] = def->id;
       }
@@ -420,38 +432,46 @@ static void write_body(Arena *a, Entry *e, const Graph *g, const int *order, OpI
 static uint64_t peak_of(Arena *a, const Entry *e, const PassRun *r, const GlobalsPlan *g) {
   Plan *p;
   if (!plan_times(a, e, r->opt->target, g, &p)) return UINT64_MAX;
-  plan_inplace(a, e, p, g, NULL);
+  plan_inplace(a, e, p, g, r->opt->target->align, NULL);
   Storages s = plan_storages(a, e, p, r->opt->target->align, true);
   return buffers_bound(a, &s.b);
 }
 
-static int64_t order_entry(PassRun *r, Entry *e) {
+static int64_t order_block(PassRun *r, Entry *e, Block *block, const GlobalsPlan *globals) {
+  int64_t changes = 0;
+  for (uint32_t i = 0; i < block->ops.n; i++)
+    if (op_at(e, block->ops.at[i])->kind == OP_SCAN)
+      changes += order_block(r, e, op_at(e, block->ops.at[i])->blocks[0], globals);
   Arena *a = arena_new();
-  int64_t changes = add_copies(a, e);
-  GlobalsPlan globals = plan_globals(r->m, r->opt->target->align);
-  Graph g = graph_new(a, e);
-  size_t bytes = e->body->ops.n * sizeof(OpId);
-  OpId *best = ARENA_ARRAY(a, OpId, e->body->ops.n), *given = ARENA_ARRAY(a, OpId, e->body->ops.n);
-  OpId *tried[RULES + 1];
-  for (int k = 0; k <= RULES; k++) tried[k] = ARENA_ARRAY(a, OpId, e->body->ops.n);
-  memcpy(given, e->body->ops.at, bytes);
+  Graph g = graph_new(a, e, block);
+  uint32_t n = block->ops.n;
+  size_t bytes = n * sizeof(OpId);
+  OpId *best = ARENA_ARRAY(a, OpId, n), *given = ARENA_ARRAY(a, OpId, n), *tried[RULES + 1];
+  for (int k = 0; k <= RULES; k++) tried[k] = ARENA_ARRAY(a, OpId, n);
+  memcpy(given, block->ops.at, bytes);
   write_body(a, e, &g, g.given, tried[0]);
-  for (uint32_t i = 0; i < e->body->ops.n; i++)
+  for (uint32_t i = 0; i < n; i++)
     if (op_at(e, given[i])->kind == OP_STORE) add_update_edges(&g, op_at(e, given[i]));
   for (int k = 0; k < RULES; k++) write_body(a, e, &g, schedule(&g, (Rule)k), tried[k + 1]);
   uint64_t least = UINT64_MAX;
   for (int k = 0; k <= RULES; k++) {
-    memcpy(e->body->ops.at, tried[k], bytes);
-    uint64_t peak = peak_of(a, e, r, &globals);
+    memcpy(block->ops.at, tried[k], bytes);
+    uint64_t peak = peak_of(a, e, r, globals);
     if (k == 0 || peak < least || (k == SHRINKERS + 1 && peak == least)) {
       least = peak;
       memcpy(best, tried[k], bytes);
     }
   }
-  memcpy(e->body->ops.at, best, bytes);
-  for (uint32_t i = 0; i < e->body->ops.n; i++) changes += best[i] != given[i];
+  memcpy(block->ops.at, best, bytes);
+  for (uint32_t i = 0; i < n; i++) changes += best[i] != given[i];
   arena_free(a);
   return changes;
+}
+
+static int64_t order_entry(PassRun *r, Entry *e) {
+  int64_t changes = add_copies(r->scratch, e);
+  GlobalsPlan globals = plan_globals(r->m, r->opt->target->align);
+  return changes + order_block(r, e, e->body, &globals);
 }
 
 bool pass_order(PassRun *r) {

@@ -1,23 +1,45 @@
-/* What every planning pass asks of an entry: what an op reads, what moves no bytes, how much
-   arithmetic it does, where globals lie.
+/* What every planning pass asks of an entry: what an op reads, what moves no bytes, what moves with
+   a loop, how much arithmetic an op does, where globals lie.
    Contract: pure questions; nothing here decides. */
 #include "passes/plan_impl.h"
 
-/* Defined in the entry's body, or one of its inputs: only such values have a place. */
-static bool in_body(const Entry *e, ValueId v) {
-  const Value *x = &e->values.at[v];
-  if (x->def != NO_ID) return e->ops.at[x->def]->parent == e->body;
-  return x->index < e->body->args.n && e->body->args.at[x->index] == v;
+/* ---- loops ---- */
+
+int plan_nmade(const Op *op) {
+  return op->nresults + (op->kind == OP_SCAN ? (int)op->blocks[0]->args.n : 0);
 }
 
-static void nested_reads(Arena *a, const Entry *e, const Op *op, ValueList *out) {
-  for (int k = 0; k < op->nblocks; k++) {
-    const Block *b = op->blocks[k];
+ValueId plan_made(const Op *op, int k) {
+  return k < op->nresults ? op->results[k] : op->blocks[0]->args.at[k - op->nresults];
+}
+
+int plan_level(const Op *op) {
+  int n = 0;
+  for (const Op *o = op->parent->op; o; o = o->parent->op) n++;
+  return n;
+}
+
+const Op *plan_yield(const Entry *e, const Op *op) {
+  const Block *b = op->blocks[0];
+  return op_at(e, b->ops.at[b->ops.n - 1]);
+}
+
+static bool within(const Block *b, const Op *op) {
+  while (b->op && b->op != op) b = b->op->parent;
+  return b->op == op;
+}
+
+void plan_captured(Arena *a, const Entry *e, const Op *op, ValueList *out) {
+  if (op->kind != OP_SCAN) return; /* kernels are closed */
+  VEC(const Op *) todo = {0};
+  vec_push(a, &todo, op);
+  while (todo.n) {
+    const Block *b = todo.at[--todo.n]->blocks[0];
     for (uint32_t i = 0; i < b->ops.n; i++) {
       const Op *inner = op_at(e, b->ops.at[i]);
-      for (int j = 0; j < inner->noperands; j++)
-        if (in_body(e, inner->operands[j])) vec_push(a, out, inner->operands[j]);
-      nested_reads(a, e, inner, out);
+      for (int k = 0; k < inner->noperands; k++)
+        if (!within(value_block(e, inner->operands[k]), op)) vec_push(a, out, inner->operands[k]);
+      if (inner->kind == OP_SCAN) vec_push(a, &todo, inner);
     }
   }
 }
@@ -25,7 +47,69 @@ static void nested_reads(Arena *a, const Entry *e, const Op *op, ValueList *out)
 void plan_reads(Arena *a, const Entry *e, const Op *op, ValueList *out) {
   out->n = 0;
   for (int i = 0; i < op->noperands; i++) vec_push(a, out, op->operands[i]);
-  if (op->nblocks) nested_reads(a, e, op, out);
+  plan_captured(a, e, op, out);
+}
+
+ValueId plan_same(const Entry *e, ValueId v) {
+  const Op *def = value_def(e, v);
+  if (def) return plan_is_view(e, def) ? def->operands[0] : NO_ID;
+  const Op *scan = value_block(e, v)->op;
+  int k = (int)value_at(e, v)->index - 1;
+  if (!scan || k < 0) return NO_ID;
+  return k < scan->attr[AT_CARRIES].i ? scan->results[k] : scan->operands[k];
+}
+
+/* Adds what an iteration of the loop at this level moves by. */
+static const int64_t *moved(Arena *a, const Plan *p, const int64_t *stride, int level,
+                            uint64_t bytes) {
+  int64_t *s = ARENA_ARRAY(a, int64_t, p->depth);
+  if (stride) memcpy(s, stride, sizeof *s * (size_t)p->depth);
+  s[level] += (int64_t)bytes;
+  return s;
+}
+
+uint64_t plan_reach(const Place *x, const Block *b) {
+  uint64_t end = x->offset + x->bytes;
+  if (!x->stride) return end;
+  for (const Op *scan = b->op; scan; scan = scan->parent->op)
+    end += (uint64_t)((scan->attr[AT_TRIPS].i - 1) * x->stride[plan_level(scan)]);
+  return end;
+}
+
+/* What iteration k of the scan has of a stacked tensor. */
+static Place slice_of(Arena *a, const Plan *p, const Op *scan, const Place *whole) {
+  Place x = *whole;
+  x.bytes = whole->bytes / (uint64_t)scan->attr[AT_TRIPS].i;
+  x.stride = moved(a, p, whole->stride, plan_level(scan), x.bytes);
+  return x;
+}
+
+Place plan_target(const Entry *e, Arena *a, const Op *scan, int result) {
+  const Place *y = &e->plan->place[scan->results[result]];
+  return result < scan->attr[AT_CARRIES].i ? *y : slice_of(a, e->plan, scan, y);
+}
+
+/* The value is an iteration's slice of what `of` is the whole of. */
+static bool is_slice(const Entry *e, ValueId v, ValueId of) {
+  const Op *def = value_def(e, of), *around = value_block(e, v)->op;
+  if (!value_def(e, v)) /* an argument */
+    return around && plan_same(e, v) == of && value_at(e, v)->index > around->attr[AT_CARRIES].i;
+  return def && def == around && value_at(e, of)->index >= def->attr[AT_CARRIES].i;
+}
+
+void plan_strides(Arena *a, const Entry *e, Plan *p) {
+  for (int t = 0; t < p->nsteps; t++)
+    for (int k = 0; k < plan_nmade(p->steps[t]); k++) {
+      ValueId v = plan_made(p->steps[t], k);
+      Place *x = &p->place[v];
+      x->stride = NULL;
+      if (x->region == PLAN_COUNTS)
+        x->stride = moved(a, p, NULL, plan_level(p->steps[t]), x->bytes);
+      if (x->how != HOW_INPLACE) continue;
+      const Place *y = &p->place[x->of];
+      x->stride =
+          is_slice(e, v, x->of) ? slice_of(a, p, value_block(e, v)->op, y).stride : y->stride;
+    }
 }
 
 bool plan_is_view(const Entry *e, const Op *op) {
@@ -88,7 +172,7 @@ uint64_t op_flops(const Entry *e, const Op *op) {
     for (int k = 0; k < op->nblocks; k++)
       for (uint32_t i = 0; i < op->blocks[k]->ops.n; i++)
         sum += op_flops(e, op_at(e, op->blocks[k]->ops.at[i]));
-    return sum;
+    return op->kind == OP_SCAN ? (uint64_t)op->attr[AT_TRIPS].i * sum : sum;
   case CLASS_LEAF:
   case CLASS_GLOBAL:
   case CLASS_VIEW:

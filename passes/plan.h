@@ -1,6 +1,9 @@
 /* The memory plan of an entry: where every value lies, from which step to which, and why.
-   A step is one op of the entry's body in its final order, loads and the return left out (they move
-   no bytes); reshapes and other pure aliases are steps without a launch. Time is the step's index.
+   A step is one op in its final order, loads and the return left out (they move no bytes);
+   reshapes and other pure aliases are steps without a launch. Time is the step's index. A scan is
+   several steps: itself, which brings the first values to the carries, the ops of its body, and the
+   body's yield, which brings the next values there; so its values live in the same time as all
+   others. What a body reads from outside lives until the yield.
    Ownership: the module's arena. Filled in turn by liveness (times), inplace (aliases) and share
    (offsets); proven by plan-verify, which shares no code with them. */
 #ifndef GC_PASSES_PLAN_H
@@ -8,7 +11,14 @@
 #include "passes/target.h"
 #include <stdio.h>
 
-typedef enum PlanRegion { PLAN_ARENA, PLAN_GLOBALS, PLAN_INPUTS, PLAN_HYPERS } PlanRegion;
+typedef enum PlanRegion {
+  PLAN_ARENA,
+  PLAN_GLOBALS,
+  PLAN_INPUTS,
+  PLAN_HYPERS,
+  PLAN_COUNTS, /* the numbers 0, 1, 2 … as i32: iteration k of a loop finds its own at 4 k */
+  PLAN_REGIONS
+} PlanRegion;
 
 typedef enum How {
   HOW_NEW,     /* bytes that nothing before it used */
@@ -22,7 +32,10 @@ typedef struct Place {
   PlanRegion region;
   How how;
   ValueId of;      /* NO_ID where there is none */
-  uint64_t offset; /* bytes in the region */
+  uint64_t offset; /* bytes in the region; of a place that moves, where it begins */
+  /* What a slice of a stacked tensor moves by, bytes, with the number of the iteration of each loop
+     around it, outermost first; NULL: it does not move. */
+  const int64_t *stride;
   uint64_t bytes;  /* of the storage: layout padding included, alignment not */
   int first, last; /* steps: defined at first, last read or returned at last; inputs: first = -1 */
   int stream;
@@ -32,9 +45,11 @@ typedef struct Place {
 typedef struct Plan {
   const Op **steps; /* the order of execution */
   int nsteps;
-  Place *place;         /* by value id */
-  Place *scratch;       /* by op id; bytes = 0: none */
-  const char *strategy; /* that decided: "pack" … */
+  int depth;             /* of the deepest loop: so long is every `stride` */
+  uint64_t counts_bytes; /* of the region of counts */
+  Place *place;          /* by value id */
+  Place *scratch;        /* by op id; bytes = 0: none */
+  const char *strategy;  /* that decided: "pack" … */
   uint64_t arena_bytes, naive_bytes, inplace_bytes, pool_bytes, lower_bound_bytes;
   uint64_t inputs_bytes, outputs_bytes;
   uint64_t flops, recompute_flops;
@@ -49,6 +64,17 @@ typedef struct GlobalsPlan {
   uint64_t *offset; /* by global index */
 } GlobalsPlan;
 GlobalsPlan plan_globals(const Module *m, int align);
+
+/* The step's results, and of a scan then the arguments of its block: what has a place from here. */
+int plan_nmade(const Op *op);
+ValueId plan_made(const Op *op, int k);
+/* How many loops are around the op. */
+int plan_level(const Op *op);
+/* The last byte that a place reaches in any iteration, plus one; `op` is one in its block. */
+uint64_t plan_reach(const Place *x, const Block *b);
+/* Where the slice lies that the yield of a scan writes for the result: its carry, or the
+   iteration's slice of what is stacked. */
+Place plan_target(const Entry *e, Arena *a, const Op *scan, int result);
 
 /* An op that moves no bytes: its result is its operand's bytes under another type (a reshape of a
    row-major value, a store of a value that already lies in the global's bytes). */

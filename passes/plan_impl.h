@@ -7,10 +7,21 @@
 
 /* ---- plan.c ---- */
 
-/* Values of the body that an op reads: its operands, then what its nested blocks read from outside.
-   A value may occur more than once. */
+/* What an op reads: its operands, then what its nested blocks read from outside of it. A value may
+   occur more than once. */
 typedef VEC(ValueId) ValueList;
 void plan_reads(Arena *a, const Entry *e, const Op *op, ValueList *out);
+void plan_captured(Arena *a, const Entry *e, const Op *op, ValueList *out);
+
+/* The yield of a region op. */
+const Op *plan_yield(const Entry *e, const Op *op);
+
+/* What v always is another name of: the operand of a view, the input of a slice, the result of a
+   carry; NO_ID: it has bytes of its own. */
+ValueId plan_same(const Entry *e, ValueId v);
+
+/* Sets the strides of all places; after every decision about whose bytes a value has. */
+void plan_strides(Arena *a, const Entry *e, Plan *p);
 
 /* The result is always the operand's bytes: a reshape of a row-major value to a row-major value. */
 bool plan_is_view(const Entry *e, const Op *op);
@@ -30,7 +41,8 @@ bool plan_times(Arena *a, const Entry *e, const Target *t, const GlobalsPlan *g,
 /* ---- inplace.c ---- */
 
 /* Adds the in-place decisions to a plan that has times. With r, tells them as remarks. */
-void plan_inplace(Arena *scratch, const Entry *e, Plan *p, const GlobalsPlan *g, PassRun *r);
+void plan_inplace(Arena *scratch, const Entry *e, Plan *p, const GlobalsPlan *g, int align,
+                  PassRun *r);
 
 /* ---- storages and strategies: share.c, pool.c, pack.c ---- */
 

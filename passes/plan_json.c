@@ -60,6 +60,12 @@ static void put_value(Json *j, const char *id, const char *what, const Op *op, c
   fputs(", ", f);
   put_bytes(f, "bytes", x->bytes);
   put_bytes(f, "offset", x->offset);
+  if (x->stride) {
+    fputs("\"stride\": [", f);
+    for (int d = 0; d < j->e->plan->depth; d++)
+      fprintf(f, "%s%lld", d ? ", " : "", (long long)x->stride[d]);
+    fputs("], ", f);
+  }
   fprintf(f, "\"first\": %d, \"last\": %d, \"stream\": %d, ", x->first, x->last, x->stream);
   put_text(f, "how", how_word(x->how));
   fputs(", \"of\": ", f);
@@ -70,6 +76,26 @@ static void put_value(Json *j, const char *id, const char *what, const Op *op, c
   fputc('}', f);
 }
 
+static void put_block(Json *j, const Block *b) {
+  const Entry *e = j->e;
+  Ctx *c = e->module->ctx;
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(e, b->ops.at[i]);
+    for (int k = 0; k < plan_nmade(op); k++) {
+      ValueId v = plan_made(op, k);
+      put_value(j, value_str(e, v), plan_op_name(op), op, type_str(c, value_type(e, v)),
+                &e->plan->place[v]);
+    }
+    const Place *s = &e->plan->scratch[op->id];
+    if (s->bytes) {
+      const char *id = intern_printf(c, "scratch.%d", s->first);
+      const char *type = intern_printf(c, "u8[%llu]", (unsigned long long)s->bytes);
+      put_value(j, id, "scratch", op, type, s);
+    }
+    if (op->kind == OP_SCAN) put_block(j, op->blocks[0]);
+  }
+}
+
 static void put_values(Json *j) {
   const Entry *e = j->e;
   Ctx *c = e->module->ctx;
@@ -77,19 +103,7 @@ static void put_values(Json *j) {
     ValueId v = e->body->args.at[i];
     put_value(j, value_str(e, v), "input", NULL, type_str(c, value_type(e, v)), &e->plan->place[v]);
   }
-  for (uint32_t i = 0; i < e->body->ops.n; i++) {
-    const Op *op = op_at(e, e->body->ops.at[i]);
-    for (int k = 0; k < op->nresults; k++) {
-      ValueId v = op->results[k];
-      put_value(j, value_str(e, v), plan_op_name(op), op, type_str(c, value_type(e, v)),
-                &e->plan->place[v]);
-    }
-    const Place *s = &e->plan->scratch[op->id];
-    if (!s->bytes) continue;
-    const char *id = intern_printf(c, "scratch.%d", s->first);
-    const char *type = intern_printf(c, "u8[%llu]", (unsigned long long)s->bytes);
-    put_value(j, id, "scratch", op, type, s);
-  }
+  put_block(j, e->body);
 }
 
 static void put_entry(FILE *f, const Entry *e) {

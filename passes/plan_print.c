@@ -13,25 +13,30 @@ static const char *region_word(PlanRegion r) {
   case PLAN_GLOBALS: return "globals";
   case PLAN_INPUTS: return "in";
   case PLAN_HYPERS: return "hypers";
+  case PLAN_COUNTS: return "counts";
+  case PLAN_REGIONS: break;
   }
   return "?";
 }
 
 static void note_value(FILE *f, const Entry *e, ValueId v) {
   const Place *x = &e->plan->place[v];
-  fprintf(f, "%s+0x%llx live %d..%d", region_word(x->region), (unsigned long long)x->offset,
-          x->first, x->last);
+  fprintf(f, "%s+0x%llx", region_word(x->region), (unsigned long long)x->offset);
+  for (int d = 0; x->stride && d < e->plan->depth; d++)
+    if (x->stride[d]) fprintf(f, "+%lldk%d", (long long)x->stride[d], d);
+  fprintf(f, " live %d..%d", x->first, x->last);
   if (x->of == NO_ID) return;
   if (x->how == HOW_INPLACE) fprintf(f, " in place of %s", value_str(e, x->of));
   if (x->how == HOW_REUSE) fprintf(f, " over %s", value_str(e, x->of));
 }
 
 void plan_note(FILE *f, const Entry *e, const Op *op, void *unused) {
-  if (!e->plan || op->parent != e->body) return;
+  if (!e->plan || (op->parent->op && op->parent->op->kind != OP_SCAN)) return;
   const char *sep = "   ; ";
-  for (int i = 0; i < op->nresults; i++, sep = ", ") {
+  for (int i = 0; i < plan_nmade(op); i++, sep = ", ") {
     fputs(sep, f);
-    note_value(f, e, op->results[i]);
+    if (i >= op->nresults) fprintf(f, "%s ", value_str(e, plan_made(op, i)));
+    note_value(f, e, plan_made(op, i));
   }
   const Place *s = &e->plan->scratch[op->id];
   if (s->bytes)
@@ -71,6 +76,7 @@ static const char *how_str(const Table *t, const Place *x) {
   case HOW_INPLACE: return arena_printf(t->a, "in place of %s", of);
   case HOW_REUSE: return *of ? arena_printf(t->a, "reuses %s", of) : "reuses scratch";
   case HOW_EXTERNAL:
+    if (x->region == PLAN_COUNTS) return "counter";
     if (x->global < 0) return "input";
     return arena_printf(t->a, "in @%s", t->e->module->globals.at[x->global].path);
   }
@@ -85,14 +91,21 @@ static const char *scope_and_place(const Table *t, const Op *op) {
   return arena_printf(t->a, "%s%s%s", op->scope, *loc ? " " : "", loc);
 }
 
+/* A slice moves with the iteration of the loops around it: k0 is that of the outermost. */
+static const char *offset_str(const Table *t, const Place *x) {
+  const char *s =
+      arena_printf(t->a, "%s+0x%llx", region_word(x->region), (unsigned long long)x->offset);
+  for (int d = 0; x->stride && d < t->e->plan->depth; d++)
+    if (x->stride[d]) s = arena_printf(t->a, "%s+%lldk%d", s, (long long)x->stride[d], d);
+  return s;
+}
+
 static void add_row(Table *t, const char *name, const char *op, const char *from, const char *type,
                     const Place *x, const char *how) {
   const Plan *p = t->e->plan;
   const char *last = x->last >= p->nsteps ? "end" : arena_printf(t->a, "%d", x->last);
   vec_push(t->a, &t->rows,
-           (Row){.cell = {name, op, from, type, commas(t->a, x->bytes),
-                          arena_printf(t->a, "%s+0x%llx", region_word(x->region),
-                                       (unsigned long long)x->offset),
+           (Row){.cell = {name, op, from, type, commas(t->a, x->bytes), offset_str(t, x),
                           arena_printf(t->a, "%d..%s", x->first, last), how},
                  .at_peak = x->region == PLAN_ARENA && x->bytes && x->first <= t->peak &&
                             t->peak <= x->last});
@@ -104,10 +117,27 @@ static void add_value(Table *t, ValueId v, const Op *op) {
           type_str(t->e->module->ctx, value_type(t->e, v)), x, how_str(t, x));
 }
 
+static bool counter_read(const Entry *e, const Op *scan) {
+  const Place *x = &e->plan->place[scan->blocks[0]->args.at[0]];
+  return x->last > x->first;
+}
+
 static void add_op(Table *t, const Op *op) {
-  for (int k = 0; k < op->nresults; k++) add_value(t, op->results[k], op);
+  for (int k = 0; k < plan_nmade(op); k++) {
+    ValueId v = plan_made(op, k);
+    bool unused = t->e->plan->place[v].region == PLAN_COUNTS && !counter_read(t->e, op);
+    if (!unused) add_value(t, v, op);
+  }
   const Place *s = &t->e->plan->scratch[op->id];
   if (s->bytes) add_row(t, "", "scratch", scope_and_place(t, op), "", s, plan_op_name(op));
+}
+
+static void add_block(Table *t, const Block *b) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(t->e, b->ops.at[i]);
+    add_op(t, op);
+    if (op->kind == OP_SCAN) add_block(t, op->blocks[0]);
+  }
 }
 
 /* The first step at which the most bytes of the arena are live: the storages, each counted once. */
@@ -188,7 +218,7 @@ static void print_entry(FILE *f, const Entry *e) {
     fprintf(f, "  most bytes are live at step %d, %s; what lives then is marked *\n", t.peak,
             plan_op_name(p->steps[t.peak]));
   for (uint32_t i = 0; i < e->body->args.n; i++) add_value(&t, e->body->args.at[i], NULL);
-  for (uint32_t i = 0; i < e->body->ops.n; i++) add_op(&t, op_at(e, e->body->ops.at[i]));
+  add_block(&t, e->body);
   print_rows(f, &t);
   arena_free(a);
 }

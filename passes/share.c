@@ -20,23 +20,20 @@ static void new_buffer(Storages *s, int *cap, Arena *a, uint64_t bytes, int firs
   s->b.at[s->b.n++] = (Buffer){.bytes = bytes, .first = first, .last = last, .owner = owner};
 }
 
-/* The storage that result v joins, or -1. Without in-place decisions only views join. */
-static int joined(const Storages *s, const Entry *e, const Plan *p, const Op *op, ValueId v,
-                  bool inplace) {
+/* The storage that v joins, or -1. Without in-place decisions only other names of a value join. */
+static int joined(const Storages *s, const Entry *e, const Plan *p, ValueId v, bool inplace) {
   const Place *x = &p->place[v];
-  if (x->how != HOW_INPLACE || !(inplace || plan_is_view(e, op))) return -1;
+  if (x->how != HOW_INPLACE || !(inplace || plan_same(e, v) != NO_ID)) return -1;
   return s->storage[x->of];
 }
 
 /* A value that a store finds in the global's bytes has bytes of its own when nothing is in place.
  */
-static bool in_arena(const Entry *e, const Plan *p, const Op *op, ValueId v, bool inplace) {
+static bool in_arena(const Entry *e, const Plan *p, ValueId v, bool inplace) {
   if (p->place[v].bytes == 0) return false;
-  if (plan_is_view(e, op)) {
-    const Op *of = value_def(e, op->operands[0]);
-    if (!of || of->kind == OP_LOAD) return false;
-    return in_arena(e, p, of, op->operands[0], inplace);
-  }
+  for (ValueId of = plan_same(e, v); of != NO_ID; of = plan_same(e, v)) v = of;
+  const Op *def = value_def(e, v);
+  if (!def || def->kind == OP_LOAD) return false; /* an input, a counter, a global */
   return !inplace || p->place[v].region == PLAN_ARENA;
 }
 
@@ -49,11 +46,11 @@ Storages plan_storages(Arena *a, const Entry *e, const Plan *p, int align, bool 
   for (uint32_t i = 0; i < e->ops.n; i++) s.scratch[i] = -1;
   for (int t = 0; t < p->nsteps; t++) {
     const Op *op = p->steps[t];
-    for (int k = 0; k < op->nresults; k++) {
-      ValueId v = op->results[k];
+    for (int k = 0; k < plan_nmade(op); k++) {
+      ValueId v = plan_made(op, k);
       const Place *x = &p->place[v];
-      if (!in_arena(e, p, op, v, inplace)) continue;
-      int b = joined(&s, e, p, op, v, inplace);
+      if (!in_arena(e, p, v, inplace)) continue;
+      int b = joined(&s, e, p, v, inplace);
       if (b < 0) {
         b = s.b.n;
         new_buffer(&s, &cap, a, x->bytes, x->first, x->last, align, v);
@@ -200,16 +197,17 @@ static bool strategy_parse(PassRun *r, Strategy *out) {
 static void forget_inplace(const Entry *e, Plan *p) {
   for (int t = 0; t < p->nsteps; t++) {
     const Op *op = p->steps[t];
-    for (int k = 0; k < op->nresults; k++) {
-      Place *x = &p->place[op->results[k]];
-      if (plan_is_view(e, op)) {
-        const Place *y = &p->place[op->operands[0]];
+    for (int k = 0; k < plan_nmade(op); k++) {
+      Place *x = &p->place[plan_made(op, k)];
+      ValueId of = plan_same(e, plan_made(op, k));
+      if (of != NO_ID) {
+        const Place *y = &p->place[of];
         x->region = y->region;
         x->global = y->global;
         x->offset = y->offset;
         x->how = HOW_INPLACE;
-        x->of = op->operands[0];
-      } else {
+        x->of = of;
+      } else if (x->region != PLAN_COUNTS) {
         x->region = PLAN_ARENA;
         x->global = -1;
         x->offset = 0;
@@ -266,8 +264,8 @@ static void write_places(PassRun *r, const Entry *e, Plan *p, const Storages *s)
     const Op *op = p->steps[t];
     Place *tmp = &p->scratch[op->id];
     if (tmp->bytes) tmp->offset = s->b.at[s->scratch[op->id]].offset;
-    for (int k = 0; k < op->nresults; k++) {
-      ValueId v = op->results[k];
+    for (int k = 0; k < plan_nmade(op); k++) {
+      ValueId v = plan_made(op, k);
       Place *x = &p->place[v];
       int b = s->storage[v];
       if (b < 0) continue;
@@ -307,7 +305,10 @@ bool pass_share(PassRun *r) {
       return false;
     }
     if (p->arena_bytes == p->lower_bound_bytes) p->optimal = true;
-    if (how == SHARE_NONE) forget_inplace(e, p);
+    if (how == SHARE_NONE) {
+      forget_inplace(e, p);
+      plan_strides(r->m->arena, e, p);
+    }
     write_places(r, e, p, &s);
   }
   return true;

@@ -43,13 +43,16 @@ struct CudaExec {
   CudaLaunch *launches[BLOCKS];
   CuAddress *addresses;
   void **params;
+  CuAddress *moved; /* of the launch at hand, where its addresses move with a loop */
+  void **moved_params;
+  int64_t *at; /* the iteration of each loop, by depth */
   CuGraphExec graph[BLOCKS];
   bool plain;   /* no graph: it runs once, or capturing failed */
   bool counted; /* env.step is the program's own counter, which only the device knows */
 };
 
 typedef struct CudaSizes { /* bytes; of the device, but for the last three */
-  uint64_t globals, hypers, block, arena, shared_total, total;
+  uint64_t globals, hypers, counts, block, arena, shared_total, total;
   uint64_t results, pinned; /* of the host: one set of results; all */
 } CudaSizes;
 
@@ -76,7 +79,7 @@ struct Cuda {
   bool fresh;       /* it is what the device has */
   CuStream compute, copy;
   CuEvent copied[BLOCKS], done[BLOCKS];
-  CuEvent *marks;     /* --profile: before each step, and one after the last */
+  CuEvent *marks;     /* --profile: before each launch, and one after the last */
   CudaExec *execs[2]; /* of init and the entry */
   int turn;           /* block of the step that is waited for next */
   bool ahead;         /* it was begun already */

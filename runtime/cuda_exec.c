@@ -2,8 +2,10 @@
    its results. Contract: each call waits for one step; where the caller says what comes next, that
    step is queued before the wait, so that the device never idles and a batch is gathered and copied
    while another runs; the results that are read are always those of the step that was asked for.
-   --poison and --profile launch kernel by kernel. */
+   --poison and --profile launch kernel by kernel. A loop is unrolled as its launches are queued:
+   each gets the addresses of its iteration as they are then, and a graph keeps them. */
 #include "cuda.h"
+#include "loops.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +30,19 @@ static uint64_t count_addresses(const GcEntry *e) {
   return n;
 }
 
+static bool make_moved(CudaExec *x) {
+  const GcEntry *e = x->entry;
+  int most = 0;
+  for (int i = 0; i < e->nsteps; i++)
+    if (e->steps[i].nargs > most) most = e->steps[i].nargs;
+  x->moved = calloc((size_t)most + 2, sizeof *x->moved);
+  x->moved_params = calloc((size_t)most + 2, sizeof *x->moved_params);
+  x->at = calloc((size_t)e->depth + 1, sizeof *x->at);
+  for (int a = 0; x->moved && x->moved_params && a < most + 2; a++)
+    x->moved_params[a] = &x->moved[a];
+  return x->moved && x->moved_params && x->at;
+}
+
 static CudaExec *resolve(Cuda *c, const GcEntry *e) {
   uint64_t n = BLOCKS * count_addresses(e);
   CudaExec *x = calloc(1, sizeof *x);
@@ -38,6 +53,7 @@ static CudaExec *resolve(Cuda *c, const GcEntry *e) {
   x->addresses = calloc(n + 1, sizeof *x->addresses);
   x->params = calloc(n + 1, sizeof *x->params);
   uint64_t at = 0;
+  if (!make_moved(x)) return x;
   for (int q = 0; q < BLOCKS; q++) {
     x->launches[q] = calloc((size_t)e->nsteps + 1, sizeof *x->launches[q]);
     if (!x->launches[q] || !x->addresses || !x->params) return x;
@@ -56,7 +72,7 @@ static CudaExec *resolve(Cuda *c, const GcEntry *e) {
 }
 
 static bool resolved(const CudaExec *x) {
-  return x && x->addresses && x->params && x->launches[BLOCKS - 1];
+  return x && x->addresses && x->params && x->at && x->launches[BLOCKS - 1];
 }
 
 static void exec_free(CudaExec *x) {
@@ -64,6 +80,9 @@ static void exec_free(CudaExec *x) {
   for (int q = 0; q < BLOCKS; q++) free(x->launches[q]);
   free(x->addresses);
   free(x->params);
+  free(x->moved);
+  free(x->moved_params);
+  free(x->at);
   free(x);
 }
 
@@ -76,12 +95,36 @@ static bool make_streams(Cuda *c) {
   return ok;
 }
 
-static bool make_marks(Cuda *c, const GcEntry *e) {
-  c->marks = calloc((size_t)e->nsteps + 1, sizeof *c->marks);
+static bool count_launch(void *arg, int step, int loop, const int64_t *at) {
+  (void)loop, (void)at;
+  *(int *)arg += step >= 0;
+  return true;
+}
+
+static bool go_through(CudaExec *x, LoopVisit *visit, void *arg) {
+  return loops_walk(&(LoopWalk){.entry = x->entry, .visit = visit, .arg = arg, .at = x->at});
+}
+
+static bool make_marks(Cuda *c, CudaExec *x) {
+  int n = 0;
+  (void)go_through(x, count_launch, &n);
+  c->marks = calloc((size_t)n + 1, sizeof *c->marks);
   if (!c->marks) return err_set(c->err, EXIT_ENV, "no memory for the profile");
-  for (int i = 0; i <= e->nsteps; i++)
+  for (int i = 0; i <= n; i++)
     if (!CUDA_CALL(c, EventCreate, &c->marks[i], 0)) return false;
   return true;
+}
+
+static bool fill_counts(Run *r) {
+  Cuda *c = r->cuda;
+  uint64_t bytes = c->sizes.counts;
+  if (!bytes) return true;
+  int32_t *count = malloc(bytes);
+  if (!count) return err_set(c->err, EXIT_ENV, "no memory for the counts of loops");
+  for (uint64_t i = 0; i < bytes / sizeof *count; i++) count[i] = (int32_t)i;
+  bool ok = CUDA_CALL(c, MemcpyHtoDAsync, c->region[GC_COUNTS], count, bytes, c->compute);
+  free(count);
+  return ok;
 }
 
 /* Globals begin as zeros, as they do on the CPU, whose pages do. Copies from ordinary memory have
@@ -90,7 +133,8 @@ static bool fill(Run *r) {
   Cuda *c = r->cuda;
   const GcDeviceFault none = {.input = -1};
   uint64_t hypers = 4 * (uint64_t)r->p->nhypers;
-  return CUDA_CALL(c, MemsetD8, c->region[GC_GLOBALS], 0, c->sizes.globals, c->compute) &&
+  return fill_counts(r) &&
+         CUDA_CALL(c, MemsetD8, c->region[GC_GLOBALS], 0, c->sizes.globals, c->compute) &&
          CUDA_CALL(c, MemcpyHtoDAsync, c->fault, &none, sizeof none, c->compute) &&
          (!hypers || CUDA_CALL(c, MemcpyHtoDAsync, c->region[GC_HYPERS], r->mem.region[GC_HYPERS],
                                hypers, c->compute));
@@ -99,7 +143,6 @@ static bool fill(Run *r) {
 bool cuda_prepare(Run *r, Err *e) {
   Cuda *c = r->cuda;
   if (!cuda_allocate(c, r->o.entry, e) || !make_streams(c)) return false;
-  if (r->o.given[OPT_PROFILE] && !make_marks(c, r->o.entry)) return false;
   c->globals = r->mem.region[GC_GLOBALS];
   r->entry.entry = r->o.entry;
   r->entry.cuda = c->execs[1] = resolve(c, r->o.entry);
@@ -109,7 +152,8 @@ bool cuda_prepare(Run *r, Err *e) {
     r->init.cuda = c->execs[0] = resolve(c, r->p->init);
     ok = ok && resolved(c->execs[0]);
   }
-  return ok ? true : err_set(e, EXIT_ENV, "no memory for the tables of the program's steps");
+  if (!ok) return err_set(e, EXIT_ENV, "no memory for the tables of the program's steps");
+  return !r->o.given[OPT_PROFILE] || make_marks(c, c->execs[1]);
 }
 
 bool cuda_begin(Run *r, Err *e) {
@@ -119,14 +163,26 @@ bool cuda_begin(Run *r, Err *e) {
 
 /* ---- one step ---- */
 
-static bool launch(Cuda *c, const CudaExec *x, int q, int i) {
+/* The parameters of a step in this iteration; the driver copies them as it takes the launch. */
+static void **params_of(const CudaExec *x, int q, int i, const int64_t *at) {
+  const GcStep *s = &x->entry->steps[i];
+  void **params = x->launches[q][i].params;
+  if (!loops_moves(s)) return params;
+  for (int a = 0; a < s->nargs + 2; a++) {
+    x->moved[a] = *(const CuAddress *)params[a];
+    if (a < s->nargs) x->moved[a] += (CuAddress)loops_shift(&s->args[a], at, x->entry->depth);
+  }
+  return x->moved_params;
+}
+
+static bool launch(Cuda *c, const CudaExec *x, int q, int i, const int64_t *at) {
   const GcStep *s = &x->entry->steps[i];
   const GcLaunch *l = s->launch;
   const CudaLaunch *m = &x->launches[q][i];
   char what[256];
   snprintf(what, sizeof what, "%s (%s)", s->name ? s->name : "", s->loc ? s->loc : "");
   return CUDA_CALL_FOR(c, what, LaunchKernel, m->function, l->grid, 1, 1, l->block, 1, 1, l->shared,
-                       c->compute, m->params, NULL);
+                       c->compute, params_of(x, q, i, at), NULL);
 }
 
 static bool set_counter(Cuda *c, const CudaExec *x, int q) {
@@ -148,32 +204,56 @@ static bool read_back(Cuda *c, const CudaExec *x, int q) {
   return ok;
 }
 
-static bool run_plain(Cuda *c, const CudaExec *x, int q) {
-  bool ok = set_counter(c, x, q);
-  for (int i = 0; ok && i < x->entry->nsteps; i++) ok = launch(c, x, q, i);
-  return ok && read_back(c, x, q);
+typedef struct Way { /* through the launches of an entry */
+  Cuda *c;
+  const CudaExec *x;
+  int q, mark;
+} Way;
+
+static bool go_plain(void *arg, int step, int loop, const int64_t *at) {
+  const Way *w = arg;
+  return loop >= 0 || launch(w->c, w->x, w->q, step, at);
 }
 
-static bool run_profiled(Cuda *c, const CudaExec *x, int q) {
-  bool ok = set_counter(c, x, q) && CUDA_CALL(c, EventRecord, c->marks[0], c->compute);
-  for (int i = 0; ok && i < x->entry->nsteps; i++)
-    ok = launch(c, x, q, i) && CUDA_CALL(c, EventRecord, c->marks[i + 1], c->compute);
-  return ok && read_back(c, x, q);
+static bool run_plain(Cuda *c, CudaExec *x, int q) {
+  Way w = {c, x, q, 0};
+  return set_counter(c, x, q) && go_through(x, go_plain, &w) && read_back(c, x, q);
 }
 
-static bool poison(Cuda *c, uint64_t offset, uint64_t bytes) {
-  return !bytes || CUDA_CALL(c, MemsetD8, c->region[GC_ARENA] + offset, 0xFF, bytes, c->compute);
+static bool go_profiled(void *arg, int step, int loop, const int64_t *at) {
+  Way *w = arg;
+  if (loop >= 0) return true;
+  return launch(w->c, w->x, w->q, step, at) &&
+         CUDA_CALL(w->c, EventRecord, w->c->marks[++w->mark], w->c->compute);
 }
 
-static bool run_poisoned(Cuda *c, const CudaExec *x, int q) {
-  const GcEntry *e = x->entry;
-  bool ok = set_counter(c, x, q) && poison(c, 0, e->arena_bytes);
-  for (int i = 0; ok && i < e->nsteps; i++) {
-    ok = launch(c, x, q, i);
-    for (int d = 0; ok && d < e->steps[i].ndead; d++)
-      ok = poison(c, e->steps[i].dead[d].offset, e->steps[i].dead[d].bytes);
-  }
-  return ok && read_back(c, x, q);
+static bool run_profiled(Cuda *c, CudaExec *x, int q) {
+  Way w = {c, x, q, 0};
+  return set_counter(c, x, q) && CUDA_CALL(c, EventRecord, c->marks[0], c->compute) &&
+         go_through(x, go_profiled, &w) && read_back(c, x, q);
+}
+
+static bool poison(Cuda *c, const GcRange *dead, int n) {
+  bool ok = true;
+  for (int d = 0; ok && d < n; d++)
+    ok = !dead[d].bytes || CUDA_CALL(c, MemsetD8, c->region[GC_ARENA] + dead[d].offset, 0xFF,
+                                     dead[d].bytes, c->compute);
+  return ok;
+}
+
+static bool go_poisoned(void *arg, int step, int loop, const int64_t *at) {
+  const Way *w = arg;
+  const GcEntry *e = w->x->entry;
+  if (loop >= 0) return poison(w->c, e->loops[loop].dead, e->loops[loop].ndead);
+  return launch(w->c, w->x, w->q, step, at) &&
+         poison(w->c, e->steps[step].dead, e->steps[step].ndead);
+}
+
+static bool run_poisoned(Cuda *c, CudaExec *x, int q) {
+  Way w = {c, x, q, 0};
+  const GcRange all = {0, x->entry->arena_bytes};
+  return set_counter(c, x, q) && poison(c, &all, 1) && go_through(x, go_poisoned, &w) &&
+         read_back(c, x, q);
 }
 
 /* A step that cannot be captured is launched kernel by kernel from then on; if the device itself
@@ -220,17 +300,29 @@ static bool queue(Run *r, CudaExec *x, int q, uint64_t batch, uint64_t step) {
   return ok && CUDA_CALL(c, EventRecord, c->done[q], c->compute);
 }
 
-static bool read_marks(Run *r, const CudaExec *x, double begin) {
-  Cuda *c = r->cuda;
-  double at = begin;
-  profile_begin(r->profile, 0);
-  for (int i = 0; i < x->entry->nsteps; i++) {
-    float ms = 0;
-    if (!CUDA_CALL(c, EventElapsedTime, &ms, c->marks[i], c->marks[i + 1])) return false;
-    profile_step(r->profile, 0, i, at, at + 1e-3 * (double)ms);
-    at += 1e-3 * (double)ms;
-  }
+typedef struct Reading {
+  Run *r;
+  int mark;
+  double from;
+} Reading;
+
+static bool read_mark(void *arg, int step, int loop, const int64_t *at) {
+  Reading *m = arg;
+  Cuda *c = m->r->cuda;
+  float ms = 0;
+  (void)at;
+  if (loop >= 0) return true;
+  if (!CUDA_CALL(c, EventElapsedTime, &ms, c->marks[m->mark], c->marks[m->mark + 1])) return false;
+  profile_step(m->r->profile, 0, step, m->from, m->from + 1e-3 * (double)ms);
+  m->from += 1e-3 * (double)ms;
+  m->mark++;
   return true;
+}
+
+static void read_marks(Run *r, CudaExec *x, double begin) {
+  Reading m = {r, 0, begin};
+  profile_begin(r->profile, 0);
+  (void)go_through(x, read_mark, &m);
 }
 
 /* A kernel's own words, put where a kernel of the CPU would. */

@@ -26,13 +26,16 @@ bool cuda_sizes(const GcProgram *p, const GcEntry *entry, CudaSizes *s, Err *e) 
   uint64_t arena = max_u64(entry->arena_bytes, init ? init->arena_bytes : 0);
   uint64_t inputs = max_u64(entry->inputs_bytes, init ? init->inputs_bytes : 0);
   *s = (CudaSizes){0};
+  uint64_t counts = max_u64(entry->counts_bytes, init ? init->counts_bytes : 0);
   bool ok = region(p->globals_bytes, &s->globals) && region(4 * (uint64_t)p->nhypers, &s->hypers) &&
             region(arena, &s->arena) && region(inputs, &s->block) &&
             checked_add(s->block, ENV_BYTES, &s->block);
   ok = ok && add_aligned(&s->results, sizeof(GcDeviceFault), RESULT_ALIGN);
   for (int i = 0; ok && i < entry->noutputs; i++)
     ok = add_aligned(&s->results, entry->outputs[i].bytes, RESULT_ALIGN);
-  ok = ok && add_aligned(&s->shared_total, s->globals, 1) &&
+  ok = ok && (!counts || region(counts, &s->counts)) &&
+       add_aligned(&s->shared_total, s->globals, 1) &&
+       add_aligned(&s->shared_total, s->counts, 1) &&
        add_aligned(&s->shared_total, s->hypers + DEVICE_ALIGN, 1);
   for (int q = 0; q < BLOCKS; q++)
     ok = ok && checked_add(s->shared_total, s->block, &s->shared_total) &&
@@ -65,6 +68,7 @@ static void lay_out(Cuda *c) {
   CuAddress at = c->shared;
   c->region[GC_GLOBALS] = at, at += s->globals;
   c->region[GC_HYPERS] = at, at += s->hypers;
+  c->region[GC_COUNTS] = at, at += s->counts;
   c->fault = at, at += DEVICE_ALIGN;
   for (int q = 0; q < BLOCKS; q++) c->block[q] = at, at += s->block;
   c->region[GC_INPUTS] = c->block[0] + ENV_BYTES;

@@ -44,14 +44,16 @@ static bool sizes(Sizes *s, Err *e) {
     return err_hint(e, "compile it with gc --target=cpu");
   }
   const GcEntry *init = p->init;
+  int threads = team_available();
   uint64_t arena = init ? init->arena_bytes : 0, inputs = init ? init->inputs_bytes : 0;
-  uint64_t tables = STAGE_BYTES + team_bytes() + 4096 + (init ? exec_table_bytes(init) : 0) +
+  uint64_t tables = STAGE_BYTES + team_bytes() + 4096 +
+                    (init ? exec_table_bytes(init, threads) : 0) +
                     (uint64_t)p->nentries * (sizeof(Exec) + sizeof(uint64_t));
   for (int i = 0; i < p->nentries; i++) {
     const GcEntry *x = &p->entries[i];
     arena = max_u64(arena, x->arena_bytes);
     inputs = max_u64(inputs, x->inputs_bytes);
-    tables += exec_table_bytes(x);
+    tables += exec_table_bytes(x, threads);
   }
   return memory_sum(p, arena, inputs, tables, s, e);
 }
@@ -68,8 +70,10 @@ static void resolve(GcModel *m) {
   r->stage = memory_take(&r->mem, STAGE_BYTES);
   m->execs = memory_take(&r->mem, (uint64_t)r->p->nentries * sizeof *m->execs);
   m->calls = memory_take(&r->mem, (uint64_t)r->p->nentries * sizeof *m->calls);
-  for (int i = 0; i < r->p->nentries; i++) exec_resolve(&m->execs[i], &r->p->entries[i], &r->mem);
-  if (r->p->init) exec_resolve(&r->init, r->p->init, &r->mem);
+  int threads = team_available();
+  for (int i = 0; i < r->p->nentries; i++)
+    exec_resolve(&m->execs[i], &r->p->entries[i], &r->mem, threads);
+  if (r->p->init) exec_resolve(&r->init, r->p->init, &r->mem, threads);
   for (int i = 0; i < r->p->nglobals; i++)
     if (is_step_counter(&r->p->globals[i])) r->step = run_at(r, &r->p->globals[i].t);
   for (int i = 0; i < r->p->nhypers; i++)

@@ -2,6 +2,7 @@
    step is a call and perhaps a barrier. Contract: exec_run is called by thread 0 and returns when
    all threads are through; --poison and
    --profile take loops of their own, so that the plain loop pays nothing for them. */
+#include "loops.h"
 #include "run.h"
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -11,21 +12,45 @@
    would have to be woken for it. */
 enum { GATHER_SERIAL = 1 << 15, GATHER_ASLEEP = 1 << 20 };
 
-uint64_t exec_table_bytes(const GcEntry *e) {
-  uint64_t args = 0;
-  for (int i = 0; i < e->nsteps; i++) args += (uint64_t)e->steps[i].nargs;
-  return args * sizeof(void *) + (uint64_t)e->nsteps * sizeof(ExecStep) + 256;
+enum { LINE = 128 }; /* bytes that threads do not share */
+
+/* What a thread needs to walk through loops: iterations by depth, and the addresses of a step that
+   moves with them. */
+static uint64_t lane_bytes(const GcEntry *e) {
+  uint64_t most = 0;
+  for (int i = 0; i < e->nsteps; i++)
+    if (loops_moves(&e->steps[i]) && (uint64_t)e->steps[i].nargs > most)
+      most = (uint64_t)e->steps[i].nargs;
+  uint64_t bytes = (uint64_t)e->depth * sizeof(int64_t) + most * sizeof(void *);
+  return (bytes + LINE - 1) / LINE * LINE;
 }
 
-void exec_resolve(Exec *x, const GcEntry *e, Memory *m) {
+uint64_t exec_table_bytes(const GcEntry *e, int threads) {
+  uint64_t args = 0;
+  for (int i = 0; i < e->nsteps; i++) args += (uint64_t)e->steps[i].nargs;
+  uint64_t bytes = args * sizeof(void *) + (uint64_t)e->nsteps * sizeof(ExecStep) + 256;
+  if (e->nloops) bytes += (uint64_t)threads * lane_bytes(e) + e->counts_bytes + 2 * LINE;
+  return bytes;
+}
+
+static void resolve_loops(Exec *x, const GcEntry *e, Memory *m, int threads) {
+  x->lane_bytes = lane_bytes(e);
+  x->lanes = memory_take(m, (uint64_t)threads * x->lane_bytes);
+  int32_t *count = memory_take(m, e->counts_bytes);
+  for (uint64_t i = 0; i < e->counts_bytes / sizeof *count; i++) count[i] = (int32_t)i;
+  m->region[GC_COUNTS] = (uint8_t *)count;
+}
+
+void exec_resolve(Exec *x, const GcEntry *e, Memory *m, int threads) {
   x->entry = e;
   x->steps = memory_take(m, (uint64_t)e->nsteps * sizeof *x->steps);
   uint64_t nargs = 0;
   for (int i = 0; i < e->nsteps; i++) nargs += (uint64_t)e->steps[i].nargs;
   void **p = memory_take(m, nargs * sizeof *p);
+  if (e->nloops) resolve_loops(x, e, m, threads);
   for (int i = 0; i < e->nsteps; i++) {
     const GcStep *s = &e->steps[i];
-    x->steps[i] = (ExecStep){.kernel = s->kernel, .args = p};
+    x->steps[i] = (ExecStep){.kernel = s->kernel, .args = p, .moves = loops_moves(s)};
     for (int a = 0; a < s->nargs; a++) *p++ = m->region[s->args[a].region] + s->args[a].offset;
   }
 }
@@ -33,8 +58,7 @@ void exec_resolve(Exec *x, const GcEntry *e, Memory *m) {
 void exec_threads(Exec *x, int nt) {
   for (int i = 0; i < x->entry->nsteps; i++) {
     int b = x->entry->steps[i].barrier;
-    /* before the first step the start of the job has been waited for already */
-    x->steps[i].wait = i > 0 && nt > 1 && (b == 1 || (b > 1 && b % nt != 0));
+    x->steps[i].wait = nt > 1 && (b == 1 || (b > 1 && b % nt != 0));
   }
 }
 
@@ -80,12 +104,85 @@ typedef struct Job {
   bool gather; /* on all threads */
 } Job;
 
+/* ---- loops ---- */
+
+typedef struct Lane { /* one thread on its way */
+  const Job *job;
+  int t, nt;
+  void **moved; /* addresses of the step at hand */
+} Lane;
+
+static void *const *addresses(const Lane *l, int step, const int64_t *at) {
+  const ExecStep *s = &l->job->x->steps[step];
+  if (!s->moves) return s->args;
+  const GcEntry *e = l->job->x->entry;
+  const GcStep *g = &e->steps[step];
+  for (int a = 0; a < g->nargs; a++)
+    l->moved[a] = (uint8_t *)s->args[a] + loops_shift(&g->args[a], at, e->depth);
+  return l->moved;
+}
+
+/* Goes through the steps of an entry with this thread's place in its loops. */
+static void walk(Lane *l, LoopVisit *visit) {
+  const Exec *x = l->job->x;
+  uint8_t *own = x->lanes + (uint64_t)l->t * x->lane_bytes;
+  LoopWalk w = {.entry = x->entry, .visit = visit, .arg = l, .at = (int64_t *)(void *)own};
+  l->moved = (void **)(void *)(own + (uint64_t)x->entry->depth * sizeof(int64_t));
+  (void)loops_walk(&w);
+}
+
+static bool step_plain(void *arg, int step, int loop, const int64_t *at) {
+  const Lane *l = arg;
+  if (loop >= 0) return true;
+  const ExecStep *s = &l->job->x->steps[step];
+  if (s->wait) team_barrier(l->job->r->team, l->nt);
+  s->kernel(addresses(l, step, at), &l->job->r->env, l->t, l->nt);
+  return true;
+}
+
+static bool step_profiled(void *arg, int step, int loop, const int64_t *at) {
+  const Lane *l = arg;
+  if (loop >= 0) return true;
+  const ExecStep *s = &l->job->x->steps[step];
+  if (s->wait) team_barrier(l->job->r->team, l->nt);
+  double from = clock_now();
+  s->kernel(addresses(l, step, at), &l->job->r->env, l->t, l->nt);
+  profile_step(l->job->r->profile, l->t, step, from, clock_now());
+  return true;
+}
+
+/* All ones are NaN in every float format, and -1 or 255 as integers. */
+static bool step_poisoned(void *arg, int step, int loop, const int64_t *at) {
+  const Lane *l = arg;
+  Run *r = l->job->r;
+  const GcEntry *e = l->job->x->entry;
+  const GcRange *dead = step < 0 ? e->loops[loop].dead : e->steps[step].dead;
+  int n = step < 0 ? e->loops[loop].ndead : e->steps[step].ndead;
+  team_barrier(r->team, l->nt);
+  if (step >= 0) {
+    l->job->x->steps[step].kernel(addresses(l, step, at), &r->env, l->t, l->nt);
+    team_barrier(r->team, l->nt);
+  }
+  for (int d = 0; l->t == 0 && d < n; d++)
+    memset(r->mem.region[GC_ARENA] + dead[d].offset, 0xFF, dead[d].bytes);
+  return true;
+}
+
+/* ---- jobs ---- */
+
+static void gather_in_job(const Job *j, int t, int nt) {
+  if (!j->gather) return;
+  dataset_gather(&j->r->data, j->r->mem.region[GC_INPUTS], j->batch, t, nt);
+  team_barrier(j->r->team, nt);
+}
+
 static void run_plain(void *arg, int t, int nt) {
   const Job *j = arg;
   Run *r = j->r;
-  if (j->gather) {
-    dataset_gather(&r->data, r->mem.region[GC_INPUTS], j->batch, t, nt);
-    team_barrier(r->team, nt);
+  gather_in_job(j, t, nt);
+  if (j->x->entry->nloops) {
+    walk(&(Lane){.job = j, .t = t, .nt = nt}, step_plain);
+    return;
   }
   const ExecStep *s = j->x->steps, *end = s + j->x->entry->nsteps;
   for (; s < end; s++) {
@@ -96,37 +193,17 @@ static void run_plain(void *arg, int t, int nt) {
 
 static void run_profiled(void *arg, int t, int nt) {
   const Job *j = arg;
-  Run *r = j->r;
-  if (j->gather) {
-    dataset_gather(&r->data, r->mem.region[GC_INPUTS], j->batch, t, nt);
-    team_barrier(r->team, nt);
-  }
-  profile_begin(r->profile, t);
-  for (int i = 0; i < j->x->entry->nsteps; i++) {
-    const ExecStep *s = &j->x->steps[i];
-    if (s->wait) team_barrier(r->team, nt);
-    double from = clock_now();
-    s->kernel(s->args, &r->env, t, nt);
-    profile_step(r->profile, t, i, from, clock_now());
-  }
+  gather_in_job(j, t, nt);
+  profile_begin(j->r->profile, t);
+  walk(&(Lane){.job = j, .t = t, .nt = nt}, step_profiled);
 }
 
-/* All ones are NaN in every float format, and -1 or 255 as integers. */
 static void run_poisoned(void *arg, int t, int nt) {
   const Job *j = arg;
   Run *r = j->r;
-  const GcEntry *e = j->x->entry;
-  uint8_t *arena = r->mem.region[GC_ARENA];
-  if (t == 0) memset(arena, 0xFF, e->arena_bytes);
+  if (t == 0) memset(r->mem.region[GC_ARENA], 0xFF, j->x->entry->arena_bytes);
   if (j->gather) dataset_gather(&r->data, r->mem.region[GC_INPUTS], j->batch, t, nt);
-  for (int i = 0; i < e->nsteps; i++) {
-    team_barrier(r->team, nt);
-    j->x->steps[i].kernel(j->x->steps[i].args, &r->env, t, nt);
-    team_barrier(r->team, nt);
-    if (t == 0)
-      for (int d = 0; d < e->steps[i].ndead; d++)
-        memset(arena + e->steps[i].dead[d].offset, 0xFF, e->steps[i].dead[d].bytes);
-  }
+  walk(&(Lane){.job = j, .t = t, .nt = nt}, step_poisoned);
 }
 
 /* Kernels know no context, so that each thread knows whom to tell of a fault. */

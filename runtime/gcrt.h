@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 1
+#define GCRT_ABI 2
 
 typedef enum GcDtype { GC_BOOL, GC_U8, GC_I32, GC_I64, GC_F16, GC_BF16, GC_F32, GC_F64 } GcDtype;
 
@@ -18,6 +18,7 @@ typedef enum GcRegion {
   GC_INPUTS,  /* the inputs of the entry that runs, filled by the runtime before each step */
   GC_ARENA,   /* everything else of the entry: temporaries, outputs, scratch */
   GC_HYPERS,  /* run-time scalars, f32 each, in the order of GcProgram.hypers */
+  GC_COUNTS,  /* the numbers 0, 1, 2 … as int32_t: iteration k of a loop reads number k */
   GC_REGIONS
 } GcRegion;
 
@@ -61,6 +62,8 @@ typedef void GcKernel(void *const *p, const GcEnv *env, int t, int nt);
 typedef struct GcArg {
   GcRegion region;
   uint64_t offset, bytes; /* all that the kernel may touch */
+  /* by depth of the loops around: what the address moves by with the iteration; NULL: it stays */
+  const int64_t *stride;
 } GcArg;
 
 /* A launch on a GPU, where the program's target is "cuda". The kernel's parameters are device
@@ -117,6 +120,17 @@ typedef struct GcStep {
   const GcLaunch *launch; /* target "cuda": used instead of `kernel`, which is NULL */
 } GcStep;
 
+/* Steps [first, end) run `trips` times, in iterations 0, 1, … or the other way. Loops stand in the
+   order in which they begin, those around before those in them. */
+typedef struct GcLoop {
+  int first, end;
+  int depth; /* loops around it */
+  int trips;
+  bool reverse;
+  const GcRange *dead; /* after the last iteration, as of a step */
+  int ndead;
+} GcLoop;
+
 typedef struct GcEntry {
   const char *name;
   bool training; /* the entry has a `minimize`; its step counter is the global "step" */
@@ -130,6 +144,9 @@ typedef struct GcEntry {
   uint64_t arena_bytes, inputs_bytes, outputs_bytes;
   uint64_t naive_bytes, inplace_bytes, pool_bytes, lower_bound_bytes; /* of the plan, for `info` */
   uint64_t flops;
+  const GcLoop *loops;
+  int nloops, depth;     /* of the deepest loop */
+  uint64_t counts_bytes; /* of GC_COUNTS; 0: no step reads a count */
 } GcEntry;
 
 typedef struct GcProgram {

@@ -105,8 +105,8 @@ static bool setup(Run *r, int threads) {
   r->sums = memory_take(&r->mem, 8 * (uint64_t)en->noutputs);
   if (r->cuda && !cuda_prepare(r, e)) return false;
   if (!r->cuda) {
-    exec_resolve(&r->entry, en, &r->mem);
-    if (r->p->init) exec_resolve(&r->init, r->p->init, &r->mem);
+    exec_resolve(&r->entry, en, &r->mem, threads);
+    if (r->p->init) exec_resolve(&r->init, r->p->init, &r->mem, threads);
     for (int i = 0; i < r->p->nglobals; i++)
       if (is_step_counter(&r->p->globals[i])) r->step = run_at(r, &r->p->globals[i].t);
   }

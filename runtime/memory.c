@@ -40,8 +40,8 @@ bool memory_sizes(const GcProgram *p, const GcEntry *entry, int threads, bool pr
   uint64_t inputs = max_u64(entry ? entry->inputs_bytes : 0, init ? init->inputs_bytes : 0);
   uint64_t tables = STAGE_BYTES + team_bytes() + PAGE;
   if (entry) tables += 8 * (uint64_t)entry->noutputs + 128 + infer_bytes(entry);
-  if (entry && here) tables += exec_table_bytes(entry);
-  if (init && here) tables += exec_table_bytes(init);
+  if (entry && here) tables += exec_table_bytes(entry, threads);
+  if (init && here) tables += exec_table_bytes(init, threads);
   if (entry && profile) tables += profile_bytes(entry, threads);
   return memory_sum(p, here ? arena : 0, here ? inputs : 0, tables, s, e);
 }

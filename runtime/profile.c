@@ -44,11 +44,22 @@ Profile *profile_make(Memory *m, const GcEntry *e, int threads) {
   return p;
 }
 
-void profile_begin(Profile *p, int t) { p->lanes[t].runs++; }
-
-void profile_step(Profile *p, int t, int step, double from, double to) {
+static Span *spans_of(Profile *p, int t) {
   uint64_t run = (p->lanes[t].runs - 1) % RUNS;
-  p->lanes[t].spans[run * (uint64_t)p->entry->nsteps + (uint64_t)step] = (Span){from, to};
+  return p->lanes[t].spans + run * (uint64_t)p->entry->nsteps;
+}
+
+void profile_begin(Profile *p, int t) {
+  p->lanes[t].runs++;
+  Span *s = spans_of(p, t);
+  for (int i = 0; i < p->entry->nsteps; i++) s[i] = (Span){0, 0};
+}
+
+/* A step of a loop is one span: from its first iteration on, as long as all of them took. */
+void profile_step(Profile *p, int t, int step, double from, double to) {
+  Span *s = &spans_of(p, t)[step];
+  if (s->from == 0) *s = (Span){from, from};
+  s->to += to - from;
 }
 
 static void json_text(FILE *f, const char *s) {

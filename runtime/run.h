@@ -49,12 +49,15 @@ void float_mode_restore(uint64_t old);
 typedef struct ExecStep {
   GcKernel *kernel;
   void *const *args;
-  bool wait; /* for all threads, before it runs */
+  bool wait;  /* for all threads, before it runs */
+  bool moves; /* with the iterations of the loops around it */
 } ExecStep;
 typedef struct CudaExec CudaExec;
 typedef struct Exec {
   const GcEntry *entry;
   ExecStep *steps;
+  uint8_t *lanes; /* of an entry with loops: lane_bytes for each thread */
+  uint64_t lane_bytes;
   CudaExec *cuda; /* on a GPU: instead of the steps */
 } Exec;
 typedef struct Fault { /* what a kernel reported; the first one of a run stays */
@@ -114,8 +117,8 @@ typedef struct Run {
   int failed; /* exit code of a failure that did not stop the run */
 } Run;
 
-uint64_t exec_table_bytes(const GcEntry *e);
-void exec_resolve(Exec *x, const GcEntry *e, Memory *m);
+uint64_t exec_table_bytes(const GcEntry *e, int threads); /* the most that will run it */
+void exec_resolve(Exec *x, const GcEntry *e, Memory *m, int threads);
 void exec_threads(Exec *x, int nt); /* settles which barriers are needed */
 /* Runs the entry once on all threads; `batch` first fills the inputs, UINT64_MAX leaves them. */
 void exec_run(Run *r, const Exec *x, uint64_t batch);

@@ -41,7 +41,7 @@ static void add_buffer(Buffers *b, char *base, size_t size, unsigned rights, con
   b->at[b->n++] = (PtxBuf){.base = base, .size = size, .rights = rights, .name = name};
 }
 
-static bool step(Compiled *c, const GcStep *s, const GcEnv *env) {
+static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env) {
   Device *d = c->device;
   const GcCuda *code = c->program->cuda;
   const GcLaunch *l = s->launch;
@@ -51,7 +51,7 @@ static bool step(Compiled *c, const GcStep *s, const GcEnv *env) {
   uint64_t params[MAX_ARGS];
   Buffers b = {.n = 0};
   for (int i = 0; i < s->nargs; i++) {
-    char *at = (char *)c->region[s->args[i].region] + s->args[i].offset;
+    char *at = p[i];
     params[i] = (uint64_t)(uintptr_t)at;
     add_buffer(&b, at, s->args[i].bytes, code->rights[l->kernel][i], "an argument");
   }

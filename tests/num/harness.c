@@ -4,6 +4,7 @@
 #include "tests/num/harness.h"
 
 #include "codegen/process.h"
+#include "runtime/loops.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -135,17 +136,20 @@ Compiled *compiled_load(const char *object) {
   c->arena = arena_new();
   c->object = dl;
   c->program = dlsym(dl, "gc_program");
-  uint64_t inputs = 0, arena = 0;
+  uint64_t inputs = 0, arena = 0, counts = 0;
   for (int i = -1; i < c->program->nentries; i++) {
     const GcEntry *e = i < 0 ? c->program->init : &c->program->entries[i];
     if (!e) continue;
     if (e->inputs_bytes > inputs) inputs = e->inputs_bytes;
     if (e->arena_bytes > arena) arena = e->arena_bytes;
+    if (e->counts_bytes > counts) counts = e->counts_bytes;
   }
   c->region[GC_GLOBALS] = region_new(c->program->globals_bytes);
   c->region[GC_INPUTS] = region_new(inputs);
   c->region[GC_ARENA] = region_new(arena);
   c->region[GC_HYPERS] = region_new((uint64_t)c->program->nhypers * 4);
+  c->region[GC_COUNTS] = region_new(counts);
+  for (int i = 0; i < (int)(counts / 4); i++) memcpy(c->region[GC_COUNTS] + 4 * i, &i, 4);
   for (int i = 0; i < c->program->nhypers; i++)
     memcpy(c->region[GC_HYPERS] + 4 * i, &c->program->hypers[i].value, 4);
   return c;
@@ -209,17 +213,45 @@ static bool waits(const GcStep *s, int nt) {
   return s->barrier == 1 || (s->barrier > 1 && s->barrier % nt != 0);
 }
 
+/* A step as it comes up: loops are gone through. */
+typedef struct Turn {
+  const GcStep *step;  /* NULL: the end of a loop */
+  const GcRange *dead; /* after it */
+  int ndead;
+  void **p;
+} Turn;
+
+typedef struct Turns {
+  Compiled *c;
+  const GcEntry *e;
+  Arena *a;
+  VEC(Turn) at;
+} Turns;
+
+static bool add_turn(void *arg, int step, int loop, const int64_t *at) {
+  Turns *w = arg;
+  if (step < 0) {
+    const GcLoop *l = &w->e->loops[loop];
+    vec_push(w->a, &w->at, (Turn){.dead = l->dead, .ndead = l->ndead});
+    return true;
+  }
+  const GcStep *s = &w->e->steps[step];
+  void **p = ARENA_ARRAY(w->a, void *, s->nargs + 1);
+  for (int j = 0; j < s->nargs; j++)
+    p[j] = w->c->region[s->args[j].region] + s->args[j].offset +
+           loops_shift(&s->args[j], at, w->e->depth);
+  vec_push(w->a, &w->at, (Turn){s, s->dead, s->ndead, p});
+  return true;
+}
+
 /* Steps up to the next barrier run thread after thread: as far apart as real threads can get. */
-static void run_steps(Compiled *c, const GcEntry *e, const RunOptions *o) {
-  const GcEnv env = {o->seed, o->step};
-  if (o->poison) memset(c->region[GC_ARENA], 0xff, e->arena_bytes);
-  for (int i = 0; c->step && i < e->nsteps; i++)
-    if (!c->step(c, &e->steps[i], &env)) break;
-  if (c->step) return;
+static void run_turns(Compiled *c, const Turns *w, const RunOptions *o, const GcEnv *env) {
   uint64_t order = o->order * 2 + 1;
-  for (int i = 0, end; i < e->nsteps; i = end) {
+  for (uint32_t i = 0, end; i < w->at.n; i = end) {
     end = i + 1; /* poison needs all threads after each step */
-    while (!o->poison && end < e->nsteps && !waits(&e->steps[end], o->threads)) end++;
+    while (!o->poison && end < w->at.n &&
+           (!w->at.at[end].step || !waits(w->at.at[end].step, o->threads)))
+      end++;
     int thread[MAX_THREADS];
     for (int t = 0; t < o->threads; t++) thread[t] = t;
     for (int t = o->threads - 1; t > 0; t--) {
@@ -227,18 +259,28 @@ static void run_steps(Compiled *c, const GcEntry *e, const RunOptions *o) {
       thread[t] = thread[j], thread[j] = x;
     }
     for (int t = 0; t < o->threads; t++)
-      for (int s = i; s < end; s++) {
-        const GcStep *step = &e->steps[s];
-        void **p = calloc((size_t)step->nargs + 1, sizeof *p);
-        for (int j = 0; j < step->nargs; j++)
-          p[j] = c->region[step->args[j].region] + step->args[j].offset;
-        step->kernel(p, &env, thread[t], o->threads);
-        free(p);
-      }
-    if (o->poison)
-      for (int j = 0; j < e->steps[i].ndead; j++)
-        memset(c->region[GC_ARENA] + e->steps[i].dead[j].offset, 0xff, e->steps[i].dead[j].bytes);
+      for (uint32_t s = i; s < end; s++)
+        if (w->at.at[s].step) w->at.at[s].step->kernel(w->at.at[s].p, env, thread[t], o->threads);
+    const Turn *last = &w->at.at[i];
+    for (int j = 0; o->poison && j < last->ndead; j++)
+      memset(c->region[GC_ARENA] + last->dead[j].offset, 0xff, last->dead[j].bytes);
   }
+}
+
+static void run_steps(Compiled *c, const GcEntry *e, const RunOptions *o) {
+  const GcEnv env = {o->seed, o->step};
+  if (o->poison) memset(c->region[GC_ARENA], 0xff, e->arena_bytes);
+  Turns w = {.c = c, .e = e, .a = arena_new()};
+  LoopWalk walk = {.entry = e, .visit = add_turn, .arg = &w};
+  walk.at = ARENA_ARRAY(w.a, int64_t, e->depth + 1);
+  (void)loops_walk(&walk);
+  if (c->step) {
+    for (uint32_t i = 0; i < w.at.n; i++)
+      if (w.at.at[i].step && !c->step(c, w.at.at[i].step, w.at.at[i].p, &env)) break;
+  } else {
+    run_turns(c, &w, o, &env);
+  }
+  arena_free(w.a);
 }
 
 void compiled_init(Compiled *c, const RunOptions *o) {

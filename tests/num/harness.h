@@ -9,8 +9,8 @@
 #include "runtime/gcrt.h"
 
 typedef struct Compiled Compiled;
-/* Runs a step in place of step->kernel: that of a device. */
-typedef bool StepFunction(Compiled *c, const GcStep *step, const GcEnv *env);
+/* Runs a step in place of step->kernel, on arguments at p: that of a device. */
+typedef bool StepFunction(Compiled *c, const GcStep *step, void *const *p, const GcEnv *env);
 
 struct Compiled {
   Arena *arena; /* of results */

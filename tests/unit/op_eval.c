@@ -175,7 +175,7 @@ static void every_op_by_hand(void **state) {
   Rig r = rig_new(INTERP_DTYPE, 0);
   bool seen[OP_KINDS] = {
       [OP_RANDOM_UNIFORM] = true, [OP_RANDOM_NORMAL] = true, [OP_LOAD] = true,  [OP_STORE] = true,
-      [OP_KERNEL] = true,         [OP_YIELD] = true,         [OP_RETURN] = true};
+      [OP_KERNEL] = true,         [OP_SCAN] = true,          [OP_YIELD] = true, [OP_RETURN] = true};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     OpKind k = rows[i].kind;
     const OpInfo *info = &op_info[k];
@@ -319,11 +319,52 @@ static void kernels_run_their_block(void **state) {
   rig_free(&r);
 }
 
+/* h' = 2 h + x and s' = s + i, stacking h, forwards and backwards. */
+static void loops_carry_slice_and_stack(void **state) {
+  (void)state;
+  for (int reverse = 0; reverse < 2; reverse++) {
+    Rig r = rig_new(INTERP_DTYPE, 0);
+    const Type *row = rig_type(&r, "f32[2]"), *all = rig_type(&r, "f32[3,2]");
+    const Type *count = rig_type(&r, "i32[]");
+    Entry *e = entry_new(r.m, "loop", (Loc){0});
+    ValueId h = entry_add_input(e, "h", row), s = entry_add_input(e, "s", count);
+    ValueId x = entry_add_input(e, "x", all);
+    Builder *b = builder_new(e, e->body);
+    Attr attr[MAX_ATTRS] = {
+        [AT_TRIPS] = {.i = 3}, [AT_CARRIES] = {.i = 2}, [AT_REVERSE] = {.i = reverse}};
+    Op *scan =
+        build_op(b, OP_SCAN, (ValueId[]){h, s, x}, 3, attr, (const Type *[]){row, count, all}, 3);
+    Block *in = scan->blocks[0];
+    ValueId i = block_add_arg(e, in, (Value){.type = count});
+    h = block_add_arg(e, in, (Value){.type = row});
+    s = block_add_arg(e, in, (Value){.type = count});
+    x = block_add_arg(e, in, (Value){.type = row});
+    builder_at(b, in);
+    ValueId next = build2(b, OP_ADD, build2(b, OP_ADD, h, h), x);
+    build_op(b, OP_YIELD, (ValueId[]){next, build2(b, OP_ADD, build2(b, OP_ADD, s, s), i), h}, 3,
+             NULL, NULL, 0);
+    builder_at(b, e->body);
+    build_return(b, scan->results, (const char *[]){"h", "s", "hs"}, 3);
+    vec_push(r.m->arena, &r.m->entries, e);
+    assert_true(module_verify(r.m, NULL));
+    Tensor out[3],
+        v[3] = {rig_tensor(&r, row, (double[]){1, 2}), rig_tensor(&r, count, (double[]){5}),
+                rig_tensor(&r, all, (double[]){1, 0, 3, 1, 4, 2})};
+    assert_true(interp_run(r.it, e, v, out));
+    double h0 = reverse ? ((2 * 1 + 4) * 2 + 3) * 2 + 1 : ((2 * 1 + 1) * 2 + 3) * 2 + 4;
+    assert_true(out[0].at[0].f == h0);
+    assert_int_equal(out[1].at[0].i,
+                     reverse ? ((5 * 2 + 2) * 2 + 1) * 2 : ((5 * 2) * 2 + 1) * 2 + 2);
+    assert_true(out[2].at[reverse ? 4 : 0].f == 1 && out[2].at[2].f == (reverse ? 6 : 3));
+    rig_free(&r);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_op_by_hand),        cmocka_unit_test(narrow_floats_round_to_even),
       cmocka_unit_test(stores_wait_for_the_end), cmocka_unit_test(a_fault_stores_nothing),
-      cmocka_unit_test(kernels_run_their_block),
+      cmocka_unit_test(kernels_run_their_block), cmocka_unit_test(loops_carry_slice_and_stack),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,11 +71,7 @@ static inline void rig_kernel(PlanRig *r, ValueId x) {
   int n = 1 + two + cols;
   Op *op = build_op(r->b, OP_KERNEL, operands, 2, NULL, types, n);
   Block *b = op->blocks[0], *outer = r->b->b;
-  for (int i = 0; i < 2; i++) {
-    ValueId a = r->e->values.n;
-    vec_push(r->m->arena, &r->e->values, (Value){.type = t, .def = NO_ID, .index = (uint32_t)i});
-    vec_push(r->m->arena, &b->args, a);
-  }
+  for (int i = 0; i < 2; i++) block_add_arg(r->e, b, (Value){.type = t});
   builder_at(r->b, b);
   ValueId p = b->args.at[0], q = b->args.at[1];
   ValueId s = rig_random(r, 2) ? build2(r->b, OP_ADD, p, q) : build1(r->b, OP_EXP, p);
