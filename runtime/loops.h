@@ -36,9 +36,7 @@ static inline bool loops_steps(const LoopWalk *w, int from, int to, int loop) {
   return true;
 }
 
-static inline bool loops_walk(const LoopWalk *w) {
-  return loops_steps(w, 0, w->entry->nsteps, 0);
-}
+static inline bool loops_walk(const LoopWalk *w) { return loops_steps(w, 0, w->entry->nsteps, 0); }
 
 /* What an argument has moved by. */
 static inline int64_t loops_shift(const GcArg *a, const int64_t *at, int depth) {
