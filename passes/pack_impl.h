@@ -1,4 +1,4 @@
-/* The inside of the packer, for pack.c (greedy) and pack_search.c (exact) alone. */
+/* The inside of the packer, for pack.c and pack_*.c alone. */
 #ifndef GC_PASSES_PACK_IMPL_H
 #define GC_PASSES_PACK_IMPL_H
 #include "passes/plan_impl.h"
@@ -11,11 +11,16 @@ typedef struct Pack {
   int n, sections;
   int *from, *to;   /* life of each buffer in sections, half open */
   uint64_t *load;   /* by section: live bytes */
+  uint64_t *most;   /* by buffer: largest load over its life */
+  int64_t spans;    /* sum of all lives in sections */
   int peak;         /* section of the largest load */
   uint64_t bound;   /* that load: no packing is smaller */
   uint64_t proven;  /* at least bound, raised by exhausted searches */
   uint64_t arena;   /* of the best packing; UINT64_MAX: none yet */
   uint64_t *offset; /* of the attempt at hand */
+  int64_t work;     /* elementary steps that are left */
+  double deadline;  /* seconds of the monotonic clock; 0: none */
+  uint64_t random;  /* state of the generator */
 } Pack;
 
 static inline int64_t pack_life(const Pack *p, int i) {
@@ -26,8 +31,41 @@ static inline int64_t pack_life(const Pack *p, int i) {
 void pack_keep(Pack *p);
 /* True if the best packing needs no improvement under this limit. */
 bool pack_done(const Pack *p, const PackLimit *limit);
-/* Largest load over a buffer's life. */
-uint64_t pack_load(const Pack *p, int i);
+bool pack_out_of_time(const Pack *p);
+/* In [0, 1). */
+double pack_random(Pack *p);
+static inline uint64_t pack_mix(uint64_t x) { /* splitmix64's finaliser */
+  x ^= x >> 30;
+  x *= 0xbf58476d1ce4e5b9u;
+  x ^= x >> 27;
+  x *= 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+/* The natural logarithm by operations that every machine rounds alike. */
+double pack_log(double x);
 
-void pack_search(Pack *p, const PackLimit *limit);
+/* ---- pack_greedy.c ---- */
+
+typedef struct Greedy Greedy;
+/* A portfolio of orders. */
+Greedy *greedy_new(Pack *p, const PackLimit *limit);
+/* One more order, near the best one so far. */
+void greedy_improve(Greedy *g);
+
+/* ---- pack_search.c ---- */
+
+typedef struct Search Search;
+/* NULL where sizes are beyond it. */
+Search *search_new(Pack *p);
+/* One attempt at a capacity. False: the limit's capacity is refuted. */
+bool search_attempt(Search *s, const PackLimit *limit);
+
+/* ---- pack_failed.c: states o[0 .. k) with the least offsets low[i] ---- */
+
+typedef struct FailedStates FailedStates;
+FailedStates *failed_new(Arena *a, int n);
+bool failed_has(FailedStates *f, uint64_t hash, int32_t capacity, const int *o, int k,
+                const int32_t *low);
+void failed_add(FailedStates *f, uint64_t hash, int32_t capacity, const int *o, int k,
+                const int32_t *low);
 #endif

@@ -3,13 +3,10 @@
    state is the set of unplaced buffers and a least offset for each; nothing else matters, so what
    failed once fails always. Branches on a buffer of least offset: it lies there, or it rests on
    another one. Bound per section: one machine with release dates (Carlier, 1982). Luby's restarts.
-   Failed states are kept by 64-bit hashes: the proof is up to a collision of them. */
-#define _POSIX_C_SOURCE 200809L
+   Failed states are kept whole (pack_failed.c), so that a proof is one. */
 #include "passes/pack_impl.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 typedef enum Found { FAILED, FITS, GAVE_UP } Found;
 
@@ -23,75 +20,151 @@ typedef struct Frame {
   int mark, inner, keys; /* heights of the stacks */
   int pick;              /* the buffer it branches on */
   int32_t support;       /* its least offset if it does not lie lowest */
-  bool alone;            /* nothing unplaced overlaps it */
+  bool splits;           /* it may fall apart */
+  bool alone;            /* nothing unplaced can lie where it was put: it may as well stay there */
   int parts, part, base, begin;
 } Frame;
 
 typedef struct Change {
   int i;
+  bool placed; /* it was; else its least offset was raised: what it and its code were */
   int32_t was;
+  uint64_t code;
 } Change;
 
-typedef struct Search {
+typedef struct StateKey {
+  uint64_t hash;
+  int mark; /* height of the trail at which the state is restored */
+} StateKey;
+
+typedef struct Score {
+  double score;
+  int i;
+} Score;
+
+struct Search {
   Pack *p;
   uint64_t unit;    /* bytes of a unit: the greatest common divisor of all sizes */
   int32_t capacity; /* in units, as all that follows */
   int32_t *size, *low, *found, *top;
-  int *rank, *order, *tmp, *cover;
+  int *rank, *ranked; /* ranked[rank[i]] = i */
+  int *order, *tmp, *cover;
+  uint64_t *key;        /* two for every buffer, for sorting */
+  int32_t *crossing;    /* by section: unplaced buffers that also live in the section before */
   uint64_t *token;      /* a random number a buffer */
+  uint64_t *code;       /* by buffer: its part of a state's hash */
   int64_t nodes, limit; /* of this attempt */
-  int64_t work;         /* elementary steps that are left, over all attempts */
-  double deadline;      /* seconds of the monotonic clock; 0: none */
-  uint64_t *failed, mask, random;
+  FailedStates *failed;
   VEC(Change) trail;
-  VEC(uint64_t) keys; /* of the states on the way */
+  VEC(StateKey) keys; /* of the states on the way */
   VEC(int) ends;
   VEC(Frame) stack;
-} Search;
+  int64_t round, step; /* of the restarts */
+  Score *score;
+};
 
-static uint64_t mix(uint64_t x) { /* splitmix64's finaliser */
-  x ^= x >> 30;
-  x *= 0xbf58476d1ce4e5b9u;
-  x ^= x >> 27;
-  x *= 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-static double next_random(Search *s) {
-  s->random += 0x9E3779B97F4A7C15u;
-  return (double)(mix(s->random) >> 11) * 0x1p-53;
-}
-
-static double clock_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+/* What a buffer at its least offset adds to the hash of a state. */
+static uint64_t code_of(const Search *s, int i) {
+  return pack_mix(s->token[i] + (uint64_t)(uint32_t)s->low[i] * 0x9E3779B97F4A7C15u);
 }
 
 static void raise_low(Search *s, int i, int32_t v) {
-  vec_push(s->p->a, &s->trail, (Change){i, s->low[i]});
+  vec_push(s->p->a, &s->trail, (Change){.i = i, .was = s->low[i], .code = s->code[i]});
   s->low[i] = v;
+  s->code[i] = code_of(s, i);
+}
+
+static void add_crossing(Search *s, int i, int n) {
+  for (int c = s->p->from[i] + 1; c < s->p->to[i]; c++) s->crossing[c] += n;
+}
+
+/* A placed buffer crosses no sections any more. True if nothing unplaced does at some of its own.
+ */
+static bool place(Search *s, int i) {
+  vec_push(s->p->a, &s->trail, (Change){.i = i, .placed = true});
+  add_crossing(s, i, -1);
+  int least = INT32_MAX;
+  for (int c = s->p->from[i] + 1; c < s->p->to[i]; c++)
+    least = least < s->crossing[c] ? least : s->crossing[c];
+  return least == 0;
 }
 
 static void undo(Search *s, int mark) {
   while ((int)s->trail.n > mark) {
-    s->trail.n--;
-    s->low[s->trail.at[s->trail.n].i] = s->trail.at[s->trail.n].was;
+    const Change *c = &s->trail.at[--s->trail.n];
+    if (c->placed) {
+      add_crossing(s, c->i, 1);
+    } else {
+      s->low[c->i] = c->was;
+      s->code[c->i] = c->code;
+    }
   }
 }
 
 /* ---------------------------------------------------------------- a node ---- */
 
-static bool before(const Search *s, int a, int b) {
-  return s->low[a] != s->low[b] ? s->low[a] < s->low[b] : s->rank[a] < s->rank[b];
+/* Least offset, then rank: what a frame's buffers are sorted by. */
+static uint64_t key_of(const Search *s, int i) {
+  return (uint64_t)(uint32_t)s->low[i] << 32 | (uint32_t)s->rank[i];
 }
 
-static void sort_by_low(const Search *s, int *o, int k) { /* insertion: nearly sorted */
-  for (int a = 1; a < k; a++) {
-    int x = o[a], b = a;
-    for (; b > 0 && before(s, x, o[b - 1]); b--) o[b] = o[b - 1];
-    o[b] = x;
+enum { RUN = 16 };
+
+static void sort_keys(uint64_t *key, uint64_t *tmp, int n) { /* insertion, then merging of runs */
+  for (int a = 1; a < n; a++) {
+    uint64_t x = key[a];
+    int b = a;
+    for (; b % RUN && x < key[b - 1]; b--) key[b] = key[b - 1];
+    key[b] = x;
   }
+  for (int run = RUN; run < n; run *= 2) {
+    for (int from = 0; from < n; from += 2 * run) {
+      int mid = from + run < n ? from + run : n, to = mid + run < n ? mid + run : n;
+      for (int i = from, j = mid, k = from; k < to; k++)
+        tmp[k] = i < mid && (j == to || key[i] <= key[j]) ? key[i++] : key[j++];
+    }
+    memcpy(key, tmp, (size_t)n * sizeof *key);
+  }
+}
+
+/* Few are out of order, those that were raised: they are taken out, sorted and merged again. */
+static void sort_by_low(Search *s, int *o, int k) {
+  uint64_t least = UINT64_MAX, *key = s->key;
+  int raised = 0, kept = k; /* o[kept .. k) are in order */
+  for (int a = k; a-- > 0;) {
+    uint64_t x = key_of(s, o[a]);
+    if (x > least) {
+      key[raised++] = x;
+    } else {
+      least = x;
+      o[--kept] = o[a];
+    }
+  }
+  if (!raised) return;
+  sort_keys(key, key + k, raised);
+  for (int out = 0, a = 0; a < raised; out++) {
+    if (kept < k && key_of(s, o[kept]) < key[a])
+      o[out] = o[kept++];
+    else
+      o[out] = s->ranked[(uint32_t)key[a++]];
+  }
+}
+
+/* A buffer of that size and least offset on top of what its sections need; the highest of them. */
+static int32_t pile(int32_t *top, int n, int32_t low, int32_t size) {
+  int32_t most = 0;
+  for (int c = 0; c < n; c++) {
+    int32_t t = (top[c] > low ? top[c] : low) + size;
+    top[c] = t;
+    most = most > t ? most : t;
+  }
+  return most;
+}
+
+static int32_t highest(const int32_t *top, int n) {
+  int32_t most = 0;
+  for (int c = 0; c < n; c++) most = most > top[c] ? most : top[c];
+  return most;
 }
 
 /* The height that the unplaced buffers of each section need at least, over the stale sections. */
@@ -101,14 +174,10 @@ static bool over_capacity(Search *s, const Frame *f, const int *o) {
   for (int a = 0; a < f->k; a++) {
     int i = o[a], from = p->from[i] > f->lo ? p->from[i] : f->lo;
     int to = p->to[i] < f->hi ? p->to[i] : f->hi;
-    int32_t low = s->low[i], size = s->size[i], most = 0;
-    s->work -= 2 + (to > from ? to - from : 0);
-    for (int c = from; c < to; c++) {
-      int32_t t = (s->top[c] > low ? s->top[c] : low) + size;
-      s->top[c] = t;
-      most = most > t ? most : t;
-    }
-    if (most > s->capacity) return true;
+    s->p->work -= 2;
+    if (from >= to) continue;
+    s->p->work -= to - from;
+    if (pile(s->top + from, to - from, s->low[i], s->size[i]) > s->capacity) return true;
   }
   return false;
 }
@@ -117,15 +186,10 @@ static bool over_capacity(Search *s, const Frame *f, const int *o) {
  */
 static int split(Search *s, Frame *f, int *o, int lo, int hi) {
   const Pack *p = s->p;
-  int parts = 0, crossing = 0;
-  memset(s->cover + lo, 0, (size_t)(hi - lo + 1) * sizeof *s->cover);
-  for (int a = 0; a < f->k; a++) {
-    s->cover[p->from[o[a]] + 1]++;
-    s->cover[p->to[o[a]]]--;
-  }
+  int parts = 0;
   for (int c = lo; c < hi; c++) {
-    if (c > lo && (crossing += s->cover[c]) == 0) parts++;
-    s->cover[c] = parts; /* from here on: the part of the section */
+    parts += c > lo && s->crossing[c] == 0;
+    s->cover[c] = parts; /* the part of the section */
   }
   if (!parts) return 0;
   f->base = (int)s->ends.n;
@@ -145,8 +209,7 @@ static void place_lowest(Search *s, Frame *f, int *o) {
   int pick = 0;
   int32_t least = INT32_MAX;
   for (int a = 0; a < f->k && s->low[o[a]] == s->low[o[0]]; a++) {
-    int32_t t = 0;
-    for (int c = p->from[o[a]]; c < p->to[o[a]]; c++) t = s->top[c] > t ? s->top[c] : t;
+    int32_t t = highest(s->top + p->from[o[a]], p->to[o[a]] - p->from[o[a]]);
     if (s->capacity - t < least) {
       least = s->capacity - t;
       pick = a;
@@ -166,20 +229,24 @@ static void place_lowest(Search *s, Frame *f, int *o) {
   for (int a = 0; a < f->k - 1; a++) {
     int j = o[a];
     if (p->from[j] >= to || from >= p->to[j]) continue;
-    f->alone = false;
     if (s->low[j] + s->size[j] < f->support) f->support = s->low[j] + s->size[j];
     if (s->low[j] >= end) continue;
+    f->alone = false;
     raise_low(s, j, end);
     if (p->from[j] < f->lo) f->lo = p->from[j];
     if (p->to[j] > f->hi) f->hi = p->to[j];
   }
 }
 
-static void push(Search *s, int at, int k, int lo, int hi) {
-  vec_push(
-      s->p->a, &s->stack,
-      (Frame){
-          .at = at, .k = k, .lo = lo, .hi = hi, .mark = (int)s->trail.n, .keys = (int)s->keys.n});
+static void push(Search *s, int at, int k, int lo, int hi, bool splits) {
+  vec_push(s->p->a, &s->stack,
+           (Frame){.at = at,
+                   .k = k,
+                   .lo = lo,
+                   .hi = hi,
+                   .mark = (int)s->trail.n,
+                   .keys = (int)s->keys.n,
+                   .splits = splits});
 }
 
 static bool push_part(Search *s, Frame *f) {
@@ -187,15 +254,15 @@ static bool push_part(Search *s, Frame *f) {
     int end = s->ends.at[f->base + f->part++], begin = f->begin;
     f->begin = end;
     if (end == begin) continue;
-    push(s, f->at + begin, end - begin, 0, 0);
+    push(s, f->at + begin, end - begin, 0, 0, false);
     return true;
   }
   return false;
 }
 
 static bool out_of_time(Search *s) {
-  if (++s->nodes > s->limit || s->work <= 0) return true;
-  return s->deadline > 0 && (s->nodes & 127) == 0 && clock_now() > s->deadline;
+  if (++s->nodes > s->limit || s->p->work <= 0) return true;
+  return (s->nodes & 127) == 0 && pack_out_of_time(s->p);
 }
 
 /* Expands a frame. True: a child was pushed; false: *out is its answer. */
@@ -212,17 +279,17 @@ static bool enter(Search *s, Frame *f, Found *out) {
     int i = o[a];
     if (p->from[i] < lo) lo = p->from[i];
     if (p->to[i] > hi) hi = p->to[i];
-    h += mix(s->token[i] + (uint64_t)(uint32_t)s->low[i] * 0x9E3779B97F4A7C15u);
+    h += s->code[i];
   }
   if (f->lo < lo) f->lo = lo;
   if (f->hi > hi) f->hi = hi;
   *out = FAILED;
   if (over_capacity(s, f, o)) return false;
   if (f->k > 3) {
-    if (s->failed[h & s->mask] == h) return false;
-    vec_push(p->a, &s->keys, h);
+    if (failed_has(s->failed, h, s->capacity, o, f->k, s->low)) return false;
+    vec_push(p->a, &s->keys, (StateKey){h, (int)s->trail.n});
   }
-  f->parts = split(s, f, o, lo, hi);
+  if (f->splits) f->parts = split(s, f, o, lo, hi);
   if (f->parts) {
     f->stage = PARTS;
     f->part = f->begin = 0;
@@ -230,7 +297,7 @@ static bool enter(Search *s, Frame *f, Found *out) {
   }
   place_lowest(s, f, o);
   f->stage = LOWEST;
-  push(s, f->at, f->k - 1, f->lo, f->hi);
+  push(s, f->at, f->k - 1, f->lo, f->hi, place(s, f->pick));
   return true;
 }
 
@@ -248,9 +315,17 @@ static bool resume(Search *s, Frame *f, Found *out) {
   return true;
 }
 
+/* All states that the frame was in have failed. */
+static void keep_failed(Search *s, const Frame *f) {
+  for (uint32_t q = s->keys.n; q-- > (uint32_t)f->keys;) {
+    undo(s, s->keys.at[q].mark);
+    failed_add(s->failed, s->keys.at[q].hash, s->capacity, s->order + f->at, f->k, s->low);
+  }
+}
+
 static Found search(Search *s) {
   Found answer = GAVE_UP;
-  push(s, 0, s->p->n, 0, s->p->sections);
+  push(s, 0, s->p->n, 0, s->p->sections, true);
   bool fresh = true; /* the frame on top was not answered to */
   while (s->stack.n) {
     uint32_t depth = s->stack.n;
@@ -262,10 +337,8 @@ static Found search(Search *s) {
     s->stack.at[depth - 1] = work;
     fresh = more;
     if (more) continue;
+    if (answer == FAILED) keep_failed(s, &work);
     if (answer != FITS) undo(s, work.mark);
-    if (answer == FAILED)
-      for (uint32_t q = (uint32_t)work.keys; q < s->keys.n; q++)
-        s->failed[s->keys.at[q] & s->mask] = s->keys.at[q];
     s->keys.n = (uint32_t)work.keys;
     if (work.parts) s->ends.n = (uint32_t)work.base;
     s->stack.n = depth - 1;
@@ -275,24 +348,10 @@ static Found search(Search *s) {
 
 /* ---------------------------------------------------------------- restarts ---- */
 
-typedef struct Score {
-  double score;
-  int i;
-} Score;
-
 static int by_score(const void *pa, const void *pb) {
   const Score *a = pa, *b = pb;
   if (a->score != b->score) return a->score > b->score ? -1 : 1;
   return a->i - b->i;
-}
-
-/* The natural logarithm by operations that every machine rounds alike. */
-static double steady_log(double x) {
-  int e;
-  double m = frexp(x, &e), z = (m - 0.70710678118654752) / (m + 0.70710678118654752);
-  double z2 = z * z, sum = 0, term = z;
-  for (int k = 1; k < 24; k += 2, term *= z2) sum += term / k;
-  return 2 * sum + (e - 0.5) * 0.69314718055994531;
 }
 
 static int64_t luby(int64_t r) {
@@ -306,23 +365,24 @@ static int64_t luby(int64_t r) {
 
 /* A static order for ties: by life, by load and area, by load and life; noise after the first
  * three. */
-static void make_ranks(Search *s, int64_t round, Score *score) {
-  const Pack *p = s->p;
-  double noise = round <= 3 ? 0 : 0.2 * next_random(s);
+static void make_ranks(Search *s, int64_t round) {
+  Pack *p = s->p;
+  Score *score = s->score;
+  double noise = round <= 3 ? 0 : 0.2 * pack_random(s->p);
   for (int i = 0; i < p->n; i++) {
-    double life = steady_log((double)pack_life(p, i));
-    double area = life + steady_log((double)p->b->at[i].bytes + 1);
-    double load = 20 * (double)pack_load(p, i) / (double)p->bound, r = -2;
+    double life = pack_log((double)pack_life(p, i));
+    double area = life + pack_log((double)p->b->at[i].bytes + 1);
+    double load = 20 * (double)p->most[i] / (double)p->bound, r = -2;
     double base = round % 3 == 0   ? life + 0.01 * area
                   : round % 3 == 1 ? load + area
                                    : load + life + 0.01 * area;
     if (noise > 0)
-      for (int k = 0; k < 4; k++) r += next_random(s);
+      for (int k = 0; k < 4; k++) r += pack_random(s->p);
     score[i] = (Score){base + (noise > 0 ? 2 * noise * r : 0), i};
   }
   qsort(score, (size_t)p->n, sizeof *score, by_score);
   for (int k = 0; k < p->n; k++) {
-    s->order[k] = score[k].i;
+    s->order[k] = s->ranked[k] = score[k].i;
     s->rank[score[k].i] = k;
   }
 }
@@ -330,6 +390,7 @@ static void make_ranks(Search *s, int64_t round, Score *score) {
 static bool prepare(Search *s) {
   Pack *p = s->p;
   size_t n = (size_t)p->n;
+  s->score = ARENA_ARRAY(p->a, Score, n);
   for (int i = 0; i < p->n; i++)
     for (uint64_t a = p->b->at[i].bytes, b = s->unit;;) {
       if (b == 0) {
@@ -346,23 +407,31 @@ static bool prepare(Search *s) {
   s->found = ARENA_ARRAY(p->a, int32_t, n);
   s->top = ARENA_ARRAY(p->a, int32_t, p->sections);
   s->rank = ARENA_ARRAY(p->a, int, n);
+  s->ranked = ARENA_ARRAY(p->a, int, n);
   s->order = ARENA_ARRAY(p->a, int, n);
+  s->key = ARENA_ARRAY(p->a, uint64_t, 2 * n);
   s->tmp = ARENA_ARRAY(p->a, int, n);
   s->cover = ARENA_ARRAY(p->a, int, p->sections + 2);
+  s->crossing = ARENA_ARRAY(p->a, int32_t, p->sections + 1);
   s->token = ARENA_ARRAY(p->a, uint64_t, n);
-  s->mask = (1u << 20) - 1;
-  s->failed = ARENA_ARRAY(p->a, uint64_t, s->mask + 1);
+  s->code = ARENA_ARRAY(p->a, uint64_t, n);
+  s->failed = failed_new(p->a, p->n);
   for (int i = 0; i < p->n; i++) {
     s->size[i] = (int32_t)(p->b->at[i].bytes / s->unit);
-    s->token[i] = mix((uint64_t)i + 1);
+    s->token[i] = pack_mix((uint64_t)i + 1);
   }
   return true;
 }
 
-static Found attempt(Search *s, int32_t capacity, int64_t round, Score *score) {
+static Found attempt(Search *s, int32_t capacity, int64_t round) {
   int64_t n = s->p->n, base = n > 150 ? 2 * n : 300; /* a full descent at least */
-  make_ranks(s, round, score);
+  make_ranks(s, round);
   memset(s->low, 0, (size_t)n * sizeof *s->low);
+  memset(s->crossing, 0, (size_t)s->p->sections * sizeof *s->crossing);
+  for (int i = 0; i < s->p->n; i++) {
+    s->code[i] = code_of(s, i);
+    add_crossing(s, i, 1);
+  }
   s->trail.n = s->keys.n = s->ends.n = s->stack.n = 0;
   s->capacity = capacity;
   s->nodes = 0;
@@ -370,29 +439,31 @@ static Found attempt(Search *s, int32_t capacity, int64_t round, Score *score) {
   return search(s);
 }
 
-void pack_search(Pack *p, const PackLimit *limit) {
+Search *search_new(Pack *p) {
+  Search *s = ARENA_NEW(p->a, Search);
+  s->p = p;
+  s->round = 1;
+  return prepare(s) ? s : NULL;
+}
+
+bool search_attempt(Search *s, const PackLimit *limit) {
   static const double part[] = {0, 0.5, 0,
                                 0.9}; /* of the way from what is proven to what was found */
-  Search s = {.p = p, .random = 1, .work = limit->work};
-  if (!prepare(&s)) return;
-  if (limit->seconds > 0) s.deadline = clock_now() + limit->seconds;
-  Score *score = ARENA_ARRAY(p->a, Score, p->n);
-  int64_t round = 1;
-  for (int step = 0; !pack_done(p, limit) && s.work > 0; step++) {
-    uint64_t least = (p->proven + s.unit - 1) / s.unit, most = p->arena / s.unit - 1, aim;
-    if (limit->capacity)
-      aim = limit->capacity / s.unit < most ? limit->capacity / s.unit : most;
-    else
-      aim = least + (uint64_t)((double)(most - least) * part[step & 3]);
-    Found found = attempt(&s, (int32_t)aim, round, score);
-    if (found == FITS) {
-      for (int i = 0; i < p->n; i++) p->offset[i] = (uint64_t)s.found[i] * s.unit;
-      pack_keep(p);
-    } else if (found == FAILED) {
-      p->proven = (aim + 1) * s.unit;
-      if (limit->capacity && p->proven > limit->capacity) return;
-    }
-    if (s.deadline > 0 && clock_now() > s.deadline) return;
-    if (limit->capacity || (step & 1)) round++;
+  Pack *p = s->p;
+  uint64_t least = (p->proven + s->unit - 1) / s->unit, most = p->arena / s->unit - 1, aim;
+  if (limit->capacity)
+    aim = limit->capacity / s->unit < most ? limit->capacity / s->unit : most;
+  else
+    aim = least + (uint64_t)((double)(most - least) * part[s->step & 3]);
+  Found found = attempt(s, (int32_t)aim, s->round);
+  if (found == FITS) {
+    for (int i = 0; i < p->n; i++) p->offset[i] = (uint64_t)s->found[i] * s->unit;
+    pack_keep(p);
+  } else if (found == FAILED) {
+    p->proven = (aim + 1) * s->unit;
+    if (limit->capacity && p->proven > limit->capacity) return false;
   }
+  if (limit->capacity || (s->step & 1)) s->round++;
+  s->step++;
+  return true;
 }

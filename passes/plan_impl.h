@@ -83,12 +83,14 @@ uint64_t pool_search(Arena *scratch, Buffers *b, int match);
 typedef struct PackLimit {
   uint64_t capacity; /* stop at the first packing of at most this; 0: the least that is found */
   double seconds;    /* of searching; 0: no limit of time */
-  int64_t work;      /* elementary steps of the search, about 10^9 a second; 0: greedy alone */
+  int64_t work;      /* elementary steps, about 10^9 a second; 0: the greedy orders alone */
+  uint64_t seed;     /* of what is random in the search */
 } PackLimit;
 
 typedef struct PackResult {
   uint64_t arena;  /* bytes of the packing in the buffers' offsets */
   uint64_t proven; /* no packing is smaller than this */
+  int64_t work;    /* elementary steps that it took */
 } PackResult;
 /* Offsets in one arena. Deterministic unless seconds is given. */
 PackResult pack_plan(Arena *scratch, Buffers *b, const PackLimit *limit);

@@ -1,0 +1,273 @@
+/* Greedy packing: an order of the buffers, then each into the lowest gap, or the tightest, among
+   those that were placed before and live with it. Contract: keeps the best packing. A portfolio of
+   orders, as in Sekiyama et al., "Profile-guided memory optimization", 2018, and Lee et al.,
+   "On-device neural net inference", 2019; then random changes of the keys of the best order, kept
+   where the arena does not grow (hill climbing over orders). */
+#include "passes/pack_impl.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- one order ---- */
+
+typedef struct Placed {
+  uint64_t offset, top;
+  int from, to;
+} Placed;
+
+typedef VEC(Placed) PlacedList;
+
+/* Placed buffers lie in one list, sorted by offset, for every block of time that they touch. */
+typedef struct Rank {
+  bool first;   /* before all others */
+  double key;   /* larger first */
+  int64_t life; /* among equal keys: longer first */
+  int i;
+} Rank;
+
+struct Greedy {
+  Pack *p;
+  PlacedList *list;
+  int blocks;
+  int *block_of;   /* by section */
+  PlacedList wide; /* for buffers that touch many blocks: all that they meet, sorted */
+  Rank *rank;
+  double *key;     /* by buffer, of the best order of the kind that improve() changes */
+  uint64_t arena;  /* of that order */
+  bool tight;
+  int turn;
+};
+
+/* A query merges this many lists as it goes; above, it gathers and sorts. */
+enum { MERGED = 4 };
+
+/* Blocks of about two thirds of a mean life: a buffer touches few, and a list holds little else. */
+static void make_blocks(Greedy *g) {
+  const Pack *p = g->p;
+  double blocks =
+      p->n < 2000 ? 1 : (double)p->sections * p->n / ((double)p->spans + 1) / 1.5;
+  g->blocks = blocks < 1 ? 1 : blocks > 4096 ? 4096 : (int)blocks;
+  g->block_of = ARENA_ARRAY(p->a, int, p->sections + 1);
+  for (int s = 0; s < p->sections; s++)
+    g->block_of[s] = (int)((int64_t)s * g->blocks / p->sections);
+  g->list = ARENA_ARRAY(p->a, PlacedList, g->blocks);
+}
+
+static void insert(Arena *a, PlacedList *l, Placed q) {
+  vec_push(a, l, q);
+  uint32_t lo = 0, hi = l->n - 1;
+  while (lo < hi) {
+    uint32_t m = (lo + hi) / 2;
+    if (l->at[m].offset <= q.offset)
+      lo = m + 1;
+    else
+      hi = m;
+  }
+  memmove(l->at + lo + 1, l->at + lo, (l->n - 1 - lo) * sizeof *l->at);
+  l->at[lo] = q;
+}
+
+static int by_offset(const void *pa, const void *pb) {
+  const Placed *a = pa, *b = pb;
+  return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+/* Everything placed that lives in [from, to), once each, sorted by offset. */
+static const PlacedList *gather(Greedy *g, int b0, int b1, int from, int to) {
+  g->wide.n = 0;
+  for (int k = b0; k <= b1; k++)
+    for (uint32_t j = 0; j < g->list[k].n; j++) {
+      const Placed *q = &g->list[k].at[j];
+      int first = g->block_of[q->from] > b0 ? g->block_of[q->from] : b0;
+      if (first == k && q->from < to && from < q->to) vec_push(g->p->a, &g->wide, *q);
+    }
+  if (g->wide.n) qsort(g->wide.at, g->wide.n, sizeof *g->wide.at, by_offset);
+  return &g->wide;
+}
+
+/* Elementary steps that the look at one placed buffer takes. */
+enum { LOOK = 6 };
+
+/* The lowest gap among what is placed, or the tightest. */
+static uint64_t find_gap(Greedy *g, int i, bool tight) {
+  int64_t looks = 0;
+  const Pack *p = g->p;
+  int from = p->from[i], to = p->to[i], b0 = g->block_of[from], b1 = g->block_of[to - 1], k = 0;
+  uint64_t size = p->b->at[i].bytes, top = 0, at = UINT64_MAX, least = UINT64_MAX;
+  const Placed *cur[MERGED], *end[MERGED];
+  for (int b = b0; b <= b1; b++) {
+    const PlacedList *l = b1 - b0 < MERGED ? &g->list[b] : gather(g, b0, b1, from, to);
+    cur[k] = l->at;
+    end[k] = l->at + l->n;
+    k += l->n > 0;
+    if (b1 - b0 >= MERGED) break;
+  }
+  while (k) {
+    int m = 0;
+    for (int j = 1; j < k; j++)
+      if (cur[j]->offset < cur[m]->offset) m = j;
+    const Placed *q = cur[m]++;
+    looks++;
+    if (cur[m] == end[m]) {
+      k--;
+      cur[m] = cur[k];
+      end[m] = end[k];
+    }
+    if (q->from >= to || from >= q->to) continue;
+    if (q->offset >= top && q->offset - top >= size && q->offset - top < least) {
+      least = q->offset - top;
+      at = top;
+      if (!tight || least == size) break;
+    }
+    if (q->top > top) top = q->top;
+  }
+  g->p->work -= LOOK * looks;
+  return at == UINT64_MAX ? top : at;
+}
+
+static int by_rank(const void *pa, const void *pb) {
+  const Rank *a = pa, *b = pb;
+  if (a->first != b->first) return a->first ? -1 : 1;
+  if (a->key != b->key) return a->key > b->key ? -1 : 1;
+  if (a->life != b->life) return a->life > b->life ? -1 : 1;
+  return a->i - b->i;
+}
+
+/* Places all in the order of their ranks. Returns the arena, or UINT64_MAX once it exceeds `most`.
+ */
+static uint64_t greedy(Greedy *g, bool tight, uint64_t most) {
+  Pack *p = g->p;
+  uint64_t end = 0;
+  qsort(g->rank, (size_t)p->n, sizeof *g->rank, by_rank);
+  p->work -= LOOK * (int64_t)p->n;
+  for (int b = 0; b < g->blocks; b++) g->list[b].n = 0;
+  for (int k = 0; k < p->n; k++) {
+    int i = g->rank[k].i;
+    uint64_t at = find_gap(g, i, tight), top = at + p->b->at[i].bytes;
+    p->offset[i] = at;
+    if (top > end) end = top;
+    if (end > most) return UINT64_MAX;
+    Placed q = {at, top, p->from[i], p->to[i]};
+    for (int b = g->block_of[q.from]; b <= g->block_of[q.to - 1]; b++) insert(p->a, &g->list[b], q);
+  }
+  pack_keep(p);
+  return end;
+}
+
+/* ---------------------------------------------------------------- orders ---- */
+
+/* PEAK_*: the buffers alive at the peak first, so that they lie without a gap. */
+typedef enum Key {
+  PEAK_SIZE,
+  PYRAMID,
+  PEAK_LIFE,
+  AREA,
+  SIZE_ROOT_LIFE,
+  LIFE,
+  SIZE,
+  LOAD,
+  END,
+  STEEP, /* largest load over the life; size and life beside it */
+  STEEPER,
+  KEYS
+} Key;
+
+/* How much a load as large as the bound counts, in natural logarithms of size. */
+enum { STEEP_LOAD = 5, STEEPER_LOAD = 10 };
+
+static double steep_key(const Pack *p, int load, int i) {
+  return load * ((double)p->most[i] / (double)p->bound) + pack_log((double)p->b->at[i].bytes) +
+         0.5 * pack_log((double)pack_life(p, i));
+}
+
+static Rank rank_of(const Pack *p, Key key, int i) {
+  double life = (double)pack_life(p, i), size = (double)p->b->at[i].bytes;
+  bool at_peak = p->from[i] <= p->peak && p->peak < p->to[i];
+  Rank r = {.first = at_peak && key <= PEAK_LIFE, .life = pack_life(p, i), .i = i};
+  switch (key) {
+  case PEAK_SIZE: r.key = size; break;
+  case PYRAMID: r.key = at_peak ? life : size * sqrt(sqrt(life)); break;
+  case PEAK_LIFE: r.key = life; break;
+  case AREA: r.key = size * life; break;
+  case SIZE_ROOT_LIFE: r.key = size * sqrt(life); break;
+  case LIFE: r.key = life; break;
+  case SIZE: r.key = size; break;
+  case LOAD: r.key = (double)p->most[i]; break;
+  case END: r.key = (double)p->b->at[i].last; break;
+  case STEEP: r.key = steep_key(p, STEEP_LOAD, i); break;
+  case STEEPER:
+  case KEYS: r.key = steep_key(p, STEEPER_LOAD, i); break;
+  }
+  return r;
+}
+
+/* Above this many buffers only the orders that did best on large instances. */
+enum { MANY = 20000 };
+
+Greedy *greedy_new(Pack *p, const PackLimit *limit) {
+  static const Key many[] = {STEEPER, SIZE_ROOT_LIFE, STEEP};
+  Greedy *g = ARENA_NEW(p->a, Greedy);
+  int64_t work = p->work;
+  g->p = p;
+  g->rank = ARENA_ARRAY(p->a, Rank, p->n);
+  g->arena = UINT64_MAX;
+  make_blocks(g);
+  int rounds = p->n > MANY ? 3 : 2 * KEYS;
+  for (int q = 0; q < rounds && !pack_done(p, limit); q++) {
+    Key key = p->n > MANY ? many[q] : (Key)(q % KEYS);
+    for (int i = 0; i < p->n; i++) g->rank[i] = rank_of(p, key, i);
+    greedy(g, q >= KEYS, p->arena - 1);
+  }
+  p->work = work; /* the portfolio is not counted: it always runs whole */
+  return g;
+}
+
+/* ---------------------------------------------------------------- other orders ---- */
+
+static void improve_from(Greedy *g) {
+  Pack *p = g->p;
+  g->key = ARENA_ARRAY(p->a, double, p->n);
+  for (int tight = 0; tight < 2; tight++)
+    for (Key k = STEEP; k <= STEEPER; k++) {
+      for (int i = 0; i < p->n; i++) g->rank[i] = rank_of(p, k, i);
+      uint64_t end = greedy(g, tight, g->arena - 1);
+      if (end >= g->arena) continue;
+      g->arena = end;
+      g->tight = tight;
+      for (int i = 0; i < p->n; i++) g->key[i] = rank_of(p, k, i).key;
+    }
+}
+
+/* The keys with noise: all a little; those that start in a span of time more; those that stick out
+   of the best packing so far upwards. */
+static void change_keys(Greedy *g) {
+  Pack *p = g->p;
+  int kind = g->turn++ % 3;
+  double x = pack_random(p), share = pack_random(p);
+  int from = (int)(x * p->sections), to = from + (int)((0.02 + 0.08 * share) * p->sections);
+  uint64_t high = p->arena - (uint64_t)((double)(p->arena - p->bound) * (0.5 + 0.5 * x));
+  for (int i = 0; i < p->n; i++) {
+    double noise = 0;
+    const Buffer *b = &p->b->at[i];
+    if (kind == 0)
+      noise = (0.02 + 0.08 * share) * (pack_random(p) + pack_random(p) - 1);
+    else if (kind == 1 && from <= p->from[i] && p->from[i] <= to)
+      noise = 0.6 * (pack_random(p) + pack_random(p) - 1);
+    else if (kind == 2 && b->offset + b->bytes > high)
+      noise = 0.3 * pack_random(p);
+    g->rank[i] = (Rank){.key = g->key[i] + noise, .life = pack_life(p, i), .i = i};
+  }
+}
+
+void greedy_improve(Greedy *g) {
+  Pack *p = g->p;
+  if (!g->key) {
+    improve_from(g);
+    return;
+  }
+  change_keys(g);
+  uint64_t end = greedy(g, g->tight, g->arena);
+  if (end > g->arena) return;
+  g->arena = end;
+  for (int k = 0; k < p->n; k++) g->key[g->rank[k].i] = g->rank[k].key;
+}
