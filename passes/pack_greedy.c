@@ -32,8 +32,8 @@ struct Greedy {
   int *block_of;   /* by section */
   PlacedList wide; /* for buffers that touch many blocks: all that they meet, sorted */
   Rank *rank;
-  double *key;     /* by buffer, of the best order of the kind that improve() changes */
-  uint64_t arena;  /* of that order */
+  double *key;    /* by buffer, of the best order of the kind that improve() changes */
+  uint64_t arena; /* of that order */
   bool tight;
   int turn;
 };
@@ -44,8 +44,7 @@ enum { MERGED = 4 };
 /* Blocks of about two thirds of a mean life: a buffer touches few, and a list holds little else. */
 static void make_blocks(Greedy *g) {
   const Pack *p = g->p;
-  double blocks =
-      p->n < 2000 ? 1 : (double)p->sections * p->n / ((double)p->spans + 1) / 1.5;
+  double blocks = p->n < 2000 ? 1 : (double)p->sections * p->n / ((double)p->spans + 1) / 1.5;
   g->blocks = blocks < 1 ? 1 : blocks > 4096 ? 4096 : (int)blocks;
   g->block_of = ARENA_ARRAY(p->a, int, p->sections + 1);
   for (int s = 0; s < p->sections; s++)

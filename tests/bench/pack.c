@@ -164,13 +164,20 @@ int main(int argc, char **argv) {
   Arena *a = arena_new();
   for (int i = 1; i < argc; i++) {
     int64_t x;
-    if (number(argv[i], "--capacity=", &x)) t.capacity = (uint64_t)x;
-    else if (number(argv[i], "--seeds=", &x)) t.seeds = (int)x;
-    else if (number(argv[i], "--seed=", &x)) t.seed = t.random = (uint64_t)x;
-    else if (number(argv[i], "--work=", &x)) t.work = x;
-    else if (number(argv[i], "--random=", &x)) t.random_n = x;
-    else if (number(argv[i], "--perfect=", &x)) t.perfect_n = x;
-    else if (strcmp(argv[i], "--csv") == 0) t.csv = true;
+    if (number(argv[i], "--capacity=", &x))
+      t.capacity = (uint64_t)x;
+    else if (number(argv[i], "--seeds=", &x))
+      t.seeds = (int)x;
+    else if (number(argv[i], "--seed=", &x))
+      t.seed = t.random = (uint64_t)x;
+    else if (number(argv[i], "--work=", &x))
+      t.work = x;
+    else if (number(argv[i], "--random=", &x))
+      t.random_n = x;
+    else if (number(argv[i], "--perfect=", &x))
+      t.perfect_n = x;
+    else if (strcmp(argv[i], "--csv") == 0)
+      t.csv = true;
   }
   for (int i = 1; i < argc; i++) {
     if (argv[i][0] == '-') continue;
