@@ -139,6 +139,7 @@ void cpu_rows(Gen *g, const Group *gr);
 void cpu_reduce(Gen *g, const Group *gr); /* COLS and REDUCE */
 void cpu_move(Gen *g, const Group *gr);   /* concat, pad, copies between layouts */
 void cpu_matmul(Gen *g, const Group *gr);
+void cpu_window(Gen *g, const Group *gr);
 void cpu_index(Gen *g, const Group *gr); /* gather, gather_grad, one_hot standing alone */
 void cpu_random(Gen *g,
                 const Group *gr); /* random ops standing alone; in maps they are scalar text */

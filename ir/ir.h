@@ -95,16 +95,18 @@ typedef void RebuildFn(Builder *b, const Entry *old, const Op *op, ValueId *map,
 
 /* What an op is to passes and targets. */
 typedef enum OpClass {
-  CLASS_LEAF,     /* no operand: const, iota, random */
-  CLASS_GLOBAL,   /* load, store */
-  CLASS_ELEMENT,  /* same shape in and out, element by element */
-  CLASS_VIEW,     /* same numbers elsewhere: reshape, transpose, broadcast, slice, … */
-  CLASS_REDUCE,   /* fewer elements out */
-  CLASS_CONTRACT, /* matmul */
-  CLASS_INDEX,    /* addresses come from data: gather, scatter */
-  CLASS_ROWS,     /* along the last axis, row by row: softmax, xent */
-  CLASS_REGION,   /* kernel, scan */
-  CLASS_META      /* grad, stop_gradient, yield, return: no arithmetic of their own */
+  CLASS_LEAF,      /* no operand: const, iota, random */
+  CLASS_GLOBAL,    /* load, store */
+  CLASS_ELEMENT,   /* same shape in and out, element by element */
+  CLASS_VIEW,      /* same numbers elsewhere: reshape, transpose, broadcast, slice, … */
+  CLASS_REDUCE,    /* fewer elements out */
+  CLASS_CONTRACT,  /* matmul */
+  CLASS_WINDOW,    /* windows over images: convolutions, pools */
+  CLASS_INDEX,     /* addresses come from data: gather, scatter */
+  CLASS_ROWS,      /* along the last axis, row by row: softmax, xent */
+  CLASS_COMPOSITE, /* has a gradient rule of its own; made of ordinary ops afterwards */
+  CLASS_REGION,    /* kernel, scan */
+  CLASS_META       /* grad, stop_gradient, yield, return: no arithmetic of their own */
 } OpClass;
 
 typedef enum OpFlags {
@@ -136,6 +138,9 @@ typedef const Type *ShapeFn(const ShapeIn *in);
 typedef struct GradCtx GradCtx;
 typedef void GradFn(GradCtx *g, const Op *op, ValueId dy);
 
+/* What a composite is made of: builds it from its operands x, with op's attributes. */
+typedef ValueId ExpandFn(Builder *b, const Op *op, const ValueId *x);
+
 /* Reference semantics, slow and plain; see interp.h. */
 typedef struct EvalCtx EvalCtx;
 typedef void EvalFn(EvalCtx *e, const Op *op);
@@ -151,6 +156,7 @@ typedef struct OpInfo {
   ShapeFn *shape; /* NULL: the op's maker gives the types (regions, meta) */
   GradFn *grad;   /* NULL: no gradient flows (comparisons, indices, randoms) */
   EvalFn *eval;
+  ExpandFn *expand;  /* CLASS_COMPOSITE */
   const char *expr;  /* CLASS_ELEMENT: scalar C text over a, b, c for floats; see ops.def */
   const char *iexpr; /* the same for integers and bool; NULL: not defined for them */
   const char *help;  /* one line for docs and --help=ops */
@@ -173,6 +179,12 @@ enum {
   AT_INTERIOR = 3, /* pad */
   AT_TA = 0,
   AT_TB = 1,     /* matmul */
+  AT_STRIDE = 0, /* windows: down, across */
+  AT_PAD = 1,    /* ... top, bottom, left, right */
+  AT_DILATION = 2,
+  AT_COUNT = 2,  /* avg_pool: what of the padding counts, as AT_PAD */
+  AT_GROUPS = 3, /* conv */
+  AT_WINDOW = 3, /* pools: rows, columns */
   AT_DEPTH = 0,  /* one_hot, gather_grad: rows of the table */
   AT_EPS = 0,    /* layer_norm, rms_norm: NUM */
   AT_GLOBAL = 0, /* load, store: INT, index of the global */

@@ -87,6 +87,43 @@ static const struct {
     {OP_ARGMIN, AT_AXIS, "axis", ATTR_INT},
     {OP_MATMUL, AT_TA, "ta", ATTR_BOOL},
     {OP_MATMUL, AT_TB, "tb", ATTR_BOOL},
+    {OP_CONV, AT_STRIDE, "stride", ATTR_INTS},
+    {OP_CONV, AT_PAD, "pad", ATTR_INTS},
+    {OP_CONV, AT_DILATION, "dilation", ATTR_INTS},
+    {OP_CONV, AT_GROUPS, "groups", ATTR_INT},
+    {OP_CONV_INPUT_GRAD, AT_STRIDE, "stride", ATTR_INTS},
+    {OP_CONV_INPUT_GRAD, AT_PAD, "pad", ATTR_INTS},
+    {OP_CONV_INPUT_GRAD, AT_DILATION, "dilation", ATTR_INTS},
+    {OP_CONV_INPUT_GRAD, AT_GROUPS, "groups", ATTR_INT},
+    {OP_CONV_FILTER_GRAD, AT_STRIDE, "stride", ATTR_INTS},
+    {OP_CONV_FILTER_GRAD, AT_PAD, "pad", ATTR_INTS},
+    {OP_CONV_FILTER_GRAD, AT_DILATION, "dilation", ATTR_INTS},
+    {OP_CONV_FILTER_GRAD, AT_GROUPS, "groups", ATTR_INT},
+    {OP_MAX_POOL, AT_STRIDE, "stride", ATTR_INTS},
+    {OP_MAX_POOL, AT_PAD, "pad", ATTR_INTS},
+    {OP_MAX_POOL, AT_DILATION, "dilation", ATTR_INTS},
+    {OP_MAX_POOL, AT_WINDOW, "window", ATTR_INTS},
+    {OP_MAX_POOL_INDEX, AT_STRIDE, "stride", ATTR_INTS},
+    {OP_MAX_POOL_INDEX, AT_PAD, "pad", ATTR_INTS},
+    {OP_MAX_POOL_INDEX, AT_DILATION, "dilation", ATTR_INTS},
+    {OP_MAX_POOL_INDEX, AT_WINDOW, "window", ATTR_INTS},
+    {OP_MAX_POOL_TAKE, AT_STRIDE, "stride", ATTR_INTS},
+    {OP_MAX_POOL_TAKE, AT_PAD, "pad", ATTR_INTS},
+    {OP_MAX_POOL_TAKE, AT_DILATION, "dilation", ATTR_INTS},
+    {OP_MAX_POOL_TAKE, AT_WINDOW, "window", ATTR_INTS},
+    {OP_MAX_POOL_GRAD, AT_STRIDE, "stride", ATTR_INTS},
+    {OP_MAX_POOL_GRAD, AT_PAD, "pad", ATTR_INTS},
+    {OP_MAX_POOL_GRAD, AT_DILATION, "dilation", ATTR_INTS},
+    {OP_MAX_POOL_GRAD, AT_WINDOW, "window", ATTR_INTS},
+    {OP_AVG_POOL, AT_STRIDE, "stride", ATTR_INTS},
+    {OP_AVG_POOL, AT_PAD, "pad", ATTR_INTS},
+    {OP_AVG_POOL, AT_COUNT, "count", ATTR_INTS},
+    {OP_AVG_POOL, AT_WINDOW, "window", ATTR_INTS},
+    {OP_AVG_POOL_GRAD, AT_STRIDE, "stride", ATTR_INTS},
+    {OP_AVG_POOL_GRAD, AT_PAD, "pad", ATTR_INTS},
+    {OP_AVG_POOL_GRAD, AT_COUNT, "count", ATTR_INTS},
+    {OP_AVG_POOL_GRAD, AT_WINDOW, "window", ATTR_INTS},
+    {OP_VARIANCE, AT_AXES, "axes", ATTR_INTS},
     {OP_GATHER_GRAD, AT_DEPTH, "depth", ATTR_INT},
     {OP_ONE_HOT, AT_DEPTH, "depth", ATTR_INT},
     {OP_LAYER_NORM, AT_EPS, "eps", ATTR_NUM},
@@ -119,6 +156,8 @@ static bool check_row(FILE *f, int k) {
   bool meta = i->cls == CLASS_META || i->cls == CLASS_REGION;
   if (!i->shape && i->results != 0 && !meta) ok = complain(f, i->name, "has no shape rule");
   if (!i->eval && k != OP_GRAD) ok = complain(f, i->name, "cannot be evaluated");
+  if ((i->cls == CLASS_COMPOSITE) != (i->expand != NULL))
+    ok = complain(f, i->name, "is a composite, or is made of ordinary ops, but not both");
   if (i->cls == CLASS_ELEMENT && !i->expr && !i->iexpr)
     ok = complain(f, i->name, "is element-wise, but has no scalar text");
   if (i->cls == CLASS_ELEMENT && i->results != 1)
@@ -163,6 +202,10 @@ static const struct {
     {CLASS_VIEW, "Views", "The same numbers elsewhere."},
     {CLASS_REDUCE, "Reductions", "Axes are ascending and dropped from the result."},
     {CLASS_CONTRACT, "Contractions", "Products of matrices."},
+    {CLASS_WINDOW, "Windows", "Convolutions and pools over images [N, C, H, W]."},
+    {CLASS_COMPOSITE, "Composites",
+     "They have gradient rules that keep less than those of their parts, ordinary ops, of which "
+     "they are made at the end of the pass autodiff."},
     {CLASS_INDEX, "Indexing", "Addresses come from data."},
     {CLASS_ROWS, "Rows", "Along the last axis, row by row."},
     {CLASS_REGION, "Regions", "Ops with a nested block."},

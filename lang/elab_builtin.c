@@ -94,6 +94,7 @@ static Val default_value(Site *s, const ArgSpec *a) {
     return val_ints(e, e->init_shape->at, e->init_shape->n, s->loc);
   if (strcmp(a->init, "none") == 0) return (Val){.kind = VAL_NONE, .loc = s->loc};
   if (strcmp(a->init, "false") == 0) return val_bool(false, s->loc);
+  if (strcmp(a->init, "true") == 0) return val_bool(true, s->loc);
   if (dtype_parse(a->init, &dt)) return (Val){.kind = VAL_DTYPE, .loc = s->loc, .dtype = dt};
   if (a->kind == ARG_NUM) return val_num(strtod(a->init, NULL), s->loc);
   return val_int(strtol(a->init, NULL, 10), s->loc);

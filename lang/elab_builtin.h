@@ -10,9 +10,11 @@ Handler builtin_elementwise, builtin_where, builtin_clamp, builtin_reduce, built
 /* elab_shape.c */
 Handler builtin_reshape, builtin_transpose, builtin_broadcast, builtin_pad, builtin_concat,
     builtin_stack, builtin_split, builtin_reverse, builtin_shape, builtin_dim, builtin_len,
-    builtin_known;
+    builtin_list, builtin_known;
 /* elab_sequence.c */
 Handler builtin_norm;
+/* elab_window.c */
+Handler builtin_conv, builtin_conv_transpose, builtin_pool, builtin_batch_norm;
 /* elab_make.c */
 Handler builtin_iota, builtin_full, builtin_constant, builtin_one_hot, builtin_causal,
     builtin_uniform, builtin_normal, builtin_bernoulli;

@@ -129,8 +129,7 @@ Val builtin_mean(Site *s) {
   at(e, s->loc);
   if (!dtype_is_float(x.tensor.type->dtype)) x = val_convert(e, x, DT_F32);
   if (s->f->data == 0) return mean_over(s, x, axes, s->v[2].b);
-  Val away = tensor_binary(e, BIN_SUB, x, mean_over(s, x, axes, true), s->loc);
-  return mean_over(s, tensor_binary(e, BIN_MUL, away, away, s->loc), axes, s->v[2].b);
+  return reduced(s, OP_VARIANCE, x, axes, s->v[2].b);
 }
 
 Val builtin_extreme(Site *s) {

@@ -257,4 +257,13 @@ Val builtin_len(Site *s) {
   return val_int(v.list->n, s->loc);
 }
 
+Val builtin_list(Site *s) {
+  Val v = s->v[0];
+  if (v.kind == VAL_LIST || v.kind == VAL_TUPLE) return v;
+  if (!val_is_number(v) && v.kind != VAL_BOOL)
+    return fail(s->e, s->at[0], "list needs a compile-time number or list, found %s",
+                val_str(s->e, v));
+  return val_list(s->e, VAL_LIST, &v, 1, s->loc);
+}
+
 Val builtin_known(Site *s) { return val_bool(s->v[0].kind != VAL_TENSOR, s->loc); }

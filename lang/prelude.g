@@ -33,6 +33,48 @@ def rmsnorm(x : [..., d], eps = 1e-6) {
   return rms_norm(x, eps) * g
 }
 
+# `out` filters of k taps (or [rows, columns]) over images [N, C, H, W]; keeps the size at stride 1
+def conv(x, out, k, stride = 1, pad = "same", dilation = 1, groups = 1, bias = true) {
+  param w : f32[out, dim(x, 1) / groups, list(k)[0], list(k)[-1]] = he()
+  y = conv2d(x, w, stride, pad, dilation, groups)
+  if bias {
+    param b : f32[out] = zeros()
+    y = y + reshape(b, [out, 1, 1])
+  }
+  return y
+}
+
+# the transpose of a convolution with `out` result channels: stride s makes images s times as large
+def conv_transpose(x, out, k, stride = 1, pad = 0, output_pad = 0, dilation = 1, groups = 1,
+                   bias = true) {
+  param w : f32[dim(x, 1), out / groups, list(k)[0], list(k)[-1]] = he()
+  y = conv_transpose2d(x, w, stride, pad, output_pad, dilation, groups)
+  if bias {
+    param b : f32[out] = zeros()
+    y = y + reshape(b, [out, 1, 1])
+  }
+  return y
+}
+
+# mean 0 and variance 1 of each channel of x [N, C, ...], then a trained scale and shift. Training
+# takes the moments of the batch and moves the running ones towards them, which all else takes.
+def bn(x, momentum = 0.1, eps = 1e-5) {
+  c = dim(x, 1)
+  param g : f32[c] = ones()
+  param b : f32[c] = zeros()
+  state running_mean : f32[c] = zeros()
+  state running_var : f32[c] = ones()
+  if not training { return batch_norm(x, running_mean, running_var, g, b, eps) }
+  axes = [0, 2, 3]
+  if len(shape(x)) < 4 { axes = [0, 2] if len(shape(x)) == 3 else [0] }
+  n = prod(shape(x)) / c
+  m = mean(x, axis = axes)
+  v = var(x, axis = axes)
+  running_mean := (1 - momentum) * running_mean + momentum * m
+  running_var := (1 - momentum) * running_var + momentum * n / max(n - 1, 1) * v
+  return batch_norm(x, m, v, g, b, eps)
+}
+
 # ---- activations ----
 
 # x times the normal distribution function of x; approx: by tanh

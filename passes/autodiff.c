@@ -1,6 +1,7 @@
 /* Autodiff: expands every `grad` op into the explicit backward path, ordinary ops at its place.
-   Contract: needs one block an entry (kernels come later); leaves no grad and no stop_gradient;
-   forward ops are copied as they are; linear in the ops between the values asked for and the loss.
+   Contract: needs one block an entry (kernels come later); leaves no grad, no stop_gradient and no
+   composite; other forward ops are copied as they are; linear in the ops between the values asked
+   for and the loss.
    Algorithm: reverse mode. Forward from the values asked for, every value that depends on them
    through gradient rules is marked; backward from the loss, each op whose result has a gradient
    runs its rule, which builds what marked operands need and nothing else. Entries are walked in
@@ -246,6 +247,31 @@ static void clean_each(Builder *b, const Entry *old, const Op *op, ValueId *map,
   map[op->results[0]] = v;
 }
 
+/* Composites have done their part, which is their gradient: now they are what they are made of. */
+static void plain_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  PassRun *r = data;
+  ExpandFn *made = op_info[op->kind].expand;
+  if (!made) {
+    build_copy(b, old, op, map);
+    return;
+  }
+  ValueId *x = ARENA_ARRAY(r->scratch, ValueId, op->noperands);
+  for (int i = 0; i < op->noperands; i++) x[i] = map[op->operands[i]];
+  place_at(b, op);
+  ValueId y = made(b, op, x);
+  Value *value = value_at(b->e, y);
+  if (!value->name) value->name = value_at(old, op->results[0])->name;
+  map[op->results[0]] = y;
+  r->changes++;
+}
+
+static bool has_composites(const Entry *e) {
+  bool any = false;
+  for (uint32_t i = 0; i < e->body->ops.n && !any; i++)
+    any = op_info[op_at(e, e->body->ops.at[i])->kind].expand != NULL;
+  return any;
+}
+
 static bool *find_read(Arena *a, const Entry *e) {
   bool *read = ARENA_ARRAY(a, bool, e->values.n);
   for (uint32_t i = 0; i < e->ops.n; i++)
@@ -262,14 +288,17 @@ bool pass_autodiff(PassRun *r) {
       OpKind kind = op_at(e, i)->kind;
       any = kind == OP_GRAD || kind == OP_STOP_GRADIENT;
     }
-    if (!any) continue;
-    d.read = find_read(r->scratch, e);
-    entry_rebuild(e, expand_each, &d, false, false);
-    if (!d.extra.n) continue;
-    bool *extra = ARENA_ARRAY(r->scratch, bool, e->ops.n);
-    for (uint32_t i = 0; i < d.extra.n; i++) extra[d.extra.at[i]] = true;
-    entry_rebuild(e, clean_each, extra, false, false);
-    r->changes += d.extra.n;
+    if (any) {
+      d.read = find_read(r->scratch, e);
+      entry_rebuild(e, expand_each, &d, false, false);
+    }
+    if (d.extra.n) {
+      bool *extra = ARENA_ARRAY(r->scratch, bool, e->ops.n);
+      for (uint32_t i = 0; i < d.extra.n; i++) extra[d.extra.at[i]] = true;
+      entry_rebuild(e, clean_each, extra, false, false);
+      r->changes += d.extra.n;
+    }
+    if (has_composites(e)) entry_rebuild(e, plain_each, r, false, false);
   }
   return true;
 }

@@ -40,7 +40,7 @@ typedef struct Fuse {
 /* Belongs to a group: it computes. */
 static bool is_core(const Fuse *f, const Op *op) {
   OpClass c = op_info[op->kind].cls;
-  if (c != CLASS_ELEMENT && c != CLASS_REDUCE && c != CLASS_ROWS && c != CLASS_CONTRACT)
+  if (c != CLASS_ELEMENT && c != CLASS_REDUCE && c != CLASS_ROWS && !op_reads_memory(op))
     return false;
   const Target *t = f->r->opt->target;
   return !t || !t->can_fuse || t->can_fuse(t, f->e, op);
@@ -54,9 +54,6 @@ static bool is_inline(const Fuse *f, const Op *op) {
   return axes_through(f->a, f->e, op, axes_identity(f->a, value_type(f->e, op->results[0]))) !=
          NULL;
 }
-
-/* The operand is read as a whole from memory, never as a value of the group. */
-static bool reads_memory(const Op *op) { return op->kind == OP_MATMUL; }
 
 /* Where a value comes from, behind views: the map is in the axes of v. */
 typedef struct Source {
@@ -107,6 +104,8 @@ static const Type *kept_type(const Fuse *f, const Unit *u) {
 
 /* ---- may two groups be one? ---- */
 
+static bool is_memory_form(Form f) { return f == FORM_MATMUL || f == FORM_WINDOW; }
+
 static const char *form_refuses(const Fuse *f, const Unit *a, const Unit *b, Unit *out) {
   const Unit *map = a->form == FORM_MAP ? a : b->form == FORM_MAP ? b : NULL;
   const Unit *other = map == a ? b : a;
@@ -118,7 +117,7 @@ static const char *form_refuses(const Fuse *f, const Unit *a, const Unit *b, Uni
                  : "they reduce other rows";
     return "a kernel has one product or one reduction over columns";
   }
-  if (other->form == FORM_MAP || other->form == FORM_MATMUL)
+  if (other->form == FORM_MAP || is_memory_form(other->form))
     return type_same_dims(map->domain, other->domain) ? NULL : "the shapes differ";
   if (other->form == FORM_ROWS) {
     if (map->dear && other->row_ops && map == a && type_same_dims(map->domain, other->domain))
@@ -143,7 +142,7 @@ static const char *edges_refuse(const Fuse *f, const Unit *a, const Unit *b, con
       for (int k = 0; k < op->noperands; k++) {
         Source s = source_of(f, op->operands[k]);
         if (!in_either(f, s.def, a, b)) continue;
-        if (reads_memory(op)) return "a product reads its operands from memory";
+        if (op_reads_memory(op)) return "a product or window reads its operands from memory";
         if (!s.viewed) continue;
         if (whole->form != FORM_ROWS || !aligned(f, &s)) return "it is read at other places";
       }
@@ -233,8 +232,8 @@ static Unit *unit_new(Fuse *f, const Op *op) {
   Unit *u = ARENA_NEW(f->a, Unit);
   OpClass c = op_info[op->kind].cls;
   u->domain = value_type(f->e, op->results[0]);
-  u->form = c == CLASS_CONTRACT ? FORM_MATMUL : FORM_MAP;
-  if (u->form == FORM_MATMUL) u->root = op;
+  u->form = c == CLASS_CONTRACT ? FORM_MATMUL : c == CLASS_WINDOW ? FORM_WINDOW : FORM_MAP;
+  if (is_memory_form(u->form)) u->root = op;
   if (op_is_reduction(op)) {
     u->root = op;
     u->domain = value_type(f->e, op->operands[op_full_operand(op)]);
@@ -415,12 +414,12 @@ static Parts parts_of(Fuse *f, const Unit *u) {
   for (uint32_t i = 0; i < u->members.n;
        i++) { /* first, so that nobody copies what comes in whole */
     const Op *op = u->members.at[i];
-    for (int k = 0; reads_memory(op) && k < op->noperands; k++)
+    for (int k = 0; op_reads_memory(op) && k < op->noperands; k++)
       need(f, u, &p, op->operands[k], true);
   }
   for (uint32_t i = 0; i < u->members.n; i++) {
     const Op *op = u->members.at[i];
-    for (int k = 0; !reads_memory(op) && k < op->noperands; k++)
+    for (int k = 0; !op_reads_memory(op) && k < op->noperands; k++)
       need(f, u, &p, op->operands[k], false);
     vec_push(f->a, &p.ops, op);
   }

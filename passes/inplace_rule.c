@@ -135,6 +135,8 @@ static Dep op_dep(KernelRule *k, const Op *op) {
   case CLASS_VIEW: return op->kind == OP_COPY ? element_dep(k, op) : view_dep(k, op);
   case CLASS_LEAF: return DEP_NONE;
   case CLASS_CONTRACT:
+  case CLASS_WINDOW:
+  case CLASS_COMPOSITE:
   case CLASS_INDEX: return any_dep(k, op);
   case CLASS_GLOBAL:
   case CLASS_REGION:
@@ -222,6 +224,8 @@ bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand) {
   case CLASS_GLOBAL:
   case CLASS_REDUCE:
   case CLASS_CONTRACT:
+  case CLASS_WINDOW:
+  case CLASS_COMPOSITE:
   case CLASS_INDEX:
   case CLASS_META: return false;
   }

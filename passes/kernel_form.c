@@ -5,7 +5,8 @@
 #include "passes/kernel_form.h"
 
 const char *form_name(Form f) {
-  static const char *const name[] = {"none", "map", "rows", "cols", "reduce", "matmul", "single"};
+  static const char *const name[] = {"none",   "map",    "rows",   "cols",
+                                     "reduce", "matmul", "window", "single"};
   return name[f];
 }
 
@@ -71,6 +72,11 @@ const Axis *axes_through(Arena *a, const Entry *e, const Op *op, const Axis *map
 
 /* ---- reductions ---- */
 
+bool op_reads_memory(const Op *op) {
+  OpClass c = op_info[op->kind].cls;
+  return c == CLASS_CONTRACT || c == CLASS_WINDOW;
+}
+
 bool op_is_reduction(const Op *op) {
   OpClass c = op_info[op->kind].cls;
   return c == CLASS_REDUCE || c == CLASS_ROWS;
@@ -118,6 +124,7 @@ static Form form_of(const Group *g) {
   }
   if (!g->root) return FORM_MAP;
   if (g->root->kind == OP_MATMUL) return FORM_MATMUL;
+  if (op_reads_memory(g->root)) return FORM_WINDOW;
   int outer = op_outer_axes(e, g->root);
   if (outer >= 0) return FORM_ROWS;
   const Ints *axes = g->root->attr[AT_AXES].ints;
@@ -152,7 +159,7 @@ Group *group_of(Arena *a, const Entry *e, const Op *op) {
   }
   for (int i = 0; i < g->nops; i++) {
     const Op *o = g->ops[i];
-    if (o->kind == OP_MATMUL || (op_is_reduction(o) && !g->root)) g->root = o;
+    if (op_reads_memory(o) || (op_is_reduction(o) && !g->root)) g->root = o;
   }
   g->form = form_of(g);
   if (g->form == FORM_NONE) {
@@ -160,10 +167,10 @@ Group *group_of(Arena *a, const Entry *e, const Op *op) {
     return g;
   }
   if (g->form == FORM_SINGLE) g->root = op;
-  if (g->root && g->form != FORM_MATMUL && g->form != FORM_SINGLE)
-    g->domain = value_type(e, g->root->operands[op_full_operand(g->root)]);
-  else if (g->form == FORM_MATMUL)
+  if (g->form == FORM_MATMUL || g->form == FORM_WINDOW)
     g->domain = value_type(e, g->root->results[0]);
+  else if (g->root && g->form != FORM_SINGLE)
+    g->domain = value_type(e, g->root->operands[op_full_operand(g->root)]);
   else if (g->nout)
     g->domain = value_type(e, g->yield[0]);
   else

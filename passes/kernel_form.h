@@ -15,6 +15,7 @@ typedef enum Form {
                 shape and after it on the kept shape */
   FORM_REDUCE, /* a reduction over any axes, element-wise before it; after it on the kept shape */
   FORM_MATMUL, /* one matmul and element-wise work on its result's shape */
+  FORM_WINDOW, /* a convolution or a pool, and element-wise work on its result's shape */
   FORM_SINGLE  /* an op that stands alone: concat, pad, gather_grad, … */
 } Form;
 
@@ -30,7 +31,8 @@ typedef struct Group {
   const ValueId *in, *out;    /* operands and results of op, of the entry */
   const ValueId *arg, *yield; /* the same, as the members name them */
   const Type *domain;         /* shape of the loops: see Form; dtype is of no meaning */
-  const Op *root; /* the matmul, the reduction, or the lone op; NULL where there is none */
+  const Op *
+      root; /* the matmul, the window op, the reduction, or the lone op; NULL where there is none */
 } Group;
 
 /* In the arena given. An op without a launch has FORM_NONE and no members. */
@@ -52,6 +54,9 @@ const Axis *axes_identity(Arena *a, const Type *t);
    of 1. */
 const Axis *axes_through(Arena *a, const Entry *e, const Op *op, const Axis *map);
 
+/* The op decides the form of its group and reads its operands whole, from memory: a product, a
+   convolution, a pool. */
+bool op_reads_memory(const Op *op);
 /* A reduction, or an op along rows. */
 bool op_is_reduction(const Op *op);
 static inline bool op_is_norm(const Op *op) {

@@ -1,6 +1,7 @@
 /* What every planning pass asks of an entry: what an op reads, what moves no bytes, what moves with
    a loop, how much arithmetic an op does, where globals lie.
    Contract: pure questions; nothing here decides. */
+#include "ir/op/window.h"
 #include "passes/plan_impl.h"
 
 /* ---- loops ---- */
@@ -152,6 +153,16 @@ enum { ROW_PASSES = 4 }; /* softmax and its kin: largest, exp, sum, scale */
 
 static uint64_t numel(const Entry *e, ValueId v) { return (uint64_t)value_type(e, v)->numel; }
 
+/* A product and a sum for every tap of a filter, one step for every pixel of a pool's window. */
+static uint64_t window_flops(const Entry *e, const Op *op) {
+  if (op->kind != OP_CONV && op->kind != OP_CONV_INPUT_GRAD && op->kind != OP_CONV_FILTER_GRAD) {
+    PoolGeom p = pool_geom(e, op);
+    return (uint64_t)(p.y->numel * p.h.taps * p.w.taps);
+  }
+  ConvGeom c = conv_geom(e, op);
+  return 2 * (uint64_t)(c.y->numel * c.gin * c.h.taps * c.w.taps);
+}
+
 uint64_t op_flops(const Entry *e, const Op *op) {
   uint64_t sum = 0;
   switch (op_info[op->kind].cls) {
@@ -167,6 +178,8 @@ uint64_t op_flops(const Entry *e, const Op *op) {
     int64_t k = a->dim[a->rank - (op->attr[AT_TA].i ? 2 : 1)];
     return 2 * (uint64_t)k * numel(e, op->results[0]);
   }
+  case CLASS_WINDOW: return window_flops(e, op);
+  case CLASS_COMPOSITE: return ROW_PASSES * numel(e, op->operands[0]);
   case CLASS_INDEX: return op->kind == OP_GATHER_GRAD ? numel(e, op->operands[0]) : 0;
   case CLASS_REGION:
     for (int k = 0; k < op->nblocks; k++)

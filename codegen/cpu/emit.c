@@ -15,6 +15,7 @@ static void print_group(Gen *g, const Group *gr) {
   case FORM_COLS:
   case FORM_REDUCE: cpu_reduce(g, gr); return;
   case FORM_MATMUL: cpu_matmul(g, gr); return;
+  case FORM_WINDOW: cpu_window(g, gr); return;
   case FORM_NONE: return;
   case FORM_SINGLE: break;
   }

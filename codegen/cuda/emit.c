@@ -16,6 +16,7 @@ static void print_group(Gen *g, const Group *gr) {
   case FORM_COLS:
   case FORM_REDUCE: cuda_reduce(g, gr); return;
   case FORM_MATMUL: cuda_matmul(g, gr); return;
+  case FORM_WINDOW: cuda_window(g, gr); return;
   case FORM_NONE: return;
   case FORM_SINGLE: break;
   }

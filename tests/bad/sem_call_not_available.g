@@ -1,3 +1,3 @@
-entry f(x : f32[1, 3, 8, 8], w : f32[4, 3, 3, 3]) {
-  return y = conv2d(x, w)
+entry f(x : f32[8, 30]) {
+  return y = topk(x, 3)
 }

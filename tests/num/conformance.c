@@ -7,6 +7,7 @@
    sums relative to the sum of magnitudes. Special values go through every element-wise op. (Real
    programs flush subnormals to zero in every thread; this process keeps IEEE's rules, so exact ops
    are checked on subnormals, too.) */
+#include "ir/op/window.h"
 #include "tests/num/harness.h"
 #include "tests/num/random_program.h"
 
@@ -364,6 +365,107 @@ static void labelled_grad(Case *c) {
   indices(c, rank - 1, d, d[rank - 1]);
 }
 
+/* ---- windows ---- */
+
+/* Random geometry of one axis with at least one output; extents of 1 and primes among them. */
+static WindowAxis window_axis(Case *c, int64_t in, int64_t taps) {
+  WindowAxis a = {.in = in, .taps = taps, .stride = 1 + below(c, 3), .dilation = 1 + below(c, 2)};
+  a.lo = below(c, 3);
+  a.hi = below(c, 3);
+  while (a.in + a.lo + a.hi <= (a.taps - 1) * a.dilation) a.taps--;
+  a.out = (a.in + a.lo + a.hi - (a.taps - 1) * a.dilation - 1) / a.stride + 1;
+  return a;
+}
+
+static void window_attrs(Case *c, const WindowAxis *h, const WindowAxis *w) {
+  c->attr[AT_STRIDE].ints = ints(c, 2, (int64_t[]){h->stride, w->stride});
+  c->attr[AT_PAD].ints = ints(c, 4, (int64_t[]){h->lo, h->hi, w->lo, w->hi});
+  c->attr[AT_DILATION].ints = ints(c, 2, (int64_t[]){h->dilation, w->dilation});
+}
+
+static void convolved(Case *c) {
+  static const int64_t extents[] = {1, 2, 3, 5, 7, 8, 13, 17};
+  bool large = c->size == 3;
+  int64_t groups = 1 + below(c, 3), n = 1 + below(c, 3), gin = 1 + below(c, large ? 9 : 5),
+          gout = 1 + below(c, large ? 9 : 5);
+  if (c->size == 0) groups = n = gin = gout = 1;
+  if (c->size == 2 && below(c, 2)) gin = gout = 1, groups = 1 + below(c, 6); /* depthwise */
+  if (c->size == 1 && below(c, 8) == 0) n = 0;
+  WindowAxis h = window_axis(c, large ? 19 + below(c, 9) : extents[below(c, 8)], 1 + below(c, 5));
+  WindowAxis w = window_axis(c,
+                             large && below(c, 3) == 0 ? 263
+                             : large                   ? 23 + below(c, 9)
+                                                       : extents[below(c, 8)],
+                             1 + below(c, 5));
+  window_attrs(c, &h, &w);
+  c->attr[AT_GROUPS].i = groups;
+  int64_t x[4] = {n, gin * groups, h.in, w.in}, f[4] = {gout * groups, gin, h.taps, w.taps};
+  int64_t y[4] = {n, gout * groups, h.out, w.out};
+  operand(c, c->dt, 4, c->kind == OP_CONV ? x : y);
+  operand(c, c->dt, 4, c->kind == OP_CONV_FILTER_GRAD ? x : f);
+  c->terms = gin * h.taps * w.taps;
+  if (c->kind == OP_CONV_INPUT_GRAD) {
+    c->given = type_of(c, c->dt, 4, x);
+    c->terms = gout * h.taps * w.taps;
+  }
+  if (c->kind == OP_CONV_FILTER_GRAD) {
+    c->given = type_of(c, c->dt, 4, f);
+    c->terms = n * h.out * w.out;
+  }
+}
+
+/* Every window holds a pixel. */
+static WindowAxis pool_axis(Case *c, bool dilated, bool wide) {
+  for (;;) {
+    WindowAxis a = window_axis(c,
+                               c->size == 0 ? 1
+                               : wide       ? 300 + below(c, 9)
+                                            : 1 + below(c, 17),
+                               1 + below(c, 4));
+    bool full = dilated || a.dilation == 1;
+    for (int64_t o = 0; full && o < a.out; o++) {
+      int64_t from, to;
+      window_taps(&a, o, &from, &to);
+      full = from < to;
+    }
+    if (full) return a;
+  }
+}
+
+static void pooled(Case *c) {
+  bool mean = c->kind == OP_AVG_POOL || c->kind == OP_AVG_POOL_GRAD;
+  bool back = c->kind == OP_AVG_POOL_GRAD || c->kind == OP_MAX_POOL_GRAD;
+  bool many = c->size == 2 && c->kind == OP_MAX_POOL_INDEX; /* of more than 256 taps */
+  WindowAxis h = pool_axis(c, !mean, false), w = pool_axis(c, !mean, c->size == 3);
+  if (many) h = (WindowAxis){.in = 19, .out = 2, .taps = 18, .stride = 1, .dilation = 1}, w = h;
+  window_attrs(c, &h, &w);
+  if (mean)
+    c->attr[AT_COUNT].ints =
+        ints(c, 4, (int64_t[]){below(c, 3), below(c, 3), below(c, 3), below(c, 3)});
+  c->attr[AT_WINDOW].ints = ints(c, 2, (int64_t[]){h.taps, w.taps});
+  int64_t n = 1 + below(c, 3), channels = 1 + below(c, 7);
+  int64_t x[4] = {n, channels, h.in, w.in}, y[4] = {n, channels, h.out, w.out};
+  operand(c, c->dt, 4, back ? y : x);
+  if (back) c->given = type_of(c, c->dt, 4, x);
+  c->terms = h.taps * w.taps;
+  if (c->kind != OP_MAX_POOL_GRAD && c->kind != OP_MAX_POOL_TAKE) return;
+  c->limit[1] = h.taps * w.taps + 1;
+  c->x[c->n++].type = type_of(c, DT_U8, 4, y);
+}
+
+static void normed_images(Case *c) {
+  int64_t d[4];
+  int rank = shape(c, 2, d);
+  operand(c, c->dt, rank, d);
+  for (int i = 0; i < 3; i++) operand(c, c->dt, 1, d + 1);
+}
+
+static void spread_out(Case *c) {
+  some_axes(c);
+  for (int i = 0; i < c->x[0].type->rank; i++)
+    if (c->x[0].type->dim[i] == 0) c->attr[AT_AXES].ints = NULL, c->terms = 1;
+}
+
 /* ---- the table ---- */
 
 static const Row rows[OP_KINDS] = {
@@ -441,6 +543,17 @@ static const Row rows[OP_KINDS] = {
     [OP_RMS_NORM] = {normed, ROWS, 24, 0, 2},
     [OP_LAYER_NORM_GRAD] = {normed_grad, ROWS, 16, 0, 1},
     [OP_RMS_NORM_GRAD] = {normed_grad, ROWS, 16, 0, 1},
+    [OP_CONV] = {convolved, MAGNITUDES, 2, 0, 2},
+    [OP_CONV_INPUT_GRAD] = {convolved, MAGNITUDES, 2, 0, 2},
+    [OP_CONV_FILTER_GRAD] = {convolved, MAGNITUDES, 2, 0, 2},
+    [OP_MAX_POOL] = {pooled, EXACT, 0},
+    [OP_MAX_POOL_INDEX] = {pooled, EXACT, 0},
+    [OP_MAX_POOL_TAKE] = {pooled, EXACT, 0},
+    [OP_MAX_POOL_GRAD] = {pooled, MAGNITUDES, 2, 0, 2},
+    [OP_AVG_POOL] = {pooled, MAGNITUDES, 2, 0, 2},
+    [OP_AVG_POOL_GRAD] = {pooled, MAGNITUDES, 2, 0, 2},
+    [OP_VARIANCE] = {spread_out, ROWS, 4, 0, 2},
+    [OP_BATCH_NORM] = {normed_images, ROWS, 8, 0, 2},
     [OP_STOP_GRADIENT] = {unary, EXACT, 0},
 };
 
@@ -532,7 +645,10 @@ static double tolerance(const Case *c, double want, double magnitude, double lar
     return (half ? 1.01 : c->row->limit + 0.51) * last +
            (half ? 0 : eps * (double)(c->terms - 1) * fabs(want)) + (dt == DT_F64 ? 0 : FLT_MIN);
   case MAGNITUDES: return roundings * eps * magnitude + (half ? 1.01 * last : 0);
-  case ROWS: return roundings * eps * (1 + largest) * 2 + (half ? 1.01 * last : 0);
+  case ROWS:
+    if (half && op_info[c->kind].cls == CLASS_COMPOSITE) /* its parts are rounded, too */
+      return 4 * unit_at(dt, (1 + largest) * (1 + largest));
+    return roundings * eps * (1 + largest) * 2 + (half ? 1.01 * last : 0);
   }
   return 0;
 }

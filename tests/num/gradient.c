@@ -2,6 +2,7 @@
    first derivative of sum(w y) by all float operands and w, and the derivative of that gradient
    again. Contract: the tables below have a row for every op with a gradient rule, or the test fails
    and names it. Kinks, ties and zeros are checked against values worked out by hand. */
+#include "ir/op/window.h"
 #include "passes/passes.h"
 #include "tests/unit/rig.h"
 
@@ -21,6 +22,7 @@ typedef struct Row {
   void (*make)(Case *c);
   double lo, hi; /* magnitudes of the elements */
 } Row;
+static const Row rows[OP_KINDS];
 
 static uint64_t next(Case *c) {
   uint64_t z = c->seed += 0x9e3779b97f4a7c15u;
@@ -274,6 +276,86 @@ static void labelled_grad(Case *c) {
   add_ids(c, rank - 1, d, d[rank - 1]);
 }
 
+/* ---- windows ---- */
+
+/* Random geometry of one axis with at least one output; extents of 1 and primes among them. */
+static WindowAxis window_axis(Case *c, int64_t in, int64_t taps) {
+  WindowAxis a = {.in = in, .taps = taps, .stride = 1 + below(c, 3), .dilation = 1 + below(c, 2)};
+  a.lo = below(c, 3);
+  a.hi = below(c, 3);
+  while (a.in + a.lo + a.hi <= (a.taps - 1) * a.dilation) a.taps--;
+  a.out = (a.in + a.lo + a.hi - (a.taps - 1) * a.dilation - 1) / a.stride + 1;
+  return a;
+}
+
+static void window_attrs(Case *c, const WindowAxis *h, const WindowAxis *w) {
+  c->attr[AT_STRIDE].ints = ints(c, 2, (int64_t[]){h->stride, w->stride});
+  c->attr[AT_PAD].ints = ints(c, 4, (int64_t[]){h->lo, h->hi, w->lo, w->hi});
+  c->attr[AT_DILATION].ints = ints(c, 2, (int64_t[]){h->dilation, w->dilation});
+}
+
+/* Images, filters or their convolution's gradient: whatever two operands the op has. */
+static void convolved(Case *c) {
+  OpKind k = (OpKind)(c->row - rows);
+  int64_t groups = 1 + below(c, 2), n = 1 + below(c, 2), gin = 1 + below(c, 2),
+          gout = 1 + below(c, 2);
+  WindowAxis h = window_axis(c, 1 + below(c, 4), 1 + below(c, 3));
+  WindowAxis w = window_axis(c, 1 + below(c, 4), 1 + below(c, 3));
+  window_attrs(c, &h, &w);
+  c->attr[AT_GROUPS].i = groups;
+  int64_t x[4] = {n, gin * groups, h.in, w.in}, f[4] = {gout * groups, gin, h.taps, w.taps};
+  int64_t y[4] = {n, gout * groups, h.out, w.out};
+  add(c, DT_F64, 4, k == OP_CONV ? x : y);
+  add(c, DT_F64, 4, k == OP_CONV_FILTER_GRAD ? x : f);
+  if (k == OP_CONV_INPUT_GRAD) c->given = type_get(c->r->c, DT_F64, 4, x);
+  if (k == OP_CONV_FILTER_GRAD) c->given = type_get(c->r->c, DT_F64, 4, f);
+}
+
+/* Every window holds a pixel. */
+static WindowAxis pool_axis(Case *c, bool dilated) {
+  for (;;) {
+    WindowAxis a = window_axis(c, 1 + below(c, 5), 1 + below(c, 3));
+    bool full = dilated || a.dilation == 1;
+    for (int64_t o = 0; full && o < a.out; o++) {
+      int64_t from, to;
+      window_taps(&a, o, &from, &to);
+      full = from < to;
+    }
+    if (full) return a;
+  }
+}
+
+static void pooled(Case *c) {
+  OpKind k = (OpKind)(c->row - rows);
+  bool mean = k == OP_AVG_POOL || k == OP_AVG_POOL_GRAD;
+  bool back = k == OP_AVG_POOL_GRAD || k == OP_MAX_POOL_GRAD;
+  WindowAxis h = pool_axis(c, !mean), w = pool_axis(c, !mean);
+  window_attrs(c, &h, &w);
+  if (mean) c->attr[AT_COUNT].ints = ints(c, 4, (int64_t[]){below(c, 2), below(c, 2), 0, 1});
+  c->attr[AT_WINDOW].ints = ints(c, 2, (int64_t[]){h.taps, w.taps});
+  int64_t n = 1 + below(c, 2), channels = 1 + below(c, 2);
+  int64_t x[4] = {n, channels, h.in, w.in}, y[4] = {n, channels, h.out, w.out};
+  Tensor *t = add(c, DT_F64, 4, back ? y : x);
+  if (back) c->given = type_get(c->r->c, DT_F64, 4, x);
+  for (int64_t i = 0; k == OP_MAX_POOL && i < t->type->numel; i++) { /* no ties */
+    int64_t j = below(c, i + 1);
+    t->at[i] = t->at[j];
+    t->at[j].f = (double)i / 8 - 1;
+  }
+  if (k == OP_MAX_POOL_GRAD || k == OP_MAX_POOL_TAKE) {
+    Tensor *index = add(c, DT_U8, 4, y);
+    for (int64_t i = 0; i < index->type->numel; i++) index->at[i].i = below(c, h.taps * w.taps);
+  }
+}
+
+/* x [N, C, ...], and mean, scale, shift. */
+static void normed_images(Case *c) {
+  int64_t d[4];
+  int rank = shape(c, 2, d);
+  add(c, DT_F64, rank, d);
+  for (int i = 0; i < 3; i++) add(c, DT_F64, 1, d + 1);
+}
+
 static const Row rows[OP_KINDS] = {
     [OP_NEG] = {one, 0, 2},
     [OP_ABS] = {one, 0.1, 2},
@@ -327,6 +409,16 @@ static const Row rows[OP_KINDS] = {
     [OP_RMS_NORM] = {normed, 0, 2},
     [OP_LAYER_NORM_GRAD] = {normed_grad, 0, 2},
     [OP_RMS_NORM_GRAD] = {normed_grad, 0, 2},
+    [OP_CONV] = {convolved, 0, 2},
+    [OP_CONV_INPUT_GRAD] = {convolved, 0, 2},
+    [OP_CONV_FILTER_GRAD] = {convolved, 0, 2},
+    [OP_MAX_POOL] = {pooled, 0, 2},
+    [OP_MAX_POOL_TAKE] = {pooled, 0, 2},
+    [OP_MAX_POOL_GRAD] = {pooled, 0, 2},
+    [OP_AVG_POOL] = {pooled, 0, 2},
+    [OP_AVG_POOL_GRAD] = {pooled, 0, 2},
+    [OP_VARIANCE] = {some_axes, 0, 2},
+    [OP_BATCH_NORM] = {normed_images, 0, 2},
 };
 
 /* ---- the check ---- */
@@ -629,6 +721,16 @@ static const char *const reads[OP_KINDS] = {
     [OP_RMS_NORM] = "yz",
     [OP_LAYER_NORM_GRAD] = "bc|abc|ab",
     [OP_RMS_NORM_GRAD] = "bc|abc|ab",
+    [OP_CONV] = "b|a",
+    [OP_CONV_INPUT_GRAD] = "b|a",
+    [OP_CONV_FILTER_GRAD] = "b|a",
+    [OP_MAX_POOL] = "a",
+    [OP_MAX_POOL_TAKE] = "b|",
+    [OP_MAX_POOL_GRAD] = "b|",
+    [OP_AVG_POOL] = "",
+    [OP_AVG_POOL_GRAD] = "",
+    [OP_VARIANCE] = "a",
+    [OP_BATCH_NORM] = "c|c|ab|",
 };
 
 static void gradients_read_only_what_they_need(void **state) {

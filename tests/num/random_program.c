@@ -457,6 +457,95 @@ static bool rows(Gen *g) {
   return true;
 }
 
+/* ---- windows ---- */
+
+/* A value as images [N, C, H, W]: of rank 4 as it is, any other reshaped. */
+static ValueId as_images(Gen *g, ValueId x) {
+  const Type *t = type_of(g, x);
+  if (t->rank == 4) return x;
+  int64_t dim[4] = {1, 1, 1, 1};
+  for (int i = 0; i < t->rank; i++) dim[t->rank - i > 4 ? 0 : 4 - t->rank + i] *= t->dim[i];
+  return build_reshape(g->b, x, type_get(g->c, t->dtype, 4, dim));
+}
+
+/* Some geometry over these images; what does not fit is left to the shape rule. */
+static void window_attrs(Gen *g, Attr attr[MAX_ATTRS]) {
+  int64_t stride[2], pad[4], dilation[2];
+  for (int i = 0; i < 2; i++) stride[i] = 1 + below(g, 3), dilation[i] = 1 + (below(g, 4) == 0);
+  for (int i = 0; i < 4; i++) pad[i] = chance(g, 50) ? 0 : below(g, 3);
+  attr[AT_STRIDE].ints = ints(g, stride, 2);
+  attr[AT_PAD].ints = ints(g, pad, 4);
+  attr[AT_DILATION].ints = ints(g, dilation, 2);
+}
+
+static bool conv(Gen *g) {
+  ValueId x = as_images(g, pick(g, FLOATS));
+  const Type *t = type_of(g, x);
+  Attr attr[MAX_ATTRS] = {{0}};
+  window_attrs(g, attr);
+  int64_t groups = chance(g, 60) || t->dim[1] > 8 ? 1 : t->dim[1];
+  int64_t f[4] = {groups * (1 + below(g, 3)), t->dim[1] / groups, 1 + below(g, 3), 1 + below(g, 3)};
+  attr[AT_GROUPS].i = groups;
+  const Type *u = type_get(g->c, t->dtype, 4, f), *types[] = {t, u};
+  char why[256];
+  const Type *y = op_shape(g->c, OP_CONV, types, 2, attr, NULL, why);
+  if (!fits(g, u) || !fits(g, y)) return false;
+  ValueId w = build1(g->b, OP_TANH, mate(g, u));
+  if (chance(g, 60)) {
+    keep(g, build(g->b, OP_CONV, (ValueId[]){x, w}, 2, attr, NULL));
+    return true;
+  }
+  ValueId dy = mate(g, y);
+  if (chance(g, 50))
+    keep(g, build(g->b, OP_CONV_INPUT_GRAD, (ValueId[]){dy, w}, 2, attr, t));
+  else
+    keep(g,
+         build(g->b, OP_CONV_FILTER_GRAD, (ValueId[]){build1(g->b, OP_TANH, dy), x}, 2, attr, u));
+  return true;
+}
+
+static bool pool(Gen *g) {
+  ValueId x = as_images(g, pick(g, FLOATS));
+  const Type *t = type_of(g, x);
+  bool mean = g->o.smooth || chance(g, 50); /* the largest has kinks */
+  Attr attr[MAX_ATTRS] = {{0}};
+  window_attrs(g, attr);
+  if (mean) attr[AT_COUNT].ints = chance(g, 50) ? attr[AT_PAD].ints : ints(g, (int64_t[4]){0}, 4);
+  attr[AT_WINDOW].ints = ints(g, (int64_t[]){1 + below(g, 3), 1 + below(g, 3)}, 2);
+  char why[256];
+  OpKind k = mean ? OP_AVG_POOL : OP_MAX_POOL;
+  const Type *y = op_shape(g->c, k, &t, 1, attr, NULL, why);
+  if (!fits(g, y)) return false;
+  if (mean && chance(g, 30))
+    keep(g, build(g->b, OP_AVG_POOL_GRAD, (ValueId[]){mate(g, y)}, 1, attr, t));
+  else
+    keep(g, build(g->b, k, &x, 1, attr, NULL));
+  if (mean || chance(g, 40)) return true;
+  ValueId index = build(g->b, OP_MAX_POOL_INDEX, &x, 1, attr, NULL);
+  if (chance(g, 50))
+    keep(g, build(g->b, OP_MAX_POOL_GRAD, (ValueId[]){mate(g, y), index}, 2, attr, t));
+  else
+    keep(g, build(g->b, OP_MAX_POOL_TAKE, (ValueId[]){mate(g, t), index}, 2, attr, NULL));
+  return true;
+}
+
+static bool norm(Gen *g) {
+  ValueId x = pick(g, FLOATS);
+  const Type *t = type_of(g, x);
+  int64_t axes[MAX_RANK + 1];
+  int n = random_axes(g, t->rank, axes);
+  if (n == 0) return false;
+  if (t->rank < 2 || chance(g, 40)) {
+    Attr attr[MAX_ATTRS] = {[AT_AXES] = {.ints = ints(g, axes, n)}};
+    keep(g, build(g->b, OP_VARIANCE, &x, 1, attr, NULL));
+    return true;
+  }
+  const Type *channel = type_get(g->c, t->dtype, 1, t->dim + 1);
+  ValueId v[4] = {x, mate(g, channel), build1(g->b, OP_TANH, mate(g, channel)), mate(g, channel)};
+  keep(g, build(g->b, OP_BATCH_NORM, v, 4, NULL, NULL));
+  return true;
+}
+
 /* ---- structure ---- */
 
 /* The same op once more, for those who merge. */
@@ -550,7 +639,8 @@ static const struct {
 } makers[] = {{element, 40}, {convert, 5}, {reshape, 5}, {transpose, 5}, {broadcast, 6},
               {slice, 5},    {reverse, 3}, {pad, 4},     {concat, 4},    {reduce, 10},
               {arg, 2},      {matmul, 8},  {gather, 4},  {scatter, 2},   {one_hot, 2},
-              {rows, 7},     {repeat, 5},  {stop, 2},    {leaf, 3},      {gradient, 5}};
+              {conv, 5},     {pool, 4},    {norm, 4},    {rows, 7},      {repeat, 5},
+              {stop, 2},     {leaf, 3},    {gradient, 5}};
 
 static void one_op(Gen *g) {
   int total = 0;

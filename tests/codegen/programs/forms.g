@@ -74,3 +74,39 @@ entry moves(x : f32[60, 200], y : f32[60, 150], i : i32[500], t : f32[200, 40]) 
   return a = concat([x, y], axis = 1), b = concat([x, x], axis = 0), c = pad(x, [1, 2], [3, 0], 0.5),
          d = gather(t, abs(i) % 200), e = one_hot(abs(i) % 40, 40), f = reshape(x, [120, 100])
 }
+
+# ---- windows over images ----
+entry conv_bias(x : f32[3, 6, 17, 19], w : f32[10, 6, 3, 3], b : f32[10, 1, 1], r : f32[3, 10, 17, 19]) {
+  return a = relu(conv2d(x, w, pad = 1) + b), s = conv2d(x, w, pad = 1) + r
+}
+entry conv_groups(x : f32[2, 12, 15, 300], w : f32[6, 4, 5, 3], d : f32[24, 1, 3, 3]) {
+  return a = conv2d(x, w, 2, [0, 1, 2, 1], dilation = [2, 3], groups = 3), b = conv2d(x, d, pad = "same", groups = 12)
+}
+entry conv_line(x : f32[4, 3, 600], w : f32[5, 3, 9]) { return a = tanh(conv1d(x, w, stride = 2, pad = "same")) }
+entry conv_back(x : f32[2, 6, 13, 11], w : f32[8, 3, 3, 2], y : f32[2, 8, 7, 6]) {
+  z = sum(conv2d(x, w, 2, [1, 1, 1, 0], groups = 2) * y)
+  g, h = grad(z, [x, w])
+  return g, h, e = grad(sum(g * g) + sum(h * h), y), f = grad(sum(h * h), x)
+}
+entry conv_up(x : f32[2, 4, 9, 8], w : f32[4, 3, 4, 4], b : f32[3, 1, 1]) {
+  return a = relu(conv_transpose2d(x, w, stride = 2, pad = 1, output_pad = 1) + b)
+}
+entry conv_half(x : f16[2, 4, 9, 30], w : f16[5, 4, 3, 3], y : bf16[2, 4, 9, 30], v : bf16[5, 4, 3, 3]) {
+  return a = conv2d(x, w, pad = 1) * 0.5, b = grad(sum(conv2d(y, v, 2)), [y, v])[1]
+}
+entry conv_double(x : f64[2, 3, 9, 9], w : f64[4, 3, 3, 3]) { return a = conv2d(x, w), b = grad(sum(conv2d(x, w) ** 2), w) }
+entry pools(x : f32[3, 5, 23, 31]) {
+  m = relu(max_pool(x, 3, 2, pad = 1))
+  a = avg_pool(x, [3, 2], pad = 1, ceil = true)
+  b = avg_pool(x, 3, 2, pad = 1, count_include_pad = false)
+  return m, a, b, g = grad(sum(m * m), x), h = grad(sum(a * a) + sum(b * b), x), l = max_pool(x[:, :, 0], 4, dilation = 2)
+}
+entry pool_types(x : f16[2, 4, 12, 12], i : i32[2, 3, 9, 9], u : u8[4, 5, 20, 20]) {
+  return a = max_pool(x, 2), b = avg_pool(x, 3), c = max_pool(i, 3, 1, 1), d = max_pool(u, 2), e = grad(sum(max_pool(x, 3, 2)), x)
+}
+entry norm_images(x : f32[6, 7, 12, 11], g : f32[7], b : f32[7]) {
+  m = mean(x, axis = [0, 2, 3])
+  v = var(x, axis = [0, 2, 3])
+  y = relu(batch_norm(x, m, v, g, b))
+  return y, v, d = grad(sum(y * y * y), [x, g, b])[0]
+}

@@ -1,0 +1,24 @@
+/* Convolutions and pools, as far as their text is the same for every target: what is summed for a
+   block of columns of one row of the result.
+   Contract: in scope are i0, i1, i2, the row's place in the result; j0, the first column of the
+   block; w, its columns; `pos`, the type of positions. window_new declares acc[columns]; behind the
+   text of window_sums acc[0 … w) are the results' sums, and `sum` is the result of column l. */
+#ifndef GC_CODEGEN_WINDOW_H
+#define GC_CODEGEN_WINDOW_H
+#include "codegen/printer.h"
+
+typedef struct Window {
+  Gen *g;
+  const Group *gr;
+  const Op *op;
+  Text *x;
+  int columns;     /* of a block, at most */
+  Dtype dt;        /* of the images */
+  const char *T;   /* that sums are made in */
+  int in[2];       /* inputs of the group, by operand */
+  const char *sum; /* text of the result, rounded to its dtype */
+} Window;
+
+Window window_new(Gen *g, const Group *gr, Text *x, int columns);
+void window_sums(const Window *w);
+#endif

@@ -1,0 +1,151 @@
+/* Convolution over two axes, and its gradients by the image and by the filter. The three are closed
+   under differentiation: with z = conv(x, f), dx = conv_input_grad(dz, f) and
+   df = conv_filter_grad(dz, x), the sums of dz z, dx x and df f are the same number, and each op is
+   linear in each operand, so the gradient of each is made of the other two.
+   Contract: what lies in the padding is left out of sums, not added as zero. Evaluation accumulates
+   in double and rounds once. */
+#include "ir/op/window_rule.h"
+
+/* ---- shapes ---- */
+
+/* The type of conv(x, f), or NULL after the reason. */
+static const Type *conv_type(const ShapeIn *in, const Type *x, const Type *f) {
+  if (!dtype_is_float(x->dtype))
+    return shape_wrong(in, "needs floats, not %s: convert with f32(x)", shape_str(in, x));
+  if (x->dtype != f->dtype)
+    return shape_wrong(in, "needs equal dtypes: %s against %s", shape_str(in, x), shape_str(in, f));
+  if (x->rank != 4 || f->rank != 4)
+    return shape_wrong(in,
+                       "needs images [N, C, H, W] and filters [O, C / groups, KH, KW]: %s "
+                       "against %s",
+                       shape_str(in, x), shape_str(in, f));
+  if (!window_lists(in, AT_STRIDE, "stride", 2, 1) || !window_lists(in, AT_PAD, "pad", 4, 0) ||
+      !window_lists(in, AT_DILATION, "dilation", 2, 1))
+    return NULL;
+  int64_t groups = in->attr[AT_GROUPS].i;
+  if (groups < 1) return shape_wrong(in, "needs at least 1 group, not %lld", (long long)groups);
+  if (x->dim[1] % groups)
+    return shape_wrong(in, "cannot divide %lld channels of %s into %lld groups",
+                       (long long)x->dim[1], shape_str(in, x), (long long)groups);
+  if (f->dim[0] % groups)
+    return shape_wrong(in, "cannot divide %lld filters of %s into %lld groups",
+                       (long long)f->dim[0], shape_str(in, f), (long long)groups);
+  if (f->dim[1] != x->dim[1] / groups)
+    return shape_wrong(in,
+                       "needs filters of %lld channels for %lld in %lld group%s, not %lld: %s "
+                       "against %s",
+                       (long long)(x->dim[1] / groups), (long long)x->dim[1], (long long)groups,
+                       groups == 1 ? "" : "s", (long long)f->dim[1], shape_str(in, x),
+                       shape_str(in, f));
+  if (f->dim[2] < 1 || f->dim[3] < 1)
+    return shape_wrong(in, "needs filters with taps, not %s", shape_str(in, f));
+  const Ints *stride = in->attr[AT_STRIDE].ints, *pad = in->attr[AT_PAD].ints;
+  const Ints *dilation = in->attr[AT_DILATION].ints;
+  int64_t dim[4] = {x->dim[0], f->dim[0]};
+  for (int i = 0; i < 2; i++) {
+    WindowAxis a = {.in = x->dim[2 + i],
+                    .taps = f->dim[2 + i],
+                    .stride = stride->at[i],
+                    .dilation = dilation->at[i],
+                    .lo = pad->at[2 * i],
+                    .hi = pad->at[2 * i + 1]};
+    if (!window_extent(in, i ? "columns" : "rows", &a)) return NULL;
+    dim[2 + i] = a.out;
+  }
+  return shape_make(in, x->dtype, 4, dim);
+}
+
+const Type *shape_conv(const ShapeIn *in) { return conv_type(in, in->type[0], in->type[1]); }
+
+/* The result is given: is it what the operands are the convolution's other parts of? */
+static const Type *conv_fits(const ShapeIn *in, const Type *x, const Type *f, const Type *y) {
+  const Type *t = conv_type(in, x, f);
+  if (!t || t == y) return t ? in->given : NULL;
+  return shape_wrong(in, "to %s needs the result of a convolution, %s, not %s",
+                     shape_str(in, in->given), shape_str(in, t), shape_str(in, y));
+}
+
+const Type *shape_conv_input_grad(const ShapeIn *in) {
+  return conv_fits(in, in->given, in->type[1], in->type[0]);
+}
+
+const Type *shape_conv_filter_grad(const ShapeIn *in) {
+  return conv_fits(in, in->type[1], in->given, in->type[0]);
+}
+
+/* ---- gradients ---- */
+
+static ValueId build_input_grad(GradCtx *g, const Op *like, ValueId dy, ValueId f, const Type *x) {
+  return build(g->b, OP_CONV_INPUT_GRAD, (ValueId[]){dy, f}, 2, like->attr, x);
+}
+
+static ValueId build_filter_grad(GradCtx *g, const Op *like, ValueId dy, ValueId x, const Type *f) {
+  return build(g->b, OP_CONV_FILTER_GRAD, (ValueId[]){dy, x}, 2, like->attr, f);
+}
+
+static ValueId build_conv(GradCtx *g, const Op *like, ValueId x, ValueId f) {
+  return build(g->b, OP_CONV, (ValueId[]){x, f}, 2, like->attr, NULL);
+}
+
+void grad_conv(GradCtx *g, const Op *op, ValueId dy) {
+  ValueId x = op->operands[0], f = op->operands[1];
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, build_input_grad(g, op, dy, f, value_type(g->e, x)));
+  if (grad_wants(g, op, 1)) grad_to(g, op, 1, build_filter_grad(g, op, dy, x, value_type(g->e, f)));
+}
+
+void grad_conv_input_grad(GradCtx *g, const Op *op, ValueId dz) {
+  ValueId dy = op->operands[0], f = op->operands[1];
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, build_conv(g, op, dz, f));
+  if (grad_wants(g, op, 1))
+    grad_to(g, op, 1, build_filter_grad(g, op, dy, dz, value_type(g->e, f)));
+}
+
+void grad_conv_filter_grad(GradCtx *g, const Op *op, ValueId dz) {
+  ValueId dy = op->operands[0], x = op->operands[1];
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, build_conv(g, op, x, dz));
+  if (grad_wants(g, op, 1)) grad_to(g, op, 1, build_input_grad(g, op, dy, dz, value_type(g->e, x)));
+}
+
+/* ---- evaluation ---- */
+
+/* Calls `term` with the offsets into x, f and y of every product of the convolution. */
+typedef void TermFn(Scalar *x, Scalar *f, Scalar *y);
+
+static void each_term(const ConvGeom *g, Scalar *x, Scalar *f, Scalar *y, TermFn *term) {
+  const WindowAxis *h = &g->h, *w = &g->w;
+  for (int64_t n = 0; n < g->n; n++)
+    for (int64_t o = 0; o < g->cout; o++)
+      for (int64_t i = 0; i < h->out; i++)
+        for (int64_t j = 0; j < w->out; j++) {
+          Scalar *to = y + ((n * g->cout + o) * h->out + i) * w->out + j;
+          int64_t r0, r1, s0, s1;
+          window_taps(h, i, &r0, &r1);
+          window_taps(w, j, &s0, &s1);
+          for (int64_t r = r0; r < r1; r++)
+            for (int64_t s = s0; s < s1; s++)
+              for (int64_t c = 0; c < g->gin; c++) {
+                int64_t channel = o / g->gout * g->gin + c;
+                int64_t row = i * h->stride - h->lo + r * h->dilation;
+                int64_t col = j * w->stride - w->lo + s * w->dilation;
+                term(x + ((n * g->cin + channel) * h->in + row) * w->in + col,
+                     f + ((o * g->gin + c) * h->taps + r) * w->taps + s, to);
+              }
+        }
+}
+
+static void to_y(Scalar *x, Scalar *f, Scalar *y) { y->f += x->f * f->f; }
+static void to_x(Scalar *x, Scalar *f, Scalar *y) { x->f += y->f * f->f; }
+static void to_f(Scalar *x, Scalar *f, Scalar *y) { f->f += x->f * y->f; }
+
+void eval_conv(EvalCtx *c, const Op *op) {
+  Scalar *a = eval_in(c, op, 0)->at, *b = eval_in(c, op, 1)->at;
+  Tensor *z = eval_out(c, op);
+  ConvGeom g = conv_geom(c->e, op);
+  switch ((int)op->kind) {
+  case OP_CONV: each_term(&g, a, b, z->at, to_y); break;
+  case OP_CONV_INPUT_GRAD: each_term(&g, z->at, b, a, to_x); break;
+  default: each_term(&g, b, z->at, a, to_f); break;
+  }
+  for (int64_t i = 0; i < z->type->numel; i++)
+    z->at[i] = scalar_round(z->at[i], z->type->dtype, c->it->mode);
+}

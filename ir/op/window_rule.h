@@ -1,0 +1,12 @@
+/* What the shape rules of convolutions and pools share. */
+#ifndef GC_IR_OP_WINDOW_RULE_H
+#define GC_IR_OP_WINDOW_RULE_H
+#include "ir/op/op.h"
+#include "ir/op/window.h"
+
+/* The attribute is a list of n numbers from `least` on. */
+bool window_lists(const ShapeIn *in, int slot, const char *what, int n, int64_t least);
+/* Sets a->out; false where the window does not fit into the padded image. rows: "rows", "columns".
+ */
+bool window_extent(const ShapeIn *in, const char *rows, WindowAxis *a);
+#endif
