@@ -78,8 +78,8 @@ ValueId expand_variance(Builder *b, const Op *op, const ValueId *x) {
   const Type *t = value_type(b->e, x[0]);
   const Ints *axes = op->attr[AT_AXES].ints;
   ValueId away = centred(b, x[0], axes);
-  ValueId sum = build_reduce(b, OP_SUM, build2(b, OP_MUL, away, away), axes ? axes->at : NULL,
-                             ints_n(axes));
+  ValueId sum =
+      build_reduce(b, OP_SUM, build2(b, OP_MUL, away, away), axes ? axes->at : NULL, ints_n(axes));
   double n = extent(t, axes);
   return n == 1 ? sum : build2(b, OP_DIV, sum, build_const(b, value_type(b->e, sum), n));
 }
@@ -100,8 +100,7 @@ void grad_variance(GradCtx *g, const Op *op, ValueId dv) {
   const Ints *axes = op->attr[AT_AXES].ints;
   const Type *t = value_type(g->e, x);
   ValueId each = build2(g->b, OP_MUL, dv, grad_const(g, dv, 2 / extent(t, axes)));
-  grad_to(g, op, 0,
-          build2(g->b, OP_MUL, spread(g->b, each, t, axes), centred(g->b, x, axes)));
+  grad_to(g, op, 0, build2(g->b, OP_MUL, spread(g->b, each, t, axes), centred(g->b, x, axes)));
 }
 
 void grad_batch_norm(GradCtx *g, const Op *op, ValueId dy) {
