@@ -267,8 +267,7 @@ static void plain_each(Builder *b, const Entry *old, const Op *op, ValueId *map,
 
 static bool has_composites(const Entry *e) {
   bool any = false;
-  for (uint32_t i = 0; i < e->body->ops.n && !any; i++)
-    any = op_info[op_at(e, e->body->ops.at[i])->kind].expand != NULL;
+  for (uint32_t i = 0; i < e->ops.n && !any; i++) any = op_info[op_at(e, i)->kind].expand != NULL;
   return any;
 }
 

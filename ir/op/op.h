@@ -28,8 +28,8 @@ EvalFn eval_element, eval_const, eval_iota, eval_random, eval_load, eval_store, 
     eval_transpose, eval_broadcast, eval_slice, eval_reverse, eval_pad, eval_concat, eval_copy,
     eval_reduce, eval_arg, eval_matmul, eval_gather, eval_gather_grad, eval_one_hot, eval_softmax,
     eval_log_softmax, eval_softmax_grad, eval_log_softmax_grad, eval_xent, eval_xent_grad,
-    eval_norm, eval_norm_grad, eval_kernel, eval_scan, eval_yield, eval_conv, eval_pool, eval_variance,
-    eval_batch_norm;
+    eval_norm, eval_norm_grad, eval_kernel, eval_scan, eval_yield, eval_conv, eval_pool,
+    eval_variance, eval_batch_norm;
 
 ExpandFn expand_variance, expand_batch_norm;
 
