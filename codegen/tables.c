@@ -48,7 +48,8 @@ static const char *const dtype_enum[DTYPES] = {
     [DT_BOOL] = "GC_BOOL", [DT_U8] = "GC_U8",     [DT_I32] = "GC_I32", [DT_I64] = "GC_I64",
     [DT_F16] = "GC_F16",   [DT_BF16] = "GC_BF16", [DT_F32] = "GC_F32", [DT_F64] = "GC_F64"};
 
-static void tensor(Tables *p, const char *name, const Type *t, const Layout *l, Address at) {
+static void tensor(Tables *p, const char *name, const Type *t, const Layout *l, Address at,
+                   int64_t limit) {
   Text *x = &p->text;
   text_add(x, "{%s, %s, %d, ", text_quoted(p->g->a, name), dtype_enum[t->dtype], t->rank);
   if (t->rank) {
@@ -58,8 +59,10 @@ static void tensor(Tables *p, const char *name, const Type *t, const Layout *l, 
   } else {
     text_add(x, "NULL");
   }
-  text_add(x, ", %" PRIu64 ", %s, %" PRIu64 ", %d}", at.bytes, region_name[at.region], at.offset,
+  text_add(x, ", %" PRIu64 ", %s, %" PRIu64 ", %d", at.bytes, region_name[at.region], at.offset,
            l ? l->nr : 0);
+  if (limit) text_add(x, ", .limit = %" PRId64, limit);
+  text_add(x, "}");
 }
 
 static void strides(Text *x, const int64_t *stride, int depth) {
@@ -140,11 +143,13 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   }
   uint32_t nin = e->body->args.n;
   if (nin) {
+    int64_t *limit = ARENA_ARRAY(a, int64_t, nin);
+    input_limits(e, limit);
     text_add(x, "static const GcTensor %s_inputs[] = {\n", id);
     for (uint32_t i = 0; i < nin; i++) {
       const Value *v = value_at(e, e->body->args.at[i]);
       text_add(x, "  ");
-      tensor(p, v->name, v->type, v->layout, address_of(e, e->body->args.at[i]));
+      tensor(p, v->name, v->type, v->layout, address_of(e, e->body->args.at[i]), limit[i]);
       text_add(x, ",\n");
     }
     text_add(x, "};\n");
@@ -157,7 +162,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
     for (int i = 0; i < nout; i++) {
       const Value *v = value_at(e, outputs[i]);
       text_add(x, "  ");
-      tensor(p, names[i], v->type, v->layout, address_of(e, outputs[i]));
+      tensor(p, names[i], v->type, v->layout, address_of(e, outputs[i]), 0);
       text_add(x, ",\n");
       bool scalar = v->type->rank == 0 && dtype_is_float(v->type->dtype);
       if (e->training && scalar && (loss < 0 || strcmp(names[i], "loss") == 0)) loss = i;
@@ -229,7 +234,7 @@ static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
     (void)layout_bytes(g->type, g->layout, &bytes);
     text_add(x, "  {");
     tensor(p, g->path, g->type, g->layout,
-           (Address){.region = PLAN_GLOBALS, .offset = p->globals.offset[i], .bytes = bytes});
+           (Address){.region = PLAN_GLOBALS, .offset = p->globals.offset[i], .bytes = bytes}, 0);
     text_add(x, ", %s},\n", kind[g->kind]);
   }
   if (*nglobals) text_add(x, "};\n");

@@ -123,6 +123,35 @@ static bool check_values(const Column *c, Err *e) {
   return err_hint(e, "correct the file, or declare the input with a wider type");
 }
 
+bool column_fault(const Column *c, uint64_t row, int64_t value, int64_t limit, Err *e) {
+  err_set(e, EXIT_WRONG,
+          "%s: input row %" PRIu64 " holds %" PRId64 ", which is not below %" PRId64 "%s", c->text,
+          row, value, limit, value < 0 ? " and not 0 or more" : "");
+  return err_hint(e,
+                  "the input %s must hold 0 to %" PRId64
+                  ": correct the file, or take other rows with FILE[a:b]",
+                  c->t->name, limit - 1);
+}
+
+/* What indexes must have a place, in every row, before the first step. Rows may overlap. */
+static bool check_limit(const Column *c, Err *e) {
+  uint64_t size = (uint64_t)elem_info[c->type].size, bad;
+  uint64_t own = c->step < c->row_elems ? c->step : c->row_elems;
+  int64_t value;
+  if (!c->t->limit) return true;
+  if (c->is_number) {
+    value = (int64_t)c->number;
+    return (value >= 0 && value < c->t->limit) || column_fault(c, 0, value, c->t->limit, e);
+  }
+  for (uint64_t r = 0; r < c->rows; r++) {
+    uint64_t n = r + 1 < c->rows ? own : c->row_elems;
+    if (!elem_below(c->data + r * c->step * size, c->type, n, c->t->limit, &bad, &value))
+      return column_fault(c, c->fixed ? bad / tensor_row_elems(c->t) : c->first + r, value,
+                          c->t->limit, e);
+  }
+  return true;
+}
+
 bool dataset_load(Dataset *d, Err *e) {
   if (d->bytes) {
     d->base = pages_map(d->bytes, "the data", "take fewer rows with FILE[a:b]", e);
@@ -141,6 +170,8 @@ bool dataset_load(Dataset *d, Err *e) {
     c->data += (c->begin - view.begin) * (uint64_t)elem_info[c->type].size;
     file_close(&c->file);
   }
+  for (int i = 0; i < d->n; i++)
+    if (!check_limit(&d->columns[i], e)) return false;
   dataset_order(d, 0, 0);
   return true;
 }

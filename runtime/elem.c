@@ -186,6 +186,16 @@ void elem_swap(void *p, int size, uint64_t n) {
     }
 }
 
+bool elem_below(const void *p, Elem type, uint64_t n, int64_t limit, uint64_t *bad,
+                int64_t *value) {
+  for (uint64_t i = 0; i < n; i++) {
+    *value = elem_int(p, type, i);
+    *bad = i;
+    if (*value < 0 || *value >= limit) return false;
+  }
+  return true;
+}
+
 bool elem_finite(const void *p, Elem type, uint64_t n, uint64_t *bad) {
   if (elem_info[type].cls != ELEM_FLOATS) return true;
   uint64_t i = 0;

@@ -5,6 +5,7 @@
 #include "embed.h"
 #include "cpu.h"
 #include "crew.h"
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,6 +168,19 @@ static void put_input(Run *r, const GcTensor *t, const uint8_t *src) {
   }
 }
 
+/* An index without a place is refused before anything changes. */
+static bool check_limit(GcModel *m, const GcEntry *e, const GcTensor *t, const void *input) {
+  uint64_t bad;
+  int64_t value;
+  Err err = {0};
+  if (!t->limit || elem_below(input, (Elem)t->dtype, tensor_count(t), t->limit, &bad, &value))
+    return true;
+  err_set(&err, EXIT_WRONG,
+          "%s: row %" PRIu64 " of the input %s holds %" PRId64 ", which is not in 0 to %" PRId64,
+          e->name, bad / tensor_row_elems(t), t->name, value, t->limit - 1);
+  return failed(m->message, &err, false);
+}
+
 bool embed_run(GcModel *m, int entry, const void *const *inputs, void *const *outputs) {
   if (!usable(m)) return false;
   Run *r = &m->r;
@@ -177,6 +191,8 @@ bool embed_run(GcModel *m, int entry, const void *const *inputs, void *const *ou
     err_set(&err, EXIT_USAGE, "%s: the input %s is NULL", e->name, e->inputs[i].name);
     return failed(m->message, &err, false);
   }
+  for (int i = 0; i < e->ninputs; i++)
+    if (!check_limit(m, e, &e->inputs[i], inputs[i])) return false;
   for (int i = 0; i < e->ninputs; i++) put_input(r, &e->inputs[i], inputs[i]);
   r->env.step = e->training && r->step ? (uint64_t)*r->step : m->calls[entry];
   m->calls[entry]++;

@@ -254,12 +254,5 @@ bool exec_fault(Run *r, const GcEntry *entry, uint64_t batch) {
   }
   uint64_t per_row = tensor_row_elems(&entry->inputs[input]);
   uint64_t row = dataset_row(&r->data, input, batch, (uint64_t)f->row / (per_row ? per_row : 1));
-  err_set(&r->err, EXIT_WRONG,
-          "%s: input row %" PRIu64 " holds %" PRId64 ", which is not below %" PRId64 "%s",
-          r->data.columns[input].text, row, f->value, f->limit,
-          f->value < 0 ? " and not 0 or more" : "");
-  return !err_hint(&r->err,
-                   "the input %s must hold 0 to %" PRId64
-                   ": correct the file, or take other rows with FILE[a:b]",
-                   what, f->limit - 1);
+  return !column_fault(&r->data.columns[input], row, f->value, f->limit, &r->err);
 }

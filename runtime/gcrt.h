@@ -31,6 +31,7 @@ typedef struct GcTensor {
   GcRegion region;
   uint64_t offset; /* bytes in the region */
   int panel; /* 0: row-major. NR > 0: a matrix [K, N] stored as [ceil(N/NR)][K][NR], tail zero */
+  int64_t limit; /* of an input that indexes: its integers are in [0, limit); 0: it may hold any */
 } GcTensor;
 
 typedef enum GcGlobalKind {

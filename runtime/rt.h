@@ -43,6 +43,8 @@ bool elem_check(Elem to, const void *src, Elem from, uint64_t n, uint64_t *bad);
 void elem_convert(void *dst, Elem to, const void *src, Elem from, uint64_t n);
 void elem_swap(void *p, int size, uint64_t n); /* reverses the bytes of each element */
 double elem_real(const void *p, Elem type, uint64_t i);
+/* False: the integer at *bad, *value, is not in [0, limit). */
+bool elem_below(const void *p, Elem type, uint64_t n, int64_t limit, uint64_t *bad, int64_t *value);
 bool elem_finite(const void *p, Elem type, uint64_t n, uint64_t *bad);
 void float_text(char out[32], float v); /* the shortest that reads back as v */
 void elem_format(char out[40], const void *p, Elem type, uint64_t i);

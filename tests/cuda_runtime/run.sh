@@ -99,6 +99,9 @@ for MOCK_ORDER in late early; do
   "$mkdata" npy u8 100 2 labels.npy
   gpu 0 classes classes --label labels.npy
   printf '\001\002\000\005\001\001\001\001' >labels.bin
+  printf '\001\000\002\000\003\000\004\000\005\000\054\001' >far.u16
+  gpu 1 'an id without a place' rows --tok far.u16:u16 --next 'words.txt~1[0:2]'
+  holds out.txt 'far.u16: input row 1 holds 300, which is not below 256' 'an id without a place'
   gpu 1 fault classes --label labels.bin
   holds out.txt 'labels.bin: input row 3 holds 5, which is not below 3' fault
   cp w.safetensors good

@@ -44,6 +44,48 @@ says 1 'empty' ./mnist train --image empty --label "$labels"
 says 1 '' ./mnist train --image "$images[0:640]" --label "$labels[0:600]"
 says 1 '' ./mnist train --image "$images[1500:4000]" --label "$labels[1500:4000]"
 
+# ---- a label or an id that has no place: told before the first step where it comes from an input as it is ----
+gzip -dc "$labels" >far.idx
+printf '\377' | dd of=far.idx bs=1 seek=$((8 + 1500)) conv=notrunc 2>/dev/null
+says 1 'far.idx: input row 1500 holds 255, which is not below 10' ./mnist train --image "$images" --label far.idx --save good.safetensors --log far.csv; hinted
+untouched 'a label out of range'
+absent far.csv
+run 0 ./mnist train --image "$images[0:640]" --label 'far.idx[0:640]' --steps 3 --quiet
+cat >tokens.g <<'END'
+let V = 7
+def model(ids) { return linear(embed(ids, V, 4), V) as out }
+entry train(tok : i32[4, 9]) {
+  loss = mean(xent(model(tok[:, 0:8]), i64(tok[:, 1:9])))
+  minimize loss with sgd(0.1)
+  return loss
+}
+entry some(tok : i32[4, 9]) { return y = sum(model(tok[:, 0:4]')) }
+entry computed(tok : i32[4, 9]) {
+  loss = mean(xent(model(tok[:, 0:8] + 2), tok[:, 1:9]))
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
+for level in 0 2; do
+  run 0 "$gc" tokens.g -O$level -o tokens
+  run 0 "$gc" tokens.g -O$level --emit=c -o tokens.c
+  [ "$(grep -c "limit = 7" tokens.c)" = 1 ] || fail "-O$level: the one input whose every id must have a place has no limit"
+  "$mkdata" npy i32 20,9 1 tok.npy
+  cp tok.npy far.npy
+  run 0 ./tokens train --tok tok.npy --save tok.safetensors --quiet
+  cp tok.safetensors kept_tok.safetensors
+  printf '\007' | dd of=far.npy bs=1 seek=$((128 + 4 * (9 * 17 + 8))) conv=notrunc 2>/dev/null
+  says 1 'far.npy: input row 17 holds 7, which is not below 7' ./tokens train --tok far.npy --save tok.safetensors
+  run 0 ./tokens some --tok far.npy --load tok.safetensors --quiet
+  printf '\377\377\377\377' | dd of=far.npy bs=1 seek=$((128 + 4 * 9 * 3)) conv=notrunc 2>/dev/null
+  says 1 'far.npy: input row 3 holds -1, which is not below 7 and not 0 or more' ./tokens train --tok far.npy --save tok.safetensors
+  printf '\005\000\000\000' | dd of=far.npy bs=1 seek=$((128 + 4 * 9 * 3)) conv=notrunc 2>/dev/null
+  printf '\000' | dd of=far.npy bs=1 seek=$((128 + 4 * (9 * 17 + 8))) conv=notrunc 2>/dev/null
+  run 0 ./tokens train --tok far.npy --quiet
+  says 1 'holds 7, which is not in 0 to 6' ./tokens computed --tok far.npy --save tok.safetensors
+  same tok.safetensors kept_tok.safetensors 'weights after an id without a place'
+done
+
 # ---- the command line ----
 says 2 '--image' ./mnist train --label "$labels"
 says 2 '--epoch' ./mnist train $few --epoch 3

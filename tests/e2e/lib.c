@@ -116,8 +116,7 @@ static void check_errors(void) {
   bad[3] = 5;
   CHECK(!net_train(m, x[0], bad, NULL, NULL));
   CHECK(strstr(net_error(m), "5") && strstr(net_error(m), "y"));
-  CHECK(net_reset(m, 7));
-  train(m, 12);
+  train(m, 12); /* as if that call had never been */
   CHECK(net_save(m, "again.safetensors") && same_file("again.safetensors", "lib.safetensors"));
   CHECK(!net_train(m, NULL, y, NULL, NULL) && strstr(net_error(m), "x"));
   CHECK(!net_load(m, "missing.safetensors") && strstr(net_error(m), "missing.safetensors"));

@@ -101,11 +101,11 @@ static void copy_rows(void *const *p, const GcEnv *env, int t, int nt) {
 }
 
 #define DIMS(...) ((const int64_t[]){__VA_ARGS__})
-#define TENSOR(n, type, rk, dm, by, reg, off, pan)                                                 \
-  {                                                                                                \
-    .name = n, .dtype = type, .rank = rk, .dims = dm, .bytes = by, .region = reg, .offset = off,   \
-    .panel = pan                                                                                   \
-  }
+#define FIELDS(n, type, rk, dm, by, reg, off, pan)                                                 \
+  .name = n, .dtype = type, .rank = rk, .dims = dm, .bytes = by, .region = reg, .offset = off,     \
+  .panel = pan
+#define TENSOR(...)                                                                                \
+  { FIELDS(__VA_ARGS__) }
 #define ARG(r, o)                                                                                  \
   { GC_##r, o }
 
@@ -126,8 +126,9 @@ static const GcTensor out_y[] = {TENSOR("y", GC_F32, 2, DIMS(B, N), B *N * 4, GC
 static const GcTensor in_label[] = {TENSOR("label", GC_U8, 1, DIMS(B), B, GC_INPUTS, 0, 0)};
 static const GcTensor out_sum[] = {TENSOR("sum", GC_I64, 0, NULL, 8, GC_ARENA, 0, 0)};
 static const GcTensor out_char[] = {TENSOR("char", GC_U8, 0, NULL, 1, GC_ARENA, 0, 0)};
-static const GcTensor in_tok[] = {TENSOR("tok", GC_I32, 2, DIMS(2, 3), 24, GC_INPUTS, 0, 0),
-                                  TENSOR("next", GC_U8, 1, DIMS(2), 2, GC_INPUTS, 64, 0)};
+static const GcTensor in_tok[] = {
+    {FIELDS("tok", GC_I32, 2, DIMS(2, 3), 24, GC_INPUTS, 0, 0), .limit = 256},
+    TENSOR("next", GC_U8, 1, DIMS(2), 2, GC_INPUTS, 64, 0)};
 static const GcTensor out_code[] = {TENSOR("code", GC_I32, 1, DIMS(2), 8, GC_ARENA, 0, 0)};
 
 static const GcArg a_init[] = {ARG(GLOBALS, 0)};

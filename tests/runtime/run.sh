@@ -118,6 +118,9 @@ run 0 'save a state' generate --steps 3 --save g.safetensors --quiet
 says 0 'char = 108' generate --load g.safetensors
 printf '\001\000\002\000\003\000\004\000\005\000\006\000' >tok.u16
 says 0 'code = [3001 6002]' rows --tok tok.u16:u16 --next 'tok.u16:u8~2[0:2]'
+printf '\001\000\002\000\003\000\004\000\005\000\054\001' >far.u16
+says 1 'far.u16: input row 1 holds 300, which is not below 256' rows --tok far.u16:u16 --next 'tok.u16:u8~2[0:2]'
+holds out.txt 'the input tok must hold 0 to 255' 'the remedy'
 says 1 'tok moves on by' rows --tok text.txt --next text.txt+3
 says 1 'rows 0 to 999' predict --x 'x.npy[0:999]'
 says 1 'x has 100 rows' train --x x.npy --target 't.npy[0:50]'
