@@ -11,7 +11,7 @@ typedef struct Arena Arena;
 
 Arena *arena_new(void);
 void arena_free(Arena *a); /* NULL is allowed */
-void *arena_alloc(Arena *a, size_t bytes);
+void *arena_alloc(Arena *a, size_t bytes) __attribute__((returns_nonnull));
 size_t arena_bytes(const Arena *a); /* bytes taken from the system */
 
 char *arena_strdup(Arena *a, const char *s);
@@ -34,5 +34,6 @@ char *arena_printf(Arena *a, const char *fmt, ...) __attribute__((format(printf,
    (v)->at[(v)->n++] = __VA_ARGS__)
 
 /* Copies n elements to a block of twice the capacity (at least 8) and updates *cap. */
-void *arena_grow(Arena *a, const void *old, uint32_t n, uint32_t *cap, size_t size);
+void *arena_grow(Arena *a, const void *old, uint32_t n, uint32_t *cap, size_t size)
+    __attribute__((returns_nonnull));
 #endif

@@ -163,7 +163,7 @@ Val expr_call(Elab *e, const Expr *x) {
   bool ok = f != NULL;
   Actual *arg = call_args(e, &x->call.args, 0, &ok);
   int n = x->call.args.n;
-  if (!ok) return poison;
+  if (!f || !ok) return poison;
   if (f->kind == FUNC_DEF) return enter(e, f, x, arg, n);
   const Instance *as = &x->call.as;
   if (as->name.name) {

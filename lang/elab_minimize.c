@@ -226,7 +226,7 @@ void exec_minimize(Elab *e, const Stmt *s) {
   Actual *arg = call_args(e, &x->call.args, 2, &ok);
   int n = x->call.args.n;
   ok &= scalar_loss(e, loss, "minimize", s->minimize.loss->loc);
-  if (!ok) return;
+  if (!f || !ok) return;
   Loc loc = x->call.callee.loc;
   if (f->kind != FUNC_DEF || f->decl->function.n < 2) {
     elab_error(e, loc, "%s is no optimizer", f->name);

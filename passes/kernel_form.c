@@ -167,7 +167,7 @@ Group *group_of(Arena *a, const Entry *e, const Op *op) {
     return g;
   }
   if (g->form == FORM_SINGLE) g->root = op;
-  if (g->form == FORM_MATMUL || g->form == FORM_WINDOW)
+  if (g->root && (g->form == FORM_MATMUL || g->form == FORM_WINDOW))
     g->domain = value_type(e, g->root->results[0]);
   else if (g->root && g->form != FORM_SINGLE)
     g->domain = value_type(e, g->root->operands[op_full_operand(g->root)]);

@@ -401,6 +401,7 @@ static bool prepare(Search *s) {
       a = b;
       b = t;
     }
+  if (!s->unit) return false;                                  /* no bytes to place */
   if (p->arena / s->unit >= (UINT64_C(1) << 30)) return false; /* heights are 32-bit units */
   s->size = ARENA_ARRAY(p->a, int32_t, n);
   s->low = ARENA_ARRAY(p->a, int32_t, n);
