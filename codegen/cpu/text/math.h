@@ -188,7 +188,7 @@ INL f32 f32_pow(f32 a, f32 b) { /* the powers that are folded to other functions
   y = odd && f32_bits(a) < 0 ? -y : y;
   y = a < 0.0f && a != -inf && !whole ? __builtin_nanf("") : y;
   y = a != a || b != b ? a + b : y;
-  y = b == -1.0f ? 1.0f / a : y;
+  y = b == -1.0f ? divide(1.0f, a) : y;
   y = b == 2.0f ? a * a : y;
   y = b == 0.5f && a > 0.0f ? __builtin_sqrtf(a) : y;
   return b == 0.0f || a == 1.0f ? 1.0f : y;
@@ -216,7 +216,7 @@ INL f64 f64_cos(f64 x) { return __builtin_cos(f64_opaque(x)); }
 INL f64 f64_tanh(f64 x) { return __builtin_tanh(f64_opaque(x)); }
 INL f64 f64_erf(f64 x) { return __builtin_erf(f64_opaque(x)); }
 INL f64 f64_pow(f64 a, f64 b) {
-  if (b == -1) return 1 / a;
+  if (b == -1) return divide(1.0, a);
   if (b == 2) return a * a;
   if (b == 0.5 && a > 0) return __builtin_sqrt(a);
   return __builtin_pow(f64_opaque(a), f64_opaque(b));

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Every form of kernel compiles without a warning for every instruction set, whatever this machine has: gcc
+# and, where there is one, clang. What runs is compiled for this machine alone (forms.c).
+#   isa.sh GC FILE.g RUNTIME_DIR SCRATCH
+set -u
+gc=$1 file=$2 runtime=$3
+rm -rf "$4" && mkdir -p "$4" && cd "$4" || exit 1
+if [ "$(uname -m)" != x86_64 ]; then
+  echo "NOT TESTED: code for x86-64, AVX2 and AVX-512: this machine is a $(uname -m)"
+  exit 77
+fi
+clang=$(command -v clang-14 || command -v clang)
+[ -n "$clang" ] || echo "NOT TESTED: the kernels compiled by clang: there is none here"
+grep -qw avx512f /proc/cpuinfo ||
+  echo "NOT TESTED: kernels with AVX-512, beyond that they compile: this processor lacks it"
+
+# A kernel may have names that it does not need, and NaN is what differs from itself.
+quiet='-Wno-unused -Wno-unused-parameter -Wno-missing-field-initializers -Wno-tautological-compare -Wno-pass-failed'
+failures=0 ways=0
+for cc in gcc $clang; do
+  for march in x86-64 x86-64-v3 x86-64-v4; do
+    ways=$((ways + 1))
+    CC=$cc "$gc" "$file" -march=$march --emit=c -o forms.c || { failures=$((failures + 1)); continue; }
+    # shellcheck disable=SC2086
+    if ! $cc -std=gnu17 -O2 -march=$march -ffp-contract=off -fno-math-errno -fno-trapping-math -fwrapv \
+      -fno-strict-aliasing -Wall -Wextra -Werror $quiet -I"$runtime" -c forms.c -o forms.o 2>err; then
+      failures=$((failures + 1))
+      echo "FAILED: $cc -march=$march:"
+      head -40 err
+    fi
+    case $march in # the code is what was asked for, not a fallback
+    x86-64) registers='%xmm' other='%[yz]mm' ;;
+    x86-64-v3) registers='%ymm' other='%zmm' ;;
+    x86-64-v4) registers='%zmm' other='%no' ;;
+    esac
+    objdump -d forms.o >code 2>err || { echo "FAILED: objdump: $(cat err)"; failures=$((failures + 1)); }
+    grep -q "$registers" code || { echo "FAILED: $cc -march=$march: no $registers"; failures=$((failures + 1)); }
+    grep -q "$other" code && { echo "FAILED: $cc -march=$march: $other is used"; failures=$((failures + 1)); }
+  done
+done
+echo "$ways ways to compile, $failures failures"
+[ "$failures" = 0 ]
