@@ -8,9 +8,15 @@
 
 #include "ir/interp.h"
 
+enum {
+  COUNT = 1, /* the number of a loop's iteration, and no position */
+  VARIES = 2 /* another one in each iteration */
+};
+
 typedef struct Walk {
-  EvalCtx c;      /* value: positions, for what has them */
-  int64_t *limit; /* by position; INT64_MAX: none */
+  EvalCtx c;         /* value: positions, for what has them */
+  int64_t *limit;    /* by position; INT64_MAX: none */
+  unsigned char *is; /* by value: COUNT, VARIES */
 } Walk;
 
 /* The operand whose elements are indices into so many places, or -1. */
@@ -25,8 +31,9 @@ static int index_operand(const Entry *e, const Op *op, int64_t *places) {
   }
 }
 
-/* Every element of the result is one of the operand's, the same number. */
-static bool only_moves(const Entry *e, const Op *op) {
+/* Every element of the result is one of operand 0's, the same number. */
+static bool only_moves(const Walk *w, const Op *op) {
+  const Entry *e = w->c.e;
   const Type *from, *to;
   switch ((int)op->kind) {
   case OP_RESHAPE:
@@ -35,10 +42,48 @@ static bool only_moves(const Entry *e, const Op *op) {
   case OP_SLICE:
   case OP_REVERSE:
   case OP_COPY: return true;
+  case OP_GATHER: return w->is[op->operands[1]] & COUNT; /* x[i] in a loop over i */
   case OP_CONVERT:
     from = value_type(e, op->operands[0]), to = value_type(e, op->results[0]);
     return dtype_is_int(to->dtype) && dtype_size(to->dtype) >= dtype_size(from->dtype);
   default: return false;
+  }
+}
+
+static void walk(Walk *w, const Block *b);
+
+/* Each iteration sees its slice of the stacked inputs; what it carries is of no input's making. */
+static void walk_scan(Walk *w, const Op *op) {
+  const Block *inner = op->blocks[0];
+  ValueId count = inner->args.at[0];
+  w->is[count] = COUNT | VARIES;
+  w->c.value[count] =
+      (Tensor){.type = value_type(w->c.e, count), .at = ARENA_NEW(w->c.scratch, Scalar)};
+  for (int64_t trip = 0; trip < op->attr[AT_TRIPS].i; trip++) {
+    w->c.value[count].at[0].i = trip;
+    for (int k = (int)op->attr[AT_CARRIES].i; k < op->noperands; k++) {
+      ValueId slice = inner->args.at[1 + k];
+      const Tensor *all = &w->c.value[op->operands[k]];
+      const Type *t = value_type(w->c.e, slice);
+      if (all->type) w->c.value[slice] = (Tensor){.type = t, .at = all->at + trip * t->numel};
+      w->is[slice] = VARIES;
+    }
+    walk(w, inner);
+  }
+}
+
+static void walk_kernel(Walk *w, const Op *op) {
+  const Block *inner = op->blocks[0];
+  Tensor *value = w->c.value;
+  for (int i = 0; i < op->noperands; i++) {
+    value[inner->args.at[i]] = value[op->operands[i]];
+    w->is[inner->args.at[i]] = w->is[op->operands[i]];
+  }
+  walk(w, inner);
+  const Op *yield = op_at(w->c.e, inner->ops.at[inner->ops.n - 1]);
+  for (int i = 0; i < op->nresults; i++) {
+    value[op->results[i]] = value[yield->operands[i]];
+    w->is[op->results[i]] = w->is[yield->operands[i]];
   }
 }
 
@@ -48,17 +93,18 @@ static void walk(Walk *w, const Block *b) {
     Tensor *value = w->c.value;
     int64_t places = 0;
     int k = index_operand(w->c.e, op, &places);
-    const Tensor *ids = k >= 0 ? &value[op->operands[k]] : NULL;
+    const Tensor *ids =
+        k >= 0 && !(w->is[op->operands[k]] & COUNT) ? &value[op->operands[k]] : NULL;
     for (int64_t j = 0; ids && ids->type && j < ids->type->numel; j++)
       if (places < w->limit[ids->at[j].i]) w->limit[ids->at[j].i] = places;
-    if (op->kind == OP_KERNEL) {
-      const Block *inner = op->blocks[0];
-      for (int j = 0; j < op->noperands; j++) value[inner->args.at[j]] = value[op->operands[j]];
-      walk(w, inner);
-      const Op *yield = op_at(w->c.e, inner->ops.at[inner->ops.n - 1]);
-      for (int j = 0; j < op->nresults; j++) value[op->results[j]] = value[yield->operands[j]];
-    }
-    if (!only_moves(w->c.e, op) || !value[op->operands[0]].type) continue;
+    if (op->kind == OP_KERNEL) walk_kernel(w, op);
+    if (op->kind == OP_SCAN) walk_scan(w, op);
+    if (!only_moves(w, op) || !value[op->operands[0]].type || w->is[op->operands[0]] & COUNT)
+      continue;
+    unsigned varies = 0;
+    for (int j = 0; j < op->noperands; j++) varies |= w->is[op->operands[j]] & VARIES;
+    if (!varies && value[op->results[0]].type) continue; /* it stands in a loop */
+    w->is[op->results[0]] = (unsigned char)varies;
     if (op->kind == OP_CONVERT) /* it would round a position as it does a number */
       value[op->results[0]] = value[op->operands[0]];
     else
@@ -79,6 +125,7 @@ void input_limits(const Entry *e, int64_t *out) {
   Interp it = {.m = e->module, .arena = a, .mode = INTERP_F64};
   Walk w = {.c = {.it = &it, .e = e, .scratch = a}};
   w.c.value = ARENA_ARRAY(a, Tensor, e->values.n + 1);
+  w.is = ARENA_ARRAY(a, unsigned char, e->values.n + 1);
   int64_t n = 0;
   for (uint32_t i = 0; i < e->body->args.n; i++) {
     const Type *t = value_type(e, e->body->args.at[i]);
