@@ -19,6 +19,7 @@ typedef struct CodegenOptions {
   const struct CodegenGpu *gpu; /* what an executable holds beside the CPU's program, or NULL */
   bool stats;                   /* say what the kernels take of a GPU */
   int failed;                   /* set: exit code of a target that could not be made */
+  bool exact; /* no tensor cores: a GPU's sums have the CPU's order in every dtype */
 } CodegenOptions;
 
 /* The same program, planned for the CUDA target. */

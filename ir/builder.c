@@ -324,6 +324,13 @@ ValueId build_matmul(Builder *b, ValueId x, ValueId y, bool ta, bool tb) {
   return build(b, OP_MATMUL, (ValueId[]){x, y}, 2, attr, NULL);
 }
 
+ValueId build_matmul_narrow(Builder *b, ValueId x, ValueId y, bool ta, bool tb) {
+  bool tf32 = value_type(b->e, x)->dtype == DT_F32;
+  Attr attr[MAX_ATTRS] = {
+      [AT_TA] = {.i = ta}, [AT_TB] = {.i = tb}, [AT_WIDE] = {.i = !tf32}, [AT_TF32] = {.i = tf32}};
+  return build(b, OP_MATMUL, (ValueId[]){x, y}, 2, attr, NULL);
+}
+
 ValueId build_load(Builder *b, int global) {
   Attr attr[MAX_ATTRS] = {[AT_GLOBAL] = {.i = global}};
   ValueId v = build(b, OP_LOAD, NULL, 0, attr, b->m->globals.at[global].type);

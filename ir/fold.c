@@ -134,13 +134,13 @@ static bool converts_exactly(Attr v, Dtype from, Dtype to) {
    and bf16 are computed in f32, which has more than twice theirs, and so round as if once. */
 static bool determined(const Fold *f) {
   static const bool table[OP_KINDS] = {
-      [OP_NEG] = true,   [OP_ABS] = true,      [OP_SIGN] = true, [OP_SQRT] = true,
-      [OP_RELU] = true,  [OP_FLOOR] = true,    [OP_CEIL] = true, [OP_ROUND] = true,
-      [OP_NOT] = true,   [OP_CONVERT] = true,  [OP_ADD] = true,  [OP_SUB] = true,
-      [OP_MUL] = true,   [OP_DIV] = true,      [OP_MIN] = true,  [OP_MAX] = true,
-      [OP_EQ] = true,    [OP_NE] = true,       [OP_LT] = true,   [OP_LE] = true,
-      [OP_GT] = true,    [OP_GE] = true,       [OP_AND] = true,  [OP_OR] = true,
-      [OP_WHERE] = true, [OP_RELU_GRAD] = true};
+      [OP_NEG] = true,   [OP_ABS] = true,       [OP_SIGN] = true, [OP_SQRT] = true,
+      [OP_RELU] = true,  [OP_FLOOR] = true,     [OP_CEIL] = true, [OP_ROUND] = true,
+      [OP_NOT] = true,   [OP_CONVERT] = true,   [OP_ADD] = true,  [OP_SUB] = true,
+      [OP_MUL] = true,   [OP_DIV] = true,       [OP_MIN] = true,  [OP_MAX] = true,
+      [OP_EQ] = true,    [OP_NE] = true,        [OP_LT] = true,   [OP_LE] = true,
+      [OP_GT] = true,    [OP_GE] = true,        [OP_AND] = true,  [OP_OR] = true,
+      [OP_WHERE] = true, [OP_RELU_GRAD] = true, [OP_TF32] = true};
   if (f->kind == OP_MOD) return !dtype_is_float(f->type->dtype);
   return table[f->kind];
 }
@@ -440,6 +440,7 @@ static FoldRule *const rules[OP_KINDS][MAX_RULES] = {
     [OP_FLOOR] = {element_of_consts, round_of_whole},
     [OP_CEIL] = {element_of_consts, round_of_whole},
     [OP_ROUND] = {element_of_consts, round_of_whole},
+    [OP_TF32] = {element_of_consts, idempotent},
     [OP_NOT] = {element_of_consts, not_of_not, not_of_compare},
     [OP_CONVERT] = {view_identity, element_of_consts, convert_of_convert},
     [OP_ADD] = {element_of_consts, add_zero, add_neg, associate},

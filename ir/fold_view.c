@@ -250,7 +250,10 @@ ValueId matmul_of_transpose(const Fold *f) {
     const Op *t = fold_def(f, i, OP_TRANSPOSE);
     if (!t || !swaps_last(t)) continue;
     ValueId x = i == 0 ? t->operands[0] : f->x[0], y = i == 1 ? t->operands[0] : f->x[1];
-    return build_matmul(f->b, x, y, f->attr[AT_TA].i ^ (i == 0), f->attr[AT_TB].i ^ (i == 1));
+    Attr attr[MAX_ATTRS];
+    memcpy(attr, f->attr, sizeof attr);
+    attr[i == 0 ? AT_TA : AT_TB].i ^= 1;
+    return build(f->b, OP_MATMUL, (ValueId[]){x, y}, 2, attr, NULL);
   }
   return NO_ID;
 }

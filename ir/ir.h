@@ -178,7 +178,9 @@ enum {
   AT_HI = 2,
   AT_INTERIOR = 3, /* pad */
   AT_TA = 0,
-  AT_TB = 1,     /* matmul */
+  AT_TB = 1,
+  AT_WIDE = 2,
+  AT_TF32 = 3,   /* matmul */
   AT_STRIDE = 0, /* windows: down, across */
   AT_PAD = 1,    /* ... top, bottom, left, right */
   AT_DILATION = 2,
@@ -342,6 +344,9 @@ ValueId build_reduce_keep(Builder *b, OpKind k, ValueId x, const int64_t *axes, 
 /* Sums x down to type t, the inverse of broadcasting t to x's type. */
 ValueId build_unbroadcast(Builder *b, ValueId x, const Type *t);
 ValueId build_matmul(Builder *b, ValueId x, ValueId y, bool ta, bool tb);
+/* The same with the sums in f32 as the result, of half precisions; f32 operands are from tf32 ops.
+ */
+ValueId build_matmul_narrow(Builder *b, ValueId x, ValueId y, bool ta, bool tb);
 ValueId build_load(Builder *b, int global);
 void build_store(Builder *b, int global, ValueId v);
 void build_return(Builder *b, const ValueId *v, const char *const *names, int n);

@@ -124,6 +124,8 @@ static const struct {
     {OP_AVG_POOL_GRAD, AT_COUNT, "count", ATTR_INTS},
     {OP_AVG_POOL_GRAD, AT_WINDOW, "window", ATTR_INTS},
     {OP_VARIANCE, AT_AXES, "axes", ATTR_INTS},
+    {OP_MATMUL, AT_WIDE, "wide", ATTR_BOOL},
+    {OP_MATMUL, AT_TF32, "tf32", ATTR_BOOL},
     {OP_GATHER_GRAD, AT_DEPTH, "depth", ATTR_INT},
     {OP_ONE_HOT, AT_DEPTH, "depth", ATTR_INT},
     {OP_LAYER_NORM, AT_EPS, "eps", ATTR_NUM},

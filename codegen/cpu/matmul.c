@@ -237,7 +237,7 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
             .panel = "(panel + j)",
             .have = gr->root->results[0],
             .have_text = "acc[j]"};
-  if (p->converted) /* the product itself is rounded to its dtype */
+  if (compute_dtype(c->dtype) != c->dtype) /* the product itself is rounded to its dtype */
     s.have_text = dtype_is_float(c->dtype)
                       ? intern_printf(g->ctx, "%s_round(acc[j])", dtype_name(c->dtype))
                       : intern_printf(g->ctx, "(%s)acc[j]", dtype_compute(c->dtype));

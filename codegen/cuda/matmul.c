@@ -1,10 +1,17 @@
-/* Products: C[M, N] = op(A) op(B), one or a batch, with element-wise work on C fused behind,
-   through the tile of text/gemm.h. Contract: the operands are inputs of the group and row-major; an
-   element of C has the same chains of fma as on the CPU. A thread reads the other operands of an
-   element before it writes it, so results may lie over them. */
+/* Products: C[M, N] = op(A) op(B), one or a batch, with element-wise work on C fused behind. Half
+   precisions, and f32 that the program has rounded to tf32, go through tensor cores
+   (text/tensor.h), all else through text/gemm.h. Contract: the operands are inputs of the group and
+   row-major; not on tensor cores an element of C has the same chains of fma as on the CPU. A thread
+   reads the other operands of an element before it writes it, so results may lie over them. */
 #include "codegen/cuda/cuda.h"
 
-enum { BUSY = 128 }; /* blocks that fill a GPU */
+extern const char cuda_text_tensor[];
+
+enum {
+  BUSY = 128,      /* blocks that fill a GPU */
+  RING_STAGES = 4, /* of text/tensor.h */
+  RING_ROW = 64    /* bytes of a row or column of an operand in a stage */
+};
 
 typedef struct Product {
   int64_t batch, m, n, k;
@@ -12,6 +19,10 @@ typedef struct Product {
   Dtype in, dt;         /* stored, computed */
   int a, b;             /* inputs of the group */
   int bm, bn, tm, tn;   /* of a block, of a thread */
+  bool tensor;          /* on tensor cores */
+  int wm, wn;           /* there: of a warp */
+  int copy_a, copy_b;   /* there: bytes of a copy to shared memory */
+  int side;             /* elements of C that a thread has side by side */
 } Product;
 
 static Dtype compute_dtype(Dtype dt) {
@@ -19,10 +30,43 @@ static Dtype compute_dtype(Dtype dt) {
   return dt == DT_U8 || dt == DT_BOOL ? DT_I32 : dt;
 }
 
-static Product product_of(const Group *gr) {
+/* Blocks of C that suit it: the largest of which there are enough. */
+static bool fills(const Product *p) {
+  return p->batch * ((p->m + p->bm - 1) / p->bm) * ((p->n + p->bn - 1) / p->bn) >= BUSY;
+}
+
+static void choose_tile(Product *p) {
   static const struct {
     int bm, bn, tm, tn;
   } tiles[] = {{128, 128, 8, 8}, {64, 64, 4, 4}, {32, 32, 2, 2}};
+  for (size_t i = dtype_size(p->dt) == 8; i < sizeof tiles / sizeof *tiles; i++) {
+    p->bm = tiles[i].bm, p->bn = tiles[i].bn, p->tm = tiles[i].tm, p->tn = tiles[i].tn;
+    if (fills(p)) break;
+  }
+  p->side = p->tn < 4 ? p->tn : 4;
+}
+
+/* Bytes of the widest copy that rows of n elements allow; 0: none of whole words. */
+static int copy_of(int64_t n, Dtype dt) {
+  for (int bytes = 16; bytes >= 4; bytes /= 2)
+    if (n * dtype_size(dt) % bytes == 0) return bytes;
+  return 0;
+}
+
+/* A warp's part is 64 x 64 where there is enough to do: with less of it shared memory could not
+   feed the tensor cores. It takes 128 registers for sums and 64 for operands. */
+static void choose_tensor_tile(Product *p) {
+  static const struct {
+    int bm, bn, wm, wn;
+  } tiles[] = {{128, 256, 64, 64}, {128, 128, 64, 64}, {64, 64, 32, 32}, {32, 32, 16, 16}};
+  for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
+    p->bm = tiles[i].bm, p->bn = tiles[i].bn, p->wm = tiles[i].wm, p->wn = tiles[i].wn;
+    if (fills(p)) break;
+  }
+  p->tm = p->wm / 8, p->tn = p->wn / 4, p->side = 2;
+}
+
+static Product product_of(const Gen *g, const Group *gr) {
   const Op *mm = gr->root;
   const Type *ta = value_type(gr->e, mm->operands[0]), *c = value_type(gr->e, mm->results[0]);
   Product p = {.ta = mm->attr[AT_TA].i != 0, .tb = mm->attr[AT_TB].i != 0, .batch = 1};
@@ -34,12 +78,15 @@ static Product product_of(const Group *gr) {
   p.b = group_arg(gr, mm->operands[1]);
   p.in = ta->dtype;
   p.dt = compute_dtype(p.in);
-  p.rounded = p.dt != p.in;
-  for (size_t i = dtype_size(p.dt) == 8; i < sizeof tiles / sizeof *tiles; i++) {
-    p.bm = tiles[i].bm, p.bn = tiles[i].bn, p.tm = tiles[i].tm, p.tn = tiles[i].tn;
-    int64_t blocks = p.batch * ((p.m + p.bm - 1) / p.bm) * ((p.n + p.bn - 1) / p.bn);
-    if (blocks >= BUSY) break;
-  }
+  p.rounded = compute_dtype(c->dtype) != c->dtype;
+  p.copy_a = copy_of(p.ta ? p.m : p.k, p.in);
+  p.copy_b = copy_of(p.tb ? p.k : p.n, p.in);
+  bool narrow = p.in == DT_F16 || p.in == DT_BF16 || mm->attr[AT_TF32].i;
+  p.tensor = narrow && p.copy_a && p.copy_b && !g->opt->exact;
+  if (p.tensor)
+    choose_tensor_tile(&p);
+  else
+    choose_tile(&p);
   return p;
 }
 
@@ -74,7 +121,7 @@ static void store(Gen *g, const Group *gr, Text *x, const Product *p) {
   ValueId root = gr->root->results[0];
   Dtype dt = value_type(gr->e, root)->dtype;
   Printer s = site(g, gr);
-  int vn = p->tn < 4 ? p->tn : 4, v = cuda_width(gr, p->n);
+  int vn = p->side, v = cuda_width(gr, p->n);
   if (v > vn) v = vn;
   const char *acc = v > 1 ? arena_printf(g->a, "c[i][q * %d + l]", v) : "c[i][q]";
   if (p->rounded)
@@ -107,26 +154,54 @@ static void store(Gen *g, const Group *gr, Text *x, const Product *p) {
   text_close(x, "}");
 }
 
+static void print_tensor_tile(Gen *g, Text *x, const Product *p) {
+  const char *of = p->in == DT_F16 ? "OfF16" : p->in == DT_BF16 ? "OfBf16" : "OfTf32";
+  gen_helper(g, cuda_text_tensor);
+  text_line(x, "typedef TensorTile<%s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d, %d, %d> Tile;",
+            g->index, of, (long long)p->m, (long long)p->n, (long long)p->k,
+            p->ta ? "true" : "false", p->tb ? "true" : "false", p->bm, p->bn, p->wm, p->wn,
+            p->copy_a, p->copy_b);
+  text_line(x, "extern __shared__ __align__(128) char ring[];");
+}
+
+static void print_tile(Gen *g, Text *x, const Product *p) {
+  const char *as = stored(g, p->in);
+  text_line(x, "typedef Gemm<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d> Tile;",
+            g->index, dtype_prefix(p->dt), as, as, (long long)p->m, (long long)p->n,
+            (long long)p->k, p->ta ? "true" : "false", p->tb ? "true" : "false", p->bm, p->bn,
+            p->tm, p->tn);
+  text_line(x, "__shared__ __align__(16) Tile tile;");
+}
+
 void cuda_matmul(Gen *g, const Group *gr) {
-  Product p = product_of(gr);
+  Product p = product_of(g, gr);
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
   k->flops = 2 * (uint64_t)p.batch * (uint64_t)p.m * (uint64_t)p.n * (uint64_t)p.k;
   long long across = (p.n + p.bn - 1) / p.bn, tiles = across * ((p.m + p.bm - 1) / p.bm);
   k->grid = tiles * p.batch;
-  const char *T = dtype_prefix(p.dt), *as = stored(g, p.in);
-  text_line(x, "typedef Gemm<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d> Tile;",
-            g->index, T, as, as, (long long)p.m, (long long)p.n, (long long)p.k,
-            p.ta ? "true" : "false", p.tb ? "true" : "false", p.bm, p.bn, p.tm, p.tn);
-  text_line(x, "__shared__ __align__(16) Tile tile;");
+  if (p.tensor) {
+    k->block = p.bm / p.wm * (p.bn / p.wn) * WARP;
+    k->shared = RING_STAGES * RING_ROW * (p.bm + p.bn);
+    print_tensor_tile(g, x, &p);
+  } else {
+    print_tile(g, x, &p);
+  }
   if (p.batch > 1)
     text_line(x, "const int bt = (int)(blockIdx.x / %lldu), at = (int)(blockIdx.x %% %lldu);",
               tiles, tiles);
   else
     text_line(x, "const int bt = 0, at = (int)blockIdx.x;");
-  text_line(x, "const int m0 = at / %lld * %d, n0 = at %% %lld * %d;", across, p.bm, across, p.bn);
-  text_line(x, "%s c[%d][%d];", T, p.tm, p.tn);
-  text_line(x, "tile.run(c, in%d + (int64_t)bt * %lld, in%d + (int64_t)bt * %lld, m0, n0);", p.a,
-            (long long)(p.m * p.k), p.b, (long long)(p.batch > 1 ? p.k * p.n : 0));
+  if (p.tensor) {
+    text_line(x, "int m0, n0;");
+    text_line(x, "Tile::place(at, m0, n0);");
+  } else {
+    text_line(x, "const int m0 = at / %lld * %d, n0 = at %% %lld * %d;", across, p.bm, across,
+              p.bn);
+  }
+  text_line(x, "%s c[%d][%d];", dtype_prefix(p.dt), p.tm, p.tn);
+  text_line(x, "%srun(c, %sin%d + (int64_t)bt * %lld, in%d + (int64_t)bt * %lld, m0, n0);",
+            p.tensor ? "Tile::" : "tile.", p.tensor ? "ring, " : "", p.a, (long long)(p.m * p.k),
+            p.b, (long long)(p.batch > 1 ? p.k * p.n : 0));
   store(g, gr, x, &p);
 }

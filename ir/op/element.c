@@ -31,6 +31,11 @@ const Type *shape_float(const ShapeIn *in) {
   return all_equal(in) ? in->type[0] : NULL;
 }
 
+const Type *shape_single(const ShapeIn *in) {
+  if (in->type[0]->dtype == DT_F32) return in->type[0];
+  return shape_wrong(in, "needs f32, not %s: convert with f32(x)", shape_str(in, in->type[0]));
+}
+
 const Type *shape_logic(const ShapeIn *in) {
   for (int i = 0; i < in->n; i++)
     if (in->type[i]->dtype != DT_BOOL)
@@ -230,6 +235,12 @@ static double real_mod(double a, double b) {
 }
 
 #define divide(a, b) ((a) / (b))
+
+static double real_tf32(double a) {
+  int e;
+  double m = frexp(a, &e);
+  return a - a == 0 ? ldexp(round(ldexp(m, 11)), e - 11) : a;
+}
 
 static Wide wide_abs(Wide a) { return a < 0 ? -a : a; }
 

@@ -9,11 +9,15 @@ const Type *shape_matmul(const ShapeIn *in) {
   const Type *a = in->type[0], *b = in->type[1];
   bool ta = in->attr[AT_TA].i, tb = in->attr[AT_TB].i;
   int r = a->rank;
+  bool half = a->dtype == DT_F16 || a->dtype == DT_BF16, wide = in->attr[AT_WIDE].i;
   if (a->dtype == DT_BOOL || b->dtype == DT_BOOL)
     return shape_wrong(in, "needs numbers, not %s: convert with f32(x)",
                        shape_str(in, a->dtype == DT_BOOL ? a : b));
   if (a->dtype != b->dtype)
     return shape_wrong(in, "needs equal dtypes: %s against %s", shape_str(in, a), shape_str(in, b));
+  if (wide && !half) return shape_wrong(in, "is wide for f16 and bf16, not %s", shape_str(in, a));
+  if (in->attr[AT_TF32].i && a->dtype != DT_F32)
+    return shape_wrong(in, "has tf32 for f32, not %s", shape_str(in, a));
   if (r < 2 || b->rank < 2)
     return shape_wrong(in, "needs at least two axes: %s against %s", shape_str(in, a),
                        shape_str(in, b));
@@ -31,14 +35,16 @@ const Type *shape_matmul(const ShapeIn *in) {
   for (int i = 0; i < r - 2; i++) dim[i] = a->dim[i];
   dim[r - 2] = a->dim[ta ? r - 1 : r - 2];
   dim[r - 1] = b->dim[tb ? r - 2 : r - 1];
-  return shape_make(in, a->dtype, r, dim);
+  return shape_make(in, wide ? DT_F32 : a->dtype, r, dim);
 }
 
 /* ---- gradient ---- */
 
-/* No transpose is ever built: the flags say it all. */
+/* No transpose is ever built: the flags say it all. The gradient of a wide product is narrowed to
+   its operands' dtype first. */
 void grad_matmul(GradCtx *g, const Op *op, ValueId dy) {
   ValueId a = op->operands[0], b = op->operands[1];
+  dy = build_convert(g->b, dy, value_type(g->e, a)->dtype);
   bool ta = op->attr[AT_TA].i, tb = op->attr[AT_TB].i;
   if (grad_wants(g, op, 0))
     grad_to(g, op, 0,

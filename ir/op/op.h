@@ -5,13 +5,13 @@
 #include "ir/interp.h"
 #include "ir/ir.h"
 
-ShapeFn shape_given, shape_iota, shape_random, shape_arith, shape_float, shape_logic, shape_convert,
-    shape_compare, shape_where, shape_reshape, shape_transpose, shape_broadcast, shape_slice,
-    shape_reverse, shape_pad, shape_concat, shape_copy, shape_reduce, shape_arg, shape_matmul,
-    shape_gather, shape_gather_grad, shape_one_hot, shape_row, shape_xent, shape_xent_grad,
-    shape_norm, shape_norm_grad, shape_conv, shape_conv_input_grad, shape_conv_filter_grad,
-    shape_pool, shape_max_pool_index, shape_max_pool_take, shape_max_pool_grad, shape_avg_pool_grad,
-    shape_variance, shape_batch_norm;
+ShapeFn shape_given, shape_iota, shape_random, shape_arith, shape_float, shape_single, shape_logic,
+    shape_convert, shape_compare, shape_where, shape_reshape, shape_transpose, shape_broadcast,
+    shape_slice, shape_reverse, shape_pad, shape_concat, shape_copy, shape_reduce, shape_arg,
+    shape_matmul, shape_gather, shape_gather_grad, shape_one_hot, shape_row, shape_xent,
+    shape_xent_grad, shape_norm, shape_norm_grad, shape_conv, shape_conv_input_grad,
+    shape_conv_filter_grad, shape_pool, shape_max_pool_index, shape_max_pool_take,
+    shape_max_pool_grad, shape_avg_pool_grad, shape_variance, shape_batch_norm;
 
 GradFn grad_neg, grad_abs, grad_exp, grad_expm1, grad_log, grad_log1p, grad_sqrt, grad_rsqrt,
     grad_sin, grad_cos, grad_tanh, grad_sigmoid, grad_erf, grad_relu, grad_convert, grad_add,

@@ -202,7 +202,7 @@ int main(int argc, char **argv) {
   int bad = 0, n = 0, not_run = 0;
   for (uint64_t s = first; s < first + (random ? (count + BATCH - 1) / BATCH : 1); s++) {
     Made p = {.c = ctx_new(),
-              .o = {.version = "test", .runtime_dir = argv[1], .level = 2},
+              .o = {.version = "test", .runtime_dir = argv[1], .level = 2, .exact = true},
               .file = !random};
     RandomOptions o = {.entries = BATCH, .grads = true, .stores = true, .narrow = true};
     p.cpu = random ? random_program(p.c, s, o) : module_from(p.c, argv[2]);

@@ -284,6 +284,7 @@ static void product(Case *c) {
        batch = c->size != 3 && random_next(&c->seed) & 1;
   c->attr[AT_TA].i = ta;
   c->attr[AT_TB].i = tb;
+  c->attr[AT_WIDE].i = (c->dt == DT_F16 || c->dt == DT_BF16) && random_next(&c->seed) & 1;
   int64_t a[3] = {page, ta ? k : m, ta ? m : k}, b[3] = {page, tb ? n : k, tb ? k : n};
   operand(c, c->dt, 2 + batch, a + !batch);
   operand(c, c->dt, 2 + batch, b + !batch);
@@ -487,6 +488,7 @@ static const Row rows[OP_KINDS] = {
     [OP_FLOOR] = {unary, EXACT, 0},
     [OP_CEIL] = {unary, EXACT, 0},
     [OP_ROUND] = {unary, EXACT, 0},
+    [OP_TF32] = {unary, ROUNDED, 0.5},
     [OP_NOT] = {unary, EXACT, 0},
     [OP_CONVERT] = {conversion, EXACT, 0},
     [OP_ADD] = {binary, EXACT, 0},

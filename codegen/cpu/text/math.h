@@ -13,6 +13,10 @@ INL f32 f32_sqrt(f32 x) { return __builtin_sqrtf(x); }
 INL f32 f32_floor(f32 x) { return __builtin_floorf(x); }
 INL f32 f32_ceil(f32 x) { return __builtin_ceilf(x); }
 INL f32 f32_rint(f32 x) { return __builtin_rintf(x); }
+INL f32 f32_tf32(f32 x) { /* rounds off the last 13 bits; infinities and NaN stay */
+  const i32 b = f32_bits(x), r = (i32)(((uint32_t)b + 0x1000u) & ~0x1fffu);
+  return bits_f32((b & 0x7f800000) == 0x7f800000 ? b : r);
+}
 
 #define EXP_HI 88.72284f   /* above: infinite */
 #define EXP_LO -87.33655f  /* below: 0, results would be subnormal */

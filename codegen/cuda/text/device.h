@@ -91,3 +91,47 @@ INL u8 warp_first(u8 x) { return (u8)__shfl_sync(ALL, (i32)x, 0); }
 /* a bit for every thread of the warp whose condition holds */
 INL uint32_t warp_ballot(bool x) { return __ballot_sync(ALL, x); }
 #define INL_MEMBER static __device__ __forceinline__
+
+/* ---- bytes on their way from global to shared memory: BYTES at a time, 4, 8 or 16, at multiples of
+   that; of them the first `valid` are read and zeros follow. What a thread began before async_commit
+   is one group; async_wait<N> returns when all but its last N groups are there, for the thread that
+   waits: the others see them behind a block_sync. ---- */
+INL uint32_t shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
+template <int BYTES> INL void async_copy(void *to, const void *from, int valid) {
+  if (BYTES == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :: "r"(shared_address(to)), "l"(from), "r"(valid) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                 :: "r"(shared_address(to)), "l"(from), "n"(BYTES), "r"(valid) : "memory");
+}
+INL void async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N> INL void async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory"); }
+
+/* ---- tensor cores: a warp's part of a product in registers ----
+   matrix_load: four matrices of 8 rows of 16 bytes in shared memory; thread 8 i + r names row r of
+   matrix i; thread t gets of each the 4 bytes t % 4 of row t / 4 in r[i]. The other one transposes
+   matrices of 2-byte elements: thread t gets elements 2 (t % 4) and the next one of column t / 4.
+   tensor_fma: c += a b; a is 16 rows of 32 bytes, b 8 columns of 32 bytes: 16 elements of f16 or
+   bf16, 8 of f32, of which the hardware reads the first 11 bits of the significand. With g = t / 4
+   and q = t % 4, thread t has the 4 bytes q of a's row g in a[0], of row g + 8 in a[1], the 4 bytes
+   q + 4 of those in a[2] and a[3]; of b's column g likewise in b[0] and b[1]; of c elements 2 q and
+   the next of rows g and g + 8. Sums are in f32; their order is the hardware's, the same each time. */
+INL void matrix_load(uint32_t (&r)[4], const void *row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
+}
+INL void matrix_load_t(uint32_t (&r)[4], const void *row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
+}
+#define TENSOR_FMA(NAME, SHAPE, TYPE)                                                             \
+  INL void NAME(f32 &c0, f32 &c1, f32 &c2, f32 &c3, const uint32_t *a, const uint32_t *b) {       \
+    asm volatile("mma.sync.aligned." SHAPE ".row.col.f32." TYPE "." TYPE ".f32 "                  \
+                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                          \
+                 : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)                                         \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));             \
+  }
+TENSOR_FMA(tensor_fma_bf16, "m16n8k16", "bf16")
+TENSOR_FMA(tensor_fma_f16, "m16n8k16", "f16")
+TENSOR_FMA(tensor_fma_tf32, "m16n8k8", "tf32")

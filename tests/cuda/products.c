@@ -1,0 +1,147 @@
+/* Products on tensor cores, without a GPU: every tile, dtype and order of the operands, with edges,
+   a batch and work fused behind compiles without spilling and gives on the PTX interpreter what the
+   CPU computes, but for the order of the sums. products RUNTIME_DIR Says "SKIP" and exits with 77
+   where there is no NVRTC, but for GC_NO_SKIP, which makes that an error. */
+#include "tests/cuda/device.h"
+#include "tests/num/random_program.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SKIP = 77 };
+static const char *const archs[] = {"sm_80", "sm_90a", "sm_100"};
+
+/* Batches choose the tile: the largest of which there are 128 blocks. */
+static const struct {
+  const char *tile;
+  Dtype dt; /* f32: tf32 */
+  int64_t batch, m, n, k;
+  bool ta, tb, wide;
+} rows[] = {
+    {"Tile<128x256>", DT_BF16, 32, 130, 264, 40, false, false, true},
+    {"Tile<128x256>", DT_F16, 64, 136, 200, 72, true, true, true},
+    {"Tile<128x256>", DT_F32, 128, 72, 130, 20, false, true, false},
+    {"Tile<128x256>", DT_F32, 128, 132, 100, 8, true, false, false},
+    {"Tile<128x128>", DT_BF16, 64, 100, 200, 136, false, true, true},
+    {"Tile<128x128>", DT_BF16, 64, 104, 136, 40, true, false, false},
+    {"Tile<128x128>", DT_F32, 64, 68, 132, 36, true, true, false},
+    {"Tile<64x64>", DT_BF16, 40, 70, 98, 98, false, false, true},
+    {"Tile<64x64>", DT_BF16, 40, 72, 104, 66, true, true, true},
+    {"Tile<64x64>", DT_F16, 40, 65, 66, 2, false, false, false},
+    {"Tile<64x64>", DT_F32, 40, 71, 99, 41, false, true, false},
+    {"Tile<64x64>", DT_F32, 40, 71, 99, 41, true, false, false},
+    {"Tile<32x32>", DT_BF16, 1, 50, 70, 264, false, false, true},
+    {"Tile<32x32>", DT_BF16, 1, 50, 70, 264, true, true, true},
+    {"Tile<32x32>", DT_F16, 1, 40, 32, 320, true, false, true},
+    {"Tile<32x32>", DT_F32, 1, 33, 35, 129, false, false, false},
+    {"Tile<32x32>", DT_F32, 3, 1, 1, 1, true, true, false},
+    {"the plain tile", DT_BF16, 1, 33, 35, 17, false, false,
+     true}, /* rows of whole 2 bytes alone */
+    {"no depth", DT_BF16, 1, 4, 4, 0, false, true, true},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+/* y = relu(a b + bias), the product itself, and y in the dtype of a: one entry a row. */
+static void add_entry(Module *m, int i) {
+  Ctx *c = m->ctx;
+  Entry *e = entry_new(m, intern_printf(c, "e%d", i), (Loc){0});
+  int64_t k = rows[i].k, p = rows[i].m, q = rows[i].n, b = rows[i].batch;
+  int64_t da[3] = {b, rows[i].ta ? k : p, rows[i].ta ? p : k},
+          db[3] = {b, rows[i].tb ? q : k, rows[i].tb ? k : q};
+  int skip = b == 1;
+  ValueId x = entry_add_input(e, "x", type_get(c, rows[i].dt, 3 - skip, da + skip));
+  ValueId w = entry_add_input(e, "w", type_get(c, rows[i].dt, 3 - skip, db + skip));
+  Builder *bu = builder_new(e, e->body);
+  bool narrow = rows[i].wide || rows[i].dt == DT_F32;
+  if (rows[i].dt == DT_F32) {
+    x = build1(bu, OP_TF32, x);
+    w = build1(bu, OP_TF32, w);
+  }
+  ValueId y = narrow ? build_matmul_narrow(bu, x, w, rows[i].ta, rows[i].tb)
+                     : build_matmul(bu, x, w, rows[i].ta, rows[i].tb);
+  const Type *t = value_type(e, y);
+  ValueId bias = entry_add_input(e, "bias", type_get(c, t->dtype, 1, &q));
+  ValueId z = build1(bu, OP_RELU, build2(bu, OP_ADD, y, build_broadcast(bu, bias, t)));
+  ValueId out[3] = {y, z, build_convert(bu, z, rows[i].dt)};
+  const char *names[] = {"y", "z", "h"};
+  build_return(bu, out, names, 3);
+  vec_push(m->arena, &m->entries, e);
+}
+
+static Module *module_of(Ctx *c) {
+  Module *m = module_new(c, "products");
+  for (int i = 0; i < ROWS; i++) add_entry(m, i);
+  return m;
+}
+
+/* Sums of k products of numbers below 1 in f32 in another order, and one rounding of the result. */
+static int compare(int i, const char *name, const Tensor *want, const Tensor *got) {
+  Dtype dt = want->type->dtype;
+  double round = dt == DT_BF16 ? 0x1p-7 : dt == DT_F16 ? 0x1p-10 : 0x1p-23, largest = 0;
+  for (int64_t k = 0; k < want->type->numel; k++) {
+    double x = want->at[k].f, y = got->at[k].f, off = fabs(x - y);
+    double allowed = 1e-6 * (double)(rows[i].k + 1) + round * fabs(x);
+    if (!(off <= allowed)) {
+      printf("%s, row %d: %s: element %lld is %.9g, not %.9g\n", rows[i].tile, i, name,
+             (long long)k, y, x);
+      return 1;
+    }
+    if (off > largest) largest = off;
+  }
+  return 0;
+}
+
+static int run(Ctx *c, Module *on_cpu, const Target *cpu, Module *on_gpu, const Target *gpu,
+               CodegenOptions *o) {
+  bool calls;
+  Compiled *x = compiled_open(on_cpu, cpu, o, "-O1"), *y = device_open(on_gpu, gpu, o, &calls);
+  int bad = !x || !y;
+  for (int i = 0; i < ROWS && !bad; i++) {
+    Arena *a = arena_new();
+    const Entry *e = on_cpu->entries.at[i];
+    Tensor *in = random_inputs(a, e, (uint64_t)i), want[3], got[3];
+    for (uint32_t k = 0; k < e->body->args.n; k++)
+      for (int64_t j = 0; j < in[k].type->numel; j++) /* below 1, exact in every dtype */
+        in[k].at[j].f =
+            (double)((int64_t)((uint64_t)(j + 1) * (k + 7) * 2654435761u >> 20) % 255 - 127) / 128;
+    RunOptions ro = {.threads = 1, .seed = 1};
+    device_order(y, (unsigned)i % 3);
+    bool ran =
+        compiled_run(x, e->name, &ro, in, want, c) && compiled_run(y, e->name, &ro, in, got, c);
+    if (!ran) printf("%s, row %d: %s%s\n", rows[i].tile, i, x->fault, y->fault);
+    bad += !ran;
+    static const char *const names[] = {"y", "z", "h"};
+    for (int k = 0; k < 3 && ran; k++) bad += compare(i, names[k], &want[k], &got[k]);
+    arena_free(a);
+    if (!ran) break;
+  }
+  compiled_close(x);
+  device_close(y);
+  return bad;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2) return 2;
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  Ctx *c = ctx_new();
+  CodegenOptions o = {.version = "test", .runtime_dir = argv[1], .level = 2};
+  const Target *cpu = target_cpu(c, &o), *gpu = target_cuda(c);
+  Module *on_cpu = module_of(c), *on_gpu = module_of(c);
+  PassOptions po = {.memory = "pack", .verify_each = true, .out = stdout, .target = cpu};
+  if (!cpu || !passes_run(on_cpu, passes_pipeline(2), &po)) return 1;
+  po.target = gpu;
+  if (!passes_run(on_gpu, passes_pipeline(2), &po)) return 1;
+  const char *bytes;
+  size_t n;
+  int code = 0;
+  if (!codegen_cuda_binary(on_gpu, gpu, &o, "compute_80", &bytes, &n, &code)) {
+    printf("SKIP: there is no NVRTC, no kernel has been checked\n");
+    return getenv("GC_NO_SKIP") ? 1 : SKIP;
+  }
+  int bad = device_spills(on_gpu, gpu, &o, archs, (int)(sizeof archs / sizeof *archs)) +
+            run(c, on_cpu, cpu, on_gpu, gpu, &o);
+  printf("%d products, %d failures\n", ROWS, bad);
+  ctx_free(c);
+  return bad != 0;
+}
