@@ -128,7 +128,10 @@ static int level(const Options *o) { return option_value(o, OPT_LEVEL, "2")[0] -
 
 static void choose_options(Run *r) {
   const Options *o = &r->o;
-  r->pipeline = option_given(o, OPT_PASSES) ? o->value[OPT_PASSES] : passes_pipeline(level(o));
+  const char *precision = option_value(o, OPT_PRECISION, "f32");
+  r->pipeline = option_given(o, OPT_PASSES)
+                    ? o->value[OPT_PASSES]
+                    : passes_with_precision(r->c, passes_pipeline(level(o)), precision);
   r->passes = (PassOptions){
       .memory = option_value(o, OPT_MEMORY, "pack"),
       .verify_each = option_given(o, OPT_VERIFY_EACH) || GC_VERIFY_EACH,
@@ -326,6 +329,9 @@ static int compile(Run *r) {
   int code = targets_choose(r->c, &r->o, &r->targets);
   if (!code) code = choose_output(r);
   if (code) return code;
+  if (option_given(&r->o, OPT_PASSES) && option_given(&r->o, OPT_PRECISION))
+    return usage_error("--precision chooses passes, which --passes says itself: write "
+                       "autodiff{saved=bf16},precision{products=bf16} there");
   if (option_given(&r->o, OPT_PASSES) && r->pipeline[0] && !passes_check(r->c, r->pipeline))
     return EXIT_USAGE;
   code = check_print_after(r);

@@ -11,12 +11,14 @@
    program, operands of one reader as its rule gives them, ((last + before it) + … + first). So at
    most one partial sum of a value is alive, and the order is a function of the program alone. */
 #include "passes/pass_list.h"
+#include "passes/precision.h"
 
 typedef struct Diff {
   PassRun *r;
-  bool *pinned;    /* by old value: a later grad asks for it */
-  bool *read;      /* by old value: somebody reads it */
-  VEC(OpId) extra; /* stop_gradient ops and copies of pins: they go when all is expanded */
+  bool *pinned;       /* by old value: a later grad asks for it */
+  bool *read;         /* by old value: somebody reads it */
+  VEC(bool) backward; /* by op of the new entry, as far as it goes: made by an expansion */
+  VEC(OpId) extra;    /* stop_gradient ops and copies of pins: they go when all is expanded */
   /* of the grad op being expanded; values lo … hi-1 of the new entry */
   ValueId lo, hi;
   bool *active;  /* by value - lo: depends on a value asked for, with a gradient */
@@ -204,7 +206,9 @@ static void expand_grad(Diff *d, Builder *b, const Entry *old, const Op *op, Val
   for (int k = 0; k < n; k++) x[k] = d->read[op->results[k]] ? map[op->operands[k + 1]] : NO_ID;
   b->loc = op->loc;
   b->scope = op->scope;
+  while (d->backward.n < b->e->ops.n) vec_push(d->r->scratch, &d->backward, false);
   expand(d, b, loss, x, dx, n);
+  while (d->backward.n < b->e->ops.n) vec_push(d->r->scratch, &d->backward, true);
   for (int k = 0; k < n; k++) {
     if (x[k] == NO_ID) continue;
     ValueId r = op->results[k], v = dx[k];
@@ -234,11 +238,19 @@ static void expand_each(Builder *b, const Entry *old, const Op *op, ValueId *map
   }
 }
 
+typedef struct Clean {
+  bool *extra;  /* by op */
+  Saved *saved; /* NULL: the backward path reads what the forward path made */
+} Clean;
+
 /* Takes out the extra ops, which are identities. */
 static void clean_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
-  const bool *extra = data; /* by op */
-  if (!extra[op->id]) {
-    build_copy(b, old, op, map);
+  const Clean *c = data;
+  if (!c->extra[op->id]) {
+    if (c->saved)
+      saved_copy(c->saved, b, old, op, map);
+    else
+      build_copy(b, old, op, map);
     return;
   }
   ValueId v = map[op->operands[0]];
@@ -278,8 +290,20 @@ static bool *find_read(Arena *a, const Entry *e) {
   return read;
 }
 
+static void clean(Diff *d, Entry *e, Precision saved) {
+  Arena *a = d->r->scratch;
+  Clean c = {.extra = ARENA_ARRAY(a, bool, e->ops.n)};
+  for (uint32_t i = 0; i < d->extra.n; i++) c.extra[d->extra.at[i]] = true;
+  while (d->backward.n < e->ops.n) vec_push(a, &d->backward, false);
+  if (saved != PRECISION_F32) c.saved = saved_new(a, e, d->backward.at, saved);
+  entry_rebuild(e, clean_each, &c, false, false);
+  d->r->changes += d->extra.n + (c.saved ? saved_count(c.saved) : 0);
+}
+
 bool pass_autodiff(PassRun *r) {
   Entry *e;
+  Precision saved;
+  if (!precision_arg(r, "saved", &saved)) return false;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
     Diff d = {.r = r, .pinned = pass_pinned(r->scratch, e)};
     bool any = d.pinned != NULL;
@@ -291,12 +315,7 @@ bool pass_autodiff(PassRun *r) {
       d.read = find_read(r->scratch, e);
       entry_rebuild(e, expand_each, &d, false, false);
     }
-    if (d.extra.n) {
-      bool *extra = ARENA_ARRAY(r->scratch, bool, e->ops.n);
-      for (uint32_t i = 0; i < d.extra.n; i++) extra[d.extra.at[i]] = true;
-      entry_rebuild(e, clean_each, extra, false, false);
-      r->changes += d.extra.n;
-    }
+    if (d.extra.n || (any && saved != PRECISION_F32)) clean(&d, e, saved);
     if (has_composites(e)) entry_rebuild(e, plain_each, r, false, false);
   }
   return true;

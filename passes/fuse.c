@@ -37,18 +37,27 @@ typedef struct Fuse {
 
 /* ---- what an op is to fusion ---- */
 
+/* f32 of a half precision: a load could as well do it. */
+static bool is_widening(const Fuse *f, const Op *op) {
+  if (op->kind != OP_CONVERT || value_type(f->e, op->results[0])->dtype != DT_F32) return false;
+  Dtype from = value_type(f->e, op->operands[0])->dtype;
+  return from == DT_F16 || from == DT_BF16;
+}
+
 /* Belongs to a group: it computes. */
 static bool is_core(const Fuse *f, const Op *op) {
   OpClass c = op_info[op->kind].cls;
   if (c != CLASS_ELEMENT && c != CLASS_REDUCE && c != CLASS_ROWS && !op_reads_memory(op))
     return false;
+  if (is_widening(f, op)) return false;
   const Target *t = f->r->opt->target;
   return !t || !t->can_fuse || t->can_fuse(t, f->e, op);
 }
 
-/* Copied into the groups that read it: a constant, a ramp, or a view that is an index map. */
+/* Copied into the groups that read it: a constant, a ramp, a view that is an index map, a widening,
+   which would only be stored in more bytes. */
 static bool is_inline(const Fuse *f, const Op *op) {
-  if (op->kind == OP_CONST || op->kind == OP_IOTA) return true;
+  if (op->kind == OP_CONST || op->kind == OP_IOTA || is_widening(f, op)) return true;
   if (op_info[op->kind].cls != CLASS_VIEW || op->kind == OP_COPY || op->noperands != 1)
     return false;
   return axes_through(f->a, f->e, op, axes_identity(f->a, value_type(f->e, op->results[0]))) !=
@@ -66,10 +75,12 @@ typedef struct Source {
 static Source source_of(const Fuse *f, ValueId v) {
   Source s = {v, value_def(f->e, v), axes_identity(f->a, value_type(f->e, v)), false};
   while (s.def && s.def->kind != OP_CONST && s.def->kind != OP_IOTA && is_inline(f, s.def)) {
-    s.map = axes_through(f->a, f->e, s.def, s.map);
+    if (!is_widening(f, s.def)) {
+      s.map = axes_through(f->a, f->e, s.def, s.map);
+      s.viewed = true;
+    }
     s.v = s.def->operands[0];
     s.def = value_def(f->e, s.v);
-    s.viewed = true;
   }
   return s;
 }

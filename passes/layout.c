@@ -110,6 +110,12 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
     if (value_type(e, op->operands[0])->numel != 1) pin(l, base + op->results[0]);
     pin(l, base + op->operands[0]);
     return;
+  case OP_CONVERT: /* panels are of one dtype */
+    if (panel_of(l, value_type(e, op->operands[0])) == panel_of(l, value_type(e, op->results[0])))
+      break;
+    pin(l, base + op->operands[0]);
+    pin(l, base + op->results[0]);
+    return;
   default: break;
   }
   if (op_info[op->kind].cls == CLASS_ELEMENT) {

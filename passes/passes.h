@@ -63,6 +63,9 @@ const char *pass_arg_str(const PassRun *r, const char *key, const char *otherwis
 bool passes_run(Module *m, const char *pipeline, const PassOptions *opt);
 /* The pipeline of -O0 … -O3, a static string. */
 const char *passes_pipeline(int level);
+/* A pipeline with one of the same passes for another precision of products: "f32", "tf32", "bf16".
+ */
+const char *passes_with_precision(Ctx *c, const char *pipeline, const char *precision);
 void passes_list(FILE *f); /* --list-passes: a table with needs, gives, keeps */
 bool passes_check(Ctx *c, const char *pipeline); /* syntax and needs only; reports */
 

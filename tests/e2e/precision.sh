@@ -1,0 +1,44 @@
+#!/bin/sh
+# The examples at each precision: bf16 and tf32 learn as f32 does, with the same bytes on any number of
+# threads and at every level, and the files of weights are f32 files that any of the programs loads.
+. "$(dirname "$0")/common.sh"
+images=$data/mnist/t10k-images-idx3-ubyte.gz labels=$data/mnist/t10k-labels-idx1-ubyte.gz
+text=$data/text/tinyshakespeare.txt
+need "$images" "$labels" "$text"
+train="--image $images[0:4000] --label $labels[0:4000]"
+test="--image $images[8000:10000] --label $labels[8000:10000]"
+head -c 60016 "$text" >text.txt
+rows="--context text.txt~1[0:60000] --next text.txt+16~1[0:60000]"
+mean() { sed -n '2,$p' "$1" | tail -40 | awk -F, '{s += $3} END {print s / NR}'; }
+
+for p in f32 tf32 bf16; do
+  run 0 "$gc" "$here/docs/examples/mnist.g" --precision=$p -o "mnist_$p"
+  run 0 "./mnist_$p" train $train --epochs 4 --seed 1 --save "m_$p.safetensors" --log "m_$p.csv"
+  run 0 "./mnist_$p" test $test --load "m_$p.safetensors" --quiet
+  accuracy=$(sed -n 's/^accuracy = //p' out.txt)
+  echo "mnist at $p: accuracy $accuracy"
+  at_least "$accuracy" 0.88 "accuracy at $p"
+  run 0 "$gc" "$here/docs/examples/chars.g" -D B=64 -D H=128 --precision=$p -o "chars_$p"
+  run 0 "./chars_$p" train $rows --steps 240 --seed 3 --save "c_$p.safetensors" --log "c_$p.csv"
+  echo "chars at $p: loss $(mean "c_$p.csv")"
+done
+for p in tf32 bf16; do # near f32, but not the same
+  for net in m c; do
+    off=$(awk -v x="$(mean ${net}_$p.csv)" -v y="$(mean ${net}_f32.csv)" 'BEGIN {print x < y ? y - x : x - y}')
+    at_most "$off" 0.03 "distance of the loss of ${net} at $p from that at f32"
+    cmp -s ${net}_$p.safetensors ${net}_f32.safetensors && fail "$net at $p has the weights of f32"
+  done
+done
+run 0 ./mnist_f32 test $test --load m_bf16.safetensors --quiet
+run 0 ./mnist_tf32 test $test --load m_bf16.safetensors --quiet
+
+# ---- the same bytes on three threads, and at every level ----
+run 0 ./mnist_bf16 train $train --epochs 1 --seed 1 --save one.safetensors --threads 1
+run 0 ./mnist_bf16 train $train --epochs 1 --seed 1 --save three.safetensors --threads 3 --poison
+same one.safetensors three.safetensors 'bf16 on three threads'
+for level in 0 1; do
+  run 0 "$gc" "$here/docs/examples/mnist.g" -O$level --precision=bf16 -o plain
+  run 0 ./plain train $train --epochs 1 --seed 1 --save plain.safetensors
+  same one.safetensors plain.safetensors "bf16 at -O$level"
+done
+finish

@@ -1,0 +1,41 @@
+# --precision: products read bf16 or tf32, sums are f32; what the backward path reads is kept in bf16.
+# RUN: %gc %s --passes="fold,cse,dce,autodiff{saved=bf16},precision{products=bf16},fold,cse,dce" --emit=ir | FileCheck-14 --check-prefix=BF16 %s
+# RUN: %gc %s --passes="fold,cse,dce,autodiff{saved=tf32},precision{products=tf32},fold,cse,dce" --emit=ir | FileCheck-14 --check-prefix=TF32 %s
+# RUN: %gc %s --precision=bf16 --emit=plan | FileCheck-14 --check-prefix=PLAN %s
+# RUN: %gc %s --precision=f32 --emit=ir > %t.1 && %gc %s --emit=ir > %t.2 && cmp %t.1 %t.2
+# RUN: not-14 %gc %s --passes="autodiff{saved=f8}" --emit=ir 2>&1 | FileCheck-14 --check-prefix=WORD %s
+
+# WORD: error: saved= takes f32, tf32 or bf16, not 'f8'
+
+entry train(x : f32[8, 16], t : f32[8, 4]) {
+  h = gelu(linear(x, 32) as a)
+  y = linear(h, 4) as b
+  loss = mean((y - t) ** 2)
+  minimize loss with sgd(0.1)
+  return loss
+}
+
+# A weight is narrowed once; the layers are narrowed where they are made, and gelu's gradient reads them so.
+# BF16-LABEL: entry train
+# BF16: %[[W:[a-z0-9.]+]] = load @a.w : f32[16,32]
+# BF16: %[[X:[a-z0-9.]+]] = convert %x : bf16[8,16]
+# BF16: %[[V:[a-z0-9.]+]] = convert %[[W]] : bf16[16,32]
+# BF16: %[[P:[a-z0-9.]+]] = matmul %[[X]], %[[V]] {wide = 1} : f32[8,32]
+# BF16: %[[E:[a-z0-9.]+]] = mul {{.*}} : f32[8,32] "gelu"
+# BF16: %[[L:[a-z0-9.]+]] = convert %[[E]] : bf16[8,32] "gelu"
+# BF16: mul %[[E]], {{.*}} : f32[8,32] "gelu"
+# BF16: %[[H:[a-z0-9.]+]] = convert %h : bf16[8,32]
+# BF16: matmul %[[H]], %[[U:[a-z0-9.]+]] {wide = 1} : f32[8,4]
+# BF16: %[[D:[a-z0-9.]+]] = convert %d.y : bf16[8,4]
+# BF16: sum {{.*}} {axes = [0]} : f32[4] "b"
+# BF16: matmul %[[D]], %[[U]] {tb = 1, wide = 1} : f32[8,32]
+# BF16: convert %[[L]] : f32[8,32] "gelu"
+# BF16: matmul %[[X]], {{.*}} {ta = 1, wide = 1} : f32[16,32]
+# BF16: store @a.w
+
+# TF32-LABEL: entry train
+# TF32: %[[X:[a-z0-9.]+]] = tf32 %x : f32[8,16]
+# TF32: matmul %[[X]], {{.*}} {tf32 = 1} : f32[8,32]
+# TF32-NOT: bf16
+
+# PLAN: "type": "bf16[8,32]", "bytes": 512
