@@ -120,12 +120,16 @@ static bool *find_statistics(Arena *a, const Entry *e) {
   for (uint32_t i = 0; i < e->body->ops.n; i++) {
     const Op *op = op_at(e, e->body->ops.at[i]);
     OpClass c = op_info[op->kind].cls;
-    bool stat = c == CLASS_REDUCE || op->kind == OP_XENT;
-    for (int k = 0; k < op->noperands && op->nresults == 1; k++) {
-      bool same = value_type(e, op->operands[k])->numel == value_type(e, op->results[0])->numel;
-      if ((c == CLASS_ELEMENT || is_view(op)) && same) stat |= is[op->operands[k]];
+    for (int k = 0; k < op->nresults; k++) {
+      int64_t n = value_type(e, op->results[k])->numel;
+      bool stat = c == CLASS_REDUCE;
+      for (int j = 0; j < op->noperands; j++) {
+        int64_t of = value_type(e, op->operands[j])->numel;
+        stat |= c == CLASS_ROWS && n < of; /* a number a row */
+        stat |= (c == CLASS_ELEMENT || is_view(op)) && n == of && is[op->operands[j]];
+      }
+      is[op->results[k]] = stat;
     }
-    for (int k = 0; k < op->nresults; k++) is[op->results[k]] = stat;
   }
   return is;
 }
