@@ -1,10 +1,10 @@
 /* Precision: products take operands of fewer bits, and the backward path keeps activations in them.
    Contract: after autodiff; sums of products are f32, and so are parameters, reductions, softmax,
    losses, optimizers, and everything in `init`. What a program says in other dtypes than f32 stays.
-   Method: bf16 is a dtype, so a narrowed value is a conversion that fuses into its producer, and its
-   bytes are half. tf32 is f32 with the last 13 bits off: it saves time on tensor cores, not bytes.
-   A value that a product reads narrowed is read so by sums, too, and by the whole backward path:
-   else both would be kept. */
+   Method: bf16 is a dtype, so a narrowed value is a conversion that fuses into its producer, and
+   its bytes are half. tf32 is f32 with the last 13 bits off: it saves time on tensor cores, not
+   bytes. A value that a product reads narrowed is read so by sums, too, and by the whole backward
+   path: else both would be kept. */
 #include "passes/precision.h"
 
 #include "passes/pass_list.h"

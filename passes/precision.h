@@ -1,12 +1,14 @@
-/* Values in fewer bits: what autodiff and the pass precision share. A value is narrowed once, behind
-   the views that lead to it, and readers that compute in f32 convert back, which fuses into them. */
+/* Values in fewer bits: what autodiff and the pass precision share. A value is narrowed once,
+   behind the views that lead to it, and readers that compute in f32 convert back, which fuses into
+   them. */
 #ifndef GC_PASSES_PRECISION_H
 #define GC_PASSES_PRECISION_H
 #include "passes/passes.h"
 
 typedef enum Precision { PRECISION_F32, PRECISION_TF32, PRECISION_BF16 } Precision;
 
-/* The precision behind a key of the pass; false after a diagnostic. F32 where the key is missing. */
+/* The precision behind a key of the pass; false after a diagnostic. F32 where the key is missing.
+ */
 bool precision_arg(const PassRun *r, const char *key, Precision *out);
 
 /* A rebuild in which the backward path reads what the forward path left in fewer bits. */
