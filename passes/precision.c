@@ -4,7 +4,8 @@
    Method: bf16 is a dtype, so a narrowed value is a conversion that fuses into its producer, and
    its bytes are half. tf32 is f32 with the last 13 bits off: it saves time on tensor cores, not
    bytes. A value that a product reads narrowed is read so by sums, too, and by the whole backward
-   path: else both would be kept. */
+   path: else both would be kept. It is narrowed where it is made, so that a loop reads what is
+   narrowed once. */
 #include "passes/precision.h"
 
 #include "passes/pass_list.h"
@@ -12,8 +13,9 @@
 typedef struct Narrow {
   Precision p;
   const Entry *old;
-  ValueId *low;  /* by old value: narrowed, in the new entry; NO_ID: not yet */
-  bool *product; /* by old value: a product reads it, perhaps through views */
+  ValueId *low;        /* by old value: narrowed, in the new entry; NO_ID: not yet */
+  const Block **where; /* ... of a view: made for the readers in this block; NULL: for all */
+  bool *product;       /* by old value: a product reads it, perhaps through views */
   int64_t made;
 } Narrow;
 
@@ -44,12 +46,13 @@ static bool is_f32(const Entry *e, ValueId v) { return value_type(e, v)->dtype =
 static Narrow narrow_new(Arena *a, const Entry *e, Precision p) {
   Narrow n = {.p = p, .old = e};
   n.low = ARENA_ARRAY(a, ValueId, e->values.n + 1);
+  n.where = ARENA_ARRAY(a, const Block *, e->values.n + 1);
   n.product = ARENA_ARRAY(a, bool, e->values.n + 1);
   memset(n.low, 0xff, sizeof n.low[0] * e->values.n); /* NO_ID */
-  for (uint32_t i = 0; i < e->body->ops.n; i++) {
-    const Op *op = op_at(e, e->body->ops.at[i]);
-    if (op->kind != OP_MATMUL) continue;
-    for (int k = 0; k < 2; k++) n.product[source_of(e, op->operands[k])] = true;
+  for (uint32_t i = 0; i < e->ops.n; i++) {
+    const Op *op = op_at(e, i);
+    if (op->kind == OP_MATMUL && is_f32(e, op->operands[0]))
+      for (int k = 0; k < 2; k++) n.product[source_of(e, op->operands[k])] = true;
   }
   return n;
 }
@@ -63,7 +66,7 @@ static ValueId narrowed(Narrow *n, Builder *b, ValueId x) {
 
 /* Of an old f32 value that is mapped. */
 static ValueId low_of(Narrow *n, Builder *b, ValueId v, const ValueId *map) {
-  if (n->low[v] != NO_ID) return n->low[v];
+  if (n->low[v] != NO_ID && (!n->where[v] || n->where[v] == b->b)) return n->low[v];
   const Op *def = value_def(n->old, v);
   const char *name = b->name;
   b->name = value_at(n->old, v)->name;
@@ -77,11 +80,28 @@ static ValueId low_of(Narrow *n, Builder *b, ValueId v, const ValueId *map) {
     b->name = NULL;
     ValueId x = low_of(n, b, def->operands[0], map);
     n->low[v] = build(b, def->kind, &x, 1, def->attr, t);
+    n->where[v] = b->b;
   } else {
     n->low[v] = narrowed(n, b, map[v]);
   }
   b->name = name;
   return n->low[v];
+}
+
+/* Narrows what is wanted so: the arguments of the block that an op begins, and what the op makes.
+ */
+static void narrow_arguments(Narrow *n, Builder *b, const Op *op, const ValueId *map,
+                             const bool *wanted) {
+  const Block *block = op->parent;
+  if (block->ops.at[0] != op->id) return;
+  for (uint32_t i = 0; i < block->args.n; i++)
+    if (wanted[block->args.at[i]]) (void)low_of(n, b, block->args.at[i], map);
+}
+
+static void narrow_results(Narrow *n, Builder *b, const Op *op, const ValueId *map,
+                           const bool *wanted) {
+  for (int k = 0; k < op->nresults; k++)
+    if (wanted[op->results[k]]) (void)low_of(n, b, op->results[k], map);
 }
 
 /* Copies an op that reads those of its operands narrowed that `reads` says. */
@@ -90,7 +110,7 @@ static void copy_reading(Narrow *n, Builder *b, const Op *op, ValueId *map, Read
                          const void *data) {
   enum { MOST = 3 }; /* operands of an op that computes; others read no single values */
   ValueId kept[MOST];
-  int many = op->noperands <= MOST ? op->noperands : 0;
+  int many = op->noperands <= MOST && !op->nblocks ? op->noperands : 0;
   for (int i = 0; i < many; i++) {
     ValueId v = op->operands[i];
     kept[i] = map[v];
@@ -125,7 +145,7 @@ static bool *find_statistics(Arena *a, const Entry *e) {
       bool stat = c == CLASS_REDUCE;
       for (int j = 0; j < op->noperands; j++) {
         int64_t of = value_type(e, op->operands[j])->numel;
-        stat |= c == CLASS_ROWS && n < of; /* a number a row */
+        stat |= (c == CLASS_ROWS || c == CLASS_COMPOSITE) && n < of; /* a number a row */
         stat |= (c == CLASS_ELEMENT || is_view(op)) && n == of && is[op->operands[j]];
       }
       is[op->results[k]] = stat;
@@ -138,7 +158,8 @@ static bool can_save(const Saved *s, const Entry *e, const bool *statistic, Valu
   const Op *def = value_def(e, v);
   if (!def || s->backward[def->id] || !is_f32(e, v) || value_type(e, v)->numel < 2) return false;
   OpClass c = op_info[def->kind].cls;
-  bool computed = c == CLASS_ELEMENT || c == CLASS_CONTRACT || c == CLASS_ROWS || c == CLASS_INDEX;
+  bool computed = c == CLASS_ELEMENT || c == CLASS_CONTRACT || c == CLASS_WINDOW ||
+                  c == CLASS_COMPOSITE || c == CLASS_ROWS || c == CLASS_INDEX;
   return computed && !statistic[v] && (s->n.p == PRECISION_BF16 || s->n.product[v]);
 }
 
@@ -155,7 +176,7 @@ Saved *saved_new(Arena *a, const Entry *e, const bool *backward, Precision p) {
   const bool *statistic = find_statistics(a, e);
   for (uint32_t i = 0; i < e->body->ops.n; i++) {
     const Op *op = op_at(e, e->body->ops.at[i]);
-    if (!backward[op->id] || needs_f32(op)) continue;
+    if (!backward[op->id] || needs_f32(op) || op->nblocks) continue;
     for (int k = 0; k < op->noperands; k++) {
       ValueId v = source_of(e, op->operands[k]);
       s->keep[v] |= can_save(s, e, statistic, v);
@@ -173,8 +194,7 @@ static bool reads_saved(const void *data, const Op *op, int i) {
 void saved_copy(Saved *s, Builder *b, const Entry *old, const Op *op, ValueId *map) {
   s->n.old = old;
   copy_reading(&s->n, b, op, map, reads_saved, s);
-  for (int k = 0; k < op->nresults; k++)
-    if (s->keep[op->results[k]]) (void)low_of(&s->n, b, op->results[k], map);
+  narrow_results(&s->n, b, op, map, s->keep);
 }
 
 int64_t saved_count(const Saved *s) { return s->n.made; }
@@ -191,14 +211,17 @@ static bool sum_reads_low(const void *data, const Op *op, int i) {
 static void narrow_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Narrow *n = data;
   n->old = old;
+  narrow_arguments(n, b, op, map, n->product);
   if (op->kind != OP_MATMUL || !is_f32(old, op->operands[0]) || op->attr[AT_TF32].i) {
     copy_reading(n, b, op, map, sum_reads_low, n);
+    narrow_results(n, b, op, map, n->product);
     return;
   }
   ValueId x = low_of(n, b, op->operands[0], map), y = low_of(n, b, op->operands[1], map);
   b->name = value_at(old, op->results[0])->name;
   map[op->results[0]] =
       build_matmul_narrow(b, x, y, op->attr[AT_TA].i != 0, op->attr[AT_TB].i != 0);
+  narrow_results(n, b, op, map, n->product);
 }
 
 bool pass_precision(PassRun *r) {

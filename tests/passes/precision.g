@@ -15,10 +15,16 @@ entry train(x : f32[8, 16], t : f32[8, 4]) {
   return loss
 }
 
+entry loop(x : f32[8, 16]) {
+  h = x
+  scan i in 0..3 { h = tanh(linear(h, 16) as cell) }
+  return h
+}
+
 # A weight is narrowed once; the layers are narrowed where they are made, and gelu's gradient reads them so.
 # BF16-LABEL: entry train
-# BF16: %[[W:[a-z0-9.]+]] = load @a.w : f32[16,32]
 # BF16: %[[X:[a-z0-9.]+]] = convert %x : bf16[8,16]
+# BF16: %[[W:[a-z0-9.]+]] = load @a.w : f32[16,32]
 # BF16: %[[V:[a-z0-9.]+]] = convert %[[W]] : bf16[16,32]
 # BF16: %[[P:[a-z0-9.]+]] = matmul %[[X]], %[[V]] {wide = 1} : f32[8,32]
 # BF16: %[[E:[a-z0-9.]+]] = mul {{.*}} : f32[8,32] "gelu"
@@ -32,6 +38,14 @@ entry train(x : f32[8, 16], t : f32[8, 4]) {
 # BF16: convert %[[L]] : f32[8,32] "gelu"
 # BF16: matmul %[[X]], {{.*}} {ta = 1, wide = 1} : f32[16,32]
 # BF16: store @a.w
+
+# A loop reads the weight that was narrowed before it, and narrows what it carries.
+# BF16-LABEL: entry loop
+# BF16: %[[W:[a-z0-9.]+]] = convert %cell.w : bf16[16,16]
+# BF16: scan
+# BF16-NOT: convert %cell.w
+# BF16: %[[H:[a-z0-9.]+]] = convert %h{{.*}} : bf16[8,16]
+# BF16: matmul %[[H]], %[[W]] {wide = 1} : f32[8,16]
 
 # TF32-LABEL: entry train
 # TF32: %[[X:[a-z0-9.]+]] = tf32 %x : f32[8,16]
