@@ -110,3 +110,16 @@ entry norm_images(x : f32[6, 7, 12, 11], g : f32[7], b : f32[7]) {
   y = relu(batch_norm(x, m, v, g, b))
   return y, v, d = grad(sum(y * y * y), [x, g, b])[0]
 }
+def eye(x) {
+  y = x |> conv(8, 3, bias = false) as stem |> bn as n1 |> relu
+  y = y + (y |> conv(8, 3) as c1 |> bn as n2 |> relu |> max_pool(3, 1, pad = 1))
+  y = y |> conv(16, [3, 1], 2, groups = 8) as c2 |> avg_pool(3, 2, pad = 1, ceil = true)
+  y = conv_transpose(y, 4, 2, stride = 2) as up
+  return linear(y |> bn as n3 |> relu |> global_avg_pool, 10) as head
+}
+entry learn_images(x : f32[4, 3, 13, 11], t : u8[4]) {
+  l = mean(xent(eye(x), t % 10))
+  minimize l with sgd(0.1, momentum = 0.9, decay = 5e-4)
+  return loss = l
+}
+entry see_images(x : f32[3, 3, 13, 11]) { return a = eye(x) }
