@@ -1,9 +1,9 @@
-/* Every primitive of codegen/cuda/text/device.h does what that text says, on whatever libcuda.so.1 the loader
-   finds: the PTX interpreter's in the build's tests, the driver of a GPU where one is at hand.
-     primitives KERNELS.cu
-   compiles device.h and the kernels with NVRTC, runs each, and compares with what plain C makes of the same
-   words, bit by bit; sums of tensor cores, whose order is the hardware's, within their rounding. Says "SKIP"
-   and exits with 77 where there is no NVRTC or no driver, but for GC_NO_SKIP, which makes that an error. */
+/* Every primitive of codegen/cuda/text/device.h does what that text says, on whatever libcuda.so.1
+   the loader finds: the PTX interpreter's in the build's tests, the driver of a GPU where one is at
+   hand. primitives KERNELS.cu compiles device.h and the kernels with NVRTC, runs each, and compares
+   with what plain C makes of the same words, bit by bit; sums of tensor cores, whose order is the
+   hardware's, within their rounding. Says "SKIP" and exits with 77 where there is no NVRTC or no
+   driver, but for GC_NO_SKIP, which makes that an error. */
 #define _GNU_SOURCE
 #include "codegen/cuda/nvrtc.h"
 
@@ -25,8 +25,8 @@ static struct {
   int (*Load)(void **, const void *), (*Function)(void **, void *, const char *);
   int (*Alloc)(Address *, size_t), (*ToDevice)(Address, const void *, size_t);
   int (*ToHost)(void *, Address, size_t);
-  int (*Launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
-                void **, void **);
+  int (*Launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                void *, void **, void **);
 } cu;
 
 static bool open_driver(void) {
