@@ -23,12 +23,7 @@ static bool *reached_from(Elab *e, ValueId loss) {
   vec_push(e->a, &todo, loss);
   while (todo.n > 0) {
     const Op *op = value_def(en, todo.at[--todo.n]);
-    if (!op || (!op_info[op->kind].grad && op->kind != OP_GRAD && op->kind != OP_SCAN)) continue;
-    if (op->kind == OP_SCAN) {
-      elab_error(e, op->loc, "a gradient through a scan is not available yet");
-      elab_hint(e, "for i in a..b { … } means the same, unrolled");
-      elab_trace(e);
-    }
+    if (!op || (!op_info[op->kind].grad && op->kind != OP_GRAD)) continue;
     for (const Op *o = op; o; o = body_end(en, o))
       for (int i = 0; i < o->noperands; i++) {
         ValueId v = o->operands[i];

@@ -1,5 +1,5 @@
 /* Autodiff: expands every `grad` op into the explicit backward path, ordinary ops at its place.
-   Contract: needs one block an entry (kernels come later); leaves no grad, no stop_gradient and no
+   Contract: needs no kernels, and no grad in the bodies of loops; leaves no grad, no stop_gradient and no
    composite; other forward ops are copied as they are; linear in the ops between the values asked
    for and the loss.
    Algorithm: reverse mode. Forward from the values asked for, every value that depends on them
@@ -10,34 +10,17 @@
    Several contributions to one value are added as they arrive: readers in reverse order of the
    program, operands of one reader as its rule gives them, ((last + before it) + … + first). So at
    most one partial sum of a value is alive, and the order is a function of the program alone. */
-#include "passes/pass_list.h"
+#include "passes/autodiff_impl.h"
 #include "passes/precision.h"
 
-typedef struct Diff {
-  PassRun *r;
-  bool *pinned;       /* by old value: a later grad asks for it */
-  bool *read;         /* by old value: somebody reads it */
-  VEC(bool) backward; /* by op of the new entry, as far as it goes: made by an expansion */
-  VEC(OpId) extra;    /* stop_gradient ops and copies of pins: they go when all is expanded */
-  /* of the grad op being expanded; values lo … hi-1 of the new entry */
-  ValueId lo, hi;
-  bool *active;  /* by value - lo: depends on a value asked for, with a gradient */
-  ValueId *sum;  /* by value - lo: gradient so far, or NO_ID */
-  uint32_t room; /* elements of both */
-} Diff;
-
-static bool is_active(const Diff *d, ValueId v) {
-  return v >= d->lo && v < d->hi && d->active[v - d->lo];
-}
-
 static bool diff_needs(const GradCtx *g, const Op *op, int operand) {
-  return is_active(g->state, op->operands[operand]);
+  return diff_active(g->state, op->operands[operand]);
 }
 
 static ValueId diff_of(const GradCtx *g, const Op *op, int result) {
   const Diff *d = g->state;
   ValueId v = op->results[result];
-  return is_active(d, v) ? d->sum[v - d->lo] : NO_ID;
+  return diff_active(d, v) ? d->sum[v - d->lo] : NO_ID;
 }
 
 /* "logits" of a value that the user named; a load is known by its global's path. */
@@ -53,10 +36,9 @@ static void place_at(Builder *b, const Op *op) {
   b->scope = op->scope;
 }
 
-static void diff_to(GradCtx *g, const Op *op, int operand, ValueId dv) {
+void diff_add(GradCtx *g, ValueId v, ValueId dv) {
   Diff *d = g->state;
-  ValueId v = op->operands[operand];
-  if (!is_active(d, v)) return;
+  if (!diff_active(d, v)) return;
   ValueId *sum = &d->sum[v - d->lo];
   if (*sum == NO_ID) {
     *sum = dv;
@@ -64,10 +46,19 @@ static void diff_to(GradCtx *g, const Op *op, int operand, ValueId dv) {
   }
   /* The aggregation belongs to the value that was split, not to the reader. */
   const Op *def = value_def(g->e, v);
+  Loc loc = g->b->loc;
+  const char *scope = g->b->scope;
   if (def) place_at(g->b, def);
   *sum = build2(g->b, OP_ADD, *sum, dv);
-  place_at(g->b, op);
+  g->b->loc = loc;
+  g->b->scope = scope;
 }
+
+static void diff_to(GradCtx *g, const Op *op, int operand, ValueId dv) {
+  diff_add(g, op->operands[operand], dv);
+}
+
+static void diff_region(GradCtx *g, const Op *op) { diff_back_scan(g, op); }
 
 /* Names a value of this expansion; constants are shared and stay without. */
 static bool may_name(const Diff *d, const Entry *e, ValueId v) {
@@ -94,12 +85,16 @@ static uint32_t block_from(const Block *blk, OpId id) {
   return lo;
 }
 
-/* Marks every value that depends on an x through gradient rules, among the ops [from, to). */
-static void mark_active(Diff *d, const Entry *e, const Block *blk, uint32_t from, uint32_t to) {
+bool diff_mark(Diff *d, const Entry *e, const Block *blk, uint32_t from, uint32_t to) {
+  bool fresh = false;
   for (uint32_t i = from; i < to; i++) {
     const Op *op = op_at(e, blk->ops.at[i]);
+    if (op->kind == OP_SCAN) {
+      fresh |= diff_mark_scan(d, e, op);
+      continue;
+    }
     bool any = false;
-    for (int k = 0; k < op->noperands && !any; k++) any = is_active(d, op->operands[k]);
+    for (int k = 0; k < op->noperands && !any; k++) any = diff_active(d, op->operands[k]);
     if (!any) continue;
     if (op->nblocks)
       gc_bug(e->module->ctx, "%s at %s is on the way of a gradient: autodiff comes before fuse",
@@ -107,9 +102,11 @@ static void mark_active(Diff *d, const Entry *e, const Block *blk, uint32_t from
     if (!op_info[op->kind].grad) continue;
     for (int k = 0; k < op->nresults; k++) {
       ValueId v = op->results[k];
-      if (v < d->hi && dtype_is_float(value_type(e, v)->dtype)) d->active[v - d->lo] = true;
+      if (v >= d->hi || !dtype_is_float(value_type(e, v)->dtype) || d->active[v - d->lo]) continue;
+      fresh = d->active[v - d->lo] = true;
     }
   }
+  return fresh;
 }
 
 /* Both arrays for so many values: nothing is active, nothing has a gradient. */
@@ -122,6 +119,26 @@ static void clear(Diff *d, uint32_t n) {
   if (!n) return;
   memset(d->active, 0, sizeof d->active[0] * n);
   memset(d->sum, 0xff, sizeof d->sum[0] * n); /* NO_ID */
+}
+
+void diff_back(GradCtx *g, const Block *blk, uint32_t from, uint32_t to) {
+  Diff *d = g->state;
+  Entry *e = g->b->e;
+  for (uint32_t i = to; i-- > from;) {
+    const Op *op = op_at(e, blk->ops.at[i]);
+    if (!op_info[op->kind].grad) continue;
+    bool reached = false, any = op->kind == OP_SCAN;
+    for (int k = 0; k < op->nresults; k++) {
+      ValueId dy = diff_of(g, op, k);
+      if (dy == NO_ID) continue; /* the loss does not depend on it */
+      reached = true;
+      name_gradient(d, e, dy, known_name(e, op->results[k]));
+    }
+    for (int k = 0; k < op->noperands && !any; k++) any = diff_active(d, op->operands[k]);
+    if (!reached || !any) continue; /* or an x itself */
+    place_at(g->b, op);
+    op_info[op->kind].grad(g, op, diff_of(g, op, 0));
+  }
 }
 
 /* Sets dx[k] for every x[k] that is not NO_ID. */
@@ -150,30 +167,22 @@ static void expand(Diff *d, Builder *b, ValueId loss, const ValueId *x, ValueId 
   uint32_t from = block_from(blk, first), to = blk->ops.n;
   const Op *last = value_def(e, loss);
   if (last) to = block_from(blk, last->id) + 1;
-  mark_active(d, e, blk, from, to);
+  (void)diff_mark(d, e, blk, from, to);
   Loc loc = b->loc;
   const char *scope = b->scope;
   b->fold = true; /* gradients are small from the start; forward ops stay as they are */
-  if (is_active(d, loss)) {
+  if (diff_active(d, loss)) {
     if (last) place_at(b, last);
     d->sum[loss - d->lo] = build_const(b, value_type(e, loss), 1);
   }
-  GradCtx g = {.b = b, .e = e, .state = d, .needs = diff_needs, .of = diff_of, .to = diff_to};
-  for (uint32_t i = to; i-- > from;) {
-    const Op *op = op_at(e, blk->ops.at[i]);
-    if (!op_info[op->kind].grad) continue;
-    bool reached = false, any = false;
-    for (int k = 0; k < op->nresults; k++) {
-      ValueId dy = diff_of(&g, op, k);
-      if (dy == NO_ID) continue; /* the loss does not depend on it */
-      reached = true;
-      name_gradient(d, e, dy, known_name(e, op->results[k]));
-    }
-    for (int k = 0; k < op->noperands && !any; k++) any = is_active(d, op->operands[k]);
-    if (!reached || !any) continue; /* or an x itself */
-    place_at(b, op);
-    op_info[op->kind].grad(&g, op, diff_of(&g, op, 0));
-  }
+  GradCtx g = {.b = b,
+               .e = e,
+               .state = d,
+               .needs = diff_needs,
+               .of = diff_of,
+               .to = diff_to,
+               .region = diff_region};
+  diff_back(&g, blk, from, to);
   b->loc = loc;
   b->scope = scope;
   for (int k = 0; k < n; k++) {

@@ -1,7 +1,8 @@
 /* Dead code: drops what no effect and no terminator reads.
    Contract: effects stay, and so do the keys of random ops (a value never depends on what else is
-   in the program); a kernel loses the ops, results and operands that nobody reads. Algorithm: one
-   walk backwards over each block, since every use follows its definition. */
+   in the program); a kernel loses the ops, results and operands that nobody reads, a loop also the
+   carries that only they themselves need. Algorithm: one walk backwards over each block, since
+   every use follows its definition; over the body of a loop until no more of it is wanted. */
 #include "passes/pass_list.h"
 
 typedef struct Dce {
@@ -19,57 +20,92 @@ static bool any_live(const Dce *d, const Op *op) {
   return false;
 }
 
+/* What a region op gives at this place is wanted: it is read, or is the next value of a carry. */
+static bool wants(const Dce *d, const Op *holder, int result) {
+  if (d->live[holder->results[result]]) return true;
+  return holder->kind == OP_SCAN && result < holder->attr[AT_CARRIES].i &&
+         d->live[holder->blocks[0]->args.at[result + 1]];
+}
+
+/* The argument of its block that an operand becomes. */
+static ValueId arg_of(const Op *op, int operand) {
+  return op->blocks[0]->args.at[operand + (op->kind == OP_SCAN)];
+}
+
+/* The operand is read in the block; a carry that is wanted after the loop begins with it, too. */
+static bool reads(const Dce *d, const Op *op, int operand) {
+  if (op->nblocks == 0 || d->live[arg_of(op, operand)]) return true;
+  return op->kind == OP_SCAN && operand < op->attr[AT_CARRIES].i && wants(d, op, operand);
+}
+
+static int count_wanted(const Dce *d, const Op *op) {
+  int n = 0;
+  for (int k = 0; k < op->nresults; k++) n += wants(d, op, k);
+  return n;
+}
+
 static void mark_op(Dce *d, const Op *op, const Op *holder) {
-  if (op->kind == OP_YIELD && holder && holder->kind == OP_KERNEL) {
+  if (op->kind == OP_YIELD && holder) {
     d->kept[op->id] = true;
     for (int k = 0; k < op->noperands; k++)
-      if (d->live[holder->results[k]]) d->live[op->operands[k]] = true;
+      if (wants(d, holder, k)) d->live[op->operands[k]] = true;
     return;
   }
-  if (!(op_info[op->kind].flags & OPF_EFFECT) && !any_live(d, op)) {
-    d->r->changes++;
-    return;
-  }
+  if (!(op_info[op->kind].flags & OPF_EFFECT) && !any_live(d, op)) return;
   d->kept[op->id] = true;
-  for (int k = 0; k < op->nblocks; k++) mark_block(d, op->blocks[k], op);
-  for (int k = 0; k < op->noperands; k++) {
-    bool read = op->kind != OP_KERNEL || d->live[op->blocks[0]->args.at[k]];
-    if (read)
-      d->live[op->operands[k]] = true;
-    else
-      d->r->changes++;
+  for (int was = -1; op->nblocks && was != count_wanted(d, op);) {
+    was = count_wanted(d, op);
+    mark_block(d, op->blocks[0], op);
   }
-  for (int k = 0; k < op->nresults && op->kind == OP_KERNEL; k++)
-    d->r->changes += !d->live[op->results[k]];
+  for (int k = 0; k < op->noperands; k++)
+    if (reads(d, op, k)) d->live[op->operands[k]] = true;
+}
+
+/* What is dropped. */
+static int64_t count_dead(const Dce *d, const Block *b) {
+  int64_t n = 0;
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(d->e, b->ops.at[i]);
+    if (!d->kept[op->id]) {
+      n++;
+      continue;
+    }
+    if (!op->nblocks) continue;
+    n += op->nresults - count_wanted(d, op);
+    for (int k = 0; k < op->noperands; k++) n += !reads(d, op, k);
+    n += count_dead(d, op->blocks[0]);
+  }
+  return n;
 }
 
 static void mark_block(Dce *d, const Block *b, const Op *holder) {
   for (uint32_t i = b->ops.n; i-- > 0;) mark_op(d, op_at(d->e, b->ops.at[i]), holder);
 }
 
-/* The inside of a kernel, without what is dead. */
+static void dce_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data);
+
+/* The inside of a region op, without what is dead. */
 static void copy_inside(Dce *d, Builder *b, const Entry *old, const Op *op, Block *into,
                         ValueId *map) {
   const Block *from = op->blocks[0];
   Block *outer = b->b;
   struct ConsTable *cons = b->cons; /* of the outer block: kept for what follows there */
   builder_at(b, into);
-  for (uint32_t i = 0; i < from->args.n; i++) {
-    ValueId was = from->args.at[i];
-    if (!d->live[was]) continue;
-    map[was] = block_add_arg(b->e, into, *value_at(old, was));
-  }
+  if (op->kind == OP_SCAN) /* the counter */
+    map[from->args.at[0]] = block_add_arg(b->e, into, *value_at(old, from->args.at[0]));
+  for (int k = 0; k < op->noperands; k++)
+    if (reads(d, op, k))
+      map[arg_of(op, k)] = block_add_arg(b->e, into, *value_at(old, arg_of(op, k)));
   for (uint32_t i = 0; i < from->ops.n; i++) {
     const Op *in = op_at(old, from->ops.at[i]);
-    if (!d->kept[in->id]) continue;
     if (in->kind != OP_YIELD) {
-      build_copy(b, old, in, map);
+      dce_each(b, old, in, map, d);
       continue;
     }
     ValueId *y = ARENA_ARRAY(d->r->scratch, ValueId, in->noperands);
     int n = 0;
     for (int k = 0; k < in->noperands; k++)
-      if (d->live[op->results[k]]) y[n++] = map[in->operands[k]];
+      if (wants(d, op, k)) y[n++] = map[in->operands[k]];
     b->loc = in->loc;
     b->scope = in->scope;
     build_op(b, OP_YIELD, y, n, in->attr, NULL, 0);
@@ -78,20 +114,26 @@ static void copy_inside(Dce *d, Builder *b, const Entry *old, const Op *op, Bloc
   b->cons = cons;
 }
 
-static void copy_kernel(Dce *d, Builder *b, const Entry *old, const Op *op, ValueId *map) {
+static void copy_region(Dce *d, Builder *b, const Entry *old, const Op *op, ValueId *map) {
   ValueId *x = ARENA_ARRAY(d->r->scratch, ValueId, op->noperands);
   const Type **types = ARENA_ARRAY(d->r->scratch, const Type *, op->nresults);
+  Attr attr[MAX_ATTRS];
   int nx = 0, ny = 0;
+  memcpy(attr, op->attr, sizeof attr);
   for (int k = 0; k < op->noperands; k++)
-    if (d->live[op->blocks[0]->args.at[k]]) x[nx++] = map[op->operands[k]];
+    if (reads(d, op, k)) x[nx++] = map[op->operands[k]];
   for (int k = 0; k < op->nresults; k++)
-    if (d->live[op->results[k]]) types[ny++] = value_type(old, op->results[k]);
+    if (wants(d, op, k)) types[ny++] = value_type(old, op->results[k]);
+  if (op->kind == OP_SCAN) {
+    attr[AT_CARRIES].i = 0;
+    for (int k = 0; k < op->attr[AT_CARRIES].i; k++) attr[AT_CARRIES].i += wants(d, op, k);
+  }
   b->loc = op->loc;
   b->scope = op->scope;
-  Op *copy = build_op(b, OP_KERNEL, x, nx, op->attr, types, ny);
+  Op *copy = build_op(b, op->kind, x, nx, attr, types, ny);
   ny = 0;
   for (int k = 0; k < op->nresults; k++) {
-    if (!d->live[op->results[k]]) continue;
+    if (!wants(d, op, k)) continue;
     const Value *was = value_at(old, op->results[k]);
     Value *v = value_at(b->e, copy->results[ny]);
     v->name = was->name;
@@ -104,8 +146,8 @@ static void copy_kernel(Dce *d, Builder *b, const Entry *old, const Op *op, Valu
 static void dce_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Dce *d = data;
   if (!d->kept[op->id]) return;
-  if (op->kind == OP_KERNEL)
-    copy_kernel(d, b, old, op, map);
+  if (op->nblocks)
+    copy_region(d, b, old, op, map);
   else
     build_copy(b, old, op, map);
 }
@@ -116,9 +158,10 @@ bool pass_dce(PassRun *r) {
     Dce d = {.r = r, .e = e};
     d.live = ARENA_ARRAY(r->scratch, bool, e->values.n);
     d.kept = ARENA_ARRAY(r->scratch, bool, e->ops.n);
-    int64_t before = r->changes;
     mark_block(&d, e->body, NULL);
-    if (r->changes > before) entry_rebuild(e, dce_each, &d, false, false);
+    int64_t dead = count_dead(&d, e->body);
+    if (dead) entry_rebuild(e, dce_each, &d, false, false);
+    r->changes += dead;
   }
   return true;
 }

