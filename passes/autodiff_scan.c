@@ -19,8 +19,9 @@ typedef struct ScanBack {
   uint32_t n;     /* values once the backward body is built: of all that it can need */
   ValueId *there; /* by value below n: what stands for it in the backward body, or NO_ID */
   Block *again;   /* what is computed again, to be put in front */
-  VEC(ValueId) inits, types_of, xs; /* of the loop to be built: operands, and values like its carries */
-  VEC(ValueId) outside;                      /* values with accumulators */
+  VEC(ValueId)
+  inits, types_of, xs;  /* of the loop to be built: operands, and values like its carries */
+  VEC(ValueId) outside; /* values with accumulators */
 } ScanBack;
 
 static int carries_of(const Op *scan) { return (int)scan->attr[AT_CARRIES].i; }
@@ -172,8 +173,9 @@ static bool is_there(ScanBack *s, ValueId v) {
 }
 
 static ValueId slice_again(ScanBack *s, ValueId v, ValueId of) {
-  ValueId arg = block_add_arg(s->e, s->back->blocks[0],
-                              (Value){.type = value_type(s->e, v), .name = value_at(s->e, v)->name});
+  ValueId arg =
+      block_add_arg(s->e, s->back->blocks[0],
+                    (Value){.type = value_type(s->e, v), .name = value_at(s->e, v)->name});
   vec_push(s->a, &s->xs, of);
   return arg;
 }
@@ -305,7 +307,8 @@ static Op *build_back(ScanBack *s, const bool *reached, Block *body, const Attr 
     vec_push(s->a, &operands, s->inits.at[i]);
   }
   for (int k = carries_of(scan); k < scan->noperands; k++)
-    if (diff_active(s->d, scan->blocks[0]->args.at[k + 1]) && reached[scan->blocks[0]->args.at[k + 1]])
+    if (diff_active(s->d, scan->blocks[0]->args.at[k + 1]) &&
+        reached[scan->blocks[0]->args.at[k + 1]])
       vec_push(s->a, &types, value_type(s->e, scan->operands[k]));
   for (uint32_t i = 0; i < s->xs.n; i++) vec_push(s->a, &operands, s->xs.at[i]);
   Op *back = build_op(s->g->b, OP_SCAN, operands.at, (int)operands.n, attr, types.at, (int)types.n);
@@ -341,8 +344,8 @@ void diff_back_scan(GradCtx *g, const Op *scan) {
   s.again = ARENA_NEW(m, Block);
   struct ConsTable *cons = g->b->cons;
   const bool *reached = find_reached(&s);
-  Attr attr[MAX_ATTRS] = {[AT_TRIPS] = scan->attr[AT_TRIPS],
-                          [AT_REVERSE] = {.i = !scan->attr[AT_REVERSE].i}};
+  Attr attr[MAX_ATTRS] = {
+      [AT_TRIPS] = scan->attr[AT_TRIPS], [AT_REVERSE] = {.i = !scan->attr[AT_REVERSE].i}};
   (void)block_add_arg(s.e, body, *value_at(s.e, scan->blocks[0]->args.at[0]));
   come_in(&s, body, reached);
   builder_at(g->b, body);

@@ -22,7 +22,8 @@ GradFn grad_neg, grad_abs, grad_exp, grad_expm1, grad_log, grad_log1p, grad_sqrt
     grad_log_softmax, grad_softmax_grad, grad_log_softmax_grad, grad_xent, grad_xent_grad,
     grad_layer_norm, grad_rms_norm, grad_layer_norm_grad, grad_rms_norm_grad, grad_conv,
     grad_conv_input_grad, grad_conv_filter_grad, grad_max_pool, grad_max_pool_take,
-    grad_max_pool_grad, grad_avg_pool, grad_avg_pool_grad, grad_variance, grad_batch_norm, grad_scan;
+    grad_max_pool_grad, grad_avg_pool, grad_avg_pool_grad, grad_variance, grad_batch_norm,
+    grad_scan;
 
 EvalFn eval_element, eval_const, eval_iota, eval_random, eval_load, eval_store, eval_reshape,
     eval_transpose, eval_broadcast, eval_slice, eval_reverse, eval_pad, eval_concat, eval_copy,
