@@ -11,10 +11,11 @@
 enum { FIRST_CONS = 64 };
 
 struct ConsTable {
-  Block *block;     /* whose ops are in the table */
-  uint32_t entered; /* ops of the block that have been looked at: the first ones */
-  uint32_t n, size; /* size is a power of two */
-  OpId *slot;       /* id plus 1; 0: free */
+  Block *block;            /* whose ops are in the table */
+  struct ConsTable *outer; /* of a block around it: still good when the builder comes back */
+  uint32_t entered;        /* ops of the block that have been looked at: the first ones */
+  uint32_t n, size;        /* size is a power of two */
+  OpId *slot;              /* id plus 1; 0: free */
 };
 
 Builder *builder_new(Entry *e, Block *b) {
@@ -23,11 +24,7 @@ Builder *builder_new(Entry *e, Block *b) {
   return r;
 }
 
-void builder_at(Builder *b, Block *block) {
-  if (block == b->b) return;
-  b->b = block;
-  b->cons = NULL;
-}
+void builder_at(Builder *b, Block *block) { b->b = block; }
 
 /* ---- hash-consing ---- */
 
@@ -77,11 +74,19 @@ static void cons_enter(const Entry *e, struct ConsTable *t, const Op *op) {
   t->n++;
 }
 
+static bool is_within(const Block *b, const Block *outer) {
+  while (b != outer && b->op) b = b->op->parent;
+  return b == outer;
+}
+
 /* Brings the table up to date with the builder's block, whoever appended to it. */
 static struct ConsTable *cons_table(Builder *b) {
+  while (b->cons && !is_within(b->b, b->cons->block)) b->cons = b->cons->outer;
   if (!b->cons || b->cons->block != b->b) {
-    b->cons = ARENA_NEW(b->m->arena, struct ConsTable);
-    b->cons->block = b->b;
+    struct ConsTable *fresh = ARENA_NEW(b->m->arena, struct ConsTable);
+    fresh->block = b->b;
+    fresh->outer = b->cons;
+    b->cons = fresh;
   }
   struct ConsTable *t = b->cons;
   uint32_t pending = b->b->ops.n - t->entered;

@@ -306,7 +306,7 @@ struct Builder {
 };
 
 Builder *builder_new(Entry *e, Block *b); /* in the module's arena */
-/* Hash-consing must forget what was built before when the caller moves to another block. */
+/* What is built next goes to the end of the block; hash-consing looks in that block alone. */
 void builder_at(Builder *b, Block *block);
 
 /* The general way; of several results the first. attr may be NULL. type: the wanted result for

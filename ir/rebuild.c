@@ -25,7 +25,6 @@ static void rebuild_op(Builder *b, const Entry *old, const Op *op, ValueId *map)
 
 static void copy_block(Builder *b, const Entry *from, const Block *old, Block *into, ValueId *map) {
   Block *outer = b->b;
-  struct ConsTable *cons = b->cons;
   builder_at(b, into);
   for (uint32_t i = 0; i < old->args.n; i++) {
     map[old->args.at[i]] = block_add_arg(b->e, into, *value_at(from, old->args.at[i]));
@@ -37,8 +36,7 @@ static void copy_block(Builder *b, const Entry *from, const Block *old, Block *i
     else
       build_copy(b, from, op, map);
   }
-  b->b = outer;
-  b->cons = cons;
+  builder_at(b, outer);
 }
 
 static bool plain(const Entry *from, const Op *op) {

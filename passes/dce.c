@@ -89,7 +89,6 @@ static void copy_inside(Dce *d, Builder *b, const Entry *old, const Op *op, Bloc
                         ValueId *map) {
   const Block *from = op->blocks[0];
   Block *outer = b->b;
-  struct ConsTable *cons = b->cons; /* of the outer block: kept for what follows there */
   builder_at(b, into);
   if (op->kind == OP_SCAN) /* the counter */
     map[from->args.at[0]] = block_add_arg(b->e, into, *value_at(old, from->args.at[0]));
@@ -110,8 +109,7 @@ static void copy_inside(Dce *d, Builder *b, const Entry *old, const Op *op, Bloc
     b->scope = in->scope;
     build_op(b, OP_YIELD, y, n, in->attr, NULL, 0);
   }
-  b->b = outer;
-  b->cons = cons;
+  builder_at(b, outer);
 }
 
 static void copy_region(Dce *d, Builder *b, const Entry *old, const Op *op, ValueId *map) {

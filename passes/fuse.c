@@ -9,15 +9,17 @@
 #include "passes/pass_list.h"
 #include "passes/plan_impl.h"
 
+#include <stdlib.h>
+
 typedef struct Unit { /* a group in the making */
   Form form;
   const Type *domain;
   int outer;      /* ROWS: axes before the row */
   const Op *root; /* reduction or matmul */
   VEC(const Op *) members;
-  uint32_t first, last; /* positions of its members */
-  bool dear;            /* computes functions: not to be recomputed in every pass of a row op */
-  bool row_ops;         /* softmax and its like: several passes */
+  uint32_t rank, seen; /* as of an op that is in no group */
+  bool dear;           /* computes functions: not to be recomputed in every pass of a row op */
+  bool row_ops;        /* softmax and its like: several passes */
 } Unit;
 
 typedef struct Fuse {
@@ -29,8 +31,9 @@ typedef struct Fuse {
   uint32_t *pos;      /* by op: position in its block */
   uint32_t *place;    /* by op: position in the text */
   uint32_t places;
-  int *across;    /* by position: groups with members at or before it and others behind */
-  uint32_t *seen; /* by op: stamp of the last search that visited it */
+  bool *inlined;  /* by op: it is copied into the groups that read it */
+  uint32_t *rank; /* by op in no group: place in an order in which readers stand behind */
+  uint32_t *seen; /* by op in no group: stamp of the last search that visited it */
   uint32_t stamp;
   VEC(const Op *) * users; /* by value: ops that read it */
   /* while rebuilding */
@@ -76,7 +79,7 @@ typedef struct Source {
 
 static Source source_of(const Fuse *f, ValueId v) {
   Source s = {v, value_def(f->e, v), axes_identity(f->a, value_type(f->e, v)), false};
-  while (s.def && s.def->kind != OP_CONST && s.def->kind != OP_IOTA && is_inline(f, s.def)) {
+  while (s.def && s.def->kind != OP_CONST && s.def->kind != OP_IOTA && f->inlined[s.def->id]) {
     if (!is_widening(f, s.def)) {
       s.map = axes_through(f->a, f->e, s.def, s.map);
       s.viewed = true;
@@ -186,57 +189,130 @@ static const char *columns_refuse(const Fuse *f, const Unit *a, const Unit *b, c
   return NULL;
 }
 
-/* ---- circles ---- */
+/* ---- circles ----
+   The groups, and the ops in none, stand in an order in which readers are behind what they read.
+   Two of them may become one where no way leads from the one in front to the other through a third;
+   such a way stays between them in the order. Joining moves what must stand before and behind: the
+   dynamic topological order of Pearce and Kelly, 2006. */
 
-typedef struct Search {
+typedef VEC(const Op *) OpList; /* one op of each group */
+
+typedef struct Between {
   Fuse *f;
-  const Unit *target, *from;
-  VEC(const Op *) stack;
-} Search;
+  const Op *front, *back; /* one op of each of both */
+  OpList ahead, behind;   /* what the back one depends on, what depends on the front one */
+} Between;
 
-static void visit(Search *s, ValueId v) {
-  const Op *def = value_def(s->f->e, v);
-  if (!def || def->parent != s->f->block || s->f->seen[def->id] == s->f->stamp) return;
-  s->f->seen[def->id] = s->f->stamp;
-  vec_push(s->f->a, &s->stack, def);
+static uint32_t *rank_of(const Fuse *f, const Op *op) {
+  Unit *u = f->unit[op->id];
+  return u ? &u->rank : &f->rank[op->id];
 }
 
-/* Counts the group as reaching across the positions between its members, or no longer. */
-static void span(Fuse *f, const Unit *u, int by) {
-  for (uint32_t p = u->first; p < u->last; p++) f->across[p] += by;
+static bool same_node(const Fuse *f, const Op *a, const Op *b) {
+  return a == b || (f->unit[a->id] && f->unit[a->id] == f->unit[b->id]);
 }
 
-/* A member of `from` reads, through an op outside of both, something that `to` computes. */
-static bool depends(Fuse *f, const Unit *from, const Unit *to) {
-  Search s = {.f = f};
-  f->stamp++;
-  uint32_t cut = to->first; /* nothing before it depends on anything from it on */
-  while (cut && f->across[cut - 1]) cut--;
-  for (uint32_t i = 0; i < from->members.n; i++)
-    for (int k = 0; k < from->members.at[i]->noperands; k++) {
-      /* a view between two members is copied into the kernel: no op in between */
-      Source x = source_of(f, from->members.at[i]->operands[k]);
-      if (x.def && !in_either(f, x.def, from, to)) visit(&s, x.v);
-    }
-  while (s.stack.n) {
-    const Op *op = s.stack.at[--s.stack.n];
-    const Unit *u = f->unit[op->id];
-    if (u == to) return true;
-    if (u == from || (u ? u->last : f->pos[op->id]) < cut) continue;
-    uint32_t n = u ? u->members.n : 1;
-    for (uint32_t i = 0; i < n; i++) {
-      const Op *o = u ? u->members.at[i] : op;
-      f->seen[o->id] = f->stamp;
-      ValueList reads = {0};
-      plan_reads(f->a, f->e, o, &reads);
-      for (uint32_t k = 0; k < reads.n; k++) visit(&s, reads.at[k]);
+static bool first_visit(Fuse *f, const Op *op) {
+  uint32_t *seen = f->unit[op->id] ? &f->unit[op->id]->seen : &f->seen[op->id];
+  if (*seen == f->stamp) return false;
+  *seen = f->stamp;
+  return true;
+}
+
+/* Adds what reads v, behind views, up to the back one. True if that one reads it. */
+static bool add_readers(Between *w, ValueId v) {
+  bool back = false;
+  for (uint32_t i = 0; i < w->f->users[v].n; i++) {
+    const Op *op = w->f->users[v].at[i];
+    while (op->parent != w->f->block) op = op->parent->op; /* a loop reads for its body */
+    if (w->f->inlined[op->id])
+      back |= add_readers(w, op->results[0]);
+    else if (same_node(w->f, op, w->back))
+      back = true;
+    else if (!same_node(w->f, op, w->front) && *rank_of(w->f, op) < *rank_of(w->f, w->back) &&
+             first_visit(w->f, op))
+      vec_push(w->f->a, &w->behind, op);
+  }
+  return back;
+}
+
+static bool readers_of(Between *w, const Op *op) {
+  const Unit *u = w->f->unit[op->id];
+  uint32_t n = u ? u->members.n : 1;
+  bool back = false;
+  for (uint32_t i = 0; i < n; i++) {
+    const Op *o = u ? u->members.at[i] : op;
+    for (int k = 0; k < o->nresults; k++) back |= add_readers(w, o->results[k]);
+  }
+  return back;
+}
+
+static void sources_of(Between *w, const Op *op) {
+  const Unit *u = w->f->unit[op->id];
+  uint32_t n = u ? u->members.n : 1;
+  for (uint32_t i = 0; i < n; i++) {
+    const Op *o = u ? u->members.at[i] : op;
+    ValueList reads = {0};
+    plan_reads(w->f->a, w->f->e, o, &reads);
+    for (uint32_t k = 0; k < reads.n; k++) {
+      const Op *def = value_def(w->f->e, reads.at[k]);
+      while (def && w->f->inlined[def->id])
+        def = def->noperands ? value_def(w->f->e, def->operands[0]) : NULL;
+      if (def && def->parent == w->f->block && !same_node(w->f, def, w->back) &&
+          !same_node(w->f, def, w->front) && *rank_of(w->f, def) > *rank_of(w->f, w->front) &&
+          first_visit(w->f, def))
+        vec_push(w->f->a, &w->ahead, def);
     }
   }
+}
+
+static Between between(Fuse *f, const Unit *a, const Unit *b) {
+  bool turned = a->rank > b->rank;
+  return (Between){
+      .f = f, .front = (turned ? b : a)->members.at[0], .back = (turned ? a : b)->members.at[0]};
+}
+
+/* A way leads from one to the other through a third. */
+static bool circle(Fuse *f, const Unit *a, const Unit *b) {
+  Between w = between(f, a, b);
+  f->stamp++;
+  (void)readers_of(&w, w.front);
+  for (uint32_t i = 0; i < w.behind.n; i++)
+    if (readers_of(&w, w.behind.at[i])) return true;
   return false;
 }
 
-static bool circle(Fuse *f, const Unit *a, const Unit *b) {
-  return depends(f, a, b) || depends(f, b, a);
+typedef struct Ranked {
+  uint32_t rank;
+  const Op *op;
+} Ranked;
+
+static int by_rank(const void *pa, const void *pb) {
+  const Ranked *a = pa, *b = pb;
+  return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* Puts what is ahead before both, what is behind after both, all at ranks that they had. */
+static void reorder(Fuse *f, Unit *a, Unit *b) {
+  Between w = between(f, a, b);
+  f->stamp++;
+  (void)readers_of(&w, w.front);
+  for (uint32_t i = 0; i < w.behind.n; i++) (void)readers_of(&w, w.behind.at[i]);
+  sources_of(&w, w.back);
+  for (uint32_t i = 0; i < w.ahead.n; i++) sources_of(&w, w.ahead.at[i]);
+  uint32_t n = w.ahead.n + w.behind.n + 2, at = 0;
+  Ranked *all = ARENA_ARRAY(f->a, Ranked, n), *old = ARENA_ARRAY(f->a, Ranked, n);
+  for (uint32_t i = 0; i < w.ahead.n; i++)
+    all[at++] = (Ranked){*rank_of(f, w.ahead.at[i]), w.ahead.at[i]};
+  all[at++] = (Ranked){*rank_of(f, w.front), w.front};
+  all[at++] = (Ranked){*rank_of(f, w.back), w.back};
+  for (uint32_t i = 0; i < w.behind.n; i++)
+    all[at++] = (Ranked){*rank_of(f, w.behind.at[i]), w.behind.at[i]};
+  memcpy(old, all, n * sizeof *all);
+  qsort(old, n, sizeof *old, by_rank);
+  qsort(all, w.ahead.n, sizeof *all, by_rank);
+  qsort(all + w.ahead.n + 2, w.behind.n, sizeof *all, by_rank);
+  for (uint32_t i = 0; i < n; i++) *rank_of(f, all[i].op) = old[i].rank;
 }
 
 /* ---- joining ---- */
@@ -256,7 +332,7 @@ static Unit *unit_new(Fuse *f, const Op *op) {
   const char *text = op_info[op->kind].expr;
   u->dear = c == CLASS_ELEMENT && text && strstr(text, "FN(");
   u->row_ops = c == CLASS_ROWS;
-  u->first = u->last = f->pos[op->id];
+  u->rank = f->rank[op->id];
   vec_push(f->a, &u->members, op);
   return u;
 }
@@ -277,11 +353,7 @@ static const char *refuses(Fuse *f, Unit *a, Unit *b) {
 static void join(Fuse *f, Unit *a, Unit *b) {
   Unit whole;
   (void)form_refuses(f, a, b, &whole);
-  span(f, a, -1);
-  span(f, b, -1);
-  if (b->first < a->first) a->first = b->first;
-  if (b->last > a->last) a->last = b->last;
-  span(f, a, 1);
+  reorder(f, a, b);
   a->form = whole.form;
   a->domain = whole.domain;
   a->outer = whole.outer;
@@ -340,13 +412,13 @@ static void join_beside(Fuse *f) {
 static void group(Fuse *f, const Block *block) {
   for (uint32_t i = 0; i < block->ops.n; i++) {
     const Op *op = op_at(f->e, block->ops.at[i]);
-    f->pos[op->id] = i;
+    f->pos[op->id] = f->rank[op->id] = i;
     f->place[op->id] = f->places++;
+    f->inlined[op->id] = is_inline(f, op);
     for (int k = 0; k < op->noperands; k++) vec_push(f->a, &f->users[op->operands[k]], op);
     if (op->kind == OP_SCAN) group(f, op->blocks[0]);
   }
   f->block = block;
-  f->across = ARENA_ARRAY(f->a, int, block->ops.n + 1);
   for (uint32_t i = 0; i < block->ops.n; i++) {
     const Op *op = op_at(f->e, block->ops.at[i]);
     if (!is_core(f, op)) continue;
@@ -403,7 +475,7 @@ static void need(Fuse *f, const Unit *u, Parts *p, ValueId v, bool memory) {
   const Op *def = value_def(f->e, v);
   if (def && f->unit[def->id] == u) return;
   if (has_value(p->args.at, p->args.n, v)) return;
-  if (def && !memory && is_inline(f, def)) {
+  if (def && !memory && f->inlined[def->id]) {
     if (has_op(p, def)) return;
     for (int k = 0; k < def->noperands; k++) need(f, u, p, def->operands[k], false);
     vec_push(f->a, &p->ops, def);
@@ -417,7 +489,7 @@ static bool wanted_outside(const Fuse *f, const Unit *u, ValueId v) {
   for (uint32_t i = 0; i < f->users[v].n; i++) {
     const Op *user = f->users[v].at[i];
     if (f->unit[user->id] == u) continue;
-    if (!is_inline(f, user)) return true;
+    if (!f->inlined[user->id]) return true;
     if (wanted_outside(f, u, user->results[0])) return true;
   }
   return false;
@@ -526,8 +598,8 @@ typedef struct Each {
 
 static void each_op(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Each *x = data;
-  x->f->e = old;                   /* the entry itself is being rebuilt */
-  if (is_inline(x->f, op)) return; /* built where an op outside of every group reads it */
+  x->f->e = old;                     /* the entry itself is being rebuilt */
+  if (x->f->inlined[op->id]) return; /* built where an op outside of every group reads it */
   Making m = {b, old, map, x->inner};
   emit(x->f, &m, op);
 }
@@ -537,6 +609,8 @@ static void fuse_entry(PassRun *r, Entry *e) {
   f.unit = ARENA_ARRAY(f.a, Unit *, e->ops.n + 1);
   f.pos = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.place = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
+  f.inlined = ARENA_ARRAY(f.a, bool, e->ops.n + 1);
+  f.rank = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.seen = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.users = arena_alloc(f.a, sizeof *f.users * (e->values.n + 1));
   f.emitted = ARENA_ARRAY(f.a, bool, e->ops.n + 1);

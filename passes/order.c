@@ -95,6 +95,7 @@ typedef struct Graph {
   int *before;      /* by node: how many must come first */
   IntList *readers; /* by value: nodes, each once */
   int *node_of;     /* by op id, or -1 */
+  ValueId *load_of; /* by global: what its load gives, or NO_ID */
   bool *external;   /* by value: inputs, loads, and what is kept to the end */
   bool *leaf;       /* by node: made where it is first read */
 } Graph;
@@ -124,15 +125,11 @@ static void add_reads(Graph *g, int node, uint32_t *stamp) {
 static void add_update_edges(Graph *g, const Op *store) {
   const Op *def = value_def(g->e, source_of(g->e, store->operands[0]));
   int node = def ? g->node_of[def->id] : -1;
-  if (node < 0) return;
-  for (uint32_t i = 0; i < g->block->ops.n; i++) {
-    const Op *load = op_at(g->e, g->block->ops.at[i]);
-    if (load->kind != OP_LOAD || load->attr[AT_GLOBAL].i != store->attr[AT_GLOBAL].i) continue;
-    const IntList *r = &g->readers[load->results[0]];
-    for (uint32_t k = 0; k < r->n; k++)
-      if (r->at[k] < node) add_edge(g, r->at[k], node);
-    return;
-  }
+  ValueId load = g->load_of[store->attr[AT_GLOBAL].i];
+  if (node < 0 || load == NO_ID) return;
+  const IntList *r = &g->readers[load];
+  for (uint32_t k = 0; k < r->n; k++)
+    if (r->at[k] < node) add_edge(g, r->at[k], node);
 }
 
 static bool is_end(const Op *op) { return op_info[op->kind].flags & OPF_TERMINATOR; }
@@ -188,11 +185,16 @@ static Graph graph_new(Arena *a, const Entry *e, Block *b) {
   g.external = ARENA_ARRAY(a, bool, e->values.n);
   g.node_of = ARENA_ARRAY(a, int, e->ops.n);
   uint32_t *stamp = ARENA_ARRAY(a, uint32_t, e->values.n);
+  g.load_of = ARENA_ARRAY(a, ValueId, e->module->globals.n);
   for (uint32_t i = 0; i < e->ops.n; i++) g.node_of[i] = -1;
+  for (uint32_t i = 0; i < e->module->globals.n; i++) g.load_of[i] = NO_ID;
   for (uint32_t i = 0; i < b->args.n; i++) g.external[b->args.at[i]] = true;
   for (uint32_t i = 0; i < b->ops.n; i++) {
     const Op *op = op_at(e, b->ops.at[i]);
-    if (op->kind == OP_LOAD) g.external[op->results[0]] = true;
+    if (op->kind == OP_LOAD) {
+      g.external[op->results[0]] = true;
+      g.load_of[op->attr[AT_GLOBAL].i] = op->results[0];
+    }
     if (op->kind == OP_STORE || is_end(op))
       for (int k = 0; k < op->noperands; k++) g.external[op->operands[k]] = true;
   }
