@@ -120,7 +120,8 @@ const char *scalar_expr(Gen *g, const Entry *e, const Op *op, const char *const 
 typedef struct Site {
   const Type *shape;        /* of the positions: the group's domain, or a part of it */
   const char *const *coord; /* text of the position on each axis: names, literals, or sums in () */
-  const char *flat;         /* text of the row-major index in `shape`; NULL: made from coord */
+  const char *flat;         /* text of the index in `shape` in `layout`; NULL: made from coord */
+  const Layout *layout;     /* that flat is for; NULL: row-major */
   const char *panel;     /* text of the offset of this element in a value of this shape in panels;
                             NULL: made from coord */
   ValueId have;          /* an inner value that is computed already, or NO_ID … */

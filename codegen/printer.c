@@ -18,6 +18,12 @@ static void row_major(const Type *t, int64_t *stride) {
   }
 }
 
+/* Where an argument lies, or the result that an inner value becomes. */
+static const Layout *layout_of(const Printer *p, ValueId v) {
+  int arg = group_arg(p->gr, v);
+  return value_at(p->gr->e, arg >= 0 ? p->gr->in[arg] : v)->layout;
+}
+
 /* ---- leaves ---- */
 
 static void leaf(Printer *p, ValueId v, const int64_t *own, const Axis *map, Leaves *out) {
@@ -31,7 +37,7 @@ static void leaf(Printer *p, ValueId v, const int64_t *own, const Axis *map, Lea
 void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out) {
   const Type *t = value_type(p->gr->e, v);
   int64_t *stride = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
-  row_major(t, stride);
+  layout_strides(t, layout_of(p, v), stride);
   if (group_arg(p->gr, v) >= 0) {
     leaf(p, v, stride, map, out);
     return;
@@ -39,6 +45,7 @@ void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out) {
   const Op *op = value_def(p->gr->e, v);
   if (op->kind == OP_CONST) return;
   if (op->kind == OP_IOTA || op->kind == OP_RANDOM_UNIFORM || op->kind == OP_RANDOM_NORMAL) {
+    row_major(t, stride);
     if (op->kind == OP_IOTA)
       for (int i = 0; i < t->rank; i++) stride[i] = i == op->attr[AT_AXIS].i;
     leaf(p, v, stride, map, out);
@@ -53,6 +60,14 @@ void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out) {
   leaf(p, v, stride, map, out); /* a reduction's result, or the place of an element-wise one */
   if (op_info[op->kind].cls == CLASS_ELEMENT)
     for (int i = 0; i < op->noperands; i++) leaves_of(p, op->operands[i], map, out);
+}
+
+void leaves_result(Printer *p, int yield, const Axis *map, Leaves *out) {
+  const Value *v = value_at(p->gr->e, p->gr->out[yield]);
+  int64_t *stride = ARENA_ARRAY(p->g->a, int64_t, v->type->rank + 1);
+  layout_strides(v->type, v->layout, stride);
+  leaf(p, p->gr->out[yield], stride, map, out);
+  leaves_of(p, p->gr->yield[yield], map, out);
 }
 
 /* Axis a, and axis b further in, walk every leaf as one. */
@@ -224,24 +239,26 @@ static const char *strided(Printer *p, const Type *t, const int64_t *own, const 
 const char *printer_index(Printer *p, ValueId v, const Axis *map, int *level) {
   const Entry *e = p->gr->e;
   const Type *t = value_type(e, v);
-  int arg = group_arg(p->gr, v);
-  const Layout *l = value_at(e, arg >= 0 ? p->gr->in[arg] : v)->layout;
+  const Layout *l = layout_of(p, v);
   bool home = at_home(p, t, map);
-  if (l && !p->storage) {
+  int64_t *own = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
+  int64_t panel = layout_strides(t, l, own);
+  if (panel && !p->storage) {
     if (home && p->panel) {
       *level = p->flat_level > *level ? p->flat_level : *level;
       return p->panel;
     }
-    const char *i = axis_text(p, map[0], level), *j = axis_text(p, map[1], level);
-    return arena_printf(p->g->a, "(%s) / %d * %lld + (%s) * %d + (%s) %% %d", j, l->nr,
-                        (long long)(t->dim[0] * l->nr), i, l->nr, j, l->nr);
+    int column = layout_axis(l, t->rank - 1);
+    const char *j = axis_text(p, map[column], level);
+    own[column] = 0;
+    const char *i = strided(p, t, own, map, level);
+    return arena_printf(p->g->a, "(%s) / %d * %lld + %s + (%s) %% %d", j, l->nr, (long long)panel,
+                        i, j, l->nr);
   }
-  if (home && p->flat) {
+  if (home && p->flat && (p->storage || l == p->layout)) {
     *level = p->flat_level > *level ? p->flat_level : *level;
     return p->flat;
   }
-  int64_t *own = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
-  row_major(t, own);
   return strided(p, t, own, map, level);
 }
 
@@ -417,7 +434,12 @@ Printed printer_value(Printer *p, ValueId v, const Axis *map) {
 /* ---- the body of an element-wise loop whose position the caller gives ---- */
 
 static void site_start(Gen *g, Text *x, const Group *gr, const Site *s, Printer *p) {
-  *p = (Printer){.g = g, .gr = gr, .ncoords = s->shape->rank, .flat = s->flat, .panel = s->panel};
+  *p = (Printer){.g = g,
+                 .gr = gr,
+                 .ncoords = s->shape->rank,
+                 .flat = s->flat,
+                 .panel = s->panel,
+                 .layout = s->layout};
   p->coord = ARENA_ARRAY(g->a, Coord, p->ncoords + 1);
   for (int i = 0; i < p->ncoords; i++)
     p->coord[i] = (Coord){.dim = s->shape->dim[i], .text = s->coord[i], .level = 1};

@@ -45,9 +45,10 @@ typedef struct Printer {
   int ncoords;
   Coord *coord;
   int nlevels;
-  Text **level;      /* lines by level; outer ones first */
-  VEC(Seen) seen;    /* memo, dropped with printer_drop when a loop closes */
-  const char *flat;  /* text of the row-major index in the domain, or NULL */
+  Text **level;     /* lines by level; outer ones first */
+  VEC(Seen) seen;   /* memo, dropped with printer_drop when a loop closes */
+  const char *flat; /* text of the index in the domain in `layout`, or NULL */
+  const Layout *layout;
   const char *panel; /* text of the offset in panels, or NULL */
   int flat_level;
   bool storage; /* the loop runs over the storage of values in panels: flat is the offset */
@@ -70,13 +71,15 @@ const char *printer_index(Printer *p, ValueId v, const Axis *map, int *level);
 /* A leaf that an element reads: an argument, or an iota or random in the group. */
 typedef struct Leaf {
   ValueId v;
-  int64_t *stride; /* by domain axis, in elements; of a value in panels: row-major all the same */
+  int64_t *stride; /* by domain axis, in elements; of a value in panels: inside of one */
 } Leaf;
 /* Every leaf reached from these values at these maps, for deciding which axes are one loop. */
 typedef struct Leaves {
   VEC(Leaf) at;
 } Leaves;
 void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out);
+/* The same for a result of the group, and the place where it is stored. */
+void leaves_result(Printer *p, int yield, const Axis *map, Leaves *out);
 /* One loop over axes of the domain that every leaf walks evenly. */
 typedef struct Loop {
   int64_t n;

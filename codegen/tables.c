@@ -62,6 +62,11 @@ static void tensor(Tables *p, const char *name, const Type *t, const Layout *l, 
   text_add(x, ", %" PRIu64 ", %s, %" PRIu64 ", %d", at.bytes, region_name[at.region], at.offset,
            l ? l->nr : 0);
   if (limit) text_add(x, ", .limit = %" PRId64, limit);
+  if (l && l->order) {
+    text_add(x, ", .order = (const int[]){");
+    for (int i = 0; i < l->order->n; i++) text_add(x, i ? ", %d" : "%d", (int)l->order->at[i]);
+    text_add(x, "}");
+  }
   text_add(x, "}");
 }
 

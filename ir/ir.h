@@ -47,13 +47,25 @@ bool dtype_parse(const char *s, Dtype *out);
 static inline bool dtype_is_float(Dtype dt) { return dt >= DT_F16 && dt <= DT_F64; }
 static inline bool dtype_is_int(Dtype dt) { return dt >= DT_U8 && dt <= DT_I64; }
 
-/* Where the elements of a value lie. NULL is row-major. Interned. PANELS: a matrix [K, N] is stored
-   as [ceil(N/nr)][K][nr], the tail filled with zeros: the right operand of a product, read by
-   panels. */
+/* Where the elements of a value lie. NULL is row-major. Interned. The axes lie in `order`; with
+   panels the last of them is cut into runs of nr, which stand outermost: a matrix [K, N] is stored
+   as [ceil(N/nr)][K][nr], the tail filled with zeros, which is how a product reads its right
+   operand; images [N, C, H, W] in order 0,2,3,1 have a pixel's channels side by side. */
 typedef struct Layout {
-  int nr; /* columns of a panel */
+  const Ints *order; /* axes, the outermost first; NULL: as they are numbered */
+  int nr;            /* columns of a panel; 0: no panels */
 } Layout;
+/* NULL where that is row-major. order: n axes or NULL. */
+const Layout *layout_get(Ctx *c, const int64_t *order, int n, int nr);
 const Layout *layout_panels(Ctx *c, int nr);
+/* The layout is one of this type: all its axes, and at least a matrix for panels. */
+bool layout_fits(const Type *t, const Layout *l);
+int layout_axis(const Layout *l, int i); /* the i-th axis of storage */
+/* Every element of the type lies at the same place in both. */
+bool layout_same(const Type *t, const Layout *a, const Layout *b);
+/* Elements from one index to the next on every axis; in panels, inside of one. Returns the elements
+   of a panel, or 0. */
+int64_t layout_strides(const Type *t, const Layout *l, int64_t *stride);
 /* Bytes of a value's storage, padding included; false on overflow. */
 bool layout_bytes(const Type *t, const Layout *l, uint64_t *out);
 

@@ -39,7 +39,10 @@ static void print_float(FILE *f, double v, Dtype dt) {
 
 static void print_type(Printer *p, const Type *t, const Layout *l) {
   fputs(type_str(p->m->ctx, t), p->f);
-  if (l) fprintf(p->f, " panels %d", l->nr);
+  for (int i = 0; l && l->order && i < l->order->n; i++)
+    fprintf(p->f, i ? ",%lld" : " order [%lld", (long long)l->order->at[i]);
+  if (l && l->order) fputc(']', p->f);
+  if (l && l->nr) fprintf(p->f, " panels %d", l->nr);
 }
 
 static void print_loc(Printer *p, Loc loc) {

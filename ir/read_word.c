@@ -174,6 +174,40 @@ bool read_integers(Reader *r, IntList *list) {
 
 /* ---- types and places ---- */
 
+/* The word stands at the reader's place, with a blank behind it; else nothing is read. */
+static bool take_word(Reader *r, const char *word) {
+  Span w;
+  read_blanks(r);
+  const char *before = r->p;
+  if (read_word(r, &w) && span_is(w, word) && (r->p == r->end || *r->p == ' ')) return true;
+  r->p = before; /* a place, or the next op */
+  return false;
+}
+
+static bool read_layout(Reader *r, const Type *t, const Layout **out) {
+  read_blanks(r);
+  Loc loc = read_loc(r, r->p, 1);
+  IntList order = {0};
+  int64_t nr = 0;
+  *out = NULL;
+  bool ordered = take_word(r, "order");
+  if (ordered && (!read_expect(r, '[', "after 'order'") || !read_integers(r, &order))) return false;
+  if (take_word(r, "panels")) {
+    if (!read_integer(r, &nr)) return false;
+    if (nr < 1 || nr > INT32_MAX || t->rank < 2)
+      return FAIL(r, loc, "panels need at least one column and a matrix");
+  }
+  if (!ordered && !nr) return true;
+  if (ordered && order.n > INT16_MAX) return FAIL(r, loc, "%u axes are too many", order.n);
+  *out = layout_get(r->c, ordered ? order.at : NULL, (int)order.n, (int)nr);
+  if (!layout_fits(t, *out) || (ordered && (int)order.n != t->rank))
+    return FAIL(r, loc, "an order of axes names each axis of the type once");
+  uint64_t bytes;
+  if (!layout_bytes(t, *out, &bytes) || bytes >> 62)
+    return FAIL(r, loc, "panels of %lld columns make this type too large", (long long)nr);
+  return true;
+}
+
 bool read_type(Reader *r, const Type **out, const Layout **layout) {
   Span w;
   Dtype dt;
@@ -187,23 +221,7 @@ bool read_type(Reader *r, const Type **out, const Layout **layout) {
   if (dim.n > INT16_MAX) return FAIL(r, w.loc, "a tensor of %u axes is too much", dim.n);
   *out = type_get(r->c, dt, (int)dim.n, dim.at);
   if (!*out) return FAIL(r, w.loc, "these dims make no type: negative, or more than 2^62 bytes");
-  *layout = NULL;
-  read_blanks(r);
-  const char *before = r->p;
-  if (!read_word(r, &w)) return true;
-  if (!span_is(w, "panels") || (r->p < r->end && *r->p != ' ')) {
-    r->p = before; /* a place, or the next op */
-    return true;
-  }
-  int64_t nr;
-  if (!read_integer(r, &nr)) return false;
-  if (nr < 1 || nr > INT32_MAX || (*out)->rank < 2)
-    return FAIL(r, w.loc, "panels need at least one column and a matrix");
-  *layout = layout_panels(r->c, (int)nr);
-  uint64_t bytes;
-  if (!layout_bytes(*out, *layout, &bytes) || bytes >> 62)
-    return FAIL(r, w.loc, "panels of %lld columns make this type too large", (long long)nr);
-  return true;
+  return read_layout(r, *out, layout);
 }
 
 static bool digits(Reader *r, const char **p, uint32_t *out) {

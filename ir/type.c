@@ -123,13 +123,18 @@ bool type_same_dims(const Type *a, const Type *b) {
 /* ---- layouts ---- */
 
 static bool layout_equal(const void *entry, const void *key) {
-  return ((const Layout *)entry)->nr == ((const Layout *)key)->nr;
+  const Layout *a = entry, *b = key;
+  return a->nr == b->nr && a->order == b->order;
 }
 
-const Layout *layout_panels(Ctx *c, int nr) {
-  if (nr <= 0) gc_bug(c, "a layout of panels of %d columns was asked for", nr);
-  Layout key = {nr};
-  void **slot = intern_slot(&c->layouts, hash_bytes(&key, sizeof key), layout_equal, &key);
+const Layout *layout_get(Ctx *c, const int64_t *order, int n, int nr) {
+  if (nr < 0) gc_bug(c, "a layout of panels of %d columns was asked for", nr);
+  bool same = true;
+  for (int i = 0; order && i < n; i++) same = same && order[i] == i;
+  Layout key = {same ? NULL : intern_ints(c, order, n), nr};
+  if (!key.order && !nr) return NULL;
+  uint64_t words[2] = {(uint64_t)(uintptr_t)key.order, (uint64_t)nr};
+  void **slot = intern_slot(&c->layouts, hash_bytes(words, sizeof words), layout_equal, &key);
   if (!*slot) {
     Layout *l = ARENA_NEW(c->arena, Layout);
     *l = key;
@@ -138,12 +143,58 @@ const Layout *layout_panels(Ctx *c, int nr) {
   return *slot;
 }
 
+const Layout *layout_panels(Ctx *c, int nr) { return layout_get(c, NULL, 0, nr); }
+
+int layout_axis(const Layout *l, int i) { return l && l->order ? (int)l->order->at[i] : i; }
+
+bool layout_fits(const Type *t, const Layout *l) {
+  if (!l) return true;
+  if (l->nr < 0 || (l->nr && t->rank < 2)) return false;
+  if (!l->order) return l->nr > 0;
+  if (l->order->n != t->rank) return false;
+  for (int i = 0; i < t->rank; i++) {
+    int seen = 0;
+    for (int k = 0; k < t->rank; k++) seen += l->order->at[k] == i;
+    if (seen != 1) return false;
+  }
+  return true;
+}
+
+int64_t layout_strides(const Type *t, const Layout *l, int64_t *stride) {
+  bool panels = l && l->nr && t->rank > 0;
+  int64_t n = 1;
+  int i = t->rank - 1;
+  if (panels) {
+    stride[layout_axis(l, i--)] = 1;
+    n = l->nr;
+  }
+  for (; i >= 0; i--) {
+    int axis = layout_axis(l, i);
+    stride[axis] = n;
+    n *= t->dim[axis];
+  }
+  return panels ? n : 0;
+}
+
+bool layout_same(const Type *t, const Layout *a, const Layout *b) {
+  if (a == b) return true;
+  if ((a && a->nr) || (b && b->nr)) return false;
+  int i = 0, k = 0; /* the same order of all axes that are not of extent 1 */
+  for (;; i++, k++) {
+    while (i < t->rank && t->dim[layout_axis(a, i)] == 1) i++;
+    while (k < t->rank && t->dim[layout_axis(b, k)] == 1) k++;
+    if (i == t->rank || k == t->rank) return true;
+    if (layout_axis(a, i) != layout_axis(b, k)) return false;
+  }
+}
+
 bool layout_bytes(const Type *t, const Layout *l, uint64_t *out) {
-  if (!l || t->rank == 0 || t->numel == 0) {
+  if (!l || !l->nr || t->rank == 0 || t->numel == 0) {
     *out = t->bytes;
     return true;
   }
-  uint64_t columns = (uint64_t)t->dim[t->rank - 1], nr = (uint64_t)l->nr, padded, bytes;
+  uint64_t columns = (uint64_t)t->dim[layout_axis(l, t->rank - 1)], nr = (uint64_t)l->nr, padded,
+           bytes;
   if (!checked_add(columns, nr - 1, &padded)) return false;
   padded = padded / nr * nr;
   if (!checked_mul((uint64_t)t->numel / columns, padded, &bytes) ||

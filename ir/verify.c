@@ -100,9 +100,9 @@ static bool value_ok(Verifier *v, const Op *op, ValueId id, OpId def, uint32_t i
   if (v->depth[id]) return bad(v, op, "defines %s again", value_str(v->e, id));
   if (!x->type) return bad(v, op, "defines %s without a type", value_str(v->e, id));
   uint64_t bytes;
-  if (x->layout &&
-      (x->type->rank < 2 || x->layout->nr < 1 || !layout_bytes(x->type, x->layout, &bytes)))
-    return bad(v, op, "gives %s of type %s panels", value_str(v->e, id), tstr(v, id));
+  if (!layout_fits(x->type, x->layout) || !layout_bytes(x->type, x->layout, &bytes))
+    return bad(v, op, "gives %s of type %s a layout that does not fit it", value_str(v->e, id),
+               tstr(v, id));
   return true;
 }
 
@@ -414,8 +414,9 @@ static void verify_globals(Verifier *v) {
     if (module_find_global(m, g->path) != (int)i) bad(v, NULL, "@%s is declared twice", g->path);
     if (g->kind == GLOBAL_HYPER && g->type != type_scalar(c, DT_F32))
       bad(v, NULL, "the hyperparameter @%s is %s, not f32[]", g->path, type_str(c, g->type));
-    if (g->layout && (g->type->rank < 2 || !layout_bytes(g->type, g->layout, &bytes)))
-      bad(v, NULL, "@%s of type %s is in panels", g->path, type_str(c, g->type));
+    if (!layout_fits(g->type, g->layout) || !layout_bytes(g->type, g->layout, &bytes))
+      bad(v, NULL, "@%s of type %s has a layout that does not fit it", g->path,
+          type_str(c, g->type));
   }
 }
 

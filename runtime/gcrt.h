@@ -30,7 +30,9 @@ typedef struct GcTensor {
   uint64_t bytes;      /* of the storage, which a layout may pad */
   GcRegion region;
   uint64_t offset; /* bytes in the region */
-  int panel; /* 0: row-major. NR > 0: a matrix [K, N] stored as [ceil(N/NR)][K][NR], tail zero */
+  int panel; /* NR > 0: the last axis of storage is cut into runs of NR that stand outermost: a
+                matrix [K, N] is stored as [ceil(N/NR)][K][NR], tail zero */
+  const int *order; /* the axes of storage, outermost first; NULL: as they are numbered */
   int64_t limit; /* of an input that indexes: its integers are in [0, limit); 0: it may hold any */
 } GcTensor;
 

@@ -1,7 +1,6 @@
 /* Tensors as users and files see them: logical row-major order, whatever the storage is.
-   Contract: tensor_get and tensor_put copy a run of logical elements; a panel of NR > 0 means a
-   matrix [K, N] stored as [ceil(N/NR)][K][NR] with a zero tail, which the program's init has
-   written. */
+   Contract: tensor_get and tensor_put copy a run of logical elements between a flat buffer and the
+   storage that gcrt.h describes; the zero tail of panels is what the program's init has written. */
 #include "rt.h"
 #include <stdio.h>
 #include <string.h>
@@ -22,36 +21,61 @@ uint64_t tensor_logical_bytes(const GcTensor *t) {
   return tensor_count(t) * (uint64_t)elem_info[t->dtype].size;
 }
 
-/* Calls for each piece of logical elements [first, first + n) that is contiguous in both orders. */
-static void panel_copy(const GcTensor *t, char *storage, uint64_t first, uint64_t n, char *flat,
-                       bool get) {
-  uint64_t K = (uint64_t)t->dims[0], N = (uint64_t)t->dims[1], NR = (uint64_t)t->panel;
-  uint64_t size = (uint64_t)elem_info[t->dtype].size;
+/* Where logical element `index` lies, in elements. */
+static uint64_t place(const GcTensor *t, uint64_t index) {
+  uint64_t at = 0, size = 1, panel = 0;
+  for (int i = t->rank - 1; i >= 0; i--) {
+    int axis = t->order ? t->order[i] : i;
+    uint64_t below = 1;
+    for (int k = axis + 1; k < t->rank; k++) below *= (uint64_t)t->dims[k];
+    uint64_t x = index / below % (uint64_t)t->dims[axis];
+    if (i == t->rank - 1 && t->panel > 0) {
+      size = (uint64_t)t->panel;
+      at = x % size;
+      panel = x / size;
+    } else {
+      at += x * size;
+      size *= (uint64_t)t->dims[axis];
+    }
+  }
+  return at + panel * size;
+}
+
+/* In pieces along the last logical axis: side by side in storage, or evenly apart. */
+static void ordered_copy(const GcTensor *t, char *storage, uint64_t first, uint64_t n, char *flat,
+                         bool get) {
+  uint64_t N = (uint64_t)t->dims[t->rank - 1], size = (uint64_t)elem_info[t->dtype].size;
+  bool fastest = !t->order || t->order[t->rank - 1] == t->rank - 1;
   while (n) {
-    uint64_t k = first / N, j = first % N, run = NR - j % NR;
-    if (run > N - j) run = N - j;
+    uint64_t j = first % N, run = N - j, from = place(t, first), step = 1;
+    if (fastest && t->panel > 0 && run > (uint64_t)t->panel - j % (uint64_t)t->panel)
+      run = (uint64_t)t->panel - j % (uint64_t)t->panel;
     if (run > n) run = n;
-    char *at = storage + (j / NR * K * NR + k * NR + j % NR) * size;
-    if (get)
-      memcpy(flat, at, run * size);
-    else
-      memcpy(at, flat, run * size);
-    first += run, n -= run, flat += run * size;
+    if (!fastest && run > 1) step = place(t, first + 1) - from;
+    uint64_t piece = step == 1 ? run : 1; /* elements side by side */
+    for (uint64_t i = 0; i < run; i += piece, flat += piece * size) {
+      char *at = storage + (from + i * step) * size;
+      if (get)
+        memcpy(flat, at, piece * size);
+      else
+        memcpy(at, flat, piece * size);
+    }
+    first += run, n -= run;
   }
 }
 
 void tensor_get(const GcTensor *t, const void *storage, uint64_t first, uint64_t n, void *dst) {
   uint64_t size = (uint64_t)elem_info[t->dtype].size;
-  if (t->panel > 0)
-    panel_copy(t, (char *)storage, first, n, dst, true);
+  if (t->panel > 0 || t->order)
+    ordered_copy(t, (char *)storage, first, n, dst, true);
   else
     memcpy(dst, (const char *)storage + first * size, n * size);
 }
 
 void tensor_put(const GcTensor *t, void *storage, uint64_t first, uint64_t n, const void *src) {
   uint64_t size = (uint64_t)elem_info[t->dtype].size;
-  if (t->panel > 0)
-    panel_copy(t, storage, first, n, (char *)src, false);
+  if (t->panel > 0 || t->order)
+    ordered_copy(t, storage, first, n, (char *)src, false);
   else
     memcpy((char *)storage + first * size, src, n * size);
 }

@@ -11,7 +11,7 @@ static int64_t panel_elements(const Group *gr) {
   for (int i = 0; i < gr->nout; i++) {
     const Value *v = value_at(gr->e, gr->out[i]);
     uint64_t bytes;
-    if (v->layout && layout_bytes(v->type, v->layout, &bytes))
+    if (v->layout && v->layout->nr && layout_bytes(v->type, v->layout, &bytes))
       return (int64_t)bytes / dtype_size(v->type->dtype);
   }
   return 0;
@@ -34,9 +34,11 @@ static bool read_in_place(const Group *gr, int arg) {
 }
 
 void cpu_split_full(Kernel *k, const Group *gr, int64_t rows, int64_t stride, int64_t width) {
+  const Layout *l = gr->nout ? value_at(gr->e, gr->out[0])->layout : NULL;
   for (int i = 0; i < gr->nin + gr->nout; i++) {
     ValueId v = i < gr->nin ? gr->in[i] : gr->out[i - gr->nin];
     if (i < gr->nin ? !read_in_place(gr, i) : !full(gr, v)) continue;
+    if (!layout_same(gr->domain, l, value_at(gr->e, v)->layout)) continue;
     uint64_t size = (uint64_t)dtype_size(value_type(gr->e, v)->dtype);
     if (i < gr->nin)
       kernel_split_in(k, gr, i, rows, (uint64_t)stride * size, (uint64_t)width * size);
@@ -61,6 +63,27 @@ static void loop(Printer *p, Text *into, int level, const char *var, const char 
   text_line(into, "}");
 }
 
+/* The axes in the order of the loops: that of the results' storage. Where an argument lies in
+   another order, and few elements lie side by side in the results', its fastest axis goes
+   innermost; false then: the loops do not follow the storage. */
+static bool axes_in_order(const Group *gr, int *axes) {
+  enum { SHORT = 16 };
+  const Type *t = gr->domain;
+  const Layout *l = value_at(gr->e, gr->out[0])->layout;
+  for (int i = 0; i < t->rank; i++) axes[i] = layout_axis(l, i);
+  if (t->rank < 2 || t->dim[axes[t->rank - 1]] >= SHORT) return true;
+  for (int i = 0; i < gr->nin; i++) {
+    if (!full(gr, gr->in[i]) || layout_same(t, l, value_at(gr->e, gr->in[i])->layout)) continue;
+    int last = layout_axis(value_at(gr->e, gr->in[i])->layout, t->rank - 1), k = 0;
+    if (t->dim[last] < SHORT) continue;
+    while (axes[k] != last) k++;
+    for (; k + 1 < t->rank; k++) axes[k] = axes[k + 1];
+    axes[k] = last;
+    return false;
+  }
+  return true;
+}
+
 void cpu_map(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
@@ -70,6 +93,7 @@ void cpu_map(Gen *g, const Group *gr) {
   Leaves leaves = {0};
   Loop *loops = ARENA_ARRAY(g->a, Loop, p.ncoords + 1);
   int n = 0;
+  bool in_order = true;
   if (storage) {
     p.storage = true;
     loops[n++] = (Loop){storage, p.ncoords - 1};
@@ -77,9 +101,9 @@ void cpu_map(Gen *g, const Group *gr) {
     p.flat_level = 1;
   } else {
     for (int i = 0; i < gr->nout; i++)
-      leaves_of(&p, gr->yield[i], printer_identity(&p, gr->yield[i]), &leaves);
+      leaves_result(&p, i, printer_identity(&p, gr->yield[i]), &leaves);
     int *axes = ARENA_ARRAY(g->a, int, p.ncoords + 1);
-    for (int i = 0; i < p.ncoords; i++) axes[i] = i;
+    in_order = axes_in_order(gr, axes);
     n = loops_over(&p, &leaves, axes, p.ncoords, loops);
   }
   bool serial = work < SERIAL_WORK;
@@ -109,7 +133,9 @@ void cpu_map(Gen *g, const Group *gr) {
   bool by_column = !serial && outer < MIN_OUTER && inner / BLOCK > outer;
   int64_t units = serial ? 1 : by_column ? (inner + BLOCK - 1) / BLOCK : outer;
   kernel_units(k, units);
-  if (!by_column)
+  if (!in_order)
+    ; /* what a unit writes is no slice */
+  else if (!by_column)
     cpu_split_full(k, gr, units > 1, 0, gr->domain->numel);
   else if (inner % BLOCK == 0)
     cpu_split_full(k, gr, outer, inner, inner);

@@ -1,5 +1,6 @@
 /* Kernels that move elements and compute nothing: copies between layouts, stores to globals,
-   concat, pad. Contract: bits are kept as they are, and the tail of panels is zero. */
+   concat, pad. Contract: bits are kept as they are, and the tail of panels is zero; concat and pad
+   have one layout, without panels, for operands and result: axes below are those of storage. */
 #include "codegen/cpu/cpu.h"
 
 enum { BLOCK = 64 }; /* elements of a unit */
@@ -32,31 +33,110 @@ static void copy_flat(Gen *g, Kernel *k, const Group *gr, int64_t n) {
   }
 }
 
-/* Row-major to panels or back: a unit is a panel. */
-static void copy_panels(Gen *g, Kernel *k, const Group *gr, const Type *t, int nr, bool pack) {
-  (void)g;
-  long long rows = t->dim[0], cols = t->dim[1], panels = (cols + nr - 1) / nr;
+/* To panels or from them: a unit is a panel. */
+static void copy_panels(Gen *g, Kernel *k, const Group *gr, const Type *t, const Layout *from,
+                        const Layout *to) {
+  const Layout *l = to && to->nr ? to : from, *other = l == to ? from : to;
+  int64_t *in_panel = ARENA_ARRAY(g->a, int64_t, t->rank),
+          *plain = ARENA_ARRAY(g->a, int64_t, t->rank);
+  int64_t size = layout_strides(t, l, in_panel);
+  if (layout_strides(t, other, plain)) gc_bug(g->ctx, "a copy between panels of two layouts");
+  int column = layout_axis(l, t->rank - 1), nr = l->nr;
+  long long cols = t->dim[column], panels = (cols + nr - 1) / nr;
+  bool pack = l == to;
   kernel_units(k, t->numel < SERIAL_WORK ? 1 : panels);
   Text *x = &k->text;
   if (k->units > 1) {
-    uint64_t bytes = (uint64_t)(panels * rows * nr * dtype_size(t->dtype));
     k->args[pack ? 1 : 0].access.rows = 1;
-    k->args[pack ? 1 : 0].access.width = bytes;
+    k->args[pack ? 1 : 0].access.width = (uint64_t)(panels * size * dtype_size(t->dtype));
     text_open(x, "for (long u = u0; u < u1; u++) {");
   } else {
     text_open(x, "for (long u = 0; u < %lld; u++) {", panels);
   }
   text_line(x, "const int w = %lld - u * %d < %d ? (int)(%lld - u * %d) : %d;", cols, nr, nr, cols,
             nr, nr);
-  text_open(x, "for (long i = 0; i < %lld; i++) {", rows);
-  const char *panel = arena_printf(x->a, "(u * %lld + i) * %d + j", rows, nr);
-  const char *plain = arena_printf(x->a, "i * %lld + u * %d + j", cols, nr);
+  const char *at = arena_printf(g->a, "u * %lld", (long long)size);
+  const char *flat = arena_printf(g->a, "u * %lld", (long long)(plain[column] * nr));
+  for (int i = 0; i + 1 < t->rank; i++) {
+    int axis = layout_axis(l, i);
+    text_open(x, "for (long i%d = 0; i%d < %lld; i%d++) {", axis, axis, (long long)t->dim[axis],
+              axis);
+    at = arena_printf(g->a, "%s + i%d * %lld", at, axis, (long long)in_panel[axis]);
+    flat = arena_printf(g->a, "%s + i%d * %lld", flat, axis, (long long)plain[axis]);
+  }
+  const char *panel = arena_printf(g->a, "%s + j", at);
+  const char *row = arena_printf(g->a, "%s + j * %lld", flat, (long long)plain[column]);
   text_line(x, "GC_IVDEP");
-  text_line(x, "for (int j = 0; j < w; j++) out0[%s] = in0[%s];", pack ? panel : plain,
-            pack ? plain : panel);
+  text_line(x, "for (int j = 0; j < w; j++) out0[%s] = in0[%s];", pack ? panel : row,
+            pack ? row : panel);
   if (pack && cols % nr) text_line(x, "for (int j = w; j < %d; j++) out0[%s] = 0;", nr, panel);
-  text_close(x, "}");
-  text_close(x, "}");
+  for (int i = 0; i < t->rank; i++) text_close(x, "}");
+  (void)gr;
+}
+
+/* Axes that lie side by side in both orders are one; outermost first as the source lies. */
+typedef struct Run {
+  int64_t n, from, to; /* elements; from one to the next on both sides */
+} Run;
+
+static int runs_of(Gen *g, const Type *t, const Layout *from, const Layout *to, Run *run) {
+  int64_t *x = ARENA_ARRAY(g->a, int64_t, t->rank), *y = ARENA_ARRAY(g->a, int64_t, t->rank);
+  int n = 0;
+  layout_strides(t, from, x);
+  layout_strides(t, to, y);
+  for (int i = 0; i < t->rank; i++) {
+    int axis = layout_axis(from, i);
+    if (t->dim[axis] == 1) continue;
+    Run *last = n ? &run[n - 1] : NULL;
+    if (last && last->from == x[axis] * t->dim[axis] && last->to == y[axis] * t->dim[axis])
+      *last = (Run){last->n * t->dim[axis], x[axis], y[axis]};
+    else
+      run[n++] = (Run){t->dim[axis], x[axis], y[axis]};
+  }
+  return n;
+}
+
+/* Between two orders of axes. Mostly each of many matrices is transposed: by blocks that stay in
+   registers; units are rows of such blocks. */
+static void copy_ordered(Gen *g, Kernel *k, const Group *gr, const Type *t, const Layout *from,
+                         const Layout *to) {
+  enum { ROWS = 64 };
+  Run *run = ARENA_ARRAY(g->a, Run, t->rank);
+  int n = runs_of(g, t, from, to, run);
+  Text *x = &k->text;
+  (void)gr;
+  bool matrices = t->dtype == DT_F32 && n >= 2 && n <= 3 && run[n - 2].to == 1;
+  if (matrices) {
+    gen_helper(g, intern_printf(g->ctx, "GC_PACK(f32)\n"));
+    const Run *r = &run[n - 2], *c = &run[n - 1];
+    long long blocks = (c->n + ROWS - 1) / ROWS, count = n == 3 ? run[0].n : 1;
+    kernel_units(k, t->numel < SERIAL_WORK ? 1 : count * blocks);
+    if (k->units == 1)
+      text_open(x, "for (long u = 0; u < %lld; u++) {", count * blocks);
+    else
+      text_open(x, "for (long u = u0; u < u1; u++) {");
+    text_line(x, "const long m = u / %lld, k = u %% %lld * %d;", blocks, blocks, ROWS);
+    text_line(x, "const long depth = %lld - k < %d ? %lld - k : %d;", (long long)c->n, ROWS,
+              (long long)c->n, ROWS);
+    text_line(
+        x, "pack_t_f32(in0 + m * %lld + k, %lld, out0 + m * %lld + k * %lld, %lld, depth, %lld);",
+        n == 3 ? (long long)run[0].from : 0LL, (long long)r->from,
+        n == 3 ? (long long)run[0].to : 0LL, (long long)c->to, (long long)c->to, (long long)r->n);
+    text_close(x, "}");
+    return;
+  }
+  kernel_units(k, t->numel < SERIAL_WORK || !n ? 1 : run[0].n);
+  const char *a = "0", *b = "0";
+  for (int i = 0; i < n; i++) {
+    if (i == 0 && k->units > 1)
+      text_open(x, "for (long i0 = u0; i0 < u1; i0++) {");
+    else
+      text_open(x, "for (long i%d = 0; i%d < %lld; i%d++) {", i, i, (long long)run[i].n, i);
+    a = arena_printf(g->a, "%s + i%d * %lld", a, i, (long long)run[i].from);
+    b = arena_printf(g->a, "%s + i%d * %lld", b, i, (long long)run[i].to);
+  }
+  text_line(x, "out0[%s] = in0[%s];", b, a);
+  for (int i = 0; i < n; i++) text_close(x, "}");
 }
 
 static void copy(Gen *g, Kernel *k, const Group *gr) {
@@ -64,23 +144,37 @@ static void copy(Gen *g, Kernel *k, const Group *gr) {
   const Layout *from = layout_of(gr, gr->in[0]);
   const Layout *to = gr->op->kind == OP_STORE ? g->m->globals.at[gr->op->attr[AT_GLOBAL].i].layout
                                               : layout_of(gr, gr->out[0]);
-  if (from == to)
+  if (layout_same(t, from, to))
     copy_flat(g, k, gr, storage_elements(t, from));
-  else if (from && to)
-    gc_bug(g->ctx, "a copy between panels of two widths");
+  else if ((from && from->nr) || (to && to->nr))
+    copy_panels(g, k, gr, t, from, to);
   else
-    copy_panels(g, k, gr,
-                from ? t : value_type(gr->e, gr->op->kind == OP_STORE ? gr->in[0] : gr->out[0]),
-                from ? from->nr : to->nr, to != NULL);
+    copy_ordered(g, k, gr, t, from, to);
+}
+
+/* Dims in the order of storage. */
+static const int64_t *dims_of(Gen *g, const Group *gr, ValueId v) {
+  const Type *t = value_type(gr->e, v);
+  int64_t *d = ARENA_ARRAY(g->a, int64_t, t->rank + 1);
+  for (int i = 0; i < t->rank; i++) d[i] = t->dim[layout_axis(layout_of(gr, v), i)];
+  return d;
+}
+
+/* A list of one integer an axis, in the order of storage. */
+static const int64_t *in_order(Gen *g, const Group *gr, ValueId v, const Ints *list) {
+  int64_t *d = ARENA_ARRAY(g->a, int64_t, list->n + 1);
+  for (int i = 0; i < list->n; i++) d[i] = list->at[layout_axis(layout_of(gr, v), i)];
+  return d;
 }
 
 static void concat(Gen *g, Kernel *k, const Group *gr) {
-  (void)g;
   const Type *t = value_type(gr->e, gr->out[0]);
-  int axis = (int)gr->op->attr[AT_AXIS].i;
+  const int64_t *dim = dims_of(g, gr, gr->out[0]);
+  int axis = 0;
+  while (layout_axis(layout_of(gr, gr->out[0]), axis) != gr->op->attr[AT_AXIS].i) axis++;
   long long outer = 1, total = 1, at = 0;
-  for (int i = 0; i < axis; i++) outer *= t->dim[i];
-  for (int i = axis; i < t->rank; i++) total *= t->dim[i];
+  for (int i = 0; i < axis; i++) outer *= dim[i];
+  for (int i = axis; i < t->rank; i++) total *= dim[i];
   kernel_units(k, t->numel < SERIAL_WORK ? 1 : outer);
   int size = dtype_size(t->dtype);
   Text *x = &k->text;
@@ -92,7 +186,7 @@ static void concat(Gen *g, Kernel *k, const Group *gr) {
   }
   for (int i = 0; i < gr->nin; i++) {
     long long block = 1;
-    for (int d = axis; d < t->rank; d++) block *= value_type(gr->e, gr->in[i])->dim[d];
+    for (int d = axis; d < t->rank; d++) block *= dims_of(g, gr, gr->in[i])[d];
     int first = group_arg(gr, gr->arg[i]);
     text_line(x, "memcpy(out0 + u * %lld + %lld, in%d + u * %lld, %lld);", total, at, first, block,
               block * size);
@@ -103,11 +197,13 @@ static void concat(Gen *g, Kernel *k, const Group *gr) {
 
 static void pad(Gen *g, Kernel *k, const Group *gr) {
   const Op *op = gr->op;
-  const Type *t = value_type(gr->e, gr->out[0]), *f = value_type(gr->e, gr->in[0]);
-  const Ints *lo = op->attr[AT_LO].ints, *inner = op->attr[AT_INTERIOR].ints;
+  const Type *t = value_type(gr->e, gr->out[0]);
+  const int64_t *dim = dims_of(g, gr, gr->out[0]), *from_dim = dims_of(g, gr, gr->in[0]);
+  const int64_t *lo = in_order(g, gr, gr->out[0], op->attr[AT_LO].ints);
+  const int64_t *inner = in_order(g, gr, gr->out[0], op->attr[AT_INTERIOR].ints);
   long long slab = 1; /* elements of the result at one index of axis 0 */
-  for (int i = 1; i < t->rank; i++) slab *= t->dim[i];
-  long long n0 = t->rank ? t->dim[0] : 1;
+  for (int i = 1; i < t->rank; i++) slab *= dim[i];
+  long long n0 = t->rank ? dim[0] : 1;
   kernel_units(k, t->numel < SERIAL_WORK ? 1 : n0);
   Text *x = &k->text;
   if (k->units > 1) {
@@ -124,16 +220,16 @@ static void pad(Gen *g, Kernel *k, const Group *gr) {
     return;
   }
   text_line(x, "for (long j = 0; j < %lld; j++) out0[u * %lld + j] = %s;", slab, slab, fill);
-  long long step = inner->at[0] + 1;
-  text_line(x, "const long i0 = (u - %lld) / %lld;", (long long)lo->at[0], step);
-  text_line(x, "if (u < %lld || (u - %lld) %% %lld || i0 >= %lld) continue;", (long long)lo->at[0],
-            (long long)lo->at[0], step, (long long)f->dim[0]);
+  long long step = inner[0] + 1;
+  text_line(x, "const long i0 = (u - %lld) / %lld;", (long long)lo[0], step);
+  text_line(x, "if (u < %lld || (u - %lld) %% %lld || i0 >= %lld) continue;", (long long)lo[0],
+            (long long)lo[0], step, (long long)from_dim[0]);
   const char *from = "i0", *to = arena_printf(g->a, "u");
   for (int i = 1; i < t->rank; i++) {
-    text_open(x, "for (long i%d = 0; i%d < %lld; i%d++) {", i, i, (long long)f->dim[i], i);
-    from = arena_printf(g->a, "(%s) * %lld + i%d", from, (long long)f->dim[i], i);
-    to = arena_printf(g->a, "(%s) * %lld + %lld + i%d * %lld", to, (long long)t->dim[i],
-                      (long long)lo->at[i], i, (long long)inner->at[i] + 1);
+    text_open(x, "for (long i%d = 0; i%d < %lld; i%d++) {", i, i, (long long)from_dim[i], i);
+    from = arena_printf(g->a, "(%s) * %lld + i%d", from, (long long)from_dim[i], i);
+    to = arena_printf(g->a, "(%s) * %lld + %lld + i%d * %lld", to, (long long)dim[i],
+                      (long long)lo[i], i, (long long)inner[i] + 1);
   }
   text_line(x, "out0[%s] = in0[%s];", to, from);
   for (int i = 1; i < t->rank; i++) text_close(x, "}");

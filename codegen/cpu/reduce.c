@@ -27,11 +27,12 @@ static bool elementwise(const Group *gr, int arg) {
 static void split(Cols *c, Kernel *k, int64_t rows, int64_t cols) {
   for (int i = 0; i < c->gr->nin + c->gr->nout; i++) {
     bool in = i < c->gr->nin;
-    const Type *t = value_type(c->gr->e, in ? c->gr->in[i] : c->gr->out[i - c->gr->nin]);
+    const Value *v = value_at(c->gr->e, in ? c->gr->in[i] : c->gr->out[i - c->gr->nin]);
+    const Type *t = v->type;
     if (in && !elementwise(c->gr, i)) continue;
     uint64_t size = (uint64_t)dtype_size(t->dtype), width = (uint64_t)cols * size;
     bool full = t->rank == c->gr->domain->rank && t->numel == c->gr->domain->numel;
-    if (full && in && c->kept[c->nkept - 1] == t->rank - 1)
+    if (full && in && c->kept[c->nkept - 1] == layout_axis(v->layout, t->rank - 1))
       kernel_split_in(k, c->gr, i, rows, width, width);
     else if (cols_is_kept(c, t) && in)
       kernel_split_in(k, c->gr, i, 1, 0, width);
@@ -53,8 +54,7 @@ void cpu_reduce(Gen *g, const Group *gr) {
   bool arg = root->kind == OP_ARGMAX || root->kind == OP_ARGMIN;
   Leaves leaves = {0};
   leaves_of(p, x, printer_identity(p, x), &leaves);
-  for (int i = 0; i < gr->nout; i++)
-    leaves_of(p, gr->yield[i], cols_map(&c, gr->yield[i]), &leaves);
+  for (int i = 0; i < gr->nout; i++) leaves_result(p, i, cols_map(&c, gr->yield[i]), &leaves);
   Loop *kept = ARENA_ARRAY(g->a, Loop, c.nkept + 1), *gone = ARENA_ARRAY(g->a, Loop, c.ngone + 1);
   int nkept = loops_over(p, &leaves, c.kept, c.nkept, kept);
   int ngone = loops_over(p, &leaves, c.gone, c.ngone, gone);

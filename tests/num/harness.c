@@ -88,12 +88,25 @@ static void put(unsigned char *p, GcDtype dt, Scalar s) {
   }
 }
 
-/* Byte offset of logical element i: panels are [ceil(N/nr)][K][nr]. */
+/* Byte offset of logical element i, as gcrt.h describes the storage. */
 static size_t element(const GcTensor *t, int64_t i) {
-  size_t size = (size_t)dtype_bytes[t->dtype];
-  if (!t->panel) return (size_t)i * size;
-  int64_t n = t->dims[1], r = i / n, c = i % n;
-  return (size_t)((c / t->panel * t->dims[0] + r) * t->panel + c % t->panel) * size;
+  int64_t at = 0, size = 1;
+  for (int k = t->rank - 1; k >= 0; k--) {
+    int axis = t->order ? t->order[k] : k;
+    int64_t below = 1, x;
+    for (int d = axis + 1; d < t->rank; d++) below *= t->dims[d];
+    x = i / below % t->dims[axis];
+    if (k == t->rank - 1 && t->panel) { /* the run is the outermost index */
+      int64_t run = t->panel;
+      for (int d = 0; d < t->rank; d++) run *= d == axis ? 1 : t->dims[d];
+      at += x / t->panel * run + x % t->panel;
+      size = t->panel;
+    } else {
+      at += x * size;
+      size *= t->dims[axis];
+    }
+  }
+  return (size_t)at * (size_t)dtype_bytes[t->dtype];
 }
 
 static int64_t count(const GcTensor *t) {

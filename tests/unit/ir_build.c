@@ -106,6 +106,27 @@ static void layouts(void **state) {
   assert_int_equal(bytes, 784 * 10 * 4);
   assert_false(layout_bytes(type_get(c, DT_F32, DIMS((int64_t)1 << 59, 1)),
                             layout_panels(c, INT32_MAX), &bytes));
+
+  const Type *image = type_get(c, DT_F32, DIMS(2, 3, 5, 7));
+  int64_t stride[4];
+  l = layout_get(c, (int64_t[]){0, 2, 3, 1}, 4, 0);
+  assert_ptr_equal(l, layout_get(c, (int64_t[]){0, 2, 3, 1}, 4, 0));
+  assert_true(layout_fits(image, l));
+  assert_int_equal(layout_strides(image, l, stride), 0);
+  assert_memory_equal(stride, ((int64_t[]){105, 1, 21, 3}), sizeof stride);
+  assert_true(layout_bytes(image, l, &bytes));
+  assert_int_equal(bytes, image->bytes);
+  assert_null(layout_get(c, (int64_t[]){0, 1, 2, 3}, 4, 0));
+  l = layout_get(c, (int64_t[]){2, 3, 1, 0}, 4, 8); /* [1][5][7][3][8] */
+  assert_int_equal(layout_strides(image, l, stride), 5 * 7 * 3 * 8);
+  assert_memory_equal(stride, ((int64_t[]){1, 8, 168, 24}), sizeof stride);
+  assert_true(layout_bytes(image, l, &bytes));
+  assert_int_equal(bytes, 5 * 7 * 3 * 8 * 4);
+  assert_false(layout_fits(image, layout_get(c, (int64_t[]){1, 0}, 2, 0)));
+  assert_false(layout_fits(image, layout_get(c, (int64_t[]){1, 0, 0, 2}, 4, 0)));
+  assert_true(layout_same(type_get(c, DT_F32, DIMS(2, 1, 5, 7)), NULL,
+                          layout_get(c, (int64_t[]){0, 2, 3, 1}, 4, 0)));
+  assert_false(layout_same(image, NULL, layout_get(c, (int64_t[]){0, 2, 3, 1}, 4, 0)));
   ctx_free(c);
 }
 

@@ -23,6 +23,7 @@ static const char *const good[] = {
     "\n"
     "init mlp.g:1:1 {\n"
     "  %0 = random_normal {key = \"net.fc1.w\"} : f32[784,256] panels 64\n"
+    "  %f = const : f32[64,3,7,7] order [2,3,1,0] panels 16 mlp.g:4:3\n"
     "  %1 = const : bf16[2]\n"
     "  %2 = const {value = -7} : i32[] \"opt \\\"q\\\"\" \"odd file.g\":3:4\n"
     "  store @net.fc1.w, %0 \"net.fc1\" mlp.g:4:3\n"
@@ -34,7 +35,7 @@ static const char *const good[] = {
     "entry train(%x : f32[64,784], %\"a b\" : f32[], %\"\" : u8[0]) training mlp.g:9:1 {\n"
     "  %w = load @net.fc1.w : f32[784,256] panels 64\n"
     "  %12 = matmul %x, %w : f32[64,256] \"net.fc1\" mlp.g:4:7\n"
-    "  %y = matmul %x, %x {ta = 1} : f32[784,784] mlp.g:4:7\n"
+    "  %y = matmul %x, %x {ta = 1} : f32[784,784] order [1,0] mlp.g:4:7\n"
     "  %y.1 = relu %y : f32[784,784] /tmp/a-b_c+d.g:4:8\n"
     "  %lr = load @lr : f32[]\n"
     "  return %12, %y.1, %lr {names = \"a,b,c\"}\n"
@@ -192,6 +193,10 @@ static const struct {
      "1:26: error: 99999999999999999999 does not fit 64 bits"},
     {"module \"\" param @w : f32[3] panels 4",
      "1:29: error: panels need at least one column and a matrix"},
+    {"module \"\" param @w : f32[3,4] order [0,0]",
+     "1:31: error: an order of axes names each axis of the type once"},
+    {"module \"\" param @w : f32[3,4] order [1]",
+     "1:31: error: an order of axes names each axis of the type once"},
     {"module \"\" hyper @a = 1 hyper @a = 2", "1:30: error: @a is declared twice"},
     {"module \"\" hyper @a = 1x", "1:22: error: '1x' is not a number"},
     {"module \"\" hyper @a = 1 x.g:1:", "1:24: error: a place is written file:line:column"},

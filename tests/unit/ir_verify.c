@@ -198,7 +198,7 @@ static const struct {
     D(load_layout, "op %w load: loads @w in another layout than it has"),
     D(store_hyper, "op store: stores the hyperparameter @lr"),
     D(store_other, "op store: stores @s as f32[3,4], but it is f32[2,4]"),
-    D(vector_panels, "op %lr load: gives %lr of type f32[] panels"),
+    D(vector_panels, "op %lr load: gives %lr of type f32[] a layout that does not fit it"),
     D(kernel_load, "op %r load: touches @s inside a kernel: it must come in as an operand"),
     D(kernel_operand, "op %u kernel: passes %w as operand 0, but argument %p is of another type"),
     D(kernel_argument, "op %u kernel: has 2 operands, but its block has 1 arguments"),
@@ -214,7 +214,7 @@ static const struct {
     D(global_path, "@w is declared twice"),
     D(global_type, "global 1 has no path or no type"),
     D(hyper_type, "the hyperparameter @lr is f64[], not f32[]"),
-    D(global_panels, "@lr of type f32[] is in panels"),
+    D(global_panels, "@lr of type f32[] has a layout that does not fit it"),
 #undef D
 };
 

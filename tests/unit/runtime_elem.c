@@ -83,6 +83,32 @@ static void panels(void **state) {
   assert_memory_equal(flat + 7, back, 6 * 4);
 }
 
+/* [O, C, R] stored as [ceil(O / 4)][R][C][4], and without panels as [O][R][C] */
+static void orders(void **state) {
+  enum { O = 5, C = 3, R = 2, ALL = O * C * R };
+  const int64_t dims[] = {O, C, R};
+  const int panels[] = {2, 1, 0}, last[] = {0, 2, 1};
+  GcTensor t = {.name = "f", .dtype = GC_I32, .rank = 3, .dims = dims, .panel = 4, .order = panels};
+  int32_t flat[ALL], back[ALL], storage[2 * R * C * 4] = {0};
+  for (int i = 0; i < ALL; i++) flat[i] = i + 1;
+  for (int layout = 0; layout < 2; layout++) {
+    for (uint64_t at = 0; at < ALL; at += 7)
+      tensor_put(&t, storage, at, at + 7 > ALL ? ALL - at : 7, flat + at);
+    for (int o = 0; o < O; o++)
+      for (int c = 0; c < C; c++)
+        for (int r = 0; r < R; r++)
+          assert_int_equal(flat[(o * C + c) * R + r],
+                           layout ? storage[(o * R + r) * C + c]
+                                  : storage[((o / 4 * R + r) * C + c) * 4 + o % 4]);
+    for (uint64_t first = 0; first < ALL; first += 11) {
+      tensor_get(&t, storage, first, ALL - first, back);
+      assert_memory_equal(flat + first, back, (ALL - first) * 4);
+    }
+    t.panel = 0;
+    t.order = last;
+  }
+}
+
 /* Random123's known answers */
 static void philox(void **state) {
   uint32_t c[4] = {0}, k[2] = {0}, out[4];
@@ -113,6 +139,7 @@ static void processor(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(half),           cmocka_unit_test(bfloat),
                                      cmocka_unit_test(exact_integers), cmocka_unit_test(panels),
-                                     cmocka_unit_test(philox),         cmocka_unit_test(processor)};
+                                     cmocka_unit_test(orders),         cmocka_unit_test(philox),
+                                     cmocka_unit_test(processor)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
