@@ -147,6 +147,7 @@ void cpu_random(Gen *g,
 uint64_t cpu_rows_scratch(const Group *gr);
 uint64_t cpu_reduce_scratch(const Group *gr);
 uint64_t cpu_matmul_scratch(const Target *t, const Group *gr);
+uint64_t cpu_filter_scratch(const Group *gr);
 uint64_t cpu_index_scratch(const Group *gr);
 /* The text that every program starts with: vectors, math, tiles, conversions, Philox. Names it
    gives: GC_IVDEP; f32_ and f64_ exp expm1 log log1p sqrt sin cos tanh sigmoid erf pow mod abs

@@ -2,15 +2,15 @@
    see window.h.
    Contract: padding is left out of every sum. The bits depend on the shape alone: an element of a
    convolution is one chain of fma in the order of the filter's rows, columns and channels, of its
-   gradient by the images the same with filters for channels, of its gradient by the filters 16
-   lanes along the image's rows, added up an image; what pools add is added in the order of the
+   gradient by the images the same with filters for channels, of its gradient by the filters a
+   chain a chunk of pixels, chunks added in order; what pools add is added in the order of the
    windows. */
 #include "codegen/window.h"
 
 #include "codegen/reduction.h"
 #include "ir/op/window.h"
 
-enum { FILTER_LANES = 16 };
+enum { CHUNK = 784 }; /* pixels of a chain, about: four images of 14 x 14, 14 rows of 56 */
 
 /* The sum of a column, by its text; where a block is one column there is one. */
 static const char *sum_at(const Window *w, const char *column) {
@@ -121,45 +121,62 @@ static void conv_input_grad(const Window *w, const ConvGeom *g) {
   for (int i = 0; i < 4; i++) text_close(x, "}");
 }
 
+/* Chunks of pixels of y: whole rows of one image, or whole images where they are small. */
+void window_chunks(Text *x, const ConvGeom *g) {
+  int64_t pixels = g->h.out * g->w.out, images = pixels ? CHUNK / pixels : 1;
+  if (images > 1) {
+    text_open(x, "for (pos h = 0; h < %lld; h++) {", (long long)((g->n + images - 1) / images));
+    text_line(x, "const pos n0 = h * %lld, y0 = 0, y1 = %lld;", (long long)images,
+              (long long)g->h.out);
+    text_line(x, "const pos images = %lld - n0 < %lld ? %lld - n0 : %lld;", (long long)g->n,
+              (long long)images, (long long)g->n, (long long)images);
+    return;
+  }
+  int64_t rows = CHUNK / g->w.out > 1 ? CHUNK / g->w.out : 1, n = (g->h.out + rows - 1) / rows;
+  text_open(x, "for (pos h = 0; h < %lld; h++) {", (long long)(g->n * n));
+  text_line(x, "const pos n0 = h / %lld, y0 = h %% %lld * %lld, images = 1;", (long long)n,
+            (long long)n, (long long)rows);
+  text_line(x, "const pos y1 = y0 + %lld < %lld ? y0 + %lld : %lld;", (long long)rows,
+            (long long)g->h.out, (long long)rows, (long long)g->h.out);
+}
+
+void window_chunk_rows(Text *x, const ConvGeom *g) {
+  const WindowAxis *h = &g->h;
+  text_line(x, "const pos up = r * %lld - %lld; /* row of x over row 0 of y */",
+            (long long)h->dilation, (long long)h->lo);
+  text_line(x, "const pos top = up < 0 ? (-up + %lld) / %lld : 0, y = top > y0 ? top : y0;",
+            (long long)h->stride - 1, (long long)h->stride);
+  text_line(x, "const pos end = up >= %lld ? 0 : (%lld - up) / %lld + 1;", (long long)h->in,
+            (long long)h->in - 1, (long long)h->stride);
+  text_line(x, "const pos rows = (end < y1 ? end : y1) > y ? (end < y1 ? end : y1) - y : 0;");
+}
+
 /* i0 is the filter, i1 its channel, i2 its row; a column is a tap. */
 static void conv_filter_grad(const Window *w, const ConvGeom *g) {
   Text *x = w->x;
-  text_line(x, "const pos channel = i0 / %lld * %lld + i1;", (long long)g->gout, (long long)g->gin);
-  text_line(x, "const pos up = i2 * %lld - %lld;", (long long)g->h.dilation, (long long)g->h.lo);
+  text_line(x, "const pos channel = i0 / %lld * %lld + i1, r = i2;", (long long)g->gout,
+            (long long)g->gin);
   text_open(x, "for (int l = 0; l < w; l++) {");
   text_line(x, "const pos s = j0 + l;");
   outputs_of_tap(x, &g->w);
   text_line(x, "if (z > %lld) z = %lld;", (long long)g->w.out, (long long)g->w.out);
   text_line(x, "%s total = 0;", w->T);
-  text_open(x, "for (pos n = 0; n < %lld; n++) {", (long long)g->n);
-  text_line(x, "%s lane[%d] = {0};", w->T, FILTER_LANES);
-  text_open(x, "for (pos i = 0; i < %lld; i++) {", (long long)g->h.out);
-  text_line(x, "const pos row = i * %lld + up;", (long long)g->h.stride);
-  text_line(x, "if (row < 0 || row >= %lld) continue;", (long long)g->h.in);
+  window_chunks(x, g);
+  window_chunk_rows(x, g);
+  text_line(x, "%s part = 0;", w->T);
+  text_open(x, "for (pos n = n0; n < n0 + images; n++) {");
+  text_open(x, "for (pos i = y; i < y + rows; i++) {");
   text_line(x, "const pos to = ((n * %lld + i0) * %lld + i) * %lld;", (long long)g->cout,
             (long long)g->h.out, (long long)g->w.out);
-  text_line(x, "const pos from = ((n * %lld + channel) * %lld + row) * %lld + at;",
-            (long long)g->cin, (long long)g->h.in, (long long)g->w.in);
-  text_open(x, "for (pos b = a; b < z; b += %d) {", FILTER_LANES);
-  text_line(x, "const int m = z - b < %d ? (int)(z - b) : %d;", FILTER_LANES, FILTER_LANES);
-  if (w->g->device) { /* lanes are registers, if every index is known */
-    text_line(x, "#pragma unroll");
-    text_open(x, "for (int q = 0; q < %d; q++) {", FILTER_LANES);
-    text_line(x, "if (q >= m) continue;");
-  } else {
-    apart(w);
-    text_open(x, "for (int q = 0; q < m; q++) {");
-  }
-  text_line(x, "const %s u = %s;", w->T, load(w, 0, "to + b + q"));
+  text_line(x, "const pos from = ((n * %lld + channel) * %lld + i * %lld + up) * %lld + at;",
+            (long long)g->cin, (long long)g->h.in, (long long)g->h.stride, (long long)g->w.in);
+  text_open(x, "for (pos j = a; j < z; j++) {");
+  text_line(x, "const %s u = %s;", w->T, load(w, 0, "to + j"));
   text_line(x, "const %s v = %s;", w->T,
-            load(w, 1, arena_printf(w->g->a, "from + (b + q) * %lld", (long long)g->w.stride)));
-  text_line(x, "lane[q] = %s;", fma_text(w, "u", "v", "lane[q]"));
+            load(w, 1, arena_printf(w->g->a, "from + j * %lld", (long long)g->w.stride)));
+  text_line(x, "part = %s;", fma_text(w, "u", "v", "part"));
   for (int i = 0; i < 3; i++) text_close(x, "}");
-  for (int h = FILTER_LANES / 2; h; h /= 2) {
-    if (w->g->device) text_line(x, "#pragma unroll");
-    text_line(x, "for (int q = 0; q < %d; q++) lane[q] += lane[q + %d];", h, h);
-  }
-  text_line(x, "total += lane[0];");
+  text_line(x, "total += part;");
   text_close(x, "}");
   text_line(x, "acc[l] = total;");
   text_close(x, "}");
@@ -276,7 +293,7 @@ static const char *count_helper(Gen *g) {
 }
 
 /* Text of what the window at (row, col) of the pooled image divides by. */
-static const char *count_text(const Window *w, const PoolGeom *g, const char *row,
+const char *window_count_text(const Window *w, const PoolGeom *g, const char *row,
                               const char *col) {
   const WindowAxis *axis[2] = {&g->h, &g->w};
   const char *at[2] = {row, col}, *n[2];
@@ -299,7 +316,8 @@ static void average(const Window *w, const PoolGeom *g) {
   over_windows(w, g);
   text_line(x, "acc[l] += v;");
   for (int i = 0; i < 3; i++) text_close(x, "}");
-  text_line(x, "for (int l = 0; l < w; l++) acc[l] /= %s;", count_text(w, g, "i2", "(j0 + l)"));
+  text_line(x, "for (int l = 0; l < w; l++) acc[l] /= %s;",
+            window_count_text(w, g, "i2", "(j0 + l)"));
 }
 
 static void average_grad(const Window *w, const PoolGeom *g) {
@@ -314,7 +332,7 @@ static void average_grad(const Window *w, const PoolGeom *g) {
   text_line(x, "const %s v = %s;", w->T, load(w, 0, "base + j"));
   text_line(x, "%s += v / %s;",
             sum_at(w, arena_printf(w->g->a, "j * %lld + at - j0", (long long)g->w.stride)),
-            count_text(w, g, "row", "j"));
+            window_count_text(w, g, "row", "j"));
   for (int i = 0; i < 3; i++) text_close(x, "}");
 }
 

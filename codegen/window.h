@@ -6,6 +6,7 @@
 #ifndef GC_CODEGEN_WINDOW_H
 #define GC_CODEGEN_WINDOW_H
 #include "codegen/printer.h"
+#include "ir/op/window.h"
 
 typedef struct Window {
   Gen *g;
@@ -21,4 +22,12 @@ typedef struct Window {
 
 Window window_new(Gen *g, const Group *gr, Text *x, int columns);
 void window_sums(const Window *w);
+
+/* The order of the gradient by the filters. The first opens the loop over chunks h: images
+   [n0, n0 + images), rows [y0, y1) of y; the second says which of them tap row r has on the image:
+   `rows` from y on. */
+void window_chunks(Text *x, const ConvGeom *g);
+void window_chunk_rows(Text *x, const ConvGeom *g);
+/* What the window of an avg_pool at (row, col) of the pooled image divides by. */
+const char *window_count_text(const Window *w, const PoolGeom *g, const char *row, const char *col);
 #endif

@@ -13,6 +13,9 @@ struct Target {
   /* Columns of a panel for the right operand of a product of this dtype; 0: the target wants no
    * panels. */
   int (*panel)(const Target *t, Dtype dt);
+  /* Columns of a panel for the filters of convolutions of this dtype, which have so many; 0: no
+     panels; < 0: no such convolutions. NULL: images stay as the program has them. */
+  int (*filter_panel)(const Target *t, Dtype dt, int64_t columns);
   /* Bytes of scratch that a launch of this op needs in the arena while it runs (partial sums);
      independent of the number of threads. */
   uint64_t (*scratch_bytes)(const Target *t, const Entry *e, const Op *op);

@@ -33,45 +33,109 @@ static void copy_flat(Gen *g, Kernel *k, const Group *gr, int64_t n) {
   }
 }
 
-/* To panels or from them: a unit is a panel. */
-static void copy_panels(Gen *g, Kernel *k, const Group *gr, const Type *t, const Layout *from,
-                        const Layout *to) {
-  const Layout *l = to && to->nr ? to : from, *other = l == to ? from : to;
-  int64_t *in_panel = ARENA_ARRAY(g->a, int64_t, t->rank),
-          *plain = ARENA_ARRAY(g->a, int64_t, t->rank);
-  int64_t size = layout_strides(t, l, in_panel);
-  if (layout_strides(t, other, plain)) gc_bug(g->ctx, "a copy between panels of two layouts");
-  int column = layout_axis(l, t->rank - 1), nr = l->nr;
-  long long cols = t->dim[column], panels = (cols + nr - 1) / nr;
-  bool pack = l == to;
-  kernel_units(k, t->numel < SERIAL_WORK ? 1 : panels);
-  Text *x = &k->text;
-  if (k->units > 1) {
-    k->args[pack ? 1 : 0].access.rows = 1;
-    k->args[pack ? 1 : 0].access.width = (uint64_t)(panels * size * dtype_size(t->dtype));
-    text_open(x, "for (long u = u0; u < u1; u++) {");
-  } else {
-    text_open(x, "for (long u = 0; u < %lld; u++) {", panels);
-  }
-  text_line(x, "const int w = %lld - u * %d < %d ? (int)(%lld - u * %d) : %d;", cols, nr, nr, cols,
-            nr, nr);
-  const char *at = arena_printf(g->a, "u * %lld", (long long)size);
-  const char *flat = arena_printf(g->a, "u * %lld", (long long)(plain[column] * nr));
+/* A layout as panels: without them all columns are one. */
+typedef struct Side {
+  const Layout *layout;
+  int64_t *stride;
+  int column; /* axis */
+  int64_t nr, panels, panel;
+} Side;
+
+static Side side_of(Gen *g, const Type *t, const Layout *l) {
+  Side s = {.layout = l, .stride = ARENA_ARRAY(g->a, int64_t, t->rank)};
+  s.panel = layout_strides(t, l, s.stride);
+  s.column = layout_axis(l, t->rank - 1);
+  s.nr = s.panel ? l->nr : t->dim[s.column];
+  s.panels = (t->dim[s.column] + s.nr - 1) / s.nr;
+  return s;
+}
+
+/* Columns of panel `q`, as the constant `w`. */
+static void print_width(Text *x, const char *w, const Type *t, const Side *s, const char *q) {
+  long long all = t->dim[s->column], nr = s->nr;
+  text_line(x, "const long %s = %lld - %s * %lld < %lld ? %lld - %s * %lld : %lld;", w, all, q, nr,
+            nr, all, q, nr, nr);
+}
+
+/* The loops over all axes but two, and the offsets that they add on both sides. */
+typedef struct Others {
+  const char *in, *out;
+  int n;
+} Others;
+
+static Others print_others(Gen *g, Text *x, const Type *t, const Side *from, const Side *to) {
+  Others o = {.in = "", .out = ""};
   for (int i = 0; i + 1 < t->rank; i++) {
-    int axis = layout_axis(l, i);
+    int axis = layout_axis(to->layout, i);
+    if (axis == from->column) continue;
     text_open(x, "for (long i%d = 0; i%d < %lld; i%d++) {", axis, axis, (long long)t->dim[axis],
               axis);
-    at = arena_printf(g->a, "%s + i%d * %lld", at, axis, (long long)in_panel[axis]);
-    flat = arena_printf(g->a, "%s + i%d * %lld", flat, axis, (long long)plain[axis]);
+    o.in = arena_printf(g->a, "%s + i%d * %lld", o.in, axis, (long long)from->stride[axis]);
+    o.out = arena_printf(g->a, "%s + i%d * %lld", o.out, axis, (long long)to->stride[axis]);
+    o.n++;
   }
-  const char *panel = arena_printf(g->a, "%s + j", at);
-  const char *row = arena_printf(g->a, "%s + j * %lld", flat, (long long)plain[column]);
-  text_line(x, "GC_IVDEP");
-  text_line(x, "for (int j = 0; j < w; j++) out0[%s] = in0[%s];", pack ? panel : row,
-            pack ? row : panel);
-  if (pack && cols % nr) text_line(x, "for (int j = w; j < %d; j++) out0[%s] = 0;", nr, panel);
-  for (int i = 0; i < t->rank; i++) text_close(x, "}");
-  (void)gr;
+  return o;
+}
+
+/* To panels or from them, or to panels of other columns: a unit is a panel of the result, or of the
+   operand where the result has none. */
+static void copy_panels(Gen *g, Kernel *k, const Type *t, const Layout *from_layout,
+                        const Layout *to_layout) {
+  Side from = side_of(g, t, from_layout), to = side_of(g, t, to_layout);
+  bool same = from.column == to.column;
+  if (same && from.panel && to.panel) gc_bug(g->ctx, "a copy between panels of two widths");
+  const Side *by = to.panel ? &to : &from, *other = to.panel ? &from : &to;
+  kernel_units(k, t->numel < SERIAL_WORK ? 1 : by->panels);
+  Text *x = &k->text;
+  if (k->units > 1) {
+    k->args[to.panel ? 1 : 0].access.rows = 1;
+    k->args[to.panel ? 1 : 0].access.width =
+        (uint64_t)(by->panels * by->panel * dtype_size(t->dtype));
+    text_open(x, "for (long u = u0; u < u1; u++) {");
+  } else {
+    text_open(x, "for (long u = 0; u < %lld; u++) {", (long long)by->panels);
+  }
+  print_width(x, "w", t, by, "u");
+  Others o = print_others(g, x, t, &from, &to);
+  const char *in =
+      arena_printf(g->a, "u * %lld%s",
+                   (long long)(by == &from ? from.panel : from.stride[by->column] * by->nr), o.in);
+  const char *out =
+      arena_printf(g->a, "u * %lld%s",
+                   (long long)(by == &to ? to.panel : to.stride[by->column] * by->nr), o.out);
+  bool tail = to.panel && t->dim[to.column] % to.nr;
+  if (same) {
+    text_line(x, "GC_IVDEP");
+    text_line(x, "for (long j = 0; j < w; j++) out0[%s + j] = in0[%s + j];", out, in);
+    if (tail)
+      text_line(x, "for (long j = w; j < %lld; j++) out0[%s + j] = 0;", (long long)to.nr, out);
+  } else {
+    text_open(x, "for (long v = 0; v < %lld; v++) {", (long long)other->panels);
+    print_width(x, "d", t, other, "v");
+    in = arena_printf(
+        g->a, "%s + v * %lld", in,
+        (long long)(other == &from ? from.panel : from.stride[other->column] * other->nr));
+    out = arena_printf(g->a, "%s + v * %lld", out,
+                       (long long)(other == &to ? to.panel : to.stride[other->column] * other->nr));
+    const char *rows = by == &to ? "d" : "w", *columns = by == &to ? "w" : "d";
+    long long ld = from.stride[to.column], step = to.stride[from.column];
+    if (t->dtype == DT_F32) {
+      gen_helper(g, intern_printf(g->ctx, "GC_PACK(f32)\n"));
+      text_line(x, "pack_t_f32(in0 + %s, %lld, out0 + %s, %lld, %s, %s);", in, ld, out, step, rows,
+                columns);
+    } else {
+      text_line(x, "for (long e = 0; e < %s; e++)", rows);
+      text_line(x, "  for (long j = 0; j < %s; j++)", columns);
+      text_line(x, "    out0[%s + e * %lld + j] = in0[%s + j * %lld + e];", out, step, in, ld);
+    }
+    if (tail) {
+      text_line(x, "for (long e = 0; e < %s; e++)", rows);
+      text_line(x, "  for (long j = %s; j < %lld; j++) out0[%s + e * %lld + j] = 0;", columns,
+                (long long)to.nr, out, step);
+    }
+    text_close(x, "}");
+  }
+  for (int i = 0; i <= o.n; i++) text_close(x, "}");
 }
 
 /* Axes that lie side by side in both orders are one; outermost first as the source lies. */
@@ -147,7 +211,7 @@ static void copy(Gen *g, Kernel *k, const Group *gr) {
   if (layout_same(t, from, to))
     copy_flat(g, k, gr, storage_elements(t, from));
   else if ((from && from->nr) || (to && to->nr))
-    copy_panels(g, k, gr, t, from, to);
+    copy_panels(g, k, t, from, to);
   else
     copy_ordered(g, k, gr, t, from, to);
 }

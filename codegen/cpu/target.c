@@ -14,6 +14,16 @@ static int cpu_panel(const Target *t, Dtype dt) {
   return dt == DT_F32 ? c->vectors * c->vector / 4 : 0;
 }
 
+/* As few panels as the tile's width allows, of equal widths. */
+static int cpu_filter_panel(const Target *t, Dtype dt, int64_t columns) {
+  const CpuTarget *c = cpu_target(t);
+  int64_t most = cpu_panel(t, dt), lanes = c->vector / 4;
+  if (dt != DT_F32) return -1;
+  if (columns <= most) return 0;
+  int64_t panels = (columns + most - 1) / most;
+  return (int)(((columns + panels - 1) / panels + lanes - 1) / lanes * lanes);
+}
+
 static uint64_t cpu_scratch(const Target *t, const Entry *e, const Op *op) {
   Arena *a = arena_new();
   const Group *g = group_of(a, e, op);
@@ -21,6 +31,7 @@ static uint64_t cpu_scratch(const Target *t, const Entry *e, const Op *op) {
   if (g->form == FORM_COLS || g->form == FORM_REDUCE) bytes = cpu_reduce_scratch(g);
   if (g->form == FORM_ROWS) bytes = cpu_rows_scratch(g);
   if (g->form == FORM_MATMUL) bytes = cpu_matmul_scratch(t, g);
+  if (g->form == FORM_WINDOW && g->root->kind == OP_CONV_FILTER_GRAD) bytes = cpu_filter_scratch(g);
   if (g->form == FORM_SINGLE) bytes = cpu_index_scratch(g);
   arena_free(a);
   return bytes;
@@ -79,6 +90,7 @@ const Target *target_cpu(Ctx *c, CodegenOptions *o) {
             .align = 64,
             .slack = 64,
             .panel = cpu_panel,
+            .filter_panel = cpu_filter_panel,
             .scratch_bytes = cpu_scratch,
             .can_fuse = cpu_can_fuse,
             .max_fused_ops = 64},

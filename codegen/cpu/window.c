@@ -1,13 +1,54 @@
 /* Prints windows over images that lie row-major, with element-wise work on the result fused behind.
    Contract: a unit is a row of the result (its last axis), in blocks of columns that are summed
    side by side (codegen/window.c) and finished by the epilogue. */
-#include "codegen/window.h"
-#include "codegen/cpu/cpu.h"
+#include "codegen/cpu/pixel.h"
 #include "passes/plan.h"
 
 enum { COLUMNS = 256 };
 
+/* Images [N, H, W, C]: a pixel's channels side by side. */
+static bool is_pixels(Gen *g, const Group *gr, ValueId v) {
+  static const int64_t order[] = {0, 2, 3, 1};
+  int arg = group_arg(gr, v);
+  const Layout *l = value_at(gr->e, arg >= 0 ? gr->in[arg] : v)->layout;
+  return layout_same(value_type(gr->e, v), l, layout_get(g->ctx, order, 4, 0));
+}
+
+/* Filters in the layout that the kernels for such images read or make. */
+static bool is_filters(Gen *g, const Group *gr, ValueId v, bool back) {
+  static const int64_t by_output[] = {2, 3, 1, 0}, by_input[] = {2, 3, 0, 1};
+  int arg = group_arg(gr, v);
+  const Layout *l = value_at(gr->e, arg >= 0 ? gr->in[arg] : v)->layout;
+  return layout_same(value_type(gr->e, v), l,
+                     layout_get(g->ctx, back ? by_input : by_output, 4, l ? l->nr : 0));
+}
+
+/* The printer for images in that order, or NULL. A result of a group that is no result of its root
+   lies as the root's does, or is written there in any order. */
+static void (*pixel_printer(Gen *g, const Group *gr))(Gen *, const Group *) {
+  const Op *op = gr->root;
+  if (op->kind != OP_CONV && op->kind != OP_CONV_INPUT_GRAD && op->kind != OP_CONV_FILTER_GRAD) {
+    bool ok = is_pixels(g, gr, gr->out[0]);
+    for (int i = 0; i < op->noperands; i++) ok = ok && is_pixels(g, gr, op->operands[i]);
+    return ok ? cpu_pool : NULL;
+  }
+  bool filters = op->kind == OP_CONV_FILTER_GRAD;
+  if (value_type(gr->e, op->results[0])->dtype != DT_F32) return NULL;
+  if (!is_pixels(g, gr, op->operands[0])) return NULL;
+  if (filters ? !is_pixels(g, gr, op->operands[1])
+              : !is_filters(g, gr, op->operands[1], op->kind == OP_CONV_INPUT_GRAD))
+    return NULL;
+  ConvGeom c = conv_geom(gr->e, op);
+  if (c.groups > 1 && c.gin == 1 && c.gout == 1) return cpu_pool;
+  return filters ? cpu_filter : cpu_conv;
+}
+
 void cpu_window(Gen *g, const Group *gr) {
+  void (*pixels)(Gen *, const Group *) = pixel_printer(g, gr);
+  if (pixels) {
+    pixels(g, gr);
+    return;
+  }
   const Type *t = gr->domain;
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);

@@ -1,0 +1,300 @@
+/* Prints convolutions of f32 images that lie [N, H, W, C] and their gradients by the images, with
+   element-wise work on the result behind, without a copy of the input: a tile of the result is some
+   pixels of one image row by a panel of channels; for one row of the filter its operands lie side
+   by side, so the tile runs through the filter's rows, columns and channels as through the depth of
+   a product. Contract: filters lie in panels of the result's channels (passes/layout_images.c).
+   Padding is left out: rows are clipped, and at an image's sides each filter column has its own
+   loop over just the pixels that it reaches. Every element is one chain of fma in the order of the
+   filter's rows, columns and channels, as in window.c. With a stride the gradient's columns fall
+   into as many phases, each with filter columns of its own. */
+#include "codegen/cpu/tile.h"
+#include "ir/op/window.h"
+
+enum {
+  BLOCK_BYTES = 1 << 18, /* of image rows that a panel of filters goes over */
+  ROW_BYTES = 1 << 17,   /* of a row of the result that waits on the stack for its epilogue */
+  FEW_ROWS = 16          /* of the result: then panels are divided among threads, too */
+};
+
+/* A column of the filter, for the pixels of one phase. */
+typedef struct Column {
+  int64_t s;
+  int64_t at; /* column of the source under it at the phase's first pixel */
+} Column;
+
+typedef struct Phase {
+  int64_t first, step, n; /* columns of the result */
+  int64_t over;           /* columns of the source from one pixel to the next */
+  Column *column;
+  int ncolumns;
+} Phase;
+
+typedef struct Conv {
+  Gen *g;
+  const Group *gr;
+  const CpuTarget *cpu;
+  const Op *op;
+  bool back;
+  ConvGeom c;
+  int64_t n, rows, columns;           /* of the result */
+  int64_t in_rows, in_columns;        /* of the source */
+  int64_t from_channels, to_channels; /* all groups */
+  int64_t depth, width;               /* channels of a group: source, result */
+  const Value *filter;
+  int nr;                 /* columns of a panel */
+  int64_t np;             /* panels of a group */
+  int64_t lb, tap, panel; /* elements from one row of a panel to the next, from one filter column to
+                             the next, from panel to panel */
+  bool epilogue;
+  bool whole; /* ... on a row at a time */
+  Phase *phase;
+  int nphases;
+} Conv;
+
+static int64_t gcd(int64_t a, int64_t b) { return b ? gcd(b, a % b) : a; }
+
+static void phases_of(Conv *v) {
+  const WindowAxis *w = &v->c.w;
+  v->nphases = v->back ? (int)(w->stride < v->columns ? w->stride : v->columns) : 1;
+  v->phase = ARENA_ARRAY(v->g->a, Phase, v->nphases);
+  for (int p = 0; p < v->nphases; p++) {
+    Phase *f = &v->phase[p];
+    *f = (Phase){.first = p, .step = v->back ? w->stride : 1, .over = v->back ? 1 : w->stride};
+    f->n = (v->columns - p + f->step - 1) / f->step;
+    f->column = ARENA_ARRAY(v->g->a, Column, w->taps);
+    for (int64_t s = 0; s < w->taps; s++) {
+      int64_t at = v->back ? p + w->lo - s * w->dilation : s * w->dilation - w->lo;
+      if (v->back && at % w->stride) continue;
+      f->column[f->ncolumns++] = (Column){s, v->back ? at / w->stride : at};
+    }
+  }
+}
+
+static Conv conv_of(Gen *g, const Group *gr) {
+  const Op *op = gr->root;
+  Conv v = {.g = g, .gr = gr, .cpu = cpu_target(g->target), .op = op};
+  v.back = op->kind == OP_CONV_INPUT_GRAD;
+  v.c = conv_geom(gr->e, op);
+  const Type *from = v.back ? v.c.y : v.c.x, *to = v.back ? v.c.x : v.c.y;
+  v.n = v.c.n;
+  v.rows = to->dim[2];
+  v.columns = to->dim[3];
+  v.in_rows = from->dim[2];
+  v.in_columns = from->dim[3];
+  v.from_channels = from->dim[1];
+  v.to_channels = to->dim[1];
+  v.depth = v.back ? v.c.gout : v.c.gin;
+  v.width = v.back ? v.c.gin : v.c.gout;
+  v.filter = value_at(gr->e, gr->in[group_arg(gr, op->operands[1])]);
+  v.nr = v.filter->layout ? v.filter->layout->nr : 0;
+  if (v.nr) {
+    v.lb = v.nr;
+    v.panel = v.c.h.taps * v.c.w.taps * v.depth * v.nr;
+  } else {
+    int lanes = v.cpu->vector / 4, most = v.cpu->vectors * lanes;
+    int64_t panels = (v.width + most - 1) / most;
+    v.nr = (int)(((v.width + panels - 1) / panels + lanes - 1) / lanes * lanes);
+    v.lb = v.back ? v.width : v.to_channels; /* [KH][KW][O][C / groups] */
+    v.panel = v.nr;
+  }
+  v.np = (v.width + v.nr - 1) / v.nr;
+  v.tap = (v.back ? v.from_channels : v.depth) * v.lb; /* [KH][KW][O][C / groups] has all outputs */
+  v.epilogue = gr->nops > 1;
+  v.whole = v.epilogue && v.columns * v.nr * 4 <= ROW_BYTES;
+  phases_of(&v);
+  return v;
+}
+
+/* ---- tiles ---- */
+
+/* Pixels [i0, i0 + rows) of a phase. */
+static Tile tile_at(const Conv *v, const Phase *f, int64_t i0, int rows, int64_t width) {
+  Tile t = {.rows = rows, .width = width, .lb = v->lb, .lk = 1};
+  t.li = f->over * v->from_channels;
+  t.run = ARENA_ARRAY(v->g->a, Run, f->ncolumns + 1);
+  bool all = v->c.groups == 1 && (!v->back && v->c.w.dilation == 1);
+  for (int k = 0; k < f->ncolumns; k++) {
+    const Column *c = &f->column[k];
+    int lo = 0, hi = rows;
+    while (lo < rows && c->at + (i0 + lo) * f->over < 0) lo++;
+    while (hi > lo && c->at + (i0 + hi - 1) * f->over >= v->in_columns) hi--;
+    if (lo < hi)
+      t.run[t.nruns++] = (Run){c->at * v->from_channels, c->s * v->tap, v->depth, lo, hi};
+    all = all && lo == 0 && hi == rows;
+  }
+  if (all && t.nruns) { /* a filter row's operands lie side by side */
+    t.run[0].depth *= t.nruns;
+    t.nruns = 1;
+  }
+  return t;
+}
+
+/* ---- rows ---- */
+
+/* Filter rows that reach row `oy` of the result: `taps` of them from r0 on, and the source's row
+   under the first. */
+static void print_taps(const Conv *v, Text *x, int64_t *a_step, int64_t *b_step) {
+  const WindowAxis *h = &v->c.h;
+  int64_t row = v->in_columns * v->from_channels, filter_row = v->c.w.taps * v->tap;
+  if (!v->back) {
+    text_line(x, "const long at = oy * %lld - %lld;", (long long)h->stride, (long long)h->lo);
+    text_line(x, "const long r0 = at < 0 ? (-at + %lld) / %lld : 0;", (long long)h->dilation - 1,
+              (long long)h->dilation);
+    text_line(x, "long r1 = at >= %lld ? 0 : (%lld - at) / %lld + 1;", (long long)h->in,
+              (long long)h->in - 1, (long long)h->dilation);
+    text_line(x, "if (r1 > %lld) r1 = %lld;", (long long)h->taps, (long long)h->taps);
+    text_line(x, "const long taps = r1 > r0 ? r1 - r0 : 0, row = at + r0 * %lld;",
+              (long long)h->dilation);
+    *a_step = h->dilation * row;
+    *b_step = filter_row;
+    return;
+  }
+  int64_t common = gcd(h->stride, h->dilation), step = h->stride / common;
+  text_line(x, "const long at = oy + %lld;", (long long)h->lo);
+  text_line(x, "long r0 = 0, taps = 0;");
+  text_line(
+      x,
+      "while (r0 < %lld && at >= r0 * %lld && ((at - r0 * %lld) %% %lld || (at - r0 * %lld) / "
+      "%lld >= %lld)) r0++;",
+      (long long)h->taps, (long long)h->dilation, (long long)h->dilation, (long long)h->stride,
+      (long long)h->dilation, (long long)h->stride, (long long)h->out);
+  text_line(x, "for (long r = r0; r < %lld && at >= r * %lld; r += %lld) taps++;",
+            (long long)h->taps, (long long)h->dilation, (long long)step);
+  text_line(x, "const long row = (at - r0 * %lld) / %lld;", (long long)h->dilation,
+            (long long)h->stride);
+  *a_step = -(h->dilation / common) * row;
+  *b_step = step * filter_row;
+}
+
+/* Element-wise work on `count` pixels, from the tile's first on: those of the phase from i0 on, or
+   with `f` NULL the whole row. */
+static void print_epilogue(const Conv *v, Text *x, const Phase *f, int64_t count, int64_t width) {
+  const Type *t = v->gr->domain;
+  text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)count);
+  if (f)
+    text_line(x, "const long ox = %lld + (i0 + i) * %lld;", (long long)f->first,
+              (long long)f->step);
+  else
+    text_line(x, "const long ox = i;");
+  text_line(x, "const long flat = ((n * %lld + oy) * %lld + ox) * %lld + k0;", (long long)v->rows,
+            (long long)v->columns, (long long)v->to_channels);
+  text_line(x, "const f32 *acc = tile + i * %d;", v->nr);
+  text_line(x, "(void)flat;");
+  text_open(x, "GC_IVDEP for (long j = 0; j < %lld; j++) {", (long long)width);
+  Site s = {.shape = t,
+            .coord = (const char *[]){"n", "(k0 + j)", "oy", "ox"},
+            .flat = "(flat + j)",
+            .layout = value_at(v->gr->e, v->gr->out[0])->layout,
+            .have = v->op->results[0],
+            .have_text = "acc[j]"};
+  site_body(v->g, x, v->gr, &s);
+  text_close(x, "}");
+  text_close(x, "}");
+}
+
+static bool same_runs(const Tile *a, const Tile *b) {
+  return a->rows == b->rows && a->nruns == b->nruns &&
+         (!a->nruns || memcmp(a->run, b->run, sizeof *a->run * (size_t)a->nruns) == 0);
+}
+
+/* The tiles of a row of the result for one panel; those that are alike in one loop. */
+static void print_phase(const Conv *v, Text *x, const Phase *f, int64_t width, int64_t a_step,
+                        int64_t b_step) {
+  int most = tile_rows(v->cpu, width);
+  int64_t ld = v->epilogue ? v->nr : v->to_channels;
+  int64_t tiles = (f->n + most - 1) / most, low = tiles - f->n % tiles, i0 = 0;
+  for (int64_t k = 0; k < tiles;) {
+    int rows = (int)(f->n / tiles + (k >= low));
+    Tile t = tile_at(v, f, i0, rows, width);
+    int64_t end = i0 + rows;
+    for (k++; k < tiles; k++, end += rows) {
+      if ((int)(f->n / tiles + (k >= low)) != rows) break;
+      Tile next = tile_at(v, f, end, rows, width);
+      if (!same_runs(&t, &next)) break;
+    }
+    text_open(x, "for (long i0 = %lld; i0 < %lld; i0 += %d) {", (long long)i0, (long long)end,
+              rows);
+    if (v->epilogue && !v->whole)
+      text_line(x, "f32 *c = tile;");
+    else
+      text_line(x, "f32 *c = out + (%lld + i0 * %lld) * %lld;", (long long)f->first,
+                (long long)f->step, (long long)ld);
+    text_line(x, "%s(a + i0 * %lld, %lldL, 0, b, %lldL, 0, c, %lldL, taps, 1, 1);",
+              tile_function(v->g, &t), (long long)t.li, (long long)a_step, (long long)b_step,
+              (long long)(v->epilogue && !v->whole ? ld : f->step * ld));
+    if (v->epilogue && !v->whole) print_epilogue(v, x, f, rows, width);
+    text_close(x, "}");
+    i0 = end;
+  }
+}
+
+/* One row of the result, `u`, for panel q of group g. */
+static void print_row(const Conv *v, Text *x, int64_t width) {
+  int64_t a_step, b_step;
+  text_line(x, "const long n = u / %lld, oy = u %% %lld, k0 = g * %lld + q * %d;",
+            (long long)v->rows, (long long)v->rows, (long long)v->width, v->nr);
+  print_taps(v, x, &a_step, &b_step);
+  text_line(x, "const f32 *a = image + (n * %lld + row) * %lld + g * %lld;", (long long)v->in_rows,
+            (long long)(v->in_columns * v->from_channels), (long long)v->depth);
+  int64_t group = v->c.groups == 1 ? 0 : v->back ? v->depth * v->lb : v->width;
+  text_line(x, "const f32 *b = filter + g * %lld + q * %lld + r0 * %lld;", (long long)group,
+            (long long)v->panel, (long long)(v->c.w.taps * v->tap));
+  if (v->whole)
+    text_line(x, "f32 *out = tile;");
+  else if (!v->epilogue)
+    text_line(x, "f32 *out = (f32 *)out0 + (n * %lld + oy) * %lld + k0;", (long long)v->rows,
+              (long long)(v->columns * v->to_channels));
+  for (int p = 0; p < v->nphases; p++) print_phase(v, x, &v->phase[p], width, a_step, b_step);
+  if (v->whole) print_epilogue(v, x, NULL, v->columns, width);
+}
+
+static void print_panel(const Conv *v, Text *x) {
+  int64_t tail = v->width - (v->np - 1) * v->nr;
+  if (tail == v->nr || v->np == 1) {
+    print_row(v, x, v->np == 1 ? v->width : v->nr);
+    return;
+  }
+  text_open(x, "if (q < %lld) {", (long long)v->np - 1);
+  print_row(v, x, v->nr);
+  x->indent--;
+  text_open(x, "} else {");
+  print_row(v, x, tail);
+  text_close(x, "}");
+}
+
+void cpu_conv(Gen *g, const Group *gr) {
+  Conv v = conv_of(g, gr);
+  Kernel *k = kernel_new(g, gr);
+  Text *x = &k->text;
+  kernel_args(g, k, gr);
+  k->flops = 2 * (uint64_t)(v.c.y->numel * v.c.gin * v.c.h.taps * v.c.w.taps);
+  int64_t rows = v.n * v.rows, panels = v.np * v.c.groups;
+  bool by_rows = rows >= FEW_ROWS || panels == 1;
+  kernel_units(k, k->flops < SERIAL_WORK ? 1 : by_rows ? rows : rows * panels);
+  if (k->units > 1 && by_rows) cpu_split_full(k, gr, 1, 0, gr->domain->numel);
+  const char *first = k->units > 1 ? "u0" : "0";
+  text_line(x, "const f32 *image = in%d, *filter = in%d;", group_arg(gr, v.op->operands[0]),
+            group_arg(gr, v.op->operands[1]));
+  int64_t tail = v.width - (v.np - 1) * v.nr; /* the narrowest panel has the tallest tiles */
+  if (v.epilogue)
+    text_line(x, "_Alignas(64) f32 tile[%lld];",
+              (long long)(v.whole ? v.columns : tile_rows(v.cpu, tail)) * v.nr);
+  if (by_rows) {
+    int64_t bytes = v.in_columns * v.from_channels * 4, block = BLOCK_BYTES / (bytes ? bytes : 1);
+    const char *last = k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)rows);
+    text_open(x, "for (long w0 = %s, w1; w0 < %s; w0 = w1) {", first, last);
+    text_line(x, "w1 = w0 + %lld < %s ? w0 + %lld : %s;", (long long)(block ? block : 1), last,
+              (long long)(block ? block : 1), last);
+    text_open(x, "for (long g = 0; g < %lld; g++) {", (long long)v.c.groups);
+    text_open(x, "for (long q = 0; q < %lld; q++) {", (long long)v.np);
+    text_open(x, "for (long u = w0; u < w1; u++) {");
+  } else {
+    text_open(x, "for (long w = %s; w < %s; w++) {", first,
+              k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)(rows * panels)));
+    text_line(x, "const long u = w %% %lld, p = w / %lld;", (long long)rows, (long long)rows);
+    text_line(x, "const long g = p / %lld, q = p %% %lld;", (long long)v.np, (long long)v.np);
+    text_open(x, "{");
+  }
+  print_panel(&v, x);
+  for (int i = 0; i < (by_rows ? 4 : 2); i++) text_close(x, "}");
+}

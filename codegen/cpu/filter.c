@@ -1,0 +1,252 @@
+/* Prints the gradient of a convolution by its filters, for f32 images that lie [N, H, W, C]: for
+   one filter row and column, rows of channels of x times columns of channels of dy, summed over
+   pixels. Contract: the filters' layout is that of the convolution (passes/layout_images.c). A unit
+   is a tile of the result, and its thread goes over all pixels: nothing is added up between
+   threads. Pixels come in chunks of whole rows of one image, or of whole images where they are
+   small; every element is one chain of fma a chunk in the order of images, rows and columns, chunks
+   added in order, as in window.c. The chunk's part of x and dy stays near while tiles go over it.
+ */
+#include "codegen/cpu/pixel.h"
+#include "codegen/cpu/tile.h"
+
+typedef struct Filter {
+  Gen *g;
+  const Group *gr;
+  const CpuTarget *cpu;
+  const Op *op;
+  ConvGeom c;
+  const Layout *layout;
+  int nr;
+  int64_t np, ld;
+  bool merged;  /* every filter column reaches all pixels: a filter row is one run of channels */
+  int64_t runs; /* of channels in a filter row: 1 or one a column */
+  int64_t row;  /* channels in such a run */
+  int64_t tiles, rows, low; /* of a run: `low` of `rows`, then of rows + 1 */
+  bool epilogue;
+} Filter;
+
+/* Filters that a group's gradient is wanted as: what its root makes, whatever comes behind. */
+static const Layout *layout_of(Ctx *c, const Group *gr) {
+  static const int64_t order[] = {2, 3, 1, 0};
+  for (int i = 0; i < gr->nout; i++) {
+    const Layout *l = value_at(gr->e, gr->out[i])->layout;
+    if (l && l->nr) return l;
+  }
+  return layout_get(c, order, 4, 0);
+}
+
+static Filter filter_of(Gen *g, const Group *gr) {
+  Filter f = {.g = g, .gr = gr, .cpu = cpu_target(g->target), .op = gr->root};
+  f.c = conv_geom(gr->e, f.op);
+  const WindowAxis *w = &f.c.w;
+  f.layout = layout_of(g->ctx, gr);
+  f.nr = f.layout->nr;
+  f.ld = f.nr;
+  if (!f.nr) {
+    int lanes = f.cpu->vector / 4;
+    int64_t most = f.cpu->vectors * lanes, panels = (f.c.gout + most - 1) / most;
+    f.nr = (int)(((f.c.gout + panels - 1) / panels + lanes - 1) / lanes * lanes);
+    f.ld = f.c.cout;
+  }
+  f.np = (f.c.gout + f.nr - 1) / f.nr;
+  f.merged = f.c.groups == 1 && w->dilation == 1;
+  for (int64_t s = 0; s < w->taps; s++) {
+    int64_t a, z;
+    window_outputs(w, s, &a, &z);
+    f.merged = f.merged && a == 0 && z == w->out;
+  }
+  f.runs = f.merged ? 1 : w->taps;
+  f.row = f.merged ? w->taps * f.c.gin : f.c.gin;
+  int64_t most = tile_rows(f.cpu, f.np == 1 ? f.c.gout : f.nr);
+  f.tiles = (f.row + most - 1) / most;
+  f.rows = f.row / f.tiles;
+  f.low = f.tiles - f.row % f.tiles;
+  f.epilogue = gr->nops > 1;
+  return f;
+}
+
+uint64_t cpu_filter_scratch(const Group *gr) {
+  if (gr->nops == 1) return 0;
+  ConvGeom c = conv_geom(gr->e, gr->root);
+  uint64_t bytes = c.f->bytes;
+  for (int i = 0; i < gr->nout; i++) {
+    uint64_t padded;
+    if (layout_bytes(c.f, value_at(gr->e, gr->out[i])->layout, &padded) && padded > bytes)
+      bytes = padded;
+  }
+  return bytes;
+}
+
+/* Where unit u lies: group g, panel q, filter row r, run v of channels, tile k: rows from m on. */
+static void print_unit(const Filter *f, Text *x) {
+  long long t = f->tiles, v = f->runs, r = f->c.h.taps, q = f->np;
+  text_line(x, "const long k = u %% %lld, v = u / %lld %% %lld, r = u / %lld %% %lld;", t, t, v,
+            t * v, r);
+  text_line(x, "const long q = u / %lld %% %lld, g = u / %lld, k0 = g * %lld + q * %d;", t * v * r,
+            q, t * v * r * q, (long long)f->c.gout, f->nr);
+  text_line(x, "const long m = k * %lld + (k > %lld ? k - %lld : 0);", (long long)f->rows,
+            (long long)f->low, (long long)f->low);
+  const char *row = arena_printf(f->g->a, "(r * %lld + v) * %lld + m", v, (long long)f->row);
+  if (f->layout->nr)
+    text_line(x, "f32 *c = sum + (q * %lld + %s) * %d;", r * v * (long long)f->row, row, f->nr);
+  else
+    text_line(x, "f32 *c = sum + (%s) * %lld + k0;", row, (long long)f->ld);
+}
+
+/* The call for the tile's rows and columns, in a run of filter column `s`, whose pixels are columns
+   [a, z) of dy. */
+static void print_call(const Filter *f, Text *x, int rows, int64_t width, int64_t depth) {
+  Run run = {0, 0, depth, 0, rows};
+  Tile t = {.rows = rows,
+            .width = width,
+            .li = 1,
+            .lk = f->c.w.stride * f->c.cin,
+            .lb = f->c.cout,
+            .run = &run,
+            .nruns = depth > 0};
+  long long image = f->c.h.in * f->c.w.in * f->c.cin, line = f->c.w.in * f->c.cin;
+  text_line(x, "%s(a, %lldL, %lldL, b, %lldL, %lldL, c, %lldL, rows, images, h == 0);",
+            tile_function(f->g, &t), (long long)f->c.h.stride * line, image,
+            (long long)(f->c.w.out * f->c.cout), (long long)(f->c.h.out * f->c.w.out * f->c.cout),
+            (long long)f->ld);
+}
+
+static void print_rows(const Filter *f, Text *x, int64_t width, int64_t depth) {
+  if (f->low == f->tiles) {
+    print_call(f, x, (int)f->rows, width, depth);
+    return;
+  }
+  text_open(x, "if (k < %lld) {", (long long)f->low);
+  print_call(f, x, (int)f->rows, width, depth);
+  x->indent--;
+  text_open(x, "} else {");
+  print_call(f, x, (int)f->rows + 1, width, depth);
+  text_close(x, "}");
+}
+
+static void print_width(const Filter *f, Text *x, int64_t depth) {
+  int64_t tail = f->c.gout - (f->np - 1) * f->nr;
+  if (f->np == 1 || tail == f->nr) {
+    print_rows(f, x, tail, depth);
+    return;
+  }
+  text_open(x, "if (q < %lld) {", (long long)f->np - 1);
+  print_rows(f, x, f->nr, depth);
+  x->indent--;
+  text_open(x, "} else {");
+  print_rows(f, x, tail, depth);
+  text_close(x, "}");
+}
+
+/* Filter columns that reach as many pixels share their calls. */
+static void print_columns(const Filter *f, Text *x) {
+  const WindowAxis *w = &f->c.w;
+  bool *done = ARENA_ARRAY(f->g->a, bool, f->runs);
+  const char *word = "if";
+  for (int64_t s = 0; s < f->runs; s++) {
+    int64_t a, z;
+    if (done[s]) continue;
+    window_outputs(w, s, &a, &z);
+    const char *which = "";
+    bool rest = true; /* no other is left */
+    for (int64_t k = s; k < f->runs; k++) {
+      int64_t ka, kz;
+      window_outputs(w, k, &ka, &kz);
+      if (!done[k] && kz - ka == z - a) {
+        which = arena_printf(f->g->a, "%s%sv == %lld", which, *which ? " || " : "", (long long)k);
+        done[k] = true;
+      }
+      rest = rest && done[k];
+    }
+    if (rest && word[0] == 'i') {
+      print_width(f, x, z - a);
+      return;
+    }
+    if (rest)
+      text_open(x, "} else {");
+    else
+      text_open(x, "%s (%s) {", word, which);
+    print_width(f, x, z - a);
+    x->indent--;
+    word = "} else if";
+  }
+  x->indent++;
+  text_close(x, "}");
+}
+
+static void print_epilogue(const Filter *f, Text *x) {
+  int64_t tail = f->c.gout - (f->np - 1) * f->nr;
+  text_line(x, "const long e = k < %lld ? %lld : %lld;", (long long)f->low, (long long)f->rows,
+            (long long)f->rows + 1);
+  text_line(x, "const long w = q < %lld ? %d : %lld;", (long long)f->np - 1, f->nr,
+            (long long)tail);
+  text_open(x, "for (long i = 0; i < e; i++) {");
+  if (f->merged)
+    text_line(x, "const long s = (m + i) / %lld, ch = (m + i) %% %lld;", (long long)f->c.gin,
+              (long long)f->c.gin);
+  else
+    text_line(x, "const long s = v, ch = m + i;");
+  text_line(x, "const f32 *acc = c + i * %lld;", (long long)f->ld);
+  text_line(x, "const long place = acc - sum;");
+  text_line(x, "(void)s, (void)ch, (void)place;");
+  text_open(x, "GC_IVDEP for (long j = 0; j < w; j++) {");
+  Site s = {.shape = f->gr->domain,
+            .coord = (const char *[]){"(k0 + j)", "ch", "r", "s"},
+            .flat = "(place + j)",
+            .panel = "(place + j)",
+            .layout = f->layout,
+            .have = f->op->results[0],
+            .have_text = "acc[j]"};
+  site_body(f->g, x, f->gr, &s);
+  text_close(x, "}");
+  text_close(x, "}");
+}
+
+void cpu_filter(Gen *g, const Group *gr) {
+  Filter f = filter_of(g, gr);
+  const ConvGeom *c = &f.c;
+  Kernel *k = kernel_new(g, gr);
+  Text *x = &k->text;
+  kernel_args(g, k, gr);
+  k->flops = 2 * (uint64_t)(c->y->numel * c->gin * c->h.taps * c->w.taps);
+  int64_t units = c->groups * f.np * c->h.taps * f.runs * f.tiles;
+  kernel_units(k, k->flops < SERIAL_WORK ? 1 : units);
+  /* the tiles of one panel lie in their order */
+  if (k->units > 1 && f.low == f.tiles && (f.layout->nr || f.np * c->groups == 1))
+    for (int i = 0; i < gr->nout; i++) {
+      const Value *v = value_at(gr->e, gr->out[i]);
+      uint64_t bytes;
+      if (layout_same(v->type, v->layout, f.layout) && layout_bytes(v->type, v->layout, &bytes))
+        kernel_split_out(k, gr, i, 1, 0, bytes);
+    }
+  text_line(x, "typedef long pos;");
+  text_line(x, "const f32 *dy = in%d, *image = in%d;", group_arg(gr, f.op->operands[0]),
+            group_arg(gr, f.op->operands[1]));
+  text_line(x, "f32 *sum = (f32 *)%s;", f.epilogue ? "scratch" : "out0");
+  const char *first = k->units > 1 ? "u0" : "0";
+  const char *last = k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)units);
+  window_chunks(x, c);
+  text_open(x, "for (long u = %s; u < %s; u++) {", first, last);
+  print_unit(&f, x);
+  window_chunk_rows(x, c);
+  text_line(x, "const long at = v * %lld - %lld; /* column of x under output 0 */",
+            (long long)c->w.dilation, (long long)c->w.lo);
+  text_line(x, "const long col = at < 0 ? (-at + %lld) / %lld : 0; /* the first on the image */",
+            (long long)c->w.stride - 1, (long long)c->w.stride);
+  text_line(
+      x,
+      "const f32 *a = image + ((n0 * %lld + y * %lld + r * %lld - %lld) * %lld + col * %lld + "
+      "at) * %lld + g * %lld + m;",
+      (long long)c->h.in, (long long)c->h.stride, (long long)c->h.dilation, (long long)c->h.lo,
+      (long long)c->w.in, (long long)c->w.stride, (long long)c->cin, (long long)c->gin);
+  text_line(x, "const f32 *b = dy + ((n0 * %lld + y) * %lld + col) * %lld + k0;",
+            (long long)c->h.out, (long long)c->w.out, (long long)c->cout);
+  print_columns(&f, x);
+  text_close(x, "}");
+  text_close(x, "}");
+  if (!f.epilogue) return;
+  text_open(x, "for (long u = %s; u < %s; u++) {", first, last);
+  print_unit(&f, x);
+  print_epilogue(&f, x);
+  text_close(x, "}");
+}

@@ -1,0 +1,10 @@
+/* Shared by the printers of windows over images that lie [N, H, W, C]. */
+#ifndef GC_CODEGEN_CPU_PIXEL_H
+#define GC_CODEGEN_CPU_PIXEL_H
+#include "codegen/cpu/cpu.h"
+#include "codegen/window.h"
+
+void cpu_conv(Gen *g, const Group *gr);   /* convolutions and their gradients by the images */
+void cpu_filter(Gen *g, const Group *gr); /* their gradients by the filters */
+void cpu_pool(Gen *g, const Group *gr);   /* pools, and convolutions of one channel to one */
+#endif

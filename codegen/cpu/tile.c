@@ -1,0 +1,67 @@
+/* Prints the tiles of convolutions; see tile.h.
+   Contract: the text of a function follows from the tile alone, and is printed once a program. Like
+   GC_TILE of text/gemm.h: literal bounds, one named fma for each product, full registers of b are
+   read and only the columns that there are written. */
+#include "codegen/cpu/tile.h"
+
+/* 28 accumulators of 32 registers, the factor comes from memory; 12 of 16. */
+int tile_rows(const CpuTarget *t, int64_t width) {
+  int64_t lanes = t->vector / 4, vectors = (width + lanes - 1) / lanes;
+  int most = t->vectors == 4 ? 28 : 12, rows = (int)(most / (vectors ? vectors : 1));
+  return rows > 14 ? 14 : rows < 1 ? 1 : rows;
+}
+
+const char *tile_function(Gen *g, const Tile *t) {
+  Text x = text_new(g->a, 1);
+  text_line(&x, "enum { L = VW, NV = (%lld + L - 1) / L, R = %d, W = %lld };", (long long)t->width,
+            t->rows, (long long)t->width);
+  text_line(&x, "Vf32 acc[R][NV];");
+  text_line(&x, "UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++)");
+  text_line(&x, "  acc[i][j] = (Vf32){0};");
+  text_open(&x, "for (long n = 0; n < images; n++, a += an, b += bn) {");
+  text_line(&x, "const f32 *ra = a, *rb = b;");
+  text_open(&x, "for (long r = 0; r < rows; r++, ra += ar, rb += br) {");
+  for (int k = 0; k < t->nruns; k++) {
+    const Run *run = &t->run[k];
+    text_open(&x, "{");
+    text_line(&x, "const f32 *p = ra + %lldL, *q = rb + %lldL;", (long long)run->a,
+              (long long)run->b);
+    text_open(&x, "for (long k = 0; k < %lld; k++, p += %lldL, q += %lldL) {",
+              (long long)run->depth, (long long)t->lk, (long long)t->lb);
+    text_line(&x, "Vf32 v[NV];");
+    text_line(&x,
+              "UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], q + j * L, VBYTES);");
+    text_open(&x, "UNROLL for (int i = %d; i < %d; i++) {", (int)run->lo, (int)run->hi);
+    text_line(&x, "const Vf32 s = splat_f32(p[i * %lldL]);", (long long)t->li);
+    text_line(&x, "UNROLL for (int j = 0; j < NV; j++) acc[i][j] = vfma_f32(v[j], s, acc[i][j]);");
+    text_close(&x, "}");
+    text_close(&x, "}");
+    text_close(&x, "}");
+  }
+  text_line(&x, "(void)ra, (void)rb;");
+  text_close(&x, "}");
+  text_close(&x, "}");
+  text_open(&x, "UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) {");
+  text_line(&x, "const unsigned long m = (W - j * L < L ? W - j * L : L) * sizeof(f32);");
+  text_line(&x, "f32 *to = c + i * ldc + j * L;");
+  text_open(&x, "if (!first) {");
+  text_line(&x, "Vf32 old = {0};");
+  text_line(&x, "__builtin_memcpy(&old, to, m);");
+  text_line(&x, "acc[i][j] += old;");
+  text_close(&x, "}");
+  text_line(&x, "__builtin_memcpy(to, &acc[i][j], m);");
+  text_close(&x, "}");
+  const char *body = text_str(&x);
+  uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a: a name that follows from the text */
+  for (const char *s = body; *s; s++) hash = (hash ^ (unsigned char)*s) * 0x100000001b3u;
+  const char *name = intern_printf(g->ctx, "window_%dx%lld_%016llx", t->rows, (long long)t->width,
+                                   (unsigned long long)hash);
+  gen_helper(g, intern_printf(g->ctx,
+                              "static __attribute__((noinline)) void %s(\n"
+                              "    const f32 *restrict a, long ar, long an, const f32 *restrict b, "
+                              "long br, long bn,\n"
+                              "    f32 *restrict c, long ldc, long rows, long images, int first) "
+                              "{\n%s}\n",
+                              name, body));
+  return name;
+}

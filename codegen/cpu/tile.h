@@ -1,0 +1,30 @@
+/* The tile of convolutions: R rows and W columns of the result stay in registers while a number of
+   runs of depth go by, one filter column or one row of pixels each. */
+#ifndef GC_CODEGEN_CPU_TILE_H
+#define GC_CODEGEN_CPU_TILE_H
+#include "codegen/cpu/cpu.h"
+#include "codegen/cpu/target.h"
+
+typedef struct Run {
+  int64_t a, b;   /* where it begins, in elements from the row's start in both operands */
+  int64_t depth;  /* of the run */
+  int64_t lo, hi; /* rows of the tile that it reaches */
+} Run;
+
+typedef struct Tile {
+  int rows;
+  int64_t width;
+  int64_t li, lk, lb; /* elements of a from row to row and from k to k, of b from k to k */
+  Run *run;
+  int nruns;
+} Tile;
+
+/* The most rows of a tile so wide. */
+int tile_rows(const CpuTarget *t, int64_t width);
+/* The name of a function
+     (const f32 *a, long ar, long an, const f32 *b, long br, long bn, f32 *c, long ldc,
+      long rows, long images, int first)
+   which adds up the runs for `images` images an and bn apart, of `rows` rows ar and br apart, in
+   order, and writes them to c, or adds the sum to it. */
+const char *tile_function(Gen *g, const Tile *t);
+#endif
