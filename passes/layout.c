@@ -1,17 +1,18 @@
-/* Layout: weights that are right operands of products lie in the panels that the target's products
-   read, and with them all that is element-wise connected: gradients, moments, updates.
-   Contract: one decision for a global in all entries; a value that anything but products and
-   element-wise work touches stays row-major. `init` computes in row-major order where it must, and
-   converts by a copy at the store.
-   Method: union-find over globals and values; a class is in panels if some product wants it so and
-   nobody else reads or makes one of its values. */
+/* Layout: weights that are right operands of products or filters of convolutions lie in the panels
+   that the target's loops read, and with them all that is element-wise connected: gradients,
+   moments, updates. What lies between convolutions is the business of layout_images.c.
+   Contract: one decision for a global in all entries; a value that anything but products,
+   convolutions and element-wise work touches stays row-major. `init` computes in row-major order
+   where it must, and converts by a copy at the store.
+   Method: union-find over globals and values; a class takes the layout that some product or
+   convolution wants if no other wants another and nobody else reads or makes one of its values. */
 #include "passes/kernel_form.h"
-#include "passes/pass_list.h"
+#include "passes/layout_impl.h"
 
 typedef struct Class {
   uint32_t parent;
-  bool wanted; /* a product reads it as its right operand */
-  bool pinned; /* something needs it row-major */
+  const Layout *want; /* of a product that reads it as its right operand, of a convolution */
+  bool pinned;        /* something needs it row-major */
 } Class;
 
 typedef struct Layouts {
@@ -29,25 +30,31 @@ static uint32_t find(Layouts *l, uint32_t x) {
   return x;
 }
 
+static void want(Layouts *l, uint32_t x, const Layout *layout) {
+  Class *c = &l->node[find(l, x)];
+  if (!layout) return;
+  if (c->want && c->want != layout) c->pinned = true;
+  c->want = layout;
+}
+
 static void unite(Layouts *l, uint32_t a, uint32_t b) {
   a = find(l, a);
   b = find(l, b);
   if (a == b) return;
   l->node[b].parent = a;
-  l->node[a].wanted |= l->node[b].wanted;
   l->node[a].pinned |= l->node[b].pinned;
+  want(l, a, l->node[b].want);
 }
 
 static void pin(Layouts *l, uint32_t x) { l->node[find(l, x)].pinned = true; }
 
-/* Columns of the panels that suit a matrix, or 0: a weight much narrower than a panel would be
- * padding. */
-static int panel_of(const Layouts *l, const Type *t) {
+/* The panels that suit a matrix, or NULL: a weight much narrower than a panel would be padding. */
+static const Layout *panels_of(const Layouts *l, const Type *t) {
   const Target *target = l->r->opt->target;
   int nr = target && target->panel ? target->panel(target, t->dtype) : 0;
-  if (!nr || t->rank != 2 || t->dim[1] < nr) return 0;
+  if (!nr || t->rank != 2 || t->dim[1] < nr) return NULL;
   int64_t padded = (t->dim[1] + nr - 1) / nr * nr;
-  return padded - t->dim[1] <= t->dim[1] / 4 ? nr : 0;
+  return padded - t->dim[1] <= t->dim[1] / 4 ? layout_panels(l->m->ctx, nr) : NULL;
 }
 
 /* ---- what an op asks of its values ---- */
@@ -89,6 +96,16 @@ static void scan(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
   look_block(l, base, e, b, is_init);
 }
 
+/* The filter of an input's gradient is copied in any case. */
+static void convolution(Layouts *l, uint32_t base, const Entry *e, const Op *op) {
+  bool by_filter = op->kind == OP_CONV_FILTER_GRAD;
+  pin(l, base + op->operands[0]);
+  pin(l, base + (by_filter ? op->operands[1] : op->results[0]));
+  if (op->kind != OP_CONV_INPUT_GRAD)
+    want(l, base + (by_filter ? op->results[0] : op->operands[1]),
+         layout_filter(l->m->ctx, l->r->opt->target, e, op, false));
+}
+
 static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool is_init) {
   switch ((int)op->kind) {
   case OP_LOAD:
@@ -104,14 +121,20 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
   case OP_MATMUL:
     pin(l, base + op->operands[0]);
     if (op->attr[AT_TB].i || value_type(e, op->operands[1])->rank != 2) return;
-    l->node[find(l, base + op->operands[1])].wanted = true;
+    want(l, base + op->operands[1], panels_of(l, value_type(e, op->operands[1])));
+    return;
+  case OP_CONV:
+  case OP_CONV_INPUT_GRAD:
+  case OP_CONV_FILTER_GRAD:
+    if (!layout_is_fast(l->r->opt->target, e, op)) break;
+    convolution(l, base, e, op);
     return;
   case OP_BROADCAST: /* of a scalar: any layout; else the other axes must be where they are */
     if (value_type(e, op->operands[0])->numel != 1) pin(l, base + op->results[0]);
     pin(l, base + op->operands[0]);
     return;
   case OP_CONVERT: /* panels are of one dtype */
-    if (panel_of(l, value_type(e, op->operands[0])) == panel_of(l, value_type(e, op->results[0])))
+    if (panels_of(l, value_type(e, op->operands[0])) == panels_of(l, value_type(e, op->results[0])))
       break;
     pin(l, base + op->operands[0]);
     pin(l, base + op->results[0]);
@@ -128,15 +151,14 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
 
 /* ---- setting ---- */
 
-static const Layout *decided(Layouts *l, uint32_t x, const Type *t) {
+static const Layout *decided(Layouts *l, uint32_t x) {
   const Class *c = &l->node[find(l, x)];
-  int nr = c->wanted && !c->pinned ? panel_of(l, t) : 0;
-  return nr ? layout_panels(l->m->ctx, nr) : NULL;
+  return c->pinned ? NULL : c->want;
 }
 
 static void set_values(Layouts *l, uint32_t base, Entry *e) {
   for (ValueId v = 0; v < e->values.n; v++) {
-    value_at(e, v)->layout = decided(l, base + v, value_type(e, v));
+    value_at(e, v)->layout = decided(l, base + v);
     l->r->changes += value_at(e, v)->layout != NULL;
   }
 }
@@ -179,10 +201,11 @@ bool pass_layout(PassRun *r) {
   bool any = false;
   for (uint32_t i = 0; i < m->globals.n; i++) {
     Global *g = &m->globals.at[i];
-    g->layout = decided(&l, i, g->type);
+    g->layout = decided(&l, i);
     any |= g->layout != NULL;
   }
   for (uint32_t k = 0; k < m->entries.n; k++) set_values(&l, l.base[k], m->entries.at[k]);
+  for (uint32_t k = 0; k < m->entries.n; k++) layout_images(r, m->entries.at[k]);
   if (m->init && any) entry_rebuild(m->init, init_store, NULL, false, true);
   return true;
 }

@@ -1,0 +1,48 @@
+# Convolutions and pools on images, in all the ways in which their layouts meet.
+def energy(x) { return mean(x * x) }
+
+# panels, a filter a channel, an image that comes in and one that goes out, a mean over pixels
+entry chain(x : f32[3, 5, 11, 9]) {
+  param a : f32[7, 5, 3, 3] = normal(std = 0.2)
+  param b : f32[40, 7, 3, 3] = normal(std = 0.2)
+  param s : f32[40] = ones()
+  param c : f32[36, 40, 1, 1] = normal(std = 0.2)
+  param d : f32[36, 1, 3, 3] = normal(std = 0.2)
+  h = relu(conv2d(x, a, pad = 1))
+  h = conv2d(h, b, stride = 2, pad = 1) * reshape(s, [1, 40, 1, 1])
+  h = conv2d(max_pool(h, 2, stride = 1, pad = 1), c)
+  h = conv2d(h, d, pad = 1, groups = 36) + h
+  loss = energy(mean(h, axis = [2, 3]))
+  ga, gb, gs, gc, gd, gx = grad(loss, [a, b, s, c, d, x])
+  return loss, h, ga, gb, gs, gc, gd, gx
+}
+
+# strides, holes, groups, sides without padding; channels put together and taken apart
+entry strides(x : f32[2, 6, 17, 13]) {
+  param f : f32[8, 3, 3, 2] = normal(std = 0.3)
+  param g : f32[10, 6, 5, 4] = normal(std = 0.3)
+  param k : f32[20, 18, 2, 3] = normal(std = 0.3)
+  p = conv2d(x, f, stride = [3, 2], pad = [2, 1], dilation = [2, 1], groups = 2)
+  q = conv2d(x, g, stride = [3, 2], pad = [2, 1])
+  p = p[:, :, 0:5, 0:6]
+  h = concat([p, tanh(q[:, :, 0:5, 0:6])], axis = 1)
+  y = conv2d(h, k, pad = [0, 2], dilation = [3, 2])
+  z = avg_pool(y[:, 3:17:2], 2, stride = 2)
+  loss = energy(z) + energy(y)
+  gf, gg, gk, gx = grad(loss, [f, g, k, x])
+  return loss, y, z, gf, gg, gk, gx
+}
+
+# a filter that is also read as it is, one that two convolutions share, statistics of a channel
+entry shared(x : f32[4, 3, 8, 8]) {
+  param w : f32[33, 3, 3, 3] = normal(std = 0.3)
+  param v : f32[3, 33, 1, 1] = normal(std = 0.3)
+  h = conv2d(x, w, pad = 1)
+  m = mean(h, axis = [0, 2, 3])
+  h = (h - reshape(m, [1, 33, 1, 1])) * rsqrt(reshape(var(h, axis = [0, 2, 3]), [1, 33, 1, 1]) + 1e-3)
+  u = conv2d(relu(h), v)
+  o = conv2d(u, w, pad = 1, stride = 2)
+  loss = energy(o) + sum(w * w) + energy(v)
+  gw, gv = grad(loss, [w, v])
+  return loss, o, gw, gv
+}
