@@ -29,6 +29,19 @@ else
   echo "left out: bench_gemm was not built (libopenblas-dev is missing)"
 fi
 
+echo "== convolutions"
+"$python" -c 'import torch' 2>/dev/null || echo "PyTorch is left out: $python has none"
+for threads in 1 2; do
+  for pair in 1 2; do
+    if [ -x "$build/bin/bench_conv" ]; then
+      "$build/bin/bench_conv" "$build/lib/gc" $threads
+    else
+      echo "left out: bench_conv was not built (OpenMP is missing)"
+    fi
+    "$python" -c 'import torch' 2>/dev/null && OMP_NUM_THREADS=$threads "$python" "$root/tests/bench/torch_conv.py"
+  done
+done
+
 echo "== training steps, microseconds: median, least"
 for model in mnist chars; do
   "$build/bin/gc" "$root/docs/examples/$model.g" -O2 -o "$work/$model"
