@@ -230,7 +230,7 @@ static const char *row_mean(Rows *r, const Op *op, Role sum) {
   Dtype dt = value_type(r->gr->e, op->results[0])->dtype;
   const char *n =
       scalar_literal(r->g->a, dt == DT_F64 ? DT_F64 : DT_F32, (Attr){.f = (double)r->c});
-  return arena_printf(r->g->a, "%s / %s", printer_term(&r->p, op, sum)->text, n);
+  return arena_printf(r->g->a, "divide(%s, %s)", printer_term(&r->p, op, sum)->text, n);
 }
 
 /* Means and scales of norms whose sums are known when pass `number` begins. */
@@ -249,7 +249,7 @@ static void norm_terms(Rows *r, const Op *op, int number) {
   Dtype dt = value_type(r->gr->e, op->results[0])->dtype;
   const char *eps = scalar_literal(r->g->a, dt == DT_F64 ? DT_F64 : DT_F32, op->attr[AT_EPS]);
   row_term(r, op, ROLE_SCALE,
-           arena_printf(r->g->a, "1 / %s_sqrt(%s + %s)", dtype_prefix(dt),
+           arena_printf(r->g->a, "divide(1, %s_sqrt(%s + %s))", dtype_prefix(dt),
                         row_mean(r, op, ROLE_SQUARES), eps));
 }
 
