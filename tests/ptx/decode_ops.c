@@ -142,6 +142,7 @@ void decode_mov(Decoder *d) {
     if (n < 2) decode_unknown(d);
     take_src(d, cls, t);
     d->ins.run = exec_unpack;
+    d->ins.own_init = true;
     d->ins.vec = (uint8_t)n;
     return;
   }
@@ -153,6 +154,7 @@ void decode_mov(Decoder *d) {
     int n = take_list(d, false, SLOT_NONE, TYPE_NONE);
     if (n < 2) decode_unknown(d);
     d->ins.run = exec_pack;
+    d->ins.own_init = true;
     d->ins.vec = (uint8_t)n;
   } else {
     take_src(d, cls, t);

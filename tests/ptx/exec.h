@@ -1,5 +1,6 @@
 /* State of a running launch. A warp's registers are blocks of 32 lanes; `defined` has a bit for
- * each lane whose value follows from defined values only. */
+ * each lane whose value follows from defined values only; of 64 bits the halves are known apart,
+ * since NVRTC packs a pair of which only one half was ever set and takes that half out again. */
 #ifndef PTXI_EXEC_H
 #define PTXI_EXEC_H
 #include "check.h"
@@ -31,6 +32,7 @@ struct Warp {
   uint32_t live;
   char *regs;
   uint32_t *defined; /* one word a slot */
+  uint32_t *half[2]; /* the same of the low and the high half; of 64-bit slots alone */
   Group group[LANES];
   int ngroups;
   const Ins *at;  /* being executed, for findings */
@@ -95,7 +97,10 @@ static inline uint32_t opd_defined(const Warp *w, const Opd *o) {
   return o->cls == SLOT_NONE ? ~0u : w->defined[o->slot];
 }
 static inline void opd_define(Warp *w, const Opd *o, uint32_t mask, uint32_t ok) {
-  if (o->cls != SLOT_NONE) w->defined[o->slot] = (w->defined[o->slot] & ~mask) | (ok & mask);
+  if (o->cls == SLOT_NONE) return;
+  w->defined[o->slot] = (w->defined[o->slot] & ~mask) | (ok & mask);
+  for (int h = 0; o->cls == SLOT_64 && h < 2; h++)
+    w->half[h][o->slot] = (w->half[h][o->slot] & ~mask) | (ok & mask);
 }
 /* Predicate as lanes, with its negation. */
 static inline uint32_t pred_lanes(const Warp *w, const Opd *o) {

@@ -20,6 +20,15 @@ static uint32_t dot4(uint32_t a, uint32_t b, uint32_t c, bool sa, bool sb) {
   }
   return c;
 }
+/* 16-bit halves of a by two bytes of b, from bit `at` on */
+static uint32_t dot2(uint32_t a, uint32_t b, uint32_t c, bool sa, bool sb, int at) {
+  for (int i = 0; i < 2; i++) {
+    int64_t x = sa ? (int16_t)(a >> (16 * i)) : (uint16_t)(a >> (16 * i));
+    int64_t y = sb ? (int8_t)(b >> (at + 8 * i)) : (uint8_t)(b >> (at + 8 * i));
+    c += (uint32_t)(x * y);
+  }
+  return c;
+}
 static uint32_t funnel(uint32_t hi, uint32_t lo, uint32_t shift) { /* shift 0..32 */
   return (uint32_t)(((uint64_t)hi << 32 | lo) >> shift);
 }

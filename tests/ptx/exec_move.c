@@ -54,6 +54,13 @@ void exec_pack(Warp *w, const Ins *i, uint32_t mask) {
       v |= (lane_bits(w, &i->opd[1 + n], (int)l) & keep) << (bits * (unsigned)n);
     lane_set(w, &i->opd[0], (int)l, v);
   }
+  uint32_t ok[2] = {~0u, ~0u};
+  for (int n = 0; n < i->vec; n++) ok[2 * n / i->vec] &= opd_defined(w, &i->opd[1 + n]);
+  opd_define(w, &i->opd[0], mask, ok[0] & ok[1]);
+  for (int h = 0; i->opd[0].cls == SLOT_64 && h < 2; h++) {
+    uint32_t *half = &w->half[h][i->opd[0].slot];
+    *half = (*half & ~mask) | (ok[h] & mask);
+  }
 }
 void exec_unpack(Warp *w, const Ins *i, uint32_t mask) {
   unsigned bits = 8 * type_bytes((Type)i->type) / i->vec;
@@ -63,6 +70,10 @@ void exec_unpack(Warp *w, const Ins *i, uint32_t mask) {
     for (int n = 0; n < i->vec; n++)
       lane_set(w, &i->opd[n], (int)l, v >> (bits * (unsigned)n) & keep);
   }
+  const Opd *from = &i->opd[i->vec];
+  for (int n = 0; n < i->vec; n++)
+    opd_define(w, &i->opd[n], mask,
+               from->cls == SLOT_64 ? w->half[2 * n / i->vec][from->slot] : opd_defined(w, from));
 }
 
 /* ---- addresses ---- */

@@ -18,7 +18,7 @@ static uint64_t next_random(Exec *x) { /* xorshift64* */
 static void set_all(Warp *w, const Opd *o, uint64_t bits) {
   for (int l = 0; l < LANES; l++) lane_set(w, o, l, bits);
   if (o->cls == SLOT_PRED) *slot_pred(w, o) = bits ? ~0u : 0;
-  w->defined[o->slot] = ~0u;
+  opd_define(w, o, ~0u, ~0u);
 }
 
 static uint64_t special_value(const Exec *x, int id, unsigned warp, unsigned lane) {
@@ -57,13 +57,13 @@ static uint64_t special_value(const Exec *x, int id, unsigned warp, unsigned lan
 static void start_warp(Exec *x, Warp *w, unsigned first_thread) {
   const PtxKernel *k = x->k;
   unsigned left = x->threads - first_thread;
-  memset(w->defined, 0, k->nslots * sizeof *w->defined);
-  for (size_t i = 0; i < k->nconsts; i++) w->defined[k->consts[i].opd.slot] = ~0u;
+  memset(w->defined, 0, 3 * (k->nslots + 1) * sizeof *w->defined);
+  for (size_t i = 0; i < k->nconsts; i++) opd_define(w, &k->consts[i].opd, ~0u, ~0u);
   for (size_t i = 0; i < k->nspecials; i++) {
     const SpecialUse *s = &k->specials[i];
     for (unsigned l = 0; l < LANES; l++)
       lane_set(w, &s->opd, (int)l, special_value(x, s->id, (unsigned)w->index, l));
-    w->defined[s->opd.slot] = ~0u;
+    opd_define(w, &s->opd, ~0u, ~0u);
   }
   memset(w->seen, 0, (size_t)x->nwarps * sizeof *w->seen);
   w->seen[w->index] = x->clock;
@@ -174,11 +174,12 @@ static bool make_warps(Exec *x) {
     w->x = x;
     w->index = n;
     w->regs = aligned_alloc(64, (k->reg_bytes + 63) & ~63u);
-    w->defined = calloc(k->nslots + 1, sizeof *w->defined);
+    w->defined = calloc(3 * (k->nslots + 1), sizeof *w->defined);
     w->seen = calloc((size_t)x->nwarps, sizeof *w->seen);
     w->local = calloc(LANES, k->local + 1);
     w->local_init = calloc(LANES, k->local + 1);
     if (!w->regs || !w->defined || !w->seen || !w->local || !w->local_init) return false;
+    for (int h = 0; h < 2; h++) w->half[h] = w->defined + (size_t)(h + 1) * (k->nslots + 1);
     memset(w->regs, 0xff, k->reg_bytes);
     for (size_t i = 0; i < k->nconsts; i++) set_all(w, &k->consts[i].opd, k->consts[i].bits);
   }

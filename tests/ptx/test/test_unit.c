@@ -40,6 +40,8 @@ static const struct Row {
     {"popc.b32 %r0, 0xff0f;", 12},
     {"sad.s32 %r0, -3, 4, 1;", 8},
     {"dp4a.s32.s32 %r0, 0x01ff0203, 0x01010101, 10;", 15},
+    {"dp2a.lo.u32.u32 %r0, 0x00020003, 0x09090504, 10;", 10 + 3 * 4 + 2 * 5},
+    {"dp2a.hi.s32.s32 %r0, 0xffff0003, 0xff020909, 10;", 10 + 3 * 2 + 1},
     {"add.sat.s32 %r0, 2147483647, 1;", 0x7fffffff},
     {"min.s16 %h1, -1, 1; cvt.u32.u16 %r0, %h1;", 0xffff},
     {"mov.b32 %r0, {1, 2};", 0x20001},
@@ -120,6 +122,11 @@ static const struct Row {
      "%r1; bar.sync 0; "
      "atom.shared.add.u32 %r2, [%rd1], 3; bar.sync 0; ld.shared.u32 %r0, [%rd1];",
      96},
+    /* a pair of which one half is known */
+    {"mov.b64 %rd1, {%r1, 7}; mov.b64 {%r2, %r3}, %rd1; add.u32 %r0, %r3, 1;", 8},
+    {"mov.b64 %rd1, {%h1, %h1, %h2, 7}; cvt.u16.u32 %h3, 5; mov.b64 %rd2, {%r1, %r1}; mov.b64 "
+     "%rd2, {9, 9}; mov.b64 {%r2, %r0}, %rd2;",
+     9},
     /* sums of several words */
     {"add.cc.u32 %r1, -1, 1; addc.u32 %r0, 5, 6;", 12},
     {"add.cc.u32 %r1, -2, 1; addc.u32 %r0, 5, 6;", 11},
@@ -236,6 +243,9 @@ static const struct Wrong {
      PTX_WARP_SYNC},
     {"mov.u32 %r1, 0; shfl.sync.idx.b32 %r2, %r1, 0, 31, 15;", PTX_WARP_SYNC},
     {"trap;", PTX_TRAP},
+    {"mov.b64 %rd1, {%r1, 7}; mov.b64 {%r2, %r3}, %rd1; setp.eq.s32 %p1, %r2, 0; @%p1 bra L1; L1: "
+     "mov.u32 %r4, 0;",
+     PTX_UNINIT},
     {"{.param .b32 b; call.uni (b), silent; ld.param.b32 %r1, [b];} setp.eq.s32 %p1, %r1, 0; "
      "@%p1 bra L1; L1: mov.u32 %r2, 0;",
      PTX_UNINIT},
