@@ -3,6 +3,7 @@
 #ifndef GC_CODEGEN_CUDA_EMIT_H
 #define GC_CODEGEN_CUDA_EMIT_H
 #include "codegen/cuda/cuda.h"
+#include "codegen/cuda/nvrtc.h"
 #include "codegen/tables.h"
 
 typedef struct CudaFunction {
@@ -22,4 +23,10 @@ typedef struct CudaProgram {
 
 /* In the arena given. */
 CudaProgram *cuda_program(Module *m, const Target *t, const CodegenOptions *o, Arena *a);
+/* A cubin for each architecture, then PTX for the highest: n + 1 images. False after a diagnostic.
+ */
+bool cuda_images(CudaProgram *p, const char *const *arch, int n, CudaImage *out, int *code);
+/* Writes the images, and a C file of the program's tables that includes them, into dir. */
+bool cuda_unit(CudaProgram *p, const CudaImage *image, int n, const char *dir, const char **files,
+               int *nfiles, int *code);
 #endif

@@ -3,7 +3,6 @@
    aligned; the same program gives the same bytes. */
 #define _GNU_SOURCE
 #include "codegen/cuda/emit.h"
-#include "codegen/cuda/nvrtc.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -95,7 +94,8 @@ static void print_tables(CudaProgram *p, FILE *f, const CudaImage *image, int n)
   tables_write(&p->tables, f, "gc_program", "", ", &cuda, &" CPU_PROGRAM);
 }
 
-/* "compute_90" for the highest of "sm_80", "sm_90a": a letter would tie the PTX to that GPU. */
+/* "compute_90" for the highest of "sm_80", "sm_90a": a letter would tie the PTX to that GPU. What
+   NVRTC compiles for sm_90 passes through the PTX of compute_90: no need to make it again. */
 static const char *highest(Arena *a, const char *const *arch, int n) {
   int most = 0;
   for (int i = 0; i < n; i++) {
@@ -105,17 +105,23 @@ static const char *highest(Arena *a, const char *const *arch, int n) {
   return arena_printf(a, "compute_%d", most);
 }
 
-bool codegen_cuda_unit(const CodegenOptions *o, const char *dir, const char **files, int *nfiles,
-                       int *code) {
-  const CodegenGpu *gpu = o->gpu;
-  Arena *a = ctx_arena(gpu->m->ctx);
-  CudaProgram *p = cuda_program(gpu->m, gpu->target, o, a);
-  int n = gpu->narch + 1;
-  const char **arch = ARENA_ARRAY(a, const char *, n);
-  for (int i = 0; i < gpu->narch; i++) arch[i] = gpu->arch[i];
-  arch[n - 1] = highest(a, gpu->arch, gpu->narch);
-  CudaImage *image = ARENA_ARRAY(a, CudaImage, n);
-  if (!compile(p, arch, n, image, code)) return false;
+bool cuda_images(CudaProgram *p, const char *const *arch, int n, CudaImage *out, int *code) {
+  const char *last = highest(p->g.a, arch, n);
+  int from = 0; /* whose PTX is that of the highest */
+  while (from < n && strcmp(strchr(arch[from], '_'), strchr(last, '_')) != 0) from++;
+  const char **all = ARENA_ARRAY(p->g.a, const char *, n + 1);
+  for (int i = 0; i < n; i++) all[i] = arch[i];
+  all[n] = last;
+  if (!compile(p, all, from == n ? n + 1 : n, out, code)) return false;
+  if (from < n)
+    out[n] = (CudaImage){
+        .arch = last, .ptx = true, .bytes = out[from].text, .size = out[from].text_size};
+  return true;
+}
+
+bool cuda_unit(CudaProgram *p, const CudaImage *image, int n, const char *dir, const char **files,
+               int *nfiles, int *code) {
+  Arena *a = p->g.a;
   const char *unit = arena_printf(a, "%s/gpu.c", dir);
   files[(*nfiles)++] = unit;
   FILE *f = fopen(unit, "w");
@@ -123,7 +129,7 @@ bool codegen_cuda_unit(const CodegenOptions *o, const char *dir, const char **fi
   fputs("#include \"gcrt.h\"\n", f);
   bool ok = true;
   for (int i = 0; i < n && ok; i++) {
-    const char *path = arena_printf(a, "%s/%s", dir, arch[i]);
+    const char *path = arena_printf(a, "%s/%s", dir, image[i].arch);
     ok = write_file(p, path, image[i].bytes, image[i].size, code);
     files[(*nfiles)++] = path;
     include(f, i, &image[i], path, a);
@@ -132,4 +138,14 @@ bool codegen_cuda_unit(const CodegenOptions *o, const char *dir, const char **fi
   bool whole = fflush(f) == 0 && !ferror(f);
   whole = fclose(f) == 0 && whole;
   return ok && (whole || cannot_write(p, unit, code));
+}
+
+bool codegen_cuda_unit(const CodegenOptions *o, const char *dir, const char **files, int *nfiles,
+                       int *code) {
+  const CodegenGpu *gpu = o->gpu;
+  Arena *a = ctx_arena(gpu->m->ctx);
+  CudaProgram *p = cuda_program(gpu->m, gpu->target, o, a);
+  CudaImage *image = ARENA_ARRAY(a, CudaImage, gpu->narch + 1);
+  return cuda_images(p, gpu->arch, gpu->narch, image, code) &&
+         cuda_unit(p, image, gpu->narch + 1, dir, files, nfiles, code);
 }

@@ -131,9 +131,15 @@ typedef enum Answer {
   ANSWER_MADE
 } Answer;
 
-typedef struct Head { /* of what comes through the pipe; log and bytes follow */
+typedef struct Part { /* of an answer */
+  const void *at;
+  uint64_t size;
+} Part;
+enum { PART_LOG, PART_BYTES, PART_TEXT, PARTS };
+
+typedef struct Head { /* of what comes through the pipe; the parts follow */
   uint32_t answer;
-  uint64_t log, bytes;
+  uint64_t size[PARTS];
 } Head;
 
 static void put(int fd, const void *p, size_t n) {
@@ -147,13 +153,16 @@ static void put(int fd, const void *p, size_t n) {
   }
 }
 
-static _Noreturn void answer(int fd, Answer what, const char *log, size_t nlog, const char *bytes,
-                             size_t n) {
-  Head h = {what, nlog, n};
+static _Noreturn void answer(int fd, Answer what, const Part *part) {
+  Head h = {.answer = what};
+  for (int i = 0; i < PARTS; i++) h.size[i] = part[i].size;
   put(fd, &h, sizeof h);
-  put(fd, log, nlog);
-  put(fd, bytes, n);
+  for (int i = 0; i < PARTS; i++) put(fd, part[i].at, part[i].size);
   _exit(0);
+}
+
+static _Noreturn void say(int fd, Answer what, const char *text) {
+  answer(fd, what, (Part[PARTS]){[PART_LOG] = {text, strlen(text)}});
 }
 
 /* 90 of "sm_90a" */
@@ -170,12 +179,20 @@ static void check_arch(int fd, const Nvrtc *n, const char *arch) {
     if (known[i] == arch_number(arch)) return;
     len += snprintf(text + len, sizeof text - (size_t)len, " sm_%d", known[i]);
   }
-  answer(fd, ANSWER_ARCH, text, (size_t)len, NULL, 0);
+  say(fd, ANSWER_ARCH, text);
 }
 
 static void limit(int what, unsigned long long n) {
   struct rlimit l = {(rlim_t)n, (rlim_t)n};
   if (n) setrlimit(what, &l);
+}
+
+/* What the program has come to; nothing where NVRTC does not give it. */
+static Part get(void *program, int (*size)(void *, size_t *), int (*bytes)(void *, char *)) {
+  size_t n = 0;
+  char *at = program && size(program, &n) == 0 && n ? calloc(1, n + 1) : NULL;
+  if (at && bytes(program, at) == 0) return (Part){at, n};
+  return (Part){NULL, 0};
 }
 
 static _Noreturn void child(int fd, const char *source, const char *arch) {
@@ -187,7 +204,7 @@ static _Noreturn void child(int fd, const char *source, const char *arch) {
   Nvrtc n;
   if (!load(&n)) {
     const char *why = dlerror();
-    answer(fd, ANSWER_MISSING, why ? why : "", why ? strlen(why) : 0, NULL, 0);
+    say(fd, ANSWER_MISSING, why ? why : "");
   }
   check_arch(fd, &n, arch);
   bool ptx = strncmp(arch, "compute_", 8) == 0;
@@ -204,20 +221,14 @@ static _Noreturn void child(int fd, const char *source, const char *arch) {
   void *program = NULL;
   int made = n.create(&program, source, "program.cu", 0, NULL, NULL);
   if (made == 0) made = n.compile(program, (int)(sizeof options / sizeof *options) - ptx, options);
-  size_t nlog = 0, size = 0;
-  char *log = NULL, *bytes = NULL;
-  if (program && n.log_size(program, &nlog) == 0 && nlog) {
-    log = calloc(1, nlog + 1);
-    if (!log || n.log(program, log) != 0) nlog = 0;
-    nlog = nlog ? strlen(log) : 0;
-  }
-  if (made == 0) made = ptx ? n.ptx_size(program, &size) : n.cubin_size(program, &size);
-  if (made == 0 && size) {
-    bytes = malloc(size);
-    made = !bytes ? 1 : ptx ? n.ptx(program, bytes) : n.cubin(program, bytes);
-  }
-  if (made == 0 && size) answer(fd, ANSWER_MADE, log, nlog, bytes, size);
-  answer(fd, ANSWER_REJECTED, log, nlog, NULL, 0);
+  Part part[PARTS] = {0}, text;
+  part[PART_LOG] = get(program, n.log_size, n.log);
+  part[PART_LOG].size = part[PART_LOG].at ? strlen(part[PART_LOG].at) : 0;
+  if (made != 0) answer(fd, ANSWER_REJECTED, part);
+  text = get(program, n.ptx_size, n.ptx);
+  part[PART_BYTES] = ptx ? text : get(program, n.cubin_size, n.cubin);
+  if (!ptx) part[PART_TEXT] = text;
+  answer(fd, text.size && part[PART_BYTES].size ? ANSWER_MADE : ANSWER_REJECTED, part);
 }
 
 /* ---- the parent ---- */
@@ -271,12 +282,12 @@ static Answer finish(Job *j, Arena *a, CudaImage *image) {
   enum { MOST = 1 << 30 };
   Head h = {0};
   double until = now() + 2 * SECONDS;
-  bool ok = take(j, &h, sizeof h, until) && h.log < MOST && h.bytes < MOST;
-  char *log = arena_alloc(a, ok ? h.log + 1 : 1);
-  if (ok) {
-    image->size = h.bytes;
-    image->bytes = arena_alloc(a, h.bytes + 1);
-    ok = take(j, log, h.log, until) && take(j, image->bytes, h.bytes, until);
+  char *part[PARTS] = {NULL};
+  bool ok = take(j, &h, sizeof h, until);
+  for (int i = 0; i < PARTS && ok; i++) {
+    ok = h.size[i] < MOST;
+    part[i] = arena_alloc(a, ok ? h.size[i] + 1 : 1);
+    ok = ok && take(j, part[i], h.size[i], until);
   }
   bool late = !ok && now() >= until;
   if (!ok) kill(j->pid, SIGKILL);
@@ -284,8 +295,14 @@ static Answer finish(Job *j, Arena *a, CudaImage *image) {
   int status = 0;
   while (waitpid(j->pid, &status, 0) < 0 && errno == EINTR) {
   }
-  image->log = log;
-  if (ok) return (Answer)h.answer;
+  if (ok) {
+    image->log = part[PART_LOG];
+    image->bytes = (unsigned char *)part[PART_BYTES];
+    image->size = h.size[PART_BYTES];
+    image->text = h.size[PART_TEXT] ? (unsigned char *)part[PART_TEXT] : NULL;
+    image->text_size = h.size[PART_TEXT];
+    return (Answer)h.answer;
+  }
   if (late || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
     image->log = arena_printf(a, "it took longer than %d seconds", SECONDS);
   else if (WIFSIGNALED(status))

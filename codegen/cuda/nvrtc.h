@@ -10,6 +10,8 @@ typedef struct CudaImage {
   bool ptx;
   unsigned char *bytes; /* PTX ends with a zero, which counts */
   size_t size;
+  unsigned char *text; /* the PTX that a cubin was made of, and its size; for PTX NULL */
+  size_t text_size;
   const char *log; /* of NVRTC, with what ptxas says of every kernel */
 } CudaImage;
 
