@@ -4,7 +4,6 @@
 #include "tests/cuda/device.h"
 
 #include "codegen/cuda/emit.h"
-#include "codegen/cuda/nvrtc.h"
 #include "codegen/process.h"
 #include "ptxi.h"
 
@@ -15,6 +14,7 @@
 
 typedef struct Device {
   PtxModule *module;
+  const char *arch;
   unsigned order;
 } Device;
 
@@ -85,68 +85,94 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
   return !c->fault[0];
 }
 
-static const GcImage *ptx_of(const GcCuda *code) {
-  for (int i = 0; i < code->nimages; i++)
-    if (strncmp(code->images[i].arch, "compute_", 8) == 0) return &code->images[i];
+/* ---- from a module to devices ---- */
+
+/* NVRTC compiles for sm_100 by another way than for sm_80: both are run. */
+static const char *const archs[] = {"sm_80", "sm_100", "sm_90a"};
+enum { ARCHS = sizeof archs / sizeof *archs };
+enum { SAVED = 16 }; /* bytes: what ptxas keeps around the slow path of a division or a root */
+
+/* Does the kernel call a function? CUDA's own f64 ones have registers saved, too. */
+static bool calls(const CudaImage *image, const char *kernel, Arena *a) {
+  const char *text = (const char *)image->text;
+  const char *from = strstr(text, arena_printf(a, ".entry %s(", kernel));
+  const char *to = from ? strstr(from, "\n}") : NULL; /* closes the body: all else is indented */
+  return to && memmem(from, (size_t)(to - from), "callseq", 7);
+}
+
+/* How many kernels spill, after saying which. A stack alone is an array of CUDA's own functions. */
+static int spills(const CudaProgram *p, const CudaImage *image) {
+  CudaUses uses = {0};
+  int bad = 0;
+  nvrtc_uses(image, p->g.a, &uses);
+  if (uses.at.n != p->functions.n) {
+    printf("%s: %u kernels, not %u\n", image->arch, uses.at.n, p->functions.n);
+    bad++;
+  }
+  for (uint32_t k = 0; k < uses.at.n; k++) {
+    const CudaUse *u = &uses.at.at[k];
+    if (u->spill <= SAVED || calls(image, u->kernel, p->g.a)) continue;
+    printf("%s %s: %d bytes of spills, %d of stack, %d registers\n", image->arch, u->kernel,
+           u->spill, u->stack, u->registers);
+    bad++;
+  }
+  return bad;
+}
+
+/* The program's tables as a shared object, as the C compiler makes them for executables. */
+static bool make_object(CudaProgram *p, const char *dir, const CudaImage *image, int n,
+                        const char *object) {
+  Arena *a = p->g.a;
+  const char **files = ARENA_ARRAY(a, const char *, n + 1);
+  const char *stub = arena_printf(a, "%s/cpu.c", dir);
+  int nfiles = 0, code = 0;
+  bool ok = cuda_unit(p, image, n, dir, files, &nfiles, &code);
+  FILE *f = fopen(stub, "w");
+  if (f) fputs("#include \"gcrt.h\"\nconst GcProgram " CPU_PROGRAM ";\n", f), fclose(f);
+  const char *include = arena_printf(a, "-I%s", p->g.opt->runtime_dir);
+  const char *argv[] = {"cc", "-shared", "-fPIC", "-w", include, nfiles ? files[0] : "",
+                        stub, "-o",      object,  NULL};
+  char *text = "";
+  ok = ok && process_run(argv, a, &text) == 0;
+  if (!ok) printf("%s\n", text);
+  for (int i = 0; i < nfiles; i++) unlink(files[i]);
+  unlink(stub);
+  return ok;
+}
+
+static Compiled *open_device(const char *object, const CudaImage *image) {
+  char err[512] = "";
+  Compiled *c = compiled_load(object);
+  if (!c) return NULL;
+  Device *d = calloc(1, sizeof *d);
+  d->module = ptx_module_load((const char *)image->text, image->text_size - 1, err, sizeof err);
+  d->arch = image->arch;
+  c->device = d;
+  c->step = step;
+  if (d->module) return c;
+  printf("%s: the PTX is not run: %s\n", image->arch, err);
+  device_close(c);
   return NULL;
 }
 
-static Compiled *open_object(const char *object, bool *calls) {
-  Compiled *c = compiled_load(object);
-  if (!c) return NULL;
-  const GcImage *ptx = ptx_of(c->program->cuda);
-  char err[512] = "";
-  Device *d = calloc(1, sizeof *d);
-  d->module = ptx ? ptx_module_load((const char *)ptx->data, ptx->size - 1, err, sizeof err) : NULL;
-  if (!d->module) {
-    *calls = strstr(err, "a function is called") != NULL;
-    printf("the PTX is not run: %s\n", err);
-    free(d);
-    compiled_close(c);
-    return NULL;
-  }
-  c->device = d;
-  c->step = step;
-  return c;
-}
-
-Compiled *device_open(Module *m, const Target *t, const CodegenOptions *o, bool *calls) {
-  static const char *const arch[] = {"sm_80"};
-  CodegenGpu gpu = {.m = m, .target = t, .arch = arch, .narch = 1};
-  CodegenOptions co = *o;
-  co.gpu = &gpu;
+int devices_open(Module *m, const Target *t, const CodegenOptions *o, Compiled **out) {
   char dir[] = "/tmp/gc-test-XXXXXX";
-  if (!mkdtemp(dir)) return NULL;
+  if (!mkdtemp(dir)) return 1;
   Arena *a = arena_new();
-  const char *files[4], *stub = arena_printf(a, "%s/cpu.c", dir),
-                        *object = arena_printf(a, "%s/p.so", dir);
-  int nfiles = 0, code = 0;
-  *calls = false;
-  bool ok = codegen_cuda_unit(&co, dir, files, &nfiles, &code);
-  FILE *f = fopen(stub, "w");
-  if (f) fputs("#include \"gcrt.h\"\nconst GcProgram " CPU_PROGRAM ";\n", f), fclose(f);
-  const char *argv[] = {"cc",
-                        "-shared",
-                        "-fPIC",
-                        "-w",
-                        arena_printf(a, "-I%s", o->runtime_dir),
-                        nfiles ? files[0] : "",
-                        stub,
-                        "-o",
-                        object,
-                        NULL};
-  char *text = "";
-  Compiled *c = NULL;
-  if (ok && process_run(argv, a, &text) == 0)
-    c = open_object(object, calls);
-  else
-    printf("%s\n", text);
-  for (int i = 0; i < nfiles; i++) unlink(files[i]);
-  unlink(stub);
+  CudaProgram *p = cuda_program(m, t, o, a);
+  CudaImage image[ARCHS + 1];
+  const char *object = arena_printf(a, "%s/p.so", dir);
+  int code = 0, bad = !cuda_images(p, archs, ARCHS, image, &code);
+  for (int i = 0; i < ARCHS && !bad; i++) bad += spills(p, &image[i]);
+  bool made = !bad && make_object(p, dir, image, ARCHS + 1, object);
+  for (int i = 0; i < DEVICES; i++) {
+    out[i] = made ? open_device(object, &image[i]) : NULL;
+    bad += !out[i];
+  }
   unlink(object);
   rmdir(dir);
   arena_free(a);
-  return c;
+  return bad;
 }
 
 void device_close(Compiled *c) {
@@ -159,28 +185,4 @@ void device_close(Compiled *c) {
 
 void device_order(Compiled *c, unsigned order) { ((Device *)c->device)->order = order; }
 
-int device_spills(Module *m, const Target *t, const CodegenOptions *o, const char *const *arch,
-                  int n) {
-  Arena *a = arena_new();
-  CudaProgram *p = cuda_program(m, t, o, a);
-  CudaImage *image = ARENA_ARRAY(a, CudaImage, n + 1);
-  int code = 0, bad = 0;
-  if (!nvrtc_compile(m->ctx, a, p->source, arch, n, image, &code)) bad = 1;
-  for (int i = 0; i < n && !bad; i++) {
-    CudaUses uses = {0};
-    nvrtc_uses(&image[i], a, &uses);
-    if (uses.at.n != p->functions.n) {
-      printf("%s: %u kernels, not %u\n", arch[i], uses.at.n, p->functions.n);
-      bad++;
-    }
-    for (uint32_t k = 0; k < uses.at.n; k++) {
-      const CudaUse *u = &uses.at.at[k];
-      if (!u->spill) continue; /* a stack alone is an array of CUDA's own f64 sin and cos */
-      printf("%s %s: %d bytes of spills, %d of stack, %d registers\n", arch[i], u->kernel, u->spill,
-             u->stack, u->registers);
-      bad++;
-    }
-  }
-  arena_free(a);
-  return bad;
-}
+const char *device_arch(const Compiled *c) { return ((Device *)c->device)->arch; }

@@ -5,14 +5,13 @@
 #define GC_TESTS_CUDA_DEVICE_H
 #include "tests/num/harness.h"
 
-/* NULL after printing why; *calls: because the PTX calls functions (CUDA's f64 sin, cos and pow),
-   which the interpreter does not run. */
-Compiled *device_open(Module *m, const Target *t, const CodegenOptions *o, bool *calls);
+enum { DEVICES = 2 }; /* one with the PTX of sm_80, one with that of sm_100 */
+
+/* Compiles the kernels for sm_80, sm_90a and sm_100, none of which may spill, and opens the
+   devices. Returns how many things went wrong, after printing them; a device may then be NULL. */
+int devices_open(Module *m, const Target *t, const CodegenOptions *o, Compiled **out);
 void device_close(Compiled *c);
+const char *device_arch(const Compiled *c); /* "sm_80" */
 /* The order of warps and blocks in launches to come: 0 as they are, 1 reversed, n shuffled. */
 void device_order(Compiled *c, unsigned order);
-/* Compiles the kernels for these architectures; returns how many of them spill or failed, after
-   saying which. */
-int device_spills(Module *m, const Target *t, const CodegenOptions *o, const char *const *arch,
-                  int n);
 #endif
