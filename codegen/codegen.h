@@ -34,6 +34,9 @@ typedef struct CodegenGpu {
    if the compiler cannot be run (3) or does not know march (2). In the context's arena. */
 const Target *target_cpu(Ctx *c, CodegenOptions *o);
 
+/* False after a diagnostic where a program of these ops can differ between processors. */
+bool codegen_exact(const Module *m);
+
 /* The CUDA target. In the context's arena. */
 const Target *target_cuda(Ctx *c);
 /* Writes the CUDA C source of a module planned for it. */

@@ -152,6 +152,7 @@ static void choose_options(Run *r) {
       .verbose = option_given(o, OPT_VERBOSE),
       .time = option_given(o, OPT_TIME_PASSES),
       .stats = option_given(o, OPT_STATS),
+      .exact = option_given(o, OPT_EXACT),
   };
   r->front = (Front){.c = r->c, .o = o};
 }
@@ -262,6 +263,7 @@ static int run_passes(Run *r) {
   r->target_seconds = seconds_now() - start;
   if (!r->target) return r->codegen.failed;
   int code = passes_for(r, r->m, r->target, wants_plan);
+  if (!code && r->codegen.exact && !codegen_exact(r->m)) code = EXIT_PROGRAM;
   return code ? code : plan_gpu(r);
 }
 
