@@ -37,6 +37,13 @@ const Target *target_cpu(Ctx *c, CodegenOptions *o);
 /* False after a diagnostic where a program of these ops can differ between processors. */
 bool codegen_exact(const Module *m);
 
+/* The architecture of this machine's GPU, "sm_90"; NULL where there is none. */
+const char *codegen_native_gpu(Ctx *c);
+/* "NVRTC 13.0", or NULL where there is none; *knows: it compiles for the architecture, if given. */
+const char *codegen_nvrtc(Ctx *c, const char *arch, bool *knows);
+/* What to do where there is none. */
+extern const char codegen_nvrtc_remedy[];
+
 /* The CUDA target. In the context's arena. */
 const Target *target_cuda(Ctx *c);
 /* Writes the CUDA C source of a module planned for it. */

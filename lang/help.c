@@ -1,5 +1,6 @@
 /* What gc says of itself: --help and its topics, --version, --list-passes. All of it is printed
    from the tables that the compiler runs on. Contract: answers on the standard output. */
+#include "codegen/codegen.h"
 #include "lang/command.h"
 #include "lang/elab.h"
 #include "passes/passes.h"
@@ -69,7 +70,12 @@ bool help_answer(Ctx *c, const Options *o, int *code) {
       print_topic(c, topics[i].name);
     }
   } else if (option_given(o, OPT_VERSION)) {
+    const char *nvrtc = codegen_nvrtc(c, NULL, NULL);
     puts("gc " GC_VERSION);
+    if (nvrtc)
+      printf("targets: cpu, cuda (%s)\n", nvrtc);
+    else
+      printf("targets: cpu; for cuda %s\n", codegen_nvrtc_remedy);
   } else if (option_given(o, OPT_LIST_PASSES)) {
     passes_list(stdout);
   } else {

@@ -1,6 +1,8 @@
 /* What the command line says of processors: --target and --arch.
    Contract: an architecture is named as NVIDIA names it, sm_80 or sm_90a; whether the compiler
-   knows it is NVRTC's to say. */
+   knows it is NVRTC's to say. Without --target an executable is for this machine: for its
+   processor, and for its GPU, too, if it has one. */
+#include "codegen/codegen.h"
 #include "lang/command.h"
 
 #include <string.h>
@@ -14,8 +16,26 @@ static bool is_arch(const char *s) {
   return !*end || ((*end == 'a' || *end == 'f') && !end[1]);
 }
 
+/* The targets of this machine, and its GPU's architecture where NVRTC knows that. */
+static const char *native(Ctx *c, const char **arch) {
+  bool knows = false;
+  const char *gpu = codegen_native_gpu(c);
+  if (!gpu) return "cpu";
+  if (!codegen_nvrtc(c, gpu, &knows)) {
+    diag(c, SEV_NOTE, (Loc){0},
+         "no NVRTC was found, so the program will not use this machine's GPU");
+    diag(c, SEV_HINT, (Loc){0}, "%s; or say --target=cpu", codegen_nvrtc_remedy);
+    return "cpu";
+  }
+  if (knows) *arch = gpu;
+  return "cuda,cpu";
+}
+
 int targets_choose(Ctx *c, const Options *o, Targets *out) {
-  const char *list = option_value(o, OPT_TARGET, "cpu"), *emit = option_value(o, OPT_EMIT, "exe");
+  const char *emit = option_value(o, OPT_EMIT, "exe"), *all = "sm_80,sm_90,sm_100";
+  bool here =
+      !option_given(o, OPT_TARGET) && !option_given(o, OPT_ARCH) && strcmp(emit, "exe") == 0;
+  const char *list = here ? native(c, &all) : option_value(o, OPT_TARGET, "cpu");
   *out = (Targets){0};
   for (const char *s = list; *s;) {
     size_t n = strcspn(s, ",");
@@ -31,7 +51,7 @@ int targets_choose(Ctx *c, const Options *o, Targets *out) {
   out->cuda |= kernels;
   if (option_given(o, OPT_ARCH) && !out->cuda) return usage_error("--arch is for --target=cuda");
   bool one = !option_given(o, OPT_ARCH) && strcmp(emit, "ptx") == 0;
-  for (const char *s = option_value(o, OPT_ARCH, one ? "sm_80" : "sm_80,sm_90,sm_100"); *s;) {
+  for (const char *s = option_value(o, OPT_ARCH, one ? "sm_80" : all); *s;) {
     size_t n = strcspn(s, ",");
     const char *arch = intern_n(c, s, n);
     if (!is_arch(arch))

@@ -4,6 +4,7 @@
    first. A child process loads it, compiles, and writes one answer into a pipe. */
 #define _GNU_SOURCE
 #include "codegen/cuda/nvrtc.h"
+#include "codegen/codegen.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -231,6 +232,19 @@ static _Noreturn void child(int fd, const char *source, const char *arch) {
   answer(fd, text.size && part[PART_BYTES].size ? ANSWER_MADE : ANSWER_REJECTED, part);
 }
 
+typedef struct Known { /* the answer's bytes */
+  int major, minor, count, arch[64];
+} Known;
+
+static _Noreturn void describe(int fd) {
+  Nvrtc n;
+  Known k = {0};
+  if (!load(&n)) say(fd, ANSWER_MISSING, "");
+  n.version(&k.major, &k.minor);
+  if (n.archs_count(&k.count) != 0 || k.count > 64 || n.archs(k.arch) != 0) k.count = 0;
+  answer(fd, ANSWER_MADE, (Part[PARTS]){[PART_BYTES] = {&k, sizeof k}});
+}
+
 /* ---- the parent ---- */
 
 typedef struct Job {
@@ -238,6 +252,7 @@ typedef struct Job {
   int fd;
 } Job;
 
+/* Compiles; where there is no source it tells what NVRTC knows. */
 static bool start(Job *j, const char *source, const char *arch) {
   int fd[2];
   if (pipe2(fd, O_CLOEXEC) != 0) return false;
@@ -245,6 +260,7 @@ static bool start(Job *j, const char *source, const char *arch) {
   j->pid = fork();
   if (j->pid == 0) {
     close(fd[0]);
+    if (!source) describe(fd[1]);
     child(fd[1], source, arch);
   }
   close(fd[1]);
@@ -312,9 +328,21 @@ static Answer finish(Job *j, Arena *a, CudaImage *image) {
   return ANSWER_NONE;
 }
 
-static const char remedy[] = "install the CUDA toolkit, or the wheel (pip install "
-                             "nvidia-cuda-nvrtc), or set GC_NVRTC to the directory that "
-                             "holds libnvrtc.so";
+const char codegen_nvrtc_remedy[] = "install the CUDA toolkit, or the wheel (pip install "
+                                    "nvidia-cuda-nvrtc), or set GC_NVRTC to the directory that "
+                                    "holds libnvrtc.so";
+
+const char *codegen_nvrtc(Ctx *c, const char *arch, bool *knows) {
+  Job j;
+  CudaImage image = {0};
+  Known k;
+  if (!start(&j, NULL, "") || finish(&j, ctx_arena(c), &image) != ANSWER_MADE ||
+      image.size != sizeof k)
+    return NULL;
+  memcpy(&k, image.bytes, sizeof k);
+  for (int i = 0; arch && i < k.count; i++) *knows |= k.arch[i] == arch_number(arch);
+  return intern_printf(c, "NVRTC %d.%d", k.major, k.minor);
+}
 
 static bool failed(Ctx *c, const CudaImage *image, Answer what, int *code) {
   *code = 3;
@@ -324,9 +352,9 @@ static bool failed(Ctx *c, const CudaImage *image, Answer what, int *code) {
     gc_bug(c, "NVRTC rejects the generated source for %s", image->arch);
   }
   if (what == ANSWER_MISSING && own && *own)
-    diag(c, SEV_ERROR, (Loc){0}, "no NVRTC in GC_NVRTC=%s; %s", own, remedy);
+    diag(c, SEV_ERROR, (Loc){0}, "no NVRTC in GC_NVRTC=%s; %s", own, codegen_nvrtc_remedy);
   else if (what == ANSWER_MISSING)
-    diag(c, SEV_ERROR, (Loc){0}, "no CUDA compiler: NVRTC was not found; %s", remedy);
+    diag(c, SEV_ERROR, (Loc){0}, "no CUDA compiler: NVRTC was not found; %s", codegen_nvrtc_remedy);
   else if (what == ANSWER_ARCH)
     diag(c, SEV_ERROR, (Loc){0}, "%s", image->log);
   else

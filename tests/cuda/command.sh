@@ -1,8 +1,10 @@
 #!/bin/sh
-# command.sh GC: the command's part of the CUDA target: what it writes, and what it says where NVRTC or an
-# architecture is missing. Exit code 77 and "NOT TESTED" where there is no NVRTC.
+# command.sh GC FAKE: the command's part of the CUDA target: what it writes, and what it says where NVRTC or an
+# architecture is missing; FAKE is the folder of a driver, so that this machine has a GPU. Exit code 77
+# and "NOT TESTED" where there is no NVRTC.
 set -u
-gc=$1
+gc=$1 fake=$2
+unset CUDA_VISIBLE_DEVICES
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
@@ -37,8 +39,26 @@ cmp -s a.cu b.cu || fail "two sources differ"
 grep -qE 'my_|very_own|a_comment' a.cu && fail "the user's names are in the CUDA source"
 grep -q '#include' a.cu && fail "the CUDA source includes files"
 
-# the default is the CPU alone
 "$gc" very_own.g --emit=c | grep -q cuda && fail "the CPU's source speaks of CUDA"
+
+# native: the targets that `info` of an executable made without --target names
+native() {
+  rm -f own
+  env "$@" "$gc" very_own.g -o own 2>err || fail "without --target, $*: $(cat err)"
+  ./own info | sed -n 's/.*compiled by gc [^ ]* for \(.*cpu\).*/\1/p'
+}
+gpu="LD_LIBRARY_PATH=$fake FAKECUDA_CC=9.0"
+# shellcheck disable=SC2086
+{
+  [ "$(native LD_LIBRARY_PATH=)" = cpu ] || fail "no GPU: not for the CPU"
+  [ "$(native $gpu FAKECUDA_DEVICES=0)" = cpu ] || fail "a driver without devices: not for the CPU"
+  [ -s err ] && fail "no GPU, but something is said: $(cat err)"
+  [ "$(native $gpu GC_NVRTC="$dir")" = cpu ] || fail "a GPU, no NVRTC: not for the CPU"
+  grep -q "note: no NVRTC was found, so the program will not use this machine's GPU" err ||
+    fail "a GPU, no NVRTC: $(cat err)"
+  [ "$(grep -c . err)" -eq 2 ] || fail "a GPU, no NVRTC: not said once: $(cat err)"
+}
+env GC_NVRTC="$dir" "$gc" --version | grep -q '^targets: cpu; for cuda install' || fail "--version without NVRTC"
 
 says 2 'for one architecture' "$gc" very_own.g --emit=cubin -o x
 says 2 'name it with -o' "$gc" very_own.g --emit=cubin --arch=sm_80
@@ -58,6 +78,9 @@ if ! "$gc" very_own.g --emit=ptx -o a.ptx 2>err; then
   [ "$bad" -eq 0 ] && exit "$([ -n "${GC_NO_SKIP-}" ] && echo 1 || echo 77)"
   exit 1
 fi
+# shellcheck disable=SC2086
+[ "$(native $gpu)" = 'cuda, cpu' ] || fail "a GPU and NVRTC: not for both"
+"$gc" --version | grep -q '^targets: cpu, cuda (NVRTC ' || fail "--version"
 "$gc" very_own.g --emit=ptx -o b.ptx
 cmp -s a.ptx b.ptx || fail "two texts of PTX differ"
 grep -q '^.target sm_80' a.ptx || fail "PTX is not for sm_80"

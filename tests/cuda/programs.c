@@ -195,7 +195,7 @@ int main(int argc, char **argv) {
   }
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (!has_nvrtc()) {
-    printf("SKIP: there is no NVRTC, no kernel has been checked (install the CUDA toolkit or set "
+    printf("NOT TESTED: programs for a GPU: there is no NVRTC (install the CUDA toolkit or set "
            "GC_NVRTC)\n");
     return getenv("GC_NO_SKIP") ? 1 : SKIP;
   }
