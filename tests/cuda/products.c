@@ -1,7 +1,7 @@
 /* Products on tensor cores, without a GPU: every tile, dtype and order of the operands, with edges,
    a batch and work fused behind compiles without spilling and gives on the PTX interpreter what the
-   CPU computes, but for the order of the sums. products RUNTIME_DIR Says "NOT TESTED" and exits with 77
-   where there is no NVRTC, but for GC_NO_SKIP, which makes that an error. */
+   CPU computes, but for the order of the sums. products RUNTIME_DIR Says "NOT TESTED" and exits
+   with 77 where there is no NVRTC, but for GC_NO_SKIP, which makes that an error. */
 #include "tests/cuda/device.h"
 #include "tests/num/random_program.h"
 
