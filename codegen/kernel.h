@@ -146,7 +146,6 @@ void cpu_random(Gen *g,
                 const Group *gr); /* random ops standing alone; in maps they are scalar text */
 uint64_t cpu_rows_scratch(const Group *gr);
 uint64_t cpu_reduce_scratch(const Group *gr);
-uint64_t cpu_matmul_scratch(const Target *t, const Group *gr);
 uint64_t cpu_filter_scratch(const Group *gr);
 uint64_t cpu_index_scratch(const Group *gr);
 /* The text that every program starts with: vectors, math, tiles, conversions, Philox. Names it

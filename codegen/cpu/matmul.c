@@ -1,9 +1,10 @@
 /* Prints products: C[M, N] = op(A) op(B), one or a batch, with element-wise work on C fused behind.
    Contract: the operands are inputs of the group. A is read as it lies; B comes from its panels, as
-   it lies, or packed panel by panel. Every element of C is one chain of fma over at most 1024 of
-   depth, such chains added in order: the bits depend on the shape alone. Algorithm: blocks of A's
-   rows that stay in L2, panels of B, a register tile (text/gemm.h); threads share the panels, or
-   the tiles of rows where there are few panels. docs/results.md has figures. */
+   it lies, or packed panel by panel. Half precisions and bytes are packed, and converted there,
+   both of them. Every element of C is one chain of fma over at most 1024 of depth, such chains
+   added in order: the bits depend on the shape alone. Algorithm: blocks of A's rows that stay in
+   L2, panels of B, a register tile (text/gemm.h); threads share the panels, or the tiles of rows
+   where there are few panels. docs/results.md has figures. */
 #include "codegen/cpu/target.h"
 #include "codegen/kernel.h"
 
@@ -31,12 +32,14 @@ typedef struct Product {
   bool pack;     /* a panel of B is packed before use */
   bool pack_a; /* A^T is packed tile by tile: its rows lie a power of two apart, in few sets of the
                   cache */
-  bool converted; /* operands come from scratch, in dt */
-  bool epilogue;  /* more than the product, or a result that is not stored as it is computed */
-  bool partial;   /* epilogue, and the depth needs several chains */
-  int64_t group;  /* panels packed at a time */
-  int64_t np;     /* panels */
-  int64_t tiles;  /* row tiles: `low` of `rows`, then of rows + 1 */
+  bool converted; /* operands are stored in another dtype, `in` */
+  Dtype in;
+  int64_t chain; /* depth of a chain: the last one may be shorter */
+  bool epilogue; /* more than the product, or a result that is not stored as it is computed */
+  bool partial;  /* epilogue, and the depth needs several chains */
+  int64_t group; /* panels packed at a time */
+  int64_t np;    /* panels */
+  int64_t tiles; /* row tiles: `low` of `rows`, then of rows + 1 */
   int64_t rows, low;
   int64_t block; /* tiles of a block of A */
   enum { BY_BATCH, BY_PANEL, BY_ROWS, SERIAL } split;
@@ -79,7 +82,9 @@ static Product product_of(const Target *t, const Group *g) {
   p.a = group_arg(g, mm->operands[0]);
   p.b = group_arg(g, mm->operands[1]);
   p.dt = compute_dtype(va->type->dtype);
-  p.converted = p.dt != va->type->dtype;
+  p.in = va->type->dtype;
+  p.converted = p.dt != p.in;
+  p.chain = p.k < DEPTH ? p.k : DEPTH;
   p.T = dtype_prefix(p.dt);
   p.b_panels = vb->layout != NULL;
   int lanes = cpu->vector / dtype_size(p.dt);
@@ -100,17 +105,19 @@ static Product product_of(const Target *t, const Group *g) {
       }
   p.rows = p.tiles ? p.m / p.tiles : 0;
   p.low = p.tiles - (p.tiles ? p.m % p.tiles : 0);
-  p.pack = p.tb || (!p.b_panels && p.m >= PACK_ROWS && p.np > 1);
-  p.pack_a = p.ta && p.np > 2 && p.k > 16 && p.k <= DEPTH && p.m * dtype_size(p.dt) % 512 == 0;
+  p.pack = p.tb || p.converted || (!p.b_panels && p.m >= PACK_ROWS && p.np > 1);
+  p.pack_a = !p.converted && p.ta && p.np > 2 && p.k > 16 && p.k <= DEPTH &&
+             p.m * dtype_size(p.dt) % 512 == 0;
   p.group = p.pack && p.nr < PACK_COLUMNS ? PACK_COLUMNS / p.nr : 1;
   if (p.group > p.np) p.group = p.np > 0 ? p.np : 1;
   p.partial = p.epilogue && p.k > DEPTH;
-  int64_t depth = p.k < DEPTH ? p.k : DEPTH;
-  int64_t block = A_BLOCK / (dtype_size(p.dt) * (depth ? depth : 1));
+  int64_t depth = p.chain ? p.chain : 1;
+  int64_t block = A_BLOCK / (dtype_size(p.dt) * depth);
   if (p.pack && block < PACK_BLOCK) block = PACK_BLOCK;
   if (p.partial && block > MAX_PARTIAL_ROWS) block = MAX_PARTIAL_ROWS;
   p.block = tallest(&p) && block > tallest(&p) ? block / tallest(&p) : 1;
-  int64_t packed = p.pack_a ? PACKED_A / (p.k * A_STRIDE * dtype_size(p.dt)) : p.block;
+  int64_t packed =
+      p.pack_a || p.converted ? PACKED_A / (depth * A_STRIDE * dtype_size(p.dt)) : p.block;
   if (p.block > packed) p.block = packed;
   p.flops = 2 * (uint64_t)p.batch * (uint64_t)p.m * (uint64_t)p.n * (uint64_t)p.k;
   if (p.flops / 2 < SERIAL_WORK * 4)
@@ -124,43 +131,10 @@ static Product product_of(const Target *t, const Group *g) {
   return p;
 }
 
-/* Half precisions and bytes are converted to the tile's dtype first, both operands, into scratch.
- */
-uint64_t cpu_matmul_scratch(const Target *t, const Group *g) {
-  Product p = product_of(t, g);
-  if (!p.converted) return 0;
-  uint64_t size = (uint64_t)dtype_size(p.dt);
-  uint64_t na = (uint64_t)inner(g, g->arg[p.a])->type->numel * size;
-  uint64_t nb = (uint64_t)inner(g, g->arg[p.b])->type->numel * size;
-  return (na + 63) / 64 * 64 + nb + 64;
-}
-
-static void convert_operands(Gen *g, const Group *gr, const Product *p) {
-  int64_t na = inner(gr, gr->arg[p->a])->type->numel;
-  for (int i = 0; i < 2; i++) {
-    int in = i ? p->b : p->a;
-    const Type *type = inner(gr, gr->arg[in])->type;
-    Kernel *k = kernel_new(g, gr);
-    k->name = intern_printf(g->ctx, "convert for %s", k->name);
-    kernel_args(g, k, gr);
-    kernel_units(k, type->numel < SERIAL_WORK ? 1 : (type->numel + 4095) / 4096);
-    text_line(&k->text, "%s *to = (%s *)(scratch + %lld);", p->T, p->T,
-              i ? (long long)((na * dtype_size(p->dt) + 63) / 64 * 64) : 0LL);
-    if (k->units == 1)
-      text_open(&k->text, "GC_IVDEP for (long i = 0; i < %lld; i++) {", (long long)type->numel);
-    else
-      text_open(&k->text, "GC_IVDEP for (long i = u0 * 4096; i < u1 * 4096 && i < %lld; i++) {",
-                (long long)type->numel);
-    char base[24];
-    snprintf(base, sizeof base, "in%d", in);
-    text_line(&k->text, "to[i] = (%s)%s;", p->T, scalar_load(g->a, type->dtype, base, "i"));
-    text_close(&k->text, "}");
-  }
-}
-
 /* A tile function for these rows and columns: shared by every kernel with the same strides. */
 static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t width) {
-  int64_t li = p->ta ? 1 : p->k, lk = p->pack_a ? A_STRIDE : p->ta ? p->m : 1;
+  int64_t li = p->ta ? 1 : p->converted ? p->chain : p->k;
+  int64_t lk = !p->ta ? 1 : p->pack_a || p->converted ? A_STRIDE : p->m;
   int64_t lb = p->pack || p->b_panels ? p->nr : p->n;
   const char *name =
       intern_printf(g->ctx, "tile_%s_%lldx%lld_a%lld_%lld_b%lld", p->T, (long long)rows,
@@ -193,6 +167,27 @@ static void print_packing(Gen *g, const Group *gr, Text *x, const Product *p) {
               n, nr * l->nr, l->nr, nr, nr);
     text_close(x, "}");
   }
+  text_close(x, "}");
+}
+
+static const char *loaded(Gen *g, const Product *p, const char *base, const char *index) {
+  return intern_printf(g->ctx, "(%s)%s", p->T, scalar_load(g->a, p->in, base, index));
+}
+
+/* The same of a B in another dtype. */
+static void print_converting(Gen *g, Text *x, const Product *p) {
+  long long nr = p->nr, kk = p->k, n = p->n;
+  text_open(x, "for (long q = g0; q < g1; q++) {");
+  text_line(x, "%s *to = packed + (q - g0) * depth * %lld;", p->T, nr);
+  text_line(x, "const long w = %lld - q * %lld < %lld ? %lld - q * %lld : %lld;", n, nr, nr, n, nr,
+            nr);
+  text_open(x, "for (long k = 0; k < depth; k++) {");
+  const char *at = p->tb ? intern_printf(g->ctx, "(q * %lld + j) * %lld + k0 + k", nr, kk)
+                         : intern_printf(g->ctx, "(k0 + k) * %lld + q * %lld + j", n, nr);
+  text_line(x, "GC_IVDEP for (long j = 0; j < w; j++) to[k * %lld + j] = %s;", nr,
+            loaded(g, p, "B", at));
+  text_line(x, "for (long j = w; j < %lld; j++) to[k * %lld + j] = 0;", nr, nr);
+  text_close(x, "}");
   text_close(x, "}");
 }
 
@@ -270,6 +265,26 @@ static void print_packing_of_a(Text *x, const Product *p) {
   text_close(x, "}");
 }
 
+/* The block's rows of an A in another dtype, for chain k0: [row][chain], or as above of A^T. */
+static void print_converting_of_a(Gen *g, Text *x, const Product *p) {
+  text_open(x, "for (long i = i0; i < i1; i++) {");
+  print_tile_rows(x, p);
+  if (p->ta) {
+    const char *at = intern_printf(g->ctx, "(k0 + k) * %lld + m + r", (long long)p->m);
+    text_line(x, "for (long k = 0; k < depth; k++)");
+    text_line(x, "  for (long r = 0; r < rows; r++)");
+    text_line(x, "    packed_a[((i - i0) * %lld + k) * %d + r] = %s;", (long long)p->chain,
+              A_STRIDE, loaded(g, p, "A", at));
+  } else {
+    const char *at = intern_printf(g->ctx, "(m + r) * %lld + k0 + k", (long long)p->k);
+    text_line(x, "for (long r = 0; r < rows; r++)");
+    text_line(x, "  GC_IVDEP for (long k = 0; k < depth; k++)");
+    text_line(x, "    packed_a[(m - m0 + r) * %lld + k] = %s;", (long long)p->chain,
+              loaded(g, p, "A", at));
+  }
+  text_close(x, "}");
+}
+
 /* All row tiles of the block for one panel, `width` columns wide. */
 static void print_panel_loop(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
   bool layout = !p->epilogue && inner(gr, gr->yield[0])->layout;
@@ -290,10 +305,13 @@ static void print_panel_loop(Gen *g, const Group *gr, Text *x, const Product *p,
   else
     text_line(x, "%s *c = (%s *)out0 + (bt * %lld + m) * %lld + n;", p->T, p->T, (long long)p->m,
               (long long)p->n);
+  long long chain = p->chain;
   const char *a =
-      p->pack_a ? intern_printf(g->ctx, "packed_a + (i - i0) * %lld", (long long)p->k * A_STRIDE)
-      : p->ta   ? intern_printf(g->ctx, "A + k0 * %lld + m", (long long)p->m)
-                : intern_printf(g->ctx, "A + m * %lld + k0", (long long)p->k);
+      p->converted && !p->ta ? intern_printf(g->ctx, "packed_a + (m - m0) * %lld", chain)
+      : p->converted         ? intern_printf(g->ctx, "packed_a + (i - i0) * %lld", chain * A_STRIDE)
+      : p->pack_a ? intern_printf(g->ctx, "packed_a + (i - i0) * %lld", (long long)p->k * A_STRIDE)
+      : p->ta     ? intern_printf(g->ctx, "A + k0 * %lld + m", (long long)p->m)
+                  : intern_printf(g->ctx, "A + m * %lld + k0", (long long)p->k);
   const char *call = intern_printf(g->ctx, "(%s, b, c, %s, depth, k0 == 0);", a, ld);
   if (p->low < p->tiles) {
     text_line(x, "if (rows == %lld) %s%s", (long long)p->rows, tile_function(g, p, p->rows, width),
@@ -361,24 +379,20 @@ static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
 
 void cpu_matmul(Gen *g, const Group *gr) {
   Product p = product_of(g->target, gr);
-  if (p.converted) convert_operands(g, gr, &p);
   Kernel *k = kernel_new(g, gr);
   Text *x = &k->text;
   kernel_args(g, k, gr);
   kernel_units(k, p.units);
   k->flops = p.flops;
-  int64_t na = inner(gr, gr->arg[p.a])->type->numel;
-  if (p.converted) {
-    text_line(x, "const %s *A0 = (const %s *)scratch, *B0 = (const %s *)(scratch + %lld);", p.T,
-              p.T, p.T, (long long)((na * dtype_size(p.dt) + 63) / 64 * 64));
-  } else {
-    text_line(x, "const %s *A0 = (const %s *)in%d, *B0 = (const %s *)in%d;", p.T, p.T, p.a, p.T,
-              p.b);
-  }
-  int64_t chain = p.k < DEPTH ? p.k : DEPTH;
+  const char *stored = dtype_storage(p.converted ? p.in : p.dt);
+  text_line(x, "const %s *A0 = (const %s *)in%d, *B0 = (const %s *)in%d;", stored, stored, p.a,
+            stored, p.b);
   if (p.pack)
     text_line(x, "_Alignas(64) %s packed[%lld];", p.T,
-              (long long)(chain > 0 ? chain * p.nr * p.group : 1));
+              (long long)(p.chain > 0 ? p.chain * p.nr * p.group : 1));
+  if (p.converted)
+    text_line(x, "_Alignas(64) %s packed_a[%lld];", p.T,
+              (long long)(p.chain > 0 ? p.block * p.chain * A_STRIDE : 1));
   if (p.pack_a)
     text_line(x, "_Alignas(64) %s packed_a[%lld];", p.T, (long long)(p.block * p.k * A_STRIDE));
   if (p.partial)
@@ -393,17 +407,23 @@ void cpu_matmul(Gen *g, const Group *gr) {
   else
     text_open(x, "{");
   if (p.batch == 1) text_line(x, "const long bt = 0;");
-  text_line(x, "const %s *A = A0 + bt * %lld, *B = B0 + bt * %lld;", p.T, (long long)(p.m * p.k),
+  text_line(x, "const %s *A = A0 + bt * %lld, *B = B0 + bt * %lld;", stored, (long long)(p.m * p.k),
             (long long)(p.batch > 1 ? p.k * p.n : 0));
   const char *first = p.split == BY_ROWS ? "u0" : "0";
   const char *last = p.split == BY_ROWS ? "u1" : intern_printf(g->ctx, "%lld", (long long)p.tiles);
   text_open(x, "for (long i0 = %s, i1; i0 < %s; i0 = i1) {", first, last);
   text_line(x, "i1 = i0 + %lld < %s ? i0 + %lld : %s;", (long long)p.block, last,
             (long long)p.block, last);
-  if (p.partial)
+  if (p.partial || (p.converted && !p.ta))
     text_line(x, "const long m0 = i0 * %lld + (i0 > %lld ? i0 - %lld : 0);", (long long)p.rows,
               (long long)p.low, (long long)p.low);
   if (p.pack_a) print_packing_of_a(x, &p);
+  if (p.converted && p.k <= DEPTH) {
+    text_open(x, "{");
+    text_line(x, "const long k0 = 0, depth = %lld;", (long long)p.k);
+    print_converting_of_a(g, x, &p);
+    text_close(x, "}");
+  }
   const char *first_panel = p.split == BY_PANEL ? "u0" : "0";
   const char *last_panel =
       p.split == BY_PANEL ? "u1" : intern_printf(g->ctx, "%lld", (long long)p.np);
@@ -418,7 +438,11 @@ void cpu_matmul(Gen *g, const Group *gr) {
     text_open(x, "{");
     text_line(x, "const long k0 = 0, depth = %lld;", (long long)p.k);
   }
-  if (p.pack) print_packing(g, gr, x, &p);
+  if (p.converted && p.k > DEPTH) print_converting_of_a(g, x, &p);
+  if (p.converted)
+    print_converting(g, x, &p);
+  else if (p.pack)
+    print_packing(g, gr, x, &p);
   text_open(x, "for (long q = g0; q < g1; q++) {");
   int64_t tail = p.n % p.nr;
   if (!tail) {
