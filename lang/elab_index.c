@@ -113,13 +113,15 @@ static Val apply(Elab *e, Val base, const Cut *cut, Loc loc) {
   return y;
 }
 
-/* The places that are known at run time: row i of the axis, which is brought to the front. */
+/* The places that are known at run time, the first axis first: row i of an axis, which is brought
+   to the front. */
 static Val apply_late(Elab *e, Val y, const Cut *cut, int rank, Loc loc) {
-  int axis = rank;
-  for (int i = 0; i < rank; i++) axis -= cut[i].drop;
-  for (int i = rank; i-- > 0 && y.kind == VAL_TENSOR;) {
-    axis -= !cut[i].drop;
-    if (!cut[i].late) continue;
+  int axis = 0;
+  for (int i = 0; i < rank && y.kind == VAL_TENSOR; i++) {
+    if (!cut[i].late) {
+      axis += !cut[i].drop;
+      continue;
+    }
     int n = y.tensor.type->rank;
     int64_t *perm = ARENA_ARRAY(e->a, int64_t, n);
     perm[0] = axis;

@@ -21,7 +21,7 @@ typedef struct Result {
 
 static const char before[] = "autodiff";
 static const char cleaned[] = "autodiff,fold,cse,dce";
-static const char whole[] = "fold,cse,dce,autodiff,fold,cse,dce";
+static const char whole[] = "fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce";
 static const char planned[] = "autodiff,fold,cse,dce,fuse,cse,dce,layout,order,liveness,inplace,"
                               "share,plan-verify";
 static const char *const strategies[] = {"none", "inplace", "pool", "pack"};

@@ -1,0 +1,205 @@
+/* Hoist: what is the same in every iteration of a loop is computed before it, and row i of a tensor
+   from outside, where i is the counter, becomes a slice that the loop hands to the iteration.
+   Contract: needs nothing; values stay the same to the last bit. A constant, a ramp or a view goes
+   out with what needs it, not on its own, since kernels copy them. A row that the tensor does not
+   have stays a gather, which says so when it runs. Inner loops come first, so that an op goes as far
+   out as it can. */
+#include "passes/pass_list.h"
+
+typedef struct Hoist {
+  PassRun *r;
+  Entry *e;
+  Builder *b;
+  VEC(OpId) ops;  /* of the block that is being written */
+  ValueId *by;    /* by value: what it is replaced by */
+  uint32_t known; /* values in it */
+} Hoist;
+
+static bool is_out(const Hoist *h, const Block *body, ValueId v) {
+  return value_block(h->e, v) != body;
+}
+
+/* The op could stand before the loop: it reads nothing but what is there or can go there. */
+static bool can_go(const Hoist *h, const Block *body, ValueId v) {
+  if (is_out(h, body, v)) return true;
+  const Op *op = value_def(h->e, v);
+  if (!op || op->nblocks || op_info[op->kind].flags & (OPF_EFFECT | OPF_TERMINATOR)) return false;
+  if (op->kind == OP_GRAD) return false;
+  for (int k = 0; k < op->noperands; k++)
+    if (!can_go(h, body, op->operands[k])) return false;
+  return true;
+}
+
+static void go(Hoist *h, Block *body, Block *outer, ValueId v) {
+  if (is_out(h, body, v)) return;
+  Op *op = op_at(h->e, value_at(h->e, v)->def);
+  for (int k = 0; k < op->noperands; k++) go(h, body, outer, op->operands[k]);
+  op->parent = outer;
+  vec_push(h->r->scratch, &h->ops, op->id);
+}
+
+static bool is_work(const Op *op) {
+  OpClass c = op_info[op->kind].cls;
+  return op->nresults > 0 && !op->nblocks && c != CLASS_LEAF && c != CLASS_VIEW &&
+         c != CLASS_META && c != CLASS_GLOBAL;
+}
+
+/* ---- rows by the counter ---- */
+
+/* The id is sign * counter + shift. */
+static bool counts(const Hoist *h, const Block *body, ValueId id, int *sign, int64_t *shift) {
+  const Op *op = value_def(h->e, id);
+  ValueId counter = body->args.at[0];
+  Attr c;
+  *sign = 1;
+  *shift = 0;
+  if (id == counter) return true;
+  if (!op || (op->kind != OP_ADD && op->kind != OP_SUB)) return false;
+  bool add = op->kind == OP_ADD;
+  for (int k = 0; k < 2; k++) {
+    if (op->operands[k] != counter || !value_const(h->e, op->operands[!k], &c)) continue;
+    *sign = add || k == 0 ? 1 : -1;
+    *shift = add || k == 1 ? c.i : -c.i;
+    return true;
+  }
+  return false;
+}
+
+/* Rows [from, from + n) of a table, before the loop; backwards if sign is -1. */
+static ValueId rows_of(Hoist *h, ValueId table, int64_t from, int64_t n, int sign) {
+  const Type *t = value_type(h->e, table);
+  Ctx *c = h->e->module->ctx;
+  int64_t *dim = ARENA_ARRAY(h->r->scratch, int64_t, 3 * t->rank), *start = dim + t->rank;
+  int64_t *step = start + t->rank;
+  for (int i = 0; i < t->rank; i++) {
+    dim[i] = i ? t->dim[i] : n;
+    start[i] = i ? 0 : from;
+    step[i] = 1;
+  }
+  if (n < t->dim[0]) {
+    Attr attr[MAX_ATTRS] = {[AT_STARTS] = {.ints = intern_ints(c, start, t->rank)},
+                            [AT_STEPS] = {.ints = intern_ints(c, step, t->rank)}};
+    table = build(h->b, OP_SLICE, &table, 1, attr, type_get(c, t->dtype, t->rank, dim));
+  }
+  if (sign < 0) {
+    Attr attr[MAX_ATTRS] = {[AT_AXES] = {.ints = intern_ints(c, (int64_t[]){0}, 1)}};
+    table = build(h->b, OP_REVERSE, &table, 1, attr, NULL);
+  }
+  return table;
+}
+
+static void add_input(Hoist *h, Op *scan, ValueId x) {
+  ValueId *operands = ARENA_ARRAY(h->e->module->arena, ValueId, scan->noperands + 1);
+  if (scan->noperands)
+    memcpy(operands, scan->operands, sizeof *operands * (size_t)scan->noperands);
+  operands[scan->noperands++] = x;
+  scan->operands = operands;
+}
+
+/* Row i of a tensor from outside: true if it has become a slice. */
+static bool slice_row(Hoist *h, Op *scan, const Op *op, Block *outer) {
+  Block *body = scan->blocks[0];
+  int sign;
+  int64_t shift, trips = scan->attr[AT_TRIPS].i;
+  if (op->kind != OP_GATHER || !counts(h, body, op->operands[1], &sign, &shift)) return false;
+  const Type *table = value_type(h->e, op->operands[0]);
+  int64_t from = sign < 0 ? shift - (trips - 1) : shift;
+  if (from < 0 || from > table->dim[0] - trips || !can_go(h, body, op->operands[0])) return false;
+  go(h, body, outer, op->operands[0]);
+  Block made = {.op = outer->op};
+  builder_at(h->b, &made);
+  h->b->loc = op->loc;
+  h->b->scope = op->scope;
+  ValueId x = rows_of(h, op->operands[0], from, trips, sign);
+  for (uint32_t i = 0; i < made.ops.n; i++) {
+    op_at(h->e, made.ops.at[i])->parent = outer;
+    vec_push(h->r->scratch, &h->ops, made.ops.at[i]);
+  }
+  add_input(h, scan, x);
+  Value like = *value_at(h->e, op->results[0]);
+  h->by[op->results[0]] = block_add_arg(h->e, body, like);
+  return true;
+}
+
+/* ---- the whole ---- */
+
+/* What an inner loop takes slices of is made whole in memory. */
+static void inputs_go(Hoist *h, const Op *inner, Block *body, Block *outer) {
+  for (int k = (int)inner->attr[AT_CARRIES].i; k < inner->noperands; k++) {
+    if (is_out(h, body, inner->operands[k]) || !can_go(h, body, inner->operands[k])) continue;
+    go(h, body, outer, inner->operands[k]);
+    h->r->changes++;
+  }
+}
+
+static void replace(Hoist *h, const Block *b) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    Op *op = op_at(h->e, b->ops.at[i]);
+    ValueId *x = (ValueId *)op->operands; /* lists of an entry that is rebuilt below */
+    for (int k = 0; k < op->noperands; k++)
+      if (x[k] < h->known) x[k] = h->by[x[k]];
+    for (int k = 0; k < op->nblocks; k++) replace(h, op->blocks[k]);
+  }
+}
+
+static void hoist_scan(Hoist *h, Op *scan, Block *outer) {
+  Block *body = scan->blocks[0];
+  uint32_t kept = 0;
+  bool sliced = false;
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    const Op *op = op_at(h->e, body->ops.at[i]);
+    if (op->parent != body) continue; /* it went with another */
+    if (op->kind == OP_SCAN) inputs_go(h, op, body, outer);
+    if (slice_row(h, scan, op, outer)) {
+      sliced = true;
+      h->r->changes++;
+      body->ops.at[i] = NO_ID;
+    } else if (is_work(op) && can_go(h, body, op->results[0])) {
+      go(h, body, outer, op->results[0]);
+      h->r->changes++;
+    }
+  }
+  for (uint32_t i = 0; i < body->ops.n; i++)
+    if (body->ops.at[i] != NO_ID && op_at(h->e, body->ops.at[i])->parent == body)
+      body->ops.at[kept++] = body->ops.at[i];
+  body->ops.n = kept;
+  if (sliced) replace(h, body);
+}
+
+static void hoist_block(Hoist *h, Block *b) {
+  for (uint32_t i = 0; i < b->ops.n; i++)
+    if (op_at(h->e, b->ops.at[i])->kind == OP_SCAN)
+      hoist_block(h, op_at(h->e, b->ops.at[i])->blocks[0]);
+  h->ops.at = NULL;
+  h->ops.n = h->ops.cap = 0;
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    Op *op = op_at(h->e, b->ops.at[i]);
+    if (op->kind == OP_SCAN) hoist_scan(h, op, b);
+    vec_push(h->r->scratch, &h->ops, op->id);
+  }
+  if (h->ops.n == b->ops.n) return;
+  b->ops.n = 0;
+  for (uint32_t i = 0; i < h->ops.n; i++) vec_push(h->e->module->arena, &b->ops, h->ops.at[i]);
+}
+
+static void copy_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  (void)data;
+  build_copy(b, old, op, map);
+}
+
+bool pass_hoist(PassRun *r) {
+  Entry *e;
+  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
+    bool any = false;
+    for (uint32_t i = 0; i < e->ops.n; i++) any |= op_at(e, i)->kind == OP_SCAN;
+    if (!any) continue;
+    Hoist h = {.r = r, .e = e, .b = builder_new(e, e->body), .known = e->values.n};
+    h.b->fold = false;
+    h.by = ARENA_ARRAY(r->scratch, ValueId, h.known);
+    for (ValueId v = 0; v < h.known; v++) h.by[v] = v;
+    int64_t before = r->changes;
+    hoist_block(&h, e->body);
+    if (r->changes > before) entry_rebuild(e, copy_each, NULL, false, false);
+  }
+  return true;
+}

@@ -1,0 +1,26 @@
+# RUN: %gc %s --emit=ir --passes=fold,hoist,cse,dce | FileCheck-14 %s
+# What no iteration changes is computed before the loop, as far out as it can go; row i of a tensor
+# by the counter is a slice that the loop hands over, also with an offset, backwards, and along
+# another axis. A row by what the loop computes stays a gather.
+entry f(x : f32[6, 8, 3], y : f32[9, 3], w : f32[3, 3], h : f32[3]) {
+  scan i in 1..6 {
+    scan j in 0..8 {
+      a = sum(tanh(w), axis = 0)
+      b = sum(x[i] @ w, axis = 0)
+      h = h * a + b + x[i, j] + y[8 - j] + y[argmax(h)]
+    }
+  }
+  return h
+}
+# CHECK: tanh %w
+# CHECK: %a = sum
+# CHECK: [[X:%[0-9]+]] = slice %x {starts = [1, 0, 0], steps = [1, 1, 1]} : f32[5,8,3]
+# CHECK: slice %y {starts = [1, 0], steps = [1, 1]} : f32[8,3]
+# CHECK: [[Y:%[0-9]+]] = reverse {{.*}} {axes = [0]} : f32[8,3]
+# CHECK: scan %h, [[X]] {trips = 5, carries = 1} {{.*}}(%i : i32[], {{.*}} : f32[3], [[ROW:%[0-9]+]] : f32[8,3]) {
+# CHECK:   matmul [[ROW]], %w
+# CHECK:   scan {{.*}}, [[ROW]], [[Y]] {trips = 8, carries = 1}
+# CHECK-NOT: matmul
+# CHECK:     argmax
+# CHECK:     gather %y
+# CHECK:     yield
