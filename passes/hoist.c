@@ -2,8 +2,8 @@
    from outside, where i is the counter, becomes a slice that the loop hands to the iteration.
    Contract: needs nothing; values stay the same to the last bit. A constant, a ramp or a view goes
    out with what needs it, not on its own, since kernels copy them. A row that the tensor does not
-   have stays a gather, which says so when it runs. Inner loops come first, so that an op goes as far
-   out as it can. */
+   have stays a gather, which says so when it runs. Inner loops come first, so that an op goes as
+   far out as it can. */
 #include "passes/pass_list.h"
 
 typedef struct Hoist {
@@ -90,8 +90,7 @@ static ValueId rows_of(Hoist *h, ValueId table, int64_t from, int64_t n, int sig
 
 static void add_input(Hoist *h, Op *scan, ValueId x) {
   ValueId *operands = ARENA_ARRAY(h->e->module->arena, ValueId, scan->noperands + 1);
-  if (scan->noperands)
-    memcpy(operands, scan->operands, sizeof *operands * (size_t)scan->noperands);
+  if (scan->noperands) memcpy(operands, scan->operands, sizeof *operands * (size_t)scan->noperands);
   operands[scan->noperands++] = x;
   scan->operands = operands;
 }

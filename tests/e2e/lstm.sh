@@ -1,0 +1,42 @@
+#!/bin/sh
+# A recurrent model on text: it learns and writes; as a loop it does what it does unrolled, in
+# memory that grows with the steps by what the backward path needs of each.
+. "$(dirname "$0")/common.sh"
+source=$here/docs/examples/lstm.g
+small='-D B=8 -D T=12 -D D=16 -D H=32'
+prose 20001
+rows="--chars text.txt~12[0:1600] --next text.txt+1~12[0:1600]"
+
+# ---- it learns, as it does unrolled ----
+run 0 "$gc" "$source" $small -O2 -o loop
+sed 's/= scan i in/= for i in/' "$source" >unrolled.g
+grep -q '= for i in' unrolled.g || fail 'the unrolled program is the same'
+run 0 "$gc" unrolled.g $small -O2 -o unrolled
+for v in loop unrolled; do
+  run 0 ./$v train $rows --steps 150 --seed 5 --save $v.safetensors --log $v.csv --threads 2 --quiet
+done
+sed 1d loop.csv | cut -d, -f3 >a.txt
+sed 1d unrolled.csv | cut -d, -f3 >b.txt
+worst=$(paste a.txt b.txt | awk '{d = ($1 - $2) / $2; if (d < 0) d = -d; if (d > w) w = d} END {print w}')
+echo "worst difference of a loss: $worst"
+at_most "$worst" 0.001 'the difference of a loss between scan and for'
+at_least "$(head -1 a.txt)" 4.5 'the first loss'
+at_most "$(tail -20 a.txt | awk '{s += $1} END {print s / NR}')" 3.45 'the mean of the last 20 of 150 losses'
+run 0 ./loop write --load loop.safetensors --steps 50 --text char --quiet
+cp out.txt written.txt
+run 0 ./loop write --load loop.safetensors --steps 50 --text char --quiet --threads 3 --poison
+same out.txt written.txt 'the same text on three threads, poisoned'
+
+# ---- memory ----
+# Of each step the backward path has four gates, c and h before the step for each of two layers, the
+# gradient of what the step yields, the embedded characters and their gradient as f32, and the
+# characters: B rows of each.
+arena() { # of entry $1 with T=$2
+  "$gc" "$source" -D T="$2" -O2 -march=x86-64-v3 --dump-plan=json --emit=plan -o /dev/null |
+    tr -d '\n' | sed "s/.*\"name\": \"$1\"[^}]*\"arena_bytes\": \([0-9]*\).*/\1/"
+}
+step=$((($(arena train 128) - $(arena train 64)) / 64))
+want=$((32 * (4 * (2 * 6 * 256 + 256 + 2 * 64) + 1)))
+[ "$step" = "$want" ] || fail "the arena grows by $step bytes a step, not by $want"
+[ "$(arena write 64)" = "$(arena write 1000)" ] || fail 'the memory of write depends on T'
+finish
