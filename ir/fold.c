@@ -408,6 +408,20 @@ static ValueId relu_grad_const(const Fold *f) {
   return (real(f) ? c.f > 0 : c.i > 0) ? f->x[0] : make_num(f, 0);
 }
 
+/* relu_grad(max_pool_grad(dy, max_pool_index(x)), x) → max_pool_grad(relu_grad(dy, max_pool(x)),
+   max_pool_index(x)): a pixel that is named is the largest of its window, so both ask the same of
+   the same number, and x, the larger image, may die. */
+static ValueId relu_grad_of_pool(const Fold *f) {
+  const Op *back = fold_def(f, 0, OP_MAX_POOL_GRAD);
+  const Op *index = back ? value_def(f->e, back->operands[1]) : NULL;
+  if (!index || index->kind != OP_MAX_POOL_INDEX || index->operands[0] != f->x[1]) return NO_ID;
+  for (int i = 0; i < MAX_ATTRS; i++)
+    if (index->attr[i].i != back->attr[i].i) return NO_ID;
+  ValueId y = build(f->b, OP_MAX_POOL, &f->x[1], 1, back->attr, NULL);
+  ValueId dy = build2(f->b, OP_RELU_GRAD, back->operands[0], y);
+  return build(f->b, OP_MAX_POOL_GRAD, (ValueId[]){dy, back->operands[1]}, 2, back->attr, f->type);
+}
+
 /* ---- conversions ---- */
 
 /* convert(convert(x)) → convert(x), or x itself, where the inner one keeps every value. From
@@ -460,7 +474,7 @@ static FoldRule *const rules[OP_KINDS][MAX_RULES] = {
     [OP_AND] = {element_of_consts, same_operands, logic_const},
     [OP_OR] = {element_of_consts, same_operands, logic_const},
     [OP_WHERE] = {where_const, where_same, where_not, where_bool, where_of_where},
-    [OP_RELU_GRAD] = {element_of_consts, relu_grad_const},
+    [OP_RELU_GRAD] = {element_of_consts, relu_grad_const, relu_grad_of_pool},
     [OP_IOTA] = {iota_of_one},
     [OP_RESHAPE] = {VIEW, reshape_of_reshape},
     [OP_TRANSPOSE] = {view_of_const, transpose_of_transpose, transpose_as_reshape},

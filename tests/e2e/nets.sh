@@ -1,0 +1,29 @@
+#!/bin/sh
+# The large convolutional nets: what their plans take at the size they are trained at, and that smaller
+# ones train. A plan is made of the whole net; only the smaller ones are compiled.
+. "$(dirname "$0")/common.sh"
+
+# arena NAME ENTRY: bytes of an entry's arena, of 32 images of 224 x 224
+arena() {
+  "$gc" "$here/docs/examples/$1.g" -O2 --dump-plan=json >"$1.json" || fail "no plan of $1"
+  python3 -c "
+import json, sys
+print([e['arena_bytes'] for e in json.load(open(sys.argv[1]))['entries'] if e['name'] == sys.argv[2]][0])" \
+    "$1.json" "$2"
+}
+mb=1048576
+at_most "$(arena inception_bn train)" $((1075 * mb)) 'bytes of inception_bn, training'
+at_most "$(arena inception_bn test)" $((123 * mb)) 'bytes of inception_bn, inference'
+at_most "$(arena resnet50 train)" $((2520 * mb)) 'bytes of resnet50, training'
+at_most "$(arena vgg train)" $((540 * mb)) 'bytes of vgg, training'
+
+# ---- smaller images, few of them ----
+"$mkdata" idx u8 4,3,64,64 1 images.idx && "$mkdata" npy i32 4 2 labels.npy || fail 'no data could be made'
+for net in inception_bn resnet50 vgg; do
+  run 0 "$gc" "$here/docs/examples/$net.g" -O1 -D N=2 -D S=64 -D classes=10 $([ $net = vgg ] && echo -D width=64) -o $net
+  run 0 ./$net train --image images.idx --label labels.npy --epochs 4 --lr 0.005 --seed 1 --log $net.csv --quiet
+  first=$(sed -n 2p $net.csv | cut -d, -f3) last=$(tail -n 1 $net.csv | cut -d, -f3)
+  echo "$net: loss $first, then $last"
+  at_most "$last" 1 "the last loss of $net"
+done
+finish
