@@ -57,6 +57,7 @@ typedef struct Kernel {
   uint64_t flops;
   int64_t grid; /* of a GPU: blocks, threads of a block, bytes of shared memory beside the static */
   int block, shared;
+  bool few_blocks; /* registers rather than many blocks at a time: else NVRTC may spill for these */
 } Kernel;
 
 typedef struct Gen {
@@ -141,12 +142,13 @@ void cpu_reduce(Gen *g, const Group *gr); /* COLS and REDUCE */
 void cpu_move(Gen *g, const Group *gr);   /* concat, pad, copies between layouts */
 void cpu_matmul(Gen *g, const Group *gr);
 void cpu_window(Gen *g, const Group *gr);
-void cpu_index(Gen *g, const Group *gr); /* gather, gather_grad, one_hot standing alone */
-void cpu_random(Gen *g,
-                const Group *gr); /* random ops standing alone; in maps they are scalar text */
+void cpu_attention(Gen *g, const Group *gr); /* and its gradients */
+void cpu_index(Gen *g, const Group *gr);     /* gather, gather_grad, one_hot standing alone */
+void cpu_random(Gen *g, const Group *gr);    /* random ops, which stand alone */
 uint64_t cpu_rows_scratch(const Group *gr);
 uint64_t cpu_reduce_scratch(const Group *gr);
 uint64_t cpu_filter_scratch(const Group *gr);
+uint64_t cpu_attention_scratch(const Group *gr);
 uint64_t cpu_index_scratch(const Group *gr);
 /* The text that every program starts with: vectors, math, tiles, conversions, Philox. Names it
    gives: GC_IVDEP; f32_ and f64_ exp expm1 log log1p sqrt sin cos tanh sigmoid erf pow mod abs

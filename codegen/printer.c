@@ -44,10 +44,9 @@ void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out) {
   }
   const Op *op = value_def(p->gr->e, v);
   if (op->kind == OP_CONST) return;
-  if (op->kind == OP_IOTA || op->kind == OP_RANDOM_UNIFORM || op->kind == OP_RANDOM_NORMAL) {
+  if (op->kind == OP_IOTA) {
     row_major(t, stride);
-    if (op->kind == OP_IOTA)
-      for (int i = 0; i < t->rank; i++) stride[i] = i == op->attr[AT_AXIS].i;
+    for (int i = 0; i < t->rank; i++) stride[i] = i == op->attr[AT_AXIS].i;
     leaf(p, v, stride, map, out);
     return;
   }
@@ -368,16 +367,25 @@ static Printed row_value(Printer *p, const Op *op, const Axis *map) {
   return line(p, t->dtype, scalar_round_text(a, t->dtype, text), level);
 }
 
-static Printed random_value(Printer *p, const Op *op, const Axis *map) {
+/* The mask is a function of key and position, in the backward path as in the forward one. */
+static Printed dropout_value(Printer *p, const Op *op, const Axis *map) {
   const Type *t = value_type(p->gr->e, op->results[0]);
-  int level = 0;
+  Dtype compute = t->dtype == DT_F64 ? DT_F64 : DT_F32;
+  double keep = op->attr[AT_KEEP].f;
+  Printed x = printer_value(p, op->operands[0], map);
+  int level = x.level;
   int64_t *own = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
   row_major(t, own);
-  const char *i = strided(p, t, own, map, &level);
-  const char *f = op->kind == OP_RANDOM_NORMAL ? "random_normal" : "random_uniform";
-  const char *text =
-      arena_printf(p->g->a, "%s(0x%016llxull ^ env->seed, (uint64_t)(%s), env->step)", f,
-                   (unsigned long long)random_key(op->attr[AT_KEY].str), i);
+  const char *call = arena_printf(
+      p->g->a, "%s_random_uniform(0x%016llxull, env, (uint64_t)(%s))", dtype_prefix(compute),
+      (unsigned long long)random_key(op->attr[AT_DROP_KEY].str), strided(p, t, own, map, &level));
+  Printed u = line(p, compute, call, level);
+  Printed y = line(p, compute,
+                   arena_printf(p->g->a, "%s * %s", x.text,
+                                scalar_literal(p->g->a, compute, (Attr){.f = 1 / keep})),
+                   level);
+  const char *text = arena_printf(p->g->a, "%s < %s ? %s : 0", u.text,
+                                  scalar_literal(p->g->a, compute, (Attr){.f = keep}), y.text);
   return line(p, t->dtype, scalar_round_text(p->g->a, t->dtype, text), level);
 }
 
@@ -400,8 +408,6 @@ Printed printer_value(Printer *p, ValueId v, const Axis *map) {
     const char *i = axis_text(p, map[op->attr[AT_AXIS].i], &r.level);
     r = line(p, dt, scalar_round_text(a, dt, arena_printf(a, "(%s)(%s)", dtype_compute(dt), i)),
              r.level);
-  } else if (op->kind == OP_RANDOM_UNIFORM || op->kind == OP_RANDOM_NORMAL) {
-    r = random_value(p, op, map);
   } else if (op_info[op->kind].cls == CLASS_VIEW || op->kind == OP_STOP_GRADIENT) {
     const Axis *inner = axes_through(p->g->a, p->gr->e, op, map);
     if (!inner) gc_bug(p->g->ctx, "op %s cannot be read in place", op_info[op->kind].name);
@@ -416,6 +422,8 @@ Printed printer_value(Printer *p, ValueId v, const Axis *map) {
   } else if (op_info[op->kind].cls == CLASS_REDUCE) {
     const Term *t = printer_term(p, op, ROLE_VALUE);
     r = (Printed){t->text, t->level};
+  } else if (op->kind == OP_DROPOUT) {
+    r = dropout_value(p, op, map);
   } else if (op_info[op->kind].cls == CLASS_ELEMENT) {
     const char *operand[3];
     for (int i = 0; i < op->noperands; i++) {

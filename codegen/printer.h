@@ -68,7 +68,7 @@ void printer_bind(Printer *p, ValueId v, const Axis *map, Printed as);
 void printer_drop(Printer *p, int level); /* forgets lines of this level and deeper */
 const char *printer_index(Printer *p, ValueId v, const Axis *map, int *level);
 
-/* A leaf that an element reads: an argument, or an iota or random in the group. */
+/* A leaf that an element reads: an argument, or an iota in the group. */
 typedef struct Leaf {
   ValueId v;
   int64_t *stride; /* by domain axis, in elements; of a value in panels: inside of one */

@@ -113,6 +113,7 @@ typedef enum OpClass {
   CLASS_VIEW,      /* same numbers elsewhere: reshape, transpose, broadcast, slice, … */
   CLASS_REDUCE,    /* fewer elements out */
   CLASS_CONTRACT,  /* matmul */
+  CLASS_ATTENTION, /* sequences against sequences */
   CLASS_WINDOW,    /* windows over images: convolutions, pools */
   CLASS_INDEX,     /* addresses come from data: gather, scatter */
   CLASS_ROWS,      /* along the last axis, row by row: softmax, xent */
@@ -123,10 +124,11 @@ typedef enum OpClass {
 
 typedef enum OpFlags {
   OPF_COMMUTATIVE = 1,
-  OPF_EFFECT = 2,      /* not removed, merged or moved over another effect on the same global */
-  OPF_TYPED = 4,       /* the result type is part of the op, not inferred: const, broadcast, … */
-  OPF_TERMINATOR = 8,  /* ends a block */
-  OPF_BOOL_RESULT = 16 /* element-wise with a bool result of the operands' shape */
+  OPF_EFFECT = 2,       /* not removed, merged or moved over another effect on the same global */
+  OPF_TYPED = 4,        /* the result type is part of the op, not inferred: const, broadcast, … */
+  OPF_TERMINATOR = 8,   /* ends a block */
+  OPF_BOOL_RESULT = 16, /* element-wise with a bool result of the operands' shape */
+  OPF_POSITION = 32     /* element-wise, but of where the element lies, too: no scalar text */
 } OpFlags;
 
 /* Shape inference. Returns the type of one result, or NULL with a one-line reason in why: the same
@@ -200,6 +202,10 @@ enum {
   AT_GROUPS = 3, /* conv */
   AT_WINDOW = 3, /* pools: rows, columns */
   AT_DEPTH = 0,  /* one_hot, gather_grad: rows of the table */
+  AT_KEEP = 0,
+  AT_DROP_KEY = 1, /* dropout: NUM, STR */
+  AT_SCALE = 0,
+  AT_CAUSAL = 1, /* attention */
   AT_EPS = 0,    /* layer_norm, rms_norm: NUM */
   AT_GLOBAL = 0, /* load, store: INT, index of the global */
   AT_NAMES = 0,  /* return: STR, output names separated by commas */

@@ -128,6 +128,12 @@ static const struct {
     {OP_MATMUL, AT_TF32, "tf32", ATTR_BOOL},
     {OP_GATHER_GRAD, AT_DEPTH, "depth", ATTR_INT},
     {OP_ONE_HOT, AT_DEPTH, "depth", ATTR_INT},
+    {OP_DROPOUT, AT_KEEP, "keep", ATTR_NUM},
+    {OP_DROPOUT, AT_DROP_KEY, "key", ATTR_STR},
+    {OP_ATTENTION, AT_SCALE, "scale", ATTR_NUM},
+    {OP_ATTENTION, AT_CAUSAL, "causal", ATTR_BOOL},
+    {OP_ATTENTION_GRAD, AT_SCALE, "scale", ATTR_NUM},
+    {OP_ATTENTION_GRAD, AT_CAUSAL, "causal", ATTR_BOOL},
     {OP_LAYER_NORM, AT_EPS, "eps", ATTR_NUM},
     {OP_RMS_NORM, AT_EPS, "eps", ATTR_NUM},
     {OP_SCAN, AT_TRIPS, "trips", ATTR_INT},
@@ -160,7 +166,7 @@ static bool check_row(FILE *f, int k) {
   if (!i->eval && k != OP_GRAD) ok = complain(f, i->name, "cannot be evaluated");
   if ((i->cls == CLASS_COMPOSITE) != (i->expand != NULL))
     ok = complain(f, i->name, "is a composite, or is made of ordinary ops, but not both");
-  if (i->cls == CLASS_ELEMENT && !i->expr && !i->iexpr)
+  if (i->cls == CLASS_ELEMENT && !(i->flags & OPF_POSITION) && !i->expr && !i->iexpr)
     ok = complain(f, i->name, "is element-wise, but has no scalar text");
   if (i->cls == CLASS_ELEMENT && i->results != 1)
     ok = complain(f, i->name, "is element-wise, but has not one result");
@@ -208,6 +214,8 @@ static const struct {
     {CLASS_COMPOSITE, "Composites",
      "They have gradient rules that keep less than those of their parts, ordinary ops, of which "
      "they are made at the end of the pass autodiff."},
+    {CLASS_ATTENTION, "Attention",
+     "Sequences against sequences; no array of one by the other is kept."},
     {CLASS_INDEX, "Indexing", "Addresses come from data."},
     {CLASS_ROWS, "Rows", "Along the last axis, row by row."},
     {CLASS_REGION, "Regions", "Ops with a nested block."},

@@ -15,6 +15,7 @@ Handler builtin_reshape, builtin_transpose, builtin_broadcast, builtin_pad, buil
 Handler builtin_norm;
 /* elab_window.c */
 Handler builtin_conv, builtin_conv_transpose, builtin_pool, builtin_batch_norm;
+Handler builtin_norm, builtin_attention, builtin_dropout;
 /* elab_make.c */
 Handler builtin_iota, builtin_full, builtin_constant, builtin_one_hot, builtin_causal,
     builtin_uniform, builtin_normal, builtin_bernoulli;

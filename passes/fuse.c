@@ -330,7 +330,7 @@ static Unit *unit_new(Fuse *f, const Op *op) {
     u->form = u->outer >= 0 ? FORM_ROWS : FORM_COLS;
   }
   const char *text = op_info[op->kind].expr;
-  u->dear = c == CLASS_ELEMENT && text && strstr(text, "FN(");
+  u->dear = c == CLASS_ELEMENT && (!text || strstr(text, "FN("));
   u->row_ops = c == CLASS_ROWS;
   u->rank = f->rank[op->id];
   vec_push(f->a, &u->members, op);

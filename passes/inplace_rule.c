@@ -137,6 +137,7 @@ static Dep op_dep(KernelRule *k, const Op *op) {
   case CLASS_CONTRACT:
   case CLASS_WINDOW:
   case CLASS_COMPOSITE:
+  case CLASS_ATTENTION:
   case CLASS_INDEX: return any_dep(k, op);
   case CLASS_GLOBAL:
   case CLASS_REGION:
@@ -226,6 +227,7 @@ bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand) {
   case CLASS_CONTRACT:
   case CLASS_WINDOW:
   case CLASS_COMPOSITE:
+  case CLASS_ATTENTION:
   case CLASS_INDEX:
   case CLASS_META: return false;
   }

@@ -115,6 +115,8 @@ static Form form_of(const Group *g) {
   case OP_COPY:
   case OP_CONCAT:
   case OP_PAD:
+  case OP_ATTENTION:
+  case OP_ATTENTION_GRAD:
   case OP_GATHER:
   case OP_GATHER_GRAD:
   case OP_ONE_HOT: return FORM_SINGLE;

@@ -141,7 +141,7 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
     return;
   default: break;
   }
-  if (op_info[op->kind].cls == CLASS_ELEMENT) {
+  if (op_info[op->kind].cls == CLASS_ELEMENT && !(op_info[op->kind].flags & OPF_POSITION)) {
     element(l, base, op);
     return;
   }

@@ -180,6 +180,14 @@ uint64_t op_flops(const Entry *e, const Op *op) {
   }
   case CLASS_WINDOW: return window_flops(e, op);
   case CLASS_COMPOSITE: return ROW_PASSES * numel(e, op->operands[0]);
+  case CLASS_ATTENTION: { /* products of T by S, of a causal one half */
+    bool grad = op->kind == OP_ATTENTION_GRAD;
+    const Type *q = value_type(e, op->operands[grad]), *v = value_type(e, op->operands[grad + 2]);
+    uint64_t d = (uint64_t)q->dim[q->rank - 1], s = (uint64_t)v->dim[v->rank - 2];
+    uint64_t width = (grad ? 3 : 1) * d + (grad ? 2 : 1) * (uint64_t)v->dim[v->rank - 1];
+    uint64_t rows = d ? (uint64_t)q->numel / d : 0;
+    return 2 * rows * s * width / (op->attr[AT_CAUSAL].i ? 2 : 1);
+  }
   case CLASS_INDEX: return op->kind == OP_GATHER_GRAD ? numel(e, op->operands[0]) : 0;
   case CLASS_REGION:
     for (int k = 0; k < op->nblocks; k++)

@@ -146,6 +146,7 @@ static bool wants_allow(Want *w, const Op *op, int result, int operand) {
     case CLASS_CONTRACT:
     case CLASS_WINDOW:
     case CLASS_COMPOSITE:
+    case CLASS_ATTENTION:
     case CLASS_INDEX:
     case CLASS_REGION:
     case CLASS_META: want_all(w, x, ANYWHERE); break;

@@ -4,12 +4,12 @@
 #include "codegen/kernel.h"
 
 extern const char cpu_text_base[], cpu_text_math[], cpu_text_convert[], cpu_text_random[],
-    cpu_text_gemm[];
+    cpu_text_gemm[], cpu_text_attention[];
 
 void cpu_prelude(FILE *f, const CodegenOptions *o) {
   (void)o;
   fputs("#include \"gcrt.h\"\n\n", f);
-  const char *const texts[] = {cpu_text_base, cpu_text_math, cpu_text_convert, cpu_text_random,
-                               cpu_text_gemm};
+  const char *const texts[] = {cpu_text_base,   cpu_text_math, cpu_text_convert,
+                               cpu_text_random, cpu_text_gemm, cpu_text_attention};
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) fprintf(f, "%s\n", texts[i]);
 }

@@ -33,6 +33,7 @@ void cuda_reduce(Gen *g, const Group *gr); /* COLS and REDUCE */
 void cuda_move(Gen *g, const Group *gr);
 void cuda_matmul(Gen *g, const Group *gr);
 void cuda_window(Gen *g, const Group *gr);
+void cuda_attention(Gen *g, const Group *gr); /* and its gradients */
 void cuda_index(Gen *g, const Group *gr);
 void cuda_random(Gen *g, const Group *gr);
 #endif

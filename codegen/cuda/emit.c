@@ -6,8 +6,8 @@
 
 #include <inttypes.h>
 
-extern const char cuda_text_device[], cuda_text_gemm[], cpu_text_math[], cpu_text_convert[],
-    cpu_text_random[];
+extern const char cuda_text_device[], cuda_text_gemm[], cuda_text_attention[], cpu_text_math[],
+    cpu_text_convert[], cpu_text_random[];
 
 static void print_group(Gen *g, const Group *gr) {
   switch (gr->form) {
@@ -21,6 +21,8 @@ static void print_group(Gen *g, const Group *gr) {
   case FORM_SINGLE: break;
   }
   switch ((int)gr->op->kind) {
+  case OP_ATTENTION:
+  case OP_ATTENTION_GRAD: cuda_attention(g, gr); return;
   case OP_GATHER:
   case OP_GATHER_GRAD:
   case OP_ONE_HOT: cuda_index(g, gr); return;
@@ -62,7 +64,8 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
   f.name = arena_printf(a, "k%u", p->functions.n);
   Text *x = &p->kernels;
   text_add(x, "/* %s */\n", describe(&p->g, l, e));
-  text_add(x, "extern \"C\" __global__ void __launch_bounds__(%d) %s(", k->block, f.name);
+  text_add(x, "extern \"C\" __global__ void __launch_bounds__(%d%s) %s(", k->block,
+           k->few_blocks ? ", 1" : "", f.name);
   for (int i = 0; i < k->nargs; i++) {
     const Access *at = &k->args[i].access;
     f.rights[i] = (uint8_t)((at->read ? 1 : 0) + (at->write ? 2 : 0));
@@ -91,8 +94,8 @@ CudaProgram *cuda_program(Module *m, const Target *t, const CodegenOptions *o, A
   tables_make(&p->tables);
   Text x = text_new(a, 0);
   text_add(&x, "/* Compiled by gc %s for CUDA. */\n", o->version ? o->version : "");
-  const char *const texts[] = {cuda_text_device, cpu_text_math, cpu_text_convert, cpu_text_random,
-                               cuda_text_gemm};
+  const char *const texts[] = {cuda_text_device, cpu_text_math,  cpu_text_convert,
+                               cpu_text_random,  cuda_text_gemm, cuda_text_attention};
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) text_add(&x, "%s\n", texts[i]);
   for (uint32_t i = 0; i < p->g.helpers.n; i++) text_add(&x, "%s\n", p->g.helpers.at[i]);
   text_add(&x, "/* ---- kernels ---- */\n\n");

@@ -27,6 +27,20 @@ const Type *shape_random(const ShapeIn *in) {
   return t;
 }
 
+const Type *shape_dropout(const ShapeIn *in) {
+  const Type *t = in->type[0];
+  double keep = in->attr[AT_KEEP].f;
+  if (!dtype_is_float(t->dtype)) return shape_wrong(in, "needs floats, not %s", shape_str(in, t));
+  if (!(keep > 0 && keep <= 1)) return shape_wrong(in, "keeps more than 0 and at most 1");
+  if (!in->attr[AT_DROP_KEY].str) return shape_wrong(in, "needs a key");
+  return t;
+}
+
+/* The same elements of dy, at the same scale: the mask is made again from key and position. */
+void grad_dropout(GradCtx *g, const Op *op, ValueId dy) {
+  grad_to(g, op, 0, build(g->b, OP_DROPOUT, &dy, 1, op->attr, NULL));
+}
+
 /* ---- evaluation ---- */
 
 void eval_const(EvalCtx *c, const Op *op) {
@@ -48,6 +62,22 @@ void eval_iota(EvalCtx *c, const Op *op) {
 }
 
 static double unit(uint32_t word, int add) { return ((word >> 8) + add) * 0x1p-24; }
+
+void eval_dropout(EvalCtx *c, const Op *op) {
+  const Tensor *x = eval_in(c, op, 0);
+  Tensor *y = eval_out(c, op);
+  uint64_t key = c->it->seed ^ random_key(op->attr[AT_DROP_KEY].str), step = c->it->step;
+  double keep = op->attr[AT_KEEP].f;
+  uint32_t word[4] = {0};
+  for (int64_t i = 0; i < y->type->numel; i++) {
+    uint64_t p = (uint64_t)i / 4;
+    uint32_t counter[4] = {(uint32_t)p, (uint32_t)(p >> 32), (uint32_t)step,
+                           (uint32_t)(step >> 32)};
+    if (i % 4 == 0) philox4x32(key, counter, word);
+    double v = unit(word[i % 4], 0) < keep ? x->at[i].f / keep : 0;
+    y->at[i] = scalar_round((Scalar){.f = v}, y->type->dtype, c->it->mode);
+  }
+}
 
 void eval_random(EvalCtx *c, const Op *op) {
   Tensor *y = eval_out(c, op);

@@ -342,6 +342,12 @@ static void rows2(Case *c) {
   operand(c, c->dt, c->x[0].type->rank, c->x[0].type->dim);
 }
 
+static void dropped(Case *c) {
+  unary(c);
+  c->attr[AT_KEEP].f = 0.75;
+  c->attr[AT_DROP_KEY].str = intern(c->ctx, "drop");
+}
+
 static void normed(Case *c) {
   rows1(c);
   c->attr[AT_EPS] = (Attr){.f = 0x1p-7};
@@ -350,6 +356,46 @@ static void normed(Case *c) {
 static void normed_grad(Case *c) {
   rows2(c);
   operand(c, c->dt, c->x[0].type->rank - 1, c->x[0].type->dim);
+}
+
+/* Queries, keys and values, perhaps with heads that share keys, perhaps causal or masked. */
+static void attended(Case *c) {
+  static const int64_t lengths[][2] = {{1, 1}, {3, 5}, {7, 13}, {130, 67}, {1, 70}, {64, 64}};
+  int pick = c->size == 3 ? 3 + (int)below(c, 3) : (int)below(c, 3);
+  int64_t group = 1 + below(c, 2), lead = 1 + below(c, 2);
+  int64_t t = lengths[pick][0], s = lengths[pick][1], d = 1 + below(c, 20), e = 1 + below(c, 20);
+  bool causal = below(c, 2), heads = below(c, 4) > 0, masked = below(c, 3) == 0;
+  if (causal) s = t;
+  if (c->size == 3 && below(c, 2)) d = e = 64;
+  int rank = heads ? 4 : 2, skip = 4 - rank;
+  c->attr[AT_SCALE].f = 0.5;
+  c->attr[AT_CAUSAL].i = causal;
+  operand(c, c->dt, rank, (int64_t[]){lead, 2 * group, t, d} + skip);
+  operand(c, c->dt, rank, (int64_t[]){lead, 2, s, d} + skip);
+  operand(c, c->dt, rank, (int64_t[]){lead, 2, s, e} + skip);
+  c->terms = s + d;
+  if (!masked) return;
+  int64_t full[] = {lead, 2 * group, t, s};
+  for (int i = 0; i < 4; i++)
+    if (below(c, 3) == 0) full[i] = 1;
+  operand(c, DT_BOOL, rank, full + skip);
+}
+
+static void attended_grad(Case *c) {
+  attended(c);
+  const Type *q = c->x[0].type, *v = c->x[2].type;
+  bool masked = c->n == 4;
+  int64_t dim[4];
+  for (int i = 0; i < q->rank; i++) dim[i] = q->dim[i];
+  dim[q->rank - 1] = v->dim[v->rank - 1];
+  if (masked) c->x[6].type = c->x[3].type;
+  for (int i = 2; i >= 0; i--) c->x[i + 1].type = c->x[i].type;
+  c->n = 0;
+  operand(c, c->dt, q->rank, dim);
+  c->n = 4;
+  operand(c, c->dt, q->rank - 1, dim);
+  operand(c, c->dt, q->rank - 1, dim);
+  c->n += masked;
 }
 
 static void labelled(Case *c) {
@@ -511,6 +557,7 @@ static const Row rows[OP_KINDS] = {
     [OP_RELU_GRAD] = {binary, EXACT, 0},
     [OP_SIGMOID_GRAD] = {binary, ROWS, 4, 0, 1},
     [OP_TANH_GRAD] = {binary, ROWS, 4, 0, 1},
+    [OP_DROPOUT] = {dropped, ROUNDED, 1.5},
     [OP_CONST] = {leaf, EXACT, 0},
     [OP_IOTA] = {leaf, EXACT, 0},
     [OP_RANDOM_UNIFORM] = {leaf, EXACT, 0},
@@ -532,6 +579,8 @@ static const Row rows[OP_KINDS] = {
     [OP_ARGMAX] = {one_axis, EXACT, 0},
     [OP_ARGMIN] = {one_axis, EXACT, 0},
     [OP_MATMUL] = {product, MAGNITUDES, 2, 0, 2},
+    [OP_ATTENTION] = {attended, ROWS, 8, 0, 1},
+    [OP_ATTENTION_GRAD] = {attended_grad, ROWS, 1024, 0, 1},
     [OP_GATHER] = {looked_up, EXACT, 0},
     [OP_GATHER_GRAD] = {summed_by_id, MAGNITUDES, 2, 0, 2},
     [OP_ONE_HOT] = {one_hot, EXACT, 0},

@@ -12,7 +12,7 @@ typedef struct Case {
   Rig *r;
   uint64_t seed; /* splitmix64 */
   int n;
-  Tensor x[4];
+  Tensor x[8];
   Attr attr[MAX_ATTRS];
   const Type *given;
   const struct Row *row;
@@ -252,6 +252,12 @@ static void rows2(Case *c) {
   add(c, DT_F64, c->x[0].type->rank, c->x[0].type->dim);
 }
 
+static void dropped(Case *c) {
+  one(c);
+  c->attr[AT_KEEP].f = 0.5;
+  c->attr[AT_DROP_KEY].str = intern(c->r->c, "drop");
+}
+
 static void normed(Case *c) {
   rows1(c);
   c->attr[AT_EPS].f = between(c, 0.01, 1);
@@ -260,6 +266,34 @@ static void normed(Case *c) {
 static void normed_grad(Case *c) {
   rows2(c);
   add(c, DT_F64, c->x[0].type->rank - 1, c->x[0].type->dim);
+}
+
+static void attended(Case *c) {
+  static const int64_t lengths[] = {1, 2, 3};
+  int64_t group = 1 + below(c, 2), t = lengths[below(c, 3)], s = lengths[below(c, 3)];
+  int64_t d = 1 + below(c, 3), e = 1 + below(c, 3);
+  bool causal = below(c, 2), heads = below(c, 2);
+  if (causal) s = t;
+  int rank = heads ? 3 : 2, skip = 3 - rank;
+  c->attr[AT_SCALE].f = 0.75;
+  c->attr[AT_CAUSAL].i = causal;
+  add(c, DT_F64, rank, (int64_t[]){2 * group, t, d} + skip);
+  add(c, DT_F64, rank, (int64_t[]){2, s, d} + skip);
+  add(c, DT_F64, rank, (int64_t[]){2, s, e} + skip);
+}
+
+static void attended_grad(Case *c) {
+  attended(c);
+  const Tensor in[3] = {c->x[0], c->x[1], c->x[2]};
+  const Type *q = in[0].type, *v = in[2].type;
+  int64_t dim[4];
+  for (int i = 0; i < q->rank; i++) dim[i] = q->dim[i];
+  dim[q->rank - 1] = v->dim[v->rank - 1];
+  c->n = 0;
+  add(c, DT_F64, q->rank, dim);
+  for (int i = 0; i < 3; i++) c->x[c->n++] = in[i];
+  add(c, DT_F64, q->rank - 1, dim);
+  add(c, DT_F64, q->rank - 1, dim);
 }
 
 static void labelled(Case *c) {
@@ -399,6 +433,9 @@ static const Row rows[OP_KINDS] = {
     [OP_MATMUL] = {product, 0, 2},
     [OP_GATHER] = {looked_up, 0, 2},
     [OP_GATHER_GRAD] = {summed_by_id, 0, 2},
+    [OP_ATTENTION] = {attended, 0, 1},
+    [OP_ATTENTION_GRAD] = {attended_grad, 0, 1},
+    [OP_DROPOUT] = {dropped, 0, 2},
     [OP_SOFTMAX] = {rows1, 0, 2},
     [OP_LOG_SOFTMAX] = {rows1, 0, 2},
     [OP_SOFTMAX_GRAD] = {rows2, 0, 1},
@@ -436,8 +473,8 @@ enum { LOSS, SLOPE, GRADIENTS };
 typedef struct Program {
   Entry *e;
   int inputs, variables; /* the first inputs are the op's operands, then w, then directions v */
-  int input_of[5];       /* of each variable */
-  Tensor in[16];
+  int input_of[9];       /* of each variable */
+  Tensor in[24];
 } Program;
 
 /* exponent: for pow, a constant in place of operand 1; else NULL. */
@@ -447,7 +484,7 @@ static Program program(Case *c, OpKind k, const double *exponent) {
   Builder *b = builder_new(e, e->body);
   b->fold = false;
   Program p = {.e = e};
-  ValueId x[5], operand[5];
+  ValueId x[10], operand[8];
   for (int i = 0; i < c->n; i++) {
     x[i] = operand[i] = entry_add_input(e, intern_printf(r->c, "x%d", i), c->x[i].type);
     if (dtype_is_float(c->x[i].type->dtype)) p.input_of[p.variables++] = i;
@@ -464,9 +501,9 @@ static Program program(Case *c, OpKind k, const double *exponent) {
   x[p.inputs] = entry_add_input(e, "w", t);
   p.in[p.inputs++] = *w;
 
-  ValueId out[2 + 10], wrt[1 + 5], s = NO_ID;
-  const char *names[2 + 10];
-  const Type *types[5];
+  ValueId out[2 + 18], wrt[1 + 9], s = NO_ID;
+  const char *names[2 + 18];
+  const Type *types[9];
   for (int i = 0; i < p.variables; i++) {
     wrt[1 + i] = x[p.input_of[i]];
     types[i] = value_type(e, wrt[1 + i]);
@@ -503,7 +540,7 @@ static Program program(Case *c, OpKind k, const double *exponent) {
 }
 
 static void compare(const Rig *r, const Program *p, OpKind k) {
-  enum { MOST = GRADIENTS + 10 };
+  enum { MOST = GRADIENTS + 18 };
   const double h = 1e-5;
   Tensor at[MOST], up[MOST], down[MOST];
   if (!interp_run(r->it, p->e, p->in, at)) fail_msg("%s: %s", op_info[k].name, r->it->why);
@@ -560,8 +597,8 @@ static void constant_exponents(void **state) {
 /* ---- kinks, ties and zeros ---- */
 
 typedef struct Asked {
-  ValueId to[4];
-  bool wanted[4];
+  ValueId to[8];
+  bool wanted[8];
 } Asked;
 
 static bool asked(const GradCtx *g, const Op *op, int operand) {
@@ -711,6 +748,9 @@ static const char *const reads[OP_KINDS] = {
     [OP_MATMUL] = "b|a",
     [OP_GATHER] = "b|",
     [OP_GATHER_GRAD] = "b|",
+    [OP_ATTENTION] = "abcyz|abcyz|abcyz",
+    [OP_ATTENTION_GRAD] = "abcdef|abcdef|abcdef|abcdef|abcdef|abcdef",
+    [OP_DROPOUT] = "",
     [OP_SOFTMAX] = "y",
     [OP_LOG_SOFTMAX] = "y",
     [OP_SOFTMAX_GRAD] = "b|ab",
@@ -752,17 +792,18 @@ static void gradients_read_only_what_they_need(void **state) {
       }
       Entry *e = entry_new(r.m, "reads", (Loc){0});
       Builder *b = builder_new(e, e->body);
-      ValueId v[4];
+      ValueId v[8];
       for (int i = 0; i < c.n; i++) v[i] = entry_add_input(e, "x", c.x[i].type);
       b->fold = false;
       ValueId y = build(b, (OpKind)k, v, c.n, c.attr, c.given);
       const Op *op = value_def(e, y);
       ValueId dy = entry_add_input(e, "dy", value_type(e, y));
-      Asked a = {.to = {NO_ID, NO_ID, NO_ID, NO_ID}};
+      Asked a = {0};
+      for (int i = 0; i < c.n; i++) a.to[i] = NO_ID;
       a.wanted[wanted] = true;
       GradCtx g = {.b = b, .e = e, .state = &a, .needs = asked, .of = given_of, .to = answered};
       if (dtype_is_float(c.x[wanted].type->dtype)) op_info[k].grad(&g, op, dy);
-      char got[8] = {0};
+      char got[16] = {0};
       int n = 0;
       for (int i = 0; i < c.n + op->nresults; i++) {
         ValueId value = i < c.n ? v[i] : op->results[i - c.n];
@@ -770,7 +811,7 @@ static void gradients_read_only_what_they_need(void **state) {
         for (uint32_t o = op->id + 1; o < e->ops.n; o++)
           for (int j = 0; j < op_at(e, o)->noperands; j++)
             read |= op_at(e, o)->operands[j] == value;
-        if (read) got[n++] = i < c.n ? "abc"[i] : "yz"[i - c.n];
+        if (read) got[n++] = i < c.n ? "abcdefgh"[i] : "yzw"[i - c.n];
       }
       const char *end = strchr(want, '|');
       if (strlen(got) != (end ? (size_t)(end - want) : strlen(want)) ||

@@ -571,6 +571,25 @@ static bool repeat(Gen *g) {
   return true;
 }
 
+static bool drop(Gen *g) {
+  ValueId x = pick(g, FLOATS);
+  Attr attr[MAX_ATTRS] = {[AT_KEEP] = {.f = 0.75}, [AT_DROP_KEY] = {.str = intern(g->c, "drop")}};
+  keep(g, build(g->b, OP_DROPOUT, &x, 1, attr, NULL));
+  return true;
+}
+
+/* Attention of a sequence with itself, or with another of its length. */
+static bool attend(Gen *g) {
+  ValueId q = pick(g, FLOATS);
+  const Type *t = type_of(g, q);
+  if (t->rank < 2 || t->dim[t->rank - 1] == 0) return false;
+  ValueId in[3] = {q, mate(g, t), mate(g, t)};
+  Attr attr[MAX_ATTRS] = {[AT_SCALE] = {.f = 0.5}, [AT_CAUSAL] = {.i = chance(g, 50)}};
+  ValueId y = build(g->b, OP_ATTENTION, in, 3, attr, NULL);
+  keep(g, y);
+  return true;
+}
+
 static bool stop(Gen *g) {
   if (g->o.smooth) return false;
   keep(g, build1(g->b, OP_STOP_GRADIENT, pick(g, ANY)));
@@ -711,7 +730,8 @@ static const struct {
               {slice, 5},    {reverse, 3}, {pad, 4},      {concat, 4},    {reduce, 10},
               {arg, 2},      {matmul, 8},  {gather, 4},   {scatter, 2},   {one_hot, 2},
               {conv, 5},     {pool, 4},    {norm, 4},     {rows, 7},      {repeat, 5},
-              {stop, 2},     {leaf, 3},    {gradient, 5}, {loop, 4}};
+              {stop, 2},     {leaf, 3},    {gradient, 5}, {loop, 4},
+              {drop, 2},     {attend, 4}};
 
 static void one_op(Gen *g) {
   int total = 0;
