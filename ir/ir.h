@@ -182,7 +182,7 @@ extern const OpInfo op_info[OP_KINDS];
  */
 enum {
   AT_VALUE = 0, /* const, pad */
-  AT_AXIS = 0,  /* iota, concat, argmax, argmin */
+  AT_AXIS = 0,  /* iota, concat, argmax, argmin, dynamic_update */
   AT_KEY = 0,   /* random ops: STR */
   AT_AXES = 0,  /* reductions, reverse */
   AT_PERM = 0,  /* transpose */

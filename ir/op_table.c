@@ -128,6 +128,7 @@ static const struct {
     {OP_MATMUL, AT_TF32, "tf32", ATTR_BOOL},
     {OP_GATHER_GRAD, AT_DEPTH, "depth", ATTR_INT},
     {OP_ONE_HOT, AT_DEPTH, "depth", ATTR_INT},
+    {OP_DYNAMIC_UPDATE, AT_AXIS, "axis", ATTR_INT},
     {OP_DROPOUT, AT_KEEP, "keep", ATTR_NUM},
     {OP_DROPOUT, AT_DROP_KEY, "key", ATTR_STR},
     {OP_ATTENTION, AT_SCALE, "scale", ATTR_NUM},

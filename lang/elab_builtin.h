@@ -16,6 +16,10 @@ Handler builtin_norm;
 /* elab_window.c */
 Handler builtin_conv, builtin_conv_transpose, builtin_pool, builtin_batch_norm;
 Handler builtin_norm, builtin_attention, builtin_dropout;
+/* elab_place.c */
+Handler builtin_dynamic_slice, builtin_dynamic_update, builtin_scatter_add;
+/* elab_einsum.c */
+Handler builtin_einsum;
 /* elab_make.c */
 Handler builtin_iota, builtin_full, builtin_constant, builtin_one_hot, builtin_causal,
     builtin_uniform, builtin_normal, builtin_bernoulli;

@@ -75,6 +75,64 @@ def bn(x, momentum = 0.1, eps = 1e-5) {
   return batch_norm(x, m, v, g, b, eps)
 }
 
+# ---- one step of a recurrent layer: cell(x[:, t], h) as cell in a loop ----
+
+# tanh(x @ wx + h @ wh + b)
+def rnn(x : [..., d], h : [..., units]) {
+  param wx : f32[d, units] = glorot()
+  param wh : f32[units, units] = orthogonal()
+  param b : f32[units] = zeros()
+  return tanh(x @ wx + h @ wh + b)
+}
+
+# long short-term memory: the next h and c. Columns of the weights: input, forget, cell, output
+def lstm(x : [..., d], h : [..., units], c : [..., units]) {
+  param wx : f32[d, 4 * units] = glorot()
+  param wh : f32[units, 4 * units] = glorot()
+  param b : f32[4 * units] = zeros()
+  i, f, g, o = split(x @ wx + h @ wh + b, 4, axis = -1)
+  c = sigmoid(f) * c + sigmoid(i) * tanh(g)
+  return sigmoid(o) * tanh(c), c
+}
+
+# gated recurrent unit. Columns of the weights: reset, update, new; the reset gate is on h @ wh + bh
+def gru(x : [..., d], h : [..., units]) {
+  param wx : f32[d, 3 * units] = glorot()
+  param wh : f32[units, 3 * units] = glorot()
+  param bx : f32[3 * units] = zeros()
+  param bh : f32[3 * units] = zeros()
+  xr, xz, xn = split(x @ wx + bx, 3, axis = -1)
+  hr, hz, hn = split(h @ wh + bh, 3, axis = -1)
+  z = sigmoid(xz + hz)
+  n = tanh(xn + sigmoid(xr + hr) * hn)
+  return (1 - z) * n + z * h
+}
+
+# ---- attention ----
+
+# [b, t, heads * d] to [b, heads, t, d]
+def to_heads(x : [b, t, c], heads) { return transpose(reshape(x, [b, t, heads, -1]), [0, 2, 1, 3]) }
+def from_heads(x : [b, heads, t, d]) { return reshape(transpose(x, [0, 2, 1, 3]), [b, t, heads * d]) }
+
+# multi-head attention of x with itself
+def mha(x : [b, t, c], heads, causal = false, bias = true) {
+  q, k, v = split(linear(x, 3 * c, bias) as qkv, 3, axis = -1)
+  y = attention(to_heads(q, heads), to_heads(k, heads), to_heads(v, heads), causal)
+  return linear(from_heads(y), c, bias) as proj
+}
+
+# ... of one new row x a call, [b, 1, c], with all rows before it: keys and values of up to `most`
+# rows are kept, `at` is the number of this one
+def mha_step(x : [b, 1, c], heads, at, most, bias = true) {
+  q, k, v = split(linear(x, 3 * c, bias) as qkv, 3, axis = -1)
+  state keys : f32[b, heads, most, c / heads] = zeros()
+  state values : f32[b, heads, most, c / heads] = zeros()
+  keys := dynamic_update(keys, to_heads(k, heads), at, axis = 2)
+  values := dynamic_update(values, to_heads(v, heads), at, axis = 2)
+  y = attention(to_heads(q, heads), keys, values, mask = iota(most) <= at)
+  return linear(from_heads(y), c, bias) as proj
+}
+
 # ---- activations ----
 
 # x times the normal distribution function of x; approx: by tanh

@@ -217,6 +217,7 @@ bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand) {
   switch (op_info[op->kind].cls) {
   case CLASS_ELEMENT: return true;
   case CLASS_ROWS: return rows_operand(op, operand) && !value_at(e, x)->layout;
+  case CLASS_INDEX: return op->kind == OP_DYNAMIC_UPDATE && operand == 0;
   case CLASS_VIEW: return op->kind == OP_COPY || plan_is_view(e, op);
   case CLASS_REGION: /* a carry begins in the bytes of its first value */
     if (op->kind == OP_SCAN) return result == operand && result < op->attr[AT_CARRIES].i;
@@ -228,7 +229,6 @@ bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand) {
   case CLASS_WINDOW:
   case CLASS_COMPOSITE:
   case CLASS_ATTENTION:
-  case CLASS_INDEX:
   case CLASS_META: return false;
   }
   return false;

@@ -172,6 +172,7 @@ bool verify_overwrite(const Entry *e, const Op *op, int result, int operand) {
       dtype_size(x->type->dtype) != dtype_size(y->type->dtype))
     return false;
   if (op->kind == OP_KERNEL) return kernel_allows(e, op, result, operand);
+  if (op->kind == OP_DYNAMIC_UPDATE) return operand == 0 && !x->layout;
   if (op->kind == OP_COPY || op_info[op->kind].cls == CLASS_ELEMENT) return true;
   if (op_info[op->kind].cls != CLASS_ROWS || x->layout) return false;
   return x->type == y->type; /* every operand of the result's own shape is read row by row */

@@ -85,6 +85,38 @@ static void print_gather_grad(Gen *g, const Group *gr) {
   k->flops = (uint64_t)input_type(gr, 0)->numel;
 }
 
+/* Where the result lies over x, only y moves. */
+static void print_update(Gen *g, const Group *gr) {
+  const Type *x = input_type(gr, 0), *y = input_type(gr, 1), *start = input_type(gr, 2);
+  int axis = (int)gr->root->attr[AT_AXIS].i;
+  long long outer = 1, inner = dtype_size(x->dtype), limit = x->dim[axis] - y->dim[axis] + 1;
+  for (int i = 0; i < axis; i++) outer *= x->dim[i];
+  for (int i = axis + 1; i < x->rank; i++) inner *= x->dim[i];
+  long long all = x->dim[axis] * inner, part = y->dim[axis] * inner;
+  Kernel *k = kernel_new(g, gr);
+  Text *t = &k->text;
+  kernel_args(g, k, gr);
+  kernel_units(k, x->numel < SERIAL_WORK ? 1 : outer);
+  if (k->units == 1) text_line(t, "const long u0 = 0, u1 = %lld;", outer);
+  text_line(t, "long at = (long)%s;",
+            scalar_load(g->a, start->dtype, arena_printf(g->a, "in%d", input_of(gr, 2)), "0"));
+  text_open(t, "if (__builtin_expect(at < 0 || at >= %lld, 0)) {", limit);
+  text_line(t, "%s", gen_fault(g, gr, gr->root->operands[2], "start", "0", "at", limit));
+  text_line(t, "at = 0;");
+  text_close(t, "}");
+  text_line(t, "char *to = (char *)out0;");
+  text_line(t, "const char *from = (const char *)in%d, *part = (const char *)in%d;",
+            input_of(gr, 0), input_of(gr, 1));
+  text_open(t, "for (long u = u0; u < u1; u++) {");
+  text_line(t, "if (to != from) memcpy(to + u * %lld, from + u * %lld, %lld);", all, all, all);
+  text_line(t, "memcpy(to + u * %lld + at * %lld, part + u * %lld, %lld);", all, inner, part, part);
+  text_close(t, "}");
+  if (k->units == 1) return;
+  kernel_split_in(k, gr, input_of(gr, 0), 1, 0, x->bytes);
+  if (input_of(gr, 1) != input_of(gr, 0)) kernel_split_in(k, gr, input_of(gr, 1), 1, 0, y->bytes);
+  kernel_split_out(k, gr, 0, 1, 0, x->bytes);
+}
+
 static void print_one_hot(Gen *g, const Group *gr) {
   const Type *ids = input_type(gr, 0), *out = output_type(gr);
   int64_t depth = gr->root->attr[AT_DEPTH].i;
@@ -110,6 +142,8 @@ static void print_one_hot(Gen *g, const Group *gr) {
 void cpu_index(Gen *g, const Group *gr) {
   if (gr->root->kind == OP_GATHER)
     print_gather(g, gr);
+  else if (gr->root->kind == OP_DYNAMIC_UPDATE)
+    print_update(g, gr);
   else if (gr->root->kind == OP_GATHER_GRAD)
     print_gather_grad(g, gr);
   else

@@ -342,6 +342,17 @@ static void rows2(Case *c) {
   operand(c, c->dt, c->x[0].type->rank, c->x[0].type->dim);
 }
 
+static void updated(Case *c) {
+  int64_t d[4] = {1 + below(c, 3), 1 + below(c, 9), 1 + below(c, c->size == 3 ? 4000 : 5)}, p[4];
+  int axis = (int)below(c, 3);
+  operand(c, c->dt, 3, d);
+  memcpy(p, d, sizeof p);
+  p[axis] = 1 + below(c, d[axis]);
+  operand(c, c->dt, 3, p);
+  indices(c, 0, d, d[axis] - p[axis] + 1);
+  c->attr[AT_AXIS].i = axis;
+}
+
 static void dropped(Case *c) {
   unary(c);
   c->attr[AT_KEEP].f = 0.75;
@@ -368,7 +379,7 @@ static void attended(Case *c) {
   if (causal) s = t;
   if (c->size == 3 && below(c, 2)) d = e = 64;
   int rank = heads ? 4 : 2, skip = 4 - rank;
-  c->attr[AT_SCALE].f = 0.5;
+  c->attr[AT_SCALE].f = 0.125;
   c->attr[AT_CAUSAL].i = causal;
   operand(c, c->dt, rank, (int64_t[]){lead, 2 * group, t, d} + skip);
   operand(c, c->dt, rank, (int64_t[]){lead, 2, s, d} + skip);
@@ -557,6 +568,7 @@ static const Row rows[OP_KINDS] = {
     [OP_RELU_GRAD] = {binary, EXACT, 0},
     [OP_SIGMOID_GRAD] = {binary, ROWS, 4, 0, 1},
     [OP_TANH_GRAD] = {binary, ROWS, 4, 0, 1},
+    [OP_DYNAMIC_UPDATE] = {updated, EXACT, 0},
     [OP_DROPOUT] = {dropped, ROUNDED, 1.5},
     [OP_CONST] = {leaf, EXACT, 0},
     [OP_IOTA] = {leaf, EXACT, 0},
@@ -580,7 +592,7 @@ static const Row rows[OP_KINDS] = {
     [OP_ARGMIN] = {one_axis, EXACT, 0},
     [OP_MATMUL] = {product, MAGNITUDES, 2, 0, 2},
     [OP_ATTENTION] = {attended, ROWS, 8, 0, 1},
-    [OP_ATTENTION_GRAD] = {attended_grad, ROWS, 1024, 0, 1},
+    [OP_ATTENTION_GRAD] = {attended_grad, ROWS, 128, 0, 1},
     [OP_GATHER] = {looked_up, EXACT, 0},
     [OP_GATHER_GRAD] = {summed_by_id, MAGNITUDES, 2, 0, 2},
     [OP_ONE_HOT] = {one_hot, EXACT, 0},

@@ -252,6 +252,17 @@ static void rows2(Case *c) {
   add(c, DT_F64, c->x[0].type->rank, c->x[0].type->dim);
 }
 
+static void updated(Case *c) {
+  int64_t d[3] = {1 + below(c, 3), 1 + below(c, 4), 1 + below(c, 3)}, p[3];
+  int axis = (int)below(c, 3);
+  add(c, DT_F64, 3, d);
+  memcpy(p, d, sizeof p);
+  p[axis] = 1 + below(c, d[axis]);
+  add(c, DT_F64, 3, p);
+  add_ids(c, 0, d, d[axis] - p[axis] + 1);
+  c->attr[AT_AXIS].i = axis;
+}
+
 static void dropped(Case *c) {
   one(c);
   c->attr[AT_KEEP].f = 0.5;
@@ -435,6 +446,7 @@ static const Row rows[OP_KINDS] = {
     [OP_GATHER_GRAD] = {summed_by_id, 0, 2},
     [OP_ATTENTION] = {attended, 0, 1},
     [OP_ATTENTION_GRAD] = {attended_grad, 0, 1},
+    [OP_DYNAMIC_UPDATE] = {updated, 0, 2},
     [OP_DROPOUT] = {dropped, 0, 2},
     [OP_SOFTMAX] = {rows1, 0, 2},
     [OP_LOG_SOFTMAX] = {rows1, 0, 2},
@@ -750,6 +762,7 @@ static const char *const reads[OP_KINDS] = {
     [OP_GATHER_GRAD] = "b|",
     [OP_ATTENTION] = "abcyz|abcyz|abcyz",
     [OP_ATTENTION_GRAD] = "abcdef|abcdef|abcdef|abcdef|abcdef|abcdef",
+    [OP_DYNAMIC_UPDATE] = "c|c|",
     [OP_DROPOUT] = "",
     [OP_SOFTMAX] = "y",
     [OP_LOG_SOFTMAX] = "y",

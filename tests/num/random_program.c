@@ -730,8 +730,8 @@ static const struct {
               {slice, 5},    {reverse, 3}, {pad, 4},      {concat, 4},    {reduce, 10},
               {arg, 2},      {matmul, 8},  {gather, 4},   {scatter, 2},   {one_hot, 2},
               {conv, 5},     {pool, 4},    {norm, 4},     {rows, 7},      {repeat, 5},
-              {stop, 2},     {leaf, 3},    {gradient, 5}, {loop, 4},
-              {drop, 2},     {attend, 4}};
+              {stop, 2},     {leaf, 3},    {gradient, 5}, {loop, 4},      {drop, 2},
+              {attend, 4}};
 
 static void one_op(Gen *g) {
   int total = 0;

@@ -174,6 +174,15 @@ static const struct {
     {OP_XENT, "f64[2,2] u8[2]", NULL, NULL, "0,0,1000,0;1,1", "0.6931471805599453,1000"},
     {OP_XENT, "f64[1,2] u8[1]", NULL, NULL, "0,0;2", "!label 2 at row 0 is not below 2"},
     {OP_XENT, "f64[1,2] i32[1]", NULL, NULL, "0,0;-1", "!label -1 at row 0 is below 0"},
+    {OP_ATTENTION, "f64[1,1] f64[2,1] f64[2,1]", NULL, "1;0", "0;3,4;10,20", "15"},
+    {OP_ATTENTION, "f64[2,1] f64[2,1] f64[2,1]", NULL, "1;1", "0,0;3,4;10,20", "10,15"},
+    {OP_ATTENTION, "f64[1,1] f64[2,1] f64[2,1] bool[1,2]", NULL, "1;0", "0;3,4;10,20;0,0", "0"},
+    {OP_ATTENTION_GRAD, "f64[1,1] f64[1,1] f64[2,1] f64[2,1] f64[1] f64[1]", NULL, "1;0",
+     "1;0;3,4;10,20;0.6931471805599453;15", "2.5"},
+    {OP_DROPOUT, "f64[2]", NULL, "1;k", "3,4", "3,4"},
+    {OP_DYNAMIC_UPDATE, "i32[4] i32[2] i32[]", NULL, "0", "1,2,3,4;8,9;2", "1,2,8,9"},
+    {OP_DYNAMIC_UPDATE, "i32[4] i32[2] u8[]", NULL, "0", "1,2,3,4;8,9;3",
+     "!a part that starts at 3 leaves the axis of 4"},
     {OP_LAYER_NORM, "f64[2,2]", NULL, "0.25", "1,3,5,5",
      "-0.8944271909999159,0.8944271909999159,0,0"},
     {OP_RMS_NORM, "f64[1,2]", NULL, "0", "3,-3", "1,-1"},
@@ -211,7 +220,7 @@ static void every_op_by_hand(void **state) {
     const OpInfo *info = &op_info[k];
     seen[k] = true;
     const Type *given = rows[i].given ? rig_type(&r, rows[i].given) : NULL;
-    Tensor x[4];
+    Tensor x[8];
     int n = 0;
     const char *types = rows[i].operands, *values = rows[i].in;
     for (const Type *t; (t = rig_next_type(&r, &types));) x[n++] = tensor_of(&r, t);

@@ -203,6 +203,22 @@ static const struct {
     {OP_SOFTMAX, "f32[]", NULL, NULL, "softmax needs elements along the last axis of f32[]"},
     {OP_SOFTMAX, "f32[3,0]", NULL, NULL, "softmax needs elements along the last axis of f32[3,0]"},
     {OP_SOFTMAX, "i32[3]", NULL, NULL, "softmax needs floats, not i32[3]: convert with f32(x)"},
+    {OP_ATTENTION, "f32[2,4,5,8] f32[2,2,7,8] f32[2,2,7,3]", NULL, "1;0", "f32[2,4,5,3]"},
+    {OP_ATTENTION, "f32[5,8] f32[7,9] f32[7,3]", NULL, "1;0",
+     "attention needs queries and keys of one length: f32[5,8] against f32[7,9]"},
+    {OP_ATTENTION, "f32[5,8] f32[7,8] f64[7,3]", NULL, "1;0",
+     "attention needs queries, keys and values of one float dtype: f32[5,8], f32[7,8], f64[7,3]"},
+    {OP_ATTENTION_GRAD, "f32[5,3] f32[5,8] f32[7,8] f32[7,3] f32[5] f32[5]", NULL, "1;0",
+     "f32[5,8]"},
+    {OP_ATTENTION_GRAD, "f32[5,3] f32[5,8] f32[7,8] f32[7,3] f32[5] f32[7]", NULL, "1;0",
+     "attention_grad needs dy and numbers a row of queries f32[5,8]: f32[5,3], f32[5], f32[7]"},
+    {OP_DROPOUT, "f32[3]", NULL, "0.5;k", "f32[3]"},
+    {OP_DROPOUT, "f32[3]", NULL, "0;k", "dropout keeps more than 0 and at most 1"},
+    {OP_DYNAMIC_UPDATE, "f32[4,3] f32[4,2] i64[]", NULL, "1", "f32[4,3]"},
+    {OP_DYNAMIC_UPDATE, "f32[4,3] f32[3,2] i64[]", NULL, "1",
+     "dynamic_update along axis 1 needs a part of f32[4,3], not f32[3,2]"},
+    {OP_DYNAMIC_UPDATE, "f32[4,3] f32[4,2] f32[]", NULL, "1",
+     "dynamic_update needs one integer as its start, not f32[]"},
     {OP_LAYER_NORM, "f32[2,3]", NULL, "1e-5", "f32[2,3]"},
     {OP_RMS_NORM, "i32[3]", NULL, "1e-5", "rms_norm needs floats, not i32[3]: convert with f32(x)"},
     {OP_LAYER_NORM_GRAD, "f32[2,3] f32[2,3] f32[2]", NULL, NULL, "f32[2,3]"},
@@ -225,7 +241,7 @@ static void rules_fit_and_explain(void **state) {
   Rig r = rig_new(INTERP_DTYPE, 0);
   bool seen[OP_KINDS] = {0};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    const Type *types[4], *given = rows[i].given ? rig_type(&r, rows[i].given) : NULL;
+    const Type *types[8], *given = rows[i].given ? rig_type(&r, rows[i].given) : NULL;
     int n = 0;
     for (const char *s = rows[i].operands; (types[n] = rig_next_type(&r, &s));) n++;
     Attr attr[MAX_ATTRS];
