@@ -169,13 +169,20 @@ static const GcGlobal *find_global(JsonText name) {
   return NULL;
 }
 
+/* The tensor of a global; in a file of what lies below `scope` alone the scope may be left out. */
+static const SafeEntry *entry_of(const SafeTable *t, const char *name, const char *scope) {
+  const SafeEntry *x = safe_find(t, name);
+  size_t n = scope ? strlen(scope) : 0;
+  return x || !n || strncmp(name, scope, n) != 0 || name[n] != '.' ? x : safe_find(t, name + n + 1);
+}
+
 static bool compare_all(const SafeTable *t, const char *path, GlobalChoice *want,
                         GlobalChoice *need, const void *arg, bool partial, Err *e) {
   int loaded = 0;
   for (int i = 0; i < gc_program.nglobals; i++) {
     const GcGlobal *g = &gc_program.globals[i];
     if (!want(g, arg)) continue;
-    const SafeEntry *x = safe_find(t, g->t.name);
+    const SafeEntry *x = entry_of(t, g->t.name, partial ? arg : NULL);
     if (x && !compare_global(g, x, path, e)) return false;
     if (!x && need(g, arg)) {
       err_set(e, EXIT_WRONG, "%s: has no tensor %s", path, g->t.name);
@@ -195,10 +202,11 @@ static bool compare_all(const SafeTable *t, const char *path, GlobalChoice *want
 }
 
 static bool read_data(Run *r, const File *f, const SafeTable *table, GlobalChoice *want,
-                      const void *arg, Err *e) {
+                      const void *arg, bool partial, Err *e) {
   for (int i = 0; i < r->p->nglobals; i++) {
     const GcTensor *t = &r->p->globals[i].t;
-    const SafeEntry *x = want(&r->p->globals[i], arg) ? safe_find(table, t->name) : NULL;
+    if (!want(&r->p->globals[i], arg)) continue;
+    const SafeEntry *x = entry_of(table, t->name, partial ? arg : NULL);
     if (!x) continue;
     uint64_t all = tensor_count(t), step = chunk_elems(t),
              size = (uint64_t)elem_info[t->dtype].size;
@@ -239,7 +247,7 @@ bool weights_read(Run *r, const char *path, GlobalChoice *want, GlobalChoice *ne
   if (ok) {
     ok = read_meta(&t, path, meta, nmeta, e) &&
          compare_all(&t, path, want, need, arg, partial, e) && exec_fetch(r, e) &&
-         read_data(r, &f, &t, want, arg, e) && exec_push(r, e);
+         read_data(r, &f, &t, want, arg, partial, e) && exec_push(r, e);
     safe_free(&t);
   }
   file_close(&f);

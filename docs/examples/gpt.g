@@ -1,0 +1,96 @@
+# gpt.g: a small transformer that learns to write, one character after the other, from any text
+let B = 32                                    # windows of text in a step
+let T = 64                                    # characters of a window: as far back as it looks
+let V = 128                                   # characters known: ASCII
+let L = 4                                     # layers
+let H = 4                                     # heads
+let C = 128                                   # width
+let drop = 0.1
+hyper lr = 1e-3
+hyper temperature = 0.8                       # of `write`: low is careful, high is bold
+
+def known_chars(c) { return min(c, V - 1) }   # a byte that is not ASCII counts as the last one
+
+# Turns pairs of numbers by angles that grow with the position: a product of two rows then depends on
+# how far apart they are, wherever they stand.
+def rotate(x : [b, h, t, d], position : f32[t]) {
+  speed = exp(f32(iota(d / 2)) * (-2 * 9.210340371976184 / d))       # 10000 ** (-2 i / d)
+  angle = reshape(position, [t, 1]) * speed
+  u, v = split(x, 2, axis = -1)
+  return concat([u * cos(angle) - v * sin(angle), u * sin(angle) + v * cos(angle)], axis = -1)
+}
+
+# queries and keys, turned, and values, [b, H, t, C / H] each
+def qkv(x : [b, t, c], position) {
+  q, k, v = split(linear(x, 3 * C) as qkv, 3, axis = -1)
+  return rotate(to_heads(q, H), position), rotate(to_heads(k, H), position), to_heads(v, H)
+}
+
+def attend(x, position) {
+  q, k, v = qkv(x, position) as heads
+  return linear(from_heads(attention(q, k, v, causal = true)), C) as proj
+}
+
+# the same for one row at a time: keys and values of the last T rows are kept
+def attend_next(x, at) {
+  q, k, v = qkv(x, reshape(f32(at), [1])) as heads
+  state keys : f32[1, H, T, C / H] = zeros()
+  state values : f32[1, H, T, C / H] = zeros()
+  keys := dynamic_update(keys, k, at % T, axis = 2)
+  values := dynamic_update(values, v, at % T, axis = 2)
+  return linear(from_heads(attention(q, keys, values, mask = iota(T) <= at)), C) as proj
+}
+
+def mlp(x) { return dropout(x |> linear(4 * C) as up |> gelu |> linear(C) as down, drop) }
+
+def text(c : u8[b, t]) {
+  x = embed(known_chars(c), V, C, std = 0.1) as chars
+  for l in 0..L {
+    scope h[l] {
+      x = x + dropout(attend(rmsnorm(x) as n1, f32(iota(t))) as attn, drop)
+      x = x + mlp(rmsnorm(x) as n2)
+    }
+  }
+  return linear(rmsnorm(x) as n, V) as out
+}
+
+entry train(context : u8[B, T], next : u8[B, T]) {
+  loss = mean(xent(text(context) as gpt, known_chars(next)))
+  minimize loss with adamw(lr, b2 = 0.99, decay = 0.1, clip = 1)
+  return loss
+}
+
+entry validate(context : u8[B, T], next : u8[B, T]) {
+  logits = text(context) as gpt
+  label = known_chars(next)
+  return loss = mean(xent(logits, label)), accuracy = mean(argmax(logits) == label)
+}
+
+def next_char(c : u8[1, 1], at) {
+  x = embed(known_chars(c), V, C, std = 0.1) as chars
+  for l in 0..L {
+    scope h[l] {
+      x = x + attend_next(rmsnorm(x) as n1, at) as attn
+      x = x + mlp(rmsnorm(x) as n2)
+    }
+  }
+  return linear(rmsnorm(x) as n, V) as out
+}
+
+# Each run draws one character and remembers it. The largest of logits + noise, where the noise is
+# -log(-log(u)), is a draw from softmax(logits).
+entry write() {
+  state last : u8[] = const(10)               # a line's end
+  state at : i32[] = zeros()
+  logits = (next_char(reshape(last, [1, 1]), at) as gpt)[0, 0] / temperature
+  char = u8(argmax(logits - log(-log(uniform(1e-7, 1, shape = [V])))))
+  last := char
+  at := at + 1
+  return char
+}
+
+# what `write` computes, row by row, against what `train` does at once: 0, but for rounding
+entry check(context : u8[1, T]) {
+  rows = for t in 0..T { yield (next_char(context[:, t : t + 1], t) as gpt)[:, 0] }
+  return difference = max(abs(transpose(rows, [1, 0, 2]) - text(context) as gpt))
+}
