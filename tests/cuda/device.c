@@ -13,9 +13,8 @@
 #include <unistd.h>
 
 typedef struct Device {
+  DeviceHead head;
   PtxModule *module;
-  const char *arch;
-  unsigned order;
 } Device;
 
 enum { MAX_ARGS = 512 };
@@ -67,7 +66,7 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
                       .bufs = b.at,
                       .nbufs = b.n,
                       .checks = PTX_CHECK_ALL,
-                      .order = d->order,
+                      .order = d->head.order,
                       .max_reports = 4};
   PtxResult r = {0};
   PtxStatus status = PTX_REFUSED;
@@ -140,49 +139,59 @@ static bool make_object(CudaProgram *p, const char *dir, const CudaImage *image,
   return ok;
 }
 
-static Compiled *open_device(const char *object, const CudaImage *image) {
-  char err[512] = "";
-  Compiled *c = compiled_load(object);
-  if (!c) return NULL;
-  Device *d = calloc(1, sizeof *d);
-  d->module = ptx_module_load((const char *)image->text, image->text_size - 1, err, sizeof err);
-  d->arch = image->arch;
-  c->device = d;
-  c->step = step;
-  if (d->module) return c;
-  printf("%s: the PTX is not run: %s\n", image->arch, err);
-  device_close(c);
-  return NULL;
-}
-
-int devices_open(Module *m, const Target *t, const CodegenOptions *o, Compiled **out) {
+Compiled *device_tables(CudaProgram *p, const CudaImage *image, int n) {
   char dir[] = "/tmp/gc-test-XXXXXX";
-  if (!mkdtemp(dir)) return 1;
-  Arena *a = arena_new();
-  CudaProgram *p = cuda_program(m, t, o, a);
-  CudaImage image[ARCHS + 1];
-  const char *object = arena_printf(a, "%s/p.so", dir);
-  int code = 0, bad = !cuda_images(p, archs, ARCHS, image, &code);
-  for (int i = 0; i < ARCHS && !bad; i++) bad += spills(p, &image[i]);
-  bool made = !bad && make_object(p, dir, image, ARCHS + 1, object);
-  for (int i = 0; i < DEVICES; i++) {
-    out[i] = made ? open_device(object, &image[i]) : NULL;
-    bad += !out[i];
-  }
+  if (!mkdtemp(dir)) return NULL;
+  const char *object = arena_printf(p->g.a, "%s/p.so", dir);
+  Compiled *c = make_object(p, dir, image, n, object) ? compiled_load(object) : NULL;
   unlink(object);
   rmdir(dir);
-  arena_free(a);
-  return bad;
+  return c;
 }
 
-void device_close(Compiled *c) {
-  if (!c) return;
+static void ptx_close(Compiled *c) {
   Device *d = c->device;
   ptx_module_free(d->module);
   free(d);
   compiled_close(c);
 }
 
-void device_order(Compiled *c, unsigned order) { ((Device *)c->device)->order = order; }
+static Compiled *ptx_open(CudaProgram *p, const CudaImage *image, const CudaImage *of) {
+  char err[512] = "";
+  Compiled *c = device_tables(p, image, ARCHS + 1);
+  if (!c) return NULL;
+  Device *d = calloc(1, sizeof *d);
+  d->head = (DeviceHead){.arch = of->arch, .close = ptx_close};
+  d->module = ptx_module_load((const char *)of->text, of->text_size - 1, err, sizeof err);
+  c->device = d;
+  c->step = step;
+  if (d->module) return c;
+  printf("%s: the PTX is not run: %s\n", of->arch, err);
+  ptx_close(c);
+  return NULL;
+}
 
-const char *device_arch(const Compiled *c) { return ((Device *)c->device)->arch; }
+int devices_open(Module *m, const Target *t, const CodegenOptions *o, bool gpu, Compiled **out) {
+  for (int i = 0; i < DEVICES; i++) out[i] = NULL;
+  if (gpu) return !(out[0] = gpu_open(m, t, o));
+  Arena *a = arena_new();
+  CudaProgram *p = cuda_program(m, t, o, a);
+  CudaImage image[ARCHS + 1];
+  int code = 0, bad = !cuda_images(p, archs, ARCHS, image, &code);
+  for (int i = 0; i < ARCHS && !bad; i++) bad += spills(p, &image[i]);
+  for (int i = 0; i < DEVICES && !bad; i++) {
+    out[i] = ptx_open(p, image, &image[i]);
+    bad += !out[i];
+  }
+  arena_free(a);
+  return bad;
+}
+
+void devices_close(Compiled **c) {
+  for (int i = 0; i < DEVICES; i++)
+    if (c[i]) ((DeviceHead *)c[i]->device)->close(c[i]);
+}
+
+void device_order(Compiled *c, unsigned order) { ((DeviceHead *)c->device)->order = order; }
+
+const char *device_arch(const Compiled *c) { return ((DeviceHead *)c->device)->arch; }

@@ -1,17 +1,31 @@
-/* A program's GPU part, run on the PTX interpreter in the numeric harness. Contract: the module has
-   been planned for the CUDA target; every launch is checked for bounds, rights, races and reads of
-   what nobody wrote, and the first finding stops the run. */
+/* A program's GPU part, run on the PTX interpreter in the numeric harness, or through the
+   libcuda.so.1 that the loader finds. Contract: the module has been planned for the CUDA target;
+   the interpreter checks every launch for bounds, rights, races and reads of what nobody wrote, and
+   the first finding stops the run. */
 #ifndef GC_TESTS_CUDA_DEVICE_H
 #define GC_TESTS_CUDA_DEVICE_H
+#include "codegen/cuda/emit.h"
 #include "tests/num/harness.h"
 
-enum { DEVICES = 2 }; /* one with the PTX of sm_80, one with that of sm_100 */
+enum { DEVICES = 2 }; /* interpreters: one with the PTX of sm_80, one with that of sm_100 */
+
+typedef struct DeviceHead { /* what Compiled.device starts with */
+  const char *arch;
+  unsigned order; /* of warps and blocks: 0 as they are, 1 reversed, n shuffled */
+  void (*close)(Compiled *c);
+} DeviceHead;
 
 /* Compiles the kernels for sm_80, sm_90a and sm_100, none of which may spill, and opens the
-   devices. Returns how many things went wrong, after printing them; a device may then be NULL. */
-int devices_open(Module *m, const Target *t, const CodegenOptions *o, Compiled **out);
-void device_close(Compiled *c);
+   interpreters; with `gpu` the one device of a driver instead. Returns how many things went wrong,
+   after printing them; a device may be NULL. */
+int devices_open(Module *m, const Target *t, const CodegenOptions *o, bool gpu, Compiled **out);
+void devices_close(Compiled **c);
 const char *device_arch(const Compiled *c); /* "sm_80" */
-/* The order of warps and blocks in launches to come: 0 as they are, 1 reversed, n shuffled. */
 void device_order(Compiled *c, unsigned order);
+
+/* ---- for devices ---- */
+/* The program's tables as executables hold them, with its memory; NULL after printing why. */
+Compiled *device_tables(CudaProgram *p, const CudaImage *image, int n);
+/* gpu.c */
+Compiled *gpu_open(Module *m, const Target *t, const CodegenOptions *o);
 #endif

@@ -1,13 +1,15 @@
 /* Products on tensor cores, without a GPU: every tile, dtype and order of the operands, with edges,
    a batch and work fused behind compiles without spilling and gives on the PTX interpreter what the
-   CPU computes, but for the order of the sums. products RUNTIME_DIR Says "NOT TESTED" and exits
-   with 77 where there is no NVRTC, but for GC_NO_SKIP, which makes that an error. */
+   CPU computes, but for the order of the sums. products RUNTIME_DIR [--gpu], which runs them on the
+   driver that the loader finds. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but
+   for GC_NO_SKIP, which makes that an error. */
 #include "tests/cuda/device.h"
 #include "tests/num/random_program.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SKIP = 77 };
 
@@ -92,12 +94,13 @@ static int compare(int i, const char *name, const Tensor *want, const Tensor *go
 }
 
 static int run(Ctx *c, Module *on_cpu, const Target *cpu, Module *on_gpu, const Target *gpu,
-               CodegenOptions *o) {
+               CodegenOptions *o, bool driver) {
   Compiled *x = compiled_open(on_cpu, cpu, o, "-O1"), *on[DEVICES];
-  int bad = devices_open(on_gpu, gpu, o, on) + !x;
+  int bad = devices_open(on_gpu, gpu, o, driver, on) + !x;
   for (int n = 0; n < ROWS * DEVICES && !bad; n++) {
     int i = n / DEVICES;
     Compiled *y = on[n % DEVICES];
+    if (!y) continue;
     Arena *a = arena_new();
     const Entry *e = on_cpu->entries.at[i];
     Tensor *in = random_inputs(a, e, (uint64_t)i), want[3], got[3];
@@ -117,12 +120,13 @@ static int run(Ctx *c, Module *on_cpu, const Target *cpu, Module *on_gpu, const 
     if (!ran) break;
   }
   compiled_close(x);
-  for (int d = 0; d < DEVICES; d++) device_close(on[d]);
+  devices_close(on);
   return bad;
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2) return 2;
+  bool driver = argc == 3 && strcmp(argv[2], "--gpu") == 0;
+  if (argc != 2 && !driver) return 2;
   setvbuf(stdout, NULL, _IOLBF, 0);
   Ctx *c = ctx_new();
   CodegenOptions o = {.version = "test", .runtime_dir = argv[1], .level = 2};
@@ -139,7 +143,7 @@ int main(int argc, char **argv) {
     printf("NOT TESTED: products on tensor cores: there is no NVRTC\n");
     return getenv("GC_NO_SKIP") ? 1 : SKIP;
   }
-  int bad = run(c, on_cpu, cpu, on_gpu, gpu, &o);
+  int bad = run(c, on_cpu, cpu, on_gpu, gpu, &o, driver);
   printf("%d products, %d failures\n", ROWS, bad);
   ctx_free(c);
   return bad != 0;

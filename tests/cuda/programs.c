@@ -1,8 +1,9 @@
 /* Programs for the GPU without one: their kernels compile for sm_80, sm_90a and sm_100 without
    spilling, and what the PTX interpreter makes of them is what the CPU's program computes, bit for
    bit but for f64, whose functions are each C library's own.
-     programs RUNTIME_DIR random FIRST COUNT     random programs, BATCH in a module
-     programs RUNTIME_DIR FILE.g                 the entries of a program, on random inputs
+     programs RUNTIME_DIR [--gpu] random FIRST COUNT     random programs, BATCH in a module
+     programs RUNTIME_DIR [--gpu] FILE.g                 the entries of a program, on random inputs
+   --gpu: they run on the driver that the loader finds instead.
    Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP, which makes that
    an error. */
 #include "codegen/cuda/nvrtc.h"
@@ -23,7 +24,8 @@ typedef struct Made { /* one program, planned for both targets */
   Module *cpu, *gpu;
   const Target *on_cpu, *on_gpu;
   CodegenOptions o;
-  bool file; /* of a user's program */
+  bool file;       /* of a user's program */
+  bool gpu_driver; /* no interpreter */
 } Made;
 
 /* Whole numbers below 10 are labels and indices that every program here takes. */
@@ -113,7 +115,7 @@ static int run_entry(const char *what, Made *p, Compiled *cpu, Compiled *const *
   if (e) entry_outputs(e, &v, &names);
   bool was = flush(true), ok = run_one(what, cpu, e, &o, in, x, p->c);
   flush(was);
-  for (int d = 0; d < DEVICES && ok; d++) {
+  for (int d = 0; d < DEVICES && ok && gpu[d]; d++) {
     const char *name =
         arena_printf(a, "%s, %s for %s", what, e ? e->name : "init", device_arch(gpu[d]));
     device_order(gpu[d], (unsigned)(seed + (uint64_t)d) % 3);
@@ -130,12 +132,12 @@ static int run_entry(const char *what, Made *p, Compiled *cpu, Compiled *const *
 
 static int run(const char *what, Made *p, uint64_t seed) {
   Compiled *gpu[DEVICES], *cpu = compiled_open(p->cpu, p->on_cpu, &p->o, "-O1");
-  int bad = devices_open(p->gpu, p->on_gpu, &p->o, gpu) + !cpu;
+  int bad = devices_open(p->gpu, p->on_gpu, &p->o, p->gpu_driver, gpu) + !cpu;
   if (!bad && p->cpu->init) bad = run_entry(what, p, cpu, gpu, NULL, seed);
   for (uint32_t i = 0; i < p->cpu->entries.n && !bad; i++)
     bad = run_entry(what, p, cpu, gpu, p->cpu->entries.at[i], seed + i);
   compiled_close(cpu);
-  for (int d = 0; d < DEVICES; d++) device_close(gpu[d]);
+  devices_close(gpu);
   return bad;
 }
 
@@ -187,10 +189,14 @@ static RandomOptions random_options(uint64_t seed) {
 }
 
 int main(int argc, char **argv) {
+  bool driver = argc > 2 && strcmp(argv[2], "--gpu") == 0;
+  const char *runtime = argv[1];
+  if (driver) argc--, argv++;
   bool random = argc == 5 && strcmp(argv[2], "random") == 0;
   if (!random && argc != 3) {
     fprintf(stderr,
-            "usage: programs RUNTIME_DIR random FIRST COUNT | programs RUNTIME_DIR FILE.g\n");
+            "usage: programs RUNTIME_DIR [--gpu] random FIRST COUNT | programs RUNTIME_DIR [--gpu] "
+            "FILE.g\n");
     return 2;
   }
   setvbuf(stdout, NULL, _IOLBF, 0);
@@ -204,8 +210,9 @@ int main(int argc, char **argv) {
   int bad = 0, n = 0;
   for (uint64_t s = first; s < first + (random ? (count + BATCH - 1) / BATCH : 1); s++) {
     Made p = {.c = ctx_new(),
-              .o = {.version = "test", .runtime_dir = argv[1], .level = 2, .exact = true},
-              .file = !random};
+              .o = {.version = "test", .runtime_dir = runtime, .level = 2, .exact = true},
+              .file = !random,
+              .gpu_driver = driver};
     p.cpu = random ? random_program(p.c, s, random_options(s)) : module_from(p.c, argv[2]);
     p.gpu = random ? random_program(p.c, s, random_options(s)) : module_from(p.c, argv[2]);
     char what[64];

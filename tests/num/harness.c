@@ -132,11 +132,10 @@ void compiled_set(Compiled *c, int global, const Scalar *from) {
   put_all(c, &c->program->globals[global].t, from);
 }
 
-static unsigned char *region_new(uint64_t bytes) {
-  size_t n = (size_t)(bytes + SLACK + 63) / 64 * 64;
-  unsigned char *p = aligned_alloc(64, n ? n : 64);
-  memset(p, 0, n ? n : 64);
-  return p;
+static void region_new(Compiled *c, GcRegion r, uint64_t bytes) {
+  c->bytes[r] = (size_t)(bytes + SLACK + 63) / 64 * 64;
+  c->region[r] = aligned_alloc(64, c->bytes[r]);
+  memset(c->region[r], 0, c->bytes[r]);
 }
 
 Compiled *compiled_load(const char *object) {
@@ -157,11 +156,11 @@ Compiled *compiled_load(const char *object) {
     if (e->arena_bytes > arena) arena = e->arena_bytes;
     if (e->counts_bytes > counts) counts = e->counts_bytes;
   }
-  c->region[GC_GLOBALS] = region_new(c->program->globals_bytes);
-  c->region[GC_INPUTS] = region_new(inputs);
-  c->region[GC_ARENA] = region_new(arena);
-  c->region[GC_HYPERS] = region_new((uint64_t)c->program->nhypers * 4);
-  c->region[GC_COUNTS] = region_new(counts);
+  region_new(c, GC_GLOBALS, c->program->globals_bytes);
+  region_new(c, GC_INPUTS, inputs);
+  region_new(c, GC_ARENA, arena);
+  region_new(c, GC_HYPERS, (uint64_t)c->program->nhypers * 4);
+  region_new(c, GC_COUNTS, counts);
   for (int i = 0; i < (int)(counts / 4); i++) memcpy(c->region[GC_COUNTS] + 4 * i, &i, 4);
   for (int i = 0; i < c->program->nhypers; i++)
     memcpy(c->region[GC_HYPERS] + 4 * i, &c->program->hypers[i].value, 4);

@@ -17,6 +17,7 @@ struct Compiled {
   void *object; /* of dlopen */
   const GcProgram *program;
   unsigned char *region[GC_REGIONS]; /* globals and hypers keep their values between runs */
+  size_t bytes[GC_REGIONS];          /* of each region */
   char fault[256];                   /* what gcrt_fault reported last, or "" */
   StepFunction *step;                /* NULL: steps are functions of the CPU */
   void *device;                      /* its own */
