@@ -257,6 +257,10 @@ static ValueId copy_to(Builder *b, ValueId v, const Layout *l) {
 static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Images *m = data;
   m->e = old;
+  if (op->parent != old->body) { /* of a kernel or loop: it has what it needs */
+    build_copy(b, old, op, map);
+    return;
+  }
   ValueId *saved = ARENA_ARRAY(m->r->scratch, ValueId, op->noperands + 1);
   for (int i = 0; i < op->noperands; i++) saved[i] = map[op->operands[i]];
   for (int i = 0; i < op->noperands; i++) {
