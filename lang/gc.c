@@ -126,6 +126,17 @@ static int check_print_after(Run *r) {
 
 static int level(const Options *o) { return option_value(o, OPT_LEVEL, "2")[0] - '0'; }
 
+/* Seconds of searching: counted in steps, so any number gives the same plan everywhere. */
+static int choose_effort(Run *r) {
+  const char *text = option_value(&r->o, OPT_PLAN_TIMEOUT, "1");
+  char *end;
+  r->passes.plan_seconds = strtod(text, &end);
+  if (end == text || *end || !(r->passes.plan_seconds >= 0 && r->passes.plan_seconds <= 1e6))
+    return usage_error("--plan-timeout takes a number of seconds from 0 to 1000000, not '%s'",
+                       text);
+  return EXIT_DONE;
+}
+
 static void choose_options(Run *r) {
   const Options *o = &r->o;
   const char *precision = option_value(o, OPT_PRECISION, "f32");
@@ -328,7 +339,8 @@ static void print_times(const Run *r) {
 
 static int compile(Run *r) {
   choose_options(r);
-  int code = targets_choose(r->c, &r->o, &r->targets);
+  int code = choose_effort(r);
+  if (!code) code = targets_choose(r->c, &r->o, &r->targets);
   if (!code) code = choose_output(r);
   if (code) return code;
   if (option_given(&r->o, OPT_PASSES) && option_given(&r->o, OPT_PRECISION))

@@ -22,8 +22,9 @@ typedef enum Property {
 
 typedef struct PassOptions {
   const Target *target;
-  const char *memory; /* "none" "inplace" "pool" "pack": what share uses by default */
-  bool verify_each;   /* module_verify after every pass */
+  const char *memory;  /* "none" "inplace" "pool" "color" "pack": what share uses by default */
+  double plan_seconds; /* of searching for an entry's offsets; counted in steps, not in time */
+  bool verify_each;    /* module_verify after every pass */
   bool time_passes, stats, print_changed, print_liveness;
   const char *print_after; /* pass name, "all" or NULL */
   unsigned remarks;        /* bits of RemarkKind */

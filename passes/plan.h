@@ -51,6 +51,8 @@ typedef struct Plan {
   Place *scratch;        /* by op id; bytes = 0: none */
   const char *strategy;  /* that decided: "pack" … */
   uint64_t arena_bytes, naive_bytes, inplace_bytes, pool_bytes, lower_bound_bytes;
+  uint64_t proven_bytes; /* no arena of this order is smaller: the lower bound, or what a search
+                            proved */
   uint64_t inputs_bytes, outputs_bytes;
   uint64_t flops, recompute_flops;
   int streams;

@@ -80,6 +80,9 @@ uint64_t pool_plan(Arena *scratch, Buffers *b, int match);
 /* The best of match = 1, 2, 4, 8, 16, or of the one that is given (match >= 0). */
 uint64_t pool_search(Arena *scratch, Buffers *b, int match);
 
+/* Colours of the conflict graph. Returns the bytes of all colours. */
+uint64_t color_plan(Arena *scratch, Buffers *b);
+
 typedef struct PackLimit {
   uint64_t capacity; /* stop at the first packing of at most this; 0: the least that is found */
   double seconds;    /* of searching; 0: no limit of time */

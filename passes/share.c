@@ -174,8 +174,15 @@ static int *predecessors(Arena *a, const Buffers *b) {
 
 /* ---------------------------------------------------------------- strategies ---- */
 
-typedef enum Strategy { SHARE_NONE, SHARE_INPLACE, SHARE_POOL, SHARE_PACK, STRATEGIES } Strategy;
-static const char *const strategy_name[STRATEGIES] = {"none", "inplace", "pool", "pack"};
+typedef enum Strategy {
+  SHARE_NONE,
+  SHARE_INPLACE,
+  SHARE_POOL,
+  SHARE_COLOR,
+  SHARE_PACK,
+  STRATEGIES
+} Strategy;
+static const char *const strategy_name[STRATEGIES] = {"none", "inplace", "pool", "color", "pack"};
 
 static bool strategy_parse(PassRun *r, Strategy *out) {
   const char *name = pass_arg_str(r, "strategy", r->opt->memory ? r->opt->memory : "pack");
@@ -189,7 +196,7 @@ static bool strategy_parse(PassRun *r, Strategy *out) {
   if (near)
     diag(r->m->ctx, SEV_HINT, (Loc){0}, "did you mean '%s'?", near);
   else
-    diag(r->m->ctx, SEV_HINT, (Loc){0}, "it is one of none, inplace, pool, pack");
+    diag(r->m->ctx, SEV_HINT, (Loc){0}, "it is one of none, inplace, pool, color, pack");
   return false;
 }
 
@@ -223,12 +230,14 @@ static uint64_t with_slack(uint64_t bytes, uint64_t slack) {
   return bytes == 0 ? 0 : checked_add(bytes, slack, &sum) ? sum : UINT64_MAX;
 }
 
-/* Steps of the packing search: about a second where the greedy orders miss the bound. */
-enum { SEARCH_WORK = 1000 * 1000 * 1000 };
+/* Steps of the packing search that take about a second. */
+#define STEPS_A_SECOND 5e8
 
 /* The arena of the plan's strategy; the figures of all strategies. */
-static uint64_t assign(Arena *a, const Entry *e, Plan *p, Strategy how, const Target *t, int match,
+static uint64_t assign(const PassRun *r, const Entry *e, Plan *p, Strategy how, int match,
                        Storages *s) {
+  Arena *a = r->scratch;
+  const Target *t = r->opt->target;
   uint64_t slack = 0;
   if (!checked_align((uint64_t)t->slack, (uint64_t)t->align, &slack)) slack = 0;
   Storages alone = plan_storages(a, e, p, t->align, false);
@@ -237,22 +246,25 @@ static uint64_t assign(Arena *a, const Entry *e, Plan *p, Strategy how, const Ta
   p->inplace_bytes = with_slack(buffers_stack(&in.b), slack);
   p->pool_bytes = with_slack(pool_search(a, &in.b, match), slack);
   p->lower_bound_bytes = with_slack(buffers_bound(a, &in.b), slack);
+  p->proven_bytes = p->lower_bound_bytes;
   *s = how == SHARE_NONE ? alone : in;
   if (p->naive_bytes == UINT64_MAX) return UINT64_MAX;
   switch (how) {
   case SHARE_NONE: return p->naive_bytes;
   case SHARE_INPLACE: buffers_stack(&s->b); return p->inplace_bytes;
   case SHARE_POOL: return p->pool_bytes; /* offsets are those of the search */
+  case SHARE_COLOR: return with_slack(color_plan(a, &s->b), slack);
   case SHARE_PACK:
   case STRATEGIES: break;
   }
   if (p->pool_bytes == p->lower_bound_bytes) return p->pool_bytes;
   uint64_t *pooled = ARENA_ARRAY(a, uint64_t, s->b.n);
   for (int i = 0; i < s->b.n; i++) pooled[i] = s->b.at[i].offset;
-  PackLimit limit = {.work = SEARCH_WORK};
+  PackLimit limit = {.work = (int64_t)(r->opt->plan_seconds * STEPS_A_SECOND)};
   PackResult found = pack_plan(a, &s->b, &limit);
   uint64_t arena = with_slack(found.arena, slack);
   p->optimal = found.arena <= found.proven;
+  p->proven_bytes = with_slack(found.proven, slack);
   if (arena <= p->pool_bytes) return arena;
   for (int i = 0; i < s->b.n; i++) s->b.at[i].offset = pooled[i];
   return p->pool_bytes;
@@ -291,14 +303,13 @@ bool pass_share(PassRun *r) {
   Strategy how;
   int match = (int)pass_arg_int(r, "match", -1);
   if (!strategy_parse(r, &how)) return false;
-  const Target *t = r->opt->target;
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
     Plan *p = e->plan;
     Storages s;
     p->strategy = strategy_name[how];
     p->optimal = false; /* what an earlier share proved is not about this one */
-    p->arena_bytes = assign(r->scratch, e, p, how, t, match, &s);
+    p->arena_bytes = assign(r, e, p, how, match, &s);
     if (p->arena_bytes == UINT64_MAX) {
       diag(r->m->ctx, SEV_ERROR, e->loc, "the values of entry '%s' need more than 2^64 bytes",
            e->name);

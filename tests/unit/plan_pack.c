@@ -39,6 +39,9 @@ static void packings_are_valid(void **state) {
     uint64_t bound = buffers_bound(a, &b), stack = buffers_stack(&b), pool = pool_search(a, &b, -1);
     assert_valid(&b);
     assert_true(bound <= pool && pool <= stack);
+    uint64_t colors = color_plan(a, &b);
+    assert_valid(&b);
+    assert_true(colors == buffers_end(&b) && bound <= colors && colors <= stack);
     PackResult r = pack_plan(a, &b, &(PackLimit){.work = 200000});
     assert_valid(&b);
     assert_true(r.arena == buffers_end(&b));
@@ -175,6 +178,52 @@ static void a_capacity_is_met_or_refuted(void **state) {
   arena_free(a);
 }
 
+/* Lives 0..1, 1..2, 2..3 and 0..3 of sizes 10, 20, 30 and 1: the first and the third have one
+   colour, the third its size. A pool meets them in their order and grows the first's box. */
+static void colors_are_shared_by_the_largest_first(void **state) {
+  Arena *a = arena_new();
+  Buffer at[] = {{.bytes = 10, .first = 0, .last = 1},
+                 {.bytes = 20, .first = 1, .last = 2},
+                 {.bytes = 30, .first = 2, .last = 3},
+                 {.bytes = 1, .first = 0, .last = 3}};
+  Buffers b = {.at = at, .n = 4, .steps = 4};
+  assert_int_equal(color_plan(a, &b), 51);
+  assert_int_equal(at[2].offset, 0);
+  assert_int_equal(at[0].offset, 0);
+  assert_int_equal(at[1].offset, 30);
+  assert_int_equal(at[3].offset, 50);
+  arena_free(a);
+}
+
+/* Each strategy is one of its own: over many sets of buffers it takes other bytes than the rest. */
+static void strategies_differ(void **state) {
+  int apart[4] = {0};
+  for (uint64_t seed = 1; seed <= 40; seed++) {
+    Arena *a = arena_new();
+    Buffers b = random_buffers(a, seed, 60, 60, 20);
+    uint64_t stack = buffers_stack(&b), pool = pool_search(a, &b, -1), color = color_plan(a, &b);
+    PackResult r = pack_plan(a, &b, &(PackLimit){.work = 100000});
+    apart[0] += pool < stack;
+    apart[1] += color != pool;
+    apart[2] += r.arena < color;
+    apart[3] += r.arena < pool;
+    arena_free(a);
+  }
+  for (int k = 0; k < 4; k++) assert_true(apart[k] >= 30);
+}
+
+/* The same buffers, the same work and the same seed give the same offsets. */
+static void packings_repeat(void **state) {
+  for (uint64_t seed = 1; seed <= 5; seed++) {
+    Arena *a = arena_new();
+    Buffers b = random_buffers(a, seed, 300, 300, 60), c = random_buffers(a, seed, 300, 300, 60);
+    pack_plan(a, &b, &(PackLimit){.work = 3000000});
+    pack_plan(a, &c, &(PackLimit){.work = 3000000});
+    for (int i = 0; i < b.n; i++) assert_int_equal(b.at[i].offset, c.at[i].offset);
+    arena_free(a);
+  }
+}
+
 /* Sizes 100, 50, 120, 50, each after the one before died: the range says which boxes they take. */
 static void the_pool_keeps_its_range(void **state) {
   Arena *a = arena_new();
@@ -193,10 +242,16 @@ static void the_pool_keeps_its_range(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(packings_are_valid),         cmocka_unit_test(many_buffers_are_valid),
-      cmocka_unit_test(perfect_packings_are_found), cmocka_unit_test(certificates_are_true),
-      cmocka_unit_test(small_searches_end),         cmocka_unit_test(a_capacity_is_met_or_refuted),
+      cmocka_unit_test(packings_are_valid),
+      cmocka_unit_test(many_buffers_are_valid),
+      cmocka_unit_test(perfect_packings_are_found),
+      cmocka_unit_test(certificates_are_true),
+      cmocka_unit_test(small_searches_end),
+      cmocka_unit_test(a_capacity_is_met_or_refuted),
       cmocka_unit_test(the_pool_keeps_its_range),
+      cmocka_unit_test(colors_are_shared_by_the_largest_first),
+      cmocka_unit_test(strategies_differ),
+      cmocka_unit_test(packings_repeat),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

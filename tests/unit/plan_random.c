@@ -2,31 +2,37 @@
    a plan with a fault that matters is rejected. */
 #include "plan_rig.h"
 
-enum { NETS = 500, FAULTS = 2000 };
-static const char *const strategies[] = {"none", "inplace", "pool", "pack"};
+enum { NETS = 10000, FAULTS = 10000 };
+static const char *const strategies[] = {"none", "inplace", "pool", "color", "pack"};
 
 static void every_strategy_is_proven(void **state) {
+  uint64_t sum[5] = {0};
   for (uint64_t seed = 1; seed <= NETS; seed++) {
     PlanRig r = rig_new_plan(seed, 3 + (int)(seed % 60));
     assert_true(module_verify(r.m, NULL));
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 5; k++) {
       rig_plan(&r, strategies[k], k == 0);
       const Plan *p = r.e->plan;
       if (!plan_verify(r.e, &rig_target, stderr)) {
         module_print(stderr, r.m, &(PrintOptions){.note = plan_note});
         fail_msg("seed %llu, %s", (unsigned long long)seed, strategies[k]);
       }
+      sum[k] += p->arena_bytes;
       assert_true(p->arena_bytes <= p->naive_bytes);
       assert_true(p->inplace_bytes <= p->naive_bytes);
       assert_true(p->pool_bytes <= p->inplace_bytes);
       assert_true(p->lower_bound_bytes <= p->pool_bytes);
-      if (k == 3) {
+      if (k == 3) assert_true(p->arena_bytes <= p->inplace_bytes);
+      assert_true(p->proven_bytes >= p->lower_bound_bytes);
+      if (k == 4) {
         assert_true(p->arena_bytes <= p->pool_bytes);
         assert_true(p->arena_bytes >= p->lower_bound_bytes);
       }
     }
     rig_free_plan(&r);
   }
+  for (int j = 0; j < 5; j++) /* an ablation that changes nothing is none */
+    for (int k = 0; k < j; k++) assert_int_not_equal(sum[j], sum[k]);
 }
 
 /* ---- faults ---- */
@@ -44,6 +50,8 @@ typedef enum Fault {
   SCRATCH_SHORT,
   SCRATCH_NONE,
   SMALL_ARENA,
+  WRONG_ALIAS,
+  STEPS_SWAPPED,
   FAULT_KINDS
 } Fault;
 
@@ -112,6 +120,31 @@ static bool inject(PlanRig *r, Plan *p, Fault kind) {
         }
       }
     return false;
+  case WRONG_ALIAS: { /* in place of an operand that is read again */
+    const Op *def = value_def(r->e, v);
+    for (int k = 0; k < def->noperands; k++) {
+      const Place *y = &p->place[def->operands[k]];
+      if (def->kind == OP_RESHAPE || y->region != PLAN_ARENA || x->region != PLAN_ARENA) continue;
+      if (y->last <= x->first || !x->bytes || x->bytes > y->bytes) continue;
+      x->how = HOW_INPLACE;
+      x->of = def->operands[k];
+      x->offset = y->offset;
+      return true;
+    }
+    return false;
+  }
+  case STEPS_SWAPPED: { /* a step before one whose result it reads */
+    int t = value_def(r->e, v) == p->steps[x->first < 0 ? 0 : x->first] ? x->first : -1;
+    if (t < 0 || t + 1 >= p->nsteps) return false;
+    const Op *next = p->steps[t + 1];
+    for (int k = 0; k < next->noperands; k++)
+      if (next->operands[k] == v) {
+        p->steps[t + 1] = p->steps[t];
+        p->steps[t] = next;
+        return true;
+      }
+    return false;
+  }
   case FAULT_KINDS: break;
   }
   return false;
@@ -126,11 +159,14 @@ static void every_fault_is_found(void **state) {
     for (int k = 0; p->nsteps && k < FAULT_KINDS; k++) {
       Place *places = malloc(sizeof(Place) * r.e->values.n),
             *scratch = malloc(sizeof(Place) * r.e->ops.n);
+      const Op **steps = malloc(sizeof(Op *) * (size_t)good.nsteps);
+      memcpy(steps, good.steps, sizeof(Op *) * (size_t)good.nsteps);
       memcpy(places, good.place, sizeof(Place) * r.e->values.n);
       memcpy(scratch, good.scratch, sizeof(Place) * r.e->ops.n);
       *p = good;
       p->place = places;
       p->scratch = scratch;
+      p->steps = steps;
       if (inject(&r, p, (Fault)k)) {
         injected[k]++;
         total++;
@@ -141,6 +177,7 @@ static void every_fault_is_found(void **state) {
       }
       free(places);
       free(scratch);
+      free(steps);
     }
     *p = good;
     rig_free_plan(&r);

@@ -1,3 +1,0 @@
-# args: --memory=color
-# exit: 2
-let N = 3
