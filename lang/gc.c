@@ -287,6 +287,12 @@ static void print_looks(Run *r) {
     plan_print_json(stdout, r->m, r->target->name, GC_VERSION);
   else if (strcmp(form, "csv") == 0)
     plan_print_csv(stdout, r->m);
+  else if (strcmp(form, "svg") == 0)
+    plan_print_svg(stdout, r->m);
+  else if (strcmp(form, "html") == 0)
+    plan_print_html(stdout, r->m);
+  else if (strcmp(form, "trace") == 0)
+    plan_print_trace(stdout, r->m);
   else
     plan_print_table(stdout, r->m, r->target->name);
 }

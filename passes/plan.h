@@ -99,6 +99,9 @@ bool plan_verify(const Entry *e, const Target *target, FILE *f);
 void plan_print_table(FILE *f, const Module *m, const char *target);
 void plan_print_json(FILE *f, const Module *m, const char *target, const char *version);
 void plan_print_csv(FILE *f, const Module *m);
+void plan_print_svg(FILE *f, const Module *m);
+void plan_print_html(FILE *f, const Module *m);
+void plan_print_trace(FILE *f, const Module *m);
 /* For module_print: "; ws+0x4000 live 12..31 in place of %7" after each op. */
 void plan_note(FILE *f, const Entry *e, const Op *op, void *unused);
 #endif

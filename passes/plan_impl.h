@@ -32,6 +32,9 @@ const char *plan_op_name(const Op *op);
 /* 65536 as "65,536"; buf holds at least 32 characters. */
 const char *plan_commas(char *buf, uint64_t n);
 
+/* As JSON writes it, quotes included. */
+void plan_put_string(FILE *f, const char *s);
+
 /* ---- liveness.c ---- */
 
 /* A new plan with the steps, sizes and lives of the entry in its present order; inputs, loads and

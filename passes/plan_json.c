@@ -3,7 +3,7 @@
  */
 #include "passes/plan_impl.h"
 
-static void put_string(FILE *f, const char *s) {
+void plan_put_string(FILE *f, const char *s) {
   fputc('"', f);
   for (; *s; s++) {
     unsigned char c = (unsigned char)*s;
@@ -19,7 +19,7 @@ static void put_string(FILE *f, const char *s) {
 
 static void put_text(FILE *f, const char *key, const char *s) {
   fprintf(f, "\"%s\": ", key);
-  put_string(f, s);
+  plan_put_string(f, s);
 }
 
 static void put_bytes(FILE *f, const char *key, uint64_t n) {
@@ -72,7 +72,7 @@ static void put_value(Json *j, const char *id, const char *what, const Op *op, c
   if (x->of == NO_ID)
     fputs("null", f);
   else
-    put_string(f, value_str(j->e, x->of));
+    plan_put_string(f, value_str(j->e, x->of));
   fputc('}', f);
 }
 

@@ -16,5 +16,5 @@
 # CHECK: exit codes: 0 done
 
 # MD: | `-o FILE` | write to FILE
-# MD: | `--memory=HOW` | {{.*}}HOW: `none`, `inplace`, `pool`, `pack`
+# MD: | `--memory=HOW` | {{.*}}HOW: `none`, `inplace`, `pool`, `color`, `pack`
 # MD: | `--streams=N` | {{.*}} (not available yet) |

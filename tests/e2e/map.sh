@@ -1,0 +1,77 @@
+#!/bin/sh
+# The pictures of the memory plan: the drawing is sound XML, the trace sound JSON that Perfetto can nest, and
+# the page runs in a browser and tells about the value that the mouse is over.
+. "$(dirname "$0")/common.sh"
+cp "$here/docs/examples/mnist.g" .
+for form in svg html trace json; do
+  run 0 "$gc" mnist.g -O2 --dump-plan=$form
+  cp out.txt "map.$form"
+done
+cat >check.py <<'END'
+import json
+import xml.dom.minidom
+plan = json.load(open("map.json"))
+entries = plan["entries"]
+by_id = [{v["id"]: v for v in e["values"]} for e in entries]
+def root(e, v):
+    while v["how"] == "inplace" and v["of"] in by_id[e]:
+        v = by_id[e][v["of"]]
+    return v
+held = [[v for v in e["values"] if v["bytes"] and root(k, v)["how"] != "external"] for k, e in enumerate(entries)]
+svg = xml.dom.minidom.parse("map.svg").documentElement
+groups = [g for g in svg.getElementsByTagName("g") if g.getAttribute("class") == "entry"]
+assert len(groups) == len(entries), len(groups)
+for g, e, values in zip(groups, entries, held):
+    rects = [r for r in g.getElementsByTagName("rect") if r.getAttribute("class").startswith("v ")]
+    assert len(rects) == len(values), (e["name"], len(rects), len(values))
+    titles = [r.getElementsByTagName("title")[0].firstChild.data for r in rects]
+    for v in values:  # name, operation, place in the source, bytes and life of every value
+        assert any(v["id"] in t and v["loc"] in t and f"{v['bytes']:,} bytes" in t and f"steps {v['first']} to" in t
+                   for t in titles), v
+    lines = {l.getAttribute("class") for l in g.getElementsByTagName("line")}
+    assert lines == {"naive", "bound", "peak"}, lines
+    texts = " ".join(t.firstChild.data for t in g.getElementsByTagName("text"))
+    assert f"{e['naive_bytes']:,}" in texts and f"{e['lower_bound_bytes']:,}" in texts, texts
+events = json.load(open("map.trace"))["traceEvents"]
+for k, values in enumerate(held):
+    mine = [e for e in events if e["pid"] == k]
+    assert sum(e["ph"] == "X" for e in mine) == len(values)
+    ends = {}  # on one line an event ends before the next begins
+    for e in sorted((e for e in mine if e["ph"] == "X"), key=lambda e: e["ts"]):
+        assert ends.get(e["tid"], 0) <= e["ts"], e
+        ends[e["tid"]] = e["ts"] + e["dur"]
+    most = max(e["args"]["bytes"] for e in mine if e["ph"] == "C")
+    assert abs(most - entries[k]["lower_bound_bytes"]) <= 64 * (len(values) + 1), (most, entries[k])
+page = open("map.html").read()
+assert "http://" not in page.replace("http://www.w3.org/2000/svg", "") and "https://" not in page
+print("ok", len(events))
+END
+run 0 python3 check.py
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+if [ -z "$browser" ]; then
+  not_tested "the page of --dump-plan=html: there is no chromium (apt-get install chromium)"
+  finish
+fi
+# the mouse goes over the first value, then the wheel turns: what the page shows is written into it
+cat map.html - >over.html <<'END'
+<script>
+const first = document.querySelector('rect.v'), before = document.querySelector('svg').getAttribute('viewBox');
+first.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}));
+document.body.dataset.said = document.getElementById('box').textContent;
+document.querySelector('svg').dispatchEvent(new WheelEvent('wheel', {deltaY: -1, clientX: 300, bubbles: true, cancelable: true}));
+document.body.dataset.zoomed = before !== document.querySelector('svg').getAttribute('viewBox');
+</script>
+END
+run 0 timeout 120 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$scratch/profile" --dump-dom "file://$scratch/over.html"
+cp out.txt dom.txt
+cat >dom.py <<'END'
+import json, re
+dom = open("dom.txt").read()
+rects = open("map.svg").read().count('<rect class="v ')
+assert f'data-values="{rects}"' in dom, "the page's script did not run"
+said = re.search(r'data-said="([^"]*)"', dom).group(1)
+assert "bytes at 0x" in said and "steps 0 to" in said and "mnist.g:" in said, said
+assert 'data-zoomed="true"' in dom
+END
+run 0 python3 dom.py
+finish
