@@ -1,0 +1,3 @@
+# args: --plan-timeout=soon
+# exit: 2
+let N = 3
