@@ -176,6 +176,7 @@ Val name_lookup(Elab *e, const char *name, Loc loc) {
   if (f) return (Val){.kind = VAL_FUNC, .loc = loc, .func = f};
   if (name == intern(e->c, "training")) return val_bool(e->run->training, loc);
   if (name == intern(e->c, "step")) {
+    if (e->optimizer_path && e->accumulate > 1) return accumulate_step(e, loc);
     if (e->run->kind == RUN_ENTRY) return run_value(e, global_step(e), loc);
     return fail(e, loc, "the step counter is known only at run time");
   }

@@ -48,7 +48,7 @@ ValueId global_read(Elab *e, int global, Loc loc) {
   return *id;
 }
 
-static void write_global(Elab *e, int global, ValueId v) {
+void global_write(Elab *e, int global, ValueId v) {
   Stored s = {global, e->run->b->loc, e->run->b->scope}, *old = NULL;
   for (uint32_t i = 0; i < e->run->stored.n; i++)
     if (e->run->stored.at[i].global == global) old = &e->run->stored.at[i];
@@ -205,17 +205,20 @@ static int add_global(Elab *e, GlobalKind kind, const char *path, Val init, cons
   return index;
 }
 
-int global_step(Elab *e) {
-  const char *path = intern(e->c, "step");
+int global_zeros(Elab *e, GlobalKind kind, const char *path, const Type *t) {
   int index = module_find_global(e->m, path);
   if (index >= 0) return index;
   Run *run = e->run;
   e->run = &e->init;
   e->init.b->loc = (Loc){0};
   e->init.b->scope = path;
-  Val zero = val_tensor(e, build_const_int(e->init.b, type_scalar(e->c, DT_I64), 0));
+  Val zero = val_tensor(e, build_const(e->init.b, t, 0));
   e->run = run;
-  return add_global(e, GLOBAL_STATE, path, zero, "the step counter", (Loc){0});
+  return add_global(e, kind, path, zero, "zeros()", (Loc){0});
+}
+
+int global_step(Elab *e) {
+  return global_zeros(e, GLOBAL_STATE, intern(e->c, "step"), type_scalar(e->c, DT_I64));
 }
 
 /* ---- declarations ---- */
@@ -382,5 +385,5 @@ void assign_variable(Elab *e, const Stmt *s) {
   }
   at(e, s->loc);
   v = val_convert(e, v, g->type->dtype); /* storing rounds to the declared dtype */
-  write_global(e, global, v.tensor.id);
+  global_write(e, global, v.tensor.id);
 }

@@ -218,6 +218,7 @@ struct Elab {
   Frame *frame;
   const Ints *init_shape;     /* inside an initialiser: the declared shape; else NULL */
   Dtype init_dtype;           /* ... and dtype */
+  int64_t accumulate;         /* inside a minimize: runs that an update takes; else 0 */
   const char *optimizer_path; /* inside an optimizer: the path of its param; else NULL */
   bool callers_fault;         /* what is wrong is an argument, so the call itself is no way to it */
   bool muted;                 /* the last error was a repetition: so are its notes */
@@ -315,12 +316,25 @@ void declare_variable(Elab *e, const Stmt *s);
 void assign_variable(Elab *e, const Stmt *s);
 ValueId *global_current(Elab *e, int global); /* NO_ID before the first use */
 ValueId global_read(Elab *e, int global, Loc loc);
+void global_write(Elab *e, int global, ValueId v);
+/* A param, state or optimizer's state of zeros, made at first use. */
+int global_zeros(Elab *e, GlobalKind kind, const char *path, const Type *t);
 int global_step(Elab *e); /* the counter of training steps, made at first use */
 void run_begin(Elab *e, Run *r, RunKind kind, const char *name, Loc loc);
 void run_store_all(Elab *e, Loc loc); /* at the end of an entry */
 const char *random_key_name(Elab *e);
 /* ---- elab_minimize.c ---- */
 void exec_minimize(Elab *e, const Stmt *s);
+/* ---- elab_accumulate.c: e->accumulate is more than 1 ---- */
+ValueId accumulate_due(Elab *e, Loc loc); /* bool[]: this run ends in an update */
+Val accumulate_step(Elab *e, Loc loc);    /* updates so far */
+/* The gradient of the param at path, averaged so far. */
+Val accumulate_add(Elab *e, ValueId due, const char *path, Val g, Loc loc);
+/* The globals' values as they are; what has been assigned since takes effect where an update is
+ * due.
+ */
+ValueId *accumulate_before(Elab *e);
+void accumulate_choose(Elab *e, ValueId due, const ValueId *before, int n, Loc loc);
 /* ---- elab_builtin.c ---- */
 enum { MAX_ARGS = 8 };
 typedef struct Site { /* one call of a built-in function */

@@ -212,10 +212,23 @@ static bool may_minimize(Elab *e, const Stmt *s) {
   return true;
 }
 
+/* Takes an argument of minimize's own out of the optimizer's, unless that has one of this name. */
+static bool take_arg(Elab *e, const Func *f, Actual *arg, int *n, const char *name, Actual *out) {
+  name = intern(e->c, name);
+  for (int i = 2; i < *n + 2 && !has_param(f, name); i++) {
+    if (arg[i].name.name != name) continue;
+    *out = arg[i];
+    memmove(&arg[i], &arg[i + 1], sizeof *arg * (size_t)(*n + 1 - i));
+    --*n;
+    return true;
+  }
+  return false;
+}
+
 void exec_minimize(Elab *e, const Stmt *s) {
   if (!may_minimize(e, s)) return;
   const Expr *x = s->minimize.optimizer;
-  Val loss = eval_one(e, s->minimize.loss), clip = {.kind = VAL_NONE};
+  Val loss = eval_one(e, s->minimize.loss);
   const Func *f = func_lookup(e, x->call.callee);
   bool ok = f != NULL;
   Actual *arg = call_args(e, &x->call.args, 2, &ok);
@@ -231,15 +244,12 @@ void exec_minimize(Elab *e, const Stmt *s) {
     elab_trace(e);
     return;
   }
-  Loc clip_loc = loc;
-  for (int i = 2; i < n + 2 && !has_param(f, intern(e->c, "clip")); i++) {
-    if (arg[i].name.name != intern(e->c, "clip")) continue;
-    clip = arg[i].v;
-    clip_loc = arg[i].loc;
-    memmove(&arg[i], &arg[i + 1], sizeof *arg * (size_t)(n + 1 - i));
-    n--;
-    break;
-  }
+  Actual clipping = {.v = {.kind = VAL_NONE}, .loc = loc}, runs = {.loc = loc};
+  (void)take_arg(e, f, arg, &n, "clip", &clipping);
+  int64_t k = 1;
+  if (take_arg(e, f, arg, &n, "accumulate", &runs) &&
+      !val_to_int(e, runs.v, 1, "'accumulate' of minimize", runs.loc, &k))
+    return;
   Trained *p;
   int count = trained_params(e, loss.tensor.id, &p);
   if (count == 0) {
@@ -257,9 +267,16 @@ void exec_minimize(Elab *e, const Stmt *s) {
   }
   const Op *op = build_op(at(e, s->loc), OP_GRAD, operand, count + 1, NULL, types, count);
   for (int i = 0; i < count; i++) p[i].g = val_tensor(e, op->results[i]);
-  if (clip.kind != VAL_NONE) clip_norm(e, p, count, clip, clip_loc);
-  int errors = ctx_errors(e->c);
-  if (clip.kind == VAL_NONE || ctx_errors(e->c) == errors) update_params(e, f, x, arg, n, p, count);
+  e->accumulate = k;
+  ValueId due = k > 1 ? accumulate_due(e, runs.loc) : NO_ID;
+  for (int i = 0; k > 1 && i < count; i++)
+    p[i].g = accumulate_add(e, due, p[i].path, p[i].g, runs.loc);
+  int errors = ctx_errors(e->c), before_n = (int)e->m->globals.n;
+  if (clipping.v.kind != VAL_NONE) clip_norm(e, p, count, clipping.v, clipping.loc);
+  ValueId *before = k > 1 ? accumulate_before(e) : NULL;
+  if (ctx_errors(e->c) == errors) update_params(e, f, x, arg, n, p, count);
+  if (k > 1) accumulate_choose(e, due, before, before_n, runs.loc);
+  e->accumulate = 0;
   int step = global_step(e);
   ValueId now = global_read(e, step, s->loc);
   ValueId one = build_const_int(at(e, s->loc), type_scalar(e->c, DT_I64), 1);
