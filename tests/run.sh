@@ -14,6 +14,8 @@ if ! python3 -c 'import numpy, safetensors' 2>/dev/null; then
   { python3 -m venv build/python && build/python/bin/pip install --quiet numpy safetensors; } ||
     echo "NOT TESTED: PyPI is out of reach, so numpy and safetensors do not read what programs write" >&2
 fi
+# Programs are compared as they are without a GPU; tests/gpu/run.sh is for one.
+export CUDA_VISIBLE_DEVICES=
 code=0
 ctest --test-dir build --no-tests=error --output-on-failure -j "$(nproc)" "$@" || code=$?
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All that only a GPU can show, in under nine minutes: builds, replays the tests' kernels on the device,
+# All that only a GPU can show, meant for less than nine minutes: builds, replays the tests' kernels on the device,
 # looks for bad accesses, trains, breaks things, and measures beside PyTorch and cuBLAS.
 #   tests/gpu/run.sh [--out DIR] [--build DIR | --prebuilt DIR] [--dry]
 # --build: an existing or new build folder (default build-gpu); --prebuilt: what tests/gpu/carry.sh made,
