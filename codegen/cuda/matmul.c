@@ -46,11 +46,11 @@ static void choose_tile(Product *p) {
   p->side = p->tn < 4 ? p->tn : 4;
 }
 
-/* Bytes of the widest copy that rows of n elements allow; 0: none of whole words. */
+/* Bytes of the widest copy that rows of n elements allow. */
 static int copy_of(int64_t n, Dtype dt) {
-  for (int bytes = 16; bytes >= 4; bytes /= 2)
-    if (n * dtype_size(dt) % bytes == 0) return bytes;
-  return 0;
+  int bytes = 16;
+  while (n * dtype_size(dt) % bytes) bytes /= 2;
+  return bytes;
 }
 
 /* A warp's part is 64 x 64 where there is enough to do: with less of it shared memory could not
@@ -82,7 +82,7 @@ static Product product_of(const Gen *g, const Group *gr) {
   p.copy_a = copy_of(p.ta ? p.m : p.k, p.in);
   p.copy_b = copy_of(p.tb ? p.k : p.n, p.in);
   bool narrow = p.in == DT_F16 || p.in == DT_BF16 || mm->attr[AT_TF32].i;
-  p.tensor = narrow && p.copy_a && p.copy_b && !g->opt->exact;
+  p.tensor = narrow && !g->opt->exact;
   if (p.tensor)
     choose_tensor_tile(&p);
   else

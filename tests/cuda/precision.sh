@@ -16,7 +16,7 @@ let N = 48
 def net(x : f32[n, 40]) {
   h = layernorm(gelu(linear(x, 72) as a)) as n
   h = reshape(h, [N, 3, 24]) @ transpose(reshape(h, [N, 3, 24]), [0, 2, 1])
-  return linear(relu(linear(reshape(h, [N, 9]), 33) as b), 4) as c      # 33: rows that cannot be copied
+  return linear(relu(linear(reshape(h, [N, 9]), 33) as b), 4) as c      # 33: rows of odd lengths
 }
 entry train(x : f32[N, 40], t : u8[N]) {
   loss = mean(xent(net(x), t))

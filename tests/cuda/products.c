@@ -37,8 +37,8 @@ static const struct {
     {"Tile<32x32>", DT_F16, 1, 40, 32, 320, true, false, true},
     {"Tile<32x32>", DT_F32, 1, 33, 35, 129, false, false, false},
     {"Tile<32x32>", DT_F32, 3, 1, 1, 1, true, true, false},
-    {"the plain tile", DT_BF16, 1, 33, 35, 17, false, false,
-     true}, /* rows of whole 2 bytes alone */
+    {"Tile<128x256>", DT_BF16, 128, 71, 131, 41, false, false, true}, /* rows of odd lengths */
+    {"Tile<64x64>", DT_F16, 40, 65, 67, 33, true, true, false},
     {"no depth", DT_BF16, 1, 4, 4, 0, false, true, true},
 };
 enum { ROWS = sizeof rows / sizeof *rows };

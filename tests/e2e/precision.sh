@@ -29,6 +29,15 @@ for p in tf32 bf16; do # near f32, but not the same
     cmp -s ${net}_$p.safetensors ${net}_f32.safetensors && fail "$net at $p has the weights of f32"
   done
 done
+# ---- what the backward path reads takes half the bytes ----
+for p in f32 bf16; do
+  run 0 "$gc" "$here/docs/examples/mnist.g" -D N=1024 --precision=$p --emit=plan -o "plan_$p.json"
+  grep -o '"arena_bytes": [0-9]*' "plan_$p.json" | head -1 | grep -o '[0-9]*' >"arena_$p"
+done
+echo "arena at N = 1024: $(cat arena_f32) at f32, $(cat arena_bf16) at bf16"
+at_most "$(cat arena_bf16)" $(($(cat arena_f32) * 6 / 10)) 'arena at bf16 against f32'
+
+# ---- the files are f32 ----
 run 0 ./mnist_f32 test $test --load m_bf16.safetensors --quiet
 run 0 ./mnist_tf32 test $test --load m_bf16.safetensors --quiet
 

@@ -2,7 +2,7 @@
    at most 11 significant bits), sums in f32. A block does BM x BN of C; its warps, WARPS_M x WARPS_N of
    them, WM x WN each. Slices of the depth, 64 bytes of every row or column, go through a ring of STAGES
    in shared memory: while one is multiplied the next ones are on their way. Contract: rows of A and B in
-   memory are multiples of COPY bytes; what lies outside of a matrix counts as zero; an element of C is a
+   memory are multiples of COPY bytes, 2 to 16; what lies outside of a matrix counts as zero; an element of C is a
    sum in an order that the shape alone gives.
 
    In shared memory an operand keeps the order that it has in global memory, cut into chunks of 16 bytes
@@ -51,12 +51,15 @@ template <int S, int EDGE, bool ACROSS> struct Slice {
   template <typename I, int THREADS, int COPY, bool ALL_ROWS, bool ALL_BYTES>
   INL_MEMBER void bring(char *to, const char *from, I stride, int rows, int bytes) {
     enum { PER_ROW = ROW_BYTES / COPY, COPIES = ROWS * PER_ROW };
-#pragma unroll
+#pragma unroll(COPY < 4 ? 8 : COPIES)
     for (int p = 0; p < (COPIES + THREADS - 1) / THREADS; p++) {
       const int e = (int)threadIdx.x + p * THREADS, row = e / PER_ROW, at = e % PER_ROW * COPY;
       if (COPIES % THREADS != 0 && e >= COPIES) break;
       const bool in = (ALL_ROWS || row < rows) && (ALL_BYTES || at < bytes);
-      async_copy<COPY>(to + place(row, at), in ? from + ((I)row * stride * S + at) : from, in ? COPY : 0);
+      if (COPY < 4) /* too small to be on its way by itself */
+        *(uint16_t *)(to + place(row, at)) = in ? *(const uint16_t *)(from + ((I)row * stride * S + at)) : 0;
+      else
+        async_copy<COPY>(to + place(row, at), in ? from + ((I)row * stride * S + at) : from, in ? COPY : 0);
     }
   }
   /* Fragments of 16 rows or columns from `first` on, in step `step` of 32 bytes of the depth: as a of
