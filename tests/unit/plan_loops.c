@@ -47,16 +47,16 @@ static Loop loop_new(void) {
 }
 
 typedef enum Fault {
-  OVER_CARRY,     /* a temporary of the body lies over the carry */
-  OVER_OUTSIDE,   /* ... over what every iteration reads */
-  OVER_STACK,     /* ... in another iteration's slice of the stack */
-  OVER_INPUT,     /* ... in the slices of the input */
-  CARRY_APART,    /* the carry is sought beside its place */
-  SLICE_STAYS,    /* the slice of the input does not move */
-  ROW_STAYS,      /* what is stacked is always written to one slice */
-  ROW_TOO_FAST,   /* ... beyond its own */
-  NEXT_LOST,      /* the next carry is said to lie in the carry, and lies elsewhere */
-  SHORT_LIFE,     /* what is read from outside is said to die in the first iteration */
+  OVER_CARRY,   /* a temporary of the body lies over the carry */
+  OVER_OUTSIDE, /* ... over what every iteration reads */
+  OVER_STACK,   /* ... in another iteration's slice of the stack */
+  OVER_INPUT,   /* ... in the slices of the input */
+  CARRY_APART,  /* the carry is sought beside its place */
+  SLICE_STAYS,  /* the slice of the input does not move */
+  ROW_STAYS,    /* what is stacked is always written to one slice */
+  ROW_TOO_FAST, /* ... beyond its own */
+  NEXT_LOST,    /* the next carry is said to lie in the carry, and lies elsewhere */
+  SHORT_LIFE,   /* what is read from outside is said to die in the first iteration */
   FAULTS
 } Fault;
 
