@@ -316,7 +316,7 @@ static void average(const Window *w, const PoolGeom *g) {
   over_windows(w, g);
   text_line(x, "acc[l] += v;");
   for (int i = 0; i < 3; i++) text_close(x, "}");
-  text_line(x, "for (int l = 0; l < w; l++) acc[l] /= %s;",
+  text_line(x, "for (int l = 0; l < w; l++) acc[l] = divide(acc[l], %s);",
             window_count_text(w, g, "i2", "(j0 + l)"));
 }
 
@@ -330,7 +330,7 @@ static void average_grad(const Window *w, const PoolGeom *g) {
   apart(w);
   text_open(x, "for (pos j = a; j < z; j++) {");
   text_line(x, "const %s v = %s;", w->T, load(w, 0, "base + j"));
-  text_line(x, "%s += v / %s;",
+  text_line(x, "%s += divide(v, %s);",
             sum_at(w, arena_printf(w->g->a, "j * %lld + at - j0", (long long)g->w.stride)),
             window_count_text(w, g, "row", "j"));
   for (int i = 0; i < 3; i++) text_close(x, "}");
