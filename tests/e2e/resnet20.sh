@@ -17,8 +17,8 @@ run 0 ./apart train $rows --steps 6 --lr 0.05 --seed 3 --threads 3 --poison --sa
 same w0.safetensors wa.safetensors 'weights without sharing, on 3 threads, poisoned'
 
 # ---- labels of made-up images are learnt by heart: the loss falls far below the logarithm of 10 ----
-run 0 ./r2 train $rows --epochs 40 --lr 0.05 --seed 3 --save fast.safetensors
-run 0 ./r2 train $rows --epochs 20 --lr 0.001 --seed 3 --load fast.safetensors --log losses.csv --save learnt.safetensors
+run 0 ./r2 train $rows --epochs 120 --lr 0.05 --seed 3 --save fast.safetensors
+run 0 ./r2 train $rows --epochs 40 --lr 0.001 --seed 3 --load fast.safetensors --log losses.csv --save learnt.safetensors
 loss=$(tail -n 1 losses.csv | cut -d, -f3)
 echo "loss $loss"
 at_most "$loss" 0.5 'the last loss'
