@@ -77,7 +77,14 @@ void run_store_all(Elab *e, Loc loc) {
 
 /* The key of a random op: in an initialiser the path of what it fills, so that the same path gives
    the same numbers whatever else the program holds; in an entry the scope and a count. */
-const char *random_key_name(Elab *e) {
+const char *random_key_name(Elab *e, Loc loc) {
+  if (e->run->scan) { /* every iteration would get the same numbers */
+    elab_error(e, loc,
+               "random numbers that differ by the iteration of a scan are not available yet");
+    elab_hint(e, "draw them before the loop, [iterations, …], and take row i of them in it");
+    elab_trace(e);
+    return NULL;
+  }
   const char *path = e->frame->path;
   KeyCount *count = NULL;
   for (uint32_t i = 0; i < e->run->keys.n && !count; i++)

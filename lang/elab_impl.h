@@ -321,8 +321,8 @@ void global_write(Elab *e, int global, ValueId v);
 int global_zeros(Elab *e, GlobalKind kind, const char *path, const Type *t);
 int global_step(Elab *e); /* the counter of training steps, made at first use */
 void run_begin(Elab *e, Run *r, RunKind kind, const char *name, Loc loc);
-void run_store_all(Elab *e, Loc loc); /* at the end of an entry */
-const char *random_key_name(Elab *e);
+void run_store_all(Elab *e, Loc loc);          /* at the end of an entry */
+const char *random_key_name(Elab *e, Loc loc); /* NULL after an error */
 /* ---- elab_minimize.c ---- */
 void exec_minimize(Elab *e, const Stmt *s);
 /* ---- elab_accumulate.c: e->accumulate is more than 1 ---- */

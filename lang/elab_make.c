@@ -89,15 +89,10 @@ static Val random_tensor(Site *s, OpKind k, int shape) {
   Elab *e = s->e;
   if (e->run->kind == RUN_LET)
     return fail(e, s->loc, "a let is computed at compile time and cannot hold random numbers");
-  if (e->run->scan) {
-    elab_error(e, s->loc,
-               "random numbers that differ by the iteration of a scan are not available yet");
-    elab_hint(e, "draw them before the loop, [iterations, …], and take row i of them in it");
-    return elab_trace(e);
-  }
   const Type *t = made_type(s, shape, float_dtype(e));
   if (!t) return poison;
-  Attr attr[MAX_ATTRS] = {[AT_KEY] = {.str = random_key_name(e)}};
+  Attr attr[MAX_ATTRS] = {[AT_KEY] = {.str = random_key_name(e, s->loc)}};
+  if (!attr[AT_KEY].str) return poison;
   return build_checked(e, k, NULL, 0, attr, t, s->name, s->loc);
 }
 

@@ -32,6 +32,8 @@ Val builtin_dropout(Site *s) {
     return fail(e, s->at[1], "dropout needs a probability of at least 0 and below 1, not %s",
                 val_str(e, s->v[1]));
   if (!e->run->training || p == 0) return s->v[0];
-  Attr attr[MAX_ATTRS] = {[AT_KEEP] = {.f = 1 - p}, [AT_DROP_KEY] = {.str = random_key_name(e)}};
+  Attr attr[MAX_ATTRS] = {
+      [AT_KEEP] = {.f = 1 - p}, [AT_DROP_KEY] = {.str = random_key_name(e, s->loc)}};
+  if (!attr[AT_DROP_KEY].str) return poison;
   return build_checked(e, OP_DROPOUT, &s->v[0], 1, attr, NULL, s->name, s->loc);
 }
