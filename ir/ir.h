@@ -250,8 +250,9 @@ struct Entry {
   Block *body; /* arguments are the inputs, named; ends with `return` */
   VEC(Op *) ops;
   VEC(Value) values;
-  struct Plan *plan;   /* set by the planning passes, see passes/plan.h; NULL before */
-  struct Names *names; /* of the values in text, see names.h; NULL until asked for */
+  uint64_t rerun_flops; /* of ops that the pass remat runs again */
+  struct Plan *plan;    /* set by the planning passes, see passes/plan.h; NULL before */
+  struct Names *names;  /* of the values in text, see names.h; NULL until asked for */
 };
 
 typedef enum GlobalKind { GLOBAL_PARAM, GLOBAL_STATE, GLOBAL_OPTIMIZER, GLOBAL_HYPER } GlobalKind;

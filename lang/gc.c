@@ -54,7 +54,8 @@ typedef struct Run {
 
 static int choose_output(Run *r) {
   const Options *o = &r->o;
-  bool only_looks = option_given(o, OPT_DUMP_PLAN) || option_given(o, OPT_PRINT_LIVENESS);
+  bool only_looks = option_given(o, OPT_DUMP_PLAN) || option_given(o, OPT_PRINT_LIVENESS) ||
+                    option_given(o, OPT_MEMORY_CURVE);
   r->emit = only_looks && !option_given(o, OPT_OUTPUT) ? EMIT_NONE : EMIT_EXE;
   const char *name = option_value(o, OPT_EMIT, NULL);
   for (size_t i = 0; name && i < sizeof emits / sizeof emits[0]; i++)
@@ -137,8 +138,33 @@ static int choose_effort(Run *r) {
   return EXIT_DONE;
 }
 
-static void choose_options(Run *r) {
+/* "700", "700K", "1.5GB", "64MiB": K, M, G and T are powers of 1024. */
+static bool parse_bytes(const char *s, uint64_t *out) {
+  static const char letters[] = "KMGT";
+  char *end;
+  double n = strtod(s, &end);
+  const char *letter = *end ? strchr(letters, *end) : NULL;
+  if (s[0] < '0' || s[0] > '9' || (*end && !letter)) return false;
+  for (int k = 0; letter && k <= letter - letters; k++) n *= 1024;
+  if (letter && *++end == 'i') end += end[1] == 'B';
+  if (letter && *end == 'B') end++;
+  if (*end || !(n >= 1) || n >= 0x1p62) return false;
+  *out = (uint64_t)n;
+  return letter || n == (double)*out;
+}
+
+/* A size, or a share: "50%". */
+static bool parse_limit(const char *s, MemoryLimit *out) {
+  char *end;
+  double n = strtod(s, &end);
+  if (strcmp(end, "%") != 0) return parse_bytes(s, &out->bytes);
+  out->share = n / 100;
+  return s[0] >= '0' && s[0] <= '9' && n > 0 && n <= 100;
+}
+
+static int choose_options(Run *r) {
   const Options *o = &r->o;
+  const char *limit = option_value(o, OPT_MEMORY_LIMIT, NULL);
   const char *precision = option_value(o, OPT_PRECISION, "f32");
   r->pipeline = option_given(o, OPT_PASSES)
                     ? o->value[OPT_PASSES]
@@ -149,6 +175,7 @@ static void choose_options(Run *r) {
       .time_passes = option_given(o, OPT_TIME_PASSES),
       .stats = option_given(o, OPT_STATS),
       .print_changed = option_given(o, OPT_PRINT_CHANGED),
+      .curve = option_given(o, OPT_MEMORY_CURVE) ? stdout : NULL,
       .print_after = option_value(o, OPT_PRINT_AFTER, NULL),
       .out = stderr,
   };
@@ -166,6 +193,12 @@ static void choose_options(Run *r) {
       .exact = option_given(o, OPT_EXACT),
   };
   r->front = (Front){.c = r->c, .o = o};
+  if (limit && !parse_limit(limit, &r->passes.limit))
+    return usage_error("--memory-limit takes a size as 700M or 1.5G, or a share as 50%%, not '%s'",
+                       limit);
+  if ((limit || r->passes.curve) && strcmp(r->passes.memory, "pack") != 0)
+    return usage_error("--memory-limit and --memory-curve are about --memory=pack");
+  return EXIT_DONE;
 }
 
 /* ---- the stages ---- */
@@ -266,8 +299,8 @@ static int plan_gpu(Run *r) {
 }
 
 static int run_passes(Run *r) {
-  bool wants_plan =
-      (r->emit != EMIT_NONE && r->emit != EMIT_IR) || option_given(&r->o, OPT_DUMP_PLAN);
+  bool wants_plan = (r->emit != EMIT_NONE && r->emit != EMIT_IR) ||
+                    option_given(&r->o, OPT_DUMP_PLAN) || option_given(&r->o, OPT_MEMORY_CURVE);
   if (!wants_plan && !r->pipeline[0]) return EXIT_DONE;
   double start = seconds_now();
   r->target = is_cuda(r) ? target_cuda(r->c) : target_cpu(r->c, &r->codegen);
@@ -344,8 +377,8 @@ static void print_times(const Run *r) {
 }
 
 static int compile(Run *r) {
-  choose_options(r);
-  int code = choose_effort(r);
+  int code = choose_options(r);
+  if (!code) code = choose_effort(r);
   if (!code) code = targets_choose(r->c, &r->o, &r->targets);
   if (!code) code = choose_output(r);
   if (code) return code;
@@ -383,13 +416,6 @@ static int compile(Run *r) {
 /* ---- gc --pack ---- */
 
 /* A whole number of bytes; false if it is none. */
-static bool parse_bytes(const char *s, uint64_t *out) {
-  char *end;
-  errno = 0;
-  *out = strtoull(s, &end, 10);
-  return s[0] >= '0' && s[0] <= '9' && *end == 0 && errno == 0 && *out > 0;
-}
-
 static bool parse_seconds(const char *s, double *out) {
   char *end;
   *out = strtod(s, &end);

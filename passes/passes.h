@@ -20,10 +20,18 @@ typedef enum Property {
   HAS_PROOF = 128    /* plan-verify accepted it */
 } Property;
 
+/* What an entry's arena may take: bytes, or a share of what it takes without a limit. */
+typedef struct MemoryLimit {
+  uint64_t bytes; /* 0: none */
+  double share;   /* 0: none; 0.5 is half */
+} MemoryLimit;
+
 typedef struct PassOptions {
   const Target *target;
   const char *memory;  /* "none" "inplace" "pool" "color" "pack": what share uses by default */
   double plan_seconds; /* of searching for an entry's offsets; counted in steps, not in time */
+  MemoryLimit limit;   /* that remat meets */
+  FILE *curve;         /* where remat prints memory against added work, or NULL */
   bool verify_each;    /* module_verify after every pass */
   bool time_passes, stats, print_changed, print_liveness;
   const char *print_after; /* pass name, "all" or NULL */

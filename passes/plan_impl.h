@@ -77,6 +77,9 @@ typedef struct Storages {
 } Storages;
 Storages plan_storages(Arena *a, const Entry *e, const Plan *p, int align, bool inplace);
 
+/* Bytes of the arena that the strategy pack gives a plan with times and in-place decisions. */
+uint64_t plan_arena(const PassRun *r, const Entry *e, Plan *p);
+
 /* Reference counts and boxes; match is the largest ratio between a box and its tenant, 0: no reuse.
    Returns the bytes of all boxes. */
 uint64_t pool_plan(Arena *scratch, Buffers *b, int match);

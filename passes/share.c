@@ -270,6 +270,11 @@ static uint64_t assign(const PassRun *r, const Entry *e, Plan *p, Strategy how, 
   return p->pool_bytes;
 }
 
+uint64_t plan_arena(const PassRun *r, const Entry *e, Plan *p) {
+  Storages s;
+  return assign(r, e, p, SHARE_PACK, -1, &s);
+}
+
 static void write_places(PassRun *r, const Entry *e, Plan *p, const Storages *s) {
   int *before = predecessors(r->scratch, &s->b);
   for (int t = 0; t < p->nsteps; t++) {

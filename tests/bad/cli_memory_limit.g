@@ -1,3 +1,3 @@
-# args: --memory-limit=1M
+# args: --memory-limit=lots
 # exit: 2
 let N = 3

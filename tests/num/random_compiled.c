@@ -19,17 +19,19 @@ typedef struct Variant {
   const char *name, *memory;
   int level, threads;
   bool poison;
+  bool limited; /* to the least share of the arena that recomputation meets of some */
   const char
       *cflags; /* of the C compiler; its optimiser costs most of the time, so only some have it */
 } Variant;
 
 static const Variant variants[] = {
-    {"-O0 none", "none", 0, 1, false, "-O0"},
-    {"-O2 pack", "pack", 2, 1, false, "-O1"},
-    {"-O2 pack 3 threads", "pack", 2, 3, false, "-O0"},
-    {"-O2 inplace poison", "inplace", 2, 1, true, "-O0"},
-    {"-O2 pool poison", "pool", 2, 2, true, "-O0"},
-    {"-O1 pack poison", "pack", 1, 2, true, "-O0"},
+    {"-O0 none", "none", 0, 1, false, false, "-O0"},
+    {"-O2 pack", "pack", 2, 1, false, false, "-O1"},
+    {"-O2 pack 3 threads", "pack", 2, 3, false, false, "-O0"},
+    {"-O2 inplace poison", "inplace", 2, 1, true, false, "-O0"},
+    {"-O2 pool poison", "pool", 2, 2, true, false, "-O0"},
+    {"-O1 pack poison", "pack", 1, 2, true, false, "-O0"},
+    {"-O2 limited poison", "pack", 2, 2, true, true, "-O0"},
 };
 
 typedef struct Results {
@@ -116,15 +118,29 @@ static bool interpret(Ctx *c, Arena *a, uint64_t seed, Results *r) {
   return true; /* the interpreter's arena stays: results point into it */
 }
 
+/* Gradients come first: merging before autodiff is allowed to change their rounding. */
+static Module *planned(Ctx *c, Arena *a, uint64_t seed, bool doubles, const Variant *v,
+                       const Target *t) {
+  const char *pipeline = arena_printf(a, "autodiff,%s", passes_pipeline(v->level));
+  for (int tenths = v->limited ? 4 : 10; tenths <= 10; tenths += 2) {
+    Module *m = make(c, seed, doubles);
+    PassOptions po = {.target = t, .memory = v->memory, .verify_each = true};
+    if (tenths < 10) po.limit.share = tenths / 10.0;
+    if (tenths < 10) ctx_set_stream(c, NULL); /* a refusal is no failure */
+    bool ok = passes_run(m, pipeline, &po);
+    ctx_set_stream(c, stderr);
+    if (ok) return m;
+  }
+  return NULL;
+}
+
 static bool compile_and_run(Ctx *c, Arena *a, uint64_t seed, bool doubles, const Variant *v,
                             CodegenOptions co, Results *r) {
-  Module *m = make(c, seed, doubles);
   const Target *t = target_cpu(c, &co);
   if (!t) return false;
   co.level = v->level;
-  PassOptions po = {.target = t, .memory = v->memory, .verify_each = true};
-  /* gradients first: merging before autodiff is allowed to change their rounding */
-  if (!passes_run(m, arena_printf(a, "autodiff,%s", passes_pipeline(v->level)), &po)) return false;
+  Module *m = planned(c, a, seed, doubles, v, t);
+  if (!m) return false;
   Compiled *p = compiled_open(m, t, &co, v->cflags);
   if (!p) return false;
   RunOptions ro = {.threads = v->threads, .order = seed, .poison = v->poison, .seed = seed};

@@ -1,0 +1,327 @@
+/* Recomputation under a byte limit: finds ops to run again so that the packed arena of every entry
+   fits, with little added work, or says the least that was found and what holds it there.
+   Contract: needs the final order and keeps it: what runs again stands right in front of the step
+   that needs it, as new values. Does nothing without a limit. The limit is met in the packed arena,
+   not in the sum of live bytes alone: where packing misses it, a tighter schedule is looked for.
+   The search is remat_search.c. */
+#include "passes/pass_list.h"
+#include "passes/remat_impl.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+  EFFORT = 2000 * 1000 * 1000,      /* of one search, in elementary steps: some seconds */
+  LEAST_EFFORT = 200 * 1000 * 1000, /* of one try on the way to the least */
+  TIGHTER = 50,                     /* where packing misses the limit, the next try has 1/50 less */
+  TRIES = 10
+};
+
+typedef struct Remat {
+  PassRun *r;
+  Entry *e;
+  Entry old; /* as it was before anything ran again: the problem's ids are its */
+  const Target *t;
+  const GlobalsPlan *g;
+  Arena *a; /* of one entry */
+  RematProblem p;
+  RematState s;
+  uint64_t slack;
+} Remat;
+
+/* ---------------------------------------------------------------- the arena ---- */
+
+static uint64_t aligned_slack(const Target *t) {
+  uint64_t slack = 0;
+  return checked_align((uint64_t)t->slack, (uint64_t)t->align, &slack) ? slack : 0;
+}
+
+static Plan *plan_of(Remat *w, Arena *a) {
+  Plan *p;
+  if (!plan_times(a, w->e, w->t, w->g, &p)) return NULL;
+  plan_inplace(a, w->e, p, w->g, w->t->align, NULL);
+  return p;
+}
+
+/* Bytes of the packed arena of the entry as it is. */
+static uint64_t arena_of(Remat *w) {
+  PassRun own = *w->r; /* with a scratch that does not grow from try to try */
+  own.scratch = arena_new();
+  Plan *p = plan_of(w, own.scratch);
+  uint64_t bytes = p ? plan_arena(&own, w->e, p) : UINT64_MAX;
+  arena_free(own.scratch);
+  return bytes;
+}
+
+/* ---------------------------------------------------------------- rebuilding ---- */
+
+/* Values of the old entry on their way into the new one. A view is made again for every instance of
+   what it is a view of. */
+typedef struct Rewrite {
+  Remat *w;
+  int *step_of;     /* by old op: its step in the problem, or -1 */
+  ValueId *view_on; /* by old value: the new value that its last view was made of */
+  Builder *b;
+  const Entry *old;
+  ValueId *map;
+  uint64_t flops; /* that run again */
+} Rewrite;
+
+static void bring(Rewrite *x, ValueId v) {
+  const Op *op = value_def(x->old, v);
+  if (!op || op->parent != x->old->body || !plan_is_view(x->old, op)) return;
+  bring(x, op->operands[0]);
+  if (x->view_on[v] == x->map[op->operands[0]]) return;
+  x->view_on[v] = x->map[op->operands[0]];
+  build_copy(x->b, x->old, op, x->map);
+}
+
+static void copy_op(Rewrite *x, const Op *op) {
+  ValueList reads = {0};
+  plan_reads(x->w->a, x->old, op, &reads);
+  for (uint32_t k = 0; k < reads.n; k++) bring(x, reads.at[k]);
+  build_copy(x->b, x->old, op, x->map);
+}
+
+static void emit_op(void *data, int step, const bool *made) {
+  Rewrite *x = data;
+  const RematStep *o = &x->w->p.step[step];
+  ValueId *was = ARENA_ARRAY(x->w->a, ValueId, o->nout + 1);
+  for (int k = 0; k < o->nout; k++) was[k] = x->map[x->w->p.storage[o->out[k]].value];
+  bool again = o->nout && was[0] != NO_ID;
+  copy_op(x, o->op);
+  for (int k = 0; k < o->nout; k++) /* who reads it later means the older one, which is held */
+    if (!made[k] && was[k] != NO_ID) x->map[x->w->p.storage[o->out[k]].value] = was[k];
+  if (again) x->flops += op_flops(x->old, o->op);
+}
+
+static void rewrite_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  Rewrite *x = data;
+  x->b = b;
+  x->old = old;
+  x->map = map;
+  int step = op->parent == old->body ? x->step_of[op->id] : -1;
+  if (step >= 0)
+    remat_step_ops(&x->w->s, step, emit_op, x);
+  else if (op->parent != old->body)
+    build_copy(b, old, op, map);
+  else if (!plan_is_view(old, op)) /* loads and the return */
+    copy_op(x, op);
+}
+
+/* The entry as the state has it. */
+static void rewrite(Remat *w) {
+  Rewrite x = {.w = w};
+  x.step_of = ARENA_ARRAY(w->a, int, w->e->ops.n);
+  x.view_on = ARENA_ARRAY(w->a, ValueId, w->e->values.n);
+  for (uint32_t i = 0; i < w->e->ops.n; i++) x.step_of[i] = -1;
+  for (uint32_t v = 0; v < w->e->values.n; v++) x.view_on[v] = NO_ID;
+  for (int t = 0; t < w->p.nsteps; t++) x.step_of[w->p.step[t].op->id] = t;
+  entry_rebuild(w->e, rewrite_each, &x, false, false);
+  w->e->rerun_flops = x.flops;
+}
+
+/* ---------------------------------------------------------------- what is told ---- */
+
+static void tell_reruns(Remat *w) {
+  if (!(w->r->opt->remarks & REMARK_REMAT)) return;
+  for (int t = 0; t < w->p.nsteps; t++)
+    for (uint32_t k = 0; k < w->s.again[t].n; k++) {
+      const RematStep *o = &w->p.step[w->s.again[t].at[k]];
+      uint64_t bytes = 0;
+      char buf[32];
+      for (int j = 0; j < o->nout; j++) bytes += (uint64_t)w->p.storage[o->out[j]].size * w->p.unit;
+      const char *name = o->nout ? value_str(&w->old, w->p.storage[o->out[0]].value) : "?";
+      remark(w->r, REMARK_REMAT, "remat", o->op->loc,
+             "%s runs again before %s: %s (%s) is not held", plan_op_name(o->op),
+             plan_op_name(w->p.step[t].op), name, plan_commas(buf, bytes));
+    }
+}
+
+/* Why a storage is there at a step; NULL: it is not. */
+static const char *why_held(const Remat *w, int v, int step) {
+  if (remat_touch_at(&w->s, v, step) >= 0) return "it is read or made there";
+  int i = remat_touch_after(&w->s, v, step);
+  const RematTouches *t = &w->s.touch[v];
+  if (i == 0 || i == (int)t->n || !t->at[i].held) return NULL;
+  if (t->at[i].step == w->p.nsteps) return "it is returned";
+  if (!remat_may_rerun(&w->p, w->p.storage[v].maker, t->at[i].step))
+    return "it cannot be made again, since a later step overwrites what it is made of";
+  return "it is read later, and to make it again needs as much";
+}
+
+/* Of the steps that hold nearly the most, the one with the most bytes of its own. */
+static int step_to_blame(const Remat *w) {
+  int at, peak = remat_peak(&w->s, &at);
+  for (int t = 0; t < w->p.nsteps; t++)
+    if (w->s.live[t] > peak - peak / 32 && w->s.within[t] > w->s.within[at]) at = t;
+  return at;
+}
+
+/* Leaves the state at the least that was found. */
+static void refuse(Remat *w, uint64_t limit) {
+  Ctx *c = w->r->m->ctx;
+  char b1[32], b2[32];
+  int floor = 0, at;
+  remat_reset(&w->s);
+  int peak = remat_peak(&w->s, &at);
+  for (int t = 0; t < w->p.nsteps; t++)
+    if (w->s.within[t] > floor) floor = w->s.within[t];
+  int least = remat_least(&w->s, floor, peak, LEAST_EFFORT);
+  RematPlan found = remat_search(&w->s, least, EFFORT / 4);
+  if (!found.fits) remat_reset(&w->s);
+  at = step_to_blame(w);
+  const Op *op = w->p.step[at].op;
+  uint64_t bytes = (uint64_t)remat_peak(&w->s, &floor) * w->p.unit + w->slack;
+  diag(c, SEV_ERROR, w->e->loc,
+       "entry '%s' does not fit into %s bytes: the least that was found is %s bytes, with %.1f %% "
+       "more arithmetic",
+       w->e->name, plan_commas(b1, limit), plan_commas(b2, bytes),
+       w->p.flops > 0 ? 100 * w->s.flops / w->p.flops : 0.0);
+  diag(c, SEV_NOTE, op->loc, "%s holds it there: %s bytes are in use at this step",
+       plan_op_name(op), plan_commas(b1, (uint64_t)w->s.live[at] * w->p.unit));
+  for (int v = 0; v < w->p.nstorages; v++) {
+    const RematStorage *x = &w->p.storage[v];
+    if ((int64_t)x->size * 20 < w->s.live[at]) continue;
+    const char *why = why_held(w, v, at);
+    if (why)
+      diag(c, SEV_NOTE, w->p.step[x->maker].op->loc, "%s of %s holds %s bytes: %s",
+           value_str(&w->old, x->value), plan_op_name(w->p.step[x->maker].op),
+           plan_commas(b1, (uint64_t)x->size * w->p.unit), why);
+  }
+}
+
+/* ---------------------------------------------------------------- the pass ---- */
+
+static bool prepare(Remat *w) {
+  Plan *p = plan_of(w, w->a);
+  if (!p) return false;
+  w->old = *w->e;
+  w->p = remat_problem(w->a, &w->old, p, w->t);
+  w->s = remat_state(w->a, &w->p);
+  return true;
+}
+
+static int in_units(const Remat *w, uint64_t bytes) {
+  uint64_t u = bytes > w->slack ? (bytes - w->slack) / w->p.unit : 0;
+  return u > INT32_MAX / 2 ? INT32_MAX / 2 : (int)u;
+}
+
+/* Fits the entry, which stays as it was where nothing is found. */
+static bool fit(Remat *w, uint64_t limit, int64_t effort, RematPlan *found, uint64_t *arena) {
+  uint64_t target = limit;
+  for (int k = 0; k < TRIES; k++, target -= limit / TIGHTER) {
+    *found = remat_search(&w->s, in_units(w, target), effort);
+    if (!found->fits) return false;
+    rewrite(w);
+    *arena = arena_of(w);
+    if (*arena <= limit) return true;
+    *w->e = w->old;
+  }
+  return false;
+}
+
+static Remat remat_new(PassRun *r, Entry *e, const GlobalsPlan *g) {
+  return (Remat){
+      .r = r, .e = e, .t = r->opt->target, .g = g, .slack = aligned_slack(r->opt->target)};
+}
+
+static bool limit_entry(PassRun *r, Entry *e, const GlobalsPlan *g, uint64_t limit) {
+  Remat w = remat_new(r, e, g);
+  if (arena_of(&w) <= limit) return true;
+  w.a = arena_new();
+  RematPlan found;
+  uint64_t arena;
+  bool ok = prepare(&w), fits = ok && fit(&w, limit, EFFORT, &found, &arena);
+  if (fits) {
+    for (int t = 0; t < w.p.nsteps; t++) r->changes += w.s.again[t].n;
+    tell_reruns(&w);
+  } else if (ok) {
+    refuse(&w, limit);
+  }
+  arena_free(w.a);
+  return fits;
+}
+
+/* ---------------------------------------------------------------- the curve ---- */
+
+static void curve_line(FILE *f, const Remat *w, uint64_t arena, uint64_t all, const RematPlan *x,
+                       double bound) {
+  char buf[32];
+  double flops = w->p.flops > 0 ? 100 / w->p.flops : 0, cost = w->p.cost > 0 ? 100 / w->p.cost : 0;
+  fprintf(f, "%18s  %5.1f  %11.2f  %10.2f", plan_commas(buf, arena),
+          100 * (double)arena / (double)all, flops * x->flops, cost * x->cost);
+  if (isfinite(bound))
+    fprintf(f, "  %10.2f\n", flops * bound);
+  else
+    fprintf(f, "  %10s\n", "none fits");
+}
+
+/* From what nothing runs again for down to the least that is found, in steps of a tenth. */
+static bool print_curve(PassRun *r, Entry *e, const GlobalsPlan *g) {
+  Remat w = remat_new(r, e, g);
+  FILE *f = r->opt->curve;
+  w.a = arena_new();
+  uint64_t all = arena_of(&w), arena = all;
+  bool ok = prepare(&w);
+  if (ok && all) {
+    fprintf(f, "memory curve of entry '%s'\n", e->name);
+    fprintf(f, "%18s  %5s  %11s  %10s  %10s\n", "arena, bytes", "%", "flops, + %", "work, + %",
+            "at least");
+    curve_line(f, &w, all, all, &(RematPlan){0}, 0);
+    for (int tenth = 9; tenth > 0; tenth--) {
+      uint64_t limit = all / 10 * (uint64_t)tenth;
+      RematPlan found;
+      if (!fit(&w, limit, LEAST_EFFORT, &found, &arena)) break;
+      *e = w.old;
+      curve_line(f, &w, arena, all, &found, remat_bound(w.a, &w.p, in_units(&w, arena)));
+    }
+    int floor = 0, at;
+    remat_reset(&w.s);
+    int peak = remat_peak(&w.s, &at);
+    for (int t = 0; t < w.p.nsteps; t++)
+      if (w.s.within[t] > floor) floor = w.s.within[t];
+    int least = remat_least(&w.s, floor, peak, LEAST_EFFORT);
+    RematPlan found = remat_search(&w.s, least, LEAST_EFFORT);
+    if (found.fits) {
+      rewrite(&w);
+      arena = arena_of(&w);
+      *e = w.old;
+      curve_line(f, &w, arena, all, &found, remat_bound(w.a, &w.p, found.peak));
+    }
+  }
+  arena_free(w.a);
+  return ok;
+}
+
+/* ---------------------------------------------------------------- the pass ---- */
+
+/* The bytes that the limit allows; UINT64_MAX where there is none. A share is one of what the
+   largest entry takes without a limit; the initial values, computed once before, are held to bytes
+   alone. */
+static uint64_t limit_of(PassRun *r, const GlobalsPlan *g) {
+  const MemoryLimit *l = &r->opt->limit;
+  uint64_t most = 0;
+  if (l->bytes) return l->bytes;
+  if (l->share <= 0) return UINT64_MAX;
+  for (uint32_t k = 0; k < r->m->entries.n; k++) {
+    Remat w = remat_new(r, r->m->entries.at[k], g);
+    uint64_t arena = arena_of(&w);
+    if (arena > most) most = arena;
+  }
+  return (uint64_t)((double)most * l->share);
+}
+
+bool pass_remat(PassRun *r) {
+  if (!r->opt->limit.bytes && r->opt->limit.share <= 0 && !r->opt->curve) return true;
+  GlobalsPlan g = plan_globals(r->m, r->opt->target->align);
+  Entry *e;
+  if (g.bytes == UINT64_MAX) return false;
+  for (uint32_t k = 0; r->opt->curve && k < r->m->entries.n; k++)
+    if (!print_curve(r, r->m->entries.at[k], &g)) return false;
+  uint64_t limit = limit_of(r, &g);
+  bool ok = true;
+  for (uint32_t k = 0; limit < UINT64_MAX && (e = pass_entry(r->m, k)); k++)
+    if (e != r->m->init || r->opt->limit.bytes) ok &= limit_entry(r, e, &g, limit);
+  return ok;
+}

@@ -1,0 +1,144 @@
+/* What the parts of recomputation share. A problem is an entry seen as steps over storages: what is
+   made, read, and may be made again. A schedule says, for every step, which earlier ops run again
+   in front of it, in the given order (a subset of a topological order is one), and for every gap
+   between two uses of a storage whether its bytes are held. Sizes are in units of the problem.
+   Ownership: everything lies in the arena that is handed in. Sources: Chen et al. 2016 (segments),
+   Kirisame et al. 2021 (evicting by cost, size and age), Jain et al. 2020 (the same states as an
+   integer program). */
+#ifndef GC_PASSES_REMAT_IMPL_H
+#define GC_PASSES_REMAT_IMPL_H
+#include "passes/plan_impl.h"
+
+/* ---- the problem: remat_model.c ---- */
+
+typedef struct RematPair {
+  int in, out; /* result `out` may take the bytes of operand `in`: indices into the step's lists */
+} RematPair;
+
+typedef struct RematStep {
+  const Op *op;
+  double flops;
+  double cost; /* flops, and as much for every byte that it moves */
+  int nin, nout, npairs;
+  const int *in, *out; /* storages, each once */
+  const RematPair *pair;
+  int extra;  /* units that it needs while it runs */
+  int latest; /* the last step in front of which it may run again; -1: it runs once */
+} RematStep;
+
+typedef struct RematStorage {
+  int size;
+  int maker; /* step */
+  bool kept; /* to the end: it is returned */
+  ValueId value;
+} RematStorage;
+
+typedef struct RematProblem {
+  const Entry *e;
+  RematStep *step;
+  int nsteps;
+  RematStorage *storage;
+  int nstorages;
+  uint64_t unit; /* bytes */
+  double flops, cost;
+} RematProblem;
+
+/* The entry in its present order. A storage is a value and its views; inputs, globals and what is
+   computed in a global's bytes take nothing from the arena and are left out. */
+RematProblem remat_problem(Arena *a, const Entry *e, const Plan *p, const Target *t);
+
+/* ---- the state of a search: remat_state.c ---- */
+
+typedef struct RematTouch {
+  int step;
+  int readers; /* ops of the step that read the storage */
+  bool held;   /* since the touch before; else it is made again here */
+} RematTouch;
+
+typedef VEC(RematTouch) RematTouches;
+typedef VEC(int) RematAgain; /* steps whose ops run again, in their order */
+
+typedef struct RematChange { /* one entry of the log, with what undoes it */
+  enum {
+    TOUCH_IN,
+    TOUCH_OUT,
+    TOUCH_READERS,
+    TOUCH_HELD,
+    BYTES,
+    RERUN_IN,
+    RERUN_OUT,
+    STEP_BYTES
+  } kind;
+  int a, b, c, d;
+} RematChange;
+
+/* Every primitive change is logged with its inverse: a move is tried by making it, and rolled back.
+   live[s] is exact after remat_settle: storages held over step s, and the peak within it. The step
+   after the last one is the end, where results are read. */
+typedef struct RematState {
+  Arena *a;
+  const RematProblem *p;
+  RematTouches *touch; /* by storage */
+  RematAgain *again;   /* by step */
+  int *live;           /* by step */
+  int *within;         /* by step: of live, the peak of what the step itself touches */
+  int limit;
+  int64_t excess;     /* sum of what live has above the limit */
+  double flops, cost; /* added */
+  VEC(RematChange) log;
+  int *queue, nqueue; /* steps whose peak must be found again */
+  bool *queued;
+  int *left, *at, *mark, clock; /* by storage, for one step */
+  bool *taken;                  /* by pair of one step */
+  int tiny;                     /* storages below this are never dropped */
+  /* Whether a storage that is missing is held longer or made again: by price, or always again. */
+  bool by_price;
+  const bool *keep; /* by storage: held in any case; NULL: none */
+  double price;     /* excess that a unit of cost must remove */
+  int choices;      /* that the price made */
+  int64_t work;     /* elementary steps so far: searches are limited by these, not by time */
+} RematState;
+
+RematState remat_state(Arena *a, const RematProblem *p);
+/* Nothing runs again; every step as in the plan. */
+void remat_reset(RematState *s);
+/* The touches that follow from s->again, which holds what runs again; nothing else is held. */
+void remat_rebuild(RematState *s);
+void remat_settle(RematState *s);
+void remat_undo(RematState *s, uint32_t to); /* back to a length of the log */
+void remat_set_limit(RematState *s, int limit);
+int remat_peak(const RematState *s, int *at); /* and the first step that has it */
+
+int remat_touch_at(const RematState *s, int storage, int step);    /* index or -1 */
+int remat_touch_after(const RematState *s, int storage, int step); /* the first one not before */
+/* May the bytes not be held up to touch i, the op be run again there? */
+bool remat_droppable(const RematState *s, int storage, int i);
+void remat_drop(RematState *s, int storage, int i); /* settle afterwards */
+void remat_hold(RematState *s, int storage, int i);
+bool remat_may_rerun(const RematProblem *p, int step, int before);
+
+/* Calls each op of a step in turn with the index of its RematStep: what runs again, then the step's
+   own. made[k] says that result k is a new instance that later readers mean. */
+typedef void RematEmit(void *data, int step, const bool *made);
+void remat_step_ops(RematState *s, int step, RematEmit *emit, void *data);
+
+/* ---- the search: remat_search.c ---- */
+
+typedef struct RematPlan {
+  bool fits;
+  int peak; /* units */
+  double flops, cost;
+} RematPlan;
+
+/* Fits the problem into limit units with little added cost; leaves the state at the best plan
+   found. Effort: elementary steps, about 10^9 a second. */
+RematPlan remat_search(RematState *s, int limit, int64_t effort);
+/* The least limit that the search meets, between floor and ceiling. */
+int remat_least(RematState *s, int floor, int ceiling, int64_t effort);
+
+/* ---- the bound: remat_bound.c ---- */
+
+/* No schedule that keeps the given order of first runs and fits into limit adds less than this many
+   flops: the linear relaxation at the steps where most is held. INFINITY: no schedule fits. */
+double remat_bound(Arena *a, const RematProblem *p, int limit);
+#endif
