@@ -49,13 +49,13 @@ entry shared(x : f32[4, 3, 8, 8]) {
 
 # in a loop images and filters lie as they always do, around it as convolutions want them
 entry loop(x : f32[2, 3, 6, 6]) {
-  param w : f32[3, 3, 3, 3] = normal(std = 0.3)
-  param v : f32[3, 3, 3, 3] = normal(std = 0.3)
-  h = conv2d(x, v, pad = 1)
-  g = relu(conv2d(x, v, pad = 1, dilation = 1))
-  scan i in 0..2 { h = relu(conv2d(h, w, pad = 1)) + g }
-  y = conv2d(h, v, pad = 1)
+  param inner : f32[3, 3, 3, 3] = normal(std = 0.3)
+  param outer : f32[3, 3, 3, 3] = normal(std = 0.3)
+  h = conv2d(x, outer, pad = 1)
+  g = relu(conv2d(x, outer, pad = 1, dilation = 1))
+  scan i in 0..2 { h = relu(conv2d(h, inner, pad = 1)) + g }
+  y = conv2d(h, outer, pad = 1)
   loss = mean(y * y)
-  gw, gv = grad(loss, [w, v])
-  return loss, y, gw, gv
+  gi, go = grad(loss, [inner, outer])
+  return loss, y, gi, go
 }
