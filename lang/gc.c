@@ -55,7 +55,7 @@ typedef struct Run {
 static int choose_output(Run *r) {
   const Options *o = &r->o;
   bool only_looks = option_given(o, OPT_DUMP_PLAN) || option_given(o, OPT_PRINT_LIVENESS) ||
-                    option_given(o, OPT_MEMORY_CURVE);
+                    option_given(o, OPT_MEMORY_CURVE) || option_given(o, OPT_MEMORY_REPORT);
   r->emit = only_looks && !option_given(o, OPT_OUTPUT) ? EMIT_NONE : EMIT_EXE;
   const char *name = option_value(o, OPT_EMIT, NULL);
   for (size_t i = 0; name && i < sizeof emits / sizeof emits[0]; i++)
@@ -311,6 +311,22 @@ static int run_passes(Run *r) {
   return code ? code : plan_gpu(r);
 }
 
+/* The forward path alone is a module of its own, planned by the same passes. */
+static int print_report(Run *r) {
+  int code = EXIT_DONE;
+  Module *forward = front_module(&r->front, &code);
+  if (!forward) return code;
+  module_drop_updates(forward);
+  PassOptions whole = r->passes;
+  r->passes.limit = (MemoryLimit){0};
+  r->passes.curve = NULL;
+  r->passes.remarks = 0;
+  code = passes_for(r, forward, r->target, true);
+  r->passes = whole;
+  if (!code) plan_report(stdout, r->m, forward, r->target);
+  return code;
+}
+
 static void print_looks(Run *r) {
   const char *form = option_value(&r->o, OPT_DUMP_PLAN, "text");
   if (option_given(&r->o, OPT_PRINT_LIVENESS))
@@ -406,6 +422,7 @@ static int compile(Run *r) {
   }
   code = run_passes(r);
   if (!code) print_looks(r);
+  if (!code && option_given(&r->o, OPT_MEMORY_REPORT)) code = print_report(r);
   if (!code) code = emit_module(r);
   if (!code) print_times(r);
   if (r->gpu.m) module_free(r->gpu.m);

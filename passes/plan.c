@@ -202,6 +202,11 @@ uint64_t op_flops(const Entry *e, const Op *op) {
   return 0;
 }
 
+uint64_t plan_slack(const Target *t) {
+  uint64_t slack = 0;
+  return checked_align((uint64_t)t->slack, (uint64_t)t->align, &slack) ? slack : 0;
+}
+
 /* ---- globals ---- */
 
 GlobalsPlan plan_globals(const Module *m, int align) {

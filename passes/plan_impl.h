@@ -35,6 +35,9 @@ const char *plan_commas(char *buf, uint64_t n);
 /* As JSON writes it, quotes included. */
 void plan_put_string(FILE *f, const char *s);
 
+/* Bytes behind the last buffer of a region that a kernel may read past its end. */
+uint64_t plan_slack(const Target *t);
+
 /* ---- liveness.c ---- */
 
 /* A new plan with the steps, sizes and lives of the entry in its present order; inputs, loads and

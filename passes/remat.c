@@ -31,11 +31,6 @@ typedef struct Remat {
 
 /* ---------------------------------------------------------------- the arena ---- */
 
-static uint64_t aligned_slack(const Target *t) {
-  uint64_t slack = 0;
-  return checked_align((uint64_t)t->slack, (uint64_t)t->align, &slack) ? slack : 0;
-}
-
 static Plan *plan_of(Remat *w, Arena *a) {
   Plan *p;
   if (!plan_times(a, w->e, w->t, w->g, &p)) return NULL;
@@ -222,8 +217,7 @@ static bool fit(Remat *w, uint64_t limit, int64_t effort, RematPlan *found, uint
 }
 
 static Remat remat_new(PassRun *r, Entry *e, const GlobalsPlan *g) {
-  return (Remat){
-      .r = r, .e = e, .t = r->opt->target, .g = g, .slack = aligned_slack(r->opt->target)};
+  return (Remat){.r = r, .e = e, .t = r->opt->target, .g = g, .slack = plan_slack(r->opt->target)};
 }
 
 static bool limit_entry(PassRun *r, Entry *e, const GlobalsPlan *g, uint64_t limit) {

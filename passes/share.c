@@ -238,8 +238,7 @@ static uint64_t assign(const PassRun *r, const Entry *e, Plan *p, Strategy how, 
                        Storages *s) {
   Arena *a = r->scratch;
   const Target *t = r->opt->target;
-  uint64_t slack = 0;
-  if (!checked_align((uint64_t)t->slack, (uint64_t)t->align, &slack)) slack = 0;
+  uint64_t slack = plan_slack(t);
   Storages alone = plan_storages(a, e, p, t->align, false);
   Storages in = plan_storages(a, e, p, t->align, true);
   p->naive_bytes = with_slack(buffers_stack(&alone.b), slack);

@@ -1,0 +1,14 @@
+# RUN: %gc --memory-report -march=x86-64-v3 %s | FileCheck-14 %s
+# Without the backward path a perceptron keeps nothing: its forward row is the least.
+entry train(x : f32[64, 784], t : f32[64, 10]) {
+  y = relu(linear(x, 256) as fc1)
+  loss = mse(linear(y, 10) as fc2, t)
+  minimize loss with sgd(0.1)
+  return loss
+}
+# CHECK: entry train: bytes of intermediate values
+# CHECK-NEXT: none [[NONE:[0-9,]+]] 100.0 %
+# CHECK-NEXT: in place {{[0-9,]+}} {{[0-9.]+}} %
+# CHECK-NEXT: sharing {{[0-9,]+}} {{[0-9.]+}} %
+# CHECK-NEXT: both {{[0-9,]+}} {{[0-9.]+}} %
+# CHECK-NEXT: both, forward only {{[0-9,]+}} {{[0-9.]+}} %
