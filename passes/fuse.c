@@ -367,13 +367,26 @@ static void join(Fuse *f, Unit *a, Unit *b) {
   b->members.n = 0;
 }
 
+/* Only sums over columns read it: they compute it on their way, and it needs no bytes, if it does
+   not go with a product or window, which no such sum can join. */
+static bool only_summed(const Fuse *f, const Op *op) {
+  if (op->nresults != 1 || op_info[op->kind].cls != CLASS_ELEMENT) return false;
+  for (uint32_t i = 0; i < f->users[op->results[0]].n; i++) {
+    const Op *user = f->users[op->results[0]].at[i];
+    if (!op_is_reduction(user) || op_outer_axes(f->e, user) >= 0) return false;
+  }
+  return f->users[op->results[0]].n > 0;
+}
+
 static void join_producers(Fuse *f, const Op *op) {
   for (int k = 0; k < op->noperands; k++) {
     Source s = source_of(f, op->operands[k]);
     bool here = s.def && s.def->parent == f->block;
     Unit *a = here ? f->unit[s.def->id] : NULL, *b = f->unit[op->id];
     if (!a || a == b) continue;
-    const char *why = refuses(f, a, b);
+    const char *why = is_memory_form(a->form) && only_summed(f, op)
+                          ? "it is computed where it is summed"
+                          : refuses(f, a, b);
     if (why)
       remark(f->r, REMARK_FUSE, "fuse-missed", op->loc, "%s does not join %s of %s: %s",
              op_info[op->kind].name, op_info[s.def->kind].name, loc_str(f->r->m->ctx, s.def->loc),
