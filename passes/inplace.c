@@ -231,9 +231,9 @@ static void missed_remark(Inplace *w, const Op *op, int operand) {
   ValueId v = op->operands[operand], root = root_of(w, v);
   const char *name = value_str(w->e, v), *what = plan_op_name(op);
   const Place *x = place_of(w, root);
-  if (x->region == PLAN_INPUTS) {
-    remark(w->r, REMARK_INPLACE, "inplace-missed", op->loc, "%s not in place: %s is an input", what,
-           name);
+  if (x->region == PLAN_INPUTS || x->region == PLAN_COUNTS) {
+    remark(w->r, REMARK_INPLACE, "inplace-missed", op->loc, "%s not in place: %s is %s", what, name,
+           x->region == PLAN_INPUTS ? "an input" : "a loop's counter");
   } else if (x->region != PLAN_ARENA || w->kept_global[root] >= 0) {
     int global = x->region == PLAN_ARENA ? w->kept_global[root] : x->global;
     remark(w->r, REMARK_INPLACE, "inplace-missed", op->loc, "%s not in place: %s is kept in @%s",

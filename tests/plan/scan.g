@@ -1,6 +1,7 @@
 # RUN: %gc %s -O1 -march=x86-64-v3 --emit=ir | FileCheck-14 %s
 # RUN: %gc %s -O1 -march=x86-64-v3 --dump-plan -D T=700 --emit=plan -o /dev/null | FileCheck-14 %s --check-prefix=LONG
 # RUN: %gc %s -O1 -march=x86-64-v3 --memory=none --emit=ir | FileCheck-14 %s --check-prefix=NONE
+# RUN: %gc %s -O1 -march=x86-64-v3 --remarks=inplace --emit=plan -o /dev/null 2>&1 | FileCheck-14 %s --check-prefix=COUNTER
 # A loop's body is planned once, with what is around it: the next carry is computed in the carry's
 # bytes, what the body needs is shared by all iterations, and nothing depends on their number.
 let T = 7
@@ -35,3 +36,10 @@ entry all(h : f32[4, 16], w : f32[16, 16]) {
 # NONE: tanh
 # NONE-NOT: in place
 # NONE: yield
+
+# The counter is nobody's to overwrite.
+entry ramp(x : f32[16]) {
+  scan i in 0..T { x = x * f32(i) }
+  return x
+}
+# COUNTER: remark: convert not in place: %i is a loop's counter [inplace-missed]
