@@ -21,6 +21,8 @@ static bool is_function(OpKind k) {
   case OP_LOG_SOFTMAX_GRAD:
   case OP_XENT:
   case OP_XENT_GRAD:
+  case OP_ATTENTION:
+  case OP_ATTENTION_GRAD:
   case OP_RANDOM_NORMAL: return true;
   default: return false;
   }
