@@ -21,12 +21,16 @@ static void start(Gen *g, Kernel *k, const Attention *a) {
   k->few_blocks = true;
 }
 
+/* Where the mask of a head begins: masks of all heads may have more than 2^31 elements. */
+static const char *mask_row(Gen *g, const Attention *a, const char *head) {
+  return attention_mask_row(g, a, arena_printf(g->a, "(int64_t)(%s)", head), "0");
+}
+
 static void sight(Gen *g, Text *x, const Attention *a, const char *head) {
   text_line(x, "Sight<%s> sight;", a->T);
   text_line(x, "sight.scale = %s;", attention_scale(g, a));
   if (a->masked)
-    text_line(x, "sight.mask = in%d + (int64_t)(%s);", a->mask,
-              attention_mask_row(g, a, head, "0"));
+    text_line(x, "sight.mask = in%d + %s;", a->mask, mask_row(g, a, head));
   else
     text_line(x, "sight.mask = 0;");
   text_line(x, "sight.pitch = %d, sight.step = %d;", attention_mask_pitch(a),
@@ -77,8 +81,8 @@ static void keys(Gen *g, Kernel *k, const Attention *a) {
   const char *in = operands(g, a, first, "h");
   const char *mask = "(const uint8_t *)0";
   if (a->masked)
-    mask = arena_printf(g->a, "in%d + (int64_t)(%s)", a->mask,
-                        attention_mask_row(g, a, arena_printf(g->a, "%s + g", first), "0"));
+    mask = arena_printf(g->a, "in%d + %s", a->mask,
+                        mask_row(g, a, arena_printf(g->a, "%s + g", first)));
   text_line(
       x, "block.by_keys(%s, out1 + (int64_t)h * %lld, out2 + (int64_t)h * %lld, sight, %lld, j0,",
       in, (long long)(a->s * a->d), (long long)(a->s * a->e), group);

@@ -36,7 +36,7 @@ template <typename T, typename A, int TQ, int SK, int DIM, int WIDE, int B, bool
   INL_MEMBER int col(int j) { return Keys::col(j / Keys::VN) + j % Keys::VN; }
   INL_MEMBER bool sees(const Sight<T> &v, int i, int j) {
     if (i >= TQ || j >= SK || (CAUSAL && j > i)) return false;
-    return !v.mask || v.mask[i * v.pitch + j * v.step] != 0;
+    return !v.mask || v.mask[(int64_t)i * v.pitch + j * v.step] != 0;
   }
   __device__ __forceinline__ void keep(T (&to)[B][B + 1], const T (&c)[TM][TN]) {
 #pragma unroll
@@ -223,8 +223,8 @@ template <typename T, typename A, int TQ, int SK, int DIM, int WIDE, int B, bool
 #pragma unroll
     for (int n = 0; n < DIMS; n++) put(dq, y[n], i0, TQ, DIM, n * B);
   }
-  /* Those of one head of keys, from all `group` heads of queries, which lie one behind the other; the
-     mask of head g lies `offset[g]` from the first one's. */
+  /* Those of one head of keys, from all `group` heads of queries, which lie one behind the other; mask_of
+     says where the mask of the g-th of them begins. */
   template <typename Offset>
   __device__ __forceinline__ void by_keys(const Stored *q, const Stored *k, const Stored *v,
                                           const Stored *dy, const Stored *lse, const Stored *delta,
