@@ -2,11 +2,9 @@
 #include "codegen/attention.h"
 
 enum {
-  BLOCK =
-      64, /* queries and keys: the lanes that a row's weights are added up in; half of it in f64 */
-  LEAST = 16,
-  ROOM =
-      1 << 17 /* bytes of a block of queries, keys or values; longer ones come in smaller blocks */
+  BLOCK = 64,    /* queries and keys: lanes that a row's weights are added up in; half in f64 */
+  LEAST = 16,    /* ... where queries, keys or values are long: */
+  ROOM = 1 << 17 /* bytes of a block of any of them */
 };
 
 static const Type *type_at(const Attention *a, int arg) {

@@ -186,7 +186,7 @@ static void refuse(Remat *w, uint64_t limit) {
   }
 }
 
-/* ---------------------------------------------------------------- the pass ---- */
+/* ---------------------------------------------------------------- one entry ---- */
 
 static bool prepare(Remat *w) {
   Plan *p = plan_of(w, w->a);

@@ -1,6 +1,6 @@
 /* The parts of batch normalisation: the variance over axes, and the affine map of a channel. Both
-   are made of ordinary ops, and autodiff makes them so once there are gradients; until
-   then they stand for rules that read less: the rules below name x and one number a channel, where
+   are made of ordinary ops, and autodiff makes them so once there are gradients; until then they
+   stand for rules that read less: the rules below name x and one number a channel, where
    those of the ordinary ops would keep what lies between, which has x's size.
    Contract: channels are axis 1 of x, and mean, scale and shift have one number each for them. */
 #include "ir/op/op.h"

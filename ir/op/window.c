@@ -13,7 +13,6 @@ bool window_lists(const ShapeIn *in, int slot, const char *what, int n, int64_t 
   return true;
 }
 
-/* The extent of the result on an axis, or -1 after the reason. */
 bool window_extent(const ShapeIn *in, const char *rows, WindowAxis *a) {
   int64_t reach; /* from the first tap to the last */
   if (__builtin_mul_overflow(a->taps - 1, a->dilation, &reach) || reach >= INT64_MAX / 4 ||
