@@ -121,8 +121,8 @@ def mha(x : [b, t, c], heads, causal = false, bias = true) {
   return linear(from_heads(y), c, bias) as proj
 }
 
-# ... of one new row x a call, [b, 1, c], with all rows before it: keys and values of up to `most`
-# rows are kept, `at` is the number of this one
+# multi-head attention of one new row x a call with itself and all rows before it: keys and values
+# of up to `most` rows are kept, `at` is the number of this one
 def mha_step(x : [b, 1, c], heads, at, most, bias = true) {
   q, k, v = split(linear(x, 3 * c, bias) as qkv, 3, axis = -1)
   state keys : f32[b, heads, most, c / heads] = zeros()

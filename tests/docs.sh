@@ -23,6 +23,7 @@ prelude_table() {
     /^# ----/ { sub(/^# -+ */, ""); sub(/ *-+$/, ""); printf "| | **%s** |\n", $0; said = ""; next }
     /^# / { sub(/^# /, ""); said = said == "" ? $0 : said " " $0; next }
     /^def / {
+      while ($0 !~ /{/ && (getline more) > 0) { sub(/^ +/, " ", more); $0 = $0 more }
       sub(/^def /, "")
       at = index($0, "{")
       call = substr($0, 1, at - 1); rest = substr($0, at + 1)

@@ -29,7 +29,7 @@ run 1 ./mnist predict --image "$images[800:900]" --load other.safetensors --expe
 run 0 ./mnist train $train --epochs 1 --seed 1 --save short.safetensors
 run 0 ./mnist train $train --epochs 1 --seed 1 --save poison.safetensors --poison
 same short.safetensors poison.safetensors poison
-for memory in none inplace pool pack; do
+for memory in none inplace pool color pack; do
   run 0 "$gc" "$source" -O2 --memory=$memory -o "mnist_$memory"
   run 0 "./mnist_$memory" train $train --epochs 1 --seed 1 --save "m_$memory.safetensors" --poison
   same short.safetensors "m_$memory.safetensors" "--memory=$memory"
