@@ -85,6 +85,7 @@ static void print_taps(const Pool *p) {
     count = window_count_text(&p->w, &c, "row", "col");
     text_line(x, "const %s count = %s;", p->w.T, count);
   }
+  text_line(x, "GC_BRANCH;");
   text_line(x, "GC_IVDEP");
   text_open(x, "for (int l = 0; l < w; l++) {");
   text_line(x, "const %s v = %s;", p->w.T, load(p, 0, rows, columns));
@@ -191,6 +192,7 @@ static void print_filters(Pool *p) {
             (long long)c.h.out, (long long)c.w.out, (long long)p->channels);
   text_line(x, "const f32 *at = in%d + ((n * %lld + row) * %lld + col) * %lld + k0;", p->w.in[1],
             (long long)c.h.in, (long long)c.w.in, (long long)p->channels);
+  text_line(x, "GC_BRANCH;");
   text_line(x, "GC_IVDEP");
   text_line(x, "for (int l = 0; l < w; l++) part[l] = __builtin_fmaf(dy[l], at[l], part[l]);");
   for (int i = 0; i < 3; i++) text_close(x, "}");

@@ -8,6 +8,10 @@
 #else
 #define GC_IVDEP _Pragma("GCC ivdep")
 #endif
+/* In a loop that a branch lets skip iterations, before loops over the elements of each: it stays a
+   branch. By gcc 12, such a loop whose inner loops are unrolled may be turned into one over
+   masked vectors, and those read wrong addresses. */
+#define GC_BRANCH __asm__ volatile("")
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #define VW 16

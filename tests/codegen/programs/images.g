@@ -59,3 +59,14 @@ entry loop(x : f32[2, 3, 6, 6]) {
   gi, go = grad(loss, [inner, outer])
   return loss, y, gi, go
 }
+
+# loops over sixteen channels are unrolled whole, where skipped taps must stay skipped
+entry sixteen(x : f32[3, 16, 7, 6]) {
+  y = conv(x, 16, 1) as mix
+  a = avg_pool(y, 3, 2, pad = 1, ceil = true)
+  m = max_pool(y, 3, 2, pad = 1)
+  d = conv(y, 16, 3, groups = 16) as each
+  loss = energy(a) + energy(m) + energy(d)
+  gx = grad(loss, x)
+  return loss, a, m, d, gx
+}
