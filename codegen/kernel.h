@@ -144,6 +144,7 @@ void cpu_matmul(Gen *g, const Group *gr);
 void cpu_window(Gen *g, const Group *gr);
 void cpu_attention(Gen *g, const Group *gr); /* and its gradients */
 void cpu_index(Gen *g, const Group *gr);     /* gather, gather_grad, one_hot standing alone */
+void cpu_order(Gen *g, const Group *gr);     /* running sums */
 void cpu_random(Gen *g, const Group *gr);    /* random ops, which stand alone */
 uint64_t cpu_rows_scratch(const Group *gr);
 uint64_t cpu_reduce_scratch(const Group *gr);

@@ -23,7 +23,7 @@ typedef struct Walk {
 static int index_operand(const Entry *e, const Op *op, int64_t *places) {
   const Type *t = op->noperands ? value_type(e, op->operands[op->kind == OP_XENT_GRAD]) : NULL;
   switch ((int)op->kind) {
-  case OP_GATHER: *places = t->dim[0]; return 1;
+  case OP_GATHER: *places = t->dim[op->attr[AT_BATCH].i]; return 1;
   case OP_GATHER_GRAD: *places = op->attr[AT_DEPTH].i; return 1;
   case OP_DYNAMIC_UPDATE:
     *places =

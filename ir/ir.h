@@ -116,6 +116,7 @@ typedef enum OpClass {
   CLASS_ATTENTION, /* sequences against sequences */
   CLASS_WINDOW,    /* windows over images: convolutions, pools */
   CLASS_INDEX,     /* addresses come from data: gather, scatter */
+  CLASS_ORDER,     /* along one axis, in its order: cumsum */
   CLASS_ROWS,      /* along the last axis, row by row: softmax, xent */
   CLASS_COMPOSITE, /* has a gradient rule of its own; made of ordinary ops afterwards */
   CLASS_REGION,    /* kernel, scan */
@@ -182,7 +183,7 @@ extern const OpInfo op_info[OP_KINDS];
  */
 enum {
   AT_VALUE = 0, /* const, pad */
-  AT_AXIS = 0,  /* iota, concat, argmax, argmin, dynamic_update */
+  AT_AXIS = 0,  /* iota, concat, argmax, argmin, dynamic_update, cumsum */
   AT_KEY = 0,   /* random ops: STR */
   AT_AXES = 0,  /* reductions, reverse */
   AT_PERM = 0,  /* transpose */
@@ -198,10 +199,13 @@ enum {
   AT_STRIDE = 0, /* windows: down, across */
   AT_PAD = 1,    /* ... top, bottom, left, right */
   AT_DILATION = 2,
-  AT_COUNT = 2,  /* avg_pool: what of the padding counts, as AT_PAD */
-  AT_GROUPS = 3, /* conv */
-  AT_WINDOW = 3, /* pools: rows, columns */
-  AT_DEPTH = 0,  /* one_hot, gather_grad: rows of the table */
+  AT_COUNT = 2,      /* avg_pool: what of the padding counts, as AT_PAD */
+  AT_GROUPS = 3,     /* conv */
+  AT_WINDOW = 3,     /* pools: rows, columns */
+  AT_DEPTH = 0,      /* one_hot, gather_grad: rows of the table */
+  AT_BATCH = 0,      /* gather: leading axes that table and ids share */
+  AT_GRAD_BATCH = 1, /* gather_grad: the same */
+  AT_BACKWARD = 1,   /* cumsum: from the end on */
   AT_KEEP = 0,
   AT_DROP_KEY = 1, /* dropout: NUM, STR */
   AT_SCALE = 0,

@@ -18,6 +18,10 @@ Handler builtin_conv, builtin_conv_transpose, builtin_pool, builtin_batch_norm;
 Handler builtin_norm, builtin_attention, builtin_dropout;
 /* elab_place.c */
 Handler builtin_dynamic_slice, builtin_dynamic_update, builtin_scatter_add;
+/* elab_order.c */
+Handler builtin_cumsum, builtin_take_along;
+/* x with this axis and the last one exchanged; x itself for the last. */
+ValueId swap_last(Elab *e, ValueId x, int64_t axis);
 /* elab_einsum.c */
 Handler builtin_einsum;
 /* elab_make.c */

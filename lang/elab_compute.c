@@ -171,12 +171,6 @@ Val builtin_rows(Site *s) {
   int64_t axis;
   if (!axis_of(e, s->v[1].i, rank, x, s->name, s->at[1], &axis)) return poison;
   if (axis == rank - 1) return build_checked(e, k, &x, 1, NULL, NULL, s->name, s->loc);
-  int64_t *perm = ARENA_ARRAY(e->a, int64_t, rank);
-  for (int i = 0; i < rank; i++) perm[i] = i;
-  perm[axis] = rank - 1;
-  perm[rank - 1] = axis;
-  Builder *b = at(e, s->loc);
-  ValueId y = build_transpose(b, x.tensor.id, perm);
-  y = build1(b, k, y);
-  return val_tensor(e, build_transpose(b, y, perm));
+  ValueId y = build1(at(e, s->loc), k, swap_last(e, x.tensor.id, axis));
+  return val_tensor(e, swap_last(e, y, axis));
 }

@@ -100,7 +100,9 @@ static bool slice_row(Hoist *h, Op *scan, const Op *op, Block *outer) {
   Block *body = scan->blocks[0];
   int sign;
   int64_t shift, trips = scan->attr[AT_TRIPS].i;
-  if (op->kind != OP_GATHER || !counts(h, body, op->operands[1], &sign, &shift)) return false;
+  if (op->kind != OP_GATHER || op->attr[AT_BATCH].i ||
+      !counts(h, body, op->operands[1], &sign, &shift))
+    return false;
   const Type *table = value_type(h->e, op->operands[0]);
   int64_t from = sign < 0 ? shift - (trips - 1) : shift;
   if (from < 0 || from > table->dim[0] - trips || !can_go(h, body, op->operands[0])) return false;

@@ -138,7 +138,8 @@ static Dep op_dep(KernelRule *k, const Op *op) {
   case CLASS_WINDOW:
   case CLASS_COMPOSITE:
   case CLASS_ATTENTION:
-  case CLASS_INDEX: return any_dep(k, op);
+  case CLASS_INDEX:
+  case CLASS_ORDER: return any_dep(k, op);
   case CLASS_GLOBAL:
   case CLASS_REGION:
   case CLASS_META: return DEP_BAD;
@@ -218,6 +219,7 @@ bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand) {
   case CLASS_ELEMENT: return true;
   case CLASS_ROWS: return rows_operand(op, operand) && !value_at(e, x)->layout;
   case CLASS_INDEX: return op->kind == OP_DYNAMIC_UPDATE && operand == 0;
+  case CLASS_ORDER: return op->kind == OP_CUMSUM && !value_at(e, x)->layout;
   case CLASS_VIEW: return op->kind == OP_COPY || plan_is_view(e, op);
   case CLASS_REGION: /* a carry begins in the bytes of its first value */
     if (op->kind == OP_SCAN) return result == operand && result < op->attr[AT_CARRIES].i;

@@ -159,7 +159,7 @@ static bool can_save(const Saved *s, const Entry *e, const bool *statistic, Valu
   if (!def || s->backward[def->id] || !is_f32(e, v) || value_type(e, v)->numel < 2) return false;
   OpClass c = op_info[def->kind].cls;
   bool computed = c == CLASS_ELEMENT || c == CLASS_CONTRACT || c == CLASS_WINDOW ||
-                  c == CLASS_COMPOSITE || c == CLASS_ROWS || c == CLASS_INDEX;
+                  c == CLASS_COMPOSITE || c == CLASS_ROWS || c == CLASS_INDEX || c == CLASS_ORDER;
   return computed && !statistic[v] && (s->n.p == PRECISION_BF16 || s->n.product[v]);
 }
 

@@ -148,6 +148,7 @@ static bool wants_allow(Want *w, const Op *op, int result, int operand) {
     case CLASS_COMPOSITE:
     case CLASS_ATTENTION:
     case CLASS_INDEX:
+    case CLASS_ORDER:
     case CLASS_REGION:
     case CLASS_META: want_all(w, x, ANYWHERE); break;
     }
@@ -173,6 +174,7 @@ bool verify_overwrite(const Entry *e, const Op *op, int result, int operand) {
     return false;
   if (op->kind == OP_KERNEL) return kernel_allows(e, op, result, operand);
   if (op->kind == OP_DYNAMIC_UPDATE) return operand == 0 && !x->layout;
+  if (op->kind == OP_CUMSUM) return !x->layout; /* read where the sum is written, right before */
   if (op->kind == OP_COPY || op_info[op->kind].cls == CLASS_ELEMENT) return true;
   if (op_info[op->kind].cls != CLASS_ROWS || x->layout) return false;
   return x->type == y->type; /* every operand of the result's own shape is read row by row */

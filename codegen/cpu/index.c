@@ -1,7 +1,7 @@
 /* Prints ops whose addresses come from data: gather, gather_grad and one_hot standing alone.
    Contract: an id out of range stops the program after the step (gcrt_fault) and reads or adds
    nothing; gather_grad adds the rows of one id in their order, whatever the number of threads: each
-   thread owns rows of the table and looks through all ids. */
+   thread owns rows of the table and looks through all ids, or owns whole tables of many. */
 #include "codegen/kernel.h"
 
 /* Which argument of the kernel an operand is: one value may be both operands. */
@@ -12,6 +12,13 @@ static const Type *input_type(const Group *g, int operand) {
   return value_at(g->e, g->in[input_of(g, operand)])->type;
 }
 static const Type *output_type(const Group *g) { return value_at(g->e, g->out[0])->type; }
+
+/* Tables that lie one behind the other, and the ids of each. */
+static int64_t tables(const Type *ids, int64_t batch) {
+  int64_t n = 1;
+  for (int i = 0; i < batch; i++) n *= ids->dim[i];
+  return n;
+}
 
 static bool is_half(Dtype dt) { return dt == DT_F16 || dt == DT_BF16; }
 
@@ -34,7 +41,8 @@ static void print_id(Gen *g, const Group *gr, Text *x, int64_t limit, const char
 
 static void print_gather(Gen *g, const Group *gr) {
   const Type *table = input_type(gr, 0), *ids = input_type(gr, 1);
-  int64_t row = table->dim[0] ? table->numel / table->dim[0] : 0;
+  int64_t batch = gr->root->attr[AT_BATCH].i, rows = table->dim[batch], many = tables(ids, batch);
+  int64_t row = ids->numel ? output_type(gr)->numel / ids->numel : 0;
   uint64_t bytes = (uint64_t)row * (uint64_t)dtype_size(table->dtype);
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
@@ -45,10 +53,14 @@ static void print_gather(Gen *g, const Group *gr) {
             (long long)ids->numel);
   const char *zero = intern_printf(g->ctx, "__builtin_memset((char *)out0 + i * %lluL, 0, %llu);",
                                    (unsigned long long)bytes, (unsigned long long)bytes);
-  print_id(g, gr, &k->text, table->dim[0], intern_printf(g->ctx, "%s continue;", zero));
+  print_id(g, gr, &k->text, rows, intern_printf(g->ctx, "%s continue;", zero));
+  const char *at = "id";
+  if (many > 1)
+    at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)(ids->numel / many),
+                      (long long)rows);
   text_line(&k->text,
-            "__builtin_memcpy((char *)out0 + i * %lluL, (const char *)in%d + id * %lluL, %llu);",
-            (unsigned long long)bytes, input_of(gr, 0), (unsigned long long)bytes,
+            "__builtin_memcpy((char *)out0 + i * %lluL, (const char *)in%d + %s * %lluL, %llu);",
+            (unsigned long long)bytes, input_of(gr, 0), at, (unsigned long long)bytes,
             (unsigned long long)bytes);
   text_close(&k->text, "}");
   if (k->units > 1) {
@@ -57,30 +69,40 @@ static void print_gather(Gen *g, const Group *gr) {
   }
 }
 
+/* A unit is a row of the only table, or one of many tables. */
 static void print_gather_grad(Gen *g, const Group *gr) {
   const Type *ids = input_type(gr, 1), *out = output_type(gr);
-  int64_t depth = out->dim[0], row = depth ? out->numel / depth : 0;
+  int64_t depth = gr->root->attr[AT_DEPTH].i, many = tables(ids, gr->root->attr[AT_GRAD_BATCH].i);
+  int64_t units = many > 1 ? many : depth, each = many ? ids->numel / many : 0;
+  int64_t row = out->numel ? out->numel / many / depth : 0;
+  long long width = units ? out->numel / units : 0; /* elements of a unit */
   bool half = is_half(out->dtype);
   const char *T = dtype_compute(out->dtype);
   Kernel *k = kernel_new(g, gr);
   Text *x = &k->text;
   kernel_args(g, k, gr);
-  kernel_units(k, out->numel + input_type(gr, 0)->numel < SERIAL_WORK ? 1 : depth);
-  if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %lld;", (long long)depth);
+  kernel_units(k, out->numel + input_type(gr, 0)->numel < SERIAL_WORK ? 1 : units);
+  if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %lld;", (long long)units);
   text_line(x, "%s *sum = (%s *)%s;", T, T, half ? "scratch" : "out0");
-  text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) sum[i] = 0;", (long long)row,
-            (long long)row);
-  text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)ids->numel);
+  text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) sum[i] = 0;", width, width);
+  const char *at = "id";
+  if (many > 1) {
+    text_open(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) {", (long long)each,
+              (long long)each);
+    at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)each, (long long)depth);
+  } else {
+    text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)ids->numel);
+  }
   print_id(g, gr, x, depth, "continue;");
-  text_line(x, "if (id < u0 || id >= u1) continue;");
-  text_line(x, "GC_IVDEP for (long j = 0; j < %lld; j++) sum[id * %lld + j] += %s;", (long long)row,
-            (long long)row,
+  if (many <= 1) text_line(x, "if (id < u0 || id >= u1) continue;");
+  text_line(x, "GC_IVDEP for (long j = 0; j < %lld; j++) sum[%s * %lld + j] += %s;", (long long)row,
+            at, (long long)row,
             scalar_load(g->a, input_type(gr, 0)->dtype, arena_printf(g->a, "in%d", input_of(gr, 0)),
                         intern_printf(g->ctx, "i * %lld + j", (long long)row)));
   text_close(x, "}");
   if (half)
-    text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) out0[i] = %s;", (long long)row,
-              (long long)row, scalar_store(g->a, out->dtype, "sum[i]"));
+    text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) out0[i] = %s;", width, width,
+              scalar_store(g->a, out->dtype, "sum[i]"));
   if (k->units > 1) kernel_split_out(k, gr, 0, 1, 0, out->bytes);
   k->flops = (uint64_t)input_type(gr, 0)->numel;
 }

@@ -35,5 +35,6 @@ void cuda_matmul(Gen *g, const Group *gr);
 void cuda_window(Gen *g, const Group *gr);
 void cuda_attention(Gen *g, const Group *gr); /* and its gradients */
 void cuda_index(Gen *g, const Group *gr);
+void cuda_order(Gen *g, const Group *gr);
 void cuda_random(Gen *g, const Group *gr);
 #endif

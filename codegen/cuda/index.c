@@ -11,9 +11,19 @@ static const char *ids_name(Gen *g, const Group *gr) {
 }
 static const Type *output(const Group *g) { return value_type(g->e, g->out[0]); }
 
+/* Tables that lie one behind the other. */
+static int64_t tables(const Type *ids, int64_t batch) {
+  int64_t n = 1;
+  for (int i = 0; i < batch; i++) n *= ids->dim[i];
+  return n;
+}
+
 static void gather(Gen *g, const Group *gr) {
-  const Type *table = input(gr, 0), *ids = input(gr, 1), *out = output(gr);
-  int64_t row = table->dim[0] ? table->numel / table->dim[0] : 0;
+  const Type *ids = value_type(gr->e, gr->in[group_arg(gr, gr->root->operands[1])]);
+  const Type *out = output(gr);
+  int64_t batch = gr->root->attr[AT_BATCH].i, many = tables(ids, batch);
+  long long rows = input(gr, 0)->dim[batch];
+  int64_t row = ids->numel ? out->numel / ids->numel : 0;
   int v = 16 / dtype_size(out->dtype);
   while (v > 1 && row % v) v /= 2;
   Kernel *k = cuda_kernel(g, gr);
@@ -26,39 +36,50 @@ static void gather(Gen *g, const Group *gr) {
   text_line(x, "const int64_t id = (int64_t)%s;",
             scalar_load(g->a, ids->dtype, ids_name(g, gr), "i"));
   text_line(x, "%s x;", T);
-  text_open(x, "if (id < 0 || id >= %lld) {", (long long)table->dim[0]);
-  text_line(x, "%s", gen_fault(g, gr, gr->root->operands[1], "index", "i", "id", table->dim[0]));
+  text_open(x, "if (id < 0 || id >= %lld) {", rows);
+  text_line(x, "%s", gen_fault(g, gr, gr->root->operands[1], "index", "i", "id", rows));
   text_line(x, "#pragma unroll");
   text_line(x, "for (int l = 0; l < %d; l++) x.at[l] = 0;", v);
   x->indent--;
   text_open(x, "} else {");
-  text_line(x, "x = *(const %s *)(in0 + id * %lld + j);", T, (long long)row);
+  const char *at = "id";
+  if (many > 1)
+    at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)(ids->numel / many), rows);
+  text_line(x, "x = *(const %s *)(in0 + %s * %lld + j);", T, at, (long long)row);
   text_close(x, "}");
   text_line(x, "*(%s *)(out0 + (%s)(i * %lld + j)) = x;", T, g->index, (long long)row);
 }
 
 static void gather_grad(Gen *g, const Group *gr) {
   const Type *ids = input(gr, 1), *out = output(gr);
-  int64_t depth = out->dim[0], row = depth ? out->numel / depth : 0, n = ids->numel;
+  int64_t depth = gr->root->attr[AT_DEPTH].i, many = tables(ids, gr->root->attr[AT_GRAD_BATCH].i);
+  int64_t row = out->numel ? out->numel / many / depth : 0, n = many ? ids->numel / many : 0;
   int64_t parts = (row + WARP - 1) / WARP;
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
   k->flops = (uint64_t)input(gr, 0)->numel;
-  cuda_threads(g, k, depth * parts * WARP, "t"); /* whole warps leave */
-  const char *T = dtype_compute(out->dtype);
+  cuda_threads(g, k, many * depth * parts * WARP, "t"); /* whole warps leave */
+  const char *T = dtype_compute(out->dtype), *own = "own", *reports = "u == 0";
+  const char *first = "0", *last = arena_printf(g->a, "%lld", (long long)n);
   text_line(x, "const int lane = (int)threadIdx.x %% %d;", WARP);
   text_line(x, "const %s u = t / %d, own = u / %lld, j = u %% %lld * %d + lane;", g->index, WARP,
             (long long)parts, (long long)parts, WARP);
+  if (many > 1) {
+    text_line(x, "const %s row = own %% %lld, first = own / %lld * %lld;", g->index,
+              (long long)depth, (long long)depth, (long long)n);
+    first = "first", own = "row", last = arena_printf(g->a, "first + %lld", (long long)n);
+    reports = arena_printf(g->a, "u %% %lld == 0", (long long)(depth * parts));
+  }
   text_line(x, "%s sum = 0;", T);
-  text_open(x, "for (%s i0 = 0; i0 < %lld; i0 += %d) {", g->index, (long long)n, WARP);
+  text_open(x, "for (%s i0 = %s; i0 < %s; i0 += %d) {", g->index, first, last, WARP);
   text_line(x, "const %s i = i0 + lane;", g->index);
   text_line(x, "int64_t id = -1;");
-  text_open(x, n % WARP ? "if (i < %lld) {" : "{", (long long)n);
+  text_open(x, n % WARP ? "if (i < %s) {" : "{", last);
   text_line(x, "id = (int64_t)%s;", scalar_load(g->a, ids->dtype, ids_name(g, gr), "i"));
-  text_line(x, "if (u == 0 && (id < 0 || id >= %lld)) %s", (long long)depth,
+  text_line(x, "if (%s && (id < 0 || id >= %lld)) %s", reports, (long long)depth,
             gen_fault(g, gr, gr->root->operands[1], "index", "i", "id", depth));
   text_close(x, "}");
-  text_open(x, "for (uint32_t mine = warp_ballot(id == own); mine; mine &= mine - 1) {");
+  text_open(x, "for (uint32_t mine = warp_ballot(id == %s); mine; mine &= mine - 1) {", own);
   text_line(x, "const %s from = i0 + __ffs((int)mine) - 1;", g->index);
   const char *load = scalar_load(g->a, input(gr, 0)->dtype, "in0",
                                  arena_printf(g->a, "from * %lld + j", (long long)row));

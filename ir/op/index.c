@@ -1,6 +1,7 @@
 /* Addresses from data: rows of a table by id, their gradient, and one_hot.
-   Contract: ids are integers of any dtype. An id out of range is a fault of the data that stops the
-   run with its place and value; one_hot alone gives zeros for it. */
+   Contract: ids are integers of any dtype. With `batch` the tables and the ids have as many leading
+   axes in common, and each id names a row of its own table. An id out of range is a fault of the
+   data that stops the run with its place and value; one_hot alone gives zeros for it. */
 #include "ir/op/op.h"
 
 /* ---- shapes ---- */
@@ -10,20 +11,33 @@ static bool ids_are_ints(const ShapeIn *in, const Type *ids) {
          shape_wrong(in, "needs integer ids, not %s", shape_str(in, ids));
 }
 
+/* The leading axes that are batches are there in both, and equal. */
+static bool batches_match(const ShapeIn *in, int64_t batch, const Type *t, const Type *ids) {
+  bool fits = batch >= 0 && batch <= ids->rank && batch <= t->rank;
+  for (int i = 0; fits && i < batch; i++) fits = t->dim[i] == ids->dim[i];
+  return fits || shape_wrong(in, "needs %lld equal leading axes: rows %s against ids %s",
+                             (long long)batch, shape_str(in, t), shape_str(in, ids));
+}
+
 const Type *shape_gather(const ShapeIn *in) {
   const Type *t = in->type[0], *ids = in->type[1];
+  int64_t batch = in->attr[AT_BATCH].i;
   if (!ids_are_ints(in, ids)) return NULL;
   if (t->rank == 0) return shape_wrong(in, "needs a table with rows, not %s", shape_str(in, t));
-  int rank = ids->rank + t->rank - 1;
+  if (!batches_match(in, batch, t, ids)) return NULL;
+  if (t->rank == batch)
+    return shape_wrong(in, "needs tables with rows behind %lld leading axes, not %s",
+                       (long long)batch, shape_str(in, t));
+  int after = (int)batch + 1, rank = ids->rank + t->rank - after;
   int64_t small[SMALL_RANK], *dim = shape_dims(in, small, rank);
   for (int i = 0; i < ids->rank; i++) dim[i] = ids->dim[i];
-  for (int i = 1; i < t->rank; i++) dim[ids->rank + i - 1] = t->dim[i];
+  for (int i = after; i < t->rank; i++) dim[ids->rank + i - after] = t->dim[i];
   return shape_make(in, t->dtype, rank, dim);
 }
 
 const Type *shape_gather_grad(const ShapeIn *in) {
   const Type *dy = in->type[0], *ids = in->type[1];
-  int64_t depth = in->attr[AT_DEPTH].i;
+  int64_t depth = in->attr[AT_DEPTH].i, batch = in->attr[AT_GRAD_BATCH].i;
   if (!ids_are_ints(in, ids)) return NULL;
   if (dy->dtype == DT_BOOL) return shape_wrong(in, "needs numbers, not %s", shape_str(in, dy));
   if (depth < 0) return shape_wrong(in, "needs a depth of at least 0, not %lld", (long long)depth);
@@ -32,10 +46,12 @@ const Type *shape_gather_grad(const ShapeIn *in) {
   if (!fits)
     return shape_wrong(in, "needs one row for every id: rows %s against ids %s", shape_str(in, dy),
                        shape_str(in, ids));
-  int rank = dy->rank - ids->rank + 1;
+  if (!batches_match(in, batch, dy, ids)) return NULL;
+  int rank = (int)batch + 1 + dy->rank - ids->rank;
   int64_t small[SMALL_RANK], *dim = shape_dims(in, small, rank);
-  dim[0] = depth;
-  for (int i = 1; i < rank; i++) dim[i] = dy->dim[ids->rank + i - 1];
+  for (int i = 0; i < batch; i++) dim[i] = ids->dim[i];
+  dim[batch] = depth;
+  for (int i = (int)batch + 1; i < rank; i++) dim[i] = dy->dim[ids->rank + i - batch - 1];
   return shape_make(in, dy->dtype, rank, dim);
 }
 
@@ -57,21 +73,25 @@ const Type *shape_one_hot(const ShapeIn *in) {
 void grad_gather(GradCtx *g, const Op *op, ValueId dy) {
   if (!grad_wants(g, op, 0)) return;
   ValueId in[2] = {dy, op->operands[1]};
-  Attr attr[MAX_ATTRS] = {[AT_DEPTH].i = value_type(g->e, op->operands[0])->dim[0]};
+  int64_t batch = op->attr[AT_BATCH].i;
+  Attr attr[MAX_ATTRS] = {
+      [AT_DEPTH].i = value_type(g->e, op->operands[0])->dim[batch], [AT_GRAD_BATCH].i = batch};
   grad_to(g, op, 0, build(g->b, OP_GATHER_GRAD, in, 2, attr, NULL));
 }
 
 void grad_gather_grad(GradCtx *g, const Op *op, ValueId dz) {
   if (!grad_wants(g, op, 0)) return;
-  grad_to(g, op, 0, build(g->b, OP_GATHER, (ValueId[2]){dz, op->operands[1]}, 2, NULL, NULL));
+  Attr attr[MAX_ATTRS] = {[AT_BATCH].i = op->attr[AT_GRAD_BATCH].i};
+  grad_to(g, op, 0, build(g->b, OP_GATHER, (ValueId[2]){dz, op->operands[1]}, 2, attr, NULL));
 }
 
 /* ---- evaluation ---- */
 
-/* The id at a position, or -1 after a fault. */
-static int64_t id_at(EvalCtx *c, const Tensor *ids, int64_t i, int64_t rows) {
-  int64_t id = ids->at[i].i;
-  if (id >= 0 && id < rows) return id;
+/* The row, in all tables together, that the id at a position names, or -1 after a fault. */
+static int64_t row_at(EvalCtx *c, const Tensor *ids, int64_t i, int64_t batch, int64_t rows) {
+  int64_t id = ids->at[i].i, each = 1; /* ids of one table */
+  for (int k = (int)batch; k < ids->type->rank; k++) each *= ids->type->dim[k];
+  if (id >= 0 && id < rows) return i / each * rows + id;
   eval_fault(c, "id %lld at position %lld is not in a table of %lld rows", (long long)id,
              (long long)i, (long long)rows);
   return -1;
@@ -80,11 +100,11 @@ static int64_t id_at(EvalCtx *c, const Tensor *ids, int64_t i, int64_t rows) {
 void eval_gather(EvalCtx *c, const Op *op) {
   const Tensor *x = eval_in(c, op, 0), *ids = eval_in(c, op, 1);
   Tensor *y = eval_out(c, op);
-  int64_t n = ids->type->numel, width = n ? y->type->numel / n : 0;
+  int64_t n = ids->type->numel, width = n ? y->type->numel / n : 0, batch = op->attr[AT_BATCH].i;
   for (int64_t i = 0; i < n; i++) {
-    int64_t id = id_at(c, ids, i, x->type->dim[0]);
-    if (id < 0) return;
-    for (int64_t j = 0; j < width; j++) y->at[i * width + j] = x->at[id * width + j];
+    int64_t row = row_at(c, ids, i, batch, x->type->dim[batch]);
+    if (row < 0) return;
+    for (int64_t j = 0; j < width; j++) y->at[i * width + j] = x->at[row * width + j];
   }
 }
 
@@ -94,10 +114,10 @@ void eval_gather_grad(EvalCtx *c, const Op *op) {
   int64_t n = ids->type->numel, width = n ? dy->type->numel / n : 0;
   bool real = dtype_is_float(dx->type->dtype);
   for (int64_t i = 0; i < n; i++) {
-    int64_t id = id_at(c, ids, i, dx->type->dim[0]);
-    if (id < 0) return;
+    int64_t row = row_at(c, ids, i, op->attr[AT_GRAD_BATCH].i, op->attr[AT_DEPTH].i);
+    if (row < 0) return;
     for (int64_t j = 0; j < width; j++) {
-      Scalar *acc = &dx->at[id * width + j], v = dy->at[i * width + j];
+      Scalar *acc = &dx->at[row * width + j], v = dy->at[i * width + j];
       if (real)
         acc->f += v.f;
       else

@@ -250,6 +250,12 @@ static void one_axis(Case *c) {
   c->attr[AT_AXIS].i = below(c, rank);
 }
 
+static void running(Case *c) {
+  one_axis(c);
+  c->attr[AT_BACKWARD].i = below(c, 2);
+  c->terms = 1 + c->x[0].type->dim[c->attr[AT_AXIS].i];
+}
+
 static void padded(Case *c) {
   unary(c);
   int rank = c->x[0].type->rank;
@@ -302,6 +308,20 @@ static void looked_up(Case *c) {
   if (c->size == 3) c->n--, indices(c, 2, n, d[0]);
 }
 
+/* Tables and ids with leading axes in common. */
+static void looked_up_in_tables(Case *c) {
+  int64_t d[4] = {1 + below(c, 4), 1 + below(c, 7), 1 + below(c, 13), 1 + below(c, 5)};
+  int64_t n[4], batch = 1 + below(c, 2), rank = batch + 1 + below(c, 3 - batch + 1);
+  if (c->size == 3) d[0] = 31, d[1] = 17, d[2] = 53, d[3] = 3;
+  memcpy(n, d, sizeof n);
+  n[batch] = c->size == 3 ? 67 : below(c, 12);
+  operand(c, c->dt, (int)rank, d);
+  indices(c, (int)(batch + below(c, 2)), n, d[batch]);
+  c->attr[AT_BATCH].i = batch;
+}
+
+static void gathered(Case *c) { below(c, 2) ? looked_up_in_tables(c) : looked_up(c); }
+
 static void summed_by_id(Case *c) {
   int64_t d[3] = {1 + below(c, 9), 1 + below(c, 9), 1 + below(c, 20)}, depth = 1 + below(c, 40);
   int rank = c->size == 0 ? 1 : 1 + (int)below(c, 3),
@@ -310,6 +330,7 @@ static void summed_by_id(Case *c) {
   operand(c, c->dt, rank, d);
   indices(c, idrank, d, depth);
   c->attr[AT_DEPTH].i = depth;
+  c->attr[AT_GRAD_BATCH].i = below(c, idrank + 1);
   c->terms = c->x[1].type->numel;
 }
 
@@ -593,9 +614,10 @@ static const Row rows[OP_KINDS] = {
     [OP_MATMUL] = {product, MAGNITUDES, 2, 0, 2},
     [OP_ATTENTION] = {attended, ROWS, 8, 0, 1},
     [OP_ATTENTION_GRAD] = {attended_grad, ROWS, 128, 0, 1},
-    [OP_GATHER] = {looked_up, EXACT, 0},
+    [OP_GATHER] = {gathered, EXACT, 0},
     [OP_GATHER_GRAD] = {summed_by_id, MAGNITUDES, 2, 0, 2},
     [OP_ONE_HOT] = {one_hot, EXACT, 0},
+    [OP_CUMSUM] = {running, MAGNITUDES, 2, 0, 2},
     [OP_SOFTMAX] = {rows1, ROUNDED, 8, 0, 9},
     [OP_LOG_SOFTMAX] = {rows1, ROWS, 8, 0, 9},
     [OP_SOFTMAX_GRAD] = {rows2, ROWS, 8, 0, 1},

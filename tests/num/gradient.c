@@ -229,16 +229,29 @@ static void product(Case *c) {
 
 static void looked_up(Case *c) {
   int64_t d[4] = {1 + below(c, 4), 1 + below(c, 3), 1 + below(c, 2)}, n[2] = {1 + below(c, 5), 2};
-  add(c, DT_F64, 1 + (int)below(c, 3), d);
-  add_ids(c, (int)below(c, 3), n, d[0]);
+  int rank = 1 + (int)below(c, 3), batch = (int)below(c, rank > 2 ? 2 : rank);
+  if (batch) n[1] = n[0], n[0] = d[0];
+  add(c, DT_F64, rank, d);
+  add_ids(c, batch + (int)below(c, 3 - batch), n, d[batch]);
+  c->attr[AT_BATCH].i = batch;
+}
+
+static void running(Case *c) {
+  int64_t d[4];
+  int rank = shape(c, 1, d);
+  add(c, DT_F64, rank, d);
+  c->attr[AT_AXIS].i = below(c, rank);
+  c->attr[AT_BACKWARD].i = below(c, 2);
 }
 
 static void summed_by_id(Case *c) {
   int64_t d[4] = {1 + below(c, 3), 1 + below(c, 3), 1 + below(c, 3)}, depth = 1 + below(c, 4);
   int rank = 1 + (int)below(c, 3);
   add(c, DT_F64, rank, d);
-  add_ids(c, (int)below(c, rank + 1), d, depth);
+  int idrank = (int)below(c, rank + 1);
+  add_ids(c, idrank, d, depth);
   c->attr[AT_DEPTH].i = depth;
+  c->attr[AT_GRAD_BATCH].i = below(c, idrank + 1);
 }
 
 static void rows1(Case *c) {
@@ -444,6 +457,7 @@ static const Row rows[OP_KINDS] = {
     [OP_MATMUL] = {product, 0, 2},
     [OP_GATHER] = {looked_up, 0, 2},
     [OP_GATHER_GRAD] = {summed_by_id, 0, 2},
+    [OP_CUMSUM] = {running, 0, 2},
     [OP_ATTENTION] = {attended, 0, 1},
     [OP_ATTENTION_GRAD] = {attended_grad, 0, 1},
     [OP_DYNAMIC_UPDATE] = {updated, 0, 2},
@@ -649,6 +663,9 @@ static const struct {
     {OP_SUM, "f64[0,2]", NULL, "0", "", ""},
     {OP_WHERE, "bool[2] f64[2] f64[2]", NULL, NULL, "1,0;nan,1;1,nan", "-;1,0;0,1"},
     {OP_GATHER, "f64[3] i32[4]", NULL, NULL, "1,2,3;2,0,2,2", "1,0,3;-"},
+    {OP_GATHER, "f64[2,3] i32[2,2]", NULL, "1", "1,2,3,4,5,6;2,2,0,1", "0,0,2,1,1,0;-"},
+    {OP_CUMSUM, "f64[3]", NULL, "0", "1,2,3", "3,2,1"},
+    {OP_CUMSUM, "f64[3]", NULL, "0;1", "1,2,3", "1,2,3"},
     {OP_CONVERT, "i32[2]", "f64[2]", NULL, "1,2", "-"},
     {OP_ADD, "i32[1] i32[1]", NULL, NULL, "1;2", "-;-"},
     {OP_SLICE, "f64[3]", "f64[0]", "2;1", "1,2,3", "0,0,0"},
@@ -760,6 +777,7 @@ static const char *const reads[OP_KINDS] = {
     [OP_MATMUL] = "b|a",
     [OP_GATHER] = "b|",
     [OP_GATHER_GRAD] = "b|",
+    [OP_CUMSUM] = "",
     [OP_ATTENTION] = "abcyz|abcyz|abcyz",
     [OP_ATTENTION_GRAD] = "abcdef|abcdef|abcdef|abcdef|abcdef|abcdef",
     [OP_DYNAMIC_UPDATE] = "c|c|",

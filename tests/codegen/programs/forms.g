@@ -45,6 +45,17 @@ entry whole(x : f32[500, 401]) { return a = sum(x), b = mean(x * x), c = max(x),
 entry whole_three(x : f32[3, 40000], y : f16[2, 30000]) { return a = sum(x, axis = 1) * 2, b = max(x, axis = 1), c = softmax(x), d = prod(y / 100 + 1, axis = 1), e = sum(y) }
 entry whole_small(x : f32[5]) { return a = sum(x), b = max(x) }
 
+# ---- in order, and by index ----
+entry running(x : f32[R, C], y : f16[3, 70, 201], i : i32[50, 40]) {
+  return a = cumsum(x), b = cumsum(x, axis = 0), c = cumsum(y, axis = 1), d = cumsum(i),
+         e = grad(sum(cumsum(x, axis = 0) * x), x)
+}
+entry taken(x : f32[R, C], i : u8[R, 40], j : i32[7, C], h : f16[9, 30], k : i64[9, 50]) {
+  a = take_along(x, i % C)
+  b = take_along(x, j % R, axis = 0)
+  return a, b, c = grad(sum(a * a) + sum(b), x), d = grad(sum(take_along(h, k % 30)), h)
+}
+
 # ---- columns, and other axes ----
 entry cols(x : f32[1000, 70], b : f32[70]) { return a = sum(x, axis = 0) * 0.5 + b, c = max(x, axis = 0) }
 entry cols_even(x : f32[90, 512]) { s = sum(x * x, axis = 0)
