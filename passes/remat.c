@@ -153,8 +153,8 @@ static int step_to_blame(const Remat *w) {
   return at;
 }
 
-/* Leaves the state at the least that was found. */
-static void refuse(Remat *w, uint64_t limit) {
+/* Looks for the least, which may fit after all; else says what it is. */
+static bool fit_or_refuse(Remat *w, uint64_t limit) {
   Ctx *c = w->r->m->ctx;
   char b1[32], b2[32];
   int floor = 0, at;
@@ -165,9 +165,12 @@ static void refuse(Remat *w, uint64_t limit) {
   int least = remat_least(&w->s, floor, peak, LEAST_EFFORT);
   RematPlan found = remat_search(&w->s, least, EFFORT / 4);
   if (!found.fits) remat_reset(&w->s);
+  rewrite(w);
+  uint64_t bytes = arena_of(w);
+  if (bytes <= limit) return true;
+  *w->e = w->old;
   at = step_to_blame(w);
   const Op *op = w->p.step[at].op;
-  uint64_t bytes = (uint64_t)remat_peak(&w->s, &floor) * w->p.unit + w->slack;
   diag(c, SEV_ERROR, w->e->loc,
        "entry '%s' does not fit into %s bytes: the least that was found is %s bytes, with %.1f %% "
        "more arithmetic",
@@ -184,6 +187,7 @@ static void refuse(Remat *w, uint64_t limit) {
            value_str(&w->old, x->value), plan_op_name(w->p.step[x->maker].op),
            plan_commas(b1, (uint64_t)x->size * w->p.unit), why);
   }
+  return false;
 }
 
 /* ---------------------------------------------------------------- one entry ---- */
@@ -226,12 +230,11 @@ static bool limit_entry(PassRun *r, Entry *e, const GlobalsPlan *g, uint64_t lim
   w.a = arena_new();
   RematPlan found;
   uint64_t arena;
-  bool ok = prepare(&w), fits = ok && fit(&w, limit, EFFORT, &found, &arena);
+  bool ok = prepare(&w);
+  bool fits = ok && (fit(&w, limit, EFFORT, &found, &arena) || fit_or_refuse(&w, limit));
   if (fits) {
     for (int t = 0; t < w.p.nsteps; t++) r->changes += w.s.again[t].n;
     tell_reruns(&w);
-  } else if (ok) {
-    refuse(&w, limit);
   }
   arena_free(w.a);
   return fits;
