@@ -144,12 +144,13 @@ void cpu_matmul(Gen *g, const Group *gr);
 void cpu_window(Gen *g, const Group *gr);
 void cpu_attention(Gen *g, const Group *gr); /* and its gradients */
 void cpu_index(Gen *g, const Group *gr);     /* gather, gather_grad, one_hot standing alone */
-void cpu_order(Gen *g, const Group *gr);     /* running sums */
+void cpu_order(Gen *g, const Group *gr);     /* running sums, sorting */
 void cpu_random(Gen *g, const Group *gr);    /* random ops, which stand alone */
 uint64_t cpu_rows_scratch(const Group *gr);
 uint64_t cpu_reduce_scratch(const Group *gr);
 uint64_t cpu_filter_scratch(const Group *gr);
 uint64_t cpu_attention_scratch(const Group *gr);
+uint64_t cpu_order_scratch(const Group *gr);
 uint64_t cpu_index_scratch(const Group *gr);
 /* The text that every program starts with: vectors, math, tiles, conversions, Philox. Names it
    gives: GC_IVDEP; f32_ and f64_ exp expm1 log log1p sqrt sin cos tanh sigmoid erf pow mod abs

@@ -116,7 +116,7 @@ typedef enum OpClass {
   CLASS_ATTENTION, /* sequences against sequences */
   CLASS_WINDOW,    /* windows over images: convolutions, pools */
   CLASS_INDEX,     /* addresses come from data: gather, scatter */
-  CLASS_ORDER,     /* along one axis, in its order: cumsum */
+  CLASS_ORDER,     /* along one axis, in its order: cumsum, argsort */
   CLASS_ROWS,      /* along the last axis, row by row: softmax, xent */
   CLASS_COMPOSITE, /* has a gradient rule of its own; made of ordinary ops afterwards */
   CLASS_REGION,    /* kernel, scan */
@@ -206,6 +206,7 @@ enum {
   AT_BATCH = 0,      /* gather: leading axes that table and ids share */
   AT_GRAD_BATCH = 1, /* gather_grad: the same */
   AT_BACKWARD = 1,   /* cumsum: from the end on */
+  AT_DESCENDING = 0, /* argsort */
   AT_KEEP = 0,
   AT_DROP_KEY = 1, /* dropout: NUM, STR */
   AT_SCALE = 0,

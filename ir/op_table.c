@@ -131,6 +131,7 @@ static const struct {
     {OP_GATHER_GRAD, AT_GRAD_BATCH, "batch", ATTR_INT},
     {OP_CUMSUM, AT_AXIS, "axis", ATTR_INT},
     {OP_CUMSUM, AT_BACKWARD, "reverse", ATTR_BOOL},
+    {OP_ARGSORT, AT_DESCENDING, "descending", ATTR_BOOL},
     {OP_ONE_HOT, AT_DEPTH, "depth", ATTR_INT},
     {OP_DYNAMIC_UPDATE, AT_AXIS, "axis", ATTR_INT},
     {OP_DROPOUT, AT_KEEP, "keep", ATTR_NUM},

@@ -19,7 +19,7 @@ Handler builtin_norm, builtin_attention, builtin_dropout;
 /* elab_place.c */
 Handler builtin_dynamic_slice, builtin_dynamic_update, builtin_scatter_add;
 /* elab_order.c */
-Handler builtin_cumsum, builtin_take_along;
+Handler builtin_cumsum, builtin_take_along, builtin_sort, builtin_topk;
 /* x with this axis and the last one exchanged; x itself for the last. */
 ValueId swap_last(Elab *e, ValueId x, int64_t axis);
 /* elab_einsum.c */

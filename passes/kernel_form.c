@@ -117,6 +117,7 @@ static Form form_of(const Group *g) {
   case OP_PAD:
   case OP_DYNAMIC_UPDATE:
   case OP_CUMSUM:
+  case OP_ARGSORT:
   case OP_ATTENTION:
   case OP_ATTENTION_GRAD:
   case OP_GATHER:

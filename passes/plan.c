@@ -188,7 +188,13 @@ uint64_t op_flops(const Entry *e, const Op *op) {
     uint64_t rows = d ? (uint64_t)q->numel / d : 0;
     return 2 * rows * s * width / (op->attr[AT_CAUSAL].i ? 2 : 1);
   }
-  case CLASS_ORDER: return numel(e, op->operands[0]);
+  case CLASS_ORDER: {
+    const Type *t = value_type(e, op->operands[0]);
+    uint64_t steps = 1; /* of a sort: merges */
+    if (op->kind == OP_ARGSORT)
+      for (int64_t n = 1; n < t->dim[t->rank - 1]; n *= 2) steps++;
+    return steps * (uint64_t)t->numel;
+  }
   case CLASS_INDEX: return op->kind == OP_GATHER_GRAD ? numel(e, op->operands[0]) : 0;
   case CLASS_REGION:
     for (int k = 0; k < op->nblocks; k++)

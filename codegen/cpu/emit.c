@@ -22,7 +22,8 @@ static void print_group(Gen *g, const Group *gr) {
   switch ((int)gr->op->kind) {
   case OP_ATTENTION:
   case OP_ATTENTION_GRAD: cpu_attention(g, gr); return;
-  case OP_CUMSUM: cpu_order(g, gr); return;
+  case OP_CUMSUM:
+  case OP_ARGSORT: cpu_order(g, gr); return;
   case OP_DYNAMIC_UPDATE:
   case OP_GATHER:
   case OP_GATHER_GRAD:

@@ -23,7 +23,8 @@ static void print_group(Gen *g, const Group *gr) {
   switch ((int)gr->op->kind) {
   case OP_ATTENTION:
   case OP_ATTENTION_GRAD: cuda_attention(g, gr); return;
-  case OP_CUMSUM: cuda_order(g, gr); return;
+  case OP_CUMSUM:
+  case OP_ARGSORT: cuda_order(g, gr); return;
   case OP_DYNAMIC_UPDATE:
   case OP_GATHER:
   case OP_GATHER_GRAD:

@@ -1,6 +1,6 @@
 /* The CUDA target: what passes ask of it. No panels: every value lies row-major, and slices are
-   rearranged on their way to shared memory. No kernel needs scratch: partial sums stay in registers
-   and shared memory. */
+   rearranged on their way to shared memory. Only sorting needs scratch: partial sums stay in
+   registers and shared memory. */
 #include "codegen/cuda/cuda.h"
 
 static int no_panel(const Target *t, Dtype dt) {
@@ -9,11 +9,9 @@ static int no_panel(const Target *t, Dtype dt) {
   return 0;
 }
 
-static uint64_t no_scratch(const Target *t, const Entry *e, const Op *op) {
+static uint64_t sort_scratch(const Target *t, const Entry *e, const Op *op) {
   (void)t;
-  (void)e;
-  (void)op;
-  return 0;
+  return op->kind == OP_ARGSORT ? value_type(e, op->results[0])->bytes : 0;
 }
 
 static bool can_fuse(const Target *t, const Entry *e, const Op *op) {
@@ -27,7 +25,7 @@ const Target *target_cuda(Ctx *c) {
   *t = (Target){.name = "cuda",
                 .align = 256,
                 .panel = no_panel,
-                .scratch_bytes = no_scratch,
+                .scratch_bytes = sort_scratch,
                 .can_fuse = can_fuse,
                 .max_fused_ops = 64};
   return t;

@@ -12,7 +12,7 @@ ShapeFn shape_given, shape_iota, shape_random, shape_arith, shape_float, shape_s
     shape_xent_grad, shape_norm, shape_norm_grad, shape_conv, shape_conv_input_grad,
     shape_conv_filter_grad, shape_pool, shape_max_pool_index, shape_max_pool_take,
     shape_max_pool_grad, shape_avg_pool_grad, shape_variance, shape_batch_norm, shape_dropout,
-    shape_dynamic_update, shape_cumsum, shape_attention, shape_attention_grad;
+    shape_dynamic_update, shape_cumsum, shape_argsort, shape_attention, shape_attention_grad;
 
 GradFn grad_neg, grad_abs, grad_exp, grad_expm1, grad_log, grad_log1p, grad_sqrt, grad_rsqrt,
     grad_sin, grad_cos, grad_tanh, grad_sigmoid, grad_erf, grad_relu, grad_convert, grad_add,
@@ -31,8 +31,8 @@ EvalFn eval_element, eval_const, eval_iota, eval_random, eval_load, eval_store, 
     eval_reduce, eval_arg, eval_matmul, eval_gather, eval_gather_grad, eval_one_hot, eval_softmax,
     eval_log_softmax, eval_softmax_grad, eval_log_softmax_grad, eval_xent, eval_xent_grad,
     eval_norm, eval_norm_grad, eval_kernel, eval_scan, eval_yield, eval_conv, eval_pool,
-    eval_variance, eval_batch_norm, eval_dropout, eval_dynamic_update, eval_cumsum, eval_attention,
-    eval_attention_grad;
+    eval_variance, eval_batch_norm, eval_dropout, eval_dynamic_update, eval_cumsum, eval_argsort,
+    eval_attention, eval_attention_grad;
 
 ExpandFn expand_variance, expand_batch_norm;
 

@@ -380,6 +380,12 @@ static void dropped(Case *c) {
   c->attr[AT_DROP_KEY].str = intern(c->ctx, "drop");
 }
 
+/* Few values, so that many are equal; NaN among the special ones. */
+static void unsorted(Case *c) {
+  rows1(c);
+  c->attr[AT_DESCENDING].i = below(c, 2);
+}
+
 static void normed(Case *c) {
   rows1(c);
   c->attr[AT_EPS] = (Attr){.f = 0x1p-7};
@@ -618,6 +624,7 @@ static const Row rows[OP_KINDS] = {
     [OP_GATHER_GRAD] = {summed_by_id, MAGNITUDES, 2, 0, 2},
     [OP_ONE_HOT] = {one_hot, EXACT, 0},
     [OP_CUMSUM] = {running, MAGNITUDES, 2, 0, 2},
+    [OP_ARGSORT] = {unsorted, EXACT, 0},
     [OP_SOFTMAX] = {rows1, ROUNDED, 8, 0, 9},
     [OP_LOG_SOFTMAX] = {rows1, ROWS, 8, 0, 9},
     [OP_SOFTMAX_GRAD] = {rows2, ROWS, 8, 0, 1},

@@ -200,6 +200,8 @@ static const struct {
     {OP_GATHER_GRAD, "f32[4,2,6] i32[4,2]", NULL, "5;1", "f32[4,5,6]"},
     {OP_GATHER_GRAD, "f32[4,2] i32[4]", NULL, "5;2",
      "gather_grad needs 2 equal leading axes: rows f32[4,2] against ids i32[4]"},
+    {OP_ARGSORT, "f16[4,5]", NULL, "1", "i32[4,5]"},
+    {OP_ARGSORT, "f32[]", NULL, NULL, "argsort needs a last axis, which f32[] has not"},
     {OP_CUMSUM, "f16[4,5]", NULL, "1;1", "f16[4,5]"},
     {OP_CUMSUM, "f32[]", NULL, "0", "cumsum has no axis 0 in f32[]"},
     {OP_CUMSUM, "bool[4]", NULL, "0",

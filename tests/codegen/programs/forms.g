@@ -56,6 +56,13 @@ entry taken(x : f32[R, C], i : u8[R, 40], j : i32[7, C], h : f16[9, 30], k : i64
   return a, b, c = grad(sum(a * a) + sum(b), x), d = grad(sum(take_along(h, k % 30)), h)
 }
 
+entry sorted(x : f32[R, C], i : i32[40, 50], h : bf16[3, 2000], w : f32[R, C]) {
+  v, at = topk(x, 5)
+  u, ties = topk(i % 4, 50)
+  return v, at, u, ties, a = sort(x), b = sort(i, axis = 0), c = sort(h),
+         e = grad(sum(sort(x, axis = 0) * w), x), f = grad(sum(v * v), x)
+}
+
 # ---- columns, and other axes ----
 entry cols(x : f32[1000, 70], b : f32[70]) { return a = sum(x, axis = 0) * 0.5 + b, c = max(x, axis = 0) }
 entry cols_even(x : f32[90, 512]) { s = sum(x * x, axis = 0)
