@@ -173,10 +173,10 @@ const char *passes_pipeline(int level) {
       "autodiff,dce,layout,order,remat,liveness,inplace,share,plan-verify",
       "fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,layout,order,remat,liveness,inplace,share,"
       "plan-verify",
-      "fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,fuse,layout,order,remat,liveness,inplace,"
-      "share,plan-verify",
-      "fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,fuse,layout,order,remat,liveness,inplace,"
-      "share,plan-verify",
+      "fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,recompute,fuse,layout,order,remat,"
+      "liveness,inplace,share,plan-verify",
+      "fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,recompute,fuse,layout,order,remat,"
+      "liveness,inplace,share,plan-verify",
   };
   return by_level[level < 0 ? 0 : level > 3 ? 3 : level];
 }

@@ -22,8 +22,9 @@ typedef struct Result {
 static const char before[] = "autodiff";
 static const char cleaned[] = "autodiff,fold,cse,dce";
 static const char whole[] = "fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce";
-static const char planned[] = "autodiff,fold,cse,dce,fuse,cse,dce,layout,order,liveness,inplace,"
-                              "share,plan-verify";
+static const char planned[] =
+    "autodiff,fold,cse,dce,recompute{least=1},fuse,dce,layout,order,liveness,inplace,"
+    "share,plan-verify";
 static const char *const strategies[] = {"none", "inplace", "pool", "pack"};
 
 /* A target that wants everything, so that the passes have something to do. */
