@@ -92,7 +92,8 @@ static struct ConsTable *cons_table(Builder *b) {
   uint32_t pending = b->b->ops.n - t->entered;
   if (!t->size || (t->n + pending) * 2 > t->size) {
     t->size = t->size ? t->size : FIRST_CONS;
-    while ((t->n + pending + 1) * 2 > t->size) t->size *= 2;
+    /* all are entered again, also those that were left out while folding was off */
+    while ((b->b->ops.n + 1) * 2 > t->size) t->size *= 2;
     t->slot = ARENA_ARRAY(b->m->arena, OpId, t->size);
     t->n = 0;
     t->entered = 0;

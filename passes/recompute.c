@@ -1,28 +1,28 @@
-/* Recompute: element-wise values that are read again far behind, as on the way back, are computed again
-   there from fewer bytes: of a gelu only its input stays. Contract: values stay the same to the last
-   bit, since the same ops read the same numbers; runs after the last cse, which would undo it, and
-   before fuse, which puts the copies into the kernels that read them. Far is behind two or more
-   products, convolutions or loops. The choice is by groups: what hangs on the same leaves is computed
-   again if that frees at least twice the bytes that the leaves then hold. */
+/* Recompute: element-wise values that are read again far behind, as on the way back, are computed
+   again there from fewer bytes: of a gelu only its input stays. Contract: values stay the same to
+   the last bit, since the same ops read the same numbers; runs after the last cse, which would undo
+   it, and before fuse, which puts the copies into the kernels that read them. Far is behind two or
+   more products, convolutions or loops. The choice is by groups: what hangs on the same leaves is
+   computed again if that frees at least twice the bytes that the leaves then hold. */
 #include "passes/pass_list.h"
 #include "passes/plan_impl.h"
 
 enum {
-  FAR = 2,       /* heavy ops between */
-  LONGEST = 24,  /* ops that are computed again for one value */
-  LEAST = 4096,  /* bytes worth the trouble; recompute{least=N} */
+  FAR = 2,        /* heavy ops between */
+  LONGEST = 24,   /* ops that are computed again for one value */
+  LEAST = 4096,   /* bytes worth the trouble; recompute{least=N} */
   WORTH_FREED = 2 /* times the bytes held */
 };
 
 typedef struct Recompute {
   const Entry *e;
   Arena *a;
-  uint64_t least; /* bytes of a value worth the trouble */
-  int *heavy;    /* by op of the body: heavy ops before it */
-  int *last_far; /* by value: heavy ops before its last reader */
-  bool *fixed;   /* by value: read far behind by what needs it in memory */
-  bool *again;   /* by value: computed again where it is read far behind */
-  ValueId *group; /* by value: union-find */
+  uint64_t least;         /* bytes of a value worth the trouble */
+  int *heavy;             /* by op of the body: heavy ops before it */
+  int *last_far;          /* by value: heavy ops before its last reader */
+  bool *fixed;            /* by value: read far behind by what needs it in memory */
+  bool *again;            /* by value: computed again where it is read far behind */
+  ValueId *group;         /* by value: union-find */
   uint64_t *freed, *held; /* by group */
   /* while rebuilding */
   int *made_at; /* by value: heavy ops before its last copy, -1: none */
@@ -74,8 +74,8 @@ static ValueId root(Recompute *w, ValueId v) {
   return v;
 }
 
-/* Visits what v is computed from; joins v with the leaves that would be held for it. Returns the ops
-   on the way, more than LONGEST where there are too many. */
+/* Visits what v is computed from; joins v with the leaves that would be held for it. Returns the
+   ops on the way, more than LONGEST where there are too many. */
 static int find_leaves(Recompute *w, ValueId v, ValueId of, int ops) {
   const Op *op = value_def(w->e, v);
   for (int k = 0; k < op->noperands && ops <= LONGEST; k++) {
