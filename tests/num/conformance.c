@@ -650,8 +650,8 @@ static const Row rows[OP_KINDS] = {
 };
 
 /* Ops that are how a program is put together and have no value of their own: every entry ends in a
-   return, groups are kernels that yield, and grad is expanded before there is code. A scan is as its
-   body is: random programs have loops. */
+   return, groups are kernels that yield, and grad is expanded before there is code. A scan is as
+   its body is: random programs have loops. */
 static bool structural(OpKind k) {
   return k == OP_KERNEL || k == OP_YIELD || k == OP_RETURN || k == OP_GRAD || k == OP_SCAN;
 }
