@@ -24,7 +24,6 @@ typedef struct BuiltinDoc {
   const char *name;
   const char *args; /* "x, axis = none, keep = false" */
   const char *help; /* one line */
-  bool available;   /* false: known, but gives "NAME is not available yet" */
 } BuiltinDoc;
 int builtin_count(void);
 BuiltinDoc builtin_doc(Ctx *c, int i);

@@ -73,7 +73,7 @@ BuiltinDoc builtin_doc(Ctx *c, int i) {
     args = intern_printf(c, "%s%s%s%s%s", args, k ? ", " : "", spec[k].name, init ? " = " : "",
                          init ? init : "");
   }
-  return (BuiltinDoc){builtin[i].name, args, builtin[i].help, builtin[i].run != NULL};
+  return (BuiltinDoc){builtin[i].name, args, builtin[i].help};
 }
 
 void builtins_init(Elab *e) {
@@ -186,7 +186,6 @@ Val call_builtin(Elab *e, const Func *f, const Actual *arg, int n, Loc loc) {
   ArgSpec spec[MAX_ARGS];
   Site s = {.e = e, .f = f->builtin, .name = f->name, .loc = loc};
   int np = arg_specs(e->c, f->builtin, spec);
-  if (!f->builtin->run) return fail(e, loc, "%s is not available yet", f->name);
   for (int i = 0; i < n; i++) {
     int k = arg[i].name.name ? spec_index(&s, spec, np, arg[i].name) : i;
     if (k < 0) return poison;

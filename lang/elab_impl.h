@@ -349,8 +349,8 @@ typedef struct Site { /* one call of a built-in function */
 typedef Val Handler(Site *s);
 struct Builtin {
   const char *name, *args;
-  Handler *run; /* NULL: not available yet */
-  int data;     /* an OpKind or a variant */
+  Handler *run;
+  int data; /* an OpKind or a variant */
   const char *help;
 };
 void builtins_init(Elab *e);

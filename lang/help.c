@@ -18,8 +18,7 @@ static void print_ops(FILE *f) {
 static void print_builtins(Ctx *c, FILE *f) {
   for (int i = 0; i < builtin_count(); i++) {
     BuiltinDoc d = builtin_doc(c, i);
-    fprintf(f, "%s(%s)\n    %s%s\n", d.name, d.args, d.help,
-            d.available ? "" : " (not available yet)");
+    fprintf(f, "%s(%s)\n    %s\n", d.name, d.args, d.help);
   }
 }
 
@@ -28,8 +27,7 @@ static void builtins_markdown(Ctx *c, FILE *f) {
   fputs("| function | meaning |\n|---|---|\n", f);
   for (int i = 0; i < builtin_count(); i++) {
     BuiltinDoc d = builtin_doc(c, i);
-    fprintf(f, "| `%s(%s)` | %s%s |\n", d.name, d.args, d.help,
-            d.available ? "" : " (not available yet)");
+    fprintf(f, "| `%s(%s)` | %s |\n", d.name, d.args, d.help);
   }
 }
 

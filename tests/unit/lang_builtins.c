@@ -1,5 +1,5 @@
 /* The table of built-in functions: every row's arguments can be read, names are unique, help is
-   there, and nothing that is available is also defined by the prelude. */
+   there, and nothing of them is also defined by the prelude. */
 #include "lang/elab.h"
 
 #include <setjmp.h>
