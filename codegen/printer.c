@@ -57,6 +57,11 @@ void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out) {
     return;
   }
   leaf(p, v, stride, map, out); /* a reduction's result, or the place of an element-wise one */
+  if (op_info[op->kind].flags & OPF_POSITION) { /* its logical position is read, too */
+    int64_t *own = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
+    row_major(t, own);
+    leaf(p, v, own, map, out);
+  }
   if (op_info[op->kind].cls == CLASS_ELEMENT)
     for (int i = 0; i < op->noperands; i++) leaves_of(p, op->operands[i], map, out);
 }
