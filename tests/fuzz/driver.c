@@ -23,7 +23,7 @@ const char *__asan_default_options(void) {
   return "allocator_may_return_null=1:hard_rss_limit_mb=3000:exitcode=99";
 }
 #else
-enum { SECONDS_A_TEXT = 1 };
+enum { SECONDS_A_TEXT = 4 };
 #endif
 
 typedef struct Shared { /* written by the child, read by the parent after its end */
