@@ -33,7 +33,7 @@ static Tensor *inputs_of(Arena *a, const Entry *e, uint64_t seed, bool small) {
   Tensor *in = random_inputs(a, e, seed);
   for (uint32_t i = 0; small && i < e->body->args.n; i++)
     for (int64_t k = 0; !dtype_is_float(in[i].type->dtype) && k < in[i].type->numel; k++)
-      in[i].at[k].i %= 10;
+      in[i].at[k].i = (in[i].at[k].i % 10 + 10) % 10;
   return in;
 }
 
