@@ -47,11 +47,24 @@ static const char *describe(Gen *g, const Launch *l, const Entry *e) {
   return text_str(&x);
 }
 
-static bool same_launch(const CudaFunction *f, const Kernel *k) {
+static bool same_launch(const CudaFunction *f, const Launch *l) {
+  const Kernel *k = l->kernel;
   bool same = f->block == k->block && f->nargs == k->nargs;
   for (int i = 0; same && i < k->nargs; i++)
-    same = f->rights[i] == (k->args[i].access.read ? 1 : 0) + (k->args[i].access.write ? 2 : 0);
+    same = f->bytes[i] == l->args[i].bytes &&
+           f->rights[i] == (k->args[i].access.read ? 1 : 0) + (k->args[i].access.write ? 2 : 0);
   return same;
+}
+
+enum { ENV_BYTES = 16, FAULT_BYTES = 32 }; /* of gcrt.h's GcEnv and GcDeviceFault */
+
+const char *cuda_buffers(Arena *a, const CudaFunction *f) {
+  static const char *const right[] = {"none", "read", "write", "both"};
+  Text x = text_new(a, 0);
+  for (int i = 0; i < f->nargs; i++)
+    text_add(&x, "p%d %s %" PRIu64 ", ", i, right[f->rights[i]], f->bytes[i]);
+  text_add(&x, "env read %d, fault both %d", ENV_BYTES, FAULT_BYTES);
+  return text_str(&x);
 }
 
 static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
@@ -60,10 +73,11 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
   Text head = k->head, text = k->text;
   const char *body = arena_printf(a, "%s%s", text_str(&head), text_str(&text));
   for (uint32_t i = 0; i < p->functions.n; i++)
-    if (strcmp(p->functions.at[i].body, body) == 0 && same_launch(&p->functions.at[i], k))
+    if (strcmp(p->functions.at[i].body, body) == 0 && same_launch(&p->functions.at[i], l))
       return (int)i;
   CudaFunction f = {.body = body, .nargs = k->nargs, .block = k->block, .shared = k->shared};
   f.rights = ARENA_ARRAY(a, uint8_t, k->nargs + 1);
+  f.bytes = ARENA_ARRAY(a, uint64_t, k->nargs + 1);
   f.name = arena_printf(a, "k%u", p->functions.n);
   Text *x = &p->kernels;
   text_add(x, "/* %s */\n", describe(&p->g, l, e));
@@ -72,6 +86,7 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
   for (int i = 0; i < k->nargs; i++) {
     const Access *at = &k->args[i].access;
     f.rights[i] = (uint8_t)((at->read ? 1 : 0) + (at->write ? 2 : 0));
+    f.bytes[i] = l->args[i].bytes;
     text_add(x, "%svoid *p%d, ", at->write ? "" : "const ", i);
   }
   text_add(x, "const GcEnv *env, GcDeviceFault *fault) {\n%s}\n\n", body);

@@ -10,6 +10,7 @@ typedef struct CudaFunction {
   const char *body, *name; /* "k12" */
   int nargs, block, shared;
   uint8_t *rights; /* of each argument: 1 read, 2 write */
+  uint64_t *bytes; /* of each argument: all that a launch may touch */
 } CudaFunction;
 
 typedef struct CudaProgram {
@@ -21,6 +22,8 @@ typedef struct CudaProgram {
   const char *source;
 } CudaProgram;
 
+/* "p0 read 4096, p1 write 64, env read 16, fault both 32": what the function may touch. */
+const char *cuda_buffers(Arena *a, const CudaFunction *f);
 /* In the arena given. */
 CudaProgram *cuda_program(Module *m, const Target *t, const CodegenOptions *o, Arena *a);
 /* A cubin for each architecture, then PTX for the highest: n + 1 images. False after a diagnostic.

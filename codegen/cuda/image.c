@@ -1,6 +1,7 @@
 /* From the printed program to what goes into an executable: NVRTC's images, and a C file with the
    program's tables that includes them. Contract: images lie in the section .gc_cuda, 64-byte
-   aligned; the same program gives the same bytes. */
+   aligned; the same program gives the same bytes; PTX says in comments at its end which bytes the
+   parameters of each kernel stand for, since nothing else in a program's image does. */
 #define _GNU_SOURCE
 #include "codegen/cuda/emit.h"
 
@@ -25,9 +26,27 @@ static void print_uses(const CudaProgram *p, const CudaImage *image, Arena *a) {
   }
 }
 
+/* "// gc: k0: p0 read 4096, env read 16, fault both 32" for every kernel, behind the text. */
+static void declare(const CudaProgram *p, unsigned char **text, size_t *size) {
+  if (!*size) return;
+  Text x = text_new(p->g.a, 0);
+  text_add(&x, "%s\n", (const char *)*text);
+  for (uint32_t i = 0; i < p->functions.n; i++) {
+    const CudaFunction *f = &p->functions.at[i];
+    text_add(&x, "// gc: %s: %s\n", f->name, cuda_buffers(p->g.a, f));
+  }
+  *text = (unsigned char *)text_str(&x);
+  *size = strlen((const char *)*text) + 1;
+}
+
 static bool compile(CudaProgram *p, const char *const *arch, int n, CudaImage *image, int *code) {
   const CodegenOptions *o = p->g.opt;
   if (!nvrtc_compile(p->g.ctx, p->g.a, p->source, arch, n, image, code)) return false;
+  for (int i = 0; i < n; i++)
+    if (image[i].ptx)
+      declare(p, &image[i].bytes, &image[i].size);
+    else
+      declare(p, &image[i].text, &image[i].text_size);
   for (int i = 0; i < n && o->stats; i++)
     if (!image[i].ptx) print_uses(p, &image[i], p->g.a);
   return true;

@@ -116,7 +116,7 @@ static char *global_access(Warp *w, int lane, uint64_t address, size_t size, Acc
   char *at = (char *)(uintptr_t)address;
   if (b->init) {
     size_t off = (size_t)(address - (uintptr_t)b->base);
-    bool ok = init_bits(b->init, off, size, how != ACCESS_READ);
+    bool ok = init_bits(b->init, b->init_at + off, size, how != ACCESS_READ);
     if (!ok && x->check.init)
       report(w, lane, PTX_UNINIT, address, "reads offset %zu of buffer '%s', which nobody wrote",
              off, buf_name(b));

@@ -24,7 +24,8 @@ typedef struct PtxBuf {
   size_t size;      /* bytes that the kernel may touch */
   unsigned rights;  /* PTX_READ | PTX_WRITE */
   const char *name; /* for findings; may be NULL */
-  uint8_t *init; /* one bit a byte: has it been written? NULL: all of it has. Kernels set bits. */
+  uint8_t *init;  /* one bit a byte: has it been written? NULL: all of it has. Kernels set bits. */
+  size_t init_at; /* the bit of the first byte */
 } PtxBuf;
 
 /* What a launch watches beside bounds, rights and alignment, which are always on. */

@@ -8,6 +8,7 @@
 
 struct Module {
   PtxModule *ptx;
+  char *declared; /* of its kernels' buffers, or NULL */
   struct Function *functions;
 };
 
@@ -109,6 +110,7 @@ CALL(cuModuleLoadData, (CUmodule * module, const void *image), (module, image)) 
     free(m);
     return CUDA_INVALID_PTX;
   }
+  m->declared = declared_text(text);
   *module = m;
   return CUDA_SUCCESS;
 }
@@ -121,9 +123,11 @@ CALL(cuModuleUnload, (CUmodule module), (module)) {
   if (!module) return CUDA_INVALID_HANDLE;
   for (struct Function *f = module->functions, *next; f; f = next) {
     next = f->next;
+    declared_free(f->buffers, ptx_kernel_params(f->kernel));
     free(f);
   }
   ptx_module_free(module->ptx);
+  free(module->declared);
   free(module);
   return CUDA_SUCCESS;
 }
@@ -135,7 +139,12 @@ CALL(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *n
   struct Function *f = calloc(1, sizeof *f);
   if (!f) return CUDA_OUT_OF_MEMORY;
   size_t used = ptx_kernel_static_shared(k);
-  *f = (struct Function){k, used < 49152 ? 49152 - used : 0, module->functions};
+  *f = (struct Function){k, used < 49152 ? 49152 - used : 0, NULL, module->functions};
+  if (module->declared && !declared_buffers(module->declared, k, &f->buffers)) {
+    fprintf(stderr, "fakecuda: the PTX does not say what kernel %s may touch\n", name);
+    free(f);
+    return CUDA_INVALID_PTX;
+  }
   module->functions = f;
   *function = f;
   return CUDA_SUCCESS;

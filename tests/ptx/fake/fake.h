@@ -83,6 +83,8 @@ Driver *driver(void);
 bool memory_inside(CUdeviceptr p, size_t size);
 void memory_written(CUdeviceptr p, size_t size);
 size_t memory_buffers(PtxBuf **bufs); /* to free */
+/* The part of device memory from p on as a buffer; false: some of it is not allocated. */
+bool memory_part(CUdeviceptr p, size_t size, PtxBuf *out);
 CUresult memory_copy(CUdeviceptr to, const void *from, CUdeviceptr device_from, void *host_to,
                      size_t size);
 CUresult memory_set(CUdeviceptr to, uint32_t value, size_t width, size_t count);
@@ -113,8 +115,17 @@ void work_free(Work *w);
 struct Function {
   const PtxKernel *kernel;
   size_t max_dynamic;
+  PtxBuf *buffers; /* by parameter: size, rights and name of what it points to; NULL: anything */
   struct Function *next;
 };
+/* ---- declared.c ---- */
+/* What a module's PTX says of its kernels' buffers: a copy to free, NULL where it says nothing. */
+char *declared_text(const char *ptx);
+/* Of one kernel, by parameter; to free. False: nothing is said of it, or something else. */
+bool declared_buffers(const char *text, const PtxKernel *k, PtxBuf **out);
+void declared_free(PtxBuf *buffers, size_t n);
+/* The buffers of a launch; to free. False after a message: a parameter is no such buffer. */
+bool declared_launch(const struct Function *f, const char *params, PtxBuf **out, size_t *n);
 struct Graph {
   Work *nodes;
   int count;

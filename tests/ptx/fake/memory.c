@@ -36,8 +36,19 @@ size_t memory_buffers(PtxBuf **bufs) {
   if (!out) return 0;
   for (int i = 0; i < 2; i++)
     for (Block *b = lists[i]; b; b = b->next)
-      *out++ = (PtxBuf){b->base, b->size, PTX_RW, i ? "pinned memory" : "device memory", b->init};
+      *out++ =
+          (PtxBuf){b->base, b->size, PTX_RW, i ? "pinned memory" : "device memory", b->init, 0};
   return n;
+}
+
+bool memory_part(CUdeviceptr p, size_t size, PtxBuf *out) {
+  Block *b = find(driver()->device_blocks, p, size);
+  if (!b) return false;
+  out->base = (void *)(uintptr_t)p;
+  out->size = size;
+  out->init = b->init;
+  out->init_at = (size_t)(p - (uintptr_t)b->base);
+  return true;
 }
 
 static CUresult allocate(Block **list, size_t size, bool device, void **out) {

@@ -23,8 +23,14 @@ void work_free(Work *w) {
 static CUresult run_kernel(const Work *w) {
   Driver *d = driver();
   PtxBuf *bufs;
-  size_t n = memory_buffers(&bufs);
+  size_t n;
   const PtxKernel *k = w->function->kernel;
+  if (!w->function->buffers) {
+    n = memory_buffers(&bufs);
+  } else if (!declared_launch(w->function, w->params, &bufs, &n)) {
+    free(bufs);
+    return d->sticky = CUDA_ILLEGAL_ADDRESS;
+  }
   PtxLaunch l = {.dynamic_shared = w->shared,
                  .params = w->params,
                  .params_size = ptx_kernel_params_size(k),

@@ -77,6 +77,7 @@ static const char ptx[] =
     "  ld.global.f32 %f3, [%rd4];\n  fma.rn.f32 %f4, %f1, %f3, %f2;\n"
     "  st.global.f32 [%rd5], %f4;\n  ret;\n}\n";
 
+static const char *declared = ""; /* what the PTX says of the kernel's buffers */
 static void *function;
 static Ptr x, y;
 enum { N = 96 };
@@ -97,7 +98,9 @@ static void start(void) {
   EXPECT(0, cu.CtxSet(context));
   EXPECT(209, cu.Load(&module, "\177ELF a cubin"));
   EXPECT(200, cu.Load(&module, "no image"));
-  EXPECT(0, cu.Load(&module, ptx));
+  char text[2048];
+  snprintf(text, sizeof text, "%s%s", ptx, declared);
+  EXPECT(0, cu.Load(&module, text));
   EXPECT(500, cu.Function(&function, module, "absent"));
   EXPECT(0, cu.Function(&function, module, "line"));
   EXPECT(0, cu.Alloc(&x, N * 4));
@@ -175,6 +178,25 @@ static void run_bounds(void) {
   EXPECT(700, cu.Alloc(&x, 4));
 }
 
+/* Within its allocations, and outside of what it may touch there. */
+static void run_declared(void) {
+  declared = "// gc: line: px read 256, py write 256, pa read 0, pb read 0\n";
+  start();
+  EXPECT(0, launch(NULL, x, y, 1, 0, 2));
+  EXPECT(0, launch(NULL, x + 128, y + 128, 1, 0, 2));
+  EXPECT(700, launch(NULL, x, y, 1, 0, 3));
+}
+static void run_declared_right(void) {
+  declared = "// gc: line: px read 384, py read 384, pa read 0, pb read 0\n";
+  start();
+  EXPECT(700, launch(NULL, x, y, 1, 0, 1));
+}
+static void run_declared_place(void) {
+  declared = "// gc: line: px read 384, py write 384, pa read 0, pb read 0\n";
+  start();
+  EXPECT(700, launch(NULL, x, y + 4, 1, 0, 1));
+}
+
 static void run_uninitialised(void) {
   start();
   EXPECT(719, launch(NULL, y, x, 1, 0, 3));
@@ -216,6 +238,9 @@ static const struct Scenario {
     {"graph, shuffled", "FAKECUDA_ORDER", "7", run_graph},
     {"unjoined", NULL, NULL, run_unjoined},
     {"bounds", NULL, NULL, run_bounds},
+    {"declared buffers", NULL, NULL, run_declared},
+    {"declared rights", NULL, NULL, run_declared_right},
+    {"declared places", NULL, NULL, run_declared_place},
     {"uninitialised", NULL, NULL, run_uninitialised},
     {"no init check", "FAKECUDA_CHECK", "race", run_plain},
     {"second allocation fails", "FAKECUDA_FAIL", "cuMemAlloc_v2:2:out_of_memory",

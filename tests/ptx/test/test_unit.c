@@ -185,7 +185,7 @@ static PtxStatus run(const char *body, uint32_t out[32], PtxResult *r, unsigned 
     snprintf(r->error, sizeof r->error, "%s", err);
     return PTX_REFUSED;
   }
-  PtxBuf buf = {out, 128, PTX_WRITE, "out", NULL};
+  PtxBuf buf = {out, 128, PTX_WRITE, "out", NULL, 0};
   PtxLaunch l = {.grid = {1, 1, 1},
                  .block = {threads, 1, 1},
                  .params = &out,
