@@ -3,6 +3,7 @@
    the op's compute type, rounded where the dtype is stored narrower than it is computed. The text
    comes from the op table: a, b and c are replaced, FN(exp) becomes f32_exp. */
 #include "codegen/kernel.h"
+#include "ir/interp.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -20,6 +21,13 @@ static const struct {
 const char *dtype_storage(Dtype dt) { return dtype_text[dt].storage; }
 const char *dtype_compute(Dtype dt) { return dtype_text[dt].compute; }
 const char *dtype_prefix(Dtype dt) { return dtype_text[dt].prefix; }
+
+const char *random_key_text(Arena *a, Attr key, Attr draw, const char *place) {
+  uint64_t hash = random_hash(key.str), n = (uint64_t)draw.i;
+  if (!place) return arena_printf(a, "0x%016llxull", (unsigned long long)random_key(hash, n));
+  return arena_printf(a, "random_key(0x%016llxull, %lluull + (uint32_t)%s)",
+                      (unsigned long long)hash, (unsigned long long)n, place);
+}
 
 static bool is_half(Dtype dt) { return dt == DT_F16 || dt == DT_BF16; }
 

@@ -110,6 +110,8 @@ const char *dtype_compute(Dtype dt); /* "float" for f16 and bf16, else the stora
 /* The prefix of functions: FN(exp) of f32, f16 and bf16 is f32_exp; of i32 i32_…; bool is u8. */
 const char *dtype_prefix(Dtype dt);
 const char *scalar_literal(Arena *a, Dtype dt, Attr v); /* "0.5f", "3", "INFINITY" */
+/* The key of a random op as an expression; place: the text of its place in a loop, or NULL. */
+const char *random_key_text(Arena *a, Attr key, Attr draw, const char *place);
 /* "in0[i]" or "f16_load(in0[i])"; and "x" or "f16_store(x)" */
 const char *scalar_load(Arena *a, Dtype dt, const char *base, const char *index);
 const char *scalar_store(Arena *a, Dtype dt, const char *value);
@@ -157,7 +159,7 @@ uint64_t cpu_index_scratch(const Group *gr);
    floor ceil rint; i32_ i64_ u8_ abs mod; f16_ and bf16_ load, store, round; i32_from_f32 … (float
    to integer, saturating, NaN to 0: D_from_S for D in u8 i32 i64, S in f32 f64); float
    f32_random_uniform(uint64_t key, const GcEnv *env, uint64_t position) and …_normal, with the key
-   of ir/interp.h's random_key (before the seed is mixed in); f64_ likewise. */
+   of ir/interp.h's random_key (before the seed is mixed in); f64_ likewise; random_key itself. */
 void cpu_prelude(FILE *f, const CodegenOptions *o);
 
 /* Work under which a launch stays on thread 0: element operations. */

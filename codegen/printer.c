@@ -4,8 +4,6 @@
    instead of storage where one value is wanted at two places: the same bits. */
 #include "codegen/printer.h"
 
-#include "ir/interp.h"
-
 const Axis *printer_identity(Printer *p, ValueId v) {
   return axes_identity(p->g->a, value_type(p->gr->e, v));
 }
@@ -381,9 +379,15 @@ static Printed dropout_value(Printer *p, const Op *op, const Axis *map) {
   int level = x.level;
   int64_t *own = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
   row_major(t, own);
-  const char *call = arena_printf(
-      p->g->a, "%s_random_uniform(0x%016llxull, env, (uint64_t)(%s))", dtype_prefix(compute),
-      (unsigned long long)random_key(op->attr[AT_DROP_KEY].str), strided(p, t, own, map, &level));
+  const char *place = NULL;
+  if (op->noperands > 1) {
+    Printed draw = printer_value(p, op->operands[1], map);
+    place = draw.text;
+    level = deeper(level, draw.level);
+  }
+  const char *key = random_key_text(p->g->a, op->attr[AT_DROP_KEY], op->attr[AT_DROP_DRAW], place);
+  const char *call = arena_printf(p->g->a, "%s_random_uniform(%s, env, (uint64_t)(%s))",
+                                  dtype_prefix(compute), key, strided(p, t, own, map, &level));
   Printed u = line(p, compute, call, level);
   Printed y = line(p, compute,
                    arena_printf(p->g->a, "%s * %s", x.text,

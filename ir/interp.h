@@ -51,10 +51,11 @@ void eval_fault(EvalCtx *c, const char *fmt, ...) __attribute__((format(printf, 
 /* Rounds to nearest even, overflows to infinity; wraps integers; makes bool 0 or 1. */
 Scalar scalar_round(Scalar s, Dtype dt, InterpMode mode);
 
-/* Random numbers: Philox4x32-10 (Salmon et al., SC 2011), key = seed ^ random_key(op's key),
+/* Random numbers: Philox4x32-10 (Salmon et al., SC 2011), key = seed ^ random_key(of the op),
    counter = {p, p >> 32, step, step >> 32} with p = position / 4; the word is position % 4.
    Uniform: (w >> 8) 2^-24. Normal: Box-Muller on the pair of words the position falls in, sqrt(-2
    log(((w0 >> 8) + 1) 2^-24)) times cos, or sin for the odd position, of 2 pi (w1 >> 8) 2^-24. */
-uint64_t random_key(const char *key); /* FNV-1a, 64 bits, then splitmix64's finaliser */
+uint64_t random_hash(const char *key);             /* FNV-1a, 64 bits */
+uint64_t random_key(uint64_t hash, uint64_t draw); /* number `draw` of splitmix64 from there */
 void philox4x32(uint64_t key, const uint32_t counter[4], uint32_t out[4]);
 #endif

@@ -107,7 +107,7 @@ typedef void RebuildFn(Builder *b, const Entry *old, const Op *op, ValueId *map,
 
 /* What an op is to passes and targets. */
 typedef enum OpClass {
-  CLASS_LEAF,      /* no operand: const, iota, random */
+  CLASS_LEAF,      /* made of no tensor: const, iota, random */
   CLASS_GLOBAL,    /* load, store */
   CLASS_ELEMENT,   /* same shape in and out, element by element */
   CLASS_VIEW,      /* same numbers elsewhere: reshape, transpose, broadcast, slice, … */
@@ -184,9 +184,10 @@ extern const OpInfo op_info[OP_KINDS];
 enum {
   AT_VALUE = 0, /* const, pad */
   AT_AXIS = 0,  /* iota, concat, argmax, argmin, dynamic_update, cumsum */
-  AT_KEY = 0,   /* random ops: STR */
-  AT_AXES = 0,  /* reductions, reverse */
-  AT_PERM = 0,  /* transpose */
+  AT_KEY = 0,
+  AT_DRAW = 1, /* random ops: STR, INT */
+  AT_AXES = 0, /* reductions, reverse */
+  AT_PERM = 0, /* transpose */
   AT_STARTS = 0,
   AT_STEPS = 1, /* slice; the type gives the extent */
   AT_LO = 1,
@@ -208,7 +209,8 @@ enum {
   AT_BACKWARD = 1,   /* cumsum: from the end on */
   AT_DESCENDING = 0, /* argsort */
   AT_KEEP = 0,
-  AT_DROP_KEY = 1, /* dropout: NUM, STR */
+  AT_DROP_KEY = 1,
+  AT_DROP_DRAW = 2, /* dropout: NUM, STR, INT */
   AT_SCALE = 0,
   AT_CAUSAL = 1, /* attention */
   AT_EPS = 0,    /* layer_norm, rms_norm: NUM */

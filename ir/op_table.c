@@ -68,6 +68,8 @@ static const struct {
     {OP_IOTA, AT_AXIS, "axis", ATTR_INT},
     {OP_RANDOM_UNIFORM, AT_KEY, "key", ATTR_STR},
     {OP_RANDOM_NORMAL, AT_KEY, "key", ATTR_STR},
+    {OP_RANDOM_UNIFORM, AT_DRAW, "draw", ATTR_INT},
+    {OP_RANDOM_NORMAL, AT_DRAW, "draw", ATTR_INT},
     {OP_LOAD, AT_GLOBAL, "global", ATTR_INT},
     {OP_STORE, AT_GLOBAL, "global", ATTR_INT},
     {OP_TRANSPOSE, AT_PERM, "perm", ATTR_INTS},
@@ -136,6 +138,7 @@ static const struct {
     {OP_DYNAMIC_UPDATE, AT_AXIS, "axis", ATTR_INT},
     {OP_DROPOUT, AT_KEEP, "keep", ATTR_NUM},
     {OP_DROPOUT, AT_DROP_KEY, "key", ATTR_STR},
+    {OP_DROPOUT, AT_DROP_DRAW, "draw", ATTR_INT},
     {OP_ATTENTION, AT_SCALE, "scale", ATTR_NUM},
     {OP_ATTENTION, AT_CAUSAL, "causal", ATTR_BOOL},
     {OP_ATTENTION_GRAD, AT_SCALE, "scale", ATTR_NUM},
@@ -210,7 +213,7 @@ static const struct {
   OpClass cls;
   const char *title, *text;
 } classes[] = {
-    {CLASS_LEAF, "Leaves", "No operands; the type is part of the op."},
+    {CLASS_LEAF, "Leaves", "Made of no tensor; the type is part of the op."},
     {CLASS_GLOBAL, "Globals", "Parameters, states and hyperparameters."},
     {CLASS_ELEMENT, "Element-wise", "Operands and result have one shape."},
     {CLASS_VIEW, "Views", "The same numbers elsewhere."},

@@ -18,9 +18,14 @@ void philox4x32(uint64_t key, const uint32_t counter[4], uint32_t out[4]) {
   out[0] = x0, out[1] = x1, out[2] = x2, out[3] = x3;
 }
 
-uint64_t random_key(const char *key) {
+uint64_t random_hash(const char *key) {
   uint64_t h = 0xcbf29ce484222325u;
   for (const unsigned char *s = (const unsigned char *)key; *s; s++) h = (h ^ *s) * 0x100000001b3u;
+  return h;
+}
+
+uint64_t random_key(uint64_t hash, uint64_t draw) {
+  uint64_t h = hash + draw * 0x9e3779b97f4a7c15u; /* splitmix64's step, then its finaliser */
   h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
   h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
   return h ^ (h >> 31);

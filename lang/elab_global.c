@@ -75,27 +75,18 @@ void run_store_all(Elab *e, Loc loc) {
   at(e, loc);
 }
 
-/* The key of a random op: in an initialiser the path of what it fills, so that the same path gives
-   the same numbers whatever else the program holds; in an entry the scope and a count. */
-const char *random_key_name(Elab *e, Loc loc) {
-  if (e->run->scan) { /* every iteration would get the same numbers */
-    elab_error(e, loc,
-               "random numbers that differ by the iteration of a scan are not available yet");
-    elab_hint(e, "draw them before the loop, [iterations, …], and take row i of them in it");
-    elab_trace(e);
-    return NULL;
-  }
+/* In an initialiser the key of a random op is the path of what it fills, so that the same path
+   gives the same numbers whatever else the program holds; in an entry it is the scope. The draw
+   counts the ops of a key, each as often as a loop runs it, so that the loop may be unrolled. */
+RandomKey draw_next(Elab *e) {
   const char *path = e->frame->path;
-  KeyCount *count = NULL;
-  for (uint32_t i = 0; i < e->run->keys.n && !count; i++)
-    if (e->run->keys.at[i].path == path) count = &e->run->keys.at[i];
-  if (!count) {
-    vec_push(e->a, &e->run->keys, (KeyCount){path, 0});
-    count = &e->run->keys.at[e->run->keys.n - 1];
-  }
-  int n = count->n++;
-  if (e->run->kind == RUN_INIT && n == 0) return path;
-  return intern_printf(e->c, "%s#%d", path, n);
+  uint32_t k = 0;
+  while (k < e->run->keys.n && e->run->keys.at[k].path != path) k++;
+  if (k == e->run->keys.n) vec_push(e->a, &e->run->keys, (KeyCount){path, 0});
+  bool init = e->run->kind == RUN_INIT;
+  ValueId place = e->run->scan ? scan_draws_before(e, k) : NO_ID;
+  return (RandomKey){init ? path : intern_printf(e->c, "%s#", path),
+                     (int64_t)e->run->keys.at[k].n++, place};
 }
 
 /* ---- initialisers ---- */

@@ -149,8 +149,15 @@ typedef enum RunKind { RUN_ENTRY, RUN_INIT, RUN_LET } RunKind;
 
 typedef struct KeyCount {
   const char *path;
-  int n;
+  uint64_t n;
 } KeyCount;
+
+/* The numbers of a random op: its key, its draw, and in a loop what is added to the draw. */
+typedef struct RandomKey {
+  const char *key;
+  int64_t draw;
+  ValueId place; /* i32[], NO_ID outside of loops */
+} RandomKey;
 
 typedef struct Stored {
   int global;
@@ -166,6 +173,14 @@ typedef struct StandIn {
   int global;     /* that it is the value of; -1: of a name */
 } StandIn;
 
+/* An argument of a loop's block that stands for the draws of a path in earlier iterations. */
+typedef struct DrawsBefore {
+  ValueId arg;
+  uint32_t key;  /* into the run's keys */
+  uint64_t from; /* draws of the path before the loop */
+  ValueId outer; /* the same of the loop around this one, or NO_ID */
+} DrawsBefore;
+
 /* A scan whose body is being read. */
 typedef struct ScanLevel {
   struct ScanLevel *up;
@@ -173,6 +188,7 @@ typedef struct ScanLevel {
   VEC(StandIn) stand_ins;
   VEC(ValueId) current; /* as in Run, in this body */
   VEC(ValueId) stacked; /* what the iteration yields */
+  VEC(DrawsBefore) draws;
 } ScanLevel;
 
 struct Run {
@@ -309,6 +325,8 @@ bool body_has_minimize(const Body *b);
 void bind_name(Elab *e, Ident name, Val v);
 /* ---- elab_scan.c ---- */
 void exec_scan(Elab *e, const Stmt *s);
+/* What iterations before this one add to the number of a draw, all loops counted. */
+ValueId scan_draws_before(Elab *e, uint32_t key);
 /* Inside of a scan: the global's value there, at its first use. */
 ValueId scan_read_global(Elab *e, int global, Loc loc);
 /* ---- elab_global.c: params, states, hypers ---- */
@@ -321,8 +339,8 @@ void global_write(Elab *e, int global, ValueId v);
 int global_zeros(Elab *e, GlobalKind kind, const char *path, const Type *t);
 int global_step(Elab *e); /* the counter of training steps, made at first use */
 void run_begin(Elab *e, Run *r, RunKind kind, const char *name, Loc loc);
-void run_store_all(Elab *e, Loc loc);          /* at the end of an entry */
-const char *random_key_name(Elab *e, Loc loc); /* NULL after an error */
+void run_store_all(Elab *e, Loc loc); /* at the end of an entry */
+RandomKey draw_next(Elab *e);         /* for one more random op here */
 /* ---- elab_minimize.c ---- */
 void exec_minimize(Elab *e, const Stmt *s);
 /* ---- elab_accumulate.c: e->accumulate is more than 1 ---- */

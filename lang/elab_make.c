@@ -91,9 +91,11 @@ static Val random_tensor(Site *s, OpKind k, int shape) {
     return fail(e, s->loc, "a let is computed at compile time and cannot hold random numbers");
   const Type *t = made_type(s, shape, float_dtype(e));
   if (!t) return poison;
-  Attr attr[MAX_ATTRS] = {[AT_KEY] = {.str = random_key_name(e, s->loc)}};
-  if (!attr[AT_KEY].str) return poison;
-  return build_checked(e, k, NULL, 0, attr, t, s->name, s->loc);
+  RandomKey r = draw_next(e);
+  Attr attr[MAX_ATTRS] = {[AT_KEY] = {.str = r.key}, [AT_DRAW] = {.i = r.draw}};
+  bool loop = r.place != NO_ID;
+  Val place = loop ? val_tensor(e, r.place) : poison;
+  return build_checked(e, k, &place, loop, attr, t, s->name, s->loc);
 }
 
 /* x * scale + shift, where scale 1 and shift 0 leave no op. */

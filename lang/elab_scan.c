@@ -40,6 +40,47 @@ ValueId scan_read_global(Elab *e, int global, Loc loc) {
   return stand_in(e, l, outer, global);
 }
 
+/* ---- random numbers ---- */
+
+static ValueId draws_before(Elab *e, ScanLevel *l, uint32_t key) {
+  for (uint32_t i = 0; i < l->draws.n; i++)
+    if (l->draws.at[i].key == key) return l->draws.at[i].arg;
+  ValueId outer = l->up ? draws_before(e, l->up, key) : NO_ID;
+  ValueId arg = block_add_arg(e->run->entry, l->block, (Value){.type = type_scalar(e->c, DT_I32)});
+  vec_push(e->a, &l->draws, (DrawsBefore){arg, key, e->run->keys.at[key].n, outer});
+  return arg;
+}
+
+ValueId scan_draws_before(Elab *e, uint32_t key) { return draws_before(e, e->run->scan, key); }
+
+/* Draws of one iteration times the iterations before, and what the loop around adds: at the front
+   of the body, now that it is read. The path has then been drawn from as often as all iterations
+   do. */
+static void count_draws(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
+  Builder *b = e->run->b;
+  Block *front = ARENA_NEW(e->m->arena, Block);
+  builder_at(b, front);
+  for (uint32_t i = 0; i < l->draws.n; i++) {
+    const DrawsBefore *d = &l->draws.at[i];
+    KeyCount *count = &e->run->keys.at[d->key];
+    uint64_t each = count->n - d->from;
+    ValueId n = l->block->args.at[0];
+    const Type *t = value_type(e->run->entry, n);
+    if (each != 1) n = build2(b, OP_MUL, n, build_const_int(b, t, (int32_t)(uint32_t)each));
+    if (d->outer != NO_ID) n = build2(b, OP_ADD, n, d->outer);
+    by[d->arg] = n;
+    count->n = d->from + (uint64_t)trips * each;
+  }
+  for (uint32_t i = 0; i < l->block->ops.n; i++)
+    vec_push(e->m->arena, &front->ops, l->block->ops.at[i]);
+  for (uint32_t i = 0; i < front->ops.n; i++)
+    op_at(e->run->entry, front->ops.at[i])->parent = l->block;
+  l->block->ops.at = front->ops.at;
+  l->block->ops.n = front->ops.n;
+  l->block->ops.cap = front->ops.cap;
+  builder_at(b, l->block);
+}
+
 /* ---- names ---- */
 
 /* The value with a stand-in for every tensor in it. */
@@ -117,10 +158,12 @@ static void replace(Entry *en, const Block *b, const ValueId *by) {
 }
 
 /* Stand-ins of what does not change give way to it; the arguments that stay are numbered again. */
-static void settle(Elab *e, ScanLevel *l) {
+static void settle(Elab *e, ScanLevel *l, int64_t trips) {
   Entry *en = e->run->entry;
-  ValueId *by = ARENA_ARRAY(e->a, ValueId, en->values.n + 1);
-  for (ValueId v = 0; v < en->values.n; v++) by[v] = v;
+  uint32_t most = en->values.n + 3 * l->draws.n; /* with what count_draws adds */
+  ValueId *by = ARENA_ARRAY(e->a, ValueId, most + 1);
+  for (ValueId v = 0; v < most; v++) by[v] = v;
+  count_draws(e, l, trips, by);
   uint32_t n = 1; /* the counter stays */
   for (uint32_t i = 0; i < l->stand_ins.n; i++) {
     StandIn *s = &l->stand_ins.at[i];
@@ -148,7 +191,8 @@ static const Type *stacked_type(Elab *e, const Type *row, int64_t trips) {
 /* Ends the block and puts the op behind what stands before the loop. NULL after an error. */
 static Op *finish(Elab *e, ScanLevel *l, int64_t trips, Loc loc) {
   Entry *en = e->run->entry;
-  settle(e, l);
+  at(e, loc);
+  settle(e, l, trips);
   uint32_t room = l->stand_ins.n + l->stacked.n + 1, n = 0;
   ValueId *init = ARENA_ARRAY(e->a, ValueId, room), *yield = ARENA_ARRAY(e->a, ValueId, room);
   const Type **type = ARENA_ARRAY(e->a, const Type *, room);

@@ -32,8 +32,16 @@ Val builtin_dropout(Site *s) {
     return fail(e, s->at[1], "dropout needs a probability of at least 0 and below 1, not %s",
                 val_str(e, s->v[1]));
   if (!e->run->training || p == 0) return s->v[0];
+  RandomKey r = draw_next(e);
   Attr attr[MAX_ATTRS] = {
-      [AT_KEEP] = {.f = 1 - p}, [AT_DROP_KEY] = {.str = random_key_name(e, s->loc)}};
-  if (!attr[AT_DROP_KEY].str) return poison;
-  return build_checked(e, OP_DROPOUT, &s->v[0], 1, attr, NULL, s->name, s->loc);
+      [AT_KEEP] = {.f = 1 - p}, [AT_DROP_KEY] = {.str = r.key}, [AT_DROP_DRAW] = {.i = r.draw}};
+  const Type *t = s->v[0].tensor.type;
+  Val in[2] = {s->v[0], poison};
+  bool loop = r.place != NO_ID;
+  if (loop) {
+    const Type *places = type_get(e->c, DT_I32, t->rank, t->dim);
+    if (!places) return fail(e, s->loc, "a dropout of this size in a loop cannot be addressed");
+    in[1] = val_tensor(e, build(at(e, s->loc), OP_BROADCAST, &r.place, 1, NULL, places));
+  }
+  return build_checked(e, OP_DROPOUT, in, 1 + loop, attr, NULL, s->name, s->loc);
 }

@@ -2,7 +2,6 @@
    twice. Contract: the same numbers as the scalar text in maps, element by element (ir/interp.h).
  */
 #include "codegen/kernel.h"
-#include "ir/interp.h"
 
 void cpu_random(Gen *g, const Group *gr) {
   const Op *op = gr->root;
@@ -13,8 +12,9 @@ void cpu_random(Gen *g, const Group *gr) {
   kernel_args(g, k, gr);
   int64_t blocks = (out->numel + 3) / 4;
   kernel_units(k, out->numel < SERIAL_WORK / 4 ? 1 : (blocks + 1023) / 1024);
-  text_line(x, "const uint64_t key = 0x%llxu ^ env->seed;",
-            (unsigned long long)random_key(op->attr[AT_KEY].str));
+  const char *place = op->noperands ? "in0[0]" : NULL;
+  text_line(x, "const uint64_t key = %s ^ env->seed;",
+            random_key_text(g->a, op->attr[AT_KEY], op->attr[AT_DRAW], place));
   if (k->units == 1)
     text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)blocks);
   else

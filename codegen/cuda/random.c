@@ -1,7 +1,6 @@
 /* Random ops standing alone: a thread makes the four elements of a Philox block.
    Contract: the same numbers as on the CPU, element by element (ir/interp.h). */
 #include "codegen/cuda/cuda.h"
-#include "ir/interp.h"
 
 void cuda_random(Gen *g, const Group *gr) {
   const Op *op = gr->root;
@@ -10,8 +9,9 @@ void cuda_random(Gen *g, const Group *gr) {
   Text *x = &k->text;
   cuda_threads(g, k, (out->numel + 3) / 4, "i");
   text_line(x, "uint32_t w[4];");
-  text_line(x, "philox(0x%llxu ^ env->seed, (uint64_t)i, env->step, w);",
-            (unsigned long long)random_key(op->attr[AT_KEY].str));
+  const char *place = op->noperands ? "in0[0]" : NULL;
+  text_line(x, "philox(%s ^ env->seed, (uint64_t)i, env->step, w);",
+            random_key_text(g->a, op->attr[AT_KEY], op->attr[AT_DRAW], place));
   const char *T = dtype_storage(out->dtype);
   text_line(x, "Vec<%s, 4> v;", T);
   text_line(x, "#pragma unroll");

@@ -178,8 +178,11 @@ static void leaf(Case *c) {
     Scalar s = element(c, c->dt, 0);
     c->attr[AT_VALUE].i = s.i;
   }
-  if (c->kind == OP_RANDOM_UNIFORM || c->kind == OP_RANDOM_NORMAL)
+  if (c->kind == OP_RANDOM_UNIFORM || c->kind == OP_RANDOM_NORMAL) {
     c->attr[AT_KEY].str = intern(c->ctx, "noise");
+    c->attr[AT_DRAW].i = below(c, 3);
+    if (below(c, 2)) operand(c, DT_I32, 0, NULL);
+  }
 }
 
 static void global(Case *c) {
@@ -378,6 +381,8 @@ static void dropped(Case *c) {
   unary(c);
   c->attr[AT_KEEP].f = 0.75;
   c->attr[AT_DROP_KEY].str = intern(c->ctx, "drop");
+  c->attr[AT_DROP_DRAW].i = below(c, 3);
+  if (below(c, 2)) operand(c, DT_I32, c->x[0].type->rank, c->x[0].type->dim);
 }
 
 /* Few values, so that many are equal; NaN among the special ones. */

@@ -280,6 +280,10 @@ static void dropped(Case *c) {
   one(c);
   c->attr[AT_KEEP].f = 0.5;
   c->attr[AT_DROP_KEY].str = intern(c->r->c, "drop");
+  c->attr[AT_DROP_DRAW].i = below(c, 3);
+  const Type *t = c->x[0].type;
+  Tensor *place = add(c, DT_I32, t->rank, t->dim);
+  for (int64_t i = 0; i < t->numel; i++) place->at[i].i = below(c, 5);
 }
 
 static void normed(Case *c) {
@@ -781,7 +785,7 @@ static const char *const reads[OP_KINDS] = {
     [OP_ATTENTION] = "abcyz|abcyz|abcyz",
     [OP_ATTENTION_GRAD] = "abcdef|abcdef|abcdef|abcdef|abcdef|abcdef",
     [OP_DYNAMIC_UPDATE] = "c|c|",
-    [OP_DROPOUT] = "",
+    [OP_DROPOUT] = "b|",
     [OP_SOFTMAX] = "y",
     [OP_LOG_SOFTMAX] = "y",
     [OP_SOFTMAX_GRAD] = "b|ab",

@@ -1,5 +1,11 @@
 /* Philox4x32-10 (Salmon et al., SC 2011): element i of a random op is a function of (seed, step, key,
-   i) alone. Counter {i/4, i/4 >> 32, step, step >> 32}, key seed ^ the op's; word i % 4. */
+   draw, i) alone. Counter {i/4, i/4 >> 32, step, step >> 32}, key seed ^ random_key; word i % 4. */
+INL uint64_t random_key(uint64_t hash, uint64_t draw) {
+  uint64_t h = hash + draw * 0x9e3779b97f4a7c15ull;
+  h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull;
+  h = (h ^ (h >> 27)) * 0x94d049bb133111ebull;
+  return h ^ (h >> 31);
+}
 INL void philox(uint64_t key, uint64_t block, uint64_t step, uint32_t w[4]) {
   uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32), c2 = (uint32_t)step, c3 = (uint32_t)(step >> 32);
   uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);

@@ -141,3 +141,20 @@ entry learn_images(x : f32[4, 3, 13, 11], t : u8[4]) {
   return loss = l
 }
 entry see_images(x : f32[3, 3, 13, 11]) { return a = eye(x) }
+
+# ---- random numbers in loops ----
+entry drawn(x : f32[40, 70], w : f32[70, 70]) {
+  noise = normal(shape = [40, 70])
+  h = x
+  ns = scan i in 2..5 {
+    n = normal(shape = [3, 7])
+    scan j in 0..2 { h = tanh(dropout(h, 0.25) @ w * 0.1) + uniform(shape = [40, 1]) }
+    yield n + sum(h)
+  }
+  minimize sum(h) * 0 + sum(drawn_bias()) with sgd(0.1)
+  return h, ns, dx = grad(sum(h * noise), x), dw = grad(sum(h * noise), w)
+}
+def drawn_bias() {
+  param b : f32[3] = normal()
+  return b
+}

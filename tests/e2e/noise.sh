@@ -1,0 +1,40 @@
+#!/bin/sh
+# Random numbers in loops: a scan draws what it draws unrolled, whatever stands around it, and dropout's
+# mask on the way back is the one on the way forth.
+. "$(dirname "$0")/common.sh"
+cat >loop.g <<'END'
+def noisy(x) { return x + 0.1 * normal(shape = shape(x)) }
+def cell(x, h) { return tanh(noisy(dropout(linear(x, 8) as x, 0.3) + linear(h, 8) as h)) }
+entry draws() {
+  first = uniform(shape = [3])
+  ns, us, bs = scan i in 2..5 {
+    a = normal(shape = [2])
+    us = scan j in 0..4 { yield (uniform(shape = [2]) as u) + noisy(zeros([2])) as n }
+    yield a, reshape(us, [8]), bernoulli(0.5, shape = [4])
+  }
+  return first, ns, us, bs, last = uniform(shape = [3])
+}
+entry train(x : f32[4, 6, 5], y : f32[4]) {
+  h = zeros([4, 8])
+  scan t in 0..6 { h = cell(x[:, t], h) as cell }
+  loss = mse((linear(h, 1) as out)[:, 0] + 0.1 * normal(shape = [4]), y)
+  minimize loss with adam(0.01)
+  return loss
+}
+END
+sed 's/scan \(.\) in/for \1 in/' loop.g >unrolled.g
+"$mkdata" npy f32 64,6,5 1 x.npy && "$mkdata" npy f32 64 2 y.npy || fail 'no data could be made'
+for v in loop unrolled; do
+  run 0 "$gc" $v.g -O2 -o $v
+  run 0 ./$v draws --seed 3 --steps 2
+  cp out.txt $v.txt
+  run 0 ./$v train --x x.npy --y y.npy --epochs 3 --seed 3 --log $v.csv --quiet
+  cut -d, -f3 $v.csv | sed 1d >$v.loss
+done
+same loop.txt unrolled.txt 'the draws of scan and for'
+worst=$(paste loop.loss unrolled.loss | awk '{d = ($1 - $2) / $2; if (d < 0) d = -d; if (d > w) w = d; n++} END {print n == 48 ? w + 0 : "none"}')
+at_most "$worst" 1e-5 'the difference of a loss between scan and for'
+run 0 ./loop train --x x.npy --y y.npy --epochs 3 --seed 3 --log again.csv --quiet --threads 3 --poison
+cut -d, -f3 again.csv | sed 1d >again.loss
+same loop.loss again.loss 'the losses on three threads, poisoned'
+finish
