@@ -156,33 +156,53 @@ static void ptx_close(Compiled *c) {
   compiled_close(c);
 }
 
-static Compiled *ptx_open(CudaProgram *p, const CudaImage *image, const CudaImage *of) {
+static Compiled *ptx_open(CudaProgram *p, const CudaImage *image, int n, const CudaImage *of,
+                          const char *name) {
   char err[512] = "";
-  Compiled *c = device_tables(p, image, ARCHS + 1);
+  Compiled *c = device_tables(p, image, n);
   if (!c) return NULL;
   Device *d = calloc(1, sizeof *d);
-  d->head = (DeviceHead){.arch = of->arch, .close = ptx_close};
-  d->module = ptx_module_load((const char *)of->text, of->text_size - 1, err, sizeof err);
+  d->head = (DeviceHead){.arch = name, .close = ptx_close};
+  const unsigned char *text = of->ptx ? of->bytes : of->text;
+  size_t size = of->ptx ? of->size : of->text_size;
+  d->module = ptx_module_load((const char *)text, size - 1, err, sizeof err);
   c->device = d;
   c->step = step;
   if (d->module) return c;
-  printf("%s: the PTX is not run: %s\n", of->arch, err);
+  printf("%s: the PTX is not run: %s\n", name, err);
   ptx_close(c);
   return NULL;
 }
 
-int devices_open(Module *m, const Target *t, const CodegenOptions *o, bool gpu, Compiled **out) {
-  for (int i = 0; i < DEVICES; i++) out[i] = NULL;
-  if (gpu) return !(out[0] = gpu_open(m, t, o));
-  Arena *a = arena_new();
-  CudaProgram *p = cuda_program(m, t, o, a);
+static int open_clang(CudaProgram *p, Compiled **out) {
+  CudaImage image;
+  if (!clang_compile(p->g.a, p->source, &image)) return 1;
+  if (clang_errs(&image)) {
+    printf("NOT TESTED: a module that clang is known to compile wrongly: it needs clang 21\n");
+    return 0;
+  }
+  out[0] = ptx_open(p, &image, 1, &image, "clang");
+  return !out[0];
+}
+
+static int open_nvrtc(CudaProgram *p, Compiled **out) {
   CudaImage image[ARCHS + 1];
   int code = 0, bad = !cuda_images(p, archs, ARCHS, image, &code);
   for (int i = 0; i < ARCHS && !bad; i++) bad += spills(p, &image[i]);
   for (int i = 0; i < DEVICES && !bad; i++) {
-    out[i] = ptx_open(p, image, &image[i]);
+    out[i] = ptx_open(p, image, ARCHS + 1, &image[i], image[i].arch);
     bad += !out[i];
   }
+  return bad;
+}
+
+int devices_open(Module *m, const Target *t, const CodegenOptions *o, DeviceKind kind,
+                 Compiled **out) {
+  for (int i = 0; i < DEVICES; i++) out[i] = NULL;
+  if (kind == DEVICE_DRIVER) return !(out[0] = gpu_open(m, t, o));
+  Arena *a = arena_new();
+  CudaProgram *p = cuda_program(m, t, o, a);
+  int bad = kind == DEVICE_CLANG ? open_clang(p, out) : open_nvrtc(p, out);
   arena_free(a);
   return bad;
 }

@@ -15,10 +15,15 @@ typedef struct DeviceHead { /* what Compiled.device starts with */
   void (*close)(Compiled *c);
 } DeviceHead;
 
-/* Compiles the kernels for sm_80, sm_90a and sm_100, none of which may spill, and opens the
-   interpreters; with `gpu` the one device of a driver instead. Returns how many things went wrong,
-   after printing them; a device may be NULL. */
-int devices_open(Module *m, const Target *t, const CodegenOptions *o, bool gpu, Compiled **out);
+typedef enum DeviceKind {
+  DEVICE_NVRTC, /* compiles for sm_80, sm_90a and sm_100 without spills; interpreters for two */
+  DEVICE_CLANG, /* one interpreter with what clang makes of the source */
+  DEVICE_DRIVER /* the one device of the driver that the loader finds */
+} DeviceKind;
+
+/* Returns how many things went wrong, after printing them; a device may be NULL. */
+int devices_open(Module *m, const Target *t, const CodegenOptions *o, DeviceKind kind,
+                 Compiled **out);
 void devices_close(Compiled **c);
 const char *device_arch(const Compiled *c); /* "sm_80" */
 void device_order(Compiled *c, unsigned order);
@@ -26,6 +31,10 @@ void device_order(Compiled *c, unsigned order);
 /* ---- for devices ---- */
 /* The program's tables as executables hold them, with its memory; NULL after printing why. */
 Compiled *device_tables(CudaProgram *p, const CudaImage *image, int n);
+/* clang.c: the name of a clang that can be asked, or NULL; and the PTX that it makes */
+const char *clang_find(Arena *a);
+bool clang_compile(Arena *a, const char *source, CudaImage *out);
+bool clang_errs(const CudaImage *image); /* an error of clang's that is known is in it */
 /* gpu.c */
 Compiled *gpu_open(Module *m, const Target *t, const CodegenOptions *o);
 #endif

@@ -1,8 +1,9 @@
 /* Products on tensor cores, without a GPU: every tile, dtype and order of the operands, with edges,
    a batch and work fused behind compiles without spilling and gives on the PTX interpreter what the
-   CPU computes, but for the order of the sums. products RUNTIME_DIR [--gpu], which runs them on the
-   driver that the loader finds. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but
-   for GC_NO_SKIP, which makes that an error. */
+   CPU computes, but for the order of the sums. products RUNTIME_DIR [--gpu | --clang [EVERY]] runs
+   them on the driver that the loader finds, or every n-th as clang compiles them. Says "NOT TESTED"
+   and exits with 77 where there is no NVRTC or clang, but for GC_NO_SKIP, which makes that an
+   error. */
 #include "tests/cuda/device.h"
 #include "tests/num/random_program.h"
 
@@ -94,13 +95,13 @@ static int compare(int i, const char *name, const Tensor *want, const Tensor *go
 }
 
 static int run(Ctx *c, Module *on_cpu, const Target *cpu, Module *on_gpu, const Target *gpu,
-               CodegenOptions *o, bool driver) {
+               CodegenOptions *o, DeviceKind kind, int every) {
   Compiled *x = compiled_open(on_cpu, cpu, o, "-O1"), *on[DEVICES];
-  int bad = devices_open(on_gpu, gpu, o, driver, on) + !x;
+  int bad = devices_open(on_gpu, gpu, o, kind, on) + !x;
   for (int n = 0; n < ROWS * DEVICES && !bad; n++) {
     int i = n / DEVICES;
     Compiled *y = on[n % DEVICES];
-    if (!y) continue;
+    if (!y || i % every) continue;
     Arena *a = arena_new();
     const Entry *e = on_cpu->entries.at[i];
     Tensor *in = random_inputs(a, e, (uint64_t)i), want[3], got[3];
@@ -125,8 +126,12 @@ static int run(Ctx *c, Module *on_cpu, const Target *cpu, Module *on_gpu, const 
 }
 
 int main(int argc, char **argv) {
-  bool driver = argc == 3 && strcmp(argv[2], "--gpu") == 0;
-  if (argc != 2 && !driver) return 2;
+  const char *how = argc > 2 ? argv[2] : "";
+  DeviceKind kind = strcmp(how, "--gpu") == 0     ? DEVICE_DRIVER
+                    : strcmp(how, "--clang") == 0 ? DEVICE_CLANG
+                                                  : DEVICE_NVRTC;
+  int every = argc == 4 && kind == DEVICE_CLANG ? atoi(argv[3]) : 1;
+  if ((argc != 2 && kind == DEVICE_NVRTC) || every < 1) return 2;
   setvbuf(stdout, NULL, _IOLBF, 0);
   Ctx *c = ctx_new();
   CodegenOptions o = {.version = "test", .runtime_dir = argv[1], .level = 2};
@@ -139,12 +144,18 @@ int main(int argc, char **argv) {
   const char *bytes;
   size_t n;
   int code = 0;
-  if (!codegen_cuda_binary(on_gpu, gpu, &o, "compute_80", &bytes, &n, &code)) {
+  if (kind == DEVICE_CLANG && !clang_find(ctx_arena(c))) {
+    printf("NOT TESTED: a second compiler's products on tensor cores: there is no clang 16 or "
+           "later (install clang-16 or set GC_CLANG)\n");
+    return getenv("GC_NO_SKIP") ? 1 : SKIP;
+  }
+  if (kind != DEVICE_CLANG &&
+      !codegen_cuda_binary(on_gpu, gpu, &o, "compute_80", &bytes, &n, &code)) {
     printf("NOT TESTED: products on tensor cores: there is no NVRTC\n");
     return getenv("GC_NO_SKIP") ? 1 : SKIP;
   }
-  int bad = run(c, on_cpu, cpu, on_gpu, gpu, &o, driver);
-  printf("%d products, %d failures\n", ROWS, bad);
+  int bad = run(c, on_cpu, cpu, on_gpu, gpu, &o, kind, every);
+  printf("%d products, %d failures\n", (ROWS + every - 1) / every, bad);
   ctx_free(c);
   return bad != 0;
 }

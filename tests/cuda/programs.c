@@ -1,11 +1,11 @@
 /* Programs for the GPU without one: their kernels compile for sm_80, sm_90a and sm_100 without
    spilling, and what the PTX interpreter makes of them is what the CPU's program computes, bit for
    bit but for f64, whose functions are each C library's own.
-     programs RUNTIME_DIR [--gpu] random FIRST COUNT     random programs, BATCH in a module
-     programs RUNTIME_DIR [--gpu] FILE.g                 the entries of a program, on random inputs
-   --gpu: they run on the driver that the loader finds instead.
-   Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP, which makes that
-   an error. */
+     programs RUNTIME_DIR [HOW] random FIRST COUNT     random programs, BATCH in a module
+     programs RUNTIME_DIR [HOW] FILE.g                 the entries of a program, on random inputs
+   HOW: --gpu: they run on the driver that the loader finds instead; --clang: clang compiles them,
+   but for entries with functions of f64, which it has none of. Says "NOT TESTED" and exits with 77
+   where there is no NVRTC or clang, but for GC_NO_SKIP, which makes that an error. */
 #include "codegen/cuda/nvrtc.h"
 #include "lang/ast.h"
 #include "lang/elab.h"
@@ -24,8 +24,8 @@ typedef struct Made { /* one program, planned for both targets */
   Module *cpu, *gpu;
   const Target *on_cpu, *on_gpu;
   CodegenOptions o;
-  bool file;       /* of a user's program */
-  bool gpu_driver; /* no interpreter */
+  bool file; /* of a user's program */
+  DeviceKind kind;
 } Made;
 
 /* Whole numbers below 10 are labels and indices that every program here takes. */
@@ -132,7 +132,7 @@ static int run_entry(const char *what, Made *p, Compiled *cpu, Compiled *const *
 
 static int run(const char *what, Made *p, uint64_t seed) {
   Compiled *gpu[DEVICES], *cpu = compiled_open(p->cpu, p->on_cpu, &p->o, "-O1");
-  int bad = devices_open(p->gpu, p->on_gpu, &p->o, p->gpu_driver, gpu) + !cpu;
+  int bad = devices_open(p->gpu, p->on_gpu, &p->o, p->kind, gpu) + !cpu;
   if (!bad && p->cpu->init) bad = run_entry(what, p, cpu, gpu, NULL, seed);
   for (uint32_t i = 0; i < p->cpu->entries.n && !bad; i++)
     bad = run_entry(what, p, cpu, gpu, p->cpu->entries.at[i], seed + i);
@@ -162,6 +162,20 @@ static Module *module_from(Ctx *c, const char *file) {
   return m;
 }
 
+/* Leaves out entries that compute a function of f64. */
+static void drop_inexact(Module *m) {
+  uint32_t kept = 0;
+  ctx_set_stream(m->ctx, NULL);
+  for (uint32_t i = 0; i < m->entries.n; i++) {
+    Module one = *m;
+    one.entries.at = &m->entries.at[i];
+    one.entries.n = 1;
+    if (codegen_exact(&one)) m->entries.at[kept++] = m->entries.at[i];
+  }
+  m->entries.n = kept;
+  ctx_set_stream(m->ctx, stderr);
+}
+
 static bool has_nvrtc(void) {
   static const char *const arch[] = {"compute_80"};
   Ctx *c = ctx_new();
@@ -170,6 +184,22 @@ static bool has_nvrtc(void) {
   ctx_set_stream(c, NULL);
   bool ok = nvrtc_compile(c, ctx_arena(c), "__global__ void k() {}", arch, 1, &image, &code);
   ctx_free(c);
+  return ok;
+}
+
+/* Is there what compiles? Says so where there is not. */
+static bool can_compile(DeviceKind kind) {
+  if (kind != DEVICE_CLANG && !has_nvrtc()) {
+    printf("NOT TESTED: programs for a GPU: there is no NVRTC (install the CUDA toolkit or set "
+           "GC_NVRTC)\n");
+    return false;
+  }
+  Arena *a = arena_new();
+  bool ok = kind != DEVICE_CLANG || clang_find(a);
+  if (!ok)
+    printf("NOT TESTED: a second compiler's PTX: there is no clang 16 or later (install clang-16 "
+           "or set GC_CLANG)\n");
+  arena_free(a);
   return ok;
 }
 
@@ -189,22 +219,18 @@ static RandomOptions random_options(uint64_t seed) {
 }
 
 int main(int argc, char **argv) {
-  bool driver = argc > 2 && strcmp(argv[2], "--gpu") == 0;
-  const char *runtime = argv[1];
-  if (driver) argc--, argv++;
+  const char *runtime = argv[1], *how = argc > 2 ? argv[2] : "";
+  DeviceKind kind = strcmp(how, "--gpu") == 0     ? DEVICE_DRIVER
+                    : strcmp(how, "--clang") == 0 ? DEVICE_CLANG
+                                                  : DEVICE_NVRTC;
+  if (kind != DEVICE_NVRTC) argc--, argv++;
   bool random = argc == 5 && strcmp(argv[2], "random") == 0;
   if (!random && argc != 3) {
-    fprintf(stderr,
-            "usage: programs RUNTIME_DIR [--gpu] random FIRST COUNT | programs RUNTIME_DIR [--gpu] "
-            "FILE.g\n");
+    fprintf(stderr, "usage: programs RUNTIME_DIR [--gpu|--clang] random FIRST COUNT | FILE.g\n");
     return 2;
   }
   setvbuf(stdout, NULL, _IOLBF, 0);
-  if (!has_nvrtc()) {
-    printf("NOT TESTED: programs for a GPU: there is no NVRTC (install the CUDA toolkit or set "
-           "GC_NVRTC)\n");
-    return getenv("GC_NO_SKIP") ? 1 : SKIP;
-  }
+  if (!can_compile(kind)) return getenv("GC_NO_SKIP") ? 1 : SKIP;
   uint64_t first = random ? strtoull(argv[3], NULL, 10) : 7,
            count = random ? strtoull(argv[4], NULL, 10) : 1;
   int bad = 0, n = 0;
@@ -212,13 +238,15 @@ int main(int argc, char **argv) {
     Made p = {.c = ctx_new(),
               .o = {.version = "test", .runtime_dir = runtime, .level = 2, .exact = true},
               .file = !random,
-              .gpu_driver = driver};
+              .kind = kind};
     p.cpu = random ? random_program(p.c, s, random_options(s)) : module_from(p.c, argv[2]);
     p.gpu = random ? random_program(p.c, s, random_options(s)) : module_from(p.c, argv[2]);
+    if (kind == DEVICE_CLANG) drop_inexact(p.cpu), drop_inexact(p.gpu);
     char what[64];
     snprintf(what, sizeof what, "seed %llu", (unsigned long long)s);
-    bad += check(random ? what : argv[2], &p, s, random && s % 4 == 0 ? 0 : 2);
-    n += random ? BATCH : 1;
+    if (p.gpu->entries.n)
+      bad += check(random ? what : argv[2], &p, s, random && s % 4 == 0 ? 0 : 2);
+    n += random ? (int)p.cpu->entries.n : 1;
     ctx_free(p.c);
   }
   printf("%d programs, %d failures\n", n, bad);

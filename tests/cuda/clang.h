@@ -1,0 +1,104 @@
+/* What CUDA C means to clang, as far as gc's source needs it, without a file of NVIDIA's: put
+   before the source by -include. Contract: f32 is rounded once with subnormal numbers taken for 0,
+   as NVRTC does with --ftz=true; f64's functions, which CUDA has from a library of its own, are
+   left without a body. */
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __shared__ __attribute__((shared))
+#define __forceinline__ __inline__ __attribute__((always_inline))
+#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
+#define __align__(n) __attribute__((aligned(n)))
+#define OWN static __device__ __forceinline__
+
+struct ThreadIndex {
+  __declspec(property(get = get)) unsigned x;
+  static __device__ __forceinline__ unsigned get() { return __nvvm_read_ptx_sreg_tid_x(); }
+};
+struct BlockIndex {
+  __declspec(property(get = get)) unsigned x;
+  static __device__ __forceinline__ unsigned get() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+};
+extern const __device__ __attribute__((weak)) ThreadIndex threadIdx;
+extern const __device__ __attribute__((weak)) BlockIndex blockIdx;
+
+/* ---- bits ---- */
+OWN float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
+OWN double __longlong_as_double(long long x) { return __builtin_bit_cast(double, x); }
+OWN unsigned long long __cvta_generic_to_shared(const void *p) {
+  return (unsigned long long)(__attribute__((address_space(3))) const void *)p;
+}
+#define memcpy __builtin_memcpy
+OWN int __ffs(int x) { return __builtin_ffs(x); }
+
+/* ---- arithmetic, rounded once; f32 with --ftz=true ---- */
+OWN float __fmaf_rn(float a, float b, float c) { return __nvvm_fma_rn_ftz_f(a, b, c); }
+OWN double __fma_rn(double a, double b, double c) { return __nvvm_fma_rn_d(a, b, c); }
+OWN float __fdiv_rn(float a, float b) { return __nvvm_div_rn_ftz_f(a, b); }
+OWN double __ddiv_rn(double a, double b) { return __nvvm_div_rn_d(a, b); }
+OWN float __fsqrt_rn(float a) { return __nvvm_sqrt_rn_ftz_f(a); }
+OWN double __dsqrt_rn(double a) { return __nvvm_sqrt_rn_d(a); }
+#define BOTH(name, call)                                                                           \
+  OWN float name##f(float x) { return call##f(x); }                                                \
+  OWN double name(double x) { return call(x); }
+BOTH(fabs, __builtin_fabs)
+BOTH(floor, __builtin_floor)
+BOTH(ceil, __builtin_ceil)
+BOTH(rint, __builtin_rint)
+/* The remainder of a / b with the sign of a, which is exact: long division of the significands. */
+template <typename T, typename U, int BITS, bool FLUSH> OWN T remainder_of(T a, T b) {
+  const U one = (U)1 << BITS, top = (U)1 << (sizeof(U) * 8 - 1), inf = top - one;
+  U x = __builtin_bit_cast(U, a), y = __builtin_bit_cast(U, b);
+  const U sign = x & top;
+  x &= ~top, y &= ~top;
+  if (FLUSH) x = x < one ? 0 : x, y = y < one ? 0 : y;
+  if (y == 0 || x >= inf || y > inf) return __builtin_bit_cast(T, (U)(inf | one >> 1));
+  if (x < y) return __builtin_bit_cast(T, (U)(sign | x));
+  int ex = (int)(x >> BITS), ey = (int)(y >> BITS); /* of subnormal numbers 1 */
+  x = ex ? (x & (one - 1)) | one : x, y = ey ? (y & (one - 1)) | one : y;
+  ex += !ex, ey += !ey;
+  for (; ex > ey; ex--) x = (x >= y ? x - y : x) << 1;
+  if (x >= y) x -= y;
+  for (; x && x < one && ex > 1; ex--) x <<= 1;
+  if (x >= one) return __builtin_bit_cast(T, (U)(sign | (U)ex << BITS | (x & (one - 1))));
+  return __builtin_bit_cast(T, (U)(sign | (FLUSH ? 0 : x)));
+}
+OWN float fmodf(float a, float b) { return remainder_of<float, unsigned, 23, true>(a, b); }
+OWN double fmod(double a, double b) {
+  return remainder_of<double, unsigned long long, 52, false>(a, b);
+}
+extern "C" __device__ double exp(double), expm1(double), log(double), log1p(double), sin(double),
+    cos(double), tanh(double), erf(double), pow(double, double);
+
+/* ---- threads ---- */
+OWN void __syncwarp(unsigned who) { __nvvm_bar_warp_sync(who); }
+OWN unsigned __ballot_sync(unsigned who, bool x) { return __nvvm_vote_ballot_sync(who, x); }
+OWN int atomicCAS(int *p, int was, int is) { return __nvvm_atom_cas_gen_i(p, was, is); }
+/* all 32 lanes are one group */
+OWN int __shfl_down_sync(unsigned who, int x, int by) {
+  return __nvvm_shfl_sync_down_i32(who, x, by, 31);
+}
+OWN int __shfl_sync(unsigned who, int x, int from) {
+  return __nvvm_shfl_sync_idx_i32(who, x, from, 31);
+}
+OWN float __shfl_down_sync(unsigned who, float x, int by) {
+  return __nvvm_shfl_sync_down_f32(who, x, by, 31);
+}
+OWN float __shfl_sync(unsigned who, float x, int from) {
+  return __nvvm_shfl_sync_idx_f32(who, x, from, 31);
+}
+template <typename T> OWN T halves(T x, unsigned who, int by, bool down) {
+  struct Pair {
+    int low, high;
+  } p = __builtin_bit_cast(Pair, x);
+  p.low = down ? __shfl_down_sync(who, p.low, by) : __shfl_sync(who, p.low, by);
+  p.high = down ? __shfl_down_sync(who, p.high, by) : __shfl_sync(who, p.high, by);
+  return __builtin_bit_cast(T, p);
+}
+OWN double __shfl_down_sync(unsigned who, double x, int by) { return halves(x, who, by, true); }
+OWN double __shfl_sync(unsigned who, double x, int from) { return halves(x, who, from, false); }
+OWN long long __shfl_down_sync(unsigned who, long long x, int by) {
+  return halves(x, who, by, true);
+}
+OWN long long __shfl_sync(unsigned who, long long x, int from) {
+  return halves(x, who, from, false);
+}
