@@ -34,7 +34,7 @@ static const char *last_part(const char *path) {
 
 ValueId global_read(Elab *e, int global, Loc loc) {
   ValueId *id = global_current(e, global);
-  if (*id != NO_ID) return *id;
+  if (*id != NO_ID) return minimize_read(e, global, *id, loc);
   if (e->run->scan) return *id = scan_read_global(e, global, loc);
   const Global *g = &e->m->globals.at[global];
   Builder *b = at(e, loc);

@@ -191,6 +191,13 @@ typedef struct ScanLevel {
   VEC(DrawsBefore) draws;
 } ScanLevel;
 
+/* A param that a minimize of this entry has updated. */
+typedef struct Updated {
+  int global;
+  ValueId value; /* after it; no gradient flows into the update */
+  Loc loc;       /* of the minimize */
+} Updated;
+
 struct Run {
   RunKind kind;
   Entry *entry;
@@ -201,8 +208,9 @@ struct Run {
   VEC(ValueId) borrowed; /* values that have only a name of the prelude's */
   VEC(KeyCount) keys;    /* random ops so far, by path */
   ScanLevel *scan;       /* the innermost, NULL outside of all */
+  VEC(Updated) updated;
   bool minimized;
-  Loc minimize;      /* where */
+  Loc minimize;      /* where first */
   ValueId next_step; /* ... the step counter's new value */
 };
 
@@ -343,6 +351,8 @@ void run_store_all(Elab *e, Loc loc); /* at the end of an entry */
 RandomKey draw_next(Elab *e);         /* for one more random op here */
 /* ---- elab_minimize.c ---- */
 void exec_minimize(Elab *e, const Stmt *s);
+/* What a read of a global that is `now` gives: through an update no gradient flows. */
+ValueId minimize_read(Elab *e, int global, ValueId now, Loc loc);
 /* ---- elab_accumulate.c: e->accumulate is more than 1 ---- */
 ValueId accumulate_due(Elab *e, Loc loc); /* bool[]: this run ends in an update */
 Val accumulate_step(Elab *e, Loc loc);    /* updates so far */

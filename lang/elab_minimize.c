@@ -1,8 +1,9 @@
 /* `minimize L with opt(args)` and `grad(L, x)`: gradients as one op, then the optimizer's body
    inlined for each param. Contract: the params are those that a gradient can reach from L, in the
-   order of their paths; the optimizer is called with (p, g) in front of what the user wrote, `p`
-   assigns the param, and its states lie at NAME.state.PATH. The pass autodiff expands the grad op.
- */
+   order of their paths, or those of them that `only` names; the optimizer is called with (p, g) in
+   front of what the user wrote, `p` assigns the param, and its states lie at NAME.state.PATH. An
+   entry may have several, of different params: what is read after an update is the new value, and
+   no gradient flows into the update. The pass autodiff expands the grad op. */
 #include "lang/elab_builtin.h"
 
 #include <stdlib.h>
@@ -107,7 +108,21 @@ static int by_path(const void *a, const void *b) {
   return strcmp(((const Trained *)a)->path, ((const Trained *)b)->path);
 }
 
-static int trained_params(Elab *e, ValueId loss, Trained **out) {
+static const Updated *updated(const Elab *e, int global) {
+  for (uint32_t i = 0; i < e->run->updated.n; i++)
+    if (e->run->updated.at[i].global == global) return &e->run->updated.at[i];
+  return NULL;
+}
+
+ValueId minimize_read(Elab *e, int global, ValueId now, Loc loc) {
+  Updated *u = (Updated *)updated(e, global);
+  if (!u || u->value != now) return now;
+  u->value = build1(at(e, loc), OP_STOP_GRADIENT, now);
+  return *global_current(e, global) = u->value;
+}
+
+/* The params that the loss depends on, at their values before and after updates. */
+static int all_params(Elab *e, ValueId loss, Trained **out) {
   bool *reach = reached_from(e, loss);
   const Entry *en = e->run->entry;
   VEC(Trained) all = {0};
@@ -118,9 +133,65 @@ static int trained_params(Elab *e, ValueId loss, Trained **out) {
     const Global *g = &e->m->globals.at[global];
     if (g->kind == GLOBAL_PARAM) vec_push(e->a, &all, (Trained){global, g->path, v, poison});
   }
+  for (uint32_t i = 0; i < e->run->updated.n; i++) {
+    const Updated *u = &e->run->updated.at[i];
+    const char *path = e->m->globals.at[u->global].path;
+    if (reach[u->value]) vec_push(e->a, &all, (Trained){u->global, path, u->value, poison});
+  }
   if (all.n) qsort(all.at, all.n, sizeof *all.at, by_path);
   *out = all.at;
   return (int)all.n;
+}
+
+/* ---- only = "path" ---- */
+
+static bool lies_at(const char *path, const char *at) {
+  size_t n = strlen(at);
+  return strncmp(path, at, n) == 0 && (!path[n] || path[n] == '.');
+}
+
+/* Marks the params at the path or below it. False after an error. */
+static bool take_path(Elab *e, Val path, Loc loc, const Trained *p, int n, bool *taken) {
+  bool any = false;
+  if (path.kind != VAL_STR)
+    return fail(e, loc, "'only' of minimize needs the paths of params as strings, found %s",
+                val_str(e, path)),
+           false;
+  for (int i = 0; i < n; i++)
+    if (lies_at(p[i].path, path.str)) any = taken[i] = true;
+  if (any) return true;
+  elab_error(e, loc, "the loss depends on no param at \"%s\"", path.str);
+  elab_hint(e, "it depends on %s%s", p[0].path,
+            n > 1 ? intern_printf(e->c, " and %d more", n - 1) : "");
+  elab_trace(e);
+  return false;
+}
+
+/* Keeps what `only` names, all if it is not given. False after an error. */
+static bool choose_params(Elab *e, const Actual *only, Trained *p, int *n, Loc loc) {
+  bool *taken = ARENA_ARRAY(e->a, bool, *n + 1), ok = true;
+  const Val *v = &only->v;
+  if (v->kind == VAL_NONE)
+    memset(taken, true, (size_t)*n);
+  else if (v->kind == VAL_LIST)
+    for (int i = 0; i < v->list->n && ok; i++)
+      ok = take_path(e, v->list->at[i], only->loc, p, *n, taken);
+  else
+    ok = take_path(e, *v, only->loc, p, *n, taken);
+  int kept = 0;
+  for (int i = 0; i < *n && ok; i++) {
+    const Updated *u = taken[i] ? updated(e, p[i].global) : NULL;
+    if (u) {
+      elab_error(e, loc, "%s is trained by two minimize", p[i].path);
+      elab_note(e, u->loc, "the other is here");
+      elab_hint(e, "say which params each takes, as in adam(lr, only = \"net.fc1\")");
+      elab_trace(e);
+      return false;
+    }
+    if (taken[i]) p[kept++] = p[i];
+  }
+  *n = kept;
+  return ok && kept > 0;
 }
 
 /* Scales all gradients so that their common norm is at most `most`. */
@@ -190,6 +261,11 @@ static void update_params(Elab *e, const Func *f, const Expr *x, Actual *arg, in
   }
 }
 
+static void remember(Elab *e, const Trained *p, int n, Loc loc) {
+  for (int i = 0; i < n; i++)
+    vec_push(e->a, &e->run->updated, (Updated){p[i].global, *global_current(e, p[i].global), loc});
+}
+
 static bool may_minimize(Elab *e, const Stmt *s) {
   if (e->frame->env->func) {
     elab_error(e, s->loc, "minimize belongs in an entry, not in a def");
@@ -201,14 +277,8 @@ static bool may_minimize(Elab *e, const Stmt *s) {
     elab_hint(e, "minimize what the loop computes, after it; the program runs a step many times");
     return elab_trace(e), false;
   }
-  if (e->run->minimized) {
-    elab_error(e, s->loc, "an entry has at most one minimize");
-    elab_note(e, e->run->minimize, "the first is here");
-    elab_hint(e, "minimize the sum of the losses");
-    return elab_trace(e), false;
-  }
+  if (!e->run->minimized) e->run->minimize = s->loc;
   e->run->minimized = true;
-  e->run->minimize = s->loc;
   return true;
 }
 
@@ -245,19 +315,22 @@ void exec_minimize(Elab *e, const Stmt *s) {
     return;
   }
   Actual clipping = {.v = {.kind = VAL_NONE}, .loc = loc}, runs = {.loc = loc};
+  Actual only = {.v = {.kind = VAL_NONE}, .loc = loc};
   (void)take_arg(e, f, arg, &n, "clip", &clipping);
+  (void)take_arg(e, f, arg, &n, "only", &only);
   int64_t k = 1;
   if (take_arg(e, f, arg, &n, "accumulate", &runs) &&
       !val_to_int(e, runs.v, 1, "'accumulate' of minimize", runs.loc, &k))
     return;
   Trained *p;
-  int count = trained_params(e, loss.tensor.id, &p);
+  int count = all_params(e, loss.tensor.id, &p);
   if (count == 0) {
     elab_error(e, s->minimize.loss->loc, "there is nothing to train: the loss depends on no param");
     elab_note_tensor(e, "the loss", loss);
     elab_trace(e);
     return;
   }
+  if (!choose_params(e, &only, p, &count, s->loc)) return;
   ValueId *operand = ARENA_ARRAY(e->a, ValueId, count + 1);
   const Type **types = ARENA_ARRAY(e->a, const Type *, count);
   operand[0] = loss.tensor.id;
@@ -277,6 +350,8 @@ void exec_minimize(Elab *e, const Stmt *s) {
   if (ctx_errors(e->c) == errors) update_params(e, f, x, arg, n, p, count);
   if (k > 1) accumulate_choose(e, due, before, before_n, runs.loc);
   e->accumulate = 0;
+  remember(e, p, count, s->loc);
+  if (e->run->next_step != NO_ID) return; /* a run is one step, however many minimize it has */
   int step = global_step(e);
   ValueId now = global_read(e, step, s->loc);
   ValueId one = build_const_int(at(e, s->loc), type_scalar(e->c, DT_I64), 1);
