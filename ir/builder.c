@@ -131,6 +131,7 @@ Op *build_op(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *a
              .parent = b->b,
              .loc = b->loc,
              .scope = b->scope,
+             .backward = b->backward,
              .nblocks = op_info[k].blocks};
   ValueId *ids = ARENA_ARRAY(a, ValueId, n + nresults);
   for (int i = 0; i < n; i++) {

@@ -232,6 +232,7 @@ struct Op {
   struct Block *parent;
   Loc loc;
   const char *scope; /* interned parameter path of the call, "" at the top: "net.fc1" */
+  bool backward;     /* on the way back of a gradient; of a kernel: one of its ops is */
 };
 
 typedef struct Value {
@@ -324,6 +325,7 @@ struct Builder {
   Block *b;
   Loc loc;           /* given to what is built next */
   const char *scope; /* the same */
+  bool backward;     /* the same */
   const char *name;  /* wanted name of the next result, cleared by it */
   bool fold;
   struct ConsTable *cons; /* per builder; NULL at first */

@@ -136,6 +136,7 @@ static void print_op(Printer *p, const Entry *e, const Op *op, int indent) {
     fputs(i ? ", " : " : ", f);
     print_type(p, v->type, v->layout);
   }
+  if (op->backward) fputs(" backward", f);
   if (p->o->locs && op->scope && op->scope[0]) {
     fputc(' ', f);
     names_print_string(f, op->scope);

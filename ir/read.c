@@ -11,11 +11,11 @@
      arguments= "(" [ "%" name ":" type { "," "%" name ":" type } ] ")"
      body     = "{" { op } "}"
      op       = [ "%" name { "," "%" name } "=" ] word [ "@" name [","] ] [ "%" name { "," "%" name
-   } ] [ "{" word "=" value { "," word "=" value } "}" ] [ ":" type { "," type } ] [ string ] [loc]
-   { arguments body } value    = number | string | "[" [ number { "," number } ] "]" type     =
-   dtype "[" [ integer { "," integer } ] "]" [ "panels" integer ] loc      = (path | string) ":"
-   line ":" column          without blanks inside name     = letters, digits, _ and dots | string
-     string   = '"' { byte | \" | \\ | \n | \xHH } '"'        on one line
+   } ] [ "{" word "=" value { "," word "=" value } "}" ] [ ":" type { "," type } ] ["backward"] [
+   string ] [loc] { arguments body } value    = number | string | "[" [ number { "," number } ] "]"
+   type     = dtype "[" [ integer { "," integer } ] "]" [ "panels" integer ] loc      = (path |
+   string) ":" line ":" column          without blanks inside name     = letters, digits, _ and dots
+   | string string   = '"' { byte | \" | \\ | \n | \xHH } '"'        on one line
 
    "@" names the global of load and store; the string after the types is the scope; ";" starts a
    comment that ends with the line; line ends mean nothing else. A value is named after its text: an
@@ -70,6 +70,18 @@ static bool define(Reader *r, const char *text, Loc loc, ValueId v) {
   return true;
 }
 
+/* A word that may stand before a scope or place, which may begin with the same letters. */
+static bool flag(Reader *r, const char *word) {
+  Span w;
+  read_blanks(r);
+  const char *before = r->p;
+  if (read_word(r, &w) && span_is(w, word) &&
+      !(r->p < r->end && (read_is_place(*r->p) || *r->p == ':')))
+    return true;
+  r->p = before;
+  return false;
+}
+
 static bool operand(Reader *r, ValueId *out) {
   const char *text;
   Loc loc;
@@ -97,6 +109,7 @@ typedef struct OpText {
   const char *number[MAX_ATTRS]; /* ATTR_NUM: read when the dtype is known */
   Loc number_loc[MAX_ATTRS];
   bool given[MAX_ATTRS];
+  bool backward;
   const char *scope;
   Loc place;
 } OpText;
@@ -264,11 +277,12 @@ static bool op(Reader *r, OpKind *kind) {
     while (read_take(r, ','));
     if (!read_expect(r, '}', "after attributes")) return false;
   }
-  if (!result_types(r, &o) || !read_scope(r, &o.scope) || !read_place(r, &o.place) ||
-      !check_op(r, &o))
-    return false;
+  if (!result_types(r, &o)) return false;
+  o.backward = flag(r, "backward");
+  if (!read_scope(r, &o.scope) || !read_place(r, &o.place) || !check_op(r, &o)) return false;
   r->b->loc = o.place;
   r->b->scope = o.scope;
+  r->b->backward = o.backward;
   Op *built = build_op(r->b, o.kind, o.operands.at, (int)o.operands.n, o.attr, o.types.at,
                        (int)o.results.n);
   for (uint32_t i = 0; i < o.results.n; i++) {
@@ -350,14 +364,7 @@ static bool entry(Reader *r) {
     if (r->m->entries.at[i]->name == text) return FAIL(r, loc, "there are two entries %s", text);
   Entry *e = begin_entry(r, text);
   if (!arguments(r, e->body)) return false;
-  read_blanks(r);
-  const char *before = r->p;
-  if (read_word(r, &w)) {
-    if (span_is(w, "training") && r->p < r->end && !read_is_place(*r->p) && *r->p != ':')
-      e->training = true;
-    else
-      r->p = before;
-  }
+  e->training = flag(r, "training");
   if (!read_place(r, &e->loc) || !block(r, e->body, false)) return false;
   vec_push(r->m->arena, &r->m->entries, e);
   return true;

@@ -19,6 +19,7 @@ static ValueId mapped(const Builder *b, const Entry *from, const Op *op, ValueId
 static void rebuild_op(Builder *b, const Entry *old, const Op *op, ValueId *map) {
   b->loc = op->loc; /* what replaces an op keeps its place */
   b->scope = op->scope;
+  b->backward = op->backward;
   b->name = NULL;
   b->each(b, old, op, map, b->data);
 }
@@ -52,8 +53,10 @@ void build_copy(Builder *b, const Entry *from, const Op *op, ValueId *map) {
   for (int i = 0; i < op->noperands; i++) x[i] = mapped(b, from, op, op->operands[i], map);
   Loc loc = b->loc;
   const char *scope = b->scope;
+  bool backward = b->backward;
   b->loc = op->loc;
   b->scope = op->scope;
+  b->backward = op->backward;
   if (plain(from, op)) {
     const Value *old = value_at(from, op->results[0]);
     b->name = old->name;
@@ -76,6 +79,7 @@ void build_copy(Builder *b, const Entry *from, const Op *op, ValueId *map) {
   }
   b->loc = loc;
   b->scope = scope;
+  b->backward = backward;
 }
 
 /* ---- dropping what is dead ---- */

@@ -170,6 +170,7 @@ static void expand(Diff *d, Builder *b, ValueId loss, const ValueId *x, ValueId 
   (void)diff_mark(d, e, blk, from, to);
   Loc loc = b->loc;
   const char *scope = b->scope;
+  b->backward = true;
   b->fold = true; /* gradients are small from the start; forward ops stay as they are */
   if (diff_active(d, loss)) {
     if (last) place_at(b, last);
@@ -194,6 +195,7 @@ static void expand(Diff *d, Builder *b, ValueId loss, const ValueId *x, ValueId 
       name_gradient(d, e, dx[k], known_name(e, x[k]));
   }
   b->fold = false;
+  b->backward = false;
 }
 
 static ValueId pin(Diff *d, Builder *b, const Entry *old, ValueId was, ValueId now) {
@@ -215,9 +217,7 @@ static void expand_grad(Diff *d, Builder *b, const Entry *old, const Op *op, Val
   for (int k = 0; k < n; k++) x[k] = d->read[op->results[k]] ? map[op->operands[k + 1]] : NO_ID;
   b->loc = op->loc;
   b->scope = op->scope;
-  while (d->backward.n < b->e->ops.n) vec_push(d->r->scratch, &d->backward, false);
   expand(d, b, loss, x, dx, n);
-  while (d->backward.n < b->e->ops.n) vec_push(d->r->scratch, &d->backward, true);
   for (int k = 0; k < n; k++) {
     if (x[k] == NO_ID) continue;
     ValueId r = op->results[k], v = dx[k];
@@ -303,8 +303,7 @@ static void clean(Diff *d, Entry *e, Precision saved) {
   Arena *a = d->r->scratch;
   Clean c = {.extra = ARENA_ARRAY(a, bool, e->ops.n)};
   for (uint32_t i = 0; i < d->extra.n; i++) c.extra[d->extra.at[i]] = true;
-  while (d->backward.n < e->ops.n) vec_push(a, &d->backward, false);
-  if (saved != PRECISION_F32) c.saved = saved_new(a, e, d->backward.at, saved);
+  if (saved != PRECISION_F32) c.saved = saved_new(a, e, saved);
   entry_rebuild(e, clean_each, &c, false, false);
   d->r->changes += d->extra.n + (c.saved ? saved_count(c.saved) : 0);
 }

@@ -6,10 +6,9 @@
 
 typedef struct Diff {
   PassRun *r;
-  bool *pinned;       /* by old value: a later grad asks for it */
-  bool *read;         /* by old value: somebody reads it */
-  VEC(bool) backward; /* by op of the new entry, as far as it goes: made by an expansion */
-  VEC(OpId) extra;    /* stop_gradient ops and copies of pins: they go when all is expanded */
+  bool *pinned;    /* by old value: a later grad asks for it */
+  bool *read;      /* by old value: somebody reads it */
+  VEC(OpId) extra; /* stop_gradient ops and copies of pins: they go when all is expanded */
   /* of the grad op being expanded; values lo … hi-1 of the new entry */
   ValueId lo, hi;
   bool *active;  /* by value - lo: depends on a value asked for, with a gradient */

@@ -107,6 +107,7 @@ static void copy_inside(Dce *d, Builder *b, const Entry *old, const Op *op, Bloc
       if (wants(d, op, k)) y[n++] = map[in->operands[k]];
     b->loc = in->loc;
     b->scope = in->scope;
+    b->backward = in->backward;
     build_op(b, OP_YIELD, y, n, in->attr, NULL, 0);
   }
   builder_at(b, outer);
@@ -128,6 +129,7 @@ static void copy_region(Dce *d, Builder *b, const Entry *old, const Op *op, Valu
   }
   b->loc = op->loc;
   b->scope = op->scope;
+  b->backward = op->backward;
   Op *copy = build_op(b, op->kind, x, nx, attr, types, ny);
   ny = 0;
   for (int k = 0; k < op->nresults; k++) {

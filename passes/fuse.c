@@ -563,6 +563,8 @@ static void emit_kernel(Fuse *f, Making *m, const Unit *u, const Parts *p) {
   Attr attr[MAX_ATTRS] = {{.str = name_of(f, u, p)}};
   b->loc = lead->loc;
   b->scope = lead->scope;
+  b->backward = false;
+  for (uint32_t i = 0; i < u->members.n; i++) b->backward |= u->members.at[i]->backward;
   Op *kernel = build_op(b, OP_KERNEL, operands, (int)p->args.n, attr, types, (int)p->results.n);
   Block *body = kernel->blocks[0], *outer = b->b;
   for (uint32_t i = 0; i < p->args.n; i++)

@@ -111,6 +111,7 @@ static bool slice_row(Hoist *h, Op *scan, const Op *op, Block *outer) {
   builder_at(h->b, &made);
   h->b->loc = op->loc;
   h->b->scope = op->scope;
+  h->b->backward = op->backward;
   ValueId x = rows_of(h, op->operands[0], from, trips, sign);
   for (uint32_t i = 0; i < made.ops.n; i++) {
     op_at(h->e, made.ops.at[i])->parent = outer;

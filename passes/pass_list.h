@@ -13,6 +13,18 @@ static inline Entry *pass_entry(const Module *m, uint32_t k) {
   return k < m->entries.n ? m->entries.at[k] : k == m->entries.n ? m->init : NULL;
 }
 
+/* recompute.c: bytes worth the trouble; recompute{least=N} */
+enum { RECOMPUTE_LEAST = 4096 };
+
+/* Not to be done twice for nothing: what is behind two of them is far. */
+static inline bool op_is_heavy(const Op *op) {
+  OpClass c = op_info[op->kind].cls;
+  return c == CLASS_CONTRACT || c == CLASS_WINDOW || c == CLASS_ATTENTION || op->kind == OP_SCAN;
+}
+
+/* kept.c: what lives on only for the way back, as remarks. */
+void kept_tell(PassRun *r, const Entry *e);
+
 /* Values that a gradient is asked for, by value id of the entry, inputs and loads left out: see
    pin.c. NULL where there are none. */
 bool *pass_pinned(Arena *a, const Entry *e);

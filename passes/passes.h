@@ -45,7 +45,8 @@ typedef enum RemarkKind { /* names for --remarks=NAME are in remark_kind_names *
                           REMARK_FUSE = 4,
                           REMARK_REMAT = 8,
                           REMARK_COLOR = 16,
-                          REMARK_ALL = 31
+                          REMARK_SAVED = 32,
+                          REMARK_ALL = 63
 } RemarkKind;
 bool remark_parse(const char *name, unsigned *out); /* "inplace", … or "all" */
 

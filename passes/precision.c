@@ -130,8 +130,7 @@ static void copy_reading(Narrow *n, Builder *b, const Op *op, ValueId *map, Read
 
 struct Saved {
   Narrow n;
-  const bool *backward; /* by op */
-  bool *keep;           /* by value: narrowed where it is made */
+  bool *keep; /* by value: narrowed where it is made */
 };
 
 /* Results of reductions, and what is computed of them alone: statistics of norms, losses. */
@@ -156,7 +155,7 @@ static bool *find_statistics(Arena *a, const Entry *e) {
 
 static bool can_save(const Saved *s, const Entry *e, const bool *statistic, ValueId v) {
   const Op *def = value_def(e, v);
-  if (!def || s->backward[def->id] || !is_f32(e, v) || value_type(e, v)->numel < 2) return false;
+  if (!def || def->backward || !is_f32(e, v) || value_type(e, v)->numel < 2) return false;
   OpClass c = op_info[def->kind].cls;
   bool computed = c == CLASS_ELEMENT || c == CLASS_CONTRACT || c == CLASS_WINDOW ||
                   c == CLASS_COMPOSITE || c == CLASS_ROWS || c == CLASS_INDEX || c == CLASS_ORDER;
@@ -169,14 +168,14 @@ static bool needs_f32(const Op *op) {
   return op->kind == OP_XENT_GRAD || op->kind == OP_LOG_SOFTMAX_GRAD;
 }
 
-Saved *saved_new(Arena *a, const Entry *e, const bool *backward, Precision p) {
+Saved *saved_new(Arena *a, const Entry *e, Precision p) {
   Saved *s = ARENA_NEW(a, Saved);
-  *s = (Saved){.n = narrow_new(a, e, p), .backward = backward};
+  *s = (Saved){.n = narrow_new(a, e, p)};
   s->keep = ARENA_ARRAY(a, bool, e->values.n + 1);
   const bool *statistic = find_statistics(a, e);
   for (uint32_t i = 0; i < e->body->ops.n; i++) {
     const Op *op = op_at(e, e->body->ops.at[i]);
-    if (!backward[op->id] || needs_f32(op) || op->nblocks) continue;
+    if (!op->backward || needs_f32(op) || op->nblocks) continue;
     for (int k = 0; k < op->noperands; k++) {
       ValueId v = source_of(e, op->operands[k]);
       s->keep[v] |= can_save(s, e, statistic, v);
@@ -187,7 +186,7 @@ Saved *saved_new(Arena *a, const Entry *e, const bool *backward, Precision p) {
 
 static bool reads_saved(const void *data, const Op *op, int i) {
   const Saved *s = data;
-  return s->backward[op->id] && !needs_f32(op) && is_f32(s->n.old, op->operands[i]) &&
+  return op->backward && !needs_f32(op) && is_f32(s->n.old, op->operands[i]) &&
          s->keep[source_of(s->n.old, op->operands[i])];
 }
 

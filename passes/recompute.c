@@ -10,7 +10,6 @@
 enum {
   FAR = 2,        /* heavy ops between */
   LONGEST = 24,   /* ops that are computed again for one value */
-  LEAST = 4096,   /* bytes worth the trouble; recompute{least=N} */
   WORTH_FREED = 2 /* times the bytes held */
 };
 
@@ -27,11 +26,6 @@ typedef struct Recompute {
   /* while rebuilding */
   int *made_at; /* by value: heavy ops before its last copy, -1: none */
 } Recompute;
-
-static bool is_heavy(const Op *op) {
-  OpClass c = op_info[op->kind].cls;
-  return c == CLASS_CONTRACT || c == CLASS_WINDOW || c == CLASS_ATTENTION || c == CLASS_REGION;
-}
 
 /* A kernel computes it element by element on its way. */
 static bool is_cheap(const Recompute *w, ValueId v) {
@@ -102,7 +96,7 @@ static void look_at_uses(Recompute *w) {
       w->last_far[v] = heavy;
       if (heavy - made(w, v) >= FAR && !reads_elements(op)) w->fixed[v] = true;
     }
-    heavy += is_heavy(op);
+    heavy += op_is_heavy(op);
   }
 }
 
@@ -142,6 +136,7 @@ static void make_again(Recompute *w, Builder *b, const Entry *old, ValueId v, Va
       make_again(w, b, old, x, map, here);
   }
   build_copy(b, old, op, map);
+  value_def(b->e, map[v])->backward = true;
   w->made_at[v] = here;
 }
 
@@ -164,7 +159,7 @@ bool pass_recompute(PassRun *r) {
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
     Arena *a = arena_new();
     uint32_t n = e->values.n;
-    Recompute w = {.e = e, .a = a, .least = (uint64_t)pass_arg_int(r, "least", LEAST)};
+    Recompute w = {.e = e, .a = a, .least = (uint64_t)pass_arg_int(r, "least", RECOMPUTE_LEAST)};
     w.heavy = ARENA_ARRAY(a, int, e->ops.n + 1);
     w.last_far = ARENA_ARRAY(a, int, n + 1);
     w.made_at = ARENA_ARRAY(a, int, n + 1);

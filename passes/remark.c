@@ -9,7 +9,8 @@ static const struct {
   unsigned bits;
 } remark_kind[] = {
     {"inplace", REMARK_INPLACE}, {"share", REMARK_SHARE}, {"fuse", REMARK_FUSE},
-    {"remat", REMARK_REMAT},     {"color", REMARK_COLOR}, {"all", REMARK_ALL},
+    {"remat", REMARK_REMAT},     {"color", REMARK_COLOR}, {"saved", REMARK_SAVED},
+    {"all", REMARK_ALL},
 };
 
 bool remark_parse(const char *name, unsigned *out) {

@@ -59,6 +59,7 @@ typedef struct Rewrite {
   Builder *b;
   const Entry *old;
   ValueId *map;
+  bool backward;  /* the step at hand is on the way back */
   uint64_t flops; /* that run again */
 } Rewrite;
 
@@ -85,6 +86,8 @@ static void emit_op(void *data, int step, const bool *made) {
   for (int k = 0; k < o->nout; k++) was[k] = x->map[x->w->p.storage[o->out[k]].value];
   bool again = o->nout && was[0] != NO_ID;
   copy_op(x, o->op);
+  if (again && x->backward)
+    value_def(x->b->e, x->map[x->w->p.storage[o->out[0]].value])->backward = true;
   for (int k = 0; k < o->nout; k++) /* who reads it later means the older one, which is held */
     if (!made[k] && was[k] != NO_ID) x->map[x->w->p.storage[o->out[k]].value] = was[k];
   if (again) x->flops += op_flops(x->old, o->op);
@@ -96,6 +99,7 @@ static void rewrite_each(Builder *b, const Entry *old, const Op *op, ValueId *ma
   x->old = old;
   x->map = map;
   int step = op->parent == old->body ? x->step_of[op->id] : -1;
+  x->backward = op->backward;
   if (step >= 0)
     remat_step_ops(&x->w->s, step, emit_op, x);
   else if (op->parent != old->body)

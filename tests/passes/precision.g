@@ -33,9 +33,9 @@ entry loop(x : f32[8, 16]) {
 # BF16: %[[H:[a-z0-9.]+]] = convert %h : bf16[8,32]
 # BF16: matmul %[[H]], %[[U:[a-z0-9.]+]] {wide = 1} : f32[8,4]
 # BF16: %[[D:[a-z0-9.]+]] = convert %d.y : bf16[8,4]
-# BF16: sum {{.*}} {axes = [0]} : f32[4] "b"
+# BF16: sum {{.*}} {axes = [0]} : f32[4] backward "b"
 # BF16: matmul %[[D]], %[[U]] {tb = 1, wide = 1} : f32[8,32]
-# BF16: convert %[[L]] : f32[8,32] "gelu"
+# BF16: convert %[[L]] : f32[8,32] backward "gelu"
 # BF16: matmul %[[X]], {{.*}} {ta = 1, wide = 1} : f32[16,32]
 # BF16: store @a.w
 
