@@ -2,21 +2,20 @@
    Contract: the operands are inputs of the group. A is read as it lies; B comes from its panels, as
    it lies, or packed panel by panel. Half precisions and bytes are packed, and converted there,
    both of them. Every element of C is one chain of fma over at most 1024 of depth, such chains
-   added in order: the bits depend on the shape alone. Algorithm: blocks of A's rows that stay in
-   L2, panels of B, a register tile (text/gemm.h); threads share the panels, or the tiles of rows
-   where there are few panels. docs/results.md has figures. */
+   added in order: the bits depend on the shape alone. Algorithm: blocks of A's rows, within them
+   groups of B's panels that stay in L2 while tiles of rows go by, each tile meeting the panels one
+   after the other (text/gemm.h); threads share the panels, or the tiles where there are few panels. docs/results.md has figures. */
 #include "codegen/cpu/target.h"
 #include "codegen/kernel.h"
 
 enum {
-  DEPTH = 1024,      /* of one chain */
-  A_BLOCK = 1 << 20, /* bytes of A that stay near while panels of B go by: each panel is read once a
-                        block */
-  PACK_ROWS = 384,   /* rows that pay for packing a panel of B */
-  PACK_BLOCK = 1024, /* rows of a block then: B is packed once a block */
-  A_STRIDE = 8,      /* of packed rows of A: the tallest tile */
+  DEPTH = 1024, /* of one chain */
+  A_BLOCK =
+      4 << 20, /* bytes of A that stay near while panels of B go by: B is packed once a block */
+  GROUP = 256 << 10,  /* bytes of panels that stay near while tiles of A go by */
+  PACK_ROWS = 384,    /* rows that pay for packing a panel of B */
+  A_STRIDE = 8,       /* of packed rows of A: the tallest tile */
   PACKED_A = 1 << 20, /* bytes of them on the stack, of which a thread may have 2 MiB */
-  PACK_COLUMNS = 64,  /* packed at a time: a row of B gives whole cache lines, four in a row */
   MAX_PARTIAL_ROWS =
       512 /* rows whose partial sums are kept apart, where an epilogue waits for the last chain */
 };
@@ -37,7 +36,7 @@ typedef struct Product {
   int64_t chain; /* depth of a chain: the last one may be shorter */
   bool epilogue; /* more than the product, or a result that is not stored as it is computed */
   bool partial;  /* epilogue, and the depth needs several chains */
-  int64_t group; /* panels packed at a time */
+  int64_t group; /* panels that a tile of A meets, one after the other */
   int64_t np;    /* panels */
   int64_t tiles; /* row tiles: `low` of `rows`, then of rows + 1 */
   int64_t rows, low;
@@ -108,12 +107,12 @@ static Product product_of(const Target *t, const Group *g) {
   p.pack = p.tb || p.converted || (!p.b_panels && p.m >= PACK_ROWS && p.np > 1);
   p.pack_a = !p.converted && p.ta && p.np > 2 && p.k > 16 && p.k <= DEPTH &&
              p.m * dtype_size(p.dt) % 512 == 0;
-  p.group = p.pack && p.nr < PACK_COLUMNS ? PACK_COLUMNS / p.nr : 1;
-  if (p.group > p.np) p.group = p.np > 0 ? p.np : 1;
   p.partial = p.epilogue && p.k > DEPTH;
   int64_t depth = p.chain ? p.chain : 1;
+  p.group = GROUP / (dtype_size(p.dt) * p.nr * depth);
+  if (p.group > p.np) p.group = p.np;
+  if (p.group < 1) p.group = 1;
   int64_t block = A_BLOCK / (dtype_size(p.dt) * depth);
-  if (p.pack && block < PACK_BLOCK) block = PACK_BLOCK;
   if (p.partial && block > MAX_PARTIAL_ROWS) block = MAX_PARTIAL_ROWS;
   p.block = tallest(&p) && block > tallest(&p) ? block / tallest(&p) : 1;
   int64_t packed =
@@ -285,14 +284,12 @@ static void print_converting_of_a(Gen *g, Text *x, const Product *p) {
   text_close(x, "}");
 }
 
-/* All row tiles of the block for one panel, `width` columns wide. */
-static void print_panel_loop(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
+/* One tile: `rows` rows from m on, `width` columns of panel q. */
+static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
   bool layout = !p->epilogue && inner(gr, gr->yield[0])->layout;
   text_line(x, "const long n = q * %d;", p->nr);
   if (p->epilogue) text_line(x, "(void)n;");
   print_panel(x, p);
-  text_open(x, "for (long i = i0; i < i1; i++) {");
-  print_tile_rows(x, p);
   const char *ld =
       intern_printf(g->ctx, "%lldL", (long long)(p->epilogue || layout ? p->nr : p->n));
   if (p->partial)
@@ -324,7 +321,6 @@ static void print_panel_loop(Gen *g, const Group *gr, Text *x, const Product *p,
   if (p->partial) text_open(x, "if (k0 + depth == %lld) {", (long long)p->k);
   if (p->epilogue) print_epilogue(g, gr, x, p, width);
   if (p->partial) text_close(x, "}");
-  text_close(x, "}");
 }
 
 /* What each unit touches, for the barriers. */
@@ -443,20 +439,22 @@ void cpu_matmul(Gen *g, const Group *gr) {
     print_converting(g, x, &p);
   else if (p.pack)
     print_packing(g, gr, x, &p);
+  text_open(x, "for (long i = i0; i < i1; i++) {");
+  print_tile_rows(x, &p);
   text_open(x, "for (long q = g0; q < g1; q++) {");
   int64_t tail = p.n % p.nr;
   if (!tail) {
-    print_panel_loop(g, gr, x, &p, p.nr);
+    print_tile(g, gr, x, &p, p.nr);
   } else if (p.np == 1) {
-    print_panel_loop(g, gr, x, &p, tail);
+    print_tile(g, gr, x, &p, tail);
   } else {
     text_open(x, "if (q < %lld) {", (long long)(p.np - 1));
-    print_panel_loop(g, gr, x, &p, p.nr);
+    print_tile(g, gr, x, &p, p.nr);
     x->indent--;
     text_open(x, "} else {");
-    print_panel_loop(g, gr, x, &p, tail);
+    print_tile(g, gr, x, &p, tail);
     text_close(x, "}");
   }
-  for (int i = 0; i < 5; i++) text_close(x, "}");
+  for (int i = 0; i < 6; i++) text_close(x, "}");
   declare_slices(k, gr, &p);
 }

@@ -22,7 +22,8 @@ if [ -x "$build/bin/bench_gemm" ]; then
     for core in Haswell SkylakeX; do
       [ $core = SkylakeX ] && ! grep -q avx512f /proc/cpuinfo && continue
       echo "OPENBLAS_CORETYPE=$core"
-      OPENBLAS_CORETYPE=$core OPENBLAS_NUM_THREADS=$threads "$build/bin/bench_gemm" "$build/lib/gc" $threads
+      # gc's arena asks for huge pages: both sides get them here
+      GLIBC_TUNABLES=glibc.malloc.hugetlb=1 OPENBLAS_CORETYPE=$core OPENBLAS_NUM_THREADS=$threads "$build/bin/bench_gemm" "$build/lib/gc" $threads
     done
   done
 else
