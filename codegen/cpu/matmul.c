@@ -4,7 +4,8 @@
    both of them. Every element of C is one chain of fma over at most 1024 of depth, such chains
    added in order: the bits depend on the shape alone. Algorithm: blocks of A's rows, within them
    groups of B's panels that stay in L2 while tiles of rows go by, each tile meeting the panels one
-   after the other (text/gemm.h); threads share the panels, or the tiles where there are few panels. docs/results.md has figures. */
+   after the other (text/gemm.h); threads share the panels, or the tiles where there are few panels.
+   docs/results.md has figures. */
 #include "codegen/cpu/target.h"
 #include "codegen/kernel.h"
 
@@ -390,7 +391,7 @@ void cpu_matmul(Gen *g, const Group *gr) {
     text_line(x, "_Alignas(64) %s packed_a[%lld];", p.T,
               (long long)(p.chain > 0 ? p.block * p.chain * A_STRIDE : 1));
   if (p.pack_a)
-    text_line(x, "_Alignas(64) %s packed_a[%lld];", p.T, (long long)(p.block * p.k * A_STRIDE));
+    text_line(x, "_Alignas(64) %s packed_a[%lld];", p.T, (long long)p.block * (long long)p.k * A_STRIDE);
   if (p.partial)
     text_line(x, "_Alignas(64) %s partial[%lld];", p.T,
               (long long)(p.group * p.block * tallest(&p) * p.nr));
