@@ -391,7 +391,8 @@ void cpu_matmul(Gen *g, const Group *gr) {
     text_line(x, "_Alignas(64) %s packed_a[%lld];", p.T,
               (long long)(p.chain > 0 ? p.block * p.chain * A_STRIDE : 1));
   if (p.pack_a)
-    text_line(x, "_Alignas(64) %s packed_a[%lld];", p.T, (long long)p.block * (long long)p.k * A_STRIDE);
+    text_line(x, "_Alignas(64) %s packed_a[%lld];", p.T,
+              (long long)p.block * (long long)p.k * A_STRIDE);
   if (p.partial)
     text_line(x, "_Alignas(64) %s partial[%lld];", p.T,
               (long long)(p.group * p.block * tallest(&p) * p.nr));

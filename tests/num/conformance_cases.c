@@ -415,12 +415,13 @@ static void convolved(Case *c) {
   if (c->size == 0) groups = n = gin = gout = 1;
   if (c->size == 2 && below(c, 2)) gin = gout = 1, groups = 1 + below(c, 6); /* depthwise */
   if (c->size == 1 && below(c, 8) == 0) n = 0;
-  WindowAxis h = random_window(&c->seed, large ? 19 + below(c, 9) : extents[below(c, 8)], 1 + below(c, 5));
+  WindowAxis h =
+      random_window(&c->seed, large ? 19 + below(c, 9) : extents[below(c, 8)], 1 + below(c, 5));
   WindowAxis w = random_window(&c->seed,
-                             large && below(c, 3) == 0 ? 263
-                             : large                   ? 23 + below(c, 9)
-                                                       : extents[below(c, 8)],
-                             1 + below(c, 5));
+                               large && below(c, 3) == 0 ? 263
+                               : large                   ? 23 + below(c, 9)
+                                                         : extents[below(c, 8)],
+                               1 + below(c, 5));
   window_attrs(c->ctx, c->attr, &h, &w);
   c->attr[AT_GROUPS].i = groups;
   int64_t x[4] = {n, gin * groups, h.in, w.in}, f[4] = {gout * groups, gin, h.taps, w.taps};

@@ -192,7 +192,8 @@ static void joined(Case *c) {
 
 static void product(Case *c) {
   int64_t m = 1 + below(c, 4), n = 1 + below(c, 4), k = 1 + below(c, 4), page = 1 + below(c, 3);
-  bool ta = random_next(&c->seed) & 1, tb = random_next(&c->seed) & 1, batch = random_next(&c->seed) & 1;
+  bool ta = random_next(&c->seed) & 1, tb = random_next(&c->seed) & 1,
+       batch = random_next(&c->seed) & 1;
   c->attr[AT_TA].i = ta;
   c->attr[AT_TB].i = tb;
   int64_t a[3] = {page, ta ? k : m, ta ? m : k}, b[3] = {page, tb ? n : k, tb ? k : n};

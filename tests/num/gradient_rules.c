@@ -1,6 +1,6 @@
 /* Gradient rules one at a time: kinks, ties and zeros against values worked out by hand, and which
-   values each rule reads, since those are kept alive. Contract: every op with a gradient rule states
-   what it reads, or the test fails and names it. */
+   values each rule reads, since those are kept alive. Contract: every op with a gradient rule
+   states what it reads, or the test fails and names it. */
 #include "tests/num/gradient.h"
 
 /* ---- kinks, ties and zeros ---- */
