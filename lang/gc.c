@@ -162,6 +162,14 @@ static bool parse_limit(const char *s, MemoryLimit *out) {
   return s[0] >= '0' && s[0] <= '9' && n > 0 && n <= 100;
 }
 
+/* The number of streams, or 0 where it is none. */
+static int parse_streams(const char *s) {
+  enum { MOST = 64 };
+  char *end;
+  long n = strtol(s, &end, 10);
+  return s[0] >= '0' && s[0] <= '9' && !*end && n >= 1 && n <= MOST ? (int)n : 0;
+}
+
 static int choose_options(Run *r) {
   const Options *o = &r->o;
   const char *limit = option_value(o, OPT_MEMORY_LIMIT, NULL);
@@ -171,6 +179,7 @@ static int choose_options(Run *r) {
                     : passes_with_precision(r->c, passes_pipeline(level(o)), precision);
   r->passes = (PassOptions){
       .memory = option_value(o, OPT_MEMORY, "pack"),
+      .streams = parse_streams(option_value(o, OPT_STREAMS, "1")),
       .verify_each = option_given(o, OPT_VERIFY_EACH) || GC_VERIFY_EACH,
       .time_passes = option_given(o, OPT_TIME_PASSES),
       .stats = option_given(o, OPT_STATS),
@@ -193,6 +202,9 @@ static int choose_options(Run *r) {
       .exact = option_given(o, OPT_EXACT),
   };
   r->front = (Front){.c = r->c, .o = o};
+  if (!r->passes.streams)
+    return usage_error("--streams takes a number from 1 to 64, not '%s'",
+                       option_value(o, OPT_STREAMS, ""));
   if (limit && !parse_limit(limit, &r->passes.limit))
     return usage_error("--memory-limit takes a size as 700M or 1.5G, or a share as 50%%, not '%s'",
                        limit);

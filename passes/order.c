@@ -78,8 +78,6 @@ static bool add_copies(Arena *scratch, Entry *e) {
 
 /* ---------------------------------------------------------------- dependences ---- */
 
-typedef VEC(int) IntList;
-
 /* The graph to schedule: nodes are the ops of a block without loads, stores and its end, in the
    given order, but what serves stores alone comes last: nothing else needs it. A store moves
    nothing when all is well: it is put where it may stand first, after the order is known. */

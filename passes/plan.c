@@ -209,6 +209,28 @@ uint64_t op_flops(const Entry *e, const Op *op) {
   return 0;
 }
 
+/* Bytes are slow: a processor does about as many flops in the time that a byte takes. */
+#define FLOPS_A_BYTE 8.0
+
+double plan_work(const Entry *e, const Plan *p, const Op *op) {
+  double work = op->kind == OP_SCAN ? 0 : (double)op_flops(e, op);
+  if (plan_is_alias(e, op)) return 0;
+  for (int k = 0; k < op->noperands; k++)
+    work += FLOPS_A_BYTE * (double)p->place[op->operands[k]].bytes;
+  for (int k = 0; k < op->nresults; k++)
+    work += FLOPS_A_BYTE * (double)p->place[op->results[k]].bytes;
+  for (const Op *scan = op->parent->op; scan; scan = scan->parent->op)
+    work *= (double)scan->attr[AT_TRIPS].i;
+  return work;
+}
+
+void plan_task(const Plan *p, int t, int *begin, int *end) {
+  while (p->steps[t]->parent->op) t--;
+  *begin = t;
+  while (t + 1 < p->nsteps && p->steps[t + 1]->parent->op) t++;
+  *end = t;
+}
+
 uint64_t plan_slack(const Target *t) {
   uint64_t slack = 0;
   return checked_align((uint64_t)t->slack, (uint64_t)t->align, &slack) ? slack : 0;

@@ -4,6 +4,8 @@
    several steps: itself, which brings the first values to the carries, the ops of its body, and the
    body's yield, which brings the next values there; so its values live in the same time as all
    others. What a body reads from outside lives until the yield.
+   Steps of one stream run in order; a step of another stream may run beside them unless an edge
+   orders the two. A loop is in one stream, and edges lead to its first step and from its last.
    Ownership: the module's arena. Filled in turn by liveness (times), inplace (aliases) and share
    (offsets); proven by plan-verify, which shares no code with them. */
 #ifndef GC_PASSES_PLAN_H
@@ -38,9 +40,14 @@ typedef struct Place {
   const int64_t *stride;
   uint64_t bytes;  /* of the storage: layout padding included, alignment not */
   int first, last; /* steps: defined at first, last read or returned at last; inputs: first = -1 */
-  int stream;
-  int global; /* region GLOBALS or HYPERS: which; else -1 */
+  int until;       /* with streams: the last step that may begin before its readers are over */
+  int stream;      /* of the step that makes it */
+  int global;      /* region GLOBALS or HYPERS: which; else -1 */
 } Place;
+
+typedef struct PlanEdge { /* step `to` begins when step `from`, an earlier one, is over */
+  int from, to;
+} PlanEdge;
 
 typedef struct Plan {
   const Op **steps; /* the order of execution */
@@ -56,7 +63,12 @@ typedef struct Plan {
   uint64_t inputs_bytes, outputs_bytes;
   uint64_t flops, recompute_flops;
   int streams;
-  bool optimal; /* arena_bytes = lower_bound_bytes, or proven by search */
+  int *stream;     /* by step; NULL: there is one */
+  int *beside;     /* by step: the last that is planned to begin before it is over; NULL: itself */
+  PlanEdge *edges; /* between streams, by `to`; none follows from the others */
+  int nedges;
+  double at_work; /* streams on the average: the work of all steps over that of the longest way */
+  bool optimal;   /* arena_bytes = lower_bound_bytes, or proven by search */
 } Plan;
 
 /* Offsets of globals in their region and of hypers (4 bytes each, in order), common to all entries.

@@ -9,6 +9,7 @@ enum {
   HEIGHT = 420,
   LEFT = 110, /* for addresses */
   TOP = 70,   /* for the title and the line of all values alone */
+  LANES = 22, /* of it, for the streams */
   BOTTOM = 50,
   ENTRY_HEIGHT = TOP + HEIGHT + BOTTOM
 };
@@ -130,6 +131,7 @@ static void put_rect(FILE *f, const Drawing *d, const Rect *r) {
     fprintf(f, "steps %d to the end\n", x->first);
   else
     fprintf(f, "steps %d to %d\n", x->first, x->last);
+  if (d->p->streams > 1) fprintf(f, "stream %d\n", x->stream);
   put_xml(f, r->how);
   fputs("</title></rect>\n", f);
 }
@@ -140,6 +142,18 @@ static void put_line(FILE *f, const char *kind, double y, const char *text, uint
           LEFT + WIDTH, y);
   fprintf(f, "<text class=\"%s\" x=\"%d\" y=\"%.2f\">%s %s</text>\n", kind,
           *kind == 'n' ? LEFT + 4 : LEFT + WIDTH - 4, y - 3, text, plan_commas(n, bytes));
+}
+
+/* Above the map: which stream each step runs in, the first one highest. */
+static void put_streams(FILE *f, const Drawing *d) {
+  const Plan *p = d->p;
+  double high = (double)LANES / p->streams;
+  for (int t = 0; t < p->nsteps; t++) {
+    fprintf(f, "<rect class=\"lane\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\">",
+            x_of(d, t), TOP - LANES - 2 + high * p->stream[t], x_of(d, t + 1) - x_of(d, t), high);
+    fprintf(f, "<title>step %d, %s, stream %d</title></rect>\n", t, plan_op_name(p->steps[t]),
+            p->stream[t]);
+  }
 }
 
 static void put_live(FILE *f, const Drawing *d) {
@@ -175,12 +189,15 @@ static void put_entry(FILE *f, const Drawing *d, int at) {
   fprintf(f, "<g class=\"entry\" transform=\"translate(0 %d)\">\n", at);
   fprintf(f, "<text class=\"title\" x=\"%d\" y=\"18\">entry ", LEFT);
   put_xml(f, d->e->name);
-  fprintf(f, ": arena %s bytes%s, %d steps, memory %s</text>\n", plan_commas(n, p->arena_bytes),
+  fprintf(f, ": arena %s bytes%s, %d steps, memory %s", plan_commas(n, p->arena_bytes),
           p->optimal ? ", optimal" : "", p->nsteps, p->strategy ? p->strategy : "?");
+  if (p->streams > 1) fprintf(f, ", %d streams, %.2f at work", p->streams, p->at_work);
+  fputs("</text>\n", f);
   fprintf(f, "<rect class=\"ground\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", LEFT, TOP,
           WIDTH, HEIGHT);
   for (uint32_t i = 0; i < d->rects.n; i++) put_rect(f, d, &d->rects.at[i]);
   if (p->nsteps) put_live(f, d);
+  if (p->streams > 1) put_streams(f, d);
   /* what lies above the picture is drawn at its upper edge, and says how far above it is */
   bool above = p->naive_bytes > p->arena_bytes + p->arena_bytes / 12;
   const char *text = "every value alone:";
@@ -197,7 +214,8 @@ static const char style[] =
     "text{font:12px sans-serif;fill:#222}.title{font-size:15px}.y{text-anchor:end}"
     ".x{fill:#666}.ground{fill:#f4f4f4;stroke:#bbb}"
     ".v{stroke:#fff;stroke-width:.5}.new{fill:#4c78a8}.inplace{fill:#72b7b2}"
-    ".reuse{fill:#f2a65a}.scratch{fill:#999}.live{fill:none;stroke:#222;stroke-width:1.2}"
+    ".reuse{fill:#f2a65a}.scratch{fill:#999}.lane{fill:#555}.live{fill:none;stroke:#222;stroke-"
+    "width:1.2}"
     "line.naive{stroke:#b22;stroke-dasharray:6 4}text.naive{fill:#b22}"
     "line.bound{stroke:#171;stroke-dasharray:3 3}text.bound{fill:#171;text-anchor:end}"
     "line.peak{stroke:#b22}text.peak{fill:#b22}";
@@ -292,8 +310,33 @@ static void put_event(FILE *f, const Rect *r, uint32_t entry, int nsteps) {
   plan_put_string(f, r->type);
   fputs(", \"how\": ", f);
   plan_put_string(f, r->how);
-  fprintf(f, ", \"bytes\": %llu, \"offset\": %llu, \"first\": %d, \"last\": %d}}",
-          (unsigned long long)x->bytes, (unsigned long long)x->offset, x->first, x->last);
+  fprintf(f, ", \"bytes\": %llu, \"offset\": %llu, \"first\": %d, \"last\": %d, \"stream\": %d}}",
+          (unsigned long long)x->bytes, (unsigned long long)x->offset, x->first, x->last,
+          x->stream);
+}
+
+/* The steps of each stream as a thread of a process of their own, behind those of the entries, and
+   the edges between them. */
+static void put_steps(FILE *f, const Plan *p, const char *name, uint32_t pid) {
+  fprintf(f,
+          ",\n{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": %u, \"args\": {\"name\": ", pid);
+  plan_put_string(f, name);
+  fputs("}}", f);
+  for (int t = 0; t < p->nsteps; t++) {
+    fputs(",\n{\"name\": ", f);
+    plan_put_string(f, plan_op_name(p->steps[t]));
+    fprintf(f,
+            ", \"cat\": \"step\", \"ph\": \"X\", \"ts\": %d, \"dur\": 2, \"pid\": %u, \"tid\": %d}",
+            2 * t, pid, p->stream[t]);
+  }
+  for (int i = 0; i < p->nedges; i++)
+    for (int end = 0; end < 2; end++) {
+      int t = end ? p->edges[i].to : p->edges[i].from;
+      fprintf(f,
+              ",\n{\"name\": \"edge\", \"cat\": \"edge\", \"ph\": \"%s\", \"bp\": \"e\", \"id\": "
+              "%d, \"ts\": %d, \"pid\": %u, \"tid\": %d}",
+              end ? "f" : "s", i, 2 * t + 1 - end, pid, p->stream[t]);
+    }
 }
 
 void plan_print_trace(FILE *f, const Module *m) {
@@ -311,6 +354,8 @@ void plan_print_trace(FILE *f, const Module *m) {
               ",\n{\"name\": \"live bytes\", \"ph\": \"C\", \"ts\": %d, \"pid\": %u, "
               "\"args\": {\"bytes\": %llu}}",
               2 * t + 1, k, (unsigned long long)d.live[t]);
+    if (d.p->streams > 1)
+      put_steps(f, d.p, arena_printf(a, "%s: streams", d.e->name), m->entries.n + k);
     arena_free(a);
   }
   fputs("\n]}\n", f);

@@ -44,6 +44,12 @@ uint64_t plan_slack(const Target *t);
    views are placed. False after a diagnostic where a size overflows. */
 bool plan_times(Arena *a, const Entry *e, const Target *t, const GlobalsPlan *g, Plan **out);
 
+/* Steps [*begin, *end] are the op of the entry's body to which step t belongs: a loop is many. */
+void plan_task(const Plan *p, int t, int *begin, int *end);
+
+/* Flops, and bytes that are moved, of a step in all its iterations, as flops. */
+double plan_work(const Entry *e, const Plan *p, const Op *op);
+
 /* ---- inplace.c ---- */
 
 /* Adds the in-place decisions to a plan that has times. With r, tells them as remarks. */
@@ -80,8 +86,36 @@ typedef struct Storages {
 } Storages;
 Storages plan_storages(Arena *a, const Entry *e, const Plan *p, int align, bool inplace);
 
-/* Bytes of the arena that the strategy pack gives a plan with times and in-place decisions. */
-uint64_t plan_arena(const PassRun *r, const Entry *e, Plan *p);
+typedef VEC(int) IntList;
+
+/* ---- ground.c: who lay there before ---- */
+
+typedef struct Ground Ground;
+Ground *ground_new(Arena *a, const Buffers *b);
+/* Lays buffer i over those that were laid before, in the order of their lives. Returns the one that
+   held most of its bytes, or -1; `below`, if given, gets all that held some. */
+int ground_lay(Ground *g, int i, IntList *below);
+
+/* ---- access.c: what a step touches ---- */
+
+typedef struct Access {
+  int object; /* a buffer of the storages, or their number plus a global */
+  bool write;
+  bool moves; /* false: it only names the bytes */
+} Access;
+typedef VEC(Access) AccessList;
+void plan_accesses(Arena *a, const Entry *e, const Plan *p, const Storages *s, const Op *op,
+                   AccessList *out);
+
+/* ---- edges.c ---- */
+
+/* Sets the edges of a plan with streams and offsets: between any two steps that touch the same
+   bytes, one writing, and that nothing orders yet. */
+void plan_edges(PassRun *r, const Entry *e, Plan *p, const Storages *s);
+
+/* Bytes of the arena that the strategy pack gives a plan with times and in-place decisions, in so
+   many seconds of searching. */
+uint64_t plan_arena(const PassRun *r, const Entry *e, Plan *p, double seconds);
 
 /* Reference counts and boxes; match is the largest ratio between a box and its tenant, 0: no reuse.
    Returns the bytes of all boxes. */

@@ -106,6 +106,13 @@ static void put_values(Json *j) {
   put_block(j, e->body);
 }
 
+static void put_edges(FILE *f, const Plan *p) {
+  fprintf(f, "\n   \"at_work\": %.3f, \"edges\": [", p->at_work);
+  for (int i = 0; i < p->nedges; i++)
+    fprintf(f, "%s[%d, %d]", i ? ", " : "", p->edges[i].from, p->edges[i].to);
+  fputs("],", f);
+}
+
 static void put_entry(FILE *f, const Entry *e) {
   const Plan *p = e->plan;
   fputs("{", f);
@@ -122,6 +129,7 @@ static void put_entry(FILE *f, const Entry *e) {
   put_bytes(f, "outputs_bytes", p->outputs_bytes);
   put_bytes(f, "recompute_flops", p->recompute_flops);
   put_bytes(f, "flops", p->flops);
+  if (p->streams > 1) put_edges(f, p);
   fputs("\n   \"values\": [", f);
   Json j = {.f = f, .e = e};
   put_values(&j);

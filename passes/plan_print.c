@@ -25,6 +25,7 @@ static void note_value(FILE *f, const Entry *e, ValueId v) {
   for (int d = 0; x->stride && d < e->plan->depth; d++)
     if (x->stride[d]) fprintf(f, "+%lldk%d", (long long)x->stride[d], d);
   fprintf(f, " live %d..%d", x->first, x->last);
+  if (e->plan->streams > 1) fprintf(f, " stream %d", x->stream);
   if (x->of == NO_ID) return;
   if (x->how == HOW_INPLACE) fprintf(f, " in place of %s", value_str(e, x->of));
   if (x->how == HOW_REUSE) fprintf(f, " over %s", value_str(e, x->of));
@@ -47,15 +48,15 @@ void plan_note(FILE *f, const Entry *e, const Op *op, void *unused) {
 
 /* ---------------------------------------------------------------- the table ---- */
 
+enum { STREAM = 7, COLUMNS = 9 }; /* with one stream its column is left out */
+static const char *const heading[COLUMNS] = {"value",  "op",   "from",   "type", "bytes",
+                                             "offset", "life", "stream", "how"};
+static const bool to_right[COLUMNS] = {false, false, false, false, true, true, true, true, false};
+
 typedef struct Row {
-  const char *cell[8];
+  const char *cell[COLUMNS];
   bool at_peak;
 } Row;
-
-enum { COLUMNS = 8 };
-static const char *const heading[COLUMNS] = {"value", "op",     "from", "type",
-                                             "bytes", "offset", "life", "how"};
-static const bool to_right[COLUMNS] = {false, false, false, false, true, true, true, false};
 
 typedef struct Table {
   Arena *a;
@@ -106,7 +107,8 @@ static void add_row(Table *t, const char *name, const char *op, const char *from
   const char *last = x->last >= p->nsteps ? "end" : arena_printf(t->a, "%d", x->last);
   vec_push(t->a, &t->rows,
            (Row){.cell = {name, op, from, type, commas(t->a, x->bytes), offset_str(t, x),
-                          arena_printf(t->a, "%d..%s", x->first, last), how},
+                          arena_printf(t->a, "%d..%s", x->first, last),
+                          x->first < 0 ? "" : arena_printf(t->a, "%d", x->stream), how},
                  .at_peak = x->region == PLAN_ARENA && x->bytes && x->first <= t->peak &&
                             t->peak <= x->last});
 }
@@ -164,6 +166,7 @@ static void print_row(FILE *f, const Row *r, const int *width) {
   fputc(r->at_peak ? '*' : ' ', f);
   for (int c = 0; c < COLUMNS; c++) {
     bool last = c + 1 == COLUMNS;
+    if (width[c] == 0) continue;
     if (to_right[c])
       fprintf(f, " %*s ", width[c], r->cell[c]);
     else
@@ -182,6 +185,7 @@ static void print_rows(FILE *f, const Table *t) {
       if ((int)strlen(t->rows.at[i].cell[c]) > width[c])
         width[c] = (int)strlen(t->rows.at[i].cell[c]);
   }
+  if (t->e->plan->streams <= 1) width[STREAM] = 0;
   print_row(f, &head, width);
   for (uint32_t i = 0; i < t->rows.n; i++) print_row(f, &t->rows.at[i], width);
 }
@@ -215,6 +219,9 @@ static void print_summary(FILE *f, const Table *t) {
   fprintf(f, "  inputs %s bytes,", plan_commas(buf, p->inputs_bytes));
   fprintf(f, " outputs %s bytes,", plan_commas(buf, p->outputs_bytes));
   fprintf(f, " %s operations a run\n", plan_commas(buf, p->flops));
+  if (p->streams > 1)
+    fprintf(f, "  %d streams, %d edges between them, %.2f at work on the average\n", p->streams,
+            p->nedges, p->at_work);
 }
 
 static void print_entry(FILE *f, const Entry *e) {

@@ -43,7 +43,7 @@ static uint64_t arena_of(Remat *w) {
   PassRun own = *w->r; /* with a scratch that does not grow from try to try */
   own.scratch = arena_new();
   Plan *p = plan_of(w, own.scratch);
-  uint64_t bytes = p ? plan_arena(&own, w->e, p) : UINT64_MAX;
+  uint64_t bytes = p ? plan_arena(&own, w->e, p, own.opt->plan_seconds) : UINT64_MAX;
   arena_free(own.scratch);
   return bytes;
 }

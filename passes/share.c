@@ -56,14 +56,15 @@ Storages plan_storages(Arena *a, const Entry *e, const Plan *p, int align, bool 
         new_buffer(&s, &cap, a, x->bytes, x->first, x->last, align, v);
       }
       s.storage[v] = b;
-      if (x->last > s.b.at[b].last) s.b.at[b].last = x->last;
+      int last = p->beside && x->until > x->last ? x->until : x->last;
+      if (last > s.b.at[b].last) s.b.at[b].last = last;
     }
   }
   for (int t = 0; t < p->nsteps; t++) {
     const Place *x = &p->scratch[p->steps[t]->id];
     if (!x->bytes) continue;
     s.scratch[p->steps[t]->id] = s.b.n;
-    new_buffer(&s, &cap, a, x->bytes, t, t, align, NO_ID);
+    new_buffer(&s, &cap, a, x->bytes, t, p->beside ? p->beside[t] : t, align, NO_ID);
   }
   return s;
 }
@@ -102,53 +103,6 @@ uint64_t buffers_end(const Buffers *b) {
 
 /* ---------------------------------------------------------------- who lay there before ---- */
 
-/* The arena at one time, as spans of bytes in order; holder: the last buffer that lay there, or -1.
- */
-typedef struct Span {
-  uint64_t from; /* to the next span's from */
-  int holder;
-} Span;
-
-typedef struct Ground {
-  Span *at;
-  int n;
-} Ground;
-
-static int span_at(const Ground *g, uint64_t from) { /* the span that holds this byte */
-  int a = 0, b = g->n;
-  while (b - a > 1) {
-    int m = (a + b) / 2;
-    if (g->at[m].from <= from)
-      a = m;
-    else
-      b = m;
-  }
-  return a;
-}
-
-/* Lays a buffer down; returns the one that held most of its bytes before, or -1. */
-static int lay_down(Ground *g, const Buffers *b, int i) {
-  uint64_t from = b->at[i].offset, to = from + b->at[i].bytes, most = 0;
-  int lo = span_at(g, from), hi = lo, who = -1;
-  for (; hi < g->n && g->at[hi].from < to; hi++) {
-    uint64_t f = g->at[hi].from > from ? g->at[hi].from : from;
-    uint64_t t = hi + 1 < g->n && g->at[hi + 1].from < to ? g->at[hi + 1].from : to;
-    if (g->at[hi].holder >= 0 && t - f > most) {
-      most = t - f;
-      who = g->at[hi].holder;
-    }
-  }
-  Span fresh[3];
-  int k = 0;
-  if (g->at[lo].from < from) fresh[k++] = g->at[lo];
-  fresh[k++] = (Span){from, i};
-  if (hi == g->n || g->at[hi].from > to) fresh[k++] = (Span){to, g->at[hi - 1].holder};
-  memmove(g->at + lo + k, g->at + hi, sizeof(Span) * (size_t)(g->n - hi));
-  memcpy(g->at + lo, fresh, sizeof(Span) * (size_t)k);
-  g->n += k - (hi - lo);
-  return who;
-}
-
 typedef struct Turn {
   int64_t first;
   int i;
@@ -164,11 +118,10 @@ static int by_first(const void *pa, const void *pb) {
 static int *predecessors(Arena *a, const Buffers *b) {
   int *before = ARENA_ARRAY(a, int, b->n);
   Turn *turn = ARENA_ARRAY(a, Turn, b->n);
-  Ground g = {.at = ARENA_ARRAY(a, Span, 2 * (size_t)b->n + 4), .n = 1};
-  g.at[0] = (Span){0, -1};
+  Ground *g = ground_new(a, b);
   for (int i = 0; i < b->n; i++) turn[i] = (Turn){b->at[i].first, i};
   qsort(turn, (size_t)b->n, sizeof *turn, by_first);
-  for (int k = 0; k < b->n; k++) before[turn[k].i] = lay_down(&g, b, turn[k].i);
+  for (int k = 0; k < b->n; k++) before[turn[k].i] = ground_lay(g, turn[k].i, NULL);
   return before;
 }
 
@@ -235,7 +188,7 @@ static uint64_t with_slack(uint64_t bytes, uint64_t slack) {
 
 /* The arena of the plan's strategy; the figures of all strategies. */
 static uint64_t assign(const PassRun *r, const Entry *e, Plan *p, Strategy how, int match,
-                       Storages *s) {
+                       double seconds, Storages *s) {
   Arena *a = r->scratch;
   const Target *t = r->opt->target;
   uint64_t slack = plan_slack(t);
@@ -259,7 +212,7 @@ static uint64_t assign(const PassRun *r, const Entry *e, Plan *p, Strategy how, 
   if (p->pool_bytes == p->lower_bound_bytes) return p->pool_bytes;
   uint64_t *pooled = ARENA_ARRAY(a, uint64_t, s->b.n);
   for (int i = 0; i < s->b.n; i++) pooled[i] = s->b.at[i].offset;
-  PackLimit limit = {.work = (int64_t)(r->opt->plan_seconds * STEPS_A_SECOND)};
+  PackLimit limit = {.work = (int64_t)(seconds * STEPS_A_SECOND)};
   PackResult found = pack_plan(a, &s->b, &limit);
   uint64_t arena = with_slack(found.arena, slack);
   p->optimal = found.arena <= found.proven;
@@ -269,9 +222,9 @@ static uint64_t assign(const PassRun *r, const Entry *e, Plan *p, Strategy how, 
   return p->pool_bytes;
 }
 
-uint64_t plan_arena(const PassRun *r, const Entry *e, Plan *p) {
+uint64_t plan_arena(const PassRun *r, const Entry *e, Plan *p, double seconds) {
   Storages s;
-  return assign(r, e, p, SHARE_PACK, -1, &s);
+  return assign(r, e, p, SHARE_PACK, -1, seconds, &s);
 }
 
 static void write_places(PassRun *r, const Entry *e, Plan *p, const Storages *s) {
@@ -313,7 +266,7 @@ bool pass_share(PassRun *r) {
     Storages s;
     p->strategy = strategy_name[how];
     p->optimal = false; /* what an earlier share proved is not about this one */
-    p->arena_bytes = assign(r, e, p, how, match, &s);
+    p->arena_bytes = assign(r, e, p, how, match, r->opt->plan_seconds, &s);
     if (p->arena_bytes == UINT64_MAX) {
       diag(r->m->ctx, SEV_ERROR, e->loc, "the values of entry '%s' need more than 2^64 bytes",
            e->name);
@@ -325,6 +278,7 @@ bool pass_share(PassRun *r) {
       plan_strides(r->m->arena, e, p);
     }
     write_places(r, e, p, &s);
+    if (p->streams > 1) plan_edges(r, e, p, &s);
   }
   return true;
 }

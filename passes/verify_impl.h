@@ -1,8 +1,9 @@
-/* The parts of the independent checker of a plan (plan_verify.c): what memory holds, and which
-   operands an op may write its result over. Contract: nothing here is shared with the planner. */
+/* The parts of the independent checker of a plan (plan_verify.c): what memory holds, where values
+   lie, loops, the beginning and the end, streams, and which operands an op may write its result
+   over. Contract: nothing here is shared with the planner. */
 #ifndef GC_PASSES_VERIFY_IMPL_H
 #define GC_PASSES_VERIFY_IMPL_H
-#include "passes/plan.h"
+#include "passes/passes.h"
 
 /* ---- verify_memory.c ---- */
 
@@ -28,6 +29,77 @@ void memory_write(Memory *m, uint64_t from, uint64_t bytes, Kind kind, ValueId c
 /* The bytes hold this content from its first byte on. If not, *other is a cell that does not. */
 bool memory_holds(const Memory *m, uint64_t from, uint64_t bytes, ValueId content,
                   const Cell **other);
+
+/* ---- plan_verify.c ---- */
+
+typedef struct StreamCheck StreamCheck;
+
+typedef struct Check {
+  const Entry *e;
+  const Plan *p;
+  FILE *f;
+  Arena *a;
+  const Target *target;
+  Memory region[PLAN_REGIONS];
+  uint64_t size[PLAN_REGIONS];
+  GlobalsPlan globals;
+  ValueId *content;     /* by value: the first value of which it has the bytes */
+  bool *defined;        /* by value: a place that was written or is external */
+  ValueId *initial;     /* by global: a value of its load, which stands for its bytes at entry */
+  StreamCheck *streams; /* NULL: there is one */
+  int step;             /* of the op at hand */
+  bool failed;
+} Check;
+
+void verify_fail(Check *c, const Op *op, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The op's results lie where a step may write them. */
+bool verify_results(Check *c, const Op *op, int step);
+
+/* ---- verify_place.c ---- */
+
+/* What an op can touch through a place: its bytes in one iteration, or, for a slice that moves, all
+   that the iterations of the loops around touch. */
+typedef struct Range {
+  PlanRegion region;
+  uint64_t from, bytes;
+} Range;
+
+extern const char *const verify_region[PLAN_REGIONS]; /* "the arena" … */
+int verify_level(const Block *b);                     /* loops around what stands in the block */
+Range verify_range_in(const Place *x, const Block *b);
+Range verify_range(const Check *c, ValueId v);
+bool verify_overlap(Range a, Range b);
+int64_t verify_stride(const Place *x, int depth);
+/* At the same address in every iteration. */
+bool verify_same_place(const Check *c, const Place *x, const Place *y);
+bool verify_place(Check *c, const Op *op, const char *what, const Place *x, uint64_t bytes,
+                  const Block *b);
+bool verify_bytes(const Check *c, ValueId v, uint64_t *out);
+bool verify_value(Check *c, const Op *op, ValueId v);
+/* A reshape whose bytes are its operand's: nothing moves. */
+bool verify_moves_nothing(const Check *c, const Op *op);
+/* The op finds in the value's bytes what it means. */
+void verify_read(Check *c, const Op *op, ValueId v, int step);
+void verify_write(Check *c, Range r, Kind kind, ValueId content);
+bool verify_holds(const Check *c, Range r, ValueId content);
+
+/* ---- verify_loop.c ---- */
+
+void verify_loop_begin(Check *c, const Op *scan); /* c->step is the scan's */
+void verify_loop_round(Check *c, const Op *yield);
+void verify_loop_end(Check *c, const Op *scan);
+
+/* ---- verify_end.c: before the first step and after the last ---- */
+
+void verify_begin(Check *c);
+void verify_end(Check *c, const Op *ret);
+
+/* ---- verify_streams.c ---- */
+
+void verify_streams_begin(Check *c);
+/* The op at c->step reads or writes these bytes. */
+void verify_touch(Check *c, const Op *op, Range r, bool write);
 
 /* ---- verify_overwrite.c ---- */
 

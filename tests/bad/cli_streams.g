@@ -1,3 +1,3 @@
-# args: --streams=4
+# args: --streams=0
 # exit: 2
 let N = 3

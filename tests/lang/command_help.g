@@ -8,7 +8,7 @@
 # CHECK: -o FILE
 # CHECK: --emit=KIND
 # CHECK-NEXT: KIND: exe
-# CHECK-NOT: --streams
+# CHECK-NOT: dot
 # CHECK: -D NAME=V
 # CHECK: -O0..3
 # CHECK: --dump-plan[=FORM]
@@ -17,4 +17,4 @@
 
 # MD: | `-o FILE` | write to FILE
 # MD: | `--memory=HOW` | {{.*}}HOW: `none`, `inplace`, `pool`, `color`, `pack`
-# MD: | `--streams=N` | {{.*}} (not available yet) |
+# MD: | `--streams=N` | {{.*}} |

@@ -174,12 +174,18 @@ static inline bool rig_pass(PlanRig *r, bool (*pass)(PassRun *), const char *arg
   return ok;
 }
 
-static inline void rig_plan(PlanRig *r, const char *memory, bool order) {
-  PassOptions opt = {.target = &rig_target, .memory = memory};
+static inline void rig_plan_streams(PlanRig *r, const char *memory, bool order, int streams) {
+  PassOptions opt = {.target = &rig_target, .memory = memory, .streams = streams};
   if (order) assert_true(rig_pass(r, pass_order, "", &opt));
   assert_true(module_verify(r->m, "order"));
   assert_true(rig_pass(r, pass_liveness, "", &opt));
   assert_true(rig_pass(r, pass_inplace, "", &opt));
+  assert_true(rig_pass(r, pass_color, "", &opt));
+  assert_true(module_verify(r->m, "color"));
   assert_true(rig_pass(r, pass_share, "", &opt));
+}
+
+static inline void rig_plan(PlanRig *r, const char *memory, bool order) {
+  rig_plan_streams(r, memory, order, 1);
 }
 #endif
