@@ -118,8 +118,8 @@ typedef struct Library {
   VEC(Hyper) hypers;
 } Library;
 
-static const char *const verbs[] = {"open", "close", "error",   "load",
-                                    "save", "reset", "threads", "bytes"};
+static const char *const verbs[] = {"open", "open_on", "close",   "error",  "load",
+                                    "save", "reset",   "threads", "device", "bytes"};
 
 static const char *public_name(Library *l, const char *s, const char *end) {
   return name_new(&l->names, arena_printf(l->a, "%s_%s", l->prefix, identifier(l->a, s)), end);
@@ -250,8 +250,12 @@ static const char life[] =
     "typedef struct $ $;\n"
     "\n"
     "/* A model with fresh weights, drawn from the seed, or NULL: $_error(NULL) says why.\n"
-    "   threads: the cores it works on; 0 means all. They sleep between calls. */\n"
+    "   threads: the cores it works on; 0 means all. They sleep between calls. It is on a GPU "
+    "where\n"
+    "   the library holds code for one and it can be used; open_on chooses: device is \"cpu\",\n"
+    "   \"cuda\" or \"cuda:1\", or NULL for what open does. */\n"
     "$ *$_open(int threads, uint64_t seed);\n"
+    "$ *$_open_on(const char *device, int threads, uint64_t seed);\n"
     "void $_close($ *m); /* NULL is fine */\n"
     "\n"
     "/* Why the last call that failed did. The text is the model's, until the next failure. */\n"
@@ -267,16 +271,21 @@ static const char life[] =
     "bool $_reset($ *m, uint64_t seed);\n"
     "\n"
     "int $_threads(const $ *m);\n"
-    "uint64_t $_bytes(void); /* of memory that an open model takes */\n";
+    "const char *$_device(const $ *m); /* it is on: \"cpu\", or \"cuda:0\" */\n"
+    "uint64_t $_bytes(void); /* of memory that a model takes that is open on the CPU */\n";
 
 static const char functions[] =
-    "$ *$_open(int threads, uint64_t seed) { return ($ *)embed_open(threads, seed); }\n"
+    "$ *$_open(int threads, uint64_t seed) { return ($ *)embed_open(NULL, threads, seed); }\n"
+    "$ *$_open_on(const char *device, int threads, uint64_t seed) {\n"
+    "  return ($ *)embed_open(device, threads, seed);\n"
+    "}\n"
     "void $_close($ *m) { embed_close((GcModel *)m); }\n"
     "const char *$_error(const $ *m) { return embed_error((const GcModel *)m); }\n"
     "bool $_load($ *m, const char *path) { return embed_load((GcModel *)m, path); }\n"
     "bool $_save($ *m, const char *path) { return embed_save((GcModel *)m, path); }\n"
     "bool $_reset($ *m, uint64_t seed) { return embed_reset((GcModel *)m, seed); }\n"
     "int $_threads(const $ *m) { return embed_threads((const GcModel *)m); }\n"
+    "const char *$_device(const $ *m) { return embed_device((const GcModel *)m); }\n"
     "uint64_t $_bytes(void) { return embed_bytes(); }\n";
 
 static void print_header(const Library *l, FILE *f) {

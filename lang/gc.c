@@ -84,8 +84,6 @@ static int choose_output(Run *r) {
     return usage_error("--emit=%s is for one architecture: --arch=sm_90", name);
   if (r->emit == EMIT_CUBIN && (!r->output || strcmp(r->output, "-") == 0))
     return usage_error("a cubin cannot go to the screen: name it with -o");
-  if (r->emit == EMIT_LIB && r->targets.cuda)
-    return usage_error("a library holds the CPU's program alone: leave out --target=cuda");
   if (r->emit == EMIT_C && !r->targets.cpu)
     return usage_error("--emit=c is the CPU's program; for the GPU's kernels: --emit=cuda");
   if (r->output && output_is_input(r->output, o->input))
@@ -298,10 +296,10 @@ static int passes_for(Run *r, Module *m, const Target *t, bool wants_plan) {
   return EXIT_DONE;
 }
 
-/* An executable for both targets has a plan for each, of a module of its own. */
+/* What holds both targets has a plan for each, of a module of its own. */
 static int plan_gpu(Run *r) {
   int code = EXIT_DONE;
-  if (r->emit != EMIT_EXE || !r->targets.cuda) return EXIT_DONE;
+  if ((r->emit != EMIT_EXE && r->emit != EMIT_LIB) || !r->targets.cuda) return EXIT_DONE;
   r->gpu =
       (CodegenGpu){.target = target_cuda(r->c), .arch = r->targets.arch, .narch = r->targets.narch};
   r->gpu.m = front_module(&r->front, &code);

@@ -47,7 +47,7 @@ int targets_choose(Ctx *c, const Options *o, Targets *out) {
       strcmp(emit, "cuda") == 0 || strcmp(emit, "ptx") == 0 || strcmp(emit, "cubin") == 0;
   if (kernels && option_given(o, OPT_TARGET) && !out->cuda)
     return usage_error("--emit=%s is for --target=cuda, not %s", emit, list);
-  if (strcmp(emit, "exe") == 0) out->cpu = true;
+  if (strcmp(emit, "exe") == 0 || strcmp(emit, "lib") == 0) out->cpu = true;
   out->cuda |= kernels;
   if (option_given(o, OPT_ARCH) && !out->cuda) return usage_error("--arch is for --target=cuda");
   bool one = !option_given(o, OPT_ARCH) && strcmp(emit, "ptx") == 0;

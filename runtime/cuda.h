@@ -1,9 +1,10 @@
 /* Running a program's GPU code: the driver's types, a device that is open, its memory, its entries.
-   Contract: needs no CUDA header or library; one Cuda serves one run, from thread 0. Layout on the
-   device: one allocation of [globals | hypers | fault | block 0 | block 1] and one of the arena; a
-   block is what one step is given: [GcEnv | inputs]. Steps alternate between the blocks, so that
-   the next batch is copied while a step runs; pinned memory of the host mirrors the blocks and
-   holds two sets of results. Driver calls: CUDA Driver API, 12.0. */
+   Contract: needs no CUDA header or library; one Cuda serves one run, from thread 0, or one model
+   of a library, from whichever thread asks it. Layout on the device: one allocation of [globals |
+   hypers | fault | block 0 | block 1] and one of the arena; a block is what one step is given:
+   [GcEnv | inputs]. Steps alternate between the blocks, so that the next batch is copied while a
+   step runs; pinned memory of the host mirrors the blocks and holds two sets of results. Driver
+   calls: CUDA Driver API, 12.0. */
 #ifndef GCRT_CUDA_H
 #define GCRT_CUDA_H
 #include "run.h"
@@ -40,6 +41,7 @@ typedef struct CudaLaunch { /* of one step, with its addresses for one of the bl
 } CudaLaunch;
 struct CudaExec {
   const GcEntry *entry;
+  uint64_t *slots; /* of the entry's outputs: place in a set of results; NULL of init */
   CudaLaunch *launches[BLOCKS];
   CuAddress *addresses;
   void **params;
@@ -48,6 +50,7 @@ struct CudaExec {
   int64_t *at; /* the iteration of each loop, by depth */
   CuGraphExec graph[BLOCKS];
   bool plain;   /* no graph: it runs once, or capturing failed */
+  bool ran;     /* its code is on the device, even where the driver loads code at its first use */
   bool counted; /* env.step is the program's own counter, which only the device knows */
 };
 
@@ -60,9 +63,11 @@ struct Cuda {
   void *library;
   CudaApi api;
   const GcProgram *program;
-  Err *err;    /* where a failed call is told */
-  bool broken; /* a call failed: the context may be of no use */
-  int driver;  /* version: 1000 * major + 10 * minor */
+  Err *err;     /* where a failed call is told */
+  bool broken;  /* a call failed: the context may be of no use */
+  bool hosted;  /* the process is another program's: what is taken of the device is given back */
+  bool entered; /* hosted: the context is this thread's now */
+  int driver;   /* version: 1000 * major + 10 * minor */
   int ordinal, major, minor;
   char name[128];
   bool retained;
@@ -74,16 +79,16 @@ struct Cuda {
   CuAddress region[GC_REGIONS]; /* GC_INPUTS: of block 0 */
   CuAddress shared, fault, block[BLOCKS];
   uint8_t *pinned, *host_block[BLOCKS], *results[BLOCKS];
-  uint64_t *slots;  /* of the entry's outputs: place in a set of results */
   uint8_t *globals; /* the host's copy */
   bool fresh;       /* it is what the device has */
   CuStream compute, copy;
   CuEvent copied[BLOCKS], done[BLOCKS];
-  CuEvent *marks;     /* --profile: before each launch, and one after the last */
-  CudaExec *execs[2]; /* of init and the entry */
-  int turn;           /* block of the step that is waited for next */
-  bool ahead;         /* it was begun already */
-  int shown;          /* the set of results that is read */
+  CuEvent *marks;   /* --profile: before each launch, and one after the last */
+  CudaExec **execs; /* of the entries that can run, and of init */
+  int nexecs;
+  int turn;   /* block of the step that is waited for next */
+  bool ahead; /* it was begun already */
+  int shown;  /* the set of results that is read */
 };
 
 /* Calls a driver's function; a failure is told in c->err. */
@@ -102,6 +107,9 @@ int cuda_images(const GcCuda *code, int major, int minor, const GcImage **out);
 bool cuda_load(Cuda *c, Err *e);
 
 /* ---- cuda_memory.c ---- */
-bool cuda_sizes(const GcProgram *p, const GcEntry *entry, CudaSizes *s, Err *e);
-bool cuda_allocate(Cuda *c, const GcEntry *entry, Err *e);
+/* For n entries, of which one runs at a time. */
+bool cuda_sizes(const GcProgram *p, const GcEntry *entry, int n, CudaSizes *s, Err *e);
+bool cuda_allocate(Cuda *c, const GcEntry *entry, int n, Err *e);
+uint64_t *cuda_slots(const GcEntry *entry); /* to free; NULL: no memory */
+void cuda_give_back(Cuda *c);               /* of a hosted one: all that it took */
 #endif

@@ -72,8 +72,8 @@ static bool find_library(Cuda *c, Err *e) {
 
 static bool initialize(Cuda *c, Err *e) {
   /* Code that the driver loads at its first use would take memory after it was counted, and time
-     while a graph is captured. */
-  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+     while a graph is captured. The environment of another program is its own. */
+  if (!c->hosted) setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   CuResult code = c->api.Init(0);
   if (code == CUERR_STUB_LIBRARY) {
     err_set(e, EXIT_ENV, "libcuda.so.1 is the CUDA toolkit's stub, which is no driver");
@@ -115,7 +115,20 @@ bool cuda_attach(Cuda *c, int ordinal, Err *e) {
   c->ordinal = ordinal;
   if (!find_library(c, e) || !initialize(c, e) || !find_device(c, e)) return false;
   c->retained = CUDA_CALL(c, CtxRetain, &c->context, c->device);
-  return c->retained && CUDA_CALL(c, CtxSetCurrent, c->context);
+  if (!c->retained) return false;
+  return c->hosted ? cuda_enter(c, e) : CUDA_CALL(c, CtxSetCurrent, c->context);
+}
+
+bool cuda_enter(Cuda *c, Err *e) {
+  c->err = e;
+  c->entered = CUDA_CALL(c, CtxPush, c->context);
+  return c->entered;
+}
+
+void cuda_leave(Cuda *c) {
+  CuContext own;
+  c->api.CtxPop(&own);
+  c->entered = false;
 }
 
 /* The library stays: the driver's threads may be in it until the process ends. */

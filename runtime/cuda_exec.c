@@ -49,6 +49,7 @@ static CudaExec *resolve(Cuda *c, const GcEntry *e) {
   if (!x) return NULL;
   x->entry = e;
   x->plain = e == c->program->init; /* it runs once */
+  x->slots = x->plain ? NULL : cuda_slots(e);
   x->counted = e->training && counter_of(c->program);
   x->addresses = calloc(n + 1, sizeof *x->addresses);
   x->params = calloc(n + 1, sizeof *x->params);
@@ -72,7 +73,8 @@ static CudaExec *resolve(Cuda *c, const GcEntry *e) {
 }
 
 static bool resolved(const CudaExec *x) {
-  return x && x->addresses && x->params && x->at && x->launches[BLOCKS - 1];
+  return x && x->addresses && x->params && x->at && x->launches[BLOCKS - 1] &&
+         (x->plain || x->slots);
 }
 
 static void exec_free(CudaExec *x) {
@@ -83,6 +85,7 @@ static void exec_free(CudaExec *x) {
   free(x->moved);
   free(x->moved_params);
   free(x->at);
+  free(x->slots);
   free(x);
 }
 
@@ -131,29 +134,40 @@ static bool fill_counts(Run *r) {
    read it when they return. */
 static bool fill(Run *r) {
   Cuda *c = r->cuda;
-  const GcDeviceFault none = {.input = -1};
-  uint64_t hypers = 4 * (uint64_t)r->p->nhypers;
   return fill_counts(r) &&
          CUDA_CALL(c, MemsetD8, c->region[GC_GLOBALS], 0, c->sizes.globals, c->compute) &&
-         CUDA_CALL(c, MemcpyHtoDAsync, c->fault, &none, sizeof none, c->compute) &&
-         (!hypers || CUDA_CALL(c, MemcpyHtoDAsync, c->region[GC_HYPERS], r->mem.region[GC_HYPERS],
-                               hypers, c->compute));
+         cuda_unfault(r) && cuda_hypers(r, c->err);
 }
 
-bool cuda_prepare(Run *r, Err *e) {
+bool cuda_unfault(Run *r) {
+  const GcDeviceFault none = {.input = -1};
+  return CUDA_CALL(r->cuda, MemcpyHtoDAsync, r->cuda->fault, &none, sizeof none, r->cuda->compute);
+}
+
+bool cuda_hypers(Run *r, Err *e) {
   Cuda *c = r->cuda;
-  if (!cuda_allocate(c, r->o.entry, e) || !make_streams(c)) return false;
+  uint64_t bytes = 4 * (uint64_t)r->p->nhypers;
+  c->err = e;
+  return !bytes || CUDA_CALL(c, MemcpyHtoDAsync, c->region[GC_HYPERS], r->mem.region[GC_HYPERS],
+                             bytes, c->compute);
+}
+
+static bool add_exec(Cuda *c, Exec *x, const GcEntry *e) {
+  x->entry = e;
+  x->cuda = c->execs[c->nexecs++] = resolve(c, e);
+  return resolved(x->cuda);
+}
+
+bool cuda_prepare(Run *r, Exec *x, const GcEntry *entry, int n, Err *e) {
+  Cuda *c = r->cuda;
+  if (!cuda_allocate(c, entry, n, e) || !make_streams(c)) return false;
   c->globals = r->mem.region[GC_GLOBALS];
-  r->entry.entry = r->o.entry;
-  r->entry.cuda = c->execs[1] = resolve(c, r->o.entry);
-  bool ok = resolved(c->execs[1]);
-  if (r->p->init) {
-    r->init.entry = r->p->init;
-    r->init.cuda = c->execs[0] = resolve(c, r->p->init);
-    ok = ok && resolved(c->execs[0]);
-  }
+  c->execs = calloc((size_t)n + 1, sizeof(CudaExec *));
+  bool ok = c->execs;
+  for (int i = 0; i < n && ok; i++) ok = add_exec(c, &x[i], &entry[i]);
+  if (ok && r->p->init) ok = add_exec(c, &r->init, r->p->init);
   if (!ok) return err_set(e, EXIT_ENV, "no memory for the tables of the program's steps");
-  return !r->o.given[OPT_PROFILE] || make_marks(c, c->execs[1]);
+  return !r->o.given[OPT_PROFILE] || make_marks(c, x->cuda);
 }
 
 bool cuda_begin(Run *r, Err *e) {
@@ -196,9 +210,9 @@ static bool read_back(Cuda *c, const CudaExec *x, int q) {
   const GcEntry *e = x->entry;
   bool ok =
       CUDA_CALL(c, MemcpyDtoHAsync, c->results[q], c->fault, sizeof(GcDeviceFault), c->compute);
-  for (int i = 0; ok && x == c->execs[1] && i < e->noutputs; i++) {
+  for (int i = 0; ok && x->slots && i < e->noutputs; i++) {
     const GcTensor *t = &e->outputs[i];
-    ok = !t->bytes || CUDA_CALL_FOR(c, t->name, MemcpyDtoHAsync, c->results[q] + c->slots[i],
+    ok = !t->bytes || CUDA_CALL_FOR(c, t->name, MemcpyDtoHAsync, c->results[q] + x->slots[i],
                                     address(c, q, t->region, t->offset), t->bytes, c->compute);
   }
   return ok;
@@ -277,6 +291,10 @@ static void capture(Run *r, CudaExec *x, int q) {
 }
 
 static bool run_graph(Run *r, CudaExec *x, int q) {
+  if (r->cuda->hosted && !x->ran) { /* code may be loaded, which no capture takes */
+    x->ran = true;
+    return run_plain(r->cuda, x, q);
+  }
   if (!x->plain && !x->graph[q]) capture(r, x, q);
   return x->plain ? run_plain(r->cuda, x, q)
                   : CUDA_CALL(r->cuda, GraphLaunch, x->graph[q], r->cuda->compute);
@@ -293,7 +311,7 @@ static bool queue(Run *r, CudaExec *x, int q, uint64_t batch, uint64_t step) {
       !CUDA_CALL(c, EventRecord, c->copied[q], c->copy) ||
       !CUDA_CALL(c, StreamWaitEvent, c->compute, c->copied[q], 0))
     return false;
-  bool profiled = r->profile && x == c->execs[1];
+  bool profiled = r->profile && x->slots;
   bool ok = r->o.given[OPT_POISON] ? run_poisoned(c, x, q)
             : profiled             ? run_profiled(c, x, q)
                                    : run_graph(r, x, q);
@@ -339,7 +357,7 @@ void cuda_run(Run *r, const Exec *exec, uint64_t batch) {
   CudaExec *x = exec->cuda;
   int q = c->turn;
   double begin = clock_now();
-  bool alone = r->profile && x == c->execs[1]; /* its events are of one step */
+  bool alone = r->profile && x->slots; /* its events are of one step */
   c->err = &r->err;
   c->fresh = false;
   if (!c->ahead && !queue(r, x, q, batch, r->env.step)) return;
@@ -359,14 +377,16 @@ void cuda_stay(Run *r, uint64_t batch) {
 
 bool cuda_ahead(const Cuda *c) { return c->ahead; }
 const char *cuda_name(const Cuda *c) { return c->name; }
+bool cuda_broken(const Cuda *c) { return c->broken; }
 
 /* ---- what the host sees ---- */
 
 void *cuda_at(const Run *r, const GcTensor *t) {
   const Cuda *c = r->cuda;
-  const GcEntry *e = r->o.entry;
-  for (int i = 0; i < e->noutputs; i++)
-    if (t == &e->outputs[i]) return c->results[c->shown] + c->slots[i];
+  for (int x = 0; x < c->nexecs; x++)
+    for (int i = 0; c->execs[x]->slots && i < c->execs[x]->entry->noutputs; i++)
+      if (t == &c->execs[x]->entry->outputs[i]) return c->results[c->shown] + c->execs[x]->slots[i];
+  if (t->region == GC_INPUTS) return c->host_block[c->turn] + ENV_BYTES + t->offset;
   return c->globals + t->offset;
 }
 
@@ -389,14 +409,15 @@ bool cuda_push(Run *r, Err *e) {
 
 /* ---- open and close ---- */
 
-Cuda *cuda_open(const GcProgram *p, int ordinal, bool load, Err *e) {
+Cuda *cuda_open(const GcProgram *p, int ordinal, CudaUse use, Err *e) {
   Cuda *c = calloc(1, sizeof *c);
   if (!c) {
     err_set(e, EXIT_ENV, "no memory to use a device");
     return NULL;
   }
   c->program = p;
-  if (cuda_attach(c, ordinal, e) && (!load || cuda_load(c, e))) return c;
+  c->hosted = use == CUDA_HOST;
+  if (cuda_attach(c, ordinal, e) && (use == CUDA_LOOK || cuda_load(c, e))) return c;
   cuda_close(c, e);
   return NULL;
 }
@@ -404,11 +425,16 @@ Cuda *cuda_open(const GcProgram *p, int ordinal, bool load, Err *e) {
 bool cuda_close(Cuda *c, Err *e) {
   if (!c) return true;
   c->err = e;
-  if (!c->broken) cuda_detach(c); /* which frees all that the context has */
+  if (c->hosted && c->retained && (c->entered || cuda_enter(c, e))) {
+    cuda_give_back(c);
+    cuda_leave(c);
+  }
+  if (!c->broken || c->hosted)
+    cuda_detach(c); /* if no one else has the context, all goes with it */
   bool ok = !c->broken;
-  for (int i = 0; i < 2; i++) exec_free(c->execs[i]);
+  for (int i = 0; i < c->nexecs; i++) exec_free(c->execs[i]);
+  free(c->execs);
   free(c->marks);
-  free(c->slots);
   free(c->functions);
   free(c);
   return ok;

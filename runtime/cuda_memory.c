@@ -21,18 +21,30 @@ static bool region(uint64_t bytes, uint64_t *out) {
   return add_aligned(out, bytes ? bytes : 1, DEVICE_ALIGN);
 }
 
-bool cuda_sizes(const GcProgram *p, const GcEntry *entry, CudaSizes *s, Err *e) {
-  const GcEntry *init = p->init;
-  uint64_t arena = max_u64(entry->arena_bytes, init ? init->arena_bytes : 0);
-  uint64_t inputs = max_u64(entry->inputs_bytes, init ? init->inputs_bytes : 0);
-  *s = (CudaSizes){0};
-  uint64_t counts = max_u64(entry->counts_bytes, init ? init->counts_bytes : 0);
-  bool ok = region(p->globals_bytes, &s->globals) && region(4 * (uint64_t)p->nhypers, &s->hypers) &&
-            region(arena, &s->arena) && region(inputs, &s->block) &&
-            checked_add(s->block, ENV_BYTES, &s->block);
-  ok = ok && add_aligned(&s->results, sizeof(GcDeviceFault), RESULT_ALIGN);
+/* One set of the entry's results. */
+static bool results(const GcEntry *entry, uint64_t *out) {
+  *out = 0;
+  bool ok = add_aligned(out, sizeof(GcDeviceFault), RESULT_ALIGN);
   for (int i = 0; ok && i < entry->noutputs; i++)
-    ok = add_aligned(&s->results, entry->outputs[i].bytes, RESULT_ALIGN);
+    ok = add_aligned(out, entry->outputs[i].bytes, RESULT_ALIGN);
+  return ok;
+}
+
+bool cuda_sizes(const GcProgram *p, const GcEntry *entry, int n, CudaSizes *s, Err *e) {
+  uint64_t arena = 0, inputs = 0, counts = 0, most = 0;
+  bool ok = true;
+  *s = (CudaSizes){0};
+  for (int i = p->init ? -1 : 0; i < n; i++) {
+    const GcEntry *x = i < 0 ? p->init : &entry[i];
+    arena = max_u64(arena, x->arena_bytes);
+    inputs = max_u64(inputs, x->inputs_bytes);
+    counts = max_u64(counts, x->counts_bytes);
+    ok = ok && results(x, &most);
+    s->results = max_u64(s->results, most);
+  }
+  ok = ok && region(p->globals_bytes, &s->globals) &&
+       region(4 * (uint64_t)p->nhypers, &s->hypers) && region(arena, &s->arena) &&
+       region(inputs, &s->block) && checked_add(s->block, ENV_BYTES, &s->block);
   ok = ok && (!counts || region(counts, &s->counts)) &&
        add_aligned(&s->shared_total, s->globals, 1) &&
        add_aligned(&s->shared_total, s->counts, 1) &&
@@ -79,20 +91,19 @@ static void lay_out(Cuda *c) {
   }
 }
 
-static bool place_outputs(Cuda *c, const GcEntry *entry, Err *e) {
-  c->slots = calloc((size_t)entry->noutputs + 1, sizeof *c->slots);
-  if (!c->slots) return err_set(e, EXIT_ENV, "no memory for the outputs");
+uint64_t *cuda_slots(const GcEntry *entry) {
+  uint64_t *slots = calloc((size_t)entry->noutputs + 1, sizeof *slots);
   uint64_t at = align_up(sizeof(GcDeviceFault), RESULT_ALIGN);
-  for (int i = 0; i < entry->noutputs; i++) {
-    c->slots[i] = at;
+  for (int i = 0; slots && i < entry->noutputs; i++) {
+    slots[i] = at;
     at += align_up(entry->outputs[i].bytes, RESULT_ALIGN);
   }
-  return true;
+  return slots;
 }
 
-bool cuda_allocate(Cuda *c, const GcEntry *entry, Err *e) {
+bool cuda_allocate(Cuda *c, const GcEntry *entry, int n, Err *e) {
   c->err = e;
-  if (!cuda_sizes(c->program, entry, &c->sizes, e) || !check_room(c, e)) return false;
+  if (!cuda_sizes(c->program, entry, n, &c->sizes, e) || !check_room(c, e)) return false;
   char what[160];
   void *pinned = NULL;
   snprintf(what, sizeof what, "%" PRIu64 " bytes of pinned memory", c->sizes.pinned);
@@ -103,5 +114,26 @@ bool cuda_allocate(Cuda *c, const GcEntry *entry, Err *e) {
   c->pinned = pinned;
   memset(pinned, 0, c->sizes.pinned);
   lay_out(c);
-  return place_outputs(c, entry, e);
+  return true;
+}
+
+/* What is on its way ends first; of what fails here nobody can do anything. */
+void cuda_give_back(Cuda *c) {
+  const CudaApi *a = &c->api;
+  CuStream streams[] = {c->copy, c->compute};
+  for (int i = 0; i < 2; i++)
+    if (streams[i]) a->StreamSynchronize(streams[i]);
+  for (int i = 0; i < c->nexecs; i++)
+    for (int q = 0; c->execs[i] && q < BLOCKS; q++)
+      if (c->execs[i]->graph[q]) a->GraphExecDestroy(c->execs[i]->graph[q]);
+  for (int q = 0; q < BLOCKS; q++) {
+    if (c->copied[q]) a->EventDestroy(c->copied[q]);
+    if (c->done[q]) a->EventDestroy(c->done[q]);
+  }
+  for (int i = 0; i < 2; i++)
+    if (streams[i]) a->StreamDestroy(streams[i]);
+  if (c->shared) a->MemFree(c->shared);
+  if (c->region[GC_ARENA]) a->MemFree(c->region[GC_ARENA]);
+  if (c->pinned) a->MemFreeHost(c->pinned);
+  if (c->module) a->ModuleUnload(c->module);
 }

@@ -26,7 +26,7 @@ static bool no_code(const char *device, const char *target, Err *e) {
 }
 
 /* "cpu", "cuda" or "cuda:n" */
-static bool parse(const char *d, const char **target, int *ordinal, Err *e) {
+bool device_parse(const char *d, const char **target, int *ordinal, Err *e) {
   *ordinal = 0;
   *target = strcmp(d, "cpu") == 0 ? "cpu" : "cuda";
   const char *n = strncmp(d, "cuda:", 5) == 0 ? d + 5 : NULL;
@@ -50,12 +50,12 @@ bool device_choose(Run *r, Err *e) {
   const GcProgram *gpu = program_for("cuda"), *cpu = program_for("cpu");
   const char *d = r->o.text[OPT_DEVICE], *target = gpu ? "cuda" : "cpu";
   int ordinal = 0;
-  if (d && !parse(d, &target, &ordinal, e)) return false;
+  if (d && !device_parse(d, &target, &ordinal, e)) return false;
   const GcProgram *p = program_for(target);
   if (!p) return no_code(d ? d : target, target, e);
   if (p == cpu) return use(r, cpu, e);
   Err why = {0};
-  r->cuda = cuda_open(p, ordinal, true, &why);
+  r->cuda = cuda_open(p, ordinal, CUDA_RUN, &why);
   if (r->cuda) return use(r, p, e);
   if (d || !cpu) {
     *e = why;

@@ -37,7 +37,7 @@ typedef struct Device { /* the first one */
 
 static bool device_bytes(const GcProgram *p, const GcEntry *en, const Device *d, Err *e) {
   CudaSizes s;
-  if (!cuda_sizes(p, en, &s, e)) return false;
+  if (!cuda_sizes(p, en, 1, &s, e)) return false;
   printf("  bytes on the device\n");
   line("globals", s.globals, "parameters and states");
   line("inputs", s.block * BLOCKS, "two batches: one is copied while the other is used");
@@ -64,7 +64,7 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Device *d, i
   line("inplace", en->inplace_bytes, "with in-place operations only");
   line("pool", en->pool_bytes, "with in-place operations and a pool");
   line("lower bound", en->lower_bound_bytes, "the most that is alive at once");
-  if (p->cuda && (!device_bytes(p, en, d, e) || !cuda_sizes(p, en, &c, e))) return false;
+  if (p->cuda && (!device_bytes(p, en, d, e) || !cuda_sizes(p, en, 1, &c, e))) return false;
   printf("  bytes of the process, beside code and data\n");
   line("globals", s.globals, p->cuda ? "a copy, for files" : "parameters and states");
   if (p->cuda) {
@@ -81,7 +81,7 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Device *d, i
 
 static void device_info(const GcProgram *p, Device *d) {
   Err why = {0};
-  Cuda *c = cuda_open(p, 0, false, &why);
+  Cuda *c = cuda_open(p, 0, CUDA_LOOK, &why);
   size_t have = 0, all = 0;
   d->known = c && CUDA_CALL(c, MemGetInfo, &have, &all);
   d->free = have;

@@ -103,7 +103,7 @@ static bool setup(Run *r, int threads) {
   r->team = memory_take(&r->mem, team_bytes());
   r->stage = memory_take(&r->mem, STAGE_BYTES);
   r->sums = memory_take(&r->mem, 8 * (uint64_t)en->noutputs);
-  if (r->cuda && !cuda_prepare(r, e)) return false;
+  if (r->cuda && !cuda_prepare(r, &r->entry, en, 1, e)) return false;
   if (!r->cuda) {
     exec_resolve(&r->entry, en, &r->mem, threads);
     if (r->p->init) exec_resolve(&r->init, r->p->init, &r->mem, threads);

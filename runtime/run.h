@@ -137,10 +137,24 @@ void *run_at(const Run *r, const GcTensor *t); /* of a global or an output */
 /* ---- device.c, cuda_exec.c: where it runs ---- */
 const GcProgram *program_for(const char *target); /* NULL: the program holds no code for it */
 bool device_choose(Run *r, Err *e); /* by --device: sets r->p, r->o.entry and r->cuda */
-Cuda *cuda_open(const GcProgram *p, int ordinal, bool load, Err *e);
-bool cuda_close(Cuda *c, Err *e);  /* false: a call failed that none had told of */
-bool cuda_prepare(Run *r, Err *e); /* memory and tables */
-bool cuda_begin(Run *r, Err *e);   /* zeros, and the hypers */
+/* Whether a name is a device's, "cpu", "cuda" or "cuda:n", its target, and which of the GPUs. */
+bool device_parse(const char *name, const char **target, int *ordinal, Err *e);
+typedef enum CudaUse {
+  CUDA_LOOK, /* at the device alone */
+  CUDA_RUN,  /* the process is the program's own */
+  CUDA_HOST  /* it is another's: context, environment and memory are left as they were */
+} CudaUse;
+Cuda *cuda_open(const GcProgram *p, int ordinal, CudaUse use, Err *e);
+bool cuda_close(Cuda *c, Err *e); /* false: a call failed that none had told of */
+/* Hosted: around all that is asked of it the context is the thread's; cuda_open ends inside. */
+bool cuda_enter(Cuda *c, Err *e);
+void cuda_leave(Cuda *c);
+bool cuda_broken(const Cuda *c);
+/* Memory for the n entries, and their tables, which become those of x[0], x[1], …; and init's. */
+bool cuda_prepare(Run *r, Exec *x, const GcEntry *entry, int n, Err *e);
+bool cuda_begin(Run *r, Err *e);  /* zeros, and the hypers */
+bool cuda_hypers(Run *r, Err *e); /* those of the host, which changed */
+bool cuda_unfault(Run *r);        /* a kernel's report has been read */
 void cuda_run(Run *r, const Exec *x, uint64_t batch);
 bool cuda_ahead(const Cuda *c);
 void cuda_stay(Run *r, uint64_t batch);

@@ -66,7 +66,8 @@ says 2 "not 'sm80'" "$gc" very_own.g --emit=ptx --arch=sm80
 says 2 'given twice' "$gc" very_own.g --target=cuda --arch=sm_80,sm_80
 says 2 '--arch is for --target=cuda' "$gc" very_own.g --arch=sm_80
 says 2 'for --target=cuda, not cpu' "$gc" very_own.g --emit=ptx --target=cpu
-says 2 "the CPU's program alone" "$gc" very_own.g --emit=lib --target=cuda
+says 3 'set GC_NVRTC to the directory' env GC_NVRTC="$dir" "$gc" very_own.g --emit=lib --target=cuda -o libnone.so
+{ [ -e libnone.so ] || [ -e none.h ]; } && fail "half a library is left where NVRTC is missing"
 says 3 'set GC_NVRTC to the directory' env GC_NVRTC="$dir" "$gc" very_own.g --emit=ptx -o none.ptx
 [ -e none.ptx ] && fail "a file is left where NVRTC is missing"
 says 3 'set GC_NVRTC to the directory' env GC_NVRTC="$dir" "$gc" very_own.g --target=cuda -o none

@@ -236,6 +236,16 @@ CALL Result cuCtxSetCurrent(void *context) {
   ENTER();
   return context == &mock ? SUCCESS : INVALID;
 }
+/* What only a library's model asks for. */
+CALL Result cuCtxPushCurrent_v2(void *context) { return cuCtxSetCurrent(context); }
+CALL Result cuCtxPopCurrent_v2(void **context) { return SUCCESS; }
+CALL Result cuModuleUnload(void *module) { return SUCCESS; }
+CALL Result cuMemFree_v2(Address address) { return SUCCESS; }
+CALL Result cuMemFreeHost(void *memory) { return SUCCESS; }
+CALL Result cuStreamSynchronize(void *stream) { return SUCCESS; }
+CALL Result cuStreamDestroy_v2(void *stream) { return SUCCESS; }
+CALL Result cuEventDestroy_v2(void *event) { return SUCCESS; }
+CALL Result cuGraphExecDestroy(void *exec) { return SUCCESS; }
 CALL Result cuModuleLoadData(void **module, const void *image) {
   ENTER();
   *module = &mock;

@@ -48,7 +48,7 @@ static void sizes_of_devices(void **state) {
   GcProgram p = {.globals_bytes = 1, .nhypers = 3, .init = &init};
   CudaSizes s;
   Err e = {0};
-  assert_true(cuda_sizes(&p, &entry, &s, &e));
+  assert_true(cuda_sizes(&p, &entry, 1, &s, &e));
   assert_int_equal(s.globals, 256);
   assert_int_equal(s.hypers, 256);
   assert_int_equal(s.block, 256 + 512);
@@ -56,11 +56,17 @@ static void sizes_of_devices(void **state) {
   assert_int_equal(s.total, 256 + 256 + 256 + 2 * 768 + 5120);
   assert_int_equal(s.results, 64 + 448);
   assert_int_equal(s.pinned, 2 * (768 + 512));
+  GcEntry both[] = {entry, entry}; /* a library's: the most of each */
+  both[1].arena_bytes = 5121;
+  both[1].noutputs = 0;
+  assert_true(cuda_sizes(&p, both, 2, &s, &e));
+  assert_int_equal(s.arena, 5376);
+  assert_int_equal(s.results, 64 + 448);
   p.globals_bytes = UINT64_MAX - 100;
-  assert_false(cuda_sizes(&p, &entry, &s, &e));
+  assert_false(cuda_sizes(&p, &entry, 1, &s, &e));
   assert_int_equal(e.code, EXIT_ENV);
   p.globals_bytes = UINT64_MAX - 1000;
-  assert_false(cuda_sizes(&p, &entry, &s, &e));
+  assert_false(cuda_sizes(&p, &entry, 1, &s, &e));
 }
 
 int main(void) {

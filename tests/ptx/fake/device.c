@@ -81,6 +81,21 @@ CALL(cuCtxGetCurrent, (CUcontext * context), (context)) {
   *context = (CUcontext)driver();
   return CUDA_SUCCESS;
 }
+/* Every thread has a stack of its own. */
+static _Thread_local struct Pushed {
+  CUcontext at[8];
+  int n;
+} pushed;
+CALL(cuCtxPushCurrent_v2, (CUcontext context), (context)) {
+  if (context != (CUcontext)driver() || pushed.n == 8) return CUDA_INVALID_CONTEXT;
+  pushed.at[pushed.n++] = context;
+  return CUDA_SUCCESS;
+}
+CALL(cuCtxPopCurrent_v2, (CUcontext * context), (context)) {
+  if (!pushed.n) return CUDA_INVALID_CONTEXT;
+  *context = pushed.at[--pushed.n];
+  return CUDA_SUCCESS;
+}
 CALL(cuCtxSynchronize, (void), ()) { return CUDA_SUCCESS; }
 
 /* ---- modules ---- */

@@ -2,6 +2,7 @@
  * with the edges that streams and events give. A graph's nodes run in any order that the edges
  * allow, chosen by FAKECUDA_ORDER, so that a missing edge shows in the results. */
 #include "fake.h"
+#include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -42,7 +43,10 @@ static CUresult run_kernel(const Work *w) {
   memcpy(l.grid, w->grid, sizeof l.grid);
   memcpy(l.block, w->block, sizeof l.block);
   PtxResult r;
+  fenv_t caller; /* a kernel rounds as it says */
+  fegetenv(&caller);
   PtxStatus s = ptx_launch(k, &l, &r);
+  fesetenv(&caller);
   free(bufs);
   for (size_t i = 0; i < r.count; i++) {
     const PtxFinding *f = &r.findings[i];
@@ -235,7 +239,13 @@ static void mark(const struct Graph *g, bool *seen, const int *from, int n) {
     for (int a = 0; seen[i] && a < g->nodes[i].nafter; a++) seen[g->nodes[i].after[a]] = true;
 }
 
-CALL(cuStreamEndCapture, (CUstream stream, CUgraph *graph), (stream, graph)) {
+static void graph_free(struct Graph *g) {
+  for (int i = 0; i < g->count; i++) work_free(&g->nodes[i]);
+  free(g->nodes);
+  free(g);
+}
+
+static CUresult end_capture(CUstream stream, CUgraph *graph) {
   if (!stream || !stream->capture || !stream->origin) return CUDA_ILLEGAL_STATE;
   struct Graph *g = stream->capture;
   bool *seen = calloc((size_t)g->count + 1, sizeof *seen), joined = true;
@@ -250,13 +260,20 @@ CALL(cuStreamEndCapture, (CUstream stream, CUgraph *graph), (stream, graph)) {
   return CUDA_SUCCESS;
 }
 
-/* ---- graphs ---- */
-static void graph_free(struct Graph *g) {
-  for (int i = 0; i < g->count; i++) work_free(&g->nodes[i]);
-  free(g->nodes);
-  free(g);
+/* The capture is over even where this is told to fail, as it is on a device. */
+API CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
+API CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
+  CUgraph made = NULL;
+  CUresult fails = enter("cuStreamEndCapture", true), r = end_capture(stream, &made);
+  if (fails && made) {
+    graph_free(made);
+    made = NULL;
+  }
+  *graph = made;
+  return leave(fails ? fails : r);
 }
 
+/* ---- graphs ---- */
 /* A copy, since the graph may be destroyed before what was made of it. */
 CALL(cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph graph, unsigned long long flags),
      (exec, graph, flags)) {
