@@ -367,13 +367,13 @@ static void join(Fuse *f, Unit *a, Unit *b) {
   b->members.n = 0;
 }
 
-/* Only sums over columns read it: they compute it on their way, and it needs no bytes, if it does
-   not go with a product or window, which no such sum can join. */
+/* Only sums over columns or over everything read it: they compute it on their way, and it needs no
+   bytes, if it does not go with a product or window, which no such sum can join. */
 static bool only_summed(const Fuse *f, const Op *op) {
   if (op->nresults != 1 || op_info[op->kind].cls != CLASS_ELEMENT) return false;
   for (uint32_t i = 0; i < f->users[op->results[0]].n; i++) {
     const Op *user = f->users[op->results[0]].at[i];
-    if (!op_is_reduction(user) || op_outer_axes(f->e, user) >= 0) return false;
+    if (op_info[user->kind].cls != CLASS_REDUCE || op_outer_axes(f->e, user) > 0) return false;
   }
   return f->users[op->results[0]].n > 0;
 }

@@ -13,10 +13,12 @@ enum {
   DEPTH = 1024, /* of one chain */
   A_BLOCK =
       4 << 20, /* bytes of A that stay near while panels of B go by: B is packed once a block */
-  GROUP = 256 << 10,  /* bytes of panels that stay near while tiles of A go by */
-  PACK_ROWS = 384,    /* rows that pay for packing a panel of B */
-  A_STRIDE = 8,       /* of packed rows of A: the tallest tile */
-  PACKED_A = 1 << 20, /* bytes of them on the stack, of which a thread may have 2 MiB */
+  GROUP = 256 << 10,   /* bytes of panels that stay near while tiles of A go by */
+  PACK_ROWS = 384,     /* rows that pay for packing a panel of B */
+  PACK_DEEP = 64,      /* the same where a panel has more rows than the nearest cache has lines */
+  A_STRIDE = 8,        /* of packed rows of A: the tallest tile */
+  PACKED_A = 1 << 20,  /* bytes of them on the stack, of which a thread may have 2 MiB */
+  PACKED_DEPTH = 8192, /* so deep a packed A^T may be: two tiles of f64 have room */
   MAX_PARTIAL_ROWS =
       512 /* rows whose partial sums are kept apart, where an epilogue waits for the last chain */
 };
@@ -30,11 +32,13 @@ typedef struct Product {
   int nr;        /* columns of a panel of the loop, and of B's or C's layout where they have one */
   bool b_panels; /* B is stored in panels */
   bool pack;     /* a panel of B is packed before use */
-  bool pack_a; /* A^T is packed tile by tile: its rows lie a power of two apart, in few sets of the
-                  cache */
+  bool pack_a; /* A^T is packed tile by tile: as it lies, a tile would take a cache line for each of
+                  its short rows, and these in few sets */
+  bool chains; /* A^T is packed chain by chain, each for all of B: C itself keeps the sums */
   bool converted; /* operands are stored in another dtype, `in` */
   Dtype in;
   int64_t chain; /* depth of a chain: the last one may be shorter */
+  int addend;    /* input that the product is added to, as it lies, and nothing else is done; -1 */
   bool epilogue; /* more than the product, or a result that is not stored as it is computed */
   bool partial;  /* epilogue, and the depth needs several chains */
   int64_t group; /* panels that a tile of A meets, one after the other */
@@ -52,6 +56,8 @@ static Dtype compute_dtype(Dtype dt) {
   return dt == DT_U8 || dt == DT_BOOL ? DT_I32 : dt;
 }
 
+static int64_t packed_depth(const Product *p) { return p->chains ? p->chain : p->k; }
+
 static int64_t tallest(const Product *p) { return p->rows + (p->low < p->tiles); }
 
 static const Value *inner(const Group *g, ValueId v) { return value_at(g->e, v); }
@@ -67,6 +73,19 @@ static int layout_width(const Group *g, const Op *mm) {
         inner(g, g->arg[i])->layout)
       return inner(g, g->arg[i])->layout->nr;
   return 0;
+}
+
+/* The group is a product added to a tensor as it lies: the tile adds to C, as for a second chain.
+ */
+static int addend_of(const Group *g, const Op *mm, int64_t depth) {
+  if (g->nops != 2 || g->nout != 1 || depth > DEPTH) return -1;
+  const Op *sum = value_def(g->e, g->yield[0]);
+  if (!sum || sum->kind != OP_ADD) return -1;
+  int other = sum->operands[0] == mm->results[0];
+  int x = group_arg(g, sum->operands[other]);
+  if (sum->operands[!other] != mm->results[0] || x < 0) return -1;
+  if (x == group_arg(g, mm->operands[0]) || x == group_arg(g, mm->operands[1])) return -1;
+  return inner(g, g->arg[x])->layout == inner(g, g->yield[0])->layout ? x : -1;
 }
 
 static Product product_of(const Target *t, const Group *g) {
@@ -93,7 +112,9 @@ static Product product_of(const Target *t, const Group *g) {
     p.nr = cpu->vectors * lanes;
     if (p.n < p.nr) p.nr = (int)((p.n + lanes - 1) / lanes) * lanes;
   }
-  p.epilogue = g->nops > 1 || compute_dtype(c->dtype) != c->dtype;
+  bool stored = compute_dtype(c->dtype) == c->dtype;
+  p.addend = stored ? addend_of(g, mm, p.k) : -1;
+  p.epilogue = !stored || (g->nops > 1 && p.addend < 0);
   p.np = (p.n + p.nr - 1) / p.nr;
   int64_t most = p.nr <= 2 * lanes && cpu->vectors == 4 ? 8 : p.nr <= lanes ? 8 : cpu->rows;
   p.tiles = (p.m + most - 1) / most;
@@ -105,9 +126,11 @@ static Product product_of(const Target *t, const Group *g) {
       }
   p.rows = p.tiles ? p.m / p.tiles : 0;
   p.low = p.tiles - (p.tiles ? p.m % p.tiles : 0);
-  p.pack = p.tb || p.converted || (!p.b_panels && p.m >= PACK_ROWS && p.np > 1);
-  p.pack_a = !p.converted && p.ta && p.np > 2 && p.k > 16 && p.k <= DEPTH &&
-             p.m * dtype_size(p.dt) % 512 == 0;
+  p.pack = p.tb || p.converted ||
+           (!p.b_panels && p.m >= (p.k > 512 ? PACK_DEEP : PACK_ROWS) && p.np > 1);
+  p.pack_a = !p.converted && p.ta && p.np > 2 && p.k <= PACKED_DEPTH &&
+             (p.k > 128 || (p.k > 16 && p.m * dtype_size(p.dt) % 512 == 0));
+  p.chains = p.pack_a && p.k > DEPTH && !p.epilogue;
   p.partial = p.epilogue && p.k > DEPTH;
   int64_t depth = p.chain ? p.chain : 1;
   p.group = GROUP / (dtype_size(p.dt) * p.nr * depth);
@@ -116,8 +139,9 @@ static Product product_of(const Target *t, const Group *g) {
   int64_t block = A_BLOCK / (dtype_size(p.dt) * depth);
   if (p.partial && block > MAX_PARTIAL_ROWS) block = MAX_PARTIAL_ROWS;
   p.block = tallest(&p) && block > tallest(&p) ? block / tallest(&p) : 1;
-  int64_t packed =
-      p.pack_a || p.converted ? PACKED_A / (depth * A_STRIDE * dtype_size(p.dt)) : p.block;
+  int64_t packed = p.pack_a      ? PACKED_A / (packed_depth(&p) * A_STRIDE * dtype_size(p.dt))
+                   : p.converted ? PACKED_A / (depth * A_STRIDE * dtype_size(p.dt))
+                                 : p.block;
   if (p.block > packed) p.block = packed;
   p.flops = 2 * (uint64_t)p.batch * (uint64_t)p.m * (uint64_t)p.n * (uint64_t)p.k;
   if (p.flops / 2 < SERIAL_WORK * 4)
@@ -257,11 +281,15 @@ static void print_packing_of_a(Text *x, const Product *p) {
   text_open(x, "for (long i = i0; i < i1; i++) {");
   print_tile_rows(x, p);
   text_line(x, "(void)rows;");
-  text_line(x, "for (long k = 0; k < %lld; k++)", (long long)p->k);
+  if (p->chains)
+    text_line(x, "for (long k = 0; k < depth; k++)");
+  else
+    text_line(x, "for (long k = 0; k < %lld; k++)", (long long)p->k);
   text_line(x,
-            "  __builtin_memcpy(packed_a + ((i - i0) * %lld + k) * %d, A + k * %lld + m, %d * "
+            "  __builtin_memcpy(packed_a + ((i - i0) * %lld + k) * %d, A + (k%s) * %lld + m, %d * "
             "sizeof(%s));",
-            (long long)p->k, A_STRIDE, (long long)p->m, A_STRIDE, p->T);
+            (long long)packed_depth(p), A_STRIDE, p->chains ? " + k0" : "", (long long)p->m,
+            A_STRIDE, p->T);
   text_close(x, "}");
 }
 
@@ -304,13 +332,22 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
     text_line(x, "%s *c = (%s *)out0 + (bt * %lld + m) * %lld + n;", p->T, p->T, (long long)p->m,
               (long long)p->n);
   long long chain = p->chain;
+  const char *k0 = intern_printf(g->ctx, " + k0 * %d", A_STRIDE);
   const char *a =
       p->converted && !p->ta ? intern_printf(g->ctx, "packed_a + (m - m0) * %lld", chain)
       : p->converted         ? intern_printf(g->ctx, "packed_a + (i - i0) * %lld", chain * A_STRIDE)
-      : p->pack_a ? intern_printf(g->ctx, "packed_a + (i - i0) * %lld", (long long)p->k * A_STRIDE)
-      : p->ta     ? intern_printf(g->ctx, "A + k0 * %lld + m", (long long)p->m)
-                  : intern_printf(g->ctx, "A + m * %lld + k0", (long long)p->k);
-  const char *call = intern_printf(g->ctx, "(%s, b, c, %s, depth, k0 == 0);", a, ld);
+      : p->pack_a            ? intern_printf(g->ctx, "packed_a + (i - i0) * %lld%s",
+                                             (long long)packed_depth(p) * A_STRIDE, p->chains ? "" : k0)
+      : p->ta                ? intern_printf(g->ctx, "A + k0 * %lld + m", (long long)p->m)
+                             : intern_printf(g->ctx, "A + m * %lld + k0", (long long)p->k);
+  if (p->addend >= 0)
+    text_line(
+        x,
+        "if (in%d != out0) for (long r = 0; r < rows; r++) __builtin_memcpy(c + r * %s, in%d + "
+        "(c - out0) + r * %s, %lld * sizeof(%s));",
+        p->addend, ld, p->addend, ld, (long long)width, p->T);
+  const char *call =
+      intern_printf(g->ctx, "(%s, b, c, %s, depth, %s);", a, ld, p->addend < 0 ? "k0 == 0" : "0");
   if (p->low < p->tiles) {
     text_line(x, "if (rows == %lld) %s%s", (long long)p->rows, tile_function(g, p, p->rows, width),
               call);
@@ -374,6 +411,17 @@ static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
   }
 }
 
+static void print_chain_loop(Text *x, const Product *p) {
+  if (p->k > DEPTH) {
+    text_open(x, "for (long k0 = 0; k0 < %lld; k0 += %d) {", (long long)p->k, DEPTH);
+    text_line(x, "const long depth = %lld - k0 < %d ? %lld - k0 : %d;", (long long)p->k, DEPTH,
+              (long long)p->k, DEPTH);
+  } else {
+    text_open(x, "{");
+    text_line(x, "const long k0 = 0, depth = %lld;", (long long)p->k);
+  }
+}
+
 void cpu_matmul(Gen *g, const Group *gr) {
   Product p = product_of(g->target, gr);
   Kernel *k = kernel_new(g, gr);
@@ -392,7 +440,7 @@ void cpu_matmul(Gen *g, const Group *gr) {
               (long long)(p.chain > 0 ? p.block * p.chain * A_STRIDE : 1));
   if (p.pack_a)
     text_line(x, "_Alignas(64) %s packed_a[%lld];", p.T,
-              (long long)p.block * (long long)p.k * A_STRIDE);
+              (long long)p.block * (long long)packed_depth(&p) * A_STRIDE);
   if (p.partial)
     text_line(x, "_Alignas(64) %s partial[%lld];", p.T,
               (long long)(p.group * p.block * tallest(&p) * p.nr));
@@ -415,6 +463,7 @@ void cpu_matmul(Gen *g, const Group *gr) {
   if (p.partial || (p.converted && !p.ta))
     text_line(x, "const long m0 = i0 * %lld + (i0 > %lld ? i0 - %lld : 0);", (long long)p.rows,
               (long long)p.low, (long long)p.low);
+  if (p.chains) print_chain_loop(x, &p);
   if (p.pack_a) print_packing_of_a(x, &p);
   if (p.converted && p.k <= DEPTH) {
     text_open(x, "{");
@@ -428,14 +477,7 @@ void cpu_matmul(Gen *g, const Group *gr) {
   text_open(x, "for (long g0 = %s, g1; g0 < %s; g0 = g1) {", first_panel, last_panel);
   text_line(x, "g1 = g0 + %lld < %s ? g0 + %lld : %s;", (long long)p.group, last_panel,
             (long long)p.group, last_panel);
-  if (p.k > DEPTH) {
-    text_open(x, "for (long k0 = 0; k0 < %lld; k0 += %d) {", (long long)p.k, DEPTH);
-    text_line(x, "const long depth = %lld - k0 < %d ? %lld - k0 : %d;", (long long)p.k, DEPTH,
-              (long long)p.k, DEPTH);
-  } else {
-    text_open(x, "{");
-    text_line(x, "const long k0 = 0, depth = %lld;", (long long)p.k);
-  }
+  if (!p.chains) print_chain_loop(x, &p);
   if (p.converted && p.k > DEPTH) print_converting_of_a(g, x, &p);
   if (p.converted)
     print_converting(g, x, &p);

@@ -10,38 +10,40 @@ hyper temperature = 0.7                       # of `write`: low is careful, high
 def known_chars(c) { return min(c, V - 1) }   # a byte that is not ASCII counts as the last one
 def embedded(c) { return embed(known_chars(c), V, D) }
 
-# one step of a layer: the gates i, f, o let in, keep, and let out; g is what may come in
-def cell(x, h, c) {
-  z = linear(x, 4 * H) as x + linear(h, 4 * H, bias = false) as h
+# one step of a layer: the gates i, f, o let in, keep, and let out; g is what may come in. z is what
+# comes from the layer below, which does not wait for h: all steps of a window share one product.
+def cell(z, h, c) {
+  z = z + linear(h, 4 * H, bias = false) as h
   c = sigmoid(z[:, H:2 * H]) * c + sigmoid(z[:, 0:H]) * tanh(z[:, 2 * H:3 * H])
   return sigmoid(z[:, 3 * H:]) * tanh(c), c
 }
 
-def step(x, h1, c1, h2, c2) {
-  h1, c1 = cell(x, h1, c1) as l1
-  h2, c2 = cell(h1, h2, c2) as l2
-  return h1, c1, h2, c2
+# a layer over a window, time first
+def layer(x : [t, b, d]) {
+  z = linear(x, 4 * H) as below
+  h, c = zeros([b, H]), zeros([b, H])
+  hs = scan i in 0..t {                       # one loop in the program: what it changes is carried
+    h, c = cell(z[i], h, c) as cell
+    yield h
+  }
+  return hs                                   # f32[t, b, H]
 }
 
-def net(chars : u8[b, t]) {
-  x = embedded(chars)                          # f32[b, t, D]
-  h1, c1, h2, c2 = zeros([b, H]), zeros([b, H]), zeros([b, H]), zeros([b, H])
-  hs = scan i in 0..t {                       # one loop in the program: what it changes is carried
-    h1, c1, h2, c2 = step(x[:, i], h1, c1, h2, c2) as layers
-    yield h2
-  }
-  return linear(transpose(hs, [1, 0, 2]), V) as out       # f32[b, t, V]
+def net(chars : u8[t, b]) {
+  return linear(layer(layer(embedded(chars)) as l1) as l2, V) as out      # f32[t, b, V]
 }
 
 entry train(chars : u8[B, T], next : u8[B, T]) {
-  loss = mean(xent(net(chars), known_chars(next)))
+  loss = mean(xent(net(chars'), known_chars(next')))
   minimize loss with adamw(lr, clip = 1)
   return loss
 }
 
 entry validate(chars : u8[B, T], next : u8[B, T]) {
-  return loss = mean(xent(net(chars), known_chars(next)))
+  return loss = mean(xent(net(chars'), known_chars(next')))
 }
+
+def step(x, h, c) { return cell(linear(x, 4 * H) as below, h, c) as cell }
 
 # Each run draws one character and remembers it, and what the layers held: the same step, one at a
 # time. The largest of logits + noise, where the noise is -log(-log(u)), is a draw from the softmax.
@@ -52,7 +54,8 @@ entry write() {
   state h2 : f32[1, H] = zeros()
   state c2 : f32[1, H] = zeros()
   scope net {
-    a, b, c, d = step(embedded(last), h1, c1, h2, c2) as layers
+    a, b = step(embedded(last), h1, c1) as l1
+    c, d = step(a, h2, c2) as l2
     logits = linear(c, V) as out
   }
   h1 := a

@@ -23,27 +23,31 @@ size=$(wc -c <out.txt)
 [ "$size" = 100 ] || [ "$size" = 101 ] || fail "$size characters, not 100 (and perhaps a newline)"
 
 # ---- GPT-2, small, with its published names ----
-run 0 "$gc" "$here/docs/examples/gpt2.g" -O2 -D L=2 -D H=2 -D C=32 -D V=256 -D N=16 -D T=16 -D B=2 -o gpt2
+small='-D L=2 -D H=2 -D C=128 -D V=8192 -D N=16 -D T=16 -D B=2'
+run 0 "$gc" "$here/docs/examples/gpt2.g" -O2 $small -o gpt2
 python3 - <<'END' || fail 'no weights could be made'
 import json, random, struct
 random.seed(5)
-C, shapes = 32, {"wte.weight": [256, 32], "wpe.weight": [16, 32], "ln_f.weight": [32], "ln_f.bias": [32]}
+C, V = 128, 8192
+shapes = {"wte.weight": [V, C], "wpe.weight": [16, C], "ln_f.weight": [C], "ln_f.bias": [C]}
 for l in range(2):
     for name, shape in {"ln_1.weight": [C], "ln_1.bias": [C], "attn.c_attn.weight": [C, 3 * C], "attn.c_attn.bias": [3 * C],
                         "attn.c_proj.weight": [C, C], "attn.c_proj.bias": [C], "ln_2.weight": [C], "ln_2.bias": [C],
                         "mlp.c_fc.weight": [C, 4 * C], "mlp.c_fc.bias": [4 * C], "mlp.c_proj.weight": [4 * C, C],
-                        "mlp.c_proj.bias": [C]}.items():
+                        "mlp.c_proj.bias": [C], "attn.bias": [1, 1, 16, 16]}.items():
         shapes[f"h.{l}.{name}"] = shape
-header, data = {}, b""
+header, data = {}, []
+size = 0
 for name, shape in shapes.items():
     n = 1
     for d in shape: n *= d
-    values = struct.pack(f"<{n}f", *(random.gauss(0, 0.2) for _ in range(n)))
-    header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
-    data += values
+    values = struct.pack(f"<{n}f", *(random.uniform(-0.2, 0.2) for _ in range(n)))
+    header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [size, size + len(values)]}
+    size += len(values)
+    data.append(values)
 text = json.dumps(header).encode()
-open("published.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data)
-open("ids.bin", "wb").write(struct.pack("<256i", *(random.randrange(256) for _ in range(256))))
+open("published.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + b"".join(data))
+open("ids.bin", "wb").write(struct.pack("<256i", *(random.randrange(V) for _ in range(256))))
 END
 run 0 ./gpt2 loss --tokens ids.bin --next ids.bin+1 --load published.safetensors,scope=gpt
 cp out.txt before.txt
@@ -51,4 +55,69 @@ grep -q 'random' out.txt && fail 'some weights were not loaded'
 run 0 ./gpt2 train --tokens ids.bin --next ids.bin+1 --load published.safetensors,scope=gpt --steps 6 --save tuned.safetensors --quiet
 run 0 ./gpt2 loss --tokens ids.bin --next ids.bin+1 --load tuned.safetensors
 cmp -s out.txt before.txt && fail 'training changed nothing'
+
+# as another writer writes them, and as another reader understands them
+if python3 -c 'import numpy, safetensors' 2>/dev/null; then
+  expected=$(python3 - <<'END'
+import numpy as np
+from safetensors.numpy import load_file, save_file
+w = load_file("published.safetensors")
+save_file(dict(sorted(w.items(), reverse=True)), "again.safetensors", metadata={"format": "pt"})
+w = {name: a.astype(np.float64) for name, a in w.items()}
+ids = np.fromfile("ids.bin", "<i4")
+def norm(x, name):
+    x = x - x.mean(-1, keepdims=True)
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * w[name + ".weight"] + w[name + ".bias"]
+def dense(x, name): return x @ w[name + ".weight"] + w[name + ".bias"]
+def loss(tokens, following):
+    x = w["wte.weight"][tokens] + w["wpe.weight"]
+    for l in range(2):
+        h = f"h.{l}."
+        q, k, v = (z.reshape(16, 2, 64).transpose(1, 0, 2) for z in np.split(dense(norm(x, h + "ln_1"), h + "attn.c_attn"), 3, -1))
+        s = np.where(np.tri(16) > 0, q @ k.transpose(0, 2, 1) / 8, -np.inf)
+        s = np.exp(s - s.max(-1, keepdims=True))
+        y = s / s.sum(-1, keepdims=True) @ v
+        x = x + dense(y.transpose(1, 0, 2).reshape(16, 128), h + "attn.c_proj")
+        m = dense(norm(x, h + "ln_2"), h + "mlp.c_fc")
+        x = x + dense(0.5 * m * (1 + np.tanh(np.sqrt(2 / np.pi) * (m + 0.044715 * m**3))), h + "mlp.c_proj")
+    y = norm(x, "ln_f") @ w["wte.weight"].T
+    return (np.log(np.exp(y).sum(-1)) - y[np.arange(16), following]).mean()
+rows = [loss(ids[i:i + 16], ids[i + 1:i + 17]) for i in range(0, 224, 16)] # seven batches of two
+print(np.mean(rows))
+END
+  ) || fail 'numpy could not compute the loss'
+  run 0 ./gpt2 loss --tokens ids.bin --next ids.bin+1 --load again.safetensors,scope=gpt
+  same out.txt before.txt 'the loss with weights that another program wrote'
+  got=$(awk '/^loss/ {print $3}' out.txt)
+  at_most "$(awk "BEGIN {d = ($got - $expected) / $expected; print d < 0 ? -d : d}")" 0.00001 'the distance of the loss from numpy'
+else
+  not_tested 'GPT-2 against numpy: numpy and safetensors are not installed'
+fi
+
+# ---- memory: the plan, info, and what the process has beside its code and stack are one figure ----
+"$gc" "$here/docs/examples/gpt2.g" -O2 $small --dump-plan=json >plan.json || fail 'no plan'
+run 0 ./gpt2 info train
+cp out.txt info.txt
+python3 - >memory.txt <<'END' || fail 'the process could not be measured'
+import json, re, subprocess, time
+plan = json.load(open("plan.json"))
+info = {m[1]: int(m[2].replace(",", "")) for m in re.finditer(r"^  (\w+) +([\d,]+)(?:  |$)", open("info.txt").read(), re.M)}
+p = subprocess.Popen("./gpt2 train --tokens ids.bin --next ids.bin+1 --steps 150 --threads 1".split(), stdout=subprocess.DEVNULL)
+most = 0
+while p.poll() is None:
+    try: lines = open(f"/proc/{p.pid}/smaps").readlines()
+    except OSError: break
+    total, counted = 0, False
+    for line in lines:
+        m = re.match(r"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ (\d+) *(.*)", line)
+        if m: counted = m[1] == "0" and not m[2].startswith("[stack")
+        elif line.startswith("Rss:") and counted: total += 1024 * int(line.split()[1])
+    most = max(most, total)
+    time.sleep(0.02)
+print(plan["globals_bytes"] + plan["entries"][0]["arena_bytes"], info["globals"] + info["arena"], info["total"], most)
+END
+read -r planned informed total measured <memory.txt
+echo "memory by the plan $planned, by info $informed and $total with all, by the process $measured"
+at_most "$(awk "BEGIN {d = $planned / $informed - 1; print d < 0 ? -d : d}")" 0.01 'the plan against info'
+at_most "$(awk "BEGIN {d = $measured / $total - 1; print d < 0 ? -d : d}")" 0.01 'the process against info'
 finish

@@ -40,7 +40,11 @@
 #define GC_PACK(T)                                                                                \
   static __attribute__((noinline)) void pack_##T(const T *restrict b, long ld, T *restrict p,     \
                                                  long to, long depth, long w) {                   \
-    for (long k = 0; k < depth; k++, b += ld, p += to) __builtin_memcpy(p, b, (size_t)w * sizeof(T)); \
+    for (long k = 0; k < depth; k++, b += ld, p += to) {                                          \
+      long j = 0;                                                                                 \
+      for (; j + 8 <= w; j += 8) __builtin_memcpy(p + j, b + j, 8 * sizeof(T));                   \
+      for (; j < w; j++) p[j] = b[j];                                                             \
+    }                                                                                             \
   }                                                                                               \
   /* Packs columns: p[k][j] = b[j][k], j < w, k < depth, in blocks of 16 that stay in registers. */ \
   static __attribute__((noinline)) void pack_t_##T(const T *restrict b, long ld, T *restrict p,   \
