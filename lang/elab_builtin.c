@@ -18,6 +18,7 @@ typedef enum ArgKind {
   ARG_NUM,        /* a compile-time number */
   ARG_AXES,       /* an integer, a list of them, or none */
   ARG_LIST,       /* a list of tensors */
+  ARG_REST,       /* ... or all positional arguments from here on */
   ARG_BOOL,
   ARG_DTYPE,
   ARG_STR,
@@ -25,8 +26,8 @@ typedef enum ArgKind {
 } ArgKind;
 
 static const char *const arg_kind_name[ARG_KINDS] = {
-    "any",      "tensor", "float", "int_tensor", "int",  "count", "ints", "shape",
-    "declared", "num",    "axes",  "list",       "bool", "dtype", "str"};
+    "any",      "tensor", "float", "int_tensor", "int",  "count", "ints",  "shape",
+    "declared", "num",    "axes",  "list",       "rest", "bool",  "dtype", "str"};
 
 #define BUILTIN(NAME, ARGS, HANDLER, DATA, HELP) {NAME, ARGS, HANDLER, DATA, HELP},
 static const Builtin builtin[] = {
@@ -70,8 +71,10 @@ BuiltinDoc builtin_doc(Ctx *c, int i) {
   const char *args = "";
   for (int k = 0; k < n; k++) {
     const char *init = spec[k].kind == ARG_DECLARED ? NULL : spec[k].init;
-    args = intern_printf(c, "%s%s%s%s%s", args, k ? ", " : "", spec[k].name, init ? " = " : "",
-                         init ? init : "");
+    bool rest = spec[k].kind == ARG_REST;
+    if (rest) init = NULL;
+    args = intern_printf(c, "%s%s%s%s%s", args, k ? ", " : "", rest ? "…" : spec[k].name,
+                         init ? " = " : "", init ? init : "");
   }
   return (BuiltinDoc){builtin[i].name, args, builtin[i].help};
 }
@@ -148,6 +151,7 @@ static bool check_arg(Site *s, const ArgSpec *a, int i) {
   case ARG_AXES: return all_ints(e, v, INT64_MIN, what, s->at[i]);
   case ARG_SHAPE:
   case ARG_DECLARED: return all_ints(e, v, 1, what, s->at[i]);
+  case ARG_REST:
   case ARG_LIST:
     if ((v->kind != VAL_LIST && v->kind != VAL_TUPLE) || v->list->n == 0)
       return wrong_kind(s, a, i, "a list of tensors");
@@ -182,11 +186,24 @@ static int spec_index(Site *s, const ArgSpec *spec, int n, Ident name) {
   return -1;
 }
 
+/* The positional arguments from `from` on as a list; in the table only the last argument is one. */
+static Val rest_of(Elab *e, const Actual *arg, int from, int n) {
+  Val *item = ARENA_ARRAY(e->a, Val, n);
+  int k = 0;
+  for (int i = from; i < n && !arg[i].name.name; i++) {
+    item[k] = arg[i].v;
+    item[k++].loc = arg[i].loc;
+  }
+  return val_list(e, VAL_LIST, item, k, arg[from].loc);
+}
+
 Val call_builtin(Elab *e, const Func *f, const Actual *arg, int n, Loc loc) {
   ArgSpec spec[MAX_ARGS];
   Site s = {.e = e, .f = f->builtin, .name = f->name, .loc = loc};
   int np = arg_specs(e->c, f->builtin, spec);
+  bool rest = np && spec[np - 1].kind == ARG_REST;
   for (int i = 0; i < n; i++) {
+    if (rest && i >= np && !arg[i].name.name) continue; /* in the list already */
     int k = arg[i].name.name ? spec_index(&s, spec, np, arg[i].name) : i;
     if (k < 0) return poison;
     if (k >= np) {
@@ -198,7 +215,7 @@ Val call_builtin(Elab *e, const Func *f, const Actual *arg, int n, Loc loc) {
     if (s.given[k])
       return fail(e, arg[i].loc, "argument '%s' of %s is given twice", spec[k].name, f->name);
     s.given[k] = true;
-    s.v[k] = arg[i].v;
+    s.v[k] = rest && k == np - 1 && !arg[i].name.name ? rest_of(e, arg, i, n) : arg[i].v;
     s.at[k] = arg[i].loc;
   }
   for (int k = 0; k < np; k++) {

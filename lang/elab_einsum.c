@@ -1,11 +1,14 @@
-/* einsum: sums of products over axes that letters name, as transposes, sums and one product.
-   Contract: one or two tensors, "..." is not in it; a letter names one extent; letters that stand
-   in one tensor alone and not in the result are summed there first. Of two tensors the letters that
-   both have are a batch where the result has them, else the depth of the product; so nothing larger
-   than operands and result is made. */
+/* einsum: sums of products over axes that letters name, as transposes, sums and products of two.
+   Contract: any number of tensors, "..." is not in it; a letter names one extent; letters that
+   stand in one tensor alone and not in the result are summed there first. Of two tensors the
+   letters that both have are a batch where somebody needs them still, else the depth of the
+   product. More are multiplied two by two, in the order of the least work: exactly, over all sets
+   of tensors, for up to EXACT of them; the cheapest two at a time as long as there are more. */
 #include "lang/elab_builtin.h"
 
-enum { LETTERS = 128 };
+#include <math.h>
+
+enum { LETTERS = 128, EXACT = 10 };
 
 typedef struct Side {
   Val x;
@@ -14,7 +17,7 @@ typedef struct Side {
 
 typedef struct Einsum {
   Site *s;
-  Side in[2];
+  Side *in;
   int n;
   char out[64];
   int64_t dim[LETTERS]; /* by letter; 0: not met */
@@ -29,11 +32,12 @@ static bool read_spec(Einsum *m, const char *spec) {
   bool result = false;
   for (const char *p = spec; *p; p++) {
     if (*p == ' ') continue;
-    if (*p == ',' && !result && side == 0) {
-      side = 1, at = 0;
+    if (*p == ',' && !result) {
+      side++, at = 0;
     } else if (*p == '-' && p[1] == '>' && !result) {
       result = true, at = 0, p++;
     } else if (((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z')) && at < 63) {
+      if (side >= m->n && !result) continue; /* counted below */
       char *axes = result ? m->out : m->in[side].axis;
       if (has(axes, *p))
         return fail(s->e, s->at[0], "einsum names axis '%c' twice in one part of \"%s\"", *p, spec),
@@ -57,32 +61,44 @@ static bool read_spec(Einsum *m, const char *spec) {
 
 static bool read_dims(Einsum *m) {
   Elab *e = m->s->e;
+  const char *first[LETTERS] = {NULL}; /* axes of the tensor that a letter stands in first */
   for (int i = 0; i < m->n; i++) {
     const Type *t = m->in[i].x.tensor.type;
     const char *axes = m->in[i].axis;
     if ((int)strlen(axes) != t->rank)
-      return fail(e, m->s->at[i + 1], "\"%s\" names %d axes of %s", axes, (int)strlen(axes),
+      return fail(e, m->in[i].x.loc, "\"%s\" names %d axes of %s", axes, (int)strlen(axes),
                   val_str(e, m->in[i].x)),
              false;
     for (int k = 0; k < t->rank; k++) {
-      int64_t *d = &m->dim[(int)axes[k]];
-      if (i && has(m->in[0].axis, axes[k]) && *d != t->dim[k])
-        return fail(e, m->s->loc, "axis '%c' is %lld in the first tensor and %lld in the second",
-                    axes[k], (long long)*d, (long long)t->dim[k]),
+      int c = axes[k];
+      if (first[c] && m->dim[c] != t->dim[k])
+        return fail(e, m->s->loc, "axis '%c' is %lld in \"%s\" and %lld in \"%s\"", c,
+                    (long long)m->dim[c], first[c], (long long)t->dim[k], axes),
                false;
-      *d = t->dim[k];
+      if (!first[c]) first[c] = axes;
+      m->dim[c] = t->dim[k];
     }
   }
   for (const char *p = m->out; *p; p++)
-    if (!has(m->in[0].axis, *p) && !has(m->in[1].axis, *p))
+    if (!first[(int)*p])
       return fail(e, m->s->at[0], "einsum's result has axis '%c', but no tensor has", *p), false;
   return true;
 }
 
-/* Letters of `axes` that are (not) in each of two others. */
-static void pick(const char *axes, const char *a, bool in_a, const char *b, bool in_b, char *out) {
-  for (; *axes; axes++)
-    if (has(a, *axes) == in_a && has(b, *axes) == in_b) *out++ = *axes;
+/* ---- one product ---- */
+
+/* The letter is in the result or in a tensor that is neither a nor b. */
+static bool is_needed(const Einsum *m, int a, int b, char c) {
+  for (int i = 0; i < m->n; i++)
+    if (i != a && i != b && has(m->in[i].axis, c)) return true;
+  return has(m->out, c);
+}
+
+/* Letters of tensor `of` that are (not) in the other, and (not) needed after the product of both.
+ */
+static void pick(const Einsum *m, int of, int other, bool both, bool needed, char *out) {
+  for (const char *p = m->in[of].axis; *p; p++)
+    if (has(m->in[other].axis, *p) == both && is_needed(m, of, other, *p) == needed) *out++ = *p;
   *out = 0;
 }
 
@@ -92,7 +108,7 @@ static void sum_alone(Einsum *m, int side) {
   int64_t axes[64];
   int n = 0, kept = 0;
   for (int i = 0; x->axis[i]; i++) {
-    if (has(m->out, x->axis[i]) || has(m->in[!side].axis, x->axis[i]))
+    if (is_needed(m, side, side, x->axis[i]))
       x->axis[kept++] = x->axis[i];
     else
       axes[n++] = i;
@@ -124,35 +140,128 @@ static ValueId as_matrices(Einsum *m, int side, const char *batch, const char *r
   return build_reshape(at(e, m->s->loc), v, type_get(e->c, x->x.tensor.type->dtype, 3, dim));
 }
 
-static Val two(Einsum *m) {
+/* The product of two sides takes the place of the first, and the last that of the second. False
+   after an error. */
+static bool multiply(Einsum *m, int a, int b) {
   Elab *e = m->s->e;
   char batch[64], rows[64], columns[64], depth[64];
-  const char *a = m->in[0].axis, *b = m->in[1].axis;
-  pick(a, b, true, m->out, true, batch);
-  pick(a, b, false, m->out, true, rows);
-  pick(b, a, false, m->out, true, columns);
-  pick(a, b, true, m->out, false, depth);
-  ValueId x = as_matrices(m, 0, batch, rows, depth), y = as_matrices(m, 1, batch, depth, columns);
-  ValueId z = build_matmul(at(e, m->s->loc), x, y, false, false);
+  pick(m, a, b, true, true, batch);
+  pick(m, a, b, false, true, rows);
+  pick(m, b, a, false, true, columns);
+  pick(m, a, b, true, false, depth);
+  Side *to = &m->in[a];
   const char *have = arena_printf(e->a, "%s%s%s", batch, rows, columns);
   int64_t dim[64];
   int rank = (int)strlen(have);
   for (int i = 0; i < rank; i++) dim[i] = m->dim[(int)have[i]];
-  Dtype dt = m->in[0].x.tensor.type->dtype;
-  z = build_reshape(at(e, m->s->loc), z, type_get(e->c, dt, rank, dim));
-  return val_tensor(e, ordered(m, z, have, m->out));
+  const Type *t = type_get(e->c, to->x.tensor.type->dtype, rank, dim);
+  if (!t)
+    return fail(e, m->s->loc, "einsum makes a tensor of more bytes than can be addressed"), false;
+  ValueId x = as_matrices(m, a, batch, rows, depth), y = as_matrices(m, b, batch, depth, columns);
+  ValueId z = build_matmul(at(e, m->s->loc), x, y, false, false);
+  to->x = val_tensor(e, build_reshape(at(e, m->s->loc), z, t));
+  memcpy(to->axis, have, (size_t)rank + 1);
+  m->in[b] = m->in[--m->n];
+  return true;
+}
+
+/* ---- the order of products ---- */
+
+/* Multiplications in the product of tensors with these letters. */
+static double work(const Einsum *m, const bool *letter) {
+  double n = 1;
+  for (int c = 0; c < LETTERS; c++)
+    if (letter[c]) n *= (double)m->dim[c];
+  return n;
+}
+
+/* Letters of the tensors in the set that are needed outside of it. */
+static void letters_of(const Einsum *m, unsigned set, bool letter[LETTERS]) {
+  memset(letter, 0, LETTERS * sizeof *letter);
+  for (int i = 0; i < m->n; i++)
+    for (const char *p = m->in[i].axis; set >> i & 1 && *p; p++) {
+      bool outside = has(m->out, *p);
+      for (int k = 0; k < m->n && !outside; k++)
+        outside = !(set >> k & 1) && has(m->in[k].axis, *p);
+      letter[(int)*p] |= outside;
+    }
+}
+
+static double work_of_sets(const Einsum *m, unsigned x, unsigned y) {
+  bool a[LETTERS], b[LETTERS];
+  letters_of(m, x, a);
+  letters_of(m, y, b);
+  for (int c = 0; c < LETTERS; c++) a[c] |= b[c];
+  return work(m, a);
+}
+
+/* Multiplies the two whose product is the least work. */
+static bool multiply_cheapest(Einsum *m) {
+  int a = 0, b = 1;
+  double least = INFINITY;
+  for (int i = 0; i < m->n; i++)
+    for (int k = i + 1; k < m->n; k++) {
+      bool letter[LETTERS] = {false};
+      for (const char *p = m->in[i].axis; *p; p++) letter[(int)*p] = true;
+      for (const char *p = m->in[k].axis; *p; p++) letter[(int)*p] = true;
+      double w = work(m, letter);
+      if (w < least) least = w, a = i, b = k;
+    }
+  return multiply(m, a, b);
+}
+
+/* Multiplies the tensors of the set by the best splits found; where the product is, or -1. `where`
+   follows them as they move. */
+static int multiply_set(Einsum *m, const unsigned *split, unsigned set, int *where, int n) {
+  if (!split[set]) { /* one tensor */
+    int i = 0;
+    while (!(set >> i & 1)) i++;
+    return i;
+  }
+  int a = multiply_set(m, split, split[set], where, n);
+  int b = a < 0 ? -1 : multiply_set(m, split, set & ~split[set], where, n);
+  if (b < 0) return -1;
+  int last = m->n - 1, hole = where[b];
+  if (!multiply(m, where[a], hole)) return -1;
+  for (int i = 0; i < n; i++)
+    if (where[i] == last) where[i] = hole;
+  return a;
+}
+
+static bool multiply_all(Einsum *m) {
+  while (m->n > EXACT)
+    if (!multiply_cheapest(m)) return false;
+  unsigned all = (1u << m->n) - 1;
+  double *least = ARENA_ARRAY(m->s->e->a, double, all + 1);
+  unsigned *split = ARENA_ARRAY(m->s->e->a, unsigned, all + 1);
+  for (unsigned set = 1; set <= all; set++) {
+    unsigned low = set & -set;
+    if (set == low) continue; /* one tensor is there */
+    least[set] = INFINITY;
+    for (unsigned part = (set - 1) & set; part; part = (part - 1) & set) {
+      if (!(part & low)) continue; /* each split once */
+      double w = least[part] + least[set & ~part] + work_of_sets(m, part, set & ~part);
+      if (w < least[set]) least[set] = w, split[set] = part;
+    }
+  }
+  int where[EXACT], n = m->n;
+  for (int i = 0; i < n; i++) where[i] = i;
+  return multiply_set(m, split, all, where, n) >= 0;
 }
 
 Val builtin_einsum(Site *s) {
   Elab *e = s->e;
-  Einsum m = {.s = s, .n = s->v[2].kind == VAL_NONE ? 1 : 2};
+  const Val *more = &s->v[2];
+  Einsum m = {.s = s, .n = 1 + (more->kind == VAL_NONE ? 0 : more->list->n)};
+  m.in = ARENA_ARRAY(e->a, Side, m.n);
   for (int i = 0; i < m.n; i++) {
-    m.in[i].x = val_to_tensor(e, s->v[i + 1], s->name, s->at[i + 1]);
+    Loc loc = i ? more->list->at[i - 1].loc : s->at[1];
+    m.in[i].x = val_to_tensor(e, i ? more->list->at[i - 1] : s->v[1], s->name, loc);
     if (m.in[i].x.kind == VAL_POISON) return poison;
-  }
-  if (m.n == 2 && m.in[0].x.tensor.type->dtype != m.in[1].x.tensor.type->dtype) {
+    m.in[i].x.loc = loc;
+    if (m.in[i].x.tensor.type->dtype == m.in[0].x.tensor.type->dtype) continue;
     elab_error(e, s->loc, "einsum needs tensors of one dtype: %s and %s", val_str(e, m.in[0].x),
-               val_str(e, m.in[1].x));
+               val_str(e, m.in[i].x));
     elab_hint(e, "convert one of them, as in f32(x)");
     return elab_trace(e);
   }
@@ -160,6 +269,6 @@ Val builtin_einsum(Site *s) {
   if (m.in[0].x.tensor.type->dtype == DT_BOOL)
     return fail(e, s->at[1], "einsum needs numbers, found %s", val_str(e, m.in[0].x));
   for (int i = 0; i < m.n; i++) sum_alone(&m, i);
-  if (m.n == 2) return two(&m);
+  if (!multiply_all(&m)) return poison;
   return val_tensor(e, ordered(&m, m.in[0].x.tensor.id, m.in[0].axis, m.out));
 }
