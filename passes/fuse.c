@@ -497,12 +497,15 @@ static void need(Fuse *f, const Unit *u, Parts *p, ValueId v, bool memory) {
   }
 }
 
-/* Someone outside of the group reads the value, perhaps through views that his own group copies. */
+/* Someone outside of the group reads the value, perhaps through views that his own group copies.
+   What a loop's body reads from outside is there before it, even if nobody wants what comes of it.
+ */
 static bool wanted_outside(const Fuse *f, const Unit *u, ValueId v) {
+  const Block *home = value_block(f->e, v);
   for (uint32_t i = 0; i < f->users[v].n; i++) {
     const Op *user = f->users[v].at[i];
     if (f->unit[user->id] == u) continue;
-    if (!f->inlined[user->id]) return true;
+    if (!f->inlined[user->id] || user->parent != home) return true;
     if (wanted_outside(f, u, user->results[0])) return true;
   }
   return false;

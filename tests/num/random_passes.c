@@ -1,10 +1,12 @@
 /* Random programs through the passes: what the reference interpreter says must stay.
-   Contract: `random_passes [COUNT [FIRST]]` runs COUNT programs of each kind from seed FIRST and
-   exits with 1 after the first that differs, printed with its seed and both texts.
+   Contract: `random_passes [--all] [COUNT [FIRST]]` runs COUNT programs of each kind from seed
+   FIRST and exits with 1 after the first that differs, printed with its seed and both texts.
 
-   Bit for bit: folded = raw; gradients cleaned up = raw gradients; planned by every strategy and
-   proven = raw gradients. In f64, nearly: gradients of the folded program = those of the raw one;
-   gradients = central differences. */
+   Bit for bit: folded = raw; gradients cleaned up = raw gradients; after any one pass, and after
+   passes in a random order = raw gradients; planned by every strategy and proven = raw gradients.
+   In f64, nearly: gradients of the folded program, and of one after passes in a random order, =
+   those of the raw one; gradients = central differences. With --all each program goes through
+   every pass singly and through several orders, else through one pass and one order by its seed. */
 #include "passes/passes.h"
 #include "random_program.h"
 
@@ -26,6 +28,10 @@ static const char planned[] =
     "autodiff,fold,cse,dce,recompute{least=1},fuse,dce,layout,order,liveness,inplace,"
     "share,plan-verify";
 static const char *const strategies[] = {"none", "inplace", "pool", "pack"};
+/* What may stand anywhere behind autodiff, and the plan, which ends it. */
+static const char *const single[] = {"fold", "hoist",  "cse",   "dce",  "recompute{least=1}",
+                                     "fuse", "layout", "order", "remat"};
+enum { SINGLE = sizeof single / sizeof *single, ANYTIME = 4, BEFORE_FUSION = 5, ORDERS = 4 };
 
 /* A target that wants everything, so that the passes have something to do. */
 static int panel_of_four(const Target *t, Dtype dt) { return dt == DT_F32 ? 4 : 0; }
@@ -116,27 +122,95 @@ static bool equal(const Result *x, const Result *y, bool exact, uint64_t seed, c
   return true;
 }
 
-static bool compare(RandomOptions o, uint64_t seed, const char *first, const char *second,
-                    bool exact) {
-  Ctx *c = ctx_new();
-  Module *x = random_program(c, seed, o), *y = random_program(c, seed, o);
-  bool ok = prepare(x, first, seed) && prepare(y, second, seed);
+/* ---- one program in several pipelines ---- */
+
+/* What a program gives after the first pipeline; others are held to it. */
+typedef struct Base {
+  Ctx *c;
+  RandomOptions o;
+  uint64_t seed;
+  const char *pipeline;
+  Result result;
+  bool exact;
+} Base;
+
+static bool base_open(Base *b, RandomOptions o, uint64_t seed, const char *pipeline, bool exact) {
+  *b = (Base){.c = ctx_new(), .o = o, .seed = seed, .pipeline = pipeline, .exact = exact};
+  Module *m = random_program(b->c, seed, o);
+  bool ok = prepare(m, pipeline, seed);
+  if (ok) b->result = evaluate(m, exact ? INTERP_DTYPE : INTERP_F64, seed);
+  if (!ok) {
+    fprintf(stderr, "seed %llu: '%s' fails\n", (unsigned long long)seed, pipeline);
+    module_print(stderr, random_program(b->c, seed, o), &(PrintOptions){0});
+  }
+  module_free(m);
+  return ok;
+}
+
+static void base_close(Base *b) {
+  if (b->result.a) arena_free(b->result.a);
+  ctx_free(b->c);
+}
+
+static bool agrees(const Base *b, const char *pipeline) {
+  Module *m = random_program(b->c, b->seed, b->o);
+  bool ok = prepare(m, pipeline, b->seed);
   if (ok) {
-    InterpMode mode = exact ? INTERP_DTYPE : INTERP_F64;
-    Result p = evaluate(x, mode, seed), q = evaluate(y, mode, seed);
-    ok = equal(&p, &q, exact, seed, second);
-    arena_free(p.a);
-    arena_free(q.a);
+    Result r = evaluate(m, b->exact ? INTERP_DTYPE : INTERP_F64, b->seed);
+    ok = equal(&b->result, &r, b->exact, b->seed, pipeline);
+    arena_free(r.a);
   }
   if (!ok) {
-    fprintf(stderr, "seed %llu: '%s' against '%s'\n", (unsigned long long)seed, first, second);
-    module_print(stderr, random_program(c, seed, o), &(PrintOptions){0});
-    module_print(stderr, x, &(PrintOptions){0});
-    module_print(stderr, y, &(PrintOptions){0});
+    fprintf(stderr, "seed %llu: '%s' against '%s'\n", (unsigned long long)b->seed, b->pipeline,
+            pipeline);
+    Module *raw = random_program(b->c, b->seed, b->o);
+    (void)passes_run(raw, b->pipeline, &(PassOptions){.target = &target});
+    module_print(stderr, raw, &(PrintOptions){0});
+    module_print(stderr, m, &(PrintOptions){0});
+    module_free(raw);
   }
-  module_free(x);
-  module_free(y);
-  ctx_free(c);
+  module_free(m);
+  return ok;
+}
+
+static bool compare(RandomOptions o, uint64_t seed, const char *first, const char *second,
+                    bool exact) {
+  Base b;
+  bool ok = base_open(&b, o, seed, first, exact) && agrees(&b, second);
+  base_close(&b);
+  return ok;
+}
+
+/* A few of the first n passes in any order, some twice. */
+static const char *some(Arena *a, uint64_t *rng, const char *so_far, int n, int most) {
+  for (int64_t k = random_below(rng, most + 1); k > 0; k--)
+    so_far = arena_printf(a, "%s%s%s", so_far, *so_far ? "," : "", single[random_below(rng, n)]);
+  return so_far;
+}
+
+/* Passes in a random order: some before autodiff if they may, some behind it, perhaps fusion and
+   layout with more around them, and a plan that is proven. */
+static const char *random_order(Arena *a, uint64_t *rng, bool early) {
+  const char *p = some(a, rng, "", ANYTIME, early ? 4 : 0);
+  p = arena_printf(a, "%s%sautodiff", p, *p ? "," : "");
+  p = some(a, rng, p, BEFORE_FUSION, 6);
+  if (random_below(rng, 3)) p = some(a, rng, arena_printf(a, "%s,fuse", p), ANYTIME, 3);
+  if (random_below(rng, 2)) p = arena_printf(a, "%s,layout", p);
+  return arena_printf(a, "%s,order,liveness,inplace,share,plan-verify", p);
+}
+
+/* Every pass alone and random orders of them, or by the seed one of each. */
+static bool orders(const Base *b, bool all) {
+  Arena *a = arena_new();
+  uint64_t rng = b->seed * 2 + 1;
+  int one = (int)random_below(&rng, SINGLE), orders = all ? ORDERS : 1;
+  bool ok = true;
+  for (int i = 0; i < SINGLE && ok && b->exact; i++) {
+    const char *needs = strcmp(single[i], "remat") == 0 ? "order," : "";
+    if (all || i == one) ok = agrees(b, arena_printf(a, "autodiff,%s%s", needs, single[i]));
+  }
+  for (int i = 0; i < orders && ok; i++) ok = agrees(b, random_order(a, &rng, !b->exact));
+  arena_free(a);
   return ok;
 }
 
@@ -245,10 +319,30 @@ static bool differences(RandomOptions o, uint64_t seed, const char *pipeline, Ta
   return ok;
 }
 
+/* Gradients and stores of a program bit for bit, through all that keeps bits. */
+static bool exactly(RandomOptions o, uint64_t seed, bool all) {
+  Base b;
+  bool ok = base_open(&b, o, seed, before, true) && agrees(&b, cleaned) && agrees(&b, planned) &&
+            orders(&b, all);
+  base_close(&b);
+  return ok;
+}
+
+static bool nearly(RandomOptions o, uint64_t seed, bool all) {
+  Base b;
+  bool ok = base_open(&b, o, seed, before, false) && agrees(&b, whole) &&
+            ((!all && seed % 2) || orders(&b, all));
+  base_close(&b);
+  return ok;
+}
+
 int main(int argc, char **argv) {
+  bool all = argc > 1 && strcmp(argv[1], "--all") == 0;
+  argc -= all;
+  argv += all;
   long count = argc > 1 ? strtol(argv[1], NULL, 10) : 2000;
   long first = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
-  RandomOptions plain = {.narrow = true, .stores = true}, grads = {.narrow = true, .grads = true};
+  RandomOptions plain = {.narrow = true, .stores = true};
   RandomOptions trained = {.narrow = true, .grads = true, .stores = true};
   RandomOptions exact = {.doubles = true, .grads = true}; /* folding rounds narrow constants */
   RandomOptions smooth = {.doubles = true, .smooth = true, .grads = true, .ops = 14, .numel = 40};
@@ -256,10 +350,8 @@ int main(int argc, char **argv) {
   bool ok = true;
   for (long s = first; ok && s < first + count; s++) {
     uint64_t seed = (uint64_t)s;
-    ok = compare(plain, seed, before, whole, true) && compare(grads, seed, before, cleaned, true) &&
-         compare(trained, seed, before, planned, true) &&
-         compare(exact, seed, before, whole, false) &&
-         differences(smooth, seed, s % 2 ? before : whole, &tally);
+    ok = compare(plain, seed, before, whole, true) && exactly(trained, seed, all) &&
+         nearly(exact, seed, all) && differences(smooth, seed, s % 2 ? before : whole, &tally);
   }
   printf("%ld programs; slopes: %lld agree, %lld are 0, %lld at kinks\n", count,
          (long long)tally.agree, (long long)tally.flat, (long long)tally.rough);
