@@ -53,8 +53,8 @@ ValueId gen_place(Gen *g); /* in a loop: an i32[] that only its counter changes;
 
 /* ---- random_makers.c, random_shapes.c ---- */
 typedef bool Maker(Gen *g);
-Maker maker_element, maker_convert, maker_reduce, maker_arg, maker_matmul, maker_gather, maker_scatter,
-    maker_one_hot, maker_rows, maker_drop, maker_attend, maker_order, maker_update;
-Maker maker_reshape, maker_transpose, maker_broadcast, maker_slice, maker_reverse, maker_pad, maker_concat,
-    maker_conv, maker_pool, maker_norm;
+Maker maker_element, maker_convert, maker_reduce, maker_arg, maker_matmul, maker_gather,
+    maker_scatter, maker_one_hot, maker_rows, maker_drop, maker_attend, maker_order, maker_update;
+Maker maker_reshape, maker_transpose, maker_broadcast, maker_slice, maker_reverse, maker_pad,
+    maker_concat, maker_conv, maker_pool, maker_norm;
 #endif

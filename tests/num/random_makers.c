@@ -35,7 +35,8 @@ bool maker_element(Gen *g) {
   const OpInfo *info = &op_info[k];
   ValueId x[3];
   const Type *t[3];
-  x[0] = k == OP_WHERE || k == OP_NOT || k == OP_AND || k == OP_OR ? gen_pick(g, BOOLS) : gen_pick(g, ANY);
+  x[0] = k == OP_WHERE || k == OP_NOT || k == OP_AND || k == OP_OR ? gen_pick(g, BOOLS)
+                                                                   : gen_pick(g, ANY);
   if (info->operands > 1) {
     const Type *u = type_of(g, x[0]);
     if (k == OP_WHERE) u = type_with_dtype(g->c, u, gen_float(g));
@@ -162,13 +163,14 @@ bool maker_rows(Gen *g) {
     keep(g, y);
     keep(g, scale);
     if (chance(g, 50))
-      keep(g, build3(g->b, k == OP_LAYER_NORM ? OP_LAYER_NORM_GRAD : OP_RMS_NORM_GRAD, gen_mate(g, t),
-                     y, scale));
+      keep(g, build3(g->b, k == OP_LAYER_NORM ? OP_LAYER_NORM_GRAD : OP_RMS_NORM_GRAD,
+                     gen_mate(g, t), y, scale));
   } else if (k == OP_SOFTMAX || k == OP_LOG_SOFTMAX)
     keep(g, build1(g->b, k, x));
   else if (k == OP_SOFTMAX_GRAD || k == OP_LOG_SOFTMAX_GRAD)
-    keep(g, build2(g->b, k, x,
-                   build1(g->b, k == OP_SOFTMAX_GRAD ? OP_SOFTMAX : OP_LOG_SOFTMAX, gen_mate(g, t))));
+    keep(g,
+         build2(g->b, k, x,
+                build1(g->b, k == OP_SOFTMAX_GRAD ? OP_SOFTMAX : OP_LOG_SOFTMAX, gen_mate(g, t))));
   else {
     ValueId label = gen_ids_below(g, gen_mate(g, outer_i), t->dim[t->rank - 1]);
     if (k == OP_XENT)
@@ -223,8 +225,8 @@ bool maker_order(Gen *g) {
   const Type *t = type_of(g, x);
   if (t->rank == 0 || t->rank > MAX_RANK) return false;
   if (g->o.smooth || chance(g, 50)) {
-    Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = below(g, t->rank)},
-                            [AT_BACKWARD] = {.i = chance(g, 30)}};
+    Attr attr[MAX_ATTRS] = {
+        [AT_AXIS] = {.i = below(g, t->rank)}, [AT_BACKWARD] = {.i = chance(g, 30)}};
     keep(g, build(g->b, OP_CUMSUM, &x, 1, attr, NULL));
     return true;
   }

@@ -1,6 +1,6 @@
 /* Makers of random ops that see shapes: views, windows over images, norms of images.
-   Contract: see random_gen.h. Repeated ops and inverse pairs of views are frequent, since folding and
-   merging live on them. */
+   Contract: see random_gen.h. Repeated ops and inverse pairs of views are frequent, since folding
+   and merging live on them. */
 #include "random_gen.h"
 
 #include <math.h>
@@ -200,7 +200,8 @@ bool maker_norm(Gen *g) {
     return true;
   }
   const Type *channel = type_get(g->c, t->dtype, 1, t->dim + 1);
-  ValueId v[4] = {x, gen_mate(g, channel), build1(g->b, OP_TANH, gen_mate(g, channel)), gen_mate(g, channel)};
+  ValueId v[4] = {x, gen_mate(g, channel), build1(g->b, OP_TANH, gen_mate(g, channel)),
+                  gen_mate(g, channel)};
   keep(g, build(g->b, OP_BATCH_NORM, v, 4, NULL, NULL));
   return true;
 }

@@ -16,7 +16,6 @@ int64_t random_below(uint64_t *state, int64_t n) {
   return n > 0 ? (int64_t)(random_next(state) % (uint64_t)n) : 0;
 }
 
-
 /* ---- types ---- */
 
 Dtype gen_float(Gen *g) {
@@ -149,6 +148,7 @@ ValueId gen_place(Gen *g) {
   const Type *t = type_of(g, i);
   if (chance(g, 50)) i = build2(g->b, OP_MUL, i, build_const_int(g->b, t, 1 + below(g, 3)));
   ValueId shift = build_const_int(g->b, t, below(g, 4));
-  if (chance(g, 50)) i = chance(g, 70) ? build2(g->b, OP_ADD, i, shift) : build2(g->b, OP_SUB, shift, i);
+  if (chance(g, 50))
+    i = chance(g, 70) ? build2(g->b, OP_ADD, i, shift) : build2(g->b, OP_SUB, shift, i);
   return i;
 }
