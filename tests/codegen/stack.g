@@ -10,3 +10,5 @@ entry many(x : f32[8, 60000]) {
 entry packed(x : f32[1024, 512], y : f32[1024, 512]) { return z = x' @ y }
 entry wide(x : f64[1024, 512], y : f64[1024, 512]) { return z = relu(x' @ y) }
 entry chains(x : f64[600, 3000], y : f64[3000, 600]) { return z = relu(x @ y) }
+entry deep(x : f32[3000, 512], y : f32[3000, 512]) { return z = x' @ y, r = relu(y' @ x) }
+entry deep_wide(x : f64[8000, 512], y : f64[8000, 512]) { return z = x' @ y, r = relu(y' @ x) }
