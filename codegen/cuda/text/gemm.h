@@ -74,40 +74,45 @@ struct Gemm {
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
-      for (int j = 0; j < TN; j++) acc[i][j] = 0, c[i][j] = 0;
+      for (int j = 0; j < TN; j++) c[i][j] = 0;
     if (K > 0) load(ra, rb, pa, pb, m0, n0, 0);
+    /* A chain after the other: sums that would end inside the loop over slices cost registers. */
 #pragma unroll 1
-    for (int k0 = 0; k0 < K; k0 += BK) {
-      keep(ra, rb);
-      block_sync();
-      if (k0 + BK < K) load(ra, rb, pa, pb, m0, n0, k0 + BK);
+    for (int d0 = 0; d0 < K; d0 += DEPTH) {
 #pragma unroll
-      for (int k = 0; k < BK; k++) {
-        if (K % BK == 0 || k0 + k < K) {
-          T va[TM], vb[TN];
+      for (int i = 0; i < TM; i++)
 #pragma unroll
-          for (int i = 0; i < TM; i++) va[i] = a[k][row(i)];
-#pragma unroll
-          for (int j = 0; j < TN; j++) vb[j] = b[k][col(j / VN) + j % VN];
-#pragma unroll
-          for (int i = 0; i < TM; i++)
-#pragma unroll
-            for (int j = 0; j < TN; j++) acc[i][j] = gemm_fma(va[i], vb[j], acc[i][j]);
-        }
+        for (int j = 0; j < TN; j++) acc[i][j] = 0;
+      const int end = K - d0 < DEPTH ? K : d0 + DEPTH;
+#pragma unroll 1
+      for (int k0 = d0; k0 < end; k0 += BK) {
+        keep(ra, rb);
+        block_sync();
+        if (k0 + BK < K) load(ra, rb, pa, pb, m0, n0, k0 + BK);
+        multiply(acc, k0);
+        block_sync();
       }
-      if (K > DEPTH && (k0 + BK) % DEPTH == 0) add(c, acc, k0 + BK == DEPTH);
-      block_sync();
+#pragma unroll
+      for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int j = 0; j < TN; j++) c[i][j] = d0 == 0 ? acc[i][j] : acc[i][j] + c[i][j];
     }
-    if (K <= DEPTH || K % DEPTH != 0) add(c, acc, K <= DEPTH);
   }
-  /* the end of a chain */
-  INL_MEMBER void add(T (&c)[TM][TN], T (&acc)[TM][TN], bool first) {
+  /* adds the slice from k0 on */
+  __device__ __forceinline__ void multiply(T (&acc)[TM][TN], int k0) {
 #pragma unroll
-    for (int i = 0; i < TM; i++)
+    for (int k = 0; k < BK; k++) {
+      if (K % BK == 0 || k0 + k < K) {
+        T va[TM], vb[TN];
 #pragma unroll
-      for (int j = 0; j < TN; j++) {
-        c[i][j] = first ? acc[i][j] : acc[i][j] + c[i][j];
-        acc[i][j] = 0;
+        for (int i = 0; i < TM; i++) va[i] = a[k][row(i)];
+#pragma unroll
+        for (int j = 0; j < TN; j++) vb[j] = b[k][col(j / VN) + j % VN];
+#pragma unroll
+        for (int i = 0; i < TM; i++)
+#pragma unroll
+          for (int j = 0; j < TN; j++) acc[i][j] = gemm_fma(va[i], vb[j], acc[i][j]);
       }
+    }
   }
 };
