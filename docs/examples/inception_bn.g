@@ -3,10 +3,11 @@
 let N = 32                                    # images of a step
 let S = 224                                   # rows and columns of an image
 let classes = 1000
+let width = 1                                 # times all channels; 0.5 makes a slim net
 hyper lr = 0.05
 
 def cbr(x, out, k = 1, stride = 1, pad = 0) {
-  return x |> conv(out, k, stride, pad, bias = false) |> bn |> relu
+  return x |> conv(out * width, k, stride, pad, bias = false) |> bn |> relu
 }
 
 # four branches side by side; the last one pools by the mean, or by the largest

@@ -3,6 +3,7 @@
 let N = 128                                   # images of a step
 let S = 32                                    # rows and columns of an image
 let depth = 3                                 # blocks of a stage: 6 depth + 2 layers
+let width = 16                                # channels of the first stage
 hyper lr = 0.1
 
 # two convolutions and a way around them; stride 2 halves the image
@@ -15,9 +16,9 @@ def block(x, out, stride = 1) {
 
 def net(image : u8[n, 3 * S * S]) {
   x = reshape(f32(image) / 127.5 - 1, [n, 3, S, S])
-  x = conv(x, 16, 3, bias = false) as stem
+  x = conv(x, width, 3, bias = false) as stem
   for s in 0..3 {
-    for i in 0..depth { x = block(x, 16 * 2**s, 2 if s > 0 and i == 0 else 1) as stage[s][i] }
+    for i in 0..depth { x = block(x, width * 2**s, 2 if s > 0 and i == 0 else 1) as stage[s][i] }
   }
   return linear(x |> bn as n |> relu |> global_avg_pool, 10) as head
 }

@@ -3,6 +3,8 @@
 let N = 32                                    # images of a step
 let S = 224                                   # rows and columns of an image
 let classes = 1000
+let blocks = [3, 4, 6, 3]                     # of each stage; [3, 4, 23, 3] makes 101 layers
+let width = 64                                # channels of the first stage, within a block
 hyper lr = 0.1
 
 def cb(x, out, k = 1, stride = 1) { return x |> conv(out, k, stride, bias = false) |> bn }
@@ -16,10 +18,9 @@ def block(x, mid, stride) {
 
 def net(image : u8[n, 3 * S * S]) {
   x = reshape(f32(image) / 127.5 - 1, [n, 3, S, S])
-  x = x |> cb(64, 7, 2) as stem |> relu |> max_pool(3, 2, pad = 1)
-  blocks = [3, 4, 6, 3]
+  x = x |> cb(width, 7, 2) as stem |> relu |> max_pool(3, 2, pad = 1)
   for s in 0..4 {
-    for i in 0..blocks[s] { x = block(x, 64 * 2**s, 2 if s > 0 and i == 0 else 1) as layer[s][i] }
+    for i in 0..blocks[s] { x = block(x, width * 2**s, 2 if s > 0 and i == 0 else 1) as layer[s][i] }
   }
   return linear(global_avg_pool(x), classes) as head
 }

@@ -3,13 +3,13 @@
 let N = 32                                    # images of a step
 let S = 224                                   # rows and columns of an image
 let classes = 1000
+let channels = [64, 128, 256, 512, 512]       # of the convolutions, stage after stage
 let width = 4096                              # of the wide layers
 hyper lr = 0.01
 
 def net(image : u8[n, 3 * S * S]) {
   x = reshape(f32(image) / 127.5 - 1, [n, 3, S, S])
   depth = [1, 1, 2, 2, 2]
-  channels = [64, 128, 256, 512, 512]
   for s in 0..5 {
     for i in 0..depth[s] { x = x |> conv(channels[s], 3) as conv[s][i] |> relu }
     x = max_pool(x, 2)
