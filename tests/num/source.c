@@ -1,0 +1,30 @@
+/* Reads, parses and elaborates a program; see source.h. */
+#include "tests/num/source.h"
+
+#include "lang/ast.h"
+#include "lang/elab.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+Module *source_module(Ctx *c, const char *file, const char *const *define, int n) {
+  bool unreadable;
+  Program *p = parse_file(c, file, &unreadable);
+  DefineFlag *flag = ARENA_ARRAY(ctx_arena(c), DefineFlag, n + 1);
+  for (int i = 0; p && i < n; i++) {
+    const char *equals = strchr(define[i], '=');
+    if (!equals) exit(2);
+    flag[i].name = intern_printf(c, "%.*s", (int)(equals - define[i]), define[i]);
+    bool known = false;
+    for (uint32_t k = 0; k < p->decls.n; k++)
+      known |= p->decls.at[k]->kind == DECL_LET && p->decls.at[k]->name.name == flag[i].name;
+    if (!known) printf("%s has no 'let %s'\n", file, flag[i].name);
+    flag[i].value = parse_value(c, "-D", equals + 1);
+    if (!known || !flag[i].value) exit(2);
+  }
+  ElabOptions o = {.defines = flag, .n = n};
+  Module *m = p ? elaborate(c, p, &o) : NULL;
+  if (!m) exit(2);
+  return m;
+}

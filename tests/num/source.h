@@ -1,0 +1,9 @@
+/* Modules from files of the language, for tests. */
+#ifndef GC_TESTS_NUM_SOURCE_H
+#define GC_TESTS_NUM_SOURCE_H
+#include "ir/ir.h"
+
+/* The program with n definitions "NAME=V", as of gc -D; what is wrong has been reported and ends
+   the test with exit code 2. */
+Module *source_module(Ctx *c, const char *file, const char *const *define, int n);
+#endif
