@@ -79,17 +79,18 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
   f.rights = ARENA_ARRAY(a, uint8_t, k->nargs + 1);
   f.bytes = ARENA_ARRAY(a, uint64_t, k->nargs + 1);
   f.name = arena_printf(a, "k%u", p->functions.n);
-  Text *x = &p->kernels;
-  text_add(x, "/* %s */\n", describe(&p->g, l, e));
-  text_add(x, "extern \"C\" __global__ void __launch_bounds__(%d%s) %s(", k->block,
+  f.what = describe(&p->g, l, e);
+  Text x = text_new(a, 0);
+  text_add(&x, "extern \"C\" __global__ void __launch_bounds__(%d%s) %s(", k->block,
            k->few_blocks ? ", 1" : "", f.name);
   for (int i = 0; i < k->nargs; i++) {
     const Access *at = &k->args[i].access;
     f.rights[i] = (uint8_t)((at->read ? 1 : 0) + (at->write ? 2 : 0));
     f.bytes[i] = l->args[i].bytes;
-    text_add(x, "%svoid *p%d, ", at->write ? "" : "const ", i);
+    text_add(&x, "%svoid *p%d, ", at->write ? "" : "const ", i);
   }
-  text_add(x, "const GcEnv *env, GcDeviceFault *fault) {\n%s}\n\n", body);
+  text_add(&x, "const GcEnv *env, GcDeviceFault *fault) {");
+  f.head = text_str(&x);
   vec_push(a, &p->functions, f);
   return (int)p->functions.n - 1;
 }
@@ -107,24 +108,30 @@ static StepText step_of(Tables *t, const Entry *e, const Launch *l) {
 CudaProgram *cuda_program(Module *m, const Target *t, const CodegenOptions *o, Arena *a) {
   CudaProgram *p = ARENA_NEW(a, CudaProgram);
   p->g = (Gen){.ctx = m->ctx, .m = m, .target = t, .opt = o, .a = a, .device = true};
-  p->kernels = text_new(a, 0);
   p->tables = (Tables){.g = &p->g, .print = print_group, .step = step_of, .target = p};
   tables_make(&p->tables);
-  Text x = text_new(a, 0);
+  return p;
+}
+
+const char *cuda_source(const CudaProgram *p, const bool *only) {
+  const CodegenOptions *o = p->g.opt;
+  Text x = text_new(p->g.a, 0);
   text_add(&x, "/* Compiled by gc %s for CUDA. */\n", o->version ? o->version : "");
   const char *const texts[] = {cuda_text_device, cpu_text_math,  cpu_text_convert,
                                cpu_text_random,  cuda_text_gemm, cuda_text_attention};
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) text_add(&x, "%s\n", texts[i]);
   for (uint32_t i = 0; i < p->g.helpers.n; i++) text_add(&x, "%s\n", p->g.helpers.at[i]);
   text_add(&x, "/* ---- kernels ---- */\n\n");
-  text_append(&x, &p->kernels);
-  p->source = text_str(&x);
-  return p;
+  for (uint32_t i = 0; i < p->functions.n; i++) {
+    const CudaFunction *f = &p->functions.at[i];
+    if (!only || only[i]) text_add(&x, "/* %s */\n%s\n%s}\n\n", f->what, f->head, f->body);
+  }
+  return text_str(&x);
 }
 
 bool codegen_cuda(Module *m, const Target *t, const CodegenOptions *o, FILE *f) {
   Arena *a = arena_new();
-  fputs(cuda_program(m, t, o, a)->source, f);
+  fputs(cuda_source(cuda_program(m, t, o, a), NULL), f);
   arena_free(a);
   return !ferror(f);
 }

@@ -7,7 +7,9 @@
 #include "codegen/tables.h"
 
 typedef struct CudaFunction {
-  const char *body, *name; /* "k12" */
+  const char *name, *what; /* "k12", "matmul add relu : f32[64, 256]" */
+  const char *head,
+      *body; /* the declaration, up to its brace, and what follows, but for the last */
   int nargs, block, shared;
   uint8_t *rights; /* of each argument: 1 read, 2 write */
   uint64_t *bytes; /* of each argument: all that a launch may touch */
@@ -16,16 +18,16 @@ typedef struct CudaFunction {
 typedef struct CudaProgram {
   Gen g;
   VEC(CudaFunction) functions;
-  Text kernels;
   Tables tables;
   int launches;
-  const char *source;
 } CudaProgram;
 
 /* "p0 read 4096, p1 write 64, env read 16, fault both 32": what the function may touch. */
 const char *cuda_buffers(Arena *a, const CudaFunction *f);
 /* In the arena given. */
 CudaProgram *cuda_program(Module *m, const Target *t, const CodegenOptions *o, Arena *a);
+/* Its CUDA C source, with function i where only[i], or with all of them. */
+const char *cuda_source(const CudaProgram *p, const bool *only);
 /* A cubin for each architecture, then PTX for the highest: n + 1 images. False after a diagnostic.
  */
 bool cuda_images(CudaProgram *p, const char *const *arch, int n, CudaImage *out, int *code);

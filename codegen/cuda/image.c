@@ -41,7 +41,7 @@ static void declare(const CudaProgram *p, unsigned char **text, size_t *size) {
 
 static bool compile(CudaProgram *p, const char *const *arch, int n, CudaImage *image, int *code) {
   const CodegenOptions *o = p->g.opt;
-  if (!nvrtc_compile(p->g.ctx, p->g.a, p->source, arch, n, image, code)) return false;
+  if (!nvrtc_compile(p->g.ctx, p->g.a, cuda_source(p, NULL), arch, n, image, code)) return false;
   for (int i = 0; i < n; i++)
     if (image[i].ptx)
       declare(p, &image[i].bytes, &image[i].size);

@@ -86,38 +86,6 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
 
 /* ---- from a module to devices ---- */
 
-/* NVRTC compiles for sm_100 by another way than for sm_80: both are run. */
-static const char *const archs[] = {"sm_80", "sm_100", "sm_90a"};
-enum { ARCHS = sizeof archs / sizeof *archs };
-enum { SAVED = 16 }; /* bytes: what ptxas keeps around the slow path of a division or a root */
-
-/* Does the kernel call a function? CUDA's own f64 ones have registers saved, too. */
-static bool calls(const CudaImage *image, const char *kernel, Arena *a) {
-  const char *text = (const char *)image->text;
-  const char *from = strstr(text, arena_printf(a, ".entry %s(", kernel));
-  const char *to = from ? strstr(from, "\n}") : NULL; /* closes the body: all else is indented */
-  return to && memmem(from, (size_t)(to - from), "callseq", 7);
-}
-
-/* How many kernels spill, after saying which. A stack alone is an array of CUDA's own functions. */
-static int spills(const CudaProgram *p, const CudaImage *image) {
-  CudaUses uses = {0};
-  int bad = 0;
-  nvrtc_uses(image, p->g.a, &uses);
-  if (uses.at.n != p->functions.n) {
-    printf("%s: %u kernels, not %u\n", image->arch, uses.at.n, p->functions.n);
-    bad++;
-  }
-  for (uint32_t k = 0; k < uses.at.n; k++) {
-    const CudaUse *u = &uses.at.at[k];
-    if (u->spill <= SAVED || calls(image, u->kernel, p->g.a)) continue;
-    printf("%s %s: %d bytes of spills, %d of stack, %d registers\n", image->arch, u->kernel,
-           u->spill, u->stack, u->registers);
-    bad++;
-  }
-  return bad;
-}
-
 /* The program's tables as a shared object, as the C compiler makes them for executables. */
 static bool make_object(CudaProgram *p, const char *dir, const CudaImage *image, int n,
                         const char *object) {
@@ -176,7 +144,7 @@ static Compiled *ptx_open(CudaProgram *p, const CudaImage *image, int n, const C
 
 static int open_clang(CudaProgram *p, Compiled **out) {
   CudaImage image;
-  if (!clang_compile(p->g.a, p->source, &image)) return 1;
+  if (!clang_compile(p->g.a, cuda_source(p, NULL), &image)) return 1;
   if (clang_errs(&image)) {
     printf("NOT TESTED: a module that clang is known to compile wrongly: it needs clang 21\n");
     return 0;
@@ -185,12 +153,12 @@ static int open_clang(CudaProgram *p, Compiled **out) {
   return !out[0];
 }
 
-static int open_nvrtc(CudaProgram *p, Compiled **out) {
+static int open_nvrtc(CudaProgram *p, const char *const *arch, int n, Compiled **out) {
   CudaImage image[ARCHS + 1];
-  int code = 0, bad = !cuda_images(p, archs, ARCHS, image, &code);
-  for (int i = 0; i < ARCHS && !bad; i++) bad += spills(p, &image[i]);
-  for (int i = 0; i < DEVICES && !bad; i++) {
-    out[i] = ptx_open(p, image, ARCHS + 1, &image[i], image[i].arch);
+  int code = 0, bad = !cuda_images(p, arch, n, image, &code);
+  for (int i = 0; i < n && !bad; i++) bad += uses_spills(p, &image[i], p->functions.n);
+  for (int i = 0; i < n && i < DEVICES && !bad; i++) {
+    out[i] = ptx_open(p, image, n + 1, &image[i], image[i].arch);
     bad += !out[i];
   }
   return bad;
@@ -202,7 +170,9 @@ int devices_open(Module *m, const Target *t, const CodegenOptions *o, DeviceKind
   if (kind == DEVICE_DRIVER) return !(out[0] = gpu_open(m, t, o));
   Arena *a = arena_new();
   CudaProgram *p = cuda_program(m, t, o, a);
-  int bad = kind == DEVICE_CLANG ? open_clang(p, out) : open_nvrtc(p, out);
+  int bad = kind == DEVICE_CLANG   ? open_clang(p, out)
+            : kind == DEVICE_NVRTC ? open_nvrtc(p, cuda_archs, ARCHS, out)
+                                   : open_nvrtc(p, &cuda_archs[kind - DEVICE_ARCH], 1, out);
   arena_free(a);
   return bad;
 }

@@ -4,10 +4,10 @@
    the first finding stops the run. */
 #ifndef GC_TESTS_CUDA_DEVICE_H
 #define GC_TESTS_CUDA_DEVICE_H
-#include "codegen/cuda/emit.h"
+#include "tests/cuda/uses.h"
 #include "tests/num/harness.h"
 
-enum { DEVICES = 2 }; /* interpreters: one with the PTX of sm_80, one with that of sm_100 */
+enum { DEVICES = 2 }; /* interpreters at most: with the PTX of cuda_archs[0] and [1] */
 
 typedef struct DeviceHead { /* what Compiled.device starts with */
   const char *arch;
@@ -16,9 +16,10 @@ typedef struct DeviceHead { /* what Compiled.device starts with */
 } DeviceHead;
 
 typedef enum DeviceKind {
-  DEVICE_NVRTC, /* compiles for sm_80, sm_90a and sm_100 without spills; interpreters for two */
-  DEVICE_CLANG, /* one interpreter with what clang makes of the source */
-  DEVICE_DRIVER /* the one device of the driver that the loader finds */
+  DEVICE_NVRTC,  /* compiles for all of cuda_archs without spills; interpreters for the first two */
+  DEVICE_CLANG,  /* one interpreter with what clang makes of the source */
+  DEVICE_DRIVER, /* the one device of the driver that the loader finds */
+  DEVICE_ARCH    /* DEVICE_ARCH + i: as DEVICE_NVRTC, but for cuda_archs[i] alone */
 } DeviceKind;
 
 /* Returns how many things went wrong, after printing them; a device may be NULL. */

@@ -2,22 +2,26 @@
    spilling, and what the PTX interpreter makes of them is what the CPU's program computes, bit for
    bit but for f64, whose functions are each C library's own.
      programs RUNTIME_DIR [HOW] random FIRST COUNT     random programs, BATCH in a module
-     programs RUNTIME_DIR [HOW] FILE.g                 the entries of a program, on random inputs
-   HOW: --gpu: they run on the driver that the loader finds instead; --clang: clang compiles them,
-   but for entries with functions of f64, which it has none of. Says "NOT TESTED" and exits with 77
-   where there is no NVRTC or clang, but for GC_NO_SKIP, which makes that an error. */
-#include "codegen/cuda/nvrtc.h"
-#include "lang/ast.h"
-#include "lang/elab.h"
+     programs RUNTIME_DIR [HOW] FILE.g [NAME=V…]       the entries of a program, STEPS times each on
+                                                       random inputs; NAME=V as of gc -D
+   HOW: --by-turns: a module is compiled and run for one architecture alone, the next one for
+   another; --gpu: they run on the driver that the loader finds instead; --clang: clang compiles
+   them, but for entries with functions of f64, which it has none of. Says "NOT TESTED" and exits
+   with 77 where there is no NVRTC or clang, but for GC_NO_SKIP, which makes that an error. */
 #include "tests/cuda/device.h"
+#include "tests/num/compare.h"
 #include "tests/num/random_program.h"
+#include "tests/num/source.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 10, SKIP = 77 }; /* programs in a module: one run of each compiler */
+enum {
+  BATCH = 10, /* programs in a module: one run of each compiler */
+  STEPS = 2,  /* of a user's program */
+  SKIP = 77
+};
 
 typedef struct Made { /* one program, planned for both targets */
   Ctx *c;
@@ -54,30 +58,6 @@ static int outputs_of(const Entry *e) {
   return entry_outputs(e, &v, &names);
 }
 
-static bool same_bits(Scalar x, Scalar y, Dtype dt) {
-  if (!dtype_is_float(dt)) return x.i == y.i;
-  if (x.f != x.f || y.f != y.f) return x.f != x.f && y.f != y.f;
-  if (dt == DT_F64)
-    return x.f == y.f || fabs(x.f - y.f) <= 1e-12 * fmax(1, fmax(fabs(x.f), fabs(y.f)));
-  return x.f == y.f && signbit(x.f) == signbit(y.f);
-}
-
-static int compare(const char *what, const char *name, const Tensor *want, const Tensor *got) {
-  int64_t wrong = 0, first = -1;
-  for (int64_t i = 0; i < want->type->numel; i++)
-    if (!same_bits(want->at[i], got->at[i], want->type->dtype)) {
-      if (first < 0) first = i;
-      wrong++;
-    }
-  if (!wrong) return 0;
-  const Scalar *x = &want->at[first], *y = &got->at[first];
-  bool real = dtype_is_float(want->type->dtype);
-  printf("%s: %s: %lld of %lld differ, element %lld is %.9g, not %.9g\n", what, name,
-         (long long)wrong, (long long)want->type->numel, (long long)first,
-         real ? y->f : (double)y->i, real ? x->f : (double)x->i);
-  return 1;
-}
-
 static int compare_globals(const char *what, Arena *a, Compiled *cpu, Compiled *gpu, Ctx *c) {
   int bad = 0;
   for (int i = 0; i < cpu->program->nglobals; i++) {
@@ -87,7 +67,7 @@ static int compare_globals(const char *what, Arena *a, Compiled *cpu, Compiled *
            y = {type, ARENA_ARRAY(a, Scalar, type->numel + 1)};
     compiled_get(cpu, i, x.at);
     compiled_get(gpu, i, y.at);
-    bad += compare(what, t->name, &x, &y);
+    bad += tensor_compare(what, t->name, &x, &y, scalar_close);
   }
   return bad;
 }
@@ -123,7 +103,7 @@ static int run_entry(const char *what, Made *p, Compiled *cpu, Compiled *const *
       bad++;
       continue;
     }
-    for (int k = 0; k < n; k++) bad += compare(name, names[k], &x[k], &y[k]);
+    for (int k = 0; k < n; k++) bad += tensor_compare(name, names[k], &x[k], &y[k], scalar_close);
     bad += compare_globals(name, a, cpu, gpu[d], p->c);
   }
   arena_free(a);
@@ -134,8 +114,9 @@ static int run(const char *what, Made *p, uint64_t seed) {
   Compiled *gpu[DEVICES], *cpu = compiled_open(p->cpu, p->on_cpu, &p->o, "-O1");
   int bad = devices_open(p->gpu, p->on_gpu, &p->o, p->kind, gpu) + !cpu;
   if (!bad && p->cpu->init) bad = run_entry(what, p, cpu, gpu, NULL, seed);
-  for (uint32_t i = 0; i < p->cpu->entries.n && !bad; i++)
-    bad = run_entry(what, p, cpu, gpu, p->cpu->entries.at[i], seed + i);
+  uint32_t steps = p->file ? STEPS : 1;
+  for (uint32_t i = 0; i < p->cpu->entries.n * steps && !bad; i++)
+    bad = run_entry(what, p, cpu, gpu, p->cpu->entries.at[i / steps], seed + i);
   compiled_close(cpu);
   devices_close(gpu);
   return bad;
@@ -153,15 +134,6 @@ static bool plan(Made *p, int level) {
   return passes_run(p->gpu, pipeline, &po);
 }
 
-static Module *module_from(Ctx *c, const char *file) {
-  bool unreadable;
-  Program *p = parse_file(c, file, &unreadable);
-  ElabOptions o = {0};
-  Module *m = p ? elaborate(c, p, &o) : NULL;
-  if (!m) exit(2);
-  return m;
-}
-
 /* Leaves out entries that compute a function of f64. */
 static void drop_inexact(Module *m) {
   uint32_t kept = 0;
@@ -177,12 +149,8 @@ static void drop_inexact(Module *m) {
 }
 
 static bool has_nvrtc(void) {
-  static const char *const arch[] = {"compute_80"};
   Ctx *c = ctx_new();
-  CudaImage image;
-  int code = 0;
-  ctx_set_stream(c, NULL);
-  bool ok = nvrtc_compile(c, ctx_arena(c), "__global__ void k() {}", arch, 1, &image, &code);
+  bool ok = codegen_nvrtc(c, NULL, NULL);
   ctx_free(c);
   return ok;
 }
@@ -218,35 +186,78 @@ static RandomOptions random_options(uint64_t seed) {
                          .narrow = true};
 }
 
+typedef struct Request {
+  const char *runtime, *file; /* file: NULL where programs are random */
+  const char *const *define;
+  int ndefines;
+  uint64_t first, modules;
+  DeviceKind kind;
+  bool by_turns;
+} Request;
+
+static bool read_request(Request *r, int argc, char **argv) {
+  *r = (Request){.kind = DEVICE_NVRTC, .modules = 1, .first = 7};
+  int i = 2;
+  for (; i < argc && argv[i][0] == '-'; i++) {
+    if (strcmp(argv[i], "--gpu") == 0)
+      r->kind = DEVICE_DRIVER;
+    else if (strcmp(argv[i], "--clang") == 0)
+      r->kind = DEVICE_CLANG;
+    else if (strcmp(argv[i], "--by-turns") == 0)
+      r->by_turns = true;
+    else
+      return false;
+  }
+  if (i >= argc || (r->by_turns && r->kind != DEVICE_NVRTC)) return false;
+  r->runtime = argv[1];
+  if (strcmp(argv[i], "random") != 0) {
+    r->file = argv[i];
+    r->define = (const char *const *)argv + i + 1;
+    r->ndefines = argc - i - 1;
+    return true;
+  }
+  if (argc != i + 3) return false;
+  r->first = strtoull(argv[i + 1], NULL, 10);
+  r->modules = (strtoull(argv[i + 2], NULL, 10) + BATCH - 1) / BATCH;
+  return true;
+}
+
+static Module *module_of(Ctx *c, const Request *r, uint64_t seed) {
+  return r->file ? source_module(c, r->file, r->define, r->ndefines)
+                 : random_program(c, seed, random_options(seed));
+}
+
+/* Files take their turns by their names. */
+static DeviceKind kind_of(const Request *r, uint64_t seed) {
+  if (!r->by_turns) return r->kind;
+  for (const char *s = r->file ? strrchr(r->file, '/') : NULL; s && *s; s++)
+    seed += (unsigned char)*s;
+  return (DeviceKind)(DEVICE_ARCH + (int)(seed % ARCHS));
+}
+
 int main(int argc, char **argv) {
-  const char *runtime = argv[1], *how = argc > 2 ? argv[2] : "";
-  DeviceKind kind = strcmp(how, "--gpu") == 0     ? DEVICE_DRIVER
-                    : strcmp(how, "--clang") == 0 ? DEVICE_CLANG
-                                                  : DEVICE_NVRTC;
-  if (kind != DEVICE_NVRTC) argc--, argv++;
-  bool random = argc == 5 && strcmp(argv[2], "random") == 0;
-  if (!random && argc != 3) {
-    fprintf(stderr, "usage: programs RUNTIME_DIR [--gpu|--clang] random FIRST COUNT | FILE.g\n");
+  Request r;
+  if (!read_request(&r, argc, argv)) {
+    fprintf(stderr, "usage: programs RUNTIME_DIR [--by-turns|--gpu|--clang] random FIRST COUNT | "
+                    "FILE.g [NAME=V...]\n");
     return 2;
   }
   setvbuf(stdout, NULL, _IOLBF, 0);
-  if (!can_compile(kind)) return getenv("GC_NO_SKIP") ? 1 : SKIP;
-  uint64_t first = random ? strtoull(argv[3], NULL, 10) : 7,
-           count = random ? strtoull(argv[4], NULL, 10) : 1;
+  if (!can_compile(r.kind)) return getenv("GC_NO_SKIP") ? 1 : SKIP;
   int bad = 0, n = 0;
-  for (uint64_t s = first; s < first + (random ? (count + BATCH - 1) / BATCH : 1); s++) {
+  for (uint64_t s = r.first; s < r.first + r.modules; s++) {
     Made p = {.c = ctx_new(),
-              .o = {.version = "test", .runtime_dir = runtime, .level = 2, .exact = true},
-              .file = !random,
-              .kind = kind};
-    p.cpu = random ? random_program(p.c, s, random_options(s)) : module_from(p.c, argv[2]);
-    p.gpu = random ? random_program(p.c, s, random_options(s)) : module_from(p.c, argv[2]);
-    if (kind == DEVICE_CLANG) drop_inexact(p.cpu), drop_inexact(p.gpu);
+              .o = {.version = "test", .runtime_dir = r.runtime, .level = 2, .exact = true},
+              .file = r.file != NULL,
+              .kind = kind_of(&r, s)};
+    p.cpu = module_of(p.c, &r, s);
+    p.gpu = module_of(p.c, &r, s);
+    if (r.kind == DEVICE_CLANG) drop_inexact(p.cpu), drop_inexact(p.gpu);
     char what[64];
     snprintf(what, sizeof what, "seed %llu", (unsigned long long)s);
     if (p.gpu->entries.n)
-      bad += check(random ? what : argv[2], &p, s, random && s % 4 == 0 ? 0 : 2);
-    n += random ? (int)p.cpu->entries.n : 1;
+      bad += check(r.file ? r.file : what, &p, s, !r.file && s % 4 == 0 ? 0 : 2);
+    n += r.file ? 1 : (int)p.cpu->entries.n;
     ctx_free(p.c);
   }
   printf("%d programs, %d failures\n", n, bad);

@@ -1,0 +1,57 @@
+# Ops that stand alone, with indices known only at run time, and nested loops: each with its gradients.
+entry update(x : f32[3, 7, 5], y : f32[3, 2, 5], at : u8[2]) {
+  z = dynamic_update(x, y, at[0] % 6, axis = 1)
+  s = dynamic_slice(x, at[1] % 4, 4, axis = 1)
+  dx, dy = grad(sum(z * z) + sum(s * s * s), [x, y])
+  return z, s, dx, dy
+}
+entry update_types(x : f16[9, 4], y : f16[4, 4], i : i64[9, 4], j : i64[1, 4], at : i32[]) {
+  return a = dynamic_update(x, y, at % 6), b = dynamic_update(i, j, at % 9), c = x[at % 9], d = dynamic_slice(i, at % 3, 7)
+}
+entry added(x : f32[11, 40], ids : u8[50], y : f32[50, 40]) {
+  z = scatter_add(x, ids, y)
+  dx, dy = grad(sum(z * z), [x, y])
+  return z, dx, dy
+}
+entry noise() {
+  return u = uniform(shape = [3, 37]), n = normal(shape = [5, 50]), h = f16(normal(shape = [90])), b = bernoulli(0.3, shape = [77])
+}
+entry thinned(x : f32[40, 33]) {
+  y = dropout(x, 0.4)
+  return y, dx = grad(sum(y * y), x)
+}
+entry loops(x : f32[3, 2, 4, 3], w : f32[5, 5], u : f32[3, 5]) {
+  g = zeros([4, 5])
+  n = zeros([])
+  state seen : f32[4, 5] = zeros()
+  ys = scan i in 0..3 {
+    h = g
+    scan j in 0..2 {
+      h, g = tanh(x[i, j] @ u + h @ w), h * 0.5 + f32(i - j)
+      n = n + f32(i * 2 + j)
+    }
+    seen := seen + h
+    yield g + h
+  }
+  loss = sum(g * g) + sum(ys * ys)
+  return loss, ys, n, seen, gx = grad(loss, x), gw = grad(loss, w), gu = grad(loss, u)
+}
+entry functions(x : f32[2000], y : f32[2000]) {
+  a = abs(x) + 0.1
+  return s = sign(x), e = expm1(x), l = log1p(a), r = rsqrt(a), i = sin(x), c = cos(x), f = erf(x), d = floor(x), u = ceil(x),
+         n = round(x), m = x % y, p = a ** y, g = grad(sum(erf(x) * sin(x) * cos(y) + log1p(a) ** y + expm1(x) + rsqrt(a)), x),
+         q = x != y, v = x <= y, w = x > y, z = x >= y or x == y,
+         k = log(a), t = grad(sum(sigmoid(x) * y), x)
+}
+entry pooled_twice(x : f32[2, 3, 9, 8], y : f32[2, 3, 4, 4]) {
+  g = grad(sum(max_pool(x, 2) * y), x)
+  return d = grad(sum(g * g * x), y)
+}
+entry exchanged(x : f32[33, 3]) {
+  state s : f32[33, 3] = ones()
+  state t : f32[33, 3] = zeros()
+  was = s
+  s := t
+  t := was + x
+  return was, x
+}

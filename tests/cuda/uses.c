@@ -1,0 +1,60 @@
+/* Reads what ptxas says of each kernel; see uses.h. Two things are no spills of the kernel's own:
+   what is kept around the slow path of a division or a root, and what CUDA's f64 functions keep. */
+#define _GNU_SOURCE
+#include "tests/cuda/uses.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const cuda_archs[ARCHS] = {"sm_80", "sm_100", "sm_90a"};
+
+enum { SAVED = 16 }; /* bytes: around the slow path */
+
+typedef struct Listed {
+  int bytes;
+  const char *what;
+} Listed;
+
+static int allowed(const CudaFunction *f) {
+  static const Listed listed[] = {
+#define SPILL(bytes, what) {bytes, what},
+#include "spills.def"
+#undef SPILL
+      {0, ""}};
+  for (const Listed *l = listed; l->bytes; l++)
+    if (strcmp(l->what, f->what) == 0) return l->bytes;
+  return SAVED;
+}
+
+/* Does the kernel call a function? CUDA's own f64 ones have registers saved, too. */
+static bool calls(const CudaImage *image, const char *kernel, Arena *a) {
+  const char *text = (const char *)image->text;
+  const char *from = strstr(text, arena_printf(a, ".entry %s(", kernel));
+  const char *to = from ? strstr(from, "\n}") : NULL; /* closes the body: all else is indented */
+  return to && memmem(from, (size_t)(to - from), "callseq", 7);
+}
+
+static const CudaFunction *function_named(const CudaProgram *p, const char *name) {
+  for (uint32_t i = 0; i < p->functions.n; i++)
+    if (strcmp(p->functions.at[i].name, name) == 0) return &p->functions.at[i];
+  return NULL;
+}
+
+int uses_spills(const CudaProgram *p, const CudaImage *image, uint32_t n) {
+  CudaUses uses = {0};
+  int bad = 0;
+  nvrtc_uses(image, p->g.a, &uses);
+  if (uses.at.n != n) {
+    printf("%s: %u kernels, not %u\n", image->arch, uses.at.n, n);
+    bad++;
+  }
+  for (uint32_t k = 0; k < uses.at.n; k++) {
+    const CudaUse *u = &uses.at.at[k];
+    const CudaFunction *f = function_named(p, u->kernel);
+    if (f && (u->spill <= allowed(f) || calls(image, u->kernel, p->g.a))) continue;
+    printf("%s %s (%s): %d bytes of spills, %d of stack, %d registers\n", image->arch, u->kernel,
+           f ? f->what : "unknown", u->spill, u->stack, u->registers);
+    bad++;
+  }
+  return bad;
+}

@@ -1,0 +1,13 @@
+/* What kernels take of a GPU: none may spill, but for those that spills.def lists. */
+#ifndef GC_TESTS_CUDA_USES_H
+#define GC_TESTS_CUDA_USES_H
+#include "codegen/cuda/emit.h"
+
+/* What kernels are compiled for; NVRTC makes code for sm_100 by another way than for sm_80. */
+enum { ARCHS = 3 };
+extern const char *const cuda_archs[ARCHS];
+
+/* How many of the program's kernels in the image spill, after saying which; n: how many kernels
+   the image must have, of which one that lacks counts, too. */
+int uses_spills(const CudaProgram *p, const CudaImage *image, uint32_t n);
+#endif
