@@ -9,10 +9,18 @@ static ValueId positive(Gen *g, ValueId x) { /* |x| + 1/2 */
   return build2(g->b, OP_ADD, build1(g->b, OP_ABS, x), half);
 }
 
+/* It jumps: a rounding error may decide what comes out. */
+static bool is_step(OpKind k) {
+  return k == OP_SIGN || k == OP_FLOOR || k == OP_CEIL || k == OP_ROUND || k == OP_MOD ||
+         op_info[k].flags & OPF_BOOL_RESULT;
+}
+
 /* Keeps a function's argument where the function is tame: always if smooth, mostly if not. */
 static ValueId tame(Gen *g, OpKind k, int operand, ValueId x) {
   if (!dtype_is_float(type_of(g, x)->dtype) || (!g->o.smooth && chance(g, 20))) return x;
   bool first = operand == 0;
+  if (g->o.smooth && first && is_step(k)) /* off the whole numbers that others come close to */
+    return build2(g->b, OP_ADD, x, build_const(g->b, type_of(g, x), 0.3125));
   switch ((int)k) {
   case OP_LOG:
   case OP_LOG1P:
