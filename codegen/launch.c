@@ -1,5 +1,6 @@
 /* From a planned entry to launches: addresses from the plan, barriers from what launches touch.
-   Contract: launches run in the plan's order on all threads; between two that touch the same bytes,
+   Contract: launches run in the plan's order on all threads, or those of each stream on threads of
+   its own, which wait for launches of others; between two of a stream that touch the same bytes,
    one of them writing, there is a barrier unless each thread touches only its own part in both.
    A thread's parts are equal where the slices are the same and are divided into as many units, or
    into numbers of units that the threads divide evenly: then the barrier depends on their number.
@@ -70,23 +71,23 @@ enum { ONE, MANY, KINDS };
 typedef struct Open {
   Gen *g;
   Launches *l;
-  Touches of[KINDS]; /* since the last barrier */
+  Touches (*streams)[KINDS]; /* since the last barrier of each stream */
 } Open;
 
 static void pass_launch(Open *o, Launch *s) {
   int kind = s->kernel->units == 1 ? ONE : MANY;
   int64_t need = s->barrier;
+  Touches *of = o->streams[s->stream];
   for (int k = 0; k < s->kernel->nargs; k++) {
     Touch now = {s->args[k], s->kernel->args[k].access, s->kernel->units};
     for (int other = kind == ONE ? MANY : ONE; other < KINDS; other++)
-      for (uint32_t j = 0; j < o->of[other].at.n && need != 1; j++)
-        need = join(need, conflict(&o->of[other].at.at[j], &now, o->l->depth));
+      for (uint32_t j = 0; j < of[other].at.n && need != 1; j++)
+        need = join(need, conflict(&of[other].at.at[j], &now, o->l->depth));
   }
   s->barrier = (int)(need > INT32_MAX ? 1 : need);
-  if (s->barrier == 1)
-    o->of[ONE].at.n = o->of[MANY].at.n = 0; /* one that some team skips ends nothing */
+  if (s->barrier == 1) of[ONE].at.n = of[MANY].at.n = 0; /* one that some team skips ends nothing */
   for (int k = 0; k < s->kernel->nargs; k++)
-    vec_push(o->g->a, &o->of[kind].at,
+    vec_push(o->g->a, &of[kind].at,
              (Touch){s->args[k], s->kernel->args[k].access, s->kernel->units});
 }
 
@@ -106,7 +107,83 @@ static void pass_launches(Open *o, uint32_t from, uint32_t to, uint32_t loop) {
 
 static void barriers(Gen *g, Launches *l) {
   Open o = {.g = g, .l = l};
+  o.streams = arena_alloc(g->a, sizeof *o.streams * (size_t)l->streams);
   pass_launches(&o, 0, l->at.n, 0);
+}
+
+/* ---- streams ---- */
+
+/* What comes before, a number a stream: the last step, or launch, that is over; -1: none. */
+typedef struct Clocks {
+  int *at;
+  int streams;
+} Clocks;
+
+static Clocks clocks_new(Arena *a, int n, int streams) {
+  Clocks c = {ARENA_ARRAY(a, int, (size_t)(n + 1) * (size_t)streams), streams};
+  for (size_t i = 0; i < (size_t)(n + 1) * (size_t)streams; i++) c.at[i] = -1;
+  return c;
+}
+
+static int *clock_at(const Clocks *c, int i) { return c->at + (size_t)i * (size_t)c->streams; }
+
+/* `i` comes after `before`, of that stream, and after all that comes before that. */
+static void come_after(const Clocks *c, int i, int before, int stream) {
+  int *mine = clock_at(c, i);
+  const int *other = clock_at(c, before);
+  for (int k = 0; k < c->streams; k++)
+    if (other[k] > mine[k]) mine[k] = other[k];
+  if (before > mine[stream]) mine[stream] = before;
+}
+
+static int *last_of_streams(Arena *a, int streams) {
+  int *last = ARENA_ARRAY(a, int, streams);
+  for (int k = 0; k < streams; k++) last[k] = -1;
+  return last;
+}
+
+static Clocks step_clocks(Arena *a, const Plan *p) {
+  Clocks c = clocks_new(a, p->nsteps, p->streams);
+  int *last = last_of_streams(a, p->streams);
+  for (int t = 0, i = 0; t < p->nsteps; t++) {
+    int s = p->stream[t];
+    if (last[s] >= 0) come_after(&c, t, last[s], s);
+    for (; i < p->nedges && p->edges[i].to == t; i++)
+      come_after(&c, t, p->edges[i].from, p->stream[p->edges[i].from]);
+    last[s] = t;
+  }
+  return c;
+}
+
+/* Many steps have no launch, so that edges between steps are edges between the launches around
+   them: each launch waits for the last one of each stream that its step must come after, unless
+   what came before it has waited for that. */
+static void streams(Gen *g, const Plan *p, Launches *l) {
+  Clocks steps = step_clocks(g->a, p);
+  Clocks launches = clocks_new(g->a, (int)l->at.n, p->streams);
+  int *last = last_of_streams(g->a, p->streams);          /* launch of each stream */
+  int *launch_at = ARENA_ARRAY(g->a, int, p->nsteps + 1); /* by step: of its stream, so far */
+  uint32_t i = 0;
+  for (int t = 0; t < p->nsteps; t++) {
+    for (; i < l->at.n && l->at.at[i].step == t; i++) {
+      Launch *x = &l->at.at[i];
+      const int *over = clock_at(&steps, t);
+      int *known = clock_at(&launches, (int)i);
+      if (last[x->stream] >= 0) come_after(&launches, (int)i, last[x->stream], x->stream);
+      for (;;) { /* the latest first: it may have waited for others */
+        int latest = -1;
+        for (int k = 0; k < p->streams; k++) {
+          int want = k == x->stream || over[k] < 0 ? -1 : launch_at[over[k]];
+          if (want > known[k] && want > latest) latest = want;
+        }
+        if (latest < 0) break;
+        vec_push(g->a, &x->after, (uint32_t)latest);
+        come_after(&launches, (int)i, latest, l->at.at[latest].stream);
+      }
+      last[x->stream] = (int)i;
+    }
+    launch_at[t] = last[p->stream[t]];
+  }
 }
 
 /* ---- dead bytes ---- */
@@ -208,12 +285,15 @@ typedef struct Making {
   const GlobalsPlan *gp;
   PrintGroup *print;
   Launches *out;
+  int step; /* at hand */
   Living live;
   VEC(uint32_t) around; /* the loops that are open, by index */
 } Making;
 
 static Launch *add_launch(Making *m, const Op *op, Kernel *kernel, uint64_t flops) {
-  Launch l = {.op = op, .kernel = kernel, .flops = flops};
+  const Plan *p = m->e->plan;
+  Launch l = {.op = op, .kernel = kernel, .flops = flops, .step = m->step};
+  l.stream = p->stream ? p->stream[m->step] : 0;
   l.args = ARENA_ARRAY(m->g->a, Address, kernel->nargs + 1);
   for (int a = 0; a < kernel->nargs; a++) {
     l.args[a] = arg_address(m->g, m->e, op, &kernel->args[a], m->gp);
@@ -286,6 +366,7 @@ static DeadRanges *grave(Making *m) {
 static void step(Making *m, int i) {
   const Op *op = m->e->plan->steps[i];
   Group *gr = group_of(m->g->a, m->e, op);
+  m->step = i;
   m->g->out.n = 0;
   if (op->kind == OP_SCAN)
     begin_loop(m, op);
@@ -304,10 +385,12 @@ static void step(Making *m, int i) {
 void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, PrintGroup *print, Launches *out) {
   Making m = {.g = g, .e = e, .gp = gp, .print = print, .out = out, .live = living_of(g, e)};
   out->depth = e->plan->depth;
+  out->streams = e->plan->streams;
   for (int i = 0; i < e->plan->nsteps; i++) step(&m, i);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < out->loops.n; i++)
     if (out->loops.at[i].end > out->loops.at[i].first) out->loops.at[kept++] = out->loops.at[i];
   out->loops.n = kept;
   barriers(g, out);
+  if (out->streams > 1) streams(g, e->plan, out);
 }

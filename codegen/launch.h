@@ -21,6 +21,9 @@ typedef struct Launch {
   Kernel *kernel;
   Address *args; /* kernel->nargs */
   int barrier;   /* as GcStep's: 0, 1, or units that must divide evenly */
+  int step;      /* of the plan */
+  int stream;
+  VEC(uint32_t) after; /* as GcStep's */
   DeadRanges dead;
   uint64_t flops, bytes;
 } Launch;
@@ -38,6 +41,7 @@ typedef struct Launches {
   VEC(Launch) at;
   VEC(LaunchLoop) loops; /* those with launches */
   int depth;             /* of the deepest: as long are all strides */
+  int streams;
 } Launches;
 
 /* Prints the group's kernels of one target into g->out. */

@@ -90,6 +90,18 @@ static void arguments(Tables *p, const char *entry, uint32_t i, const Launch *l,
   text_add(x, "};\n");
 }
 
+/* A table of the launches that one waits for, and its initialisers in a step's row. */
+static const char *waits(Tables *p, const char *name, const Launch *l, int streams) {
+  Arena *a = p->g->a;
+  if (streams <= 1) return "";
+  if (!l->after.n) return arena_printf(a, ", .stream = %d", l->stream);
+  text_add(&p->text, "static const int %s[] = {", name);
+  for (uint32_t k = 0; k < l->after.n; k++)
+    text_add(&p->text, "%s%u", k ? ", " : "", l->after.at[k]);
+  text_add(&p->text, "};\n");
+  return arena_printf(a, ", .stream = %d, .after = %s, .nafter = %u", l->stream, name, l->after.n);
+}
+
 /* A table of dead ranges; its name, or "NULL". */
 static const char *ranges(Tables *p, const char *name, const DeadRanges *dead) {
   Text *x = &p->text;
@@ -128,9 +140,10 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   VEC(StepText) run = {0};
   for (uint32_t i = 0; i < l.at.n; i++) vec_push(a, &run, p->step(p, e, &l.at.at[i]));
   text_add(x, "\n/* ---- %s ---- */\n", text_comment(a, e->name));
-  VEC(const char *) dead = {0};
+  VEC(const char *) dead = {0}, after = {0};
   for (uint32_t i = 0; i < l.at.n; i++) {
     arguments(p, id, i, &l.at.at[i], l.depth);
+    vec_push(a, &after, waits(p, arena_printf(a, "%s_w%u", id, i), &l.at.at[i], l.streams));
     vec_push(a, &dead, ranges(p, arena_printf(a, "%s_d%u", id, i), &l.at.at[i].dead));
   }
   loops(p, id, &l);
@@ -142,7 +155,8 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
                run.at[i].kernel, text_quoted(a, s->kernel->name), text_quoted(a, s->op->scope),
                text_quoted(a, s->op->loc.line ? loc_str(p->g->ctx, s->op->loc) : ""), id, i,
                s->kernel->nargs, s->barrier, dead.at[i], s->dead.n, s->flops, s->bytes);
-      text_add(x, run.at[i].launch ? ", %s},\n" : "},\n", run.at[i].launch);
+      if (run.at[i].launch) text_add(x, ", %s", run.at[i].launch);
+      text_add(x, "%s},\n", after.at[i]);
     }
     text_add(x, "};\n");
   }
@@ -188,6 +202,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   if (l.loops.n)
     text_add(row, ",\n   .loops = %s_loops, .nloops = %u, .depth = %d, .counts_bytes = %" PRIu64,
              id, l.loops.n, l.depth, plan->counts_bytes);
+  if (l.streams > 1) text_add(row, ",\n   .streams = %d", l.streams);
   text_add(row, "}");
 }
 

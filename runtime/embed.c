@@ -207,9 +207,8 @@ static bool start_crew(GcModel *m, int threads) {
   int here = team_available();
   m->crew = crew_start(r->team, threads > 0 && threads < here ? threads : here);
   if (!m->crew) return err_set(&r->err, EXIT_ENV, "no memory for the threads");
-  int nt = team_size(r->team);
-  for (int i = 0; i < r->p->nentries; i++) exec_threads(&m->execs[i], nt);
-  if (r->p->init) exec_threads(&r->init, nt);
+  for (int i = 0; i < r->p->nentries; i++) exec_threads(&m->execs[i], r->team);
+  if (r->p->init) exec_threads(&r->init, r->team);
   return true;
 }
 

@@ -4,6 +4,7 @@
    --profile take loops of their own, so that the plain loop pays nothing for them. */
 #include "loops.h"
 #include "run.h"
+#include "streams.h"
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -25,12 +26,14 @@ static uint64_t lane_bytes(const GcEntry *e) {
   return (bytes + LINE - 1) / LINE * LINE;
 }
 
+static bool has_lanes(const GcEntry *e) { return e->nloops || e->streams > 1; }
+
 uint64_t exec_table_bytes(const GcEntry *e, int threads) {
   uint64_t args = 0;
   for (int i = 0; i < e->nsteps; i++) args += (uint64_t)e->steps[i].nargs;
   uint64_t bytes = args * sizeof(void *) + (uint64_t)e->nsteps * sizeof(ExecStep) + 256;
-  if (e->nloops) bytes += (uint64_t)threads * lane_bytes(e) + e->counts_bytes + 2 * LINE;
-  return bytes;
+  if (has_lanes(e)) bytes += (uint64_t)threads * lane_bytes(e) + e->counts_bytes + 2 * LINE;
+  return bytes + streams_bytes(e, threads);
 }
 
 static void resolve_loops(Exec *x, const GcEntry *e, Memory *m, int threads) {
@@ -47,7 +50,8 @@ void exec_resolve(Exec *x, const GcEntry *e, Memory *m, int threads) {
   uint64_t nargs = 0;
   for (int i = 0; i < e->nsteps; i++) nargs += (uint64_t)e->steps[i].nargs;
   void **p = memory_take(m, nargs * sizeof *p);
-  if (e->nloops) resolve_loops(x, e, m, threads);
+  if (has_lanes(e)) resolve_loops(x, e, m, threads);
+  x->streams = streams_make(e, m, threads);
   for (int i = 0; i < e->nsteps; i++) {
     const GcStep *s = &e->steps[i];
     x->steps[i] = (ExecStep){.kernel = s->kernel, .args = p, .moves = loops_moves(s)};
@@ -55,10 +59,12 @@ void exec_resolve(Exec *x, const GcEntry *e, Memory *m, int threads) {
   }
 }
 
-void exec_threads(Exec *x, int nt) {
+void exec_threads(Exec *x, Team *team) {
+  int nt = team_size(team);
+  if (x->streams) streams_settle(x->streams, team);
   for (int i = 0; i < x->entry->nsteps; i++) {
-    int b = x->entry->steps[i].barrier;
-    x->steps[i].wait = nt > 1 && (b == 1 || (b > 1 && b % nt != 0));
+    int b = x->entry->steps[i].barrier, n = x->streams ? streams_width(x->streams, i) : nt;
+    x->steps[i].wait = n > 1 && (b == 1 || (b > 1 && b % n != 0));
   }
 }
 
@@ -108,9 +114,17 @@ typedef struct Job {
 
 typedef struct Lane { /* one thread on its way */
   const Job *job;
-  int t, nt;
+  int who;      /* it is, of all */
+  Seat seat;    /* among those that run its steps */
   void **moved; /* addresses of the step at hand */
 } Lane;
+
+/* Of all threads, or of the part of them that has some of the streams. */
+static Lane lane_of(const Job *j, int t, int nt, bool parts) {
+  bool part = parts && j->x->streams;
+  Seat all = {j->r->team, t, nt};
+  return (Lane){.job = j, .who = t, .seat = part ? streams_seat(j->x->streams, t) : all};
+}
 
 static void *const *addresses(const Lane *l, int step, const int64_t *at) {
   const ExecStep *s = &l->job->x->steps[step];
@@ -125,29 +139,45 @@ static void *const *addresses(const Lane *l, int step, const int64_t *at) {
 /* Goes through the steps of an entry with this thread's place in its loops. */
 static void walk(Lane *l, LoopVisit *visit) {
   const Exec *x = l->job->x;
-  uint8_t *own = x->lanes + (uint64_t)l->t * x->lane_bytes;
+  uint8_t *own = x->lanes + (uint64_t)l->who * x->lane_bytes;
   LoopWalk w = {.entry = x->entry, .visit = visit, .arg = l, .at = (int64_t *)(void *)own};
   l->moved = (void **)(void *)(own + (uint64_t)x->entry->depth * sizeof(int64_t));
   (void)loops_walk(&w);
 }
 
+/* False: others run the step, or it is the end of a loop. */
+static bool enter(const Lane *l, int step, int loop) {
+  const Exec *x = l->job->x;
+  if (loop >= 0 && x->streams) streams_leave_loop(x->streams, l->who, loop);
+  if (loop >= 0 || (x->streams && !streams_enter(x->streams, l->who, step))) return false;
+  if (x->steps[step].wait) team_barrier(l->seat.team, l->seat.nt);
+  return true;
+}
+
+static void leave(const Lane *l, int step) {
+  const Exec *x = l->job->x;
+  if (x->streams) streams_leave(x->streams, l->who, step);
+}
+
+static void call(const Lane *l, int step, const int64_t *at) {
+  l->job->x->steps[step].kernel(addresses(l, step, at), &l->job->r->env, l->seat.t, l->seat.nt);
+}
+
 static bool step_plain(void *arg, int step, int loop, const int64_t *at) {
   const Lane *l = arg;
-  if (loop >= 0) return true;
-  const ExecStep *s = &l->job->x->steps[step];
-  if (s->wait) team_barrier(l->job->r->team, l->nt);
-  s->kernel(addresses(l, step, at), &l->job->r->env, l->t, l->nt);
+  if (!enter(l, step, loop)) return true;
+  call(l, step, at);
+  leave(l, step);
   return true;
 }
 
 static bool step_profiled(void *arg, int step, int loop, const int64_t *at) {
   const Lane *l = arg;
-  if (loop >= 0) return true;
-  const ExecStep *s = &l->job->x->steps[step];
-  if (s->wait) team_barrier(l->job->r->team, l->nt);
+  if (!enter(l, step, loop)) return true;
   double from = clock_now();
-  s->kernel(addresses(l, step, at), &l->job->r->env, l->t, l->nt);
-  profile_step(l->job->r->profile, l->t, step, from, clock_now());
+  call(l, step, at);
+  profile_step(l->job->r->profile, l->who, step, from, clock_now());
+  leave(l, step);
   return true;
 }
 
@@ -158,12 +188,12 @@ static bool step_poisoned(void *arg, int step, int loop, const int64_t *at) {
   const GcEntry *e = l->job->x->entry;
   const GcRange *dead = step < 0 ? e->loops[loop].dead : e->steps[step].dead;
   int n = step < 0 ? e->loops[loop].ndead : e->steps[step].ndead;
-  team_barrier(r->team, l->nt);
+  team_barrier(r->team, l->seat.nt);
   if (step >= 0) {
-    l->job->x->steps[step].kernel(addresses(l, step, at), &r->env, l->t, l->nt);
-    team_barrier(r->team, l->nt);
+    call(l, step, at);
+    team_barrier(r->team, l->seat.nt);
   }
-  for (int d = 0; l->t == 0 && d < n; d++)
+  for (int d = 0; l->who == 0 && d < n; d++)
     memset(r->mem.region[GC_ARENA] + dead[d].offset, 0xFF, dead[d].bytes);
   return true;
 }
@@ -180,8 +210,9 @@ static void run_plain(void *arg, int t, int nt) {
   const Job *j = arg;
   Run *r = j->r;
   gather_in_job(j, t, nt);
-  if (j->x->entry->nloops) {
-    walk(&(Lane){.job = j, .t = t, .nt = nt}, step_plain);
+  if (has_lanes(j->x->entry)) {
+    Lane l = lane_of(j, t, nt, true);
+    walk(&l, step_plain);
     return;
   }
   const ExecStep *s = j->x->steps, *end = s + j->x->entry->nsteps;
@@ -195,7 +226,8 @@ static void run_profiled(void *arg, int t, int nt) {
   const Job *j = arg;
   gather_in_job(j, t, nt);
   profile_begin(j->r->profile, t);
-  walk(&(Lane){.job = j, .t = t, .nt = nt}, step_profiled);
+  Lane l = lane_of(j, t, nt, true);
+  walk(&l, step_profiled);
 }
 
 static void run_poisoned(void *arg, int t, int nt) {
@@ -203,7 +235,8 @@ static void run_poisoned(void *arg, int t, int nt) {
   Run *r = j->r;
   if (t == 0) memset(r->mem.region[GC_ARENA], 0xFF, j->x->entry->arena_bytes);
   if (j->gather) dataset_gather(&r->data, r->mem.region[GC_INPUTS], j->batch, t, nt);
-  walk(&(Lane){.job = j, .t = t, .nt = nt}, step_poisoned);
+  Lane l = lane_of(j, t, nt, false); /* one step after the other */
+  walk(&l, step_poisoned);
 }
 
 /* Kernels know no context, so that each thread knows whom to tell of a fault. */
@@ -228,6 +261,7 @@ void exec_run(Run *r, const Exec *x, uint64_t batch) {
   bool profiled = r->profile && x == &r->entry;
   j.run = r->o.given[OPT_POISON] ? run_poisoned : profiled ? run_profiled : run_plain;
   team_do(r->team, run_job, &j);
+  if (x->streams) streams_reset(x->streams);
 }
 
 void gcrt_fault(const char *what, int64_t row, int64_t value, int64_t limit) {

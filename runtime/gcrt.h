@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 2
+#define GCRT_ABI 3
 
 typedef enum GcDtype { GC_BOOL, GC_U8, GC_I32, GC_I64, GC_F16, GC_BF16, GC_F32, GC_F64 } GcDtype;
 
@@ -105,9 +105,10 @@ typedef struct GcRange { /* bytes of the arena */
   uint64_t offset, bytes;
 } GcRange;
 
-/* One launch. The steps of an entry run in order on all threads; `barrier` tells what must be
-   waited for before: 0 nothing (each thread reads only what it wrote itself, or nobody wrote);
-   1 all threads; n > 1 the barrier is needed only if n % nt != 0 (n units split evenly else). */
+/* One launch. The steps of an entry run in order on all threads, or, where it has several streams,
+   those of each stream in order on threads of its own; `barrier` tells what these must wait for
+   before: 0 nothing (each thread reads only what it wrote itself, or nobody wrote); 1 all of them;
+   n > 1 the barrier is needed only if n % nt != 0 (n units split evenly else). */
 typedef struct GcStep {
   GcKernel *kernel;
   const char *name;  /* of the kernel, for the profile: "matmul+relu" */
@@ -121,6 +122,10 @@ typedef struct GcStep {
   int ndead;
   uint64_t flops, bytes;  /* of this launch: arithmetic, and bytes read and written */
   const GcLaunch *launch; /* target "cuda": used instead of `kernel`, which is NULL */
+  int stream;
+  const int *after; /* earlier steps of other streams that must be over; one within a loop: when the
+                       outermost loop is */
+  int nafter;
 } GcStep;
 
 /* Steps [first, end) run `trips` times, in iterations 0, 1, … or the other way. Loops stand in the
@@ -150,6 +155,7 @@ typedef struct GcEntry {
   const GcLoop *loops;
   int nloops, depth;     /* of the deepest loop */
   uint64_t counts_bytes; /* of GC_COUNTS; 0: no step reads a count */
+  int streams;           /* 0 is one */
 } GcEntry;
 
 typedef struct GcProgram {

@@ -38,6 +38,14 @@ static inline bool loops_steps(const LoopWalk *w, int from, int to, int loop) {
 
 static inline bool loops_walk(const LoopWalk *w) { return loops_steps(w, 0, w->entry->nsteps, 0); }
 
+/* The outermost loop around a step, or NULL. */
+static inline const GcLoop *loops_outermost(const GcEntry *e, int step) {
+  for (int l = 0; l < e->nloops; l++)
+    if (e->loops[l].depth == 0 && e->loops[l].first <= step && step < e->loops[l].end)
+      return &e->loops[l];
+  return NULL;
+}
+
 /* What an argument has moved by. */
 static inline int64_t loops_shift(const GcArg *a, const int64_t *at, int depth) {
   int64_t by = 0;

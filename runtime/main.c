@@ -77,12 +77,12 @@ static bool prepare_files(Run *r, Err *e) {
 static int drive(void *arg) {
   Run *r = arg;
   const GcEntry *en = r->o.entry;
-  if (!r->cuda) exec_threads(&r->entry, team_size(r->team));
+  if (!r->cuda) exec_threads(&r->entry, r->team);
   for (int i = 0; i < r->p->nhypers; i++)
     ((float *)(void *)r->mem.region[GC_HYPERS])[i] = r->o.hypers[i];
   if (r->cuda && !cuda_begin(r, &r->err)) return r->err.code;
   if (r->p->init) {
-    if (!r->cuda) exec_threads(&r->init, team_size(r->team));
+    if (!r->cuda) exec_threads(&r->init, r->team);
     exec_run(r, &r->init, NO_BATCH);
     if (exec_fault(r, r->p->init, NO_BATCH)) return r->err.code;
   }

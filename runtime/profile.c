@@ -86,6 +86,7 @@ static void events(const Profile *p, FILE *f) {
     for (uint64_t r = first; r < l->runs; r++)
       for (int i = 0; i < e->nsteps; i++) {
         const Span *s = &l->spans[r % RUNS * (uint64_t)e->nsteps + (uint64_t)i];
+        if (s->from == 0) continue; /* others ran it */
         fprintf(f, ",\n{\"name\": ");
         json_text(f, e->steps[i].name);
         fprintf(f,
@@ -102,7 +103,8 @@ static void events(const Profile *p, FILE *f) {
   fprintf(f, "\n]}\n");
 }
 
-/* Mean time of step i over the kept runs: from the first thread in to the last one out. */
+/* Mean time of step i over the kept runs: from the first thread in to the last one out, of those
+   that ran it. */
 static double step_time(const Profile *p, int i) {
   uint64_t n = p->lanes[0].runs < RUNS ? p->lanes[0].runs : RUNS;
   double sum = 0;
@@ -112,8 +114,9 @@ static double step_time(const Profile *p, int i) {
       const Lane *l = &p->lanes[t];
       const Span *s =
           &l->spans[(l->runs - 1 - r) % RUNS * (uint64_t)p->entry->nsteps + (uint64_t)i];
-      if (t == 0 || s->from < from) from = s->from;
-      if (t == 0 || s->to > to) to = s->to;
+      if (s->from == 0) continue;
+      if (from == 0 || s->from < from) from = s->from;
+      if (s->to > to) to = s->to;
     }
     sum += to - from;
   }

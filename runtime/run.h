@@ -53,12 +53,14 @@ typedef struct ExecStep {
   bool moves; /* with the iterations of the loops around it */
 } ExecStep;
 typedef struct CudaExec CudaExec;
+typedef struct Streams Streams; /* streams.c */
 typedef struct Exec {
   const GcEntry *entry;
   ExecStep *steps;
   uint8_t *lanes; /* of an entry with loops: lane_bytes for each thread */
   uint64_t lane_bytes;
-  CudaExec *cuda; /* on a GPU: instead of the steps */
+  Streams *streams; /* NULL: there is one */
+  CudaExec *cuda;   /* on a GPU: instead of the steps */
 } Exec;
 typedef struct Fault { /* what a kernel reported; the first one of a run stays */
   _Atomic int taken, ready;
@@ -119,7 +121,7 @@ typedef struct Run {
 
 uint64_t exec_table_bytes(const GcEntry *e, int threads); /* the most that will run it */
 void exec_resolve(Exec *x, const GcEntry *e, Memory *m, int threads);
-void exec_threads(Exec *x, int nt); /* settles which barriers are needed */
+void exec_threads(Exec *x, Team *team); /* settles who runs what, and which barriers are needed */
 /* Runs the entry once on all threads; `batch` first fills the inputs, UINT64_MAX leaves them. */
 void exec_run(Run *r, const Exec *x, uint64_t batch);
 bool exec_fault(Run *r, const GcEntry *entry,

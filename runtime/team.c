@@ -18,6 +18,11 @@ void team_settle(Team *s, int nt) {
   s->spins = nt <= team_available() ? SPINS : 0; /* who is waited for may need this very core */
 }
 
+void team_part(Team *part, const Team *whole, int n) {
+  part->nt = n;
+  part->spins = whole->spins;
+}
+
 int team_size(const Team *team) { return team->nt; }
 
 int team_available(void) {
@@ -82,6 +87,23 @@ void team_barrier(Team *s, int nt) {
   atomic_fetch_add(&s->sleepers, 1);
   while (atomic_load(&s->generation) == g)
     syscall(SYS_futex, &s->generation, FUTEX_WAIT_PRIVATE, g, NULL, NULL, 0);
+  atomic_fetch_sub(&s->sleepers, 1);
+}
+
+void mark_post(Team *s, Mark *m, int at) {
+  atomic_store(&m->at, at); /* in one order with the count of sleepers */
+  if (atomic_load(&s->sleepers))
+    syscall(SYS_futex, &m->at, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+void mark_await(Team *s, Mark *m, int at) {
+  for (int i = 0; i <= s->spins; i++) {
+    if (atomic_load_explicit(&m->at, memory_order_acquire) >= at) return;
+    pause_cpu();
+  }
+  atomic_fetch_add(&s->sleepers, 1);
+  for (int now; (now = atomic_load(&m->at)) < at;)
+    syscall(SYS_futex, &m->at, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
   atomic_fetch_sub(&s->sleepers, 1);
 }
 

@@ -17,6 +17,14 @@ struct Team {
   int spins; /* of a thread before it sleeps */
 };
 
+typedef struct Mark { /* of a thread: how far it is */
+  _Alignas(TEAM_LINE) _Atomic int at;
+} Mark;
+void mark_post(Team *team, Mark *m, int at);  /* by its thread */
+void mark_await(Team *team, Mark *m, int at); /* until it is there, or further */
+
+/* n threads of the team, with barriers of their own. */
+void team_part(Team *part, const Team *whole, int n);
 void team_settle(Team *team, int nt); /* before any thread serves or drives */
 void team_serve(Team *team, int t, int nt);
 void team_end(Team *team); /* from thread 0 */

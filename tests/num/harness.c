@@ -228,6 +228,7 @@ static bool waits(const GcStep *s, int nt) {
 /* A step as it comes up: loops are gone through. */
 typedef struct Turn {
   const GcStep *step;  /* NULL: the end of a loop */
+  int loop;            /* then */
   const GcRange *dead; /* after it */
   int ndead;
   void **p;
@@ -244,7 +245,7 @@ static bool add_turn(void *arg, int step, int loop, const int64_t *at) {
   Turns *w = arg;
   if (step < 0) {
     const GcLoop *l = &w->e->loops[loop];
-    vec_push(w->a, &w->at, (Turn){.dead = l->dead, .ndead = l->ndead});
+    vec_push(w->a, &w->at, (Turn){.loop = loop, .dead = l->dead, .ndead = l->ndead});
     return true;
   }
   const GcStep *s = &w->e->steps[step];
@@ -252,27 +253,87 @@ static bool add_turn(void *arg, int step, int loop, const int64_t *at) {
   for (int j = 0; j < s->nargs; j++)
     p[j] = w->c->region[s->args[j].region] + s->args[j].offset +
            loops_shift(&s->args[j], at, w->e->depth);
-  vec_push(w->a, &w->at, (Turn){s, s->dead, s->ndead, p});
+  vec_push(w->a, &w->at, (Turn){.step = s, .dead = s->dead, .ndead = s->ndead, .p = p});
   return true;
+}
+
+/* The turns, each by all threads after each other, in an order that is shuffled. */
+static void run_threads(const Turns *w, const uint32_t *turn, uint32_t n, int threads,
+                        const GcEnv *env, uint64_t *order) {
+  int thread[MAX_THREADS];
+  for (int t = 0; t < threads; t++) thread[t] = t;
+  for (int t = threads - 1; t > 0; t--) {
+    int j = (int)(next_random(order) % (uint64_t)(t + 1)), x = thread[t];
+    thread[t] = thread[j], thread[j] = x;
+  }
+  for (int t = 0; t < threads; t++)
+    for (uint32_t s = 0; s < n; s++) {
+      const Turn *x = &w->at.at[turn[s]];
+      if (x->step) x->step->kernel(x->p, env, thread[t], threads);
+    }
+}
+
+/* Parts of the team run their own streams, as the runtime cuts them: any part that waits for
+   nothing may go on, up to its next barrier. */
+typedef struct Parts {
+  const Turns *w;
+  int n, width[MAX_THREADS];
+  VEC(uint32_t) turns[MAX_THREADS];
+  uint32_t next[MAX_THREADS];
+  bool *over; /* by step */
+} Parts;
+
+static bool may_run(const Parts *p, int part, uint32_t turn) {
+  const GcStep *s = p->w->at.at[turn].step;
+  for (int k = 0; s && k < s->nafter; k++)
+    if (p->w->e->steps[s->after[k]].stream % p->n != part && !p->over[s->after[k]]) return false;
+  return true;
+}
+
+static void turn_over(Parts *p, uint32_t turn) {
+  const Turn *x = &p->w->at.at[turn];
+  const GcEntry *e = p->w->e;
+  if (x->step && !loops_outermost(e, (int)(x->step - e->steps))) p->over[x->step - e->steps] = true;
+  for (int i = 0; !x->step && e->loops[x->loop].depth == 0 && i < e->nsteps; i++)
+    p->over[i] |= e->loops[x->loop].first <= i && i < e->loops[x->loop].end;
+}
+
+static void run_parts(const Turns *w, const RunOptions *o, const GcEnv *env) {
+  const GcEntry *e = w->e;
+  Parts p = {.w = w, .n = e->streams < o->threads ? e->streams : o->threads};
+  uint64_t order = o->order * 2 + 1;
+  p.over = ARENA_ARRAY(w->a, bool, e->nsteps);
+  for (int k = 0; k < p.n; k++) p.width[k] = o->threads / p.n + (k < o->threads % p.n);
+  for (uint32_t i = 0; i < w->at.n; i++) {
+    const Turn *x = &w->at.at[i];
+    const GcStep *s = x->step ? x->step : &e->steps[e->loops[x->loop].first];
+    vec_push(w->a, &p.turns[s->stream % p.n], i);
+  }
+  for (uint32_t left = w->at.n; left;) {
+    int k = (int)(next_random(&order) % (uint64_t)p.n);
+    while (p.next[k] == p.turns[k].n || !may_run(&p, k, p.turns[k].at[p.next[k]]))
+      k = (k + 1) % p.n;
+    uint32_t from = p.next[k], to = from + 1;
+    while (
+        to < p.turns[k].n && may_run(&p, k, p.turns[k].at[to]) &&
+        !(w->at.at[p.turns[k].at[to]].step && waits(w->at.at[p.turns[k].at[to]].step, p.width[k])))
+      to++;
+    run_threads(w, p.turns[k].at + from, to - from, p.width[k], env, &order);
+    for (; p.next[k] < to; p.next[k]++, left--) turn_over(&p, p.turns[k].at[p.next[k]]);
+  }
 }
 
 /* Steps up to the next barrier run thread after thread: as far apart as real threads can get. */
 static void run_turns(Compiled *c, const Turns *w, const RunOptions *o, const GcEnv *env) {
   uint64_t order = o->order * 2 + 1;
+  uint32_t *all = ARENA_ARRAY(w->a, uint32_t, w->at.n);
+  for (uint32_t i = 0; i < w->at.n; i++) all[i] = i;
   for (uint32_t i = 0, end; i < w->at.n; i = end) {
     end = i + 1; /* poison needs all threads after each step */
     while (!o->poison && end < w->at.n &&
            (!w->at.at[end].step || !waits(w->at.at[end].step, o->threads)))
       end++;
-    int thread[MAX_THREADS];
-    for (int t = 0; t < o->threads; t++) thread[t] = t;
-    for (int t = o->threads - 1; t > 0; t--) {
-      int j = (int)(next_random(&order) % (uint64_t)(t + 1)), x = thread[t];
-      thread[t] = thread[j], thread[j] = x;
-    }
-    for (int t = 0; t < o->threads; t++)
-      for (uint32_t s = i; s < end; s++)
-        if (w->at.at[s].step) w->at.at[s].step->kernel(w->at.at[s].p, env, thread[t], o->threads);
+    run_threads(w, all + i, end - i, o->threads, env, &order);
     const Turn *last = &w->at.at[i];
     for (int j = 0; o->poison && j < last->ndead; j++)
       memset(c->region[GC_ARENA] + last->dead[j].offset, 0xff, last->dead[j].bytes);
@@ -289,6 +350,8 @@ static void run_steps(Compiled *c, const GcEntry *e, const RunOptions *o) {
   if (c->step) {
     for (uint32_t i = 0; i < w.at.n; i++)
       if (w.at.at[i].step && !c->step(c, w.at.at[i].step, w.at.at[i].p, &env)) break;
+  } else if (e->streams > 1 && o->threads > 1 && !o->poison) {
+    run_parts(&w, o, &env);
   } else {
     run_turns(c, &w, o, &env);
   }

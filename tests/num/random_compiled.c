@@ -3,10 +3,13 @@
    For each batch of programs (one module with many entries, one run of the C compiler each):
    - all floats f64: -O2 agrees with the reference interpreter to 1e-9, relative;
    - mixed dtypes: -O2 and every memory strategy give, bit for bit, what -O0 with `none` gives, on
-   one thread and on three (run in any order between barriers), with and without poison.
+   one thread and on three (run in any order between barriers), with and without poison, in one
+   stream and in several, and under limits.
    The C compiler takes most of the time, so a batch has what its seed draws: f64 or -O2 as its
    optimiser compiles it, and one of the others. `random_compiled --all …` gives each batch all.
-   Prints the seed of what differs; `random_compiled --all SEED 1 DIR` runs it again. */
+   Prints the seed of what differs; `random_compiled --all SEED 1 DIR` runs it again.
+   `random_compiled --streams …` takes instead every strategy, and three limits, with 1, 2 and 4
+   streams each. */
 #include "tests/num/harness.h"
 #include "tests/num/random_program.h"
 
@@ -21,19 +24,23 @@ typedef struct Variant {
   const char *name, *memory;
   int level, threads;
   bool poison;
-  bool limited; /* to the least share of the arena that recomputation meets of some */
+  int limit; /* tenths of the arena, or what recomputation meets above that; 0: none */
   const char
       *cflags; /* of the C compiler; its optimiser costs most of the time, so only some have it */
+  int streams;
 } Variant;
 
 static const Variant variants[] = {
-    {"-O0 none", "none", 0, 1, false, false, "-O0"},
-    {"-O2 pack", "pack", 2, 1, false, false, "-O1"},
-    {"-O2 pack 3 threads", "pack", 2, 3, false, false, "-O0"},
-    {"-O2 inplace poison", "inplace", 2, 1, true, false, "-O0"},
-    {"-O2 pool poison", "pool", 2, 2, true, false, "-O0"},
-    {"-O1 pack poison", "pack", 1, 2, true, false, "-O0"},
-    {"-O2 limited poison", "pack", 2, 2, true, true, "-O0"},
+    {"-O0 none", "none", 0, 1, false, 0, "-O0", 1},
+    {"-O2 pack", "pack", 2, 1, false, 0, "-O1", 1},
+    {"-O2 pack 3 threads", "pack", 2, 3, false, 0, "-O0", 1},
+    {"-O2 inplace poison", "inplace", 2, 1, true, 0, "-O0", 1},
+    {"-O2 pool poison", "pool", 2, 2, true, 0, "-O0", 1},
+    {"-O1 pack poison", "pack", 1, 2, true, 0, "-O0", 1},
+    {"-O2 limited poison", "pack", 2, 2, true, 4, "-O0", 1},
+    {"-O2 pack 2 streams", "pack", 2, 3, false, 0, "-O0", 2},
+    {"-O2 pool 4 streams", "pool", 2, 4, false, 0, "-O0", 4},
+    {"-O2 limited 2 streams", "pack", 2, 4, false, 6, "-O0", 2},
 };
 
 typedef struct Results {
@@ -124,9 +131,10 @@ static bool interpret(Ctx *c, Arena *a, uint64_t seed, Results *r) {
 static Module *planned(Ctx *c, Arena *a, uint64_t seed, bool doubles, const Variant *v,
                        const Target *t) {
   const char *pipeline = arena_printf(a, "autodiff,%s", passes_pipeline(v->level));
-  for (int tenths = v->limited ? 4 : 10; tenths <= 10; tenths += 2) {
+  for (int tenths = v->limit ? v->limit : 10; tenths <= 10; tenths += 2) {
     Module *m = make(c, seed, doubles);
-    PassOptions po = {.target = t, .memory = v->memory, .verify_each = true};
+    PassOptions po = {
+        .target = t, .memory = v->memory, .verify_each = true, .streams = v->streams};
     if (tenths < 10) po.limit.share = tenths / 10.0;
     if (tenths < 10) ctx_set_stream(c, NULL); /* a refusal is no failure */
     bool ok = passes_run(m, pipeline, &po);
@@ -202,12 +210,36 @@ static bool is_drawn(uint64_t seed, size_t v) {
   return v == 0 ? doubles : v == OPTIMISED ? !doubles : v == other;
 }
 
+static int against(uint64_t s, const Variant *v, CodegenOptions co, const Results *base, Ctx *c,
+                   Arena *a) {
+  Results r = {0};
+  if (compile_and_run(c, a, s, false, v, co, &r)) return compare(s, v->name, base, &r, 0);
+  printf("seed %llu %s: does not run\n", (unsigned long long)s, v->name);
+  return 1;
+}
+
+/* Every strategy, limit and number of streams. */
+static int all_streams(uint64_t s, CodegenOptions co, const Results *base, Ctx *c, Arena *a) {
+  static const char *const memory[] = {"none", "inplace", "pool", "color", "pack"};
+  int failures = 0;
+  for (int streams = 1; streams <= 4; streams *= 2)
+    for (int k = 0; k < 8; k++) {
+      int limit = k < 5 ? 0 : 2 * (k - 3); /* 0.4, 0.6, 0.8 of the arena */
+      const char *how = memory[k < 5 ? k : 4];
+      const char *name = arena_printf(a, "%s, %d streams, limit 0.%d", how, streams, limit);
+      Variant v = {name, how, 2, 4 + k % 2, false, limit, "-O0", streams};
+      failures += against(s, &v, co, base, c, a);
+    }
+  return failures;
+}
+
 int main(int argc, char **argv) {
   bool all = argc > 1 && strcmp(argv[1], "--all") == 0;
-  argc -= all;
-  argv += all;
+  bool wide = argc > 1 && strcmp(argv[1], "--streams") == 0;
+  argc -= all || wide;
+  argv += all || wide;
   if (argc != 4) {
-    fprintf(stderr, "usage: random_compiled [--all] FIRST COUNT RUNTIME_DIR\n");
+    fprintf(stderr, "usage: random_compiled [--all | --streams] FIRST COUNT RUNTIME_DIR\n");
     return 2;
   }
   setvbuf(stdout, NULL, _IOLBF, 0);
@@ -218,7 +250,7 @@ int main(int argc, char **argv) {
     Ctx *c = ctx_new();
     Arena *a = arena_new();
     Results oracle = {0}, f64 = {0}, base = {0};
-    if (all || is_drawn(s, 0)) {
+    if (!wide && (all || is_drawn(s, 0))) {
       if (interpret(c, a, s, &oracle) &&
           compile_and_run(c, a, s, true, &variants[OPTIMISED], co, &f64)) {
         failures += compare(s, "-O2 against the interpreter", &oracle, &f64, 1e-9);
@@ -227,15 +259,14 @@ int main(int argc, char **argv) {
         failures++;
       }
     }
-    size_t others = VARIANTS;
-    if (!compile_and_run(c, a, s, false, &variants[0], co, &base)) failures++, others = 0;
+    size_t others = wide ? 0 : VARIANTS;
+    if (!compile_and_run(c, a, s, false, &variants[0], co, &base))
+      failures++, others = 0;
+    else if (wide)
+      failures += all_streams(s, co, &base, c, a);
     for (size_t v = 1; v < others; v++) {
       if (!all && !is_drawn(s, v)) continue;
-      Results r = {0};
-      if (!compile_and_run(c, a, s, false, &variants[v], co, &r))
-        failures++;
-      else
-        failures += compare(s, variants[v].name, &base, &r, 0);
+      failures += against(s, &variants[v], co, &base, c, a);
     }
     programs += BATCH;
     arena_free(a);
