@@ -49,9 +49,10 @@ struct CudaExec {
   void **moved_params;
   int64_t *at; /* the iteration of each loop, by depth */
   CuGraphExec graph[BLOCKS];
-  bool plain;   /* no graph: it runs once, or capturing failed */
-  bool ran;     /* its code is on the device, even where the driver loads code at its first use */
-  bool counted; /* env.step is the program's own counter, which only the device knows */
+  CuEvent *over; /* by step: recorded behind it, if another stream waits for it; NULL: one stream */
+  bool plain;    /* no graph: it runs once, or capturing failed */
+  bool ran;      /* its code is on the device, even where the driver loads code at its first use */
+  bool counted;  /* env.step is the program's own counter, which only the device knows */
 };
 
 typedef struct CudaSizes { /* bytes; of the device, but for the last three */
@@ -79,9 +80,15 @@ struct Cuda {
   CuAddress region[GC_REGIONS]; /* GC_INPUTS: of block 0 */
   CuAddress shared, fault, block[BLOCKS];
   uint8_t *pinned, *host_block[BLOCKS], *results[BLOCKS];
-  uint8_t *globals; /* the host's copy */
-  bool fresh;       /* it is what the device has */
-  CuStream compute, copy;
+  uint8_t *globals;       /* the host's copy */
+  bool fresh;             /* it is what the device has */
+  CuStream compute, copy; /* compute is an entry's stream 0, too */
+  struct Branch {
+    CuStream stream;
+    CuEvent joined;
+  } * branch; /* the others */
+  int nbranches;
+  CuEvent fork;
   CuEvent copied[BLOCKS], done[BLOCKS];
   CuEvent *marks;   /* --profile: before each launch, and one after the last */
   CudaExec **execs; /* of the entries that can run, and of init */
@@ -105,6 +112,17 @@ void cuda_detach(Cuda *c);
 /* The images that the device can run, the best first; returns how many. */
 int cuda_images(const GcCuda *code, int major, int minor, const GcImage **out);
 bool cuda_load(Cuda *c, Err *e);
+
+/* ---- cuda_streams.c: false after a call that failed ---- */
+bool branches_make(Cuda *c); /* when the entries are known */
+void branches_give_back(Cuda *c); /* to the driver */
+void branches_free(Cuda *c);
+CuStream branch_of(const Cuda *c, int stream);
+bool branches_fork(Cuda *c, const CudaExec *x);
+bool branches_join(Cuda *c, const CudaExec *x);
+bool branch_enter(Cuda *c, const CudaExec *x, int step); /* before the step is queued */
+bool branch_leave(Cuda *c, const CudaExec *x, int step);
+bool branch_leave_loop(Cuda *c, const CudaExec *x, int loop);
 
 /* ---- cuda_memory.c ---- */
 /* For n entries, of which one runs at a time. */

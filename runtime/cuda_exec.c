@@ -2,8 +2,8 @@
    its results. Contract: each call waits for one step; where the caller says what comes next, that
    step is queued before the wait, so that the device never idles and a batch is gathered and copied
    while another runs; the results that are read are always those of the step that was asked for.
-   --poison and --profile launch kernel by kernel. A loop is unrolled as its launches are queued:
-   each gets the addresses of its iteration as they are then, and a graph keeps them. */
+   --poison and --profile launch kernel by kernel, in one stream. A loop is unrolled as its launches
+   are queued: each gets the addresses of its iteration as they are then, and a graph keeps them. */
 #include "cuda.h"
 #include "loops.h"
 #include <stdatomic.h>
@@ -167,7 +167,7 @@ bool cuda_prepare(Run *r, Exec *x, const GcEntry *entry, int n, Err *e) {
   for (int i = 0; i < n && ok; i++) ok = add_exec(c, &x[i], &entry[i]);
   if (ok && r->p->init) ok = add_exec(c, &r->init, r->p->init);
   if (!ok) return err_set(e, EXIT_ENV, "no memory for the tables of the program's steps");
-  return !r->o.given[OPT_PROFILE] || make_marks(c, x->cuda);
+  return branches_make(c) && (!r->o.given[OPT_PROFILE] || make_marks(c, x->cuda));
 }
 
 bool cuda_begin(Run *r, Err *e) {
@@ -189,14 +189,14 @@ static void **params_of(const CudaExec *x, int q, int i, const int64_t *at) {
   return x->moved_params;
 }
 
-static bool launch(Cuda *c, const CudaExec *x, int q, int i, const int64_t *at) {
+static bool launch(Cuda *c, const CudaExec *x, int q, int i, const int64_t *at, CuStream stream) {
   const GcStep *s = &x->entry->steps[i];
   const GcLaunch *l = s->launch;
   const CudaLaunch *m = &x->launches[q][i];
   char what[256];
   snprintf(what, sizeof what, "%s (%s)", s->name ? s->name : "", s->loc ? s->loc : "");
   return CUDA_CALL_FOR(c, what, LaunchKernel, m->function, l->grid, 1, 1, l->block, 1, 1, l->shared,
-                       c->compute, params_of(x, q, i, at), NULL);
+                       stream, params_of(x, q, i, at), NULL);
 }
 
 static bool set_counter(Cuda *c, const CudaExec *x, int q) {
@@ -226,18 +226,22 @@ typedef struct Way { /* through the launches of an entry */
 
 static bool go_plain(void *arg, int step, int loop, const int64_t *at) {
   const Way *w = arg;
-  return loop >= 0 || launch(w->c, w->x, w->q, step, at);
+  if (loop >= 0) return branch_leave_loop(w->c, w->x, loop);
+  return branch_enter(w->c, w->x, step) &&
+         launch(w->c, w->x, w->q, step, at, branch_of(w->c, w->x->entry->steps[step].stream)) &&
+         branch_leave(w->c, w->x, step);
 }
 
 static bool run_plain(Cuda *c, CudaExec *x, int q) {
   Way w = {c, x, q, 0};
-  return set_counter(c, x, q) && go_through(x, go_plain, &w) && read_back(c, x, q);
+  return set_counter(c, x, q) && branches_fork(c, x) && go_through(x, go_plain, &w) &&
+         branches_join(c, x) && read_back(c, x, q);
 }
 
 static bool go_profiled(void *arg, int step, int loop, const int64_t *at) {
   Way *w = arg;
   if (loop >= 0) return true;
-  return launch(w->c, w->x, w->q, step, at) &&
+  return launch(w->c, w->x, w->q, step, at, w->c->compute) &&
          CUDA_CALL(w->c, EventRecord, w->c->marks[++w->mark], w->c->compute);
 }
 
@@ -259,7 +263,7 @@ static bool go_poisoned(void *arg, int step, int loop, const int64_t *at) {
   const Way *w = arg;
   const GcEntry *e = w->x->entry;
   if (loop >= 0) return poison(w->c, e->loops[loop].dead, e->loops[loop].ndead);
-  return launch(w->c, w->x, w->q, step, at) &&
+  return launch(w->c, w->x, w->q, step, at, w->c->compute) &&
          poison(w->c, e->steps[step].dead, e->steps[step].ndead);
 }
 
@@ -432,6 +436,7 @@ bool cuda_close(Cuda *c, Err *e) {
   if (!c->broken || c->hosted)
     cuda_detach(c); /* if no one else has the context, all goes with it */
   bool ok = !c->broken;
+  branches_free(c);
   for (int i = 0; i < c->nexecs; i++) exec_free(c->execs[i]);
   free(c->execs);
   free(c->marks);

@@ -126,6 +126,7 @@ void cuda_give_back(Cuda *c) {
   for (int i = 0; i < c->nexecs; i++)
     for (int q = 0; c->execs[i] && q < BLOCKS; q++)
       if (c->execs[i]->graph[q]) a->GraphExecDestroy(c->execs[i]->graph[q]);
+  branches_give_back(c);
   for (int q = 0; q < BLOCKS; q++) {
     if (c->copied[q]) a->EventDestroy(c->copied[q]);
     if (c->done[q]) a->EventDestroy(c->done[q]);
