@@ -6,8 +6,9 @@
  * device, with K, M or G (4G) FAKECUDA_DRIVER   version (13000)          FAKECUDA_DEVICES  0 or 1
  * (1) FAKECUDA_CC       compute capability (99.0: newer than any cubin, so that programs take their
  * PTX) FAKECUDA_CHECK    none, race, init or all (all) FAKECUDA_ORDER    0, 1 or a seed: of warps,
- * CTAs, and graph nodes that nothing orders (0) FAKECUDA_STEPS    warp instructions a launch may
- * take FAKECUDA_LOG      a file that gets a line for each call */
+ * CTAs, and graph nodes that nothing orders (0) FAKECUDA_DEAF     which wait of a captured stream
+ * for an event is dropped FAKECUDA_STEPS    warp instructions a launch may take FAKECUDA_LOG      a
+ * file that gets a line for each call */
 #ifndef FAKE_H
 #define FAKE_H
 #include "ptxi.h"
@@ -57,6 +58,7 @@ typedef struct Driver {
   int version, devices, major, minor;
   unsigned checks, order;
   uint64_t max_steps;
+  unsigned long deaf, waits; /* of captured streams, and how many were asked for */
   FILE *log;
   Block *device_blocks, *pinned_blocks;
   struct Stream *streams; /* all but the default one */

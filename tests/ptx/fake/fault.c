@@ -76,6 +76,7 @@ static void configure(Driver *d) {
   if ((v = getenv("FAKECUDA_DRIVER"))) d->version = (int)read_bytes("FAKECUDA_DRIVER", v);
   if ((v = getenv("FAKECUDA_DEVICES"))) d->devices = read_bytes("FAKECUDA_DEVICES", v) != 0;
   if ((v = getenv("FAKECUDA_ORDER"))) d->order = (unsigned)read_bytes("FAKECUDA_ORDER", v);
+  if ((v = getenv("FAKECUDA_DEAF"))) d->deaf = read_bytes("FAKECUDA_DEAF", v);
   if ((v = getenv("FAKECUDA_STEPS"))) d->max_steps = read_bytes("FAKECUDA_STEPS", v);
   if ((v = getenv("FAKECUDA_CC")) && sscanf(v, "%d.%d", &d->major, &d->minor) != 2)
     bad_setting("FAKECUDA_CC", v);

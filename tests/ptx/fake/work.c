@@ -208,6 +208,7 @@ CALL(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags), (strea
   if (!stream || (stream->capture && stream->capture != event->capture))
     return CUDA_STREAM_CAPTURE_UNSUPPORTED;
   stream->capture = event->capture; /* a fork: this stream is captured, too */
+  if (++driver()->waits == driver()->deaf) return CUDA_SUCCESS; /* and nothing waits: a fault */
   return add_ints(&stream->last, &stream->nlast, event->nodes, event->count) ? CUDA_SUCCESS
                                                                              : CUDA_OUT_OF_MEMORY;
 }
