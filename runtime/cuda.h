@@ -114,7 +114,7 @@ int cuda_images(const GcCuda *code, int major, int minor, const GcImage **out);
 bool cuda_load(Cuda *c, Err *e);
 
 /* ---- cuda_streams.c: false after a call that failed ---- */
-bool branches_make(Cuda *c); /* when the entries are known */
+bool branches_make(Cuda *c);      /* when the entries are known */
 void branches_give_back(Cuda *c); /* to the driver */
 void branches_free(Cuda *c);
 CuStream branch_of(const Cuda *c, int stream);

@@ -29,8 +29,8 @@ static void dump(const Module *m) {
 static void random_plans_are_ordered(void **state) {
   uint64_t shared = 0, edges = 0, more = 0;
   for (uint64_t seed = 1; seed <= asked.nets; seed++)
-    for (int k = 0; k < STRATEGIES; k++) {
-      int n = LEAST + (int)((seed + (uint64_t)k) % (MOST - LEAST + 1));
+    for (int n = LEAST; n <= MOST; n++) {
+      int k = (int)((seed + (uint64_t)n) % STRATEGIES);
       PlanRig r = rig_new_plan(seed, 3 + (int)(seed % 60));
       rig_plan(&r, strategies[k], true);
       uint64_t one = r.e->plan->arena_bytes;

@@ -1,0 +1,50 @@
+#!/bin/sh
+# Streams give the same bits on any number of threads, over many steps and with loops; the profile shows
+# each step on the threads of its stream alone; the arena is hardly larger.
+. "$(dirname "$0")/common.sh"
+cat >net.g <<'END'
+def net(x : f32[n, 32]) {
+  h = relu(linear(x, 64) as first)
+  a = relu(linear(h, 48) as a1)
+  b = tanh(linear(sigmoid(linear(h, 40) as b1), 48) as b2)
+  z = zeros([n, 48])
+  scan i in 0..5 { z = tanh(linear(z, 48) as c1 + h[:, 0:48] * 0.5) }
+  return linear(concat([a, b, z], axis = 1), 8) as last
+}
+entry train(x : f32[16, 32], y : f32[16, 8]) {
+  d = net(x) - y
+  loss = mean(d * d)
+  minimize loss with adamw(0.01)
+  return loss
+}
+END
+"$mkdata" npy f32 160,32 3 x.npy && "$mkdata" npy f32 160,8 4 y.npy || fail 'no data could be made'
+for streams in 1 2 4; do
+  run 0 "$gc" net.g -O2 --streams=$streams -o "net$streams"
+  for threads in 1 2 3 6; do
+    run 0 ./net$streams train --x x.npy --y y.npy --epochs 20 --seed 3 --threads $threads --quiet --save "w$streams.$threads"
+    cmp -s w1.1 "w$streams.$threads" || fail "$streams streams, $threads threads: other weights"
+  done
+  run 0 ./net$streams train --x x.npy --y y.npy --epochs 20 --seed 3 --threads 3 --poison --quiet --save "w$streams.p"
+  cmp -s w1.1 "w$streams.p" || fail "$streams streams, poison: other weights"
+  run 0 ./net$streams info train
+  sed -n 's/^ *arena *\([0-9,]*\).*/\1/p' out.txt | head -1 | tr -d , >"arena$streams"
+done
+cat arena1 arena4 | awk 'NR == 1 {one = $1} END {exit !(one > 0 && $1 <= 1.01 * one)}' ||
+  fail "the arena of four streams: $(cat arena1 arena4)"
+run 0 ./net4 train --x x.npy --y y.npy --epochs 20 --seed 3 --threads 4 --profile p.json --save wp
+cmp -s w1.1 wp || fail 'profiled: other weights'
+run 0 "$gc" net.g -O2 --streams=4 --emit=c -o net.c
+cat >check.py <<'END'
+import json, re
+events = [e for e in json.load(open("p.json"))["traceEvents"] if e["ph"] == "X"]
+threads = {}
+for e in events:
+    threads.setdefault((e["name"], e["args"]["scope"], e["args"]["loc"]), set()).add(e["tid"])
+alone = sum(len(t) == 1 for t in threads.values())
+assert alone > 5 and len({t for s in threads.values() for t in s}) == 4, (alone, threads)
+steps = re.findall(r"\.stream = (\d+)(?:, \.after = \w+, \.nafter = (\d+))?", open("net.c").read())
+assert {int(s) for s, _ in steps} == {0, 1, 2, 3} and any(n for _, n in steps), steps
+END
+run 0 python3 check.py
+finish
