@@ -133,8 +133,7 @@ static Module *planned(Ctx *c, Arena *a, uint64_t seed, bool doubles, const Vari
   const char *pipeline = arena_printf(a, "autodiff,%s", passes_pipeline(v->level));
   for (int tenths = v->limit ? v->limit : 10; tenths <= 10; tenths += 2) {
     Module *m = make(c, seed, doubles);
-    PassOptions po = {
-        .target = t, .memory = v->memory, .verify_each = true, .streams = v->streams};
+    PassOptions po = {.target = t, .memory = v->memory, .verify_each = true, .streams = v->streams};
     if (tenths < 10) po.limit.share = tenths / 10.0;
     if (tenths < 10) ctx_set_stream(c, NULL); /* a refusal is no failure */
     bool ok = passes_run(m, pipeline, &po);
