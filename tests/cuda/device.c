@@ -14,7 +14,8 @@
 
 typedef struct Device {
   DeviceHead head;
-  PtxModule *module;
+  PtxModule *module, *instead; /* instead: whose kernels come first, or NULL */
+  uint64_t most;               /* warp instructions of theirs; 0: any number */
 } Device;
 
 enum { MAX_ARGS = 512 };
@@ -44,7 +45,9 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
   Device *d = c->device;
   const GcCuda *code = c->program->cuda;
   const GcLaunch *l = s->launch;
-  const PtxKernel *k = ptx_module_find(d->module, code->kernels[l->kernel]);
+  const char *name = code->kernels[l->kernel];
+  const PtxKernel *edited = d->instead ? ptx_module_find(d->instead, name) : NULL;
+  const PtxKernel *k = edited ? edited : ptx_module_find(d->module, name);
   GcDeviceFault fault = {.input = -1};
   GcEnv own = *env;
   uint64_t params[MAX_ARGS];
@@ -67,6 +70,7 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
                       .nbufs = b.n,
                       .checks = PTX_CHECK_ALL,
                       .order = d->head.order,
+                      .max_steps = edited ? d->most : 0,
                       .max_reports = 4};
   PtxResult r = {0};
   PtxStatus status = PTX_REFUSED;
@@ -75,7 +79,7 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
   else
     snprintf(r.error, sizeof r.error, "no such kernel");
   if (status != PTX_OK)
-    snprintf(c->fault, sizeof c->fault, "%s (%s): %.160s", code->kernels[l->kernel], s->name,
+    snprintf(c->fault, sizeof c->fault, "%s (%s): %.160s", name, s->name,
              r.count ? r.findings[0].text : r.error);
   if (status == PTX_OK && fault.input >= 0)
     snprintf(c->fault, sizeof c->fault, "index %lld at row %lld is not below %lld",
@@ -120,6 +124,7 @@ Compiled *device_tables(CudaProgram *p, const CudaImage *image, int n) {
 static void ptx_close(Compiled *c) {
   Device *d = c->device;
   ptx_module_free(d->module);
+  if (d->instead) ptx_module_free(d->instead);
   free(d);
   compiled_close(c);
 }
@@ -140,6 +145,23 @@ static Compiled *ptx_open(CudaProgram *p, const CudaImage *image, int n, const C
   printf("%s: the PTX is not run: %s\n", name, err);
   ptx_close(c);
   return NULL;
+}
+
+Compiled *device_ptx(CudaProgram *p, const CudaImage *image) {
+  return ptx_open(p, image, 1, image, image->arch);
+}
+
+bool device_kernel(Compiled *c, const char *ptx, uint64_t most) {
+  char err[512] = "";
+  Device *d = c->device;
+  if (d->instead) ptx_module_free(d->instead);
+  d->instead = ptx ? ptx_module_load(ptx, strlen(ptx), err, sizeof err) : NULL;
+  d->most = most;
+  return !ptx || d->instead;
+}
+
+void device_free(Compiled *c) {
+  if (c) ((DeviceHead *)c->device)->close(c);
 }
 
 static int open_clang(CudaProgram *p, Compiled **out) {
@@ -178,8 +200,7 @@ int devices_open(Module *m, const Target *t, const CodegenOptions *o, DeviceKind
 }
 
 void devices_close(Compiled **c) {
-  for (int i = 0; i < DEVICES; i++)
-    if (c[i]) ((DeviceHead *)c[i]->device)->close(c[i]);
+  for (int i = 0; i < DEVICES; i++) device_free(c[i]);
 }
 
 void device_order(Compiled *c, unsigned order) { ((DeviceHead *)c->device)->order = order; }

@@ -32,6 +32,12 @@ void device_order(Compiled *c, unsigned order);
 /* ---- for devices ---- */
 /* The program's tables as executables hold them, with its memory; NULL after printing why. */
 Compiled *device_tables(CudaProgram *p, const CudaImage *image, int n);
+/* An interpreter with this PTX of the program; NULL after printing why. */
+Compiled *device_ptx(CudaProgram *p, const CudaImage *image);
+/* What it has of kernels runs in place of those of the device, for so many warp instructions a
+   launch at most; NULL: nothing does any more. False where the text is not taken. */
+bool device_kernel(Compiled *c, const char *ptx, uint64_t most);
+void device_free(Compiled *c);
 /* clang.c: the name of a clang that can be asked, or NULL; and the PTX that it makes */
 const char *clang_find(Arena *a);
 bool clang_compile(Arena *a, const char *source, CudaImage *out);

@@ -1,0 +1,327 @@
+/* Planted errors, one at a time, of which the interpreter must catch 98 %: small edits of the CUDA
+   source of mutants.g (a barrier less, a wrong bound, a copy that is not waited for), and plans in
+   which a value lies over one that is still read. An edit that leaves NVRTC's PTX as it was changes
+   nothing and does not count; nor do those of mutants.def, with the reason why no result can
+   change. Caught: a finding, another result than before the edit, a refusal.
+     mutants RUNTIME_DIR FILE.g KERNELS PLANS     every n-th edit, and every n-th plan
+   Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP. */
+#define _GNU_SOURCE
+#include "tests/cuda/mutants.h"
+#include "lang/ast.h"
+#include "lang/elab.h"
+#include "tests/cuda/device.h"
+#include "tests/num/random_program.h"
+#include "tests/ptx/test/nvrtc.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  SKIP = 77,
+  MAX_STEPS = 3000000
+}; /* warp instructions of a launch: hundreds of the longest */
+
+extern const char cuda_text_device[], cuda_text_gemm[], cuda_text_attention[], cuda_text_tensor[];
+
+static const struct Edit {
+  const char *from, *to;
+} edits[] = {
+    {"block_sync();", "/* no block_sync */"},
+    {"warp_sync();", "/* no warp_sync */"},
+    {"__syncthreads();", "/* no __syncthreads */"},
+    {"async_wait<STAGES - 2>();", "/* no async_wait */"},
+    {"async_wait<STAGES - 2>();", "async_wait<STAGES - 1>();"},
+    {"async_commit();", "/* no async_commit */"},
+    {" < ", " <= "},
+    {" <= ", " < "},
+    {" >= ", " > "},
+    {" + ", " - "},
+    {" - ", " + "},
+    {" * ", " + "},
+    {" / ", " % "},
+    {" % ", " / "},
+    {" == ", " != "},
+    {" && ", " || "},
+    {" || ", " && "},
+    {"+= ", "-= "},
+    {"= 0;", "= 1;"},
+    {"threadIdx.x", "threadIdx.x + 1"},
+    {"? in0", "? 1 + in0"},
+};
+
+static const struct Harmless {
+  const char *entry, *line; /* line: part of the edited one */
+} harmless[] = {
+#define HARMLESS(entry, line, why) {entry, line},
+#include "mutants.def"
+#undef HARMLESS
+};
+
+/* ---- the program, and what it does ---- */
+
+static int outputs_of(const Entry *e) {
+  const ValueId *v;
+  const char *const *names;
+  return entry_outputs(e, &v, &names);
+}
+
+/* Ordinary numbers and valid indices; or some that are NaN, zeros of both signs, and indices
+ * beyond. */
+static Tensor *inputs(Arena *a, const Entry *e, int odd) {
+  Tensor *in = random_inputs(a, e, 3);
+  for (uint32_t i = 0; i < e->body->args.n; i++)
+    for (int64_t k = 0; k < in[i].type->numel; k++) {
+      Scalar *x = &in[i].at[k];
+      if (!dtype_is_float(in[i].type->dtype))
+        x->i = odd ? k * 7 % 60 - 20 : k * 7 % 5;
+      else if (odd)
+        x->f = k % 29 == 3 ? __builtin_nan("") : k % 7 == 1 ? 0.0 : k % 7 == 2 ? -0.0 : x->f;
+    }
+  return in;
+}
+
+/* The entry twice from the beginning, so that what starts as zero is none in the end. */
+static void run_entry(const Subject *s, Compiled *c, const Entry *e, Arena *a, int odd,
+                      Outcome *to) {
+  RunOptions o = {.threads = 1, .seed = 5, .step = 3, .poison = true};
+  int n = outputs_of(e);
+  memset(c->region[GC_GLOBALS], 0, c->bytes[GC_GLOBALS]);
+  c->fault[0] = 0;
+  *to = (Outcome){.out = ARENA_ARRAY(a, Tensor, n + 1)};
+  compiled_init(c, &o);
+  for (int step = 0; step < 2 && !c->fault[0]; step++) {
+    compiled_run(c, e->name, &o, inputs(a, e, odd), to->out, s->c);
+    o.step++;
+  }
+  to->fault = arena_strdup(a, c->fault);
+  to->globals = arena_alloc(a, c->bytes[GC_GLOBALS]);
+  memcpy(to->globals, c->region[GC_GLOBALS], c->bytes[GC_GLOBALS]);
+}
+
+static bool same_tensor(const Tensor *x, const Tensor *y) {
+  for (int64_t i = 0; i < x->type->numel; i++)
+    if (memcmp(&x->at[i], &y->at[i], sizeof x->at[i]) != 0) return false;
+  return true;
+}
+
+/* What the entry does before any edit. Numbers that are none and indices beyond may end it. */
+static bool remember(Subject *s, int i) {
+  const Entry *e = s->m->entries.at[i];
+  for (int odd = 0; odd < 2; odd++) run_entry(s, s->whole, e, s->a, odd, &s->outcome[i][odd]);
+  const char *fault = s->outcome[i][0].fault;
+  if (*fault) printf("%s fails without an edit: %s\n", e->name, fault);
+  return !*fault;
+}
+
+bool subject_differs(const Subject *s, Compiled *c, int i) {
+  const Entry *e = s->m->entries.at[i];
+  Arena *a = arena_new();
+  bool yes = false;
+  for (unsigned k = 0; k < 2 && !yes; k++) { /* in order, and backwards with odd inputs */
+    const Outcome *was = &s->outcome[i][k];
+    Outcome is;
+    device_order(c, k);
+    run_entry(s, c, e, a, (int)k, &is);
+    yes = strcmp(was->fault, is.fault) != 0 ||
+          memcmp(was->globals, is.globals, c->bytes[GC_GLOBALS]) != 0;
+    for (int n = 0; n < outputs_of(e) && !yes && !*was->fault; n++)
+      yes = !same_tensor(&was->out[n], &is.out[n]);
+  }
+  arena_free(a);
+  return yes;
+}
+
+/* ---- a kernel by itself ---- */
+
+typedef struct Part { /* of the source that is edited */
+  const char *from, *to;
+} Part;
+
+typedef struct Alone {
+  const char *source, *name; /* what comes before all kernels, and one of them */
+  int entry;                 /* the first one that launches it */
+  char *ptx;                 /* before any edit */
+  Part part[5];
+  int parts;
+} Alone;
+
+/* The first entry with a step of kernel k; -1: only init has. */
+static int entry_of(const Subject *s, int k) {
+  const GcProgram *p = s->whole->program;
+  for (int i = 0; i < p->nentries; i++)
+    for (int j = 0; j < p->entries[i].nsteps; j++)
+      if (p->entries[i].steps[j].launch->kernel == k) return i;
+  return -1;
+}
+
+static char *ptx_of(const Subject *s, const char *source, bool quiet) {
+  static const char *const options[] = {"--gpu-architecture=compute_80",
+                                        "--std=c++17",
+                                        "--fmad=false",
+                                        "--ftz=true",
+                                        "--prec-div=true",
+                                        "--prec-sqrt=true",
+                                        "--disable-warnings"};
+  return nvrtc_ptx(s->nvrtc, source, options, sizeof options / sizeof *options, quiet);
+}
+
+static void add_part(Alone *k, const char *from, size_t n) {
+  if (from) k->part[k->parts++] = (Part){from, from + n};
+}
+
+/* A text that all kernels may stand on is edited under the first kernel that does. */
+static void add_text(Subject *s, Alone *k, int text, const char *user, const char *all) {
+  const char *body = k->part[0].from;
+  if (s->taken[text] || !memmem(body, (size_t)(k->part[0].to - body), user, strlen(user))) return;
+  s->taken[text] = true;
+  add_part(k, strstr(k->source, all), strlen(all));
+}
+
+static bool take_kernel(Subject *s, int i, Alone *k) {
+  const CudaFunction *f = &s->p->functions.at[i];
+  const char *source = s->p->source, *kernels = strstr(source, "/* ---- kernels ---- */");
+  const char *head = arena_printf(s->a, " %s(", f->name);
+  const char *at = strstr(kernels, head), *body = strstr(at, f->body);
+  while (strncmp(at, "extern", 6) != 0) at--;
+  *k = (Alone){.name = f->name, .entry = entry_of(s, i)};
+  const char *end = body + strlen(f->body);
+  k->source =
+      arena_printf(s->a, "%.*s%.*s}\n", (int)(kernels - source), source, (int)(end - at), at);
+  k->ptx = ptx_of(s, k->source, false);
+  size_t n = strlen(f->body);
+  add_part(k, k->source + strlen(k->source) - 2 - n, n);
+  static const char async[] = "/* ---- bytes on their way";
+  const char *bytes = strstr(cuda_text_device, async);
+  add_text(s, k, 0, "TensorTile<", cuda_text_tensor);
+  add_text(s, k, 1, "TensorTile<", bytes ? bytes : "");
+  add_text(s, k, 2, "Attend<", cuda_text_attention);
+  add_text(s, k, 3, "Gemm<", cuda_text_gemm);
+  return k->ptx && k->entry >= 0;
+}
+
+/* ---- edits ---- */
+
+static void edited_line(const char *source, const char *at, const struct Edit *e, char *out,
+                        size_t size) {
+  const char *from = at, *to = at + strlen(e->from);
+  while (from > source && from[-1] != '\n') from--;
+  while (*to && *to != '\n') to++;
+  while (from < at && isspace((unsigned char)*from)) from++;
+  const char *rest = at + strlen(e->from);
+  snprintf(out, size, "%.*s%s%.*s", (int)(at - from), from, e->to, (int)(to - rest), rest);
+}
+
+static bool is_harmless(const char *entry, const char *line) {
+  for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+    if (strcmp(harmless[i].entry, entry) == 0 && strstr(line, harmless[i].line)) return true;
+  return false;
+}
+
+static bool caught(Subject *s, const Alone *k, const char *ptx) {
+  return !device_kernel(s->whole, ptx, MAX_STEPS) || subject_differs(s, s->whole, k->entry);
+}
+
+static void try_edit(Subject *s, const Alone *k, const char *at, const struct Edit *e, Count *n) {
+  char line[400];
+  edited_line(k->source, at, e, line, sizeof line);
+  if (is_harmless(s->m->entries.at[k->entry]->name, line)) return;
+  char *source = NULL;
+  if (asprintf(&source, "%.*s%s%s", (int)(at - k->source), k->source, e->to, at + strlen(e->from)) <
+      0)
+    abort();
+  char *ptx = ptx_of(s, source, true);
+  n->made++;
+  if (!ptx) {
+    n->broken++;
+  } else if (strcmp(ptx, k->ptx) == 0) {
+    n->same++;
+  } else if (caught(s, k, ptx)) {
+    n->caught++;
+  } else {
+    n->missed++;
+    printf("missed in %s of %s: '%s' -> '%s': %s\n", k->name, s->m->entries.at[k->entry]->name,
+           e->from, e->to, line);
+  }
+  free(ptx);
+  free(source);
+}
+
+/* Neither directives nor comments, nor what is there for all kernels alike. */
+static const char *past_text(const char *at) {
+  const char *end = strncmp(at, "/*", 2) == 0 ? strstr(at, "*/")
+                    : *at == '#' || !strncmp(at, "template <", 10) || !strncmp(at, "typedef", 7)
+                        ? strchr(at, '\n')
+                        : NULL;
+  return end ? end : at;
+}
+
+static void each_edit(Subject *s, const Alone *k, const Part *p, int *seen, Count *n) {
+  for (const char *at = p->from; at < p->to; at++) {
+    at = past_text(at);
+    for (size_t e = 0; e < sizeof edits / sizeof *edits; e++)
+      if (strncmp(at, edits[e].from, strlen(edits[e].from)) == 0 && (*seen)++ % s->every == 0)
+        try_edit(s, k, at, &edits[e], n);
+  }
+}
+
+static void edit_kernels(Subject *s, Count *n) {
+  int seen = 0;
+  for (uint32_t i = 0; i < s->p->functions.n; i++) {
+    Alone k;
+    if (take_kernel(s, (int)i, &k)) {
+      for (int p = 0; p < k.parts; p++) each_edit(s, &k, &k.part[p], &seen, n);
+      device_kernel(s->whole, NULL, 0);
+    }
+    free(k.ptx);
+  }
+}
+
+/* ---- the whole ---- */
+
+static bool prepare(Subject *s, const char *runtime, const char *file) {
+  bool unreadable;
+  s->c = ctx_new();
+  s->a = ctx_arena(s->c);
+  Program *program = parse_file(s->c, file, &unreadable);
+  s->m = program ? elaborate(s->c, program, &(ElabOptions){0}) : NULL;
+  s->o = (CodegenOptions){.version = "test", .runtime_dir = runtime, .level = 2};
+  s->t = target_cuda(s->c);
+  PassOptions po = {.memory = "pack", .verify_each = true, .out = stdout, .target = s->t};
+  if (!s->m || !passes_run(s->m, passes_pipeline(2), &po)) exit(2);
+  s->p = cuda_program(s->m, s->t, &s->o, s->a);
+  s->image = (CudaImage){.arch = "compute_80", .ptx = true};
+  s->image.bytes = (unsigned char *)ptx_of(s, s->p->source, false);
+  s->image.size = s->image.bytes ? strlen((const char *)s->image.bytes) + 1 : 0;
+  return s->image.bytes;
+}
+
+static int report(const char *what, const Count *n) {
+  int counted = n->caught + n->missed;
+  printf("%s: %d; %d do not compile, %d change nothing, %d of %d others caught\n", what, n->made,
+         n->broken, n->same, n->caught, counted);
+  return counted == 0 || n->caught * 100 < counted * 98;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 5) return 2;
+  Subject s = {.nvrtc = nvrtc_open(), .every = atoi(argv[3]), .every_plan = atoi(argv[4])};
+  Count kernels = {0}, plans = {0};
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  if (s.every < 1 || s.every_plan < 1) return 2;
+  if (!s.nvrtc) return getenv("GC_NO_SKIP") ? 1 : SKIP; /* nvrtc_open has said it */
+  if (!prepare(&s, argv[1], argv[2])) return 1;
+  s.whole = device_ptx(s.p, &s.image);
+  s.outcome = (Outcome(*)[2])ARENA_ARRAY(s.a, Outcome, 2 * s.m->entries.n + 1);
+  bool ok = s.whole;
+  for (int i = 0; i < (int)s.m->entries.n && ok; i++) ok = remember(&s, i);
+  if (!ok) return 1;
+  edit_kernels(&s, &kernels);
+  bool proven = overlap_plans(&s, &plans);
+  int bad =
+      report("edits of kernels", &kernels) + report("plans with an overlap", &plans) + !proven;
+  device_free(s.whole);
+  ctx_free(s.c);
+  return bad != 0;
+}

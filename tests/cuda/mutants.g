@@ -1,0 +1,39 @@
+# The forms of kernels that mutants are made of, at sizes that have edges and take the interpreter milliseconds.
+entry maps(x : f32[6, 37], b : f32[37], y : f32[37, 6]) { return a = relu(x * b + 0.5), c = x' - y }
+entry rows(x : f32[5, 70], w : f32[5, 70]) { return a = softmax(x), d = grad(sum(softmax(x) * w), x) }
+entry loss(x : f32[9, 13], t : u8[9]) { return l = mean(xent(x, t)), d = grad(mean(xent(x, t)), x), hit = mean(argmax(x) == t) }
+entry columns(x : f32[67, 20]) { return a = sum(x, axis = 0), b = argmax(x, axis = 0) }
+entry whole(x : f32[40, 61]) { return a = sum(x * x), b = max(x) }
+entry dense(x : f32[37, 45], w : f32[45, 70], b : f32[70]) { return a = relu(x @ w + b) }
+entry turned(x : f32[45, 37], w : f32[70, 45]) { return a = x' @ w' }
+entry tensor(x : f32[40, 200], w : f32[200, 36], b : f32[36]) { return a = f32(relu(bf16(x) @ bf16(w) + bf16(b))) }
+entry tensor_turned(x : f32[72, 40], w : f32[36, 72]) { return a = f32(f16(x)' @ f16(w)') }
+entry attend(q : f32[1, 2, 70, 8], k : f32[1, 2, 70, 8], v : f32[1, 2, 70, 12], w : f32[1, 2, 70, 12]) {
+  y = attention(q, k, v, causal = true)
+  dq, dk, dv = grad(sum(y * w), [q, k, v])
+  return y, dq, dk, dv
+}
+entry images(x : f32[2, 3, 7, 6], w : f32[4, 3, 3, 2], y : f32[2, 4, 4, 3]) {
+  z = sum(conv2d(x, w, 2, [1, 1, 1, 0]) * y)
+  g, h = grad(z, [x, w])
+  return g, h, a = conv2d(x, w, 2, [1, 1, 1, 0])
+}
+entry pools(x : f32[1, 2, 9, 8]) {
+  m = max_pool(x, 3, 2, pad = 1)
+  a = avg_pool(x, 3, 2, pad = 1)
+  return m, a, g = grad(sum(m * m) + sum(a * a), x)
+}
+entry ids(t : f32[11, 6], i : i32[30]) {
+  y = gather(t, i)
+  return y, d = grad(sum(y * y), t), h = one_hot(i, 11)
+}
+entry order(x : f32[5, 43], w : f32[5, 43]) { return s = sort(x), c = cumsum(x), d = grad(sum(sort(x) * w), x) }
+entry moves(x : f32[6, 20], y : f32[6, 15]) { return a = concat([x, y], axis = 1), b = pad(x, [1, 2], [3, 0], 0.5), c = reverse(x) }
+entry draws() { return u = uniform(0, 1, shape = [70]), n = normal(1, shape = [70]) }
+def net(x) { return linear(tanh(linear(x, 24) as a), 5) as b }
+entry learn(x : f32[20, 12], t : u8[20]) {
+  h = net(x)
+  l = mean(xent(h, t % 5)) + mean(h * h)
+  minimize l with adamw(1e-2)
+  return loss = l, top = max(h, axis = 1)
+}

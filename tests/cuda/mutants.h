@@ -1,0 +1,35 @@
+/* What planted errors are planted in: a planned program, its source and PTX, its results. */
+#ifndef GC_TESTS_CUDA_MUTANTS_H
+#define GC_TESTS_CUDA_MUTANTS_H
+#include "tests/cuda/device.h"
+
+typedef struct Count {
+  int made, broken, same, caught, missed; /* broken: NVRTC rejects it; same: nothing changed */
+} Count;
+
+typedef struct Outcome {
+  Tensor *out;
+  unsigned char *globals; /* afterwards */
+  const char *fault;      /* what ended it, or "" */
+} Outcome;
+
+typedef struct Subject {
+  struct Nvrtc *nvrtc;
+  Ctx *c;
+  Arena *a;
+  Module *m;
+  const Target *t;
+  CodegenOptions o;
+  CudaProgram *p;
+  CudaImage image;       /* PTX */
+  Compiled *whole;       /* on the interpreter */
+  int every, every_plan; /* of so many edits, and of so many plans, one is tried */
+  Outcome (*outcome)[2]; /* by entry, without an edit: of ordinary inputs, and of odd ones */
+  bool taken[4];         /* texts that a kernel was edited with */
+} Subject;
+
+/* Does the entry do anything else than before the edit, in order or backwards? */
+bool subject_differs(const Subject *s, Compiled *c, int entry);
+/* mutants_plan.c; false after printing a plan with an overlap that plan-verify takes */
+bool overlap_plans(Subject *s, Count *n);
+#endif
