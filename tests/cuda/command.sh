@@ -1,9 +1,9 @@
 #!/bin/sh
-# command.sh GC FAKE: the command's part of the CUDA target: what it writes, and what it says where NVRTC or an
+# command.sh GC FAKE ROOT: the command's part of the CUDA target: what it writes, and what it says where NVRTC or an
 # architecture is missing; FAKE is the folder of a driver, so that this machine has a GPU. Exit code 77
 # and "NOT TESTED" where there is no NVRTC.
 set -u
-gc=$1 fake=$2
+gc=$1 fake=$2 root=$3
 unset CUDA_VISIBLE_DEVICES
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
@@ -72,6 +72,17 @@ says 3 'set GC_NVRTC to the directory' env GC_NVRTC="$dir" "$gc" very_own.g --em
 [ -e none.ptx ] && fail "a file is left where NVRTC is missing"
 says 3 'set GC_NVRTC to the directory' env GC_NVRTC="$dir" "$gc" very_own.g --target=cuda -o none
 [ -e none ] && fail "an executable is left where NVRTC is missing"
+
+# a compiler that dies takes nothing with it
+mkdir broken
+printf '%s\n' '#include <stdlib.h>' 'int nvrtcVersion(int *a, int *b) { return *a = *b = 0; }' \
+  'int nvrtcGetNumSupportedArchs(int *n) { return 1; }' 'int nvrtcCompileProgram(void) { abort(); }' \
+  'int nvrtcCreateProgram(void) { return 0; }' >broken/nvrtc.c
+grep -o '"nvrtc[A-Za-z]*"' "$root/codegen/cuda/nvrtc.c" | tr -d '"' | sort -u |
+  while read -r name; do grep -q "$name(" broken/nvrtc.c || echo "int $name(void) { return 0; }"; done >>broken/nvrtc.c
+"${CC:-cc}" -w -shared -fPIC broken/nvrtc.c -o broken/libnvrtc.so.12 || fail "a library that dies"
+says 3 'it ended by signal 6' env GC_NVRTC="$dir/broken" "$gc" very_own.g --target=cuda,cpu -o none
+[ -e none ] && fail "an executable is left where NVRTC dies"
 
 if ! "$gc" very_own.g --emit=ptx -o a.ptx 2>err; then
   cat err

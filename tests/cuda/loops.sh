@@ -1,7 +1,7 @@
 #!/bin/sh
 # loops.sh GC MKDATA DRIVER-DIRECTORY SCRATCH: executables with loops, in the PTX interpreter. Nested ones
 # and their gradients give the CPU's results in a graph, poisoned, and profiled; the recurrent example
-# trains as on the CPU and writes. Exit code 77 and "SKIP" where there is no NVRTC.
+# trains as on the CPU and writes. Exit code 77 and "NOT TESTED" where there is no NVRTC.
 set -u
 gc=$1 mkdata=$2 driver=$3
 here=$(cd "$(dirname "$0")/../.." && pwd)
@@ -32,7 +32,7 @@ entry f(x : f32[3, 2, 4, 3], w : f32[5, 5], u : f32[3, 5]) {
 END
 if ! "$gc" nested.g --target=cuda,cpu --arch=sm_80 -o nested >out 2>&1; then
   if grep -q NVRTC out; then
-    echo "SKIP: there is no NVRTC, no program has been run"
+    echo "NOT TESTED: loops on the PTX interpreter: there is no NVRTC"
     [ -n "${GC_NO_SKIP-}" ] && exit 1
     exit 77
   fi

@@ -1,7 +1,7 @@
 #!/bin/sh
 # precision.sh GC MKDATA DRIVER-DIRECTORY SCRATCH: executables at every precision train on tensor cores, in the
 # PTX interpreter, as they do on the CPU: the same losses but for the order of sums, the same to the last bit
-# when run again. Exit code 77 and "SKIP" where there is no NVRTC.
+# when run again. Exit code 77 and "NOT TESTED" where there is no NVRTC.
 set -u
 gc=$1 mkdata=$2 driver=$3
 rm -rf "$4" && mkdir -p "$4" && cd "$4" || exit 1
@@ -29,7 +29,7 @@ END
 for p in tf32 bf16; do
   if ! "$gc" net.g --precision=$p --target=cuda,cpu --arch=sm_80 --stats -o net >out 2>&1; then
     if grep -q NVRTC out; then
-      echo "SKIP: there is no NVRTC, no program has been run"
+      echo "NOT TESTED: training at every precision on the PTX interpreter: there is no NVRTC"
       [ -n "${GC_NO_SKIP-}" ] && exit 1
       exit 77
     fi

@@ -250,7 +250,7 @@ static char *read_file(Arena *a, const char *path) {
 }
 
 static int skip(const char *why) {
-  printf("SKIP: there is no %s, no primitive has been checked\n", why);
+  printf("NOT TESTED: the primitives of kernels for a GPU: there is no %s\n", why);
   return getenv("GC_NO_SKIP") ? 1 : SKIP;
 }
 

@@ -159,38 +159,44 @@ MOCK_DEVICES=2 gpu 0 'second device' train $data --device cuda:1 --bench 2
 holds out.txt 'Mock 1' 'second device'
 
 # ---- each call fails in turn: its message, exit code 3, no file touched ----
-run='train --x x.npy --target t.npy --epochs 2 --threads 1 --load w.safetensors --save good --checkpoint good.ckpt:3'
-MOCK_LOG=calls.txt gpu 0 'all calls' $run --device cuda
-cp good all
-for cu in 999 719; do
+# fails FILE BEFORE COMMAND...: FILE is BEFORE before it, and after it where it failed
+fails() {
+  file=$1 before=$2
+  shift 2
+  MOCK_LOG=calls.txt gpu 0 'all calls' "$@" --device cuda
+  cp "$file" all
   sort calls.txt | uniq -c >counts.txt
-  while read -r n call; do
-    for at in $(printf '1\n%d\n%d\n' $((n / 2 + 1)) "$n" | sort -nu); do
-      cp w.safetensors good
-      rm -f good.ckpt
-      # what fails while a graph is made is a note: the run goes on without
-      checks=$((checks + 1)) code=0
-      MOCK_FAIL=$call:$at:$cu LD_LIBRARY_PATH=$mock-whole "$model" $run --device cuda >out.txt 2>&1 || code=$?
-      if [ $cu = 999 ] && grep -q 'note: the step cannot be replayed' out.txt; then
-        [ $code = 0 ] && cmp -s all good || { fail "$call $at: without a graph"; cat out.txt; }
-        continue
-      fi
-      [ $code = 3 ] || { fail "$call $at $cu: exit code $code"; cat out.txt; }
-      [ "$(grep -c 'error:' out.txt)" = 1 ] || { fail "$call $at $cu: not one message"; cat out.txt; }
-      [ "$(grep -c 'hint:' out.txt)" = 1 ] || { fail "$call $at $cu: not one remedy"; cat out.txt; }
-      holds out.txt "$call failed" "$call $at $cu"
-      # the last call comes after all files are complete
-      [ "$call" = cuDevicePrimaryCtxRelease_v2 ] || grep -q 'weights saved' out.txt ||
-        same w.safetensors good "$call $at $cu"
-      if [ -e good.ckpt ]; then
-        cp good.ckpt half.ckpt
-        "$model" train $data --epochs 2 --resume half.ckpt --device cpu --threads 1 --quiet >half.txt 2>&1 ||
-          { fail "$call $at $cu: a damaged checkpoint"; cat half.txt; }
-      fi
-      ls | grep -q 'tmp-' && { fail "$call $at $cu: temporary files"; rm -f ./*tmp-*; } || :
-    done
-  done <counts.txt
-done
+  for cu in 999 719; do
+    while read -r n call; do
+      for at in $(printf '1\n%d\n%d\n' $((n / 2 + 1)) "$n" | sort -nu); do
+        cp "$before" "$file"
+        rm -f good.ckpt
+        # what fails while a graph is made is a note: the run goes on without
+        checks=$((checks + 1)) code=0
+        MOCK_FAIL=$call:$at:$cu LD_LIBRARY_PATH=$mock-whole "$model" "$@" --device cuda >out.txt 2>&1 || code=$?
+        if [ $cu = 999 ] && grep -q 'note: the step cannot be replayed' out.txt; then
+          [ $code = 0 ] && cmp -s all "$file" || { fail "$1: $call $at: without a graph"; cat out.txt; }
+          continue
+        fi
+        [ $code = 3 ] || { fail "$1: $call $at $cu: exit code $code"; cat out.txt; }
+        [ "$(grep -c 'error:' out.txt)" = 1 ] || { fail "$1: $call $at $cu: not one message"; cat out.txt; }
+        [ "$(grep -c 'hint:' out.txt)" = 1 ] || { fail "$1: $call $at $cu: not one remedy"; cat out.txt; }
+        holds out.txt "$call failed" "$1: $call $at $cu"
+        # the last call comes after all files are complete
+        [ "$call" = cuDevicePrimaryCtxRelease_v2 ] || grep -q 'weights saved' out.txt ||
+          same "$before" "$file" "$1: $call $at $cu"
+        if [ -e good.ckpt ]; then
+          cp good.ckpt half.ckpt
+          "$model" train $data --epochs 2 --resume half.ckpt --device cpu --threads 1 --quiet >half.txt 2>&1 ||
+            { fail "$1: $call $at $cu: a damaged checkpoint"; cat half.txt; }
+        fi
+        ls | grep -q 'tmp-' && { fail "$1: $call $at $cu: temporary files"; rm -f ./*tmp-*; } || :
+      done
+    done <counts.txt
+  done
+}
+fails good w.safetensors train $data --epochs 2 --threads 1 --load w.safetensors --save good --checkpoint good.ckpt:3
+fails good.npy t.npy predict --x x.npy --threads 1 --load w.safetensors --y good.npy
 
 # ---- signals ----
 rm -f s.safetensors s.ckpt

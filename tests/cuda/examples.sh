@@ -1,0 +1,64 @@
+#!/bin/sh
+# examples.sh GC EXAMPLES MKDATA DRIVER-DIRECTORY SCRATCH: mnist.g and chars.g as executables on the PTX
+# interpreter: they train, save, go on from the file and infer there, to the last bit as on the CPU, in two orders of
+# warps, and what is saved on one is what the other reads. Exit code 77 and "NOT TESTED" where there is no NVRTC.
+set -u
+gc=$1 examples=$2 mkdata=$3 driver=$4
+rm -rf "$5" && mkdir -p "$5" && cd "$5" || exit 1
+bad=0 checks=0
+unset CUDA_VISIBLE_DEVICES
+fail() {
+  echo "FAIL: $1"
+  cat out 2>/dev/null
+  bad=1
+}
+# on DEVICE COMMAND…
+on() {
+  device=$1 checks=$((checks + 1))
+  shift
+  if [ "$device" = cuda ]; then
+    LD_LIBRARY_PATH=$driver "$@" --device cuda --threads 1 >out 2>&1
+  else
+    "$@" --device cpu --threads 1 >out 2>&1
+  fi || fail "$* on $device"
+}
+same() { checks=$((checks + 1)); cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
+make() { # NAME OPTIONS…
+  name=$1
+  shift
+  "$gc" "$examples/$name.g" --target=cuda,cpu --arch=sm_80 "$@" -o "$name" >out 2>&1 && return
+  grep -q NVRTC out || { fail "compiling $name" && exit 1; }
+  echo "NOT TESTED: whole programs on the PTX interpreter: there is no NVRTC"
+  exit "$([ -n "${GC_NO_SKIP-}" ] && echo 1 || echo 77)"
+}
+# both NAME INPUTS… -- ENTRY OUTPUT INFERENCE-OPTIONS…
+both() {
+  name=$1 inputs=''
+  shift
+  while [ "$1" != -- ]; do inputs="$inputs $1" && shift; done
+  shift
+  entry=$1 output=$2
+  shift 2
+  for device in cpu cuda; do
+    # shellcheck disable=SC2086
+    {
+      on $device "./$name" train $inputs --steps 3 --seed 3 --quiet --log $device.csv --save $device.st
+      on $device "./$name" train $inputs --steps 2 --seed 4 --quiet --log $device.2.csv --load cpu.st --save $device.2.st
+    }
+    on $device "./$name" "$entry" --load cpu.2.st --"$output" $device.npy "$@" --quiet
+  done
+  for file in csv 2.csv st 2.st npy; do same cpu.$file cuda.$file; done
+  grep -q '[0-9]' cuda.csv && [ "$(wc -l <cuda.csv)" -eq 4 ] || fail "$name: no log of three losses"
+}
+
+make mnist -D N=8
+"$mkdata" npy u8 64,784 256 image.npy
+"$mkdata" npy u8 64 10 label.npy
+both mnist --image image.npy --label label.npy -- predict p --image 'image.npy[0:1]'
+export FAKECUDA_ORDER=1
+make chars -D B=8 -D H=128
+"$mkdata" npy u8 64,16 128 context.npy
+"$mkdata" npy u8 64 128 next.npy
+both chars --context context.npy --next next.npy -- write char --steps 4
+[ "$bad" -eq 0 ] && echo "$checks checks passed"
+exit "$bad"
