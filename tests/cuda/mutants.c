@@ -7,10 +7,9 @@
    Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP. */
 #define _GNU_SOURCE
 #include "tests/cuda/mutants.h"
-#include "lang/ast.h"
-#include "lang/elab.h"
 #include "tests/cuda/device.h"
 #include "tests/num/random_program.h"
+#include "tests/num/source.h"
 #include "tests/ptx/test/nvrtc.h"
 
 #include <ctype.h>
@@ -181,17 +180,11 @@ static void add_text(Subject *s, Alone *k, int text, const char *user, const cha
 
 static bool take_kernel(Subject *s, int i, Alone *k) {
   const CudaFunction *f = &s->p->functions.at[i];
-  const char *source = s->p->source, *kernels = strstr(source, "/* ---- kernels ---- */");
-  const char *head = arena_printf(s->a, " %s(", f->name);
-  const char *at = strstr(kernels, head), *body = strstr(at, f->body);
-  while (strncmp(at, "extern", 6) != 0) at--;
-  *k = (Alone){.name = f->name, .entry = entry_of(s, i)};
-  const char *end = body + strlen(f->body);
-  k->source =
-      arena_printf(s->a, "%.*s%.*s}\n", (int)(kernels - source), source, (int)(end - at), at);
+  bool *only = ARENA_ARRAY(s->a, bool, s->p->functions.n);
+  only[i] = true;
+  *k = (Alone){.name = f->name, .entry = entry_of(s, i), .source = cuda_source(s->p, only)};
   k->ptx = ptx_of(s, k->source, false);
-  size_t n = strlen(f->body);
-  add_part(k, k->source + strlen(k->source) - 2 - n, n);
+  add_part(k, strstr(strstr(k->source, "/* ---- kernels ---- */"), f->body), strlen(f->body));
   static const char async[] = "/* ---- bytes on their way";
   const char *bytes = strstr(cuda_text_device, async);
   add_text(s, k, 0, "TensorTile<", cuda_text_tensor);
@@ -281,18 +274,16 @@ static void edit_kernels(Subject *s, Count *n) {
 /* ---- the whole ---- */
 
 static bool prepare(Subject *s, const char *runtime, const char *file) {
-  bool unreadable;
   s->c = ctx_new();
   s->a = ctx_arena(s->c);
-  Program *program = parse_file(s->c, file, &unreadable);
-  s->m = program ? elaborate(s->c, program, &(ElabOptions){0}) : NULL;
+  s->m = source_module(s->c, file, NULL, 0);
   s->o = (CodegenOptions){.version = "test", .runtime_dir = runtime, .level = 2};
   s->t = target_cuda(s->c);
   PassOptions po = {.memory = "pack", .verify_each = true, .out = stdout, .target = s->t};
-  if (!s->m || !passes_run(s->m, passes_pipeline(2), &po)) exit(2);
+  if (!passes_run(s->m, passes_pipeline(2), &po)) exit(2);
   s->p = cuda_program(s->m, s->t, &s->o, s->a);
   s->image = (CudaImage){.arch = "compute_80", .ptx = true};
-  s->image.bytes = (unsigned char *)ptx_of(s, s->p->source, false);
+  s->image.bytes = (unsigned char *)ptx_of(s, cuda_source(s->p, NULL), false);
   s->image.size = s->image.bytes ? strlen((const char *)s->image.bytes) + 1 : 0;
   return s->image.bytes;
 }
@@ -301,7 +292,8 @@ static int report(const char *what, const Count *n) {
   int counted = n->caught + n->missed;
   printf("%s: %d; %d do not compile, %d change nothing, %d of %d others caught\n", what, n->made,
          n->broken, n->same, n->caught, counted);
-  return counted == 0 || n->caught * 100 < counted * 98;
+  int allowed = counted < 100 ? 1 : counted / 50; /* of a few, one that is still to be listed */
+  return counted == 0 || n->missed > allowed;
 }
 
 int main(int argc, char **argv) {
