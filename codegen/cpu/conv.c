@@ -7,27 +7,14 @@
    loop over just the pixels that it reaches. Every element is one chain of fma in the order of the
    filter's rows, columns and channels, as in window.c. With a stride the gradient's columns fall
    into as many phases, each with filter columns of its own. */
+#include "codegen/cpu/pixel.h"
 #include "codegen/cpu/tile.h"
-#include "ir/op/window.h"
 
 enum {
   BLOCK_BYTES = 1 << 18, /* of image rows that a panel of filters goes over */
   ROW_BYTES = 1 << 17,   /* of a row of the result that waits on the stack for its epilogue */
   FEW_ROWS = 16          /* of the result: then panels are divided among threads, too */
 };
-
-/* A column of the filter, for the pixels of one phase. */
-typedef struct Column {
-  int64_t s;
-  int64_t at; /* column of the source under it at the phase's first pixel */
-} Column;
-
-typedef struct Phase {
-  int64_t first, step, n; /* columns of the result */
-  int64_t over;           /* columns of the source from one pixel to the next */
-  Column *column;
-  int ncolumns;
-} Phase;
 
 typedef struct Conv {
   Gen *g;
@@ -52,23 +39,6 @@ typedef struct Conv {
 } Conv;
 
 static int64_t gcd(int64_t a, int64_t b) { return b ? gcd(b, a % b) : a; }
-
-static void phases_of(Conv *v) {
-  const WindowAxis *w = &v->c.w;
-  v->nphases = v->back ? (int)(w->stride < v->columns ? w->stride : v->columns) : 1;
-  v->phase = ARENA_ARRAY(v->g->a, Phase, v->nphases);
-  for (int p = 0; p < v->nphases; p++) {
-    Phase *f = &v->phase[p];
-    *f = (Phase){.first = p, .step = v->back ? w->stride : 1, .over = v->back ? 1 : w->stride};
-    f->n = (v->columns - p + f->step - 1) / f->step;
-    f->column = ARENA_ARRAY(v->g->a, Column, w->taps);
-    for (int64_t s = 0; s < w->taps; s++) {
-      int64_t at = v->back ? p + w->lo - s * w->dilation : s * w->dilation - w->lo;
-      if (v->back && at % w->stride) continue;
-      f->column[f->ncolumns++] = (Column){s, v->back ? at / w->stride : at};
-    }
-  }
-}
 
 static Conv conv_of(Gen *g, const Group *gr) {
   const Op *op = gr->root;
@@ -101,7 +71,7 @@ static Conv conv_of(Gen *g, const Group *gr) {
   v.tap = (v.back ? v.from_channels : v.depth) * v.lb; /* [KH][KW][O][C / groups] has all outputs */
   v.epilogue = gr->nops > 1;
   v.whole = v.epilogue && v.columns * v.nr * 4 <= ROW_BYTES;
-  phases_of(&v);
+  v.phase = window_phases(g->a, &v.c.w, v.back, &v.nphases);
   return v;
 }
 
@@ -111,15 +81,15 @@ static Conv conv_of(Gen *g, const Group *gr) {
 static Tile tile_at(const Conv *v, const Phase *f, int64_t i0, int rows, int64_t width) {
   Tile t = {.rows = rows, .width = width, .lb = v->lb, .lk = 1};
   t.li = f->over * v->from_channels;
-  t.run = ARENA_ARRAY(v->g->a, Run, f->ncolumns + 1);
+  t.run = ARENA_ARRAY(v->g->a, Run, f->nreach + 1);
   bool all = v->c.groups == 1 && (!v->back && v->c.w.dilation == 1);
-  for (int k = 0; k < f->ncolumns; k++) {
-    const Column *c = &f->column[k];
+  for (int k = 0; k < f->nreach; k++) {
+    const Reach *c = &f->reach[k];
     int lo = 0, hi = rows;
     while (lo < rows && c->at + (i0 + lo) * f->over < 0) lo++;
     while (hi > lo && c->at + (i0 + hi - 1) * f->over >= v->in_columns) hi--;
     if (lo < hi)
-      t.run[t.nruns++] = (Run){c->at * v->from_channels, c->s * v->tap, v->depth, lo, hi};
+      t.run[t.nruns++] = (Run){c->at * v->from_channels, c->tap * v->tap, v->depth, lo, hi};
     all = all && lo == 0 && hi == rows;
   }
   if (all && t.nruns) { /* a filter row's operands lie side by side */
@@ -192,11 +162,6 @@ static void print_epilogue(const Conv *v, Text *x, const Phase *f, int64_t count
   text_close(x, "}");
 }
 
-static bool same_runs(const Tile *a, const Tile *b) {
-  return a->rows == b->rows && a->nruns == b->nruns &&
-         (!a->nruns || memcmp(a->run, b->run, sizeof *a->run * (size_t)a->nruns) == 0);
-}
-
 /* The tiles of a row of the result for one panel; those that are alike in one loop. */
 static void print_phase(const Conv *v, Text *x, const Phase *f, int64_t width, int64_t a_step,
                         int64_t b_step) {
@@ -210,7 +175,7 @@ static void print_phase(const Conv *v, Text *x, const Phase *f, int64_t width, i
     for (k++; k < tiles; k++, end += rows) {
       if ((int)(f->n / tiles + (k >= low)) != rows) break;
       Tile next = tile_at(v, f, end, rows, width);
-      if (!same_runs(&t, &next)) break;
+      if (!tile_same(&t, &next)) break;
     }
     text_open(x, "for (long i0 = %lld; i0 < %lld; i0 += %d) {", (long long)i0, (long long)end,
               rows);

@@ -18,7 +18,7 @@ typedef struct Filter {
   const Layout *layout;
   int nr;
   int64_t np, ld;
-  bool merged;  /* every filter column reaches all pixels: a filter row is one run of channels */
+  bool merged;  /* a filter row is one run of channels, of which an edge pixel reaches a part */
   int64_t runs; /* of channels in a filter row: 1 or one a column */
   int64_t row;  /* channels in such a run */
   int64_t tiles, rows, low; /* of a run: `low` of `rows`, then of rows + 1 */
@@ -49,15 +49,16 @@ static Filter filter_of(Gen *g, const Group *gr) {
     f.ld = f.c.cout;
   }
   f.np = (f.c.gout + f.nr - 1) / f.nr;
-  f.merged = f.c.groups == 1 && w->dilation == 1;
+  int64_t most = tile_rows(f.cpu, f.np == 1 ? f.c.gout : f.nr);
+  bool all = true; /* every column of the filter reaches every pixel */
   for (int64_t s = 0; s < w->taps; s++) {
-    int64_t a, z;
-    window_outputs(w, s, &a, &z);
-    f.merged = f.merged && a == 0 && z == w->out;
+    int64_t from, to;
+    window_outputs(w, s, &from, &to);
+    all = all && from == 0 && to == w->out;
   }
+  f.merged = f.c.groups == 1 && w->dilation == 1 && (all || f.c.gin < most);
   f.runs = f.merged ? 1 : w->taps;
   f.row = f.merged ? w->taps * f.c.gin : f.c.gin;
-  int64_t most = tile_rows(f.cpu, f.np == 1 ? f.c.gout : f.nr);
   f.tiles = (f.row + most - 1) / most;
   f.rows = f.row / f.tiles;
   f.low = f.tiles - f.row % f.tiles;
@@ -93,22 +94,28 @@ static void print_unit(const Filter *f, Text *x) {
     text_line(x, "f32 *c = sum + (%s) * %lld + k0;", row, (long long)f->ld);
 }
 
-/* The call for the tile's rows and columns, in a run of filter column `s`, whose pixels are columns
-   [a, z) of dy. */
-static void print_call(const Filter *f, Text *x, int rows, int64_t width, int64_t depth) {
-  Run run = {0, 0, depth, 0, rows};
-  Tile t = {.rows = rows,
-            .width = width,
-            .li = 1,
-            .lk = f->c.w.stride * f->c.cin,
-            .lb = f->c.cout,
-            .run = &run,
-            .nruns = depth > 0};
+static Tile tile_new(const Filter *f, int rows, int64_t width) {
+  return (Tile){
+      .rows = rows, .width = width, .li = 1, .lk = f->c.w.stride * f->c.cin, .lb = f->c.cout};
+}
+
+static void print_tile(const Filter *f, Text *x, const Tile *t) {
   long long image = f->c.h.in * f->c.w.in * f->c.cin, line = f->c.w.in * f->c.cin;
   text_line(x, "%s(a, %lldL, %lldL, b, %lldL, %lldL, c, %lldL, rows, images, h == 0);",
-            tile_function(f->g, &t), (long long)f->c.h.stride * line, image,
+            tile_function(f->g, t), (long long)f->c.h.stride * line, image,
             (long long)(f->c.w.out * f->c.cout), (long long)(f->c.h.out * f->c.w.out * f->c.cout),
             (long long)f->ld);
+}
+
+/* ---- a filter column for itself ---- */
+
+/* `depth` pixels reach the column. */
+static void print_call(const Filter *f, Text *x, int rows, int64_t width, int64_t depth) {
+  Run run = {0, 0, depth, 0, rows};
+  Tile t = tile_new(f, rows, width);
+  t.run = &run;
+  t.nruns = depth > 0;
+  print_tile(f, x, &t);
 }
 
 static void print_rows(const Filter *f, Text *x, int64_t width, int64_t depth) {
@@ -124,22 +131,8 @@ static void print_rows(const Filter *f, Text *x, int64_t width, int64_t depth) {
   text_close(x, "}");
 }
 
-static void print_width(const Filter *f, Text *x, int64_t depth) {
-  int64_t tail = f->c.gout - (f->np - 1) * f->nr;
-  if (f->np == 1 || tail == f->nr) {
-    print_rows(f, x, tail, depth);
-    return;
-  }
-  text_open(x, "if (q < %lld) {", (long long)f->np - 1);
-  print_rows(f, x, f->nr, depth);
-  x->indent--;
-  text_open(x, "} else {");
-  print_rows(f, x, tail, depth);
-  text_close(x, "}");
-}
-
 /* Filter columns that reach as many pixels share their calls. */
-static void print_columns(const Filter *f, Text *x) {
+static void print_columns(const Filter *f, Text *x, int64_t width) {
   const WindowAxis *w = &f->c.w;
   bool *done = ARENA_ARRAY(f->g->a, bool, f->runs);
   const char *word = "if";
@@ -159,18 +152,87 @@ static void print_columns(const Filter *f, Text *x) {
       rest = rest && done[k];
     }
     if (rest && word[0] == 'i') {
-      print_width(f, x, z - a);
+      print_rows(f, x, width, z - a);
       return;
     }
     if (rest)
       text_open(x, "} else {");
     else
       text_open(x, "%s (%s) {", word, which);
-    print_width(f, x, z - a);
+    print_rows(f, x, width, z - a);
     x->indent--;
     word = "} else if";
   }
   x->indent++;
+  text_close(x, "}");
+}
+
+/* ---- a whole filter row ---- */
+
+/* Tile k: a run for each part of its rows that pixels reach, in the order of pixels. */
+static Tile row_tile(const Filter *f, int64_t k, int64_t width) {
+  const WindowAxis *w = &f->c.w;
+  int64_t m = k * f->rows + (k > f->low ? k - f->low : 0);
+  Tile t = tile_new(f, (int)(f->rows + (k >= f->low)), width);
+  t.run = ARENA_ARRAY(f->g->a, Run, w->out + 1);
+  Run *last = NULL;
+  for (int64_t j = 0; j < w->out; j++) {
+    int64_t from, to;
+    window_taps(w, j, &from, &to);
+    int64_t lo = from * f->c.gin - m, hi = to * f->c.gin - m;
+    if (lo < 0) lo = 0;
+    if (hi > t.rows) hi = t.rows;
+    if (lo >= hi) {
+      last = NULL;
+      continue;
+    }
+    if (!last || last->lo != lo || last->hi != hi) {
+      last = &t.run[t.nruns++];
+      *last = (Run){(j * w->stride - w->lo) * f->c.cin, j * f->c.cout, 0, lo, hi};
+    }
+    last->depth++;
+  }
+  return t;
+}
+
+static void print_row_tiles(const Filter *f, Text *x, int64_t width) {
+  for (int64_t k = 0, end; k < f->tiles; k = end) {
+    Tile t = row_tile(f, k, width);
+    for (end = k + 1; end < f->tiles; end++) {
+      Tile next = row_tile(f, end, width);
+      if (!tile_same(&t, &next)) break;
+    }
+    bool first = k == 0, rest = end == f->tiles;
+    if (!first) x->indent--;
+    if (!rest)
+      text_open(x, "%sif (k < %lld) {", first ? "" : "} else ", (long long)end);
+    else
+      text_open(x, first ? "{" : "} else {");
+    print_tile(f, x, &t);
+  }
+  text_close(x, "}");
+}
+
+/* ---- both ---- */
+
+static void print_panel(const Filter *f, Text *x, int64_t width) {
+  if (f->merged)
+    print_row_tiles(f, x, width);
+  else
+    print_columns(f, x, width);
+}
+
+static void print_width(const Filter *f, Text *x) {
+  int64_t tail = f->c.gout - (f->np - 1) * f->nr;
+  if (f->np == 1 || tail == f->nr) {
+    print_panel(f, x, tail);
+    return;
+  }
+  text_open(x, "if (q < %lld) {", (long long)f->np - 1);
+  print_panel(f, x, f->nr);
+  x->indent--;
+  text_open(x, "} else {");
+  print_panel(f, x, tail);
   text_close(x, "}");
 }
 
@@ -229,10 +291,14 @@ void cpu_filter(Gen *g, const Group *gr) {
   text_open(x, "for (long u = %s; u < %s; u++) {", first, last);
   print_unit(&f, x);
   window_chunk_rows(x, c);
-  text_line(x, "const long at = v * %lld - %lld; /* column of x under output 0 */",
-            (long long)c->w.dilation, (long long)c->w.lo);
-  text_line(x, "const long col = at < 0 ? (-at + %lld) / %lld : 0; /* the first on the image */",
-            (long long)c->w.stride - 1, (long long)c->w.stride);
+  if (f.merged) { /* columns are counted in the tile's runs */
+    text_line(x, "enum { at = 0, col = 0 };");
+  } else {
+    text_line(x, "const long at = v * %lld - %lld; /* column of x under output 0 */",
+              (long long)c->w.dilation, (long long)c->w.lo);
+    text_line(x, "const long col = at < 0 ? (-at + %lld) / %lld : 0; /* the first on the image */",
+              (long long)c->w.stride - 1, (long long)c->w.stride);
+  }
   text_line(
       x,
       "const f32 *a = image + ((n0 * %lld + y * %lld + r * %lld - %lld) * %lld + col * %lld + "
@@ -241,7 +307,7 @@ void cpu_filter(Gen *g, const Group *gr) {
       (long long)c->w.in, (long long)c->w.stride, (long long)c->cin, (long long)c->gin);
   text_line(x, "const f32 *b = dy + ((n0 * %lld + y) * %lld + col) * %lld + k0;",
             (long long)c->h.out, (long long)c->w.out, (long long)c->cout);
-  print_columns(&f, x);
+  print_width(&f, x);
   text_close(x, "}");
   text_close(x, "}");
   if (!f.epilogue) return;

@@ -2,12 +2,17 @@
    convolutions with a filter for each channel; with element-wise work on the result behind.
    Contract: a unit is an image row of the result (of the gradient by the filters: a tap), a block
    of channels is computed side by side; what is added, and in which order, is what codegen/window.c
-   says. */
+   says. Where a window has few taps, rows and columns that the same taps reach have a text of their
+   own without any test; a tap is then one line for all channels of the block. */
 #include "codegen/cpu/pixel.h"
 #include "codegen/reduction.h"
 #include "ir/op/window.h"
 
-enum { BLOCK = 64 }; /* channels */
+enum {
+  BLOCK = 64,     /* channels */
+  CELL = 8,       /* channels come in so many: those behind the last are read, and dropped */
+  MOST_TAPS = 400 /* written out, in all texts of a kernel */
+};
 
 typedef struct Pool {
   Window w;
@@ -15,6 +20,7 @@ typedef struct Pool {
   WindowAxis h, v; /* rows, columns */
   bool back;       /* from the pooled image to the image */
   bool index;      /* acc are taps */
+  bool descending; /* in the order of the windows that a pixel is in */
   int block;
 } Pool;
 
@@ -37,7 +43,10 @@ static Pool pool_of(Gen *g, const Group *gr, Text *x) {
   p.back = op->kind == OP_CONV_INPUT_GRAD || op->kind == OP_MAX_POOL_GRAD ||
            op->kind == OP_AVG_POOL_GRAD;
   p.index = op->kind == OP_MAX_POOL_INDEX;
-  p.block = p.channels < BLOCK ? (int)p.channels : BLOCK;
+  p.descending = op->kind == OP_MAX_POOL_GRAD || op->kind == OP_AVG_POOL_GRAD;
+  int64_t blocks = (p.channels + BLOCK - 1) / BLOCK;
+  p.block = blocks ? (int)((p.channels + blocks - 1) / blocks) : 1; /* about as wide, all of them */
+  if (blocks > 1) p.block = (p.block + CELL - 1) / CELL * CELL;
   p.w = (Window){.g = g, .gr = gr, .op = op, .x = x};
   return p;
 }
@@ -70,44 +79,32 @@ static void print_axis(const Pool *p, const WindowAxis *a, const char *tap, cons
             (long long)a->out, at, (long long)a->stride, at);
 }
 
-/* The loops over the window's taps, and what each does with channel l. */
-static void print_taps(const Pool *p) {
+/* What tap (r, s) does with channel l: `acc` is the sum so far, `most` the largest value. The tap's
+   place in the source is (row, col). */
+static void print_tap(const Pool *p, const char *tap, const char *acc, const char *most) {
   const Op *op = p->w.op;
   Gen *g = p->w.g;
   Text *x = p->w.x;
-  bool descending = op->kind == OP_MAX_POOL_GRAD || op->kind == OP_AVG_POOL_GRAD;
   int64_t rows = p->back ? p->h.out : p->h.in, columns = p->back ? p->v.out : p->v.in;
-  print_axis(p, &p->h, "r", "row", "oy", descending);
-  print_axis(p, &p->v, "s", "col", "ox", descending);
-  const char *count = NULL;
-  if (op->kind == OP_AVG_POOL_GRAD) {
-    PoolGeom c = pool_geom(p->w.gr->e, op);
-    count = window_count_text(&p->w, &c, "row", "col");
-    text_line(x, "const %s count = %s;", p->w.T, count);
-  }
-  text_line(x, "GC_BRANCH;");
-  text_line(x, "GC_IVDEP");
-  text_open(x, "for (int l = 0; l < w; l++) {");
   text_line(x, "const %s v = %s;", p->w.T, load(p, 0, rows, columns));
   switch ((int)op->kind) {
   case OP_CONV:
   case OP_CONV_INPUT_GRAD:
-    text_line(x, "const %s k = in%d[(r * %lld + s) * %lld + k0 + l];", p->w.T, p->w.in[1],
-              (long long)p->v.taps, (long long)p->channels);
-    text_line(x, "acc[l] = __builtin_fmaf(k, v, acc[l]);");
+    text_line(x, "const %s k = in%d[(%s) * %lld + k0 + l];", p->w.T, p->w.in[1], tap,
+              (long long)p->channels);
+    text_line(x, "%s = __builtin_fmaf(k, v, %s);", acc, acc);
     break;
   case OP_MAX_POOL:
-    text_line(x, "const %s m = acc[l];", p->w.T);
-    text_line(x, "acc[l] = %s;", reduce_step(g, OP_REDUCE_MAX, "m", "v"));
+    text_line(x, "const %s m = %s;", p->w.T, acc);
+    text_line(x, "%s = %s;", acc, reduce_step(g, OP_REDUCE_MAX, "m", "v"));
     break;
   case OP_MAX_POOL_INDEX:
-    text_line(x, "const %s m = most[l];", p->w.T);
-    text_line(x, "const int32_t old = acc[l], tap = (int32_t)(r * %lld + s);",
-              (long long)p->v.taps);
+    text_line(x, "const %s m = %s;", p->w.T, most);
+    text_line(x, "const int32_t old = %s;", acc);
     text_line(x, "const int better = (old < 0) | (%s);",
               reduce_beats(g, OP_ARGMAX, p->w.dt, "v", "m"));
-    text_line(x, "acc[l] = better ? tap : old;");
-    text_line(x, "most[l] = better ? v : m;");
+    text_line(x, "%s = better ? (int32_t)(%s) : old;", acc, tap);
+    text_line(x, "%s = better ? v : m;", most);
     break;
   case OP_MAX_POOL_TAKE:
   case OP_MAX_POOL_GRAD: {
@@ -117,28 +114,50 @@ static void print_taps(const Pool *p) {
             : arena_printf(g->a, "in%d[((n * %lld + oy) * %lld + ox) * %lld + k0 + l]", p->w.in[1],
                            (long long)p->h.out, (long long)p->v.out, (long long)p->channels);
     text_line(x, "const int32_t named = %s;", index);
-    text_line(x, "const %s m = acc[l], with = %s;", p->w.T,
+    text_line(x, "const %s m = %s, with = %s;", p->w.T, acc,
               op->kind == OP_MAX_POOL_GRAD ? "m + v" : "v");
-    text_line(x, "acc[l] = named == (int32_t)(r * %lld + s) ? with : m;", (long long)p->v.taps);
+    text_line(x, "%s = named == (int32_t)(%s) ? with : m;", acc, tap);
     break;
   }
-  case OP_AVG_POOL: text_line(x, "acc[l] += v;"); break;
-  default: text_line(x, "acc[l] += v / count;"); break; /* OP_AVG_POOL_GRAD */
+  case OP_AVG_POOL: text_line(x, "%s += v;", acc); break;
+  default: text_line(x, "%s += v / count;", acc); break; /* OP_AVG_POOL_GRAD */
   }
+}
+
+static const char *start_of(const Pool *p) {
+  if (p->index) return "-1";
+  return p->w.op->kind == OP_MAX_POOL ? reduce_start(p->w.g, OP_REDUCE_MAX, p->w.dt) : "0";
+}
+
+/* By the pooled image's window at (row, col), of which a gradient takes a part. */
+static void print_count(const Pool *p) {
+  if (p->w.op->kind != OP_AVG_POOL_GRAD) return;
+  PoolGeom c = pool_geom(p->w.gr->e, p->w.op);
+  text_line(p->w.x, "const %s count = %s;", p->w.T, window_count_text(&p->w, &c, "row", "col"));
+}
+
+/* ---- taps in loops ---- */
+
+static void print_taps(const Pool *p) {
+  Text *x = p->w.x;
+  print_axis(p, &p->h, "r", "row", "oy", p->descending);
+  print_axis(p, &p->v, "s", "col", "ox", p->descending);
+  print_count(p);
+  text_line(x, "GC_BRANCH;");
+  text_line(x, "GC_IVDEP");
+  text_open(x, "for (int l = 0; l < w; l++) {");
+  print_tap(p, arena_printf(p->w.g->a, "r * %lld + s", (long long)p->v.taps), "acc[l]", "most[l]");
   for (int i = 0; i < 3; i++) text_close(x, "}");
 }
 
 static void print_start(const Pool *p) {
   Text *x = p->w.x;
-  const char *start = "0";
-  if (p->w.op->kind == OP_MAX_POOL) start = reduce_start(p->w.g, OP_REDUCE_MAX, p->w.dt);
   if (p->index) {
-    start = "-1";
     text_line(x, "%s most[%d];", p->w.T, p->block);
     text_line(x, "for (int l = 0; l < w; l++) most[l] = %s;",
               reduce_start(p->w.g, OP_REDUCE_MAX, p->w.dt));
   }
-  text_line(x, "for (int l = 0; l < w; l++) acc[l] = %s;", start);
+  text_line(x, "for (int l = 0; l < w; l++) acc[l] = %s;", start_of(p));
 }
 
 /* Opens the loop over blocks of channels from k0 on, `w` of them. */
@@ -167,6 +186,94 @@ static void print_results(const Pool *p, const char *const *coord, const char *f
             .have_text = p->w.sum};
   site_body(p->w.g, x, gr, &s);
   text_close(x, "}");
+}
+
+/* What is done with the sums, for the pixel (oy, ox). */
+static void print_pixel_end(const Pool *p) {
+  const Group *gr = p->w.gr;
+  Text *x = p->w.x;
+  const Type *t = gr->domain;
+  if (gr->root->kind == OP_AVG_POOL) {
+    PoolGeom c = pool_geom(gr->e, gr->root);
+    text_line(x, "const %s count = %s;", p->w.T, window_count_text(&p->w, &c, "oy", "ox"));
+    text_line(x, "for (int l = 0; l < w; l++) acc[l] /= count;");
+  }
+  print_results(p, (const char *[]){"n", "(k0 + l)", "oy", "ox"},
+                arena_printf(p->w.g->a, "(u * %lld + ox) * %lld + k0", (long long)t->dim[3],
+                             (long long)p->channels));
+}
+
+/* Every pixel and its taps in loops, each tap tested. */
+static void print_loops(Pool *p) {
+  Text *x = p->w.x;
+  text_open(x, "for (long ox = 0; ox < %lld; ox++) {", (long long)p->w.gr->domain->dim[3]);
+  print_blocks(p);
+  p->w = window_new(p->w.g, p->w.gr, x, p->block);
+  print_start(p);
+  print_taps(p);
+  print_pixel_end(p);
+  for (int i = 0; i < 2; i++) text_close(x, "}");
+}
+
+/* ---- taps written out ---- */
+
+static int64_t spans_taps(const Phase *span, int n) {
+  int64_t taps = 0;
+  for (int i = 0; i < n; i++) taps += span[i].nreach;
+  return taps;
+}
+
+/* The pixels of a span of rows by one of columns. */
+static void print_span(Pool *p, const Phase *rows, const Phase *columns) {
+  Text *x = p->w.x;
+  Gen *g = p->w.g;
+  int ny = rows->nreach, nx = columns->nreach, taps = ny * nx;
+  text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)columns->n);
+  text_line(x, "const long ox = %lld + i * %lld;", (long long)columns->first,
+            (long long)columns->step);
+  print_blocks(p);
+  int wide = (p->block + CELL - 1) / CELL * CELL;
+  p->w = window_new(g, p->w.gr, x, wide);
+  const char *end = p->channels % p->block
+                        ? arena_printf(g->a, "(w + %d) / %d * %d", CELL - 1, CELL, CELL)
+                        : arena_printf(g->a, "%d", wide);
+  text_line(x, "GC_BRANCH;");
+  text_line(x, "GC_ROLLED GC_IVDEP");
+  text_open(x, "for (int l = 0; l < %s; l++) {", end);
+  text_line(x, "%s sum = %s;", p->index ? "int32_t" : p->w.T, start_of(p));
+  if (p->index) text_line(x, "%s most = %s;", p->w.T, reduce_start(g, OP_REDUCE_MAX, p->w.dt));
+  for (int k = 0; k < taps; k++) {
+    int at = p->descending ? taps - 1 - k : k;
+    const Reach *r = &rows->reach[at / nx], *c = &columns->reach[at % nx];
+    text_open(x, "{");
+    text_line(x, "const long row = y * %lld + %lld, col = i * %lld + %lld;", (long long)rows->over,
+              (long long)r->at, (long long)columns->over, (long long)c->at);
+    print_count(p);
+    print_tap(p, arena_printf(g->a, "%lld", (long long)(r->tap * p->v.taps + c->tap)), "sum",
+              "most");
+    text_close(x, "}");
+  }
+  text_line(x, "acc[l] = sum;");
+  text_close(x, "}");
+  print_pixel_end(p);
+  for (int i = 0; i < 2; i++) text_close(x, "}");
+}
+
+static void print_spans(Pool *p, const Phase *rows, int nrows, const Phase *columns, int ncolumns) {
+  Text *x = p->w.x;
+  for (int k = 0; k < nrows; k++) {
+    const Phase *r = &rows[k];
+    if (k > 0) x->indent--;
+    if (k + 1 < nrows)
+      text_open(x, "%sif (oy >= %lld && oy < %lld && (oy - %lld) %% %lld == 0) {",
+                k > 0 ? "} else " : "", (long long)r->first, (long long)(r->first + r->n * r->step),
+                (long long)r->first, (long long)r->step);
+    else
+      text_open(x, k > 0 ? "} else {" : "{");
+    text_line(x, "const long y = (oy - %lld) / %lld;", (long long)r->first, (long long)r->step);
+    for (int i = 0; i < ncolumns; i++) print_span(p, r, &columns[i]);
+  }
+  if (nrows) text_close(x, "}");
 }
 
 /* The gradient by the filters: a unit is a tap. */
@@ -226,18 +333,12 @@ void cpu_pool(Gen *g, const Group *gr) {
   }
   text_line(x, "const long n = u / %lld, oy = u %% %lld;", (long long)t->dim[2],
             (long long)t->dim[2]);
-  text_open(x, "for (long ox = 0; ox < %lld; ox++) {", (long long)t->dim[3]);
-  print_blocks(&p);
-  p.w = window_new(g, gr, x, p.block);
-  print_start(&p);
-  print_taps(&p);
-  if (gr->root->kind == OP_AVG_POOL) {
-    PoolGeom c = pool_geom(gr->e, gr->root);
-    text_line(x, "const %s count = %s;", p.w.T, window_count_text(&p.w, &c, "oy", "ox"));
-    text_line(x, "for (int l = 0; l < w; l++) acc[l] /= count;");
-  }
-  print_results(&p, (const char *[]){"n", "(k0 + l)", "oy", "ox"},
-                arena_printf(g->a, "(u * %lld + ox) * %lld + k0", (long long)t->dim[3],
-                             (long long)p.channels));
-  for (int i = 0; i < 3; i++) text_close(x, "}");
+  int nrows, ncolumns;
+  const Phase *rows = window_spans(g->a, &p.h, p.back, &nrows);
+  const Phase *columns = window_spans(g->a, &p.v, p.back, &ncolumns);
+  if (spans_taps(rows, nrows) * spans_taps(columns, ncolumns) <= MOST_TAPS)
+    print_spans(&p, rows, nrows, columns, ncolumns);
+  else
+    print_loops(&p);
+  text_close(x, "}");
 }

@@ -11,6 +11,11 @@ int tile_rows(const CpuTarget *t, int64_t width) {
   return rows > 14 ? 14 : rows < 1 ? 1 : rows;
 }
 
+bool tile_same(const Tile *a, const Tile *b) {
+  return a->rows == b->rows && a->nruns == b->nruns &&
+         (!a->nruns || memcmp(a->run, b->run, sizeof *a->run * (size_t)a->nruns) == 0);
+}
+
 const char *tile_function(Gen *g, const Tile *t) {
   Text x = text_new(g->a, 1);
   text_line(&x, "enum { L = VW, NV = (%lld + L - 1) / L, R = %d, W = %lld };", (long long)t->width,

@@ -21,6 +21,8 @@ typedef struct Tile {
 
 /* The most rows of a tile so wide. */
 int tile_rows(const CpuTarget *t, int64_t width);
+/* Two tiles of one convolution and width: the same rows and runs. */
+bool tile_same(const Tile *a, const Tile *b);
 /* The name of a function
      (const f32 *a, long ar, long an, const f32 *b, long br, long bn, f32 *c, long ldc,
       long rows, long images, int first)

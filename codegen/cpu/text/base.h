@@ -8,6 +8,8 @@
 #else
 #define GC_IVDEP _Pragma("GCC ivdep")
 #endif
+/* Before a short loop that is to become vectors: gcc 12 would write it out first, with branches. */
+#define GC_ROLLED _Pragma("GCC unroll 1")
 /* In a loop that a branch lets skip iterations, before loops over the elements of each: it stays a
    branch. By gcc 12, such a loop whose inner loops are unrolled may be turned into one over
    masked vectors, and those read wrong addresses. */

@@ -1,0 +1,51 @@
+/* Which taps of a window reach which rows or columns of its result; see pixel.h. */
+#include "codegen/cpu/pixel.h"
+
+Phase *window_phases(Arena *a, const WindowAxis *w, bool back, int *n) {
+  int64_t positions = back ? w->in : w->out;
+  *n = (int)(!back ? 1 : w->stride < positions ? w->stride : positions);
+  Phase *phase = ARENA_ARRAY(a, Phase, *n + 1);
+  for (int p = 0; p < *n; p++) {
+    Phase *f = &phase[p];
+    *f = (Phase){.first = p, .step = back ? w->stride : 1, .over = back ? 1 : w->stride};
+    f->n = (positions - p + f->step - 1) / f->step;
+    f->reach = ARENA_ARRAY(a, Reach, w->taps + 1);
+    for (int64_t s = 0; s < w->taps; s++) {
+      int64_t at = back ? p + w->lo - s * w->dilation : s * w->dilation - w->lo;
+      if (back && at % w->stride) continue;
+      f->reach[f->nreach++] = (Reach){s, back ? at / w->stride : at};
+    }
+  }
+  return phase;
+}
+
+static bool on_source(const Phase *f, const Reach *r, int64_t i, int64_t places) {
+  int64_t at = r->at + i * f->over;
+  return at >= 0 && at < places;
+}
+
+static bool reached_alike(const Phase *f, int64_t i, int64_t k, int64_t places) {
+  for (int t = 0; t < f->nreach; t++)
+    if (on_source(f, &f->reach[t], i, places) != on_source(f, &f->reach[t], k, places))
+      return false;
+  return true;
+}
+
+Phase *window_spans(Arena *a, const WindowAxis *w, bool back, int *n) {
+  int phases;
+  int64_t places = back ? w->out : w->in;
+  const Phase *phase = window_phases(a, w, back, &phases);
+  VEC(Phase) spans = {0};
+  for (const Phase *f = phase; f < phase + phases; f++)
+    for (int64_t i = 0, end; i < f->n; i = end) {
+      for (end = i + 1; end < f->n && reached_alike(f, i, end, places);) end++;
+      Phase s = {.first = f->first + i * f->step, .step = f->step, .n = end - i, .over = f->over};
+      s.reach = ARENA_ARRAY(a, Reach, f->nreach + 1);
+      for (int t = 0; t < f->nreach; t++)
+        if (on_source(f, &f->reach[t], i, places))
+          s.reach[s.nreach++] = (Reach){f->reach[t].tap, f->reach[t].at + i * f->over};
+      vec_push(a, &spans, s);
+    }
+  *n = (int)spans.n;
+  return spans.at;
+}
