@@ -367,15 +367,28 @@ static void join(Fuse *f, Unit *a, Unit *b) {
   b->members.n = 0;
 }
 
-/* Only sums over columns or over everything read it: they compute it on their way, and it needs no
-   bytes, if it does not go with a product or window, which no such sum can join. */
-static bool only_summed(const Fuse *f, const Op *op) {
+/* Only sums over columns, or also those over everything, read it. */
+static bool only_summed(const Fuse *f, const Op *op, bool columns) {
   if (op->nresults != 1 || op_info[op->kind].cls != CLASS_ELEMENT) return false;
   for (uint32_t i = 0; i < f->users[op->results[0]].n; i++) {
     const Op *user = f->users[op->results[0]].at[i];
-    if (op_info[user->kind].cls != CLASS_REDUCE || op_outer_axes(f->e, user) > 0) return false;
+    if (op_info[user->kind].cls != CLASS_REDUCE) return false;
+    if (op_outer_axes(f->e, user) > (columns ? -1 : 0)) return false;
   }
   return f->users[op->results[0]].n > 0;
+}
+
+static bool others_read(const Fuse *f, ValueId v, const Op *op) {
+  for (uint32_t i = 0; i < f->users[v].n; i++)
+    if (f->users[v].at[i] != op) return true;
+  return false;
+}
+
+/* Sums compute it on their way, and it needs no bytes, if it does not go with what they cannot
+   join: a product or window, or, for sums over columns, a value that others read, too. */
+static bool goes_with_sum(const Fuse *f, const Unit *producer, ValueId v, const Op *op) {
+  if (is_memory_form(producer->form)) return only_summed(f, op, false);
+  return producer->form == FORM_MAP && others_read(f, v, op) && only_summed(f, op, true);
 }
 
 static void join_producers(Fuse *f, const Op *op) {
@@ -384,9 +397,8 @@ static void join_producers(Fuse *f, const Op *op) {
     bool here = s.def && s.def->parent == f->block;
     Unit *a = here ? f->unit[s.def->id] : NULL, *b = f->unit[op->id];
     if (!a || a == b) continue;
-    const char *why = is_memory_form(a->form) && only_summed(f, op)
-                          ? "it is computed where it is summed"
-                          : refuses(f, a, b);
+    const char *why =
+        goes_with_sum(f, a, s.v, op) ? "it is computed where it is summed" : refuses(f, a, b);
     if (why)
       remark(f->r, REMARK_FUSE, "fuse-missed", op->loc, "%s does not join %s of %s: %s",
              op_info[op->kind].name, op_info[s.def->kind].name, loc_str(f->r->m->ctx, s.def->loc),
