@@ -4,16 +4,18 @@
    by side, so the tile runs through the filter's rows, columns and channels as through the depth of
    a product. Contract: filters lie in panels of the result's channels (passes/layout_images.c).
    Padding is left out: rows are clipped, and at an image's sides each filter column has its own
-   loop over just the pixels that it reaches. Every element is one chain of fma in the order of the
-   filter's rows, columns and channels, as in window.c. With a stride the gradient's columns fall
-   into as many phases, each with filter columns of its own. */
+   loop over just the pixels that it reaches. Where image rows are short, a tile is one pixel of
+   several images instead: of those every filter column reaches all or none. Every element is one
+   chain of fma in the order of the filter's rows, columns and channels, as in window.c. With a
+   stride the gradient's columns fall into as many phases, each with filter columns of its own. */
 #include "codegen/cpu/pixel.h"
 #include "codegen/cpu/tile.h"
 
 enum {
   BLOCK_BYTES = 1 << 18, /* of image rows that a panel of filters goes over */
   ROW_BYTES = 1 << 17,   /* of a row of the result that waits on the stack for its epilogue */
-  FEW_ROWS = 16          /* of the result: then panels are divided among threads, too */
+  FEW_ROWS = 16,         /* of the result: then panels are divided among threads, too */
+  FEW_COLUMNS = 64       /* of the result, at most, where a tile may be of several images */
 };
 
 typedef struct Conv {
@@ -36,9 +38,102 @@ typedef struct Conv {
   bool whole; /* ... on a row at a time */
   Phase *phase;
   int nphases;
+  int64_t blocks;      /* of images, of which a tile has a pixel each; 0: a tile is one image's */
+  int64_t images, low; /* of a block: `low` blocks have one less */
+  Phase *span;
+  int nspans;
 } Conv;
 
 static int64_t gcd(int64_t a, int64_t b) { return b ? gcd(b, a % b) : a; }
+
+/* ---- tiles ---- */
+
+/* A filter row's operands lie side by side. */
+static bool is_run(const Conv *v) { return v->c.groups == 1 && !v->back && v->c.w.dilation == 1; }
+
+/* Pixels [i0, i0 + rows) of a phase. */
+static Tile tile_at(const Conv *v, const Phase *f, int64_t i0, int rows, int64_t width) {
+  Tile t = {.rows = rows, .width = width, .lb = v->lb, .lk = 1};
+  t.li = f->over * v->from_channels;
+  t.run = ARENA_ARRAY(v->g->a, Run, f->nreach + 1);
+  bool all = is_run(v);
+  for (int k = 0; k < f->nreach; k++) {
+    const Reach *c = &f->reach[k];
+    int lo = 0, hi = rows;
+    while (lo < rows && c->at + (i0 + lo) * f->over < 0) lo++;
+    while (hi > lo && c->at + (i0 + hi - 1) * f->over >= v->in_columns) hi--;
+    if (lo < hi)
+      t.run[t.nruns++] = (Run){c->at * v->from_channels, c->tap * v->tap, v->depth, lo, hi};
+    all = all && lo == 0 && hi == rows;
+  }
+  if (all && t.nruns) {
+    t.run[0].depth *= t.nruns;
+    t.nruns = 1;
+  }
+  return t;
+}
+
+/* A pixel of a span in so many images. */
+static Tile tile_across(const Conv *v, const Phase *span, int images, int64_t width) {
+  Tile t = {.rows = images, .width = width, .lb = v->lb, .lk = 1};
+  t.li = v->in_rows * v->in_columns * v->from_channels;
+  t.run = ARENA_ARRAY(v->g->a, Run, span->nreach + 1);
+  for (int k = 0; k < span->nreach; k++) {
+    const Reach *c = &span->reach[k];
+    t.run[t.nruns++] = (Run){c->at * v->from_channels, c->tap * v->tap, v->depth, 0, images};
+  }
+  if (is_run(v) && t.nruns) {
+    t.run[0].depth *= t.nruns;
+    t.nruns = 1;
+  }
+  return t;
+}
+
+/* Of the tiles of a row of one panel: tile k has `n` or n + 1 of `of`, so that none is short. */
+static int rows_of(int64_t k, int64_t tiles, int64_t of) {
+  return (int)(of / tiles + (k >= tiles - of % tiles));
+}
+
+/* Half cycles that a tile takes, by the rows that each run reaches: in a cycle it can load two
+   registers and do two fma; and a chain goes on after four, and a bit. */
+static int64_t tile_cost(const Conv *v, const Tile *t) {
+  enum { CHAIN = 10 };
+  int64_t lanes = v->cpu->vector / 4, vectors = (t->width + lanes - 1) / lanes, cost = 0;
+  for (int i = 0; i < t->nruns; i++) {
+    int64_t rows = t->run[i].hi - t->run[i].lo, most = rows * vectors;
+    if (most < rows + vectors) most = rows + vectors;
+    cost += t->run[i].depth * (most > CHAIN ? most : CHAIN);
+  }
+  return cost;
+}
+
+/* Whether tiles go across images: where they are cheaper so, with what they read still near. */
+static void choose_tiles(Conv *v) {
+  int64_t width = v->np == 1 ? v->width : v->nr, most = tile_rows(v->cpu, width);
+  int64_t blocks = (v->n + most - 1) / most, along = 0, across = 0;
+  if (v->n == 0 || v->n * v->rows < FEW_ROWS || v->columns > FEW_COLUMNS) return;
+  for (int p = 0; p < v->nphases; p++) {
+    const Phase *f = &v->phase[p];
+    int64_t tiles = (f->n + most - 1) / most, i0 = 0;
+    for (int64_t k = 0; k < tiles; k++) {
+      Tile t = tile_at(v, f, i0, rows_of(k, tiles, f->n), width);
+      along += tile_cost(v, &t);
+      i0 += t.rows;
+    }
+  }
+  for (int p = 0; p < v->nspans; p++)
+    for (int64_t k = 0; k < blocks; k++) {
+      Tile t = tile_across(v, &v->span[p], rows_of(k, blocks, v->n), width);
+      across += v->span[p].n * tile_cost(v, &t);
+    }
+  int64_t images = rows_of(blocks - 1, blocks, v->n);
+  int64_t bytes = images * v->c.h.taps * v->in_columns * v->from_channels * 4;
+  bool fits = bytes <= BLOCK_BYTES && images * v->columns * v->nr * 4 <= ROW_BYTES;
+  if (!fits || across * 20 > along * v->n * 19) return;
+  v->blocks = blocks;
+  v->images = images;
+  v->low = v->n % blocks ? blocks - v->n % blocks : 0;
+}
 
 static Conv conv_of(Gen *g, const Group *gr) {
   const Op *op = gr->root;
@@ -72,31 +167,9 @@ static Conv conv_of(Gen *g, const Group *gr) {
   v.epilogue = gr->nops > 1;
   v.whole = v.epilogue && v.columns * v.nr * 4 <= ROW_BYTES;
   v.phase = window_phases(g->a, &v.c.w, v.back, &v.nphases);
+  v.span = window_spans(g->a, &v.c.w, v.back, &v.nspans);
+  choose_tiles(&v);
   return v;
-}
-
-/* ---- tiles ---- */
-
-/* Pixels [i0, i0 + rows) of a phase. */
-static Tile tile_at(const Conv *v, const Phase *f, int64_t i0, int rows, int64_t width) {
-  Tile t = {.rows = rows, .width = width, .lb = v->lb, .lk = 1};
-  t.li = f->over * v->from_channels;
-  t.run = ARENA_ARRAY(v->g->a, Run, f->nreach + 1);
-  bool all = v->c.groups == 1 && (!v->back && v->c.w.dilation == 1);
-  for (int k = 0; k < f->nreach; k++) {
-    const Reach *c = &f->reach[k];
-    int lo = 0, hi = rows;
-    while (lo < rows && c->at + (i0 + lo) * f->over < 0) lo++;
-    while (hi > lo && c->at + (i0 + hi - 1) * f->over >= v->in_columns) hi--;
-    if (lo < hi)
-      t.run[t.nruns++] = (Run){c->at * v->from_channels, c->tap * v->tap, v->depth, lo, hi};
-    all = all && lo == 0 && hi == rows;
-  }
-  if (all && t.nruns) { /* a filter row's operands lie side by side */
-    t.run[0].depth *= t.nruns;
-    t.nruns = 1;
-  }
-  return t;
 }
 
 /* ---- rows ---- */
@@ -136,8 +209,8 @@ static void print_taps(const Conv *v, Text *x, int64_t *a_step, int64_t *b_step)
   *b_step = step * filter_row;
 }
 
-/* Element-wise work on `count` pixels, from the tile's first on: those of the phase from i0 on, or
-   with `f` NULL the whole row. */
+/* Element-wise work on `count` pixels, which are in the tile's buffer: those of the phase from i0
+   on, or with `f` NULL the whole row. */
 static void print_epilogue(const Conv *v, Text *x, const Phase *f, int64_t count, int64_t width) {
   const Type *t = v->gr->domain;
   text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)count);
@@ -148,7 +221,7 @@ static void print_epilogue(const Conv *v, Text *x, const Phase *f, int64_t count
     text_line(x, "const long ox = i;");
   text_line(x, "const long flat = ((n * %lld + oy) * %lld + ox) * %lld + k0;", (long long)v->rows,
             (long long)v->columns, (long long)v->to_channels);
-  text_line(x, "const f32 *acc = tile + i * %d;", v->nr);
+  text_line(x, "const f32 *acc = from + i * %d;", v->nr);
   text_line(x, "(void)flat;");
   text_open(x, "GC_IVDEP for (long j = 0; j < %lld; j++) {", (long long)width);
   Site s = {.shape = t,
@@ -167,13 +240,13 @@ static void print_phase(const Conv *v, Text *x, const Phase *f, int64_t width, i
                         int64_t b_step) {
   int most = tile_rows(v->cpu, width);
   int64_t ld = v->epilogue ? v->nr : v->to_channels;
-  int64_t tiles = (f->n + most - 1) / most, low = tiles - f->n % tiles, i0 = 0;
+  int64_t tiles = (f->n + most - 1) / most, i0 = 0;
   for (int64_t k = 0; k < tiles;) {
-    int rows = (int)(f->n / tiles + (k >= low));
+    int rows = rows_of(k, tiles, f->n);
     Tile t = tile_at(v, f, i0, rows, width);
     int64_t end = i0 + rows;
     for (k++; k < tiles; k++, end += rows) {
-      if ((int)(f->n / tiles + (k >= low)) != rows) break;
+      if (rows_of(k, tiles, f->n) != rows) break;
       Tile next = tile_at(v, f, end, rows, width);
       if (!tile_same(&t, &next)) break;
     }
@@ -193,24 +266,69 @@ static void print_phase(const Conv *v, Text *x, const Phase *f, int64_t width, i
   }
 }
 
-/* One row of the result, `u`, for panel q of group g. */
+/* The rows oy of `images` images from n0 on: each pixel's tile. */
+static void print_across(const Conv *v, Text *x, int images, int64_t width, int64_t a_step,
+                         int64_t b_step) {
+  int64_t pixel = v->epilogue ? v->nr : v->to_channels;
+  int64_t image = v->epilogue ? v->columns * v->nr : v->rows * v->columns * v->to_channels;
+  for (int p = 0; p < v->nspans; p++) {
+    const Phase *f = &v->span[p];
+    Tile t = tile_across(v, f, images, width);
+    text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)f->n);
+    text_line(x,
+              "%s(a + i * %lld, %lldL, 0, b, %lldL, 0, out + (%lld + i * %lld) * %lld, %lldL, "
+              "taps, 1, 1);",
+              tile_function(v->g, &t), (long long)(f->over * v->from_channels), (long long)a_step,
+              (long long)b_step, (long long)f->first, (long long)f->step, (long long)pixel,
+              (long long)image);
+    text_close(x, "}");
+  }
+  if (!v->epilogue) return;
+  text_open(x, "for (long m = 0; m < %d; m++) {", images);
+  text_line(x, "const long n = n0 + m;");
+  text_line(x, "const f32 *from = tile + m * %lld;", (long long)image);
+  print_epilogue(v, x, NULL, v->columns, width);
+  text_close(x, "}");
+}
+
+/* One row of the result, `u`, or of a block of images, for panel q of group g. */
 static void print_row(const Conv *v, Text *x, int64_t width) {
   int64_t a_step, b_step;
-  text_line(x, "const long n = u / %lld, oy = u %% %lld, k0 = g * %lld + q * %d;",
-            (long long)v->rows, (long long)v->rows, (long long)v->width, v->nr);
+  text_line(x, "const long n0 = u / %lld%s, oy = u %% %lld, k0 = g * %lld + q * %d;",
+            (long long)v->rows,
+            v->blocks ? arena_printf(v->g->a, " * %lld - (u / %lld < %lld ? u / %lld : %lld)",
+                                     (long long)v->images, (long long)v->rows, (long long)v->low,
+                                     (long long)v->rows, (long long)v->low)
+                      : "",
+            (long long)v->rows, (long long)v->width, v->nr);
   print_taps(v, x, &a_step, &b_step);
-  text_line(x, "const f32 *a = image + (n * %lld + row) * %lld + g * %lld;", (long long)v->in_rows,
+  text_line(x, "const f32 *a = image + (n0 * %lld + row) * %lld + g * %lld;", (long long)v->in_rows,
             (long long)(v->in_columns * v->from_channels), (long long)v->depth);
   int64_t group = v->c.groups == 1 ? 0 : v->back ? v->depth * v->lb : v->width;
   text_line(x, "const f32 *b = filter + g * %lld + q * %lld + r0 * %lld;", (long long)group,
             (long long)v->panel, (long long)(v->c.w.taps * v->tap));
-  if (v->whole)
+  if (v->epilogue && (v->whole || v->blocks))
     text_line(x, "f32 *out = tile;");
   else if (!v->epilogue)
-    text_line(x, "f32 *out = (f32 *)out0 + (n * %lld + oy) * %lld + k0;", (long long)v->rows,
+    text_line(x, "f32 *out = (f32 *)out0 + (n0 * %lld + oy) * %lld + k0;", (long long)v->rows,
               (long long)(v->columns * v->to_channels));
-  for (int p = 0; p < v->nphases; p++) print_phase(v, x, &v->phase[p], width, a_step, b_step);
-  if (v->whole) print_epilogue(v, x, NULL, v->columns, width);
+  if (!v->blocks) {
+    if (v->epilogue) text_line(x, "const long n = n0;");
+    if (v->epilogue) text_line(x, "const f32 *from = tile;");
+    for (int p = 0; p < v->nphases; p++) print_phase(v, x, &v->phase[p], width, a_step, b_step);
+    if (v->whole) print_epilogue(v, x, NULL, v->columns, width);
+    return;
+  }
+  if (v->low) {
+    text_open(x, "if (u < %lld) {", (long long)(v->low * v->rows));
+    print_across(v, x, (int)v->images - 1, width, a_step, b_step);
+    x->indent--;
+    text_open(x, "} else {");
+  } else {
+    text_open(x, "{");
+  }
+  print_across(v, x, (int)v->images, width, a_step, b_step);
+  text_close(x, "}");
 }
 
 static void print_panel(const Conv *v, Text *x) {
@@ -233,19 +351,23 @@ void cpu_conv(Gen *g, const Group *gr) {
   Text *x = &k->text;
   kernel_args(g, k, gr);
   k->flops = 2 * (uint64_t)(v.c.y->numel * v.c.gin * v.c.h.taps * v.c.w.taps);
-  int64_t rows = v.n * v.rows, panels = v.np * v.c.groups;
-  bool by_rows = rows >= FEW_ROWS || panels == 1;
+  int64_t rows = (v.blocks ? v.blocks : v.n) * v.rows, panels = v.np * v.c.groups;
+  bool by_rows = v.blocks || rows >= FEW_ROWS || panels == 1;
   kernel_units(k, k->flops < SERIAL_WORK ? 1 : by_rows ? rows : rows * panels);
-  if (k->units > 1 && by_rows) cpu_split_full(k, gr, 1, 0, gr->domain->numel);
+  if (k->units > 1 && by_rows && !v.blocks) cpu_split_full(k, gr, 1, 0, gr->domain->numel);
   const char *first = k->units > 1 ? "u0" : "0";
   text_line(x, "const f32 *image = in%d, *filter = in%d;", group_arg(gr, v.op->operands[0]),
             group_arg(gr, v.op->operands[1]));
   int64_t tail = v.width - (v.np - 1) * v.nr; /* the narrowest panel has the tallest tiles */
   if (v.epilogue)
     text_line(x, "_Alignas(64) f32 tile[%lld];",
-              (long long)(v.whole ? v.columns : tile_rows(v.cpu, tail)) * v.nr);
+              (long long)(v.blocks  ? v.images * v.columns
+                          : v.whole ? v.columns
+                                    : tile_rows(v.cpu, tail)) *
+                  v.nr);
   if (by_rows) {
-    int64_t bytes = v.in_columns * v.from_channels * 4, block = BLOCK_BYTES / (bytes ? bytes : 1);
+    int64_t bytes = v.in_columns * v.from_channels * 4 * (v.blocks ? v.images : 1),
+            block = BLOCK_BYTES / (bytes ? bytes : 1);
     const char *last = k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)rows);
     text_open(x, "for (long w0 = %s, w1; w0 < %s; w0 = w1) {", first, last);
     text_line(x, "w1 = w0 + %lld < %s ? w0 + %lld : %s;", (long long)(block ? block : 1), last,
