@@ -1,16 +1,37 @@
 /* Reductions over axes that are not the last: a block of 64 kept elements side by side, the reduced
    axes walked in order outside of it, then the epilogue on the block.
    Contract: every sum is taken in order of the reduced axes, in chunks of 256 that are added in
-   order: the bits depend on the shape alone. Results have the kept shape and may lie over operands
+   order: the bits depend on the shape alone. Of few long columns, chunks are summed side by side
+   and added in a second launch. Results have the kept shape and may lie over operands
    of it. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/reduction.h"
 
-enum { BLOCK = 64 };
+enum {
+  BLOCK = 64,
+  FEW_COLUMNS = 128, /* of which threads would get a block or two */
+  MANY_CHUNKS = 16   /* of rows, that pay for a launch that adds them up */
+};
+
+static bool is_arg(const Op *root) { return root->kind == OP_ARGMAX || root->kind == OP_ARGMIN; }
+
+static bool in_chunks(const Op *root, Dtype dt, int64_t rows) {
+  return root->kind == OP_SUM && dtype_is_float(dt) && rows > COL_CHUNK;
+}
+
+/* Few columns and many rows: threads share chunks of rows. */
+static bool is_split(const Group *gr) {
+  int64_t kept = value_type(gr->e, gr->root->results[0])->numel;
+  int64_t rows = kept ? gr->domain->numel / kept : 0;
+  return kept <= FEW_COLUMNS && rows >= MANY_CHUNKS * COL_CHUNK && group_work(gr) >= SERIAL_WORK &&
+         in_chunks(gr->root, value_type(gr->e, gr->root->operands[0])->dtype, rows);
+}
 
 uint64_t cpu_reduce_scratch(const Group *gr) {
-  (void)gr;
-  return 0;
+  if (!is_split(gr)) return 0;
+  const Type *kept = value_type(gr->e, gr->root->results[0]);
+  int64_t rows = gr->domain->numel / kept->numel, chunks = (rows + COL_CHUNK - 1) / COL_CHUNK;
+  return (uint64_t)(chunks * kept->numel) * (kept->dtype == DT_F64 ? 8 : 4);
 }
 
 /* The argument is read by element-wise ops alone. */
@@ -41,78 +62,86 @@ static void split(Cols *c, Kernel *k, int64_t rows, int64_t cols) {
   }
 }
 
-void cpu_reduce(Gen *g, const Group *gr) {
-  Kernel *k = kernel_new(g, gr);
-  kernel_args(g, k, gr);
-  Cols c = {.g = g, .gr = gr};
-  c.p = printer_new(g, gr, 4, 1);
-  Printer *p = &c.p;
-  cols_axes(&c);
-  const Op *root = gr->root;
-  ValueId x = root->operands[0], y = root->results[0];
-  Dtype dt = value_type(gr->e, x)->dtype;
-  bool arg = root->kind == OP_ARGMAX || root->kind == OP_ARGMIN;
+typedef struct Reduce {
+  Cols c;
+  Kernel *k;
+  const Op *root;
+  Dtype dt;
+  const char *T;
+  Loop *kept, *gone;
+  int nkept, ngone;
+  int64_t cols, rows, outer, blocks; /* of the domain; blocks of columns */
+  int width;                         /* columns of a block, at most */
+} Reduce;
+
+static Reduce reduce_of(Gen *g, const Group *gr) {
+  Reduce r = {.c = {.g = g, .gr = gr}, .root = gr->root};
+  r.c.p = printer_new(g, gr, 4, 1);
+  Printer *p = &r.c.p;
+  cols_axes(&r.c);
+  ValueId x = r.root->operands[0];
+  r.dt = value_type(gr->e, x)->dtype;
+  r.T = dtype_compute(r.dt);
   Leaves leaves = {0};
   leaves_of(p, x, printer_identity(p, x), &leaves);
-  for (int i = 0; i < gr->nout; i++) leaves_result(p, i, cols_map(&c, gr->yield[i]), &leaves);
-  Loop *kept = ARENA_ARRAY(g->a, Loop, c.nkept + 1), *gone = ARENA_ARRAY(g->a, Loop, c.ngone + 1);
-  int nkept = loops_over(p, &leaves, c.kept, c.nkept, kept);
-  int ngone = loops_over(p, &leaves, c.gone, c.ngone, gone);
-  int64_t cols = nkept ? kept[nkept - 1].n : 1, rows = loops_count(gone, ngone);
-  int64_t outer = nkept ? loops_count(kept, nkept - 1) : 1, blocks = (cols + BLOCK - 1) / BLOCK;
-  int64_t units = outer * blocks, work = group_work(gr);
-  k->flops = (uint64_t)work;
-  kernel_units(k, work < SERIAL_WORK ? 1 : units);
-  if (k->units > 1 && outer == 1 && ngone <= 1 && cols % BLOCK == 0) split(&c, k, rows, cols);
+  for (int i = 0; i < gr->nout; i++) leaves_result(p, i, cols_map(&r.c, gr->yield[i]), &leaves);
+  r.kept = ARENA_ARRAY(g->a, Loop, r.c.nkept + 1);
+  r.gone = ARENA_ARRAY(g->a, Loop, r.c.ngone + 1);
+  r.nkept = loops_over(p, &leaves, r.c.kept, r.c.nkept, r.kept);
+  r.ngone = loops_over(p, &leaves, r.c.gone, r.c.ngone, r.gone);
+  r.cols = r.nkept ? r.kept[r.nkept - 1].n : 1;
+  r.rows = loops_count(r.gone, r.ngone);
+  r.outer = r.nkept ? loops_count(r.kept, r.nkept - 1) : 1;
+  r.blocks = (r.cols + BLOCK - 1) / BLOCK;
+  r.width = r.blocks > 1 ? BLOCK : (int)r.cols;
+  if (r.width < 1) r.width = 1;
+  return r;
+}
 
-  /* positions: u is the unit, r counts reduced elements, j = j0 + l the column */
-  Text *unit = p->level[1], *row = p->level[2], *cell = p->level[3];
-  if (nkept) p->coord[kept[nkept - 1].coord] = (Coord){cols, "j", 3};
-  if (nkept > 1) {
+/* Positions: u is the unit, r counts reduced elements, j = j0 + l the column. */
+static void positions(Reduce *r) {
+  Printer *p = &r->c.p;
+  Text *unit = p->level[1];
+  if (r->nkept) p->coord[r->kept[r->nkept - 1].coord] = (Coord){r->cols, "j", 3};
+  if (r->nkept > 1) {
     const char *o = "u";
-    if (blocks > 1) {
-      text_line(unit, "const long o = u / %lld;", (long long)blocks);
+    if (r->blocks > 1) {
+      text_line(unit, "const long o = u / %lld;", (long long)r->blocks);
       o = "o";
     }
-    printer_decode(p, kept, nkept - 1, o, "i", 1);
+    printer_decode(p, r->kept, r->nkept - 1, o, "i", 1);
   }
-  if (blocks > 1) {
-    text_line(unit, "const long j0 = u %% %lld * %d;", (long long)blocks, BLOCK);
-    if (cols % BLOCK)
-      text_line(unit, "const int w = %lld - j0 < %d ? (int)(%lld - j0) : %d;", (long long)cols,
-                BLOCK, (long long)cols, BLOCK);
+  if (r->blocks > 1) {
+    text_line(unit, "const long j0 = u %% %lld * %d;", (long long)r->blocks, BLOCK);
+    if (r->cols % BLOCK)
+      text_line(unit, "const int w = %lld - j0 < %d ? (int)(%lld - j0) : %d;", (long long)r->cols,
+                BLOCK, (long long)r->cols, BLOCK);
     else
       text_line(unit, "enum { w = %d };", BLOCK);
   } else {
-    text_line(unit, "enum { j0 = 0, w = %lld };", (long long)cols);
+    text_line(unit, "enum { j0 = 0, w = %lld };", (long long)r->cols);
   }
-  const char *T = dtype_compute(dt), *start = reduce_start(g, root->kind, dt);
-  int width = blocks > 1 ? BLOCK : (int)cols;
-  bool chunks = root->kind == OP_SUM && dtype_is_float(dt) && rows > COL_CHUNK;
-  if (ngone) printer_decode(p, gone, ngone, "r", "k", 2);
-  Printed v = printer_value(p, x, printer_identity(p, x));
-  const char *value = v.text;
-  text_line(unit, "%s acc[%d];", T, width > 0 ? width : 1);
+}
+
+/* The loop over rows [from, to), added to acc. */
+static void accumulate(Reduce *r, const char *from, const char *to) {
+  Gen *g = r->c.g;
+  Printer *p = &r->c.p;
+  ValueId x = r->root->operands[0];
+  OpKind kind = r->root->kind;
+  Text *unit = p->level[1], *row = p->level[2], *cell = p->level[3];
+  bool arg = is_arg(r->root);
+  if (r->ngone) printer_decode(p, r->gone, r->ngone, "r", "k", 2);
+  const char *value = printer_value(p, x, printer_identity(p, x)).text;
   if (arg) {
-    text_line(unit, "int32_t at[%d];", width > 0 ? width : 1);
-    text_line(cell, "if (r == 0 || (%s)) {", reduce_beats(g, root->kind, dt, value, "acc[l]"));
+    text_line(cell, "if (r == 0 || (%s)) {", reduce_beats(g, kind, r->dt, value, "acc[l]"));
     text_line(cell, "  acc[l] = %s;", value);
     text_line(cell, "  at[l] = (int32_t)r;");
     text_line(cell, "}");
   } else {
-    text_line(cell, "acc[l] = %s;", reduce_step(g, root->kind, "acc[l]", value));
-    text_line(unit, "for (int l = 0; l < w; l++) acc[l] = %s;", start);
+    text_line(cell, "acc[l] = %s;", reduce_step(g, kind, "acc[l]", value));
   }
-  if (chunks) {
-    text_line(unit, "%s total[%d];", T, width);
-    text_line(unit, "for (int l = 0; l < w; l++) total[l] = 0;");
-    text_open(unit, "for (long r0 = 0; r0 < %lld; r0 += %d) {", (long long)rows, COL_CHUNK);
-    text_line(unit, "const long r1 = %lld - r0 < %d ? %lld : r0 + %d;", (long long)rows, COL_CHUNK,
-              (long long)rows, COL_CHUNK);
-    text_open(unit, "for (long r = r0; r < r1; r++) {");
-  } else {
-    text_open(unit, "for (long r = 0; r < %lld; r++) {", (long long)rows);
-  }
+  text_open(unit, "for (long r = %s; r < %s; r++) {", from, to);
   text_append(unit, row);
   if (!arg) text_line(unit, "GC_IVDEP");
   text_open(unit, "for (int l = 0; l < w; l++) {");
@@ -120,23 +149,54 @@ void cpu_reduce(Gen *g, const Group *gr) {
   text_append(unit, cell);
   text_close(unit, "}");
   text_close(unit, "}");
-  if (chunks) {
-    text_open(unit, "for (int l = 0; l < w; l++) {");
-    text_line(unit, "total[l] += acc[l];");
-    text_line(unit, "acc[l] = 0;");
-    text_close(unit, "}");
-    text_close(unit, "}");
+}
+
+static void print_start(Reduce *r, const char *name, const char *start) {
+  text_line(r->c.p.level[1], "%s %s[%d];", r->T, name, r->width);
+  text_line(r->c.p.level[1], "for (int l = 0; l < w; l++) %s[l] = %s;", name, start);
+}
+
+/* The whole of a block's columns; gives the name of what they come to. */
+static const char *print_sums(Reduce *r) {
+  Text *unit = r->c.p.level[1];
+  const char *rows = arena_printf(r->c.g->a, "%lld", (long long)r->rows);
+  if (is_arg(r->root)) {
+    text_line(unit, "%s acc[%d];", r->T, r->width);
+    text_line(unit, "int32_t at[%d];", r->width);
+    accumulate(r, "0", rows);
+    return "at[l]";
   }
-  /* the epilogue, where the reduction's value is a name */
+  print_start(r, "acc", reduce_start(r->c.g, r->root->kind, r->dt));
+  if (!in_chunks(r->root, r->dt, r->rows)) {
+    accumulate(r, "0", rows);
+    return "acc[l]";
+  }
+  print_start(r, "total", "0");
+  text_open(unit, "for (long r0 = 0; r0 < %s; r0 += %d) {", rows, COL_CHUNK);
+  text_line(unit, "const long r1 = %s - r0 < %d ? %s : r0 + %d;", rows, COL_CHUNK, rows, COL_CHUNK);
+  accumulate(r, "r0", "r1");
+  text_open(unit, "for (int l = 0; l < w; l++) {");
+  text_line(unit, "total[l] += acc[l];");
+  text_line(unit, "acc[l] = 0;");
+  text_close(unit, "}");
+  text_close(unit, "}");
+  return "total[l]";
+}
+
+/* The epilogue, where the reduction's value is a name. */
+static void print_results(Reduce *r, const char *sum) {
+  Gen *g = r->c.g;
+  const Group *gr = r->c.gr;
+  Printer *p = &r->c.p;
+  Text *unit = p->level[1], *cell = p->level[3];
   printer_drop(p, 2);
   *cell = text_new(g->a, 3);
-  const char *sum = arg ? "at[l]" : chunks ? "total[l]" : "acc[l]";
-  Dtype ydt = value_type(gr->e, y)->dtype;
+  Dtype ydt = value_type(gr->e, r->root->results[0])->dtype;
   text_line(cell, "const %s sum = %s;", dtype_compute(ydt), scalar_round_text(g->a, ydt, sum));
-  vec_push(g->a, &p->terms, (Term){root, ROLE_VALUE, "sum", 3});
+  vec_push(g->a, &p->terms, (Term){r->root, ROLE_VALUE, "sum", 3});
   for (int step = 0; step < 2; step++)
     for (int i = 0; i < gr->nout; i++) {
-      const Axis *map = cols_map(&c, gr->yield[i]);
+      const Axis *map = cols_map(&r->c, gr->yield[i]);
       if (step)
         printer_store(p, i, map, 3);
       else
@@ -147,11 +207,71 @@ void cpu_reduce(Gen *g, const Group *gr) {
   text_line(unit, "const long j = j0 + l;");
   text_append(unit, cell);
   text_close(unit, "}");
-  text_append(&k->text, p->level[0]);
-  if (k->units > 1)
-    text_line(&k->text, "for (long u = u0; u < u1; u++) {");
-  else
-    text_line(&k->text, "for (long u = 0; u < %lld; u++) {", (long long)units);
+}
+
+static void finish(Reduce *r, Kernel *k, const char *from, const char *to) {
+  text_append(&k->text, r->c.p.level[0]);
+  text_line(&k->text, "for (long u = %s; u < %s; u++) {", from, to);
+  text_append(&k->text, r->c.p.level[1]);
+  text_line(&k->text, "}");
+}
+
+/* Chunks of rows side by side, then their sums in order: the same as in one go. */
+static void print_split(Reduce *r, Kernel *k) {
+  Gen *g = r->c.g;
+  const Group *gr = r->c.gr;
+  long long chunks = (r->rows + COL_CHUNK - 1) / COL_CHUNK, units = r->outer * r->blocks;
+  const char *at = arena_printf(g->a, "%s * %lld + j0", r->blocks > 1 ? "(u / blocks)" : "u",
+                                (long long)r->cols);
+  kernel_units(k, chunks * units);
+  Text *unit = r->c.p.level[1];
+  text_line(unit, "const long h = v / %lld, u = v %% %lld, r0 = h * %d;", units, units, COL_CHUNK);
+  text_line(unit, "enum { blocks = %lld };", (long long)r->blocks);
+  positions(r);
+  print_start(r, "acc", reduce_start(g, r->root->kind, r->dt));
+  text_line(unit, "const long r1 = %lld - r0 < %d ? %lld : r0 + %d;", (long long)r->rows, COL_CHUNK,
+            (long long)r->rows, COL_CHUNK);
+  accumulate(r, "r0", "r1");
+  text_line(unit, "%s *part = (%s *)scratch + h * %lld + %s;", r->T, r->T,
+            (long long)(r->outer * r->cols), at);
+  text_line(unit, "for (int l = 0; l < w; l++) part[l] = acc[l];");
+  text_append(&k->text, r->c.p.level[0]);
+  text_line(&k->text, "for (long v = u0; v < u1; v++) {");
   text_append(&k->text, unit);
   text_line(&k->text, "}");
+
+  k = kernel_next(g, gr, "combine");
+  kernel_args(g, k, gr);
+  kernel_units(k, 1);
+  *r = reduce_of(g, gr);
+  unit = r->c.p.level[1];
+  text_line(unit, "enum { blocks = %lld };", (long long)r->blocks);
+  positions(r);
+  print_start(r, "total", "0");
+  text_open(unit, "for (long h = 0; h < %lld; h++) {", chunks);
+  text_line(unit, "const %s *part = (const %s *)scratch + h * %lld + %s;", r->T, r->T,
+            (long long)(r->outer * r->cols), at);
+  text_line(unit, "for (int l = 0; l < w; l++) total[l] += part[l];");
+  text_close(unit, "}");
+  print_results(r, "total[l]");
+  finish(r, k, "0", arena_printf(g->a, "%lld", units));
+}
+
+void cpu_reduce(Gen *g, const Group *gr) {
+  Kernel *k = kernel_new(g, gr);
+  kernel_args(g, k, gr);
+  Reduce r = reduce_of(g, gr);
+  int64_t units = r.outer * r.blocks, work = group_work(gr);
+  k->flops = (uint64_t)work;
+  if (is_split(gr)) {
+    print_split(&r, k);
+    return;
+  }
+  kernel_units(k, work < SERIAL_WORK ? 1 : units);
+  if (k->units > 1 && r.outer == 1 && r.ngone <= 1 && r.cols % BLOCK == 0)
+    split(&r.c, k, r.rows, r.cols);
+  positions(&r);
+  print_results(&r, print_sums(&r));
+  finish(&r, k, k->units > 1 ? "u0" : "0",
+         k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)units));
 }

@@ -21,6 +21,7 @@ static const Shape shapes[] = {
     {"14x14x256", 32, 256, 14, 256, 3, 1, 1}, {"7x7x512", 32, 512, 7, 512, 3, 1, 1},
     {"stem 7x7/2", 32, 3, 224, 64, 7, 2, 1},  {"1x1 256-64", 32, 256, 56, 64, 1, 1, 1},
     {"32x32x16", 128, 16, 32, 16, 3, 1, 1},   {"8x8x64", 128, 64, 8, 64, 3, 1, 1},
+    {"16x16x32", 128, 32, 16, 32, 3, 1, 1},   {"1x1 512-256 at 14", 32, 512, 14, 256, 1, 1, 1},
     {"3x3/2 128", 32, 128, 56, 128, 3, 2, 1}, {"depthwise 96", 32, 96, 56, 96, 3, 1, 96},
 };
 
@@ -111,7 +112,7 @@ int main(int argc, char **argv) {
          threads > 1 ? "s" : "");
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     if (argc > 3 && !strstr(shapes[i].name, argv[3])) continue;
-    printf("%-14s", shapes[i].name);
+    printf("%-18s", shapes[i].name);
     for (int k = 0; k < 3; k++) printf(" %8.1f", measure(&shapes[i], kinds[k], argv[1], threads));
     putchar('\n');
     fflush(stdout);

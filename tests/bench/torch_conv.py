@@ -16,6 +16,7 @@ SHAPES = [
     ("14x14x256", 32, 256, 14, 256, 3, 1, 1), ("7x7x512", 32, 512, 7, 512, 3, 1, 1),
     ("stem 7x7/2", 32, 3, 224, 64, 7, 2, 1), ("1x1 256-64", 32, 256, 56, 64, 1, 1, 1),
     ("32x32x16", 128, 16, 32, 16, 3, 1, 1), ("8x8x64", 128, 64, 8, 64, 3, 1, 1),
+    ("16x16x32", 128, 32, 16, 32, 3, 1, 1), ("1x1 512-256 at 14", 32, 512, 14, 256, 1, 1, 1),
     ("3x3/2 128", 32, 128, 56, 128, 3, 2, 1), ("depthwise 96", 32, 96, 56, 96, 3, 1, 96),
 ]
 
@@ -52,7 +53,7 @@ def main():
             with torch.no_grad():
                 for i, call in enumerate(calls):
                     found[i] = max(found[i], best(call, flops))
-        print(f"{name:14s} {found[0]:8.1f} {found[1]:8.1f} {found[2]:8.1f}", flush=True)
+        print(f"{name:18s} {found[0]:8.1f} {found[1]:8.1f} {found[2]:8.1f}", flush=True)
 
 
 main()
