@@ -28,6 +28,7 @@ void window_sums(const Window *w);
    `rows` from y on. */
 void window_chunks(Text *x, const ConvGeom *g);
 void window_chunk_rows(Text *x, const ConvGeom *g);
+int64_t window_chunk_pixels(const ConvGeom *g); /* of a chunk, at most */
 /* What the window of an avg_pool at (row, col) of the pooled image divides by. */
 const char *window_count_text(const Window *w, const PoolGeom *g, const char *row, const char *col);
 #endif

@@ -22,8 +22,15 @@ typedef struct Filter {
   int64_t runs; /* of channels in a filter row: 1 or one a column */
   int64_t row;  /* channels in such a run */
   int64_t tiles, rows, low; /* of a run: `low` of `rows`, then of rows + 1 */
+  bool pack;                /* a panel of dy lies in a buffer while its tiles go over it */
+  int64_t lb;               /* elements from pixel to pixel of dy, or of that buffer */
   bool epilogue;
 } Filter;
+
+enum {
+  PACK_USES = 32,      /* tiles of a panel of dy that pay for packing it */
+  PACK_BYTES = 1 << 18 /* of the buffer, which is on the stack */
+};
 
 /* Filters that a group's gradient is wanted as: what its root makes, whatever comes behind. */
 static const Layout *layout_of(Ctx *c, const Group *gr) {
@@ -62,6 +69,9 @@ static Filter filter_of(Gen *g, const Group *gr) {
   f.tiles = (f.row + most - 1) / most;
   f.rows = f.row / f.tiles;
   f.low = f.tiles - f.row % f.tiles;
+  f.pack = f.np * f.c.groups > 1 && f.c.h.taps * f.runs * f.tiles >= PACK_USES &&
+           window_chunk_pixels(&f.c) * f.nr * 4 <= PACK_BYTES;
+  f.lb = f.pack ? f.nr : f.c.cout;
   f.epilogue = gr->nops > 1;
   return f;
 }
@@ -95,15 +105,14 @@ static void print_unit(const Filter *f, Text *x) {
 }
 
 static Tile tile_new(const Filter *f, int rows, int64_t width) {
-  return (Tile){
-      .rows = rows, .width = width, .li = 1, .lk = f->c.w.stride * f->c.cin, .lb = f->c.cout};
+  return (Tile){.rows = rows, .width = width, .li = 1, .lk = f->c.w.stride * f->c.cin, .lb = f->lb};
 }
 
 static void print_tile(const Filter *f, Text *x, const Tile *t) {
   long long image = f->c.h.in * f->c.w.in * f->c.cin, line = f->c.w.in * f->c.cin;
   text_line(x, "%s(a, %lldL, %lldL, b, %lldL, %lldL, c, %lldL, rows, images, h == 0);",
             tile_function(f->g, t), (long long)f->c.h.stride * line, image,
-            (long long)(f->c.w.out * f->c.cout), (long long)(f->c.h.out * f->c.w.out * f->c.cout),
+            (long long)(f->c.w.out * f->lb), (long long)(f->c.h.out * f->c.w.out * f->lb),
             (long long)f->ld);
 }
 
@@ -188,7 +197,7 @@ static Tile row_tile(const Filter *f, int64_t k, int64_t width) {
     }
     if (!last || last->lo != lo || last->hi != hi) {
       last = &t.run[t.nruns++];
-      *last = (Run){(j * w->stride - w->lo) * f->c.cin, j * f->c.cout, 0, lo, hi};
+      *last = (Run){(j * w->stride - w->lo) * f->c.cin, j * f->lb, 0, lo, hi};
     }
     last->depth++;
   }
@@ -264,6 +273,29 @@ static void print_epilogue(const Filter *f, Text *x) {
   text_close(x, "}");
 }
 
+/* Copies the chunk's pixels of panel q of group g, `width` channels of each, if it is another one
+   than before: with many channels they lie so far apart that the cache has few places for them. */
+static void print_packing(const Filter *f, Text *x, int64_t width) {
+  text_line(x, "for (long i = 0; i < images * (y1 - y0) * %lld; i++)", (long long)f->c.w.out);
+  text_line(x, "  GC_IVDEP for (long j = 0; j < %lld; j++) panel[i * %d + j] = from[i * %lld + j];",
+            (long long)width, f->nr, (long long)f->c.cout);
+}
+
+static void print_panel_of_dy(const Filter *f, Text *x) {
+  int64_t tail = f->c.gout - (f->np - 1) * f->nr;
+  text_open(x, "if (packed != g * %lld + q) {", (long long)f->np);
+  text_line(x, "packed = g * %lld + q;", (long long)f->np);
+  text_line(x, "const f32 *from = dy + (n0 * %lld + y0) * %lld + k0;", (long long)f->c.h.out,
+            (long long)(f->c.w.out * f->c.cout));
+  if (f->np > 1 && tail != f->nr) {
+    text_line(x, "if (q < %lld)", (long long)f->np - 1);
+    print_packing(f, x, f->nr);
+    text_line(x, "else");
+  }
+  print_packing(f, x, tail);
+  text_close(x, "}");
+}
+
 void cpu_filter(Gen *g, const Group *gr) {
   Filter f = filter_of(g, gr);
   const ConvGeom *c = &f.c;
@@ -287,10 +319,14 @@ void cpu_filter(Gen *g, const Group *gr) {
   text_line(x, "f32 *sum = (f32 *)%s;", f.epilogue ? "scratch" : "out0");
   const char *first = k->units > 1 ? "u0" : "0";
   const char *last = k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)units);
+  if (f.pack)
+    text_line(x, "_Alignas(64) f32 panel[%lld];", (long long)(window_chunk_pixels(c) * f.nr));
   window_chunks(x, c);
+  if (f.pack) text_line(x, "long packed = -1;");
   text_open(x, "for (long u = %s; u < %s; u++) {", first, last);
   print_unit(&f, x);
   window_chunk_rows(x, c);
+  if (f.pack) print_panel_of_dy(&f, x);
   if (f.merged) { /* columns are counted in the tile's runs */
     text_line(x, "enum { at = 0, col = 0 };");
   } else {
@@ -305,8 +341,11 @@ void cpu_filter(Gen *g, const Group *gr) {
       "at) * %lld + g * %lld + m;",
       (long long)c->h.in, (long long)c->h.stride, (long long)c->h.dilation, (long long)c->h.lo,
       (long long)c->w.in, (long long)c->w.stride, (long long)c->cin, (long long)c->gin);
-  text_line(x, "const f32 *b = dy + ((n0 * %lld + y) * %lld + col) * %lld + k0;",
-            (long long)c->h.out, (long long)c->w.out, (long long)c->cout);
+  if (f.pack)
+    text_line(x, "const f32 *b = panel + ((y - y0) * %lld + col) * %d;", (long long)c->w.out, f.nr);
+  else
+    text_line(x, "const f32 *b = dy + ((n0 * %lld + y) * %lld + col) * %lld + k0;",
+              (long long)c->h.out, (long long)c->w.out, (long long)c->cout);
   print_width(&f, x);
   text_close(x, "}");
   text_close(x, "}");

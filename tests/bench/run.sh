@@ -44,8 +44,10 @@ for threads in 1 2; do
 done
 
 echo "== training steps, microseconds: median, least"
-for model in mnist chars; do
-  "$build/bin/gc" "$root/docs/examples/$model.g" -O2 -o "$work/$model"
+for model in mnist chars lenet resnet20; do
+  batch=() # of mnist and chars as it stands in the program
+  [ $model = lenet ] && batch=(-D N=64)
+  "$build/bin/gc" "$root/docs/examples/$model.g" -O2 "${batch[@]}" -o "$work/$model"
 done
 "$build/bin/gc" "$root/docs/examples/lstm.g" -O2 -D D=256 -o "$work/lstm"
 "$build/bin/gc" "$root/docs/examples/gpt2.g" -O2 -D L=4 -D H=4 -D C=128 -D V=128 -D N=128 -D T=128 -D B=16 -o "$work/gpt"
@@ -62,6 +64,7 @@ def npy(path, shape, body):
 n = 640
 npy(f"{work}/image.npy", (n, 784), data[: n * 784])
 npy(f"{work}/label.npy", (n,), bytes(b % 10 for b in data[:n]))
+npy(f"{work}/picture.npy", (n, 3072), data[: n * 3072])
 npy(f"{work}/context.npy", (n, 16), bytes(b % 128 for b in data[: n * 16]))
 npy(f"{work}/next.npy", (n,), bytes(b % 128 for b in data[:n]))
 open(f"{work}/text.bin", "wb").write(bytes(b % 128 for b in data[:65536]))
@@ -73,6 +76,8 @@ PY
 gc_step() { # model threads
   case $1 in
   mnist) "$work/mnist" train --image "$work/image.npy" --label "$work/label.npy" --bench 3000 --threads "$2" ;;
+  lenet) "$work/lenet" train --image "$work/image.npy" --label "$work/label.npy" --bench 500 --threads "$2" ;;
+  resnet20) "$work/resnet20" train --image "$work/picture.npy" --label "$work/label.npy" --bench 10 --threads "$2" ;;
   chars) "$work/chars" train --context "$work/context.npy" --next "$work/next.npy" --bench 500 --threads "$2" ;;
   lstm) "$work/lstm" train --chars "$work/text.bin" --next "$work/text.bin+1" --bench 20 --threads "$2" ;;
   gpt) "$work/gpt" train --tokens "$work/few.bin" --next "$work/few.bin+1" --bench 20 --threads "$2" ;;
@@ -80,20 +85,22 @@ gc_step() { # model threads
   esac
 }
 torch_step() { # its best face: memory is kept, threads spin only where they have a core each
+  local file=torch_step
+  case $1 in lenet | resnet20) file=torch_nets ;; esac
   MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824 MALLOC_TOP_PAD_=268435456 \
-    OMP_NUM_THREADS=$2 "$python" "$root/tests/bench/torch_step.py" "$1" 3 "${@:3}"
+    OMP_NUM_THREADS=$2 "$python" "$root/tests/bench/$file.py" "$1" 3 "${@:3}"
 }
 have_torch=no
 "$python" -c 'import torch' 2>/dev/null && have_torch=yes
 [ $have_torch = no ] && echo "PyTorch is left out: $python has none"
-have_compile=no # the LSTM is one call of PyTorch's own, which compile leaves as it is
+have_compile=no # the LSTM is one call of PyTorch's own, which compile leaves as it is; nets run as they are
 "$python" -c 'import torch; torch.compile' 2>/dev/null && have_compile=yes
-for model in mnist chars lstm gpt gpt2; do
+for model in mnist chars lenet resnet20 lstm gpt gpt2; do
   for threads in 1 2; do
     for pair in 1 2 3; do
       echo "$model, $threads thread(s), gc:      $(gc_step $model $threads)"
       [ $have_torch = yes ] && echo "$model, $threads thread(s), PyTorch: $(torch_step $model $threads)"
-      [ $have_compile = yes ] && [ $model != lstm ] &&
+      [ $have_compile = yes ] && [[ $model != @(lstm|lenet|resnet20) ]] &&
         echo "$model, $threads thread(s), PyTorch, compiled: $(torch_step $model $threads compile)"
     done
   done
