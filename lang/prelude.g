@@ -221,8 +221,8 @@ def adamw(p, g, lr, b1 = 0.9, b2 = 0.999, eps = 1e-8, decay = 0.01) {
   state m : f32[shape(p)] = zeros()
   state v : f32[shape(p)] = zeros()
   t = f32(step + 1)
-  c2 = sqrt(1 - b2 ** t)
-  rate = lr * c2 / (1 - b1 ** t)
+  c2 = sqrt(-expm1(t * log(b2)))              # 1 - b2 ** t has four digits in f32, this has all
+  rate = lr * c2 / -expm1(t * log(b1))
   m := b1 * m + (1 - b1) * g
   v := b2 * v + (1 - b2) * (g * g)
   p := p * (1 - lr * decay) - rate * m / (sqrt(v) + eps * c2)
@@ -234,8 +234,8 @@ def adam(p, g, lr, b1 = 0.9, b2 = 0.999, eps = 1e-8, decay = 0) {
   state v : f32[shape(p)] = zeros()
   if not known(decay) or decay != 0 { g = g + decay * p }
   t = f32(step + 1)
-  c2 = sqrt(1 - b2 ** t)
-  rate = lr * c2 / (1 - b1 ** t)
+  c2 = sqrt(-expm1(t * log(b2)))              # 1 - b2 ** t has four digits in f32, this has all
+  rate = lr * c2 / -expm1(t * log(b1))
   m := b1 * m + (1 - b1) * g
   v := b2 * v + (1 - b2) * (g * g)
   p := p - rate * m / (sqrt(v) + eps * c2)
