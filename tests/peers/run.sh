@@ -1,0 +1,36 @@
+#!/bin/sh
+# Compares gc with frameworks that nobody here wrote: PyTorch, JAX, and the onnx package's tests of operators.
+#   sh tests/peers/run.sh [BUILD [PART…]]       BUILD: default build; PART: training, onnx, memory; default: all
+# Makes BUILD/peers, an environment of Python with torch, jax, numpy, onnx and safetensors from PyPI (about 6 GB, since
+# PyPI's torch brings CUDA's libraries along; PyTorch's own index of smaller wheels is tried first).
+# - training: each example of docs/examples trained 20 steps by gc and by PyTorch, losses and weights compared
+# - onnx: every case of the onnx package whose operators have a counterpart, compiled by gc and run
+# - memory: what a training step of four large nets holds, by gc's plan, by PyTorch, by JAX; takes up to 12 GB
+# Exit code 1: something differs, or gc needs more memory. docs/results.md has what came out.
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=${1:-$root/build}
+[ $# -gt 0 ] && shift
+[ $# -gt 0 ] || set -- training onnx memory
+cmake -S "$root" -B "$build" >/dev/null
+cmake --build "$build" -j "$(nproc)" --target gc gcrt
+build=$(cd "$build" && pwd)
+python=$build/peers/bin/python
+export PYTHONDONTWRITEBYTECODE=1
+if ! "$python" -c 'import torch, jax, numpy, onnx, safetensors' 2>/dev/null; then
+  python3 -m venv "$build/peers"
+  "$python" -m pip install --quiet --retries 0 --index-url https://download.pytorch.org/whl/cpu torch 2>/dev/null ||
+    "$python" -m pip install --quiet torch
+  "$python" -m pip install --quiet jax numpy onnx safetensors
+fi
+code=0
+for part in "$@"; do
+  printf '\n== %s, %s, %s cores\n' "$part" "$(date +%F)" "$(nproc)"
+  case $part in
+  training) "$python" "$root/tests/peers/training.py" "$build" || code=1 ;;
+  onnx) "$python" "$root/tests/peers/onnx_nodes.py" "$build" || code=1 ;;
+  memory) "$python" "$root/tests/peers/memory.py" "$build" || code=1 ;;
+  *) echo "run.sh: no part is called '$part': training, onnx, memory" >&2 && exit 2 ;;
+  esac
+done
+exit $code
