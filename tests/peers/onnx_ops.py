@@ -562,15 +562,16 @@ def attention(n, q, k, v, mask=None, past_key=None, past_value=None, length=None
         raise NotHere("attention with numbers as a mask")
     flat = q.value.ndim == 3
     heads = n.attr("q_num_heads", 0), n.attr("kv_num_heads", 0), n.attr("kv_num_heads", 0)
+    rows = k.value.shape[-2]
     q, k, v = (n.let(f"to_heads({x}, {h})") if flat else str(x) for x, h in zip((q, k, v), heads))
-    queries, past = n.out[0].shape[-2], 0
+    queries, count, past = n.out[0].shape[-2], rows, 0
     if past_key:
         past = past_key.value.shape[2]
+        count += past
         k, v = n.let(f"concat([{past_key}, {k}], axis = 2)"), n.let(f"concat([{past_value}, {v}], axis = 2)")
-    keys = f"dim({k}, 2)"
     causal, seen = n.attr("is_causal", 0), str(mask) if mask else ""
-    if mask and causal or past and causal:
-        before = f"reshape(iota({keys}), [1, -1]) <= {along(queries, 0, 2)} + {past}"
+    if causal and (mask or queries != count):
+        before = f"{along(count, 1, 2)} <= {along(queries, 0, 2)} + {past}"
         seen, causal = f"({seen}) and ({before})" if mask else before, 0
     text = f"attention({q}, {k}, {v}, causal = {'true' if causal else 'false'}"
     text += f", scale = {n.attr('scale', 0.0)}" if n.attr("scale", 0.0) else ""
