@@ -9,8 +9,8 @@ Both begin with the same weights (a safetensors file that PyTorch writes and gc 
 - the distance between all weights over the way that they went in the 20 steps ("of the way").
 An example is "equal" where gc and PyTorch's f32 differ by at most 1e-4 in losses and in the worst tensor. Where
 training itself blows rounding up (a gradient near 0 that Adam divides by its size, a relu at its corner), no two
-orders of summation can be; then losses and the way must be within 1e-4 of f64 or at most twice as far from it as
-PyTorch's f32 is: "rounding".
+orders of summation can be; then losses and the way must be within 1e-4 of f64, or at most three times as far
+from it as PyTorch's f32 is, since both distances are draws of chance: "rounding".
 """
 import csv
 import subprocess
@@ -228,7 +228,7 @@ def report(name, gc, f32, f64, start):
     weight = [weight_distance(a[1], b[1]) for a, b in pairs]
     gone = [way(a[1], b[1], start) for a, b in pairs[1:]]
     equal = loss[0] <= LIMIT and weight[0][0] <= LIMIT
-    rounding = loss[1] <= max(2 * loss[2], LIMIT) and gone[0] <= max(2 * gone[1], LIMIT)
+    rounding = loss[1] <= max(3 * loss[2], LIMIT) and gone[0] <= max(3 * gone[1], LIMIT)
     print(f"| {name} | {f64[0][0]:.3f}, {f64[0][-1]:.3f} | {loss[0]:.0e} | {loss[1]:.0e}, {loss[2]:.0e} "
           f"| {weight[0][0]:.0e} `{weight[0][1]}` | {weight[1][0]:.0e}, {weight[2][0]:.0e} "
           f"| {gone[0]:.0e}, {gone[1]:.0e} | {'equal' if equal else 'rounding' if rounding else 'DIFFERENT'} |", flush=True)
