@@ -133,7 +133,7 @@ static Dep op_dep(KernelRule *k, const Op *op) {
   case CLASS_REDUCE: return reduce_dep(k, op);
   case CLASS_ROWS: return rows_dep(k, op);
   case CLASS_VIEW: return op->kind == OP_COPY ? element_dep(k, op) : view_dep(k, op);
-  case CLASS_LEAF: return DEP_NONE;
+  case CLASS_LEAF: /* in a loop, a draw reads its place for every element */
   case CLASS_CONTRACT:
   case CLASS_WINDOW:
   case CLASS_COMPOSITE:
