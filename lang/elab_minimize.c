@@ -108,14 +108,14 @@ static int by_path(const void *a, const void *b) {
   return strcmp(((const Trained *)a)->path, ((const Trained *)b)->path);
 }
 
-static const Updated *updated(const Elab *e, int global) {
+static Updated *updated(const Elab *e, int global) {
   for (uint32_t i = 0; i < e->run->updated.n; i++)
     if (e->run->updated.at[i].global == global) return &e->run->updated.at[i];
   return NULL;
 }
 
 ValueId minimize_read(Elab *e, int global, ValueId now, Loc loc) {
-  Updated *u = (Updated *)updated(e, global);
+  Updated *u = updated(e, global);
   if (!u || u->value != now) return now;
   u->value = build1(at(e, loc), OP_STOP_GRADIENT, now);
   return *global_current(e, global) = u->value;
@@ -171,6 +171,8 @@ static bool take_path(Elab *e, Val path, Loc loc, const Trained *p, int n, bool 
 static bool choose_params(Elab *e, const Actual *only, Trained *p, int *n, Loc loc) {
   bool *taken = ARENA_ARRAY(e->a, bool, *n + 1), ok = true;
   const Val *v = &only->v;
+  if (v->kind == VAL_LIST && v->list->n == 0)
+    return fail(e, only->loc, "'only' of minimize names no param"), false;
   if (v->kind == VAL_NONE)
     memset(taken, true, (size_t)*n);
   else if (v->kind == VAL_LIST)
@@ -191,7 +193,7 @@ static bool choose_params(Elab *e, const Actual *only, Trained *p, int *n, Loc l
     if (taken[i]) p[kept++] = p[i];
   }
   *n = kept;
-  return ok && kept > 0;
+  return ok;
 }
 
 /* Scales all gradients so that their common norm is at most `most`. */
