@@ -94,10 +94,9 @@ static void find_held(Making *m, const int *task_at) {
     if (inner[t] > w->at[task_at[t]].alone) w->at[task_at[t]].alone = inner[t];
 }
 
-static Tasks tasks_of(Making *m) {
+static void find_tasks(Making *m) {
   const Plan *p = m->p;
-  Tasks w = {.a = m->a, .at = ARENA_ARRAY(m->a, Task, p->nsteps + 1)};
-  m->w = &w;
+  *m->w = (Tasks){.a = m->a, .at = ARENA_ARRAY(m->a, Task, p->nsteps + 1)};
   m->s = plan_storages(m->a, m->e, p, m->r->opt->target->align, true);
   int objects = m->s.b.n + (int)m->e->module->globals.n;
   m->seen = ARENA_ARRAY(m->a, Seen, objects);
@@ -112,14 +111,13 @@ static Tasks tasks_of(Making *m) {
     int i = task_at[t];
     plan_accesses(m->a, m->e, p, &m->s, p->steps[t], &touched);
     for (uint32_t k = 0; k < touched.n; k++) access_object(m, i, &touched.at[k]);
-    if (t != w.at[i].first) continue;
+    if (t != m->w->at[i].first) continue;
     plan_reads(m->a, m->e, p->steps[t], &reads);
     for (uint32_t k = 0; k < reads.n; k++) {
       const Op *def = value_def(m->e, reads.at[k]);
       if (def) wait_for(m, i, m->task_of[def->id]);
     }
   }
-  return w;
 }
 
 /* ---------------------------------------------------------------- colors ---- */
@@ -141,7 +139,7 @@ static void longest(const Tasks *w, double *best, int *next) {
 }
 
 /* Gives every task a stream, at most n; returns how many there are. */
-static int color(const Making *m, Tasks *w, int n) {
+static int color(const Making *m, Tasks *w, int64_t n) {
   double *best = ARENA_ARRAY(m->a, double, w->n + 1);
   int *next = ARENA_ARRAY(m->a, int, w->n + 1), used = 0;
   for (int i = 0; i < w->n; i++) w->at[i].stream = -1;
@@ -281,11 +279,12 @@ static const struct Try {
   bool search;
 } tries[] = {{0.01, false}, {0.004, false}, {0, false}, {0.004, true}, {0, true}};
 
-static void color_entry(PassRun *r, Entry *e, int n, const GlobalsPlan *g) {
+static void color_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g) {
   Arena *a = arena_new();
   Plan *given = e->plan;
-  Making m = {.r = r, .e = e, .p = given, .a = a};
-  Tasks w = tasks_of(&m);
+  Tasks w;
+  Making m = {.r = r, .e = e, .p = given, .a = a, .w = &w};
+  find_tasks(&m);
   w.streams = color(&m, &w, n);
   uint64_t arena = plan_arena(r, e, given, r->opt->plan_seconds), peak = streams_peak(&w);
   bool limited = r->opt->limit.bytes || r->opt->limit.share > 0;
@@ -314,6 +313,6 @@ bool pass_color(PassRun *r) {
   if (n <= 1) return true;
   GlobalsPlan g = plan_globals(r->m, r->opt->target->align);
   Entry *e;
-  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) color_entry(r, e, (int)n, &g);
+  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) color_entry(r, e, n, &g);
   return true;
 }
