@@ -10,12 +10,15 @@
      entry    = "entry" (word | string) arguments ["training"] [loc] body
      arguments= "(" [ "%" name ":" type { "," "%" name ":" type } ] ")"
      body     = "{" { op } "}"
-     op       = [ "%" name { "," "%" name } "=" ] word [ "@" name [","] ] [ "%" name { "," "%" name
-   } ] [ "{" word "=" value { "," word "=" value } "}" ] [ ":" type { "," type } ] ["backward"] [
-   string ] [loc] { arguments body } value    = number | string | "[" [ number { "," number } ] "]"
-   type     = dtype "[" [ integer { "," integer } ] "]" [ "panels" integer ] loc      = (path |
-   string) ":" line ":" column          without blanks inside name     = letters, digits, _ and dots
-   | string string   = '"' { byte | \" | \\ | \n | \xHH } '"'        on one line
+     op       = [ names "=" ] word [ "@" name [","] ] [ names ] [ "{" attr { "," attr } "}" ]
+                [ ":" type { "," type } ] ["backward"] [string] [loc] { arguments body }
+     names    = "%" name { "," "%" name }
+     attr     = word "=" value
+     value    = number | string | "[" [ number { "," number } ] "]"
+     type     = dtype "[" [ integer { "," integer } ] "]" [ "panels" integer ]
+     loc      = (path | string) ":" line ":" column          without blanks inside
+     name     = letters, digits, _ and dots | string
+     string   = '"' { byte | \" | \\ | \n | \xHH } '"'        on one line
 
    "@" names the global of load and store; the string after the types is the scope; ";" starts a
    comment that ends with the line; line ends mean nothing else. A value is named after its text: an

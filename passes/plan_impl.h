@@ -86,33 +86,6 @@ typedef struct Storages {
 } Storages;
 Storages plan_storages(Arena *a, const Entry *e, const Plan *p, int align, bool inplace);
 
-typedef VEC(int) IntList;
-
-/* ---- ground.c: who lay there before ---- */
-
-typedef struct Ground Ground;
-Ground *ground_new(Arena *a, const Buffers *b);
-/* Lays buffer i over those that were laid before, in the order of their lives. Returns the one that
-   held most of its bytes, or -1; `below`, if given, gets all that held some. */
-int ground_lay(Ground *g, int i, IntList *below);
-
-/* ---- access.c: what a step touches ---- */
-
-typedef struct Access {
-  int object; /* a buffer of the storages, or their number plus a global */
-  bool write;
-  bool moves; /* false: it only names the bytes */
-} Access;
-typedef VEC(Access) AccessList;
-void plan_accesses(Arena *a, const Entry *e, const Plan *p, const Storages *s, const Op *op,
-                   AccessList *out);
-
-/* ---- edges.c ---- */
-
-/* Sets the edges of a plan with streams and offsets: between any two steps that touch the same
-   bytes, one writing, and that nothing orders yet. */
-void plan_edges(PassRun *r, const Entry *e, Plan *p, const Storages *s);
-
 /* Bytes of the arena that the strategy pack gives a plan with times and in-place decisions, in so
    many seconds of searching. */
 uint64_t plan_arena(const PassRun *r, const Entry *e, Plan *p, double seconds);
@@ -140,4 +113,31 @@ typedef struct PackResult {
 } PackResult;
 /* Offsets in one arena. Deterministic unless seconds is given. */
 PackResult pack_plan(Arena *scratch, Buffers *b, const PackLimit *limit);
+
+typedef VEC(int) IntList;
+
+/* ---- ground.c: who lay there before ---- */
+
+typedef struct Ground Ground;
+Ground *ground_new(Arena *a, const Buffers *b);
+/* Lays buffer i over those that were laid before, in the order of their lives. Returns the one that
+   held most of its bytes, or -1; `below`, if given, gets all that held some. */
+int ground_lay(Ground *g, int i, IntList *below);
+
+/* ---- access.c: what a step touches ---- */
+
+typedef struct Access {
+  int object; /* a buffer of the storages, or their number plus a global */
+  bool write;
+  bool moves; /* false: it only names the bytes */
+} Access;
+typedef VEC(Access) AccessList;
+void plan_accesses(Arena *a, const Entry *e, const Plan *p, const Storages *s, const Op *op,
+                   AccessList *out);
+
+/* ---- edges.c ---- */
+
+/* Sets the edges of a plan with streams and offsets: between any two steps that touch the same
+   bytes, one writing, and that nothing orders yet. */
+void plan_edges(PassRun *r, const Entry *e, Plan *p, const Storages *s);
 #endif

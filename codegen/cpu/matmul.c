@@ -10,17 +10,15 @@
 #include "codegen/kernel.h"
 
 enum {
-  DEPTH = 1024, /* of one chain */
-  A_BLOCK =
-      4 << 20, /* bytes of A that stay near while panels of B go by: B is packed once a block */
+  DEPTH = 1024,        /* of one chain */
+  A_BLOCK = 4 << 20,   /* bytes of A near while panels of B go by: B is packed once a block */
   GROUP = 256 << 10,   /* bytes of panels that stay near while tiles of A go by */
   PACK_ROWS = 384,     /* rows that pay for packing a panel of B */
   PACK_DEEP = 64,      /* the same where a panel has more rows than the nearest cache has lines */
   A_STRIDE = 8,        /* of packed rows of A: the tallest tile */
   PACKED_A = 1 << 20,  /* bytes of them on the stack, of which a thread may have 2 MiB */
   PACKED_DEPTH = 8192, /* so deep a packed A^T may be: two tiles of f64 have room */
-  MAX_PARTIAL_ROWS =
-      512 /* rows whose partial sums are kept apart, where an epilogue waits for the last chain */
+  PARTIAL_ROWS = 512   /* with sums kept apart, where an epilogue waits for the last chain */
 };
 
 typedef struct Product {
@@ -137,7 +135,7 @@ static Product product_of(const Target *t, const Group *g) {
   if (p.group > p.np) p.group = p.np;
   if (p.group < 1) p.group = 1;
   int64_t block = A_BLOCK / (dtype_size(p.dt) * depth);
-  if (p.partial && block > MAX_PARTIAL_ROWS) block = MAX_PARTIAL_ROWS;
+  if (p.partial && block > PARTIAL_ROWS) block = PARTIAL_ROWS;
   p.block = tallest(&p) && block > tallest(&p) ? block / tallest(&p) : 1;
   int64_t packed = p.pack_a      ? PACKED_A / (packed_depth(&p) * A_STRIDE * dtype_size(p.dt))
                    : p.converted ? PACKED_A / (depth * A_STRIDE * dtype_size(p.dt))

@@ -2,8 +2,7 @@
    axes walked in order outside of it, then the epilogue on the block.
    Contract: every sum is taken in order of the reduced axes, in chunks of 256 that are added in
    order: the bits depend on the shape alone. Of few long columns, chunks are summed side by side
-   and added in a second launch. Results have the kept shape and may lie over operands
-   of it. */
+   and added in a second launch. Results have the kept shape and may lie over operands of it. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/reduction.h"
 
