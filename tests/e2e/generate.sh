@@ -41,7 +41,7 @@ at_most "$(column loss seq2seq.csv | tail -1)" 0.1 'the last loss of the decoder
 right=0
 for k in 0 1 2 3 4 5 6 7; do
   run 0 ./seq2seq restore --chars "text.txt[$k:$((k + 1))]" --load seq2seq.safetensors --text written --quiet
-  grep -aqF -- "$(head -c $((12 * k + 12)) text.txt | tail -c 12 | head -n 1)" out.txt && right=$((right + 1))
+  { head -c $((12 * k + 12)) text.txt | tail -c 12 && echo; } | cmp -s - out.txt && right=$((right + 1))
 done
 echo "seq2seq: $right of 8 windows restored"
 at_least "$right" 7 'windows that are restored'
