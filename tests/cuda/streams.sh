@@ -1,7 +1,7 @@
 #!/bin/sh
 # streams.sh GC MKDATA DRIVER-DIRECTORY SCRATCH: an executable with streams, in the PTX interpreter. Its branches
 # run in any order that events allow and give the CPU's bits, captured or not; a wait that the driver
-# drops shows; each call that makes streams fails in turn. Exit code 77 and "SKIP" where there is no NVRTC.
+# drops shows; each call that makes streams fails in turn. Exit code 77 and "NOT TESTED" where there is no NVRTC.
 set -u
 gc=$1 mkdata=$2 driver=$3
 rm -rf "$4" && mkdir -p "$4" && cd "$4" || exit 1
@@ -30,7 +30,7 @@ entry train(x : f32[8, 6], y : f32[8, 3]) {
 END
 if ! "$gc" net.g --streams=4 --target=cuda,cpu --arch=sm_80 -o net >out 2>&1; then
   if grep -q NVRTC out; then
-    echo "SKIP: there is no NVRTC, no program has been run"
+    echo "NOT TESTED: streams on the PTX interpreter: there is no NVRTC"
     [ -n "${GC_NO_SKIP-}" ] && exit 1
     exit 77
   fi
