@@ -7,7 +7,9 @@ entry chain(x : f32[4, 50], y : f32[50, 6], z : f32[6, 70], w : f32[70, 3]) {
 # CHECK:     matmul {{.*}} : f32[1,4,6]
 # CHECK:     matmul {{.*}} : f32[1,6,3]
 # CHECK:     matmul {{.*}} : f32[1,4,3]
-# CHECK:     matmul {{.*}} : f32[1,
+# CHECK:     matmul {{.*}} : f32[1,6,3]
+# CHECK:     matmul {{.*}} : f32[1,4,6]
+# CHECK:     matmul {{.*}} : f32[1,3,4]
 # CHECK:     return
 
 # A letter that only one tensor has is summed there first; one that all have is a batch to the end.
