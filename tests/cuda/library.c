@@ -1,8 +1,8 @@
 /* What a model as a C library does about a GPU; the model is net.g of tests/e2e/lib.sh.
-     library          devices by name, several models, calls from another thread, an index without a
-   place library fail     a short run on the GPU: exit code 0, or 4 after the error of the first
-   call that fails; 3: it cannot be opened library default  opens what there is and says which
-   device that is */
+   - library: devices by name, several models, calls from another thread, an index without a place
+   - library fail: a short run on the GPU; exit code 0, or 4 after the error of the first call that
+     fails; 3: it cannot be opened
+   - library default: opens what there is and says which device that is */
 #include "net.h"
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Plans with streams: of random entries and of programs, for 2 to 8 streams, the checker and a
    second one by brute force find every two steps ordered that touch the same bytes; a plan that
-   lacks an edge, or whose steps are in other streams, is rejected. unit_plan_streams [NETS [FAULTS
-   [PROGRAM.g …]]] */
+   lacks an edge, or whose steps are in other streams, is rejected.
+     unit_plan_streams [NETS [FAULTS [PROGRAM.g …]]] */
 #include "codegen/codegen.h"
 #include "lang/ast.h"
 #include "lang/elab.h"

@@ -1,14 +1,17 @@
 /* A libcuda.so.1 for machines without a GPU: PTX runs in ptxi, calls can be made to fail.
  * A driver is state of the process, so this one has a single Driver; calls take its lock.
  * Environment, read once at cuInit or at the first call:
- *   FAKECUDA_FAIL     function:n:error[,...]  its n-th call returns error (a name of errors.def in
- * any case, or a number); 700, 702 and 719 stay, as on a device FAKECUDA_MEMORY   bytes of the
- * device, with K, M or G (4G) FAKECUDA_DRIVER   version (13000)          FAKECUDA_DEVICES  0 or 1
- * (1) FAKECUDA_CC       compute capability (99.0: newer than any cubin, so that programs take their
- * PTX) FAKECUDA_CHECK    none, race, init or all (all) FAKECUDA_ORDER    0, 1 or a seed: of warps,
- * CTAs, and graph nodes that nothing orders (0) FAKECUDA_DEAF     which wait of a captured stream
- * for an event is dropped FAKECUDA_STEPS    warp instructions a launch may take FAKECUDA_LOG      a
- * file that gets a line for each call */
+ * - FAKECUDA_FAIL: function:n:error[,...], its n-th call returns error (a name of errors.def in any
+ *   case, or a number); 700, 702 and 719 stay, as on a device
+ * - FAKECUDA_MEMORY: bytes of the device, with K, M or G (4G)
+ * - FAKECUDA_DRIVER: version (13000)
+ * - FAKECUDA_DEVICES: 0 or 1 (1)
+ * - FAKECUDA_CC: compute capability (99.0: newer than any cubin, so that programs take their PTX)
+ * - FAKECUDA_CHECK: none, race, init or all (all)
+ * - FAKECUDA_ORDER: 0, 1 or a seed: of warps, CTAs, and graph nodes that nothing orders (0)
+ * - FAKECUDA_DEAF: which wait of a captured stream for an event is dropped
+ * - FAKECUDA_STEPS: warp instructions that a launch may take
+ * - FAKECUDA_LOG: a file that gets a line for each call */
 #ifndef FAKE_H
 #define FAKE_H
 #include "ptxi.h"
