@@ -1,3 +1,4 @@
+/* Windows on one axis: drawn, looked at, and made attributes of; see random_window.h. */
 #include "tests/num/random_window.h"
 
 #include "tests/num/random_program.h"
