@@ -227,7 +227,7 @@ static void print_epilogue(const Conv *v, Text *x, const Phase *f, int64_t count
   Site s = {.shape = t,
             .coord = (const char *[]){"n", "(k0 + j)", "oy", "ox"},
             .flat = "(flat + j)",
-            .layout = value_at(v->gr->e, v->gr->out[0])->layout,
+            .layout = pixel_layout(v->g->ctx),
             .have = v->op->results[0],
             .have_text = "acc[j]"};
   site_body(v->g, x, v->gr, &s);
@@ -354,7 +354,8 @@ void cpu_conv(Gen *g, const Group *gr) {
   int64_t rows = (v.blocks ? v.blocks : v.n) * v.rows, panels = v.np * v.c.groups;
   bool by_rows = v.blocks || rows >= FEW_ROWS || panels == 1;
   kernel_units(k, k->flops < SERIAL_WORK ? 1 : by_rows ? rows : rows * panels);
-  if (k->units > 1 && by_rows && !v.blocks) cpu_split_full(k, gr, 1, 0, gr->domain->numel);
+  if (k->units > 1 && by_rows && !v.blocks)
+    cpu_split_full(k, gr, pixel_layout(g->ctx), 1, 0, gr->domain->numel);
   const char *first = k->units > 1 ? "u0" : "0";
   text_line(x, "const f32 *image = in%d, *filter = in%d;", group_arg(gr, v.op->operands[0]),
             group_arg(gr, v.op->operands[1]));

@@ -34,12 +34,11 @@ enum {
 
 /* Filters that a group's gradient is wanted as: what its root makes, whatever comes behind. */
 static const Layout *layout_of(Ctx *c, const Group *gr) {
-  static const int64_t order[] = {2, 3, 1, 0};
   for (int i = 0; i < gr->nout; i++) {
     const Layout *l = value_at(gr->e, gr->out[i])->layout;
     if (l && l->nr) return l;
   }
-  return layout_get(c, order, 4, 0);
+  return filter_layout(c, 0);
 }
 
 static Filter filter_of(Gen *g, const Group *gr) {

@@ -33,8 +33,12 @@ static bool read_in_place(const Group *gr, int arg) {
   return full(gr, gr->in[arg]);
 }
 
-void cpu_split_full(Kernel *k, const Group *gr, int64_t rows, int64_t stride, int64_t width) {
-  const Layout *l = gr->nout ? value_at(gr->e, gr->out[0])->layout : NULL;
+const Layout *cpu_domain_layout(const Group *gr) {
+  return gr->nout ? value_at(gr->e, gr->out[0])->layout : NULL;
+}
+
+void cpu_split_full(Kernel *k, const Group *gr, const Layout *l, int64_t rows, int64_t stride,
+                    int64_t width) {
   for (int i = 0; i < gr->nin + gr->nout; i++) {
     ValueId v = i < gr->nin ? gr->in[i] : gr->out[i - gr->nin];
     if (i < gr->nin ? !read_in_place(gr, i) : !full(gr, v)) continue;
@@ -91,6 +95,7 @@ void cpu_map(Gen *g, const Group *gr) {
   int64_t storage = panel_elements(gr), work = gr->domain->numel * (gr->nops + 1);
   k->flops = (uint64_t)(gr->domain->numel * gr->nops);
   Leaves leaves = {0};
+  const Layout *l = cpu_domain_layout(gr);
   Loop *loops = ARENA_ARRAY(g->a, Loop, p.ncoords + 1);
   int n = 0;
   bool in_order = true;
@@ -110,7 +115,7 @@ void cpu_map(Gen *g, const Group *gr) {
   if (n <= 1) {
     int64_t size = n ? loops[0].n : 1, units = serial ? 1 : (size + BLOCK - 1) / BLOCK;
     kernel_units(k, units);
-    cpu_split_full(k, gr, units > 1, 0, units * BLOCK);
+    cpu_split_full(k, gr, l, units > 1, 0, units * BLOCK);
     if (n == 0) {
       stores(&p, 0);
       text_append(&k->text, p.level[0]);
@@ -136,9 +141,9 @@ void cpu_map(Gen *g, const Group *gr) {
   if (!in_order)
     ; /* what a unit writes is no slice */
   else if (!by_column)
-    cpu_split_full(k, gr, units > 1, 0, gr->domain->numel);
+    cpu_split_full(k, gr, l, units > 1, 0, gr->domain->numel);
   else if (inner % BLOCK == 0)
-    cpu_split_full(k, gr, outer, inner, inner);
+    cpu_split_full(k, gr, l, outer, inner, inner);
   printer_decode(&p, loops, n - 1, "u", "i", 1);
   p.coord[loops[n - 1].coord].text = "j";
   p.coord[loops[n - 1].coord].level = 2;

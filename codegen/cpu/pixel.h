@@ -8,6 +8,11 @@ void cpu_conv(Gen *g, const Group *gr);   /* convolutions and their gradients by
 void cpu_filter(Gen *g, const Group *gr); /* their gradients by the filters */
 void cpu_pool(Gen *g, const Group *gr);   /* pools, and convolutions of one channel to one */
 
+/* Images [N, H, W, C], and filters [R, S, I, O], their last axis in panels of nr unless that is 0.
+ */
+const Layout *pixel_layout(Ctx *c);
+const Layout *filter_layout(Ctx *c, int nr);
+
 /* A tap of the window, for the positions of one phase. */
 typedef struct Reach {
   int64_t tap;

@@ -171,6 +171,11 @@ static void print_blocks(const Pool *p) {
     text_line(x, "enum { w = %d };", p->block);
 }
 
+/* Of what the sums are computed for: filters by a unit for each tap, or images. */
+static const Layout *pool_layout(Gen *g, const Group *gr) {
+  return gr->root->kind == OP_CONV_FILTER_GRAD ? filter_layout(g->ctx, 0) : pixel_layout(g->ctx);
+}
+
 static void print_results(const Pool *p, const char *const *coord, const char *flat) {
   const Group *gr = p->w.gr;
   Text *x = p->w.x;
@@ -181,7 +186,7 @@ static void print_results(const Pool *p, const char *const *coord, const char *f
   Site s = {.shape = gr->domain,
             .coord = coord,
             .flat = "(flat + l)",
-            .layout = value_at(gr->e, gr->out[0])->layout,
+            .layout = pool_layout(p->w.g, gr),
             .have = p->w.op->results[0],
             .have_text = p->w.sum};
   site_body(p->w.g, x, gr, &s);
@@ -320,7 +325,7 @@ void cpu_pool(Gen *g, const Group *gr) {
   k->flops = op_flops(gr->e, gr->op);
   int64_t units = filters ? t->dim[2] * t->dim[3] : t->dim[0] * t->dim[2];
   kernel_units(k, k->flops < SERIAL_WORK ? 1 : units);
-  if (k->units > 1) cpu_split_full(k, gr, 1, 0, t->numel);
+  if (k->units > 1) cpu_split_full(k, gr, pool_layout(g, gr), 1, 0, t->numel);
   text_line(x, "typedef long pos;");
   if (k->units > 1)
     text_open(x, "for (long u = u0; u < u1; u++) {");

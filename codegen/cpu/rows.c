@@ -325,7 +325,7 @@ void cpu_rows(Gen *g, const Group *gr) {
   bool parallel = rows > 1 && work >= SERIAL_WORK;
   kernel_units(k, parallel ? rows : 1);
   if (parallel) {
-    cpu_split_full(k, gr, 1, 0, gr->domain->numel);
+    cpu_split_full(k, gr, cpu_domain_layout(gr), 1, 0, gr->domain->numel);
     split_row_level(k, gr, rows);
   }
   if (nouter) printer_decode(&r.p, outer, nouter, "u", "i", 1);

@@ -6,21 +6,27 @@
 
 enum { COLUMNS = 256 };
 
+const Layout *pixel_layout(Ctx *c) { return layout_get(c, (const int64_t[]){0, 2, 3, 1}, 4, 0); }
+
+const Layout *filter_layout(Ctx *c, int nr) {
+  return layout_get(c, (const int64_t[]){2, 3, 1, 0}, 4, nr);
+}
+
 /* Images [N, H, W, C]: a pixel's channels side by side. */
 static bool is_pixels(Gen *g, const Group *gr, ValueId v) {
-  static const int64_t order[] = {0, 2, 3, 1};
   int arg = group_arg(gr, v);
   const Layout *l = value_at(gr->e, arg >= 0 ? gr->in[arg] : v)->layout;
-  return layout_same(value_type(gr->e, v), l, layout_get(g->ctx, order, 4, 0));
+  return layout_same(value_type(gr->e, v), l, pixel_layout(g->ctx));
 }
 
 /* Filters in the layout that the kernels for such images read or make. */
 static bool is_filters(Gen *g, const Group *gr, ValueId v, bool back) {
-  static const int64_t by_output[] = {2, 3, 1, 0}, by_input[] = {2, 3, 0, 1};
+  static const int64_t by_input[] = {2, 3, 0, 1};
   int arg = group_arg(gr, v);
   const Layout *l = value_at(gr->e, arg >= 0 ? gr->in[arg] : v)->layout;
+  int nr = l ? l->nr : 0;
   return layout_same(value_type(gr->e, v), l,
-                     layout_get(g->ctx, back ? by_input : by_output, 4, l ? l->nr : 0));
+                     back ? layout_get(g->ctx, by_input, 4, nr) : filter_layout(g->ctx, nr));
 }
 
 /* The printer for images in that order, or NULL. A result of a group that is no result of its root
@@ -55,7 +61,7 @@ void cpu_window(Gen *g, const Group *gr) {
   k->flops = op_flops(gr->e, gr->op);
   long long rows = t->dim[0] * t->dim[1] * t->dim[2], columns = t->dim[3];
   kernel_units(k, k->flops < SERIAL_WORK ? 1 : rows);
-  if (k->units > 1) cpu_split_full(k, gr, 1, 0, t->numel);
+  if (k->units > 1) cpu_split_full(k, gr, NULL, 1, 0, t->numel);
   Text *x = &k->text;
   text_line(x, "typedef long pos;");
   if (k->units > 1)
