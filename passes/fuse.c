@@ -5,40 +5,7 @@
    Method: ops join the groups of their producers in program order where form and shapes allow;
    then groups over the same rows of the same value, and groups of scalars, join side by side. Each
    body of a loop is grouped for itself; what it reads from outside comes in as it is. */
-#include "passes/kernel_form.h"
-#include "passes/pass_list.h"
-#include "passes/plan_impl.h"
-
-#include <stdlib.h>
-
-typedef struct Unit { /* a group in the making */
-  Form form;
-  const Type *domain;
-  int outer;      /* ROWS: axes before the row */
-  const Op *root; /* reduction or matmul */
-  VEC(const Op *) members;
-  uint32_t rank, seen; /* as of an op that is in no group */
-  bool dear;           /* computes functions: not to be recomputed in every pass of a row op */
-  bool row_ops;        /* softmax and its like: several passes */
-} Unit;
-
-typedef struct Fuse {
-  PassRun *r;
-  const Entry *e;
-  Arena *a;
-  const Block *block; /* that is being grouped */
-  Unit **unit;        /* by op; NULL: not in a group */
-  uint32_t *pos;      /* by op: position in its block */
-  uint32_t *place;    /* by op: position in the text */
-  uint32_t places;
-  bool *inlined;  /* by op: it is copied into the groups that read it */
-  uint32_t *rank; /* by op in no group: place in an order in which readers stand behind */
-  uint32_t *seen; /* by op in no group: stamp of the last search that visited it */
-  uint32_t stamp;
-  VEC(const Op *) * users; /* by value: ops that read it */
-  /* while rebuilding */
-  bool *emitted; /* by op */
-} Fuse;
+#include "passes/fuse_impl.h"
 
 /* ---- what an op is to fusion ---- */
 
@@ -189,132 +156,6 @@ static const char *columns_refuse(const Fuse *f, const Unit *a, const Unit *b, c
   return NULL;
 }
 
-/* ---- circles ----
-   The groups, and the ops in none, stand in an order in which readers are behind what they read.
-   Two of them may become one where no way leads from the one in front to the other through a third;
-   such a way stays between them in the order. Joining moves what must stand before and behind: the
-   dynamic topological order of Pearce and Kelly, 2006. */
-
-typedef VEC(const Op *) OpList; /* one op of each group */
-
-typedef struct Between {
-  Fuse *f;
-  const Op *front, *back; /* one op of each of both */
-  OpList ahead, behind;   /* what the back one depends on, what depends on the front one */
-} Between;
-
-static uint32_t *rank_of(const Fuse *f, const Op *op) {
-  Unit *u = f->unit[op->id];
-  return u ? &u->rank : &f->rank[op->id];
-}
-
-static bool same_node(const Fuse *f, const Op *a, const Op *b) {
-  return a == b || (f->unit[a->id] && f->unit[a->id] == f->unit[b->id]);
-}
-
-static bool first_visit(Fuse *f, const Op *op) {
-  uint32_t *seen = f->unit[op->id] ? &f->unit[op->id]->seen : &f->seen[op->id];
-  if (*seen == f->stamp) return false;
-  *seen = f->stamp;
-  return true;
-}
-
-/* Adds what reads v, behind views, up to the back one. True if that one reads it. */
-static bool add_readers(Between *w, ValueId v) {
-  bool back = false;
-  for (uint32_t i = 0; i < w->f->users[v].n; i++) {
-    const Op *op = w->f->users[v].at[i];
-    while (op->parent != w->f->block) op = op->parent->op; /* a loop reads for its body */
-    if (w->f->inlined[op->id])
-      back |= add_readers(w, op->results[0]);
-    else if (same_node(w->f, op, w->back))
-      back = true;
-    else if (!same_node(w->f, op, w->front) && *rank_of(w->f, op) < *rank_of(w->f, w->back) &&
-             first_visit(w->f, op))
-      vec_push(w->f->a, &w->behind, op);
-  }
-  return back;
-}
-
-static bool readers_of(Between *w, const Op *op) {
-  const Unit *u = w->f->unit[op->id];
-  uint32_t n = u ? u->members.n : 1;
-  bool back = false;
-  for (uint32_t i = 0; i < n; i++) {
-    const Op *o = u ? u->members.at[i] : op;
-    for (int k = 0; k < o->nresults; k++) back |= add_readers(w, o->results[k]);
-  }
-  return back;
-}
-
-static void sources_of(Between *w, const Op *op) {
-  const Unit *u = w->f->unit[op->id];
-  uint32_t n = u ? u->members.n : 1;
-  for (uint32_t i = 0; i < n; i++) {
-    const Op *o = u ? u->members.at[i] : op;
-    ValueList reads = {0};
-    plan_reads(w->f->a, w->f->e, o, &reads);
-    for (uint32_t k = 0; k < reads.n; k++) {
-      const Op *def = value_def(w->f->e, reads.at[k]);
-      while (def && w->f->inlined[def->id])
-        def = def->noperands ? value_def(w->f->e, def->operands[0]) : NULL;
-      if (def && def->parent == w->f->block && !same_node(w->f, def, w->back) &&
-          !same_node(w->f, def, w->front) && *rank_of(w->f, def) > *rank_of(w->f, w->front) &&
-          first_visit(w->f, def))
-        vec_push(w->f->a, &w->ahead, def);
-    }
-  }
-}
-
-static Between between(Fuse *f, const Unit *a, const Unit *b) {
-  bool turned = a->rank > b->rank;
-  return (Between){
-      .f = f, .front = (turned ? b : a)->members.at[0], .back = (turned ? a : b)->members.at[0]};
-}
-
-/* A way leads from one to the other through a third. */
-static bool circle(Fuse *f, const Unit *a, const Unit *b) {
-  Between w = between(f, a, b);
-  f->stamp++;
-  (void)readers_of(&w, w.front);
-  for (uint32_t i = 0; i < w.behind.n; i++)
-    if (readers_of(&w, w.behind.at[i])) return true;
-  return false;
-}
-
-typedef struct Ranked {
-  uint32_t rank;
-  const Op *op;
-} Ranked;
-
-static int by_rank(const void *pa, const void *pb) {
-  const Ranked *a = pa, *b = pb;
-  return (a->rank > b->rank) - (a->rank < b->rank);
-}
-
-/* Puts what is ahead before both, what is behind after both, all at ranks that they had. */
-static void reorder(Fuse *f, Unit *a, Unit *b) {
-  Between w = between(f, a, b);
-  f->stamp++;
-  (void)readers_of(&w, w.front);
-  for (uint32_t i = 0; i < w.behind.n; i++) (void)readers_of(&w, w.behind.at[i]);
-  sources_of(&w, w.back);
-  for (uint32_t i = 0; i < w.ahead.n; i++) sources_of(&w, w.ahead.at[i]);
-  uint32_t n = w.ahead.n + w.behind.n + 2, at = 0;
-  Ranked *all = ARENA_ARRAY(f->a, Ranked, n), *old = ARENA_ARRAY(f->a, Ranked, n);
-  for (uint32_t i = 0; i < w.ahead.n; i++)
-    all[at++] = (Ranked){*rank_of(f, w.ahead.at[i]), w.ahead.at[i]};
-  all[at++] = (Ranked){*rank_of(f, w.front), w.front};
-  all[at++] = (Ranked){*rank_of(f, w.back), w.back};
-  for (uint32_t i = 0; i < w.behind.n; i++)
-    all[at++] = (Ranked){*rank_of(f, w.behind.at[i]), w.behind.at[i]};
-  memcpy(old, all, n * sizeof *all);
-  qsort(old, n, sizeof *old, by_rank);
-  qsort(all, w.ahead.n, sizeof *all, by_rank);
-  qsort(all + w.ahead.n + 2, w.behind.n, sizeof *all, by_rank);
-  for (uint32_t i = 0; i < n; i++) *rank_of(f, all[i].op) = old[i].rank;
-}
-
 /* ---- joining ---- */
 
 static Unit *unit_new(Fuse *f, const Op *op) {
@@ -345,7 +186,7 @@ static const char *refuses(Fuse *f, Unit *a, Unit *b) {
   const char *why = form_refuses(f, a, b, &whole);
   if (!why) why = edges_refuse(f, a, b, &whole);
   if (!why) why = columns_refuse(f, a, b, &whole);
-  if (!why && circle(f, a, b)) why = "another op between them would have to run in the middle";
+  if (!why && fuse_circle(f, a, b)) why = "another op between them would have to run in the middle";
   return why;
 }
 
@@ -353,7 +194,7 @@ static const char *refuses(Fuse *f, Unit *a, Unit *b) {
 static void join(Fuse *f, Unit *a, Unit *b) {
   Unit whole;
   (void)form_refuses(f, a, b, &whole);
-  reorder(f, a, b);
+  fuse_reorder(f, a, b);
   a->form = whole.form;
   a->domain = whole.domain;
   a->outer = whole.outer;
@@ -391,14 +232,28 @@ static bool goes_with_sum(const Fuse *f, const Unit *producer, ValueId v, const 
   return producer->form == FORM_MAP && others_read(f, v, op) && only_summed(f, op, true);
 }
 
+/* A product or reduction in the unit would wait for what the op reads besides: of the gradients of
+   a value read twice the first is made far ahead of the second, and what it is made of would be
+   held instead. */
+static bool would_wait(const Fuse *f, const Unit *a, const Op *op) {
+  enum { FAR = 2 }; /* heavy ops between */
+  for (int k = 0; a->root && k < op->noperands; k++) {
+    const Op *def = source_of(f, op->operands[k]).def;
+    if (def && def->parent == f->block && f->heavy[def->id] >= f->heavy[a->root->id] + FAR)
+      return true;
+  }
+  return false;
+}
+
 static void join_producers(Fuse *f, const Op *op) {
   for (int k = 0; k < op->noperands; k++) {
     Source s = source_of(f, op->operands[k]);
     bool here = s.def && s.def->parent == f->block;
     Unit *a = here ? f->unit[s.def->id] : NULL, *b = f->unit[op->id];
     if (!a || a == b) continue;
-    const char *why =
-        goes_with_sum(f, a, s.v, op) ? "it is computed where it is summed" : refuses(f, a, b);
+    const char *why = goes_with_sum(f, a, s.v, op) ? "it is computed where it is summed"
+                      : would_wait(f, a, op)       ? "it would wait for what is made far behind"
+                                                   : refuses(f, a, b);
     if (why)
       remark(f->r, REMARK_FUSE, "fuse-missed", op->loc, "%s does not join %s of %s: %s",
              op_info[op->kind].name, op_info[s.def->kind].name, loc_str(f->r->m->ctx, s.def->loc),
@@ -434,9 +289,22 @@ static void join_beside(Fuse *f) {
   }
 }
 
+static uint32_t heavy_before(const Fuse *f, const Op *op) {
+  uint32_t most = 0;
+  ValueList reads = {0};
+  plan_reads(f->a, f->e, op, &reads);
+  for (uint32_t k = 0; k < reads.n; k++) {
+    const Op *def = value_def(f->e, reads.at[k]);
+    uint32_t n = def ? f->heavy[def->id] + op_is_heavy(def) : 0;
+    if (n > most) most = n;
+  }
+  return most;
+}
+
 static void group(Fuse *f, const Block *block) {
   for (uint32_t i = 0; i < block->ops.n; i++) {
     const Op *op = op_at(f->e, block->ops.at[i]);
+    f->heavy[op->id] = heavy_before(f, op);
     f->pos[op->id] = f->rank[op->id] = i;
     f->place[op->id] = f->places++;
     f->inlined[op->id] = is_inline(f, op);
@@ -640,6 +508,7 @@ static void fuse_entry(PassRun *r, Entry *e) {
   f.pos = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.place = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.inlined = ARENA_ARRAY(f.a, bool, e->ops.n + 1);
+  f.heavy = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.rank = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.seen = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.users = arena_alloc(f.a, sizeof *f.users * (e->values.n + 1));

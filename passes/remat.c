@@ -10,10 +10,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+static const int64_t search_effort = 4000 * INT64_C(1000000); /* elementary steps: some seconds */
+static const int64_t least_effort = 200 * INT64_C(1000000); /* of one try on the way to the least */
+
 enum {
-  EFFORT = 2000 * 1000 * 1000,      /* of one search, in elementary steps: some seconds */
-  LEAST_EFFORT = 200 * 1000 * 1000, /* of one try on the way to the least */
-  TIGHTER = 50,                     /* where packing misses the limit, the next try has 1/50 less */
+  TIGHTER = 50, /* where packing misses the limit, the next try has 1/50 less */
   TRIES = 10
 };
 
@@ -166,8 +167,8 @@ static bool fit_or_refuse(Remat *w, uint64_t limit) {
   int peak = remat_peak(&w->s, &at);
   for (int t = 0; t < w->p.nsteps; t++)
     if (w->s.within[t] > floor) floor = w->s.within[t];
-  int least = remat_least(&w->s, floor, peak, LEAST_EFFORT);
-  RematPlan found = remat_search(&w->s, least, EFFORT / 4);
+  int least = remat_least(&w->s, floor, peak, least_effort);
+  RematPlan found = remat_search(&w->s, least, search_effort / 4);
   if (!found.fits) remat_reset(&w->s);
   rewrite(w);
   uint64_t bytes = arena_of(w);
@@ -235,7 +236,7 @@ static bool limit_entry(PassRun *r, Entry *e, const GlobalsPlan *g, uint64_t lim
   RematPlan found;
   uint64_t arena;
   bool ok = prepare(&w);
-  bool fits = ok && (fit(&w, limit, EFFORT, &found, &arena) || fit_or_refuse(&w, limit));
+  bool fits = ok && (fit(&w, limit, search_effort, &found, &arena) || fit_or_refuse(&w, limit));
   if (fits) {
     for (int t = 0; t < w.p.nsteps; t++) r->changes += w.s.again[t].n;
     tell_reruns(&w);
@@ -273,7 +274,7 @@ static bool print_curve(PassRun *r, Entry *e, const GlobalsPlan *g) {
     for (int tenth = 9; tenth > 0; tenth--) {
       uint64_t limit = all / 10 * (uint64_t)tenth;
       RematPlan found;
-      if (!fit(&w, limit, LEAST_EFFORT, &found, &arena)) break;
+      if (!fit(&w, limit, least_effort, &found, &arena)) break;
       *e = w.old;
       curve_line(f, &w, arena, all, &found, remat_bound(w.a, &w.p, in_units(&w, arena)));
     }
@@ -282,8 +283,8 @@ static bool print_curve(PassRun *r, Entry *e, const GlobalsPlan *g) {
     int peak = remat_peak(&w.s, &at);
     for (int t = 0; t < w.p.nsteps; t++)
       if (w.s.within[t] > floor) floor = w.s.within[t];
-    int least = remat_least(&w.s, floor, peak, LEAST_EFFORT);
-    RematPlan found = remat_search(&w.s, least, LEAST_EFFORT);
+    int least = remat_least(&w.s, floor, peak, least_effort);
+    RematPlan found = remat_search(&w.s, least, least_effort);
     if (found.fits) {
       rewrite(&w);
       arena = arena_of(&w);

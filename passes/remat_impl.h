@@ -72,6 +72,10 @@ typedef struct RematChange { /* one entry of the log, with what undoes it */
   int a, b, c, d;
 } RematChange;
 
+typedef struct RematTask { /* what a change asks for: remat_state.c */
+  int kind, a, b;
+} RematTask;
+
 /* Every primitive change is logged with its inverse: a move is tried by making it, and rolled back.
    live[s] is exact after remat_settle: storages held over step s, and the peak within it. The step
    after the last one is the end, where results are read. */
@@ -86,6 +90,7 @@ typedef struct RematState {
   int64_t excess;     /* sum of what live has above the limit */
   double flops, cost; /* added */
   VEC(RematChange) log;
+  VEC(RematTask) tasks;
   int *queue, nqueue; /* steps whose peak must be found again */
   bool *queued;
   int *left, *at, *mark, clock; /* by storage, for one step */
@@ -93,10 +98,9 @@ typedef struct RematState {
   int tiny;                     /* storages below this are never dropped */
   /* Whether a storage that is missing is held longer or made again: by price, or always again. */
   bool by_price;
-  const bool *keep; /* by storage: held in any case; NULL: none */
-  double price;     /* excess that a unit of cost must remove */
-  int choices;      /* that the price made */
-  int64_t work;     /* elementary steps so far: searches are limited by these, not by time */
+  double price; /* excess that a unit of cost must remove */
+  int choices;  /* that the price made */
+  int64_t work; /* elementary steps so far: searches are limited by these, not by time */
 } RematState;
 
 RematState remat_state(Arena *a, const RematProblem *p);
@@ -121,6 +125,15 @@ bool remat_may_rerun(const RematProblem *p, int step, int before);
    own. made[k] says that result k is a new instance that later readers mean. */
 typedef void RematEmit(void *data, int step, const bool *made);
 void remat_step_ops(RematState *s, int step, RematEmit *emit, void *data);
+
+/* ---- where to begin: remat_start.c ---- */
+
+/* Cuts the way to step `turn` each time `length` units were made; holds what crosses a cut, makes
+   the rest again behind. */
+void remat_segments(RematState *s, int turn, double length);
+/* Runs the steps in order and evicts what is cheapest to make again for its size and age. False
+   where that does not fit, costs more than `most`, or takes the work beyond the deadline. */
+bool remat_evict(RematState *s, int64_t limit, double most, int64_t deadline);
 
 /* ---- the search: remat_search.c ---- */
 

@@ -2,7 +2,8 @@
    timed. Several starts (nothing dropped; a looser limit first; segments of sqrt(n) kind; eviction
    step by step, as DTR does at run time) are each completed by a greedy descent on excess bytes x
    steps removed per cost added, pruned, and the best is improved by ruin and recreate (Schrimpf et
-   al. 2000): hold what a window of steps dropped, repair it with noise, keep what is cheaper. */
+   al. 2000): hold what a window of steps dropped, repair it with noise, keep what is cheaper. A
+   start of many steps needs most of the effort, and one that fits little: see best_start. */
 #include "passes/remat_impl.h"
 
 #include <math.h>
@@ -14,11 +15,16 @@ typedef struct Candidate {
   int storage, step;
 } Candidate;
 
+typedef struct Rerun {
+  int at, step; /* an op runs again in front of a step */
+} Rerun;
+
 typedef struct Search {
   RematState *s;
   Arena *a;
   VEC(Candidate) heap;
   VEC(Candidate) list;
+  VEC(Rerun) best;  /* what runs again in the best start */
   double noise;     /* of scores: 0 none */
   double most;      /* added cost beyond which a start is given up */
   int64_t deadline; /* of s->work */
@@ -138,6 +144,10 @@ static void offer_all(Search *w) {
     }
 }
 
+/* Of the next one's score: to wait for a better one costs more than it gains, to take a much worse
+   one ruins the order. */
+static const double good_enough = 0.95;
+
 /* Drops gaps, the best first, until nothing exceeds the limit. A popped move is measured exactly
    and taken if it still beats the bound of the next one. */
 static bool greedy(Search *w) {
@@ -152,14 +162,14 @@ static bool greedy(Search *w) {
       double now = i < 0 ? 0 : hope(w, c.storage, i) * c.luck;
       if (now <= 0) continue;
       if (now < c.score) c.score = now; /* what was done since took some of it */
-      if (w->heap.n && c.score < w->heap.at[0].score * 0.95) {
+      if (w->heap.n && c.score < w->heap.at[0].score * good_enough) {
         heap_push(w, c);
         continue;
       }
       if (s->price > c.score) s->price = c.score;
       uint32_t mark = s->log.n;
       double score = attempt_both(w, c), noisy = score * c.luck;
-      if (score <= 0 || (w->heap.n && noisy < w->heap.at[0].score * 0.95)) {
+      if (score <= 0 || (w->heap.n && noisy < w->heap.at[0].score * good_enough)) {
         remat_undo(s, mark);
         if (score > 0) heap_push(w, (Candidate){noisy, c.luck, c.storage, c.step});
         continue;
@@ -211,9 +221,10 @@ static bool prune_once(Search *w) {
   bool changed = false;
   list_dropped(w, 0, s->p->nsteps, 1);
   s->by_price = false;
-  for (uint32_t k = 0; k < w->list.n; k++) {
+  for (uint32_t k = 0; k < w->list.n && s->work < w->deadline; k++) {
     Candidate c = w->list.at[k];
     int i = remat_touch_at(s, c.storage, c.step);
+    s->work++;
     if (i < 1 || s->touch[c.storage].at[i].held || !fits_held(s, c.storage, i)) continue;
     double cost = s->cost;
     int64_t excess = s->excess;
@@ -233,7 +244,12 @@ static void prune(Search *w) {
   }
 }
 
-enum { IDLE_ROUNDS = 1000 }; /* without gain: enough is enough */
+enum {
+  IDLE_ROUNDS = 1000, /* without gain: enough is enough */
+  MOST_HELD = 40,     /* gaps that a round holds again */
+  LEAST_REACH = 4     /* steps on either side of its centre */
+};
+static const double most_noise = 1.5; /* of scores, as a power of e */
 
 static void ruin_and_recreate(Search *w) {
   RematState *s = w->s;
@@ -241,8 +257,8 @@ static void ruin_and_recreate(Search *w) {
   for (int idle = 0; idle < IDLE_ROUNDS && s->work < w->deadline && s->cost > 0; idle++) {
     s->log.n = 0;
     double cost = s->cost, far = random01(w), share = 0.1 + 0.9 * random01(w);
-    int centre = (int)(random01(w) * n), reach = 4 + (int)(far * far * far * n / 3);
-    uint32_t most = 1 + (uint32_t)(40 * random01(w));
+    int centre = (int)(random01(w) * n), reach = LEAST_REACH + (int)(far * far * far * n / 3);
+    uint32_t most = 1 + (uint32_t)(MOST_HELD * random01(w));
     list_dropped(w, centre - reach, centre + reach, share < 1 ? share : 0.99);
     s->by_price = false;
     for (uint32_t k = 0; k < w->list.n && k < most; k++) {
@@ -251,7 +267,7 @@ static void ruin_and_recreate(Search *w) {
       if (i > 0 && !s->touch[c.storage].at[i].held) remat_hold(s, c.storage, i);
     }
     remat_settle(s);
-    w->noise = 1.5 * random01(w);
+    w->noise = most_noise * random01(w);
     bool ok = greedy(w);
     w->noise = 0;
     if (ok) prune(w);
@@ -260,227 +276,52 @@ static void ruin_and_recreate(Search *w) {
   }
 }
 
-/* ---------------------------------------------------------------- starts ---- */
-
-/* Cuts the way to the peak at its narrowest place each time `length` units were made; holds what
-   crosses a cut, drops the rest that is read behind the peak. */
-static void start_segments(Search *w, double length) {
-  RematState *s = w->s;
-  const RematProblem *p = s->p;
-  int turn = w->peak_step, best = -1;
-  int64_t *cross = ARENA_ARRAY(w->a, int64_t, p->nsteps + 2);
-  bool *keep = ARENA_ARRAY(w->a, bool, p->nstorages + 1);
-  double made = 0;
-  remat_reset(s);
-  for (int v = 0; v < p->nstorages; v++) {
-    if (p->storage[v].maker >= turn) continue;
-    int end = remat_touch_after(s, v, turn);
-    cross[p->storage[v].maker] += p->storage[v].size;
-    if (end) cross[s->touch[v].at[end - 1].step] -= p->storage[v].size;
-  }
-  for (int t = 1; t <= p->nsteps; t++) cross[t] += cross[t - 1];
-  for (int t = 0; t < turn; t++) {
-    for (int k = 0; k < p->step[t].nout; k++) made += p->storage[p->step[t].out[k]].size;
-    if (made > length && (best < 0 || cross[t] < cross[best])) best = t;
-    if (made <= length * 1.3 || best < 0) continue;
-    for (int v = 0; v < p->nstorages; v++) {
-      if (p->storage[v].maker > best) continue;
-      int i = remat_touch_after(s, v, best + 1);
-      keep[v] |= i < (int)s->touch[v].n && s->touch[v].at[i].step < turn;
-    }
-    made = 0;
-    for (int k = best + 1; k <= t; k++)
-      for (int j = 0; j < p->step[k].nout; j++) made += p->storage[p->step[k].out[j]].size;
-    best = -1;
-  }
-  s->by_price = false;
-  s->keep = keep;
-  for (int v = 0; v < p->nstorages; v++) {
-    if (keep[v] || p->storage[v].maker >= turn) continue;
-    int i = remat_touch_after(s, v, turn);
-    if (i > 0 && i < (int)s->touch[v].n && remat_droppable(s, v, i)) remat_drop(s, v, i);
-  }
-  remat_settle(s);
-  s->keep = NULL;
-  s->log.n = 0;
-}
-
-/* Eviction as a planner: steps run in order, and when bytes are short the storage goes that costs
-   least to make again (with what else is gone around it) for its bytes and age. */
-typedef struct Evict {
-  Search *w;
-  const RematProblem *p;
-  bool *here;    /* by storage */
-  int *used;     /* by storage: time of last use */
-  int *unread;   /* by storage: readers of the given order to come */
-  int *pinned;   /* by storage */
-  int64_t *mark; /* by storage */
-  int64_t stamp;
-  int clock, step;
-  int64_t held, limit;
-  double cost;
-} Evict;
-
-static double neighbourhood(Evict *d, int v, int depth) {
-  const RematStep *o = &d->p->step[d->p->storage[v].maker];
-  double c = o->cost;
-  d->w->s->work++;
-  if (depth >= 200) return c;
-  for (int k = 0; k < o->nin; k++) {
-    int x = o->in[k];
-    if (d->here[x] || d->mark[x] == d->stamp) continue;
-    d->mark[x] = d->stamp;
-    c += neighbourhood(d, x, depth + 1);
-  }
-  return c;
-}
-
-static bool evictable(const Evict *d, int v) {
-  const RematStorage *x = &d->p->storage[v];
-  if (!d->here[v] || d->pinned[v] || x->kept || d->p->step[x->maker].latest < 0) return false;
-  return !d->unread[v] || remat_may_rerun(d->p, x->maker, d->step);
-}
-
-static bool make_room(Evict *d, int64_t want) {
-  while (d->held + want > d->limit) {
-    double least = INFINITY;
-    int victim = -1;
-    for (int v = 0; v < d->p->nstorages; v++) {
-      d->w->s->work++;
-      if (!evictable(d, v)) continue;
-      d->stamp++;
-      double age = d->clock - d->used[v] + 1, size = d->p->storage[v].size;
-      double h = neighbourhood(d, v, 0) / (size * age);
-      if (h < least) {
-        least = h;
-        victim = v;
-      }
-    }
-    if (victim < 0 || d->w->s->work > d->w->deadline) return false;
-    d->here[victim] = false;
-    d->held -= d->p->storage[victim].size;
-  }
-  return true;
-}
-
-static int64_t bytes_wanted(Evict *d, const RematStep *o, bool again) {
-  int64_t want = o->extra;
-  for (int k = 0; k < o->nout; k++) {
-    int w = o->out[k];
-    bool over = false;
-    if (d->here[w]) {
-      d->here[w] = false;
-      d->held -= d->p->storage[w].size;
-    }
-    for (int q = 0; q < o->npairs && !again; q++) {
-      int x = o->in[o->pair[q].in];
-      over |= o->pair[q].out == k && d->pinned[x] == 1 && d->unread[x] == 1;
-    }
-    if (!over) want += d->p->storage[w].size;
-  }
-  return want;
-}
-
-static bool evict_run(Evict *d, int step, int depth) {
-  const RematStep *o = &d->p->step[step];
-  enum { DEEPEST = 5000 }; /* of the recursion: a longer chain of reruns is no good plan */
-  bool ok = depth < DEEPEST && d->cost < d->w->most && d->w->s->work < d->w->deadline;
-  for (int k = 0; k < o->nin; k++) d->pinned[o->in[k]]++;
-  for (int k = 0; k < o->nin && ok; k++) {
-    int maker = d->p->storage[o->in[k]].maker;
-    if (!d->here[o->in[k]])
-      ok = remat_may_rerun(d->p, maker, d->step) && evict_run(d, maker, depth + 1);
-  }
-  if (ok && make_room(d, bytes_wanted(d, o, depth > 0))) {
-    d->clock++;
-    if (step != d->step) {
-      RematAgain *r = &d->w->s->again[d->step];
-      bool there = false;
-      for (uint32_t k = 0; k < r->n; k++) there |= r->at[k] == step;
-      if (!there) vec_push(d->w->s->a, r, step);
-      d->cost += o->cost;
-    }
-    for (int k = 0; k < o->nin; k++) {
-      int x = o->in[k];
-      d->used[x] = d->clock;
-      if (depth || --d->unread[x] || d->p->storage[x].kept) continue;
-      d->here[x] = false;
-      d->held -= d->p->storage[x].size;
-    }
-    for (int k = 0; k < o->nout; k++) {
-      int x = o->out[k];
-      d->used[x] = d->clock;
-      if (!d->unread[x] && !d->p->storage[x].kept && !depth) continue;
-      d->here[x] = true;
-      d->held += d->p->storage[x].size;
-    }
-  } else {
-    ok = false;
-  }
-  for (int k = 0; k < o->nin; k++) d->pinned[o->in[k]]--;
-  return ok;
-}
-
-static int by_number(const void *a, const void *b) {
-  return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
-}
-
-static bool start_evicting(Search *w, int64_t limit) {
-  RematState *s = w->s;
-  int n = s->p->nstorages;
-  Evict d = {.w = w, .p = s->p, .limit = limit};
-  d.here = ARENA_ARRAY(w->a, bool, n + 1);
-  d.used = ARENA_ARRAY(w->a, int, n + 1);
-  d.unread = ARENA_ARRAY(w->a, int, n + 1);
-  d.pinned = ARENA_ARRAY(w->a, int, n + 1);
-  d.mark = ARENA_ARRAY(w->a, int64_t, n + 1);
-  for (int t = 0; t <= s->p->nsteps; t++) s->again[t].n = 0;
-  for (int t = 0; t < s->p->nsteps; t++)
-    for (int k = 0; k < s->p->step[t].nin; k++) d.unread[s->p->step[t].in[k]]++;
-  bool ok = true;
-  for (d.step = 0; d.step < s->p->nsteps && ok; d.step++) ok = evict_run(&d, d.step, 0);
-  if (!ok) return false;
-  for (int t = 0; t < s->p->nsteps; t++)
-    if (s->again[t].n) qsort(s->again[t].at, s->again[t].n, sizeof(int), by_number);
-  remat_rebuild(s);
-  return true;
-}
-
 /* ---------------------------------------------------------------- the whole ---- */
 
-enum { LOOSER = 4, SEGMENTS = 12, EVICTIONS = 10, STARTS = 1 + LOOSER + SEGMENTS + EVICTIONS };
+enum { LOOSER = 4, SEGMENTS = 24, EVICTIONS = 10, STARTS = 1 + LOOSER + SEGMENTS + EVICTIONS };
 
-/* A looser limit first, tightened in steps of 15 %. */
+static const double looser_by = 0.15;  /* of the limit, each */
+static const double longest = 0.7;     /* segment, of what is made on the way to the peak */
+static const double shorter = 0.75;    /* is each segment than the one before */
+static const double tightest = 0.85;   /* limit of eviction, of the one asked for */
+static const double eviction_by = 0.1; /* of the limit, each */
+
+/* A looser limit first, tightened step by step. */
 static void start_looser(Search *w, int limit, int steps) {
   RematState *s = w->s;
   remat_reset(s);
   for (int j = steps; j > 0; j--) {
-    double looser = limit * (1 + 0.15 * j);
+    double looser = limit * (1 + looser_by * j);
     if (looser >= w->peak) continue;
     remat_set_limit(s, (int)looser);
     if (greedy(w)) prune(w);
   }
 }
 
-static bool start(Search *w, int limit, int k, int64_t effort) {
+typedef enum Outcome { FITS, FAILS, LATE } Outcome; /* LATE: with more effort it might fit */
+
+static Outcome start(Search *w, int limit, int k, int64_t effort) {
   RematState *s = w->s;
-  w->deadline = s->work + effort;
+  w->deadline = s->work > INT64_MAX - effort ? INT64_MAX : s->work + effort;
   s->limit = limit;
   if (k <= LOOSER) {
     start_looser(w, limit, k);
   } else if (k <= LOOSER + SEGMENTS) {
-    start_segments(w, w->made * 0.7 * pow(0.75, k - LOOSER - 1));
+    remat_segments(s, w->peak_step, w->made * longest * pow(shorter, k - LOOSER - 1));
   } else {
-    double lower = limit * (0.85 + 0.1 * (k - LOOSER - SEGMENTS - 1));
-    if (lower > w->peak || !start_evicting(w, (int64_t)lower)) return false;
+    double lower = limit * (tightest + eviction_by * (k - LOOSER - SEGMENTS - 1));
+    if (lower > w->peak) return FAILS;
+    if (!remat_evict(s, (int64_t)lower, w->most, w->deadline))
+      return s->work > w->deadline ? LATE : FAILS;
   }
   s->log.n = 0;
   remat_set_limit(s, limit);
-  if (s->cost > w->most) return false;
+  if (s->excess > 0 && s->cost > w->most) return FAILS;
   bool ok = greedy(w);
   if (ok) prune(w);
   s->log.n = 0;
-  return ok && s->excess == 0;
+  if (ok && s->excess == 0) return FITS;
+  return s->work > w->deadline ? LATE : FAILS;
 }
 
 static Search search_new(RematState *s) {
@@ -494,22 +335,50 @@ static Search search_new(RematState *s) {
   return w;
 }
 
-/* Leaves the state at the best start, which is made once more. */
-static bool best_start(Search *w, int limit, int64_t effort) {
+/* What runs again, which is all that there is to a state. */
+static void keep_best(Search *w) {
+  const RematState *s = w->s;
+  w->best.n = 0;
+  for (int t = 0; t < s->p->nsteps; t++)
+    for (uint32_t k = 0; k < s->again[t].n; k++)
+      vec_push(w->a, &w->best, ((Rerun){t, s->again[t].at[k]}));
+}
+
+static void take_best(Search *w, int limit) {
   RematState *s = w->s;
+  for (int t = 0; t <= s->p->nsteps; t++) s->again[t].n = 0;
+  for (uint32_t k = 0; k < w->best.n; k++)
+    vec_push(s->a, &s->again[w->best.at[k].at], w->best.at[k].step);
+  remat_rebuild(s);
+  remat_set_limit(s, limit);
+}
+
+/* Every start has a small share of the effort first; those that need more have what is left then,
+   one after the other. A start is given up where it costs more than half of the program again, or
+   too much more than the best to be won back by what follows. Leaves the state at the best start;
+   with any = true at the first one that fits. */
+static bool best_start(Search *w, int limit, int64_t effort, bool any) {
+  enum { SHARES = 256 };
+  static const double hopeless = 1.5, beaten = 1.3, beaten_by = 0.02;
+  RematState *s = w->s;
+  bool ended[STARTS] = {false};
   double least = INFINITY;
-  int best = -1;
   int64_t end = s->work + effort;
-  for (int k = 0; k < STARTS && s->work < end; k++) {
-    w->most = best < 0 ? 1.5 * s->p->cost : least * 1.3 + 0.02 * s->p->cost;
-    int64_t share = best < 0 ? end - s->work : (end - s->work) / 4;
-    if (!start(w, limit, k, share > 0 ? share : 1) || s->cost >= least) continue;
-    least = s->cost;
-    best = k;
-    if (least == 0) return true;
-  }
+  for (int round = 0; round < 2; round++)
+    for (int k = 0; k < STARTS && s->work < end; k++) {
+      if (ended[k]) continue;
+      w->most = isinf(least) ? hopeless * s->p->cost : beaten * least + beaten_by * s->p->cost;
+      Outcome got = start(w, limit, k, round ? end - s->work : effort / SHARES);
+      ended[k] = got != LATE;
+      if (got != FITS || s->cost >= least) continue;
+      if (any) return true;
+      least = s->cost;
+      keep_best(w);
+    }
   w->most = INFINITY;
-  return best >= 0 && start(w, limit, best, INT64_MAX / 4);
+  if (isinf(least)) return false;
+  take_best(w, limit);
+  return true;
 }
 
 RematPlan remat_search(RematState *s, int limit, int64_t effort) {
@@ -518,10 +387,9 @@ RematPlan remat_search(RematState *s, int limit, int64_t effort) {
   RematPlan out = {0};
   for (int t = 0; t < s->p->nsteps; t++)
     if (s->within[t] > limit) return out; /* one op alone needs more */
-  out.fits = best_start(&w, limit, effort / 2);
+  out.fits = best_start(&w, limit, effort / 4 * 3, false);
   if (out.fits) {
-    w.most = 1.6 * s->p->cost;
-    w.deadline = s->work + effort / 2;
+    w.deadline = s->work + effort / 4;
     ruin_and_recreate(&w);
     s->log.n = 0;
   }
@@ -532,12 +400,13 @@ RematPlan remat_search(RematState *s, int limit, int64_t effort) {
 }
 
 int remat_least(RematState *s, int floor, int ceiling, int64_t effort) {
+  enum { PRECISION = 400 }; /* of the peak */
   int least = ceiling, at;
   Search w = search_new(s);
-  int precision = w.peak / 400 + 1;
+  int precision = w.peak / PRECISION + 1;
   for (int lo = floor; ceiling - lo > precision;) {
     int m = lo + (ceiling - lo) / 2;
-    if (best_start(&w, m, effort)) {
+    if (best_start(&w, m, effort, true)) {
       least = m;
       ceiling = remat_peak(s, &at);
     } else {

@@ -258,11 +258,23 @@ void remat_step_ops(RematState *s, int step, RematEmit *emit, void *data) {
   }
 }
 
-/* ---------------------------------------------------------------- moves ---- */
+/* ---------------------------------------------------------------- moves ----
+   What one change asks for is done by a stack of tasks, since a chain of reruns may be as long as
+   the program. A task pushes what follows from it in reverse, so that it happens in order. */
 
-static void need(RematState *s, int v, int step);
-static void unneed(RematState *s, int v, int step);
-static void drop_rerun(RematState *s, int at, int step);
+enum {
+  NEED,   /* storage, step: one more reader there */
+  UNNEED, /* storage, step: one reader less */
+  EXTEND, /* storage, step: it is there, and may be held for the next reader */
+  IDLE,   /* storage, step: is it still made there for somebody? */
+  USE,    /* storage, step: its maker runs there anyway */
+  RERUN,  /* step, op: runs again there */
+  DROP    /* step, op: does not, unless one of its results is of use */
+};
+
+static void task(RematState *s, int kind, int a, int b) {
+  vec_push(s->a, &s->tasks, (RematTask){kind, a, b});
+}
 
 /* Holding v over steps a to b is worth no more than running its maker again costs. */
 static bool cheap_to_hold(RematState *s, int v, int a, int b) {
@@ -276,6 +288,12 @@ static bool of_use(const RematState *s, int v, int i) {
   return t->at[i].readers || (i + 1 < (int)t->n && t->at[i + 1].held);
 }
 
+static void drop_if_idle(RematState *s, int v, int step) {
+  int i = remat_touch_at(s, v, step);
+  if (i > 0 && !s->touch[v].at[i].held && !of_use(s, v, i))
+    task(s, DROP, step, s->p->storage[v].maker);
+}
+
 /* The op runs again at this step anyway: what else it makes need not be held up to here, and may be
    held from here on instead of being made once more. */
 static void use_result(RematState *s, int v, int at) {
@@ -285,6 +303,7 @@ static void use_result(RematState *s, int v, int at) {
   int before = s->touch[v].at[i - 1].step, next = s->touch[v].at[i].step;
   bool held = s->touch[v].at[i].held;
   if (next == at && !held) return;
+  task(s, IDLE, v, before);
   if (next == at) {
     touch_held(s, v, i, false);
     bytes(s, before + 1, at - 1, -x->size);
@@ -292,17 +311,18 @@ static void use_result(RematState *s, int v, int at) {
     touch_in(s, v, i, (RematTouch){at, 0, false});
     bytes(s, before + 1, at, -x->size);
   } else {
-    if (s->by_price && !cheap_to_hold(s, v, at + 1, next - 1)) return;
+    if (s->by_price && !cheap_to_hold(s, v, at + 1, next - 1)) {
+      s->tasks.n--;
+      return;
+    }
     touch_in(s, v, i, (RematTouch){at, 0, false});
     touch_held(s, v, i + 1, true);
     bytes(s, at + 1, next - 1, x->size);
     unsettle(s, next);
-    drop_rerun(s, next, x->maker);
+    task(s, DROP, next, x->maker);
   }
   unsettle(s, before);
   unsettle(s, at);
-  i = remat_touch_at(s, v, before);
-  if (i > 0 && !s->touch[v].at[i].held && !of_use(s, v, i)) drop_rerun(s, before, x->maker);
 }
 
 static void add_rerun(RematState *s, int at, int step) {
@@ -310,11 +330,10 @@ static void add_rerun(RematState *s, int at, int step) {
   rerun_in(s, at, step);
   unsettle(s, at);
   const RematStep *o = &s->p->step[step];
-  for (int k = 0; k < o->nin; k++) need(s, o->in[k], at);
-  for (int k = 0; k < o->nout; k++) use_result(s, o->out[k], at);
+  for (int k = o->nout; k-- > 0;) task(s, USE, o->out[k], at);
+  for (int k = o->nin; k-- > 0;) task(s, NEED, o->in[k], at);
 }
 
-/* Unless one of its results is of use. */
 static void drop_rerun(RematState *s, int at, int step) {
   const RematStep *o = &s->p->step[step];
   for (int k = 0; k < o->nout; k++) {
@@ -328,10 +347,10 @@ static void drop_rerun(RematState *s, int at, int step) {
     int i = remat_touch_at(s, o->out[k], at);
     if (i > 0 && !s->touch[o->out[k]].at[i].held) touch_out(s, o->out[k], i);
   }
-  for (int k = 0; k < o->nin; k++) unneed(s, o->in[k], at);
+  for (int k = o->nin; k-- > 0;) task(s, UNNEED, o->in[k], at);
 }
 
-/* One more reader at step: v is there already, or is held longer, or is made again. */
+/* v is there already, or is held longer, or is made again. */
 static void need(RematState *s, int v, int step) {
   const RematStorage *x = &s->p->storage[v];
   int i = remat_touch_after(s, v, step), n = (int)s->touch[v].n;
@@ -346,27 +365,29 @@ static void need(RematState *s, int v, int step) {
     return;
   }
   int before = s->touch[v].at[i - 1].step;
-  bool later = i < n, hold = !remat_may_rerun(s->p, x->maker, step) || x->size < s->tiny;
-  hold |= s->keep && s->keep[v];
+  bool hold = !remat_may_rerun(s->p, x->maker, step) || x->size < s->tiny;
   if (!hold && s->by_price) {
     s->choices++;
     hold = cheap_to_hold(s, v, before + 1, step - 1);
   }
   touch_in(s, v, i, (RematTouch){step, 1, hold});
+  if (i < n) task(s, EXTEND, v, step);
   if (hold) {
     bytes(s, before + 1, step - 1, x->size);
     unsettle(s, before);
   } else {
-    add_rerun(s, step, x->maker);
+    task(s, RERUN, step, x->maker);
   }
-  if (!later) return;
-  i = remat_touch_at(s, v, step) + 1; /* from here it may as well be held for the next reader */
-  int next = s->touch[v].at[i].step;
+}
+
+static void extend(RematState *s, int v, int step) {
+  const RematStorage *x = &s->p->storage[v];
+  int i = remat_touch_after(s, v, step) + 1, next = s->touch[v].at[i].step;
   if (s->by_price && !cheap_to_hold(s, v, step + 1, next - 1)) return;
   touch_held(s, v, i, true);
   bytes(s, step + 1, next - 1, x->size);
   unsettle(s, next);
-  drop_rerun(s, next, x->maker);
+  task(s, DROP, next, x->maker);
 }
 
 static void unneed(RematState *s, int v, int step) {
@@ -387,14 +408,30 @@ static void unneed(RematState *s, int v, int step) {
     unsettle(s, before);
   } else if (!goes) {
     touch_out(s, v, i);
-    drop_rerun(s, step, x->maker);
+    task(s, DROP, step, x->maker);
   } else if (remat_may_rerun(s->p, x->maker, next)) { /* made later, where it is read */
     touch_held(s, v, i + 1, false);
     bytes(s, step + 1, next - 1, -x->size);
     touch_out(s, v, i);
     unsettle(s, next);
-    drop_rerun(s, step, x->maker);
-    add_rerun(s, next, x->maker);
+    task(s, RERUN, next, x->maker);
+    task(s, DROP, step, x->maker);
+  }
+}
+
+static void do_tasks(RematState *s) {
+  while (s->tasks.n) {
+    RematTask t = s->tasks.at[--s->tasks.n];
+    s->work++;
+    switch (t.kind) {
+    case NEED: need(s, t.a, t.b); break;
+    case UNNEED: unneed(s, t.a, t.b); break;
+    case EXTEND: extend(s, t.a, t.b); break;
+    case IDLE: drop_if_idle(s, t.a, t.b); break;
+    case USE: use_result(s, t.a, t.b); break;
+    case RERUN: add_rerun(s, t.a, t.b); break;
+    case DROP: drop_rerun(s, t.a, t.b); break;
+    }
   }
 }
 
@@ -411,10 +448,9 @@ void remat_drop(RematState *s, int v, int i) {
   bytes(s, before + 1, at - 1, -s->p->storage[v].size);
   unsettle(s, before);
   unsettle(s, at);
-  add_rerun(s, at, s->p->storage[v].maker);
-  i = remat_touch_at(s, v, before);
-  if (i > 0 && !s->touch[v].at[i].held && !of_use(s, v, i))
-    drop_rerun(s, before, s->p->storage[v].maker);
+  task(s, IDLE, v, before);
+  task(s, RERUN, at, s->p->storage[v].maker);
+  do_tasks(s);
 }
 
 void remat_hold(RematState *s, int v, int i) {
@@ -423,7 +459,8 @@ void remat_hold(RematState *s, int v, int i) {
   bytes(s, before + 1, at - 1, s->p->storage[v].size);
   unsettle(s, before);
   unsettle(s, at);
-  drop_rerun(s, at, s->p->storage[v].maker);
+  task(s, DROP, at, s->p->storage[v].maker);
+  do_tasks(s);
 }
 
 /* ---------------------------------------------------------------- the whole ---- */
@@ -485,6 +522,7 @@ static void drop_idle(RematTouches *t) {
 void remat_rebuild(RematState *s) {
   int n = s->p->nsteps;
   forget(s);
+  s->work += n + s->p->nstorages;
   for (int step = 0; step < n; step++)
     for (int j = 0; j <= (int)s->again[step].n; j++) {
       const RematStep *o = op_of(s, step, j);
@@ -498,9 +536,13 @@ void remat_rebuild(RematState *s) {
     if (s->p->storage[v].kept) vec_push(s->a, t, (RematTouch){n, 1, true});
     drop_idle(t);
     for (uint32_t i = 1; i < t->n; i++)
-      if (t->at[i].held)
-        add_bytes(s, t->at[i - 1].step + 1, t->at[i].step - 1, s->p->storage[v].size);
+      if (t->at[i].held && t->at[i - 1].step + 1 < t->at[i].step) {
+        s->live[t->at[i - 1].step + 1] += s->p->storage[v].size;
+        s->live[t->at[i].step] -= s->p->storage[v].size;
+      }
   }
+  for (int step = 1; step <= n; step++) s->live[step] += s->live[step - 1];
+  remat_set_limit(s, s->limit);
   for (int step = 0; step < n; step++) unsettle(s, step);
   remat_settle(s);
   s->log.n = 0;
