@@ -1,8 +1,8 @@
 /* Circles: may two groups become one, and where do all others stand then?
-   Contract: the groups, and the ops in none, stand in an order in which readers are behind what they
-   read. Two of them may become one where no way leads from the one in front to the other through a
-   third; such a way stays between them in the order. Joining moves what must stand before and
-   behind: the dynamic topological order of Pearce and Kelly, 2006. */
+   Contract: the groups, and the ops in none, stand in an order in which readers are behind what
+   they read. Two of them may become one where no way leads from the one in front to the other
+   through a third; such a way stays between them in the order. Joining moves what must stand before
+   and behind: the dynamic topological order of Pearce and Kelly, 2006. */
 #include "passes/fuse_impl.h"
 
 #include <stdlib.h>

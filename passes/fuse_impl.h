@@ -25,10 +25,10 @@ typedef struct Fuse {
   uint32_t *pos;      /* by op: position in its block */
   uint32_t *place;    /* by op: position in the text */
   uint32_t places;
-  bool *inlined;  /* by op: it is copied into the groups that read it */
+  bool *inlined;   /* by op: it is copied into the groups that read it */
   uint32_t *heavy; /* by op: products, windows and loops on the longest way to it */
-  uint32_t *rank; /* by op in no group: place in an order in which readers stand behind */
-  uint32_t *seen; /* by op in no group: stamp of the last search that visited it */
+  uint32_t *rank;  /* by op in no group: place in an order in which readers stand behind */
+  uint32_t *seen;  /* by op in no group: stamp of the last search that visited it */
   uint32_t stamp;
   VEC(const Op *) * users; /* by value: ops that read it */
   /* while rebuilding */
