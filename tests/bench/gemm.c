@@ -3,10 +3,12 @@
    has its right operand as a weight, which lives in panels; others are activations. Prints where
    the cores lie first: a cache line's round trip between two threads, since figures of two threads
    differ with it. */
+#define _GNU_SOURCE
 #include "tests/num/harness.h"
 
 #include <cblas.h>
 #include <omp.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,10 +44,37 @@ static int ascending(const void *a, const void *b) {
   return (*x > *y) - (*x < *y);
 }
 
-/* Either side's threads wait for more work in a loop when theirs is done: OpenBLAS's for some 30
-   ms. They would take the cores from the other side. */
-static void let_them_sleep(int threads) {
-  if (threads > 1) nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+/* One side's product, `times` over. */
+typedef void Run(void *side, int times);
+
+/* Seconds of `times` products. Either side's threads wait for more work in a loop when theirs is
+   done, OpenBLAS's for some 30 ms, and would take the cores from the other side: they get the time
+   to fall asleep; then this side's are woken before time counts. */
+static double seconds_of(Run *run, void *side, int times, int threads) {
+  if (threads > 1) {
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    for (double begin = now(); now() - begin < 20e-3;) run(side, times);
+  }
+  double begin = now();
+  run(side, times);
+  return now() - begin;
+}
+
+/* A core for each thread of gc's and for the caller, which is both sides' first: woken after a
+   sleep, threads that spin may share a core for as long as a measurement takes. OpenBLAS's own
+   threads, which exist by now, stay free to move to the idle cores, and do, for they yield. */
+static void spread_over_cores(void) {
+  cpu_set_t all;
+  if (sched_getaffinity(0, sizeof all, &all) != 0) return;
+#pragma omp parallel
+  {
+    int left = omp_get_thread_num() % CPU_COUNT(&all), cpu = 0;
+    while (!CPU_ISSET(cpu, &all) || left-- > 0) cpu++;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+  }
 }
 
 static void print_placement(void) {
@@ -91,26 +120,56 @@ static Module *module_of(Ctx *c, const Shape *s) {
   return m;
 }
 
-static void run_gc(Compiled *c, const GcEntry *e, int threads) {
+typedef struct Ours {
+  Compiled *compiled;
+  const GcEntry *entry;
+  int threads;
+} Ours;
+
+/* One region for all of them, as a program has one for a whole run. */
+static void run_gc(void *side, int times) {
+  const Ours *s = side;
+  const GcEntry *e = s->entry;
   void *p[8][8];
-  for (int s = 0; s < e->nsteps; s++)
-    for (int j = 0; j < e->steps[s].nargs; j++)
-      p[s][j] = c->region[e->steps[s].args[j].region] + e->steps[s].args[j].offset;
+  for (int i = 0; i < e->nsteps; i++)
+    for (int j = 0; j < e->steps[i].nargs; j++)
+      p[i][j] = s->compiled->region[e->steps[i].args[j].region] + e->steps[i].args[j].offset;
   const GcEnv env = {0};
-#pragma omp parallel num_threads(threads)
-  for (int s = 0; s < e->nsteps; s++) {
-    if (e->steps[s].barrier) {
+#pragma omp parallel num_threads(s->threads)
+  for (int q = 0; q < times; q++) {
 #pragma omp barrier
+    for (int i = 0; i < e->nsteps; i++) {
+      if (e->steps[i].barrier) {
+#pragma omp barrier
+      }
+      e->steps[i].kernel(p[i], &env, omp_get_thread_num(), s->threads);
     }
-    e->steps[s].kernel(p[s], &env, omp_get_thread_num(), threads);
   }
+}
+
+typedef struct Theirs {
+  const Shape *shape;
+  const float *a, *b;
+  float *y;
+} Theirs;
+
+static void run_blas(void *side, int times) {
+  Theirs *t = side;
+  const Shape *s = t->shape;
+  while (times--)
+    cblas_sgemm(CblasRowMajor, s->ta ? CblasTrans : CblasNoTrans, s->tb ? CblasTrans : CblasNoTrans,
+                (int)s->m, (int)s->n, (int)s->k, 1, t->a, (int)(s->ta ? s->m : s->k), t->b,
+                (int)(s->tb ? s->k : s->n), 0, t->y, (int)s->n);
 }
 
 int main(int argc, char **argv) {
   if (argc < 2) return 2;
   int threads = argc > 2 ? atoi(argv[2]) : 1;
   omp_set_num_threads(threads);
-  if (threads > 1) print_placement();
+  if (threads > 1) {
+    spread_over_cores();
+    print_placement();
+  }
   printf("%d thread%s; GFLOP/s, best of repeated pairs; the pairs' median ratio\n%-28s %8s %9s %6s "
          "%6s\n",
          threads, threads > 1 ? "s" : "", "M x N x K", "gc", "OpenBLAS", "ratio", "median");
@@ -146,20 +205,11 @@ int main(int argc, char **argv) {
     int pairs = 0;
     double begin = now();
     for (; pairs < 8 || (now() - begin < 1 && pairs < MOST); pairs++) {
-      let_them_sleep(threads);
-      double t0 = now();
-      for (int q = 0; q < inner; q++) run_gc(p, e, threads);
-      double t1 = now();
-      let_them_sleep(threads);
-      double t2 = now();
-      for (int q = 0; q < inner; q++)
-        cblas_sgemm(CblasRowMajor, s->ta ? CblasTrans : CblasNoTrans,
-                    s->tb ? CblasTrans : CblasNoTrans, (int)s->m, (int)s->n, (int)s->k, 1, a,
-                    (int)(s->ta ? s->m : s->k), b, (int)(s->tb ? s->k : s->n), 0, y, (int)s->n);
-      double t3 = now();
-      if (t1 - t0 < ours) ours = t1 - t0;
-      if (t3 - t2 < theirs) theirs = t3 - t2;
-      ratio[pairs] = (t3 - t2) / (t1 - t0);
+      double mine = seconds_of(run_gc, &(Ours){p, e, threads}, inner, threads);
+      double blas = seconds_of(run_blas, &(Theirs){s, a, b, y}, inner, threads);
+      if (mine < ours) ours = mine;
+      if (blas < theirs) theirs = blas;
+      ratio[pairs] = blas / mine;
     }
     float got, worst = 0;
     for (int64_t j = 0; j < s->m * s->n; j++) {
