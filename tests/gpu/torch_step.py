@@ -8,32 +8,15 @@
 Times are medians of CUDA events around replays; the batch lies on the device as bytes, as gc's does.
 """
 import json
+import pathlib
 import statistics
 import sys
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 
-
-class Mnist(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1, self.fc2 = nn.Linear(784, 256), nn.Linear(256, 10)
-
-    def forward(self, image):
-        return self.fc2(F.relu(self.fc1(image.float() / 255)))
-
-
-class Chars(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Embedding(128, 32)
-        self.fc1, self.fc2, self.out = nn.Linear(512, 512), nn.Linear(512, 512), nn.Linear(512, 128)
-
-    def forward(self, context):
-        x = self.embed(context.long()).flatten(1)
-        return self.out(F.relu(self.fc2(F.relu(self.fc1(x)))))
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "bench"))
+from torch_models import Chars, Mnist
 
 
 def say(**row):
