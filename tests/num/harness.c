@@ -5,9 +5,9 @@
 
 #include "codegen/process.h"
 #include "runtime/loops.h"
+#include "tests/num/bytes.h"
 
 #include <dlfcn.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,69 +24,6 @@ void gcrt_fault(const char *what, int64_t row, int64_t value, int64_t limit) {
 }
 
 static const int dtype_bytes[] = {1, 1, 4, 8, 2, 2, 4, 8};
-
-static float half_to_float(uint16_t h, bool brain) {
-  if (brain) {
-    uint32_t b = (uint32_t)h << 16;
-    float f;
-    memcpy(&f, &b, 4);
-    return f;
-  }
-  int e = h >> 10 & 31, m = h & 1023;
-  double v = e == 31 ? (m ? NAN : INFINITY) : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
-  return (float)(h & 0x8000 ? -v : v);
-}
-
-static Scalar get(const unsigned char *p, GcDtype dt) {
-  Scalar s = {0};
-  uint16_t h;
-  int32_t i;
-  float f;
-  switch (dt) {
-  case GC_BOOL:
-  case GC_U8: s.i = *p; break;
-  case GC_I32: memcpy(&i, p, 4), s.i = i; break;
-  case GC_I64: memcpy(&s.i, p, 8); break;
-  case GC_F16:
-  case GC_BF16: memcpy(&h, p, 2), s.f = half_to_float(h, dt == GC_BF16); break;
-  case GC_F32: memcpy(&f, p, 4), s.f = f; break;
-  case GC_F64: memcpy(&s.f, p, 8); break;
-  }
-  return s;
-}
-
-static uint16_t half_bits(double v, bool brain) { /* v is representable: interpreters rounded it */
-  if (brain) {
-    float f = (float)v;
-    uint32_t b;
-    memcpy(&b, &f, 4);
-    return (uint16_t)(b >> 16);
-  }
-  uint16_t sign = signbit(v) ? 0x8000 : 0;
-  double a = fabs(v);
-  if (v != v) return 0x7e00;
-  if (a > 65504) return sign | 0x7c00;
-  if (a < ldexp(1, -14)) return sign | (uint16_t)lrint(ldexp(a, 24));
-  int e;
-  double m = frexp(a, &e);
-  return sign | (uint16_t)((e + 14) << 10 | ((int)lrint(ldexp(m, 11)) & 1023));
-}
-
-static void put(unsigned char *p, GcDtype dt, Scalar s) {
-  uint16_t h;
-  int32_t i = (int32_t)s.i;
-  float f = (float)s.f;
-  switch (dt) {
-  case GC_BOOL:
-  case GC_U8: *p = (unsigned char)s.i; break;
-  case GC_I32: memcpy(p, &i, 4); break;
-  case GC_I64: memcpy(p, &s.i, 8); break;
-  case GC_F16:
-  case GC_BF16: h = half_bits(s.f, dt == GC_BF16), memcpy(p, &h, 2); break;
-  case GC_F32: memcpy(p, &f, 4); break;
-  case GC_F64: memcpy(p, &s.f, 8); break;
-  }
-}
 
 /* Byte offset of logical element i, as gcrt.h describes the storage. */
 static size_t element(const GcTensor *t, int64_t i) {
@@ -117,12 +54,12 @@ static int64_t count(const GcTensor *t) {
 
 static void get_all(Compiled *c, const GcTensor *t, Scalar *to) {
   for (int64_t i = 0; i < count(t); i++)
-    to[i] = get(c->region[t->region] + t->offset + element(t, i), t->dtype);
+    to[i] = scalar_read(c->region[t->region] + t->offset + element(t, i), (Dtype)t->dtype);
 }
 
 static void put_all(Compiled *c, const GcTensor *t, const Scalar *from) {
   for (int64_t i = 0; i < count(t); i++)
-    put(c->region[t->region] + t->offset + element(t, i), t->dtype, from[i]);
+    scalar_write(c->region[t->region] + t->offset + element(t, i), (Dtype)t->dtype, from[i]);
 }
 
 void compiled_get(Compiled *c, int global, Scalar *to) {

@@ -33,22 +33,8 @@ static const char *const single[] = {"fold", "hoist",  "cse",   "dce",  "recompu
                                      "fuse", "layout", "order", "remat"};
 enum { SINGLE = sizeof single / sizeof *single, ANYTIME = 4, BEFORE_FUSION = 5, ORDERS = 4 };
 
-/* A target that wants everything, so that the passes have something to do. */
-static int panel_of_four(const Target *t, Dtype dt) { return dt == DT_F32 ? 4 : 0; }
-static uint64_t some_scratch(const Target *t, const Entry *e, const Op *op) {
-  return op_info[op->kind].cls == CLASS_REDUCE ? 100 : 0;
-}
-static bool may_fuse(const Target *t, const Entry *e, const Op *op) { return true; }
-static const Target target = {.name = "test",
-                              .align = 64,
-                              .slack = 32,
-                              .panel = panel_of_four,
-                              .scratch_bytes = some_scratch,
-                              .can_fuse = may_fuse,
-                              .max_fused_ops = 8};
-
 static bool prepare(Module *m, const char *pipeline, uint64_t seed) {
-  PassOptions o = {.verify_each = true, .target = &target, .memory = strategies[seed % 4]};
+  PassOptions o = {.verify_each = true, .target = &random_target, .memory = strategies[seed % 4]};
   return module_verify(m, "random_program") && passes_run(m, pipeline, &o);
 }
 
@@ -164,7 +150,7 @@ static bool agrees(const Base *b, const char *pipeline) {
     fprintf(stderr, "seed %llu: '%s' against '%s'\n", (unsigned long long)b->seed, b->pipeline,
             pipeline);
     Module *raw = random_program(b->c, b->seed, b->o);
-    (void)passes_run(raw, b->pipeline, &(PassOptions){.target = &target});
+    (void)passes_run(raw, b->pipeline, &(PassOptions){.target = &random_target});
     module_print(stderr, raw, &(PrintOptions){0});
     module_print(stderr, m, &(PrintOptions){0});
     module_free(raw);

@@ -6,6 +6,7 @@
 #define GC_TESTS_RANDOM_PROGRAM_H
 #include "ir/interp.h"
 #include "ir/ir.h"
+#include "passes/target.h"
 
 typedef struct RandomOptions {
   int ops;       /* about so many before gradients; 0: 5 to 40 by the seed */
@@ -27,4 +28,5 @@ Module *random_program(Ctx *c, uint64_t seed, RandomOptions o);
 Tensor *random_inputs(Arena *a, const Entry *e, uint64_t seed);
 uint64_t random_next(uint64_t *state);            /* splitmix64 */
 int64_t random_below(uint64_t *state, int64_t n); /* 0 … n-1 */
+extern const Target random_target;                /* to plan for: panels, scratch, slack */
 #endif
