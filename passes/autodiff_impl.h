@@ -30,6 +30,54 @@ bool diff_mark(Diff *d, const Entry *e, const Block *blk, uint32_t from, uint32_
 void diff_back(GradCtx *g, const Block *blk, uint32_t from, uint32_t to);
 
 /* ---- autodiff_scan.c ---- */
+/* One of the ops that a sum adds up, to be done for all iterations at once. */
+typedef struct SumTerm {
+  const Op *op;
+  ValueId x[2]; /* its operands, of either body, that are stacked */
+  int sign;     /* of rows by the counter: as rows_by_counter says; else 0 */
+  int64_t from;
+} SumTerm;
+
+typedef VEC(SumTerm) SumTerms;
+
+typedef struct ScanBack {
+  GradCtx *g;
+  Diff *d;
+  Entry *e;
+  Op *scan;        /* forward; it gets results as values are saved */
+  const Op *yield; /* its end */
+  Op *back;        /* backward */
+  Arena *a;
+  ValueId *carry; /* by carry: its gradient as it comes in, or NO_ID */
+  uint32_t n;     /* values once the backward body is built: of all that it can need */
+  ValueId *there; /* by value below n: what stands for it in the backward body, or NO_ID */
+  Block *again;   /* what is computed again, to be put in front */
+  VEC(ValueId)
+  inits, types_of, xs;  /* of the loop to be built: operands, and values like its carries */
+  VEC(ValueId) outside; /* values with accumulators */
+  VEC(ValueId) so_far;  /* their gradients from behind the loop, or NO_ID */
+  SumTerms *behind;     /* by value in `outside`: what is summed behind the loop, if anything */
+  VEC(ValueId) given;   /* what the backward loop stacks */
+} ScanBack;
+
 bool diff_mark_scan(Diff *d, const Entry *e, const Op *scan);
 void diff_back_scan(GradCtx *g, const Op *scan);
+
+static inline int carries_of(const Op *scan) { return (int)scan->attr[AT_CARRIES].i; }
+/* The type of a value's stack over all iterations. */
+const Type *back_stack_type(const ScanBack *s, ValueId v);
+/* The forward loop's stack of a value of its body, if it has one; else NO_ID. */
+ValueId back_stack_of(const ScanBack *s, ValueId v);
+/* The operand of the forward loop whose slice the value is; else -1. */
+int back_slice_of(const ScanBack *s, ValueId v);
+/* The backward body can have the value of the forward body without another stack. */
+bool back_is_there(ScanBack *s, ValueId v);
+/* The forward loop stacks the value from now on. */
+ValueId back_save(ScanBack *s, ValueId v);
+
+/* ---- autodiff_sums.c ---- */
+/* Takes sums out of the backward body b that are to be had behind the loop. */
+void back_find_sums(ScanBack *s, const Block *b);
+/* Builds the gradient of outside[i], behind the loop. */
+ValueId back_sum(ScanBack *s, const Op *back, uint32_t i);
 #endif

@@ -2,29 +2,12 @@
    Contract: the backward loop carries the gradients of the carries and one accumulator for every
    value from outside that has a gradient; it stacks the gradients of slices. What its body reads of
    the forward body is stacked by the forward loop, which gets a result for it, unless it is there
-   without: what comes from outside, slices, the counter, what is stacked already, and element-wise
-   work and views of such values, which the backward body does again.
-   Sums have the order of the unrolled program but for what a carry gets from a stack. */
+   without: what comes from outside and its rows by the counter, slices, the counter, what is
+   stacked already, and element-wise work and views of such values, which the backward body does
+   again. An accumulator whose sum can be had from stacks is none: the gradient is computed behind
+   the loop (autodiff_sums.c). Sums have the order of the unrolled program but for what a carry gets
+   from a stack. */
 #include "passes/autodiff_impl.h"
-
-typedef struct ScanBack {
-  GradCtx *g;
-  Diff *d;
-  Entry *e;
-  Op *scan;        /* forward; it gets results as values are saved */
-  const Op *yield; /* its end */
-  Op *back;        /* backward */
-  Arena *a;
-  ValueId *carry; /* by carry: its gradient as it comes in, or NO_ID */
-  uint32_t n;     /* values once the backward body is built: of all that it can need */
-  ValueId *there; /* by value below n: what stands for it in the backward body, or NO_ID */
-  Block *again;   /* what is computed again, to be put in front */
-  VEC(ValueId)
-  inits, types_of, xs;  /* of the loop to be built: operands, and values like its carries */
-  VEC(ValueId) outside; /* values with accumulators */
-} ScanBack;
-
-static int carries_of(const Op *scan) { return (int)scan->attr[AT_CARRIES].i; }
 
 static Op *end_of(const Entry *e, const Op *scan) {
   const Block *b = scan->blocks[0];
@@ -122,6 +105,7 @@ static void come_in(ScanBack *s, Block *b, const bool *reached) {
     vec_push(s->a, &s->inits, so_far != NO_ID ? so_far : zeros(w, value_type(s->e, v)));
     vec_push(s->a, &s->types_of, v);
     vec_push(s->a, &s->outside, v);
+    vec_push(s->a, &s->so_far, so_far);
     d->sum[v - d->lo] = add_arg(s, b, v);
   }
 }
@@ -148,27 +132,38 @@ static bool is_cheap(const Op *op) {
          (c == CLASS_ELEMENT || c == CLASS_VIEW || c == CLASS_LEAF);
 }
 
-/* The forward loop's stack of the value, if it has one; else NO_ID. */
-static ValueId stack_of(const ScanBack *s, ValueId v) {
+ValueId back_stack_of(const ScanBack *s, ValueId v) {
   for (int k = carries_of(s->scan); k < s->scan->nresults; k++)
     if (s->yield->operands[k] == v) return s->scan->results[k];
   return NO_ID;
 }
 
-static int slice_index(const ScanBack *s, ValueId v) {
+int back_slice_of(const ScanBack *s, ValueId v) {
   const Value *x = value_at(s->e, v);
   return x->def == NO_ID && (int)x->index > carries_of(s->scan) ? (int)x->index - 1 : -1;
 }
 
-static bool is_there(ScanBack *s, ValueId v) {
+/* A row by the counter of what comes from outside, which the pass hoist makes a slice. */
+static bool is_row(const ScanBack *s, const Op *op) {
+  int sign;
+  int64_t from;
+  return op->kind == OP_GATHER && !op->attr[AT_BATCH].i &&
+         value_block(s->e, op->operands[0]) != s->scan->blocks[0] &&
+         rows_by_counter(s->e, s->scan, op->operands[1], value_type(s->e, op->operands[0])->dim[0],
+                         &sign, &from);
+}
+
+bool back_is_there(ScanBack *s, ValueId v) {
   const Value *x = value_at(s->e, v);
   if (value_block(s->e, v) != s->scan->blocks[0]) return true; /* from outside */
-  if (s->there[v] != NO_ID || stack_of(s, v) != NO_ID || slice_index(s, v) >= 0) return true;
+  if ((s->there && s->there[v] != NO_ID) || back_stack_of(s, v) != NO_ID ||
+      back_slice_of(s, v) >= 0)
+    return true;
   if (x->def == NO_ID) return x->index == 0; /* the counter; a carry is gone */
   const Op *op = op_at(s->e, x->def);
-  if (!is_cheap(op)) return false;
+  if (!is_cheap(op) && !is_row(s, op)) return false;
   for (int k = 0; k < op->noperands; k++)
-    if (!is_there(s, op->operands[k])) return false;
+    if (!back_is_there(s, op->operands[k])) return false;
   return true;
 }
 
@@ -180,19 +175,23 @@ static ValueId slice_again(ScanBack *s, ValueId v, ValueId of) {
   return arg;
 }
 
-/* The forward loop stacks the value from now on. */
-static ValueId save(ScanBack *s, ValueId v) {
+const Type *back_stack_type(const ScanBack *s, ValueId v) {
+  const Type *row = value_type(s->e, v);
+  int64_t *dim = ARENA_ARRAY(s->a, int64_t, row->rank + 1);
+  dim[0] = s->scan->attr[AT_TRIPS].i;
+  for (int i = 0; i < row->rank; i++) dim[i + 1] = row->dim[i];
+  const Type *t = type_get(s->e->module->ctx, row->dtype, row->rank + 1, dim);
+  if (!t) gc_bug(s->e->module->ctx, "a stack of more bytes than can be addressed");
+  return t;
+}
+
+ValueId back_save(ScanBack *s, ValueId v) {
   Arena *m = s->e->module->arena;
   Op *scan = s->scan, *yield = op_at(s->e, s->yield->id);
-  const Type *row = value_type(s->e, v);
-  int64_t *dim = ARENA_ARRAY(m, int64_t, row->rank + 1);
-  dim[0] = scan->attr[AT_TRIPS].i;
-  for (int i = 0; i < row->rank; i++) dim[i + 1] = row->dim[i];
-  Value stack = {.type = type_get(s->e->module->ctx, row->dtype, row->rank + 1, dim),
+  Value stack = {.type = back_stack_type(s, v),
                  .name = value_at(s->e, v)->name,
                  .def = scan->id,
                  .index = (uint32_t)scan->nresults};
-  if (!stack.type) gc_bug(s->e->module->ctx, "a stack of more bytes than can be addressed");
   ValueId id = s->e->values.n;
   vec_push(m, &s->e->values, stack);
   ValueId *results = ARENA_ARRAY(m, ValueId, scan->nresults + 1);
@@ -212,9 +211,9 @@ static ValueId value_there(ScanBack *s, ValueId v) {
   if (s->there[v] != NO_ID) return s->there[v];
   const Value x = *value_at(s->e, v);
   if (x.def == NO_ID && x.index == 0) return s->there[v] = s->back->blocks[0]->args.at[0];
-  int slice = slice_index(s, v);
-  ValueId stack = slice >= 0 ? s->scan->operands[slice] : stack_of(s, v);
-  if (stack == NO_ID && !is_there(s, v)) stack = save(s, v);
+  int slice = back_slice_of(s, v);
+  ValueId stack = slice >= 0 ? s->scan->operands[slice] : back_stack_of(s, v);
+  if (stack == NO_ID && !back_is_there(s, v)) stack = back_save(s, v);
   if (stack != NO_ID) return s->there[v] = slice_again(s, v, stack);
   const Op *op = op_at(s->e, x.def);
   for (int k = 0; k < op->noperands; k++)
@@ -278,9 +277,21 @@ static void bring_in(ScanBack *s, Block *b) {
 
 /* ---- the loop ---- */
 
-/* What the iteration gives: gradients of the carries before it, accumulators, slices' gradients. */
-static void go_out(ScanBack *s, const bool *reached, Attr attr[MAX_ATTRS]) {
+/* What the iteration gives that is stacked: gradients of slices, and what sums behind the loop are
+   made of. */
+static void find_given(ScanBack *s, const Block *b, const bool *reached) {
   const Op *scan = s->scan;
+  for (int k = carries_of(scan); k < scan->noperands; k++) {
+    ValueId arg = scan->blocks[0]->args.at[k + 1];
+    if (!diff_active(s->d, arg) || !reached[arg]) continue;
+    ValueId sum = s->d->sum[arg - s->d->lo];
+    vec_push(s->a, &s->given, sum != NO_ID ? sum : zeros(s->g->b, value_type(s->e, arg)));
+  }
+  back_find_sums(s, b);
+}
+
+/* Before that: gradients of the carries, accumulators. */
+static void go_out(ScanBack *s, Attr attr[MAX_ATTRS]) {
   Builder *w = s->g->b;
   Diff *d = s->d;
   VEC(ValueId) yield = {0};
@@ -289,27 +300,19 @@ static void go_out(ScanBack *s, const bool *reached, Attr attr[MAX_ATTRS]) {
     vec_push(s->a, &yield, sum != NO_ID ? sum : zeros(w, value_type(s->e, v)));
   }
   attr[AT_CARRIES].i = yield.n;
-  for (int k = carries_of(scan); k < scan->noperands; k++) {
-    ValueId arg = scan->blocks[0]->args.at[k + 1];
-    if (!diff_active(d, arg) || !reached[arg]) continue;
-    ValueId sum = d->sum[arg - d->lo];
-    vec_push(s->a, &yield, sum != NO_ID ? sum : zeros(w, value_type(s->e, arg)));
-  }
+  for (uint32_t i = 0; i < s->given.n; i++) vec_push(s->a, &yield, s->given.at[i]);
   build_op(w, OP_YIELD, yield.at, (int)yield.n, NULL, NULL, 0);
 }
 
-static Op *build_back(ScanBack *s, const bool *reached, Block *body, const Attr *attr) {
-  const Op *scan = s->scan;
+static Op *build_back(ScanBack *s, Block *body, const Attr *attr) {
   VEC(const Type *) types = {0};
   VEC(ValueId) operands = {0};
   for (uint32_t i = 0; i < s->types_of.n; i++) {
     vec_push(s->a, &types, value_type(s->e, s->types_of.at[i]));
     vec_push(s->a, &operands, s->inits.at[i]);
   }
-  for (int k = carries_of(scan); k < scan->noperands; k++)
-    if (diff_active(s->d, scan->blocks[0]->args.at[k + 1]) &&
-        reached[scan->blocks[0]->args.at[k + 1]])
-      vec_push(s->a, &types, value_type(s->e, scan->operands[k]));
+  for (uint32_t i = 0; i < s->given.n; i++)
+    vec_push(s->a, &types, back_stack_type(s, s->given.at[i]));
   for (uint32_t i = 0; i < s->xs.n; i++) vec_push(s->a, &operands, s->xs.at[i]);
   Op *back = build_op(s->g->b, OP_SCAN, operands.at, (int)operands.n, attr, types.at, (int)types.n);
   back->blocks[0] = body;
@@ -322,7 +325,8 @@ static void hand_over(ScanBack *s, const bool *reached, const Op *back) {
   const Op *scan = s->scan;
   uint32_t first = s->types_of.n - s->outside.n; /* of the accumulators */
   for (uint32_t i = 0; i < s->outside.n; i++)
-    s->d->sum[s->outside.at[i] - s->d->lo] = back->results[first + i];
+    s->d->sum[s->outside.at[i] - s->d->lo] =
+        s->behind[i].n ? back_sum(s, back, i) : back->results[first + i];
   int n = 0;
   for (int k = 0; k < carries_of(scan); k++)
     if (s->carry[k] != NO_ID) grad_to(s->g, scan, k, back->results[n++]);
@@ -351,7 +355,8 @@ void diff_back_scan(GradCtx *g, const Op *scan) {
   builder_at(g->b, body);
   seed(&s, body);
   diff_back(g, scan->blocks[0], 0, scan->blocks[0]->ops.n);
-  go_out(&s, reached, attr);
+  find_given(&s, body, reached);
+  go_out(&s, attr);
   Op holder = {.blocks = &body};
   s.back = &holder;
   bring_in(&s, body);
@@ -359,5 +364,5 @@ void diff_back_scan(GradCtx *g, const Op *scan) {
   g->b->cons = cons;
   g->b->loc = scan->loc;
   g->b->scope = scan->scope;
-  hand_over(&s, reached, build_back(&s, reached, body, attr));
+  hand_over(&s, reached, build_back(&s, body, attr));
 }

@@ -47,9 +47,8 @@ static bool is_work(const Op *op) {
 /* ---- rows by the counter ---- */
 
 /* The id is sign * counter + shift. */
-static bool counts(const Hoist *h, const Block *body, ValueId id, int *sign, int64_t *shift) {
-  const Op *op = value_def(h->e, id);
-  ValueId counter = body->args.at[0];
+static bool counts(const Entry *e, ValueId counter, ValueId id, int *sign, int64_t *shift) {
+  const Op *op = value_def(e, id);
   Attr c;
   *sign = 1;
   *shift = 0;
@@ -57,12 +56,20 @@ static bool counts(const Hoist *h, const Block *body, ValueId id, int *sign, int
   if (!op || (op->kind != OP_ADD && op->kind != OP_SUB)) return false;
   bool add = op->kind == OP_ADD;
   for (int k = 0; k < 2; k++) {
-    if (op->operands[k] != counter || !value_const(h->e, op->operands[!k], &c)) continue;
+    if (op->operands[k] != counter || !value_const(e, op->operands[!k], &c)) continue;
     *sign = add || k == 0 ? 1 : -1;
     *shift = add || k == 1 ? c.i : -c.i;
     return true;
   }
   return false;
+}
+
+bool rows_by_counter(const Entry *e, const Op *scan, ValueId id, int64_t depth, int *sign,
+                     int64_t *from) {
+  int64_t shift, trips = scan->attr[AT_TRIPS].i;
+  if (!counts(e, scan->blocks[0]->args.at[0], id, sign, &shift)) return false;
+  *from = *sign < 0 ? shift - (trips - 1) : shift;
+  return *from >= 0 && *from <= depth - trips;
 }
 
 /* Rows [from, from + n) of a table, before the loop; backwards if sign is -1. */
@@ -99,13 +106,12 @@ static void add_input(Hoist *h, Op *scan, ValueId x) {
 static bool slice_row(Hoist *h, Op *scan, const Op *op, Block *outer) {
   Block *body = scan->blocks[0];
   int sign;
-  int64_t shift, trips = scan->attr[AT_TRIPS].i;
+  int64_t from, trips = scan->attr[AT_TRIPS].i;
   if (op->kind != OP_GATHER || op->attr[AT_BATCH].i ||
-      !counts(h, body, op->operands[1], &sign, &shift))
+      !rows_by_counter(h->e, scan, op->operands[1], value_type(h->e, op->operands[0])->dim[0],
+                       &sign, &from) ||
+      !can_go(h, body, op->operands[0]))
     return false;
-  const Type *table = value_type(h->e, op->operands[0]);
-  int64_t from = sign < 0 ? shift - (trips - 1) : shift;
-  if (from < 0 || from > table->dim[0] - trips || !can_go(h, body, op->operands[0])) return false;
   go(h, body, outer, op->operands[0]);
   Block made = {.op = outer->op};
   builder_at(h->b, &made);

@@ -1,0 +1,48 @@
+# RUN: %gc %s --emit=ir --passes=autodiff,dce | FileCheck-14 %s
+# The gradient of a weight that a loop reads is one product of stacks behind the backward loop, that
+# of a bias one sum. Where nobody else stacks what is multiplied, it is stacked if that takes no more
+# bytes than the accumulator would.
+def net(x : [t, b, d], w, bias) {
+  h = zeros([b, d])
+  hs = scan i in 0..t {
+    h = tanh(x[i] + h @ w + bias)
+    yield h
+  }
+  return sum(hs * hs)
+}
+
+# the gradient of what tanh is of is that of x[i]: stacked anyway
+entry stacked(x : f32[6, 2, 8], w : f32[8, 8], bias : f32[8]) {
+  dx, dw, db = grad(net(x, w, bias), [x, w, bias])
+  return dx, dw, db
+}
+# CHECK-LABEL: entry stacked
+# CHECK: %{{.*}}, %dx = scan {{.*}} {trips = 6, carries = 1, reverse = 1}
+# CHECK-NOT: ta = 1
+# CHECK: yield
+# CHECK: [[A:%[a-z0-9.]+]] = reshape %h{{.*}} : f32[12,8]
+# CHECK: [[B:%[a-z0-9.]+]] = reshape %dx : f32[12,8]
+# CHECK: %dw = matmul [[A]], [[B]] {ta = 1} : f32[8,8]
+# CHECK: %db = sum %dx {axes = [0, 1]} : f32[8]
+
+# 6 * 2 * 8 numbers against 8 * 8: it is added up
+entry added(x : f32[6, 2, 8], w : f32[8, 8], bias : f32[8]) {
+  dw, db = grad(net(x, w, bias), [w, bias])
+  return dw, db
+}
+# CHECK-LABEL: entry added
+# CHECK: scan {{.*}} {trips = 6, carries = 3, reverse = 1}
+# CHECK: matmul {{.*}} {ta = 1}
+# CHECK: yield
+
+# 3 * 2 * 8 against 8 * 8: it is stacked, and then the bias has it for nothing
+entry cheap(x : f32[3, 2, 8], w : f32[8, 8], bias : f32[8]) {
+  dw, db = grad(net(x, w, bias), [w, bias])
+  return dw, db
+}
+# CHECK-LABEL: entry cheap
+# CHECK: scan {{.*}} {trips = 3, carries = 1, reverse = 1}
+# CHECK-NOT: ta = 1
+# CHECK: yield
+# CHECK: %dw = matmul {{.*}} {ta = 1} : f32[8,8]
+# CHECK: %db = sum {{.*}} {axes = [0, 1]} : f32[8]
