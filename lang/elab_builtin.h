@@ -27,6 +27,6 @@ Handler builtin_einsum;
 /* elab_make.c */
 Handler builtin_iota, builtin_full, builtin_constant, builtin_one_hot, builtin_causal,
     builtin_uniform, builtin_normal, builtin_bernoulli;
-/* elab_minimize.c */
+/* elab_grad.c */
 Handler builtin_grad;
 #endif

@@ -171,6 +171,7 @@ typedef struct StandIn {
   ValueId next;   /* what the iteration makes of it; NO_ID: nothing */
   ValueId result; /* after the loop, of what is carried */
   int global;     /* that it is the value of; -1: of a name */
+  bool asked;     /* a grad of the body is by it */
 } StandIn;
 
 /* An argument of a loop's block that stands for the draws of a path in earlier iterations. */
@@ -337,6 +338,11 @@ void exec_scan(Elab *e, const Stmt *s);
 ValueId scan_draws_before(Elab *e, uint32_t key);
 /* Inside of a scan: the global's value there, at its first use. */
 ValueId scan_read_global(Elab *e, int global, Loc loc);
+/* What an argument of a loop that is being read stands for; NO_ID: nothing from outside. */
+ValueId scan_stands_for(const Elab *e, ValueId arg);
+/* A grad of the body is by the value. If that is from outside, the body gets a copy of its own,
+   so that what this iteration makes of it is told from what others do. */
+void scan_ask(Elab *e, ValueId v);
 /* ---- elab_global.c: params, states, hypers ---- */
 void declare_variable(Elab *e, const Stmt *s);
 void assign_variable(Elab *e, const Stmt *s);
@@ -349,6 +355,13 @@ int global_step(Elab *e); /* the counter of training steps, made at first use */
 void run_begin(Elab *e, Run *r, RunKind kind, const char *name, Loc loc);
 void run_store_all(Elab *e, Loc loc); /* at the end of an entry */
 RandomKey draw_next(Elab *e);         /* for one more random op here */
+/* ---- elab_grad.c ---- */
+/* By value: a gradient of the loss can flow to it. */
+bool *grad_reach(Elab *e, ValueId loss);
+/* A loss is a single float; false after an error. */
+bool grad_loss(Elab *e, Val loss, const char *what, Loc loc);
+/* The grads in the body of an outermost scan count what the unrolled loop would; else an error. */
+void grad_check_scan(Elab *e, const Op *scan);
 /* ---- elab_minimize.c ---- */
 void exec_minimize(Elab *e, const Stmt *s);
 /* What a read of a global that is `now` gives: through an update no gradient flows. */

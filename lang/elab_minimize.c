@@ -1,99 +1,12 @@
-/* `minimize L with opt(args)` and `grad(L, x)`: gradients as one op, then the optimizer's body
-   inlined for each param. Contract: the params are those that a gradient can reach from L, in the
-   order of their paths, or those of them that `only` names; the optimizer is called with (p, g) in
-   front of what the user wrote, `p` assigns the param, and its states lie at NAME.state.PATH. An
-   entry may have several, of different params: what is read after an update is the new value, and
-   no gradient flows into the update. The pass autodiff expands the grad op. */
+/* `minimize L with opt(args)`: gradients as one op, then the optimizer's body inlined for each
+   param. Contract: the params are those that a gradient can reach from L, in the order of their
+   paths, or those of them that `only` names; the optimizer is called with (p, g) in front of what
+   the user wrote, `p` assigns the param, and its states lie at NAME.state.PATH. An entry may have
+   several, of different params: what is read after an update is the new value, and no gradient
+   flows into the update. The pass autodiff expands the grad op. */
 #include "lang/elab_builtin.h"
 
 #include <stdlib.h>
-
-/* The yield of a loop: through it one comes to what its iterations compute. */
-static const Op *body_end(const Entry *en, const Op *op) {
-  if (op->kind != OP_SCAN) return NULL;
-  const Block *b = op->blocks[0];
-  return op_at(en, b->ops.at[b->ops.n - 1]);
-}
-
-/* The loads that a gradient can flow to, by walking back; `loss` is reached. */
-static bool *reached_from(Elab *e, ValueId loss) {
-  const Entry *en = e->run->entry;
-  bool *seen = ARENA_ARRAY(e->a, bool, en->values.n);
-  VEC(ValueId) todo = {0};
-  seen[loss] = true;
-  vec_push(e->a, &todo, loss);
-  while (todo.n > 0) {
-    const Op *op = value_def(en, todo.at[--todo.n]);
-    if (!op || (!op_info[op->kind].grad && op->kind != OP_GRAD)) continue;
-    for (const Op *o = op; o; o = body_end(en, o))
-      for (int i = 0; i < o->noperands; i++) {
-        ValueId v = o->operands[i];
-        if (seen[v] || !dtype_is_float(value_type(en, v)->dtype)) continue;
-        seen[v] = true;
-        vec_push(e->a, &todo, v);
-      }
-  }
-  return seen;
-}
-
-static bool scalar_loss(Elab *e, Val loss, const char *what, Loc loc) {
-  if (loss.kind == VAL_POISON) return false;
-  if (loss.kind == VAL_TENSOR && loss.tensor.type->rank == 0 &&
-      dtype_is_float(loss.tensor.type->dtype))
-    return true;
-  elab_error(e, loc, "%s needs a single float, found %s", what, val_str(e, loss));
-  if (loss.kind == VAL_TENSOR) {
-    elab_note_tensor(e, "it", loss);
-    if (dtype_is_float(loss.tensor.type->dtype)) elab_hint(e, "take the mean or sum: mean(loss)");
-  }
-  elab_trace(e);
-  return false;
-}
-
-/* ---- grad(L, x) ---- */
-
-Val builtin_grad(Site *s) {
-  Elab *e = s->e;
-  Val loss = s->v[0], list = s->v[1];
-  bool many = list.kind == VAL_LIST;
-  if (!scalar_loss(e, loss, "grad", s->at[0])) return poison;
-  if (e->run->scan) {
-    elab_error(e, s->loc, "grad inside of a scan is not available yet");
-    elab_hint(e, "for i in a..b { … } means the same, unrolled");
-    return elab_trace(e);
-  }
-  if (!many) list = val_list(e, VAL_LIST, &s->v[1], 1, s->at[1]);
-  int n = list.list->n, k = 0;
-  if (n == 0) return fail(e, s->at[1], "grad needs at least one value to differentiate by");
-  ValueId *operand = ARENA_ARRAY(e->a, ValueId, n + 1);
-  const Type **types = ARENA_ARRAY(e->a, const Type *, n + 1);
-  bool *reach = reached_from(e, loss.tensor.id);
-  operand[0] = loss.tensor.id;
-  for (int i = 0; i < n; i++) {
-    Val x = list.list->at[i];
-    if (x.kind == VAL_POISON) return poison;
-    if (x.kind != VAL_TENSOR || !dtype_is_float(x.tensor.type->dtype))
-      return fail(e, s->at[1], "grad differentiates by float tensors, not by %s", val_str(e, x));
-    if (reach[x.tensor.id]) {
-      types[k] = x.tensor.type;
-      operand[++k] = x.tensor.id;
-    } else {
-      diag(e->c, SEV_WARNING, e->frame->user.line ? e->frame->user : s->at[1],
-           "the first argument does not depend on this%s: its gradient is zero",
-           many ? intern_printf(e->c, " (number %d of the list)", i + 1) : "");
-    }
-  }
-  const Op *op = k ? build_op(at(e, s->loc), OP_GRAD, operand, k + 1, NULL, types, k) : NULL;
-  Val *out = ARENA_ARRAY(e->a, Val, n);
-  k = 0;
-  at(e, s->loc);
-  for (int i = 0; i < n; i++) {
-    Val x = list.list->at[i];
-    out[i] = reach[x.tensor.id] ? val_tensor(e, op->results[k++])
-                                : val_to_const(e, val_int(0, s->loc), x.tensor.type, s->loc);
-  }
-  return many ? val_list(e, VAL_LIST, out, n, s->loc) : out[0];
-}
 
 /* ---- minimize ---- */
 
@@ -123,7 +36,7 @@ ValueId minimize_read(Elab *e, int global, ValueId now, Loc loc) {
 
 /* The params that the loss depends on, at their values before and after updates. */
 static int all_params(Elab *e, ValueId loss, Trained **out) {
-  bool *reach = reached_from(e, loss);
+  bool *reach = grad_reach(e, loss);
   const Entry *en = e->run->entry;
   VEC(Trained) all = {0};
   for (uint32_t v = 0; v < en->values.n; v++) {
@@ -305,7 +218,7 @@ void exec_minimize(Elab *e, const Stmt *s) {
   bool ok = f != NULL;
   Actual *arg = call_args(e, &x->call.args, 2, &ok);
   int n = x->call.args.n;
-  ok &= scalar_loss(e, loss, "minimize", s->minimize.loss->loc);
+  ok &= grad_loss(e, loss, "minimize", s->minimize.loss->loc);
   if (!f || !ok) return;
   Loc loc = x->call.callee.loc;
   if (f->kind != FUNC_DEF || f->decl->function.n < 2) {

@@ -25,8 +25,27 @@ static void level_end(Elab *e) {
 static ValueId stand_in(Elab *e, ScanLevel *l, ValueId outer, int global) {
   Value like = *value_at(e->run->entry, outer);
   ValueId arg = block_add_arg(e->run->entry, l->block, like);
-  vec_push(e->a, &l->stand_ins, (StandIn){arg, outer, NO_ID, NO_ID, global});
+  vec_push(e->a, &l->stand_ins, (StandIn){arg, outer, NO_ID, NO_ID, global, false});
   return arg;
+}
+
+static StandIn *stand_in_of(const ScanLevel *l, ValueId arg) {
+  for (uint32_t i = 0; i < l->stand_ins.n; i++)
+    if (l->stand_ins.at[i].arg == arg) return &l->stand_ins.at[i];
+  return NULL;
+}
+
+ValueId scan_stands_for(const Elab *e, ValueId arg) {
+  for (const ScanLevel *l = e->run->scan; l; l = l->up) {
+    const StandIn *s = stand_in_of(l, arg);
+    if (s) return s->outer;
+  }
+  return NO_ID;
+}
+
+void scan_ask(Elab *e, ValueId v) {
+  StandIn *s = e->run->scan ? stand_in_of(e->run->scan, v) : NULL;
+  if (s) s->asked = true;
 }
 
 ValueId scan_read_global(Elab *e, int global, Loc loc) {
@@ -53,13 +72,10 @@ static ValueId draws_before(Elab *e, ScanLevel *l, uint32_t key) {
 
 ValueId scan_draws_before(Elab *e, uint32_t key) { return draws_before(e, e->run->scan, key); }
 
-/* Draws of one iteration times the iterations before, and what the loop around adds: at the front
-   of the body, now that it is read. The path has then been drawn from as often as all iterations
-   do. */
+/* Draws of one iteration times the iterations before, and what the loop around adds. The path has
+   then been drawn from as often as all iterations do. */
 static void count_draws(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
   Builder *b = e->run->b;
-  Block *front = ARENA_NEW(e->m->arena, Block);
-  builder_at(b, front);
   for (uint32_t i = 0; i < l->draws.n; i++) {
     const DrawsBefore *d = &l->draws.at[i];
     KeyCount *count = &e->run->keys.at[d->key];
@@ -71,6 +87,31 @@ static void count_draws(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
     by[d->arg] = n;
     count->n = d->from + (uint64_t)trips * each;
   }
+}
+
+/* Values from outside that a grad of the body is by, one copy each however many names they have. */
+static void copy_asked(Elab *e, ScanLevel *l, ValueId *by) {
+  Builder *b = e->run->b;
+  for (uint32_t i = 0; i < l->stand_ins.n; i++) {
+    const StandIn *s = &l->stand_ins.at[i];
+    if (!s->asked || s->next != NO_ID || by[s->arg] != s->arg) continue;
+    Value like = *value_at(e->run->entry, s->arg);
+    ValueId own = build_op(b, OP_COPY, &s->outer, 1, NULL, &like.type, 1)->results[0];
+    value_at(e->run->entry, own)->name = like.name;
+    for (uint32_t k = 0; k < l->stand_ins.n; k++) {
+      const StandIn *same = &l->stand_ins.at[k];
+      if (same->outer == s->outer && same->next == NO_ID) by[same->arg] = own;
+    }
+  }
+}
+
+/* Puts what the body needs, now that it is read, at its front. */
+static void put_in_front(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
+  Builder *b = e->run->b;
+  Block *front = ARENA_NEW(e->m->arena, Block);
+  builder_at(b, front);
+  count_draws(e, l, trips, by);
+  copy_asked(e, l, by);
   for (uint32_t i = 0; i < l->block->ops.n; i++)
     vec_push(e->m->arena, &front->ops, l->block->ops.at[i]);
   for (uint32_t i = 0; i < front->ops.n; i++)
@@ -93,12 +134,6 @@ static Val enter(Elab *e, ScanLevel *l, Val v) {
   Val *item = ARENA_ARRAY(e->a, Val, v.list->n + 1);
   for (int i = 0; i < v.list->n; i++) item[i] = enter(e, l, v.list->at[i]);
   return val_list(e, v.kind, item, v.list->n, v.loc);
-}
-
-static StandIn *stand_in_of(ScanLevel *l, ValueId arg) {
-  for (uint32_t i = 0; i < l->stand_ins.n; i++)
-    if (l->stand_ins.at[i].arg == arg) return &l->stand_ins.at[i];
-  return NULL;
 }
 
 static void differs(Elab *e, const char *name, Val before, Val after, Loc loc) {
@@ -160,15 +195,15 @@ static void replace(Entry *en, const Block *b, const ValueId *by) {
 /* Stand-ins of what does not change give way to it; the arguments that stay are numbered again. */
 static void settle(Elab *e, ScanLevel *l, int64_t trips) {
   Entry *en = e->run->entry;
-  uint32_t most = en->values.n + 3 * l->draws.n; /* with what count_draws adds */
+  uint32_t most = en->values.n + 3 * l->draws.n + l->stand_ins.n; /* with what is put in front */
   ValueId *by = ARENA_ARRAY(e->a, ValueId, most + 1);
   for (ValueId v = 0; v < most; v++) by[v] = v;
-  count_draws(e, l, trips, by);
+  put_in_front(e, l, trips, by);
   uint32_t n = 1; /* the counter stays */
   for (uint32_t i = 0; i < l->stand_ins.n; i++) {
     StandIn *s = &l->stand_ins.at[i];
     if (s->next == NO_ID) {
-      by[s->arg] = s->outer;
+      if (by[s->arg] == s->arg) by[s->arg] = s->outer;
       continue;
     }
     value_at(en, s->arg)->index = n;
@@ -320,6 +355,7 @@ static bool scan(Elab *e, const Stmt *s, int64_t from, int64_t trips, Val *stack
   if (ok) carry_what_changed(e, l, env, &o);
   const Op *op = ok && ctx_errors(e->c) == errors ? finish(e, l, trips, s->loc) : NULL;
   if (!op) level_end(e);
+  if (op && !e->run->scan) grad_check_scan(e, op);
   for (uint32_t i = 0; i < o.n; i++) {
     Binding *b = &env->names.at[i];
     if (b->global < 0) b->val = op ? after(e, l, o.inside[i], o.before[i]) : o.before[i];

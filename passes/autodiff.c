@@ -1,11 +1,11 @@
 /* Autodiff: expands every `grad` op into the explicit backward path, ordinary ops at its place.
-   Contract: needs no kernels, and no grad in the bodies of loops; leaves no grad, no stop_gradient
-   and no composite; other forward ops are copied as they are; linear in the ops between the values
-   asked for and the loss. Algorithm: reverse mode. Forward from the values asked for, every value
-   that depends on them through gradient rules is marked; backward from the loss, each op whose
-   result has a gradient runs its rule, which builds what marked operands need and nothing else.
-   Entries are walked in order, so an inner grad is ordinary ops before an outer one differentiates
-   it.
+   Contract: needs no kernels; a grad in the body of a loop is by values of that body; leaves no
+   grad, no stop_gradient and no composite; other forward ops are copied as they are; linear in the
+   ops between the values asked for and the loss. Algorithm: reverse mode. Forward from the values
+   asked for, every value that depends on them through gradient rules is marked; backward from the
+   loss, each op whose result has a gradient runs its rule, which builds what marked operands need
+   and nothing else. Entries are walked in order, so an inner grad is ordinary ops before an outer
+   one differentiates it.
 
    Several contributions to one value are added as they arrive: readers in reverse order of the
    program, operands of one reader as its rule gives them, ((last + before it) + … + first). So at

@@ -12,6 +12,7 @@ typedef struct Hoist {
   Builder *b;
   VEC(OpId) ops;  /* of the block that is being written */
   ValueId *by;    /* by value: what it is replaced by */
+  bool *pinned;   /* by value: a grad of the body is by it, so what is made of it stays */
   uint32_t known; /* values in it */
 } Hoist;
 
@@ -24,7 +25,7 @@ static bool can_go(const Hoist *h, const Block *body, ValueId v) {
   if (is_out(h, body, v)) return true;
   const Op *op = value_def(h->e, v);
   if (!op || op->nblocks || op_info[op->kind].flags & (OPF_EFFECT | OPF_TERMINATOR)) return false;
-  if (op->kind == OP_GRAD) return false;
+  if (op->kind == OP_GRAD || (h->pinned && h->pinned[v])) return false;
   for (int k = 0; k < op->noperands; k++)
     if (!can_go(h, body, op->operands[k])) return false;
   return true;
@@ -204,6 +205,7 @@ bool pass_hoist(PassRun *r) {
     Hoist h = {.r = r, .e = e, .b = builder_new(e, e->body), .known = e->values.n};
     h.b->fold = false;
     h.by = ARENA_ARRAY(r->scratch, ValueId, h.known);
+    h.pinned = pass_pinned(r->scratch, e);
     for (ValueId v = 0; v < h.known; v++) h.by[v] = v;
     int64_t before = r->changes;
     hoist_block(&h, e->body);

@@ -13,8 +13,8 @@ static bool can_merge(const Entry *e, ValueId v) {
 
 bool *pass_pinned(Arena *a, const Entry *e) {
   bool *pinned = NULL;
-  for (uint32_t i = 0; i < e->body->ops.n; i++) {
-    const Op *op = op_at(e, e->body->ops.at[i]);
+  for (uint32_t i = 0; i < e->ops.n; i++) {
+    const Op *op = op_at(e, i);
     if (op->kind != OP_GRAD) continue;
     for (int k = 1; k < op->noperands; k++) {
       if (!can_merge(e, op->operands[k])) continue;

@@ -1,4 +1,4 @@
-entry f(x : f32[3]) {
-  scan i in 0..3 { x = x - grad(sum(x * x), x) }
+entry f(x : f32[3], w : f32[3]) {
+  scan i in 0..3 { x = tanh(x * w) + grad(sum(x * w), w) }
   return x
 }

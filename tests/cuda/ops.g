@@ -55,3 +55,8 @@ entry exchanged(x : f32[33, 3]) {
   t := was + x
   return was, x
 }
+entry descent(x : f32[5, 7], w : f32[7, 3]) {      # gradients in the body of a loop, and through it
+  y = x
+  scan i in 0..4 { y = y - 0.1 * grad(sum(tanh(y @ w) ** 2), y) }
+  return y, g = grad(sum(y * y), w)
+}
