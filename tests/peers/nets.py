@@ -9,9 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-
-def relu(x):
-    return F.relu(x, inplace=True)  # nobody reads x again: PyTorch's own nets do the same
+from corners import leaky_relu, max_pool, relu
 
 
 class Linear(nn.Module):
@@ -91,8 +89,8 @@ class Lenet(Mnist):
 
     def forward(self, image):
         x = (self.as_float(image) / 255).reshape(-1, 1, 28, 28)
-        x = F.max_pool2d(relu(self.c1(x)), 2)
-        x = F.max_pool2d(relu(self.c2(x)), 2).flatten(1)
+        x = max_pool(relu(self.c1(x)), 2)
+        x = max_pool(relu(self.c2(x)), 2).flatten(1)
         return self.f5(relu(self.f4(relu(self.f3(x)))))
 
 
@@ -233,20 +231,17 @@ class Dcgan(nn.Module):
 
     def judge(self, x, wanted):
         c = self.critic
-        x = F.leaky_relu(c["c1"](x), 0.2)
-        x = c["out"](F.leaky_relu(c["n2"](c["c2"](x)), 0.2).flatten(1))
+        x = leaky_relu(c["c1"](x), 0.2)
+        x = c["out"](leaky_relu(c["n2"](c["c2"](x)), 0.2).flatten(1))
         return F.binary_cross_entropy_with_logits(x, torch.full_like(x, wanted))
 
-    def step(self, optimizer, image, noise):
+    def step(self, learn, image, noise):
         dtype = self.critic["c1"].w.dtype
         real = (image.to(dtype) / 127.5 - 1).reshape(-1, 1, 28, 28)
         fake = self.generate(noise.to(dtype))
-        (self.judge(real, 1) + self.judge(fake.detach(), 0)).backward()
-        optimizer.step()  # of the critic: the generator has no gradients now
-        optimizer.zero_grad()
-        loss = self.judge(fake, 1)
-        loss.backward(inputs=list(self.generator.parameters()))
-        optimizer.step()
+        learn(self.judge(real, 1) + self.judge(fake.detach(), 0), "critic.")
+        loss = self.judge(fake, 1)  # by the critic that has just learned
+        learn(loss, "generator.")
         return loss
 
 
@@ -453,7 +448,7 @@ class Resnet50(Images):
         self.head = Linear(c, classes)
 
     def forward(self, image):
-        x = F.max_pool2d(relu(self.stem(self.planes(image))), 3, 2, 1)
+        x = max_pool(relu(self.stem(self.planes(image))), 3, 2, 1)
         for stage in self.layer:
             for block in stage:
                 x = block(x)
@@ -477,7 +472,7 @@ class Mixed(nn.Module):
         self.out = n1 + n3 + nd + np
 
     def forward(self, x):
-        pool = F.max_pool2d if self.largest else F.avg_pool2d
+        pool = max_pool if self.largest else F.avg_pool2d
         return torch.cat([self.a1(x), self.b2(self.b1(x)), self.c3(self.c2(self.c1(x))), self.d1(pool(x, 3, 1, 1))], 1)
 
 
@@ -489,7 +484,7 @@ class Halved(nn.Module):
         self.out = n3 + nd + c
 
     def forward(self, x):
-        pool = F.max_pool2d(x, 3, 2, x.shape[2] % 2, ceil_mode=True)
+        pool = max_pool(x, 3, 2, x.shape[2] % 2, ceil=True)
         return torch.cat([self.b2(self.b1(x)), self.c3(self.c2(self.c1(x))), pool], 1)
 
 
@@ -513,8 +508,8 @@ class InceptionBn(Images):
         self.head = Linear(c, classes)
 
     def forward(self, image):
-        x = F.max_pool2d(self.s1(self.planes(image)), 3, 2, ceil_mode=True)
-        x = F.max_pool2d(self.s3(self.s2(x)), 3, 2, ceil_mode=True)
+        x = max_pool(self.s1(self.planes(image)), 3, 2, ceil=True)
+        x = max_pool(self.s3(self.s2(x)), 3, 2, ceil=True)
         for name, *_ in self.PARTS:
             x = getattr(self, name)(x)
         return self.head(x.mean((2, 3)))
@@ -538,5 +533,5 @@ class Vgg(Images):
         for stage in self.conv:
             for conv in stage:
                 x = relu(conv(x))
-            x = F.max_pool2d(x, 2)
+            x = max_pool(x, 2)
         return self.f3(relu(self.f2(relu(self.f1(x.flatten(1))))))
