@@ -1,7 +1,7 @@
 /* `grad(L, x)`: the gradient of a scalar, as one op that the pass autodiff expands.
-   Contract: in the body of a scan a gradient counts what the iteration itself computes. That is what
-   the unrolled loop would count, or it is an error: when the outermost scan is read, ways from x to
-   L through earlier iterations or past the loop are looked for. */
+   Contract: in the body of a scan a gradient counts what the iteration itself computes. That is
+   what the unrolled loop would count, or it is an error: when the outermost scan is read, ways from
+   x to L through earlier iterations or past the loop are looked for. */
 #include "lang/elab_builtin.h"
 
 /* The yield of a loop: through it one comes to what its iterations compute. */
@@ -104,8 +104,8 @@ static bool *leaves(Elab *e, const Op *grad, ValueId x) {
   return w.seen;
 }
 
-/* x, which the loop carries: a way from what it was made of to the leaf. Equal constants are not one
-   and the same. */
+/* x, which the loop carries: a way from what it was made of to the leaf. Equal constants are not
+   one and the same. */
 static bool older_carry(Elab *e, const Block *body, ValueId x, ValueId leaf) {
   const Entry *en = e->run->entry;
   const Op *scan = body->op, *yield = body_end(en, scan);
@@ -150,7 +150,8 @@ static void check_by(Elab *e, const Op *grad, ValueId x) {
   for (ValueId v = 0; v < en->values.n; v++) {
     if (!leaf[v]) continue;
     if (copy ? !grad_reach(e, v)[from] : !older_carry(e, grad->parent, x, v)) continue;
-    older(e, grad, x, v, v == (copy ? from : grad->parent->op->operands[value_at(en, x)->index - 1]));
+    older(e, grad, x, v,
+          v == (copy ? from : grad->parent->op->operands[value_at(en, x)->index - 1]));
     return;
   }
 }

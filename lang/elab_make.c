@@ -120,6 +120,10 @@ Val builtin_normal(Site *s) {
 }
 
 Val builtin_bernoulli(Site *s) {
+  double p = val_is_number(s->v[0]) ? val_number(s->v[0]) : 0;
+  if (!(p >= 0 && p <= 1))
+    return fail(s->e, s->at[0], "bernoulli needs a probability from 0 to 1, not %s",
+                val_str(s->e, s->v[0]));
   Val x = random_tensor(s, OP_RANDOM_UNIFORM, 1);
   return x.kind == VAL_POISON ? x : expr_binary(s->e, BIN_LT, x, s->v[0], s->loc);
 }

@@ -89,8 +89,8 @@ Val builtin_topk(Site *s) {
   const Type *t = x.tensor.type;
   if (!axis_of(e, -1, t->rank, x, s->name, s->at[0], &axis)) return poison;
   if (k > t->dim[axis])
-    return fail(e, s->at[1], "%s of %lld elements along the last axis of %s", s->name, (long long)k,
-                val_str(e, x));
+    return fail(e, s->at[1], "%s cannot take %lld elements along the last axis of %s", s->name,
+                (long long)k, val_str(e, x));
   if (!can_sort(s, x, axis)) return poison;
   Builder *b = at(e, s->loc);
   int64_t *start = ARENA_ARRAY(e->a, int64_t, t->rank), *step = ARENA_ARRAY(e->a, int64_t, t->rank);

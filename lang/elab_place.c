@@ -22,8 +22,8 @@ Val builtin_dynamic_slice(Site *s) {
   if (!axis_of(e, s->v[3].i, t->rank, x, s->name, s->at[3], &axis) || !one_place(s, 1))
     return poison;
   if (n > t->dim[axis])
-    return fail(e, s->at[2], "%s of %lld places along axis %lld of %s", s->name, (long long)n,
-                (long long)axis, val_str(e, x));
+    return fail(e, s->at[2], "%s cannot take %lld places along axis %lld of %s", s->name,
+                (long long)n, (long long)axis, val_str(e, x));
   Builder *b = at(e, s->loc);
   int64_t *front = ARENA_ARRAY(e->a, int64_t, t->rank), *back = ARENA_ARRAY(e->a, int64_t, t->rank);
   front[0] = axis;

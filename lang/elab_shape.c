@@ -105,6 +105,9 @@ Val builtin_pad(Site *s) {
   const Ints *lo = per_axis(s, 1, t->rank), *hi = per_axis(s, 2, t->rank);
   if (!lo || !hi) return poison;
   int64_t *none = ARENA_ARRAY(e->a, int64_t, t->rank + 1);
+  if (!val_is_number(s->v[3]) && s->v[3].kind != VAL_BOOL)
+    return fail(e, s->at[3], "pad needs a compile-time number for 'value', found %s",
+                val_str(e, s->v[3]));
   Val value = val_to_const(e, s->v[3], type_scalar(e->c, t->dtype), s->at[3]);
   if (value.kind == VAL_POISON) return value;
   Attr number;
@@ -227,6 +230,8 @@ Val builtin_reverse(Site *s) {
   else
     for (int i = 0; i < s->v[1].list->n; i++) {
       if (!axis_of(e, s->v[1].list->at[i].i, rank, x, s->name, s->at[1], &axis)) return poison;
+      if (taken[axis])
+        return fail(e, s->at[1], "%s names axis %lld twice", s->name, (long long)axis);
       taken[axis] = true;
     }
   for (int i = 0; i < rank; i++)

@@ -136,6 +136,13 @@ static Val transpose_misfit(Site *s, const char *why) {
   return elab_trace(e);
 }
 
+static bool in_range(Site *s, const char *what, int64_t n, int64_t least) {
+  if (n >= least && n <= INT32_MAX) return true;
+  (void)transpose_misfit(s, intern_printf(s->e->c, "needs a %s of %lld to 2147483647, not %lld",
+                                          what, (long long)least, (long long)n));
+  return false;
+}
+
 /* The convolution whose gradient by its images this is has x as its result, so the filters are
    [C, O / groups, KH, KW]. */
 Val builtin_conv_transpose(Site *s) {
@@ -163,22 +170,18 @@ Val builtin_conv_transpose(Site *s) {
   for (int i = 0; i < AXES; i++) {
     const char *rows = i ? "columns" : "rows";
     int64_t reach = same_pad(taps[i], dilation[i]);
-    bool small = stride[i] >= 1 && stride[i] <= INT32_MAX && dilation[i] >= 1 &&
-                 reach <= INT32_MAX && x->dim[2 + i] <= INT32_MAX;
-    for (int k = 0; k < 2; k++) small &= pad.at[2 * i + k] >= 0 && pad.at[2 * i + k] <= INT32_MAX;
-    if (!small)
-      return transpose_misfit(
-          s, intern_printf(c,
-                           "needs strides, dilations and paddings that are not negative and give "
-                           "fewer than 2^31 %s",
-                           rows));
+    const int64_t *p = pad.at + 2 * i;
+    if (!in_range(s, "stride", stride[i], 1) || !in_range(s, "dilation", dilation[i], 1) ||
+        !in_range(s, "pad", p[0], 0) || !in_range(s, "pad", p[1], 0))
+      return poison;
+    if (reach > INT32_MAX || x->dim[2 + i] > INT32_MAX)
+      return transpose_misfit(s, intern_printf(c, "needs fewer than 2^31 %s", rows));
     if (more[i] < 0 || more[i] >= stride[i])
       return fail(e, s->at[4],
                   "'output_pad' of %s must be from 0 to less than the stride %lld, "
                   "found %lld",
                   s->name, (long long)stride[i], (long long)more[i]);
-    dim[2 + i] =
-        (x->dim[2 + i] - 1) * stride[i] - pad.at[2 * i] - pad.at[2 * i + 1] + reach + more[i] + 1;
+    dim[2 + i] = (x->dim[2 + i] - 1) * stride[i] - p[0] - p[1] + reach + more[i] + 1;
     if (dim[2 + i] < 1)
       return transpose_misfit(
           s, intern_printf(c, "would give images of %lld %s", (long long)dim[2 + i], rows));
@@ -256,6 +259,8 @@ Val builtin_batch_norm(Site *s) {
     elab_note_tensor(e, "x", s->v[0]);
     return elab_trace(e);
   }
+  if (!(val_number(s->v[5]) >= 0))
+    return fail(e, s->at[5], "%s needs an eps of at least 0", s->name);
   Val spread = tensor_binary(e, BIN_ADD, s->v[2], s->v[5], s->loc);
   if (spread.kind == VAL_POISON) return spread;
   spread = build_checked(e, OP_RSQRT, &spread, 1, NULL, NULL, s->name, s->loc);
