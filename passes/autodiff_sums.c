@@ -133,8 +133,7 @@ void back_find_sums(ScanBack *s, const Block *b) {
   const uint32_t *chain = find_chains(s, b);
   for (bool more = true; more;) { /* what one stacks may be what another one lacks */
     more = false;
-    for (uint32_t i = 0; i < s->outside.n; i++)
-      more |= !s->behind[i].n && take_out(s, b, chain, i);
+    for (uint32_t i = 0; i < s->outside.n; i++) more |= !s->behind[i].n && take_out(s, b, chain, i);
   }
 }
 
