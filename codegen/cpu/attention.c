@@ -56,8 +56,8 @@ static void tile_calls(Printing *p, Text *x, const Product *m, int64_t width, in
     gen_helper(p->g,
                arena_printf(p->g->a, "GC_TILE(%s, %s, %d, %lld, %lldL, %lldL, %lldL)\n", name, T, h,
                             (long long)width, (long long)m->li, (long long)m->lk, (long long)lb));
-    text_line(x, "%sif (r == %d) %s(%s + i * %lld, b, c, %lld, %s, %d);", other, h, name, m->a,
-              (long long)m->li, (long long)m->ldc, m->depth, m->first);
+    text_line(x, "%sif (r == %d) %s(%s + i * %lld, b, c, %lld, %s, %s);", other, h, name, m->a,
+              (long long)m->li, (long long)m->ldc, m->depth, m->first ? "NULL" : "c");
     other = "else ";
   }
 }

@@ -263,6 +263,31 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
   text_close(x, "}");
 }
 
+/* Asks for what the epilogue reads and writes of a tile while the product is computed: its rows lie
+   too far apart for the hardware to know. */
+static void print_asking(Text *x, const Group *gr, const Product *p, int64_t width) {
+  const Type *c = inner(gr, gr->root->results[0])->type;
+  text_open(x, p->partial ? "if (k0 + depth == %lld) {" : "{", (long long)p->k);
+  text_open(x, "for (long r = 0; r < rows; r++) {");
+  text_line(x, "const long flat = (bt * %lld + m + r) * %lld + n;", (long long)p->m,
+            (long long)p->n);
+  text_line(x, "const long panel = (q * %lld + m + r) * %d;", (long long)p->m, p->nr);
+  text_line(x, "(void)flat, (void)panel;");
+  for (int i = 0; i < gr->nin + gr->nout; i++) {
+    bool out = i >= gr->nin;
+    ValueId v = out ? gr->yield[i - gr->nin] : gr->arg[i];
+    if (value_type(gr->e, v)->numel != c->numel || i == p->a || i == p->b) continue;
+    if (!out && group_arg(gr, v) != i) continue;
+    int size = dtype_size(value_type(gr->e, v)->dtype);
+    for (int64_t j = 0; j < width; j += 64 / size)
+      text_line(x, "__builtin_prefetch(%s%d + %s + %lld%s);", out ? "out" : "in",
+                out ? i - gr->nin : i, inner(gr, v)->layout ? "panel" : "flat", (long long)j,
+                out ? ", 1" : "");
+  }
+  text_close(x, "}");
+  text_close(x, "}");
+}
+
 /* Tile i has `rows` rows from row m on. */
 static void print_tile_rows(Text *x, const Product *p) {
   if (p->low < p->tiles)
@@ -338,14 +363,12 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
                                              (long long)packed_depth(p) * A_STRIDE, p->chains ? "" : k0)
       : p->ta                ? intern_printf(g->ctx, "A + k0 * %lld + m", (long long)p->m)
                              : intern_printf(g->ctx, "A + m * %lld + k0", (long long)p->k);
-  if (p->addend >= 0)
-    text_line(
-        x,
-        "if (in%d != out0) for (long r = 0; r < rows; r++) __builtin_memcpy(c + r * %s, in%d + "
-        "(c - out0) + r * %s, %lld * sizeof(%s));",
-        p->addend, ld, p->addend, ld, (long long)width, p->T);
-  const char *call =
-      intern_printf(g->ctx, "(%s, b, c, %s, depth, %s);", a, ld, p->addend < 0 ? "k0 == 0" : "0");
+  const char *old = p->addend >= 0
+                        ? intern_printf(g->ctx, "(const %s *)in%d + (c - out0)", p->T, p->addend)
+                    : p->k > DEPTH ? "k0 == 0 ? NULL : c"
+                                   : "NULL";
+  const char *call = intern_printf(g->ctx, "(%s, b, c, %s, depth, %s);", a, ld, old);
+  if (p->epilogue) print_asking(x, gr, p, width);
   if (p->low < p->tiles) {
     text_line(x, "if (rows == %lld) %s%s", (long long)p->rows, tile_function(g, p, p->rows, width),
               call);

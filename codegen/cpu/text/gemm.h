@@ -1,18 +1,21 @@
 /* Products. One tile for all: R rows and W columns of C stay in registers while the depth runs. Bounds
    are literals, so every loop over rows and columns vanishes; a is read as it lies (LI from row to row,
    LK from k to k), b by rows of at least W, LB apart. What lies beyond W in the last register of a row
-   of b is read (up to a register past the end of a buffer) and not used. With `first` C is written,
-   else added to: long depths are cut, which keeps the chain of roundings short. C and the beginning
-   of the next rows of A are prefetched, since the hardware's own prefetching ends with a page. Not
+   of b is read (up to a register past the end of a buffer) and not used. C is the product, or the sum
+   of it and `old`, which is C itself where depths are cut, which keeps the chain of roundings short, or
+   a tensor that lies as C does. C, `old` and the beginning of the next rows of A are prefetched, since the hardware's own prefetching ends with a page. Not
    inlined: one function serves every kernel of the same shape, and one call is a microsecond of work. */
 #define GC_TILE(NAME, T, R, W, LI, LK, LB)                                                        \
   static __attribute__((noinline)) void NAME(const T *restrict a, const T *restrict b,            \
-                                             T *restrict c, long ldc, long depth, int first) {    \
+                                             T *c, long ldc, long depth, const T *old) {          \
     enum { L = VBYTES / sizeof(T), NV = (W + L - 1) / L };                                        \
     V##T acc[R][NV];                                                                              \
     UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (V##T){0}; \
     UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T))    \
         __builtin_prefetch(c + i * ldc + j, 1);                                                   \
+    if (old) UNROLL for (int i = 0; i < R; i++)                                                   \
+        UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T))                                   \
+            __builtin_prefetch(old + i * ldc + j);                                                \
     if (LK == 1) UNROLL for (int i = 0; i < R; i++) {                                             \
       __builtin_prefetch(a + (R + i) * (long)LI);                                                 \
       __builtin_prefetch(a + (R + i) * (long)LI + 64 / sizeof(T));                                \
@@ -28,10 +31,10 @@
     UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) {                      \
       const unsigned long n = (W - j * L < L ? W - j * L : L) * sizeof(T);                        \
       T *p = c + i * ldc + j * L;                                                                 \
-      if (!first) {                                                                               \
-        V##T old = {0};                                                                           \
-        __builtin_memcpy(&old, p, n);                                                             \
-        acc[i][j] += old;                                                                         \
+      if (old) {                                                                                  \
+        V##T was = {0};                                                                           \
+        __builtin_memcpy(&was, old + i * ldc + j * L, n);                                         \
+        acc[i][j] += was;                                                                         \
       }                                                                                           \
       __builtin_memcpy(p, &acc[i][j], n);                                                         \
     }                                                                                             \
