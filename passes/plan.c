@@ -104,10 +104,12 @@ void plan_strides(Arena *a, const Entry *e, Plan *p) {
       ValueId v = plan_made(p->steps[t], k);
       Place *x = &p->place[v];
       x->stride = NULL;
-      if (x->region == PLAN_COUNTS)
-        x->stride = moved(a, p, NULL, plan_level(p->steps[t]), x->bytes);
-      if (x->how != HOW_INPLACE) continue;
-      const Place *y = &p->place[x->of];
+      if (x->how != HOW_INPLACE) {
+        if (x->region == PLAN_COUNTS)
+          x->stride = moved(a, p, NULL, plan_level(p->steps[t]), x->bytes);
+        continue;
+      }
+      const Place *y = &p->place[x->of]; /* of a view of a counter, too */
       x->stride =
           is_slice(e, v, x->of) ? slice_of(a, p, value_block(e, v)->op, y).stride : y->stride;
     }
