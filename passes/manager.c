@@ -170,12 +170,13 @@ bool passes_check(Ctx *c, const char *pipeline) {
 
 const char *passes_pipeline(int level) {
   static const char *const by_level[] = {
-      "autodiff,dce,layout,order,remat,liveness,inplace,color,share,plan-verify",
-      "fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,layout,order,remat,liveness,inplace,color,"
+      "tables,autodiff,dce,layout,order,remat,liveness,inplace,color,share,plan-verify",
+      "tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,layout,order,remat,liveness,inplace,"
+      "color,"
       "share,plan-verify",
-      "fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,recompute,fuse,layout,order,remat,"
+      "tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,recompute,fuse,layout,order,remat,"
       "liveness,inplace,color,share,plan-verify",
-      "fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,recompute,fuse,layout,order,remat,"
+      "tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,recompute,fuse,layout,order,remat,"
       "liveness,inplace,color,share,plan-verify",
   };
   return by_level[level < 0 ? 0 : level > 3 ? 3 : level];
