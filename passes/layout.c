@@ -2,10 +2,10 @@
    that the target's loops read, and with them all that is element-wise connected: gradients,
    moments, updates. What lies between convolutions is the business of layout_images.c.
    Contract: one decision for a global in all entries; a value that anything but products,
-   convolutions and element-wise work touches stays row-major. `init` computes in row-major order
-   where it must, and converts by a copy at the store.
-   Method: union-find over globals and values; a class takes the layout that some product or
-   convolution wants if no other wants another and nobody else reads or makes one of its values. */
+   convolutions, element-wise work and sums of everything touches stays row-major. `init` computes
+   in row-major order where it must, and converts by a copy at the store. Method: union-find over
+   globals and values; a class takes the layout that some product or convolution wants if no other
+   wants another and nobody else reads or makes one of its values. */
 #include "passes/kernel_form.h"
 #include "passes/layout_impl.h"
 
@@ -55,6 +55,11 @@ static const Layout *panels_of(const Layouts *l, const Type *t) {
   if (!nr || t->rank != 2 || t->dim[1] < nr) return NULL;
   int64_t padded = (t->dim[1] + nr - 1) / nr * nr;
   return padded - t->dim[1] <= t->dim[1] / 4 ? layout_panels(l->m->ctx, nr) : NULL;
+}
+
+static bool whole_panels(const Layouts *l, const Type *t) {
+  const Layout *panels = panels_of(l, t);
+  return panels && t->dim[1] % panels->nr == 0;
 }
 
 /* ---- what an op asks of its values ---- */
@@ -132,6 +137,12 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
   case OP_BROADCAST: /* of a scalar: any layout; else the other axes must be where they are */
     if (value_type(e, op->operands[0])->numel != 1) pin(l, base + op->results[0]);
     pin(l, base + op->operands[0]);
+    return;
+  case OP_SUM: /* of all, as a norm is made of: its loop finds whole panels' rows in their order */
+    if (op->attr[AT_AXES].ints->n != value_type(e, op->operands[0])->rank ||
+        !whole_panels(l, value_type(e, op->operands[0])))
+      pin(l, base + op->operands[0]);
+    pin(l, base + op->results[0]);
     return;
   case OP_CONVERT: /* panels are of one dtype */
     if (panels_of(l, value_type(e, op->operands[0])) == panels_of(l, value_type(e, op->results[0])))

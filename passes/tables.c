@@ -1,8 +1,8 @@
-/* Tables: the product of rows that are taken from a table becomes rows of the table's product, where
-   the table has fewer rows than are taken, as with an embedding of characters under a dense layer.
-   Contract: before autodiff, whose gradients then have the table's rows, too; at every level of
-   optimization, since sums over rows come in another order then. Values themselves stay the same to
-   the last bit: an element of a product depends on its row and column alone. What is asked for a
+/* Tables: the product of rows that are taken from a table becomes rows of the table's product,
+   where the table has fewer rows than are taken, as with an embedding of characters under a dense
+   layer. Contract: before autodiff, whose gradients then have the table's rows, too; at every level
+   of optimization, since sums over rows come in another order then. Values themselves stay the same
+   to the last bit: an element of a product depends on its row and column alone. What is asked for a
    gradient by, and rows that somebody else reads, stay. Never takes more memory: the product of the
    table is not larger than the rows that are not taken any more. */
 #include "passes/pass_list.h"
@@ -48,7 +48,8 @@ static void tables_each(Builder *b, const Entry *old, const Op *op, ValueId *map
   b->loc = op->loc;
   b->scope = op->scope;
   ValueId all = build(b, OP_MATMUL, table, 2, op->attr, NULL);
-  ValueId v = build(b, OP_GATHER, (ValueId[]){all, map[gather->operands[1]]}, 2, gather->attr, NULL);
+  ValueId v =
+      build(b, OP_GATHER, (ValueId[]){all, map[gather->operands[1]]}, 2, gather->attr, NULL);
   v = build_reshape(b, v, y);
   value_at(b->e, v)->name = value_at(old, op->results[0])->name;
   map[op->results[0]] = v;

@@ -15,6 +15,7 @@ enum {
   GROUP = 256 << 10,   /* bytes of panels that stay near while tiles of A go by */
   PACK_ROWS = 384,     /* rows that pay for packing a panel of B */
   PACK_DEEP = 64,      /* the same where a panel has more rows than the nearest cache has lines */
+  PACK_AT_ONCE = 8,    /* rows of A^T: so many places has the nearest cache for them */
   A_STRIDE = 8,        /* of packed rows of A: the tallest tile */
   PACKED_A = 1 << 20,  /* bytes of them on the stack, of which a thread may have 2 MiB */
   PACKED_DEPTH = 8192, /* so deep a packed A^T may be: two tiles of f64 have room */
@@ -299,20 +300,27 @@ static void print_tile_rows(Text *x, const Product *p) {
     text_line(x, "const long rows = %lld, m = i * rows;", (long long)p->rows);
 }
 
-/* The block's tiles of A^T, each [depth][A_STRIDE]; what a short tile leaves over is not used. */
+/* The block's tiles of A^T, each [depth][A_STRIDE]; what a short tile leaves over is not used. Some
+   rows of A at a time for all tiles: neighbours share cache lines, and rows a power of two apart
+   have few places in the cache. */
 static void print_packing_of_a(Text *x, const Product *p) {
+  const char *depth = "depth";
+  if (!p->chains) {
+    text_line(x, "enum { whole = %lld };", (long long)p->k);
+    depth = "whole";
+  }
+  text_open(x, "for (long k1 = 0, k2; k1 < %s; k1 = k2) {", depth);
+  text_line(x, "k2 = k1 + %d < %s ? k1 + %d : %s;", PACK_AT_ONCE, depth, PACK_AT_ONCE, depth);
   text_open(x, "for (long i = i0; i < i1; i++) {");
   print_tile_rows(x, p);
   text_line(x, "(void)rows;");
-  if (p->chains)
-    text_line(x, "for (long k = 0; k < depth; k++)");
-  else
-    text_line(x, "for (long k = 0; k < %lld; k++)", (long long)p->k);
+  text_line(x, "for (long k = k1; k < k2; k++)");
   text_line(x,
             "  __builtin_memcpy(packed_a + ((i - i0) * %lld + k) * %d, A + (k%s) * %lld + m, %d * "
             "sizeof(%s));",
             (long long)packed_depth(p), A_STRIDE, p->chains ? " + k0" : "", (long long)p->m,
             A_STRIDE, p->T);
+  text_close(x, "}");
   text_close(x, "}");
 }
 

@@ -104,6 +104,42 @@ static void bind_exps(Rows *r, int number) {
   }
 }
 
+/* An operand that lies in panels, as the gradient of a weight does: the row is all of it, and its
+   columns are whole panels (see the pass layout). NULL if there is none. */
+static const Value *in_panels(const Group *gr) {
+  for (int i = 0; i < gr->nin; i++) {
+    const Value *v = value_at(gr->e, gr->in[i]);
+    if (v->layout && v->layout->nr) return v;
+  }
+  return NULL;
+}
+
+/* The loops over elements c = c0 + l, l < w, in order of the row whatever the operands' layout.
+   Where that is panels, elements side by side are so many as a panel is wide. Gives how many are
+   open. */
+static int open_elements(Rows *r, Text *row, const char *c0, const char *w) {
+  const Value *v = in_panels(r->gr);
+  if (v) {
+    const Type *t = v->type;
+    long long n = t->dim[t->rank - 1], nr = v->layout->nr;
+    long long panel = layout_strides(t, v->layout, ARENA_ARRAY(r->g->a, int64_t, t->rank));
+    text_open(row, "for (long l0 = 0; l0 < %s; l0 += %lld) {", w, nr);
+    text_line(row,
+              "const long p0 = %s + l0, place = p0 %% %lld / %lld * %lld + p0 / %lld * %lld - l0;",
+              c0, n, nr, panel, n, nr);
+    for (int i = 0; i < r->gr->nin; i++) /* the hardware does not follow so many panels */
+      if (value_at(r->gr->e, r->gr->in[i])->layout && group_arg(r->gr, r->gr->arg[i]) == i)
+        text_line(row, "__builtin_prefetch(in%d + place + l0 + %lld);", i, 4 * nr);
+    text_line(row, "GC_IVDEP");
+    text_open(row, "for (long l = l0; l < l0 + %lld; l++) {", nr);
+  } else {
+    text_line(row, "GC_IVDEP");
+    text_open(row, "for (long l = 0; l < %s; l++) {", w);
+  }
+  text_line(row, "const long c = %s + l;", c0);
+  return v ? 2 : 1;
+}
+
 /* The loops over a row, in blocks of lanes and, where the row is long, in chunks. With `split` the
    chunk is the unit's own, and what it comes to goes to scratch. */
 static void pass(Rows *r, int number, const Loop *loop, int n, bool split) {
@@ -192,11 +228,9 @@ static void pass(Rows *r, int number, const Loop *loop, int n, bool split) {
     text_open(row, "{");
     text_line(row, "enum { c0 = 0, w = %lld };", c);
   }
-  text_line(row, "GC_IVDEP");
-  text_open(row, "for (int l = 0; l < w; l++) {");
-  text_line(row, "const long c = c0 + l;");
+  int open = open_elements(r, row, "c0", "w");
   text_append(row, r->p.level[2]);
-  text_close(row, "}");
+  while (open--) text_close(row, "}");
   text_append(row, &tail);
   text_close(row, "}");
   text_append(row, &end);
@@ -248,10 +282,9 @@ static void results(Rows *r, const Loop *inner, int ninner) {
         printer_value(&r->p, v, map);
     }
   if (full) {
-    text_line(row, "GC_IVDEP");
-    text_line(row, "for (long c = 0; c < %lld; c++) {", (long long)r->c);
+    int open = open_elements(r, row, "0", arena_printf(r->g->a, "%lld", (long long)r->c));
     text_append(row, r->p.level[2]);
-    text_line(row, "}");
+    while (open--) text_close(row, "}");
   }
   for (int i = 0; i < gr->nout; i++)
     if (!type_same_dims(value_type(gr->e, gr->yield[i]), gr->domain))
@@ -286,6 +319,10 @@ static void combine_chunks(Rows *r) {
 static void start(Rows *r, const Group *gr, Loop *outer, int *nouter, Loop *inner, int *ninner) {
   Gen *g = r->g;
   r->p = printer_new(g, gr, 3, 1);
+  if (in_panels(gr)) {
+    r->p.panel = "(place + l)"; /* of open_elements */
+    r->p.flat_level = 2;
+  }
   int rank = gr->domain->rank, *axes = ARENA_ARRAY(g->a, int, rank + 1);
   for (int i = 0; i < rank; i++) axes[i] = i;
   r->work.n = 0;
