@@ -113,7 +113,7 @@ static void barriers(Gen *g, Launches *l) {
 
 /* ---- streams ---- */
 
-/* What comes before, a number a stream: the last step, or launch, that is over; -1: none. */
+/* What comes before, a number a stream: the last launch that is over; -1: none. */
 typedef struct Clocks {
   int *at;
   int streams;
@@ -142,24 +142,10 @@ static int *last_of_streams(Arena *a, int streams) {
   return last;
 }
 
-static Clocks step_clocks(Arena *a, const Plan *p) {
-  Clocks c = clocks_new(a, p->nsteps, p->streams);
-  int *last = last_of_streams(a, p->streams);
-  for (int t = 0, i = 0; t < p->nsteps; t++) {
-    int s = p->stream[t];
-    if (last[s] >= 0) come_after(&c, t, last[s], s);
-    for (; i < p->nedges && p->edges[i].to == t; i++)
-      come_after(&c, t, p->edges[i].from, p->stream[p->edges[i].from]);
-    last[s] = t;
-  }
-  return c;
-}
-
 /* Many steps have no launch, so that edges between steps are edges between the launches around
    them: each launch waits for the last one of each stream that its step must come after, unless
    what came before it has waited for that. */
 static void streams(Gen *g, const Plan *p, Launches *l) {
-  Clocks steps = step_clocks(g->a, p);
   Clocks launches = clocks_new(g->a, (int)l->at.n, p->streams);
   int *last = last_of_streams(g->a, p->streams);          /* launch of each stream */
   int *launch_at = ARENA_ARRAY(g->a, int, p->nsteps + 1); /* by step: of its stream, so far */
@@ -167,7 +153,7 @@ static void streams(Gen *g, const Plan *p, Launches *l) {
   for (int t = 0; t < p->nsteps; t++) {
     for (; i < l->at.n && l->at.at[i].step == t; i++) {
       Launch *x = &l->at.at[i];
-      const int *over = clock_at(&steps, t);
+      const int *over = p->over + (size_t)t * (size_t)p->streams;
       int *known = clock_at(&launches, (int)i);
       if (last[x->stream] >= 0) come_after(&launches, (int)i, last[x->stream], x->stream);
       for (;;) { /* the latest first: it may have waited for others */

@@ -160,12 +160,13 @@ static bool parse_limit(const char *s, MemoryLimit *out) {
   return s[0] >= '0' && s[0] <= '9' && n > 0 && n <= 100;
 }
 
+enum { MOST_STREAMS = 64 };
+
 /* The number of streams, or 0 where it is none. */
 static int parse_streams(const char *s) {
-  enum { MOST = 64 };
   char *end;
   long n = strtol(s, &end, 10);
-  return s[0] >= '0' && s[0] <= '9' && !*end && n >= 1 && n <= MOST ? (int)n : 0;
+  return s[0] >= '0' && s[0] <= '9' && !*end && n >= 1 && n <= MOST_STREAMS ? (int)n : 0;
 }
 
 static int choose_options(Run *r) {
@@ -201,7 +202,7 @@ static int choose_options(Run *r) {
   };
   r->front = (Front){.c = r->c, .o = o};
   if (!r->passes.streams)
-    return usage_error("--streams takes a number from 1 to 64, not '%s'",
+    return usage_error("--streams takes a number from 1 to %d, not '%s'", MOST_STREAMS,
                        option_value(o, OPT_STREAMS, ""));
   if (limit && !parse_limit(limit, &r->passes.limit))
     return usage_error("--memory-limit takes a size as 700M or 1.5G, or a share as 50%%, not '%s'",

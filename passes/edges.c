@@ -1,8 +1,8 @@
 /* The edges of a plan with streams: what a step of one stream waits for in the others.
    Contract: needs offsets; any two steps that touch the same bytes, one of them writing, are
    ordered afterwards, by a stream or by edges; every edge orders two such steps that nothing else
-   does. What precedes what is known by clocks, one number a stream. Also says how many streams are
-   at work then. */
+   does. What precedes what is known by clocks, one number a stream, which stay in the plan. Also
+   says how many streams are at work then. */
 #include "passes/plan_impl.h"
 
 typedef struct Object { /* a storage or a global: the last steps, by stream */
@@ -22,7 +22,6 @@ typedef struct Edges {
   Ground *ground;
   IntList below;
   int *begin, *end; /* by step: of its task */
-  int *clock;       /* by step, then stream: the last step that is over when the task begins */
   int *need;        /* by stream: the last step that the task at hand must come after, or -1 */
   uint32_t *bytes;  /* by stream: the value whose bytes are the reason, or NO_ID */
   VEC(PlanEdge) found;
@@ -34,7 +33,9 @@ static int *new_steps(const Edges *w) { /* by stream: none */
   return x;
 }
 
-static int *clock_of(const Edges *w, int t) { return w->clock + (size_t)t * (size_t)w->p->streams; }
+static int *clock_of(const Edges *w, int t) {
+  return w->p->over + (size_t)t * (size_t)w->p->streams;
+}
 
 /* ---------------------------------------------------------------- what a task needs ---- */
 
@@ -140,7 +141,7 @@ void plan_edges(PassRun *r, const Entry *e, Plan *p, const Storages *s) {
   w.ground = ground_new(w.a, &s->b);
   w.begin = ARENA_ARRAY(w.a, int, n);
   w.end = ARENA_ARRAY(w.a, int, n);
-  w.clock = ARENA_ARRAY(w.a, int, n *(size_t)p->streams);
+  p->over = ARENA_ARRAY(r->m->arena, int, n *(size_t)p->streams);
   w.need = new_steps(&w);
   w.bytes = ARENA_ARRAY(w.a, uint32_t, p->streams);
   int *last = new_steps(&w);
@@ -155,6 +156,8 @@ void plan_edges(PassRun *r, const Entry *e, Plan *p, const Storages *s) {
       for (uint32_t k = 0; k < touched.n; k++) touch(&w, q, &touched.at[k]);
     }
     add_edges(&w, t, last[p->stream[t]]);
+    for (int q = t + 1; q <= end; q++) /* within a loop nothing else is waited for */
+      memcpy(clock_of(&w, q), clock_of(&w, t), sizeof(int) * (size_t)p->streams);
     last[p->stream[t]] = end;
   }
   p->nedges = (int)w.found.n;

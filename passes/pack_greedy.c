@@ -205,6 +205,8 @@ enum { MANY = 20000 };
 
 Greedy *greedy_new(Pack *p, const PackLimit *limit) {
   static const Key many[] = {STEEPER, SIZE_ROOT_LIFE, STEEP};
+  static const Key turn[] = {PEAK_SIZE, PYRAMID, LOAD, PEAK_LIFE, AREA,   SIZE_ROOT_LIFE,
+                             LIFE,      SIZE,    END,  STEEP,     STEEPER};
   Greedy *g = ARENA_NEW(p->a, Greedy);
   int64_t work = p->work;
   g->p = p;
@@ -213,9 +215,9 @@ Greedy *greedy_new(Pack *p, const PackLimit *limit) {
   make_blocks(g);
   int rounds = p->n > MANY ? 3 : 2 * KEYS;
   for (int q = 0; q < rounds && !pack_done(p, limit); q++) {
-    Key key = p->n > MANY ? many[q] : (Key)(q % KEYS);
+    Key key = p->n > MANY ? many[q] : turn[q / 2];
     for (int i = 0; i < p->n; i++) g->rank[i] = rank_of(p, key, i);
-    greedy(g, q >= KEYS, p->arena - 1);
+    greedy(g, p->n <= MANY && q % 2, p->arena - 1);
   }
   p->work = work; /* the portfolio is not counted: it always runs whole */
   return g;

@@ -67,6 +67,7 @@ typedef struct Plan {
   int *beside;     /* by step: the last that is planned to begin before it is over; NULL: itself */
   PlanEdge *edges; /* between streams, by `to`; none follows from the others */
   int nedges;
+  int *over; /* with streams, by step, then stream: the last step that is over when it begins */
   double at_work; /* streams on the average: the work of all steps over that of the longest way */
   bool optimal;   /* arena_bytes = lower_bound_bytes, or proven by search */
 } Plan;
