@@ -360,11 +360,13 @@ void build_return(Builder *b, const ValueId *v, const char *const *names, int n)
 }
 
 int entry_outputs(const Entry *e, const ValueId **values, const char *const **names) {
-  *values = NULL;
-  *names = NULL;
+  if (values) *values = NULL;
+  if (names) *names = NULL;
   if (e->body->ops.n == 0) return 0;
   const Op *op = op_at(e, e->body->ops.at[e->body->ops.n - 1]);
   if (op->kind != OP_RETURN || op->noperands == 0) return 0;
+  if (values) *values = op->operands;
+  if (!names) return op->noperands;
   const char **list = ARENA_ARRAY(e->module->arena, const char *, op->noperands);
   const char *p = op->attr[AT_NAMES].str;
   for (int i = 0; i < op->noperands; i++) {
@@ -372,7 +374,6 @@ int entry_outputs(const Entry *e, const ValueId **values, const char *const **na
     list[i] = intern_n(e->module->ctx, p ? p : "", len);
     if (p) p = p[len] ? p + len + 1 : NULL;
   }
-  *values = op->operands;
   *names = list;
   return op->noperands;
 }

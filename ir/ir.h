@@ -378,7 +378,8 @@ ValueId build_matmul_narrow(Builder *b, ValueId x, ValueId y, bool ta, bool tb);
 ValueId build_load(Builder *b, int global);
 void build_store(Builder *b, int global, ValueId v);
 void build_return(Builder *b, const ValueId *v, const char *const *names, int n);
-/* names of an entry's outputs, in the order of the return's operands; interned strings */
+/* How many outputs an entry has; where they are asked for, their values and names, in the order of
+   the return's operands; interned strings */
 int entry_outputs(const Entry *e, const ValueId **values, const char *const **names);
 
 /* A constant's value: true and *out if v is a const op. */

@@ -97,15 +97,9 @@ static void append(Results *r, Ctx *c, Tensor t, const Entry *e, int output) {
   r->at[r->n++] = t;
 }
 
-static int outputs_of(const Entry *e) {
-  const ValueId *values;
-  const char *const *names;
-  return entry_outputs(e, &values, &names);
-}
-
 static int capacity(const Module *m) {
   int n = (int)m->globals.n;
-  for (uint32_t i = 0; i < m->entries.n; i++) n += outputs_of(m->entries.at[i]);
+  for (uint32_t i = 0; i < m->entries.n; i++) n += entry_outputs(m->entries.at[i], NULL, NULL);
   return n;
 }
 
@@ -118,7 +112,7 @@ static bool interpret(Ctx *c, Arena *a, uint64_t seed, Results *r) {
   results_new(r, a, capacity(m));
   for (uint32_t i = 0; i < m->entries.n; i++) {
     const Entry *e = m->entries.at[i];
-    int n = outputs_of(e);
+    int n = entry_outputs(e, NULL, NULL);
     Tensor *out = ARENA_ARRAY(a, Tensor, n + 1);
     if (!interp_run(it, e, random_inputs(a, e, seed + i), out)) return false;
     for (int j = 0; j < n; j++) append(r, c, out[j], e, j);
@@ -157,7 +151,7 @@ static bool compile_and_run(Ctx *c, Arena *a, uint64_t seed, bool doubles, const
   results_new(r, a, capacity(m));
   for (uint32_t i = 0; i < m->entries.n; i++) {
     const Entry *e = m->entries.at[i];
-    int n = outputs_of(e);
+    int n = entry_outputs(e, NULL, NULL);
     Tensor *out = ARENA_ARRAY(a, Tensor, n + 1);
     bool ok = compiled_run(p, e->name, &ro, random_inputs(a, e, seed + i), out, c);
     if (!ok) {
