@@ -33,7 +33,8 @@ enum {
   CUERR_NONE = 0
 };
 
-enum { BLOCKS = 2, DEVICE_ALIGN = 256, ENV_BYTES = DEVICE_ALIGN };
+enum { BLOCKS = 2, DEVICE_ALIGN = 256 };
+enum { INPUTS_AT = DEVICE_ALIGN }; /* in a block, behind its GcEnv */
 
 typedef struct CudaLaunch { /* of one step, with its addresses for one of the blocks */
   CuFunction function;

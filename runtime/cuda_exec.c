@@ -21,7 +21,7 @@ static const GcTensor *counter_of(const GcProgram *p) {
 }
 
 static CuAddress address(const Cuda *c, int q, GcRegion region, uint64_t offset) {
-  return (region == GC_INPUTS ? c->block[q] + ENV_BYTES : c->region[region]) + offset;
+  return (region == GC_INPUTS ? c->block[q] + INPUTS_AT : c->region[region]) + offset;
 }
 
 static uint64_t count_addresses(const GcEntry *e) {
@@ -309,9 +309,9 @@ static bool queue(Run *r, CudaExec *x, int q, uint64_t batch, uint64_t step) {
   Cuda *c = r->cuda;
   uint64_t inputs = x->entry->inputs_bytes;
   *(GcEnv *)(void *)c->host_block[q] = (GcEnv){.seed = r->env.seed, .step = step};
-  if (batch != NO_BATCH) exec_gather(r, c->host_block[q] + ENV_BYTES, batch);
+  if (batch != NO_BATCH) exec_gather(r, c->host_block[q] + INPUTS_AT, batch);
   if (!CUDA_CALL(c, MemcpyHtoDAsync, c->block[q], c->host_block[q],
-                 inputs ? ENV_BYTES + inputs : sizeof(GcEnv), c->copy) ||
+                 inputs ? INPUTS_AT + inputs : sizeof(GcEnv), c->copy) ||
       !CUDA_CALL(c, EventRecord, c->copied[q], c->copy) ||
       !CUDA_CALL(c, StreamWaitEvent, c->compute, c->copied[q], 0))
     return false;
@@ -376,7 +376,7 @@ void cuda_run(Run *r, const Exec *exec, uint64_t batch) {
 
 void cuda_stay(Run *r, uint64_t batch) {
   Cuda *c = r->cuda;
-  for (int q = 0; q < BLOCKS; q++) exec_gather(r, c->host_block[q] + ENV_BYTES, batch);
+  for (int q = 0; q < BLOCKS; q++) exec_gather(r, c->host_block[q] + INPUTS_AT, batch);
 }
 
 bool cuda_ahead(const Cuda *c) { return c->ahead; }
@@ -390,7 +390,7 @@ void *cuda_at(const Run *r, const GcTensor *t) {
   for (int x = 0; x < c->nexecs; x++)
     for (int i = 0; c->execs[x]->slots && i < c->execs[x]->entry->noutputs; i++)
       if (t == &c->execs[x]->entry->outputs[i]) return c->results[c->shown] + c->execs[x]->slots[i];
-  if (t->region == GC_INPUTS) return c->host_block[c->turn] + ENV_BYTES + t->offset;
+  if (t->region == GC_INPUTS) return c->host_block[c->turn] + INPUTS_AT + t->offset;
   return c->globals + t->offset;
 }
 

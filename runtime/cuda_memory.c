@@ -44,7 +44,7 @@ bool cuda_sizes(const GcProgram *p, const GcEntry *entry, int n, CudaSizes *s, E
   }
   ok = ok && region(p->globals_bytes, &s->globals) &&
        region(4 * (uint64_t)p->nhypers, &s->hypers) && region(arena, &s->arena) &&
-       region(inputs, &s->block) && checked_add(s->block, ENV_BYTES, &s->block);
+       region(inputs, &s->block) && checked_add(s->block, INPUTS_AT, &s->block);
   ok = ok && (!counts || region(counts, &s->counts)) &&
        add_aligned(&s->shared_total, s->globals, 1) &&
        add_aligned(&s->shared_total, s->counts, 1) &&
@@ -83,7 +83,7 @@ static void lay_out(Cuda *c) {
   c->region[GC_COUNTS] = at, at += s->counts;
   c->fault = at, at += DEVICE_ALIGN;
   for (int q = 0; q < BLOCKS; q++) c->block[q] = at, at += s->block;
-  c->region[GC_INPUTS] = c->block[0] + ENV_BYTES;
+  c->region[GC_INPUTS] = c->block[0] + INPUTS_AT;
   uint8_t *host = c->pinned;
   for (int q = 0; q < BLOCKS; q++) {
     c->host_block[q] = host, host += s->block;
