@@ -258,44 +258,51 @@ const AluRow *alu_find(const char *key) {
 }
 
 /* ---- rounding, .ftz and .sat ---- */
-static float flush(float v) { return fpclassify(v) == FP_SUBNORMAL ? copysignf(0, v) : v; }
-static float saturate(float v) { return v > 0 ? (v < 1 ? v : 1) : 0; }
+static uint32_t flush(uint32_t v) { return v & 0x7f800000u ? v : v & 0x80000000u; }
+static uint32_t saturate(uint32_t v) { /* of a NaN 0 */
+  float f;
+  memcpy(&f, &v, 4);
+  f = f > 0 ? (f < 1 ? f : 1) : 0;
+  memcpy(&v, &f, 4);
+  return v;
+}
 
 /* Runs the row on copies of the operands in the scratch slots, which every register block starts
- * with. */
+ * with, for all lanes, of which those of the mask are taken. */
 void alu_modified(Warp *w, const Ins *i, uint32_t mask) {
-  Ins inner = *i;
+  Ins inner = {.nopd = i->nopd};
   Opd opd[ALU_SCRATCH];
-  bool single = i->type == TYPE_f32;
+  bool single = i->type == TYPE_f32, ftz = single && i->mods & MOD_FTZ;
   inner.opd = opd;
   for (int n = 0; n < i->nopd; n++) {
     opd[n] = i->opd[n];
     opd[n].at = (uint32_t)n * ALU_SCRATCH_BYTES;
     if (!n) continue;
-    memcpy(w->regs + opd[n].at, w->regs + i->opd[n].at,
-           opd[n].cls == SLOT_64 ? 8 * LANES : 4 * LANES);
-    float *f = (float *)(w->regs + opd[n].at);
-    if (single && i->mods & MOD_FTZ && opd[n].cls == SLOT_32)
-      for (int l = 0; l < LANES; l++) f[l] = flush(f[l]);
+    uint32_t *to = (uint32_t *)(w->regs + opd[n].at);
+    const uint32_t *from = (const uint32_t *)(w->regs + i->opd[n].at);
+    if (ftz && opd[n].cls == SLOT_32) {
+      for (int l = 0; l < LANES; l++) to[l] = flush(from[l]);
+    } else {
+      memcpy(to, from, opd[n].cls == SLOT_64 ? 8 * LANES : 4 * LANES);
+    }
   }
   static const int direction[] = {[ROUND_NEAREST] = FE_TONEAREST,
                                   [ROUND_ZERO] = FE_TOWARDZERO,
                                   [ROUND_DOWN] = FE_DOWNWARD,
                                   [ROUND_UP] = FE_UPWARD};
   if (i->mods & MOD_ROUND) fesetround(direction[i->round]);
-  i->inner(w, &inner, mask);
+  i->inner(w, &inner, ~0u);
   if (i->mods & MOD_ROUND) fesetround(FE_TONEAREST);
-  const char *from = w->regs + opd[0].at;
-  char *to = w->regs + i->opd[0].at;
-  FOR_LANES(l, mask) {
-    if (i->opd[0].cls == SLOT_64) {
-      memcpy(to + 8 * l, from + 8 * l, 8);
-      continue;
-    }
-    float f;
-    memcpy(&f, from + 4 * l, 4);
-    if (single && i->mods & MOD_FTZ) f = flush(f);
-    if (single && i->mods & MOD_SAT) f = saturate(f);
-    memcpy(to + 4 * l, &f, 4);
+  if (i->opd[0].cls == SLOT_64) {
+    const uint64_t *from = (const uint64_t *)(w->regs + opd[0].at);
+    uint64_t *to = slot64(w, &i->opd[0]);
+    FOR_LANES(l, mask) to[l] = from[l];
+    return;
   }
+  uint32_t *from = (uint32_t *)(w->regs + opd[0].at), *to = slot32(w, &i->opd[0]);
+  if (ftz)
+    for (int l = 0; l < LANES; l++) from[l] = flush(from[l]);
+  if (single && i->mods & MOD_SAT)
+    for (int l = 0; l < LANES; l++) from[l] = saturate(from[l]);
+  for (int l = 0; l < LANES; l++) to[l] = mask >> l & 1 ? from[l] : to[l];
 }

@@ -37,17 +37,43 @@ static bool whole_words(const Ins *i) {
   return type_bytes((Type)i->type) == 4;
 }
 
+/* Where lanes of one load of shared or global memory have read before, by address. */
+enum { PLACES = 32 }; /* a power of two */
+typedef struct Places {
+  uint64_t address[PLACES];
+  const char *at[PLACES];
+  uint8_t readers[PLACES]; /* 0: nothing is kept here */
+} Places;
+
+/* As memory_access; a third lane at the same address is not looked at, since a cell keeps two
+ * concurrent readers, and whoever wrote it conflicts with one of them, too. */
+static const char *read_place(Warp *w, const Ins *i, Places *p, uint32_t lane, uint64_t address,
+                              size_t size, bool *defined) {
+  Space space = (Space)i->space;
+  size_t n = address >> __builtin_ctzll(size) & (PLACES - 1);
+  bool known = p->readers[n] && p->address[n] == address;
+  if (known && p->readers[n] > 1) return p->at[n];
+  const char *at = memory_access(w, (int)lane, space, address, size, ACCESS_READ, NULL, defined);
+  if (at && (space == SPACE_SHARED || space == SPACE_GLOBAL)) {
+    p->address[n] = address;
+    p->at[n] = at;
+    p->readers[n] = known ? 2 : 1;
+  }
+  return at;
+}
+
 void exec_ld(Warp *w, const Ins *i, uint32_t mask) {
   const Opd *addr = &i->opd[i->vec];
   Type t = (Type)i->type;
   size_t n = type_bytes(t);
   uint32_t ok = 0;
   bool words = whole_words(i);
+  Places places;
+  memset(places.readers, 0, sizeof places.readers);
   need_defined(w, addr, mask, "an address");
   FOR_LANES(l, mask) {
     bool defined = true;
-    const char *at = memory_access(w, (int)l, (Space)i->space, address_of(w, addr, l), n * i->vec,
-                                   ACCESS_READ, NULL, &defined);
+    const char *at = read_place(w, i, &places, l, address_of(w, addr, l), n * i->vec, &defined);
     if (!at) continue;
     ok |= (uint32_t)defined << l;
     if (words) {
