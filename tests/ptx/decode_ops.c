@@ -157,6 +157,7 @@ void decode_mov(Decoder *d) {
     d->ins.own_init = true;
     d->ins.vec = (uint8_t)n;
   } else {
+    d->ins.parts = PARTS_MOVE;
     take_src(d, cls, t);
   }
 }

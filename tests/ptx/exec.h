@@ -1,6 +1,7 @@
 /* State of a running launch. A warp's registers are blocks of 32 lanes; `defined` has a bit for
- * each lane whose value follows from defined values only; of 64 bits the halves are known apart,
- * since NVRTC packs a pair of which only one half was ever set and takes that half out again. */
+ * each lane whose value follows from defined values only; halves of a slot are known apart, since
+ * NVRTC packs a pair of which only one half was ever set and takes that half out again, and gives
+ * dp2a a register of whose bytes only those are set that it reads. */
 #ifndef PTXI_EXEC_H
 #define PTXI_EXEC_H
 #include "check.h"
@@ -32,7 +33,7 @@ struct Warp {
   uint32_t live;
   char *regs;
   uint32_t *defined; /* one word a slot */
-  uint32_t *half[2]; /* the same of the low and the high half; of 64-bit slots alone */
+  uint32_t *half[2]; /* the same of the low and the high half of the slot */
   Group group[LANES];
   int ngroups;
   const Ins *at;  /* being executed, for findings */
@@ -99,8 +100,16 @@ static inline uint32_t opd_defined(const Warp *w, const Opd *o) {
 static inline void opd_define(Warp *w, const Opd *o, uint32_t mask, uint32_t ok) {
   if (o->cls == SLOT_NONE) return;
   w->defined[o->slot] = (w->defined[o->slot] & ~mask) | (ok & mask);
-  for (int h = 0; o->cls == SLOT_64 && h < 2; h++)
-    w->half[h][o->slot] = (w->half[h][o->slot] & ~mask) | (ok & mask);
+  for (int h = 0; h < 2; h++) w->half[h][o->slot] = (w->half[h][o->slot] & ~mask) | (ok & mask);
+}
+/* The same by halves, low and high. */
+static inline void opd_define_halves(Warp *w, const Opd *o, uint32_t mask, const uint32_t ok[2]) {
+  if (o->cls == SLOT_NONE) return;
+  opd_define(w, o, mask, ok[0] & ok[1]);
+  for (int h = 0; h < 2; h++) w->half[h][o->slot] = (w->half[h][o->slot] & ~mask) | (ok[h] & mask);
+}
+static inline uint32_t opd_half(const Warp *w, const Opd *o, int h) {
+  return o->cls == SLOT_NONE ? ~0u : w->half[h][o->slot];
 }
 /* Predicate as lanes, with its negation. */
 static inline uint32_t pred_lanes(const Warp *w, const Opd *o) {
@@ -139,6 +148,9 @@ typedef enum WarpState { WARP_DONE, WARP_BLOCKED, WARP_PAUSED } WarpState;
 WarpState warp_run(Warp *w, uint64_t slice);
 void warp_start(Warp *w, uint32_t live);
 uint32_t warp_waiting(const Warp *w); /* lanes that wait for other lanes of their warp */
+/* ---- exec_parts.c ---- */
+/* Defines the results of an instruction with `parts` by halves. */
+void parts_define(Warp *w, const Ins *i, uint32_t mask);
 /* ---- barrier.c ---- */
 void barrier_start(Exec *x);
 void barrier_arrive(Warp *w, const Ins *i, uint32_t mask);

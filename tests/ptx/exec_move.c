@@ -56,11 +56,7 @@ void exec_pack(Warp *w, const Ins *i, uint32_t mask) {
   }
   uint32_t ok[2] = {~0u, ~0u};
   for (int n = 0; n < i->vec; n++) ok[2 * n / i->vec] &= opd_defined(w, &i->opd[1 + n]);
-  opd_define(w, &i->opd[0], mask, ok[0] & ok[1]);
-  for (int h = 0; i->opd[0].cls == SLOT_64 && h < 2; h++) {
-    uint32_t *half = &w->half[h][i->opd[0].slot];
-    *half = (*half & ~mask) | (ok[h] & mask);
-  }
+  opd_define_halves(w, &i->opd[0], mask, ok);
 }
 void exec_unpack(Warp *w, const Ins *i, uint32_t mask) {
   unsigned bits = 8 * type_bytes((Type)i->type) / i->vec;
@@ -72,8 +68,7 @@ void exec_unpack(Warp *w, const Ins *i, uint32_t mask) {
   }
   const Opd *from = &i->opd[i->vec];
   for (int n = 0; n < i->vec; n++)
-    opd_define(w, &i->opd[n], mask,
-               from->cls == SLOT_64 ? w->half[2 * n / i->vec][from->slot] : opd_defined(w, from));
+    opd_define(w, &i->opd[n], mask, opd_half(w, from, 2 * n / i->vec));
 }
 
 /* ---- addresses ---- */
@@ -132,10 +127,17 @@ static double to_integer(double v, Round round) {
   return nearbyint(v); /* the direction is to nearest, even */
 }
 
-static const int directions[] = {[ROUND_NEAREST] = FE_TONEAREST,
-                                 [ROUND_ZERO] = FE_TOWARDZERO,
-                                 [ROUND_DOWN] = FE_DOWNWARD,
-                                 [ROUND_UP] = FE_UPWARD};
+/* The direction is to nearest but between these two. */
+static void direct(Round r) {
+  static const int directions[] = {[ROUND_NEAREST] = FE_TONEAREST,
+                                   [ROUND_ZERO] = FE_TOWARDZERO,
+                                   [ROUND_DOWN] = FE_DOWNWARD,
+                                   [ROUND_UP] = FE_UPWARD};
+  if (r != ROUND_NEAREST) fesetround(directions[r]);
+}
+static void direct_back(Round r) {
+  if (r != ROUND_NEAREST) fesetround(FE_TONEAREST);
+}
 
 static uint64_t float_put(const Ins *i, double v) {
   Type to = (Type)i->type;
@@ -150,9 +152,9 @@ static uint64_t float_put(const Ins *i, double v) {
     memcpy(&bits, &v, 8);
     return bits;
   }
-  fesetround(directions[round]);
+  direct(round);
   volatile float f = (float)v;
-  fesetround(FE_TONEAREST);
+  direct_back(round);
   if (i->mods & MOD_FTZ && fpclassify(f) == FP_SUBNORMAL) f = copysignf(0, f);
   float g = f;
   memcpy(&bits, &g, 4);
@@ -163,7 +165,7 @@ static uint64_t int_to_float(const Ins *i, uint64_t v) {
   Type to = (Type)i->type;
   bool s = type_signed((Type)i->from);
   uint64_t bits = 0;
-  fesetround(directions[i->round]);
+  direct((Round)i->round);
   if (to == TYPE_f32) {
     volatile float f = s ? (float)(int64_t)v : (float)v;
     float g = f;
@@ -173,7 +175,7 @@ static uint64_t int_to_float(const Ins *i, uint64_t v) {
     double g = f;
     memcpy(&bits, &g, 8);
   }
-  fesetround(FE_TONEAREST);
+  direct_back((Round)i->round);
   return to == TYPE_f32 || to == TYPE_f64 ? bits : float_put(i, s ? (double)(int64_t)v : (double)v);
 }
 
@@ -237,23 +239,36 @@ void exec_cvt_pair(Warp *w, const Ins *i, uint32_t mask) {
 }
 
 /* ---- comparison ---- */
+/* Of 32-bit sources, for all lanes. */
 #define RELATE(T)                                                                                  \
-  FOR_LANES(l, mask) {                                                                             \
-    T a = (T)lane_bits(w, pa, (int)l), b = (T)lane_bits(w, pb, (int)l);                            \
-    unsigned rel = a < b ? REL_LESS : a > b ? REL_MORE : REL_EQUAL;                                \
-    yes |= (uint32_t)((rel & i->mode) != 0) << l;                                                  \
+  {                                                                                                \
+    const uint32_t *x = slot32(w, pa), *y = slot32(w, pb);                                         \
+    for (int l = 0; l < LANES; l++) {                                                              \
+      T a = (T)x[l], b = (T)y[l];                                                                  \
+      unsigned rel = a < b ? REL_LESS : a > b ? REL_MORE : REL_EQUAL;                              \
+      yes |= (uint32_t)((rel & i->mode) != 0) << l;                                                \
+    }                                                                                              \
   }
-static double ftz(const Ins *i, double v) {
-  return i->mods & MOD_FTZ && i->from == TYPE_f32 && fabs(v) < 0x1p-126 ? 0 : v;
+static uint32_t compare_f32(const float *x, const float *y, unsigned mode, bool flush) {
+  uint32_t yes = 0;
+  for (int l = 0; l < LANES; l++) {
+    float a = flush && fabsf(x[l]) < 0x1p-126f ? 0 : x[l];
+    float b = flush && fabsf(y[l]) < 0x1p-126f ? 0 : y[l];
+    unsigned rel = a < b ? REL_LESS : a > b ? REL_MORE : a == b ? REL_EQUAL : REL_NAN;
+    yes |= (uint32_t)((rel & mode) != 0) << l;
+  }
+  return yes;
 }
 
 static uint32_t compare(Warp *w, const Ins *i, uint32_t mask, const Opd *pa, const Opd *pb) {
   Type t = (Type)i->from;
   uint32_t yes = 0;
-  if (type_float(t)) {
+  if (t == TYPE_f32) {
+    yes = compare_f32((const float *)slot32(w, pa), (const float *)slot32(w, pb), i->mode,
+                      i->mods & MOD_FTZ);
+  } else if (type_float(t)) {
     FOR_LANES(l, mask) {
-      double a = ftz(i, float_of(t, lane_bits(w, pa, (int)l)));
-      double b = ftz(i, float_of(t, lane_bits(w, pb, (int)l)));
+      double a = float_of(t, lane_bits(w, pa, (int)l)), b = float_of(t, lane_bits(w, pb, (int)l));
       unsigned rel = a < b ? REL_LESS : a > b ? REL_MORE : a == b ? REL_EQUAL : REL_NAN;
       yes |= (uint32_t)((rel & i->mode) != 0) << l;
     }

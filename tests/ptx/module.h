@@ -64,6 +64,8 @@ typedef enum Flow {
 } Flow;
 typedef enum Round { ROUND_NEAREST, ROUND_ZERO, ROUND_DOWN, ROUND_UP } Round;
 enum { MOD_FTZ = 1, MOD_SAT = 2, MOD_ROUND = 4 };
+/* Which halves of the sources count for which of the result; see exec_parts.c. */
+typedef enum Parts { PARTS_ALL, PARTS_MOVE, PARTS_PERMUTE, PARTS_LOW, PARTS_HIGH } Parts;
 
 typedef struct Ins Ins;
 typedef struct Warp Warp;
@@ -81,6 +83,7 @@ struct Ins {
   uint8_t vec;                /* elements of ld, st; matrices of ldmatrix */
   uint8_t space, mode, mode2; /* Space; what run() makes of it */
   uint8_t mods, round;
+  uint8_t parts; /* Parts */
   Opd *opd;
   int target; /* FLOW_BRANCH: index of the instruction */
   int member; /* FLOW_WARP: operand with the member mask, or -1 for all */

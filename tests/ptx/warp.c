@@ -75,13 +75,16 @@ static uint32_t guarded(Warp *w, const Ins *i, uint32_t mask) {
   return mask & pred_lanes(w, &i->guard);
 }
 
-/* The result is defined where all sources are. */
+/* The result is defined where all sources are, or their parts that count. */
 static void run_plain(Warp *w, const Ins *i, uint32_t mask) {
   i->run(w, i, mask);
   if (i->own_init) return;
   uint32_t ok = ~0u;
   for (int n = i->ndst; n < i->nopd; n++) ok &= opd_defined(w, &i->opd[n]);
-  for (int n = 0; n < i->ndst; n++) opd_define(w, &i->opd[n], mask, ok);
+  if (i->parts && mask & ~ok)
+    parts_define(w, i, mask);
+  else
+    for (int n = 0; n < i->ndst; n++) opd_define(w, &i->opd[n], mask, ok);
 }
 
 /* True when the instruction ran; else the lanes wait for others. */

@@ -127,6 +127,13 @@ static const struct Row {
     {"mov.b64 %rd1, {%h1, %h1, %h2, 7}; cvt.u16.u32 %h3, 5; mov.b64 %rd2, {%r1, %r1}; mov.b64 "
      "%rd2, {9, 9}; mov.b64 {%r2, %r0}, %rd2;",
      9},
+    {"mov.b32 %r1, {3, %h1}; mov.b32 %r2, %r1; dp2a.lo.u32.u32 %r0, 0x00020003, %r2, 10;", 19},
+    {"mov.b32 %r1, {%h1, 3}; mov.b32 %r2, %r1; dp2a.hi.u32.u32 %r0, 0x00020003, %r2, 10;", 19},
+    {"prmt.b32 %r3, %r1, %r2, 0x3340U; prmt.b32 %r4, 7, %r3, 0x5410U; "
+     "dp2a.lo.u32.u32 %r0, 0x00020003, %r4, 10;",
+     31},
+    {"prmt.b32 %r3, %r1, 0x55667788, 0x7654U; add.u32 %r0, %r3, 1;", 0x55667789},
+    {"mov.b32 %r1, {%h1, 3}; prmt.b32 %r0, %r1, 5, 0x4432U;", 0x05050003},
     /* sums of several words */
     {"add.cc.u32 %r1, -1, 1; addc.u32 %r0, 5, 6;", 12},
     {"add.cc.u32 %r1, -2, 1; addc.u32 %r0, 5, 6;", 11},
@@ -245,6 +252,18 @@ static const struct Wrong {
     {"trap;", PTX_TRAP},
     {"mov.b64 %rd1, {%r1, 7}; mov.b64 {%r2, %r3}, %rd1; setp.eq.s32 %p1, %r2, 0; @%p1 bra L1; L1: "
      "mov.u32 %r4, 0;",
+     PTX_UNINIT},
+    {"mov.b32 %r1, {3, %h1}; dp2a.hi.u32.u32 %r2, 1, %r1, 1; setp.eq.s32 %p1, %r2, 0; @%p1 bra L1; "
+     "L1: mov.u32 %r3, 0;",
+     PTX_UNINIT},
+    {"mov.b32 %r1, {3, %h1}; dp2a.lo.u32.u32 %r2, %r1, 1, 1; setp.eq.s32 %p1, %r2, 0; @%p1 bra L1; "
+     "L1: mov.u32 %r3, 0;",
+     PTX_UNINIT},
+    {"mov.b32 %r1, {3, %h1}; prmt.b32 %r2, %r1, 0, 0x4402U; setp.eq.s32 %p1, %r2, 0; @%p1 bra L1; "
+     "L1: mov.u32 %r3, 0;",
+     PTX_UNINIT},
+    {"mov.b32 %r1, {3, %h1}; mov.b32 %r2, %r1; mov.b32 {%h2, %h3}, %r2; cvt.u32.u16 %r3, %h3; "
+     "setp.eq.s32 %p1, %r3, 0; @%p1 bra L1; L1: mov.u32 %r4, 0;",
      PTX_UNINIT},
     {"{.param .b32 b; call.uni (b), silent; ld.param.b32 %r1, [b];} setp.eq.s32 %p1, %r1, 0; "
      "@%p1 bra L1; L1: mov.u32 %r2, 0;",
