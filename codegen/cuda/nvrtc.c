@@ -26,7 +26,7 @@ enum { MEMORY_LIMIT = 0 }; /* the shadow alone is terabytes of addresses */
 #else
 #define MEMORY_LIMIT (8ull << 30) /* bytes of addresses; it takes 0.2 of one GiB */
 #endif
-enum { SECONDS = 300 }; /* of the processor, and twice that of the clock */
+enum { SECONDS = 300 }; /* of the processor, and twice that of the clock, by default */
 
 /* ---- the library ---- */
 
@@ -183,9 +183,19 @@ static void check_arch(int fd, const Nvrtc *n, const char *arch) {
   say(fd, ANSWER_ARCH, text);
 }
 
+/* One more is the last: at that the kernel asks no more. */
 static void limit(int what, unsigned long long n) {
-  struct rlimit l = {(rlim_t)n, (rlim_t)n};
+  struct rlimit l = {(rlim_t)n, (rlim_t)n + 1};
   if (n) setrlimit(what, &l);
+}
+
+/* 0 where GC_NVRTC_SECONDS is no number of seconds. */
+static int seconds(void) {
+  const char *own = getenv("GC_NVRTC_SECONDS");
+  if (!own || !*own) return SECONDS;
+  char *end;
+  long n = strtol(own, &end, 10);
+  return *end || n < 1 || n > 1000000 ? 0 : (int)n;
 }
 
 /* What the program has come to; nothing where NVRTC does not give it. */
@@ -199,7 +209,7 @@ static Part get(void *program, int (*size)(void *, size_t *), int (*bytes)(void 
 static _Noreturn void child(int fd, const char *source, const char *arch) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   limit(RLIMIT_AS, MEMORY_LIMIT);
-  limit(RLIMIT_CPU, SECONDS);
+  limit(RLIMIT_CPU, (unsigned)seconds());
   struct rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   Nvrtc n;
@@ -297,7 +307,8 @@ static bool take(Job *j, void *to, size_t n, double until) {
 static Answer finish(Job *j, Arena *a, CudaImage *image) {
   enum { MOST = 1 << 30 };
   Head h = {0};
-  double until = now() + 2 * SECONDS;
+  int most = seconds();
+  double until = now() + 2.0 * (most ? most : SECONDS);
   char *part[PARTS] = {NULL};
   bool ok = take(j, &h, sizeof h, until);
   for (int i = 0; i < PARTS && ok; i++) {
@@ -319,8 +330,11 @@ static Answer finish(Job *j, Arena *a, CudaImage *image) {
     image->text_size = h.size[PART_TEXT];
     return (Answer)h.answer;
   }
-  if (late || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
-    image->log = arena_printf(a, "it took longer than %d seconds", SECONDS);
+  static const char more[] = "set GC_NVRTC_SECONDS, which is 300 by default, to allow more";
+  if (late)
+    image->log = arena_printf(a, "it took longer than %d seconds; %s", 2 * most, more);
+  else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+    image->log = arena_printf(a, "it took more than %d seconds of a processor; %s", most, more);
   else if (WIFSIGNALED(status))
     image->log = arena_printf(a, "it ended by signal %d", WTERMSIG(status));
   else
@@ -366,6 +380,12 @@ bool nvrtc_compile(Ctx *c, Arena *a, const char *source, const char *const *arch
                    CudaImage *out, int *code) {
   Job *job = ARENA_ARRAY(a, Job, n + 1);
   bool ok = true;
+  if (!seconds()) {
+    diag(c, SEV_ERROR, (Loc){0}, "GC_NVRTC_SECONDS=%s is no number of seconds",
+         getenv("GC_NVRTC_SECONDS"));
+    *code = 3;
+    return false;
+  }
   int started = 0;
   for (; started < n && ok; started++) {
     out[started] =

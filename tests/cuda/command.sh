@@ -4,15 +4,10 @@
 # and "NOT TESTED" where there is no NVRTC.
 set -u
 gc=$1 fake=$2 root=$3
-unset CUDA_VISIBLE_DEVICES
+. "$(dirname "$0")/common.sh"
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
-bad=0
-fail() {
-  echo "FAIL: $1"
-  bad=1
-}
 # says CODE TEXT COMMAND…: the exit code, and that the message holds the text
 says() {
   want=$1 text=$2
@@ -73,23 +68,29 @@ says 3 'set GC_NVRTC to the directory' env GC_NVRTC="$dir" "$gc" very_own.g --em
 says 3 'set GC_NVRTC to the directory' env GC_NVRTC="$dir" "$gc" very_own.g --target=cuda -o none
 [ -e none ] && fail "an executable is left where NVRTC is missing"
 
-# a compiler that dies takes nothing with it
-mkdir broken
-printf '%s\n' '#include <stdlib.h>' 'int nvrtcVersion(int *a, int *b) { return *a = *b = 0; }' \
-  'int nvrtcGetNumSupportedArchs(int *n) { return 1; }' 'int nvrtcCompileProgram(void) { abort(); }' \
-  'int nvrtcCreateProgram(void) { return 0; }' >broken/nvrtc.c
-grep -o '"nvrtc[A-Za-z]*"' "$root/codegen/cuda/nvrtc.c" | tr -d '"' | sort -u |
-  while read -r name; do grep -q "$name(" broken/nvrtc.c || echo "int $name(void) { return 0; }"; done >>broken/nvrtc.c
-"${CC:-cc}" -w -shared -fPIC broken/nvrtc.c -o broken/libnvrtc.so.12 || fail "a library that dies"
+# a compiler that dies, or never comes to an end, takes nothing with it
+made() { # FOLDER BODY: a library that is NVRTC but for what compiling does
+  mkdir "$1"
+  printf '%s\n' '#include <stdlib.h>' '#include <unistd.h>' 'int nvrtcVersion(int *a, int *b) { return *a = *b = 0; }' \
+    'int nvrtcGetNumSupportedArchs(int *n) { return 1; }' "int nvrtcCompileProgram(void) { $2 }" \
+    'int nvrtcCreateProgram(void) { return 0; }' >"$1/nvrtc.c"
+  grep -o '"nvrtc[A-Za-z]*"' "$root/codegen/cuda/nvrtc.c" | tr -d '"' | sort -u |
+    while read -r name; do grep -q "$name(" "$1/nvrtc.c" || echo "int $name(void) { return 0; }"; done >>"$1/nvrtc.c"
+  "${CC:-cc}" -w -shared -fPIC "$1/nvrtc.c" -o "$1/libnvrtc.so.12" || fail "a library that is $1"
+}
+made broken 'abort();'
 says 3 'it ended by signal 6' env GC_NVRTC="$dir/broken" "$gc" very_own.g --target=cuda,cpu -o none
+made asleep 'for (;;) pause();'
+made busy 'for (;;);'
+for kind in asleep busy; do
+  says 3 'it took ' env GC_NVRTC="$dir/$kind" GC_NVRTC_SECONDS=1 "$gc" very_own.g --target=cuda,cpu --arch=sm_80 -o none
+  grep -q 'set GC_NVRTC_SECONDS' err || fail "$kind: no remedy: $(cat err)"
+done
+says 3 "GC_NVRTC_SECONDS=soon is no number of seconds" env GC_NVRTC_SECONDS=soon "$gc" very_own.g --target=cuda -o none
 [ -e none ] && fail "an executable is left where NVRTC dies"
 
-if ! "$gc" very_own.g --emit=ptx -o a.ptx 2>err; then
-  cat err
-  echo "NOT TESTED: the command on kernels for a GPU: there is no NVRTC"
-  [ "$bad" -eq 0 ] && exit "$([ -n "${GC_NO_SKIP-}" ] && echo 1 || echo 77)"
-  exit 1
-fi
+need_nvrtc 'the command on kernels for a GPU'
+"$gc" very_own.g --emit=ptx -o a.ptx || fail "--emit=ptx"
 # shellcheck disable=SC2086
 [ "$(native $gpu)" = 'cuda, cpu' ] || fail "a GPU and NVRTC: not for both"
 "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC ' || fail "--version"
@@ -102,5 +103,4 @@ grep -qE '^ +k0 +[0-9]+ +[0-9]+ +0 +0 ' stats || fail "--stats does not say what
 "$gc" very_own.g --target=cuda,cpu --arch=sm_80 -o a 2>err || fail "an executable for both: $(cat err)"
 "$gc" very_own.g --target=cuda,cpu --arch=sm_80 -o b 2>err
 cmp -s a b || fail "two executables differ"
-[ "$bad" -eq 0 ] && echo "passed"
-exit "$bad"
+finish

@@ -4,14 +4,9 @@
 # warps, and what is saved on one is what the other reads. Exit code 77 and "NOT TESTED" where there is no NVRTC.
 set -u
 gc=$1 examples=$2 mkdata=$3 driver=$4
-rm -rf "$5" && mkdir -p "$5" && cd "$5" || exit 1
-bad=0 checks=0
-unset CUDA_VISIBLE_DEVICES
-fail() {
-  echo "FAIL: $1"
-  cat out 2>/dev/null
-  bad=1
-}
+. "$(dirname "$0")/common.sh"
+scratch "$5"
+need_nvrtc 'whole programs on the PTX interpreter'
 # on DEVICE COMMAND…
 on() {
   device=$1 checks=$((checks + 1))
@@ -26,10 +21,7 @@ same() { checks=$((checks + 1)); cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
 make() { # NAME OPTIONS…
   name=$1
   shift
-  "$gc" "$examples/$name.g" --target=cuda,cpu --arch=sm_80 "$@" -o "$name" >out 2>&1 && return
-  grep -q NVRTC out || { fail "compiling $name" && exit 1; }
-  echo "NOT TESTED: whole programs on the PTX interpreter: there is no NVRTC"
-  exit "$([ -n "${GC_NO_SKIP-}" ] && echo 1 || echo 77)"
+  compile "$examples/$name.g" --target=cuda,cpu --arch=sm_80 "$@" -o "$name"
 }
 # both NAME INPUTS… -- ENTRY OUTPUT INFERENCE-OPTIONS…
 both() {
@@ -60,5 +52,4 @@ make chars -D B=8 -D H=128
 "$mkdata" npy u8 64,16 128 context.npy
 "$mkdata" npy u8 64 128 next.npy
 both chars --context context.npy --next next.npy -- write char --steps 4
-[ "$bad" -eq 0 ] && echo "$checks checks passed"
-exit "$bad"
+finish

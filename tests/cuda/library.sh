@@ -4,14 +4,9 @@
 # Exit code 77 and "NOT TESTED" where there is no NVRTC.
 set -u
 gc=$1 root=$2 driver=$3 cc=${CC:-cc}
-rm -rf "$4" && mkdir -p "$4" && cd "$4" || exit 1
-bad=0 checks=0
-unset CUDA_VISIBLE_DEVICES
-fail() {
-  echo "FAIL: $1"
-  cat out 2>/dev/null
-  bad=1
-}
+. "$(dirname "$0")/common.sh"
+scratch "$4"
+need_nvrtc 'libraries for a GPU'
 # run CODE NAME COMMAND…
 run() {
   want=$1 name=$2 code=0 checks=$((checks + 1))
@@ -25,11 +20,7 @@ awk '/^cat >net.g/ { on = 1; next } /^END/ { exit } on' "$root/tests/e2e/lib.sh"
 cat >>net.g <<'END'
 entry far(at : i32) { return one = gather(one_hot(iota(6), 6), 2 * reshape(at, [1])) }
 END
-if ! "$gc" net.g --emit=lib --target=cuda,cpu --arch=sm_80 >out 2>&1; then
-  grep -q 'NVRTC' out || { fail 'the library is not made' && exit 1; }
-  echo "NOT TESTED: libraries for a GPU: there is no NVRTC"
-  exit "$([ -n "${GC_NO_SKIP-}" ] && echo 1 || echo 77)"
-fi
+compile net.g --emit=lib --target=cuda,cpu --arch=sm_80
 link="-I. -L. -lnet -Wl,-rpath,$PWD -pthread -lm"
 # shellcheck disable=SC2086
 {
@@ -83,5 +74,4 @@ while read -r n call; do
     for file in *tmp-*; do [ ! -e "$file" ] || fail "$call $at: $file is left behind"; done
   done
 done <counts
-[ "$bad" -eq 0 ] && echo "$checks checks passed"
-exit "$bad"
+finish

@@ -5,13 +5,9 @@
 set -u
 gc=$1 mkdata=$2 driver=$3
 here=$(cd "$(dirname "$0")/../.." && pwd)
-rm -rf "$4" && mkdir -p "$4" && cd "$4" || exit 1
-bad=0
-fail() {
-  echo "FAIL: $1"
-  tail -20 out 2>/dev/null
-  bad=1
-}
+. "$(dirname "$0")/common.sh"
+scratch "$4"
+need_nvrtc 'loops on the PTX interpreter'
 cat >nested.g <<'END'
 entry f(x : f32[3, 2, 4, 3], w : f32[5, 5], u : f32[3, 5]) {
   g = zeros([4, 5])
@@ -30,14 +26,7 @@ entry f(x : f32[3, 2, 4, 3], w : f32[5, 5], u : f32[3, 5]) {
   return loss, ys, n, seen, gx = grad(loss, x), gw = grad(loss, w), gu = grad(loss, u)
 }
 END
-if ! "$gc" nested.g --target=cuda,cpu --arch=sm_80 -o nested >out 2>&1; then
-  if grep -q NVRTC out; then
-    echo "NOT TESTED: loops on the PTX interpreter: there is no NVRTC"
-    [ -n "${GC_NO_SKIP-}" ] && exit 1
-    exit 77
-  fi
-  fail 'compiling'
-fi
+compile nested.g --target=cuda,cpu --arch=sm_80 -o nested
 "$mkdata" npy f32 3,2,4,3 3 x.npy
 "$mkdata" npy f32 5,5 4 w.npy
 "$mkdata" npy f32 3,5 5 u.npy
@@ -48,8 +37,7 @@ for mode in '' --poison '--profile p.json'; do
   head -c "$(stat -c %s want)" out | cmp -s - want || fail "other results than the CPU's $mode"
 done
 
-"$gc" "$here/docs/examples/lstm.g" -D B=4 -D T=6 -D D=8 -D H=16 -D V=128 --target=cuda,cpu --arch=sm_80 \
-  -o lstm >out 2>&1 || fail 'compiling lstm.g'
+compile "$here/docs/examples/lstm.g" -D B=4 -D T=6 -D D=8 -D H=16 -D V=128 --target=cuda,cpu --arch=sm_80 -o lstm
 cat "$here"/docs/*.md | head -c 1000 >text.txt
 rows='--chars text.txt~6[0:24] --next text.txt+1~6[0:24]'
 ./lstm train $rows --epochs 1 --seed 4 --device cpu --log cpu.csv >out 2>&1 || fail 'training on the CPU'
@@ -61,4 +49,4 @@ awk "BEGIN {exit !($worst < 1e-4)}" || fail "the losses differ by $worst"
 LD_LIBRARY_PATH=$driver ./lstm write --load w.safetensors --steps 20 --text char --device cuda --quiet >out 2>&1 ||
   fail 'writing on the GPU'
 [ "$(wc -c <out)" -ge 20 ] || fail 'it wrote too little'
-exit $bad
+finish

@@ -4,13 +4,9 @@
 # when run again. Exit code 77 and "NOT TESTED" where there is no NVRTC.
 set -u
 gc=$1 mkdata=$2 driver=$3
-rm -rf "$4" && mkdir -p "$4" && cd "$4" || exit 1
-bad=0
-fail() {
-  echo "FAIL: $1"
-  cat out 2>/dev/null
-  bad=1
-}
+. "$(dirname "$0")/common.sh"
+scratch "$4"
+need_nvrtc 'training at every precision on the PTX interpreter'
 cat >net.g <<'END'
 let N = 48
 def net(x : f32[n, 40]) {
@@ -27,15 +23,7 @@ END
 "$mkdata" npy f32 192,40 3 x.npy
 "$mkdata" npy u8 192 5 t.npy
 for p in tf32 bf16; do
-  if ! "$gc" net.g --precision=$p --target=cuda,cpu --arch=sm_80 --stats -o net >out 2>&1; then
-    if grep -q NVRTC out; then
-      echo "NOT TESTED: training at every precision on the PTX interpreter: there is no NVRTC"
-      [ -n "${GC_NO_SKIP-}" ] && exit 1
-      exit 77
-    fi
-    fail "compiling at $p"
-    continue
-  fi
+  compile net.g --precision=$p --target=cuda,cpu --arch=sm_80 --stats -o net
   run="--x x.npy --t t.npy --epochs 2 --seed 4 --threads 1 --quiet"
   ./net train $run --device cpu --log cpu.csv >out 2>&1 || fail "$p on the CPU"
   for order in 0 1; do
@@ -48,5 +36,4 @@ for p in tf32 bf16; do
     END { printf "%s: %d losses, the farthest %g apart\n", p, n, most; exit !(n == 8 && most < 2e-3) }' ||
     fail "$p: the losses differ"
 done
-[ "$bad" -eq 0 ] && echo passed
-exit "$bad"
+finish

@@ -4,13 +4,9 @@
 # drops shows; each call that makes streams fails in turn. Exit code 77 and "NOT TESTED" where there is no NVRTC.
 set -u
 gc=$1 mkdata=$2 driver=$3
-rm -rf "$4" && mkdir -p "$4" && cd "$4" || exit 1
-bad=0
-fail() {
-  echo "FAIL: $1"
-  tail -20 out 2>/dev/null
-  bad=1
-}
+. "$(dirname "$0")/common.sh"
+scratch "$4"
+need_nvrtc 'streams on the PTX interpreter'
 cat >net.g <<'END'
 def net(x : f32[n, 6]) {
   h = relu(linear(x, 12) as first)
@@ -28,14 +24,7 @@ entry train(x : f32[8, 6], y : f32[8, 3]) {
   return loss
 }
 END
-if ! "$gc" net.g --streams=4 --target=cuda,cpu --arch=sm_80 -o net >out 2>&1; then
-  if grep -q NVRTC out; then
-    echo "NOT TESTED: streams on the PTX interpreter: there is no NVRTC"
-    [ -n "${GC_NO_SKIP-}" ] && exit 1
-    exit 77
-  fi
-  fail 'compiling'
-fi
+compile net.g --streams=4 --target=cuda,cpu --arch=sm_80 -o net
 "$gc" net.g --streams=4 --target=cuda --dump-plan >out 2>&1
 grep -q '4 streams, [1-9]' out || fail 'the plan has no streams'
 "$mkdata" npy f32 24,6 3 x.npy
@@ -89,4 +78,4 @@ for call in cuEventRecord cuStreamWaitEvent cuStreamCreate cuEventCreate; do
   done
 done
 [ $notes -ge 2 ] || fail 'no note that capturing failed'
-exit $bad
+finish

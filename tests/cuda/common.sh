@@ -1,0 +1,29 @@
+# What the scripts of the CUDA target share. A script sets `gc` and reads this; it goes on after a failure, so that
+# one run shows all of them, and ends with `finish`. What a command printed is in the file `out`.
+bad=0 checks=0
+unset CUDA_VISIBLE_DEVICES
+
+# scratch DIR: goes on there, in an empty folder
+scratch() { rm -rf "$1" && mkdir -p "$1" && cd "$1" || exit 1; }
+
+fail() {
+  echo "FAIL: $1"
+  tail -20 out 2>/dev/null
+  bad=1
+}
+
+# need_nvrtc WHAT: ends the script where there is no NVRTC, loudly; that is an error where GC_NO_SKIP is set
+need_nvrtc() {
+  "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC ' && return
+  echo "NOT TESTED: $1: there is no NVRTC"
+  [ "$bad" -eq 0 ] && [ -z "${GC_NO_SKIP-}" ] && exit 77
+  exit 1
+}
+
+# compile OPTIONS…
+compile() { "$gc" "$@" >out 2>&1 || fail "gc $*"; }
+
+finish() {
+  [ "$bad" -eq 0 ] && echo "passed$([ "$checks" -gt 0 ] && echo ": $checks checks")"
+  exit "$bad"
+}
