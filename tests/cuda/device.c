@@ -111,13 +111,21 @@ static bool make_object(CudaProgram *p, const char *dir, const CudaImage *image,
   return ok;
 }
 
-Compiled *device_tables(CudaProgram *p, const CudaImage *image, int n) {
+/* The program's tables, loaded n times; false after printing why. */
+static bool load_tables(CudaProgram *p, const CudaImage *image, int images, Compiled **out, int n) {
   char dir[] = "/tmp/gc-test-XXXXXX";
-  if (!mkdtemp(dir)) return NULL;
+  if (!mkdtemp(dir)) return false;
   const char *object = arena_printf(p->g.a, "%s/p.so", dir);
-  Compiled *c = make_object(p, dir, image, n, object) ? compiled_load(object) : NULL;
+  bool ok = make_object(p, dir, image, images, object);
+  for (int i = 0; i < n && ok; i++) ok = (out[i] = compiled_load(object)) != NULL;
   unlink(object);
   rmdir(dir);
+  return ok;
+}
+
+Compiled *device_tables(CudaProgram *p, const CudaImage *image, int n) {
+  Compiled *c = NULL;
+  load_tables(p, image, n, &c, 1);
   return c;
 }
 
@@ -129,26 +137,25 @@ static void ptx_close(Compiled *c) {
   compiled_close(c);
 }
 
-static Compiled *ptx_open(CudaProgram *p, const CudaImage *image, int n, const CudaImage *of,
-                          const char *name) {
+/* Makes an interpreter with the PTX of the image out of the tables; false after printing why. */
+static bool interpret(Compiled *c, const CudaImage *image, const char *name) {
   char err[512] = "";
-  Compiled *c = device_tables(p, image, n);
-  if (!c) return NULL;
   Device *d = calloc(1, sizeof *d);
   d->head = (DeviceHead){.arch = name, .close = ptx_close};
-  const unsigned char *text = of->ptx ? of->bytes : of->text;
-  size_t size = of->ptx ? of->size : of->text_size;
+  const unsigned char *text = image->ptx ? image->bytes : image->text;
+  size_t size = image->ptx ? image->size : image->text_size;
   d->module = ptx_module_load((const char *)text, size - 1, err, sizeof err);
   c->device = d;
   c->step = step;
-  if (d->module) return c;
-  printf("%s: the PTX is not run: %s\n", name, err);
-  ptx_close(c);
-  return NULL;
+  if (!d->module) printf("%s: the PTX is not run: %s\n", name, err);
+  return d->module;
 }
 
 Compiled *device_ptx(CudaProgram *p, const CudaImage *image) {
-  return ptx_open(p, image, 1, image, image->arch);
+  Compiled *c = device_tables(p, image, 1);
+  if (!c || interpret(c, image, image->arch)) return c;
+  ptx_close(c);
+  return NULL;
 }
 
 bool device_kernel(Compiled *c, const char *ptx, uint64_t most) {
@@ -161,7 +168,10 @@ bool device_kernel(Compiled *c, const char *ptx, uint64_t most) {
 }
 
 void device_free(Compiled *c) {
-  if (c) ((DeviceHead *)c->device)->close(c);
+  if (c && c->device)
+    ((DeviceHead *)c->device)->close(c);
+  else
+    compiled_close(c);
 }
 
 static int open_clang(CudaProgram *p, Compiled **out) {
@@ -171,18 +181,21 @@ static int open_clang(CudaProgram *p, Compiled **out) {
     printf("NOT TESTED: a module that clang is known to compile wrongly: it needs clang 21\n");
     return 0;
   }
-  out[0] = ptx_open(p, &image, 1, &image, "clang");
-  return !out[0];
+  image.arch = "clang";
+  return !(out[0] = device_ptx(p, &image));
 }
 
-static int open_nvrtc(CudaProgram *p, const char *const *arch, int n, Compiled **out) {
-  CudaImage image[ARCHS + 1];
-  int code = 0, bad = !cuda_images(p, arch, n, image, &code);
-  for (int i = 0; i < n && !bad; i++) bad += uses_spills(p, &image[i], p->functions.n);
-  for (int i = 0; i < n && i < DEVICES && !bad; i++) {
-    out[i] = ptx_open(p, image, n + 1, &image[i], image[i].arch);
-    bad += !out[i];
+static int open_nvrtc(CudaProgram *p, Compiled **out) {
+  CudaImage image[ARCHS + 1], *own[ARCHS];
+  int code = 0, n = 0, bad = !cuda_images(p, cuda_archs, ARCHS, image, &code);
+  for (int i = 0; i < ARCHS && !bad; i++) bad += uses_spills(p, &image[i], p->functions.n);
+  for (int i = 0, k; i < ARCHS && !bad; i++) {
+    for (k = 0; k < n; k++)
+      if (ptx_same((const char *)own[k]->text, (const char *)image[i].text)) break;
+    if (k == n) own[n++] = &image[i];
   }
+  bad = bad || !load_tables(p, image, ARCHS + 1, out, n);
+  for (int i = 0; i < n && !bad; i++) bad += !interpret(out[i], own[i], own[i]->arch);
   return bad;
 }
 
@@ -192,9 +205,7 @@ int devices_open(Module *m, const Target *t, const CodegenOptions *o, DeviceKind
   if (kind == DEVICE_DRIVER) return !(out[0] = gpu_open(m, t, o));
   Arena *a = arena_new();
   CudaProgram *p = cuda_program(m, t, o, a);
-  int bad = kind == DEVICE_CLANG   ? open_clang(p, out)
-            : kind == DEVICE_NVRTC ? open_nvrtc(p, cuda_archs, ARCHS, out)
-                                   : open_nvrtc(p, &cuda_archs[kind - DEVICE_ARCH], 1, out);
+  int bad = kind == DEVICE_CLANG ? open_clang(p, out) : open_nvrtc(p, out);
   arena_free(a);
   return bad;
 }

@@ -7,7 +7,7 @@
 #include "tests/cuda/uses.h"
 #include "tests/num/harness.h"
 
-enum { DEVICES = 2 }; /* interpreters at most: with the PTX of cuda_archs[0] and [1] */
+enum { DEVICES = ARCHS }; /* at most */
 
 typedef struct DeviceHead { /* what Compiled.device starts with */
   const char *arch;
@@ -16,13 +16,14 @@ typedef struct DeviceHead { /* what Compiled.device starts with */
 } DeviceHead;
 
 typedef enum DeviceKind {
-  DEVICE_NVRTC,  /* compiles for all of cuda_archs without spills; interpreters for the first two */
-  DEVICE_CLANG,  /* one interpreter with what clang makes of the source */
-  DEVICE_DRIVER, /* the one device of the driver that the loader finds */
-  DEVICE_ARCH    /* DEVICE_ARCH + i: as DEVICE_NVRTC, but for cuda_archs[i] alone */
+  DEVICE_NVRTC, /* compiles for all of cuda_archs without spills; an interpreter for each text of
+                   PTX that is not that of an architecture before: to run it again would show the
+                   same */
+  DEVICE_CLANG, /* one interpreter with what clang makes of the source */
+  DEVICE_DRIVER /* the one device of the driver that the loader finds */
 } DeviceKind;
 
-/* Returns how many things went wrong, after printing them; a device may be NULL. */
+/* Returns how many things went wrong, after printing them; devices that are not needed are NULL. */
 int devices_open(Module *m, const Target *t, const CodegenOptions *o, DeviceKind kind,
                  Compiled **out);
 void devices_close(Compiled **c);
@@ -42,6 +43,8 @@ void device_free(Compiled *c);
 const char *clang_find(Arena *a);
 bool clang_compile(Arena *a, const char *source, CudaImage *out);
 bool clang_errs(const CudaImage *image); /* an error of clang's that is known is in it */
+/* same.c: do the two differ in no more than what says for which architecture they are? */
+bool ptx_same(const char *a, const char *b);
 /* gpu.c */
 Compiled *gpu_open(Module *m, const Target *t, const CodegenOptions *o);
 #endif

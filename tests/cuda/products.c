@@ -94,31 +94,42 @@ static int compare(int i, const char *name, const Tensor *want, const Tensor *go
   return 0;
 }
 
+/* Below 1, exact in every dtype. */
+static Tensor *inputs_of(Arena *a, const Entry *e, int row) {
+  Tensor *in = random_inputs(a, e, (uint64_t)row);
+  for (uint32_t k = 0; k < e->body->args.n; k++)
+    for (int64_t j = 0; j < in[k].type->numel; j++)
+      in[k].at[j].f =
+          (double)((int64_t)((uint64_t)(j + 1) * (k + 7) * 2654435761u >> 20) % 255 - 127) / 128;
+  return in;
+}
+
+static bool run_row(Compiled *on, int i, const RunOptions *o, const Tensor *in, Tensor *out,
+                    Ctx *c) {
+  char entry[16];
+  snprintf(entry, sizeof entry, "e%d", i);
+  bool ran = compiled_run(on, entry, o, in, out, c);
+  if (!ran) printf("%s, row %d: %s\n", rows[i].tile, i, on->fault);
+  return ran;
+}
+
 static int run(Ctx *c, Module *on_cpu, const Target *cpu, Module *on_gpu, const Target *gpu,
                CodegenOptions *o, DeviceKind kind, int every) {
   Compiled *x = compiled_open(on_cpu, cpu, o, "-O1"), *on[DEVICES];
   int bad = devices_open(on_gpu, gpu, o, kind, on) + !x;
-  for (int n = 0; n < ROWS * DEVICES && !bad; n++) {
-    int i = n / DEVICES;
-    Compiled *y = on[n % DEVICES];
-    if (!y || i % every) continue;
+  for (int i = 0; i < ROWS && !bad; i += every) {
     Arena *a = arena_new();
-    const Entry *e = on_cpu->entries.at[i];
-    Tensor *in = random_inputs(a, e, (uint64_t)i), want[3], got[3];
-    for (uint32_t k = 0; k < e->body->args.n; k++)
-      for (int64_t j = 0; j < in[k].type->numel; j++) /* below 1, exact in every dtype */
-        in[k].at[j].f =
-            (double)((int64_t)((uint64_t)(j + 1) * (k + 7) * 2654435761u >> 20) % 255 - 127) / 128;
+    Tensor want[3], *in = inputs_of(a, on_cpu->entries.at[i], i);
     RunOptions ro = {.threads = 1, .seed = 1};
-    device_order(y, (unsigned)i % 3);
-    bool ran =
-        compiled_run(x, e->name, &ro, in, want, c) && compiled_run(y, e->name, &ro, in, got, c);
-    if (!ran) printf("%s, row %d: %s%s\n", rows[i].tile, i, x->fault, y->fault);
-    bad += !ran;
-    static const char *const names[] = {"y", "z", "h"};
-    for (int k = 0; k < 3 && ran; k++) bad += compare(i, names[k], &want[k], &got[k]);
+    bad += !run_row(x, i, &ro, in, want, c);
+    for (int d = 0; d < DEVICES && on[d] && !bad; d++) {
+      Tensor got[3];
+      static const char *const names[] = {"y", "z", "h"};
+      device_order(on[d], (unsigned)(i + d) % 3);
+      bad += !run_row(on[d], i, &ro, in, got, c);
+      for (int k = 0; k < 3 && !bad; k++) bad += compare(i, names[k], &want[k], &got[k]);
+    }
     arena_free(a);
-    if (!ran) break;
   }
   compiled_close(x);
   devices_close(on);
