@@ -29,7 +29,7 @@ bool diff_mark(Diff *d, const Entry *e, const Block *blk, uint32_t from, uint32_
 /* Runs the rules of the ops [from, to), the last one first. */
 void diff_back(GradCtx *g, const Block *blk, uint32_t from, uint32_t to);
 
-/* ---- autodiff_scan.c ---- */
+/* ---- a scan's way back: autodiff_scan.c, autodiff_sums.c ---- */
 /* One of the ops that a sum adds up, to be done for all iterations at once. */
 typedef struct SumTerm {
   const Op *op;
@@ -60,6 +60,7 @@ typedef struct ScanBack {
   VEC(ValueId) given;   /* what the backward loop stacks */
 } ScanBack;
 
+/* ---- autodiff_scan.c ---- */
 bool diff_mark_scan(Diff *d, const Entry *e, const Op *scan);
 void diff_back_scan(GradCtx *g, const Op *scan);
 
@@ -70,6 +71,8 @@ const Type *back_stack_type(const ScanBack *s, ValueId v);
 ValueId back_stack_of(const ScanBack *s, ValueId v);
 /* The operand of the forward loop whose slice the value is; else -1. */
 int back_slice_of(const ScanBack *s, ValueId v);
+/* A row by the counter of what comes from outside, which is as good as a slice. */
+bool back_is_row(const ScanBack *s, const Op *op, int *sign, int64_t *from);
 /* The backward body can have the value of the forward body without another stack. */
 bool back_is_there(ScanBack *s, ValueId v);
 /* The forward loop stacks the value from now on. */

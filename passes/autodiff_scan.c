@@ -143,14 +143,9 @@ int back_slice_of(const ScanBack *s, ValueId v) {
   return x->def == NO_ID && (int)x->index > carries_of(s->scan) ? (int)x->index - 1 : -1;
 }
 
-/* A row by the counter of what comes from outside, which the pass hoist makes a slice. */
-static bool is_row(const ScanBack *s, const Op *op) {
-  int sign;
-  int64_t from;
-  return op->kind == OP_GATHER && !op->attr[AT_BATCH].i &&
-         value_block(s->e, op->operands[0]) != s->scan->blocks[0] &&
-         rows_by_counter(s->e, s->scan, op->operands[1], value_type(s->e, op->operands[0])->dim[0],
-                         &sign, &from);
+bool back_is_row(const ScanBack *s, const Op *op, int *sign, int64_t *from) {
+  return row_by_counter(s->e, s->scan, op, sign, from) &&
+         value_block(s->e, op->operands[0]) != s->scan->blocks[0];
 }
 
 bool back_is_there(ScanBack *s, ValueId v) {
@@ -161,7 +156,9 @@ bool back_is_there(ScanBack *s, ValueId v) {
     return true;
   if (x->def == NO_ID) return x->index == 0; /* the counter; a carry is gone */
   const Op *op = op_at(s->e, x->def);
-  if (!is_cheap(op) && !is_row(s, op)) return false;
+  int sign;
+  int64_t from;
+  if (!is_cheap(op) && !back_is_row(s, op, &sign, &from)) return false;
   for (int k = 0; k < op->noperands; k++)
     if (!back_is_there(s, op->operands[k])) return false;
   return true;

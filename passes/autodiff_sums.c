@@ -4,9 +4,10 @@
    products A_i^T B_i or sums over axes of B_i, and A and B are stacked, it is one product of the
    stacks, or one sum: as deep as all iterations together instead of a shallow one each, with the
    accumulator read and written as often. Where it adds up gradients of rows by the counter, it is
-   these, stacked. What nobody has stacked yet is stacked if that takes no
-   more bytes than the accumulator, which is not there during the loop any more; so the loop never
-   holds more than it did, and what is read behind it was alive to its end anyway. */
+   these, stacked. What the backward loop makes and nobody has stacked yet it stacks if that takes
+   no more bytes than the accumulator, which is not there during the loop any more; nothing is asked
+   of the forward loop that the backward one would not ask of it anyway. So the loops hold no more
+   than they did, and what is read behind them was alive to their end. */
 #include "passes/autodiff_impl.h"
 
 static const int64_t TOO_MANY = (int64_t)1 << 48; /* bytes of a stack */
@@ -44,16 +45,42 @@ static ValueId stacked(const ScanBack *s, ValueId v) {
   return v;
 }
 
-/* Bytes to be stacked that would not be without; -1 for what is the same in every iteration, and
-   where they are too many to be counted. */
-static int64_t cost(ScanBack *s, const Block *b, ValueId v) {
+/* Operands of the term that are stacked. */
+static int read_of(const SumTerm *t) { return t->op->kind == OP_MATMUL ? 2 : 1; }
+
+/* The value can be had stacked: there is a stack, or the backward loop makes the value, or reads it
+   from a stack that it gets for that. Not what is the same in every iteration, and not what the
+   backward loop computes again from other stacks: the forward loop's would be a new one, alive from
+   there on, and by all iterations of the loops around. */
+static bool can_stack(ScanBack *s, const Block *b, ValueId v) {
   v = stacked(s, v);
-  const Block *of = value_block(s->e, v);
   const Value *x = value_at(s->e, v);
-  if ((of != b && of != s->scan->blocks[0]) || (x->def == NO_ID && x->index == 0)) return -1;
-  if (has_stack(s, v) || (is_forward(s, v) && !back_is_there(s, v))) return 0;
-  int64_t row = bytes_of(x->type), trips = s->scan->attr[AT_TRIPS].i;
-  return trips > TOO_MANY / (row + 1) ? -1 : trips * row;
+  bool counter = x->def == NO_ID && x->index == 0;
+  int sign;
+  int64_t from;
+  if (value_block(s->e, v) == b) return !counter;
+  if (!is_forward(s, v) || counter) return false;
+  return has_stack(s, v) || !back_is_there(s, v) ||
+         (x->def != NO_ID && back_is_row(s, op_at(s->e, x->def), &sign, &from));
+}
+
+/* Bytes of the stacks that terms [0, n) would have the backward loop make; TOO_MANY at most. */
+static int64_t cost(const ScanBack *s, const SumTerms *terms) {
+  int64_t all = 0, trips = s->scan->attr[AT_TRIPS].i;
+  for (uint32_t t = 0; t < 2 * terms->n; t++) {
+    const SumTerm *term = &terms->at[t / 2];
+    if ((int)t % 2 >= read_of(term)) continue;
+    ValueId x = stacked(s, term->x[t % 2]);
+    bool counted = has_stack(s, x) || is_forward(s, x);
+    for (uint32_t u = 0; u < t && !counted; u++)
+      counted =
+          (int)u % 2 < read_of(&terms->at[u / 2]) && stacked(s, terms->at[u / 2].x[u % 2]) == x;
+    if (counted) continue;
+    int64_t row = bytes_of(value_type(s->e, x));
+    if (trips > (TOO_MANY - all) / (row + 1)) return TOO_MANY;
+    all += trips * row;
+  }
+  return all;
 }
 
 /* The gradient of rows by the counter: these rows, as they are stacked. */
@@ -62,29 +89,20 @@ static bool is_rows(const ScanBack *s, const Op *op, int *sign, int64_t *from) {
          rows_by_counter(s->e, s->scan, op->operands[1], op->attr[AT_DEPTH].i, sign, from);
 }
 
-/* Bytes for what the op reads, and how it is to be done; -1 if it cannot be. */
-static int64_t cost_of_term(ScanBack *s, const Block *b, SumTerm *t) {
+/* How the op is done behind the loop; false if it cannot be. */
+static bool can_wait(ScanBack *s, const Block *b, SumTerm *t) {
   const Op *op = t->op;
-  if (is_rows(s, op, &t->sign, &t->from)) { /* what their table gets anyway */
-    t->x[0] = op->operands[0];
-    return cost(s, b, t->x[0]) < 0 ? -1 : 0;
-  }
-  t->sign = 0;
   bool product = op->kind == OP_MATMUL && op->attr[AT_TA].i && !op->attr[AT_TB].i &&
                  value_type(s->e, op->operands[0])->rank == 2;
-  if (!product && op->kind != OP_SUM) return -1;
-  int64_t all = 0;
-  for (int k = 0; k < op->noperands; k++) {
+  if (!is_rows(s, op, &t->sign, &t->from)) t->sign = 0;
+  if (!t->sign && !product && op->kind != OP_SUM) return false;
+  bool all = true;
+  for (int k = 0; k < read_of(t); k++) {
     t->x[k] = op->operands[k];
-    int64_t more = cost(s, b, t->x[k]);
-    if (more < 0) return -1;
-    all += more;
+    all = all && can_stack(s, b, t->x[k]);
   }
   return all;
 }
-
-/* Operands that are stacked. */
-static int read_of(const SumTerm *t) { return t->op->kind == OP_MATMUL ? 2 : 1; }
 
 /* By value: 1 + the accumulator that it is, with terms added. */
 static uint32_t *find_chains(const ScanBack *s, const Block *b) {
@@ -104,19 +122,16 @@ static bool take_out(ScanBack *s, const Block *b, const uint32_t *chain, uint32_
   ValueId arg = b->args.at[1 + s->types_of.n - s->outside.n + i];
   ValueId *sum = &s->d->sum[s->outside.at[i] - s->d->lo], v = *sum;
   SumTerms terms = {0};
-  int64_t all = 0;
   while (v != arg) {
     if (chain[v] != i + 1) return false;
     const Op *add = value_def(s->e, v);
     int other = chain[add->operands[0]] != 0;
     SumTerm term = {.op = value_def(s->e, add->operands[other])};
-    int64_t more = term.op ? cost_of_term(s, b, &term) : -1;
-    if (more < 0) return false;
-    all += more;
+    if (!term.op || !can_wait(s, b, &term)) return false;
     vec_push(s->a, &terms, term);
     v = add->operands[!other];
   }
-  if (!terms.n || all > bytes_of(value_type(s->e, arg))) return false;
+  if (!terms.n || cost(s, &terms) > bytes_of(value_type(s->e, arg))) return false;
   for (uint32_t t = terms.n; t-- > 0;) {
     vec_push(s->a, &s->behind[i], terms.at[t]);
     for (int k = 0; k < read_of(&terms.at[t]); k++) {
@@ -148,8 +163,15 @@ static ValueId whole(ScanBack *s, const Op *back, ValueId v) {
   } else if (back_slice_of(s, x) >= 0) {
     all = s->scan->operands[back_slice_of(s, x)];
   } else {
+    const Value *row = value_at(s->e, x);
+    const Op *op = row->def == NO_ID ? NULL : op_at(s->e, row->def);
+    int sign;
+    int64_t from;
     all = back_stack_of(s, x);
-    if (all == NO_ID) all = back_save(s, x);
+    if (all == NO_ID)
+      all = op && back_is_row(s, op, &sign, &from)
+                ? rows_slice(s->g->b, s->a, op->operands[0], from, s->scan->attr[AT_TRIPS].i, sign)
+                : back_save(s, x);
   }
   return build_reshape(s->g->b, all, back_stack_type(s, v));
 }

@@ -47,55 +47,6 @@ static bool is_work(const Op *op) {
 
 /* ---- rows by the counter ---- */
 
-/* The id is sign * counter + shift. */
-static bool counts(const Entry *e, ValueId counter, ValueId id, int *sign, int64_t *shift) {
-  const Op *op = value_def(e, id);
-  Attr c;
-  *sign = 1;
-  *shift = 0;
-  if (id == counter) return true;
-  if (!op || (op->kind != OP_ADD && op->kind != OP_SUB)) return false;
-  bool add = op->kind == OP_ADD;
-  for (int k = 0; k < 2; k++) {
-    if (op->operands[k] != counter || !value_const(e, op->operands[!k], &c)) continue;
-    *sign = add || k == 0 ? 1 : -1;
-    *shift = add || k == 1 ? c.i : -c.i;
-    return true;
-  }
-  return false;
-}
-
-bool rows_by_counter(const Entry *e, const Op *scan, ValueId id, int64_t depth, int *sign,
-                     int64_t *from) {
-  int64_t shift, trips = scan->attr[AT_TRIPS].i;
-  if (!counts(e, scan->blocks[0]->args.at[0], id, sign, &shift)) return false;
-  *from = *sign < 0 ? shift - (trips - 1) : shift;
-  return *from >= 0 && *from <= depth - trips;
-}
-
-/* Rows [from, from + n) of a table, before the loop; backwards if sign is -1. */
-static ValueId rows_of(Hoist *h, ValueId table, int64_t from, int64_t n, int sign) {
-  const Type *t = value_type(h->e, table);
-  Ctx *c = h->e->module->ctx;
-  int64_t *dim = ARENA_ARRAY(h->r->scratch, int64_t, 3 * t->rank), *start = dim + t->rank;
-  int64_t *step = start + t->rank;
-  for (int i = 0; i < t->rank; i++) {
-    dim[i] = i ? t->dim[i] : n;
-    start[i] = i ? 0 : from;
-    step[i] = 1;
-  }
-  if (n < t->dim[0]) {
-    Attr attr[MAX_ATTRS] = {[AT_STARTS] = {.ints = intern_ints(c, start, t->rank)},
-                            [AT_STEPS] = {.ints = intern_ints(c, step, t->rank)}};
-    table = build(h->b, OP_SLICE, &table, 1, attr, type_get(c, t->dtype, t->rank, dim));
-  }
-  if (sign < 0) {
-    Attr attr[MAX_ATTRS] = {[AT_AXES] = {.ints = intern_ints(c, (int64_t[]){0}, 1)}};
-    table = build(h->b, OP_REVERSE, &table, 1, attr, NULL);
-  }
-  return table;
-}
-
 static void add_input(Hoist *h, Op *scan, ValueId x) {
   ValueId *operands = ARENA_ARRAY(h->e->module->arena, ValueId, scan->noperands + 1);
   if (scan->noperands) memcpy(operands, scan->operands, sizeof *operands * (size_t)scan->noperands);
@@ -108,10 +59,7 @@ static bool slice_row(Hoist *h, Op *scan, const Op *op, Block *outer) {
   Block *body = scan->blocks[0];
   int sign;
   int64_t from, trips = scan->attr[AT_TRIPS].i;
-  if (op->kind != OP_GATHER || op->attr[AT_BATCH].i ||
-      !rows_by_counter(h->e, scan, op->operands[1], value_type(h->e, op->operands[0])->dim[0],
-                       &sign, &from) ||
-      !can_go(h, body, op->operands[0]))
+  if (!row_by_counter(h->e, scan, op, &sign, &from) || !can_go(h, body, op->operands[0]))
     return false;
   go(h, body, outer, op->operands[0]);
   Block made = {.op = outer->op};
@@ -119,7 +67,7 @@ static bool slice_row(Hoist *h, Op *scan, const Op *op, Block *outer) {
   h->b->loc = op->loc;
   h->b->scope = op->scope;
   h->b->backward = op->backward;
-  ValueId x = rows_of(h, op->operands[0], from, trips, sign);
+  ValueId x = rows_slice(h->b, h->r->scratch, op->operands[0], from, trips, sign);
   for (uint32_t i = 0; i < made.ops.n; i++) {
     op_at(h->e, made.ops.at[i])->parent = outer;
     vec_push(h->r->scratch, &h->ops, made.ops.at[i]);

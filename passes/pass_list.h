@@ -22,10 +22,15 @@ static inline bool op_is_heavy(const Op *op) {
   return c == CLASS_CONTRACT || c == CLASS_WINDOW || c == CLASS_ATTENTION || op->kind == OP_SCAN;
 }
 
-/* hoist.c: over all iterations of the loop the ids are rows from … from + trips - 1 of a table of
-   `depth` rows, one each, the last one first if sign is -1. */
+/* ---- rows.c ---- */
+/* Over all iterations of the loop the ids are rows from … from + trips - 1 of a table of `depth`
+   rows, one each, the last one first if sign is -1. */
 bool rows_by_counter(const Entry *e, const Op *scan, ValueId id, int64_t depth, int *sign,
                      int64_t *from);
+/* The op takes such a row. */
+bool row_by_counter(const Entry *e, const Op *scan, const Op *op, int *sign, int64_t *from);
+/* Builds what all iterations take: n rows of the table, backwards if sign is -1. */
+ValueId rows_slice(Builder *b, Arena *a, ValueId table, int64_t from, int64_t n, int sign);
 
 /* kept.c: what lives on only for the way back, as remarks. */
 void kept_tell(PassRun *r, const Entry *e);

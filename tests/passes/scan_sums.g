@@ -46,3 +46,31 @@ entry cheap(x : f32[3, 2, 8], w : f32[8, 8], bias : f32[8]) {
 # CHECK: yield
 # CHECK: %dw = matmul {{.*}} {ta = 1} : f32[8,8]
 # CHECK: %db = sum {{.*}} {axes = [0, 1]} : f32[8]
+
+# relu(x[i]) is computed again from x: a stack of it would be new, for all iterations of both loops
+entry again(x : f32[5, 3, 2, 8], w : f32[8, 8]) {
+  h = zeros([2, 8])
+  scan i in 0..5 {
+    xi = x[i]
+    scan j in 0..3 { h = tanh(h + relu(xi[j]) @ w) }
+  }
+  return dw = grad(sum(h * h), w)
+}
+# CHECK-LABEL: entry again
+# CHECK: scan {{.*}} {trips = 5, carries = 2, reverse = 1}
+# CHECK: scan {{.*}} {trips = 3, carries = 2, reverse = 1}
+# CHECK: matmul {{.*}} {ta = 1} : f32[8,8]
+# CHECK: yield
+
+# both products want one and the same stack: 4 * 2 * 8 against 8 * 8, not twice that
+entry shared(x : f32[4, 2, 8], w : f32[8, 8]) {
+  h = zeros([2, 8])
+  scan i in 0..4 { h = tanh(h @ w + x[i] @ w) }
+  return dw = grad(sum(h * h), w)
+}
+# CHECK-LABEL: entry shared
+# CHECK: scan {{.*}} {trips = 4, carries = 1, reverse = 1}
+# CHECK-NOT: ta = 1
+# CHECK: yield
+# CHECK: matmul {{.*}} {ta = 1} : f32[8,8]
+# CHECK: matmul {{.*}} {ta = 1} : f32[8,8]
