@@ -63,7 +63,7 @@ static const Row rows[] = {
     ROW(log, log, 1.2e-38, 1e-3, 0.85),  ROW(log, log, 0.5, 2, 0.85),
     ROW(log, log, 1, 3e38, 0.85),        ROW(log1p, log1p, -0.999, 1, 2.6),
     ROW(log1p, log1p, -1e-4, 1e-4, 2.6), ROW(log1p, log1p, 1, 1e10, 2.6),
-    ROW(tanh, tanh, -9, 9, 4.8),         ROW(tanh, tanh, -1e-3, 1e-3, 4.8),
+    ROW(tanh, tanh, -9, 9, 1.35),        ROW(tanh, tanh, -1e-3, 1e-3, 0.51),
     ROW(sigmoid, sigmoid, -80, 80, 2.5), ROW(erf, erf, -5, 5, 6.4),
     ROW(sin, sin, -100, 100, 0.6),       ROW(cos, cos, -100, 100, 0.6),
     ROW(sin, sin, -1e9, 1e9, 0.6),       ROW(cos, cos, -1e9, 1e9, 0.6),
