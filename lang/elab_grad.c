@@ -165,6 +165,39 @@ void grad_check_scan(Elab *e, const Op *scan) {
   }
 }
 
+/* ---- behind a scan ---- */
+
+/* Results of one scan are apart, though its last iteration may have made one of another. x is
+   carried: a result that the loss depends on and that is made of it there is an error. */
+static bool check_result(Elab *e, ValueId loss, ValueId x, Loc loc) {
+  const Entry *en = e->run->entry;
+  const Op *scan = value_def(en, x);
+  int at = (int)value_at(en, x)->index;
+  if (!scan || scan->kind != OP_SCAN || at >= (int)scan->attr[AT_CARRIES].i) return true;
+  const Op *yield = body_end(en, scan);
+  Walk w = walk_new(e, NULL, x);
+  walk_to(&w, loss);
+  walk(&w);
+  for (int k = 0; k < scan->nresults; k++) {
+    ValueId other = scan->results[k];
+    if (k == at || !w.seen[other]) continue;
+    Walk last = walk_new(e, scan->blocks[0], NO_ID);
+    walk_to(&last, yield->operands[k]);
+    walk(&last);
+    if (!last.seen[yield->operands[at]]) continue;
+    const char *name = value_at(en, other)->name;
+    elab_error(e, loc,
+               "grad counts what follows a scan: the loss depends on %s also by way of %s, which "
+               "the last iteration made of it",
+               quoted(e, x, "what is carried"), quoted(e, other, "what is yielded"));
+    elab_hint(e, "stop_gradient(%s) leaves that way out; a for, which is unrolled, counts it",
+              name ? name : "…");
+    (void)elab_trace(e);
+    return false;
+  }
+  return true;
+}
+
 /* ---- the function ---- */
 
 Val builtin_grad(Site *s) {
@@ -187,6 +220,7 @@ Val builtin_grad(Site *s) {
       return fail(e, s->at[1], "grad differentiates by float tensors, not by %s", val_str(e, x));
     /* by whatever name, in whatever loop: what is no way of this iteration is an error later */
     for (ValueId v = x.tensor.id; v != NO_ID; v = scan_stands_for(e, v)) reach[i] |= seen[v];
+    if (reach[i] && !check_result(e, loss.tensor.id, x.tensor.id, s->loc)) return poison;
     if (reach[i]) {
       scan_ask(e, x.tensor.id);
       types[k] = x.tensor.type;
