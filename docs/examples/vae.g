@@ -12,7 +12,7 @@ def encode(x) {
 
 def decode(z) { return linear(relu(linear(z, H) as hidden), 784) as pixels }    # logits
 
-# the bound on -log(p(x)): bits of the image that its code leaves open, and bits of the code
+# the bound on -log(p(x)): nats of the image that its code leaves open, and nats of the code
 def net(x : f32[n, 784]) {
   mean, logvar = encode(x) as encoder
   z = mean + exp(logvar / 2) * normal(shape = [n, Z])
