@@ -11,7 +11,10 @@
 
 /* ---- long rows: chunks of a row are units, and a second launch puts them together ---- */
 
-enum { FEW_ROWS = 16 };
+enum {
+  FEW_ROWS = 16,
+  MOST_COPIED = 4 /* chunks of operands on the stack */
+};
 
 static int64_t chunks_of(int64_t c) { return (c + ROW_CHUNK - 1) / ROW_CHUNK; }
 
@@ -114,11 +117,45 @@ static const Value *in_panels(const Group *gr) {
   return NULL;
 }
 
+/* Operands in panels, of which a unit's chunk is copied together before it is summed: in order of
+   the row, a loop over it would take a line of every panel by turns, all from few places of the
+   cache. */
+static bool copies_chunks(const Group *gr) {
+  int n = 0;
+  for (int i = 0; i < gr->nin; i++) {
+    const Layout *l = value_at(gr->e, gr->in[i])->layout;
+    n += l && l->nr;
+  }
+  return n > 0 && n <= MOST_COPIED && is_split(gr);
+}
+
+static void copy_chunks(Rows *r, Text *row) {
+  for (int i = 0; i < r->gr->nin; i++) {
+    const Value *v = value_at(r->gr->e, r->gr->in[i]);
+    if (!v->layout || !v->layout->nr || group_arg(r->gr, r->gr->arg[i]) != i) continue;
+    const Type *t = v->type;
+    long long n = t->dim[t->rank - 1], nr = v->layout->nr;
+    long long panel = layout_strides(t, v->layout, ARENA_ARRAY(r->g->a, int64_t, t->rank));
+    const char *T = dtype_storage(t->dtype);
+    text_line(row, "%s chunk%d[%d];", T, i, ROW_CHUNK);
+    text_open(row, "for (long q = 0; q < %lld; q++) {", n / nr);
+    text_open(row, "for (long k = b / %lld; k * %lld < e; k++) {", n, n);
+    text_line(row, "const long at = k * %lld + q * %lld - b;", n, nr);
+    text_line(row, "const %s *from = in%d + q * %lld + k * %lld;", T, i, panel, nr);
+    text_line(row, "__builtin_prefetch(from + %lld);", 2 * panel);
+    text_line(row, "if (at >= 0 && at < e - b) __builtin_memcpy(chunk%d + at, from, %lld);", i,
+              nr * dtype_size(t->dtype));
+    text_close(row, "}");
+    text_close(row, "}");
+    text_line(row, "const %s *const in%d = chunk%d;", T, i, i);
+  }
+}
+
 /* The loops over elements c = c0 + l, l < w, in order of the row whatever the operands' layout.
    Where that is panels, elements side by side are so many as a panel is wide. Gives how many are
    open. */
 static int open_elements(Rows *r, Text *row, const char *c0, const char *w) {
-  const Value *v = in_panels(r->gr);
+  const Value *v = copies_chunks(r->gr) ? NULL : in_panels(r->gr);
   if (v) {
     const Type *t = v->type;
     long long n = t->dim[t->rank - 1], nr = v->layout->nr;
@@ -214,6 +251,7 @@ static void pass(Rows *r, int number, const Loop *loop, int n, bool split) {
     text_open(row, "for (long b = 0; b < %lld; b += %d) {", c, ROW_CHUNK);
   if (chunks)
     text_line(row, "const long e = %lld - b < %d ? %lld : b + %d;", c, ROW_CHUNK, c, ROW_CHUNK);
+  if (split && copies_chunks(r->gr)) copy_chunks(r, row);
   text_append(row, &start);
   if (lanes) {
     if (chunks)
@@ -320,7 +358,7 @@ static void start(Rows *r, const Group *gr, Loop *outer, int *nouter, Loop *inne
   Gen *g = r->g;
   r->p = printer_new(g, gr, 3, 1);
   if (in_panels(gr)) {
-    r->p.panel = "(place + l)"; /* of open_elements */
+    r->p.panel = copies_chunks(gr) ? "(c - b)" : "(place + l)"; /* of open_elements */
     r->p.flat_level = 2;
   }
   int rank = gr->domain->rank, *axes = ARENA_ARRAY(g->a, int, rank + 1);
