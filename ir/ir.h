@@ -258,9 +258,10 @@ struct Entry {
   Block *body; /* arguments are the inputs, named; ends with `return` */
   VEC(Op *) ops;
   VEC(Value) values;
-  uint64_t rerun_flops; /* of ops that the pass remat runs again */
-  struct Plan *plan;    /* set by the planning passes, see passes/plan.h; NULL before */
-  struct Names *names;  /* of the values in text, see names.h; NULL until asked for */
+  uint64_t rerun_flops;  /* of ops that the pass remat runs again */
+  struct Orders *orders; /* of the body, that the pass order tried; NULL once it is rebuilt */
+  struct Plan *plan;     /* set by the planning passes, see passes/plan.h; NULL before */
+  struct Names *names;   /* of the values in text, see names.h; NULL until asked for */
 };
 
 typedef enum GlobalKind { GLOBAL_PARAM, GLOBAL_STATE, GLOBAL_OPTIMIZER, GLOBAL_HYPER } GlobalKind;

@@ -196,6 +196,7 @@ void entry_rebuild(Entry *e, RebuildFn *each, void *data, bool fold, bool drop_d
   e->values.at = NULL;
   e->values.n = e->values.cap = 0;
   e->plan = NULL;
+  e->orders = NULL;
   e->names = NULL;
   e->body = ARENA_NEW(a, Block);
   for (uint32_t i = 0; i < old.body->args.n; i++) {

@@ -437,6 +437,23 @@ static uint64_t peak_of(Arena *a, const Entry *e, const PassRun *r, const Global
   return buffers_bound(a, &s.b);
 }
 
+/* Where ops run again, the order of the least peak need not be the one that fits with least work:
+   of a recurrent net that is the one by steps, in which little crosses from one to the next. */
+static void keep_orders(Entry *e, const OpId *best, OpId *const *tried, int n) {
+  Arena *a = e->module->arena;
+  size_t bytes = e->body->ops.n * sizeof(OpId);
+  Orders *o = e->orders = ARENA_NEW(a, Orders);
+  for (int k = -1; k < n; k++) {
+    const OpId *order = k < 0 ? best : tried[k];
+    bool known = false;
+    for (uint32_t i = 0; i < o->n && !known; i++) known = !memcmp(o->at[i], order, bytes);
+    if (known) continue;
+    OpId *own = ARENA_ARRAY(a, OpId, e->body->ops.n);
+    memcpy(own, order, bytes);
+    vec_push(a, o, own);
+  }
+}
+
 static int64_t order_block(PassRun *r, Entry *e, Block *block, const GlobalsPlan *globals) {
   int64_t changes = 0;
   for (uint32_t i = 0; i < block->ops.n; i++)
@@ -463,6 +480,7 @@ static int64_t order_block(PassRun *r, Entry *e, Block *block, const GlobalsPlan
     }
   }
   memcpy(block->ops.at, best, bytes);
+  if (block == e->body) keep_orders(e, best, tried, RULES + 1);
   for (uint32_t i = 0; i < n; i++) changes += best[i] != given[i];
   arena_free(a);
   return changes;

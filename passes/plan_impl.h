@@ -10,6 +10,12 @@
 /* What an op reads: its operands, then what its nested blocks read from outside of it. A value may
    occur more than once. */
 typedef VEC(ValueId) ValueList;
+
+/* Orders of an entry's body, each of all of its ops, the chosen one first. */
+typedef struct Orders {
+  OpId **at;
+  uint32_t n, cap;
+} Orders;
 void plan_reads(Arena *a, const Entry *e, const Op *op, ValueList *out);
 void plan_captured(Arena *a, const Entry *e, const Op *op, ValueList *out);
 

@@ -1,8 +1,9 @@
 /* Recomputation under a byte limit: finds ops to run again so that the packed arena of every entry
    fits, with little added work, or says the least that was found and what holds it there.
-   Contract: needs the final order and keeps it: what runs again stands right in front of the step
-   that needs it, as new values. Does nothing without a limit. The limit is met in the packed arena,
-   not in the sum of live bytes alone: where packing misses it, a tighter schedule is looked for.
+   Contract: needs an order and keeps it, or one of those that the pass order tried: what runs again
+   stands right in front of the step that needs it, as new values. Does nothing without a limit. The
+   limit is met in the packed arena, not in the sum of live bytes alone: where packing misses it, a
+   tighter schedule is looked for.
    The search is remat_search.c. */
 #include "passes/pass_list.h"
 #include "passes/remat_impl.h"
@@ -10,21 +11,26 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const int64_t search_effort = 4000 * INT64_C(1000000); /* elementary steps: some seconds */
-static const int64_t least_effort = 200 * INT64_C(1000000); /* of one try on the way to the least */
+/* About nanoseconds, for all orders. */
+static const int64_t most_effort = 3000 * INT64_C(1000000), effort_a_step = 2 * INT64_C(1000000);
+
+enum {
+  LEAST_SHARE = 16
+}; /* of the effort: one try on the way to the least, one point of a curve */
 
 enum {
   TIGHTER = 50, /* where packing misses the limit, the next try has 1/50 less */
   TRIES = 10
 };
 
-typedef struct Remat {
+typedef struct Remat { /* of one order of an entry */
   PassRun *r;
   Entry *e;
+  OpId *order;
   Entry old; /* as it was before anything ran again: the problem's ids are its */
   const Target *t;
   const GlobalsPlan *g;
-  Arena *a; /* of one entry */
+  Arena *a;
   RematProblem p;
   RematState s;
   uint64_t slack;
@@ -154,27 +160,30 @@ static const char *why_held(const Remat *w, int v, int step) {
 static int step_to_blame(const Remat *w) {
   int at, peak = remat_peak(&w->s, &at);
   for (int t = 0; t < w->p.nsteps; t++)
-    if (w->s.live[t] > peak - peak / 32 && w->s.within[t] > w->s.within[at]) at = t;
+    if (remat_live(&w->s, t) > peak - peak / 32 && w->s.within[t] > w->s.within[at]) at = t;
   return at;
 }
 
-/* Looks for the least, which may fit after all; else says what it is. */
-static bool fit_or_refuse(Remat *w, uint64_t limit) {
-  Ctx *c = w->r->m->ctx;
-  char b1[32], b2[32];
+static int64_t effort_of(const Remat *w) {
+  int64_t e = w->p.nsteps * effort_a_step;
+  return e < most_effort ? e : most_effort;
+}
+
+/* Every step, and the whole, in as few bytes as the search can. */
+static int least_of(Remat *w) {
   int floor = 0, at;
   remat_reset(&w->s);
   int peak = remat_peak(&w->s, &at);
   for (int t = 0; t < w->p.nsteps; t++)
     if (w->s.within[t] > floor) floor = w->s.within[t];
-  int least = remat_least(&w->s, floor, peak, least_effort);
-  RematPlan found = remat_search(&w->s, least, search_effort / 4);
-  if (!found.fits) remat_reset(&w->s);
-  rewrite(w);
-  uint64_t bytes = arena_of(w);
-  if (bytes <= limit) return true;
-  *w->e = w->old;
-  at = step_to_blame(w);
+  return remat_least(&w->s, floor, peak, effort_of(w) / LEAST_SHARE);
+}
+
+/* Says what the least is that was found, which the state is at, and what holds it there. */
+static void refuse(Remat *w, uint64_t limit, uint64_t bytes) {
+  Ctx *c = w->r->m->ctx;
+  char b1[32], b2[32];
+  int at = step_to_blame(w);
   const Op *op = w->p.step[at].op;
   diag(c, SEV_ERROR, w->e->loc,
        "entry '%s' does not fit into %s bytes: the least that was found is %s bytes, with %.1f %% "
@@ -182,25 +191,32 @@ static bool fit_or_refuse(Remat *w, uint64_t limit) {
        w->e->name, plan_commas(b1, limit), plan_commas(b2, bytes),
        w->p.flops > 0 ? 100 * w->s.flops / w->p.flops : 0.0);
   diag(c, SEV_NOTE, op->loc, "%s holds it there: %s bytes are in use at this step",
-       plan_op_name(op), plan_commas(b1, (uint64_t)w->s.live[at] * w->p.unit));
+       plan_op_name(op), plan_commas(b1, (uint64_t)remat_live(&w->s, at) * w->p.unit));
   for (int v = 0; v < w->p.nstorages; v++) {
     const RematStorage *x = &w->p.storage[v];
-    if ((int64_t)x->size * 20 < w->s.live[at]) continue;
+    if ((int64_t)x->size * 20 < remat_live(&w->s, at)) continue;
     const char *why = why_held(w, v, at);
     if (why)
       diag(c, SEV_NOTE, w->p.step[x->maker].op->loc, "%s of %s holds %s bytes: %s",
            value_str(&w->old, x->value), plan_op_name(w->p.step[x->maker].op),
            plan_commas(b1, (uint64_t)x->size * w->p.unit), why);
   }
-  return false;
 }
 
-/* ---------------------------------------------------------------- one entry ---- */
+/* ---------------------------------------------------------------- one order ---- */
 
-static bool prepare(Remat *w) {
+static void take_order(Remat *w) {
+  *w->e = w->old;
+  if (w->order) memcpy(w->e->body->ops.at, w->order, w->e->body->ops.n * sizeof(OpId));
+}
+
+static bool prepare(Remat *w, OpId *order) {
+  w->a = arena_new();
+  w->old = *w->e;
+  w->order = order;
+  take_order(w);
   Plan *p = plan_of(w, w->a);
   if (!p) return false;
-  w->old = *w->e;
   w->p = remat_problem(w->a, &w->old, p, w->t);
   w->s = remat_state(w->a, &w->p);
   return true;
@@ -212,10 +228,12 @@ static int in_units(const Remat *w, uint64_t bytes) {
 }
 
 /* Fits the entry, which stays as it was where nothing is found. */
-static bool fit(Remat *w, uint64_t limit, int64_t effort, RematPlan *found, uint64_t *arena) {
+static bool fit(Remat *w, uint64_t limit, int64_t effort, double beat, RematPlan *found,
+                uint64_t *arena) {
   uint64_t target = limit;
+  take_order(w);
   for (int k = 0; k < TRIES; k++, target -= limit / TIGHTER) {
-    *found = remat_search(&w->s, in_units(w, target), effort);
+    *found = remat_search(&w->s, in_units(w, target), effort, beat);
     if (!found->fits) return false;
     rewrite(w);
     *arena = arena_of(w);
@@ -229,20 +247,100 @@ static Remat remat_new(PassRun *r, Entry *e, const GlobalsPlan *g) {
   return (Remat){.r = r, .e = e, .t = r->opt->target, .g = g, .slack = plan_slack(r->opt->target)};
 }
 
+/* ---------------------------------------------------------------- all orders ---- */
+
+typedef struct Tries {
+  Remat *at;
+  int n;
+} Tries;
+
+static bool tries_new(Arena *a, PassRun *r, Entry *e, const GlobalsPlan *g, Tries *out) {
+  const Orders *o = e->orders;
+  *out = (Tries){.at = ARENA_ARRAY(a, Remat, o ? o->n : 1)};
+  bool ok = true;
+  for (int k = 0; k < (o ? (int)o->n : 1) && ok; k++) {
+    Remat *w = &out->at[out->n++];
+    *w = remat_new(r, e, g);
+    ok = prepare(w, o ? o->at[k] : NULL);
+  }
+  return ok;
+}
+
+static void tries_free(Tries *x) {
+  for (int k = 0; k < x->n; k++) arena_free(x->at[k].a);
+}
+
+/* By the bound of this order there is not much to be gained in any. */
+static bool near_bound(const Remat *w, uint64_t arena, const RematPlan *plan) {
+  const double near = 1.1;
+  return plan->flops <= near * remat_bound(w->a, &w->p, in_units(w, arena));
+}
+
+/* Fits the entry in the order that takes the least work for it; NULL where it fits in none. The
+   first order has half of the effort. */
+static Remat *fit_best(Tries *x, uint64_t limit, int64_t effort, RematPlan *found,
+                       uint64_t *arena) {
+  Remat *best = NULL;
+  Entry fitted;
+  for (int k = 0; k < x->n; k++) {
+    Remat *w = &x->at[k];
+    RematPlan plan;
+    uint64_t bytes;
+    int64_t share = k && best ? effort / 4 : effort / 2;
+    if (!fit(w, limit, share, best ? found->cost : INFINITY, &plan, &bytes)) continue;
+    if (best && plan.cost >= found->cost) continue;
+    best = w;
+    fitted = *w->e;
+    *found = plan;
+    *arena = bytes;
+    if (near_bound(w, bytes, &plan)) break;
+  }
+  if (best)
+    *best->e = fitted;
+  else
+    take_order(&x->at[0]);
+  return best;
+}
+
+/* In the order that takes the least bytes as far as the search can tell. */
+static Remat *fit_least(Tries *x, RematPlan *found, uint64_t *arena) {
+  Remat *best = NULL;
+  int least = INT32_MAX;
+  for (int k = 0; k < x->n; k++) {
+    int bytes = least_of(&x->at[k]);
+    if (bytes >= least) continue;
+    best = &x->at[k];
+    least = bytes;
+  }
+  take_order(best);
+  *found = remat_search(&best->s, least, effort_of(best) / 4, INFINITY);
+  if (!found->fits) remat_reset(&best->s);
+  rewrite(best);
+  *arena = arena_of(best);
+  return best;
+}
+
 static bool limit_entry(PassRun *r, Entry *e, const GlobalsPlan *g, uint64_t limit) {
-  Remat w = remat_new(r, e, g);
-  if (arena_of(&w) <= limit) return true;
-  w.a = arena_new();
+  Remat given = remat_new(r, e, g);
+  if (arena_of(&given) <= limit) return true;
+  Arena *a = arena_new();
+  Tries x;
   RematPlan found;
   uint64_t arena;
-  bool ok = prepare(&w);
-  bool fits = ok && (fit(&w, limit, search_effort, &found, &arena) || fit_or_refuse(&w, limit));
-  if (fits) {
-    for (int t = 0; t < w.p.nsteps; t++) r->changes += w.s.again[t].n;
-    tell_reruns(&w);
+  bool ok = tries_new(a, r, e, g, &x);
+  Remat *w = ok ? fit_best(&x, limit, effort_of(&x.at[0]), &found, &arena) : NULL;
+  if (ok && !w) {
+    w = fit_least(&x, &found, &arena); /* which may fit after all */
+    ok = arena <= limit;
+    if (!ok) refuse(w, limit, arena);
   }
-  arena_free(w.a);
-  return fits;
+  if (ok) {
+    for (int t = 0; t < w->p.nsteps; t++) r->changes += w->s.again[t].n;
+    tell_reruns(w);
+  }
+  tries_free(&x);
+  arena_free(a);
+  return ok;
 }
 
 /* ---------------------------------------------------------------- the curve ---- */
@@ -261,38 +359,30 @@ static void curve_line(FILE *f, const Remat *w, uint64_t arena, uint64_t all, co
 
 /* From what nothing runs again for down to the least that is found, in steps of a tenth. */
 static bool print_curve(PassRun *r, Entry *e, const GlobalsPlan *g) {
-  Remat w = remat_new(r, e, g);
+  Remat given = remat_new(r, e, g), *w;
   FILE *f = r->opt->curve;
-  w.a = arena_new();
-  uint64_t all = arena_of(&w), arena = all;
-  bool ok = prepare(&w);
+  Arena *a = arena_new();
+  Tries x;
+  uint64_t all = arena_of(&given), arena = all;
+  bool ok = tries_new(a, r, e, g, &x);
   if (ok && all) {
+    RematPlan found;
     fprintf(f, "memory curve of entry '%s'\n", e->name);
     fprintf(f, "%18s  %5s  %11s  %10s  %10s\n", "arena, bytes", "%", "flops, + %", "work, + %",
             "at least");
-    curve_line(f, &w, all, all, &(RematPlan){0}, 0);
+    curve_line(f, &x.at[0], all, all, &(RematPlan){0}, 0);
     for (int tenth = 9; tenth > 0; tenth--) {
-      uint64_t limit = all / 10 * (uint64_t)tenth;
-      RematPlan found;
-      if (!fit(&w, limit, least_effort, &found, &arena)) break;
-      *e = w.old;
-      curve_line(f, &w, arena, all, &found, remat_bound(w.a, &w.p, in_units(&w, arena)));
+      int64_t effort = effort_of(&x.at[0]) / LEAST_SHARE * x.n;
+      w = fit_best(&x, all / 10 * (uint64_t)tenth, effort, &found, &arena);
+      if (!w) break;
+      curve_line(f, w, arena, all, &found, remat_bound(w->a, &w->p, in_units(w, arena)));
     }
-    int floor = 0, at;
-    remat_reset(&w.s);
-    int peak = remat_peak(&w.s, &at);
-    for (int t = 0; t < w.p.nsteps; t++)
-      if (w.s.within[t] > floor) floor = w.s.within[t];
-    int least = remat_least(&w.s, floor, peak, least_effort);
-    RematPlan found = remat_search(&w.s, least, least_effort);
-    if (found.fits) {
-      rewrite(&w);
-      arena = arena_of(&w);
-      *e = w.old;
-      curve_line(f, &w, arena, all, &found, remat_bound(w.a, &w.p, found.peak));
-    }
+    w = fit_least(&x, &found, &arena);
+    if (found.fits) curve_line(f, w, arena, all, &found, remat_bound(w->a, &w->p, found.peak));
   }
-  arena_free(w.a);
+  if (x.n) take_order(&x.at[0]);
+  tries_free(&x);
+  arena_free(a);
   return ok;
 }
 

@@ -233,9 +233,9 @@ double remat_bound(Arena *a, const RematProblem *p, int limit) {
   Peak *peak = ARENA_ARRAY(a, Peak, p->nsteps + 1);
   int n = 0;
   for (int t = 0; t < p->nsteps; t++) {
-    bool rises = t == 0 || s.live[t] >= s.live[t - 1];
-    bool falls = t + 1 == p->nsteps || s.live[t] > s.live[t + 1];
-    if (rises && falls) peak[n++] = (Peak){t, s.live[t]};
+    bool rises = t == 0 || remat_live(&s, t) >= remat_live(&s, t - 1);
+    bool falls = t + 1 == p->nsteps || remat_live(&s, t) > remat_live(&s, t + 1);
+    if (rises && falls) peak[n++] = (Peak){t, remat_live(&s, t)};
   }
   if (n) qsort(peak, (size_t)n, sizeof *peak, by_live);
   double best = 0;

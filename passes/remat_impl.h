@@ -76,15 +76,23 @@ typedef struct RematTask { /* what a change asks for: remat_state.c */
   int kind, a, b;
 } RematTask;
 
+enum { REMAT_BLOCK = 64 }; /* steps side by side */
+
+typedef struct RematBlock {
+  int add;         /* to all of its steps */
+  int least, most; /* of its steps, without that */
+} RematBlock;
+
 /* Every primitive change is logged with its inverse: a move is tried by making it, and rolled back.
-   live[s] is exact after remat_settle: storages held over step s, and the peak within it. The step
-   after the last one is the end, where results are read. */
+   What is live is exact after remat_settle: storages held over step s, and the peak within it. The
+   step after the last one is the end, where results are read. */
 typedef struct RematState {
   Arena *a;
   const RematProblem *p;
   RematTouches *touch; /* by storage */
   RematAgain *again;   /* by step */
-  int *live;           /* by step */
+  int *live;           /* by step, without what its block has: see remat_live */
+  RematBlock *block;   /* by step / REMAT_BLOCK */
   int *within;         /* by step: of live, the peak of what the step itself touches */
   int limit;
   int64_t excess;     /* sum of what live has above the limit */
@@ -100,7 +108,7 @@ typedef struct RematState {
   bool by_price;
   double price; /* excess that a unit of cost must remove */
   int choices;  /* that the price made */
-  int64_t work; /* elementary steps so far: searches are limited by these, not by time */
+  int64_t work; /* so far, in about nanoseconds: searches are limited by this, not by time */
 } RematState;
 
 RematState remat_state(Arena *a, const RematProblem *p);
@@ -110,8 +118,21 @@ void remat_reset(RematState *s);
 void remat_rebuild(RematState *s);
 void remat_settle(RematState *s);
 void remat_undo(RematState *s, uint32_t to); /* back to a length of the log */
+
+/* ---- what is live: remat_live.c ---- */
+
+static inline int remat_live(const RematState *s, int step) {
+  return s->live[step] + s->block[step / REMAT_BLOCK].add;
+}
+/* What the excess would rise by if steps a to b held d more; and to hold it. */
+int64_t remat_rise(RematState *s, int a, int b, int d);
+void remat_add(RematState *s, int a, int b, int d);
+bool remat_room(const RematState *s, int a, int b, int d); /* for d more, below the limit */
+void remat_set_live(RematState *s);                        /* live was written */
 void remat_set_limit(RematState *s, int limit);
 int remat_peak(const RematState *s, int *at); /* and the first step that has it */
+
+/* ---- moves: remat_state.c ---- */
 
 int remat_touch_at(const RematState *s, int storage, int step);    /* index or -1 */
 int remat_touch_after(const RematState *s, int storage, int step); /* the first one not before */
@@ -144,8 +165,9 @@ typedef struct RematPlan {
 } RematPlan;
 
 /* Fits the problem into limit units with little added cost; leaves the state at the best plan
-   found. Effort: elementary steps, about 10^9 a second. */
-RematPlan remat_search(RematState *s, int limit, int64_t effort);
+   found. Effort: nanoseconds, about. A plan that costs much more than `beat` is not looked for: one
+   of that cost is there already, or INFINITY. */
+RematPlan remat_search(RematState *s, int limit, int64_t effort, double beat);
 /* The least limit that the search meets, between floor and ceiling. */
 int remat_least(RematState *s, int floor, int ceiling, int64_t effort);
 

@@ -27,6 +27,7 @@ typedef struct Search {
   VEC(Rerun) best;  /* what runs again in the best start */
   double noise;     /* of scores: 0 none */
   double most;      /* added cost beyond which a start is given up */
+  double beat;      /* added cost of a plan that is there already */
   int64_t deadline; /* of s->work */
   uint64_t seed;
   int peak_step, peak; /* of the plan in which nothing runs again */
@@ -77,17 +78,15 @@ static double hope(Search *w, int v, int i) {
   RematState *s = w->s;
   if (!remat_droppable(s, v, i)) return 0;
   const RematTouch *t = &s->touch[v].at[i];
-  int64_t gain = 0, size = s->p->storage[v].size;
-  for (int k = t[-1].step; k <= t->step; k++) {
-    int64_t over = s->live[k] - s->limit;
-    if (over > 0) gain += over < size ? over : size;
-  }
-  s->work += t->step - t[-1].step + 1;
+  int64_t gain = -remat_rise(s, t[-1].step, t->step, -s->p->storage[v].size);
   return (double)gain / (s->p->step[s->p->storage[v].maker].cost + 1);
 }
 
+enum { TO_OFFER = 20, TO_POP = 100 }; /* nanoseconds, about */
+
 static void offer(Search *w, int v, int i) {
   double score = hope(w, v, i), luck = jitter(w);
+  w->s->work += TO_OFFER;
   if (score > 0) heap_push(w, (Candidate){score * luck, luck, v, w->s->touch[v].at[i].step});
 }
 
@@ -135,7 +134,7 @@ static void offer_changed(Search *w, uint32_t from) {
 static void offer_all(Search *w) {
   RematState *s = w->s;
   int *over = w->over;
-  for (int t = 0; t <= s->p->nsteps; t++) over[t + 1] = over[t] + (s->live[t] > s->limit);
+  for (int t = 0; t <= s->p->nsteps; t++) over[t + 1] = over[t] + (remat_live(s, t) > s->limit);
   w->heap.n = 0;
   for (int v = 0; v < s->p->nstorages; v++)
     for (int i = 1; i < (int)s->touch[v].n; i++) {
@@ -158,6 +157,7 @@ static bool greedy(Search *w) {
     if (w->heap.n) s->price = w->heap.at[0].score;
     while (s->excess > 0 && w->heap.n && !out_of_time(w)) {
       Candidate c = heap_pop(w);
+      s->work += TO_POP;
       int i = remat_touch_at(s, c.storage, c.step);
       double now = i < 0 ? 0 : hope(w, c.storage, i) * c.luck;
       if (now <= 0) continue;
@@ -211,9 +211,7 @@ static void list_dropped(Search *w, int lo, int hi, double share) {
 
 static bool fits_held(const RematState *s, int v, int i) {
   const RematTouch *t = &s->touch[v].at[i];
-  for (int k = t[-1].step + 1; k < t->step; k++)
-    if (s->live[k] + s->p->storage[v].size > s->limit) return false;
-  return true;
+  return remat_room(s, t[-1].step + 1, t->step - 1, s->p->storage[v].size);
 }
 
 static bool prune_once(Search *w) {
@@ -246,35 +244,68 @@ static void prune(Search *w) {
 
 enum {
   IDLE_ROUNDS = 1000, /* without gain: enough is enough */
-  MOST_HELD = 40,     /* gaps that a round holds again */
-  LEAST_REACH = 4     /* steps on either side of its centre */
+  IDLE_REPAIRS = 40,
+  MOST_HELD = 40, /* gaps that a round holds again */
+  LEAST_REACH = 4 /* steps on either side of its centre */
 };
 static const double most_noise = 1.5; /* of scores, as a power of e */
 
+/* Holds again some of what was dropped up to steps around the centre. */
+static void ruin(Search *w, int centre) {
+  RematState *s = w->s;
+  double far = random01(w), share = 0.1 + 0.9 * random01(w);
+  int reach = LEAST_REACH + (int)(far * far * far * s->p->nsteps / 3);
+  uint32_t most = 1 + (uint32_t)(MOST_HELD * random01(w));
+  list_dropped(w, centre - reach, centre + reach, share < 1 ? share : 0.99);
+  s->by_price = false;
+  for (uint32_t k = 0; k < w->list.n && k < most; k++) {
+    Candidate c = w->list.at[k];
+    int i = remat_touch_at(s, c.storage, c.step);
+    if (i > 0 && !s->touch[c.storage].at[i].held) remat_hold(s, c.storage, i);
+  }
+  remat_settle(s);
+}
+
+static bool recreate(Search *w) {
+  w->noise = most_noise * random01(w);
+  bool ok = greedy(w);
+  w->noise = 0;
+  return ok;
+}
+
 static void ruin_and_recreate(Search *w) {
   RematState *s = w->s;
-  int n = s->p->nsteps;
   for (int idle = 0; idle < IDLE_ROUNDS && s->work < w->deadline && s->cost > 0; idle++) {
     s->log.n = 0;
-    double cost = s->cost, far = random01(w), share = 0.1 + 0.9 * random01(w);
-    int centre = (int)(random01(w) * n), reach = LEAST_REACH + (int)(far * far * far * n / 3);
-    uint32_t most = 1 + (uint32_t)(MOST_HELD * random01(w));
-    list_dropped(w, centre - reach, centre + reach, share < 1 ? share : 0.99);
-    s->by_price = false;
-    for (uint32_t k = 0; k < w->list.n && k < most; k++) {
-      Candidate c = w->list.at[k];
-      int i = remat_touch_at(s, c.storage, c.step);
-      if (i > 0 && !s->touch[c.storage].at[i].held) remat_hold(s, c.storage, i);
-    }
-    remat_settle(s);
-    w->noise = most_noise * random01(w);
-    bool ok = greedy(w);
-    w->noise = 0;
+    double cost = s->cost;
+    ruin(w, (int)(random01(w) * s->p->nsteps));
+    bool ok = recreate(w);
     if (ok) prune(w);
     if (ok && s->cost < cost * (1 - 1e-6)) idle = 0;
     if (!ok || s->cost > cost) remat_undo(s, 0);
   }
 }
+
+/* No single move takes more from where the limit is exceeded: what runs again there is in each
+   other's way. The same around the step that exceeds it most. */
+static bool repair(Search *w) {
+  RematState *s = w->s;
+  for (int idle = 0; idle < IDLE_REPAIRS && s->excess > 0 && !out_of_time(w); idle++) {
+    s->log.n = 0;
+    int64_t excess = s->excess;
+    int at;
+    (void)remat_peak(s, &at);
+    ruin(w, at);
+    (void)recreate(w);
+    if (s->excess < excess)
+      idle = 0;
+    else
+      remat_undo(s, 0);
+  }
+  return s->excess == 0;
+}
+
+static bool descend(Search *w) { return greedy(w) || (!out_of_time(w) && repair(w)); }
 
 /* ---------------------------------------------------------------- the whole ---- */
 
@@ -317,7 +348,7 @@ static Outcome start(Search *w, int limit, int k, int64_t effort) {
   s->log.n = 0;
   remat_set_limit(s, limit);
   if (s->excess > 0 && s->cost > w->most) return FAILS;
-  bool ok = greedy(w);
+  bool ok = descend(w);
   if (ok) prune(w);
   s->log.n = 0;
   if (ok && s->excess == 0) return FITS;
@@ -325,7 +356,7 @@ static Outcome start(Search *w, int limit, int k, int64_t effort) {
 }
 
 static Search search_new(RematState *s) {
-  Search w = {.s = s, .a = s->a, .seed = 88172645463325252u};
+  Search w = {.s = s, .a = s->a, .beat = INFINITY, .seed = 88172645463325252u};
   w.over = ARENA_ARRAY(s->a, int, s->p->nsteps + 2);
   s->limit = INT32_MAX;
   remat_reset(s);
@@ -353,23 +384,52 @@ static void take_best(Search *w, int limit) {
   remat_set_limit(s, limit);
 }
 
-/* Every start has a small share of the effort first; those that need more have what is left then,
-   one after the other. A start is given up where it costs more than half of the program again, or
-   too much more than the best to be won back by what follows. Leaves the state at the best start;
-   with any = true at the first one that fits. */
+typedef struct Start {
+  double excess, cost; /* when its effort was used up */
+  int rounds;          /* that it had */
+  bool ended;
+} Start;
+
+/* The next one of a round: as long as nothing fits the one that is nearest, then the one that will
+   cost least, if what is left costs as much as what it has done; -1: none. */
+static int next_start(const Start *of, int round, bool fits, double all) {
+  int best = -1;
+  double least = 0;
+  for (int k = 0; k < STARTS; k++) {
+    if (of[k].ended || of[k].rounds > round) continue;
+    double done = all > of[k].excess ? 1 - of[k].excess / all : 0;
+    double key = !fits ? of[k].excess : done > 0 ? of[k].cost / done : INFINITY;
+    if (best >= 0 && key >= least) continue;
+    best = k;
+    least = key;
+  }
+  return best;
+}
+
+/* Every start has a small share of the effort first; of those that need more, the ones that promise
+   most have a larger one, and then what is left. A start is given up where it costs more than half
+   of the program again, or too much more than the best to be won back by what follows. Leaves the
+   state at the best start; with any = true at the first one that fits. */
+static const double beaten = 1.3, beaten_by = 0.02;
+
 static bool best_start(Search *w, int limit, int64_t effort, bool any) {
-  enum { SHARES = 256 };
-  static const double hopeless = 1.5, beaten = 1.3, beaten_by = 0.02;
+  enum { ROUNDS = 3 };
+  static const int share[ROUNDS] = {256, 16, 1}, share_once_fit[ROUNDS] = {256, 2, 1};
+  static const double hopeless = 1.5;
   RematState *s = w->s;
-  bool ended[STARTS] = {false};
+  Start of[STARTS] = {0};
   double least = INFINITY;
   int64_t end = s->work + effort;
-  for (int round = 0; round < 2; round++)
-    for (int k = 0; k < STARTS && s->work < end; k++) {
-      if (ended[k]) continue;
-      w->most = isinf(least) ? hopeless * s->p->cost : beaten * least + beaten_by * s->p->cost;
-      Outcome got = start(w, limit, k, round ? end - s->work : effort / SHARES);
-      ended[k] = got != LATE;
+  remat_set_limit(s, limit); /* of the state in which nothing runs again */
+  double all = (double)s->excess;
+  for (int round = 0; round < ROUNDS; round++)
+    for (int k; s->work < end && (k = next_start(of, round, isfinite(least), all)) >= 0;) {
+      double bar = least < w->beat ? least : w->beat;
+      w->most = isinf(bar) ? hopeless * s->p->cost : beaten * bar + beaten_by * s->p->cost;
+      int64_t most = effort / (isinf(bar) ? share : share_once_fit)[round], rest = end - s->work;
+      s->excess = INT64_MAX; /* unless the start comes to its descent */
+      Outcome got = start(w, limit, k, most < rest ? most : rest);
+      of[k] = (Start){(double)s->excess, s->cost, round + 1, got != LATE};
       if (got != FITS || s->cost >= least) continue;
       if (any) return true;
       least = s->cost;
@@ -381,22 +441,28 @@ static bool best_start(Search *w, int limit, int64_t effort, bool any) {
   return true;
 }
 
-RematPlan remat_search(RematState *s, int limit, int64_t effort) {
-  Search w = search_new(s);
+static RematPlan result(const RematState *s, bool fits) {
   int at;
-  RematPlan out = {0};
+  return (RematPlan){fits, remat_peak(s, &at), s->flops, s->cost};
+}
+
+static bool some_step_needs_more(const RematState *s, int limit) {
   for (int t = 0; t < s->p->nsteps; t++)
-    if (s->within[t] > limit) return out; /* one op alone needs more */
-  out.fits = best_start(&w, limit, effort / 4 * 3, false);
-  if (out.fits) {
+    if (s->within[t] > limit) return true;
+  return false;
+}
+
+RematPlan remat_search(RematState *s, int limit, int64_t effort, double beat) {
+  Search w = search_new(s);
+  w.beat = beat;
+  if (some_step_needs_more(s, limit)) return (RematPlan){0};
+  bool fits = best_start(&w, limit, effort / 4 * 3, false);
+  if (fits) {
     w.deadline = s->work + effort / 4;
     ruin_and_recreate(&w);
     s->log.n = 0;
   }
-  out.peak = remat_peak(s, &at);
-  out.flops = s->flops;
-  out.cost = s->cost;
-  return out;
+  return result(s, fits);
 }
 
 int remat_least(RematState *s, int floor, int ceiling, int64_t effort) {

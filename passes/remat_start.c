@@ -90,7 +90,7 @@ enum { NEAR = 200 }; /* steps back that count as around */
 static double neighbourhood(Evict *d, int v, int depth) {
   const RematStep *o = &d->p->step[d->p->storage[v].maker];
   double c = o->cost;
-  d->s->work++;
+  d->s->work += 4;
   if (depth >= NEAR) return c;
   for (int k = 0; k < o->nin; k++) {
     int x = o->in[k];

@@ -62,26 +62,9 @@ static void touch_held(RematState *s, int v, int i, bool held) {
   note(s, TOUCH_HELD, v, x->step, held, 0);
 }
 
-/* What the excess would rise by if steps a to b held d more. */
-static int64_t rise(RematState *s, int a, int b, int d) {
-  int64_t sum = 0;
-  const int *live = s->live, limit = s->limit;
-  for (int t = a; t <= b; t++) {
-    int over = live[t] - limit, then = over + d;
-    sum += (then > 0 ? then : 0) - (over > 0 ? over : 0);
-  }
-  if (b >= a) s->work += b - a + 1;
-  return sum;
-}
-
-static void add_bytes(RematState *s, int a, int b, int d) {
-  s->excess += rise(s, a, b, d);
-  for (int t = a; t <= b; t++) s->live[t] += d;
-}
-
 static void bytes(RematState *s, int a, int b, int d) {
   if (a > b || !d) return;
-  add_bytes(s, a, b, d);
+  remat_add(s, a, b, d);
   note(s, BYTES, a, b, d, 0);
 }
 
@@ -141,11 +124,11 @@ void remat_undo(RematState *s, uint32_t to) {
       break;
     case TOUCH_READERS: touch_readers(s, g.a, remat_touch_at(s, g.a, g.b), -g.c); break;
     case TOUCH_HELD: touch_held(s, g.a, remat_touch_at(s, g.a, g.b), !g.c); break;
-    case BYTES: add_bytes(s, g.a, g.b, -g.c); break;
+    case BYTES: remat_add(s, g.a, g.b, -g.c); break;
     case RERUN_IN: rerun_out(s, g.a, g.b); break;
     case RERUN_OUT: rerun_in(s, g.a, g.b); break;
     case STEP_BYTES:
-      add_bytes(s, g.a, g.a, g.b - s->within[g.a]);
+      remat_add(s, g.a, g.a, g.b - s->within[g.a]);
       s->within[g.a] = g.b;
       break;
     }
@@ -202,6 +185,8 @@ static int64_t in_place(RematState *s, const RematStep *o) {
   return saved;
 }
 
+enum { TO_ENTER = 15, TO_DO = 40 }; /* nanoseconds, about */
+
 static int peak_within(RematState *s, int step) {
   int n = (int)s->again[step].n;
   int64_t now = 0, peak;
@@ -209,7 +194,7 @@ static int peak_within(RematState *s, int step) {
   for (int j = 0; j <= n; j++) {
     const RematStep *o = op_of(s, step, j);
     now += enter(s, step, o->in, o->nin) + enter(s, step, o->out, o->nout);
-    s->work += o->nin + o->nout;
+    s->work += TO_ENTER * (o->nin + o->nout);
   }
   peak = now;
   for (int j = 0; j <= n; j++) {
@@ -237,7 +222,7 @@ void remat_settle(RematState *s) {
     int now = peak_within(s, step), was = s->within[step];
     if (now == was) continue;
     s->within[step] = now;
-    add_bytes(s, step, step, now - was);
+    remat_add(s, step, step, now - was);
     note(s, STEP_BYTES, step, was, 0, 0);
   }
 }
@@ -279,7 +264,7 @@ static void task(RematState *s, int kind, int a, int b) {
 /* Holding v over steps a to b is worth no more than running its maker again costs. */
 static bool cheap_to_hold(RematState *s, int v, int a, int b) {
   const RematStorage *x = &s->p->storage[v];
-  return (double)rise(s, a, b, x->size) <= s->price * s->p->step[x->maker].cost;
+  return (double)remat_rise(s, a, b, x->size) <= s->price * s->p->step[x->maker].cost;
 }
 
 /* Made at this touch for somebody: a reader here or behind. */
@@ -422,7 +407,7 @@ static void unneed(RematState *s, int v, int step) {
 static void do_tasks(RematState *s) {
   while (s->tasks.n) {
     RematTask t = s->tasks.at[--s->tasks.n];
-    s->work++;
+    s->work += TO_DO;
     switch (t.kind) {
     case NEED: need(s, t.a, t.b); break;
     case UNNEED: unneed(s, t.a, t.b); break;
@@ -475,6 +460,7 @@ RematState remat_state(Arena *a, const RematProblem *p) {
   s.touch = ARENA_ARRAY(a, RematTouches, p->nstorages + 1);
   s.again = ARENA_ARRAY(a, RematAgain, p->nsteps + 1);
   s.live = ARENA_ARRAY(a, int, p->nsteps + 1);
+  s.block = ARENA_ARRAY(a, RematBlock, p->nsteps / REMAT_BLOCK + 1);
   s.within = ARENA_ARRAY(a, int, p->nsteps + 1);
   s.queue = ARENA_ARRAY(a, int, p->nsteps + 1);
   s.queued = ARENA_ARRAY(a, bool, p->nsteps + 1);
@@ -542,6 +528,7 @@ void remat_rebuild(RematState *s) {
       }
   }
   for (int step = 1; step <= n; step++) s->live[step] += s->live[step - 1];
+  remat_set_live(s);
   remat_set_limit(s, s->limit);
   for (int step = 0; step < n; step++) unsettle(s, step);
   remat_settle(s);
@@ -551,18 +538,4 @@ void remat_rebuild(RematState *s) {
 void remat_reset(RematState *s) {
   for (int step = 0; step <= s->p->nsteps; step++) s->again[step].n = 0;
   remat_rebuild(s);
-}
-
-void remat_set_limit(RematState *s, int limit) {
-  s->limit = limit;
-  s->excess = 0;
-  for (int t = 0; t <= s->p->nsteps; t++)
-    if (s->live[t] > limit) s->excess += s->live[t] - limit;
-}
-
-int remat_peak(const RematState *s, int *at) {
-  *at = 0;
-  for (int t = 0; t < s->p->nsteps; t++)
-    if (s->live[t] > s->live[*at]) *at = t;
-  return s->live[*at];
 }

@@ -1,0 +1,41 @@
+#!/bin/bash
+# limits.sh BUILD: what a byte limit costs on nine training steps: arena, added arithmetic, seconds of
+# a processor. Limits are shares of the bytes that the same steps take in MB where nothing is
+# recomputed, not even element by element, and every weight's gradient is consumed at once.
+set -eu
+gc=$1/bin/gc
+here=$(dirname "$0")
+examples=$here/../../docs/examples
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+sed 's/with adamw(.*$/with sgd(lr)/' "$examples/gpt2.g" > "$tmp/gpt2.g"
+
+net() { # FILE MB OPTIONS SHARES…
+  for share in none "${@:4}"; do
+    limit=
+    [ "$share" = none ] || limit=--memory-limit=$(($2 * share / 100))M
+    printf '%-16s %5s  ' "$(basename "$1")" "$share"
+    # shellcheck disable=SC2086
+    if (TIMEFORMAT=%U; time "$gc" "$1" -O2 -march=x86-64-v3 $3 $limit --dump-plan=json \
+        > "$tmp/plan" 2> "$tmp/error") 2> "$tmp/time"; then
+      python3 - "$tmp/plan" "$(tail -1 "$tmp/time")" <<'END'
+import json, sys
+e = next(e for e in json.load(open(sys.argv[1]))["entries"] if e["training"])
+again = e["recompute_flops"]
+print(f'{e["arena_bytes"] / 2**20:8.1f} MB  + {100 * again / (e["flops"] - again):.2f} %  {sys.argv[2]} s')
+END
+    else
+      echo "refused after $(tail -1 "$tmp/time") s: $(sed -n 's/.*error: //p' "$tmp/error")"
+    fi
+  done
+}
+
+net "$examples/inception_bn.g" 1232 "" 57 50 30
+net "$examples/resnet50.g" 2573 "" 50 30
+net "$here/limits/densenet.g" 3838 "" 50 30
+net "$here/limits/residual.g" 4692 "" 50 30 17
+net "$tmp/gpt2.g" 3264 "-D T=1024" 50 30
+net "$here/limits/unet.g" 1535 "" 50 30
+net "$examples/vgg.g" 1533 "" 50 30
+net "$here/limits/chain.g" 106 "" 50 30
+net "$here/limits/lstm.g" 429 "" 70 50 30
