@@ -28,8 +28,7 @@ typedef struct Made { /* one program, planned for both targets */
   Module *cpu, *gpu;
   const Target *on_cpu, *on_gpu;
   CodegenOptions o;
-  bool file;          /* of a user's program */
-  const char *cflags; /* of the CPU's program: small ones are not worth optimising */
+  bool file; /* of a user's program */
   DeviceKind kind;
   int devices, compared; /* of it: texts of PTX that were run, and runs of an entry by one */
 } Made;
@@ -108,7 +107,7 @@ static int run_entry(const char *what, Made *p, Compiled *cpu, Compiled *const *
 }
 
 static int run(const char *what, Made *p, uint64_t seed) {
-  Compiled *gpu[DEVICES], *cpu = compiled_open(p->cpu, p->on_cpu, &p->o, p->cflags);
+  Compiled *gpu[DEVICES], *cpu = compiled_open(p->cpu, p->on_cpu, &p->o, "-O0");
   int bad = devices_open(p->gpu, p->on_gpu, &p->o, p->kind, gpu) + !cpu;
   for (int d = 0; d < DEVICES; d++) p->devices += gpu[d] != NULL;
   if (!bad && p->cpu->init) bad = run_entry(what, p, cpu, gpu, NULL, seed);
@@ -236,7 +235,6 @@ int main(int argc, char **argv) {
     Made p = {.c = ctx_new(),
               .o = {.version = "test", .runtime_dir = r.runtime, .level = 2, .exact = true},
               .file = r.file != NULL,
-              .cflags = r.file && !r.ndefines ? "-O1" : "-O0",
               .kind = r.kind};
     p.cpu = module_of(p.c, &r, s);
     p.gpu = module_of(p.c, &r, s);

@@ -99,6 +99,8 @@ for file in $(sizes "$root/docs/examples/trap.g" "$root/docs/examples/*.g $root/
 done
 [ -z "$dry" ] && try 'products on tensor cores' 90 "$build/bin/cuda_products" "$runtime" --gpu
 
+try 'a model as a library' 120 "$root/tests/cuda/library.sh" "$gc" "$root" - "$work/library"
+
 # ---- data ----
 npy() { # FILE SHAPE TYPE MODULUS: numbers that look random
   python3 - "$@" <<'PY'
