@@ -25,7 +25,7 @@ static bool can_go(const Hoist *h, const Block *body, ValueId v) {
   if (is_out(h, body, v)) return true;
   const Op *op = value_def(h->e, v);
   if (!op || op->nblocks || op_info[op->kind].flags & (OPF_EFFECT | OPF_TERMINATOR)) return false;
-  if (op->kind == OP_GRAD || (h->pinned && h->pinned[v])) return false;
+  if (op->kind == OP_GRAD || (h->pinned && v < h->known && h->pinned[v])) return false;
   for (int k = 0; k < op->noperands; k++)
     if (!can_go(h, body, op->operands[k])) return false;
   return true;
