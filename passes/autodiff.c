@@ -166,7 +166,7 @@ static void expand(Diff *d, Builder *b, ValueId loss, const ValueId *x, ValueId 
 
   uint32_t from = block_from(blk, first), to = blk->ops.n;
   const Op *last = value_def(e, loss);
-  if (last) to = block_from(blk, last->id) + 1;
+  if (last && last->parent == blk) to = block_from(blk, last->id) + 1;
   (void)diff_mark(d, e, blk, from, to);
   Loc loc = b->loc;
   const char *scope = b->scope;
@@ -239,7 +239,8 @@ static void expand_each(Builder *b, const Entry *old, const Op *op, ValueId *map
     return;
   }
   build_copy(b, old, op, map);
-  if (op->kind == OP_STOP_GRADIENT)
+  bool pinned = op->kind == OP_COPY && d->pinned && d->pinned[op->results[0]];
+  if (op->kind == OP_STOP_GRADIENT || (op->kind == OP_COPY && !pinned))
     vec_push(d->r->scratch, &d->extra, value_at(b->e, map[op->results[0]])->def);
   for (int k = 0; k < op->nresults; k++) {
     ValueId was = op->results[k];
@@ -317,7 +318,7 @@ bool pass_autodiff(PassRun *r) {
     bool any = d.pinned != NULL;
     for (uint32_t i = 0; i < e->ops.n && !any; i++) {
       OpKind kind = op_at(e, i)->kind;
-      any = kind == OP_GRAD || kind == OP_STOP_GRADIENT;
+      any = kind == OP_GRAD || kind == OP_STOP_GRADIENT || kind == OP_COPY;
     }
     if (any) {
       d.read = find_read(r->scratch, e);
