@@ -338,8 +338,9 @@ void exec_scan(Elab *e, const Stmt *s);
 ValueId scan_draws_before(Elab *e, uint32_t key);
 /* Inside of a scan: the global's value there, at its first use. */
 ValueId scan_read_global(Elab *e, int global, Loc loc);
-/* What an argument of a loop that is being read stands for; NO_ID: nothing from outside. */
-ValueId scan_stands_for(const Elab *e, ValueId arg);
+/* The yield of a loop, through which one comes to what its iterations compute; NULL of other ops.
+ */
+const Op *scan_end(const Entry *en, const Op *op);
 /* A grad of the body is by the value. If that is from outside, the body gets a copy of its own,
    so that what this iteration makes of it is told from what others do. */
 void scan_ask(Elab *e, ValueId v);
@@ -360,8 +361,12 @@ RandomKey draw_next(Elab *e);         /* for one more random op here */
 bool *grad_reach(Elab *e, ValueId loss);
 /* A loss is a single float; false after an error. */
 bool grad_loss(Elab *e, Val loss, const char *what, Loc loc);
+/* ---- elab_grad_scan.c ---- */
 /* The grads in the body of an outermost scan count what the unrolled loop would; else an error. */
 void grad_check_scan(Elab *e, const Op *scan);
+/* Outside of loops: false after an error, if x was carried and the loss, from which gradients reach
+   the values that are set, depends on another result that the loop made of it. */
+bool grad_check_result(Elab *e, const bool *reach, ValueId x, Loc loc);
 /* ---- elab_minimize.c ---- */
 void exec_minimize(Elab *e, const Stmt *s);
 /* What a read of a global that is `now` gives: through an update no gradient flows. */

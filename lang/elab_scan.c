@@ -35,12 +35,10 @@ static StandIn *stand_in_of(const ScanLevel *l, ValueId arg) {
   return NULL;
 }
 
-ValueId scan_stands_for(const Elab *e, ValueId arg) {
-  for (const ScanLevel *l = e->run->scan; l; l = l->up) {
-    const StandIn *s = stand_in_of(l, arg);
-    if (s) return s->outer;
-  }
-  return NO_ID;
+const Op *scan_end(const Entry *en, const Op *op) {
+  if (op->kind != OP_SCAN) return NULL;
+  const Block *b = op->blocks[0];
+  return op_at(en, b->ops.at[b->ops.n - 1]);
 }
 
 void scan_ask(Elab *e, ValueId v) {
