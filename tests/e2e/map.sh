@@ -26,8 +26,8 @@ for g, e, values in zip(groups, entries, held):
     assert len(rects) == len(values), (e["name"], len(rects), len(values))
     titles = [r.getElementsByTagName("title")[0].firstChild.data for r in rects]
     for v in values:  # name, operation, place in the source, bytes and life of every value
-        assert any(v["id"] in t and v["loc"] in t and f"{v['bytes']:,} bytes" in t and f"steps {v['first']} to" in t
-                   for t in titles), v
+        assert any(v["id"] in t and v["op"] in t and v["loc"] in t and f"{v['bytes']:,} bytes" in t
+                   and f"steps {v['first']} to" in t for t in titles), v
     lines = {l.getAttribute("class") for l in g.getElementsByTagName("line")}
     assert lines == {"naive", "bound", "peak"}, lines
     texts = " ".join(t.firstChild.data for t in g.getElementsByTagName("text"))
@@ -70,6 +70,9 @@ dom = open("dom.txt").read()
 rects = open("map.svg").read().count('<rect class="v ')
 assert f'data-values="{rects}"' in dom, "the page's script did not run"
 said = re.search(r'data-said="([^"]*)"', dom).group(1)
+first = re.search(r'<title>(.*?)</title>', open("map.svg").read(), re.S).group(1)
+op = next(v["op"] for e in json.load(open("map.json"))["entries"] for v in e["values"] if v["id"] == first.split()[0])
+assert op in said, (op, said)
 assert "bytes at 0x" in said and "steps 0 to" in said and "mnist.g:" in said, said
 assert 'data-zoomed="true"' in dom
 END
