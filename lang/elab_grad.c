@@ -56,7 +56,8 @@ Val builtin_grad(Site *s) {
     if (x.kind != VAL_TENSOR || !dtype_is_float(x.tensor.type->dtype))
       return fail(e, s->at[1], "grad differentiates by float tensors, not by %s", val_str(e, x));
     reach[i] = e->run->scan || seen[x.tensor.id];
-    if (!e->run->scan && !grad_check_result(e, seen, x.tensor.id, s->loc)) return poison;
+    if (!e->run->scan && !grad_check_result(e, loss.tensor.id, seen, x.tensor.id, s->loc))
+      return poison;
     if (reach[i]) {
       scan_ask(e, x.tensor.id);
       types[k] = x.tensor.type;

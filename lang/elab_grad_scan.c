@@ -241,8 +241,9 @@ void grad_check_scan(Elab *e, const Op *scan) {
 
 /* ---- behind a scan ---- */
 
-/* Results of one scan are apart, though the loop may have made one of another. */
-bool grad_check_result(Elab *e, const bool *reach, ValueId x, Loc loc) {
+/* Results of one scan are apart, though the loop may have made one of another; and if the last
+   iteration only took x over, what is older than that iteration may know it as well. */
+bool grad_check_result(Elab *e, ValueId loss, const bool *reach, ValueId x, Loc loc) {
   const Entry *en = e->run->entry;
   const Op *scan = value_def(en, x);
   uint32_t at = value_at(en, x)->index;
@@ -253,14 +254,17 @@ bool grad_check_result(Elab *e, const bool *reach, ValueId x, Loc loc) {
   for (int k = 0; k < scan->nresults; k++)
     if (k != (int)at && reach[scan->results[k]])
       ask(&w, last, yield->operands[k], scan->results[k]);
+  if (last->older.n > 0) ask(&w, moment_of(&w, value_block(en, x), x, true), loss, loss);
   ValueId other = find(&w);
   arena_free(w.a);
   if (other == NO_ID) return true;
   const char *name = value_at(en, other)->name;
+  bool made = value_def(en, other) == scan;
   elab_error(e, loc,
-             "grad counts what follows a scan: the loss depends on %s also by way of %s, which "
-             "the last iteration made of it",
-             quoted(e, x, "what is carried"), quoted(e, other, "what is yielded"));
+             "grad counts what follows a scan: the loss %s on %s also by way of %s, which %s",
+             made ? "depends" : "may depend", quoted(e, x, "what is carried"),
+             quoted(e, other, made ? "what is yielded" : "a value"),
+             made ? "the last iteration made of it" : "may be the same value or made of it");
   elab_hint(e, "stop_gradient(%s) leaves that way out; a for, which is unrolled, counts it",
             name ? name : "…");
   (void)elab_trace(e);

@@ -365,8 +365,8 @@ bool grad_loss(Elab *e, Val loss, const char *what, Loc loc);
 /* The grads in the body of an outermost scan count what the unrolled loop would; else an error. */
 void grad_check_scan(Elab *e, const Op *scan);
 /* Outside of loops: false after an error, if x was carried and the loss, from which gradients reach
-   the values that are set, depends on another result that the loop made of it. */
-bool grad_check_result(Elab *e, const bool *reach, ValueId x, Loc loc);
+   the values that are set, may depend on it also as another result, or by another name. */
+bool grad_check_result(Elab *e, ValueId loss, const bool *reach, ValueId x, Loc loc);
 /* ---- elab_minimize.c ---- */
 void exec_minimize(Elab *e, const Stmt *s);
 /* What a read of a global that is `now` gives: through an update no gradient flows. */

@@ -156,7 +156,10 @@ static char *program(uint64_t seed, const char *loop_word) {
   }
   loop(&g);
   if (below(&g, 2)) loop(&g);
-  fputs("return v0, v1, v2, v3, v4, d = grad(sum((v0 + v1) * (v2 + v3) + v4), w)\n}\n", g.f);
+  fputs("q = grad(sum(tanh(", g.f);
+  value(&g, 2);
+  fprintf(g.f, ")), v%d)\n", below(&g, NAMES));
+  fputs("return v0, v1, v2, v3, v4, q, d = grad(sum((v0 + v1) * (v2 + v3) + v4), w)\n}\n", g.f);
   fclose(g.f);
   for (char *at = text; (at = strstr(at, "LOOP"));) memcpy(at, loop_word, 4);
   return text;
