@@ -7,7 +7,8 @@
    these, stacked. What the backward loop makes and nobody has stacked yet it stacks if that takes
    no more bytes than the accumulator, which is not there during the loop any more; nothing is asked
    of the forward loop that the backward one would not ask of it anyway. So the loops hold no more
-   than they did, and what is read behind them was alive to their end. */
+   than they did, and what is read behind them was alive to their end. Behind the loop what it has
+   stacked for this and the sum are there at once, up to twice the accumulator. */
 #include "passes/autodiff_impl.h"
 
 static const int64_t TOO_MANY = (int64_t)1 << 48; /* bytes of a stack */

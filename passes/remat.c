@@ -11,7 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* About nanoseconds, for all orders. */
+/* About nanoseconds, for one search over all orders; where packing misses the limit, there are up
+   to TRIES of them. */
 static const int64_t most_effort = 3000 * INT64_C(1000000), effort_a_step = 2 * INT64_C(1000000);
 
 enum {
@@ -270,14 +271,15 @@ static void tries_free(Tries *x) {
   for (int k = 0; k < x->n; k++) arena_free(x->at[k].a);
 }
 
-/* By the bound of this order there is not much to be gained in any. */
+/* The search has left little of what this order allows. Another one may allow more; that is looked
+   for only where the search itself found less than it could. */
 static bool near_bound(const Remat *w, uint64_t arena, const RematPlan *plan) {
   const double near = 1.1;
   return plan->flops <= near * remat_bound(w->a, &w->p, in_units(w, arena));
 }
 
-/* Fits the entry in the order that takes the least work for it; NULL where it fits in none. The
-   first order has half of the effort. */
+/* Fits the entry in the order that takes the least work for it; NULL where it fits in none. Each
+   order has half of the effort until one fits. */
 static Remat *fit_best(Tries *x, uint64_t limit, int64_t effort, RematPlan *found,
                        uint64_t *arena) {
   Remat *best = NULL;

@@ -330,7 +330,7 @@ static Answer finish(Job *j, Arena *a, CudaImage *image) {
     image->text_size = h.size[PART_TEXT];
     return (Answer)h.answer;
   }
-  static const char more[] = "set GC_NVRTC_SECONDS, which is 300 by default, to allow more";
+  static const char more[] = "set GC_NVRTC_SECONDS to allow more";
   if (late)
     image->log = arena_printf(a, "it took longer than %d seconds; %s", 2 * most, more);
   else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)

@@ -8,11 +8,14 @@ entry f() {
   param w : f32[48, 80] = glorot()
   param v : f32[80, 512] = glorot()
   param u : f32[512, 20] = glorot()
+  param t : f32[400, 80] = glorot() # a chunk of its elements ends within a row
   y = tanh(tanh(uniform(-1, 1, shape = [9, 48]) @ w) @ v) @ u
-  loss = sum(y * y)
+  z = tanh(uniform(-1, 1, shape = [9, 400]) @ t)
+  loss = sum(y * y) + sum(z * z)
   minimize loss with adamw(1e-2, clip = 1)
   return loss, norm = sum(w * w), m = sum(v), a = sum(abs(v))
 }
 # CHECK: param @w : f32[48,80] panels 16
 # CHECK: param @v : f32[80,512] panels 16
 # CHECK: param @u : f32[512,20] {{[^p]}}
+# CHECK: param @t : f32[400,80] panels 16

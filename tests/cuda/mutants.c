@@ -1,9 +1,9 @@
 /* Planted errors, one at a time: small edits of the CUDA source of mutants.g (a barrier less, a
    wrong bound, a copy that is not waited for), of at least 100 of which the interpreter must catch
    98 %, and plans in which a value lies over one that is still read, of which it must catch all. An
-   edit that leaves NVRTC's PTX as it was changes
-   nothing and does not count; nor do those of mutants.def, with the reason why no result can
-   change. Caught: a finding, another result than before the edit, a refusal.
+   edit that leaves NVRTC's PTX as it was changes nothing and does not count; nor do those of
+   mutants.def, with the reason why no result can change. Caught: a finding, another result than
+   before the edit, a refusal.
      mutants RUNTIME_DIR FILE.g KERNELS PLANS     every n-th edit, and every n-th plan
    Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP. */
 #define _GNU_SOURCE

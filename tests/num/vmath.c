@@ -97,7 +97,8 @@ static void special(void) {
   S(log, 1.0f, 0.0f), S(log, 0.0f, -inf), S(log, -1.0f, nan), S(log, inf, inf), S(log, nan, nan);
   S(log1p, 0.0f, 0.0f), S(log1p, -1.0f, -inf), S(log1p, -2.0f, nan), S(log1p, inf, inf),
       S(log1p, nan, nan);
-  S(tanh, 0.0f, 0.0f), S(tanh, nan, nan), S(erf, nan, nan), S(sigmoid, nan, nan);
+  S(tanh, 0.0f, 0.0f), S(tanh, -0.0f, -0.0f), S(tanh, inf, 1.0f), S(tanh, -inf, -1.0f),
+      S(tanh, nan, nan), S(erf, nan, nan), S(sigmoid, nan, nan);
   S(sigmoid, inf, 1.0f), S(sigmoid, -inf, 0.0f), S(sin, 0.0f, 0.0f), S(sin, inf, nan),
       S(cos, 0.0f, 1.0f);
   static const float base[] = {0.0f,  -0.0f, 1.0f,     -1.0f,     2.0f, -2.0f, 0.5f,

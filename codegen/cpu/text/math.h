@@ -84,7 +84,8 @@ INL f32 f32_log1p(f32 x) { /* log(u) x / (u - 1) with u = 1 + x rounded (Kahan) 
   y = d == 0.0f ? x : y;
   return x == __builtin_inff() || x == -1.0f ? f32_log(u) : y;
 }
-/* 1 - 2 / (exp(2 x) + 1) where that keeps 1 - y^2 exact, which gradients need; x + x^3 P(x^2) below. */
+/* 1 - 2 / (exp(2 x) + 1) where an error of y is much of 1 - y^2, which gradients need; x + x^3 P(x^2)
+   below. The sign comes last, so that -0 keeps its own. */
 INL f32 f32_tanh(f32 x) {
   f32 a = f32_abs(x), z = x * x;
   f32 p = -5.70498872745e-3f;
@@ -92,10 +93,10 @@ INL f32 f32_tanh(f32 x) {
   p = f32_fma(p, z, -5.37397155531e-2f);
   p = f32_fma(p, z, 1.33314422036e-1f);
   p = f32_fma(p, z, -3.33332819422e-1f);
-  f32 near = f32_fma(x * z, p, x);
+  f32 near = f32_fma(a * z, p, a);
   f32 far = 1.0f - divide(2.0f, f32_exp(a + a) + 1.0f);
-  far = x < 0.0f ? -far : far;
-  return a < 0.625f ? near : far;
+  f32 y = a < 0.625f ? near : far;
+  return f32_bits(x) < 0 ? -y : y;
 }
 INL f32 f32_sigmoid(f32 x) { /* from exp(-|x|), so that neither side overflows */
   f32 e = f32_exp(-f32_abs(x));
