@@ -127,8 +127,8 @@ static bool counter_read(const Entry *e, const Op *scan) {
 static void add_op(Table *t, const Op *op) {
   for (int k = 0; k < plan_nmade(op); k++) {
     ValueId v = plan_made(op, k);
-    bool unused = t->e->plan->place[v].region == PLAN_COUNTS && !counter_read(t->e, op);
-    if (!unused) add_value(t, v, op);
+    bool counter = op->kind == OP_SCAN && t->e->plan->place[v].region == PLAN_COUNTS;
+    if (!counter || counter_read(t->e, op)) add_value(t, v, op);
   }
   const Place *s = &t->e->plan->scratch[op->id];
   if (s->bytes) add_row(t, "", "scratch", scope_and_place(t, op), "", s, plan_op_name(op));

@@ -1,4 +1,5 @@
 # RUN: %gc %s -O0 --emit=ir | FileCheck-14 %s
+# RUN: %gc %s -O1 --dump-plan | grep -q '^  %4 .*counts+0x0+4k0'
 # A view of a loop's counter lies where the counter does, however deep in other loops it is read; what
 # an inner loop stacks behind it moves with the inner loop alone.
 entry f(x : f32[16]) {
