@@ -19,7 +19,9 @@ typedef struct CodegenOptions {
   const struct CodegenGpu *gpu; /* what an executable holds beside the CPU's program, or NULL */
   bool stats;                   /* say what the kernels take of a GPU */
   int failed;                   /* set: exit code of a target that could not be made */
-  bool exact; /* no tensor cores: a GPU's sums have the CPU's order in every dtype */
+  bool exact;          /* no tensor cores: a GPU's sums have the CPU's order in every dtype */
+  const char *old_gpu; /* no tensor cores, either: "sm_75", of --arch, from before sm_80; or NULL */
+  bool wide; /* positions of 64 bits in every kernel of a GPU, as large values take them */
 } CodegenOptions;
 
 /* The same program, planned for the CUDA target. */

@@ -1,7 +1,7 @@
 /* Launches: their arguments, how threads share them, what they touch, and their names.
    Contract: an argument list is inputs, outputs, then one scratch; everything is taken as touched
    whole until a printer says which slice a unit owns. */
-#include "codegen/kernel.h"
+#include "codegen/tables.h"
 
 void gen_helper(Gen *g, const char *text) {
   for (uint32_t i = 0; i < g->helpers.n; i++)
@@ -92,30 +92,25 @@ void kernel_split_out(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t 
   split(&k->args[gr->nin + i], rows, stride, width);
 }
 
-const char *kernel_fault_name(const Group *gr, ValueId v, const char *otherwise) {
-  const Op *def = value_def(gr->e, v);
-  while (def && def->kind == OP_CONVERT) { /* the same number in another dtype */
-    v = def->operands[0];
-    def = value_def(gr->e, v);
-  }
-  int i = group_arg(gr, v);
-  if (i < 0) return otherwise;
-  ValueId outer = gr->in[i];
-  const Block *body = gr->e->body;
-  for (uint32_t k = 0; k < body->args.n; k++)
-    if (body->args.at[k] == outer) return value_at(gr->e, outer)->name;
-  return otherwise;
+/* The number of a row of GcSite. Equal rows are one, so that kernels can be. */
+static uint32_t site_of(Gen *g, const char *row) {
+  for (uint32_t i = 0; i < g->sites.n; i++)
+    if (strcmp(g->sites.at[i], row) == 0) return i;
+  vec_push(g->a, &g->sites, row);
+  return g->sites.n - 1;
 }
 
-const char *gen_fault(Gen *g, const Group *gr, ValueId v, const char *otherwise, const char *row,
+const char *gen_fault(Gen *g, const Group *gr, const Op *op, const char *what, const char *at,
                       const char *value, int64_t limit) {
-  const char *what = kernel_fault_name(gr, v, otherwise);
-  if (!g->device)
-    return arena_printf(g->a, "gcrt_fault(\"%s\", %s, %s, %lld);", what, row, value,
-                        (long long)limit);
-  const Block *body = gr->e->body;
-  uint32_t input = 0;
-  while (input < body->args.n && value_at(gr->e, body->args.at[input])->name != what) input++;
-  return arena_printf(g->a, "gc_fault(fault, %u, %s, %s, %lld);", input, row, value,
-                      (long long)limit);
+  Arena *a = g->a;
+  const IndexTrace *t = &g->uses->trace[op->id];
+  const char *loc = text_quoted(a, op->loc.line ? loc_str(g->ctx, op->loc) : "");
+  const char *row = arena_printf(a, "{%s, \"%s\"", loc, what);
+  if (t->input >= 0)
+    row = arena_printf(a, "%s, %s, %s, %lld, %lld, %lld, %lld", row,
+                       text_quoted(a, value_at(gr->e, gr->e->body->args.at[t->input])->name),
+                       t->exact ? "true" : "false", (long long)t->first, (long long)t->step,
+                       (long long)t->run, (long long)t->count);
+  return arena_printf(a, "%s%u, %s, %s, %lld);", g->device ? "gc_fault(fault, " : "gcrt_fault(",
+                      site_of(g, arena_printf(a, "%s}", row)), at, value, (long long)limit);
 }

@@ -60,6 +60,27 @@ typedef struct Kernel {
   bool few_blocks; /* registers rather than many blocks at a time: else NVRTC may spill for these */
 } Kernel;
 
+/* ---- limits.c: what inputs index ---- */
+
+/* So many elements of a row, one after the other, are each in [0, limit); 0: any number is right.
+ */
+typedef struct InputLimit {
+  int64_t count, limit;
+} InputLimit;
+typedef VEC(InputLimit) InputLimits; /* of a row; none: any number is right */
+/* Which input an op's index is made of, and of which row each of its elements. */
+typedef struct IndexTrace {
+  int input;                       /* by number; -1: of none, of several, or not known */
+  bool exact;                      /* its numbers are the input's own */
+  int64_t first, step, run, count; /* element k is of row first + k / run % count * step; run 0: not
+                                      known */
+} IndexTrace;
+typedef struct InputUses {
+  InputLimits *limits; /* by input: found where it is only moved before it indexes */
+  IndexTrace *trace;   /* by op */
+} InputUses;
+InputUses *input_uses(Arena *out, const Entry *e);
+
 typedef struct Gen {
   Ctx *ctx;
   Module *m;
@@ -68,9 +89,13 @@ typedef struct Gen {
   Arena *a;
   VEC(const char *) helpers; /* see gen_helper */
   VEC(Kernel *) out;         /* launches of the group at hand */
+  VEC(const char *) sites;   /* where indices can be out of range: rows of GcSite, each once */
+  const InputUses *uses;     /* of the entry at hand */
   int names;                 /* of variables in the function at hand, counted up */
   const char *index;         /* type of positions; NULL: "long" */
-  bool device;               /* no strings in kernels: faults name inputs by their numbers */
+  bool device;               /* kernels are given where to report a fault */
+  bool slow_products;        /* some stayed off tensor cores for opt->old_gpu */
+  bool refused;              /* a diagnostic has said which op is too large for any kernel */
 } Gen;
 
 /* A definition at file level that kernels need, printed once, in the order of first need. */
@@ -94,13 +119,9 @@ void kernel_split_in(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t s
 void kernel_split_out(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride,
                       uint64_t width);
 
-/* What gcrt_fault calls inner value v: the name of the input that it is, so that the runtime can
-   name file and row, else `otherwise`. */
-const char *kernel_fault_name(const Group *gr, ValueId v, const char *otherwise);
-
-/* The statement that reports an index that is value v of the group and out of range; `otherwise` is
-   what it is called where it is no input of the entry. */
-const char *gen_fault(Gen *g, const Group *gr, ValueId v, const char *otherwise, const char *row,
+/* The statement that reports an index of `op` that is out of range: element `at` of it is `value`;
+   what it is, "a label". */
+const char *gen_fault(Gen *g, const Group *gr, const Op *op, const char *what, const char *at,
                       const char *value, int64_t limit);
 
 /* ---- scalar text ---- */

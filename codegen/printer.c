@@ -294,7 +294,7 @@ static const char *row_exp(Printer *p, const Op *op, const Axis *map, int *level
   }
   Printed x = printer_value(p, v, map);
   *level = deeper(*level, x.level);
-  return arena_printf(p->g->a, "%s_exp(%s - %s)", dtype_prefix(value_type(p->gr->e, v)->dtype),
+  return arena_printf(p->g->a, "%s_exp_down(%s - %s)", dtype_prefix(value_type(p->gr->e, v)->dtype),
                       x.text, printer_term(p, op, ROLE_MAX)->text);
 }
 

@@ -161,7 +161,7 @@ const char *rows_addend(Rows *r, const Work *w) {
     const char *max = NULL;
     for (uint32_t i = 0; i < r->work.n; i++)
       if (r->work.at[i].kind == OP_REDUCE_MAX && r->work.at[i].x == w->x) max = r->work.at[i].name;
-    const char *e = arena_printf(r->g->a, "%s_exp(%s - %s)", dtype_prefix(dt), x, max);
+    const char *e = arena_printf(r->g->a, "%s_exp_down(%s - %s)", dtype_prefix(dt), x, max);
     if (!w->keep) return e;
     text_line(p->level[2], "%s = %s;", w->keep, e);
     return w->keep;
@@ -194,7 +194,7 @@ static void label(Rows *r, const Op *op, const char *name) {
   const char *read = printer_value(p, v, printer_identity(p, v)).text;
   text_line(row, "long %s = (long)%s;", name, read);
   text_open(row, "if (%s < 0 || %s >= %lld) {", name, name, (long long)r->c);
-  text_line(row, "%s", gen_fault(r->g, r->gr, v, "label", "u", name, r->c));
+  text_line(row, "%s", gen_fault(r->g, r->gr, op, "a label", r->number, name, r->c));
   text_line(row, "%s = 0;", name);
   text_close(row, "}");
   vec_push(r->g->a, &p->terms, (Term){op, ROLE_LABEL, name, 1});

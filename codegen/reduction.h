@@ -14,8 +14,8 @@ const char *reduce_step(Gen *g, OpKind k, const char *acc, const char *v);
 const char *reduce_beats(Gen *g, OpKind k, Dtype dt, const char *a, const char *b);
 enum {
   LANES = 64, /* that a float reduction runs side by side along a row; fewer elements: one by one */
-  ROW_CHUNK = 16384, /* elements of a row whose lanes are added up before the next such part */
-  COL_CHUNK = 256    /* elements of a column of which the same is true */
+  ROW_CHUNK = 16384,     /* elements of a row whose lanes are added up before the next such part */
+  COL_CHUNK = SUM_COLUMN /* elements of a column of which the same is true */
 };
 /* Element operations of one evaluation of the group's members on their shapes, with functions at
    their price. */
@@ -38,10 +38,11 @@ typedef struct Rows {
   const Group *gr;
   Printer p;
   VEC(Work) work;
-  int *ready;  /* by member: the pass in which its result can be computed */
-  int npasses; /* of reductions */
-  int outer;   /* axes before the row */
-  int64_t c;   /* elements of a row */
+  int *ready;         /* by member: the pass in which its result can be computed */
+  int npasses;        /* of reductions */
+  int outer;          /* axes before the row */
+  int64_t c;          /* elements of a row */
+  const char *number; /* text of a row's number */
 } Rows;
 
 int64_t rows_elements(const Group *gr); /* of a row */

@@ -49,7 +49,7 @@ static const char *const dtype_enum[DTYPES] = {
     [DT_F16] = "GC_F16",   [DT_BF16] = "GC_BF16", [DT_F32] = "GC_F32", [DT_F64] = "GC_F64"};
 
 static void tensor(Tables *p, const char *name, const Type *t, const Layout *l, Address at,
-                   int64_t limit) {
+                   const InputLimits *limits) {
   Text *x = &p->text;
   text_add(x, "{%s, %s, %d, ", text_quoted(p->g->a, name), dtype_enum[t->dtype], t->rank);
   if (t->rank) {
@@ -61,7 +61,13 @@ static void tensor(Tables *p, const char *name, const Type *t, const Layout *l, 
   }
   text_add(x, ", %" PRIu64 ", %s, %" PRIu64 ", %d", at.bytes, region_name[at.region], at.offset,
            l ? l->nr : 0);
-  if (limit) text_add(x, ", .limit = %" PRId64, limit);
+  if (limits && limits->n) {
+    text_add(x, ", .nlimits = %u, .limits = (const GcLimit[]){", limits->n);
+    for (uint32_t i = 0; i < limits->n; i++)
+      text_add(x, "%s{%" PRId64 ", %" PRId64 "}", i ? ", " : "", limits->at[i].count,
+               limits->at[i].limit);
+    text_add(x, "}");
+  }
   if (l && l->order) {
     text_add(x, ", .order = (const int[]){");
     for (int i = 0; i < l->order->n; i++) text_add(x, i ? ", %d" : "%d", (int)l->order->at[i]);
@@ -136,6 +142,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   Arena *a = p->g->a;
   Text *x = &p->text;
   Launches l = {0};
+  const InputUses *uses = p->g->uses = input_uses(a, e);
   launches_of(p->g, e, &p->globals, p->print, &l);
   VEC(StepText) run = {0};
   for (uint32_t i = 0; i < l.at.n; i++) vec_push(a, &run, p->step(p, e, &l.at.at[i]));
@@ -162,13 +169,11 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   }
   uint32_t nin = e->body->args.n;
   if (nin) {
-    int64_t *limit = ARENA_ARRAY(a, int64_t, nin);
-    input_limits(e, limit);
     text_add(x, "static const GcTensor %s_inputs[] = {\n", id);
     for (uint32_t i = 0; i < nin; i++) {
       const Value *v = value_at(e, e->body->args.at[i]);
       text_add(x, "  ");
-      tensor(p, v->name, v->type, v->layout, address_of(e, e->body->args.at[i]), limit[i]);
+      tensor(p, v->name, v->type, v->layout, address_of(e, e->body->args.at[i]), &uses->limits[i]);
       text_add(x, ",\n");
     }
     text_add(x, "};\n");
@@ -181,7 +186,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
     for (int i = 0; i < nout; i++) {
       const Value *v = value_at(e, outputs[i]);
       text_add(x, "  ");
-      tensor(p, names[i], v->type, v->layout, address_of(e, outputs[i]), 0);
+      tensor(p, names[i], v->type, v->layout, address_of(e, outputs[i]), NULL);
       text_add(x, ",\n");
       bool scalar = v->type->rank == 0 && dtype_is_float(v->type->dtype);
       if (e->training && scalar && (loss < 0 || strcmp(names[i], "loss") == 0)) loss = i;
@@ -254,7 +259,7 @@ static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
     (void)layout_bytes(g->type, g->layout, &bytes);
     text_add(x, "  {");
     tensor(p, g->path, g->type, g->layout,
-           (Address){.region = PLAN_GLOBALS, .offset = p->globals.offset[i], .bytes = bytes}, 0);
+           (Address){.region = PLAN_GLOBALS, .offset = p->globals.offset[i], .bytes = bytes}, NULL);
     text_add(x, ", %s},\n", kind[g->kind]);
   }
   if (*nglobals) text_add(x, "};\n");
@@ -299,12 +304,16 @@ void tables_write(Tables *p, FILE *f, const char *symbol, const char *march, con
   if (m->entries.n)
     fprintf(f, "\nstatic const GcEntry entries[] = {\n%s};\n", text_str(&p->entries));
   if (m->init) fprintf(f, "static const GcEntry init = %s;\n", text_str(&p->init));
+  if (p->g->sites.n) fputs("static const GcSite sites[] = {\n", f);
+  for (uint32_t i = 0; i < p->g->sites.n; i++) fprintf(f, "  %s,\n", p->g->sites.at[i]);
+  if (p->g->sites.n) fputs("};\n", f);
   fprintf(f,
           "\nconst GcProgram %s = {GCRT_ABI, %s, %s, %s, %s, 0x%016" PRIx64 "u,\n  %s, %d, %" PRIu64
-          ", %s, %d, %s, %u, %s%s};\n",
+          ", %s, %d, %s, %u, %s, %s, %u%s};\n",
           symbol, text_quoted(a, version ? version : ""),
           text_quoted(a, program_name(a, m->source)), text_quoted(a, p->g->target->name),
           text_quoted(a, march), program_hash(m), p->nglobals ? "globals" : "NULL", p->nglobals,
           p->globals.bytes, p->nhypers ? "hypers" : "NULL", p->nhypers,
-          m->entries.n ? "entries" : "NULL", m->entries.n, m->init ? "&init" : "NULL", extra);
+          m->entries.n ? "entries" : "NULL", m->entries.n, m->init ? "&init" : "NULL",
+          p->g->sites.n ? "sites" : "NULL", p->g->sites.n, extra);
 }

@@ -31,10 +31,6 @@ void tables_write(Tables *t, FILE *f, const char *symbol, const char *march, con
 /* The CPU's, where another target's is the first. */
 #define CPU_PROGRAM "gc_program_cpu"
 
-/* limits.c: by input of the entry, how many places its integers index in labels and ids: each must
-   be in [0, limit); 0: any. Found where an input is only moved before it indexes. */
-void input_limits(const Entry *e, int64_t *out);
-
 /* A string literal of C. */
 const char *text_quoted(Arena *a, const char *s);
 /* Letters, digits and _ of a name. */

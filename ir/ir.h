@@ -286,7 +286,9 @@ struct Module {
   const char *source; /* "mnist.g" */
   VEC(Global) globals;
   VEC(Entry *) entries;
-  Entry *init;                /* NULL if there are no params or states */
+  Entry *init;          /* NULL if there are no params or states */
+  uint64_t whole_arena; /* bytes of the largest entry's arena with no limit, and nothing done for
+                           one; 0: nobody has looked */
   struct GlobalTable *lookup; /* hash of the globals' paths; NULL while there are few */
 };
 

@@ -191,10 +191,11 @@ void entry_rebuild(Entry *e, RebuildFn *each, void *data, bool fold, bool drop_d
     exit(3);
   }
   memset(map, 0xff, (old.values.n + 1) * sizeof *map); /* NO_ID everywhere */
-  e->ops.at = NULL;
-  e->ops.n = e->ops.cap = 0;
-  e->values.at = NULL;
-  e->values.n = e->values.cap = 0;
+  e->ops.n = e->values.n = 0; /* as many will come, or few more: room at once, not by doubling */
+  e->ops.cap = old.ops.n + old.ops.n / 8;
+  e->values.cap = old.values.n + old.values.n / 8;
+  e->ops.at = arena_alloc(a, e->ops.cap * sizeof *e->ops.at);
+  e->values.at = arena_alloc(a, e->values.cap * sizeof *e->values.at);
   e->plan = NULL;
   e->orders = NULL;
   e->names = NULL;

@@ -25,6 +25,7 @@ typedef struct Targets {
   bool cpu, cuda;
   const char **arch; /* "sm_80", … */
   int narch;
+  const char *old_gpu; /* the first of them from before sm_80, or NULL */
 } Targets;
 /* An executable always holds the CPU's program, whatever --target says. Returns the exit code. */
 int targets_choose(Ctx *c, const Options *o, Targets *out);

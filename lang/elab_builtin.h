@@ -10,7 +10,7 @@ Handler builtin_elementwise, builtin_where, builtin_clamp, builtin_reduce, built
 /* elab_shape.c */
 Handler builtin_reshape, builtin_transpose, builtin_broadcast, builtin_pad, builtin_concat,
     builtin_stack, builtin_split, builtin_reverse, builtin_shape, builtin_dim, builtin_len,
-    builtin_list, builtin_known;
+    builtin_list, builtin_pair, builtin_known;
 /* elab_sequence.c */
 Handler builtin_norm;
 /* elab_window.c */

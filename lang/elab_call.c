@@ -151,8 +151,9 @@ static Val enter(Elab *e, const Func *f, const Expr *x, const Actual *arg, int n
   Env *env = env_new(e, f, f->prelude);
   env->result = (Val){.kind = VAL_NONE, .loc = x->loc};
   Frame *frame = frame_push(e, name, x->call.callee.loc, env, f->prelude);
-  frame->again = before && !as->name.name && !same_call(e, before, f, arg, n);
-  if (before) frame->first = before->loc;
+  bool each = frame->up->env->loop == frame->up;
+  frame->again = !as->name.name && (each || (before && !same_call(e, before, f, arg, n)));
+  frame->first = before ? before->loc : place;
   Val v = call_def(e, f, arg, n, 0, x->call.callee.loc);
   frame_pop(e);
   return v;

@@ -25,6 +25,17 @@ typedef struct Einsum {
 
 static bool has(const char *axes, char c) { return c && strchr(axes, c) != NULL; }
 
+/* A result that is not written: the letters that stand once, in the alphabet's order, as in numpy.
+ */
+static void lone_axes(Einsum *m) {
+  int at = 0;
+  for (int c = 1; c < LETTERS; c++) {
+    int n = 0;
+    for (int i = 0; i < m->n; i++) n += has(m->in[i].axis, (char)c);
+    if (n == 1) m->out[at++] = (char)c;
+  }
+}
+
 /* "ij,jk->ik" into the sides; false after an error. */
 static bool read_spec(Einsum *m, const char *spec) {
   Site *s = m->s;
@@ -54,8 +65,7 @@ static bool read_spec(Einsum *m, const char *spec) {
     return fail(s->e, s->at[0], "\"%s\" is of %d tensor%s, but %d %s given", spec, side + 1,
                 side ? "s" : "", m->n, m->n == 1 ? "is" : "are"),
            false;
-  if (!result)
-    return fail(s->e, s->at[0], "einsum needs its result behind '->' in \"%s\"", spec), false;
+  if (!result) lone_axes(m);
   return true;
 }
 

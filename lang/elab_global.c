@@ -232,7 +232,10 @@ static bool called_twice(Elab *e, const char *path) {
     e->frame = f->up; /* the mistake is the caller's */
     Loc place = f->user.line ? f->user : f->call;
     elab_error(e, place, "this call of %s would declare %s a second time", name, path);
-    if (f->first.line == f->call.line && f->first.col == f->call.col) {
+    bool loop = f->first.line == f->call.line && f->first.col == f->call.col;
+    if (loop && f->up->env->loop == f->up) {
+      elab_hint(e, "in a scan, %s(…) as a makes one for all iterations", name);
+    } else if (loop) {
       elab_hint(e, "in a loop, %s(…) as a[i] makes one for each iteration, %s(…) as a one for all",
                 name, name);
     } else {
@@ -249,6 +252,13 @@ static bool called_twice(Elab *e, const char *path) {
 }
 
 static bool declared_twice(Elab *e, const Stmt *s) {
+  if (e->frame->env->loop == e->frame) {
+    elab_error(e, s->variable.name.loc, "each iteration of the scan would declare '%s' again",
+               s->variable.name.name);
+    elab_hint(e, "one for all iterations stands before the loop");
+    elab_trace(e);
+    return true;
+  }
   for (uint32_t i = 0; i < e->frame->variables.n; i++) {
     const Child *v = &e->frame->variables.at[i];
     if (v->name != s->variable.name.name) continue;

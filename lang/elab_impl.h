@@ -116,7 +116,8 @@ typedef struct Env { /* one activation of a function or an entry */
   VEC(Binding) gone; /* bound in a loop that is over: for the hint */
   const Func *func;  /* NULL: an entry */
   bool prelude, returned;
-  int scans; /* of this activation whose bodies are being read */
+  int scans;         /* of this activation whose bodies are being read … */
+  const Frame *loop; /* … and the frame that the innermost stands in */
   Val result;
   Yields *yields;
   VEC(Ident) outputs; /* of an entry */
@@ -138,7 +139,8 @@ struct Frame {
   Loc call;         /* the call that made it; line 0: an entry */
   Loc user;         /* of code of the prelude: the user's call; else line 0 */
   bool scope;       /* no call: scope h[l] {…}, or an instance name of a built-in function */
-  bool again;       /* an unnamed call whose name was taken already in the frame above */
+  bool again;       /* an unnamed call whose name was taken already in the frame above, or that a
+                       scan makes in each iteration */
   Loc first;        /* ... there */
   VEC(Child) calls, variables;
 };

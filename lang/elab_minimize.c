@@ -111,6 +111,12 @@ static bool choose_params(Elab *e, const Actual *only, Trained *p, int *n, Loc l
 
 /* Scales all gradients so that their common norm is at most `most`. */
 static void clip_norm(Elab *e, Trained *p, int n, Val most, Loc loc) {
+  if (val_is_number(most) && !(val_number(most) > 0)) {
+    elab_error(e, loc, "clip needs a norm above 0, found %s", val_str(e, most));
+    elab_hint(e, "without clip the gradients are taken as they are");
+    elab_trace(e);
+    return;
+  }
   Val total = val_num(0, loc);
   for (int i = 0; i < n; i++) {
     Val g = val_convert(e, p[i].g, p[i].g.tensor.type->dtype == DT_F64 ? DT_F64 : DT_F32);

@@ -296,9 +296,12 @@ static bool read_body(Elab *e, ScanLevel *l, const Stmt *s, int64_t from, Yields
   uint32_t names = env->names.n;
   Binding *hidden = env_find(env, s->loop.var.name), kept = hidden ? *hidden : (Binding){0};
   env_bind(e, s->loop.var.name, i, -1, s->loop.var.loc);
+  const Frame *loop = env->loop;
+  env->loop = e->frame;
   env->scans++;
   exec_body(e, &s->loop.body);
   env->scans--;
+  env->loop = loop;
   env_drop(e, env, names);
   if (hidden) *env_find(env, kept.name) = kept;
   env->yields = up;

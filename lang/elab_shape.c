@@ -271,4 +271,15 @@ Val builtin_list(Site *s) {
   return val_list(s->e, VAL_LIST, &v, 1, s->loc);
 }
 
+Val builtin_pair(Site *s) {
+  Val v = s->v[0], two[2] = {v, v};
+  if (v.kind == VAL_LIST && (v.list->n == 1 || v.list->n == 2))
+    two[0] = v.list->at[0], two[1] = v.list->at[v.list->n - 1];
+  if (!val_is_number(two[0]) || !val_is_number(two[1]))
+    return fail(s->e, s->at[0],
+                "pair needs a compile-time number, or a list of one or two, found %s",
+                val_str(s->e, v));
+  return val_list(s->e, VAL_LIST, two, 2, s->loc);
+}
+
 Val builtin_known(Site *s) { return val_bool(s->v[0].kind != VAL_TENSOR, s->loc); }

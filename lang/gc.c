@@ -169,6 +169,12 @@ static int parse_streams(const char *s) {
   return s[0] >= '0' && s[0] <= '9' && !*end && n >= 1 && n <= MOST_STREAMS ? (int)n : 0;
 }
 
+/* The pipeline fits a program into a limit, and nothing in it decides otherwise later. */
+static bool keeps_limits(const char *pipeline) {
+  const char *remat = strstr(pipeline, "remat");
+  return remat && strstr(remat, "share") && !strstr(remat, "strategy");
+}
+
 static int choose_options(Run *r) {
   const Options *o = &r->o;
   const char *limit = option_value(o, OPT_MEMORY_LIMIT, NULL);
@@ -205,47 +211,52 @@ static int choose_options(Run *r) {
     return usage_error("--streams takes a number from 1 to %d, not '%s'", MOST_STREAMS,
                        option_value(o, OPT_STREAMS, ""));
   if (limit && !parse_limit(limit, &r->passes.limit))
-    return usage_error("--memory-limit takes a size as 700M or 1.5G, or a share as 50%%, not '%s'",
-                       limit);
-  if ((limit || r->passes.curve) && strcmp(r->passes.memory, "pack") != 0)
-    return usage_error("--memory-limit and --memory-curve are about --memory=pack");
+    return usage_error(
+        "--memory-limit takes a size as 700M or 1.5G, or a share up to 100%% as 50%%, "
+        "not '%s'",
+        limit);
+  bool packs = strcmp(r->passes.memory, "pack") == 0;
+  if ((limit || r->passes.curve) && (!packs || !keeps_limits(r->pipeline)))
+    return usage_error("--memory-limit and --memory-curve are about --memory=pack%s",
+                       packs ? ", and need the passes remat and, behind it, share" : "");
+  if (option_given(o, OPT_MEMORY_REPORT) && (limit || !packs))
+    return usage_error("--memory-report compares the strategies itself, all without a limit");
   return EXIT_DONE;
 }
 
 /* ---- the stages ---- */
 
-/* A text is made whole in memory before a byte of it is written. */
-static int emit_text(Run *r, bool (*print)(FILE *f, Run *r)) {
+/* A text is made whole in memory before a byte of it is written; `print` returns an exit code. */
+static int emit_text(Run *r, int (*print)(FILE *f, Run *r)) {
   char *text = NULL;
   size_t n = 0;
   FILE *f = open_memstream(&text, &n);
   if (!f) return EXIT_ENVIRONMENT;
-  bool printed = print(f, r), whole = fclose(f) == 0;
-  int code = EXIT_DONE;
-  if (!printed)
-    code = EXIT_PROGRAM;
-  else if (!whole || !output_write(r->output, text, n))
-    code = EXIT_ENVIRONMENT;
+  int code = print(f, r);
+  bool whole = fclose(f) == 0;
+  if (code == EXIT_DONE && (!whole || !output_write(r->output, text, n))) code = EXIT_ENVIRONMENT;
   free(text);
   return code;
 }
 
-static bool print_ast(FILE *f, Run *r) {
+static int print_ast(FILE *f, Run *r) {
   ast_print(f, r->prog);
-  return true;
+  return EXIT_DONE;
 }
 
-static bool print_ir(FILE *f, Run *r) {
+static int print_ir(FILE *f, Run *r) {
   module_print(f, r->m, &(PrintOptions){.locs = true, .note = plan_note});
-  return true;
+  return EXIT_DONE;
 }
 
-static bool print_plan(FILE *f, Run *r) {
+static int print_plan(FILE *f, Run *r) {
   plan_print_json(f, r->m, r->target->name, GC_VERSION);
-  return true;
+  return EXIT_DONE;
 }
 
-static bool print_c(FILE *f, Run *r) { return codegen_c(r->m, r->target, &r->codegen, f); }
+static int print_c(FILE *f, Run *r) {
+  return codegen_c(r->m, r->target, &r->codegen, f) ? EXIT_DONE : EXIT_PROGRAM;
+}
 
 /* The entries, then init where there is one. */
 static Entry *entry_at(const Module *m, uint32_t i) {
@@ -357,7 +368,9 @@ static void print_looks(Run *r) {
     plan_print_table(stdout, r->m, r->target->name);
 }
 
-static bool print_cuda(FILE *f, Run *r) { return codegen_cuda(r->m, r->target, &r->codegen, f); }
+static int print_cuda(FILE *f, Run *r) {
+  return codegen_cuda(r->m, r->target, &r->codegen, f) ? EXIT_DONE : EXIT_PROGRAM;
+}
 
 static int emit_binary(Run *r) {
   const char *arch = r->targets.arch[0], *bytes;
@@ -407,6 +420,7 @@ static int compile(Run *r) {
   int code = choose_options(r);
   if (!code) code = choose_effort(r);
   if (!code) code = targets_choose(r->c, &r->o, &r->targets);
+  r->codegen.old_gpu = r->targets.old_gpu;
   if (!code) code = choose_output(r);
   if (code) return code;
   if (option_given(&r->o, OPT_PASSES) && option_given(&r->o, OPT_PRECISION))
@@ -450,7 +464,7 @@ static bool parse_seconds(const char *s, double *out) {
   return *s && *end == 0 && isfinite(*out) && *out > 0;
 }
 
-static int pack(Run *r) {
+static int print_packed(FILE *f, Run *r) {
   uint64_t capacity = 0;
   double timeout = 0;
   const char *text = option_value(&r->o, OPT_CAPACITY, NULL);
@@ -459,7 +473,14 @@ static int pack(Run *r) {
   text = option_value(&r->o, OPT_TIMEOUT, NULL);
   if (text && !parse_seconds(text, &timeout))
     return usage_error("--timeout takes a number of seconds above 0, not '%s'", text);
-  return pack_command(r->c, r->o.input, capacity, timeout, option_value(&r->o, OPT_OUTPUT, NULL));
+  return pack_command(r->c, r->o.input, capacity, timeout, f);
+}
+
+static int pack(Run *r) {
+  r->output = option_value(&r->o, OPT_OUTPUT, NULL);
+  if (r->output && output_is_input(r->output, r->o.input))
+    return usage_error("the output would replace the input %s", r->o.input);
+  return emit_text(r, print_packed);
 }
 
 static int run(Run *r, int argc, char **argv) {

@@ -35,7 +35,7 @@ def rmsnorm(x : [..., d], eps = 1e-6) {
 
 # `out` filters of k taps (or [rows, columns]) over images [N, C, H, W]; keeps the size at stride 1
 def conv(x, out, k, stride = 1, pad = "same", dilation = 1, groups = 1, bias = true) {
-  param w : f32[out, dim(x, 1) / groups, list(k)[0], list(k)[-1]] = he()
+  param w : f32[out, dim(x, 1) / groups, pair(k)[0], pair(k)[1]] = he()
   y = conv2d(x, w, stride, pad, dilation, groups)
   if bias {
     param b : f32[out] = zeros()
@@ -47,7 +47,7 @@ def conv(x, out, k, stride = 1, pad = "same", dilation = 1, groups = 1, bias = t
 # the transpose of a convolution with `out` result channels: stride s makes images s times as large
 def conv_transpose(x, out, k, stride = 1, pad = 0, output_pad = 0, dilation = 1, groups = 1,
                    bias = true) {
-  param w : f32[dim(x, 1), out / groups, list(k)[0], list(k)[-1]] = he()
+  param w : f32[dim(x, 1), out / groups, pair(k)[0], pair(k)[1]] = he()
   y = conv_transpose2d(x, w, stride, pad, output_pad, dilation, groups)
   if bias {
     param b : f32[out] = zeros()

@@ -5,6 +5,7 @@
 #include "codegen/codegen.h"
 #include "lang/command.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* sm_, digits, and perhaps a letter. */
@@ -63,6 +64,7 @@ int targets_choose(Ctx *c, const Options *o, Targets *out) {
     }
     more[out->narch++] = arch;
     out->arch = more;
+    if (!out->old_gpu && atoi(arch + strlen("sm_")) < 80) out->old_gpu = arch;
     s += n + (s[n] == ',');
   }
   return EXIT_DONE;

@@ -6,7 +6,7 @@
 #include "passes/pass_list.h"
 
 typedef struct Dce {
-  PassRun *r;
+  Arena *a;
   const Entry *e;
   bool *live; /* by value */
   bool *kept; /* by op */
@@ -101,7 +101,7 @@ static void copy_inside(Dce *d, Builder *b, const Entry *old, const Op *op, Bloc
       dce_each(b, old, in, map, d);
       continue;
     }
-    ValueId *y = ARENA_ARRAY(d->r->scratch, ValueId, in->noperands);
+    ValueId *y = ARENA_ARRAY(d->a, ValueId, in->noperands);
     int n = 0;
     for (int k = 0; k < in->noperands; k++)
       if (wants(d, op, k)) y[n++] = map[in->operands[k]];
@@ -114,8 +114,8 @@ static void copy_inside(Dce *d, Builder *b, const Entry *old, const Op *op, Bloc
 }
 
 static void copy_region(Dce *d, Builder *b, const Entry *old, const Op *op, ValueId *map) {
-  ValueId *x = ARENA_ARRAY(d->r->scratch, ValueId, op->noperands);
-  const Type **types = ARENA_ARRAY(d->r->scratch, const Type *, op->nresults);
+  ValueId *x = ARENA_ARRAY(d->a, ValueId, op->noperands);
+  const Type **types = ARENA_ARRAY(d->a, const Type *, op->nresults);
   Attr attr[MAX_ATTRS];
   int nx = 0, ny = 0;
   memcpy(attr, op->attr, sizeof attr);
@@ -152,16 +152,18 @@ static void dce_each(Builder *b, const Entry *old, const Op *op, ValueId *map, v
     build_copy(b, old, op, map);
 }
 
+int64_t dce_entry(Arena *a, Entry *e) {
+  Dce d = {.a = a, .e = e};
+  d.live = ARENA_ARRAY(a, bool, e->values.n);
+  d.kept = ARENA_ARRAY(a, bool, e->ops.n);
+  mark_block(&d, e->body, NULL);
+  int64_t dead = count_dead(&d, e->body);
+  if (dead) entry_rebuild(e, dce_each, &d, false, false);
+  return dead;
+}
+
 bool pass_dce(PassRun *r) {
   Entry *e;
-  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
-    Dce d = {.r = r, .e = e};
-    d.live = ARENA_ARRAY(r->scratch, bool, e->values.n);
-    d.kept = ARENA_ARRAY(r->scratch, bool, e->ops.n);
-    mark_block(&d, e->body, NULL);
-    int64_t dead = count_dead(&d, e->body);
-    if (dead) entry_rebuild(e, dce_each, &d, false, false);
-    r->changes += dead;
-  }
+  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) r->changes += dce_entry(r->scratch, e);
   return true;
 }

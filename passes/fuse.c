@@ -173,7 +173,7 @@ static Unit *unit_new(Fuse *f, const Op *op) {
   const char *text = op_info[op->kind].expr;
   u->dear = c == CLASS_ELEMENT && (!text || strstr(text, "FN("));
   u->row_ops = c == CLASS_ROWS;
-  u->rank = f->rank[op->id];
+  u->node = op->id;
   vec_push(f->a, &u->members, op);
   return u;
 }
@@ -305,13 +305,14 @@ static void group(Fuse *f, const Block *block) {
   for (uint32_t i = 0; i < block->ops.n; i++) {
     const Op *op = op_at(f->e, block->ops.at[i]);
     f->heavy[op->id] = heavy_before(f, op);
-    f->pos[op->id] = f->rank[op->id] = i;
+    f->pos[op->id] = i;
     f->place[op->id] = f->places++;
     f->inlined[op->id] = is_inline(f, op);
     for (int k = 0; k < op->noperands; k++) vec_push(f->a, &f->users[op->operands[k]], op);
     if (op->kind == OP_SCAN) group(f, op->blocks[0]);
   }
   f->block = block;
+  fuse_order(f);
   for (uint32_t i = 0; i < block->ops.n; i++) {
     const Op *op = op_at(f->e, block->ops.at[i]);
     if (!is_core(f, op)) continue;
@@ -509,8 +510,12 @@ static void fuse_entry(PassRun *r, Entry *e) {
   f.place = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.inlined = ARENA_ARRAY(f.a, bool, e->ops.n + 1);
   f.heavy = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
-  f.rank = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
+  f.rank = ARENA_ARRAY(f.a, uint64_t, e->ops.n + 1);
+  f.next = ARENA_ARRAY(f.a, OpId, e->ops.n + 1);
+  f.before = ARENA_ARRAY(f.a, OpId, e->ops.n + 1);
   f.seen = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
+  f.enter = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
+  f.leave = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.users = arena_alloc(f.a, sizeof *f.users * (e->values.n + 1));
   f.emitted = ARENA_ARRAY(f.a, bool, e->ops.n + 1);
   group(&f, e->body);

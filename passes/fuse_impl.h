@@ -11,9 +11,9 @@ typedef struct Unit { /* a group in the making */
   int outer;      /* ROWS: axes before the row */
   const Op *root; /* reduction or matmul */
   VEC(const Op *) members;
-  uint32_t rank, seen; /* as of an op that is in no group */
-  bool dear;           /* computes functions: not to be recomputed in every pass of a row op */
-  bool row_ops;        /* softmax and its like: several passes */
+  OpId node;    /* the one of its members that stands for it: fuse_circle.c */
+  bool dear;    /* computes functions: not to be recomputed in every pass of a row op */
+  bool row_ops; /* softmax and its like: several passes */
 } Unit;
 
 typedef struct Fuse {
@@ -25,20 +25,25 @@ typedef struct Fuse {
   uint32_t *pos;      /* by op: position in its block */
   uint32_t *place;    /* by op: position in the text */
   uint32_t places;
-  bool *inlined;   /* by op: it is copied into the groups that read it */
-  uint32_t *heavy; /* by op: products, windows and loops on the longest way to it */
-  uint32_t *rank;  /* by op in no group: place in an order in which readers stand behind */
-  uint32_t *seen;  /* by op in no group: stamp of the last search that visited it */
-  uint32_t stamp;
+  bool *inlined;           /* by op: it is copied into the groups that read it */
+  uint32_t *heavy;         /* by op: products, windows and loops on the longest way to it */
   VEC(const Op *) * users; /* by value: ops that read it */
+  /* The order of groups and of ops in none, by the op that stands for each: fuse_circle.c */
+  uint64_t *rank;          /* those who read have larger ones, with gaps between */
+  OpId *next, *before;     /* in the order of ranks, or NO_ID */
+  uint32_t *seen, stamp;   /* the last search that visited it */
+  uint32_t *enter, *leave; /* by op: what stands below it in a tree of readers */
   /* while rebuilding */
   bool *emitted; /* by op */
 } Fuse;
 
 /* ---- fuse_circle.c ---- */
+/* Before the block is grouped: every op stands for itself, in the given order. */
+void fuse_order(Fuse *f);
 /* A way leads from one to the other through a third, or so many stand between them that it is not
    looked for. */
 bool fuse_circle(Fuse *f, const Unit *a, const Unit *b);
-/* Before they become one: puts what is ahead before both, what is behind after both. */
+/* Before they become one: one op stands for both, behind what either reads and ahead of what reads
+   either. */
 void fuse_reorder(Fuse *f, Unit *a, Unit *b);
 #endif

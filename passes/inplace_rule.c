@@ -218,7 +218,9 @@ bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand) {
   switch (op_info[op->kind].cls) {
   case CLASS_ELEMENT: return true;
   case CLASS_ROWS: return rows_operand(op, operand) && !value_at(e, x)->layout;
-  case CLASS_INDEX: return op->kind == OP_DYNAMIC_UPDATE && operand == 0;
+  case CLASS_INDEX:
+    return op->kind == OP_DYNAMIC_UPDATE && operand == 0 &&
+           !(value_at(e, x)->layout && value_at(e, x)->layout->nr);
   case CLASS_ORDER: return op->kind == OP_CUMSUM && !value_at(e, x)->layout;
   case CLASS_VIEW: return op->kind == OP_COPY || plan_is_view(e, op);
   case CLASS_REGION: /* a carry begins in the bytes of its first value */

@@ -3,9 +3,10 @@
    moments, updates. What lies between convolutions is the business of layout_images.c.
    Contract: one decision for a global in all entries; a value that anything but products,
    convolutions, element-wise work and sums of everything touches stays row-major. `init` computes
-   in row-major order where it must, and converts by a copy at the store. Method: union-find over
-   globals and values; a class takes the layout that some product or convolution wants if no other
-   wants another and nobody else reads or makes one of its values. */
+   in the global's layout what is element-wise of random numbers and constants, so that it is made
+   in the global's own bytes; the rest in row-major order, converted by a copy at the store. Method:
+   union-find over globals and values; a class takes the layout that some product or convolution
+   wants if no other wants another and nobody else reads or makes one of its values. */
 #include "passes/kernel_form.h"
 #include "passes/layout_impl.h"
 
@@ -111,13 +112,28 @@ static void convolution(Layouts *l, uint32_t base, const Entry *e, const Op *op)
          layout_filter(l->m->ctx, l->r->opt->target, e, op, false));
 }
 
+/* What a load gives or a store takes. For init the layouts of globals are decided already; tails of
+   panels are not for its numbers. */
+static void as_global(Layouts *l, uint32_t x, const Op *op, bool is_init) {
+  uint32_t index = (uint32_t)op->attr[AT_GLOBAL].i;
+  const Global *g = &l->m->globals.at[index];
+  const Layout *to = g->layout;
+  if (!is_init)
+    unite(l, index, x);
+  else if (to && to->nr && g->type->dim[layout_axis(to, g->type->rank - 1)] % to->nr == 0)
+    want(l, x, to);
+  else
+    pin(l, x);
+}
+
 static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool is_init) {
   switch ((int)op->kind) {
-  case OP_LOAD:
-    if (!is_init) unite(l, (uint32_t)op->attr[AT_GLOBAL].i, base + op->results[0]);
-    return;
-  case OP_STORE:
-    if (!is_init) unite(l, (uint32_t)op->attr[AT_GLOBAL].i, base + op->operands[0]);
+  case OP_LOAD: as_global(l, base + op->results[0], op, is_init); return;
+  case OP_STORE: as_global(l, base + op->operands[0], op, is_init); return;
+  case OP_RANDOM_UNIFORM:
+  case OP_RANDOM_NORMAL:
+    if (!is_init) pin(l, base + op->results[0]);
+    if (op->noperands) pin(l, base + op->operands[0]);
     return;
   case OP_CONST:
   case OP_YIELD: return;
@@ -174,12 +190,13 @@ static void set_values(Layouts *l, uint32_t base, Entry *e) {
   }
 }
 
-/* In init: a constant that only this store reads is made in the global's layout; else a copy. */
+/* In init: what is stored is in the global's layout, or is a constant that can be made so; else it
+   is copied. */
 static void init_store(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   const Module *m = old->module;
   const Layout *to = op->kind == OP_STORE ? m->globals.at[op->attr[AT_GLOBAL].i].layout : NULL;
   const Op *def = to ? value_def(old, op->operands[0]) : NULL;
-  if (!to) {
+  if (!to || value_at(old, op->operands[0])->layout == to) {
     build_copy(b, old, op, map);
     return;
   }
@@ -191,6 +208,15 @@ static void init_store(Builder *b, const Entry *old, const Op *op, ValueId *map,
   value_at(b->e, made->results[0])->layout = to;
   build_op(b, OP_STORE, made->results, 1, op->attr, NULL, 0);
   (void)data;
+}
+
+static void lay_out_init(Layouts *l) {
+  Entry *e = l->m->init;
+  Layouts init = {.r = l->r, .m = l->m, .node = ARENA_ARRAY(l->r->scratch, Class, e->values.n + 1)};
+  for (uint32_t i = 0; i < e->values.n; i++) init.node[i].parent = i;
+  look_block(&init, 0, e, e->body, true);
+  set_values(&init, 0, e);
+  entry_rebuild(e, init_store, NULL, false, true);
 }
 
 bool pass_layout(PassRun *r) {
@@ -217,6 +243,6 @@ bool pass_layout(PassRun *r) {
   }
   for (uint32_t k = 0; k < m->entries.n; k++) set_values(&l, l.base[k], m->entries.at[k]);
   for (uint32_t k = 0; k < m->entries.n; k++) layout_images(r, m->entries.at[k]);
-  if (m->init && any) entry_rebuild(m->init, init_store, NULL, false, true);
+  if (m->init && any) lay_out_init(&l);
   return true;
 }

@@ -83,7 +83,9 @@ static Ask ask_window(const Images *m, const Group *g, ValueId arg) {
   return ASK_ANY;
 }
 
-static bool is_moved(const Op *op) { return op->kind == OP_CONCAT || op->kind == OP_PAD; }
+static bool is_moved(const Op *op) {
+  return op->kind == OP_CONCAT || op->kind == OP_PAD || op->kind == OP_DYNAMIC_UPDATE;
+}
 
 static Ask ask_operand(const Images *m, const Op *op, int i) {
   const Group *g = m->group[op->id];
@@ -93,7 +95,9 @@ static Ask ask_operand(const Images *m, const Op *op, int i) {
   case FORM_COLS:
   case FORM_REDUCE: return ASK_ANY;
   case FORM_WINDOW: return ask_window(m, g, g->arg[i]);
-  case FORM_SINGLE: return is_moved(op) ? ASK_LIKE : op->kind == OP_COPY ? ASK_ANY : ASK_PLAIN;
+  case FORM_SINGLE:
+    if (is_moved(op)) return type_at(m, op->operands[i])->rank == 4 ? ASK_LIKE : ASK_PLAIN;
+    return op->kind == OP_COPY ? ASK_ANY : ASK_PLAIN;
   case FORM_NONE:
   case FORM_ROWS:
   case FORM_MATMUL: break;

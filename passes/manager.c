@@ -170,14 +170,19 @@ bool passes_check(Ctx *c, const char *pipeline) {
 
 const char *passes_pipeline(int level) {
   static const char *const by_level[] = {
-      "tables,autodiff,dce,layout,order,remat,liveness,inplace,color,share,plan-verify",
-      "tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,layout,order,remat,liveness,inplace,"
+      "tables,autodiff,dce,chunks,parts,layout,order,remat,liveness,inplace,color,share,plan-"
+      "verify",
+      "tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,chunks,parts,layout,order,remat,"
+      "liveness,"
+      "inplace,"
       "color,"
       "share,plan-verify",
-      "tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,recompute,fuse,layout,order,remat,"
-      "liveness,inplace,color,share,plan-verify",
-      "tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,recompute,fuse,layout,order,remat,"
-      "liveness,inplace,color,share,plan-verify",
+      "tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,chunks,parts,recompute,fuse,layout,"
+      "order,"
+      "remat,liveness,inplace,color,share,plan-verify",
+      "tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,chunks,parts,recompute,fuse,layout,"
+      "order,"
+      "remat,liveness,inplace,color,share,plan-verify",
   };
   return by_level[level < 0 ? 0 : level > 3 ? 3 : level];
 }
@@ -243,10 +248,12 @@ static void print_table(FILE *f, const Pipeline *p, const double *ms, const int6
   if (opt->time_passes) fprintf(f, "%-14s %10.3f %6.1f\n", "total", total, 100.0);
 }
 
-static bool run_stage(Module *m, const Stage *st, const PassOptions *opt, double *ms,
-                      int64_t *changes) {
+static bool run_stage(Module *m, const Pipeline *p, uint32_t stage, const PassOptions *opt,
+                      double *ms, int64_t *changes) {
   Arena *scratch = arena_new();
-  PassRun r = {.m = m, .opt = opt, .scratch = scratch, .args = st->args};
+  const Stage *st = &p->stages.at[stage];
+  PassRun r = {
+      .m = m, .opt = opt, .scratch = scratch, .args = st->args, .pipeline = p, .stage = stage};
   double start = now_ms();
   bool ok = st->pass->run(&r);
   *ms = now_ms() - start;
@@ -255,21 +262,20 @@ static bool run_stage(Module *m, const Stage *st, const PassOptions *opt, double
   return ok;
 }
 
-bool passes_run(Module *m, const char *pipeline, const PassOptions *opt) {
-  Pipeline p = {0};
-  if (!pipeline_parse(m->ctx, pipeline, &p)) return false;
+/* The stages of the pipeline from this one on. */
+static bool run_stages(Module *m, const Pipeline *p, uint32_t from, const PassOptions *opt) {
   FILE *f = opt->out ? opt->out : stderr;
-  double *ms = ARENA_ARRAY(ctx_arena(m->ctx), double, p.stages.n);
-  int64_t *changes = ARENA_ARRAY(ctx_arena(m->ctx), int64_t, p.stages.n);
+  double *ms = ARENA_ARRAY(ctx_arena(m->ctx), double, p->stages.n);
+  int64_t *changes = ARENA_ARRAY(ctx_arena(m->ctx), int64_t, p->stages.n);
   unsigned have = 0;
   bool ok = true;
-  for (uint32_t i = 0; ok && i < p.stages.n; i++) {
-    const Pass *pass = p.stages.at[i].pass;
+  for (uint32_t i = from; ok && i < p->stages.n; i++) {
+    const Pass *pass = p->stages.at[i].pass;
     if (!(pass->keeps & HAS_LIVENESS)) { /* also a plan of an earlier pipeline is void now */
       Entry *e;
       for (uint32_t k = 0; (e = pass_entry(m, k)); k++) e->plan = NULL;
     }
-    ok = run_stage(m, &p.stages.at[i], opt, &ms[i], &changes[i]);
+    ok = run_stage(m, p, i, opt, &ms[i], &changes[i]);
     have = (have & pass->keeps) | pass->gives;
     if (ok && opt->verify_each) ok = module_verify(m, pass->name);
     const char *after = opt->print_after;
@@ -277,8 +283,17 @@ bool passes_run(Module *m, const char *pipeline, const PassOptions *opt) {
     if (ok && (asked || (opt->print_changed && changes[i] > 0)))
       print_module(f, m, pass->name, changes[i], have & HAS_OFFSETS);
   }
-  if (ok && (opt->time_passes || opt->stats)) print_table(f, &p, ms, changes, opt);
+  if (ok && (opt->time_passes || opt->stats)) print_table(f, p, ms, changes, opt);
   return ok;
+}
+
+bool passes_run(Module *m, const char *pipeline, const PassOptions *opt) {
+  Pipeline p = {0};
+  return pipeline_parse(m->ctx, pipeline, &p) && run_stages(m, &p, 0, opt);
+}
+
+bool passes_rest(const PassRun *r, const PassOptions *opt) {
+  return run_stages(r->m, r->pipeline, r->stage + 1, opt);
 }
 
 /* ---------------------------------------------------------------- help ------- */

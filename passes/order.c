@@ -1,11 +1,14 @@
 /* Order: a schedule of least peak, of the bodies of loops and then of what is around them. Also
    makes the program fit to run in place: what would read a global's old value after its store gets
-   a copy, and stores come after all readers of the old value. Contract: needs no grad; leaves the
-   ops of every entry in the order of execution, never worse than the given one. List scheduling by
-   memory pressure (Goodman and Hsu, 1988): several orders are built, planned with in-place
-   decisions, and the one with the least peak is kept; the earlier one if equal. */
+   a copy, carries that begin with one constant get one each, and stores come after all readers of
+   the old value. Contract: needs no grad; leaves the ops of every entry in the order of execution,
+   never worse than the given one. List scheduling by memory pressure (Goodman and Hsu, 1988):
+   several orders are built, and those of an entry's body are improved where they hold most
+   (order_improve.c). All are planned with in-place decisions, and the one with the least peak is
+   kept; the earlier one if equal. */
+#include "passes/order_impl.h"
 #include "passes/pass_list.h"
-#include "passes/plan_impl.h"
+#include "passes/remat_impl.h"
 
 #include <stdlib.h>
 
@@ -19,8 +22,17 @@ static ValueId source_of(const Entry *e, ValueId v) {
 }
 
 typedef struct Stores {
-  bool *stored; /* by global */
+  bool *stored;   /* by global */
+  uint32_t *uses; /* by value: how often ops have it as an operand */
 } Stores;
+
+/* A carry begins in the bytes of its first value, which a constant has for one carry alone. */
+static bool shares_constant(const Entry *e, const Stores *s, const Op *op, int i) {
+  if (op->kind != OP_SCAN || i >= op->attr[AT_CARRIES].i || s->uses[op->operands[i]] < 2)
+    return false;
+  const Op *def = value_def(e, op->operands[i]);
+  return def && def->kind == OP_CONST;
+}
 
 /* The yield of a loop brings each value to its carry, where it must not find another carry's. */
 static bool moves_carry(const Entry *e, const Op *yield, int i) {
@@ -41,6 +53,23 @@ static bool needs_copy(const Entry *e, const Stores *s, const Op *op, int i) {
   return op->kind == OP_STORE && op->attr[AT_GLOBAL].i != def->attr[AT_GLOBAL].i;
 }
 
+/* Each of the loop's carries begins with a constant of its own. */
+static void copy_scan(Builder *b, const Entry *old, const Stores *s, const Op *op, ValueId *map) {
+  int carries = (int)op->attr[AT_CARRIES].i;
+  ValueId *own = ARENA_ARRAY(b->m->arena, ValueId, carries + 1);
+  for (int i = 0; i < carries; i++) {
+    own[i] = map[op->operands[i]];
+    if (!shares_constant(old, s, op, i)) continue;
+    const Value *v = value_at(old, op->operands[i]);
+    own[i] = build_op(b, OP_CONST, NULL, 0, op_at(old, v->def)->attr, &v->type, 1)->results[0];
+    value_at(b->e, own[i])->layout = v->layout;
+  }
+  build_copy(b, old, op, map);
+  if (!carries) return;
+  ValueId *operands = (ValueId *)value_def(b->e, map[op->results[0]])->operands; /* built here */
+  memcpy(operands, own, sizeof *own * (size_t)carries);
+}
+
 static void rebuild_with_copies(Builder *b, const Entry *old, const Op *op, ValueId *map,
                                 void *data) {
   const Stores *s = data;
@@ -59,44 +88,31 @@ static void rebuild_with_copies(Builder *b, const Entry *old, const Op *op, Valu
     value_at(b->e, copy)->layout = value_at(b->e, x)->layout;
     map[op->operands[i]] = copy;
   }
-  build_copy(b, old, op, map);
+  if (op->kind == OP_SCAN)
+    copy_scan(b, old, s, op, map);
+  else
+    build_copy(b, old, op, map);
   for (int i = 0; was && i < op->noperands; i++) map[op->operands[i]] = was[i];
 }
 
 static bool add_copies(Arena *scratch, Entry *e) {
-  Stores s = {ARENA_ARRAY(scratch, bool, e->module->globals.n)};
+  Stores s = {ARENA_ARRAY(scratch, bool, e->module->globals.n),
+              ARENA_ARRAY(scratch, uint32_t, e->values.n)};
   bool needed = false;
   for (uint32_t i = 0; i < e->body->ops.n; i++) {
     const Op *op = op_at(e, e->body->ops.at[i]);
     if (op->kind == OP_STORE) s.stored[op->attr[AT_GLOBAL].i] = true;
   }
   for (uint32_t i = 0; i < e->ops.n; i++)
-    for (int k = 0; k < op_at(e, i)->noperands; k++) needed |= needs_copy(e, &s, op_at(e, i), k);
-  if (needed) entry_rebuild(e, rebuild_with_copies, &s, false, false);
+    for (int k = 0; k < op_at(e, i)->noperands; k++) s.uses[op_at(e, i)->operands[k]]++;
+  for (uint32_t i = 0; i < e->ops.n; i++)
+    for (int k = 0; k < op_at(e, i)->noperands; k++)
+      needed |= needs_copy(e, &s, op_at(e, i), k) || shares_constant(e, &s, op_at(e, i), k);
+  if (needed) entry_rebuild(e, rebuild_with_copies, &s, false, true);
   return needed;
 }
 
 /* ---------------------------------------------------------------- dependences ---- */
-
-/* The graph to schedule: nodes are the ops of a block without loads, stores and its end, in the
-   given order, but what serves stores alone comes last: nothing else needs it. A store moves
-   nothing when all is well: it is put where it may stand first, after the order is known. */
-typedef struct Graph {
-  Arena *a;
-  const Entry *e;
-  Block *block;
-  int n;
-  const Op **op;    /* by node */
-  int *given;       /* nodes in the given order */
-  ValueList *reads; /* by node, each value once */
-  IntList *after;   /* by node: nodes that must follow */
-  int *before;      /* by node: how many must come first */
-  IntList *readers; /* by value: nodes, each once */
-  int *node_of;     /* by op id, or -1 */
-  ValueId *load_of; /* by global: what its load gives, or NO_ID */
-  bool *external;   /* by value: inputs, loads, and what is kept to the end */
-  bool *leaf;       /* by node: made where it is first read */
-} Graph;
 
 static void add_edge(Graph *g, int from, int to) {
   vec_push(g->a, &g->after[from], to);
@@ -454,6 +470,23 @@ static void keep_orders(Entry *e, const OpId *best, OpId *const *tried, int n) {
   }
 }
 
+enum { GIVEN, LISTED, IMPROVED = LISTED + RULES, TRIED = IMPROVED + RULES };
+
+/* The orders by list scheduling again, each improved; one that cannot be is left out. Returns how
+   many there are. The given order need not hold to the edges of updates. */
+static int improve_all(PassRun *r, Entry *e, Graph *g, const GlobalsPlan *globals, int *const *node,
+                       OpId **tried) {
+  const Target *t = r->opt->target;
+  Plan *p;
+  int n = 0;
+  if (!plan_times(g->a, e, t, globals, &p)) return 0;
+  plan_inplace(g->a, e, p, globals, t->align, NULL);
+  const RematProblem problem = remat_problem(g->a, e, p, t);
+  for (int k = LISTED; k < IMPROVED; k++)
+    if (order_improve(g, &problem, node[k])) write_body(g->a, e, g, node[k], tried[n++]);
+  return n;
+}
+
 static int64_t order_block(PassRun *r, Entry *e, Block *block, const GlobalsPlan *globals) {
   int64_t changes = 0;
   for (uint32_t i = 0; i < block->ops.n; i++)
@@ -463,24 +496,30 @@ static int64_t order_block(PassRun *r, Entry *e, Block *block, const GlobalsPlan
   Graph g = graph_new(a, e, block);
   uint32_t n = block->ops.n;
   size_t bytes = n * sizeof(OpId);
-  OpId *best = ARENA_ARRAY(a, OpId, n), *given = ARENA_ARRAY(a, OpId, n), *tried[RULES + 1];
-  for (int k = 0; k <= RULES; k++) tried[k] = ARENA_ARRAY(a, OpId, n);
+  OpId *best = ARENA_ARRAY(a, OpId, n), *given = ARENA_ARRAY(a, OpId, n), *tried[TRIED];
+  int *node[IMPROVED] = {g.given}, orders = IMPROVED;
+  for (int k = 0; k < TRIED; k++) tried[k] = ARENA_ARRAY(a, OpId, n);
   memcpy(given, block->ops.at, bytes);
-  write_body(a, e, &g, g.given, tried[0]);
+  write_body(a, e, &g, g.given, tried[GIVEN]);
   for (uint32_t i = 0; i < n; i++)
     if (op_at(e, given[i])->kind == OP_STORE) add_update_edges(&g, op_at(e, given[i]));
-  for (int k = 0; k < RULES; k++) write_body(a, e, &g, schedule(&g, (Rule)k), tried[k + 1]);
+  for (int k = 0; k < RULES; k++)
+    write_body(a, e, &g, node[LISTED + k] = schedule(&g, (Rule)k), tried[LISTED + k]);
   uint64_t least = UINT64_MAX;
-  for (int k = 0; k <= RULES; k++) {
+  for (int k = 0; k < orders; k++) {
     memcpy(block->ops.at, tried[k], bytes);
     uint64_t peak = peak_of(a, e, r, globals);
-    if (k == 0 || peak < least || (k == SHRINKERS + 1 && peak == least)) {
+    if (k == 0 || peak < least || (k == LISTED && peak == least)) {
       least = peak;
       memcpy(best, tried[k], bytes);
     }
+    if (k == IMPROVED - 1 && block == e->body) {
+      memcpy(block->ops.at, best, bytes);
+      orders += improve_all(r, e, &g, globals, node, tried + IMPROVED);
+    }
   }
   memcpy(block->ops.at, best, bytes);
-  if (block == e->body) keep_orders(e, best, tried, RULES + 1);
+  if (block == e->body) keep_orders(e, best, tried, IMPROVED);
   for (uint32_t i = 0; i < n; i++) changes += best[i] != given[i];
   arena_free(a);
   return changes;

@@ -1,14 +1,14 @@
 /* gc --pack: packs any buffers. Reads rows id,lower,upper,size (upper exclusive), writes them with
-   an offset column to a file or the standard output, and says what it found on the standard error.
-   Contract: every row is checked, a bad one is shown with its place; the file appears whole or not
-   at all; "optimal" is said only where it is proven. */
+   an offset column, and says what it found on the standard error.
+   Contract: every row is checked, a bad one is shown with its place; nothing is written unless all
+   are good; "optimal" is said only where it is proven. */
 #include "passes/plan_impl.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
-enum { DONE = 0, PROGRAM_WRONG = 1, USAGE_WRONG = 2, ENVIRONMENT_WRONG = 3 };
+enum { DONE = 0, PROGRAM_WRONG = 1, USAGE_WRONG = 2 };
 enum { COLUMN_ID, COLUMN_LOWER, COLUMN_UPPER, COLUMN_SIZE, NCOLUMNS };
 static const char *const column_name[NCOLUMNS] = {"id", "lower", "upper", "size"};
 
@@ -24,6 +24,11 @@ typedef struct Field {
 
 typedef VEC(Field) Fields;
 
+typedef struct Id {
+  const char *text; /* interned: equal texts are at one address */
+  uint32_t line;
+} Id;
+
 typedef struct Rows {
   Ctx *c;
   Arena *a;
@@ -31,9 +36,10 @@ typedef struct Rows {
   uint32_t line;
   int column[NCOLUMNS]; /* which field of a row it is */
   uint32_t fields;      /* of a row */
-  VEC(const char *) ids;
+  VEC(Id) ids;          /* of `buffers` */
   VEC(Buffer) buffers;
   uint64_t total; /* bytes of all buffers */
+  bool has_offset;
   bool failed;
 } Rows;
 
@@ -87,7 +93,11 @@ static void read_header(Rows *r, const Fields *f) {
       wrong(r, x->col, x->n, "column '%s' is named twice", column_name[k]);
     else if (k < NCOLUMNS)
       r->column[k] = (int)i;
-    else if (!field_is(x, "offset"))
+    else if (field_is(x, "offset") && !r->has_offset)
+      r->has_offset = true;
+    else if (field_is(x, "offset"))
+      wrong(r, x->col, x->n, "column 'offset' is named twice");
+    else
       wrong(r, x->col, x->n, "column '%.*s' is not known: they are id, lower, upper, size",
             (int)(x->n < 40 ? x->n : 40), x->at);
   }
@@ -133,16 +143,46 @@ static void read_row(Rows *r, const Fields *f, size_t len) {
   } else if (!checked_add(r->total, (uint64_t)size, &r->total) || r->total >= (uint64_t)LARGEST) {
     wrong(r, z->col, z->n, "all buffers together need 2^62 bytes or more");
   } else {
-    vec_push(r->a, &r->ids, intern_n(r->c, id->at, id->n));
+    vec_push(r->a, &r->ids, ((Id){intern_n(r->c, id->at, id->n), r->line}));
     vec_push(r->a, &r->buffers,
              (Buffer){.bytes = (uint64_t)size, .first = lower, .last = upper - 1});
   }
 }
 
+static int by_text(const void *a, const void *b) {
+  const Id *x = a, *y = b;
+  if (x->text != y->text) return (uintptr_t)x->text < (uintptr_t)y->text ? -1 : 1;
+  return x->line < y->line ? -1 : 1;
+}
+
+static int by_line(const void *a, const void *b) {
+  const Id *x = a, *y = b;
+  return x->line < y->line ? -1 : x->line > y->line;
+}
+
+/* The offsets are found by their ids: no two rows have the same. */
+static void check_ids(Rows *r) {
+  VEC(Id) again = {0};
+  Id *sorted = ARENA_ARRAY(r->a, Id, r->ids.n + 1);
+  for (uint32_t i = 0; i < r->ids.n; i++) sorted[i] = r->ids.at[i];
+  qsort(sorted, r->ids.n, sizeof sorted[0], by_text);
+  for (uint32_t i = 1; i < r->ids.n; i++)
+    if (sorted[i].text == sorted[i - 1].text) vec_push(r->a, &again, sorted[i]);
+  if (again.n) qsort(again.at, again.n, sizeof again.at[0], by_line);
+  for (uint32_t i = 0; i < again.n; i++) {
+    r->line = again.at[i].line;
+    wrong(r, 1, 1, "another row has the id '%.40s' already", again.at[i].text);
+  }
+}
+
+static const char byte_order_mark[] = "\xEF\xBB\xBF";
+
 static void read_rows(Rows *r, const char *text, size_t len) {
   Fields f = {0};
   bool header = false;
-  for (size_t at = 0; at < len; r->line++) {
+  size_t mark = sizeof byte_order_mark - 1;
+  size_t from = len >= mark && memcmp(text, byte_order_mark, mark) == 0 ? mark : 0;
+  for (size_t at = from; at < len; r->line++) {
     size_t end = at;
     while (end < len && text[end] != '\n') end++;
     size_t n = end - at - (end > at && text[end - 1] == '\r');
@@ -161,34 +201,18 @@ static void read_rows(Rows *r, const char *text, size_t len) {
     r->line = 1;
     wrong(r, 1, 1, "the file is empty: its first line is id,lower,upper,size");
   }
+  check_ids(r);
 }
 
 /* ---- writing ---- */
 
-static bool write_rows(const Rows *r, FILE *f) {
+static void write_rows(const Rows *r, FILE *f) {
   fputs("id,lower,upper,size,offset\n", f);
   for (uint32_t i = 0; i < r->buffers.n; i++) {
     const Buffer *b = &r->buffers.at[i];
-    fprintf(f, "%s,%lld,%lld,%llu,%llu\n", r->ids.at[i], (long long)b->first,
+    fprintf(f, "%s,%lld,%lld,%llu,%llu\n", r->ids.at[i].text, (long long)b->first,
             (long long)b->last + 1, (unsigned long long)b->bytes, (unsigned long long)b->offset);
   }
-  return fflush(f) == 0 && !ferror(f);
-}
-
-static int write_out(const Rows *r, const char *out_file) {
-  int code = DONE;
-  const char *temporary = out_file ? arena_printf(r->a, "%s.part", out_file) : NULL;
-  FILE *f = out_file ? fopen(temporary, "wb") : stdout;
-  bool ok = f && write_rows(r, f);
-  if (f && out_file) ok &= fclose(f) == 0;
-  if (ok && out_file) ok = rename(temporary, out_file) == 0;
-  if (!ok) {
-    diag(r->c, SEV_ERROR, (Loc){0}, "cannot write %s: %s",
-         out_file ? out_file : "the standard output", strerror(errno));
-    if (out_file) remove(temporary);
-    code = ENVIRONMENT_WRONG;
-  }
-  return code;
 }
 
 static void say(const Rows *r, uint64_t capacity, const PackResult *found) {
@@ -214,8 +238,7 @@ static int too_small(const Rows *r, uint64_t capacity, const PackResult *found) 
   return PROGRAM_WRONG;
 }
 
-int pack_command(Ctx *c, const char *file, uint64_t capacity, double timeout,
-                 const char *out_file) {
+int pack_command(Ctx *c, const char *file, uint64_t capacity, double timeout, FILE *out) {
   Rows r = {.c = c, .a = ctx_arena(c), .line = 1};
   if (!ctx_read_source(c, file, &r.file)) {
     diag(c, SEV_ERROR, (Loc){0}, "cannot read %s: %s", file, strerror(errno));
@@ -232,7 +255,7 @@ int pack_command(Ctx *c, const char *file, uint64_t capacity, double timeout,
   PackResult found = pack_plan(scratch, &b, &limit);
   arena_free(scratch);
   if (capacity && found.arena > capacity) return too_small(&r, capacity, &found);
-  int code = write_out(&r, out_file);
-  if (code == DONE) say(&r, capacity, &found);
-  return code;
+  write_rows(&r, out);
+  say(&r, capacity, &found);
+  return DONE;
 }

@@ -13,6 +13,21 @@ static inline Entry *pass_entry(const Module *m, uint32_t k) {
   return k < m->entries.n ? m->entries.at[k] : k == m->entries.n ? m->init : NULL;
 }
 
+/* manager.c: runs the passes behind the one at hand, with other options. */
+bool passes_rest(const PassRun *r, const PassOptions *opt);
+
+/* ---- trial.c ---- */
+typedef struct Trial { /* of an entry */
+  uint64_t arena;      /* bytes */
+  uint64_t again;      /* arithmetic that runs again */
+} Trial;
+/* Runs the passes behind the one at hand under a limit in bytes, or none if that is 0, and undoes
+   what they did; false after an error. out: of every entry but init. */
+bool trial_run(PassRun *r, uint64_t limit, Trial *out);
+/* The limit in bytes; a share is one of what the program takes as it is when it is first asked for.
+ */
+bool trial_limit(PassRun *r, uint64_t *limit);
+
 /* recompute.c: bytes worth the trouble; recompute{least=N} */
 enum { RECOMPUTE_LEAST = 4096 };
 
@@ -21,6 +36,9 @@ static inline bool op_is_heavy(const Op *op) {
   OpClass c = op_info[op->kind].cls;
   return c == CLASS_CONTRACT || c == CLASS_WINDOW || c == CLASS_ATTENTION || op->kind == OP_SCAN;
 }
+
+/* dce.c: of one entry; what is left stays in its order. Returns how much it dropped. */
+int64_t dce_entry(Arena *scratch, Entry *e);
 
 /* ---- rows.c ---- */
 /* Over all iterations of the loop the ids are rows from … from + trips - 1 of a table of `depth`

@@ -32,6 +32,7 @@ typedef struct PassOptions {
   const char *memory;  /* "none" "inplace" "pool" "color" "pack": what share uses by default */
   double plan_seconds; /* of searching for an entry's offsets; counted in steps, not in time */
   MemoryLimit limit;   /* that remat meets */
+  bool trial;          /* a limit that is not met is no error */
   FILE *curve;         /* where remat prints memory against added work, or NULL */
   bool verify_each;    /* module_verify after every pass */
   bool time_passes, stats, print_changed, print_liveness;
@@ -55,9 +56,11 @@ bool remark_parse(const char *name, unsigned *out); /* "inplace", … or "all" *
 typedef struct PassRun {
   Module *m;
   const PassOptions *opt;
-  Arena *scratch;   /* dropped after the pass */
-  const char *args; /* "match=16" of "share{match=16}", or "" */
-  int64_t changes;  /* count them here: --stats prints, --print-changed asks */
+  Arena *scratch;                  /* dropped after the pass */
+  const char *args;                /* "match=16" of "share{match=16}", or "" */
+  int64_t changes;                 /* count them here: --stats prints, --print-changed asks */
+  const struct Pipeline *pipeline; /* the whole, in which the pass is stage `stage` */
+  uint32_t stage;
 } PassRun;
 
 /* Prints "mnist.g:6:7: remark: relu reuses … [inplace]" where remarks of that kind are on; tag is
@@ -84,6 +87,7 @@ bool passes_check(Ctx *c, const char *pipeline); /* syntax and needs only; repor
    "%d = tanh %a   live_in = {%a, %f}   live_out = {%d, %f}", in order of definition. */
 void liveness_print(FILE *f, const Entry *e);
 
-/* `gc --pack FILE.csv`: packs any buffers. Returns the exit code. capacity and timeout: 0 none. */
-int pack_command(Ctx *c, const char *file, uint64_t capacity, double timeout, const char *out_file);
+/* `gc --pack FILE.csv`: packs any buffers, writes them with their offsets. Returns the exit code;
+   capacity and timeout: 0 none. */
+int pack_command(Ctx *c, const char *file, uint64_t capacity, double timeout, FILE *out);
 #endif

@@ -43,6 +43,10 @@ typedef struct RematProblem {
   double flops, cost;
 } RematProblem;
 
+/* A byte moved costs as much as this many flops: a plan that is cheap in arithmetic alone would run
+   element-wise ops again without end. */
+#define REMAT_FLOPS_A_BYTE 1.0
+
 /* The entry in its present order. A storage is a value and its views; inputs, globals and what is
    computed in a global's bytes take nothing from the arena and are left out. */
 RematProblem remat_problem(Arena *a, const Entry *e, const Plan *p, const Target *t);
@@ -170,6 +174,44 @@ typedef struct RematPlan {
 RematPlan remat_search(RematState *s, int limit, int64_t effort, double beat);
 /* The least limit that the search meets, between floor and ceiling. */
 int remat_least(RematState *s, int floor, int ceiling, int64_t effort);
+
+/* ---- loops: remat_loop.c, remat_loop_build.c ---- */
+
+/* A loop and the one in the other direction that reads its stacks on the way back. */
+typedef struct LoopPair {
+  const Op *there, *back;
+  const Op *there_end, *back_end; /* their yields */
+  bool *droppable;                /* by result of `there`: a stack that `back` alone reads */
+  bool *alive; /* by result of `there`: another stack, held up to `back` anyway */
+} LoopPair;
+
+/* How a pair runs with less memory. The first `blocks` times `block` iterations stack what they
+   drop only when the way back has come to their block, which then runs again from the carries that
+   were kept at its beginning. The iterations behind the blocks keep their stacks. With a block of 1
+   each iteration runs again in the body of the way back, and none is behind the blocks. */
+typedef struct LoopWay {
+  int64_t block, blocks;
+  const bool *dropped; /* by result of `there` */
+  double bytes;        /* about what is held for the way back, of what differs between ways */
+  double flops, cost;  /* added */
+} LoopWay;
+
+typedef struct LoopRung {
+  const LoopWay **way; /* by pair; NULL: as it is */
+  double flops, cost;  /* added */
+} LoopRung;
+
+/* The ways of all pairs of an entry, one step after the other from the least added work to the
+   least bytes. No pair: no rung. */
+typedef struct LoopLadder {
+  LoopPair *pair;
+  int npairs;
+  LoopRung *rung;
+  int nrungs;
+} LoopLadder;
+LoopLadder remat_ladder(Arena *a, const Entry *e);
+/* Rebuilds the entry of the ladder in the way of the rung; it stays in order. */
+void remat_climb(Arena *a, Entry *e, const LoopLadder *l, const LoopRung *r);
 
 /* ---- the bound: remat_bound.c ---- */
 

@@ -3,10 +3,6 @@
    them: it runs once, and whoever reads the old value cannot run again afterwards. */
 #include "passes/remat_impl.h"
 
-/* A byte moved costs as much as this many flops: a plan that is cheap in arithmetic alone would run
-   element-wise ops again without end. */
-#define FLOPS_A_BYTE 1.0
-
 typedef struct Model {
   Arena *a;
   const Entry *e;
@@ -92,14 +88,14 @@ static void add_step(Model *m, const Op *op, ValueList *reads) {
   s->cost = s->flops;
   for (uint32_t k = 0; k < reads->n; k++) {
     ValueId v = m->root[reads->at[k]];
-    s->cost += FLOPS_A_BYTE * (double)m->p->place[v].bytes;
+    s->cost += REMAT_FLOPS_A_BYTE * (double)m->p->place[v].bytes;
     if (m->storage[v] >= 0) s->nin = list_add(in, s->nin, m->storage[v]);
     const Place *x = &m->p->place[v];
     if (x->region == PLAN_GLOBALS && m->overwritten[x->global] < s->latest)
       s->latest = m->overwritten[x->global];
   }
   for (int k = 0; k < op->nresults; k++) {
-    s->cost += FLOPS_A_BYTE * (double)m->p->place[op->results[k]].bytes;
+    s->cost += REMAT_FLOPS_A_BYTE * (double)m->p->place[op->results[k]].bytes;
     if (!in_arena(m, op->results[k])) continue;
     add_storage(m, op->results[k], p->nsteps);
     out[s->nout++] = m->storage[op->results[k]];

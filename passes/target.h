@@ -4,6 +4,13 @@
 #define GC_PASSES_TARGET_H
 #include "ir/ir.h"
 
+/* How every target adds up, so that the bits of a sum follow from its shape alone; passes that cut
+   a sum into pieces cut it there. */
+enum {
+  SUM_CHAIN = 1024, /* a product: one chain of fma over so much of its depth, chains in order */
+  SUM_COLUMN = 256  /* a column: so many rows one after the other, then these sums in order */
+};
+
 typedef struct Target Target;
 struct Target {
   const char *name; /* "cpu" */

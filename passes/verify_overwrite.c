@@ -173,7 +173,8 @@ bool verify_overwrite(const Entry *e, const Op *op, int result, int operand) {
       dtype_size(x->type->dtype) != dtype_size(y->type->dtype))
     return false;
   if (op->kind == OP_KERNEL) return kernel_allows(e, op, result, operand);
-  if (op->kind == OP_DYNAMIC_UPDATE) return operand == 0 && !x->layout;
+  if (op->kind == OP_DYNAMIC_UPDATE) /* all of y is in its place, and nothing is read from there */
+    return operand == 0 && !(x->layout && x->layout->nr);
   if (op->kind == OP_CUMSUM) return !x->layout; /* read where the sum is written, right before */
   if (op->kind == OP_COPY || op_info[op->kind].cls == CLASS_ELEMENT) return true;
   if (op_info[op->kind].cls != CLASS_ROWS || x->layout) return false;

@@ -65,7 +65,7 @@ struct Cuda {
   void *library;
   CudaApi api;
   const GcProgram *program;
-  Err *err;     /* where a failed call is told */
+  Err *err;     /* where a failed call is told: the caller's, hence NULL between calls of run.h */
   bool broken;  /* a call failed: the context may be of no use */
   bool hosted;  /* the process is another program's: what is taken of the device is given back */
   bool entered; /* hosted: the context is this thread's now */
@@ -103,6 +103,9 @@ struct Cuda {
 #define CUDA_CALL(c, name, ...) cuda_done(c, (c)->api.name(__VA_ARGS__), #name, NULL)
 #define CUDA_CALL_FOR(c, what, name, ...) cuda_done(c, (c)->api.name(__VA_ARGS__), #name, what)
 bool cuda_done(Cuda *c, CuResult code, const char *call, const char *what);
+/* From here on failures are told in e, up to cuda_told with what was returned; that gives ok. */
+Err *cuda_tell(Cuda *c, Err *e);
+bool cuda_told(Cuda *c, Err *was, bool ok);
 const char *cuda_error_name(const Cuda *c, CuResult code);
 
 /* ---- cuda_driver.c: libcuda.so.1 and the device ---- */

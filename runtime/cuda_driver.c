@@ -52,6 +52,17 @@ bool cuda_done(Cuda *c, CuResult code, const char *call, const char *what) {
                            "program's source");
 }
 
+Err *cuda_tell(Cuda *c, Err *e) {
+  Err *was = c->err;
+  c->err = e;
+  return was;
+}
+
+bool cuda_told(Cuda *c, Err *was, bool ok) {
+  c->err = was;
+  return ok;
+}
+
 static bool find_library(Cuda *c, Err *e) {
   c->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!c->library) {
@@ -111,7 +122,6 @@ static bool find_device(Cuda *c, Err *e) {
 }
 
 bool cuda_attach(Cuda *c, int ordinal, Err *e) {
-  c->err = e;
   c->ordinal = ordinal;
   if (!find_library(c, e) || !initialize(c, e) || !find_device(c, e)) return false;
   c->retained = CUDA_CALL(c, CtxRetain, &c->context, c->device);
@@ -120,9 +130,9 @@ bool cuda_attach(Cuda *c, int ordinal, Err *e) {
 }
 
 bool cuda_enter(Cuda *c, Err *e) {
-  c->err = e;
+  Err *was = cuda_tell(c, e);
   c->entered = CUDA_CALL(c, CtxPush, c->context);
-  return c->entered;
+  return cuda_told(c, was, c->entered);
 }
 
 void cuda_leave(Cuda *c) {

@@ -136,20 +136,23 @@ static bool fill(Run *r) {
   Cuda *c = r->cuda;
   return fill_counts(r) &&
          CUDA_CALL(c, MemsetD8, c->region[GC_GLOBALS], 0, c->sizes.globals, c->compute) &&
-         cuda_unfault(r) && cuda_hypers(r, c->err);
+         cuda_unfault(r, c->err) && cuda_hypers(r, c->err);
 }
 
-bool cuda_unfault(Run *r) {
-  const GcDeviceFault none = {.input = -1};
-  return CUDA_CALL(r->cuda, MemcpyHtoDAsync, r->cuda->fault, &none, sizeof none, r->cuda->compute);
+bool cuda_unfault(Run *r, Err *e) {
+  const GcDeviceFault none = {.site = -1};
+  Cuda *c = r->cuda;
+  Err *was = cuda_tell(c, e);
+  return cuda_told(c, was, CUDA_CALL(c, MemcpyHtoDAsync, c->fault, &none, sizeof none, c->compute));
 }
 
 bool cuda_hypers(Run *r, Err *e) {
   Cuda *c = r->cuda;
   uint64_t bytes = 4 * (uint64_t)r->p->nhypers;
-  c->err = e;
-  return !bytes || CUDA_CALL(c, MemcpyHtoDAsync, c->region[GC_HYPERS], r->mem.region[GC_HYPERS],
-                             bytes, c->compute);
+  Err *was = cuda_tell(c, e);
+  bool ok = !bytes || CUDA_CALL(c, MemcpyHtoDAsync, c->region[GC_HYPERS], r->mem.region[GC_HYPERS],
+                                bytes, c->compute);
+  return cuda_told(c, was, ok);
 }
 
 static bool add_exec(Cuda *c, Exec *x, const GcEntry *e) {
@@ -158,7 +161,7 @@ static bool add_exec(Cuda *c, Exec *x, const GcEntry *e) {
   return resolved(x->cuda);
 }
 
-bool cuda_prepare(Run *r, Exec *x, const GcEntry *entry, int n, Err *e) {
+static bool prepare(Run *r, Exec *x, const GcEntry *entry, int n, Err *e) {
   Cuda *c = r->cuda;
   if (!cuda_allocate(c, entry, n, e) || !make_streams(c)) return false;
   c->globals = r->mem.region[GC_GLOBALS];
@@ -170,9 +173,14 @@ bool cuda_prepare(Run *r, Exec *x, const GcEntry *entry, int n, Err *e) {
   return branches_make(c) && (!r->o.given[OPT_PROFILE] || make_marks(c, x->cuda));
 }
 
+bool cuda_prepare(Run *r, Exec *x, const GcEntry *entry, int n, Err *e) {
+  Err *was = cuda_tell(r->cuda, e);
+  return cuda_told(r->cuda, was, prepare(r, x, entry, n, e));
+}
+
 bool cuda_begin(Run *r, Err *e) {
-  r->cuda->err = e;
-  return fill(r);
+  Err *was = cuda_tell(r->cuda, e);
+  return cuda_told(r->cuda, was, fill(r));
 }
 
 /* ---- one step ---- */
@@ -278,8 +286,7 @@ static bool run_poisoned(Cuda *c, CudaExec *x, int q) {
    has failed, those launches will say it. */
 static void capture(Run *r, CudaExec *x, int q) {
   Cuda *c = r->cuda;
-  Err why = {0}, *told = c->err;
-  c->err = &why;
+  Err why = {0}, *was = cuda_tell(c, &why);
   CuGraph graph = NULL;
   if (CUDA_CALL(c, StreamBeginCapture, c->compute, CAPTURE_THREAD)) {
     bool ok = run_plain(c, x, q);
@@ -288,7 +295,7 @@ static void capture(Run *r, CudaExec *x, int q) {
     if (ok) CUDA_CALL(c, GraphInstantiate, &x->graph[q], graph, 0);
     if (graph) CUDA_CALL(c, GraphDestroy, graph);
   }
-  c->err = told;
+  cuda_tell(c, was);
   c->broken = false;
   x->plain = why.code != 0;
   if (x->plain) note(r, "the step cannot be replayed as a graph, which is slower: %s", why.msg);
@@ -348,21 +355,20 @@ static void read_marks(Run *r, CudaExec *x, double begin) {
 }
 
 /* A kernel's own words, put where a kernel of the CPU would. */
-static void take_fault(Run *r, const CudaExec *x, int q) {
+static void take_fault(Run *r, int q) {
   const GcDeviceFault *f = (const void *)r->cuda->results[q];
-  if (f->input < 0) return;
-  r->fault.what = f->input < x->entry->ninputs ? x->entry->inputs[f->input].name : NULL;
-  r->fault.row = f->row, r->fault.value = f->value, r->fault.limit = f->limit;
+  if (f->site < 0) return;
+  r->fault.site = f->site, r->fault.at = f->at;
+  r->fault.value = f->value, r->fault.limit = f->limit;
   atomic_store(&r->fault.ready, 1);
 }
 
-void cuda_run(Run *r, const Exec *exec, uint64_t batch) {
+static void take_turn(Run *r, const Exec *exec, uint64_t batch) {
   Cuda *c = r->cuda;
   CudaExec *x = exec->cuda;
   int q = c->turn;
   double begin = clock_now();
   bool alone = r->profile && x->slots; /* its events are of one step */
-  c->err = &r->err;
   c->fresh = false;
   if (!c->ahead && !queue(r, x, q, batch, r->env.step)) return;
   c->ahead = r->more && !alone;
@@ -370,8 +376,14 @@ void cuda_run(Run *r, const Exec *exec, uint64_t batch) {
   if (!CUDA_CALL_FOR(c, x->entry->name, EventSynchronize, c->done[q])) return;
   c->turn = !q;
   c->shown = q;
-  take_fault(r, x, q);
+  take_fault(r, q);
   if (alone) read_marks(r, x, begin);
+}
+
+void cuda_run(Run *r, const Exec *exec, uint64_t batch) {
+  Err *was = cuda_tell(r->cuda, &r->err);
+  take_turn(r, exec, batch);
+  cuda_tell(r->cuda, was);
 }
 
 void cuda_stay(Run *r, uint64_t batch) {
@@ -396,19 +408,20 @@ void *cuda_at(const Run *r, const GcTensor *t) {
 
 bool cuda_fetch(Run *r, Err *e) {
   Cuda *c = r->cuda;
-  c->err = e;
   if (c->fresh || !r->p->globals_bytes) return true;
+  Err *was = cuda_tell(c, e);
   c->fresh = CUDA_CALL_FOR(c, "the weights", MemcpyDtoH, c->globals, c->region[GC_GLOBALS],
                            r->p->globals_bytes);
-  return c->fresh;
+  return cuda_told(c, was, c->fresh);
 }
 
 bool cuda_push(Run *r, Err *e) {
   Cuda *c = r->cuda;
-  c->err = e;
-  return !r->p->globals_bytes ||
-         CUDA_CALL_FOR(c, "the weights", MemcpyHtoDAsync, c->region[GC_GLOBALS], c->globals,
-                       r->p->globals_bytes, c->compute);
+  Err *was = cuda_tell(c, e);
+  bool ok = !r->p->globals_bytes ||
+            CUDA_CALL_FOR(c, "the weights", MemcpyHtoDAsync, c->region[GC_GLOBALS], c->globals,
+                          r->p->globals_bytes, c->compute);
+  return cuda_told(c, was, ok);
 }
 
 /* ---- open and close ---- */
@@ -421,14 +434,16 @@ Cuda *cuda_open(const GcProgram *p, int ordinal, CudaUse use, Err *e) {
   }
   c->program = p;
   c->hosted = use == CUDA_HOST;
-  if (cuda_attach(c, ordinal, e) && (use == CUDA_LOOK || cuda_load(c, e))) return c;
+  Err *was = cuda_tell(c, e);
+  bool ok = cuda_attach(c, ordinal, e) && (use == CUDA_LOOK || cuda_load(c, e));
+  if (cuda_told(c, was, ok)) return c;
   cuda_close(c, e);
   return NULL;
 }
 
 bool cuda_close(Cuda *c, Err *e) {
   if (!c) return true;
-  c->err = e;
+  cuda_tell(c, e); /* to the end */
   if (c->hosted && c->retained && (c->entered || cuda_enter(c, e))) {
     cuda_give_back(c);
     cuda_leave(c);

@@ -120,7 +120,6 @@ static bool grant_shared(Cuda *c) {
 
 bool cuda_load(Cuda *c, Err *e) {
   const GcCuda *code = c->program->cuda;
-  c->err = e;
   if (!load_module(c, e)) return false;
   c->functions = calloc((size_t)code->nkernels + 1, sizeof *c->functions);
   if (!c->functions) return err_set(e, EXIT_ENV, "no memory for the program's code");

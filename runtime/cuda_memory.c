@@ -102,7 +102,6 @@ uint64_t *cuda_slots(const GcEntry *entry) {
 }
 
 bool cuda_allocate(Cuda *c, const GcEntry *entry, int n, Err *e) {
-  c->err = e;
   if (!cuda_sizes(c->program, entry, n, &c->sizes, e) || !check_room(c, e)) return false;
   char what[160];
   void *pinned = NULL;

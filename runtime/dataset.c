@@ -133,23 +133,17 @@ bool column_fault(const Column *c, uint64_t row, int64_t value, int64_t limit, E
                   c->t->name, limit - 1);
 }
 
-/* What indexes must have a place, in every row, before the first step. Rows may overlap. */
+/* What indexes must have a place, in every row, before the first step. */
 static bool check_limit(const Column *c, Err *e) {
-  uint64_t size = (uint64_t)elem_info[c->type].size, bad;
-  uint64_t own = c->step < c->row_elems ? c->step : c->row_elems;
-  int64_t value;
-  if (!c->t->limit) return true;
-  if (c->is_number) {
-    value = (int64_t)c->number;
-    return (value >= 0 && value < c->t->limit) || column_fault(c, 0, value, c->t->limit, e);
-  }
-  for (uint64_t r = 0; r < c->rows; r++) {
-    uint64_t n = r + 1 < c->rows ? own : c->row_elems;
-    if (!elem_below(c->data + r * c->step * size, c->type, n, c->t->limit, &bad, &value))
-      return column_fault(c, c->fixed ? bad / tensor_row_elems(c->t) : c->first + r, value,
-                          c->t->limit, e);
-  }
-  return true;
+  if (!c->t->nlimits) return true;
+  int64_t value = 0;
+  uint64_t per = tensor_row_elems(c->t), row;
+  Rows rows = {&value, ELEM_I64, 1, 1};
+  if (!c->is_number)
+    rows =
+        (Rows){c->data, c->type, c->fixed ? c->row_elems / per : c->rows, c->fixed ? per : c->step};
+  const GcLimit *l = tensor_misplaced(c->t, &rows, &row, &value);
+  return !l || column_fault(c, c->first + row, value, l->limit, e);
 }
 
 bool dataset_load(Dataset *d, Err *e) {

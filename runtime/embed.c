@@ -78,7 +78,8 @@ static bool run_once(GcModel *m, const Exec *x) {
   if (!exec_fault(r, x->entry, NO_BATCH)) return true;
   failed(m->message, &r->err, false);
   r->err = (Err){0};
-  if (r->cuda && !cuda_broken(r->cuda)) cuda_unfault(r);
+  Err unheard = {0}; /* the next call says that the device failed */
+  if (r->cuda && !cuda_broken(r->cuda)) cuda_unfault(r, &unheard);
   atomic_store(&r->fault.ready, 0);
   atomic_store(&r->fault.taken, 0);
   return false;
@@ -98,14 +99,15 @@ static void put_input(Run *r, const GcTensor *t, const uint8_t *src) {
 
 /* An index without a place is refused before anything changes. */
 static bool check_limit(GcModel *m, const GcEntry *e, const GcTensor *t, const void *input) {
-  uint64_t bad;
+  uint64_t row, per = tensor_row_elems(t);
   int64_t value;
   Err err = {0};
-  if (!t->limit || elem_below(input, (Elem)t->dtype, tensor_count(t), t->limit, &bad, &value))
-    return true;
+  Rows rows = {input, (Elem)t->dtype, tensor_count(t) / per, per};
+  const GcLimit *l = tensor_misplaced(t, &rows, &row, &value);
+  if (!l) return true;
   err_set(&err, EXIT_WRONG,
           "%s: row %" PRIu64 " of the input %s holds %" PRId64 ", which is not in 0 to %" PRId64,
-          e->name, bad / tensor_row_elems(t), t->name, value, t->limit - 1);
+          e->name, row, t->name, value, l->limit - 1);
   return failed(m->message, &err, false);
 }
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 3
+#define GCRT_ABI 4
 
 typedef enum GcDtype { GC_BOOL, GC_U8, GC_I32, GC_I64, GC_F16, GC_BF16, GC_F32, GC_F64 } GcDtype;
 
@@ -22,6 +22,11 @@ typedef enum GcRegion {
   GC_REGIONS
 } GcRegion;
 
+/* So many elements, one after the other, are each in [0, limit); 0: they may hold any number. */
+typedef struct GcLimit {
+  int64_t count, limit;
+} GcLimit;
+
 typedef struct GcTensor {
   const char *name; /* input or output name, or a global's path */
   GcDtype dtype;
@@ -32,8 +37,9 @@ typedef struct GcTensor {
   uint64_t offset; /* bytes in the region */
   int panel; /* NR > 0: the last axis of storage is cut into runs of NR that stand outermost: a
                 matrix [K, N] is stored as [ceil(N/NR)][K][NR], tail zero */
-  const int *order; /* the axes of storage, outermost first; NULL: as they are numbered */
-  int64_t limit; /* of an input that indexes: its integers are in [0, limit); 0: it may hold any */
+  const int *order;      /* the axes of storage, outermost first; NULL: as they are numbered */
+  const GcLimit *limits; /* of an input that indexes: of the elements of each row; NULL: none */
+  int nlimits;
 } GcTensor;
 
 typedef enum GcGlobalKind {
@@ -78,14 +84,24 @@ typedef struct GcLaunch {
   uint32_t shared; /* dynamic shared memory, bytes */
 } GcLaunch;
 
-/* Where kernels report an index out of range: the first thread that changes `input` from -1 (by an
-   atomic compare-and-swap) fills in the rest. */
+/* Where kernels report an index out of range: the first thread that changes `site` from -1 (by an
+   atomic compare-and-swap) fills in the rest, as gcrt_fault is told it. */
 typedef struct GcDeviceFault {
-  int32_t
-      input; /* index of the entry's input, or its number of inputs for another index; -1: none */
+  int32_t site; /* -1: none */
   int32_t unused;
-  int64_t row, value, limit;
+  int64_t at, value, limit;
 } GcDeviceFault;
+
+/* An op whose labels or ids are checked while the program runs, and the input that they are made
+   of. */
+typedef struct GcSite {
+  const char *loc;   /* "mnist.g:4:7" */
+  const char *what;  /* "a label" */
+  const char *input; /* of the entry that runs; NULL: the program computes it from more than one */
+  bool exact;        /* its numbers are those of the input */
+  /* element k of it is made of row first + k / run % count * step of the input; run 0: not known */
+  int64_t first, step, run, count;
+} GcSite;
 
 typedef struct GcImage {
   const char *arch; /* "sm_90a": a cubin for that architecture; "compute_90": PTX, a string */
@@ -173,7 +189,9 @@ typedef struct GcProgram {
   const GcEntry *entries; /* what the user sees as sub-commands */
   int nentries;
   const GcEntry *init; /* fills every global with its initial value; NULL if there is none */
-  const GcCuda *cuda;  /* target "cuda": its code */
+  const GcSite *sites;
+  int nsites;
+  const GcCuda *cuda; /* target "cuda": its code */
   const struct GcProgram
       *next; /* the same program for another target, planned for it; NULL: the last */
 } GcProgram;
@@ -182,8 +200,7 @@ typedef struct GcProgram {
    inputs are the same in all of them; offsets, panels, steps and totals are not. */
 extern const GcProgram gc_program;
 
-/* From a kernel, any thread: index `value` is not in [0, limit); `row` is its position. The first
-   report wins; the runtime stops after the step with "input row N holds V, which is not below L".
- */
-void gcrt_fault(const char *what, int64_t row, int64_t value, int64_t limit);
+/* From a kernel, any thread: element `at` of the index at a site is `value`, not in [0, limit). The
+   first report wins; the runtime says it and stops after the step. */
+void gcrt_fault(int site, int64_t at, int64_t value, int64_t limit);
 #endif

@@ -83,7 +83,8 @@ static void device_info(const GcProgram *p, Device *d) {
   Err why = {0};
   Cuda *c = cuda_open(p, 0, CUDA_LOOK, &why);
   size_t have = 0, all = 0;
-  d->known = c && CUDA_CALL(c, MemGetInfo, &have, &all);
+  Err *was = c ? cuda_tell(c, &why) : NULL;
+  d->known = c && cuda_told(c, was, CUDA_CALL(c, MemGetInfo, &have, &all));
   d->free = have;
   if (d->known) {
     char b[40];

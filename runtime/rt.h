@@ -55,6 +55,13 @@ uint64_t tensor_row_elems(const GcTensor *t); /* of one index of the first axis;
 uint64_t tensor_logical_bytes(const GcTensor *t);
 void tensor_get(const GcTensor *t, const void *storage, uint64_t first, uint64_t n, void *dst);
 void tensor_put(const GcTensor *t, void *storage, uint64_t first, uint64_t n, const void *src);
+typedef struct Rows { /* of an input: elements of any type, row r begins at r * step */
+  const void *data;
+  Elem type;
+  uint64_t n, step; /* they may overlap */
+} Rows;
+/* The limit that a row's element does not keep, and what it is; NULL: all do. */
+const GcLimit *tensor_misplaced(const GcTensor *t, const Rows *rows, uint64_t *row, int64_t *value);
 void tensor_type_text(const GcTensor *t, char *out, int size); /* "f32[64, 10]" */
 void dims_text(Elem type, int rank, const uint64_t *dims, char *out, int size);
 

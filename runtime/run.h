@@ -64,8 +64,8 @@ typedef struct Exec {
 } Exec;
 typedef struct Fault { /* what a kernel reported; the first one of a run stays */
   _Atomic int taken, ready;
-  const char *what;
-  int64_t row, value, limit;
+  int site;
+  int64_t at, value, limit;
 } Fault;
 typedef struct Profile Profile;
 typedef struct Metas Metas; /* checkpoint.c: the metadata of a checkpoint */
@@ -124,6 +124,7 @@ void exec_resolve(Exec *x, const GcEntry *e, Memory *m, int threads);
 void exec_threads(Exec *x, Team *team); /* settles who runs what, and which barriers are needed */
 /* Runs the entry once on all threads; `batch` first fills the inputs, UINT64_MAX leaves them. */
 void exec_run(Run *r, const Exec *x, uint64_t batch);
+void fault_say(Run *r, const GcEntry *entry, uint64_t batch, const Fault *f); /* fault.c */
 bool exec_fault(Run *r, const GcEntry *entry,
                 uint64_t batch); /* true: a kernel or the device reported one, r->err says it */
 /* A run that more let begin: it must be asked for before the globals are what the last one left. */
@@ -154,9 +155,9 @@ void cuda_leave(Cuda *c);
 bool cuda_broken(const Cuda *c);
 /* Memory for the n entries, and their tables, which become those of x[0], x[1], …; and init's. */
 bool cuda_prepare(Run *r, Exec *x, const GcEntry *entry, int n, Err *e);
-bool cuda_begin(Run *r, Err *e);  /* zeros, and the hypers */
-bool cuda_hypers(Run *r, Err *e); /* those of the host, which changed */
-bool cuda_unfault(Run *r);        /* a kernel's report has been read */
+bool cuda_begin(Run *r, Err *e);   /* zeros, and the hypers */
+bool cuda_hypers(Run *r, Err *e);  /* those of the host, which changed */
+bool cuda_unfault(Run *r, Err *e); /* a kernel's report has been read */
 void cuda_run(Run *r, const Exec *x, uint64_t batch);
 bool cuda_ahead(const Cuda *c);
 void cuda_stay(Run *r, uint64_t batch);

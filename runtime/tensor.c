@@ -88,6 +88,23 @@ void dims_text(Elem type, int rank, const uint64_t *dims, char *out, int size) {
   if (at < size) snprintf(out + at, (size_t)(size - at), "]");
 }
 
+const GcLimit *tensor_misplaced(const GcTensor *t, const Rows *rows, uint64_t *row,
+                                int64_t *value) {
+  uint64_t size = (uint64_t)elem_info[rows->type].size, bad;
+  for (*row = 0; *row < rows->n; ++*row) {
+    const uint8_t *at = (const uint8_t *)rows->data + *row * rows->step * size;
+    for (int i = 0; i < t->nlimits; i++) {
+      const GcLimit *l = &t->limits[i];
+      uint64_t n = (uint64_t)l->count;
+      if (t->nlimits == 1 && *row + 1 < rows->n && rows->step < n)
+        n = rows->step; /* the rest is looked at with the next row */
+      if (l->limit && !elem_below(at, rows->type, n, l->limit, &bad, value)) return l;
+      at += (uint64_t)l->count * size;
+    }
+  }
+  return NULL;
+}
+
 void tensor_type_text(const GcTensor *t, char *out, int size) {
   dims_text((Elem)t->dtype, t->rank, (const uint64_t *)t->dims, out, size);
 }

@@ -1,15 +1,18 @@
-/* Prints attention and its gradients: blocks of queries against blocks of keys, products by the
-   tile of text/gemm.h, weights by text/attention.h. Contract: see attention.h for the order of all
-   sums. A block of scores lives on the stack and nowhere else; blocks that a causal query cannot
-   see are not computed. Threads share the queries' blocks; of the gradients, the heads of keys, so
-   that all three are added up by one thread in one order, each product once. Methods: the largest
-   score so far is subtracted, and what was summed before is scaled down when it grows (Milakov and
-   Gimelshein, 2018; Dao et al., 2022). */
+/* Prints attention and its gradients: blocks of queries against blocks of keys, of which six
+   queries go by at a time: their scores, weights and results by the strips and rows of
+   text/attention.h. Contract: see attention.h for the order of all sums. A block of scores lives on
+   the stack and nowhere else; blocks that a causal query cannot see are not computed, and of the
+   one on the diagonal only what one of the six sees. Threads share the queries' blocks; of the
+   gradients, the heads of keys, so that all three are added up by one thread in one order, each
+   product once. Methods: the largest score so far is subtracted, and what was summed before is
+   scaled down when it grows (Milakov and Gimelshein, 2018; Dao et al., 2022). Where heads are tall,
+   what is as long as they are lies in scratch, a part for each unit, since threads may have small
+   stacks. */
 #include "codegen/attention.h"
 #include "codegen/cpu/target.h"
 #include "passes/plan.h"
 
-enum { TILE_ROWS = 6 };
+enum { STRIP_ROWS = 6 };
 
 typedef struct Printing {
   Gen *g;
@@ -18,80 +21,129 @@ typedef struct Printing {
   bool half;          /* blocks are converted on their way in */
 } Printing;
 
+typedef struct Room { /* for numbers, on the stack or in scratch */
+  const char *name;
+  int64_t n;
+} Room;
+enum { MOST_ROOMS = 8, ROOM_ALIGN = 64 };
+
 /* ---- products ---- */
 
-typedef struct Product { /* c [rows, n] = a b, or added to it */
-  const char *rows;      /* text; `most` rows, or `last` in the last block */
-  int64_t most, last;
-  const char *a;
+typedef struct Strip { /* c [r, n] = a b, or added to it: rows i to i + r of up to `extent` */
+  int64_t extent;
+  const char *a;  /* text, where row i begins */
   int64_t li, lk; /* steps in a from row to row and along the depth */
   const char *b;
-  bool packed; /* b lies in panels of `depth_most` rows */
-  int64_t lb, depth_most;
+  int64_t lb, next; /* steps in b along the depth and from panel to panel */
   int64_t n;
-  const char *c, *depth;
+  const char *panels; /* text of how many are wanted, or NULL: all */
+  const char *c;
   int64_t ldc;
-  bool first;
-} Product;
+  const char *depth;
+  enum { PRODUCT, ADDED, ADDED_TO_LESS } keep; /* the last: to c scaled down by less */
+} Strip;
 
 static int64_t panel_width(const Printing *p, int64_t n) {
   int64_t nr = (int64_t)p->vectors * p->lanes;
   return n < nr ? (n + p->lanes - 1) / p->lanes * p->lanes : nr;
 }
 
-static void tile_calls(Printing *p, Text *x, const Product *m, int64_t width, int64_t lb) {
-  bool height[TILE_ROWS + 1] = {false};
-  const int64_t rows[2] = {m->most, m->last};
+static void strip_calls(Printing *p, Text *x, const Strip *m, int64_t width, const char *b,
+                        const char *c, const char *panels) {
+  int64_t B = p->a.block, last = m->extent % B;
+  bool height[STRIP_ROWS + 1] = {false};
   for (int i = 0; i < 2; i++) {
-    if (rows[i] >= TILE_ROWS) height[TILE_ROWS] = true;
-    height[rows[i] % TILE_ROWS] = true;
+    int64_t rows = i ? last : m->extent < B ? m->extent : B;
+    if (rows >= STRIP_ROWS) height[STRIP_ROWS] = true;
+    height[rows % STRIP_ROWS] = true;
   }
-  const char *other = "";
-  for (int h = TILE_ROWS; h > 0; h--) {
+  const char *other = "", *T = p->a.T;
+  for (int h = STRIP_ROWS; h > 0; h--) {
     if (!height[h]) continue;
-    const char *T = p->a.T;
+    const char *shape =
+        arena_printf(p->g->a, "%d, %lld, %lld, %lld, %lld, %d", h, (long long)width,
+                     (long long)m->li, (long long)m->lk, (long long)m->lb, (int)m->keep);
     const char *name =
-        arena_printf(p->g->a, "tile_%s_%dx%lld_a%lld_%lld_b%lld", T, h, (long long)width,
-                     (long long)m->li, (long long)m->lk, (long long)lb);
-    gen_helper(p->g,
-               arena_printf(p->g->a, "GC_TILE(%s, %s, %d, %lld, %lldL, %lldL, %lldL)\n", name, T, h,
-                            (long long)width, (long long)m->li, (long long)m->lk, (long long)lb));
-    text_line(x, "%sif (r == %d) %s(%s + i * %lld, b, c, %lld, %s, %s);", other, h, name, m->a,
-              (long long)m->li, (long long)m->ldc, m->depth, m->first ? "NULL" : "c");
+        arena_printf(p->g->a, "strip_%s_%dx%lld_a%lld_%lld_b%lld_%d", T, h, (long long)width,
+                     (long long)m->li, (long long)m->lk, (long long)m->lb, (int)m->keep);
+    gen_helper(p->g, arena_printf(p->g->a, "GC_STRIP(%s, %s, %s)\n", name, T, shape));
+    text_line(x, "%sif (r == %d) %s(%s, %s, %lld, %s, %lld, %s, %s, %s);", other, h, name, m->a, b,
+              (long long)m->next, c, (long long)m->ldc, panels, m->depth,
+              m->keep == ADDED_TO_LESS ? "less" : "NULL");
     other = "else ";
   }
 }
 
-static void product(Printing *p, Text *x, const Product *m) {
-  if (m->n == 0) return;
-  int64_t nr = panel_width(p, m->n), panels = (m->n + nr - 1) / nr, tail = m->n % nr;
-  int64_t lb = m->packed ? nr : m->lb;
-  text_open(x, "for (long n = 0; n < %lld; n++) {", (long long)panels);
-  text_line(x, "const %s *b = %s + n * %lld;", p->a.T, m->b,
-            (long long)(m->packed ? nr * m->depth_most : nr));
-  text_open(x, "for (long i = 0; i < %s; i += %d) {", m->rows, TILE_ROWS);
-  text_line(x, "const long r = %s - i < %d ? %s - i : %d;", m->rows, TILE_ROWS, m->rows, TILE_ROWS);
-  text_line(x, "%s *c = %s + i * %lld + n * %lld;", p->a.T, m->c, (long long)m->ldc, (long long)nr);
-  if (m->packed || !tail) { /* a panel is whole */
-    tile_calls(p, x, m, nr, lb);
-  } else if (panels == 1) {
-    tile_calls(p, x, m, tail, lb);
-  } else {
-    text_open(x, "if (n < %lld) {", (long long)(panels - 1));
-    tile_calls(p, x, m, nr, lb);
-    x->indent--;
-    text_open(x, "} else {");
-    tile_calls(p, x, m, tail, lb);
-    text_close(x, "}");
-  }
-  text_close(x, "}");
-  text_close(x, "}");
+static void strip(Printing *p, Text *x, const Strip *m) {
+  int64_t nr = panel_width(p, m->n), panels = m->n ? m->n / nr : 0, tail = m->n - panels * nr;
+  const char *all = arena_printf(p->g->a, "%lld", (long long)panels);
+  if (panels) strip_calls(p, x, m, nr, m->b, m->c, m->panels ? m->panels : all);
+  if (!tail) return;
+  strip_calls(p, x, m, tail,
+              arena_printf(p->g->a, "%s + %lld", m->b, (long long)(panels * m->next)),
+              arena_printf(p->g->a, "%s + %lld", m->c, (long long)(panels * nr)), "1");
+}
+
+/* Of six rows of queries: scores, or what their weights want. */
+static void strip_of_scores(Printing *p, Text *x, const char *q, const char *keys, const char *to,
+                            int64_t width) {
+  const Attention *a = &p->a;
+  int64_t nr = panel_width(p, a->block);
+  strip(p, x,
+        &(Strip){.extent = a->t,
+                 .a = arena_printf(p->g->a, "%s + i * %lld", q, (long long)width),
+                 .li = width,
+                 .lk = 1,
+                 .b = keys,
+                 .lb = nr,
+                 .next = nr * width,
+                 .n = a->block,
+                 .panels = arena_printf(p->g->a, "(upto + %lld) / %lld", (long long)nr - 1,
+                                        (long long)nr),
+                 .c = to,
+                 .ldc = a->block,
+                 .depth = arena_printf(p->g->a, "%lld", (long long)width)});
+}
+
+/* Of six rows of queries: what weights make of values, or slopes of keys. */
+static void strip_of_results(Printing *p, Text *x, const char *weights, const char *values,
+                             const char *to, int64_t width, bool to_less) {
+  int64_t nr = panel_width(p, width);
+  strip(p, x,
+        &(Strip){.extent = p->a.t,
+                 .a = weights,
+                 .li = p->a.block,
+                 .lk = 1,
+                 .b = values,
+                 .lb = width,
+                 .next = nr,
+                 .n = width,
+                 .c = arena_printf(p->g->a, "%s + i * %lld", to, (long long)width),
+                 .ldc = width,
+                 .depth = "upto",
+                 .keep = to_less ? ADDED_TO_LESS : ADDED});
+}
+
+/* Of six rows of keys: what all queries of the block that see one of them make of theirs. */
+static void strip_of_keys(Printing *p, Text *x, const char *weights, const char *from,
+                          const char *to, int64_t width) {
+  int64_t nr = panel_width(p, width), B = p->a.block;
+  strip(p, x,
+        &(Strip){.extent = p->a.s,
+                 .a = arena_printf(p->g->a, "%s + from * %lld + i", weights, (long long)B),
+                 .li = 1,
+                 .lk = B,
+                 .b = arena_printf(p->g->a, "%s + from * %lld", from, (long long)width),
+                 .lb = width,
+                 .next = nr,
+                 .n = width,
+                 .c = arena_printf(p->g->a, "%s + i * %lld", to, (long long)width),
+                 .ldc = width,
+                 .depth = "rows - from",
+                 .keep = ADDED});
 }
 
 /* ---- blocks ---- */
-
-static int64_t last_rows(const Attention *a, int64_t n) { return n % a->block; }
-static int64_t most_rows(const Attention *a, int64_t n) { return n < a->block ? n : a->block; }
 
 /* Declares `name`, `rows` rows of `width` from argument `arg` on at row `at`: where they lie, or
    converted. */
@@ -117,7 +169,7 @@ static void room_for(Printing *p, Text *x, const char *name, int64_t n) {
 
 static void block_room(Printing *p, Text *x, const char *name, int64_t width) {
   if (!p->half) return;
-  int64_t slack = 64; /* elements that a tile may read past its last row */
+  int64_t slack = 64; /* elements that a strip may read past its last row */
   room_for(p, x, arena_printf(p->g->a, "%s_block", name), p->a.block * width + slack);
 }
 
@@ -133,72 +185,121 @@ static void pack(Printing *p, Text *x, const char *from, const char *to, int64_t
   text_close(x, "}");
 }
 
-static int64_t packed_size(const Printing *p, int64_t width) {
-  int64_t nr = panel_width(p, p->a.block);
-  return (p->a.block + nr - 1) / nr * nr * width;
+static void open_strips(Text *x, const char *rows) {
+  text_open(x, "for (long i = 0; i < %s; i += %d) {", rows, STRIP_ROWS);
+  text_line(x, "const long r = %s - i < %d ? %s - i : %d;", rows, STRIP_ROWS, rows, STRIP_ROWS);
 }
 
-/* [rows, cols] of the queries in `q` and the packed keys */
-static Product scores(const Printing *p, const char *q, const char *keys, const char *to,
-                      int64_t width) {
+/* Declares `upto`, how many of the block's keys one of the queries i0 + i to i0 + i + r may see. */
+static void strip_sight(const Printing *p, Text *x) {
+  text_line(x, p->a.causal ? "const long upto = i0 + i + r - j0 < cols ? i0 + i + r - j0 : cols;"
+                           : "const long upto = cols;");
+}
+
+/* For each of the strip's queries m, from row `row` of scores on: a loop over its keys c, which
+   says in `on` whether it sees them. Nothing is printed where all of them see all keys of all
+   blocks. */
+static bool open_unseen(Printing *p, Text *x, const char *row) {
   const Attention *a = &p->a;
-  int64_t nr = panel_width(p, a->block);
-  return (Product){.rows = "rows",
-                   .most = most_rows(a, a->t),
-                   .last = last_rows(a, a->t),
-                   .a = q,
-                   .li = width,
-                   .lk = 1,
-                   .b = keys,
-                   .packed = true,
-                   .lb = nr,
-                   .depth_most = width,
-                   .n = (a->block + nr - 1) / nr * nr,
-                   .c = to,
-                   .ldc = (a->block + nr - 1) / nr * nr,
-                   .depth = arena_printf(p->g->a, "%lld", (long long)width),
-                   .first = true};
-}
-
-static long long pitch(const Printing *p) {
-  int64_t nr = panel_width(p, p->a.block);
-  return (p->a.block + nr - 1) / nr * nr;
-}
-
-/* Declares `last`, how many of the block's keys the query i0 + r may see, and with a mask `see`. */
-static void row_sight(Printing *p, Text *x) {
-  const Attention *a = &p->a;
-  if (a->causal)
-    text_line(x, "const long last = i0 + r - j0 < cols ? i0 + r - j0 + 1 : cols;");
-  else
-    text_line(x, "const long last = cols;");
+  long long B = a->block;
+  Text some = text_new(p->g->a, 0);
+  if (a->s % B) text_add(&some, "cols < %lld", B);
+  if (a->causal) text_add(&some, "%si0 + i - j0 < %lld", a->s % B ? " || " : "", B - 1);
+  if (!a->masked && !some.s.n) return false;
+  text_open(x, a->masked ? "{" : "if (%s) {", text_str(&some));
+  text_open(x, "for (long m = 0; m < r; m++) {");
+  text_line(x, "const int last = %s;",
+            a->causal ? "(int)(i0 + i + m - j0 < cols ? i0 + i + m - j0 + 1 : cols)" : "(int)cols");
   if (a->masked)
     text_line(x, "const uint8_t *see = in%d + %s%s;", a->mask,
-              attention_mask_row(p->g, a, "h", "i0 + r"), attention_mask_step(a) ? " + j0" : "");
+              attention_mask_row(p->g, a, "h", "i0 + i + m"),
+              attention_mask_step(a) ? " + j0" : "");
+  text_line(x, "%s *s = scores + %s * %lld;", a->T, row, B);
+  if (a->grad) text_line(x, "%s *w = slopes + %s * %lld;", a->T, row, B);
+  text_open(x, "GC_IVDEP for (int c = 0; c < %lld; c++) {", B);
+  text_line(x, "const int on = %s;",
+            !a->masked               ? "c < last"
+            : attention_mask_step(a) ? "(c < last) & (see[c] != 0)"
+                                     : "(c < last) & (see[0] != 0)");
+  return true;
 }
 
-static const char *seen(const Printing *p) {
-  if (!p->a.masked) return "c < last";
-  return attention_mask_step(&p->a) ? "(c < last) & (see[c] != 0)" : "(c < last) & (see[0] != 0)";
+static void close_unseen(Text *x) {
+  for (int i = 0; i < 2; i++) text_close(x, "}");
 }
 
 /* ---- the results ---- */
 
 static void print_rows(Printing *p, Text *x) {
   const Attention *a = &p->a;
-  const char *T = a->T;
-  text_open(x, "for (long r = 0; r < rows; r++) {");
-  text_line(x, "%s *s = scores + r * %lld;", T, pitch(p));
-  row_sight(p, x);
-  text_open(x, "GC_IVDEP for (long c = 0; c < %lld; c++) {", (long long)a->block);
-  text_line(x, "const %s score = s[c] * %s;", T, attention_scale(p->g, a));
-  text_line(x, "const int on = %s;", seen(p));
-  text_line(x, "s[c] = on ? score : -(%s)__builtin_inff();", T);
-  text_close(x, "}");
-  text_line(x, "const %s less = attend_%s_%lld(s, most + r, sum + r);", T, T, (long long)a->block);
-  text_line(x, "GC_IVDEP for (long c = 0; c < %lld; c++) y[r * %lld + c] *= less;", (long long)a->e,
-            (long long)a->e);
-  text_close(x, "}");
+  long long B = a->block;
+  const char *T = a->T, *scale = attention_scale(p->g, a);
+  text_line(x, "%s scale = %s;", T, scale);
+  if (open_unseen(p, x, "m")) {
+    text_line(x, "const %s score = s[c] * scale;", T);
+    text_line(x, "s[c] = on ? score : -(%s)__builtin_inff();", T);
+    close_unseen(x);
+    text_line(x, "scale = 1; /* done */");
+    text_close(x, "}");
+  }
+  text_line(x, "%s less[%d];", T, STRIP_ROWS);
+  text_line(x, "attend_%s_%lld(scores, r, scale, upto, most + i, sum + i, less);", T, B);
+}
+
+/* What is as long as queries, keys or values; gives how many. */
+static int rooms_of(const Printing *p, Room *out) {
+  const Attention *a = &p->a;
+  int64_t B = a->block, d = B * a->d, e = B * a->e;
+  int64_t slack = 64; /* elements that a strip may read past its last row */
+  int n = 0;
+  out[n++] = (Room){"keys", d};
+  out[n++] = (Room){a->grad ? "values" : "y", e};
+  if (!p->half) return n;
+  out[n++] = (Room){"q_block", d + slack};
+  out[n++] = (Room){"k_block", d + slack};
+  out[n++] = (Room){"v_block", e + slack};
+  if (!a->grad) return n;
+  out[n++] = (Room){"dy_block", e + slack};
+  out[n++] = (Room){"dk_block", d + slack};
+  out[n++] = (Room){"dv_block", e + slack};
+  return n;
+}
+
+static uint64_t room_bytes(const Printing *p, const Room *r) {
+  uint64_t bytes = (uint64_t)r->n * (uint64_t)dtype_size(p->a.compute);
+  return (bytes + ROOM_ALIGN - 1) / ROOM_ALIGN * ROOM_ALIGN;
+}
+
+/* Of all rooms of a unit in scratch; 0: they are on the stack. */
+static uint64_t unit_bytes(const Printing *p) {
+  Room room[MOST_ROOMS];
+  uint64_t bytes = 0;
+  for (int i = rooms_of(p, room) - 1; i >= 0 && p->a.tall; i--) bytes += room_bytes(p, &room[i]);
+  return bytes;
+}
+
+/* Gradients by the queries of half precision are added up in f32, where scratch begins. */
+static uint64_t sums_bytes(const Attention *a) {
+  uint64_t bytes = (uint64_t)(a->heads * a->t * a->d) * 4;
+  return a->grad && a->compute != a->dt ? (bytes + ROOM_ALIGN - 1) / ROOM_ALIGN * ROOM_ALIGN : 0;
+}
+
+static int64_t units_of(const Attention *a) {
+  return a->grad ? a->heads / a->group : a->heads * attention_blocks(a, a->t);
+}
+
+/* Opens the loop over units, behind the rooms on the stack or before those in scratch. */
+static void open_units(Printing *p, Text *x) {
+  Room room[MOST_ROOMS];
+  int n = rooms_of(p, room);
+  for (int i = 0; i < n && !p->a.tall; i++) room_for(p, x, room[i].name, room[i].n);
+  text_open(x, "for (long u = u0; u < u1; u++) {");
+  unsigned long long at = sums_bytes(&p->a), step = unit_bytes(p);
+  for (int i = 0; i < n && p->a.tall; i++) {
+    text_line(x, "%s *const %s = (%s *)(scratch + %llu + (uint64_t)u * %llu);", p->a.T,
+              room[i].name, p->a.T, at, step);
+    at += room_bytes(p, &room[i]);
+  }
 }
 
 static void print_attention(Printing *p, Kernel *k) {
@@ -206,15 +307,10 @@ static void print_attention(Printing *p, Kernel *k) {
   Text *x = &k->text;
   long long nb = attention_blocks(a, a->t), B = a->block, e = a->e;
   const char *T = a->T;
-  gen_helper(p->g, arena_printf(p->g->a, "GC_ATTEND(%s, %lld)\n", T, B));
-  room_for(p, x, "scores", B * pitch(p));
-  room_for(p, x, "keys", packed_size(p, a->d));
-  room_for(p, x, "y", B * e);
-  block_room(p, x, "q", a->d);
-  block_room(p, x, "k", a->d);
-  block_room(p, x, "v", a->e);
+  gen_helper(p->g, arena_printf(p->g->a, "GC_ATTEND(%s, %lld, %d)\n", T, B, STRIP_ROWS));
+  room_for(p, x, "scores", STRIP_ROWS * B);
   text_line(x, "%s most[%lld], sum[%lld];", T, B, B);
-  text_open(x, "for (long u = u0; u < u1; u++) {");
+  open_units(p, x);
   text_line(x, "const long h = u / %lld, i0 = u %% %lld * %lld;", nb, nb, B);
   text_line(x, "const long rows = %lld - i0 < %lld ? %lld - i0 : %lld;", (long long)a->t, B,
             (long long)a->t, B);
@@ -231,63 +327,59 @@ static void print_attention(Printing *p, Kernel *k) {
   block_of(p, x, "k", a->k, at, "cols", a->d);
   block_of(p, x, "v", a->v, at, "cols", a->e);
   pack(p, x, "k", "keys", a->d);
-  Product s = scores(p, "q", "keys", "scores", a->d);
-  product(p, x, &s);
+  open_strips(x, "rows");
+  strip_sight(p, x);
+  strip_of_scores(p, x, "q", "keys", "scores", a->d);
   print_rows(p, x);
-  product(p, x,
-          &(Product){.rows = "rows",
-                     .most = s.most,
-                     .last = s.last,
-                     .a = "scores",
-                     .li = pitch(p),
-                     .lk = 1,
-                     .b = "v",
-                     .lb = e,
-                     .n = e,
-                     .c = "y",
-                     .ldc = e,
-                     .depth = "cols"});
+  strip_of_results(p, x, "scores", "v", "y", e, true);
+  text_close(x, "}");
   text_close(x, "}");
   text_open(x, "for (long r = 0; r < rows; r++) {");
-  text_line(
-      x,
-      "const %s l = sum[r] == 0 ? 1 : sum[r], m = most[r] == -(%s)__builtin_inff() ? 0 : most[r];",
-      T, T);
-  text_line(x, "const long row = h * %lld + i0 + r;", (long long)a->t);
+  text_line(x, "const %s l = sum[r] == 0 ? 1 : sum[r];", T);
   text_open(x, "GC_IVDEP for (long c = 0; c < %lld; c++) {", e);
   text_line(x, "const %s value = divide(y[r * %lld + c], l);", T, e);
-  text_line(x, "out0[row * %lld + c] = %s;", e, scalar_store(p->g->a, a->dt, "value"));
+  text_line(x, "out0[(h * %lld + i0 + r) * %lld + c] = %s;", (long long)a->t, e,
+            scalar_store(p->g->a, a->dt, "value"));
   text_close(x, "}");
+  text_close(x, "}");
+  text_open(x, "GC_IVDEP for (long r = 0; r < rows; r++) {");
+  text_line(x, "const %s m = most[r] == -(%s)__builtin_inff() ? 0 : most[r];", T, T);
   text_line(x, "const %s lse = m + %s_log(sum[r]);", T, T);
-  text_line(x, "out1[row] = %s;", scalar_store(p->g->a, a->dt, "lse"));
+  text_line(x, "out1[h * %lld + i0 + r] = %s;", (long long)a->t,
+            scalar_store(p->g->a, a->dt, "lse"));
   text_close(x, "}");
   text_close(x, "}");
 }
 
 /* ---- the gradients ---- */
 
-static void print_weights(Printing *p, Text *x) {
+static void print_slopes(Printing *p, Text *x) {
   const Attention *a = &p->a;
-  const char *T = a->T;
-  text_open(x, "for (long r = 0; r < rows; r++) {");
-  text_line(x, "const long row = h * %lld + i0 + r;", (long long)a->t);
-  text_line(x, "%s *s = scores + r * %lld, *w = slopes + r * %lld;", T, pitch(p), pitch(p));
-  text_line(x, "const %s lse = %s, delta = %s;", T,
-            scalar_load(p->g->a, a->dt, arena_printf(p->g->a, "in%d", a->lse), "row"),
-            scalar_load(p->g->a, a->dt, arena_printf(p->g->a, "in%d", a->delta), "row"));
-  row_sight(p, x);
-  const char *scale = attention_scale(p->g, a);
-  text_open(x, "GC_IVDEP for (long c = 0; c < %lld; c++) {", (long long)a->block);
-  text_line(x, "const %s weight = %s_exp(s[c] * %s - lse);", T, T, scale);
-  text_line(x, "const %s slope = weight * (w[c] - delta) * %s;", T, scale);
-  text_line(x, "const int on = %s;", seen(p));
-  text_line(x, "s[c] = on ? weight : 0;");
-  text_line(x, "w[c] = on ? slope : 0;");
-  text_close(x, "}");
+  long long B = a->block;
+  text_line(x,
+            "slopes_%s_%lld(scores + i * %lld, slopes + i * %lld, r, %s, upto, lse + i, delta + "
+            "i);",
+            a->T, B, B, B, attention_scale(p->g, a));
+  if (!open_unseen(p, x, "(i + m)")) return;
+  text_line(x, "s[c] = on ? s[c] : 0;");
+  text_line(x, "w[c] = on ? w[c] : 0;");
+  close_unseen(x);
   text_close(x, "}");
 }
 
+/* Declares `name`, zeros for the block's keys: where output `out` has them, or a block of its own.
+ */
+static void sums_of_keys(Printing *p, Text *x, const char *name, int out, int64_t width) {
+  if (p->half)
+    text_line(x, "%s *%s = %s_block;", p->a.T, name, name);
+  else
+    text_line(x, "%s *%s = (%s *)out%d + (u * %lld + j0) * %lld;", p->a.T, name, p->a.T, out,
+              (long long)p->a.s, (long long)width);
+  text_line(x, "for (long l = 0; l < cols * %lld; l++) %s[l] = 0;", (long long)width, name);
+}
+
 static void store_block(Printing *p, Text *x, const char *from, int out, int64_t width) {
+  if (!p->half) return;
   text_open(x, "GC_IVDEP for (long l = 0; l < cols * %lld; l++) {", (long long)width);
   text_line(x, "out%d[(u * %lld + j0) * %lld + l] = %s;", out, (long long)p->a.s, (long long)width,
             scalar_store(p->g->a, p->a.dt, arena_printf(p->g->a, "%s[l]", from)));
@@ -299,18 +391,13 @@ static void print_gradients(Printing *p, Kernel *k) {
   Text *x = &k->text;
   long long B = a->block, d = a->d, e = a->e, t = a->t, s = a->s;
   const char *T = a->T;
-  room_for(p, x, "scores", B * pitch(p));
-  room_for(p, x, "slopes", B * pitch(p));
-  room_for(p, x, "keys", packed_size(p, d));
-  room_for(p, x, "values", packed_size(p, e));
-  room_for(p, x, "dk", B * d);
-  room_for(p, x, "dv", B * e);
-  block_room(p, x, "q", d);
-  block_room(p, x, "k", d);
-  block_room(p, x, "v", e);
-  block_room(p, x, "dy", e);
+  gen_helper(p->g, arena_printf(p->g->a, "GC_SLOPES(%s, %lld)\n", T, B));
+  room_for(p, x, "scores", B * B);
+  room_for(p, x, "slopes", B * B);
+  block_room(p, x, "lse", 1);
+  block_room(p, x, "delta", 1);
   text_line(x, "%s *dq_all = (%s *)%s;", T, T, p->half ? "scratch" : "out0");
-  text_open(x, "for (long u = u0; u < u1; u++) {");
+  open_units(p, x);
   text_line(x, "%s *dq_head = dq_all + u * %lld;", T, (long long)a->group * t * d);
   text_line(x, "for (long l = 0; l < %lld; l++) dq_head[l] = 0;", (long long)a->group * t * d);
   text_open(x, "for (long j0 = 0; j0 < %lld; j0 += %lld) {", s, B);
@@ -319,43 +406,34 @@ static void print_gradients(Printing *p, Kernel *k) {
   block_of(p, x, "v", a->v, arena_printf(p->g->a, "u * %lld + j0", s), "cols", e);
   pack(p, x, "k", "keys", d);
   pack(p, x, "v", "values", e);
-  text_line(x, "for (long l = 0; l < cols * %lld; l++) dk[l] = 0;", d);
-  text_line(x, "for (long l = 0; l < cols * %lld; l++) dv[l] = 0;", e);
+  sums_of_keys(p, x, "dk", 1, d);
+  sums_of_keys(p, x, "dv", 2, e);
   text_open(x, "for (long h = u * %lld; h < (u + 1) * %lld; h++) {", (long long)a->group,
             (long long)a->group);
   text_open(x, "for (long i0 = %s; i0 < %lld; i0 += %lld) {", a->causal ? "j0" : "0", t, B);
   text_line(x, "const long rows = %lld - i0 < %lld ? %lld - i0 : %lld;", t, B, t, B);
-  block_of(p, x, "q", a->q, arena_printf(p->g->a, "h * %lld + i0", t), "rows", d);
-  block_of(p, x, "dy", a->dy, arena_printf(p->g->a, "h * %lld + i0", t), "rows", e);
-  Product m = scores(p, "q", "keys", "scores", d);
-  product(p, x, &m);
-  m = scores(p, "dy", "values", "slopes", e);
-  product(p, x, &m);
-  print_weights(p, x);
-  Product back = {.rows = "cols",
-                  .most = most_rows(a, s),
-                  .last = last_rows(a, s),
-                  .li = 1,
-                  .lk = pitch(p),
-                  .depth = "rows"};
-  back.a = "scores", back.b = "dy", back.c = "dv", back.lb = back.n = back.ldc = e;
-  product(p, x, &back);
-  back.a = "slopes", back.b = "q", back.c = "dk", back.lb = back.n = back.ldc = d;
-  product(p, x, &back);
-  text_line(x, "%s *dq = dq_all + (h * %lld + i0) * %lld;", T, t, d);
-  product(p, x,
-          &(Product){.rows = "rows",
-                     .most = m.most,
-                     .last = m.last,
-                     .a = "slopes",
-                     .li = pitch(p),
-                     .lk = 1,
-                     .b = "k",
-                     .lb = d,
-                     .n = d,
-                     .c = "dq",
-                     .ldc = d,
-                     .depth = "cols"});
+  const char *at = arena_printf(p->g->a, "h * %lld + i0", t);
+  block_of(p, x, "q", a->q, at, "rows", d);
+  block_of(p, x, "dy", a->dy, at, "rows", e);
+  block_of(p, x, "lse", a->lse, at, "rows", 1);
+  block_of(p, x, "delta", a->delta, at, "rows", 1);
+  text_line(x, "%s *dq = dq_all + (%s) * %lld;", T, at, d);
+  open_strips(x, "rows");
+  strip_sight(p, x);
+  const char *to_scores = arena_printf(p->g->a, "scores + i * %lld", B);
+  const char *to_slopes = arena_printf(p->g->a, "slopes + i * %lld", B);
+  strip_of_scores(p, x, "q", "keys", to_scores, d);
+  strip_of_scores(p, x, "dy", "values", to_slopes, e);
+  print_slopes(p, x);
+  strip_of_results(p, x, to_slopes, "k", "dq", d, false);
+  text_close(x, "}");
+  const char *const of_keys[2][3] = {{"scores", "dy", "dv"}, {"slopes", "q", "dk"}};
+  for (int i = 0; i < 2; i++) {
+    open_strips(x, "cols");
+    text_line(x, "const long from = %s;", a->causal ? "i0 == j0 ? i : 0" : "0");
+    strip_of_keys(p, x, of_keys[i][0], of_keys[i][1], of_keys[i][2], i ? d : e);
+    text_close(x, "}");
+  }
   text_close(x, "}");
   text_close(x, "}");
   store_block(p, x, "dk", 1, d);
@@ -370,11 +448,10 @@ static void print_gradients(Printing *p, Kernel *k) {
 
 /* ---- the whole ---- */
 
-/* Gradients by the queries of half precision are added up in f32. */
 uint64_t cpu_attention_scratch(const Group *gr) {
-  Attention a = attention_of(gr);
-  if (!a.grad || a.compute == a.dt) return 0;
-  return (uint64_t)(a.heads * a.t * a.d) * 4;
+  Printing p = {.a = attention_of(gr)};
+  p.half = p.a.compute != p.a.dt;
+  return sums_bytes(&p.a) + (uint64_t)units_of(&p.a) * unit_bytes(&p);
 }
 
 void cpu_attention(Gen *g, const Group *gr) {
@@ -387,7 +464,7 @@ void cpu_attention(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
   k->flops = op_flops(gr->e, gr->op);
-  int64_t units = a->grad ? a->heads / a->group : a->heads * attention_blocks(a, a->t);
+  int64_t units = units_of(a);
   kernel_units(k, k->flops < SERIAL_WORK * 4 ? 1 : units);
   if (k->units == 1) text_line(&k->text, "const long u0 = 0, u1 = %lld;", (long long)units);
   if (k->units > 1 && (a->grad || a->t % a->block == 0 || a->t < a->block)) {

@@ -34,7 +34,7 @@ static void print_id(Gen *g, const Group *gr, Text *x, int64_t limit, const char
   text_line(x, "const int64_t id = (int64_t)%s;",
             scalar_load(g->a, input_type(gr, 1)->dtype, base, "i"));
   text_open(x, "if (__builtin_expect(id < 0 || id >= %lld, 0)) {", (long long)limit);
-  text_line(x, "%s", gen_fault(g, gr, gr->root->operands[1], "index", "i", "id", limit));
+  text_line(x, "%s", gen_fault(g, gr, gr->root, "an index", "i", "id", limit));
   text_line(x, "%s", skip);
   text_close(x, "}");
 }
@@ -107,13 +107,22 @@ static void print_gather_grad(Gen *g, const Group *gr) {
   k->flops = (uint64_t)input_type(gr, 0)->numel;
 }
 
-/* Where the result lies over x, only y moves. */
+/* Where the result lies over x, only y moves. All three lie in one order of axes. */
 static void print_update(Gen *g, const Group *gr) {
   const Type *x = input_type(gr, 0), *y = input_type(gr, 1), *start = input_type(gr, 2);
+  const Layout *order = value_at(gr->e, gr->out[0])->layout;
   int axis = (int)gr->root->attr[AT_AXIS].i;
   long long outer = 1, inner = dtype_size(x->dtype), limit = x->dim[axis] - y->dim[axis] + 1;
-  for (int i = 0; i < axis; i++) outer *= x->dim[i];
-  for (int i = axis + 1; i < x->rank; i++) inner *= x->dim[i];
+  bool behind = false;
+  for (int i = 0; i < x->rank; i++) {
+    int a = layout_axis(order, i);
+    if (a == axis)
+      behind = true;
+    else if (behind)
+      inner *= x->dim[a];
+    else
+      outer *= x->dim[a];
+  }
   long long all = x->dim[axis] * inner, part = y->dim[axis] * inner;
   Kernel *k = kernel_new(g, gr);
   Text *t = &k->text;
@@ -123,7 +132,7 @@ static void print_update(Gen *g, const Group *gr) {
   text_line(t, "long at = (long)%s;",
             scalar_load(g->a, start->dtype, arena_printf(g->a, "in%d", input_of(gr, 2)), "0"));
   text_open(t, "if (__builtin_expect(at < 0 || at >= %lld, 0)) {", limit);
-  text_line(t, "%s", gen_fault(g, gr, gr->root->operands[2], "start", "0", "at", limit));
+  text_line(t, "%s", gen_fault(g, gr, gr->root, "a start", "0", "at", limit));
   text_line(t, "at = 0;");
   text_close(t, "}");
   text_line(t, "char *to = (char *)out0;");

@@ -10,14 +10,14 @@
 #include "codegen/kernel.h"
 
 enum {
-  DEPTH = 1024,        /* of one chain */
+  DEPTH = SUM_CHAIN,   /* of one chain */
   A_BLOCK = 4 << 20,   /* bytes of A near while panels of B go by: B is packed once a block */
   GROUP = 256 << 10,   /* bytes of panels that stay near while tiles of A go by */
   PACK_ROWS = 384,     /* rows that pay for packing a panel of B */
   PACK_DEEP = 64,      /* the same where a panel has more rows than the nearest cache has lines */
   PACK_AT_ONCE = 8,    /* rows of A^T: so many places has the nearest cache for them */
   A_STRIDE = 8,        /* of packed rows of A: the tallest tile */
-  PACKED_A = 1 << 20,  /* bytes of them on the stack, of which a thread may have 2 MiB */
+  PACKED_A = 43 << 15, /* bytes of them on the stack, of which a thread may have 2 MiB: 256 rows */
   PACKED_DEPTH = 8192, /* so deep a packed A^T may be: two tiles of f64 have room */
   PARTIAL_ROWS = 512   /* with sums kept apart, where an epilogue waits for the last chain */
 };
@@ -142,6 +142,10 @@ static Product product_of(const Target *t, const Group *g) {
                    : p.converted ? PACKED_A / (depth * A_STRIDE * dtype_size(p.dt))
                                  : p.block;
   if (p.block > packed) p.block = packed;
+  if (p.tiles && p.block) { /* blocks of one size: each of them packs B */
+    int64_t blocks = (p.tiles + p.block - 1) / p.block;
+    p.block = (p.tiles + blocks - 1) / blocks;
+  }
   p.flops = 2 * (uint64_t)p.batch * (uint64_t)p.m * (uint64_t)p.n * (uint64_t)p.k;
   if (p.flops / 2 < SERIAL_WORK * 4)
     p.split = SERIAL, p.units = 1;
@@ -281,9 +285,8 @@ static void print_asking(Text *x, const Group *gr, const Product *p, int64_t wid
     if (!out && group_arg(gr, v) != i) continue;
     int size = dtype_size(value_type(gr->e, v)->dtype);
     for (int64_t j = 0; j < width; j += 64 / size)
-      text_line(x, "__builtin_prefetch(%s%d + %s + %lld%s);", out ? "out" : "in",
-                out ? i - gr->nin : i, inner(gr, v)->layout ? "panel" : "flat", (long long)j,
-                out ? ", 1" : "");
+      text_line(x, "GC_AHEAD(%s%d, %s + %lld%s);", out ? "out" : "in", out ? i - gr->nin : i,
+                inner(gr, v)->layout ? "panel" : "flat", (long long)j, out ? ", 1" : "");
   }
   text_close(x, "}");
   text_close(x, "}");
@@ -303,7 +306,7 @@ static void print_tile_rows(Text *x, const Product *p) {
 /* The block's tiles of A^T, each [depth][A_STRIDE]; what a short tile leaves over is not used. Some
    rows of A at a time for all tiles: neighbours share cache lines, and rows a power of two apart
    have few places in the cache. */
-static void print_packing_of_a(Text *x, const Product *p) {
+static void print_packing_of_a(Gen *g, Text *x, const Product *p) {
   const char *depth = "depth";
   if (!p->chains) {
     text_line(x, "enum { whole = %lld };", (long long)p->k);
@@ -314,12 +317,13 @@ static void print_packing_of_a(Text *x, const Product *p) {
   text_open(x, "for (long i = i0; i < i1; i++) {");
   print_tile_rows(x, p);
   text_line(x, "(void)rows;");
-  text_line(x, "for (long k = k1; k < k2; k++)");
-  text_line(x,
-            "  __builtin_memcpy(packed_a + ((i - i0) * %lld + k) * %d, A + (k%s) * %lld + m, %d * "
-            "sizeof(%s));",
-            (long long)packed_depth(p), A_STRIDE, p->chains ? " + k0" : "", (long long)p->m,
-            A_STRIDE, p->T);
+  const char *row =
+      intern_printf(g->ctx, "A + (k%s) * %lld + m", p->chains ? " + k0" : "", (long long)p->m);
+  text_open(x, "for (long k = k1; k < k2; k++) {");
+  text_line(x, "__builtin_prefetch(%s + PACK_AHEAD * %lld);", row, (long long)p->m);
+  text_line(x, "__builtin_memcpy(packed_a + ((i - i0) * %lld + k) * %d, %s, %d * sizeof(%s));",
+            (long long)packed_depth(p), A_STRIDE, row, A_STRIDE, p->T);
+  text_close(x, "}");
   text_close(x, "}");
   text_close(x, "}");
 }
@@ -493,7 +497,7 @@ void cpu_matmul(Gen *g, const Group *gr) {
     text_line(x, "const long m0 = i0 * %lld + (i0 > %lld ? i0 - %lld : 0);", (long long)p.rows,
               (long long)p.low, (long long)p.low);
   if (p.chains) print_chain_loop(x, &p);
-  if (p.pack_a) print_packing_of_a(x, &p);
+  if (p.pack_a) print_packing_of_a(g, x, &p);
   if (p.converted && p.k <= DEPTH) {
     text_open(x, "{");
     text_line(x, "const long k0 = 0, depth = %lld;", (long long)p.k);

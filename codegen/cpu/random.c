@@ -1,11 +1,30 @@
 /* Prints random ops standing alone: four elements a Philox block, so that no block is computed
    twice. Contract: the same numbers as the scalar text in maps, element by element (ir/interp.h).
- */
+   The result lies in any layout, in panels if they have no tail. */
 #include "codegen/kernel.h"
+
+/* Where element number `at` of the type lies. */
+static const char *place_of(Gen *g, const Type *t, const Layout *l, const char *at) {
+  int64_t *stride = ARENA_ARRAY(g->a, int64_t, t->rank + 1), inner = 1;
+  int64_t panel = layout_strides(t, l, stride);
+  int column = layout_axis(l, t->rank - 1);
+  Text sum = text_new(g->a, 0);
+  if (!l) return at;
+  for (int i = t->rank - 1; i >= 0; inner *= t->dim[i--]) {
+    const char *x = inner > 1 ? arena_printf(g->a, "%s / %lld", at, (long long)inner) : at;
+    if (i > 0) x = arena_printf(g->a, "%s %% %lld", x, (long long)t->dim[i]);
+    x = panel && i == column
+            ? arena_printf(g->a, "%s / %d * %lld + %s %% %d", x, l->nr, (long long)panel, x, l->nr)
+            : arena_printf(g->a, "%s * %lld", x, (long long)stride[i]);
+    text_add(&sum, sum.s.n ? " + %s" : "%s", x);
+  }
+  return text_str(&sum);
+}
 
 void cpu_random(Gen *g, const Group *gr) {
   const Op *op = gr->root;
   const Type *out = value_at(gr->e, gr->out[0])->type;
+  const Layout *layout = value_at(gr->e, gr->out[0])->layout;
   bool normal = op->kind == OP_RANDOM_NORMAL;
   Kernel *k = kernel_new(g, gr);
   Text *x = &k->text;
@@ -27,8 +46,10 @@ void cpu_random(Gen *g, const Group *gr) {
               dtype_prefix(out->dtype));
   else
     text_line(x, "for (int j = 0; j < 4; j++) v[j] = uniform_of_word(w[j]);");
-  text_line(x, "for (long j = 0; j < 4 && i * 4 + j < %lld; j++) out0[i * 4 + j] = %s;",
-            (long long)out->numel, scalar_store(g->a, out->dtype, "v[j]"));
+  text_line(x, "for (long j = 0; j < 4 && i * 4 + j < %lld; j++) out0[%s] = %s;",
+            (long long)out->numel, place_of(g, out, layout, "(i * 4 + j)"),
+            scalar_store(g->a, out->dtype, "v[j]"));
   text_close(x, "}");
-  if (k->units > 1 && out->numel % 4096 == 0) kernel_split_out(k, gr, 0, 1, 0, out->bytes);
+  if (!layout && k->units > 1 && out->numel % 4096 == 0)
+    kernel_split_out(k, gr, 0, 1, 0, out->bytes);
 }

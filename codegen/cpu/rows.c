@@ -18,13 +18,27 @@ enum {
 
 static int64_t chunks_of(int64_t c) { return (c + ROW_CHUNK - 1) / ROW_CHUNK; }
 
-/* Few long rows, plain reductions that do not depend on each other, results of one element a row.
- */
+static bool is_full(const Group *gr, int yield) {
+  return type_same_dims(value_type(gr->e, gr->yield[yield]), gr->domain);
+}
+
+/* An operand that lies in panels, as the gradient of a weight does: the row is all of it, and its
+   columns are whole panels (see the pass layout). NULL if there is none. */
+static const Value *in_panels(const Group *gr) {
+  for (int i = 0; i < gr->nin; i++) {
+    const Value *v = value_at(gr->e, gr->in[i]);
+    if (v->layout && v->layout->nr) return v;
+  }
+  return NULL;
+}
+
+/* Few long rows, plain reductions that do not depend on each other. Results of the full shape do
+   not depend on them either: each element is written by the unit that reads it. */
 static bool is_split(const Group *gr) {
   int64_t c = rows_elements(gr);
   if (c <= ROW_CHUNK || gr->domain->numel / c >= FEW_ROWS) return false;
   for (int i = 0; i < gr->nout; i++)
-    if (type_same_dims(value_type(gr->e, gr->yield[i]), gr->domain)) return false;
+    if (is_full(gr, i) && in_panels(gr)) return false;
   for (int i = 0; i < gr->nops; i++) {
     const Op *op = gr->ops[i];
     if (!op_is_reduction(op)) {
@@ -107,16 +121,6 @@ static void bind_exps(Rows *r, int number) {
   }
 }
 
-/* An operand that lies in panels, as the gradient of a weight does: the row is all of it, and its
-   columns are whole panels (see the pass layout). NULL if there is none. */
-static const Value *in_panels(const Group *gr) {
-  for (int i = 0; i < gr->nin; i++) {
-    const Value *v = value_at(gr->e, gr->in[i]);
-    if (v->layout && v->layout->nr) return v;
-  }
-  return NULL;
-}
-
 /* Operands in panels, of which a unit's chunk is copied together before it is summed: in order of
    the row, a loop over it would take a line of every panel by turns, all from few places of the
    cache. */
@@ -142,7 +146,7 @@ static void copy_chunks(Rows *r, Text *row) {
     text_open(row, "for (long k = b / %lld; k * %lld < e; k++) {", n, n);
     text_line(row, "const long at = k * %lld + q * %lld - b;", n, nr);
     text_line(row, "const %s *from = in%d + q * %lld + k * %lld;", T, i, panel, nr);
-    text_line(row, "__builtin_prefetch(from + %lld);", 2 * panel);
+    text_line(row, "GC_AHEAD(from, %lld);", 2 * panel);
     text_line(row, "if (at >= 0 && at < e - b) __builtin_memcpy(chunk%d + at, from, %lld);", i,
               nr * dtype_size(t->dtype));
     text_close(row, "}");
@@ -166,7 +170,7 @@ static int open_elements(Rows *r, Text *row, const char *c0, const char *w) {
               c0, n, nr, panel, n, nr);
     for (int i = 0; i < r->gr->nin; i++) /* the hardware does not follow so many panels */
       if (value_at(r->gr->e, r->gr->in[i])->layout && group_arg(r->gr, r->gr->arg[i]) == i)
-        text_line(row, "__builtin_prefetch(in%d + place + l0 + %lld);", i, 4 * nr);
+        text_line(row, "GC_AHEAD(in%d, place + l0 + %lld);", i, 4 * nr);
     text_line(row, "GC_IVDEP");
     text_open(row, "for (long l = l0; l < l0 + %lld; l++) {", nr);
   } else {
@@ -175,6 +179,24 @@ static int open_elements(Rows *r, Text *row, const char *c0, const char *w) {
   }
   text_line(row, "const long c = %s + l;", c0);
   return v ? 2 : 1;
+}
+
+/* The values of the full shape at the loop's element, then their stores: one may lie over what
+   another is made of. Tells whether there are any. */
+static bool full_results(Rows *r) {
+  const Group *gr = r->gr;
+  bool any = false;
+  for (int store = 0; store < 2; store++)
+    for (int i = 0; i < gr->nout; i++) {
+      if (!is_full(gr, i)) continue;
+      any = true;
+      const Axis *map = printer_identity(&r->p, gr->yield[i]);
+      if (store)
+        printer_store(&r->p, i, map, 2);
+      else
+        printer_value(&r->p, gr->yield[i], map);
+    }
+  return any;
 }
 
 /* The loops over a row, in blocks of lanes and, where the row is long, in chunks. With `split` the
@@ -266,6 +288,7 @@ static void pass(Rows *r, int number, const Loop *loop, int n, bool split) {
     text_open(row, "{");
     text_line(row, "enum { c0 = 0, w = %lld };", c);
   }
+  if (split) full_results(r);
   int open = open_elements(r, row, "c0", "w");
   text_append(row, r->p.level[2]);
   while (open--) text_close(row, "}");
@@ -296,37 +319,24 @@ static void split_row_level(Kernel *k, const Group *gr, int64_t rows) {
   }
 }
 
-/* Values of one element a row, then those of the full shape, from what the passes have bound. */
-static void results(Rows *r, const Loop *inner, int ninner) {
+/* Values of one element a row, then those of the full shape where `full`, from what the passes have
+   bound. */
+static void results(Rows *r, const Loop *inner, int ninner, bool full) {
   const Group *gr = r->gr;
   Text *row = r->p.level[1];
   /* results of one element a row are computed before any result is written */
   for (int i = 0; i < gr->nout; i++)
-    if (!type_same_dims(value_type(gr->e, gr->yield[i]), gr->domain))
-      printer_value(&r->p, gr->yield[i], printer_identity(&r->p, gr->yield[i]));
-  bool full = false;
+    if (!is_full(gr, i)) printer_value(&r->p, gr->yield[i], printer_identity(&r->p, gr->yield[i]));
   printer_drop(&r->p, 2);
   *r->p.level[2] = text_new(r->g->a, 3);
   rows_name(r, inner, ninner);
-  for (int step = 0; step < 2; step++)
-    for (int i = 0; i < gr->nout; i++) {
-      ValueId v = gr->yield[i];
-      if (!type_same_dims(value_type(gr->e, v), gr->domain)) continue;
-      full = true;
-      const Axis *map = printer_identity(&r->p, v);
-      if (step)
-        printer_store(&r->p, i, map, 2);
-      else
-        printer_value(&r->p, v, map);
-    }
-  if (full) {
+  if (full && full_results(r)) {
     int open = open_elements(r, row, "0", arena_printf(r->g->a, "%lld", (long long)r->c));
     text_append(row, r->p.level[2]);
     while (open--) text_close(row, "}");
   }
   for (int i = 0; i < gr->nout; i++)
-    if (!type_same_dims(value_type(gr->e, gr->yield[i]), gr->domain))
-      printer_store(&r->p, i, printer_identity(&r->p, gr->yield[i]), 1);
+    if (!is_full(gr, i)) printer_store(&r->p, i, printer_identity(&r->p, gr->yield[i]), 1);
 }
 
 static void finish(Rows *r, Kernel *k, const char *from, const char *to) {
@@ -374,7 +384,11 @@ static void start(Rows *r, const Group *gr, Loop *outer, int *nouter, Loop *inne
 void cpu_rows(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
-  Rows r = {.g = g, .gr = gr, .outer = op_outer_axes(gr->e, gr->root), .c = rows_elements(gr)};
+  Rows r = {.g = g,
+            .gr = gr,
+            .outer = op_outer_axes(gr->e, gr->root),
+            .c = rows_elements(gr),
+            .number = "u"};
   int nouter, ninner, rank = gr->domain->rank;
   Loop *outer = ARENA_ARRAY(g->a, Loop, rank + 1), *inner = ARENA_ARRAY(g->a, Loop, rank + 1);
   start(&r, gr, outer, &nouter, inner, &ninner);
@@ -385,15 +399,17 @@ void cpu_rows(Gen *g, const Group *gr) {
     text_line(r.p.level[1], "const long row = u / %lld, b = u %% %lld * %d;",
               (long long)chunks_of(r.c), (long long)chunks_of(r.c), ROW_CHUNK);
     if (nouter) printer_decode(&r.p, outer, nouter, "row", "i", 1);
+    r.number = "row";
     pass(&r, 0, inner, ninner, true);
     finish(&r, k, "u0", "u1");
     k = kernel_next(g, gr, "combine");
     kernel_args(g, k, gr);
     kernel_units(k, 1);
     start(&r, gr, outer, &nouter, inner, &ninner);
+    r.number = "u";
     if (nouter) printer_decode(&r.p, outer, nouter, "u", "i", 1);
     combine_chunks(&r);
-    results(&r, inner, ninner);
+    results(&r, inner, ninner, false);
     finish(&r, k, "0", arena_printf(g->a, "%lld", (long long)rows));
     return;
   }
@@ -410,7 +426,7 @@ void cpu_rows(Gen *g, const Group *gr) {
     bind_exps(&r, i);
     if (i < r.npasses) pass(&r, i, inner, ninner, false);
   }
-  results(&r, inner, ninner);
+  results(&r, inner, ninner, true);
   finish(&r, k, parallel ? "u0" : "0",
          parallel ? "u1" : arena_printf(g->a, "%lld", (long long)rows));
 }

@@ -11,12 +11,36 @@ static const char *stored_as(Gen *g, const Attention *a) {
   return arena_printf(g->a, "AsItIs<%s>", a->T);
 }
 
+enum { PART = 1024, TALL_PART = 256 }; /* columns of the results that a block of threads does */
+
+static long long part_of(const Attention *a) { return a->tall ? TALL_PART : PART; }
+
+/* Blocks of threads that share the columns of results, the longest of which has n. */
+static long long parts_of(const Attention *a, int64_t n) {
+  return n ? (n + part_of(a) - 1) / part_of(a) : 1;
+}
+
+/* Declares the head h, the first row of its block, and the first column of the results. */
+static void place(Text *x, const Attention *a, const char *row, long long blocks, long long parts) {
+  if (parts > 1) {
+    text_line(
+        x, "const int at = (int)(blockIdx.x / %lldu), first = (int)(blockIdx.x %% %lldu) * %lld;",
+        parts, parts, part_of(a));
+    text_line(x, "const int h = at / %lld, %s = at %% %lld * %lld;", blocks, row, blocks,
+              (long long)a->block);
+    return;
+  }
+  text_line(x, "const int h = (int)(blockIdx.x / %lldu), %s = (int)(blockIdx.x %% %lldu) * %lld;",
+            blocks, row, blocks, (long long)a->block);
+  text_line(x, "const int first = 0;");
+}
+
 /* What every launch begins with: the template's instance, and where the mask of a head lies. */
 static void start(Gen *g, Kernel *k, const Attention *a) {
   Text *x = &k->text;
-  text_line(x, "typedef Attend<%s, %s, %lld, %lld, %lld, %lld, %lld, %s> Block;", a->T,
+  text_line(x, "typedef Attend<%s, %s, %lld, %lld, %lld, %lld, %lld, %s, %lld> Block;", a->T,
             stored_as(g, a), (long long)a->t, (long long)a->s, (long long)a->d, (long long)a->e,
-            (long long)a->block, a->causal ? "true" : "false");
+            (long long)a->block, a->causal ? "true" : "false", part_of(a));
   text_line(x, "__shared__ __align__(16) Block block;");
   k->few_blocks = true;
 }
@@ -53,29 +77,29 @@ static const char *operands(Gen *g, const Attention *a, const char *q_head, cons
 
 static void queries(Gen *g, Kernel *k, const Attention *a) {
   Text *x = &k->text;
-  long long nb = attention_blocks(a, a->t);
+  long long nb = attention_blocks(a, a->t), parts = parts_of(a, a->grad ? a->d : a->e);
   start(g, k, a);
-  k->grid = a->heads * nb;
-  text_line(x, "const int h = (int)(blockIdx.x / %lldu), i0 = (int)(blockIdx.x %% %lldu) * %lld;",
-            nb, nb, (long long)a->block);
+  k->grid = a->heads * nb * parts;
+  place(x, a, "i0", nb, parts);
   sight(g, x, a, "h");
   const char *in = operands(g, a, "h", arena_printf(g->a, "h / %lld", (long long)a->group));
   if (a->grad)
-    text_line(x, "block.by_queries(%s, out0 + (int64_t)h * %lld, sight, i0);", in,
+    text_line(x, "block.by_queries(%s, out0 + (int64_t)h * %lld, sight, i0, first);", in,
               (long long)(a->t * a->d));
   else
-    text_line(x,
-              "block.forward(%s, out0 + (int64_t)h * %lld, out1 + (int64_t)h * %lld, sight, i0);",
-              in, (long long)(a->t * a->e), (long long)a->t);
+    text_line(
+        x,
+        "block.forward(%s, out0 + (int64_t)h * %lld, out1 + (int64_t)h * %lld, sight, i0, first);",
+        in, (long long)(a->t * a->e), (long long)a->t);
 }
 
 static void keys(Gen *g, Kernel *k, const Attention *a) {
   Text *x = &k->text;
   long long nb = attention_blocks(a, a->s), group = a->group;
+  long long parts = parts_of(a, a->d > a->e ? a->d : a->e);
   start(g, k, a);
-  k->grid = a->heads / group * nb;
-  text_line(x, "const int h = (int)(blockIdx.x / %lldu), j0 = (int)(blockIdx.x %% %lldu) * %lld;",
-            nb, nb, (long long)a->block);
+  k->grid = a->heads / group * nb * parts;
+  place(x, a, "j0", nb, parts);
   sight(g, x, a, "0");
   const char *first = arena_printf(g->a, "h * %lld", group);
   const char *in = operands(g, a, first, "h");
@@ -83,14 +107,17 @@ static void keys(Gen *g, Kernel *k, const Attention *a) {
   if (a->masked)
     mask = arena_printf(g->a, "in%d + %s", a->mask,
                         mask_row(g, a, arena_printf(g->a, "%s + g", first)));
-  text_line(
-      x, "block.by_keys(%s, out1 + (int64_t)h * %lld, out2 + (int64_t)h * %lld, sight, %lld, j0,",
-      in, (long long)(a->s * a->d), (long long)(a->s * a->e), group);
+  text_line(x,
+            "block.by_keys(%s, out1 + (int64_t)h * %lld, out2 + (int64_t)h * %lld, sight, %lld, "
+            "j0, first,",
+            in, (long long)(a->s * a->d), (long long)(a->s * a->e), group);
   text_line(x, "              [=](int g) { return %s; });", mask);
 }
 
 void cuda_attention(Gen *g, const Group *gr) {
   Attention a = attention_of(gr);
+  cuda_counts(g, gr->root, a.t, "queries");
+  cuda_counts(g, gr->root, a.s, "keys");
   Kernel *k = cuda_kernel(g, gr);
   k->flops = op_flops(gr->e, gr->op);
   if (!a.grad) {

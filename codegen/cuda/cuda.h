@@ -16,6 +16,9 @@ Kernel *cuda_kernel_next(Gen *g, const Group *gr, const char *suffix);
  * rest. */
 void cuda_threads(Gen *g, Kernel *k, int64_t n, const char *var);
 
+/* Refuses an op of which a kernel would count more than 2^31 - 1 of `what`. */
+void cuda_counts(Gen *g, const Op *op, int64_t n, const char *what);
+
 /* How often a loop over elements is unrolled, at most: less for long bodies, whose registers would
  * spill. */
 int cuda_unroll(const Group *gr, int most);

@@ -75,7 +75,13 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
   for (uint32_t i = 0; i < p->functions.n; i++)
     if (strcmp(p->functions.at[i].body, body) == 0 && same_launch(&p->functions.at[i], l))
       return (int)i;
-  CudaFunction f = {.body = body, .nargs = k->nargs, .block = k->block, .shared = k->shared};
+  CudaFunction f = {.entry = e,
+                    .op = l->op,
+                    .body = body,
+                    .nargs = k->nargs,
+                    .block = k->block,
+                    .shared = k->shared,
+                    .grid = k->grid};
   f.rights = ARENA_ARRAY(a, uint8_t, k->nargs + 1);
   f.bytes = ARENA_ARRAY(a, uint64_t, k->nargs + 1);
   f.name = arena_printf(a, "k%u", p->functions.n);
@@ -100,6 +106,7 @@ static StepText step_of(Tables *t, const Entry *e, const Launch *l) {
   int f = function_of(p, e, l);
   const Kernel *k = l->kernel;
   int id = p->launches++;
+  cuda_counts(&p->g, l->op, k->grid, "blocks of threads");
   text_add(&t->text, "static const GcLaunch launch%d = {%d, %" PRId64 ", %d, %d};\n", id, f,
            k->grid, k->block, k->shared);
   return (StepText){"NULL", arena_printf(p->g.a, "&launch%d", id)};
@@ -110,6 +117,11 @@ CudaProgram *cuda_program(Module *m, const Target *t, const CodegenOptions *o, A
   p->g = (Gen){.ctx = m->ctx, .m = m, .target = t, .opt = o, .a = a, .device = true};
   p->tables = (Tables){.g = &p->g, .print = print_group, .step = step_of, .target = p};
   tables_make(&p->tables);
+  if (p->g.slow_products)
+    diag(m->ctx, SEV_NOTE, (Loc){0},
+         "products of f16, bf16 and tf32 stay off tensor cores, for every architecture: --arch "
+         "names %s, and gc uses those of sm_80 and later",
+         o->old_gpu);
   return p;
 }
 
@@ -131,7 +143,9 @@ const char *cuda_source(const CudaProgram *p, const bool *only) {
 
 bool codegen_cuda(Module *m, const Target *t, const CodegenOptions *o, FILE *f) {
   Arena *a = arena_new();
-  fputs(cuda_source(cuda_program(m, t, o, a), NULL), f);
+  CudaProgram *p = cuda_program(m, t, o, a);
+  bool ok = !p->g.refused;
+  if (ok) fputs(cuda_source(p, NULL), f);
   arena_free(a);
-  return !ferror(f);
+  return ok && !ferror(f);
 }

@@ -7,10 +7,13 @@
 #include "codegen/tables.h"
 
 typedef struct CudaFunction {
+  const Entry *entry; /* of the first launch: whose, and of which op */
+  const Op *op;
   const char *name, *what; /* "k12", "matmul add relu : f32[64, 256]" */
   const char *head,
       *body; /* the declaration, up to its brace, and what follows, but for the last */
   int nargs, block, shared;
+  int64_t grid;    /* blocks */
   uint8_t *rights; /* of each argument: 1 read, 2 write */
   uint64_t *bytes; /* of each argument: all that a launch may touch */
 } CudaFunction;

@@ -18,11 +18,12 @@ static void print_uses(const CudaProgram *p, const CudaImage *image, Arena *a) {
           "threads");
   for (uint32_t i = 0; i < uses.at.n; i++) {
     const CudaUse *u = &uses.at.at[i];
-    int threads = 0;
+    int threads = 0, ring = 0; /* ptxas does not know what a launch adds to the static memory */
     for (uint32_t k = 0; k < p->functions.n; k++)
-      if (strcmp(p->functions.at[k].name, u->kernel) == 0) threads = p->functions.at[k].block;
-    fprintf(stderr, "%8s %9d %9d %7d %7d  %d\n", u->kernel, u->registers, u->shared, u->stack,
-            u->spill, threads);
+      if (strcmp(p->functions.at[k].name, u->kernel) == 0)
+        threads = p->functions.at[k].block, ring = p->functions.at[k].shared;
+    fprintf(stderr, "%8s %9d %9d %7d %7d  %d\n", u->kernel, u->registers, u->shared + ring,
+            u->stack, u->spill, threads);
   }
 }
 
@@ -41,6 +42,8 @@ static void declare(const CudaProgram *p, unsigned char **text, size_t *size) {
 
 static bool compile(CudaProgram *p, const char *const *arch, int n, CudaImage *image, int *code) {
   const CodegenOptions *o = p->g.opt;
+  if (p->g.refused) *code = 1;
+  if (p->g.refused) return false;
   if (!nvrtc_compile(p->g.ctx, p->g.a, cuda_source(p, NULL), arch, n, image, code)) return false;
   for (int i = 0; i < n; i++)
     if (image[i].ptx)

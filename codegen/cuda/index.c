@@ -37,7 +37,7 @@ static void gather(Gen *g, const Group *gr) {
             scalar_load(g->a, ids->dtype, ids_name(g, gr), "i"));
   text_line(x, "%s x;", T);
   text_open(x, "if (id < 0 || id >= %lld) {", rows);
-  text_line(x, "%s", gen_fault(g, gr, gr->root->operands[1], "index", "i", "id", rows));
+  text_line(x, "%s", gen_fault(g, gr, gr->root, "an index", "i", "id", rows));
   text_line(x, "#pragma unroll");
   text_line(x, "for (int l = 0; l < %d; l++) x.at[l] = 0;", v);
   x->indent--;
@@ -77,7 +77,7 @@ static void gather_grad(Gen *g, const Group *gr) {
   text_open(x, n % WARP ? "if (i < %s) {" : "{", last);
   text_line(x, "id = (int64_t)%s;", scalar_load(g->a, ids->dtype, ids_name(g, gr), "i"));
   text_line(x, "if (%s && (id < 0 || id >= %lld)) %s", reports, (long long)depth,
-            gen_fault(g, gr, gr->root->operands[1], "index", "i", "id", depth));
+            gen_fault(g, gr, gr->root, "an index", "i", "id", depth));
   text_close(x, "}");
   text_open(x, "for (uint32_t mine = warp_ballot(id == %s); mine; mine &= mine - 1) {", own);
   text_line(x, "const %s from = i0 + __ffs((int)mine) - 1;", g->index);
@@ -108,7 +108,7 @@ static void update(Gen *g, const Group *gr) {
   text_line(t, "int64_t at = (int64_t)%s;",
             scalar_load(g->a, start->dtype, arena_printf(g->a, "in%d", arg[2]), "0"));
   text_open(t, "if (at < 0 || at >= %lld) {", limit);
-  text_line(t, "if (t == 0) %s", gen_fault(g, gr, op->operands[2], "start", "0", "at", limit));
+  text_line(t, "if (t == 0) %s", gen_fault(g, gr, op, "a start", "0", "at", limit));
   text_line(t, "at = 0;");
   text_close(t, "}");
   text_line(t, "const int64_t u = t / %lld, j = t %% %lld - at * %lld;", all, all, inner);

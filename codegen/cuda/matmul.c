@@ -66,7 +66,7 @@ static void choose_tensor_tile(Product *p) {
   p->tm = p->wm / 8, p->tn = p->wn / 4, p->side = 2;
 }
 
-static Product product_of(const Gen *g, const Group *gr) {
+static Product product_of(Gen *g, const Group *gr) {
   const Op *mm = gr->root;
   const Type *ta = value_type(gr->e, mm->operands[0]), *c = value_type(gr->e, mm->results[0]);
   Product p = {.ta = mm->attr[AT_TA].i != 0, .tb = mm->attr[AT_TB].i != 0, .batch = 1};
@@ -82,7 +82,8 @@ static Product product_of(const Gen *g, const Group *gr) {
   p.copy_a = copy_of(p.ta ? p.m : p.k, p.in);
   p.copy_b = copy_of(p.tb ? p.k : p.n, p.in);
   bool narrow = p.in == DT_F16 || p.in == DT_BF16 || mm->attr[AT_TF32].i;
-  p.tensor = narrow && !g->opt->exact;
+  p.tensor = narrow && !g->opt->exact && !g->opt->old_gpu;
+  g->slow_products |= narrow && !g->opt->exact && g->opt->old_gpu;
   if (p.tensor)
     choose_tensor_tile(&p);
   else
@@ -180,6 +181,9 @@ void cuda_matmul(Gen *g, const Group *gr) {
   k->flops = 2 * (uint64_t)p.batch * (uint64_t)p.m * (uint64_t)p.n * (uint64_t)p.k;
   long long across = (p.n + p.bn - 1) / p.bn, tiles = across * ((p.m + p.bm - 1) / p.bm);
   k->grid = tiles * p.batch;
+  cuda_counts(g, gr->root, p.m, "rows");
+  cuda_counts(g, gr->root, p.n, "columns");
+  cuda_counts(g, gr->root, p.k, "elements a sum");
   if (p.tensor) {
     k->block = p.bm / p.wm * (p.bn / p.wn) * WARP;
     k->shared = RING_STAGES * RING_ROW * (p.bm + p.bn);

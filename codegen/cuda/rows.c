@@ -237,8 +237,11 @@ static void results(Teams *t, const Loop *inner, int ninner) {
 
 void cuda_rows(Gen *g, const Group *gr) {
   Kernel *k = cuda_kernel(g, gr);
-  Teams t = {
-      .r = {.g = g, .gr = gr, .outer = op_outer_axes(gr->e, gr->root), .c = rows_elements(gr)}};
+  Teams t = {.r = {.g = g,
+                   .gr = gr,
+                   .outer = op_outer_axes(gr->e, gr->root),
+                   .c = rows_elements(gr),
+                   .number = "u"}};
   Rows *r = &t.r;
   t.team = r->c < LANES ? TEAM_THREAD : r->c <= ROW_CHUNK ? TEAM_WARP : TEAM_BLOCK;
   r->p = printer_new(g, gr, 4, 1);

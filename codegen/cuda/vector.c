@@ -26,18 +26,21 @@ static void declare(Gen *g, Kernel *k, const Group *gr) {
     text_line(&k->head, "char *scratch = (char *)p%d;", kernel_scratch_arg(k));
 }
 
-/* Positions fit into 32 bits. */
-static bool is_small(const Group *gr) {
+enum { SMALL = 1 << 30 };
+
+/* Positions fit into 32 bits, and what a kernel adds to the last one. */
+static bool is_small(const Gen *g, const Group *gr) {
   int64_t most = gr->domain->numel;
+  if (g->opt->wide) return false;
   for (int i = 0; i < gr->nin + gr->nout; i++) {
     const Type *t = value_type(gr->e, i < gr->nin ? gr->in[i] : gr->out[i - gr->nin]);
     if (t->numel > most) most = t->numel;
   }
-  return most < (1 << 30);
+  return most < SMALL;
 }
 
 static Kernel *start(Gen *g, const Group *gr, Kernel *k) {
-  g->index = is_small(gr) ? "int" : "int64_t";
+  g->index = is_small(g, gr) ? "int" : "int64_t";
   k->block = BLOCK;
   k->grid = 1;
   declare(g, k, gr);
@@ -52,9 +55,17 @@ Kernel *cuda_kernel_next(Gen *g, const Group *gr, const char *suffix) {
 
 void cuda_threads(Gen *g, Kernel *k, int64_t n, const char *var) {
   k->grid = n ? (n + k->block - 1) / k->block : 1;
-  text_line(&k->text, "const %s %s = (%s)blockIdx.x * %d + (int)threadIdx.x;", g->index, var,
-            g->index, k->block);
+  /* there may be more threads than elements */
+  const char *I = n < SMALL ? g->index : "int64_t";
+  text_line(&k->text, "const %s %s = (%s)blockIdx.x * %d + (int)threadIdx.x;", I, var, I, k->block);
   if (n % k->block) text_line(&k->text, "if (%s >= %lld) return;", var, (long long)n);
+}
+
+void cuda_counts(Gen *g, const Op *op, int64_t n, const char *what) {
+  if (n <= INT32_MAX) return;
+  g->refused = true;
+  diag(g->ctx, SEV_ERROR, op->loc, "%s of %lld %s: a kernel of a GPU counts at most %d",
+       op_info[op->kind].name, (long long)n, what, INT32_MAX);
 }
 
 /* ---- vectors ---- */

@@ -9,8 +9,6 @@
 
 #include <math.h>
 
-enum { LONGEST = 1024 }; /* of a query, key or value: blocks of 16 of them stay near */
-
 /* ---- shapes ---- */
 
 static int64_t dim_from_end(const Type *t, int i) { return i <= t->rank ? t->dim[t->rank - i] : 1; }
@@ -51,9 +49,6 @@ static bool parts_fit(const ShapeIn *in, const Type *q, const Type *k, const Typ
   if (dim_from_end(q, 1) != dim_from_end(k, 1))
     return shape_wrong(in, "needs queries and keys of one length: %s against %s", shape_str(in, q),
                        shape_str(in, k));
-  if (dim_from_end(q, 1) > LONGEST || dim_from_end(v, 1) > LONGEST)
-    return shape_wrong(in, "of heads longer than %d is not available yet: %s, %s", LONGEST,
-                       shape_str(in, q), shape_str(in, v));
   if (in->attr[AT_CAUSAL].i && dim_from_end(q, 2) != dim_from_end(k, 2))
     return shape_wrong(in,
                        "that is causal needs as many keys as queries: %s against %s; for others "

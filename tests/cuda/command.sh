@@ -86,8 +86,48 @@ for kind in asleep busy; do
   says 3 'it took ' env GC_NVRTC="$dir/$kind" GC_NVRTC_SECONDS=1 "$gc" very_own.g --target=cuda,cpu --arch=sm_80 -o none
   grep -q 'set GC_NVRTC_SECONDS' err || fail "$kind: no remedy: $(cat err)"
 done
+made hungry 'return malloc(9ull << 30) ? 0 : (abort(), 1);' # within addresses of 8 GiB
+grep -q __asan_init "$gc" || # whose shadow takes terabytes of addresses: it has no limit
+  says 3 'it ended by signal 6' env GC_NVRTC="$dir/hungry" "$gc" very_own.g --target=cuda,cpu --arch=sm_80 -o none
 says 3 "GC_NVRTC_SECONDS=soon is no number of seconds" env GC_NVRTC_SECONDS=soon "$gc" very_own.g --target=cuda -o none
 [ -e none ] && fail "an executable is left where NVRTC dies"
+
+# where NVRTC is looked for, in this order: GC_NVRTC, toolkits, the loader's path, and wheels: of VIRTUAL_ENV, then of
+# the home folder; each of them one that says another version
+place() { # FOLDER VERSION
+  mkdir -p "$1" && sed "s/return \*a = \*b = 0;/*a = $2; return *b = 0;/" broken/nvrtc.c >place.c &&
+    "${CC:-cc}" -w -shared -fPIC place.c -o "$1/libnvrtc.so.12" || fail "a library in $1"
+}
+wheel=lib/python3.11/site-packages/nvidia/cuda_nvrtc/lib
+place named 1; place toolkit/lib64 2; place loader 3; place "venv/$wheel" 4; place "home/.local/$wheel" 5
+# found WANT SETUP ENVIRONMENT…: what --version names in a folder /usr/local of its own
+cat >found.sh <<'END'
+mount -t tmpfs none /usr/local && eval "$1" && shift && exec env -u GC_NVRTC -u VIRTUAL_ENV -u LD_LIBRARY_PATH HOME=/ "$@"
+END
+found() {
+  want=$1 setup=$2
+  shift 2
+  unshare -rm sh found.sh "$setup" "$@" "$gc" --version >out 2>&1
+  grep -qF -e "$want" out || fail "with $setup $*: not $want: $(cat out)"
+}
+if unshare -rm sh -c 'mount -t tmpfs none /usr/local' 2>err; then
+  toolkit='mkdir /usr/local/cuda-12.9 && cp -r toolkit/lib64 /usr/local/cuda-12.9'
+  wheels="VIRTUAL_ENV=$dir/venv HOME=$dir/home"
+  # shellcheck disable=SC2086
+  {
+    found '(NVRTC 1.0)' "$toolkit" GC_NVRTC="$dir/named" LD_LIBRARY_PATH="$dir/loader" $wheels
+    found '(NVRTC 2.0)' "$toolkit" LD_LIBRARY_PATH="$dir/loader" $wheels
+    found '(NVRTC 3.0)' : LD_LIBRARY_PATH="$dir/loader" $wheels
+    found '(NVRTC 4.0)' : $wheels
+    found '(NVRTC 5.0)' : HOME="$dir/home"
+    found 'targets: cpu; for cuda install the CUDA toolkit' : HOME="$dir"
+  }
+  unshare -rm sh found.sh : "$gc" very_own.g --target=cuda -o none >out 2>&1
+  [ $? -eq 3 ] && grep -q 'no CUDA compiler: NVRTC was not found; install the CUDA toolkit, or the wheel' out ||
+    fail "no NVRTC anywhere: $(cat out)"
+else
+  echo "NOT TESTED: where NVRTC is looked for: $(cat err)"
+fi
 
 need_nvrtc 'the command on kernels for a GPU'
 "$gc" very_own.g --emit=ptx -o a.ptx || fail "--emit=ptx"
@@ -100,6 +140,10 @@ grep -q '^.target sm_80' a.ptx || fail "PTX is not for sm_80"
 says 3 'does not know sm_10' "$gc" very_own.g --emit=cubin --arch=sm_10 -o x
 "$gc" very_own.g --emit=cubin --arch=sm_90a --stats -o a.cubin 2>stats || fail "--emit=cubin"
 grep -qE '^ +k0 +[0-9]+ +[0-9]+ +0 +0 ' stats || fail "--stats does not say what kernels take"
+# the rings of products on tensor cores are shared memory, too: 4 stages of 64 bytes of 32 rows and 32 columns
+echo 'entry f(x : f16[8, 40], w : f16[40, 48]) { return y = x @ w }' >ring.g
+"$gc" ring.g --emit=cubin --arch=sm_80 --stats -o a.cubin 2>stats || fail "--stats of a product on tensor cores"
+grep -qE '^ +k0 +[0-9]+ +16384 +0 +0 +128$' stats || fail "--stats does not count the ring: $(cat stats)"
 "$gc" very_own.g --target=cuda,cpu --arch=sm_80 -o a 2>err || fail "an executable for both: $(cat err)"
 "$gc" very_own.g --target=cuda,cpu --arch=sm_80 -o b 2>err
 cmp -s a b || fail "two executables differ"

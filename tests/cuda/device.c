@@ -25,6 +25,14 @@ typedef struct Buffers {
   size_t n;
 } Buffers;
 
+/* Of what lies in the arena it is known which bytes have been written. */
+static void know_written(const Compiled *c, PtxBuf *b) {
+  const char *arena = (const char *)c->region[GC_ARENA], *at = b->base;
+  if (at < arena || at >= arena + c->bytes[GC_ARENA]) return;
+  b->init = c->written;
+  b->init_at = (size_t)(at - arena);
+}
+
 /* What overlaps, since a result lies over an operand, is one buffer with the rights of both. */
 static void add_buffer(Buffers *b, char *base, size_t size, unsigned rights, const char *name) {
   for (size_t i = 0; i < b->n; i++) {
@@ -48,7 +56,8 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
   const char *name = code->kernels[l->kernel];
   const PtxKernel *edited = d->instead ? ptx_module_find(d->instead, name) : NULL;
   const PtxKernel *k = edited ? edited : ptx_module_find(d->module, name);
-  GcDeviceFault fault = {.input = -1};
+  GcDeviceFault fault = {.site = -1};
+  if (s == d->head.left_out) return true;
   GcEnv own = *env;
   uint64_t params[MAX_ARGS];
   Buffers b = {.n = 0};
@@ -61,6 +70,7 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
   params[s->nargs + 1] = (uint64_t)(uintptr_t)&fault;
   add_buffer(&b, (char *)&own, sizeof own, PTX_READ, "env");
   add_buffer(&b, (char *)&fault, sizeof fault, PTX_RW, "fault");
+  for (size_t i = 0; i < b.n; i++) know_written(c, &b.at[i]);
   PtxLaunch launch = {.grid = {l->grid, 1, 1},
                       .block = {l->block, 1, 1},
                       .dynamic_shared = l->shared,
@@ -70,6 +80,7 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
                       .nbufs = b.n,
                       .checks = PTX_CHECK_ALL,
                       .order = d->head.order,
+                      .some = d->head.some,
                       .max_steps = edited ? d->most : 0,
                       .max_reports = 4};
   PtxResult r = {0};
@@ -81,9 +92,9 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
   if (status != PTX_OK)
     snprintf(c->fault, sizeof c->fault, "%s (%s): %.160s", name, s->name,
              r.count ? r.findings[0].text : r.error);
-  if (status == PTX_OK && fault.input >= 0)
-    snprintf(c->fault, sizeof c->fault, "index %lld at row %lld is not below %lld",
-             (long long)fault.value, (long long)fault.row, (long long)fault.limit);
+  if (status == PTX_OK && fault.site >= 0)
+    snprintf(c->fault, sizeof c->fault, "index %lld at element %lld is not below %lld",
+             (long long)fault.value, (long long)fault.at, (long long)fault.limit);
   ptx_result_free(&r);
   return !c->fault[0];
 }
@@ -147,6 +158,7 @@ static bool interpret(Compiled *c, const CudaImage *image, const char *name) {
   d->module = ptx_module_load((const char *)text, size - 1, err, sizeof err);
   c->device = d;
   c->step = step;
+  c->written = calloc(c->bytes[GC_ARENA] / 8, 1); /* the size is a multiple of 64 */
   if (!d->module) printf("%s: the PTX is not run: %s\n", name, err);
   return d->module;
 }

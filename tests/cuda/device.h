@@ -1,7 +1,7 @@
 /* A program's GPU part, run on the PTX interpreter in the numeric harness, or through the
    libcuda.so.1 that the loader finds. Contract: the module has been planned for the CUDA target;
-   the interpreter checks every launch for bounds, rights, races and reads of what nobody wrote, and
-   the first finding stops the run. */
+   the interpreter checks every launch for bounds, rights, races and reads of what nobody wrote
+   since the run began, in the arena as in shared memory, and the first finding stops the run. */
 #ifndef GC_TESTS_CUDA_DEVICE_H
 #define GC_TESTS_CUDA_DEVICE_H
 #include "tests/cuda/uses.h"
@@ -11,7 +11,9 @@ enum { DEVICES = ARCHS }; /* at most */
 
 typedef struct DeviceHead { /* what Compiled.device starts with */
   const char *arch;
-  unsigned order; /* of warps and blocks: 0 as they are, 1 reversed, n shuffled */
+  unsigned order;         /* of warps and blocks: 0 as they are, 1 reversed, n shuffled */
+  const GcStep *left_out; /* does nothing; or NULL */
+  unsigned some; /* blocks of a launch that run, the first and the last among them; 0: all */
   void (*close)(Compiled *c);
 } DeviceHead;
 

@@ -81,15 +81,15 @@ static bool launch(Compiled *c, const GcStep *s, void *const *p) {
 
 static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env) {
   Gpu *g = c->device;
-  GcDeviceFault fault = {.input = -1};
+  GcDeviceFault fault = {.site = -1};
   char *text = c->fault;
   size_t n = sizeof c->fault;
   bool ok = copy(c, true) && DO(to_device, g->at[ENV], env, sizeof *env) &&
             DO(to_device, g->at[FAULT], &fault, sizeof fault) && launch(c, s, p) &&
             copy(c, false) && DO(to_host, &fault, g->at[FAULT], sizeof fault);
-  if (ok && fault.input >= 0)
-    snprintf(text, n, "index %lld at row %lld is not below %lld", (long long)fault.value,
-             (long long)fault.row, (long long)fault.limit);
+  if (ok && fault.site >= 0)
+    snprintf(text, n, "index %lld at element %lld is not below %lld", (long long)fault.value,
+             (long long)fault.at, (long long)fault.limit);
   return !c->fault[0];
 }
 

@@ -1,9 +1,11 @@
 /* Every kernel of programs compiles for every architecture without spilling, at the programs' own
-   sizes; none is run.
+   sizes, and without atomics but for the compare-and-swap of the one that reports an index; none is
+   run.
      kernels RUNTIME_DIR FILE.g…
    Kernels of equal text are compiled once, PART of them at a time, so that NVRTC's limits hold
    however large a program is. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for
    GC_NO_SKIP, which makes that an error. */
+#define _GNU_SOURCE
 #include "tests/cuda/uses.h"
 #include "tests/num/source.h"
 
@@ -40,6 +42,20 @@ static uint32_t take_part(Session *s, const CudaProgram *p, uint32_t *next, bool
   return n;
 }
 
+/* Instructions of PTX that change memory atomically and could be part of a value. */
+static int atomics(const char *file, const char *ptx) {
+  static const char *const words[] = {"\tatom.", " atom.", "\tred.", " red."};
+  int bad = 0;
+  for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+    for (const char *s = ptx; (s = strstr(s, words[w])); s++) {
+      int n = (int)strcspn(s, "\n");
+      if (memmem(s, (size_t)n, ".cas.b32", 8)) continue;
+      printf("%s: an atomic: %.*s\n", file, n, s);
+      bad++;
+    }
+  return bad;
+}
+
 static int check(Session *s, const char *file) {
   Ctx *c = ctx_new();
   Module *m = source_module(c, file, NULL, 0);
@@ -55,13 +71,14 @@ static int check(Session *s, const char *file) {
     const char *source = cuda_source(p, only);
     for (int k = 0; k < ARCHS && !code; k++) {
       CudaImage image;
-      if (nvrtc_compile(c, a, source, &cuda_archs[k], 1, &image, &code))
-        bad += uses_spills(p, &image, n), s->compiled += (int)n;
+      if (!nvrtc_compile(c, a, source, &cuda_archs[k], 1, &image, &code)) break;
+      bad += uses_spills(p, &image, n) + atomics(file, (const char *)image.text);
+      s->compiled += (int)n;
     }
     s->distinct += (int)n;
   }
   s->kernels += (int)p->functions.n;
-  if (bad || code) printf("%s: %d kernels that spill\n", file, bad);
+  if (bad || code) printf("%s: %d kernels that spill or have atomics\n", file, bad);
   arena_free(a);
   ctx_free(c);
   return bad + (code != 0);

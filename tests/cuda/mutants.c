@@ -1,11 +1,11 @@
 /* Planted errors, one at a time: small edits of the CUDA source of mutants.g (a barrier less, a
    wrong bound, a copy that is not waited for), of at least 100 of which the interpreter must catch
-   98 %, and plans in which a value lies over one that is still read, of which it must catch all. An
-   edit that leaves NVRTC's PTX as it was changes nothing and does not count; nor do those of
-   mutants.def, with the reason why no result can change. Caught: a finding, another result than
-   before the edit, a refusal.
-     mutants RUNTIME_DIR FILE.g KERNELS PLANS     every n-th edit, and every n-th plan
-   Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP. */
+   98 %, plans in which a value lies over one that is still read, and steps that are left out, of
+   which it must catch all. An edit that leaves NVRTC's PTX as it was changes nothing and does not
+   count; nor do those of mutants.def, with the reason why no result can change: what a row names
+   must not be there before the edit. Caught: a finding, another result than before the edit, a
+   refusal. mutants RUNTIME_DIR FILE.g KERNELS PLANS     every n-th edit, and every n-th plan Says
+   "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP. */
 #define _GNU_SOURCE
 #include "tests/cuda/mutants.h"
 #include "tests/cuda/device.h"
@@ -192,27 +192,46 @@ static bool take_kernel(Subject *s, int i, Alone *k) {
 
 /* ---- edits ---- */
 
-/* The edited line, and the two behind it, since an edit may be harmless in one place alone; spaces
-   of any length are one. */
+/* Spaces of any length become one. */
+static void squeeze(char *text) {
+  char *end = text;
+  for (const char *s = text; *s; s++)
+    if (!isspace((unsigned char)*s))
+      *end++ = *s;
+    else if (end > text && end[-1] != ' ')
+      *end++ = ' ';
+  *end = 0;
+}
+
+/* The edited line, and the two behind it, since an edit may be harmless in one place alone. */
 static void edited_lines(const char *source, const char *at, const struct Edit *e, char *out,
                          size_t size) {
   const char *from = at, *rest = at + strlen(e->from), *to = rest;
   while (from > source && from[-1] != '\n') from--;
   for (int n = 0; n < 3; n++) to += strcspn(to, "\n") + (n < 2 && strchr(to, '\n'));
-  int n = snprintf(out, size, "%.*s%s%.*s", (int)(at - from), from, e->to, (int)(to - rest), rest);
-  char *end = out;
-  for (const char *s = out; s < out + n && s < out + size - 1; s++)
-    if (!isspace((unsigned char)*s))
-      *end++ = *s;
-    else if (end > out && end[-1] != ' ')
-      *end++ = ' ';
-  *end = 0;
+  snprintf(out, size, "%.*s%s%.*s", (int)(at - from), from, e->to, (int)(to - rest), rest);
+  squeeze(out);
 }
 
 static bool is_harmless(const char *entry, const char *lines) {
   for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
     if (strcmp(harmless[i].entry, entry) == 0 && strstr(lines, harmless[i].lines)) return true;
   return false;
+}
+
+/* A row that names what is there before any edit would drop whatever is edited beside it. */
+static void find_vain(Subject *s, const Alone *k) {
+  const char *entry = s->m->entries.at[k->entry]->name;
+  for (int p = 0; p < k->parts; p++) {
+    char *text = strndup(k->part[p].from, (size_t)(k->part[p].to - k->part[p].from));
+    squeeze(text);
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) {
+      if (strcmp(harmless[i].entry, entry) != 0 || !strstr(text, harmless[i].lines)) continue;
+      printf("mutants.def: '%s' is in %s without an edit\n", harmless[i].lines, entry);
+      s->vain++;
+    }
+    free(text);
+  }
 }
 
 static bool caught(Subject *s, const Alone *k, const char *ptx) {
@@ -267,6 +286,7 @@ static void edit_kernels(Subject *s, Count *n) {
   for (uint32_t i = 0; i < s->p->functions.n; i++) {
     Alone k;
     if (take_kernel(s, (int)i, &k)) {
+      find_vain(s, &k);
       for (int p = 0; p < k.parts; p++) each_edit(s, &k, &k.part[p], &seen, n);
       device_kernel(s->whole, NULL, 0);
     }
@@ -302,7 +322,7 @@ static int report(const char *what, const Count *n, int of) {
 int main(int argc, char **argv) {
   if (argc != 5) return 2;
   Subject s = {.nvrtc = nvrtc_open(), .every = atoi(argv[3]), .every_plan = atoi(argv[4])};
-  Count kernels = {0}, plans = {0};
+  Count kernels = {0}, plans = {0}, steps = {0};
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (s.every < 1 || s.every_plan < 1) return 2;
   if (!s.nvrtc) return getenv("GC_NO_SKIP") ? 1 : SKIP; /* nvrtc_open has said it */
@@ -315,7 +335,10 @@ int main(int argc, char **argv) {
   edit_kernels(&s, &kernels);
   bool proven = overlap_plans(&s, &plans);
   int bad = report("edits of kernels", &kernels, 50) + report("plans with an overlap", &plans, 0) +
-            !proven;
+            !proven + s.vain;
+  int unwritten = leave_out_steps(&s, &steps);
+  bad += report("steps left out", &steps, 0);
+  if (!unwritten) printf("what nobody wrote was read without a finding\n"), bad++;
   if (kernels.caught + kernels.missed < LEAST)
     printf("fewer than %d edits of kernels are too few to say anything\n", LEAST), bad++;
   device_free(s.whole);

@@ -26,10 +26,14 @@ typedef struct Subject {
   int every, every_plan; /* of so many edits, and of so many plans, one is tried */
   Outcome (*outcome)[2]; /* by entry, without an edit: of ordinary inputs, and of odd ones */
   bool taken[4];         /* texts that a kernel was edited with */
+  int vain;              /* rows of mutants.def that name what is there without an edit */
 } Subject;
 
 /* Does the entry do anything else than before the edit, in order or backwards? */
 bool subject_differs(const Subject *s, Compiled *c, int entry);
 /* mutants_plan.c; false after printing a plan with an overlap that plan-verify takes */
 bool overlap_plans(Subject *s, Count *n);
+/* Leaves steps out, one at a time; returns how often the finding was that nobody wrote what is read
+ */
+int leave_out_steps(Subject *s, Count *n);
 #endif

@@ -1,5 +1,7 @@
 /* Plans in which a value lies over one that is written while it is still to be read: the checker of
-   plans must reject each, and where it did not the results would tell. */
+   plans must reject each, and where it did not the results would tell. And steps that are left out:
+   what they would have written is read, but where it lies over an operand, as bytes nobody wrote.
+ */
 #include "passes/plan.h"
 #include "tests/cuda/mutants.h"
 
@@ -74,4 +76,23 @@ bool overlap_plans(Subject *s, Count *n) {
           ok &= lay_over(s, i, a, b, n);
   }
   return ok;
+}
+
+int leave_out_steps(Subject *s, Count *n) {
+  DeviceHead *d = s->whole->device;
+  const GcProgram *p = s->whole->program;
+  int seen = 0, unwritten = 0;
+  for (int i = 0; i < p->nentries; i++)
+    for (int j = 0; j < p->entries[i].nsteps; j++) {
+      if (seen++ % s->every_plan) continue;
+      d->left_out = &p->entries[i].steps[j];
+      n->made++;
+      if (subject_differs(s, s->whole, i))
+        n->caught++;
+      else
+        n->missed++, printf("missed: no step %d in %s\n", j, p->entries[i].name);
+      unwritten += strstr(s->whole->fault, "which nobody wrote") != NULL;
+    }
+  d->left_out = NULL;
+  return unwritten;
 }

@@ -60,3 +60,8 @@ entry descent(x : f32[5, 7], w : f32[7, 3]) {      # gradients in the body of a 
   scan i in 0..4 { y = y - 0.1 * grad(sum(tanh(y @ w) ** 2), y) }
   return y, g = grad(sum(y * y), w)
 }
+entry carried(i : i32[32]) {      # a loop begins with a copy of what it is given
+  n = i
+  scan k in 0..2 { n = n * 2 + i }
+  return n
+}

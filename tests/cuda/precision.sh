@@ -1,7 +1,7 @@
 #!/bin/sh
 # precision.sh GC MKDATA DRIVER-DIRECTORY SCRATCH: executables at every precision train on tensor cores, in the
 # PTX interpreter, as they do on the CPU: the same losses but for the order of sums, the same to the last bit
-# when run again. Exit code 77 and "NOT TESTED" where there is no NVRTC.
+# when run again. Before sm_80 nothing is on tensor cores. Exit code 77 and "NOT TESTED" where there is no NVRTC.
 set -u
 gc=$1 mkdata=$2 driver=$3
 . "$(dirname "$0")/common.sh"
@@ -36,4 +36,23 @@ for p in tf32 bf16; do
     END { printf "%s: %d losses, the farthest %g apart\n", p, n, most; exit !(n == 8 && most < 2e-3) }' ||
     fail "$p: the losses differ"
 done
+# before sm_80: ordinary units for all architectures, said once, with the CPU's bits
+cat >one.g <<'END'
+entry f(x : f32[8, 40], w : f32[40, 48]) { return y = x @ w }
+entry g(x : f16[8, 40], w : f16[40, 48]) { return y = x @ w }
+END
+compile one.g --precision=tf32 --target=cuda,cpu --arch=sm_90,sm_75 -o one
+[ "$(grep -c 'stay off tensor cores, for every architecture: --arch names sm_75' out)" -eq 1 ] ||
+  fail 'for sm_90 and sm_75: not said once'
+compile one.g --precision=bf16 --emit=ptx --arch=sm_75 -o one.ptx
+grep -qE 'mma\.|cp\.async|ldmatrix' one.ptx && fail 'for sm_75: tensor cores are used'
+LD_LIBRARY_PATH=$driver FAKECUDA_CC=7.5 "$gc" net.g --precision=bf16 -o net >out 2>&1 || fail 'a GPU from before sm_80'
+run="--x x.npy[0:48] --t t.npy[0:48] --epochs 1 --seed 4 --quiet"
+./net train $run --device cpu --save cpu.safetensors >out 2>&1 || fail 'on the CPU, what sm_75 does'
+LD_LIBRARY_PATH=$driver FAKECUDA_CC=7.5 ./net train $run --device cuda --save gpu.safetensors >out 2>&1 ||
+  fail 'bf16 on sm_75'
+cmp -s cpu.safetensors gpu.safetensors || fail "bf16 on sm_75: not the CPU's bits"
+compile one.g --emit=ptx --arch=sm_80 -o one.ptx
+grep -q 'mma\.sync' one.ptx || fail 'f16 for sm_80: no tensor cores are used'
+grep -q note out && fail "sm_80: $(cat out)"
 finish

@@ -224,16 +224,16 @@ static int check(void *module, const struct Row *r, Address in, Address out, uin
 /* One of those that have something to report, and all of what it reports. */
 static int check_fault(void *module, Address in, Address out, uint64_t *s) {
   struct {
-    int32_t input, unused;
-    int64_t row, value, limit;
-  } none = {.input = -1}, got = none;
+    int32_t site, unused;
+    int64_t at, value, limit;
+  } none = {.site = -1}, got = none;
   uint32_t x[WORDS];
   fill(x, 'w', s);
   x[9] = 700;
   bool ran = !cu.ToDevice(in, x, sizeof x) && !cu.ToDevice(out, &none, sizeof none) &&
              launch(module, "k_gc_fault", in, out) && !cu.ToHost(&got, out, sizeof got);
-  bool right = got.input == 3 && got.row >= 0 && got.row < THREADS && got.limit == 7 &&
-               got.value == x[got.row] && got.value % 7 == 0;
+  bool right = got.site == 3 && got.at >= 0 && got.at < THREADS && got.limit == 7 &&
+               got.value == x[got.at] && got.value % 7 == 0;
   if (!ran || !right) printf("k_gc_fault: %s\n", ran ? "reports something else" : "does not run");
   return !ran || !right;
 }

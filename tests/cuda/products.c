@@ -1,9 +1,11 @@
 /* Products on tensor cores, without a GPU: every tile, dtype and order of the operands, with edges,
-   a batch and work fused behind compiles without spilling and gives on the PTX interpreter what the
-   CPU computes, but for the order of the sums. products RUNTIME_DIR [--gpu | --clang [EVERY]] runs
+   a batch and work fused behind compiles without spilling, has the tile and the instructions that
+   it is meant to have, and gives on the PTX interpreter what the CPU computes, but for the order of
+   the sums. products RUNTIME_DIR [--gpu | --clang [EVERY]] runs
    them on the driver that the loader finds, or every n-th as clang compiles them. Says "NOT TESTED"
    and exits with 77 where there is no NVRTC or clang, but for GC_NO_SKIP, which makes that an
    error. */
+#define _GNU_SOURCE
 #include "tests/cuda/device.h"
 #include "tests/num/random_program.h"
 
@@ -16,31 +18,31 @@ enum { SKIP = 77 };
 
 /* Batches choose the tile: the largest of which there are 128 blocks. */
 static const struct {
-  const char *tile;
-  Dtype dt; /* f32: tf32 */
+  int bm, bn; /* of a block */
+  Dtype dt;   /* f32: tf32 */
   int64_t batch, m, n, k;
   bool ta, tb, wide;
 } rows[] = {
-    {"Tile<128x256>", DT_BF16, 32, 130, 264, 40, false, false, true},
-    {"Tile<128x256>", DT_F16, 64, 136, 200, 72, true, true, true},
-    {"Tile<128x256>", DT_F32, 128, 72, 130, 20, false, true, false},
-    {"Tile<128x256>", DT_F32, 128, 132, 100, 8, true, false, false},
-    {"Tile<128x128>", DT_BF16, 64, 100, 200, 136, false, true, true},
-    {"Tile<128x128>", DT_BF16, 64, 104, 136, 40, true, false, false},
-    {"Tile<128x128>", DT_F32, 64, 68, 132, 36, true, true, false},
-    {"Tile<64x64>", DT_BF16, 40, 70, 98, 98, false, false, true},
-    {"Tile<64x64>", DT_BF16, 40, 72, 104, 66, true, true, true},
-    {"Tile<64x64>", DT_F16, 40, 65, 66, 2, false, false, false},
-    {"Tile<64x64>", DT_F32, 40, 71, 99, 41, false, true, false},
-    {"Tile<64x64>", DT_F32, 40, 71, 99, 41, true, false, false},
-    {"Tile<32x32>", DT_BF16, 1, 50, 70, 264, false, false, true},
-    {"Tile<32x32>", DT_BF16, 1, 50, 70, 264, true, true, true},
-    {"Tile<32x32>", DT_F16, 1, 40, 32, 320, true, false, true},
-    {"Tile<32x32>", DT_F32, 1, 33, 35, 129, false, false, false},
-    {"Tile<32x32>", DT_F32, 3, 1, 1, 1, true, true, false},
-    {"Tile<128x256>", DT_BF16, 128, 71, 131, 41, false, false, true}, /* rows of odd lengths */
-    {"Tile<64x64>", DT_F16, 40, 65, 67, 33, true, true, false},
-    {"no depth", DT_BF16, 1, 4, 4, 0, false, true, true},
+    {128, 256, DT_BF16, 32, 130, 264, 40, false, false, true},
+    {128, 256, DT_F16, 64, 136, 200, 72, true, true, true},
+    {128, 256, DT_F32, 128, 72, 130, 20, false, true, false},
+    {128, 256, DT_F32, 128, 132, 100, 8, true, false, false},
+    {128, 128, DT_BF16, 64, 100, 200, 136, false, true, true},
+    {128, 128, DT_BF16, 64, 104, 136, 40, true, false, false},
+    {128, 128, DT_F32, 64, 68, 132, 36, true, true, false},
+    {64, 64, DT_BF16, 40, 70, 98, 98, false, false, true},
+    {64, 64, DT_BF16, 40, 72, 104, 66, true, true, true},
+    {64, 64, DT_F16, 40, 65, 66, 2, false, false, false},
+    {64, 64, DT_F32, 40, 71, 99, 41, false, true, false},
+    {64, 64, DT_F32, 40, 71, 99, 41, true, false, false},
+    {32, 32, DT_BF16, 1, 50, 70, 264, false, false, true},
+    {32, 32, DT_BF16, 1, 50, 70, 264, true, true, true},
+    {32, 32, DT_F16, 1, 40, 32, 320, true, false, true},
+    {32, 32, DT_F32, 1, 33, 35, 129, false, false, false},
+    {32, 32, DT_F32, 3, 1, 1, 1, true, true, false},
+    {128, 256, DT_BF16, 128, 71, 131, 41, false, false, true}, /* rows of odd lengths */
+    {64, 64, DT_F16, 40, 65, 67, 33, true, true, false},
+    {32, 32, DT_BF16, 1, 4, 4, 0, false, true, true},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -77,6 +79,57 @@ static Module *module_of(Ctx *c) {
   return m;
 }
 
+/* ---- what is launched ---- */
+
+static bool has(const char *from, const char *to, const char *what) {
+  return memmem(from, (size_t)(to - from), what, strlen(what)) != NULL;
+}
+
+/* Bytes of the rows in which an operand lies; it is copied by cp.async where they are multiples of
+   4, and otherwise by the threads. */
+static bool comes_async(int i, int64_t elements) {
+  return elements * dtype_size(rows[i].dt) % 4 == 0;
+}
+
+static int wrong(int i, const char *what) {
+  printf("tile %dx%d, row %d: %s\n", rows[i].bm, rows[i].bn, i, what);
+  return 1;
+}
+
+/* The entry's product: its launch's shape is that of the tile, and its PTX has the hardware's
+   instructions for it. */
+static int check_kernel(const Compiled *c, const char *ptx, int i) {
+  const GcEntry *e = &c->program->entries[i];
+  const GcLaunch *l = NULL;
+  for (int s = 0; s < e->nsteps; s++)
+    if (e->steps[s].launch->shared) l = e->steps[s].launch;
+  int warps = rows[i].bm == 128 && rows[i].bn == 256 ? 8 : 4;
+  int64_t grid = rows[i].batch * ((rows[i].m + rows[i].bm - 1) / rows[i].bm) *
+                 ((rows[i].n + rows[i].bn - 1) / rows[i].bn);
+  if (!l) return wrong(i, "no launch has a ring in shared memory");
+  if (l->grid != grid || (int)l->block != 32 * warps ||
+      (int)l->shared != 4 * 64 * (rows[i].bm + rows[i].bn))
+    return wrong(i, "the launch is not of its tile's shape");
+  char name[64];
+  snprintf(name, sizeof name, ".entry %s(", c->program->cuda->kernels[l->kernel]);
+  const char *from = strstr(ptx, name), *to = from ? strstr(from, "\n}") : NULL;
+  const char *mma = rows[i].dt == DT_BF16  ? "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
+                    : rows[i].dt == DT_F16 ? "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+                                           : "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32";
+  if (!to) return wrong(i, "its PTX is not there");
+  if (!rows[i].k) return 0;
+  bool loads = rows[i].dt != DT_F32 || !rows[i].ta || rows[i].tb; /* no 4-byte words across */
+  bool async = comes_async(i, rows[i].ta ? rows[i].m : rows[i].k) ||
+               comes_async(i, rows[i].tb ? rows[i].k : rows[i].n);
+  if (!has(from, to, mma)) return wrong(i, "its PTX is not on tensor cores");
+  if (has(from, to, "ldmatrix.sync") != loads) return wrong(i, "ldmatrix is not where it belongs");
+  if ((has(from, to, "cp.async.ca.") || has(from, to, "cp.async.cg.")) != async)
+    return wrong(i, "cp.async is not where it belongs");
+  return 0;
+}
+
+/* ---- what it computes ---- */
+
 /* Sums of k products of numbers below 1 in f32 in another order, and one rounding of the result. */
 static int compare(int i, const char *name, const Tensor *want, const Tensor *got) {
   Dtype dt = want->type->dtype;
@@ -85,8 +138,8 @@ static int compare(int i, const char *name, const Tensor *want, const Tensor *go
     double x = want->at[k].f, y = got->at[k].f, off = fabs(x - y);
     double allowed = 1e-6 * (double)(rows[i].k + 1) + round * fabs(x);
     if (!(off <= allowed)) {
-      printf("%s, row %d: %s: element %lld is %.9g, not %.9g\n", rows[i].tile, i, name,
-             (long long)k, y, x);
+      printf("tile %dx%d, row %d: %s: element %lld is %.9g, not %.9g\n", rows[i].bm, rows[i].bn, i,
+             name, (long long)k, y, x);
       return 1;
     }
     if (off > largest) largest = off;
@@ -109,14 +162,15 @@ static bool run_row(Compiled *on, int i, const RunOptions *o, const Tensor *in, 
   char entry[16];
   snprintf(entry, sizeof entry, "e%d", i);
   bool ran = compiled_run(on, entry, o, in, out, c);
-  if (!ran) printf("%s, row %d: %s\n", rows[i].tile, i, on->fault);
+  if (!ran) printf("tile %dx%d, row %d: %s\n", rows[i].bm, rows[i].bn, i, on->fault);
   return ran;
 }
 
 static int run(Ctx *c, Module *on_cpu, const Target *cpu, Module *on_gpu, const Target *gpu,
-               CodegenOptions *o, DeviceKind kind, int every) {
+               CodegenOptions *o, DeviceKind kind, int every, const char *ptx) {
   Compiled *x = compiled_open(on_cpu, cpu, o, "-O1"), *on[DEVICES];
   int bad = devices_open(on_gpu, gpu, o, kind, on) + !x;
+  for (int i = 0; ptx && i < ROWS && on[0]; i++) bad += check_kernel(on[0], ptx, i);
   for (int i = 0; i < ROWS && !bad; i += every) {
     Arena *a = arena_new();
     Tensor want[3], *in = inputs_of(a, on_cpu->entries.at[i], i);
@@ -152,7 +206,7 @@ int main(int argc, char **argv) {
   if (!cpu || !passes_run(on_cpu, passes_pipeline(2), &po)) return 1;
   po.target = gpu;
   if (!passes_run(on_gpu, passes_pipeline(2), &po)) return 1;
-  const char *bytes;
+  const char *bytes = NULL;
   size_t n;
   int code = 0;
   if (kind == DEVICE_CLANG && !clang_find(ctx_arena(c))) {
@@ -165,7 +219,7 @@ int main(int argc, char **argv) {
     printf("NOT TESTED: products on tensor cores: there is no NVRTC\n");
     return getenv("GC_NO_SKIP") ? 1 : SKIP;
   }
-  int bad = run(c, on_cpu, cpu, on_gpu, gpu, &o, kind, every);
+  int bad = run(c, on_cpu, cpu, on_gpu, gpu, &o, kind, every, bytes);
   printf("%d products, %d failures\n", (ROWS + every - 1) / every, bad);
   ctx_free(c);
   return bad != 0;

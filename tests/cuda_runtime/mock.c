@@ -98,11 +98,9 @@ static Result enter(const char *name) {
 
 /* ---- streams ---- */
 
-void gcrt_fault(const char *what, int64_t row, int64_t value, int64_t limit) {
+void gcrt_fault(int site, int64_t at, int64_t value, int64_t limit) {
   GcDeviceFault *f = mock.fault;
-  if (f->input < 0)
-    *f = (GcDeviceFault){
-        .input = strcmp(what, "label") ? 9 : 0, .row = row, .value = value, .limit = limit};
+  if (f->site < 0) *f = (GcDeviceFault){.site = site, .at = at, .value = value, .limit = limit};
 }
 
 static void stream_reach(Stream *s, const Event *e, uint64_t version);

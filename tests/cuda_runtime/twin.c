@@ -52,5 +52,6 @@ const GcProgram gc_program = {.abi = GCRT_ABI,
                               .entries = cuda_entries,
                               .nentries = ENTRIES,
                               .init = &cuda_entries[ENTRIES],
+                              PART(sites, sites),
                               .cuda = &code,
                               .next = &cpu_program};

@@ -40,6 +40,20 @@ at_most "$pack" "$pool" 'arena with pack against pool'
 at_most "$pool" $((inplace - 1)) 'arena with pool against inplace'
 at_most "$inplace" $((none - 1)) 'arena with inplace against none'
 
+# ---- what is behind the last column of a weight in panels counts for nothing: poison, for one ----
+cat >wide.g <<'END'
+entry train(x : f32[4, 20]) {
+  loss = mean(exp(linear(x, 170) as head))
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
+"$mkdata" npy f32 4,20 5 x.npy || fail 'no data could be made'
+run 0 "$gc" wide.g -O0 -o wide
+run 0 ./wide train --x x.npy --epochs 2 --save plain.safetensors
+run 0 ./wide train --x x.npy --epochs 2 --save poisoned.safetensors --poison
+same plain.safetensors poisoned.safetensors 'poison behind the last column'
+
 # ---- the process's memory is what info said, plus code ----
 # Anonymous resident bytes at their peak (code is mapped and not counted), of which the rows of the data
 # files are 960 times 785. 512 KiB are left for what is no region: the C library's own heap, the touched

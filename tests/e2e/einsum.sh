@@ -14,6 +14,7 @@ entry run(x : f32[4, 9], y : f32[9, 6], z : f32[6, 11], w : f32[11, 3], b : f32[
   long = einsum("a,a,a,a,a,a,a,a,a,a,a,ab->b", v, v, v, v, v, v, v, v, v, v, v, z)
   return chain = differ(chain, plain), many = differ(many, sum(inner, axis = 2)'),
          apart = differ(apart, written), long = differ(long, (v ** 11) @ z),
+         lone = differ(einsum("zb, bc", x, y), (x @ y)'),
          slope = differ(grad(sum(many ** 2), y), grad(sum(inner * sum(inner, axis = 2, keep = true)), y))
 }
 END
@@ -22,7 +23,7 @@ for in in x:4,9 y:9,6 z:6,11 w:11,3 b:4,5,6 v:6; do
 done
 run 0 "$gc" e.g -O2 -o e
 run 0 ./e run --x x.npy --y y.npy --z z.npy --w w.npy --b b.npy --v v.npy --quiet
-for name in chain many apart long slope; do
+for name in chain many apart long lone slope; do
   at_most "$(sed -n "s/^$name = //p" out.txt)" 1e-4 "the difference of $name"
 done
 cat out.txt

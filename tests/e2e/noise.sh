@@ -1,6 +1,6 @@
 #!/bin/sh
 # Random numbers in loops: a scan draws what it draws unrolled, whatever stands around it, and dropout's
-# mask on the way back is the one on the way forth.
+# mask on the way back is the one on the way forth; initial values are the same in whatever order they lie.
 . "$(dirname "$0")/common.sh"
 cat >loop.g <<'END'
 def noisy(x) { return x + 0.1 * normal(shape = shape(x)) }
@@ -37,4 +37,23 @@ at_most "$worst" 1e-5 'the difference of a loss between scan and for'
 run 0 ./loop train --x x.npy --y y.npy --epochs 3 --seed 3 --log again.csv --quiet --threads 3 --poison
 cut -d, -f3 again.csv | sed 1d >again.loss
 same loop.loss again.loss 'the losses on three threads, poisoned'
+
+# ---- initial values in the panels of their weights, and row by row ----
+cat >init.g <<'END'
+entry train(x : f32[4, 3, 8, 8], t : f32[4, 48]) {
+  y = relu(conv(x, 32, 3, pad = 1) as conv)
+  loss = mse(linear(relu(linear(reshape(y, [4, 2048]), 512) as wide), 48) as narrow, t)
+  minimize loss with sgd(0)
+  return loss
+}
+END
+"$mkdata" npy f32 4,3,8,8 1 x.npy && "$mkdata" npy f32 4,48 2 t.npy || fail 'no data could be made'
+run 0 "$gc" init.g -O2 -march=x86-64-v3 --emit=ir -o init.ir
+[ "$(grep -c '= random_.* panels ' init.ir)" = 3 ] || { fail 'random numbers are not made in panels'; grep random_ init.ir; }
+run 0 "$gc" init.g -O2 -march=x86-64-v3 -o panels
+run 0 "$gc" init.g --passes=autodiff,order,liveness,inplace,share -o rows
+for v in panels rows; do
+  run 0 ./$v train --x x.npy --t t.npy --epochs 1 --seed 3 --quiet --save $v.safetensors
+done
+same panels.safetensors rows.safetensors 'initial values in panels and in rows'
 finish

@@ -12,7 +12,7 @@ entry dynamic_update_of(x : f32[3, 4], i : i32[]) { return y = dynamic_update(x,
 entry computed_xent(x : f32[3, 4], i : i32[3]) { return y = xent(x, i * 2) }
 entry computed_gather(x : f32[3, 4], i : i32[3]) { return y = gather(x, i * 2) }
 entry computed_take(x : f32[3, 4], i : i32[3, 4]) { return y = take_along(x, i * 2) }
-entry computed_scatter(x : f32[3, 4], i : i32[3]) { return y = scatter_add(x, i * 2, x) }
+entry computed_scatter_add(x : f32[3, 4], i : i32[3]) { return y = scatter_add(x, i * 2, x) }
 END
 run 0 "$gc" p.g -O2 -o p
 "$mkdata" npy f32 3,4 1 x.npy || fail 'no data could be made'
@@ -30,21 +30,84 @@ ids low.npy 3, 0 -1 0
 ids wide.npy '3, 4' 0 1 1 1 1 1 0 0 0 0 0 0
 ids wide_high.npy '3, 4' 0 1 1 1 0 0 4 0 0 0 0 0
 ids wide_low.npy '3, 4' 0 1 1 1 0 0 -1 0 0 0 0 0
-for name in xent_of gather_of scatter_add_of computed_xent computed_gather computed_scatter; do
+for name in xent_of gather_of scatter_add_of; do
   run 0 ./p $name --x x.npy --i good.npy --quiet
-  says 1 'row 1 holds' ./p $name --x x.npy --i high.npy
-  says 1 'row 1 holds -' ./p $name --x x.npy --i low.npy
+  says 1 'high.npy: input row 1 holds 4, which is not below ' ./p $name --x x.npy --i high.npy
+  says 1 'low.npy: input row 1 holds -1' ./p $name --x x.npy --i low.npy
+  run 0 ./p computed_${name%_of} --x x.npy --i good.npy --quiet
+  says 1 'high.npy: input row 1 leads to 8 as ' ./p computed_${name%_of} --x x.npy --i high.npy
+  says 1 'low.npy: input row 1 leads to -2 as ' ./p computed_${name%_of} --x x.npy --i low.npy
 done
-for name in take_along_of computed_take; do
-  run 0 ./p $name --x x.npy --i wide.npy --quiet
-  says 1 ' holds ' ./p $name --x x.npy --i wide_high.npy
-  says 1 ' holds -' ./p $name --x x.npy --i wide_low.npy
-done
+run 0 ./p take_along_of --x x.npy --i wide.npy --quiet
+says 1 'wide_high.npy: input row 1 holds 4' ./p take_along_of --x x.npy --i wide_high.npy
+says 1 'wide_low.npy: input row 1 holds -1' ./p take_along_of --x x.npy --i wide_low.npy
+run 0 ./p computed_take --x x.npy --i wide.npy --quiet
+says 1 'wide_high.npy: input row 1 leads to 8 as ' ./p computed_take --x x.npy --i wide_high.npy
+says 1 'wide_low.npy: input row 1 leads to -2 as ' ./p computed_take --x x.npy --i wide_low.npy
 for name in row_of dynamic_slice_of dynamic_update_of; do
+  case $name in dynamic_slice_of) how='leads to' ;; *) how=holds ;; esac
   run 0 ./p $name --x x.npy --i 1 --quiet
-  says 1 'holds 3' ./p $name --x x.npy --i 3
-  says 1 'holds -1' ./p $name --x x.npy --i -1
+  says 1 "$how 3" ./p $name --x x.npy --i 3
+  says 1 "$how -1" ./p $name --x x.npy --i -1
 done
-says 1 'holds 3' ./p dynamic_slice_of --x x.npy --i 2
+says 1 'leads to 3' ./p dynamic_slice_of --x x.npy --i 2
 says 1 'holds 2' ./p dynamic_update_of --x x.npy --i 2
+
+# an index that is part of an input, or made of it: the row of the file that it comes from, in any batch, shuffled
+# or not; one that is made of several things: none of their files, whatever their names are
+cat >q.g <<'END'
+entry labels(x : f32[4, 6], label : i32[4, 3]) { return y = xent(broadcast(reshape(x, [4, 1, 6]), [4, 2, 6]), label[:, 1:]) }
+entry column(x : f32[4, 6], t : i32[4, 3]) { return y = gather(x[0], t[:, 1]) }
+entry turned(x : f32[4, 6], t : i32[4, 3]) { return y = gather(x[0], min(t', 100)) }
+entry in_loop(x : f32[4, 6], t : i32[4, 3]) {
+  s = zeros([4, 1])
+  scan k in 0..3 { s = s + take_along(x, reshape(min(t[:, k], 100), [4, 1])) }
+  return s
+}
+entry by_row(x : f32[4, 6], t : i32[4, 3]) {
+  s = zeros([])
+  scan k in 0..4 { s = s + x[0, min(t[k, 1], 100)] }
+  return s
+}
+entry train(x : f32[4, 6], t : i32[4, 3]) {
+  loss = mean(xent(reshape(linear(x, 18), [4, 3, 6]), t + 1))
+  minimize loss with sgd(0.1)
+  return loss
+}
+entry two(x : f32[4, 6], index : u8[4], t : i32[4]) { return y = gather(x, t + i32(index)) }
+entry other(x : f32[4, 6], index : u8[4], t : i32[4]) { return y = gather(x, t + 1), z = f32(index) }
+entry cache(start : f32[2, 3]) {
+  state n : i32[] = zeros()
+  state buffer : f32[8, 3] = zeros()
+  buffer := dynamic_update(buffer, start, n - 1)
+  return y = sum(buffer)
+}
+entry folded(x : f32[4, 6], t : i32[4, 3]) {
+  s = zeros([4, 6])
+  scan k in 0..3 { s = s + gather(x, abs(t[:, k])) }
+  return s
+}
+END
+run 0 "$gc" q.g -O2 -o q
+"$mkdata" npy f32 20,6 1 x.npy && "$mkdata" npy f32 2,3 1 start.npy || fail 'no data could be made'
+zeros() { for i in $(seq "$1"); do printf '0 '; done; }
+ids t.npy '20, 3' $(zeros 52) 9 $(zeros 7) # row 17
+for name in column turned in_loop by_row; do
+  case $name in column) how='holds 9, which is not below 6' ;; *) how='leads to 9 as an index at q.g:' ;; esac
+  case $name in by_row) row=input ;; *) row='input row 17' ;; esac # another in each iteration
+  says 1 "t.npy: $row $how" ./q $name --x x.npy --t t.npy
+done
+says 1 't.npy: input row 17 holds 9, which is not below 6' ./q labels --x x.npy --label t.npy
+for order in --shuffle --no-shuffle; do
+  says 1 't.npy: input row 17 leads to 10 as a label at q.g:15:15, which is not in 0 to 5' \
+    ./q train --x x.npy --t t.npy $order
+done
+"$mkdata" npy u8 20 1 small.npy && ids one.npy 20, $(zeros 18) 5 0 || fail 'no data could be made'
+head -c 128 small.npy >zero.npy && head -c 20 /dev/zero >>zero.npy
+says 1 'q.g:19:66: an index is 5 (element 2), which is not in 0 to 3' ./q two --x x.npy --index zero.npy --t one.npy
+grep -q 'npy\|input row' out.txt && fail 'a file is named that may be right'
+says 1 'one.npy: input row 18 leads to 6 as an index' ./q other --x x.npy --index zero.npy --t one.npy
+ids minus.npy '20, 3' $(zeros 60 | sed 's/0/-1/g') # computed in every iteration: never the input's own number
+run 0 ./q folded --x x.npy --t minus.npy --quiet
+says 1 'q.g:24:13: a start is -1 (element 0), which is not in 0 to 6' ./q cache --start start.npy
 finish

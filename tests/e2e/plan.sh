@@ -72,4 +72,34 @@ print(e["arena_bytes"])' <out.txt >"arena_$memory"
   [ $memory = pack ] && key=arena_bytes
   grep -qx "$key $(cat arena_$memory)" figures.txt || fail "--memory=$memory gives an arena of $(cat arena_$memory)"
 done
+
+# ---- what is not kept: attention's weights, T by T, and the mask of dropout ----
+cat >kept.g <<'END'
+let T = 256
+entry attends(x : f32[2, 4, T, 16]) {
+  loss = mean(attention(linear(x, 16) as q, linear(x, 16) as k, linear(x, 16) as v, causal = true) ** 2)
+  minimize loss with sgd(0.1)
+  return loss
+}
+entry drops(x : f32[T, 512]) {
+  loss = mean(tanh(linear(dropout(tanh(linear(x, 512) as a), 0.5), 512) as b))
+  minimize loss with sgd(0.1)
+  return loss
+}
+entry keeps(x : f32[T, 512]) {
+  loss = mean(tanh(linear(tanh(linear(x, 512) as a), 512) as b))
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
+for T in 256 512 1024; do
+  run 0 "$gc" kept.g -D T=$T -O2 -march=x86-64-v3 --dump-plan=json
+  tr -d "\n" <out.txt >kept_$T.txt
+done
+arena() { sed "s/.*\"name\": \"$1\"[^}]*\"arena_bytes\": \([0-9]*\).*/\1/" "kept_$2.txt"; } # of entry $1 with T=$2
+once=$(($(arena attends 512) - $(arena attends 256))) twice=$(($(arena attends 1024) - $(arena attends 512)))
+[ "$once" -gt 0 ] && [ "$twice" = $((2 * once)) ] ||
+  fail "attention's arena grows by $once and $twice bytes, not with the length alone"
+dropped=$(($(arena drops 1024) - $(arena keeps 1024)))
+at_most "$dropped" $((1024 * 512 * 4 + 1024 * 512 / 16)) 'what dropout keeps: its result, and not a bit a number of a mask'
 finish

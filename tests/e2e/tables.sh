@@ -37,6 +37,6 @@ for level in 0 2; do
   done
   at_most "$(sed -n 's/^half = //p' out.txt)" 0.03 "-O$level: the difference of half"
   at_least "$(sed -n 's/^size = //p' out.txt)" 0.01 'gradients that are not all zero'
-  says 1 'holds 7, which is not in 0 to 6' ./t outside --id id.npy --t t.npy --w w.npy --quiet
+  says 1 'leads to 7 as an index at t.g:15:7, which is not in 0 to 6' ./t outside --id id.npy --t t.npy --w w.npy --quiet
 done
 finish

@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
 # All that only a GPU can show, meant for less than nine minutes: builds, replays the tests' kernels on the device,
 # looks for bad accesses, trains, breaks things, and measures beside PyTorch and cuBLAS.
-#   tests/gpu/run.sh [--out DIR] [--build DIR | --prebuilt DIR] [--dry]
+#   tests/gpu/run.sh [--out DIR] [--build DIR | --prebuilt DIR] [--minutes N] [--dry]
 # --build: an existing or new build folder (default build-gpu); --prebuilt: what tests/gpu/carry.sh made,
 # for a machine without flex, bison or cmake. --dry: small sizes and no peers, to try this script on the
-# driver of tests/ptx, found by LD_LIBRARY_PATH.
+# driver of tests/ptx, found by LD_LIBRARY_PATH. --minutes: when it has ended, 9 by default: each part may take its
+# share of the time that is left, and what finds no time is a failure.
 # Writes DIR/results.json (one object a line within a list), DIR/results.md and DIR/log; each result is there
 # as soon as it is known. Exit code 1: something failed; what is left out is said, and is no failure.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-out=gpu-results build=build-gpu prebuilt='' dry=''
+out=gpu-results build=build-gpu prebuilt='' dry='' minutes=9
 while [ $# -gt 0 ]; do
   case $1 in
   --out) out=$2 && shift ;;
   --build) build=$2 && shift ;;
   --prebuilt) prebuilt=$2 && shift ;;
+  --minutes) minutes=$2 && shift ;;
   --dry) dry=1 ;;
   *) echo "run.sh: what is '$1'?" >&2 && exit 2 ;;
   esac
@@ -26,7 +28,13 @@ trap 'rm -rf "$work"' EXIT
 : >"$out/log"
 : >"$out/lines"
 bad=0 began=$SECONDS
+ends=$((began + 60 * minutes - 10)) part_ends=$ends # 10 s for what is being ended, and for the table
 cores=$(nproc)
+part() { part_ends=$((SECONDS + (ends - SECONDS) * $1 / 100)); } # PERCENT of the time that is left
+left() { # SECONDS: these, or what the part has left; at least 1, since 0 is no limit to timeout
+  local left=$((part_ends > SECONDS ? part_ends - SECONDS : 1))
+  echo $((left < $1 ? left : $1))
+}
 
 # ---- results ----
 escape() { sed 's/\\/\\\\/g; s/"/\\"/g; s/\t/ /g' | tr '\n' ' '; }
@@ -42,8 +50,10 @@ record() { # CHECK passed|FAILED|left-out DETAIL
 }
 # try NAME SECONDS COMMAND…: passes where the command exits with 0; its last line is the detail
 try() {
-  local name=$1 limit=$2 code=0
+  local name=$1 limit code=0
+  limit=$(left "$2")
   shift 2
+  [ "$SECONDS" -lt "$part_ends" ] || { record "$name" FAILED 'no time was left'; return 1; }
   echo "+ $*" >>"$out/log"
   timeout "$limit" "$@" >text 2>&1 || code=$?
   cat text >>"$out/log"
@@ -67,7 +77,9 @@ if [ -n "$prebuilt" ]; then
   record build left-out "made elsewhere, carried here"
 else
   mkdir -p "$build" && build=$(cd "$build" && pwd) || exit 2
-  cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release >>"$out/log" 2>&1
+  part 50
+  sh "$root/docs/install.sh" tests >>"$out/log" 2>&1 || record packages left-out "$(tail -n 1 "$out/log")"
+  try configure 60 cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DGC_TESTS=ON || exit 1
   try build 240 cmake --build "$build" -j "$cores" --target gc gcrt cuda_programs cuda_products cuda_primitives || exit 1
 fi
 gc=$build/bin/gc runtime=$build/lib/gc
@@ -83,9 +95,10 @@ native=$("$gc" --version | tail -n 1)
 record NVRTC passed "$native"
 
 # ---- the tests' kernels on the device ----
+part 25
 try primitives 60 "$build/bin/cuda_primitives" "$root/tests/cuda/primitives.cu"
 modules=$(sizes 1 50)
-seq 1 "$modules" | timeout 150 xargs -P "$cores" -I{} sh -c \
+seq 1 "$modules" | timeout "$(left 150)" xargs -P "$cores" -I{} sh -c \
   "'$build/bin/cuda_programs' '$runtime' --gpu random {} 10 >random.{} 2>&1" || true
 cat random.* >>"$out/log"
 good=$(grep -lx '10 programs, 0 failures' random.* 2>/dev/null | wc -l)
@@ -94,11 +107,29 @@ if [ "$good" -eq "$modules" ]; then
 else
   record 'random programs' FAILED "$good of $modules modules of 10; $(cat random.* | grep -v ' 0 failures' | head -n 1)"
 fi
-for file in $(sizes "$root/docs/examples/trap.g" "$root/docs/examples/*.g $root/tests/codegen/programs/forms.g"); do
-  try "kernels of $(basename "$file")" 60 "$build/bin/cuda_programs" "$runtime" --gpu "$file"
+part 30
+kernels() { # FILE: as the tests run it, the large ones small, since the CPU's program does the same on one thread
+  local name small
+  name=$(basename "$1" .g)
+  small=$(sed -n "s/^$name //p" "$root/tests/cuda/small_examples")
+  # shellcheck disable=SC2086
+  "$build/bin/cuda_programs" "$runtime" --gpu "$1" $small >"kernels.$name" 2>&1
+  echo $? >"code.$name"
+}
+export -f kernels
+export root build runtime
+files=$(sizes "$root/docs/examples/trap.g $root/docs/examples/vae.g" \
+  "$(echo "$root"/docs/examples/*.g) $root/tests/codegen/programs/forms.g")
+# shellcheck disable=SC2086
+printf '%s\n' $files | timeout "$(left 150)" xargs -P "$cores" -I{} bash -c 'kernels {}' || true
+part 100 # reading what they said takes none
+for file in $files; do
+  name=$(basename "$file" .g)
+  try "kernels of $name" 10 sh -c "cat kernels.$name; exit \$(cat code.$name 2>kernels.err || echo 124)"
 done
 [ -z "$dry" ] && try 'products on tensor cores' 90 "$build/bin/cuda_products" "$runtime" --gpu
 
+part 25
 try 'a model as a library' 120 "$root/tests/cuda/library.sh" "$gc" "$root" - "$work/library"
 
 # ---- data ----
@@ -154,6 +185,7 @@ if compile functions "$root/tests/gpu/functions.g" --exact "${target[@]}" -D N="
 fi
 
 # ---- training: three runs with the same bits, those of the CPU; a kill, and on from the checkpoint ----
+part 40
 for precision in $(sizes f32 'f32 tf32 bf16'); do
   compile "mnist-$precision" "$root/docs/examples/mnist.g" --precision="$precision" "${target[@]}"
   [ -z "$dry" ] && compile "chars-$precision" "$root/docs/examples/chars.g" --precision="$precision" "${target[@]}"
@@ -196,6 +228,7 @@ done
 [ -x mnist-f32 ] && [ -z "$dry" ] && try 'kill and resume' 60 bash -c 'killed mnist-f32'
 
 # ---- what goes wrong: its message, its exit code, no file touched ----
+part 30
 says() { # CODE TEXT COMMAND…
   local want=$1 text=$2 code=0
   shift 2
@@ -221,11 +254,12 @@ if [ -x mnist-f32 ]; then
 fi
 
 # ---- bad accesses, races, reads of what nobody wrote ----
+part 40
 if [ -n "$dry" ] || ! command -v compute-sanitizer >/dev/null; then
   record compute-sanitizer left-out "$([ -n "$dry" ] && echo 'a dry run' || echo 'it is not installed')"
 else
   for tool in memcheck racecheck initcheck synccheck; do
-    timeout 60 compute-sanitizer --tool "$tool" --error-exitcode 9 ./mnist-f32 train --image image.npy \
+    timeout "$(left 60)" compute-sanitizer --tool "$tool" --error-exitcode 9 ./mnist-f32 train --image image.npy \
       --label label.npy --steps 2 --device cuda --quiet >text 2>&1
     code=$?
     cat text >>"$out/log"
@@ -240,6 +274,7 @@ else
 fi
 
 # ---- speed ----
+part 100
 measured() { # WHAT PRECISION HOW MICROSECONDS LEAST EXTRA
   printf '%5ds  %-28s %-5s %-26s %10s us, least %s\n' $((SECONDS - began)) "$1" "$2" "$3" "$4" "$5" | tee -a "$out/log"
   line "{\"what\": \"$1\", \"precision\": \"$2\", \"how\": \"$3\", \"microseconds\": $4, \"least\": $5$6}"
@@ -247,7 +282,7 @@ measured() { # WHAT PRECISION HOW MICROSECONDS LEAST EXTRA
 bench() { # WHAT PRECISION EXTRA COMMAND…: the times of gc's --bench
   local what=$1 precision=$2 extra=$3 text median least
   shift 3
-  text=$(timeout 60 "$@" --device cuda 2>>"$out/log") || { record "bench $what" FAILED "exit code $?"; return 0; }
+  text=$(timeout "$(left 60)" "$@" --device cuda 2>>"$out/log") || { record "bench $what" FAILED "exit code $?"; return 0; }
   echo "$text" >>"$out/log"
   median=$(echo "$text" | sed -n 's/.*median \([0-9.]*\) us.*/\1/p')
   least=$(echo "$text" | sed -n 's/.*least \([0-9.]*\) us.*/\1/p')
@@ -259,7 +294,7 @@ bench() { # WHAT PRECISION EXTRA COMMAND…: the times of gc's --bench
   measured "$what" "$precision" gc "$median" "$least" "$extra"
 }
 peer() { # what PyTorch says, line by line
-  timeout 120 python3 "$root/tests/gpu/torch_step.py" "$@" >text 2>>"$out/log" ||
+  timeout "$(left 120)" python3 "$root/tests/gpu/torch_step.py" "$@" >text 2>>"$out/log" ||
     { record "PyTorch $*" left-out "$(tail -n 1 "$out/log")"; return 0; }
   while read -r row; do
     echo "        $row" | tee -a "$out/log"
@@ -277,8 +312,9 @@ done
 for size in $(sizes '64x64x64' '4096x4096x4096 64x256x784 128x512x512'); do
   IFS=x read -r m n k <<<"$size"
   for precision in $(sizes f32 'f32 tf32 bf16'); do
-    "$gc" "$root/tests/gpu/products.g" -o product --precision="$precision" "${target[@]}" -D M="$m" -D N="$n" \
-      -D K="$k" -D E="$(sizes 1024 67108864)" >>"$out/log" 2>&1 || { record "compile product $size" FAILED "see the log"; continue; }
+    timeout "$(left 60)" "$gc" "$root/tests/gpu/products.g" -o product --precision="$precision" "${target[@]}" -D M="$m" \
+      -D N="$n" -D K="$k" -D E="$(sizes 1024 67108864)" >>"$out/log" 2>&1 ||
+      { record "compile product $size" FAILED "see the log"; continue; }
     bench "product $size" "$precision" "flop:$((2 * m * n * k))" ./product product --bench "$(sizes 2 200)"
     [ -z "$dry" ] && peer product "$m" "$n" "$k" "$precision"
   done

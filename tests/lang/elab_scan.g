@@ -21,7 +21,7 @@ def cell(x, h) {
 entry f(h : f32[4], x : f32[8, 4]) {
   state m : f32[4] = zeros()
   hs = scan i in 3..8 {
-    h = cell(x[i], h)
+    h = cell(x[i], h) as cell
     m := m + h
     yield h
   }

@@ -360,6 +360,7 @@ static void attended(Case *c) {
   bool causal = below(c, 2), heads = below(c, 4) > 0, masked = below(c, 3) == 0;
   if (causal) s = t;
   if (c->size == 3 && below(c, 2)) d = e = 64;
+  if (c->size == 3 && t == 1 && below(c, 2)) d = 1030, e = 1100; /* tall */
   int rank = heads ? 4 : 2, skip = 4 - rank;
   c->attr[AT_SCALE].f = 0.125;
   c->attr[AT_CAUSAL].i = causal;

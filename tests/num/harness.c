@@ -17,10 +17,10 @@ enum { SLACK = 64, MAX_THREADS = 16 };
 
 static char *fault_text; /* the one global: generated kernels call gcrt_fault without a context */
 
-void gcrt_fault(const char *what, int64_t row, int64_t value, int64_t limit) {
+void gcrt_fault(int site, int64_t at, int64_t value, int64_t limit) {
   if (fault_text && !fault_text[0])
-    snprintf(fault_text, 256, "%s %lld at row %lld is not below %lld", what, (long long)value,
-             (long long)row, (long long)limit);
+    snprintf(fault_text, 256, "element %lld at site %d is %lld, not below %lld", (long long)at,
+             site, (long long)value, (long long)limit);
 }
 
 static const int dtype_bytes[] = {1, 1, 4, 8, 2, 2, 4, 8};
@@ -149,6 +149,7 @@ void compiled_close(Compiled *c) {
   if (!c) return;
   for (int i = 0; i < GC_REGIONS; i++) free(c->region[i]);
   dlclose(c->object);
+  free(c->written);
   arena_free(c->arena);
   free(c);
 }
@@ -277,6 +278,18 @@ static void run_turns(Compiled *c, const Turns *w, const RunOptions *o, const Gc
   }
 }
 
+/* The turns on a device, one after the other, until one fails. */
+static void run_device(Compiled *c, const Turns *w, const GcEnv *env) {
+  if (c->written) memset(c->written, 0, c->bytes[GC_ARENA] / 8);
+  for (uint32_t i = 0; i < w->at.n; i++) {
+    const Turn *x = &w->at.at[i];
+    if (x->step && !c->step(c, x->step, x->p, env)) return;
+    for (int j = 0; c->written && j < x->ndead; j++)
+      for (uint64_t b = x->dead[j].offset; b < x->dead[j].offset + x->dead[j].bytes; b++)
+        c->written[b / 8] &= (uint8_t) ~(1 << b % 8);
+  }
+}
+
 static void run_steps(Compiled *c, const GcEntry *e, const RunOptions *o) {
   const GcEnv env = {o->seed, o->step};
   if (o->poison) memset(c->region[GC_ARENA], 0xff, e->arena_bytes);
@@ -285,8 +298,7 @@ static void run_steps(Compiled *c, const GcEntry *e, const RunOptions *o) {
   walk.at = ARENA_ARRAY(w.a, int64_t, e->depth + 1);
   (void)loops_walk(&walk);
   if (c->step) {
-    for (uint32_t i = 0; i < w.at.n; i++)
-      if (w.at.at[i].step && !c->step(c, w.at.at[i].step, w.at.at[i].p, &env)) break;
+    run_device(c, &w, &env);
   } else if (e->streams > 1 && o->threads > 1 && !o->poison) {
     run_parts(&w, o, &env);
   } else {

@@ -21,6 +21,8 @@ struct Compiled {
   char fault[256];                   /* what gcrt_fault reported last, or "" */
   StepFunction *step;                /* NULL: steps are functions of the CPU */
   void *device;                      /* its own */
+  uint8_t *written; /* of a device that keeps it: a bit for each byte of the arena that holds what a
+                       step of this run wrote, and no one has died in since; or NULL */
 };
 
 typedef struct RunOptions {

@@ -25,6 +25,8 @@ typedef struct Machine {
   int nstreams;
   int *step_of; /* by op */
   bool *over;   /* by step: in its last iteration */
+  int behind;   /* all steps before this one are over */
+  bool *lives;  /* by value: written, and not dead by the plan */
   uint64_t seed, rng;
   unsigned char poison;
 } Machine;
@@ -90,7 +92,11 @@ static void read_value(Machine *m, const Stream *s, ValueId v, const Block *b) {
 static void move(Machine *m, const Stream *s, ValueId v, const Place *to, const Block *b) {
   const unsigned char *from = locate(m, s, &m->p->place[v], b);
   unsigned char *at = locate(m, s, to, b);
-  if (from && at && m->p->place[v].bytes <= to->bytes) memmove(at, from, m->p->place[v].bytes);
+  if (from && at && m->p->place[v].bytes > to->bytes)
+    eval_fault(&m->c, "%llu bytes of value %u are moved into %llu",
+               (unsigned long long)m->p->place[v].bytes, v, (unsigned long long)to->bytes);
+  else if (from && at)
+    memmove(at, from, m->p->place[v].bytes);
 }
 
 /* ---------------------------------------------------------------- a step ---- */
@@ -224,28 +230,60 @@ static bool is_last_round(const Machine *m, const Stream *s, ValueId v, const Bl
   return b == of;
 }
 
-/* Fills what the plan says is dead behind the step, unless it is a part of what lives. */
-static void poison_dead(Machine *m, const Stream *s) {
-  int t = s->step;
-  const Block *b = m->p->steps[t]->parent;
-  for (ValueId v = 0; v < m->c.e->values.n; v++) {
-    const Place *x = &m->p->place[v];
-    if (x->region != PLAN_ARENA || !x->bytes || x->last != t || x->stride) continue;
-    if (!is_last_round(m, s, v, b)) continue;
-    unsigned char *at = locate(m, s, x, b);
-    bool *lives = ARENA_ARRAY(m->a, bool, x->bytes);
-    for (ValueId w = 0; w < m->c.e->values.n; w++) {
-      const Place *y = &m->p->place[w];
-      if (y->region != PLAN_ARENA || !y->bytes || y->stride || y->first > t || y->last < t)
-        continue;
-      if (y->last == t && is_last_round(m, s, w, b)) continue;
-      uint64_t from = y->offset > x->offset ? y->offset - x->offset : 0;
-      for (uint64_t i = from; i < x->bytes && x->offset + i < y->offset + y->bytes; i++)
-        lives[i] = true;
-    }
-    for (uint64_t i = 0; at && i < x->bytes; i++)
-      if (!lives[i]) at[i] = m->poison;
+/* What a step writes lives from its beginning on. */
+static void give_birth(Machine *m, int t) {
+  for (ValueId v = 0; v < m->c.e->values.n; v++)
+    if (m->p->place[v].first == t) m->lives[v] = true;
+}
+
+static void keep_bytes(const Place *of, const Place *x, bool *kept) {
+  if (x->region != PLAN_ARENA || x->stride) return;
+  uint64_t from = x->offset > of->offset ? x->offset - of->offset : 0;
+  for (uint64_t i = from; i < of->bytes && of->offset + i < x->offset + x->bytes; i++)
+    kept[i] = true;
+}
+
+/* Fills the bytes of a dead value, but for those of what lives or is the scratch of a running step.
+ */
+static void bury(Machine *m, ValueId v) {
+  const Place *x = &m->p->place[v];
+  m->lives[v] = false;
+  if (x->region != PLAN_ARENA || !x->bytes || x->stride) return;
+  unsigned char *at = locate(m, m->stream, x, m->c.e->body);
+  bool *kept = ARENA_ARRAY(m->a, bool, x->bytes);
+  for (ValueId w = 0; w < m->c.e->values.n; w++)
+    if (m->lives[w]) keep_bytes(x, &m->p->place[w], kept);
+  for (int k = 0; k < m->nstreams; k++) {
+    const Stream *s = &m->stream[k];
+    if (s->begun) keep_bytes(x, &m->p->scratch[m->p->steps[s->step]->id], kept);
   }
+  for (uint64_t i = 0; at && i < x->bytes; i++)
+    if (!kept[i]) at[i] = m->poison;
+}
+
+/* Whether the value is one of a loop's body and dead before the iteration is over. */
+static bool dies_in_loop(const Machine *m, ValueId v) {
+  const Block *of = value_block(m->c.e, v), *b = of;
+  int last = m->p->place[v].last;
+  if (!of->op || last < 0 || last >= m->p->nsteps) return false;
+  for (b = m->p->steps[last]->parent; b != of && b->op;) b = b->op->parent;
+  return b == of;
+}
+
+/* What the plan says is dead behind the step, in this iteration. */
+static void bury_in_loop(Machine *m, const Stream *s) {
+  for (ValueId v = 0; v < m->c.e->values.n; v++)
+    if (m->lives[v] && m->p->place[v].last == s->step && dies_in_loop(m, v) &&
+        is_last_round(m, s, v, m->p->steps[s->step]->parent))
+      bury(m, v);
+}
+
+/* What the plan says is dead when all steps up to one are over, in whatever order they came. */
+static void bury_behind(Machine *m) {
+  int from = m->behind;
+  while (m->behind < m->p->nsteps && m->over[m->behind]) m->behind++;
+  for (ValueId v = 0; v < m->c.e->values.n && m->behind > from; v++)
+    if (m->lives[v] && m->p->place[v].last < m->behind && !dies_in_loop(m, v)) bury(m, v);
 }
 
 /* ---------------------------------------------------------------- the order ---- */
@@ -256,7 +294,6 @@ static int stream_of(const Machine *m, int t) { return m->p->stream ? m->p->stre
 static void advance(Machine *m, Stream *s) {
   const Op *op = m->p->steps[s->step];
   int me = (int)(s - m->stream);
-  s->begun = false;
   if (op->kind == OP_SCAN) s->at[plan_level(op)] = 0;
   if (op->kind == OP_YIELD) {
     const Op *scan = op->parent->op;
@@ -290,12 +327,15 @@ static void run_steps(Machine *m) {
   Stream *s;
   while (!failed(m) && (s = draw(m))) {
     if (!s->begun) {
+      give_birth(m, s->step);
       begin(m, s);
       continue;
     }
     end(m, s);
-    if (m->nstreams == 1 && !failed(m)) poison_dead(m, s);
+    s->begun = false;
+    bury_in_loop(m, s);
     advance(m, s);
+    bury_behind(m);
   }
   for (int k = 0; k < m->nstreams && !failed(m); k++)
     if (m->stream[k].step < m->p->nsteps)
@@ -325,6 +365,7 @@ static void machine_init(Machine *m) {
     scalar_write(m->region[PLAN_COUNTS] + 4 * i, DT_I32, (Scalar){.i = (int64_t)i});
   m->step_of = ARENA_ARRAY(m->a, int, m->c.e->ops.n + 1);
   m->over = ARENA_ARRAY(m->a, bool, p->nsteps + 1);
+  m->lives = ARENA_ARRAY(m->a, bool, m->c.e->values.n + 1);
   for (int t = 0; t < p->nsteps; t++) m->step_of[p->steps[t]->id] = t;
   m->nstreams = p->streams > 1 ? p->streams : 1;
   m->stream = ARENA_ARRAY(m->a, Stream, m->nstreams);

@@ -1,10 +1,15 @@
-/* Random programs in the bytes of their plans: every strategy, three limits, and 1, 2 and 4 streams
-   give, bit for bit, what the reference interpreter gives on values.
-     random_plans [COUNT [FIRST]]        COUNT programs from seed FIRST, each in all ways
+/* Random programs in the bytes of their plans: every strategy in 1, 2 and 4 streams, and three
+   limits, each in one of these, give, bit for bit, what the reference interpreter gives on values.
+     random_plans [COUNT [FIRST]]        COUNT programs from seed FIRST
      random_plans --faults [COUNT [FIRST]]  breaks plans: what breaks must show in the results
-   Contract: prints the seed of what differs, and exits with 1; --faults also where less than most
-   faults of a kind show. */
+     random_plans --loops [COUNT [FIRST]]   with loops that run again for their ways back in every
+                                            way that a limit could ask for
+   Contract: prints the seed of what differs, and exits with 1; also where the least bytes that a
+   refusal names are refused, or less than most programs have three limits, or, with --faults, less
+   than most faults of a kind show. */
 #include "codegen/codegen.h"
+#include "passes/pass_list.h"
+#include "passes/remat_impl.h"
 #include "tests/num/compare.h"
 #include "tests/num/planned.h"
 #include "tests/num/random_program.h"
@@ -15,25 +20,25 @@
 static const char pipeline[] = "autodiff,fold,hoist,cse,dce,layout,order,remat,liveness,inplace,"
                                "color,share,plan-verify";
 
+enum { LATE = 8 }; /* values that are held to the end, unless a limit has them made again */
+
 /* Small ones and large ones. */
-static Module *make(Ctx *c, uint64_t seed) {
-  RandomOptions o = {
-      .grads = true, .stores = true, .narrow = true, .ops = 8 + (int)(seed * 37 % 56)};
+static Module *make(Ctx *c, uint64_t seed, int late) {
+  RandomOptions o = {.grads = true,
+                     .stores = true,
+                     .narrow = true,
+                     .late = late,
+                     .ops = 8 + (int)(seed * 37 % 56)};
   return random_program(c, seed, o);
 }
 
-typedef struct Way {
-  const char *memory;
-  int tenths; /* of the arena without a limit: what may be taken; 0: all */
-} Way;
-/* Limits come last, each tighter than the one before. */
-static const Way ways[] = {{"none", 0}, {"inplace", 0}, {"pool", 0}, {"color", 0},
-                           {"pack", 0}, {"pack", 9},    {"pack", 7}, {"pack", 5}};
-enum { WAYS = sizeof ways / sizeof *ways };
+/* Strategies, then the default one under limits that can be met. */
+static const char *const memory[] = {"none", "inplace", "pool", "color", "pack"};
+enum { MEMORIES = sizeof memory / sizeof *memory, LIMITS = 3, WAYS = MEMORIES + LIMITS };
 
 typedef struct Tally {
-  long plans, refused;
-  uint64_t arena[WAYS]; /* bytes of all programs in one stream */
+  long plans, limits, refused, full; /* full: programs with all their limits */
+  uint64_t arena[WAYS];              /* bytes of all programs in one stream */
 } Tally;
 
 /* ---- one run ---- */
@@ -77,13 +82,14 @@ typedef struct Program {
   Ctx *c;
   Arena *a;
   uint64_t seed;
+  int late;
   const Target *target;
   Outcome base;
 } Program;
 
-static Program program_open(uint64_t seed, const Target *target) {
-  Program p = {.c = ctx_new(), .a = arena_new(), .seed = seed, .target = target};
-  Module *m = make(p.c, seed);
+static Program program_open(uint64_t seed, int late, const Target *target) {
+  Program p = {ctx_new(), arena_new(), seed, late, target, {0}};
+  Module *m = make(p.c, seed, late);
   PassOptions o = {.target = target};
   if (!passes_run(m, "autodiff", &o)) exit(1);
   p.base = run(m, NULL, seed, 0, p.a);
@@ -96,29 +102,52 @@ static void program_close(Program *p) {
   ctx_free(p->c);
 }
 
-/* NULL: the limit cannot be met. */
-static Module *plan(const Program *p, const Way *w, int streams) {
-  Module *m = make(p->c, p->seed);
+/* In at most so many bytes; 0: without a limit. NULL: that cannot be met, and *why says so. */
+static Module *plan(const Program *p, const char *how, uint64_t limit, int streams, char **why) {
+  Module *m = make(p->c, p->seed, p->late);
   PassOptions o = {.target = p->target,
-                   .memory = w->memory,
+                   .memory = how,
                    .plan_seconds = 0.001,
-                   .limit.share = w->tenths / 10.0,
+                   .limit.bytes = limit,
                    .streams = streams,
                    .verify_each = true};
-  if (w->tenths) ctx_set_stream(p->c, NULL);
+  size_t size;
+  FILE *f = limit ? open_memstream(why, &size) : stderr;
+  ctx_set_stream(p->c, f);
   bool ok = passes_run(m, pipeline, &o);
   ctx_set_stream(p->c, stderr);
+  if (limit) fclose(f);
   if (ok) return m;
   module_free(m);
-  if (!w->tenths) exit(1);
+  if (!limit) exit(1);
   return NULL;
 }
 
-/* *refused: the limit cannot be met. */
-static bool agrees(const Program *p, int way, int streams, Tally *tally, bool *refused) {
-  const Way *w = &ways[way];
-  Module *m = plan(p, w, streams);
-  *refused = !m;
+/* The least that a hopeless limit is refused with, the most for which anything must run again, and
+   what lies between; how many of them there are. */
+static int limits_of(const Program *p, uint64_t limit[LIMITS]) {
+  char *why = NULL;
+  Module *m = plan(p, "pack", 0, 1, NULL);
+  uint64_t all = m->entries.at[0]->plan->arena_bytes, grain = p->target->align;
+  module_free(m);
+  m = all > 1 ? plan(p, "pack", 1, 1, &why) : NULL;
+  uint64_t least = why ? random_least(why) : 0;
+  free(why);
+  if (m) module_free(m);
+  if (!least || all < least) return 0;
+  uint64_t room = (all - least) / grain;
+  int n = 0;
+  if (room >= 1) limit[n++] = least;
+  if (room >= 3) limit[n++] = least + room / 2 * grain;
+  if (room >= 2) limit[n++] = all - grain;
+  return n;
+}
+
+static bool agrees(const Program *p, int way, uint64_t limit, int streams, Tally *tally) {
+  const char *how = memory[way < MEMORIES ? way : MEMORIES - 1];
+  char *why = NULL;
+  Module *m = plan(p, how, limit, streams, &why);
+  free(why);
   if (!m) {
     tally->refused++;
     return true;
@@ -126,8 +155,8 @@ static bool agrees(const Program *p, int way, int streams, Tally *tally, bool *r
   Outcome r = run(m, p->target, p->seed, p->seed * 8 + (uint64_t)streams, p->a);
   bool ok = same(&p->base, &r);
   if (!ok) {
-    fprintf(stderr, "seed %llu: %s, limit 0.%d, %d streams: %s\n", (unsigned long long)p->seed,
-            w->memory, w->tenths, streams, r.why ? r.why : "other results");
+    fprintf(stderr, "seed %llu: %s, limit %llu, %d streams: %s\n", (unsigned long long)p->seed, how,
+            (unsigned long long)limit, streams, r.why ? r.why : "other results");
     module_print(stderr, m, &(PrintOptions){.note = plan_note});
   }
   tally->plans++;
@@ -137,10 +166,16 @@ static bool agrees(const Program *p, int way, int streams, Tally *tally, bool *r
 }
 
 static bool all_ways(uint64_t seed, const Target *t, Tally *tally) {
-  Program p = program_open(seed, t);
-  bool ok = true, refused = false;
-  for (int k = 0; k < WAYS && ok && !refused; k++)
-    for (int n = 1; n <= 4 && ok && !refused; n *= 2) ok = agrees(&p, k, n, tally, &refused);
+  Program p = program_open(seed, LATE, t);
+  uint64_t limit[LIMITS];
+  int limits = limits_of(&p, limit);
+  bool ok = true;
+  for (int k = 0; k < MEMORIES && ok; k++)
+    for (int n = 1; n <= 4 && ok; n *= 2) ok = agrees(&p, k, 0, n, tally);
+  for (int k = 0; k < limits && ok; k++)
+    ok = agrees(&p, MEMORIES + k, limit[k], 1 << (seed + k) % 3, tally);
+  tally->limits += limits;
+  tally->full += limits == LIMITS;
   program_close(&p);
   return ok;
 }
@@ -204,9 +239,9 @@ static bool break_plan(const Entry *e, Fault kind, uint64_t *rng) {
 /* Whether the fault shows in any of several orders of execution. */
 static void fault(const Program *p, Fault kind, long *injected, long *shown) {
   enum { RUNS = 8 };
-  int streams = kind == EDGE ? 4 : 1;
+  int streams = kind == EDGE || p->seed / 2 % 2 ? 4 : 1;
   uint64_t rng = p->seed;
-  Module *m = plan(p, &ways[4], streams);
+  Module *m = plan(p, "pack", 0, streams, NULL);
   bool seen = false;
   if (break_plan(m->entries.at[0], kind, &rng)) {
     ++*injected;
@@ -224,7 +259,7 @@ static bool faults_show(uint64_t first, long count, const Target *cpu) {
   long injected[FAULTS] = {0}, shown[FAULTS] = {0};
   bool ok = true;
   for (uint64_t s = first; s < first + (uint64_t)count; s++) {
-    Program p = program_open(s, s % 2 ? cpu : &random_target);
+    Program p = program_open(s, 0, s % 2 ? cpu : &random_target);
     for (int k = 0; k < FAULTS; k++) fault(&p, (Fault)k, &injected[k], &shown[k]);
     program_close(&p);
   }
@@ -235,12 +270,91 @@ static bool faults_show(uint64_t first, long count, const Target *cpu) {
   return ok;
 }
 
+/* ---- loops that run again ---- */
+
+typedef struct Loops {
+  long programs, ways, each, blocks; /* with such loops; ways of them; and of which kinds */
+} Loops;
+
+/* The program in order; longer loops than elsewhere. */
+static Module *loops_module(Ctx *c, uint64_t seed, const Target *t, const char *pipeline_of) {
+  RandomOptions o = {.recurrent = true, .stores = true, .ops = 2 + (int)(seed % 8), .trips = 13};
+  Module *m = random_program(c, seed, o);
+  PassOptions po = {.target = t, .verify_each = true};
+  if (!passes_run(m, pipeline_of, &po)) exit(1);
+  return m;
+}
+
+static void count_kinds(const LoopLadder *l, const LoopRung *r, Loops *n) {
+  for (int i = 0; i < l->npairs; i++) {
+    n->each += r->way[i] && r->way[i]->block == 1;
+    n->blocks += r->way[i] && r->way[i]->block > 1;
+  }
+  n->ways++;
+}
+
+/* Rung k of the ladder gives the same bits; *more: there is another one. */
+static bool climbs(Program *p, int k, bool fuse, Loops *n, bool *more) {
+  Module *m = loops_module(p->c, p->seed, p->target,
+                           fuse ? "autodiff,fold,hoist,cse,dce,recompute,fuse,layout,order"
+                                : "autodiff,fold,hoist,cse,dce,layout,order");
+  Entry *e = m->entries.at[0];
+  Arena *a = arena_new();
+  LoopLadder l = remat_ladder(a, e);
+  bool ok = true;
+  *more = k + 1 < l.nrungs;
+  if (k < l.nrungs) {
+    remat_climb(a, e, &l, &l.rung[k]);
+    count_kinds(&l, &l.rung[k], n);
+    PassOptions o = {.target = p->target, .plan_seconds = 0.001, .verify_each = true};
+    PassRun run_of = {.m = m, .opt = &o, .scratch = a, .args = ""};
+    if (!module_verify(m, "climbing") || !pass_liveness(&run_of) || !pass_inplace(&run_of) ||
+        !pass_share(&run_of) || !pass_plan_verify(&run_of))
+      exit(1);
+    Outcome r = run(m, p->target, p->seed, 0, p->a);
+    ok = same(&p->base, &r);
+    if (!ok) {
+      fprintf(stderr, "seed %llu: rung %d: %s\n", (unsigned long long)p->seed, k,
+              r.why ? r.why : "other results");
+      module_print(stderr, m, &(PrintOptions){.note = plan_note});
+    }
+  }
+  n->programs += k == 0 && l.nrungs > 0;
+  arena_free(a);
+  module_free(m);
+  return ok;
+}
+
+static bool all_rungs(uint64_t seed, const Target *t, Loops *n) {
+  Program p = {.c = ctx_new(), .a = arena_new(), .seed = seed, .target = t};
+  Module *m = loops_module(p.c, seed, t, "autodiff");
+  p.base = run(m, NULL, seed, 0, p.a);
+  module_free(m);
+  bool ok = true, more = true;
+  for (int k = 0; ok && more; k++) ok = climbs(&p, k, seed / 2 % 2, n, &more);
+  program_close(&p);
+  return ok;
+}
+
+/* Both kinds of ways must come up. */
+static bool loops_agree(uint64_t first, long count, const Target *cpu) {
+  Loops n = {0};
+  bool ok = true;
+  for (uint64_t s = first; ok && s < first + (uint64_t)count; s++)
+    ok = all_rungs(s, s % 2 ? cpu : &random_target, &n);
+  printf("%ld of %ld programs have loops that can run again, in %ld ways: %ld loops by iterations, "
+         "%ld by blocks\n",
+         n.programs, count, n.ways, n.each, n.blocks);
+  return ok && (count < 100 || (n.each && n.blocks));
+}
+
 /* ---- the command ---- */
 
 int main(int argc, char **argv) {
   bool faults = argc > 1 && strcmp(argv[1], "--faults") == 0;
-  argc -= faults;
-  argv += faults;
+  bool loops = argc > 1 && strcmp(argv[1], "--loops") == 0;
+  argc -= faults || loops;
+  argv += faults || loops;
   long count = argc > 1 ? strtol(argv[1], NULL, 10) : 100;
   long first = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
   Ctx *c = ctx_new();
@@ -248,16 +362,18 @@ int main(int argc, char **argv) {
   const Target *cpu = target_cpu(c, &o);
   if (!cpu) return 1;
   if (faults) return !faults_show((uint64_t)first, count, cpu);
+  if (loops) return !loops_agree((uint64_t)first, count, cpu);
   Tally tally = {0};
   bool ok = true;
   for (long s = first; ok && s < first + count; s++)
     ok = all_ways((uint64_t)s, s % 2 ? cpu : &random_target, &tally);
-  printf("%ld programs, %ld plans, %ld limits refused; arenas of", count, tally.plans,
-         tally.refused);
-  for (int k = 0; k < WAYS; k++)
-    printf(" %s%s%.0d %llu", ways[k].memory, ways[k].tenths ? " 0." : "", ways[k].tenths,
-           (unsigned long long)tally.arena[k]);
-  printf("\n");
+  printf(
+      "%ld programs, %ld of them under three limits; %ld plans, %ld of %ld under a limit refused\n",
+      count, tally.full, tally.plans, tally.refused, tally.limits);
   ctx_free(c);
+  if (tally.refused || 10 * tally.full < 9 * count) {
+    fprintf(stderr, "limits are refused that a refusal names, or there are too few of them\n");
+    ok = false;
+  }
   return ok ? 0 : 1;
 }

@@ -1,5 +1,9 @@
 /* Makes random programs: a pool of values, and makers that take some and put one more in; losses
    with their gradients, and loops around other makers. Contract: see random_program.h. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "random_gen.h"
 
 /* ---- structure ---- */
@@ -59,6 +63,24 @@ static ValueId part_of_loss(Gen *g, ValueId v) {
   return rank ? build_reduce(g->b, OP_SUM, v, axes, rank) : v;
 }
 
+/* The gradients of x[0] by the n values behind it. */
+static void ask(Gen *g, const ValueId *x, const Type *const *types, int n) {
+  const Op *op = build_op(g->b, OP_GRAD, x, n + 1, NULL, types, n);
+  int k = g->nloss++;
+  output(g, x[0], intern_printf(g->c, "loss%d", k));
+  for (int i = 0; i < n; i++) {
+    ValueId d = op->results[i];
+    const Op *def = value_def(g->e, x[i + 1]);
+    if (!def)
+      output(g, d, intern_printf(g->c, "d%d_in%u", k, value_at(g->e, x[i + 1])->index));
+    else if (def->kind == OP_LOAD)
+      output(g, d, intern_printf(g->c, "d%d_g%d", k, (int)def->attr[AT_GLOBAL].i));
+    else
+      output(g, d, intern_printf(g->c, "d%d_v%d", k, i));
+    keep(g, d);
+  }
+}
+
 /* A loss and its gradients by inputs, params, and values on the way. */
 static bool gradient(Gen *g) {
   enum { MOST = 5 };
@@ -78,20 +100,7 @@ static bool gradient(Gen *g) {
     x[n] = p;
   }
   if (n == 0) return false;
-  const Op *op = build_op(g->b, OP_GRAD, x, n + 1, NULL, types, n);
-  int k = g->nloss++;
-  output(g, x[0], intern_printf(g->c, "loss%d", k));
-  for (int i = 0; i < n; i++) {
-    ValueId d = op->results[i];
-    const Op *def = value_def(g->e, x[i + 1]);
-    if (!def)
-      output(g, d, intern_printf(g->c, "d%d_in%u", k, value_at(g->e, x[i + 1])->index));
-    else if (def->kind == OP_LOAD)
-      output(g, d, intern_printf(g->c, "d%d_g%d", k, (int)def->attr[AT_GLOBAL].i));
-    else
-      output(g, d, intern_printf(g->c, "d%d_v%d", k, i));
-    keep(g, d);
-  }
+  ask(g, x, types, n);
   keep(g, v);
   return true;
 }
@@ -123,7 +132,7 @@ static void row_by_counter(Gen *g, int64_t trips) {
 static bool loop(Gen *g) {
   enum { MOST = 3, DEEPEST = 2 };
   if (g->loops == DEEPEST) return false;
-  int64_t trips = 1 + below(g, 4);
+  int64_t trips = 1 + below(g, g->o.trips);
   int carries = (int)below(g, MOST + 1), n = carries, results = 0;
   ValueId x[2 * MOST], y[2 * MOST];
   const Type *types[2 * MOST];
@@ -173,6 +182,28 @@ static bool loop(Gen *g) {
   return true;
 }
 
+/* A loop and the gradients, by what goes in, of a loss of what comes out. */
+static void recurrence(Gen *g) {
+  enum { MOST = 6 };
+  uint32_t before = g->pool.n;
+  loop(g);
+  const Op *scan = op_at(g->e, g->b->b->ops.at[g->b->b->ops.n - 1]);
+  ValueId x[MOST + 1] = {NO_ID};
+  const Type *types[MOST];
+  int n = 0;
+  for (uint32_t i = before; i < g->pool.n; i++) {
+    ValueId y = g->pool.at[i];
+    if (!dtype_is_float(type_of(g, y)->dtype)) continue;
+    y = build_convert(g->b, part_of_loss(g, y), DT_F32);
+    x[0] = x[0] == NO_ID ? y : build2(g->b, OP_ADD, x[0], y);
+  }
+  for (int i = 0; i < scan->noperands && n < MOST; i++) {
+    types[n] = type_of(g, scan->operands[i]);
+    if (dtype_is_float(types[n]->dtype)) x[++n] = scan->operands[i];
+  }
+  if (n && x[0] != NO_ID && g->nloss < 3) ask(g, x, types, n);
+}
+
 static const struct {
   Maker *make;
   int weight;
@@ -219,6 +250,29 @@ static void one_op(Gen *g) {
   if (!v->name) v->name = intern_printf(g->c, "v%d", (int)below(g, 30));
 }
 
+/* Values that are read once together, and then one after the other: each is held until its turn, or
+   made again. */
+static void read_late(Gen *g) {
+  const Type *scalar = type_scalar(g->c, gen_float(g));
+  ValueId *late = ARENA_ARRAY(g->m->arena, ValueId, g->o.late), s = gen_constant(g, scalar);
+  for (int n = 0; n < g->o.late; n++) {
+    ValueId v = NO_ID;
+    for (int tries = 0; tries < 8 && v == NO_ID; tries++) {
+      v = gen_pick(g, FLOATS);
+      if (is_source(g, v) || type_of(g, v)->numel < g->o.numel / 4) v = NO_ID;
+    }
+    if (v == NO_ID) v = build1(g->b, OP_TANH, gen_make(g, gen_type(g, gen_float(g))));
+    late[n] = v;
+    s = build2(g->b, OP_ADD, s, build_convert(g->b, part_of_loss(g, v), scalar->dtype));
+  }
+  for (int n = 0; n < g->o.late; n++) {
+    const Type *t = type_of(g, late[n]);
+    s = build_broadcast(g->b, build_convert(g->b, s, t->dtype), t);
+    s = part_of_loss(g, build2(g->b, OP_MUL, late[n], s));
+  }
+  output(g, s, "late");
+}
+
 static void random_entry(Gen *g, int index) {
   g->e = entry_new(g->m, intern_printf(g->c, "e%d", index), (Loc){0});
   vec_push(g->m->arena, &g->m->entries, g->e);
@@ -230,8 +284,10 @@ static void random_entry(Gen *g, int index) {
   memset(g->loaded, 0xff, sizeof g->loaded);
   int n = g->o.ops ? g->o.ops : 5 + (int)below(g, 36);
   for (int i = 0; i < 3; i++) leaf(g);
+  for (int i = 0; g->o.recurrent && i < 2; i++) recurrence(g);
   for (int i = 0; i < n; i++) one_op(g);
   if (g->o.grads && g->nloss == 0) gradient(g);
+  if (g->o.late) read_late(g);
   int returned = 1 + (int)below(g, 4);
   for (int i = 0; i < returned; i++) output(g, gen_pick(g, ANY), intern_printf(g->c, "o%d", i));
   for (uint32_t i = 0; g->o.stores && i < g->m->globals.n; i++) {
@@ -266,6 +322,7 @@ static void random_init(Gen *g) {
 Module *random_program(Ctx *c, uint64_t seed, RandomOptions o) {
   if (!o.numel) o.numel = 120;
   if (!o.entries) o.entries = 1;
+  if (!o.trips) o.trips = 4;
   Gen g = {.c = c, .o = o, .rng = seed * 2 + 1, .m = module_new(c, "random.g")};
   if (chance(&g, 50) && !o.doubles) {
     Global lr = {.kind = GLOBAL_HYPER, .path = intern(c, "lr"), .type = type_scalar(c, DT_F32)};
@@ -293,4 +350,16 @@ Tensor *random_inputs(Arena *a, const Entry *e, uint64_t seed) {
     }
   }
   return in;
+}
+
+uint64_t random_least(const char *refusals) {
+  static const char before[] = "the least that was found is "; /* "… 1,216 bytes" */
+  uint64_t most = 0;
+  for (const char *s = refusals; (s = strstr(s, before));) {
+    uint64_t bytes = 0;
+    for (s += sizeof before - 1; isdigit((unsigned char)*s) || *s == ','; s++)
+      if (*s != ',') bytes = 10 * bytes + (uint64_t)(*s - '0');
+    if (bytes > most) most = bytes;
+  }
+  return most;
 }

@@ -9,15 +9,18 @@
 #include "passes/target.h"
 
 typedef struct RandomOptions {
-  int ops;       /* about so many before gradients; 0: 5 to 40 by the seed */
-  int64_t numel; /* elements of a tensor at most; 0: 120 */
-  int entries;   /* 0: 1 */
-  bool grads;    /* losses and grad ops, grads of grads included */
-  bool stores;   /* params and states are updated at the end */
-  bool narrow;   /* f16, bf16, i64 and u8, too */
-  bool doubles;  /* every float is f64 */
-  bool smooth;   /* functions are kept in domains where finite differences mean something; no
-                    random op, no stop_gradient */
+  int ops;        /* about so many before gradients; 0: 5 to 40 by the seed */
+  int64_t numel;  /* elements of a tensor at most; 0: 120 */
+  int entries;    /* 0: 1 */
+  int late;       /* so many values are read once more at the end, one after the other */
+  int trips;      /* of a loop at most; 0: 4 */
+  bool recurrent; /* begins with loops and gradients behind them */
+  bool grads;     /* losses and grad ops, grads of grads included */
+  bool stores;    /* params and states are updated at the end */
+  bool narrow;    /* f16, bf16, i64 and u8, too */
+  bool doubles;   /* every float is f64 */
+  bool smooth;    /* functions are kept in domains where finite differences mean something; no
+                     random op, no stop_gradient */
 } RandomOptions;
 
 /* One entry "e0", "e1", …, and init if there are params. Outputs are "o0", "o1", …; loss k is an
@@ -26,6 +29,9 @@ typedef struct RandomOptions {
 Module *random_program(Ctx *c, uint64_t seed, RandomOptions o);
 /* Values for the entry's inputs, at small distances from 0. */
 Tensor *random_inputs(Arena *a, const Entry *e, uint64_t seed);
+/* The bytes that refusals of a memory limit name as the least found, the most of all entries; 0 if
+   none does. */
+uint64_t random_least(const char *refusals);
 uint64_t random_next(uint64_t *state);            /* splitmix64 */
 int64_t random_below(uint64_t *state, int64_t n); /* 0 … n-1 */
 extern const Target random_target;                /* to plan for: panels, scratch, slack */

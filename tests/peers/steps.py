@@ -5,12 +5,14 @@ divides a gradient near 0 by its size, a deep net at a high rate multiplies what
 gc's checkpoint before a step come, in f64, all weights, moments and running moments; its checkpoint after the step
 shows the gradient that it used and what its optimizer did. Compared are, over all steps,
 - the gradient of each tensor, largest difference over largest element,
-- each weight, moment and running moment after the step, where PyTorch's optimizer is given gc's gradient,
+- each weight, second moment and running moment after the step, where PyTorch's optimizer is given gc's gradient,
+- each first moment, where it is given its own: gc's gradient is what its first moment shows, and would make it again,
 - the loss.
 
 A gradient jumps where a number is so near the corner of a relu or of a maximum that rounding decides on its side
 (corners.py): by a multiple of the gradient of that one number. Where gradients differ, such multiples are fitted, one for
 each corner, and what remains counts as the difference: a few numbers cannot explain a defect in millions of elements.
+More than MOST of them explain nothing.
 """
 import torch
 from safetensors.torch import load_file
@@ -19,9 +21,11 @@ from torch.autograd import grad
 import corners
 
 LIMIT = 1e-4
+MOST = 8  # corners that may be taken away from the gradients of one loss
 SAMPLE = 4096  # elements of a tensor, at most, that multiples of corners are fitted to
 MOMENTS = {"SGD": {"momentum_buffer": "m"}, "Adam": {"exp_avg": "m", "exp_avg_sq": "v"}}
 MOMENTS["AdamW"] = MOMENTS["Adam"]
+FIRST = ("momentum_buffer", "exp_avg")
 
 
 class State:
@@ -44,7 +48,12 @@ def gradient_used(optimizer, name, before, after):
     o, old, new = optimizer.defaults, before.moments[name], after.moments[name]
     if isinstance(optimizer, torch.optim.SGD):
         return new["momentum_buffer"] - o["momentum"] * old["momentum_buffer"] - o["weight_decay"] * before.net[name]
-    return (new["exp_avg"] - o["betas"][0] * old["exp_avg"]) / (1 - o["betas"][0])
+    return (new["exp_avg"] - o["betas"][0] * old["exp_avg"]) / share(optimizer)
+
+
+def share(optimizer):
+    """What of a gradient goes into the first moment."""
+    return 1 if isinstance(optimizer, torch.optim.SGD) else 1 - optimizer.defaults["betas"][0]
 
 
 def away(a, b):
@@ -88,6 +97,8 @@ class Corners:
             times = torch.linalg.lstsq(columns / size, wanted[:, None], driver="gelsd").solution[:, 0] / size
             rest = wanted - columns @ times
         used = [i for i in range(n) if (times[i] * self.columns[i]).abs().max() > LIMIT / 10]
+        if len(used) > MOST:
+            return differences, 0
         for i in used:
             differences = [d - times[i] * g for d, g in zip(differences, self.direction(self.numbers[i]))]
         return differences, len(used)
@@ -143,6 +154,8 @@ def compare_step(example, before, after, batch, loss, worst):
             if max(d.abs().max() for d in rest) > LIMIT:
                 rest, n = near.taken_away(rest)
                 met += n if what == "gradient" else 0
+            if what == "gradient":
+                apart = {k: d * s for k, d, s in zip(params, rest, scales)}
             for k, d in zip(params, rest):
                 worst.see(what, d.abs().max().item(), f"`{k}`")
         optimizer.zero_grad()
@@ -155,7 +168,10 @@ def compare_step(example, before, after, batch, loss, worst):
         for k, p in params.items():
             worst.see("state", away(p.data, after.net[k]), f"`{k}`")
             for name, m in after.moments[k].items():
-                worst.see("state", away(optimizer.state[p][name], m), f"`{name} {k}`")
+                made = optimizer.state[p][name]
+                if name in FIRST:
+                    made = made - share(optimizer) * apart[k]
+                worst.see("state", away(made, m), f"`{name} {k}`")
             p.data = after.net[k].clone()
 
     exact = example.run(learn, batch).item()

@@ -8,6 +8,15 @@
 # RUN: not-14 %gc --pack %t/bad.csv 2>&1 | FileCheck-14 %s --check-prefix=BAD
 # RUN: not-14 %gc --pack %t/head.csv 2>&1 | FileCheck-14 %s --check-prefix=HEAD
 # RUN: not-14 %gc --pack %t/empty.csv 2>&1 | FileCheck-14 %s --check-prefix=EMPTY
+# RUN: not-14 %gc --pack %t/twice.csv 2>&1 | FileCheck-14 %s --check-prefix=TWICE
+# RUN: not-14 %gc --pack %t/offsets.csv 2>&1 | FileCheck-14 %s --check-prefix=OFFSETS
+# RUN: printf '\357\273\277' | cat - %t/five.csv > %t/marked.csv
+# RUN: %gc --pack %t/marked.csv | diff - %t/out.csv
+# RUN: not-14 %gc --pack %t/five.csv -o %t/five.csv 2>&1 | FileCheck-14 %s --check-prefix=OVER
+# RUN: ln -sf /dev/stdout %t/device
+# RUN: %gc --pack %t/five.csv -o %t/device | diff - %t/out.csv
+# RUN: test -L %t/device
+# RUN: %gc --pack %t/five.csv -o - | diff - %t/out.csv
 # FIVE: id,lower,upper,size,offset
 # FIVE-NEXT: b1,0,3,4,
 # SAID: 5 buffers in 12 bytes: optimal
@@ -16,6 +25,9 @@
 # BAD: bad.csv:4:7: error: size must be above 0, not 0
 # BAD: bad.csv:5:1: error: a row has 4 fields, not 3
 # BAD: bad.csv:6:5: error: lower is not a whole number below 2^62: 'x'
+# TWICE: twice.csv:4:1: error: another row has the id 'b1' already
+# OFFSETS: offsets.csv:1:28: error: column 'offset' is named twice
+# OVER: error: the output would replace the input
 # HEAD: head.csv:1:4: error: column 'begin' is not known: they are id, lower, upper, size
 # EMPTY: empty.csv:1:1: error: the file is empty: its first line is id,lower,upper,size
 
@@ -33,6 +45,14 @@ bb2,9, 3,4
 b,3,9,0
 c,3,9
 b5, x,3,4
+#--- twice.csv
+id,lower,upper,size
+b1,0,3,4
+b2,0,3,4
+b1,5,6,4
+#--- offsets.csv
+id,lower,upper,size,offset,offset
+b1,0,3,4,0,0
 #--- head.csv
 id,begin,upper,size
 b1,0,3,4

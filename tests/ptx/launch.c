@@ -118,11 +118,13 @@ static uint64_t shuffle_cta(uint64_t i, uint64_t n, uint64_t seed) {
 
 static void run_grid(Exec *x) {
   const unsigned *g = x->l->grid;
-  uint64_t n = (uint64_t)g[0] * g[1] * g[2];
+  uint64_t all = (uint64_t)g[0] * g[1] * g[2], some = x->l->some;
+  uint64_t n = some && some < all ? some : all;
   for (uint64_t i = 0; i < n; i++) {
     uint64_t c = x->l->order == 0   ? i
                  : x->l->order == 1 ? n - 1 - i
                                     : shuffle_cta(i, n, x->l->order);
+    if (n < all) c = n > 1 ? c * (all - 1) / (n - 1) : 0;
     x->cta[0] = (unsigned)(c % g[0]);
     x->cta[1] = (unsigned)(c / g[0] % g[1]);
     x->cta[2] = (unsigned)(c / g[0] / g[1]);

@@ -80,7 +80,7 @@ static void classes(void *const *p, const GcEnv *env, int t, int nt) {
   int64_t sum = 0;
   if (t) return;
   for (int i = 0; i < B; i++) {
-    if (label[i] >= 3) gcrt_fault("label", i, label[i], 3);
+    if (label[i] >= 3) gcrt_fault(0, i, label[i], 3);
     sum += label[i];
   }
   *(int64_t *)p[1] = sum;
@@ -126,9 +126,9 @@ static const GcTensor out_y[] = {TENSOR("y", GC_F32, 2, DIMS(B, N), B *N * 4, GC
 static const GcTensor in_label[] = {TENSOR("label", GC_U8, 1, DIMS(B), B, GC_INPUTS, 0, 0)};
 static const GcTensor out_sum[] = {TENSOR("sum", GC_I64, 0, NULL, 8, GC_ARENA, 0, 0)};
 static const GcTensor out_char[] = {TENSOR("char", GC_U8, 0, NULL, 1, GC_ARENA, 0, 0)};
-static const GcTensor in_tok[] = {
-    {FIELDS("tok", GC_I32, 2, DIMS(2, 3), 24, GC_INPUTS, 0, 0), .limit = 256},
-    TENSOR("next", GC_U8, 1, DIMS(2), 2, GC_INPUTS, 64, 0)};
+static const GcTensor in_tok[] = {{FIELDS("tok", GC_I32, 2, DIMS(2, 3), 24, GC_INPUTS, 0, 0),
+                                   .nlimits = 1, .limits = (const GcLimit[]){{3, 256}}},
+                                  TENSOR("next", GC_U8, 1, DIMS(2), 2, GC_INPUTS, 64, 0)};
 static const GcTensor out_code[] = {TENSOR("code", GC_I32, 1, DIMS(2), 8, GC_ARENA, 0, 0)};
 
 static const GcArg a_init[] = {ARG(GLOBALS, 0)};
@@ -216,6 +216,7 @@ static const GcEntry entries[] = {
      .inputs_bytes = 128,
      .outputs_bytes = 8},
 };
+static const GcSite sites[] = {{"handmade.g:1:1", "a label", "label", true, 0, 1, 1, B}};
 static const GcHyper hypers[] = {{"lr", 0.05F}};
 
 #ifndef MARCH
@@ -231,4 +232,5 @@ const GcProgram gc_program = {.abi = GCRT_ABI,
                               .globals_bytes = GLOBALS,
                               PART(hypers, hypers),
                               PART(entries, entries),
-                              .init = &entry_init};
+                              .init = &entry_init,
+                              PART(sites, sites)};

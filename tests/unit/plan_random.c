@@ -187,15 +187,20 @@ static void every_fault_is_found(void **state) {
 
 /* Without the pass order, plans are right too, or the checker says why they cannot be. */
 static void the_order_is_never_worse(void **state) {
-  for (uint64_t seed = 1; seed <= 200; seed++) {
+  enum { SEEDS = 200 };
+  int proven = 0;
+  for (uint64_t seed = 1; seed <= SEEDS; seed++) {
     PlanRig a = rig_new_plan(seed, 40), b = rig_new_plan(seed, 40);
     rig_plan(&a, "pack", true);
     rig_plan(&b, "pack", false);
-    if (plan_verify(b.e, &rig_target, NULL))
+    if (plan_verify(b.e, &rig_target, NULL)) {
       assert_true(a.e->plan->lower_bound_bytes <= b.e->plan->lower_bound_bytes);
+      proven++;
+    }
     rig_free_plan(&a);
     rig_free_plan(&b);
   }
+  assert_true(proven > SEEDS / 2);
 }
 
 int main(void) {

@@ -1,27 +1,163 @@
-/* Attention by blocks of B queries and B keys. */
-#define GC_ATTEND(T, B)                                                                           \
-  /* combines the B numbers of t by a tree: the bits do not depend on how it is computed */       \
-  INL T attend_max_##T##_##B(T *t) {                                                              \
-    for (int h = B / 2; h; h /= 2) GC_IVDEP for (int c = 0; c < h; c++) {                         \
-      const T a = t[c], b = t[c + h];                                                             \
-      t[c] = b > a || b != b ? b : a;                                                             \
+/* Attention by blocks of B queries and B keys, of which R queries go by at a time.
+   A strip: R rows of a meet `panels` panels of b, `next` apart, by the tile of gemm.h; all of it is
+   near, so nothing is asked for ahead. KEEP says what c is: 0 the product, 1 what it is added to, 2
+   the same with row i multiplied by by[i] before. */
+#define GC_STRIP(NAME, T, R, W, LI, LK, LB, KEEP)                                                 \
+  static __attribute__((noinline)) void NAME(const T *restrict a, const T *restrict b, long next, \
+                                             T *restrict c, long ldc, long panels, long depth,    \
+                                             const T *restrict by) {                              \
+    enum { L = VBYTES / sizeof(T), NV = (W + L - 1) / L };                                        \
+    for (long p = 0; p < panels; p++, b += next, c += W) {                                        \
+      V##T acc[R][NV];                                                                            \
+      const T *pa = a, *pb = b;                                                                   \
+      UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (V##T){0}; \
+      for (long k = 0; k < depth; k++, pa += LK, pb += LB) {                                      \
+        V##T v[NV];                                                                               \
+        UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], pb + j * L, VBYTES);          \
+        UNROLL for (int i = 0; i < R; i++) {                                                      \
+          V##T s = splat_##T(pa[i * (long)LI]);                                                   \
+          UNROLL for (int j = 0; j < NV; j++) acc[i][j] = vfma_##T(v[j], s, acc[i][j]);           \
+        }                                                                                         \
+      }                                                                                           \
+      UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) {                    \
+        const unsigned long n = (W - j * L < L ? W - j * L : L) * sizeof(T);                      \
+        T *to = c + i * ldc + j * L;                                                              \
+        if (KEEP) {                                                                               \
+          V##T was = {0};                                                                         \
+          __builtin_memcpy(&was, to, n);                                                          \
+          if (KEEP > 1) was *= splat_##T(by[i]);                                                  \
+          acc[i][j] += was;                                                                       \
+        }                                                                                         \
+        __builtin_memcpy(to, &acc[i][j], n);                                                      \
+      }                                                                                           \
     }                                                                                             \
-    return t[0];                                                                                  \
+  }
+/* exp of n vectors, one step at a time for all of them: the steps of one vector wait for each other,
+   and a processor looks ahead by about two vectors. The bits are those of f32_exp; nothing is
+   clamped, since what is out of range is replaced in the end. NaN stays NaN. */
+#define EACH UNROLL for (int j = 0; j < n; j++)
+INL Vf32 vkeep_f32(Vf32 x, Vi32 on) { return (Vf32)((Vi32)x & on); }
+/* x = 2^e p: the last bits of t are e */
+INL void vexp_parts_f32(const Vf32 *x, Vf32 *t, Vf32 *p, const int n) {
+  Vf32 m[4], r[4];
+  EACH t[j] = vfma_f32(x[j], splat_f32(1.44269504f), splat_f32(ROUND_MAGIC));
+  EACH m[j] = t[j] - splat_f32(ROUND_MAGIC);
+  EACH r[j] = vfma_f32(m[j], splat_f32(-0.693359375f), x[j]);
+  EACH r[j] = vfma_f32(m[j], splat_f32(2.12194440e-4f), r[j]);
+  EACH p[j] = vfma_f32(splat_f32(1.9875691500e-4f), r[j], splat_f32(1.3981999507e-3f));
+  EACH p[j] = vfma_f32(p[j], r[j], splat_f32(8.3334519073e-3f));
+  EACH p[j] = vfma_f32(p[j], r[j], splat_f32(4.1665795894e-2f));
+  EACH p[j] = vfma_f32(p[j], r[j], splat_f32(1.6666665459e-1f));
+  EACH p[j] = vfma_f32(p[j], r[j], splat_f32(5.0000001201e-1f));
+  EACH p[j] = vfma_f32(p[j] * r[j], r[j], r[j]) + splat_f32(1.0f);
+}
+INL void vexp_f32(Vf32 *x, const int n) {
+  Vf32 t[4], p[4];
+  vexp_parts_f32(x, t, p, n);
+  EACH {
+    const Vi32 e = (Vi32)t[j] - splat_i32(0x4b400000), h = e >> 1;
+    p[j] = p[j] * (Vf32)((h + splat_i32(127)) << 23) * (Vf32)((e - h + splat_i32(127)) << 23);
+  }
+  EACH {
+    const Vi32 high = x[j] > splat_f32(EXP_HI), low = x[j] < splat_f32(EXP_LO);
+    x[j] = (Vf32)((Vi32)vkeep_f32(p[j], ~(low | high)) | ((Vi32)splat_f32(__builtin_inff()) & high));
+  }
+}
+/* ... of numbers that are not above 0, where one factor makes 2^e */
+INL void vexp_down_f32(Vf32 *x, const int n) {
+  Vf32 t[4], p[4];
+  vexp_parts_f32(x, t, p, n);
+  EACH p[j] = p[j] * (Vf32)(((Vi32)t[j] + splat_i32(127 - 0x4b400000)) << 23);
+  EACH x[j] = vkeep_f32(p[j], ~(x[j] < splat_f32(EXP_LO)));
+}
+INL void vexp_f64(Vf64 *x, const int n) {
+  EACH for (unsigned l = 0; l < VBYTES / sizeof(f64); l++) x[j][l] = f64_exp(x[j][l]);
+}
+INL void vexp_down_f64(Vf64 *x, const int n) { vexp_f64(x, n); }
+#undef EACH
+/* The work on rows of scores, each of B numbers in NV vectors, G of them at a time. Keys from `upto` on
+   are seen by none of the rows. */
+#define GC_ATTEND(T, B, R)                                                                        \
+  /* combines the B numbers of t by a tree: the bits do not depend on how it is computed */       \
+  INL T attend_max_##T##_##B(V##T *t) {                                                           \
+    enum { L = VBYTES / sizeof(T), NV = B / L };                                                  \
+    T l[L];                                                                                       \
+    UNROLL for (int h = NV / 2; h; h /= 2) UNROLL for (int c = 0; c < h; c++)                     \
+        t[c] = vmax_##T(t[c + h], t[c]);                                                          \
+    __builtin_memcpy(l, t, sizeof l);                                                             \
+    UNROLL for (int h = L / 2; h; h /= 2) UNROLL for (int c = 0; c < h; c++)                      \
+        l[c] = l[c + h] > l[c] ? l[c + h] : l[c];                                                 \
+    return l[0];                                                                                  \
   }                                                                                               \
-  INL T attend_sum_##T##_##B(T *t) {                                                              \
-    for (int h = B / 2; h; h /= 2) GC_IVDEP for (int c = 0; c < h; c++) t[c] = t[c] + t[c + h];   \
-    return t[0];                                                                                  \
+  INL T attend_sum_##T##_##B(V##T *t) {                                                           \
+    enum { L = VBYTES / sizeof(T), NV = B / L };                                                  \
+    T l[L];                                                                                       \
+    UNROLL for (int h = NV / 2; h; h /= 2) UNROLL for (int c = 0; c < h; c++) t[c] += t[c + h];   \
+    __builtin_memcpy(l, t, sizeof l);                                                             \
+    UNROLL for (int h = L / 2; h; h /= 2) UNROLL for (int c = 0; c < h; c++) l[c] += l[c + h];    \
+    return l[0];                                                                                  \
   }                                                                                               \
-  /* A row's scores s become weights exp(s - m), m the largest so far; returns what the row's      \
-     results and the sum l of its weights were too large by. No key seen yet: m is -inf, l is 0. */ \
-  static __attribute__((noinline)) T attend_##T##_##B(T *restrict s, T *restrict m, T *restrict l) { \
-    T t[B];                                                                                       \
-    __builtin_memcpy(t, s, sizeof t);                                                             \
-    const T most = attend_max_##T##_##B(t), was = *m;                                             \
-    *m = most > was || most != most ? most : was;                                                 \
-    const T shift = *m == -(T)__builtin_inff() ? 0 : *m;                                          \
-    GC_IVDEP for (int c = 0; c < B; c++) t[c] = s[c] = T##_exp(s[c] - shift);                     \
-    const T less = T##_exp(was - shift);                                                          \
-    *l = *l * less + attend_sum_##T##_##B(t);                                                     \
-    return less;                                                                                  \
+  /* Scores s, times scale, of up to R queries become weights exp(s - m), m the largest of a query so\
+     far; less is what its results and the sum l of its weights were too large by. No key seen yet:\
+     m is -inf, l is 0. A score that is NaN makes all of its query's results NaN. */              \
+  static __attribute__((noinline)) void attend_##T##_##B(T *restrict s, long rows, T scale,       \
+                                                         long upto, T *restrict m,                \
+                                                         T *restrict l, T *restrict less) {       \
+    enum { L = VBYTES / sizeof(T), NV = B / L, G = NV < 4 ? NV : 4 };                             \
+    T was[R] = {0}, most[R] = {0}, shift[R];                                                      \
+    for (long r = 0; r < rows; r++) {                                                             \
+      V##T t[NV];                                                                                 \
+      UNROLL for (int j = 0; j < NV; j++) {                                                       \
+        __builtin_memcpy(&t[j], s + r * B + j * L, VBYTES);                                       \
+        t[j] *= splat_##T(scale);                                                                 \
+        __builtin_memcpy(s + r * B + j * L, &t[j], VBYTES);                                       \
+      }                                                                                           \
+      most[r] = attend_max_##T##_##B(t);                                                          \
+      was[r] = m[r];                                                                              \
+    }                                                                                             \
+    GC_IVDEP for (int r = 0; r < R; r++) {                                                        \
+      most[r] = most[r] > was[r] ? most[r] : was[r];                                              \
+      shift[r] = most[r] == -(T)__builtin_inff() ? 0 : most[r];                                   \
+      less[r] = T##_exp_down(was[r] - shift[r]);                                                       \
+    }                                                                                             \
+    for (long r = 0; r < rows; r++) {                                                             \
+      V##T t[NV];                                                                                 \
+      UNROLL for (int g = 0; g < NV; g += G) {                                                    \
+        if (g * L >= upto) {                                                                      \
+          UNROLL for (int j = g; j < g + G; j++) t[j] = (V##T){0};                                \
+          continue;                                                                               \
+        }                                                                                         \
+        UNROLL for (int j = g; j < g + G; j++) {                                                  \
+          __builtin_memcpy(&t[j], s + r * B + j * L, VBYTES);                                     \
+          t[j] -= splat_##T(shift[r]);                                                            \
+        }                                                                                         \
+        vexp_down_##T(t + g, G);                                                                  \
+        UNROLL for (int j = g; j < g + G; j++)                                                    \
+            __builtin_memcpy(s + r * B + j * L, &t[j], VBYTES);                                   \
+      }                                                                                           \
+      m[r] = most[r];                                                                             \
+      l[r] = l[r] * less[r] + attend_sum_##T##_##B(t);                                            \
+    }                                                                                             \
+  }
+/* Of the gradients: scores s become weights again, and w, what the weights want, what scores want. */
+#define GC_SLOPES(T, B)                                                                           \
+  static __attribute__((noinline)) void slopes_##T##_##B(T *restrict s, T *restrict w, long rows, \
+                                                         T scale, long upto, const T *lse,        \
+                                                         const T *delta) {                        \
+    enum { L = VBYTES / sizeof(T), NV = B / L, G = NV < 4 ? NV : 4 };                             \
+    for (long r = 0; r < rows; r++, s += B, w += B)                                               \
+      for (int g = 0; g < NV && g * L < upto; g += G) {                                           \
+        V##T p[G], a[G];                                                                          \
+        UNROLL for (int j = 0; j < G; j++) {                                                      \
+          __builtin_memcpy(&p[j], s + (g + j) * L, VBYTES);                                       \
+          __builtin_memcpy(&a[j], w + (g + j) * L, VBYTES);                                       \
+          p[j] = p[j] * splat_##T(scale) - splat_##T(lse[r]);                                     \
+        }                                                                                         \
+        vexp_##T(p, G);                                                                           \
+        UNROLL for (int j = 0; j < G; j++) {                                                      \
+          a[j] = p[j] * (a[j] - splat_##T(delta[r])) * splat_##T(scale);                          \
+          __builtin_memcpy(s + (g + j) * L, &p[j], VBYTES);                                       \
+          __builtin_memcpy(w + (g + j) * L, &a[j], VBYTES);                                       \
+        }                                                                                         \
+      }                                                                                           \
   }

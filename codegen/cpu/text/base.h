@@ -27,6 +27,9 @@
 #define VW 4
 #endif
 #define VBYTES (VW * 4)
+/* Asks for element n from p on, or to write it: an address, since what is ahead may be no element. */
+#define GC_AHEAD(p, n, ...) \
+  __builtin_prefetch((const void *)((uintptr_t)(p) + (uintptr_t)(n) * sizeof *(p)), ##__VA_ARGS__)
 /* the quotient, rounded once */
 #define divide(a, b) ((a) / (b))
 typedef float f32;
@@ -43,11 +46,15 @@ typedef u8 Vu8 __attribute__((vector_size(VBYTES), may_alias));
 #if defined(__AVX512F__)
 INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
 INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
+INL Vf32 vmax_f32(Vf32 a, Vf32 b) { return (Vf32)_mm512_max_ps((__m512)a, (__m512)b); }
+INL Vf64 vmax_f64(Vf64 a, Vf64 b) { return (Vf64)_mm512_max_pd((__m512d)a, (__m512d)b); }
 INL Vf32 splat_f32(f32 s) { return (Vf32)_mm512_set1_ps(s); }
 INL Vf64 splat_f64(f64 s) { return (Vf64)_mm512_set1_pd(s); }
 #elif defined(__AVX2__) && defined(__FMA__)
 INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
 INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
+INL Vf32 vmax_f32(Vf32 a, Vf32 b) { return (Vf32)_mm256_max_ps((__m256)a, (__m256)b); }
+INL Vf64 vmax_f64(Vf64 a, Vf64 b) { return (Vf64)_mm256_max_pd((__m256d)a, (__m256d)b); }
 INL Vf32 splat_f32(f32 s) { return (Vf32)_mm256_set1_ps(s); }
 INL Vf64 splat_f64(f64 s) { return (Vf64)_mm256_set1_pd(s); }
 #elif defined(__ARM_NEON) && defined(__aarch64__)
@@ -66,6 +73,16 @@ INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) {
 }
 INL Vf32 splat_f32(f32 s) { return (Vf32){s, s, s, s}; }
 INL Vf64 splat_f64(f64 s) { return (Vf64){s, s}; }
+#endif
+#if !defined(__AVX512F__) && !(defined(__AVX2__) && defined(__FMA__))
+INL Vf32 vmax_f32(Vf32 a, Vf32 b) { /* a > b ? a : b, as the others */
+  const Vi32 m = a > b;
+  return (Vf32)(((Vi32)a & m) | ((Vi32)b & ~m));
+}
+INL Vf64 vmax_f64(Vf64 a, Vf64 b) {
+  const Vi64 m = a > b;
+  return (Vf64)(((Vi64)a & m) | ((Vi64)b & ~m));
+}
 #endif
 INL Vi32 splat_i32(i32 s) { return s - (Vi32){0}; }
 INL Vi64 splat_i64(i64 s) { return s - (Vi64){0}; }

@@ -12,13 +12,13 @@
     V##T acc[R][NV];                                                                              \
     UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (V##T){0}; \
     UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T))    \
-        __builtin_prefetch(c + i * ldc + j, 1);                                                   \
+        GC_AHEAD(c, i * ldc + j, 1);                                                              \
     if (old) UNROLL for (int i = 0; i < R; i++)                                                   \
         UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T))                                   \
-            __builtin_prefetch(old + i * ldc + j);                                                \
+            GC_AHEAD(old, i * ldc + j);                                                           \
     if (LK == 1) UNROLL for (int i = 0; i < R; i++) {                                             \
-      __builtin_prefetch(a + (R + i) * (long)LI);                                                 \
-      __builtin_prefetch(a + (R + i) * (long)LI + 64 / sizeof(T));                                \
+      GC_AHEAD(a, (R + i) * (long)LI);                                                            \
+      GC_AHEAD(a, (R + i) * (long)LI + 64 / (long)sizeof(T));                                     \
     }                                                                                             \
     for (long k = 0; k < depth; k++, a += LK, b += LB) {                                          \
       V##T v[NV];                                                                                 \
@@ -39,11 +39,14 @@
       __builtin_memcpy(p, &acc[i][j], n);                                                         \
     }                                                                                             \
   }
-/* Packs rows of b, `ld` apart, into rows of `to` elements: [depth][to], the first w of each row. */
+/* Packs rows of b, `ld` apart, into rows of `to` elements: [depth][to], the first w of each row. They lie
+   too far apart for the processor to foresee, so they are asked for ahead. */
+enum { PACK_AHEAD = 16 };
 #define GC_PACK(T)                                                                                \
   static __attribute__((noinline)) void pack_##T(const T *restrict b, long ld, T *restrict p,     \
                                                  long to, long depth, long w) {                   \
     for (long k = 0; k < depth; k++, b += ld, p += to) {                                          \
+      for (long j = 0; j < w; j += 64 / sizeof(T)) __builtin_prefetch(b + PACK_AHEAD * ld + j);   \
       long j = 0;                                                                                 \
       for (; j + 8 <= w; j += 8) __builtin_memcpy(p + j, b + j, 8 * sizeof(T));                   \
       for (; j < w; j++) p[j] = b[j];                                                             \

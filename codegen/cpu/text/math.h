@@ -42,6 +42,19 @@ INL f32 f32_exp(f32 x) {
   y = x < EXP_LO ? 0.0f : y;
   return x > EXP_HI ? __builtin_inff() : y;
 }
+/* the same bits where 2^e is one factor: of x from EXP_LO to 88 */
+INL f32 f32_exp_near(f32 x) {
+  f32 t = f32_fma(x, 1.44269504f, ROUND_MAGIC), n = t - ROUND_MAGIC;
+  f32 r = f32_fma(n, -0.693359375f, x);
+  r = f32_fma(n, 2.12194440e-4f, r);
+  f32 q = f32_fma(f32_exp_poly(r) * r, r, r) + 1.0f;
+  return q * bits_f32((i32)((uint32_t)(f32_bits(t) - 0x4b400000 + 127) << 23));
+}
+/* … and of all that is not above 88 */
+INL f32 f32_exp_down(f32 x) {
+  f32 y = f32_exp_near(x);
+  return x < EXP_LO ? 0.0f : y;
+}
 INL f32 f32_expm1(f32 x) { /* 2^n expm1(r) + (2^n - 1), halved so that n = 128 does not overflow */
   f32 c = x > EXP_HI ? EXP_HI : x;
   c = c < -20.0f ? -20.0f : c;
@@ -94,12 +107,14 @@ INL f32 f32_tanh(f32 x) {
   p = f32_fma(p, z, 1.33314422036e-1f);
   p = f32_fma(p, z, -3.33332819422e-1f);
   f32 near = f32_fma(a * z, p, a);
-  f32 far = 1.0f - divide(2.0f, f32_exp(a + a) + 1.0f);
+  f32 d = a + a; /* from 17.4 on, far is 1 */
+  d = d > 20.0f ? 20.0f : d;
+  f32 far = 1.0f - divide(2.0f, f32_exp_near(d) + 1.0f);
   f32 y = a < 0.625f ? near : far;
   return f32_bits(x) < 0 ? -y : y;
 }
 INL f32 f32_sigmoid(f32 x) { /* from exp(-|x|), so that neither side overflows */
-  f32 e = f32_exp(-f32_abs(x));
+  f32 e = f32_exp_down(-f32_abs(x));
   return divide(x < 0.0f ? e : 1.0f, 1.0f + e);
 }
 INL f32 f32_erf(f32 x) {
@@ -209,6 +224,7 @@ INL f64 f64_opaque(f64 x) {
   return x;
 }
 INL f64 f64_exp(f64 x) { return __builtin_exp(f64_opaque(x)); }
+INL f64 f64_exp_down(f64 x) { return f64_exp(x); }
 INL f64 f64_expm1(f64 x) { return __builtin_expm1(f64_opaque(x)); }
 INL f64 f64_log(f64 x) { return __builtin_log(f64_opaque(x)); }
 INL f64 f64_log1p(f64 x) { return __builtin_log1p(f64_opaque(x)); }

@@ -1,7 +1,8 @@
 /* Attention by blocks of B queries and B keys: scores and weights stay in shared memory, results in
    registers. Contract: the order of every sum is the CPU's (text/attention.h and text/gemm.h there).
    TQ queries of DIM numbers, SK keys, values of WIDE. A block of 256 threads does B queries, or for
-   the gradients by keys and values, B keys. */
+   the gradients by keys and values, B keys; of their results at most PART columns, from `first` on, for which
+   it computes the scores again. */
 INL f32 attend_exp(f32 x) { return f32_exp(x); }
 INL f64 attend_exp(f64 x) { return f64_exp(x); }
 INL f32 attend_log(f32 x) { return f32_log(x); }
@@ -16,14 +17,17 @@ template <typename T> struct Sight { /* which keys a query of a head sees */
   int pitch, step;     /* of the mask, from query to query and from key to key */
 };
 
-template <typename T, typename A, int TQ, int SK, int DIM, int WIDE, int B, bool CAUSAL> struct Attend {
+template <typename T, typename A, int TQ, int SK, int DIM, int WIDE, int B, bool CAUSAL, int PART>
+struct Attend {
   typedef typename A::Stored Stored;
   enum {
     THREADS = 256, BK = 16, PAD = 4, TM = B / 16, TN = TM, WARPS = THREADS / 32,
-    DIMS = (DIM + B - 1) / B, WIDES = (WIDE + B - 1) / B /* tiles of B columns */
+    CHAIN = DIM > WIDE ? (DIM > 0 ? DIM : 1) : WIDE > 0 ? WIDE : 1, /* one over all of the depth */
+    DIMS = ((DIM < PART ? DIM : PART) + B - 1) / B, /* tiles of B columns */
+    WIDES = ((WIDE < PART ? WIDE : PART) + B - 1) / B
   };
-  typedef Gemm<int, T, A, A, TQ, SK, DIM, false, true, B, B, TM, TN> Keys;
-  typedef Gemm<int, T, A, A, TQ, SK, WIDE, false, true, B, B, TM, TN> Values;
+  typedef Gemm<int, T, A, A, TQ, SK, DIM, false, true, B, B, TM, TN, CHAIN> Keys;
+  typedef Gemm<int, T, A, A, TQ, SK, WIDE, false, true, B, B, TM, TN, CHAIN> Values;
   T s[B][B + 1], w[B][B + 1];
   union {
     Keys keys;
@@ -132,7 +136,7 @@ template <typename T, typename A, int TQ, int SK, int DIM, int WIDE, int B, bool
 
   /* q, k, v, y and lse of one head; the queries from i0 on */
   __device__ __forceinline__ void forward(const Stored *q, const Stored *k, const Stored *v, Stored *out,
-                                          Stored *lse, const Sight<T> &sight, int i0) {
+                                          Stored *lse, const Sight<T> &sight, int i0, int first) {
     const T none = -(T)__builtin_inff();
     T y[WIDES ? WIDES : 1][TM][TN], c[TM][TN];
 #pragma unroll
@@ -157,7 +161,7 @@ template <typename T, typename A, int TQ, int SK, int DIM, int WIDE, int B, bool
         for (int i = 0; i < TM; i++)
 #pragma unroll
           for (int j = 0; j < TN; j++) y[n][i][j] = y[n][i][j] * less[row(i)];
-        times<false>(y[n], s, v + (int64_t)j0 * WIDE, WIDE, n * B, SK - j0 < B ? SK - j0 : B);
+        times<false>(y[n], s, v + (int64_t)j0 * WIDE, WIDE, first + n * B, SK - j0 < B ? SK - j0 : B);
       }
     }
     block_sync();
@@ -170,8 +174,9 @@ template <typename T, typename A, int TQ, int SK, int DIM, int WIDE, int B, bool
           const T l = sum[row(i)];
           y[n][i][j] = divide(y[n][i][j], l == 0 ? (T)1 : l);
         }
-      put(out, y[n], i0, TQ, WIDE, n * B);
+      put(out, y[n], i0, TQ, WIDE, first + n * B);
     }
+    if (first > 0) return;
     for (int r = (int)threadIdx.x; r < B; r += THREADS)
       if (i0 + r < TQ) attend_put(A(), lse + i0 + r, (most[r] == none ? (T)0 : most[r]) + attend_log(sum[r]));
   }
@@ -204,7 +209,7 @@ template <typename T, typename A, int TQ, int SK, int DIM, int WIDE, int B, bool
   }
   __device__ __forceinline__ void by_queries(const Stored *q, const Stored *k, const Stored *v,
                                              const Stored *dy, const Stored *lse, const Stored *delta,
-                                             Stored *dq, const Sight<T> &sight, int i0) {
+                                             Stored *dq, const Sight<T> &sight, int i0, int first) {
     T y[DIMS ? DIMS : 1][TM][TN];
 #pragma unroll
     for (int n = 0; n < DIMS; n++)
@@ -218,10 +223,10 @@ template <typename T, typename A, int TQ, int SK, int DIM, int WIDE, int B, bool
       slopes(q, k, v, dy, lse, delta, sight, i0, j0);
 #pragma unroll
       for (int n = 0; n < DIMS; n++)
-        times<false>(y[n], w, k + (int64_t)j0 * DIM, DIM, n * B, SK - j0 < B ? SK - j0 : B);
+        times<false>(y[n], w, k + (int64_t)j0 * DIM, DIM, first + n * B, SK - j0 < B ? SK - j0 : B);
     }
 #pragma unroll
-    for (int n = 0; n < DIMS; n++) put(dq, y[n], i0, TQ, DIM, n * B);
+    for (int n = 0; n < DIMS; n++) put(dq, y[n], i0, TQ, DIM, first + n * B);
   }
   /* Those of one head of keys, from all `group` heads of queries, which lie one behind the other; mask_of
      says where the mask of the g-th of them begins. */
@@ -229,7 +234,7 @@ template <typename T, typename A, int TQ, int SK, int DIM, int WIDE, int B, bool
   __device__ __forceinline__ void by_keys(const Stored *q, const Stored *k, const Stored *v,
                                           const Stored *dy, const Stored *lse, const Stored *delta,
                                           Stored *dk, Stored *dv, const Sight<T> &sight, int group,
-                                          int j0, const Offset &mask_of) {
+                                          int j0, int first, const Offset &mask_of) {
     T y[DIMS ? DIMS : 1][TM][TN], z[WIDES ? WIDES : 1][TM][TN];
 #pragma unroll
     for (int n = 0; n < DIMS; n++)
@@ -254,14 +259,14 @@ template <typename T, typename A, int TQ, int SK, int DIM, int WIDE, int B, bool
         slopes(q + at * DIM, k, v, dy + at * WIDE, lse + at, delta + at, own, i0, j0);
 #pragma unroll
         for (int n = 0; n < WIDES; n++)
-          times<true>(z[n], s, dy + (at + i0) * WIDE, WIDE, n * B, rows);
+          times<true>(z[n], s, dy + (at + i0) * WIDE, WIDE, first + n * B, rows);
 #pragma unroll
-        for (int n = 0; n < DIMS; n++) times<true>(y[n], w, q + (at + i0) * DIM, DIM, n * B, rows);
+        for (int n = 0; n < DIMS; n++) times<true>(y[n], w, q + (at + i0) * DIM, DIM, first + n * B, rows);
       }
     }
 #pragma unroll
-    for (int n = 0; n < DIMS; n++) put(dk, y[n], j0, SK, DIM, n * B);
+    for (int n = 0; n < DIMS; n++) put(dk, y[n], j0, SK, DIM, first + n * B);
 #pragma unroll
-    for (int n = 0; n < WIDES; n++) put(dv, z[n], j0, SK, WIDE, n * B);
+    for (int n = 0; n < WIDES; n++) put(dv, z[n], j0, SK, WIDE, first + n * B);
   }
 };

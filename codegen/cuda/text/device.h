@@ -60,13 +60,13 @@ struct GcEnv {
   uint64_t seed, step;
 };
 struct GcDeviceFault {
-  i32 input, unused;
-  int64_t row, value, limit;
+  i32 site, unused;
+  int64_t at, value, limit;
 };
 /* The first report wins. */
-INL void gc_fault(GcDeviceFault *fault, i32 input, int64_t row, int64_t value, int64_t limit) {
-  if (atomicCAS(&fault->input, -1, input) != -1) return;
-  fault->row = row;
+INL void gc_fault(GcDeviceFault *fault, i32 site, int64_t at, int64_t value, int64_t limit) {
+  if (atomicCAS(&fault->site, -1, site) != -1) return;
+  fault->at = at;
   fault->value = value;
   fault->limit = limit;
 }

@@ -23,12 +23,12 @@ struct AsByte {
   typedef u8 Stored;
   INL_MEMBER i32 get(u8 x) { return x; }
 };
-/* I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. */
+/* I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. DEPTH: the most of a chain. */
 template <typename I, typename T, typename A, typename B, int M, int N, int K, bool TA, bool TB, int BM,
-          int BN, int TM, int TN>
+          int BN, int TM, int TN, int DEPTH = 1024>
 struct Gemm {
   enum {
-    THREADS = 256, BK = 16, DEPTH = 1024, PAD = 4,
+    THREADS = 256, BK = 16, PAD = 4,
     PA = BM * BK / THREADS, PB = BN * BK / THREADS, /* elements that a thread moves of a slice */
     VN = TN < 4 ? TN : 4, GROUPS = TN / VN, LANES = BN / TN /* threads side by side */
   };

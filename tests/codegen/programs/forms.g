@@ -42,6 +42,10 @@ entry rows_two(x : f32[80, 12, 30]) { return a = sum(x * x, axis = [1, 2]), b = 
 entry rows_half(x : f16[100, 200], y : bf16[100, 200]) { return a = sum(x, axis = 1), b = softmax(y), c = sum(y * y) }
 entry rows_double(x : f64[100, 200]) { return a = sum(x, axis = 1), b = softmax(x), c = sum(x) }
 entry whole(x : f32[500, 401]) { return a = sum(x), b = mean(x * x), c = max(x), d = sum(exp(x)) }
+entry whole_kept(x : f32[3, 40000], y : f32[3, 40000]) { # what is added up is wanted, too
+  z = x + y / 3
+  return z, s = sum(z * z), t = sum(x - y, axis = 1), d = x - y
+}
 entry whole_three(x : f32[3, 40000], y : f16[2, 30000]) { return a = sum(x, axis = 1) * 2, b = max(x, axis = 1), c = softmax(x), d = prod(y / 100 + 1, axis = 1), e = sum(y) }
 entry whole_small(x : f32[5]) { return a = sum(x), b = max(x) }
 

@@ -1,0 +1,8 @@
+# recurrent.g: a loop and its gradient, small enough to follow what is stacked (docs/memory.md)
+entry step(x : f32[12, 16, 32], y : f32[16, 32]) {
+  param w : f32[32, 32] = glorot()
+  h = zeros([16, 32])
+  scan i in 0..12 { h = tanh(h @ w + x[i]) * sigmoid(h) }
+  loss = mse(h, y)
+  return dw = grad(loss, w)
+}

@@ -1,0 +1,3 @@
+# args: --memory-limit=101%
+# exit: 2
+let N = 3

@@ -1,0 +1,3 @@
+# args: --memory-limit=1M --memory-report
+# exit: 2
+let N = 3

@@ -1,0 +1,3 @@
+# args: --memory=none --memory-report
+# exit: 2
+let N = 3

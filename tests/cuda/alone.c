@@ -1,0 +1,251 @@
+/* Kernels of a program run by themselves; see alone.h.
+   Each op becomes an entry of a module of its own, its operands the inputs and its results the
+   outputs: for the GPU as it is, so that the same kernel comes of it, for the CPU taken apart, so
+   that its passes make of it what they like. The memory of the GPU's outputs is filled first, and
+   what a few blocks leave as it was is not compared. */
+#include "tests/cuda/alone.h"
+
+#include "tests/cuda/device.h"
+#include "tests/num/bytes.h"
+#include "tests/num/compare.h"
+#include "tests/num/random_program.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+  SOME = 3,        /* blocks of a launch that run */
+  PART = 40,       /* kernels that are compiled together, */
+  ROOM = 1 << 26,  /* ... with so many elements, but for the first */
+  SMALL = 1 << 16, /* elements of a kernel */
+  UNWRITTEN = 0xA5 /* bytes of outputs before they are written */
+};
+/* What follows the passes that have made kernels. */
+static const char *const plan_passes = "autodiff,layout,order,liveness,inplace,share,plan-verify";
+
+typedef struct Part { /* of the functions, compiled together */
+  const CudaFunction *const *f;
+  int n;
+} Part;
+
+/* ---- modules ---- */
+
+static void add_inputs(Entry *e, const Entry *from, const Op *op, ValueId *map) {
+  for (int i = 0; i < op->noperands; i++) {
+    ValueId v = op->operands[i];
+    if (map[v] == NO_ID)
+      map[v] = entry_add_input(e, intern_printf(e->module->ctx, "x%d", i), value_type(from, v));
+  }
+}
+
+/* The ops of a kernel, one by one; gives the results. */
+static const ValueId *copy_parts(Builder *b, const Entry *from, const Op *op, ValueId *map) {
+  const Block *inner = op->blocks[0];
+  for (int i = 0; i < op->noperands; i++) map[inner->args.at[i]] = map[op->operands[i]];
+  for (uint32_t i = 0; i + 1 < inner->ops.n; i++)
+    build_copy(b, from, op_at(from, inner->ops.at[i]), map);
+  return op_at(from, inner->ops.at[inner->ops.n - 1])->operands;
+}
+
+static void add_entry(Module *m, int number, const CudaFunction *f, bool apart) {
+  Ctx *c = m->ctx;
+  const Op *op = f->op;
+  Entry *e = entry_new(m, intern_printf(c, "e%d", number), (Loc){0});
+  ValueId *map = ARENA_ARRAY(m->arena, ValueId, f->entry->values.n + 1);
+  for (uint32_t i = 0; i < f->entry->values.n; i++) map[i] = NO_ID;
+  add_inputs(e, f->entry, op, map);
+  Builder *b = builder_new(e, e->body);
+  b->fold = false;
+  const ValueId *results = op->results;
+  if (apart && op->kind == OP_KERNEL)
+    results = copy_parts(b, f->entry, op, map);
+  else
+    build_copy(b, f->entry, op, map);
+  ValueId *out = ARENA_ARRAY(m->arena, ValueId, op->nresults + 1);
+  const char **names = ARENA_ARRAY(m->arena, const char *, op->nresults + 1);
+  for (int i = 0; i < op->nresults; i++) {
+    out[i] = map[results[i]];
+    names[i] = intern_printf(c, "y%d", i);
+  }
+  build_return(b, out, names, op->nresults);
+  vec_push(m->arena, &m->entries, e);
+}
+
+static Module *module_of(Ctx *c, const Part *p, bool apart) {
+  Module *m = module_new(c, "alone");
+  for (int i = 0; i < p->n; i++) add_entry(m, i, p->f[i], apart);
+  return m;
+}
+
+static Compiled *open_cpu(Ctx *c, const Part *p, CodegenOptions *o) {
+  const Target *t = target_cpu(c, o);
+  PassOptions po = {.memory = "pack", .out = stdout, .target = t};
+  Module *m = module_of(c, p, true);
+  if (!t || !passes_run(m, intern_printf(c, "autodiff,%s", passes_pipeline(2)), &po)) return NULL;
+  bool small = true; /* to compile it well takes longer than to run it */
+  for (int i = 0; i < p->n; i++) small &= elements_alone(p->f[i]) <= SMALL;
+  return compiled_open(m, t, o, small ? "-O0" : "-O1");
+}
+
+/* Every function of the part is among those of the program. */
+static int check_forms(const Part *p, const CudaProgram *alone) {
+  int bad = 0;
+  Arena *a = arena_new();
+  for (int i = 0; i < p->n; i++) {
+    const char *form = kernel_form(a, p->f[i]);
+    bool found = false;
+    for (uint32_t k = 0; k < alone->functions.n && !found; k++)
+      found = strcmp(kernel_form(a, &alone->functions.at[k]), form) == 0;
+    if (!found) printf("\"%s\" alone is another kernel:\n%s\n", p->f[i]->what, form);
+    bad += !found;
+  }
+  arena_free(a);
+  return bad;
+}
+
+static Compiled *open_gpu(Ctx *c, const Part *p, CodegenOptions *o, int *bad) {
+  static const char *const arch = "compute_80";
+  const Target *t = target_cuda(c);
+  PassOptions po = {.memory = "pack", .out = stdout, .target = t};
+  Module *m = module_of(c, p, false);
+  if (!passes_run(m, plan_passes, &po)) return NULL;
+  CudaProgram *alone = cuda_program(m, t, o, m->arena);
+  *bad += check_forms(p, alone);
+  CudaImage image;
+  int code = 0;
+  if (!nvrtc_compile(c, m->arena, cuda_source(alone, NULL), &arch, 1, &image, &code)) return NULL;
+  Compiled *on = device_ptx(alone, &image);
+  if (on) ((DeviceHead *)on->device)->some = SOME;
+  return on;
+}
+
+/* ---- runs ---- */
+
+static int64_t least_limit(const GcTensor *t) {
+  int64_t least = 0;
+  for (int i = 0; i < t->nlimits; i++) {
+    int64_t limit = t->limits[i].limit;
+    if (limit && (!least || limit < least)) least = limit;
+  }
+  return least;
+}
+
+/* Indices that have a place; numbers that a root or a logarithm takes, and steps counted from 0 up,
+   where `positive`. */
+static Tensor *inputs_of(Arena *a, const Compiled *x, const Entry *e, int i, bool positive) {
+  Tensor *in = random_inputs(a, e, (uint64_t)i + 1);
+  for (uint32_t k = 0; k < e->body->args.n; k++) {
+    int64_t limit = least_limit(&x->program->entries[i].inputs[k]);
+    for (int64_t j = 0; j < in[k].type->numel; j++) {
+      Scalar *s = &in[k].at[j];
+      if (dtype_is_float(in[k].type->dtype))
+        s->f = positive ? fabs(s->f) : s->f;
+      else if (limit)
+        s->i = (s->i % limit + limit) % limit;
+      else if (positive && s->i < 0)
+        s->i = -s->i;
+    }
+  }
+  return in;
+}
+
+static bool mostly_nan(const Tensor *t) {
+  int64_t n = 0;
+  for (int64_t i = 0; dtype_is_float(t->type->dtype) && i < t->type->numel; i++)
+    n += isnan(t->at[i].f);
+  return 2 * n > t->type->numel;
+}
+
+/* Takes what no block wrote from the other side; gives how many others there are. */
+static int64_t leave_out_unwritten(Tensor *got, const Tensor *want) {
+  Dtype dt = got->type->dtype;
+  unsigned char bytes[sizeof(Scalar)];
+  memset(bytes, UNWRITTEN, sizeof bytes);
+  const Scalar none = scalar_read(bytes, dt);
+  int64_t n = 0;
+  for (int64_t i = 0; i < got->type->numel; i++) {
+    bool left = scalar_same(got->at[i], none, dt) && !scalar_same(want->at[i], none, dt);
+    if (left) got->at[i] = want->at[i];
+    n += !left;
+  }
+  return n;
+}
+
+/* The most blocks of a launch of the entry. */
+static int64_t blocks_of(const Compiled *y, int i) {
+  const GcEntry *e = &y->program->entries[i];
+  int64_t most = 1;
+  for (int k = 0; k < e->nsteps; k++)
+    if (e->steps[k].launch && e->steps[k].launch->grid > most) most = e->steps[k].launch->grid;
+  return most;
+}
+
+/* What was written of the results is what the CPU has, and of each as much as a block's part. */
+static int check_results(const char *what, int64_t blocks, int n, const Tensor *want, Tensor *got) {
+  int bad = 0;
+  for (int k = 0; k < n; k++) {
+    int64_t written = leave_out_unwritten(&got[k], &want[k]), all = got[k].type->numel;
+    char name[32];
+    snprintf(name, sizeof name, "result %d", k);
+    bad += tensor_compare(what, name, &want[k], &got[k], scalar_close);
+    if ((written || !all) && written >= (blocks > SOME ? all / blocks : all)) continue;
+    printf("%s: %s: %lld of %lld were written\n", what, name, (long long)written, (long long)all);
+    bad++;
+  }
+  return bad;
+}
+
+static int run_entry(Ctx *c, Compiled *x, Compiled *y, const CudaFunction *f, const Entry *e,
+                     int i) {
+  Arena *a = arena_new();
+  const char *name = e->name, *what = f->what;
+  int n = f->op->nresults, bad = 0;
+  Tensor *want = ARENA_ARRAY(a, Tensor, n + 1), *got = ARENA_ARRAY(a, Tensor, n + 1), *in = NULL;
+  const RunOptions ro = {.threads = 1, .seed = 5, .step = 3};
+  bool vain = true;
+  for (int positive = 0; positive < 2 && vain && !bad; positive++) {
+    in = inputs_of(a, x, e, i, positive);
+    if (!compiled_run(x, name, &ro, in, want, c)) bad = 1, printf("%s: %s\n", what, x->fault);
+    vain = false;
+    for (int k = 0; k < n && !bad; k++) vain |= mostly_nan(&want[k]);
+  }
+  if (!bad && vain) bad = 1, printf("%s: nothing to compare: most of it is no number\n", what);
+  memset(y->region[GC_ARENA], UNWRITTEN, y->bytes[GC_ARENA]);
+  device_order(y, (unsigned)i % 3);
+  if (!bad && !compiled_run(y, name, &ro, in, got, c)) bad = 1, printf("%s: %s\n", what, y->fault);
+  if (!bad) bad = check_results(what, blocks_of(y, i), n, want, got);
+  arena_free(a);
+  return bad != 0;
+}
+
+static int run_part(Ctx *c, const Part *p, CodegenOptions *o) {
+  int bad = 0;
+  Compiled *x = open_cpu(c, p, o), *y = open_gpu(c, p, o, &bad);
+  if (!x || !y) bad = p->n, printf("kernels by themselves: there is no program\n");
+  Module *m = module_of(c, p, false);
+  for (int i = 0; i < p->n && x && y; i++) bad += run_entry(c, x, y, p->f[i], m->entries.at[i], i);
+  if (x) compiled_close(x);
+  if (y) device_free(y);
+  return bad;
+}
+
+int64_t elements_alone(const CudaFunction *f) {
+  int64_t n = 0;
+  for (int i = 0; i < f->op->noperands; i++) n += value_type(f->entry, f->op->operands[i])->numel;
+  for (int i = 0; i < f->op->nresults; i++) n += value_type(f->entry, f->op->results[i])->numel;
+  return n;
+}
+
+int run_alone(Ctx *c, const CudaFunctions *f, CodegenOptions *o) {
+  int bad = 0;
+  for (uint32_t i = 0; i < f->n;) {
+    Part p = {.f = &f->at[i]};
+    for (int64_t room = 0; p.n < PART && i < f->n; p.n++, i++) {
+      room += elements_alone(f->at[i]);
+      if (p.n && room > ROOM) break;
+    }
+    bad += run_part(c, &p, o);
+  }
+  return bad;
+}

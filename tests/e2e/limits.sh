@@ -1,0 +1,71 @@
+#!/bin/sh
+# Memory limits by their figures: a curve falls from row to row and adds at least what the bound asks;
+# each of its arenas is a limit that can be met, and the plan is no larger, in one stream and in two; what
+# a refusal names as the least can be met, too; initial values have their rows; strategies are compared by the figures of their plans.
+. "$(dirname "$0")/common.sh"
+
+# rows ENTRY: arena, added FLOPs and bound of each line of curve.txt, without commas
+rows() {
+  awk -v entry="'$1'" '/^memory curve/ { here = $NF == entry; next }
+    here && $1 ~ /^[0-9]/ { gsub(",", ""); print $1, $3, $5 }' curve.txt
+}
+
+# arena ENTRY: of the plan in out.txt, in bytes
+arena() { python3 -c 'import json, sys
+print([e["arena_bytes"] for e in json.load(open("out.txt"))["entries"] if e["name"] == sys.argv[1]][0])' "$1"; }
+
+# falls EXAMPLE ENTRY ROWS: the curve has so many rows at least, each of them a limit
+falls() {
+  example=$here/docs/examples/$1.g
+  run 0 "$gc" "$example" -O2 --memory-curve
+  cp out.txt curve.txt
+  rows "$2" >rows.txt
+  at_least "$(wc -l <rows.txt)" "$3" "rows of $1's curve"
+  awk 'NR > 1 && $1 >= last { print; exit 1 } { last = $1 }' rows.txt || fail "$1: the curve does not fall"
+  awk '$3 ~ /^[0-9]/ && $2 + 0.005 < $3 { print; exit 1 }' rows.txt || fail "$1: less is added than the bound"
+  awk 'NR == 1 && $2 != 0 { print; exit 1 }' rows.txt || fail "$1: the first row adds something"
+  for limit in $(awk '{ print $1 }' rows.txt); do
+    for streams in 1 2; do
+      run 0 "$gc" "$example" -O2 --memory-limit="$limit" --streams=$streams --dump-plan=json
+      at_most "$(arena "$2")" "$limit" "$1 in $streams streams under the limit $limit"
+    done
+  done
+}
+falls mnist train 2
+falls seq2seq train 6
+
+# ---- the least of a refusal ----
+run 1 "$gc" "$here/docs/examples/seq2seq.g" -O2 --memory-limit=1M --dump-plan=json
+least=$(sed -n "s/.*entry 'train' .*the least that was found is \([0-9,]*\) bytes.*/\1/p" out.txt | tr -d ,)
+run 0 "$gc" "$here/docs/examples/seq2seq.g" -O2 --memory-limit="$least" --dump-plan=json
+at_most "$(arena train)" "$least" 'the least that was found'
+
+# ---- initial values take their bytes in the same arena, where they are not made in place ----
+cat >ragged.g <<'END'
+entry train(x : f32[4,1000], t : f32[4,1000]) {
+  loss = mse(linear(x, 1000) as fc, t)
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
+sed 's/1000/1024/g' ragged.g >whole.g
+run 0 "$gc" ragged.g -O2 --memory-curve
+floor=$(awk '/^memory curve/ { here = /initial values/ } here && $1 ~ /^[0-9]/ { gsub(",", ""); n = $1 } END { print n }' out.txt)
+at_least "$floor" 4000000 'the bytes of initial values in panels with a tail'
+says 1 'the initial values do not fit into' "$gc" ragged.g -O2 --memory-limit=$((floor - 1)) -o ragged
+absent ragged
+run 0 "$gc" ragged.g -O2 --memory-limit="$floor" --dump-plan=json
+run 0 "$gc" whole.g -O2 --memory-curve
+grep -q 'initial values' out.txt && fail 'initial values in whole panels take bytes of the arena'
+
+# ---- the rows of the report are the arenas of the strategies ----
+cp "$here/docs/examples/mnist.g" .
+run 0 "$gc" mnist.g -O2 --memory-report
+awk '/^entry/ { here = $2 == "train:" } here { print }' out.txt | tr -d , >report.txt
+for pair in 'none none' 'in_place inplace' 'both pack'; do
+  set -- $pair
+  figure=$(sed 's/in place/in_place/' report.txt | awk -v k="$1" '$1 == k { print $2; exit }')
+  run 0 "$gc" mnist.g -O2 --memory="$2" --dump-plan=json
+  [ "$figure" = "$(arena train)" ] || fail "the report gives $figure bytes for $1, --memory=$2 takes $(arena train)"
+done
+finish

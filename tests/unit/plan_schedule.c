@@ -1,0 +1,148 @@
+/* The order that gc finds against the best one there is, by exhaustive search over all sets of ops
+   that can have run: small random graphs of slices, concats, and elementwise ops that work in
+   place. unit_plan_schedule [COUNT] Contract: no order is better than the search says; nearly all
+   are as good, and none is much worse. The search shares nothing with the planner but the question
+   what may be in place. */
+#include "tests/unit/plan_rig.h"
+
+enum { NODES = 14, ROW = 16, MOST_ROWS = 24 }; /* a row of f32 is 64 bytes */
+static const Target target = {.name = "test", .align = 64};
+
+typedef struct Problem {
+  PlanRig r;
+  const Op *op[NODES + 1];
+  int n;
+  uint64_t bytes[NODES];
+  unsigned reads[NODES], readers[NODES]; /* by node: bits of nodes */
+  bool kept[NODES], over[NODES][NODES];  /* node i may take the bytes of node j */
+} Problem;
+
+static const Type *rows(PlanRig *r, int64_t n) { return rig_matrix(r, n, ROW); }
+static int64_t rows_of(const PlanRig *r, ValueId v) { return value_type(r->e, v)->dim[0]; }
+
+static ValueId any(PlanRig *r) { return r->value[rig_random(r, (uint64_t)r->n)]; }
+
+static ValueId slice(PlanRig *r, ValueId x, int64_t n) {
+  Attr attr[MAX_ATTRS] = {[AT_STARTS] = {.ints = intern_ints(r->c, (int64_t[]){0, 0}, 2)},
+                          [AT_STEPS] = {.ints = intern_ints(r->c, (int64_t[]){1, 1}, 2)}};
+  return build(r->b, OP_SLICE, &x, 1, attr, rows(r, n));
+}
+
+static ValueId grow(PlanRig *r) {
+  ValueId x = any(r), y = any(r);
+  switch (rig_random(r, 6)) {
+  case 0: return build1(r->b, OP_TANH, x);
+  case 1:
+  case 2: return slice(r, x, 1 + (int64_t)rig_random(r, (uint64_t)rows_of(r, x)));
+  case 3:
+    if (value_type(r->e, x) == value_type(r->e, y)) return build2(r->b, OP_ADD, x, y);
+    return build1(r->b, OP_EXP, x);
+  default:
+    if (rows_of(r, x) + rows_of(r, y) > MOST_ROWS) return slice(r, y, 1);
+    return build(r->b, OP_CONCAT, (ValueId[]){x, y}, 2, NULL, NULL);
+  }
+}
+
+/* What nobody reads is returned. */
+static void problem_new(Problem *p, uint64_t seed) {
+  PlanRig *r = &p->r;
+  *p = (Problem){.r.random = seed};
+  r->c = ctx_new();
+  r->m = module_new(r->c, "schedule.g");
+  r->e = entry_new(r->m, "e", (Loc){0});
+  vec_push(r->m->arena, &r->m->entries, r->e);
+  r->b = builder_new(r->e, r->e->body);
+  r->b->fold = false;
+  rig_add(r, entry_add_input(r->e, "x", rows(r, MOST_ROWS / 2)));
+  int n = 6 + (int)rig_random(r, NODES - 5);
+  for (int k = 0; k < n; k++) {
+    ValueId v = rig_add(r, grow(r));
+    const Op *op = p->op[p->n] = value_def(r->e, v);
+    p->bytes[k] = value_type(r->e, v)->bytes;
+    for (int i = 0; i < op->noperands; i++)
+      for (int j = 0; j < k; j++)
+        if (p->op[j]->results[0] == op->operands[i]) {
+          p->reads[k] |= 1u << j;
+          p->readers[j] |= 1u << k;
+        }
+    p->n++;
+  }
+  ValueId out[NODES];
+  const char *name[NODES];
+  int outs = 0;
+  for (int k = 0; k < n; k++) {
+    p->kept[k] = !p->readers[k];
+    if (!p->kept[k]) continue;
+    out[outs] = p->op[k]->results[0];
+    name[outs++] = intern_printf(r->c, "o%d", k);
+  }
+  for (int k = 0; k < n; k++)
+    for (int j = 0; j < k; j++) {
+      bool ok = (p->reads[k] >> j & 1) && p->bytes[k] == p->bytes[j] && !p->kept[j];
+      for (int i = 0; i < p->op[k]->noperands; i++)
+        ok &= p->op[k]->operands[i] != p->op[j]->results[0] || op_inplace_ok(r->e, p->op[k], 0, i);
+      p->over[k][j] = ok;
+    }
+  build_return(r->b, out, name, outs);
+  assert_true(module_verify(r->m, NULL));
+}
+
+/* Bytes while node k runs after those of the set. */
+static uint64_t within(const Problem *p, unsigned done, int k) {
+  uint64_t live = p->bytes[k];
+  bool over = false;
+  for (int j = 0; j < p->n; j++) {
+    if (!(done >> j & 1)) continue;
+    if (p->kept[j] || (p->readers[j] & ~done)) live += p->bytes[j];
+    over |= p->over[k][j] && !(p->readers[j] & ~done & ~(1u << k));
+  }
+  return over ? live - p->bytes[k] : live;
+}
+
+/* By set of nodes that have run: the least peak with which it can be reached. */
+static uint64_t best_peak(const Problem *p) {
+  unsigned all = (1u << p->n) - 1;
+  uint64_t *least = malloc((all + 1) * sizeof *least);
+  assert_non_null(least);
+  for (unsigned s = 1; s <= all; s++) least[s] = UINT64_MAX;
+  least[0] = 0;
+  for (unsigned s = 0; s < all; s++)
+    for (int k = 0; k < p->n && least[s] < UINT64_MAX; k++) {
+      if ((s >> k & 1) || (p->reads[k] & ~s)) continue;
+      uint64_t peak = within(p, s, k);
+      if (peak < least[s]) peak = least[s];
+      if (peak < least[s | 1u << k]) least[s | 1u << k] = peak;
+    }
+  uint64_t best = least[all];
+  free(least);
+  return best;
+}
+
+static uint64_t found_peak(Problem *p) {
+  PassOptions o = {.target = &target, .verify_each = true};
+  assert_true(passes_run(p->r.m, "autodiff,order,liveness,inplace,share", &o));
+  return p->r.e->plan->lower_bound_bytes - plan_slack(&target);
+}
+
+static void is_near_the_best(void **state) {
+  int count = *(const int *)*state, equal = 0;
+  double worst = 1;
+  for (int k = 0; k < count; k++) {
+    Problem p;
+    problem_new(&p, (uint64_t)k);
+    uint64_t best = best_peak(&p), found = found_peak(&p);
+    assert_true(found >= best);
+    equal += found == best;
+    if ((double)found / (double)best > worst) worst = (double)found / (double)best;
+    ctx_free(p.r.c);
+  }
+  printf("%d of %d orders have the least peak; the worst has %.3f of it\n", equal, count, worst);
+  assert_true(equal * 100 >= 95 * count);
+  assert_true(worst < 1.5);
+}
+
+int main(int argc, char **argv) {
+  int count = argc > 1 ? atoi(argv[1]) : 300;
+  const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(is_near_the_best, &count)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
