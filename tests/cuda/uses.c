@@ -22,7 +22,8 @@ static int allowed(const CudaFunction *f) {
   for (const Listed *l = listed; l->bytes; l++) {
     size_t n = strlen(l->what);
     bool any = n && l->what[n - 1] == '*';
-    if (any ? strncmp(l->what, f->what, n - 1) == 0 : strcmp(l->what, f->what) == 0) return l->bytes;
+    if (any ? strncmp(l->what, f->what, n - 1) == 0 : strcmp(l->what, f->what) == 0)
+      return l->bytes;
   }
   return 0;
 }
