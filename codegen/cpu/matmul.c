@@ -155,6 +155,7 @@ static Product product_of(const Target *t, const Group *g) {
     p.split = BY_ROWS, p.units = p.tiles;
   else
     p.split = BY_PANEL, p.units = p.np;
+  if (p.units == 1) p.split = SERIAL; /* one tile, though a deep one */
   return p;
 }
 
