@@ -5,11 +5,11 @@
    - mixed dtypes: -O2 and every memory strategy give, bit for bit, what -O0 with `none` gives, on
    one thread and on three (run in any order between barriers), with and without poison, in one
    stream and in several, and under limits.
-   The C compiler takes most of the time, so beside f64 and -O2 as its optimiser compiles them a
-   batch has one of the others, which its seed draws. `random_compiled --all …` gives each batch
-   all. Prints the seed of what differs; `random_compiled --all SEED 1 DIR` runs it again.
-   `random_compiled --streams …` takes instead every strategy, and three limits, with 1, 2 and 4
-   streams each. */
+   The C compiler takes most of the time, so beside f64 and -O2, one of which its optimiser
+   compiles, a batch has one of the others, which its seed draws. `random_compiled --all …` gives
+   each batch all. Prints the seed of what differs; `random_compiled --all SEED 1 DIR` runs it
+   again. `random_compiled --streams …` takes instead every strategy, and three limits, with 1, 2
+   and 4 streams each. */
 #include "tests/num/harness.h"
 #include "tests/num/random_program.h"
 
@@ -18,15 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 20 };
+enum { BATCH = 20, LATE = 4 };
 
 typedef struct Variant {
   const char *name, *memory;
   int level, threads;
   bool poison;
-  int limit; /* tenths of the arena, or what recomputation meets above that; 0: none */
-  const char
-      *cflags; /* of the C compiler; its optimiser costs most of the time, so only some have it */
+  int limit; /* 1 to 3: the least that can be met, and thirds of the way from there; 0: none */
+  const char *cflags; /* of the C compiler */
   int streams;
 } Variant;
 
@@ -37,11 +36,29 @@ static const Variant variants[] = {
     {"-O2 inplace poison", "inplace", 2, 1, true, 0, "-O0", 1},
     {"-O2 pool poison", "pool", 2, 2, true, 0, "-O0", 1},
     {"-O1 pack poison", "pack", 1, 2, true, 0, "-O0", 1},
-    {"-O2 limited poison", "pack", 2, 2, true, 4, "-O0", 1},
+    {"-O2 limited poison", "pack", 2, 2, true, 1, "-O0", 1},
     {"-O2 pack 2 streams", "pack", 2, 3, false, 0, "-O0", 2},
     {"-O2 pool 4 streams", "pool", 2, 4, false, 0, "-O0", 4},
-    {"-O2 limited 2 streams", "pack", 2, 4, false, 6, "-O0", 2},
+    {"-O2 limited 2 streams", "pack", 2, 4, false, 2, "-O0", 2},
 };
+
+enum { VARIANTS = sizeof variants / sizeof variants[0], OPTIMISED = 1, SIMPLE = 2 };
+
+static bool all, wide; /* --all, --streams */
+
+/* Whether the batch has the variant: 0 stands for f64. */
+static bool is_drawn(uint64_t seed, size_t v) {
+  uint64_t rng = seed;
+  size_t other = SIMPLE + (size_t)random_below(&rng, VARIANTS - SIMPLE);
+  return all || v == 0 || v == OPTIMISED || v == other;
+}
+
+/* Values that are read late, which recomputation can save: most small programs have none. */
+static int late_of(uint64_t seed) {
+  bool limited = wide;
+  for (size_t v = 0; v < VARIANTS; v++) limited |= variants[v].limit && is_drawn(seed, v);
+  return limited ? LATE : 0;
+}
 
 typedef struct Results {
   int n; /* outputs of all entries, then globals */
@@ -53,6 +70,7 @@ static Module *make(Ctx *c, uint64_t seed, bool doubles) {
   RandomOptions o = {.entries = BATCH,
                      .grads = true,
                      .stores = true,
+                     .late = doubles ? 0 : late_of(seed),
                      .narrow = !doubles,
                      .doubles = doubles,
                      .smooth = doubles};
@@ -121,20 +139,60 @@ static bool interpret(Ctx *c, Arena *a, uint64_t seed, Results *r) {
   return true; /* the interpreter's arena stays: results point into it */
 }
 
-/* Gradients come first: merging before autodiff is allowed to change their rounding. */
-static Module *planned(Ctx *c, Arena *a, uint64_t seed, bool doubles, const Variant *v,
-                       const Target *t) {
-  const char *pipeline = arena_printf(a, "autodiff,%s", passes_pipeline(v->level));
-  for (int tenths = v->limit ? v->limit : 10; tenths <= 10; tenths += 2) {
-    Module *m = make(c, seed, doubles);
-    PassOptions po = {.target = t, .memory = v->memory, .verify_each = true, .streams = v->streams};
-    if (tenths < 10) po.limit.share = tenths / 10.0;
-    if (tenths < 10) ctx_set_stream(c, NULL); /* a refusal is no failure */
-    bool ok = passes_run(m, pipeline, &po);
-    ctx_set_stream(c, stderr);
-    if (ok) return m;
+static int limits_asked, limits_met;
+
+/* In at most so many bytes; 0: without a limit. NULL: that cannot be met, and *why says so.
+   Gradients come first: merging before autodiff is allowed to change their rounding. */
+static Module *plan(Ctx *c, uint64_t seed, bool doubles, const Variant *v, const Target *t,
+                    uint64_t limit, char **why) {
+  char *pipeline = NULL;
+  size_t size;
+  FILE *f = open_memstream(&pipeline, &size);
+  fprintf(f, "autodiff,%s", passes_pipeline(v->level));
+  fclose(f);
+  Module *m = make(c, seed, doubles);
+  PassOptions po = {.target = t,
+                    .memory = v->memory,
+                    .limit.bytes = limit,
+                    .verify_each = true,
+                    .streams = v->streams};
+  f = why ? open_memstream(why, &size) : stderr;
+  ctx_set_stream(c, f);
+  bool ok = passes_run(m, pipeline, &po);
+  ctx_set_stream(c, stderr);
+  if (why) fclose(f);
+  free(pipeline);
+  return ok ? m : NULL;
+}
+
+/* Between the least that all entries can do with and the most that one takes; 0: these are one. */
+static uint64_t limit_of(Ctx *c, uint64_t seed, const Variant *v, const Target *t) {
+  const Module *m = plan(c, seed, false, v, t, 0, NULL);
+  uint64_t most = 0, least = 0;
+  for (uint32_t i = 0; m && i < m->entries.n; i++) {
+    uint64_t bytes = m->entries.at[i]->plan->arena_bytes;
+    if (bytes > most) most = bytes;
   }
-  return NULL;
+  char *why = NULL;
+  plan(c, seed, false, v, t, 1, &why);
+  least = random_least(why);
+  free(why);
+  return least && least < most ? least + (most - least) / 3 * (uint64_t)(v->limit - 1) : 0;
+}
+
+static Module *planned(Ctx *c, uint64_t seed, bool doubles, const Variant *v, const Target *t) {
+  uint64_t limit = v->limit ? limit_of(c, seed, v, t) : 0;
+  char *why = NULL;
+  Module *m = limit ? plan(c, seed, doubles, v, t, limit, &why) : NULL;
+  free(why);
+  limits_asked += v->limit != 0;
+  limits_met += m != NULL;
+  return m ? m : plan(c, seed, doubles, v, t, 0, NULL);
+}
+
+/* The C compiler's optimiser takes most of the time: f64 and -O2 have it in turn. */
+static const char *optimiser(uint64_t seed, bool doubles, const Variant *v) {
+  return v == &variants[OPTIMISED] && doubles != (seed % 2 != 0) ? "-O0" : v->cflags;
 }
 
 static bool compile_and_run(Ctx *c, Arena *a, uint64_t seed, bool doubles, const Variant *v,
@@ -142,9 +200,9 @@ static bool compile_and_run(Ctx *c, Arena *a, uint64_t seed, bool doubles, const
   const Target *t = target_cpu(c, &co);
   if (!t) return false;
   co.level = v->level;
-  Module *m = planned(c, a, seed, doubles, v, t);
+  Module *m = planned(c, seed, doubles, v, t);
   if (!m) return false;
-  Compiled *p = compiled_open(m, t, &co, v->cflags);
+  Compiled *p = compiled_open(m, t, &co, optimiser(seed, doubles, v));
   if (!p) return false;
   RunOptions ro = {.threads = v->threads, .order = seed, .poison = v->poison, .seed = seed};
   compiled_init(p, &ro);
@@ -193,15 +251,6 @@ static int compare(uint64_t seed, const char *name, const Results *want, const R
   return 0;
 }
 
-enum { VARIANTS = sizeof variants / sizeof variants[0], OPTIMISED = 1, SIMPLE = 2 };
-
-/* Whether the batch has the variant: 0 stands for f64. */
-static bool is_drawn(uint64_t seed, size_t v) {
-  uint64_t rng = seed;
-  size_t other = SIMPLE + (size_t)random_below(&rng, VARIANTS - SIMPLE);
-  return v == 0 || v == OPTIMISED || v == other;
-}
-
 static int against(uint64_t s, const Variant *v, CodegenOptions co, const Results *base, Ctx *c,
                    Arena *a) {
   Results r = {0};
@@ -216,9 +265,9 @@ static int all_streams(uint64_t s, CodegenOptions co, const Results *base, Ctx *
   int failures = 0;
   for (int streams = 1; streams <= 4; streams *= 2)
     for (int k = 0; k < 8; k++) {
-      int limit = k < 5 ? 0 : 2 * (k - 3); /* 0.4, 0.6, 0.8 of the arena */
+      int limit = k < 5 ? 0 : k - 4;
       const char *how = memory[k < 5 ? k : 4];
-      const char *name = arena_printf(a, "%s, %d streams, limit 0.%d", how, streams, limit);
+      const char *name = arena_printf(a, "%s, %d streams, limit %d", how, streams, limit);
       Variant v = {name, how, 2, 4 + k % 2, false, limit, "-O0", streams};
       failures += against(s, &v, co, base, c, a);
     }
@@ -226,8 +275,8 @@ static int all_streams(uint64_t s, CodegenOptions co, const Results *base, Ctx *
 }
 
 int main(int argc, char **argv) {
-  bool all = argc > 1 && strcmp(argv[1], "--all") == 0;
-  bool wide = argc > 1 && strcmp(argv[1], "--streams") == 0;
+  all = argc > 1 && strcmp(argv[1], "--all") == 0;
+  wide = argc > 1 && strcmp(argv[1], "--streams") == 0;
   argc -= all || wide;
   argv += all || wide;
   if (argc != 4) {
@@ -242,7 +291,7 @@ int main(int argc, char **argv) {
     Ctx *c = ctx_new();
     Arena *a = arena_new();
     Results oracle = {0}, f64 = {0}, base = {0};
-    if (!wide && (all || is_drawn(s, 0))) {
+    if (!wide) {
       if (interpret(c, a, s, &oracle) &&
           compile_and_run(c, a, s, true, &variants[OPTIMISED], co, &f64)) {
         failures += compare(s, "-O2 against the interpreter", &oracle, &f64, 1e-9);
@@ -257,13 +306,15 @@ int main(int argc, char **argv) {
     else if (wide)
       failures += all_streams(s, co, &base, c, a);
     for (size_t v = 1; v < others; v++) {
-      if (!all && !is_drawn(s, v)) continue;
+      if (!is_drawn(s, v)) continue;
       failures += against(s, &variants[v], co, &base, c, a);
     }
     programs += BATCH;
     arena_free(a);
     ctx_free(c);
   }
+  if (limits_asked) printf("%d of %d limits met\n", limits_met, limits_asked);
+  if (limits_met * 2 < limits_asked) failures++;
   printf("%d programs, %d failures\n", programs, failures);
   return failures != 0;
 }
