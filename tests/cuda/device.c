@@ -81,6 +81,7 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
                       .checks = PTX_CHECK_ALL,
                       .order = d->head.order,
                       .some = d->head.some,
+                      .ends = d->head.ends,
                       .max_steps = edited ? d->most : 0,
                       .max_reports = 4};
   PtxResult r = {0};
@@ -148,14 +149,17 @@ static void ptx_close(Compiled *c) {
   compiled_close(c);
 }
 
+static const char *ptx_of(const CudaImage *image) {
+  return (const char *)(image->ptx ? image->bytes : image->text);
+}
+
 /* Makes an interpreter with the PTX of the image out of the tables; false after printing why. */
 static bool interpret(Compiled *c, const CudaImage *image, const char *name) {
   char err[512] = "";
   Device *d = calloc(1, sizeof *d);
   d->head = (DeviceHead){.arch = name, .close = ptx_close};
-  const unsigned char *text = image->ptx ? image->bytes : image->text;
   size_t size = image->ptx ? image->size : image->text_size;
-  d->module = ptx_module_load((const char *)text, size - 1, err, sizeof err);
+  d->module = ptx_module_load(ptx_of(image), size - 1, err, sizeof err);
   c->device = d;
   c->step = step;
   c->written = calloc(c->bytes[GC_ARENA] / 8, 1); /* the size is a multiple of 64 */
@@ -197,16 +201,23 @@ static int open_clang(CudaProgram *p, Compiled **out) {
   return !(out[0] = device_ptx(p, &image));
 }
 
-static int open_nvrtc(CudaProgram *p, Compiled **out) {
+/* Cubins with their PTX, or PTX alone. */
+static int open_nvrtc(CudaProgram *p, bool cubins, Compiled **out) {
+  static const char *const virtual_archs[ARCHS] = {"compute_80", "compute_100", "compute_90a"};
   CudaImage image[ARCHS + 1], *own[ARCHS];
-  int code = 0, n = 0, bad = !cuda_images(p, cuda_archs, ARCHS, image, &code);
-  for (int i = 0; i < ARCHS && !bad; i++) bad += uses_spills(p, &image[i], p->functions.n);
+  int code = 0, n = 0;
+  bool made = cubins ? cuda_images(p, cuda_archs, ARCHS, image, &code)
+                     : nvrtc_compile(p->g.ctx, p->g.a, cuda_source(p, NULL), virtual_archs, ARCHS,
+                                     image, &code);
+  int bad = !made;
+  for (int i = 0; cubins && i < ARCHS && !bad; i++)
+    bad += uses_spills(p, &image[i], p->functions.n);
   for (int i = 0, k; i < ARCHS && !bad; i++) {
     for (k = 0; k < n; k++)
-      if (ptx_same((const char *)own[k]->text, (const char *)image[i].text)) break;
+      if (ptx_same(ptx_of(own[k]), ptx_of(&image[i]))) break;
     if (k == n) own[n++] = &image[i];
   }
-  bad = bad || !load_tables(p, image, ARCHS + 1, out, n);
+  bad = bad || !load_tables(p, image, ARCHS + cubins, out, n);
   for (int i = 0; i < n && !bad; i++) bad += !interpret(out[i], own[i], own[i]->arch);
   return bad;
 }
@@ -217,7 +228,7 @@ int devices_open(Module *m, const Target *t, const CodegenOptions *o, DeviceKind
   if (kind == DEVICE_DRIVER) return !(out[0] = gpu_open(m, t, o));
   Arena *a = arena_new();
   CudaProgram *p = cuda_program(m, t, o, a);
-  int bad = kind == DEVICE_CLANG ? open_clang(p, out) : open_nvrtc(p, out);
+  int bad = kind == DEVICE_CLANG ? open_clang(p, out) : open_nvrtc(p, kind == DEVICE_NVRTC, out);
   arena_free(a);
   return bad;
 }

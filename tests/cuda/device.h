@@ -14,6 +14,7 @@ typedef struct DeviceHead { /* what Compiled.device starts with */
   unsigned order;         /* of warps and blocks: 0 as they are, 1 reversed, n shuffled */
   const GcStep *left_out; /* does nothing; or NULL */
   unsigned some; /* blocks of a launch that run, the first and the last among them; 0: all */
+  bool ends;     /* ... of which one half are the first ones, the other the last ones */
   void (*close)(Compiled *c);
 } DeviceHead;
 
@@ -21,6 +22,7 @@ typedef enum DeviceKind {
   DEVICE_NVRTC, /* compiles for all of cuda_archs without spills; an interpreter for each text of
                    PTX that is not that of an architecture before: to run it again would show the
                    same */
+  DEVICE_PTX,   /* the same without cubins, and what ptxas says of spills */
   DEVICE_CLANG, /* one interpreter with what clang makes of the source */
   DEVICE_DRIVER /* the one device of the driver that the loader finds */
 } DeviceKind;

@@ -1,7 +1,8 @@
 /* Every kernel of programs compiles for every architecture without spilling, at the programs' own
    sizes, and without atomics but for the compare-and-swap of the one that reports an index; none is
    run.
-     kernels RUNTIME_DIR FILE.g…
+     kernels RUNTIME_DIR [--precision=P] FILE.g…
+   At another precision than f32: for sm_80 alone, and what f32's program does not have.
    Kernels of equal text are compiled once, PART of them at a time, so that NVRTC's limits hold
    however large a program is. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for
    GC_NO_SKIP, which makes that an error. */
@@ -18,7 +19,8 @@ enum { SKIP = 77, PART = 100 };
 typedef struct Session {
   Ctx *texts; /* of all programs, interned */
   VEC(const char *) seen;
-  const char *runtime;
+  const char *runtime, *precision;
+  int archs;
   int kernels, distinct, compiled;
 } Session;
 
@@ -56,20 +58,40 @@ static int atomics(const char *file, const char *ptx) {
   return bad;
 }
 
-static int check(Session *s, const char *file) {
-  Ctx *c = ctx_new();
+/* NULL where passes fail. */
+static CudaProgram *program_of(Session *s, Ctx *c, const char *file, const char *precision,
+                               Arena *a) {
   Module *m = source_module(c, file, NULL, 0);
-  CodegenOptions o = {.version = "test", .runtime_dir = s->runtime, .level = 2};
+  CodegenOptions *o = ARENA_ARRAY(a, CodegenOptions, 1);
+  *o = (CodegenOptions){.version = "test", .runtime_dir = s->runtime, .level = 2};
   const Target *t = target_cuda(c);
   PassOptions po = {.memory = "pack", .out = stdout, .target = t};
-  if (!passes_run(m, passes_pipeline(2), &po)) return 1;
+  const char *pipeline = passes_with_precision(c, passes_pipeline(2), precision);
+  return pipeline && passes_run(m, pipeline, &po) ? cuda_program(m, t, o, a) : NULL;
+}
+
+/* What the test of f32 compiles. */
+static bool leave_out_f32(Session *s, const char *file) {
+  Ctx *c = ctx_new();
   Arena *a = arena_new();
-  CudaProgram *p = cuda_program(m, t, &o, a);
+  CudaProgram *p = program_of(s, c, file, "f32", a);
+  for (uint32_t i = 0; p && i < p->functions.n; i++) is_new(s, &p->functions.at[i]);
+  arena_free(a);
+  ctx_free(c);
+  return p;
+}
+
+static int check(Session *s, const char *file) {
+  if (strcmp(s->precision, "f32") != 0 && !leave_out_f32(s, file)) return 1;
+  Ctx *c = ctx_new();
+  Arena *a = arena_new();
+  CudaProgram *p = program_of(s, c, file, s->precision, a);
+  if (!p) return 1;
   bool *only = ARENA_ARRAY(a, bool, p->functions.n + 1);
   int bad = 0, code = 0;
   for (uint32_t next = 0, n; (n = take_part(s, p, &next, only)) && !code;) {
     const char *source = cuda_source(p, only);
-    for (int k = 0; k < ARCHS && !code; k++) {
+    for (int k = 0; k < s->archs && !code; k++) {
       CudaImage image;
       if (!nvrtc_compile(c, a, source, &cuda_archs[k], 1, &image, &code)) break;
       bad += uses_spills(p, &image, n) + atomics(file, (const char *)image.text);
@@ -85,21 +107,25 @@ static int check(Session *s, const char *file) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 3) {
-    fprintf(stderr, "usage: kernels RUNTIME_DIR FILE.g...\n");
+  static const char flag[] = "--precision=";
+  bool other = argc > 2 && strncmp(argv[2], flag, strlen(flag)) == 0;
+  int first = 2 + other;
+  if (argc <= first) {
+    fprintf(stderr, "usage: kernels RUNTIME_DIR [--precision=P] FILE.g...\n");
     return 2;
   }
   setvbuf(stdout, NULL, _IOLBF, 0);
-  Session s = {.texts = ctx_new(), .runtime = argv[1]};
+  Session s = {.texts = ctx_new(), .runtime = argv[1], .precision = "f32", .archs = ARCHS};
+  if (other) s.precision = argv[2] + strlen(flag), s.archs = 1;
   if (!codegen_nvrtc(s.texts, NULL, NULL)) {
     printf("NOT TESTED: kernels for a GPU: there is no NVRTC (install the CUDA toolkit or set "
            "GC_NVRTC)\n");
     return getenv("GC_NO_SKIP") ? 1 : SKIP;
   }
   int bad = 0;
-  for (int i = 2; i < argc; i++) bad += check(&s, argv[i]);
-  printf("%d kernels of %d programs, %d of them distinct, compiled %d, %d failures\n", s.kernels,
-         argc - 2, s.distinct, s.compiled, bad);
+  for (int i = first; i < argc; i++) bad += check(&s, argv[i]);
+  printf("%d kernels of %d programs at %s, %d of them distinct, compiled %d, %d failures\n",
+         s.kernels, argc - first, s.precision, s.distinct, s.compiled, bad);
   ctx_free(s.texts);
-  return bad != 0;
+  return bad != 0 || !s.compiled;
 }

@@ -81,6 +81,10 @@ static Module *module_of(Ctx *c) {
 
 /* ---- what is launched ---- */
 
+static int64_t tiles_of(int i) {
+  return ((rows[i].m + rows[i].bm - 1) / rows[i].bm) * ((rows[i].n + rows[i].bn - 1) / rows[i].bn);
+}
+
 static bool has(const char *from, const char *to, const char *what) {
   return memmem(from, (size_t)(to - from), what, strlen(what)) != NULL;
 }
@@ -104,8 +108,7 @@ static int check_kernel(const Compiled *c, const char *ptx, int i) {
   for (int s = 0; s < e->nsteps; s++)
     if (e->steps[s].launch->shared) l = e->steps[s].launch;
   int warps = rows[i].bm == 128 && rows[i].bn == 256 ? 8 : 4;
-  int64_t grid = rows[i].batch * ((rows[i].m + rows[i].bm - 1) / rows[i].bm) *
-                 ((rows[i].n + rows[i].bn - 1) / rows[i].bn);
+  int64_t grid = rows[i].batch * tiles_of(i);
   if (!l) return wrong(i, "no launch has a ring in shared memory");
   if (l->grid != grid || (int)l->block != 32 * warps ||
       (int)l->shared != 4 * 64 * (rows[i].bm + rows[i].bn))
@@ -130,11 +133,22 @@ static int check_kernel(const Compiled *c, const char *ptx, int i) {
 
 /* ---- what it computes ---- */
 
+/* The interpreter runs the tiles of the first and the last product of a batch, where those are all
+   that the entry launches: those between differ from the last in where they lie alone. */
+static bool run_ends(Compiled *on, int i, DeviceKind kind) {
+  DeviceHead *d = on->device;
+  d->ends = kind != DEVICE_DRIVER && on->program->entries[i].nsteps == 1 && rows[i].batch > 2;
+  d->some = d->ends ? (unsigned)(2 * tiles_of(i)) : 0;
+  return d->ends;
+}
+
 /* Sums of k products of numbers below 1 in f32 in another order, and one rounding of the result. */
-static int compare(int i, const char *name, const Tensor *want, const Tensor *got) {
+static int compare(int i, const char *name, const Tensor *want, const Tensor *got, bool ends) {
   Dtype dt = want->type->dtype;
   double round = dt == DT_BF16 ? 0x1p-7 : dt == DT_F16 ? 0x1p-10 : 0x1p-23, largest = 0;
-  for (int64_t k = 0; k < want->type->numel; k++) {
+  const int64_t all = want->type->numel, one = rows[i].m * rows[i].n;
+  for (int64_t k = 0; k < all; k++) {
+    if (ends && k == one) k = all - one;
     double x = want->at[k].f, y = got->at[k].f, off = fabs(x - y);
     double allowed = 1e-6 * (double)(rows[i].k + 1) + round * fabs(x);
     if (!(off <= allowed)) {
@@ -180,8 +194,9 @@ static int run(Ctx *c, Module *on_cpu, const Target *cpu, Module *on_gpu, const 
       Tensor got[3];
       static const char *const names[] = {"y", "z", "h"};
       device_order(on[d], (unsigned)(i + d) % 3);
+      bool ends = run_ends(on[d], i, kind);
       bad += !run_row(on[d], i, &ro, in, got, c);
-      for (int k = 0; k < 3 && !bad; k++) bad += compare(i, names[k], &want[k], &got[k]);
+      for (int k = 0; k < 3 && !bad; k++) bad += compare(i, names[k], &want[k], &got[k], ends);
     }
     arena_free(a);
   }

@@ -2,13 +2,15 @@
    spilling, and what the PTX interpreter makes of them is what the CPU's program computes, bit for
    bit but for f64, whose functions are each C library's own.
      programs RUNTIME_DIR [HOW] random FIRST COUNT     random programs, BATCH in a module
-     programs RUNTIME_DIR [HOW] FILE.g [NAME=V…]       the entries of a program, STEPS times each on
-                                                       random inputs; NAME=V as of gc -D
+     programs RUNTIME_DIR [HOW] FILE.g [NAME=V…]       the entries of a program; NAME=V as of gc -D
+   Each entry runs STEPS times, on other random inputs and in another order of warps and blocks.
    Every fourth module of random programs counts positions in 64 bits, as large values take them.
-   HOW: --wide: all do; --gpu: they run on the driver that the loader finds instead; --clang: clang
-   compiles them, but for entries with functions of f64, which it has none of. A run that compares
-   nothing fails. Says "NOT TESTED" and exits with 77 where there is no NVRTC or clang, but for
-   GC_NO_SKIP, which makes that an error. */
+   HOW: --wide: all do; --ptx: NVRTC makes PTX of them alone, for kernels at sizes at which no one
+   has them; --precision=P: so, at another precision of products, bit for bit off tensor cores, and
+   on them but for the order of sums; --gpu: they run on the driver that the loader finds instead;
+   --clang: clang compiles them, but for entries with functions of f64, which it has none of. A run
+   that compares nothing fails. Says "NOT TESTED" and exits with 77 where there is no NVRTC or
+   clang, but for GC_NO_SKIP, which makes that an error. */
 #include "tests/cuda/device.h"
 #include "tests/num/compare.h"
 #include "tests/num/random_program.h"
@@ -20,18 +22,27 @@
 
 enum {
   BATCH = 10, /* programs in a module: one run of each compiler */
-  STEPS = 2,  /* of a user's program */
+  STEPS = 2,  /* runs of an entry, */
+  ORDERS = 3, /* ... each in another one of so many orders */
   SKIP = 77
 };
+
+/* By which part of their size numbers may differ where products are on tensor cores: those round
+   operands to 8 and 11 bits, and another order of sums rounds a few of them the other way. */
+#define BF16_PART 1e-2
+#define TF32_PART 1e-3
 
 typedef struct Made { /* one program, planned for both targets */
   Ctx *c;
   Module *cpu, *gpu;
   const Target *on_cpu, *on_gpu;
   CodegenOptions o;
-  bool file; /* of a user's program */
+  const char *pipeline;
+  bool file;   /* of a user's program */
+  double part; /* of their size by which results may differ; 0: none */
   DeviceKind kind;
   int devices, compared; /* of it: texts of PTX that were run, and runs of an entry by one */
+  int once;              /* entries that ran in one order alone */
 } Made;
 
 /* Whole numbers below 10 are labels and indices that every program here takes. */
@@ -54,16 +65,23 @@ static bool flush(bool on) {
 #endif
 }
 
-static int compare_globals(const char *what, Arena *a, Compiled *cpu, Compiled *gpu, Ctx *c) {
+static int compare(const char *what, const char *name, const Made *p, const Tensor *want,
+                   const Tensor *got) {
+  return p->part > 0 ? tensor_compare_size(what, name, want, got, p->part)
+                     : tensor_compare(what, name, want, got, scalar_close);
+}
+
+static int compare_globals(const char *what, Arena *a, const Made *p, Compiled *cpu,
+                           Compiled *gpu) {
   int bad = 0;
   for (int i = 0; i < cpu->program->nglobals; i++) {
     const GcTensor *t = &cpu->program->globals[i].t;
-    const Type *type = type_get(c, (Dtype)t->dtype, t->rank, t->dims);
+    const Type *type = type_get(p->c, (Dtype)t->dtype, t->rank, t->dims);
     Tensor x = {type, ARENA_ARRAY(a, Scalar, type->numel + 1)},
            y = {type, ARENA_ARRAY(a, Scalar, type->numel + 1)};
     compiled_get(cpu, i, x.at);
     compiled_get(gpu, i, y.at);
-    bad += tensor_compare(what, t->name, &x, &y, scalar_close);
+    bad += compare(what, t->name, p, &x, &y);
   }
   return bad;
 }
@@ -78,9 +96,9 @@ static bool run_one(const char *what, Compiled *c, const Entry *e, const RunOpti
   return !c->fault[0];
 }
 
-/* An entry, or init where e is NULL, on the CPU and on the devices. */
-static int run_entry(const char *what, Made *p, Compiled *cpu, Compiled *const *gpu, const Entry *e,
-                     uint64_t seed) {
+/* An entry, or init where e is NULL, on the CPU and on the devices; marks in which orders. */
+static int run_step(const char *what, Made *p, Compiled *cpu, Compiled *const *gpu, const Entry *e,
+                    uint64_t seed, unsigned *orders) {
   Arena *a = arena_new();
   RunOptions o = {.threads = 1, .seed = seed, .step = 3};
   int n = e ? entry_outputs(e, NULL, NULL) : 0, bad = 0;
@@ -94,42 +112,65 @@ static int run_entry(const char *what, Made *p, Compiled *cpu, Compiled *const *
   for (int d = 0; d < DEVICES && ok && gpu[d]; d++) {
     const char *name =
         arena_printf(a, "%s, %s for %s", what, e ? e->name : "init", device_arch(gpu[d]));
-    device_order(gpu[d], (unsigned)(seed + (uint64_t)d) % 3);
+    unsigned order = (unsigned)(seed + (uint64_t)d) % ORDERS;
+    device_order(gpu[d], order);
+    orders[d] |= 1u << order;
     if (!run_one(name, gpu[d], e, &o, in, y, p->c)) {
       bad++;
       continue;
     }
-    for (int k = 0; k < n; k++) bad += tensor_compare(name, names[k], &x[k], &y[k], scalar_close);
-    bad += compare_globals(name, a, cpu, gpu[d], p->c);
+    for (int k = 0; k < n; k++) bad += compare(name, names[k], p, &x[k], &y[k]);
+    bad += compare_globals(name, a, p, cpu, gpu[d]);
     p->compared += e != NULL;
   }
   arena_free(a);
   return bad + !ok;
 }
 
+static int run_entry(const char *what, Made *p, Compiled *cpu, Compiled *const *gpu, const Entry *e,
+                     uint64_t seed) {
+  unsigned orders[DEVICES] = {0};
+  int bad = 0;
+  for (uint64_t i = 0; i < STEPS && !bad; i++)
+    bad = run_step(what, p, cpu, gpu, e, seed + i, orders);
+  for (int d = 0; d < DEVICES && gpu[d] && !bad; d++) p->once += (orders[d] & (orders[d] - 1)) == 0;
+  return bad;
+}
+
+/* Launches on tensor cores, which are those with a ring in shared memory. */
+static int on_tensor_cores(const Compiled *c) {
+  int n = 0;
+  for (int i = 0; i < c->program->nentries; i++)
+    for (int k = 0; k < c->program->entries[i].nsteps; k++) {
+      const GcLaunch *l = c->program->entries[i].steps[k].launch;
+      n += l && l->shared;
+    }
+  return n;
+}
+
 static int run(const char *what, Made *p, uint64_t seed) {
   Compiled *gpu[DEVICES], *cpu = compiled_open(p->cpu, p->on_cpu, &p->o, "-O0");
   int bad = devices_open(p->gpu, p->on_gpu, &p->o, p->kind, gpu) + !cpu;
   for (int d = 0; d < DEVICES; d++) p->devices += gpu[d] != NULL;
+  if (!bad && p->o.exact == (on_tensor_cores(gpu[0]) > 0) && p->kind != DEVICE_DRIVER)
+    bad = 1, printf("%s: %s on tensor cores\n", what, p->o.exact ? "products" : "nothing is");
   if (!bad && p->cpu->init) bad = run_entry(what, p, cpu, gpu, NULL, seed);
-  uint32_t steps = p->file ? STEPS : 1;
-  for (uint32_t i = 0; i < p->cpu->entries.n * steps && !bad; i++)
-    bad = run_entry(what, p, cpu, gpu, p->cpu->entries.at[i / steps], seed + i);
+  for (uint32_t i = 0; i < p->cpu->entries.n && !bad; i++)
+    bad = run_entry(what, p, cpu, gpu, p->cpu->entries.at[i], seed + STEPS * i);
   compiled_close(cpu);
   devices_close(gpu);
   return bad;
 }
 
-static bool plan(Made *p, int level) {
+static bool plan(Made *p) {
   p->on_cpu = target_cpu(p->c, &p->o);
   p->on_gpu = target_cuda(p->c);
   if (!p->on_cpu) return false;
   PassOptions po = {.memory = "pack", .verify_each = true, .out = stdout};
-  const char *pipeline = intern_printf(p->c, "autodiff,%s", passes_pipeline(level));
   po.target = p->on_cpu;
-  if (!passes_run(p->cpu, pipeline, &po)) return false;
+  if (!passes_run(p->cpu, p->pipeline, &po)) return false;
   po.target = p->on_gpu;
-  return passes_run(p->gpu, pipeline, &po);
+  return passes_run(p->gpu, p->pipeline, &po);
 }
 
 static bool has_nvrtc(void) {
@@ -155,8 +196,8 @@ static bool can_compile(DeviceKind kind) {
   return ok;
 }
 
-static int check(const char *what, Made *p, uint64_t seed, int level) {
-  if (plan(p, level)) return run(what, p, seed);
+static int check(const char *what, Made *p, uint64_t seed) {
+  if (plan(p)) return run(what, p, seed);
   printf("%s: no plan\n", what);
   return 1;
 }
@@ -172,6 +213,7 @@ static RandomOptions random_options(uint64_t seed) {
 
 typedef struct Request {
   const char *runtime, *file; /* file: NULL where programs are random */
+  const char *precision;      /* or NULL */
   const char *const *define;
   int ndefines;
   uint64_t first, modules;
@@ -180,6 +222,7 @@ typedef struct Request {
 } Request;
 
 static bool read_request(Request *r, int argc, char **argv) {
+  static const char precision[] = "--precision=";
   *r = (Request){.kind = DEVICE_NVRTC, .modules = 1, .first = 7};
   int i = 2;
   for (; i < argc && argv[i][0] == '-'; i++) {
@@ -187,6 +230,10 @@ static bool read_request(Request *r, int argc, char **argv) {
       r->kind = DEVICE_DRIVER;
     else if (strcmp(argv[i], "--clang") == 0)
       r->kind = DEVICE_CLANG;
+    else if (strncmp(argv[i], precision, strlen(precision)) == 0)
+      r->precision = argv[i] + strlen(precision), r->kind = DEVICE_PTX;
+    else if (strcmp(argv[i], "--ptx") == 0)
+      r->kind = DEVICE_PTX;
     else if (strcmp(argv[i], "--wide") == 0)
       r->wide = true;
     else
@@ -211,35 +258,53 @@ static Module *module_of(Ctx *c, const Request *r, uint64_t seed) {
                  : random_program(c, seed, random_options(seed));
 }
 
+typedef struct Tally {
+  int programs, devices, compared, once, bad;
+} Tally;
+
+/* One module of programs; part: see Made. */
+static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
+  Made p = {.c = ctx_new(),
+            .o = {.version = "test", .runtime_dir = r->runtime, .level = 2, .exact = part == 0},
+            .file = r->file != NULL,
+            .part = part,
+            .kind = r->kind};
+  p.o.wide = r->wide || (!r->file && s % 4 == 1);
+  p.cpu = module_of(p.c, r, s);
+  p.gpu = module_of(p.c, r, s);
+  const char *passes = passes_pipeline(!r->file && s % 4 == 0 ? 0 : 2);
+  p.pipeline = r->precision ? passes_with_precision(p.c, passes, r->precision)
+                            : intern_printf(p.c, "autodiff,%s", passes);
+  const char *what = r->file ? r->file : intern_printf(p.c, "seed %llu", (unsigned long long)s);
+  t->bad += check(what, &p, s);
+  t->programs += r->file ? 1 : (int)p.cpu->entries.n;
+  t->devices += p.devices;
+  t->compared += p.compared;
+  t->once += p.once;
+  ctx_free(p.c);
+}
+
 int main(int argc, char **argv) {
   Request r;
   if (!read_request(&r, argc, argv)) {
-    fprintf(stderr, "usage: programs RUNTIME_DIR [--wide] [--gpu|--clang] random FIRST COUNT | "
-                    "FILE.g [NAME=V...]\n");
+    fprintf(stderr, "usage: programs RUNTIME_DIR [--wide] [--precision=P|--ptx|--gpu|--clang] "
+                    "random FIRST COUNT | FILE.g [NAME=V...]\n");
     return 2;
   }
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (!can_compile(r.kind)) return getenv("GC_NO_SKIP") ? 1 : SKIP;
-  int bad = 0, n = 0, devices = 0, compared = 0;
+  Tally t = {0};
   for (uint64_t s = r.first; s < r.first + r.modules; s++) {
-    Made p = {.c = ctx_new(),
-              .o = {.version = "test", .runtime_dir = r.runtime, .level = 2, .exact = true},
-              .file = r.file != NULL,
-              .kind = r.kind};
-    p.o.wide = r.wide || (!r.file && s % 4 == 1);
-    p.cpu = module_of(p.c, &r, s);
-    p.gpu = module_of(p.c, &r, s);
-    char what[64];
-    snprintf(what, sizeof what, "seed %llu", (unsigned long long)s);
-    bad += check(r.file ? r.file : what, &p, s, !r.file && s % 4 == 0 ? 0 : 2);
-    n += r.file ? 1 : (int)p.cpu->entries.n;
-    devices += p.devices;
-    compared += p.compared;
-    ctx_free(p.c);
+    test_module(&r, s, 0, &t);
+    if (r.precision)
+      test_module(&r, s, strcmp(r.precision, "bf16") == 0 ? BF16_PART : TF32_PART, &t);
   }
-  if (r.kind == DEVICE_NVRTC)
-    printf("%d texts of PTX, of which %d differ, ran\n", (int)r.modules * ARCHS, devices);
-  if (!compared) printf("nothing was compared\n"), bad++;
-  printf("%d programs, %d failures\n", n, bad);
-  return bad != 0;
+  if (r.kind == DEVICE_NVRTC || r.kind == DEVICE_PTX)
+    printf("%d texts of PTX, of which %d differ, ran\n",
+           (int)r.modules * ARCHS * (1 + !!r.precision), t.devices);
+  if (!t.compared) printf("nothing was compared\n"), t.bad++;
+  if (t.once && r.kind != DEVICE_DRIVER)
+    printf("%d entries ran in one order of warps alone\n", t.once), t.bad++;
+  printf("%d programs, %d failures\n", t.programs, t.bad);
+  return t.bad != 0;
 }

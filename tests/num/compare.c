@@ -40,3 +40,17 @@ int tensor_compare(const char *what, const char *name, const Tensor *want, const
          real ? x->f : (double)x->i);
   return 1;
 }
+
+int tensor_compare_size(const char *what, const char *name, const Tensor *want, const Tensor *got,
+                        double part) {
+  const Type *t = want->type;
+  double off = 0, size = 0;
+  for (int64_t i = 0; dtype_is_float(t->dtype) && i < t->numel; i++) {
+    double x = want->at[i].f, y = got->at[i].f;
+    off += (y - x) * (y - x);
+    size += x * x;
+  }
+  if (off <= part * part * size) return 0;
+  printf("%s: %s: off by %.3g of its size\n", what, name, size > 0 ? sqrt(off / size) : off);
+  return 1;
+}

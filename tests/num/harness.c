@@ -52,14 +52,26 @@ static int64_t count(const GcTensor *t) {
   return n;
 }
 
+static bool is_row_major(const GcTensor *t) {
+  for (int k = 0; k < t->rank && t->order; k++)
+    if (t->order[k] != k) return false;
+  return !t->panel;
+}
+
 static void get_all(Compiled *c, const GcTensor *t, Scalar *to) {
-  for (int64_t i = 0; i < count(t); i++)
-    to[i] = scalar_read(c->region[t->region] + t->offset + element(t, i), (Dtype)t->dtype);
+  const unsigned char *p = c->region[t->region] + t->offset;
+  const size_t size = (size_t)dtype_bytes[t->dtype];
+  const bool plain = is_row_major(t);
+  for (int64_t i = 0, n = count(t); i < n; i++)
+    to[i] = scalar_read(p + (plain ? (size_t)i * size : element(t, i)), (Dtype)t->dtype);
 }
 
 static void put_all(Compiled *c, const GcTensor *t, const Scalar *from) {
-  for (int64_t i = 0; i < count(t); i++)
-    scalar_write(c->region[t->region] + t->offset + element(t, i), (Dtype)t->dtype, from[i]);
+  unsigned char *p = c->region[t->region] + t->offset;
+  const size_t size = (size_t)dtype_bytes[t->dtype];
+  const bool plain = is_row_major(t);
+  for (int64_t i = 0, n = count(t); i < n; i++)
+    scalar_write(p + (plain ? (size_t)i * size : element(t, i)), (Dtype)t->dtype, from[i]);
 }
 
 void compiled_get(Compiled *c, int global, Scalar *to) {

@@ -124,7 +124,10 @@ static void run_grid(Exec *x) {
     uint64_t c = x->l->order == 0   ? i
                  : x->l->order == 1 ? n - 1 - i
                                     : shuffle_cta(i, n, x->l->order);
-    if (n < all) c = n > 1 ? c * (all - 1) / (n - 1) : 0;
+    if (n < all && x->l->ends)
+      c += c < n / 2 ? 0 : all - n;
+    else if (n < all)
+      c = n > 1 ? c * (all - 1) / (n - 1) : 0;
     x->cta[0] = (unsigned)(c % g[0]);
     x->cta[1] = (unsigned)(c / g[0] % g[1]);
     x->cta[2] = (unsigned)(c / g[0] / g[1]);

@@ -46,6 +46,7 @@ typedef struct PtxLaunch {
   unsigned order;       /* 0: warps and CTAs in order; 1: reversed; n: shuffled by seed n */
   uint64_t max_steps;   /* warp instructions before the launch is given up; 0: 2^40 */
   unsigned some;        /* CTAs that run: the first, the last, and others between; 0: all */
+  bool ends;            /* ... of which one half are the first ones, the other the last ones */
   unsigned max_reports; /* findings after which the launch stops; 0: 64 */
 } PtxLaunch;
 

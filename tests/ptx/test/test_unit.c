@@ -182,8 +182,8 @@ static const char tail[] =
     "\nld.param.u64 %rd9, [out]; mov.u32 %r9, %laneid; mul.wide.u32 %rd8, %r9, 4;\n"
     "add.u64 %rd9, %rd9, %rd8; st.global.u32 [%rd9], %r0; ret;\n}\n";
 
-static PtxStatus run(const char *body, uint32_t out[32], PtxResult *r, unsigned threads,
-                     const char *end) {
+static PtxStatus launch(const char *body, uint32_t out[32], PtxResult *r, PtxLaunch l,
+                        const char *end) {
   char text[4096], err[256];
   int n = snprintf(text, sizeof text, "%s%s%s%s", head, body, end, functions);
   PtxModule *m = ptx_module_load(text, (size_t)n, err, sizeof err);
@@ -193,17 +193,21 @@ static PtxStatus run(const char *body, uint32_t out[32], PtxResult *r, unsigned 
     return PTX_REFUSED;
   }
   PtxBuf buf = {out, 128, PTX_WRITE, "out", NULL, 0};
-  PtxLaunch l = {.grid = {1, 1, 1},
-                 .block = {threads, 1, 1},
-                 .params = &out,
-                 .params_size = 8,
-                 .bufs = &buf,
-                 .nbufs = 1,
-                 .checks = PTX_CHECK_ALL,
-                 .max_steps = 100000};
+  l.params = &out;
+  l.params_size = 8;
+  l.bufs = &buf;
+  l.nbufs = 1;
+  l.checks = PTX_CHECK_ALL;
+  l.max_steps = 100000;
   PtxStatus s = ptx_launch(ptx_module_kernel(m, 0), &l, r);
   ptx_module_free(m);
   return s;
+}
+
+static PtxStatus run(const char *body, uint32_t out[32], PtxResult *r, unsigned threads,
+                     const char *end) {
+  PtxLaunch l = {.grid = {1, 1, 1}, .block = {threads, 1, 1}};
+  return launch(body, out, r, l, end);
 }
 
 static void check_rows(void) {
@@ -288,6 +292,38 @@ static void check_wrongs(void) {
   }
 }
 
+/* ---- a part of the grid ---- */
+static const struct Grid {
+  unsigned some;
+  bool ends;
+  const char *ran; /* of 12 CTAs */
+} grids[] = {
+    {0, false, "111111111111"}, {4, false, "100100010001"}, {4, true, "110000000011"},
+    {1, false, "100000000000"}, {5, true, "110000000111"},  {12, true, "111111111111"},
+    {20, true, "111111111111"},
+};
+
+static void check_grids(void) {
+  static const char mark[] = "ld.param.u64 %rd9, [out]; mov.u32 %r9, %ctaid.x;\n"
+                             "mul.wide.u32 %rd8, %r9, 4; add.u64 %rd9, %rd9, %rd8;\n"
+                             "mov.u32 %r0, 1; st.global.u32 [%rd9], %r0;";
+  for (size_t i = 0; i < 3 * (sizeof grids / sizeof *grids); i++) {
+    const struct Grid *g = &grids[i / 3];
+    uint32_t out[32] = {0};
+    char ran[13] = "";
+    PtxResult r;
+    PtxLaunch l = {.grid = {12, 1, 1}, .block = {1, 1, 1}, .some = g->some, .ends = g->ends};
+    l.order = (unsigned)(i % 3);
+    PtxStatus s = launch(mark, out, &r, l, "\nret;\n}\n");
+    for (int k = 0; k < 12; k++) ran[k] = out[k] ? '1' : '0';
+    if (s != PTX_OK || strcmp(ran, g->ran) != 0) {
+      fprintf(stderr, "some %u: %s ran, not %s; %s\n", g->some, ran, g->ran, r.error);
+      failures++;
+    }
+    ptx_result_free(&r);
+  }
+}
+
 /* ---- texts that are refused, with what the message must say ---- */
 static const struct Refused {
   const char *body, *says;
@@ -328,6 +364,7 @@ static void check_refused(void) {
 int main(void) {
   check_rows();
   check_wrongs();
+  check_grids();
   check_refused();
   if (failures) fprintf(stderr, "%d failures\n", failures);
   return failures != 0;
