@@ -46,6 +46,7 @@ typedef struct Run {
   const Target *target;
   CodegenGpu gpu;      /* of an executable for both */
   const Program *prog; /* of --emit=ast */
+  FILE *note;          /* of --pack: what is said once the rows are written */
   Module *m;           /* of everything else */
   double target_seconds, passes_seconds, codegen_seconds;
 } Run;
@@ -473,14 +474,21 @@ static int print_packed(FILE *f, Run *r) {
   text = option_value(&r->o, OPT_TIMEOUT, NULL);
   if (text && !parse_seconds(text, &timeout))
     return usage_error("--timeout takes a number of seconds above 0, not '%s'", text);
-  return pack_command(r->c, r->o.input, capacity, timeout, f);
+  return pack_command(r->c, r->o.input, capacity, timeout, f, r->note);
 }
 
 static int pack(Run *r) {
   r->output = option_value(&r->o, OPT_OUTPUT, NULL);
   if (r->output && output_is_input(r->output, r->o.input))
     return usage_error("the output would replace the input %s", r->o.input);
-  return emit_text(r, print_packed);
+  char *note = NULL;
+  size_t n = 0;
+  r->note = open_memstream(&note, &n);
+  int code = r->note ? emit_text(r, print_packed) : EXIT_ENVIRONMENT;
+  if (r->note && fclose(r->note) != 0) code = EXIT_ENVIRONMENT;
+  if (code == EXIT_DONE) fputs(note, stderr); /* nothing is said of what could not be written */
+  free(note);
+  return code;
 }
 
 static int run(Run *r, int argc, char **argv) {

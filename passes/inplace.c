@@ -249,6 +249,28 @@ static void missed_remark(Inplace *w, const Op *op, int operand) {
   }
 }
 
+/* No operand's bytes would have done, whatever its life: why. The best reason is the one of an
+   operand that has as many bytes as the result. */
+static void never_remark(Inplace *w, int step, const Op *op, int result) {
+  uint64_t bytes = place_of(w, op->results[result])->bytes;
+  const char *what = plan_op_name(op);
+  char buf[32];
+  if (!w->r) return;
+  for (int i = 0; i < op->noperands; i++) {
+    ValueId v = op->operands[i], root = root_of(w, v);
+    const char *why = op_inplace_refusal(w->e, op, result, i);
+    if (place_of(w, root)->bytes != bytes) continue;
+    if (!why && w->taken[root] == step) why = "was taken for another result";
+    if (!why) continue; /* another operand has its bytes, too, and must not be written over */
+    remark(w->r, REMARK_INPLACE, "inplace-missed", op->loc, "%s not in place: %s %s", what,
+           value_str(w->e, v), why);
+    return;
+  }
+  remark(w->r, REMARK_INPLACE, "inplace-missed", op->loc,
+         "%s not in place: no operand has as many bytes as %s (%s)", what,
+         value_str(w->e, op->results[result]), plan_commas(buf, bytes));
+}
+
 static void place_result(Inplace *w, int step, const Op *op, int result) {
   ValueId v = op->results[result];
   Place *x = place_of(w, v);
@@ -270,7 +292,10 @@ static void place_result(Inplace *w, int step, const Op *op, int result) {
     join(w, v, root);
     return;
   }
-  if (missed >= 0) missed_remark(w, op, missed);
+  if (missed >= 0)
+    missed_remark(w, op, missed);
+  else if (op->noperands)
+    never_remark(w, step, op, result);
 }
 
 static bool is_free(Inplace *w, ValueId v) {

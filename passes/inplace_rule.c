@@ -212,6 +212,16 @@ static bool kernel_ok(const Entry *e, const Op *op, int result, int operand) {
   return ok;
 }
 
+const char *op_inplace_refusal(const Entry *e, const Op *op, int result, int operand) {
+  ValueId x = op->operands[operand], y = op->results[result];
+  const Type *a = value_type(e, x), *b = value_type(e, y);
+  if (op_inplace_ok(e, op, result, operand)) return NULL;
+  if (dtype_size(a->dtype) != dtype_size(b->dtype)) return "has elements of another size";
+  if (!type_same_dims(a, b)) return "has another shape";
+  if (value_at(e, x)->layout != value_at(e, y)->layout) return "has another layout";
+  return "is read elsewhere than the result is written";
+}
+
 bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand) {
   ValueId x = op->operands[operand], y = op->results[result];
   if (!same_storage(e, x, y)) return false;

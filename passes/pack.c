@@ -29,6 +29,26 @@ static int section_at(const int64_t *start, int n, int64_t t) {
   return a;
 }
 
+/* The largest load over each life, from the largest over every run of 2^k sections. */
+static void find_most(Pack *p) {
+  uint64_t *run[32] = {p->load};
+  for (int k = 1; INT64_C(1) << k <= p->sections; k++) {
+    int half = 1 << (k - 1);
+    run[k] = ARENA_ARRAY(p->a, uint64_t, p->sections);
+    for (int s = 0; s + 2 * half <= p->sections; s++) {
+      uint64_t a = run[k - 1][s], b = run[k - 1][s + half];
+      run[k][s] = a > b ? a : b;
+    }
+  }
+  p->most = ARENA_ARRAY(p->a, uint64_t, p->n);
+  for (int i = 0; i < p->n; i++) {
+    int k = 0, from = p->from[i], to = p->to[i];
+    while (INT64_C(2) << k <= to - from) k++;
+    uint64_t a = run[k][from], b = run[k][to - (1 << k)];
+    p->most[i] = a > b ? a : b;
+  }
+}
+
 static void make_sections(Pack *p) {
   const Buffer *b = p->b->at;
   int64_t *start = ARENA_ARRAY(p->a, int64_t, p->n);
@@ -52,12 +72,8 @@ static void make_sections(Pack *p) {
       p->peak = s;
     }
   p->proven = p->bound;
-  p->most = ARENA_ARRAY(p->a, uint64_t, p->n);
-  for (int i = 0; i < p->n; i++) {
-    p->spans += p->to[i] - p->from[i];
-    for (int s = p->from[i]; s < p->to[i]; s++)
-      if (p->load[s] > p->most[i]) p->most[i] = p->load[s];
-  }
+  for (int i = 0; i < p->n; i++) p->spans += p->to[i] - p->from[i];
+  find_most(p);
 }
 
 void pack_keep(Pack *p) {
@@ -90,9 +106,17 @@ double pack_log(double x) {
   return 2 * sum + (e - 0.5) * 0.69314718055994531;
 }
 
-bool pack_out_of_time(const Pack *p) {
-  return p->work <= 0 || (p->deadline > 0 && clock_now() > p->deadline);
+/* Steps from one look at the clock to the next: about a quarter of a millisecond. */
+enum { LOOK_EVERY = 1 << 18 };
+
+bool pack_late(Pack *p) {
+  if (p->late || p->deadline == 0 || p->work > p->look) return p->late;
+  p->look = p->work - LOOK_EVERY;
+  p->late = clock_now() > p->deadline;
+  return p->late;
 }
+
+bool pack_out_of_time(Pack *p) { return p->work <= 0 || pack_late(p); }
 
 bool pack_done(const Pack *p, const PackLimit *limit) {
   return p->arena <= p->proven || (limit->capacity && p->arena <= limit->capacity);
@@ -123,15 +147,26 @@ static void improve(Pack *p, Greedy *g, const PackLimit *limit) {
   }
 }
 
+/* By boxes, in a time that never matters: what there is where even one order takes too long. */
+static void pack_by_pool(Pack *p) {
+  Buffers b = {.at = ARENA_ARRAY(p->a, Buffer, p->n), .n = p->n, .steps = p->sections};
+  for (int i = 0; i < p->n; i++)
+    b.at[i] = (Buffer){.bytes = p->b->at[i].bytes, .first = p->from[i], .last = p->to[i] - 1};
+  pool_search(p->a, &b, -1);
+  for (int i = 0; i < p->n; i++) p->offset[i] = b.at[i].offset;
+  pack_keep(p);
+}
+
 PackResult pack_plan(Arena *scratch, Buffers *b, const PackLimit *limit) {
   if (b->n == 0) return (PackResult){0};
   Pack p = {.a = scratch, .b = b, .n = b->n, .arena = UINT64_MAX};
   p.offset = ARENA_ARRAY(scratch, uint64_t, b->n);
-  p.work = limit->work;
+  p.work = p.look = limit->work;
   p.random = limit->seed;
   if (limit->seconds > 0) p.deadline = clock_now() + limit->seconds;
   make_sections(&p);
+  if (p.deadline > 0) pack_by_pool(&p);
   Greedy *g = greedy_new(&p, limit);
   improve(&p, g, limit);
-  return (PackResult){.arena = p.arena, .proven = p.proven, .work = limit->work - p.work};
+  return (PackResult){.arena = p.arena, .proven = p.proven, .work = limit->work - p.work + p.given};
 }

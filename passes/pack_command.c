@@ -1,5 +1,5 @@
 /* gc --pack: packs any buffers. Reads rows id,lower,upper,size (upper exclusive), writes them with
-   an offset column, and says what it found on the standard error.
+   an offset column, and a note of what it found.
    Contract: every row is checked, a bad one is shown with its place; nothing is written unless all
    are good; "optimal" is said only where it is proven. */
 #include "passes/plan_impl.h"
@@ -215,14 +215,14 @@ static void write_rows(const Rows *r, FILE *f) {
   }
 }
 
-static void say(const Rows *r, uint64_t capacity, const PackResult *found) {
+static void say(FILE *f, const Rows *r, uint64_t capacity, const PackResult *found) {
   char n[32], arena[32], bound[32];
-  fprintf(stderr, "%s buffers in %s bytes: ", plan_commas(n, r->buffers.n),
+  fprintf(f, "%s buffers in %s bytes: ", plan_commas(n, r->buffers.n),
           plan_commas(arena, found->arena));
   if (found->arena <= found->proven)
-    fputs("optimal\n", stderr);
+    fputs("optimal\n", f);
   else
-    fprintf(stderr, "%s; none is below %s\n", capacity ? "it fits" : "the best that was found",
+    fprintf(f, "%s; none is below %s\n", capacity ? "it fits" : "the best that was found",
             plan_commas(bound, found->proven));
 }
 
@@ -238,7 +238,8 @@ static int too_small(const Rows *r, uint64_t capacity, const PackResult *found) 
   return PROGRAM_WRONG;
 }
 
-int pack_command(Ctx *c, const char *file, uint64_t capacity, double timeout, FILE *out) {
+int pack_command(Ctx *c, const char *file, uint64_t capacity, double timeout, FILE *out,
+                 FILE *note) {
   Rows r = {.c = c, .a = ctx_arena(c), .line = 1};
   if (!ctx_read_source(c, file, &r.file)) {
     diag(c, SEV_ERROR, (Loc){0}, "cannot read %s: %s", file, strerror(errno));
@@ -256,6 +257,6 @@ int pack_command(Ctx *c, const char *file, uint64_t capacity, double timeout, FI
   arena_free(scratch);
   if (capacity && found.arena > capacity) return too_small(&r, capacity, &found);
   write_rows(&r, out);
-  say(&r, capacity, &found);
+  say(note, &r, capacity, &found);
   return DONE;
 }

@@ -132,8 +132,8 @@ static int by_rank(const void *pa, const void *pb) {
   return a->i - b->i;
 }
 
-/* Places all in the order of their ranks. Returns the arena, or UINT64_MAX once it exceeds `most`.
- */
+/* Places all in the order of their ranks. Returns the arena, or UINT64_MAX once it exceeds `most`
+   or the deadline is over. */
 static uint64_t greedy(Greedy *g, bool tight, uint64_t most) {
   Pack *p = g->p;
   uint64_t end = 0;
@@ -145,7 +145,7 @@ static uint64_t greedy(Greedy *g, bool tight, uint64_t most) {
     uint64_t at = find_gap(g, i, tight), top = at + p->b->at[i].bytes;
     p->offset[i] = at;
     if (top > end) end = top;
-    if (end > most) return UINT64_MAX;
+    if (end > most || pack_late(p)) return UINT64_MAX;
     Placed q = {at, top, p->from[i], p->to[i]};
     for (int b = g->block_of[q.from]; b <= g->block_of[q.to - 1]; b++) insert(p->a, &g->list[b], q);
   }
@@ -214,12 +214,14 @@ Greedy *greedy_new(Pack *p, const PackLimit *limit) {
   g->arena = UINT64_MAX;
   make_blocks(g);
   int rounds = p->n > MANY ? 3 : 2 * KEYS;
-  for (int q = 0; q < rounds && !pack_done(p, limit); q++) {
+  for (int q = 0; q < rounds && !pack_done(p, limit) && !pack_late(p); q++) {
     Key key = p->n > MANY ? many[q] : turn[q / 2];
     for (int i = 0; i < p->n; i++) g->rank[i] = rank_of(p, key, i);
     greedy(g, p->n <= MANY && q % 2, p->arena - 1);
   }
-  p->work = work; /* the portfolio is not counted: it always runs whole */
+  p->given = work - p->work; /* the portfolio is not counted: without a deadline it runs whole */
+  p->work += p->given;
+  p->look += p->given;
   return g;
 }
 

@@ -19,7 +19,10 @@ typedef struct Pack {
   uint64_t arena;   /* of the best packing; UINT64_MAX: none yet */
   uint64_t *offset; /* of the attempt at hand */
   int64_t work;     /* elementary steps that are left */
+  int64_t given;    /* those of the portfolio of orders, which the limit of work does not count */
   double deadline;  /* seconds of the monotonic clock; 0: none */
+  int64_t look;     /* the clock is looked at again when so much work is left */
+  bool late;        /* the deadline is over */
   uint64_t random;  /* state of the generator */
 } Pack;
 
@@ -31,7 +34,10 @@ static inline int64_t pack_life(const Pack *p, int i) {
 void pack_keep(Pack *p);
 /* True if the best packing needs no improvement under this limit. */
 bool pack_done(const Pack *p, const PackLimit *limit);
-bool pack_out_of_time(const Pack *p);
+/* The deadline is over: every order that is being tried ends at once. */
+bool pack_late(Pack *p);
+/* That, or no work is left. */
+bool pack_out_of_time(Pack *p);
 /* In [0, 1). */
 double pack_random(Pack *p);
 static inline uint64_t pack_mix(uint64_t x) { /* splitmix64's finaliser */

@@ -276,10 +276,7 @@ static bool push_part(Search *s, Frame *f) {
   return false;
 }
 
-static bool out_of_time(Search *s) {
-  if (++s->nodes > s->limit || s->p->work <= 0) return true;
-  return (s->nodes & 127) == 0 && pack_out_of_time(s->p);
-}
+static bool out_of_time(Search *s) { return ++s->nodes > s->limit || pack_out_of_time(s->p); }
 
 /* Expands a frame. True: a child was pushed; false: *out is its answer. */
 static bool enter(Search *s, Frame *f, Found *out) {

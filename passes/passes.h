@@ -87,7 +87,8 @@ bool passes_check(Ctx *c, const char *pipeline); /* syntax and needs only; repor
    "%d = tanh %a   live_in = {%a, %f}   live_out = {%d, %f}", in order of definition. */
 void liveness_print(FILE *f, const Entry *e);
 
-/* `gc --pack FILE.csv`: packs any buffers, writes them with their offsets. Returns the exit code;
-   capacity and timeout: 0 none. */
-int pack_command(Ctx *c, const char *file, uint64_t capacity, double timeout, FILE *out);
+/* `gc --pack FILE.csv`: packs any buffers, writes them with their offsets to `out` and what can be
+   said of them to `note`. Returns the exit code; capacity and timeout: 0 none. */
+int pack_command(Ctx *c, const char *file, uint64_t capacity, double timeout, FILE *out,
+                 FILE *note);
 #endif

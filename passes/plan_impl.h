@@ -107,7 +107,7 @@ uint64_t color_plan(Arena *scratch, Buffers *b);
 
 typedef struct PackLimit {
   uint64_t capacity; /* stop at the first packing of at most this; 0: the least that is found */
-  double seconds;    /* of searching; 0: no limit of time */
+  double seconds;    /* in all, of everything; 0: no limit of time */
   int64_t work;      /* elementary steps, about 10^9 a second; 0: the greedy orders alone */
   uint64_t seed;     /* of what is random in the search */
 } PackLimit;
@@ -115,7 +115,7 @@ typedef struct PackLimit {
 typedef struct PackResult {
   uint64_t arena;  /* bytes of the packing in the buffers' offsets */
   uint64_t proven; /* no packing is smaller than this */
-  int64_t work;    /* elementary steps that it took */
+  int64_t work;    /* elementary steps that it took, the greedy orders included */
 } PackResult;
 /* Offsets in one arena. Deterministic unless seconds is given. */
 PackResult pack_plan(Arena *scratch, Buffers *b, const PackLimit *limit);

@@ -227,12 +227,35 @@ uint64_t plan_arena(const PassRun *r, const Entry *e, Plan *p, double seconds) {
   return assign(r, e, p, SHARE_PACK, -1, seconds, &s);
 }
 
+/* Whose the bytes of a buffer are: a value's, or the scratch of an op. */
+static const char *owner_str(const PassRun *r, const Entry *e, const Storages *s, int b,
+                             const Op *const *scratch_of) {
+  if (scratch_of[b])
+    return arena_printf(r->scratch, "the scratch of %s", plan_op_name(scratch_of[b]));
+  return value_str(e, s->b.at[b].owner);
+}
+
+static void share_remark(PassRun *r, const Op *op, const char *who, const char *of,
+                         const Place *x) {
+  char buf[32];
+  remark(r, REMARK_SHARE, "share", op->loc, "%s shares bytes of %s (%s at 0x%llx)", who, of,
+         plan_commas(buf, x->bytes), (unsigned long long)x->offset);
+}
+
 static void write_places(PassRun *r, const Entry *e, Plan *p, const Storages *s) {
   int *before = predecessors(r->scratch, &s->b);
+  bool tells = r->opt->remarks & REMARK_SHARE;
+  const Op **scratch_of = ARENA_ARRAY(r->scratch, const Op *, s->b.n + 1); /* by buffer */
+  for (int t = 0; t < p->nsteps; t++)
+    if (p->scratch[p->steps[t]->id].bytes) scratch_of[s->scratch[p->steps[t]->id]] = p->steps[t];
   for (int t = 0; t < p->nsteps; t++) {
     const Op *op = p->steps[t];
     Place *tmp = &p->scratch[op->id];
-    if (tmp->bytes) tmp->offset = s->b.at[s->scratch[op->id]].offset;
+    int own = tmp->bytes ? s->scratch[op->id] : -1;
+    if (own >= 0) tmp->offset = s->b.at[own].offset;
+    if (own >= 0 && before[own] >= 0 && tells)
+      share_remark(r, op, owner_str(r, e, s, own, scratch_of),
+                   owner_str(r, e, s, before[own], scratch_of), tmp);
     for (int k = 0; k < plan_nmade(op); k++) {
       ValueId v = plan_made(op, k);
       Place *x = &p->place[v];
@@ -245,13 +268,11 @@ static void write_places(PassRun *r, const Entry *e, Plan *p, const Storages *s)
         was = before[was]; /* scratch: look below it */
       x->how = before[b] >= 0 ? HOW_REUSE : HOW_NEW;
       x->of = was >= 0 ? s->b.at[was].owner : NO_ID;
-      char buf[32];
-      if (x->of == NO_ID) continue;
-      r->changes++;
-      if (r->opt->remarks & REMARK_SHARE)
-        remark(r, REMARK_SHARE, "share", op->loc, "%s shares bytes of %s (%s at 0x%llx)",
-               value_str(e, v), value_str(e, x->of), plan_commas(buf, x->bytes),
-               (unsigned long long)x->offset);
+      if (before[b] < 0) continue;
+      r->changes += x->of != NO_ID;
+      if (tells)
+        share_remark(r, op, value_str(e, v),
+                     owner_str(r, e, s, was >= 0 ? was : before[b], scratch_of), x);
     }
   }
 }

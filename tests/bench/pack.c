@@ -1,12 +1,13 @@
 /* Measures the packer by itself, in CPU time.
-     bench_pack FILE.csv... [--capacity=N] [--work=N] [--seeds=N]
+     bench_pack FILE.csv... [--capacity=N] [--work=N] [--seeds=N] [--must]
      bench_pack --random=N | --perfect=N [--seed=S] [--work=N] [--seeds=N] [--csv]
    A line an instance: buffers, the largest and the median arena over the seeds as a multiple of the
    largest sum of live sizes, median and largest seconds
    and elementary steps; with a capacity the seeds that failed to
-   meet it. --random: starts even over the time, lives exponential of 5 % of it, sizes log-uniform
-   64 B to 640 kB. --perfect: a square of 2^20 cut N - 1 times by guillotine cuts. --csv prints the
-   instance and packs nothing. */
+   meet it. --must: also exits with 1 if a seed misses the capacity, or the bound where none is
+   given. Every packing is checked. --random: starts even over the time, lives exponential of 5 % of
+   it, sizes log-uniform 64 B to 640 kB. --perfect: a square of 2^20 cut N - 1 times by guillotine
+   cuts. --csv prints the instance and packs nothing. */
 #define _POSIX_C_SOURCE 200809L
 #include "passes/plan_impl.h"
 
@@ -18,7 +19,7 @@ typedef struct Task {
   uint64_t capacity, seed, random;
   int64_t work, random_n, perfect_n;
   int seeds;
-  bool csv;
+  bool csv, must, missed;
 } Task;
 
 typedef VEC(Buffer) BufferList;
@@ -107,7 +108,22 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static void measure(const Task *t, const char *name, const Buffers *b) {
+/* No two that live together overlap, and no offset was made up. */
+static bool is_packing(const Buffers *b, uint64_t arena) {
+  for (int i = 0; i < b->n; i++) {
+    const Buffer *x = &b->at[i];
+    if (x->offset + x->bytes > arena) return false;
+    for (int j = 0; j < i; j++) {
+      const Buffer *y = &b->at[j];
+      if (x->first <= y->last && y->first <= x->last && x->offset < y->offset + y->bytes &&
+          y->offset < x->offset + x->bytes)
+        return false;
+    }
+  }
+  return true;
+}
+
+static void measure(Task *t, const char *name, const Buffers *b) {
   double *seconds = malloc(sizeof(double) * (size_t)t->seeds);
   double *work = malloc(sizeof(double) * (size_t)t->seeds);
   double *ratio = malloc(sizeof(double) * (size_t)t->seeds);
@@ -125,6 +141,11 @@ static void measure(const Task *t, const char *name, const Buffers *b) {
     ratio[k] = (double)r.arena / (double)buffers_bound(scratch, b);
     missed += t->capacity && r.arena > t->capacity;
     optimal += r.arena <= r.proven;
+    t->missed |= r.arena > (t->capacity ? t->capacity : buffers_bound(scratch, b));
+    if (!is_packing(&copy, r.arena)) {
+      printf("%s: seed %d: buffers overlap\n", name, k);
+      exit(1);
+    }
     arena_free(scratch);
   }
   qsort(seconds, (size_t)t->seeds, sizeof *seconds, by_value);
@@ -141,7 +162,7 @@ static void measure(const Task *t, const char *name, const Buffers *b) {
   free(ratio);
 }
 
-static void use(const Task *t, const char *name, const Buffers *b) {
+static void use(Task *t, const char *name, const Buffers *b) {
   if (!t->csv) {
     measure(t, name, b);
     return;
@@ -178,6 +199,8 @@ int main(int argc, char **argv) {
       t.perfect_n = x;
     else if (strcmp(argv[i], "--csv") == 0)
       t.csv = true;
+    else if (strcmp(argv[i], "--must") == 0)
+      t.must = true;
   }
   for (int i = 1; i < argc; i++) {
     if (argv[i][0] == '-') continue;
@@ -194,5 +217,5 @@ int main(int argc, char **argv) {
     use(&t, "perfect", &b);
   }
   arena_free(a);
-  return 0;
+  return t.must && t.missed;
 }

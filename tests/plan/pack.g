@@ -13,6 +13,10 @@
 # RUN: printf '\357\273\277' | cat - %t/five.csv > %t/marked.csv
 # RUN: %gc --pack %t/marked.csv | diff - %t/out.csv
 # RUN: not-14 %gc --pack %t/five.csv -o %t/five.csv 2>&1 | FileCheck-14 %s --check-prefix=OVER
+# RUN: not-14 %gc --pack %t/five.csv -o %t/none/out.csv > %t/unwritten 2>&1
+# RUN: FileCheck-14 %s --check-prefix=UNWRITTEN --implicit-check-not=optimal < %t/unwritten
+# RUN: %gc --pack %t/five.csv --timeout=1e-9 2> %t/late | tail -n +2 | sort > %t/rows
+# RUN: test `wc -l < %t/rows` = 5
 # RUN: ln -sf /dev/stdout %t/device
 # RUN: %gc --pack %t/five.csv -o %t/device | diff - %t/out.csv
 # RUN: test -L %t/device
@@ -28,6 +32,7 @@
 # TWICE: twice.csv:4:1: error: another row has the id 'b1' already
 # OFFSETS: offsets.csv:1:28: error: column 'offset' is named twice
 # OVER: error: the output would replace the input
+# UNWRITTEN: error: cannot write {{.*}}/none/out.csv: No such file or directory
 # HEAD: head.csv:1:4: error: column 'begin' is not known: they are id, lower, upper, size
 # EMPTY: empty.csv:1:1: error: the file is empty: its first line is id,lower,upper,size
 

@@ -224,6 +224,22 @@ static void packings_repeat(void **state) {
   }
 }
 
+/* A deadline ends an order in its middle: hardly a step is made after it. What there is then is no
+   worse than a pool. */
+static void a_deadline_ends_an_order(void **state) {
+  enum { N = 6000 };
+  Arena *a = arena_new();
+  Buffers b = random_buffers(a, 1, N, N, N), c = random_buffers(a, 1, N, N, N);
+  PackResult late = pack_plan(a, &b, &(PackLimit){.seconds = 1e-9, .work = INT64_MAX});
+  PackResult whole = pack_plan(a, &c, &(PackLimit){0});
+  assert_valid(&b);
+  assert_int_equal(late.arena, buffers_end(&b));
+  assert_true(late.work < 1000 * 1000);
+  assert_true(whole.work > 100 * late.work);
+  assert_true(late.arena <= pool_search(a, &c, -1));
+  arena_free(a);
+}
+
 /* Sizes 100, 50, 120, 50, each after the one before died: the range says which boxes they take. */
 static void the_pool_keeps_its_range(void **state) {
   Arena *a = arena_new();
@@ -248,6 +264,7 @@ int main(void) {
       cmocka_unit_test(certificates_are_true),
       cmocka_unit_test(small_searches_end),
       cmocka_unit_test(a_capacity_is_met_or_refuted),
+      cmocka_unit_test(a_deadline_ends_an_order),
       cmocka_unit_test(the_pool_keeps_its_range),
       cmocka_unit_test(colors_are_shared_by_the_largest_first),
       cmocka_unit_test(strategies_differ),
