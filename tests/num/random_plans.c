@@ -1,5 +1,6 @@
-/* Random programs in the bytes of their plans: every strategy in 1, 2 and 4 streams, and three
-   limits, each in one of these, give, bit for bit, what the reference interpreter gives on values.
+/* Random programs in the bytes of their plans: every strategy and three limits, each in 1, 2 and 4
+   streams, give, bit for bit, what the reference interpreter gives on values. Half of the programs
+   go through all passes of -O2, half through those alone that every value stays visible to.
      random_plans [COUNT [FIRST]]        COUNT programs from seed FIRST
      random_plans --faults [COUNT [FIRST]]  breaks plans: what breaks must show in the results
      random_plans --loops [COUNT [FIRST]]   with loops that run again for their ways back in every
@@ -17,8 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char pipeline[] = "autodiff,fold,hoist,cse,dce,layout,order,remat,liveness,inplace,"
-                               "color,share,plan-verify";
+static const char unfused[] = "autodiff,fold,hoist,cse,dce,layout,order,remat,liveness,inplace,"
+                              "color,share,plan-verify";
 
 enum { LATE = 8 }; /* values that are held to the end, unless a limit has them made again */
 
@@ -37,7 +38,7 @@ static const char *const memory[] = {"none", "inplace", "pool", "color", "pack"}
 enum { MEMORIES = sizeof memory / sizeof *memory, LIMITS = 3, WAYS = MEMORIES + LIMITS };
 
 typedef struct Tally {
-  long plans, limits, refused, full; /* full: programs with all their limits */
+  long plans, limits, refused, full; /* limits: of all programs; full: programs with all three */
   uint64_t arena[WAYS];              /* bytes of all programs in one stream */
 } Tally;
 
@@ -84,14 +85,19 @@ typedef struct Program {
   uint64_t seed;
   int late;
   const Target *target;
+  const char *pipeline;
   Outcome base;
 } Program;
 
-static Program program_open(uint64_t seed, int late, const Target *target) {
-  Program p = {ctx_new(), arena_new(), seed, late, target, {0}};
+/* With all passes of -O2, or without those that hide values in kernels. Gradients come first:
+   merging before autodiff is allowed to change their rounding; so is a table that is multiplied
+   before its rows are taken, which the results to compare with have, too. */
+static Program program_open(uint64_t seed, int late, const Target *target, bool all) {
+  Program p = {ctx_new(), arena_new(), seed, late, target, unfused, {0}};
+  if (all) p.pipeline = arena_printf(p.a, "autodiff,%s", passes_pipeline(2));
   Module *m = make(p.c, seed, late);
   PassOptions o = {.target = target};
-  if (!passes_run(m, "autodiff", &o)) exit(1);
+  if (!passes_run(m, all ? "autodiff,tables" : "autodiff", &o)) exit(1);
   p.base = run(m, NULL, seed, 0, p.a);
   module_free(m);
   return p;
@@ -114,7 +120,7 @@ static Module *plan(const Program *p, const char *how, uint64_t limit, int strea
   size_t size;
   FILE *f = limit ? open_memstream(why, &size) : stderr;
   ctx_set_stream(p->c, f);
-  bool ok = passes_run(m, pipeline, &o);
+  bool ok = passes_run(m, p->pipeline, &o);
   ctx_set_stream(p->c, stderr);
   if (limit) fclose(f);
   if (ok) return m;
@@ -166,14 +172,14 @@ static bool agrees(const Program *p, int way, uint64_t limit, int streams, Tally
 }
 
 static bool all_ways(uint64_t seed, const Target *t, Tally *tally) {
-  Program p = program_open(seed, LATE, t);
+  Program p = program_open(seed, LATE, t, seed / 2 % 2 == 0);
   uint64_t limit[LIMITS];
   int limits = limits_of(&p, limit);
   bool ok = true;
   for (int k = 0; k < MEMORIES && ok; k++)
     for (int n = 1; n <= 4 && ok; n *= 2) ok = agrees(&p, k, 0, n, tally);
   for (int k = 0; k < limits && ok; k++)
-    ok = agrees(&p, MEMORIES + k, limit[k], 1 << (seed + k) % 3, tally);
+    for (int n = 1; n <= 4 && ok; n *= 2) ok = agrees(&p, MEMORIES + k, limit[k], n, tally);
   tally->limits += limits;
   tally->full += limits == LIMITS;
   program_close(&p);
@@ -259,7 +265,7 @@ static bool faults_show(uint64_t first, long count, const Target *cpu) {
   long injected[FAULTS] = {0}, shown[FAULTS] = {0};
   bool ok = true;
   for (uint64_t s = first; s < first + (uint64_t)count; s++) {
-    Program p = program_open(s, 0, s % 2 ? cpu : &random_target);
+    Program p = program_open(s, 0, s % 2 ? cpu : &random_target, false);
     for (int k = 0; k < FAULTS; k++) fault(&p, (Fault)k, &injected[k], &shown[k]);
     program_close(&p);
   }
@@ -367,11 +373,11 @@ int main(int argc, char **argv) {
   bool ok = true;
   for (long s = first; ok && s < first + count; s++)
     ok = all_ways((uint64_t)s, s % 2 ? cpu : &random_target, &tally);
-  printf(
-      "%ld programs, %ld of them under three limits; %ld plans, %ld of %ld under a limit refused\n",
-      count, tally.full, tally.plans, tally.refused, tally.limits);
+  long asked = 3 * tally.limits; /* each in 1, 2 and 4 streams */
+  printf("%ld programs, %ld of them under three limits; %ld plans; %ld of %ld limits met\n", count,
+         tally.full, tally.plans, asked - tally.refused, asked);
   ctx_free(c);
-  if (tally.refused || 10 * tally.full < 9 * count) {
+  if (tally.refused || 3 * tally.full < 2 * count) {
     fprintf(stderr, "limits are refused that a refusal names, or there are too few of them\n");
     ok = false;
   }

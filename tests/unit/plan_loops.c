@@ -90,8 +90,8 @@ static void inject(Loop *l, Fault f) {
 
 static void right_plans_are_accepted(void **state) {
   (void)state;
-  static const char *const memory[] = {"none", "inplace", "pool", "pack"};
-  for (int k = 0; k < 4; k++) {
+  static const char *const memory[] = {"none", "inplace", "pool", "color", "pack"};
+  for (int k = 0; k < 5; k++) {
     Loop l = loop_new();
     rig_plan(&l.r, memory[k], true);
     assert_true(plan_verify(l.r.e, &rig_target, stderr));

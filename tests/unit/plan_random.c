@@ -8,7 +8,7 @@ static const char *const strategies[] = {"none", "inplace", "pool", "color", "pa
 static void every_strategy_is_proven(void **state) {
   uint64_t sum[5] = {0};
   for (uint64_t seed = 1; seed <= NETS; seed++) {
-    PlanRig r = rig_new_plan(seed, 3 + (int)(seed % 60));
+    PlanRig r = rig_new_plan(seed, 3 + (int)(seed % 60), seed % 2);
     assert_true(module_verify(r.m, NULL));
     for (int k = 0; k < 5; k++) {
       rig_plan(&r, strategies[k], k == 0);
@@ -153,7 +153,7 @@ static bool inject(PlanRig *r, Plan *p, Fault kind) {
 static void every_fault_is_found(void **state) {
   int injected[FAULT_KINDS] = {0}, total = 0;
   for (uint64_t seed = 1; total < FAULTS; seed++) {
-    PlanRig r = rig_new_plan(seed + 10000, 10 + (int)(seed % 50));
+    PlanRig r = rig_new_plan(seed + 10000, 10 + (int)(seed % 50), false);
     rig_plan(&r, "pack", true);
     Plan *p = r.e->plan, good = *p;
     for (int k = 0; p->nsteps && k < FAULT_KINDS; k++) {
@@ -190,7 +190,7 @@ static void the_order_is_never_worse(void **state) {
   enum { SEEDS = 200 };
   int proven = 0;
   for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-    PlanRig a = rig_new_plan(seed, 40), b = rig_new_plan(seed, 40);
+    PlanRig a = rig_new_plan(seed, 40, seed % 2), b = rig_new_plan(seed, 40, seed % 2);
     rig_plan(&a, "pack", true);
     rig_plan(&b, "pack", false);
     if (plan_verify(b.e, &rig_target, NULL)) {

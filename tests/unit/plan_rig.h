@@ -1,5 +1,6 @@
-/* Random entries to plan: elementary ops, kernels, views, globals that are stored, values that are
-   returned. Contract: the same for the same seed; every entry passes the verifier; no grads. */
+/* Random entries to plan: elementary ops, kernels, views, loops if asked for, globals that are
+   stored, values that are returned. Contract: the same for the same seed; every entry passes the
+   verifier; no grads. */
 #ifndef GC_TESTS_PLAN_RIG_H
 #define GC_TESTS_PLAN_RIG_H
 #include "passes/pass_list.h"
@@ -18,6 +19,7 @@ typedef struct PlanRig {
   Entry *e;
   Builder *b;
   uint64_t random;
+  bool loops;
   ValueId value[4096]; /* to choose operands from */
   int n;
 } PlanRig;
@@ -89,9 +91,46 @@ static inline void rig_kernel(PlanRig *r, ValueId x) {
   for (int i = 0; i < n; i++) rig_add(r, op->results[i]);
 }
 
+/* The sum of all elements, in the shape t. */
+static inline ValueId rig_spread(PlanRig *r, ValueId x, const Type *t) {
+  static const int64_t axes[] = {0, 1, 2};
+  return build_broadcast(r->b, build_reduce(r->b, OP_SUM, x, axes, value_type(r->e, x)->rank), t);
+}
+
+/* A loop over the rows of a matrix: x is carried, rows are stacked, and a value from outside is
+   read in every iteration. Now and then the carry is read again after the next one is made. */
+static inline void rig_loop(PlanRig *r, ValueId x) {
+  const Type *t = value_type(r->e, x);
+  ValueId xs = rig_pick(r), outside = rig_pick_type(r, t);
+  const Type *all = value_type(r->e, xs);
+  if (all->rank != 2 || t->rank > 2) return;
+  Attr attr[MAX_ATTRS] = {[AT_TRIPS] = {.i = all->dim[0]},
+                          [AT_CARRIES] = {.i = 1},
+                          [AT_REVERSE] = {.i = (int64_t)rig_random(r, 2)}};
+  Op *scan = build_op(r->b, OP_SCAN, (ValueId[]){x, xs}, 2, attr, (const Type *[]){t, all}, 2);
+  Block *in = scan->blocks[0], *outer = r->b->b;
+  const Type *row = type_get(r->c, all->dtype, 1, all->dim + 1);
+  (void)block_add_arg(r->e, in, (Value){.type = type_scalar(r->c, DT_I32)});
+  ValueId h = block_add_arg(r->e, in, (Value){.type = t});
+  ValueId slice = block_add_arg(r->e, in, (Value){.type = row});
+  builder_at(r->b, in);
+  ValueId inner = build1(r->b, OP_EXP, build2(r->b, OP_ADD, h, rig_spread(r, slice, t)));
+  ValueId next = build1(r->b, OP_TANH, build2(r->b, OP_MUL, inner, outside));
+  ValueId of = rig_random(r, 3) ? inner : h;
+  ValueId stacked = build2(r->b, OP_MUL, slice, rig_spread(r, of, row));
+  build_op(r->b, OP_YIELD, (ValueId[]){next, stacked}, 2, NULL, NULL, 0);
+  builder_at(r->b, outer);
+  rig_add(r, scan->results[0]);
+  rig_add(r, scan->results[1]);
+}
+
 static inline void rig_op(PlanRig *r) {
   ValueId x = rig_pick(r);
   const Type *t = value_type(r->e, x);
+  if (r->loops && rig_random(r, 8) == 0) {
+    rig_loop(r, x);
+    return;
+  }
   switch (rig_random(r, 12)) {
   case 0: rig_add(r, build1(r->b, OP_RELU, x)); return;
   case 1: rig_add(r, build1(r->b, OP_TANH, x)); return;
@@ -132,8 +171,8 @@ static inline void rig_stores(PlanRig *r, int globals) {
       build_store(r->b, g, v[g]);
 }
 
-static inline PlanRig rig_new_plan(uint64_t seed, int ops) {
-  PlanRig r = {.c = ctx_new(), .random = seed};
+static inline PlanRig rig_new_plan(uint64_t seed, int ops, bool loops) {
+  PlanRig r = {.c = ctx_new(), .random = seed, .loops = loops};
   r.m = module_new(r.c, "random.g");
   r.e = entry_new(r.m, "e", (Loc){0});
   vec_push(r.m->arena, &r.m->entries, r.e);

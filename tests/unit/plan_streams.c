@@ -31,7 +31,7 @@ static void random_plans_are_ordered(void **state) {
   for (uint64_t seed = 1; seed <= asked.nets; seed++)
     for (int n = LEAST; n <= MOST; n++) {
       int k = (int)((seed + (uint64_t)n) % STRATEGIES);
-      PlanRig r = rig_new_plan(seed, 3 + (int)(seed % 60));
+      PlanRig r = rig_new_plan(seed, 3 + (int)(seed % 60), seed % 2);
       rig_plan(&r, strategies[k], true);
       uint64_t one = r.e->plan->arena_bytes;
       rig_plan_streams(&r, strategies[k], false, n);
@@ -117,7 +117,7 @@ static bool inject(PlanRig *r, Plan *p, PlanEdge *edge, int *stream, Fault kind)
 static void faults_are_found(void **state) {
   int injected[KINDS] = {0}, total = 0;
   for (uint64_t seed = 1; total < asked.faults; seed++) {
-    PlanRig r = rig_new_plan(seed + 50000, 10 + (int)(seed % 50));
+    PlanRig r = rig_new_plan(seed + 50000, 10 + (int)(seed % 50), false);
     rig_plan_streams(&r, strategies[seed % STRATEGIES], true, LEAST + (int)(seed % 5));
     GlobalsPlan g = plan_globals(r.m, rig_target.align);
     Plan *p = r.e->plan, good = *p;
