@@ -114,10 +114,36 @@ static bool chunk_entry(PassRun *r, uint32_t k, uint64_t limit, Trial *now) {
   return ok;
 }
 
+/* The curves of the program with one product after the other as a loop, which it then has no more.
+ */
+static bool chunk_curve(PassRun *r) {
+  uint32_t n = r->m->entries.n;
+  Trial *now = ARENA_ARRAY(r->scratch, Trial, n);
+  bool limited = r->opt->limit.bytes || r->opt->limit.share > 0; /* the program will be another */
+  bool ok = trial_run(r, 0, now) && (!limited || trial_curve(r));
+  for (uint32_t k = 0; ok && k < n; k++) {
+    Entry *e = r->m->entries.at[k], whole = *e;
+    Region g;
+    for (uint64_t bytes = now[k].arena;
+         ok && find_product(r, &g, e, SUM_CHAIN, bytes / SMALL, false);) {
+      region_to_loop(&g, e);
+      region_free(&g);
+      ok = trial_run(r, 0, now);
+      if (!ok || now[k].arena >= bytes) break;
+      bytes = now[k].arena;
+      ok = trial_curve(r);
+    }
+    *e = whole;
+  }
+  return ok;
+}
+
 bool pass_chunks(PassRun *r) {
   int64_t rows = pass_arg_int(r, "rows", 0);
   const MemoryLimit *l = &r->opt->limit;
   uint32_t n = r->m->entries.n;
+  bool curve = r->opt->curve && rows == 0 && any_product(r->m);
+  if (curve && !chunk_curve(r)) return false;
   for (uint32_t k = 0; rows > 0 && k < n; k++) chunk_all(r, r->m->entries.at[k], rows);
   if (rows > 0 || (!l->bytes && l->share <= 0) || !any_product(r->m)) return true;
   uint64_t limit;

@@ -10,7 +10,10 @@
 #include "ir/op/window.h"
 #include "passes/pass_list.h"
 
-enum { SMALL = 8 }; /* what has less than 1 / SMALL of the limit stays as it is */
+enum {
+  SMALL = 8, /* what has less than 1 / SMALL of the limit stays as it is */
+  HALF = 2   /* of the arena: the limit that a curve takes for this */
+};
 
 enum { CHANNELS = 1 }; /* the axis of images [N, C, H, W] and of filters [O, C, KH, KW] */
 
@@ -230,6 +233,27 @@ static bool under_limit(PassRun *r) {
   return true;
 }
 
+/* The curves of the program with the largest of them part by part, which it then is no more. */
+static bool parts_curve(PassRun *r) {
+  const Module *m = r->m;
+  uint32_t n = m->entries.n;
+  bool limited = r->opt->limit.bytes || r->opt->limit.share > 0; /* the program will be another */
+  bool any = false;
+  Trial *now = ARENA_ARRAY(r->scratch, Trial, n);
+  Entry *before = ARENA_ARRAY(r->scratch, Entry, n);
+  if (!trial_run(r, 0, now) || (limited && !trial_curve(r))) return false;
+  for (uint32_t k = 0; k < n; k++) {
+    Entry *e = m->entries.at[k];
+    before[k] = *e;
+    if (!any_part(r, e, now[k].arena / HALF / SMALL)) continue;
+    in_parts(r, e, now[k].arena / HALF / SMALL);
+    any = true;
+  }
+  bool ok = !any || trial_curve(r);
+  for (uint32_t k = 0; k < n; k++) *m->entries.at[k] = before[k];
+  return ok;
+}
+
 bool pass_parts(PassRun *r) {
   bool all = pass_arg_int(r, "all", 0) != 0, any = false;
   for (uint32_t k = 0; k < r->m->entries.n; k++) {
@@ -239,5 +263,6 @@ bool pass_parts(PassRun *r) {
     any = true;
   }
   bool limited = r->opt->limit.bytes || r->opt->limit.share > 0;
+  if (r->opt->curve && !all && any && !parts_curve(r)) return false;
   return all || !any || !limited || under_limit(r);
 }

@@ -120,6 +120,15 @@ RematState remat_state(Arena *a, const RematProblem *p);
 void remat_reset(RematState *s);
 /* The touches that follow from s->again, which holds what runs again; nothing else is held. */
 void remat_rebuild(RematState *s);
+typedef struct RematRerun {
+  int at, step; /* an op runs again in front of a step */
+} RematRerun;
+
+/* What runs again, which is all that there is to a state. */
+typedef VEC(RematRerun) RematSaved;
+void remat_save(const RematState *s, RematSaved *out);
+void remat_restore(RematState *s, const RematSaved *x, int limit);
+
 void remat_settle(RematState *s);
 void remat_undo(RematState *s, uint32_t to); /* back to a length of the log */
 
@@ -153,8 +162,8 @@ void remat_step_ops(RematState *s, int step, RematEmit *emit, void *data);
 
 /* ---- where to begin: remat_start.c ---- */
 
-/* Cuts the way to step `turn` each time `length` units were made; holds what crosses a cut, makes
-   the rest again behind. */
+/* Cuts the way to step `turn` each time `length` units were made; holds what crosses a cut and what
+   is made behind the last one, makes the rest again behind. */
 void remat_segments(RematState *s, int turn, double length);
 /* Runs the steps in order and evicts what is cheapest to make again for its size and age. False
    where that does not fit, costs more than `most`, or takes the work beyond the deadline. */
@@ -172,8 +181,14 @@ typedef struct RematPlan {
    found. Effort: nanoseconds, about. A plan that costs much more than `beat` is not looked for: one
    of that cost is there already, or INFINITY. */
 RematPlan remat_search(RematState *s, int limit, int64_t effort, double beat);
-/* The least limit that the search meets, between floor and ceiling. */
+/* Goes on from the state, a plan for a limit that is a little looser. */
+RematPlan remat_tighten(RematState *s, int limit, int64_t effort);
+/* The least limit that the search meets, between floor and ceiling; leaves the state there. Effort:
+   of each try. */
 int remat_least(RematState *s, int floor, int ceiling, int64_t effort);
+/* Goes on from the state to limits below, step by step, as long as the effort lasts; returns the
+   peak of what it leaves the state at. */
+int remat_shrink(RematState *s, int floor, int64_t effort);
 
 /* ---- loops: remat_loop.c, remat_loop_build.c ---- */
 

@@ -15,16 +15,12 @@ typedef struct Candidate {
   int storage, step;
 } Candidate;
 
-typedef struct Rerun {
-  int at, step; /* an op runs again in front of a step */
-} Rerun;
-
 typedef struct Search {
   RematState *s;
   Arena *a;
   VEC(Candidate) heap;
   VEC(Candidate) list;
-  VEC(Rerun) best;  /* what runs again in the best start */
+  RematSaved best;  /* the best start */
   double noise;     /* of scores: 0 none */
   double most;      /* added cost beyond which a start is given up */
   double beat;      /* added cost of a plan that is there already */
@@ -355,33 +351,20 @@ static Outcome start(Search *w, int limit, int k, int64_t effort) {
   return s->work > w->deadline ? LATE : FAILS;
 }
 
-static Search search_new(RematState *s) {
-  Search w = {.s = s, .a = s->a, .beat = INFINITY, .seed = 88172645463325252u};
+static Search search_here(RematState *s) {
+  Search w = {.s = s, .a = s->a, .beat = INFINITY, .most = INFINITY, .seed = 88172645463325252u};
   w.over = ARENA_ARRAY(s->a, int, s->p->nsteps + 2);
+  return w;
+}
+
+static Search search_new(RematState *s) {
+  Search w = search_here(s);
   s->limit = INT32_MAX;
   remat_reset(s);
   w.peak = remat_peak(s, &w.peak_step);
   for (int t = 0; t < w.peak_step; t++)
     for (int k = 0; k < s->p->step[t].nout; k++) w.made += s->p->storage[s->p->step[t].out[k]].size;
   return w;
-}
-
-/* What runs again, which is all that there is to a state. */
-static void keep_best(Search *w) {
-  const RematState *s = w->s;
-  w->best.n = 0;
-  for (int t = 0; t < s->p->nsteps; t++)
-    for (uint32_t k = 0; k < s->again[t].n; k++)
-      vec_push(w->a, &w->best, ((Rerun){t, s->again[t].at[k]}));
-}
-
-static void take_best(Search *w, int limit) {
-  RematState *s = w->s;
-  for (int t = 0; t <= s->p->nsteps; t++) s->again[t].n = 0;
-  for (uint32_t k = 0; k < w->best.n; k++)
-    vec_push(s->a, &s->again[w->best.at[k].at], w->best.at[k].step);
-  remat_rebuild(s);
-  remat_set_limit(s, limit);
 }
 
 typedef struct Start {
@@ -433,11 +416,11 @@ static bool best_start(Search *w, int limit, int64_t effort, bool any) {
       if (got != FITS || s->cost >= least) continue;
       if (any) return true;
       least = s->cost;
-      keep_best(w);
+      remat_save(s, &w->best);
     }
   w->most = INFINITY;
   if (isinf(least)) return false;
-  take_best(w, limit);
+  remat_restore(s, &w->best, limit);
   return true;
 }
 
@@ -465,19 +448,61 @@ RematPlan remat_search(RematState *s, int limit, int64_t effort, double beat) {
   return result(s, fits);
 }
 
+RematPlan remat_tighten(RematState *s, int limit, int64_t effort) {
+  Search w = search_here(s);
+  w.deadline = s->work + effort / 2;
+  s->log.n = 0;
+  remat_set_limit(s, limit);
+  bool fits = descend(&w);
+  if (fits) {
+    prune(&w);
+    w.deadline = s->work + effort / 2;
+    ruin_and_recreate(&w);
+  }
+  s->log.n = 0;
+  return result(s, fits);
+}
+
 int remat_least(RematState *s, int floor, int ceiling, int64_t effort) {
   enum { PRECISION = 400 }; /* of the peak */
-  int least = ceiling, at;
+  int at;
   Search w = search_new(s);
+  RematSaved least = {0};
   int precision = w.peak / PRECISION + 1;
+  remat_save(s, &least);
   for (int lo = floor; ceiling - lo > precision;) {
     int m = lo + (ceiling - lo) / 2;
     if (best_start(&w, m, effort, true)) {
-      least = m;
       ceiling = remat_peak(s, &at);
+      remat_save(s, &least);
     } else {
       lo = m + 1;
     }
   }
+  remat_restore(s, &least, ceiling);
+  return ceiling;
+}
+
+int remat_shrink(RematState *s, int floor, int64_t effort) {
+  enum { FIRST = 64, LAST = 400, SHARE = 4 }; /* steps, of what is left; effort of one */
+  int at, least = remat_peak(s, &at);
+  int64_t end = s->work + effort;
+  RematSaved saved = {0};
+  remat_save(s, &saved);
+  for (int step = least / FIRST + 1; step > least / LAST && least > floor && s->work < end;) {
+    Search w = search_here(s);
+    w.deadline = s->work + effort / SHARE < end ? s->work + effort / SHARE : end;
+    s->log.n = 0;
+    remat_set_limit(s, least - step > floor ? least - step : floor);
+    if (descend(&w)) {
+      least = remat_peak(s, &at);
+      remat_save(s, &saved);
+      step *= 2;
+    } else {
+      remat_restore(s, &saved, least);
+      step /= 4;
+    }
+  }
+  remat_restore(s, &saved, least);
   return least;
 }

@@ -34,10 +34,11 @@ static void make_again_behind(RematState *s, int turn, bool *there) {
 }
 
 /* Cuts the way to the peak at its narrowest place each time `length` units were made, or up to a
-   third more; holds what crosses a cut, drops the rest that is read behind the peak. */
+   third more; holds what crosses a cut and what is made behind the last one, drops the rest that is
+   read behind the peak. */
 void remat_segments(RematState *s, int turn, double length) {
   const RematProblem *p = s->p;
-  int best = -1;
+  int best = -1, last = -1;
   int64_t *cross = ARENA_ARRAY(s->a, int64_t, p->nsteps + 2);
   bool *keep = ARENA_ARRAY(s->a, bool, p->nstorages + 1);
   double made = 0;
@@ -58,13 +59,14 @@ void remat_segments(RematState *s, int turn, double length) {
       int i = remat_touch_after(s, v, best + 1);
       keep[v] |= i < (int)s->touch[v].n && s->touch[v].at[i].step < turn;
     }
+    last = best;
     made = 0;
     for (int k = best + 1; k <= t; k++)
       for (int j = 0; j < p->step[k].nout; j++) made += p->storage[p->step[k].out[j]].size;
     best = -1;
   }
-  for (int v = 0; v < p->nstorages; v++)
-    keep[v] |= p->storage[v].maker >= turn || p->storage[v].size < s->tiny;
+  for (int v = 0; v < p->nstorages; v++) /* the last piece is held: it would be made at once */
+    keep[v] |= p->storage[v].maker > last || p->storage[v].size < s->tiny;
   make_again_behind(s, turn, keep);
 }
 

@@ -539,3 +539,17 @@ void remat_reset(RematState *s) {
   for (int step = 0; step <= s->p->nsteps; step++) s->again[step].n = 0;
   remat_rebuild(s);
 }
+
+void remat_save(const RematState *s, RematSaved *out) {
+  out->n = 0;
+  for (int t = 0; t < s->p->nsteps; t++)
+    for (uint32_t k = 0; k < s->again[t].n; k++)
+      vec_push(s->a, out, ((RematRerun){t, s->again[t].at[k]}));
+}
+
+void remat_restore(RematState *s, const RematSaved *x, int limit) {
+  for (int t = 0; t <= s->p->nsteps; t++) s->again[t].n = 0;
+  for (uint32_t k = 0; k < x->n; k++) vec_push(s->a, &s->again[x->at[k].at], x->at[k].step);
+  remat_rebuild(s);
+  remat_set_limit(s, limit);
+}

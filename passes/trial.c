@@ -8,11 +8,13 @@ static void copy_each(Builder *b, const Entry *old, const Op *op, ValueId *map, 
   build_copy(b, old, op, map);
 }
 
-bool trial_run(PassRun *r, uint64_t limit, Trial *out) {
+/* out: may be NULL */
+static bool run(PassRun *r, uint64_t limit, FILE *curve, Trial *out) {
   Module *m = r->m;
   PassOptions own = {.target = r->opt->target,
                      .plan_seconds = r->opt->plan_seconds,
                      .limit = {.bytes = limit},
+                     .curve = curve,
                      .trial = true};
   uint32_t n = m->entries.n + (m->init != NULL);
   Entry *saved = ARENA_ARRAY(r->scratch, Entry, n + 1);
@@ -23,7 +25,7 @@ bool trial_run(PassRun *r, uint64_t limit, Trial *out) {
     entry_rebuild(pass_entry(m, k), copy_each, NULL, false, false);
   }
   bool ok = passes_rest(r, &own);
-  for (uint32_t k = 0; k < m->entries.n; k++) {
+  for (uint32_t k = 0; out && k < m->entries.n; k++) {
     const Plan *p = m->entries.at[k]->plan; /* none of a pipeline that ends before the plan */
     out[k] = (Trial){.arena = p ? p->arena_bytes : 0, .again = m->entries.at[k]->rerun_flops};
   }
@@ -31,6 +33,10 @@ bool trial_run(PassRun *r, uint64_t limit, Trial *out) {
   for (uint32_t g = 0; g < m->globals.n; g++) m->globals.at[g].layout = layout[g];
   return ok;
 }
+
+bool trial_run(PassRun *r, uint64_t limit, Trial *out) { return run(r, limit, NULL, out); }
+
+bool trial_curve(PassRun *r) { return run(r, 0, r->opt->curve, NULL); }
 
 bool trial_limit(PassRun *r, uint64_t *limit) {
   const MemoryLimit *l = &r->opt->limit;

@@ -14,9 +14,9 @@ rows() {
 arena() { python3 -c 'import json, sys
 print([e["arena_bytes"] for e in json.load(open("out.txt"))["entries"] if e["name"] == sys.argv[1]][0])' "$1"; }
 
-# falls EXAMPLE ENTRY ROWS: the curve has so many rows at least, each of them a limit
+# falls FILE ENTRY ROWS: the curve has so many rows at least, each of them a limit
 falls() {
-  example=$here/docs/examples/$1.g
+  example=$here/$1
   run 0 "$gc" "$example" -O2 --memory-curve
   cp out.txt curve.txt
   rows "$2" >rows.txt
@@ -31,14 +31,31 @@ falls() {
     done
   done
 }
-falls mnist train 2
-falls seq2seq train 6
+falls docs/examples/mnist.g train 2
+falls docs/examples/seq2seq.g train 6
+
+# least: what the refusal in out.txt names for entry train, in bytes
+least() { sed -n "s/.*entry 'train' .*the least that was found is \([0-9,]*\) bytes.*/\1/p" out.txt | tr -d ,; }
+
+# ---- a curve knows what a limit would do to the program: chunks of rows, parts of a concat ----
+for name in chunks parts; do
+  falls tests/plan/$name.g train 2
+  run 1 "$gc" "$here/tests/plan/$name.g" -O2 --memory-limit=20K --dump-plan=json
+  at_most "$(tail -1 rows.txt | cut -d' ' -f1)" $(($(least) / 100 * 102)) "the last row of $name.g's curve"
+done
 
 # ---- the least of a refusal ----
 run 1 "$gc" "$here/docs/examples/seq2seq.g" -O2 --memory-limit=1M --dump-plan=json
-least=$(sed -n "s/.*entry 'train' .*the least that was found is \([0-9,]*\) bytes.*/\1/p" out.txt | tr -d ,)
+least=$(least)
 run 0 "$gc" "$here/docs/examples/seq2seq.g" -O2 --memory-limit="$least" --dump-plan=json
 at_most "$(arena train)" "$least" 'the least that was found'
+
+# ---- it is no more than what can be met ----
+sed 's/with adamw(.*$/with sgd(lr)/' "$here/docs/examples/gpt2.g" >gpt2.g
+set -- gpt2.g -O2 -D T=1024 -D L=4 -D C=192 -D H=4 -D V=12800 --dump-plan=json
+run 1 "$gc" "$@" --memory-limit=30M
+least=$(least)
+run 1 "$gc" "$@" --memory-limit=$((least / 100 * 93))
 
 # ---- initial values take their bytes in the same arena, where they are not made in place ----
 cat >ragged.g <<'END'
