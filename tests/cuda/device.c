@@ -14,6 +14,7 @@
 
 typedef struct Device {
   DeviceHead head;
+  char *text;                  /* of the module */
   PtxModule *module, *instead; /* instead: whose kernels come first, or NULL */
   uint64_t most;               /* warp instructions of theirs; 0: any number */
 } Device;
@@ -145,6 +146,7 @@ static void ptx_close(Compiled *c) {
   Device *d = c->device;
   ptx_module_free(d->module);
   if (d->instead) ptx_module_free(d->instead);
+  free(d->text);
   free(d);
   compiled_close(c);
 }
@@ -159,7 +161,8 @@ static bool interpret(Compiled *c, const CudaImage *image, const char *name) {
   Device *d = calloc(1, sizeof *d);
   d->head = (DeviceHead){.arch = name, .close = ptx_close};
   size_t size = image->ptx ? image->size : image->text_size;
-  d->module = ptx_module_load(ptx_of(image), size - 1, err, sizeof err);
+  d->text = strdup(ptx_of(image));
+  d->module = ptx_module_load(d->text, size - 1, err, sizeof err);
   c->device = d;
   c->step = step;
   c->written = calloc(c->bytes[GC_ARENA] / 8, 1); /* the size is a multiple of 64 */
@@ -238,5 +241,7 @@ void devices_close(Compiled **c) {
 }
 
 void device_order(Compiled *c, unsigned order) { ((DeviceHead *)c->device)->order = order; }
+
+const char *device_text(const Compiled *c) { return ((Device *)c->device)->text; }
 
 const char *device_arch(const Compiled *c) { return ((DeviceHead *)c->device)->arch; }

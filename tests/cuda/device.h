@@ -32,6 +32,7 @@ int devices_open(Module *m, const Target *t, const CodegenOptions *o, DeviceKind
                  Compiled **out);
 void devices_close(Compiled **c);
 const char *device_arch(const Compiled *c); /* "sm_80" */
+const char *device_text(const Compiled *c); /* the PTX that an interpreter runs */
 void device_order(Compiled *c, unsigned order);
 
 /* ---- for devices ---- */

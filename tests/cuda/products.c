@@ -181,10 +181,11 @@ static bool run_row(Compiled *on, int i, const RunOptions *o, const Tensor *in, 
 }
 
 static int run(Ctx *c, Module *on_cpu, const Target *cpu, Module *on_gpu, const Target *gpu,
-               CodegenOptions *o, DeviceKind kind, int every, const char *ptx) {
+               CodegenOptions *o, DeviceKind kind, int every) {
   Compiled *x = compiled_open(on_cpu, cpu, o, "-O1"), *on[DEVICES];
   int bad = devices_open(on_gpu, gpu, o, kind, on) + !x;
-  for (int i = 0; ptx && i < ROWS && on[0]; i++) bad += check_kernel(on[0], ptx, i);
+  for (int i = 0; kind == DEVICE_NVRTC && i < ROWS && on[0]; i++)
+    bad += check_kernel(on[0], device_text(on[0]), i);
   for (int i = 0; i < ROWS && !bad; i += every) {
     Arena *a = arena_new();
     Tensor want[3], *in = inputs_of(a, on_cpu->entries.at[i], i);
@@ -221,20 +222,16 @@ int main(int argc, char **argv) {
   if (!cpu || !passes_run(on_cpu, passes_pipeline(2), &po)) return 1;
   po.target = gpu;
   if (!passes_run(on_gpu, passes_pipeline(2), &po)) return 1;
-  const char *bytes = NULL;
-  size_t n;
-  int code = 0;
   if (kind == DEVICE_CLANG && !clang_find(ctx_arena(c))) {
     printf("NOT TESTED: a second compiler's products on tensor cores: there is no clang 16 or "
            "later (install clang-16 or set GC_CLANG)\n");
     return getenv("GC_NO_SKIP") ? 1 : SKIP;
   }
-  if (kind != DEVICE_CLANG &&
-      !codegen_cuda_binary(on_gpu, gpu, &o, "compute_80", &bytes, &n, &code)) {
+  if (kind != DEVICE_CLANG && !codegen_nvrtc(c, NULL, NULL)) {
     printf("NOT TESTED: products on tensor cores: there is no NVRTC\n");
     return getenv("GC_NO_SKIP") ? 1 : SKIP;
   }
-  int bad = run(c, on_cpu, cpu, on_gpu, gpu, &o, kind, every, bytes);
+  int bad = run(c, on_cpu, cpu, on_gpu, gpu, &o, kind, every);
   printf("%d products, %d failures\n", (ROWS + every - 1) / every, bad);
   ctx_free(c);
   return bad != 0;
