@@ -5,7 +5,7 @@
 
 /* ---- steps ---- */
 
-const char *reduce_start(Gen *g, OpKind k, Dtype dt) {
+const char *reduce_start(Gen *g, OpKind k, Dtype dt, int64_t n) {
   bool real = dtype_is_float(dt);
   switch ((int)k) {
   case OP_PROD: return scalar_literal(g->a, dt, real ? (Attr){.f = 1} : (Attr){.i = 1});
@@ -15,7 +15,7 @@ const char *reduce_start(Gen *g, OpKind k, Dtype dt) {
   case OP_REDUCE_MIN:
     if (real) return scalar_literal(g->a, dt, (Attr){.f = __builtin_inf()});
     return dt == DT_I32 ? "INT32_MAX" : dt == DT_I64 ? "INT64_MAX" : dt == DT_BOOL ? "1" : "255";
-  default: return scalar_literal(g->a, dt, (Attr){0});
+  default: return scalar_literal(g->a, dt, real && n > 0 ? (Attr){.f = -0.0} : (Attr){0});
   }
 }
 

@@ -6,8 +6,10 @@
 #include "codegen/printer.h"
 
 /* ---- steps ---- */
-/* "0.0f", "-inf", … of the compute type */
-const char *reduce_start(Gen *g, OpKind k, Dtype dt);
+/* "(-0.0f)", "(-__builtin_inff())", … of the compute type: what n elements are combined with. A
+   real sum begins at -0, since -0 + x is x in every bit and +0 + -0 is not; that of nothing is +0.
+ */
+const char *reduce_start(Gen *g, OpKind k, Dtype dt, int64_t n);
 /* acc combined with v: "acc + v"; both names */
 const char *reduce_step(Gen *g, OpKind k, const char *acc, const char *v);
 /* a is to replace b as the largest or smallest so far; NaN wins, and the first */

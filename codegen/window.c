@@ -220,7 +220,7 @@ static void largest(const Window *w, const PoolGeom *g, bool index) {
   const char *most = index ? "most[l]" : "acc[l]";
   if (index) text_line(x, "%s most[%d];", w->T, w->columns);
   text_line(x, "for (int l = 0; l < w; l++) %s = %s;", most,
-            reduce_start(w->g, OP_REDUCE_MAX, w->dt));
+            reduce_start(w->g, OP_REDUCE_MAX, w->dt, 1));
   if (index) text_line(x, "for (int l = 0; l < w; l++) acc[l] = -1;");
   over_windows(w, g);
   text_line(x, "const %s m = %s;", w->T, most);

@@ -191,7 +191,7 @@ ValueId sum_of_const(const Fold *f) {
   Dtype dt = f->type->dtype;
   if (!fold_const(f, 0, &c) || n == 0) return NO_ID;
   if (!dtype_is_float(dt)) return fold_make(f, (Attr){.i = (int64_t)((uint64_t)c.i * (uint64_t)n)});
-  if (c.f == 0) return signbit(c.f) ? NO_ID : fold_make(f, c);
+  if (c.f == 0) return fold_make(f, c); /* of either sign */
   if (!isfinite(c.f) || fabs(c.f) < (dt == DT_F64 ? 0x1p-1000 : 0x1p-100)) return NO_ID;
   int exponent;
   int64_t odd = (int64_t)ldexp(fabs(frexp(c.f, &exponent)), 53);

@@ -182,11 +182,9 @@ static void build_body(Loop *l) {
   build_op(b, OP_YIELD, yield.at, (int)yield.n, NULL, NULL, 0);
 }
 
-/* Minus zero, since that leaves every number as it is that is added to it; a sum of columns begins
-   at zero itself. */
+/* Minus zero leaves every number as it is that is added to it. */
 static ValueId start_of(Loop *l, ValueId sum) {
-  bool product = value_def(l->old, sum)->kind == OP_MATMUL;
-  return build_const(l->b, value_type(l->old, sum), product ? -0.0 : 0.0);
+  return build_const(l->b, value_type(l->old, sum), -0.0);
 }
 
 static void build_loop(Loop *l) {

@@ -32,7 +32,9 @@ static void running_sums(Gen *g, const Group *gr) {
               inner % lines, lines);
     width = "width";
   }
-  text_line(x, "%s sum[%lld] = {0};", dtype_compute(t->dtype), lines);
+  text_line(x, "%s sum[%lld];", dtype_compute(t->dtype), lines);
+  text_line(x, "for (int j = 0; j < %lld; j++) sum[j] = %s;", lines,
+            reduce_start(g, OP_SUM, t->dtype, n));
   text_open(x, "for (long i = 0; i < %lld; i++) {", n);
   const char *at =
       arena_printf(g->a, "first + %s * %lld",

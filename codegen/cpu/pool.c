@@ -126,7 +126,7 @@ static void print_tap(const Pool *p, const char *tap, const char *acc, const cha
 
 static const char *start_of(const Pool *p) {
   if (p->index) return "-1";
-  return p->w.op->kind == OP_MAX_POOL ? reduce_start(p->w.g, OP_REDUCE_MAX, p->w.dt) : "0";
+  return p->w.op->kind == OP_MAX_POOL ? reduce_start(p->w.g, OP_REDUCE_MAX, p->w.dt, 1) : "0";
 }
 
 /* By the pooled image's window at (row, col), of which a gradient takes a part. */
@@ -155,7 +155,7 @@ static void print_start(const Pool *p) {
   if (p->index) {
     text_line(x, "%s most[%d];", p->w.T, p->block);
     text_line(x, "for (int l = 0; l < w; l++) most[l] = %s;",
-              reduce_start(p->w.g, OP_REDUCE_MAX, p->w.dt));
+              reduce_start(p->w.g, OP_REDUCE_MAX, p->w.dt, 1));
   }
   text_line(x, "for (int l = 0; l < w; l++) acc[l] = %s;", start_of(p));
 }
@@ -246,7 +246,7 @@ static void print_span(Pool *p, const Phase *rows, const Phase *columns) {
   text_line(x, "GC_ROLLED GC_IVDEP");
   text_open(x, "for (int l = 0; l < %s; l++) {", end);
   text_line(x, "%s sum = %s;", p->index ? "int32_t" : p->w.T, start_of(p));
-  if (p->index) text_line(x, "%s most = %s;", p->w.T, reduce_start(g, OP_REDUCE_MAX, p->w.dt));
+  if (p->index) text_line(x, "%s most = %s;", p->w.T, reduce_start(g, OP_REDUCE_MAX, p->w.dt, 1));
   for (int k = 0; k < taps; k++) {
     int at = p->descending ? taps - 1 - k : k;
     const Reach *r = &rows->reach[at / nx], *c = &columns->reach[at % nx];

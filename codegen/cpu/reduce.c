@@ -165,18 +165,19 @@ static const char *print_sums(Reduce *r) {
     accumulate(r, "0", rows);
     return "at[l]";
   }
-  print_start(r, "acc", reduce_start(r->c.g, r->root->kind, r->dt));
+  const char *start = reduce_start(r->c.g, r->root->kind, r->dt, r->rows);
+  print_start(r, "acc", start);
   if (!in_chunks(r->root, r->dt, r->rows)) {
     accumulate(r, "0", rows);
     return "acc[l]";
   }
-  print_start(r, "total", "0");
+  print_start(r, "total", start);
   text_open(unit, "for (long r0 = 0; r0 < %s; r0 += %d) {", rows, COL_CHUNK);
   text_line(unit, "const long r1 = %s - r0 < %d ? %s : r0 + %d;", rows, COL_CHUNK, rows, COL_CHUNK);
   accumulate(r, "r0", "r1");
   text_open(unit, "for (int l = 0; l < w; l++) {");
   text_line(unit, "total[l] += acc[l];");
-  text_line(unit, "acc[l] = 0;");
+  text_line(unit, "acc[l] = %s;", start);
   text_close(unit, "}");
   text_close(unit, "}");
   return "total[l]";
@@ -227,7 +228,7 @@ static void print_split(Reduce *r, Kernel *k) {
   text_line(unit, "const long h = v / %lld, u = v %% %lld, r0 = h * %d;", units, units, COL_CHUNK);
   text_line(unit, "enum { blocks = %lld };", (long long)r->blocks);
   positions(r);
-  print_start(r, "acc", reduce_start(g, r->root->kind, r->dt));
+  print_start(r, "acc", reduce_start(g, r->root->kind, r->dt, r->rows));
   text_line(unit, "const long r1 = %lld - r0 < %d ? %lld : r0 + %d;", (long long)r->rows, COL_CHUNK,
             (long long)r->rows, COL_CHUNK);
   accumulate(r, "r0", "r1");
@@ -246,7 +247,7 @@ static void print_split(Reduce *r, Kernel *k) {
   unit = r->c.p.level[1];
   text_line(unit, "enum { blocks = %lld };", (long long)r->blocks);
   positions(r);
-  print_start(r, "total", "0");
+  print_start(r, "total", reduce_start(g, r->root->kind, r->dt, r->rows));
   text_open(unit, "for (long h = 0; h < %lld; h++) {", chunks);
   text_line(unit, "const %s *part = (const %s *)scratch + h * %lld + %s;", r->T, r->T,
             (long long)(r->outer * r->cols), at);

@@ -237,20 +237,20 @@ static void pass(Rows *r, int number, const Loop *loop, int n, bool split) {
       text_close(&tail, "}");
       text_close(&tail, "}");
     } else if (!dtype_is_float(dt)) {
-      text_line(&before, "%s %s = %s;", T, s, reduce_start(g, k, dt));
+      text_line(&before, "%s %s = %s;", T, s, reduce_start(g, k, dt, r->c));
       text_line(inner, "%s = %s;", s, reduce_step(g, k, s, x));
     } else if (lanes) {
       lanes_helper(g, k, dt);
       text_line(&start, "%s %s_s[%d];", T, s, LANES);
       text_line(&start, "for (int l = 0; l < %d; l++) %s_s[l] = %s;", LANES, s,
-                reduce_start(g, k, dt));
+                reduce_start(g, k, dt, r->c));
       const char *lane = arena_printf(g->a, "%s_s[l]", s);
       const char *v = arena_printf(g->a, "v%d", g->names++);
       text_line(inner, "const %s %s = %s;", T, v, x);
       text_line(inner, "%s = %s;", lane, reduce_step(g, k, lane, v));
       sum = arena_printf(g->a, "%s_lanes_%s(%s_s)", dtype_prefix(dt), op_info[k].name, s);
       if (chunks && !split) {
-        text_line(&before, "%s %s = %s;", T, acc, reduce_start(g, k, dt));
+        text_line(&before, "%s %s = %s;", T, acc, reduce_start(g, k, dt, r->c));
         text_line(&end, "const %s %s_c = %s;", T, s, sum);
         text_line(&end, "%s = %s;", acc, reduce_step(g, k, acc, arena_printf(g->a, "%s_c", s)));
         sum = acc;
@@ -259,7 +259,7 @@ static void pass(Rows *r, int number, const Loop *loop, int n, bool split) {
     } else {
       text_line(&before, "%s %s_t[%d];", T, s, c > 0 ? (int)c : 1);
       text_line(inner, "%s_t[l] = %s;", s, x);
-      text_line(&after, "%s %s = %s;", T, acc, reduce_start(g, k, dt));
+      text_line(&after, "%s %s = %s;", T, acc, reduce_start(g, k, dt, r->c));
       text_line(&after, "for (int l = 0; l < %lld; l++) %s = %s;", c, acc,
                 reduce_step(g, k, acc, arena_printf(g->a, "%s_t[l]", s)));
       text_line(&after, "const %s %s = %s;", T, s, acc);
@@ -354,7 +354,7 @@ static void combine_chunks(Rows *r) {
     const Work *w = &r->work.at[i];
     Dtype dt = value_type(r->gr->e, w->x)->dtype;
     const char *T = dtype_compute(dt), *acc = arena_printf(g->a, "%s_a", w->name);
-    text_line(row, "%s %s = %s;", T, acc, reduce_start(g, w->kind, dt));
+    text_line(row, "%s %s = %s;", T, acc, reduce_start(g, w->kind, dt, r->c));
     text_open(row, "for (long b = 0; b < %lld; b++) {", (long long)chunks_of(r->c));
     text_line(row, "const %s v = ((const %s *)(scratch + %lld))[u * %lld + b];", T, T,
               partial_offset(r, i), (long long)chunks_of(r->c));

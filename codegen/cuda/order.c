@@ -18,7 +18,7 @@ static void running_sums(Gen *g, const Group *gr) {
   cuda_threads(g, k, n ? t->numel / n : 0, "t");
   if (t->numel == 0) return;
   text_line(x, "const %s first = t / %lld * %lld + t %% %lld;", g->index, inner, n * inner, inner);
-  text_line(x, "%s sum = 0;", dtype_compute(t->dtype));
+  text_line(x, "%s sum = %s;", dtype_compute(t->dtype), reduce_start(g, OP_SUM, t->dtype, n));
   text_open(x, "for (%s i = 0; i < %lld; i++) {", g->index, n);
   text_line(x, "const %s at = first + %s * %lld;", g->index,
             op->attr[AT_BACKWARD].i ? arena_printf(g->a, "(%lld - i)", n - 1) : "i", inner);

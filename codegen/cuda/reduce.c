@@ -29,7 +29,7 @@ static void positions(Gen *g, Kernel *k, int64_t kept, bool chunks) {
 static void loops(Gen *g, const Group *gr, Text *x, const Text *cell, Dtype dt, int64_t rows,
                   bool chunks) {
   OpKind kind = gr->root->kind;
-  const char *T = dtype_compute(dt), *start = reduce_start(g, kind, dt), *I = g->index;
+  const char *T = dtype_compute(dt), *start = reduce_start(g, kind, dt, rows), *I = g->index;
   bool arg = kind == OP_ARGMAX || kind == OP_ARGMIN;
   if (!chunks) {
     text_line(x, "%s acc = %s;", T, start);
@@ -41,7 +41,7 @@ static void loops(Gen *g, const Group *gr, Text *x, const Text *cell, Dtype dt, 
     return;
   }
   text_line(x, "__shared__ %s part[%d][%d];", T, WARPS, WARP);
-  text_line(x, "%s total = 0;", T);
+  text_line(x, "%s total = %s;", T, start);
   text_open(x, "for (int64_t r0 = 0; r0 < %lld; r0 += %d) {", (long long)rows, WARPS * COL_CHUNK);
   text_line(x, "const int64_t r1 = r0 + warp * %d, e = %lld - r1 < %d ? %lld : r1 + %d;", COL_CHUNK,
             (long long)rows, COL_CHUNK, (long long)rows, COL_CHUNK);

@@ -104,7 +104,7 @@ static void add_sum(Teams *t, const Work *w, const char *x, Texts *s) {
   Gen *g = t->r.g;
   Dtype dt = value_type(t->r.gr->e, w->x)->dtype;
   OpKind k = rows_combine(w);
-  const char *T = dtype_compute(dt), *n = w->name, *start = reduce_start(g, k, dt);
+  const char *T = dtype_compute(dt), *n = w->name, *start = reduce_start(g, k, dt, t->r.c);
   Text *inner = t->r.p.level[2];
   const char *v = arena_printf(g->a, "v%d", g->names++);
   text_line(inner, "const %s %s = %s;", T, v, x);

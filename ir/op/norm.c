@@ -92,7 +92,7 @@ void eval_norm(EvalCtx *c, const Op *op) {
   int64_t n = x->type->dim[x->type->rank - 1];
   for (int64_t row = 0; row < s->type->numel; row++) {
     const Scalar *from = x->at + row * n;
-    double mean = 0, square = 0;
+    double mean = -0.0, square = 0;
     for (int64_t j = 0; j < n && is_layer(op->kind); j++) mean += from[j].f / (double)n;
     for (int64_t j = 0; j < n; j++) square += (from[j].f - mean) * (from[j].f - mean);
     double scale = 1 / sqrt(square / (double)n + op->attr[AT_EPS].f);
@@ -106,7 +106,7 @@ void eval_norm_grad(EvalCtx *c, const Op *op) {
   Tensor *dx = eval_out(c, op);
   int64_t n = y->type->dim[y->type->rank - 1];
   for (int64_t row = 0; row < s->type->numel; row++) {
-    double mean = 0, dot = 0;
+    double mean = -0.0, dot = -0.0;
     for (int64_t j = row * n; j < row * n + n; j++) {
       if (is_layer(op->kind)) mean += dy->at[j].f / (double)n;
       dot += dy->at[j].f * y->at[j].f / (double)n;

@@ -44,7 +44,7 @@ void eval_cumsum(EvalCtx *c, const Op *op) {
   bool real = dtype_is_float(t->dtype), back = op->attr[AT_BACKWARD].i;
   for (int64_t line = 0; n && line < t->numel / n; line++) {
     int64_t first = line / step * step * n + line % step;
-    Scalar sum = {0};
+    Scalar sum = real ? (Scalar){.f = -0.0} : (Scalar){.i = 0};
     for (int64_t i = 0; i < n; i++) {
       int64_t at = first + (back ? n - 1 - i : i) * step;
       if (real)

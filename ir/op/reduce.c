@@ -1,7 +1,8 @@
 /* Reductions over axes, and the indices of the largest and the smallest.
    Contract: axes are ascending and dropped. Sums and products accumulate in double (integers in 64
    bits) and are rounded once, so a target's result agrees within a tolerance, not in every bit.
-   Over an empty axis a sum is 0 and a product 1; there is no largest or smallest. */
+   A sum begins at -0, so that of -0 alone is -0. Over an empty axis a sum is 0 and a product 1;
+   there is no largest or smallest. */
 #include "ir/op/op.h"
 
 #include <math.h>

@@ -151,7 +151,7 @@ void eval_softmax_grad(EvalCtx *c, const Op *op) {
   const Tensor *dy = eval_in(c, op, 0), *y = eval_in(c, op, 1);
   Tensor *dx = eval_out(c, op);
   for (int64_t i = 0, n = width_of(y->type); i < y->type->numel; i += n) {
-    double dot = 0;
+    double dot = -0.0;
     for (int64_t j = i; j < i + n; j++) dot += dy->at[j].f * y->at[j].f;
     for (int64_t j = i; j < i + n; j++) set(c, dx, j, y->at[j].f * (dy->at[j].f - dot));
   }
@@ -161,7 +161,7 @@ void eval_log_softmax_grad(EvalCtx *c, const Op *op) {
   const Tensor *dy = eval_in(c, op, 0), *y = eval_in(c, op, 1);
   Tensor *dx = eval_out(c, op);
   for (int64_t i = 0, n = width_of(y->type); i < y->type->numel; i += n) {
-    double sum = 0;
+    double sum = -0.0;
     for (int64_t j = i; j < i + n; j++) sum += dy->at[j].f;
     for (int64_t j = i; j < i + n; j++) set(c, dx, j, dy->at[j].f - exp(y->at[j].f) * sum);
   }

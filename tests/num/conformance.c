@@ -154,14 +154,15 @@ int main(int argc, char **argv) {
     }
     int made = 0;
     for (int dt = 0; dt < DTYPES; dt++)
-      for (int size = 0; size < SIZES * (k == OP_CONVERT ? 6 : k == OP_MATMUL ? 2 : 1); size++) {
+      for (int size = 0; size < SIZES * (k == OP_CONVERT ? 7 : k == OP_MATMUL ? 3 : 2); size++) {
         Case *c = &b.at[b.n];
         *c = (Case){.ctx = b.ctx,
                     .m = b.m,
                     .row = &conformance_rows[k],
                     .kind = (OpKind)k,
                     .dt = (Dtype)dt,
-                    .size = size % SIZES};
+                    .size = size % SIZES,
+                    .minus = size < SIZES && dtype_is_float((Dtype)dt)};
         c->seed = seed * 1000003 + (uint64_t)(k * 4001 + dt * 101 + size);
         if (!make(c)) continue;
         made++;

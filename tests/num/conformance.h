@@ -19,8 +19,9 @@ typedef struct Case {
   const Row *row;
   OpKind kind;
   Dtype dt;
-  int size; /* 0: rank 0 or least; 1, 2: small; 3: beyond what one thread does alone; 4: special
-               values */
+  int size;   /* 0: rank 0 or least; 1, 2: small; 3: beyond what one thread does alone; 4: special
+                 values */
+  bool minus; /* every real element is -0: sums of them are of the sign of the reference's */
   int n;
   Tensor x[8];
   int64_t limit[8]; /* of integer operands that are indices; 0: any value */

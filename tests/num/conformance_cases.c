@@ -41,7 +41,9 @@ static double special_float(Case *c) {
 Scalar conformance_element(Case *c, Dtype dt, int64_t limit) {
   const Row *r = c->row;
   Scalar s;
-  if (dtype_is_float(dt)) {
+  if (dtype_is_float(dt) && c->minus) {
+    s.f = -0.0;
+  } else if (dtype_is_float(dt)) {
     double hi = r->hi > 0 ? r->hi : 2, v = between(c, r->lo, hi);
     s.f = c->size == 4 && r->hi == 0 ? special_float(c) : random_next(&c->seed) & 1 ? v : -v;
   } else if (limit > 0) {

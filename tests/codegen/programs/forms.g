@@ -49,6 +49,15 @@ entry whole_kept(x : f32[3, 40000], y : f32[3, 40000]) { # what is added up is w
 entry whole_three(x : f32[3, 40000], y : f16[2, 30000]) { return a = sum(x, axis = 1) * 2, b = max(x, axis = 1), c = softmax(x), d = prod(y / 100 + 1, axis = 1), e = sum(y) }
 entry whole_small(x : f32[5]) { return a = sum(x), b = max(x) }
 
+# sums of -0 alone are -0, which 1 / x shows: of one number, along rows and columns of every length
+def minus(x) { return -0.0 * abs(x) }
+entry minus_zero(x : f32[300, 7], y : f32[40, 300], z : f32[20000], u : f32[600, 3], v : f32[3, 20011], w : f32[9000, 5], one : f32[5, 1]) {
+  return a = 1 / sum(minus(x), axis = 1), b = 1 / sum(minus(y), axis = 1), c = 1 / sum(minus(z)), d = 1 / sum(minus(u), axis = 0),
+         e = 1 / sum(minus(v), axis = 1), f = 1 / sum(minus(w), axis = 0), g = 1 / sum(minus(one), axis = 1), h = 1 / mean(minus(x), axis = 0),
+         i = 1 / cumsum(minus(y)), j = 1 / cumsum(minus(x), axis = 0), k = 1 / sum(minus(x), axis = [0, 1]),
+         l = 1 / f32(sum(f16(minus(x)), axis = 1)), m = 1 / sum(f64(minus(y)), axis = 0)
+}
+
 # ---- in order, and by index ----
 entry running(x : f32[R, C], y : f16[3, 70, 201], i : i32[50, 40]) {
   return a = cumsum(x), b = cumsum(x, axis = 0), c = cumsum(y, axis = 1), d = cumsum(i),
