@@ -3,8 +3,10 @@
    kernels report while they run, and what they report is traced to an input only where it comes
    from no other.
    The walk carries, for every value that is made of one input, which element of the input stands
-   at each position: the interpreter's own views, run on positions instead of numbers. It follows
-   the values that indices are made of, and no others. */
+   at each position: the interpreter's own views, run on positions instead of numbers. Numbers that
+   no data is in are computed, since rows are taken by them: by that of an iteration, or, in a loop
+   that runs in blocks, by a table of such numbers. It follows the values that indices are made of,
+   and no others. */
 #include "codegen/tables.h"
 
 #include "ir/interp.h"
@@ -20,7 +22,8 @@ enum {
 enum { NOWHERE = -1 }; /* an element that comes from several, or from no input */
 
 typedef struct Walk {
-  EvalCtx c;         /* value: positions, for what has them; inputs stand one behind the other */
+  EvalCtx c;         /* value: positions, for what has them; inputs stand one behind the other.
+                        The numbers themselves of what is fixed */
   int64_t *limit;    /* by position; INT64_MAX: none */
   unsigned char *is; /* by value */
   InputUses *uses;
@@ -43,6 +46,8 @@ static int index_operand(const Entry *e, const Op *op, int64_t *places) {
   }
 }
 
+static bool is_fixed(const Walk *w, ValueId v) { return (w->is[v] & (COUNT | FIXED)) != 0; }
+
 /* Every element of the result is one of operand 0's, the same number. */
 static bool only_moves(const Walk *w, const Op *op) {
   const Entry *e = w->c.e;
@@ -54,7 +59,8 @@ static bool only_moves(const Walk *w, const Op *op) {
   case OP_SLICE:
   case OP_REVERSE:
   case OP_COPY: return true;
-  case OP_GATHER: return (w->is[op->operands[1]] & COUNT) != 0; /* x[i] in a loop over i */
+  case OP_GATHER: /* x[i] in a loop over i */
+    return is_fixed(w, op->operands[1]) && w->c.value[op->operands[1]].type;
   case OP_CONVERT:
     from = value_type(e, op->operands[0]), to = value_type(e, op->results[0]);
     return dtype_is_int(to->dtype) && dtype_size(to->dtype) >= dtype_size(from->dtype);
@@ -109,9 +115,32 @@ static int64_t common_origin(const Walk *w, int64_t a, int64_t b) {
   return input_at(w, a, &row_a) == input_at(w, b, &row_b) && row_a == row_b ? a : NOWHERE;
 }
 
-static bool is_fixed(const Walk *w, ValueId v) { return (w->is[v] & (COUNT | FIXED)) != 0; }
+/* An id without a row, which the kernel reports when it runs, leaves nothing known. */
+static void evaluate(Walk *w, const Op *op) {
+  op_info[op->kind].eval(&w->c, op);
+  if (!w->c.it->why[0]) return;
+  w->c.it->why[0] = 0;
+  w->c.value[op->results[0]] = (Tensor){0};
+}
 
-/* Numbers made element by element: of one element of an input each, or of none. */
+/* Numbers made of such as no data is in; false where data is. */
+static bool compute_fixed(Walk *w, const Op *op) {
+  OpClass cls = op_info[op->kind].cls;
+  bool leaf = op->kind == OP_CONST || op->kind == OP_IOTA;
+  if (!leaf && cls != CLASS_VIEW && cls != CLASS_ELEMENT && op->kind != OP_GATHER) return false;
+  unsigned is = FIXED;
+  bool known = !dtype_is_float(value_type(w->c.e, op->results[0])->dtype);
+  for (int k = 0; k < op->noperands; k++) {
+    if (!is_fixed(w, op->operands[k])) return false;
+    is |= w->is[op->operands[k]] & VARIES;
+    known &= w->c.value[op->operands[k]].type != NULL;
+  }
+  w->is[op->results[0]] |= (unsigned char)is;
+  if (known) evaluate(w, op);
+  return true;
+}
+
+/* Numbers made element by element, each of one element of an input. */
 static void compute(Walk *w, const Op *op) {
   const Type *t = value_type(w->c.e, op->results[0]);
   Tensor *out = &w->c.value[op->results[0]];
@@ -124,8 +153,7 @@ static void compute(Walk *w, const Op *op) {
     if (!x->type || (x->type->numel != t->numel && x->type->numel != 1)) return;
     if (first < 0) first = k;
   }
-  w->is[op->results[0]] |= (unsigned char)(varies | (first < 0 ? FIXED : COMPUTED));
-  if (first < 0) return;
+  w->is[op->results[0]] |= (unsigned char)(varies | COMPUTED);
   *out = (Tensor){.type = t, .at = ARENA_ARRAY(w->c.scratch, Scalar, t->numel + 1)};
   for (int64_t i = 0; i < t->numel; i++)
     for (int k = first; k < op->noperands; k++) {
@@ -140,13 +168,12 @@ static void move(Walk *w, const Op *op) {
   ValueId x = op->operands[0], y = op->results[0];
   unsigned is = w->is[x] & (COMPUTED | VARIES);
   for (int k = 0; k < op->noperands; k++) is |= w->is[op->operands[k]] & VARIES;
-  if (is_fixed(w, x)) is |= FIXED;
   w->is[y] |= (unsigned char)is;
-  if (is_fixed(w, x) || !w->c.value[x].type) return;
+  if (!w->c.value[x].type) return;
   if (op->kind == OP_CONVERT) /* it would round a position as it does a number */
     w->c.value[y] = (Tensor){.type = value_type(w->c.e, y), .at = w->c.value[x].at};
   else
-    op_info[op->kind].eval(&w->c, op);
+    evaluate(w, op);
 }
 
 /* ---- what is indexed ---- */
@@ -237,10 +264,10 @@ static void walk(Walk *w, const Block *b) {
     if (op->kind == OP_KERNEL) walk_kernel(w, op);
     if (op->kind == OP_SCAN) walk_scan(w, op);
     if (op->nblocks || op->nresults != 1 || !(w->is[op->results[0]] & WANTED)) continue;
-    if (op->kind == OP_CONST || op->kind == OP_IOTA) w->is[op->results[0]] |= FIXED;
     /* what does not change stands in a loop */
     bool known = w->c.value[op->results[0]].type || (w->is[op->results[0]] & FIXED);
     if (known && !(w->is[op->results[0]] & VARIES)) continue;
+    if (compute_fixed(w, op)) continue;
     if (only_moves(w, op))
       move(w, op);
     else if (op_info[op->kind].cls == CLASS_ELEMENT)

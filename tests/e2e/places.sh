@@ -109,5 +109,26 @@ grep -q 'npy\|input row' out.txt && fail 'a file is named that may be right'
 says 1 'one.npy: input row 18 leads to 6 as an index' ./q other --x x.npy --index zero.npy --t one.npy
 ids minus.npy '20, 3' $(zeros 60 | sed 's/0/-1/g') # computed in every iteration: never the input's own number
 run 0 ./q folded --x x.npy --t minus.npy --quiet
+
+# so it is in a loop that runs in blocks for a memory limit, where rows are taken by a table of the iterations' numbers
+cat >r.g <<'END'
+entry learn(t : i32[16, 12], y : f32[16, 32]) {
+  param w : f32[32, 32] = glorot()
+  param rows : f32[6, 32] = normal()
+  h = zeros([16, 32])
+  scan k in 0..12 { h = tanh(h @ w + gather(rows, min(t[:, k], 100))) * sigmoid(h) }
+  loss = mse(h, y)
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
+run 0 "$gc" r.g -O2 --memory-limit=60% --remarks=remat -o r
+grep -q 'of 12 iterations of scan run again before their way back, [0-9]* at a time' out.txt || {
+  fail 'no loop runs in blocks'
+  cat out.txt
+}
+"$mkdata" npy f32 32,32 1 y.npy || fail 'no data could be made'
+ids t32.npy '32, 12' $(zeros 209) 9 $(zeros 174) # row 17
+says 1 't32.npy: input row 17 leads to 9 as an index at r.g:5:' ./r learn --t t32.npy --y y.npy --no-shuffle
 says 1 'q.g:24:13: a start is -1 (element 0), which is not in 0 to 6' ./q cache --start start.npy
 finish
