@@ -1,121 +1,37 @@
 /* einsum: sums of products over axes that letters name, as transposes, sums and products of two.
-   Contract: any number of tensors, "..." is not in it; a letter names one extent; letters that
-   stand in one tensor alone and not in the result are summed there first. Of two tensors the
-   letters that both have are a batch where somebody needs them still, else the depth of the
-   product. More are multiplied two by two, in the order of the least work: exactly, over all sets
-   of tensors, for up to EXACT of them; the cheapest two at a time as long as there are more. */
-#include "lang/elab_builtin.h"
+   Contract: any number of tensors; letters that stand in one tensor alone and not in the result are
+   summed there first. Of two tensors the letters that both have are a batch where somebody needs
+   them still, else the depth of the product. More are multiplied two by two, in the order of the
+   least work: exactly, over all sets of tensors, for up to EXACT of them; the cheapest two at a
+   time as long as there are more. */
+#include "lang/elab_einsum.h"
 
 #include <math.h>
 
-enum { LETTERS = 128, EXACT = 10 };
-
-typedef struct Side {
-  Val x;
-  char axis[64]; /* the letter of each axis, in order; ends with 0 */
-} Side;
-
-typedef struct Einsum {
-  Site *s;
-  Side *in;
-  int n;
-  char out[64];
-  int64_t dim[LETTERS]; /* by letter; 0: not met */
-} Einsum;
-
-static bool has(const char *axes, char c) { return c && strchr(axes, c) != NULL; }
-
-/* A result that is not written: the letters that stand once, in the alphabet's order, as in numpy.
- */
-static void lone_axes(Einsum *m) {
-  int at = 0;
-  for (int c = 1; c < LETTERS; c++) {
-    int n = 0;
-    for (int i = 0; i < m->n; i++) n += has(m->in[i].axis, (char)c);
-    if (n == 1) m->out[at++] = (char)c;
-  }
-}
-
-/* "ij,jk->ik" into the sides; false after an error. */
-static bool read_spec(Einsum *m, const char *spec) {
-  Site *s = m->s;
-  int side = 0, at = 0;
-  bool result = false;
-  for (const char *p = spec; *p; p++) {
-    if (*p == ' ') continue;
-    if (*p == ',' && !result) {
-      side++, at = 0;
-    } else if (*p == '-' && p[1] == '>' && !result) {
-      result = true, at = 0, p++;
-    } else if (((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z')) && at < 63) {
-      if (side >= m->n && !result) continue; /* counted below */
-      char *axes = result ? m->out : m->in[side].axis;
-      if (has(axes, *p))
-        return fail(s->e, s->at[0], "einsum names axis '%c' twice in one part of \"%s\"", *p, spec),
-               false;
-      axes[at++] = *p;
-    } else {
-      elab_error(s->e, s->at[0], "einsum cannot read '%c' in \"%s\"", *p, spec);
-      elab_hint(s->e, "letters name axes: \"ij,jk->ik\"");
-      elab_trace(s->e);
-      return false;
-    }
-  }
-  if (side + 1 != m->n)
-    return fail(s->e, s->at[0], "\"%s\" is of %d tensor%s, but %d %s given", spec, side + 1,
-                side ? "s" : "", m->n, m->n == 1 ? "is" : "are"),
-           false;
-  if (!result) lone_axes(m);
-  return true;
-}
-
-static bool read_dims(Einsum *m) {
-  Elab *e = m->s->e;
-  const char *first[LETTERS] = {NULL}; /* axes of the tensor that a letter stands in first */
-  for (int i = 0; i < m->n; i++) {
-    const Type *t = m->in[i].x.tensor.type;
-    const char *axes = m->in[i].axis;
-    if ((int)strlen(axes) != t->rank)
-      return fail(e, m->in[i].x.loc, "\"%s\" names %d axes of %s", axes, (int)strlen(axes),
-                  val_str(e, m->in[i].x)),
-             false;
-    for (int k = 0; k < t->rank; k++) {
-      int c = axes[k];
-      if (first[c] && m->dim[c] != t->dim[k])
-        return fail(e, m->s->loc, "axis '%c' is %lld in \"%s\" and %lld in \"%s\"", c,
-                    (long long)m->dim[c], first[c], (long long)t->dim[k], axes),
-               false;
-      if (!first[c]) first[c] = axes;
-      m->dim[c] = t->dim[k];
-    }
-  }
-  for (const char *p = m->out; *p; p++)
-    if (!first[(int)*p])
-      return fail(e, m->s->at[0], "einsum's result has axis '%c', but no tensor has", *p), false;
-  return true;
-}
+enum { EXACT = 10 };
 
 /* ---- one product ---- */
 
 /* The letter is in the result or in a tensor that is neither a nor b. */
 static bool is_needed(const Einsum *m, int a, int b, char c) {
   for (int i = 0; i < m->n; i++)
-    if (i != a && i != b && has(m->in[i].axis, c)) return true;
-  return has(m->out, c);
+    if (i != a && i != b && einsum_has(m->in[i].axis, c)) return true;
+  return einsum_has(m->out, c);
 }
 
 /* Letters of tensor `of` that are (not) in the other, and (not) needed after the product of both.
  */
 static void pick(const Einsum *m, int of, int other, bool both, bool needed, char *out) {
   for (const char *p = m->in[of].axis; *p; p++)
-    if (has(m->in[other].axis, *p) == both && is_needed(m, of, other, *p) == needed) *out++ = *p;
+    if (einsum_has(m->in[other].axis, *p) == both && is_needed(m, of, other, *p) == needed)
+      *out++ = *p;
   *out = 0;
 }
 
 /* Sums what only this side has and the result has not. */
 static void sum_alone(Einsum *m, int side) {
   Side *x = &m->in[side];
-  int64_t axes[64];
+  int64_t axes[MOST_AXES];
   int n = 0, kept = 0;
   for (int i = 0; x->axis[i]; i++) {
     if (is_needed(m, side, side, x->axis[i]))
@@ -128,7 +44,7 @@ static void sum_alone(Einsum *m, int side) {
 }
 
 static ValueId ordered(Einsum *m, ValueId v, const char *from, const char *to) {
-  int64_t perm[64];
+  int64_t perm[MOST_AXES];
   for (int i = 0; to[i]; i++) perm[i] = strchr(from, to[i]) - from;
   return build_transpose(at(m->s->e, m->s->loc), v, perm);
 }
@@ -154,14 +70,14 @@ static ValueId as_matrices(Einsum *m, int side, const char *batch, const char *r
    after an error. */
 static bool multiply(Einsum *m, int a, int b) {
   Elab *e = m->s->e;
-  char batch[64], rows[64], columns[64], depth[64];
+  char batch[MOST_AXES + 1], rows[MOST_AXES + 1], columns[MOST_AXES + 1], depth[MOST_AXES + 1];
   pick(m, a, b, true, true, batch);
   pick(m, a, b, false, true, rows);
   pick(m, b, a, false, true, columns);
   pick(m, a, b, true, false, depth);
   Side *to = &m->in[a];
   const char *have = arena_printf(e->a, "%s%s%s", batch, rows, columns);
-  int64_t dim[64];
+  int64_t dim[MOST_AXES];
   int rank = (int)strlen(have);
   for (int i = 0; i < rank; i++) dim[i] = m->dim[(int)have[i]];
   const Type *t = type_get(e->c, to->x.tensor.type->dtype, rank, dim);
@@ -190,9 +106,9 @@ static void letters_of(const Einsum *m, unsigned set, bool letter[LETTERS]) {
   memset(letter, 0, LETTERS * sizeof *letter);
   for (int i = 0; i < m->n; i++)
     for (const char *p = m->in[i].axis; set >> i & 1 && *p; p++) {
-      bool outside = has(m->out, *p);
+      bool outside = einsum_has(m->out, *p);
       for (int k = 0; k < m->n && !outside; k++)
-        outside = !(set >> k & 1) && has(m->in[k].axis, *p);
+        outside = !(set >> k & 1) && einsum_has(m->in[k].axis, *p);
       letter[(int)*p] |= outside;
     }
 }
@@ -262,7 +178,7 @@ static bool multiply_all(Einsum *m) {
 Val builtin_einsum(Site *s) {
   Elab *e = s->e;
   const Val *more = &s->v[2];
-  Einsum m = {.s = s, .n = 1 + (more->kind == VAL_NONE ? 0 : more->list->n)};
+  Einsum m = {.s = s, .spec = s->v[0].str, .n = 1 + (more->kind == VAL_NONE ? 0 : more->list->n)};
   m.in = ARENA_ARRAY(e->a, Side, m.n);
   for (int i = 0; i < m.n; i++) {
     Loc loc = i ? more->list->at[i - 1].loc : s->at[1];
@@ -275,9 +191,9 @@ Val builtin_einsum(Site *s) {
     elab_hint(e, "convert one of them, as in f32(x)");
     return elab_trace(e);
   }
-  if (!read_spec(&m, s->v[0].str) || !read_dims(&m)) return poison;
   if (m.in[0].x.tensor.type->dtype == DT_BOOL)
     return fail(e, s->at[1], "einsum needs numbers, found %s", val_str(e, m.in[0].x));
+  if (!einsum_read(&m)) return poison;
   for (int i = 0; i < m.n; i++) sum_alone(&m, i);
   if (!multiply_all(&m)) return poison;
   return val_tensor(e, ordered(&m, m.in[0].x.tensor.id, m.in[0].axis, m.out));
