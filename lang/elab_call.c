@@ -147,12 +147,17 @@ static Val enter(Elab *e, const Func *f, const Expr *x, const Actual *arg, int n
   const char *name = as->name.name ? instance_name(e, as) : f->name;
   if (!name) return poison;
   Loc place = as->name.name ? as->loc : x->call.callee.loc;
-  const Child *before = frame_reach(e, e->frame, (Child){name, place, f, arg, n});
+  const Actual *same = scan_origin(e, arg, n);
+  const Child *before = frame_reach(e, e->frame, (Child){name, place, f, same, n});
   Env *env = env_new(e, f, f->prelude);
   env->result = (Val){.kind = VAL_NONE, .loc = x->loc};
   Frame *frame = frame_push(e, name, x->call.callee.loc, env, f->prelude);
-  bool each = frame->up->env->loop == frame->up;
-  frame->again = !as->name.name && (each || (before && !same_call(e, before, f, arg, n)));
+  frame->in_scan = frame->up->env->loop == frame->up;
+  frame->again = !as->name.name && ((frame->in_scan && e->run->training) ||
+                                    (before && !same_call(e, before, f, same, n)));
+  if (!as->name.name && frame->in_scan) frame->repeats = e->run->scan;
+  frame->arg = arg;
+  frame->n = n;
   frame->first = before ? before->loc : place;
   Val v = call_def(e, f, arg, n, 0, x->call.callee.loc);
   frame_pop(e);

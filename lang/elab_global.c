@@ -223,29 +223,34 @@ int global_step(Elab *e) {
 
 static const char *const kind_name[] = {"a param", "a state", "an optimizer's state", "a hyper"};
 
+void global_declared_again(Elab *e, const Frame *f, const char *path) {
+  const char *name = f->env->func->name;
+  Frame *inner = e->frame;
+  e->frame = f->up; /* the mistake is the caller's */
+  Loc place = f->user.line ? f->user : f->call;
+  elab_error(e, place, "this call of %s would declare %s a second time", name, path);
+  bool loop = f->first.line == f->call.line && f->first.col == f->call.col;
+  if (loop && f->in_scan) {
+    elab_hint(e, "in a scan, %s(…) as a makes one for all iterations", name);
+  } else if (loop) {
+    elab_hint(e, "in a loop, %s(…) as a[i] makes one for each iteration, %s(…) as a one for all",
+              name, name);
+  } else {
+    elab_note(e, f->first, "the first call is here");
+    elab_hint(e, "name both, as in %s(…) as a and %s(…) as b; one name for both shares the tensors",
+              name, name);
+  }
+  elab_trace(e);
+  e->frame = inner;
+}
+
 /* An unnamed call reached twice would declare the same path for two tensors. */
 static bool called_twice(Elab *e, const char *path) {
-  for (const Frame *f = e->frame; f; f = f->up) {
+  for (Frame *f = e->frame; f; f = f->up) {
+    if (f->repeats) vec_push(e->a, &f->repeats->repeats, (Repeat){f, path, f->arg, f->n});
+    f->repeats = NULL; /* once is enough */
     if (!f->again) continue;
-    const char *name = f->env->func->name;
-    Frame *inner = e->frame;
-    e->frame = f->up; /* the mistake is the caller's */
-    Loc place = f->user.line ? f->user : f->call;
-    elab_error(e, place, "this call of %s would declare %s a second time", name, path);
-    bool loop = f->first.line == f->call.line && f->first.col == f->call.col;
-    if (loop && f->up->env->loop == f->up) {
-      elab_hint(e, "in a scan, %s(…) as a makes one for all iterations", name);
-    } else if (loop) {
-      elab_hint(e, "in a loop, %s(…) as a[i] makes one for each iteration, %s(…) as a one for all",
-                name, name);
-    } else {
-      elab_note(e, f->first, "the first call is here");
-      elab_hint(e,
-                "name both, as in %s(…) as a and %s(…) as b; one name for both shares the tensors",
-                name, name);
-    }
-    elab_trace(e);
-    e->frame = inner;
+    global_declared_again(e, f, path);
     return true;
   }
   return false;

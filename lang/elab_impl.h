@@ -139,9 +139,14 @@ struct Frame {
   Loc call;         /* the call that made it; line 0: an entry */
   Loc user;         /* of code of the prelude: the user's call; else line 0 */
   bool scope;       /* no call: scope h[l] {…}, or an instance name of a built-in function */
+  bool in_scan;     /* the call stands in the body of a scan */
   bool again;       /* an unnamed call whose name was taken already in the frame above, or that a
                        scan makes in each iteration */
   Loc first;        /* ... there */
+  struct ScanLevel *repeats; /* the loop whose iterations make this unnamed call, perhaps with other
+                                arguments, or NULL … */
+  const Actual *arg;         /* … than these */
+  int n;
   VEC(Child) calls, variables;
 };
 
@@ -184,6 +189,14 @@ typedef struct DrawsBefore {
   ValueId outer; /* the same of the loop around this one, or NO_ID */
 } DrawsBefore;
 
+/* An unnamed call in the body that declares something. */
+typedef struct Repeat {
+  Frame *frame;
+  const char *path; /* of what it declares */
+  const Actual *arg;
+  int n;
+} Repeat;
+
 /* A scan whose body is being read. */
 typedef struct ScanLevel {
   struct ScanLevel *up;
@@ -192,6 +205,7 @@ typedef struct ScanLevel {
   VEC(ValueId) current; /* as in Run, in this body */
   VEC(ValueId) stacked; /* what the iteration yields */
   VEC(DrawsBefore) draws;
+  VEC(Repeat) repeats;
 } ScanLevel;
 
 /* A param that a minimize of this entry has updated. */
@@ -346,7 +360,14 @@ const Op *scan_end(const Entry *en, const Op *op);
 /* A grad of the body is by the value. If that is from outside, the body gets a copy of its own,
    so that what this iteration makes of it is told from what others do. */
 void scan_ask(Elab *e, ValueId v);
+/* ---- elab_scan_repeat.c ---- */
+/* The arguments as they are outside of all loops: equal where they are the same values there. */
+const Actual *scan_origin(Elab *e, const Actual *arg, int n);
+/* Whether the body's unnamed calls are the same in each iteration; false after an error. */
+bool scan_repeats(Elab *e, const ScanLevel *l);
 /* ---- elab_global.c: params, states, hypers ---- */
+/* The error that the frame's call would declare the path a second time. */
+void global_declared_again(Elab *e, const Frame *f, const char *path);
 void declare_variable(Elab *e, const Stmt *s);
 void assign_variable(Elab *e, const Stmt *s);
 ValueId *global_current(Elab *e, int global); /* NO_ID before the first use */

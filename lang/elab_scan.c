@@ -354,6 +354,7 @@ static bool scan(Elab *e, const Stmt *s, int64_t from, int64_t trips, Val *stack
   int errors = ctx_errors(e->c);
   bool ok = read_body(e, l, s, from, &yields);
   if (ok) carry_what_changed(e, l, env, &o);
+  ok = ok && scan_repeats(e, l);
   const Op *op = ok && ctx_errors(e->c) == errors ? finish(e, l, trips, s->loc) : NULL;
   if (!op) level_end(e);
   if (op && !e->run->scan) grad_check_scan(e, op);

@@ -20,3 +20,24 @@ entry predict(x : f32[1, 3]) {
 # CHECK-NEXT:   %y.3 = add %y.2, %8 : f32[1,2] "net.fc"
 # CHECK-NEXT:   %p = softmax %y.3 : f32[1,2]
 # CHECK-NEXT:   return %digit, %p {names = "digit,p"}
+
+# In a loop, too, whether it is unrolled or stays one; in the loop around one as well.
+entry unrolled(x : f32[2, 3]) {
+  s = net(x)
+  for i in 0..3 { for j in 0..2 { s = s * 0.5 + net(x) } }
+  return s
+}
+entry looped(x : f32[2, 3]) {
+  s = net(x)
+  scan i in 0..3 { scan j in 0..2 { s = s * 0.5 + net(x) } }
+  return s, after = net(x)
+}
+# CHECK-LABEL: entry unrolled
+# CHECK:       return
+# CHECK-LABEL: entry looped
+# CHECK:       matmul %x, %net.fc.w
+# CHECK:       scan
+# CHECK:       scan
+# CHECK:       matmul %x, %net.fc.w
+# CHECK:       yield
+# CHECK:       return
