@@ -9,7 +9,8 @@
 
    Several contributions to one value are added as they arrive: readers in reverse order of the
    program, operands of one reader as its rule gives them, ((last + before it) + … + first). So at
-   most one partial sum of a value is alive, and the order is a function of the program alone. */
+   most one partial sum of a value is alive, and the order is a function of the program alone.
+   Gradients of slices that do not overlap are put side by side (autodiff_slices.c). */
 #include "passes/autodiff_impl.h"
 #include "passes/precision.h"
 
@@ -49,7 +50,8 @@ void diff_add(GradCtx *g, ValueId v, ValueId dv) {
   Loc loc = g->b->loc;
   const char *scope = g->b->scope;
   if (def) place_at(g->b, def);
-  *sum = build2(g->b, OP_ADD, *sum, dv);
+  ValueId both = diff_beside(g->b, *sum, dv);
+  *sum = both != NO_ID ? both : build2(g->b, OP_ADD, *sum, dv);
   g->b->loc = loc;
   g->b->scope = scope;
 }

@@ -29,6 +29,11 @@ bool diff_mark(Diff *d, const Entry *e, const Block *blk, uint32_t from, uint32_
 /* Runs the rules of the ops [from, to), the last one first. */
 void diff_back(GradCtx *g, const Block *blk, uint32_t from, uint32_t to);
 
+/* ---- autodiff_slices.c ---- */
+/* The sum of both where the later one is the gradient of a slice that the sum so far has zeros for:
+   its parts side by side. NO_ID where they have to be added. */
+ValueId diff_beside(Builder *b, ValueId sum, ValueId dv);
+
 /* ---- a scan's way back: autodiff_scan.c, autodiff_sums.c ---- */
 /* One of the ops that a sum adds up, to be done for all iterations at once. */
 typedef struct SumTerm {

@@ -15,6 +15,7 @@ enum {
   GROUP = 256 << 10,   /* bytes of panels that stay near while tiles of A go by */
   PACK_ROWS = 384,     /* rows that pay for packing a panel of B */
   PACK_DEEP = 64,      /* the same where a panel has more rows than the nearest cache has lines */
+  PACK_COLUMNS = 32,   /* of B: fewer do not pay for packing A^T */
   PACK_AT_ONCE = 8,    /* rows of A^T: so many places has the nearest cache for them */
   A_STRIDE = 8,        /* of packed rows of A: the tallest tile */
   PACKED_A = 43 << 15, /* bytes of them on the stack, of which a thread may have 2 MiB: 256 rows */
@@ -31,6 +32,7 @@ typedef struct Product {
   int nr;        /* columns of a panel of the loop, and of B's or C's layout where they have one */
   bool b_panels; /* B is stored in panels */
   bool pack;     /* a panel of B is packed before use */
+  bool keep;     /* ... by the first tile that meets it, as it reads B */
   bool pack_a; /* A^T is packed tile by tile: as it lies, a tile would take a cache line for each of
                   its short rows, and these in few sets */
   bool chains; /* A^T is packed chain by chain, each for all of B: C itself keeps the sums */
@@ -127,7 +129,8 @@ static Product product_of(const Target *t, const Group *g) {
   p.low = p.tiles - (p.tiles ? p.m % p.tiles : 0);
   p.pack = p.tb || p.converted ||
            (!p.b_panels && p.m >= (p.k > 512 ? PACK_DEEP : PACK_ROWS) && p.np > 1);
-  p.pack_a = !p.converted && p.ta && p.np > 2 && p.k <= PACKED_DEPTH &&
+  p.keep = p.pack && !p.tb && !p.converted;
+  p.pack_a = !p.converted && p.ta && p.n > PACK_COLUMNS && p.k <= PACKED_DEPTH &&
              (p.k > 128 || (p.k > 16 && p.m * dtype_size(p.dt) % 512 == 0));
   p.chains = p.pack_a && p.k > DEPTH && !p.epilogue;
   p.partial = p.epilogue && p.k > DEPTH;
@@ -159,21 +162,25 @@ static Product product_of(const Target *t, const Group *g) {
   return p;
 }
 
-/* A tile function for these rows and columns: shared by every kernel with the same strides. */
-static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t width) {
+/* A tile function for these rows and columns: shared by every kernel with the same strides. One
+   that keeps reads B as it lies. */
+static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t width, bool keep) {
   int64_t li = p->ta ? 1 : p->converted ? p->chain : p->k;
   int64_t lk = !p->ta ? 1 : p->pack_a || p->converted ? A_STRIDE : p->m;
-  int64_t lb = p->pack || p->b_panels ? p->nr : p->n;
-  const char *name =
-      intern_printf(g->ctx, "tile_%s_%lldx%lld_a%lld_%lld_b%lld", p->T, (long long)rows,
+  int64_t lb = !keep && (p->pack || p->b_panels) ? p->nr : p->n;
+  const char *of = intern_printf(g->ctx, "%s_%lldx%lld_a%lld_%lld_b%lld", p->T, (long long)rows,
+                                 (long long)width, (long long)li, (long long)lk, (long long)lb);
+  const char *name = keep ? intern_printf(g->ctx, "tile_%s_to%d", of, p->nr)
+                          : intern_printf(g->ctx, "tile_%s", of);
+  const char *shape =
+      intern_printf(g->ctx, "%s, %s, %lld, %lld, %lldL, %lldL, %lldL", name, p->T, (long long)rows,
                     (long long)width, (long long)li, (long long)lk, (long long)lb);
-  gen_helper(g, intern_printf(g->ctx, "GC_TILE(%s, %s, %lld, %lld, %lldL, %lldL, %lldL)\n", name,
-                              p->T, (long long)rows, (long long)width, (long long)li, (long long)lk,
-                              (long long)lb));
+  gen_helper(g, keep ? intern_printf(g->ctx, "GC_TILE_KEEPING(%s, %d)\n", shape, p->nr)
+                     : intern_printf(g->ctx, "GC_TILE(%s)\n", shape));
   return name;
 }
 
-/* Packs `columns` columns of B from panel g0 on, for chain k0: panel after panel. */
+/* Packs columns of B^T from panel g0 on, for chain k0: panel after panel. */
 static void print_packing(Gen *g, const Group *gr, Text *x, const Product *p) {
   long long nr = p->nr, kk = p->k, n = p->n;
   gen_helper(g, intern_printf(g->ctx, "GC_PACK(%s)\n", p->T));
@@ -182,10 +189,7 @@ static void print_packing(Gen *g, const Group *gr, Text *x, const Product *p) {
   text_line(x, "%s *to = packed + (q - g0) * depth * %lld;", p->T, nr);
   text_line(x, "const long w = %lld - q * %lld < %lld ? %lld - q * %lld : %lld;", n, nr, nr, n, nr,
             nr);
-  if (!p->tb) {
-    text_line(x, "pack_%s(B + k0 * %lld + q * %lld, %lld, to, %lld, depth, w);", p->T, n, nr, n,
-              nr);
-  } else if (!l) {
+  if (!l) {
     text_line(x, "pack_t_%s(B + q * %lld + k0, %lld, to, %lld, depth, w);", p->T, nr * kk, kk, nr);
   } else { /* stored [K/nr][N][nr]: the panels of the stored matrix run along this product's depth
             */
@@ -221,7 +225,7 @@ static void print_converting(Gen *g, Text *x, const Product *p) {
 
 static void print_panel(Text *x, const Product *p) {
   if (p->pack)
-    text_line(x, "const %s *b = packed + (q - g0) * depth * %d;", p->T, p->nr);
+    text_line(x, "%s%s *b = packed + (q - g0) * depth * %d;", p->keep ? "" : "const ", p->T, p->nr);
   else if (p->b_panels)
     text_line(x, "const %s *b = B + (q * %lld + k0) * %d;", p->T, (long long)p->k, p->nr);
   else
@@ -349,6 +353,18 @@ static void print_converting_of_a(Gen *g, Text *x, const Product *p) {
   text_close(x, "}");
 }
 
+static void print_calls(Gen *g, Text *x, const Product *p, int64_t width, bool keep,
+                        const char *call) {
+  if (p->low < p->tiles) {
+    text_line(x, "if (rows == %lld) %s%s", (long long)p->rows,
+              tile_function(g, p, p->rows, width, keep), call);
+    text_line(x, "else %s%s", tile_function(g, p, p->rows + 1, width, keep), call);
+  } else {
+    text_line(x, "(void)rows;");
+    text_line(x, "%s%s", tile_function(g, p, p->rows, width, keep), call);
+  }
+}
+
 /* One tile: `rows` rows from m on, `width` columns of panel q. */
 static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
   bool layout = !p->epilogue && inner(gr, gr->yield[0])->layout;
@@ -382,14 +398,17 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
                                    : "NULL";
   const char *call = intern_printf(g->ctx, "(%s, b, c, %s, depth, %s);", a, ld, old);
   if (p->epilogue) print_asking(x, gr, p, width);
-  if (p->low < p->tiles) {
-    text_line(x, "if (rows == %lld) %s%s", (long long)p->rows, tile_function(g, p, p->rows, width),
-              call);
-    text_line(x, "else %s%s", tile_function(g, p, p->rows + 1, width), call);
-  } else {
-    text_line(x, "(void)rows;");
-    text_line(x, "%s%s", tile_function(g, p, p->rows, width), call);
+  if (p->keep) {
+    long long n = p->n;
+    text_line(x, "const %s *from = B + k0 * %lld + n;", p->T, n);
+    text_open(x, "if (i == i0) {");
+    print_calls(g, x, p, width, true,
+                intern_printf(g->ctx, "(%s, from, c, %s, depth, %s, b);", a, ld, old));
+    x->indent--;
+    text_open(x, "} else {");
   }
+  print_calls(g, x, p, width, false, call);
+  if (p->keep) text_close(x, "}");
   if (p->partial) text_open(x, "if (k0 + depth == %lld) {", (long long)p->k);
   if (p->epilogue) print_epilogue(g, gr, x, p, width);
   if (p->partial) text_close(x, "}");
@@ -515,7 +534,7 @@ void cpu_matmul(Gen *g, const Group *gr) {
   if (p.converted && p.k > DEPTH) print_converting_of_a(g, x, &p);
   if (p.converted)
     print_converting(g, x, &p);
-  else if (p.pack)
+  else if (p.pack && !p.keep)
     print_packing(g, gr, x, &p);
   text_open(x, "for (long i = i0; i < i1; i++) {");
   print_tile_rows(x, &p);

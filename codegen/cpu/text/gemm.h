@@ -8,6 +8,23 @@
 #define GC_TILE(NAME, T, R, W, LI, LK, LB)                                                        \
   static __attribute__((noinline)) void NAME(const T *restrict a, const T *restrict b,            \
                                              T *c, long ldc, long depth, const T *old) {          \
+    GC_TILE_BODY(T, R, W, LI, LK, LB, GC_KEEP_NONE)                                               \
+  }
+/* The same, and rows of b are kept, NR apart: they become the panel that the other tiles read. Loads and
+   stores go by while the products are computed, so that packing takes no time of its own; rows of b lie
+   too far apart for the processor to foresee, so they are asked for ahead. */
+#define GC_TILE_KEEPING(NAME, T, R, W, LI, LK, LB, NR)                                            \
+  static __attribute__((noinline)) void NAME(const T *restrict a, const T *restrict b,            \
+                                             T *c, long ldc, long depth, const T *old,            \
+                                             T *restrict keep) {                                  \
+    GC_TILE_BODY(T, R, W, LI, LK, LB, GC_KEEP_ROW, NR)                                            \
+  }
+#define GC_KEEP_NONE(T, W, LB, ...)
+#define GC_KEEP_ROW(T, W, LB, NR)                                                                 \
+      UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_AHEAD(b, KEEP_AHEAD * (long)LB + j); \
+      UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(keep + j * L, &v[j], VBYTES);          \
+      keep += NR;
+#define GC_TILE_BODY(T, R, W, LI, LK, LB, KEEP, ...)                                              \
     enum { L = VBYTES / sizeof(T), NV = (W + L - 1) / L };                                        \
     V##T acc[R][NV];                                                                              \
     UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (V##T){0}; \
@@ -23,6 +40,7 @@
     for (long k = 0; k < depth; k++, a += LK, b += LB) {                                          \
       V##T v[NV];                                                                                 \
       UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], b + j * L, VBYTES);             \
+      KEEP(T, W, LB, ##__VA_ARGS__)                                                               \
       UNROLL for (int i = 0; i < R; i++) {                                                        \
         V##T s = splat_##T(a[i * (long)LI]);                                                      \
         UNROLL for (int j = 0; j < NV; j++) acc[i][j] = vfma_##T(v[j], s, acc[i][j]);             \
@@ -37,22 +55,13 @@
         acc[i][j] += was;                                                                         \
       }                                                                                           \
       __builtin_memcpy(p, &acc[i][j], n);                                                         \
-    }                                                                                             \
-  }
-/* Packs rows of b, `ld` apart, into rows of `to` elements: [depth][to], the first w of each row. They lie
-   too far apart for the processor to foresee, so they are asked for ahead. */
+    }
+enum { KEEP_AHEAD = 16 };
+/* Rows of A^T that are packed are asked for so many rows ahead. */
 enum { PACK_AHEAD = 16 };
+/* Packs columns of b, `ld` apart: p[k][j] = b[j][k], j < w, k < depth, in rows of `to` elements, in blocks
+   of 16 that stay in registers. */
 #define GC_PACK(T)                                                                                \
-  static __attribute__((noinline)) void pack_##T(const T *restrict b, long ld, T *restrict p,     \
-                                                 long to, long depth, long w) {                   \
-    for (long k = 0; k < depth; k++, b += ld, p += to) {                                          \
-      for (long j = 0; j < w; j += 64 / sizeof(T)) __builtin_prefetch(b + PACK_AHEAD * ld + j);   \
-      long j = 0;                                                                                 \
-      for (; j + 8 <= w; j += 8) __builtin_memcpy(p + j, b + j, 8 * sizeof(T));                   \
-      for (; j < w; j++) p[j] = b[j];                                                             \
-    }                                                                                             \
-  }                                                                                               \
-  /* Packs columns: p[k][j] = b[j][k], j < w, k < depth, in blocks of 16 that stay in registers. */ \
   static __attribute__((noinline)) void pack_t_##T(const T *restrict b, long ld, T *restrict p,   \
                                                    long to, long depth, long w) {                 \
     long j = 0;                                                                                   \
