@@ -240,6 +240,8 @@ static void product(Case *c) {
           page = 1 + below(c, 3);
   if (c->size == 0) m = n = k = 1;
   if (c->size == 3) m = 61 + below(c, 90), n = 67 + below(c, 200), k = 37 + below(c, 300);
+  if (c->size == 3 && below(c, 3) == 0) /* deep: panels are packed, sums are of two chains */
+    m = 64 + below(c, 40), n = 65 + below(c, 80), k = 513 + below(c, 700);
   if (c->size == 1 && below(c, 4) == 0) k = 0;
   bool ta = random_next(&c->seed) & 1, tb = random_next(&c->seed) & 1,
        batch = c->size != 3 && random_next(&c->seed) & 1;
