@@ -1,4 +1,4 @@
-# RUN: %gc --memory-limit=60% --remarks=remat %s -march=x86-64-v3 --emit=ir -o %t.ir 2> %t.txt
+# RUN: %gc --memory-limit=57% --remarks=remat %s -march=x86-64-v3 --emit=ir -o %t.ir 2> %t.txt
 # RUN: FileCheck-14 %s < %t.ir
 # RUN: FileCheck-14 %s --check-prefix=WHY < %t.txt
 # RUN: %gc --memory-curve -march=x86-64-v3 --emit=plan -o /dev/null %s | FileCheck-14 %s --check-prefix=CURVE
