@@ -218,7 +218,7 @@ static void over_windows(const Window *w, const PoolGeom *g) {
 static void largest(const Window *w, const PoolGeom *g, bool index) {
   Text *x = w->x;
   const char *most = index ? "most[l]" : "acc[l]";
-  if (index) text_line(x, "%s most[%d];", w->T, w->columns);
+  if (index) text_line(x, "GC_LANES %s most[%d];", w->T, w->columns);
   text_line(x, "for (int l = 0; l < w; l++) %s = %s;", most,
             reduce_start(w->g, OP_REDUCE_MAX, w->dt, 1));
   if (index) text_line(x, "for (int l = 0; l < w; l++) acc[l] = -1;");
@@ -370,6 +370,6 @@ Window window_new(Gen *g, const Group *gr, Text *x, int columns) {
   const char *sum = columns == 1 ? "acc[0]" : "acc[l]";
   w.sum = index ? arena_printf(g->a, "(%s)%s", dtype_compute(out), sum)
                 : scalar_round_text(g->a, out, sum);
-  text_line(x, "%s acc[%d];", index ? "int32_t" : w.T, columns);
+  text_line(x, "GC_LANES %s acc[%d];", index ? "int32_t" : w.T, columns);
   return w;
 }

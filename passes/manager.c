@@ -169,21 +169,20 @@ bool passes_check(Ctx *c, const char *pipeline) {
 }
 
 const char *passes_pipeline(int level) {
+#define CLEAN "fold,hoist,cse,dce,"
+#define UNDER_A_LIMIT "chunks,parts,blocks,"
+#define PLAN "layout,order,remat,liveness,inplace,color,share,plan-verify"
+#define FUSED "tables," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "recompute,fuse," PLAN
   static const char *const by_level[] = {
-      "tables,autodiff,dce,chunks,parts,layout,order,remat,liveness,inplace,color,share,plan-"
-      "verify",
-      "tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,chunks,parts,layout,order,remat,"
-      "liveness,"
-      "inplace,"
-      "color,"
-      "share,plan-verify",
-      "tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,chunks,parts,recompute,fuse,layout,"
-      "order,"
-      "remat,liveness,inplace,color,share,plan-verify",
-      "tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,chunks,parts,recompute,fuse,layout,"
-      "order,"
-      "remat,liveness,inplace,color,share,plan-verify",
+      "tables,autodiff,dce," UNDER_A_LIMIT PLAN,
+      "tables," CLEAN "autodiff," CLEAN UNDER_A_LIMIT PLAN,
+      FUSED,
+      FUSED,
   };
+#undef CLEAN
+#undef UNDER_A_LIMIT
+#undef PLAN
+#undef FUSED
   return by_level[level < 0 ? 0 : level > 3 ? 3 : level];
 }
 

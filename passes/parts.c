@@ -10,10 +10,7 @@
 #include "ir/op/window.h"
 #include "passes/pass_list.h"
 
-enum {
-  SMALL = 8, /* what has less than 1 / SMALL of the limit stays as it is */
-  HALF = 2   /* of the arena: the limit that a curve takes for this */
-};
+enum { SMALL = 8 }; /* what has less than 1 / SMALL of the limit stays as it is */
 
 enum { CHANNELS = 1 }; /* the axis of images [N, C, H, W] and of filters [O, C, KH, KW] */
 
@@ -172,13 +169,7 @@ static void in_parts(PassRun *r, Entry *e, uint64_t least) {
   r->changes++;
 }
 
-/* ---- under a limit ---- */
-
-static bool is_better(const Trial *now, const Trial *was, uint64_t limit) {
-  bool fits = now->arena <= limit, fitted = was->arena <= limit;
-  if (fits != fitted) return fits;
-  return fits ? now->again < was->again : now->arena < was->arena;
-}
+/* ---- as a pass ---- */
 
 static void tell(PassRun *r, const Entry *old, uint64_t least) {
   Parts p = parts_of(r, old, least);
@@ -193,76 +184,7 @@ static void tell(PassRun *r, const Entry *old, uint64_t least) {
   }
 }
 
-/* Rewrites what has so many bytes at least, in entries that do not fit as they are; false if there
-   is none. */
-static bool try_entries(PassRun *r, const Trial *was, uint64_t limit) {
-  bool any = false;
-  for (uint32_t k = 0; k < r->m->entries.n; k++) {
-    Entry *e = r->m->entries.at[k];
-    if ((was[k].arena <= limit && !was[k].again) || !any_part(r, e, limit / SMALL)) continue;
-    in_parts(r, e, limit / SMALL);
-    any = true;
-  }
-  return any;
-}
-
-static bool under_limit(PassRun *r) {
-  const Module *m = r->m;
-  uint32_t n = m->entries.n;
-  uint64_t limit;
-  bool any = false;
-  Trial *was = ARENA_ARRAY(r->scratch, Trial, n), *now = ARENA_ARRAY(r->scratch, Trial, n);
-  Entry *before = ARENA_ARRAY(r->scratch, Entry, n);
-  if (!trial_limit(r, &limit)) return false;
-  for (uint32_t k = 0; k < n; k++) {
-    before[k] = *m->entries.at[k];
-    any |= any_part(r, m->entries.at[k], limit / SMALL);
-  }
-  if (!any) return true;
-  if (!trial_run(r, limit, was)) return false;
-  if (!try_entries(r, was, limit)) return true;
-  if (!trial_run(r, limit, now)) return false;
-  for (uint32_t k = 0; k < n; k++) {
-    Entry *e = m->entries.at[k];
-    if (e->body == before[k].body) continue;
-    if (is_better(&now[k], &was[k], limit))
-      tell(r, &before[k], limit / SMALL);
-    else
-      *e = before[k];
-  }
-  return true;
-}
-
-/* The curves of the program with the largest of them part by part, which it then is no more. */
-static bool parts_curve(PassRun *r) {
-  const Module *m = r->m;
-  uint32_t n = m->entries.n;
-  bool limited = r->opt->limit.bytes || r->opt->limit.share > 0; /* the program will be another */
-  bool any = false;
-  Trial *now = ARENA_ARRAY(r->scratch, Trial, n);
-  Entry *before = ARENA_ARRAY(r->scratch, Entry, n);
-  if (!trial_run(r, 0, now) || (limited && !trial_curve(r))) return false;
-  for (uint32_t k = 0; k < n; k++) {
-    Entry *e = m->entries.at[k];
-    before[k] = *e;
-    if (!any_part(r, e, now[k].arena / HALF / SMALL)) continue;
-    in_parts(r, e, now[k].arena / HALF / SMALL);
-    any = true;
-  }
-  bool ok = !any || trial_curve(r);
-  for (uint32_t k = 0; k < n; k++) *m->entries.at[k] = before[k];
-  return ok;
-}
-
 bool pass_parts(PassRun *r) {
-  bool all = pass_arg_int(r, "all", 0) != 0, any = false;
-  for (uint32_t k = 0; k < r->m->entries.n; k++) {
-    Entry *e = r->m->entries.at[k];
-    if (!any_part(r, e, 0)) continue;
-    if (all) in_parts(r, e, 0);
-    any = true;
-  }
-  bool limited = r->opt->limit.bytes || r->opt->limit.share > 0;
-  if (r->opt->curve && !all && any && !parts_curve(r)) return false;
-  return all || !any || !limited || under_limit(r);
+  const TrialRewrite w = {.any = any_part, .apply = in_parts, .tell = tell, .share = SMALL};
+  return trial_rewrite(r, &w, pass_arg_int(r, "all", 0) != 0);
 }

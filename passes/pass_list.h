@@ -30,6 +30,18 @@ bool trial_curve(PassRun *r);
  */
 bool trial_limit(PassRun *r, uint64_t *limit);
 
+/* What a pass may do with large tensors of an entry; `least`: bytes of those that it looks at. */
+typedef struct TrialRewrite {
+  bool (*any)(PassRun *r, const Entry *e, uint64_t least);
+  void (*apply)(PassRun *r, Entry *e, uint64_t least);
+  void (*tell)(PassRun *r, const Entry *old, uint64_t least); /* what has been done, as remarks */
+  int share; /* tensors of less than 1 / share of the limit are not looked at */
+} TrialRewrite;
+/* Tries it on each entry that exceeds the limit or runs something again, and keeps it where the
+   entry meets the limit for it, or runs less arithmetic again. With `all` it is done everywhere,
+   whatever the size. False after an error. */
+bool trial_rewrite(PassRun *r, const TrialRewrite *w, bool all);
+
 /* recompute.c: bytes worth the trouble; recompute{least=N} */
 enum { RECOMPUTE_LEAST = 4096 };
 

@@ -52,3 +52,89 @@ bool trial_limit(PassRun *r, uint64_t *limit) {
   *limit = (uint64_t)((double)m->whole_arena * l->share);
   return true;
 }
+
+/* ---- what is worth it under a limit ---- */
+
+static bool is_better(const Trial *now, const Trial *was, uint64_t limit) {
+  bool fits = now->arena <= limit, fitted = was->arena <= limit;
+  if (fits != fitted) return fits;
+  return fits ? now->again < was->again : now->arena < was->arena;
+}
+
+/* Rewrites entries that do not fit as they are; false if there is none. */
+static bool try_entries(PassRun *r, const TrialRewrite *w, const Trial *was, uint64_t limit) {
+  bool any = false;
+  for (uint32_t k = 0; k < r->m->entries.n; k++) {
+    Entry *e = r->m->entries.at[k];
+    uint64_t least = limit / (uint64_t)w->share;
+    if ((was[k].arena <= limit && !was[k].again) || !w->any(r, e, least)) continue;
+    w->apply(r, e, least);
+    any = true;
+  }
+  return any;
+}
+
+static bool under_limit(PassRun *r, const TrialRewrite *w) {
+  const Module *m = r->m;
+  uint32_t n = m->entries.n;
+  uint64_t limit;
+  bool any = false;
+  Trial *was = ARENA_ARRAY(r->scratch, Trial, n), *now = ARENA_ARRAY(r->scratch, Trial, n);
+  Entry *before = ARENA_ARRAY(r->scratch, Entry, n);
+  if (!trial_limit(r, &limit)) return false;
+  for (uint32_t k = 0; k < n; k++) {
+    before[k] = *m->entries.at[k];
+    any |= w->any(r, m->entries.at[k], limit / (uint64_t)w->share);
+  }
+  if (!any) return true;
+  if (!trial_run(r, limit, was)) return false;
+  if (!try_entries(r, w, was, limit)) return true;
+  if (!trial_run(r, limit, now)) return false;
+  for (uint32_t k = 0; k < n; k++) {
+    Entry *e = m->entries.at[k];
+    if (e->body == before[k].body) continue;
+    if (is_better(&now[k], &was[k], limit))
+      w->tell(r, &before[k], limit / (uint64_t)w->share);
+    else
+      *e = before[k];
+  }
+  return true;
+}
+
+/* The curves of the program with the largest of them rewritten, which it then is no more. */
+static bool curve_of(PassRun *r, const TrialRewrite *w) {
+  enum { HALF = 2 }; /* of the arena: the limit that a curve takes for this */
+  const Module *m = r->m;
+  uint32_t n = m->entries.n;
+  bool limited = r->opt->limit.bytes || r->opt->limit.share > 0; /* the program will be another */
+  bool any = false;
+  Trial *now = ARENA_ARRAY(r->scratch, Trial, n);
+  Entry *before = ARENA_ARRAY(r->scratch, Entry, n);
+  if (!trial_run(r, 0, now) || (limited && !trial_curve(r))) return false;
+  for (uint32_t k = 0; k < n; k++) {
+    Entry *e = m->entries.at[k];
+    uint64_t least = now[k].arena / HALF / (uint64_t)w->share;
+    before[k] = *e;
+    if (!w->any(r, e, least)) continue;
+    w->apply(r, e, least);
+    any = true;
+  }
+  bool ok = !any || trial_curve(r);
+  for (uint32_t k = 0; k < n; k++) *m->entries.at[k] = before[k];
+  return ok;
+}
+
+bool trial_rewrite(PassRun *r, const TrialRewrite *w, bool all) {
+  bool any = false;
+  for (uint32_t k = 0; k < r->m->entries.n; k++) {
+    Entry *e = r->m->entries.at[k];
+    if (!w->any(r, e, 0)) continue;
+    if (all) w->apply(r, e, 0);
+    any = true;
+  }
+  bool limited = r->opt->limit.bytes || r->opt->limit.share > 0;
+  if (r->opt->trial && !r->opt->curve)
+    return true; /* trials in trials would double with each pass */
+  if (r->opt->curve && !all && any && !curve_of(r, w)) return false;
+  return all || !any || !limited || under_limit(r, w);
+}

@@ -242,7 +242,7 @@ static void print_rows(Printing *p, Text *x) {
     text_line(x, "scale = 1; /* done */");
     text_close(x, "}");
   }
-  text_line(x, "%s less[%d];", T, STRIP_ROWS);
+  text_line(x, "GC_LANES %s less[%d];", T, STRIP_ROWS);
   text_line(x, "attend_%s_%lld(scores, r, scale, upto, most + i, sum + i, less);", T, B);
 }
 

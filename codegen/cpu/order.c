@@ -32,7 +32,7 @@ static void running_sums(Gen *g, const Group *gr) {
               inner % lines, lines);
     width = "width";
   }
-  text_line(x, "%s sum[%lld];", dtype_compute(t->dtype), lines);
+  text_line(x, "GC_LANES %s sum[%lld];", dtype_compute(t->dtype), lines);
   text_line(x, "for (int j = 0; j < %lld; j++) sum[j] = %s;", lines,
             reduce_start(g, OP_SUM, t->dtype, n));
   text_open(x, "for (long i = 0; i < %lld; i++) {", n);

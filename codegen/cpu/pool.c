@@ -153,7 +153,7 @@ static void print_taps(const Pool *p) {
 static void print_start(const Pool *p) {
   Text *x = p->w.x;
   if (p->index) {
-    text_line(x, "%s most[%d];", p->w.T, p->block);
+    text_line(x, "GC_LANES %s most[%d];", p->w.T, p->block);
     text_line(x, "for (int l = 0; l < w; l++) most[l] = %s;",
               reduce_start(p->w.g, OP_REDUCE_MAX, p->w.dt, 1));
   }
@@ -288,7 +288,7 @@ static void print_filters(Pool *p) {
   text_line(x, "const long r = u / %lld, s = u %% %lld;", (long long)c.w.taps, (long long)c.w.taps);
   print_blocks(p);
   p->w = window_new(p->w.g, p->w.gr, x, p->block);
-  text_line(x, "f32 part[%d];", p->block);
+  text_line(x, "GC_LANES f32 part[%d];", p->block);
   text_line(x, "for (int l = 0; l < w; l++) acc[l] = 0;");
   window_chunks(x, &c);
   window_chunk_rows(x, &c);

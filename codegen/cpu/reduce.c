@@ -151,7 +151,7 @@ static void accumulate(Reduce *r, const char *from, const char *to) {
 }
 
 static void print_start(Reduce *r, const char *name, const char *start) {
-  text_line(r->c.p.level[1], "%s %s[%d];", r->T, name, r->width);
+  text_line(r->c.p.level[1], "GC_LANES %s %s[%d];", r->T, name, r->width);
   text_line(r->c.p.level[1], "for (int l = 0; l < w; l++) %s[l] = %s;", name, start);
 }
 
@@ -160,8 +160,8 @@ static const char *print_sums(Reduce *r) {
   Text *unit = r->c.p.level[1];
   const char *rows = arena_printf(r->c.g->a, "%lld", (long long)r->rows);
   if (is_arg(r->root)) {
-    text_line(unit, "%s acc[%d];", r->T, r->width);
-    text_line(unit, "int32_t at[%d];", r->width);
+    text_line(unit, "GC_LANES %s acc[%d];", r->T, r->width);
+    text_line(unit, "GC_LANES int32_t at[%d];", r->width);
     accumulate(r, "0", rows);
     return "at[l]";
   }

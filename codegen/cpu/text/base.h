@@ -30,6 +30,9 @@
 /* Asks for element n from p on, or to write it: an address, since what is ahead may be no element. */
 #define GC_AHEAD(p, n, ...) \
   __builtin_prefetch((const void *)((uintptr_t)(p) + (uintptr_t)(n) * sizeof *(p)), ##__VA_ARGS__)
+/* Of every array that loops over lanes fill: gcc aligns one that it vectorises to 64 bytes by itself, and before version
+   15 may forget the stack of a function that calls nothing (PR target/109780). */
+#define GC_LANES _Alignas(64)
 /* the quotient, rounded once */
 #define divide(a, b) ((a) / (b))
 typedef float f32;

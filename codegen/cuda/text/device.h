@@ -50,6 +50,8 @@ typedef int64_t i64;
 #define __builtin_erf erf
 #define __builtin_pow pow
 
+#define GC_LANES /* an array of one lane is a register */
+
 /* The quotient, rounded once. By name: NVRTC 13.0 with --ftz=true takes x / 3 in f32 for x times the
    rounded 1 / 3 from sm_100 on, whatever --prec-div says. */
 INL f32 divide(f32 a, f32 b) { return __fdiv_rn(a, b); }
