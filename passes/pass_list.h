@@ -38,8 +38,9 @@ typedef struct TrialRewrite {
   int share; /* tensors of less than 1 / share of the limit are not looked at */
 } TrialRewrite;
 /* Tries it on each entry that exceeds the limit or runs something again, and keeps it where the
-   entry meets the limit for it, or runs less arithmetic again. With `all` it is done everywhere,
-   whatever the size. False after an error. */
+   entry meets the limit for it, or runs less arithmetic again; does nothing within a trial, unless
+   that is for a curve. With `all` it is done everywhere, whatever the size. False after an error.
+ */
 bool trial_rewrite(PassRun *r, const TrialRewrite *w, bool all);
 
 /* recompute.c: bytes worth the trouble; recompute{least=N} */

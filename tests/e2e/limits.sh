@@ -37,6 +37,12 @@ falls docs/examples/seq2seq.g train 6
 # least: what the refusal in out.txt names for entry train, in bytes
 least() { sed -n "s/.*entry 'train' .*the least that was found is \([0-9,]*\) bytes.*/\1/p" out.txt | tr -d ,; }
 
+# ---- images between convolutions and pools in blocks: the gradient of VGG-A's first pool whole takes 539,492,352 ----
+run 0 "$gc" "$here/docs/examples/vgg.g" -O2 --memory-limit=460M --dump-plan=json
+at_most "$(arena train)" $((460 << 20)) "VGG-A's arena under 30 %"
+at_most "$(python3 -c 'import json
+print(max(100 * e["recompute_flops"] // e["flops"] for e in json.load(open("out.txt"))["entries"]))')" 0 'per cent of VGG-A that run again'
+
 # ---- a curve knows what a limit would do to the program: chunks of rows, parts of a concat ----
 for name in chunks parts; do
   falls tests/plan/$name.g train 2
