@@ -128,20 +128,6 @@ Val call_def(Elab *e, const Func *f, const Actual *arg, int n, int hidden, Loc l
   return env->result;
 }
 
-/* Where nothing is trained, net(x) twice is the same net: a second layer of the same shape that was
-   meant to be another one shows in the entry that trains it. */
-static bool same_call(Elab *e, const Child *a, const Func *f, const Actual *arg, int n) {
-  if (e->run->training || a->func != f || a->n != n) return false;
-  for (int i = 0; i < n; i++) {
-    Val x = a->arg[i].v, y = arg[i].v;
-    if (a->arg[i].name.name != arg[i].name.name) return false;
-    bool same = x.kind == VAL_TENSOR && y.kind == VAL_TENSOR ? x.tensor.id == y.tensor.id
-                                                             : val_equal(e, x, y);
-    if (!same) return false;
-  }
-  return true;
-}
-
 static Val enter(Elab *e, const Func *f, const Expr *x, const Actual *arg, int n) {
   const Instance *as = &x->call.as;
   const char *name = as->name.name ? instance_name(e, as) : f->name;

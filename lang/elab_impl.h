@@ -363,8 +363,13 @@ void scan_ask(Elab *e, ValueId v);
 /* ---- elab_scan_repeat.c ---- */
 /* The arguments as they are outside of all loops: equal where they are the same values there. */
 const Actual *scan_origin(Elab *e, const Actual *arg, int n);
+/* What a value stands for outside of all loops. */
+ValueId scan_outward(Elab *e, ValueId v);
 /* Whether the body's unnamed calls are the same in each iteration; false after an error. */
 bool scan_repeats(Elab *e, const ScanLevel *l);
+/* ---- elab_same.c ---- */
+/* Where nothing is trained: the unnamed call of f is the one before once more. */
+bool same_call(Elab *e, const Child *before, const Func *f, const Actual *arg, int n);
 /* ---- elab_global.c: params, states, hypers ---- */
 /* The error that the frame's call would declare the path a second time. */
 void global_declared_again(Elab *e, const Frame *f, const char *path);

@@ -39,6 +39,8 @@ const Actual *scan_origin(Elab *e, const Actual *arg, int n) {
   return e->run->scan ? args_outward(e, e->run->scan, NULL, arg, n) : arg;
 }
 
+ValueId scan_outward(Elab *e, ValueId v) { return outward(e->run->scan, NULL, v); }
+
 /* ---- what an iteration changes ---- */
 
 /* Marks what is made of marked values. */

@@ -41,3 +41,20 @@ entry looped(x : f32[2, 3]) {
 # CHECK:       matmul %x, %net.fc.w
 # CHECK:       yield
 # CHECK:       return
+
+# What is computed alike from the same values is the same argument, wherever that stands; lists of such as well.
+def of_two(xs) { return linear(xs[0], 2) as fc + linear(xs[1], 2) as fc }
+entry computed(x : f32[2, 3]) {
+  s = net(x * 2 - x[:, ::-1])
+  for i in 0..2 { s = s + net(x * 2 - x[:, ::-1]) + of_two([x, x * x]) }
+  scan i in 0..3 {
+    y = x * 2
+    scan j in 0..2 { s = s * 0.5 + net(y - x[:, ::-1]) + of_two([x, x * x]) }
+    s = s + net(x * 2 - x[:, ::-1])
+  }
+  return s, after = net(x * 2 - x[:, ::-1]) + of_two([x, x * x])
+}
+# CHECK-LABEL: entry computed
+# CHECK:       scan
+# CHECK:       scan
+# CHECK:       return
