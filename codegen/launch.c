@@ -276,14 +276,23 @@ typedef struct Making {
   VEC(uint32_t) around; /* the loops that are open, by index */
 } Making;
 
+/* How often a run of the entry comes to the op: the iterations of all loops around it. */
+static uint64_t times_run(const Op *op) {
+  uint64_t n = 1;
+  for (const Op *scan = op->parent->op; scan; scan = scan->parent->op)
+    n *= (uint64_t)scan->attr[AT_TRIPS].i;
+  return n;
+}
+
 static Launch *add_launch(Making *m, const Op *op, Kernel *kernel, uint64_t flops) {
   const Plan *p = m->e->plan;
-  Launch l = {.op = op, .kernel = kernel, .flops = flops, .step = m->step};
+  uint64_t runs = times_run(op);
+  Launch l = {.op = op, .kernel = kernel, .flops = runs * flops, .step = m->step};
   l.stream = p->stream ? p->stream[m->step] : 0;
   l.args = ARENA_ARRAY(m->g->a, Address, kernel->nargs + 1);
   for (int a = 0; a < kernel->nargs; a++) {
     l.args[a] = arg_address(m->g, m->e, op, &kernel->args[a], m->gp);
-    if (kernel->args[a].kind != ARG_SCRATCH) l.bytes += l.args[a].bytes;
+    if (kernel->args[a].kind != ARG_SCRATCH) l.bytes += runs * l.args[a].bytes;
   }
   vec_push(m->g->a, &m->out->at, l);
   return &m->out->at.at[m->out->at.n - 1];

@@ -25,7 +25,7 @@ typedef struct Launch {
   int stream;
   VEC(uint32_t) after; /* as GcStep's */
   DeadRanges dead;
-  uint64_t flops, bytes;
+  uint64_t flops, bytes; /* of all iterations of the loops around */
 } Launch;
 
 /* Launches [first, end) run `trips` times; loops stand in the order in which they begin, outer ones

@@ -136,7 +136,7 @@ typedef struct GcStep {
   const GcRange
       *dead; /* arena bytes that no later step reads before writing: --poison fills them */
   int ndead;
-  uint64_t flops, bytes;  /* of this launch: arithmetic, and bytes read and written */
+  uint64_t flops, bytes;  /* in a run: arithmetic, and bytes read and written, in all iterations */
   const GcLaunch *launch; /* target "cuda": used instead of `kernel`, which is NULL */
   int stream;
   const int *after; /* earlier steps of other streams that must be over; one within a loop: when the
