@@ -113,8 +113,28 @@ static Val apply(Elab *e, Val base, const Cut *cut, Loc loc) {
   return y;
 }
 
-/* The places that are known at run time, the first axis first: row i of an axis, which is brought
-   to the front. */
+/* Place `id` of an axis: a row of each of the tables that lie in x. In a loop the axis is brought
+   to the front instead; the pass hoist knows whether gradients want it so. */
+static Val take_place(Elab *e, Val x, int axis, Val id, Loc loc) {
+  const Type *t = x.tensor.type;
+  Val in[2] = {x, id};
+  Attr attr[MAX_ATTRS] = {0};
+  Builder *b = at(e, loc);
+  if (axis && !e->run->scan) {
+    const Type *ids = type_get(e->c, id.tensor.type->dtype, axis, t->dim);
+    in[1] = val_tensor(e, build_broadcast(b, id.tensor.id, ids));
+    attr[AT_BATCH].i = axis;
+  } else if (axis) {
+    int64_t *perm = ARENA_ARRAY(e->a, int64_t, t->rank);
+    perm[0] = axis;
+    for (int k = 0, to = 1; k < t->rank; k++)
+      if (k != axis) perm[to++] = k;
+    in[0] = val_tensor(e, build_transpose(b, x.tensor.id, perm));
+  }
+  return build_checked(e, OP_GATHER, in, 2, attr, NULL, "this index", loc);
+}
+
+/* The places that are known at run time, the first axis first. */
 static Val apply_late(Elab *e, Val y, const Cut *cut, int rank, Loc loc) {
   int axis = 0;
   for (int i = 0; i < rank && y.kind == VAL_TENSOR; i++) {
@@ -122,14 +142,7 @@ static Val apply_late(Elab *e, Val y, const Cut *cut, int rank, Loc loc) {
       axis += !cut[i].drop;
       continue;
     }
-    int n = y.tensor.type->rank;
-    int64_t *perm = ARENA_ARRAY(e->a, int64_t, n);
-    perm[0] = axis;
-    for (int k = 0, to = 1; k < n; k++)
-      if (k != axis) perm[to++] = k;
-    Val in[2] = {y, cut[i].place};
-    if (axis) in[0] = val_tensor(e, build_transpose(at(e, loc), y.tensor.id, perm));
-    y = build_checked(e, OP_GATHER, in, 2, NULL, NULL, "this index", loc);
+    y = take_place(e, y, axis, cut[i].place, loc);
   }
   return y;
 }

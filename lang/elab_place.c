@@ -25,17 +25,16 @@ Val builtin_dynamic_slice(Site *s) {
     return fail(e, s->at[2], "%s cannot take %lld places along axis %lld of %s", s->name,
                 (long long)n, (long long)axis, val_str(e, x));
   Builder *b = at(e, s->loc);
-  int64_t *front = ARENA_ARRAY(e->a, int64_t, t->rank), *back = ARENA_ARRAY(e->a, int64_t, t->rank);
-  front[0] = axis;
-  for (int i = 0, to = 1; i < t->rank; i++)
-    if (i != axis) front[to++] = i;
-  for (int i = 0; i < t->rank; i++) back[front[i]] = i;
-  const Type *ids = type_get(e->c, DT_I64, 1, &n);
+  int64_t *dim = ARENA_ARRAY(e->a, int64_t, axis + 1); /* places in each of the tables that x is */
+  for (int i = 0; i < axis; i++) dim[i] = t->dim[i];
+  dim[axis] = n;
   ValueId places = build_convert(b, s->v[1].tensor.id, DT_I64);
+  places = build_broadcast(b, places, type_get(e->c, DT_I64, 1, &n));
   places =
-      build2(b, OP_ADD, build_broadcast(b, places, ids), build(b, OP_IOTA, NULL, 0, NULL, ids));
-  ValueId rows = build2(b, OP_GATHER, build_transpose(b, x.tensor.id, front), places);
-  return val_tensor(e, build_transpose(b, rows, back));
+      build2(b, OP_ADD, places, build(b, OP_IOTA, NULL, 0, NULL, type_get(e->c, DT_I64, 1, &n)));
+  places = build_broadcast(b, places, type_get(e->c, DT_I64, (int)axis + 1, dim));
+  Attr attr[MAX_ATTRS] = {[AT_BATCH] = {.i = axis}};
+  return val_tensor(e, build(b, OP_GATHER, (ValueId[]){x.tensor.id, places}, 2, attr, NULL));
 }
 
 Val builtin_dynamic_update(Site *s) {

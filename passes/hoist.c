@@ -3,13 +3,23 @@
    Contract: needs nothing; values stay the same to the last bit. A constant, a ramp or a view goes
    out with what needs it, not on its own, since kernels copy them. A row that the tensor does not
    have stays a gather, which says so when it runs. Inner loops come first, so that an op goes as
-   far out as it can. */
+   far out as it can.
+   Row i along another axis than the first is read where it lies: no turned copy of the tensor is
+   held. But where a gradient is wanted the tensor is turned once, since the gradients of its rows
+   are then stacked as the rows are. */
 #include "passes/pass_list.h"
+
+typedef struct Ahead { /* of op i of the body */
+  uint32_t i;
+  OpId op;
+} Ahead;
 
 typedef struct Hoist {
   PassRun *r;
   Entry *e;
   Builder *b;
+  bool grads; /* the entry trains or asks for some */
+  VEC(Ahead) ahead;
   VEC(OpId) ops;  /* of the block that is being written */
   ValueId *by;    /* by value: what it is replaced by */
   bool *pinned;   /* by value: a grad of the body is by it, so what is made of it stays */
@@ -78,6 +88,49 @@ static bool slice_row(Hoist *h, Op *scan, const Op *op, Block *outer) {
   return true;
 }
 
+/* The axis that the op brings to the front of its operand, the others as they are; 0: none. */
+static int axis_to_front(const Op *op) {
+  if (!op || op->kind != OP_TRANSPOSE) return 0;
+  const Ints *perm = op->attr[AT_PERM].ints;
+  int axis = perm && perm->n ? (int)perm->at[0] : 0;
+  for (int i = 1; axis && i < perm->n; i++)
+    if (perm->at[i] != i - (i <= axis)) return 0;
+  return axis;
+}
+
+/* One row of a tensor that is turned for it: taken from each of the tables that lie in it as it is.
+   True if the op has become that. */
+static bool row_in_place(Hoist *h, const Op *scan, Op *op, uint32_t i, Block *outer) {
+  Block *body = scan->blocks[0];
+  int sign;
+  int64_t from;
+  if (op->kind != OP_GATHER || op->attr[AT_BATCH].i) return false;
+  const Op *turn = value_def(h->e, op->operands[0]);
+  int axis = axis_to_front(turn);
+  if (!axis || value_type(h->e, op->operands[1])->rank) return false;
+  if (h->grads && row_by_counter(h->e, scan, op, &sign, &from) && can_go(h, body, op->operands[0]))
+    return false;
+  if (can_go(h, body, turn->operands[0])) go(h, body, outer, turn->operands[0]);
+  const Type *t = value_type(h->e, turn->operands[0]), *id = value_type(h->e, op->operands[1]);
+  Block made = {.op = body->op};
+  builder_at(h->b, &made);
+  h->b->loc = op->loc;
+  h->b->scope = op->scope;
+  h->b->backward = op->backward;
+  ValueId ids =
+      build_broadcast(h->b, op->operands[1], type_get(h->e->module->ctx, id->dtype, axis, t->dim));
+  for (uint32_t k = 0; k < made.ops.n; k++) {
+    op_at(h->e, made.ops.at[k])->parent = body;
+    vec_push(h->r->scratch, &h->ahead, (Ahead){i, made.ops.at[k]});
+  }
+  ValueId *operands = ARENA_ARRAY(h->e->module->arena, ValueId, 2);
+  operands[0] = turn->operands[0];
+  operands[1] = ids;
+  op->operands = operands;
+  op->attr[AT_BATCH].i = axis;
+  return true;
+}
+
 /* ---- the whole ---- */
 
 /* What an inner loop takes slices of is made whole in memory. */
@@ -99,27 +152,41 @@ static void replace(Hoist *h, const Block *b) {
   }
 }
 
+/* What stays in the body, with what was made for it. */
+static void settle(Hoist *h, Block *body) {
+  VEC(OpId) left = {0};
+  uint32_t k = 0;
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    for (; k < h->ahead.n && h->ahead.at[k].i == i; k++)
+      vec_push(h->e->module->arena, &left, h->ahead.at[k].op);
+    if (body->ops.at[i] != NO_ID && op_at(h->e, body->ops.at[i])->parent == body)
+      vec_push(h->e->module->arena, &left, body->ops.at[i]);
+  }
+  body->ops.at = left.at;
+  body->ops.n = left.n;
+  body->ops.cap = left.cap;
+}
+
 static void hoist_scan(Hoist *h, Op *scan, Block *outer) {
   Block *body = scan->blocks[0];
-  uint32_t kept = 0;
   bool sliced = false;
+  h->ahead.n = 0;
   for (uint32_t i = 0; i < body->ops.n; i++) {
-    const Op *op = op_at(h->e, body->ops.at[i]);
+    Op *op = op_at(h->e, body->ops.at[i]);
     if (op->parent != body) continue; /* it went with another */
     if (op->kind == OP_SCAN) inputs_go(h, op, body, outer);
-    if (slice_row(h, scan, op, outer)) {
+    if (is_work(op) && can_go(h, body, op->results[0])) {
+      go(h, body, outer, op->results[0]);
+      h->r->changes++;
+    } else if (row_in_place(h, scan, op, i, outer)) {
+      h->r->changes++;
+    } else if (slice_row(h, scan, op, outer)) {
       sliced = true;
       h->r->changes++;
       body->ops.at[i] = NO_ID;
-    } else if (is_work(op) && can_go(h, body, op->results[0])) {
-      go(h, body, outer, op->results[0]);
-      h->r->changes++;
     }
   }
-  for (uint32_t i = 0; i < body->ops.n; i++)
-    if (body->ops.at[i] != NO_ID && op_at(h->e, body->ops.at[i])->parent == body)
-      body->ops.at[kept++] = body->ops.at[i];
-  body->ops.n = kept;
+  settle(h, body);
   if (sliced) replace(h, body);
 }
 
@@ -147,10 +214,13 @@ static void copy_each(Builder *b, const Entry *old, const Op *op, ValueId *map, 
 bool pass_hoist(PassRun *r) {
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
-    bool any = false;
-    for (uint32_t i = 0; i < e->ops.n; i++) any |= op_at(e, i)->kind == OP_SCAN;
+    bool any = false, grads = e->training;
+    for (uint32_t i = 0; i < e->ops.n; i++) {
+      any |= op_at(e, i)->kind == OP_SCAN;
+      grads |= op_at(e, i)->kind == OP_GRAD;
+    }
     if (!any) continue;
-    Hoist h = {.r = r, .e = e, .b = builder_new(e, e->body), .known = e->values.n};
+    Hoist h = {.r = r, .e = e, .b = builder_new(e, e->body), .grads = grads, .known = e->values.n};
     h.b->fold = false;
     h.by = ARENA_ARRAY(r->scratch, ValueId, h.known);
     h.pinned = pass_pinned(r->scratch, e);
