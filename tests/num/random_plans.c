@@ -5,8 +5,9 @@
      random_plans --faults [COUNT [FIRST]]  breaks plans: what breaks must show in the results
      random_plans --loops [COUNT [FIRST]]   with loops that run again for their ways back in every
                                             way that a limit could ask for
-   Contract: prints the seed of what differs, and exits with 1; also where the least bytes that a
-   refusal names are refused, or less than most programs have three limits, or, with --faults, less
+   Contract: prints the seed of what differs, and exits with 1; also where more than one in a hundred
+   of the limits is refused (the least that a refusal names may be: what the passes before remat cut
+   up depends on the limit), or less than most programs have three limits, or, with --faults, less
    than most faults of a kind show. */
 #include "codegen/codegen.h"
 #include "passes/pass_list.h"
@@ -155,6 +156,8 @@ static bool agrees(const Program *p, int way, uint64_t limit, int streams, Tally
   Module *m = plan(p, how, limit, streams, &why);
   free(why);
   if (!m) {
+    printf("seed %llu: %llu bytes in %d streams are refused\n", (unsigned long long)p->seed,
+           (unsigned long long)limit, streams);
     tally->refused++;
     return true;
   }
@@ -377,8 +380,8 @@ int main(int argc, char **argv) {
   printf("%ld programs, %ld of them under three limits; %ld plans; %ld of %ld limits met\n", count,
          tally.full, tally.plans, asked - tally.refused, asked);
   ctx_free(c);
-  if (tally.refused || 3 * tally.full < 2 * count) {
-    fprintf(stderr, "limits are refused that a refusal names, or there are too few of them\n");
+  if (100 * tally.refused > asked || 3 * tally.full < 2 * count) {
+    fprintf(stderr, "too many limits are refused that a refusal names, or there are too few\n");
     ok = false;
   }
   return ok ? 0 : 1;
