@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-/* About nanoseconds, for one search over all orders; where packing misses the limit, there are up
-   to TRIES of them. */
+/* About nanoseconds, for one search over all orders, of which effort=N takes N per cent; where
+   packing misses the limit, there are up to TRIES of them. */
 static const int64_t most_effort = 3000 * INT64_C(1000000), effort_a_step = 2 * INT64_C(1000000);
 
 enum {
@@ -116,7 +116,7 @@ int remat_units(const Remat *w, uint64_t bytes) {
 
 int64_t remat_effort(const Remat *w) {
   int64_t e = w->p.nsteps * effort_a_step;
-  return e < most_effort ? e : most_effort;
+  return (e < most_effort ? e : most_effort) / 100 * pass_arg_int(w->r, "effort", 100);
 }
 
 /* ---------------------------------------------------------------- one order ---- */
