@@ -77,6 +77,8 @@ Val val_to_tensor(Elab *e, Val v, const char *what, Loc loc);
  * fit. */
 Val val_to_const(Elab *e, Val v, const Type *t, Loc loc);
 Val val_convert(Elab *e, Val v, Dtype dt); /* a tensor */
+/* False after the error that a run-time value cannot be what is needed; hint: or NULL. */
+bool val_is_known(Elab *e, Val v, const char *what, const char *hint, Loc loc);
 /* A compile-time integer of at least `least`; false after an error. */
 bool val_to_int(Elab *e, Val v, int64_t least, const char *what, Loc loc, int64_t *out);
 /* A list of them, or one alone; the result is interned; NULL after an error. */
@@ -348,6 +350,8 @@ enum { MOST_COPIES = 1 << 17 }; /* iterations and calls of a whole program: more
 void exec_body(Elab *e, const Body *b);
 bool body_has_minimize(const Body *b);
 void bind_name(Elab *e, Ident name, Val v);
+/* A bound of a for or scan; false after an error. */
+bool loop_bound(Elab *e, const Expr *x, int64_t least, const char *what, int64_t *out);
 /* ---- elab_scan.c ---- */
 void exec_scan(Elab *e, const Stmt *s);
 /* What iterations before this one add to the number of a draw, all loops counted. */

@@ -12,7 +12,11 @@ typedef struct Cut {
 } Cut;
 
 static bool bound(Elab *e, const Expr *x, int64_t *out) {
-  return !x || val_to_int(e, eval_one(e, x), INT64_MIN, "a slice bound", x->loc, out);
+  static const char what[] = "a slice bound",
+                    hint[] = "n places from a run-time start on: dynamic_slice(x, start, n)";
+  if (!x) return true;
+  Val v = eval_one(e, x);
+  return val_is_known(e, v, what, hint, x->loc) && val_to_int(e, v, INT64_MIN, what, x->loc, out);
 }
 
 static int64_t clip(int64_t i, int64_t lo, int64_t hi) { return i < lo ? lo : i > hi ? hi : i; }

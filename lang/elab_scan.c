@@ -306,8 +306,12 @@ static bool read_body(Elab *e, ScanLevel *l, const Stmt *s, int64_t from, Yields
   if (hidden) *env_find(env, kept.name) = kept;
   env->yields = up;
   if (ctx_errors(e->c) > errors) return false;
-  if (y->targets && !y->seen)
-    return fail(e, s->loc, "an iteration of the scan yields nothing"), false;
+  if (y->targets && !y->seen) {
+    elab_error(e, s->loc, "an iteration of the scan yields nothing");
+    elab_hint(e, "what each iteration gives to '%s' is the last line of the body: yield …",
+              s->loop.targets.at[0].name);
+    return elab_trace(e), false;
+  }
   for (int k = 0; k < y->targets; k++) {
     if (y->at.at[k].kind == VAL_POISON) return false;
     vec_push(e->a, &l->stacked, y->at.at[k].tensor.id);
@@ -331,9 +335,8 @@ static void carry_what_changed(Elab *e, ScanLevel *l, Env *env, const Outside *o
 static bool bounds(Elab *e, const Stmt *s, int64_t *from, int64_t *to) {
   if (e->run->kind != RUN_ENTRY)
     return fail(e, s->loc, "a scan runs in an entry, not at compile time"), false;
-  bool ok = val_to_int(e, eval_one(e, s->loop.from), INT32_MIN, "the start of a scan",
-                       s->loop.from->loc, from);
-  ok &= val_to_int(e, eval_one(e, s->loop.to), INT32_MIN, "the end of a scan", s->loop.to->loc, to);
+  bool ok = loop_bound(e, s->loop.from, INT32_MIN, "the start of a scan", from);
+  ok &= loop_bound(e, s->loop.to, INT32_MIN, "the end of a scan", to);
   if (ok && (*from > INT32_MAX || *to > INT32_MAX || *to - *from > INT32_MAX))
     return fail(e, s->loc, "the counter of a scan is an i32: %lld..%lld is too far",
                 (long long)*from, (long long)*to),
@@ -345,7 +348,15 @@ static bool bounds(Elab *e, const Stmt *s, int64_t *from, int64_t *to) {
   return ok;
 }
 
-/* False after an error: the names are as they were. */
+/* The body has not given the name anew. */
+static bool is_still(Elab *e, Val inside, Val now) {
+  if (inside.kind != now.kind) return false;
+  if (now.kind == VAL_TENSOR) return inside.tensor.id == now.tensor.id;
+  if (now.kind == VAL_LIST || now.kind == VAL_TUPLE) return inside.list == now.list;
+  return now.kind == VAL_POISON || val_equal(e, inside, now);
+}
+
+/* False after an error: names are as they were, but unknown where the body gives them anew. */
 static bool scan(Elab *e, const Stmt *s, int64_t from, int64_t trips, Val *stacked) {
   Env *env = e->frame->env;
   Yields yields = {.up = env->yields, .targets = s->loop.targets.n};
@@ -360,7 +371,11 @@ static bool scan(Elab *e, const Stmt *s, int64_t from, int64_t trips, Val *stack
   if (op && !e->run->scan) grad_check_scan(e, op);
   for (uint32_t i = 0; i < o.n; i++) {
     Binding *b = &env->names.at[i];
-    if (b->global < 0) b->val = op ? after(e, l, o.inside[i], o.before[i]) : o.before[i];
+    if (b->global >= 0) continue;
+    if (op)
+      b->val = after(e, l, o.inside[i], o.before[i]);
+    else
+      b->val = is_still(e, o.inside[i], b->val) ? o.before[i] : poison;
   }
   int first = op ? (int)op->attr[AT_CARRIES].i : 0;
   for (int k = 0; op && k < yields.targets; k++) stacked[k] = val_tensor(e, op->results[first + k]);

@@ -117,13 +117,19 @@ static Val stack_yields(Elab *e, const Yields *y, int target, Loc loc) {
   return build_checked(e, OP_CONCAT, v, n, attr, NULL, "yield", loc);
 }
 
+bool loop_bound(Elab *e, const Expr *x, int64_t least, const char *what, int64_t *out) {
+  Val v = eval_one(e, x);
+  return val_is_known(e, v, what,
+                      "loop to the most that it may be, and keep what was: where(i < n, new, old)",
+                      x->loc) &&
+         val_to_int(e, v, least, what, x->loc, out);
+}
+
 static void exec_for(Elab *e, const Stmt *s) {
   Env *env = e->frame->env;
   int64_t from, to;
-  bool ok = val_to_int(e, eval_one(e, s->loop.from), INT64_MIN, "the start of a loop",
-                       s->loop.from->loc, &from);
-  ok &=
-      val_to_int(e, eval_one(e, s->loop.to), INT64_MIN, "the end of a loop", s->loop.to->loc, &to);
+  bool ok = loop_bound(e, s->loop.from, INT64_MIN, "the start of a loop", &from);
+  ok &= loop_bound(e, s->loop.to, INT64_MIN, "the end of a loop", &to);
   Yields yields = {.up = env->yields, .targets = s->loop.targets.n};
   if (ok && to > from &&
       (from < -MOST_COPIES || to > MOST_COPIES || e->unrolled + (to - from) > MOST_COPIES)) {

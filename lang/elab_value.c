@@ -128,15 +128,19 @@ Val val_convert(Elab *e, Val v, Dtype dt) {
   return val_tensor(e, build_convert(e->run->b, v.tensor.id, dt));
 }
 
+bool val_is_known(Elab *e, Val v, const char *what, const char *hint, Loc loc) {
+  if (v.kind != VAL_TENSOR) return true;
+  elab_error(e, loc, "%s must be known at compile time, found a run-time value %s", what,
+             val_str(e, v));
+  if (hint) elab_hint(e, "%s", hint);
+  return elab_trace(e), false;
+}
+
 bool val_to_int(Elab *e, Val v, int64_t least, const char *what, Loc loc, int64_t *out) {
   if (v.kind == VAL_POISON) return false;
   if (v.kind == VAL_NUM && v.f == floor(v.f) && fabs(v.f) < 0x1p53)
     v = val_int((int64_t)v.f, v.loc); /* 16 * 2.0 is an integer to its writer */
-  if (v.kind == VAL_TENSOR) {
-    elab_error(e, loc, "%s must be known at compile time, found a run-time value %s", what,
-               val_str(e, v));
-    return elab_trace(e), false;
-  }
+  if (!val_is_known(e, v, what, NULL, loc)) return false;
   if (v.kind != VAL_INT)
     return fail(e, loc, "%s must be an integer, found %s", what, val_str(e, v)), false;
   if (v.i < least)

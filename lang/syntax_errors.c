@@ -157,6 +157,12 @@ static bool known_mistake(Parser *ps, Expected e, const Found *f) {
       parse_error(ps, f->loc, "unexpected '=' after a comparison");
     return true;
   }
+  if (strcmp(f->word, "':='") == 0 && expects(e, "'+'") && expects(e, end_of_line)) {
+    parse_error(
+        ps, f->loc,
+        "only names can stand left of ':='; x := dynamic_update(x, part, at) gives a part anew");
+    return true;
+  }
   if (one_of(f->word, comparisons) && expects(e, "'and'") && !expects(e, "'=='")) {
     parse_error(ps, f->loc, "comparisons do not chain; join them with 'and': a < b and b < c");
     return true;
