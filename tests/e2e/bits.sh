@@ -54,6 +54,47 @@ run 0 ./wide train --x x.npy --epochs 2 --save plain.safetensors
 run 0 ./wide train --x x.npy --epochs 2 --save poisoned.safetensors --poison
 same plain.safetensors poisoned.safetensors 'poison behind the last column'
 
+# ---- sums of nothing but -0 are -0: no compiler makes adding where(c, x, -0.0) into adding x or +0 ----
+cat >zeros.g <<'END'
+def signs(x, c : u8[m, n]) {
+  y = where(c > 127, x, -0.0)
+  return stack([sum(y), sum(sum(y, axis = 0)), sum(sum(y, axis = 1)), sum(where(x > 0, x, -0.0)),
+                sum(sum(where(x > 0, x, -0.0), axis = 0)), cumsum(sum(y, axis = 0))[-1], f32(sum(f64(y), axis = 0))[0]])
+}
+entry wide(x : f32[5, 700], c : u8[5, 700]) { return y = signs(x, c), columns = sum(where(c > 127, x, -0.0), axis = 0) }
+entry tall(x : f32[700, 5], c : u8[700, 5]) { return y = signs(x, c), columns = sum(where(c > 127, x, -0.0), axis = 0) }
+entry both(x : f32[37, 67], c : u8[37, 67]) { return y = signs(x, c), columns = sum(where(c > 127, x, -0.0), axis = 0) }
+END
+cat >zeros.py <<'END'
+import struct, sys
+def npy(name, kind, shape, data):
+    head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    head += b" " * (-(len(head) + 11) % 64) + b"\n"
+    open(name, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + data)
+for name, shape in ("wide", (5, 700)), ("tall", (700, 5)), ("both", (37, 67)):
+    n = shape[0] * shape[1]
+    npy(f"x_{name}.npy", "<f4", shape, struct.pack(f"<{n}f", *[-0.0] * n))
+    npy(f"c_{name}.npy", "|u1", shape, bytes(i * 97 % 251 for i in range(n)))
+    npy(f"y_{name}.npy", "<f4", (7,), struct.pack("<7f", *[-0.0] * 7))
+    npy(f"columns_{name}.npy", "<f4", (shape[1],), struct.pack(f"<{shape[1]}f", *[-0.0] * shape[1]))
+END
+run 0 python3 zeros.py
+for isa in x86-64 x86-64-v3 native; do
+  [ "$isa" = native ] || [ "$(uname -m)" = x86_64 ] || continue
+  for level in 0 2; do
+    run 0 "$gc" zeros.g -O$level -march=$isa -o zeros
+    for sums in wide:700 tall:5 both:67; do
+      entry=${sums%:*}
+      run 0 ./zeros $entry --x x_$entry.npy --c c_$entry.npy --y y.npy --columns columns.npy
+      for file in y:7 columns:"${sums#*:}"; do
+        bytes=$((4 * ${file#*:}))
+        tail -c $bytes "${file%:*}.npy" >got.bytes && tail -c $bytes "${file%:*}_$entry.npy" >want.bytes
+        same got.bytes want.bytes "${file%:*} of $entry at -O$level for $isa"
+      done
+    done
+  done
+done
+
 # ---- the process's memory is what info said, plus code ----
 # Anonymous resident bytes at their peak (code is mapped and not counted), of which the rows of the data
 # files are 960 times 785. 512 KiB are left for what is no region: the C library's own heap, the touched
