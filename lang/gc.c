@@ -299,6 +299,8 @@ static int passes_for(Run *r, Module *m, const Target *t, bool wants_plan) {
   r->passes.target = t;
   if (r->codegen.verbose) fprintf(stderr, "gc: passes %s for %s\n", r->pipeline, t->name);
   int errors = ctx_errors(r->c);
+  if (!option_given(&r->o, OPT_PASSES) && passes_has_layouts(m))
+    r->pipeline = passes_behind_layout(r->pipeline);
   if (r->pipeline[0] && !passes_run(m, r->pipeline, &r->passes)) return failed_passes(r, m, errors);
   if (wants_plan && !is_planned(m))
     return usage_error("the pipeline '%s' makes no memory plan: it lacks one of order, liveness, "
@@ -427,12 +429,13 @@ static int compile(Run *r) {
   if (option_given(&r->o, OPT_PASSES) && option_given(&r->o, OPT_PRECISION))
     return usage_error("--precision chooses passes, which --passes says itself: write "
                        "autodiff{saved=bf16},precision{products=bf16} there");
-  if (option_given(&r->o, OPT_PASSES) && r->pipeline[0] && !passes_check(r->c, r->pipeline))
+  bool is_text = strcmp(option_value(&r->o, OPT_LANGUAGE, "g"), "ir") == 0;
+  if (option_given(&r->o, OPT_PASSES) && r->pipeline[0] &&
+      !passes_check(r->c, r->pipeline, is_text))
     return EXIT_USAGE;
   code = check_print_after(r);
   if (code) return code;
   ctx_set_bug_hook(r->c, reproduce, &r->front);
-  bool is_text = strcmp(option_value(&r->o, OPT_LANGUAGE, "g"), "ir") == 0;
   if (r->emit == EMIT_AST) {
     if (is_text)
       return usage_error("IR text has no syntax tree: --emit=ast does not go with -x ir");

@@ -134,9 +134,9 @@ static const char *givers(Arena *a, unsigned bit) {
   return out;
 }
 
-static bool pipeline_parse(Ctx *c, const char *text, Pipeline *out) {
+/* have: the properties that hold before the first pass */
+static bool pipeline_parse(Ctx *c, const char *text, unsigned have, Pipeline *out) {
   Arena *a = ctx_arena(c);
-  unsigned have = 0;
   const char *lost_by[NPROPERTIES] = {0}; /* the pass that did not keep it */
   for (const char *s = text;; s++) {
     size_t n = 0;
@@ -163,9 +163,12 @@ static bool pipeline_parse(Ctx *c, const char *text, Pipeline *out) {
   }
 }
 
-bool passes_check(Ctx *c, const char *pipeline) {
+/* A program has layouts only behind the pass that chooses them, or as IR that was printed there. */
+enum { LAID_OUT = HAS_NO_GRAD | HAS_LAYOUT };
+
+bool passes_check(Ctx *c, const char *pipeline, bool is_ir) {
   Pipeline p = {0};
-  return pipeline_parse(c, pipeline, &p);
+  return pipeline_parse(c, pipeline, is_ir ? LAID_OUT : 0, &p);
 }
 
 const char *passes_pipeline(int level) {
@@ -286,9 +289,40 @@ static bool run_stages(Module *m, const Pipeline *p, uint32_t from, const PassOp
   return ok;
 }
 
+const char *passes_behind_layout(const char *pipeline) {
+  const char *at = strstr(pipeline, "layout,");
+  return at ? at + strlen("layout,") : pipeline;
+}
+
+bool passes_has_layouts(const Module *m) {
+  const Entry *e;
+  for (uint32_t g = 0; g < m->globals.n; g++)
+    if (m->globals.at[g].layout) return true;
+  for (uint32_t k = 0; (e = pass_entry(m, k)); k++)
+    for (ValueId v = 0; v < e->values.n; v++)
+      if (value_at(e, v)->layout) return true;
+  return false;
+}
+
+static bool layouts_kept(Ctx *c, const Pipeline *p) {
+  for (uint32_t i = 0; i < p->stages.n; i++) {
+    const Pass *pass = p->stages.at[i].pass;
+    if (pass->keeps & HAS_LAYOUT) continue;
+    return pipeline_fail(c,
+                         arena_printf(ctx_arena(c), "--passes=%s plans it as it is",
+                                      passes_behind_layout(passes_pipeline(2))),
+                         arena_printf(ctx_arena(c),
+                                      "pass '%s' comes too late: the program has its layouts",
+                                      pass->name));
+  }
+  return true;
+}
+
 bool passes_run(Module *m, const char *pipeline, const PassOptions *opt) {
+  bool laid_out = passes_has_layouts(m);
   Pipeline p = {0};
-  return pipeline_parse(m->ctx, pipeline, &p) && run_stages(m, &p, 0, opt);
+  return pipeline_parse(m->ctx, pipeline, laid_out ? LAID_OUT : 0, &p) &&
+         (!laid_out || layouts_kept(m->ctx, &p)) && run_stages(m, &p, 0, opt);
 }
 
 bool passes_rest(const PassRun *r, const PassOptions *opt) {

@@ -73,15 +73,21 @@ int64_t pass_arg_int(const PassRun *r, const char *key, int64_t otherwise);
 const char *pass_arg_str(const PassRun *r, const char *key, const char *otherwise);
 
 /* Runs a pipeline over all entries and init. False after diagnostics: a mistake in the string
-   (exit 2 is the caller's), or a failing verifier or plan checker. */
+   (exit 2 is the caller's), a pass that comes too late for the program's layouts, or a failing
+   verifier or plan checker. */
 bool passes_run(Module *m, const char *pipeline, const PassOptions *opt);
 /* The pipeline of -O0 … -O3, a static string. */
 const char *passes_pipeline(int level);
+/* IR that was printed behind the pass layout has them; what is left to do for it is the rest of a
+   pipeline. */
+bool passes_has_layouts(const Module *m);
+const char *passes_behind_layout(const char *pipeline);
 /* A pipeline with one of the same passes for another precision of products: "f32", "tf32", "bf16".
  */
 const char *passes_with_precision(Ctx *c, const char *pipeline, const char *precision);
 void passes_list(FILE *f); /* --list-passes: a table with needs, gives, keeps */
-bool passes_check(Ctx *c, const char *pipeline); /* syntax and needs only; reports */
+/* Syntax and needs only; reports. IR may have been through a part of them. */
+bool passes_check(Ctx *c, const char *pipeline, bool is_ir);
 
 /* --print-liveness: a line an op, in order:
    "%d = tanh %a   live_in = {%a, %f}   live_out = {%d, %f}", in order of definition. */

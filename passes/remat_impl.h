@@ -197,7 +197,9 @@ typedef struct LoopPair {
   const Op *there, *back;
   const Op *there_end, *back_end; /* their yields */
   bool *droppable;                /* by result of `there`: a stack that `back` alone reads */
-  bool *alive; /* by result of `there`: another stack, held up to `back` anyway */
+  bool *alive;     /* by result of `there`: another stack, held up to `back` anyway */
+  const Op **late; /* stores over what `there` reads: they wait for `back`, if it runs again */
+  int nlate;
 } LoopPair;
 
 /* How a pair runs with less memory. The first `blocks` times `block` iterations stack what they

@@ -30,22 +30,23 @@ static int64_t trips_of(const Op *scan) { return scan->attr[AT_TRIPS].i; }
 typedef struct Finder {
   Arena *a;
   const Entry *e;
-  int *position;  /* by op: in the entry's body */
-  ValueId *root;  /* by value: what it is a view of */
-  uint32_t *uses; /* by value: reads in the entry's body */
-  int *last;      /* by value: position of the last one, of its views, too */
-  int *stored;    /* by global: position of its store, or INT32_MAX */
+  int *position;    /* by op: in the entry's body */
+  ValueId *root;    /* by value: what it is a view of */
+  uint32_t *uses;   /* by value: reads in the entry's body */
+  int *last;        /* by value: position of the last one, of its views, too */
+  const Op **store; /* by global: its last store */
+  int *loaded;      /* by global: position of its last load */
 } Finder;
 
 static void find_uses(Finder *f) {
   const Block *body = f->e->body;
   ValueList reads = {0};
   for (ValueId v = 0; v < f->e->values.n; v++) f->root[v] = v;
-  for (uint32_t i = 0; i < f->e->module->globals.n; i++) f->stored[i] = INT32_MAX;
   for (uint32_t i = 0; i < body->ops.n; i++) {
     const Op *op = op_at(f->e, body->ops.at[i]);
     f->position[op->id] = (int)i;
-    if (op->kind == OP_STORE) f->stored[op->attr[AT_GLOBAL].i] = (int)i;
+    if (op->kind == OP_STORE) f->store[op->attr[AT_GLOBAL].i] = op;
+    if (op->kind == OP_LOAD) f->loaded[op->attr[AT_GLOBAL].i] = (int)i;
     if (plan_is_view(f->e, op)) f->root[op->results[0]] = f->root[op->operands[0]];
     plan_reads(f->a, f->e, op, &reads);
     for (uint32_t k = 0; k < reads.n; k++) {
@@ -64,14 +65,21 @@ static bool read_by_slices(const Finder *f, const Op *back, ValueId stack) {
 
 static double bytes_of(const Entry *e, ValueId v) { return (double)value_type(e, v)->bytes; }
 
-/* What the body reads from outside must be there, unchanged, when it runs again. */
-static bool reads_last(const Finder *f, const Op *there, const Op *back) {
+/* What the loop reads from outside must be there, unchanged, when it runs again: where a state is
+   stored before, the store waits. It cannot where the new value is loaded. */
+static bool reads_last(const Finder *f, LoopPair *p) {
+  const Op *there = p->there, *back = p->back;
   ValueList reads = {0};
   plan_reads(f->a, f->e, there, &reads);
+  p->late = ARENA_ARRAY(f->a, const Op *, reads.n + 1);
   for (uint32_t k = 0; k < reads.n; k++) {
     const Op *def = value_def(f->e, f->root[reads.at[k]]);
-    if (def && def->kind == OP_LOAD && f->stored[def->attr[AT_GLOBAL].i] < f->position[back->id])
-      return false;
+    const Op *store = def && def->kind == OP_LOAD ? f->store[def->attr[AT_GLOBAL].i] : NULL;
+    if (!store || f->position[store->id] > f->position[back->id]) continue;
+    if (f->loaded[def->attr[AT_GLOBAL].i] > f->position[store->id]) return false;
+    bool twice = false;
+    for (int i = 0; i < p->nlate; i++) twice |= p->late[i] == store;
+    if (!twice) p->late[p->nlate++] = store;
   }
   for (int k = 0; k < carries_of(there); k++) /* stacks are row-major */
     if (value_at(f->e, there->results[k])->layout) return false;
@@ -80,16 +88,18 @@ static bool reads_last(const Finder *f, const Op *there, const Op *back) {
 
 /* Bytes that the pair may drop; 0: it is none. */
 static double worth(const Finder *f, const Op *there, const Op *back) {
+  LoopPair pair = {.there = there, .back = back};
   double bytes = 0;
   bool turns = !there->attr[AT_REVERSE].i != !back->attr[AT_REVERSE].i;
   if (trips_of(there) != trips_of(back) || !turns || trips_of(there) < 2) return 0;
   for (int k = carries_of(there); k < there->nresults; k++)
     if (read_by_slices(f, back, there->results[k])) bytes += bytes_of(f->e, there->results[k]);
-  return bytes > 0 && reads_last(f, there, back) ? bytes : 0;
+  return bytes > 0 && reads_last(f, &pair) ? bytes : 0;
 }
 
 static LoopPair pair_of(const Finder *f, const Op *there, const Op *back) {
   LoopPair p = {.there = there, .back = back};
+  (void)reads_last(f, &p);
   p.there_end = plan_yield(f->e, there);
   p.back_end = plan_yield(f->e, back);
   p.droppable = ARENA_ARRAY(f->a, bool, there->nresults);
@@ -468,7 +478,8 @@ LoopLadder remat_ladder(Arena *a, const Entry *e) {
   f.root = ARENA_ARRAY(a, ValueId, e->values.n);
   f.uses = ARENA_ARRAY(a, uint32_t, e->values.n);
   f.last = ARENA_ARRAY(a, int, e->values.n);
-  f.stored = ARENA_ARRAY(a, int, e->module->globals.n);
+  f.store = ARENA_ARRAY(a, const Op *, e->module->globals.n + 1);
+  f.loaded = ARENA_ARRAY(a, int, e->module->globals.n + 1);
   find_uses(&f);
   find_pairs(&f, &l);
   if (l.npairs) build_ladder(&f, &l);

@@ -19,6 +19,7 @@ typedef struct Again { /* of a pair, from its way there to its way back; values 
   const LoopWay *way;
   ValueId *carry; /* by carry: its stack, before each block or iteration */
   ValueId *stack; /* by result of `there`: what the iterations behind the blocks dropped */
+  bool done;      /* the way back has been built */
 } Again;
 
 typedef struct Climb {
@@ -478,6 +479,21 @@ static void back_blocks(Climb *w, Again *g) {
 
 /* ---- the entry ---- */
 
+/* The store waits for a loop that runs again from what it overwrites. */
+static bool waits(const Climb *w, const Op *store) {
+  for (int i = 0; i < w->n; i++)
+    for (int k = 0; k < w->again[i].p->nlate && !w->again[i].done; k++)
+      if (w->again[i].p->late[k] == store) return true;
+  return false;
+}
+
+/* The way back is there, and what waited for nothing else is stored. */
+static void store_late(Climb *w, Again *g) {
+  g->done = true;
+  for (int k = 0; k < g->p->nlate; k++)
+    if (!waits(w, g->p->late[k])) build_copy(w->b, w->old, g->p->late[k], w->map);
+}
+
 static void climb_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Climb *w = data;
   w->b = b;
@@ -492,10 +508,11 @@ static void climb_each(Builder *b, const Entry *old, const Op *op, ValueId *map,
     }
     if (op == g->p->back) {
       each ? back_each(w, g) : back_blocks(w, g);
+      store_late(w, g);
       return;
     }
   }
-  build_copy(b, old, op, map);
+  if (op->kind != OP_STORE || !waits(w, op)) build_copy(b, old, op, map);
 }
 
 static uint64_t flops_of(const Entry *e) {

@@ -35,6 +35,12 @@ for memory in none inplace pool color pack; do
   same short.safetensors "m_$memory.safetensors" "--memory=$memory"
   "./mnist_$memory" info train | sed -n 's/,//g; s/^ *arena *\([0-9]*\).*as planned.*/\1/p' >"arena_$memory"
 done
+
+# ---- from IR that has its layouts ----
+run 0 "$gc" "$source" -O2 --emit=ir -o laid.ir
+run 0 "$gc" -x ir laid.ir -o mnist_ir
+run 0 ./mnist_ir train $train --epochs 1 --seed 1 --save ir.safetensors
+same short.safetensors ir.safetensors 'from IR'
 pack=$(cat arena_pack) pool=$(cat arena_pool) inplace=$(cat arena_inplace) none=$(cat arena_none)
 at_most "$pack" "$pool" 'arena with pack against pool'
 at_most "$pool" $((inplace - 1)) 'arena with pool against inplace'

@@ -16,6 +16,7 @@ typedef struct Gen {
   uint64_t rng;
   VEC(ValueId) pool;
   ValueId loaded[64]; /* by global; NO_ID: not loaded in this entry */
+  bool stored[64];
   ValueId out[MAX_OUTPUTS];
   const char *name[MAX_OUTPUTS];
   int nout, nloss;

@@ -182,12 +182,25 @@ static bool loop(Gen *g) {
   return true;
 }
 
-/* A loop and the gradients, by what goes in, of a loss of what comes out. */
+/* Some of the globals that were loaded and are not stored yet get other values. */
+static void some_stores(Gen *g, int percent) {
+  for (uint32_t i = 0; g->o.stores && i < g->m->globals.n; i++) {
+    const Global *p = &g->m->globals.at[i];
+    if (g->loaded[i] == NO_ID || g->stored[i] || p->kind == GLOBAL_HYPER || !chance(g, percent))
+      continue;
+    build_store(g->b, (int)i, gen_mate(g, p->type));
+    g->stored[i] = g->e->training = true;
+  }
+}
+
+/* A loop, states that are stored before its way back, and the gradients, by what goes in, of a loss
+   of what comes out. */
 static void recurrence(Gen *g) {
   enum { MOST = 6 };
   uint32_t before = g->pool.n;
   loop(g);
   const Op *scan = op_at(g->e, g->b->b->ops.at[g->b->b->ops.n - 1]);
+  some_stores(g, 40);
   ValueId x[MOST + 1] = {NO_ID};
   const Type *types[MOST];
   int n = 0;
@@ -282,6 +295,7 @@ static void random_entry(Gen *g, int index) {
   g->nout = g->nloss = 0;
   g->counter = NO_ID;
   memset(g->loaded, 0xff, sizeof g->loaded);
+  memset(g->stored, 0, sizeof g->stored);
   int n = g->o.ops ? g->o.ops : 5 + (int)below(g, 36);
   for (int i = 0; i < 3; i++) leaf(g);
   for (int i = 0; g->o.recurrent && i < 2; i++) recurrence(g);
@@ -290,12 +304,7 @@ static void random_entry(Gen *g, int index) {
   if (g->o.late) read_late(g);
   int returned = 1 + (int)below(g, 4);
   for (int i = 0; i < returned; i++) output(g, gen_pick(g, ANY), intern_printf(g->c, "o%d", i));
-  for (uint32_t i = 0; g->o.stores && i < g->m->globals.n; i++) {
-    if (g->loaded[i] == NO_ID || g->m->globals.at[i].kind == GLOBAL_HYPER || chance(g, 40))
-      continue;
-    build_store(g->b, (int)i, gen_mate(g, g->m->globals.at[i].type));
-    g->e->training = true;
-  }
+  some_stores(g, 60);
   build_return(g->b, g->out, g->name, g->nout);
 }
 

@@ -16,7 +16,7 @@ static char *check(const char *pipeline, bool *ok) {
   FILE *f = open_memstream(&text, &n);
   Ctx *c = ctx_new();
   ctx_set_stream(c, f);
-  *ok = passes_check(c, pipeline);
+  *ok = passes_check(c, pipeline, false);
   ctx_free(c);
   fclose(f);
   return text;
