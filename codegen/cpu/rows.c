@@ -199,74 +199,121 @@ static bool full_results(Rows *r) {
   return any;
 }
 
-/* The loops over a row, in blocks of lanes and, where the row is long, in chunks. With `split` the
-   chunk is the unit's own, and what it comes to goes to scratch. */
+/* The parts of a pass over a row, which stand behind one another. */
+typedef struct Parts {
+  Text before; /* the row's variables */
+  Text start;  /* those of a chunk */
+  Text *inner; /* element by element */
+  Text tail;   /* after a block */
+  Text end;    /* after a chunk */
+  Text after;  /* after the row */
+  bool lanes, chunks;
+  bool split; /* the chunk is the unit's own, and what it comes to goes to scratch */
+} Parts;
+
+/* One result of the pass: what it is called, how it combines, what each element adds. */
+typedef struct Sum {
+  Dtype dt;
+  const char *type, *name, *x;
+  OpKind kind;
+} Sum;
+
+/* Where the largest or the smallest is. */
+static void place_of_best(Rows *r, Parts *p, const Sum *y) {
+  Gen *g = r->g;
+  const char *T = y->type, *s = y->name;
+  text_line(&p->before, "%s %s_best = 0, %s_t[%d];", T, s, s, p->lanes ? LANES : (int)r->c);
+  text_line(&p->before, "int32_t %s = 0;", s);
+  text_line(p->inner, "%s_t[l] = %s;", s, y->x);
+  text_line(&p->tail, "if (c0 == 0) %s_best = %s_t[0];", s, s);
+  text_open(&p->tail, "for (int l = 0; l < w; l++) {");
+  text_open(&p->tail, "if (%s) {",
+            reduce_beats(g, y->kind, y->dt, arena_printf(g->a, "%s_t[l]", s),
+                         arena_printf(g->a, "%s_best", s)));
+  text_line(&p->tail, "%s_best = %s_t[l];", s, s);
+  text_line(&p->tail, "%s = (int32_t)(c0 + l);", s);
+  text_close(&p->tail, "}");
+  text_close(&p->tail, "}");
+}
+
+/* Lane by lane, then the lanes, then the chunks. Returns what a chunk comes to. */
+static const char *sum_of_lanes(Rows *r, Parts *p, const Sum *y) {
+  Gen *g = r->g;
+  const char *T = y->type, *s = y->name, *acc = arena_printf(g->a, "%s_a", s);
+  lanes_helper(g, y->kind, y->dt);
+  text_line(&p->start, "%s %s_s[%d];", T, s, LANES);
+  text_line(&p->start, "for (int l = 0; l < %d; l++) %s_s[l] = %s;", LANES, s,
+            reduce_start(g, y->kind, y->dt, r->c));
+  const char *lane = arena_printf(g->a, "%s_s[l]", s);
+  const char *v = arena_printf(g->a, "v%d", g->names++);
+  text_line(p->inner, "const %s %s = %s;", T, v, y->x);
+  text_line(p->inner, "%s = %s;", lane, reduce_step(g, y->kind, lane, v));
+  const char *sum =
+      arena_printf(g->a, "%s_lanes_%s(%s_s)", dtype_prefix(y->dt), op_info[y->kind].name, s);
+  if (p->split) return sum;
+  if (p->chunks) {
+    text_line(&p->before, "%s %s = %s;", T, acc, reduce_start(g, y->kind, y->dt, r->c));
+    text_line(&p->end, "const %s %s_c = %s;", T, s, sum);
+    text_line(&p->end, "%s = %s;", acc,
+              reduce_step(g, y->kind, acc, arena_printf(g->a, "%s_c", s)));
+    sum = acc;
+  }
+  text_line(&p->after, "const %s %s = %s;", T, s, sum);
+  return sum;
+}
+
+/* Of a row that is shorter than the lanes: one element after the other. */
+static void sum_of_few(Rows *r, Parts *p, const Sum *y) {
+  Gen *g = r->g;
+  const char *T = y->type, *s = y->name, *acc = arena_printf(g->a, "%s_a", s);
+  text_line(&p->before, "%s %s_t[%d];", T, s, r->c > 0 ? (int)r->c : 1);
+  text_line(p->inner, "%s_t[l] = %s;", s, y->x);
+  text_line(&p->after, "%s %s = %s;", T, acc, reduce_start(g, y->kind, y->dt, r->c));
+  text_line(&p->after, "for (int l = 0; l < %lld; l++) %s = %s;", (long long)r->c, acc,
+            reduce_step(g, y->kind, acc, arena_printf(g->a, "%s_t[l]", s)));
+  text_line(&p->after, "const %s %s = %s;", T, s, acc);
+}
+
+static void pass_work(Rows *r, Parts *p, const Work *w, uint32_t i) {
+  Gen *g = r->g;
+  Dtype dt = value_type(r->gr->e, w->x)->dtype;
+  Sum y = {dt, dtype_compute(dt), w->name, rows_addend(r, w), rows_combine(w)};
+  const char *sum = y.name; /* of a chunk */
+  if (rows_is_arg(w)) {
+    place_of_best(r, p, &y);
+  } else if (!dtype_is_float(dt)) {
+    text_line(&p->before, "%s %s = %s;", y.type, y.name, reduce_start(g, y.kind, dt, r->c));
+    text_line(p->inner, "%s = %s;", y.name, reduce_step(g, y.kind, y.name, y.x));
+  } else if (p->lanes) {
+    sum = sum_of_lanes(r, p, &y);
+  } else {
+    sum_of_few(r, p, &y);
+  }
+  if (p->split)
+    text_line(&p->end, "((%s *)(scratch + %lld))[u] = %s;", y.type, partial_offset(r, i), sum);
+}
+
+/* The loops over a row, in blocks of lanes and, where the row is long, in chunks. */
 static void pass(Rows *r, int number, const Loop *loop, int n, bool split) {
   Gen *g = r->g;
   Text *row = r->p.level[1];
   *r->p.level[2] = text_new(g->a, row->indent + 2);
   printer_drop(&r->p, 2);
   rows_name(r, loop, n);
-  bool lanes = r->c >= LANES, chunks = r->c > ROW_CHUNK;
   long long c = r->c;
-  Text before = text_new(g->a, row->indent);            /* the row's variables */
-  Text start = text_new(g->a, row->indent + chunks);    /* those of a chunk */
-  Text tail = text_new(g->a, row->indent + chunks + 1); /* after a block */
-  Text end = text_new(g->a, row->indent + chunks);      /* after a chunk */
-  Text after = text_new(g->a, row->indent);             /* after the row */
-  for (uint32_t i = 0; i < r->work.n; i++) {
-    const Work *w = &r->work.at[i];
-    if (w->pass != number) continue;
-    Dtype dt = value_type(r->gr->e, w->x)->dtype;
-    const char *T = dtype_compute(dt), *x = rows_addend(r, w), *s = w->name;
-    const char *acc = arena_printf(g->a, "%s_a", s);
-    OpKind k = rows_combine(w);
-    Text *inner = r->p.level[2];
-    const char *sum = s; /* of a chunk */
-    if (rows_is_arg(w)) {
-      text_line(&before, "%s %s_best = 0, %s_t[%d];", T, s, s, lanes ? LANES : (int)c);
-      text_line(&before, "int32_t %s = 0;", s);
-      text_line(inner, "%s_t[l] = %s;", s, x);
-      text_line(&tail, "if (c0 == 0) %s_best = %s_t[0];", s, s);
-      text_open(&tail, "for (int l = 0; l < w; l++) {");
-      text_open(&tail, "if (%s) {",
-                reduce_beats(g, k, dt, arena_printf(g->a, "%s_t[l]", s),
-                             arena_printf(g->a, "%s_best", s)));
-      text_line(&tail, "%s_best = %s_t[l];", s, s);
-      text_line(&tail, "%s = (int32_t)(c0 + l);", s);
-      text_close(&tail, "}");
-      text_close(&tail, "}");
-    } else if (!dtype_is_float(dt)) {
-      text_line(&before, "%s %s = %s;", T, s, reduce_start(g, k, dt, r->c));
-      text_line(inner, "%s = %s;", s, reduce_step(g, k, s, x));
-    } else if (lanes) {
-      lanes_helper(g, k, dt);
-      text_line(&start, "%s %s_s[%d];", T, s, LANES);
-      text_line(&start, "for (int l = 0; l < %d; l++) %s_s[l] = %s;", LANES, s,
-                reduce_start(g, k, dt, r->c));
-      const char *lane = arena_printf(g->a, "%s_s[l]", s);
-      const char *v = arena_printf(g->a, "v%d", g->names++);
-      text_line(inner, "const %s %s = %s;", T, v, x);
-      text_line(inner, "%s = %s;", lane, reduce_step(g, k, lane, v));
-      sum = arena_printf(g->a, "%s_lanes_%s(%s_s)", dtype_prefix(dt), op_info[k].name, s);
-      if (chunks && !split) {
-        text_line(&before, "%s %s = %s;", T, acc, reduce_start(g, k, dt, r->c));
-        text_line(&end, "const %s %s_c = %s;", T, s, sum);
-        text_line(&end, "%s = %s;", acc, reduce_step(g, k, acc, arena_printf(g->a, "%s_c", s)));
-        sum = acc;
-      }
-      if (!split) text_line(&after, "const %s %s = %s;", T, s, sum);
-    } else {
-      text_line(&before, "%s %s_t[%d];", T, s, c > 0 ? (int)c : 1);
-      text_line(inner, "%s_t[l] = %s;", s, x);
-      text_line(&after, "%s %s = %s;", T, acc, reduce_start(g, k, dt, r->c));
-      text_line(&after, "for (int l = 0; l < %lld; l++) %s = %s;", c, acc,
-                reduce_step(g, k, acc, arena_printf(g->a, "%s_t[l]", s)));
-      text_line(&after, "const %s %s = %s;", T, s, acc);
-    }
-    if (split) text_line(&end, "((%s *)(scratch + %lld))[u] = %s;", T, partial_offset(r, i), sum);
-  }
-  text_append(row, &before);
+  bool chunks = c > ROW_CHUNK;
+  Parts p = {.before = text_new(g->a, row->indent),
+             .start = text_new(g->a, row->indent + chunks),
+             .inner = r->p.level[2],
+             .tail = text_new(g->a, row->indent + chunks + 1),
+             .end = text_new(g->a, row->indent + chunks),
+             .after = text_new(g->a, row->indent),
+             .lanes = c >= LANES,
+             .chunks = chunks,
+             .split = split};
+  for (uint32_t i = 0; i < r->work.n; i++)
+    if (r->work.at[i].pass == number) pass_work(r, &p, &r->work.at[i], i);
+  text_append(row, &p.before);
   if (split)
     text_open(row, "{");
   else if (chunks)
@@ -274,8 +321,8 @@ static void pass(Rows *r, int number, const Loop *loop, int n, bool split) {
   if (chunks)
     text_line(row, "const long e = %lld - b < %d ? %lld : b + %d;", c, ROW_CHUNK, c, ROW_CHUNK);
   if (split && copies_chunks(r->gr)) copy_chunks(r, row);
-  text_append(row, &start);
-  if (lanes) {
+  text_append(row, &p.start);
+  if (p.lanes) {
     if (chunks)
       text_open(row, "for (long c0 = b; c0 < e; c0 += %d) {", LANES);
     else
@@ -292,11 +339,11 @@ static void pass(Rows *r, int number, const Loop *loop, int n, bool split) {
   int open = open_elements(r, row, "c0", "w");
   text_append(row, r->p.level[2]);
   while (open--) text_close(row, "}");
-  text_append(row, &tail);
+  text_append(row, &p.tail);
   text_close(row, "}");
-  text_append(row, &end);
+  text_append(row, &p.end);
   if (chunks) text_close(row, "}");
-  text_append(row, &after);
+  text_append(row, &p.after);
 }
 
 /* ---- the whole ---- */
