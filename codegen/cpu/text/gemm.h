@@ -3,8 +3,10 @@
    LK from k to k), b by rows of at least W, LB apart. What lies beyond W in the last register of a row
    of b is read (up to a register past the end of a buffer) and not used. C is the product, or the sum
    of it and `old`, which is C itself where depths are cut, which keeps the chain of roundings short, or
-   a tensor that lies as C does. C, `old` and the beginning of the next rows of A are prefetched, since the hardware's own prefetching ends with a page. Not
-   inlined: one function serves every kernel of the same shape, and one call is a microsecond of work. */
+   a tensor that lies as C does. C, `old` and the beginning of the next rows of A are prefetched, since the
+   hardware's own prefetching ends with a page; C row by row while the depth runs, because all of it at once
+   would hold up the loads of b. Not inlined: one function serves every kernel of the same shape, and one call
+   is a microsecond of work. */
 #define GC_TILE(NAME, T, R, W, LI, LK, LB)                                                        \
   static __attribute__((noinline)) void NAME(const T *restrict a, const T *restrict b,            \
                                              T *c, long ldc, long depth, const T *old) {          \
@@ -28,22 +30,22 @@
     enum { L = VBYTES / sizeof(T), NV = (W + L - 1) / L };                                        \
     V##T acc[R][NV];                                                                              \
     UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (V##T){0}; \
-    UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T))    \
-        GC_AHEAD(c, i * ldc + j, 1);                                                              \
-    if (old) UNROLL for (int i = 0; i < R; i++)                                                   \
-        UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T))                                   \
-            GC_AHEAD(old, i * ldc + j);                                                           \
     if (LK == 1) UNROLL for (int i = 0; i < R; i++) {                                             \
       GC_AHEAD(a, (R + i) * (long)LI);                                                            \
       GC_AHEAD(a, (R + i) * (long)LI + 64 / (long)sizeof(T));                                     \
     }                                                                                             \
-    for (long k = 0; k < depth; k++, a += LK, b += LB) {                                          \
-      V##T v[NV];                                                                                 \
-      UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], b + j * L, VBYTES);             \
-      KEEP(T, W, LB, ##__VA_ARGS__)                                                               \
-      UNROLL for (int i = 0; i < R; i++) {                                                        \
-        V##T s = splat_##T(a[i * (long)LI]);                                                      \
-        UNROLL for (int j = 0; j < NV; j++) acc[i][j] = vfma_##T(v[j], s, acc[i][j]);             \
+    const long part = depth < GC_SHALLOW ? 0 : depth / R;                                         \
+    for (long k = 0, r = 0; k < depth;) {                                                         \
+      UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_AHEAD(c, r * ldc + j, 1);        \
+      if (old) UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_AHEAD(old, r * ldc + j);\
+      for (const long end = ++r < R ? k + part : depth; k < end; k++, a += LK, b += LB) {         \
+        V##T v[NV];                                                                               \
+        UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], b + j * L, VBYTES);           \
+        KEEP(T, W, LB, ##__VA_ARGS__)                                                             \
+        UNROLL for (int i = 0; i < R; i++) {                                                      \
+          V##T s = splat_##T(a[i * (long)LI]);                                                    \
+          UNROLL for (int j = 0; j < NV; j++) acc[i][j] = vfma_##T(v[j], s, acc[i][j]);           \
+        }                                                                                         \
       }                                                                                           \
     }                                                                                             \
     UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) {                      \
@@ -56,6 +58,8 @@
       }                                                                                           \
       __builtin_memcpy(p, &acc[i][j], n);                                                         \
     }
+/* Less depth is over before rows of C that are asked for one by one have come. */
+enum { GC_SHALLOW = 64 };
 enum { KEEP_AHEAD = 16 };
 /* Rows of A^T that are packed are asked for so many rows ahead. */
 enum { PACK_AHEAD = 16 };
