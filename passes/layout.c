@@ -49,13 +49,17 @@ static void unite(Layouts *l, uint32_t a, uint32_t b) {
 
 static void pin(Layouts *l, uint32_t x) { l->node[find(l, x)].pinned = true; }
 
-/* The panels that suit a matrix, or NULL: a weight much narrower than a panel would be padding. */
-static const Layout *panels_of(const Layouts *l, const Type *t) {
-  const Target *target = l->r->opt->target;
+const Layout *layout_weight(Ctx *c, const Target *target, const Type *t, int columns) {
+  static const int64_t turned[] = {1, 0};
   int nr = target && target->panel ? target->panel(target, t->dtype) : 0;
-  if (!nr || t->rank != 2 || t->dim[1] < nr) return NULL;
-  int64_t padded = (t->dim[1] + nr - 1) / nr * nr;
-  return padded - t->dim[1] <= t->dim[1] / 4 ? layout_panels(l->m->ctx, nr) : NULL;
+  if (!nr || t->rank != 2 || t->dim[columns] < nr) return NULL;
+  int64_t padded = (t->dim[columns] + nr - 1) / nr * nr;
+  if (padded - t->dim[columns] > t->dim[columns] / 4) return NULL;
+  return columns ? layout_panels(c, nr) : layout_get(c, turned, 2, nr);
+}
+
+static const Layout *panels_of(const Layouts *l, const Type *t) {
+  return layout_weight(l->m->ctx, l->r->opt->target, t, 1);
 }
 
 static bool whole_panels(const Layouts *l, const Type *t) {
@@ -243,6 +247,7 @@ bool pass_layout(PassRun *r) {
   }
   for (uint32_t k = 0; k < m->entries.n; k++) set_values(&l, l.base[k], m->entries.at[k]);
   for (uint32_t k = 0; k < m->entries.n; k++) layout_images(r, m->entries.at[k]);
+  for (uint32_t k = 0; k < m->entries.n; k++) layout_loops(r, m->entries.at[k]);
   if (m->init && any) lay_out_init(&l);
   return true;
 }

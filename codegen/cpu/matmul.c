@@ -63,10 +63,16 @@ static int64_t tallest(const Product *p) { return p->rows + (p->low < p->tiles);
 
 static const Value *inner(const Group *g, ValueId v) { return value_at(g->e, v); }
 
+/* B is stored transposed: for the loops it is not where its panels are of that order. */
+static bool is_turned(const Group *g, const Op *mm) {
+  const Layout *l = inner(g, mm->operands[1])->layout;
+  return mm->attr[AT_TB].i && !(l && l->order);
+}
+
 /* The panel width that a layout in the group prescribes: all of them agree, since they share N. */
 static int layout_width(const Group *g, const Op *mm) {
   const Layout *l = inner(g, mm->operands[1])->layout;
-  if (l && !mm->attr[AT_TB].i) return l->nr;
+  if (l && !is_turned(g, mm)) return l->nr;
   for (int i = 0; i < g->nout; i++)
     if (inner(g, g->yield[i])->layout) return inner(g, g->yield[i])->layout->nr;
   for (int i = 0; i < g->nin; i++)
@@ -94,7 +100,7 @@ static Product product_of(const Target *t, const Group *g) {
   const Op *mm = g->root;
   const Value *va = inner(g, mm->operands[0]), *vb = inner(g, mm->operands[1]);
   const Type *c = inner(g, mm->results[0])->type;
-  Product p = {.ta = mm->attr[AT_TA].i != 0, .tb = mm->attr[AT_TB].i != 0, .batch = 1};
+  Product p = {.ta = mm->attr[AT_TA].i != 0, .tb = is_turned(g, mm), .batch = 1};
   for (int i = 0; i < c->rank - 2; i++) p.batch *= c->dim[i];
   p.m = c->dim[c->rank - 2];
   p.n = c->dim[c->rank - 1];

@@ -163,6 +163,20 @@ entry learn_images(x : f32[4, 3, 13, 11], t : u8[4]) {
 }
 entry see_images(x : f32[3, 3, 13, 11]) { return a = eye(x) }
 
+# ---- weights that loops read transposed ----
+entry recurrent(h : f32[9, 140], w : f32[120, 140], v : f32[120, 140]) {
+  scan i in 0..5 { h = tanh((relu(h @ w' + 0.01) - h @ v') @ v * 0.02) + h }
+  return h
+}
+entry recurrent_back(x : f32[7, 120], w : f32[120, 30]) {
+  h = x
+  hs = scan i in 0..6 {
+    h = tanh(h @ w * 0.1) @ w' * 0.1 + h
+    yield h
+  }
+  return dx = grad(sum(hs * hs), x), dw = grad(sum(hs * hs), w)
+}
+
 # ---- random numbers in loops ----
 entry drawn(x : f32[40, 70], w : f32[70, 70]) {
   noise = normal(shape = [40, 70])
