@@ -28,6 +28,7 @@ typedef struct Filter {
 } Filter;
 
 enum {
+  LINE = 16,           /* numbers of a line of the cache */
   PACK_USES = 32,      /* tiles of a panel of dy that pay for packing it */
   PACK_BYTES = 1 << 18 /* of the buffer, which is on the stack */
 };
@@ -55,14 +56,16 @@ static Filter filter_of(Gen *g, const Group *gr) {
     f.ld = f.c.cout;
   }
   f.np = (f.c.gout + f.nr - 1) / f.nr;
-  int64_t most = tile_rows(f.cpu, f.np == 1 ? f.c.gout : f.nr);
-  bool all = true; /* every column of the filter reaches every pixel */
+  int64_t width = f.np == 1 ? f.c.gout : f.nr, lanes = f.cpu->vector / 4;
+  int64_t vectors = (width + lanes - 1) / lanes, most = vectors ? tile_sums(f.cpu) / vectors : 1;
+  if (most < 1) most = 1; /* rows of a pixel lie side by side: as many as there are registers */
+  bool all = true;        /* every column of the filter reaches every pixel */
   for (int64_t s = 0; s < w->taps; s++) {
     int64_t from, to;
     window_outputs(w, s, &from, &to);
     all = all && from == 0 && to == w->out;
   }
-  f.merged = f.c.groups == 1 && w->dilation == 1 && (all || f.c.gin < most);
+  f.merged = f.c.groups == 1 && w->dilation == 1 && (all || f.c.gin < tile_rows(f.cpu, width));
   f.runs = f.merged ? 1 : w->taps;
   f.row = f.merged ? w->taps * f.c.gin : f.c.gin;
   f.tiles = (f.row + most - 1) / most;
@@ -103,8 +106,16 @@ static void print_unit(const Filter *f, Text *x) {
     text_line(x, "f32 *c = sum + (%s) * %lld + k0;", row, (long long)f->ld);
 }
 
+/* The next tile's channels of a pixel are asked for, a line of them ahead: pixels with many
+   channels lie too far apart for the processor to foresee them. */
 static Tile tile_new(const Filter *f, int rows, int64_t width) {
-  return (Tile){.rows = rows, .width = width, .li = 1, .lk = f->c.w.stride * f->c.cin, .lb = f->lb};
+  int64_t ahead = f->tiles > 1 && f->c.cin > rows + LINE ? rows + LINE : 0;
+  return (Tile){.rows = rows,
+                .width = width,
+                .li = 1,
+                .lk = f->c.w.stride * f->c.cin,
+                .lb = f->lb,
+                .ahead = ahead};
 }
 
 static void print_tile(const Filter *f, Text *x, const Tile *t) {

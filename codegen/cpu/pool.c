@@ -1,9 +1,9 @@
 /* Prints windows over images that lie [N, H, W, C] in which no channel meets another: pools, and
-   convolutions with a filter for each channel; with element-wise work on the result behind.
-   Contract: a unit is an image row of the result (of the gradient by the filters: a tap), a block
-   of channels is computed side by side; what is added, and in which order, is what codegen/window.c
-   says. Where a window has few taps, rows and columns that the same taps reach have a text of their
-   own without any test; a tap is then one line for all channels of the block. */
+   convolutions with a filter for each channel and their gradients by the images; with element-wise
+   work on the result behind. Contract: a unit is an image row of the result, a block of channels is
+   computed side by side; what is added, and in which order, is what codegen/window.c says. Where a
+   window has few taps, rows and columns that the same taps reach have a text of their own without
+   any test; a tap is then one line for all channels of the block. */
 #include "codegen/cpu/pixel.h"
 #include "codegen/reduction.h"
 #include "ir/op/window.h"
@@ -24,9 +24,7 @@ typedef struct Pool {
   int block;
 } Pool;
 
-static bool is_conv(const Op *op) {
-  return op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD || op->kind == OP_CONV_FILTER_GRAD;
-}
+static bool is_conv(const Op *op) { return op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD; }
 
 static Pool pool_of(Gen *g, const Group *gr, Text *x) {
   Pool p = {0};
@@ -171,11 +169,6 @@ static void print_blocks(const Pool *p) {
     text_line(x, "enum { w = %d };", p->block);
 }
 
-/* Of what the sums are computed for: filters by a unit for each tap, or images. */
-static const Layout *pool_layout(Gen *g, const Group *gr) {
-  return gr->root->kind == OP_CONV_FILTER_GRAD ? filter_layout(g->ctx, 0) : pixel_layout(g->ctx);
-}
-
 static void print_results(const Pool *p, const char *const *coord, const char *flat) {
   const Group *gr = p->w.gr;
   Text *x = p->w.x;
@@ -186,7 +179,7 @@ static void print_results(const Pool *p, const char *const *coord, const char *f
   Site s = {.shape = gr->domain,
             .coord = coord,
             .flat = "(flat + l)",
-            .layout = pool_layout(p->w.g, gr),
+            .layout = pixel_layout(p->w.g->ctx),
             .have = p->w.op->results[0],
             .have_text = p->w.sum};
   site_body(p->w.g, x, gr, &s);
@@ -281,61 +274,21 @@ static void print_spans(Pool *p, const Phase *rows, int nrows, const Phase *colu
   if (nrows) text_close(x, "}");
 }
 
-/* The gradient by the filters: a unit is a tap. */
-static void print_filters(Pool *p) {
-  Text *x = p->w.x;
-  ConvGeom c = conv_geom(p->w.gr->e, p->w.op);
-  text_line(x, "const long r = u / %lld, s = u %% %lld;", (long long)c.w.taps, (long long)c.w.taps);
-  print_blocks(p);
-  p->w = window_new(p->w.g, p->w.gr, x, p->block);
-  text_line(x, "GC_LANES f32 part[%d];", p->block);
-  text_line(x, "for (int l = 0; l < w; l++) acc[l] = 0;");
-  window_chunks(x, &c);
-  window_chunk_rows(x, &c);
-  text_line(x, "for (int l = 0; l < w; l++) part[l] = 0;");
-  text_open(x, "for (long n = n0; n < n0 + images; n++) {");
-  text_open(x, "for (long i = y; i < y + rows; i++) {");
-  text_open(x, "for (long j = 0; j < %lld; j++) {", (long long)c.w.out);
-  text_line(x, "const long row = i * %lld + r * %lld - %lld, col = j * %lld + s * %lld - %lld;",
-            (long long)c.h.stride, (long long)c.h.dilation, (long long)c.h.lo,
-            (long long)c.w.stride, (long long)c.w.dilation, (long long)c.w.lo);
-  text_line(x, "if (col < 0 || col >= %lld) continue;", (long long)c.w.in);
-  text_line(x, "const f32 *dy = in%d + ((n * %lld + i) * %lld + j) * %lld + k0;", p->w.in[0],
-            (long long)c.h.out, (long long)c.w.out, (long long)p->channels);
-  text_line(x, "const f32 *at = in%d + ((n * %lld + row) * %lld + col) * %lld + k0;", p->w.in[1],
-            (long long)c.h.in, (long long)c.w.in, (long long)p->channels);
-  text_line(x, "GC_BRANCH;");
-  text_line(x, "GC_IVDEP");
-  text_line(x, "for (int l = 0; l < w; l++) part[l] = __builtin_fmaf(dy[l], at[l], part[l]);");
-  for (int i = 0; i < 3; i++) text_close(x, "}");
-  text_line(x, "for (int l = 0; l < w; l++) acc[l] += part[l];");
-  text_close(x, "}");
-  print_results(p, (const char *[]){"(k0 + l)", "0", "r", "s"},
-                arena_printf(p->w.g->a, "u * %lld + k0", (long long)p->channels));
-  text_close(x, "}");
-}
-
 void cpu_pool(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   Text *x = &k->text;
   Pool p = pool_of(g, gr, x);
   const Type *t = gr->domain;
-  bool filters = gr->root->kind == OP_CONV_FILTER_GRAD;
   kernel_args(g, k, gr);
   k->flops = op_flops(gr->e, gr->op);
-  int64_t units = filters ? t->dim[2] * t->dim[3] : t->dim[0] * t->dim[2];
+  int64_t units = t->dim[0] * t->dim[2];
   kernel_units(k, k->flops < SERIAL_WORK ? 1 : units);
-  if (k->units > 1) cpu_split_full(k, gr, pool_layout(g, gr), 1, 0, t->numel);
+  if (k->units > 1) cpu_split_full(k, gr, pixel_layout(g->ctx), 1, 0, t->numel);
   text_line(x, "typedef long pos;");
   if (k->units > 1)
     text_open(x, "for (long u = u0; u < u1; u++) {");
   else
     text_open(x, "for (long u = 0; u < %lld; u++) {", (long long)units);
-  if (filters) {
-    print_filters(&p);
-    text_close(x, "}");
-    return;
-  }
   text_line(x, "const long n = u / %lld, oy = u %% %lld;", (long long)t->dim[2],
             (long long)t->dim[2]);
   int nrows, ncolumns;

@@ -4,16 +4,28 @@
    read and only the columns that there are written. */
 #include "codegen/cpu/tile.h"
 
-/* 28 accumulators of 32 registers, the factor comes from memory; 12 of 16. */
+int tile_sums(const CpuTarget *t) { return t->vectors == 4 ? 28 : 12; }
+
 int tile_rows(const CpuTarget *t, int64_t width) {
   int64_t lanes = t->vector / 4, vectors = (width + lanes - 1) / lanes;
-  int most = t->vectors == 4 ? 28 : 12, rows = (int)(most / (vectors ? vectors : 1));
+  int rows = (int)(tile_sums(t) / (vectors ? vectors : 1));
   return rows > 14 ? 14 : rows < 1 ? 1 : rows;
 }
 
 bool tile_same(const Tile *a, const Tile *b) {
   return a->rows == b->rows && a->nruns == b->nruns &&
          (!a->nruns || memcmp(a->run, b->run, sizeof *a->run * (size_t)a->nruns) == 0);
+}
+
+const char *tile_helper(Gen *g, const char *kind, const char *parameters, const char *body) {
+  uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+  for (const char *s = body; *s; s++) hash = (hash ^ (unsigned char)*s) * 0x100000001b3u;
+  const char *name = intern_printf(g->ctx, "%s_%016llx", kind, (unsigned long long)hash);
+  gen_helper(g, intern_printf(g->ctx,
+                              "static __attribute__((noinline)) void %s(\n"
+                              "    %s) {\n%s}\n",
+                              name, parameters, body));
+  return name;
 }
 
 const char *tile_function(Gen *g, const Tile *t) {
@@ -34,6 +46,7 @@ const char *tile_function(Gen *g, const Tile *t) {
     text_open(&x, "for (long k = 0; k < %lld; k++, p += %lldL, q += %lldL) {",
               (long long)run->depth, (long long)t->lk, (long long)t->lb);
     text_line(&x, "Vf32 v[NV];");
+    if (t->ahead) text_line(&x, "GC_AHEAD(p, %lldL, 0, 2);", (long long)t->ahead);
     text_line(&x,
               "UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], q + j * L, VBYTES);");
     text_open(&x, "UNROLL for (int i = %d; i < %d; i++) {", (int)run->lo, (int)run->hi);
@@ -56,17 +69,8 @@ const char *tile_function(Gen *g, const Tile *t) {
   text_close(&x, "}");
   text_line(&x, "__builtin_memcpy(to, &acc[i][j], m);");
   text_close(&x, "}");
-  const char *body = text_str(&x);
-  uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a: a name that follows from the text */
-  for (const char *s = body; *s; s++) hash = (hash ^ (unsigned char)*s) * 0x100000001b3u;
-  const char *name = intern_printf(g->ctx, "window_%dx%lld_%016llx", t->rows, (long long)t->width,
-                                   (unsigned long long)hash);
-  gen_helper(g, intern_printf(g->ctx,
-                              "static __attribute__((noinline)) void %s(\n"
-                              "    const f32 *restrict a, long ar, long an, const f32 *restrict b, "
-                              "long br, long bn,\n"
-                              "    f32 *restrict c, long ldc, long rows, long images, int first) "
-                              "{\n%s}\n",
-                              name, body));
-  return name;
+  return tile_helper(g, arena_printf(g->a, "window_%dx%lld", t->rows, (long long)t->width),
+                     "const f32 *restrict a, long ar, long an, const f32 *restrict b, long br, "
+                     "long bn,\n    f32 *restrict c, long ldc, long rows, long images, int first",
+                     text_str(&x));
 }

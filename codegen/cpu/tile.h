@@ -15,10 +15,14 @@ typedef struct Tile {
   int rows;
   int64_t width;
   int64_t li, lk, lb; /* elements of a from row to row and from k to k, of b from k to k */
+  int64_t
+      ahead; /* elements from a's first to those that are asked for, for another tile; 0: none */
   Run *run;
   int nruns;
 } Tile;
 
+/* Registers that sums may stay in: 28 of 32, factors come from memory; 12 of 16. */
+int tile_sums(const CpuTarget *t);
 /* The most rows of a tile so wide. */
 int tile_rows(const CpuTarget *t, int64_t width);
 /* Two tiles of one convolution and width: the same rows and runs. */
@@ -29,4 +33,6 @@ bool tile_same(const Tile *a, const Tile *b);
    which adds up the runs for `images` images an and bn apart, of `rows` rows ar and br apart, in
    order, and writes them to c, or adds the sum to it. */
 const char *tile_function(Gen *g, const Tile *t);
+/* The name of a function with this text, printed once a program: it follows from the text. */
+const char *tile_helper(Gen *g, const char *kind, const char *parameters, const char *body);
 #endif

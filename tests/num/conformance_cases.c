@@ -418,7 +418,8 @@ static void convolved(Case *c) {
   int64_t groups = 1 + below(c, 3), n = 1 + below(c, 3), gin = 1 + below(c, large ? 9 : 5),
           gout = 1 + below(c, large ? 9 : 5);
   if (c->size == 0) groups = n = gin = gout = 1;
-  if (c->size == 2 && below(c, 2)) gin = gout = 1, groups = 1 + below(c, 6); /* depthwise */
+  bool depthwise = c->size >= 2 && below(c, 2);
+  if (depthwise) gin = gout = 1, groups = 1 + below(c, large ? 40 : 6);
   if (c->size == 1 && below(c, 8) == 0) n = 0;
   WindowAxis h =
       random_window(&c->seed, large ? 19 + below(c, 9) : extents[below(c, 8)], 1 + below(c, 5));
@@ -426,7 +427,7 @@ static void convolved(Case *c) {
                                large && below(c, 3) == 0 ? 263
                                : large                   ? 23 + below(c, 9)
                                                          : extents[below(c, 8)],
-                               1 + below(c, 5));
+                               1 + below(c, depthwise && large ? 15 : 5));
   window_attrs(c->ctx, c->attr, &h, &w);
   c->attr[AT_GROUPS].i = groups;
   int64_t x[4] = {n, gin * groups, h.in, w.in}, f[4] = {gout * groups, gin, h.taps, w.taps};

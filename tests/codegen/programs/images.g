@@ -78,3 +78,32 @@ entry dropped(x : f32[2, 6, 5, 4]) {
   minimize energy(z) with sgd(0.1)
   return y, z
 }
+
+# a filter for each channel: blocks of channels and of taps, rows and columns that few taps reach, more
+# pixels than a chunk; work behind the gradients
+entry each(x : f32[2, 37, 20, 41]) {
+  param five : f32[37, 1, 5, 3] = normal(std = 0.3)
+  param line : f32[37, 1, 1, 31] = normal(std = 0.3)
+  param seven : f32[37, 1, 7, 7] = normal(std = 0.3)
+  param holes : f32[37, 1, 3, 4] = normal(std = 0.3)
+  h = tanh(conv2d(x, five, pad = [2, 1], groups = 37))
+  h = conv2d(h, line, pad = [0, 15], groups = 37)
+  h = conv2d(h, seven, stride = [3, 2], pad = [6, 3], groups = 37)
+  y = conv2d(h, holes, pad = [2, 1], dilation = [2, 3], groups = 37)
+  loss = energy(y)
+  ga, gb, gc, gd = grad(loss, [five, line, seven, holes])
+  return loss, ga, stepped = line - gb * 0.1, gc, size = abs(gd)
+}
+
+# gradients by filters of few outputs and of many inputs: tall tiles, tiles that ask for the next one's
+entry tall(x : f32[5, 70, 17, 13]) {
+  param few : f32[16, 70, 1, 1] = normal(std = 0.2)
+  param fewer : f32[9, 16, 3, 3] = normal(std = 0.2)
+  param many : f32[70, 9, 3, 3] = normal(std = 0.2)
+  param more : f32[66, 70, 1, 1] = normal(std = 0.2)
+  h = conv2d(tanh(conv2d(x, few)), fewer, pad = 1)
+  y = conv2d(conv2d(h, many, stride = 2), more)
+  loss = energy(y)
+  ga, gb, gc, gd = grad(loss, [few, fewer, many, more])
+  return loss, ga, gb, gc, gd
+}
