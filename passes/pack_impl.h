@@ -66,12 +66,31 @@ Search *search_new(Pack *p);
 /* One attempt at a capacity. False: the limit's capacity is refuted. */
 bool search_attempt(Search *s, const PackLimit *limit);
 
-/* ---- pack_failed.c: states o[0 .. k) with the least offsets low[i] ---- */
+/* ---- pack_nogood.c ---- */
 
-typedef struct FailedStates FailedStates;
-FailedStates *failed_new(Arena *a, int n);
-bool failed_has(FailedStates *f, uint64_t hash, int32_t capacity, const int *o, int k,
-                const int32_t *low);
-void failed_add(FailedStates *f, uint64_t hash, int32_t capacity, const int *o, int k,
-                const int32_t *low);
+/* Buffer i lies at `least` or higher. */
+typedef struct Need {
+  int i;
+  int32_t least;
+} Need;
+
+/* Why a state of the search failed: the capacity does not hold these buffers at their least offsets
+   or higher. An exact one is already placed, and it is so only while it lies there. */
+typedef struct Conflict {
+  int32_t *least; /* by buffer; -1: it has no part in it */
+  bool *exact;
+  int *in, n; /* those that have */
+} Conflict;
+void conflict_clear(Conflict *c);
+void conflict_need(Conflict *c, int i, int32_t least, bool exact);
+
+typedef struct Nogoods Nogoods;
+Nogoods *nogoods_new(Arena *a, int n);
+/* Between two attempts: forgets the older half of very many. */
+void nogoods_trim(Nogoods *g);
+/* Keeps a conflict that does not hold any more, now that one of its buffers has a lower `low`. */
+void nogoods_learn(Nogoods *g, const Conflict *c, int32_t capacity, const int32_t *low);
+/* Buffer i was raised. The needs of a nogood that holds now, if there is one. */
+const Need *nogoods_raised(Nogoods *g, int i, int32_t capacity, const int32_t *low, int *n,
+                           int64_t *work);
 #endif

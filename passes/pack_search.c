@@ -1,9 +1,10 @@
 /* Exact search for a packing of a given capacity, aimed in turn at the bound and between.
    Contract: keeps the best packing found, raises `proven` where a capacity was searched out. A
-   state is the set of unplaced buffers and a least offset for each; nothing else matters, so what
-   failed once fails always. Branches on a buffer of least offset: it lies there, or it rests on
-   another one. Bound per section: one machine with release dates (Carlier, 1982). Luby's restarts.
-   Failed states are kept whole (pack_failed.c), so that a proof is one. */
+   state is the set of unplaced buffers and a least offset for each. Branches on a buffer of least
+   offset: it lies there, or it rests on another one. Bound per section: one machine with release
+   dates (Carlier, 1982). Luby's restarts. Each failure has its reason, a conflict: buffers that do
+   not fit at their least offsets or higher. Where it does not depend on a branch, the other side is
+   not tried (conflict-directed backjumping: Prosser, 1993), and it is learnt (pack_nogood.c). */
 #include "passes/pack_impl.h"
 
 #include <stdlib.h>
@@ -15,27 +16,34 @@ typedef enum Stage { ENTER, LOWEST, PARTS } Stage;
 /* A frame of the search, on a stack of its own: its depth is the number of buffers. */
 typedef struct Frame {
   Stage stage;
-  int at, k;             /* its unplaced buffers: order[at .. at+k) */
-  int lo, hi;            /* sections whose top is out of date */
-  int mark, inner, keys; /* heights of the stacks */
-  int pick;              /* the buffer it branches on */
-  int32_t support;       /* its least offset if it does not lie lowest */
-  bool splits;           /* it may fall apart */
-  bool alone;            /* nothing unplaced can lie where it was put: it may as well stay there */
+  int at, k;               /* its unplaced buffers: order[at .. at+k) */
+  int lo, hi;              /* sections whose top is out of date */
+  int mark, inner, states; /* heights of the stacks */
+  int pick;                /* the buffer it branches on */
+  int32_t support;         /* its least offset if it does not lie lowest */
+  bool splits;             /* it may fall apart */
+  bool alone;              /* it lifts nothing unplaced: it may as well stay there */
   int parts, part, base, begin;
 } Frame;
 
 typedef struct Change {
   int i;
-  bool placed; /* it was; else its least offset was raised: what it and its code were */
+  bool placed; /* it was; else its least offset was raised: from what */
   int32_t was;
-  uint64_t code;
 } Change;
 
-typedef struct StateKey {
-  uint64_t hash;
+/* A state that was entered, and the side of its branch that failed. */
+typedef struct State {
   int mark; /* height of the trail at which the state is restored */
-} StateKey;
+  int pick; /* the buffer that does not lie lowest; -1: none yet */
+  int why;  /* height of the stack of reasons: why not, from here */
+} State;
+
+typedef struct Reason {
+  int i;
+  int32_t least;
+  bool exact;
+} Reason;
 
 typedef struct Score {
   double score;
@@ -53,28 +61,28 @@ struct Search {
   int *order, *tmp, *cover;
   uint64_t *key;         /* two for every buffer, for sorting */
   int32_t *crossing;     /* by section: unplaced buffers that also live in the section before */
-  uint64_t *token;       /* a random number a buffer */
-  uint64_t *code;        /* by buffer: its part of a state's hash */
+  bool *placed;          /* its `low` is where */
   int64_t nodes, limit;  /* of this attempt */
   PileFn *over_capacity; /* sets `top` of the stale sections, until one is too high */
-  FailedStates *failed;
+  int over;              /* a section that is */
+  Nogoods *nogoods;
+  const Need *held; /* of a nogood that holds in the state at hand; NULL: none is known */
+  int nheld;
+  Conflict why; /* of the failure at hand */
   VEC(Change) trail;
-  VEC(StateKey) keys; /* of the states on the way */
+  VEC(State) states; /* on the way */
+  VEC(Reason) reasons;
   VEC(int) ends;
   VEC(Frame) stack;
   int64_t round, step; /* of the restarts */
   Score *score;
 };
 
-/* What a buffer at its least offset adds to the hash of a state. */
-static uint64_t code_of(const Search *s, int i) {
-  return pack_mix(s->token[i] + (uint64_t)(uint32_t)s->low[i] * 0x9E3779B97F4A7C15u);
-}
-
 static void raise_low(Search *s, int i, int32_t v) {
-  vec_push(s->p->a, &s->trail, (Change){.i = i, .was = s->low[i], .code = s->code[i]});
+  vec_push(s->p->a, &s->trail, (Change){.i = i, .was = s->low[i]});
   s->low[i] = v;
-  s->code[i] = code_of(s, i);
+  if (!s->held)
+    s->held = nogoods_raised(s->nogoods, i, s->capacity, s->low, &s->nheld, &s->p->work);
 }
 
 static void add_crossing(Search *s, int i, int n) {
@@ -85,6 +93,7 @@ static void add_crossing(Search *s, int i, int n) {
  */
 static bool place(Search *s, int i) {
   vec_push(s->p->a, &s->trail, (Change){.i = i, .placed = true});
+  s->placed[i] = true;
   add_crossing(s, i, -1);
   int least = INT32_MAX;
   for (int c = s->p->from[i] + 1; c < s->p->to[i]; c++)
@@ -97,11 +106,88 @@ static void undo(Search *s, int mark) {
     const Change *c = &s->trail.at[--s->trail.n];
     if (c->placed) {
       add_crossing(s, c->i, 1);
+      s->placed[c->i] = false;
     } else {
       s->low[c->i] = c->was;
-      s->code[c->i] = c->code;
     }
   }
+}
+
+static bool meet(const Pack *p, int i, int j) {
+  return p->from[i] < p->to[j] && p->from[j] < p->to[i];
+}
+
+/* ---------------------------------------------------------------- conflicts ---- */
+
+/* A section is over the capacity: what is piled there without a gap, from where it is too high. */
+static void conflict_of_section(Search *s, const int *o, int k) {
+  const Pack *p = s->p;
+  int c = s->over, from = 0, to = 0;
+  int32_t top = 0, sum = 0;
+  conflict_clear(&s->why);
+  for (; to < k && top <= s->capacity; to++) {
+    int i = o[to];
+    if (p->from[i] > c || c >= p->to[i]) continue;
+    if (s->low[i] > top) {
+      from = to;
+      sum = 0;
+      top = s->low[i];
+    }
+    sum += s->size[i];
+    top += s->size[i];
+  }
+  for (int a = from; a < to; a++)
+    if (p->from[o[a]] <= c && c < p->to[o[a]])
+      conflict_need(&s->why, o[a], s->capacity + 1 - sum, false);
+}
+
+static void conflict_of_nogood(Search *s, const Need *held) {
+  conflict_clear(&s->why);
+  for (int a = 0; a < s->nheld; a++) conflict_need(&s->why, held[a].i, held[a].least, false);
+}
+
+/* All that is unplaced: where a reason depends on what is placed now, but was not in this state. */
+static void conflict_of_state(Search *s, const int *o, int k) {
+  conflict_clear(&s->why);
+  for (int a = 0; a < k; a++) conflict_need(&s->why, o[a], s->low[o[a]], false);
+}
+
+/* The buffer that was placed is not any more. True if the reason needs that it was; then it is kept
+   as the reason why that buffer must lie higher. */
+static bool keep_reason(Search *s, int pick) {
+  const Conflict *x = &s->why;
+  bool needed = x->exact[pick];
+  for (int a = 0; a < x->n; a++) needed |= x->least[x->in[a]] > s->low[x->in[a]];
+  if (!needed) return false;
+  nogoods_learn(s->nogoods, x, s->capacity, s->low);
+  s->states.at[s->states.n - 1].pick = pick;
+  for (int a = 0; a < x->n; a++) {
+    int i = x->in[a];
+    int32_t least = x->least[i]; /* what was lifted by it cannot lie below it */
+    if (least > s->low[i]) least = s->low[pick] - s->size[i] + 1;
+    vec_push(s->p->a, &s->reasons, ((Reason){i, least, x->exact[i] && i != pick}));
+  }
+  return true;
+}
+
+/* Both sides failed: the reason at hand is that of the higher place. Where that needs the buffer to
+   lie so high, it is for the reasons of both: it does not lie lowest, and it rests on something. */
+static void join_reasons(Search *s, const State *t) {
+  Conflict *x = &s->why;
+  int c = t->pick;
+  int32_t high = c < 0 ? 0 : x->least[c];
+  if (c >= 0 && high > s->low[c]) {
+    x->least[c] = s->low[c];
+    for (uint32_t r = (uint32_t)t->why; r < s->reasons.n; r++)
+      conflict_need(x, s->reasons.at[r].i, s->reasons.at[r].least, s->reasons.at[r].exact);
+    for (int a = 0; a < x->n; a++) {
+      int i = x->in[a];
+      if (i == c || !meet(s->p, i, c) || x->least[i] + s->size[i] >= high) continue;
+      x->exact[i] |= s->low[i] + s->size[i] < high; /* it lies below */
+      x->least[i] = x->exact[i] ? s->low[i] : high - s->size[i];
+    }
+  }
+  s->reasons.n = (uint32_t)t->why;
 }
 
 /* ---------------------------------------------------------------- a node ---- */
@@ -181,7 +267,9 @@ static inline __attribute__((always_inline)) bool pile_all(Search *s, const Fram
     s->p->work -= 2;
     if (from >= to) continue;
     s->p->work -= to - from;
-    if (pile(s->top + from, to - from, s->low[i], s->size[i]) > s->capacity) return true;
+    if (pile(s->top + from, to - from, s->low[i], s->size[i]) <= s->capacity) continue;
+    for (s->over = from; s->top[s->over] <= s->capacity;) s->over++;
+    return true;
   }
   return false;
 }
@@ -244,7 +332,7 @@ static void place_lowest(Search *s, Frame *f, int *o) {
   f->hi = to;
   for (int a = 0; a < f->k - 1; a++) {
     int j = o[a];
-    if (p->from[j] >= to || from >= p->to[j]) continue;
+    if (!meet(p, c, j)) continue;
     if (s->low[j] + s->size[j] < f->support) f->support = s->low[j] + s->size[j];
     if (s->low[j] >= end) continue;
     f->alone = false;
@@ -261,7 +349,7 @@ static void push(Search *s, int at, int k, int lo, int hi, bool splits) {
                    .lo = lo,
                    .hi = hi,
                    .mark = (int)s->trail.n,
-                   .keys = (int)s->keys.n,
+                   .states = (int)s->states.n,
                    .splits = splits});
 }
 
@@ -276,35 +364,54 @@ static bool push_part(Search *s, Frame *f) {
   return false;
 }
 
+/* A part failed. What it was found to need of other parts was placed in them after this state. */
+static void explain_part(Search *s, const Frame *f) {
+  const Conflict *x = &s->why;
+  const int *end = s->ends.at + f->base + f->part;
+  bool valid = true;
+  undo(s, f->inner);
+  for (int a = 0; a < x->n; a++) {
+    int i = x->in[a];
+    valid &= x->least[i] <= s->low[i] && (!x->exact[i] || s->placed[i]);
+  }
+  int begin = f->part > 1 ? end[-2] : 0;
+  if (!valid) conflict_of_state(s, s->order + f->at + begin, end[-1] - begin);
+}
+
 static bool out_of_time(Search *s) { return ++s->nodes > s->limit || pack_out_of_time(s->p); }
 
 /* Expands a frame. True: a child was pushed; false: *out is its answer. */
 static bool enter(Search *s, Frame *f, Found *out) {
   const Pack *p = s->p;
   int *o = s->order + f->at, lo = p->sections, hi = 0;
-  uint64_t h = (uint64_t)s->capacity;
   *out = FITS;
   if (f->k == 0) return false;
   sort_by_low(s, o, f->k);
+  const Need *held = s->held;
+  s->held = NULL;
   *out = GAVE_UP;
   if (out_of_time(s)) return false;
+  *out = FAILED;
+  if (held) {
+    conflict_of_nogood(s, held);
+    return false;
+  }
   for (int a = 0; a < f->k; a++) {
     int i = o[a];
     if (p->from[i] < lo) lo = p->from[i];
     if (p->to[i] > hi) hi = p->to[i];
-    h += s->code[i];
   }
   if (f->lo < lo) f->lo = lo;
   if (f->hi > hi) f->hi = hi;
-  *out = FAILED;
-  if (s->over_capacity(s, f, o)) return false;
-  if (f->k > 3) {
-    if (failed_has(s->failed, h, s->capacity, o, f->k, s->low)) return false;
-    vec_push(p->a, &s->keys, (StateKey){h, (int)s->trail.n});
+  if (s->over_capacity(s, f, o)) {
+    conflict_of_section(s, o, f->k);
+    return false;
   }
+  vec_push(p->a, &s->states, ((State){(int)s->trail.n, -1, (int)s->reasons.n}));
   if (f->splits) f->parts = split(s, f, o, lo, hi);
   if (f->parts) {
     f->stage = PARTS;
+    f->inner = (int)s->trail.n;
     f->part = f->begin = 0;
     return push_part(s, f);
   }
@@ -317,10 +424,12 @@ static bool enter(Search *s, Frame *f, Found *out) {
 /* A child of this frame answered. True: go on with the frame (or a new child); false: *out answers.
  */
 static bool resume(Search *s, Frame *f, Found *out) {
+  if (f->stage == PARTS && *out == FAILED) explain_part(s, f);
   if (f->stage == PARTS) return *out == FITS && push_part(s, f);
   if (*out != FAILED) return false;
   undo(s, f->inner);
-  if (f->alone) return false;
+  if (f->alone && s->why.exact[f->pick]) conflict_of_state(s, s->order + f->at, f->k);
+  if (f->alone || !keep_reason(s, f->pick)) return false;
   f->lo = 0;
   f->hi = s->p->sections;
   raise_low(s, f->pick, f->support); /* not lowest: so it rests on something unplaced */
@@ -328,11 +437,11 @@ static bool resume(Search *s, Frame *f, Found *out) {
   return true;
 }
 
-/* All states that the frame was in have failed. */
-static void keep_failed(Search *s, const Frame *f) {
-  for (uint32_t q = s->keys.n; q-- > (uint32_t)f->keys;) {
-    undo(s, s->keys.at[q].mark);
-    failed_add(s->failed, s->keys.at[q].hash, s->capacity, s->order + f->at, f->k, s->low);
+/* The frame failed: why, in the state in which it was entered. */
+static void explain(Search *s, const Frame *f) {
+  for (uint32_t q = s->states.n; q-- > (uint32_t)f->states;) {
+    undo(s, s->states.at[q].mark);
+    join_reasons(s, &s->states.at[q]);
   }
 }
 
@@ -350,9 +459,10 @@ static Found search(Search *s) {
     s->stack.at[depth - 1] = work;
     fresh = more;
     if (more) continue;
-    if (answer == FAILED) keep_failed(s, &work);
+    if (answer == FAILED) explain(s, &work);
     if (answer != FITS) undo(s, work.mark);
-    s->keys.n = (uint32_t)work.keys;
+    if ((uint32_t)work.states < s->states.n) s->reasons.n = (uint32_t)s->states.at[work.states].why;
+    s->states.n = (uint32_t)work.states;
     if (work.parts) s->ends.n = (uint32_t)work.base;
     s->stack.n = depth - 1;
   }
@@ -427,30 +537,35 @@ static bool prepare(Search *s) {
   s->tmp = ARENA_ARRAY(p->a, int, n);
   s->cover = ARENA_ARRAY(p->a, int, p->sections + 2);
   s->crossing = ARENA_ARRAY(p->a, int32_t, p->sections + 1);
-  s->token = ARENA_ARRAY(p->a, uint64_t, n);
-  s->code = ARENA_ARRAY(p->a, uint64_t, n);
-  s->failed = failed_new(p->a, p->n);
+  s->placed = ARENA_ARRAY(p->a, bool, n);
+  s->why = (Conflict){.least = ARENA_ARRAY(p->a, int32_t, n),
+                      .exact = ARENA_ARRAY(p->a, bool, n),
+                      .in = ARENA_ARRAY(p->a, int, n)};
+  s->nogoods = nogoods_new(p->a, p->n);
   s->over_capacity = pile_best();
   for (int i = 0; i < p->n; i++) {
     s->size[i] = (int32_t)(p->b->at[i].bytes / s->unit);
-    s->token[i] = pack_mix((uint64_t)i + 1);
+    s->why.least[i] = -1;
   }
   return true;
 }
 
+/* A full descent and some more nodes before the first restart: what was learnt outlives it. */
+enum { NODES = 2000 };
+
 static Found attempt(Search *s, int32_t capacity, int64_t round) {
-  int64_t n = s->p->n, base = n > 150 ? 2 * n : 300; /* a full descent at least */
+  int64_t n = s->p->n;
   make_ranks(s, round);
   memset(s->low, 0, (size_t)n * sizeof *s->low);
   memset(s->crossing, 0, (size_t)s->p->sections * sizeof *s->crossing);
-  for (int i = 0; i < s->p->n; i++) {
-    s->code[i] = code_of(s, i);
-    add_crossing(s, i, 1);
-  }
-  s->trail.n = s->keys.n = s->ends.n = s->stack.n = 0;
+  memset(s->placed, 0, (size_t)n * sizeof *s->placed);
+  for (int i = 0; i < s->p->n; i++) add_crossing(s, i, 1);
+  s->trail.n = s->states.n = s->reasons.n = s->ends.n = s->stack.n = 0;
+  nogoods_trim(s->nogoods);
+  s->held = NULL;
   s->capacity = capacity;
   s->nodes = 0;
-  s->limit = base * luby(round);
+  s->limit = (NODES + 2 * n) * luby(round);
   return search(s);
 }
 

@@ -1,13 +1,15 @@
 /* Measures the packer by itself, in CPU time.
      bench_pack FILE.csv... [--capacity=N] [--work=N] [--seeds=N] [--must]
-     bench_pack --random=N | --perfect=N [--seed=S] [--work=N] [--seeds=N] [--csv]
+     bench_pack --random=N | --perfect=N | --hard=N [--seed=S] [--work=N] [--seeds=N] [--csv]
    A line an instance: buffers, the largest and the median arena over the seeds as a multiple of the
    largest sum of live sizes, median and largest seconds
    and elementary steps; with a capacity the seeds that failed to
    meet it. --must: also exits with 1 if a seed misses the capacity, or the bound where none is
    given. Every packing is checked. --random: starts even over the time, lives exponential of 5 % of
    it, sizes log-uniform 64 B to 640 kB. --perfect: a square of 2^20 cut N - 1 times by guillotine
-   cuts. --csv prints the instance and packs nothing. */
+   cuts. --hard: a memory of 2^20 that is nearly full at all times: again and again all buffers in a
+   window of it end at once and others, and seldom a hole, take their place; --capacity=1048576 is
+   what they are known to fit into. --csv prints the instance and packs nothing. */
 #define _POSIX_C_SOURCE 200809L
 #include "passes/plan_impl.h"
 
@@ -17,7 +19,7 @@
 
 typedef struct Task {
   uint64_t capacity, seed, random;
-  int64_t work, random_n, perfect_n;
+  int64_t work, random_n, perfect_n, hard_n;
   int seeds;
   bool csv, must, missed;
 } Task;
@@ -66,6 +68,54 @@ static Buffers perfect_instance(Task *t, Arena *a) {
     b.at[b.n++] = y;
   }
   for (int i = n - 1; i > 0; i--) { /* their order must not tell how they were cut */
+    int j = (int)(draw(t) * (i + 1));
+    Buffer x = b.at[i];
+    b.at[i] = b.at[j];
+    b.at[j] = x;
+  }
+  return b;
+}
+
+/* A window of the memory is freed and filled anew, until there are N buffers. */
+static Buffers hard_instance(Task *t, Arena *a) {
+  enum { UNIT = 1024, UNITS = 1024 };
+  typedef struct Slot {
+    int at, units, buffer; /* -1: a hole */
+  } Slot;
+  int n = (int)t->hard_n, slots = 1;
+  double live = 15 + 50 * draw(t) * draw(t), holes = 0.1 * draw(t), bias = 1 + 2 * draw(t);
+  Buffers b = {.at = ARENA_ARRAY(a, Buffer, n)};
+  Slot *slot = ARENA_ARRAY(a, Slot, UNITS), *old = ARENA_ARRAY(a, Slot, UNITS);
+  slot[0] = (Slot){0, UNITS, -1};
+  while (b.n < n) {
+    int first = (int)(pow(draw(t), bias) * slots), count = 1 + (int)(-log(1 - draw(t)) * 1.5);
+    if (b.steps == 0 || first + count > slots) count = slots - first;
+    int units = 0, kept = first, want = 1 + (int)(2 * draw(t) * (count + (live - slots) / 4));
+    for (int k = first; k < first + count; k++) {
+      if (slot[k].buffer >= 0) b.at[slot[k].buffer].last = b.steps - 1;
+      units += slot[k].units;
+    }
+    int rest = slots - first - count, at = slot[first].at, end = at + units;
+    memcpy(old, slot + first + count, sizeof *old * (size_t)rest);
+    if (b.steps == 0) want = (int)live;
+    if (want > units) want = units;
+    for (int left = want; left > 0; left--) {
+      int most = end - at - left + 1,
+          size = left == 1 ? end - at : 1 + (int)(2.0 * (end - at) / left * draw(t));
+      if (size > most) size = most;
+      bool hole = want > 1 && draw(t) < holes;
+      slot[kept++] = (Slot){at, size, hole || b.n == n ? -1 : b.n};
+      if (slot[kept - 1].buffer >= 0)
+        b.at[b.n++] = (Buffer){.bytes = (uint64_t)size * UNIT, .first = b.steps};
+      at += size;
+    }
+    memcpy(slot + kept, old, sizeof *old * (size_t)rest);
+    slots = kept + rest;
+    b.steps += 1 + (int)(3 * draw(t));
+  }
+  for (int k = 0; k < slots; k++)
+    if (slot[k].buffer >= 0) b.at[slot[k].buffer].last = b.steps - 1;
+  for (int i = n - 1; i > 0; i--) {
     int j = (int)(draw(t) * (i + 1));
     Buffer x = b.at[i];
     b.at[i] = b.at[j];
@@ -197,6 +247,8 @@ int main(int argc, char **argv) {
       t.random_n = x;
     else if (number(argv[i], "--perfect=", &x))
       t.perfect_n = x;
+    else if (number(argv[i], "--hard=", &x))
+      t.hard_n = x;
     else if (strcmp(argv[i], "--csv") == 0)
       t.csv = true;
     else if (strcmp(argv[i], "--must") == 0)
@@ -215,6 +267,10 @@ int main(int argc, char **argv) {
   if (t.perfect_n > 0) {
     Buffers b = perfect_instance(&t, a);
     use(&t, "perfect", &b);
+  }
+  if (t.hard_n > 0) {
+    Buffers b = hard_instance(&t, a);
+    use(&t, "hard", &b);
   }
   arena_free(a);
   return t.must && t.missed;

@@ -126,7 +126,7 @@ static uint64_t best_of_orders(const Buffers *b, int *order, int k, uint64_t bes
 /* Intervals that fill every time to the same height, as far as they go: the hard ones. */
 static Buffers full_load(Arena *a, uint64_t seed, int n, int64_t steps, uint64_t height) {
   Buffers b = {.at = ARENA_ARRAY(a, Buffer, n), .steps = steps};
-  uint64_t load[16] = {0};
+  uint64_t *load = ARENA_ARRAY(a, uint64_t, steps);
   for (int tries = 0; tries < 400 && b.n < n; tries++) {
     int64_t first = (int64_t)next(&seed, (uint64_t)steps);
     int64_t last = first + (int64_t)next(&seed, (uint64_t)(steps - first));
@@ -164,6 +164,20 @@ static void small_searches_end(void **state) {
     assert_int_equal(r.arena, r.proven);
     arena_free(a);
   }
+}
+
+/* A few failures and what they teach settle most instances that are several times as large. */
+static void failures_teach(void **state) {
+  int ended = 0;
+  for (uint64_t seed = 1; seed <= 300; seed++) {
+    Arena *a = arena_new();
+    Buffers b = full_load(a, seed, 40, 30, 30);
+    PackResult r = pack_plan(a, &b, &(PackLimit){.work = 2000000});
+    assert_valid(&b);
+    ended += r.arena == r.proven;
+    arena_free(a);
+  }
+  assert_true(ended >= 285);
 }
 
 static void a_capacity_is_met_or_refuted(void **state) {
@@ -263,6 +277,7 @@ int main(void) {
       cmocka_unit_test(perfect_packings_are_found),
       cmocka_unit_test(certificates_are_true),
       cmocka_unit_test(small_searches_end),
+      cmocka_unit_test(failures_teach),
       cmocka_unit_test(a_capacity_is_met_or_refuted),
       cmocka_unit_test(a_deadline_ends_an_order),
       cmocka_unit_test(the_pool_keeps_its_range),
