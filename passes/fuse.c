@@ -232,17 +232,70 @@ static bool goes_with_sum(const Fuse *f, const Unit *producer, ValueId v, const 
   return producer->form == FORM_MAP && others_read(f, v, op) && only_summed(f, op, true);
 }
 
+enum { FAR = 2 }; /* heavy ops between */
+
+static bool read_behind(const Fuse *f, ValueId v, uint32_t heavy, const Op *but) {
+  for (uint32_t i = 0; i < f->users[v].n; i++) {
+    const Op *user = f->users[v].at[i];
+    if (user != but && user->parent == f->block && f->heavy[user->id] >= heavy) return true;
+  }
+  return false;
+}
+
+/* While the unit, which makes v, waits until so many heavy ops have run, more bytes are held than
+   v has: what it is made of, as far as nobody else reads it as late. */
+static bool would_hold(const Fuse *f, const Unit *a, ValueId v, uint32_t heavy) {
+  uint64_t held = 0;
+  bool far = false;
+  for (uint32_t i = 0; i < a->members.n; i++) {
+    const Op *op = a->members.at[i];
+    for (int k = 0; k < op->noperands; k++) {
+      Source s = source_of(f, op->operands[k]);
+      bool here = s.def && s.def->parent == f->block && op_info[s.def->kind].cls != CLASS_GLOBAL &&
+                  !f->inlined[s.def->id] && f->unit[s.def->id] != a;
+      if (!here || read_behind(f, s.v, heavy, op)) continue;
+      held += value_type(f->e, s.v)->bytes;
+      far |= f->heavy[s.def->id] + FAR <= heavy;
+    }
+  }
+  return far && held > value_type(f->e, v)->bytes;
+}
+
 /* A product or reduction in the unit would wait for what the op reads besides: of the gradients of
    a value read twice the first is made far ahead of the second, and what it is made of would be
-   held instead. */
-static bool would_wait(const Fuse *f, const Unit *a, const Op *op) {
-  enum { FAR = 2 }; /* heavy ops between */
-  for (int k = 0; a->root && k < op->noperands; k++) {
+   held instead. So would the terms of a sum of many, such as a bias's gradient over the steps of a
+   recurrent net. */
+static bool would_wait(const Fuse *f, const Unit *a, ValueId v, const Op *op) {
+  for (int k = 0; k < op->noperands; k++) {
     const Op *def = source_of(f, op->operands[k]).def;
-    if (def && def->parent == f->block && f->heavy[def->id] >= f->heavy[a->root->id] + FAR)
+    if (!def || def->parent != f->block) continue;
+    if (a->root ? f->heavy[def->id] >= f->heavy[a->root->id] + FAR
+                : a->form == FORM_MAP && f->unit[def->id] != a &&
+                      would_hold(f, a, v, f->heavy[def->id]))
       return true;
   }
   return false;
+}
+
+/* What is computed again for the way back: only element-wise ops far behind read it, and others
+   read what it is made of about as late. It is computed with them, and has no bytes, instead of
+   with its producer, and held. */
+static bool read_far(const Fuse *f, const Op *producer, const Op *op) {
+  uint32_t first = UINT32_MAX;
+  if (!op->backward || producer->backward) return false;
+  if (op_info[op->kind].cls != CLASS_ELEMENT || op->nresults != 1) return false;
+  for (uint32_t i = 0; i < f->users[op->results[0]].n; i++) {
+    const Op *user = f->users[op->results[0]].at[i];
+    if (op_info[user->kind].cls != CLASS_ELEMENT || user->parent != f->block) return false;
+    if (f->heavy[user->id] < first) first = f->heavy[user->id];
+  }
+  if (first == UINT32_MAX || first < f->heavy[op->id] + FAR) return false;
+  for (int k = 0; k < op->noperands; k++) {
+    Source s = source_of(f, op->operands[k]);
+    bool there = !s.def || f->inlined[s.def->id] || op_info[s.def->kind].cls == CLASS_GLOBAL;
+    if (!there && !read_behind(f, s.v, first - FAR, op)) return false;
+  }
+  return true;
 }
 
 static void join_producers(Fuse *f, const Op *op) {
@@ -252,7 +305,8 @@ static void join_producers(Fuse *f, const Op *op) {
     Unit *a = here ? f->unit[s.def->id] : NULL, *b = f->unit[op->id];
     if (!a || a == b) continue;
     const char *why = goes_with_sum(f, a, s.v, op) ? "it is computed where it is summed"
-                      : would_wait(f, a, op)       ? "it would wait for what is made far behind"
+                      : read_far(f, s.def, op)     ? "it is computed where it is read"
+                      : would_wait(f, a, s.v, op)  ? "it would wait for what is made far behind"
                                                    : refuses(f, a, b);
     if (why)
       remark(f->r, REMARK_FUSE, "fuse-missed", op->loc, "%s does not join %s of %s: %s",

@@ -3,7 +3,8 @@
    the last bit, since the same ops read the same numbers; runs after the last cse, which would undo
    it, and before fuse, which puts the copies into the kernels that read them. Far is behind two or
    more products, convolutions or loops. The choice is by groups: what hangs on the same leaves is
-   computed again if that frees at least twice the bytes that the leaves then hold. */
+   computed again if that frees at least twice the bytes that the leaves then hold. Of the other
+   groups that is computed again which follows from what they hold anyway. */
 #include "passes/pass_list.h"
 #include "passes/plan_impl.h"
 
@@ -124,6 +125,43 @@ static int64_t choose(Recompute *w) {
   return chosen;
 }
 
+typedef struct Follows {
+  ValueId of;
+  bool pin;      /* what it follows from stays, though it could be computed again, too */
+  int ops;       /* that are computed again */
+  uint64_t held; /* bytes that are held until `of` is read, and would not be otherwise */
+} Follows;
+
+/* Everything that v is computed from is held anyway. */
+static bool follows(Recompute *w, ValueId v, Follows *f) {
+  const Op *op = value_def(w->e, v);
+  if (f->ops++ == LONGEST) return false;
+  for (int k = 0; k < op->noperands; k++) {
+    ValueId x = op->operands[k];
+    const Op *def = value_def(w->e, x);
+    if (!is_there(w, x) && (!is_cheap(w, x) || w->again[x])) return false;
+    if (!is_there(w, x) && !wants(w, x)) {
+      if (!follows(w, x, f)) return false;
+      continue;
+    }
+    w->fixed[x] |= f->pin && wants(w, x);
+    bool made_here = def && def->parent == w->e->body && op_info[def->kind].cls != CLASS_GLOBAL;
+    if (made_here && w->last_far[x] < w->last_far[f->of]) f->held += value_type(w->e, x)->bytes;
+  }
+  return f->held <= value_type(w->e, f->of)->bytes;
+}
+
+static int64_t choose_more(Recompute *w) {
+  int64_t chosen = 0;
+  for (ValueId v = (ValueId)w->e->values.n; v-- > 0;) {
+    Follows try = {.of = v}, take = {.of = v, .pin = true};
+    if (!wants(w, v) || w->again[v] || !follows(w, v, &try)) continue;
+    w->again[v] = follows(w, v, &take);
+    chosen++;
+  }
+  return chosen;
+}
+
 /* ---- rebuilding ---- */
 
 static void make_again(Recompute *w, Builder *b, const Entry *old, ValueId v, ValueId *map,
@@ -174,6 +212,7 @@ bool pass_recompute(PassRun *r) {
     }
     look_at_uses(&w);
     int64_t chosen = choose(&w);
+    chosen += choose_more(&w);
     r->changes += chosen;
     if (chosen) entry_rebuild(e, recompute_each, &w, false, true);
     arena_free(a);
