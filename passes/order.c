@@ -4,8 +4,8 @@
    the old value. Contract: needs no grad; leaves the ops of every entry in the order of execution,
    never worse than the given one. List scheduling by memory pressure (Goodman and Hsu, 1988):
    several orders are built, and those of an entry's body are improved where they hold most
-   (order_improve.c). All are planned with in-place decisions, and the one with the least peak is
-   kept; the earlier one if equal. */
+   (order_improve.c); another one goes from goal to goal (order_goals.c). All are planned with
+   in-place decisions, and the one with the least peak is kept; the earlier one if equal. */
 #include "passes/order_impl.h"
 #include "passes/pass_list.h"
 #include "passes/remat_impl.h"
@@ -470,7 +470,7 @@ static void keep_orders(Entry *e, const OpId *best, OpId *const *tried, int n) {
   }
 }
 
-enum { GIVEN, LISTED, IMPROVED = LISTED + RULES, TRIED = IMPROVED + RULES };
+enum { GIVEN, LISTED, GOALS = LISTED + RULES, IMPROVED, TRIED = IMPROVED + RULES };
 
 /* The orders by list scheduling again, each improved; one that cannot be is left out. Returns how
    many there are. The given order need not hold to the edges of updates. */
@@ -482,7 +482,7 @@ static int improve_all(PassRun *r, Entry *e, Graph *g, const GlobalsPlan *global
   if (!plan_times(g->a, e, t, globals, &p)) return 0;
   plan_inplace(g->a, e, p, globals, t->align, NULL);
   const RematProblem problem = remat_problem(g->a, e, p, t);
-  for (int k = LISTED; k < IMPROVED; k++)
+  for (int k = LISTED; k < GOALS; k++)
     if (order_improve(g, &problem, node[k])) write_body(g->a, e, g, node[k], tried[n++]);
   return n;
 }
@@ -505,6 +505,7 @@ static int64_t order_block(PassRun *r, Entry *e, Block *block, const GlobalsPlan
     if (op_at(e, given[i])->kind == OP_STORE) add_update_edges(&g, op_at(e, given[i]));
   for (int k = 0; k < RULES; k++)
     write_body(a, e, &g, node[LISTED + k] = schedule(&g, (Rule)k), tried[LISTED + k]);
+  write_body(a, e, &g, node[GOALS] = order_by_goals(&g), tried[GOALS]);
   uint64_t least = UINT64_MAX;
   for (int k = 0; k < orders; k++) {
     memcpy(block->ops.at, tried[k], bytes);

@@ -23,6 +23,11 @@ typedef struct Graph {
   bool *leaf;       /* by node: made where it is first read */
 } Graph;
 
+/* ---- order_goals.c ---- */
+
+/* The nodes goal by goal; a goal is what nobody reads. */
+int *order_by_goals(Graph *g);
+
 /* ---- order_improve.c ---- */
 
 /* Changes an order of the nodes of an entry's body for a lower peak; false: it finds nothing. The

@@ -239,7 +239,7 @@ double remat_bound(Arena *a, const RematProblem *p, int limit) {
   }
   if (n) qsort(peak, (size_t)n, sizeof *peak, by_live);
   double best = 0;
-  for (int k = 0; k < n && k < STEPS_TRIED && peak[k].live > limit; k++) {
+  for (int k = 0; k < n && k < STEPS_TRIED && peak[k].live > limit && isfinite(best); k++) {
     double b = bound_at(p, peak[k].step, limit);
     if (b > best) best = b;
   }

@@ -7,6 +7,7 @@
 #include "passes/remat_tries.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* About nanoseconds, for one search over all orders, of which effort=N takes N per cent; where
    packing misses the limit, there are up to TRIES of them. */
@@ -234,33 +235,67 @@ static Remat *try_at(Tries *x, int k) {
   return (!w->further || climb_further(w, &x->at[0])) && prepare(w, NULL) ? w : NULL;
 }
 
-/* The search has left little of what this order allows. Another one may allow more; that is looked
-   for only where the search itself found less than it could. */
-static bool near_bound(const Remat *w, uint64_t arena, const RematPlan *plan) {
-  const double near = 1.1;
-  return plan->flops <= near * remat_bound(w->a, &w->p, remat_units(w, arena));
+typedef struct Turn {
+  double least; /* that the try adds: flops of an order, work of a rung */
+  int k;
+} Turn;
+
+static int by_least(const void *pa, const void *pb) {
+  const Turn *a = pa, *b = pb;
+  if (a->least != b->least) return a->least < b->least ? -1 : 1;
+  return (a->k > b->k) - (a->k < b->k);
+}
+
+/* An order allows about as little as another one; the search has left little of what it allows. */
+static const double near_bound = 1.1;
+
+/* The tries as they are made: the orders, those first that allow the least added arithmetic, but
+   the one of the least peak before all that allow about as much; then the rungs. Returns how many
+   there are: an order in which no schedule fits is left out. */
+static int in_turn(Tries *x, uint64_t limit, Turn *out) {
+  int n = 0;
+  for (int k = 0; k < x->norders; k++) {
+    Remat *w = &x->at[k];
+    Arena *a = arena_new();
+    double bound = remat_bound(a, &w->p, remat_units(w, limit));
+    arena_free(a);
+    if (isfinite(bound)) out[n++] = (Turn){bound, k};
+  }
+  if (n) qsort(out, (size_t)n, sizeof *out, by_least);
+  for (int i = 1; i < n; i++) {
+    Turn first = out[i];
+    if (first.k || first.least > near_bound * out[0].least) continue;
+    memmove(out + 1, out, sizeof *out * (size_t)i);
+    out[0] = first;
+  }
+  for (int k = x->norders; k < x->n; k++) out[n++] = (Turn){x->at[k].cost, k};
+  return n;
 }
 
 /* Fits the entry with the least work: in one of the orders, or with loops that run again. Each
-   order has half of the effort until one fits. */
+   order has half of the effort until one fits. Where the search comes near what its order allows,
+   others are not looked at, nor is one that allows little less than what was found. */
 Remat *tries_fit(Tries *x, uint64_t limit, int64_t effort, RematPlan *found, uint64_t *arena) {
   Remat *best = NULL;
   Entry fitted;
   bool near = false;
-  for (int k = 0; k < x->n; k++) {
-    bool rung = k >= x->norders;
-    if (best && (rung ? x->at[k].cost >= found->cost : near)) continue;
-    Remat *w = try_at(x, k);
+  Turn *turn = ARENA_ARRAY(x->at[0].a, Turn, x->n + 1);
+  int n = in_turn(x, limit, turn);
+  for (int i = 0; i < n; i++) {
+    bool rung = turn[i].k >= x->norders;
+    if (best && rung && turn[i].least >= found->cost) continue;
+    if (best && !rung && (near || near_bound * turn[i].least >= found->flops)) continue;
+    Remat *w = try_at(x, turn[i].k);
     RematPlan plan;
     uint64_t bytes;
-    int64_t share = rung ? effort / 8 : k && best ? effort / 4 : effort / 2;
+    int64_t share = rung ? effort / 8 : i && best ? effort / 4 : effort / 2;
     if (!w || !fit(w, limit, share, best ? found->cost : INFINITY, &plan, &bytes)) continue;
     if (best && plan.cost >= found->cost) continue;
     best = w;
     fitted = *w->e;
     *found = plan;
     *arena = bytes;
-    near = !rung && near_bound(w, bytes, &plan);
+    near = !rung && plan.flops <= near_bound * turn[i].least;
   }
   if (best)
     *best->e = fitted;
