@@ -93,8 +93,9 @@ typedef struct Storages {
 Storages plan_storages(Arena *a, const Entry *e, const Plan *p, int align, bool inplace);
 
 /* Bytes of the arena that the strategy pack gives a plan with times and in-place decisions, in so
-   many seconds of searching. */
-uint64_t plan_arena(const PassRun *r, const Entry *e, Plan *p, double seconds);
+   many seconds of searching. With `enough` above 0 nothing smaller is looked for; what is returned
+   where the lower bound is above that is the bound. */
+uint64_t plan_arena(const PassRun *r, const Entry *e, Plan *p, double seconds, uint64_t enough);
 
 /* Reference counts and boxes; match is the largest ratio between a box and its tenant, 0: no reuse.
    Returns the bytes of all boxes. */

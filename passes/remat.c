@@ -134,7 +134,7 @@ static void tell_loops(const Remat *w) {
 
 static bool limit_entry(PassRun *r, Entry *e, const GlobalsPlan *g, uint64_t limit) {
   Remat given = remat_new(r, e, g);
-  if (remat_arena(&given) <= limit) return true;
+  if (remat_arena(&given, limit) <= limit) return true;
   Arena *a = arena_new();
   Tries x;
   RematPlan found;
@@ -169,7 +169,7 @@ static uint64_t limit_of(PassRun *r, const GlobalsPlan *g) {
   if (r->m->whole_arena) return (uint64_t)((double)r->m->whole_arena * l->share);
   for (uint32_t k = 0; k < r->m->entries.n; k++) {
     Remat w = remat_new(r, r->m->entries.at[k], g);
-    uint64_t arena = remat_arena(&w);
+    uint64_t arena = remat_arena(&w, 0);
     if (arena > most) most = arena;
   }
   return (uint64_t)((double)most * l->share);

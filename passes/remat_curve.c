@@ -103,7 +103,7 @@ bool remat_curve(PassRun *r, uint32_t k, const GlobalsPlan *g) {
   Points *to = points_of(r, k);
   Arena *a = arena_new();
   Tries x;
-  uint64_t all = remat_arena(&given);
+  uint64_t all = remat_arena(&given, 0);
   bool ok = tries_new(a, r, e, g, &x);
   if (ok && all) add_all(r, to, &x, all);
   if (x.n) remat_as_given(&x.at[0]);

@@ -28,12 +28,11 @@ static Plan *plan_of(Remat *w, Arena *a) {
   return p;
 }
 
-/* Bytes of the packed arena of the entry as it is. */
-uint64_t remat_arena(Remat *w) {
+uint64_t remat_arena(Remat *w, uint64_t enough) {
   PassRun own = *w->r; /* with a scratch that does not grow from try to try */
   own.scratch = arena_new();
   Plan *p = plan_of(w, own.scratch);
-  uint64_t bytes = p ? plan_arena(&own, w->e, p, own.opt->plan_seconds) : UINT64_MAX;
+  uint64_t bytes = p ? plan_arena(&own, w->e, p, own.opt->plan_seconds, enough) : UINT64_MAX;
   arena_free(own.scratch);
   return bytes;
 }
@@ -169,7 +168,8 @@ static bool fit(Remat *w, uint64_t limit, int64_t effort, double beat, RematPlan
     if (!k || !found->fits) *found = search(w, units, effort, beat);
     if (!found->fits) return false;
     rewrite(w);
-    *arena = remat_arena(w);
+    *arena = w->r->opt->curve ? UINT64_MAX : remat_arena(w, limit);
+    if (*arena > limit) *arena = remat_arena(w, 0); /* how much too large; of a curve, the least */
     if (*arena <= limit) return true;
     *w->e = w->old;
     target -= tighter(limit, *arena - limit, k);
@@ -386,6 +386,6 @@ Remat *tries_least(Tries *x, bool probe, RematPlan *found, uint64_t *arena) {
   remat_as_given(best);
   *found = added(best, remat_tighten(&best->s, remat_peak(&best->s, &at), remat_effort(best) / 4));
   rewrite(best);
-  *arena = remat_arena(best);
+  *arena = remat_arena(best, 0);
   return probe ? probe_below(x, best, found, arena) : best;
 }

@@ -41,8 +41,9 @@ typedef struct Tries {
 enum { LEAST_SHARE = 16 };
 
 Remat remat_new(PassRun *r, Entry *e, const GlobalsPlan *g);
-/* Bytes of the packed arena of the entry as it is. */
-uint64_t remat_arena(Remat *w);
+/* Bytes of the packed arena of the entry as it is; with `enough` above 0 nothing smaller is looked
+   for. */
+uint64_t remat_arena(Remat *w, uint64_t enough);
 /* The entry as it was, in the order of the try. */
 void remat_as_given(Remat *w);
 int remat_units(const Remat *w, uint64_t bytes);

@@ -188,7 +188,7 @@ static uint64_t with_slack(uint64_t bytes, uint64_t slack) {
 
 /* The arena of the plan's strategy; the figures of all strategies. */
 static uint64_t assign(const PassRun *r, const Entry *e, Plan *p, Strategy how, int match,
-                       double seconds, Storages *s) {
+                       double seconds, uint64_t enough, Storages *s) {
   Arena *a = r->scratch;
   const Target *t = r->opt->target;
   uint64_t slack = plan_slack(t);
@@ -196,8 +196,9 @@ static uint64_t assign(const PassRun *r, const Entry *e, Plan *p, Strategy how, 
   Storages in = plan_storages(a, e, p, t->align, true);
   p->naive_bytes = with_slack(buffers_stack(&alone.b), slack);
   p->inplace_bytes = with_slack(buffers_stack(&in.b), slack);
-  p->pool_bytes = with_slack(pool_search(a, &in.b, match), slack);
   p->lower_bound_bytes = with_slack(buffers_bound(a, &in.b), slack);
+  if (enough && p->lower_bound_bytes > enough) return p->lower_bound_bytes;
+  p->pool_bytes = with_slack(pool_search(a, &in.b, match), slack);
   p->proven_bytes = p->lower_bound_bytes;
   *s = how == SHARE_NONE ? alone : in;
   if (p->naive_bytes == UINT64_MAX) return UINT64_MAX;
@@ -209,10 +210,11 @@ static uint64_t assign(const PassRun *r, const Entry *e, Plan *p, Strategy how, 
   case SHARE_PACK:
   case STRATEGIES: break;
   }
-  if (p->pool_bytes == p->lower_bound_bytes) return p->pool_bytes;
+  if (p->pool_bytes == p->lower_bound_bytes || p->pool_bytes <= enough) return p->pool_bytes;
   uint64_t *pooled = ARENA_ARRAY(a, uint64_t, s->b.n);
   for (int i = 0; i < s->b.n; i++) pooled[i] = s->b.at[i].offset;
-  PackLimit limit = {.work = (int64_t)(seconds * STEPS_A_SECOND)};
+  PackLimit limit = {.work = (int64_t)(seconds * STEPS_A_SECOND),
+                     .capacity = enough > slack ? enough - slack : 0};
   PackResult found = pack_plan(a, &s->b, &limit);
   uint64_t arena = with_slack(found.arena, slack);
   p->optimal = found.arena <= found.proven;
@@ -222,9 +224,9 @@ static uint64_t assign(const PassRun *r, const Entry *e, Plan *p, Strategy how, 
   return p->pool_bytes;
 }
 
-uint64_t plan_arena(const PassRun *r, const Entry *e, Plan *p, double seconds) {
+uint64_t plan_arena(const PassRun *r, const Entry *e, Plan *p, double seconds, uint64_t enough) {
   Storages s;
-  return assign(r, e, p, SHARE_PACK, -1, seconds, &s);
+  return assign(r, e, p, SHARE_PACK, -1, seconds, enough, &s);
 }
 
 /* Whose the bytes of a buffer are: a value's, or the scratch of an op. */
@@ -287,7 +289,7 @@ bool pass_share(PassRun *r) {
     Storages s;
     p->strategy = strategy_name[how];
     p->optimal = false; /* what an earlier share proved is not about this one */
-    p->arena_bytes = assign(r, e, p, how, match, r->opt->plan_seconds, &s);
+    p->arena_bytes = assign(r, e, p, how, match, r->opt->plan_seconds, 0, &s);
     if (p->arena_bytes == UINT64_MAX) {
       diag(r->m->ctx, SEV_ERROR, e->loc, "the values of entry '%s' need more than 2^64 bytes",
            e->name);

@@ -269,7 +269,7 @@ static Plan *plan_anew(const Making *m, Entry *e, const Tasks *w, const Schedule
   plan_strides(r->m->arena, e, p);
   set_streams(m, p, w, s);
   set_until(m, p);
-  return plan_arena(r, e, p, seconds) <= most ? p : NULL;
+  return plan_arena(r, e, p, seconds, 0) <= most ? p : NULL;
 }
 
 /* What a schedule may take more than the given order does, and whether its packing is searched for:
@@ -286,7 +286,7 @@ static void color_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g) {
   Making m = {.r = r, .e = e, .p = given, .a = a, .w = &w};
   find_tasks(&m);
   w.streams = color(&m, &w, n);
-  uint64_t arena = plan_arena(r, e, given, r->opt->plan_seconds), peak = streams_peak(&w);
+  uint64_t arena = plan_arena(r, e, given, r->opt->plan_seconds, 0), peak = streams_peak(&w);
   bool limited = r->opt->limit.bytes || r->opt->limit.share > 0;
   uint32_t ops = e->body->ops.n;
   OpId *order = ARENA_ARRAY(a, OpId, ops);
