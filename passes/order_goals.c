@@ -88,7 +88,7 @@ static void emit(Goals *w, int node) {
   w->order[w->n++] = node;
   for (uint32_t k = 0; k < g->after[node].n; k++) {
     int next = g->after[node].at[k];
-    if (--w->left[next] == 0 && w->only[next] != SEVERAL) push(w, next);
+    if (--w->left[next] == 0 && w->only[next] != SEVERAL && !g->leaf[next]) push(w, next);
   }
 }
 
