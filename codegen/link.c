@@ -150,7 +150,10 @@ static bool begin(Build *b) {
   b->dir = arena_printf(b->a, "%s/gc-XXXXXX", tmp && *tmp ? tmp : "/tmp");
   process_guard_begin(&b->guard);
   if (!mkdtemp(b->dir)) {
-    environment_error(b, "cannot make a directory like", b->dir);
+    environment_error(b, "cannot make a directory for the generated source like", b->dir);
+    diag(b->c, SEV_HINT, (Loc){0},
+         tmp && *tmp ? "that is TMPDIR: set it to a directory that you may write to, or unset it"
+                     : "set TMPDIR to a directory that you may write to");
     process_guard_end(&b->guard);
     return false;
   }

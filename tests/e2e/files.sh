@@ -139,6 +139,11 @@ else
 fi
 says 3 'nowhere/w.safetensors' ./mnist train $few --save nowhere/w.safetensors --quiet; hinted
 
+# ---- no directory for the generated source ----
+says 3 "'$scratch/nodir/gc-" env TMPDIR="$scratch/nodir" "$gc" "$here/docs/examples/mnist.g" -O2 -o none
+holds out.txt 'set it to a directory that you may write to, or unset it'
+absent none none.*
+
 # ---- no C compiler ----
 says 3 'no C compiler' env CC=/nonexistent "$gc" "$here/docs/examples/mnist.g" -O2 -o none
 says 3 'no C compiler' env -u CC PATH=/nowhere "$gc" "$here/docs/examples/mnist.g" -O2 -o none
