@@ -506,7 +506,8 @@ int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write, with its message */
   Run r = {.c = ctx_new()};
   int code = run(&r, argc, argv);
-  if (fflush(stdout) != 0 && code == EXIT_DONE) {
+  bool written = fflush(stdout) == 0 && !ferror(stdout);
+  if (!written && code == EXIT_DONE) {
     fprintf(stderr, "gc: error: cannot write the standard output: %s\n", strerror(errno));
     code = EXIT_ENVIRONMENT;
   }
