@@ -81,10 +81,22 @@ static bool field_is(const Field *f, const char *word) {
   return f->n == strlen(word) && memcmp(f->at, word, f->n) == 0;
 }
 
+/* A quoted field could hold commas and line ends. False after an error. */
+static bool no_quotes(Rows *r, const Fields *f) {
+  for (uint32_t i = 0; i < f->n; i++) {
+    if (!f->at[i].n || f->at[i].at[0] != '"') continue;
+    wrong(r, f->at[i].col, f->at[i].n,
+          "quotes are not understood: write fields without quotes and without commas in them");
+    return false;
+  }
+  return true;
+}
+
 /* The header names the columns, in any order; one of offsets is replaced. */
 static void read_header(Rows *r, const Fields *f) {
   for (int k = 0; k < NCOLUMNS; k++) r->column[k] = -1;
   r->fields = f->n;
+  if (!no_quotes(r, f)) return;
   for (uint32_t i = 0; i < f->n; i++) {
     const Field *x = &f->at[i];
     int k = 0;
@@ -124,6 +136,7 @@ static bool read_number(Rows *r, const Field *f, const char *what, int64_t *out)
 
 static void read_row(Rows *r, const Fields *f, size_t len) {
   int64_t lower, upper, size;
+  if (!no_quotes(r, f)) return;
   if (f->n != r->fields) {
     wrong(r, 1, len, "a row has %u fields, not %u", r->fields, f->n);
     return;

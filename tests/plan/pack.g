@@ -10,6 +10,8 @@
 # RUN: not-14 %gc --pack %t/empty.csv 2>&1 | FileCheck-14 %s --check-prefix=EMPTY
 # RUN: not-14 %gc --pack %t/twice.csv 2>&1 | FileCheck-14 %s --check-prefix=TWICE
 # RUN: not-14 %gc --pack %t/offsets.csv 2>&1 | FileCheck-14 %s --check-prefix=OFFSETS
+# RUN: not-14 %gc --pack %t/quoted.csv 2>&1 | FileCheck-14 %s --check-prefix=QUOTED --implicit-check-not=fields,
+# RUN: not-14 %gc --pack %t/quoted_head.csv 2>&1 | FileCheck-14 %s --check-prefix=QUOTED-HEAD --implicit-check-not=column
 # RUN: printf '\357\273\277' | cat - %t/five.csv > %t/marked.csv
 # RUN: %gc --pack %t/marked.csv | diff - %t/out.csv
 # RUN: not-14 %gc --pack %t/five.csv -o %t/five.csv 2>&1 | FileCheck-14 %s --check-prefix=OVER
@@ -29,6 +31,9 @@
 # BAD: bad.csv:4:7: error: size must be above 0, not 0
 # BAD: bad.csv:5:1: error: a row has 4 fields, not 3
 # BAD: bad.csv:6:5: error: lower is not a whole number below 2^62: 'x'
+# QUOTED: quoted.csv:2:1: error: quotes are not understood: write fields without quotes and without commas in them
+# QUOTED: quoted.csv:3:6: error: quotes are not understood
+# QUOTED-HEAD: quoted_head.csv:1:4: error: quotes are not understood
 # TWICE: twice.csv:4:1: error: another row has the id 'b1' already
 # OFFSETS: offsets.csv:1:28: error: column 'offset' is named twice
 # OVER: error: the output would replace the input
@@ -62,3 +67,10 @@ b1,0,3,4,0,0
 id,begin,upper,size
 b1,0,3,4
 #--- empty.csv
+#--- quoted.csv
+id,lower,upper,size
+"b,1",0,3,4
+b2,0,"3",4
+#--- quoted_head.csv
+id,"lower",upper,size
+b1,0,3,4
