@@ -67,7 +67,7 @@ static bool one_step(Run *r, Position *p, uint64_t total) {
 
 static int finish(Run *r, Progress *g, Position *p, uint64_t total, bool checkpointed) {
   int sig = signal_seen();
-  if (p->epoch_steps) progress_epoch(r, g, p, total);
+  if (p->epoch_steps && p->done > g->begin) progress_epoch(r, g, p, total);
   if (r->o.given[OPT_CHECKPOINT] && !checkpointed) write_checkpoint(r, p);
   Err e = {0};
   weights_save(r, &e);

@@ -53,6 +53,9 @@ run 0 resume train $data --epochs 30 --resume c.ckpt --save w4.safetensors --log
 same w.safetensors w4.safetensors resume
 same log.csv log4.csv 'resumed log'
 run 0 'part of an epoch' train $data --steps 101 --checkpoint c.ckpt:20
+run 0 'nothing left' train $data --steps 50 --resume c.ckpt
+holds out.txt '101 steps are done already, 50 were asked for' 'nothing left'
+grep -q '^epoch\|rows/s' out.txt && { fail 'progress of no training:'; cat out.txt; }
 run 0 'resume in an epoch' train $data --epochs 30 --resume c.ckpt --save w5.safetensors
 same w.safetensors w5.safetensors 'resume in an epoch'
 run 0 'other seed' train $data --epochs 30 --seed 7 --save w6.safetensors
