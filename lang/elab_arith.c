@@ -107,6 +107,11 @@ static bool unify(Elab *e, Val *v, int n, int from, const char *what, Loc loc) {
   return true;
 }
 
+const char *without_op(OpKind k, const char *why) {
+  size_t n = strlen(op_info[k].name);
+  return strncmp(why, op_info[k].name, n) == 0 && why[n] == ' ' ? why + n + 1 : why;
+}
+
 Val build_checked(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, const Type *given,
                   const char *what, Loc loc) {
   char why[256];
@@ -118,11 +123,7 @@ Val build_checked(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, cons
     ids[i] = v[i].tensor.id;
   }
   if (!op_shape(e->c, k, types, n, attr, given, why)) {
-    /* The rule speaks of the op; the user wrote another word, perhaps. */
-    const char *name = op_info[k].name, *rest = why;
-    size_t len = strlen(name);
-    if (strncmp(why, name, len) == 0 && why[len] == ' ') rest = why + len + 1;
-    elab_error(e, loc, "%s %s", what, rest);
+    elab_error(e, loc, "%s %s", what, without_op(k, why));
     for (int i = 0; i < n && i < 3; i++)
       elab_note_tensor(e, n == 1 ? "it" : side(i, n, false), v[i]);
     return elab_trace(e);

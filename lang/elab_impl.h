@@ -323,6 +323,8 @@ Val tensor_elementwise(Elab *e, OpKind k, Val *v, int n, const char *what, Loc l
 /* Builds an op after its shape rule; poison after an error that names `what` and the operands. */
 Val build_checked(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, const Type *given,
                   const char *what, Loc loc);
+/* What a shape rule says without the op's name: the user wrote another word, perhaps. */
+const char *without_op(OpKind k, const char *why);
 /* ---- elab_matmul.c ---- */
 Val tensor_matmul(Elab *e, Val l, Val r, Loc loc);
 Val transpose_last(Elab *e, Val v);

@@ -99,6 +99,40 @@ static Val with_row(Site *s, Val x, bool with) {
   return y;
 }
 
+/* The text with each `old` as `new`. */
+static const char *replaced(Elab *e, const char *text, const char *old, const char *new) {
+  const char *found;
+  size_t n = strlen(old);
+  for (size_t at = 0; *old && (found = strstr(text + at, old)) != NULL;) {
+    size_t head = (size_t)(found - text);
+    text = intern_printf(e->c, "%.*s%s%s", (int)head, text, new, found + n);
+    at = head + strlen(new);
+  }
+  return text;
+}
+
+/* An op over images, of operands that the user wrote as `own`. Over one axis these are images of
+   one row, and what is said of them is said of `own`. */
+static Val over_images(Site *s, OpKind k, const Val *own, int n, const Attr *attr, int axes) {
+  Elab *e = s->e;
+  if (axes == 2) return build_checked(e, k, own, n, attr, NULL, s->name, s->loc);
+  Val image[2];
+  const Type *type[2];
+  char why[256];
+  for (int i = 0; i < n; i++) image[i] = with_row(s, own[i], true), type[i] = image[i].tensor.type;
+  if (op_shape(e->c, k, type, n, attr, NULL, why)) {
+    Val y = build_checked(e, k, image, n, attr, NULL, s->name, s->loc);
+    return y.kind == VAL_POISON ? y : with_row(s, y, false);
+  }
+  const char *text = replaced(e, without_op(k, why), " columns", " places");
+  for (int i = 0; i < n; i++)
+    text = replaced(e, text, type_str(e->c, type[i]), type_str(e->c, own[i].tensor.type));
+  elab_error(e, s->loc, "%s %s", s->name, text);
+  for (int i = 0; i < n; i++)
+    elab_note_tensor(e, n == 1 ? "it" : i ? "the second" : "the first", own[i]);
+  return elab_trace(e);
+}
+
 static Val conv(Site *s, int axes) {
   Elab *e = s->e;
   Val v[2] = {s->v[0], s->v[1]};
@@ -108,22 +142,18 @@ static Val conv(Site *s, int axes) {
   if (!per_axis(s, 2, "stride", axes, 1, stride) ||
       !per_axis(s, 4, "dilation", axes, 1, dilation) || !pads(s, 3, axes, taps, dilation, &pad))
     return poison;
-  if (axes == 1) {
-    if (v[0].tensor.type->rank != 3 || v[1].tensor.type->rank != 3) {
-      elab_error(e, s->loc, "%s needs x [N, C, L] and w [O, C / groups, K]: %s against %s", s->name,
-                 val_str(e, v[0]), val_str(e, v[1]));
-      elab_note_tensor(e, "x", v[0]);
-      elab_note_tensor(e, "w", v[1]);
-      return elab_trace(e);
-    }
-    for (int i = 0; i < 2; i++) v[i] = with_row(s, v[i], true);
+  if (axes == 1 && (v[0].tensor.type->rank != 3 || v[1].tensor.type->rank != 3)) {
+    elab_error(e, s->loc, "%s needs x [N, C, L] and w [O, C / groups, K]: %s against %s", s->name,
+               val_str(e, v[0]), val_str(e, v[1]));
+    elab_note_tensor(e, "x", v[0]);
+    elab_note_tensor(e, "w", v[1]);
+    return elab_trace(e);
   }
   Attr attr[MAX_ATTRS] = {[AT_STRIDE] = {.ints = ints(s, stride, AXES)},
                           [AT_PAD] = {.ints = ints(s, pad.at, 2 * AXES)},
                           [AT_DILATION] = {.ints = ints(s, dilation, AXES)},
                           [AT_GROUPS] = {.i = s->v[5].i}};
-  Val y = build_checked(e, OP_CONV, v, 2, attr, NULL, s->name, s->loc);
-  return y.kind == VAL_POISON || axes == 2 ? y : with_row(s, y, false);
+  return over_images(s, OP_CONV, v, 2, attr, axes);
 }
 
 Val builtin_conv(Site *s) { return conv(s, s->f->data); }
@@ -219,7 +249,6 @@ Val builtin_pool(Site *s) {
   Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
   if (x.kind == VAL_POISON) return x;
   int axes = x.tensor.type->rank == 3 ? 1 : 2;
-  if (axes == 1) x = with_row(s, x, true);
   const Type *t = x.tensor.type;
   int64_t window[AXES], stride[AXES], dilation[AXES] = {1, 1};
   Pads pad, counted = {0};
@@ -229,8 +258,8 @@ Val builtin_pool(Site *s) {
   if (kind == OP_MAX_POOL && !per_axis(s, 5, "dilation", axes, 1, dilation)) return poison;
   if (!pads(s, 3, axes, window, dilation, &pad)) return poison;
   if (kind == OP_AVG_POOL && s->v[5].b) counted = pad;
-  for (int i = 0; s->v[4].b && t->rank == 4 && i < AXES; i++)
-    pad.at[2 * i + 1] = ceil_pad(t->dim[2 + i], window[i], stride[i], dilation[i], pad.at[2 * i],
+  for (int i = AXES - axes; s->v[4].b && t->rank == 2 + axes && i < AXES; i++)
+    pad.at[2 * i + 1] = ceil_pad(t->dim[axes + i], window[i], stride[i], dilation[i], pad.at[2 * i],
                                  pad.at[2 * i + 1]);
   Attr attr[MAX_ATTRS] = {[AT_STRIDE] = {.ints = ints(s, stride, AXES)},
                           [AT_PAD] = {.ints = ints(s, pad.at, 2 * AXES)},
@@ -239,8 +268,7 @@ Val builtin_pool(Site *s) {
     attr[AT_DILATION].ints = ints(s, dilation, AXES);
   else
     attr[AT_COUNT].ints = ints(s, counted.at, 2 * AXES);
-  Val y = build_checked(e, kind, &x, 1, attr, NULL, s->name, s->loc);
-  return y.kind == VAL_POISON || axes == 2 ? y : with_row(s, y, false);
+  return over_images(s, kind, &x, 1, attr, axes);
 }
 
 /* ---- batch_norm(x, mean, var, scale, shift, eps) ---- */
