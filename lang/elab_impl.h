@@ -180,6 +180,7 @@ typedef struct StandIn {
   ValueId next;   /* what the iteration makes of it; NO_ID: nothing */
   ValueId result; /* after the loop, of what is carried */
   int global;     /* that it is the value of; -1: of a name */
+  bool fixed;     /* no iteration gives the name another value */
   bool asked;     /* a grad of the body is by it */
 } StandIn;
 
@@ -202,6 +203,7 @@ typedef struct Repeat {
 /* A scan whose body is being read. */
 typedef struct ScanLevel {
   struct ScanLevel *up;
+  int64_t trips;
   Block *block, *outer;
   VEC(StandIn) stand_ins;
   VEC(ValueId) current; /* as in Run, in this body */
@@ -209,6 +211,16 @@ typedef struct ScanLevel {
   VEC(DrawsBefore) draws;
   VEC(Repeat) repeats;
 } ScanLevel;
+
+/* An integer that is made of counters of loops and constants alone. */
+typedef struct Counted {
+  bool known;  /* it is such a one */
+  bool linear; /* base + the sum of by[d] * counter of the loop of depth d: lo and hi are taken */
+  int64_t lo, hi; /* within i32, as all that it is made of */
+  int64_t base;
+  int depth;   /* loops that by speaks of ... */
+  int64_t *by; /* ... from the outermost on */
+} Counted;
 
 /* A param that a minimize of this entry has updated. */
 typedef struct Updated {
@@ -222,11 +234,12 @@ struct Run {
   Entry *entry;
   Builder *b;
   bool training;
-  VEC(ValueId) current;  /* by global: its value here and now, NO_ID before the first use */
-  VEC(Stored) stored;    /* globals assigned, in order of the first time */
-  VEC(ValueId) borrowed; /* values that have only a name of the prelude's */
-  VEC(KeyCount) keys;    /* random ops so far, by path */
-  ScanLevel *scan;       /* the innermost, NULL outside of all */
+  VEC(ValueId) current;         /* by global: its value here and now, NO_ID before the first use */
+  VEC(Stored) stored;           /* globals assigned, in order of the first time */
+  VEC(ValueId) borrowed;        /* values that have only a name of the prelude's */
+  VEC(KeyCount) keys;           /* random ops so far, by path */
+  ScanLevel *scan;              /* the innermost, NULL outside of all */
+  VEC(const Counted *) counted; /* by value, as far as was asked for */
   VEC(Updated) updated;
   bool minimized;
   Loc minimize;      /* where first */
@@ -366,6 +379,13 @@ const Op *scan_end(const Entry *en, const Op *op);
 /* A grad of the body is by the value. If that is from outside, the body gets a copy of its own,
    so that what this iteration makes of it is told from what others do. */
 void scan_ask(Elab *e, ValueId v);
+/* ---- elab_counter.c ---- */
+/* In a scan: what is known of an integer in every iteration. */
+const Counted *scan_counted(Elab *e, ValueId v);
+/* Whether it is surely outside of -n to n - 1 once, and the first such value. */
+bool scan_counted_outside(Elab *e, const Counted *c, int64_t n, int64_t *which);
+/* Whether a statement of the body, at any depth, gives the name a value. */
+bool body_gives(const Body *b, const char *name);
 /* ---- elab_scan_repeat.c ---- */
 /* The arguments as they are outside of all loops: equal where they are the same values there. */
 const Actual *scan_origin(Elab *e, const Actual *arg, int n);

@@ -42,12 +42,37 @@ static bool cut_slice(Elab *e, const Index *ix, int64_t n, const char *what, Cut
   return true;
 }
 
+static bool outside(Elab *e, const Index *ix, int64_t i, const char *what, int64_t n) {
+  return fail(e, ix->loc, "index %lld is outside of %s of %lld", (long long)i, what, (long long)n),
+         false;
+}
+
+/* A place that a for would know: it is checked here, and where it may be negative it counts from
+   the end. */
+static bool counted_place(Elab *e, const Index *ix, int64_t n, const char *what, Val *place) {
+  const Counted *c = scan_counted(e, place->tensor.id);
+  int64_t i;
+  if (scan_counted_outside(e, c, n, &i)) return outside(e, ix, i, what, n);
+  if (!c->known || c->lo >= 0) return true;
+  Builder *b = at(e, ix->loc);
+  ValueId k = place->tensor.id;
+  if (n > INT32_MAX) k = build_convert(b, k, DT_I64);
+  const Type *t = value_type(e->run->entry, k);
+  ValueId from_end = build2(b, OP_ADD, k, build_const_int(b, t, n));
+  if (c->hi >= 0) {
+    ValueId negative = build2(b, OP_LT, k, build_const_int(b, t, 0));
+    from_end = build(b, OP_WHERE, (ValueId[]){negative, from_end, k}, 3, NULL, NULL);
+  }
+  *place = val_tensor(e, from_end);
+  return true;
+}
+
 static bool cut_place(Elab *e, const Index *ix, Val v, int64_t n, const char *what, Cut *out) {
   if (v.kind == VAL_POISON) return false;
   if (v.kind == VAL_TENSOR) {
     if (v.tensor.type->rank == 0 && dtype_is_int(v.tensor.type->dtype)) {
       *out = (Cut){.step = 1, .count = n, .late = true, .place = v};
-      return true;
+      return !e->run->scan || counted_place(e, ix, n, what, &out->place);
     }
     elab_error(e, ix->loc, "an index is an integer or an integer scalar, not %s", val_str(e, v));
     if (dtype_is_int(v.tensor.type->dtype)) elab_hint(e, "rows by integer ids: gather(x, ids)");
@@ -56,10 +81,7 @@ static bool cut_place(Elab *e, const Index *ix, Val v, int64_t n, const char *wh
   }
   int64_t i;
   if (!val_to_int(e, v, INT64_MIN, "an index", ix->loc, &i)) return false;
-  if (i < -n || i >= n)
-    return fail(e, ix->loc, "index %lld is outside of %s of %lld", (long long)i, what,
-                (long long)n),
-           false;
+  if (i < -n || i >= n) return outside(e, ix, i, what, n);
   *out = (Cut){.start = i < 0 ? i + n : i, .step = 1, .count = 1, .drop = true};
   return true;
 }

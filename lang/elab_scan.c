@@ -5,9 +5,10 @@
    and stored after it, so that a body holds neither loads nor stores. */
 #include "lang/elab_impl.h"
 
-static ScanLevel *level_begin(Elab *e, const char *counter) {
+static ScanLevel *level_begin(Elab *e, const char *counter, int64_t trips) {
   ScanLevel *l = ARENA_NEW(e->a, ScanLevel);
   l->up = e->run->scan;
+  l->trips = trips;
   l->block = ARENA_NEW(e->m->arena, Block);
   l->outer = e->run->b->b;
   (void)block_add_arg(e->run->entry, l->block,
@@ -22,10 +23,10 @@ static void level_end(Elab *e) {
   e->run->scan = e->run->scan->up;
 }
 
-static ValueId stand_in(Elab *e, ScanLevel *l, ValueId outer, int global) {
+static ValueId stand_in(Elab *e, ScanLevel *l, ValueId outer, int global, bool fixed) {
   Value like = *value_at(e->run->entry, outer);
   ValueId arg = block_add_arg(e->run->entry, l->block, like);
-  vec_push(e->a, &l->stand_ins, (StandIn){arg, outer, NO_ID, NO_ID, global, false});
+  vec_push(e->a, &l->stand_ins, (StandIn){arg, outer, NO_ID, NO_ID, global, fixed, false});
   return arg;
 }
 
@@ -54,7 +55,7 @@ ValueId scan_read_global(Elab *e, int global, Loc loc) {
   ValueId outer = global_read(e, global, loc);
   builder_at(e->run->b, inner);
   e->run->scan = l;
-  return stand_in(e, l, outer, global);
+  return stand_in(e, l, outer, global, false);
 }
 
 /* ---- random numbers ---- */
@@ -123,14 +124,14 @@ static void put_in_front(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
 /* ---- names ---- */
 
 /* The value with a stand-in for every tensor in it. */
-static Val enter(Elab *e, ScanLevel *l, Val v) {
+static Val enter(Elab *e, ScanLevel *l, Val v, bool fixed) {
   if (v.kind == VAL_TENSOR && v.tensor.run == e->run) {
-    v.tensor.id = stand_in(e, l, v.tensor.id, -1);
+    v.tensor.id = stand_in(e, l, v.tensor.id, -1, fixed);
     return v;
   }
   if (v.kind != VAL_LIST && v.kind != VAL_TUPLE) return v;
   Val *item = ARENA_ARRAY(e->a, Val, v.list->n + 1);
-  for (int i = 0; i < v.list->n; i++) item[i] = enter(e, l, v.list->at[i]);
+  for (int i = 0; i < v.list->n; i++) item[i] = enter(e, l, v.list->at[i], fixed);
   return val_list(e, v.kind, item, v.list->n, v.loc);
 }
 
@@ -267,14 +268,14 @@ typedef struct Outside { /* names as they were */
   uint32_t n;
 } Outside;
 
-static Outside enter_names(Elab *e, ScanLevel *l, Env *env) {
+static Outside enter_names(Elab *e, ScanLevel *l, Env *env, const Body *body) {
   Outside o = {.n = env->names.n};
   o.before = ARENA_ARRAY(e->a, Val, o.n + 1);
   o.inside = ARENA_ARRAY(e->a, Val, o.n + 1);
   for (uint32_t i = 0; i < o.n; i++) {
     Binding *b = &env->names.at[i];
     o.before[i] = b->val;
-    if (b->global < 0) b->val = enter(e, l, b->val);
+    if (b->global < 0) b->val = enter(e, l, b->val, !body_gives(body, b->name));
     o.inside[i] = b->val;
     if (b->val.kind == VAL_TENSOR && b->global < 0)
       value_at(e->run->entry, b->val.tensor.id)->name = b->name;
@@ -360,8 +361,8 @@ static bool is_still(Elab *e, Val inside, Val now) {
 static bool scan(Elab *e, const Stmt *s, int64_t from, int64_t trips, Val *stacked) {
   Env *env = e->frame->env;
   Yields yields = {.up = env->yields, .targets = s->loop.targets.n};
-  ScanLevel *l = level_begin(e, s->loop.var.name);
-  Outside o = enter_names(e, l, env);
+  ScanLevel *l = level_begin(e, s->loop.var.name, trips);
+  Outside o = enter_names(e, l, env, &s->loop.body);
   int errors = ctx_errors(e->c);
   bool ok = read_body(e, l, s, from, &yields);
   if (ok) carry_what_changed(e, l, env, &o);

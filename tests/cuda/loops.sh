@@ -19,7 +19,7 @@ entry f(x : f32[3, 2, 4, 3], w : f32[5, 5], u : f32[3, 5]) {
   ys = scan i in 0..3 {
     h = g
     scan j in 0..2 {
-      h, g = tanh(x[i, j] @ u + h @ w), h * 0.5 + f32(i - j)
+      h, g = tanh(x[-1 - i, j - 1] @ u + h @ w), h * 0.5 + f32(i - j)
       n = n + f32(i * 2 + j)
     }
     seen := seen + h

@@ -50,14 +50,14 @@ done
 same s3.safetensors w_t13_1G.safetensors 'without poison'
 cmp -s s3.safetensors s4.safetensors && fail 'dropout does not draw by the seed'
 holds remarks_160K 'of 13 iterations of scan run again'
-# rows along any axis, by the counter, backwards, of what the loop changes, of u8 and i64, at several places at once: the bits
+# rows along any axis, by the counter, backwards, from the end, of what the loop changes, of u8 and i64, at several places at once: the bits
 # of the loop unrolled, of rows that lie one behind the other, and without any pass; a place that is not there is found
 cat >rows.g <<'END'
 def net(x : [b, t, c, d], u : u8[b, t], z, h, j) {
   long = i64(u) * 3000000000
   LOOP i in 0..t {
     h = tanh(h * 0.5 + dynamic_slice(h, j + i - 1, 1, axis = 1) + reshape(x[:, i, :, 1] * x[:, t - 1 - i, 0:1, 2], [b, 1, c]))
-    s = f32(u[:, i]) / 255 + f32(long[:, i] % 7) + z[:, :, i][0] + x[:, i, j, j] + x[1, i, 0, j]
+    s = f32(u[:, i]) / 255 + f32(long[:, i] % 7) + z[:, :, i][0] + x[:, i, j, j] + x[1, i, 0, j] + z[:, :, i - 2][1] + x[:, -1 - i, 0, 1]
     h = h + reshape(s, [b, 1, 1]) * 0.01 + mean(dynamic_slice(x, j, 2, axis = 2))
   }
   return h + h[:, j, j][0]

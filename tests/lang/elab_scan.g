@@ -27,3 +27,31 @@ entry f(h : f32[4], x : f32[8, 4]) {
   }
   return hs, h
 }
+# What a for would know of an index is known here: it counts from the end where it is negative. A name that
+# an iteration gives anew is not known.
+# CHECK-LABEL: entry g
+# CHECK: scan {{.*}} {trips = 5, carries = 1}
+# CHECK: [[K:%[0-9]+]] = add %i,
+# CHECK: [[BACK:%[0-9]+]] = add [[K]], {{.*}} : i32[]
+# CHECK: [[NEG:%[0-9]+]] = lt [[K]], {{.*}} : bool[]
+# CHECK: [[PLACE:%[0-9]+]] = where [[NEG]], [[BACK]], [[K]] : i32[]
+# CHECK: gather %x, [[PLACE]]
+# CHECK: scan {{.*}} {trips = 2, carries = 1}
+# CHECK: [[LAST:%[0-9]+]] = sub
+# CHECK: [[BACK:%[0-9]+]] = add [[LAST]], {{.*}} : i32[]
+# CHECK-NEXT: gather %x, [[BACK]]
+# CHECK: scan {{.*}} {trips = 4, carries = 1}
+# CHECK-NOT: where
+# CHECK: return
+entry g(x : f32[8, 4], h : f32[4]) {
+  scan i in -2..3 { h = h + x[i] }
+  scan i in 0..2 { h = h + x[-1 - i] }
+  scan i in 0..4 {
+    q = i - 1
+    scan j in 0..2 {
+      h = h + x[q]
+      q = q + 1
+    }
+  }
+  return h
+}

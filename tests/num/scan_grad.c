@@ -2,7 +2,8 @@
    gives, or gc refuses it. Contract: `scan_grad [COUNT [FIRST]]` makes COUNT programs from seed
    FIRST and exits with 1 after the first that differs, printed; also if too few were taken or
    refused for the test to say anything. Carries are rotated, take each other over, are made of what
-   gradients are by, or of gradients; loops nest and stack rows; a param is updated. */
+   gradients are by, or of gradients; loops nest and stack rows; a param is updated.
+   Rows are taken by counters, from the front and from the end. */
 #include "lang/ast.h"
 #include "lang/elab.h"
 #include "passes/passes.h"
@@ -38,11 +39,24 @@ static void name(Gen *g) {
     fprintf(g->f, "l%d", k - NAMES - 3);
 }
 
+/* A row of x by counters, which may count from the end: counters are 0 to 2, and so many rows are.
+ */
+static void row(Gen *g) {
+  static const char *const place[] = {"i%d", "i%d - 1", "-1 - i%d", "1 - 2 * i%d", "i%d %% 2 - 1"};
+  int i = 1 + below(g, g->depth), k = below(g, 6);
+  fputs("x[", g->f);
+  if (k == 5)
+    fprintf(g->f, "i%d - i%d", g->depth, i);
+  else
+    fprintf(g->f, place[k], i);
+  fputc(']', g->f);
+}
+
 static void value(Gen *g, int size) {
   static const char *const form[] = {"(", "tanh(", "0.7 * (", "stop_gradient("};
   int k = below(g, size > 0 ? 9 : 2);
   if (k == 0 && g->depth) {
-    fprintf(g->f, "x[i%d]", g->depth);
+    row(g);
   } else if (k < 2) {
     fputc('(', g->f);
     name(g);
