@@ -3,6 +3,7 @@
    wins over suffixes. Contract: reads headers only; sizes come from the program, the file has to
    match them. */
 #include "dataset.h"
+#include "safetensors.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -169,6 +170,18 @@ static bool open_array(Column *c, const Suffixes *s, const Array *a, Err *e) {
   return true;
 }
 
+/* Flat elements may begin as IDX does, with two bytes of 0; where a type says that they are flat,
+   the sizes must agree as well. */
+static bool means_idx(const Column *c, const Suffixes *s, const uint8_t *head, uint64_t got) {
+  Array a;
+  Err none = {0};
+  uint64_t all;
+  if (!idx_is(head, got) || !s->type || c->source.kind != SOURCE_PLAIN) return idx_is(head, got);
+  return idx_parse(head, got, &a, c->text, &none) &&
+         checked_add(a.header, a.count * (uint64_t)elem_info[a.type].size, &all) &&
+         all == c->source.size;
+}
+
 static bool open_content(Column *c, const Suffixes *s, uint8_t *head, Err *e) {
   if (!file_open(&c->file, c->text, e)) return false;
   c->source = (Source){.file = &c->file, .packed = c->file.size, .size = c->file.size};
@@ -178,7 +191,10 @@ static bool open_content(Column *c, const Suffixes *s, uint8_t *head, Err *e) {
   }
   uint64_t got;
   if (!source_head(&c->source, head, SOURCE_HEAD, &got, e)) return false;
-  if (s->type) return open_flat(c, s, head, got, e);
+  if (safe_is(head, got, c->file.size)) {
+    err_set(e, EXIT_WRONG, "%s: holds weights (safetensors), not rows of an input", c->text);
+    return err_hint(e, "--load reads weights; give rows as an .npy file");
+  }
   bool archive = npz_is(head, got);
   if (archive) {
     if (!npz_find(&c->file, c->t->name, c->member, &c->source, e)) return false;
@@ -195,7 +211,8 @@ static bool open_content(Column *c, const Suffixes *s, uint8_t *head, Err *e) {
     err_set(e, EXIT_WRONG, "%s: its member %s is not an .npy array", c->text, c->member);
     return err_hint(e, "write it again with numpy.savez");
   }
-  if (idx_is(head, got)) return idx_parse(head, got, &a, c->text, e) && open_array(c, s, &a, e);
+  if (means_idx(c, s, head, got))
+    return idx_parse(head, got, &a, c->text, e) && open_array(c, s, &a, e);
   if (c->source.kind == SOURCE_PLAIN && !name_agrees(c, head, got, e)) return false;
   return open_flat(c, s, head, got, e);
 }

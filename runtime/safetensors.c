@@ -165,6 +165,13 @@ static bool covered(SafeTable *t, const File *f, Err *e) {
   return true;
 }
 
+bool safe_is(const uint8_t *head, uint64_t n, uint64_t bytes) {
+  uint64_t header = 0;
+  for (int i = 0; n > 9 && i < 8; i++) header |= (uint64_t)head[i] << 8 * i;
+  return header >= 2 && header <= SAFE_HEADER && header <= bytes - 8 && head[8] == '{' &&
+         (head[9] == '"' || head[9] == '}' || head[9] == ' ' || head[9] == '\n');
+}
+
 bool safe_open(SafeTable *t, const File *f, Err *e) {
   *t = (SafeTable){0};
   uint8_t b[8];

@@ -124,6 +124,18 @@ says 0 'code = [3001 6002]' rows --tok tok.u16:u16 --next 'tok.u16:u8~2[0:2]'
 printf '\001\000\002\000\003\000\004\000\005\000\054\001' >far.u16
 says 1 'far.u16: input row 1 holds 300, which is not below 256' rows --tok far.u16:u16 --next 'tok.u16:u8~2[0:2]'
 holds out.txt 'the input tok must hold 0 to 255' 'the remedy'
+for file in x.npy x.npy.gz x.idx labels.idx.gz; do
+  for suffix in +1 '~2' :u8 :f32; do
+    says 1 "$file: has rows of its own; +k, ~s and :type are for flat files" predict --x "$file$suffix"
+  done
+done
+gzip -c tok.u16 >tok.packed
+says 0 'code = [3001 6002]' rows --tok tok.packed:u16 --next 'tok.u16:u8~2[0:2]'
+printf '\000\000\010\003\001\000\002\000\003\000\004\000' >zero.u16 # begins as IDX does, and has other sizes
+says 1 'zero.u16: input row 0 holds 776, which is not below 256' rows --tok zero.u16:u16 --next 'tok.u16:u8~2[0:2]'
+for suffix in '' :u8 +8; do
+  says 1 'w.safetensors: holds weights (safetensors), not rows of an input' predict --x "w.safetensors$suffix"
+done
 says 1 'tok moves on by' rows --tok text.txt --next text.txt+3
 says 1 'rows 0 to 999' predict --x 'x.npy[0:999]'
 says 1 'x has 100 rows' train --x x.npy --target 't.npy[0:50]'
