@@ -1,12 +1,23 @@
 #!/bin/sh
 # The pictures of the memory plan: the drawing is sound XML, the trace sound JSON that Perfetto can nest, and
-# the page runs in a browser and tells about the value that the mouse is over.
+# the page runs in a browser and tells about the value that the mouse is over. So for a net without loops, one with
+# a loop inside a loop, and the same in two streams.
 . "$(dirname "$0")/common.sh"
 cp "$here/docs/examples/mnist.g" .
-for form in svg html trace json; do
-  run 0 "$gc" mnist.g -O2 --dump-plan=$form
-  cp out.txt "map.$form"
-done
+cat >loops.g <<'END'
+entry train(x : f32[5, 8, 16], y : f32[8, 4]) {
+  h = zeros([8, 16])
+  side = relu(linear(x[0], 12) as side)
+  scan t in 0..5 {
+    h = tanh(linear(x[t], 16) as across + linear(h, 16) as along)
+    scan k in 0..2 { h = h + 0.1 * tanh(linear(h, 16) as deep) }
+  }
+  d = linear(concat([h, side], axis = 1), 4) as last - y
+  loss = mean(d * d)
+  minimize loss with adamw(0.01)
+  return loss
+}
+END
 cat >check.py <<'END'
 import json
 import xml.dom.minidom
@@ -36,17 +47,31 @@ events = json.load(open("map.trace"))["traceEvents"]
 for k, values in enumerate(held):
     mine = [e for e in events if e["pid"] == k]
     assert sum(e["ph"] == "X" for e in mine) == len(values)
-    ends = {}  # on one line an event ends before the next begins
-    for e in sorted((e for e in mine if e["ph"] == "X"), key=lambda e: e["ts"]):
-        assert ends.get(e["tid"], 0) <= e["ts"], e
-        ends[e["tid"]] = e["ts"] + e["dur"]
+    around = {}  # on one line an event ends before the next begins, or the next lies within it: a carry in its loop's result
+    for e in sorted((e for e in mine if e["ph"] == "X"), key=lambda e: (e["ts"], -e["dur"])):
+        ends = around.setdefault(e["tid"], [])
+        while ends and ends[-1] <= e["ts"]:
+            ends.pop()
+        assert not ends or e["ts"] + e["dur"] <= ends[-1], e
+        ends.append(e["ts"] + e["dur"])
     most = max(e["args"]["bytes"] for e in mine if e["ph"] == "C")
     assert abs(most - entries[k]["lower_bound_bytes"]) <= 64 * (len(values) + 1), (most, entries[k])
 page = open("map.html").read()
 assert "http://" not in page.replace("http://www.w3.org/2000/svg", "") and "https://" not in page
-print("ok", len(events))
+print("ok", len(events), "streams", entries[0]["streams"], "steps", entries[0]["steps"])
 END
-run 0 python3 check.py
+pictures() { # pictures FILE.g OPTIONS...: all of the plan of this program
+  for form in svg html trace json; do
+    run 0 "$gc" "$@" -O2 --dump-plan=$form
+    cp out.txt "map.$form"
+  done
+  run 0 python3 check.py
+}
+pictures loops.g
+holds map.json '"op": "scan'
+pictures loops.g --streams=2
+holds map.json '"streams": 2'
+pictures mnist.g
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -z "$browser" ]; then
   not_tested "the page of --dump-plan=html: there is no chromium (apt-get install chromium)"
