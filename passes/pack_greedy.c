@@ -200,8 +200,9 @@ static Rank rank_of(const Pack *p, Key key, int i) {
   return r;
 }
 
-/* Above this many buffers only the orders that did best on large instances. */
-enum { MANY = 20000 };
+/* Above this many buffers only the orders that did best on large instances; and no more orders
+   where those before have taken so much, about a second. */
+enum { MANY = 20000, PORTFOLIO = 500 * 1000 * 1000 };
 
 Greedy *greedy_new(Pack *p, const PackLimit *limit) {
   static const Key many[] = {STEEPER, SIZE_ROOT_LIFE, STEEP};
@@ -214,12 +215,14 @@ Greedy *greedy_new(Pack *p, const PackLimit *limit) {
   g->arena = UINT64_MAX;
   make_blocks(g);
   int rounds = p->n > MANY ? 3 : 2 * KEYS;
+  int64_t most = limit->work > PORTFOLIO ? limit->work : PORTFOLIO;
   for (int q = 0; q < rounds && !pack_done(p, limit) && !pack_late(p); q++) {
+    if (work - p->work > most) break;
     Key key = p->n > MANY ? many[q] : turn[q / 2];
     for (int i = 0; i < p->n; i++) g->rank[i] = rank_of(p, key, i);
     greedy(g, p->n <= MANY && q % 2, p->arena - 1);
   }
-  p->given = work - p->work; /* the portfolio is not counted: without a deadline it runs whole */
+  p->given = work - p->work; /* the portfolio is not counted */
   p->work += p->given;
   p->look += p->given;
   return g;
