@@ -577,14 +577,15 @@ Search *search_new(Pack *p) {
 }
 
 bool search_attempt(Search *s, const PackLimit *limit) {
-  static const double part[] = {0, 0.5, 0,
-                                0.9}; /* of the way from what is proven to what was found */
+  /* Of the way from what is proven to what was found: half of the first are at the bound. */
+  enum { BOLD = 16 };
+  static const double part[2][4] = {{0, 0.5, 0, 0.9}, {0.95, 0.9, 0.95, 0.5}};
   Pack *p = s->p;
   uint64_t least = (p->proven + s->unit - 1) / s->unit, most = p->arena / s->unit - 1, aim;
   if (limit->capacity)
     aim = limit->capacity / s->unit < most ? limit->capacity / s->unit : most;
   else
-    aim = least + (uint64_t)((double)(most - least) * part[s->step & 3]);
+    aim = least + (uint64_t)((double)(most - least) * part[s->step >= BOLD][s->step & 3]);
   Found found = attempt(s, (int32_t)aim, s->round);
   if (found == FITS) {
     for (int i = 0; i < p->n; i++) p->offset[i] = (uint64_t)s->found[i] * s->unit;
@@ -593,7 +594,7 @@ bool search_attempt(Search *s, const PackLimit *limit) {
     p->proven = (aim + 1) * s->unit;
     if (limit->capacity && p->proven > limit->capacity) return false;
   }
-  if (limit->capacity || (s->step & 1)) s->round++;
+  if (limit->capacity || s->step >= BOLD || (s->step & 1)) s->round++;
   s->step++;
   return true;
 }
