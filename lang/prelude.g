@@ -44,7 +44,7 @@ def conv(x, out, k, stride = 1, pad = "same", dilation = 1, groups = 1, bias = t
   return y
 }
 
-# the transpose of a convolution with `out` result channels: stride s makes images s times as large
+# the transpose of a convolution with `out` result channels: images of (n - 1) stride - 2 pad + k places from n
 def conv_transpose(x, out, k, stride = 1, pad = 0, output_pad = 0, dilation = 1, groups = 1,
                    bias = true) {
   param w : f32[dim(x, 1), out / groups, pair(k)[0], pair(k)[1]] = he()

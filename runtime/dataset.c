@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 static bool same_bytes(const Column *a, const Column *b) {
   return a->flat && b->flat && a->file.dev == b->file.dev && a->file.ino == b->file.ino &&
@@ -27,8 +28,9 @@ static bool agree(Dataset *d, Err *e) {
         const Column *x = i < j ? c : b, *y = i < j ? b : c;
         err_set(e, EXIT_WRONG, "%s: %s moves on by %" PRIu64 " elements a row, %s by %" PRIu64,
                 c->text, x->t->name, x->step, y->t->name, y->step);
-        return err_hint(e, "say the same step for both, for example --%s %s~1 --%s %s~1",
-                        x->t->name, c->text, y->t->name, c->text);
+        return err_hint(
+            e, "say the same step for both, for example %s+%" PRIu64 "~1 and %s+%" PRIu64 "~1",
+            c->text, x->offset, c->text, y->offset);
       }
       uint64_t least = b->rows < c->rows ? b->rows : c->rows, most = b->rows + c->rows - least;
       if (b->first == c->first &&
@@ -54,6 +56,18 @@ static bool agree(Dataset *d, Err *e) {
     return err_hint(e, "give more rows, or compile the program with a smaller batch");
   }
   return true;
+}
+
+bool dataset_reads(const Dataset *d, const char *path, Err *e) {
+  struct stat st;
+  if (stat(path, &st) || !S_ISREG(st.st_mode)) return false;
+  for (int i = 0; i < d->n; i++) {
+    const Column *c = &d->columns[i];
+    if (c->is_number || c->file.dev != st.st_dev || c->file.ino != st.st_ino) continue;
+    err_set(e, EXIT_USAGE, "%s: is the input %s of this run", path, c->t->name);
+    return !err_hint(e, "what it writes needs a file of its own");
+  }
+  return false;
 }
 
 static bool place(Dataset *d, Err *e) {

@@ -57,8 +57,19 @@ static bool prepare_checkpoint(Run *r, Err *e) {
   return ok;
 }
 
+/* No file that the run writes is one that it reads rows of. */
+static bool writes_no_input(Run *r, Err *e) {
+  static const int written[] = {OPT_SAVE, OPT_LOG, OPT_PROFILE, OPT_CHECKPOINT};
+  for (size_t k = 0; k < sizeof written / sizeof *written; k++)
+    if (r->o.given[written[k]] && dataset_reads(&r->data, r->o.text[written[k]], e)) return false;
+  for (int i = 0; i < r->o.entry->noutputs; i++)
+    if (r->o.outputs[i].save && dataset_reads(&r->data, r->o.outputs[i].save, e)) return false;
+  return true;
+}
+
 static bool prepare_files(Run *r, Err *e) {
   const GcEntry *en = r->o.entry;
+  if (!writes_no_input(r, e)) return false;
   if (r->o.given[OPT_SAVE] &&
       !out_prepare(&r->save, r->o.text[OPT_SAVE], weights_bytes(choose_saved), e))
     return false;

@@ -170,6 +170,14 @@ for signal in INT TERM HUP; do
   absent older.* temporary/*
 done
 
+# ---- what a run writes is never what it reads ----
+cp "$images" rows.gz
+for option in --save --log --profile --checkpoint; do
+  says 2 'is the input image of this run' ./mnist train --image rows.gz --label "$labels" --steps 1 $option rows.gz; hinted
+done
+says 2 'is the input image of this run' ./mnist predict --image rows.gz --p rows.gz; hinted
+same "$images" rows.gz 'an input'
+
 # ---- a program that cannot be compiled leaves an older executable alone ----
 cp mnist older
 echo 'entry f(x : f32[2]) { return x + y }' >wrong.g
