@@ -2,13 +2,15 @@
    cell asks in each of its steps. A product packs such a weight by panels, which for few rows takes
    a quarter of its time; since no step changes it, it is copied into these panels once, before the
    loop. Contract: layouts are decided; a copy lies in panels of the other axis, and products read
-   it in the order of sums they always have. Costs the copy's bytes while the loop runs, so nothing
-   is done under a byte limit. */
+   it in the order of sums they always have. Costs the copy's bytes while the loop runs, so only
+   little is copied beside what the loop reads and stacks, and nothing under a byte limit. */
 #include "passes/layout_impl.h"
 
 enum {
   TURN_ROWS = 128, /* of a product: packing is little beside more of them */
-  TURN_TRIPS = 4   /* of a loop, which pay for the copy */
+  TURN_TRIPS = 4,  /* of a loop, which pay for the copy */
+  TURN_SHARE = 16, /* copies have at most 1 / 16 of the bytes of the loop's slices and stacks, */
+  TURN_SMALL = 256 * 1024 /* or so many */
 };
 
 typedef struct Turns {
@@ -16,6 +18,7 @@ typedef struct Turns {
   const Entry *e;     /* that is rebuilt */
   ValueId *by;        /* by old value: its copy, or NO_ID */
   VEC(ValueId) known; /* that have one in the loops around */
+  uint64_t left;      /* bytes that copies for the loop may still take */
 } Turns;
 
 static bool is_inside(const Block *b, const Op *loop) {
@@ -47,6 +50,16 @@ static int turned_operand(const Turns *t, const Op *op) {
 
 /* ---- before a loop ---- */
 
+static uint64_t bytes_for(const Turns *t, const Op *loop) {
+  int carries = (int)loop->attr[AT_CARRIES].i;
+  uint64_t bytes = 0;
+  for (int k = carries; k < loop->noperands; k++)
+    bytes += value_type(t->e, loop->operands[k])->bytes;
+  for (int k = carries; k < loop->nresults; k++) bytes += value_type(t->e, loop->results[k])->bytes;
+  bytes /= TURN_SHARE;
+  return bytes > TURN_SMALL ? bytes : TURN_SMALL;
+}
+
 static void copy_for(Turns *t, Builder *b, const Op *loop, const Block *body, ValueId *map) {
   for (uint32_t i = 0; i < body->ops.n; i++) {
     const Op *op = op_at(t->e, body->ops.at[i]);
@@ -55,6 +68,8 @@ static void copy_for(Turns *t, Builder *b, const Op *loop, const Block *body, Va
     ValueId v = at < 0 ? NO_ID : op->operands[at];
     if (v == NO_ID || t->by[v] != NO_ID || is_inside(value_block(t->e, v), loop)) continue;
     const Type *type = value_type(t->e, v);
+    if (type->bytes > t->left) continue;
+    t->left -= type->bytes;
     Op *made = build_op(b, OP_COPY, &map[v], 1, NULL, &type, 1);
     Value *to = value_at(b->e, made->results[0]);
     to->layout = layout_weight(t->r->m->ctx, t->r->opt->target, type, 0);
@@ -71,8 +86,10 @@ static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void 
   Turns *t = data;
   t->e = old;
   uint32_t known = t->known.n;
-  if (op->kind == OP_SCAN && op->attr[AT_TRIPS].i >= TURN_TRIPS)
+  if (op->kind == OP_SCAN && op->attr[AT_TRIPS].i >= TURN_TRIPS) {
+    t->left = bytes_for(t, op);
     copy_for(t, b, op, op->blocks[0], map);
+  }
   int at = turned_operand(t, op);
   ValueId v = at < 0 ? NO_ID : op->operands[at], turned = v == NO_ID ? NO_ID : t->by[v];
   if (turned == NO_ID) {
