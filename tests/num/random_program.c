@@ -182,11 +182,11 @@ static bool loop(Gen *g) {
   return true;
 }
 
-/* Some of the globals that were loaded and are not stored yet get other values. */
-static void some_stores(Gen *g, int percent) {
+/* Globals that were loaded and are not stored yet get other values; so many in a hundred do not. */
+static void some_stores(Gen *g, int left_out) {
   for (uint32_t i = 0; g->o.stores && i < g->m->globals.n; i++) {
     const Global *p = &g->m->globals.at[i];
-    if (g->loaded[i] == NO_ID || g->stored[i] || p->kind == GLOBAL_HYPER || !chance(g, percent))
+    if (g->loaded[i] == NO_ID || g->stored[i] || p->kind == GLOBAL_HYPER || chance(g, left_out))
       continue;
     build_store(g->b, (int)i, gen_mate(g, p->type));
     g->stored[i] = g->e->training = true;
@@ -200,7 +200,7 @@ static void recurrence(Gen *g) {
   uint32_t before = g->pool.n;
   loop(g);
   const Op *scan = op_at(g->e, g->b->b->ops.at[g->b->b->ops.n - 1]);
-  some_stores(g, 40);
+  some_stores(g, 60);
   ValueId x[MOST + 1] = {NO_ID};
   const Type *types[MOST];
   int n = 0;
@@ -304,7 +304,7 @@ static void random_entry(Gen *g, int index) {
   if (g->o.late) read_late(g);
   int returned = 1 + (int)below(g, 4);
   for (int i = 0; i < returned; i++) output(g, gen_pick(g, ANY), intern_printf(g->c, "o%d", i));
-  some_stores(g, 60);
+  some_stores(g, 40);
   build_return(g->b, g->out, g->name, g->nout);
 }
 
