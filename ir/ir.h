@@ -259,6 +259,7 @@ struct Entry {
   VEC(Op *) ops;
   VEC(Value) values;
   uint64_t rerun_flops;  /* of ops that the pass remat runs again */
+  uint64_t most_bytes;   /* of the arena, into which the pass remat has fitted it; 0: any */
   struct Orders *orders; /* of the body, that the pass order tried; NULL once it is rebuilt */
   struct Plan *plan;     /* set by the planning passes, see passes/plan.h; NULL before */
   struct Names *names;   /* of the values in text, see names.h; NULL until asked for */

@@ -134,6 +134,7 @@ static void tell_loops(const Remat *w) {
 
 static bool limit_entry(PassRun *r, Entry *e, const GlobalsPlan *g, uint64_t limit) {
   Remat given = remat_new(r, e, g);
+  e->most_bytes = limit;
   if (remat_arena(&given, limit) <= limit) return true;
   Arena *a = arena_new();
   Tries x;
@@ -153,6 +154,7 @@ static bool limit_entry(PassRun *r, Entry *e, const GlobalsPlan *g, uint64_t lim
     tell_reruns(w);
     tell_bound(w, limit, &found, x.at[0].p.flops);
   }
+  e->most_bytes = ok && arena <= limit ? limit : 0;
   tries_free(&x);
   arena_free(a);
   return ok;
@@ -176,6 +178,7 @@ static uint64_t limit_of(PassRun *r, const GlobalsPlan *g) {
 }
 
 bool pass_remat(PassRun *r) {
+  for (uint32_t k = 0; pass_entry(r->m, k); k++) pass_entry(r->m, k)->most_bytes = 0;
   if (!r->opt->limit.bytes && r->opt->limit.share <= 0 && !r->opt->curve) return true;
   GlobalsPlan g = plan_globals(r->m, r->opt->target->align);
   Entry *e;

@@ -116,7 +116,9 @@ int remat_units(const Remat *w, uint64_t bytes) {
 
 int64_t remat_effort(const Remat *w) {
   int64_t e = w->p.nsteps * effort_a_step;
-  return (e < most_effort ? e : most_effort) / 100 * pass_arg_int(w->r, "effort", 100);
+  int64_t percent = pass_arg_int(w->r, "effort", 100), most = 10000;
+  percent = percent < 1 ? 1 : percent > most ? most : percent;
+  return (e < most_effort ? e : most_effort) / 100 * percent;
 }
 
 /* ---------------------------------------------------------------- one order ---- */

@@ -290,6 +290,15 @@ bool pass_share(PassRun *r) {
     p->strategy = strategy_name[how];
     p->optimal = false; /* what an earlier share proved is not about this one */
     p->arena_bytes = assign(r, e, p, how, match, r->opt->plan_seconds, 0, &s);
+    if (how == SHARE_PACK && e->most_bytes && p->arena_bytes > e->most_bytes &&
+        p->lower_bound_bytes <= e->most_bytes) /* a search that aims there, as that of remat */
+      p->arena_bytes = assign(r, e, p, how, match, r->opt->plan_seconds, e->most_bytes, &s);
+    if (how == SHARE_PACK && e->most_bytes && p->arena_bytes > e->most_bytes) {
+      char b1[32], b2[32];
+      diag(r->m->ctx, SEV_ERROR, e->loc, "entry '%s' takes %s bytes in %d streams, not %s", e->name,
+           plan_commas(b1, p->arena_bytes), p->streams, plan_commas(b2, e->most_bytes));
+      return false;
+    }
     if (p->arena_bytes == UINT64_MAX) {
       diag(r->m->ctx, SEV_ERROR, e->loc, "the values of entry '%s' need more than 2^64 bytes",
            e->name);

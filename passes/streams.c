@@ -288,6 +288,7 @@ static void color_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g) {
   w.streams = color(&m, &w, n);
   uint64_t arena = plan_arena(r, e, given, r->opt->plan_seconds, 0), peak = streams_peak(&w);
   bool limited = r->opt->limit.bytes || r->opt->limit.share > 0;
+  if (e->most_bytes && arena > e->most_bytes) arena = e->most_bytes;
   uint32_t ops = e->body->ops.n;
   OpId *order = ARENA_ARRAY(a, OpId, ops);
   memcpy(order, e->body->ops.at, ops * sizeof *order);

@@ -182,6 +182,12 @@ static bool means_idx(const Column *c, const Suffixes *s, const uint8_t *head, u
          all == c->source.size;
 }
 
+/* Numbers of a type that was said may begin as packed data do. */
+static bool is_named_gz(const char *path) {
+  size_t n = strlen(path);
+  return n > 3 && strcmp(path + n - 3, ".gz") == 0;
+}
+
 static bool open_content(Column *c, const Suffixes *s, uint8_t *head, Err *e) {
   if (!file_open(&c->file, c->text, e)) return false;
   c->source = (Source){.file = &c->file, .packed = c->file.size, .size = c->file.size};
@@ -198,7 +204,7 @@ static bool open_content(Column *c, const Suffixes *s, uint8_t *head, Err *e) {
   bool archive = npz_is(head, got);
   if (archive) {
     if (!npz_find(&c->file, c->t->name, c->member, &c->source, e)) return false;
-  } else if (got > 2 && head[0] == 0x1F && head[1] == 0x8B) {
+  } else if (got > 2 && head[0] == 0x1F && head[1] == 0x8B && (!s->type || is_named_gz(c->text))) {
     c->source.kind = SOURCE_GZIP;
     c->source.size = SOURCE_UNKNOWN;
   }

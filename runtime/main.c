@@ -52,14 +52,15 @@ static bool prepare_checkpoint(Run *r, Err *e) {
       return err_hint(e, "FILE alone is written after each epoch");
     }
   }
-  bool ok = out_prepare(&r->checkpoint, path, weights_bytes(choose_all), e);
+  bool ok = !dataset_reads(&r->data, path, e) &&
+            out_prepare(&r->checkpoint, path, weights_bytes(choose_all), e);
   free(path);
   return ok;
 }
 
 /* No file that the run writes is one that it reads rows of. */
 static bool writes_no_input(Run *r, Err *e) {
-  static const int written[] = {OPT_SAVE, OPT_LOG, OPT_PROFILE, OPT_CHECKPOINT};
+  static const int written[] = {OPT_SAVE, OPT_LOG, OPT_PROFILE};
   for (size_t k = 0; k < sizeof written / sizeof *written; k++)
     if (r->o.given[written[k]] && dataset_reads(&r->data, r->o.text[written[k]], e)) return false;
   for (int i = 0; i < r->o.entry->noutputs; i++)

@@ -172,8 +172,8 @@ done
 
 # ---- what a run writes is never what it reads ----
 cp "$images" rows.gz
-for option in --save --log --profile --checkpoint; do
-  says 2 'is the input image of this run' ./mnist train --image rows.gz --label "$labels" --steps 1 $option rows.gz; hinted
+for option in '--save rows.gz' '--log rows.gz' '--profile rows.gz' '--checkpoint rows.gz' '--checkpoint rows.gz:1'; do
+  says 2 'is the input image of this run' ./mnist train --image rows.gz --label "$labels" --steps 1 $option; hinted
 done
 says 2 'is the input image of this run' ./mnist predict --image rows.gz --p rows.gz; hinted
 same "$images" rows.gz 'an input'

@@ -172,15 +172,21 @@ static bool agrees(const Program *p, int way, uint64_t limit, int streams, Tally
     tally->refused++;
     return true;
   }
+  uint64_t arena = m->entries.at[0]->plan->arena_bytes;
   Outcome r = run(m, p->target, p->seed, p->seed * 8 + (uint64_t)streams, p->a);
   bool ok = same(&p->base, &r);
-  if (!ok) {
+  if (limit && arena > limit) {
+    fprintf(stderr, "seed %llu: limit %llu, %d streams: the arena has %llu bytes\n",
+            (unsigned long long)p->seed, (unsigned long long)limit, streams,
+            (unsigned long long)arena);
+    ok = false;
+  } else if (!ok) {
     fprintf(stderr, "seed %llu: %s, limit %llu, %d streams: %s\n", (unsigned long long)p->seed, how,
             (unsigned long long)limit, streams, r.why ? r.why : "other results");
     module_print(stderr, m, &(PrintOptions){.note = plan_note});
   }
   tally->plans++;
-  if (streams == 1) tally->arena[way] += m->entries.at[0]->plan->arena_bytes;
+  if (streams == 1) tally->arena[way] += arena;
   module_free(m);
   return ok;
 }
