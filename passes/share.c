@@ -279,6 +279,26 @@ static void write_places(PassRun *r, const Entry *e, Plan *p, const Storages *s)
   }
 }
 
+/* The arena of the entry, within what the pass remat has fitted it into: where the best packing is
+   not, one that aims there, as that of remat did. */
+static bool arena_of(PassRun *r, const Entry *e, Plan *p, Strategy how, int match, Storages *s) {
+  Ctx *c = r->m->ctx;
+  double seconds = r->opt->plan_seconds;
+  uint64_t most = how == SHARE_PACK && e->most_bytes ? e->most_bytes : UINT64_MAX;
+  p->arena_bytes = assign(r, e, p, how, match, seconds, 0, s);
+  if (p->arena_bytes > most && p->lower_bound_bytes <= most)
+    p->arena_bytes = assign(r, e, p, how, match, seconds, most, s);
+  if (p->arena_bytes == UINT64_MAX) {
+    diag(c, SEV_ERROR, e->loc, "the values of entry '%s' need more than 2^64 bytes", e->name);
+  } else if (p->arena_bytes > most) {
+    char b1[32], b2[32];
+    diag(c, SEV_ERROR, e->loc, "entry '%s' takes %s bytes in %d streams, where %s are allowed",
+         e->name, plan_commas(b1, p->arena_bytes), p->streams, plan_commas(b2, most));
+    diag(c, SEV_HINT, e->loc, "allow as many, or fewer streams");
+  }
+  return p->arena_bytes < UINT64_MAX && p->arena_bytes <= most;
+}
+
 bool pass_share(PassRun *r) {
   Strategy how;
   int match = (int)pass_arg_int(r, "match", -1);
@@ -289,21 +309,7 @@ bool pass_share(PassRun *r) {
     Storages s;
     p->strategy = strategy_name[how];
     p->optimal = false; /* what an earlier share proved is not about this one */
-    p->arena_bytes = assign(r, e, p, how, match, r->opt->plan_seconds, 0, &s);
-    if (how == SHARE_PACK && e->most_bytes && p->arena_bytes > e->most_bytes &&
-        p->lower_bound_bytes <= e->most_bytes) /* a search that aims there, as that of remat */
-      p->arena_bytes = assign(r, e, p, how, match, r->opt->plan_seconds, e->most_bytes, &s);
-    if (how == SHARE_PACK && e->most_bytes && p->arena_bytes > e->most_bytes) {
-      char b1[32], b2[32];
-      diag(r->m->ctx, SEV_ERROR, e->loc, "entry '%s' takes %s bytes in %d streams, not %s", e->name,
-           plan_commas(b1, p->arena_bytes), p->streams, plan_commas(b2, e->most_bytes));
-      return false;
-    }
-    if (p->arena_bytes == UINT64_MAX) {
-      diag(r->m->ctx, SEV_ERROR, e->loc, "the values of entry '%s' need more than 2^64 bytes",
-           e->name);
-      return false;
-    }
+    if (!arena_of(r, e, p, how, match, &s)) return false;
     if (p->arena_bytes == p->lower_bound_bytes) p->optimal = true;
     if (how == SHARE_NONE) {
       forget_inplace(e, p);
