@@ -129,8 +129,10 @@ for file in x.npy x.npy.gz x.idx labels.idx.gz; do
     says 1 "$file: has rows of its own; +k, ~s and :type are for flat files" predict --x "$file$suffix"
   done
 done
-gzip -c tok.u16 >tok.packed
-says 0 'code = [3001 6002]' rows --tok tok.packed:u16 --next 'tok.u16:u8~2[0:2]'
+gzip -nc tok.u16 >packed.u16.gz
+says 0 'code = [3001 6002]' rows --tok packed.u16.gz:u16 --next 'tok.u16:u8~2[0:2]'
+printf '\037\213\002\000\003\000\004\000\005\000\006\000' >like.u16 # begins as gzip does
+says 1 'like.u16: input row 0 holds 35615, which is not below 256' rows --tok like.u16:u16 --next 'tok.u16:u8~2[0:2]'
 printf '\000\000\010\003\001\000\002\000\003\000\004\000' >zero.u16 # begins as IDX does, and has other sizes
 says 1 'zero.u16: input row 0 holds 776, which is not below 256' rows --tok zero.u16:u16 --next 'tok.u16:u8~2[0:2]'
 for suffix in '' :u8 +8; do
