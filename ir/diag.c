@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <strings.h>
 
 enum { MAX_ERRORS = 20, MAX_LINE = 200 };
 
@@ -95,6 +96,8 @@ static int edits(const char *a, const char *b) {
 
 const char *nearest_name(Ctx *c, const char *name, const char *const *names, int n) {
   (void)c;
+  for (int i = 0; i < n; i++) /* SGD for sgd: nearer than any other letter */
+    if (names[i] && strcasecmp(name, names[i]) == 0 && strcmp(name, names[i]) != 0) return names[i];
   const char *best = NULL;
   int limit = (int)strlen(name) / 3 + 1, best_edits = limit + 1;
   for (int i = 0; i < n; i++) {

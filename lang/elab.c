@@ -157,6 +157,16 @@ static void elaborate_all(Elab *e) {
     if (e->user.at[i]->decl->kind == DECL_ENTRY) elaborate_entry(e, e->user.at[i]->decl);
 }
 
+/* What no entry reads would be an option of the program that changes nothing. */
+static void check_hypers(Elab *e) {
+  for (uint32_t i = 0; i < e->user.n; i++) {
+    const Decl *d = e->user.at[i]->decl;
+    if (d->kind == DECL_HYPER && !e->user.at[i]->read)
+      elab_warning(e, d->name.loc, "no entry reads hyper %s: --%s of the program changes nothing",
+                   d->name.name, d->name.name);
+  }
+}
+
 Module *elaborate(Ctx *c, const Program *prog, const ElabOptions *opts) {
   Elab e = {.c = c, .a = ctx_arena(c), .options = opts};
   int errors = ctx_errors(c);
@@ -181,6 +191,7 @@ Module *elaborate(Ctx *c, const Program *prog, const ElabOptions *opts) {
     module_free(e.m);
     return NULL;
   }
+  check_hypers(&e);
   e.init.b->loc = (Loc){0};
   e.init.b->scope = intern(c, "");
   build_return(e.init.b, NULL, NULL, 0);

@@ -3,11 +3,11 @@
    floats as well, integers and floats never mix; a literal takes the dtype of the other operand. */
 #include "lang/elab_impl.h"
 
-static const char *const side_name[2][3] = {{"left", "right", ""},
-                                            {"the first", "the second", "the third"}};
+static const char *const side_name[2][4] = {{"left", "right", "", ""},
+                                            {"the first", "the second", "the third", "the fourth"}};
 
 static const char *side(int i, int n, bool binary) {
-  return i < 3 ? side_name[!(binary && n == 2)][i] : "an operand";
+  return i < 4 ? side_name[!(binary && n == 2)][i] : "an operand";
 }
 
 /* The dtype that two tensors meet in; false where they must not. */
@@ -55,6 +55,27 @@ static bool shapes_differ(Elab *e, Val l, Val r, const Type *a, const Type *b, i
   return false;
 }
 
+/* Nothing of the prelude means an outer product: mse(f32[8,1], f32[8]) is a slip that would train
+   on all pairs. */
+static void check_outer(Elab *e, const Val *v, int n, const Type *shape, Loc loc) {
+  if (!e->frame->env->prelude) return;
+  const Val *of[2] = {NULL, NULL};
+  for (int i = 0; i < n; i++) {
+    if (v[i].kind != VAL_TENSOR) continue;
+    if (v[i].tensor.type->numel == shape->numel) return;
+    of[of[0] != NULL] = &v[i];
+  }
+  if (!of[1]) return;
+  const Type *a = of[0]->tensor.type, *b = of[1]->tensor.type;
+  elab_warning(e, loc, "%s of %s and %s broadcasts them to %s, more elements than either has",
+               e->frame->env->func->name, type_str(e->c, a), type_str(e->c, b),
+               type_str(e->c, type_with_dtype(e->c, shape, a->dtype)));
+  elab_note_tensor(e, "the first", *of[0]);
+  elab_note_tensor(e, "the second", *of[1]);
+  elab_hint(e, "give both one shape, as in reshape(y, shape(target))");
+  elab_trace(e);
+}
+
 /* Gives v[from..n) one dtype and all of v one shape; false after an error in the name of `what`. */
 static bool unify(Elab *e, Val *v, int n, int from, const char *what, Loc loc) {
   bool binary = strchr("+-*/%=!<>@&|", what[0]) != NULL || what[0] == '\'';
@@ -90,6 +111,7 @@ static bool unify(Elab *e, Val *v, int n, int from, const char *what, Loc loc) {
     if (first < 0) first = i;
   }
   if (!shape) shape = type_scalar(e->c, dt);
+  check_outer(e, v, n, shape, loc);
   for (int i = 0; i < n; i++) {
     const Type *want = i < from && v[i].kind == VAL_TENSOR
                            ? type_with_dtype(e->c, shape, v[i].tensor.type->dtype)
@@ -124,7 +146,7 @@ Val build_checked(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, cons
   }
   if (!op_shape(e->c, k, types, n, attr, given, why)) {
     elab_error(e, loc, "%s %s", what, without_op(k, why));
-    for (int i = 0; i < n && i < 3; i++)
+    for (int i = 0; i < n && i < 4; i++)
       elab_note_tensor(e, n == 1 ? "it" : side(i, n, false), v[i]);
     return elab_trace(e);
   }

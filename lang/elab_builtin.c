@@ -103,6 +103,26 @@ static Val default_value(Site *s, const ArgSpec *a) {
   return val_int(strtol(a->init, NULL, 10), s->loc);
 }
 
+/* Integers one by one where a list of them is taken, as in zeros(8, 4): what to write instead, or
+   NULL. */
+static const char *one_list(Elab *e, const Func *f, const ArgSpec *spec, int np, const Actual *arg,
+                            int n) {
+  int from = 0;
+  while (from < np && spec[from].kind != ARG_SHAPE && spec[from].kind != ARG_DECLARED &&
+         spec[from].kind != ARG_INTS && spec[from].kind != ARG_AXES)
+    from++;
+  if (from == np || from + 1 >= n) return NULL;
+  for (int i = from + 1; i < np && i < n; i++)
+    if (spec[i].kind != ARG_DTYPE && spec[i].kind != ARG_BOOL) return NULL;
+  const char *text = "";
+  for (int i = 0; i < n; i++) {
+    if (arg[i].name.name || (i >= from && arg[i].v.kind != VAL_INT)) return NULL;
+    text = intern_printf(e->c, "%s%s%s%s", text, i ? ", " : "", i == from ? "[" : "",
+                         source_slice(e, arg[i].loc));
+  }
+  return intern_printf(e->c, "'%s' is one list: %s(%s])", spec[from].name, f->name, text);
+}
+
 static bool wrong_kind(Site *s, const ArgSpec *a, int i, const char *wanted) {
   elab_error(s->e, s->at[i], "%s needs %s for '%s', found %s", s->name, wanted, a->name,
              val_str(s->e, s->v[i]));
@@ -111,6 +131,7 @@ static bool wrong_kind(Site *s, const ArgSpec *a, int i, const char *wanted) {
     const char *name = value_at(s->e->run->entry, s->v[i].tensor.id)->name;
     elab_hint(s->e, "convert: f32(%s)", name ? name : "x");
   }
+  if (s->one_list) elab_hint(s->e, "%s", s->one_list);
   elab_trace(s->e);
   return false;
 }
@@ -202,6 +223,7 @@ Val call_builtin(Elab *e, const Func *f, const Actual *arg, int n, Loc loc) {
   Site s = {.e = e, .f = f->builtin, .name = f->name, .loc = loc};
   int np = arg_specs(e->c, f->builtin, spec);
   bool rest = np && spec[np - 1].kind == ARG_REST;
+  s.one_list = one_list(e, f, spec, np, arg, n);
   for (int i = 0; i < n; i++) {
     if (rest && i >= np && !arg[i].name.name) continue; /* in the list already */
     int k = arg[i].name.name ? spec_index(&s, spec, np, arg[i].name) : i;
@@ -209,7 +231,10 @@ Val call_builtin(Elab *e, const Func *f, const Actual *arg, int n, Loc loc) {
     if (k >= np) {
       elab_error(e, arg[i].loc, "%s takes %d argument%s, %d given", f->name, np, np == 1 ? "" : "s",
                  n);
-      elab_hint(e, "%s(%s)", f->name, builtin_doc(e->c, (int)(f->builtin - builtin)).args);
+      if (s.one_list)
+        elab_hint(e, "%s", s.one_list);
+      else
+        elab_hint(e, "%s(%s)", f->name, builtin_doc(e->c, (int)(f->builtin - builtin)).args);
       return elab_trace(e);
     }
     if (s.given[k])

@@ -1,4 +1,4 @@
-/* Errors of the elaboration: the place, the other place, and the calls that led there.
+/* Errors and warnings of the elaboration: the place, the other place, and the calls that led there.
    Contract: an error found inside the prelude is shown at the user's call; an unrolled loop or a
    function called often says the same thing once. */
 #include "lang/elab_impl.h"
@@ -20,7 +20,7 @@ static bool report_again(Elab *e, const char *fmt, Loc loc) {
   return false;
 }
 
-static void error_at(Elab *e, Loc loc, const char *fmt, va_list ap) {
+static void say_at(Elab *e, Severity sev, Loc loc, const char *fmt, va_list ap) {
   Loc user = e->frame ? e->frame->user : (Loc){0};
   Loc place =
       user.line && ctx_source_name(e->c, loc.file) == intern(e->c, "prelude.g") ? user : loc;
@@ -28,7 +28,7 @@ static void error_at(Elab *e, Loc loc, const char *fmt, va_list ap) {
   vsnprintf(text, sizeof text, fmt, ap);
   e->muted = report_again(e, fmt, place);
   if (e->muted) return;
-  diag(e->c, SEV_ERROR, place, "%s", text);
+  diag(e->c, sev, place, "%s", text);
   if (place.line != loc.line || place.file != loc.file)
     diag(e->c, SEV_NOTE, loc, "inside %s", e->frame->env->func->name);
 }
@@ -36,7 +36,14 @@ static void error_at(Elab *e, Loc loc, const char *fmt, va_list ap) {
 void elab_error(Elab *e, Loc loc, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
-  error_at(e, loc, fmt, ap);
+  say_at(e, SEV_ERROR, loc, fmt, ap);
+  va_end(ap);
+}
+
+void elab_warning(Elab *e, Loc loc, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  say_at(e, SEV_WARNING, loc, fmt, ap);
   va_end(ap);
 }
 
@@ -68,7 +75,7 @@ Val elab_trace(Elab *e) {
 Val fail(Elab *e, Loc loc, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
-  error_at(e, loc, fmt, ap);
+  say_at(e, SEV_ERROR, loc, fmt, ap);
   va_end(ap);
   return elab_trace(e);
 }

@@ -117,6 +117,8 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
     elab_hint(e, "bind it before the loop; the loop then changes it");
   } else if (near) {
     elab_hint(e, "did you mean '%s'?", near);
+  } else if (strcmp(kind, "dim") == 0) {
+    elab_hint(e, "a dim is a number or declared: let %s = 64", name);
   }
   elab_trace(e);
 }
@@ -152,6 +154,11 @@ static const Func *func_named(Elab *e, const char *name) {
   return builtin_find(e, name);
 }
 
+bool name_is_known(Elab *e, const char *name) {
+  return env_find(e->frame->env, name) || top_find(e, name) || builtin_find(e, name) ||
+         name == intern(e->c, "training") || name == intern(e->c, "step");
+}
+
 Val name_lookup(Elab *e, const char *name, Loc loc) {
   Binding *b = env_find(e->frame->env, name);
   if (b && b->global >= 0)
@@ -161,6 +168,7 @@ Val name_lookup(Elab *e, const char *name, Loc loc) {
   if (t && t->decl->kind == DECL_LET) return let_value(e, t);
   if (t && t->decl->kind == DECL_HYPER) {
     if (t->global < 0) return poison; /* its declaration was wrong */
+    t->read = true;
     if (e->run->kind != RUN_LET) return run_value(e, t->global, loc);
     elab_error(e, loc, "hyper %s is known only at run time", name);
     elab_note(e, t->decl->name.loc, "declared here");

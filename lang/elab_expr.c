@@ -5,9 +5,12 @@
 
 Val eval_one(Elab *e, const Expr *x) {
   Val v = eval(e, x);
-  if (v.kind == VAL_NONE)
-    return fail(e, x->loc, "a value is needed here, but %s returns nothing",
-                x->kind == EX_CALL ? x->call.callee.name : "this");
+  if (v.kind == VAL_NONE) {
+    const char *name = x->kind == EX_CALL ? x->call.callee.name : NULL;
+    elab_error(e, x->loc, "a value is needed here, but %s returns nothing", name ? name : "this");
+    if (name) elab_hint(e, "what %s gives stands at its end: return VALUE", name);
+    return elab_trace(e);
+  }
   if (v.kind == VAL_TUPLE) {
     elab_error(e, x->loc, "one value is needed here, but this gives %d", v.list->n);
     elab_hint(e, "take them apart first, as in a, b = %s(…)",

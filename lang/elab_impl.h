@@ -259,6 +259,7 @@ typedef struct Top { /* a declaration by name */
   TopState state;
   Val val;    /* of a let */
   int global; /* of a hyper */
+  bool read;  /* ... which an entry reads */
   Func func;  /* of a def */
 } Top;
 
@@ -295,6 +296,8 @@ void elab_error(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(pr
 void elab_note(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void elab_hint(Elab *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 Val elab_trace(Elab *e); /* gives poison */
+/* The same as elab_error, but the program is right as it is. */
+void elab_warning(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* error and trace */
 Val fail(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void elab_note_tensor(Elab *e, const char *what, Val v); /* "left is f32[3,4], made here" */
@@ -307,6 +310,7 @@ Env *env_new(Elab *e, const Func *f, bool prelude);
 Binding *env_find(Env *env, const char *name); /* NULL: not a local name */
 void env_bind(Elab *e, const char *name, Val v, int global, Loc loc);
 void env_drop(Elab *e, Env *env, uint32_t n); /* forgets all but the first n names */
+bool name_is_known(Elab *e, const char *name);
 Val name_lookup(Elab *e, const char *name, Loc loc);
 /* What a call's name stands for; NULL after an error. */
 const Func *func_lookup(Elab *e, Ident callee);
@@ -445,6 +449,7 @@ typedef struct Site { /* one call of a built-in function */
   Val v[MAX_ARGS]; /* by argument, checked against its kind */
   Loc at[MAX_ARGS];
   bool given[MAX_ARGS];
+  const char *one_list; /* what to write where a list of integers was given apart, or NULL */
 } Site;
 typedef Val Handler(Site *s);
 struct Builtin {

@@ -43,6 +43,11 @@ static bool wants_of(Elab *e, const TypeExpr *t, bool bind, Wants *out) {
       vec_push(e->a, out, w);
       continue;
     }
+    if (w.name && !name_is_known(e, w.name)) {
+      unknown_name(e, "dim", w.name, d->loc);
+      ok = false;
+      continue;
+    }
     Val v = eval_one(e, d->expr);
     int list = v.kind == VAL_LIST ? v.list->n : 1;
     for (int k = 0; k < list; k++) {

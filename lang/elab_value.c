@@ -132,7 +132,15 @@ bool val_is_known(Elab *e, Val v, const char *what, const char *hint, Loc loc) {
   if (v.kind != VAL_TENSOR) return true;
   elab_error(e, loc, "%s must be known at compile time, found a run-time value %s", what,
              val_str(e, v));
-  if (hint) elab_hint(e, "%s", hint);
+  const Op *op = v.tensor.run == e->run ? value_def(e->run->entry, v.tensor.id) : NULL;
+  const Global *g = op && op->kind == OP_LOAD ? &e->m->globals.at[op->attr[AT_GLOBAL].i] : NULL;
+  if (g && g->kind == GLOBAL_HYPER) {
+    elab_note(e, g->loc, "hyper %s is given when the program runs", g->path);
+    elab_hint(e, "a compile-time constant is a let: let %s = …, and gc -D %s=… overrides it",
+              g->path, g->path);
+  } else if (hint) {
+    elab_hint(e, "%s", hint);
+  }
   return elab_trace(e), false;
 }
 

@@ -247,6 +247,26 @@ static bool is_word(int kind) {
   return kind == NAME || kind == DTYPE || kind == BOOLEAN || (kind >= LET && kind <= AS);
 }
 
+bool lex_names_a_call(Parser *ps) {
+  const Lexer *lx = ps->lex;
+  return lx && lx->found.kind == NAME && lx->last.kind == AS;
+}
+
+static bool is_word_char(char c) {
+  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* What stands left of a bracket on its line: see Found. */
+static const char *word_before(Parser *ps, Loc bracket) {
+  if (!bracket.line) return NULL;
+  const char *to = source_text(ps, bracket), *line = to - (bracket.col - 1);
+  while (to > line && (to[-1] == ' ' || to[-1] == '\t')) to--;
+  const char *from = to;
+  while (from > line && is_word_char(from[-1])) from--;
+  bool begins = to == line || to[-1] == '{' || to[-1] == ';';
+  return from < to || begins ? intern_n(ps->c, from, (size_t)(to - from)) : NULL;
+}
+
 Found lex_found(Parser *ps) {
   Lexer *lx = ps->lex;
   Token t = lx->found;
@@ -277,5 +297,6 @@ Found lex_found(Parser *ps) {
     b = lx->open.n > 1 ? lx->open.at[lx->open.n - 2] : (Bracket){0};
   f.opener = b.loc;
   f.open = b.open;
+  f.before_opener = word_before(ps, b.loc);
   return f;
 }

@@ -73,13 +73,16 @@ int lex_next(Value *val, Loc *loc, Parser *ps);
 /* After a syntax error: the open "(" and "[" are given up, so that the next newline counts. */
 void lex_recover(Parser *ps);
 bool lex_is_recovering(Parser *ps);
-typedef struct Found { /* what stands where the grammar expected something else */
-  const char *word;    /* as in "found WORD"; interned */
-  const char *name;    /* a name or a reserved word: itself, interned; else NULL */
+bool lex_names_a_call(Parser *ps); /* the last two words are "as NAME" */
+typedef struct Found {             /* what stands where the grammar expected something else */
+  const char *word;                /* as in "found WORD"; interned */
+  const char *name;                /* a name or a reserved word: itself, interned; else NULL */
   Loc loc;
-  const char *before; /* the name or reserved word just before, interned; else NULL */
-  Loc opener;         /* the innermost open bracket; line 0: none */
-  char open;          /* that bracket */
+  const char *before;        /* the name or reserved word just before, interned; else NULL */
+  Loc opener;                /* the innermost open bracket; line 0: none */
+  char open;                 /* that bracket */
+  const char *before_opener; /* the word just before it, interned; "" where it begins a statement;
+                                else NULL */
   bool starts_line;
   bool reported; /* as a mistake of its own */
 } Found;

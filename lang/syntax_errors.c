@@ -144,6 +144,36 @@ static void hint_keyword(Parser *ps, const char *word, bool outside) {
   if (near) parse_note(ps, SEV_HINT, (Loc){0}, "did you mean '%s' instead of '%s'?", near, word);
 }
 
+/* What an unfinished statement still needs, or a list in parentheses that call nothing: true where
+   that is known and was said. */
+static bool hint_missing(Parser *ps, Expected e, const Found *f) {
+  bool listed =
+      f->open == '(' && strcmp(f->word, "','") == 0 && expects(e, "'+'") && !expects(e, "','");
+  const char *word = listed ? f->before_opener : NULL;
+  if (expects(e, "'with'") || (word && strcmp(word, "minimize") == 0)) {
+    parse_note(ps, SEV_HINT, (Loc){0}, "an optimizer follows: minimize loss with adamw(1e-3)");
+    return true;
+  }
+  if (expects(e, "'..'") || (word && strcmp(word, "in") == 0)) {
+    parse_note(ps, SEV_HINT, (Loc){0}, "a loop counts: i in 0..n { … } runs for i = 0 to n - 1");
+    return true;
+  }
+  if (listed) {
+    bool apart = one_of(word, (const char *const[]){"", "return", "yield", NULL});
+    parse_note(ps, SEV_HINT, (Loc){0}, "%s",
+               apart ? "several values stand without parentheses: a, b"
+                     : "a list stands in square brackets: [1, 2]");
+    return true;
+  }
+  bool typed = e.n == 1 ? !f->before : e.n == 2 && expects(e, "'['");
+  if (expects(e, "'='") && typed) {
+    parse_note(ps, SEV_HINT, (Loc){0},
+               "it needs a value to begin with, as in = glorot() or = zeros()");
+    return true;
+  }
+  return false;
+}
+
 /* Mistakes with one known cause: true when one of them was reported. */
 static bool known_mistake(Parser *ps, Expected e, const Found *f) {
   static const char *const comparisons[] = {"'=='", "'!='", "'<'", "'<='", "'>'", "'>='", NULL};
@@ -227,7 +257,7 @@ void syntax_error(Parser *ps, const char *const *expected, int n) {
       parse_note(ps, SEV_HINT, (Loc){0},
                  "a type is one of f32 f16 bf16 f64 i32 i64 u8 bool and a shape: f32[64, 784], or "
                  "f32[shape(x)] for the shape of x");
-    else
+    else if (!hint_missing(ps, e, &f))
       hint_keyword(ps, habit(f.name) ? f.name : f.before, outside);
   }
   lex_recover(ps);

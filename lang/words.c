@@ -152,6 +152,11 @@ int scan_foreign(Parser *ps, Loc loc, const char *text) {
 void scan_field(Parser *ps, Loc loc, const char *text) {
   if (strcmp(text, ".T") == 0)
     scan_error(ps, loc, "values have no fields; a transpose is x'");
+  else if (lex_names_a_call(ps))
+    scan_error(ps, loc,
+               "'as' gives one name; to put another in front of it write scope NAME { … }");
+  else if (strcmp(text, ".minimize") == 0)
+    scan_error(ps, loc, "values have no methods; write minimize loss with adamw(1e-3)");
   else
     scan_error(ps, loc, "values have no fields or methods; write %.40s(x) or x |> %.40s", text + 1,
                text + 1);

@@ -27,8 +27,16 @@ static bool mask_fits(const ShapeIn *in, const Type *q, const Type *k, const Typ
     int64_t want = i == 1 ? dim_from_end(k, 2) : dim_from_end(q, i);
     fits = dim_from_end(mask, i) == 1 || dim_from_end(mask, i) == want;
   }
-  return fits || shape_wrong(in, "needs a mask of bools for queries %s and keys %s, not %s",
-                             shape_str(in, q), shape_str(in, k), shape_str(in, mask));
+  if (fits) return true;
+  if (mask->dtype != DT_BOOL)
+    return shape_wrong(in, "needs a mask of bools, not %s: compare first, as in m > 0",
+                       shape_str(in, mask));
+  int64_t small[SMALL_RANK], *dim = shape_dims(in, small, q->rank);
+  for (int i = 0; i < q->rank; i++) dim[i] = q->dim[i];
+  dim[q->rank - 1] = dim_from_end(k, 2);
+  const Type *whole = shape_make(in, DT_BOOL, q->rank, dim);
+  return whole && shape_wrong(in, "needs a mask that broadcasts to %s, not %s",
+                              shape_str(in, whole), shape_str(in, mask));
 }
 
 /* Of q, k, v and perhaps a mask, at `first` of the operands. */
