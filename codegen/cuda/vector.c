@@ -55,10 +55,11 @@ Kernel *cuda_kernel_next(Gen *g, const Group *gr, const char *suffix) {
 
 void cuda_threads(Gen *g, Kernel *k, int64_t n, const char *var) {
   k->grid = n ? (n + k->block - 1) / k->block : 1;
-  /* there may be more threads than elements */
+  /* There may be more threads than elements. Those leave before what no position changes is loaded:
+     the first thread may write its element over it. */
   const char *I = n < SMALL ? g->index : "int64_t";
-  text_line(&k->text, "const %s %s = (%s)blockIdx.x * %d + (int)threadIdx.x;", I, var, I, k->block);
-  if (n % k->block) text_line(&k->text, "if (%s >= %lld) return;", var, (long long)n);
+  text_line(&k->head, "const %s %s = (%s)blockIdx.x * %d + (int)threadIdx.x;", I, var, I, k->block);
+  if (n % k->block) text_line(&k->head, "if (%s >= %lld) return;", var, (long long)n);
 }
 
 void cuda_counts(Gen *g, const Op *op, int64_t n, const char *what) {
