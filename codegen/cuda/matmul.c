@@ -189,6 +189,7 @@ void cuda_matmul(Gen *g, const Group *gr) {
     k->shared = RING_STAGES * RING_ROW * (p.bm + p.bn);
     print_tensor_tile(g, x, &p);
   } else {
+    k->few_blocks = !fills(&p); /* there is one for each multiprocessor at most */
     print_tile(g, x, &p);
   }
   if (p.batch > 1)

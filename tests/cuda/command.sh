@@ -144,6 +144,11 @@ grep -qE '^ +k0 +[0-9]+ +[0-9]+ +0 +0 ' stats || fail "--stats does not say what
 echo 'entry f(x : f16[8, 40], w : f16[40, 48]) { return y = x @ w }' >ring.g
 "$gc" ring.g --emit=cubin --arch=sm_80 --stats -o a.cubin 2>stats || fail "--stats of a product on tensor cores"
 grep -qE '^ +k0 +[0-9]+ +16384 +0 +0 +128$' stats || fail "--stats does not count the ring: $(cat stats)"
+cat >few.g <<'END'
+entry few(a : f32[1, 13], b : f32[1, 13], u : f32[1, 1]) { return y = u + a @ b' }
+END
+"$gc" few.g --emit=cubin --arch=sm_80 --stats -o a.cubin 2>stats || fail "--stats of a small product"
+grep -qE '^ +k0 +[0-9]+ +4608 +0 +0 +256$' stats || fail "a product of one block spills: $(cat stats)"
 "$gc" very_own.g --target=cuda,cpu --arch=sm_80 -o a 2>err || fail "an executable for both: $(cat err)"
 "$gc" very_own.g --target=cuda,cpu --arch=sm_80 -o b 2>err
 cmp -s a b || fail "two executables differ"
