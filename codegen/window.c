@@ -178,7 +178,7 @@ static void conv_filter_grad(const Window *w, const ConvGeom *g) {
             load(w, 1, arena_printf(w->g->a, "from + j * %lld", (long long)g->w.stride)));
   text_line(x, "part = %s;", fma_text(w, "u", "v", "part"));
   for (int i = 0; i < 3; i++) text_close(x, "}");
-  text_line(x, "total += part;");
+  text_line(x, "total = h ? total + part : part;"); /* a sum of -0 stays one */
   text_close(x, "}");
   text_line(x, "acc[l] = total;");
   text_close(x, "}");

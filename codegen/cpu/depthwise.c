@@ -231,7 +231,8 @@ void cpu_depthwise(Gen *g, const Group *gr) {
   print_units(&d, x, first, last);
   print_groups(&d, x);
   print_taps(&d, x);
-  text_line(x, "sum[flat + l] += part[k * %d + l];", BLOCK);
+  text_line(x, "sum[flat + l] = h ? sum[flat + l] + part[k * %d + l] : part[k * %d + l];", BLOCK,
+            BLOCK);
   for (int i = 0; i < 4; i++) text_close(x, "}");
   if (gr->nops == 1) return;
   print_units(&d, x, first, last);

@@ -65,3 +65,12 @@ entry carried(i : i32[32]) {      # a loop begins with a copy of what it is give
   scan k in 0..2 { n = n * 2 + i }
   return n
 }
+# sums of filters' gradients that are nothing but -0 or 0
+entry underflow(x : f32[2, 3, 4, 5], w : f32[4, 3, 1, 1]) {
+  y = conv2d(x * 1e-30, w)
+  return s = 1 / grad(sum(y * 1e-30), w)
+}
+entry underflow_depthwise(x : f32[2, 8, 4, 5], w : f32[8, 1, 1, 1]) {
+  y = conv2d(x * 1e-30, w, groups = 8)
+  return s = 1 / grad(sum(y * 1e-30), w)
+}

@@ -36,6 +36,26 @@ for memory in none inplace pool color pack; do
   "./mnist_$memory" info train | sed -n 's/,//g; s/^ *arena *\([0-9]*\).*as planned.*/\1/p' >"arena_$memory"
 done
 
+# ---- the sign of a sum that underflows, by each kernel of filters' gradients ----
+cat >zero.g <<'END'
+hyper tiny = 1e-30
+def filters(x, o, groups) {
+  param w : f32[o, dim(x, 1) / groups, 1, 1] = zeros()
+  w = w if len(shape(x)) == 4 and dim(x, 0) > 1 else f64(w)
+  y = conv2d(x, w, groups = groups)
+  return 1 / grad(sum(y * broadcast(-x[0, 0, 0, 0], shape(y))), w)
+}
+entry whole() { return s = filters(broadcast(tiny, [2, 3, 4, 5]), 4, 1) as whole }
+entry depthwise() { return s = filters(broadcast(tiny, [2, 8, 4, 5]), 8, 8) as depthwise }
+entry double() { return s = filters(broadcast(f64(tiny) ** 8, [1, 3, 4, 5]), 4, 1) as double }
+END
+run 0 "$gc" zero.g -O2 -o zero
+for entry in whole depthwise double; do
+  run 0 ./zero $entry
+  grep -q -- -inf out.txt || fail "$entry: no sum is -0"
+  if grep -q "[[ ]inf" out.txt; then fail "$entry: a sum of -0 became 0"; fi
+done
+
 # ---- from IR that has its layouts ----
 run 0 "$gc" "$source" -O2 --emit=ir -o laid.ir
 run 0 "$gc" -x ir laid.ir -o mnist_ir
