@@ -11,6 +11,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* How a kind of output is made: from which stage on, and by whom. */
 typedef enum Emit {
@@ -53,6 +54,17 @@ typedef struct Run {
 
 /* ---- what the command line asks for ---- */
 
+static bool is_directory(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* "--dump-plan=html -o page.html" means the plan, but -o names what is compiled. */
+static bool is_named_as_plan(const Options *o, const char *output) {
+  const char *form = option_value(o, OPT_DUMP_PLAN, NULL), *dot = strrchr(output, '.');
+  return form && dot && strcmp(dot + 1, form) == 0;
+}
+
 static int choose_output(Run *r) {
   const Options *o = &r->o;
   bool only_looks = option_given(o, OPT_DUMP_PLAN) || option_given(o, OPT_PRINT_LIVENESS) ||
@@ -68,11 +80,17 @@ static int choose_output(Run *r) {
     for (size_t i = 0; i < n; i++)
       if (o->input[i] == '/') name_at = i + 1;
     if (n < name_at + 3 || strcmp(o->input + n - 2, ".g") != 0)
-      return usage_error("%s is not named NAME.g; name the %s with -o", o->input,
-                         library ? "library" : "executable");
+      return usage_error(is_directory(o->input)
+                             ? "%s is a directory; gc compiles one file NAME.g"
+                             : "%s is not named NAME.g; if it is a program, name the %s with -o",
+                         o->input, library ? "library" : "executable");
     r->output = intern_printf(r->c, "%.*s%s%.*s%s", (int)name_at, o->input, library ? "lib" : "",
                               (int)(n - 2 - name_at), o->input + name_at, library ? ".so" : "");
   }
+  if (r->emit == EMIT_EXE && is_named_as_plan(o, r->output))
+    return usage_error("-o %s would be the executable, and the plan goes to the screen; for a file "
+                       "leave -o out and write >%s",
+                       r->output, r->output);
   if (r->emit == EMIT_EXE && strcmp(r->output, "-") == 0)
     return usage_error("an executable cannot go to the standard output");
   if ((r->emit == EMIT_EXE || library) && !output_is_replaceable(r->output))

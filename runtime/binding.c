@@ -6,6 +6,7 @@
 #include "safetensors.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,8 +189,24 @@ static bool is_named_gz(const char *path) {
   return n > 3 && strcmp(path + n - 3, ".gz") == 0;
 }
 
+/* "FILE[5]", where there is FILE: false after the error that says what to write instead. */
+static bool no_single_row(const char *text, Err *e) {
+  size_t n = strlen(text);
+  const char *open = strrchr(text, '[');
+  char file[PATH_MAX];
+  uint64_t row;
+  if (!open || text[n - 1] != ']' || !parse_whole(open + 1, text + n - 1, &row) ||
+      (size_t)(open - text) >= sizeof file || access(text, F_OK) == 0)
+    return true;
+  memcpy(file, text, (size_t)(open - text));
+  file[open - text] = 0;
+  if (access(file, F_OK) != 0) return true;
+  err_set(e, EXIT_WRONG, "%s: rows are chosen as a range, [a:b]", text);
+  return err_hint(e, "this one alone is %s[%" PRIu64 ":%" PRIu64 "]", file, row, row + 1);
+}
+
 static bool open_content(Column *c, const Suffixes *s, uint8_t *head, Err *e) {
-  if (!file_open(&c->file, c->text, e)) return false;
+  if (!no_single_row(c->text, e) || !file_open(&c->file, c->text, e)) return false;
   c->source = (Source){.file = &c->file, .packed = c->file.size, .size = c->file.size};
   if (c->file.size == 0) {
     err_set(e, EXIT_WRONG, "%s: is empty", c->text);

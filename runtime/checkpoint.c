@@ -136,6 +136,11 @@ static bool settle(Run *r, Metas *ms, Position *p, const char *path, Err *e) {
 bool checkpoint_read(Run *r, Position *p, Err *e) {
   const char *path = r->o.text[OPT_RESUME];
   Metas *ms = r->metas;
-  return weights_read(r, path, choose_all, choose_all, NULL, false, ms->m, ms->n + 1, e) &&
-         settle(r, ms, p, path, e);
+  if (weights_read(r, path, choose_all, choose_all, NULL, false, ms->m, ms->n + 1, e))
+    return settle(r, ms, p, path, e);
+  if (e->code == EXIT_WRONG && ms->m[K_PROGRAM].seen) {
+    e->hint[0] = 0;
+    err_hint(e, "resume with the program that wrote the checkpoint; --load reads weights alone");
+  }
+  return false;
 }

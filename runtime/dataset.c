@@ -4,6 +4,7 @@
    batch is gathered. */
 #include "dataset.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -215,6 +216,28 @@ static uint64_t row_at(const Dataset *d, uint64_t batch, uint64_t r) {
 uint64_t dataset_row(const Dataset *d, int i, uint64_t batch, uint64_t r) {
   const Column *c = &d->columns[i];
   return c->fixed ? r : c->first + row_at(d, batch, r);
+}
+
+bool dataset_fault(const Dataset *d, uint64_t batch, Err *e) {
+  for (int i = 0; i < d->n; i++) {
+    const Column *c = &d->columns[i];
+    if (c->is_number || elem_info[c->type].cls != ELEM_FLOATS) continue;
+    for (uint64_t r = 0; r < (c->fixed ? 1 : d->batch); r++) {
+      uint64_t from = c->fixed ? 0 : row_at(d, batch, r) * c->step;
+      for (uint64_t k = 0; k < c->row_elems; k++) {
+        double v = elem_real(c->data, c->type, from + k);
+        if (isfinite(v)) continue;
+        err_set(e, EXIT_WRONG, "%s: row %" PRIu64 " of the input %s holds %s", c->text,
+                dataset_row(d, i, batch, r), c->t->name,
+                isnan(v) ? "nan"
+                : v > 0  ? "inf"
+                         : "-inf");
+        err_hint(e, "correct the file, or take other rows with FILE[a:b]; nothing was saved");
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 static void fill_fixed(const Column *c, uint8_t *to) {

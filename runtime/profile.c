@@ -1,7 +1,7 @@
 /* The trace of the last runs of an entry: when each thread was in each kernel, as Chrome trace
-   events, and a table by kernel. Contract: buffers are part of the one allocation; old runs are
-   overwritten, so that a trace of any training stays small. Format: Trace Event Format, complete
-   events ("ph": "X"). */
+   events, and a table by kernel, the slowest first. Contract: buffers are part of the one
+   allocation; old runs are overwritten, so that a trace of any training stays small. Format: Trace
+   Event Format, complete events ("ph": "X"). */
 #include "run.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -123,18 +123,46 @@ static double step_time(const Profile *p, int i) {
   return n ? sum / (double)n : 0;
 }
 
-static void table(const Profile *p) {
+typedef struct Row {
+  int step;
+  double time;
+} Row;
+
+static int slowest_first(const void *a, const void *b) {
+  const Row *x = a, *y = b;
+  return x->time != y->time ? (x->time < y->time) - (x->time > y->time) : x->step - y->step;
+}
+
+static void print_row(double time, double all, uint64_t flops, uint64_t bytes, const char *name,
+                      const char *scope, const char *loc) {
+  printf("%10.2f %6.1f %9.2f %9.2f  %-28s %-20s %s\n", time * 1e6, all > 0 ? 100 * time / all : 0,
+         time > 0 ? (double)flops / time * 1e-9 : 0, time > 0 ? (double)bytes / time * 1e-9 : 0,
+         name ? name : "", scope ? scope : "", loc ? loc : "");
+}
+
+/* Kernels from the slowest on, then all of them. */
+static bool table(const Profile *p) {
+  int n = p->entry->nsteps;
+  Row *row = malloc(((size_t)n + 1) * sizeof *row);
+  if (!row) return false;
   double all = 0;
-  for (int i = 0; i < p->entry->nsteps; i++) all += step_time(p, i);
+  uint64_t flops = 0, bytes = 0;
+  for (int i = 0; i < n; i++) {
+    row[i] = (Row){i, step_time(p, i)};
+    all += row[i].time;
+    flops += p->entry->steps[i].flops;
+    bytes += p->entry->steps[i].bytes;
+  }
+  qsort(row, (size_t)n, sizeof *row, slowest_first);
   printf("%10s %6s %9s %9s  %-28s %-20s %s\n", "us", "%", "Gflop/s", "GB/s", "kernel", "scope",
          "source");
-  for (int i = 0; i < p->entry->nsteps; i++) {
-    const GcStep *s = &p->entry->steps[i];
-    double us = step_time(p, i);
-    printf("%10.2f %6.1f %9.2f %9.2f  %-28s %-20s %s\n", us * 1e6, all > 0 ? 100 * us / all : 0,
-           us > 0 ? (double)s->flops / us * 1e-9 : 0, us > 0 ? (double)s->bytes / us * 1e-9 : 0,
-           s->name ? s->name : "", s->scope ? s->scope : "", s->loc ? s->loc : "");
+  for (int i = 0; i < n; i++) {
+    const GcStep *s = &p->entry->steps[row[i].step];
+    print_row(row[i].time, all, s->flops, s->bytes, s->name, s->scope, s->loc);
   }
+  print_row(all, all, flops, bytes, "all", NULL, NULL);
+  free(row);
+  return true;
 }
 
 bool profile_write(const Profile *p, const char *path, Err *e) {
@@ -149,6 +177,5 @@ bool profile_write(const Profile *p, const char *path, Err *e) {
     err_set(e, EXIT_ENV, "%s: the profile cannot be written", path);
     return err_hint(e, "choose a directory that you may write to, with space left");
   }
-  table(p);
-  return true;
+  return table(p) || err_set(e, EXIT_ENV, "no memory for the table of the profile");
 }

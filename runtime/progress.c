@@ -40,8 +40,9 @@ static void line(Run *r, Progress *g, const Position *p, uint64_t total, FILE *f
   if (spent > 0 && r->data.n)
     snprintf(speed, sizeof speed, "  %.0f rows/s", done * (double)r->data.batch / spent);
   uint64_t epochs = (total + p->batches - 1) / p->batches;
+  uint64_t rest = total - (p->done - p->batch); /* steps from the epoch's first one on */
   fprintf(f, "epoch %" PRIu64 "/%" PRIu64 "  step %" PRIu64 "/%" PRIu64 "%s%s  %s left",
-          p->epoch + 1, epochs, p->batch, p->batches, avg, speed, left);
+          p->epoch + 1, epochs, p->batch, rest < p->batches ? rest : p->batches, avg, speed, left);
 }
 
 void progress_step(Run *r, Progress *g, const Position *p, uint64_t total) {

@@ -25,6 +25,7 @@ static bool step_ok(Run *r, const Position *p, uint64_t batch) {
   const GcTensor *t = &e->outputs[e->loss];
   double loss = output_scalar(r, t);
   if (isfinite(loss)) return true;
+  if (r->data.n && dataset_fault(&r->data, batch, &r->err)) return false;
   err_set(&r->err, EXIT_WRONG,
           "%s is %s at step %" PRIu64 " (epoch %" PRIu64 ", batch %" PRIu64 ")", t->name,
           isnan(loss) ? "nan" : "infinite", p->done + 1, p->epoch + 1, p->batch + 1);
@@ -65,6 +66,12 @@ static bool one_step(Run *r, Position *p, uint64_t total) {
   return true;
 }
 
+/* Whoever trains for an hour and forgets --save should hear of it. */
+static void say_lost(const Run *r) {
+  if (r->o.given[OPT_SAVE] || r->o.given[OPT_CHECKPOINT]) return;
+  note(r, "the weights were not kept; --save FILE writes them");
+}
+
 static int finish(Run *r, Progress *g, Position *p, uint64_t total, bool checkpointed) {
   int sig = signal_seen();
   if (p->epoch_steps && p->done > g->begin) progress_epoch(r, g, p, total);
@@ -76,6 +83,7 @@ static int finish(Run *r, Progress *g, Position *p, uint64_t total, bool checkpo
     r->err = e;
     return e.code;
   }
+  if (p->done > g->begin) say_lost(r);
   return sig ? 128 + sig : r->failed;
 }
 

@@ -98,6 +98,9 @@ says 2 '' ./mnist trian $few
 
 # ---- weights ----
 says 1 'net.fc1.w' ./small test --image "$images[0:64]" --label "$labels[0:64]" --load good.safetensors; hinted
+run 0 ./mnist train $few --checkpoint mnist.ckpt --quiet
+says 1 'net.fc1.w' ./small train --image "$images[0:64]" --label "$labels[0:64]" --resume mnist.ckpt
+grep -q 'resume with the program that wrote the checkpoint' out.txt || fail 'no hint at a checkpoint of another program'
 run 0 ./same_weights test --image "$images[0:64]" --label "$labels[0:64]" --load good.safetensors --quiet
 head -c 5000 good.safetensors >cut.safetensors
 says 1 'cut.safetensors' ./mnist test --image "$images[0:64]" --label "$labels[0:64]" --load cut.safetensors; hinted

@@ -11,5 +11,9 @@
 # RUN: (%gc --emit=ast %s -o /dev/full || echo $?) 2>&1 | grep -A1 'cannot write /dev/full: No space left' | grep -x 3
 # RUN: (%gc --emit=ast %s > /dev/full || echo $?) 2>&1 | grep -A1 'cannot write the standard output: No space left' | grep -x 3
 # RUN: for o in --help --version --list-passes --help=all; do (%gc $o > /dev/full || echo $?) 2>&1; done | grep -A1 'cannot write the standard output: No space left' | grep -cx 3 | grep -x 4
+# RUN: (%gc %s --dump-plan=html -o %t.html || echo $?) 2>&1 | grep -A1 'html would be the executable' | grep -x 2
+# RUN: not-14 ls %t.html
+# RUN: (%gc %S || echo $?) 2>&1 | grep -A1 'is a directory; gc compiles one file NAME.g$' | grep -x 2
+# RUN: (%gc %t.npy || echo $?) 2>&1 | grep -A1 'npy is not named NAME.g; if it is a program, name the executable with -o$' | grep -x 2
 # An output appears whole or not at all, and a failing run keeps the old file.
 let N = 3

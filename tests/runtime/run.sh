@@ -102,6 +102,22 @@ run 0 bench train $data --bench 20
 holds out.txt 'median' bench
 run 0 profile train $data --epochs 2 --profile p.json
 holds p.json '"name": "update"' profile
+checks=$((checks + 1))
+grep -E '^ +[0-9.]+ ' out.txt | sed '$d' | sort -c -k1,1 -rn || fail 'the slowest kernel is not the first of the profile'
+tail -n 1 out.txt | grep -qE '^ +[0-9.]+ +100.0 .* all' || fail 'the profile has no sum'
+
+# ---- what is easily forgotten ----
+kept='note: the weights were not kept; --save FILE writes them'
+says 0 "$kept" train $data --epochs 1
+for option in '--save w0.safetensors' '--checkpoint c0.ckpt' --quiet '--bench 2'; do
+  run 0 "$option" train $data $option
+  ! grep -qF "$kept" out.txt || fail "$option: says that weights were not kept"
+done
+cp x.npy nan.npy # row 57, column 1
+printf '\000\000\300\177' | dd of=nan.npy bs=1 seek=$(($(wc -c <x.npy) - 684)) conv=notrunc 2>dd.txt
+says 1 'nan.npy: row 57 of the input x holds nan' train --x nan.npy --target t.npy --save w0.safetensors
+says 1 'hint: this one alone is x.npy[5:6]' predict --x 'x.npy[5]' --load w.safetensors
+says 1 'no.npy[5]: cannot be read' predict --x 'no.npy[5]' --load w.safetensors
 
 # ---- files: formats, ranges, windows, types ----
 run 0 idx classes --label labels.idx
