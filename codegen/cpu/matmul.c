@@ -4,81 +4,48 @@
    both of them. Every element of C is one chain of fma over at most 1024 of depth, such chains
    added in order: the bits depend on the shape alone. Algorithm: blocks of A's rows, within them
    groups of B's panels that stay in L2 while tiles of rows go by, each tile meeting the panels one
-   after the other (text/gemm.h); threads share the panels, or the tiles where there are few panels.
+   after the other (text/gemm.h) and asking memory for some rows of the panel behind them; threads
+   share the panels, or the tiles where there are few panels.
    docs/results.md has figures. */
+#include "codegen/cpu/product.h"
 #include "codegen/cpu/target.h"
-#include "codegen/kernel.h"
 
 enum {
-  DEPTH = SUM_CHAIN,   /* of one chain */
-  A_BLOCK = 4 << 20,   /* bytes of A near while panels of B go by: B is packed once a block */
-  GROUP = 256 << 10,   /* bytes of panels that stay near while tiles of A go by */
+  A_BLOCK = 4 << 20, /* bytes of A near while panels of B go by: B is packed once a block */
+  A_NEAR = 1 << 20,  /* bytes of A that stay near while panels of B go by */
+  GROUP = 256 << 10, /* bytes of panels that stay near while tiles of A go by */
+  B_NEAR = 1 << 20,  /* bytes of B: of more, the next panel is asked for in time */
+  ASK_LEAST = 8, /* rows of it that a tile asks for: one for each of its own, to ask for C too */
+  ASK_MOST = 64,
   PACK_ROWS = 384,     /* rows that pay for packing a panel of B */
   PACK_DEEP = 64,      /* the same where a panel has more rows than the nearest cache has lines */
   PACK_COLUMNS = 32,   /* of B: fewer do not pay for packing A^T */
-  PACK_AT_ONCE = 8,    /* rows of A^T: so many places has the nearest cache for them */
-  A_STRIDE = 8,        /* of packed rows of A: the tallest tile */
   PACKED_A = 43 << 15, /* bytes of them on the stack, of which a thread may have 2 MiB: 256 rows */
   PACKED_DEPTH = 8192, /* so deep a packed A^T may be: two tiles of f64 have room */
   PARTIAL_ROWS = 512   /* with sums kept apart, where an epilogue waits for the last chain */
 };
-
-typedef struct Product {
-  int64_t batch, m, n, k;
-  bool ta, tb;
-  Dtype dt;      /* that the tile computes in */
-  const char *T; /* "f32" */
-  int a, b;      /* inputs of the group */
-  int nr;        /* columns of a panel of the loop, and of B's or C's layout where they have one */
-  bool b_panels; /* B is stored in panels */
-  bool pack;     /* a panel of B is packed before use */
-  bool keep;     /* ... by the first tile that meets it, as it reads B */
-  bool pack_a; /* A^T is packed tile by tile: as it lies, a tile would take a cache line for each of
-                  its short rows, and these in few sets */
-  bool chains; /* A^T is packed chain by chain, each for all of B: C itself keeps the sums */
-  bool converted; /* operands are stored in another dtype, `in` */
-  Dtype in;
-  int64_t chain; /* depth of a chain: the last one may be shorter */
-  int addend;    /* input that the product is added to, as it lies, and nothing else is done; -1 */
-  bool epilogue; /* more than the product, or a result that is not stored as it is computed */
-  bool partial;  /* epilogue, and the depth needs several chains */
-  int64_t group; /* panels that a tile of A meets, one after the other */
-  int64_t np;    /* panels */
-  int64_t tiles; /* row tiles: `low` of `rows`, then of rows + 1 */
-  int64_t rows, low;
-  int64_t block; /* tiles of a block of A */
-  enum { BY_BATCH, BY_PANEL, BY_ROWS, SERIAL } split;
-  int64_t units;
-  uint64_t flops;
-} Product;
 
 static Dtype compute_dtype(Dtype dt) {
   if (dt == DT_F16 || dt == DT_BF16) return DT_F32;
   return dt == DT_U8 || dt == DT_BOOL ? DT_I32 : dt;
 }
 
-static int64_t packed_depth(const Product *p) { return p->chains ? p->chain : p->k; }
-
-static int64_t tallest(const Product *p) { return p->rows + (p->low < p->tiles); }
-
-static const Value *inner(const Group *g, ValueId v) { return value_at(g->e, v); }
-
 /* B is stored transposed: for the loops it is not where its panels are of that order. */
 static bool is_turned(const Group *g, const Op *mm) {
-  const Layout *l = inner(g, mm->operands[1])->layout;
+  const Layout *l = product_value(g, mm->operands[1])->layout;
   return mm->attr[AT_TB].i && !(l && l->order);
 }
 
 /* The panel width that a layout in the group prescribes: all of them agree, since they share N. */
 static int layout_width(const Group *g, const Op *mm) {
-  const Layout *l = inner(g, mm->operands[1])->layout;
+  const Layout *l = product_value(g, mm->operands[1])->layout;
   if (l && !is_turned(g, mm)) return l->nr;
   for (int i = 0; i < g->nout; i++)
-    if (inner(g, g->yield[i])->layout) return inner(g, g->yield[i])->layout->nr;
+    if (product_value(g, g->yield[i])->layout) return product_value(g, g->yield[i])->layout->nr;
   for (int i = 0; i < g->nin; i++)
     if (i != group_arg(g, mm->operands[0]) && i != group_arg(g, mm->operands[1]) &&
-        inner(g, g->arg[i])->layout)
-      return inner(g, g->arg[i])->layout->nr;
+        product_value(g, g->arg[i])->layout)
+      return product_value(g, g->arg[i])->layout->nr;
   return 0;
 }
 
@@ -92,14 +59,27 @@ static int addend_of(const Group *g, const Op *mm, int64_t depth) {
   int x = group_arg(g, sum->operands[other]);
   if (sum->operands[!other] != mm->results[0] || x < 0) return -1;
   if (x == group_arg(g, mm->operands[0]) || x == group_arg(g, mm->operands[1])) return -1;
-  return inner(g, g->arg[x])->layout == inner(g, g->yield[0])->layout ? x : -1;
+  return product_value(g, g->arg[x])->layout == product_value(g, g->yield[0])->layout ? x : -1;
+}
+
+/* Rows of the next panel for each tile of a block to ask for, as many as make the whole of it: a
+   power of two, so that they lie in one panel of a B that is stored in panels the other way. Not
+   beside a packed A, which fills the near cache. */
+static int64_t rows_to_ask(const Product *p, const Layout *l) {
+  if (p->converted || p->pack_a || p->group >= p->np || p->k * p->n * dtype_size(p->dt) <= B_NEAR)
+    return 0;
+  if (p->tb && !l && p->chain < p->k) return 0; /* no rows: columns that lie apart */
+  int64_t rows = ASK_LEAST;
+  while (rows < ASK_MOST && rows * p->block < p->chain) rows *= 2;
+  if (p->block == 1 || rows > p->chain || (p->tb && l && l->nr % rows)) return 0;
+  return rows;
 }
 
 static Product product_of(const Target *t, const Group *g) {
   const CpuTarget *cpu = cpu_target(t);
   const Op *mm = g->root;
-  const Value *va = inner(g, mm->operands[0]), *vb = inner(g, mm->operands[1]);
-  const Type *c = inner(g, mm->results[0])->type;
+  const Value *va = product_value(g, mm->operands[0]), *vb = product_value(g, mm->operands[1]);
+  const Type *c = product_value(g, mm->results[0])->type;
   Product p = {.ta = mm->attr[AT_TA].i != 0, .tb = is_turned(g, mm), .batch = 1};
   for (int i = 0; i < c->rank - 2; i++) p.batch *= c->dim[i];
   p.m = c->dim[c->rank - 2];
@@ -155,6 +135,10 @@ static Product product_of(const Target *t, const Group *g) {
     int64_t blocks = (p.tiles + p.block - 1) / p.block;
     p.block = (p.tiles + blocks - 1) / blocks;
   }
+  int64_t a_rows = p.block * tallest(&p) < p.m ? p.block * tallest(&p) : p.m;
+  if (p.k > DEPTH && !p.partial && p.group < p.np && a_rows * p.k * dtype_size(p.dt) > A_NEAR)
+    p.chains = true;
+  p.ask = rows_to_ask(&p, vb->layout);
   p.flops = 2 * (uint64_t)p.batch * (uint64_t)p.m * (uint64_t)p.n * (uint64_t)p.k;
   if (p.flops / 2 < SERIAL_WORK * 4)
     p.split = SERIAL, p.units = 1;
@@ -186,49 +170,6 @@ static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t
   return name;
 }
 
-/* Packs columns of B^T from panel g0 on, for chain k0: panel after panel. */
-static void print_packing(Gen *g, const Group *gr, Text *x, const Product *p) {
-  long long nr = p->nr, kk = p->k, n = p->n;
-  gen_helper(g, intern_printf(g->ctx, "GC_PACK(%s)\n", p->T));
-  const Layout *l = inner(gr, gr->arg[p->b])->layout;
-  text_open(x, "for (long q = g0; q < g1; q++) {");
-  text_line(x, "%s *to = packed + (q - g0) * depth * %lld;", p->T, nr);
-  text_line(x, "const long w = %lld - q * %lld < %lld ? %lld - q * %lld : %lld;", n, nr, nr, n, nr,
-            nr);
-  if (!l) {
-    text_line(x, "pack_t_%s(B + q * %lld + k0, %lld, to, %lld, depth, w);", p->T, nr * kk, kk, nr);
-  } else { /* stored [K/nr][N][nr]: the panels of the stored matrix run along this product's depth
-            */
-    text_open(x, "for (long k = k0; k < k0 + depth; k += %d) {", l->nr);
-    text_line(x, "const long d = k0 + depth - k < %d ? k0 + depth - k : %d;", l->nr, l->nr);
-    text_line(x, "pack_t_%s(B + k * %lld + q * %lld, %d, to + (k - k0) * %lld, %lld, d, w);", p->T,
-              n, nr * l->nr, l->nr, nr, nr);
-    text_close(x, "}");
-  }
-  text_close(x, "}");
-}
-
-static const char *loaded(Gen *g, const Product *p, const char *base, const char *index) {
-  return intern_printf(g->ctx, "(%s)%s", p->T, scalar_load(g->a, p->in, base, index));
-}
-
-/* The same of a B in another dtype. */
-static void print_converting(Gen *g, Text *x, const Product *p) {
-  long long nr = p->nr, kk = p->k, n = p->n;
-  text_open(x, "for (long q = g0; q < g1; q++) {");
-  text_line(x, "%s *to = packed + (q - g0) * depth * %lld;", p->T, nr);
-  text_line(x, "const long w = %lld - q * %lld < %lld ? %lld - q * %lld : %lld;", n, nr, nr, n, nr,
-            nr);
-  text_open(x, "for (long k = 0; k < depth; k++) {");
-  const char *at = p->tb ? intern_printf(g->ctx, "(q * %lld + j) * %lld + k0 + k", nr, kk)
-                         : intern_printf(g->ctx, "(k0 + k) * %lld + q * %lld + j", n, nr);
-  text_line(x, "GC_IVDEP for (long j = 0; j < w; j++) to[k * %lld + j] = %s;", nr,
-            loaded(g, p, "B", at));
-  text_line(x, "for (long j = w; j < %lld; j++) to[k * %lld + j] = 0;", nr, nr);
-  text_close(x, "}");
-  text_close(x, "}");
-}
-
 static void print_panel(Text *x, const Product *p) {
   if (p->pack)
     text_line(x, "%s%s *b = packed + (q - g0) * depth * %d;", p->keep ? "" : "const ", p->T, p->nr);
@@ -253,7 +194,7 @@ static const char **coordinates(Gen *g, const Type *c) {
 }
 
 static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
-  const Type *c = inner(gr, gr->root->results[0])->type;
+  const Type *c = product_value(gr, gr->root->results[0])->type;
   text_open(x, "for (long r = 0; r < rows; r++) {");
   text_line(x, "const long row = m + r;");
   if (p->batch > 1)
@@ -282,7 +223,7 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
 /* Asks for what the epilogue reads and writes of a tile while the product is computed: its rows lie
    too far apart for the hardware to know. */
 static void print_asking(Text *x, const Group *gr, const Product *p, int64_t width) {
-  const Type *c = inner(gr, gr->root->results[0])->type;
+  const Type *c = product_value(gr, gr->root->results[0])->type;
   text_open(x, p->partial ? "if (k0 + depth == %lld) {" : "{", (long long)p->k);
   text_open(x, "for (long r = 0; r < rows; r++) {");
   text_line(x, "const long flat = (bt * %lld + m + r) * %lld + n;", (long long)p->m,
@@ -297,65 +238,9 @@ static void print_asking(Text *x, const Group *gr, const Product *p, int64_t wid
     int size = dtype_size(value_type(gr->e, v)->dtype);
     for (int64_t j = 0; j < width; j += 64 / size)
       text_line(x, "GC_AHEAD(%s%d, %s + %lld%s);", out ? "out" : "in", out ? i - gr->nin : i,
-                inner(gr, v)->layout ? "panel" : "flat", (long long)j, out ? ", 1" : "");
+                product_value(gr, v)->layout ? "panel" : "flat", (long long)j, out ? ", 1" : "");
   }
   text_close(x, "}");
-  text_close(x, "}");
-}
-
-/* Tile i has `rows` rows from row m on. */
-static void print_tile_rows(Text *x, const Product *p) {
-  if (p->low < p->tiles)
-    text_line(x,
-              "const long rows = i < %lld ? %lld : %lld, m = i * %lld + (i > %lld ? i - %lld : 0);",
-              (long long)p->low, (long long)p->rows, (long long)p->rows + 1, (long long)p->rows,
-              (long long)p->low, (long long)p->low);
-  else
-    text_line(x, "const long rows = %lld, m = i * rows;", (long long)p->rows);
-}
-
-/* The block's tiles of A^T, each [depth][A_STRIDE]; what a short tile leaves over is not used. Some
-   rows of A at a time for all tiles: neighbours share cache lines, and rows a power of two apart
-   have few places in the cache. */
-static void print_packing_of_a(Gen *g, Text *x, const Product *p) {
-  const char *depth = "depth";
-  if (!p->chains) {
-    text_line(x, "enum { whole = %lld };", (long long)p->k);
-    depth = "whole";
-  }
-  text_open(x, "for (long k1 = 0, k2; k1 < %s; k1 = k2) {", depth);
-  text_line(x, "k2 = k1 + %d < %s ? k1 + %d : %s;", PACK_AT_ONCE, depth, PACK_AT_ONCE, depth);
-  text_open(x, "for (long i = i0; i < i1; i++) {");
-  print_tile_rows(x, p);
-  text_line(x, "(void)rows;");
-  const char *row =
-      intern_printf(g->ctx, "A + (k%s) * %lld + m", p->chains ? " + k0" : "", (long long)p->m);
-  text_open(x, "for (long k = k1; k < k2; k++) {");
-  text_line(x, "__builtin_prefetch(%s + PACK_AHEAD * %lld);", row, (long long)p->m);
-  text_line(x, "__builtin_memcpy(packed_a + ((i - i0) * %lld + k) * %d, %s, %d * sizeof(%s));",
-            (long long)packed_depth(p), A_STRIDE, row, A_STRIDE, p->T);
-  text_close(x, "}");
-  text_close(x, "}");
-  text_close(x, "}");
-}
-
-/* The block's rows of an A in another dtype, for chain k0: [row][chain], or as above of A^T. */
-static void print_converting_of_a(Gen *g, Text *x, const Product *p) {
-  text_open(x, "for (long i = i0; i < i1; i++) {");
-  print_tile_rows(x, p);
-  if (p->ta) {
-    const char *at = intern_printf(g->ctx, "(k0 + k) * %lld + m + r", (long long)p->m);
-    text_line(x, "for (long k = 0; k < depth; k++)");
-    text_line(x, "  for (long r = 0; r < rows; r++)");
-    text_line(x, "    packed_a[((i - i0) * %lld + k) * %d + r] = %s;", (long long)p->chain,
-              A_STRIDE, loaded(g, p, "A", at));
-  } else {
-    const char *at = intern_printf(g->ctx, "(m + r) * %lld + k0 + k", (long long)p->k);
-    text_line(x, "for (long r = 0; r < rows; r++)");
-    text_line(x, "  GC_IVDEP for (long k = 0; k < depth; k++)");
-    text_line(x, "    packed_a[(m - m0 + r) * %lld + k] = %s;", (long long)p->chain,
-              loaded(g, p, "A", at));
-  }
   text_close(x, "}");
 }
 
@@ -373,7 +258,7 @@ static void print_calls(Gen *g, Text *x, const Product *p, int64_t width, bool k
 
 /* One tile: `rows` rows from m on, `width` columns of panel q. */
 static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
-  bool layout = !p->epilogue && inner(gr, gr->yield[0])->layout;
+  bool layout = !p->epilogue && product_value(gr, gr->yield[0])->layout;
   text_line(x, "const long n = q * %d;", p->nr);
   if (p->epilogue) text_line(x, "(void)n;");
   print_panel(x, p);
@@ -402,14 +287,21 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
                         ? intern_printf(g->ctx, "(const %s *)in%d + (c - out0)", p->T, p->addend)
                     : p->k > DEPTH ? "k0 == 0 ? NULL : c"
                                    : "NULL";
-  const char *call = intern_printf(g->ctx, "(%s, b, c, %s, depth, %s);", a, ld, old);
+  const char *soon = "NULL, 0, 0";
+  if (p->ask) {
+    product_ask(g, gr, x, p);
+    soon = intern_printf(g->ctx, "soon, %lldL, %lldL",
+                         (long long)(p->tb || p->b_panels ? p->nr : p->n),
+                         (long long)(p->chain / p->ask));
+  }
+  const char *call = intern_printf(g->ctx, "(%s, b, c, %s, depth, %s, %s);", a, ld, old, soon);
   if (p->epilogue) print_asking(x, gr, p, width);
   if (p->keep) {
     long long n = p->n;
     text_line(x, "const %s *from = B + k0 * %lld + n;", p->T, n);
     text_open(x, "if (i == i0) {");
     print_calls(g, x, p, width, true,
-                intern_printf(g->ctx, "(%s, from, c, %s, depth, %s, b);", a, ld, old));
+                intern_printf(g->ctx, "(%s, from, c, %s, depth, %s, %s, b);", a, ld, old, soon));
     x->indent--;
     text_open(x, "} else {");
   }
@@ -422,12 +314,12 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
 
 /* What each unit touches, for the barriers. */
 static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
-  const Type *c = inner(gr, gr->root->results[0])->type;
+  const Type *c = product_value(gr, gr->root->results[0])->type;
   bool even_rows = p->low == p->tiles, even_columns = p->n % p->nr == 0;
   for (int out = 0; out < 2; out++)
     for (int i = 0; i < (out ? gr->nout : gr->nin); i++) {
       if (!out && (i == p->a || i == p->b)) continue;
-      const Value *v = inner(gr, out ? gr->yield[i] : gr->arg[i]);
+      const Value *v = product_value(gr, out ? gr->yield[i] : gr->arg[i]);
       uint64_t size = (uint64_t)dtype_size(v->type->dtype), storage = 0;
       if (!layout_bytes(v->type, v->layout, &storage)) continue;
       int64_t rows = 0;
@@ -449,8 +341,9 @@ static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
     }
   if (p->converted || p->a == p->b) return;
   uint64_t size = (uint64_t)dtype_size(p->dt), a = 0, b = 0;
-  if (!layout_bytes(inner(gr, gr->arg[p->a])->type, NULL, &a) ||
-      !layout_bytes(inner(gr, gr->arg[p->b])->type, inner(gr, gr->arg[p->b])->layout, &b))
+  if (!layout_bytes(product_value(gr, gr->arg[p->a])->type, NULL, &a) ||
+      !layout_bytes(product_value(gr, gr->arg[p->b])->type,
+                    product_value(gr, gr->arg[p->b])->layout, &b))
     return;
   if (p->split == BY_BATCH) {
     kernel_split_in(k, gr, p->a, 1, 0, a);
@@ -523,11 +416,12 @@ void cpu_matmul(Gen *g, const Group *gr) {
     text_line(x, "const long m0 = i0 * %lld + (i0 > %lld ? i0 - %lld : 0);", (long long)p.rows,
               (long long)p.low, (long long)p.low);
   if (p.chains) print_chain_loop(x, &p);
-  if (p.pack_a) print_packing_of_a(g, x, &p);
+  if (p.chains && p.converted) product_convert_a(g, x, &p);
+  if (p.pack_a) product_pack_a(g, x, &p);
   if (p.converted && p.k <= DEPTH) {
     text_open(x, "{");
     text_line(x, "const long k0 = 0, depth = %lld;", (long long)p.k);
-    print_converting_of_a(g, x, &p);
+    product_convert_a(g, x, &p);
     text_close(x, "}");
   }
   const char *first_panel = p.split == BY_PANEL ? "u0" : "0";
@@ -537,13 +431,13 @@ void cpu_matmul(Gen *g, const Group *gr) {
   text_line(x, "g1 = g0 + %lld < %s ? g0 + %lld : %s;", (long long)p.group, last_panel,
             (long long)p.group, last_panel);
   if (!p.chains) print_chain_loop(x, &p);
-  if (p.converted && p.k > DEPTH) print_converting_of_a(g, x, &p);
+  if (p.converted && p.k > DEPTH && !p.chains) product_convert_a(g, x, &p);
   if (p.converted)
-    print_converting(g, x, &p);
+    product_convert(g, x, &p);
   else if (p.pack && !p.keep)
-    print_packing(g, gr, x, &p);
+    product_pack(g, gr, x, &p);
   text_open(x, "for (long i = i0; i < i1; i++) {");
-  print_tile_rows(x, &p);
+  product_tile_rows(x, &p);
   text_open(x, "for (long q = g0; q < g1; q++) {");
   int64_t tail = p.n % p.nr;
   if (!tail) {

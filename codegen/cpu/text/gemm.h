@@ -5,11 +5,14 @@
    of it and `old`, which is C itself where depths are cut, which keeps the chain of roundings short, or
    a tensor that lies as C does. C, `old` and the beginning of the next rows of A are prefetched, since the
    hardware's own prefetching ends with a page; C row by row while the depth runs, because all of it at once
-   would hold up the loads of b. Not inlined: one function serves every kernel of the same shape, and one call
+   would hold up the loads of b. Between them the tile asks for rows of the panel that comes next, `next` apart
+   from `soon` on, one `every` so much depth: that one lies in memory, and the first tile to meet it would wait for
+   every row. Not inlined: one function serves every kernel of the same shape, and one call
    is a microsecond of work. */
 #define GC_TILE(NAME, T, R, W, LI, LK, LB)                                                        \
   static __attribute__((noinline)) void NAME(const T *restrict a, const T *restrict b,            \
-                                             T *c, long ldc, long depth, const T *old) {          \
+                                             T *c, long ldc, long depth, const T *old,            \
+                                             const T *soon, long next, long every) {              \
     GC_TILE_BODY(T, R, W, LI, LK, LB, GC_KEEP_NONE)                                               \
   }
 /* The same, and rows of b are kept, NR apart: they become the panel that the other tiles read. Loads and
@@ -18,6 +21,7 @@
 #define GC_TILE_KEEPING(NAME, T, R, W, LI, LK, LB, NR)                                            \
   static __attribute__((noinline)) void NAME(const T *restrict a, const T *restrict b,            \
                                              T *c, long ldc, long depth, const T *old,            \
+                                             const T *soon, long next, long every,                \
                                              T *restrict keep) {                                  \
     GC_TILE_BODY(T, R, W, LI, LK, LB, GC_KEEP_ROW, NR)                                            \
   }
@@ -34,11 +38,18 @@
       GC_AHEAD(a, (R + i) * (long)LI);                                                            \
       GC_AHEAD(a, (R + i) * (long)LI + 64 / (long)sizeof(T));                                     \
     }                                                                                             \
-    const long part = depth < GC_SHALLOW ? 0 : depth / R;                                         \
+    const long part = soon ? every : depth < GC_SHALLOW ? 0 : depth / R;                          \
     for (long k = 0, r = 0; k < depth;) {                                                         \
-      UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_AHEAD(c, r * ldc + j, 1);        \
-      if (old) UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_AHEAD(old, r * ldc + j);\
-      for (const long end = ++r < R ? k + part : depth; k < end; k++, a += LK, b += LB) {         \
+      if (r < R) {                                                                                \
+        UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_AHEAD(c, r * ldc + j, 1);      \
+        if (old) UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_AHEAD(old, r * ldc + j);\
+      }                                                                                           \
+      if (soon) {                                                                                 \
+        UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_AHEAD(soon, j, 0, 2);          \
+        soon += next;                                                                             \
+      }                                                                                           \
+      const bool more = ++r < R || soon;                                                          \
+      for (const long end = more && k + part < depth ? k + part : depth; k < end; k++, a += LK, b += LB) { \
         V##T v[NV];                                                                               \
         UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], b + j * L, VBYTES);           \
         KEEP(T, W, LB, ##__VA_ARGS__)                                                             \

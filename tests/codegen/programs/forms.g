@@ -92,6 +92,7 @@ entry dense_rows(x : f32[70, 90], w : f32[90, 20], s : f32[70, 1]) { return a = 
 entry batch(x : f32[5, 30, 40], y : f32[5, 40, 50]) { return a = x @ y * 0.125, b = tanh(x @ y) }
 entry deep(x : f32[20, 2500], w : f32[2500, 30], b : f32[30]) { return a = x @ w + b }
 entry deep_tile(x : f32[5, 3000], w : f32[3000, 7], y : f64[3, 9000], v : f64[9000, 3]) { return a = relu(x @ w), b = y @ v }
+entry deep_wide(x : f32[250, 1100], w : f32[1100, 120]) { return a = x @ w }
 entry deep_turned(x : f32[1030, 36], y : f32[1030, 40]) { return a = x' @ y, b = relu(y' @ x) }
 entry added(x : f32[140, 60], y : f32[140, 70], z : f32[60, 70]) { return a = x' @ y + z, b = z }
 entry added_up(x : f32[3, 130, 60], y : f32[3, 130, 70]) {
