@@ -35,12 +35,18 @@ static void join(Inplace *w, ValueId v, ValueId root) {
 
 static Place *place_of(Inplace *w, ValueId v) { return &w->p->place[v]; }
 
+/* The value is some rows of what lies there. */
+static bool is_part(Inplace *w, ValueId v) {
+  return place_of(w, v)->bytes < place_of(w, root_of(w, v))->bytes;
+}
+
 /* The op may write the result over bytes that it reads through any of these operands: all must
  * agree. */
 static bool rule_ok(Inplace *w, const Op *op, int result, ValueId root, int *operand) {
   *operand = -1;
   for (int i = 0; i < op->noperands; i++) {
     if (root_of(w, op->operands[i]) != root) continue;
+    if (is_part(w, op->operands[i])) return false;
     if (!op_inplace_ok(w->e, op, result, i)) return false;
     if (*operand < 0) *operand = i;
   }
@@ -131,7 +137,7 @@ static ValueId extend(Inplace *w, int global, ValueId head, ValueId *over) {
 static void place_store(Inplace *w, const Op *store) {
   int global = (int)store->attr[AT_GLOBAL].i;
   ValueId v = store->operands[0], head = root_of(w, v), over;
-  if (place_of(w, head)->region != PLAN_ARENA || w->kept_global[head] >= 0) return;
+  if (place_of(w, head)->region != PLAN_ARENA || w->kept_global[head] >= 0 || is_part(w, v)) return;
   const Global *g = &w->e->module->globals.at[global];
   if (value_at(w->e, v)->layout != g->layout) return;
   if (!may_start_in(w, global, head, &over)) {
@@ -368,7 +374,7 @@ static void finish(Inplace *w, const Op *op) {
     if (w->kept_global[root] >= 0) {
       x->region = PLAN_GLOBALS;
       x->global = w->kept_global[root];
-      x->offset = w->g->offset[x->global];
+      x->offset = w->g->offset[x->global] + plan_shift(w->e, plan_made(op, i));
     }
   }
 }

@@ -219,12 +219,12 @@ static bool place_load(const Entry *e, Plan *p, const Op *op, const GlobalsPlan 
 }
 
 /* A view lies where its operand lies. */
-static void place_view(Plan *p, const Op *op) {
+static void place_view(const Entry *e, Plan *p, const Op *op) {
   const Place *x = &p->place[op->operands[0]];
   Place *y = &p->place[op->results[0]];
   y->region = x->region;
   y->global = x->global;
-  y->offset = x->offset;
+  y->offset = x->offset + plan_shift(e, op->results[0]) - plan_shift(e, op->operands[0]);
   y->how = HOW_INPLACE;
   y->of = op->operands[0];
 }
@@ -245,7 +245,7 @@ static bool place_step(Times *w, const Op *op, uint64_t runs) {
     if (!place_value(w->e, x, op->results[i], op->loc)) return false;
     x->first = x->last = step;
   }
-  if (plan_is_view(w->e, op)) place_view(p, op);
+  if (plan_is_view(w->e, op)) place_view(w->e, p, op);
   Place *s = &p->scratch[op->id];
   s->bytes = w->t->scratch_bytes ? w->t->scratch_bytes(w->t, w->e, op) : 0;
   s->first = s->last = step;

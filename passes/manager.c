@@ -175,10 +175,10 @@ const char *passes_pipeline(int level) {
 #define CLEAN "fold,hoist,cse,dce,"
 #define UNDER_A_LIMIT "chunks,parts,blocks,"
 #define PLAN "layout,order,remat,liveness,inplace,color,share,plan-verify"
-#define FUSED "tables," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "recompute,fuse," PLAN
+#define FUSED "tables," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "history,recompute,fuse," PLAN
   static const char *const by_level[] = {
       "tables,autodiff,dce," UNDER_A_LIMIT PLAN,
-      "tables," CLEAN "autodiff," CLEAN UNDER_A_LIMIT PLAN,
+      "tables," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "history," PLAN,
       FUSED,
       FUSED,
   };

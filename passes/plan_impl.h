@@ -26,10 +26,17 @@ const Op *plan_yield(const Entry *e, const Op *op);
    carry; NO_ID: it has bytes of its own. */
 ValueId plan_same(const Entry *e, ValueId v);
 
+/* Bytes from where the first value that v is another name of begins to where v does. */
+uint64_t plan_shift(const Entry *e, ValueId v);
+
 /* Sets the strides of all places; after every decision about whose bytes a value has. */
 void plan_strides(Arena *a, const Entry *e, Plan *p);
 
-/* The result is always the operand's bytes: a reshape of a row-major value to a row-major value. */
+/* Rows at a multiple of so many bytes lie where every target may find a tensor. */
+enum { PLAN_ROW_ALIGN = 256 };
+
+/* The result is always the operand's bytes, or some of them: a reshape of a row-major value to a
+   row-major value, all of its rows but the first or the last. */
 bool plan_is_view(const Entry *e, const Op *op);
 
 /* A kernel's own name, else the mnemonic. */

@@ -87,7 +87,7 @@ static void check_reason(Check *c, const Op *op, ValueId v) {
     return;
   }
   const Place *x = &c->p->place[y->of];
-  if (x->region != y->region || x->offset != y->offset)
+  if (x->region != y->region || x->offset + verify_rows_before(c, op) != y->offset)
     verify_fail(c, op, "%s is said to be in place of %s and lies elsewhere", name_of(c, v),
                 name_of(c, y->of));
 }
@@ -110,7 +110,7 @@ static void check_store(Check *c, const Op *op) {
   if (verify_overlap(verify_range(c, v), to))
     verify_fail(c, op, "%s overlaps @%s, to which it is copied", name_of(c, v),
                 c->e->module->globals.at[g].path);
-  verify_write(c, to, CONTENT, c->content[v]);
+  verify_write(c, to, CONTENT, verify_copied(c, v));
 }
 
 bool verify_results(Check *c, const Op *op, int step) {
@@ -149,6 +149,7 @@ static void check_step(Check *c, const Op *op, int step) {
   if (!verify_results(c, op, step)) return;
   if (verify_moves_nothing(c, op)) {
     c->content[op->results[0]] = c->content[op->operands[0]];
+    c->from[op->results[0]] = c->from[op->operands[0]] + verify_rows_before(c, op);
     c->defined[op->results[0]] = true;
     return;
   }
@@ -230,6 +231,7 @@ bool plan_verify(const Entry *e, const Target *target, FILE *f) {
   c.size[PLAN_INPUTS] = p->inputs_bytes;
   c.size[PLAN_COUNTS] = p->counts_bytes;
   c.content = ARENA_ARRAY(a, ValueId, e->values.n);
+  c.from = ARENA_ARRAY(a, uint64_t, e->values.n);
   c.defined = ARENA_ARRAY(a, bool, e->values.n);
   c.initial = ARENA_ARRAY(a, ValueId, e->module->globals.n + 1);
   for (uint32_t v = 0; v < e->values.n; v++) c.content[v] = v;

@@ -164,7 +164,7 @@ static void forget_inplace(const Entry *e, Plan *p) {
         const Place *y = &p->place[of];
         x->region = y->region;
         x->global = y->global;
-        x->offset = y->offset;
+        x->offset = y->offset + plan_shift(e, plan_made(op, k)) - plan_shift(e, of);
         x->how = HOW_INPLACE;
         x->of = of;
       } else if (x->region != PLAN_COUNTS) {
@@ -263,7 +263,7 @@ static void write_places(PassRun *r, const Entry *e, Plan *p, const Storages *s)
       Place *x = &p->place[v];
       int b = s->storage[v];
       if (b < 0) continue;
-      x->offset = s->b.at[b].offset;
+      x->offset = s->b.at[b].offset + plan_shift(e, v);
       if (x->how == HOW_INPLACE) continue;
       int was = before[b];
       while (was >= 0 && s->b.at[was].owner == NO_ID)

@@ -101,7 +101,7 @@ void verify_end(Check *c, const Op *ret) {
   for (int i = 0; i < ret->noperands; i++) verify_read(c, ret, ret->operands[i], c->p->nsteps);
   for (uint32_t i = 0; i < b->args.n; i++) {
     const Place *x = &c->p->place[b->args.at[i]];
-    if (!memory_holds(&c->region[x->region], x->offset, x->bytes, b->args.at[i], &other))
+    if (!memory_holds(&c->region[x->region], x->offset, x->bytes, b->args.at[i], 0, &other))
       verify_fail(c, NULL, "the input %s is overwritten", name_of(c, b->args.at[i]));
   }
   for (uint32_t i = 0; i < b->ops.n; i++) {
@@ -110,11 +110,11 @@ void verify_end(Check *c, const Op *ret) {
   }
   for (uint32_t g = 0; g < c->e->module->globals.n; g++) {
     const Global *x = &c->e->module->globals.at[g];
-    ValueId want = stored[g] == NO_ID ? c->initial[g] : c->content[stored[g]];
+    ValueId want = stored[g] == NO_ID ? c->initial[g] : verify_copied(c, stored[g]);
     uint64_t bytes;
     if (want == NO_ID || !layout_bytes(x->type, x->layout, &bytes)) continue;
     PlanRegion r = x->kind == GLOBAL_HYPER ? PLAN_HYPERS : PLAN_GLOBALS;
-    if (!memory_holds(&c->region[r], c->globals.offset[g], bytes, want, &other))
+    if (!memory_holds(&c->region[r], c->globals.offset[g], bytes, want, 0, &other))
       verify_fail(c, NULL, "@%s does not hold %s at the end", x->path, name_of(c, want));
   }
 }

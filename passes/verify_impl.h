@@ -26,8 +26,8 @@ typedef struct Memory { /* a region: cells in order, the first from 0 */
 
 void memory_init(Memory *m, Arena *a); /* nothing is known of any byte */
 void memory_write(Memory *m, uint64_t from, uint64_t bytes, Kind kind, ValueId content);
-/* The bytes hold this content from its first byte on. If not, *other is a cell that does not. */
-bool memory_holds(const Memory *m, uint64_t from, uint64_t bytes, ValueId content,
+/* The bytes hold this content from its byte `at` on. If not, *other is a cell that does not. */
+bool memory_holds(const Memory *m, uint64_t from, uint64_t bytes, ValueId content, uint64_t at,
                   const Cell **other);
 
 /* ---- plan_verify.c ---- */
@@ -44,6 +44,7 @@ typedef struct Check {
   uint64_t size[PLAN_REGIONS];
   GlobalsPlan globals;
   ValueId *content;     /* by value: the first value of which it has the bytes */
+  uint64_t *from;       /* by value: at which of them it begins */
   bool *defined;        /* by value: a place that was written or is external */
   ValueId *initial;     /* by global: a value of its load, which stands for its bytes at entry */
   StreamCheck *streams; /* NULL: there is one */
@@ -77,10 +78,14 @@ bool verify_place(Check *c, const Op *op, const char *what, const Place *x, uint
                   const Block *b);
 bool verify_bytes(const Check *c, ValueId v, uint64_t *out);
 bool verify_value(Check *c, const Op *op, ValueId v);
-/* A reshape whose bytes are its operand's: nothing moves. */
+/* A reshape, or a slice of rows, whose bytes are its operand's: nothing moves. */
 bool verify_moves_nothing(const Check *c, const Op *op);
+/* Bytes from where the op's operand begins to where its result, that is rows of it, does. */
+uint64_t verify_rows_before(const Check *c, const Op *op);
 /* The op finds in the value's bytes what it means. */
 void verify_read(Check *c, const Op *op, ValueId v, int step);
+/* What a copy of the value holds, from its first byte on. */
+ValueId verify_copied(const Check *c, ValueId v);
 void verify_write(Check *c, Range r, Kind kind, ValueId content);
 bool verify_holds(const Check *c, Range r, ValueId content);
 

@@ -44,6 +44,7 @@ static void check_arguments(Check *c, const Op *scan) {
       verify_fail(c, scan, "counts further than the counts");
     c->defined[v] = true;
     c->content[v] = k < 0 || carry ? v : c->content[scan->operands[k]];
+    c->from[v] = k < 0 || carry ? 0 : c->from[scan->operands[k]];
   }
 }
 

@@ -53,11 +53,11 @@ void memory_write(Memory *m, uint64_t from, uint64_t bytes, Kind kind, ValueId c
   m->at[lo] = (Cell){from, kind, content, from};
 }
 
-bool memory_holds(const Memory *m, uint64_t from, uint64_t bytes, ValueId content,
+bool memory_holds(const Memory *m, uint64_t from, uint64_t bytes, ValueId content, uint64_t at,
                   const Cell **other) {
   for (int i = memory_find(m, from); bytes && i < m->n && m->at[i].from < from + bytes; i++) {
     const Cell *x = &m->at[i];
-    if (x->kind == CONTENT && x->content == content && x->base == from) continue;
+    if (x->kind == CONTENT && x->content == content && x->base + at == from) continue;
     *other = x;
     return false;
   }

@@ -85,7 +85,8 @@ void verify_read(Check *c, const Op *op, ValueId v, int step) {
                 x->last);
   Range r = verify_range(c, v);
   if (r.region == PLAN_COUNTS) return; /* nobody writes there */
-  if (memory_holds(&c->region[r.region], r.from, r.bytes, c->content[v], &other)) return;
+  if (memory_holds(&c->region[r.region], r.from, r.bytes, c->content[v], c->from[v], &other))
+    return;
   if (other->kind == CONTENT)
     verify_fail(c, op, "reads %s, but %s was written over it in %s at 0x%llx", name_of(c, v),
                 name_of(c, other->content), verify_region[x->region],
@@ -102,7 +103,7 @@ void verify_write(Check *c, Range r, Kind kind, ValueId content) {
 
 bool verify_holds(const Check *c, Range r, ValueId content) {
   const Cell *other;
-  return memory_holds(&c->region[r.region], r.from, r.bytes, content, &other);
+  return memory_holds(&c->region[r.region], r.from, r.bytes, content, 0, &other);
 }
 
 bool verify_overlap(Range a, Range b) {
@@ -110,8 +111,31 @@ bool verify_overlap(Range a, Range b) {
          b.from < a.from + a.bytes;
 }
 
+ValueId verify_copied(const Check *c, ValueId v) { return c->from[v] ? v : c->content[v]; }
+
+/* The slice takes whole rows, one behind the other. */
+static bool takes_rows(const Check *c, const Op *op) {
+  const Type *x = value_type(c->e, op->operands[0]), *y = value_type(c->e, op->results[0]);
+  bool rows = op->kind == OP_SLICE && x->rank > 0;
+  for (int i = 0; rows && i < x->rank; i++)
+    rows = op->attr[AT_STEPS].ints->at[i] == 1 && (i == 0 || x->dim[i] == y->dim[i]);
+  return rows;
+}
+
+uint64_t verify_rows_before(const Check *c, const Op *op) {
+  if (!takes_rows(c, op)) return 0;
+  const Type *y = value_type(c->e, op->results[0]);
+  uint64_t row = (uint64_t)dtype_size(y->dtype);
+  for (int i = 1; i < y->rank; i++) row *= (uint64_t)y->dim[i];
+  return row * (uint64_t)op->attr[AT_STARTS].ints->at[0];
+}
+
 bool verify_moves_nothing(const Check *c, const Op *op) {
-  if (op->kind != OP_RESHAPE) return false;
-  return !value_at(c->e, op->operands[0])->layout && !value_at(c->e, op->results[0])->layout &&
-         verify_same_place(c, &c->p->place[op->operands[0]], &c->p->place[op->results[0]]);
+  if (op->kind != OP_RESHAPE && !takes_rows(c, op)) return false;
+  ValueId of = op->operands[0], v = op->results[0];
+  if (value_at(c->e, of)->layout || value_at(c->e, v)->layout) return false;
+  Place x = c->p->place[of];
+  x.offset += verify_rows_before(c, op);
+  x.bytes = value_type(c->e, v)->bytes;
+  return verify_same_place(c, &x, &c->p->place[v]);
 }

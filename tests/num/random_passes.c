@@ -24,14 +24,15 @@ typedef struct Result {
 static const char before[] = "autodiff";
 static const char cleaned[] = "autodiff,fold,cse,dce";
 static const char whole[] = "fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce";
-static const char planned[] =
-    "autodiff,fold,cse,dce,recompute{least=1},fuse,dce,layout,order,liveness,inplace,"
-    "share,plan-verify";
+static const char planned[] = "autodiff,fold,cse,dce,history{all=1},recompute{least=1},fuse,dce,"
+                              "layout,order,liveness,inplace,"
+                              "share,plan-verify";
 static const char *const strategies[] = {"none", "inplace", "pool", "pack"};
 /* What may stand anywhere behind autodiff, and the plan, which ends it. */
-static const char *const single[] = {"fold", "hoist",  "cse",   "dce",  "recompute{least=1}",
-                                     "fuse", "layout", "order", "remat"};
-enum { SINGLE = sizeof single / sizeof *single, ANYTIME = 4, BEFORE_FUSION = 5, ORDERS = 4 };
+static const char *const single[] = {
+    "fold",           "hoist", "cse",    "dce",   "recompute{least=1}",
+    "history{all=1}", "fuse",  "layout", "order", "remat"};
+enum { SINGLE = sizeof single / sizeof *single, ANYTIME = 4, BEFORE_FUSION = 6, ORDERS = 4 };
 
 static bool prepare(Module *m, const char *pipeline, uint64_t seed) {
   PassOptions o = {.verify_each = true, .target = &random_target, .memory = strategies[seed % 4]};

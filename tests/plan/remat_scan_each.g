@@ -1,4 +1,4 @@
-# RUN: %gc --memory-limit=75% --remarks=remat %s -march=x86-64-v3 --emit=ir -o %t.ir 2> %t.txt
+# RUN: %gc --memory-limit=16384 --remarks=remat %s -march=x86-64-v3 --emit=ir -o %t.ir 2> %t.txt
 # RUN: FileCheck-14 %s < %t.ir
 # RUN: FileCheck-14 %s --check-prefix=WHY < %t.txt
 # The softmax of h is not stacked: h is, for the gradient of w, and each iteration of the way back makes the

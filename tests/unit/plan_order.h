@@ -52,12 +52,27 @@ static inline void order_value(OrderCheck *c, int step, ValueId v, bool write) {
   order_touch(c, step, &c->p->place[v], order_block(c->e, v), write);
 }
 
-static inline bool order_same(const OrderCheck *c, ValueId v, ValueId w) {
+/* The second place begins so many bytes behind the first one. */
+static inline bool order_same(const OrderCheck *c, ValueId v, ValueId w, uint64_t behind) {
   const Place *x = &c->p->place[v], *y = &c->p->place[w];
-  bool same = x->region == y->region && x->offset == y->offset;
+  bool same = x->region == y->region && x->offset + behind == y->offset;
   for (int d = 0; d < c->p->depth; d++)
     same &= (x->stride ? x->stride[d] : 0) == (y->stride ? y->stride[d] : 0);
   return same;
+}
+
+/* The op's result is its operand's bytes as they lie, or whole rows of them. */
+static inline bool order_moves_nothing(const OrderCheck *c, const Op *op) {
+  if (op->kind != OP_RESHAPE && op->kind != OP_SLICE) return false;
+  ValueId v = op->operands[0], w = op->results[0];
+  if (value_at(c->e, v)->layout || value_at(c->e, w)->layout) return false;
+  if (op->kind == OP_RESHAPE) return order_same(c, v, w, 0);
+  const Type *x = value_type(c->e, v), *y = value_type(c->e, w);
+  if (!x->rank || op->attr[AT_STEPS].ints->at[0] != 1) return false;
+  for (int i = 1; i < x->rank; i++)
+    if (x->dim[i] != y->dim[i]) return false;
+  return order_same(c, v, w,
+                    (uint64_t)op->attr[AT_STARTS].ints->at[0] * (x->bytes / (uint64_t)x->dim[0]));
 }
 
 static inline void order_step(OrderCheck *c, int t, const GlobalsPlan *g) {
@@ -65,7 +80,7 @@ static inline void order_step(OrderCheck *c, int t, const GlobalsPlan *g) {
   const Op *scan = op->kind == OP_SCAN ? op : op->kind == OP_YIELD ? op->parent->op : NULL;
   if (scan) { /* a loop as a whole: what it moves before and within, at its own bytes */
     for (int k = 0; k < scan->attr[AT_CARRIES].i; k++) {
-      if (op == scan && order_same(c, scan->operands[k], scan->results[k])) continue;
+      if (op == scan && order_same(c, scan->operands[k], scan->results[k], 0)) continue;
       if (op == scan) order_value(c, t, scan->operands[k], false);
       order_value(c, t, scan->results[k], true);
     }
@@ -75,9 +90,7 @@ static inline void order_step(OrderCheck *c, int t, const GlobalsPlan *g) {
     }
     return;
   }
-  if (op->kind == OP_RESHAPE && !value_at(c->e, op->operands[0])->layout &&
-      !value_at(c->e, op->results[0])->layout && order_same(c, op->operands[0], op->results[0]))
-    return;
+  if (order_moves_nothing(c, op)) return;
   if (op->kind == OP_STORE) {
     int global = (int)op->attr[AT_GLOBAL].i;
     const Place *x = &c->p->place[op->operands[0]];

@@ -22,8 +22,10 @@ static int64_t rows_of(const PlanRig *r, ValueId v) { return value_type(r->e, v)
 
 static ValueId any(PlanRig *r) { return r->value[rig_random(r, (uint64_t)r->n)]; }
 
+/* Rows of x from the second on, at 64 bytes, so that they must be copied. */
 static ValueId slice(PlanRig *r, ValueId x, int64_t n) {
-  Attr attr[MAX_ATTRS] = {[AT_STARTS] = {.ints = intern_ints(r->c, (int64_t[]){0, 0}, 2)},
+  if (n >= rows_of(r, x)) return build1(r->b, OP_EXP, x);
+  Attr attr[MAX_ATTRS] = {[AT_STARTS] = {.ints = intern_ints(r->c, (int64_t[]){1, 0}, 2)},
                           [AT_STEPS] = {.ints = intern_ints(r->c, (int64_t[]){1, 1}, 2)}};
   return build(r->b, OP_SLICE, &x, 1, attr, rows(r, n));
 }
