@@ -5,15 +5,17 @@
      random_plans --faults [COUNT [FIRST]]  breaks plans: what breaks must show in the results
      random_plans --loops [COUNT [FIRST]]   with loops that run again for their ways back in every
                                             way that a limit could ask for
+     random_plans --histories [COUNT [FIRST]]  recurrences that stack their states
    Contract: prints the seed of what differs, and exits with 1; also where more than one in fifty
    of the limits is refused (the least that a refusal names may be: what the passes before remat cut
-   up depends on the limit), or less than most programs have three limits, or, with --faults, less
-   than most faults of a kind show. */
+   up depends on the limit), or less than half of the programs have three limits, or, with --faults,
+   less than most faults of a kind show. */
 #include "codegen/codegen.h"
 #include "passes/pass_list.h"
 #include "passes/remat_impl.h"
 #include "tests/num/compare.h"
 #include "tests/num/planned.h"
+#include "tests/num/random_history.h"
 #include "tests/num/random_program.h"
 
 #include <stdio.h>
@@ -23,13 +25,15 @@
 /* Programs as small as these need little of the search. */
 #define REMAT "remat{effort=2}"
 
-static const char unfused[] = "autodiff,fold,hoist,cse,dce,layout,order," REMAT ",liveness,inplace,"
-                              "color,share,plan-verify";
+static const char unfused[] = "autodiff,fold,hoist,cse,dce,history{all=1},layout,order," REMAT
+                              ",liveness,inplace,color,share,plan-verify";
 
 enum { LATE = 8 }; /* values that are held to the end, unless a limit has them made again */
 
+typedef Module *Maker(Ctx *c, uint64_t seed, int late);
+
 /* Small ones and large ones. */
-static Module *make(Ctx *c, uint64_t seed, int late) {
+static Module *any_program(Ctx *c, uint64_t seed, int late) {
   RandomOptions o = {.grads = true,
                      .stores = true,
                      .narrow = true,
@@ -38,12 +42,18 @@ static Module *make(Ctx *c, uint64_t seed, int late) {
   return random_program(c, seed, o);
 }
 
+static Module *recurrence(Ctx *c, uint64_t seed, int late) {
+  (void)late;
+  return random_history(c, seed);
+}
+
 /* Strategies, then the default one under limits that can be met. */
 static const char *const memory[] = {"none", "inplace", "pool", "color", "pack"};
 enum { MEMORIES = sizeof memory / sizeof *memory, LIMITS = 3, WAYS = MEMORIES + LIMITS };
 
 typedef struct Tally {
   long plans, limits, refused, full; /* limits: of all programs; full: programs with all three */
+  long updates;                      /* programs with rows that are written in place */
   uint64_t arena[WAYS];              /* bytes of all programs in one stream */
 } Tally;
 
@@ -90,6 +100,7 @@ typedef struct Program {
   uint64_t seed;
   int late;
   const Target *target;
+  Maker *make;
   const char *pipeline;
   Outcome base;
 } Program;
@@ -104,8 +115,8 @@ static const char *pipeline_of_o2(Arena *a) {
 /* With all passes of -O2, or without those that hide values in kernels. Gradients come first:
    merging before autodiff is allowed to change their rounding; so is a table that is multiplied
    before its rows are taken, which the results to compare with have, too. */
-static Program program_open(uint64_t seed, int late, const Target *target, bool all) {
-  Program p = {ctx_new(), arena_new(), seed, late, target, unfused, {0}};
+static Program program_open(Maker *make, uint64_t seed, int late, const Target *target, bool all) {
+  Program p = {ctx_new(), arena_new(), seed, late, target, make, unfused, {0}};
   if (all) p.pipeline = pipeline_of_o2(p.a);
   Module *m = make(p.c, seed, late);
   PassOptions o = {.target = target};
@@ -122,7 +133,7 @@ static void program_close(Program *p) {
 
 /* In at most so many bytes; 0: without a limit. NULL: that cannot be met, and *why says so. */
 static Module *plan(const Program *p, const char *how, uint64_t limit, int streams, char **why) {
-  Module *m = make(p->c, p->seed, p->late);
+  Module *m = p->make(p->c, p->seed, p->late);
   PassOptions o = {.target = p->target,
                    .memory = how,
                    .plan_seconds = 0.001,
@@ -143,10 +154,14 @@ static Module *plan(const Program *p, const char *how, uint64_t limit, int strea
 
 /* The least that a hopeless limit is refused with, the most for which anything must run again, and
    what lies between; how many of them there are. */
-static int limits_of(const Program *p, uint64_t limit[LIMITS]) {
+static int limits_of(const Program *p, uint64_t limit[LIMITS], Tally *tally) {
   char *why = NULL;
   Module *m = plan(p, "pack", 0, 1, NULL);
-  uint64_t all = m->entries.at[0]->plan->arena_bytes, grain = p->target->align;
+  const Entry *e = m->entries.at[0];
+  uint64_t all = e->plan->arena_bytes, grain = p->target->align;
+  bool updates = false;
+  for (uint32_t i = 0; i < e->ops.n; i++) updates |= op_at(e, i)->kind == OP_DYNAMIC_UPDATE;
+  tally->updates += updates;
   module_free(m);
   m = all > 1 ? plan(p, "pack", 1, 1, &why) : NULL;
   uint64_t least = why ? random_least(why) : 0;
@@ -191,10 +206,10 @@ static bool agrees(const Program *p, int way, uint64_t limit, int streams, Tally
   return ok;
 }
 
-static bool all_ways(uint64_t seed, const Target *t, Tally *tally) {
-  Program p = program_open(seed, LATE, t, seed / 2 % 2 == 0);
+static bool all_ways(Maker *make, uint64_t seed, const Target *t, Tally *tally) {
+  Program p = program_open(make, seed, LATE, t, seed / 2 % 2 == 0);
   uint64_t limit[LIMITS];
-  int limits = limits_of(&p, limit);
+  int limits = limits_of(&p, limit, tally);
   bool ok = true;
   for (int k = 0; k < MEMORIES && ok; k++)
     for (int n = 1; n <= 4 && ok; n *= 2) ok = agrees(&p, k, 0, n, tally);
@@ -285,7 +300,7 @@ static bool faults_show(uint64_t first, long count, const Target *cpu) {
   long injected[FAULTS] = {0}, shown[FAULTS] = {0};
   bool ok = true;
   for (uint64_t s = first; s < first + (uint64_t)count; s++) {
-    Program p = program_open(s, 0, s % 2 ? cpu : &random_target, false);
+    Program p = program_open(any_program, s, 0, s % 2 ? cpu : &random_target, false);
     for (int k = 0; k < FAULTS; k++) fault(&p, (Fault)k, &injected[k], &shown[k]);
     program_close(&p);
   }
@@ -379,8 +394,9 @@ static bool loops_agree(uint64_t first, long count, const Target *cpu) {
 int main(int argc, char **argv) {
   bool faults = argc > 1 && strcmp(argv[1], "--faults") == 0;
   bool loops = argc > 1 && strcmp(argv[1], "--loops") == 0;
-  argc -= faults || loops;
-  argv += faults || loops;
+  bool histories = argc > 1 && strcmp(argv[1], "--histories") == 0;
+  argc -= faults || loops || histories;
+  argv += faults || loops || histories;
   long count = argc > 1 ? strtol(argv[1], NULL, 10) : 100;
   long first = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
   Ctx *c = ctx_new();
@@ -392,13 +408,19 @@ int main(int argc, char **argv) {
   Tally tally = {0};
   bool ok = true;
   for (long s = first; ok && s < first + count; s++)
-    ok = all_ways((uint64_t)s, s % 2 ? cpu : &random_target, &tally);
+    ok = all_ways(histories ? recurrence : any_program, (uint64_t)s, s % 2 ? cpu : &random_target,
+                  &tally);
   long asked = 3 * tally.limits; /* each in 1, 2 and 4 streams */
   printf("%ld programs, %ld of them under three limits; %ld plans; %ld of %ld limits met\n", count,
          tally.full, tally.plans, asked - tally.refused, asked);
   ctx_free(c);
-  if (50 * tally.refused > asked || 3 * tally.full < 2 * count) {
+  bool few = histories ? 2 * tally.full < count : 3 * tally.full < 2 * count;
+  if (50 * tally.refused > asked || few) {
     fprintf(stderr, "too many limits are refused that a refusal names, or there are too few\n");
+    ok = false;
+  }
+  if (histories && 2 * tally.updates < count) {
+    fprintf(stderr, "only %ld of %ld programs have histories\n", tally.updates, count);
     ok = false;
   }
   return ok ? 0 : 1;
