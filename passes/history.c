@@ -9,8 +9,6 @@
 #include "passes/pass_list.h"
 #include "passes/plan_impl.h"
 
-enum { SMALL = 8 }; /* what has less than 1 / SMALL of the limit stays as it is */
-
 /* ---- what has a history ---- */
 
 typedef struct Histories { /* of an entry */
@@ -295,8 +293,7 @@ static bool know_whole(PassRun *r) {
 }
 
 bool pass_history(PassRun *r) {
-  const TrialRewrite w = {
-      .any = any_history, .apply = with_histories, .tell = tell, .share = SMALL};
+  const TrialRewrite w = {.any = any_history, .apply = with_histories, .tell = tell};
   const MemoryLimit *l = &r->opt->limit;
   bool any = false;
   for (uint32_t k = 0; k < r->m->entries.n; k++) any |= any_history(r, r->m->entries.at[k], 0);

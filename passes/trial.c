@@ -61,12 +61,16 @@ static bool is_better(const Trial *now, const Trial *was, uint64_t limit) {
   return fits ? now->again < was->again : now->arena < was->arena;
 }
 
+static uint64_t least_of(const TrialRewrite *w, uint64_t limit) {
+  return w->share ? limit / (uint64_t)w->share : 0;
+}
+
 /* Rewrites entries that do not fit as they are; false if there is none. */
 static bool try_entries(PassRun *r, const TrialRewrite *w, const Trial *was, uint64_t limit) {
   bool any = false;
   for (uint32_t k = 0; k < r->m->entries.n; k++) {
     Entry *e = r->m->entries.at[k];
-    uint64_t least = limit / (uint64_t)w->share;
+    uint64_t least = least_of(w, limit);
     if ((was[k].arena <= limit && !was[k].again) || !w->any(r, e, least)) continue;
     w->apply(r, e, least);
     any = true;
@@ -84,7 +88,7 @@ static bool under_limit(PassRun *r, const TrialRewrite *w) {
   if (!trial_limit(r, &limit)) return false;
   for (uint32_t k = 0; k < n; k++) {
     before[k] = *m->entries.at[k];
-    any |= w->any(r, m->entries.at[k], limit / (uint64_t)w->share);
+    any |= w->any(r, m->entries.at[k], least_of(w, limit));
   }
   if (!any) return true;
   if (!trial_run(r, limit, was)) return false;
@@ -94,7 +98,7 @@ static bool under_limit(PassRun *r, const TrialRewrite *w) {
     Entry *e = m->entries.at[k];
     if (e->body == before[k].body) continue;
     if (is_better(&now[k], &was[k], limit))
-      w->tell(r, &before[k], limit / (uint64_t)w->share);
+      w->tell(r, &before[k], least_of(w, limit));
     else
       *e = before[k];
   }
@@ -113,7 +117,7 @@ static bool curve_of(PassRun *r, const TrialRewrite *w) {
   if (!trial_run(r, 0, now) || (limited && !trial_curve(r))) return false;
   for (uint32_t k = 0; k < n; k++) {
     Entry *e = m->entries.at[k];
-    uint64_t least = now[k].arena / HALF / (uint64_t)w->share;
+    uint64_t least = least_of(w, now[k].arena / HALF);
     before[k] = *e;
     if (!w->any(r, e, least)) continue;
     w->apply(r, e, least);
