@@ -24,7 +24,9 @@ typedef struct Search {
   double noise;     /* of scores: 0 none */
   double most;      /* added cost beyond which a start is given up */
   double beat;      /* added cost of a plan that is there already */
+  double all;       /* excess where nothing runs again */
   int64_t deadline; /* of s->work */
+  int64_t grace;    /* beyond it: see out_of_time */
   uint64_t seed;
   int peak_step, peak; /* of the plan in which nothing runs again */
   double made;         /* units made up to peak_step */
@@ -40,8 +42,16 @@ static double random01(Search *w) { /* xorshift64 */
 
 static double jitter(Search *w) { return w->noise > 0 ? exp(w->noise * (random01(w) - 0.5)) : 1; }
 
-static bool out_of_time(const Search *w) {
-  return w->s->work > w->deadline || w->s->cost > w->most;
+enum { LITTLE = 8 }; /* of the excess, one part in so many */
+
+/* What has little left to do when its effort ends goes on: to begin again later costs as much. */
+static bool out_of_time(Search *w) {
+  const RematState *s = w->s;
+  if (s->work > w->deadline && (double)s->excess * LITTLE < w->all) {
+    w->deadline += w->grace;
+    w->grace = 0;
+  }
+  return s->work > w->deadline || s->cost > w->most;
 }
 
 /* ---------------------------------------------------------------- a heap of moves ---- */
@@ -404,14 +414,16 @@ static bool best_start(Search *w, int limit, int64_t effort, bool any) {
   double least = INFINITY;
   int64_t end = s->work + effort;
   remat_set_limit(s, limit); /* of the state in which nothing runs again */
-  double all = (double)s->excess;
+  w->all = (double)s->excess;
   for (int round = 0; round < ROUNDS; round++)
-    for (int k; s->work < end && (k = next_start(of, round, isfinite(least), all)) >= 0;) {
+    for (int k; s->work < end && (k = next_start(of, round, isfinite(least), w->all)) >= 0;) {
       double bar = least < w->beat ? least : w->beat;
       w->most = isinf(bar) ? hopeless * s->p->cost : beaten * bar + beaten_by * s->p->cost;
       int64_t most = effort / (isinf(bar) ? share : share_once_fit)[round], rest = end - s->work;
+      if (most > rest) most = rest;
+      w->grace = round ? (most < rest - most ? most : rest - most) : 0;
       s->excess = INT64_MAX; /* unless the start comes to its descent */
-      Outcome got = start(w, limit, k, most < rest ? most : rest);
+      Outcome got = start(w, limit, k, most);
       of[k] = (Start){(double)s->excess, s->cost, round + 1, got != LATE};
       if (got != FITS || s->cost >= least) continue;
       if (any) return true;
@@ -419,6 +431,7 @@ static bool best_start(Search *w, int limit, int64_t effort, bool any) {
       remat_save(s, &w->best);
     }
   w->most = INFINITY;
+  w->grace = 0;
   if (isinf(least)) return false;
   remat_restore(s, &w->best, limit);
   return true;

@@ -16,7 +16,8 @@ static const int64_t most_effort = 3000 * INT64_C(1000000), effort_a_step = 2 * 
 enum {
   TRIES = 10,          /* where packing misses the limit */
   LEAST_TIGHTER = 400, /* the next one is, of the limit; twice as much each time */
-  MOST_TIGHTER = 50
+  MOST_TIGHTER = 50,
+  UNLUCKY = 2 /* times that packing may miss the limit by chance */
 };
 
 /* ---------------------------------------------------------------- the arena ---- */
@@ -152,10 +153,11 @@ static RematPlan search(Remat *w, int limit, int64_t effort, double beat) {
   return added(w, remat_search(&w->s, limit, effort, beat - w->cost));
 }
 
-/* Packing took more than the limit by so much: what the next try is tighter by. */
+/* Packing took more than the limit by so much: what the next try is tighter by. At first that says
+   little: the packing that aims at the limit is there, or may be far above. */
 static uint64_t tighter(uint64_t limit, uint64_t over, int k) {
-  uint64_t least = (limit / LEAST_TIGHTER) << k, most = limit / MOST_TIGHTER;
-  uint64_t by = over > least ? over : least;
+  uint64_t by = (limit / LEAST_TIGHTER) << k, most = limit / MOST_TIGHTER;
+  if (k >= UNLUCKY && over > by) by = over;
   return by < most ? by : most;
 }
 
@@ -170,8 +172,7 @@ static bool fit(Remat *w, uint64_t limit, int64_t effort, double beat, RematPlan
     if (!k || !found->fits) *found = search(w, units, effort, beat);
     if (!found->fits) return false;
     rewrite(w);
-    *arena = w->r->opt->curve ? UINT64_MAX : remat_arena(w, limit);
-    if (*arena > limit) *arena = remat_arena(w, 0); /* how much too large; of a curve, the least */
+    *arena = remat_arena(w, w->r->opt->curve ? 0 : limit); /* of a curve, the least */
     if (*arena <= limit) return true;
     *w->e = w->old;
     target -= tighter(limit, *arena - limit, k);
