@@ -138,12 +138,46 @@ static bool is_early(uint64_t draw, const Type *t, int lead, int64_t element) {
   return random_next(&rng) & 1;
 }
 
+/* The operand's element at byte `from` lies over what the first part of the results was written to.
+ */
+static bool is_lost(Machine *m, const Op *op, ValueId v, uint64_t from) {
+  const Place *x = &m->p->place[v];
+  uint64_t to = from + (uint64_t)dtype_size(value_type(m->c.e, v)->dtype);
+  for (int r = 0; r < op->nresults; r++) {
+    const Value *y = value_at(m->c.e, op->results[r]);
+    const Place *z = &m->p->place[op->results[r]];
+    uint64_t size = (uint64_t)dtype_size(y->type->dtype);
+    if (z->region != x->region || x->stride || z->stride) continue;
+    if (z->offset >= x->offset + x->bytes || x->offset >= z->offset + z->bytes) continue;
+    uint64_t *at = element_offsets(m->a, y->type, y->layout);
+    for (int64_t i = 0; i < y->type->numel; i++)
+      if (x->offset + from < z->offset + at[i] + size && z->offset + at[i] < x->offset + to &&
+          is_early(m->seed + op->id, y->type, leading(m->c.e, op), i))
+        return true;
+  }
+  return false;
+}
+
+/* An index that was written over is one no more, and the op would refuse it for an element that is
+   done; 0 is as wrong. */
+static void lose_indices(Machine *m, const Op *op) {
+  for (int i = 0; i < op->noperands && !failed(m); i++) {
+    const Value *x = value_at(m->c.e, op->operands[i]);
+    if (dtype_is_float(x->type->dtype)) continue;
+    uint64_t *at = element_offsets(m->a, x->type, x->layout);
+    for (int64_t k = 0; k < x->type->numel; k++)
+      if (is_lost(m, op, op->operands[i], at[k]))
+        m->c.value[op->operands[i]].at[k] = (Scalar){.i = 0};
+  }
+}
+
 /* Reads operands, and writes one part of the results. */
 static void compute(Machine *m, const Stream *s, const Op *op, bool early) {
   EvalCtx *c = &m->c;
   int lead = leading(c->e, op);
   for (int i = 0; i < op->noperands && !failed(m); i++)
     read_value(m, s, op->operands[i], op->parent);
+  if (!early) lose_indices(m, op);
   if (!failed(m)) op_info[op->kind].eval(c, op);
   for (int r = 0; r < op->nresults && !failed(m); r++) {
     const Value *v = value_at(c->e, op->results[r]);
