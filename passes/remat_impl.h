@@ -178,9 +178,10 @@ typedef struct RematPlan {
 } RematPlan;
 
 /* Fits the problem into limit units with little added cost; leaves the state at the best plan
-   found. Effort: nanoseconds, about. A plan that costs much more than `beat` is not looked for: one
-   of that cost is there already, or INFINITY. */
-RematPlan remat_search(RematState *s, int limit, int64_t effort, double beat);
+   found. Effort: nanoseconds, about; a quarter of it goes into making what fits cheaper, and all
+   that is left where it adds more arithmetic than `near`. A plan that costs much more than `beat`
+   is not looked for: one of that cost is there already, or INFINITY. */
+RematPlan remat_search(RematState *s, int limit, int64_t effort, double beat, double near);
 /* Goes on from the state, a plan for a limit that is a little looser. */
 RematPlan remat_tighten(RematState *s, int limit, int64_t effort);
 /* The least limit that the search meets, between floor and ceiling; leaves the state there. Effort:

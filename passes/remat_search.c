@@ -448,13 +448,14 @@ static bool some_step_needs_more(const RematState *s, int limit) {
   return false;
 }
 
-RematPlan remat_search(RematState *s, int limit, int64_t effort, double beat) {
+RematPlan remat_search(RematState *s, int limit, int64_t effort, double beat, double near) {
   Search w = search_new(s);
+  int64_t end = s->work + effort;
   w.beat = beat;
   if (some_step_needs_more(s, limit)) return (RematPlan){0};
   bool fits = best_start(&w, limit, effort / 4 * 3, false);
   if (fits) {
-    w.deadline = s->work + effort / 4;
+    w.deadline = s->flops <= near ? s->work + effort / 4 : end;
     ruin_and_recreate(&w);
     s->log.n = 0;
   }

@@ -14,10 +14,11 @@
 static const int64_t most_effort = 3000 * INT64_C(1000000), effort_a_step = 2 * INT64_C(1000000);
 
 enum {
-  TRIES = 10,          /* where packing misses the limit */
-  LEAST_TIGHTER = 400, /* the next one is, of the limit; twice as much each time */
+  TRIES = 10,           /* where packing misses the limit */
+  LEAST_TIGHTER = 3200, /* the next one is, of the limit; twice as much each time */
   MOST_TIGHTER = 50,
-  UNLUCKY = 2 /* times that packing may miss the limit by chance */
+  NEARLY = 400, /* of the limit: what packing misses by, and need not */
+  UNLUCKY = 5   /* times that packing may miss the limit by chance */
 };
 
 /* ---------------------------------------------------------------- the arena ---- */
@@ -149,27 +150,28 @@ static RematPlan added(const Remat *w, RematPlan x) {
   return x;
 }
 
-static RematPlan search(Remat *w, int limit, int64_t effort, double beat) {
-  return added(w, remat_search(&w->s, limit, effort, beat - w->cost));
+static RematPlan search(Remat *w, int limit, int64_t effort, double beat, double near) {
+  return added(w, remat_search(&w->s, limit, effort, beat - w->cost, near));
 }
 
-/* Packing took more than the limit by so much: what the next try is tighter by. At first that says
-   little: the packing that aims at the limit is there, or may be far above. */
+/* Packing took more than the limit by so much: what the next try is tighter by. What packing misses
+   by a little, the schedule can do without. More says nothing at first, since a schedule that is
+   next to the same may be packed: whether packing comes to its end is luck. */
 static uint64_t tighter(uint64_t limit, uint64_t over, int k) {
   uint64_t by = (limit / LEAST_TIGHTER) << k, most = limit / MOST_TIGHTER;
-  if (k >= UNLUCKY && over > by) by = over;
+  if (k >= UNLUCKY ? over > by : over < limit / NEARLY) by = over;
   return by < most ? by : most;
 }
 
 /* Fits the entry, which stays as it was where nothing is found. */
-static bool fit(Remat *w, uint64_t limit, int64_t effort, double beat, RematPlan *found,
-                uint64_t *arena) {
+static bool fit(Remat *w, uint64_t limit, int64_t effort, double beat, double near,
+                RematPlan *found, uint64_t *arena) {
   uint64_t target = limit;
   remat_as_given(w);
   for (int k = 0; k < TRIES; k++) {
     int units = remat_units(w, target);
     if (k) *found = added(w, remat_tighten(&w->s, units, effort / 4));
-    if (!k || !found->fits) *found = search(w, units, effort, beat);
+    if (!k || !found->fits) *found = search(w, units, effort, beat, near);
     if (!found->fits) return false;
     rewrite(w);
     *arena = remat_arena(w, w->r->opt->curve ? 0 : limit); /* of a curve, the least */
@@ -251,6 +253,8 @@ static int by_least(const void *pa, const void *pb) {
 
 /* An order allows about as little as another one; the search has left little of what it allows. */
 static const double near_bound = 1.1;
+/* Of the program: so much more than that is near, too, where the bound is next to nothing. */
+static const double near_by = 0.01;
 
 /* The tries as they are made: the orders, those first that allow the least added arithmetic, but
    the one of the least peak before all that allow about as much; then the rungs. Returns how many
@@ -291,8 +295,10 @@ Remat *tries_fit(Tries *x, uint64_t limit, int64_t effort, RematPlan *found, uin
     Remat *w = try_at(x, turn[i].k);
     RematPlan plan;
     uint64_t bytes;
+    if (!w) continue;
     int64_t share = rung ? effort / 8 : i && best ? effort / 4 : effort / 2;
-    if (!w || !fit(w, limit, share, best ? found->cost : INFINITY, &plan, &bytes)) continue;
+    double enough = rung ? INFINITY : near_bound * turn[i].least + near_by * w->p.flops;
+    if (!fit(w, limit, share, best ? found->cost : INFINITY, enough, &plan, &bytes)) continue;
     if (best && plan.cost >= found->cost) continue;
     best = w;
     fitted = *w->e;
