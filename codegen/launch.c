@@ -290,9 +290,13 @@ static Launch *add_launch(Making *m, const Op *op, Kernel *kernel, uint64_t flop
   Launch l = {.op = op, .kernel = kernel, .flops = runs * flops, .step = m->step};
   l.stream = p->stream ? p->stream[m->step] : 0;
   l.args = ARENA_ARRAY(m->g->a, Address, kernel->nargs + 1);
+  bool part = plan_updates_part(p, op);
+  uint64_t whole = part ? p->place[op->results[0]].bytes : 0,
+           update = part ? p->place[op->operands[1]].bytes : 0;
   for (int a = 0; a < kernel->nargs; a++) {
     l.args[a] = arg_address(m->g, m->e, op, &kernel->args[a], m->gp);
-    if (kernel->args[a].kind != ARG_SCRATCH) l.bytes += runs * l.args[a].bytes;
+    if (kernel->args[a].kind != ARG_SCRATCH)
+      l.bytes += runs * (part && l.args[a].bytes == whole ? update : l.args[a].bytes);
   }
   vec_push(m->g->a, &m->out->at, l);
   return &m->out->at.at[m->out->at.n - 1];

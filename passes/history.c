@@ -29,10 +29,11 @@ static bool mark(Histories *h, const Op *scan, int carry, int *of) {
   const Op *yield = plan_yield(h->e, scan);
   ValueId before = body->args.at[carry + 1], after = yield->operands[carry];
   const Op *def = value_def(h->e, after);
-  uint64_t row = value_type(h->e, before)->bytes;
-  if (!def || def->parent != body || !row) return false;
+  uint64_t row = value_type(h->e, before)->bytes, rows = (uint64_t)scan->attr[AT_TRIPS].i + 1;
+  if (!def || def->parent != body || !row || row > INT64_MAX / rows) return false;
+  if (rows < PLAN_MANY_ROWS && !h->all) return false;
   if (row % PLAN_ROW_ALIGN && !h->all) return false;
-  if (row * (uint64_t)scan->attr[AT_TRIPS].i < h->least) return false;
+  if (row * (rows - 1) < h->least) return false;
   bool first = false, second = false;
   for (int k = carries_of(scan); k < scan->nresults; k++) {
     ValueId v = yield->operands[k];

@@ -115,12 +115,13 @@ void plan_strides(Arena *a, const Entry *e, Plan *p) {
     }
 }
 
-/* Rows that lie side by side, at a place that every target takes: all of them or all but one of at
-   least three, so that it costs little to hold the whole for their sake. */
+/* Rows that lie side by side, at a place that every target takes: all of them or all but one of
+   many, so that it costs little to hold the whole for their sake. */
 static bool rows_in_place(const Entry *e, const Op *op) {
   const Type *x = value_type(e, op->operands[0]), *y = value_type(e, op->results[0]);
   if (op->kind != OP_SLICE || !x->rank || !y->numel) return false;
-  if (y->dim[0] < x->dim[0] && (x->dim[0] < 3 || y->dim[0] + 1 < x->dim[0])) return false;
+  if (y->dim[0] < x->dim[0] && (x->dim[0] < PLAN_MANY_ROWS || y->dim[0] + 1 < x->dim[0]))
+    return false;
   const Ints *start = op->attr[AT_STARTS].ints, *step = op->attr[AT_STEPS].ints;
   for (int i = 0; i < x->rank; i++)
     if (step->at[i] != 1 || (i && x->dim[i] != y->dim[i])) return false;
@@ -238,13 +239,20 @@ uint64_t op_flops(const Entry *e, const Op *op) {
 /* Bytes are slow: a processor does about as many flops in the time that a byte takes. */
 #define FLOPS_A_BYTE 8.0
 
+bool plan_updates_part(const Plan *p, const Op *op) {
+  if (op->kind != OP_DYNAMIC_UPDATE) return false;
+  const Place *x = &p->place[op->operands[0]], *y = &p->place[op->results[0]];
+  return x->region == y->region && x->offset == y->offset;
+}
+
 double plan_work(const Entry *e, const Plan *p, const Op *op) {
   double work = op->kind == OP_SCAN ? 0 : (double)op_flops(e, op);
   if (plan_is_alias(e, op)) return 0;
-  for (int k = 0; k < op->noperands; k++)
+  bool part = plan_updates_part(p, op);
+  for (int k = part; k < op->noperands; k++)
     work += FLOPS_A_BYTE * (double)p->place[op->operands[k]].bytes;
   for (int k = 0; k < op->nresults; k++)
-    work += FLOPS_A_BYTE * (double)p->place[op->results[k]].bytes;
+    work += FLOPS_A_BYTE * (double)p->place[part ? op->operands[1] : op->results[k]].bytes;
   for (const Op *scan = op->parent->op; scan; scan = scan->parent->op)
     work *= (double)scan->attr[AT_TRIPS].i;
   return work;

@@ -94,6 +94,8 @@ Place plan_target(const Entry *e, Arena *a, const Op *scan, int result);
 /* An op that moves no bytes: its result is its operand's bytes under another type (a reshape of a
    row-major value, a store of a value that already lies in the global's bytes). */
 bool plan_is_alias(const Entry *e, const Op *op);
+/* A part is written over the whole in place: no other bytes move. */
+bool plan_updates_part(const Plan *p, const Op *op);
 
 /* Result `result` may be written over operand `operand` of this op, element by element (the op
    reads an element there before it writes it, and nowhere else): the rule of the op or kernel

@@ -34,6 +34,8 @@ void plan_strides(Arena *a, const Entry *e, Plan *p);
 
 /* Rows at a multiple of so many bytes lie where every target may find a tensor. */
 enum { PLAN_ROW_ALIGN = 256 };
+/* So many rows are little more than all of them but one. */
+enum { PLAN_MANY_ROWS = 8 };
 
 /* The result is always the operand's bytes, or some of them: a reshape of a row-major value to a
    row-major value, all of its rows but the first or the last. */

@@ -87,7 +87,9 @@ static void check_reason(Check *c, const Op *op, ValueId v) {
     return;
   }
   const Place *x = &c->p->place[y->of];
-  if (x->region != y->region || x->offset + verify_rows_before(c, op) != y->offset)
+  bool view = op->noperands && y->of == op->operands[0]; /* not the place of a loop's result */
+  uint64_t behind = view ? verify_rows_before(c, op) : 0;
+  if (x->region != y->region || x->offset + behind != y->offset)
     verify_fail(c, op, "%s is said to be in place of %s and lies elsewhere", name_of(c, v),
                 name_of(c, y->of));
 }

@@ -133,7 +133,10 @@ bool trial_rewrite(PassRun *r, const TrialRewrite *w, bool all) {
   for (uint32_t k = 0; k < r->m->entries.n; k++) {
     Entry *e = r->m->entries.at[k];
     if (!w->any(r, e, 0)) continue;
-    if (all) w->apply(r, e, 0);
+    if (all) {
+      w->tell(r, e, 0);
+      w->apply(r, e, 0);
+    }
     any = true;
   }
   bool limited = r->opt->limit.bytes || r->opt->limit.share > 0;

@@ -3,6 +3,7 @@
    share are read once. Contract: elements keep the file's type in memory and are converted while a
    batch is gathered. */
 #include "dataset.h"
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -218,6 +219,11 @@ uint64_t dataset_row(const Dataset *d, int i, uint64_t batch, uint64_t r) {
   return c->fixed ? r : c->first + row_at(d, batch, r);
 }
 
+static uint64_t row_of_element(const Dataset *d, int i, uint64_t batch, uint64_t r, uint64_t k) {
+  const Column *c = &d->columns[i];
+  return c->fixed ? k / tensor_row_elems(c->t) : dataset_row(d, i, batch, r);
+}
+
 bool dataset_fault(const Dataset *d, uint64_t batch, Err *e) {
   for (int i = 0; i < d->n; i++) {
     const Column *c = &d->columns[i];
@@ -226,13 +232,11 @@ bool dataset_fault(const Dataset *d, uint64_t batch, Err *e) {
       uint64_t from = c->fixed ? 0 : row_at(d, batch, r) * c->step;
       for (uint64_t k = 0; k < c->row_elems; k++) {
         double v = elem_real(c->data, c->type, from + k);
-        if (isfinite(v)) continue;
-        err_set(e, EXIT_WRONG, "%s: row %" PRIu64 " of the input %s holds %s", c->text,
-                dataset_row(d, i, batch, r), c->t->name,
-                isnan(v) ? "nan"
-                : v > 0  ? "inf"
-                         : "-inf");
-        err_hint(e, "correct the file, or take other rows with FILE[a:b]; nothing was saved");
+        if (!isnan(v) && !(v > DBL_MAX)) continue; /* -inf is what masks are made of */
+        err_hint(e,
+                 "row %" PRIu64 " of the input %s (%s) holds %s: correct the file, or take other "
+                 "rows with FILE[a:b]; nothing was saved, older files are as they were",
+                 row_of_element(d, i, batch, r, k), c->t->name, c->text, isnan(v) ? "nan" : "inf");
         return true;
       }
     }

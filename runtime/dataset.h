@@ -47,7 +47,7 @@ void dataset_order(Dataset *d, uint64_t seed, uint64_t epoch);
 void dataset_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt);
 /* Says that a row of the column's file holds an index that has no place; false. */
 bool column_fault(const Column *c, uint64_t row, int64_t value, int64_t limit, Err *e);
-/* Says which row of the batch holds a float that is not finite; false: none does. */
+/* Hints at a row of the batch that holds nan or inf; false: none does. */
 bool dataset_fault(const Dataset *d, uint64_t batch, Err *e);
 /* The row of input i's file that is row r of a batch. */
 uint64_t dataset_row(const Dataset *d, int i, uint64_t batch, uint64_t r);

@@ -25,10 +25,10 @@ static bool step_ok(Run *r, const Position *p, uint64_t batch) {
   const GcTensor *t = &e->outputs[e->loss];
   double loss = output_scalar(r, t);
   if (isfinite(loss)) return true;
-  if (r->data.n && dataset_fault(&r->data, batch, &r->err)) return false;
   err_set(&r->err, EXIT_WRONG,
           "%s is %s at step %" PRIu64 " (epoch %" PRIu64 ", batch %" PRIu64 ")", t->name,
           isnan(loss) ? "nan" : "infinite", p->done + 1, p->epoch + 1, p->batch + 1);
+  if (r->data.n && dataset_fault(&r->data, batch, &r->err)) return false;
   return err_hint(
       &r->err,
       "a smaller learning rate helps most often; nothing was saved, older files are as they were");

@@ -95,6 +95,7 @@ static void print_gather_grad(Gen *g, const Group *gr) {
   }
   print_id(g, gr, x, depth, "continue;");
   if (many <= 1) text_line(x, "if (id < u0 || id >= u1) continue;");
+  text_line(x, "GC_BRANCH;");
   text_line(x, "GC_IVDEP for (long j = 0; j < %lld; j++) sum[%s * %lld + j] += %s;", (long long)row,
             at, (long long)row,
             scalar_load(g->a, input_type(gr, 0)->dtype, arena_printf(g->a, "in%d", input_of(gr, 0)),

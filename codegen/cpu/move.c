@@ -288,6 +288,7 @@ static void pad(Gen *g, Kernel *k, const Group *gr) {
   text_line(x, "const long i0 = (u - %lld) / %lld;", (long long)lo[0], step);
   text_line(x, "if (u < %lld || (u - %lld) %% %lld || i0 >= %lld) continue;", (long long)lo[0],
             (long long)lo[0], step, (long long)from_dim[0]);
+  text_line(x, "GC_BRANCH;");
   const char *from = "i0", *to = arena_printf(g->a, "u");
   for (int i = 1; i < t->rank; i++) {
     text_open(x, "for (long i%d = 0; i%d < %lld; i%d++) {", i, i, (long long)from_dim[i], i);

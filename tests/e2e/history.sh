@@ -4,7 +4,7 @@
 # same bits at every level, strategy, limit and number of streams, and what the loop written out gives.
 . "$(dirname "$0")/common.sh"
 cat >scan.g <<'END_OF_G'
-let T = 5
+let T = 9
 entry run(x : f32[T, 8, 16], h0 : f32[8, 16], w : f32[16, 16]) {
   state kept : f32[T - 1, 8, 16] = zeros()
   h = h0
@@ -21,7 +21,7 @@ entry run(x : f32[T, 8, 16], h0 : f32[8, 16], w : f32[16, 16]) {
 END_OF_G
 sed 's/LOOP/for/' scan.g >for.g
 sed -i 's/LOOP/scan/' scan.g
-"$mkdata" npy f32 5,8,16 1 x.npy && "$mkdata" npy f32 8,16 2 h0.npy && "$mkdata" npy f32 16,16 3 w.npy ||
+"$mkdata" npy f32 9,8,16 1 x.npy && "$mkdata" npy f32 8,16 2 h0.npy && "$mkdata" npy f32 16,16 3 w.npy ||
   fail 'no data could be made'
 names='later before after kept y dw dx'
 give() { # PROGRAM FOLDER
@@ -35,8 +35,8 @@ give() { # PROGRAM FOLDER
 run 0 "$gc" for.g -O0 -o for
 give for for.out
 run 0 "$gc" scan.g --emit=ir -o scan.ir
-grep -q 'f32\[6,8,16\]' scan.ir || fail 'there is no history in scan.g'
-for options in -O0 -O1 -O2 -O3 --memory=none --memory=pool --memory=color --streams=3 --memory-limit=16K; do
+grep -q 'f32\[10,8,16\]' scan.ir || fail 'there is no history in scan.g'
+for options in -O0 -O1 -O2 -O3 --memory=none --memory=pool --memory=color --streams=3 --memory-limit=20K; do
   run 0 "$gc" scan.g "$options" -o scan
   give scan "out$options"
   for name in $names; do

@@ -31,7 +31,7 @@ typedef struct Variant {
 
 static const Variant variants[] = {
     {"-O0 none", "none", 0, 1, false, 0, "-O0", 1},
-    {"-O2 pack", "pack", 2, 1, false, 0, "-O1", 1},
+    {"-O2 pack", "pack", 2, 1, false, 0, "-O3", 1},
     {"-O2 pack 3 threads", "pack", 2, 3, false, 0, "-O0", 1},
     {"-O2 inplace poison", "inplace", 2, 1, true, 0, "-O0", 1},
     {"-O2 pool poison", "pool", 2, 2, true, 0, "-O0", 1},

@@ -19,10 +19,16 @@ static int below(Gen *g, int n) { return (int)random_below(&g->rng, n); }
 
 static void carry(Gen *g) { fprintf(g->f, "v%d", below(g, g->carries)); }
 
-/* What the way back needs of these: the carry before, the new one, or neither. */
+/* What the way back needs of these: the carry before, the new one, or neither. The last one is a
+   row that lies elsewhere. */
 static void next_value(Gen *g) {
-  static const char *const form[] = {"tanh(%s @ w + x[i])", "sigmoid(%s * x[i])", "0.5 * %s + x[i]",
-                                     "tanh(%s) * 0.9",      "relu(%s @ w)",       "%s * %s"};
+  static const char *const form[] = {"tanh(%s @ w + x[i])",
+                                     "sigmoid(%s * x[i])",
+                                     "0.5 * %s + x[i]",
+                                     "tanh(%s) * 0.9",
+                                     "relu(%s @ w)",
+                                     "%s * %s",
+                                     "x[1]"};
   char from[8];
   snprintf(from, sizeof from, "v%d", below(g, g->carries));
   const char *how = form[below(g, sizeof form / sizeof *form)];
@@ -46,7 +52,8 @@ static void loop(Gen *g) {
     next_value(g);
     fputc('\n', g->f);
   }
-  if (stacks) fputs(early ? "yield old * 0.5 + v0\n" : "yield v0\n", g->f);
+  static const char *const stacked[] = {"v0", "old * 0.5 + v0", "x[1]", "x[T - 1]"};
+  if (stacks) fprintf(g->f, "yield %s\n", stacked[early ? 1 : below(g, 3) ? 0 : 2 + below(g, 2)]);
   fputs("}\nloss = loss + sum(", g->f);
   carry(g);
   fputs(" * h0)\n", g->f);
@@ -71,7 +78,7 @@ Module *random_history(Ctx *c, uint64_t seed) {
   size_t bytes = 0;
   Gen g = {.f = open_memstream(&text, &bytes), .rng = seed * 7919 + 1};
   if (!g.f) exit(3);
-  int size = below(&g, 6), trips = 2 + below(&g, 8);
+  int size = below(&g, 6), trips = 6 + below(&g, 6);
   fprintf(g.f, "let T = %d\nlet R = %d\nlet C = %d\n", trips, rows[size], columns[size]);
   fputs("entry e0(x : f32[T, R, C], w : f32[C, C], h0 : f32[R, C]) {\n"
         "state kept : f32[T - 1, R, C] = zeros()\n"

@@ -419,7 +419,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "too many limits are refused that a refusal names, or there are too few\n");
     ok = false;
   }
-  if (histories && 2 * tally.updates < count) {
+  if (histories && 4 * tally.updates < count) {
     fprintf(stderr, "only %ld of %ld programs have histories\n", tally.updates, count);
     ok = false;
   }

@@ -30,5 +30,6 @@ entry train(x : f32[T, 8, 16], t : f32[T, 8, 16]) {
 # CHECK: scan {{.*}} {trips = [[BLOCK]], carries = 5, reverse = 1} : {{.*}} backward
 # WHY: remat_scan.g:10:{{[0-9]+}}: remark: {{[0-9]+}} of 13 iterations of scan run again before their way back, {{[2-9]}} at a time: {{[0-9,]+}} bytes are stacked in part [remat]
 # CURVE: 100.0         0.00        0.00        0.00
-# CURVE: {{[78][0-9].[0-9] +[1-9][0-9]?.[0-9]+ .* -$}}
+# CURVE-NEXT: 99.2         0.00        0.00        0.00
+# CURVE-NEXT: {{[78][0-9].[0-9] +[1-9][0-9]?.[0-9]+ .* -$}}
 # CURVE: {{[56][0-9].[0-9] +[23][0-9].[0-9]+ .* -$}}

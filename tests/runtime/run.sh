@@ -115,7 +115,7 @@ for option in '--save w0.safetensors' '--checkpoint c0.ckpt' --quiet '--bench 2'
 done
 cp x.npy nan.npy # row 57, column 1
 printf '\000\000\300\177' | dd of=nan.npy bs=1 seek=$(($(wc -c <x.npy) - 684)) conv=notrunc 2>dd.txt
-says 1 'nan.npy: row 57 of the input x holds nan' train --x nan.npy --target t.npy --save w0.safetensors
+says 1 'row 57 of the input x (nan.npy) holds nan' train --x nan.npy --target t.npy --save w0.safetensors
 says 1 'hint: this one alone is x.npy[5:6]' predict --x 'x.npy[5]' --load w.safetensors
 says 1 'no.npy[5]: cannot be read' predict --x 'no.npy[5]' --load w.safetensors
 

@@ -68,7 +68,7 @@ static inline bool order_moves_nothing(const OrderCheck *c, const Op *op) {
   if (value_at(c->e, v)->layout || value_at(c->e, w)->layout) return false;
   if (op->kind == OP_RESHAPE) return order_same(c, v, w, 0);
   const Type *x = value_type(c->e, v), *y = value_type(c->e, w);
-  if (!x->rank || op->attr[AT_STEPS].ints->at[0] != 1) return false;
+  if (!x->numel || !x->rank || op->attr[AT_STEPS].ints->at[0] != 1) return false;
   for (int i = 1; i < x->rank; i++)
     if (x->dim[i] != y->dim[i]) return false;
   return order_same(c, v, w,
