@@ -12,7 +12,7 @@
 
 enum {
   SMALL = 3
-}; /* what has less than 1 / SMALL of the limit stays as it is: a trial takes time */
+}; /* where nothing has 1 / SMALL of the limit, none is tried: a trial takes time */
 
 bool blocks_is_heavy(const Op *op) { return op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD; }
 

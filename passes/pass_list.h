@@ -35,7 +35,7 @@ typedef struct TrialRewrite {
   bool (*any)(PassRun *r, const Entry *e, uint64_t least);
   void (*apply)(PassRun *r, Entry *e, uint64_t least);
   void (*tell)(PassRun *r, const Entry *old, uint64_t least); /* what has been done, as remarks */
-  int share; /* tensors of less than 1 / share of the limit are not looked at; 0: all are */
+  int share; /* nothing is done where no tensor has 1 / share of the limit; 0: it is everywhere */
 } TrialRewrite;
 /* Tries it on each entry that exceeds the limit or runs something again, and keeps it where the
    entry meets the limit for it, or runs less arithmetic again; does nothing within a trial, unless

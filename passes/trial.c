@@ -61,8 +61,24 @@ static bool is_better(const Trial *now, const Trial *was, uint64_t limit) {
   return fits ? now->again < was->again : now->arena < was->arena;
 }
 
-static uint64_t least_of(const TrialRewrite *w, uint64_t limit) {
-  return w->share ? limit / (uint64_t)w->share : 0;
+/* Bytes of the largest value that the entry makes. */
+static uint64_t largest_of(const Entry *e) {
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < e->ops.n; i++) {
+    const Op *op = op_at(e, i);
+    for (int k = 0; k < op->nresults && op->kind != OP_LOAD; k++)
+      if (value_type(e, op->results[k])->bytes > most) most = value_type(e, op->results[k])->bytes;
+  }
+  return most;
+}
+
+/* Where something is large for the limit, what is rewritten follows from the entry alone: under all
+   such limits it is the same, so that the least that a refusal names is met. */
+static uint64_t least_of(const TrialRewrite *w, const Entry *e, uint64_t limit) {
+  enum { PART = 4 }; /* of the largest: what has less is not worth it */
+  if (!w->share) return 0;
+  uint64_t largest = largest_of(e);
+  return largest < limit / (uint64_t)w->share ? UINT64_MAX : largest / PART;
 }
 
 /* Rewrites entries that do not fit as they are; false if there is none. */
@@ -70,7 +86,7 @@ static bool try_entries(PassRun *r, const TrialRewrite *w, const Trial *was, uin
   bool any = false;
   for (uint32_t k = 0; k < r->m->entries.n; k++) {
     Entry *e = r->m->entries.at[k];
-    uint64_t least = least_of(w, limit);
+    uint64_t least = least_of(w, e, limit);
     if ((was[k].arena <= limit && !was[k].again) || !w->any(r, e, least)) continue;
     w->apply(r, e, least);
     any = true;
@@ -88,7 +104,7 @@ static bool under_limit(PassRun *r, const TrialRewrite *w) {
   if (!trial_limit(r, &limit)) return false;
   for (uint32_t k = 0; k < n; k++) {
     before[k] = *m->entries.at[k];
-    any |= w->any(r, m->entries.at[k], least_of(w, limit));
+    any |= w->any(r, m->entries.at[k], least_of(w, m->entries.at[k], limit));
   }
   if (!any) return true;
   if (!trial_run(r, limit, was)) return false;
@@ -98,7 +114,7 @@ static bool under_limit(PassRun *r, const TrialRewrite *w) {
     Entry *e = m->entries.at[k];
     if (e->body == before[k].body) continue;
     if (is_better(&now[k], &was[k], limit))
-      w->tell(r, &before[k], least_of(w, limit));
+      w->tell(r, &before[k], least_of(w, &before[k], limit));
     else
       *e = before[k];
   }
@@ -117,7 +133,7 @@ static bool curve_of(PassRun *r, const TrialRewrite *w) {
   if (!trial_run(r, 0, now) || (limited && !trial_curve(r))) return false;
   for (uint32_t k = 0; k < n; k++) {
     Entry *e = m->entries.at[k];
-    uint64_t least = least_of(w, now[k].arena / HALF);
+    uint64_t least = least_of(w, e, now[k].arena / HALF);
     before[k] = *e;
     if (!w->any(r, e, least)) continue;
     w->apply(r, e, least);
