@@ -94,7 +94,25 @@ static void add_name(Elab *e, const char **list, int *n, int room, const char *n
   if (*n < room) list[(*n)++] = name;
 }
 
-/* A name that no scope knows, with the nearest one that it could have meant. */
+/* What people write out of habit from other libraries. */
+static const struct {
+  const char *name, *here;
+} elsewhere[] = {
+#define ELSEWHERE(name, expr) {name, "write " expr},
+#define SAY(name, words) {name, "write " words},
+#include "lang/elsewhere.def"
+#undef ELSEWHERE
+#undef SAY
+};
+
+static const char *known_elsewhere(const char *name) {
+  for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++)
+    if (strcmp(elsewhere[i].name, name) == 0) return elsewhere[i].here;
+  return NULL;
+}
+
+/* A name that no scope knows, with what it is called here or the nearest one that it could have
+ * meant. */
 void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
   Env *env = e->frame->env;
   int n = 0, room = (int)(env->names.n + e->user.n + e->prelude.n + e->builtins.n) + 2;
@@ -115,6 +133,8 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
   if (gone) {
     elab_note(e, gone->loc, "'%s' is bound in a loop and ends with each iteration", name);
     elab_hint(e, "bind it before the loop; the loop then changes it");
+  } else if (known_elsewhere(name)) {
+    elab_hint(e, "%s", known_elsewhere(name));
   } else if (near) {
     elab_hint(e, "did you mean '%s'?", near);
   } else if (strcmp(kind, "dim") == 0) {
