@@ -291,12 +291,13 @@ static Launch *add_launch(Making *m, const Op *op, Kernel *kernel, uint64_t flop
   l.stream = p->stream ? p->stream[m->step] : 0;
   l.args = ARENA_ARRAY(m->g->a, Address, kernel->nargs + 1);
   bool part = plan_updates_part(p, op);
-  uint64_t whole = part ? p->place[op->results[0]].bytes : 0,
-           update = part ? p->place[op->operands[1]].bytes : 0;
   for (int a = 0; a < kernel->nargs; a++) {
     l.args[a] = arg_address(m->g, m->e, op, &kernel->args[a], m->gp);
-    if (kernel->args[a].kind != ARG_SCRATCH)
-      l.bytes += runs * (part && l.args[a].bytes == whole ? update : l.args[a].bytes);
+    if (kernel->args[a].kind == ARG_SCRATCH) continue;
+    ValueId v = kernel->args[a].kind == ARG_VALUE ? kernel->args[a].value : NO_ID;
+    if (part && v == op->operands[0]) continue; /* stays where it is */
+    if (part && v == op->results[0]) v = op->operands[1];
+    l.bytes += runs * (v == NO_ID ? l.args[a].bytes : p->place[v].bytes);
   }
   vec_push(m->g->a, &m->out->at, l);
   return &m->out->at.at[m->out->at.n - 1];

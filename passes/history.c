@@ -14,10 +14,9 @@
 typedef struct Histories { /* of an entry */
   PassRun *r;
   const Entry *e;
-  uint64_t least; /* bytes of a stack worth the trouble */
-  bool all;       /* wherever there are two: history{all=1} */
-  bool *bound;    /* by value: it is wanted in a place of its own */
-  int **of;       /* by op, of scans: by result, the carry whose rows it has, or -1; NULL: none */
+  bool all;    /* wherever there are two: history{all=1} */
+  bool *bound; /* by value: it is wanted in a place of its own */
+  int **of;    /* by op, of scans: by result, the carry whose rows it has, or -1; NULL: none */
   uint32_t n;
 } Histories;
 
@@ -33,7 +32,6 @@ static bool mark(Histories *h, const Op *scan, int carry, int *of) {
   if (!def || def->parent != body || !row || row > INT64_MAX / rows) return false;
   if (rows < PLAN_MANY_ROWS && !h->all) return false;
   if (row % PLAN_ROW_ALIGN && !h->all) return false;
-  if (row * (rows - 1) < h->least) return false;
   bool first = false, second = false;
   for (int k = carries_of(scan); k < scan->nresults; k++) {
     ValueId v = yield->operands[k];
@@ -48,8 +46,8 @@ static bool mark(Histories *h, const Op *scan, int carry, int *of) {
   return true;
 }
 
-static Histories histories_of(PassRun *r, const Entry *e, uint64_t least) {
-  Histories h = {.r = r, .e = e, .least = least, .all = pass_arg_int(r, "all", 0) != 0};
+static Histories histories_of(PassRun *r, const Entry *e) {
+  Histories h = {.r = r, .e = e, .all = pass_arg_int(r, "all", 0) != 0};
   h.bound = ARENA_ARRAY(r->scratch, bool, e->values.n + 1);
   h.of = ARENA_ARRAY(r->scratch, int *, e->ops.n + 1);
   for (uint32_t i = 0; i < e->ops.n; i++) {
@@ -251,18 +249,21 @@ static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void 
 /* ---- as a pass ---- */
 
 static bool any_history(PassRun *r, const Entry *e, uint64_t least) {
-  return histories_of(r, e, least).n > 0;
+  (void)least;
+  return histories_of(r, e).n > 0;
 }
 
 static void with_histories(PassRun *r, Entry *e, uint64_t least) {
-  Histories h = histories_of(r, e, least);
+  (void)least; /* what a history saves is all that is stacked */
+  Histories h = histories_of(r, e);
   if (!h.n) return;
   entry_rebuild(e, each, &h, false, false);
   r->changes += h.n;
 }
 
 static void tell(PassRun *r, const Entry *old, uint64_t least) {
-  Histories h = histories_of(r, old, least);
+  (void)least;
+  Histories h = histories_of(r, old);
   for (uint32_t i = 0; i < old->ops.n; i++) {
     const Op *op = op_at(old, i);
     for (int k = 0; h.of[i] && k < op->nresults; k++) {
@@ -280,6 +281,7 @@ static void tell(PassRun *r, const Entry *old, uint64_t least) {
 /* What the program takes without a limit it takes with histories. */
 static bool know_whole(PassRun *r) {
   Module *m = r->m;
+  if (r->opt->limit.bytes || m->whole_arena) return true;
   Entry *before = ARENA_ARRAY(r->scratch, Entry, m->entries.n + 1);
   uint64_t limit;
   int64_t changes = r->changes;

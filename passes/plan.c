@@ -241,8 +241,8 @@ uint64_t op_flops(const Entry *e, const Op *op) {
 
 bool plan_updates_part(const Plan *p, const Op *op) {
   if (op->kind != OP_DYNAMIC_UPDATE) return false;
-  const Place *x = &p->place[op->operands[0]], *y = &p->place[op->results[0]];
-  return x->region == y->region && x->offset == y->offset;
+  const Place *y = &p->place[op->results[0]];
+  return y->how == HOW_INPLACE && y->of == op->operands[0];
 }
 
 double plan_work(const Entry *e, const Plan *p, const Op *op) {

@@ -92,7 +92,8 @@ uint64_t plan_reach(const Place *x, const Block *b);
 Place plan_target(const Entry *e, Arena *a, const Op *scan, int result);
 
 /* An op that moves no bytes: its result is its operand's bytes under another type (a reshape of a
-   row-major value, a store of a value that already lies in the global's bytes). */
+   row-major value, rows of it that are read where they lie, a store of a value that already lies in
+   the global's bytes). */
 bool plan_is_alias(const Entry *e, const Op *op);
 /* A part is written over the whole in place: no other bytes move. */
 bool plan_updates_part(const Plan *p, const Op *op);

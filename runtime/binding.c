@@ -183,12 +183,6 @@ static bool means_idx(const Column *c, const Suffixes *s, const uint8_t *head, u
          all == c->source.size;
 }
 
-/* Numbers of a type that was said may begin as packed data do. */
-static bool is_named_gz(const char *path) {
-  size_t n = strlen(path);
-  return n > 3 && strcmp(path + n - 3, ".gz") == 0;
-}
-
 /* "FILE[5]", where there is FILE: false after the error that says what to write instead. */
 static bool no_single_row(const char *text, Err *e) {
   size_t n = strlen(text);
@@ -221,7 +215,8 @@ static bool open_content(Column *c, const Suffixes *s, uint8_t *head, Err *e) {
   bool archive = npz_is(head, got);
   if (archive) {
     if (!npz_find(&c->file, c->t->name, c->member, &c->source, e)) return false;
-  } else if (got > 2 && head[0] == 0x1F && head[1] == 0x8B && (!s->type || is_named_gz(c->text))) {
+  } else if (got > 2 && head[0] == 0x1F && head[1] == 0x8B &&
+             (!s->type || ends_with(c->text, ".gz"))) {
     c->source.kind = SOURCE_GZIP;
     c->source.size = SOURCE_UNKNOWN;
   }

@@ -82,14 +82,7 @@ bool codegen_c(Module *m, const Target *t, const CodegenOptions *o, FILE *f) {
   fprintf(f, "/* %s, compiled by gc %s for %s. */\n", text_comment(a, m->source),
           o->version ? o->version : "", t->name);
   cpu_prelude(f, o);
-  fputs(
-      "#include <string.h>\n"
-      "#ifndef GC_IVDEP /* iterations of the next loop do not depend on each other */\n"
-      "#ifdef __clang__\n#define GC_IVDEP _Pragma(\"clang loop vectorize(assume_safety)\")\n"
-      "#else\n#define GC_IVDEP _Pragma(\"GCC ivdep\")\n#endif\n"
-      "#define GC_BRANCH __asm__ volatile(\"\") /* a loop that skips iterations keeps a branch */\n"
-      "#endif\n\n",
-      f);
+  fputs("#include <string.h>\n\n", f);
   for (uint32_t i = 0; i < p.g.helpers.n; i++) fprintf(f, "%s\n", p.g.helpers.at[i]);
   fputs("/* ---- kernels ---- */\n\n", f);
   fputs(text_str(&p.kernels), f);

@@ -3,6 +3,7 @@
    one id in their order, as the CPU does: a warp owns a part of a row of the table and looks
    through all ids, 32 at once. */
 #include "codegen/cuda/cuda.h"
+#include "passes/plan.h"
 
 static const Type *input(const Group *g, int i) { return value_type(g->e, g->in[i]); }
 /* The name of the ids, which may be the table, too. */
@@ -93,24 +94,31 @@ static void gather_grad(Gen *g, const Group *gr) {
   text_line(x, "out0[own * %lld + j] = %s;", (long long)row, scalar_store(g->a, out->dtype, "sum"));
 }
 
+/* Where the result lies over x, only y moves. */
 static void update(Gen *g, const Group *gr) {
   const Op *op = gr->root;
   int arg[3];
   for (int i = 0; i < 3; i++) arg[i] = group_arg(gr, op->operands[i]);
   const Type *x = input(gr, arg[0]), *y = input(gr, arg[1]), *start = input(gr, arg[2]);
+  bool in_place = plan_updates_part(gr->e->plan, op);
   int axis = (int)op->attr[AT_AXIS].i;
   long long inner = 1, limit = x->dim[axis] - y->dim[axis] + 1;
   for (int i = axis + 1; i < x->rank; i++) inner *= x->dim[i];
   long long all = x->dim[axis] * inner, part = y->dim[axis] * inner;
   Kernel *k = cuda_kernel(g, gr);
   Text *t = &k->text;
-  cuda_threads(g, k, x->numel, "t");
+  cuda_threads(g, k, in_place ? y->numel : x->numel, "t");
   text_line(t, "int64_t at = (int64_t)%s;",
             scalar_load(g->a, start->dtype, arena_printf(g->a, "in%d", arg[2]), "0"));
   text_open(t, "if (at < 0 || at >= %lld) {", limit);
   text_line(t, "if (t == 0) %s", gen_fault(g, gr, op, "a start", "0", "at", limit));
   text_line(t, "at = 0;");
   text_close(t, "}");
+  if (in_place) {
+    text_line(t, "out0[t / %lld * %lld + at * %lld + t %% %lld] = in%d[t];", part, all, inner, part,
+              arg[1]);
+    return;
+  }
   text_line(t, "const int64_t u = t / %lld, j = t %% %lld - at * %lld;", all, all, inner);
   text_line(t, "out0[t] = j >= 0 && j < %lld ? in%d[u * %lld + j] : in%d[t];", part, arg[1], part,
             arg[0]);
