@@ -290,9 +290,12 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
   const char *soon = "NULL, 0, 0";
   if (p->ask) {
     product_ask(g, gr, x, p);
-    soon = intern_printf(g->ctx, "soon, %lldL, %lldL",
-                         (long long)(p->tb || p->b_panels ? p->nr : p->n),
-                         (long long)(p->chain / p->ask));
+    const char *every = intern_printf(g->ctx, "%lldL", (long long)(p->chain / p->ask));
+    if (p->k % p->chain) /* the last chain is shorter */
+      every = intern_printf(g->ctx, "(depth < %lld ? 1 : depth / %lld)", (long long)p->ask,
+                            (long long)p->ask);
+    soon = intern_printf(g->ctx, "soon, %lldL, %s",
+                         (long long)(p->tb || p->b_panels ? p->nr : p->n), every);
   }
   const char *call = intern_printf(g->ctx, "(%s, b, c, %s, depth, %s, %s);", a, ld, old, soon);
   if (p->epilogue) print_asking(x, gr, p, width);

@@ -126,6 +126,6 @@ void product_ask(Gen *g, const Group *gr, Text *x, const Product *p) {
                           l->nr, l->nr, n, nr * l->nr, l->nr, nr)
       : p->tb || p->b_panels ? intern_printf(g->ctx, "(q1 * %lld + k1 + ahead) * %lld", kk, nr)
                              : intern_printf(g->ctx, "(k1 + ahead) * %lld + q1 * %lld", n, nr);
-  text_line(x, "const %s *soon = q1 < %s && k1 < %lld && ahead < %lld ? B + %s : NULL;", p->T, last,
-            kk, (long long)p->chain, at);
+  text_line(x, "const %s *soon = q1 < %s && k1 + ahead < %lld && ahead < %lld ? B + %s : NULL;",
+            p->T, last, kk, (long long)p->chain, at);
 }
