@@ -3,9 +3,12 @@
 #define GC_TESTS_GRADIENT_H
 #include "tests/unit/rig.h"
 
+enum { ROUNDS = 16 };
+
 typedef struct Case {
   Rig *r;
   uint64_t seed; /* splitmix64 */
+  int round;     /* of ROUNDS with this op; whose bits may say what form it has */
   int n;
   Tensor x[8];
   Attr attr[MAX_ATTRS];

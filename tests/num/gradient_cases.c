@@ -270,24 +270,39 @@ static void normed_grad(Case *c) {
   gradient_operand(c, DT_F64, c->x[0].type->rank - 1, c->x[0].type->dim);
 }
 
+/* Which keys a query sees: axes of extent 1 are the same for all, and query `blind` sees none. */
+static void masked(Case *c, int rank, const int64_t *scores, int64_t blind) {
+  int64_t dim[4];
+  for (int i = 0; i < rank; i++)
+    dim[i] = below(c, 4) || (i == rank - 2 && blind >= 0) ? scores[i] : 1;
+  int skip = below(c, 3) ? 0 : rank - 2; /* the same for all heads, by its rank */
+  Tensor *m = gradient_operand(c, DT_BOOL, rank - skip, dim + skip);
+  for (int64_t i = 0; i < m->type->numel; i++)
+    m->at[i].i = i / dim[rank - 1] % dim[rank - 2] != blind && below(c, 3) > 0;
+}
+
+/* All forms, by the bits of the round: grouped heads, causal, a mask, a query that sees no key. */
 static void attended(Case *c) {
   static const int64_t lengths[] = {1, 2, 3};
-  int64_t group = 1 + below(c, 2), t = lengths[below(c, 3)], s = lengths[below(c, 3)];
-  int64_t d = 1 + below(c, 3), e = 1 + below(c, 3);
-  bool causal = below(c, 2), heads = below(c, 2);
+  bool causal = c->round & 2, blind = c->round & 8;
+  int64_t group = 1 + (c->round & 1), t = lengths[below(c, 3)], s = 1 + below(c, 4);
+  int64_t d = 1 + below(c, 3), e = 1 + below(c, 3), lead = 1 + below(c, 2);
   if (causal) s = t;
-  int rank = heads ? 3 : 2, skip = 3 - rank;
+  int rank = group > 1 ? 3 + (int)below(c, 2) : 2 + (int)below(c, 3), skip = 4 - rank;
   c->attr[AT_SCALE].f = 0.75;
   c->attr[AT_CAUSAL].i = causal;
-  gradient_operand(c, DT_F64, rank, (int64_t[]){2 * group, t, d} + skip);
-  gradient_operand(c, DT_F64, rank, (int64_t[]){2, s, d} + skip);
-  gradient_operand(c, DT_F64, rank, (int64_t[]){2, s, e} + skip);
+  gradient_operand(c, DT_F64, rank, (int64_t[]){lead, 2 * group, t, d} + skip);
+  gradient_operand(c, DT_F64, rank, (int64_t[]){lead, 2, s, d} + skip);
+  gradient_operand(c, DT_F64, rank, (int64_t[]){lead, 2, s, e} + skip);
+  if (c->round & 4)
+    masked(c, rank, (int64_t[]){lead, 2 * group, t, s} + skip, blind ? below(c, t) : -1);
 }
 
 static void attended_grad(Case *c) {
   attended(c);
-  const Tensor in[3] = {c->x[0], c->x[1], c->x[2]};
+  const Tensor in[3] = {c->x[0], c->x[1], c->x[2]}, mask = c->x[3];
   const Type *q = in[0].type, *v = in[2].type;
+  bool has_mask = c->n > 3;
   int64_t dim[4];
   for (int i = 0; i < q->rank; i++) dim[i] = q->dim[i];
   dim[q->rank - 1] = v->dim[v->rank - 1];
@@ -296,6 +311,7 @@ static void attended_grad(Case *c) {
   for (int i = 0; i < 3; i++) c->x[c->n++] = in[i];
   gradient_operand(c, DT_F64, q->rank - 1, dim);
   gradient_operand(c, DT_F64, q->rank - 1, dim);
+  if (has_mask) c->x[c->n++] = mask;
 }
 
 static void labelled(Case *c) {

@@ -1,7 +1,6 @@
 #include "tests/num/random_history.h"
-#include "lang/ast.h"
-#include "lang/elab.h"
 #include "tests/num/random_program.h"
+#include "tests/num/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,12 +86,7 @@ Module *random_history(Ctx *c, uint64_t seed) {
   for (int n = 1 + below(&g, 3); n > 0; n--) loop(&g);
   end(&g);
   fclose(g.f);
-  const Program *p = parse_text(c, "history.g", text, bytes);
-  Module *m = p ? elaborate(c, p, &(ElabOptions){0}) : NULL;
-  if (!m) {
-    fprintf(stderr, "seed %llu:\n%s", (unsigned long long)seed, text);
-    exit(1);
-  }
+  Module *m = source_text(c, "history.g", text, bytes);
   free(text);
   return m;
 }

@@ -199,8 +199,47 @@ bool maker_drop(Gen *g) {
   return true;
 }
 
-/* Attention of a sequence with itself, or with another of its length. */
+/* Bools of this type, few of them alike: what they are made of is compared with a number. */
+static ValueId some_keys(Gen *g, const Type *t, int64_t queries) {
+  ValueId x = gen_mate(g, type_with_dtype(g->c, t, gen_float(g)));
+  const Type *floats = type_of(g, x);
+  ValueId mask = build2(g->b, OP_LT, x, build_const(g->b, floats, 0.34375));
+  if (chance(g, 60) || t->dim[t->rank - 2] != queries) return mask;
+  const Type *i = type_with_dtype(g->c, t, DT_I32); /* one query sees no key */
+  ValueId query =
+      build(g->b, OP_IOTA, NULL, 0, (Attr[MAX_ATTRS]){[AT_AXIS] = {.i = t->rank - 2}}, i);
+  ValueId blind = build_const_int(g->b, i, below(g, queries));
+  return build2(g->b, OP_AND, mask, build2(g->b, OP_NE, query, blind));
+}
+
+/* With fewer heads of keys, another number of keys, a mask. */
+static bool attend_any(Gen *g) {
+  const int64_t heads = 1 + below(g, 2), lead = 1 + below(g, 2), t = 1 + below(g, 4);
+  const int64_t d = 1 + below(g, 3), e = 1 + below(g, 3), group = 1 + below(g, 2);
+  bool causal = chance(g, 40);
+  int64_t s = causal ? t : 1 + below(g, 5);
+  int rank = 2 + (int)below(g, 3), skip = 4 - rank;
+  int64_t q[] = {lead, heads * group, t, d}, k[] = {lead, heads, s, d}, v[] = {lead, heads, s, e};
+  int64_t seen[] = {lead, heads * group, t, s};
+  Dtype dt = gen_float(g);
+  const Type *types[] = {type_get(g->c, dt, rank, q + skip), type_get(g->c, dt, rank, k + skip),
+                         type_get(g->c, dt, rank, v + skip)};
+  ValueId in[4];
+  int n = 0;
+  for (; n < 3; n++) in[n] = keep(g, chance(g, 50) ? gen_make(g, types[n]) : gen_mate(g, types[n]));
+  for (int i = 0; i < 4; i++)
+    if (chance(g, 25)) seen[i] = 1;
+  if (chance(g, 40) && rank > 2) skip = 2; /* the same for all heads, by its rank */
+  if (chance(g, 70)) in[n++] = some_keys(g, type_get(g->c, DT_BOOL, 4 - skip, seen + skip), t);
+  Attr attr[MAX_ATTRS] = {[AT_SCALE] = {.f = 0.5}, [AT_CAUSAL] = {.i = causal}};
+  keep(g, build(g->b, OP_ATTENTION, in, n, attr, NULL));
+  return true;
+}
+
+/* Attention of a sequence with itself, or with another of its length; of every form where
+   programs are to have that. */
 bool maker_attend(Gen *g) {
+  if (g->o.attends) return attend_any(g);
   ValueId q = gen_pick(g, FLOATS);
   const Type *t = type_of(g, q);
   if (t->rank < 2 || t->dim[t->rank - 1] == 0) return false;

@@ -5,9 +5,12 @@
    Bit for bit: folded = raw; gradients cleaned up = raw gradients; after any one pass, and after
    passes in a random order = raw gradients; planned by every strategy and proven = raw gradients.
    In f64, nearly: gradients of the folded program, and of one after passes in a random order, =
-   those of the raw one; gradients = central differences. Each program goes through every pass
-   singly and through several orders. */
+   those of the raw one; gradients = central differences. Each program goes through half
+   of the passes singly and through several orders; others, made for what passes look for, through
+   all. Fails also where a pass of the list is in no run, or changes nothing in any. */
 #include "passes/passes.h"
+#include "random_history.h"
+#include "random_nets.h"
 #include "random_program.h"
 
 #include <math.h>
@@ -24,19 +27,99 @@ typedef struct Result {
 static const char before[] = "autodiff";
 static const char cleaned[] = "autodiff,fold,cse,dce";
 static const char whole[] = "fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce";
-static const char planned[] = "autodiff,fold,cse,dce,history{all=1},recompute{least=1},fuse,dce,"
-                              "layout,order,liveness,inplace,"
-                              "share,plan-verify";
-static const char *const strategies[] = {"none", "inplace", "pool", "pack"};
-/* What may stand anywhere behind autodiff, and the plan, which ends it. */
-static const char *const single[] = {
-    "fold",           "hoist", "cse",    "dce",   "recompute{least=1}",
-    "history{all=1}", "fuse",  "layout", "order", "remat"};
-enum { SINGLE = sizeof single / sizeof *single, ANYTIME = 4, BEFORE_FUSION = 6, ORDERS = 4 };
+static const char planned[] =
+    "autodiff,fold,hoist,cse,dce,history{all=1},recompute{least=1},fuse,dce,"
+    "layout,order,liveness,inplace,"
+    "share,plan-verify";
+static const char *const strategies[] = {"none", "inplace", "pool", "color", "pack"};
+enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
+/* What may stand behind autodiff, with options that make it act, and what it needs there. The first
+   may stand anywhere, the next ones before fusion, once or twice; the plan ends it. */
+static const char *const single[][2] = {
+    {"fold"},
+    {"hoist"},
+    {"cse"},
+    {"dce"},
+    {"tables"},
+    {"recompute{least=1}"},
+    {"history{all=1}"},
+    {"parts{all=1}"},
+    {"blocks{all=1}"},
+    {"chunks{rows=2}"}, /* which adds up in another order: not where bits are compared */
+    {"fuse"},
+    {"layout"},
+    {"order"},
+    {"remat{effort=1}", "order,"},
+    {"liveness,inplace,color,share,plan-verify", "order,"},
+};
+enum {
+  SINGLE = sizeof single / sizeof *single,
+  ANYTIME = 5,
+  BEFORE_FUSION = 9,
+  CHUNKS = BEFORE_FUSION,
+  ORDERS = 3
+};
+
+/* ---- which passes ran, and acted ---- */
+
+static struct {
+  const char *name;
+  long runs, changes;
+} passes[] = {
+#define PASS(ID, NAME, ...) {.name = NAME},
+#include "passes/passes.def"
+#undef PASS
+};
+enum { PASSES = sizeof passes / sizeof *passes };
+
+/* From the table of --stats: a pass and its changes a line. */
+static void count(const char *stats) {
+  char name[32];
+  long changes;
+  for (; (stats = strchr(stats, '\n'));) {
+    if (sscanf(++stats, "%31s %ld", name, &changes) != 2) continue;
+    for (int i = 0; i < PASSES; i++) {
+      if (strcmp(passes[i].name, name) != 0) continue;
+      passes[i].runs++;
+      passes[i].changes += changes;
+    }
+  }
+}
+
+/* A pass that only finds out or proves has nothing to change. */
+static bool every_pass_acts(void) {
+  bool ok = true;
+  for (int i = 0; i < PASSES; i++) {
+    bool looks =
+        strcmp(passes[i].name, "liveness") == 0 || strcmp(passes[i].name, "plan-verify") == 0;
+    if (passes[i].runs && (passes[i].changes || looks)) continue;
+    fprintf(stderr, "%s: %ld runs, %ld changes\n", passes[i].name, passes[i].runs,
+            passes[i].changes);
+    ok = false;
+  }
+  return ok;
+}
+
+/* Memory is to be had for remat to save. */
 static bool prepare(Module *m, const char *pipeline, uint64_t seed) {
-  PassOptions o = {.verify_each = true, .target = &random_target, .memory = strategies[seed % 4]};
-  return module_verify(m, "random_program") && passes_run(m, pipeline, &o);
+  char *stats = NULL;
+  size_t bytes;
+  PassOptions o = {.verify_each = true,
+                   .target = &random_target,
+                   .memory = strategies[seed % STRATEGIES],
+                   .streams = 1 + (int)(seed / STRATEGIES % 4),
+                   .limit.share = strstr(pipeline, "remat") ? 0.7 : 0,
+                   .plan_seconds = 0.001,
+                   .trial = true, /* a limit that cannot be met is no error */
+                   .stats = true,
+                   .out = open_memstream(&stats, &bytes)};
+  if (!o.out) exit(3);
+  bool ok = module_verify(m, "random_program") && passes_run(m, pipeline, &o);
+  fclose(o.out);
+  count(stats);
+  free(stats);
+  return ok;
 }
 
 static Interp *start(Module *m, InterpMode mode, uint64_t seed) {
@@ -111,24 +194,40 @@ static bool equal(const Result *x, const Result *y, bool exact, uint64_t seed, c
 
 /* ---- one program in several pipelines ---- */
 
+/* How programs are made: with these options, or otherwise. */
+typedef struct Kind {
+  RandomOptions o;
+  Module *(*make)(Ctx *c, uint64_t seed); /* or NULL */
+} Kind;
+
+static Module *make(Ctx *c, const Kind *k, uint64_t seed) {
+  return k->make ? k->make(c, seed) : random_program(c, seed, k->o);
+}
+
+/* How results are compared: bit for bit, nearly in f64, or bit for bit in f64, where nothing is
+   rounded to the dtypes that a program names. */
+typedef enum Held { BITS, NEARLY, UNROUNDED } Held;
+
+static InterpMode mode_of(Held how) { return how == BITS ? INTERP_DTYPE : INTERP_F64; }
+
 /* What a program gives after the first pipeline; others are held to it. */
 typedef struct Base {
   Ctx *c;
-  RandomOptions o;
+  const Kind *kind;
   uint64_t seed;
   const char *pipeline;
   Result result;
-  bool exact;
+  Held how;
 } Base;
 
-static bool base_open(Base *b, RandomOptions o, uint64_t seed, const char *pipeline, bool exact) {
-  *b = (Base){.c = ctx_new(), .o = o, .seed = seed, .pipeline = pipeline, .exact = exact};
-  Module *m = random_program(b->c, seed, o);
+static bool base_open(Base *b, const Kind *k, uint64_t seed, const char *pipeline, Held how) {
+  *b = (Base){.c = ctx_new(), .kind = k, .seed = seed, .pipeline = pipeline, .how = how};
+  Module *m = make(b->c, k, seed);
   bool ok = prepare(m, pipeline, seed);
-  if (ok) b->result = evaluate(m, exact ? INTERP_DTYPE : INTERP_F64, seed);
+  if (ok) b->result = evaluate(m, mode_of(how), seed);
   if (!ok) {
     fprintf(stderr, "seed %llu: '%s' fails\n", (unsigned long long)seed, pipeline);
-    module_print(stderr, random_program(b->c, seed, o), &(PrintOptions){0});
+    module_print(stderr, make(b->c, k, seed), &(PrintOptions){0});
   }
   module_free(m);
   return ok;
@@ -140,17 +239,17 @@ static void base_close(Base *b) {
 }
 
 static bool agrees(const Base *b, const char *pipeline) {
-  Module *m = random_program(b->c, b->seed, b->o);
+  Module *m = make(b->c, b->kind, b->seed);
   bool ok = prepare(m, pipeline, b->seed);
   if (ok) {
-    Result r = evaluate(m, b->exact ? INTERP_DTYPE : INTERP_F64, b->seed);
-    ok = equal(&b->result, &r, b->exact, b->seed, pipeline);
+    Result r = evaluate(m, mode_of(b->how), b->seed);
+    ok = equal(&b->result, &r, b->how != NEARLY, b->seed, pipeline);
     arena_free(r.a);
   }
   if (!ok) {
     fprintf(stderr, "seed %llu: '%s' against '%s'\n", (unsigned long long)b->seed, b->pipeline,
             pipeline);
-    Module *raw = random_program(b->c, b->seed, b->o);
+    Module *raw = make(b->c, b->kind, b->seed);
     (void)passes_run(raw, b->pipeline, &(PassOptions){.target = &random_target});
     module_print(stderr, raw, &(PrintOptions){0});
     module_print(stderr, m, &(PrintOptions){0});
@@ -160,10 +259,9 @@ static bool agrees(const Base *b, const char *pipeline) {
   return ok;
 }
 
-static bool compare(RandomOptions o, uint64_t seed, const char *first, const char *second,
-                    bool exact) {
+static bool compare(const Kind *k, uint64_t seed, const char *first, const char *second, Held how) {
   Base b;
-  bool ok = base_open(&b, o, seed, first, exact) && agrees(&b, second);
+  bool ok = base_open(&b, k, seed, first, how) && agrees(&b, second);
   base_close(&b);
   return ok;
 }
@@ -171,19 +269,20 @@ static bool compare(RandomOptions o, uint64_t seed, const char *first, const cha
 /* A few of the first n passes in any order, some twice. */
 static const char *some(Arena *a, uint64_t *rng, const char *so_far, int n, int most) {
   for (int64_t k = random_below(rng, most + 1); k > 0; k--)
-    so_far = arena_printf(a, "%s%s%s", so_far, *so_far ? "," : "", single[random_below(rng, n)]);
+    so_far = arena_printf(a, "%s%s%s", so_far, *so_far ? "," : "", single[random_below(rng, n)][0]);
   return so_far;
 }
 
 /* Passes in a random order: some before autodiff if they may, some behind it, perhaps fusion and
    layout with more around them, and a plan that is proven. */
-static const char *random_order(Arena *a, uint64_t *rng, bool early) {
-  const char *p = some(a, rng, "", ANYTIME, early ? 4 : 0);
+static const char *random_order(Arena *a, uint64_t *rng, bool bits) {
+  const char *p = some(a, rng, "", ANYTIME, bits ? 0 : 4);
   p = arena_printf(a, "%s%sautodiff", p, *p ? "," : "");
-  p = some(a, rng, p, BEFORE_FUSION, 6);
+  p = some(a, rng, p, BEFORE_FUSION + !bits, 6);
   if (random_below(rng, 3)) p = some(a, rng, arena_printf(a, "%s,fuse", p), ANYTIME, 3);
   if (random_below(rng, 2)) p = arena_printf(a, "%s,layout", p);
-  return arena_printf(a, "%s,order,liveness,inplace,share,plan-verify", p);
+  const char *again = random_below(rng, 16) ? "" : "remat{effort=1},";
+  return arena_printf(a, "%s,order,%sliveness,inplace,color,share,plan-verify", p, again);
 }
 
 /* Every pass alone and random orders of them. */
@@ -191,11 +290,13 @@ static bool orders(const Base *b) {
   Arena *a = arena_new();
   uint64_t rng = b->seed * 2 + 1;
   bool ok = true;
-  for (int i = 0; i < SINGLE && ok && b->exact; i++) {
-    const char *needs = strcmp(single[i], "remat") == 0 ? "order," : "";
-    ok = agrees(b, arena_printf(a, "autodiff,%s%s", needs, single[i]));
+  for (int i = 0; i < SINGLE && ok; i++) {
+    bool turn = b->kind->make || (b->seed + (uint64_t)i) % 2 == 0; /* of other programs half */
+    if (!turn || (b->how == BITS) == (i == CHUNKS)) continue;
+    const char *needs = single[i][1] ? single[i][1] : "";
+    ok = agrees(b, arena_printf(a, "autodiff,%s%s", needs, single[i][0]));
   }
-  for (int i = 0; i < ORDERS && ok; i++) ok = agrees(b, random_order(a, &rng, !b->exact));
+  for (int i = 0; i < ORDERS && ok; i++) ok = agrees(b, random_order(a, &rng, b->how == BITS));
   arena_free(a);
   return ok;
 }
@@ -254,9 +355,9 @@ typedef struct Tally {
   int64_t agree, flat, rough; /* flat: both are 0 */
 } Tally;
 
-static bool differences(RandomOptions o, uint64_t seed, const char *pipeline, Tally *tally) {
+static bool differences(const Kind *k, uint64_t seed, const char *pipeline, Tally *tally) {
   Ctx *c = ctx_new();
-  Module *m = random_program(c, seed, o);
+  Module *m = make(c, k, seed);
   bool ok = prepare(m, pipeline, seed);
   Arena *a = arena_new();
   const Entry *e = m->entries.at[0];
@@ -269,11 +370,11 @@ static bool differences(RandomOptions o, uint64_t seed, const char *pipeline, Ta
   restore_globals(&p, true);
   uint64_t rng = seed;
   for (int i = 0; ok && i < n; i++) {
-    int k;
+    int nth;
     unsigned x;
     char kind[3] = "", loss[32];
-    if (sscanf(name[i], "d%d_%2[ing]%u", &k, kind, &x) != 3) continue;
-    snprintf(loss, sizeof loss, "loss%d", k);
+    if (sscanf(name[i], "d%d_%2[ing]%u", &nth, kind, &x) != 3) continue;
+    snprintf(loss, sizeof loss, "loss%d", nth);
     int output = find_name(name, n, loss);
     Tensor *t = kind[0] == 'i' ? &p.in[x] : &p.it->globals[x];
     for (int tries = 0; ok && tries < 3; tries++) {
@@ -295,7 +396,7 @@ static bool differences(RandomOptions o, uint64_t seed, const char *pipeline, Ta
     }
   }
   if (!ok) {
-    module_print(stderr, random_program(c, seed, o), &(PrintOptions){0});
+    module_print(stderr, make(c, k, seed), &(PrintOptions){0});
     module_print(stderr, m, &(PrintOptions){0});
   }
   interp_free(p.it);
@@ -306,34 +407,55 @@ static bool differences(RandomOptions o, uint64_t seed, const char *pipeline, Ta
 }
 
 /* Gradients and stores of a program bit for bit, through all that keeps bits. */
-static bool exactly(RandomOptions o, uint64_t seed) {
+static bool exactly(const Kind *k, uint64_t seed) {
   Base b;
-  bool ok = base_open(&b, o, seed, before, true) && agrees(&b, cleaned) && agrees(&b, planned) &&
+  bool ok = base_open(&b, k, seed, before, BITS) && agrees(&b, cleaned) && agrees(&b, planned) &&
             orders(&b);
   base_close(&b);
   return ok;
 }
 
-static bool nearly(RandomOptions o, uint64_t seed) {
+static bool nearly(const Kind *k, uint64_t seed) {
   Base b;
-  bool ok = base_open(&b, o, seed, before, false) && agrees(&b, whole) && orders(&b);
+  bool ok = base_open(&b, k, seed, before, NEARLY) && agrees(&b, whole) && orders(&b);
   base_close(&b);
   return ok;
+}
+
+/* Operands of fewer bits change numbers by the rounding that they ask for and by nothing else:
+   where no dtype rounds, all bits stay. What the rounding does, and tf32, which is an op that
+   rounds in f64 as well, is for tests of programs. */
+static bool narrowed(const Kind *k, uint64_t seed) {
+  return compare(k, seed, before, "autodiff,precision{products=bf16},fuse,dce,order", UNROUNDED);
 }
 
 int main(int argc, char **argv) {
   long count = argc > 1 ? strtol(argv[1], NULL, 10) : 5000;
   long first = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
-  RandomOptions plain = {.narrow = true, .stores = true};
-  RandomOptions trained = {.narrow = true, .grads = true, .stores = true};
-  RandomOptions exact = {.doubles = true, .grads = true}; /* folding rounds narrow constants */
-  RandomOptions smooth = {.doubles = true, .smooth = true, .grads = true, .ops = 14, .numel = 40};
+  const Kind plain = {.o = {.narrow = true, .stores = true}};
+  const Kind trained = {.o = {.narrow = true, .grads = true, .stores = true}};
+  const Kind exact = {.o = {.doubles = true, .grads = true}}; /* folding rounds narrow constants */
+  const Kind smooth = {
+      .o = {.doubles = true, .smooth = true, .grads = true, .ops = 14, .numel = 40}};
+  const Kind attends = {.o = {.narrow = true, .grads = true, .attends = true, .ops = 4}};
+  const Kind exact_attends = {.o = {.doubles = true, .grads = true, .attends = true, .ops = 4}};
+  const Kind smooth_attends = {
+      .o = {.doubles = true, .smooth = true, .grads = true, .attends = true, .ops = 4}};
+  const Kind nets = {.make = random_net}, histories = {.make = random_history};
   Tally tally = {0};
   bool ok = true;
   for (long s = first; ok && s < first + count; s++) {
     uint64_t seed = (uint64_t)s;
-    ok = compare(plain, seed, before, whole, true) && exactly(trained, seed) &&
-         nearly(exact, seed) && differences(smooth, seed, s % 2 ? before : whole, &tally);
+    const char *either = s % 2 ? before : whole;
+    ok = compare(&plain, seed, before, whole, BITS) && exactly(&trained, seed) &&
+         nearly(&exact, seed) && differences(&smooth, seed, either, &tally);
+    if (ok && s % 10 == 0) ok = narrowed(&trained, seed);
+    if (ok && s % 20 == 1)
+      ok = exactly(&attends, seed) && nearly(&exact_attends, seed) &&
+           differences(&smooth_attends, seed, either, &tally);
+    if (ok && s % 20 == 3)
+      ok = exactly(&nets, seed) && nearly(&nets, seed) && narrowed(&nets, seed);
+    if (ok && s % 50 == 7) ok = exactly(&histories, seed);
   }
   printf("%ld programs; slopes: %lld agree, %lld are 0, %lld at kinks\n", count,
          (long long)tally.agree, (long long)tally.flat, (long long)tally.rough);
@@ -341,5 +463,6 @@ int main(int argc, char **argv) {
     fprintf(stderr, "most slopes could not be told\n");
     ok = false;
   }
+  if (!every_pass_acts()) ok = false;
   return ok ? 0 : 1;
 }

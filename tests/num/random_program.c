@@ -193,6 +193,15 @@ static void some_stores(Gen *g, int left_out) {
   }
 }
 
+/* Attention, and the gradients of a loss of it by what it reads. */
+static void attention(Gen *g) {
+  maker_attend(g);
+  ValueId y = g->pool.at[g->pool.n - 1], x[4] = {part_of_loss(g, y)};
+  const Type *types[3];
+  for (int i = 0; i < 3; i++) types[i] = type_of(g, x[i + 1] = value_def(g->e, y)->operands[i]);
+  if (g->o.grads && g->nloss < 3) ask(g, x, types, 3);
+}
+
 /* A loop, states that are stored before its way back, and the gradients, by what goes in, of a loss
    of what comes out. */
 static void recurrence(Gen *g) {
@@ -299,6 +308,7 @@ static void random_entry(Gen *g, int index) {
   int n = g->o.ops ? g->o.ops : 5 + (int)below(g, 36);
   for (int i = 0; i < 3; i++) leaf(g);
   for (int i = 0; g->o.recurrent && i < 2; i++) recurrence(g);
+  for (int i = 0; g->o.attends && i < 2; i++) attention(g);
   for (int i = 0; i < n; i++) one_op(g);
   if (g->o.grads && g->nloss == 0) gradient(g);
   if (g->o.late) read_late(g);

@@ -15,6 +15,7 @@ typedef struct RandomOptions {
   int late;       /* so many values are read once more at the end, one after the other */
   int trips;      /* of a loop at most; 0: 4 */
   bool recurrent; /* begins with loops and gradients behind them */
+  bool attends;   /* attention has every form; begins with some and gradients behind it */
   bool grads;     /* losses and grad ops, grads of grads included */
   bool stores;    /* params and states are updated at the end */
   bool narrow;    /* f16, bf16, i64 and u8, too */

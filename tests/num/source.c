@@ -28,3 +28,11 @@ Module *source_module(Ctx *c, const char *file, const char *const *define, int n
   if (!m) exit(2);
   return m;
 }
+
+Module *source_text(Ctx *c, const char *name, const char *text, size_t bytes) {
+  Program *p = parse_text(c, name, text, bytes);
+  Module *m = p ? elaborate(c, p, &(ElabOptions){0}) : NULL;
+  if (m) return m;
+  fputs(text, stderr);
+  exit(2);
+}
