@@ -10,9 +10,7 @@
    convolved twice. With all=1 it is done wherever it can be. */
 #include "passes/blocks_impl.h"
 
-enum {
-  SMALL = 3
-}; /* where nothing has 1 / SMALL of the limit, none is tried: a trial takes time */
+enum { SMALL = 3 }; /* where nothing has 1 / SMALL of the limit, only a missed limit is a reason */
 
 bool blocks_is_heavy(const Op *op) { return op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD; }
 

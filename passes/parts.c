@@ -10,7 +10,7 @@
 #include "ir/op/window.h"
 #include "passes/pass_list.h"
 
-enum { SMALL = 8 }; /* where nothing has 1 / SMALL of the limit, none is tried */
+enum { SMALL = 8 }; /* where nothing has 1 / SMALL of the limit, only a missed limit is a reason */
 
 enum { CHANNELS = 1 }; /* the axis of images [N, C, H, W] and of filters [O, C, KH, KW] */
 

@@ -35,7 +35,8 @@ typedef struct TrialRewrite {
   bool (*any)(PassRun *r, const Entry *e, uint64_t least);
   void (*apply)(PassRun *r, Entry *e, uint64_t least);
   void (*tell)(PassRun *r, const Entry *old, uint64_t least); /* what has been done, as remarks */
-  int share; /* nothing is done where no tensor has 1 / share of the limit; 0: it is everywhere */
+  int share; /* where no tensor has 1 / share of the limit it is tried only if the limit is not met
+                without; 0: it is tried everywhere */
 } TrialRewrite;
 /* Tries it on each entry that exceeds the limit or runs something again, and keeps it where the
    entry meets the limit for it, or runs less arithmetic again; does nothing within a trial, unless

@@ -17,6 +17,7 @@ enum {
   TRIES = 10,           /* where packing misses the limit */
   LEAST_TIGHTER = 3200, /* the next one is, of the limit; twice as much each time */
   MOST_TIGHTER = 50,
+  BRIEF = 50,   /* a brief trial's part of the effort */
   NEARLY = 400, /* of the limit: what packing misses by, and need not */
   UNLUCKY = 5   /* times that packing may miss the limit by chance */
 };
@@ -119,6 +120,7 @@ int remat_units(const Remat *w, uint64_t bytes) {
 int64_t remat_effort(const Remat *w) {
   int64_t e = w->p.nsteps * effort_a_step;
   int64_t percent = pass_arg_int(w->r, "effort", 100), most = 10000;
+  if (w->r->opt->brief) percent /= BRIEF;
   percent = percent < 1 ? 1 : percent > most ? most : percent;
   return (e < most_effort ? e : most_effort) / 100 * percent;
 }

@@ -8,14 +8,15 @@ static void copy_each(Builder *b, const Entry *old, const Op *op, ValueId *map, 
   build_copy(b, old, op, map);
 }
 
-/* out: may be NULL */
-static bool run(PassRun *r, uint64_t limit, FILE *curve, Trial *out) {
+/* out: may be NULL; brief: with little search */
+static bool run(PassRun *r, uint64_t limit, FILE *curve, bool brief, Trial *out) {
   Module *m = r->m;
   PassOptions own = {.target = r->opt->target,
                      .plan_seconds = r->opt->plan_seconds,
                      .limit = {.bytes = limit},
                      .curve = curve,
-                     .trial = true};
+                     .trial = true,
+                     .brief = brief};
   uint32_t n = m->entries.n + (m->init != NULL);
   Entry *saved = ARENA_ARRAY(r->scratch, Entry, n + 1);
   const Layout **layout = ARENA_ARRAY(r->scratch, const Layout *, m->globals.n + 1);
@@ -34,9 +35,9 @@ static bool run(PassRun *r, uint64_t limit, FILE *curve, Trial *out) {
   return ok;
 }
 
-bool trial_run(PassRun *r, uint64_t limit, Trial *out) { return run(r, limit, NULL, out); }
+bool trial_run(PassRun *r, uint64_t limit, Trial *out) { return run(r, limit, NULL, false, out); }
 
-bool trial_curve(PassRun *r) { return run(r, 0, r->opt->curve, NULL); }
+bool trial_curve(PassRun *r) { return run(r, 0, r->opt->curve, false, NULL); }
 
 bool trial_limit(PassRun *r, uint64_t *limit) {
   const MemoryLimit *l = &r->opt->limit;
@@ -72,41 +73,58 @@ static uint64_t largest_of(const Entry *e) {
   return most;
 }
 
-/* Where something is large for the limit, what is rewritten follows from the entry alone: under all
-   such limits it is the same, so that the least that a refusal names is met. */
-static uint64_t least_of(const TrialRewrite *w, const Entry *e, uint64_t limit) {
-  enum { PART = 4 }; /* of the largest: what has less is not worth it */
-  if (!w->share) return 0;
-  uint64_t largest = largest_of(e);
-  return largest < limit / (uint64_t)w->share ? UINT64_MAX : largest / PART;
+/* Something that the entry makes is large for the limit: what is rewritten may pay. */
+static bool is_large(const TrialRewrite *w, const Entry *e, uint64_t limit) {
+  return !w->share || largest_of(e) >= limit / (uint64_t)w->share;
 }
 
-/* Rewrites entries that do not fit as they are; false if there is none. */
+/* What is rewritten follows from the entry alone: it is the same under all limits, so that the
+   least that a refusal names is met. */
+static uint64_t least_of(const TrialRewrite *w, const Entry *e) {
+  enum { PART = 4 }; /* of the largest: what has less is not worth it */
+  return w->share ? largest_of(e) / PART : 0;
+}
+
+/* Rewrites entries that do not fit as they are, or run something large again to fit; false if there
+   is none. */
 static bool try_entries(PassRun *r, const TrialRewrite *w, const Trial *was, uint64_t limit) {
   bool any = false;
   for (uint32_t k = 0; k < r->m->entries.n; k++) {
     Entry *e = r->m->entries.at[k];
-    uint64_t least = least_of(w, e, limit);
-    if ((was[k].arena <= limit && !was[k].again) || !w->any(r, e, least)) continue;
+    uint64_t least = least_of(w, e);
+    bool pays = was[k].arena > limit || (was[k].again && is_large(w, e, limit));
+    if (!pays || !w->any(r, e, least)) continue;
     w->apply(r, e, least);
     any = true;
   }
   return any;
 }
 
+static bool all_fit(const Trial *was, uint32_t n, uint64_t limit) {
+  for (uint32_t k = 0; k < n; k++)
+    if (was[k].arena > limit) return false;
+  return true;
+}
+
+/* A whole trial takes as long as the compilation. Where nothing is large for the limit, a brief one
+   says whether the limit can be met without any rewriting. */
 static bool under_limit(PassRun *r, const TrialRewrite *w) {
   const Module *m = r->m;
   uint32_t n = m->entries.n;
   uint64_t limit;
-  bool any = false;
+  bool any = false, large = false;
   Trial *was = ARENA_ARRAY(r->scratch, Trial, n), *now = ARENA_ARRAY(r->scratch, Trial, n);
   Entry *before = ARENA_ARRAY(r->scratch, Entry, n);
   if (!trial_limit(r, &limit)) return false;
   for (uint32_t k = 0; k < n; k++) {
     before[k] = *m->entries.at[k];
-    any |= w->any(r, m->entries.at[k], least_of(w, m->entries.at[k], limit));
+    bool found = w->any(r, m->entries.at[k], least_of(w, m->entries.at[k]));
+    any |= found;
+    large |= found && is_large(w, m->entries.at[k], limit);
   }
   if (!any) return true;
+  if (!large && !run(r, limit, NULL, true, was)) return false;
+  if (!large && all_fit(was, n, limit)) return true;
   if (!trial_run(r, limit, was)) return false;
   if (!try_entries(r, w, was, limit)) return true;
   if (!trial_run(r, limit, now)) return false;
@@ -114,7 +132,7 @@ static bool under_limit(PassRun *r, const TrialRewrite *w) {
     Entry *e = m->entries.at[k];
     if (e->body == before[k].body) continue;
     if (is_better(&now[k], &was[k], limit))
-      w->tell(r, &before[k], least_of(w, &before[k], limit));
+      w->tell(r, &before[k], least_of(w, &before[k]));
     else
       *e = before[k];
   }
@@ -133,9 +151,9 @@ static bool curve_of(PassRun *r, const TrialRewrite *w) {
   if (!trial_run(r, 0, now) || (limited && !trial_curve(r))) return false;
   for (uint32_t k = 0; k < n; k++) {
     Entry *e = m->entries.at[k];
-    uint64_t least = least_of(w, e, now[k].arena / HALF);
+    uint64_t least = least_of(w, e);
     before[k] = *e;
-    if (!w->any(r, e, least)) continue;
+    if (!is_large(w, e, now[k].arena / HALF) || !w->any(r, e, least)) continue;
     w->apply(r, e, least);
     any = true;
   }

@@ -382,3 +382,10 @@ uint64_t random_least(const char *refusals) {
   }
   return most;
 }
+
+bool random_refused(const char *errors) {
+  int n = 0, refusals = 0;
+  for (const char *s = errors; (s = strstr(s, "error: ")); n++) s++;
+  for (const char *s = errors; (s = strstr(s, "not fit into ")); refusals++) s++;
+  return n > 0 && n == refusals && random_least(errors) > 0;
+}

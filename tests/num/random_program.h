@@ -33,6 +33,8 @@ Tensor *random_inputs(Arena *a, const Entry *e, uint64_t seed);
 /* The bytes that refusals of a memory limit name as the least found, the most of all entries; 0 if
    none does. */
 uint64_t random_least(const char *refusals);
+/* Whether the errors refuse a memory limit, every one of them, and name a least. */
+bool random_refused(const char *errors);
 uint64_t random_next(uint64_t *state);            /* splitmix64 */
 int64_t random_below(uint64_t *state, int64_t n); /* 0 … n-1 */
 extern const Target random_target;                /* to plan for: panels, scratch, slack */
