@@ -72,7 +72,8 @@ static ValueId low_of(Narrow *n, Builder *b, ValueId v, const ValueId *map) {
   b->name = value_at(n->old, v)->name;
   bool was_low = def && n->p == PRECISION_BF16 && def->kind == OP_CONVERT &&
                  value_type(n->old, def->operands[0])->dtype == DT_BF16;
-  if (was_low || (def && def->kind == OP_TF32)) {
+  bool was_tf32 = def && n->p == PRECISION_TF32 && def->kind == OP_TF32;
+  if (was_low || was_tf32) {
     n->low[v] = was_low ? map[def->operands[0]] : map[v];
   } else if (is_view(def)) {
     const Type *t = value_type(n->old, v);
