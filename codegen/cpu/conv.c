@@ -36,6 +36,7 @@ typedef struct Conv {
                              the next, from panel to panel */
   bool epilogue;
   bool whole; /* ... on a row at a time */
+  bool once;  /* a panel's tiles have no pixel of the source in common: it asks for the next ones */
   Phase *phase;
   int nphases;
   int64_t blocks;      /* of images, of which a tile has a pixel each; 0: a tile is one image's */
@@ -51,10 +52,18 @@ static int64_t gcd(int64_t a, int64_t b) { return b ? gcd(b, a % b) : a; }
 /* A filter row's operands lie side by side. */
 static bool is_run(const Conv *v) { return v->c.groups == 1 && !v->back && v->c.w.dilation == 1; }
 
+/* Asks for as many rows of c with each filter row that all have come at its end. */
+static Tile tile_new(const Conv *v, int rows, int64_t width) {
+  int taps = (int)v->c.h.taps;
+  return (Tile){
+      .rows = rows, .width = width, .lb = v->lb, .lk = 1, .ask = (rows + taps - 1) / taps};
+}
+
 /* Pixels [i0, i0 + rows) of a phase. */
 static Tile tile_at(const Conv *v, const Phase *f, int64_t i0, int rows, int64_t width) {
-  Tile t = {.rows = rows, .width = width, .lb = v->lb, .lk = 1};
+  Tile t = tile_new(v, rows, width);
   t.li = f->over * v->from_channels;
+  if (v->once) t.next = rows * t.li;
   t.run = ARENA_ARRAY(v->g->a, Run, f->nreach + 1);
   bool all = is_run(v);
   for (int k = 0; k < f->nreach; k++) {
@@ -75,8 +84,9 @@ static Tile tile_at(const Conv *v, const Phase *f, int64_t i0, int rows, int64_t
 
 /* A pixel of a span in so many images. */
 static Tile tile_across(const Conv *v, const Phase *span, int images, int64_t width) {
-  Tile t = {.rows = images, .width = width, .lb = v->lb, .lk = 1};
+  Tile t = tile_new(v, images, width);
   t.li = v->in_rows * v->in_columns * v->from_channels;
+  if (v->once) t.next = span->over * v->from_channels;
   t.run = ARENA_ARRAY(v->g->a, Run, span->nreach + 1);
   for (int k = 0; k < span->nreach; k++) {
     const Reach *c = &span->reach[k];
@@ -166,6 +176,7 @@ static Conv conv_of(Gen *g, const Group *gr) {
   v.tap = (v.back ? v.from_channels : v.depth) * v.lb; /* [KH][KW][O][C / groups] has all outputs */
   v.epilogue = gr->nops > 1;
   v.whole = v.epilogue && v.columns * v.nr * 4 <= ROW_BYTES;
+  v.once = v.c.h.taps * v.c.w.taps == 1;
   v.phase = window_phases(g->a, &v.c.w, v.back, &v.nphases);
   v.span = window_spans(g->a, &v.c.w, v.back, &v.nspans);
   choose_tiles(&v);

@@ -5,7 +5,9 @@
    threads. Pixels come in chunks of whole rows of one image, or of whole images where they are
    small; every element is one chain of fma a chunk in the order of images, rows and columns, chunks
    added in order, as in window.c. The chunk's part of x and dy stays near while tiles go over it.
- */
+   Pixels with many channels lie so far apart that the cache has few places for them: those of dy
+   are copied panel by panel, and, where each pixel of x is read once for a panel (1x1), those of x
+   tile by tile, a block of tiles for all panels. */
 #include "codegen/cpu/pixel.h"
 #include "codegen/cpu/tile.h"
 
@@ -24,13 +26,16 @@ typedef struct Filter {
   int64_t tiles, rows, low; /* of a run: `low` of `rows`, then of rows + 1 */
   bool pack;                /* a panel of dy lies in a buffer while its tiles go over it */
   int64_t lb;               /* elements from pixel to pixel of dy, or of that buffer */
+  int64_t block;            /* tiles of x that lie in a buffer while panels go over them, or 0 */
+  int64_t la;               /* ... with so many elements from pixel to pixel */
   bool epilogue;
 } Filter;
 
 enum {
-  LINE = 16,           /* numbers of a line of the cache */
-  PACK_USES = 32,      /* tiles of a panel of dy that pay for packing it */
-  PACK_BYTES = 1 << 18 /* of the buffer, which is on the stack */
+  PACK_USES = 32,       /* tiles of a panel of dy that pay for packing it */
+  PACK_BYTES = 1 << 18, /* of the buffer, which is on the stack */
+  X_BYTES = 1 << 19,    /* of the buffer of x, which is there, too */
+  X_AHEAD = 8           /* pixels of x are asked for so early */
 };
 
 /* Filters that a group's gradient is wanted as: what its root makes, whatever comes behind. */
@@ -40,6 +45,19 @@ static const Layout *layout_of(Ctx *c, const Group *gr) {
     if (l && l->nr) return l;
   }
   return filter_layout(c, 0);
+}
+
+/* Each pixel of y has one of x, which a tile for itself reads. */
+static void choose_block(Filter *f) {
+  const WindowAxis *h = &f->c.h, *w = &f->c.w;
+  int64_t from, to, tall = f->rows + (f->low < f->tiles);
+  if (!f->pack || f->c.groups > 1 || h->taps * w->taps > 1) return;
+  window_outputs(h, 0, &from, &to);
+  if (!f->merged || h->lo != 0 || w->lo != 0 || from > 0 || to < h->out) return;
+  f->la = (tall + 3) / 4 * 4;
+  int64_t most = X_BYTES / (window_chunk_pixels(&f->c) * f->la * 4);
+  int64_t blocks = most ? (f->tiles + most - 1) / most : 0;
+  f->block = blocks ? (f->tiles + blocks - 1) / blocks : 0;
 }
 
 static Filter filter_of(Gen *g, const Group *gr) {
@@ -74,6 +92,7 @@ static Filter filter_of(Gen *g, const Group *gr) {
   f.pack = f.np * f.c.groups > 1 && f.c.h.taps * f.runs * f.tiles >= PACK_USES &&
            window_chunk_pixels(&f.c) * f.nr * 4 <= PACK_BYTES;
   f.lb = f.pack ? f.nr : f.c.cout;
+  choose_block(&f);
   f.epilogue = gr->nops > 1;
   return f;
 }
@@ -90,13 +109,9 @@ uint64_t cpu_filter_scratch(const Group *gr) {
   return bytes;
 }
 
-/* Where unit u lies: group g, panel q, filter row r, run v of channels, tile k: rows from m on. */
-static void print_unit(const Filter *f, Text *x) {
-  long long t = f->tiles, v = f->runs, r = f->c.h.taps, q = f->np;
-  text_line(x, "const long k = u %% %lld, v = u / %lld %% %lld, r = u / %lld %% %lld;", t, t, v,
-            t * v, r);
-  text_line(x, "const long q = u / %lld %% %lld, g = u / %lld, k0 = g * %lld + q * %d;", t * v * r,
-            q, t * v * r * q, (long long)f->c.gout, f->nr);
+/* Declares m, the first row of tile k, and where its result lies. */
+static void print_place(const Filter *f, Text *x) {
+  long long v = f->runs, r = f->c.h.taps;
   text_line(x, "const long m = k * %lld + (k > %lld ? k - %lld : 0);", (long long)f->rows,
             (long long)f->low, (long long)f->low);
   const char *row = arena_printf(f->g->a, "(r * %lld + v) * %lld + m", v, (long long)f->row);
@@ -106,24 +121,49 @@ static void print_unit(const Filter *f, Text *x) {
     text_line(x, "f32 *c = sum + (%s) * %lld + k0;", row, (long long)f->ld);
 }
 
+/* Where unit u lies: group g, panel q, filter row r, run v of channels, tile k: rows from m on. Of
+   blocks of tiles, `few` from `block` on, each meets one panel after the other. */
+static void print_unit(const Filter *f, Text *x) {
+  long long t = f->tiles, v = f->runs, r = f->c.h.taps, q = f->np;
+  if (f->block) {
+    text_line(x, "const long block = u / %lld * %lld;", (long long)f->block * q,
+              (long long)f->block);
+    text_line(x, "const long few = %lld - block < %lld ? %lld - block : %lld;", t,
+              (long long)f->block, t, (long long)f->block);
+    text_line(x, "const long in = u - block * %lld, k = block + in %% few, q = in / few;", q);
+    text_line(x, "const long v = 0, r = 0, g = 0, k0 = q * %d;", f->nr);
+    text_line(x, "(void)g;");
+    print_place(f, x);
+    return;
+  }
+  text_line(x, "const long k = u %% %lld, v = u / %lld %% %lld, r = u / %lld %% %lld;", t, t, v,
+            t * v, r);
+  text_line(x, "const long q = u / %lld %% %lld, g = u / %lld, k0 = g * %lld + q * %d;", t * v * r,
+            q, t * v * r * q, (long long)f->c.gout, f->nr);
+  print_place(f, x);
+}
+
 /* The next tile's channels of a pixel are asked for, a line of them ahead: pixels with many
    channels lie too far apart for the processor to foresee them. */
 static Tile tile_new(const Filter *f, int rows, int64_t width) {
-  int64_t ahead = f->tiles > 1 && f->c.cin > rows + LINE ? rows + LINE : 0;
+  int64_t ahead = f->tiles > 1 && !f->block && f->c.cin > rows + LINE ? rows + LINE : 0;
   return (Tile){.rows = rows,
                 .width = width,
                 .li = 1,
-                .lk = f->c.w.stride * f->c.cin,
+                .lk = f->block ? f->la : f->c.w.stride * f->c.cin,
                 .lb = f->lb,
                 .ahead = ahead};
 }
 
 static void print_tile(const Filter *f, Text *x, const Tile *t) {
-  long long image = f->c.h.in * f->c.w.in * f->c.cin, line = f->c.w.in * f->c.cin;
+  long long image = f->c.h.in * f->c.w.in * f->c.cin, row = f->c.h.stride * f->c.w.in * f->c.cin;
+  if (f->block) {
+    image = f->c.h.out * f->c.w.out * f->la;
+    row = f->c.w.out * f->la;
+  }
   text_line(x, "%s(a, %lldL, %lldL, b, %lldL, %lldL, c, %lldL, rows, images, h == 0);",
-            tile_function(f->g, t), (long long)f->c.h.stride * line, image,
-            (long long)(f->c.w.out * f->lb), (long long)(f->c.h.out * f->c.w.out * f->lb),
-            (long long)f->ld);
+            tile_function(f->g, t), row, image, (long long)(f->c.w.out * f->lb),
+            (long long)(f->c.h.out * f->c.w.out * f->lb), (long long)f->ld);
 }
 
 /* ---- a filter column for itself ---- */
@@ -207,7 +247,7 @@ static Tile row_tile(const Filter *f, int64_t k, int64_t width) {
     }
     if (!last || last->lo != lo || last->hi != hi) {
       last = &t.run[t.nruns++];
-      *last = (Run){(j * w->stride - w->lo) * f->c.cin, j * f->lb, 0, lo, hi};
+      *last = (Run){j * t.lk - w->lo * f->c.cin, j * f->lb, 0, lo, hi};
     }
     last->depth++;
   }
@@ -291,6 +331,28 @@ static void print_packing(const Filter *f, Text *x, int64_t width) {
             (long long)width, f->nr, (long long)f->c.cout);
 }
 
+/* Copies the chunk's pixels of the block's tiles, if it is another one than before. */
+static void print_block_of_x(const Filter *f, Text *x) {
+  long long step = f->c.w.stride * f->c.cin;
+  text_open(x, "if (packed_x != block) {");
+  text_line(x, "packed_x = block;");
+  text_line(x, "f32 *to = tiles;");
+  text_open(x, "for (long p = n0 * %lld + y0; p < (n0 + images - 1) * %lld + y1; p++) {",
+            (long long)f->c.h.out, (long long)f->c.h.out);
+  text_line(x, "const f32 *from = image + (p / %lld * %lld + p %% %lld * %lld) * %lld;",
+            (long long)f->c.h.out, (long long)f->c.h.in, (long long)f->c.h.out,
+            (long long)f->c.h.stride, (long long)(f->c.w.in * f->c.cin));
+  text_open(x, "for (long j = 0; j < %lld; j++, from += %lld, to += %lld) {", (long long)f->c.w.out,
+            step, (long long)f->la);
+  text_open(x, "for (long t = block; t < block + few; t++) {");
+  text_line(x, "const f32 *row = from + t * %lld + (t > %lld ? t - %lld : 0);", (long long)f->rows,
+            (long long)f->low, (long long)f->low);
+  text_line(x, "GC_AHEAD(row, %lld);", X_AHEAD * step);
+  text_line(x, "__builtin_memcpy(to + (t - block) * %lld, row, %lld * sizeof(f32));",
+            (long long)(window_chunk_pixels(&f->c) * f->la), (long long)f->la);
+  for (int i = 0; i < 4; i++) text_close(x, "}");
+}
+
 static void print_panel_of_dy(const Filter *f, Text *x) {
   int64_t tail = f->c.gout - (f->np - 1) * f->nr;
   text_open(x, "if (packed != g * %lld + q) {", (long long)f->np);
@@ -316,7 +378,7 @@ void cpu_filter(Gen *g, const Group *gr) {
   int64_t units = c->groups * f.np * c->h.taps * f.runs * f.tiles;
   kernel_units(k, k->flops < SERIAL_WORK ? 1 : units);
   /* the tiles of one panel lie in their order */
-  if (k->units > 1 && f.low == f.tiles && (f.layout->nr || f.np * c->groups == 1))
+  if (k->units > 1 && f.low == f.tiles && !f.block && (f.layout->nr || f.np * c->groups == 1))
     for (int i = 0; i < gr->nout; i++) {
       const Value *v = value_at(gr->e, gr->out[i]);
       uint64_t bytes;
@@ -331,12 +393,17 @@ void cpu_filter(Gen *g, const Group *gr) {
   const char *last = k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)units);
   if (f.pack)
     text_line(x, "_Alignas(64) f32 panel[%lld];", (long long)(window_chunk_pixels(c) * f.nr));
+  if (f.block)
+    text_line(x, "_Alignas(64) f32 tiles[%lld];",
+              (long long)(f.block * window_chunk_pixels(c) * f.la));
   window_chunks(x, c);
   if (f.pack) text_line(x, "long packed = -1;");
+  if (f.block) text_line(x, "long packed_x = -1;");
   text_open(x, "for (long u = %s; u < %s; u++) {", first, last);
   print_unit(&f, x);
   window_chunk_rows(x, c);
   if (f.pack) print_panel_of_dy(&f, x);
+  if (f.block) print_block_of_x(&f, x);
   if (f.merged) { /* columns are counted in the tile's runs */
     text_line(x, "enum { at = 0, col = 0 };");
   } else {
@@ -345,12 +412,16 @@ void cpu_filter(Gen *g, const Group *gr) {
     text_line(x, "const long col = at < 0 ? (-at + %lld) / %lld : 0; /* the first on the image */",
               (long long)c->w.stride - 1, (long long)c->w.stride);
   }
-  text_line(
-      x,
-      "const f32 *a = image + ((n0 * %lld + y * %lld + r * %lld - %lld) * %lld + col * %lld + "
-      "at) * %lld + g * %lld + m;",
-      (long long)c->h.in, (long long)c->h.stride, (long long)c->h.dilation, (long long)c->h.lo,
-      (long long)c->w.in, (long long)c->w.stride, (long long)c->cin, (long long)c->gin);
+  if (f.block)
+    text_line(x, "const f32 *a = tiles + (k - block) * %lld;",
+              (long long)(window_chunk_pixels(c) * f.la));
+  else
+    text_line(
+        x,
+        "const f32 *a = image + ((n0 * %lld + y * %lld + r * %lld - %lld) * %lld + col * %lld + "
+        "at) * %lld + g * %lld + m;",
+        (long long)c->h.in, (long long)c->h.stride, (long long)c->h.dilation, (long long)c->h.lo,
+        (long long)c->w.in, (long long)c->w.stride, (long long)c->cin, (long long)c->gin);
   if (f.pack)
     text_line(x, "const f32 *b = panel + ((y - y0) * %lld + col) * %d;", (long long)c->w.out, f.nr);
   else

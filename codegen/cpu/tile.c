@@ -35,16 +35,29 @@ const char *tile_function(Gen *g, const Tile *t) {
   text_line(&x, "Vf32 acc[R][NV];");
   text_line(&x, "UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++)");
   text_line(&x, "  acc[i][j] = (Vf32){0};");
+  if (t->ask) text_line(&x, "long asked = 0; /* rows of c */");
   text_open(&x, "for (long n = 0; n < images; n++, a += an, b += bn) {");
   text_line(&x, "const f32 *ra = a, *rb = b;");
   text_open(&x, "for (long r = 0; r < rows; r++, ra += ar, rb += br) {");
+  if (t->ask) {
+    text_line(&x, "for (int i = 0; i < %d && asked < R; i++, asked++)", t->ask);
+    text_line(&x, "  UNROLL for (int j = 0; j < NV; j++) GC_AHEAD(c, asked * ldc + j * L, 1);");
+  }
   for (int k = 0; k < t->nruns; k++) {
     const Run *run = &t->run[k];
     text_open(&x, "{");
     text_line(&x, "const f32 *p = ra + %lldL, *q = rb + %lldL;", (long long)run->a,
               (long long)run->b);
-    text_open(&x, "for (long k = 0; k < %lld; k++, p += %lldL, q += %lldL) {",
-              (long long)run->depth, (long long)t->lk, (long long)t->lb);
+    int64_t depth = run->depth;
+    bool by_line = t->next && depth > LINE && depth % LINE == 0;
+    if (by_line) {
+      text_open(&x, "for (long line = 0; line < %lld; line++) {", (long long)(depth / LINE));
+      text_line(&x, "UNROLL for (int i = %d; i < %d; i++) GC_AHEAD(p, i * %lldL + %lldL);",
+                (int)run->lo, (int)run->hi, (long long)t->li, (long long)t->next);
+      depth = LINE;
+    }
+    text_open(&x, "for (long k = 0; k < %lld; k++, p += %lldL, q += %lldL) {", (long long)depth,
+              (long long)t->lk, (long long)t->lb);
     text_line(&x, "Vf32 v[NV];");
     if (t->ahead) text_line(&x, "GC_AHEAD(p, %lldL, 0, 2);", (long long)t->ahead);
     text_line(&x,
@@ -52,9 +65,7 @@ const char *tile_function(Gen *g, const Tile *t) {
     text_open(&x, "UNROLL for (int i = %d; i < %d; i++) {", (int)run->lo, (int)run->hi);
     text_line(&x, "const Vf32 s = splat_f32(p[i * %lldL]);", (long long)t->li);
     text_line(&x, "UNROLL for (int j = 0; j < NV; j++) acc[i][j] = vfma_f32(v[j], s, acc[i][j]);");
-    text_close(&x, "}");
-    text_close(&x, "}");
-    text_close(&x, "}");
+    for (int open = by_line ? 4 : 3; open > 0; open--) text_close(&x, "}");
   }
   text_line(&x, "(void)ra, (void)rb;");
   text_close(&x, "}");

@@ -93,14 +93,14 @@ torch_step() { # its best face: memory is kept, threads spin only where they hav
 have_torch=no
 "$python" -c 'import torch' 2>/dev/null && have_torch=yes
 [ $have_torch = no ] && echo "PyTorch is left out: $python has none"
-have_compile=no # the LSTM is one call of PyTorch's own, which compile leaves as it is; nets run as they are
+have_compile=no
 "$python" -c 'import torch; torch.compile' 2>/dev/null && have_compile=yes
 for model in mnist chars lenet resnet20 lstm gpt gpt2; do
   for threads in 1 2; do
     for pair in 1 2 3; do
       echo "$model, $threads thread(s), gc:      $(gc_step $model $threads)"
       [ $have_torch = yes ] && echo "$model, $threads thread(s), PyTorch: $(torch_step $model $threads)"
-      [ $have_compile = yes ] && [[ $model != @(lstm|lenet|resnet20) ]] &&
+      [ $have_compile = yes ] &&
         echo "$model, $threads thread(s), PyTorch, compiled: $(torch_step $model $threads compile)"
     done
   done

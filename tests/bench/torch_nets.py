@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """One training step of docs/examples' convolutional nets in PyTorch, for tests/bench/run.sh.
 
-    OMP_NUM_THREADS=T torch_nets.py lenet|resnet20 SECONDS [contiguous]
+    OMP_NUM_THREADS=T torch_nets.py lenet|resnet20 SECONDS [contiguous] [compile]
 
 Prints the median and the least time of a step in microseconds. The batch starts as bytes, as gc's does. Images lie
 [N, H, W, C] (channels_last), which is the faster of both formats for these nets, unless `contiguous` is given.
+What this version of PyTorch has is used: its fused optimizers, `compile` for torch.compile.
 """
 import sys
 import time
@@ -61,22 +62,31 @@ class Resnet20(nn.Module):
         return self.head(F.relu(self.n(self.blocks(self.stem(x)))).mean((2, 3)))
 
 
+def fused(optimizer, parameters, **options):
+    try:
+        return optimizer(parameters, fused=True, **options)
+    except (TypeError, RuntimeError):
+        return optimizer(parameters, **options)
+
+
 def main():
     which, seconds = sys.argv[1], float(sys.argv[2])
     torch.manual_seed(0)
     if which == "lenet":
         model, x = Lenet(), torch.randint(0, 256, (64, 784), dtype=torch.uint8)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
+        optimizer = fused(torch.optim.AdamW, model.parameters(), lr=2e-3)
     else:
         model, x = Resnet20(), torch.randint(0, 256, (128, 3072), dtype=torch.uint8)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
+        optimizer = fused(torch.optim.SGD, model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
     model, y = model.to(memory_format=FORM), torch.randint(0, 10, (len(x),))
+    forward = torch.compile(model) if "compile" in sys.argv else model
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        F.cross_entropy(model(x), y).backward()
+        F.cross_entropy(forward(x), y).backward()
         optimizer.step()
 
+    step()  # compiles
     end = time.perf_counter() + 0.5
     while time.perf_counter() < end:
         step()

@@ -107,3 +107,15 @@ entry tall(x : f32[5, 70, 17, 13]) {
   ga, gb, gc, gd = grad(loss, [few, fewer, many, more])
   return loss, ga, gb, gc, gd
 }
+
+# gradients by filters of many inputs that meet each pixel once: blocks of tiles for several panels, uneven tiles and
+# blocks, chunks of images, pixels left out; work behind one of them; tiles a line deep that ask for the next pixels
+entry once(x : f32[4, 299, 17, 13]) {
+  param all : f32[66, 299, 1, 1] = normal(std = 0.2)
+  param some : f32[66, 299, 1, 1] = normal(std = 0.2)
+  param thin : f32[5, 16, 1, 1] = normal(std = 0.2)
+  y = conv2d(x[:, 0:16], thin, stride = 2)
+  loss = energy(conv2d(x, all)) + energy(conv2d(x, some, stride = [2, 3])) + energy(y)
+  ga, gb = grad(loss, [all, some])
+  return loss, ga, stepped = some - gb * 0.1, y
+}
