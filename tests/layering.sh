@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fails where an include crosses a floor upwards: ir < passes < codegen < lang; the runtime stands
-# alone, and nothing of the compiler includes it.
+# alone, and nothing of the compiler includes it. The checker of plans includes nothing of the planner.
 #   tests/layering.sh SOURCE_DIR
 set -euo pipefail
 cd "$1"
@@ -20,6 +20,11 @@ check passes codegen lang runtime tests
 check codegen lang runtime tests
 check lang runtime tests
 check runtime ir passes codegen lang tests
+if grep -HnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' passes/plan_verify.c passes/verify_* |
+  grep -vE '"(ir/.*|passes/(passes|pass_list|verify_impl)\.h)"'; then
+  echo "  ^ the checker of plans must not include the planner" >&2
+  bad=1
+fi
 extra=$(git ls-files 2>/dev/null | cut -d/ -f1 | sort -u |
   grep -vE '^(\..*|CMakeLists\.txt|README\.md|LICENSE|lang|ir|passes|codegen|runtime|tests|docs)$' || true)
 if [ -n "$extra" ]; then
