@@ -11,13 +11,15 @@
 #include <stdlib.h>
 
 enum {
-  EFFORT_A_NODE = 80,   /* reads and writes of steps that may be looked at, for each node */
-  LEAST_EFFORT = 10000, /* for small programs */
-  MOST_ALONG = 64,      /* nodes that move together */
-  DISPLACED = 3,        /* nodes, to get out of a dead end */
-  GROWTHS = 6,          /* times that a move takes in what hangs on it */
-  SCAN_SHARE = 2,       /* looking through all steps costs as much as so many of them */
-  SORT = 6              /* a value in a list to be sorted */
+  LEAST_EFFORT = 10000, /* reads and writes of steps that may be looked at, in small programs */
+  EFFORT_A_NODE = 80,   /* and besides for each node */
+  EFFORT_A_PAIR = 2,    /* of nodes: a try looks at many of them, and there is one for each */
+  MOST_FOR_PAIRS = 3000000,
+  MOST_ALONG = 64, /* nodes that move together */
+  DISPLACED = 3,   /* nodes, to get out of a dead end */
+  GROWTHS = 6,     /* times that a move takes in what hangs on it */
+  SCAN_SHARE = 2,  /* looking through all steps costs as much as so many of them */
+  SORT = 6         /* a value in a list to be sorted */
 };
 
 typedef struct Improve {
@@ -353,7 +355,9 @@ static Improve improve_new(const Graph *g, const RematProblem *p) {
   w.left = ARENA_ARRAY(a, int, p->nstorages + 1);
   w.taken = ARENA_ARRAY(a, bool, g->n + 1);
   w.window = ARENA_ARRAY(a, int, g->n + 1);
+  int64_t pairs = (int64_t)g->n * g->n * EFFORT_A_PAIR;
   w.effort = LEAST_EFFORT + (int64_t)g->n * EFFORT_A_NODE;
+  w.effort += pairs < MOST_FOR_PAIRS ? pairs : MOST_FOR_PAIRS;
   for (int t = 0; t < p->nsteps; t++) {
     int node = g->node_of[p->step[t].op->id];
     if (node < 0) continue; /* a store: it stands where its value is made */

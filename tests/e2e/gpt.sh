@@ -82,4 +82,9 @@ read -r planned informed total measured <memory.txt
 echo "memory by the plan $planned, by info $informed and $total with all, by the process $measured"
 at_most "$(awk "BEGIN {d = $planned / $informed - 1; print d < 0 ? -d : d}")" 0.01 'the plan against info'
 at_most "$(awk "BEGIN {d = $measured / $total - 1; print d < 0 ? -d : d}")" 0.01 'the process against info'
+
+# ---- GPT-2 as it is: gradients are kept for their norm, and all else lies in the same bytes ----
+"$gc" "$here/docs/examples/gpt2.g" -O2 --dump-plan=json --emit=plan -o /dev/null >whole.json || fail 'no plan of GPT-2'
+arena=$(python3 -c 'import json; print(json.load(open("whole.json"))["entries"][0]["arena_bytes"])')
+at_most "$arena" $((124439808 * 4 * 1001 / 1000)) 'the arena beside the gradients of 124,439,808 parameters'
 finish
