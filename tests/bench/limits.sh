@@ -1,7 +1,7 @@
 #!/bin/bash
 # limits.sh BUILD: what a byte limit costs on ten training steps: arena, added arithmetic, the least that any
 # plan in its order adds, by a linear program, and seconds of a processor. "more" marks what is above 1.3 times
-# that bound and one percent. Limits are shares of the bytes that the same steps take in MB where nothing is
+# that bound and one percent. Limits are shares, per cent or such as 1/6, of the bytes that the same steps take in MB where nothing is
 # recomputed, not even element by element, and every weight's gradient is consumed at once.
 set -eu
 gc=$1/bin/gc
@@ -13,8 +13,9 @@ sed 's/with adamw(.*$/with sgd(lr)/' "$examples/gpt2.g" > "$tmp/gpt2.g"
 
 net() { # FILE MB OPTIONS SHARES…
   for share in none "${@:4}"; do
-    limit=
-    [ "$share" = none ] || limit=--memory-limit=$(($2 * share / 100))M
+    limit= part=$share/100
+    case $share in */*) part=$share ;; esac
+    [ "$share" = none ] || limit=--memory-limit=$(($2 * $part))M
     printf '%-16s %5s  ' "$(basename "$1")" "$share"
     # shellcheck disable=SC2086
     if (TIMEFORMAT=%U; time "$gc" "$1" -O2 -march=x86-64-v3 $3 $limit --remarks=remat --dump-plan=json \
@@ -37,7 +38,7 @@ END
 net "$examples/inception_bn.g" 1232 "" 57 50 30
 net "$examples/resnet50.g" 2573 "" 50 30
 net "$here/limits/densenet.g" 3838 "" 50 30
-net "$here/limits/residual.g" 4692 "" 50 30 17
+net "$here/limits/residual.g" 4692 "" 50 30 1/6
 net "$tmp/gpt2.g" 3264 "-D T=1024" 50 30
 net "$here/limits/unet.g" 1535 "" 50 30
 net "$examples/vgg.g" 1533 "" 50 30
