@@ -192,12 +192,14 @@ static bool check_arg(Site *s, const ArgSpec *a, int i) {
 }
 
 static int spec_index(Site *s, const ArgSpec *spec, int n, Ident name) {
-  const char *names[MAX_ARGS];
+  const char *names[MAX_ARGS], *axis = NULL;
   for (int k = 0; k < n; k++) {
     if (spec[k].name == name.name) return k;
     names[k] = spec[k].name;
+    if (strcmp(names[k], "axis") == 0) axis = names[k];
   }
   const char *near = nearest_name(s->e->c, name.name, names, n);
+  if (axis && strcmp(name.name, "dim") == 0) near = axis; /* as PyTorch has it */
   elab_error(s->e, name.loc, "%s has no argument '%s'", s->name, name.name);
   if (near)
     elab_hint(s->e, "did you mean '%s'?", near);

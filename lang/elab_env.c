@@ -3,6 +3,7 @@
    what is built in; the prelude sees only itself and what is built in, so that a program may define
    a function of any name. A name first bound in a loop lives for one iteration. */
 #include "lang/elab_impl.h"
+#include "lang/elsewhere.h"
 
 Env *env_new(Elab *e, const Func *f, bool prelude) {
   Env *env = ARENA_NEW(e->a, Env);
@@ -92,23 +93,6 @@ Val let_value(Elab *e, Top *t) {
 
 static void add_name(Elab *e, const char **list, int *n, int room, const char *name) {
   if (*n < room) list[(*n)++] = name;
-}
-
-/* What people write out of habit from other libraries. */
-static const struct {
-  const char *name, *here;
-} elsewhere[] = {
-#define ELSEWHERE(name, expr) {name, "write " expr},
-#define SAY(name, words) {name, "write " words},
-#include "lang/elsewhere.def"
-#undef ELSEWHERE
-#undef SAY
-};
-
-static const char *known_elsewhere(const char *name) {
-  for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++)
-    if (strcmp(elsewhere[i].name, name) == 0) return elsewhere[i].here;
-  return NULL;
 }
 
 /* A name that no scope knows, with what it is called here or the nearest one that it could have

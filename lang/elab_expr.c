@@ -71,15 +71,20 @@ static Val expr_unary(Elab *e, const Expr *x) {
   return build_checked(e, OP_NEG, &v, 1, NULL, NULL, "'-'", x->loc);
 }
 
+Val not_a_bool(Elab *e, const Expr *test, Val found) {
+  if (e->frame->user.line && test->kind == EX_NAME) /* the prelude asks what its caller has given */
+    elab_error(e, test->loc, "'%s' must be true or false, found %s", test->name, val_str(e, found));
+  else
+    elab_error(e, test->loc, "the condition of 'if' must be a compile-time bool, found %s",
+               val_str(e, found));
+  if (found.kind == VAL_TENSOR) elab_hint(e, "choose element by element with where(c, a, b)");
+  return elab_trace(e);
+}
+
 static Val expr_cond(Elab *e, const Expr *x) {
   Val t = eval_one(e, x->cond.test);
   if (t.kind == VAL_POISON) return poison;
-  if (t.kind != VAL_BOOL) {
-    elab_error(e, x->cond.test->loc, "the condition of 'if' must be a compile-time bool, found %s",
-               val_str(e, t));
-    if (t.kind == VAL_TENSOR) elab_hint(e, "choose element by element with where(c, a, b)");
-    return elab_trace(e);
-  }
+  if (t.kind != VAL_BOOL) return not_a_bool(e, x->cond.test, t);
   return eval(e, t.b ? x->cond.then : x->cond.other);
 }
 

@@ -329,6 +329,8 @@ const Child *frame_reach(Elab *e, Frame *f, Child call);
 Val eval(Elab *e, const Expr *x);
 /* One value, neither none nor a tuple; poison after an error. */
 Val eval_one(Elab *e, const Expr *x);
+/* The error where an `if` asks something else than a bool. */
+Val not_a_bool(Elab *e, const Expr *test, Val found);
 Val expr_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
 /* ---- elab_number.c: compile-time arithmetic ---- */
 Val number_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);

@@ -170,10 +170,7 @@ static void exec_if(Elab *e, const Stmt *s) {
   Val t = eval_one(e, s->branch.test);
   if (t.kind == VAL_POISON) return;
   if (t.kind != VAL_BOOL) {
-    elab_error(e, s->branch.test->loc,
-               "the condition of 'if' must be a compile-time bool, found %s", val_str(e, t));
-    if (t.kind == VAL_TENSOR) elab_hint(e, "choose element by element with where(c, a, b)");
-    elab_trace(e);
+    (void)not_a_bool(e, s->branch.test, t);
     return;
   }
   if (t.b)

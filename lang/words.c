@@ -1,6 +1,7 @@
 /* Turns the text of single words into token values: numbers, strings, names, reserved words, and
    what habit from other languages writes. Contract: called by scan.l alone; what is wrong has been
    reported, and a value of the right kind comes back, so that parsing goes on. */
+#include "lang/elsewhere.h"
 #include "lang/parse.tab.h"
 #include "lang/parse_impl.h"
 
@@ -157,6 +158,8 @@ void scan_field(Parser *ps, Loc loc, const char *text) {
                "'as' gives one name; to put another in front of it write scope NAME { … }");
   else if (strcmp(text, ".minimize") == 0)
     scan_error(ps, loc, "values have no methods; write minimize loss with adamw(1e-3)");
+  else if (known_elsewhere(text + 1))
+    scan_error(ps, loc, "values have no fields or methods; %s", known_elsewhere(text + 1));
   else
     scan_error(ps, loc, "values have no fields or methods; write %.40s(x) or x |> %.40s", text + 1,
                text + 1);

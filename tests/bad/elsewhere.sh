@@ -10,12 +10,13 @@ rows=0 failed=0
 {
   cat <<'END'
 let n = 4
-let c = 3
+let c = 4
 let h = 8
 let w = 8
-entry all(x : f32[n, 6], y : f32[n, 6], u : f32[n], v : f32[6], images : f32[n, c, h, w], ids : i32[n], places : i32[n, 6],
-          rows : f32[n, 6], scores : f32[n, n], logits : f32[n, 10], labels : i32[n], target : f32[n, 10], q : f32[n, 6],
-          q3 : f32[2, n, 6]) {
+entry all(x : f32[n, 6], y : f32[n, 6], u : f32[n], images : f32[n, c, h, w], ids : i32[n], places : i32[n, 6],
+          rows : f32[n, 6], scores : f32[n, n], logits : f32[n, 10], labels : i32[n], target : f32[n, 10], q : f32[2, n, 6],
+          k : f32[2, 5, 6],
+          v : f32[2, 5, 6]) {
 END
   sed -n 's/^ELSEWHERE("\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" | sed 's/\\"/"/g' |
     awk '{name = $1; sub(/^[^ ]* /, ""); print "  of_" name " = " $0}

@@ -1,0 +1,9 @@
+/* Names of functions in NumPy and PyTorch, and what does the same here. */
+#ifndef GC_LANG_ELSEWHERE_H
+#define GC_LANG_ELSEWHERE_H
+
+/* "write concat([x, y], axis = 0)" for "cat"; NULL: the name means nothing there, or the same here.
+ */
+const char *known_elsewhere(const char *name);
+
+#endif
