@@ -60,24 +60,16 @@ typedef enum Fault {
   FAULTS
 } Fault;
 
-static void move(Place *x, const Place *to, uint64_t by) {
-  x->region = to->region;
-  x->offset = to->offset + by;
-  x->stride = NULL;
-  x->how = HOW_NEW;
-  x->of = NO_ID;
-}
-
 static void inject(Loop *l, Fault f) {
   static const int64_t still[1] = {0}, fast[1] = {128};
   Place *p = l->r.e->plan->place;
   const Block *in = l->scan->blocks[0];
   Place *temporary = &p[l->inner];
   switch (f) {
-  case OVER_CARRY: move(temporary, &p[in->args.at[1]], 0); return;
-  case OVER_OUTSIDE: move(temporary, &p[l->outside], 0); return;
-  case OVER_STACK: move(temporary, &p[l->scan->results[1]], 64); return;
-  case OVER_INPUT: move(temporary, &p[l->scan->operands[1]], 64); return;
+  case OVER_CARRY: rig_move(temporary, &p[in->args.at[1]], 0); return;
+  case OVER_OUTSIDE: rig_move(temporary, &p[l->outside], 0); return;
+  case OVER_STACK: rig_move(temporary, &p[l->scan->results[1]], 64); return;
+  case OVER_INPUT: rig_move(temporary, &p[l->scan->operands[1]], 64); return;
   case CARRY_APART: p[in->args.at[1]].offset += 64; return;
   case SLICE_STAYS: p[in->args.at[2]].stride = still; return;
   case ROW_STAYS: p[l->row].stride = still; return;

@@ -227,4 +227,13 @@ static inline void rig_plan_streams(PlanRig *r, const char *memory, bool order, 
 static inline void rig_plan(PlanRig *r, const char *memory, bool order) {
   rig_plan_streams(r, memory, order, 1);
 }
+
+/* A fault to plant: the value lies over another one, as if nobody needed that any more. */
+static inline void rig_move(Place *x, const Place *to, uint64_t by) {
+  x->region = to->region;
+  x->offset = to->offset + by;
+  x->stride = NULL;
+  x->how = HOW_NEW;
+  x->of = NO_ID;
+}
 #endif
