@@ -68,7 +68,8 @@ static const Type *conv_fits(const ShapeIn *in, const Type *x, const Type *f, co
 const Type *shape_conv_input_grad(const ShapeIn *in) {
   const Type *dy = in->type[0], *f = in->type[1];
   if (in->given->dtype == dy->dtype && f->dtype != dy->dtype) /* of operands, not of the result */
-    return shape_wrong(in, "needs equal dtypes: %s against %s", shape_str(in, dy), shape_str(in, f));
+    return shape_wrong(in, "needs equal dtypes: %s against %s", shape_str(in, dy),
+                       shape_str(in, f));
   return conv_fits(in, in->given, in->type[1], in->type[0]);
 }
 

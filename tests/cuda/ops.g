@@ -8,6 +8,10 @@ entry update(x : f32[3, 7, 5], y : f32[3, 2, 5], at : u8[2]) {
 entry update_types(x : f16[9, 4], y : f16[4, 4], i : i64[9, 4], j : i64[1, 4], at : i32[]) {
   return a = dynamic_update(x, y, at % 6), b = dynamic_update(i, j, at % 9), c = x[at % 9], d = dynamic_slice(i, at % 3, 7)
 }
+# in place: rows of a tensor of the program's own
+entry rows_in_place(x : f32[5, 8, 64], y : f32[1, 8, 64], at : i32) {
+  return z = dynamic_update(tanh(x), y, at % 5)
+}
 entry added(x : f32[11, 40], ids : u8[50], y : f32[50, 40]) {
   z = scatter_add(x, ids, y)
   dx, dy = grad(sum(z * z), [x, y])
