@@ -206,7 +206,8 @@ static void check_params(Elab *e) {
                    g->path, uses[i].reads->name, uses[k].trains->name, h->path);
       elab_hint(
           e,
-          "a param's path names the calls around it: call its net from the same function in both");
+          "a param's path names the calls around it: call its net from the same function in both, "
+          "unless a file gives it its weights");
       return;
     }
   }

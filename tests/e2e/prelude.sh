@@ -184,7 +184,7 @@ cat worst
 [ "$(wc -l <worst)" = 39 ] || fail "not every formula was looked at: $(wc -l <worst)"
 while read -r name error; do at_most "$error" 1e-5 "the error of $name"; done <worst
 
-# a function that the prelude gets is compared with its formula, here or there
+# a function that the prelude gets is called, here or there
 for name in $(sed -n 's/^def \([a-z_0-9]*\)(.*/\1/p' "$here/lang/prelude.g"); do
   checks=$((checks + 1))
   cat p.g "$here/tests/e2e/cells.sh" "$here/tests/e2e/optimizers.sh" "$here/tests/e2e/adam.sh" |
