@@ -44,16 +44,8 @@ END
 run 0 ./cells run --x x.npy --save run.safetensors --quiet
 run 0 ./cells step --x rows.npy --load run.safetensors --save step.safetensors --quiet
 cat >formulas.py <<'END'
-import json, math, struct
-def weights(file):
-    data = open(file, "rb").read()
-    n, = struct.unpack("<Q", data[:8])
-    out = {}
-    for name, t in json.loads(data[8:8 + n]).items():
-        if name != "__metadata__" and t["dtype"] == "F32":
-            a, b = t["data_offsets"]
-            out[name] = list(struct.unpack("<%df" % ((b - a) // 4), data[8 + n + a:8 + n + b]))
-    return out
+import math, struct
+from weights import weights
 w, x = weights("run.safetensors"), [list(struct.unpack("<6f", open("x.npy", "rb").read()[-96:][24 * i:24 * i + 24])) for i in range(4)]
 def product(row, m, n):
     return [sum(v * m[k * n + j] for k, v in enumerate(row)) for j in range(n)]

@@ -71,16 +71,8 @@ entry values(x : f32[4, 6]) {
 END
 run 0 "$gc" p.g -O2 -o p
 cat >common.py <<'END'
-import json, math, random, struct
-def weights(file):
-    data = open(file, "rb").read()
-    n, = struct.unpack("<Q", data[:8])
-    out = {}
-    for name, t in json.loads(data[8:8 + n]).items():
-        if name != "__metadata__" and t["dtype"] == "F32":
-            a, b = t["data_offsets"]
-            out[name] = list(struct.unpack("<%df" % ((b - a) // 4), data[8 + n + a:8 + n + b]))
-    return out
+import math, random, struct
+from weights import weights
 random.seed(6)
 data = struct.unpack("<48f", struct.pack("<48f", *(random.uniform(-3, 3) for _ in range(48))))
 END

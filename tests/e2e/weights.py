@@ -1,0 +1,14 @@
+"""The f32 tensors of a safetensors file, by name, as flat lists: for tests that compute in plain Python."""
+import json
+import struct
+
+
+def weights(file):
+    data = open(file, "rb").read()
+    n, = struct.unpack("<Q", data[:8])
+    out = {}
+    for name, t in json.loads(data[8:8 + n]).items():
+        if name != "__metadata__" and t["dtype"] == "F32":
+            a, b = t["data_offsets"]
+            out[name] = list(struct.unpack("<%df" % ((b - a) // 4), data[8 + n + a:8 + n + b]))
+    return out
