@@ -4,7 +4,7 @@ set -u
 gc=$1 data=$2 scratch=$3 mkdata=$4
 here=$(cd "$(dirname "$0")/../.." && pwd)
 rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
-export PYTHONPATH="$here/tests/e2e" PYTHONDONTWRITEBYTECODE=1 # weights.py
+export PYTHONPATH="$here/tests/e2e${PYTHONPATH:+:$PYTHONPATH}" PYTHONDONTWRITEBYTECODE=1 # weights.py
 failures=0 checks=0
 
 fail() {
