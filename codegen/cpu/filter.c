@@ -54,6 +54,8 @@ static void choose_block(Filter *f) {
   if (!f->pack || f->c.groups > 1 || h->taps * w->taps > 1) return;
   window_outputs(h, 0, &from, &to);
   if (!f->merged || h->lo != 0 || w->lo != 0 || from > 0 || to < h->out) return;
+  window_outputs(w, 0, &from, &to); /* neither is a column in the padding on the right */
+  if (from > 0 || to < w->out) return;
   f->la = (tall + 3) / 4 * 4;
   int64_t most = X_BYTES / (window_chunk_pixels(&f->c) * f->la * 4);
   int64_t blocks = most ? (f->tiles + most - 1) / most : 0;
