@@ -57,7 +57,6 @@ static void flow_block(Flow *w, const Block *b) {
 
 static void set_add(uint64_t *s, uint32_t i) { s[i / 64] |= UINT64_C(1) << i % 64; }
 static void set_drop(uint64_t *s, uint32_t i) { s[i / 64] &= ~(UINT64_C(1) << i % 64); }
-static bool set_has(const uint64_t *s, uint32_t i) { return s[i / 64] >> i % 64 & 1; }
 /* True if `to` grew. */
 static bool set_union(uint64_t *to, const uint64_t *s, uint32_t words) {
   uint64_t fresh = 0;
@@ -123,9 +122,11 @@ static void flow_run(Flow *w) {
 static void print_set(FILE *f, const Flow *w, const uint64_t *s) {
   const char *comma = "";
   fputc('{', f);
-  for (uint32_t i = 0; i < w->defined.n; i++)
-    if (set_has(s, i)) {
-      fprintf(f, "%s%s", comma, value_str(w->e, w->defined.at[i]));
+  for (uint32_t k = 0; k < w->words; k++)
+    for (uint64_t left = s[k]; left; left &= left - 1) {
+      uint32_t i = k * 64 + (uint32_t)__builtin_ctzll(left);
+      fputs(comma, f);
+      fputs(value_str(w->e, w->defined.at[i]), f);
       comma = ", ";
     }
   fputc('}', f);

@@ -17,13 +17,13 @@
 
 enum { A_CHILD_RUNS = 400, MOST_FINDINGS = 20, MOST_STAGES = 16, DONE = 42 };
 #ifdef __SANITIZE_ADDRESS__
-enum { SECONDS_A_TEXT = 10 };
+enum { SECONDS_A_TEXT = 30 };
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
   return "allocator_may_return_null=1:hard_rss_limit_mb=3000:exitcode=99";
 }
 #else
-enum { SECONDS_A_TEXT = 4 };
+enum { SECONDS_A_TEXT = 10 };
 #endif
 
 typedef struct Shared { /* written by the child, read by the parent after its end */
