@@ -1,13 +1,14 @@
 /* Random programs through the passes: what the reference interpreter says must stay.
-   Contract: `random_passes [COUNT [FIRST]]` runs COUNT programs of each kind from seed
+   Contract: `random_passes [--all] [COUNT [FIRST]]` runs COUNT programs of each kind from seed
    FIRST and exits with 1 after the first that differs, printed with its seed and both texts.
 
    Bit for bit: folded = raw; gradients cleaned up = raw gradients; after any one pass, and after
    passes in a random order = raw gradients; planned by every strategy and proven = raw gradients.
    In f64, nearly: gradients of the folded program, and of one after passes in a random order, =
-   those of the raw one; gradients = central differences. Each program goes through half
-   of the passes singly and through several orders; others, made for what passes look for, through
-   all. Fails also where a pass of the list is in no run, or changes nothing in any. */
+   those of the raw one; gradients = central differences. Each program goes through several orders
+   of passes, and through every second pass singly; with --all, or made for what passes look for,
+   through every pass. Fails also where a pass of the list is in no run, or changes nothing in
+   any. */
 #include "passes/passes.h"
 #include "random_history.h"
 #include "random_nets.h"
@@ -285,13 +286,15 @@ static const char *random_order(Arena *a, uint64_t *rng, bool bits) {
   return arena_printf(a, "%s,order,%sliveness,inplace,color,share,plan-verify", p, again);
 }
 
-/* Every pass alone and random orders of them. */
+static bool all; /* passes singly, for every program */
+
+/* Passes alone and random orders of them. */
 static bool orders(const Base *b) {
   Arena *a = arena_new();
   uint64_t rng = b->seed * 2 + 1;
   bool ok = true;
   for (int i = 0; i < SINGLE && ok; i++) {
-    bool turn = b->kind->make || (b->seed + (uint64_t)i) % 2 == 0; /* of other programs half */
+    bool turn = all || b->kind->make || (b->seed + (uint64_t)i) % 2 == 0;
     if (!turn || (b->how == BITS) == (i == CHUNKS)) continue;
     const char *needs = single[i][1] ? single[i][1] : "";
     ok = agrees(b, arena_printf(a, "autodiff,%s%s", needs, single[i][0]));
@@ -430,6 +433,8 @@ static bool narrowed(const Kind *k, uint64_t seed) {
 }
 
 int main(int argc, char **argv) {
+  all = argc > 1 && strcmp(argv[1], "--all") == 0;
+  argc -= all, argv += all;
   long count = argc > 1 ? strtol(argv[1], NULL, 10) : 5000;
   long first = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
   const Kind plain = {.o = {.narrow = true, .stores = true}};
