@@ -24,12 +24,14 @@ typedef struct PlanRig {
   int n;
 } PlanRig;
 
-static inline uint64_t rig_random(PlanRig *r, uint64_t n) {
-  uint64_t x = (r->random += 0x9E3779B97F4A7C15u);
+static inline uint64_t rig_next(uint64_t *state, uint64_t n) {
+  uint64_t x = (*state += 0x9E3779B97F4A7C15u);
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return (x ^ (x >> 31)) % n;
 }
+
+static inline uint64_t rig_random(PlanRig *r, uint64_t n) { return rig_next(&r->random, n); }
 
 /* Scratch for some ops, as a target may ask. */
 static inline uint64_t rig_scratch(const Target *t, const Entry *e, const Op *op) {
@@ -235,5 +237,16 @@ static inline void rig_move(Place *x, const Place *to, uint64_t by) {
   x->stride = NULL;
   x->how = HOW_NEW;
   x->of = NO_ID;
+}
+
+/* What lives at one time lies apart. */
+static inline void rig_valid_packing(const Buffers *b) {
+  for (int i = 0; i < b->n; i++)
+    for (int j = 0; j < i; j++) {
+      const Buffer *x = &b->at[i], *y = &b->at[j];
+      bool together = x->first <= y->last && y->first <= x->last;
+      bool apart = x->offset + x->bytes <= y->offset || y->offset + y->bytes <= x->offset;
+      assert_true(!together || apart);
+    }
 }
 #endif
