@@ -1,6 +1,26 @@
 #!/bin/sh
-# Every op that takes an index or a label as data stops at one that has no place, first or last, and says the row.
+# places.sh GC DATA SCRATCH MKDATA [DRIVER-DIRECTORY]: every op that takes an index or a label as data stops at one that has
+# no place, first or last, and says the row. With a driver the programs have kernels for GPUs alone, and it runs them.
 . "$(dirname "$0")/common.sh"
+target=--target=cpu device=cpu
+if [ -n "${5-}" ]; then
+  export LD_LIBRARY_PATH="$5"
+  unset CUDA_VISIBLE_DEVICES
+  target='--target=cuda --arch=sm_80' device=cuda
+  if ! "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC '; then
+    not_tested 'indices without a place on the PTX interpreter: there is no NVRTC'
+    [ -z "${GC_NO_SKIP-}" ] && exit 77 # an error where everything must be tested
+    exit 1
+  fi
+fi
+build() { # build NAME OPTION...: NAME, which runs the program of NAME.g on the device
+  file=$1
+  shift
+  # shellcheck disable=SC2086
+  run 0 "$gc" "$file.g" -O2 $target "$@" -o "$file.program"
+  printf '#!/bin/sh\nexec ./%s.program "$@" --device %s\n' "$file" $device >"$file"
+  chmod +x "$file"
+}
 cat >p.g <<'END'
 entry xent_of(x : f32[3, 4], i : i32[3]) { return y = xent(x, i) }
 entry gather_of(x : f32[3, 4], i : i32[3]) { return y = gather(x, i) }
@@ -14,7 +34,7 @@ entry computed_gather(x : f32[3, 4], i : i32[3]) { return y = gather(x, i * 2) }
 entry computed_take(x : f32[3, 4], i : i32[3, 4]) { return y = take_along(x, i * 2) }
 entry computed_scatter_add(x : f32[3, 4], i : i32[3]) { return y = scatter_add(x, i * 2, x) }
 END
-run 0 "$gc" p.g -O2 -o p
+build p
 "$mkdata" npy f32 3,4 1 x.npy || fail 'no data could be made'
 ids() { # ids FILE SHAPE NUMBER...: i32; a number is below 128 or -1
   file=$1 header="{'descr': '<i4', 'fortran_order': False, 'shape': ($2), }"
@@ -88,7 +108,7 @@ entry folded(x : f32[4, 6], t : i32[4, 3]) {
   return s
 }
 END
-run 0 "$gc" q.g -O2 -o q
+build q
 "$mkdata" npy f32 20,6 1 x.npy && "$mkdata" npy f32 2,3 1 start.npy || fail 'no data could be made'
 zeros() { for i in $(seq "$1"); do printf '0 '; done; }
 ids t.npy '20, 3' $(zeros 52) 9 $(zeros 7) # row 17
@@ -122,7 +142,7 @@ entry learn(t : i32[16, 12], y : f32[16, 32]) {
   return loss
 }
 END
-run 0 "$gc" r.g -O2 --memory-limit=60% --remarks=remat -o r
+build r --memory-limit=60% --remarks=remat
 grep -q 'of 12 iterations of scan run again before their way back, [0-9]* at a time' out.txt || {
   fail 'no loop runs in blocks'
   cat out.txt
