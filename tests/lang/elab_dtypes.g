@@ -1,6 +1,6 @@
 # RUN: %gc --emit=ir -O0 --passes= %s | FileCheck-14 %s
-# A literal takes the other operand's dtype, integers of two widths meet in the wider one, sums of bytes
-# and bools count in i32, the mean of bools is an f32.
+# A literal takes the other operand's dtype, integers of two widths meet in the wider one, sums, running sums and
+# products of bytes and bools are in i32 and those of floats in their own dtype, the mean of bools is an f32.
 entry f(a : u8[3], b : i32[3], c : f16[3], d : f32[3]) {
   return p = a + 1, q = a + b, r = c * 0.5, s = c + d, t = sum(a), u = mean(a == b), v = max(a, b)
 }
@@ -25,3 +25,21 @@ entry f(a : u8[3], b : i32[3], c : f16[3], d : f32[3]) {
 # CHECK-NEXT:   %20 = convert %a : i32[3]
 # CHECK-NEXT:   %v = max %20, %b : i32[3]
 # CHECK-NEXT:   return %p, %q, %r, %s, %t, %u, %v {names = "p,q,r,s,t,u,v"}
+
+entry g(a : u8[3], b : bool[3], c : bf16[3]) {
+  return s = sum(b), p = prod(a), q = prod(b), r = cumsum(a), t = cumsum(b), u = cumsum(c)
+}
+
+# CHECK:      entry g(%a : u8[3], %b : bool[3], %c : bf16[3])
+# CHECK-NEXT:   %3 = convert %b : i32[3]
+# CHECK-NEXT:   %s = sum %3 {axes = [0]} : i32[]
+# CHECK-NEXT:   %5 = convert %a : i32[3]
+# CHECK-NEXT:   %p = prod %5 {axes = [0]} : i32[]
+# CHECK-NEXT:   %7 = convert %b : i32[3]
+# CHECK-NEXT:   %q = prod %7 {axes = [0]} : i32[]
+# CHECK-NEXT:   %9 = convert %a : i32[3]
+# CHECK-NEXT:   %r = cumsum %9 : i32[3]
+# CHECK-NEXT:   %11 = convert %b : i32[3]
+# CHECK-NEXT:   %t = cumsum %11 : i32[3]
+# CHECK-NEXT:   %u = cumsum %c : bf16[3]
+# CHECK-NEXT:   return %s, %p, %q, %r, %t, %u {names = "s,p,q,r,t,u"}
