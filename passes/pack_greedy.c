@@ -87,12 +87,59 @@ static const PlacedList *gather(Greedy *g, int b0, int b1, int from, int to) {
 /* Elementary steps that the look at one placed buffer takes. */
 enum { LOOK = 6 };
 
+typedef struct Gap { /* the lowest among what is placed, or the tightest */
+  int from, to;      /* the life of the buffer that needs it, and its size */
+  uint64_t size;
+  bool tight;
+  uint64_t top, at, least; /* top of all met so far; the best gap and its size */
+  int64_t looks;
+} Gap;
+
+/* Meets the next placed buffer above. True once no better gap can follow. What lives with what is
+   as good as random to the processor: hence no branch but for the few gaps. */
+static inline bool meet(Gap *g, const Placed *q) {
+  bool with = (q->from < g->to) & (g->from < q->to);
+  uint64_t top = g->top, gap = q->offset - top;
+  g->looks++;
+  g->top = with & (q->top > top) ? q->top : top;
+  if (!(with & (q->offset >= top) & (gap >= g->size) & (gap < g->least))) return false;
+  g->least = gap;
+  g->at = top;
+  return !g->tight || gap == g->size;
+}
+
+/* Meets k lists, merged by offset. */
+static void meet_all(Gap *g, const Placed **cur, const Placed **end, int k) {
+  while (k > 2) {
+    int m = 0;
+    for (int j = 1; j < k; j++)
+      if (cur[j]->offset < cur[m]->offset) m = j;
+    if (meet(g, cur[m]++)) return;
+    if (cur[m] < end[m]) continue;
+    k--;
+    cur[m] = cur[k];
+    end[m] = end[k];
+  }
+  const Placed *a = k ? cur[0] : NULL, *a_end = k ? end[0] : NULL;
+  if (k == 2) {
+    const Placed *b = cur[1], *b_end = end[1];
+    while (a < a_end && b < b_end) {
+      bool second = b->offset < a->offset;
+      const Placed *q = second ? b : a;
+      a += !second;
+      b += second;
+      if (meet(g, q)) return;
+    }
+    if (a == a_end) a = b, a_end = b_end;
+  }
+  for (; a < a_end; a++)
+    if (meet(g, a)) return;
+}
+
 /* The lowest gap among what is placed, or the tightest. */
 static uint64_t find_gap(Greedy *g, int i, bool tight) {
-  int64_t looks = 0;
   const Pack *p = g->p;
   int from = p->from[i], to = p->to[i], b0 = g->block_of[from], b1 = g->block_of[to - 1], k = 0;
-  uint64_t size = p->b->at[i].bytes, top = 0, at = UINT64_MAX, least = UINT64_MAX;
   const Placed *cur[MERGED], *end[MERGED];
   for (int b = b0; b <= b1; b++) {
     const PlacedList *l = b1 - b0 < MERGED ? &g->list[b] : gather(g, b0, b1, from, to);
@@ -101,27 +148,10 @@ static uint64_t find_gap(Greedy *g, int i, bool tight) {
     k += l->n > 0;
     if (b1 - b0 >= MERGED) break;
   }
-  while (k) {
-    int m = 0;
-    for (int j = 1; j < k; j++)
-      if (cur[j]->offset < cur[m]->offset) m = j;
-    const Placed *q = cur[m]++;
-    looks++;
-    if (cur[m] == end[m]) {
-      k--;
-      cur[m] = cur[k];
-      end[m] = end[k];
-    }
-    if (q->from >= to || from >= q->to) continue;
-    if (q->offset >= top && q->offset - top >= size && q->offset - top < least) {
-      least = q->offset - top;
-      at = top;
-      if (!tight || least == size) break;
-    }
-    if (q->top > top) top = q->top;
-  }
-  g->p->work -= LOOK * looks;
-  return at == UINT64_MAX ? top : at;
+  Gap gap = {from, to, p->b->at[i].bytes, tight, 0, UINT64_MAX, UINT64_MAX, 0};
+  meet_all(&gap, cur, end, k);
+  g->p->work -= LOOK * gap.looks;
+  return gap.at == UINT64_MAX ? gap.top : gap.at;
 }
 
 static int by_rank(const void *pa, const void *pb) {
