@@ -5,7 +5,8 @@
    never worse than the given one. List scheduling by memory pressure (Goodman and Hsu, 1988):
    several orders are built, and those of an entry's body are improved where they hold most
    (order_improve.c); another one goes from goal to goal (order_goals.c). All are planned with
-   in-place decisions, and the one with the least peak is kept; the earlier one if equal. */
+   in-place decisions, and the one with the least peak is kept; the earlier one if equal, but the
+   given one gives way to itself with what frees bytes put first. */
 #include "passes/order_impl.h"
 #include "passes/pass_list.h"
 #include "passes/remat_impl.h"
