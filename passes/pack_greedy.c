@@ -29,8 +29,10 @@ struct Greedy {
   Pack *p;
   PlacedList *list;
   int blocks;
-  int *block_of;   /* by section */
-  PlacedList wide; /* for buffers that touch many blocks: all that they meet, sorted */
+  int *block_of; /* by section */
+  /* for buffers that touch many blocks: all that they meet, sorted, and room to sort it */
+  PlacedList wide, room;
+  uint32_t *run_end; /* by block */
   Rank *rank;
   double *key;    /* by buffer, of the best order of the kind that improve() changes */
   uint64_t arena; /* of that order */
@@ -50,6 +52,7 @@ static void make_blocks(Greedy *g) {
   for (int s = 0; s < p->sections; s++)
     g->block_of[s] = (int)((int64_t)s * g->blocks / p->sections);
   g->list = ARENA_ARRAY(p->a, PlacedList, g->blocks);
+  g->run_end = ARENA_ARRAY(p->a, uint32_t, g->blocks);
 }
 
 static void insert(Arena *a, PlacedList *l, Placed q) {
@@ -66,22 +69,50 @@ static void insert(Arena *a, PlacedList *l, Placed q) {
   l->at[lo] = q;
 }
 
-static int by_offset(const void *pa, const void *pb) {
-  const Placed *a = pa, *b = pb;
-  return (a->offset > b->offset) - (a->offset < b->offset);
+/* Merges two sorted runs, from[0..n) and from[n..m), into `to`. */
+static void merge(Placed *to, const Placed *from, uint32_t n, uint32_t m) {
+  const Placed *a = from, *a_end = from + n, *b = a_end, *b_end = from + m;
+  while (a < a_end && b < b_end) {
+    bool second = b->offset < a->offset;
+    *to++ = second ? *b : *a;
+    a += !second;
+    b += second;
+  }
+  memcpy(to, a, (size_t)(a_end - a) * sizeof *a);
+  memcpy(to + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);
 }
 
-/* Everything placed that lives in [from, to), once each, sorted by offset. */
+/* Everything placed that lives in [from, to), once each, sorted by offset: a run of every block,
+   then neighbours merged until one run is left. */
 static const PlacedList *gather(Greedy *g, int b0, int b1, int from, int to) {
-  g->wide.n = 0;
-  for (int k = b0; k <= b1; k++)
+  PlacedList *w = &g->wide;
+  uint32_t *end = g->run_end, runs = 0;
+  w->n = 0;
+  for (int k = b0; k <= b1; k++) {
     for (uint32_t j = 0; j < g->list[k].n; j++) {
       const Placed *q = &g->list[k].at[j];
       int first = g->block_of[q->from] > b0 ? g->block_of[q->from] : b0;
-      if (first == k && q->from < to && from < q->to) vec_push(g->p->a, &g->wide, *q);
+      if (first == k && q->from < to && from < q->to) vec_push(g->p->a, w, *q);
     }
-  if (g->wide.n) qsort(g->wide.at, g->wide.n, sizeof *g->wide.at, by_offset);
-  return &g->wide;
+    if (w->n > (runs ? end[runs - 1] : 0)) end[runs++] = w->n;
+  }
+  PlacedList *room = &g->room;
+  while (room->cap < w->n)
+    room->at = arena_grow(g->p->a, room->at, 0, &room->cap, sizeof *room->at);
+  while (runs > 1) {
+    uint32_t left = 0, at = 0;
+    for (uint32_t k = 0; k < runs; k += 2) {
+      uint32_t middle = end[k], right = k + 1 < runs ? end[k + 1] : middle;
+      merge(room->at + at, w->at + at, middle - at, right - at);
+      end[left++] = at = right;
+    }
+    room->n = w->n;
+    PlacedList merged = *room;
+    *room = *w;
+    *w = merged;
+    runs = left;
+  }
+  return w;
 }
 
 /* Elementary steps that the look at one placed buffer takes. */
