@@ -266,6 +266,17 @@ static bool number_given(Column *c, const char *text) {
   return c->t->rank == 0 && end != text && *end == 0 && errno == 0 && access(text, F_OK) != 0;
 }
 
+/* The digits as they stand, which a double would round; or a double that is whole: 1e3. */
+static bool whole_given(Column *c, const char *text) {
+  char *end;
+  errno = 0;
+  c->whole = strtoll(text, &end, 10);
+  if (*end == 0 && errno == 0) return true;
+  if (!(fabs(c->number) < 0x1p63) || c->number != trunc(c->number)) return false;
+  c->whole = (int64_t)c->number;
+  return true;
+}
+
 bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, Err *e) {
   *c = (Column){.t = t, .leader = -1, .text = strdup(text), .file = {.fd = -1}};
   c->fixed = batch == 0 || (t->rank == 0 ? batch != 1 : (uint64_t)t->dims[0] != batch);
@@ -275,10 +286,8 @@ bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch,
     c->fixed = true;
     c->rows = c->all_rows = 1;
     if (elem_info[t->dtype].cls == ELEM_FLOATS) return true;
-    int64_t v = (int64_t)c->number; /* strtod's range check keeps this defined for |v| < 2^63 */
     uint64_t bad;
-    if (fabs(c->number) < 0x1p53 && (double)v == c->number &&
-        elem_check((Elem)t->dtype, &v, ELEM_I64, 1, &bad))
+    if (whole_given(c, text) && elem_check((Elem)t->dtype, &c->whole, ELEM_I64, 1, &bad))
       return true;
     err_set(e, EXIT_USAGE, "the input %s cannot be %s", t->name, text);
     return err_hint(e, "its type is %s", elem_info[t->dtype].name);

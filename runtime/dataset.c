@@ -246,11 +246,10 @@ bool dataset_fault(const Dataset *d, uint64_t batch, Err *e) {
 
 static void fill_fixed(const Column *c, uint8_t *to) {
   if (c->is_number) {
-    int64_t v = (int64_t)(elem_info[c->t->dtype].cls == ELEM_FLOATS ? 0 : c->number);
     if (elem_info[c->t->dtype].cls == ELEM_FLOATS)
       elem_convert(to, (Elem)c->t->dtype, &c->number, ELEM_F64, 1);
     else
-      elem_convert(to, (Elem)c->t->dtype, &v, ELEM_I64, 1);
+      elem_convert(to, (Elem)c->t->dtype, &c->whole, ELEM_I64, 1);
   } else {
     elem_convert(to, (Elem)c->t->dtype, c->data, c->type, c->row_elems);
   }

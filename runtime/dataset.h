@@ -24,6 +24,7 @@ typedef struct Column { /* one input and its file */
   uint64_t place;      /* in the allocation */
   const uint8_t *data; /* element `begin` */
   double number;       /* of a rank-0 input given as a number */
+  int64_t whole;       /* the same of an input of integers or bools */
   bool is_number;
 } Column;
 

@@ -37,6 +37,25 @@ gzip -dc "$images" | head -c 1000000 >cut.idx
 says 1 'cut.idx' ./mnist train --image cut.idx --label "$labels" --save good.safetensors; hinted
 untouched 'a truncated data file'
 says 1 'u8[64, 784]' ./mnist train --image "$labels" --label "$labels"; hinted
+# a number in the place of a file: every integer of its type to the last digit, and no other
+cat >number.g <<'END'
+entry echoes(long : i64[], short : i32[], flag : bool[]) {
+  return l = long, s = short, f = flag
+}
+END
+run 0 "$gc" number.g -o number
+run 0 ./number echoes --long 9223372036854775807 --short -2147483648 --flag 1
+holds out.txt 'l = 9223372036854775807'
+holds out.txt 's = -2147483648'
+run 0 ./number echoes --long 9007199254740993 --short 2e9 --flag 0
+holds out.txt 'l = 9007199254740993'
+holds out.txt 's = 2000000000'
+for long in 9223372036854775808 1e19 -1e300 0.5 nan; do
+  says 2 "the input long cannot be $long" ./number echoes --long "$long" --short 1 --flag 0; hinted
+done
+says 2 'the input short cannot be 2147483648' ./number echoes --long 1 --short 2147483648 --flag 0; hinted
+says 2 'the input flag cannot be 2' ./number echoes --long 1 --short 1 --flag 2; hinted
+
 printf '\223NUMPY\001\000v\000{' >bad.npy
 says 1 'bad.npy' ./mnist train --image bad.npy --label "$labels"
 : >empty
