@@ -120,7 +120,8 @@ done
 says 1 't.npy: input row 17 holds 9, which is not below 6' ./q labels --x x.npy --label t.npy
 for order in --shuffle --no-shuffle; do
   says 1 't.npy: input row 17 leads to 10 as a label at q.g:15:15, which is not in 0 to 5' \
-    ./q train --x x.npy --t t.npy $order
+    ./q train --x x.npy --t t.npy $order --save never.safetensors
+  absent never.safetensors*
 done
 "$mkdata" npy u8 20 1 small.npy && ids one.npy 20, $(zeros 18) 5 0 || fail 'no data could be made'
 head -c 128 small.npy >zero.npy && head -c 20 /dev/zero >>zero.npy
