@@ -127,13 +127,20 @@ bool pack_done(const Pack *p, const PackLimit *limit) {
 /* Of the work, what goes into new orders where the search can descend; the search is far stronger
    there. Where a descent may take more than its share of the work that was given, nothing else is
    left. A capacity is met by the first descent that comes to its end, and such a one takes a
-   quarter of that. */
-enum { SEARCH_SHARE = 8, DESCENTS = 2, STRAIGHT = 4, WORK_A_SECOND = 1000 * 1000 * 1000 };
+   quarter of that; so, mostly, is the bound where the orders came as near as a hundredth. */
+enum {
+  SEARCH_SHARE = 8,
+  DESCENTS = 2,
+  STRAIGHT = 4,
+  NEAR = 100,
+  WORK_A_SECOND = 1500 * 1000 * 1000
+};
 
 static bool can_descend(const Pack *p, const PackLimit *limit) {
   double descent = 0.25 * p->n * ((double)p->n + (double)p->spans);
   double work = limit->seconds > 0 ? WORK_A_SECOND * limit->seconds : (double)limit->work;
-  return (limit->capacity ? descent / STRAIGHT : descent * DESCENTS) < work;
+  bool straight = limit->capacity || p->arena - p->proven <= p->proven / NEAR;
+  return (straight ? descent / STRAIGHT : descent * DESCENTS) < work;
 }
 
 static void improve(Pack *p, Greedy *g, const PackLimit *limit) {
