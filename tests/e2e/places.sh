@@ -46,6 +46,7 @@ ids() { # ids FILE SHAPE NUMBER...: i32; a number is below 128 or -1
 }
 ids good.npy 3, 0 1 1
 ids high.npy 3, 0 4 0
+ids edge.npy 3, 0 3 0
 ids low.npy 3, 0 -1 0
 ids wide.npy '3, 4' 0 1 1 1 1 1 0 0 0 0 0 0
 ids wide_high.npy '3, 4' 0 1 1 1 0 0 4 0 0 0 0 0
@@ -58,6 +59,11 @@ for name in xent_of gather_of scatter_add_of; do
   says 1 'high.npy: input row 1 leads to 8 as ' ./p computed_${name%_of} --x x.npy --i high.npy
   says 1 'low.npy: input row 1 leads to -2 as ' ./p computed_${name%_of} --x x.npy --i low.npy
 done
+for name in gather_of scatter_add_of; do # the first one behind 3 rows, as 4 is behind 4 labels
+  says 1 'edge.npy: input row 1 holds 3, which is not below 3' ./p $name --x x.npy --i edge.npy
+done
+ids two.npy 3, 0 2 0
+says 1 'two.npy: input row 1 leads to 4 as a label' ./p computed_xent --x x.npy --i two.npy
 run 0 ./p take_along_of --x x.npy --i wide.npy --quiet
 says 1 'wide_high.npy: input row 1 holds 4' ./p take_along_of --x x.npy --i wide_high.npy
 says 1 'wide_low.npy: input row 1 holds -1' ./p take_along_of --x x.npy --i wide_low.npy
