@@ -87,6 +87,29 @@ static const char *where(Inplace *w, Loc loc) {
   return loc.line ? arena_printf(w->r->scratch, " at %s", loc_str(w->r->m->ctx, loc)) : "";
 }
 
+/* Why nothing may be written over bytes, whatever their lives, as what is said of the value there;
+   NULL where they are of the arena and free to take. */
+static const char *not_free(Inplace *w, ValueId root) {
+  const Place *x = place_of(w, root);
+  if (x->region == PLAN_INPUTS) return "is an input";
+  if (x->region == PLAN_COUNTS) return "is a loop's counter";
+  int global = x->region == PLAN_ARENA ? w->kept_global[root] : x->global;
+  if (global < 0) return NULL;
+  return arena_printf(w->r->scratch, "is kept in @%s", w->r->m->globals.at[global].path);
+}
+
+/* The value cannot be computed in the global's bytes, whatever lives: why it is copied there. */
+static void store_refused(Inplace *w, const Op *store, ValueId v) {
+  if (!w->r) return;
+  ValueId root = root_of(w, v);
+  const char *why = not_free(w, root);
+  if (!why && is_part(w, v))
+    why = arena_printf(w->r->scratch, "is part of %s", value_str(w->e, root));
+  remark(w->r, REMARK_INPLACE, "inplace-missed", store->loc, "store to @%s copies: %s %s",
+         w->r->m->globals.at[store->attr[AT_GLOBAL].i].path, value_str(w->e, v),
+         why ? why : "has another layout");
+}
+
 static void store_missed(Inplace *w, const Op *store, int global, ValueId head) {
   if (!w->r) return;
   ValueId load = w->load_of[global];
@@ -113,6 +136,15 @@ static void stored_remark(Inplace *w, const Op *store, int global, ValueId v) {
   w->r->changes++;
 }
 
+static void taken_remark(Inplace *w, const Op *op, int operand) {
+  char buf[32];
+  if (!w->r) return;
+  ValueId v = op->operands[operand];
+  remark(w->r, REMARK_INPLACE, "inplace", op->loc, "%s reuses the bytes of %s (%s)",
+         plan_op_name(op), value_str(w->e, v), plan_commas(buf, place_of(w, v)->bytes));
+  w->r->changes++;
+}
+
 /* One step further up: the op that defines head may take over an operand that starts in the
    global's bytes, too, so that a whole chain of temporaries needs no bytes of the arena. */
 static ValueId extend(Inplace *w, int global, ValueId head, ValueId *over) {
@@ -128,6 +160,7 @@ static ValueId extend(Inplace *w, int global, ValueId head, ValueId *over) {
     place_of(w, head)->how = HOW_INPLACE;
     place_of(w, head)->of = def->operands[operand];
     w->taken[t] = x->first;
+    taken_remark(w, def, operand);
     join(w, head, t);
     return t;
   }
@@ -137,9 +170,13 @@ static ValueId extend(Inplace *w, int global, ValueId head, ValueId *over) {
 static void place_store(Inplace *w, const Op *store) {
   int global = (int)store->attr[AT_GLOBAL].i;
   ValueId v = store->operands[0], head = root_of(w, v), over;
-  if (place_of(w, head)->region != PLAN_ARENA || w->kept_global[head] >= 0 || is_part(w, v)) return;
-  const Global *g = &w->e->module->globals.at[global];
-  if (value_at(w->e, v)->layout != g->layout) return;
+  const Place *own = place_of(w, head);
+  if (own->region == PLAN_GLOBALS && own->global == global) return; /* it is there: no bytes move */
+  if (own->region != PLAN_ARENA || w->kept_global[head] >= 0 || is_part(w, v) ||
+      value_at(w->e, v)->layout != w->e->module->globals.at[global].layout) {
+    store_refused(w, store, v);
+    return;
+  }
   if (!may_start_in(w, global, head, &over)) {
     store_missed(w, store, global, head);
     return;
@@ -223,27 +260,14 @@ static void place_yield(Inplace *w, const Op *yield, int align) {
 
 /* ---- temporaries ---- */
 
-static void taken_remark(Inplace *w, const Op *op, int operand) {
-  char buf[32];
-  if (!w->r) return;
-  ValueId v = op->operands[operand];
-  remark(w->r, REMARK_INPLACE, "inplace", op->loc, "%s reuses the bytes of %s (%s)",
-         plan_op_name(op), value_str(w->e, v), plan_commas(buf, place_of(w, v)->bytes));
-  w->r->changes++;
-}
-
 static void missed_remark(Inplace *w, const Op *op, int operand) {
   if (!w->r) return;
   ValueId v = op->operands[operand], root = root_of(w, v);
   const char *name = value_str(w->e, v), *what = plan_op_name(op);
-  const Place *x = place_of(w, root);
-  if (x->region == PLAN_INPUTS || x->region == PLAN_COUNTS) {
-    remark(w->r, REMARK_INPLACE, "inplace-missed", op->loc, "%s not in place: %s is %s", what, name,
-           x->region == PLAN_INPUTS ? "an input" : "a loop's counter");
-  } else if (x->region != PLAN_ARENA || w->kept_global[root] >= 0) {
-    int global = x->region == PLAN_ARENA ? w->kept_global[root] : x->global;
-    remark(w->r, REMARK_INPLACE, "inplace-missed", op->loc, "%s not in place: %s is kept in @%s",
-           what, name, w->r->m->globals.at[global].path);
+  const char *why = not_free(w, root);
+  if (why) {
+    remark(w->r, REMARK_INPLACE, "inplace-missed", op->loc, "%s not in place: %s %s", what, name,
+           why);
   } else if (w->last[root] >= w->p->nsteps) {
     remark(w->r, REMARK_INPLACE, "inplace-missed", op->loc, "%s not in place: %s is returned", what,
            name);
