@@ -16,11 +16,14 @@ complain() {
   bad=1
 }
 
-# Each `def` of the prelude with the comment above it, else its body if that is one line.
+# Each `def` of the prelude with the comment above it, else its body if that is one line, and what it
+# keeps: its params and states, and the paths of the calls inside.
 prelude_table() {
-  printf '| function | meaning |\n|---|---|\n'
+  printf '| function | meaning | keeps |\n|---|---|---|\n'
   awk '
-    /^# ----/ { sub(/^# -+ */, ""); sub(/ *-+$/, ""); printf "| | **%s** |\n", $0; said = ""; next }
+    function keep(what) { kept = kept (kept == "" ? "" : ", ") "`" what "`" }
+    function end_row() { if (call != "") printf "| `%s` | %s | %s |\n", call, said, kept; call = said = kept = "" }
+    /^# ----/ { sub(/^# -+ */, ""); sub(/ *-+$/, ""); printf "| | **%s** | |\n", $0; said = ""; next }
     /^# / { sub(/^# /, ""); said = said == "" ? $0 : said " " $0; next }
     /^def / {
       while ($0 !~ /{/ && (getline more) > 0) { sub(/^ +/, " ", more); $0 = $0 more }
@@ -28,14 +31,24 @@ prelude_table() {
       at = index($0, "{")
       call = substr($0, 1, at - 1); rest = substr($0, at + 1)
       sub(/ *$/, "", call); sub(/^ */, "", rest)
-      sub(/\. .*/, "", said) # the first sentence
       if (said == "" && rest ~ /^return /) {
         sub(/^return /, "", rest); sub(/ *} *$/, "", rest)
         said = "`" rest "`"
       }
-      printf "| `%s` | %s |\n", call, said
-      said = ""; next }
-    { said = "" }' "$root/lang/prelude.g"
+      if ($0 ~ /}$/) end_row()
+      next }
+    /^}/ { end_row(); next }
+    / (param|state) / { sub(/^ *(param|state) /, ""); sub(/ = .*/, ""); keep($0); next }
+    /\) as [a-z]+/ { # the call that ends there: back to its parenthesis
+      at = match($0, /\) as [a-z]+/)
+      name = substr($0, at + 5, RLENGTH - 5)
+      for (depth = 1; depth; ) {
+        c = substr($0, --at, 1)
+        depth += (c == ")") - (c == "(")
+      }
+      callee = substr($0, 1, at - 1); sub(/.*[^a-z_]/, "", callee)
+      keep(name " of " callee) }
+    /^$/ { if (call == "") said = "" }' "$root/lang/prelude.g"
 }
 
 # The rows of runtime/options.def.
