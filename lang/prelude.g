@@ -33,6 +33,17 @@ def rmsnorm(x : [..., d], eps = 1e-6) {
   return rms_norm(x, eps) * g
 }
 
+# mean 0 and variance 1 of each of `groups` groups of neighbouring channels of an x [N, C, ...], then a trained
+# scale and shift of each channel
+def groupnorm(x, groups, eps = 1e-5) {
+  n = dim(x, 0)
+  c = dim(x, 1)
+  param g : f32[c] = ones()
+  param b : f32[c] = zeros()
+  y = reshape(layer_norm(reshape(x, [n, groups, -1]), eps), [n, c, -1])
+  return reshape(y * reshape(g, [c, 1]) + reshape(b, [c, 1]), shape(x))
+}
+
 # `out` filters of k taps (or [rows, columns]) over images [N, C, H, W]; keeps the size at stride 1
 def conv(x, out, k, stride = 1, pad = "same", dilation = 1, groups = 1, bias = true) {
   param w : f32[out, dim(x, 1) / groups, pair(k)[0], pair(k)[1]] = he()
