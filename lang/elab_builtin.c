@@ -2,6 +2,7 @@
    Contract: a handler finds every argument checked against its kind; a number where a tensor is
    asked for has become a constant, unless a handler computes with numbers (elementwise). */
 #include "lang/elab_builtin.h"
+#include "lang/elsewhere.h"
 
 #include <stdlib.h>
 
@@ -192,14 +193,13 @@ static bool check_arg(Site *s, const ArgSpec *a, int i) {
 }
 
 static int spec_index(Site *s, const ArgSpec *spec, int n, Ident name) {
-  const char *names[MAX_ARGS], *axis = NULL;
+  const char *names[MAX_ARGS];
   for (int k = 0; k < n; k++) {
     if (spec[k].name == name.name) return k;
     names[k] = spec[k].name;
-    if (strcmp(names[k], "axis") == 0) axis = names[k];
   }
-  const char *near = nearest_name(s->e->c, name.name, names, n);
-  if (axis && strcmp(name.name, "dim") == 0) near = axis; /* as PyTorch has it */
+  const char *near = known_argument(name.name, names, n);
+  if (!near) near = nearest_name(s->e->c, name.name, names, n);
   elab_error(s->e, name.loc, "%s has no argument '%s'", s->name, name.name);
   if (near)
     elab_hint(s->e, "did you mean '%s'?", near);

@@ -3,6 +3,7 @@
    them and bind dims; defaults see the arguments and dims before them. A def that reaches itself is
    an error. */
 #include "lang/elab_impl.h"
+#include "lang/elsewhere.h"
 
 Actual *call_args(Elab *e, const Args *args, int room, bool *ok) {
   Actual *a = ARENA_ARRAY(e->a, Actual, args->n + room + 1);
@@ -37,7 +38,9 @@ static bool pair(Elab *e, const Func *f, const Actual *arg, int n, int hidden, c
       if (p < 0) {
         const char **names = ARENA_ARRAY(e->a, const char *, np + 1);
         for (int k = 0; k < np; k++) names[k] = d->function.params[k].name.name;
-        const char *near = nearest_name(e->c, arg[i].name.name, names, np);
+        names[np] = "clip"; /* which `minimize` takes from an optimizer's arguments */
+        const char *near = known_argument(arg[i].name.name, names, np + (hidden > 0));
+        if (!near) near = nearest_name(e->c, arg[i].name.name, names, np + (hidden > 0));
         elab_error(e, arg[i].name.loc, "%s has no argument '%s'", f->name, arg[i].name.name);
         if (near) elab_hint(e, "did you mean '%s'?", near);
         note_signature(e, d);

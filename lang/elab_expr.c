@@ -77,7 +77,8 @@ Val not_a_bool(Elab *e, const Expr *test, Val found) {
   else
     elab_error(e, test->loc, "the condition of 'if' must be a compile-time bool, found %s",
                val_str(e, found));
-  if (found.kind == VAL_TENSOR) elab_hint(e, "choose element by element with where(c, a, b)");
+  if (found.kind == VAL_TENSOR)
+    val_hint_known(e, found, "choose element by element with where(c, a, b)");
   return elab_trace(e);
 }
 

@@ -77,6 +77,9 @@ Val val_to_tensor(Elab *e, Val v, const char *what, Loc loc);
  * fit. */
 Val val_to_const(Elab *e, Val v, const Type *t, Loc loc);
 Val val_convert(Elab *e, Val v, Dtype dt); /* a tensor */
+/* After an error that v is no compile-time value: that it comes from a hyper, if so, else the hint,
+   or NULL. */
+void val_hint_known(Elab *e, Val v, const char *hint);
 /* False after the error that a run-time value cannot be what is needed; hint: or NULL. */
 bool val_is_known(Elab *e, Val v, const char *what, const char *hint, Loc loc);
 /* A compile-time integer of at least `least`; false after an error. */

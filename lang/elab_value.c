@@ -128,19 +128,41 @@ Val val_convert(Elab *e, Val v, Dtype dt) {
   return val_tensor(e, build_convert(e->run->b, v.tensor.id, dt));
 }
 
-bool val_is_known(Elab *e, Val v, const char *what, const char *hint, Loc loc) {
-  if (v.kind != VAL_TENSOR) return true;
-  elab_error(e, loc, "%s must be known at compile time, found a run-time value %s", what,
-             val_str(e, v));
-  const Op *op = v.tensor.run == e->run ? value_def(e->run->entry, v.tensor.id) : NULL;
-  const Global *g = op && op->kind == OP_LOAD ? &e->m->globals.at[op->attr[AT_GLOBAL].i] : NULL;
-  if (g && g->kind == GLOBAL_HYPER) {
+/* The hyper that v is computed from, with constants and nothing else; or NULL. */
+static const Global *hyper_of(const Elab *e, Val v) {
+  if (v.kind != VAL_TENSOR || v.tensor.run != e->run) return NULL;
+  const Op *op = value_def(e->run->entry, v.tensor.id);
+  while (op && op->kind != OP_LOAD) {
+    const Op *varies = NULL;
+    int n = 0;
+    for (int k = 0; k < op->noperands; k++) {
+      const Op *of = value_def(e->run->entry, op->operands[k]);
+      if (of && of->kind == OP_CONST) continue;
+      varies = of;
+      n++;
+    }
+    op = n == 1 ? varies : NULL;
+  }
+  const Global *g = op ? &e->m->globals.at[op->attr[AT_GLOBAL].i] : NULL;
+  return g && g->kind == GLOBAL_HYPER ? g : NULL;
+}
+
+void val_hint_known(Elab *e, Val v, const char *hint) {
+  const Global *g = hyper_of(e, v);
+  if (g) {
     elab_note(e, g->loc, "hyper %s is given when the program runs", g->path);
     elab_hint(e, "a compile-time constant is a let: let %s = …, and gc -D %s=… overrides it",
               g->path, g->path);
   } else if (hint) {
     elab_hint(e, "%s", hint);
   }
+}
+
+bool val_is_known(Elab *e, Val v, const char *what, const char *hint, Loc loc) {
+  if (v.kind != VAL_TENSOR) return true;
+  elab_error(e, loc, "%s must be known at compile time, found a run-time value %s", what,
+             val_str(e, v));
+  val_hint_known(e, v, hint);
   return elab_trace(e), false;
 }
 

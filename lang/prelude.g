@@ -38,9 +38,10 @@ def rmsnorm(x : [..., d], eps = 1e-6) {
 def groupnorm(x, groups, eps = 1e-5) {
   n = dim(x, 0)
   c = dim(x, 1)
-  param g : f32[c] = ones()
-  param b : f32[c] = zeros()
-  y = reshape(layer_norm(reshape(x, [n, groups, -1]), eps), [n, c, -1])
+  param g : f32[dim(x, 1)] = ones()
+  param b : f32[dim(x, 1)] = zeros()
+  members = reshape(x, [n, groups, c / groups, -1])
+  y = reshape(members, [n, groups, -1]) |> layer_norm(eps) |> reshape([n, c, -1])
   return reshape(y * reshape(g, [c, 1]) + reshape(b, [c, 1]), shape(x))
 }
 
@@ -71,10 +72,10 @@ def conv_transpose(x, out, k, stride = 1, pad = 0, output_pad = 0, dilation = 1,
 # takes the moments of the batch and moves the running ones towards them, which all else takes.
 def bn(x, momentum = 0.1, eps = 1e-5) {
   c = dim(x, 1)
-  param g : f32[c] = ones()
-  param b : f32[c] = zeros()
-  state running_mean : f32[c] = zeros()
-  state running_var : f32[c] = ones()
+  param g : f32[dim(x, 1)] = ones()
+  param b : f32[dim(x, 1)] = zeros()
+  state running_mean : f32[dim(x, 1)] = zeros()
+  state running_var : f32[dim(x, 1)] = ones()
   if not training { return batch_norm(x, running_mean, running_var, g, b, eps) }
   axes = [0, 2, 3]
   if len(shape(x)) < 4 { axes = [0, 2] if len(shape(x)) == 3 else [0] }
@@ -225,13 +226,13 @@ def sgd(p, g, lr, momentum = 0, nesterov = false, decay = 0) {
   p := p - lr * g
 }
 
-# moments of the gradient over the root of their squares; weights decay by lr * decay a step. What
-# corrects the moments' start at zero is a number, not a tensor:
-# (m / c1) / (sqrt(v / c2) + eps) is the same as (sqrt(c2) / c1) m / (sqrt(v) + sqrt(c2) eps).
+# moments of the gradient over the root of their squares; weights decay by lr * decay a step
 def adamw(p, g, lr, b1 = 0.9, b2 = 0.999, eps = 1e-8, decay = 0.01) {
   state m : f32[shape(p)] = zeros()
   state v : f32[shape(p)] = zeros()
   t = f32(step + 1)
+  # What corrects the moments' start at zero is a number, not a tensor:
+  # (m / c1) / (sqrt(v / c2) + eps) is the same as (sqrt(c2) / c1) m / (sqrt(v) + sqrt(c2) eps).
   c2 = sqrt(-expm1(t * log(b2)))              # 1 - b2 ** t has four digits in f32, this has all
   rate = lr * c2 / -expm1(t * log(b1))
   m := b1 * m + (1 - b1) * g

@@ -127,7 +127,8 @@ bool pack_done(const Pack *p, const PackLimit *limit) {
 /* Of the work, what goes into new orders where the search can descend; the search is far stronger
    there. Where a descent may take more than its share of the work that was given, nothing else is
    left. A capacity is met by the first descent that comes to its end, and such a one takes a
-   quarter of that; so, mostly, is the bound where the orders came as near as a hundredth. */
+   quarter of that; so may the bound be, where the orders came as near as a hundredth, as in a net
+   of many like steps. */
 enum {
   SEARCH_SHARE = 8,
   DESCENTS = 2,

@@ -40,7 +40,7 @@ struct Greedy {
   int turn;
 };
 
-/* A query merges this many lists as it goes; above, it gathers and sorts. */
+/* A query merges this many lists as it goes; above, it gathers all first. */
 enum { MERGED = 4 };
 
 /* Blocks of about two thirds of a mean life: a buffer touches few, and a list holds little else. */
@@ -118,8 +118,9 @@ static const PlacedList *gather(Greedy *g, int b0, int b1, int from, int to) {
 /* Elementary steps that the look at one placed buffer takes. */
 enum { LOOK = 6 };
 
-typedef struct Gap { /* the lowest among what is placed, or the tightest */
-  int from, to;      /* the life of the buffer that needs it, and its size */
+/* The lowest gap among what is placed, or the tightest. */
+typedef struct Gap {
+  int from, to; /* the life of the buffer that needs it */
   uint64_t size;
   bool tight;
   uint64_t top, at, least; /* top of all met so far; the best gap and its size */

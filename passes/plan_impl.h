@@ -118,7 +118,7 @@ uint64_t color_plan(Arena *scratch, Buffers *b);
 typedef struct PackLimit {
   uint64_t capacity; /* stop at the first packing of at most this; 0: the least that is found */
   double seconds;    /* in all, of everything; 0: no limit of time */
-  int64_t work;      /* elementary steps, about 10^9 a second; 0: the greedy orders alone */
+  int64_t work;      /* elementary steps, 0.5 to 2 10^9 a second; 0: the greedy orders alone */
   uint64_t seed;     /* of what is random in the search */
 } PackLimit;
 

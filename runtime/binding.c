@@ -266,13 +266,14 @@ static bool number_given(Column *c, const char *text) {
   return c->t->rank == 0 && end != text && *end == 0 && errno == 0 && access(text, F_OK) != 0;
 }
 
-/* The digits as they stand, which a double would round; or a double that is whole: 1e3. */
+/* The digits as they stand, which a double would round; or a double that is whole. */
 static bool whole_given(Column *c, const char *text) {
   char *end;
   errno = 0;
   c->whole = strtoll(text, &end, 10);
   if (*end == 0 && errno == 0) return true;
-  if (!(fabs(c->number) < 0x1p63) || c->number != trunc(c->number)) return false;
+  /* other forms, such as 1e3: beyond 2^53 a double may have lost the last digit */
+  if (!(fabs(c->number) < 0x1p53) || c->number != trunc(c->number)) return false;
   c->whole = (int64_t)c->number;
   return true;
 }

@@ -21,7 +21,7 @@ complain() {
 prelude_table() {
   printf '| function | meaning | keeps |\n|---|---|---|\n'
   awk '
-    function keep(what) { kept = kept (kept == "" ? "" : ", ") "`" what "`" }
+    function keep(what) { kept = kept (kept == "" ? "" : ", ") "`" what "`" (asked ? " if asked for" : "") }
     function end_row() { if (call != "") printf "| `%s` | %s | %s |\n", call, said, kept; call = said = kept = "" }
     /^# ----/ { sub(/^# -+ */, ""); sub(/ *-+$/, ""); printf "| | **%s** | |\n", $0; said = ""; next }
     /^# / { sub(/^# /, ""); said = said == "" ? $0 : said " " $0; next }
@@ -38,15 +38,16 @@ prelude_table() {
       if ($0 ~ /}$/) end_row()
       next }
     /^}/ { end_row(); next }
+    { asked = /^    / } # it stands under an if
     / (param|state) / { sub(/^ *(param|state) /, ""); sub(/ = .*/, ""); keep($0); next }
-    /\) as [a-z]+/ { # the call that ends there: back to its parenthesis
-      at = match($0, /\) as [a-z]+/)
+    /\) as [a-z_0-9]+/ { # the call that ends there: back to its parenthesis
+      at = match($0, /\) as [a-z_0-9]+/)
       name = substr($0, at + 5, RLENGTH - 5)
-      for (depth = 1; depth; ) {
+      for (depth = 1; depth && at > 1; ) {
         c = substr($0, --at, 1)
         depth += (c == ")") - (c == "(")
       }
-      callee = substr($0, 1, at - 1); sub(/.*[^a-z_]/, "", callee)
+      callee = substr($0, 1, at - 1); sub(/.*[^a-z_0-9]/, "", callee)
       keep(name " of " callee) }
     /^$/ { if (call == "") said = "" }' "$root/lang/prelude.g"
 }

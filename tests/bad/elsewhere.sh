@@ -1,6 +1,6 @@
 #!/bin/sh
-# elsewhere.sh GC SOURCE: each name of lang/elsewhere.def is unknown and brings its hint, and each expression that
-# a hint recommends compiles.
+# elsewhere.sh GC SOURCE: each name of lang/elsewhere.def is unknown and brings its hint, be it of a function or of an
+# argument, and each expression that a hint recommends compiles.
 set -u
 gc=$1
 table=$2/lang/elsewhere.def
@@ -30,6 +30,13 @@ while read -r name hint; do
   "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$name is known" && failed=1
   grep -qxF "hint: write $hint" "$work/error" || { echo "no such hint for $name: $hint" && cat "$work/error" && failed=1; }
 done <"$work/rows"
+sed -n 's/^ARGUMENT("\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" >"$work/arguments"
+while read -r name here; do
+  rows=$((rows + 1))
+  printf 'def g(x, %s) { return x }\nentry f(x : f32[4]) { return y = g(x, %s = 1) }\n' "$here" "$name" >"$work/one.g"
+  "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$name is known" && failed=1
+  grep -qxF "hint: did you mean '$here'?" "$work/error" || { echo "no such hint for the argument $name: $here" && cat "$work/error" && failed=1; }
+done <"$work/arguments"
 [ "$rows" = "$(grep -c '^[A-Z]*("' "$table")" ] && [ "$rows" -gt 50 ] || { echo "$rows rows were read" && failed=1; }
 echo "$rows names"
 exit $failed

@@ -50,7 +50,7 @@ holds out.txt 's = -2147483648'
 run 0 ./number echoes --long 9007199254740993 --short 2e9 --flag 0
 holds out.txt 'l = 9007199254740993'
 holds out.txt 's = 2000000000'
-for long in 9223372036854775808 1e19 -1e300 0.5 nan; do
+for long in 9223372036854775808 1e19 -1e300 0.5 nan 9007199254740993.0 9.007199254740993e15 0x20000000000001; do
   says 2 "the input long cannot be $long" ./number echoes --long "$long" --short 1 --flag 0; hinted
 done
 says 2 'the input short cannot be 2147483648' ./number echoes --long 1 --short 2147483648 --flag 0; hinted

@@ -41,7 +41,7 @@ entry infer(x : f32[4, 6]) {
   two := reshape(c, [24])
   return a
 }
-def numbered(p, g) { p := reshape(f32(iota(prod(shape(p)))) + 1 + 0 * sum(g), shape(p)) }
+def numbered(p, g) { p := p + reshape(f32(iota(prod(shape(p)))) + 1 + 0 * sum(g), shape(p)) }
 entry number(x : f32[4, 6]) {
   minimize mean(grouped(x)) with numbered()
   return y = x
@@ -149,13 +149,15 @@ channels("four", 0.3, lambda i: i // 4 % 3)
 channels("three", 0.1, lambda i: i // 2 % 3)
 channels("two", 0.2, lambda i: i % 3)
 
-# ---- group norm: groups of two channels of three numbers; scale and shift are 1 to 4 ----
+# ---- group norm: groups of two channels of three numbers; scales are 2 to 5, shifts 1 to 4 ----
 gn = []
 for i in range(4):
     group = data[6 * i:6 * i + 6]
     m = sum(group) / 6
     v = sum((a - m) ** 2 for a in group) / 6
-    gn += [((a - m) / math.sqrt(v + 0.1) + 1) * (2 * i % 4 + j // 3 + 1) for j, a in enumerate(group)]
+    for j, a in enumerate(group):
+        c = 2 * i % 4 + j // 3
+        gn.append((a - m) / math.sqrt(v + 0.1) * (c + 2) + c + 1)
 worst("groupnorm", weights("group.safetensors")["images"], gn)
 
 # ---- functions ----

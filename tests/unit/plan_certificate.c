@@ -1,7 +1,7 @@
 /* What the packer says of its packings, against the best there is, found by going through all
    orders: small sets of buffers whose best packing is above the largest sum of live sizes, where
-   only a search can tell. unit_plan_certificate [COUNT] Contract: what is called optimal is; where
-   there is a gap, the best lies in it; the words say which of the two it is. */
+   only a search can tell. Contract: what is called optimal is; where there is a gap, the best lies
+   in it; the words say which of the two it is. `unit_plan_certificate COUNT` looks at more. */
 #include "tests/unit/plan_rig.h"
 
 enum { MOST = 14, CORE = 9, ADDED = 2 };
