@@ -279,10 +279,7 @@ static ValueId grow(PlanRig *r) {
 static PlanRig small_entry(uint64_t seed) {
   PlanRig r = {.c = ctx_new(), .random = seed};
   r.m = module_new(r.c, "certificate.g");
-  r.e = entry_new(r.m, "e", (Loc){0});
-  vec_push(r.m->arena, &r.m->entries, r.e);
-  r.b = builder_new(r.e, r.e->body);
-  r.b->fold = false;
+  rig_entry(&r, "e");
   rig_add(&r, entry_add_input(r.e, "x", rig_matrix(&r, 3, 16)));
   for (int i = 0; i < MOST; i++) rig_add(&r, grow(&r));
   build_return(r.b, &r.value[r.n - 1], (const char *[]){"y"}, 1);

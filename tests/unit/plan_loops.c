@@ -20,10 +20,7 @@ static Loop loop_new(void) {
   PlanRig *r = &l.r;
   r->c = ctx_new();
   r->m = module_new(r->c, "loop.g");
-  r->e = entry_new(r->m, "e", (Loc){0});
-  vec_push(r->m->arena, &r->m->entries, r->e);
-  r->b = builder_new(r->e, r->e->body);
-  r->b->fold = false;
+  rig_entry(r, "e");
   const Type *row = floats(r, 1, (int64_t[]){16}), *all = floats(r, 2, (int64_t[]){3, 16});
   ValueId x = entry_add_input(r->e, "x", row), w = entry_add_input(r->e, "w", row);
   ValueId xs = build1(r->b, OP_EXP, entry_add_input(r->e, "xs", all));

@@ -173,13 +173,18 @@ static inline void rig_stores(PlanRig *r, int globals) {
       build_store(r->b, g, v[g]);
 }
 
+/* A new entry behind the module's others, to build in. */
+static inline void rig_entry(PlanRig *r, const char *name) {
+  r->e = entry_new(r->m, intern(r->c, name), (Loc){0});
+  vec_push(r->m->arena, &r->m->entries, r->e);
+  r->b = builder_new(r->e, r->e->body);
+  r->b->fold = false;
+}
+
 static inline PlanRig rig_new_plan(uint64_t seed, int ops, bool loops) {
   PlanRig r = {.c = ctx_new(), .random = seed, .loops = loops};
   r.m = module_new(r.c, "random.g");
-  r.e = entry_new(r.m, "e", (Loc){0});
-  vec_push(r.m->arena, &r.m->entries, r.e);
-  r.b = builder_new(r.e, r.e->body);
-  r.b->fold = false;
+  rig_entry(&r, "e");
   int globals = (int)rig_random(&r, 5);
   for (int g = 0; g < globals; g++)
     module_add_global(r.m, (Global){.kind = g % 2 ? GLOBAL_STATE : GLOBAL_PARAM,

@@ -12,10 +12,7 @@ static const Type *floats(PlanRig *r, int rank, const int64_t *dim) {
 static PlanRig rig_begin(void) {
   PlanRig r = {.c = ctx_new()};
   r.m = module_new(r.c, "rows.g");
-  r.e = entry_new(r.m, "e", (Loc){0});
-  vec_push(r.m->arena, &r.m->entries, r.e);
-  r.b = builder_new(r.e, r.e->body);
-  r.b->fold = false;
+  rig_entry(&r, "e");
   return r;
 }
 

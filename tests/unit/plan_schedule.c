@@ -49,10 +49,7 @@ static ValueId grow(PlanRig *r) {
 /* With an input of half the most rows. */
 static void new_entry(PlanRig *r) {
   r->m = module_new(r->c, "schedule.g");
-  r->e = entry_new(r->m, "e", (Loc){0});
-  vec_push(r->m->arena, &r->m->entries, r->e);
-  r->b = builder_new(r->e, r->e->body);
-  r->b->fold = false;
+  rig_entry(r, "e");
   rig_add(r, entry_add_input(r->e, "x", rows(r, MOST_ROWS / 2)));
 }
 
@@ -156,12 +153,9 @@ static void crowd(PlanRig *r) {
   for (uint32_t v = 0; v < own->values.n; v++)
     value_at(own, v)->name = intern_printf(r->c, "crowd%u", own->values.n - v);
   for (int k = 0; k < 2; k++) {
-    Entry *e = r->e = entry_new(r->m, intern_printf(r->c, "other%d", k), (Loc){0});
-    vec_push(r->m->arena, &r->m->entries, e);
-    r->b = builder_new(e, e->body);
-    r->b->fold = false;
+    rig_entry(r, intern_printf(r->c, "other%d", k));
     r->n = 0;
-    rig_add(r, entry_add_input(e, "in", rig_matrix(r, 8, 8)));
+    rig_add(r, entry_add_input(r->e, "in", rig_matrix(r, 8, 8)));
     for (int i = 0; i < 30; i++) rig_op(r);
     build_return(r->b, &r->value[r->n - 1], (const char *[]){"out"}, 1);
   }
