@@ -36,15 +36,7 @@ static bool is_inline(const Fuse *f, const Op *op) {
          NULL;
 }
 
-/* Where a value comes from, behind views: the map is in the axes of v. */
-typedef struct Source {
-  ValueId v;
-  const Op *def; /* NULL: an input */
-  const Axis *map;
-  bool viewed;
-} Source;
-
-static Source source_of(const Fuse *f, ValueId v) {
+Source fuse_source(const Fuse *f, ValueId v) {
   Source s = {v, value_def(f->e, v), axes_identity(f->a, value_type(f->e, v)), false};
   while (s.def && s.def->kind != OP_CONST && s.def->kind != OP_IOTA && f->inlined[s.def->id]) {
     if (!is_widening(f, s.def)) {
@@ -87,8 +79,6 @@ static const Type *kept_type(const Fuse *f, const Unit *u) {
 
 /* ---- may two groups be one? ---- */
 
-static bool is_memory_form(Form f) { return f == FORM_MATMUL || f == FORM_WINDOW; }
-
 static const char *form_refuses(const Fuse *f, const Unit *a, const Unit *b, Unit *out) {
   const Unit *map = a->form == FORM_MAP ? a : b->form == FORM_MAP ? b : NULL;
   const Unit *other = map == a ? b : a;
@@ -100,7 +90,7 @@ static const char *form_refuses(const Fuse *f, const Unit *a, const Unit *b, Uni
                  : "they reduce other rows";
     return "a kernel has one product or one reduction over columns";
   }
-  if (other->form == FORM_MAP || is_memory_form(other->form))
+  if (other->form == FORM_MAP || fuse_memory_form(other->form))
     return type_same_dims(map->domain, other->domain) ? NULL : "the shapes differ";
   if (other->form == FORM_ROWS) {
     if (map->dear && other->row_ops && map == a && type_same_dims(map->domain, other->domain))
@@ -123,7 +113,7 @@ static const char *edges_refuse(const Fuse *f, const Unit *a, const Unit *b, con
     for (uint32_t i = 0; i < u->members.n; i++) {
       const Op *op = u->members.at[i];
       for (int k = 0; k < op->noperands; k++) {
-        Source s = source_of(f, op->operands[k]);
+        Source s = fuse_source(f, op->operands[k]);
         if (!in_either(f, s.def, a, b)) continue;
         if (op_reads_memory(op)) return "a product or window reads its operands from memory";
         if (!s.viewed) continue;
@@ -163,7 +153,7 @@ static Unit *unit_new(Fuse *f, const Op *op) {
   OpClass c = op_info[op->kind].cls;
   u->domain = value_type(f->e, op->results[0]);
   u->form = c == CLASS_CONTRACT ? FORM_MATMUL : c == CLASS_WINDOW ? FORM_WINDOW : FORM_MAP;
-  if (is_memory_form(u->form)) u->root = op;
+  if (fuse_memory_form(u->form)) u->root = op;
   if (op_is_reduction(op)) {
     u->root = op;
     u->domain = value_type(f->e, op->operands[op_full_operand(op)]);
@@ -208,106 +198,16 @@ static void join(Fuse *f, Unit *a, Unit *b) {
   b->members.n = 0;
 }
 
-/* Only sums over columns, or also those over everything, read it. */
-static bool only_summed(const Fuse *f, const Op *op, bool columns) {
-  if (op->nresults != 1 || op_info[op->kind].cls != CLASS_ELEMENT) return false;
-  for (uint32_t i = 0; i < f->users[op->results[0]].n; i++) {
-    const Op *user = f->users[op->results[0]].at[i];
-    if (op_info[user->kind].cls != CLASS_REDUCE) return false;
-    if (op_outer_axes(f->e, user) > (columns ? -1 : 0)) return false;
-  }
-  return f->users[op->results[0]].n > 0;
-}
-
-static bool others_read(const Fuse *f, ValueId v, const Op *op) {
-  for (uint32_t i = 0; i < f->users[v].n; i++)
-    if (f->users[v].at[i] != op) return true;
-  return false;
-}
-
-/* Sums compute it on their way, and it needs no bytes, if it does not go with what they cannot
-   join: a product or window, or, for sums over columns, a value that others read, too. */
-static bool goes_with_sum(const Fuse *f, const Unit *producer, ValueId v, const Op *op) {
-  if (is_memory_form(producer->form)) return only_summed(f, op, false);
-  return producer->form == FORM_MAP && others_read(f, v, op) && only_summed(f, op, true);
-}
-
-enum { FAR = 2 }; /* heavy ops between */
-
-static bool read_behind(const Fuse *f, ValueId v, uint32_t heavy, const Op *but) {
-  for (uint32_t i = 0; i < f->users[v].n; i++) {
-    const Op *user = f->users[v].at[i];
-    if (user != but && user->parent == f->block && f->heavy[user->id] >= heavy) return true;
-  }
-  return false;
-}
-
-/* While the unit, which makes v, waits until so many heavy ops have run, more bytes are held than
-   v has: what it is made of, as far as nobody else reads it as late. */
-static bool would_hold(const Fuse *f, const Unit *a, ValueId v, uint32_t heavy) {
-  uint64_t held = 0;
-  bool far = false;
-  for (uint32_t i = 0; i < a->members.n; i++) {
-    const Op *op = a->members.at[i];
-    for (int k = 0; k < op->noperands; k++) {
-      Source s = source_of(f, op->operands[k]);
-      bool here = s.def && s.def->parent == f->block && op_info[s.def->kind].cls != CLASS_GLOBAL &&
-                  !f->inlined[s.def->id] && f->unit[s.def->id] != a;
-      if (!here || read_behind(f, s.v, heavy, op)) continue;
-      held += value_type(f->e, s.v)->bytes;
-      far |= f->heavy[s.def->id] + FAR <= heavy;
-    }
-  }
-  return far && held > value_type(f->e, v)->bytes;
-}
-
-/* A product or reduction in the unit would wait for what the op reads besides: of the gradients of
-   a value read twice the first is made far ahead of the second, and what it is made of would be
-   held instead. So would the terms of a sum of many, such as a bias's gradient over the steps of a
-   recurrent net. */
-static bool would_wait(const Fuse *f, const Unit *a, ValueId v, const Op *op) {
-  for (int k = 0; k < op->noperands; k++) {
-    const Op *def = source_of(f, op->operands[k]).def;
-    if (!def || def->parent != f->block) continue;
-    if (a->root ? f->heavy[def->id] >= f->heavy[a->root->id] + FAR
-                : a->form == FORM_MAP && f->unit[def->id] != a &&
-                      would_hold(f, a, v, f->heavy[def->id]))
-      return true;
-  }
-  return false;
-}
-
-/* What is computed again for the way back: only element-wise ops far behind read it, and others
-   read what it is made of about as late. It is computed with them, and has no bytes, instead of
-   with its producer, and held. */
-static bool read_far(const Fuse *f, const Op *producer, const Op *op) {
-  uint32_t first = UINT32_MAX;
-  if (!op->backward || producer->backward) return false;
-  if (op_info[op->kind].cls != CLASS_ELEMENT || op->nresults != 1) return false;
-  for (uint32_t i = 0; i < f->users[op->results[0]].n; i++) {
-    const Op *user = f->users[op->results[0]].at[i];
-    if (op_info[user->kind].cls != CLASS_ELEMENT || user->parent != f->block) return false;
-    if (f->heavy[user->id] < first) first = f->heavy[user->id];
-  }
-  if (first == UINT32_MAX || first < f->heavy[op->id] + FAR) return false;
-  for (int k = 0; k < op->noperands; k++) {
-    Source s = source_of(f, op->operands[k]);
-    bool there = !s.def || f->inlined[s.def->id] || op_info[s.def->kind].cls == CLASS_GLOBAL;
-    if (!there && !read_behind(f, s.v, first - FAR, op)) return false;
-  }
-  return true;
-}
-
 static void join_producers(Fuse *f, const Op *op) {
-  for (int k = 0; k < op->noperands; k++) {
-    Source s = source_of(f, op->operands[k]);
+  int first = fuse_first(f, op);
+  for (int i = 0; i < op->noperands; i++) {
+    int k = i == 0 ? first : i <= first ? i - 1 : i;
+    Source s = fuse_source(f, op->operands[k]);
     bool here = s.def && s.def->parent == f->block;
     Unit *a = here ? f->unit[s.def->id] : NULL, *b = f->unit[op->id];
     if (!a || a == b) continue;
-    const char *why = goes_with_sum(f, a, s.v, op) ? "it is computed where it is summed"
-                      : read_far(f, s.def, op)     ? "it is computed where it is read"
-                      : would_wait(f, a, s.v, op)  ? "it would wait for what is made far behind"
-                                                   : refuses(f, a, b);
+    const char *why = fuse_apart(f, a, &s, op);
+    if (!why) why = refuses(f, a, b);
     if (why)
       remark(f->r, REMARK_FUSE, "fuse-missed", op->loc, "%s does not join %s of %s: %s",
              op_info[op->kind].name, op_info[s.def->kind].name, loc_str(f->r->m->ctx, s.def->loc),

@@ -37,6 +37,25 @@ typedef struct Fuse {
   bool *emitted; /* by op */
 } Fuse;
 
+static inline bool fuse_memory_form(Form f) { return f == FORM_MATMUL || f == FORM_WINDOW; }
+
+/* Where a value comes from, behind views: the map is in the axes of v. */
+typedef struct Source {
+  ValueId v;
+  const Op *def; /* NULL: an input */
+  const Axis *map;
+  bool viewed;
+} Source;
+Source fuse_source(const Fuse *f, ValueId v); /* fuse.c */
+
+/* ---- fuse_join.c ---- */
+/* The operand whose producer the op joins first, if it can: of several products the last one, and a
+   long sum of products takes in its terms one by one, so that none waits for all others. */
+int fuse_first(const Fuse *f, const Op *op);
+/* Why the op had better not be computed with group a, where its operand comes from; NULL: it may.
+ */
+const char *fuse_apart(const Fuse *f, const Unit *a, const Source *s, const Op *op);
+
 /* ---- fuse_circle.c ---- */
 /* Before the block is grouped: every op stands for itself, in the given order. */
 void fuse_order(Fuse *f);

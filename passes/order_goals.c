@@ -2,9 +2,9 @@
    served one after the other, the nearest first. What serves one goal alone runs as soon as it can,
    so that a sum, such as a weight's gradient over the steps of a recurrent net, is open only while
    its terms are made, and each term is gone at once; what serves several runs with the first of
-   them. Of stacked recurrent layers, whose gradients come step by step through all of them, it goes
-   backwards layer by layer: the sums of one layer are open at a time.
-   Contract: what must follow follows; linear in the edges but for one sort. */
+   them, or as soon as it frees as much as it makes. Of stacked recurrent layers, whose gradients
+   come step by step through all of them, it goes backwards layer by layer: the sums of one layer
+   are open at a time. Contract: what must follow follows; linear in the edges but for one sort. */
 #include "passes/order_impl.h"
 
 #include <stdlib.h>
@@ -17,9 +17,10 @@ typedef struct Goal {
 
 typedef struct Goals {
   Graph *g;
-  int *phase; /* by node: the first goal that it serves */
-  int *only;  /* by node: the only goal, or SEVERAL */
-  int *left;  /* by node: what must still come first */
+  int *phase;  /* by node: the first goal that it serves */
+  int *only;   /* by node: the only goal, or SEVERAL */
+  int *left;   /* by node: what must still come first */
+  int *unread; /* by value: readers that are still to come */
   bool *done;
   IntList ready; /* those of one goal: a heap */
   int *order, n;
@@ -75,8 +76,23 @@ static int pop(Goals *w) {
   return first;
 }
 
+static int64_t bytes_of(const Graph *g, ValueId v) { return (int64_t)value_type(g->e, v)->bytes; }
+
+/* It frees as much as it makes: better at once than with the goal that it serves. */
+static bool shrinks(const Goals *w, int node) {
+  const Graph *g = w->g;
+  int64_t d = 0;
+  for (int k = 0; k < g->op[node]->nresults; k++) d += bytes_of(g, g->op[node]->results[k]);
+  for (uint32_t k = 0; k < g->reads[node].n; k++) {
+    ValueId v = g->reads[node].at[k];
+    if (!g->external[v] && w->unread[v] == 1) d -= bytes_of(g, v);
+  }
+  return d <= 0;
+}
+
 static void emit(Goals *w, int node) {
   const Graph *g = w->g;
+  if (w->done[node]) return;
   for (uint32_t k = 0; k < g->reads[node].n; k++) { /* leaves on demand */
     const Op *def = value_def(g->e, g->reads[node].at[k]);
     int maker = def ? g->node_of[def->id] : -1;
@@ -90,6 +106,14 @@ static void emit(Goals *w, int node) {
     int next = g->after[node].at[k];
     if (--w->left[next] == 0 && w->only[next] != SEVERAL && !g->leaf[next]) push(w, next);
   }
+  for (uint32_t k = 0; k < g->reads[node].n; k++) { /* the last reader of each may free it now */
+    ValueId v = g->reads[node].at[k];
+    if (--w->unread[v] != 1) continue;
+    for (uint32_t j = 0; j < g->readers[v].n; j++) {
+      int r = g->readers[v].at[j];
+      if (!w->done[r] && w->left[r] == 0 && !g->leaf[r] && shrinks(w, r)) push(w, r);
+    }
+  }
 }
 
 int *order_by_goals(Graph *g) {
@@ -100,6 +124,8 @@ int *order_by_goals(Graph *g) {
   w.left = ARENA_ARRAY(g->a, int, g->n);
   w.done = ARENA_ARRAY(g->a, bool, g->n);
   w.order = ARENA_ARRAY(g->a, int, g->n);
+  w.unread = ARENA_ARRAY(g->a, int, g->e->values.n + 1);
+  for (uint32_t v = 0; v < g->e->values.n; v++) w.unread[v] = (int)g->readers[v].n;
   find_goals(&w);
   for (int k = 0; k < g->n; k++)
     for (uint32_t i = 0; i < g->after[k].n; i++) w.left[g->after[k].at[i]] += !g->leaf[k];

@@ -216,32 +216,46 @@ static double bound_at(const RematProblem *p, int t, int limit) {
 /* ---------------------------------------------------------------- the largest of several ---- */
 
 typedef struct Peak {
-  int step, live;
+  int step;
+  double share; /* to be dropped, of what it does not touch itself */
 } Peak;
 
-static int by_live(const void *pa, const void *pb) {
+static int by_share(const void *pa, const void *pb) {
   const Peak *a = pa, *b = pb;
-  if (a->live != b->live) return a->live > b->live ? -1 : 1;
+  if (a->share != b->share) return a->share > b->share ? -1 : 1;
   return (a->step > b->step) - (a->step < b->step);
 }
 
-enum { STEPS_TRIED = 8 }; /* each gives a bound of its own */
+/* Steps that are tried, each of which gives a bound of its own; next to each other they say about
+   the same, so they stand apart by one part of all steps in so many. */
+enum { STEPS_TRIED = 8, APART = 28 };
 
+static bool is_near(const Peak *tried, int n, int step, int nsteps) {
+  for (int k = 0; k < n; k++)
+    if (abs(tried[k].step - step) <= nsteps / APART) return true;
+  return false;
+}
+
+/* The peak, then what leaves least room to what others hold: a step that needs much itself may come
+   before or behind it. */
 double remat_bound(Arena *a, const RematProblem *p, int limit) {
   RematState s = remat_state(a, p);
   remat_reset(&s);
   Peak *peak = ARENA_ARRAY(a, Peak, p->nsteps + 1);
-  int n = 0;
+  int n = 0, tried = 0, top;
+  (void)remat_peak(&s, &top);
   for (int t = 0; t < p->nsteps; t++) {
-    bool rises = t == 0 || remat_live(&s, t) >= remat_live(&s, t - 1);
-    bool falls = t + 1 == p->nsteps || remat_live(&s, t) > remat_live(&s, t + 1);
-    if (rises && falls) peak[n++] = (Peak){t, remat_live(&s, t)};
+    double over = (double)remat_live(&s, t) - limit, others = remat_live(&s, t) - s.within[t];
+    if (over <= 0) continue;
+    peak[n++] = (Peak){t, others > 0 && t != top ? over / others : INFINITY};
   }
-  if (n) qsort(peak, (size_t)n, sizeof *peak, by_live);
+  if (n) qsort(peak, (size_t)n, sizeof *peak, by_share);
   double best = 0;
-  for (int k = 0; k < n && k < STEPS_TRIED && peak[k].live > limit && isfinite(best); k++) {
+  for (int k = 0; k < n && tried < STEPS_TRIED && isfinite(best); k++) {
+    if (is_near(peak, tried, peak[k].step, p->nsteps)) continue;
     double b = bound_at(p, peak[k].step, limit);
     if (b > best) best = b;
+    peak[tried++] = peak[k];
   }
   return best;
 }

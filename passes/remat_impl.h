@@ -234,6 +234,6 @@ void remat_climb(Arena *a, Entry *e, const LoopLadder *l, const LoopRung *r);
 /* ---- the bound: remat_bound.c ---- */
 
 /* No schedule that keeps the given order of first runs and fits into limit adds less than this many
-   flops: the linear relaxation at the steps where most is held. INFINITY: no schedule fits. */
+   flops: the linear relaxation at the steps that leave least room. INFINITY: no schedule fits. */
 double remat_bound(Arena *a, const RematProblem *p, int limit);
 #endif

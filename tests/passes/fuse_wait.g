@@ -15,4 +15,4 @@ entry train(x : f32[8, 16], t : f32[8, 64]) {
 # CHECK: matmul+mul+sub
 # CHECK: matmul+mul+sub
 # CHECK: kernel {{.*}} {name = "matmul+add+mul+1"} : f32[16,64]
-# WHY: remark: add does not join matmul of {{.*}}: it would wait for what is made far behind [fuse-missed]
+# WHY: remark: add does not join matmul of {{.*}}: a kernel has one product or one reduction over columns [fuse-missed]

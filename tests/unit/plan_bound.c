@@ -1,7 +1,8 @@
-/* The lower bound of recomputation. Of a chain it is known in closed form: at the turn every
-   layer's result is held or made again, which is the fractional knapsack. On small random problems
-   all sets of what may run again are tried. Contract: the bound is that of the linear program; no
-   schedule adds less; it is above 0 wherever something must run again, and not far below what must.
+/* The lower bound of recomputation. Of a chain it is known in closed form: at each step every
+   result that is read later is held or made again, which is the fractional knapsack. On small
+   random problems all sets of what may run again are tried. Contract: the bound is that of the
+   linear program; no schedule adds less; it is above 0 wherever something must run again, and not
+   far below what must.
  */
 #include "tests/unit/plan_rig.h"
 
@@ -68,19 +69,36 @@ static int dearest_first(const void *pa, const void *pb) {
   return (x < y) - (x > y);
 }
 
-/* While the last layer's gradient is made, it, the one before and the last result are there. */
-static double knapsack(const Layer *layer, int limit) {
-  Layer other[LAYERS - 1];
-  double room = limit - 2 - layer[LAYERS - 1].size, added = 0;
+/* The first n layers are held in the room, or made again. */
+static double knapsack(const Layer *layer, int n, double room) {
+  Layer other[LAYERS];
+  double added = 0;
   if (room < 0) return INFINITY;
-  memcpy(other, layer, sizeof other);
-  qsort(other, LAYERS - 1, sizeof *other, dearest_first);
-  for (int i = 0; i < LAYERS - 1; i++) {
+  memcpy(other, layer, sizeof *other * (size_t)n);
+  qsort(other, (size_t)n, sizeof *other, dearest_first);
+  for (int i = 0; i < n; i++) {
     double held = fmin(room, other[i].size);
     room -= held;
     added += other[i].flops * (1 - held / other[i].size);
   }
   return added;
+}
+
+/* While the last layer's gradient is made, it, the one before and the last result are there. */
+static double at_turn(const Layer *layer, int limit) {
+  return knapsack(layer, LAYERS - 1, limit - 2 - layer[LAYERS - 1].size);
+}
+
+/* The same of every layer, on the way back and there: its result and what it is made of. */
+static double at_most(const Layer *layer, int depth, int limit) {
+  double most = 0;
+  for (int i = 0; i < LAYERS; i++) {
+    int from = i ? layer[i - 1].size : 0;
+    most = fmax(most, knapsack(layer, i, limit - 2 - layer[i].size));
+    most = fmax(most, knapsack(layer, i ? i - 1 : 0, limit - from - layer[i].size));
+    if (depth > 1) most = fmax(most, knapsack(layer, i, limit - 2 * layer[i].size));
+  }
+  return most;
 }
 
 static void check_chains(int depth, int sizes) {
@@ -92,9 +110,11 @@ static void check_chains(int depth, int sizes) {
     int all = 2;
     for (int i = 0; i < LAYERS; i++) all += layer[i].size;
     for (int limit = 1; limit <= all + 1; limit++) {
-      double bound = remat_bound(a, &p, limit), known = knapsack(layer, limit);
-      if (isinf(known) || isinf(bound) ? bound != known : fabs(bound - known) > 1e-5 * (1 + known))
-        fail_msg("chain %d, limit %d of %d: bound %g, known %g", k, limit, all, bound, known);
+      double bound = remat_bound(a, &p, limit), least = at_turn(layer, limit),
+             most = at_most(layer, depth, limit);
+      if (bound < least * (1 - 1e-5) || bound > most * (1 + 1e-5) + 1e-5)
+        fail_msg("chain %d, limit %d of %d: bound %g, known %g to %g", k, limit, all, bound, least,
+                 most);
     }
     arena_free(a);
   }
@@ -114,9 +134,10 @@ static void test_deep_layers(void **state) {
 
 /* ---- all schedules of small problems ---- */
 
-enum { HALF = 3, STEPS = 2 * HALF, PLACES = STEPS * (STEPS - 1) / 2, MOST_UNITS = 4 * STEPS };
+enum { HALF = 3, STEPS = 2 * HALF, PLACES = STEPS * (STEPS - 1) / 2, MOST_UNITS = 4 * STEPS + 6 };
 
-/* There and back; each step may read anything else that is there, instead. */
+/* There and back; each step may read anything else that is there, instead, and some need units of
+   their own. */
 static RematProblem small(Arena *a, PlanRig *r) {
   RematProblem p = problem_new(a, STEPS);
   bool read[STEPS] = {0};
@@ -131,6 +152,7 @@ static RematProblem small(Arena *a, PlanRig *r) {
   for (int t = 0; t < STEPS; t++) {
     p.storage[t].kept = !read[t];
     if (rig_random(r, 5) == 0) p.step[t].latest = -1;
+    if (rig_random(r, 4) == 0) p.step[t].extra = 1 + (int)rig_random(r, 6);
   }
   return p;
 }
@@ -184,7 +206,7 @@ static void test_all_schedules(void **state) {
   print_message("%d limits that force a rerun: the bound is %.0f %% of what they need\n", forced,
                 100 * bounds / needed);
   assert_true(forced >= 20);
-  assert_true(bounds >= 0.5 * needed);
+  assert_true(bounds >= 0.65 * needed);
 }
 
 int main(void) {
