@@ -384,14 +384,17 @@ typedef struct Start {
 } Start;
 
 /* The next one of a round: as long as nothing fits the one that is nearest, then the one that will
-   cost least, if what is left costs as much as what it has done; -1: none. */
-static int next_start(const Start *of, int round, bool fits, double all) {
+   cost least, if what is left costs as much as what it has done; but what has little left to do
+   comes before what has hardly begun, of which nobody knows. -1: none. */
+static int next_start(const Start *of, int round, double cheapest, double all) {
   int best = -1;
   double least = 0;
+  bool fits = isfinite(cheapest);
   for (int k = 0; k < STARTS; k++) {
     if (of[k].ended || of[k].rounds > round) continue;
     double done = all > of[k].excess ? 1 - of[k].excess / all : 0;
     double key = !fits ? of[k].excess : done > 0 ? of[k].cost / done : INFINITY;
+    if (fits && key < cheapest && of[k].excess * LITTLE < all) key -= cheapest;
     if (best >= 0 && key >= least) continue;
     best = k;
     least = key;
@@ -416,7 +419,7 @@ static bool best_start(Search *w, int limit, int64_t effort, bool any) {
   remat_set_limit(s, limit); /* of the state in which nothing runs again */
   w->all = (double)s->excess;
   for (int round = 0; round < ROUNDS; round++)
-    for (int k; s->work < end && (k = next_start(of, round, isfinite(least), w->all)) >= 0;) {
+    for (int k; s->work < end && (k = next_start(of, round, least, w->all)) >= 0;) {
       double bar = least < w->beat ? least : w->beat;
       w->most = isinf(bar) ? hopeless * s->p->cost : beaten * bar + beaten_by * s->p->cost;
       int64_t most = effort / (isinf(bar) ? share : share_once_fit)[round], rest = end - s->work;

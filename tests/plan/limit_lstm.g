@@ -1,6 +1,6 @@
 # RUN: %gc %s -O2 --target=cpu -march=x86-64-v3 --memory-limit=50% --emit=plan > %t.json
-# RUN: sed -n 's/.*"recompute_flops": \([0-9]*\), "flops": \([0-9]*\),.*/\1 \2/p' %t.json | head -1 | awk '{ ok = $1 > 0 && 100 * $1 / ($2 - $1) <= 17 } END { exit !ok }'
-# Half of the bytes of four layers, 10 steps unrolled: at most 1.3 times the bound, 12.15 %, and one per cent.
+# RUN: sed -n 's/.*"recompute_flops": \([0-9]*\), "flops": \([0-9]*\),.*/\1 \2/p' %t.json | head -1 | awk '{ ok = $1 > 0 && 100 * $1 / ($2 - $1) <= 14 } END { exit !ok }'
+# Half of the bytes of four layers, 10 steps unrolled: at most 14 % more arithmetic, where no plan takes less than 7.82 %.
 # Many small values and some large sums of gradients: packing has to come near the sum of what lives.
 let N = 64
 let T = 10
