@@ -136,7 +136,8 @@ void rows_schedule(Rows *r) {
     default:
       r->ready[i] = at;
       if (op_is_reduction(op)) {
-        term(r, op, ROLE_VALUE, want(r, op->kind, op->operands[0], op, at));
+        int work = want(r, op->kind, op->operands[0], op, at);
+        if (op_start(op) < 0) term(r, op, ROLE_VALUE, work); /* else in rows_before */
         r->ready[i] = at + 1;
       }
     }
@@ -253,9 +254,21 @@ static void norm_terms(Rows *r, const Op *op, int number) {
                         row_mean(r, op, ROLE_SQUARES), eps));
 }
 
+/* What has been added up so far and the row's sum. */
+static void go_on(Rows *r, const Op *op) {
+  ValueId so_far = op->operands[op_start(op)];
+  const char *sum = printer_value(&r->p, so_far, printer_identity(&r->p, so_far)).text;
+  for (uint32_t i = 0; r->c > 0 && i < r->work.n; i++)
+    if (r->work.at[i].kind == OP_SUM && r->work.at[i].x == op->operands[0])
+      sum = arena_printf(r->g->a, "%s + %s", sum, r->work.at[i].name);
+  row_term(r, op, ROLE_VALUE,
+           scalar_round_text(r->g->a, value_type(r->gr->e, op->results[0])->dtype, sum));
+}
+
 void rows_before(Rows *r, int number) {
   for (int i = 0; i < r->gr->nops; i++) {
     const Op *op = r->gr->ops[i];
+    if (op_start(op) >= 0 && r->ready[i] == number) go_on(r, op);
     if (op_is_norm(op) || op_is_norm_grad(op)) norm_terms(r, op, number);
     if (op->kind != OP_XENT && op->kind != OP_XENT_GRAD) continue;
     int when = ready(r, op->operands[op->noperands - 1]);

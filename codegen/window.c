@@ -153,7 +153,8 @@ void window_chunk_rows(Text *x, const ConvGeom *g) {
   text_line(x, "const pos rows = (end < y1 ? end : y1) > y ? (end < y1 ? end : y1) - y : 0;");
 }
 
-/* i0 is the filter, i1 its channel, i2 its row; a column is a tap. */
+/* i0 is the filter, i1 its channel, i2 its row; a column is a tap. What the first chunk comes to
+   stays as it is, also a -0, unless it is added to what has been added up so far. */
 static void conv_filter_grad(const Window *w, const ConvGeom *g) {
   Text *x = w->x;
   text_line(x, "const pos channel = i0 / %lld * %lld + i1, r = i2;", (long long)g->gout,
@@ -162,7 +163,14 @@ static void conv_filter_grad(const Window *w, const ConvGeom *g) {
   text_line(x, "const pos s = j0 + l;");
   outputs_of_tap(x, &g->w);
   text_line(x, "if (z > %lld) z = %lld;", (long long)g->w.out, (long long)g->w.out);
-  text_line(x, "%s total = 0;", w->T);
+  bool goes_on = op_start(w->op) >= 0;
+  if (goes_on)
+    text_line(x, "%s total = %s;", w->T,
+              load(w, 2,
+                   arena_printf(w->g->a, "((i0 * %lld + i1) * %lld + i2) * %lld + s",
+                                (long long)g->gin, (long long)g->h.taps, (long long)g->w.taps)));
+  else
+    text_line(x, "%s total = 0;", w->T);
   window_chunks(x, g);
   window_chunk_rows(x, g);
   text_line(x, "%s part = 0;", w->T);
@@ -178,7 +186,7 @@ static void conv_filter_grad(const Window *w, const ConvGeom *g) {
             load(w, 1, arena_printf(w->g->a, "from + j * %lld", (long long)g->w.stride)));
   text_line(x, "part = %s;", fma_text(w, "u", "v", "part"));
   for (int i = 0; i < 3; i++) text_close(x, "}");
-  text_line(x, "total = h ? total + part : part;"); /* a sum of -0 stays one */
+  text_line(x, goes_on ? "total = total + part;" : "total = h ? total + part : part;");
   text_close(x, "}");
   text_line(x, "acc[l] = total;");
   text_close(x, "}");

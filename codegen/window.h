@@ -16,7 +16,7 @@ typedef struct Window {
   int columns;     /* of a block, at most */
   Dtype dt;        /* of the images */
   const char *T;   /* that sums are made in */
-  int in[2];       /* inputs of the group, by operand */
+  int in[3];       /* inputs of the group, by operand */
   const char *sum; /* text of the result, rounded to its dtype */
 } Window;
 

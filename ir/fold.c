@@ -109,8 +109,11 @@ static bool never_negative(const Entry *e, ValueId v, int depth) {
   case OP_BROADCAST:
   case OP_SLICE:
   case OP_REVERSE: return never_negative(e, op->operands[0], depth - 1);
-  case OP_SQRT:
-  case OP_SUM: return real && never_negative(e, op->operands[0], depth - 1);
+  case OP_SUM:
+    if (op_start(op) >= 0 && !never_negative(e, op->operands[op_start(op)], depth - 1))
+      return false;
+    return real && never_negative(e, op->operands[0], depth - 1);
+  case OP_SQRT: return real && never_negative(e, op->operands[0], depth - 1);
   case OP_CONVERT:
     return (real || embeds(value_type(e, op->operands[0])->dtype, dt)) &&
            never_negative(e, op->operands[0], depth - 1);

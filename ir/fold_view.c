@@ -168,14 +168,15 @@ ValueId concat_const(const Fold *f) {
 
 /* ---- reductions ---- */
 
-/* sum(x) → reshape(x) where every reduced axis has one element: a sum of one number is that number
- */
+/* sum(x) → reshape(x) where every reduced axis has one element: a sum of one number is that number.
+   sum(x, start) → start + reshape(x) */
 ValueId reduce_of_one(const Fold *f) {
   const Type *t = type_of(f, 0);
   const Ints *axes = f->attr[AT_AXES].ints;
   for (int i = 0; axes && i < axes->n; i++)
     if (t->dim[axes->at[i]] != 1) return NO_ID;
-  return build_reshape(f->b, f->x[0], f->type);
+  ValueId x = build_reshape(f->b, f->x[0], f->type);
+  return f->n > 1 ? build2(f->b, OP_ADD, f->x[1], x) : x;
 }
 
 /* Elements behind each result; 0 where nothing is reduced to something. */
@@ -189,7 +190,7 @@ ValueId sum_of_const(const Fold *f) {
   Attr c;
   int64_t n = reduced(f);
   Dtype dt = f->type->dtype;
-  if (!fold_const(f, 0, &c) || n == 0) return NO_ID;
+  if (!fold_const(f, 0, &c) || n == 0 || f->n > 1) return NO_ID;
   if (!dtype_is_float(dt)) return fold_make(f, (Attr){.i = (int64_t)((uint64_t)c.i * (uint64_t)n)});
   if (c.f == 0) return fold_make(f, c); /* of either sign */
   if (!isfinite(c.f) || fabs(c.f) < (dt == DT_F64 ? 0x1p-1000 : 0x1p-100)) return NO_ID;

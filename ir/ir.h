@@ -319,6 +319,10 @@ static inline Block *value_block(const Entry *e, ValueId v) {
   return x->def == NO_ID ? x->block : e->ops.at[x->def]->parent;
 }
 bool op_parse_kind(const char *mnemonic, OpKind *out);
+/* The operand of a sum or conv_filter_grad that says what has been added up so far, or -1: the
+   result is that and the op's own parts, added in their order. A sum in two steps has the bits of
+   the whole, where the first ends where a part does. */
+int op_start(const Op *op);
 
 /* ---------------------------------------------------------------- builder -- */
 

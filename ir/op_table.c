@@ -18,6 +18,11 @@ bool op_parse_kind(const char *mnemonic, OpKind *out) {
   return false;
 }
 
+int op_start(const Op *op) {
+  if (op->kind == OP_SUM) return op->noperands > 1 ? 1 : -1;
+  return op->kind == OP_CONV_FILTER_GRAD && op->noperands > 2 ? 2 : -1;
+}
+
 const Type *op_shape(Ctx *c, OpKind k, const Type *const *types, int n, const Attr *attr,
                      const Type *given, char *why) {
   return op_shape_of(c, k, 0, types, n, attr, given, why);

@@ -18,6 +18,7 @@ static bool is_widening(const Fuse *f, const Op *op) {
 
 /* Belongs to a group: it computes. */
 static bool is_core(const Fuse *f, const Op *op) {
+  if (op_start(op) >= 0) return false; /* it goes on in the bytes of what it begins with */
   OpClass c = op_info[op->kind].cls;
   if (c != CLASS_ELEMENT && c != CLASS_REDUCE && c != CLASS_ROWS && !op_reads_memory(op))
     return false;

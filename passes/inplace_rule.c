@@ -68,6 +68,7 @@ static Dep set_row(KernelRule *k, int lead) {
 }
 
 static Dep reduce_dep(KernelRule *k, const Op *op) {
+  if (op_start(op) >= 0 && dep_of(k, op->operands[op_start(op)]) != DEP_NONE) return DEP_BAD;
   Dep d = dep_of(k, op->operands[0]);
   int lead;
   if (d == DEP_NONE) return DEP_NONE;
@@ -212,6 +213,13 @@ static bool kernel_ok(const Entry *e, const Op *op, int result, int operand) {
   return ok;
 }
 
+/* What has been added up so far: an element is read by whoever writes it, or by all before. */
+static bool is_start(const Op *op, int operand) {
+  for (int i = 0; i < op->noperands; i++)
+    if (i != operand && op->operands[i] == op->operands[operand]) return false;
+  return operand == op_start(op);
+}
+
 const char *op_inplace_refusal(const Entry *e, const Op *op, int result, int operand) {
   ValueId x = op->operands[operand], y = op->results[result];
   const Type *a = value_type(e, x), *b = value_type(e, y);
@@ -236,11 +244,11 @@ bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand) {
   case CLASS_REGION: /* a carry begins in the bytes of its first value */
     if (op->kind == OP_SCAN) return result == operand && result < op->attr[AT_CARRIES].i;
     return kernel_ok(e, op, result, operand);
+  case CLASS_REDUCE:
+  case CLASS_WINDOW: return is_start(op, operand);
   case CLASS_LEAF:
   case CLASS_GLOBAL:
-  case CLASS_REDUCE:
   case CLASS_CONTRACT:
-  case CLASS_WINDOW:
   case CLASS_COMPOSITE:
   case CLASS_ATTENTION:
   case CLASS_META: return false;

@@ -77,8 +77,8 @@ static Ask ask_window(const Images *m, const Group *g, ValueId arg) {
     if (op->operands[i] != arg) continue;
     if (!is_conv(op)) return ASK_LIKE;
     if (!is_fast(m, op)) return ASK_PLAIN;
-    if (i == 0 || op->kind == OP_CONV_FILTER_GRAD) return ASK_IMAGE;
-    return op->kind == OP_CONV ? ASK_FILTER : ASK_BACK;
+    if (i == 0 || (op->kind == OP_CONV_FILTER_GRAD && i == 1)) return ASK_IMAGE;
+    return op->kind == OP_CONV_INPUT_GRAD ? ASK_BACK : ASK_FILTER;
   }
   return ASK_ANY;
 }

@@ -178,6 +178,7 @@ Saved *saved_new(Arena *a, const Entry *e, Precision p) {
     const Op *op = op_at(e, e->body->ops.at[i]);
     if (!op->backward || needs_f32(op) || op->nblocks) continue;
     for (int k = 0; k < op->noperands; k++) {
+      if (k == op_start(op)) continue;
       ValueId v = source_of(e, op->operands[k]);
       s->keep[v] |= can_save(s, e, statistic, v);
     }
@@ -187,7 +188,7 @@ Saved *saved_new(Arena *a, const Entry *e, Precision p) {
 
 static bool reads_saved(const void *data, const Op *op, int i) {
   const Saved *s = data;
-  return op->backward && !needs_f32(op) && is_f32(s->n.old, op->operands[i]) &&
+  return op->backward && !needs_f32(op) && i != op_start(op) && is_f32(s->n.old, op->operands[i]) &&
          s->keep[source_of(s->n.old, op->operands[i])];
 }
 
@@ -204,7 +205,7 @@ int64_t saved_count(const Saved *s) { return s->n.made; }
 /* Sums of what a product reads narrowed: the gradients of biases. */
 static bool sum_reads_low(const void *data, const Op *op, int i) {
   const Narrow *n = data;
-  return op->kind == OP_SUM && is_f32(n->old, op->operands[i]) &&
+  return op->kind == OP_SUM && i == 0 && is_f32(n->old, op->operands[i]) &&
          n->product[source_of(n->old, op->operands[i])];
 }
 

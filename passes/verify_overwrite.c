@@ -63,6 +63,7 @@ static void want_reduce(Want *w, const Op *op, unsigned how) {
   else if (!is_full(w, x) && (how & (AT_ELEMENT | AT_ROW)) == AT_ROW)
     how |= ANYWHERE;
   want_all(w, op, is_full(w, x) ? (how & ANYWHERE) | AT_ROW : how);
+  if (op->noperands > 1) w->want[op->operands[1] - w->base] |= ANYWHERE;
 }
 
 static void want_view(Want *w, const Op *op, unsigned how) {
@@ -176,6 +177,12 @@ bool verify_overwrite(const Entry *e, const Op *op, int result, int operand) {
   if (op->kind == OP_DYNAMIC_UPDATE) /* all of y is in its place, and nothing is read from there */
     return operand == 0 && !(x->layout && x->layout->nr);
   if (op->kind == OP_CUMSUM) return !x->layout; /* read where the sum is written, right before */
+  if (op->kind == OP_SUM || op->kind == OP_CONV_FILTER_GRAD) { /* only what it goes on from */
+    int last = op->kind == OP_SUM ? 1 : 2;
+    for (int k = 0; k < last; k++)
+      if (op->operands[k] == op->operands[operand]) return false;
+    return operand == last;
+  }
   if (op->kind == OP_COPY || op_info[op->kind].cls == CLASS_ELEMENT) return true;
   if (op_info[op->kind].cls != CLASS_ROWS || x->layout) return false;
   return x->type == y->type; /* every operand of the result's own shape is read row by row */

@@ -223,16 +223,23 @@ void cpu_depthwise(Gen *g, const Group *gr) {
             group_arg(gr, gr->root->operands[1]));
   text_line(x, "f32 *sum = (f32 *)%s;", gr->nops > 1 ? "scratch" : "out0");
   text_line(x, "GC_LANES f32 part[%lld];", (long long)(d.rows * d.columns * BLOCK));
+  int start = op_start(gr->root);
   print_units(&d, x, first, last);
   print_taps(&d, x);
-  text_line(x, "sum[flat + l] = 0;");
+  if (start < 0)
+    text_line(x, "sum[flat + l] = 0;");
+  else
+    text_line(x, "sum[flat + l] = in%d[flat + l];", group_arg(gr, gr->root->operands[start]));
   for (int i = 0; i < 3; i++) text_close(x, "}");
   window_chunks(x, &d.c);
   print_units(&d, x, first, last);
   print_groups(&d, x);
   print_taps(&d, x);
-  text_line(x, "sum[flat + l] = h ? sum[flat + l] + part[k * %d + l] : part[k * %d + l];", BLOCK,
-            BLOCK);
+  if (start < 0)
+    text_line(x, "sum[flat + l] = h ? sum[flat + l] + part[k * %d + l] : part[k * %d + l];", BLOCK,
+              BLOCK);
+  else
+    text_line(x, "sum[flat + l] += part[k * %d + l];", BLOCK);
   for (int i = 0; i < 4; i++) text_close(x, "}");
   if (gr->nops == 1) return;
   print_units(&d, x, first, last);

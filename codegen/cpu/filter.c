@@ -163,9 +163,10 @@ static void print_tile(const Filter *f, Text *x, const Tile *t) {
     image = f->c.h.out * f->c.w.out * f->la;
     row = f->c.w.out * f->la;
   }
-  text_line(x, "%s(a, %lldL, %lldL, b, %lldL, %lldL, c, %lldL, rows, images, h == 0);",
+  text_line(x, "%s(a, %lldL, %lldL, b, %lldL, %lldL, c, %lldL, rows, images, %s);",
             tile_function(f->g, t), row, image, (long long)(f->c.w.out * f->lb),
-            (long long)(f->c.h.out * f->c.w.out * f->lb), (long long)f->ld);
+            (long long)(f->c.h.out * f->c.w.out * f->lb), (long long)f->ld,
+            op_start(f->op) < 0 ? "h == 0" : "0");
 }
 
 /* ---- a filter column for itself ---- */
@@ -297,12 +298,17 @@ static void print_width(const Filter *f, Text *x) {
   text_close(x, "}");
 }
 
-static void print_epilogue(const Filter *f, Text *x) {
+/* e rows and w columns of the unit's tile. */
+static void print_extent(const Filter *f, Text *x) {
   int64_t tail = f->c.gout - (f->np - 1) * f->nr;
   text_line(x, "const long e = k < %lld ? %lld : %lld;", (long long)f->low, (long long)f->rows,
             (long long)f->rows + 1);
   text_line(x, "const long w = q < %lld ? %d : %lld;", (long long)f->np - 1, f->nr,
             (long long)tail);
+}
+
+static void print_epilogue(const Filter *f, Text *x) {
+  print_extent(f, x);
   text_open(x, "for (long i = 0; i < e; i++) {");
   if (f->merged)
     text_line(x, "const long s = (m + i) / %lld, ch = (m + i) %% %lld;", (long long)f->c.gin,
@@ -322,6 +328,18 @@ static void print_epilogue(const Filter *f, Text *x) {
             .have_text = "acc[j]"};
   site_body(f->g, x, f->gr, &s);
   text_close(x, "}");
+  text_close(x, "}");
+}
+
+/* The tiles begin with what has been added up so far, which may lie there already. */
+static void print_start(const Filter *f, Text *x, const char *first, const char *last) {
+  text_line(x, "const f32 *before = in%d;", group_arg(f->gr, f->op->operands[op_start(f->op)]));
+  text_open(x, "for (long u = %s; before != sum && u < %s; u++) {", first, last);
+  print_unit(f, x);
+  print_extent(f, x);
+  text_line(x, "for (long i = 0; i < e; i++)");
+  text_line(x, "  __builtin_memcpy(c + i * %lld, before + (c - sum) + i * %lld, w * sizeof(f32));",
+            (long long)f->ld, (long long)f->ld);
   text_close(x, "}");
 }
 
@@ -398,6 +416,7 @@ void cpu_filter(Gen *g, const Group *gr) {
   if (f.block)
     text_line(x, "_Alignas(64) f32 tiles[%lld];",
               (long long)(f.block * window_chunk_pixels(c) * f.la));
+  if (op_start(f.op) >= 0) print_start(&f, x, first, last);
   window_chunks(x, c);
   if (f.pack) text_line(x, "long packed = -1;");
   if (f.block) text_line(x, "long packed_x = -1;");

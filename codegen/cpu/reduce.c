@@ -65,6 +65,7 @@ typedef struct Reduce {
   Cols c;
   Kernel *k;
   const Op *root;
+  ValueId before; /* what has been added up so far, or NO_ID */
   Dtype dt;
   const char *T;
   Loop *kept, *gone;
@@ -74,7 +75,7 @@ typedef struct Reduce {
 } Reduce;
 
 static Reduce reduce_of(Gen *g, const Group *gr) {
-  Reduce r = {.c = {.g = g, .gr = gr}, .root = gr->root};
+  Reduce r = {.c = {.g = g, .gr = gr}, .root = gr->root, .before = NO_ID};
   r.c.p = printer_new(g, gr, 4, 1);
   Printer *p = &r.c.p;
   cols_axes(&r.c);
@@ -83,6 +84,10 @@ static Reduce reduce_of(Gen *g, const Group *gr) {
   r.T = dtype_compute(r.dt);
   Leaves leaves = {0};
   leaves_of(p, x, printer_identity(p, x), &leaves);
+  if (op_start(r.root) >= 0) {
+    r.before = r.root->operands[op_start(r.root)];
+    leaves_of(p, r.before, cols_map(&r.c, r.before), &leaves);
+  }
   for (int i = 0; i < gr->nout; i++) leaves_result(p, i, cols_map(&r.c, gr->yield[i]), &leaves);
   r.kept = ARENA_ARRAY(g->a, Loop, r.c.nkept + 1);
   r.gone = ARENA_ARRAY(g->a, Loop, r.c.ngone + 1);
@@ -155,6 +160,26 @@ static void print_start(Reduce *r, const char *name, const char *start) {
   text_line(r->c.p.level[1], "for (int l = 0; l < w; l++) %s[l] = %s;", name, start);
 }
 
+/* total: what has been added up so far. */
+static void print_total(Reduce *r) {
+  const char *start = reduce_start(r->c.g, r->root->kind, r->dt, r->rows);
+  if (r->before == NO_ID) {
+    print_start(r, "total", start);
+    return;
+  }
+  Printer *p = &r->c.p;
+  Text *unit = p->level[1], *cell = p->level[3];
+  const char *before = printer_value(p, r->before, cols_map(&r->c, r->before)).text;
+  text_line(cell, "total[l] = %s;", before);
+  text_line(unit, "GC_LANES %s total[%d];", r->T, r->width);
+  text_open(unit, "for (int l = 0; l < w; l++) {");
+  text_line(unit, "const long j = j0 + l;");
+  text_append(unit, cell);
+  text_close(unit, "}");
+  printer_drop(p, 2);
+  *cell = text_new(r->c.g->a, 3);
+}
+
 /* The whole of a block's columns; gives the name of what they come to. */
 static const char *print_sums(Reduce *r) {
   Text *unit = r->c.p.level[1];
@@ -167,11 +192,13 @@ static const char *print_sums(Reduce *r) {
   }
   const char *start = reduce_start(r->c.g, r->root->kind, r->dt, r->rows);
   print_start(r, "acc", start);
-  if (!in_chunks(r->root, r->dt, r->rows)) {
+  bool chunks = in_chunks(r->root, r->dt, r->rows);
+  if (chunks || r->before != NO_ID) print_total(r);
+  if (!chunks) {
     accumulate(r, "0", rows);
-    return "acc[l]";
+    if (r->before == NO_ID) return "acc[l]";
+    return r->rows ? "total[l] + acc[l]" : "total[l]";
   }
-  print_start(r, "total", start);
   text_open(unit, "for (long r0 = 0; r0 < %s; r0 += %d) {", rows, COL_CHUNK);
   text_line(unit, "const long r1 = %s - r0 < %d ? %s : r0 + %d;", rows, COL_CHUNK, rows, COL_CHUNK);
   accumulate(r, "r0", "r1");
@@ -247,7 +274,7 @@ static void print_split(Reduce *r, Kernel *k) {
   unit = r->c.p.level[1];
   text_line(unit, "enum { blocks = %lld };", (long long)r->blocks);
   positions(r);
-  print_start(r, "total", reduce_start(g, r->root->kind, r->dt, r->rows));
+  print_total(r);
   text_open(unit, "for (long h = 0; h < %lld; h++) {", chunks);
   text_line(unit, "const %s *part = (const %s *)scratch + h * %lld + %s;", r->T, r->T,
             (long long)(r->outer * r->cols), at);

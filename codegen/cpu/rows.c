@@ -456,6 +456,7 @@ void cpu_rows(Gen *g, const Group *gr) {
     r.number = "u";
     if (nouter) printer_decode(&r.p, outer, nouter, "u", "i", 1);
     combine_chunks(&r);
+    rows_before(&r, r.npasses);
     results(&r, inner, ninner, false);
     finish(&r, k, "0", arena_printf(g->a, "%lld", (long long)rows));
     return;

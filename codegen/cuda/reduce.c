@@ -25,9 +25,10 @@ static void positions(Gen *g, Kernel *k, int64_t kept, bool chunks) {
     text_line(&k->text, "const %s u = own;", g->index);
 }
 
-/* The loops around the text of an element; leaves the result in acc or total. */
+/* The loops around the text of an element; leaves the result in acc, without what has been added up
+   `before`, or with it in total. */
 static void loops(Gen *g, const Group *gr, Text *x, const Text *cell, Dtype dt, int64_t rows,
-                  bool chunks) {
+                  bool chunks, const char *before) {
   OpKind kind = gr->root->kind;
   const char *T = dtype_compute(dt), *start = reduce_start(g, kind, dt, rows), *I = g->index;
   bool arg = kind == OP_ARGMAX || kind == OP_ARGMIN;
@@ -41,7 +42,7 @@ static void loops(Gen *g, const Group *gr, Text *x, const Text *cell, Dtype dt, 
     return;
   }
   text_line(x, "__shared__ %s part[%d][%d];", T, WARPS, WARP);
-  text_line(x, "%s total = %s;", T, start);
+  text_line(x, "%s total = %s;", T, before ? before : start);
   text_open(x, "for (int64_t r0 = 0; r0 < %lld; r0 += %d) {", (long long)rows, WARPS * COL_CHUNK);
   text_line(x, "const int64_t r1 = r0 + warp * %d, e = %lld - r1 < %d ? %lld : r1 + %d;", COL_CHUNK,
             (long long)rows, COL_CHUNK, (long long)rows, COL_CHUNK);
@@ -70,6 +71,8 @@ void cuda_reduce(Gen *g, const Group *gr) {
   bool arg = root->kind == OP_ARGMAX || root->kind == OP_ARGMIN;
   Leaves leaves = {0};
   leaves_of(p, x, printer_identity(p, x), &leaves);
+  const ValueId *so_far = op_start(root) < 0 ? NULL : &root->operands[op_start(root)];
+  if (so_far) leaves_of(p, *so_far, cols_map(&c, *so_far), &leaves);
   for (int i = 0; i < gr->nout; i++)
     leaves_of(p, gr->yield[i], cols_map(&c, gr->yield[i]), &leaves);
   Loop *kept = ARENA_ARRAY(g->a, Loop, c.nkept + 1), *gone = ARENA_ARRAY(g->a, Loop, c.ngone + 1);
@@ -84,6 +87,7 @@ void cuda_reduce(Gen *g, const Group *gr) {
   cell->indent = chunks ? 3 : 2;
   if (nkept) printer_decode(p, kept, nkept, "u", "i", 1);
   if (ngone) printer_decode(p, gone, ngone, "r", "k", 2);
+  const char *before = so_far ? printer_value(p, *so_far, cols_map(&c, *so_far)).text : NULL;
   const char *value = printer_value(p, x, printer_identity(p, x)).text;
   if (arg) {
     text_open(cell, "if (r == 0 || %s) {", reduce_beats(g, root->kind, dt, value, "acc"));
@@ -95,18 +99,16 @@ void cuda_reduce(Gen *g, const Group *gr) {
     text_line(cell, "const %s %s = %s;", dtype_compute(dt), v, value);
     text_line(cell, "acc = %s;", reduce_step(g, root->kind, "acc", v));
   }
-  loops(g, gr, unit, cell, dt, rows, chunks);
+  loops(g, gr, unit, cell, dt, rows, chunks, before);
   if (chunks && all % WARP)
     text_line(unit, "if (warp != 0 || own >= %lld) return;", (long long)all);
   else if (chunks)
     text_line(unit, "if (warp != 0) return;");
   /* the epilogue, where the reduction's value is a name */
   printer_drop(p, 2);
-  text_line(unit, "const %s sum = %s;", dtype_compute(ydt),
-            scalar_round_text(g->a, ydt,
-                              arg      ? "at"
-                              : chunks ? "total"
-                                       : "acc"));
+  const char *result = arg ? "at" : chunks ? "total" : "acc";
+  if (before && !chunks) result = rows ? arena_printf(g->a, "%s + acc", before) : before;
+  text_line(unit, "const %s sum = %s;", dtype_compute(ydt), scalar_round_text(g->a, ydt, result));
   vec_push(g->a, &p->terms, (Term){root, ROLE_VALUE, "sum", 1});
   for (int i = 0; i < gr->nout; i++) printer_value(p, gr->yield[i], cols_map(&c, gr->yield[i]));
   for (int i = 0; i < gr->nout; i++) printer_store(p, i, cols_map(&c, gr->yield[i]), 1);

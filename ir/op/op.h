@@ -52,6 +52,8 @@ const Type *shape_make(const ShapeIn *in, Dtype dt, int rank, const int64_t *dim
 /* Both operands have one dtype and one shape; otherwise the reason is written. */
 bool shape_equal(const ShapeIn *in, int i, int j);
 const char *shape_str(const ShapeIn *in, const Type *t); /* type_str */
+/* The result's type t, if the last operand, what has been added up so far, has it, too. */
+const Type *shape_start(const ShapeIn *in, const Type *t);
 /* Floats, with at least one along the last axis; otherwise the reason is written. */
 bool shape_has_rows(const ShapeIn *in, const Type *t);
 /* An attribute list; NULL counts as empty. */

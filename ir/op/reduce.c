@@ -9,7 +9,7 @@
 
 /* ---- shapes ---- */
 
-const Type *shape_reduce(const ShapeIn *in) {
+static const Type *reduced(const ShapeIn *in) {
   const Type *t = in->type[0];
   const Ints *axes = in->attr[AT_AXES].ints;
   bool adds = in->kind == OP_SUM || in->kind == OP_PROD;
@@ -31,6 +31,14 @@ const Type *shape_reduce(const ShapeIn *in) {
   return shape_make(in, t->dtype, n, dim);
 }
 
+/* A sum may go on from what has been added up so far. */
+const Type *shape_reduce(const ShapeIn *in) {
+  if (in->kind == OP_SUM && (in->n < 1 || in->n > 2))
+    return shape_wrong(in, "takes 1 or 2 operands, not %d", in->n);
+  const Type *t = reduced(in);
+  return in->n > 1 ? shape_start(in, t) : t;
+}
+
 const Type *shape_arg(const ShapeIn *in) {
   const Type *t = in->type[0];
   int64_t axis = in->attr[AT_AXIS].i;
@@ -49,7 +57,8 @@ const Type *shape_arg(const ShapeIn *in) {
 
 void grad_sum(GradCtx *g, const Op *op, ValueId dy) {
   const Type *t = value_type(g->e, op->operands[0]);
-  grad_to(g, op, 0, grad_spread(g, dy, t, op->attr[AT_AXES].ints));
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, grad_spread(g, dy, t, op->attr[AT_AXES].ints));
+  if (op_start(op) >= 0) grad_to(g, op, op_start(op), dy);
 }
 
 /* Ties share evenly. */
@@ -161,7 +170,8 @@ void eval_reduce(EvalCtx *c, const Op *op) {
   case OP_REDUCE_MIN: start = real ? (Scalar){.f = INFINITY} : (Scalar){.i = INT64_MAX}; break;
   default: break;
   }
-  for (int64_t i = 0; i < y->type->numel; i++) y->at[i] = start;
+  const Tensor *before = op_start(op) >= 0 ? eval_in(c, op, op_start(op)) : NULL;
+  for (int64_t i = 0; i < y->type->numel; i++) y->at[i] = before ? before->at[i] : start;
   for (Walk w = walk_new(c->scratch, x->type, 0, stride); walk_more(&w); walk_next(&w)) {
     Scalar *acc = &y->at[w.to], v = x->at[w.from];
     if (real)

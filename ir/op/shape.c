@@ -24,6 +24,13 @@ const Type *shape_wrong(const ShapeIn *in, const char *fmt, ...) {
   return NULL;
 }
 
+const Type *shape_start(const ShapeIn *in, const Type *t) {
+  const Type *start = in->type[in->n - 1];
+  if (!t || t == start) return t;
+  return shape_wrong(in, "needs what has been added up so far as %s, not %s", shape_str(in, t),
+                     shape_str(in, start));
+}
+
 const char *shape_str(const ShapeIn *in, const Type *t) { return type_str(in->ctx, t); }
 
 int64_t *shape_dims(const ShapeIn *in, int64_t small[SMALL_RANK], int rank) {
