@@ -8,7 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The text of the IR in the file. */
+static Module *read_ir(Ctx *c, const char *file) {
+  FILE *f = fopen(file, "rb");
+  Arena *a = ctx_arena(c);
+  VEC(char) text = {0};
+  for (int ch; f && (ch = getc(f)) != EOF;) vec_push(a, &text, (char)ch);
+  if (!f || fclose(f)) {
+    fprintf(stderr, "%s cannot be read\n", file);
+    exit(2);
+  }
+  Module *m = module_read(c, ctx_add_source(c, file, text.at, text.n));
+  if (!m) exit(2);
+  return m;
+}
+
 Module *source_module(Ctx *c, const char *file, const char *const *define, int n) {
+  size_t bytes = strlen(file);
+  if (bytes > 3 && strcmp(file + bytes - 3, ".ir") == 0 && n == 0) return read_ir(c, file);
   bool unreadable;
   Program *p = parse_file(c, file, &unreadable);
   DefineFlag *flag = ARENA_ARRAY(ctx_arena(c), DefineFlag, n + 1);

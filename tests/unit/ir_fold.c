@@ -341,6 +341,9 @@ static void reductions(void **state) {
   ValueId thin = build_reshape(t.b, t.x, TY(F32, 2, 1, 3));
   IS(reduce(&t, OP_SUM, thin, 1), "x");
   IS(reduce(&t, OP_SUM, thin, 0), "sum(reshape(x))");
+  Attr first[MAX_ATTRS] = {[AT_AXES].ints = intern_ints(t.m->ctx, (int64_t[]){0}, 1)};
+  const ValueId on[] = {build_reshape(t.b, t.x, TY(F32, 1, 2, 3)), t.x};
+  IS(build(t.b, OP_SUM, on, 2, first, NULL), "add(x, x)"); /* goes on from x */
   IS(reduce(&t, OP_SUM, F(1), 0), "2");
   IS(reduce(&t, OP_SUM, F(0.1), 1), "sum(0.1)"); /* the order of additions shows */
   IS(reduce(&t, OP_SUM, F(-0.0), 1), "-0");
