@@ -9,8 +9,7 @@
 
 #include "codegen/reduction.h"
 #include "ir/op/window.h"
-
-enum { CHUNK = 784 }; /* pixels of a chain, about: four images of 14 x 14, 14 rows of 56 */
+#include "passes/target.h"
 
 /* The sum of a column, by its text; where a block is one column there is one. */
 static const char *sum_at(const Window *w, const char *column) {
@@ -121,11 +120,13 @@ static void conv_input_grad(const Window *w, const ConvGeom *g) {
   for (int i = 0; i < 4; i++) text_close(x, "}");
 }
 
-int64_t window_chunk_pixels(const ConvGeom *g) { return g->w.out > CHUNK ? g->w.out : CHUNK; }
+int64_t window_chunk_pixels(const ConvGeom *g) {
+  return g->w.out > SUM_PIXELS ? g->w.out : SUM_PIXELS;
+}
 
 /* Chunks of pixels of y: whole rows of one image, or whole images where they are small. */
 void window_chunks(Text *x, const ConvGeom *g) {
-  int64_t pixels = g->h.out * g->w.out, images = pixels ? CHUNK / pixels : 1;
+  int64_t pixels = g->h.out * g->w.out, images = pixels ? SUM_PIXELS / pixels : 1;
   if (images > 1) {
     text_open(x, "for (pos h = 0; h < %lld; h++) {", (long long)((g->n + images - 1) / images));
     text_line(x, "const pos n0 = h * %lld, y0 = 0, y1 = %lld;", (long long)images,
@@ -134,7 +135,8 @@ void window_chunks(Text *x, const ConvGeom *g) {
               (long long)images, (long long)g->n, (long long)images);
     return;
   }
-  int64_t rows = CHUNK / g->w.out > 1 ? CHUNK / g->w.out : 1, n = (g->h.out + rows - 1) / rows;
+  int64_t rows = SUM_PIXELS / g->w.out > 1 ? SUM_PIXELS / g->w.out : 1;
+  int64_t n = (g->h.out + rows - 1) / rows;
   text_open(x, "for (pos h = 0; h < %lld; h++) {", (long long)(g->n * n));
   text_line(x, "const pos n0 = h / %lld, y0 = h %% %lld * %lld, images = 1;", (long long)n,
             (long long)n, (long long)rows);

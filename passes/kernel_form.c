@@ -85,12 +85,7 @@ bool op_is_reduction(const Op *op) {
 /* Operand of a row op or reduction whose shape is the full one. */
 int op_full_operand(const Op *op) { return op->kind == OP_XENT_GRAD ? 1 : 0; }
 
-int op_outer_axes(const Entry *e, const Op *op) {
-  const Type *t = value_type(e, op->operands[op_full_operand(op)]);
-  if (op_info[op->kind].cls == CLASS_ROWS) return t->rank - 1;
-  if (op->kind == OP_ARGMAX || op->kind == OP_ARGMIN)
-    return op->attr[AT_AXIS].i == t->rank - 1 ? t->rank - 1 : -1;
-  const Ints *axes = op->attr[AT_AXES].ints;
+int axes_before(const Type *t, const Ints *axes) {
   int n = axes ? axes->n : 0, last = t->rank;
   for (int i = n - 1; i >= 0; i--) { /* axes of extent 1 cost nothing on either side */
     while (last > 0 && last - 1 != axes->at[i] && t->dim[last - 1] == 1) last--;
@@ -98,6 +93,14 @@ int op_outer_axes(const Entry *e, const Op *op) {
     last--;
   }
   return last;
+}
+
+int op_outer_axes(const Entry *e, const Op *op) {
+  const Type *t = value_type(e, op->operands[op_full_operand(op)]);
+  if (op_info[op->kind].cls == CLASS_ROWS) return t->rank - 1;
+  if (op->kind == OP_ARGMAX || op->kind == OP_ARGMIN)
+    return op->attr[AT_AXIS].i == t->rank - 1 ? t->rank - 1 : -1;
+  return axes_before(t, op->attr[AT_AXES].ints);
 }
 
 static Form form_of(const Group *g) {

@@ -67,7 +67,8 @@ static inline bool op_is_norm_grad(const Op *op) {
 }
 /* The operand of such an op that has the full shape. */
 int op_full_operand(const Op *op);
-/* Axes before those that it reduces, if it reduces the last axes (of extents other than 1); else
- * -1. */
+/* Axes before these, if these are the last ones (of extents other than 1); else -1. */
+int axes_before(const Type *t, const Ints *axes);
+/* The same of the axes that the op reduces. */
 int op_outer_axes(const Entry *e, const Op *op);
 #endif

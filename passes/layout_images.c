@@ -272,10 +272,13 @@ static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void 
     Ask ask;
     const Layout *l = needed(m, op, i, &ask);
     if (l == value_at(old, v)->layout) continue;
-    /* a filter that two convolutions read differently has a copy for each */
+    /* a filter has a copy for each convolution that reads it so: it is soon made again, and would
+       be held from one to the next */
+    bool filter = ask == ASK_FILTER || ask == ASK_BACK;
     if (ask == ASK_LIKE) ask = l ? ASK_IMAGE : ASK_PLAIN;
     ValueId *known = &m->copy[ask][v];
-    if (*known == NO_ID || value_at(b->e, *known)->layout != l) *known = copy_to(b, saved[i], l);
+    if (filter || *known == NO_ID || value_at(b->e, *known)->layout != l)
+      *known = copy_to(b, saved[i], l);
     map[v] = *known;
     m->r->changes++;
   }

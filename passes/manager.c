@@ -173,7 +173,7 @@ bool passes_check(Ctx *c, const char *pipeline, bool is_ir) {
 
 const char *passes_pipeline(int level) {
 #define CLEAN "fold,hoist,cse,dce,"
-#define UNDER_A_LIMIT "chunks,parts,blocks,"
+#define UNDER_A_LIMIT "microbatch,chunks,parts,blocks,"
 #define PLAN "layout,order,remat,liveness,inplace,color,share,plan-verify"
 #define FUSED "tables," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "history,recompute,fuse," PLAN
   static const char *const by_level[] = {

@@ -24,6 +24,8 @@ typedef struct Trial { /* of an entry */
 /* Runs the passes behind the one at hand under a limit in bytes, or none if that is 0, and undoes
    what they did; false after an error. out: of every entry but init. */
 bool trial_run(PassRun *r, uint64_t limit, Trial *out);
+/* The same with little search: it may miss a limit that can be met. */
+bool trial_brief(PassRun *r, uint64_t limit, Trial *out);
 /* Adds to the module's curve what less memory costs in the program as it is. */
 bool trial_curve(PassRun *r);
 /* The limit in bytes; a share is one of what the program takes as it is when it is first asked for.

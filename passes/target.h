@@ -8,7 +8,9 @@
    a sum into pieces cut it there. */
 enum {
   SUM_CHAIN = 1024, /* a product: one chain of fma over so much of its depth, chains in order */
-  SUM_COLUMN = 256  /* a column: so many rows one after the other, then these sums in order */
+  SUM_COLUMN = 256, /* a column: so many rows one after the other, then these sums in order */
+  SUM_PIXELS = 784  /* a filter's gradient: one chain over about so many pixels, four images of
+                       14 x 14 or 14 rows of 56, chains in order (codegen/window.c) */
 };
 
 typedef struct Target Target;

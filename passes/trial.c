@@ -37,6 +37,8 @@ static bool run(PassRun *r, uint64_t limit, FILE *curve, bool brief, Trial *out)
 
 bool trial_run(PassRun *r, uint64_t limit, Trial *out) { return run(r, limit, NULL, false, out); }
 
+bool trial_brief(PassRun *r, uint64_t limit, Trial *out) { return run(r, limit, NULL, true, out); }
+
 bool trial_curve(PassRun *r) { return run(r, 0, r->opt->curve, false, NULL); }
 
 bool trial_limit(PassRun *r, uint64_t *limit) {
@@ -123,7 +125,7 @@ static bool under_limit(PassRun *r, const TrialRewrite *w) {
     large |= found && is_large(w, m->entries.at[k], limit);
   }
   if (!any) return true;
-  if (!large && !run(r, limit, NULL, true, was)) return false;
+  if (!large && !trial_brief(r, limit, was)) return false;
   if (!large && all_fit(was, n, limit)) return true;
   if (!trial_run(r, limit, was)) return false;
   if (!try_entries(r, w, was, limit)) return true;

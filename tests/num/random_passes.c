@@ -47,7 +47,8 @@ static const char *const single[][2] = {
     {"history{all=1}"},
     {"parts{all=1}"},
     {"blocks{all=1}"},
-    {"chunks{rows=2}"}, /* which adds up in another order: not where bits are compared */
+    {"chunks{rows=2}"},      /* which adds up in another order: not where bits are compared */
+    {"microbatch{parts=2}"}, /* nor this one: the interpreter rounds where a part ends */
     {"fuse"},
     {"layout"},
     {"order"},
@@ -58,7 +59,7 @@ enum {
   SINGLE = sizeof single / sizeof *single,
   ANYTIME = 5,
   BEFORE_FUSION = 9,
-  CHUNKS = BEFORE_FUSION,
+  REGROUPING = 2, /* behind them */
   ORDERS = 3
 };
 
@@ -279,7 +280,7 @@ static const char *some(Arena *a, uint64_t *rng, const char *so_far, int n, int 
 static const char *random_order(Arena *a, uint64_t *rng, bool bits) {
   const char *p = some(a, rng, "", ANYTIME, bits ? 0 : 4);
   p = arena_printf(a, "%s%sautodiff", p, *p ? "," : "");
-  p = some(a, rng, p, BEFORE_FUSION + !bits, 6);
+  p = some(a, rng, p, BEFORE_FUSION + (bits ? 0 : REGROUPING), 6);
   if (random_below(rng, 3)) p = some(a, rng, arena_printf(a, "%s,fuse", p), ANYTIME, 3);
   if (random_below(rng, 2)) p = arena_printf(a, "%s,layout", p);
   const char *again = random_below(rng, 16) ? "" : "remat{effort=1},";
@@ -295,7 +296,8 @@ static bool orders(const Base *b) {
   bool ok = true;
   for (int i = 0; i < SINGLE && ok; i++) {
     bool turn = all || b->kind->make || (b->seed + (uint64_t)i) % 2 == 0;
-    if (!turn || (b->how == BITS) == (i == CHUNKS)) continue;
+    bool regroups = i >= BEFORE_FUSION && i < BEFORE_FUSION + REGROUPING;
+    if (!turn || (b->how == BITS) == regroups) continue;
     const char *needs = single[i][1] ? single[i][1] : "";
     ok = agrees(b, arena_printf(a, "autodiff,%s%s", needs, single[i][0]));
   }

@@ -1,4 +1,4 @@
-# RUN: %gc -O2 -march=x86-64-v3 --memory-limit=900K --remarks=remat --dump-plan %s > %t.txt 2> %t.err
+# RUN: %gc -march=x86-64-v3 --passes=tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,chunks,parts,blocks,history,recompute,fuse,layout,order,remat,liveness,inplace,color,share,plan-verify --memory-limit=900K --remarks=remat --dump-plan %s > %t.txt 2> %t.err
 # RUN: FileCheck-14 %s < %t.txt
 # RUN: FileCheck-14 %s --check-prefix=WHY < %t.err
 # RUN: %gc -O2 -march=x86-64-v3 --dump-plan %s | FileCheck-14 %s --check-prefix=WHOLE

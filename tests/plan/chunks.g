@@ -1,10 +1,10 @@
-# RUN: %gc -O2 -march=x86-64-v3 --memory-limit=50% --remarks=remat --dump-plan %s > %t.txt 2> %t.err
+# RUN: %gc -march=x86-64-v3 --passes=tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,chunks,parts,blocks,history,recompute,fuse,layout,order,remat,liveness,inplace,color,share,plan-verify --memory-limit=50% --remarks=remat --dump-plan %s > %t.txt 2> %t.err
 # RUN: FileCheck-14 %s < %t.txt
 # RUN: FileCheck-14 %s --check-prefix=WHY < %t.err
-# RUN: %gc -O2 --memory-limit=50% --print-after=chunks --emit=plan -o /dev/null %s 2> %t.ir
+# RUN: %gc --passes=tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,chunks,parts,blocks,history,recompute,fuse,layout,order,remat,liveness,inplace,color,share,plan-verify --memory-limit=50% --print-after=chunks --emit=plan -o /dev/null %s 2> %t.ir
 # RUN: FileCheck-14 %s --check-prefix=IR < %t.ir
 # RUN: %gc -O2 -march=x86-64-v3 --dump-plan %s | FileCheck-14 %s --check-prefix=WHOLE
-# RUN: not-14 %gc -O2 --memory-limit=50% --remarks=remat --emit=plan -o /dev/null -D R=4000 %s 2> %t.err
+# RUN: not-14 %gc --passes=tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,chunks,parts,blocks,history,recompute,fuse,layout,order,remat,liveness,inplace,color,share,plan-verify --memory-limit=50% --remarks=remat --emit=plan -o /dev/null -D R=4000 %s 2> %t.err
 # RUN: FileCheck-14 %s --check-prefix=ROWS < %t.err
 # Logits of 1,600 words, of which a limit holds 1,024 rows at a time, their gradient in the same bytes. What
 # comes of the rows is added up in chunks of 1,024 anyway, and sums of columns in runs of 256.

@@ -1,8 +1,8 @@
-# RUN: %gc -O2 -march=x86-64-v3 --memory-limit=480K --remarks=remat --dump-plan %s > %t.txt 2> %t.err
+# RUN: %gc -march=x86-64-v3 --passes=tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,chunks,parts,blocks,history,recompute,fuse,layout,order,remat,liveness,inplace,color,share,plan-verify --memory-limit=480K --remarks=remat --dump-plan %s > %t.txt 2> %t.err
 # RUN: FileCheck-14 %s < %t.txt
 # RUN: FileCheck-14 %s --check-prefix=WHY < %t.err
 # RUN: %gc -O2 -march=x86-64-v3 --dump-plan %s | FileCheck-14 %s --check-prefix=WHOLE
-# RUN: not-14 %gc -O2 -march=x86-64-v3 --memory-limit=400K --emit=plan -o /dev/null %s 2>&1 | FileCheck-14 %s --check-prefix=LEAST
+# RUN: not-14 %gc -march=x86-64-v3 --passes=tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,chunks,parts,blocks,history,recompute,fuse,layout,order,remat,liveness,inplace,color,share,plan-verify --memory-limit=400K --emit=plan -o /dev/null %s 2>&1 | FileCheck-14 %s --check-prefix=LEAST
 # A net that goes down and up again: where it comes back, what is concatenated has two parts of the size of the
 # first layer. Written part after part it needs a part and itself at a time, not both parts; its gradient is
 # never there. The concat itself needs 524,288 bytes.

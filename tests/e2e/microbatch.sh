@@ -1,0 +1,83 @@
+#!/bin/sh
+# A batch done in parts: every weight and result is the same to the last bit, whatever the number of parts, on one thread
+# and two. Images whose chunks end with a part and such whose do not, strides, groups, a filter for each channel, a
+# transposed convolution, concatenation, pools, a state that moves; then rows of tokens: a table, norms,
+# attention, dense layers whose parts are one chain of a product.
+. "$(dirname "$0")/common.sh"
+cat >images.g <<'END'
+let N = 12
+hyper lr = 0.05
+def running(m) {
+  state seen : f32[6] = zeros()
+  seen = 0.9 * seen + 0.1 * m
+  return seen
+}
+def net(x) {
+  a = relu(conv(x, 20, 3) as a) # 24 x 32 pixels: a chunk is an image; below, of 12 x 16, it is four
+  b = tanh(conv(a, 24, 3, 2, groups = 4) as b)
+  c = relu(conv(b, 24, 3, groups = 24) as c) * 2
+  d = concat([b, max_pool(c, 3, 1, pad = 1)], axis = 1)
+  e = conv_transpose(d, 18, 2, 2, bias = false) as e
+  f = avg_pool(relu(concat([e, a], axis = 1)), 2)
+  g = conv(f, 6, 1, bias = false) as g
+  return linear(flatten(max_pool(g, 4)), 10) as head, g
+}
+entry train(x : f32[N, 3, 24, 32], t : u8[N]) {
+  y, g = net(x)
+  loss = mean(xent(y, t % 10)) + 0.01 * mean(g * g)
+  s = running(mean(g, axis = [0, 2, 3])) as moved
+  minimize loss with sgd(lr)
+  return loss, s
+}
+entry test(x : f32[N, 3, 24, 32]) {
+  y, g = net(x)
+  return y, best = argmax(y), m = mean(g, axis = [2, 3])
+}
+END
+cat >tokens.g <<'END'
+let N = 4
+let T = 1024
+hyper lr = 0.01
+def net(ids) {
+  x = embed(ids, 50, 12) as table
+  x = x + mha(layernorm(x) as before, 2, causal = true) as attention
+  return linear(gelu(linear(rmsnorm(x) as behind, 24) as up), 50) as down
+}
+entry train(ids : u8[N, T], next : u8[N, T]) {
+  loss = mean(xent(net(ids % 50), next % 50))
+  minimize loss with adamw(lr, clip = 1)
+  return loss
+}
+entry test(ids : u8[N, T]) { return y = softmax(net(ids % 50)) }
+END
+before=fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce
+behind=recompute,fuse,layout,order,liveness,inplace,share,plan-verify
+"$mkdata" npy f32 24,3,24,32 7 x.npy && "$mkdata" npy u8 24 8 t.npy || fail 'no data could be made'
+"$mkdata" npy u8 8,1024 9 ids.npy && "$mkdata" npy u8 8,1024 10 next.npy || fail 'no data could be made'
+
+# NET TRAIN TEST PARTS...: in parts as if whole
+check() {
+  net=$1 train=$2 test=$3
+  shift 3
+  run 0 "$gc" "$net.g" --passes="$before,$behind" -o whole
+  for version in whole "$@"; do
+    threads=1
+    if [ "$version" != whole ]; then
+      run 0 "$gc" "$net.g" --passes="$before,microbatch{parts=$version},$behind" --remarks=remat -o "$version"
+      grep -q "is done in $version parts of" out.txt || fail "$net is not done in $version parts"
+      [ "$version" = 4 ] && threads=2
+    fi
+    # shellcheck disable=SC2086
+    run 0 "./$version" train $train --epochs 2 --seed 3 --threads $threads --save "$version.safetensors" --poison
+    # shellcheck disable=SC2086
+    run 0 "./$version" test $test --load "$version.safetensors" --y "y.$version.npy"
+    same whole.safetensors "$version.safetensors" "weights of $net in $version parts"
+    same y.whole.npy "y.$version.npy" "what $net gives in $version parts"
+  done
+}
+check images "--x x.npy --t t.npy" "--x x.npy" 3 4 12
+check tokens "--ids ids.npy --next next.npy" "--ids ids.npy" 4
+run 0 "$gc" images.g --passes="$before,microbatch{parts=3}" --emit=ir -o images.ir
+grep -q '12,[0-9]*,24,32\] backward' images.ir && fail 'gradients of large images are whole'
+grep -q 'conv_filter_grad %[^,]*, %[^,]*, %' images.ir || fail 'no sum is continued'
+finish
