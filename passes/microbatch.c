@@ -120,36 +120,45 @@ static bool whole_is_cheap(PassRun *r, uint32_t k, uint64_t limit, bool *cheap) 
   return true;
 }
 
-/* Where parts do not fit as they are, either. */
-static bool whole_is_better(PassRun *r, uint32_t k, uint64_t limit, int64_t parts, bool *better) {
+/* The one that meets the limit, or runs less again for it, or comes nearer to it. */
+static bool is_better(const Trial *a, const Trial *b, uint64_t limit) {
+  bool fits = a->arena <= limit, other = b->arena <= limit;
+  if (fits != other) return fits;
+  return fits ? a->again < b->again : a->arena < b->arena;
+}
+
+/* Where parts do not fit as they are, either: with a brief search, and with a whole one where that
+   does not meet the limit, but comes near. */
+static bool compare(PassRun *r, uint32_t k, uint64_t limit, int64_t parts, bool *better) {
+  enum { NEAR = 2 };
   Entry *e = r->m->entries.at[k], before = *e;
   Trial *was = ARENA_ARRAY(r->scratch, Trial, r->m->entries.n);
   Trial *now = ARENA_ARRAY(r->scratch, Trial, r->m->entries.n);
-  if (!trial_run(r, limit, was)) return false;
-  cut(r, e, batch_of(r->scratch, e), parts);
-  bool ok = trial_run(r, limit, now);
-  *e = before;
-  bool fits = now[k].arena <= limit, fitted = was[k].arena <= limit;
-  if (fits != fitted)
-    *better = fitted;
-  else
-    *better = fits ? was[k].again <= now[k].again : was[k].arena <= now[k].arena;
-  return ok;
+  for (int brief = 1; brief >= 0; brief--) {
+    bool (*try)(PassRun *, uint64_t, Trial *) = brief ? trial_brief : trial_run;
+    if (!try(r, limit, was)) return false;
+    cut(r, e, batch_of(r->scratch, e), parts);
+    bool ok = try(r, limit, now);
+    *e = before;
+    if (!ok) return false;
+    *better = is_better(&now[k], &was[k], limit);
+    uint64_t least = now[k].arena < was[k].arena ? now[k].arena : was[k].arena;
+    if (least <= limit || least / NEAR > limit) break;
+  }
+  return true;
 }
 
 static bool under_limit(PassRun *r, uint32_t k, uint64_t limit, uint64_t whole) {
-  enum { LESS = 4, THAN = 3 }; /* so much less is a better place to begin a search from */
   Entry *e = r->m->entries.at[k];
   uint64_t arena = whole;
   int64_t parts;
-  bool stays = false;
+  bool cheap = false, better = true;
   if (whole <= limit) return true;
   if (!choose_parts(r, k, limit, &arena, &parts)) return false;
   if (parts == 1) return true;
-  if (arena <= limit && !whole_is_cheap(r, k, limit, &stays)) return false;
-  bool close = arena > limit && arena > whole / LESS * THAN;
-  if (close && !whole_is_better(r, k, limit, parts, &stays)) return false;
-  if (stays) return true;
+  if (arena <= limit && !whole_is_cheap(r, k, limit, &cheap)) return false;
+  if (arena > limit && !compare(r, k, limit, parts, &better)) return false;
+  if (cheap || !better) return true;
   tell(r, e, batch_of(r->scratch, e), parts);
   cut(r, e, batch_of(r->scratch, e), parts);
   return true;

@@ -118,7 +118,7 @@ static void emit_sum(Build *c, const Op *op) {
   if (c->k && !product) x[n++] = c->map[v];
   bool typed = op_info[op->kind].flags & OPF_TYPED;
   ValueId y = build(c->b, op->kind, x, n, op->attr, typed ? value_type(c->old, v) : NULL);
-  if (c->k && product) y = build2(c->b, OP_ADD, c->map[v], y);
+  if (c->k && product) y = build2(c->b, OP_ADD, y, c->map[v]); /* is computed with its own term */
   value_at(c->b->e, y)->name = value_at(c->old, v)->name;
   c->map[v] = y;
 }
