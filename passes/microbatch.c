@@ -127,24 +127,34 @@ static bool is_better(const Trial *a, const Trial *b, uint64_t limit) {
   return fits ? a->again < b->again : a->arena < b->arena;
 }
 
-/* Where parts do not fit as they are, either: with a brief search, and with a whole one where that
-   does not meet the limit, but comes near. */
-static bool compare(PassRun *r, uint32_t k, uint64_t limit, int64_t parts, bool *better) {
-  enum { NEAR = 2 };
+static bool try_parts(PassRun *r, uint32_t k, uint64_t limit, int64_t parts, bool brief,
+                      Trial *out) {
   Entry *e = r->m->entries.at[k], before = *e;
-  Trial *was = ARENA_ARRAY(r->scratch, Trial, r->m->entries.n);
-  Trial *now = ARENA_ARRAY(r->scratch, Trial, r->m->entries.n);
-  for (int brief = 1; brief >= 0; brief--) {
-    bool (*try)(PassRun *, uint64_t, Trial *) = brief ? trial_brief : trial_run;
-    if (!try(r, limit, was)) return false;
-    cut(r, e, batch_of(r->scratch, e), parts);
-    bool ok = try(r, limit, now);
-    *e = before;
-    if (!ok) return false;
-    *better = is_better(&now[k], &was[k], limit);
-    uint64_t least = now[k].arena < was[k].arena ? now[k].arena : was[k].arena;
-    if (least <= limit || least / NEAR > limit) break;
-  }
+  Trial *all = ARENA_ARRAY(r->scratch, Trial, r->m->entries.n);
+  if (parts > 1) cut(r, e, batch_of(r->scratch, e), parts);
+  bool ok = brief ? trial_brief(r, limit, all) : trial_run(r, limit, all);
+  *e = before;
+  *out = all[k];
+  return ok;
+}
+
+/* Where parts do not fit as they are, either: so many parts, or the whole, 1? By a brief search,
+   and where that comes near the limit by a whole one of what comes nearer, and then of the other.
+ */
+static bool compare(PassRun *r, uint32_t k, uint64_t limit, int64_t *parts) {
+  enum { NEAR = 2 };
+  Trial was, now;
+  if (!try_parts(r, k, limit, 1, true, &was) || !try_parts(r, k, limit, *parts, true, &now))
+    return false;
+  bool cut_first = is_better(&now, &was, limit);
+  int64_t first = cut_first ? *parts : 1, second = cut_first ? 1 : *parts;
+  const Trial *best = cut_first ? &now : &was;
+  *parts = first;
+  if (best->arena <= limit || best->arena / NEAR > limit) return true;
+  if (!try_parts(r, k, limit, first, false, &was)) return false;
+  if (was.arena <= limit) return true;
+  if (!try_parts(r, k, limit, second, false, &now)) return false;
+  if (is_better(&now, &was, limit)) *parts = second;
   return true;
 }
 
@@ -152,13 +162,13 @@ static bool under_limit(PassRun *r, uint32_t k, uint64_t limit, uint64_t whole) 
   Entry *e = r->m->entries.at[k];
   uint64_t arena = whole;
   int64_t parts;
-  bool cheap = false, better = true;
+  bool cheap = false;
   if (whole <= limit) return true;
   if (!choose_parts(r, k, limit, &arena, &parts)) return false;
   if (parts == 1) return true;
   if (arena <= limit && !whole_is_cheap(r, k, limit, &cheap)) return false;
-  if (arena > limit && !compare(r, k, limit, parts, &better)) return false;
-  if (cheap || !better) return true;
+  if (arena > limit && !compare(r, k, limit, &parts)) return false;
+  if (cheap || parts == 1) return true;
   tell(r, e, batch_of(r->scratch, e), parts);
   cut(r, e, batch_of(r->scratch, e), parts);
   return true;
