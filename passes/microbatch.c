@@ -44,14 +44,15 @@ static void weigh(const Micro *m, uint64_t *all, uint64_t *gone) {
   *gone = cut > whole ? cut - whole : 0;
 }
 
-/* Most of what the entry makes need not be whole: a mean over the batch in its midst, such as batch
+/* Much of what the entry makes need not be whole: a mean over the batch in its midst, such as batch
    normalisation has in training, leaves little. */
 static bool pays(Arena *a, const Entry *e, int64_t batch, int64_t parts) {
+  enum { WORTH = 8 };
   uint64_t all, gone;
   if (batch <= 0 || parts <= 1 || batch % parts) return false;
   Micro m = micro_of(a, e, batch, parts);
   weigh(&m, &all, &gone);
-  return gone > all / 2;
+  return gone > all / WORTH;
 }
 
 /* The next number of parts behind this one: about twice as many; 0 if there is none. */
@@ -86,12 +87,6 @@ static void cut(PassRun *r, Entry *e, int64_t batch, int64_t parts) {
 
 /* ---- under a limit ---- */
 
-static uint64_t flops_of(const Entry *e) {
-  uint64_t n = 0;
-  for (uint32_t i = 0; i < e->body->ops.n; i++) n += op_flops(e, op_at(e, e->body->ops.at[i]));
-  return n;
-}
-
 /* The fewest parts with which the entry fits as it then is, or else those that take the fewest
    bytes, and how many; 1 if none take fewer than the whole does. The entry is left as it was. */
 static bool choose_parts(PassRun *r, uint32_t k, uint64_t limit, uint64_t *arena, int64_t *parts) {
@@ -116,7 +111,7 @@ static bool whole_is_cheap(PassRun *r, uint32_t k, uint64_t limit, bool *cheap) 
   enum { LITTLE = 100 };
   Trial *was = ARENA_ARRAY(r->scratch, Trial, r->m->entries.n);
   if (!trial_brief(r, limit, was)) return false;
-  *cheap = was[k].arena <= limit && was[k].again <= flops_of(r->m->entries.at[k]) / LITTLE;
+  *cheap = was[k].arena <= limit && was[k].again <= was[k].flops / LITTLE;
   return true;
 }
 

@@ -20,6 +20,7 @@ bool passes_rest(const PassRun *r, const PassOptions *opt);
 typedef struct Trial { /* of an entry */
   uint64_t arena;      /* bytes */
   uint64_t again;      /* arithmetic that runs again */
+  uint64_t flops;      /* all arithmetic of a run */
 } Trial;
 /* Runs the passes behind the one at hand under a limit in bytes, or none if that is 0, and undoes
    what they did; false after an error. out: of every entry but init. */

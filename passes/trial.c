@@ -10,9 +10,10 @@ static void copy_each(Builder *b, const Entry *old, const Op *op, ValueId *map, 
 
 /* out: may be NULL; brief: with little search */
 static bool run(PassRun *r, uint64_t limit, FILE *curve, bool brief, Trial *out) {
+  enum { BRIEF = 20 }; /* of the time for packing, as of the search for recomputation */
   Module *m = r->m;
   PassOptions own = {.target = r->opt->target,
-                     .plan_seconds = r->opt->plan_seconds,
+                     .plan_seconds = r->opt->plan_seconds / (brief ? BRIEF : 1),
                      .limit = {.bytes = limit},
                      .curve = curve,
                      .trial = true,
@@ -28,7 +29,9 @@ static bool run(PassRun *r, uint64_t limit, FILE *curve, bool brief, Trial *out)
   bool ok = passes_rest(r, &own);
   for (uint32_t k = 0; out && k < m->entries.n; k++) {
     const Plan *p = m->entries.at[k]->plan; /* none of a pipeline that ends before the plan */
-    out[k] = (Trial){.arena = p ? p->arena_bytes : 0, .again = m->entries.at[k]->rerun_flops};
+    out[k] = (Trial){.arena = p ? p->arena_bytes : 0,
+                     .again = m->entries.at[k]->rerun_flops,
+                     .flops = p ? p->flops : 0};
   }
   for (uint32_t k = 0; k < n; k++) *pass_entry(m, k) = saved[k];
   for (uint32_t g = 0; g < m->globals.n; g++) m->globals.at[g].layout = layout[g];
@@ -102,15 +105,17 @@ static bool try_entries(PassRun *r, const TrialRewrite *w, const Trial *was, uin
   return any;
 }
 
-static bool all_fit(const Trial *was, uint32_t n, uint64_t limit) {
+/* All entries do, and run at most one part in so many again. */
+static bool all_fit(const Trial *was, uint32_t n, uint64_t limit, uint64_t part) {
   for (uint32_t k = 0; k < n; k++)
-    if (was[k].arena > limit) return false;
+    if (was[k].arena > limit || was[k].again > was[k].flops / part) return false;
   return true;
 }
 
-/* A whole trial takes as long as the compilation. Where nothing is large for the limit, a brief one
-   says whether the limit can be met without any rewriting. */
+/* A whole trial takes as long as the compilation. A brief one says whether the limit can be met
+   without any rewriting: where something is large for the limit, for next to nothing. */
 static bool under_limit(PassRun *r, const TrialRewrite *w) {
+  enum { LITTLE = 1000 };
   const Module *m = r->m;
   uint32_t n = m->entries.n;
   uint64_t limit;
@@ -125,8 +130,8 @@ static bool under_limit(PassRun *r, const TrialRewrite *w) {
     large |= found && is_large(w, m->entries.at[k], limit);
   }
   if (!any) return true;
-  if (!large && !trial_brief(r, limit, was)) return false;
-  if (!large && all_fit(was, n, limit)) return true;
+  if (!trial_brief(r, limit, was)) return false;
+  if (all_fit(was, n, limit, large ? LITTLE : 1)) return true;
   if (!trial_run(r, limit, was)) return false;
   if (!try_entries(r, w, was, limit)) return true;
   if (!trial_run(r, limit, now)) return false;
