@@ -14,10 +14,10 @@ rows() {
 arena() { python3 -c 'import json, sys
 print([e["arena_bytes"] for e in json.load(open("out.txt"))["entries"] if e["name"] == sys.argv[1]][0])' "$1"; }
 
-# falls FILE ENTRY ROWS: the curve has so many rows at least, each of them a limit
+# falls FILE ENTRY ROWS [PIPELINE]: the curve has so many rows at least, each of them a limit
 falls() {
-  example=$here/$1
-  run 0 "$gc" "$example" -O2 --memory-curve
+  example=$here/$1 how=${4:--O2}
+  run 0 "$gc" "$example" "$how" --memory-curve
   cp out.txt curve.txt
   rows "$2" >rows.txt
   at_least "$(wc -l <rows.txt)" "$3" "rows of $1's curve"
@@ -26,7 +26,7 @@ falls() {
   awk 'NR == 1 && $2 != 0 { print; exit 1 }' rows.txt || fail "$1: the first row adds something"
   for limit in $(awk '{ print $1 }' rows.txt); do
     for streams in 1 2; do
-      run 0 "$gc" "$example" -O2 --memory-limit="$limit" --streams=$streams --dump-plan=json
+      run 0 "$gc" "$example" "$how" --memory-limit="$limit" --streams=$streams --dump-plan=json
       at_most "$(arena "$2")" "$limit" "$1 in $streams streams under the limit $limit"
     done
   done
@@ -49,10 +49,14 @@ at_most "$(python3 -c 'import json
 print(max(100 * e["recompute_flops"] // (e["flops"] - e["recompute_flops"]) for e in json.load(open("out.txt"))["entries"]))')" 20 \
   'per cent of an unrolled LSTM that run again'
 
-# ---- a curve knows what a limit would do to the program: chunks of rows, parts of a concat ----
-for name in chunks parts; do
-  falls tests/plan/$name.g train 2
-  run 1 "$gc" "$here/tests/plan/$name.g" -O2 --memory-limit=20K --dump-plan=json
+# ---- a curve knows what a limit would do to the program: parts of the batch, chunks of rows, parts of a concat ----
+whole=tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce
+planned=history,recompute,fuse,layout,order,remat,liveness,inplace,color,share,plan-verify
+for name in microbatch chunks parts; do
+  how=-O2
+  [ $name = microbatch ] || how=--passes=$whole,chunks,parts,blocks,$planned
+  falls tests/plan/$name.g train 2 "$how"
+  run 1 "$gc" "$here/tests/plan/$name.g" "$how" --memory-limit=20K --dump-plan=json
   at_most "$(tail -1 rows.txt | cut -d' ' -f1)" $(($(least) / 100 * 102)) "the last row of $name.g's curve"
 done
 
