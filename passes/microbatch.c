@@ -88,19 +88,24 @@ static void cut(PassRun *r, Entry *e, int64_t batch, int64_t parts) {
 /* ---- under a limit ---- */
 
 /* The fewest parts with which the entry fits as it then is, or else those that take the fewest
-   bytes, and how many; 1 if none take fewer than the whole does. The entry is left as it was. */
+   bytes, as far as more parts take fewer, and how many; 1 if none take fewer than the whole does.
+   The entry is left as it was. */
 static bool choose_parts(PassRun *r, uint32_t k, uint64_t limit, uint64_t *arena, int64_t *parts) {
+  enum { MOST_OPS = 20000 }; /* of all parts: a program that is planned in a second or two */
   Entry *e = r->m->entries.at[k], before = *e;
   Trial *now = ARENA_ARRAY(r->scratch, Trial, r->m->entries.n);
   int64_t batch = batch_of(r->scratch, e);
   *parts = 1;
   for (int64_t n = next_parts(batch, 1); n && *arena > limit; n = next_parts(batch, n)) {
+    if (n * (int64_t)before.body->ops.n > MOST_OPS) break;
     if (!pays(r->scratch, &before, batch, n)) continue;
     cut(r, e, batch, n);
     bool ok = trial_run(r, 0, now);
     *e = before;
     if (!ok) return false;
-    if (now[k].arena < *arena) *arena = now[k].arena, *parts = n;
+    if (now[k].arena >= *arena) break;
+    *arena = now[k].arena;
+    *parts = n;
   }
   return true;
 }
@@ -154,13 +159,14 @@ static bool compare(PassRun *r, uint32_t k, uint64_t limit, int64_t *parts) {
 }
 
 static bool under_limit(PassRun *r, uint32_t k, uint64_t limit, uint64_t whole) {
+  enum { LESS = 8 }; /* a part that parts must save to be searched */
   Entry *e = r->m->entries.at[k];
   uint64_t arena = whole;
   int64_t parts;
   bool cheap = false;
   if (whole <= limit) return true;
   if (!choose_parts(r, k, limit, &arena, &parts)) return false;
-  if (parts == 1) return true;
+  if (parts == 1 || (arena > limit && arena > whole - whole / LESS)) return true;
   if (arena <= limit && !whole_is_cheap(r, k, limit, &cheap)) return false;
   if (arena > limit && !compare(r, k, limit, &parts)) return false;
   if (cheap || parts == 1) return true;
