@@ -88,10 +88,14 @@ static void cut(PassRun *r, Entry *e, int64_t batch, int64_t parts) {
 /* ---- under a limit ---- */
 
 /* The fewest parts with which the entry fits as it then is, or else those that take the fewest
-   bytes, as far as more parts take fewer, and how many; 1 if none take fewer than the whole does.
-   The entry is left as it was. */
+   bytes, as far as more parts take fewer, and how many; 1 if none save much of what the whole
+   takes. The entry is left as it was. */
 static bool choose_parts(PassRun *r, uint32_t k, uint64_t limit, uint64_t *arena, int64_t *parts) {
-  enum { MOST_OPS = 20000 }; /* of all parts: a program that is planned in a second or two */
+  enum {
+    MOST_OPS = 20000, /* of all parts: a program that is planned in a second or two */
+    LESS = 8          /* a part that they save, if they do not fit */
+  };
+  uint64_t whole = *arena;
   Entry *e = r->m->entries.at[k], before = *e;
   Trial *now = ARENA_ARRAY(r->scratch, Trial, r->m->entries.n);
   int64_t batch = batch_of(r->scratch, e);
@@ -107,6 +111,7 @@ static bool choose_parts(PassRun *r, uint32_t k, uint64_t limit, uint64_t *arena
     *arena = now[k].arena;
     *parts = n;
   }
+  if (*arena > limit && *arena > whole - whole / LESS) *parts = 1;
   return true;
 }
 
@@ -118,13 +123,6 @@ static bool whole_is_cheap(PassRun *r, uint32_t k, uint64_t limit, bool *cheap) 
   if (!trial_brief(r, limit, was)) return false;
   *cheap = was[k].arena <= limit && was[k].again <= was[k].flops / LITTLE;
   return true;
-}
-
-/* The one that meets the limit, or runs less again for it, or comes nearer to it. */
-static bool is_better(const Trial *a, const Trial *b, uint64_t limit) {
-  bool fits = a->arena <= limit, other = b->arena <= limit;
-  if (fits != other) return fits;
-  return fits ? a->again < b->again : a->arena < b->arena;
 }
 
 static bool try_parts(PassRun *r, uint32_t k, uint64_t limit, int64_t parts, bool brief,
@@ -146,7 +144,7 @@ static bool compare(PassRun *r, uint32_t k, uint64_t limit, int64_t *parts) {
   Trial was, now;
   if (!try_parts(r, k, limit, 1, true, &was) || !try_parts(r, k, limit, *parts, true, &now))
     return false;
-  bool cut_first = is_better(&now, &was, limit);
+  bool cut_first = trial_is_better(&now, &was, limit);
   int64_t first = cut_first ? *parts : 1, second = cut_first ? 1 : *parts;
   const Trial *best = cut_first ? &now : &was;
   *parts = first;
@@ -154,19 +152,18 @@ static bool compare(PassRun *r, uint32_t k, uint64_t limit, int64_t *parts) {
   if (!try_parts(r, k, limit, first, false, &was)) return false;
   if (was.arena <= limit) return true;
   if (!try_parts(r, k, limit, second, false, &now)) return false;
-  if (is_better(&now, &was, limit)) *parts = second;
+  if (trial_is_better(&now, &was, limit)) *parts = second;
   return true;
 }
 
 static bool under_limit(PassRun *r, uint32_t k, uint64_t limit, uint64_t whole) {
-  enum { LESS = 8 }; /* a part that parts must save to be searched */
   Entry *e = r->m->entries.at[k];
   uint64_t arena = whole;
   int64_t parts;
   bool cheap = false;
   if (whole <= limit) return true;
   if (!choose_parts(r, k, limit, &arena, &parts)) return false;
-  if (parts == 1 || (arena > limit && arena > whole - whole / LESS)) return true;
+  if (parts == 1) return true;
   if (arena <= limit && !whole_is_cheap(r, k, limit, &cheap)) return false;
   if (arena > limit && !compare(r, k, limit, &parts)) return false;
   if (cheap || parts == 1) return true;

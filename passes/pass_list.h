@@ -27,6 +27,8 @@ typedef struct Trial { /* of an entry */
 bool trial_run(PassRun *r, uint64_t limit, Trial *out);
 /* The same with little search: it may miss a limit that can be met. */
 bool trial_brief(PassRun *r, uint64_t limit, Trial *out);
+/* It meets the limit alone, or runs less again for it, or comes nearer to it. */
+bool trial_is_better(const Trial *now, const Trial *was, uint64_t limit);
 /* Adds to the module's curve what less memory costs in the program as it is. */
 bool trial_curve(PassRun *r);
 /* The limit in bytes; a share is one of what the program takes as it is when it is first asked for.

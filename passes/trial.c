@@ -61,7 +61,7 @@ bool trial_limit(PassRun *r, uint64_t *limit) {
 
 /* ---- what is worth it under a limit ---- */
 
-static bool is_better(const Trial *now, const Trial *was, uint64_t limit) {
+bool trial_is_better(const Trial *now, const Trial *was, uint64_t limit) {
   bool fits = now->arena <= limit, fitted = was->arena <= limit;
   if (fits != fitted) return fits;
   return fits ? now->again < was->again : now->arena < was->arena;
@@ -138,7 +138,7 @@ static bool under_limit(PassRun *r, const TrialRewrite *w) {
   for (uint32_t k = 0; k < n; k++) {
     Entry *e = m->entries.at[k];
     if (e->body == before[k].body) continue;
-    if (is_better(&now[k], &was[k], limit))
+    if (trial_is_better(&now[k], &was[k], limit))
       w->tell(r, &before[k], least_of(w, &before[k]));
     else
       *e = before[k];
