@@ -14,9 +14,10 @@ rows() {
 arena() { python3 -c 'import json, sys
 print([e["arena_bytes"] for e in json.load(open("out.txt"))["entries"] if e["name"] == sys.argv[1]][0])' "$1"; }
 
-# falls FILE ENTRY ROWS [PIPELINE]: the curve has so many rows at least, each of them a limit
+# falls FILE ENTRY ROWS [PIPELINE]: the curve has so many rows at least, each of them a limit; two streams by -O2 alone
 falls() {
-  example=$here/$1 how=${4:--O2}
+  example=$here/$1 how=${4:--O2} at='1 2'
+  [ "$how" = -O2 ] || at=1
   run 0 "$gc" "$example" "$how" --memory-curve
   cp out.txt curve.txt
   rows "$2" >rows.txt
@@ -25,7 +26,7 @@ falls() {
   awk '$3 ~ /^[0-9]/ && $2 + 0.005 < $3 { print; exit 1 }' rows.txt || fail "$1: less is added than the bound"
   awk 'NR == 1 && $2 != 0 { print; exit 1 }' rows.txt || fail "$1: the first row adds something"
   for limit in $(awk '{ print $1 }' rows.txt); do
-    for streams in 1 2; do
+    for streams in $at; do
       run 0 "$gc" "$example" "$how" --memory-limit="$limit" --streams=$streams --dump-plan=json
       at_most "$(arena "$2")" "$limit" "$1 in $streams streams under the limit $limit"
     done
