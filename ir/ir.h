@@ -291,6 +291,7 @@ struct Module {
   uint64_t whole_arena; /* bytes of the largest entry's arena with no limit, and nothing done for
                            one; 0: nobody has looked */
   struct MemoryCurve *curve;  /* what less memory costs, as far as passes know it; or NULL */
+  struct RematKnown *fitted;  /* what searches for recomputation have found; or NULL */
   struct GlobalTable *lookup; /* hash of the globals' paths; NULL while there are few */
 };
 

@@ -132,6 +132,20 @@ static void tell_loops(const Remat *w) {
 
 /* ---------------------------------------------------------------- the pass ---- */
 
+/* Fits the entry, or brings it as near to the limit as a trial needs to know: what is known already
+   about the same entry is done again. */
+static Remat *fit_once(PassRun *r, Tries *x, RematKnown *known, RematPlan *found, uint64_t *arena) {
+  if (known->chosen >= 0) {
+    *found = known->found;
+    *arena = known->arena;
+    return tries_again(x, known->chosen, &known->again);
+  }
+  Remat *w = tries_fit(x, known->limit, remat_effort(&x->at[0]), found, arena);
+  if (!w && r->opt->trial) w = tries_least(x, false, found, arena);
+  if (w) remat_keep(r, known, x, w, found, *arena);
+  return w;
+}
+
 static bool limit_entry(PassRun *r, Entry *e, const GlobalsPlan *g, uint64_t limit) {
   Remat given = remat_new(r, e, g);
   e->most_bytes = limit;
@@ -140,11 +154,12 @@ static bool limit_entry(PassRun *r, Entry *e, const GlobalsPlan *g, uint64_t lim
   Tries x;
   RematPlan found;
   uint64_t arena;
+  RematKnown *known = remat_known(r, e, limit);
   bool ok = tries_new(a, r, e, g, &x);
-  Remat *w = ok ? tries_fit(&x, limit, remat_effort(&x.at[0]), &found, &arena) : NULL;
-  if (ok && !w) {
-    w = tries_least(&x, !r->opt->trial, &found, &arena); /* which may fit after all */
-    ok = arena <= limit || r->opt->trial;
+  Remat *w = ok ? fit_once(r, &x, known, &found, &arena) : NULL;
+  if (ok && !r->opt->trial && (!w || arena > limit)) {
+    w = tries_least(&x, true, &found, &arena); /* which may fit after all */
+    ok = arena <= limit;
     double flops = x.at[0].p.flops;
     if (!ok) refuse(w, limit, arena, flops > 0 ? found.flops / flops : 0);
   }

@@ -315,6 +315,14 @@ Remat *tries_fit(Tries *x, uint64_t limit, int64_t effort, RematPlan *found, uin
   return best;
 }
 
+Remat *tries_again(Tries *x, int k, const RematSaved *again) {
+  Remat *w = try_at(x, k);
+  remat_as_given(w);
+  remat_restore(&w->s, again, INT32_MAX / 2);
+  rewrite(w);
+  return w;
+}
+
 /* ---------------------------------------------------------------- the least ---- */
 
 static uint64_t bytes_of(const Remat *w, int units) { return (uint64_t)units * w->p.unit; }

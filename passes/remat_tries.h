@@ -56,6 +56,26 @@ Remat *tries_fit(Tries *x, uint64_t limit, int64_t effort, RematPlan *found, uin
 /* Fits it into the least bytes that are found; with `probe` the effort is that of several limits.
  */
 Remat *tries_least(Tries *x, bool probe, RematPlan *found, uint64_t *arena);
+/* The entry in the way of try k with what runs again there. */
+Remat *tries_again(Tries *x, int k, const RematSaved *again);
+
+/* ---- remat_known.c ---- */
+typedef struct RematKnown { /* about an entry under a limit */
+  const char *text;         /* of the entry and its orders */
+  size_t size;              /* of the text */
+  uint64_t limit;
+  bool brief;       /* found with little search */
+  int chosen;       /* try; -1: nobody has looked */
+  RematSaved again; /* what runs again */
+  RematPlan found;
+  uint64_t arena; /* may be above the limit: the least that was found */
+  struct RematKnown *next;
+} RematKnown;
+/* What is known about the entry as it is; a new one, of which that is nothing, is the module's. */
+RematKnown *remat_known(PassRun *r, const Entry *e, uint64_t limit);
+void remat_keep(PassRun *r, RematKnown *known, const Tries *x, const Remat *w,
+                const RematPlan *found, uint64_t arena);
+
 /* remat_curve.c: of entry k; prints the curve unless this is a trial. */
 bool remat_curve(PassRun *r, uint32_t k, const GlobalsPlan *g);
 #endif
