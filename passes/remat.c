@@ -48,7 +48,7 @@ static void tell_bound(Remat *w, uint64_t limit, const RematPlan *found, double 
   const char *bound = "";
   if (!w->loops[0].rung)
     bound = intern_printf(w->r->m->ctx, "; in this order no plan takes less than %.2f %%",
-                          100 * remat_bound(w->a, &w->p, remat_units(w, limit)) / flops);
+                          100 * remat_bound_joint(w->a, &w->p, remat_units(w, limit)) / flops);
   remark(w->r, REMARK_REMAT, "remat", w->e->loc, "entry '%s' takes %.2f %% more arithmetic%s",
          w->e->name, 100 * found->flops / flops, bound);
 }

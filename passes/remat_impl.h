@@ -236,4 +236,6 @@ void remat_climb(Arena *a, Entry *e, const LoopLadder *l, const LoopRung *r);
 /* No schedule that keeps the given order of first runs and fits into limit adds less than this many
    flops: the linear relaxation at the steps that leave least room. INFINITY: no schedule fits. */
 double remat_bound(Arena *a, const RematProblem *p, int limit);
+/* The same at two such steps at once: never less, often more, and slower. */
+double remat_bound_joint(Arena *a, const RematProblem *p, int limit);
 #endif
