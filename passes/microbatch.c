@@ -88,14 +88,17 @@ static void cut(PassRun *r, Entry *e, int64_t batch, int64_t parts) {
 /* ---- under a limit ---- */
 
 /* The fewest parts with which the entry fits as it then is, or else those that take the fewest
-   bytes, as far as more parts take fewer, and how many; 1 if none save much of what the whole
-   takes. The entry is left as it was. */
+   bytes, and how many; 1 if none save much of what the whole takes. Parts that take more may come
+   between: sums over rows go on from part to part only where a chunk of theirs ends. The entry is
+   left as it was. */
 static bool choose_parts(PassRun *r, uint32_t k, uint64_t limit, uint64_t *arena, int64_t *parts) {
   enum {
     MOST_OPS = 20000, /* of all parts: a program that is planned in a second or two */
-    LESS = 8          /* a part that they save, if they do not fit */
+    LESS = 8,         /* a part that they save, if they do not fit */
+    MOST_IDLE = 2     /* more parts, one after the other, that take no fewer bytes */
   };
   uint64_t whole = *arena;
+  int idle = 0;
   Entry *e = r->m->entries.at[k], before = *e;
   Trial *now = ARENA_ARRAY(r->scratch, Trial, r->m->entries.n);
   int64_t batch = batch_of(r->scratch, e);
@@ -107,7 +110,11 @@ static bool choose_parts(PassRun *r, uint32_t k, uint64_t limit, uint64_t *arena
     bool ok = trial_run(r, 0, now);
     *e = before;
     if (!ok) return false;
-    if (now[k].arena >= *arena) break;
+    if (now[k].arena >= *arena) {
+      if (++idle == MOST_IDLE) break;
+      continue;
+    }
+    idle = 0;
     *arena = now[k].arena;
     *parts = n;
   }
