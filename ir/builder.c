@@ -26,6 +26,12 @@ Builder *builder_new(Entry *e, Block *b) {
 
 void builder_at(Builder *b, Block *block) { b->b = block; }
 
+void builder_like(Builder *b, const Op *op) {
+  b->loc = op->loc;
+  b->scope = op->scope;
+  b->backward = op->backward;
+}
+
 /* ---- hash-consing ---- */
 
 /* Copies are asked for because their bytes are their own; loads are merged even without folding,

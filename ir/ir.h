@@ -346,6 +346,8 @@ struct Builder {
 Builder *builder_new(Entry *e, Block *b); /* in the module's arena */
 /* What is built next goes to the end of the block; hash-consing looks in that block alone. */
 void builder_at(Builder *b, Block *block);
+/* What is built next stands where the op does: place in the source, scope, direction. */
+void builder_like(Builder *b, const Op *op);
 
 /* The general way; of several results the first. attr may be NULL. type: the wanted result for
    OPF_TYPED ops, else NULL. A shape that does not fit is an internal error here: callers with user

@@ -17,9 +17,7 @@ static ValueId mapped(const Builder *b, const Entry *from, const Op *op, ValueId
 }
 
 static void rebuild_op(Builder *b, const Entry *old, const Op *op, ValueId *map) {
-  b->loc = op->loc; /* what replaces an op keeps its place */
-  b->scope = op->scope;
-  b->backward = op->backward;
+  builder_like(b, op); /* what replaces an op keeps its place */
   b->name = NULL;
   b->each(b, old, op, map, b->data);
 }
@@ -54,9 +52,7 @@ void build_copy(Builder *b, const Entry *from, const Op *op, ValueId *map) {
   Loc loc = b->loc;
   const char *scope = b->scope;
   bool backward = b->backward;
-  b->loc = op->loc;
-  b->scope = op->scope;
-  b->backward = op->backward;
+  builder_like(b, op);
   if (plain(from, op)) {
     const Value *old = value_at(from, op->results[0]);
     b->name = old->name;

@@ -14,9 +14,7 @@ typedef struct Build {
 } Build;
 
 static void at_op(Build *c, const Op *op) {
-  c->b->loc = op->loc;
-  c->b->scope = op->scope;
-  c->b->backward = op->backward;
+  builder_like(c->b, op);
   c->b->name = NULL;
 }
 

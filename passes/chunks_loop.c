@@ -32,9 +32,7 @@ static const Type *chunk_type(const Loop *l, ValueId v) {
 }
 
 static void at_op(Loop *l, const Op *op) {
-  l->b->loc = op->loc;
-  l->b->scope = op->scope;
-  l->b->backward = op->backward;
+  builder_like(l->b, op);
   l->b->name = op->nresults == 1 ? value_at(l->old, op->results[0])->name : NULL;
 }
 

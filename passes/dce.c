@@ -105,9 +105,7 @@ static void copy_inside(Dce *d, Builder *b, const Entry *old, const Op *op, Bloc
     int n = 0;
     for (int k = 0; k < in->noperands; k++)
       if (wants(d, op, k)) y[n++] = map[in->operands[k]];
-    b->loc = in->loc;
-    b->scope = in->scope;
-    b->backward = in->backward;
+    builder_like(b, in);
     build_op(b, OP_YIELD, y, n, in->attr, NULL, 0);
   }
   builder_at(b, outer);
@@ -127,9 +125,7 @@ static void copy_region(Dce *d, Builder *b, const Entry *old, const Op *op, Valu
     attr[AT_CARRIES].i = 0;
     for (int k = 0; k < op->attr[AT_CARRIES].i; k++) attr[AT_CARRIES].i += wants(d, op, k);
   }
-  b->loc = op->loc;
-  b->scope = op->scope;
-  b->backward = op->backward;
+  builder_like(b, op);
   Op *copy = build_op(b, op->kind, x, nx, attr, types, ny);
   ny = 0;
   for (int k = 0; k < op->nresults; k++) {

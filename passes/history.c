@@ -130,9 +130,7 @@ static ValueId stack(const Making *m, ValueId history, bool later) {
 }
 
 static void names_of(Builder *b, const Op *op) {
-  b->loc = op->loc;
-  b->scope = op->scope;
-  b->backward = op->backward;
+  builder_like(b, op);
   b->name = NULL;
 }
 

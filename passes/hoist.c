@@ -74,9 +74,7 @@ static bool slice_row(Hoist *h, Op *scan, const Op *op, Block *outer) {
   go(h, body, outer, op->operands[0]);
   Block made = {.op = outer->op};
   builder_at(h->b, &made);
-  h->b->loc = op->loc;
-  h->b->scope = op->scope;
-  h->b->backward = op->backward;
+  builder_like(h->b, op);
   ValueId x = rows_slice(h->b, h->r->scratch, op->operands[0], from, trips, sign);
   for (uint32_t i = 0; i < made.ops.n; i++) {
     op_at(h->e, made.ops.at[i])->parent = outer;
@@ -114,9 +112,7 @@ static bool row_in_place(Hoist *h, const Op *scan, Op *op, uint32_t i, Block *ou
   const Type *t = value_type(h->e, turn->operands[0]), *id = value_type(h->e, op->operands[1]);
   Block made = {.op = body->op};
   builder_at(h->b, &made);
-  h->b->loc = op->loc;
-  h->b->scope = op->scope;
-  h->b->backward = op->backward;
+  builder_like(h->b, op);
   ValueId ids =
       build_broadcast(h->b, op->operands[1], type_get(h->e->module->ctx, id->dtype, axis, t->dim));
   for (uint32_t k = 0; k < made.ops.n; k++) {

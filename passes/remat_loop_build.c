@@ -82,9 +82,7 @@ static ValueId with_row(Climb *w, ValueId table, ValueId row, ValueId number) {
 }
 
 static void names_of(Climb *w, const Op *op) {
-  w->b->loc = op->loc;
-  w->b->scope = op->scope;
-  w->b->backward = op->backward;
+  builder_like(w->b, op);
   w->b->name = NULL;
 }
 
