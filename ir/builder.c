@@ -2,9 +2,9 @@
    Contract: a built op satisfies its shape rule, or the compiler has a bug (exit 70); attributes of
    kind ATTR_NUM are rounded to the dtype; effects, copies, blocks and multi-result ops never merge.
    Hash-consing is one open-addressing table a block, over kind, operands, attributes and type. */
-#include "ctx_impl.h"
-#include "fold.h"
-#include "interp.h"
+#include "ir/eval/interp.h"
+#include "ir/fold/fold.h"
+#include "ir/support/ctx_impl.h"
 
 #include <stdlib.h>
 

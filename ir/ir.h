@@ -5,9 +5,9 @@
    Ownership: everything lives in the module's arena. Nothing here is thread-safe. */
 #ifndef GC_IR_IR_H
 #define GC_IR_IR_H
-#include "arena.h"
-#include "checked.h"
-#include "ctx.h"
+#include "ir/support/arena.h"
+#include "ir/support/checked.h"
+#include "ir/support/ctx.h"
 
 /* ---------------------------------------------------------------- types ---- */
 

@@ -1,8 +1,8 @@
 /* Modules, entries and globals: making them and finding globals by path.
    Contract: all memory is the module's arena; a global's index never changes.
    Up to 64 globals are searched one by one, more through an open-addressing hash table. */
-#include "ctx_impl.h"
 #include "ir.h"
+#include "ir/support/ctx_impl.h"
 
 enum { LINEAR_GLOBALS = 64 };
 

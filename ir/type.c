@@ -1,8 +1,8 @@
 /* Types and layouts: interned, so that equality is ==; names and sizes of dtypes; broadcasting.
    Contract: a type's bytes stay below 2^62, so that sums of a few sizes never overflow 64 bits.
    Scratch dims live on the stack up to rank 8 and in the context's arena above. */
-#include "ctx_impl.h"
 #include "ir.h"
+#include "ir/support/ctx_impl.h"
 
 enum { STACK_RANK = 8 };
 static const uint64_t MAX_TYPE_BYTES = UINT64_C(1) << 62;

@@ -2,8 +2,8 @@
    Contract: reports every broken op once, through diag without a place, as "after pass NAME: in
    entry E: op %12 matmul at mlp.g:4:7: …"; it changes nothing and survives ids that point nowhere.
    A table of rules for ops and one for blocks; time is linear in the values, ops and uses. */
-#include "interp.h"
 #include "ir.h"
+#include "ir/eval/interp.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

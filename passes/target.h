@@ -10,7 +10,7 @@ enum {
   SUM_CHAIN = 1024, /* a product: one chain of fma over so much of its depth, chains in order */
   SUM_COLUMN = 256, /* a column: so many rows one after the other, then these sums in order */
   SUM_PIXELS = 784  /* a filter's gradient: one chain over about so many pixels, four images of
-                       14 x 14 or 14 rows of 56, chains in order (codegen/window.c) */
+                       14 x 14 or 14 rows of 56, chains in order (codegen/print/window.c) */
 };
 
 typedef struct Target Target;
@@ -28,7 +28,7 @@ struct Target {
   /* Bytes of scratch that a launch of this op needs in the arena while it runs (partial sums);
      independent of the number of threads. */
   uint64_t (*scratch_bytes)(const Target *t, const Entry *e, const Op *op);
-  /* May this op join a fused group at all? The group's form is decided by passes/fuse.c. */
+  /* May this op join a fused group at all? The group's form is decided by passes/fuse/fuse.c. */
   bool (*can_fuse)(const Target *t, const Entry *e, const Op *op);
   int max_fused_ops; /* in one kernel */
 };

@@ -49,14 +49,14 @@ prelude_table() {
       }
       callee = substr($0, 1, at - 1); sub(/.*[^a-z_0-9]/, "", callee)
       keep(name " of " callee) }
-    /^$/ { if (call == "") said = "" }' "$root/lang/prelude.g"
+    /^$/ { if (call == "") said = "" }' "$root/lang/prelude/prelude.g"
 }
 
-# The rows of runtime/options.def.
+# The rows of runtime/program/options.def.
 program_options() {
   printf '| option | where | meaning |\n|---|---|---|\n'
   sed -nE 's/^OPT\([A-Z]+, *"([^"]*)", *("([^"]*)"|NULL), *[A-Z]+, *([A-Z]+), *"(.*)"\)$/\1\t\3\t\4\t\5/p' \
-    "$root/runtime/options.def" |
+    "$root/runtime/program/options.def" |
     awk -F'\t' 'BEGIN { w["ALL"] = "everywhere"; w["TRAIN"] = "training"; w["INFER"] = "inference" }
       { gsub(/\|/, "\\|"); printf "| `--%s%s` | %s | %s |\n", $1, $2 == "" ? "" : " " $2, w[$3], $4 }'
 }
@@ -69,8 +69,8 @@ print_source() {
       printf '```\n$ %s\n' "$1"
       read -ra words <<<"${1#gc }"
       (cd "$root/docs/examples" && "$gc" "${words[@]}" 2>&1) && printf '```\n' ;;
-    lang/prelude.g) prelude_table ;;
-    runtime/options.def) program_options ;;
+    lang/prelude/prelude.g) prelude_table ;;
+    runtime/program/options.def) program_options ;;
     *) complain "unknown source of a table: $1" ;;
   esac
 }

@@ -20,8 +20,8 @@ check passes codegen lang runtime tests
 check codegen lang runtime tests
 check lang runtime tests
 check runtime ir passes codegen lang tests
-if grep -HnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' passes/plan_verify.c passes/verify_* |
-  grep -vE '"(ir/.*|passes/(passes|pass_list|verify_impl)\.h)"'; then
+if grep -HnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' passes/verify/*.[ch] |
+  grep -vE '"(ir/.*|passes/(passes|manager/pass_list|verify/verify_impl)\.h)"'; then
   echo "  ^ the checker of plans must not include the planner" >&2
   bad=1
 fi

@@ -5,5 +5,5 @@ set -eu
 build=$(cd "$1" && pwd)
 shift
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- ir/*.c ir/op/*.c passes/*.c codegen/*.c codegen/cpu/*.c lang/*.c runtime/*.c
+[ $# -gt 0 ] || set -- $(git ls-files "ir/*.c" "passes/*.c" "codegen/*.c" "lang/*.c" "runtime/*.c")
 printf '%s\n' "$@" | xargs -P "$(nproc)" -n 4 "${CLANG_TIDY:-clang-tidy}" -p "$build" --quiet

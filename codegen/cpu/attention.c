@@ -8,7 +8,7 @@
    scaled down when it grows (Milakov and Gimelshein, 2018; Dao et al., 2022). Where heads are tall,
    what is as long as they are lies in scratch, a part for each unit, since threads may have small
    stacks. */
-#include "codegen/attention.h"
+#include "codegen/print/attention.h"
 #include "codegen/cpu/target.h"
 #include "passes/plan.h"
 

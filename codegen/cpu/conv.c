@@ -2,7 +2,7 @@
    element-wise work on the result behind, without a copy of the input: a tile of the result is some
    pixels of one image row by a panel of channels; for one row of the filter its operands lie side
    by side, so the tile runs through the filter's rows, columns and channels as through the depth of
-   a product. Contract: filters lie in panels of the result's channels (passes/layout_images.c).
+   a product. Contract: filters lie in panels of the result's channels (passes/layout/images.c).
    Padding is left out: rows are clipped, and at an image's sides each filter column has its own
    loop over just the pixels that it reaches. Where image rows are short, a tile is one pixel of
    several images instead: of those every filter column reaches all or none. Every element is one

@@ -1,7 +1,7 @@
 /* Shared by the printers of the CPU. */
 #ifndef GC_CODEGEN_CPU_CPU_H
 #define GC_CODEGEN_CPU_CPU_H
-#include "codegen/printer.h"
+#include "codegen/print/printer.h"
 
 /* The order in which loops over the domain go: that of the first result. */
 const Layout *cpu_domain_layout(const Group *gr);

@@ -1,10 +1,10 @@
 /* The whole C file of a program: what every program starts with, one function for each distinct
-   kernel, and the tables that the runtime runs (codegen/tables.c).
+   kernel, and the tables that the runtime runs (codegen/program/tables.c).
    Contract: no byte of the user's text reaches the file but in comments and string literals, both
    escaped. The same module gives the same bytes. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/target.h"
-#include "codegen/tables.h"
+#include "codegen/program/tables.h"
 
 /* ---- which printer ---- */
 

@@ -1,6 +1,6 @@
 /* Prints the gradient of a convolution by its filters, for f32 images that lie [N, H, W, C]: for
    one filter row and column, rows of channels of x times columns of channels of dy, summed over
-   pixels. Contract: the filters' layout is that of the convolution (passes/layout_images.c). A unit
+   pixels. Contract: the filters' layout is that of the convolution (passes/layout/images.c). A unit
    is a tile of the result, and its thread goes over all pixels: nothing is added up between
    threads. Pixels come in chunks of whole rows of one image, or of whole images where they are
    small; every element is one chain of fma a chunk in the order of images, rows and columns, chunks

@@ -2,7 +2,7 @@
 #ifndef GC_CODEGEN_CPU_PIXEL_H
 #define GC_CODEGEN_CPU_PIXEL_H
 #include "codegen/cpu/cpu.h"
-#include "codegen/window.h"
+#include "codegen/print/window.h"
 
 void cpu_conv(Gen *g, const Group *gr);      /* convolutions and their gradients by the images */
 void cpu_filter(Gen *g, const Group *gr);    /* their gradients by the filters */

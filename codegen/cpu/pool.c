@@ -1,11 +1,11 @@
 /* Prints windows over images that lie [N, H, W, C] in which no channel meets another: pools, and
    convolutions with a filter for each channel and their gradients by the images; with element-wise
    work on the result behind. Contract: a unit is an image row of the result, a block of channels is
-   computed side by side; what is added, and in which order, is what codegen/window.c says. Where a
-   window has few taps, rows and columns that the same taps reach have a text of their own without
-   any test; a tap is then one line for all channels of the block. */
+   computed side by side; what is added, and in which order, is what codegen/print/window.c says.
+   Where a window has few taps, rows and columns that the same taps reach have a text of their own
+   without any test; a tap is then one line for all channels of the block. */
 #include "codegen/cpu/pixel.h"
-#include "codegen/reduction.h"
+#include "codegen/print/reduction.h"
 #include "ir/op/window.h"
 
 enum {

@@ -2,7 +2,7 @@
  * (product.c). */
 #ifndef GC_CODEGEN_CPU_PRODUCT_H
 #define GC_CODEGEN_CPU_PRODUCT_H
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 
 enum {
   DEPTH = SUM_CHAIN, /* of one chain */

@@ -4,7 +4,7 @@
    order: the bits depend on the shape alone. Of few long columns, chunks are summed side by side
    and added in a second launch. Results have the kept shape and may lie over operands of it. */
 #include "codegen/cpu/cpu.h"
-#include "codegen/reduction.h"
+#include "codegen/print/reduction.h"
 
 enum {
   BLOCK = 64,

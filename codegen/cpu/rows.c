@@ -7,7 +7,7 @@
    computed; passes recompute what they need from the operands, which costs less than rows kept in
    memory; but the exp of a softmax stays on the stack for the pass that divides by their sum. */
 #include "codegen/cpu/cpu.h"
-#include "codegen/reduction.h"
+#include "codegen/print/reduction.h"
 
 /* ---- long rows: chunks of a row are units, and a second launch puts them together ---- */
 

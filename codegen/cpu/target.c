@@ -3,8 +3,8 @@
    measured at 96 to 98 % of the peak: 6 rows of 4 registers with 32 registers, of 2 with 16. */
 #include "codegen/cpu/target.h"
 
-#include "codegen/kernel.h"
-#include "codegen/process.h"
+#include "codegen/build/process.h"
+#include "codegen/program/kernel.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
    the file of the op's kind beside this one; ir/op_table.c puts them together with ops.def. */
 #ifndef GC_IR_OP_OP_H
 #define GC_IR_OP_OP_H
-#include "ir/interp.h"
+#include "ir/eval/interp.h"
 #include "ir/ir.h"
 
 ShapeFn shape_given, shape_iota, shape_random, shape_arith, shape_float, shape_single, shape_logic,

@@ -1,9 +1,9 @@
 #!/bin/sh
-# elsewhere.sh GC SOURCE: each name of lang/elsewhere.def is unknown and brings its hint, be it of a function or of an
+# elsewhere.sh GC SOURCE: each name of lang/syntax/elsewhere.def is unknown and brings its hint, be it of a function or of an
 # argument, and each expression that a hint recommends compiles.
 set -u
 gc=$1
-table=$2/lang/elsewhere.def
+table=$2/lang/syntax/elsewhere.def
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 rows=0 failed=0

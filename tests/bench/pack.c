@@ -11,7 +11,7 @@
    window of it end at once and others, and seldom a hole, take their place; --capacity=1048576 is
    what they are known to fit into. --csv prints the instance and packs nothing. */
 #define _POSIX_C_SOURCE 200809L
-#include "passes/plan_impl.h"
+#include "passes/plan/plan_impl.h"
 
 #include <math.h>
 #include <stdlib.h>

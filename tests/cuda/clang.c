@@ -2,7 +2,7 @@
    and with none of NVIDIA's files; what the two disagree about is an error of one of them or of gc.
    Before 16 clang moves loads of shared memory over barriers (llvm issue 58626). */
 #define _GNU_SOURCE
-#include "codegen/process.h"
+#include "codegen/build/process.h"
 #include "tests/cuda/device.h"
 
 #include <stdio.h>

@@ -74,7 +74,7 @@ made() { # FOLDER BODY: a library that is NVRTC but for what compiling does
   printf '%s\n' '#include <stdlib.h>' '#include <unistd.h>' 'int nvrtcVersion(int *a, int *b) { return *a = *b = 0; }' \
     'int nvrtcGetNumSupportedArchs(int *n) { return 1; }' "int nvrtcCompileProgram(void) { $2 }" \
     'int nvrtcCreateProgram(void) { return 0; }' >"$1/nvrtc.c"
-  grep -o '"nvrtc[A-Za-z]*"' "$root/codegen/cuda/nvrtc.c" | tr -d '"' | sort -u |
+  grep -o '"nvrtc[A-Za-z]*"' "$root/codegen/gpu/cuda/nvrtc.c" | tr -d '"' | sort -u |
     while read -r name; do grep -q "$name(" "$1/nvrtc.c" || echo "int $name(void) { return 0; }"; done >>"$1/nvrtc.c"
   "${CC:-cc}" -w -shared -fPIC "$1/nvrtc.c" -o "$1/libnvrtc.so.12" || fail "a library that is $1"
 }

@@ -3,8 +3,8 @@
 #define _GNU_SOURCE
 #include "tests/cuda/device.h"
 
-#include "codegen/cuda/emit.h"
-#include "codegen/process.h"
+#include "codegen/build/process.h"
+#include "codegen/gpu/emit.h"
 #include "ptxi.h"
 
 #include <stdio.h>

@@ -1,11 +1,11 @@
-/* Every primitive of codegen/cuda/text/device.h does what that text says, on whatever libcuda.so.1
-   the loader finds: the PTX interpreter's in the build's tests, the driver of a GPU where one is at
-   hand. primitives KERNELS.cu compiles device.h and the kernels with NVRTC, runs each, and compares
-   with what plain C makes of the same words, bit by bit; sums of tensor cores, whose order is the
-   hardware's, within their rounding. Says "NOT TESTED" and exits with 77 where there is no NVRTC or
-   no driver, but for GC_NO_SKIP, which makes that an error. */
+/* Every primitive of codegen/gpu/cuda/text/device.h does what that text says, on whatever
+   libcuda.so.1 the loader finds: the PTX interpreter's in the build's tests, the driver of a GPU
+   where one is at hand. primitives KERNELS.cu compiles device.h and the kernels with NVRTC, runs
+   each, and compares with what plain C makes of the same words, bit by bit; sums of tensor cores,
+   whose order is the hardware's, within their rounding. Says "NOT TESTED" and exits with 77 where
+   there is no NVRTC or no driver, but for GC_NO_SKIP, which makes that an error. */
 #define _GNU_SOURCE
-#include "codegen/cuda/nvrtc.h"
+#include "codegen/gpu/cuda/nvrtc.h"
 
 #include <dlfcn.h>
 #include <math.h>

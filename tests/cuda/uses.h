@@ -1,7 +1,7 @@
 /* What kernels take of a GPU: none may spill, but for those that spills.def lists. */
 #ifndef GC_TESTS_CUDA_USES_H
 #define GC_TESTS_CUDA_USES_H
-#include "codegen/cuda/emit.h"
+#include "codegen/gpu/emit.h"
 
 /* What kernels are compiled for; NVRTC makes code for sm_100 by another way than for sm_80. */
 enum { ARCHS = 3 };

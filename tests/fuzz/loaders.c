@@ -2,8 +2,8 @@
    [SEED]. A loader may accept or refuse; it may not crash, hang, or accept what it then cannot
    gather. Build with sanitizers (GC_SANITIZE=ON) to see more. Prints the seed and the iteration, so
    that a finding repeats. */
-#include "dataset.h"
-#include "safetensors.h"
+#include "runtime/data/dataset.h"
+#include "runtime/weights/safetensors.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -2,7 +2,7 @@
    fuzz_source SECONDS SEED FILE.g... A program is refused with a diagnostic or compiled; see
    through.c for what must hold of it. The grammar makes mostly sound programs over few shapes, so
    that many come far; mutation then breaks them a little. */
-#include "lang/elab.h"
+#include "lang/elab/elab.h"
 #include "tests/fuzz/driver.h"
 #include "tests/fuzz/through.h"
 
@@ -230,7 +230,7 @@ int main(int argc, char **argv) {
   static const char *const stages[] = {"refused", "parsed", "elaborated", "compiled", NULL};
   static const char *const words[] = {
 #define BUILTIN(name, ...) name,
-#include "lang/builtins.def"
+#include "lang/elab/builtin/builtins.def"
 #undef BUILTIN
       "let",
       "hyper",

@@ -2,7 +2,7 @@
    GcDtype has the numbers of Dtype. */
 #ifndef GC_TESTS_NUM_BYTES_H
 #define GC_TESTS_NUM_BYTES_H
-#include "ir/interp.h"
+#include "ir/eval/interp.h"
 
 Scalar scalar_read(const unsigned char *p, Dtype dt);
 /* s is representable: interpreters rounded it. */

@@ -1,7 +1,7 @@
 /* Results of one way of running a program against those of another. */
 #ifndef GC_TESTS_NUM_COMPARE_H
 #define GC_TESTS_NUM_COMPARE_H
-#include "ir/interp.h"
+#include "ir/eval/interp.h"
 
 typedef bool ScalarSame(Scalar x, Scalar y, Dtype dt);
 ScalarSame scalar_same;  /* bit for bit, but for the bits of a NaN */

@@ -1,6 +1,6 @@
 /* The conformance test's comparison of a compiled op with the reference. Contract: moves,
    comparisons, integers and correctly rounded arithmetic agree in every bit; elementary functions
-   within the errors stated in codegen/cpu/text/math.h; sums relative to the sum of magnitudes. */
+   within the errors stated in codegen/shared/math.h; sums relative to the sum of magnitudes. */
 #include "tests/num/conformance.h"
 
 #include <float.h>

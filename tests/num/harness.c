@@ -3,8 +3,8 @@
 #define _GNU_SOURCE
 #include "tests/num/harness.h"
 
-#include "codegen/process.h"
-#include "runtime/loops.h"
+#include "codegen/build/process.h"
+#include "runtime/exec/loops.h"
 #include "tests/num/bytes.h"
 
 #include <dlfcn.h>

@@ -5,7 +5,7 @@
 #ifndef GC_TESTS_NUM_HARNESS_H
 #define GC_TESTS_NUM_HARNESS_H
 #include "codegen/codegen.h"
-#include "ir/interp.h"
+#include "ir/eval/interp.h"
 #include "runtime/gcrt.h"
 
 typedef struct Compiled Compiled;

@@ -9,7 +9,7 @@
    scratch is overwritten, or edges let no step begin. */
 #ifndef GC_TESTS_NUM_PLANNED_H
 #define GC_TESTS_NUM_PLANNED_H
-#include "ir/interp.h"
+#include "ir/eval/interp.h"
 #include "passes/plan.h"
 
 bool planned_run(Interp *it, const Entry *e, const Target *t, uint64_t seed, const Tensor *inputs,

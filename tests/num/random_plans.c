@@ -11,8 +11,8 @@
    two thirds of the programs have three limits, of histories half; or, with --faults, less than
    most faults of a kind show. */
 #include "codegen/codegen.h"
-#include "passes/pass_list.h"
-#include "passes/remat_impl.h"
+#include "passes/manager/pass_list.h"
+#include "passes/remat/remat_impl.h"
 #include "tests/num/compare.h"
 #include "tests/num/planned.h"
 #include "tests/num/random_history.h"

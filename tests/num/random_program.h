@@ -4,7 +4,7 @@
    program itself); values may be inf or NaN unless `smooth`. */
 #ifndef GC_TESTS_RANDOM_PROGRAM_H
 #define GC_TESTS_RANDOM_PROGRAM_H
-#include "ir/interp.h"
+#include "ir/eval/interp.h"
 #include "ir/ir.h"
 #include "passes/target.h"
 

@@ -4,8 +4,8 @@
    refused for the test to say anything. Carries are rotated, take each other over, are made of what
    gradients are by, or of gradients; loops nest and stack rows; a param is updated.
    Rows are taken by counters, from the front and from the end. */
-#include "lang/ast.h"
-#include "lang/elab.h"
+#include "lang/elab/elab.h"
+#include "lang/syntax/ast.h"
 #include "passes/passes.h"
 #include "random_program.h"
 

@@ -1,8 +1,8 @@
 /* Reads, parses and elaborates a program; see source.h. */
 #include "tests/num/source.h"
 
-#include "lang/ast.h"
-#include "lang/elab.h"
+#include "lang/elab/elab.h"
+#include "lang/syntax/ast.h"
 
 #include <stdio.h>
 #include <stdlib.h>

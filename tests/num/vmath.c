@@ -10,14 +10,14 @@
 
 #include "codegen/cpu/text/base.h"
 
-#include "codegen/cpu/text/math.h"
+#include "codegen/shared/math.h"
 
-#include "codegen/cpu/text/convert.h"
+#include "codegen/shared/convert.h"
 
 typedef struct GcEnv {
   uint64_t seed, step;
 } GcEnv;
-#include "codegen/cpu/text/random.h"
+#include "codegen/shared/random.h"
 
 enum { POINTS = 1 << 20 };
 static int failures;

@@ -1,7 +1,7 @@
 /* Writes the small data files of the runtime's tests: mkdata FORMAT TYPE DIMS SEED FILE, where
    FORMAT is npy, idx or raw, DIMS is "64,4", and the values are small and the same each time. SEED
    "linear" makes x @ w + b of the f32 [n, 4] values of seed 1, with three columns. */
-#include "file.h"
+#include "runtime/data/file.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Types, modules, the builder and rebuilding: what is equal is one, what is dead goes, what is
    copied keeps its name, place and scope. Contract: each test owns one context and one module, made
    by rig() and freed by done(). */
-#include "ir/interp.h"
+#include "ir/eval/interp.h"
 #include "ir/ir.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* Folding: every rule fires where it should and stays away where a bit would change.
    Contract: each row of the table builds one op on the entry's inputs and compares the text of what
    comes back; the second half folds random programs and asks the interpreter for the same bits. */
-#include "ir/fold.h"
-#include "ir/interp.h"
+#include "ir/eval/interp.h"
+#include "ir/fold/fold.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* The table of built-in functions: every row's arguments can be read, names are unique, help is
    there, and nothing of them is also defined by the prelude. */
-#include "lang/elab.h"
+#include "lang/elab/elab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The compiler refuses inputs and hypers that would hide an option of the generated program: its
    list holds every option of the runtime's table that a name of the language can spell. */
-#include "lang/elab.h"
+#include "lang/elab/elab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 static void every_option_of_the_runtime_is_refused(void **state) {
 #define OPT(ID, NAME, ...) assert_true(strchr(NAME, '-') || program_has_option(NAME));
-#include "runtime/options.def"
+#include "runtime/program/options.def"
 #undef OPT
   assert_false(program_has_option("lr"));
 }

@@ -1,6 +1,6 @@
 /* The parser's promises to the elaboration that no text test shows: caret ranges of nodes, interned
    names, depths, and what comes back when something is wrong. */
-#include "lang/ast.h"
+#include "lang/syntax/ast.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
  */
 #include "tests/unit/plan_rig.h"
 
-#include "passes/remat_impl.h"
+#include "passes/remat/remat_impl.h"
 
 #include <math.h>
 

@@ -3,8 +3,8 @@
    is not, every store and every next carry to be computed where it belongs or copied, and every
    sharing once; nothing else is told. */
 #include "codegen/codegen.h"
-#include "lang/ast.h"
-#include "lang/elab.h"
+#include "lang/elab/elab.h"
+#include "lang/syntax/ast.h"
 #include "tests/unit/plan_rig.h"
 
 static struct {

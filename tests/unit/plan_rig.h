@@ -3,8 +3,8 @@
    verifier; no grads. */
 #ifndef GC_TESTS_PLAN_RIG_H
 #define GC_TESTS_PLAN_RIG_H
-#include "passes/pass_list.h"
-#include "passes/plan_impl.h"
+#include "passes/manager/pass_list.h"
+#include "passes/plan/plan_impl.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

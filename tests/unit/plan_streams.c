@@ -3,8 +3,8 @@
    lacks an edge, or whose steps are in other streams, is rejected.
      unit_plan_streams [NETS [FAULTS [PROGRAM.g …]]] */
 #include "codegen/codegen.h"
-#include "lang/ast.h"
-#include "lang/elab.h"
+#include "lang/elab/elab.h"
+#include "lang/syntax/ast.h"
 #include "plan_rig.h"
 #include "tests/unit/plan_order.h"
 

@@ -5,7 +5,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 // clang-format on
-#include "dataset.h"
+#include "runtime/data/dataset.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* Which image a device takes, and what the device's memory comes to. */
-#include "cuda.h"
+#include "runtime/cuda/cuda.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 // clang-format on
-#include "cpu.h"
-#include "dataset.h"
+#include "runtime/data/dataset.h"
+#include "runtime/exec/cpu.h"
 #include <math.h>
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 // clang-format on
-#include "safetensors.h"
+#include "runtime/weights/safetensors.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,0 +1,370 @@
+/* The C face of a model: a handle, a function for each entry with its tensors as typed pointers,
+   and what loads, saves and sets. Contract: every public name is PREFIX_something, and none of them
+   can be a keyword, a name of libc, or another of them: what would be gets an ending, as C users do
+   it. The functions only collect pointers: embed.h does the work. */
+#define _GNU_SOURCE
+#include "codegen/build/library.h"
+#include "codegen/program/kernel.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <inttypes.h>
+
+/* ---- names ---- */
+
+/* Words that C, C++ or their usual headers give another meaning; those of libc are asked of libc.
+ */
+static const char *const words[] = {"alignas",   "alignof",       "and",
+                                    "and_eq",    "asm",           "assert",
+                                    "auto",      "bitand",        "bitor",
+                                    "bool",      "break",         "case",
+                                    "catch",     "char",          "class",
+                                    "co_await",  "co_return",     "co_yield",
+                                    "compl",     "complex",       "concept",
+                                    "const",     "const_cast",    "consteval",
+                                    "constexpr", "constinit",     "continue",
+                                    "decltype",  "default",       "delete",
+                                    "do",        "double",        "dynamic_cast",
+                                    "else",      "enum",          "errno",
+                                    "explicit",  "export",        "extern",
+                                    "false",     "float",         "for",
+                                    "friend",    "goto",          "i386",
+                                    "if",        "imaginary",     "import",
+                                    "inline",    "int",           "linux",
+                                    "long",      "main",          "module",
+                                    "mutable",   "namespace",     "new",
+                                    "noexcept",  "not",           "not_eq",
+                                    "nullptr",   "operator",      "or",
+                                    "or_eq",     "private",       "protected",
+                                    "public",    "register",      "reinterpret_cast",
+                                    "requires",  "restrict",      "return",
+                                    "short",     "signed",        "sizeof",
+                                    "static",    "static_assert", "static_cast",
+                                    "std",       "struct",        "switch",
+                                    "template",  "this",          "thread_local",
+                                    "throw",     "true",          "try",
+                                    "typedef",   "typeid",        "typename",
+                                    "typeof",    "union",         "unix",
+                                    "unsigned",  "using",         "virtual",
+                                    "void",      "volatile",      "wchar_t",
+                                    "while",     "xor",           "xor_eq",
+                                    "DIR",       "EOF",           "FILE",
+                                    "I",         "INFINITY",      "NAN",
+                                    "NULL"};
+
+static bool is_word(const char *s) {
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(words[i], s) == 0) return true;
+  size_t n = strlen(s);
+  return n > 2 && strcmp(s + n - 2, "_t") == 0; /* POSIX's types */
+}
+
+/* Letters, digits and _, not beginning with a digit or what C keeps for itself. */
+static const char *identifier(Arena *a, const char *s) {
+  Text x = text_new(a, 0);
+  if (!isalpha((unsigned char)*s) || (unsigned char)*s > 127) text_add(&x, "m");
+  for (; *s; s++)
+    text_add(&x, "%c", isalnum((unsigned char)*s) && (unsigned char)*s < 128 ? *s : '_');
+  return text_str(&x);
+}
+
+typedef struct Names {
+  Arena *a;
+  VEC(const char *) at;
+} Names;
+
+static bool taken(const Names *n, const char *s) {
+  for (uint32_t i = 0; i < n->at.n; i++)
+    if (strcmp(n->at.at[i], s) == 0) return true;
+  return false;
+}
+
+/* A name that is none yet: s, s_END, s_END_, … */
+static const char *name_new(Names *n, const char *s, const char *end) {
+  const char *name = s;
+  if (taken(n, name) || is_word(name)) name = arena_printf(n->a, "%s_%s", s, end);
+  while (taken(n, name)) name = arena_printf(n->a, "%s_", name);
+  vec_push(n->a, &n->at, name);
+  return name;
+}
+
+/* ---- the functions ---- */
+
+typedef struct Param {
+  const char *name, *count; /* count: the macro's name; NULL of scalars */
+  const Type *type;
+  bool output;
+} Param;
+
+typedef struct Function {
+  const char *name; /* with the prefix */
+  const Entry *entry;
+  int nparams, ninputs;
+  Param *param; /* inputs, then outputs */
+} Function;
+
+typedef struct Hyper {
+  const char *name, *set, *get; /* the last two with the prefix */
+  double value;
+} Hyper;
+
+typedef struct Library {
+  Arena *a;
+  const Module *m;
+  const CodegenOptions *o;
+  const char *prefix, *source, *file; /* the last two: names without folders */
+  Names names;                        /* of all that is public */
+  VEC(Function) functions;
+  VEC(Hyper) hypers;
+} Library;
+
+static const char *const verbs[] = {"open", "open_on", "close",   "error",  "load",
+                                    "save", "reset",   "threads", "device", "bytes"};
+
+static const char *public_name(Library *l, const char *s, const char *end) {
+  return name_new(&l->names, arena_printf(l->a, "%s_%s", l->prefix, identifier(l->a, s)), end);
+}
+
+static void add_entry(Library *l, const Entry *e) {
+  Function f = {.name = public_name(l, e->name, "entry"), .entry = e};
+  const ValueId *outputs;
+  const char *const *output_names;
+  int nout = entry_outputs(e, &outputs, &output_names);
+  Names local = {.a = l->a};
+  vec_push(l->a, &local.at, "m");
+  vec_push(l->a, &local.at, l->prefix);
+  f.ninputs = (int)e->body->args.n;
+  f.nparams = f.ninputs + nout;
+  f.param = ARENA_ARRAY(l->a, Param, f.nparams + 1);
+  for (int i = 0; i < f.nparams; i++) {
+    bool output = i >= f.ninputs;
+    ValueId v = output ? outputs[i - f.ninputs] : e->body->args.at[i];
+    const char *name = output ? output_names[i - f.ninputs] : value_at(e, v)->name;
+    f.param[i] = (Param){.type = value_type(e, v), .output = output};
+    f.param[i].name = name_new(&local, identifier(l->a, name ? name : "x"), output ? "out" : "in");
+  }
+  vec_push(l->a, &l->functions, f);
+}
+
+static void name_all(Library *l) {
+  l->names.at.n = l->functions.n = l->hypers.n = 0;
+  vec_push(l->a, &l->names.at, l->prefix);
+  for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) public_name(l, verbs[i], "");
+  for (uint32_t i = 0; i < l->m->globals.n; i++) {
+    const Global *g = &l->m->globals.at[i];
+    if (g->kind != GLOBAL_HYPER) continue;
+    Hyper h = {.name = g->path, .value = g->value};
+    h.set = public_name(l, arena_printf(l->a, "set_%s", g->path), "hyper");
+    h.get = public_name(l, arena_printf(l->a, "get_%s", g->path), "hyper");
+    vec_push(l->a, &l->hypers, h);
+  }
+  for (uint32_t i = 0; i < l->m->entries.n; i++) add_entry(l, l->m->entries.at[i]);
+  for (uint32_t i = 0; i < l->functions.n; i++) {
+    Function *f = &l->functions.at[i];
+    for (int k = 0; k < f->nparams; k++) {
+      Param *p = &f->param[k];
+      if (!p->type->rank) continue;
+      p->count = name_new(&l->names, arena_printf(l->a, "%s_%s_count", f->name, p->name), "of");
+    }
+  }
+}
+
+/* Whether libc or libm of this machine has one of the names: "exp.g", or "sem.g" with its sem_open.
+ */
+static bool clashes(const Library *l) {
+  for (uint32_t i = 0; i < l->names.at.n; i++)
+    if (dlsym(RTLD_DEFAULT, l->names.at.at[i])) return true;
+  return is_word(l->prefix);
+}
+
+/* ---- text ---- */
+
+static const char *const c_type[DTYPES] = {
+    [DT_BOOL] = "bool",    [DT_U8] = "uint8_t",    [DT_I32] = "int32_t", [DT_I64] = "int64_t",
+    [DT_F16] = "uint16_t", [DT_BF16] = "uint16_t", [DT_F32] = "float",   [DT_F64] = "double"};
+
+/* Safe inside a comment. */
+static const char *plain(Arena *a, const char *s) {
+  Text x = text_new(a, 0);
+  for (; *s; s++)
+    text_add(&x, "%c", (unsigned char)*s < 32 || *s == '*' || *s == '\\' || *s == '?' ? '.' : *s);
+  return text_str(&x);
+}
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+static const char *shape(Arena *a, const Type *t) {
+  Text x = text_new(a, 0);
+  if (t->dtype == DT_F16 || t->dtype == DT_BF16) text_add(&x, t->dtype == DT_F16 ? "f16" : "bf16");
+  for (int i = 0; i < t->rank; i++) text_add(&x, "%s%" PRId64, i ? ", " : "[", t->dim[i]);
+  if (t->rank) text_add(&x, "]");
+  return text_str(&x);
+}
+
+static const char *parameter(Arena *a, const Param *p) {
+  const char *type = c_type[p->type->dtype], *note = shape(a, p->type);
+  if (p->output || p->type->rank)
+    type = arena_printf(a, "%s%s *", p->output ? "" : "const ", type);
+  else
+    type = arena_printf(a, "%s ", type);
+  return arena_printf(a, "%s%s%s%s%s", type, p->name, *note ? " /* " : "", note,
+                      *note ? " */" : "");
+}
+
+/* bool mnist_train(mnist *m, const uint8_t *image, …), a parameter a line. */
+static const char *prototype(const Library *l, const Function *f) {
+  Text x = text_new(l->a, 0);
+  text_add(&x, "bool %s(%s *m", f->name, l->prefix);
+  int indent = (int)strlen(f->name) + 6;
+  for (int i = 0; i < f->nparams; i++)
+    text_add(&x, ",\n%*s%s", indent, "", parameter(l->a, &f->param[i]));
+  text_add(&x, ")");
+  return text_str(&x);
+}
+
+/* Text with $ for the prefix. */
+static void put(const Library *l, FILE *f, const char *text) {
+  for (; *text; text++) {
+    if (*text == '$')
+      fputs(l->prefix, f);
+    else
+      fputc(*text, f);
+  }
+}
+
+static const char usage[] =
+    "     $ *m = $_open(0, 0);\n"
+    "     if (!m) puts($_error(NULL));\n"
+    "     ... train, or load weights; ask as often as you like ...\n"
+    "     $_close(m);\n"
+    "\n"
+    "   What can fail returns false, and $_error(m) says why. Tensors are dense arrays in\n"
+    "   row-major order: the last index runs fastest. They are the caller's, and are copied.\n"
+    "   An output that is NULL is not wanted. A model is used by one thread at a time; several\n"
+    "   models are independent. Nothing is allocated but by open, load and save. */\n";
+
+static const char life[] =
+    "typedef struct $ $;\n"
+    "\n"
+    "/* A model with fresh weights, drawn from the seed, or NULL: $_error(NULL) says why.\n"
+    "   threads: the cores it works on; 0 means all. They sleep between calls. It is on a GPU "
+    "where\n"
+    "   the library holds code for one and it can be used; open_on chooses: device is \"cpu\",\n"
+    "   \"cuda\" or \"cuda:1\", or NULL for what open does. */\n"
+    "$ *$_open(int threads, uint64_t seed);\n"
+    "$ *$_open_on(const char *device, int threads, uint64_t seed);\n"
+    "void $_close($ *m); /* NULL is fine */\n"
+    "\n"
+    "/* Why the last call that failed did. The text is the model's, until the next failure. */\n"
+    "const char *$_error(const $ *m);\n"
+    "\n"
+    "/* Weights and states as safetensors, the files that the executable form of the model\n"
+    "   reads and writes. What does not fit is refused and changes nothing; weights that are\n"
+    "   not finite are not saved, and an older file stays whole until the new one is. */\n"
+    "bool $_load($ *m, const char *path);\n"
+    "bool $_save($ *m, const char *path);\n"
+    "\n"
+    "/* Fresh weights, states and optimizer, as $_open makes them; hypers stay as they are. */\n"
+    "bool $_reset($ *m, uint64_t seed);\n"
+    "\n"
+    "int $_threads(const $ *m);\n"
+    "const char *$_device(const $ *m); /* it is on: \"cpu\", or \"cuda:0\" */\n"
+    "uint64_t $_bytes(void); /* of memory that a model takes that is open on the CPU */\n";
+
+static const char functions[] =
+    "$ *$_open(int threads, uint64_t seed) { return ($ *)embed_open(NULL, threads, seed); }\n"
+    "$ *$_open_on(const char *device, int threads, uint64_t seed) {\n"
+    "  return ($ *)embed_open(device, threads, seed);\n"
+    "}\n"
+    "void $_close($ *m) { embed_close((GcModel *)m); }\n"
+    "const char *$_error(const $ *m) { return embed_error((const GcModel *)m); }\n"
+    "bool $_load($ *m, const char *path) { return embed_load((GcModel *)m, path); }\n"
+    "bool $_save($ *m, const char *path) { return embed_save((GcModel *)m, path); }\n"
+    "bool $_reset($ *m, uint64_t seed) { return embed_reset((GcModel *)m, seed); }\n"
+    "int $_threads(const $ *m) { return embed_threads((const GcModel *)m); }\n"
+    "const char *$_device(const $ *m) { return embed_device((const GcModel *)m); }\n"
+    "uint64_t $_bytes(void) { return embed_bytes(); }\n";
+
+static void print_header(const Library *l, FILE *f) {
+  const char *p = l->prefix;
+  fprintf(f,
+          LIBRARY_MARK "%s from %s; do not edit.\n\n"
+                       "   The model as a C library:  cc program.c DIR/%s -Wl,-rpath,DIR\n"
+                       "   where DIR is its folder. It needs libc and libm alone.\n\n",
+          l->o->version ? l->o->version : "", l->source, l->file);
+  put(l, f, usage);
+  put(l, f,
+      "#ifndef GC_LIBRARY_$_h\n#define GC_LIBRARY_$_h\n#include <stdbool.h>\n"
+      "#include <stdint.h>\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+  put(l, f, life);
+  if (l->hypers.n) fputs("\n/* ---- hypers: set at any time, read by the next call ---- */\n", f);
+  for (uint32_t i = 0; i < l->hypers.n; i++) {
+    const Hyper *h = &l->hypers.at[i];
+    fprintf(f, "void %s(%s *m, float value); /* %.9g at first */\nfloat %s(const %s *m);\n", h->set,
+            p, h->value, h->get, p);
+  }
+  for (uint32_t i = 0; i < l->functions.n; i++) {
+    const Function *e = &l->functions.at[i];
+    fprintf(f, "\n/* ---- %s%s ---- */\n", plain(l->a, e->entry->name),
+            e->entry->training ? ": one step of training" : "");
+    for (int k = 0; k < e->nparams; k++)
+      if (e->param[k].count)
+        fprintf(f, "#define %s %" PRId64 "\n", e->param[k].count, e->param[k].type->numel);
+    fprintf(f, "%s;\n", prototype(l, e));
+  }
+  fputs("\n#ifdef __cplusplus\n}\n#endif\n#endif\n", f);
+}
+
+/* ---- the source ---- */
+
+static void print_array(FILE *f, const char *type, const Param *p, int n) {
+  if (!n) {
+    fputs("NULL", f);
+    return;
+  }
+  fprintf(f, "(%s[]){", type);
+  for (int i = 0; i < n; i++)
+    fprintf(f, "%s%s%s", i ? ", " : "", p[i].output || p[i].type->rank ? "" : "&", p[i].name);
+  fputs("}", f);
+}
+
+static void print_source(const Library *l, FILE *f) {
+  const char *p = l->prefix;
+  fputs("#include \"embed.h\"\n#include <stddef.h>\n#pragma GCC visibility push(default)\n"
+        "#include \"model.h\"\n#pragma GCC visibility pop\n\n",
+        f);
+  put(l, f, functions);
+  for (uint32_t i = 0; i < l->hypers.n; i++)
+    fprintf(f,
+            "void %s(%s *m, float value) { embed_set_hyper((GcModel *)m, %u, value); }\n"
+            "float %s(const %s *m) { return embed_hyper((const GcModel *)m, %u); }\n",
+            l->hypers.at[i].set, p, i, l->hypers.at[i].get, p, i);
+  for (uint32_t i = 0; i < l->functions.n; i++) {
+    const Function *e = &l->functions.at[i];
+    fprintf(f, "\n%s {\n  return embed_run((GcModel *)m, %u, ", prototype(l, e), i);
+    print_array(f, "const void *const", e->param, e->ninputs);
+    fputs(", ", f);
+    print_array(f, "void *const", e->param + e->ninputs, e->nparams - e->ninputs);
+    fputs(");\n}\n", f);
+  }
+}
+
+void library_print(const Module *m, const CodegenOptions *o, const char *name, const char *out,
+                   FILE *header, FILE *source) {
+  Arena *a = arena_new();
+  Library l = {.a = a, .m = m, .o = o, .names = {.a = a}};
+  l.source = plain(a, base_name(m->source));
+  l.file = plain(a, base_name(out));
+  l.prefix = identifier(a, name);
+  name_all(&l);
+  if (clashes(&l)) {
+    l.prefix = arena_printf(a, "%s_model", l.prefix);
+    name_all(&l);
+  }
+  print_header(&l, header);
+  print_source(&l, source);
+  arena_free(a);
+}

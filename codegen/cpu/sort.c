@@ -1,0 +1,107 @@
+/* Prints running sums along an axis, and sorting along the last one.
+   Contract: of sums one sum after the other, in the order of the axis, so the bits are the shape's
+   alone; an element is read right before its sum is written, so the result may lie over the
+   operand. A unit is a few neighbouring lines: their sums stand side by side, in f32 for halves. A
+   row is sorted by merging runs of twice the length each time, forth and back between result and
+   scratch, so that the last merge ends in the result. */
+#include "codegen/print/reduction.h"
+
+enum { LINES = 64 }; /* of a unit, at most */
+
+static void running_sums(Gen *g, const Group *gr) {
+  const Op *op = gr->root;
+  const Type *t = value_type(gr->e, gr->in[0]);
+  int axis = (int)op->attr[AT_AXIS].i;
+  long long n = t->dim[axis], inner = 1;
+  for (int i = axis + 1; i < t->rank; i++) inner *= t->dim[i];
+  long long lines = inner < LINES ? inner : LINES, blocks = lines ? (inner + lines - 1) / lines : 0;
+  long long units = n && inner ? t->numel / (n * inner) * blocks : 0;
+  Kernel *k = kernel_new(g, gr);
+  Text *x = &k->text;
+  kernel_args(g, k, gr);
+  kernel_units(k, t->numel < SERIAL_WORK ? 1 : units);
+  k->flops = (uint64_t)t->numel;
+  if (units == 0) return;
+  if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %lld;", units);
+  text_open(x, "for (long u = u0; u < u1; u++) {");
+  text_line(x, "const long first = u / %lld * %lld + u %% %lld * %lld;", blocks, n * inner, blocks,
+            lines);
+  const char *width = arena_printf(g->a, "%lld", lines);
+  if (inner % lines) {
+    text_line(x, "const long width = u %% %lld == %lld ? %lld : %lld;", blocks, blocks - 1,
+              inner % lines, lines);
+    width = "width";
+  }
+  text_line(x, "GC_LANES %s sum[%lld];", dtype_compute(t->dtype), lines);
+  text_line(x, "for (int j = 0; j < %lld; j++) sum[j] = %s;", lines,
+            reduce_start(g, OP_SUM, t->dtype, n));
+  text_open(x, "for (long i = 0; i < %lld; i++) {", n);
+  const char *at =
+      arena_printf(g->a, "first + %s * %lld",
+                   op->attr[AT_BACKWARD].i ? arena_printf(g->a, "(%lld - i)", n - 1) : "i", inner);
+  text_line(x, "const long at = %s;", at);
+  text_open(x, "GC_IVDEP for (long j = 0; j < %s; j++) {", width);
+  text_line(x, "sum[j] += %s;", scalar_load(g->a, t->dtype, "in0", "at + j"));
+  text_line(x, "out0[at + j] = %s;", scalar_store(g->a, t->dtype, "sum[j]"));
+  text_close(x, "}");
+  text_close(x, "}");
+  text_close(x, "}");
+  if (k->units == 1 || blocks > 1) return;
+  kernel_split_in(k, gr, 0, 1, 0, t->bytes);
+  kernel_split_out(k, gr, 0, 1, 0, t->bytes);
+}
+
+uint64_t cpu_order_scratch(const Group *g) {
+  return g->op->kind == OP_ARGSORT ? value_type(g->e, g->out[0])->bytes : 0;
+}
+
+static void sort(Gen *g, const Group *gr) {
+  const Type *t = value_type(gr->e, gr->in[0]);
+  long long n = t->dim[t->rank - 1], rows = n ? t->numel / n : 0;
+  bool down = gr->root->attr[AT_DESCENDING].i, odd = false;
+  for (long long run = 1; run < n; run *= 2) odd = !odd;
+  Kernel *k = kernel_new(g, gr);
+  Text *x = &k->text;
+  kernel_args(g, k, gr);
+  kernel_units(k, t->numel < SERIAL_WORK ? 1 : rows);
+  if (rows == 0) return;
+  if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %lld;", rows);
+  text_open(x, "for (long u = u0; u < u1; u++) {");
+  text_line(x, "const %s *row = in0 + u * %lld;", dtype_storage(t->dtype), n);
+  text_line(x, "int32_t *from = %s + u * %lld, *to = %s + u * %lld;",
+            odd ? "(int32_t *)scratch" : "out0", n, odd ? "out0" : "(int32_t *)scratch", n);
+  text_line(x, "for (long i = 0; i < %lld; i++) from[i] = (int32_t)i;", n);
+  text_open(x, "for (long run = 1; run < %lld; run *= 2) {", n);
+  text_open(x, "for (long first = 0; first < %lld; first += 2 * run) {", n);
+  text_line(x, "const long mid = first + run < %lld ? first + run : %lld;", n, n);
+  text_line(x, "const long end = mid + run < %lld ? mid + run : %lld;", n, n);
+  text_line(x, "long i = first, a = first, b = mid;");
+  text_open(x, "while (a < mid && b < end) {");
+  const char *T = dtype_compute(t->dtype);
+  text_line(x, "const %s left = %s, right = %s;", T, scalar_load(g->a, t->dtype, "row", "from[a]"),
+            scalar_load(g->a, t->dtype, "row", "from[b]"));
+  text_line(x, "if (%s)",
+            reduce_beats(g, OP_ARGMAX, t->dtype, down ? "right" : "left", down ? "left" : "right"));
+  text_line(x, "  to[i++] = from[b++];");
+  text_line(x, "else");
+  text_line(x, "  to[i++] = from[a++];");
+  text_close(x, "}");
+  text_line(x, "while (a < mid) to[i++] = from[a++];");
+  text_line(x, "while (b < end) to[i++] = from[b++];");
+  text_close(x, "}");
+  text_line(x, "int32_t *const swap = from;");
+  text_line(x, "from = to;");
+  text_line(x, "to = swap;");
+  text_close(x, "}");
+  text_close(x, "}");
+  if (k->units == 1) return;
+  kernel_split_in(k, gr, 0, 1, 0, t->bytes);
+  kernel_split_out(k, gr, 0, 1, 0, (uint64_t)t->numel * 4);
+}
+
+void cpu_order(Gen *g, const Group *gr) {
+  if (gr->root->kind == OP_CUMSUM)
+    running_sums(g, gr);
+  else
+    sort(g, gr);
+}

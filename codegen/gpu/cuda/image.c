@@ -1,0 +1,173 @@
+/* From the printed program to what goes into an executable: NVRTC's images, and a C file with the
+   program's tables that includes them. Contract: images lie in the section .gc_cuda, 64-byte
+   aligned; the same program gives the same bytes; PTX says in comments at its end which bytes the
+   parameters of each kernel stand for, since nothing else in a program's image does. */
+#define _GNU_SOURCE
+#include "codegen/gpu/emit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- what the kernels take ---- */
+
+static void print_uses(const CudaProgram *p, const CudaImage *image, Arena *a) {
+  CudaUses uses = {0};
+  nvrtc_uses(image, a, &uses);
+  fprintf(stderr, "%s: %u kernels, %zu bytes\n", image->arch, uses.at.n, image->size);
+  fprintf(stderr, "%8s %9s %9s %7s %7s  %s\n", "kernel", "registers", "shared", "stack", "spills",
+          "threads");
+  for (uint32_t i = 0; i < uses.at.n; i++) {
+    const CudaUse *u = &uses.at.at[i];
+    int threads = 0, ring = 0; /* ptxas does not know what a launch adds to the static memory */
+    for (uint32_t k = 0; k < p->functions.n; k++)
+      if (strcmp(p->functions.at[k].name, u->kernel) == 0)
+        threads = p->functions.at[k].block, ring = p->functions.at[k].shared;
+    fprintf(stderr, "%8s %9d %9d %7d %7d  %d\n", u->kernel, u->registers, u->shared + ring,
+            u->stack, u->spill, threads);
+  }
+}
+
+/* "// gc: k0: p0 read 4096, env read 16, fault both 32" for every kernel, behind the text. */
+static void declare(const CudaProgram *p, unsigned char **text, size_t *size) {
+  if (!*size) return;
+  Text x = text_new(p->g.a, 0);
+  text_add(&x, "%s\n", (const char *)*text);
+  for (uint32_t i = 0; i < p->functions.n; i++) {
+    const CudaFunction *f = &p->functions.at[i];
+    text_add(&x, "// gc: %s: %s\n", f->name, cuda_buffers(p->g.a, f));
+  }
+  *text = (unsigned char *)text_str(&x);
+  *size = strlen((const char *)*text) + 1;
+}
+
+static bool compile(CudaProgram *p, const char *const *arch, int n, CudaImage *image, int *code) {
+  const CodegenOptions *o = p->g.opt;
+  if (p->g.refused) *code = 1;
+  if (p->g.refused) return false;
+  if (!nvrtc_compile(p->g.ctx, p->g.a, cuda_source(p, NULL), arch, n, image, code)) return false;
+  for (int i = 0; i < n; i++)
+    if (image[i].ptx)
+      declare(p, &image[i].bytes, &image[i].size);
+    else
+      declare(p, &image[i].text, &image[i].text_size);
+  for (int i = 0; i < n && o->stats; i++)
+    if (!image[i].ptx) print_uses(p, &image[i], p->g.a);
+  return true;
+}
+
+bool codegen_cuda_binary(Module *m, const Target *t, const CodegenOptions *o, const char *arch,
+                         const char **bytes, size_t *n, int *code) {
+  CudaProgram *p = cuda_program(m, t, o, ctx_arena(m->ctx));
+  CudaImage image;
+  if (!compile(p, &arch, 1, &image, code)) return false;
+  *bytes = (const char *)image.bytes;
+  *n = image.size - image.ptx; /* PTX's zero is no part of the text */
+  return true;
+}
+
+/* ---- the unit ---- */
+
+static bool cannot_write(CudaProgram *p, const char *path, int *code) {
+  diag(p->g.ctx, SEV_ERROR, (Loc){0}, "cannot write '%s': %s", path, strerror(errno));
+  *code = 3;
+  return false;
+}
+
+static bool write_file(CudaProgram *p, const char *path, const void *bytes, size_t n, int *code) {
+  FILE *f = fopen(path, "wb");
+  bool ok = f && fwrite(bytes, 1, n, f) == n && fflush(f) == 0;
+  if (f && fclose(f) != 0) ok = false;
+  return ok || cannot_write(p, path, code);
+}
+
+/* The file's bytes, by the assembler. */
+static void include(FILE *f, int i, const CudaImage *image, const char *path, Arena *a) {
+  const char *name = text_quoted(a, path);
+  Text x = text_new(a, 0);
+  for (const char *s = name; *s; s++) text_add(&x, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
+  fprintf(
+      f,
+      "__asm__(\".section .gc_cuda,\\\"a\\\"\\n.balign 64\\ngc_image%d:\\n.incbin "
+      "%s\\n.previous\\n\");\n"
+      "extern const unsigned char gc_image%d[] __attribute__((visibility(\"hidden\"))); /* %s */\n",
+      i, text_str(&x), i, image->arch);
+}
+
+static void print_tables(CudaProgram *p, FILE *f, const CudaImage *image, int n) {
+  fputs("static const GcImage images[] = {\n", f);
+  for (int i = 0; i < n; i++)
+    fprintf(f, "  {\"%s\", gc_image%d, %zu},\n", image[i].arch, i, image[i].size);
+  fputs("};\n", f);
+  for (uint32_t i = 0; i < p->functions.n; i++) {
+    const CudaFunction *k = &p->functions.at[i];
+    fprintf(f, "static const uint8_t rights%u[] = {", i);
+    for (int j = 0; j < k->nargs; j++) fprintf(f, "%s%d", j ? ", " : "", k->rights[j]);
+    fputs("};\n", f);
+  }
+  if (p->functions.n) fputs("static const char *const kernels[] = {", f);
+  for (uint32_t i = 0; i < p->functions.n; i++)
+    fprintf(f, "%s\"%s\"", i ? ", " : "", p->functions.at[i].name);
+  if (p->functions.n) fputs("};\nstatic const uint8_t *const rights[] = {", f);
+  for (uint32_t i = 0; i < p->functions.n; i++) fprintf(f, "%srights%u", i ? ", " : "", i);
+  if (p->functions.n) fputs("};\n", f);
+  bool any = p->functions.n > 0;
+  fprintf(f, "static const GcCuda cuda = {images, %d, %s, %u, %s};\nextern const GcProgram %s;\n\n",
+          n, any ? "kernels" : "NULL", p->functions.n, any ? "rights" : "NULL", CPU_PROGRAM);
+  tables_write(&p->tables, f, "gc_program", "", ", &cuda, &" CPU_PROGRAM);
+}
+
+/* "compute_90" for the highest of "sm_80", "sm_90a": a letter would tie the PTX to that GPU. What
+   NVRTC compiles for sm_90 passes through the PTX of compute_90: no need to make it again. */
+static const char *highest(Arena *a, const char *const *arch, int n) {
+  int most = 0;
+  for (int i = 0; i < n; i++) {
+    int number = atoi(strchr(arch[i], '_') + 1);
+    if (number > most) most = number;
+  }
+  return arena_printf(a, "compute_%d", most);
+}
+
+bool cuda_images(CudaProgram *p, const char *const *arch, int n, CudaImage *out, int *code) {
+  const char *last = highest(p->g.a, arch, n);
+  int from = 0; /* whose PTX is that of the highest */
+  while (from < n && strcmp(strchr(arch[from], '_'), strchr(last, '_')) != 0) from++;
+  const char **all = ARENA_ARRAY(p->g.a, const char *, n + 1);
+  for (int i = 0; i < n; i++) all[i] = arch[i];
+  all[n] = last;
+  if (!compile(p, all, from == n ? n + 1 : n, out, code)) return false;
+  if (from < n)
+    out[n] = (CudaImage){
+        .arch = last, .ptx = true, .bytes = out[from].text, .size = out[from].text_size};
+  return true;
+}
+
+bool cuda_unit(CudaProgram *p, const CudaImage *image, int n, const char *dir, const char **files,
+               int *nfiles, int *code) {
+  Arena *a = p->g.a;
+  const char *unit = arena_printf(a, "%s/gpu.c", dir);
+  files[(*nfiles)++] = unit;
+  FILE *f = fopen(unit, "w");
+  if (!f) return cannot_write(p, unit, code);
+  fputs("#include \"gcrt.h\"\n", f);
+  bool ok = true;
+  for (int i = 0; i < n && ok; i++) {
+    const char *path = arena_printf(a, "%s/%s", dir, image[i].arch);
+    ok = write_file(p, path, image[i].bytes, image[i].size, code);
+    files[(*nfiles)++] = path;
+    include(f, i, &image[i], path, a);
+  }
+  print_tables(p, f, image, n);
+  bool whole = fflush(f) == 0 && !ferror(f);
+  whole = fclose(f) == 0 && whole;
+  return ok && (whole || cannot_write(p, unit, code));
+}
+
+bool codegen_cuda_unit(const CodegenOptions *o, const char *dir, const char **files, int *nfiles,
+                       int *code) {
+  const CodegenGpu *gpu = o->gpu;
+  Arena *a = ctx_arena(gpu->m->ctx);
+  CudaProgram *p = cuda_program(gpu->m, gpu->target, o, a);
+  CudaImage *image = ARENA_ARRAY(a, CudaImage, gpu->narch + 1);
+  return cuda_images(p, gpu->arch, gpu->narch, image, code) &&
+         cuda_unit(p, image, gpu->narch + 1, dir, files, nfiles, code);
+}

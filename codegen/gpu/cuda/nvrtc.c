@@ -1,0 +1,439 @@
+/* Finds NVRTC, runs it, and reads what it says; see nvrtc.h.
+   Contract: GC_NVRTC names the library or its directory and then nothing else is tried; otherwise
+   the toolkits under /usr/local, the loader's own path, and the wheels that pip installs, newest
+   first. A child process loads it, compiles, and writes one answer into a pipe. */
+#define _GNU_SOURCE
+#include "codegen/gpu/cuda/nvrtc.h"
+#include "codegen/codegen.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+enum { MEMORY_LIMIT = 0 }; /* the shadow alone is terabytes of addresses */
+#else
+#define MEMORY_LIMIT (8ull << 30) /* bytes of addresses; it takes 0.2 of one GiB */
+#endif
+enum { SECONDS = 300 }; /* of the processor, and twice that of the clock, by default */
+
+/* ---- the library ---- */
+
+typedef struct Nvrtc {
+  int (*create)(void **, const char *, const char *, int, const char *const *, const char *const *);
+  int (*compile)(void *, int, const char *const *);
+  int (*log_size)(void *, size_t *);
+  int (*log)(void *, char *);
+  int (*ptx_size)(void *, size_t *);
+  int (*ptx)(void *, char *);
+  int (*cubin_size)(void *, size_t *);
+  int (*cubin)(void *, char *);
+  int (*version)(int *, int *);
+  int (*archs_count)(int *);
+  int (*archs)(int *);
+} Nvrtc;
+
+static bool bind(Nvrtc *n, void *library) {
+  struct {
+    const char *name;
+    void *to;
+  } symbol[] = {{"nvrtcCreateProgram", &n->create},
+                {"nvrtcCompileProgram", &n->compile},
+                {"nvrtcGetProgramLogSize", &n->log_size},
+                {"nvrtcGetProgramLog", &n->log},
+                {"nvrtcGetPTXSize", &n->ptx_size},
+                {"nvrtcGetPTX", &n->ptx},
+                {"nvrtcGetCUBINSize", &n->cubin_size},
+                {"nvrtcGetCUBIN", &n->cubin},
+                {"nvrtcVersion", &n->version},
+                {"nvrtcGetNumSupportedArchs", &n->archs_count},
+                {"nvrtcGetSupportedArchs", &n->archs}};
+  for (size_t i = 0; i < sizeof symbol / sizeof symbol[0]; i++) {
+    void *p = dlsym(library, symbol[i].name);
+    if (!p) return false;
+    memcpy(symbol[i].to, &p, sizeof p);
+  }
+  return true;
+}
+
+/* Its own part with the built-in functions is looked for on the loader's path alone: loaded before,
+   it is found wherever it lies. */
+static bool load_from(Nvrtc *n, const char *library) {
+  char pattern[4096];
+  const char *slash = strrchr(library, '/');
+  snprintf(pattern, sizeof pattern, "%.*slibnvrtc-builtins.so.*",
+           slash ? (int)(slash + 1 - library) : 0, library);
+  glob_t found = {0};
+  if (slash && glob(pattern, 0, NULL, &found) == 0)
+    for (size_t i = 0; i < found.gl_pathc; i++) dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_GLOBAL);
+  globfree(&found);
+  void *p = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  return p && bind(n, p);
+}
+
+/* The matches of a pattern, last one first: newer versions have larger names. */
+static bool load_matching(Nvrtc *n, const char *pattern) {
+  glob_t found = {0};
+  bool ok = false;
+  if (glob(pattern, GLOB_TILDE, NULL, &found) == 0)
+    for (size_t i = found.gl_pathc; i-- && !ok;) ok = load_from(n, found.gl_pathv[i]);
+  globfree(&found);
+  return ok;
+}
+
+static bool load(Nvrtc *n) {
+  static const char *const toolkits[] = {"/usr/local/cuda/lib64/libnvrtc.so.[0-9]*",
+                                         "/usr/local/cuda-*/lib64/libnvrtc.so.[0-9]*",
+                                         "/usr/local/cuda*/targets/*/lib/libnvrtc.so.[0-9]*"};
+  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+  static const char *const wheels[] = {
+      "~/.local/lib/python3*/site-packages", "/usr/local/lib/python3*/site-packages",
+      "/usr/local/lib/python3*/dist-packages", "/usr/lib/python3*/dist-packages"};
+  const char *own = getenv("GC_NVRTC"), *venv = getenv("VIRTUAL_ENV");
+  char path[4096];
+  if (own && *own) {
+    snprintf(path, sizeof path, "%s/libnvrtc.so.[0-9]*", own);
+    return load_matching(n, path) || load_from(n, own);
+  }
+  for (size_t i = 0; i < sizeof toolkits / sizeof *toolkits; i++)
+    if (load_matching(n, toolkits[i])) return true;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (load_from(n, names[i])) return true;
+  for (size_t i = 0; i <= sizeof wheels / sizeof *wheels; i++) {
+    if (i == 0 && !(venv && *venv)) continue;
+    if (i == 0)
+      snprintf(path, sizeof path, "%s/lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.[0-9]*",
+               venv);
+    else
+      snprintf(path, sizeof path, "%s/nvidia/*/lib/libnvrtc.so.[0-9]*", wheels[i - 1]);
+    if (load_matching(n, path)) return true;
+  }
+  return false;
+}
+
+/* ---- the child ---- */
+
+typedef enum Answer {
+  ANSWER_NONE,
+  ANSWER_MISSING,
+  ANSWER_ARCH,
+  ANSWER_REJECTED,
+  ANSWER_MADE
+} Answer;
+
+typedef struct Part { /* of an answer */
+  const void *at;
+  uint64_t size;
+} Part;
+enum { PART_LOG, PART_BYTES, PART_TEXT, PARTS };
+
+typedef struct Head { /* of what comes through the pipe; the parts follow */
+  uint32_t answer;
+  uint64_t size[PARTS];
+} Head;
+
+static void put(int fd, const void *p, size_t n) {
+  const char *s = p;
+  while (n) {
+    ssize_t done = write(fd, s, n);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) _exit(1);
+    s += done;
+    n -= (size_t)done;
+  }
+}
+
+static _Noreturn void answer(int fd, Answer what, const Part *part) {
+  Head h = {.answer = what};
+  for (int i = 0; i < PARTS; i++) h.size[i] = part[i].size;
+  put(fd, &h, sizeof h);
+  for (int i = 0; i < PARTS; i++) put(fd, part[i].at, part[i].size);
+  _exit(0);
+}
+
+static _Noreturn void say(int fd, Answer what, const char *text) {
+  answer(fd, what, (Part[PARTS]){[PART_LOG] = {text, strlen(text)}});
+}
+
+/* 90 of "sm_90a" */
+static int arch_number(const char *arch) { return atoi(strchr(arch, '_') + 1); }
+
+static void check_arch(int fd, const Nvrtc *n, const char *arch) {
+  int count = 0, major = 0, minor = 0, known[64];
+  n->version(&major, &minor);
+  if (n->archs_count(&count) != 0 || count < 0 || count > 64 || n->archs(known) != 0) return;
+  char text[1024];
+  int len =
+      snprintf(text, sizeof text, "NVRTC %d.%d does not know %s; it knows", major, minor, arch);
+  for (int i = 0; i < count; i++) {
+    if (known[i] == arch_number(arch)) return;
+    len += snprintf(text + len, sizeof text - (size_t)len, " sm_%d", known[i]);
+  }
+  say(fd, ANSWER_ARCH, text);
+}
+
+/* One more is the last: at that the kernel asks no more. */
+static void limit(int what, unsigned long long n) {
+  struct rlimit l = {(rlim_t)n, (rlim_t)n + 1};
+  if (n) setrlimit(what, &l);
+}
+
+/* 0 where GC_NVRTC_SECONDS is no number of seconds. */
+static int seconds(void) {
+  const char *own = getenv("GC_NVRTC_SECONDS");
+  if (!own || !*own) return SECONDS;
+  char *end;
+  long n = strtol(own, &end, 10);
+  return *end || n < 1 || n > 1000000 ? 0 : (int)n;
+}
+
+/* What the program has come to; nothing where NVRTC does not give it. */
+static Part get(void *program, int (*size)(void *, size_t *), int (*bytes)(void *, char *)) {
+  size_t n = 0;
+  char *at = program && size(program, &n) == 0 && n ? calloc(1, n + 1) : NULL;
+  if (at && bytes(program, at) == 0) return (Part){at, n};
+  return (Part){NULL, 0};
+}
+
+static _Noreturn void child(int fd, const char *source, const char *arch) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  limit(RLIMIT_AS, MEMORY_LIMIT);
+  limit(RLIMIT_CPU, (unsigned)seconds());
+  struct rlimit no_core = {0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  Nvrtc n;
+  if (!load(&n)) {
+    const char *why = dlerror();
+    say(fd, ANSWER_MISSING, why ? why : "");
+  }
+  check_arch(fd, &n, arch);
+  bool ptx = strncmp(arch, "compute_", 8) == 0;
+  char gpu[64];
+  snprintf(gpu, sizeof gpu, "--gpu-architecture=%s", arch);
+  const char *options[] = {gpu,
+                           "--std=c++17",
+                           "--fmad=false",
+                           "--ftz=true",
+                           "--prec-div=true",
+                           "--prec-sqrt=true",
+                           "--disable-warnings",
+                           "--ptxas-options=-v"};
+  void *program = NULL;
+  int made = n.create(&program, source, "program.cu", 0, NULL, NULL);
+  if (made == 0) made = n.compile(program, (int)(sizeof options / sizeof *options) - ptx, options);
+  Part part[PARTS] = {0}, text;
+  part[PART_LOG] = get(program, n.log_size, n.log);
+  part[PART_LOG].size = part[PART_LOG].at ? strlen(part[PART_LOG].at) : 0;
+  if (made != 0) answer(fd, ANSWER_REJECTED, part);
+  text = get(program, n.ptx_size, n.ptx);
+  part[PART_BYTES] = ptx ? text : get(program, n.cubin_size, n.cubin);
+  if (!ptx) part[PART_TEXT] = text;
+  answer(fd, text.size && part[PART_BYTES].size ? ANSWER_MADE : ANSWER_REJECTED, part);
+}
+
+typedef struct Known { /* the answer's bytes */
+  int major, minor, count, arch[64];
+} Known;
+
+static _Noreturn void describe(int fd) {
+  Nvrtc n;
+  Known k = {0};
+  if (!load(&n)) say(fd, ANSWER_MISSING, "");
+  n.version(&k.major, &k.minor);
+  if (n.archs_count(&k.count) != 0 || k.count > 64 || n.archs(k.arch) != 0) k.count = 0;
+  answer(fd, ANSWER_MADE, (Part[PARTS]){[PART_BYTES] = {&k, sizeof k}});
+}
+
+/* ---- the parent ---- */
+
+typedef struct Job {
+  pid_t pid;
+  int fd;
+} Job;
+
+/* Compiles; where there is no source it tells what NVRTC knows. */
+static bool start(Job *j, const char *source, const char *arch) {
+  int fd[2];
+  if (pipe2(fd, O_CLOEXEC) != 0) return false;
+  fflush(NULL);
+  j->pid = fork();
+  if (j->pid == 0) {
+    close(fd[0]);
+    if (!source) describe(fd[1]);
+    child(fd[1], source, arch);
+  }
+  close(fd[1]);
+  j->fd = fd[0];
+  if (j->pid < 0) close(fd[0]);
+  return j->pid > 0;
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Everything, or false at the end of the pipe or of the time. */
+static bool take(Job *j, void *to, size_t n, double until) {
+  char *s = to;
+  while (n) {
+    struct pollfd p = {.fd = j->fd, .events = POLLIN};
+    double left = until - now();
+    int ready = left > 0 ? poll(&p, 1, (int)(left * 1000) + 1) : 0;
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return false;
+    ssize_t got = read(j->fd, s, n);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    s += got;
+    n -= (size_t)got;
+  }
+  return true;
+}
+
+/* The answer; ANSWER_NONE with how the child ended in *image->log. */
+static Answer finish(Job *j, Arena *a, CudaImage *image) {
+  enum { MOST = 1 << 30 };
+  Head h = {0};
+  int most = seconds();
+  double until = now() + 2.0 * (most ? most : SECONDS);
+  char *part[PARTS] = {NULL};
+  bool ok = take(j, &h, sizeof h, until);
+  for (int i = 0; i < PARTS && ok; i++) {
+    ok = h.size[i] < MOST;
+    part[i] = arena_alloc(a, ok ? h.size[i] + 1 : 1);
+    ok = ok && take(j, part[i], h.size[i], until);
+  }
+  bool late = !ok && now() >= until;
+  if (!ok) kill(j->pid, SIGKILL);
+  close(j->fd);
+  int status = 0;
+  while (waitpid(j->pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (ok) {
+    image->log = part[PART_LOG];
+    image->bytes = (unsigned char *)part[PART_BYTES];
+    image->size = h.size[PART_BYTES];
+    image->text = h.size[PART_TEXT] ? (unsigned char *)part[PART_TEXT] : NULL;
+    image->text_size = h.size[PART_TEXT];
+    return (Answer)h.answer;
+  }
+  static const char more[] = "set GC_NVRTC_SECONDS to allow more";
+  if (late)
+    image->log = arena_printf(a, "it took longer than %d seconds; %s", 2 * most, more);
+  else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+    image->log = arena_printf(a, "it took more than %d seconds of a processor; %s", most, more);
+  else if (WIFSIGNALED(status))
+    image->log = arena_printf(a, "it ended by signal %d", WTERMSIG(status));
+  else
+    image->log = "it ended without an answer";
+  return ANSWER_NONE;
+}
+
+const char codegen_nvrtc_remedy[] = "install the CUDA toolkit, or the wheel (pip install "
+                                    "nvidia-cuda-nvrtc), or set GC_NVRTC to the directory that "
+                                    "holds libnvrtc.so";
+
+const char *codegen_nvrtc(Ctx *c, const char *arch, bool *knows) {
+  Job j;
+  CudaImage image = {0};
+  Known k;
+  if (!start(&j, NULL, "") || finish(&j, ctx_arena(c), &image) != ANSWER_MADE ||
+      image.size != sizeof k)
+    return NULL;
+  memcpy(&k, image.bytes, sizeof k);
+  for (int i = 0; arch && i < k.count; i++) *knows |= k.arch[i] == arch_number(arch);
+  return intern_printf(c, "NVRTC %d.%d", k.major, k.minor);
+}
+
+static bool failed(Ctx *c, const CudaImage *image, Answer what, int *code) {
+  *code = 3;
+  const char *own = getenv("GC_NVRTC");
+  if (what == ANSWER_REJECTED) {
+    fputs(image->log, stderr);
+    gc_bug(c, "NVRTC rejects the generated source for %s", image->arch);
+  }
+  if (what == ANSWER_MISSING && own && *own)
+    diag(c, SEV_ERROR, (Loc){0}, "no NVRTC in GC_NVRTC=%s; %s", own, codegen_nvrtc_remedy);
+  else if (what == ANSWER_MISSING)
+    diag(c, SEV_ERROR, (Loc){0}, "no CUDA compiler: NVRTC was not found; %s", codegen_nvrtc_remedy);
+  else if (what == ANSWER_ARCH)
+    diag(c, SEV_ERROR, (Loc){0}, "%s", image->log);
+  else
+    diag(c, SEV_ERROR, (Loc){0}, "NVRTC failed for %s: %s", image->arch, image->log);
+  return false;
+}
+
+bool nvrtc_compile(Ctx *c, Arena *a, const char *source, const char *const *arch, int n,
+                   CudaImage *out, int *code) {
+  Job *job = ARENA_ARRAY(a, Job, n + 1);
+  bool ok = true;
+  if (!seconds()) {
+    diag(c, SEV_ERROR, (Loc){0}, "GC_NVRTC_SECONDS=%s is no number of seconds",
+         getenv("GC_NVRTC_SECONDS"));
+    *code = 3;
+    return false;
+  }
+  int started = 0;
+  for (; started < n && ok; started++) {
+    out[started] =
+        (CudaImage){.arch = arch[started], .ptx = strncmp(arch[started], "compute_", 8) == 0};
+    ok = start(&job[started], source, arch[started]);
+    if (!ok) {
+      diag(c, SEV_ERROR, (Loc){0}, "cannot start a process for NVRTC: %s", strerror(errno));
+      *code = 3;
+      break;
+    }
+  }
+  for (int i = 0; i < started; i++) {
+    Answer what = finish(&job[i], a, &out[i]);
+    if (what != ANSWER_MADE && ok) ok = failed(c, &out[i], what, code);
+  }
+  return ok;
+}
+
+/* ---- what ptxas says ---- */
+
+/* The number before `what` in a line, or 0. */
+static int number_before(const char *line, const char *end, const char *what) {
+  const char *at = memmem(line, (size_t)(end - line), what, strlen(what));
+  if (!at) return 0;
+  while (at > line && at[-1] == ' ') at--;
+  while (at > line && at[-1] >= '0' && at[-1] <= '9') at--;
+  return atoi(at);
+}
+
+void nvrtc_uses(const CudaImage *image, Arena *a, CudaUses *out) {
+  for (const char *s = image->log; s && *s;) {
+    const char *end = strchr(s, '\n');
+    if (!end) end = s + strlen(s);
+    const char *entry = memmem(s, (size_t)(end - s), "Compiling entry function '", 26);
+    CudaUse *u = out->at.n ? &out->at.at[out->at.n - 1] : NULL;
+    if (entry) {
+      const char *name = entry + 26, *quote = memchr(name, '\'', (size_t)(end - name));
+      if (quote)
+        vec_push(a, &out->at,
+                 (CudaUse){.kernel = arena_printf(a, "%.*s", (int)(quote - name), name)});
+    } else if (u && memmem(s, (size_t)(end - s), "stack frame", 11)) {
+      u->stack = number_before(s, end, "bytes stack frame");
+      u->spill =
+          number_before(s, end, "bytes spill stores") + number_before(s, end, "bytes spill loads");
+    } else if (u && memmem(s, (size_t)(end - s), ": Used ", 7)) {
+      u->registers = number_before(s, end, "registers");
+      u->shared = number_before(s, end, "bytes smem");
+    }
+    s = *end ? end + 1 : end;
+  }
+}

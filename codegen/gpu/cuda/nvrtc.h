@@ -1,0 +1,33 @@
+/* NVRTC, NVIDIA's compiler as a library, found when gc runs. Contract: it runs in a child process
+   with limits on memory and time, so nothing that it does can hurt gc; the same source gives the
+   same bytes. */
+#ifndef GC_CODEGEN_CUDA_NVRTC_H
+#define GC_CODEGEN_CUDA_NVRTC_H
+#include "ir/support/ctx.h"
+
+typedef struct CudaImage {
+  const char *arch; /* "sm_90a": a cubin; "compute_90": PTX */
+  bool ptx;
+  unsigned char *bytes; /* PTX ends with a zero, which counts */
+  size_t size;
+  unsigned char *text; /* the PTX that a cubin was made of, and its size; for PTX NULL */
+  size_t text_size;
+  const char *log; /* of NVRTC, with what ptxas says of every kernel */
+} CudaImage;
+
+/* What a kernel takes of a GPU, as ptxas says it. */
+typedef struct CudaUse {
+  const char *kernel;
+  int registers, shared, stack, spill; /* bytes but for the registers; spill: stored and loaded */
+} CudaUse;
+typedef struct CudaUses {
+  VEC(CudaUse) at;
+} CudaUses;
+
+/* Compiles the source for each arch, at once; images in the arena. False after a diagnostic that
+   says what to install, with the exit code in *code (3: no NVRTC, or it does not know the arch). */
+bool nvrtc_compile(Ctx *c, Arena *a, const char *source, const char *const *arch, int n,
+                   CudaImage *out, int *code);
+/* From the log of a cubin. */
+void nvrtc_uses(const CudaImage *image, Arena *a, CudaUses *out);
+#endif

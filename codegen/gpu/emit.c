@@ -1,0 +1,151 @@
+/* The CUDA C source of a program: what every kernel stands on, then one function for each distinct
+   kernel; and the tables of the program, for the C compiler.
+   Contract: not a byte of the user's text is in the CUDA source: kernels are numbered, and what
+   they are is said with the names of ops and types. The same module gives the same bytes. */
+#include "codegen/gpu/emit.h"
+
+#include <inttypes.h>
+
+extern const char cuda_text_device[], cuda_text_gemm[], cuda_text_attention[], shared_text_math[],
+    shared_text_convert[], shared_text_random[];
+
+static void print_group(Gen *g, const Group *gr) {
+  switch (gr->form) {
+  case FORM_MAP: cuda_map(g, gr); return;
+  case FORM_ROWS: cuda_rows(g, gr); return;
+  case FORM_COLS:
+  case FORM_REDUCE: cuda_reduce(g, gr); return;
+  case FORM_MATMUL: cuda_matmul(g, gr); return;
+  case FORM_WINDOW: cuda_window(g, gr); return;
+  case FORM_NONE: return;
+  case FORM_SINGLE: break;
+  }
+  switch ((int)gr->op->kind) {
+  case OP_ATTENTION:
+  case OP_ATTENTION_GRAD: cuda_attention(g, gr); return;
+  case OP_CUMSUM:
+  case OP_ARGSORT: cuda_order(g, gr); return;
+  case OP_DYNAMIC_UPDATE:
+  case OP_GATHER:
+  case OP_GATHER_GRAD:
+  case OP_ONE_HOT: cuda_index(g, gr); return;
+  case OP_RANDOM_UNIFORM:
+  case OP_RANDOM_NORMAL: cuda_random(g, gr); return;
+  default: cuda_move(g, gr);
+  }
+}
+
+/* ---- kernels, one for equal texts ---- */
+
+/* "matmul add relu : f32[64, 256]" */
+static const char *describe(Gen *g, const Launch *l, const Entry *e) {
+  const Group *gr = group_of(g->a, e, l->op);
+  Text x = text_new(g->a, 0);
+  for (int i = 0; i < gr->nops; i++)
+    text_add(&x, "%s%s", i ? " " : "", op_info[gr->ops[i]->kind].name);
+  text_add(&x, ": %s", type_str(g->ctx, gr->domain));
+  return text_str(&x);
+}
+
+static bool same_launch(const CudaFunction *f, const Launch *l) {
+  const Kernel *k = l->kernel;
+  bool same = f->block == k->block && f->nargs == k->nargs;
+  for (int i = 0; same && i < k->nargs; i++)
+    same = f->bytes[i] == l->args[i].bytes &&
+           f->rights[i] == (k->args[i].access.read ? 1 : 0) + (k->args[i].access.write ? 2 : 0);
+  return same;
+}
+
+enum { ENV_BYTES = 16, FAULT_BYTES = 32 }; /* of gcrt.h's GcEnv and GcDeviceFault */
+
+const char *cuda_buffers(Arena *a, const CudaFunction *f) {
+  static const char *const right[] = {"none", "read", "write", "both"};
+  Text x = text_new(a, 0);
+  for (int i = 0; i < f->nargs; i++)
+    text_add(&x, "p%d %s %" PRIu64 ", ", i, right[f->rights[i]], f->bytes[i]);
+  text_add(&x, "env read %d, fault both %d", ENV_BYTES, FAULT_BYTES);
+  return text_str(&x);
+}
+
+static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
+  const Kernel *k = l->kernel;
+  Arena *a = p->g.a;
+  Text head = k->head, text = k->text;
+  const char *body = arena_printf(a, "%s%s", text_str(&head), text_str(&text));
+  for (uint32_t i = 0; i < p->functions.n; i++)
+    if (strcmp(p->functions.at[i].body, body) == 0 && same_launch(&p->functions.at[i], l))
+      return (int)i;
+  CudaFunction f = {.entry = e,
+                    .op = l->op,
+                    .body = body,
+                    .nargs = k->nargs,
+                    .block = k->block,
+                    .shared = k->shared,
+                    .grid = k->grid};
+  f.rights = ARENA_ARRAY(a, uint8_t, k->nargs + 1);
+  f.bytes = ARENA_ARRAY(a, uint64_t, k->nargs + 1);
+  f.name = arena_printf(a, "k%u", p->functions.n);
+  f.what = describe(&p->g, l, e);
+  Text x = text_new(a, 0);
+  text_add(&x, "extern \"C\" __global__ void __launch_bounds__(%d%s) %s(", k->block,
+           k->few_blocks ? ", 1" : "", f.name);
+  for (int i = 0; i < k->nargs; i++) {
+    const Access *at = &k->args[i].access;
+    f.rights[i] = (uint8_t)((at->read ? 1 : 0) + (at->write ? 2 : 0));
+    f.bytes[i] = l->args[i].bytes;
+    text_add(&x, "%svoid *p%d, ", at->write ? "" : "const ", i);
+  }
+  text_add(&x, "const GcEnv *env, GcDeviceFault *fault) {");
+  f.head = text_str(&x);
+  vec_push(a, &p->functions, f);
+  return (int)p->functions.n - 1;
+}
+
+static StepText step_of(Tables *t, const Entry *e, const Launch *l) {
+  CudaProgram *p = t->target;
+  int f = function_of(p, e, l);
+  const Kernel *k = l->kernel;
+  int id = p->launches++;
+  cuda_counts(&p->g, l->op, k->grid, "blocks of threads");
+  text_add(&t->text, "static const GcLaunch launch%d = {%d, %" PRId64 ", %d, %d};\n", id, f,
+           k->grid, k->block, k->shared);
+  return (StepText){"NULL", arena_printf(p->g.a, "&launch%d", id)};
+}
+
+CudaProgram *cuda_program(Module *m, const Target *t, const CodegenOptions *o, Arena *a) {
+  CudaProgram *p = ARENA_NEW(a, CudaProgram);
+  p->g = (Gen){.ctx = m->ctx, .m = m, .target = t, .opt = o, .a = a, .device = true};
+  p->tables = (Tables){.g = &p->g, .print = print_group, .step = step_of, .target = p};
+  tables_make(&p->tables);
+  if (p->g.slow_products)
+    diag(m->ctx, SEV_NOTE, (Loc){0},
+         "products of f16, bf16 and tf32 stay off tensor cores, for every architecture: --arch "
+         "names %s, and gc uses those of sm_80 and later",
+         o->old_gpu);
+  return p;
+}
+
+const char *cuda_source(const CudaProgram *p, const bool *only) {
+  const CodegenOptions *o = p->g.opt;
+  Text x = text_new(p->g.a, 0);
+  text_add(&x, "/* Compiled by gc %s for CUDA. */\n", o->version ? o->version : "");
+  const char *const texts[] = {cuda_text_device,   shared_text_math, shared_text_convert,
+                               shared_text_random, cuda_text_gemm,   cuda_text_attention};
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) text_add(&x, "%s\n", texts[i]);
+  for (uint32_t i = 0; i < p->g.helpers.n; i++) text_add(&x, "%s\n", p->g.helpers.at[i]);
+  text_add(&x, "/* ---- kernels ---- */\n\n");
+  for (uint32_t i = 0; i < p->functions.n; i++) {
+    const CudaFunction *f = &p->functions.at[i];
+    if (!only || only[i]) text_add(&x, "/* %s */\n%s\n%s}\n\n", f->what, f->head, f->body);
+  }
+  return text_str(&x);
+}
+
+bool codegen_cuda(Module *m, const Target *t, const CodegenOptions *o, FILE *f) {
+  Arena *a = arena_new();
+  CudaProgram *p = cuda_program(m, t, o, a);
+  bool ok = !p->g.refused;
+  if (ok) fputs(cuda_source(p, NULL), f);
+  arena_free(a);
+  return ok && !ferror(f);
+}

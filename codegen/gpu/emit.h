@@ -1,0 +1,40 @@
+/* A program for the GPU, printed: its CUDA C source, and its tables, which wait for the images that
+   NVRTC makes of the source. */
+#ifndef GC_CODEGEN_CUDA_EMIT_H
+#define GC_CODEGEN_CUDA_EMIT_H
+#include "codegen/gpu/cuda/nvrtc.h"
+#include "codegen/gpu/gpu.h"
+#include "codegen/program/tables.h"
+
+typedef struct CudaFunction {
+  const Entry *entry; /* of the first launch: whose, and of which op */
+  const Op *op;
+  const char *name, *what; /* "k12", "matmul add relu : f32[64, 256]" */
+  const char *head,
+      *body; /* the declaration, up to its brace, and what follows, but for the last */
+  int nargs, block, shared;
+  int64_t grid;    /* blocks */
+  uint8_t *rights; /* of each argument: 1 read, 2 write */
+  uint64_t *bytes; /* of each argument: all that a launch may touch */
+} CudaFunction;
+
+typedef struct CudaProgram {
+  Gen g;
+  VEC(CudaFunction) functions;
+  Tables tables;
+  int launches;
+} CudaProgram;
+
+/* "p0 read 4096, p1 write 64, env read 16, fault both 32": what the function may touch. */
+const char *cuda_buffers(Arena *a, const CudaFunction *f);
+/* In the arena given. */
+CudaProgram *cuda_program(Module *m, const Target *t, const CodegenOptions *o, Arena *a);
+/* Its CUDA C source, with function i where only[i], or with all of them. */
+const char *cuda_source(const CudaProgram *p, const bool *only);
+/* A cubin for each architecture, then PTX for the highest: n + 1 images. False after a diagnostic.
+ */
+bool cuda_images(CudaProgram *p, const char *const *arch, int n, CudaImage *out, int *code);
+/* Writes the images, and a C file of the program's tables that includes them, into dir. */
+bool cuda_unit(CudaProgram *p, const CudaImage *image, int n, const char *dir, const char **files,
+               int *nfiles, int *code);
+#endif

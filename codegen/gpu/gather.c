@@ -1,0 +1,148 @@
+/* Ops whose addresses come from data: gather, gather_grad and one_hot standing alone.
+   Contract: an id out of range is reported and reads or adds nothing; gather_grad adds the rows of
+   one id in their order, as the CPU does: a warp owns a part of a row of the table and looks
+   through all ids, 32 at once. */
+#include "codegen/gpu/gpu.h"
+#include "passes/plan.h"
+
+static const Type *input(const Group *g, int i) { return value_type(g->e, g->in[i]); }
+/* The name of the ids, which may be the table, too. */
+static const char *ids_name(Gen *g, const Group *gr) {
+  return arena_printf(g->a, "in%d", group_arg(gr, gr->root->operands[gr->root->noperands - 1]));
+}
+static const Type *output(const Group *g) { return value_type(g->e, g->out[0]); }
+
+/* Tables that lie one behind the other. */
+static int64_t tables(const Type *ids, int64_t batch) {
+  int64_t n = 1;
+  for (int i = 0; i < batch; i++) n *= ids->dim[i];
+  return n;
+}
+
+static void gather(Gen *g, const Group *gr) {
+  const Type *ids = value_type(gr->e, gr->in[group_arg(gr, gr->root->operands[1])]);
+  const Type *out = output(gr);
+  int64_t batch = gr->root->attr[AT_BATCH].i, many = tables(ids, batch);
+  long long rows = input(gr, 0)->dim[batch];
+  int64_t row = ids->numel ? out->numel / ids->numel : 0;
+  int v = 16 / dtype_size(out->dtype);
+  while (v > 1 && row % v) v /= 2;
+  Kernel *k = cuda_kernel(g, gr);
+  Text *x = &k->text;
+  int64_t parts = row / v;
+  cuda_threads(g, k, ids->numel * parts, "t");
+  const char *T = arena_printf(g->a, "Vec<%s, %d>", dtype_storage(out->dtype), v);
+  text_line(x, "const %s i = t / %lld, j = t %% %lld * %d;", g->index, (long long)parts,
+            (long long)parts, v);
+  text_line(x, "const int64_t id = (int64_t)%s;",
+            scalar_load(g->a, ids->dtype, ids_name(g, gr), "i"));
+  text_line(x, "%s x;", T);
+  text_open(x, "if (id < 0 || id >= %lld) {", rows);
+  text_line(x, "%s", gen_fault(g, gr, gr->root, "an index", "i", "id", rows));
+  text_line(x, "#pragma unroll");
+  text_line(x, "for (int l = 0; l < %d; l++) x.at[l] = 0;", v);
+  x->indent--;
+  text_open(x, "} else {");
+  const char *at = "id";
+  if (many > 1)
+    at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)(ids->numel / many), rows);
+  text_line(x, "x = *(const %s *)(in0 + %s * %lld + j);", T, at, (long long)row);
+  text_close(x, "}");
+  text_line(x, "*(%s *)(out0 + (%s)(i * %lld + j)) = x;", T, g->index, (long long)row);
+}
+
+static void gather_grad(Gen *g, const Group *gr) {
+  const Type *ids = input(gr, 1), *out = output(gr);
+  int64_t depth = gr->root->attr[AT_DEPTH].i, many = tables(ids, gr->root->attr[AT_GRAD_BATCH].i);
+  int64_t row = out->numel ? out->numel / many / depth : 0, n = many ? ids->numel / many : 0;
+  int64_t parts = (row + WARP - 1) / WARP;
+  Kernel *k = cuda_kernel(g, gr);
+  Text *x = &k->text;
+  k->flops = (uint64_t)input(gr, 0)->numel;
+  cuda_threads(g, k, many * depth * parts * WARP, "t"); /* whole warps leave */
+  const char *T = dtype_compute(out->dtype), *own = "own", *reports = "u == 0";
+  const char *first = "0", *last = arena_printf(g->a, "%lld", (long long)n);
+  text_line(x, "const int lane = (int)threadIdx.x %% %d;", WARP);
+  text_line(x, "const %s u = t / %d, own = u / %lld, j = u %% %lld * %d + lane;", g->index, WARP,
+            (long long)parts, (long long)parts, WARP);
+  if (many > 1) {
+    text_line(x, "const %s row = own %% %lld, first = own / %lld * %lld;", g->index,
+              (long long)depth, (long long)depth, (long long)n);
+    first = "first", own = "row", last = arena_printf(g->a, "first + %lld", (long long)n);
+    reports = arena_printf(g->a, "u %% %lld == 0", (long long)(depth * parts));
+  }
+  text_line(x, "%s sum = 0;", T);
+  text_open(x, "for (%s i0 = %s; i0 < %s; i0 += %d) {", g->index, first, last, WARP);
+  text_line(x, "const %s i = i0 + lane;", g->index);
+  text_line(x, "int64_t id = -1;");
+  text_open(x, n % WARP ? "if (i < %s) {" : "{", last);
+  text_line(x, "id = (int64_t)%s;", scalar_load(g->a, ids->dtype, ids_name(g, gr), "i"));
+  text_line(x, "if (%s && (id < 0 || id >= %lld)) %s", reports, (long long)depth,
+            gen_fault(g, gr, gr->root, "an index", "i", "id", depth));
+  text_close(x, "}");
+  text_open(x, "for (uint32_t mine = warp_ballot(id == %s); mine; mine &= mine - 1) {", own);
+  text_line(x, "const %s from = i0 + __ffs((int)mine) - 1;", g->index);
+  const char *load = scalar_load(g->a, input(gr, 0)->dtype, "in0",
+                                 arena_printf(g->a, "from * %lld + j", (long long)row));
+  if (row % WARP)
+    text_line(x, "if (j < %lld) sum += %s;", (long long)row, load);
+  else
+    text_line(x, "sum += %s;", load);
+  text_close(x, "}");
+  text_close(x, "}");
+  if (row % WARP) text_line(x, "if (j >= %lld) return;", (long long)row);
+  text_line(x, "out0[own * %lld + j] = %s;", (long long)row, scalar_store(g->a, out->dtype, "sum"));
+}
+
+/* Where the result lies over x, only y moves. */
+static void update(Gen *g, const Group *gr) {
+  const Op *op = gr->root;
+  int arg[3];
+  for (int i = 0; i < 3; i++) arg[i] = group_arg(gr, op->operands[i]);
+  const Type *x = input(gr, arg[0]), *y = input(gr, arg[1]), *start = input(gr, arg[2]);
+  bool in_place = plan_updates_part(gr->e->plan, op);
+  int axis = (int)op->attr[AT_AXIS].i;
+  long long inner = 1, limit = x->dim[axis] - y->dim[axis] + 1;
+  for (int i = axis + 1; i < x->rank; i++) inner *= x->dim[i];
+  long long all = x->dim[axis] * inner, part = y->dim[axis] * inner;
+  Kernel *k = cuda_kernel(g, gr);
+  Text *t = &k->text;
+  cuda_threads(g, k, in_place ? y->numel : x->numel, "t");
+  text_line(t, "int64_t at = (int64_t)%s;",
+            scalar_load(g->a, start->dtype, arena_printf(g->a, "in%d", arg[2]), "0"));
+  text_open(t, "if (at < 0 || at >= %lld) {", limit);
+  text_line(t, "if (t == 0) %s", gen_fault(g, gr, op, "a start", "0", "at", limit));
+  text_line(t, "at = 0;");
+  text_close(t, "}");
+  if (in_place) {
+    text_line(t, "out0[t / %lld * %lld + at * %lld + t %% %lld] = in%d[t];", part, all, inner, part,
+              arg[1]);
+    return;
+  }
+  text_line(t, "const int64_t u = t / %lld, j = t %% %lld - at * %lld;", all, all, inner);
+  text_line(t, "out0[t] = j >= 0 && j < %lld ? in%d[u * %lld + j] : in%d[t];", part, arg[1], part,
+            arg[0]);
+}
+
+static void one_hot(Gen *g, const Group *gr) {
+  const Type *ids = input(gr, 0), *out = output(gr);
+  long long depth = gr->root->attr[AT_DEPTH].i;
+  Kernel *k = cuda_kernel(g, gr);
+  cuda_threads(g, k, out->numel, "t");
+  text_line(&k->text, "const %s i = t / %lld, j = t %% %lld;", g->index, depth, depth);
+  text_line(&k->text, "const int64_t id = (int64_t)%s;", scalar_load(g->a, ids->dtype, "in0", "i"));
+  text_line(&k->text, "out0[t] = %s;",
+            scalar_store(g->a, out->dtype,
+                         arena_printf(g->a, "(%s)(j == id)", dtype_compute(out->dtype))));
+}
+
+void cuda_index(Gen *g, const Group *gr) {
+  if (gr->root->kind == OP_GATHER)
+    gather(g, gr);
+  else if (gr->root->kind == OP_DYNAMIC_UPDATE)
+    update(g, gr);
+  else if (gr->root->kind == OP_GATHER_GRAD)
+    gather_grad(g, gr);
+  else
+    one_hot(g, gr);
+}

@@ -1,0 +1,43 @@
+/* Shared by the printers of the GPU. A kernel is one __global__ function; its parameters are the
+   arguments' addresses p0, p1, …, `env` and `fault`. In scope after cuda_args: in0…, out0…,
+   scratch, as on the CPU. Contract: a result is a function of the shapes alone: sums have the CPU's
+   order, lanes and chunks, and no atomic operation is part of a value. */
+#ifndef GC_CODEGEN_CUDA_CUDA_H
+#define GC_CODEGEN_CUDA_CUDA_H
+#include "codegen/print/printer.h"
+
+enum { BLOCK = 256, WARP = 32 }; /* threads */
+
+/* kernel_new, with the arguments declared; the type of positions is chosen for the group. */
+Kernel *cuda_kernel(Gen *g, const Group *gr);
+/* Another launch of the same group behind it. */
+Kernel *cuda_kernel_next(Gen *g, const Group *gr, const char *suffix);
+/* One thread for each of n items in blocks of BLOCK; declares `var`, the thread's, and leaves the
+ * rest. */
+void cuda_threads(Gen *g, Kernel *k, int64_t n, const char *var);
+
+/* Refuses an op of which a kernel would count more than 2^31 - 1 of `what`. */
+void cuda_counts(Gen *g, const Op *op, int64_t n, const char *what);
+
+/* How often a loop over elements is unrolled, at most: less for long bodies, whose registers would
+ * spill. */
+int cuda_unroll(const Group *gr, int most);
+/* The widest vector for groups whose inner loop has n elements: all that moves in it in accesses of
+   16 bytes at most. */
+int cuda_width(const Group *gr, int64_t n);
+/* Prints yields of the domain's shape at one place of a loop over `coord`, v elements from `base`
+   on, into the text of `level`; uses level + 1. All loads come before all stores. Where `only` is
+   not NULL, yields i with only[i]. v elements from base on are in the loop. */
+void cuda_vector(Printer *p, int coord, const char *base, int v, int level, const bool *only);
+
+void cuda_map(Gen *g, const Group *gr);
+void cuda_rows(Gen *g, const Group *gr);
+void cuda_reduce(Gen *g, const Group *gr); /* COLS and REDUCE */
+void cuda_move(Gen *g, const Group *gr);
+void cuda_matmul(Gen *g, const Group *gr);
+void cuda_window(Gen *g, const Group *gr);
+void cuda_attention(Gen *g, const Group *gr); /* and its gradients */
+void cuda_index(Gen *g, const Group *gr);
+void cuda_order(Gen *g, const Group *gr);
+void cuda_random(Gen *g, const Group *gr);
+#endif

@@ -1,0 +1,281 @@
+/* Kernels over rows on the GPU: a thread does a row of fewer than 64 elements, a warp one of up to
+   16,384, a block a longer one. Contract: the same lanes, trees and chunks as on the CPU, hence the
+   same bits: thread t of a warp holds lanes t and t + 32, a warp does a chunk. A row is read
+   completely before its results are written, so they may lie over operands. */
+#include "codegen/gpu/gpu.h"
+#include "codegen/print/reduction.h"
+
+typedef enum Team { TEAM_THREAD, TEAM_WARP, TEAM_BLOCK } Team;
+enum { WARPS = BLOCK / WARP };
+
+typedef struct Teams {
+  Rows r;
+  Team team;
+} Teams;
+
+/* ---- what a team makes of its threads' parts ---- */
+
+/* The lanes of a warp, two a thread, as a tree: everybody gets the result. */
+static const char *lanes_function(Gen *g, OpKind k, Dtype dt) {
+  const char *T = dtype_compute(dt);
+  const char *name = arena_printf(g->a, "%s_lanes_%s", dtype_prefix(dt), op_info[k].name);
+  gen_helper(g, arena_printf(g->a,
+                             "INL %s %s(const %s *s) {\n"
+                             "  %s a = s[0], b = s[1];\n"
+                             "  a = %s;\n"
+                             "  for (int h = %d; h; h /= 2) {\n"
+                             "    b = warp_down(a, h);\n"
+                             "    a = %s;\n"
+                             "  }\n"
+                             "  return warp_first(a);\n"
+                             "}\n",
+                             T, name, T, T, reduce_step(g, k, "a", "b"), WARP / 2,
+                             reduce_step(g, k, "a", "b")));
+  return name;
+}
+
+/* Replaces (a, i) by (b, j) where that is better, or as good and further left; INT32_MAX: none. And
+   the same over a warp. */
+static const char *best_function(Gen *g, OpKind k, Dtype dt) {
+  const char *T = dtype_compute(dt);
+  const char *name = arena_printf(g->a, "%s_%s", dtype_prefix(dt), op_info[k].name);
+  gen_helper(g, arena_printf(g->a,
+                             "INL void %s(%s &a, i32 &i, %s b, i32 j) {\n"
+                             "  if (j == INT32_MAX) return;\n"
+                             "  bool better = %s, worse = %s;\n"
+                             "  if (i != INT32_MAX && !better && (worse || j > i)) return;\n"
+                             "  a = b;\n"
+                             "  i = j;\n"
+                             "}\n"
+                             "INL void %s_warp(%s &a, i32 &i) {\n"
+                             "  for (int h = %d; h; h /= 2) {\n"
+                             "    const %s b = warp_down(a, h);\n"
+                             "    const i32 j = warp_down(i, h);\n"
+                             "    %s(a, i, b, j);\n"
+                             "  }\n"
+                             "  a = warp_first(a);\n"
+                             "  i = warp_first(i);\n"
+                             "}\n",
+                             name, T, T, reduce_beats(g, k, dt, "b", "a"),
+                             reduce_beats(g, k, dt, "a", "b"), name, T, WARP / 2, T, name));
+  return name;
+}
+
+/* ---- one pass ---- */
+
+typedef struct Texts {   /* around the loop over elements */
+  Text before;           /* of the row */
+  Text start;            /* of a chunk */
+  Text end, share, join; /* what a warp's chunk comes to; into shared memory; out of it */
+  Text after;
+} Texts;
+
+static void add_arg(Teams *t, const Work *w, const char *x, Texts *s) {
+  Gen *g = t->r.g;
+  Dtype dt = value_type(t->r.gr->e, w->x)->dtype;
+  const char *T = dtype_compute(dt), *n = w->name;
+  const char *best = arena_printf(g->a, "%s_best", n), *f = best_function(g, w->kind, dt);
+  bool block = t->team == TEAM_BLOCK;
+  text_line(block ? &s->start : &s->before, "%s %s_best = 0;", T, n);
+  text_line(block ? &s->start : &s->before, "i32 %s_at = INT32_MAX;", n);
+  Text *inner = t->r.p.level[2];
+  const char *v = arena_printf(g->a, "v%d", g->names++);
+  text_line(inner, "const %s %s = %s;", T, v, x);
+  text_open(inner, "if (%s_at == INT32_MAX || %s) {", n, reduce_beats(g, w->kind, dt, v, best));
+  text_line(inner, "%s_best = %s;", n, v);
+  text_line(inner, "%s_at = (i32)c;", n);
+  text_close(inner, "}");
+  if (block) {
+    text_line(&s->before, "__shared__ %s %s_pv[%d];", T, n, WARPS);
+    text_line(&s->before, "__shared__ i32 %s_pi[%d];", n, WARPS);
+    text_line(&s->before, "%s %s_v = 0;", T, n);
+    text_line(&s->before, "i32 %s = INT32_MAX;", n);
+    text_line(&s->end, "%s_warp(%s_best, %s_at);", f, n, n);
+    text_line(&s->share, "%s_pv[warp] = %s_best;", n, n);
+    text_line(&s->share, "%s_pi[warp] = %s_at;", n, n);
+    text_line(&s->join, "%s(%s_v, %s, %s_pv[q], %s_pi[q]);", f, n, n, n, n);
+    return;
+  }
+  if (t->team == TEAM_WARP) text_line(&s->after, "%s_warp(%s_best, %s_at);", f, n, n);
+  text_line(&s->after, "const i32 %s = %s_at;", n, n);
+}
+
+static void add_sum(Teams *t, const Work *w, const char *x, Texts *s) {
+  Gen *g = t->r.g;
+  Dtype dt = value_type(t->r.gr->e, w->x)->dtype;
+  OpKind k = rows_combine(w);
+  const char *T = dtype_compute(dt), *n = w->name, *start = reduce_start(g, k, dt, t->r.c);
+  Text *inner = t->r.p.level[2];
+  const char *v = arena_printf(g->a, "v%d", g->names++);
+  text_line(inner, "const %s %s = %s;", T, v, x);
+  if (t->team == TEAM_THREAD) {
+    const char *acc = arena_printf(g->a, "%s_a", n);
+    text_line(&s->before, "%s %s = %s;", T, acc, start);
+    text_line(inner, "%s = %s;", acc, reduce_step(g, k, acc, v));
+    text_line(&s->after, "const %s %s = %s;", T, n, acc);
+    return;
+  }
+  const char *lane = arena_printf(g->a, "%s_s[h]", n);
+  text_line(&s->start, "%s %s_s[2] = {%s, %s};", T, n, start, start);
+  text_line(inner, "%s = %s;", lane, reduce_step(g, k, lane, v));
+  const char *sum = arena_printf(g->a, "%s(%s_s)", lanes_function(g, k, dt), n);
+  if (t->team == TEAM_WARP) {
+    text_line(&s->after, "const %s %s = %s;", T, n, sum);
+    return;
+  }
+  text_line(&s->before, "__shared__ %s %s_p[%d];", T, n, WARPS);
+  text_line(&s->before, "%s %s = %s;", T, n, start);
+  text_line(&s->end, "const %s %s_c = %s;", T, n, sum);
+  text_line(&s->share, "%s_p[warp] = %s_c;", n, n);
+  text_line(&s->join, "%s = %s;", n, reduce_step(g, k, n, arena_printf(g->a, "%s_p[q]", n)));
+}
+
+static void pass(Teams *t, int number, const Loop *loop, int n) {
+  Rows *r = &t->r;
+  Gen *g = r->g;
+  Text *row = r->p.level[1];
+  long long c = r->c;
+  const char *I = g->index;
+  *r->p.level[2] = text_new(g->a, row->indent + 3);
+  printer_drop(&r->p, 2);
+  rows_name(r, loop, n);
+  Texts s;
+  s.before = s.after = text_new(g->a, row->indent);
+  s.start = s.end = text_new(g->a, row->indent + (t->team == TEAM_BLOCK));
+  s.share = s.join = text_new(g->a, row->indent + 2);
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    if (w->pass != number) continue;
+    const char *x = rows_addend(r, w);
+    if (rows_is_arg(w))
+      add_arg(t, w, x, &s);
+    else
+      add_sum(t, w, x, &s);
+  }
+  text_append(row, &s.before);
+  if (t->team == TEAM_THREAD) {
+    text_line(row, "#pragma unroll %d", cuda_unroll(r->gr, 8));
+    text_open(row, "for (%s c = 0; c < %lld; c++) {", I, c);
+    text_append(row, r->p.level[2]);
+    text_close(row, "}");
+    text_append(row, &s.after);
+    return;
+  }
+  if (t->team == TEAM_BLOCK) {
+    text_open(row, "for (int64_t b0 = 0; b0 < %lld; b0 += %d) {", c, WARPS * ROW_CHUNK);
+    text_line(row, "const int64_t b = b0 + warp * %d, e = %lld - b < %d ? %lld : b + %d;",
+              ROW_CHUNK, c, ROW_CHUNK, c, ROW_CHUNK);
+  }
+  text_append(row, &s.start);
+  text_line(row, "#pragma unroll %d", cuda_unroll(r->gr, 4) > 2 ? 2 : 1);
+  if (t->team == TEAM_BLOCK)
+    text_open(row, "for (int64_t c0 = b; c0 < e; c0 += %d) {", LANES);
+  else
+    text_open(row, "for (%s c0 = 0; c0 < %lld; c0 += %d) {", I, c, LANES);
+  text_line(row, "#pragma unroll");
+  text_open(row, "for (int h = 0; h < 2; h++) {");
+  text_line(row, "const %s c = (%s)c0 + h * %d + lane;", I, I, WARP);
+  text_open(row, c % LANES ? "if (c < %lld) {" : "{", c);
+  text_append(row, r->p.level[2]);
+  text_close(row, "}");
+  text_close(row, "}");
+  text_close(row, "}");
+  text_append(row, &s.end);
+  if (t->team == TEAM_BLOCK) {
+    text_line(row, "block_sync();");
+    text_open(row, "if (lane == 0) {");
+    text_append(row, &s.share);
+    text_close(row, "}");
+    text_line(row, "block_sync();");
+    text_open(row, "for (int q = 0; q < %d && b0 + q * %d < %lld; q++) {", WARPS, ROW_CHUNK, c);
+    text_append(row, &s.join);
+    text_close(row, "}");
+    text_close(row, "}");
+  }
+  text_append(row, &s.after);
+}
+
+/* ---- results ---- */
+
+static void results(Teams *t, const Loop *inner, int ninner) {
+  Rows *r = &t->r;
+  Gen *g = r->g;
+  const Group *gr = r->gr;
+  Printer *p = &r->p;
+  Text *row = p->level[1];
+  bool any = false, *full = ARENA_ARRAY(g->a, bool, gr->nout + 1);
+  for (int i = 0; i < gr->nout; i++) {
+    full[i] = type_same_dims(value_type(gr->e, gr->yield[i]), gr->domain);
+    any |= full[i];
+    if (!full[i]) printer_value(p, gr->yield[i], printer_identity(p, gr->yield[i]));
+  }
+  printer_drop(p, 2);
+  *p->level[2] = text_new(g->a, row->indent + 1);
+  int v = ninner == 1 ? cuda_width(gr, r->c) : 1;
+  if (any) {
+    if (ninner > 1) rows_name(r, inner, ninner);
+    cuda_vector(p, ninner == 1 ? inner[0].coord : -1, "c", v, 2, full);
+  }
+  if (t->team == TEAM_WARP) text_line(row, "warp_sync();");
+  if (t->team == TEAM_BLOCK) text_line(row, "block_sync();");
+  if (any) {
+    const char *I = g->index;
+    if (t->team == TEAM_THREAD)
+      text_open(row, "for (%s c = 0; c < %lld; c += %d) {", I, (long long)r->c, v);
+    else
+      text_open(row, "for (%s c = %s * %d; c < %lld; c += %d) {", I,
+                t->team == TEAM_WARP ? "lane" : "(int)threadIdx.x", v, (long long)r->c,
+                v * (t->team == TEAM_WARP ? WARP : BLOCK));
+    text_append(row, p->level[2]);
+    text_close(row, "}");
+  }
+  if (t->team == TEAM_WARP) text_line(row, "if (lane != 0) return;");
+  if (t->team == TEAM_BLOCK) text_line(row, "if (threadIdx.x != 0) return;");
+  for (int i = 0; i < gr->nout; i++)
+    if (!full[i]) printer_store(p, i, printer_identity(p, gr->yield[i]), 1);
+}
+
+void cuda_rows(Gen *g, const Group *gr) {
+  Kernel *k = cuda_kernel(g, gr);
+  Teams t = {.r = {.g = g,
+                   .gr = gr,
+                   .outer = op_outer_axes(gr->e, gr->root),
+                   .c = rows_elements(gr),
+                   .number = "u"}};
+  Rows *r = &t.r;
+  t.team = r->c < LANES ? TEAM_THREAD : r->c <= ROW_CHUNK ? TEAM_WARP : TEAM_BLOCK;
+  r->p = printer_new(g, gr, 4, 1);
+  int rank = gr->domain->rank, *axes = ARENA_ARRAY(g->a, int, rank + 1);
+  for (int i = 0; i < rank; i++) axes[i] = i;
+  rows_schedule(r);
+  Leaves leaves = {0};
+  rows_leaves(r, &leaves);
+  Loop *outer = ARENA_ARRAY(g->a, Loop, rank + 1), *inner = ARENA_ARRAY(g->a, Loop, rank + 1);
+  int nouter = loops_over(&r->p, &leaves, axes, r->outer, outer);
+  int ninner = loops_over(&r->p, &leaves, axes + r->outer, rank - r->outer, inner);
+  int64_t rows = loops_count(outer, nouter);
+  k->flops = (uint64_t)group_work(gr);
+  Text *x = &k->text;
+  if (t.team == TEAM_THREAD) {
+    k->block = 64;
+    cuda_threads(g, k, rows, "u");
+  } else if (t.team == TEAM_WARP) {
+    k->block = rows < 1024 ? 2 * WARP : BLOCK;
+    cuda_threads(g, k, rows * WARP, "t"); /* whole warps leave */
+    text_line(x, "const int lane = (int)threadIdx.x %% %d;", WARP);
+    text_line(x, "const %s u = t / %d;", g->index, WARP);
+  } else {
+    k->grid = rows;
+    text_line(x, "const int lane = (int)threadIdx.x %% %d, warp = (int)threadIdx.x / %d;", WARP,
+              WARP);
+    text_line(x, "const %s u = blockIdx.x;", g->index);
+  }
+  if (nouter) printer_decode(&r->p, outer, nouter, "u", "i", 1);
+  for (int i = 0; i <= r->npasses; i++) {
+    rows_before(r, i);
+    if (i < r->npasses) pass(&t, i, inner, ninner);
+  }
+  results(&t, inner, ninner);
+  text_append(x, r->p.level[0]);
+  text_append(x, r->p.level[1]);
+}

@@ -1,0 +1,31 @@
+/* Windows over images on the GPU: a thread does one element of the result, neighbours along a row
+   neighbouring ones, with the sums of codegen/print/window.c, hence with the CPU's bits. Contract:
+   a thread reads the other operands of an element before it writes it, so results may lie over
+   them. */
+#include "codegen/print/window.h"
+#include "codegen/gpu/gpu.h"
+#include "passes/plan.h"
+
+void cuda_window(Gen *g, const Group *gr) {
+  const Type *t = gr->domain;
+  Kernel *k = cuda_kernel(g, gr);
+  Text *x = &k->text;
+  k->flops = op_flops(gr->e, gr->op);
+  cuda_threads(g, k, t->numel, "u");
+  const char *I = g->index;
+  text_line(x, "typedef %s pos;", I);
+  text_line(x, "const pos j0 = u %% %lld, i2 = u / %lld %% %lld;", (long long)t->dim[3],
+            (long long)t->dim[3], (long long)t->dim[2]);
+  text_line(x, "const pos i1 = u / %lld %% %lld, i0 = u / %lld;",
+            (long long)(t->dim[2] * t->dim[3]), (long long)t->dim[1],
+            (long long)(t->dim[1] * t->dim[2] * t->dim[3]));
+  text_line(x, "enum { w = 1 };");
+  Window w = window_new(g, gr, x, 1);
+  window_sums(&w);
+  Site s = {.shape = t,
+            .coord = (const char *[]){"i0", "i1", "i2", "j0"},
+            .flat = "u",
+            .have = gr->root->results[0],
+            .have_text = w.sum};
+  site_body(g, x, gr, &s);
+}

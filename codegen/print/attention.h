@@ -1,0 +1,33 @@
+/* What the printers of attention share: extents, blocks, and where the mask of a head lies.
+   Contract: the blocks depend on the shapes and the dtype alone, and so do the sums: of the scores
+   one chain of fma over the depth, of the weights lanes and their tree within a block, of the
+   results a chain over a block's keys, blocks in their order. */
+#ifndef GC_CODEGEN_ATTENTION_H
+#define GC_CODEGEN_ATTENTION_H
+#include "codegen/program/kernel.h"
+
+typedef struct Attention {
+  const Group *gr;
+  const Op *op;
+  bool grad, causal, masked;
+  Dtype dt, compute;
+  const char *T; /* "f32": what is computed in */
+  double scale;
+  int64_t heads, group;              /* of queries; how many of them share the keys of one head */
+  int64_t t, s, d, e;                /* queries, keys, their length, that of values */
+  int64_t block;                     /* queries and keys of a block, a power of two */
+  bool tall;                         /* blocks are too large for a stack, or for registers */
+  int dy, q, k, v, lse, delta, mask; /* arguments of the kernel; -1: none */
+} Attention;
+
+Attention attention_of(const Group *gr);
+static inline int64_t attention_blocks(const Attention *a, int64_t n) {
+  return (n + a->block - 1) / a->block;
+}
+/* Where the row `row` of head `h` begins in the mask, and the step from key to key. */
+const char *attention_mask_row(Gen *g, const Attention *a, const char *h, const char *row);
+int attention_mask_step(const Attention *a);
+int attention_mask_pitch(const Attention *a); /* from row to row */
+/* The scale, a literal of the type that is computed in. */
+const char *attention_scale(Gen *g, const Attention *a);
+#endif

@@ -1,0 +1,488 @@
+/* Prints the values of a group, each as one line at the outermost loop it can stand at.
+   Contract: loops are the caller's; this file writes only declarations `const float v3 = …;` into
+   the texts of the levels. Views are composed into index maps, so they cost nothing. Recomputation
+   instead of storage where one value is wanted at two places: the same bits. */
+#include "codegen/print/printer.h"
+
+const Axis *printer_identity(Printer *p, ValueId v) {
+  return axes_identity(p->g->a, value_type(p->gr->e, v));
+}
+
+static void row_major(const Type *t, int64_t *stride) {
+  int64_t n = 1;
+  for (int i = t->rank - 1; i >= 0; i--) {
+    stride[i] = n;
+    n *= t->dim[i];
+  }
+}
+
+/* Where an argument lies, or the result that an inner value becomes. */
+static const Layout *layout_of(const Printer *p, ValueId v) {
+  int arg = group_arg(p->gr, v);
+  return value_at(p->gr->e, arg >= 0 ? p->gr->in[arg] : v)->layout;
+}
+
+/* ---- leaves ---- */
+
+static void leaf(Printer *p, ValueId v, const int64_t *own, const Axis *map, Leaves *out) {
+  const Type *t = value_type(p->gr->e, v);
+  Leaf l = {.v = v, .stride = ARENA_ARRAY(p->g->a, int64_t, p->ncoords + 1)};
+  for (int i = 0; i < t->rank; i++)
+    if (map[i].coord >= 0) l.stride[map[i].coord] += own[i] * map[i].step;
+  vec_push(p->g->a, &out->at, l);
+}
+
+void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out) {
+  const Type *t = value_type(p->gr->e, v);
+  int64_t *stride = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
+  layout_strides(t, layout_of(p, v), stride);
+  if (group_arg(p->gr, v) >= 0) {
+    leaf(p, v, stride, map, out);
+    return;
+  }
+  const Op *op = value_def(p->gr->e, v);
+  if (op->kind == OP_CONST) return;
+  if (op->kind == OP_IOTA) {
+    row_major(t, stride);
+    for (int i = 0; i < t->rank; i++) stride[i] = i == op->attr[AT_AXIS].i;
+    leaf(p, v, stride, map, out);
+    return;
+  }
+  const Axis *inner =
+      op_info[op->kind].cls == CLASS_VIEW ? axes_through(p->g->a, p->gr->e, op, map) : NULL;
+  if (inner) {
+    leaves_of(p, op->operands[0], inner, out);
+    return;
+  }
+  leaf(p, v, stride, map, out); /* a reduction's result, or the place of an element-wise one */
+  if (op_info[op->kind].flags & OPF_POSITION) { /* its logical position is read, too */
+    int64_t *own = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
+    row_major(t, own);
+    leaf(p, v, own, map, out);
+  }
+  if (op_info[op->kind].cls == CLASS_ELEMENT)
+    for (int i = 0; i < op->noperands; i++) leaves_of(p, op->operands[i], map, out);
+}
+
+void leaves_result(Printer *p, int yield, const Axis *map, Leaves *out) {
+  const Value *v = value_at(p->gr->e, p->gr->out[yield]);
+  int64_t *stride = ARENA_ARRAY(p->g->a, int64_t, v->type->rank + 1);
+  layout_strides(v->type, v->layout, stride);
+  leaf(p, p->gr->out[yield], stride, map, out);
+  leaves_of(p, p->gr->yield[yield], map, out);
+}
+
+/* Axis a, and axis b further in, walk every leaf as one. */
+static bool even(const Printer *p, const Leaves *l, int a, int b) {
+  for (uint32_t i = 0; i < l->at.n; i++) {
+    const int64_t *s = l->at.at[i].stride;
+    if (s[a] != s[b] * p->coord[b].dim) return false;
+  }
+  return true;
+}
+
+int loops_over(Printer *p, const Leaves *l, const int *axes, int naxes, Loop *out) {
+  int n = 0;
+  for (int i = 0; i < naxes; i++) {
+    int k = axes[i];
+    p->coord[k].text = NULL;
+    int64_t dim = p->coord[k].dim;
+    if (dim == 1) continue;
+    if (n && even(p, l, out[n - 1].coord, k))
+      out[n - 1] = (Loop){out[n - 1].n * dim, k};
+    else
+      out[n++] = (Loop){dim, k};
+  }
+  return n;
+}
+
+int64_t loops_count(const Loop *l, int n) {
+  int64_t count = 1;
+  for (int i = 0; i < n; i++) count *= l[i].n;
+  return count;
+}
+
+Printer printer_new(Gen *g, const Group *gr, int levels, int indent) {
+  Printer p = {.g = g, .gr = gr, .ncoords = gr->domain->rank, .nlevels = levels};
+  p.coord = ARENA_ARRAY(g->a, Coord, p.ncoords + 2); /* one more for an index that data gives */
+  for (int i = 0; i < p.ncoords; i++) p.coord[i].dim = gr->domain->dim[i];
+  p.level = ARENA_ARRAY(g->a, Text *, levels);
+  for (int i = 0; i < levels; i++) {
+    p.level[i] = ARENA_NEW(g->a, Text);
+    *p.level[i] = text_new(g->a, indent + i);
+  }
+  return p;
+}
+
+void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const char *prefix,
+                    int level) {
+  const char *index = p->g->index ? p->g->index : "long";
+  int64_t inner = 1;
+  for (int k = n - 1; k >= 0; k--) {
+    Coord *c = &p->coord[loop[k].coord];
+    c->level = level;
+    c->text = n == 1 ? u : arena_printf(p->g->a, "%s%d", prefix, k);
+    if (n == 1) return;
+    const char *div = inner == 1 ? u : arena_printf(p->g->a, "%s / %lld", u, (long long)inner);
+    if (k == 0)
+      text_line(p->level[level], "const %s %s = %s;", index, c->text, div);
+    else
+      text_line(p->level[level], "const %s %s = %s %% %lld;", index, c->text, div,
+                (long long)loop[k].n);
+    inner *= loop[k].n;
+  }
+}
+
+void printer_store(Printer *p, int yield, const Axis *map, int level) {
+  const Group *gr = p->gr;
+  ValueId v = gr->yield[yield];
+  Dtype dt = value_type(gr->e, v)->dtype;
+  Printed r = printer_value(p, v, map);
+  int at = 0;
+  const char *index = printer_index(p, gr->out[yield], map, &at);
+  text_line(p->level[level], "out%d[%s] = %s;", yield, index, scalar_store(p->g->a, dt, r.text));
+}
+
+/* ---- memo ---- */
+
+static bool same_map(const Printer *p, ValueId v, const Axis *a, const Axis *b) {
+  const Type *t = value_type(p->gr->e, v);
+  for (int i = 0; i < t->rank; i++) {
+    if (a[i].coord != b[i].coord || a[i].start != b[i].start) return false;
+    if (a[i].coord >= 0 && a[i].step != b[i].step) return false;
+  }
+  return true;
+}
+
+void printer_bind(Printer *p, ValueId v, const Axis *map, Printed as) {
+  vec_push(p->g->a, &p->seen, (Seen){v, map, as.text, as.level});
+}
+
+void printer_drop(Printer *p, int level) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < p->seen.n; i++)
+    if (p->seen.at[i].level < level) p->seen.at[n++] = p->seen.at[i];
+  p->seen.n = n;
+}
+
+/* The term, or NULL where it may be missing: ROLE_EXP is kept for rows that are not too long. */
+static const Term *find_term(const Printer *p, const Op *op, Role role) {
+  for (uint32_t i = 0; i < p->terms.n; i++)
+    if (p->terms.at[i].op == op && p->terms.at[i].role == role) return &p->terms.at[i];
+  return NULL;
+}
+
+const Term *printer_term(const Printer *p, const Op *op, Role role) {
+  const Term *t = find_term(p, op, role);
+  if (!t) gc_bug(p->g->ctx, "op %s in a group lacks a term of its row", op_info[op->kind].name);
+  return t;
+}
+
+/* ---- indices ---- */
+
+static void add_term(Text *x, const char *text, int64_t factor) {
+  const char *sign = x->s.n ? (factor < 0 ? " - " : " + ") : (factor < 0 ? "-" : "");
+  int64_t f = factor < 0 ? -factor : factor;
+  if (f == 1)
+    text_add(x, "%s%s", sign, text);
+  else
+    text_add(x, "%s%s * %lld", sign, text, (long long)f);
+}
+
+/* start + sum of factor[k] times coordinate k */
+static const char *linear(Printer *p, int64_t start, const int64_t *factor, int *level) {
+  Text x = text_new(p->g->a, 0);
+  for (int k = 0; k < p->ncoords; k++) {
+    if (!factor[k] || !p->coord[k].text) continue;
+    add_term(&x, p->coord[k].text, factor[k]);
+    if (p->coord[k].level > *level) *level = p->coord[k].level;
+  }
+  if (start || !x.s.n) {
+    const char *sign = start < 0 ? " - " : " + ";
+    if (x.s.n)
+      text_add(&x, "%s%lld", sign, (long long)(start < 0 ? -start : start));
+    else
+      text_add(&x, "%lld", (long long)start);
+  }
+  return text_str(&x);
+}
+
+static const char *axis_text(Printer *p, Axis a, int *level) {
+  int64_t *factor = ARENA_ARRAY(p->g->a, int64_t, p->ncoords + 1);
+  if (a.coord >= 0) factor[a.coord] = a.step;
+  return linear(p, a.start, factor, level);
+}
+
+static bool at_home(const Printer *p, const Type *t, const Axis *map) {
+  if (t->numel == 1 || t->rank > p->ncoords) return false;
+  int lead = 0;
+  for (int k = 0; k < p->ncoords; k++) {
+    if (p->coord[k].dim == 1) continue;
+    while (lead < t->rank && t->dim[lead] == 1) lead++;
+    if (lead == t->rank || map[lead].coord != k || map[lead].start || map[lead].step != 1 ||
+        t->dim[lead] != p->coord[k].dim)
+      return false;
+    lead++;
+  }
+  while (lead < t->rank && t->dim[lead] == 1) lead++;
+  return lead == t->rank;
+}
+
+static const char *strided(Printer *p, const Type *t, const int64_t *own, const Axis *map,
+                           int *level) {
+  int64_t start = 0, *factor = ARENA_ARRAY(p->g->a, int64_t, p->ncoords + 1);
+  for (int i = 0; i < t->rank; i++) {
+    start += own[i] * map[i].start;
+    if (map[i].coord >= 0) factor[map[i].coord] += own[i] * map[i].step;
+  }
+  return linear(p, start, factor, level);
+}
+
+const char *printer_index(Printer *p, ValueId v, const Axis *map, int *level) {
+  const Entry *e = p->gr->e;
+  const Type *t = value_type(e, v);
+  const Layout *l = layout_of(p, v);
+  bool home = at_home(p, t, map);
+  int64_t *own = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
+  int64_t panel = layout_strides(t, l, own);
+  if (panel && !p->storage) {
+    if (home && p->panel) {
+      *level = p->flat_level > *level ? p->flat_level : *level;
+      return p->panel;
+    }
+    int column = layout_axis(l, t->rank - 1);
+    const char *j = axis_text(p, map[column], level);
+    own[column] = 0;
+    const char *i = strided(p, t, own, map, level);
+    return arena_printf(p->g->a, "(%s) / %d * %lld + %s + (%s) %% %d", j, l->nr, (long long)panel,
+                        i, j, l->nr);
+  }
+  if (home && p->flat && (p->storage || l == p->layout)) {
+    *level = p->flat_level > *level ? p->flat_level : *level;
+    return p->flat;
+  }
+  return strided(p, t, own, map, level);
+}
+
+/* ---- values ---- */
+
+static bool is_name(const char *s) {
+  for (; *s; s++)
+    if (!(*s == '_' || *s == '.' || (*s >= '0' && *s <= '9') || (*s >= 'a' && *s <= 'z') ||
+          (*s >= 'A' && *s <= 'Z')))
+      return false;
+  return true;
+}
+
+static Printed line(Printer *p, Dtype dt, const char *expr, int level) {
+  if (is_name(expr)) return (Printed){expr, level};
+  const char *name = arena_printf(p->g->a, "v%d", p->g->names++);
+  text_line(p->level[level], "const %s %s = %s;", dtype_compute(dt), name, expr);
+  return (Printed){name, level};
+}
+
+static int deeper(int a, int b) { return a > b ? a : b; }
+
+/* exp(x - max) of a softmax or its like at a place of the full shape. */
+static const char *row_exp(Printer *p, const Op *op, const Axis *map, int *level) {
+  const Term *kept = find_term(p, op, ROLE_EXP);
+  ValueId v = op->operands[op_full_operand(op)];
+  if (kept) { /* an array of the row: the place asked for may be another than the loop's */
+    const char *i = axis_text(p, map[value_type(p->gr->e, v)->rank - 1], level);
+    *level = deeper(*level, kept->level);
+    return arena_printf(p->g->a, "%s[%s]", kept->text, i);
+  }
+  Printed x = printer_value(p, v, map);
+  *level = deeper(*level, x.level);
+  return arena_printf(p->g->a, "%s_exp_down(%s - %s)", dtype_prefix(value_type(p->gr->e, v)->dtype),
+                      x.text, printer_term(p, op, ROLE_MAX)->text);
+}
+
+/* A norm, or its gradient, at a place of the full shape. */
+static Printed norm_value(Printer *p, const Op *op, const Axis *map) {
+  Dtype dt = value_type(p->gr->e, op->results[0])->dtype;
+  Printed x = printer_value(p, op->operands[0], map);
+  Arena *a = p->g->a;
+  const char *text;
+  int level = deeper(x.level, 1);
+  if (op_is_norm_grad(op)) {
+    Printed y = printer_value(p, op->operands[1], map);
+    Printed scale = printer_value(p, op->operands[2], map); /* the row's axes come first */
+    level = deeper(level, deeper(y.level, scale.level));
+    const char *mean = "";
+    if (op->kind == OP_LAYER_NORM_GRAD)
+      mean = arena_printf(a, " - %s", printer_term(p, op, ROLE_MEAN)->text);
+    text = arena_printf(a, "%s * (%s%s - %s * %s)", scale.text, x.text, mean, y.text,
+                        printer_term(p, op, ROLE_MEAN_DOT)->text);
+  } else if (op->kind == OP_LAYER_NORM) {
+    text = arena_printf(a, "(%s - %s) * %s", x.text, printer_term(p, op, ROLE_MEAN)->text,
+                        printer_term(p, op, ROLE_SCALE)->text);
+  } else {
+    text = arena_printf(a, "%s * %s", x.text, printer_term(p, op, ROLE_SCALE)->text);
+  }
+  return line(p, dt, scalar_round_text(a, dt, text), level);
+}
+
+/* A row op at a place of the full shape, from the terms of its row. */
+static Printed row_value(Printer *p, const Op *op, const Axis *map) {
+  const Entry *e = p->gr->e;
+  const Type *t = value_type(e, op->results[0]);
+  const char *fn = dtype_prefix(t->dtype), *text;
+  Arena *a = p->g->a;
+  const Term *sum = printer_term(p, op, ROLE_SUM);
+  int level = sum->level;
+  switch ((int)op->kind) {
+  case OP_SOFTMAX:
+    text = arena_printf(a, "divide(%s, %s)", row_exp(p, op, map, &level), sum->text);
+    break;
+  case OP_LOG_SOFTMAX: {
+    Printed x = printer_value(p, op->operands[0], map);
+    Printed log = line(p, t->dtype, arena_printf(a, "%s_log(%s)", fn, sum->text), sum->level);
+    level = deeper(level, x.level);
+    text = arena_printf(a, "%s - %s - %s", x.text, printer_term(p, op, ROLE_MAX)->text, log.text);
+    break;
+  }
+  case OP_SOFTMAX_GRAD: {
+    Printed dy = printer_value(p, op->operands[0], map), y = printer_value(p, op->operands[1], map);
+    level = deeper(level, deeper(dy.level, y.level));
+    text = arena_printf(a, "%s * (%s - %s)", y.text, dy.text, sum->text);
+    break;
+  }
+  case OP_LOG_SOFTMAX_GRAD: {
+    Printed dy = printer_value(p, op->operands[0], map), y = printer_value(p, op->operands[1], map);
+    level = deeper(level, deeper(dy.level, y.level));
+    text = arena_printf(a, "%s - %s_exp(%s) * %s", dy.text, fn, y.text, sum->text);
+    break;
+  }
+  case OP_XENT:
+    text =
+        arena_printf(a, "%s_log(%s) + %s - %s", fn, sum->text, printer_term(p, op, ROLE_MAX)->text,
+                     printer_term(p, op, ROLE_AT_LABEL)->text);
+    break;
+  default: { /* OP_XENT_GRAD */
+    Printed dy = printer_value(p, op->operands[0], map);
+    const char *num = row_exp(p, op, map, &level), *c = axis_text(p, map[t->rank - 1], &level);
+    level = deeper(level, dy.level);
+    text = arena_printf(a, "%s * (divide(%s, %s) - ((int)(%s) == (int)%s ? 1.0f : 0.0f))", dy.text,
+                        num, sum->text, c, printer_term(p, op, ROLE_LABEL)->text);
+  }
+  }
+  return line(p, t->dtype, scalar_round_text(a, t->dtype, text), level);
+}
+
+/* The mask is a function of key and position, in the backward path as in the forward one. */
+static Printed dropout_value(Printer *p, const Op *op, const Axis *map) {
+  const Type *t = value_type(p->gr->e, op->results[0]);
+  Dtype compute = t->dtype == DT_F64 ? DT_F64 : DT_F32;
+  double keep = op->attr[AT_KEEP].f;
+  Printed x = printer_value(p, op->operands[0], map);
+  int level = x.level;
+  int64_t *own = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
+  row_major(t, own);
+  const char *place = NULL;
+  if (op->noperands > 1) {
+    Printed draw = printer_value(p, op->operands[1], map);
+    place = draw.text;
+    level = deeper(level, draw.level);
+  }
+  const char *key = random_key_text(p->g->a, op->attr[AT_DROP_KEY], op->attr[AT_DROP_DRAW], place);
+  const char *call = arena_printf(p->g->a, "%s_random_uniform(%s, env, (uint64_t)(%s))",
+                                  dtype_prefix(compute), key, strided(p, t, own, map, &level));
+  Printed u = line(p, compute, call, level);
+  Printed y = line(p, compute,
+                   arena_printf(p->g->a, "%s * %s", x.text,
+                                scalar_literal(p->g->a, compute, (Attr){.f = 1 / keep})),
+                   level);
+  const char *text = arena_printf(p->g->a, "%s < %s ? %s : 0", u.text,
+                                  scalar_literal(p->g->a, compute, (Attr){.f = keep}), y.text);
+  return line(p, t->dtype, scalar_round_text(p->g->a, t->dtype, text), level);
+}
+
+Printed printer_value(Printer *p, ValueId v, const Axis *map) {
+  Arena *a = p->g->a;
+  const Entry *e = p->gr->e;
+  for (uint32_t i = 0; i < p->seen.n; i++)
+    if (p->seen.at[i].v == v && same_map(p, v, p->seen.at[i].map, map))
+      return (Printed){p->seen.at[i].text, p->seen.at[i].level};
+  Dtype dt = value_type(e, v)->dtype;
+  Printed r = {.level = 0};
+  int arg = group_arg(p->gr, v);
+  const Op *op = arg < 0 ? value_def(e, v) : NULL;
+  if (arg >= 0) {
+    const char *index = printer_index(p, v, map, &r.level);
+    r = line(p, dt, scalar_load(a, dt, arena_printf(a, "in%d", arg), index), r.level);
+  } else if (op->kind == OP_CONST) {
+    return (Printed){scalar_literal(a, dt, op->attr[AT_VALUE]), 0};
+  } else if (op->kind == OP_IOTA) {
+    const char *i = axis_text(p, map[op->attr[AT_AXIS].i], &r.level);
+    r = line(p, dt, scalar_round_text(a, dt, arena_printf(a, "(%s)(%s)", dtype_compute(dt), i)),
+             r.level);
+  } else if (op_info[op->kind].cls == CLASS_VIEW || op->kind == OP_STOP_GRADIENT) {
+    const Axis *inner = axes_through(p->g->a, p->gr->e, op, map);
+    if (!inner) gc_bug(p->g->ctx, "op %s cannot be read in place", op_info[op->kind].name);
+    r = printer_value(p, op->operands[0], inner);
+  } else if (op_info[op->kind].cls == CLASS_ROWS) {
+    if (value_at(e, v)->index == 1) { /* of a norm: its scale */
+      const Term *t = printer_term(p, op, ROLE_SCALE);
+      r = (Printed){scalar_round_text(a, dt, t->text), t->level};
+    } else {
+      r = op_is_norm(op) || op_is_norm_grad(op) ? norm_value(p, op, map) : row_value(p, op, map);
+    }
+  } else if (op_info[op->kind].cls == CLASS_REDUCE) {
+    const Term *t = printer_term(p, op, ROLE_VALUE);
+    r = (Printed){t->text, t->level};
+  } else if (op->kind == OP_DROPOUT) {
+    r = dropout_value(p, op, map);
+  } else if (op_info[op->kind].cls == CLASS_ELEMENT) {
+    const char *operand[3];
+    for (int i = 0; i < op->noperands; i++) {
+      Printed x = printer_value(p, op->operands[i], map);
+      operand[i] = x.text;
+      r.level = deeper(r.level, x.level);
+    }
+    r = line(p, dt, scalar_expr(p->g, e, op, operand), r.level);
+  } else {
+    gc_bug(p->g->ctx, "op %s cannot stand in a group", op_info[op->kind].name);
+  }
+  printer_bind(p, v, map, r);
+  return r;
+}
+
+/* ---- the body of an element-wise loop whose position the caller gives ---- */
+
+static void site_start(Gen *g, Text *x, const Group *gr, const Site *s, Printer *p) {
+  *p = (Printer){.g = g,
+                 .gr = gr,
+                 .ncoords = s->shape->rank,
+                 .flat = s->flat,
+                 .panel = s->panel,
+                 .layout = s->layout};
+  p->coord = ARENA_ARRAY(g->a, Coord, p->ncoords + 1);
+  for (int i = 0; i < p->ncoords; i++)
+    p->coord[i] = (Coord){.dim = s->shape->dim[i], .text = s->coord[i], .level = 1};
+  p->level = ARENA_ARRAY(g->a, Text *, 2);
+  p->level[0] = &g->out.at[g->out.n - 1]->head;
+  p->level[1] = x;
+  p->flat_level = 1;
+  if (s->have == NO_ID) return;
+  /* a name of its own: gcc 12 reads wrong lanes where a load stands in only one arm of `?:` */
+  Printed have = line(p, value_type(gr->e, s->have)->dtype, s->have_text, 1);
+  printer_bind(p, s->have, printer_identity(p, s->have), have);
+}
+
+void site_body(Gen *g, Text *x, const Group *gr, const Site *s) {
+  Printer p;
+  site_start(g, x, gr, s, &p);
+  Printed *out = ARENA_ARRAY(g->a, Printed, gr->nout + 1);
+  const Axis **map = ARENA_ARRAY(g->a, const Axis *, gr->nout + 1);
+  for (int i = 0; i < gr->nout; i++) {
+    map[i] = printer_identity(&p, gr->yield[i]);
+    out[i] = printer_value(&p, gr->yield[i], map[i]);
+  }
+  for (int i = 0; i < gr->nout; i++) {
+    int level = 0;
+    Dtype dt = value_type(gr->e, gr->yield[i])->dtype;
+    text_line(x, "out%d[%s] = %s;", i, printer_index(&p, gr->out[i], map[i], &level),
+              scalar_store(g->a, dt, out[i].text));
+  }
+}

@@ -1,0 +1,104 @@
+/* The values of a group as lines of C, demanded from the yields: each value at each place it is
+   wanted is one line, put as far out of the loops as what it depends on allows.
+   A place is a map from the axes of a value to the loops; views compose maps and print nothing. */
+#ifndef GC_CODEGEN_PRINTER_H
+#define GC_CODEGEN_PRINTER_H
+#include "codegen/program/kernel.h"
+
+typedef struct Coord { /* one axis of the domain */
+  int64_t dim;
+  const char *text; /* of its position; NULL where a later axis of the same loop stands for it */
+  int level;        /* of the loop it belongs to: lines that need it go there */
+} Coord;
+
+typedef struct Seen {
+  ValueId v;
+  const Axis *map;
+  const char *text;
+  int level;
+} Seen;
+
+/* What a row op keeps of a row: bound by the printer of rows before the values that need it. */
+typedef enum Role {
+  ROLE_VALUE,
+  ROLE_MAX,
+  ROLE_SUM,
+  ROLE_LABEL,
+  ROLE_AT_LABEL,
+  ROLE_EXP,
+  ROLE_SQUARES, /* of norms: sum of squared distances */
+  ROLE_MEAN,
+  ROLE_SCALE,   /* 1 / sqrt(mean square + eps) */
+  ROLE_DOT,     /* of their gradients: sum of dy y */
+  ROLE_MEAN_DOT /* over the row's elements */
+} Role;
+typedef struct Term {
+  const Op *op;
+  Role role;
+  const char *text;
+  int level;
+} Term;
+
+typedef struct Printer {
+  Gen *g;
+  const Group *gr;
+  int ncoords;
+  Coord *coord;
+  int nlevels;
+  Text **level;     /* lines by level; outer ones first */
+  VEC(Seen) seen;   /* memo, dropped with printer_drop when a loop closes */
+  const char *flat; /* text of the index in the domain in `layout`, or NULL */
+  const Layout *layout;
+  const char *panel; /* text of the offset in panels, or NULL */
+  int flat_level;
+  bool storage; /* the loop runs over the storage of values in panels: flat is the offset */
+  VEC(Term) terms;
+} Printer;
+
+typedef struct Printed {
+  const char *text;
+  int level;
+} Printed;
+
+/* The value on its whole shape, axis i at coordinate i. */
+const Axis *printer_identity(Printer *p, ValueId v);
+Printed printer_value(Printer *p, ValueId v, const Axis *map);
+/* Binds a value at a place to a text that is there already. */
+void printer_bind(Printer *p, ValueId v, const Axis *map, Printed as);
+void printer_drop(Printer *p, int level); /* forgets lines of this level and deeper */
+const char *printer_index(Printer *p, ValueId v, const Axis *map, int *level);
+
+/* A leaf that an element reads: an argument, or an iota in the group. */
+typedef struct Leaf {
+  ValueId v;
+  int64_t *stride; /* by domain axis, in elements; of a value in panels: inside of one */
+} Leaf;
+/* Every leaf reached from these values at these maps, for deciding which axes are one loop. */
+typedef struct Leaves {
+  VEC(Leaf) at;
+} Leaves;
+void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out);
+/* The same for a result of the group, and the place where it is stored. */
+void leaves_result(Printer *p, int yield, const Axis *map, Leaves *out);
+/* One loop over axes of the domain that every leaf walks evenly. */
+typedef struct Loop {
+  int64_t n;
+  int coord; /* the last of its axes: its text is the loop's variable */
+} Loop;
+/* The fewest loops over n axes of the domain, outermost first, axes of extent 1 left out; the texts
+   of all those coordinates are NULL afterwards, for the caller to name the loops'. */
+int loops_over(Printer *p, const Leaves *l, const int *axes, int n, Loop *out);
+int64_t loops_count(const Loop *l, int n); /* iterations of all, nested */
+
+/* Coordinates from the domain of the group, without texts yet; levels: texts of deeper loops. */
+Printer printer_new(Gen *g, const Group *gr, int levels, int indent);
+/* `first` declares what the iteration number u of these loops, nested, is in each: coordinates in
+   level's text, named prefix0, prefix1, …; with one loop u itself is the coordinate. */
+void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const char *prefix,
+                    int level);
+/* The store of a result, whose axes are at map, at level. */
+void printer_store(Printer *p, int yield, const Axis *map, int level);
+const Term *printer_term(const Printer *p, const Op *op, Role role);
+void text_append(Text *x, const Text *y);
+const char *scalar_round_text(Arena *a, Dtype dt, const char *value);
+#endif

@@ -1,0 +1,342 @@
+/* What rows and columns share on every target; see reduction.h.
+   Contract: the order in which elements are combined is fixed by the shape alone, and is the same
+   on every target, so that a program gives the same bits wherever it runs. */
+#include "codegen/print/reduction.h"
+
+/* ---- steps ---- */
+
+const char *reduce_start(Gen *g, OpKind k, Dtype dt, int64_t n) {
+  bool real = dtype_is_float(dt);
+  switch ((int)k) {
+  case OP_PROD: return scalar_literal(g->a, dt, real ? (Attr){.f = 1} : (Attr){.i = 1});
+  case OP_REDUCE_MAX:
+    if (real) return scalar_literal(g->a, dt, (Attr){.f = -__builtin_inf()});
+    return dt == DT_I32 ? "INT32_MIN" : dt == DT_I64 ? "INT64_MIN" : "0";
+  case OP_REDUCE_MIN:
+    if (real) return scalar_literal(g->a, dt, (Attr){.f = __builtin_inf()});
+    return dt == DT_I32 ? "INT32_MAX" : dt == DT_I64 ? "INT64_MAX" : dt == DT_BOOL ? "1" : "255";
+  default: return scalar_literal(g->a, dt, real && n > 0 ? (Attr){.f = -0.0} : (Attr){0});
+  }
+}
+
+const char *reduce_step(Gen *g, OpKind k, const char *acc, const char *v) {
+  switch ((int)k) {
+  case OP_PROD: return arena_printf(g->a, "%s * %s", acc, v);
+  case OP_REDUCE_MAX:
+    return arena_printf(g->a, "%s > %s || %s != %s ? %s : %s", v, acc, v, v, v, acc);
+  case OP_REDUCE_MIN:
+    return arena_printf(g->a, "%s < %s || %s != %s ? %s : %s", v, acc, v, v, v, acc);
+  default: return arena_printf(g->a, "%s + %s", acc, v);
+  }
+}
+
+int64_t group_work(const Group *gr) {
+  int64_t work = 0;
+  for (int i = 0; i < gr->nops; i++) {
+    const Op *op = gr->ops[i];
+    const Type *t = op_is_reduction(op) ? value_type(gr->e, op->operands[op_full_operand(op)])
+                                        : value_type(gr->e, op->results[0]);
+    const char *x = op_info[op->kind].expr;
+    bool dear = op_info[op->kind].cls == CLASS_ROWS || (x && strstr(x, "FN("));
+    work += t->numel * (dear ? 8 : 1);
+  }
+  return work;
+}
+
+const char *reduce_beats(Gen *g, OpKind k, Dtype dt, const char *a, const char *b) {
+  const char *cmp = k == OP_ARGMAX ? ">" : "<";
+  if (!dtype_is_float(dt)) return arena_printf(g->a, "%s %s %s", a, cmp, b);
+  return arena_printf(g->a, "%s %s %s || (%s != %s && %s == %s)", a, cmp, b, a, a, b, b);
+}
+
+/* ---- terms: what is reduced, and in which pass ---- */
+
+static int ready(const Rows *r, ValueId v) {
+  if (group_arg(r->gr, v) >= 0) return 0;
+  OpId def = value_at(r->gr->e, v)->def;
+  for (int i = 0; i < r->gr->nops; i++)
+    if (r->gr->ops[i]->id == def) return r->ready[i];
+  return 0;
+}
+
+/* The work, found or added: equal reductions of one value are one. */
+static int want(Rows *r, OpKind kind, ValueId x, const Op *op, int pass) {
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    if (w->kind == kind && w->x == x && kind != OP_SOFTMAX_GRAD) return (int)i;
+  }
+  const char *name = arena_printf(r->g->a, "r%d", (int)r->work.n);
+  vec_push(r->g->a, &r->work, (Work){x, kind, op, pass, name, NULL});
+  if (pass + 1 > r->npasses) r->npasses = pass + 1;
+  return (int)r->work.n - 1;
+}
+
+/* A sum that is an op's result is rounded to its dtype; one inside of a softmax is not. */
+static void term(Rows *r, const Op *op, Role role, int work) {
+  const char *text = r->work.at[work].name;
+  if (role == ROLE_VALUE)
+    text = scalar_round_text(r->g->a, value_type(r->gr->e, op->results[0])->dtype, text);
+  vec_push(r->g->a, &r->p.terms, (Term){op, role, text, 1});
+}
+
+void rows_schedule(Rows *r) {
+  const Group *gr = r->gr;
+  r->ready = ARENA_ARRAY(r->g->a, int, gr->nops + 1);
+  for (int i = 0; i < gr->nops; i++) {
+    const Op *op = gr->ops[i];
+    int at = 0;
+    for (int k = 0; k < op->noperands; k++) {
+      int x = ready(r, op->operands[k]);
+      if (x > at) at = x;
+    }
+    switch ((int)op->kind) {
+    case OP_SOFTMAX:
+    case OP_LOG_SOFTMAX:
+    case OP_XENT:
+    case OP_XENT_GRAD: {
+      ValueId x = op->operands[op_full_operand(op)];
+      int first = ready(r, x);
+      term(r, op, ROLE_MAX, want(r, OP_REDUCE_MAX, x, op, first));
+      term(r, op, ROLE_SUM, want(r, OP_SOFTMAX, x, op, first + 1));
+      r->ready[i] = at > first + 2 ? at : first + 2;
+      break;
+    }
+    case OP_SOFTMAX_GRAD:
+      term(r, op, ROLE_SUM, want(r, OP_SOFTMAX_GRAD, op->operands[0], op, at));
+      r->ready[i] = at + 1;
+      break;
+    case OP_LAYER_NORM: {
+      int first = ready(r, op->operands[0]);
+      term(r, op, ROLE_SUM, want(r, OP_SUM, op->operands[0], op, first));
+      term(r, op, ROLE_SQUARES, want(r, OP_LAYER_NORM, op->operands[0], op, first + 1));
+      r->ready[i] = first + 2;
+      break;
+    }
+    case OP_RMS_NORM:
+      term(r, op, ROLE_SQUARES, want(r, OP_RMS_NORM, op->operands[0], op, at));
+      r->ready[i] = at + 1;
+      break;
+    case OP_LAYER_NORM_GRAD:
+    case OP_RMS_NORM_GRAD: {
+      int dy = ready(r, op->operands[0]), y = ready(r, op->operands[1]);
+      int dot = dy > y ? dy : y;
+      if (op->kind == OP_LAYER_NORM_GRAD)
+        term(r, op, ROLE_SUM, want(r, OP_SUM, op->operands[0], op, dy));
+      term(r, op, ROLE_DOT, want(r, OP_SOFTMAX_GRAD, op->operands[0], op, dot));
+      r->ready[i] = at > dot + 1 ? at : dot + 1;
+      break;
+    }
+    case OP_LOG_SOFTMAX_GRAD: { /* the sum of dy may be a sum of the program's, too: as early as
+                                   that */
+      int first = ready(r, op->operands[0]);
+      term(r, op, ROLE_SUM, want(r, OP_SUM, op->operands[0], op, first));
+      r->ready[i] = at > first + 1 ? at : first + 1;
+      break;
+    }
+    default:
+      r->ready[i] = at;
+      if (op_is_reduction(op)) {
+        int work = want(r, op->kind, op->operands[0], op, at);
+        if (op_start(op) < 0) term(r, op, ROLE_VALUE, work); /* else in rows_before */
+        r->ready[i] = at + 1;
+      }
+    }
+  }
+}
+
+int64_t rows_elements(const Group *gr) {
+  int64_t c = 1;
+  for (int i = op_outer_axes(gr->e, gr->root); i < gr->domain->rank; i++) c *= gr->domain->dim[i];
+  return c;
+}
+
+/* ---- passes over a row ---- */
+
+/* What is combined at a position: its text in the level of the inner loop. */
+const char *rows_addend(Rows *r, const Work *w) {
+  Printer *p = &r->p;
+  Dtype dt = value_type(r->gr->e, w->x)->dtype;
+  const Axis *map = printer_identity(p, w->x);
+  const char *x = printer_value(p, w->x, map).text;
+  if (w->kind == OP_SOFTMAX) {
+    const char *max = NULL;
+    for (uint32_t i = 0; i < r->work.n; i++)
+      if (r->work.at[i].kind == OP_REDUCE_MAX && r->work.at[i].x == w->x) max = r->work.at[i].name;
+    const char *e = arena_printf(r->g->a, "%s_exp_down(%s - %s)", dtype_prefix(dt), x, max);
+    if (!w->keep) return e;
+    text_line(p->level[2], "%s = %s;", w->keep, e);
+    return w->keep;
+  }
+  if (w->kind == OP_LAYER_NORM) {
+    const char *mean = printer_term(p, w->op, ROLE_MEAN)->text;
+    return arena_printf(r->g->a, "(%s - %s) * (%s - %s)", x, mean, x, mean);
+  }
+  if (w->kind == OP_RMS_NORM) return arena_printf(r->g->a, "%s * %s", x, x);
+  if (w->kind == OP_SOFTMAX_GRAD)
+    return arena_printf(r->g->a, "%s * %s", x, printer_value(p, w->op->operands[1], map).text);
+  return x;
+}
+
+OpKind rows_combine(const Work *w) { return op_info[w->kind].cls == CLASS_ROWS ? OP_SUM : w->kind; }
+
+bool rows_is_arg(const Work *w) { return w->kind == OP_ARGMAX || w->kind == OP_ARGMIN; }
+
+/* Names the coordinates of a row's elements for the inner loop: its variable is c. */
+void rows_name(Rows *r, const Loop *loop, int n) {
+  if (n == 0) return;
+  printer_decode(&r->p, loop, n, "c", "x", 2);
+}
+
+/* A label, checked, as soon as it can be computed: before pass `number`. */
+static void label(Rows *r, const Op *op, const char *name) {
+  Printer *p = &r->p;
+  Text *row = p->level[1];
+  ValueId v = op->operands[op->noperands - 1];
+  const char *read = printer_value(p, v, printer_identity(p, v)).text;
+  text_line(row, "long %s = (long)%s;", name, read);
+  text_open(row, "if (%s < 0 || %s >= %lld) {", name, name, (long long)r->c);
+  text_line(row, "%s", gen_fault(r->g, r->gr, op, "a label", r->number, name, r->c));
+  text_line(row, "%s = 0;", name);
+  text_close(row, "}");
+  vec_push(r->g->a, &p->terms, (Term){op, ROLE_LABEL, name, 1});
+}
+
+/* The element of the row that a label names. */
+static void at_label(Rows *r, const Op *op) {
+  Printer *p = &r->p;
+  ValueId x = op->operands[0];
+  const Type *t = value_type(r->gr->e, x);
+  Axis *map = ARENA_ARRAY(r->g->a, Axis, t->rank + 1);
+  memcpy(map, printer_identity(p, x), sizeof *map * (size_t)t->rank);
+  map[t->rank - 1] = (Axis){.coord = p->ncoords, .step = 1};
+  p->coord[p->ncoords++] =
+      (Coord){.dim = r->c, .text = printer_term(p, op, ROLE_LABEL)->text, .level = 1};
+  uint32_t seen = p->seen.n;
+  Printed at = printer_value(p, x, map);
+  p->seen.n = seen; /* the coordinate's number is the next label's, too */
+  p->ncoords--;
+  vec_push(r->g->a, &p->terms, (Term){op, ROLE_AT_LABEL, at.text, 1});
+}
+
+/* Declares a number of the row, a term of the op. */
+static void row_term(Rows *r, const Op *op, Role role, const char *expr) {
+  const char *name = arena_printf(r->g->a, "v%d", r->g->names++);
+  Dtype dt = value_type(r->gr->e, op->results[0])->dtype;
+  text_line(r->p.level[1], "const %s %s = %s;", dtype_compute(dt), name, expr);
+  vec_push(r->g->a, &r->p.terms, (Term){op, role, name, 1});
+}
+
+/* The sum over the number of elements. */
+static const char *row_mean(Rows *r, const Op *op, Role sum) {
+  Dtype dt = value_type(r->gr->e, op->results[0])->dtype;
+  const char *n =
+      scalar_literal(r->g->a, dt == DT_F64 ? DT_F64 : DT_F32, (Attr){.f = (double)r->c});
+  return arena_printf(r->g->a, "divide(%s, %s)", printer_term(&r->p, op, sum)->text, n);
+}
+
+/* Means and scales of norms whose sums are known when pass `number` begins. */
+static void norm_terms(Rows *r, const Op *op, int number) {
+  int x = ready(r, op->operands[0]);
+  bool layer = op->kind == OP_LAYER_NORM;
+  if (op_is_norm_grad(op)) {
+    int y = ready(r, op->operands[1]);
+    if (op->kind == OP_LAYER_NORM_GRAD && number == x + 1)
+      row_term(r, op, ROLE_MEAN, row_mean(r, op, ROLE_SUM));
+    if (number == (x > y ? x : y) + 1) row_term(r, op, ROLE_MEAN_DOT, row_mean(r, op, ROLE_DOT));
+    return;
+  }
+  if (layer && number == x + 1) row_term(r, op, ROLE_MEAN, row_mean(r, op, ROLE_SUM));
+  if (number != x + 1 + layer) return;
+  Dtype dt = value_type(r->gr->e, op->results[0])->dtype;
+  const char *eps = scalar_literal(r->g->a, dt == DT_F64 ? DT_F64 : DT_F32, op->attr[AT_EPS]);
+  row_term(r, op, ROLE_SCALE,
+           arena_printf(r->g->a, "divide(1, %s_sqrt(%s + %s))", dtype_prefix(dt),
+                        row_mean(r, op, ROLE_SQUARES), eps));
+}
+
+/* What has been added up so far and the row's sum. */
+static void go_on(Rows *r, const Op *op) {
+  ValueId so_far = op->operands[op_start(op)];
+  const char *sum = printer_value(&r->p, so_far, printer_identity(&r->p, so_far)).text;
+  for (uint32_t i = 0; r->c > 0 && i < r->work.n; i++)
+    if (r->work.at[i].kind == OP_SUM && r->work.at[i].x == op->operands[0])
+      sum = arena_printf(r->g->a, "%s + %s", sum, r->work.at[i].name);
+  row_term(r, op, ROLE_VALUE,
+           scalar_round_text(r->g->a, value_type(r->gr->e, op->results[0])->dtype, sum));
+}
+
+void rows_before(Rows *r, int number) {
+  for (int i = 0; i < r->gr->nops; i++) {
+    const Op *op = r->gr->ops[i];
+    if (op_start(op) >= 0 && r->ready[i] == number) go_on(r, op);
+    if (op_is_norm(op) || op_is_norm_grad(op)) norm_terms(r, op, number);
+    if (op->kind != OP_XENT && op->kind != OP_XENT_GRAD) continue;
+    int when = ready(r, op->operands[op->noperands - 1]);
+    if (when == number) label(r, op, arena_printf(r->g->a, "label%d", i));
+    int row = ready(r, op->operands[0]);
+    if (op->kind == OP_XENT && (row > when ? row : when) == number) at_label(r, op);
+  }
+}
+
+void rows_leaves(Rows *r, Leaves *l) {
+  Printer *p = &r->p;
+  for (uint32_t i = 0; i < r->work.n; i++)
+    leaves_of(p, r->work.at[i].x, printer_identity(p, r->work.at[i].x), l);
+  for (int i = 0; i < r->gr->nops; i++) { /* operands of row ops, and all that reductions read */
+    const Op *op = r->gr->ops[i];
+    if (!op_is_reduction(op)) continue;
+    for (int k = 0; k < op->noperands; k++)
+      leaves_of(p, op->operands[k], printer_identity(p, op->operands[k]), l);
+  }
+  for (int i = 0; i < r->gr->nout; i++)
+    leaves_of(p, r->gr->yield[i], printer_identity(p, r->gr->yield[i]), l);
+}
+
+/* ---- columns ---- */
+
+void cols_axes(Cols *c) {
+  const Op *op = c->gr->root;
+  int rank = c->gr->domain->rank;
+  c->kept = ARENA_ARRAY(c->g->a, int, rank + 1);
+  c->gone = ARENA_ARRAY(c->g->a, int, rank + 1);
+  for (int i = 0; i < rank; i++) {
+    bool gone = false;
+    if (op->kind == OP_ARGMAX || op->kind == OP_ARGMIN)
+      gone = op->attr[AT_AXIS].i == i;
+    else
+      for (int k = 0; k < op->attr[AT_AXES].ints->n; k++)
+        gone |= op->attr[AT_AXES].ints->at[k] == i;
+    if (gone)
+      c->gone[c->ngone++] = i;
+    else
+      c->kept[c->nkept++] = i;
+  }
+}
+
+/* A value of the kept shape, axis i at the i-th kept axis of the domain. Values whose axes of
+   extent 1 come and go are matched from the left. */
+const Axis *cols_map(Cols *c, ValueId v) {
+  const Type *t = value_type(c->gr->e, v);
+  Axis *m = ARENA_ARRAY(c->g->a, Axis, t->rank + 1);
+  int k = 0;
+  for (int i = 0; i < t->rank; i++) {
+    m[i] = (Axis){.coord = -1};
+    if (t->dim[i] == 1) continue;
+    while (k < c->nkept && c->gr->domain->dim[c->kept[k]] == 1) k++;
+    if (k == c->nkept || c->gr->domain->dim[c->kept[k]] != t->dim[i])
+      gc_bug(c->g->ctx, "a result of a column reduction has another shape than what is kept");
+    m[i] = (Axis){.coord = c->kept[k++], .step = 1};
+  }
+  return m;
+}
+
+bool cols_is_kept(const Cols *c, const Type *t) {
+  int k = 0;
+  for (int i = 0; i < t->rank; i++) {
+    if (t->dim[i] == 1) continue;
+    while (k < c->nkept && c->gr->domain->dim[c->kept[k]] == 1) k++;
+    if (k == c->nkept || c->gr->domain->dim[c->kept[k++]] != t->dim[i]) return false;
+  }
+  while (k < c->nkept && c->gr->domain->dim[c->kept[k]] == 1) k++;
+  return k == c->nkept;
+}

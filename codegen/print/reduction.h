@@ -1,0 +1,78 @@
+/* Reductions and rows, as far as they are the same for every target: what is reduced in which pass,
+   the scalar text of each step, labels, and the axes that a reduction keeps.
+   Contract: the loops are a target's own; they name the row's element `c`, the row `u`. */
+#ifndef GC_CODEGEN_REDUCTION_H
+#define GC_CODEGEN_REDUCTION_H
+#include "codegen/print/printer.h"
+
+/* ---- steps ---- */
+/* "(-0.0f)", "(-__builtin_inff())", … of the compute type: what n elements are combined with. A
+   real sum begins at -0, since -0 + x is x in every bit and +0 + -0 is not; that of nothing is +0.
+ */
+const char *reduce_start(Gen *g, OpKind k, Dtype dt, int64_t n);
+/* acc combined with v: "acc + v"; both names */
+const char *reduce_step(Gen *g, OpKind k, const char *acc, const char *v);
+/* a is to replace b as the largest or smallest so far; NaN wins, and the first */
+const char *reduce_beats(Gen *g, OpKind k, Dtype dt, const char *a, const char *b);
+enum {
+  LANES = 64, /* that a float reduction runs side by side along a row; fewer elements: one by one */
+  ROW_CHUNK = 16384,     /* elements of a row whose lanes are added up before the next such part */
+  COL_CHUNK = SUM_COLUMN /* elements of a column of which the same is true */
+};
+/* Element operations of one evaluation of the group's members on their shapes, with functions at
+   their price. */
+int64_t group_work(const Group *gr);
+
+/* ---- rows ---- */
+
+typedef struct Work {
+  ValueId x;    /* operand; with ROLE_SUM of a softmax_grad also y */
+  OpKind kind;  /* OP_SUM, …, OP_ARGMAX: how it is combined; OP_SOFTMAX: sum of exp(x - max) */
+  const Op *op; /* of a softmax_grad: its second factor; else the first op that wants it */
+  int pass;
+  const char *name;
+  const char
+      *keep; /* sum of exp: where a target keeps each addend for later passes, "r1_k[c]"; or NULL */
+} Work;
+
+typedef struct Rows {
+  Gen *g;
+  const Group *gr;
+  Printer p;
+  VEC(Work) work;
+  int *ready;         /* by member: the pass in which its result can be computed */
+  int npasses;        /* of reductions */
+  int outer;          /* axes before the row */
+  int64_t c;          /* elements of a row */
+  const char *number; /* text of a row's number */
+} Rows;
+
+int64_t rows_elements(const Group *gr); /* of a row */
+/* What is to be reduced, and in which pass; g, gr, p and outer are given. */
+void rows_schedule(Rows *r);
+/* Leaves of all that the passes and the results read. */
+void rows_leaves(Rows *r, Leaves *l);
+/* Text of what is combined at a position, in the level of the inner loop. */
+const char *rows_addend(Rows *r, const Work *w);
+OpKind rows_combine(const Work *w); /* how: OP_SUM, … */
+bool rows_is_arg(const Work *w);    /* argmax, argmin */
+/* Names the coordinates of a row's elements for the inner loop: its variable is c. */
+void rows_name(Rows *r, const Loop *loop, int n);
+/* What is known of a row before pass `number`: labels, checked, and the elements that they name;
+   means and scales. */
+void rows_before(Rows *r, int number);
+
+/* ---- columns: reductions over axes that are not the last ---- */
+
+typedef struct Cols {
+  Gen *g;
+  const Group *gr;
+  Printer p;
+  int *kept, nkept, *gone, ngone; /* axes of the domain */
+} Cols;
+
+void cols_axes(Cols *c);
+/* A value of the kept shape, axis i at the i-th kept axis of the domain. */
+const Axis *cols_map(Cols *c, ValueId v);
+bool cols_is_kept(const Cols *c, const Type *t);
+#endif

@@ -1,0 +1,116 @@
+/* Launches: their arguments, how threads share them, what they touch, and their names.
+   Contract: an argument list is inputs, outputs, then one scratch; everything is taken as touched
+   whole until a printer says which slice a unit owns. */
+#include "codegen/program/tables.h"
+
+void gen_helper(Gen *g, const char *text) {
+  for (uint32_t i = 0; i < g->helpers.n; i++)
+    if (strcmp(g->helpers.at[i], text) == 0) return;
+  vec_push(g->a, &g->helpers, text);
+}
+
+static const char *group_name(Gen *g, const Group *gr) {
+  if (gr->op->kind == OP_KERNEL && gr->op->attr[0].str && *gr->op->attr[0].str)
+    return gr->op->attr[0].str;
+  if (gr->op->kind == OP_KERNEL) return "kernel";
+  return op_info[gr->op->kind].name;
+}
+
+static Kernel *start(Gen *g, const Group *gr, const char *name) {
+  Kernel *k = ARENA_NEW(g->a, Kernel);
+  k->name = name;
+  k->head = text_new(g->a, 1);
+  k->text = text_new(g->a, 1);
+  k->units = 1;
+  bool scratch = g->target->scratch_bytes(g->target, gr->e, gr->op) > 0;
+  bool store = gr->op->kind == OP_STORE;
+  k->args = ARENA_ARRAY(g->a, KernelArg, gr->nin + gr->nout + 2);
+  for (int i = 0; i < gr->nin; i++)
+    k->args[k->nargs++] = (KernelArg){ARG_VALUE, .value = gr->in[i], .access = {.read = true}};
+  for (int i = 0; i < gr->nout; i++)
+    k->args[k->nargs++] = (KernelArg){ARG_VALUE, .value = gr->out[i], .access = {.write = true}};
+  if (store)
+    k->args[k->nargs++] = (KernelArg){ARG_GLOBAL, .global = (int)gr->op->attr[AT_GLOBAL].i,
+                                      .access = {.write = true}};
+  if (scratch)
+    k->args[k->nargs++] = (KernelArg){ARG_SCRATCH, .access = {.read = true, .write = true}};
+  g->names = 0;
+  vec_push(g->a, &g->out, k);
+  return k;
+}
+
+Kernel *kernel_new(Gen *g, const Group *gr) { return start(g, gr, group_name(g, gr)); }
+
+Kernel *kernel_next(Gen *g, const Group *gr, const char *suffix) {
+  return start(g, gr, arena_printf(g->a, "%s.%s", group_name(g, gr), suffix));
+}
+
+int kernel_scratch_arg(const Kernel *k) {
+  return k->nargs && k->args[k->nargs - 1].kind == ARG_SCRATCH ? k->nargs - 1 : -1;
+}
+
+static void declare(Kernel *k, Gen *g, const Type *t, bool in, int i, int at) {
+  text_line(&k->head, "%s%s *%s%d = p[%d]; /* %s */", in ? "const " : "", dtype_storage(t->dtype),
+            in ? "in" : "out", i, at, type_str(g->ctx, t));
+}
+
+void kernel_args(Gen *g, Kernel *k, const Group *gr) {
+  for (int i = 0; i < gr->nin; i++) {
+    bool first = true; /* a value that several operands name is read through the first */
+    for (int j = 0; j < i; j++) first = first && gr->arg[j] != gr->arg[i];
+    if (first) declare(k, g, value_type(gr->e, gr->in[i]), true, i, i);
+  }
+  for (int i = 0; i < gr->nout; i++)
+    declare(k, g, value_type(gr->e, gr->out[i]), false, i, gr->nin + i);
+  if (gr->op->kind == OP_STORE) declare(k, g, value_type(gr->e, gr->in[0]), false, 0, 1);
+  if (kernel_scratch_arg(k) >= 0)
+    text_line(&k->head, "char *scratch = p[%d];", kernel_scratch_arg(k));
+}
+
+void kernel_units(Kernel *k, int64_t units) {
+  k->units = units;
+  if (units == 1)
+    text_line(&k->text, "if (t != 0) return;");
+  else
+    text_line(&k->text, "const long u0 = %lldL * t / nt, u1 = %lldL * (t + 1) / nt;",
+              (long long)units, (long long)units);
+}
+
+static void split(KernelArg *a, int64_t rows, uint64_t stride, uint64_t width) {
+  a->access.rows = rows;
+  a->access.stride = stride;
+  a->access.width = width;
+}
+
+void kernel_split_in(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride,
+                     uint64_t width) {
+  split(&k->args[i], rows, stride, width);
+}
+
+void kernel_split_out(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride,
+                      uint64_t width) {
+  split(&k->args[gr->nin + i], rows, stride, width);
+}
+
+/* The number of a row of GcSite. Equal rows are one, so that kernels can be. */
+static uint32_t site_of(Gen *g, const char *row) {
+  for (uint32_t i = 0; i < g->sites.n; i++)
+    if (strcmp(g->sites.at[i], row) == 0) return i;
+  vec_push(g->a, &g->sites, row);
+  return g->sites.n - 1;
+}
+
+const char *gen_fault(Gen *g, const Group *gr, const Op *op, const char *what, const char *at,
+                      const char *value, int64_t limit) {
+  Arena *a = g->a;
+  const IndexTrace *t = &g->uses->trace[op->id];
+  const char *loc = text_quoted(a, op->loc.line ? loc_str(g->ctx, op->loc) : "");
+  const char *row = arena_printf(a, "{%s, \"%s\"", loc, what);
+  if (t->input >= 0)
+    row = arena_printf(a, "%s, %s, %s, %lld, %lld, %lld, %lld", row,
+                       text_quoted(a, value_at(gr->e, gr->e->body->args.at[t->input])->name),
+                       t->exact ? "true" : "false", (long long)t->first, (long long)t->step,
+                       (long long)t->run, (long long)t->count);
+  return arena_printf(a, "%s%u, %s, %s, %lld);", g->device ? "gc_fault(fault, " : "gcrt_fault(",
+                      site_of(g, arena_printf(a, "%s}", row)), at, value, (long long)limit);
+}

@@ -1,0 +1,53 @@
+/* The launches of an entry in order: which function, which addresses, what must be waited for. */
+#ifndef GC_CODEGEN_LAUNCH_H
+#define GC_CODEGEN_LAUNCH_H
+#include "codegen/program/kernel.h"
+#include "passes/plan.h"
+
+typedef struct Address {
+  PlanRegion region;
+  uint64_t offset, bytes;
+  const int64_t *stride; /* as a Place's */
+  uint64_t reach;        /* end of what all iterations of the loops around touch */
+} Address;
+
+typedef struct DeadRange {
+  uint64_t offset, bytes;
+} DeadRange;
+typedef VEC(DeadRange) DeadRanges;
+
+typedef struct Launch {
+  const Op *op;
+  Kernel *kernel;
+  Address *args; /* kernel->nargs */
+  int barrier;   /* as GcStep's: 0, 1, or units that must divide evenly */
+  int step;      /* of the plan */
+  int stream;
+  VEC(uint32_t) after; /* as GcStep's */
+  DeadRanges dead;
+  uint64_t flops, bytes; /* of all iterations of the loops around */
+} Launch;
+
+/* Launches [first, end) run `trips` times; loops stand in the order in which they begin, outer ones
+   before those in them. */
+typedef struct LaunchLoop {
+  const Op *scan;
+  uint32_t first, end;
+  int depth;       /* loops around it */
+  DeadRanges dead; /* after its last iteration */
+} LaunchLoop;
+
+typedef struct Launches {
+  VEC(Launch) at;
+  VEC(LaunchLoop) loops; /* those with launches */
+  int depth;             /* of the deepest: as long are all strides */
+  int streams;
+} Launches;
+
+/* Prints the group's kernels of one target into g->out. */
+typedef void PrintGroup(Gen *g, const Group *gr);
+/* The launches of a planned entry. */
+void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, PrintGroup *print, Launches *out);
+/* Where a value of the entry's body lies. */
+Address address_of(const Entry *e, ValueId v);
+#endif

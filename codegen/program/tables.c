@@ -1,0 +1,319 @@
+/* From planned entries to the tables of gcrt.h; see tables.h.
+   Contract: the same module gives the same bytes. Order: what entries point to, then the entries,
+   then the program. */
+#include "codegen/program/tables.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+
+/* ---- text ---- */
+
+const char *text_quoted(Arena *a, const char *s) {
+  Text x = text_new(a, 0);
+  text_add(&x, "\"");
+  for (; s && *s; s++) {
+    unsigned char c = (unsigned char)*s;
+    if (c < 32 || c == '"' || c == '\\' || c == '?' || c > 126)
+      text_add(&x, "\\%03o", c);
+    else
+      text_add(&x, "%c", c);
+  }
+  text_add(&x, "\"");
+  return text_str(&x);
+}
+
+const char *text_mangled(Arena *a, const char *s) {
+  Text x = text_new(a, 0);
+  for (; s && *s; s++)
+    text_add(&x, "%c", isalnum((unsigned char)*s) && (unsigned char)*s < 128 ? *s : '_');
+  return text_str(&x);
+}
+
+const char *text_comment(Arena *a, const char *s) {
+  Text x = text_new(a, 0);
+  for (; s && *s; s++)
+    text_add(&x, "%c", (unsigned char)*s < 32 || *s == '*' || *s == '\\' ? '.' : *s);
+  return text_str(&x);
+}
+
+/* ---- tables ---- */
+
+static const char *const region_name[] = {[PLAN_ARENA] = "GC_ARENA",
+                                          [PLAN_GLOBALS] = "GC_GLOBALS",
+                                          [PLAN_INPUTS] = "GC_INPUTS",
+                                          [PLAN_HYPERS] = "GC_HYPERS",
+                                          [PLAN_COUNTS] = "GC_COUNTS"};
+
+static const char *const dtype_enum[DTYPES] = {
+    [DT_BOOL] = "GC_BOOL", [DT_U8] = "GC_U8",     [DT_I32] = "GC_I32", [DT_I64] = "GC_I64",
+    [DT_F16] = "GC_F16",   [DT_BF16] = "GC_BF16", [DT_F32] = "GC_F32", [DT_F64] = "GC_F64"};
+
+static void tensor(Tables *p, const char *name, const Type *t, const Layout *l, Address at,
+                   const InputLimits *limits) {
+  Text *x = &p->text;
+  text_add(x, "{%s, %s, %d, ", text_quoted(p->g->a, name), dtype_enum[t->dtype], t->rank);
+  if (t->rank) {
+    text_add(x, "(const int64_t[]){");
+    for (int i = 0; i < t->rank; i++) text_add(x, "%s%" PRId64, i ? ", " : "", t->dim[i]);
+    text_add(x, "}");
+  } else {
+    text_add(x, "NULL");
+  }
+  text_add(x, ", %" PRIu64 ", %s, %" PRIu64 ", %d", at.bytes, region_name[at.region], at.offset,
+           l ? l->nr : 0);
+  if (limits && limits->n) {
+    text_add(x, ", .nlimits = %u, .limits = (const GcLimit[]){", limits->n);
+    for (uint32_t i = 0; i < limits->n; i++)
+      text_add(x, "%s{%" PRId64 ", %" PRId64 "}", i ? ", " : "", limits->at[i].count,
+               limits->at[i].limit);
+    text_add(x, "}");
+  }
+  if (l && l->order) {
+    text_add(x, ", .order = (const int[]){");
+    for (int i = 0; i < l->order->n; i++) text_add(x, i ? ", %d" : "%d", (int)l->order->at[i]);
+    text_add(x, "}");
+  }
+  text_add(x, "}");
+}
+
+static void strides(Text *x, const int64_t *stride, int depth) {
+  if (!stride) return;
+  text_add(x, ", (const int64_t[]){");
+  for (int i = 0; i < depth; i++) text_add(x, "%s%" PRId64, i ? ", " : "", stride[i]);
+  text_add(x, "}");
+}
+
+static void arguments(Tables *p, const char *entry, uint32_t i, const Launch *l, int depth) {
+  Text *x = &p->text;
+  text_add(x, "static const GcArg %s_a%u[] = {", entry, i);
+  for (int k = 0; k < l->kernel->nargs; k++) {
+    const Address *at = &l->args[k];
+    text_add(x, "%s{%s, %" PRIu64 ", %" PRIu64, k ? ", " : "", region_name[at->region], at->offset,
+             at->bytes);
+    strides(x, at->stride, depth);
+    text_add(x, "}");
+  }
+  text_add(x, "};\n");
+}
+
+/* A table of the launches that one waits for, and its initialisers in a step's row. */
+static const char *waits(Tables *p, const char *name, const Launch *l, int streams) {
+  Arena *a = p->g->a;
+  if (streams <= 1) return "";
+  if (!l->after.n) return arena_printf(a, ", .stream = %d", l->stream);
+  text_add(&p->text, "static const int %s[] = {", name);
+  for (uint32_t k = 0; k < l->after.n; k++)
+    text_add(&p->text, "%s%u", k ? ", " : "", l->after.at[k]);
+  text_add(&p->text, "};\n");
+  return arena_printf(a, ", .stream = %d, .after = %s, .nafter = %u", l->stream, name, l->after.n);
+}
+
+/* A table of dead ranges; its name, or "NULL". */
+static const char *ranges(Tables *p, const char *name, const DeadRanges *dead) {
+  Text *x = &p->text;
+  if (!dead->n) return "NULL";
+  text_add(x, "static const GcRange %s[] = {", name);
+  for (uint32_t k = 0; k < dead->n; k++)
+    text_add(x, "%s{%" PRIu64 ", %" PRIu64 "}", k ? ", " : "", dead->at[k].offset,
+             dead->at[k].bytes);
+  text_add(x, "};\n");
+  return name;
+}
+
+static void loops(Tables *p, const char *id, const Launches *l) {
+  Arena *a = p->g->a;
+  Text *x = &p->text;
+  VEC(const char *) dead = {0};
+  for (uint32_t i = 0; i < l->loops.n; i++)
+    vec_push(a, &dead, ranges(p, arena_printf(a, "%s_l%u", id, i), &l->loops.at[i].dead));
+  if (!l->loops.n) return;
+  text_add(x, "static const GcLoop %s_loops[] = {\n", id);
+  for (uint32_t i = 0; i < l->loops.n; i++) {
+    const LaunchLoop *at = &l->loops.at[i];
+    text_add(x, "  {%u, %u, %d, %d, %s, %s, %u},\n", at->first, at->end, at->depth,
+             (int)at->scan->attr[AT_TRIPS].i, at->scan->attr[AT_REVERSE].i ? "true" : "false",
+             dead.at[i], at->dead.n);
+  }
+  text_add(x, "};\n");
+}
+
+/* Prints the steps, inputs and outputs of an entry; the GcEntry itself is put into `row`. */
+static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
+  Arena *a = p->g->a;
+  Text *x = &p->text;
+  Launches l = {0};
+  const InputUses *uses = p->g->uses = input_uses(a, e);
+  launches_of(p->g, e, &p->globals, p->print, &l);
+  VEC(StepText) run = {0};
+  for (uint32_t i = 0; i < l.at.n; i++) vec_push(a, &run, p->step(p, e, &l.at.at[i]));
+  text_add(x, "\n/* ---- %s ---- */\n", text_comment(a, e->name));
+  VEC(const char *) dead = {0}, after = {0};
+  for (uint32_t i = 0; i < l.at.n; i++) {
+    arguments(p, id, i, &l.at.at[i], l.depth);
+    vec_push(a, &after, waits(p, arena_printf(a, "%s_w%u", id, i), &l.at.at[i], l.streams));
+    vec_push(a, &dead, ranges(p, arena_printf(a, "%s_d%u", id, i), &l.at.at[i].dead));
+  }
+  loops(p, id, &l);
+  if (l.at.n) {
+    text_add(x, "static const GcStep %s_steps[] = {\n", id);
+    for (uint32_t i = 0; i < l.at.n; i++) {
+      const Launch *s = &l.at.at[i];
+      text_add(x, "  {%s, %s, %s, %s, %s_a%u, %d, %d, %s, %u, %" PRIu64 ", %" PRIu64,
+               run.at[i].kernel, text_quoted(a, s->kernel->name), text_quoted(a, s->op->scope),
+               text_quoted(a, s->op->loc.line ? loc_str(p->g->ctx, s->op->loc) : ""), id, i,
+               s->kernel->nargs, s->barrier, dead.at[i], s->dead.n, s->flops, s->bytes);
+      if (run.at[i].launch) text_add(x, ", %s", run.at[i].launch);
+      text_add(x, "%s},\n", after.at[i]);
+    }
+    text_add(x, "};\n");
+  }
+  uint32_t nin = e->body->args.n;
+  if (nin) {
+    text_add(x, "static const GcTensor %s_inputs[] = {\n", id);
+    for (uint32_t i = 0; i < nin; i++) {
+      const Value *v = value_at(e, e->body->args.at[i]);
+      text_add(x, "  ");
+      tensor(p, v->name, v->type, v->layout, address_of(e, e->body->args.at[i]), &uses->limits[i]);
+      text_add(x, ",\n");
+    }
+    text_add(x, "};\n");
+  }
+  const ValueId *outputs;
+  const char *const *names;
+  int nout = entry_outputs(e, &outputs, &names), loss = -1;
+  if (nout) {
+    text_add(x, "static const GcTensor %s_outputs[] = {\n", id);
+    for (int i = 0; i < nout; i++) {
+      const Value *v = value_at(e, outputs[i]);
+      text_add(x, "  ");
+      tensor(p, names[i], v->type, v->layout, address_of(e, outputs[i]), NULL);
+      text_add(x, ",\n");
+      bool scalar = v->type->rank == 0 && dtype_is_float(v->type->dtype);
+      if (e->training && scalar && (loss < 0 || strcmp(names[i], "loss") == 0)) loss = i;
+    }
+    text_add(x, "};\n");
+  }
+  const Plan *plan = e->plan;
+  text_add(row, "{%s, %s, %d, %s, %u, %s, %d, %s, %u,\n", text_quoted(a, e->name),
+           e->training ? "true" : "false", loss, nin ? arena_printf(a, "%s_inputs", id) : "NULL",
+           nin, nout ? arena_printf(a, "%s_outputs", id) : "NULL", nout,
+           l.at.n ? arena_printf(a, "%s_steps", id) : "NULL", l.at.n);
+  text_add(row,
+           "   .arena_bytes = %" PRIu64 ", .inputs_bytes = %" PRIu64 ", .outputs_bytes = %" PRIu64
+           ", .naive_bytes = %" PRIu64 ", .inplace_bytes = %" PRIu64 ",\n   .pool_bytes = %" PRIu64
+           ", .lower_bound_bytes = %" PRIu64 ", .flops = %" PRIu64,
+           plan->arena_bytes, plan->inputs_bytes, plan->outputs_bytes, plan->naive_bytes,
+           plan->inplace_bytes, plan->pool_bytes, plan->lower_bound_bytes, plan->flops);
+  if (l.loops.n)
+    text_add(row, ",\n   .loops = %s_loops, .nloops = %u, .depth = %d, .counts_bytes = %" PRIu64,
+             id, l.loops.n, l.depth, plan->counts_bytes);
+  if (l.streams > 1) text_add(row, ",\n   .streams = %d", l.streams);
+  text_add(row, "}");
+}
+
+/* ---- globals ---- */
+
+static uint64_t hash_bytes(uint64_t h, const void *s, size_t n) {
+  const unsigned char *c = s;
+  for (size_t i = 0; i < n; i++) h = (h ^ c[i]) * 0x100000001b3u;
+  return h;
+}
+
+static uint64_t hash_type(uint64_t h, const Type *t) {
+  int64_t dtype = t->dtype;
+  h = hash_bytes(h, &dtype, sizeof dtype);
+  return hash_bytes(h, t->dim, sizeof *t->dim * (size_t)t->rank);
+}
+
+/* Of what a checkpoint depends on: the globals, and the entries' names and inputs. */
+static uint64_t program_hash(const Module *m) {
+  uint64_t h = 0xcbf29ce484222325u;
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    h = hash_bytes(h, m->globals.at[i].path, strlen(m->globals.at[i].path) + 1);
+    h = hash_type(h, m->globals.at[i].type);
+  }
+  for (uint32_t i = 0; i < m->entries.n; i++) {
+    const Entry *e = m->entries.at[i];
+    h = hash_bytes(h, e->name, strlen(e->name) + 1);
+    for (uint32_t k = 0; k < e->body->args.n; k++)
+      h = hash_type(h, value_type(e, e->body->args.at[k]));
+  }
+  return h;
+}
+
+static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
+  static const char *const kind[] = {[GLOBAL_PARAM] = "GC_PARAM",
+                                     [GLOBAL_STATE] = "GC_STATE",
+                                     [GLOBAL_OPTIMIZER] = "GC_OPTIMIZER"};
+  Module *m = p->g->m;
+  Text *x = &p->text;
+  *nglobals = *nhypers = 0;
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    const Global *g = &m->globals.at[i];
+    if (g->kind == GLOBAL_HYPER) {
+      ++*nhypers;
+      continue;
+    }
+    if (!(*nglobals)++) text_add(x, "static const GcGlobal globals[] = {\n");
+    uint64_t bytes = 0;
+    (void)layout_bytes(g->type, g->layout, &bytes);
+    text_add(x, "  {");
+    tensor(p, g->path, g->type, g->layout,
+           (Address){.region = PLAN_GLOBALS, .offset = p->globals.offset[i], .bytes = bytes}, NULL);
+    text_add(x, ", %s},\n", kind[g->kind]);
+  }
+  if (*nglobals) text_add(x, "};\n");
+  if (!*nhypers) return;
+  text_add(x, "static const GcHyper hypers[] = {");
+  for (uint32_t i = 0, n = 0; i < m->globals.n; i++)
+    if (m->globals.at[i].kind == GLOBAL_HYPER)
+      text_add(x, "%s{%s, %s}", n++ ? ", " : "", text_quoted(p->g->a, m->globals.at[i].path),
+               scalar_literal(p->g->a, DT_F32, (Attr){.f = m->globals.at[i].value}));
+  text_add(x, "};\n");
+}
+
+/* "dir/mnist.g" is the program mnist. */
+static const char *program_name(Arena *a, const char *source) {
+  const char *slash = strrchr(source, '/'), *s = slash ? slash + 1 : source;
+  const char *dot = strrchr(s, '.');
+  return arena_printf(a, "%.*s", (int)(dot && dot > s ? dot - s : (long)strlen(s)), s);
+}
+
+void tables_make(Tables *p) {
+  Arena *a = p->g->a;
+  Module *m = p->g->m;
+  p->text = text_new(a, 0);
+  p->entries = text_new(a, 0);
+  p->init = text_new(a, 0);
+  p->globals = plan_globals(m, p->g->target->align);
+  globals_tables(p, &p->nglobals, &p->nhypers);
+  for (uint32_t i = 0; i < m->entries.n; i++) {
+    text_add(&p->entries, "  ");
+    entry_tables(p, m->entries.at[i], arena_printf(a, "e%u", i), &p->entries);
+    text_add(&p->entries, ",\n");
+  }
+  if (m->init) entry_tables(p, m->init, "init", &p->init);
+}
+
+void tables_write(Tables *p, FILE *f, const char *symbol, const char *march, const char *extra) {
+  Arena *a = p->g->a;
+  Module *m = p->g->m;
+  const char *version = p->g->opt->version;
+  fputs("/* ---- tables ---- */\n\n", f);
+  fputs(text_str(&p->text), f);
+  if (m->entries.n)
+    fprintf(f, "\nstatic const GcEntry entries[] = {\n%s};\n", text_str(&p->entries));
+  if (m->init) fprintf(f, "static const GcEntry init = %s;\n", text_str(&p->init));
+  if (p->g->sites.n) fputs("static const GcSite sites[] = {\n", f);
+  for (uint32_t i = 0; i < p->g->sites.n; i++) fprintf(f, "  %s,\n", p->g->sites.at[i]);
+  if (p->g->sites.n) fputs("};\n", f);
+  fprintf(f,
+          "\nconst GcProgram %s = {GCRT_ABI, %s, %s, %s, %s, 0x%016" PRIx64 "u,\n  %s, %d, %" PRIu64
+          ", %s, %d, %s, %u, %s, %s, %u%s};\n",
+          symbol, text_quoted(a, version ? version : ""),
+          text_quoted(a, program_name(a, m->source)), text_quoted(a, p->g->target->name),
+          text_quoted(a, march), program_hash(m), p->nglobals ? "globals" : "NULL", p->nglobals,
+          p->globals.bytes, p->nhypers ? "hypers" : "NULL", p->nhypers,
+          m->entries.n ? "entries" : "NULL", m->entries.n, m->init ? "&init" : "NULL",
+          p->g->sites.n ? "sites" : "NULL", p->g->sites.n, extra);
+}

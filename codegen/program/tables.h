@@ -1,0 +1,40 @@
+/* The tables that the runtime runs, gcrt.h's GcProgram and all it points to, as C: common to all
+   targets. Contract: the launches of every entry are printed in order; what a step runs is the
+   target's to say. Names in the tables are the user's, as escaped string literals. */
+#ifndef GC_CODEGEN_TABLES_H
+#define GC_CODEGEN_TABLES_H
+#include "codegen/program/launch.h"
+
+typedef struct Tables Tables;
+typedef struct StepText {
+  const char *kernel; /* of GcStep.kernel: a function, or "NULL" */
+  const char *launch; /* of GcStep.launch; NULL: none */
+} StepText;
+
+struct Tables {
+  Gen *g;
+  PrintGroup *print; /* kernels of a group, by the target */
+  StepText (*step)(Tables *t, const Entry *e, const Launch *l);
+  void *target; /* the target's own, for `step` */
+  GlobalsPlan globals;
+  Text text; /* a target may put its own tables before those of a step */
+  Text entries, init;
+  int nglobals, nhypers;
+};
+
+/* Prints all entries of g->m into the texts; g, print, step and target are given. */
+void tables_make(Tables *t);
+/* Writes them: `symbol` is the name of the GcProgram, march what it needs of the processor, `extra`
+   its last initialisers, ", &cuda, &gc_program_cpu", or "". */
+void tables_write(Tables *t, FILE *f, const char *symbol, const char *march, const char *extra);
+
+/* The CPU's, where another target's is the first. */
+#define CPU_PROGRAM "gc_program_cpu"
+
+/* A string literal of C. */
+const char *text_quoted(Arena *a, const char *s);
+/* Letters, digits and _ of a name. */
+const char *text_mangled(Arena *a, const char *s);
+/* Safe inside a comment. */
+const char *text_comment(Arena *a, const char *s);
+#endif

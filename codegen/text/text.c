@@ -1,0 +1,67 @@
+/* Text that grows in an arena: the only way that generated source is put together.
+   Contract: text_line writes whole lines at the current depth; nothing is ever cut off. */
+#include "codegen/program/kernel.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+Text text_new(Arena *a, int indent) { return (Text){.a = a, .indent = indent}; }
+
+static void put(Text *x, const char *s, size_t n) {
+  for (size_t i = 0; i < n; i++) vec_push(x->a, &x->s, s[i]);
+}
+
+static void put_format(Text *x, const char *fmt, va_list ap) {
+  char small[512];
+  va_list again;
+  va_copy(again, ap);
+  int n = vsnprintf(small, sizeof small, fmt, ap);
+  char *s = small;
+  if ((size_t)n >= sizeof small) {
+    s = arena_alloc(x->a, (size_t)n + 1);
+    vsnprintf(s, (size_t)n + 1, fmt, again);
+  }
+  va_end(again);
+  put(x, s, (size_t)n);
+}
+
+void text_add(Text *x, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  put_format(x, fmt, ap);
+  va_end(ap);
+}
+
+static void put_line(Text *x, const char *fmt, va_list ap) {
+  for (int i = 0; i < x->indent; i++) put(x, "  ", 2);
+  put_format(x, fmt, ap);
+  put(x, "\n", 1);
+}
+
+void text_line(Text *x, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  put_line(x, fmt, ap);
+  va_end(ap);
+}
+
+void text_open(Text *x, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  put_line(x, fmt, ap);
+  va_end(ap);
+  x->indent++;
+}
+
+void text_close(Text *x, const char *line) {
+  x->indent--;
+  text_line(x, "%s", line);
+}
+
+void text_append(Text *x, const Text *y) { put(x, y->s.at, y->s.n); }
+
+const char *text_str(Text *x) {
+  char *s = arena_alloc(x->a, x->s.n + 1);
+  if (x->s.n) memcpy(s, x->s.at, x->s.n);
+  return s;
+}

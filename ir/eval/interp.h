@@ -1,0 +1,61 @@
+/* The reference interpreter: evaluates any entry, slowly and plainly. The oracle of numeric tests.
+   Contract: every element is a Scalar, f for floats, i for integers and bool. INTERP_F64 computes
+   floats in double whatever their dtype (for finite differences); INTERP_DTYPE rounds every result
+   to its declared dtype. Element-wise functions come from libm, in double. */
+#ifndef GC_IR_INTERP_H
+#define GC_IR_INTERP_H
+#include "ir/ir.h"
+
+typedef union Scalar {
+  double f;
+  int64_t i;
+} Scalar;
+
+typedef struct Tensor {
+  const Type *type;
+  Scalar *at; /* row-major, type->numel */
+} Tensor;
+
+typedef enum InterpMode { INTERP_F64, INTERP_DTYPE } InterpMode;
+
+typedef struct Interp {
+  Module *m;
+  Arena *arena; /* globals and results live here */
+  InterpMode mode;
+  uint64_t seed, step; /* of the random ops */
+  Tensor *globals; /* by index; hypers included; zero until the init entry ran or they are set */
+  char why[256];   /* after a failed run: "label 12 at row 3 is not below 10" */
+} Interp;
+
+Interp *interp_new(Module *m, InterpMode mode, uint64_t seed);
+void interp_free(Interp *it);
+/* Runs an entry: inputs by position, outputs (as many as it returns) are set to tensors of the
+   interpreter's arena. Stores take effect at the end. False and `why` on a fault in the data. */
+bool interp_run(Interp *it, const Entry *e, const Tensor *inputs, Tensor *outputs);
+
+/* What eval functions use. */
+struct EvalCtx {
+  Interp *it;
+  const Entry *e;
+  Tensor *value;  /* by value id */
+  Tensor *stored; /* by global: what `store` left for the end of the run; at is NULL if nothing */
+  Arena *scratch;
+};
+Tensor *eval_in(EvalCtx *c, const Op *op, int i);
+Tensor *eval_out(EvalCtx *c, const Op *op); /* result 0, allocated */
+Tensor *eval_out_of(EvalCtx *c, const Op *op, int result);
+/* Evaluates a nested block's ops, terminator included; its arguments are already bound. */
+void eval_block(EvalCtx *c, const Block *b);
+/* The data is at fault: the run ends after this op. The first reason stays. */
+void eval_fault(EvalCtx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Rounds to nearest even, overflows to infinity; wraps integers; makes bool 0 or 1. */
+Scalar scalar_round(Scalar s, Dtype dt, InterpMode mode);
+
+/* Random numbers: Philox4x32-10 (Salmon et al., SC 2011), key = seed ^ random_key(of the op),
+   counter = {p, p >> 32, step, step >> 32} with p = position / 4; the word is position % 4.
+   Uniform: (w >> 8) 2^-24. Normal: Box-Muller on the pair of words the position falls in, sqrt(-2
+   log(((w0 >> 8) + 1) 2^-24)) times cos, or sin for the odd position, of 2 pi (w1 >> 8) 2^-24. */
+uint64_t random_hash(const char *key);             /* FNV-1a, 64 bits */
+uint64_t random_key(uint64_t hash, uint64_t draw); /* number `draw` of splitmix64 from there */
+void philox4x32(uint64_t key, const uint32_t counter[4], uint32_t out[4]);
+#endif

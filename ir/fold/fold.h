@@ -1,0 +1,40 @@
+/* Folding, as the builder calls it; the rules and their contract stand in fold.c. */
+#ifndef GC_IR_FOLD_H
+#define GC_IR_FOLD_H
+#include "ir/ir.h"
+
+typedef struct Fold {
+  Builder *b;
+  Entry *e;
+  OpKind kind;
+  int n;
+  const ValueId *x; /* operands; a constant of a commutative op is the second */
+  const Attr *attr; /* MAX_ATTRS of them */
+  const Type *type; /* of the result */
+} Fold;
+
+/* A value equal to this op's result, perhaps built on the way; NO_ID where no rule fits. */
+ValueId fold_op(const Fold *f);
+/* The operands of op k may be exchanged without a change of any bit of the result. */
+bool fold_commutes(OpKind k, const Type *operand);
+
+/* ---- between fold.c and fold_view.c ---- */
+
+typedef ValueId FoldRule(const Fold *f);
+
+/* The op that makes operand i, if it is of this kind; else NULL. */
+const Op *fold_def(const Fold *f, int i, OpKind k);
+/* Operand i is a constant: its value, of its dtype. */
+bool fold_const(const Fold *f, int i, Attr *out);
+/* Operand i is this constant to the bit: 0 is not -0. */
+bool fold_is(const Fold *f, int i, double v);
+/* A constant of the result's type. */
+ValueId fold_make(const Fold *f, Attr v);
+
+/* Rules for ops that move or reduce elements, in fold_view.c. */
+FoldRule view_of_const, view_identity, reshape_of_reshape, transpose_of_transpose,
+    transpose_as_reshape, broadcast_of_broadcast, broadcast_as_reshape, slice_of_slice,
+    slice_of_concat, reverse_of_reverse, reverse_of_one, pad_of_same, concat_empty, concat_const,
+    reduce_of_one, sum_of_const, prod_of_const, extreme_of_const, arg_trivial, iota_of_one,
+    matmul_of_transpose, stop_of_stop;
+#endif

@@ -1,0 +1,85 @@
+/* A bump arena in chunks that double up to 1 MiB; see arena.h for the contract.
+   Under AddressSanitizer a freed arena's chunks are really freed, so stale pointers are found. */
+#include "ir/support/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { FIRST_CHUNK = 4096, LAST_CHUNK = 1 << 20, ALIGN = 16 };
+
+typedef struct Chunk {
+  struct Chunk *next;
+  size_t used, size; /* bytes, of the data behind this head */
+  _Alignas(ALIGN) unsigned char data[];
+} Chunk;
+
+struct Arena {
+  Chunk *chunks; /* newest first */
+  size_t total;  /* bytes of all chunks */
+};
+
+static void *system_alloc(size_t bytes) {
+  void *p = calloc(1, bytes);
+  if (!p) {
+    fprintf(stderr, "gc: error: out of memory (%zu bytes were asked for)\n", bytes);
+    exit(3);
+  }
+  return p;
+}
+
+Arena *arena_new(void) { return system_alloc(sizeof(Arena)); }
+
+void arena_free(Arena *a) {
+  if (!a) return;
+  for (Chunk *c = a->chunks, *next; c; c = next) {
+    next = c->next;
+    free(c);
+  }
+  free(a);
+}
+
+size_t arena_bytes(const Arena *a) { return a->total; }
+
+void *arena_alloc(Arena *a, size_t bytes) {
+  size_t need = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+  Chunk *c = a->chunks;
+  if (!c || c->size - c->used < need) {
+    size_t size = c ? c->size * 2 : FIRST_CHUNK;
+    if (size > LAST_CHUNK) size = LAST_CHUNK;
+    if (size < need) size = need;
+    c = system_alloc(sizeof(Chunk) + size);
+    c->size = size;
+    c->next = a->chunks;
+    a->chunks = c;
+    a->total += sizeof(Chunk) + size;
+  }
+  void *p = c->data + c->used;
+  c->used += need;
+  return p;
+}
+
+void *arena_grow(Arena *a, const void *old, uint32_t n, uint32_t *cap, size_t size) {
+  uint32_t grown = *cap ? *cap * 2 : 8;
+  void *p = arena_alloc(a, size * grown);
+  if (n) memcpy(p, old, size * n);
+  *cap = grown;
+  return p;
+}
+
+char *arena_strdup(Arena *a, const char *s) {
+  size_t n = strlen(s) + 1;
+  return memcpy(arena_alloc(a, n), s, n);
+}
+
+char *arena_printf(Arena *a, const char *fmt, ...) {
+  va_list args, again;
+  va_start(args, fmt);
+  va_copy(again, args);
+  int n = vsnprintf(NULL, 0, fmt, args);
+  va_end(args);
+  char *p = arena_alloc(a, (size_t)n + 1);
+  vsnprintf(p, (size_t)n + 1, fmt, again);
+  va_end(again);
+  return p;
+}

@@ -1,0 +1,68 @@
+/* The context: everything that would otherwise be a global. Interned strings, types and lists,
+   source texts, diagnostics. One context a compilation; single-threaded.
+   Ownership: all that these functions return lives in the context's arena until ctx_free. */
+#ifndef GC_IR_CTX_H
+#define GC_IR_CTX_H
+#include "ir/support/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct Ctx Ctx;
+
+/* A place in a source text. line and col count from 1; line 0: no place. The caret range is
+   [col, col + len) on that line. Columns are bytes. */
+typedef struct Loc {
+  uint32_t line, col;
+  uint16_t file; /* index from ctx_add_source */
+  uint16_t len;  /* at least 1 where there is a place */
+} Loc;
+
+Ctx *ctx_new(void);
+void ctx_free(Ctx *c);
+Arena *ctx_arena(Ctx *c);
+
+/* ---- interning: equal content is the same pointer ---- */
+const char *intern(Ctx *c, const char *s);
+const char *intern_n(Ctx *c, const char *s, size_t n);
+const char *intern_printf(Ctx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+typedef struct Ints { /* an interned list of integers: axes, starts, permutations */
+  uint32_t hash;
+  int n;
+  int64_t at[];
+} Ints;
+const Ints *intern_ints(Ctx *c, const int64_t *at, int n);
+
+/* ---- sources ---- */
+uint16_t ctx_add_source(Ctx *c, const char *name, const char *text, size_t len); /* copies both */
+/* Adds the whole of a file; false with errno set. */
+bool ctx_read_source(Ctx *c, const char *path, uint16_t *file);
+const char *ctx_source_name(const Ctx *c, uint16_t file);
+const char *ctx_source_text(const Ctx *c, uint16_t file, size_t *len);
+int ctx_source_count(const Ctx *c);
+
+/* ---- diagnostics ---- */
+typedef enum Severity { SEV_ERROR, SEV_WARNING, SEV_NOTE, SEV_HINT, SEV_REMARK } Severity;
+
+/* Prints "file:line:col: error: message", the line and a caret range, to the context's stream;
+   without a place "gc: error: message".
+   Notes and hints belong to the error before them and are dropped with it. After 20 errors one
+   line says so and the rest is only counted. The message is one line, without a full stop. */
+void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+int ctx_errors(const Ctx *c);
+void ctx_set_stream(Ctx *c, FILE *f); /* default stderr; NULL: silent, still counted */
+
+/* The text "mnist.g:4:7", or "<none>" without a place; interned. */
+const char *loc_str(Ctx *c, Loc loc);
+
+/* The nearest of n names within a third of the length in edits, for "did you mean"; NULL if none.
+ */
+const char *nearest_name(Ctx *c, const char *name, const char *const *names, int n);
+
+/* An internal contradiction: prints it, lets the hook write a reproducer, exits with 70. */
+_Noreturn void gc_bug(Ctx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void ctx_set_bug_hook(Ctx *c, void (*hook)(void *data), void *data);
+#endif

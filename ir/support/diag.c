@@ -1,0 +1,131 @@
+/* Diagnostics: one line of message, the source line and a caret range; see ctx.h.
+   Contract: prints at once, so the order is the order of discovery; counts errors even when silent.
+ */
+#include "ir/support/ctx_impl.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <strings.h>
+
+enum { MAX_ERRORS = 20, MAX_LINE = 200 };
+
+static const char *const severity_name[] = {"error", "warning", "note", "hint", "remark"};
+
+/* In UTF-8 the bytes after a character's first one take no column of the screen. */
+static bool starts_char(char ch) { return ((unsigned char)ch & 0xc0) != 0x80; }
+
+/* Simple on purpose: tabs count as one column and print as one space, so the caret always fits. */
+static void print_line(FILE *f, const char *text, size_t len, Loc loc) {
+  const char *p = text, *end = text + len;
+  for (uint32_t line = 1; line < loc.line; line++) {
+    p = memchr(p, '\n', (size_t)(end - p));
+    if (!p) return;
+    p++;
+  }
+  const char *stop = memchr(p, '\n', (size_t)(end - p));
+  size_t n = (size_t)((stop ? stop : end) - p);
+  if (loc.col > n + 1) return; /* the text is not what it was */
+  size_t from = 0;             /* of a very long line only the part around the caret is shown */
+  if (loc.col > MAX_LINE / 2 && n > MAX_LINE) from = loc.col - MAX_LINE / 2;
+  size_t shown = n - from < MAX_LINE ? n - from : MAX_LINE;
+  fputs("  ", f);
+  for (size_t i = 0; i < shown; i++) {
+    unsigned char ch = (unsigned char)p[from + i];
+    fputc(ch == '\t' ? ' ' : ch < 32 || ch == 127 ? '?' : ch, f);
+  }
+  fputs("\n  ", f);
+  for (size_t i = from; i + 1 < loc.col; i++)
+    if (starts_char(p[i])) fputc(' ', f);
+  fputc('^', f);
+  for (size_t i = loc.col; i < n && i + 1 < (size_t)loc.col + loc.len && i < from + MAX_LINE; i++)
+    if (starts_char(p[i])) fputc('~', f);
+  fputc('\n', f);
+}
+
+void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...) {
+  if (sev == SEV_ERROR) {
+    c->errors++;
+    c->muted = c->errors > MAX_ERRORS;
+    if (c->errors == MAX_ERRORS + 1 && c->stream)
+      fprintf(c->stream, "gc: error: too many errors, the rest is not shown\n");
+  }
+  if (sev == SEV_WARNING || sev == SEV_REMARK) c->muted = false;
+  if (!c->stream || c->muted) return;
+  if (loc.line)
+    fprintf(c->stream, "%s:%u:%u: ", ctx_source_name(c, loc.file), loc.line, loc.col);
+  else if (sev == SEV_ERROR || sev == SEV_WARNING)
+    fputs("gc: ", c->stream);
+  fprintf(c->stream, "%s: ", severity_name[sev]);
+  va_list args;
+  va_start(args, fmt);
+  vfprintf(c->stream, fmt, args);
+  va_end(args);
+  fputc('\n', c->stream);
+  size_t len;
+  const char *text = loc.line ? ctx_source_text(c, loc.file, &len) : NULL;
+  if (text && len && sev != SEV_REMARK) print_line(c->stream, text, len, loc);
+}
+
+int ctx_errors(const Ctx *c) { return c->errors; }
+void ctx_set_stream(Ctx *c, FILE *f) { c->stream = f; }
+
+const char *loc_str(Ctx *c, Loc loc) {
+  if (!loc.line) return "<none>";
+  return intern_printf(c, "%s:%u:%u", ctx_source_name(c, loc.file), loc.line, loc.col);
+}
+
+/* Levenshtein distance, two rows. */
+static int edits(const char *a, const char *b) {
+  enum { LONGEST = 63 };
+  size_t na = strlen(a), nb = strlen(b);
+  if (na > LONGEST || nb > LONGEST) return LONGEST;
+  int row[2][LONGEST + 1];
+  for (size_t j = 0; j <= nb; j++) row[0][j] = (int)j;
+  for (size_t i = 1; i <= na; i++) {
+    int *prev = row[(i - 1) & 1], *cur = row[i & 1];
+    cur[0] = (int)i;
+    for (size_t j = 1; j <= nb; j++) {
+      int best = prev[j - 1] + (a[i - 1] != b[j - 1]);
+      if (prev[j] + 1 < best) best = prev[j] + 1;
+      if (cur[j - 1] + 1 < best) best = cur[j - 1] + 1;
+      cur[j] = best;
+    }
+  }
+  return row[na & 1][nb];
+}
+
+const char *nearest_name(Ctx *c, const char *name, const char *const *names, int n) {
+  (void)c;
+  for (int i = 0; i < n; i++) /* SGD for sgd: nearer than any other letter */
+    if (names[i] && strcasecmp(name, names[i]) == 0 && strcmp(name, names[i]) != 0) return names[i];
+  const char *best = NULL;
+  int limit = (int)strlen(name) / 3 + 1, best_edits = limit + 1;
+  for (int i = 0; i < n; i++) {
+    int d = names[i] ? edits(name, names[i]) : best_edits;
+    if (d > 0 && d < best_edits && d < (int)strlen(name)) {
+      best = names[i];
+      best_edits = d;
+    }
+  }
+  return best;
+}
+
+void ctx_set_bug_hook(Ctx *c, void (*hook)(void *data), void *data) {
+  c->bug_hook = hook;
+  c->bug_data = data;
+}
+
+void gc_bug(Ctx *c, const char *fmt, ...) {
+  fputs("gc: internal error: ", stderr);
+  va_list args;
+  va_start(args, fmt);
+  vfprintf(stderr, fmt, args);
+  va_end(args);
+  fputc('\n', stderr);
+  if (c && c->bug_hook) {
+    void (*hook)(void *) = c->bug_hook;
+    c->bug_hook = NULL; /* a failure inside the hook must not come back here */
+    hook(c->bug_data);
+  }
+  exit(70);
+}

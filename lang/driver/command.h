@@ -1,0 +1,41 @@
+/* What the files of the command share: gc.c (the way through), front.c (from text to a module),
+   help.c (what gc says of itself), reproduce.c (what an internal error leaves behind). */
+#ifndef GC_LANG_COMMAND_H
+#define GC_LANG_COMMAND_H
+#include "ir/ir.h"
+#include "lang/driver/options.h"
+#include "lang/syntax/ast.h"
+
+enum { EXIT_DONE = 0, EXIT_PROGRAM = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
+
+typedef struct Front {
+  Ctx *c;
+  const Options *o;
+  double parse_seconds, elaborate_seconds;
+  bool elaborated; /* there is a module */
+} Front;
+
+/* The input as a tree; NULL with the exit code in *code. */
+Program *front_parse(Front *f, int *code);
+/* The input as a module; NULL with the exit code in *code. */
+Module *front_module(Front *f, int *code);
+
+/* --target and --arch. */
+typedef struct Targets {
+  bool cpu, cuda;
+  const char **arch; /* "sm_80", … */
+  int narch;
+  const char *old_gpu; /* the first of them from before sm_80, or NULL */
+} Targets;
+/* An executable always holds the CPU's program, whatever --target says. Returns the exit code. */
+int targets_choose(Ctx *c, const Options *o, Targets *out);
+
+/* --help, --version, --list-passes: true if one of them was given and answered. */
+bool help_answer(Ctx *c, const Options *o, int *code);
+
+/* The bug hook: data is the Front. Writes the module as it was before the passes, or the source
+   where it has not come that far, and says how to run it again. */
+void reproduce(void *front);
+
+double seconds_now(void);
+#endif

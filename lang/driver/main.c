@@ -1,0 +1,534 @@
+/* The command gc: reads the command line, leads a program through the floors, writes what was
+   asked. Contract: exit codes 0 done, 1 the program is wrong, 2 the command line is wrong, 3 the
+   environment is, 70 an internal error; what was wrong has been said once, and a failing run leaves
+   no output. */
+#include "codegen/codegen.h"
+#include "lang/driver/command.h"
+#include "lang/driver/output.h"
+#include "passes/passes.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* How a kind of output is made: from which stage on, and by whom. */
+typedef enum Emit {
+  EMIT_NONE,
+  EMIT_EXE,
+  EMIT_LIB,
+  EMIT_C,
+  EMIT_CUDA,
+  EMIT_PTX,
+  EMIT_CUBIN,
+  EMIT_AST,
+  EMIT_IR,
+  EMIT_PLAN
+} Emit;
+
+static const struct {
+  const char *name;
+  Emit emit;
+} emits[] = {{"exe", EMIT_EXE},   {"lib", EMIT_LIB}, {"c", EMIT_C},
+             {"cuda", EMIT_CUDA}, {"ptx", EMIT_PTX}, {"cubin", EMIT_CUBIN},
+             {"ast", EMIT_AST},   {"ir", EMIT_IR},   {"plan", EMIT_PLAN}};
+
+typedef struct Run {
+  Ctx *c;
+  Options o;
+  Front front;
+  Emit emit;
+  const char *output; /* NULL: the standard output */
+  const char *pipeline;
+  PassOptions passes;
+  CodegenOptions codegen;
+  Targets targets;
+  const Target *target;
+  CodegenGpu gpu;      /* of an executable for both */
+  const Program *prog; /* of --emit=ast */
+  FILE *note;          /* of --pack: what is said once the rows are written */
+  Module *m;           /* of everything else */
+  double target_seconds, passes_seconds, codegen_seconds;
+} Run;
+
+/* ---- what the command line asks for ---- */
+
+static bool is_directory(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* "--dump-plan=html -o page.html" means the plan, but -o names what is compiled. */
+static bool is_named_as_plan(const Options *o, const char *output) {
+  const char *form = option_value(o, OPT_DUMP_PLAN, NULL), *dot = strrchr(output, '.');
+  return form && dot && strcmp(dot + 1, form) == 0;
+}
+
+static int choose_output(Run *r) {
+  const Options *o = &r->o;
+  bool only_looks = option_given(o, OPT_DUMP_PLAN) || option_given(o, OPT_PRINT_LIVENESS) ||
+                    option_given(o, OPT_MEMORY_CURVE) || option_given(o, OPT_MEMORY_REPORT);
+  r->emit = only_looks && !option_given(o, OPT_OUTPUT) ? EMIT_NONE : EMIT_EXE;
+  const char *name = option_value(o, OPT_EMIT, NULL);
+  for (size_t i = 0; name && i < sizeof emits / sizeof emits[0]; i++)
+    if (strcmp(emits[i].name, name) == 0) r->emit = emits[i].emit;
+  r->output = option_value(o, OPT_OUTPUT, NULL);
+  bool library = r->emit == EMIT_LIB;
+  if ((r->emit == EMIT_EXE || library) && !r->output) {
+    size_t n = strlen(o->input), name_at = 0;
+    for (size_t i = 0; i < n; i++)
+      if (o->input[i] == '/') name_at = i + 1;
+    if (n < name_at + 3 || strcmp(o->input + n - 2, ".g") != 0)
+      return usage_error(is_directory(o->input)
+                             ? "%s is a directory; gc compiles one file NAME.g"
+                             : "%s is not named NAME.g; if it is a program, name the %s with -o",
+                         o->input, library ? "library" : "executable");
+    r->output = intern_printf(r->c, "%.*s%s%.*s%s", (int)name_at, o->input, library ? "lib" : "",
+                              (int)(n - 2 - name_at), o->input + name_at, library ? ".so" : "");
+  }
+  if (r->emit == EMIT_EXE && is_named_as_plan(o, r->output))
+    return usage_error("-o %s would be the executable, and the plan goes to the screen; for a file "
+                       "leave -o out and write >%s",
+                       r->output, r->output);
+  if (r->emit == EMIT_EXE && strcmp(r->output, "-") == 0)
+    return usage_error("an executable cannot go to the standard output");
+  if ((r->emit == EMIT_EXE || library) && !output_is_replaceable(r->output))
+    return usage_error("%s is no file that can be replaced; name the %s with -o", r->output,
+                       library ? "library" : "executable");
+  if (library && !codegen_lib_name(r->c, r->output))
+    return usage_error("a library is named libNAME.so, and its header NAME.h beside it; not %s",
+                       r->output);
+  if ((r->emit == EMIT_PTX || r->emit == EMIT_CUBIN) && r->targets.narch != 1)
+    return usage_error("--emit=%s is for one architecture: --arch=sm_90", name);
+  if (r->emit == EMIT_CUBIN && (!r->output || strcmp(r->output, "-") == 0))
+    return usage_error("a cubin cannot go to the screen: name it with -o");
+  if (r->emit == EMIT_C && !r->targets.cpu)
+    return usage_error("--emit=c is the CPU's program; for the GPU's kernels: --emit=cuda");
+  if (r->output && output_is_input(r->output, o->input))
+    return usage_error("the output would replace the input %s", o->input);
+  return EXIT_DONE;
+}
+
+/* ROOT/lib/gc for the command ROOT/bin/gc, in the build tree and where it is installed. */
+static const char *runtime_dir(Ctx *c) {
+  char *path = realpath("/proc/self/exe", NULL);
+  for (int up = 0; path && up < 2; up++) {
+    char *slash = strrchr(path, '/');
+    if (slash) *slash = 0;
+  }
+  const char *dir = intern_printf(c, "%s/lib/gc", path ? path : ".");
+  free(path);
+  return dir;
+}
+
+/* --print-after names a pass of the pipeline, or all of them. */
+static int check_print_after(Run *r) {
+  const char *wanted = r->passes.print_after;
+  if (!wanted || strcmp(wanted, "all") == 0) return EXIT_DONE;
+  VEC(const char *) names = {0};
+  for (const char *p = r->pipeline; *p;) { /* "fold,share{match=16}": names end at , or { */
+    p += strspn(p, ", \t\n");
+    size_t n = strcspn(p, ",{ \t\n");
+    const char *name = intern_n(r->c, p, n);
+    if (strcmp(name, wanted) == 0) return EXIT_DONE;
+    vec_push(ctx_arena(r->c), &names, name);
+    p += n;
+    if (*p == '{') p += strcspn(p, "}");
+    p += *p == '}';
+  }
+  const char *near = nearest_name(r->c, wanted, names.at, (int)names.n);
+  return usage_error("--print-after: the pipeline has no pass '%s'%s%s%s", wanted,
+                     near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+static int level(const Options *o) { return option_value(o, OPT_LEVEL, "2")[0] - '0'; }
+
+/* Seconds of searching: counted in steps, so any number gives the same plan everywhere. */
+static int choose_effort(Run *r) {
+  const char *text = option_value(&r->o, OPT_PLAN_TIMEOUT, "1");
+  char *end;
+  r->passes.plan_seconds = strtod(text, &end);
+  if (end == text || *end || !(r->passes.plan_seconds >= 0 && r->passes.plan_seconds <= 1e6))
+    return usage_error("--plan-timeout takes a number of seconds from 0 to 1000000, not '%s'",
+                       text);
+  return EXIT_DONE;
+}
+
+/* "700", "700K", "1.5GB", "64MiB": K, M, G and T are powers of 1024. */
+static bool parse_bytes(const char *s, uint64_t *out) {
+  static const char letters[] = "KMGT";
+  char *end;
+  double n = strtod(s, &end);
+  const char *letter = *end ? strchr(letters, *end) : NULL;
+  if (s[0] < '0' || s[0] > '9' || (*end && !letter)) return false;
+  for (int k = 0; letter && k <= letter - letters; k++) n *= 1024;
+  if (letter && *++end == 'i') end += end[1] == 'B';
+  if (letter && *end == 'B') end++;
+  if (*end || !(n >= 1) || n >= 0x1p62) return false;
+  *out = (uint64_t)n;
+  return letter || n == (double)*out;
+}
+
+/* A size, or a share: "50%". */
+static bool parse_limit(const char *s, MemoryLimit *out) {
+  char *end;
+  double n = strtod(s, &end);
+  if (strcmp(end, "%") != 0) return parse_bytes(s, &out->bytes);
+  out->share = n / 100;
+  return s[0] >= '0' && s[0] <= '9' && n > 0 && n <= 100;
+}
+
+enum { MOST_STREAMS = 64 };
+
+/* The number of streams, or 0 where it is none. */
+static int parse_streams(const char *s) {
+  char *end;
+  long n = strtol(s, &end, 10);
+  return s[0] >= '0' && s[0] <= '9' && !*end && n >= 1 && n <= MOST_STREAMS ? (int)n : 0;
+}
+
+/* The pipeline fits a program into a limit, and nothing in it decides otherwise later. */
+static bool keeps_limits(const char *pipeline) {
+  const char *remat = strstr(pipeline, "remat");
+  return remat && strstr(remat, "share") && !strstr(remat, "strategy");
+}
+
+static int choose_options(Run *r) {
+  const Options *o = &r->o;
+  const char *limit = option_value(o, OPT_MEMORY_LIMIT, NULL);
+  const char *precision = option_value(o, OPT_PRECISION, "f32");
+  r->pipeline = option_given(o, OPT_PASSES)
+                    ? o->value[OPT_PASSES]
+                    : passes_with_precision(r->c, passes_pipeline(level(o)), precision);
+  r->passes = (PassOptions){
+      .memory = option_value(o, OPT_MEMORY, "pack"),
+      .streams = parse_streams(option_value(o, OPT_STREAMS, "1")),
+      .verify_each = option_given(o, OPT_VERIFY_EACH) || GC_VERIFY_EACH,
+      .time_passes = option_given(o, OPT_TIME_PASSES),
+      .stats = option_given(o, OPT_STATS),
+      .print_changed = option_given(o, OPT_PRINT_CHANGED),
+      .curve = option_given(o, OPT_MEMORY_CURVE) ? stdout : NULL,
+      .print_after = option_value(o, OPT_PRINT_AFTER, NULL),
+      .out = stderr,
+  };
+  if (option_given(o, OPT_REMARKS))
+    remark_parse(option_value(o, OPT_REMARKS, "all"), &r->passes.remarks);
+  r->codegen = (CodegenOptions){
+      .march = option_value(o, OPT_MARCH, NULL),
+      .version = GC_VERSION,
+      .runtime_dir = runtime_dir(r->c),
+      .level = level(o),
+      .save_temps = option_given(o, OPT_SAVE_TEMPS),
+      .verbose = option_given(o, OPT_VERBOSE),
+      .time = option_given(o, OPT_TIME_PASSES),
+      .stats = option_given(o, OPT_STATS),
+      .exact = option_given(o, OPT_EXACT),
+  };
+  r->front = (Front){.c = r->c, .o = o};
+  if (!r->passes.streams)
+    return usage_error("--streams takes a number from 1 to %d, not '%s'", MOST_STREAMS,
+                       option_value(o, OPT_STREAMS, ""));
+  if (limit && !parse_limit(limit, &r->passes.limit))
+    return usage_error(
+        "--memory-limit takes a size as 700M or 1.5G, or a share up to 100%% as 50%%, "
+        "not '%s'",
+        limit);
+  bool packs = strcmp(r->passes.memory, "pack") == 0;
+  if ((limit || r->passes.curve) && (!packs || !keeps_limits(r->pipeline)))
+    return usage_error("--memory-limit and --memory-curve are about --memory=pack%s",
+                       packs ? ", and need the passes remat and, behind it, share" : "");
+  if (option_given(o, OPT_MEMORY_REPORT) && (limit || !packs))
+    return usage_error("--memory-report compares the strategies itself, all without a limit");
+  return EXIT_DONE;
+}
+
+/* ---- the stages ---- */
+
+/* A text is made whole in memory before a byte of it is written; `print` returns an exit code. */
+static int emit_text(Run *r, int (*print)(FILE *f, Run *r)) {
+  char *text = NULL;
+  size_t n = 0;
+  FILE *f = open_memstream(&text, &n);
+  if (!f) return EXIT_ENVIRONMENT;
+  int code = print(f, r);
+  bool whole = fclose(f) == 0;
+  if (code == EXIT_DONE && (!whole || !output_write(r->output, text, n))) code = EXIT_ENVIRONMENT;
+  free(text);
+  return code;
+}
+
+static int print_ast(FILE *f, Run *r) {
+  ast_print(f, r->prog);
+  return EXIT_DONE;
+}
+
+static int print_ir(FILE *f, Run *r) {
+  module_print(f, r->m, &(PrintOptions){.locs = true, .note = plan_note});
+  return EXIT_DONE;
+}
+
+static int print_plan(FILE *f, Run *r) {
+  plan_print_json(f, r->m, r->target->name, GC_VERSION);
+  return EXIT_DONE;
+}
+
+static int print_c(FILE *f, Run *r) {
+  return codegen_c(r->m, r->target, &r->codegen, f) ? EXIT_DONE : EXIT_PROGRAM;
+}
+
+/* The entries, then init where there is one. */
+static Entry *entry_at(const Module *m, uint32_t i) {
+  return i < m->entries.n ? m->entries.at[i] : i == m->entries.n ? m->init : NULL;
+}
+
+static bool is_planned(const Module *m) {
+  const Entry *e;
+  for (uint32_t i = 0; (e = entry_at(m, i)); i++)
+    if (!e->plan || !e->plan->strategy) return false;
+  return true;
+}
+
+/* A plan is never used unproven: what a pipeline of the user's left out is done here. */
+static void prove_plan(Run *r, const Module *m) {
+  const Entry *e;
+  const char *last = strrchr(r->pipeline, ',');
+  if (last && strcmp(last, ",plan-verify") == 0) return;
+  for (uint32_t i = 0; (e = entry_at(m, i)); i++)
+    if (!plan_verify(e, r->passes.target, stderr)) gc_bug(r->c, "the memory plan is wrong");
+}
+
+/* A pass has failed and said why. It is the program's fault only if the module is sound. */
+static int failed_passes(Run *r, const Module *m, int errors_before) {
+  bool reported = ctx_errors(r->c) > errors_before;
+  ctx_set_stream(r->c, NULL);
+  bool sound = module_verify(m, NULL);
+  ctx_set_stream(r->c, stderr);
+  if (!reported || !sound) gc_bug(r->c, "the pipeline %s failed", r->pipeline);
+  return EXIT_PROGRAM;
+}
+
+static bool is_cuda(const Run *r) {
+  return r->emit == EMIT_CUDA || r->emit == EMIT_PTX || r->emit == EMIT_CUBIN || !r->targets.cpu;
+}
+
+static int passes_for(Run *r, Module *m, const Target *t, bool wants_plan) {
+  double start = seconds_now();
+  r->passes.target = t;
+  if (r->codegen.verbose) fprintf(stderr, "gc: passes %s for %s\n", r->pipeline, t->name);
+  int errors = ctx_errors(r->c);
+  if (!option_given(&r->o, OPT_PASSES) && passes_has_layouts(m))
+    r->pipeline = passes_behind_layout(r->pipeline);
+  if (r->pipeline[0] && !passes_run(m, r->pipeline, &r->passes)) return failed_passes(r, m, errors);
+  if (wants_plan && !is_planned(m))
+    return usage_error("the pipeline '%s' makes no memory plan: it lacks one of order, liveness, "
+                       "inplace, share",
+                       r->pipeline);
+  if (wants_plan) prove_plan(r, m);
+  r->passes_seconds += seconds_now() - start;
+  return EXIT_DONE;
+}
+
+/* What holds both targets has a plan for each, of a module of its own. */
+static int plan_gpu(Run *r) {
+  int code = EXIT_DONE;
+  if ((r->emit != EMIT_EXE && r->emit != EMIT_LIB) || !r->targets.cuda) return EXIT_DONE;
+  r->gpu =
+      (CodegenGpu){.target = target_cuda(r->c), .arch = r->targets.arch, .narch = r->targets.narch};
+  r->gpu.m = front_module(&r->front, &code);
+  if (r->gpu.m) code = passes_for(r, r->gpu.m, r->gpu.target, true);
+  r->codegen.gpu = &r->gpu;
+  return code;
+}
+
+static int run_passes(Run *r) {
+  bool wants_plan = (r->emit != EMIT_NONE && r->emit != EMIT_IR) ||
+                    option_given(&r->o, OPT_DUMP_PLAN) || option_given(&r->o, OPT_MEMORY_CURVE);
+  if (!wants_plan && !r->pipeline[0]) return EXIT_DONE;
+  double start = seconds_now();
+  r->target = is_cuda(r) ? target_cuda(r->c) : target_cpu(r->c, &r->codegen);
+  r->target_seconds = seconds_now() - start;
+  if (!r->target) return r->codegen.failed;
+  int code = passes_for(r, r->m, r->target, wants_plan);
+  if (!code && r->codegen.exact && !codegen_exact(r->m)) code = EXIT_PROGRAM;
+  return code ? code : plan_gpu(r);
+}
+
+/* The forward path alone is a module of its own, planned by the same passes. */
+static int print_report(Run *r) {
+  int code = EXIT_DONE;
+  Module *forward = front_module(&r->front, &code);
+  if (!forward) return code;
+  module_drop_updates(forward);
+  PassOptions whole = r->passes;
+  r->passes.limit = (MemoryLimit){0};
+  r->passes.curve = NULL;
+  r->passes.remarks = 0;
+  code = passes_for(r, forward, r->target, true);
+  r->passes = whole;
+  if (!code) plan_report(stdout, r->m, forward, r->target);
+  return code;
+}
+
+static void print_looks(Run *r) {
+  const char *form = option_value(&r->o, OPT_DUMP_PLAN, "text");
+  if (option_given(&r->o, OPT_PRINT_LIVENESS))
+    for (uint32_t i = 0; i < r->m->entries.n; i++) liveness_print(stdout, r->m->entries.at[i]);
+  if (!option_given(&r->o, OPT_DUMP_PLAN)) return;
+  if (strcmp(form, "json") == 0)
+    plan_print_json(stdout, r->m, r->target->name, GC_VERSION);
+  else if (strcmp(form, "csv") == 0)
+    plan_print_csv(stdout, r->m);
+  else if (strcmp(form, "svg") == 0)
+    plan_print_svg(stdout, r->m);
+  else if (strcmp(form, "html") == 0)
+    plan_print_html(stdout, r->m);
+  else if (strcmp(form, "trace") == 0)
+    plan_print_trace(stdout, r->m);
+  else
+    plan_print_table(stdout, r->m, r->target->name);
+}
+
+static int print_cuda(FILE *f, Run *r) {
+  return codegen_cuda(r->m, r->target, &r->codegen, f) ? EXIT_DONE : EXIT_PROGRAM;
+}
+
+static int emit_binary(Run *r) {
+  const char *arch = r->targets.arch[0], *bytes;
+  size_t n;
+  int code = EXIT_DONE;
+  if (r->emit == EMIT_PTX) arch = intern_printf(r->c, "compute_%s", arch + strlen("sm_"));
+  if (!codegen_cuda_binary(r->m, r->target, &r->codegen, arch, &bytes, &n, &code)) return code;
+  return output_write(r->output, bytes, n) ? EXIT_DONE : EXIT_ENVIRONMENT;
+}
+
+static int emit_module(Run *r) {
+  double start = seconds_now();
+  int code = EXIT_DONE;
+  bool ok = true;
+  switch (r->emit) {
+  case EMIT_EXE: ok = codegen_exe(r->m, r->target, &r->codegen, r->output, &code); break;
+  case EMIT_LIB: ok = codegen_lib(r->m, r->target, &r->codegen, r->output, &code); break;
+  case EMIT_C: code = emit_text(r, print_c); break;
+  case EMIT_CUDA: code = emit_text(r, print_cuda); break;
+  case EMIT_PTX:
+  case EMIT_CUBIN: code = emit_binary(r); break;
+  case EMIT_IR: code = emit_text(r, print_ir); break;
+  case EMIT_PLAN: code = emit_text(r, print_plan); break;
+  case EMIT_AST:
+  case EMIT_NONE: break;
+  }
+  if (!ok && code == EXIT_DONE) code = EXIT_PROGRAM;
+  r->codegen_seconds = seconds_now() - start;
+  return code;
+}
+
+static void print_times(const Run *r) {
+  if (!option_given(&r->o, OPT_TIME_PASSES)) return;
+  double cc = r->codegen.cc_seconds;
+  const struct {
+    const char *what;
+    double seconds;
+  } rows[] = {
+      {"parsing", r->front.parse_seconds},          {"elaboration", r->front.elaborate_seconds},
+      {"choice of the target", r->target_seconds},  {"passes", r->passes_seconds},
+      {"code generation", r->codegen_seconds - cc}, {"C compiler and linker", cc}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    fprintf(stderr, "%9.1f ms  %s\n", 1e3 * rows[i].seconds, rows[i].what);
+}
+
+static int compile(Run *r) {
+  int code = choose_options(r);
+  if (!code) code = choose_effort(r);
+  if (!code) code = targets_choose(r->c, &r->o, &r->targets);
+  r->codegen.old_gpu = r->targets.old_gpu;
+  if (!code) code = choose_output(r);
+  if (code) return code;
+  if (option_given(&r->o, OPT_PASSES) && option_given(&r->o, OPT_PRECISION))
+    return usage_error("--precision chooses passes, which --passes says itself: write "
+                       "autodiff{saved=bf16},precision{products=bf16} there");
+  bool is_text = strcmp(option_value(&r->o, OPT_LANGUAGE, "g"), "ir") == 0;
+  if (option_given(&r->o, OPT_PASSES) && r->pipeline[0] &&
+      !passes_check(r->c, r->pipeline, is_text))
+    return EXIT_USAGE;
+  code = check_print_after(r);
+  if (code) return code;
+  ctx_set_bug_hook(r->c, reproduce, &r->front);
+  if (r->emit == EMIT_AST) {
+    if (is_text)
+      return usage_error("IR text has no syntax tree: --emit=ast does not go with -x ir");
+    r->prog = front_parse(&r->front, &code);
+    return r->prog ? emit_text(r, print_ast) : code;
+  }
+  r->m = front_module(&r->front, &code);
+  if (!r->m) return code;
+  if ((is_text || r->passes.verify_each) && !module_verify(r->m, NULL)) {
+    if (!is_text) gc_bug(r->c, "the module is not sound after elaboration");
+    module_free(r->m);
+    return EXIT_PROGRAM;
+  }
+  code = run_passes(r);
+  if (!code) print_looks(r);
+  if (!code && option_given(&r->o, OPT_MEMORY_REPORT)) code = print_report(r);
+  if (!code) code = emit_module(r);
+  if (!code) print_times(r);
+  if (r->gpu.m) module_free(r->gpu.m);
+  module_free(r->m);
+  return code;
+}
+
+/* ---- gc --pack ---- */
+
+/* A whole number of bytes; false if it is none. */
+static bool parse_seconds(const char *s, double *out) {
+  char *end;
+  *out = strtod(s, &end);
+  return *s && *end == 0 && isfinite(*out) && *out > 0;
+}
+
+static int print_packed(FILE *f, Run *r) {
+  uint64_t capacity = 0;
+  double timeout = 0;
+  const char *text = option_value(&r->o, OPT_CAPACITY, NULL);
+  if (text && !parse_bytes(text, &capacity))
+    return usage_error("--capacity takes a number of bytes above 0, not '%s'", text);
+  text = option_value(&r->o, OPT_TIMEOUT, NULL);
+  if (text && !parse_seconds(text, &timeout))
+    return usage_error("--timeout takes a number of seconds above 0, not '%s'", text);
+  return pack_command(r->c, r->o.input, capacity, timeout, f, r->note);
+}
+
+static int pack(Run *r) {
+  r->output = option_value(&r->o, OPT_OUTPUT, NULL);
+  if (r->output && output_is_input(r->output, r->o.input))
+    return usage_error("the output would replace the input %s", r->o.input);
+  char *note = NULL;
+  size_t n = 0;
+  r->note = open_memstream(&note, &n);
+  int code = r->note ? emit_text(r, print_packed) : EXIT_ENVIRONMENT;
+  if (r->note && fclose(r->note) != 0) code = EXIT_ENVIRONMENT;
+  if (code == EXIT_DONE) fputs(note, stderr); /* nothing is said of what could not be written */
+  free(note);
+  return code;
+}
+
+static int run(Run *r, int argc, char **argv) {
+  int code;
+  if (!options_parse(r->c, argc, argv, &r->o)) return EXIT_USAGE;
+  if (help_answer(r->c, &r->o, &code)) return code;
+  if (!r->o.input) return usage_error("no input file; see gc --help");
+  return option_given(&r->o, OPT_PACK) ? pack(r) : compile(r);
+}
+
+int main(int argc, char **argv) {
+  signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write, with its message */
+  Run r = {.c = ctx_new()};
+  int code = run(&r, argc, argv);
+  bool written = fflush(stdout) == 0 && !ferror(stdout);
+  if (!written && code == EXIT_DONE) {
+    fprintf(stderr, "gc: error: cannot write the standard output: %s\n", strerror(errno));
+    code = EXIT_ENVIRONMENT;
+  }
+  ctx_free(r.c);
+  return code;
+}

@@ -1,0 +1,356 @@
+/* Reads the command line by the table options.def, and prints --help and the table of the docs.
+   Contract: see options.h. No option is ignored: what is not built yet is an error that says so. */
+#include "lang/driver/options.h"
+
+#include <stdarg.h>
+
+typedef enum Form { FORM_FLAG, FORM_WORD, FORM_JOINED, FORM_MAYBE, FORM_LEVEL } Form;
+
+typedef struct Row {
+  const char *spelling, *value, *choices, *help;
+  OptionId id;
+  Form form;
+  int pack; /* 0: compiling, 1: --pack, 2: both */
+  bool available;
+} Row;
+
+static const Row rows[] = {
+#define GROUP(title)
+#define OPTION(id, spelling, form, value, choices, pack, available, help)                          \
+  {spelling, value, choices, help, OPT_##id, FORM_##form, pack, available},
+#include "lang/driver/options.def"
+#undef GROUP
+#undef OPTION
+};
+
+int usage_error(const char *fmt, ...) {
+  fputs("gc: error: ", stderr);
+  va_list args;
+  va_start(args, fmt);
+  vfprintf(stderr, fmt, args);
+  va_end(args);
+  fputc('\n', stderr);
+  return 2;
+}
+
+/* ---- choices: "exe|lib|!cuda" ---- */
+
+typedef struct Choice {
+  const char *at;
+  size_t n;
+  bool available;
+} Choice;
+
+/* Steps through the choices; false after the last. */
+static bool next_choice(const char **rest, Choice *out) {
+  if (!**rest) return false;
+  out->available = **rest != '!';
+  out->at = *rest + !out->available;
+  out->n = strcspn(out->at, "|");
+  *rest = out->at + out->n + (out->at[out->n] == '|');
+  return true;
+}
+
+static bool choice_is(const Choice *ch, const char *s, size_t n) {
+  return ch->n == n && strncmp(ch->at, s, n) == 0;
+}
+
+enum { MAX_CHOICES = 16 };
+
+/* The available choices of a row as an array of names, for messages and for the nearest one. */
+static int choice_names(Ctx *c, const Row *r, const char **names) {
+  Choice ch;
+  int n = 0;
+  for (const char *rest = r->choices; n < MAX_CHOICES && next_choice(&rest, &ch);)
+    if (ch.available) names[n++] = intern_n(c, ch.at, ch.n);
+  return n;
+}
+
+static bool check_choice(Ctx *c, const Row *r, const char *value, size_t n) {
+  Choice ch;
+  for (const char *rest = r->choices; next_choice(&rest, &ch);) {
+    if (!choice_is(&ch, value, n)) continue;
+    if (ch.available) return true;
+    return !usage_error("%s%s%.*s is not available yet", r->spelling,
+                        r->form == FORM_WORD ? " " : "=", (int)n, value);
+  }
+  const char *names[MAX_CHOICES], *list = "";
+  int count = choice_names(c, r, names);
+  for (int i = 0; i < count; i++)
+    list = intern_printf(c, "%s%s%s", list, i == 0 ? "" : i + 1 == count ? " or " : ", ", names[i]);
+  const char *near = nearest_name(c, intern_n(c, value, n), names, count);
+  return !usage_error("%s takes %s, not '%.*s'%s%s%s", r->spelling, list, (int)n, value,
+                      near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+/* One of the choices, or for LIST several with commas. */
+static bool check_value(Ctx *c, const Row *r, const char *value) {
+  if (!r->choices) return true;
+  bool list = strcmp(r->value, "LIST") == 0;
+  for (;;) {
+    size_t n = list ? strcspn(value, ",") : strlen(value);
+    if (!check_choice(c, r, value, n)) return false;
+    if (!value[n]) return true;
+    value += n + 1;
+  }
+}
+
+/* ---- parsing ---- */
+
+static bool add_define(Ctx *c, Options *o, const char *text) {
+  const char *letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+  size_t n = strspn(text, letters);
+  if (n == 0 || (text[0] >= '0' && text[0] <= '9') || text[n] != '=' || !text[n + 1])
+    return !usage_error("-D takes NAME=VALUE, not '%s'", text);
+  const char *name = intern_n(c, text, n);
+  for (uint32_t i = 0; i < o->defines.n; i++)
+    if (o->defines.at[i].name == name) return !usage_error("-D %s is given twice", name);
+  vec_push(ctx_arena(c), &o->defines, (Define){name, text + n + 1});
+  return true;
+}
+
+static bool set_option(Ctx *c, Options *o, const Row *r, const char *value) {
+  if (!r->available) return !usage_error("%s is not available yet", r->spelling);
+  if (r->id == OPT_DEFINE) {
+    if (!add_define(c, o, value)) return false;
+  } else if (o->value[r->id]) {
+    return !usage_error("%s is given twice", r->spelling);
+  }
+  bool missing = value[0] == 0 && r->form != FORM_FLAG && r->id != OPT_PASSES;
+  if (missing && r->form != FORM_MAYBE)
+    return !usage_error("%s needs a value: %s%s%s", r->spelling, r->spelling,
+                        r->form == FORM_WORD    ? " "
+                        : r->form == FORM_LEVEL ? ""
+                                                : "=",
+                        r->value);
+  if (value[0] && !check_value(c, r, value)) return false;
+  o->value[r->id] = value;
+  return true;
+}
+
+/* The length of the option's name at the start of arg; 0: it is another option. */
+static size_t match(const Row *r, const char *arg) {
+  size_t n = strlen(r->spelling);
+  if (strncmp(arg, r->spelling, n) != 0) return 0;
+  switch (r->form) {
+  case FORM_FLAG: return arg[n] == 0 || arg[n] == '=' ? n : 0;
+  case FORM_WORD: return arg[0] == '-' && arg[1] == '-' && arg[n] ? 0 : n;
+  case FORM_JOINED:
+  case FORM_MAYBE: return arg[n] == 0 || arg[n] == '=' ? n : 0;
+  case FORM_LEVEL: return n;
+  }
+  return 0;
+}
+
+static bool unknown(Ctx *c, const char *arg) {
+  const char *names[OPTIONS];
+  for (int i = 0; i < OPTIONS; i++) names[i] = rows[i].spelling;
+  const char *word = intern_n(c, arg, strcspn(arg, "="));
+  const char *near = nearest_name(c, word, names, OPTIONS);
+  if (!near && arg[1] != '-') /* -target for --target */
+    near = nearest_name(c, intern_printf(c, "-%s", word), names, OPTIONS);
+  if (near) return !usage_error("unknown option '%s'; did you mean %s?", word, near);
+  return !usage_error("unknown option '%s'; see gc --help", word);
+}
+
+/* Takes the option at argv[*i] and its value; advances *i to the last word it used. */
+static bool take_option(Ctx *c, int argc, char **argv, int *i, Options *o) {
+  const char *arg = argv[*i];
+  for (int k = 0; k < OPTIONS; k++) {
+    const Row *r = &rows[k];
+    size_t n = match(r, arg);
+    if (!n) continue;
+    const char *rest = arg + n;
+    switch (r->form) {
+    case FORM_FLAG:
+      if (*rest) return !usage_error("%s takes no value", r->spelling);
+      return set_option(c, o, r, "");
+    case FORM_WORD:
+      if (!*rest && *i + 1 < argc) rest = argv[++*i];
+      return set_option(c, o, r, rest);
+    case FORM_JOINED:
+      if (*rest == '=') return set_option(c, o, r, rest + 1);
+      return r->available
+                 ? !usage_error("%s needs a value: %s=%s", r->spelling, r->spelling, r->value)
+                 : !usage_error("%s is not available yet", r->spelling);
+    case FORM_MAYBE:
+      if (*rest == '=' && !rest[1])
+        return !usage_error("%s= needs a value; without one write %s", r->spelling, r->spelling);
+      return set_option(c, o, r, *rest ? rest + 1 : rest);
+    case FORM_LEVEL: return set_option(c, o, r, rest);
+    }
+  }
+  return unknown(c, arg);
+}
+
+static bool check_together(const Options *o) {
+  bool pack = option_given(o, OPT_PACK);
+  for (int i = 0; i < OPTIONS; i++) {
+    if (!o->value[i] || rows[i].pack == 2 || rows[i].pack == pack) continue;
+    return pack ? !usage_error("%s does not go with --pack", rows[i].spelling)
+                : !usage_error("%s goes with --pack only", rows[i].spelling);
+  }
+  return true;
+}
+
+bool options_parse(Ctx *c, int argc, char **argv, Options *o) {
+  *o = (Options){0};
+  bool only_files = false; /* after "--" */
+  for (int i = 1; i < argc; i++) {
+    const char *arg = argv[i];
+    if (!only_files && strcmp(arg, "--") == 0) {
+      only_files = true;
+    } else if (!only_files && arg[0] == '-' && arg[1]) {
+      if (!take_option(c, argc, argv, &i, o)) return false;
+    } else if (!arg[0]) {
+      return !usage_error("the name of the input file is empty");
+    } else if (o->input) {
+      return !usage_error("two input files, '%s' and '%s'; one program reads others with 'use'",
+                          o->input, arg);
+    } else {
+      o->input = arg;
+    }
+  }
+  return check_together(o);
+}
+
+const char *option_value(const Options *o, OptionId id, const char *otherwise) {
+  return o->value[id] && o->value[id][0] ? o->value[id] : otherwise;
+}
+
+/* ---- help ---- */
+
+/* Groups and options in the order of the table. */
+typedef struct Line {
+  const char *group; /* or an option's row */
+  int row;
+} Line;
+
+static const Line lines[] = {
+#define GROUP(title) {title, 0},
+#define OPTION(id, ...) {NULL, OPT_##id},
+#include "lang/driver/options.def"
+#undef GROUP
+#undef OPTION
+};
+
+enum { LINES = sizeof lines / sizeof lines[0], HELP_COLUMN = 27, HELP_WIDTH = 100 };
+
+/* Prints an option as it is written; returns the width. */
+static int print_spelling(FILE *f, const Row *r) {
+  static const char *const before[] = {[FORM_FLAG] = "",
+                                       [FORM_WORD] = " ",
+                                       [FORM_JOINED] = "=",
+                                       [FORM_MAYBE] = "[=",
+                                       [FORM_LEVEL] = ""};
+  return fprintf(f, "%s%s%s%s", r->spelling, before[r->form], r->value ? r->value : "",
+                 r->form == FORM_MAYBE ? "]" : "");
+}
+
+/* "a, b, c" or with what stands between and around them. */
+static int print_choices(FILE *f, const Row *r, bool available, const char *between) {
+  Choice ch;
+  int n = 0;
+  for (const char *rest = r->choices; rest && next_choice(&rest, &ch);)
+    if (ch.available == available) fprintf(f, "%s%.*s", n++ ? between : "", (int)ch.n, ch.at);
+  return n;
+}
+
+static bool has_choices(const Row *r, bool available) {
+  Choice ch;
+  for (const char *rest = r->choices; rest && next_choice(&rest, &ch);)
+    if (ch.available == available) return true;
+  return false;
+}
+
+static void print_help(FILE *f, const char *text) {
+  int column = HELP_COLUMN;
+  for (const char *p = text; *p;) {
+    int n = (int)strcspn(p, " ");
+    if (p != text && column + 1 + n > HELP_WIDTH) {
+      fprintf(f, "\n%*s", HELP_COLUMN, "");
+      column = HELP_COLUMN;
+    } else if (p != text) {
+      fputc(' ', f);
+      column++;
+    }
+    fprintf(f, "%.*s", n, p);
+    column += n;
+    p += n + (p[n] == ' ');
+  }
+  fputc('\n', f);
+}
+
+static void print_option(FILE *f, const Row *r) {
+  if (!r->available) return;
+  fputs("  ", f);
+  int width = 2 + print_spelling(f, r);
+  if (width + 1 > HELP_COLUMN)
+    fprintf(f, "\n%*s", HELP_COLUMN, "");
+  else
+    fprintf(f, "%*s", HELP_COLUMN - width, "");
+  print_help(f, r->help);
+  if (r->form == FORM_LEVEL || !has_choices(r, true)) return;
+  fprintf(f, "%*s%s: ", HELP_COLUMN, "", r->value);
+  print_choices(f, r, true, ", ");
+  fputc('\n', f);
+}
+
+void options_help(FILE *f) {
+  fputs("usage: gc [options] FILE.g              compile to an executable\n"
+        "       gc --pack FILE.csv [options]     pack buffers\n",
+        f);
+  for (int i = 0; i < LINES; i++) {
+    if (lines[i].group)
+      fprintf(f, "\n%s\n", lines[i].group);
+    else
+      print_option(f, &rows[lines[i].row]);
+  }
+  fputs("\nexit codes: 0 done, 1 the program is wrong, 2 the command line is wrong, 3 the "
+        "environment is\n"
+        "(no compiler, no space), 70 an internal error (which writes a reproducer)\n",
+        f);
+}
+
+void options_markdown(FILE *f) {
+  for (int i = 0; i < LINES; i++) {
+    if (lines[i].group) {
+      fprintf(f, "%s### %s\n\n| option | meaning |\n|---|---|\n", i ? "\n" : "", lines[i].group);
+      continue;
+    }
+    const Row *r = &rows[lines[i].row];
+    fputs("| `", f);
+    print_spelling(f, r);
+    fprintf(f, "` | %s", r->help);
+    if (r->form != FORM_LEVEL && has_choices(r, true)) {
+      fprintf(f, "; %s: `", r->value);
+      print_choices(f, r, true, "`, `");
+      fputc('`', f);
+    }
+    if (!r->available)
+      fputs(" (not available yet)", f);
+    else if (has_choices(r, false)) {
+      fputs(" (not available yet: `", f);
+      print_choices(f, r, false, "`, `");
+      fputs("`)", f);
+    }
+    fputs(" |\n", f);
+  }
+}
+
+void options_print(FILE *f, const Options *o) {
+  for (int i = 0; i < OPTIONS; i++) {
+    const Row *r = &rows[i];
+    if (!o->value[i] || i == OPT_OUTPUT || i == OPT_LANGUAGE || i == OPT_DEFINE) continue;
+    bool bare = r->form == FORM_FLAG || (r->form == FORM_MAYBE && !o->value[i][0]);
+    const char *between = bare || r->form == FORM_LEVEL ? "" : r->form == FORM_WORD ? " " : "=";
+    fprintf(f, " %s%s", r->spelling, between);
+    if (!bare) { /* quoted for a shell: ' becomes '\'' */
+      bool plain =
+          o->value[i][strspn(o->value[i], "abcdefghijklmnopqrstuvwxyz0123456789,.-_+")] == 0;
+      if (!plain) fputc('\'', f);
+      for (const char *p = o->value[i]; *p; p++) fputs(*p == '\'' ? "'\\''" : (char[]){*p, 0}, f);
+      if (!plain) fputc('\'', f);
+    }
+  }
+}

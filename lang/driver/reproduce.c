@@ -1,0 +1,49 @@
+/* What an internal error leaves behind: a file with the module (or the source) and the command that
+   runs into the error again. Contract: the bug hook of the context; never returns to the broken
+   run's data, but reads the input once more in a context of its own, so it cannot make matters
+   worse. */
+#include "lang/driver/command.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Opens NAME here, or where that cannot be written, in the directory for temporary files. */
+static FILE *open_somewhere(Ctx *c, const char *name, const char **path) {
+  *path = name;
+  FILE *f = fopen(*path, "w");
+  if (f) return f;
+  const char *dir = getenv("TMPDIR");
+  *path = intern_printf(c, "%s/%s", dir && *dir ? dir : "/tmp", name);
+  return fopen(*path, "w");
+}
+
+void reproduce(void *data) {
+  const Front *broken = data;
+  const Options *o = broken->o;
+  if (!o->input) return;
+  Ctx *c = ctx_new();
+  ctx_set_stream(c, NULL);
+  Front again = {.c = c, .o = o};
+  int code;
+  Module *m = broken->elaborated ? front_module(&again, &code) : NULL;
+  const char *path = NULL;
+  if (m) {
+    FILE *f = open_somewhere(c, intern_printf(c, "gc-bug-%ld.ir", (long)getpid()), &path);
+    if (f) {
+      module_print(f, m, &(PrintOptions){.locs = true});
+      fclose(f);
+    }
+  }
+  fputs("gc: this is a mistake in gc, not in your program; please report it with what this needs:\n"
+        "gc:   gc",
+        stderr);
+  options_print(stderr, o);
+  if (m && path) {
+    fprintf(stderr, " -x ir %s\n", path);
+  } else {
+    for (uint32_t i = 0; i < o->defines.n; i++)
+      fprintf(stderr, " -D '%s=%s'", o->defines.at[i].name, o->defines.at[i].value);
+    fprintf(stderr, " -x %s %s\n", option_value(o, OPT_LANGUAGE, "g"), o->input);
+  }
+  ctx_free(c);
+}

@@ -1,0 +1,220 @@
+/* Tensor arithmetic: one dtype, one shape, then one op.
+   Contract: broadcasting is explicit in the IR; integers of different width become the wider,
+   floats as well, integers and floats never mix; a literal takes the dtype of the other operand. */
+#include "lang/elab/elab_impl.h"
+
+static const char *const side_name[2][4] = {{"left", "right", "", ""},
+                                            {"the first", "the second", "the third", "the fourth"}};
+
+static const char *side(int i, int n, bool binary) {
+  return i < 4 ? side_name[!(binary && n == 2)][i] : "an operand";
+}
+
+/* The dtype that two tensors meet in; false where they must not. */
+static bool common_dtype(Dtype a, Dtype b, Dtype *out) {
+  if (a == b) return *out = a, true;
+  if (dtype_is_int(a) && dtype_is_int(b)) return *out = a > b ? a : b, true;
+  if (!dtype_is_float(a) || !dtype_is_float(b)) return false;
+  if (dtype_size(a) == dtype_size(b)) return false; /* f16 and bf16 */
+  return *out = dtype_size(a) > dtype_size(b) ? a : b, true;
+}
+
+static Val mixed(Elab *e, Val l, Val r, const char *what, Loc loc) {
+  Dtype a = l.tensor.type->dtype, b = r.tensor.type->dtype;
+  elab_error(e, loc, "%s mixes %s and %s", what, type_str(e->c, l.tensor.type),
+             type_str(e->c, r.tensor.type));
+  elab_note_tensor(e, "one", l);
+  elab_note_tensor(e, "the other", r);
+  const Val *odd = dtype_is_float(a) ? &r : &l;
+  const char *name = value_at(e->run->entry, odd->tensor.id)->name;
+  if (dtype_is_float(a) && dtype_is_float(b))
+    elab_hint(e, "convert one of them with f32(x)");
+  else if (dtype_is_float(a) || dtype_is_float(b))
+    elab_hint(e, "convert the %s: %s(%s)",
+              odd->tensor.type->dtype == DT_BOOL ? "bools" : "integers",
+              dtype_name(dtype_is_float(a) ? a : b), name ? name : "x");
+  else
+    elab_hint(e, "convert the bools: %s(x)", dtype_name(a == DT_BOOL ? b : a));
+  return elab_trace(e);
+}
+
+static bool shapes_differ(Elab *e, Val l, Val r, const Type *a, const Type *b, int i, int j, int n,
+                          const char *what, bool binary, Loc loc) {
+  int ra = a->rank, rb = b->rank;
+  elab_error(e, loc, "%s cannot broadcast %s and %s", what, type_str(e->c, a), type_str(e->c, b));
+  for (int k = 1; k <= ra && k <= rb; k++) {
+    int64_t x = a->dim[ra - k], y = b->dim[rb - k];
+    if (x == y || x == 1 || y == 1) continue;
+    elab_note_tensor(e, side(i, n, binary), l);
+    elab_note_tensor(e, side(j, n, binary), r);
+    elab_hint(e, "axes are aligned at the right: axis %d is %lld against %lld", -k, (long long)x,
+              (long long)y);
+    break;
+  }
+  elab_trace(e);
+  return false;
+}
+
+/* Nothing of the prelude means an outer product: mse(f32[8,1], f32[8]) is a slip that would train
+   on all pairs. */
+static void check_outer(Elab *e, const Val *v, int n, const Type *shape, Loc loc) {
+  if (!e->frame->env->prelude) return;
+  const Val *of[2] = {NULL, NULL};
+  for (int i = 0; i < n; i++) {
+    if (v[i].kind != VAL_TENSOR) continue;
+    if (v[i].tensor.type->numel == shape->numel) return;
+    of[of[0] != NULL] = &v[i];
+  }
+  if (!of[1]) return;
+  const Type *a = of[0]->tensor.type, *b = of[1]->tensor.type;
+  elab_warning(e, loc, "%s of %s and %s broadcasts them to %s, more elements than either has",
+               e->frame->env->func->name, type_str(e->c, a), type_str(e->c, b),
+               type_str(e->c, type_with_dtype(e->c, shape, a->dtype)));
+  elab_note_tensor(e, "the first", *of[0]);
+  elab_note_tensor(e, "the second", *of[1]);
+  elab_hint(e, "give both one shape, as in reshape(y, shape(target))");
+  elab_trace(e);
+}
+
+/* Gives v[from..n) one dtype and all of v one shape; false after an error in the name of `what`. */
+static bool unify(Elab *e, Val *v, int n, int from, const char *what, Loc loc) {
+  bool binary = strchr("+-*/%=!<>@&|", what[0]) != NULL || what[0] == '\'';
+  int model = -1; /* the first tensor among those of one dtype */
+  Dtype dt = DT_F32;
+  bool literal_float = false, literal_bool = false;
+  for (int i = 0; i < n; i++) {
+    if (v[i].kind == VAL_POISON) return false;
+    if (v[i].kind != VAL_TENSOR && !val_is_number(v[i]) && v[i].kind != VAL_BOOL) {
+      fail(e, loc, "%s is not defined for %s", what, val_str(e, v[i]));
+      return false;
+    }
+    if (i < from) continue;
+    literal_float |= v[i].kind == VAL_NUM;
+    literal_bool |= v[i].kind == VAL_BOOL;
+    if (v[i].kind != VAL_TENSOR) continue;
+    Dtype d = v[i].tensor.type->dtype;
+    if (model < 0)
+      dt = d;
+    else if (!common_dtype(dt, d, &dt))
+      return mixed(e, v[model], v[i], what, loc), false;
+    if (model < 0) model = i;
+  }
+  if (model < 0) dt = literal_bool ? DT_BOOL : literal_float ? DT_F32 : DT_I32;
+  at(e, loc);
+  const Type *shape = NULL;
+  int first = -1;
+  for (int i = 0; i < n; i++) {
+    if (v[i].kind != VAL_TENSOR) continue;
+    const Type *t = v[i].tensor.type, *both = shape ? type_broadcast(e->c, shape, t) : t;
+    if (!both) return shapes_differ(e, v[first], v[i], shape, t, first, i, n, what, binary, loc);
+    shape = both;
+    if (first < 0) first = i;
+  }
+  if (!shape) shape = type_scalar(e->c, dt);
+  check_outer(e, v, n, shape, loc);
+  for (int i = 0; i < n; i++) {
+    const Type *want = i < from && v[i].kind == VAL_TENSOR
+                           ? type_with_dtype(e->c, shape, v[i].tensor.type->dtype)
+                       : i < from ? type_with_dtype(e->c, shape, DT_BOOL)
+                                  : type_with_dtype(e->c, shape, dt);
+    if (v[i].kind != VAL_TENSOR) v[i] = val_to_const(e, v[i], want, loc);
+    if (v[i].kind == VAL_POISON) return false;
+    Loc made = v[i].loc;
+    at(e, loc);
+    v[i] = val_convert(e, v[i], want->dtype);
+    if (v[i].tensor.type != want)
+      v[i] = val_tensor(e, build_broadcast(e->run->b, v[i].tensor.id, want));
+    v[i].loc = made;
+  }
+  return true;
+}
+
+const char *without_op(OpKind k, const char *why) {
+  size_t n = strlen(op_info[k].name);
+  return strncmp(why, op_info[k].name, n) == 0 && why[n] == ' ' ? why + n + 1 : why;
+}
+
+Val build_checked(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, const Type *given,
+                  const char *what, Loc loc) {
+  char why[256];
+  const Type **types = ARENA_ARRAY(e->a, const Type *, n + 1);
+  ValueId *ids = ARENA_ARRAY(e->a, ValueId, n + 1);
+  for (int i = 0; i < n; i++) {
+    if (v[i].kind == VAL_POISON) return poison;
+    types[i] = v[i].tensor.type;
+    ids[i] = v[i].tensor.id;
+  }
+  if (!op_shape(e->c, k, types, n, attr, given, why)) {
+    elab_error(e, loc, "%s %s", what, without_op(k, why));
+    for (int i = 0; i < n && i < 4; i++)
+      elab_note_tensor(e, n == 1 ? "it" : side(i, n, false), v[i]);
+    return elab_trace(e);
+  }
+  return val_tensor(e, build(at(e, loc), k, ids, n, attr, given));
+}
+
+Val tensor_elementwise(Elab *e, OpKind k, Val *v, int n, const char *what, Loc loc) {
+  if (!unify(e, v, n, k == OP_WHERE ? 1 : 0, what, loc)) return poison;
+  return build_checked(e, k, v, n, NULL, NULL, what, loc);
+}
+
+static const OpKind binary_kind[BIN_COUNT] = {
+    [BIN_ADD] = OP_ADD, [BIN_SUB] = OP_SUB, [BIN_MUL] = OP_MUL, [BIN_DIV] = OP_DIV,
+    [BIN_MOD] = OP_MOD, [BIN_EQ] = OP_EQ,   [BIN_NE] = OP_NE,   [BIN_LT] = OP_LT,
+    [BIN_LE] = OP_LE,   [BIN_GT] = OP_GT,   [BIN_GE] = OP_GE,   [BIN_AND] = OP_AND,
+    [BIN_OR] = OP_OR,
+};
+
+static bool is_float_tensor(Val v) {
+  return v.kind == VAL_TENSOR && dtype_is_float(v.tensor.type->dtype);
+}
+
+static Val int_division(Elab *e, Val l, Val r, Loc loc) {
+  Val odd = l.kind == VAL_TENSOR ? l : r;
+  const char *name = value_at(e->run->entry, odd.tensor.id)->name;
+  elab_error(e, loc, "'/' needs floats, but %s is %s",
+             l.kind == VAL_TENSOR ? "its left" : "its right", val_str(e, odd));
+  elab_note_tensor(e, l.kind == VAL_TENSOR ? "left" : "right", odd);
+  elab_hint(e, "convert: f32(%s)", name ? name : "x");
+  return elab_trace(e);
+}
+
+Val tensor_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
+  if (l.kind == VAL_POISON || r.kind == VAL_POISON) return poison;
+  bool same_kind = l.kind != VAL_TENSOR || r.kind != VAL_TENSOR ||
+                   dtype_is_float(l.tensor.type->dtype) == dtype_is_float(r.tensor.type->dtype);
+  if (op == BIN_DIV && !is_float_tensor(l) && !is_float_tensor(r) && same_kind)
+    return int_division(e, l, r, loc);
+  const char *what = intern_printf(e->c, "'%s'", binary_spelling(op));
+  Val v[2] = {l, r};
+  return tensor_elementwise(e, binary_kind[op], v, 2, what, loc);
+}
+
+/* Small integer powers are products, which every dtype has and whose gradient is exact. */
+static Val repeated(Elab *e, Val x, int64_t n, Loc loc) {
+  Val r = poison;
+  bool any = false;
+  for (Val p = x; n > 0; n >>= 1) {
+    if (n & 1) r = any ? val_tensor(e, build2(at(e, loc), OP_MUL, r.tensor.id, p.tensor.id)) : p;
+    any |= n & 1;
+    if (n > 1) p = val_tensor(e, build2(at(e, loc), OP_MUL, p.tensor.id, p.tensor.id));
+  }
+  return r;
+}
+
+Val tensor_power(Elab *e, Val l, Val r, Loc loc) {
+  enum { MANY = 64 };
+  if (l.kind == VAL_POISON || r.kind == VAL_POISON) return poison;
+  if (l.kind == VAL_TENSOR && l.tensor.type->dtype != DT_BOOL) {
+    if (r.kind == VAL_INT && r.i >= 1 && r.i <= MANY) return repeated(e, l, r.i, loc);
+    if (r.kind == VAL_INT && r.i == 0) return val_to_const(e, val_int(1, loc), l.tensor.type, loc);
+    if (is_float_tensor(l) && r.kind == VAL_INT && r.i < 0 && r.i >= -MANY)
+      return tensor_binary(e, BIN_DIV, val_int(1, loc), repeated(e, l, -r.i, loc), loc);
+    if (is_float_tensor(l) && r.kind == VAL_NUM && r.f == 0.5)
+      return build_checked(e, OP_SQRT, &l, 1, NULL, NULL, "'**'", loc);
+    if (is_float_tensor(l) && r.kind == VAL_NUM && r.f == -0.5)
+      return build_checked(e, OP_RSQRT, &l, 1, NULL, NULL, "'**'", loc);
+  }
+  Val v[2] = {l, r};
+  return tensor_elementwise(e, OP_POW, v, 2, "'**'", loc);
+}

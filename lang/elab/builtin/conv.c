@@ -1,0 +1,300 @@
+/* Built-in functions over windows of images: convolutions, pools, batch normalisation.
+   Contract: users write a number for both axes or [rows, columns]; images are [N, C, H, W], over
+   one axis [N, C, L], which is an image of one row. Padding is a number, [rows, columns],
+   [top, bottom, left, right], "valid" for none, or "same": (taps - 1) dilation in all, one more
+   after than before where that is odd, so that the result has ceil(extent / stride). */
+#include "lang/elab/builtin/builtin.h"
+
+enum { AXES = 2 };
+
+typedef struct Pads {
+  int64_t at[2 * AXES]; /* top, bottom, left, right */
+} Pads;
+
+/* Numbers for rows and columns; over one axis there is one number, and rows have `rows`. */
+static bool per_axis(Site *s, int arg, const char *name, int axes, int64_t rows,
+                     int64_t out[AXES]) {
+  Elab *e = s->e;
+  const Ints *l = val_to_ints(e, s->v[arg], INT64_MIN,
+                              intern_printf(e->c, "'%s' of %s", name, s->name), s->at[arg]);
+  if (!l) return false;
+  if (l->n == axes || l->n == 1) {
+    out[0] = axes == 1 ? rows : l->at[0];
+    out[1] = l->at[l->n - 1];
+    return true;
+  }
+  fail(e, s->at[arg],
+       axes == 1 ? "%s needs one number for '%s', found %d"
+                 : "%s needs one number or [rows, columns] for '%s', found %d numbers",
+       s->name, name, l->n);
+  return false;
+}
+
+static int64_t same_pad(int64_t taps, int64_t dilation) {
+  int64_t total;
+  return __builtin_mul_overflow(taps - 1, dilation, &total) ? INT64_MAX : total;
+}
+
+static bool pads(Site *s, int arg, int axes, const int64_t taps[AXES], const int64_t dilation[AXES],
+                 Pads *out) {
+  Elab *e = s->e;
+  *out = (Pads){0};
+  Val v = s->v[arg];
+  if (v.kind == VAL_STR) {
+    bool same = strcmp(v.str, "same") == 0;
+    if (!same && strcmp(v.str, "valid") != 0) {
+      fail(e, s->at[arg], "%s knows the paddings \"same\" and \"valid\", not \"%s\"", s->name,
+           v.str);
+      return false;
+    }
+    for (int i = 0; same && i < AXES; i++) {
+      int64_t total = same_pad(taps[i], dilation[i]);
+      out->at[2 * i] = total / 2;
+      out->at[2 * i + 1] = total - total / 2;
+    }
+    return true;
+  }
+  const Ints *l =
+      val_to_ints(e, v, INT64_MIN, intern_printf(e->c, "'pad' of %s", s->name), s->at[arg]);
+  if (!l) return false;
+  if (axes == 1 && l->n <= 2) {
+    out->at[2] = l->at[0];
+    out->at[3] = l->at[l->n - 1];
+    return true;
+  }
+  if (axes == 1 || (l->n != 1 && l->n != 2 && l->n != 4)) {
+    fail(e, s->at[arg], "%s needs %s for 'pad', found %d numbers", s->name,
+         axes == 1 ? "one number or [before, after]"
+                   : "one number, [rows, columns] or [top, bottom, left, right]",
+         l->n);
+    return false;
+  }
+  for (int i = 0; i < 4; i++) out->at[i] = l->at[l->n == 4 ? i : l->n == 2 ? i / 2 : 0];
+  return true;
+}
+
+static const Ints *ints(Site *s, const int64_t *at, int n) { return intern_ints(s->e->c, at, n); }
+
+/* ---- convolutions ---- */
+
+/* Of a filter argument of rank 2 + axes; other ranks are the shape rule's to refuse. */
+static void taps_of(const Type *w, int axes, int64_t taps[AXES]) {
+  taps[0] = taps[1] = 1;
+  for (int i = 0; w->rank == 2 + axes && i < axes; i++) taps[AXES - axes + i] = w->dim[2 + i];
+}
+
+/* x with an axis of extent 1 before the last, or without. */
+static Val with_row(Site *s, Val x, bool with) {
+  const Type *t = x.tensor.type;
+  int64_t *dim = ARENA_ARRAY(s->e->a, int64_t, t->rank + 2);
+  int n = 0;
+  for (int i = 0; i < t->rank; i++) {
+    if (with && i == t->rank - 1) dim[n++] = 1;
+    if (!with && i == t->rank - 2) continue;
+    dim[n++] = t->dim[i];
+  }
+  Val y = val_tensor(
+      s->e, build_reshape(at(s->e, s->loc), x.tensor.id, type_get(s->e->c, t->dtype, n, dim)));
+  y.loc = x.loc;
+  return y;
+}
+
+/* The text with each `old` as `new`. */
+static const char *replaced(Elab *e, const char *text, const char *old, const char *new) {
+  const char *found;
+  size_t n = strlen(old);
+  for (size_t at = 0; *old && (found = strstr(text + at, old)) != NULL;) {
+    size_t head = (size_t)(found - text);
+    text = intern_printf(e->c, "%.*s%s%s", (int)head, text, new, found + n);
+    at = head + strlen(new);
+  }
+  return text;
+}
+
+/* An op over images, of operands that the user wrote as `own`. Over one axis these are images of
+   one row, and what is said of them is said of `own`. */
+static Val over_images(Site *s, OpKind k, const Val *own, int n, const Attr *attr, int axes) {
+  Elab *e = s->e;
+  if (axes == 2) return build_checked(e, k, own, n, attr, NULL, s->name, s->loc);
+  Val image[2];
+  const Type *type[2];
+  char why[256];
+  for (int i = 0; i < n; i++) image[i] = with_row(s, own[i], true), type[i] = image[i].tensor.type;
+  if (op_shape(e->c, k, type, n, attr, NULL, why)) {
+    Val y = build_checked(e, k, image, n, attr, NULL, s->name, s->loc);
+    return y.kind == VAL_POISON ? y : with_row(s, y, false);
+  }
+  const char *text = replaced(e, without_op(k, why), " columns", " places");
+  for (int i = 0; i < n; i++)
+    text = replaced(e, text, type_str(e->c, type[i]), type_str(e->c, own[i].tensor.type));
+  elab_error(e, s->loc, "%s %s", s->name, text);
+  for (int i = 0; i < n; i++)
+    elab_note_tensor(e, n == 1 ? "it" : i ? "the second" : "the first", own[i]);
+  return elab_trace(e);
+}
+
+static Val conv(Site *s, int axes) {
+  Elab *e = s->e;
+  Val v[2] = {s->v[0], s->v[1]};
+  int64_t stride[AXES], dilation[AXES], taps[AXES];
+  Pads pad;
+  taps_of(v[1].tensor.type, axes, taps);
+  if (!per_axis(s, 2, "stride", axes, 1, stride) ||
+      !per_axis(s, 4, "dilation", axes, 1, dilation) || !pads(s, 3, axes, taps, dilation, &pad))
+    return poison;
+  if (axes == 1 && (v[0].tensor.type->rank != 3 || v[1].tensor.type->rank != 3)) {
+    elab_error(e, s->loc, "%s needs x [N, C, L] and w [O, C / groups, K]: %s against %s", s->name,
+               val_str(e, v[0]), val_str(e, v[1]));
+    elab_note_tensor(e, "x", v[0]);
+    elab_note_tensor(e, "w", v[1]);
+    return elab_trace(e);
+  }
+  Attr attr[MAX_ATTRS] = {[AT_STRIDE] = {.ints = ints(s, stride, AXES)},
+                          [AT_PAD] = {.ints = ints(s, pad.at, 2 * AXES)},
+                          [AT_DILATION] = {.ints = ints(s, dilation, AXES)},
+                          [AT_GROUPS] = {.i = s->v[5].i}};
+  return over_images(s, OP_CONV, v, 2, attr, axes);
+}
+
+Val builtin_conv(Site *s) { return conv(s, s->f->data); }
+
+static Val transpose_misfit(Site *s, const char *why) {
+  Elab *e = s->e;
+  elab_error(e, s->loc, "%s %s", s->name, why);
+  elab_note_tensor(e, "x", s->v[0]);
+  elab_note_tensor(e, "w", s->v[1]);
+  return elab_trace(e);
+}
+
+static bool in_range(Site *s, const char *what, int64_t n, int64_t least) {
+  if (n >= least && n <= INT32_MAX) return true;
+  (void)transpose_misfit(s, intern_printf(s->e->c, "needs a %s of %lld to 2147483647, not %lld",
+                                          what, (long long)least, (long long)n));
+  return false;
+}
+
+/* The convolution whose gradient by its images this is has x as its result, so the filters are
+   [C, O / groups, KH, KW]. */
+Val builtin_conv_transpose(Site *s) {
+  Elab *e = s->e;
+  Ctx *c = e->c;
+  const Type *x = s->v[0].tensor.type, *w = s->v[1].tensor.type;
+  int64_t stride[AXES], dilation[AXES], more[AXES], taps[AXES], groups = s->v[6].i, dim[4];
+  Pads pad;
+  taps_of(w, AXES, taps);
+  if (!per_axis(s, 2, "stride", AXES, 1, stride) || !per_axis(s, 4, "output_pad", AXES, 0, more) ||
+      !per_axis(s, 5, "dilation", AXES, 1, dilation) || !pads(s, 3, AXES, taps, dilation, &pad))
+    return poison;
+  if (x->rank != 4 || w->rank != 4)
+    return transpose_misfit(s, intern_printf(c,
+                                             "needs images [N, C, H, W] and filters "
+                                             "[C, O / groups, KH, KW]: %s against %s",
+                                             type_str(c, x), type_str(c, w)));
+  if (w->dim[0] != x->dim[1])
+    return transpose_misfit(
+        s,
+        intern_printf(c, "needs filters for %lld channels, not %lld: %s against %s",
+                      (long long)x->dim[1], (long long)w->dim[0], type_str(c, x), type_str(c, w)));
+  dim[0] = x->dim[0];
+  if (__builtin_mul_overflow(w->dim[1], groups, &dim[1])) dim[1] = -1;
+  for (int i = 0; i < AXES; i++) {
+    const char *rows = i ? "columns" : "rows";
+    int64_t reach = same_pad(taps[i], dilation[i]);
+    const int64_t *p = pad.at + 2 * i;
+    if (!in_range(s, "stride", stride[i], 1) || !in_range(s, "dilation", dilation[i], 1) ||
+        !in_range(s, "pad", p[0], 0) || !in_range(s, "pad", p[1], 0))
+      return poison;
+    if (reach > INT32_MAX || x->dim[2 + i] > INT32_MAX)
+      return transpose_misfit(s, intern_printf(c, "needs fewer than 2^31 %s", rows));
+    if (more[i] < 0 || more[i] >= stride[i])
+      return fail(e, s->at[4],
+                  "'output_pad' of %s must be from 0 to less than the stride %lld, "
+                  "found %lld",
+                  s->name, (long long)stride[i], (long long)more[i]);
+    dim[2 + i] = (x->dim[2 + i] - 1) * stride[i] - p[0] - p[1] + reach + more[i] + 1;
+    if (dim[2 + i] < 1)
+      return transpose_misfit(
+          s, intern_printf(c, "would give images of %lld %s", (long long)dim[2 + i], rows));
+  }
+  const Type *t = type_get(c, x->dtype, 4, dim);
+  if (!t) return transpose_misfit(s, "would give a tensor of more bytes than can be addressed");
+  Attr attr[MAX_ATTRS] = {[AT_STRIDE] = {.ints = ints(s, stride, AXES)},
+                          [AT_PAD] = {.ints = ints(s, pad.at, 2 * AXES)},
+                          [AT_DILATION] = {.ints = ints(s, dilation, AXES)},
+                          [AT_GROUPS] = {.i = groups}};
+  return build_checked(e, OP_CONV_INPUT_GRAD, s->v, 2, attr, t, s->name, s->loc);
+}
+
+/* ---- pools ---- */
+
+/* With `ceil` a last window that begins on the image or before it is not left out: it reaches into
+   padding that nobody counts. */
+static int64_t ceil_pad(int64_t in, int64_t taps, int64_t stride, int64_t dilation, int64_t lo,
+                        int64_t hi) {
+  int64_t reach = same_pad(taps, dilation);
+  if (stride < 1 || reach > INT32_MAX || lo < 0 || hi < 0 || lo > INT32_MAX || hi > INT32_MAX ||
+      in + lo + hi <= reach)
+    return hi; /* refused by the shape rule */
+  int64_t last = (in + lo + hi - reach - 1 + stride - 1) / stride;
+  if (last * stride >= in + lo) last--;
+  int64_t more = last * stride + reach + 1 - in - lo;
+  return more > hi ? more : hi;
+}
+
+/* max_pool(x, window, stride, pad, ceil, dilation), avg_pool(x, window, stride, pad, ceil,
+   count_include_pad) */
+Val builtin_pool(Site *s) {
+  Elab *e = s->e;
+  OpKind kind = (OpKind)s->f->data;
+  Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
+  if (x.kind == VAL_POISON) return x;
+  int axes = x.tensor.type->rank == 3 ? 1 : 2;
+  const Type *t = x.tensor.type;
+  int64_t window[AXES], stride[AXES], dilation[AXES] = {1, 1};
+  Pads pad, counted = {0};
+  if (!per_axis(s, 1, "window", axes, 1, window)) return poison;
+  stride[0] = window[0], stride[1] = window[1];
+  if (s->v[2].kind != VAL_NONE && !per_axis(s, 2, "stride", axes, 1, stride)) return poison;
+  if (kind == OP_MAX_POOL && !per_axis(s, 5, "dilation", axes, 1, dilation)) return poison;
+  if (!pads(s, 3, axes, window, dilation, &pad)) return poison;
+  if (kind == OP_AVG_POOL && s->v[5].b) counted = pad;
+  for (int i = AXES - axes; s->v[4].b && t->rank == 2 + axes && i < AXES; i++)
+    pad.at[2 * i + 1] = ceil_pad(t->dim[axes + i], window[i], stride[i], dilation[i], pad.at[2 * i],
+                                 pad.at[2 * i + 1]);
+  Attr attr[MAX_ATTRS] = {[AT_STRIDE] = {.ints = ints(s, stride, AXES)},
+                          [AT_PAD] = {.ints = ints(s, pad.at, 2 * AXES)},
+                          [AT_WINDOW] = {.ints = ints(s, window, AXES)}};
+  if (kind == OP_MAX_POOL)
+    attr[AT_DILATION].ints = ints(s, dilation, AXES);
+  else
+    attr[AT_COUNT].ints = ints(s, counted.at, 2 * AXES);
+  return over_images(s, kind, &x, 1, attr, axes);
+}
+
+/* ---- batch_norm(x, mean, var, scale, shift, eps) ---- */
+
+Val builtin_batch_norm(Site *s) {
+  static const char *const name[] = {"x", "mean", "var", "scale", "shift"};
+  Elab *e = s->e;
+  const Type *t = s->v[0].tensor.type;
+  if (t->rank < 2)
+    return fail(e, s->at[0], "%s needs x [N, C, ...], found %s", s->name, val_str(e, s->v[0]));
+  const Type *channel = type_get(e->c, t->dtype, 1, t->dim + 1);
+  for (int i = 1; i < 5; i++) {
+    if (s->v[i].kind == VAL_NONE || s->v[i].tensor.type == channel) continue;
+    elab_error(e, s->at[i], "%s needs %s for '%s', one number for each channel, found %s", s->name,
+               type_str(e->c, channel), name[i], val_str(e, s->v[i]));
+    elab_note_tensor(e, "x", s->v[0]);
+    return elab_trace(e);
+  }
+  if (!(val_number(s->v[5]) >= 0))
+    return fail(e, s->at[5], "%s needs an eps of at least 0", s->name);
+  Val spread = tensor_binary(e, BIN_ADD, s->v[2], s->v[5], s->loc);
+  if (spread.kind == VAL_POISON) return spread;
+  spread = build_checked(e, OP_RSQRT, &spread, 1, NULL, NULL, s->name, s->loc);
+  if (s->v[3].kind != VAL_NONE) spread = tensor_binary(e, BIN_MUL, s->v[3], spread, s->loc);
+  Val shift = s->v[4];
+  if (shift.kind == VAL_NONE) shift = val_to_const(e, val_int(0, s->loc), channel, s->loc);
+  Val v[4] = {s->v[0], s->v[1], spread, shift};
+  return build_checked(e, OP_BATCH_NORM, v, 4, NULL, NULL, s->name, s->loc);
+}

@@ -1,0 +1,129 @@
+/* Built-in functions that make tensors of nothing: constants, ramps, random numbers.
+   Contract: inside an initialiser shape and dtype default to the declared ones; a random op gets a
+   key of its own from its path, so that its numbers do not depend on the rest of the program. */
+#include "lang/elab/builtin/builtin.h"
+
+/* The type of what is made: the shape argument, and a dtype. */
+static const Type *made_type(Site *s, int shape, Dtype dt) {
+  Elab *e = s->e;
+  const Ints *dims = val_to_ints(e, s->v[shape], 1, "a dim", s->at[shape]);
+  const Type *t = dims ? type_get(e->c, dt, dims->n, dims->at) : NULL;
+  if (dims && !t)
+    fail(e, s->at[shape], "a tensor of this shape has more bytes than can be addressed");
+  return t;
+}
+
+static Dtype float_dtype(const Elab *e) {
+  return e->init_shape && dtype_is_float(e->init_dtype) ? e->init_dtype : DT_F32;
+}
+
+/* The dtype argument, else that of an initialiser, else what the value is in itself. */
+static Dtype wanted_dtype(Site *s, Val dtype, Val value) {
+  if (dtype.kind == VAL_DTYPE) return dtype.dtype;
+  if (value.kind == VAL_TENSOR) return value.tensor.type->dtype;
+  if (s->e->init_shape) return s->e->init_dtype;
+  return value.kind == VAL_BOOL                     ? DT_BOOL
+         : value.kind == VAL_INT && s->f->data == 2 ? DT_I32
+                                                    : DT_F32;
+}
+
+static Val filled(Site *s, Val value, int shape, Dtype dt, Loc loc) {
+  Elab *e = s->e;
+  const Type *t = made_type(s, shape, dt);
+  if (!t) return poison;
+  if (value.kind == VAL_BOOL && dt != DT_BOOL) value = val_int(value.b, value.loc);
+  if (value.kind != VAL_TENSOR && dt == DT_BOOL && value.kind == VAL_INT && s->f->data < 2)
+    value = val_bool(value.i != 0, value.loc); /* zeros and ones of bool */
+  if (value.kind != VAL_TENSOR) return val_to_const(e, value, t, loc);
+  at(e, s->loc);
+  value = val_convert(e, value, dt);
+  return build_checked(e, OP_BROADCAST, &value, 1, NULL, t, s->name, s->loc);
+}
+
+Val builtin_full(Site *s) {
+  bool whole = s->v[1].kind == VAL_INT && s->v[2].kind == VAL_NONE;
+  Dtype dt = whole ? DT_I32 : wanted_dtype(s, s->v[2], s->v[1]);
+  return filled(s, s->v[1], 0, dt, s->at[1]);
+}
+
+/* zeros, ones, and with data 2 const(value) */
+Val builtin_constant(Site *s) {
+  bool given = s->f->data == 2;
+  Val value = given ? s->v[0] : val_int(s->f->data, s->loc);
+  return filled(s, value, given ? 1 : 0, wanted_dtype(s, s->v[given ? 2 : 1], value), s->loc);
+}
+
+Val builtin_iota(Site *s) {
+  Elab *e = s->e;
+  const Type *t = made_type(s, 0, s->v[1].dtype);
+  Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};
+  return t ? build_checked(e, OP_IOTA, NULL, 0, attr, t, s->name, s->loc) : poison;
+}
+
+Val builtin_causal(Site *s) {
+  Elab *e = s->e;
+  int64_t n = s->v[0].i, dim[2] = {n, n};
+  const Type *t = type_get(e->c, DT_I32, 2, dim);
+  if (!t) return fail(e, s->at[0], "a mask of this size has more bytes than can be addressed");
+  Attr row[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}}, column[MAX_ATTRS] = {[AT_AXIS] = {.i = 1}};
+  Builder *b = at(e, s->loc);
+  ValueId r = build(b, OP_IOTA, NULL, 0, row, t), c = build(b, OP_IOTA, NULL, 0, column, t);
+  return val_tensor(e, build2(b, OP_GE, r, c));
+}
+
+Val builtin_one_hot(Site *s) {
+  Elab *e = s->e;
+  const Type *ids = s->v[0].tensor.type;
+  int64_t *dim = ARENA_ARRAY(e->a, int64_t, ids->rank + 1);
+  for (int i = 0; i < ids->rank; i++) dim[i] = ids->dim[i];
+  dim[ids->rank] = s->v[1].i;
+  const Type *t = type_get(e->c, s->v[2].dtype, ids->rank + 1, dim);
+  if (!t) return fail(e, s->at[1], "a tensor of this shape has more bytes than can be addressed");
+  Attr attr[MAX_ATTRS] = {[AT_DEPTH] = {.i = s->v[1].i}};
+  return build_checked(e, OP_ONE_HOT, s->v, 1, attr, t, s->name, s->loc);
+}
+
+/* ---- random ---- */
+
+static Val random_tensor(Site *s, OpKind k, int shape) {
+  Elab *e = s->e;
+  if (e->run->kind == RUN_LET)
+    return fail(e, s->loc, "a let is computed at compile time and cannot hold random numbers");
+  const Type *t = made_type(s, shape, float_dtype(e));
+  if (!t) return poison;
+  RandomKey r = draw_next(e);
+  Attr attr[MAX_ATTRS] = {[AT_KEY] = {.str = r.key}, [AT_DRAW] = {.i = r.draw}};
+  bool loop = r.place != NO_ID;
+  Val place = loop ? val_tensor(e, r.place) : poison;
+  return build_checked(e, k, &place, loop, attr, t, s->name, s->loc);
+}
+
+/* x * scale + shift, where scale 1 and shift 0 leave no op. */
+static Val spread(Site *s, Val x, Val scale, Val shift) {
+  Elab *e = s->e;
+  if (!(val_is_number(scale) && val_number(scale) == 1))
+    x = expr_binary(e, BIN_MUL, x, scale, s->loc);
+  if (!(val_is_number(shift) && val_number(shift) == 0))
+    x = expr_binary(e, BIN_ADD, x, shift, s->loc);
+  return x;
+}
+
+Val builtin_uniform(Site *s) {
+  Val x = random_tensor(s, OP_RANDOM_UNIFORM, 2);
+  if (x.kind == VAL_POISON) return x;
+  return spread(s, x, expr_binary(s->e, BIN_SUB, s->v[1], s->v[0], s->loc), s->v[0]);
+}
+
+Val builtin_normal(Site *s) {
+  Val x = random_tensor(s, OP_RANDOM_NORMAL, 2);
+  return x.kind == VAL_POISON ? x : spread(s, x, s->v[1], s->v[0]);
+}
+
+Val builtin_bernoulli(Site *s) {
+  double p = val_is_number(s->v[0]) ? val_number(s->v[0]) : 0;
+  if (!(p >= 0 && p <= 1))
+    return fail(s->e, s->at[0], "bernoulli needs a probability from 0 to 1, not %s",
+                val_str(s->e, s->v[0]));
+  Val x = random_tensor(s, OP_RANDOM_UNIFORM, 1);
+  return x.kind == VAL_POISON ? x : expr_binary(s->e, BIN_LT, x, s->v[0], s->loc);
+}

@@ -1,0 +1,200 @@
+/* einsum: sums of products over axes that letters name, as transposes, sums and products of two.
+   Contract: any number of tensors; letters that stand in one tensor alone and not in the result are
+   summed there first. Of two tensors the letters that both have are a batch where somebody needs
+   them still, else the depth of the product. More are multiplied two by two, in the order of the
+   least work: exactly, over all sets of tensors, for up to EXACT of them; the cheapest two at a
+   time as long as there are more. */
+#include "lang/elab/builtin/einsum.h"
+
+#include <math.h>
+
+enum { EXACT = 10 };
+
+/* ---- one product ---- */
+
+/* The letter is in the result or in a tensor that is neither a nor b. */
+static bool is_needed(const Einsum *m, int a, int b, char c) {
+  for (int i = 0; i < m->n; i++)
+    if (i != a && i != b && einsum_has(m->in[i].axis, c)) return true;
+  return einsum_has(m->out, c);
+}
+
+/* Letters of tensor `of` that are (not) in the other, and (not) needed after the product of both.
+ */
+static void pick(const Einsum *m, int of, int other, bool both, bool needed, char *out) {
+  for (const char *p = m->in[of].axis; *p; p++)
+    if (einsum_has(m->in[other].axis, *p) == both && is_needed(m, of, other, *p) == needed)
+      *out++ = *p;
+  *out = 0;
+}
+
+/* Sums what only this side has and the result has not. */
+static void sum_alone(Einsum *m, int side) {
+  Side *x = &m->in[side];
+  int64_t axes[MOST_AXES];
+  int n = 0, kept = 0;
+  for (int i = 0; x->axis[i]; i++) {
+    if (is_needed(m, side, side, x->axis[i]))
+      x->axis[kept++] = x->axis[i];
+    else
+      axes[n++] = i;
+  }
+  x->axis[kept] = 0;
+  x->x = val_tensor(m->s->e, build_reduce(at(m->s->e, m->s->loc), OP_SUM, x->x.tensor.id, axes, n));
+}
+
+static ValueId ordered(Einsum *m, ValueId v, const char *from, const char *to) {
+  int64_t perm[MOST_AXES];
+  for (int i = 0; to[i]; i++) perm[i] = strchr(from, to[i]) - from;
+  return build_transpose(at(m->s->e, m->s->loc), v, perm);
+}
+
+static int64_t extent(const Einsum *m, const char *axes) {
+  int64_t n = 1;
+  for (; *axes; axes++) n *= m->dim[(int)*axes];
+  return n;
+}
+
+/* The side as [batch, rows, columns], each some letters. */
+static ValueId as_matrices(Einsum *m, int side, const char *batch, const char *rows,
+                           const char *columns) {
+  Elab *e = m->s->e;
+  const Side *x = &m->in[side];
+  const char *order = arena_printf(e->a, "%s%s%s", batch, rows, columns);
+  ValueId v = ordered(m, x->x.tensor.id, x->axis, order);
+  int64_t dim[3] = {extent(m, batch), extent(m, rows), extent(m, columns)};
+  return build_reshape(at(e, m->s->loc), v, type_get(e->c, x->x.tensor.type->dtype, 3, dim));
+}
+
+/* The product of two sides takes the place of the first, and the last that of the second. False
+   after an error. */
+static bool multiply(Einsum *m, int a, int b) {
+  Elab *e = m->s->e;
+  char batch[MOST_AXES + 1], rows[MOST_AXES + 1], columns[MOST_AXES + 1], depth[MOST_AXES + 1];
+  pick(m, a, b, true, true, batch);
+  pick(m, a, b, false, true, rows);
+  pick(m, b, a, false, true, columns);
+  pick(m, a, b, true, false, depth);
+  Side *to = &m->in[a];
+  const char *have = arena_printf(e->a, "%s%s%s", batch, rows, columns);
+  int64_t dim[MOST_AXES];
+  int rank = (int)strlen(have);
+  for (int i = 0; i < rank; i++) dim[i] = m->dim[(int)have[i]];
+  const Type *t = type_get(e->c, to->x.tensor.type->dtype, rank, dim);
+  if (!t)
+    return fail(e, m->s->loc, "einsum makes a tensor of more bytes than can be addressed"), false;
+  ValueId x = as_matrices(m, a, batch, rows, depth), y = as_matrices(m, b, batch, depth, columns);
+  ValueId z = build_matmul(at(e, m->s->loc), x, y, false, false);
+  to->x = val_tensor(e, build_reshape(at(e, m->s->loc), z, t));
+  memcpy(to->axis, have, (size_t)rank + 1);
+  m->in[b] = m->in[--m->n];
+  return true;
+}
+
+/* ---- the order of products ---- */
+
+/* Multiplications in the product of tensors with these letters. */
+static double work(const Einsum *m, const bool *letter) {
+  double n = 1;
+  for (int c = 0; c < LETTERS; c++)
+    if (letter[c]) n *= (double)m->dim[c];
+  return n;
+}
+
+/* Letters of the tensors in the set that are needed outside of it. */
+static void letters_of(const Einsum *m, unsigned set, bool letter[LETTERS]) {
+  memset(letter, 0, LETTERS * sizeof *letter);
+  for (int i = 0; i < m->n; i++)
+    for (const char *p = m->in[i].axis; set >> i & 1 && *p; p++) {
+      bool outside = einsum_has(m->out, *p);
+      for (int k = 0; k < m->n && !outside; k++)
+        outside = !(set >> k & 1) && einsum_has(m->in[k].axis, *p);
+      letter[(int)*p] |= outside;
+    }
+}
+
+static double work_of_sets(const Einsum *m, unsigned x, unsigned y) {
+  bool a[LETTERS], b[LETTERS];
+  letters_of(m, x, a);
+  letters_of(m, y, b);
+  for (int c = 0; c < LETTERS; c++) a[c] |= b[c];
+  return work(m, a);
+}
+
+/* Multiplies the two whose product is the least work. */
+static bool multiply_cheapest(Einsum *m) {
+  int a = 0, b = 1;
+  double least = INFINITY;
+  for (int i = 0; i < m->n; i++)
+    for (int k = i + 1; k < m->n; k++) {
+      bool letter[LETTERS] = {false};
+      for (const char *p = m->in[i].axis; *p; p++) letter[(int)*p] = true;
+      for (const char *p = m->in[k].axis; *p; p++) letter[(int)*p] = true;
+      double w = work(m, letter);
+      if (w < least) least = w, a = i, b = k;
+    }
+  return multiply(m, a, b);
+}
+
+/* Multiplies the tensors of the set by the best splits found; where the product is, or -1. `where`
+   follows them as they move. */
+static int multiply_set(Einsum *m, const unsigned *split, unsigned set, int *where, int n) {
+  if (!split[set]) { /* one tensor */
+    int i = 0;
+    while (!(set >> i & 1)) i++;
+    return i;
+  }
+  int a = multiply_set(m, split, split[set], where, n);
+  int b = a < 0 ? -1 : multiply_set(m, split, set & ~split[set], where, n);
+  if (b < 0) return -1;
+  int last = m->n - 1, hole = where[b];
+  if (!multiply(m, where[a], hole)) return -1;
+  for (int i = 0; i < n; i++)
+    if (where[i] == last) where[i] = hole;
+  return a;
+}
+
+static bool multiply_all(Einsum *m) {
+  while (m->n > EXACT)
+    if (!multiply_cheapest(m)) return false;
+  unsigned all = (1u << m->n) - 1;
+  double *least = ARENA_ARRAY(m->s->e->a, double, all + 1);
+  unsigned *split = ARENA_ARRAY(m->s->e->a, unsigned, all + 1);
+  for (unsigned set = 1; set <= all; set++) {
+    unsigned low = set & -set;
+    if (set == low) continue; /* one tensor is there */
+    least[set] = INFINITY;
+    for (unsigned part = (set - 1) & set; part; part = (part - 1) & set) {
+      if (!(part & low)) continue; /* each split once */
+      double w = least[part] + least[set & ~part] + work_of_sets(m, part, set & ~part);
+      if (w < least[set]) least[set] = w, split[set] = part;
+    }
+  }
+  int where[EXACT], n = m->n;
+  for (int i = 0; i < n; i++) where[i] = i;
+  return multiply_set(m, split, all, where, n) >= 0;
+}
+
+Val builtin_einsum(Site *s) {
+  Elab *e = s->e;
+  const Val *more = &s->v[2];
+  Einsum m = {.s = s, .spec = s->v[0].str, .n = 1 + (more->kind == VAL_NONE ? 0 : more->list->n)};
+  m.in = ARENA_ARRAY(e->a, Side, m.n);
+  for (int i = 0; i < m.n; i++) {
+    Loc loc = i ? more->list->at[i - 1].loc : s->at[1];
+    m.in[i].x = val_to_tensor(e, i ? more->list->at[i - 1] : s->v[1], s->name, loc);
+    if (m.in[i].x.kind == VAL_POISON) return poison;
+    m.in[i].x.loc = loc;
+    if (m.in[i].x.tensor.type->dtype == m.in[0].x.tensor.type->dtype) continue;
+    elab_error(e, s->loc, "einsum needs tensors of one dtype: %s and %s", val_str(e, m.in[0].x),
+               val_str(e, m.in[i].x));
+    elab_hint(e, "convert one of them, as in f32(x)");
+    return elab_trace(e);
+  }
+  if (m.in[0].x.tensor.type->dtype == DT_BOOL)
+    return fail(e, s->at[1], "einsum needs numbers, found %s", val_str(e, m.in[0].x));
+  if (!einsum_read(&m)) return poison;
+  for (int i = 0; i < m.n; i++) sum_alone(&m, i);
+  if (!multiply_all(&m)) return poison;
+  return val_tensor(e, ordered(&m, m.in[0].x.tensor.id, m.in[0].axis, m.out));
+}

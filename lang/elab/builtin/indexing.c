@@ -1,0 +1,81 @@
+/* Built-in functions with places that are known at run time: dynamic_slice, dynamic_update,
+   scatter_add. Contract: places outside stop the program when it runs; shapes are checked here. */
+#include "lang/elab/builtin/builtin.h"
+
+/* A single integer; false after an error. */
+static bool one_place(Site *s, int arg) {
+  if (s->v[arg].tensor.type->rank == 0) return true;
+  elab_error(s->e, s->at[arg], "%s needs one integer as its start, found %s", s->name,
+             val_str(s->e, s->v[arg]));
+  elab_note_tensor(s->e, "start", s->v[arg]);
+  elab_trace(s->e);
+  return false;
+}
+
+Val builtin_dynamic_slice(Site *s) {
+  Elab *e = s->e;
+  Val x = s->v[0];
+  int64_t n = s->v[2].i, axis;
+  if (x.kind != VAL_TENSOR)
+    return fail(e, s->at[0], "%s needs a tensor, found %s", s->name, val_str(e, x));
+  const Type *t = x.tensor.type;
+  if (!axis_of(e, s->v[3].i, t->rank, x, s->name, s->at[3], &axis) || !one_place(s, 1))
+    return poison;
+  if (n > t->dim[axis])
+    return fail(e, s->at[2], "%s cannot take %lld places along axis %lld of %s", s->name,
+                (long long)n, (long long)axis, val_str(e, x));
+  Builder *b = at(e, s->loc);
+  int64_t *dim = ARENA_ARRAY(e->a, int64_t, axis + 1); /* places in each of the tables that x is */
+  for (int i = 0; i < axis; i++) dim[i] = t->dim[i];
+  dim[axis] = n;
+  ValueId places = build_convert(b, s->v[1].tensor.id, DT_I64);
+  places = build_broadcast(b, places, type_get(e->c, DT_I64, 1, &n));
+  places =
+      build2(b, OP_ADD, places, build(b, OP_IOTA, NULL, 0, NULL, type_get(e->c, DT_I64, 1, &n)));
+  places = build_broadcast(b, places, type_get(e->c, DT_I64, (int)axis + 1, dim));
+  Attr attr[MAX_ATTRS] = {[AT_BATCH] = {.i = axis}};
+  return val_tensor(e, build(b, OP_GATHER, (ValueId[]){x.tensor.id, places}, 2, attr, NULL));
+}
+
+Val builtin_dynamic_update(Site *s) {
+  Elab *e = s->e;
+  Val in[3] = {s->v[0], s->v[1], s->v[2]};
+  int64_t axis;
+  if (in[0].kind != VAL_TENSOR)
+    return fail(e, s->at[0], "%s needs a tensor, found %s", s->name, val_str(e, in[0]));
+  const Type *t = in[0].tensor.type;
+  if (in[1].kind != VAL_TENSOR)
+    in[1] = val_to_const(e, in[1], type_scalar(e->c, t->dtype), s->at[1]);
+  if (!axis_of(e, s->v[3].i, t->rank, in[0], s->name, s->at[3], &axis)) return poison;
+  if (in[1].kind == VAL_POISON || !one_place(s, 2)) return poison;
+  const Type *part = in[1].tensor.type;
+  if (part->rank == t->rank - 1) { /* one place: its axis may be left out */
+    int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank);
+    for (int i = 0; i < t->rank; i++) dim[i] = i == axis ? 1 : part->dim[i - (i > axis)];
+    const Type *row = type_get(e->c, part->dtype, t->rank, dim);
+    in[1] = val_tensor(e, build_reshape(at(e, s->loc), in[1].tensor.id, row));
+  }
+  Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = axis}};
+  return build_checked(e, OP_DYNAMIC_UPDATE, in, 3, attr, NULL, s->name, s->loc);
+}
+
+Val builtin_scatter_add(Site *s) {
+  Elab *e = s->e;
+  Val x = s->v[0], ids = s->v[1];
+  Val y = val_to_tensor(e, s->v[2], s->name, s->at[2]);
+  if (x.kind != VAL_TENSOR || x.tensor.type->rank == 0)
+    return fail(e, s->at[0], "%s needs a table with rows, found %s", s->name, val_str(e, x));
+  if (y.kind == VAL_POISON) return y;
+  Attr attr[MAX_ATTRS] = {[AT_DEPTH] = {.i = x.tensor.type->dim[0]}};
+  Val in[2] = {y, ids};
+  Val sum = build_checked(e, OP_GATHER_GRAD, in, 2, attr, NULL, s->name, s->loc);
+  if (sum.kind == VAL_POISON) return sum;
+  if (sum.tensor.type != x.tensor.type) {
+    elab_error(e, s->loc, "%s gives rows of %s to a table of %s", s->name,
+               type_str(e->c, sum.tensor.type), val_str(e, x));
+    elab_note_tensor(e, "the table", x);
+    elab_note_tensor(e, "what is added", y);
+    return elab_trace(e);
+  }
+  return tensor_binary(e, BIN_ADD, x, sum, s->loc);
+}

@@ -1,0 +1,47 @@
+/* Built-in functions along sequences: norms, attention, dropout.
+   Contract: each is one op whose gradient keeps little; what is optional is left out of the op. */
+#include "lang/elab/builtin/builtin.h"
+
+#include <math.h>
+
+/* layer_norm and rms_norm; the data is the op */
+Val builtin_norm(Site *s) {
+  double eps = val_number(s->v[1]);
+  if (!(eps >= 0)) return fail(s->e, s->at[1], "%s needs an eps of at least 0", s->name);
+  Attr attr[MAX_ATTRS] = {[AT_EPS] = {.f = eps}};
+  return build_checked(s->e, (OpKind)s->f->data, &s->v[0], 1, attr, NULL, s->name, s->loc);
+}
+
+Val builtin_attention(Site *s) {
+  Elab *e = s->e;
+  const Type *q = s->v[0].tensor.type;
+  int64_t d = q->rank ? q->dim[q->rank - 1] : 1;
+  double scale = s->v[4].kind == VAL_NONE ? 1 / sqrt((double)d) : val_number(s->v[4]);
+  Attr attr[MAX_ATTRS] = {[AT_SCALE] = {.f = scale}, [AT_CAUSAL] = {.i = s->v[3].b}};
+  Val in[4] = {s->v[0], s->v[1], s->v[2], s->v[5]};
+  bool masked = in[3].kind != VAL_NONE;
+  if (masked && in[3].kind != VAL_TENSOR)
+    return fail(e, s->at[5], "attention needs bools for 'mask', found %s", val_str(e, in[3]));
+  return build_checked(e, OP_ATTENTION, in, 3 + masked, attr, NULL, s->name, s->loc);
+}
+
+Val builtin_dropout(Site *s) {
+  Elab *e = s->e;
+  double p = val_number(s->v[1]);
+  if (!(p >= 0 && p < 1))
+    return fail(e, s->at[1], "dropout needs a probability of at least 0 and below 1, not %s",
+                val_str(e, s->v[1]));
+  if (!e->run->training || p == 0) return s->v[0];
+  RandomKey r = draw_next(e);
+  Attr attr[MAX_ATTRS] = {
+      [AT_KEEP] = {.f = 1 - p}, [AT_DROP_KEY] = {.str = r.key}, [AT_DROP_DRAW] = {.i = r.draw}};
+  const Type *t = s->v[0].tensor.type;
+  Val in[2] = {s->v[0], poison};
+  bool loop = r.place != NO_ID;
+  if (loop) {
+    const Type *places = type_get(e->c, DT_I32, t->rank, t->dim);
+    if (!places) return fail(e, s->loc, "a dropout of this size in a loop cannot be addressed");
+    in[1] = val_tensor(e, build(at(e, s->loc), OP_BROADCAST, &r.place, 1, NULL, places));
+  }
+  return build_checked(e, OP_DROPOUT, in, 1 + loop, attr, NULL, s->name, s->loc);
+}

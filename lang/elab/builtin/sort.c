@@ -1,0 +1,105 @@
+/* Built-in functions along one axis: cumsum, take_along, sort, topk.
+   Contract: indices out of range stop the program when it runs; shapes are checked here. An op that
+   works along the last axis gets that axis exchanged with the last, and its result back. */
+#include "lang/elab/builtin/builtin.h"
+
+ValueId swap_last(Elab *e, ValueId x, int64_t axis) {
+  int rank = value_type(e->run->entry, x)->rank;
+  if (axis == rank - 1) return x;
+  int64_t *perm = ARENA_ARRAY(e->a, int64_t, rank);
+  for (int i = 0; i < rank; i++) perm[i] = i;
+  perm[axis] = rank - 1;
+  perm[rank - 1] = axis;
+  return build_transpose(e->run->b, x, perm);
+}
+
+/* Bytes and bools are counted in i32, as by sum. */
+Val builtin_cumsum(Site *s) {
+  Elab *e = s->e;
+  int64_t axis;
+  Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
+  if (x.kind == VAL_POISON) return x;
+  if (!axis_of(e, s->v[1].i, x.tensor.type->rank, x, s->name, s->at[1], &axis)) return poison;
+  Dtype dt = x.tensor.type->dtype;
+  at(e, s->loc);
+  if (dt == DT_BOOL || dt == DT_U8) x = val_convert(e, x, DT_I32);
+  Attr attr[MAX_ATTRS] = {[AT_AXIS].i = axis};
+  return build_checked(e, OP_CUMSUM, &x, 1, attr, NULL, s->name, s->loc);
+}
+
+/* Elements of x [..., n] at ids [..., k]: each row is a table of its own. */
+static ValueId take_last(Elab *e, ValueId x, ValueId ids) {
+  Attr attr[MAX_ATTRS] = {[AT_BATCH].i = value_type(e->run->entry, x)->rank - 1};
+  return build(e->run->b, OP_GATHER, (ValueId[]){x, ids}, 2, attr, NULL);
+}
+
+Val builtin_take_along(Site *s) {
+  Elab *e = s->e;
+  Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]), ids = s->v[1];
+  int64_t axis;
+  if (x.kind == VAL_POISON) return x;
+  const Type *t = x.tensor.type, *it = ids.tensor.type;
+  if (!axis_of(e, s->v[2].i, t->rank, x, s->name, s->at[2], &axis)) return poison;
+  bool fits = t->rank == it->rank;
+  for (int i = 0; fits && i < t->rank; i++) fits = i == axis || t->dim[i] == it->dim[i];
+  if (!fits) {
+    elab_error(e, s->at[1], "%s along axis %lld needs ids of the other extents of %s, found %s",
+               s->name, (long long)axis, val_str(e, x), val_str(e, ids));
+    elab_note_tensor(e, "the tensor", x);
+    elab_note_tensor(e, "ids", ids);
+    return elab_trace(e);
+  }
+  at(e, s->loc);
+  ValueId y = take_last(e, swap_last(e, x.tensor.id, axis), swap_last(e, ids.tensor.id, axis));
+  return val_tensor(e, swap_last(e, y, axis));
+}
+
+static ValueId argsort(Elab *e, ValueId x, bool descending) {
+  Attr attr[MAX_ATTRS] = {[AT_DESCENDING].i = descending};
+  return build(e->run->b, OP_ARGSORT, &x, 1, attr, NULL);
+}
+
+/* The extent of an axis that is to be sorted is one of i32; false after an error. */
+static bool can_sort(Site *s, Val x, int64_t axis) {
+  if (x.tensor.type->dim[axis] <= INT32_MAX) return true;
+  fail(s->e, s->at[0], "%s needs at most 2147483647 elements along axis %lld of %s", s->name,
+       (long long)axis, val_str(s->e, x));
+  return false;
+}
+
+Val builtin_sort(Site *s) {
+  Elab *e = s->e;
+  Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
+  int64_t axis;
+  if (x.kind == VAL_POISON) return x;
+  if (!axis_of(e, s->v[1].i, x.tensor.type->rank, x, s->name, s->at[1], &axis)) return poison;
+  if (!can_sort(s, x, axis)) return poison;
+  at(e, s->loc);
+  ValueId last = swap_last(e, x.tensor.id, axis);
+  ValueId y = take_last(e, last, argsort(e, last, false));
+  return val_tensor(e, swap_last(e, y, axis));
+}
+
+/* Only the k places are gathered. */
+Val builtin_topk(Site *s) {
+  Elab *e = s->e;
+  Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
+  int64_t axis, k = s->v[1].i;
+  if (x.kind == VAL_POISON) return x;
+  const Type *t = x.tensor.type;
+  if (!axis_of(e, -1, t->rank, x, s->name, s->at[0], &axis)) return poison;
+  if (k > t->dim[axis])
+    return fail(e, s->at[1], "%s cannot take %lld elements along the last axis of %s", s->name,
+                (long long)k, val_str(e, x));
+  if (!can_sort(s, x, axis)) return poison;
+  Builder *b = at(e, s->loc);
+  int64_t *start = ARENA_ARRAY(e->a, int64_t, t->rank), *step = ARENA_ARRAY(e->a, int64_t, t->rank);
+  int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank);
+  for (int i = 0; i < t->rank; i++) step[i] = 1, dim[i] = i == axis ? k : t->dim[i];
+  Attr attr[MAX_ATTRS] = {[AT_STARTS].ints = intern_ints(e->c, start, t->rank),
+                          [AT_STEPS].ints = intern_ints(e->c, step, t->rank)};
+  ValueId all = argsort(e, x.tensor.id, true);
+  ValueId ids = build(b, OP_SLICE, &all, 1, attr, type_get(e->c, DT_I32, t->rank, dim));
+  Val v[2] = {val_tensor(e, take_last(e, x.tensor.id, ids)), val_tensor(e, ids)};
+  return val_list(e, VAL_TUPLE, v, 2, s->loc);
+}

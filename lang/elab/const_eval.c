@@ -1,0 +1,141 @@
+/* Compile-time arithmetic: exact integers while they last, doubles otherwise.
+   Contract: integers never wrap, an overflow is an error; `/` of integers is exact where it divides
+   and a float where it does not; `%` follows the divisor's sign, as numpy's does. */
+#include "lang/elab/elab_impl.h"
+
+#include <math.h>
+
+static Val overflow(Elab *e, Loc loc) { return fail(e, loc, "the integer does not fit 64 bits"); }
+
+static Val int_power(Elab *e, int64_t base, int64_t n, Loc loc) {
+  int64_t r = 1;
+  while (n > 0) {
+    if ((n & 1) && __builtin_mul_overflow(r, base, &r)) return overflow(e, loc);
+    n >>= 1;
+    if (n && __builtin_mul_overflow(base, base, &base)) return overflow(e, loc);
+  }
+  return val_int(r, loc);
+}
+
+/* Integers and floats compare alike. */
+#define COMPARISONS                                                                                \
+  case BIN_EQ: return val_bool(a == b, loc);                                                       \
+  case BIN_NE: return val_bool(a != b, loc);                                                       \
+  case BIN_LT: return val_bool(a < b, loc);                                                        \
+  case BIN_LE: return val_bool(a <= b, loc);                                                       \
+  case BIN_GT: return val_bool(a > b, loc);                                                        \
+  case BIN_GE: return val_bool(a >= b, loc);
+
+static Val int_binary(Elab *e, BinaryOp op, int64_t a, int64_t b, Loc loc) {
+  int64_t r = 0;
+  bool bad = false;
+  switch ((int)op) {
+  case BIN_ADD: bad = __builtin_add_overflow(a, b, &r); break;
+  case BIN_SUB: bad = __builtin_sub_overflow(a, b, &r); break;
+  case BIN_MUL: bad = __builtin_mul_overflow(a, b, &r); break;
+  case BIN_DIV:
+    if (b == 0) return fail(e, loc, "division by zero");
+    if (b == -1)
+      bad = __builtin_sub_overflow(0, a, &r);
+    else if (a % b == 0)
+      r = a / b;
+    else
+      return val_num((double)a / (double)b, loc);
+    break;
+  case BIN_MOD:
+    if (b == 0) return fail(e, loc, "remainder of a division by zero");
+    r = b == -1 ? 0 : a % b;
+    if (r != 0 && (r < 0) != (b < 0)) r += b;
+    break;
+  case BIN_POW:
+    if (b >= 0) return int_power(e, a, b, loc);
+    return val_num(pow((double)a, (double)b), loc);
+    COMPARISONS
+  default: break;
+  }
+  return bad ? overflow(e, loc) : val_int(r, loc);
+}
+
+static Val float_binary(Elab *e, BinaryOp op, double a, double b, Loc loc) {
+  double r = 0;
+  switch ((int)op) {
+  case BIN_ADD: r = a + b; break;
+  case BIN_SUB: r = a - b; break;
+  case BIN_MUL: r = a * b; break;
+  case BIN_DIV:
+    if (b == 0) return fail(e, loc, "division by zero");
+    r = a / b;
+    break;
+  case BIN_MOD:
+    if (b == 0) return fail(e, loc, "remainder of a division by zero");
+    r = a - b * floor(a / b);
+    break;
+  case BIN_POW:
+    r = pow(a, b);
+    break;
+    COMPARISONS
+  default: break;
+  }
+  return val_num(r, loc);
+}
+
+static Val join_lists(Elab *e, const ValList *a, const ValList *b, Loc loc) {
+  Val *all = ARENA_ARRAY(e->a, Val, a->n + b->n + 1);
+  if (a->n) memcpy(all, a->at, sizeof(Val) * (size_t)a->n);
+  if (b->n) memcpy(all + a->n, b->at, sizeof(Val) * (size_t)b->n);
+  return val_list(e, VAL_LIST, all, a->n + b->n, loc);
+}
+
+Val number_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
+  if (l.kind == VAL_INT && r.kind == VAL_INT) return int_binary(e, op, l.i, r.i, loc);
+  if (val_is_number(l) && val_is_number(r))
+    return float_binary(e, op, val_number(l), val_number(r), loc);
+  if ((op == BIN_EQ || op == BIN_NE) && l.kind == r.kind)
+    return val_bool(val_equal(e, l, r) == (op == BIN_EQ), loc);
+  if (op == BIN_ADD && l.kind == VAL_LIST && r.kind == VAL_LIST)
+    return join_lists(e, l.list, r.list, loc);
+  return fail(e, loc, "'%s' is not defined for %s and %s", binary_spelling(op), val_str(e, l),
+              val_str(e, r));
+}
+
+/*       op        of a double */
+#define NUMBER_FUNCTIONS(X)                                                                        \
+  X(OP_EXP, exp(x))                                                                                \
+  X(OP_EXPM1, expm1(x))                                                                            \
+  X(OP_LOG, log(x))                                                                                \
+  X(OP_LOG1P, log1p(x))                                                                            \
+  X(OP_SQRT, sqrt(x))                                                                              \
+  X(OP_RSQRT, 1 / sqrt(x))                                                                         \
+  X(OP_SIN, sin(x))                                                                                \
+  X(OP_COS, cos(x))                                                                                \
+  X(OP_TANH, tanh(x))                                                                              \
+  X(OP_SIGMOID, 1 / (1 + exp(-x)))                                                                 \
+  X(OP_ERF, erf(x))
+
+static Val integral(double f, Loc loc) {
+  return fabs(f) < 0x1p62 ? val_int((int64_t)f, loc) : val_num(f, loc);
+}
+
+Val number_function(Elab *e, OpKind k, Val v, Loc loc) {
+  if (v.kind == VAL_INT) {
+    if (k == OP_FLOOR || k == OP_CEIL || k == OP_ROUND) return v;
+    if (k == OP_SIGN) return val_int((v.i > 0) - (v.i < 0), loc);
+    if (k == OP_RELU) return v.i < 0 ? val_int(0, loc) : v;
+    if (k == OP_NEG || (k == OP_ABS && v.i < 0))
+      return v.i == INT64_MIN ? overflow(e, loc) : val_int(-v.i, loc);
+    if (k == OP_ABS) return v;
+  }
+  double x = val_number(v);
+#define ROW(op, text)                                                                              \
+  if (k == op) return val_num(text, loc);
+  NUMBER_FUNCTIONS(ROW)
+#undef ROW
+  if (k == OP_NEG) return val_num(-x, loc);
+  if (k == OP_ABS) return val_num(fabs(x), loc);
+  if (k == OP_SIGN) return val_num(x > 0 ? 1 : x < 0 ? -1 : x, loc);
+  if (k == OP_RELU) return val_num(x < 0 ? 0 : x, loc);
+  if (k == OP_FLOOR) return integral(floor(x), loc);
+  if (k == OP_CEIL) return integral(ceil(x), loc);
+  if (k == OP_ROUND) return integral(rint(x), loc);
+  return (Val){.kind = VAL_NONE};
+}

@@ -1,0 +1,106 @@
+/* Errors and warnings of the elaboration: the place, the other place, and the calls that led there.
+   Contract: an error found inside the prelude is shown at the user's call; an unrolled loop or a
+   function called often says the same thing once. */
+#include "lang/elab/elab_impl.h"
+
+#include <stdarg.h>
+
+static bool same_place(Loc a, Loc b) {
+  return a.file == b.file && a.line == b.line && a.col == b.col;
+}
+
+static bool report_again(Elab *e, const char *fmt, Loc loc) {
+  for (uint32_t i = 0; i < e->nreported; i++)
+    if (e->reported[i].fmt == fmt && same_place(e->reported[i].loc, loc)) return true;
+  if (e->nreported == e->reported_cap)
+    e->reported =
+        arena_grow(e->a, e->reported, e->nreported, &e->reported_cap, sizeof *e->reported);
+  e->reported[e->nreported].fmt = fmt;
+  e->reported[e->nreported++].loc = loc;
+  return false;
+}
+
+static void say_at(Elab *e, Severity sev, Loc loc, const char *fmt, va_list ap) {
+  Loc user = e->frame ? e->frame->user : (Loc){0};
+  Loc place =
+      user.line && ctx_source_name(e->c, loc.file) == intern(e->c, "prelude.g") ? user : loc;
+  char text[1024];
+  vsnprintf(text, sizeof text, fmt, ap);
+  e->muted = report_again(e, fmt, place);
+  if (e->muted) return;
+  diag(e->c, sev, place, "%s", text);
+  if (place.line != loc.line || place.file != loc.file)
+    diag(e->c, SEV_NOTE, loc, "inside %s", e->frame->env->func->name);
+}
+
+void elab_error(Elab *e, Loc loc, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  say_at(e, SEV_ERROR, loc, fmt, ap);
+  va_end(ap);
+}
+
+void elab_warning(Elab *e, Loc loc, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  say_at(e, SEV_WARNING, loc, fmt, ap);
+  va_end(ap);
+}
+
+void elab_note(Elab *e, Loc loc, const char *fmt, ...) {
+  char text[1024];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  if (!e->muted) diag(e->c, SEV_NOTE, loc, "%s", text);
+}
+
+void elab_hint(Elab *e, const char *fmt, ...) {
+  char text[1024];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  if (!e->muted) diag(e->c, SEV_HINT, (Loc){0}, "%s", text);
+}
+
+Val elab_trace(Elab *e) {
+  for (const Frame *f = e->callers_fault ? e->frame->up : e->frame; f && !e->muted; f = f->up)
+    if (f->call.line && !f->scope && !(f->up && f->up->user.line) && !f->user.line)
+      diag(e->c, SEV_NOTE, f->call, "in %s", f->path);
+  return poison;
+}
+
+Val fail(Elab *e, Loc loc, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  say_at(e, SEV_ERROR, loc, fmt, ap);
+  va_end(ap);
+  return elab_trace(e);
+}
+
+void elab_note_tensor(Elab *e, const char *what, Val v) {
+  if (v.loc.line) elab_note(e, v.loc, "%s is %s, made here", what, val_str(e, v));
+}
+
+const char *source_slice(Elab *e, Loc loc) {
+  size_t len;
+  const char *p = ctx_source_text(e->c, loc.file, &len), *end = p + len;
+  for (uint32_t line = 1; line < loc.line && p; line++) {
+    p = memchr(p, '\n', (size_t)(end - p));
+    if (p) p++;
+  }
+  if (!p || loc.line == 0 || p + loc.col - 1 > end) return "";
+  p += loc.col - 1;
+  size_t n = loc.len;
+  if (n > (size_t)(end - p)) n = (size_t)(end - p);
+  return intern_n(e->c, p, n);
+}
+
+Builder *at(Elab *e, Loc loc) {
+  Builder *b = e->run->b;
+  b->loc = e->frame && e->frame->user.line ? e->frame->user : loc;
+  b->scope = e->frame ? e->frame->path : intern(e->c, "");
+  return b;
+}

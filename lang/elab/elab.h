@@ -1,0 +1,36 @@
+/* From a syntax tree to the IR: names, values, calls, shapes, parameters, minimize.
+   Contract: `prog` came from parse_file or parse_text without errors, so inputs have types and
+   names in a signature differ; every -D names a let of it. What is wrong is reported through diag
+   and gives NULL. The module owns its arena; it passes module_verify. */
+#ifndef GC_LANG_ELAB_H
+#define GC_LANG_ELAB_H
+#include "ir/ir.h"
+#include "lang/syntax/ast.h"
+
+typedef struct DefineFlag { /* gc -D NAME=V */
+  const char *name;         /* interned */
+  Expr *value;              /* from parse_value */
+} DefineFlag;
+
+typedef struct ElabOptions {
+  const DefineFlag *defines; /* of one name the last counts */
+  int n;
+} ElabOptions;
+
+Module *elaborate(Ctx *c, const Program *prog, const ElabOptions *opts);
+
+/* The built-in functions, in the order of builtins.def: for --help, docs and "did you mean". */
+typedef struct BuiltinDoc {
+  const char *name;
+  const char *args; /* "x, axis = none, keep = false" */
+  const char *help; /* one line */
+} BuiltinDoc;
+int builtin_count(void);
+BuiltinDoc builtin_doc(Ctx *c, int i);
+
+/* Whether every generated program has an option of this name, so that no input or hyper may. */
+bool program_has_option(const char *name);
+
+/* The text of prelude.g, which is compiled into gc. */
+const char *prelude_text(size_t *len);
+#endif

@@ -1,0 +1,207 @@
+/* Indexing: x[3], x[1:4], x[::-1], x[..., 0] for tensors, lists too.
+   Contract: numpy's rules. Negative places count from the end, slices are cut at the ends, a place
+   outside is an error; a negative step is a slice that is reversed. An empty result is an error. */
+#include "lang/elab/elab_impl.h"
+
+/* A slice of n elements: `count` of them from `start` by `step`, which may be negative. */
+typedef struct Cut {
+  int64_t start, step, count;
+  bool drop; /* a single place: the axis goes */
+  bool late; /* ... which is known at run time only: place */
+  Val place;
+} Cut;
+
+static bool bound(Elab *e, const Expr *x, int64_t *out) {
+  static const char what[] = "a slice bound",
+                    hint[] = "n places from a run-time start on: dynamic_slice(x, start, n)";
+  if (!x) return true;
+  Val v = eval_one(e, x);
+  return val_is_known(e, v, what, hint, x->loc) && val_to_int(e, v, INT64_MIN, what, x->loc, out);
+}
+
+static int64_t clip(int64_t i, int64_t lo, int64_t hi) { return i < lo ? lo : i > hi ? hi : i; }
+
+static bool cut_slice(Elab *e, const Index *ix, int64_t n, const char *what, Cut *out) {
+  int64_t step = 1, start, stop;
+  if (!bound(e, ix->step, &step)) return false;
+  if (step == 0 || step == INT64_MIN)
+    return fail(e, ix->loc, "the step of a slice must not be %lld", (long long)step), false;
+  start = step > 0 ? 0 : n - 1;
+  stop = step > 0 ? n : -1;
+  int64_t lo = step > 0 ? 0 : -1, hi = step > 0 ? n : n - 1;
+  if (!bound(e, ix->start, &start) || !bound(e, ix->stop, &stop)) return false;
+  if (ix->start) start = clip(start < 0 ? start + n : start, lo, hi);
+  if (ix->stop) stop = clip(stop < 0 ? stop + n : stop, lo, hi);
+  int64_t span = step > 0 ? stop - start : start - stop, by = step > 0 ? step : -step;
+  int64_t count = span > 0 ? (span + by - 1) / by : 0;
+  if (count == 0)
+    return fail(e, ix->loc, "this slice of %s is empty: from %lld to %lld by %lld of %lld", what,
+                (long long)start, (long long)stop, (long long)step, (long long)n),
+           false;
+  *out = (Cut){.start = start, .step = step, .count = count};
+  return true;
+}
+
+static bool outside(Elab *e, const Index *ix, int64_t i, const char *what, int64_t n) {
+  return fail(e, ix->loc, "index %lld is outside of %s of %lld", (long long)i, what, (long long)n),
+         false;
+}
+
+/* A place that a for would know: it is checked here, and where it may be negative it counts from
+   the end. */
+static bool counted_place(Elab *e, const Index *ix, int64_t n, const char *what, Val *place) {
+  const Counted *c = scan_counted(e, place->tensor.id);
+  int64_t i;
+  if (scan_counted_outside(e, c, n, &i)) return outside(e, ix, i, what, n);
+  if (!c->known || c->lo >= 0) return true;
+  Builder *b = at(e, ix->loc);
+  ValueId k = place->tensor.id;
+  if (n > INT32_MAX) k = build_convert(b, k, DT_I64);
+  const Type *t = value_type(e->run->entry, k);
+  ValueId from_end = build2(b, OP_ADD, k, build_const_int(b, t, n));
+  if (c->hi >= 0) {
+    ValueId negative = build2(b, OP_LT, k, build_const_int(b, t, 0));
+    from_end = build(b, OP_WHERE, (ValueId[]){negative, from_end, k}, 3, NULL, NULL);
+  }
+  *place = val_tensor(e, from_end);
+  return true;
+}
+
+static bool cut_place(Elab *e, const Index *ix, Val v, int64_t n, const char *what, Cut *out) {
+  if (v.kind == VAL_POISON) return false;
+  if (v.kind == VAL_TENSOR) {
+    if (v.tensor.type->rank == 0 && dtype_is_int(v.tensor.type->dtype)) {
+      *out = (Cut){.step = 1, .count = n, .late = true, .place = v};
+      return !e->run->scan || counted_place(e, ix, n, what, &out->place);
+    }
+    elab_error(e, ix->loc, "an index is an integer or an integer scalar, not %s", val_str(e, v));
+    if (dtype_is_int(v.tensor.type->dtype)) elab_hint(e, "rows by integer ids: gather(x, ids)");
+    elab_trace(e);
+    return false;
+  }
+  int64_t i;
+  if (!val_to_int(e, v, INT64_MIN, "an index", ix->loc, &i)) return false;
+  if (i < -n || i >= n) return outside(e, ix, i, what, n);
+  *out = (Cut){.start = i < 0 ? i + n : i, .step = 1, .count = 1, .drop = true};
+  return true;
+}
+
+static bool cut_axis(Elab *e, const Index *ix, int64_t n, const char *what, Cut *out) {
+  if (ix->kind == INDEX_SLICE) return cut_slice(e, ix, n, what, out);
+  return cut_place(e, ix, eval_one(e, ix->at), n, what, out);
+}
+
+static Val index_list(Elab *e, const Expr *x, Val base) {
+  Cut c;
+  if (x->index.n != 1 || x->index.at[0].kind == INDEX_ELLIPSIS)
+    return fail(e, x->loc, "a list has one axis");
+  const char *what = "a list";
+  if (!cut_axis(e, &x->index.at[0], base.list->n, what, &c)) return poison;
+  if (c.late) return fail(e, x->index.at[0].loc, "a list is indexed at compile time");
+  if (c.drop) return base.list->at[c.start];
+  Val *item = ARENA_ARRAY(e->a, Val, c.count + 1);
+  for (int64_t i = 0; i < c.count; i++) item[i] = base.list->at[c.start + i * c.step];
+  return val_list(e, VAL_LIST, item, (int)c.count, x->loc);
+}
+
+static Val apply(Elab *e, Val base, const Cut *cut, Loc loc) {
+  const Type *t = base.tensor.type;
+  int rank = t->rank, kept = 0, flips = 0;
+  int64_t *start = ARENA_ARRAY(e->a, int64_t, rank + 1),
+          *step = ARENA_ARRAY(e->a, int64_t, rank + 1);
+  int64_t *dim = ARENA_ARRAY(e->a, int64_t, rank + 1), *left = ARENA_ARRAY(e->a, int64_t, rank + 1);
+  int64_t *flip = ARENA_ARRAY(e->a, int64_t, rank + 1);
+  bool whole = true;
+  for (int i = 0; i < rank; i++) {
+    const Cut *c = &cut[i];
+    bool back = c->step < 0;
+    start[i] = back ? c->start + (c->count - 1) * c->step : c->start;
+    step[i] = back ? -c->step : c->step;
+    dim[i] = c->count;
+    whole &= c->count == t->dim[i];
+    if (back && c->count > 1) flip[flips++] = i;
+    if (!c->drop) left[kept++] = c->count;
+  }
+  Val y = base;
+  Builder *b = at(e, loc);
+  if (!whole) {
+    Attr attr[MAX_ATTRS] = {[AT_STARTS] = {.ints = intern_ints(e->c, start, rank)},
+                            [AT_STEPS] = {.ints = intern_ints(e->c, step, rank)}};
+    y = build_checked(e, OP_SLICE, &y, 1, attr, type_get(e->c, t->dtype, rank, dim), "this slice",
+                      loc);
+  }
+  if (y.kind == VAL_TENSOR && flips) {
+    Attr attr[MAX_ATTRS] = {[AT_AXES] = {.ints = intern_ints(e->c, flip, flips)}};
+    y = build_checked(e, OP_REVERSE, &y, 1, attr, NULL, "this slice", loc);
+  }
+  if (y.kind == VAL_TENSOR && kept < rank)
+    y = val_tensor(e, build_reshape(b, y.tensor.id, type_get(e->c, t->dtype, kept, left)));
+  return y;
+}
+
+/* Place `id` of an axis: a row of each of the tables that lie in x. In a loop the axis is brought
+   to the front instead; the pass hoist knows whether gradients want it so. */
+static Val take_place(Elab *e, Val x, int axis, Val id, Loc loc) {
+  const Type *t = x.tensor.type;
+  Val in[2] = {x, id};
+  Attr attr[MAX_ATTRS] = {0};
+  Builder *b = at(e, loc);
+  if (axis && !e->run->scan) {
+    const Type *ids = type_get(e->c, id.tensor.type->dtype, axis, t->dim);
+    in[1] = val_tensor(e, build_broadcast(b, id.tensor.id, ids));
+    attr[AT_BATCH].i = axis;
+  } else if (axis) {
+    int64_t *perm = ARENA_ARRAY(e->a, int64_t, t->rank);
+    perm[0] = axis;
+    for (int k = 0, to = 1; k < t->rank; k++)
+      if (k != axis) perm[to++] = k;
+    in[0] = val_tensor(e, build_transpose(b, x.tensor.id, perm));
+  }
+  return build_checked(e, OP_GATHER, in, 2, attr, NULL, "this index", loc);
+}
+
+/* The places that are known at run time, the first axis first. */
+static Val apply_late(Elab *e, Val y, const Cut *cut, int rank, Loc loc) {
+  int axis = 0;
+  for (int i = 0; i < rank && y.kind == VAL_TENSOR; i++) {
+    if (!cut[i].late) {
+      axis += !cut[i].drop;
+      continue;
+    }
+    y = take_place(e, y, axis, cut[i].place, loc);
+  }
+  return y;
+}
+
+Val expr_index(Elab *e, const Expr *x) {
+  Val base = eval(e, x->index.base);
+  if (base.kind == VAL_POISON) return base;
+  if (base.kind == VAL_LIST || base.kind == VAL_TUPLE) return index_list(e, x, base);
+  if (base.kind != VAL_TENSOR)
+    return fail(e, x->index.base->loc, "%s has no axes to index", val_str(e, base));
+  const Type *t = base.tensor.type;
+  int n = x->index.n, dots = 0;
+  for (int i = 0; i < n; i++) dots += x->index.at[i].kind == INDEX_ELLIPSIS;
+  if (dots > 1) return fail(e, x->loc, "'...' may stand only once in an index");
+  if (n - dots > t->rank) {
+    elab_error(e, x->loc, "%d indices for the %d axes of %s", n - dots, t->rank, val_str(e, base));
+    elab_note_tensor(e, "it", base);
+    return elab_trace(e);
+  }
+  Cut *cut = ARENA_ARRAY(e->a, Cut, t->rank + 1);
+  int axis = 0;
+  bool ok = true;
+  for (int i = 0; i < n; i++) {
+    const Index *ix = &x->index.at[i];
+    if (ix->kind == INDEX_ELLIPSIS) {
+      for (int k = 0; k < t->rank - (n - 1); k++, axis++)
+        cut[axis] = (Cut){.step = 1, .count = t->dim[axis]};
+      continue;
+    }
+    const char *what = intern_printf(e->c, "axis %d of %s", axis, val_str(e, base));
+    ok &= cut_axis(e, ix, t->dim[axis], what, &cut[axis]);
+    axis++;
+  }
+  for (; axis < t->rank; axis++) cut[axis] = (Cut){.step = 1, .count = t->dim[axis]};
+  return ok ? apply_late(e, apply(e, base, cut, x->loc), cut, t->rank, x->loc) : poison;
+}

@@ -1,0 +1,393 @@
+/* scan: a loop that stays one in the program, an op `scan` whose block is the body read once.
+   Contract: inside the body every tensor from outside goes by a stand-in, an argument of the block.
+   A name or state that has another value after the body is carried: its stand-in is the carry. All
+   other stand-ins are replaced by what they stand for. A global is loaded before the outermost loop
+   and stored after it, so that a body holds neither loads nor stores. */
+#include "lang/elab/elab_impl.h"
+
+static ScanLevel *level_begin(Elab *e, const char *counter, int64_t trips) {
+  ScanLevel *l = ARENA_NEW(e->a, ScanLevel);
+  l->up = e->run->scan;
+  l->trips = trips;
+  l->block = ARENA_NEW(e->m->arena, Block);
+  l->outer = e->run->b->b;
+  (void)block_add_arg(e->run->entry, l->block,
+                      (Value){.type = type_scalar(e->c, DT_I32), .name = counter});
+  e->run->scan = l;
+  builder_at(e->run->b, l->block);
+  return l;
+}
+
+static void level_end(Elab *e) {
+  builder_at(e->run->b, e->run->scan->outer);
+  e->run->scan = e->run->scan->up;
+}
+
+static ValueId stand_in(Elab *e, ScanLevel *l, ValueId outer, int global, bool fixed) {
+  Value like = *value_at(e->run->entry, outer);
+  ValueId arg = block_add_arg(e->run->entry, l->block, like);
+  vec_push(e->a, &l->stand_ins, (StandIn){arg, outer, NO_ID, NO_ID, global, fixed, false});
+  return arg;
+}
+
+static StandIn *stand_in_of(const ScanLevel *l, ValueId arg) {
+  for (uint32_t i = 0; i < l->stand_ins.n; i++)
+    if (l->stand_ins.at[i].arg == arg) return &l->stand_ins.at[i];
+  return NULL;
+}
+
+const Op *scan_end(const Entry *en, const Op *op) {
+  if (op->kind != OP_SCAN) return NULL;
+  const Block *b = op->blocks[0];
+  return op_at(en, b->ops.at[b->ops.n - 1]);
+}
+
+void scan_ask(Elab *e, ValueId v) {
+  StandIn *s = e->run->scan ? stand_in_of(e->run->scan, v) : NULL;
+  if (s) s->asked = true;
+}
+
+ValueId scan_read_global(Elab *e, int global, Loc loc) {
+  ScanLevel *l = e->run->scan;
+  Block *inner = e->run->b->b;
+  e->run->scan = l->up;
+  builder_at(e->run->b, l->outer);
+  ValueId outer = global_read(e, global, loc);
+  builder_at(e->run->b, inner);
+  e->run->scan = l;
+  return stand_in(e, l, outer, global, false);
+}
+
+/* ---- random numbers ---- */
+
+static ValueId draws_before(Elab *e, ScanLevel *l, uint32_t key) {
+  for (uint32_t i = 0; i < l->draws.n; i++)
+    if (l->draws.at[i].key == key) return l->draws.at[i].arg;
+  ValueId outer = l->up ? draws_before(e, l->up, key) : NO_ID;
+  ValueId arg = block_add_arg(e->run->entry, l->block, (Value){.type = type_scalar(e->c, DT_I32)});
+  vec_push(e->a, &l->draws, (DrawsBefore){arg, key, e->run->keys.at[key].n, outer});
+  return arg;
+}
+
+ValueId scan_draws_before(Elab *e, uint32_t key) { return draws_before(e, e->run->scan, key); }
+
+/* Draws of one iteration times the iterations before, and what the loop around adds. The path has
+   then been drawn from as often as all iterations do. */
+static void count_draws(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
+  Builder *b = e->run->b;
+  for (uint32_t i = 0; i < l->draws.n; i++) {
+    const DrawsBefore *d = &l->draws.at[i];
+    KeyCount *count = &e->run->keys.at[d->key];
+    uint64_t each = count->n - d->from;
+    ValueId n = l->block->args.at[0];
+    const Type *t = value_type(e->run->entry, n);
+    if (each != 1) n = build2(b, OP_MUL, n, build_const_int(b, t, (int32_t)(uint32_t)each));
+    if (d->outer != NO_ID) n = build2(b, OP_ADD, n, d->outer);
+    by[d->arg] = n;
+    count->n = d->from + (uint64_t)trips * each;
+  }
+}
+
+/* Values from outside that a grad of the body is by, one copy each however many names they have. */
+static void copy_asked(Elab *e, ScanLevel *l, ValueId *by) {
+  Builder *b = e->run->b;
+  for (uint32_t i = 0; i < l->stand_ins.n; i++) {
+    const StandIn *s = &l->stand_ins.at[i];
+    if (!s->asked || s->next != NO_ID || by[s->arg] != s->arg) continue;
+    Value like = *value_at(e->run->entry, s->arg);
+    ValueId own = build_op(b, OP_COPY, &s->outer, 1, NULL, &like.type, 1)->results[0];
+    value_at(e->run->entry, own)->name = like.name;
+    for (uint32_t k = 0; k < l->stand_ins.n; k++) {
+      const StandIn *same = &l->stand_ins.at[k];
+      if (same->outer == s->outer && same->next == NO_ID) by[same->arg] = own;
+    }
+  }
+}
+
+/* Puts what the body needs, now that it is read, at its front. */
+static void put_in_front(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
+  Builder *b = e->run->b;
+  Block *front = ARENA_NEW(e->m->arena, Block);
+  builder_at(b, front);
+  count_draws(e, l, trips, by);
+  copy_asked(e, l, by);
+  for (uint32_t i = 0; i < l->block->ops.n; i++)
+    vec_push(e->m->arena, &front->ops, l->block->ops.at[i]);
+  for (uint32_t i = 0; i < front->ops.n; i++)
+    op_at(e->run->entry, front->ops.at[i])->parent = l->block;
+  l->block->ops.at = front->ops.at;
+  l->block->ops.n = front->ops.n;
+  l->block->ops.cap = front->ops.cap;
+  builder_at(b, l->block);
+}
+
+/* ---- names ---- */
+
+/* The value with a stand-in for every tensor in it. */
+static Val enter(Elab *e, ScanLevel *l, Val v, bool fixed) {
+  if (v.kind == VAL_TENSOR && v.tensor.run == e->run) {
+    v.tensor.id = stand_in(e, l, v.tensor.id, -1, fixed);
+    return v;
+  }
+  if (v.kind != VAL_LIST && v.kind != VAL_TUPLE) return v;
+  Val *item = ARENA_ARRAY(e->a, Val, v.list->n + 1);
+  for (int i = 0; i < v.list->n; i++) item[i] = enter(e, l, v.list->at[i], fixed);
+  return val_list(e, v.kind, item, v.list->n, v.loc);
+}
+
+static void differs(Elab *e, const char *name, Val before, Val after, Loc loc) {
+  elab_error(e, loc, "'%s' is %s before the scan and %s after an iteration: it needs one type",
+             name, val_str(e, before), val_str(e, after));
+  if (before.kind != VAL_TENSOR && after.kind == VAL_TENSOR)
+    elab_hint(e, "start with a tensor, such as zeros([…]), not with a compile-time value");
+  else if (before.kind != VAL_TENSOR)
+    elab_hint(e, "compile-time values change in a for, which is unrolled, not in a scan");
+  else
+    elab_hint(e, "give what the loop computes another name, or convert it to the type before");
+  elab_trace(e);
+}
+
+/* What name was as the body began against what it is now: tensors that changed are carried. */
+static void leave(Elab *e, ScanLevel *l, const char *name, Val was, Val now, Loc loc) {
+  if (was.kind == VAL_POISON || now.kind == VAL_POISON) return;
+  bool lists = was.kind == VAL_LIST || was.kind == VAL_TUPLE;
+  if (was.kind == VAL_TENSOR && now.kind == VAL_TENSOR) {
+    StandIn *s = stand_in_of(l, was.tensor.id);
+    if (!s || was.tensor.id == now.tensor.id) return;
+    if (was.tensor.type != now.tensor.type)
+      differs(e, name, was, now, loc);
+    else
+      s->next = now.tensor.id;
+  } else if (lists && now.kind == was.kind && was.list->n == now.list->n) {
+    for (int i = 0; i < was.list->n; i++) leave(e, l, name, was.list->at[i], now.list->at[i], loc);
+  } else if (was.kind == VAL_TENSOR || now.kind == VAL_TENSOR || lists || now.kind != was.kind ||
+             !val_equal(e, was, now)) {
+    differs(e, name, was, now, loc);
+  }
+}
+
+/* The value after the loop: results of the carries, what was there before for the rest. */
+static Val after(Elab *e, ScanLevel *l, Val inside, Val before) {
+  if (inside.kind == VAL_TENSOR && inside.tensor.run == e->run) {
+    const StandIn *s = stand_in_of(l, inside.tensor.id);
+    if (!s || s->result == NO_ID) return before;
+    return val_tensor(e, s->result);
+  }
+  if (inside.kind != VAL_LIST && inside.kind != VAL_TUPLE) return before;
+  Val *item = ARENA_ARRAY(e->a, Val, inside.list->n + 1);
+  for (int i = 0; i < inside.list->n; i++)
+    item[i] = after(e, l, inside.list->at[i], before.list->at[i]);
+  return val_list(e, inside.kind, item, inside.list->n, before.loc);
+}
+
+/* ---- the op ---- */
+
+static void replace(Entry *en, const Block *b, const ValueId *by) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    Op *op = op_at(en, b->ops.at[i]);
+    ValueId *x = (ValueId *)op->operands; /* of an op that was built here */
+    for (int k = 0; k < op->noperands; k++) x[k] = by[x[k]];
+    for (int k = 0; k < op->nblocks; k++) replace(en, op->blocks[k], by);
+  }
+}
+
+/* Stand-ins of what does not change give way to it; the arguments that stay are numbered again. */
+static void settle(Elab *e, ScanLevel *l, int64_t trips) {
+  Entry *en = e->run->entry;
+  uint32_t most = en->values.n + 3 * l->draws.n + l->stand_ins.n; /* with what is put in front */
+  ValueId *by = ARENA_ARRAY(e->a, ValueId, most + 1);
+  for (ValueId v = 0; v < most; v++) by[v] = v;
+  put_in_front(e, l, trips, by);
+  uint32_t n = 1; /* the counter stays */
+  for (uint32_t i = 0; i < l->stand_ins.n; i++) {
+    StandIn *s = &l->stand_ins.at[i];
+    if (s->next == NO_ID) {
+      if (by[s->arg] == s->arg) by[s->arg] = s->outer;
+      continue;
+    }
+    value_at(en, s->arg)->index = n;
+    l->block->args.at[n++] = s->arg;
+  }
+  l->block->args.n = n;
+  replace(en, l->block, by);
+  for (uint32_t i = 0; i < l->stand_ins.n; i++)
+    if (l->stand_ins.at[i].next != NO_ID) l->stand_ins.at[i].next = by[l->stand_ins.at[i].next];
+  for (uint32_t i = 0; i < l->stacked.n; i++) l->stacked.at[i] = by[l->stacked.at[i]];
+}
+
+static const Type *stacked_type(Elab *e, const Type *row, int64_t trips) {
+  int64_t *dim = ARENA_ARRAY(e->a, int64_t, row->rank + 1);
+  dim[0] = trips;
+  for (int i = 0; i < row->rank; i++) dim[i + 1] = row->dim[i];
+  return type_get(e->c, row->dtype, row->rank + 1, dim);
+}
+
+/* Ends the block and puts the op behind what stands before the loop. NULL after an error. */
+static Op *finish(Elab *e, ScanLevel *l, int64_t trips, Loc loc) {
+  Entry *en = e->run->entry;
+  at(e, loc);
+  settle(e, l, trips);
+  uint32_t room = l->stand_ins.n + l->stacked.n + 1, n = 0;
+  ValueId *init = ARENA_ARRAY(e->a, ValueId, room), *yield = ARENA_ARRAY(e->a, ValueId, room);
+  const Type **type = ARENA_ARRAY(e->a, const Type *, room);
+  for (uint32_t i = 0; i < l->stand_ins.n; i++) {
+    const StandIn *s = &l->stand_ins.at[i];
+    if (s->next == NO_ID) continue;
+    init[n] = s->outer;
+    type[n] = value_type(en, s->arg);
+    yield[n++] = s->next;
+  }
+  Attr attr[MAX_ATTRS] = {[AT_TRIPS] = {.i = trips}, [AT_CARRIES] = {.i = n}};
+  uint32_t carries = n;
+  for (uint32_t i = 0; i < l->stacked.n; i++) {
+    yield[n] = l->stacked.at[i];
+    type[n] = stacked_type(e, value_type(en, yield[n]), trips);
+    if (!type[n++])
+      return fail(e, loc, "what the scan stacks has more bytes than can be addressed"), NULL;
+  }
+  build_op(at(e, loc), OP_YIELD, yield, (int)n, NULL, NULL, 0);
+  level_end(e);
+  Op *op = build_op(at(e, loc), OP_SCAN, init, (int)carries, attr, type, (int)n);
+  op->blocks[0] = l->block;
+  l->block->op = op;
+  n = 0;
+  for (uint32_t i = 0; i < l->stand_ins.n; i++) {
+    StandIn *s = &l->stand_ins.at[i];
+    if (s->next == NO_ID) continue;
+    s->result = op->results[n++];
+    value_at(en, s->result)->name = value_at(en, s->arg)->name;
+    if (s->global >= 0) *global_current(e, s->global) = s->result;
+  }
+  return op;
+}
+
+/* ---- the statement ---- */
+
+typedef struct Outside { /* names as they were */
+  Val *before, *inside;
+  uint32_t n;
+} Outside;
+
+static Outside enter_names(Elab *e, ScanLevel *l, Env *env, const Body *body) {
+  Outside o = {.n = env->names.n};
+  o.before = ARENA_ARRAY(e->a, Val, o.n + 1);
+  o.inside = ARENA_ARRAY(e->a, Val, o.n + 1);
+  for (uint32_t i = 0; i < o.n; i++) {
+    Binding *b = &env->names.at[i];
+    o.before[i] = b->val;
+    if (b->global < 0) b->val = enter(e, l, b->val, !body_gives(body, b->name));
+    o.inside[i] = b->val;
+    if (b->val.kind == VAL_TENSOR && b->global < 0)
+      value_at(e->run->entry, b->val.tensor.id)->name = b->name;
+  }
+  return o;
+}
+
+/* False after an error. */
+static bool read_body(Elab *e, ScanLevel *l, const Stmt *s, int64_t from, Yields *y) {
+  Env *env = e->frame->env;
+  int errors = ctx_errors(e->c);
+  Yields *up = env->yields;
+  env->yields = y->targets ? y : NULL;
+  Val i = val_tensor(e, l->block->args.at[0]);
+  if (from) {
+    ValueId shift = build_const_int(at(e, s->loop.var.loc), i.tensor.type, from);
+    i = val_tensor(e, build2(e->run->b, OP_ADD, i.tensor.id, shift));
+  }
+  uint32_t names = env->names.n;
+  Binding *hidden = env_find(env, s->loop.var.name), kept = hidden ? *hidden : (Binding){0};
+  env_bind(e, s->loop.var.name, i, -1, s->loop.var.loc);
+  const Frame *loop = env->loop;
+  env->loop = e->frame;
+  env->scans++;
+  exec_body(e, &s->loop.body);
+  env->scans--;
+  env->loop = loop;
+  env_drop(e, env, names);
+  if (hidden) *env_find(env, kept.name) = kept;
+  env->yields = up;
+  if (ctx_errors(e->c) > errors) return false;
+  if (y->targets && !y->seen) {
+    elab_error(e, s->loc, "an iteration of the scan yields nothing");
+    elab_hint(e, "what each iteration gives to '%s' is the last line of the body: yield …",
+              s->loop.targets.at[0].name);
+    return elab_trace(e), false;
+  }
+  for (int k = 0; k < y->targets; k++) {
+    if (y->at.at[k].kind == VAL_POISON) return false;
+    vec_push(e->a, &l->stacked, y->at.at[k].tensor.id);
+  }
+  return true;
+}
+
+static void carry_what_changed(Elab *e, ScanLevel *l, Env *env, const Outside *o) {
+  for (uint32_t i = 0; i < o->n; i++) {
+    const Binding *b = &env->names.at[i];
+    if (b->global < 0) leave(e, l, b->name, o->inside[i], b->val, b->loc);
+  }
+  for (uint32_t i = 0; i < l->stand_ins.n; i++) {
+    StandIn *s = &l->stand_ins.at[i];
+    if (s->global < 0) continue;
+    ValueId now = *global_current(e, s->global);
+    if (now != s->arg) s->next = now;
+  }
+}
+
+static bool bounds(Elab *e, const Stmt *s, int64_t *from, int64_t *to) {
+  if (e->run->kind != RUN_ENTRY)
+    return fail(e, s->loc, "a scan runs in an entry, not at compile time"), false;
+  bool ok = loop_bound(e, s->loop.from, INT32_MIN, "the start of a scan", from);
+  ok &= loop_bound(e, s->loop.to, INT32_MIN, "the end of a scan", to);
+  if (ok && (*from > INT32_MAX || *to > INT32_MAX || *to - *from > INT32_MAX))
+    return fail(e, s->loc, "the counter of a scan is an i32: %lld..%lld is too far",
+                (long long)*from, (long long)*to),
+           false;
+  if (ok && s->loop.targets.n && *to <= *from)
+    return fail(e, s->loc, "a loop that yields needs at least one iteration: %lld..%lld",
+                (long long)*from, (long long)*to),
+           false;
+  return ok;
+}
+
+/* The body has not given the name anew. */
+static bool is_still(Elab *e, Val inside, Val now) {
+  if (inside.kind != now.kind) return false;
+  if (now.kind == VAL_TENSOR) return inside.tensor.id == now.tensor.id;
+  if (now.kind == VAL_LIST || now.kind == VAL_TUPLE) return inside.list == now.list;
+  return now.kind == VAL_POISON || val_equal(e, inside, now);
+}
+
+/* False after an error: names are as they were, but unknown where the body gives them anew. */
+static bool scan(Elab *e, const Stmt *s, int64_t from, int64_t trips, Val *stacked) {
+  Env *env = e->frame->env;
+  Yields yields = {.up = env->yields, .targets = s->loop.targets.n};
+  ScanLevel *l = level_begin(e, s->loop.var.name, trips);
+  Outside o = enter_names(e, l, env, &s->loop.body);
+  int errors = ctx_errors(e->c);
+  bool ok = read_body(e, l, s, from, &yields);
+  if (ok) carry_what_changed(e, l, env, &o);
+  ok = ok && scan_repeats(e, l);
+  const Op *op = ok && ctx_errors(e->c) == errors ? finish(e, l, trips, s->loc) : NULL;
+  if (!op) level_end(e);
+  if (op && !e->run->scan) grad_check_scan(e, op);
+  for (uint32_t i = 0; i < o.n; i++) {
+    Binding *b = &env->names.at[i];
+    if (b->global >= 0) continue;
+    if (op)
+      b->val = after(e, l, o.inside[i], o.before[i]);
+    else
+      b->val = is_still(e, o.inside[i], b->val) ? o.before[i] : poison;
+  }
+  int first = op ? (int)op->attr[AT_CARRIES].i : 0;
+  for (int k = 0; op && k < yields.targets; k++) stacked[k] = val_tensor(e, op->results[first + k]);
+  return op != NULL;
+}
+
+void exec_scan(Elab *e, const Stmt *s) {
+  int64_t from = 0, to = 0;
+  int n = s->loop.targets.n;
+  Val *stacked = ARENA_ARRAY(e->a, Val, n + 1);
+  for (int k = 0; k < n; k++) stacked[k] = poison;
+  if (bounds(e, s, &from, &to) && to > from) (void)scan(e, s, from, to - from, stacked);
+  for (int k = 0; k < n; k++) bind_name(e, s->loop.targets.at[k], stacked[k]);
+}

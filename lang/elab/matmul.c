@@ -1,0 +1,136 @@
+/* The product `@` with numpy's rules: vectors, matrices, stacks of matrices that broadcast.
+   Contract: gives one matmul op with equal leading axes. A transposed operand is read as it is
+   stored (ta, tb), and a stack times one matrix is one tall product, so that no copy is made for
+   either. */
+#include "lang/elab/elab_impl.h"
+
+static void swap_last(int64_t *perm, int rank) {
+  for (int i = 0; i < rank; i++) perm[i] = i;
+  perm[rank - 2] = rank - 1;
+  perm[rank - 1] = rank - 2;
+}
+
+Val transpose_last(Elab *e, Val v) {
+  int rank = v.tensor.type->rank;
+  int64_t *perm = ARENA_ARRAY(e->a, int64_t, rank);
+  swap_last(perm, rank);
+  return val_tensor(e, build_transpose(e->run->b, v.tensor.id, perm));
+}
+
+/* Looks through a transposition of the last two axes. */
+static Val strip_transpose(Elab *e, Val v, bool *transposed) {
+  const Op *op = value_def(e->run->entry, v.tensor.id);
+  int rank = v.tensor.type->rank;
+  if (!op || op->kind != OP_TRANSPOSE || rank < 2) return v;
+  int64_t *perm = ARENA_ARRAY(e->a, int64_t, rank);
+  swap_last(perm, rank);
+  if (op->attr[AT_PERM].ints != intern_ints(e->c, perm, rank)) return v;
+  Loc made = v.loc;
+  v = val_tensor(e, op->operands[0]);
+  v.loc = made;
+  *transposed = !*transposed;
+  return v;
+}
+
+static Val reshape_to(Elab *e, Val v, int rank, const int64_t *dim) {
+  const Type *t = type_get(e->c, v.tensor.type->dtype, rank, dim);
+  return val_tensor(e, build_reshape(e->run->b, v.tensor.id, t));
+}
+
+static Val lead_broadcast(Elab *e, Val v, const Type *lead) {
+  const Type *t = v.tensor.type;
+  int64_t *dim = ARENA_ARRAY(e->a, int64_t, lead->rank + 2);
+  for (int i = 0; i < lead->rank; i++) dim[i] = lead->dim[i];
+  dim[lead->rank] = t->dim[t->rank - 2];
+  dim[lead->rank + 1] = t->dim[t->rank - 1];
+  const Type *want = type_get(e->c, t->dtype, lead->rank + 2, dim);
+  return val_tensor(e, build_broadcast(e->run->b, v.tensor.id, want));
+}
+
+static Val misfit(Elab *e, Val l, Val r, Loc loc) {
+  const Type *a = l.tensor.type, *b = r.tensor.type;
+  int64_t ka = a->dim[a->rank - 1], kb = b->dim[b->rank < 2 ? 0 : b->rank - 2];
+  elab_error(e, loc, "'@' cannot multiply %s by %s: %lld columns meet %lld rows", type_str(e->c, a),
+             type_str(e->c, b), (long long)ka, (long long)kb);
+  elab_note_tensor(e, "left", l);
+  elab_note_tensor(e, "right", r);
+  if (b->rank >= 2 && b->dim[b->rank - 1] == ka)
+    elab_hint(e, "the right side fits transposed: x @ w'");
+  return elab_trace(e);
+}
+
+static bool same_family(Dtype a, Dtype b) {
+  if (dtype_is_int(a) && dtype_is_int(b)) return true;
+  return dtype_is_float(a) && dtype_is_float(b) && dtype_size(a) != dtype_size(b);
+}
+
+static Val mixed(Elab *e, Val l, Val r, Loc loc) {
+  Val odd = dtype_is_float(l.tensor.type->dtype) ? r : l;
+  const char *name = value_at(e->run->entry, odd.tensor.id)->name;
+  elab_error(e, loc, "'@' mixes %s and %s", val_str(e, l), val_str(e, r));
+  elab_note_tensor(e, "left", l);
+  elab_note_tensor(e, "right", r);
+  elab_hint(e, "convert: f32(%s)", name ? name : "x");
+  return elab_trace(e);
+}
+
+Val tensor_matmul(Elab *e, Val l, Val r, Loc loc) {
+  Val v[2] = {l, r};
+  for (int i = 0; i < 2; i++) {
+    if (v[i].kind == VAL_TENSOR && v[i].tensor.type->rank > 0) continue;
+    elab_error(e, loc, "'@' needs tensors with axes, but its %s side is %s", i ? "right" : "left",
+               val_str(e, v[i]));
+    elab_hint(e, "multiply by a number with '*'");
+    return elab_trace(e);
+  }
+  Dtype a = l.tensor.type->dtype, b = r.tensor.type->dtype;
+  if (a != b && !same_family(a, b)) return mixed(e, l, r, loc);
+  if (a != b) {
+    Dtype wide = dtype_size(a) > dtype_size(b) ? a : b;
+    at(e, loc);
+    l = val_convert(e, l, wide);
+    r = val_convert(e, r, wide);
+    l.loc = v[0].loc;
+    r.loc = v[1].loc;
+  }
+  const Type *tl = l.tensor.type, *tr = r.tensor.type;
+  if (tl->dtype == DT_BOOL) return fail(e, loc, "'@' needs numbers, not bools");
+  if (tl->dim[tl->rank - 1] != tr->dim[tr->rank < 2 ? 0 : tr->rank - 2])
+    return misfit(e, l, r, loc);
+  at(e, loc);
+  /* Vectors become a row on the left, a column on the right, and lose that axis at the end. */
+  bool row = tl->rank == 1, column = tr->rank == 1;
+  if (row) l = reshape_to(e, l, 2, (int64_t[]){1, tl->dim[0]});
+  if (column) r = reshape_to(e, r, 2, (int64_t[]){tr->dim[0], 1});
+  bool ta = false, tb = false;
+  l = strip_transpose(e, l, &ta);
+  r = strip_transpose(e, r, &tb);
+  tl = l.tensor.type;
+  tr = r.tensor.type;
+  int64_t m = tl->dim[tl->rank - (ta ? 1 : 2)], k = tl->dim[tl->rank - (ta ? 2 : 1)];
+  int64_t n = tr->dim[tr->rank - (tb ? 2 : 1)];
+  const Type *lead = type_get(e->c, tl->dtype, tl->rank - 2, tl->dim);
+  if (tl->rank > 2 && tr->rank == 2 && !ta) {
+    l = reshape_to(e, l, 2, (int64_t[]){lead->numel * m, k});
+  } else {
+    const Type *other = type_get(e->c, tr->dtype, tr->rank - 2, tr->dim);
+    const Type *both = type_broadcast(e->c, lead, other);
+    if (!both)
+      return fail(e, loc, "'@' cannot broadcast the leading axes of %s and %s",
+                  type_str(e->c, v[0].tensor.type), type_str(e->c, v[1].tensor.type));
+    if (lead != both) l = lead_broadcast(e, l, both);
+    if (other != both) r = lead_broadcast(e, r, both);
+    lead = both;
+  }
+  Val pair[2] = {l, r};
+  Attr attr[MAX_ATTRS] = {[AT_TA] = {.i = ta}, [AT_TB] = {.i = tb}};
+  Val y = build_checked(e, OP_MATMUL, pair, 2, attr, NULL, "'@'", loc);
+  if (y.kind == VAL_POISON) return y;
+  int64_t *dim = ARENA_ARRAY(e->a, int64_t, lead->rank + 2);
+  int rank = 0;
+  for (; rank < lead->rank; rank++) dim[rank] = lead->dim[rank];
+  if (!row) dim[rank++] = m;
+  if (!column) dim[rank++] = n;
+  const Type *want = type_get(e->c, y.tensor.type->dtype, rank, dim);
+  return want == y.tensor.type ? y : reshape_to(e, y, rank, dim);
+}

@@ -1,0 +1,249 @@
+/* The elaboration of a program: declarations, entries, and the entry that initialises.
+   Contract: see elab.h. Every let is computed and every entry elaborated, also after errors, so
+   that one run reports as many as it can; a def is only read where it is called. */
+#include "lang/elab/elab_impl.h"
+
+/* The options of a generated program that a name of the language can spell; a unit test holds the
+   list against the runtime's table. */
+static const char *const program_options[] = {
+    "epochs",  "steps",   "save",    "load",   "checkpoint", "resume", "seed",
+    "shuffle", "log",     "expect",  "rtol",   "atol",       "text",   "help",
+    "device",  "threads", "profile", "poison", "bench",      "quiet",
+};
+
+bool program_has_option(const char *name) {
+  for (size_t i = 0; i < sizeof program_options / sizeof *program_options; i++)
+    if (strcmp(name, program_options[i]) == 0) return true;
+  return false;
+}
+
+/* What a name on the compiled program's command line must not be. */
+static void check_option(Elab *e, const char *what, Ident name) {
+  if (!program_has_option(name.name)) return;
+  elab_error(e, name.loc, "%s cannot be called '%s': every program has an option --%s", what,
+             name.name, name.name);
+  elab_hint(e, "choose another name");
+}
+
+static void add_top(Elab *e, const Decl *d, bool prelude) {
+  for (uint32_t i = 0; !prelude && i < e->user.n; i++) {
+    const Decl *o = e->user.at[i]->decl;
+    if (o->name.name != d->name.name) continue;
+    elab_error(e, d->name.loc, "'%s' is declared twice", d->name.name);
+    elab_note(e, o->name.loc, "the first is here");
+    return;
+  }
+  Top *t = ARENA_NEW(e->a, Top);
+  t->decl = d;
+  t->global = -1;
+  t->func = (Func){.kind = FUNC_DEF, .name = d->name.name, .decl = d, .prelude = prelude};
+  if (prelude)
+    vec_push(e->a, &e->prelude, t);
+  else
+    vec_push(e->a, &e->user, t);
+}
+
+static void add_hyper(Elab *e, Top *t) {
+  const Decl *d = t->decl;
+  if (d->name.name == intern(e->c, "step")) {
+    elab_error(e, d->name.loc, "step is the built-in counter of training steps");
+    elab_hint(e, "choose another name");
+    return;
+  }
+  check_option(e, "a hyper", d->name);
+  Frame top = {.env = env_new(e, NULL, false), .path = intern(e->c, "")};
+  e->run = &e->let;
+  e->frame = &top;
+  Val v = eval_one(e, d->value);
+  if (v.kind != VAL_POISON && !val_is_number(v)) {
+    fail(e, d->value->loc, "the default of hyper %s must be a number, found %s", d->name.name,
+         val_str(e, v));
+    v = poison;
+  }
+  e->run = NULL;
+  e->frame = NULL;
+  double value = val_is_number(v) ? val_number(v) : 0;
+  Global g = {.kind = GLOBAL_HYPER,
+              .path = d->name.name,
+              .type = type_scalar(e->c, DT_F32),
+              .value = value,
+              .loc = d->name.loc};
+  t->global = module_add_global(e->m, g);
+  while (e->info.n <= (uint32_t)t->global) vec_push(e->a, &e->info, (GlobalInfo){0});
+  e->info.at[t->global] = (GlobalInfo){d->name.loc, "", NULL};
+}
+
+/* ---- entries ---- */
+
+static void add_inputs(Elab *e, const Decl *d) {
+  for (int i = 0; i < d->function.n; i++) {
+    const Param *p = &d->function.params[i];
+    const Type *t = type_eval(e, p->type, DT_F32);
+    check_option(e, "an input", p->name);
+    if (!t) {
+      env_bind(e, p->name.name, poison, -1, p->name.loc);
+      continue;
+    }
+    at(e, p->name.loc);
+    Val v = val_tensor(e, entry_add_input(e->run->entry, p->name.name, t));
+    env_bind(e, p->name.name, v, -1, p->name.loc);
+  }
+}
+
+static void finish_entry(Elab *e, const Decl *d) {
+  Env *env = e->frame->env;
+  Loc loc = d->name.loc;
+  Val r = env->result;
+  if (r.kind == VAL_POISON && env->returned) return;
+  if (e->run->training && !e->run->minimized) {
+    elab_error(e, loc, "the minimize of entry %s is never reached", d->name.name);
+    elab_hint(
+        e, "'training' is decided by it: put it outside of 'if' and 'for', or write another entry");
+    return;
+  }
+  int n = r.kind == VAL_TUPLE ? r.list->n : env->returned ? 1 : 0;
+  if (n == 0 && e->run->stored.n == 0 && !e->run->minimized) {
+    elab_error(e, loc, "entry %s neither returns nor assigns anything", d->name.name);
+    elab_hint(e, "end it with return VALUE");
+    return;
+  }
+  ValueId *v = ARENA_ARRAY(e->a, ValueId, n + 1);
+  const char **names = ARENA_ARRAY(e->a, const char *, n + 1);
+  for (int i = 0; i < n; i++) {
+    v[i] = (r.kind == VAL_TUPLE ? r.list->at[i] : r).tensor.id;
+    names[i] = env->outputs.at[i].name;
+  }
+  run_store_all(e, loc);
+  build_return(at(e, loc), v, names, n);
+}
+
+static void elaborate_entry(Elab *e, const Decl *d) {
+  Run run;
+  run_begin(e, &run, RUN_ENTRY, d->name.name, d->name.loc);
+  run.training = run.entry->training = body_has_minimize(&d->function.body);
+  Frame root = {.env = env_new(e, NULL, false), .path = intern(e->c, "")};
+  root.env->result = (Val){.kind = VAL_NONE};
+  e->run = &run;
+  e->frame = &root;
+  int errors = ctx_errors(e->c);
+  if (strcmp(d->name.name, "info") == 0)
+    fail(e, d->name.loc, "an entry cannot be called 'info': every program has this command");
+  add_inputs(e, d);
+  exec_body(e, &d->function.body);
+  if (ctx_errors(e->c) == errors) finish_entry(e, d);
+  e->frame = NULL;
+  e->run = NULL;
+  vec_push(e->m->arena, &e->m->entries, run.entry);
+}
+
+static bool load_prelude(Elab *e) {
+  size_t len;
+  const char *text = prelude_text(&len);
+  const Program *p = parse_text(e->c, "prelude.g", text, len);
+  for (uint32_t i = 0; p && i < p->decls.n; i++) add_top(e, p->decls.at[i], true);
+  return p != NULL;
+}
+
+static void elaborate_all(Elab *e) {
+  for (uint32_t i = 0; i < e->user.n; i++)
+    if (e->user.at[i]->decl->kind == DECL_HYPER) add_hyper(e, e->user.at[i]);
+  for (uint32_t i = 0; i < e->user.n; i++)
+    if (e->user.at[i]->decl->kind == DECL_LET) {
+      e->run = &e->let;
+      (void)let_value(e, e->user.at[i]);
+      e->run = NULL;
+    }
+  for (uint32_t i = 0; i < e->user.n; i++)
+    if (e->user.at[i]->decl->kind == DECL_ENTRY) elaborate_entry(e, e->user.at[i]->decl);
+}
+
+/* What no entry reads would be an option of the program that changes nothing. */
+static void check_hypers(Elab *e) {
+  for (uint32_t i = 0; i < e->user.n; i++) {
+    const Decl *d = e->user.at[i]->decl;
+    if (d->kind == DECL_HYPER && !e->user.at[i]->read)
+      elab_warning(e, d->name.loc, "no entry reads hyper %s: --%s of the program changes nothing",
+                   d->name.name, d->name.name);
+  }
+}
+
+/* How entries use a global. */
+typedef struct Uses {
+  const Entry *reads, *trains; /* the first that trains nothing and reads it; that trains it */
+  bool in_training;            /* an entry that trains reads it, if only to leave it as it is */
+} Uses;
+
+static void note_uses(const Entry *en, Uses *uses) {
+  for (uint32_t i = 0; i < en->body->ops.n; i++) {
+    const Op *op = op_at(en, en->body->ops.at[i]);
+    if (op->kind != OP_LOAD && op->kind != OP_STORE) continue;
+    Uses *u = &uses[op->attr[AT_GLOBAL].i];
+    if (op->kind == OP_STORE)
+      u->trains = en;
+    else if (en->training)
+      u->in_training = true;
+    else if (!u->reads)
+      u->reads = en;
+  }
+}
+
+/* A net that is trained at one path and used at another, since it is called in another function
+   there, stays at its initial values. Said once, of the first such param. */
+static void check_params(Elab *e) {
+  uint32_t n = e->m->globals.n;
+  Uses *uses = ARENA_ARRAY(e->a, Uses, n + 1);
+  for (uint32_t i = 0; i < e->m->entries.n; i++) note_uses(e->m->entries.at[i], uses);
+  for (uint32_t i = 0; i < n; i++) {
+    const Global *g = &e->m->globals.at[i];
+    if (g->kind != GLOBAL_PARAM || !uses[i].reads || uses[i].trains || uses[i].in_training)
+      continue;
+    for (uint32_t k = 0; k < n; k++) {
+      const Global *h = &e->m->globals.at[k];
+      if (!uses[k].trains || !uses[k].trains->training || h->type != g->type ||
+          h->loc.line != g->loc.line || h->loc.col != g->loc.col || h->loc.file != g->loc.file)
+        continue;
+      elab_warning(e, g->loc, "no entry trains %s, which entry %s reads; entry %s trains %s",
+                   g->path, uses[i].reads->name, uses[k].trains->name, h->path);
+      elab_hint(
+          e,
+          "a param's path names the calls around it: call its net from the same function in both, "
+          "unless a file gives it its weights");
+      return;
+    }
+  }
+}
+
+Module *elaborate(Ctx *c, const Program *prog, const ElabOptions *opts) {
+  Elab e = {.c = c, .a = ctx_arena(c), .options = opts};
+  int errors = ctx_errors(c);
+  Loc file = {.file = prog->file};
+  e.m = module_new(c, ctx_source_name(c, prog->file));
+  builtins_init(&e);
+  if (!load_prelude(&e)) gc_bug(c, "the prelude does not parse");
+  bool any = false;
+  for (uint32_t i = 0; i < prog->decls.n; i++) {
+    add_top(&e, prog->decls.at[i], false);
+    any |= prog->decls.at[i]->kind == DECL_ENTRY;
+  }
+  run_begin(&e, &e.init, RUN_INIT, "init", file);
+  run_begin(&e, &e.let, RUN_LET, "let", file);
+  e.let.b->fold = true;
+  elaborate_all(&e);
+  if (!any) {
+    elab_error(&e, file, "%s has no entry", e.m->source);
+    elab_hint(&e, "what a program does is an entry: entry main(x : f32[8]) { return y = x * 2 }");
+  }
+  if (ctx_errors(c) > errors) {
+    module_free(e.m);
+    return NULL;
+  }
+  check_hypers(&e);
+  check_params(&e);
+  e.init.b->loc = (Loc){0};
+  e.init.b->scope = intern(c, "");
+  build_return(e.init.b, NULL, NULL, 0);
+  bool globals = false;
+  for (uint32_t i = 0; i < e.m->globals.n; i++) globals |= e.m->globals.at[i].kind != GLOBAL_HYPER;
+  e.m->init = globals ? e.init.entry : NULL;
+  return e.m;
+}

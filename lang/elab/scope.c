@@ -1,0 +1,271 @@
+/* Names: what a name means where it stands, and the frames that parameter paths are made of.
+   Contract: a function sees its own names, then the program's declarations, then the prelude, then
+   what is built in; the prelude sees only itself and what is built in, so that a program may define
+   a function of any name. A name first bound in a loop lives for one iteration. */
+#include "lang/elab/elab_impl.h"
+#include "lang/syntax/elsewhere.h"
+
+Env *env_new(Elab *e, const Func *f, bool prelude) {
+  Env *env = ARENA_NEW(e->a, Env);
+  env->func = f;
+  env->prelude = prelude;
+  return env;
+}
+
+Binding *env_find(Env *env, const char *name) {
+  for (uint32_t i = env->names.n; i-- > 0;)
+    if (env->names.at[i].name == name) return &env->names.at[i];
+  return NULL;
+}
+
+void env_bind(Elab *e, const char *name, Val v, int global, Loc loc) {
+  Binding *b = env_find(e->frame->env, name);
+  Binding fresh = {name, v, global, loc};
+  if (b)
+    *b = fresh;
+  else
+    vec_push(e->a, &e->frame->env->names, fresh);
+}
+
+void env_drop(Elab *e, Env *env, uint32_t n) {
+  for (uint32_t i = n; i < env->names.n; i++) {
+    bool known = false;
+    for (uint32_t k = 0; k < env->gone.n && !known; k++)
+      known = env->gone.at[k].name == env->names.at[i].name;
+    if (!known) vec_push(e->a, &env->gone, env->names.at[i]);
+  }
+  if (env->names.n > n) env->names.n = n;
+}
+
+/* ---- declarations ---- */
+
+Top *top_find(Elab *e, const char *name) {
+  bool prelude = e->frame && e->frame->env->prelude;
+  for (uint32_t i = 0; !prelude && i < e->user.n; i++)
+    if (e->user.at[i]->decl->name.name == name) return e->user.at[i];
+  for (uint32_t i = 0; i < e->prelude.n; i++)
+    if (e->prelude.at[i]->decl->name.name == name) return e->prelude.at[i];
+  return NULL;
+}
+
+static const Func *builtin_find(Elab *e, const char *name) {
+  for (uint32_t i = 0; i < e->builtins.n; i++)
+    if (e->builtins.at[i]->name == name) return e->builtins.at[i];
+  return NULL;
+}
+
+Val let_value(Elab *e, Top *t) {
+  Loc place = t->decl->name.loc;
+  if (t->state == TOP_DONE) return t->val;
+  if (t->state == TOP_BUSY)
+    return fail(e, place, "let %s is defined by itself", t->decl->name.name);
+  t->state = TOP_BUSY;
+  t->val = poison;
+  const Expr *x = t->decl->value;
+  for (int i = e->options->n; i-- > 0;)
+    if (e->options->defines[i].name == t->decl->name.name) {
+      x = e->options->defines[i].value;
+      break;
+    }
+  /* A let is read outside of every function, whoever asks for it. */
+  Run *run = e->run;
+  Frame *frame = e->frame, top = {.env = env_new(e, NULL, false), .path = intern(e->c, "")};
+  const Ints *shape = e->init_shape;
+  e->init_shape = NULL;
+  e->run = &e->let;
+  e->frame = &top;
+  Val v = eval_one(e, x);
+  if (v.kind == VAL_TENSOR) {
+    elab_error(e, x->loc, "let %s is computed at compile time, but this is a run-time value %s",
+               t->decl->name.name, val_str(e, v));
+    elab_hint(e, "compute it in a def or entry; a number to change at run time is a hyper");
+    v = poison;
+  }
+  e->run = run;
+  e->frame = frame;
+  e->init_shape = shape;
+  t->state = TOP_DONE;
+  if (v.kind != VAL_POISON) v.loc = place;
+  return t->val = v;
+}
+
+/* ---- look-up ---- */
+
+static void add_name(Elab *e, const char **list, int *n, int room, const char *name) {
+  if (*n < room) list[(*n)++] = name;
+}
+
+/* A name that no scope knows, with what it is called here or the nearest one that it could have
+ * meant. */
+void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
+  Env *env = e->frame->env;
+  int n = 0, room = (int)(env->names.n + e->user.n + e->prelude.n + e->builtins.n) + 2;
+  const char **list = ARENA_ARRAY(e->a, const char *, room);
+  for (uint32_t i = env->names.n; i-- > 0;) add_name(e, list, &n, room, env->names.at[i].name);
+  for (uint32_t i = 0; i < e->user.n; i++)
+    add_name(e, list, &n, room, e->user.at[i]->decl->name.name);
+  for (uint32_t i = 0; i < e->prelude.n; i++)
+    add_name(e, list, &n, room, e->prelude.at[i]->decl->name.name);
+  for (uint32_t i = 0; i < e->builtins.n; i++) add_name(e, list, &n, room, e->builtins.at[i]->name);
+  add_name(e, list, &n, room, intern(e->c, "training"));
+  add_name(e, list, &n, room, intern(e->c, "step"));
+  elab_error(e, loc, "unknown %s '%s'", kind, name);
+  const Binding *gone = NULL;
+  for (uint32_t i = 0; i < env->gone.n; i++)
+    if (env->gone.at[i].name == name) gone = &env->gone.at[i];
+  const char *near = nearest_name(e->c, name, list, n);
+  if (gone) {
+    elab_note(e, gone->loc, "'%s' is bound in a loop and ends with each iteration", name);
+    elab_hint(e, "bind it before the loop; the loop then changes it");
+  } else if (known_elsewhere(name)) {
+    elab_hint(e, "%s", known_elsewhere(name));
+  } else if (near) {
+    elab_hint(e, "did you mean '%s'?", near);
+  } else if (strcmp(kind, "dim") == 0) {
+    elab_hint(e, "a dim is a number or declared: let %s = 64", name);
+  }
+  elab_trace(e);
+}
+
+/* A tensor belongs to one entry: an initialiser runs in another one. */
+static bool of_this_run(Elab *e, Val v) {
+  if (v.kind == VAL_TENSOR) return v.tensor.run == e->run;
+  if (v.kind == VAL_LIST || v.kind == VAL_TUPLE)
+    for (int i = 0; i < v.list->n; i++)
+      if (!of_this_run(e, v.list->at[i])) return false;
+  return true;
+}
+
+static Val outside(Elab *e, const char *name, Loc loc) {
+  elab_error(e, loc, "an initial value cannot depend on '%s', which is computed at run time", name);
+  elab_hint(e, "use compile-time values and random initialisers, such as normal(std = 0.02)");
+  return elab_trace(e);
+}
+
+static Val run_value(Elab *e, int global, Loc loc) {
+  ValueId id = global_read(e, global, loc);
+  if (id == NO_ID) return poison;
+  at(e, loc);
+  Val v = val_tensor(e, id);
+  v.loc = e->info.at[global].loc.line ? e->info.at[global].loc : loc;
+  return v;
+}
+
+static const Func *func_named(Elab *e, const char *name) {
+  Top *t = top_find(e, name);
+  if (t && t->decl->kind == DECL_DEF) return &t->func;
+  if (t) return NULL;
+  return builtin_find(e, name);
+}
+
+bool name_is_known(Elab *e, const char *name) {
+  return env_find(e->frame->env, name) || top_find(e, name) || builtin_find(e, name) ||
+         name == intern(e->c, "training") || name == intern(e->c, "step");
+}
+
+Val name_lookup(Elab *e, const char *name, Loc loc) {
+  Binding *b = env_find(e->frame->env, name);
+  if (b && b->global >= 0)
+    return e->run->kind == RUN_INIT ? outside(e, name, loc) : run_value(e, b->global, loc);
+  if (b) return of_this_run(e, b->val) ? b->val : outside(e, name, loc);
+  Top *t = top_find(e, name);
+  if (t && t->decl->kind == DECL_LET) return let_value(e, t);
+  if (t && t->decl->kind == DECL_HYPER) {
+    if (t->global < 0) return poison; /* its declaration was wrong */
+    t->read = true;
+    if (e->run->kind != RUN_LET) return run_value(e, t->global, loc);
+    elab_error(e, loc, "hyper %s is known only at run time", name);
+    elab_note(e, t->decl->name.loc, "declared here");
+    elab_hint(e, "a compile-time constant is a let");
+    return poison;
+  }
+  if (t && t->decl->kind == DECL_ENTRY) {
+    elab_error(e, loc, "entry %s is not a value", name);
+    elab_note(e, t->decl->name.loc, "declared here");
+    return elab_trace(e);
+  }
+  const Func *f = func_named(e, name);
+  if (f) return (Val){.kind = VAL_FUNC, .loc = loc, .func = f};
+  if (name == intern(e->c, "training")) return val_bool(e->run->training, loc);
+  if (name == intern(e->c, "step")) {
+    if (e->optimizer_path && e->accumulate > 1) return accumulate_step(e, loc);
+    if (e->run->kind == RUN_ENTRY) return run_value(e, global_step(e), loc);
+    return fail(e, loc, "the step counter is known only at run time");
+  }
+  unknown_name(e, "name", name, loc);
+  return poison;
+}
+
+const Func *func_lookup(Elab *e, Ident callee) {
+  Dtype dt;
+  Binding *b = env_find(e->frame->env, callee.name);
+  if (b && b->global < 0 && b->val.kind == VAL_FUNC) return b->val.func;
+  if (b && b->global < 0 && b->val.kind == VAL_POISON) return NULL;
+  if (dtype_parse(callee.name, &dt)) {
+    Func *f = ARENA_NEW(e->a, Func);
+    *f = (Func){.kind = FUNC_CONVERT, .name = callee.name, .dtype = dt};
+    return f;
+  }
+  const Func *f = func_named(e, callee.name);
+  if (b) {
+    elab_error(e, callee.loc, "'%s' is %s here, not a function", callee.name,
+               b->global < 0 ? val_str(e, b->val) : "a parameter");
+    elab_note(e, b->loc, "'%s' is bound here", callee.name);
+    if (f) elab_hint(e, "rename it: it hides the function %s", callee.name);
+    elab_trace(e);
+    return NULL;
+  }
+  if (f) return f;
+  Top *t = top_find(e, callee.name);
+  if (!t) {
+    unknown_name(e, "function", callee.name, callee.loc);
+    return NULL;
+  }
+  if (t->decl->kind == DECL_LET) { /* let act = relu */
+    Val v = let_value(e, t);
+    if (v.kind == VAL_FUNC) return v.func;
+    if (v.kind == VAL_POISON) return NULL;
+  }
+  static const char *const kind[] = {"a constant", "a hyper", "a function", "an entry"};
+  elab_error(e, callee.loc, "'%s' is %s, not a function", callee.name, kind[t->decl->kind]);
+  elab_note(e, t->decl->name.loc, "declared here");
+  if (t->decl->kind == DECL_ENTRY) elab_hint(e, "put what both need into a def");
+  elab_trace(e);
+  return NULL;
+}
+
+/* ---- frames ---- */
+
+Frame *frame_push(Elab *e, const char *name, Loc call, Env *env, bool prelude) {
+  Frame *f = ARENA_NEW(e->a, Frame), *up = e->frame;
+  f->up = up;
+  f->env = env;
+  f->call = call;
+  /* An initialiser's ops all stand under the path of what they initialise. */
+  f->path = e->run->kind != RUN_ENTRY ? up->path
+            : up->path[0]             ? intern_printf(e->c, "%s.%s", up->path, name)
+                                      : name;
+  if (prelude) f->user = up->user.line ? up->user : call;
+  return e->frame = f;
+}
+
+void frame_pop(Elab *e) { e->frame = e->frame->up; }
+
+const char *instance_name(Elab *e, const Instance *as) {
+  const char *s = as->name.name;
+  for (int i = 0; i < as->index.n; i++) {
+    const Expr *x = as->index.at[i];
+    Val v = eval_one(e, x);
+    int64_t n;
+    if (!val_to_int(e, v, 0, "the index of an instance name", x->loc, &n)) return NULL;
+    s = intern_printf(e->c, "%s.%lld", s, (long long)n);
+  }
+  return s;
+}
+
+const Child *frame_reach(Elab *e, Frame *f, Child call) {
+  for (uint32_t i = 0; i < f->calls.n; i++)
+    if (f->calls.at[i].name == call.name) return &f->calls.at[i];
+  vec_push(e->a, &f->calls, call);
+  return NULL;
+}

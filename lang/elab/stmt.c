@@ -1,0 +1,282 @@
+/* Statements: bindings, loops that are unrolled, branches that are decided, scopes, returns.
+   Contract: after a return nothing more of the body is read; a loop's own names end with each
+   iteration, while names from outside keep what the loop gave them. */
+#include "lang/elab/elab_impl.h"
+
+/* The first name of a value stays, but the user's own goes before one that the prelude gave. */
+static void give_name(Elab *e, Val v, const char *name) {
+  if (v.kind != VAL_TENSOR || v.tensor.run != e->run) return;
+  ValueId id = v.tensor.id;
+  Value *value = value_at(e->run->entry, id);
+  const Op *op = value_def(e->run->entry, id);
+  if (!op || op->kind == OP_CONST || op->kind == OP_LOAD) return;
+  if (e->frame->env->prelude) {
+    if (value->name) return;
+    vec_push(e->a, &e->run->borrowed, id);
+  } else if (value->name) {
+    bool borrowed = false;
+    for (uint32_t i = e->run->borrowed.n; i-- > 0 && !borrowed;) {
+      borrowed = e->run->borrowed.at[i] == id;
+      if (borrowed) e->run->borrowed.at[i] = NO_ID;
+    }
+    if (!borrowed) return;
+  }
+  value->name = name;
+}
+
+void bind_name(Elab *e, Ident name, Val v) {
+  give_name(e, v, name.name);
+  env_bind(e, name.name, v, -1, name.loc);
+}
+
+static void bind_all(Elab *e, const Idents *names, const Val *v, int n, Loc loc, const char *what) {
+  if (names->n != n) {
+    elab_error(e, loc, "%d name%s for %d value%s%s", names->n, names->n == 1 ? "" : "s", n,
+               n == 1 ? "" : "s", what);
+    elab_trace(e);
+  }
+  for (int i = 0; i < names->n; i++) bind_name(e, names->at[i], names->n == n ? v[i] : poison);
+  for (int i = 0; i < names->n; i++)
+    for (int k = 0; k < i; k++)
+      if (names->at[i].name == names->at[k].name)
+        fail(e, names->at[i].loc, "'%s' stands twice on the left", names->at[i].name);
+}
+
+static void exec_assign(Elab *e, const Stmt *s) {
+  const Idents *names = &s->assign.names;
+  const Exprs *values = &s->assign.values;
+  if (values->n == 1 && names->n > 1) {
+    Val v = eval(e, values->at[0]);
+    if (v.kind == VAL_TUPLE || v.kind == VAL_LIST) {
+      bind_all(e, names, v.list->at, v.list->n, values->at[0]->loc, "");
+    } else {
+      if (v.kind != VAL_POISON)
+        fail(e, values->at[0]->loc, "%d names for one value, %s", names->n, val_str(e, v));
+      for (int i = 0; i < names->n; i++) bind_name(e, names->at[i], poison);
+    }
+    return;
+  }
+  Val *v = ARENA_ARRAY(e->a, Val, values->n + 1);
+  for (int i = 0; i < values->n; i++) {
+    v[i] = eval_one(e, values->at[i]);
+    if (s->assign.type && !type_match(e, s->assign.type, &v[i], false,
+                                      names->at[i < names->n ? i : 0].name, values->at[i]->loc))
+      v[i] = poison;
+  }
+  bind_all(e, names, v, values->n, s->loc, "");
+}
+
+static void exec_yield(Elab *e, const Stmt *s) {
+  Yields *y = e->frame->env->yields;
+  if (!y) {
+    elab_error(e, s->loc, "yield without a loop that takes the values");
+    elab_hint(e, "write hs = for i in a..b { … yield h }");
+    elab_trace(e);
+    return;
+  }
+  if (y->seen) {
+    elab_error(e, s->loc, "a second yield in one iteration");
+    elab_note(e, y->loc, "the first is here");
+    elab_hint(e, "several values in one: yield a, b");
+    elab_trace(e);
+    return;
+  }
+  y->seen = true;
+  y->loc = s->loc;
+  if (s->values.n != y->targets)
+    fail(e, s->loc, "yield gives %d value%s, but the loop takes %d", s->values.n,
+         s->values.n == 1 ? "" : "s", y->targets);
+  for (int i = 0; i < y->targets; i++) {
+    Val v = i < s->values.n ? eval_one(e, s->values.at[i]) : poison;
+    if (v.kind != VAL_POISON) v = val_to_tensor(e, v, "yield", s->values.at[i]->loc);
+    vec_push(e->a, &y->at, v);
+  }
+}
+
+/* What the iterations yielded for one target, stacked on a new first axis. */
+static Val stack_yields(Elab *e, const Yields *y, int target, Loc loc) {
+  int n = (int)y->at.n / y->targets;
+  Val *v = ARENA_ARRAY(e->a, Val, n + 1);
+  for (int i = 0; i < n; i++) {
+    v[i] = y->at.at[i * y->targets + target];
+    if (v[i].kind == VAL_POISON) return poison;
+    if (i > 0 && v[i].tensor.type != v[0].tensor.type) {
+      elab_error(e, y->loc, "the loop yields %s first, but %s in iteration %d", val_str(e, v[0]),
+                 val_str(e, v[i]), i);
+      return elab_trace(e);
+    }
+  }
+  const Type *t = v[0].tensor.type;
+  int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank + 1);
+  dim[0] = 1;
+  for (int k = 0; k < t->rank; k++) dim[k + 1] = t->dim[k];
+  const Type *row = type_get(e->c, t->dtype, t->rank + 1, dim);
+  for (int i = 0; i < n; i++) v[i] = val_tensor(e, build_reshape(at(e, loc), v[i].tensor.id, row));
+  if (n == 1) return v[0];
+  Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};
+  return build_checked(e, OP_CONCAT, v, n, attr, NULL, "yield", loc);
+}
+
+bool loop_bound(Elab *e, const Expr *x, int64_t least, const char *what, int64_t *out) {
+  Val v = eval_one(e, x);
+  return val_is_known(e, v, what,
+                      "loop to the most that it may be, and keep what was: where(i < n, new, old)",
+                      x->loc) &&
+         val_to_int(e, v, least, what, x->loc, out);
+}
+
+static void exec_for(Elab *e, const Stmt *s) {
+  Env *env = e->frame->env;
+  int64_t from, to;
+  bool ok = loop_bound(e, s->loop.from, INT64_MIN, "the start of a loop", &from);
+  ok &= loop_bound(e, s->loop.to, INT64_MIN, "the end of a loop", &to);
+  Yields yields = {.up = env->yields, .targets = s->loop.targets.n};
+  if (ok && to > from &&
+      (from < -MOST_COPIES || to > MOST_COPIES || e->unrolled + (to - from) > MOST_COPIES)) {
+    elab_error(e, s->loc, "the loop would be unrolled to more than %d copies", MOST_COPIES);
+    elab_trace(e);
+    ok = false;
+  }
+  if (ok && yields.targets && to <= from) {
+    fail(e, s->loc, "a loop that yields needs at least one iteration: %lld..%lld", (long long)from,
+         (long long)to);
+    ok = false;
+  }
+  if (yields.targets) env->yields = &yields;
+  Binding *hidden = env_find(env, s->loop.var.name);
+  Binding before = hidden ? *hidden : (Binding){0};
+  for (int64_t i = from; ok && i < to && !env->returned; i++) {
+    uint32_t names = env->names.n;
+    e->unrolled++;
+    yields.seen = false;
+    env_bind(e, s->loop.var.name, val_int(i, s->loop.var.loc), -1, s->loop.var.loc);
+    exec_body(e, &s->loop.body);
+    env_drop(e, env, names);
+    if (yields.targets && !yields.seen && !env->returned) {
+      fail(e, s->loc, "iteration %lld of the loop yields nothing", (long long)i);
+      ok = false;
+    }
+  }
+  if (hidden) *env_find(env, before.name) = before;
+  if (!yields.targets) return;
+  env->yields = yields.up;
+  Val *v = ARENA_ARRAY(e->a, Val, yields.targets);
+  for (int k = 0; k < yields.targets; k++)
+    v[k] = ok && !env->returned ? stack_yields(e, &yields, k, s->loc) : poison;
+  bind_all(e, &s->loop.targets, v, yields.targets, s->loc, "");
+}
+
+static void exec_if(Elab *e, const Stmt *s) {
+  Val t = eval_one(e, s->branch.test);
+  if (t.kind == VAL_POISON) return;
+  if (t.kind != VAL_BOOL) {
+    (void)not_a_bool(e, s->branch.test, t);
+    return;
+  }
+  if (t.b)
+    exec_body(e, &s->branch.then);
+  else if (s->branch.has_else)
+    exec_body(e, &s->branch.other);
+}
+
+static void exec_scope(Elab *e, const Stmt *s) {
+  const char *name = instance_name(e, &s->scope.path);
+  if (!name) return;
+  Frame *outer = e->frame, *f = frame_push(e, name, s->scope.path.loc, outer->env, false);
+  f->scope = true;
+  f->user = outer->user;
+  exec_body(e, &s->scope.body);
+  frame_pop(e);
+}
+
+static bool entry_body(const Elab *e) { return e->frame->env->func == NULL; }
+
+/* The name of an output: as written, the plain name's own, the call's, else "out". */
+static const char *output_name(Elab *e, const Out *o) {
+  if (o->name.name) return o->name.name;
+  if (o->value->kind == EX_NAME) return o->value->name;
+  return intern(e->c, "out");
+}
+
+static void check_outputs(Elab *e, const Stmt *s) {
+  for (int i = 0; i < s->outs.n; i++) {
+    const Out *o = &s->outs.at[i];
+    const char *name = output_name(e, o);
+    for (int k = 0; k < i; k++)
+      if (output_name(e, &s->outs.at[k]) == name && (entry_body(e) || o->name.name)) {
+        elab_error(e, o->loc, "two outputs are called '%s'", name);
+        elab_note(e, s->outs.at[k].loc, "the first is here");
+        elab_hint(e, "name them: return a = …, b = …");
+        elab_trace(e);
+      }
+    if (entry_body(e)) vec_push(e->a, &e->frame->env->outputs, (Ident){name, o->loc});
+  }
+}
+
+static void exec_return(Elab *e, const Stmt *s) {
+  Env *env = e->frame->env;
+  if (env->scans) {
+    elab_error(e, s->loc, "return inside of a scan: its iterations all run");
+    elab_hint(e, "yield what an iteration gives, and return after the loop");
+    env->result = elab_trace(e);
+    env->returned = true;
+    return;
+  }
+  Val *v = ARENA_ARRAY(e->a, Val, s->outs.n + 1);
+  bool bad = false;
+  for (int i = 0; i < s->outs.n; i++) {
+    const Out *o = &s->outs.at[i];
+    v[i] = s->outs.n == 1 && !entry_body(e) ? eval(e, o->value) : eval_one(e, o->value);
+    if (v[i].kind != VAL_POISON && entry_body(e))
+      v[i] = val_to_tensor(e, v[i], "an output", o->value->loc);
+    const char *name = o->name.name ? o->name.name : "the result";
+    if (o->type && !type_match(e, o->type, &v[i], false, name, o->value->loc)) v[i] = poison;
+    if (o->name.name) give_name(e, v[i], o->name.name);
+    bad |= v[i].kind == VAL_POISON;
+  }
+  if (!bad || entry_body(e)) check_outputs(e, s);
+  env->returned = true;
+  env->result = bad ? poison : s->outs.n == 1 ? v[0] : val_list(e, VAL_TUPLE, v, s->outs.n, s->loc);
+}
+
+static void exec(Elab *e, const Stmt *s) {
+  switch (s->kind) {
+  case ST_ASSIGN: exec_assign(e, s); return;
+  case ST_UPDATE: assign_variable(e, s); return;
+  case ST_PARAM:
+  case ST_STATE: declare_variable(e, s); return;
+  case ST_FOR: exec_for(e, s); return;
+  case ST_SCAN: exec_scan(e, s); return;
+  case ST_IF: exec_if(e, s); return;
+  case ST_SCOPE: exec_scope(e, s); return;
+  case ST_MINIMIZE: exec_minimize(e, s); return;
+  case ST_RETURN: exec_return(e, s); return;
+  case ST_YIELD: exec_yield(e, s); return;
+  case ST_CALL: (void)eval(e, s->call); return;
+  }
+}
+
+void exec_body(Elab *e, const Body *b) {
+  Env *env = e->frame->env;
+  for (int i = 0; i < b->n; i++) {
+    if (env->returned) {
+      if (i > 0 && b->at[i - 1]->kind == ST_RETURN)
+        fail(e, b->at[i]->loc, "nothing after a return is reached");
+      return;
+    }
+    exec(e, b->at[i]);
+  }
+}
+
+bool body_has_minimize(const Body *b) {
+  for (int i = 0; i < b->n; i++) {
+    const Stmt *s = b->at[i];
+    if (s->kind == ST_MINIMIZE) return true;
+    if ((s->kind == ST_FOR || s->kind == ST_SCAN) && body_has_minimize(&s->loop.body)) return true;
+    if (s->kind == ST_SCOPE && body_has_minimize(&s->scope.body)) return true;
+    if (s->kind == ST_IF &&
+        (body_has_minimize(&s->branch.then) || body_has_minimize(&s->branch.other)))
+      return true;
+  }
+  return false;
+}

@@ -1,0 +1,142 @@
+/* Types as written: f32[n, 3], [..., d]; checked against values, and a signature's free names
+   bound. Contract: a lone name in a signature's dims that is no compile-time integer yet is bound
+   to the argument's extent; a dim that is a list stands for as many axes as it has elements. */
+#include "lang/elab/elab_impl.h"
+
+/* A dim after its expression was looked at. */
+typedef struct Want {
+  bool any;         /* "...": any leading dims */
+  int64_t n;        /* the extent, or -1: to be bound */
+  const char *name; /* a lone name, for binding and messages; else NULL */
+  Loc bound;        /* where the name got its extent */
+  Loc loc;
+} Want;
+
+typedef VEC(Want) Wants;
+
+static bool free_name(Elab *e, const Expr *x) {
+  Binding *b = env_find(e->frame->env, x->name);
+  if (b)
+    return b->global >= 0 || (b->val.kind != VAL_INT && b->val.kind != VAL_NUM &&
+                              b->val.kind != VAL_LIST && b->val.kind != VAL_POISON);
+  Top *t = top_find(e, x->name);
+  return !t || t->decl->kind != DECL_LET;
+}
+
+static bool wants_of(Elab *e, const TypeExpr *t, bool bind, Wants *out) {
+  bool ok = true, dots = false;
+  for (int i = 0; i < t->n; i++) {
+    const Dim *d = &t->dims[i];
+    Want w = {.n = -1, .loc = d->loc};
+    if (d->ellipsis) {
+      if (dots) return fail(e, d->loc, "'...' may stand only once in a type"), false;
+      dots = w.any = true;
+      vec_push(e->a, out, w);
+      continue;
+    }
+    if (d->expr->kind == EX_NAME) {
+      w.name = d->expr->name;
+      Binding *b = env_find(e->frame->env, w.name);
+      if (b) w.bound = b->loc;
+    }
+    if (w.name && bind && free_name(e, d->expr)) {
+      vec_push(e->a, out, w);
+      continue;
+    }
+    if (w.name && !name_is_known(e, w.name)) {
+      unknown_name(e, "dim", w.name, d->loc);
+      ok = false;
+      continue;
+    }
+    Val v = eval_one(e, d->expr);
+    int list = v.kind == VAL_LIST ? v.list->n : 1;
+    for (int k = 0; k < list; k++) {
+      Val one = v.kind == VAL_LIST ? v.list->at[k] : v;
+      if (!val_to_int(e, one, 1, "a dim", d->loc, &w.n))
+        ok = false;
+      else
+        vec_push(e->a, out, w);
+    }
+  }
+  return ok;
+}
+
+static Dtype dtype_of(const TypeExpr *t, Dtype dt) {
+  if (t->dtype) (void)dtype_parse(t->dtype, &dt);
+  return dt;
+}
+
+const Type *type_eval(Elab *e, const TypeExpr *t, Dtype dt) {
+  Wants w = {0};
+  if (!wants_of(e, t, false, &w)) return NULL;
+  int64_t *dim = ARENA_ARRAY(e->a, int64_t, w.n + 1);
+  for (uint32_t i = 0; i < w.n; i++) {
+    if (w.at[i].any)
+      return fail(e, w.at[i].loc, "every dim must be known here, '...' is not"), NULL;
+    dim[i] = w.at[i].n;
+  }
+  const Type *type = type_get(e->c, dtype_of(t, dt), (int)w.n, dim);
+  if (!type) fail(e, t->loc, "a tensor of this shape has more bytes than can be addressed");
+  return type;
+}
+
+static void mismatch(Elab *e, const TypeExpr *t, Val v, const char *name, Loc loc, int axis,
+                     const Want *w) {
+  const Type *type = v.tensor.type;
+  const char *written = source_slice(e, t->loc);
+  if (axis < 0)
+    elab_error(e, loc, "%s is %s, but must be %s", name, type_str(e->c, type), written);
+  else
+    elab_error(e, loc, "%s is %s, but must be %s: axis %d is %lld, not %lld", name,
+               type_str(e->c, type), written, axis, (long long)type->dim[axis], (long long)w->n);
+  elab_note_tensor(e, name, v);
+  elab_note(e, t->loc, "it must be this");
+  if (axis >= 0 && w->bound.line)
+    elab_note(e, w->bound, "%s is %lld since here", w->name, (long long)w->n);
+  elab_trace(e);
+}
+
+/* A number for a type without dims stays a number: it is still known at compile time. */
+static bool scalar_match(const TypeExpr *t, Val *v) {
+  Dtype dt = dtype_of(t, v->kind == VAL_INT ? DT_I32 : v->kind == VAL_BOOL ? DT_BOOL : DT_F32);
+  if (v->kind == VAL_BOOL) return dt == DT_BOOL;
+  if (!val_is_number(*v) || dt == DT_BOOL) return false;
+  if (dtype_is_float(dt)) *v = val_num(val_number(*v), v->loc);
+  return v->kind == VAL_INT || dtype_is_float(dt);
+}
+
+bool type_match(Elab *e, const TypeExpr *t, Val *v, bool bind, const char *name, Loc loc) {
+  Wants w = {0};
+  if (v->kind == VAL_POISON) return false;
+  if (v->kind != VAL_TENSOR && t->n == 0 && scalar_match(t, v)) return true;
+  if (v->kind != VAL_TENSOR) {
+    elab_error(e, loc, "%s must be %s, found %s", name, source_slice(e, t->loc), val_str(e, *v));
+    elab_note(e, t->loc, "it must be this");
+    return elab_trace(e), false;
+  }
+  if (!wants_of(e, t, bind, &w)) return false;
+  const Type *type = v->tensor.type;
+  int dots = -1, n = (int)w.n, fixed = n;
+  for (int i = 0; i < n; i++)
+    if (w.at[i].any) dots = i, fixed = n - 1;
+  bool fits = dtype_of(t, type->dtype) == type->dtype;
+  fits &= dots >= 0 ? type->rank >= fixed : type->rank == fixed;
+  if (!fits) return mismatch(e, t, *v, name, loc, -1, NULL), false;
+  for (int i = 0; i < n; i++) {
+    Want *want = &w.at[i];
+    if (want->any) continue;
+    int axis = dots >= 0 && i > dots ? type->rank - (n - i) : i;
+    Binding *b = want->n < 0 ? env_find(e->frame->env, want->name) : NULL;
+    if (b && b->val.kind == VAL_INT && b->global < 0) { /* bound by an earlier axis: f32[n, n] */
+      want->n = b->val.i;
+      want->bound = b->loc;
+    }
+    if (want->n < 0) {
+      env_bind(e, want->name, val_int(type->dim[axis], want->loc), -1, loc);
+    } else if (want->n != type->dim[axis]) {
+      mismatch(e, t, *v, name, loc, axis, want);
+      return false;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,191 @@
+/* Values of the elaboration: how they are made, named in messages, compared, and turned into what
+   an operation needs. Contract: a conversion that fails has been reported and gives poison, false
+   or NULL. */
+#include "lang/elab/elab_impl.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+Val val_list(Elab *e, ValKind kind, const Val *items, int n, Loc loc) {
+  ValList *l = arena_alloc(e->a, sizeof *l + sizeof(Val) * (size_t)n);
+  l->n = n;
+  if (n) memcpy(l->at, items, sizeof(Val) * (size_t)n);
+  return (Val){.kind = kind, .loc = loc, .list = l};
+}
+
+Val val_ints(Elab *e, const int64_t *items, int n, Loc loc) {
+  ValList *l = arena_alloc(e->a, sizeof *l + sizeof(Val) * (size_t)n);
+  l->n = n;
+  for (int i = 0; i < n; i++) l->at[i] = val_int(items[i], loc);
+  return (Val){.kind = VAL_LIST, .loc = loc, .list = l};
+}
+
+Val val_tensor(Elab *e, ValueId id) {
+  Val v = {.kind = VAL_TENSOR, .loc = e->run->b->loc};
+  v.tensor.id = id;
+  v.tensor.type = value_type(e->run->entry, id);
+  v.tensor.run = e->run;
+  return v;
+}
+
+static const char *number_text(Elab *e, double f) {
+  for (int digits = 6;; digits++) {
+    const char *s = intern_printf(e->c, "%.*g", digits, f);
+    if (digits == 17 || strtod(s, NULL) == f || f != f) return s;
+  }
+}
+
+const char *val_str(Elab *e, Val v) {
+  switch (v.kind) {
+  case VAL_POISON: return "an unknown value";
+  case VAL_NONE: return "nothing";
+  case VAL_INT: return intern_printf(e->c, "the number %lld", (long long)v.i);
+  case VAL_NUM: return intern_printf(e->c, "the number %s", number_text(e, v.f));
+  case VAL_BOOL: return v.b ? "true" : "false";
+  case VAL_STR: return "a string";
+  case VAL_DTYPE: return intern_printf(e->c, "the dtype %s", dtype_name(v.dtype));
+  case VAL_LIST: return intern_printf(e->c, "a list of %d", v.list->n);
+  case VAL_TUPLE: return intern_printf(e->c, "%d values", v.list->n);
+  case VAL_FUNC: return intern_printf(e->c, "the function %s", v.func->name);
+  case VAL_TENSOR: return type_str(e->c, v.tensor.type);
+  }
+  return "";
+}
+
+const char *val_canon(Elab *e, Val v) {
+  switch (v.kind) {
+  case VAL_POISON: return "?";
+  case VAL_NONE: return "none";
+  case VAL_INT: return intern_printf(e->c, "%lld", (long long)v.i);
+  case VAL_NUM: return number_text(e, v.f);
+  case VAL_BOOL: return v.b ? "true" : "false";
+  case VAL_STR: return intern_printf(e->c, "\"%s\"", v.str);
+  case VAL_DTYPE: return dtype_name(v.dtype);
+  case VAL_FUNC:
+    return intern_printf(e->c, "%s%s", v.func->prelude ? "prelude " : "", v.func->name);
+  case VAL_TENSOR: return type_str(e->c, v.tensor.type);
+  case VAL_LIST:
+  case VAL_TUPLE: break;
+  }
+  const char *s = "[";
+  for (int i = 0; i < v.list->n; i++)
+    s = intern_printf(e->c, "%s%s%s", s, i ? ", " : "", val_canon(e, v.list->at[i]));
+  return intern_printf(e->c, "%s]", s);
+}
+
+bool val_equal(Elab *e, Val a, Val b) {
+  if (val_is_number(a) && val_is_number(b))
+    return a.kind == VAL_INT && b.kind == VAL_INT ? a.i == b.i : val_number(a) == val_number(b);
+  if (a.kind != b.kind) return false;
+  if (a.kind != VAL_LIST) return val_canon(e, a) == val_canon(e, b);
+  if (a.list->n != b.list->n) return false;
+  for (int i = 0; i < a.list->n; i++)
+    if (!val_equal(e, a.list->at[i], b.list->at[i])) return false;
+  return true;
+}
+
+static bool int_fits(int64_t i, Dtype dt) {
+  return dt == DT_U8 ? i >= 0 && i <= 255 : dt == DT_I32 ? i >= INT32_MIN && i <= INT32_MAX : true;
+}
+
+Val val_to_const(Elab *e, Val v, const Type *t, Loc loc) {
+  Builder *b = at(e, loc);
+  if (v.kind == VAL_BOOL) {
+    if (t->dtype == DT_BOOL) return val_tensor(e, build_const_int(b, t, v.b));
+    elab_error(e, loc, "%s cannot stand for a number of %s", val_str(e, v), type_str(e->c, t));
+    return elab_trace(e);
+  }
+  if (!val_is_number(v)) return fail(e, loc, "expected a number, found %s", val_str(e, v));
+  if (t->dtype == DT_BOOL) {
+    elab_error(e, loc, "%s cannot stand for a bool of %s", val_str(e, v), type_str(e->c, t));
+    elab_hint(e, "write true or false, or convert the bools with f32(x) or i32(x)");
+    return elab_trace(e);
+  }
+  if (dtype_is_float(t->dtype)) return val_tensor(e, build_const(b, t, val_number(v)));
+  if (v.kind == VAL_NUM) {
+    elab_error(e, loc, "%s is not an integer, but %s holds integers", val_str(e, v),
+               type_str(e->c, t));
+    elab_hint(e, "convert the integers with f32(x)");
+    return elab_trace(e);
+  }
+  if (!int_fits(v.i, t->dtype))
+    return fail(e, loc, "%s does not fit %s", val_str(e, v), dtype_name(t->dtype));
+  return val_tensor(e, build_const_int(b, t, v.i));
+}
+
+Val val_to_tensor(Elab *e, Val v, const char *what, Loc loc) {
+  if (v.kind == VAL_TENSOR || v.kind == VAL_POISON) return v;
+  if (v.kind == VAL_INT && int_fits(v.i, DT_I32))
+    return val_to_const(e, v, type_scalar(e->c, DT_I32), loc);
+  if (v.kind == VAL_INT) return val_to_const(e, v, type_scalar(e->c, DT_I64), loc);
+  if (v.kind == VAL_NUM) return val_to_const(e, v, type_scalar(e->c, DT_F32), loc);
+  if (v.kind == VAL_BOOL) return val_to_const(e, v, type_scalar(e->c, DT_BOOL), loc);
+  return fail(e, loc, "%s needs a tensor, found %s", what, val_str(e, v));
+}
+
+Val val_convert(Elab *e, Val v, Dtype dt) {
+  if (v.kind != VAL_TENSOR || v.tensor.type->dtype == dt) return v;
+  return val_tensor(e, build_convert(e->run->b, v.tensor.id, dt));
+}
+
+/* The hyper that v is computed from, with constants and nothing else; or NULL. */
+static const Global *hyper_of(const Elab *e, Val v) {
+  if (v.kind != VAL_TENSOR || v.tensor.run != e->run) return NULL;
+  const Op *op = value_def(e->run->entry, v.tensor.id);
+  while (op && op->kind != OP_LOAD) {
+    const Op *varies = NULL;
+    int n = 0;
+    for (int k = 0; k < op->noperands; k++) {
+      const Op *of = value_def(e->run->entry, op->operands[k]);
+      if (of && of->kind == OP_CONST) continue;
+      varies = of;
+      n++;
+    }
+    op = n == 1 ? varies : NULL;
+  }
+  const Global *g = op ? &e->m->globals.at[op->attr[AT_GLOBAL].i] : NULL;
+  return g && g->kind == GLOBAL_HYPER ? g : NULL;
+}
+
+void val_hint_known(Elab *e, Val v, const char *hint) {
+  const Global *g = hyper_of(e, v);
+  if (g) {
+    elab_note(e, g->loc, "hyper %s is given when the program runs", g->path);
+    elab_hint(e, "a compile-time constant is a let: let %s = …, and gc -D %s=… overrides it",
+              g->path, g->path);
+  } else if (hint) {
+    elab_hint(e, "%s", hint);
+  }
+}
+
+bool val_is_known(Elab *e, Val v, const char *what, const char *hint, Loc loc) {
+  if (v.kind != VAL_TENSOR) return true;
+  elab_error(e, loc, "%s must be known at compile time, found a run-time value %s", what,
+             val_str(e, v));
+  val_hint_known(e, v, hint);
+  return elab_trace(e), false;
+}
+
+bool val_to_int(Elab *e, Val v, int64_t least, const char *what, Loc loc, int64_t *out) {
+  if (v.kind == VAL_POISON) return false;
+  if (v.kind == VAL_NUM && v.f == floor(v.f) && fabs(v.f) < 0x1p53)
+    v = val_int((int64_t)v.f, v.loc); /* 16 * 2.0 is an integer to its writer */
+  if (!val_is_known(e, v, what, NULL, loc)) return false;
+  if (v.kind != VAL_INT)
+    return fail(e, loc, "%s must be an integer, found %s", what, val_str(e, v)), false;
+  if (v.i < least)
+    return fail(e, loc, "%s must be at least %lld, found %lld", what, (long long)least,
+                (long long)v.i),
+           false;
+  *out = v.i;
+  return true;
+}
+
+const Ints *val_to_ints(Elab *e, Val v, int64_t least, const char *what, Loc loc) {
+  if (v.kind == VAL_POISON) return NULL;
+  if (v.kind != VAL_LIST && v.kind != VAL_TUPLE) v = val_list(e, VAL_LIST, &v, 1, v.loc);
+  int64_t *dim = ARENA_ARRAY(e->a, int64_t, v.list->n + 1);
+  for (int i = 0; i < v.list->n; i++)
+    if (!val_to_int(e, v.list->at[i], least, what, loc, &dim[i])) return NULL;
+  return intern_ints(e->c, dim, v.list->n);
+}

@@ -1,0 +1,402 @@
+/* Params, states and hypers: how a path becomes a global, its initial value, reads and writes.
+   Contract: a global is declared with one type and one initialiser, whoever reaches its path; the
+   entry `init` stores every initial value, with random numbers keyed by the path. An entry loads a
+   global at its first use and stores it once, at the end, with the last value assigned. */
+#include "lang/elab/elab_impl.h"
+
+#include <stdlib.h>
+
+/* ---- runs ---- */
+
+void run_begin(Elab *e, Run *r, RunKind kind, const char *name, Loc loc) {
+  *r = (Run){.kind = kind, .next_step = NO_ID};
+  r->entry = entry_new(e->m, intern(e->c, name), loc);
+  r->b = builder_new(r->entry, r->entry->body);
+  r->b->fold = false; /* merging before gradients are taken would change what they are of */
+  r->b->loc = loc;
+  r->b->scope = intern(e->c, "");
+}
+
+ValueId *global_current(Elab *e, int global) {
+  ScanLevel *l = e->run->scan;
+  if (l) {
+    while (l->current.n <= (uint32_t)global) vec_push(e->a, &l->current, NO_ID);
+    return &l->current.at[global];
+  }
+  while (e->run->current.n <= (uint32_t)global) vec_push(e->a, &e->run->current, NO_ID);
+  return &e->run->current.at[global];
+}
+
+static const char *last_part(const char *path) {
+  const char *dot = strrchr(path, '.');
+  return dot ? dot + 1 : path;
+}
+
+ValueId global_read(Elab *e, int global, Loc loc) {
+  ValueId *id = global_current(e, global);
+  if (*id != NO_ID) return minimize_read(e, global, *id, loc);
+  if (e->run->scan) return *id = scan_read_global(e, global, loc);
+  const Global *g = &e->m->globals.at[global];
+  Builder *b = at(e, loc);
+  /* A load says which tensor it reads by its scope: the path without the name. */
+  const char *name = last_part(g->path);
+  if (g->kind != GLOBAL_HYPER && name > g->path)
+    b->scope = intern_n(e->c, g->path, (size_t)(name - g->path - 1));
+  b->name = g->path;
+  *id = build_load(b, global);
+  at(e, loc);
+  return *id;
+}
+
+void global_write(Elab *e, int global, ValueId v) {
+  Stored s = {global, e->run->b->loc, e->run->b->scope}, *old = NULL;
+  for (uint32_t i = 0; i < e->run->stored.n; i++)
+    if (e->run->stored.at[i].global == global) old = &e->run->stored.at[i];
+  if (old)
+    *old = s;
+  else
+    vec_push(e->a, &e->run->stored, s);
+  if (e->run->scan) (void)global_read(e, global, e->run->b->loc); /* the value to begin with */
+  *global_current(e, global) = v;
+  Value *value = value_at(e->run->entry, v);
+  const Op *op = value_def(e->run->entry, v);
+  if (!value->name && op && op->kind != OP_CONST) value->name = e->m->globals.at[global].path;
+}
+
+void run_store_all(Elab *e, Loc loc) {
+  for (uint32_t i = 0; i < e->run->stored.n; i++) {
+    const Stored *s = &e->run->stored.at[i];
+    Builder *b = at(e, s->loc);
+    b->scope = s->scope;
+    build_store(b, s->global, e->run->current.at[s->global]);
+  }
+  if (e->run->next_step != NO_ID)
+    build_store(at(e, e->run->minimize), global_step(e), e->run->next_step);
+  at(e, loc);
+}
+
+/* In an initialiser the key of a random op is the path of what it fills, so that the same path
+   gives the same numbers whatever else the program holds; in an entry it is the scope. The draw
+   counts the ops of a key, each as often as a loop runs it, so that the loop may be unrolled. */
+RandomKey draw_next(Elab *e) {
+  const char *path = e->frame->path;
+  uint32_t k = 0;
+  while (k < e->run->keys.n && e->run->keys.at[k].path != path) k++;
+  if (k == e->run->keys.n) vec_push(e->a, &e->run->keys, (KeyCount){path, 0});
+  bool init = e->run->kind == RUN_INIT;
+  ValueId place = e->run->scan ? scan_draws_before(e, k) : NO_ID;
+  return (RandomKey){init ? path : intern_printf(e->c, "%s#", path),
+                     (int64_t)e->run->keys.at[k].n++, place};
+}
+
+/* ---- initialisers ---- */
+
+/* An initialiser as text in which every name stands for its value: equal where the values are. */
+static void canon(Elab *e, FILE *f, const Expr *x) {
+  switch (x->kind) {
+  case EX_INT: fprintf(f, "%lld", (long long)x->integer); return;
+  case EX_FLOAT: fputs(val_canon(e, val_num(x->number, x->loc)), f); return;
+  case EX_BOOL: fputs(x->boolean ? "true" : "false", f); return;
+  case EX_STRING: fprintf(f, "\"%s\"", x->string.bytes); return;
+  case EX_DTYPE: fputs(x->name, f); return;
+  case EX_NAME: fputs(val_canon(e, eval(e, x)), f); return;
+  case EX_LIST:
+    fputc('[', f);
+    for (int i = 0; i < x->list.n; i++) {
+      if (i) fputs(", ", f);
+      canon(e, f, x->list.at[i]);
+    }
+    fputc(']', f);
+    return;
+  case EX_UNARY:
+    fprintf(f, "(%s ", unary_spelling(x->unary.op));
+    canon(e, f, x->unary.operand);
+    fputc(')', f);
+    return;
+  case EX_BINARY:
+    fputc('(', f);
+    canon(e, f, x->binary.left);
+    fprintf(f, " %s ", binary_spelling(x->binary.op));
+    canon(e, f, x->binary.right);
+    fputc(')', f);
+    return;
+  case EX_COND: {
+    Val t = eval(e, x->cond.test);
+    canon(e, f, t.kind == VAL_BOOL && t.b ? x->cond.then : x->cond.other);
+    return;
+  }
+  case EX_CALL:
+    fprintf(f, "%s(", x->call.callee.name);
+    for (int i = 0; i < x->call.args.n; i++) {
+      const Arg *a = &x->call.args.at[i];
+      if (i) fputs(", ", f);
+      if (a->name.name) fprintf(f, "%s = ", a->name.name);
+      canon(e, f, a->value);
+    }
+    fputc(')', f);
+    return;
+  case EX_INDEX: fputs(val_canon(e, eval(e, x)), f); return;
+  case EX_TRANSPOSE:
+    canon(e, f, x->operand);
+    fputc('\'', f);
+    return;
+  }
+}
+
+/* Evaluates the initialiser into the entry `init`, unless the path has its value already. */
+static Val initial_value(Elab *e, const Expr *x, const char *path, const Type *type,
+                         const char **text) {
+  Run *run = e->run;
+  const Ints *shape = e->init_shape;
+  Dtype dtype = e->init_dtype;
+  e->run = &e->init;
+  Frame *frame = ARENA_NEW(e->a, Frame), *outer = e->frame;
+  *frame =
+      (Frame){.up = outer, .env = outer->env, .path = path, .user = outer->user, .scope = true};
+  e->frame = frame;
+  e->init_shape = intern_ints(e->c, type->dim, type->rank);
+  e->init_dtype = type->dtype;
+  char *bytes = NULL;
+  size_t len;
+  FILE *f = open_memstream(&bytes, &len);
+  if (!f) gc_bug(e->c, "no memory for a text");
+  int errors = ctx_errors(e->c);
+  canon(e, f, x);
+  fclose(f);
+  *text = intern(e->c, bytes);
+  free(bytes);
+  Val v = ctx_errors(e->c) > errors ? poison : (Val){.kind = VAL_NONE};
+  if (v.kind == VAL_NONE && module_find_global(e->m, path) < 0) {
+    v = eval_one(e, x);
+    if (v.kind != VAL_TENSOR && v.kind != VAL_POISON) v = val_to_const(e, v, type, x->loc);
+  }
+  if (v.kind == VAL_TENSOR && v.tensor.type != type) {
+    const Type *t = v.tensor.type;
+    bool floats = dtype_is_float(t->dtype) && dtype_is_float(type->dtype);
+    const Type *as = type_with_dtype(e->c, t, type->dtype);
+    at(e, x->loc);
+    if ((floats || t->dtype == type->dtype) && (as == type || t->rank == 0)) {
+      v = val_convert(e, v, type->dtype);
+      if (as != type) v = val_tensor(e, build_broadcast(e->run->b, v.tensor.id, type));
+    } else {
+      v = fail(e, x->loc, "the initial value of %s is %s, but it is declared %s", path,
+               type_str(e->c, t), type_str(e->c, type));
+    }
+  }
+  e->run = run;
+  e->frame = outer;
+  e->init_shape = shape;
+  e->init_dtype = dtype;
+  return v;
+}
+
+static int add_global(Elab *e, GlobalKind kind, const char *path, Val init, const char *text,
+                      Loc loc) {
+  Global g = {.kind = kind, .path = path, .type = init.tensor.type, .loc = loc};
+  int index = module_add_global(e->m, g);
+  while (e->info.n <= (uint32_t)index) vec_push(e->a, &e->info, (GlobalInfo){0});
+  e->info.at[index] = (GlobalInfo){loc, text, e->run->entry->name};
+  Builder *b = e->init.b;
+  b->scope = path;
+  b->loc = loc;
+  build_store(b, index, init.tensor.id);
+  return index;
+}
+
+int global_zeros(Elab *e, GlobalKind kind, const char *path, const Type *t) {
+  int index = module_find_global(e->m, path);
+  if (index >= 0) return index;
+  Run *run = e->run;
+  e->run = &e->init;
+  e->init.b->loc = (Loc){0};
+  e->init.b->scope = path;
+  Val zero = val_tensor(e, build_const(e->init.b, t, 0));
+  e->run = run;
+  return add_global(e, kind, path, zero, "zeros()", (Loc){0});
+}
+
+int global_step(Elab *e) {
+  return global_zeros(e, GLOBAL_STATE, intern(e->c, "step"), type_scalar(e->c, DT_I64));
+}
+
+/* ---- declarations ---- */
+
+static const char *const kind_name[] = {"a param", "a state", "an optimizer's state", "a hyper"};
+
+void global_declared_again(Elab *e, const Frame *f, const char *path) {
+  const char *name = f->env->func->name;
+  Frame *inner = e->frame;
+  e->frame = f->up; /* the mistake is the caller's */
+  Loc place = f->user.line ? f->user : f->call;
+  elab_error(e, place, "this call of %s would declare %s a second time", name, path);
+  bool loop = f->first.line == f->call.line && f->first.col == f->call.col;
+  if (loop && f->in_scan) {
+    elab_hint(e, "in a scan, %s(…) as a makes one for all iterations", name);
+  } else if (loop) {
+    elab_hint(e, "in a loop, %s(…) as a[i] makes one for each iteration, %s(…) as a one for all",
+              name, name);
+  } else {
+    elab_note(e, f->first, "the first call is here");
+    elab_hint(e, "name both, as in %s(…) as a and %s(…) as b; one name for both shares the tensors",
+              name, name);
+  }
+  elab_trace(e);
+  e->frame = inner;
+}
+
+/* An unnamed call reached twice would declare the same path for two tensors. */
+static bool called_twice(Elab *e, const char *path) {
+  for (Frame *f = e->frame; f; f = f->up) {
+    if (f->repeats) vec_push(e->a, &f->repeats->repeats, (Repeat){f, path, f->arg, f->n});
+    f->repeats = NULL; /* once is enough */
+    if (!f->again) continue;
+    global_declared_again(e, f, path);
+    return true;
+  }
+  return false;
+}
+
+static bool declared_twice(Elab *e, const Stmt *s) {
+  if (e->frame->env->loop == e->frame) {
+    elab_error(e, s->variable.name.loc, "each iteration of the scan would declare '%s' again",
+               s->variable.name.name);
+    elab_hint(e, "one for all iterations stands before the loop");
+    elab_trace(e);
+    return true;
+  }
+  for (uint32_t i = 0; i < e->frame->variables.n; i++) {
+    const Child *v = &e->frame->variables.at[i];
+    if (v->name != s->variable.name.name) continue;
+    elab_error(e, s->variable.name.loc, "'%s' is declared twice in one scope", v->name);
+    if (v->loc.line != s->loc.line || v->loc.col != s->loc.col)
+      elab_note(e, v->loc, "the first is here");
+    elab_hint(e, "in a loop, give each iteration its own path: scope h[i] { … }");
+    elab_trace(e);
+    return true;
+  }
+  vec_push(e->a, &e->frame->variables, (Child){.name = s->variable.name.name, .loc = s->loc});
+  return false;
+}
+
+static bool agrees(Elab *e, int global, GlobalKind kind, const Type *type, const char *init,
+                   const Stmt *s) {
+  const Global *g = &e->m->globals.at[global];
+  const GlobalInfo *info = &e->info.at[global];
+  Loc loc = s->variable.name.loc;
+  if (g->kind != kind)
+    elab_error(e, loc, "%s is %s already, it cannot be %s", g->path, kind_name[g->kind],
+               kind_name[kind]);
+  else if (type != g->type)
+    elab_error(e, loc, "%s is %s here, but %s before", g->path, type_str(e->c, type),
+               type_str(e->c, g->type));
+  else if (init != info->init)
+    elab_error(e, loc, "%s starts with %s here, but with %s before", g->path, init, info->init);
+  else
+    return true;
+  if (info->loc.line && info->entry != e->run->entry->name)
+    elab_note(e, info->loc, "before, here, in entry %s", info->entry);
+  else if (info->loc.line)
+    elab_note(e, info->loc, "before, here");
+  else
+    elab_note(e, (Loc){0}, "%s is built in", g->path);
+  elab_hint(e, "one path is one tensor; instance names (as NAME) make paths different");
+  elab_trace(e);
+  return false;
+}
+
+static int declare(Elab *e, const Stmt *s) {
+  GlobalKind kind = e->optimizer_path     ? GLOBAL_OPTIMIZER
+                    : s->kind == ST_PARAM ? GLOBAL_PARAM
+                                          : GLOBAL_STATE;
+  const char *name = s->variable.name.name, *path = name;
+  if (e->run->kind == RUN_INIT)
+    return fail(e, s->loc, "an initialiser cannot declare %s", kind_name[kind]), -1;
+  if (e->run->kind == RUN_LET)
+    return fail(e, s->loc, "a let cannot declare %s", kind_name[kind]), -1;
+  if (e->optimizer_path && s->kind == ST_PARAM) {
+    elab_error(e, s->loc, "an optimizer cannot declare a param");
+    elab_hint(e, "what it keeps is a state");
+    return elab_trace(e), -1;
+  }
+  if (e->frame->path[0]) path = intern_printf(e->c, "%s.%s", e->frame->path, name);
+  if (e->optimizer_path) path = intern_printf(e->c, "%s.%s", path, e->optimizer_path);
+  if (path == intern(e->c, "step")) {
+    elab_error(e, s->variable.name.loc, "step is the built-in counter of training steps");
+    elab_hint(e, "choose another name; to read the counter, just write step");
+    return elab_trace(e), -1;
+  }
+  if (called_twice(e, path) || declared_twice(e, s)) return -1;
+  const Type *type = type_eval(e, s->variable.type, DT_F32);
+  if (!type) return -1;
+  if (s->kind == ST_PARAM && !dtype_is_float(type->dtype)) {
+    elab_error(e, s->loc, "a param is trained and needs a float dtype, not %s",
+               dtype_name(type->dtype));
+    elab_hint(e, "what is kept but not trained is a state");
+    return elab_trace(e), -1;
+  }
+  const char *canonical;
+  Val init = initial_value(e, s->variable.init, path, type, &canonical);
+  if (init.kind == VAL_POISON) return -1;
+  int global = module_find_global(e->m, path);
+  if (global >= 0) return agrees(e, global, kind, type, canonical, s) ? global : -1;
+  Loc place = e->frame->user.line ? e->frame->user : s->variable.name.loc;
+  return add_global(e, kind, path, init, canonical, place);
+}
+
+void declare_variable(Elab *e, const Stmt *s) {
+  int global = declare(e, s);
+  env_bind(e, s->variable.name.name, poison, global, s->variable.name.loc);
+}
+
+/* ---- assignment ---- */
+
+static void not_assignable(Elab *e, const Stmt *s, const Binding *b) {
+  const char *name = s->update.name.name;
+  Top *t = b ? NULL : top_find(e, name);
+  if (t && t->decl->kind == DECL_HYPER) {
+    elab_error(e, s->loc, "hyper %s is given by who runs the program and cannot be assigned", name);
+    elab_note(e, t->decl->name.loc, "declared here");
+    elab_hint(e, "a number that the program changes is a state");
+  } else if (b || t) {
+    elab_error(e, s->loc, "'%s' is no param or state: ':=' assigns only these", name);
+    elab_note(e, b ? b->loc : t->decl->name.loc, "'%s' is bound here", name);
+    if (b) elab_hint(e, "write %s = … to bind the name anew", name);
+  } else {
+    unknown_name(e, "param or state", name, s->update.name.loc);
+    return;
+  }
+  elab_trace(e);
+}
+
+void assign_variable(Elab *e, const Stmt *s) {
+  const char *name = s->update.name.name;
+  Binding *b = env_find(e->frame->env, name);
+  Val v = eval_one(e, s->update.value);
+  if (!b || b->global < 0) {
+    if (!b || b->val.kind != VAL_POISON) not_assignable(e, s, b);
+    return;
+  }
+  if (v.kind == VAL_POISON) return;
+  int global = b->global;
+  const Global *g = &e->m->globals.at[global];
+  Loc loc = s->update.value->loc;
+  if (v.kind != VAL_TENSOR) v = val_to_const(e, v, g->type, loc);
+  if (v.kind == VAL_POISON) return;
+  const Type *t = v.tensor.type;
+  bool floats = dtype_is_float(t->dtype) && dtype_is_float(g->type->dtype);
+  if (type_with_dtype(e->c, t, g->type->dtype) != g->type ||
+      (t->dtype != g->type->dtype && !floats)) {
+    elab_error(e, s->loc, "%s is %s and cannot become %s", g->path, type_str(e->c, g->type),
+               type_str(e->c, t));
+    if (e->info.at[global].loc.line)
+      elab_note(e, e->info.at[global].loc, "%s is declared here", g->path);
+    elab_note_tensor(e, "the value", v);
+    if (t->dtype != g->type->dtype && !floats)
+      elab_hint(e, "convert the value: %s(…)", dtype_name(g->type->dtype));
+    elab_trace(e);
+    return;
+  }
+  at(e, s->loc);
+  v = val_convert(e, v, g->type->dtype); /* storing rounds to the declared dtype */
+  global_write(e, global, v.tensor.id);
+}

@@ -1,0 +1,135 @@
+/* Reads files and texts and runs the parser on them; follows "use". See ast.h for the contract.
+   A file is known by its resolved path and read once; a used path is relative to the using file. */
+#include "lang/syntax/parse.tab.h"
+#include "lang/syntax/parse_impl.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+enum { MAX_USE_DEPTH = 100 };
+
+/* flex's interface */
+typedef void *Scanner;
+int gc_scan_lex_init_extra(Parser *extra, Scanner *out);
+void *gc_scan__scan_buffer(char *text, size_t size, Scanner s);
+int gc_scan_lex_destroy(Scanner s);
+
+static void report(Parser *ps, Severity sev, Loc loc, const char *fmt, va_list args) {
+  if (ps->stopped) return;
+  va_list again;
+  va_copy(again, args);
+  int n = vsnprintf(NULL, 0, fmt, args);
+  char *text = arena_alloc(ps->arena, (size_t)n + 1);
+  vsnprintf(text, (size_t)n + 1, fmt, again);
+  va_end(again);
+  diag(ps->c, sev, loc, "%s", text);
+}
+
+void parse_error(Parser *ps, Loc loc, const char *fmt, ...) {
+  ps->reader->failed = true;
+  va_list args;
+  va_start(args, fmt);
+  report(ps, SEV_ERROR, loc, fmt, args);
+  va_end(args);
+}
+
+void parse_note(Parser *ps, Severity sev, Loc loc, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  report(ps, sev, loc, fmt, args);
+  va_end(args);
+}
+
+/* Parses one source into the reader's program; the value of parse_value. */
+static Expr *parse_source(Reader *r, uint16_t file, int start) {
+  Parser ps = {.c = r->c, .arena = ctx_arena(r->c), .reader = r, .file = file, .line = 1, .col = 1};
+  size_t len;
+  const char *text = ctx_source_text(r->c, file, &len);
+  if (len > INT32_MAX - 2) {
+    parse_error(&ps, (Loc){0}, "%s is larger than 2 GB", ctx_source_name(r->c, file));
+    return NULL;
+  }
+  char *copy = malloc(len + 2); /* flex writes into what it scans and wants two NULs after it */
+  Scanner scanner = NULL;
+  if (!copy || gc_scan_lex_init_extra(&ps, &scanner) != 0) {
+    fprintf(stderr, "gc: error: out of memory\n");
+    exit(3);
+  }
+  memcpy(copy, text, len);
+  copy[len] = copy[len + 1] = 0;
+  gc_scan__scan_buffer(copy, len + 2, scanner);
+  ps.lex = lex_new(&ps, scanner, start);
+  if (gc_parse_parse(&ps) != 0) r->failed = true;
+  gc_scan_lex_destroy(scanner);
+  free(copy);
+  return ps.value;
+}
+
+/* ---- files ---- */
+
+static void report_unreadable(Reader *r, Loc use, const char *path) {
+  r->failed = true;
+  r->unreadable = !use.line;
+  diag(r->c, SEV_ERROR, use, "cannot read %s: %s", path, strerror(errno));
+}
+
+/* Reads a file that was not yet read; use: the place that asks for it, line 0 for the main file. */
+static void read_file(Reader *r, const char *path, Loc use) {
+  char *resolved = realpath(path, NULL);
+  const char *identity = intern(r->c, resolved ? resolved : path);
+  free(resolved);
+  for (uint32_t i = 0; i < r->seen.n; i++)
+    if (r->seen.at[i] == identity) return;
+  uint16_t file;
+  if (!ctx_read_source(r->c, path, &file)) {
+    report_unreadable(r, use, path);
+    return;
+  }
+  vec_push(ctx_arena(r->c), &r->seen, identity);
+  if (!use.line) r->prog->file = file;
+  parse_source(r, file, FILE_START);
+}
+
+void parse_use(Parser *ps, Text path, Loc loc) {
+  Reader *r = ps->reader;
+  if (ps->stopped || !path.bytes) return;
+  if (!path.n) {
+    parse_error(ps, loc, "the name of a file is missing");
+    return;
+  }
+  if (r->use_depth == MAX_USE_DEPTH) {
+    parse_error(ps, loc, "files use each other more than %d deep", MAX_USE_DEPTH);
+    return;
+  }
+  const char *user = ctx_source_name(ps->c, ps->file), *slash = strrchr(user, '/');
+  int dir = path.bytes[0] != '/' && slash ? (int)(slash - user) + 1 : 0;
+  const char *whole = intern_printf(ps->c, "%.*s%.*s", dir, user, (int)path.n, path.bytes);
+  r->use_depth++;
+  read_file(r, whole, loc);
+  r->use_depth--;
+}
+
+static Reader reader_new(Ctx *c) {
+  return (Reader){.c = c, .prog = ARENA_NEW(ctx_arena(c), Program)};
+}
+
+Program *parse_file(Ctx *c, const char *path, bool *unreadable) {
+  Reader r = reader_new(c);
+  read_file(&r, path, (Loc){0});
+  if (unreadable) *unreadable = r.unreadable;
+  return r.failed ? NULL : r.prog;
+}
+
+Program *parse_text(Ctx *c, const char *name, const char *text, size_t len) {
+  Reader r = reader_new(c);
+  r.prog->file = ctx_add_source(c, name, text, len);
+  parse_source(&r, r.prog->file, FILE_START);
+  return r.failed ? NULL : r.prog;
+}
+
+Expr *parse_value(Ctx *c, const char *name, const char *text) {
+  Reader r = reader_new(c);
+  Expr *e = parse_source(&r, ctx_add_source(c, name, text, strlen(text)), VALUE_START);
+  return r.failed ? NULL : e;
+}

@@ -1,0 +1,146 @@
+/* The inside of the parser: what scan.l, words.c, lex.c, parse.y, build.c, syntax_errors.c and
+   parse.c share. A Parser reads one source; a Reader belongs to the program with all it uses.
+   Contract: an error is reported where it is found; parsing goes on with what was most likely
+   meant. */
+#ifndef GC_LANG_PARSE_IMPL_H
+#define GC_LANG_PARSE_IMPL_H
+#include "lang/syntax/ast.h"
+
+typedef struct Parser Parser;
+typedef union GC_PARSE_STYPE Value; /* of a token; parse.y says of which kind */
+
+/* Everything that reads one program has in common. */
+typedef struct Reader {
+  Ctx *c;
+  Program *prog;
+  VEC(const char *) seen; /* resolved paths, interned: each file is read once */
+  int use_depth;          /* files that wait for a used one to end */
+  bool failed;            /* an error was reported */
+  bool unreadable;        /* ... because the main file cannot be read */
+} Reader;
+
+/* Words of the scanner that the grammar never sees. */
+enum { RAW_NEWLINE = 1 << 16, RAW_SEMICOLON };
+
+/* ---- growing lists of the tree: at and n; the room doubles when n is a power of two ---- */
+#define LIST(T)                                                                                    \
+  struct {                                                                                         \
+    T *at;                                                                                         \
+    int n;                                                                                         \
+  }
+#define list_add(ps, list, ...)                                                                    \
+  ((list)->at = list_room(ps, (list)->at, (list)->n, sizeof((list)->at[0])),                       \
+   (list)->at[(list)->n++] = (__VA_ARGS__))
+void *list_room(Parser *ps, void *at, int n, size_t size);
+
+typedef LIST(Param) Params;
+typedef LIST(Index) Indices;
+typedef LIST(Dim) Dims;
+typedef LIST(Out) Outs;
+typedef LIST(Stmt *) Stmts;
+
+typedef struct Text { /* the value of a string literal */
+  const char *bytes;
+  size_t n;
+} Text;
+
+typedef struct LoopHead { /* i in a..b */
+  Ident var;
+  Expr *from, *to;
+} LoopHead;
+
+/* ---- scan.l calls these (words.c) ---- */
+Loc scan_place(Parser *ps, size_t bytes);
+void scan_newline(Parser *ps);
+int scan_number(Parser *ps, Loc loc, const char *text, size_t n, Value *val);
+int scan_bad_number(Parser *ps, Loc loc, const char *text, Value *val);
+int scan_string(Parser *ps, Loc loc, const char *text, size_t n, Value *val);
+int scan_open_string(Parser *ps, Loc loc, Value *val);
+int scan_word(Parser *ps, const char *text, size_t n, Value *val);
+/* What other languages write; the token that it stands for here, 0: none. */
+int scan_foreign(Parser *ps, Loc loc, const char *text);
+void scan_bad_bytes(Parser *ps, Loc loc, const char *text, int n);
+void scan_field(Parser *ps, Loc loc, const char *text);                   /* .name */
+int scan_foreign_name(Parser *ps, Loc loc, const char *text, Value *val); /* with other letters */
+int scan_foreign_string(Parser *ps, Loc loc, Value *val);                 /* in curly quotes */
+
+int parse_scan(Value *val, Loc *loc, void *scanner); /* the scanner itself: the next word */
+
+/* ---- between scanner and grammar (lex.c): the newline rule and the brackets ---- */
+typedef struct Lexer Lexer;
+Lexer *lex_new(Parser *ps, void *scanner, int start);
+int lex_next(Value *val, Loc *loc, Parser *ps);
+/* After a syntax error: the open "(" and "[" are given up, so that the next newline counts. */
+void lex_recover(Parser *ps);
+bool lex_is_recovering(Parser *ps);
+bool lex_names_a_call(Parser *ps); /* the last two words are "as NAME" */
+typedef struct Found {             /* what stands where the grammar expected something else */
+  const char *word;                /* as in "found WORD"; interned */
+  const char *name;                /* a name or a reserved word: itself, interned; else NULL */
+  Loc loc;
+  const char *before;        /* the name or reserved word just before, interned; else NULL */
+  Loc opener;                /* the innermost open bracket; line 0: none */
+  char open;                 /* that bracket */
+  const char *before_opener; /* the word just before it, interned; "" where it begins a statement;
+                                else NULL */
+  bool starts_line;
+  bool reported; /* as a mistake of its own */
+} Found;
+Found lex_found(Parser *ps);
+bool word_is_reserved(const char *word);
+
+/* ---- syntax_errors.c ---- */
+void syntax_error(Parser *ps, const char *const *expected, int n);
+
+/* ---- parse.y (the generated parser) ---- */
+int gc_parse_parse(Parser *ps);
+
+/* ---- build.c: nodes, and the checks that need no names ---- */
+Loc loc_join(Loc a, Loc b);
+Expr *make_expr(Parser *ps, ExprKind kind, Loc loc);
+Expr *make_unary(Parser *ps, UnaryOp op, Expr *operand, Loc loc);
+Expr *make_binary(Parser *ps, BinaryOp op, Loc op_loc, Expr *left, Expr *right);
+Expr *make_cond(Parser *ps, Expr *then, Expr *test, Expr *other);
+Expr *make_list(Parser *ps, Exprs list, Loc loc);
+Expr *make_call(Parser *ps, Expr *callee, Args args, Loc loc);
+Expr *make_named(Parser *ps, Expr *call, Instance as, Loc loc);
+Expr *make_index(Parser *ps, Expr *base, Indices at, Loc loc);
+Expr *make_transpose(Parser *ps, Expr *operand, Loc loc);
+Expr *make_pipe(Parser *ps, Expr *left, Expr *stage, Loc loc);
+Expr *check_operand(Parser *ps, Expr *e); /* "f as n" without arguments is only a stage of |> */
+void args_add(Parser *ps, Args *args, Arg arg);
+void params_add(Parser *ps, Params *params, Param param);
+TypeExpr *make_type(Parser *ps, const char *dtype, Dims dims, Loc loc);
+Body make_body(Parser *ps, Stmts stmts, Loc open, Loc close);
+Stmt *make_stmt(Parser *ps, StmtKind kind, Loc loc);
+Stmt *make_assign(Parser *ps, Idents names, Exprs values, TypeExpr *type, Loc loc);
+Stmt *make_loop(Parser *ps, StmtKind kind, LoopHead head, Body body, Loc loc);
+Stmt *make_scope(Parser *ps, Instance path, Body body, Loc loc);
+Stmt *make_branch(Parser *ps, Expr *test, Body then, Body other, bool has_else, Loc loc);
+Stmt *make_minimize(Parser *ps, Expr *loss, Expr *optimizer, Loc loc);
+Stmt *make_bare(Parser *ps, Expr *value);
+void stmts_add(Parser *ps, Stmts *stmts, Stmt *s, bool quiet);
+Decl *make_function(Parser *ps, DeclKind kind, Ident name, Params params, Body body, Loc loc);
+Decl *make_constant(Parser *ps, DeclKind kind, Ident name, Expr *value, Loc loc);
+void nested_decl(Parser *ps, const Decl *d);
+void nested_use(Parser *ps, Loc loc);
+void stray_stmt(Parser *ps, const Stmt *s);
+/* A tree too deep is reported once and ends the parse. */
+void check_depth(Parser *ps, int depth, Loc loc);
+
+/* ---- parse.c ---- */
+struct Parser {
+  Ctx *c;
+  Arena *arena;
+  Reader *reader;
+  uint16_t file;
+  uint32_t line, col; /* of the scanner: the place of the next byte */
+  Lexer *lex;
+  Expr *value;  /* the result of parse_value */
+  bool stopped; /* nothing more is read or reported */
+};
+void parse_error(Parser *ps, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void parse_note(Parser *ps, Severity sev, Loc loc, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+void parse_use(Parser *ps, Text path, Loc loc);
+#endif

@@ -1,0 +1,190 @@
+/* Turns the text of single words into token values: numbers, strings, names, reserved words, and
+   what habit from other languages writes. Contract: called by scan.l alone; what is wrong has been
+   reported, and a value of the right kind comes back, so that parsing goes on. */
+#include "lang/syntax/elsewhere.h"
+#include "lang/syntax/parse.tab.h"
+#include "lang/syntax/parse_impl.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+static const struct {
+  int token;
+  const char *text;
+} words[] = {
+#define WORD(token, text) {token, text},
+#include "lang/syntax/words.def"
+#undef WORD
+};
+
+static const struct {
+  const char *text;
+  int token;
+  const char *message;
+} foreign[] = {
+#define FOREIGN(text, token, message) {text, token, message},
+#include "lang/syntax/foreign.def"
+#undef FOREIGN
+};
+
+enum { WORDS = sizeof words / sizeof words[0], FOREIGNS = sizeof foreign / sizeof foreign[0] };
+
+Loc scan_place(Parser *ps, size_t bytes) {
+  Loc loc = {.line = ps->line, .col = ps->col, .file = ps->file};
+  loc.len = (uint16_t)(bytes > UINT16_MAX ? UINT16_MAX : bytes ? bytes : 1);
+  ps->col += (uint32_t)bytes;
+  return loc;
+}
+
+void scan_newline(Parser *ps) {
+  ps->line++;
+  ps->col = 1;
+}
+
+/* While the parser skips to the end of a line, what stands there is not said to be wrong as well.
+ */
+#define scan_error(ps, ...) (lex_is_recovering(ps) ? (void)0 : parse_error(ps, __VA_ARGS__))
+
+static int number_token(Value *val, const char *text, bool *out_of_range) {
+  errno = 0;
+  if (!strpbrk(text, ".eE")) {
+    val->INTEGER = strtoll(text, NULL, 10);
+    *out_of_range = errno == ERANGE;
+    return INTEGER;
+  }
+  val->FLOAT = strtod(text, NULL);
+  *out_of_range = errno == ERANGE && (val->FLOAT == 0 || isinf(val->FLOAT));
+  return FLOAT;
+}
+
+int scan_number(Parser *ps, Loc loc, const char *text, size_t n, Value *val) {
+  bool out_of_range;
+  int token = number_token(val, text, &out_of_range);
+  if (out_of_range && token == INTEGER)
+    scan_error(ps, loc, "an integer this large does not fit i64; write it as a float, as in 1e20");
+  else if (out_of_range && val->FLOAT == 0)
+    scan_error(ps, loc, "a number this small is zero even in f64; write 0.0 if that is meant");
+  else if (out_of_range)
+    scan_error(ps, loc, "a number this large does not fit f64; write inf if that is meant");
+  return token;
+}
+
+int scan_bad_number(Parser *ps, Loc loc, const char *text, Value *val) {
+  size_t digits = strspn(text, "0123456789._eE+-");
+  if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X' || text[1] == 'b' || text[1] == 'o'))
+    scan_error(ps, loc, "numbers are decimal; '%.40s' is not one", text);
+  else if (strchr(text, '_') && text[strspn(text, "0123456789_")] == 0)
+    scan_error(ps, loc, "a number has no '_' between its digits");
+  else if ((text[digits] == 'f' || text[digits] == 'F' || text[digits] == 'L') && !text[digits + 1])
+    scan_error(ps, loc, "a number has no suffix; it takes the dtype of what it meets");
+  else {
+    scan_error(ps, loc, "'%.40s' is neither a number nor a name: names do not start with a digit",
+               text);
+    val->NAME = intern(ps->c, text);
+    return NAME;
+  }
+  val->INTEGER = 1;
+  return INTEGER;
+}
+
+/* A wrong string has no bytes: nobody should then miss the file that it names. */
+static const Text wrong_string = {NULL, 0};
+
+int scan_string(Parser *ps, Loc loc, const char *text, size_t n, Value *val) {
+  char *out = arena_alloc(ps->arena, n);
+  Text whole = {out, 0};
+  bool bad = false;
+  for (size_t i = 1; i + 1 < n; i++) {
+    Loc at = loc;
+    at.col += (uint32_t)i;
+    at.len = text[i] == '\\' ? 2 : 1;
+    char ch = text[i];
+    if (ch == '\\') {
+      const char *from = "nt\\\"", *to = "\n\t\\\"", *known = strchr(from, text[++i]);
+      ch = known && *known ? to[known - from] : 0;
+      if (!ch) scan_error(ps, at, "in a string only \\n, \\t, \\\\ and \\\" are known");
+    } else if (ch == 0) {
+      scan_error(ps, at, "a NUL byte stands in this string");
+    }
+    bad |= ch == 0;
+    out[whole.n++] = ch;
+  }
+  val->STRING = bad ? wrong_string : whole;
+  return STRING;
+}
+
+int scan_open_string(Parser *ps, Loc loc, Value *val) {
+  scan_error(ps, loc, "this string does not end on its line; it lacks a closing \"");
+  return GC_PARSE_error;
+}
+
+int scan_word(Parser *ps, const char *text, size_t n, Value *val) {
+  for (int i = 0; i < WORDS; i++) {
+    if (strncmp(words[i].text, text, n) != 0 || words[i].text[n] != 0) continue;
+    switch (words[i].token) {
+    case BOOLEAN: val->BOOLEAN = text[0] == 't'; break;
+    case FLOAT: val->FLOAT = INFINITY; break;
+    case DTYPE: val->DTYPE = intern_n(ps->c, text, n); break;
+    default: break;
+    }
+    return words[i].token;
+  }
+  val->NAME = intern_n(ps->c, text, n);
+  return NAME;
+}
+
+bool word_is_reserved(const char *word) {
+  for (int i = 0; i < WORDS; i++)
+    if (strcmp(words[i].text, word) == 0) return true;
+  return false;
+}
+
+int scan_foreign(Parser *ps, Loc loc, const char *text) {
+  for (int i = 0; i < FOREIGNS; i++) {
+    if (strcmp(foreign[i].text, text) != 0) continue;
+    scan_error(ps, loc, "%s", foreign[i].message);
+    return foreign[i].token;
+  }
+  scan_error(ps, loc, "'%s' has no meaning outside of comments and strings", text);
+  return 0;
+}
+
+void scan_field(Parser *ps, Loc loc, const char *text) {
+  if (strcmp(text, ".T") == 0)
+    scan_error(ps, loc, "values have no fields; a transpose is x'");
+  else if (lex_names_a_call(ps))
+    scan_error(ps, loc,
+               "'as' gives one name; to put another in front of it write scope NAME { … }");
+  else if (strcmp(text, ".minimize") == 0)
+    scan_error(ps, loc, "values have no methods; write minimize loss with adamw(1e-3)");
+  else if (known_elsewhere(text + 1))
+    scan_error(ps, loc, "values have no fields or methods; %s", known_elsewhere(text + 1));
+  else
+    scan_error(ps, loc, "values have no fields or methods; write %.40s(x) or x |> %.40s", text + 1,
+               text + 1);
+}
+
+int scan_foreign_name(Parser *ps, Loc loc, const char *text, Value *val) {
+  scan_error(ps, loc, "names are made of A-Z, a-z, 0-9 and _; '%.60s' is not one", text);
+  val->NAME = intern(ps->c, text);
+  return NAME;
+}
+
+int scan_foreign_string(Parser *ps, Loc loc, Value *val) {
+  scan_error(ps, loc, "a string stands in plain double quotes (\"), not in “ ”");
+  val->STRING = wrong_string;
+  return STRING;
+}
+
+void scan_bad_bytes(Parser *ps, Loc loc, const char *text, int n) {
+  unsigned char byte = (unsigned char)text[0];
+  if (n == 3)
+    scan_error(ps, loc, "a byte order mark may only start a file");
+  else if (byte == 0)
+    scan_error(ps, loc, "a NUL byte stands here; is this a text file?");
+  else if (byte >= 0x80)
+    scan_error(ps, loc, "byte 0x%02x is not UTF-8; is this a text file?", byte);
+  else
+    scan_error(ps, loc, "control character 0x%02x stands here; is this a text file?", byte);
+}

@@ -1,0 +1,28 @@
+/* What a step of a plan reads and writes, as whole storages and globals. Contract: needs in-place
+   decisions and their storages; an op that moves nothing only names the bytes. */
+#include "passes/plan/plan_impl.h"
+
+static void add(Arena *a, const Plan *p, const Storages *s, ValueId v, bool write, bool moves,
+                AccessList *out) {
+  const Place *x = &p->place[v];
+  int object = s->storage[v];
+  if (object < 0 && x->region == PLAN_GLOBALS && x->global >= 0) object = s->b.n + x->global;
+  if (object >= 0) vec_push(a, out, (Access){object, write, moves});
+}
+
+void plan_accesses(Arena *a, const Entry *e, const Plan *p, const Storages *s, const Op *op,
+                   AccessList *out) {
+  out->n = 0;
+  bool moves = !plan_is_alias(e, op), loop = op->kind == OP_SCAN;
+  int carries = loop ? (int)op->attr[AT_CARRIES].i : 0;
+  for (int k = 0; k < (loop ? carries : op->noperands); k++)
+    add(a, p, s, op->operands[k], false, moves, out);
+  for (int k = 0; k < (loop ? carries : op->nresults); k++)
+    if (moves) add(a, p, s, op->results[k], true, true, out);
+  if (op->kind == OP_YIELD && op->parent->op)
+    for (int k = 0; k < op->noperands; k++)
+      add(a, p, s, op->parent->op->results[k], true, true, out);
+  if (op->kind == OP_STORE && moves)
+    vec_push(a, out, (Access){s->b.n + (int)op->attr[AT_GLOBAL].i, true, true});
+  if (p->scratch[op->id].bytes) vec_push(a, out, (Access){s->scratch[op->id], true, true});
+}

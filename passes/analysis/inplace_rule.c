@@ -1,0 +1,257 @@
+/* May a result lie in the bytes of an operand? The rule of the op or kernel alone, without lives.
+   Contract: true only if every element of the operand is read, for the last time, by the
+   computation of the element that overwrites it, where a row (all trailing axes that a reduction or
+   a row op covers) counts as one element. Codegen writes the results of a row after all reads of
+   that row. */
+#include "passes/plan/plan_impl.h"
+
+/* Equal positions of elements: the same shape, element size and layout. */
+static bool same_storage(const Entry *e, ValueId x, ValueId y) {
+  const Type *a = value_type(e, x), *b = value_type(e, y);
+  return type_same_dims(a, b) && dtype_size(a->dtype) == dtype_size(b->dtype) &&
+         value_at(e, x)->layout == value_at(e, y)->layout;
+}
+
+/* Operands of a row op that are whole rows of its result's shape. */
+static bool rows_operand(const Op *op, int operand) {
+  switch ((int)op->kind) {
+  case OP_SOFTMAX:
+  case OP_LOG_SOFTMAX:
+  case OP_LAYER_NORM:
+  case OP_RMS_NORM: return operand == 0;
+  case OP_LAYER_NORM_GRAD:
+  case OP_RMS_NORM_GRAD:
+  case OP_SOFTMAX_GRAD:
+  case OP_LOG_SOFTMAX_GRAD: return operand <= 1;
+  case OP_XENT_GRAD: return operand == 1;
+  default: return false;
+  }
+}
+
+/* ---- kernels ---- */
+
+/* How an inner value depends on the operand that would be overwritten. */
+typedef enum Dep {
+  DEP_NONE, /* not at all */
+  DEP_FULL, /* it has the operand's shape, and an element depends on its own row alone */
+  DEP_ROW,  /* it has the leading axes alone, and an element depends on the row there */
+  DEP_LESS, /* less than a row each: a sum of rows; must not come back to the full shape */
+  DEP_BAD   /* anything else */
+} Dep;
+
+typedef struct KernelRule {
+  const Entry *e;
+  const Type *full; /* shape of operand and result */
+  int row;          /* leading axes that number the rows: -1 until a reduction says */
+  Dep *dep;         /* by value id, from `base` */
+  ValueId base;
+} KernelRule;
+
+static Dep dep_of(const KernelRule *k, ValueId v) { return k->dep[v - k->base]; }
+
+/* The reduction leaves the first `lead` axes of its operand: are they all that it leaves? */
+static bool trailing(const Op *op, const Type *t, int *lead) {
+  if (op->kind == OP_ARGMAX || op->kind == OP_ARGMIN) {
+    *lead = t->rank - 1;
+    return op->attr[AT_AXIS].i == t->rank - 1;
+  }
+  const Ints *axes = op->attr[AT_AXES].ints;
+  int n = axes ? axes->n : 0;
+  *lead = t->rank - n;
+  return n > 0 && axes->at[0] == t->rank - n; /* ascending: so it is all from there on */
+}
+
+static Dep set_row(KernelRule *k, int lead) {
+  if (k->row >= 0 && k->row != lead) return DEP_BAD;
+  k->row = lead;
+  return DEP_ROW;
+}
+
+static Dep reduce_dep(KernelRule *k, const Op *op) {
+  if (op_start(op) >= 0 && dep_of(k, op->operands[op_start(op)]) != DEP_NONE) return DEP_BAD;
+  Dep d = dep_of(k, op->operands[0]);
+  int lead;
+  if (d == DEP_NONE) return DEP_NONE;
+  if (!trailing(op, value_type(k->e, op->operands[0]), &lead))
+    return DEP_BAD; /* columns are summed over rows: no row is done with before the last */
+  if (d == DEP_FULL) return set_row(k, lead);
+  return d == DEP_ROW || d == DEP_LESS ? DEP_LESS : DEP_BAD;
+}
+
+/* Row values [lead…] may become [lead…, 1…] and then the full shape. */
+static Dep view_dep(KernelRule *k, const Op *op) {
+  Dep d = dep_of(k, op->operands[0]);
+  const Type *t = value_type(k->e, op->results[0]);
+  if (d != DEP_ROW || t->rank < k->row) return d == DEP_NONE ? DEP_NONE : DEP_BAD;
+  const Type *from = value_type(k->e, op->operands[0]);
+  for (int i = 0; i < k->row; i++)
+    if (i >= from->rank || from->dim[i] != k->full->dim[i] || t->dim[i] != k->full->dim[i])
+      return DEP_BAD;
+  for (int i = k->row; i < from->rank; i++)
+    if (from->dim[i] != 1) return DEP_BAD;
+  if (op->kind == OP_RESHAPE) return t->numel == from->numel ? DEP_ROW : DEP_BAD;
+  if (op->kind == OP_BROADCAST && type_same_dims(t, k->full) &&
+      (from->rank == t->rank || k->row == 0))
+    return DEP_FULL;
+  return DEP_BAD;
+}
+
+static Dep rows_dep(KernelRule *k, const Op *op) {
+  Dep worst = DEP_NONE;
+  for (int i = 0; i < op->noperands; i++) {
+    Dep d = dep_of(k, op->operands[i]);
+    bool is_row = value_type(k->e, op->operands[i])->rank < k->full->rank;
+    if (d == DEP_NONE) continue;
+    if (d == DEP_BAD || d == DEP_LESS || (d == DEP_ROW) != is_row) return DEP_BAD;
+    if (set_row(k, k->full->rank - 1) == DEP_BAD) return DEP_BAD;
+    worst = DEP_FULL;
+  }
+  if (worst == DEP_NONE) return DEP_NONE;
+  return value_type(k->e, op->results[0])->rank == k->full->rank ? DEP_FULL : DEP_ROW;
+}
+
+static Dep element_dep(const KernelRule *k, const Op *op) {
+  Dep d = DEP_NONE;
+  for (int i = 0; i < op->noperands; i++) {
+    Dep x = dep_of(k, op->operands[i]);
+    if (x == DEP_NONE) continue;
+    if (d != DEP_NONE && d != x) return DEP_BAD; /* one shape, two levels: an axis of extent 1 */
+    d = x;
+  }
+  return d;
+}
+
+static Dep any_dep(const KernelRule *k, const Op *op) {
+  for (int i = 0; i < op->noperands; i++)
+    if (dep_of(k, op->operands[i]) != DEP_NONE) return DEP_BAD;
+  return DEP_NONE;
+}
+
+static Dep op_dep(KernelRule *k, const Op *op) {
+  if (op->nblocks) return DEP_BAD;
+  switch (op_info[op->kind].cls) {
+  case CLASS_ELEMENT: return element_dep(k, op);
+  case CLASS_REDUCE: return reduce_dep(k, op);
+  case CLASS_ROWS: return rows_dep(k, op);
+  case CLASS_VIEW: return op->kind == OP_COPY ? element_dep(k, op) : view_dep(k, op);
+  case CLASS_LEAF: /* in a loop, a draw reads its place for every element */
+  case CLASS_CONTRACT:
+  case CLASS_WINDOW:
+  case CLASS_COMPOSITE:
+  case CLASS_ATTENTION:
+  case CLASS_INDEX:
+  case CLASS_ORDER: return any_dep(k, op);
+  case CLASS_GLOBAL:
+  case CLASS_REGION:
+  case CLASS_META: return DEP_BAD;
+  }
+  return DEP_BAD;
+}
+
+static void value_range(const Entry *e, const Block *b, ValueId *lo, ValueId *hi) {
+  *lo = NO_ID;
+  *hi = 0;
+  for (uint32_t i = 0; i < b->args.n; i++) {
+    if (b->args.at[i] < *lo) *lo = b->args.at[i];
+    if (b->args.at[i] > *hi) *hi = b->args.at[i];
+  }
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(e, b->ops.at[i]);
+    for (int r = 0; r < op->nresults; r++) {
+      if (op->results[r] < *lo) *lo = op->results[r];
+      if (op->results[r] > *hi) *hi = op->results[r];
+    }
+  }
+}
+
+/* A kernel has rows of one kind: what is reduced over a row, this operand or not, leaves the same
+ * axes. */
+static bool one_kind_of_row(const KernelRule *k, const Block *b) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(k->e, b->ops.at[i]);
+    int lead = k->full->rank - 1;
+    OpClass cls = op_info[op->kind].cls;
+    if (cls != CLASS_REDUCE && cls != CLASS_ROWS) continue;
+    if (cls == CLASS_REDUCE) {
+      const Type *t = value_type(k->e, op->operands[0]);
+      if (!type_same_dims(t, k->full)) continue;
+      trailing(op, t, &lead);
+    }
+    if (lead != k->row) return false;
+  }
+  return true;
+}
+
+static bool kernel_ok(const Entry *e, const Op *op, int result, int operand) {
+  const Block *b = op->blocks[0];
+  ValueId lo, hi;
+  value_range(e, b, &lo, &hi);
+  Arena *a = arena_new();
+  KernelRule k = {.e = e, .full = value_type(e, op->operands[operand]), .row = -1, .base = lo};
+  k.dep = ARENA_ARRAY(a, Dep, hi - lo + 1);
+  k.dep[b->args.at[operand] - lo] = DEP_FULL;
+  bool ok = true;
+  for (uint32_t i = 0; ok && i < b->ops.n; i++) {
+    const Op *inner = op_at(e, b->ops.at[i]);
+    if (inner->kind == OP_YIELD) {
+      for (int y = 0; y < inner->noperands; y++) /* an operand that is also a result stays whole */
+        ok &= inner->operands[y] != b->args.at[operand];
+      ok &= type_same_dims(value_type(e, inner->operands[result]), k.full);
+      break;
+    }
+    Dep d = op_dep(&k, inner);
+    ok &= d != DEP_BAD;
+    for (int r = 0; r < inner->nresults; r++) {
+      bool less = value_type(e, inner->results[r])->rank < k.full->rank;
+      bool row = op_info[inner->kind].cls == CLASS_ROWS && d == DEP_FULL && less;
+      k.dep[inner->results[r] - lo] = row ? DEP_ROW : d;
+    }
+  }
+  if (k.row >= 0 && (value_at(e, op->operands[operand])->layout || !one_kind_of_row(&k, b)))
+    ok = false;
+  arena_free(a);
+  return ok;
+}
+
+/* What has been added up so far: an element is read by whoever writes it, or by all before. */
+static bool is_start(const Op *op, int operand) {
+  for (int i = 0; i < op->noperands; i++)
+    if (i != operand && op->operands[i] == op->operands[operand]) return false;
+  return operand == op_start(op);
+}
+
+const char *op_inplace_refusal(const Entry *e, const Op *op, int result, int operand) {
+  ValueId x = op->operands[operand], y = op->results[result];
+  const Type *a = value_type(e, x), *b = value_type(e, y);
+  if (op_inplace_ok(e, op, result, operand)) return NULL;
+  if (dtype_size(a->dtype) != dtype_size(b->dtype)) return "has elements of another size";
+  if (!type_same_dims(a, b)) return "has another shape";
+  if (value_at(e, x)->layout != value_at(e, y)->layout) return "has another layout";
+  return "is read elsewhere than the result is written";
+}
+
+bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand) {
+  ValueId x = op->operands[operand], y = op->results[result];
+  if (!same_storage(e, x, y)) return false;
+  switch (op_info[op->kind].cls) {
+  case CLASS_ELEMENT: return true;
+  case CLASS_ROWS: return rows_operand(op, operand) && !value_at(e, x)->layout;
+  case CLASS_INDEX:
+    return op->kind == OP_DYNAMIC_UPDATE && operand == 0 &&
+           !(value_at(e, x)->layout && value_at(e, x)->layout->nr);
+  case CLASS_ORDER: return op->kind == OP_CUMSUM && !value_at(e, x)->layout;
+  case CLASS_VIEW: return op->kind == OP_COPY || plan_is_view(e, op);
+  case CLASS_REGION: /* a carry begins in the bytes of its first value */
+    if (op->kind == OP_SCAN) return result == operand && result < op->attr[AT_CARRIES].i;
+    return kernel_ok(e, op, result, operand);
+  case CLASS_REDUCE:
+  case CLASS_WINDOW: return is_start(op, operand);
+  case CLASS_LEAF:
+  case CLASS_GLOBAL:
+  case CLASS_CONTRACT:
+  case CLASS_COMPOSITE:
+  case CLASS_ATTENTION:
+  case CLASS_META: return false;
+  }
+  return false;
+}

@@ -1,0 +1,244 @@
+/* Precision: products take operands of fewer bits, and the backward path keeps activations in them.
+   Contract: after autodiff; sums of products are f32, and so are parameters, reductions, softmax,
+   losses, optimizers, and everything in `init`. What a program says in other dtypes than f32 stays.
+   Method: bf16 is a dtype, so a narrowed value is a conversion that fuses into its producer, and
+   its bytes are half. tf32 is f32 with the last 13 bits off: it saves time on tensor cores, not
+   bytes. A value that a product reads narrowed is read so by sums, too, and by the whole backward
+   path: else both would be kept. It is narrowed where it is made, so that a loop reads what is
+   narrowed once. */
+#include "passes/autodiff/precision.h"
+
+#include "passes/manager/pass_list.h"
+
+typedef struct Narrow {
+  Precision p;
+  const Entry *old;
+  ValueId *low;        /* by old value: narrowed, in the new entry; NO_ID: not yet */
+  const Block **where; /* ... of a view: made for the readers in this block; NULL: for all */
+  bool *product;       /* by old value: a product reads it, perhaps through views */
+  int64_t made;
+} Narrow;
+
+bool precision_arg(const PassRun *r, const char *key, Precision *out) {
+  static const char *const names[] = {"f32", "tf32", "bf16"};
+  const char *s = pass_arg_str(r, key, names[0]);
+  for (int i = 0; i < 3; i++)
+    if (strcmp(s, names[i]) == 0) return *out = (Precision)i, true;
+  diag(r->m->ctx, SEV_ERROR, (Loc){0}, "%s= takes f32, tf32 or bf16, not '%s'", key, s);
+  return false;
+}
+
+/* ---- where a value comes from ---- */
+
+/* The same numbers, one for one or repeated. */
+static bool is_view(const Op *op) {
+  return op && op_info[op->kind].cls == CLASS_VIEW && op->noperands == 1 && op->kind != OP_PAD &&
+         op->kind != OP_COPY;
+}
+
+static ValueId source_of(const Entry *e, ValueId v) {
+  for (const Op *def = value_def(e, v); is_view(def); def = value_def(e, v)) v = def->operands[0];
+  return v;
+}
+
+static bool is_f32(const Entry *e, ValueId v) { return value_type(e, v)->dtype == DT_F32; }
+
+static Narrow narrow_new(Arena *a, const Entry *e, Precision p) {
+  Narrow n = {.p = p, .old = e};
+  n.low = ARENA_ARRAY(a, ValueId, e->values.n + 1);
+  n.where = ARENA_ARRAY(a, const Block *, e->values.n + 1);
+  n.product = ARENA_ARRAY(a, bool, e->values.n + 1);
+  memset(n.low, 0xff, sizeof n.low[0] * e->values.n); /* NO_ID */
+  for (uint32_t i = 0; i < e->ops.n; i++) {
+    const Op *op = op_at(e, i);
+    if (op->kind == OP_MATMUL && is_f32(e, op->operands[0]))
+      for (int k = 0; k < 2; k++) n.product[source_of(e, op->operands[k])] = true;
+  }
+  return n;
+}
+
+/* ---- narrowing ---- */
+
+static ValueId narrowed(Narrow *n, Builder *b, ValueId x) {
+  n->made++;
+  return n->p == PRECISION_TF32 ? build1(b, OP_TF32, x) : build_convert(b, x, DT_BF16);
+}
+
+/* Of an old f32 value that is mapped. */
+static ValueId low_of(Narrow *n, Builder *b, ValueId v, const ValueId *map) {
+  if (n->low[v] != NO_ID && (!n->where[v] || n->where[v] == b->b)) return n->low[v];
+  const Op *def = value_def(n->old, v);
+  const char *name = b->name;
+  b->name = value_at(n->old, v)->name;
+  bool was_low = def && n->p == PRECISION_BF16 && def->kind == OP_CONVERT &&
+                 value_type(n->old, def->operands[0])->dtype == DT_BF16;
+  bool was_tf32 = def && n->p == PRECISION_TF32 && def->kind == OP_TF32;
+  if (was_low || was_tf32) {
+    n->low[v] = was_low ? map[def->operands[0]] : map[v];
+  } else if (is_view(def)) {
+    const Type *t = value_type(n->old, v);
+    if (n->p == PRECISION_BF16) t = type_with_dtype(b->m->ctx, t, DT_BF16);
+    b->name = NULL;
+    ValueId x = low_of(n, b, def->operands[0], map);
+    n->low[v] = build(b, def->kind, &x, 1, def->attr, t);
+    n->where[v] = b->b;
+  } else {
+    n->low[v] = narrowed(n, b, map[v]);
+  }
+  b->name = name;
+  return n->low[v];
+}
+
+/* Narrows what is wanted so: the arguments of the block that an op begins, and what the op makes.
+ */
+static void narrow_arguments(Narrow *n, Builder *b, const Op *op, const ValueId *map,
+                             const bool *wanted) {
+  const Block *block = op->parent;
+  if (block->ops.at[0] != op->id) return;
+  for (uint32_t i = 0; i < block->args.n; i++)
+    if (wanted[block->args.at[i]]) (void)low_of(n, b, block->args.at[i], map);
+}
+
+static void narrow_results(Narrow *n, Builder *b, const Op *op, const ValueId *map,
+                           const bool *wanted) {
+  for (int k = 0; k < op->nresults; k++)
+    if (wanted[op->results[k]]) (void)low_of(n, b, op->results[k], map);
+}
+
+/* Copies an op that reads those of its operands narrowed that `reads` says. */
+typedef bool ReadsLow(const void *data, const Op *op, int operand);
+static void copy_reading(Narrow *n, Builder *b, const Op *op, ValueId *map, ReadsLow *reads,
+                         const void *data) {
+  enum { MOST = 3 }; /* operands of an op that computes; others read no single values */
+  ValueId kept[MOST];
+  int many = op->noperands <= MOST && !op->nblocks ? op->noperands : 0;
+  for (int i = 0; i < many; i++) {
+    ValueId v = op->operands[i];
+    kept[i] = map[v];
+    for (int k = 0; k < i; k++)
+      if (op->operands[k] == v) kept[i] = kept[k];
+  }
+  for (int i = 0; i < many; i++) {
+    if (!reads(data, op, i)) continue;
+    ValueId low = low_of(n, b, op->operands[i], map);
+    map[op->operands[i]] = build_convert(b, low, DT_F32);
+  }
+  build_copy(b, n->old, op, map);
+  for (int i = many; i-- > 0;) map[op->operands[i]] = kept[i];
+}
+
+/* ---- what the backward path reads ---- */
+
+struct Saved {
+  Narrow n;
+  bool *keep; /* by value: narrowed where it is made */
+};
+
+/* Results of reductions, and what is computed of them alone: statistics of norms, losses. */
+static bool *find_statistics(Arena *a, const Entry *e) {
+  bool *is = ARENA_ARRAY(a, bool, e->values.n + 1);
+  for (uint32_t i = 0; i < e->body->ops.n; i++) {
+    const Op *op = op_at(e, e->body->ops.at[i]);
+    OpClass c = op_info[op->kind].cls;
+    for (int k = 0; k < op->nresults; k++) {
+      int64_t n = value_type(e, op->results[k])->numel;
+      bool stat = c == CLASS_REDUCE;
+      for (int j = 0; j < op->noperands; j++) {
+        int64_t of = value_type(e, op->operands[j])->numel;
+        stat |= (c == CLASS_ROWS || c == CLASS_COMPOSITE) && n < of; /* a number a row */
+        stat |= (c == CLASS_ELEMENT || is_view(op)) && n == of && is[op->operands[j]];
+      }
+      is[op->results[k]] = stat;
+    }
+  }
+  return is;
+}
+
+static bool can_save(const Saved *s, const Entry *e, const bool *statistic, ValueId v) {
+  const Op *def = value_def(e, v);
+  if (!def || def->backward || !is_f32(e, v) || value_type(e, v)->numel < 2) return false;
+  OpClass c = op_info[def->kind].cls;
+  bool computed = c == CLASS_ELEMENT || c == CLASS_CONTRACT || c == CLASS_WINDOW ||
+                  c == CLASS_COMPOSITE || c == CLASS_ROWS || c == CLASS_INDEX || c == CLASS_ORDER;
+  return computed && !statistic[v] && (s->n.p == PRECISION_BF16 || s->n.product[v]);
+}
+
+/* Logarithms of probabilities, and logits, lose too much: their errors are the results' relative
+ * ones. */
+static bool needs_f32(const Op *op) {
+  return op->kind == OP_XENT_GRAD || op->kind == OP_LOG_SOFTMAX_GRAD;
+}
+
+Saved *saved_new(Arena *a, const Entry *e, Precision p) {
+  Saved *s = ARENA_NEW(a, Saved);
+  *s = (Saved){.n = narrow_new(a, e, p)};
+  s->keep = ARENA_ARRAY(a, bool, e->values.n + 1);
+  const bool *statistic = find_statistics(a, e);
+  for (uint32_t i = 0; i < e->body->ops.n; i++) {
+    const Op *op = op_at(e, e->body->ops.at[i]);
+    if (!op->backward || needs_f32(op) || op->nblocks) continue;
+    for (int k = 0; k < op->noperands; k++) {
+      if (k == op_start(op)) continue;
+      ValueId v = source_of(e, op->operands[k]);
+      s->keep[v] |= can_save(s, e, statistic, v);
+    }
+  }
+  return s;
+}
+
+static bool reads_saved(const void *data, const Op *op, int i) {
+  const Saved *s = data;
+  return op->backward && !needs_f32(op) && i != op_start(op) && is_f32(s->n.old, op->operands[i]) &&
+         s->keep[source_of(s->n.old, op->operands[i])];
+}
+
+void saved_copy(Saved *s, Builder *b, const Entry *old, const Op *op, ValueId *map) {
+  s->n.old = old;
+  copy_reading(&s->n, b, op, map, reads_saved, s);
+  narrow_results(&s->n, b, op, map, s->keep);
+}
+
+int64_t saved_count(const Saved *s) { return s->n.made; }
+
+/* ---- products ---- */
+
+/* Sums of what a product reads narrowed: the gradients of biases. */
+static bool sum_reads_low(const void *data, const Op *op, int i) {
+  const Narrow *n = data;
+  return op->kind == OP_SUM && i == 0 && is_f32(n->old, op->operands[i]) &&
+         n->product[source_of(n->old, op->operands[i])];
+}
+
+static void narrow_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  Narrow *n = data;
+  n->old = old;
+  narrow_arguments(n, b, op, map, n->product);
+  if (op->kind != OP_MATMUL || !is_f32(old, op->operands[0]) || op->attr[AT_TF32].i) {
+    copy_reading(n, b, op, map, sum_reads_low, n);
+    narrow_results(n, b, op, map, n->product);
+    return;
+  }
+  ValueId x = low_of(n, b, op->operands[0], map), y = low_of(n, b, op->operands[1], map);
+  b->name = value_at(old, op->results[0])->name;
+  map[op->results[0]] =
+      build_matmul_narrow(b, x, y, op->attr[AT_TA].i != 0, op->attr[AT_TB].i != 0);
+  narrow_results(n, b, op, map, n->product);
+}
+
+bool pass_precision(PassRun *r) {
+  Precision p;
+  if (!precision_arg(r, "products", &p)) return false;
+  for (uint32_t k = 0; k < r->m->entries.n && p != PRECISION_F32; k++) {
+    Narrow n = narrow_new(r->scratch, r->m->entries.at[k], p);
+    entry_rebuild(r->m->entries.at[k], narrow_each, &n, false, true);
+    r->changes += n.made;
+  }
+  return true;
+}
+
+const char *passes_with_precision(Ctx *c, const char *pipeline, const char *precision) {
+  const char *at = strstr(pipeline, "autodiff");
+  if (!at || strcmp(precision, "f32") == 0) return pipeline;
+  return intern_printf(c, "%.*sautodiff{saved=%s},precision{products=%s}%s", (int)(at - pipeline),
+                       pipeline, precision, precision, at + strlen("autodiff"));
+}

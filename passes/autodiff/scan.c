@@ -1,0 +1,365 @@
+/* The backward path of a loop: a loop in the other direction behind it.
+   Contract: the backward loop carries the gradients of the carries and one accumulator for every
+   value from outside that has a gradient; it stacks the gradients of slices. What its body reads of
+   the forward body is stacked by the forward loop, which gets a result for it, unless it is there
+   without: what comes from outside and its rows by the counter, slices, the counter, what is
+   stacked already, and element-wise work and views of such values, which the backward body does
+   again. An accumulator whose sum can be had from stacks is none: the gradient is computed behind
+   the loop (autodiff_sums.c). Sums have the order of the unrolled program but for what a carry gets
+   from a stack. */
+#include "passes/autodiff/autodiff_impl.h"
+
+static Op *end_of(const Entry *e, const Op *scan) {
+  const Block *b = scan->blocks[0];
+  return op_at(e, b->ops.at[b->ops.n - 1]);
+}
+
+/* ---- what depends on a value asked for ---- */
+
+static bool activate(Diff *d, const Entry *e, ValueId v, bool because) {
+  if (!because || v < d->lo || v >= d->hi || d->active[v - d->lo]) return false;
+  if (!dtype_is_float(value_type(e, v)->dtype)) return false;
+  return d->active[v - d->lo] = true;
+}
+
+bool diff_mark_scan(Diff *d, const Entry *e, const Op *scan) {
+  const Block *b = scan->blocks[0];
+  const Op *yield = end_of(e, scan);
+  bool any = false;
+  for (bool more = true; more;) {
+    more = false;
+    for (int k = 0; k < scan->noperands; k++) {
+      ValueId arg = b->args.at[k + 1];
+      more |= activate(d, e, arg, diff_active(d, scan->operands[k]));
+      if (k < carries_of(scan)) more |= activate(d, e, arg, diff_active(d, yield->operands[k]));
+    }
+    more |= diff_mark(d, e, b, 0, b->ops.n);
+    any |= more;
+  }
+  for (int k = 0; k < scan->nresults; k++) {
+    bool because = diff_active(d, yield->operands[k]);
+    if (k < carries_of(scan)) because |= diff_active(d, b->args.at[k + 1]);
+    any |= activate(d, e, scan->results[k], because);
+  }
+  return any;
+}
+
+/* ---- what the loss depends on ---- */
+
+/* By value: a gradient comes to it in some iteration. Values of the loop and those from outside. */
+static bool *find_reached(ScanBack *s) {
+  const Block *b = s->scan->blocks[0];
+  bool *reached = ARENA_ARRAY(s->a, bool, s->e->values.n);
+  for (int k = 0; k < s->scan->nresults; k++)
+    if (grad_of(s->g, s->scan, k) != NO_ID) reached[s->yield->operands[k]] = true;
+  for (bool more = true; more;) {
+    more = false;
+    for (uint32_t i = b->ops.n; i-- > 0;) {
+      const Op *op = op_at(s->e, b->ops.at[i]);
+      bool any = false;
+      for (int k = 0; k < op->nresults; k++) any |= reached[op->results[k]];
+      if (!any || !op_info[op->kind].grad) continue;
+      for (int k = 0; k < op->noperands; k++) reached[op->operands[k]] = true;
+      ValueList captured = {0};
+      plan_captured(s->a, s->e, op, &captured);
+      for (uint32_t k = 0; k < captured.n; k++) reached[captured.at[k]] = true;
+    }
+    for (int k = 0; k < carries_of(s->scan); k++) {
+      ValueId next = s->yield->operands[k];
+      if (!reached[b->args.at[k + 1]] || reached[next]) continue;
+      more = reached[next] = true;
+    }
+  }
+  return reached;
+}
+
+static ValueId zeros(Builder *b, const Type *t) { return build_const(b, t, 0); }
+
+/* ---- the backward body ---- */
+
+static ValueId add_arg(ScanBack *s, Block *b, ValueId like) {
+  return block_add_arg(s->e, b, (Value){.type = value_type(s->e, like)});
+}
+
+/* The gradients that come in: of the carries, the accumulators, and slices of stacked gradients. */
+static void come_in(ScanBack *s, Block *b, const bool *reached) {
+  const Op *scan = s->scan;
+  Builder *w = s->g->b;
+  Diff *d = s->d;
+  for (int k = 0; k < carries_of(scan); k++) {
+    ValueId arg = scan->blocks[0]->args.at[k + 1], dy = grad_of(s->g, scan, k);
+    s->carry[k] = NO_ID;
+    if (!diff_active(d, arg) || !(reached[arg] || dy != NO_ID)) continue;
+    vec_push(s->a, &s->inits, dy != NO_ID ? dy : zeros(w, value_type(s->e, arg)));
+    vec_push(s->a, &s->types_of, arg);
+    s->carry[k] = add_arg(s, b, arg);
+  }
+  ValueList captured = {0};
+  bool *been = ARENA_ARRAY(s->a, bool, s->e->values.n);
+  plan_captured(s->a, s->e, scan, &captured);
+  for (uint32_t i = 0; i < captured.n; i++) {
+    ValueId v = captured.at[i];
+    if (!diff_active(d, v) || !reached[v] || been[v]) continue;
+    been[v] = true;
+    ValueId so_far = d->sum[v - d->lo];
+    vec_push(s->a, &s->inits, so_far != NO_ID ? so_far : zeros(w, value_type(s->e, v)));
+    vec_push(s->a, &s->types_of, v);
+    vec_push(s->a, &s->outside, v);
+    vec_push(s->a, &s->so_far, so_far);
+    d->sum[v - d->lo] = add_arg(s, b, v);
+  }
+}
+
+/* Gradients of what an iteration gives. */
+static void seed(ScanBack *s, Block *b) {
+  const Op *scan = s->scan;
+  for (int k = 0; k < carries_of(scan); k++)
+    if (s->carry[k] != NO_ID) diff_add(s->g, s->yield->operands[k], s->carry[k]);
+  for (int k = carries_of(scan); k < scan->nresults; k++) {
+    ValueId dy = grad_of(s->g, scan, k), y = s->yield->operands[k];
+    if (dy == NO_ID || !diff_active(s->d, y)) continue;
+    ValueId slice = add_arg(s, b, y);
+    vec_push(s->a, &s->xs, dy);
+    diff_add(s->g, y, slice);
+  }
+}
+
+/* ---- values of the forward body ---- */
+
+static bool is_cheap(const Op *op) {
+  OpClass c = op_info[op->kind].cls;
+  return op->nresults == 1 && !op->nblocks &&
+         (c == CLASS_ELEMENT || c == CLASS_VIEW || c == CLASS_LEAF);
+}
+
+ValueId back_stack_of(const ScanBack *s, ValueId v) {
+  for (int k = carries_of(s->scan); k < s->scan->nresults; k++)
+    if (s->yield->operands[k] == v) return s->scan->results[k];
+  return NO_ID;
+}
+
+int back_slice_of(const ScanBack *s, ValueId v) {
+  const Value *x = value_at(s->e, v);
+  return x->def == NO_ID && (int)x->index > carries_of(s->scan) ? (int)x->index - 1 : -1;
+}
+
+bool back_is_row(const ScanBack *s, const Op *op, int *sign, int64_t *from) {
+  return row_by_counter(s->e, s->scan, op, sign, from) &&
+         value_block(s->e, op->operands[0]) != s->scan->blocks[0];
+}
+
+bool back_is_there(ScanBack *s, ValueId v) {
+  const Value *x = value_at(s->e, v);
+  if (value_block(s->e, v) != s->scan->blocks[0]) return true; /* from outside */
+  if ((s->there && s->there[v] != NO_ID) || back_stack_of(s, v) != NO_ID ||
+      back_slice_of(s, v) >= 0)
+    return true;
+  if (x->def == NO_ID) return x->index == 0; /* the counter; a carry is gone */
+  const Op *op = op_at(s->e, x->def);
+  int sign;
+  int64_t from;
+  if (!is_cheap(op) && !back_is_row(s, op, &sign, &from)) return false;
+  for (int k = 0; k < op->noperands; k++)
+    if (!back_is_there(s, op->operands[k])) return false;
+  return true;
+}
+
+static ValueId slice_again(ScanBack *s, ValueId v, ValueId of) {
+  ValueId arg =
+      block_add_arg(s->e, s->back->blocks[0],
+                    (Value){.type = value_type(s->e, v), .name = value_at(s->e, v)->name});
+  vec_push(s->a, &s->xs, of);
+  return arg;
+}
+
+const Type *back_stack_type(const ScanBack *s, ValueId v) {
+  const Type *row = value_type(s->e, v);
+  int64_t *dim = ARENA_ARRAY(s->a, int64_t, row->rank + 1);
+  dim[0] = s->scan->attr[AT_TRIPS].i;
+  for (int i = 0; i < row->rank; i++) dim[i + 1] = row->dim[i];
+  const Type *t = type_get(s->e->module->ctx, row->dtype, row->rank + 1, dim);
+  if (!t) gc_bug(s->e->module->ctx, "a stack of more bytes than can be addressed");
+  return t;
+}
+
+ValueId back_save(ScanBack *s, ValueId v) {
+  Arena *m = s->e->module->arena;
+  Op *scan = s->scan, *yield = op_at(s->e, s->yield->id);
+  Value stack = {.type = back_stack_type(s, v),
+                 .name = value_at(s->e, v)->name,
+                 .def = scan->id,
+                 .index = (uint32_t)scan->nresults};
+  ValueId id = s->e->values.n;
+  vec_push(m, &s->e->values, stack);
+  ValueId *results = ARENA_ARRAY(m, ValueId, scan->nresults + 1);
+  ValueId *operands = ARENA_ARRAY(m, ValueId, yield->noperands + 1);
+  memcpy(results, scan->results, sizeof *results * (size_t)scan->nresults);
+  memcpy(operands, yield->operands, sizeof *operands * (size_t)yield->noperands);
+  results[scan->nresults++] = id;
+  operands[yield->noperands++] = v;
+  scan->results = results;
+  yield->operands = operands;
+  return id;
+}
+
+/* What stands for a value of the forward body in the backward body. */
+static ValueId value_there(ScanBack *s, ValueId v) {
+  if (v >= s->n || value_block(s->e, v) != s->scan->blocks[0]) return v;
+  if (s->there[v] != NO_ID) return s->there[v];
+  const Value x = *value_at(s->e, v);
+  if (x.def == NO_ID && x.index == 0) return s->there[v] = s->back->blocks[0]->args.at[0];
+  int slice = back_slice_of(s, v);
+  ValueId stack = slice >= 0 ? s->scan->operands[slice] : back_stack_of(s, v);
+  if (stack == NO_ID && !back_is_there(s, v)) stack = back_save(s, v);
+  if (stack != NO_ID) return s->there[v] = slice_again(s, v, stack);
+  const Op *op = op_at(s->e, x.def);
+  for (int k = 0; k < op->noperands; k++)
+    s->there[op->operands[k]] = value_there(s, op->operands[k]);
+  Block *here = s->g->b->b;
+  builder_at(s->g->b, s->again);
+  build_copy(s->g->b, s->e, op, s->there);
+  builder_at(s->g->b, here);
+  return s->there[v];
+}
+
+/* Values that the backward body reads of the forward body, those defined first first. */
+static void find_needed(ScanBack *s, const Block *b, bool *needed) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(s->e, b->ops.at[i]);
+    for (int k = 0; k < op->noperands; k++)
+      if (op->operands[k] < s->n && value_block(s->e, op->operands[k]) == s->scan->blocks[0])
+        needed[op->operands[k]] = true;
+    for (int k = 0; k < op->nblocks; k++) find_needed(s, op->blocks[k], needed);
+  }
+}
+
+static void replace(ScanBack *s, const Block *b, const bool *needed) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(s->e, b->ops.at[i]);
+    ValueId *x = (ValueId *)op->operands; /* of an op that was built here */
+    for (int k = 0; k < op->noperands; k++)
+      if (x[k] < s->n && needed[x[k]]) x[k] = s->there[x[k]];
+    for (int k = 0; k < op->nblocks; k++) replace(s, op->blocks[k], needed);
+  }
+}
+
+static void bring_in(ScanBack *s, Block *b) {
+  const Block *from = s->scan->blocks[0];
+  s->n = s->e->values.n;
+  s->there = ARENA_ARRAY(s->a, ValueId, s->n);
+  memset(s->there, 0xff, sizeof *s->there * s->n); /* NO_ID */
+  bool *needed = ARENA_ARRAY(s->a, bool, s->n);
+  find_needed(s, b, needed);
+  for (uint32_t i = 0; i < from->args.n; i++)
+    if (needed[from->args.at[i]]) (void)value_there(s, from->args.at[i]);
+  for (uint32_t i = 0; i < from->ops.n; i++) {
+    const Op *op = op_at(s->e, from->ops.at[i]);
+    for (int k = 0; k < op->nresults; k++)
+      if (needed[op->results[k]]) (void)value_there(s, op->results[k]);
+  }
+  replace(s, b, needed);
+  Block all = {0};
+  Arena *m = s->e->module->arena;
+  for (int part = 0; part < 2; part++) {
+    const Block *ops = part ? b : s->again;
+    for (uint32_t i = 0; i < ops->ops.n; i++) {
+      op_at(s->e, ops->ops.at[i])->parent = b;
+      vec_push(m, &all.ops, ops->ops.at[i]);
+    }
+  }
+  b->ops.at = all.ops.at;
+  b->ops.n = all.ops.n;
+  b->ops.cap = all.ops.cap;
+}
+
+/* ---- the loop ---- */
+
+/* What the iteration gives that is stacked: gradients of slices, and what sums behind the loop are
+   made of. */
+static void find_given(ScanBack *s, const Block *b, const bool *reached) {
+  const Op *scan = s->scan;
+  for (int k = carries_of(scan); k < scan->noperands; k++) {
+    ValueId arg = scan->blocks[0]->args.at[k + 1];
+    if (!diff_active(s->d, arg) || !reached[arg]) continue;
+    ValueId sum = s->d->sum[arg - s->d->lo];
+    vec_push(s->a, &s->given, sum != NO_ID ? sum : zeros(s->g->b, value_type(s->e, arg)));
+  }
+  back_find_sums(s, b);
+}
+
+/* Before that: gradients of the carries, accumulators. */
+static void go_out(ScanBack *s, Attr attr[MAX_ATTRS]) {
+  Builder *w = s->g->b;
+  Diff *d = s->d;
+  VEC(ValueId) yield = {0};
+  for (uint32_t i = 0; i < s->types_of.n; i++) {
+    ValueId v = s->types_of.at[i], sum = d->sum[v - d->lo];
+    vec_push(s->a, &yield, sum != NO_ID ? sum : zeros(w, value_type(s->e, v)));
+  }
+  attr[AT_CARRIES].i = yield.n;
+  for (uint32_t i = 0; i < s->given.n; i++) vec_push(s->a, &yield, s->given.at[i]);
+  build_op(w, OP_YIELD, yield.at, (int)yield.n, NULL, NULL, 0);
+}
+
+static Op *build_back(ScanBack *s, Block *body, const Attr *attr) {
+  VEC(const Type *) types = {0};
+  VEC(ValueId) operands = {0};
+  for (uint32_t i = 0; i < s->types_of.n; i++) {
+    vec_push(s->a, &types, value_type(s->e, s->types_of.at[i]));
+    vec_push(s->a, &operands, s->inits.at[i]);
+  }
+  for (uint32_t i = 0; i < s->given.n; i++)
+    vec_push(s->a, &types, back_stack_type(s, s->given.at[i]));
+  for (uint32_t i = 0; i < s->xs.n; i++) vec_push(s->a, &operands, s->xs.at[i]);
+  Op *back = build_op(s->g->b, OP_SCAN, operands.at, (int)operands.n, attr, types.at, (int)types.n);
+  back->blocks[0] = body;
+  body->op = back;
+  return back;
+}
+
+/* The gradients after the loop. */
+static void hand_over(ScanBack *s, const bool *reached, const Op *back) {
+  const Op *scan = s->scan;
+  uint32_t first = s->types_of.n - s->outside.n; /* of the accumulators */
+  for (uint32_t i = 0; i < s->outside.n; i++)
+    s->d->sum[s->outside.at[i] - s->d->lo] =
+        s->behind[i].n ? back_sum(s, back, i) : back->results[first + i];
+  int n = 0;
+  for (int k = 0; k < carries_of(scan); k++)
+    if (s->carry[k] != NO_ID) grad_to(s->g, scan, k, back->results[n++]);
+  n = (int)s->types_of.n;
+  for (int k = carries_of(scan); k < scan->noperands; k++) {
+    ValueId arg = scan->blocks[0]->args.at[k + 1];
+    if (diff_active(s->d, arg) && reached[arg]) grad_to(s->g, scan, k, back->results[n++]);
+  }
+}
+
+void diff_back_scan(GradCtx *g, const Op *scan) {
+  Diff *d = g->state;
+  ScanBack s = {.g = g, .d = d, .e = g->b->e, .a = d->r->scratch};
+  s.scan = op_at(s.e, scan->id);
+  s.yield = end_of(s.e, scan);
+  s.carry = ARENA_ARRAY(s.a, ValueId, carries_of(scan) + 1);
+  Arena *m = s.e->module->arena;
+  Block *body = ARENA_NEW(m, Block), *outer = g->b->b;
+  s.again = ARENA_NEW(m, Block);
+  struct ConsTable *cons = g->b->cons;
+  const bool *reached = find_reached(&s);
+  Attr attr[MAX_ATTRS] = {
+      [AT_TRIPS] = scan->attr[AT_TRIPS], [AT_REVERSE] = {.i = !scan->attr[AT_REVERSE].i}};
+  (void)block_add_arg(s.e, body, *value_at(s.e, scan->blocks[0]->args.at[0]));
+  come_in(&s, body, reached);
+  builder_at(g->b, body);
+  seed(&s, body);
+  diff_back(g, scan->blocks[0], 0, scan->blocks[0]->ops.n);
+  find_given(&s, body, reached);
+  go_out(&s, attr);
+  Op holder = {.blocks = &body};
+  s.back = &holder;
+  bring_in(&s, body);
+  builder_at(g->b, outer);
+  g->b->cons = cons;
+  g->b->loc = scan->loc;
+  g->b->scope = scan->scope;
+  hand_over(&s, reached, build_back(&s, body, attr));
+}

@@ -1,0 +1,235 @@
+/* Gradients that a backward loop would add up, as one op behind it.
+   Contract: called while the backward loop of autodiff_scan.c is built; all that it does follows
+   from the program. The gradient of a value from outside is a sum over iterations. Where it adds up
+   products A_i^T B_i or sums over axes of B_i, and A and B are stacked, it is one product of the
+   stacks, or one sum: as deep as all iterations together instead of a shallow one each, with the
+   accumulator read and written as often. Where it adds up gradients of rows by the counter, it is
+   these, stacked. What the backward loop makes and nobody has stacked yet it stacks if that takes
+   no more bytes than the accumulator, which is not there during the loop any more; nothing is asked
+   of the forward loop that the backward one would not ask of it anyway. So the loops hold no more
+   than they did, and what is read behind them was alive to their end. Behind the loop what it has
+   stacked for this and the sum are there at once, up to twice the accumulator. */
+#include "passes/autodiff/autodiff_impl.h"
+
+static const int64_t TOO_MANY = (int64_t)1 << 48; /* bytes of a stack */
+
+static int64_t bytes_of(const Type *t) { return t->numel * dtype_size(t->dtype); }
+
+static bool is_forward(const ScanBack *s, ValueId v) {
+  return value_block(s->e, v) == s->scan->blocks[0];
+}
+
+/* Where the value is among what the backward loop stacks; else -1. */
+static int given_as(const ScanBack *s, ValueId v) {
+  for (uint32_t i = 0; i < s->given.n; i++)
+    if (s->given.at[i] == v) return (int)i;
+  return -1;
+}
+
+/* The slice that comes into the backward body as this argument; else -1. */
+static int slice_in(const ScanBack *s, ValueId v) {
+  const Value *x = value_at(s->e, v);
+  return x->def == NO_ID && x->index > s->types_of.n ? (int)(x->index - 1 - s->types_of.n) : -1;
+}
+
+/* There is a stack of the value. */
+static bool has_stack(const ScanBack *s, ValueId v) {
+  if (is_forward(s, v)) return back_slice_of(s, v) >= 0 || back_stack_of(s, v) != NO_ID;
+  return slice_in(s, v) >= 0 || given_as(s, v) >= 0;
+}
+
+/* The value that is stacked in place of v, which is a view of it or v itself. */
+static ValueId stacked(const ScanBack *s, ValueId v) {
+  const Op *op;
+  while (!has_stack(s, v) && (op = value_def(s->e, v)) && op->kind == OP_RESHAPE)
+    v = op->operands[0];
+  return v;
+}
+
+/* Operands of the term that are stacked. */
+static int read_of(const SumTerm *t) { return t->op->kind == OP_MATMUL ? 2 : 1; }
+
+/* The value can be had stacked: there is a stack, or the backward loop makes the value, or reads it
+   from a stack that it gets for that. Not what is the same in every iteration, and not what the
+   backward loop computes again from other stacks: the forward loop's would be a new one, alive from
+   there on, and by all iterations of the loops around. */
+static bool can_stack(ScanBack *s, const Block *b, ValueId v) {
+  v = stacked(s, v);
+  const Value *x = value_at(s->e, v);
+  bool counter = x->def == NO_ID && x->index == 0;
+  int sign;
+  int64_t from;
+  if (value_block(s->e, v) == b) return !counter;
+  if (!is_forward(s, v) || counter) return false;
+  return has_stack(s, v) || !back_is_there(s, v) ||
+         (x->def != NO_ID && back_is_row(s, op_at(s->e, x->def), &sign, &from));
+}
+
+/* Bytes of the stacks that terms [0, n) would have the backward loop make; TOO_MANY at most. */
+static int64_t cost(const ScanBack *s, const SumTerms *terms) {
+  int64_t all = 0, trips = s->scan->attr[AT_TRIPS].i;
+  for (uint32_t t = 0; t < 2 * terms->n; t++) {
+    const SumTerm *term = &terms->at[t / 2];
+    if ((int)t % 2 >= read_of(term)) continue;
+    ValueId x = stacked(s, term->x[t % 2]);
+    bool counted = has_stack(s, x) || is_forward(s, x);
+    for (uint32_t u = 0; u < t && !counted; u++)
+      counted =
+          (int)u % 2 < read_of(&terms->at[u / 2]) && stacked(s, terms->at[u / 2].x[u % 2]) == x;
+    if (counted) continue;
+    int64_t row = bytes_of(value_type(s->e, x));
+    if (trips > (TOO_MANY - all) / (row + 1)) return TOO_MANY;
+    all += trips * row;
+  }
+  return all;
+}
+
+/* The gradient of rows by the counter: these rows, as they are stacked. */
+static bool is_rows(const ScanBack *s, const Op *op, int *sign, int64_t *from) {
+  return op->kind == OP_GATHER_GRAD && !op->attr[AT_GRAD_BATCH].i &&
+         rows_by_counter(s->e, s->scan, op->operands[1], op->attr[AT_DEPTH].i, sign, from);
+}
+
+/* How the op is done behind the loop; false if it cannot be. */
+static bool can_wait(ScanBack *s, const Block *b, SumTerm *t) {
+  const Op *op = t->op;
+  bool product = op->kind == OP_MATMUL && op->attr[AT_TA].i && !op->attr[AT_TB].i &&
+                 value_type(s->e, op->operands[0])->rank == 2;
+  if (!is_rows(s, op, &t->sign, &t->from)) t->sign = 0;
+  if (!t->sign && !product && (op->kind != OP_SUM || op_start(op) >= 0)) return false;
+  bool all = true;
+  for (int k = 0; k < read_of(t); k++) {
+    t->x[k] = op->operands[k];
+    all = all && can_stack(s, b, t->x[k]);
+  }
+  return all;
+}
+
+/* By value: 1 + the accumulator that it is, with terms added. */
+static uint32_t *find_chains(const ScanBack *s, const Block *b) {
+  uint32_t *chain = ARENA_ARRAY(s->a, uint32_t, s->e->values.n);
+  for (uint32_t i = 0; i < s->outside.n; i++)
+    chain[b->args.at[1 + s->types_of.n - s->outside.n + i]] = i + 1;
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(s->e, b->ops.at[i]);
+    if (op->kind == OP_ADD && !chain[op->operands[0]] != !chain[op->operands[1]])
+      chain[op->results[0]] = chain[op->operands[0]] + chain[op->operands[1]];
+  }
+  return chain;
+}
+
+/* Takes accumulator i apart; false if it is no sum that can be had behind the loop. */
+static bool take_out(ScanBack *s, const Block *b, const uint32_t *chain, uint32_t i) {
+  ValueId arg = b->args.at[1 + s->types_of.n - s->outside.n + i];
+  ValueId *sum = &s->d->sum[s->outside.at[i] - s->d->lo], v = *sum;
+  SumTerms terms = {0};
+  while (v != arg) {
+    if (chain[v] != i + 1) return false;
+    const Op *add = value_def(s->e, v);
+    int other = chain[add->operands[0]] != 0;
+    SumTerm term = {.op = value_def(s->e, add->operands[other])};
+    if (!term.op || !can_wait(s, b, &term)) return false;
+    vec_push(s->a, &terms, term);
+    v = add->operands[!other];
+  }
+  if (!terms.n || cost(s, &terms) > bytes_of(value_type(s->e, arg))) return false;
+  for (uint32_t t = terms.n; t-- > 0;) {
+    vec_push(s->a, &s->behind[i], terms.at[t]);
+    for (int k = 0; k < read_of(&terms.at[t]); k++) {
+      ValueId x = stacked(s, terms.at[t].x[k]);
+      if (!has_stack(s, x) && !is_forward(s, x)) vec_push(s->a, &s->given, x);
+    }
+  }
+  *sum = arg; /* a carry that nobody reads */
+  return true;
+}
+
+void back_find_sums(ScanBack *s, const Block *b) {
+  s->behind = ARENA_ARRAY(s->a, SumTerms, s->outside.n);
+  const uint32_t *chain = find_chains(s, b);
+  for (bool more = true; more;) { /* what one stacks may be what another one lacks */
+    more = false;
+    for (uint32_t i = 0; i < s->outside.n; i++) more |= !s->behind[i].n && take_out(s, b, chain, i);
+  }
+}
+
+/* ---- behind the loop ---- */
+
+/* All rows of a value, as they are stacked. */
+static ValueId whole(ScanBack *s, const Op *back, ValueId v) {
+  ValueId x = stacked(s, v), all;
+  if (!is_forward(s, x)) {
+    int slice = slice_in(s, x);
+    all = slice >= 0 ? s->xs.at[slice] : back->results[(int)s->types_of.n + given_as(s, x)];
+  } else if (back_slice_of(s, x) >= 0) {
+    all = s->scan->operands[back_slice_of(s, x)];
+  } else {
+    const Value *row = value_at(s->e, x);
+    const Op *op = row->def == NO_ID ? NULL : op_at(s->e, row->def);
+    int sign;
+    int64_t from;
+    all = back_stack_of(s, x);
+    if (all == NO_ID)
+      all = op && back_is_row(s, op, &sign, &from)
+                ? rows_slice(s->g->b, s->a, op->operands[0], from, s->scan->attr[AT_TRIPS].i, sign)
+                : back_save(s, x);
+  }
+  return build_reshape(s->g->b, all, back_stack_type(s, v));
+}
+
+/* The first two axes as one. */
+static ValueId rows(ScanBack *s, ValueId v) {
+  const Type *t = value_type(s->e, v);
+  int64_t dim[2] = {t->dim[0] * t->dim[1], t->dim[2]};
+  return build_reshape(s->g->b, v, type_get(s->e->module->ctx, t->dtype, 2, dim));
+}
+
+/* Stacked rows at their places in a table. */
+static ValueId placed(ScanBack *s, ValueId x, int64_t depth, int sign, int64_t from) {
+  Builder *b = s->g->b;
+  Ctx *c = s->e->module->ctx;
+  const Type *t = value_type(s->e, x);
+  if (sign < 0) {
+    Attr attr[MAX_ATTRS] = {[AT_AXES] = {.ints = intern_ints(c, (int64_t[]){0}, 1)}};
+    x = build(b, OP_REVERSE, &x, 1, attr, NULL);
+  }
+  if (t->dim[0] == depth) return x;
+  int64_t *lo = ARENA_ARRAY(s->a, int64_t, 3 * t->rank), *hi = lo + t->rank, *in = hi + t->rank;
+  lo[0] = from;
+  hi[0] = depth - from - t->dim[0];
+  Attr attr[MAX_ATTRS] = {[AT_LO] = {.ints = intern_ints(c, lo, t->rank)},
+                          [AT_HI] = {.ints = intern_ints(c, hi, t->rank)},
+                          [AT_INTERIOR] = {.ints = intern_ints(c, in, t->rank)}};
+  return build(b, OP_PAD, &x, 1, attr, NULL);
+}
+
+static ValueId sum_of_all(ScanBack *s, const Op *back, const SumTerm *t) {
+  Builder *b = s->g->b;
+  ValueId x = whole(s, back, t->x[0]);
+  if (t->sign) return placed(s, x, t->op->attr[AT_DEPTH].i, t->sign, t->from);
+  if (t->op->kind == OP_MATMUL) {
+    ValueId both[] = {rows(s, x), rows(s, whole(s, back, t->x[1]))};
+    return build(b, OP_MATMUL, both, 2, t->op->attr, NULL);
+  }
+  const Ints *axes = t->op->attr[AT_AXES].ints;
+  int64_t *of_all = ARENA_ARRAY(s->a, int64_t, axes->n + 1);
+  for (int k = 0; k < axes->n; k++) of_all[k + 1] = axes->at[k] + 1;
+  return build_reduce(b, OP_SUM, x, of_all, axes->n + 1);
+}
+
+ValueId back_sum(ScanBack *s, const Op *back, uint32_t i) {
+  Builder *b = s->g->b;
+  Loc loc = b->loc;
+  const char *scope = b->scope;
+  ValueId sum = s->so_far.at[i];
+  for (uint32_t t = 0; t < s->behind[i].n; t++) {
+    const SumTerm *term = &s->behind[i].at[t];
+    b->loc = term->op->loc;
+    b->scope = term->op->scope;
+    ValueId more = sum_of_all(s, back, term);
+    sum = sum == NO_ID ? more : build2(b, OP_ADD, sum, more);
+  }
+  b->loc = loc;
+  b->scope = scope;
+  return sum;
+}

@@ -1,0 +1,68 @@
+/* What the files of fusion share: the groups in the making, and the order in which they stand. */
+#ifndef GC_PASSES_FUSE_IMPL_H
+#define GC_PASSES_FUSE_IMPL_H
+#include "passes/fuse/kernel_form.h"
+#include "passes/manager/pass_list.h"
+#include "passes/plan/plan_impl.h"
+
+typedef struct Unit { /* a group in the making */
+  Form form;
+  const Type *domain;
+  int outer;      /* ROWS: axes before the row */
+  const Op *root; /* reduction or matmul */
+  VEC(const Op *) members;
+  OpId node;    /* the one of its members that stands for it: fuse_circle.c */
+  bool dear;    /* computes functions: not to be recomputed in every pass of a row op */
+  bool row_ops; /* softmax and its like: several passes */
+} Unit;
+
+typedef struct Fuse {
+  PassRun *r;
+  const Entry *e;
+  Arena *a;
+  const Block *block; /* that is being grouped */
+  Unit **unit;        /* by op; NULL: not in a group */
+  uint32_t *pos;      /* by op: position in its block */
+  uint32_t *place;    /* by op: position in the text */
+  uint32_t places;
+  bool *inlined;           /* by op: it is copied into the groups that read it */
+  uint32_t *heavy;         /* by op: products, windows and loops on the longest way to it */
+  VEC(const Op *) * users; /* by value: ops that read it */
+  /* The order of groups and of ops in none, by the op that stands for each: fuse_circle.c */
+  uint64_t *rank;          /* those who read have larger ones, with gaps between */
+  OpId *next, *before;     /* in the order of ranks, or NO_ID */
+  uint32_t *seen, stamp;   /* the last search that visited it */
+  uint32_t *enter, *leave; /* by op: what stands below it in a tree of readers */
+  /* while rebuilding */
+  bool *emitted; /* by op */
+} Fuse;
+
+static inline bool fuse_memory_form(Form f) { return f == FORM_MATMUL || f == FORM_WINDOW; }
+
+/* Where a value comes from, behind views: the map is in the axes of v. */
+typedef struct Source {
+  ValueId v;
+  const Op *def; /* NULL: an input */
+  const Axis *map;
+  bool viewed;
+} Source;
+Source fuse_source(const Fuse *f, ValueId v); /* fuse.c */
+
+/* ---- fuse_join.c ---- */
+/* The operand whose producer the op joins first, if it can: of several products the last one, and a
+   long sum of products takes in its terms one by one, so that none waits for all others. */
+int fuse_first(const Fuse *f, const Op *op);
+/* Why the op had better not be computed with group a, where its operand comes from; NULL: it may.
+ */
+const char *fuse_apart(const Fuse *f, const Unit *a, const Source *s, const Op *op);
+
+/* ---- fuse_circle.c ---- */
+/* Before the block is grouped: every op stands for itself, in the given order. */
+void fuse_order(Fuse *f);
+/* A way leads from one to the other through a third, or so many stand between them that it is not
+   looked for. */
+bool fuse_circle(Fuse *f, const Unit *a, const Unit *b);
+/* Before they become one: one op stands for both, behind what either reads and ahead of what reads
+   either. */
+void fuse_reorder(Fuse *f, Unit *a, Unit *b);
+#endif

@@ -1,0 +1,324 @@
+/* Layout of images: for a target that wants it, what lies between convolutions, pools and the
+   element-wise work around them has the channels of a pixel side by side, in order [N, H, W, C],
+   whatever the program says; and convolutions read filters in the layout of their inner loops.
+   Contract: runs after weights have their layouts (layout.c), on one entry; what an op demands and
+   does not get is made by a copy before it, once for all its readers. Element-wise kernels and
+   reductions of columns read any order of axes, so they convert for nothing where an image comes
+   in or leaves.
+   Method: union-find over the values of rank 4 that an op may leave in any order; a class that a
+   convolution reads or writes takes the images' order. */
+#include "ir/op/window.h"
+#include "passes/fuse/kernel_form.h"
+#include "passes/layout/layout_impl.h"
+
+/* How an op wants an operand, or leaves a result. */
+typedef enum Ask {
+  ASK_ANY,    /* in any order of axes */
+  ASK_PLAIN,  /* as it was before this pass: row-major, or in the panels of a weight */
+  ASK_LIKE,   /* all operands and the result in one order */
+  ASK_IMAGE,  /* the images' order */
+  ASK_FILTER, /* filters by output, for conv and conv_filter_grad */
+  ASK_BACK,   /* filters by input channel, for conv_input_grad */
+  ASKS
+} Ask;
+
+typedef struct Images {
+  PassRun *r;
+  const Entry *e; /* while it is rebuilt: as it was */
+  const Target *t;
+  const Layout *image;
+  const Group **group; /* by op of the body */
+  ValueId *parent;
+  bool *wanted;        /* by root: a convolution reads or writes it */
+  bool *fixed;         /* by value: no order to choose */
+  const Layout **made; /* by value: as its op leaves it */
+  ValueId *copy[ASKS]; /* by value: its copy in another layout, once it is made */
+} Images;
+
+static const Type *type_at(const Images *m, ValueId v) { return value_type(m->e, v); }
+
+static ValueId find(Images *m, ValueId v) {
+  while (m->parent[v] != v) v = m->parent[v] = m->parent[m->parent[v]];
+  return v;
+}
+
+static void unite(Images *m, ValueId a, ValueId b) {
+  if (m->fixed[a] || m->fixed[b]) return;
+  a = find(m, a);
+  b = find(m, b);
+  if (a == b) return;
+  m->parent[b] = a;
+  m->wanted[a] |= m->wanted[b];
+}
+
+/* ---- what ops ask ---- */
+
+static bool is_conv(const Op *op) {
+  return op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD || op->kind == OP_CONV_FILTER_GRAD;
+}
+
+/* Or in a kernel of it. */
+static bool in_body(const Entry *e, const Op *op) {
+  const Op *kernel = op->parent->op;
+  return op->parent == e->body ||
+         (kernel && kernel->kind == OP_KERNEL && kernel->parent == e->body);
+}
+
+bool layout_is_fast(const Target *t, const Entry *e, const Op *op) {
+  return is_conv(op) && t && t->filter_panel && in_body(e, op) &&
+         t->filter_panel(t, value_type(e, op->results[0])->dtype, 1) >= 0;
+}
+
+static bool is_fast(const Images *m, const Op *op) { return layout_is_fast(m->t, m->e, op); }
+
+static Ask ask_window(const Images *m, const Group *g, ValueId arg) {
+  const Op *op = g->root;
+  for (int i = 0; i < op->noperands; i++) {
+    if (op->operands[i] != arg) continue;
+    if (!is_conv(op)) return ASK_LIKE;
+    if (!is_fast(m, op)) return ASK_PLAIN;
+    if (i == 0 || (op->kind == OP_CONV_FILTER_GRAD && i == 1)) return ASK_IMAGE;
+    return op->kind == OP_CONV_INPUT_GRAD ? ASK_BACK : ASK_FILTER;
+  }
+  return ASK_ANY;
+}
+
+static bool is_moved(const Op *op) {
+  return op->kind == OP_CONCAT || op->kind == OP_PAD || op->kind == OP_DYNAMIC_UPDATE;
+}
+
+static Ask ask_operand(const Images *m, const Op *op, int i) {
+  const Group *g = m->group[op->id];
+  if (op->nblocks && op->kind != OP_KERNEL) return ASK_PLAIN;
+  switch (g->form) {
+  case FORM_MAP:
+  case FORM_COLS:
+  case FORM_REDUCE: return ASK_ANY;
+  case FORM_WINDOW: return ask_window(m, g, g->arg[i]);
+  case FORM_SINGLE:
+    if (is_moved(op)) return type_at(m, op->operands[i])->rank == 4 ? ASK_LIKE : ASK_PLAIN;
+    return op->kind == OP_COPY ? ASK_ANY : ASK_PLAIN;
+  case FORM_NONE:
+  case FORM_ROWS:
+  case FORM_MATMUL: break;
+  }
+  return ASK_PLAIN;
+}
+
+static Ask ask_result(const Images *m, const Op *op, int i) {
+  const Group *g = m->group[op->id];
+  if (op->nblocks && op->kind != OP_KERNEL) return ASK_PLAIN;
+  if (g->form == FORM_MAP) return ASK_ANY;
+  if (g->form == FORM_SINGLE && (is_moved(op) || op->kind == OP_COPY)) return ASK_ANY;
+  if (g->form != FORM_WINDOW) return ASK_PLAIN;
+  if (!is_conv(g->root)) return ASK_ANY;
+  if (!is_fast(m, g->root)) return ASK_PLAIN;
+  if (g->yield[i] != g->root->results[0]) return ASK_ANY;
+  return g->root->kind == OP_CONV_FILTER_GRAD ? ASK_FILTER : ASK_IMAGE;
+}
+
+const Layout *layout_filter(Ctx *c, const Target *t, const Entry *e, const Op *op, bool back) {
+  static const int64_t by_output[] = {2, 3, 1, 0}, by_input[] = {2, 3, 0, 1};
+  ConvGeom g = conv_geom(e, op);
+  int64_t columns = back ? g.gin : g.gout;
+  int nr = g.groups == 1 ? t->filter_panel(t, g.f->dtype, columns) : 0;
+  return layout_get(c, back ? by_input : by_output, 4, nr);
+}
+
+/* ---- classes ---- */
+
+static void look_inside(Images *m, const Op *op) {
+  if (op_info[op->kind].cls == CLASS_ELEMENT)
+    for (int i = 0; i < op->noperands; i++) unite(m, op->results[0], op->operands[i]);
+  bool moves = op->kind == OP_SLICE || op->kind == OP_REVERSE || op->kind == OP_BROADCAST ||
+               op->kind == OP_COPY || is_moved(op) || op_info[op->kind].cls == CLASS_WINDOW;
+  for (int i = 0; moves && !is_conv(op) && i < op->noperands; i++)
+    if (type_at(m, op->operands[i])->rank == 4) unite(m, op->results[0], op->operands[i]);
+  if (!is_fast(m, op)) return;
+  const ValueId image[3] = {op->operands[0],
+                            op->kind == OP_CONV_FILTER_GRAD ? op->operands[1] : op->operands[0],
+                            op->kind == OP_CONV_FILTER_GRAD ? op->operands[0] : op->results[0]};
+  for (int i = 0; i < 3; i++)
+    if (!m->fixed[image[i]]) m->wanted[find(m, image[i])] = true;
+}
+
+static bool is_flexible(const Images *m, const Op *op) {
+  Form f = m->group[op->id]->form;
+  return f == FORM_MAP || f == FORM_COLS || f == FORM_REDUCE || f == FORM_WINDOW ||
+         f == FORM_SINGLE;
+}
+
+static void look(Images *m, const Op *op) {
+  if (!is_flexible(m, op)) return;
+  const Group *g = m->group[op->id];
+  if (op->kind == OP_KERNEL) {
+    for (int i = 0; i < g->nin; i++) unite(m, g->in[i], g->arg[i]);
+    for (int i = 0; i < g->nout; i++) unite(m, g->out[i], g->yield[i]);
+  }
+  for (int i = 0; i < g->nops; i++) look_inside(m, g->ops[i]);
+}
+
+/* Nothing to choose: another rank, a weight in panels, or the same bytes in both orders. */
+static bool is_settled(const Images *m, ValueId v) {
+  const Value *x = value_at(m->e, v);
+  return x->type->rank != 4 || x->layout || layout_same(x->type, NULL, m->image);
+}
+
+/* Values that are read by nothing but ops that want them plain, and made by an element-wise kernel:
+   it can store them so at once. */
+static bool *find_loose(Images *m) {
+  bool *loose = ARENA_ARRAY(m->r->scratch, bool, m->e->values.n);
+  const Block *body = m->e->body;
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    const Op *op = op_at(m->e, body->ops.at[i]);
+    for (int k = 0; k < op->noperands; k++)
+      loose[op->operands[k]] |= ask_operand(m, op, k) != ASK_PLAIN;
+  }
+  return loose;
+}
+
+static void fix(Images *m) {
+  const Block *body = m->e->body;
+  const bool *loose = find_loose(m);
+  for (ValueId v = 0; v < m->e->values.n; v++) m->fixed[v] = is_settled(m, v);
+  for (uint32_t i = 0; i < body->args.n; i++) m->fixed[body->args.at[i]] = true;
+  for (uint32_t i = 0; i < m->e->ops.n; i++) { /* loops read what is outside of them as it was */
+    const Op *op = op_at(m->e, i);
+    for (int k = 0; !in_body(m->e, op) && k < op->noperands; k++) m->fixed[op->operands[k]] = true;
+  }
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    const Op *op = op_at(m->e, body->ops.at[i]);
+    const Group *g = m->group[op->id];
+    for (int k = 0; k < op->nresults; k++) {
+      bool plain = g->form == FORM_MAP && !loose[op->results[k]];
+      if (ask_result(m, op, k) == ASK_PLAIN || plain) m->fixed[op->results[k]] = true;
+    }
+    if (op->kind != OP_KERNEL) continue;
+    for (int k = 0; k < g->nin; k++) m->fixed[g->arg[k]] |= m->fixed[g->in[k]];
+    for (int k = 0; k < g->nout; k++) m->fixed[g->yield[k]] |= m->fixed[g->out[k]];
+  }
+}
+
+/* ---- setting ---- */
+
+/* The layout that an operand must have, in its place among the op's operands. */
+static const Layout *needed(const Images *m, const Op *op, int i, Ask *ask) {
+  const Value *x = value_at(m->e, op->operands[i]);
+  const Layout *want = x->layout;
+  const Group *g = m->group[op->id];
+  *ask = ask_operand(m, op, i);
+  switch (*ask) {
+  case ASK_PLAIN: want = want == m->image ? NULL : want; break;
+  case ASK_LIKE: want = m->made[op->results[0]]; break;
+  case ASK_IMAGE: want = m->image; break;
+  case ASK_FILTER:
+  case ASK_BACK: want = layout_filter(m->r->m->ctx, m->t, m->e, g->root, *ask == ASK_BACK); break;
+  case ASK_ANY:
+  case ASKS: break;
+  }
+  return layout_same(x->type, x->layout, want) ? x->layout : want;
+}
+
+static void set(Images *m) {
+  const Block *body = m->e->body;
+  for (ValueId v = 0; v < m->e->values.n; v++) {
+    if (!m->fixed[v] && m->wanted[find(m, v)]) {
+      value_at(m->e, v)->layout = m->image;
+      m->r->changes++;
+    }
+    m->made[v] = value_at(m->e, v)->layout;
+  }
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    const Op *op = op_at(m->e, body->ops.at[i]);
+    const Group *g = m->group[op->id];
+    for (int k = 0; k < op->nresults; k++) {
+      const Value *y = value_at(m->e, op->results[k]);
+      Ask ask = ask_result(m, op, k);
+      const Layout *l = y->layout;
+      if (ask == ASK_FILTER) l = layout_filter(m->r->m->ctx, m->t, m->e, g->root, false);
+      if (ask == ASK_IMAGE) l = m->image;
+      if (!layout_same(y->type, l, y->layout)) m->made[op->results[k]] = l;
+      if (op->kind == OP_KERNEL) value_at(m->e, g->yield[k])->layout = m->made[op->results[k]];
+    }
+    for (int k = 0; op->kind == OP_KERNEL && k < op->noperands; k++) {
+      Ask ask;
+      value_at(m->e, g->arg[k])->layout = needed(m, op, k, &ask);
+    }
+  }
+}
+
+/* ---- copies ---- */
+
+static ValueId copy_to(Builder *b, ValueId v, const Layout *l) {
+  const Value from = *value_at(b->e, v);
+  Op *made = build_op(b, OP_COPY, &v, 1, NULL, &from.type, 1);
+  Value *to = value_at(b->e, made->results[0]);
+  to->layout = l;
+  to->name = from.name;
+  return made->results[0];
+}
+
+static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  Images *m = data;
+  m->e = old;
+  if (op->parent != old->body) { /* of a kernel or loop: it has what it needs */
+    build_copy(b, old, op, map);
+    return;
+  }
+  ValueId *saved = ARENA_ARRAY(m->r->scratch, ValueId, op->noperands + 1);
+  for (int i = 0; i < op->noperands; i++) saved[i] = map[op->operands[i]];
+  for (int i = 0; i < op->noperands; i++) {
+    ValueId v = op->operands[i];
+    Ask ask;
+    const Layout *l = needed(m, op, i, &ask);
+    if (l == value_at(old, v)->layout) continue;
+    /* a filter has a copy for each convolution that reads it so: it is soon made again, and would
+       be held from one to the next */
+    bool filter = ask == ASK_FILTER || ask == ASK_BACK;
+    if (ask == ASK_LIKE) ask = l ? ASK_IMAGE : ASK_PLAIN;
+    ValueId *known = &m->copy[ask][v];
+    if (filter || *known == NO_ID || value_at(b->e, *known)->layout != l)
+      *known = copy_to(b, saved[i], l);
+    map[v] = *known;
+    m->r->changes++;
+  }
+  build_copy(b, old, op, map);
+  for (int i = 0; i < op->noperands; i++) map[op->operands[i]] = saved[i];
+  for (int i = 0; i < op->nresults; i++) {
+    ValueId v = op->results[i];
+    const Layout *made = m->made[v], *l = value_at(old, v)->layout;
+    if (made == l) continue;
+    value_at(b->e, map[v])->layout = made;
+    map[v] = copy_to(b, map[v], l);
+    m->r->changes++;
+  }
+}
+
+void layout_images(PassRun *r, Entry *e) {
+  static const int64_t order[] = {0, 2, 3, 1};
+  Images m = {.r = r, .e = e, .t = r->opt->target};
+  Arena *a = r->scratch;
+  uint32_t n = e->values.n, ops = e->body->ops.n;
+  bool any = false;
+  for (uint32_t i = 0; i < e->ops.n && !any; i++) any = layout_is_fast(m.t, e, op_at(e, i));
+  if (!any) return;
+  m.image = layout_get(r->m->ctx, order, 4, 0);
+  m.group = ARENA_ARRAY(a, const Group *, e->ops.n);
+  m.parent = ARENA_ARRAY(a, ValueId, n);
+  m.wanted = ARENA_ARRAY(a, bool, n);
+  m.fixed = ARENA_ARRAY(a, bool, n);
+  m.made = ARENA_ARRAY(a, const Layout *, n);
+  for (int k = 0; k < ASKS; k++) {
+    m.copy[k] = ARENA_ARRAY(a, ValueId, n);
+    for (ValueId v = 0; v < n; v++) m.copy[k][v] = NO_ID;
+  }
+  for (ValueId v = 0; v < n; v++) m.parent[v] = v;
+  for (uint32_t i = 0; i < ops; i++) {
+    const Op *op = op_at(e, e->body->ops.at[i]);
+    m.group[op->id] = group_of(a, e, op);
+  }
+  fix(&m);
+  for (uint32_t i = 0; i < ops; i++) look(&m, op_at(e, e->body->ops.at[i]));
+  set(&m);
+  entry_rebuild(e, each, &m, false, false);
+}

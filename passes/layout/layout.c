@@ -1,0 +1,255 @@
+/* Layout: weights that are right operands of products or filters of convolutions lie in the panels
+   that the target's loops read, and with them all that is element-wise connected: gradients,
+   moments, updates. What lies between convolutions is the business of layout_images.c.
+   Contract: one decision for a global in all entries; a value that anything but products,
+   convolutions, element-wise work and sums of everything touches stays row-major. `init` computes
+   in the global's layout what is element-wise of random numbers and constants, so that it is made
+   in the global's own bytes; the rest in row-major order, converted by a copy at the store. Method:
+   union-find over globals and values; a class takes the layout that some product or convolution
+   wants if no other wants another and nobody else reads or makes one of its values. */
+#include "passes/fuse/kernel_form.h"
+#include "passes/layout/layout_impl.h"
+
+typedef struct Class {
+  uint32_t parent;
+  const Layout *want; /* of a product that reads it as its right operand, of a convolution */
+  bool pinned;        /* something needs it row-major */
+} Class;
+
+typedef struct Layouts {
+  PassRun *r;
+  Module *m;
+  uint32_t *base; /* first node of each entry; globals come first */
+  Class *node;
+} Layouts;
+
+static uint32_t find(Layouts *l, uint32_t x) {
+  while (l->node[x].parent != x) {
+    l->node[x].parent = l->node[l->node[x].parent].parent;
+    x = l->node[x].parent;
+  }
+  return x;
+}
+
+static void want(Layouts *l, uint32_t x, const Layout *layout) {
+  Class *c = &l->node[find(l, x)];
+  if (!layout) return;
+  if (c->want && c->want != layout) c->pinned = true;
+  c->want = layout;
+}
+
+static void unite(Layouts *l, uint32_t a, uint32_t b) {
+  a = find(l, a);
+  b = find(l, b);
+  if (a == b) return;
+  l->node[b].parent = a;
+  l->node[a].pinned |= l->node[b].pinned;
+  want(l, a, l->node[b].want);
+}
+
+static void pin(Layouts *l, uint32_t x) { l->node[find(l, x)].pinned = true; }
+
+const Layout *layout_weight(Ctx *c, const Target *target, const Type *t, int columns) {
+  static const int64_t turned[] = {1, 0};
+  int nr = target && target->panel ? target->panel(target, t->dtype) : 0;
+  if (!nr || t->rank != 2 || t->dim[columns] < nr) return NULL;
+  int64_t padded = (t->dim[columns] + nr - 1) / nr * nr;
+  if (padded - t->dim[columns] > t->dim[columns] / 4) return NULL;
+  return columns ? layout_panels(c, nr) : layout_get(c, turned, 2, nr);
+}
+
+static const Layout *panels_of(const Layouts *l, const Type *t) {
+  return layout_weight(l->m->ctx, l->r->opt->target, t, 1);
+}
+
+static bool whole_panels(const Layouts *l, const Type *t) {
+  const Layout *panels = panels_of(l, t);
+  return panels && t->dim[1] % panels->nr == 0;
+}
+
+/* ---- what an op asks of its values ---- */
+
+static void element(Layouts *l, uint32_t base, const Op *op) {
+  for (int i = 0; i < op->noperands; i++) unite(l, base + op->results[0], base + op->operands[i]);
+}
+
+static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool is_init);
+
+static void look_block(Layouts *l, uint32_t base, const Entry *e, const Block *b, bool is_init) {
+  for (uint32_t i = 0; i < b->ops.n; i++) look(l, base, e, op_at(e, b->ops.at[i]), is_init);
+}
+
+static void kernel(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool is_init) {
+  const Block *b = op->blocks[0];
+  for (int i = 0; i < op->noperands; i++) unite(l, base + op->operands[i], base + b->args.at[i]);
+  const Op *yield = op_at(e, b->ops.at[b->ops.n - 1]);
+  for (int i = 0; i < op->nresults; i++) unite(l, base + op->results[i], base + yield->operands[i]);
+  look_block(l, base, e, b, is_init);
+}
+
+/* A carry lies alike before, in and after the loop; what is stacked or sliced is row-major. */
+static void scan(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool is_init) {
+  const Block *b = op->blocks[0];
+  const Op *yield = op_at(e, b->ops.at[b->ops.n - 1]);
+  int carries = (int)op->attr[AT_CARRIES].i;
+  pin(l, base + b->args.at[0]);
+  for (int i = 0; i < op->noperands; i++) {
+    uint32_t x = base + op->operands[i], arg = base + b->args.at[i + 1];
+    if (i < carries) unite(l, x, arg);
+    if (i >= carries) pin(l, x), pin(l, arg);
+  }
+  for (int i = 0; i < op->nresults; i++) {
+    uint32_t y = base + op->results[i], next = base + yield->operands[i];
+    if (i < carries) unite(l, base + b->args.at[i + 1], next), unite(l, y, next);
+    if (i >= carries) pin(l, y), pin(l, next);
+  }
+  look_block(l, base, e, b, is_init);
+}
+
+/* The filter of an input's gradient is copied in any case. */
+static void convolution(Layouts *l, uint32_t base, const Entry *e, const Op *op) {
+  bool by_filter = op->kind == OP_CONV_FILTER_GRAD;
+  pin(l, base + op->operands[0]);
+  pin(l, base + (by_filter ? op->operands[1] : op->results[0]));
+  if (op->kind != OP_CONV_INPUT_GRAD)
+    want(l, base + (by_filter ? op->results[0] : op->operands[1]),
+         layout_filter(l->m->ctx, l->r->opt->target, e, op, false));
+  if (op_start(op) >= 0) unite(l, base + op->operands[op_start(op)], base + op->results[0]);
+}
+
+/* What a load gives or a store takes. For init the layouts of globals are decided already; tails of
+   panels are not for its numbers. */
+static void as_global(Layouts *l, uint32_t x, const Op *op, bool is_init) {
+  uint32_t index = (uint32_t)op->attr[AT_GLOBAL].i;
+  const Global *g = &l->m->globals.at[index];
+  const Layout *to = g->layout;
+  if (!is_init)
+    unite(l, index, x);
+  else if (to && to->nr && g->type->dim[layout_axis(to, g->type->rank - 1)] % to->nr == 0)
+    want(l, x, to);
+  else
+    pin(l, x);
+}
+
+static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool is_init) {
+  switch ((int)op->kind) {
+  case OP_LOAD: as_global(l, base + op->results[0], op, is_init); return;
+  case OP_STORE: as_global(l, base + op->operands[0], op, is_init); return;
+  case OP_RANDOM_UNIFORM:
+  case OP_RANDOM_NORMAL:
+    if (!is_init) pin(l, base + op->results[0]);
+    if (op->noperands) pin(l, base + op->operands[0]);
+    return;
+  case OP_CONST:
+  case OP_YIELD: return;
+  case OP_KERNEL: kernel(l, base, e, op, is_init); return;
+  case OP_SCAN: scan(l, base, e, op, is_init); return;
+  case OP_MATMUL:
+    pin(l, base + op->operands[0]);
+    if (op->attr[AT_TB].i || value_type(e, op->operands[1])->rank != 2) return;
+    want(l, base + op->operands[1], panels_of(l, value_type(e, op->operands[1])));
+    return;
+  case OP_CONV:
+  case OP_CONV_INPUT_GRAD:
+  case OP_CONV_FILTER_GRAD:
+    if (!layout_is_fast(l->r->opt->target, e, op)) break;
+    convolution(l, base, e, op);
+    return;
+  case OP_BROADCAST: /* of a scalar: any layout; else the other axes must be where they are */
+    if (value_type(e, op->operands[0])->numel != 1) pin(l, base + op->results[0]);
+    pin(l, base + op->operands[0]);
+    return;
+  case OP_SUM: /* of all, as a norm is made of: its loop finds whole panels' rows in their order */
+    if (op->attr[AT_AXES].ints->n != value_type(e, op->operands[0])->rank ||
+        !whole_panels(l, value_type(e, op->operands[0])))
+      pin(l, base + op->operands[0]);
+    if (op_start(op) >= 0) pin(l, base + op->operands[op_start(op)]);
+    pin(l, base + op->results[0]);
+    return;
+  case OP_CONVERT: /* panels are of one dtype */
+    if (panels_of(l, value_type(e, op->operands[0])) == panels_of(l, value_type(e, op->results[0])))
+      break;
+    pin(l, base + op->operands[0]);
+    pin(l, base + op->results[0]);
+    return;
+  default: break;
+  }
+  if (op_info[op->kind].cls == CLASS_ELEMENT && !(op_info[op->kind].flags & OPF_POSITION)) {
+    element(l, base, op);
+    return;
+  }
+  for (int i = 0; i < op->noperands; i++) pin(l, base + op->operands[i]);
+  for (int i = 0; i < op->nresults; i++) pin(l, base + op->results[i]);
+}
+
+/* ---- setting ---- */
+
+static const Layout *decided(Layouts *l, uint32_t x) {
+  const Class *c = &l->node[find(l, x)];
+  return c->pinned ? NULL : c->want;
+}
+
+static void set_values(Layouts *l, uint32_t base, Entry *e) {
+  for (ValueId v = 0; v < e->values.n; v++) {
+    value_at(e, v)->layout = decided(l, base + v);
+    l->r->changes += value_at(e, v)->layout != NULL;
+  }
+}
+
+/* In init: what is stored is in the global's layout, or is a constant that can be made so; else it
+   is copied. */
+static void init_store(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  const Module *m = old->module;
+  const Layout *to = op->kind == OP_STORE ? m->globals.at[op->attr[AT_GLOBAL].i].layout : NULL;
+  const Op *def = to ? value_def(old, op->operands[0]) : NULL;
+  if (!to || value_at(old, op->operands[0])->layout == to) {
+    build_copy(b, old, op, map);
+    return;
+  }
+  ValueId v = map[op->operands[0]];
+  const Type *t = value_type(old, op->operands[0]);
+  bool is_const = def && def->kind == OP_CONST;
+  Op *made = is_const ? build_op(b, OP_CONST, NULL, 0, def->attr, &t, 1)
+                      : build_op(b, OP_COPY, &v, 1, NULL, &t, 1);
+  value_at(b->e, made->results[0])->layout = to;
+  build_op(b, OP_STORE, made->results, 1, op->attr, NULL, 0);
+  (void)data;
+}
+
+static void lay_out_init(Layouts *l) {
+  Entry *e = l->m->init;
+  Layouts init = {.r = l->r, .m = l->m, .node = ARENA_ARRAY(l->r->scratch, Class, e->values.n + 1)};
+  for (uint32_t i = 0; i < e->values.n; i++) init.node[i].parent = i;
+  look_block(&init, 0, e, e->body, true);
+  set_values(&init, 0, e);
+  entry_rebuild(e, init_store, NULL, false, true);
+}
+
+bool pass_layout(PassRun *r) {
+  Layouts l = {.r = r, .m = r->m};
+  Module *m = r->m;
+  l.base = ARENA_ARRAY(r->scratch, uint32_t, m->entries.n + 1);
+  uint32_t n = m->globals.n;
+  for (uint32_t k = 0; k < m->entries.n; k++) {
+    l.base[k] = n;
+    n += m->entries.at[k]->values.n;
+  }
+  l.node = ARENA_ARRAY(r->scratch, Class, n + 1);
+  for (uint32_t i = 0; i < n; i++) l.node[i].parent = i;
+  for (uint32_t k = 0; k < m->entries.n; k++) {
+    Entry *e = m->entries.at[k];
+    for (uint32_t i = 0; i < e->body->args.n; i++) pin(&l, l.base[k] + e->body->args.at[i]);
+    look_block(&l, l.base[k], e, e->body, false);
+  }
+  bool any = false;
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    Global *g = &m->globals.at[i];
+    g->layout = decided(&l, i);
+    any |= g->layout != NULL;
+  }
+  for (uint32_t k = 0; k < m->entries.n; k++) set_values(&l, l.base[k], m->entries.at[k]);
+  for (uint32_t k = 0; k < m->entries.n; k++) layout_images(r, m->entries.at[k]);
+  for (uint32_t k = 0; k < m->entries.n; k++) layout_loops(r, m->entries.at[k]);
+  if (m->init && any) lay_out_init(&l);
+  return true;
+}

@@ -1,0 +1,19 @@
+/* Shared by the files of the pass layout. */
+#ifndef GC_PASSES_LAYOUT_IMPL_H
+#define GC_PASSES_LAYOUT_IMPL_H
+#include "passes/manager/pass_list.h"
+
+/* The target has a kernel for this convolution on images [N, H, W, C] and filters in panels, and it
+   stands in no loop. */
+bool layout_is_fast(const Target *t, const Entry *e, const Op *op);
+/* Filters as the convolution reads or makes them: panels of outputs, or with `back` of input
+   channels, for its gradient by the images. */
+const Layout *layout_filter(Ctx *c, const Target *t, const Entry *e, const Op *op, bool back);
+/* The panels of a matrix as a product's right operand, which reads axis `columns` as its columns:
+   1, or 0 where it is transposed. NULL: a matrix much narrower than a panel would be padding. */
+const Layout *layout_weight(Ctx *c, const Target *target, const Type *t, int columns);
+/* Copies weights that loops read transposed into panels before them; see layout_loops.c. */
+void layout_loops(PassRun *r, Entry *e);
+/* Gives images their order and copies what lies otherwise; see layout_images.c. */
+void layout_images(PassRun *r, Entry *e);
+#endif

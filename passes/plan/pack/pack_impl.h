@@ -1,0 +1,96 @@
+/* The inside of the packer, for pack.c and pack_*.c alone. */
+#ifndef GC_PASSES_PACK_IMPL_H
+#define GC_PASSES_PACK_IMPL_H
+#include "passes/plan/plan_impl.h"
+
+/* A section is the span of time between two consecutive distinct starts: the set of live buffers
+   only grows at a start, so every largest live set is alive at the beginning of some section. */
+typedef struct Pack {
+  Arena *a;
+  Buffers *b; /* offsets: the best packing so far */
+  int n, sections;
+  int *from, *to;   /* life of each buffer in sections, half open */
+  uint64_t *load;   /* by section: live bytes */
+  uint64_t *most;   /* by buffer: largest load over its life */
+  int64_t spans;    /* sum of all lives in sections */
+  int peak;         /* section of the largest load */
+  uint64_t bound;   /* that load: no packing is smaller */
+  uint64_t proven;  /* at least bound, raised by exhausted searches */
+  uint64_t arena;   /* of the best packing; UINT64_MAX: none yet */
+  uint64_t *offset; /* of the attempt at hand */
+  int64_t work;     /* elementary steps that are left */
+  int64_t given;    /* those of the portfolio of orders, which the limit of work does not count */
+  double deadline;  /* seconds of the monotonic clock; 0: none */
+  int64_t look;     /* the clock is looked at again when so much work is left */
+  bool late;        /* the deadline is over */
+  uint64_t random;  /* state of the generator */
+} Pack;
+
+static inline int64_t pack_life(const Pack *p, int i) {
+  return p->b->at[i].last - p->b->at[i].first + 1;
+}
+
+/* Takes the offsets of the attempt at hand if its arena is smaller. */
+void pack_keep(Pack *p);
+/* True if the best packing needs no improvement under this limit. */
+bool pack_done(const Pack *p, const PackLimit *limit);
+/* The deadline is over: every order that is being tried ends at once. */
+bool pack_late(Pack *p);
+/* That, or no work is left. */
+bool pack_out_of_time(Pack *p);
+/* In [0, 1). */
+double pack_random(Pack *p);
+static inline uint64_t pack_mix(uint64_t x) { /* splitmix64's finaliser */
+  x ^= x >> 30;
+  x *= 0xbf58476d1ce4e5b9u;
+  x ^= x >> 27;
+  x *= 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+/* The natural logarithm by operations that every machine rounds alike. */
+double pack_log(double x);
+
+/* ---- pack_greedy.c ---- */
+
+typedef struct Greedy Greedy;
+/* A portfolio of orders. */
+Greedy *greedy_new(Pack *p, const PackLimit *limit);
+/* One more order, near the best one so far. */
+void greedy_improve(Greedy *g);
+
+/* ---- pack_search.c ---- */
+
+typedef struct Search Search;
+/* NULL where sizes are beyond it. */
+Search *search_new(Pack *p);
+/* One attempt at a capacity. False: the limit's capacity is refuted. */
+bool search_attempt(Search *s, const PackLimit *limit);
+
+/* ---- pack_nogood.c ---- */
+
+/* Buffer i lies at `least` or higher. */
+typedef struct Need {
+  int i;
+  int32_t least;
+} Need;
+
+/* Why a state of the search failed: the capacity does not hold these buffers at their least offsets
+   or higher. An exact one is already placed, and it is so only while it lies there. */
+typedef struct Conflict {
+  int32_t *least; /* by buffer; -1: it has no part in it */
+  bool *exact;
+  int *in, n; /* those that have */
+} Conflict;
+void conflict_clear(Conflict *c);
+void conflict_need(Conflict *c, int i, int32_t least, bool exact);
+
+typedef struct Nogoods Nogoods;
+Nogoods *nogoods_new(Arena *a, int n);
+/* Between two attempts: forgets the older half of very many. */
+void nogoods_trim(Nogoods *g);
+/* Keeps a conflict that does not hold any more, now that one of its buffers has a lower `low`. */
+void nogoods_learn(Nogoods *g, const Conflict *c, int32_t capacity, const int32_t *low);
+/* Buffer i was raised. The needs of a nogood that holds now, if there is one. */
+const Need *nogoods_raised(Nogoods *g, int i, int32_t capacity, const int32_t *low, int *n,
+                           int64_t *work);
+#endif

@@ -1,0 +1,117 @@
+/* What less memory costs, as `--memory-curve` prints it. Contract: the program stays as it was. In
+   a trial of another pass (trial_curve) the points of that variant are added to the module's curve;
+   otherwise those of the program as it is, too, and what is left is printed: the least memory of
+   all variants first found, and above it what takes less work. */
+#include "passes/remat/tries.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct Point {
+  uint64_t arena;
+  double flops, cost; /* added */
+  double bound;       /* flops that any plan in its order adds; NAN: nobody knows */
+} Point;
+
+typedef VEC(Point) Points;
+
+struct MemoryCurve {
+  Points *of; /* by entry; the last ones are those of the initial values */
+};
+
+static Points *points_of(PassRun *r, uint32_t k) {
+  Module *m = r->m;
+  if (!m->curve) {
+    m->curve = ARENA_NEW(m->arena, struct MemoryCurve);
+    m->curve->of = ARENA_ARRAY(m->arena, Points, m->entries.n + 1);
+  }
+  return &m->curve->of[k];
+}
+
+/* The bound is one of programs whose loops run as they are. */
+static void add(PassRun *r, Points *to, const Remat *w, uint64_t arena, const RematPlan *plan) {
+  double bound = w->loops[0].rung ? NAN : remat_bound_joint(w->a, &w->p, remat_units(w, arena));
+  vec_push(r->m->arena, to, ((Point){arena, plan->flops, plan->cost, bound}));
+}
+
+/* From what nothing runs again for down to the least that is found, in steps of a tenth; a plan
+   that is far below its step is the next ones', too. */
+static void add_all(PassRun *r, Points *to, Tries *x, uint64_t all) {
+  RematPlan found = {0};
+  uint64_t arena = all, last = all;
+  add(r, to, &x->at[0], all, &found);
+  for (int tenth = 9; tenth > 0; tenth--) {
+    uint64_t limit = all / 10 * (uint64_t)tenth;
+    if (last <= limit) continue;
+    int64_t effort = remat_effort(&x->at[0]) / LEAST_SHARE * x->norders;
+    const Remat *w = tries_fit(x, limit, effort, &found, &arena);
+    if (!w) break;
+    add(r, to, w, arena, &found);
+    last = arena;
+  }
+  const Remat *w = tries_least(x, false, &found, &arena);
+  if (arena >= last) return;
+  add(r, to, w, arena, &found);
+  w = tries_fit(x, arena, remat_effort(&x->at[0]), &found, &arena); /* the same for less work */
+  if (w) add(r, to, w, arena, &found);
+}
+
+static int by_arena(const void *pa, const void *pb) {
+  const Point *a = pa, *b = pb;
+  if (a->arena != b->arena) return a->arena < b->arena ? -1 : 1;
+  return (a->cost > b->cost) - (a->cost < b->cost);
+}
+
+/* Keeps what costs less than all that takes less memory, and the program as it is. */
+static void keep_best(Points *p) {
+  uint32_t n = 0;
+  if (!p->n) return;
+  qsort(p->at, p->n, sizeof *p->at, by_arena);
+  Point whole = p->at[p->n - 1];
+  for (uint32_t k = 0; k < p->n; k++)
+    if (!n || p->at[k].cost < p->at[n - 1].cost) p->at[n++] = p->at[k];
+  if (p->at[n - 1].arena < whole.arena && n < p->n) p->at[n++] = whole;
+  p->n = n;
+}
+
+static void print(FILE *f, const PassRun *r, const Entry *e, const Points *p,
+                  const RematProblem *whole) {
+  double flops = whole->flops > 0 ? 100 / whole->flops : 0;
+  double cost = whole->cost > 0 ? 100 / whole->cost : 0;
+  char buf[32];
+  if (e == r->m->init)
+    fputs("memory curve of the initial values\n", f);
+  else
+    fprintf(f, "memory curve of entry '%s'\n", e->name);
+  fprintf(f, "%18s  %5s  %11s  %10s  %10s\n", "arena, bytes", "%", "flops, + %", "work, + %",
+          "at least");
+  for (uint32_t k = p->n; k-- > 0;) {
+    const Point *x = &p->at[k];
+    fprintf(f, "%18s  %5.1f  %11.2f  %10.2f", plan_commas(buf, x->arena),
+            100 * (double)x->arena / (double)p->at[p->n - 1].arena, flops * x->flops,
+            cost * x->cost);
+    if (isfinite(x->bound))
+      fprintf(f, "  %10.2f\n", flops * x->bound);
+    else
+      fprintf(f, "  %10s\n", isnan(x->bound) ? "-" : "none fits");
+  }
+}
+
+bool remat_curve(PassRun *r, uint32_t k, const GlobalsPlan *g) {
+  Entry *e = pass_entry(r->m, k);
+  Remat given = remat_new(r, e, g);
+  Points *to = points_of(r, k);
+  Arena *a = arena_new();
+  Tries x;
+  uint64_t all = remat_arena(&given, 0);
+  bool ok = tries_new(a, r, e, g, &x);
+  if (ok && all) add_all(r, to, &x, all);
+  if (x.n) remat_as_given(&x.at[0]);
+  if (ok && !r->opt->trial) {
+    keep_best(to);
+    if (to->n) print(r->opt->curve, r, e, to, &x.at[0].p);
+  }
+  tries_free(&x);
+  arena_free(a);
+  return ok;
+}

@@ -1,0 +1,52 @@
+/* What searches for recomputation have found is not searched for again. Contract: an entry is known
+   by its text, whole, in each of the orders that are tried: programs with the same text have the
+   same steps. Passes that try the rest of the pipeline ask for the same entry under the same limit
+   again and again, and at last the pipeline itself does. */
+#include "passes/remat/tries.h"
+
+#include <stdlib.h>
+
+static void print_orders(FILE *f, const Entry *e) {
+  for (uint32_t k = 0; e->orders && k < e->orders->n; k++) {
+    fprintf(f, "order");
+    for (uint32_t i = 0; i < e->body->ops.n; i++) fprintf(f, " %u", e->orders->at[k][i]);
+    fputc('\n', f);
+  }
+}
+
+RematKnown *remat_known(PassRun *r, const Entry *e, uint64_t limit) {
+  Module *m = r->m;
+  char *text = NULL;
+  size_t size = 0;
+  FILE *f = open_memstream(&text, &size);
+  entry_print(f, e, &(PrintOptions){0});
+  print_orders(f, e);
+  fclose(f);
+  RematKnown *known = m->fitted;
+  const char *kept = NULL;
+  for (; known; known = known->next) {
+    if (known->size != size || memcmp(known->text, text, size) != 0) continue;
+    kept = known->text;
+    if (known->limit == limit && known->brief == r->opt->brief) break;
+  }
+  if (!known) {
+    known = ARENA_NEW(m->arena, RematKnown);
+    *known = (RematKnown){
+        .size = size, .limit = limit, .brief = r->opt->brief, .chosen = -1, .next = m->fitted};
+    known->text = kept ? kept : memcpy(arena_alloc(m->arena, size + 1), text, size);
+    m->fitted = known;
+  }
+  free(text);
+  return known;
+}
+
+void remat_keep(PassRun *r, RematKnown *known, const Tries *x, const Remat *w,
+                const RematPlan *found, uint64_t arena) {
+  const RematState *s = &w->s;
+  known->chosen = (int)(w - x->at);
+  known->found = *found;
+  known->arena = arena;
+  for (int t = 0; t < s->p->nsteps; t++)
+    for (uint32_t k = 0; k < s->again[t].n; k++)
+      vec_push(r->m->arena, &known->again, ((RematRerun){t, s->again[t].at[k]}));
+}

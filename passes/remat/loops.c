@@ -1,0 +1,487 @@
+/* Which loops can hold less for their ways back, and how: the ladder of ways that remat climbs.
+   Contract: pure questions about an entry in order; what a rung says is done by remat_loop_build.c.
+   Method: a stack that the way back alone reads may be dropped, and what an iteration needs to make
+   it again is run again: from the carries that were kept before its block, slices, what comes from
+   outside and stacks that stay. Stacks are dropped one after the other, the one that frees most
+   bytes for the work first; each such set is tried with blocks of every length (Chen et al. 2016,
+   with blocks of a loop for segments). Only ways that no other one beats in bytes and work are
+   kept, and a ladder over all loops takes the next way of the loop where it frees most for its
+   work. Bytes are those at the turn, where all stacks are held at once. */
+#include "passes/remat/remat_impl.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+  RUNGS = 32,    /* of a ladder: each is planned as a program of its own */
+  LENGTHS = 256, /* of stacks that are tried */
+  STEPS = 16,    /* in which all stacks are dropped, if there are more */
+  APART = 64     /* ways of a pair are at least 1/64 of its bytes apart */
+};
+
+/* What takes at most this part of a loop's work is nearly free. */
+static const double FREE = 0.02;
+
+static int carries_of(const Op *scan) { return (int)scan->attr[AT_CARRIES].i; }
+static int64_t trips_of(const Op *scan) { return scan->attr[AT_TRIPS].i; }
+
+/* ---- pairs ---- */
+
+typedef struct Finder {
+  Arena *a;
+  const Entry *e;
+  int *position;    /* by op: in the entry's body */
+  ValueId *root;    /* by value: what it is a view of */
+  uint32_t *uses;   /* by value: reads in the entry's body */
+  int *last;        /* by value: position of the last one, of its views, too */
+  const Op **store; /* by global: its last store */
+  int *loaded;      /* by global: position of its last load */
+} Finder;
+
+static void find_uses(Finder *f) {
+  const Block *body = f->e->body;
+  ValueList reads = {0};
+  for (ValueId v = 0; v < f->e->values.n; v++) f->root[v] = v;
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    const Op *op = op_at(f->e, body->ops.at[i]);
+    f->position[op->id] = (int)i;
+    if (op->kind == OP_STORE) f->store[op->attr[AT_GLOBAL].i] = op;
+    if (op->kind == OP_LOAD) f->loaded[op->attr[AT_GLOBAL].i] = (int)i;
+    if (plan_is_view(f->e, op)) f->root[op->results[0]] = f->root[op->operands[0]];
+    plan_reads(f->a, f->e, op, &reads);
+    for (uint32_t k = 0; k < reads.n; k++) {
+      f->uses[reads.at[k]]++;
+      f->last[f->root[reads.at[k]]] = (int)i;
+    }
+  }
+}
+
+/* The way back is the only one that reads the stack, slice by slice. */
+static bool read_by_slices(const Finder *f, const Op *back, ValueId stack) {
+  uint32_t n = 0;
+  for (int j = carries_of(back); j < back->noperands; j++) n += back->operands[j] == stack;
+  return n && n == f->uses[stack];
+}
+
+static double bytes_of(const Entry *e, ValueId v) { return (double)value_type(e, v)->bytes; }
+
+/* What the loop reads from outside must be there, unchanged, when it runs again: where a state is
+   stored before, the store waits. It cannot where the new value is loaded. */
+static bool reads_last(const Finder *f, LoopPair *p) {
+  const Op *there = p->there, *back = p->back;
+  ValueList reads = {0};
+  plan_reads(f->a, f->e, there, &reads);
+  p->late = ARENA_ARRAY(f->a, const Op *, reads.n + 1);
+  for (uint32_t k = 0; k < reads.n; k++) {
+    const Op *def = value_def(f->e, f->root[reads.at[k]]);
+    const Op *store = def && def->kind == OP_LOAD ? f->store[def->attr[AT_GLOBAL].i] : NULL;
+    if (!store || f->position[store->id] > f->position[back->id]) continue;
+    if (f->loaded[def->attr[AT_GLOBAL].i] > f->position[store->id]) return false;
+    bool twice = false;
+    for (int i = 0; i < p->nlate; i++) twice |= p->late[i] == store;
+    if (!twice) p->late[p->nlate++] = store;
+  }
+  for (int k = 0; k < carries_of(there); k++) /* stacks are row-major */
+    if (value_at(f->e, there->results[k])->layout) return false;
+  return true;
+}
+
+/* Bytes that the pair may drop; 0: it is none. */
+static double worth(const Finder *f, const Op *there, const Op *back) {
+  LoopPair pair = {.there = there, .back = back};
+  double bytes = 0;
+  bool turns = !there->attr[AT_REVERSE].i != !back->attr[AT_REVERSE].i;
+  if (trips_of(there) != trips_of(back) || !turns || trips_of(there) < 2) return 0;
+  for (int k = carries_of(there); k < there->nresults; k++)
+    if (read_by_slices(f, back, there->results[k])) bytes += bytes_of(f->e, there->results[k]);
+  return bytes > 0 && reads_last(f, &pair) ? bytes : 0;
+}
+
+static LoopPair pair_of(const Finder *f, const Op *there, const Op *back) {
+  LoopPair p = {.there = there, .back = back};
+  (void)reads_last(f, &p);
+  p.there_end = plan_yield(f->e, there);
+  p.back_end = plan_yield(f->e, back);
+  p.droppable = ARENA_ARRAY(f->a, bool, there->nresults);
+  p.alive = ARENA_ARRAY(f->a, bool, there->nresults);
+  for (int k = carries_of(there); k < there->nresults; k++) {
+    p.droppable[k] = read_by_slices(f, back, there->results[k]);
+    p.alive[k] = !p.droppable[k] && f->last[there->results[k]] >= f->position[back->id];
+  }
+  return p;
+}
+
+typedef struct Candidate {
+  const Op *there, *back;
+  double worth;
+} Candidate;
+
+static int by_worth(const void *x, const void *y) {
+  const Candidate *a = x, *b = y;
+  if (a->worth != b->worth) return a->worth < b->worth ? 1 : -1;
+  return a->back->id < b->back->id ? -1 : a->back->id > b->back->id;
+}
+
+/* Each loop is of one pair at most: of the one that is worth most. */
+static void find_pairs(const Finder *f, LoopLadder *l) {
+  const Block *body = f->e->body;
+  VEC(Candidate) found = {0};
+  OpId *asked = ARENA_ARRAY(f->a, OpId, f->e->ops.n + 1); /* by loop: 1 + the way back */
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    const Op *back = op_at(f->e, body->ops.at[i]);
+    for (int j = 0; back->kind == OP_SCAN && j < back->noperands; j++) {
+      const Op *there = value_def(f->e, back->operands[j]);
+      if (!there || there->kind != OP_SCAN || asked[there->id] == back->id + 1) continue;
+      asked[there->id] = back->id + 1;
+      Candidate x = {there, back, worth(f, there, back)};
+      if (x.worth > 0) vec_push(f->a, &found, x);
+    }
+  }
+  if (found.n) qsort(found.at, found.n, sizeof *found.at, by_worth);
+  bool *taken = ARENA_ARRAY(f->a, bool, f->e->ops.n + 1);
+  l->pair = ARENA_ARRAY(f->a, LoopPair, found.n + 1);
+  for (uint32_t i = 0; i < found.n; i++) {
+    const Op *there = found.at[i].there, *back = found.at[i].back;
+    if (taken[there->id] || taken[back->id]) continue;
+    taken[there->id] = taken[back->id] = true;
+    l->pair[l->npairs++] = pair_of(f, there, back);
+  }
+}
+
+/* ---- what an iteration needs to make again what was dropped ---- */
+
+typedef struct Need {
+  const Finder *f;
+  const LoopPair *p;
+  const bool *dropped;
+  bool by_blocks;    /* a carry comes from the iteration before, else from a stack of its own */
+  uint32_t *seen, n; /* by value: == n */
+  uint32_t *ran;     /* by op: == n */
+  bool *carry;       /* those that are kept */
+  ValueList todo;
+  double flops, cost; /* of an iteration */
+  double longer;      /* bytes from outside that would be dead by then */
+  /* What is dropped for next to no work, by result; NULL: nothing. Bytes of the carries for that.
+   */
+  const bool *free;
+  double free_carry;
+} Need;
+
+static void need(Need *w, ValueId v) {
+  if (w->seen[v] == w->n) return;
+  w->seen[v] = w->n;
+  vec_push(w->f->a, &w->todo, v);
+}
+
+static void need_from_outside(Need *w, ValueId v) {
+  ValueId root = w->f->root[v];
+  const Op *def = value_def(w->f->e, root);
+  if (!def || def->kind == OP_LOAD) return; /* an input, a global */
+  if (w->f->last[root] < w->f->position[w->p->back->id]) w->longer += bytes_of(w->f->e, root);
+}
+
+/* The stack of the value that stays; NO_ID: none. */
+static bool is_stacked(const Need *w, ValueId v) {
+  for (int k = carries_of(w->p->there); k < w->p->there->nresults; k++)
+    if (w->p->there_end->operands[k] == v && !w->dropped[k] &&
+        (w->p->droppable[k] || w->p->alive[k]))
+      return true;
+  return false;
+}
+
+static void need_argument(Need *w, const Value *x) {
+  int k = (int)x->index - 1;
+  if (k < 0) return;
+  if (k >= carries_of(w->p->there)) {
+    need_from_outside(w, w->p->there->operands[k]);
+    return;
+  }
+  w->carry[k] = true;
+  if (w->by_blocks) need(w, w->p->there_end->operands[k]);
+}
+
+/* A kernel gives the value of its block out, too, and that is stacked: it comes in then. */
+static bool is_given_out(Need *w, const Op *kernel, ValueId v) {
+  const Op *yield = plan_yield(w->f->e, kernel);
+  for (int k = 0; k < kernel->nresults; k++)
+    if (yield->operands[k] == v && is_stacked(w, kernel->results[k])) return true;
+  return false;
+}
+
+static void need_bytes(Need *w, ValueId v) { w->cost += REMAT_FLOPS_A_BYTE * bytes_of(w->f->e, v); }
+
+/* An op of the loop's body, or of a kernel, of which just what is needed will be left. */
+static void need_op(Need *w, const Op *op, bool in_kernel) {
+  const Entry *e = w->f->e;
+  if (w->ran[op->id] == w->n) return;
+  w->ran[op->id] = w->n;
+  ValueList reads = {0};
+  plan_reads(w->f->a, e, op, &reads);
+  double flops = (double)op_flops(e, op);
+  w->flops += flops;
+  w->cost += flops;
+  for (uint32_t k = 0; k < reads.n; k++) need(w, reads.at[k]);
+  if (in_kernel || plan_is_view(e, op)) return;
+  for (uint32_t k = 0; k < reads.n; k++) need_bytes(w, reads.at[k]);
+  for (int k = 0; k < op->nresults; k++) need_bytes(w, op->results[k]);
+}
+
+static void need_value(Need *w, ValueId v) {
+  const Entry *e = w->f->e;
+  const Value *x = value_at(e, v);
+  const Block *b = value_block(e, v), *body = w->p->there->blocks[0];
+  const Op *op = x->def == NO_ID ? NULL : op_at(e, x->def);
+  bool in_kernel = b->op && b->op->kind == OP_KERNEL;
+  if (in_kernel && !op) {
+    need(w, b->op->operands[x->index]);
+    need_bytes(w, b->op->operands[x->index]);
+  } else if (in_kernel && is_given_out(w, b->op, v)) {
+    need_bytes(w, v);
+  } else if (b == body && op && op->kind == OP_KERNEL) {
+    need(w, plan_yield(e, op)->operands[x->index]);
+    need_bytes(w, v);
+  } else if (in_kernel || (b == body && op)) {
+    need_op(w, op, in_kernel);
+  } else if (b == body) {
+    need_argument(w, x);
+  } else {
+    need_from_outside(w, v);
+  }
+}
+
+static void find_need(Need *w) {
+  const Op *there = w->p->there;
+  w->n++;
+  w->flops = w->cost = w->longer = 0;
+  memset(w->carry, 0, sizeof *w->carry * (size_t)carries_of(there));
+  for (int k = carries_of(there); k < there->nresults; k++)
+    if (w->dropped[k]) need(w, w->p->there_end->operands[k]);
+  while (w->todo.n) {
+    ValueId v = w->todo.at[--w->todo.n];
+    if (!is_stacked(w, v)) need_value(w, v);
+  }
+}
+
+/* ---- ways of one pair ---- */
+
+typedef VEC(LoopWay) Ways;
+
+static double row_bytes(const Need *w, int result) {
+  return bytes_of(w->f->e, w->p->there_end->operands[result]);
+}
+
+static bool is_argument(const Need *w, int result) {
+  return value_at(w->f->e, w->p->there_end->operands[result])->def == NO_ID;
+}
+
+/* Bytes of the carries that are kept before a block. */
+static double kept_bytes(const Need *w) {
+  const Op *there = w->p->there;
+  double bytes = 0;
+  for (int k = 0; k < carries_of(there); k++) {
+    ValueId arg = there->blocks[0]->args.at[k + 1];
+    if (w->carry[k] && !is_stacked(w, arg)) bytes += bytes_of(w->f->e, arg);
+  }
+  return bytes;
+}
+
+/* The way with what is needed, found before. What is nearly free, in rows of so many bytes, the
+   loop behind the blocks will drop in its turn, with blocks of the best length. */
+static LoopWay way_of(const Need *w, int64_t block, int64_t blocks) {
+  const Op *there = w->p->there;
+  double trips = (double)trips_of(there), again = (double)(block * blocks), row = 0, free = 0;
+  LoopWay x = {.block = block, .blocks = blocks, .dropped = w->dropped, .bytes = w->longer};
+  x.bytes += (double)blocks * kept_bytes(w);
+  for (int k = carries_of(there); k < there->nresults; k++) {
+    if (!w->p->droppable[k]) continue;
+    if (!w->dropped[k]) x.bytes += trips * row_bytes(w, k);
+    if (w->dropped[k]) row += row_bytes(w, k);
+    if (w->dropped[k] && w->free && w->free[k]) free += row_bytes(w, k);
+  }
+  double behind = (trips - again) * row;
+  double less = (trips - again) * (row - free) + 2 * sqrt((trips - again) * w->free_carry * free);
+  if (free > 0 && less < behind) behind = less;
+  x.bytes += (double)block * row > behind ? (double)block * row : behind;
+  x.flops = again * w->flops;
+  x.cost = again * w->cost;
+  return x;
+}
+
+/* A length at which the blocks show what a set is worth. */
+static LoopWay typical_way(const Need *w) {
+  int64_t trips = trips_of(w->p->there), block = 1;
+  while (w->by_blocks && (block + 1) * (block + 1) <= trips) block++;
+  return way_of(w, block, w->by_blocks ? (trips - 1) / block : trips);
+}
+
+/* For every number of iterations that may stay behind the blocks the fewest that run again, in
+   blocks as long or some times shorter. */
+static void ways_of_set(Arena *a, const Need *w, Ways *out) {
+  enum { SHORTER = 4 };
+  int64_t trips = trips_of(w->p->there);
+  if (!w->by_blocks) {
+    vec_push(a, out, way_of(w, 1, trips));
+    return;
+  }
+  for (int64_t most = 2; most < trips; most += trips / LENGTHS + 1)
+    for (int64_t times = 1; times <= SHORTER; times++) {
+      int64_t blocks = times * ((trips - 1) / most), again = trips - most;
+      int64_t block = (again + blocks - 1) / blocks;
+      if (block > 1 && block * blocks < trips) vec_push(a, out, way_of(w, block, blocks));
+    }
+}
+
+/* Another stack may be dropped. With blocks of 1 a carry that is stacked is just what is needed. */
+static bool may_drop(const Need *w, int k) {
+  return w->p->droppable[k] && !w->dropped[k] && (w->by_blocks || !is_argument(w, k));
+}
+
+typedef struct Gain {
+  int stack;
+  double ratio; /* bytes for work */
+} Gain;
+
+static int by_ratio(const void *x, const void *y) {
+  const Gain *a = x, *b = y;
+  if (a->ratio != b->ratio) return a->ratio < b->ratio ? 1 : -1;
+  return a->stack - b->stack;
+}
+
+/* Drops what frees most for its work, and what is made along with it. False: nothing is left. */
+static bool drop_more(Arena *a, Need *w, int at_once) {
+  int n = w->p->there->nresults, ngains = 0;
+  Gain *gain = ARENA_ARRAY(a, Gain, n);
+  bool *dropped = ARENA_ARRAY(a, bool, n);
+  memcpy(dropped, w->dropped, sizeof *dropped * (size_t)n);
+  find_need(w);
+  LoopWay before = typical_way(w);
+  w->dropped = dropped;
+  for (int k = 0; k < n; k++) {
+    if (!may_drop(w, k)) continue;
+    dropped[k] = true;
+    find_need(w);
+    LoopWay x = typical_way(w);
+    gain[ngains++] = (Gain){k, (before.bytes - x.bytes) / (x.cost - before.cost + 1)};
+    dropped[k] = false;
+  }
+  qsort(gain, (size_t)ngains, sizeof *gain, by_ratio);
+  for (int k = 0; k < ngains && k < at_once; k++) dropped[gain[k].stack] = true;
+  find_need(w);
+  for (int k = 0; k < n; k++)
+    if (may_drop(w, k) && w->seen[w->p->there_end->operands[k]] == w->n) dropped[k] = true;
+  return ngains > 0;
+}
+
+static int by_cost(const void *x, const void *y) {
+  const LoopWay *a = x, *b = y;
+  if (a->cost != b->cost) return a->cost < b->cost ? -1 : 1;
+  return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
+}
+
+/* Those that hold less than all that cost less. */
+static Ways best_ways(Arena *a, Ways all, double bytes) {
+  Ways out = {0};
+  double least = bytes;
+  if (all.n) qsort(all.at, all.n, sizeof *all.at, by_cost);
+  for (uint32_t i = 0; i < all.n; i++) {
+    if (all.at[i].bytes > least - bytes / APART) continue;
+    least = all.at[i].bytes;
+    vec_push(a, &out, all.at[i]);
+  }
+  return out;
+}
+
+static Ways ways_of(const Finder *f, const LoopPair *p) {
+  int n = p->there->nresults, droppable = 0;
+  Ways all = {0};
+  Need w = {.f = f, .p = p};
+  w.seen = ARENA_ARRAY(f->a, uint32_t, f->e->values.n);
+  w.ran = ARENA_ARRAY(f->a, uint32_t, f->e->ops.n);
+  w.carry = ARENA_ARRAY(f->a, bool, carries_of(p->there) + 1);
+  double bytes = 0, body = (double)op_flops(f->e, p->there) / (double)trips_of(p->there);
+  for (int k = 0; k < n; k++) {
+    droppable += p->droppable[k];
+    if (p->droppable[k]) bytes += bytes_of(f->e, p->there->results[k]);
+  }
+  for (int by_blocks = 0; by_blocks < 2; by_blocks++) {
+    w.by_blocks = by_blocks;
+    w.dropped = ARENA_ARRAY(f->a, bool, n);
+    const bool *free = NULL;
+    while (drop_more(f->a, &w, droppable / STEPS + 1)) {
+      find_need(&w);
+      bool is_free = by_blocks && w.cost <= FREE * body;
+      if (is_free) w.free_carry = kept_bytes(&w);
+      if (is_free) free = w.dropped;
+      w.free = is_free ? NULL : free;
+      ways_of_set(f->a, &w, &all);
+    }
+  }
+  return best_ways(f->a, all, bytes);
+}
+
+/* ---- the ladder ---- */
+
+/* At most RUNGS of them, the last one too. */
+static void thin_out(LoopLadder *l) {
+  if (l->nrungs <= RUNGS) return;
+  for (int k = 0; k < RUNGS; k++) l->rung[k] = l->rung[(k + 1) * l->nrungs / RUNGS - 1];
+  l->nrungs = RUNGS;
+}
+
+static LoopRung higher(Arena *a, const LoopLadder *l, const LoopRung *from, int pair,
+                       const LoopWay *way) {
+  LoopRung r = {.way = ARENA_ARRAY(a, const LoopWay *, l->npairs)};
+  for (int i = 0; i < l->npairs; i++) {
+    r.way[i] = i == pair ? way : from ? from->way[i] : NULL;
+    r.flops += r.way[i] ? r.way[i]->flops : 0;
+    r.cost += r.way[i] ? r.way[i]->cost : 0;
+  }
+  return r;
+}
+
+static void build_ladder(const Finder *f, LoopLadder *l) {
+  Ways *ways = ARENA_ARRAY(f->a, Ways, l->npairs);
+  uint32_t *at = ARENA_ARRAY(f->a, uint32_t, l->npairs), all = 0;
+  for (int i = 0; i < l->npairs; i++) {
+    ways[i] = ways_of(f, &l->pair[i]);
+    all += ways[i].n;
+  }
+  l->rung = ARENA_ARRAY(f->a, LoopRung, all + 1);
+  for (int best = 0; best >= 0;) {
+    const LoopRung *from = l->nrungs ? &l->rung[l->nrungs - 1] : NULL;
+    double most = -1;
+    best = -1;
+    for (int i = 0; i < l->npairs; i++) {
+      if (at[i] == ways[i].n) continue;
+      const LoopWay *now = from ? from->way[i] : NULL, *next = &ways[i].at[at[i]];
+      double bytes = 0;
+      for (int k = 0; !now && k < l->pair[i].there->nresults; k++)
+        if (l->pair[i].droppable[k]) bytes += bytes_of(f->e, l->pair[i].there->results[k]);
+      bytes = (now ? now->bytes : bytes) - next->bytes;
+      double ratio = bytes / (next->cost - (now ? now->cost : 0) + 1);
+      if (ratio <= most) continue;
+      most = ratio;
+      best = i;
+    }
+    if (best < 0) continue;
+    l->rung[l->nrungs] = higher(f->a, l, from, best, &ways[best].at[at[best]]);
+    l->nrungs++;
+    at[best]++;
+  }
+  thin_out(l);
+}
+
+LoopLadder remat_ladder(Arena *a, const Entry *e) {
+  LoopLadder l = {0};
+  Finder f = {.a = a, .e = e};
+  f.position = ARENA_ARRAY(a, int, e->ops.n);
+  f.root = ARENA_ARRAY(a, ValueId, e->values.n);
+  f.uses = ARENA_ARRAY(a, uint32_t, e->values.n);
+  f.last = ARENA_ARRAY(a, int, e->values.n);
+  f.store = ARENA_ARRAY(a, const Op *, e->module->globals.n + 1);
+  f.loaded = ARENA_ARRAY(a, int, e->module->globals.n + 1);
+  find_uses(&f);
+  find_pairs(&f, &l);
+  if (l.npairs) build_ladder(&f, &l);
+  return l;
+}

@@ -1,0 +1,208 @@
+/* Recomputation under a byte limit: finds ops to run again so that the packed arena of every entry
+   fits, with little added work, or says the least that was found and what holds it there.
+   Contract: needs an order and keeps it, or one of those that the pass order tried: what runs again
+   stands right in front of the step that needs it, as new values; loops may run again in parts
+   (remat_loop.c). Does nothing without a limit. The limit is met in the packed arena, not in the
+   sum of live bytes alone: where packing misses it, a tighter schedule is looked for. The search is
+   remat_search.c. */
+#include "passes/remat/tries.h"
+
+/* ---------------------------------------------------------------- what is told ---- */
+
+static void tell_reruns(Remat *w) {
+  if (!(w->r->opt->remarks & REMARK_REMAT)) return;
+  for (int t = 0; t < w->p.nsteps; t++)
+    for (uint32_t k = 0; k < w->s.again[t].n; k++) {
+      const RematStep *o = &w->p.step[w->s.again[t].at[k]];
+      uint64_t bytes = 0;
+      char buf[32];
+      for (int j = 0; j < o->nout; j++) bytes += (uint64_t)w->p.storage[o->out[j]].size * w->p.unit;
+      const char *name = o->nout ? value_str(&w->old, w->p.storage[o->out[0]].value) : "?";
+      remark(w->r, REMARK_REMAT, "remat", o->op->loc,
+             "%s runs again before %s: %s (%s) is not held", plan_op_name(o->op),
+             plan_op_name(w->p.step[t].op), name, plan_commas(buf, bytes));
+    }
+}
+
+/* The storage is the place of a carry of the loop that runs at the step. */
+static bool is_carry(const Remat *w, int v, int step) {
+  const Op *op = w->p.step[step].op;
+  for (int k = 0; op->kind == OP_SCAN && k < op->attr[AT_CARRIES].i; k++)
+    if (op->results[k] == w->p.storage[v].value) return true;
+  return false;
+}
+
+/* A result of the step may take the bytes, which nobody else reads any more: it stands for both. */
+static bool is_handed_on(const Remat *w, int v, int step) {
+  const RematStep *s = &w->p.step[step];
+  const RematTouches *t = &w->s.touch[v];
+  for (int k = 0; k < s->npairs; k++)
+    if (s->in[s->pair[k].in] == v) return t->at[t->n - 1].step == step;
+  return false;
+}
+
+/* How far the plan is from what a schedule in its order could reach; of loops that run again in
+   parts nothing is known. `flops`: of the program as it came. */
+static void tell_bound(Remat *w, uint64_t limit, const RematPlan *found, double flops) {
+  if (!(w->r->opt->remarks & REMARK_REMAT) || flops <= 0) return;
+  const char *bound = "";
+  if (!w->loops[0].rung)
+    bound = intern_printf(w->r->m->ctx, "; in this order no plan takes less than %.2f %%",
+                          100 * remat_bound_joint(w->a, &w->p, remat_units(w, limit)) / flops);
+  remark(w->r, REMARK_REMAT, "remat", w->e->loc, "entry '%s' takes %.2f %% more arithmetic%s",
+         w->e->name, 100 * found->flops / flops, bound);
+}
+
+/* Why a storage is there at a step; NULL: it is not. */
+static const char *why_held(const Remat *w, int v, int step) {
+  if (remat_touch_at(&w->s, v, step) >= 0)
+    return is_carry(w, v, step) ? "the loop carries it, or adds it up, through all iterations"
+                                : "it is read or made there";
+  int i = remat_touch_after(&w->s, v, step);
+  const RematTouches *t = &w->s.touch[v];
+  if (i == 0 || i == (int)t->n || !t->at[i].held) return NULL;
+  if (t->at[i].step == w->p.nsteps) return "it is returned";
+  if (!remat_may_rerun(&w->p, w->p.storage[v].maker, t->at[i].step))
+    return "it cannot be made again, since a later step overwrites what it is made of";
+  return "it is read later, and to make it again needs as much";
+}
+
+/* Of the steps that hold nearly the most, the one with the most bytes of its own. */
+static int step_to_blame(const Remat *w) {
+  int at, peak = remat_peak(&w->s, &at);
+  for (int t = 0; t < w->p.nsteps; t++)
+    if (remat_live(&w->s, t) > peak - peak / 32 && w->s.within[t] > w->s.within[at]) at = t;
+  return at;
+}
+
+/* Says what the least is that was found, which the state is at, and what holds it there. */
+static void refuse(Remat *w, uint64_t limit, uint64_t bytes, double share) {
+  Ctx *c = w->r->m->ctx;
+  char b1[32], b2[32];
+  int at = step_to_blame(w), live = remat_live(&w->s, at);
+  const RematStep *step = &w->p.step[at];
+  diag(c, SEV_ERROR, w->e->loc,
+       "%s not fit into %s bytes: the least that was found is %s bytes, with %.1f %% more "
+       "arithmetic",
+       w->e == w->r->m->init ? "the initial values do"
+                             : intern_printf(c, "entry '%s' does", w->e->name),
+       plan_commas(b1, limit), plan_commas(b2, bytes), 100 * share);
+  diag(c, SEV_NOTE, step->op->loc, "%s holds it there: %s bytes are in use at this step",
+       plan_op_name(step->op), plan_commas(b1, (uint64_t)live * w->p.unit));
+  if (step->op->kind == OP_SCAN && (int64_t)step->extra * 20 >= live)
+    diag(c, SEV_NOTE, step->op->loc, "its iterations have %s bytes in use besides",
+         plan_commas(b1, (uint64_t)step->extra * w->p.unit));
+  for (int v = 0; v < w->p.nstorages; v++) {
+    const RematStorage *x = &w->p.storage[v];
+    if ((int64_t)x->size * 20 < live || is_handed_on(w, v, at)) continue;
+    const char *why = why_held(w, v, at);
+    if (why)
+      diag(c, SEV_NOTE, w->p.step[x->maker].op->loc, "%s of %s holds %s bytes: %s",
+           value_str(&w->old, x->value), plan_op_name(w->p.step[x->maker].op),
+           plan_commas(b1, (uint64_t)x->size * w->p.unit), why);
+  }
+}
+
+static void tell_climbed(const Remat *w, const Climbed *c) {
+  for (int i = 0; c->rung && i < c->ladder->npairs; i++) {
+    const LoopPair *p = &c->ladder->pair[i];
+    const LoopWay *way = c->rung->way[i];
+    char buf[32];
+    uint64_t bytes = 0;
+    if (!way) continue;
+    for (int k = 0; k < p->there->nresults; k++)
+      bytes += way->dropped[k] ? value_type(&c->from, p->there->results[k])->bytes : 0;
+    if (way->block == 1)
+      remark(w->r, REMARK_REMAT, "remat", p->there->loc,
+             "each iteration of scan runs again before its way back: %s bytes are not stacked",
+             plan_commas(buf, bytes));
+    else
+      remark(w->r, REMARK_REMAT, "remat", p->there->loc,
+             "%lld of %lld iterations of scan run again before their way back, %lld at a time: %s "
+             "bytes are stacked in part",
+             (long long)(way->blocks * way->block), (long long)p->there->attr[AT_TRIPS].i,
+             (long long)way->block, plan_commas(buf, bytes));
+    w->r->changes++;
+  }
+}
+
+static void tell_loops(const Remat *w) {
+  for (int k = 0; k < 2 && (w->r->opt->remarks & REMARK_REMAT); k++) tell_climbed(w, &w->loops[k]);
+}
+
+/* ---------------------------------------------------------------- the pass ---- */
+
+/* Fits the entry, or brings it as near to the limit as a trial needs to know: what is known already
+   about the same entry is done again. */
+static Remat *fit_once(PassRun *r, Tries *x, RematKnown *known, RematPlan *found, uint64_t *arena) {
+  if (known->chosen >= 0) {
+    *found = known->found;
+    *arena = known->arena;
+    return tries_again(x, known->chosen, &known->again);
+  }
+  Remat *w = tries_fit(x, known->limit, remat_effort(&x->at[0]), found, arena);
+  if (!w && r->opt->trial) w = tries_least(x, false, found, arena);
+  if (w) remat_keep(r, known, x, w, found, *arena);
+  return w;
+}
+
+static bool limit_entry(PassRun *r, Entry *e, const GlobalsPlan *g, uint64_t limit) {
+  Remat given = remat_new(r, e, g);
+  e->most_bytes = limit;
+  if (remat_arena(&given, limit) <= limit) return true;
+  Arena *a = arena_new();
+  Tries x;
+  RematPlan found;
+  uint64_t arena;
+  RematKnown *known = remat_known(r, e, limit);
+  bool ok = tries_new(a, r, e, g, &x);
+  Remat *w = ok ? fit_once(r, &x, known, &found, &arena) : NULL;
+  if (ok && !r->opt->trial && (!w || arena > limit)) {
+    w = tries_least(&x, true, &found, &arena); /* which may fit after all */
+    ok = arena <= limit;
+    double flops = x.at[0].p.flops;
+    if (!ok) refuse(w, limit, arena, flops > 0 ? found.flops / flops : 0);
+  }
+  if (ok) {
+    for (int t = 0; t < w->p.nsteps; t++) r->changes += w->s.again[t].n;
+    tell_loops(w);
+    tell_reruns(w);
+    tell_bound(w, limit, &found, x.at[0].p.flops);
+  }
+  e->most_bytes = ok && arena <= limit ? limit : 0;
+  tries_free(&x);
+  arena_free(a);
+  return ok;
+}
+
+/* The bytes that the limit allows; UINT64_MAX where there is none. A share is one of what the
+   largest entry takes without a limit; the initial values, computed once before, are held to bytes
+   alone. */
+static uint64_t limit_of(PassRun *r, const GlobalsPlan *g) {
+  const MemoryLimit *l = &r->opt->limit;
+  uint64_t most = 0;
+  if (l->bytes) return l->bytes;
+  if (l->share <= 0) return UINT64_MAX;
+  if (r->m->whole_arena) return (uint64_t)((double)r->m->whole_arena * l->share);
+  for (uint32_t k = 0; k < r->m->entries.n; k++) {
+    Remat w = remat_new(r, r->m->entries.at[k], g);
+    uint64_t arena = remat_arena(&w, 0);
+    if (arena > most) most = arena;
+  }
+  return (uint64_t)((double)most * l->share);
+}
+
+bool pass_remat(PassRun *r) {
+  for (uint32_t k = 0; pass_entry(r->m, k); k++) pass_entry(r->m, k)->most_bytes = 0;
+  if (!r->opt->limit.bytes && r->opt->limit.share <= 0 && !r->opt->curve) return true;
+  GlobalsPlan g = plan_globals(r->m, r->opt->target->align);
+  Entry *e;
+  if (g.bytes == UINT64_MAX) return false;
+  for (uint32_t k = 0; r->opt->curve && pass_entry(r->m, k); k++)
+    if (!remat_curve(r, k, &g)) return false;
+  uint64_t limit = limit_of(r, &g);
+  bool ok = true;
+  for (uint32_t k = 0; limit < UINT64_MAX && (e = pass_entry(r->m, k)); k++)
+    if (e != r->m->init || r->opt->limit.bytes) ok &= limit_entry(r, e, &g, limit);
+  return ok;
+}

@@ -1,0 +1,241 @@
+/* What the parts of recomputation share. A problem is an entry seen as steps over storages: what is
+   made, read, and may be made again. A schedule says, for every step, which earlier ops run again
+   in front of it, in the given order (a subset of a topological order is one), and for every gap
+   between two uses of a storage whether its bytes are held. Sizes are in units of the problem.
+   Ownership: everything lies in the arena that is handed in. Sources: Chen et al. 2016 (segments),
+   Kirisame et al. 2021 (evicting by cost, size and age), Jain et al. 2020 (the same states as an
+   integer program). */
+#ifndef GC_PASSES_REMAT_IMPL_H
+#define GC_PASSES_REMAT_IMPL_H
+#include "passes/plan/plan_impl.h"
+
+/* ---- the problem: remat_model.c ---- */
+
+typedef struct RematPair {
+  int in, out; /* result `out` may take the bytes of operand `in`: indices into the step's lists */
+} RematPair;
+
+typedef struct RematStep {
+  const Op *op;
+  double flops;
+  double cost; /* flops, and as much for every byte that it moves */
+  int nin, nout, npairs;
+  const int *in, *out; /* storages, each once */
+  const RematPair *pair;
+  int extra;  /* units that it needs while it runs */
+  int latest; /* the last step in front of which it may run again; -1: it runs once */
+} RematStep;
+
+typedef struct RematStorage {
+  int size;
+  int maker; /* step */
+  bool kept; /* to the end: it is returned */
+  ValueId value;
+} RematStorage;
+
+typedef struct RematProblem {
+  const Entry *e;
+  RematStep *step;
+  int nsteps;
+  RematStorage *storage;
+  int nstorages;
+  uint64_t unit; /* bytes */
+  double flops, cost;
+} RematProblem;
+
+/* A byte moved costs as much as this many flops: a plan that is cheap in arithmetic alone would run
+   element-wise ops again without end. */
+#define REMAT_FLOPS_A_BYTE 1.0
+
+/* The entry in its present order. A storage is a value and its views; inputs, globals and what is
+   computed in a global's bytes take nothing from the arena and are left out. */
+RematProblem remat_problem(Arena *a, const Entry *e, const Plan *p, const Target *t);
+
+/* ---- the state of a search: remat_state.c ---- */
+
+typedef struct RematTouch {
+  int step;
+  int readers; /* ops of the step that read the storage */
+  bool held;   /* since the touch before; else it is made again here */
+} RematTouch;
+
+typedef VEC(RematTouch) RematTouches;
+typedef VEC(int) RematAgain; /* steps whose ops run again, in their order */
+
+typedef struct RematChange { /* one entry of the log, with what undoes it */
+  enum {
+    TOUCH_IN,
+    TOUCH_OUT,
+    TOUCH_READERS,
+    TOUCH_HELD,
+    BYTES,
+    RERUN_IN,
+    RERUN_OUT,
+    STEP_BYTES
+  } kind;
+  int a, b, c, d;
+} RematChange;
+
+typedef struct RematTask { /* what a change asks for: remat_state.c */
+  int kind, a, b;
+} RematTask;
+
+enum { REMAT_BLOCK = 64 }; /* steps side by side */
+
+typedef struct RematBlock {
+  int add;         /* to all of its steps */
+  int least, most; /* of its steps, without that */
+} RematBlock;
+
+/* Every primitive change is logged with its inverse: a move is tried by making it, and rolled back.
+   What is live is exact after remat_settle: storages held over step s, and the peak within it. The
+   step after the last one is the end, where results are read. */
+typedef struct RematState {
+  Arena *a;
+  const RematProblem *p;
+  RematTouches *touch; /* by storage */
+  RematAgain *again;   /* by step */
+  int *live;           /* by step, without what its block has: see remat_live */
+  RematBlock *block;   /* by step / REMAT_BLOCK */
+  int *within;         /* by step: of live, the peak of what the step itself touches */
+  int limit;
+  int64_t excess;     /* sum of what live has above the limit */
+  double flops, cost; /* added */
+  VEC(RematChange) log;
+  VEC(RematTask) tasks;
+  int *queue, nqueue; /* steps whose peak must be found again */
+  bool *queued;
+  int *left, *at, *mark, clock; /* by storage, for one step */
+  bool *taken;                  /* by pair of one step */
+  int tiny;                     /* storages below this are never dropped */
+  /* Whether a storage that is missing is held longer or made again: by price, or always again. */
+  bool by_price;
+  double price; /* excess that a unit of cost must remove */
+  int choices;  /* that the price made */
+  int64_t work; /* so far, in about nanoseconds: searches are limited by this, not by time */
+} RematState;
+
+RematState remat_state(Arena *a, const RematProblem *p);
+/* Nothing runs again; every step as in the plan. */
+void remat_reset(RematState *s);
+/* The touches that follow from s->again, which holds what runs again; nothing else is held. */
+void remat_rebuild(RematState *s);
+typedef struct RematRerun {
+  int at, step; /* an op runs again in front of a step */
+} RematRerun;
+
+/* What runs again, which is all that there is to a state. */
+typedef VEC(RematRerun) RematSaved;
+void remat_save(const RematState *s, RematSaved *out);
+void remat_restore(RematState *s, const RematSaved *x, int limit);
+
+void remat_settle(RematState *s);
+void remat_undo(RematState *s, uint32_t to); /* back to a length of the log */
+
+/* ---- what is live: remat_live.c ---- */
+
+static inline int remat_live(const RematState *s, int step) {
+  return s->live[step] + s->block[step / REMAT_BLOCK].add;
+}
+/* What the excess would rise by if steps a to b held d more; and to hold it. */
+int64_t remat_rise(RematState *s, int a, int b, int d);
+void remat_add(RematState *s, int a, int b, int d);
+bool remat_room(const RematState *s, int a, int b, int d); /* for d more, below the limit */
+void remat_set_live(RematState *s);                        /* live was written */
+void remat_set_limit(RematState *s, int limit);
+int remat_peak(const RematState *s, int *at); /* and the first step that has it */
+
+/* ---- moves: remat_state.c ---- */
+
+int remat_touch_at(const RematState *s, int storage, int step);    /* index or -1 */
+int remat_touch_after(const RematState *s, int storage, int step); /* the first one not before */
+/* May the bytes not be held up to touch i, the op be run again there? */
+bool remat_droppable(const RematState *s, int storage, int i);
+void remat_drop(RematState *s, int storage, int i); /* settle afterwards */
+void remat_hold(RematState *s, int storage, int i);
+bool remat_may_rerun(const RematProblem *p, int step, int before);
+
+/* Calls each op of a step in turn with the index of its RematStep: what runs again, then the step's
+   own. made[k] says that result k is a new instance that later readers mean. */
+typedef void RematEmit(void *data, int step, const bool *made);
+void remat_step_ops(RematState *s, int step, RematEmit *emit, void *data);
+
+/* ---- where to begin: remat_start.c ---- */
+
+/* Cuts the way to step `turn` each time `length` units were made; holds what crosses a cut and what
+   is made behind the last one, makes the rest again behind. */
+void remat_segments(RematState *s, int turn, double length);
+/* Runs the steps in order and evicts what is cheapest to make again for its size and age. False
+   where that does not fit, costs more than `most`, or takes the work beyond the deadline. */
+bool remat_evict(RematState *s, int64_t limit, double most, int64_t deadline);
+
+/* ---- the search: remat_search.c ---- */
+
+typedef struct RematPlan {
+  bool fits;
+  int peak; /* units */
+  double flops, cost;
+} RematPlan;
+
+/* Fits the problem into limit units with little added cost; leaves the state at the best plan
+   found. Effort: nanoseconds, about; a quarter of it goes into making what fits cheaper, and all
+   that is left where it adds more arithmetic than `near`. A plan that costs much more than `beat`
+   is not looked for: one of that cost is there already, or INFINITY. */
+RematPlan remat_search(RematState *s, int limit, int64_t effort, double beat, double near);
+/* Goes on from the state, a plan for a limit that is a little looser. */
+RematPlan remat_tighten(RematState *s, int limit, int64_t effort);
+/* The least limit that the search meets, between floor and ceiling; leaves the state there. Effort:
+   of each try. */
+int remat_least(RematState *s, int floor, int ceiling, int64_t effort);
+/* Goes on from the state to limits below, step by step, as long as the effort lasts; returns the
+   peak of what it leaves the state at. */
+int remat_shrink(RematState *s, int floor, int64_t effort);
+
+/* ---- loops: remat_loop.c, remat_loop_build.c ---- */
+
+/* A loop and the one in the other direction that reads its stacks on the way back. */
+typedef struct LoopPair {
+  const Op *there, *back;
+  const Op *there_end, *back_end; /* their yields */
+  bool *droppable;                /* by result of `there`: a stack that `back` alone reads */
+  bool *alive;     /* by result of `there`: another stack, held up to `back` anyway */
+  const Op **late; /* stores over what `there` reads: they wait for `back`, if it runs again */
+  int nlate;
+} LoopPair;
+
+/* How a pair runs with less memory. The first `blocks` times `block` iterations stack what they
+   drop only when the way back has come to their block, which then runs again from the carries that
+   were kept at its beginning. The iterations behind the blocks keep their stacks. With a block of 1
+   each iteration runs again in the body of the way back, and none is behind the blocks. */
+typedef struct LoopWay {
+  int64_t block, blocks;
+  const bool *dropped; /* by result of `there` */
+  double bytes;        /* about what is held for the way back, of what differs between ways */
+  double flops, cost;  /* added */
+} LoopWay;
+
+typedef struct LoopRung {
+  const LoopWay **way; /* by pair; NULL: as it is */
+  double flops, cost;  /* added */
+} LoopRung;
+
+/* The ways of all pairs of an entry, one step after the other from the least added work to the
+   least bytes. No pair: no rung. */
+typedef struct LoopLadder {
+  LoopPair *pair;
+  int npairs;
+  LoopRung *rung;
+  int nrungs;
+} LoopLadder;
+LoopLadder remat_ladder(Arena *a, const Entry *e);
+/* Rebuilds the entry of the ladder in the way of the rung; it stays in order. */
+void remat_climb(Arena *a, Entry *e, const LoopLadder *l, const LoopRung *r);
+
+/* ---- the bound: remat_bound.c ---- */
+
+/* No schedule that keeps the given order of first runs and fits into limit adds less than this many
+   flops: the linear relaxation at the steps that leave least room. INFINITY: no schedule fits. */
+double remat_bound(Arena *a, const RematProblem *p, int limit);
+/* The same at two such steps at once: never less, often more, and slower. */
+double remat_bound_joint(Arena *a, const RematProblem *p, int limit);
+#endif

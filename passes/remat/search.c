@@ -1,0 +1,525 @@
+/* The search for a cheap schedule within a limit. Contract: deterministic; work is counted, not
+   timed. Several starts (nothing dropped; a looser limit first; segments of sqrt(n) kind; eviction
+   step by step, as DTR does at run time) are each completed by a greedy descent on excess bytes x
+   steps removed per cost added, pruned, and the best is improved by ruin and recreate (Schrimpf et
+   al. 2000): hold what a window of steps dropped, repair it with noise, keep what is cheaper. A
+   start of many steps needs most of the effort, and one that fits little: see best_start. */
+#include "passes/remat/remat_impl.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct Candidate {
+  double score;
+  double luck; /* a factor of the score */
+  int storage, step;
+} Candidate;
+
+typedef struct Search {
+  RematState *s;
+  Arena *a;
+  VEC(Candidate) heap;
+  VEC(Candidate) list;
+  RematSaved best;  /* the best start */
+  double noise;     /* of scores: 0 none */
+  double most;      /* added cost beyond which a start is given up */
+  double beat;      /* added cost of a plan that is there already */
+  double all;       /* excess where nothing runs again */
+  int64_t deadline; /* of s->work */
+  int64_t grace;    /* beyond it: see out_of_time */
+  uint64_t seed;
+  int peak_step, peak; /* of the plan in which nothing runs again */
+  double made;         /* units made up to peak_step */
+  int *over;           /* by step: how many before it exceed the limit */
+} Search;
+
+static double random01(Search *w) { /* xorshift64 */
+  w->seed ^= w->seed << 13;
+  w->seed ^= w->seed >> 7;
+  w->seed ^= w->seed << 17;
+  return (double)(w->seed >> 11) * 0x1p-53;
+}
+
+static double jitter(Search *w) { return w->noise > 0 ? exp(w->noise * (random01(w) - 0.5)) : 1; }
+
+enum { LITTLE = 8 }; /* of the excess, one part in so many */
+
+/* What has little left to do when its effort ends goes on: to begin again later costs as much. */
+static bool out_of_time(Search *w) {
+  const RematState *s = w->s;
+  if (s->work > w->deadline && (double)s->excess * LITTLE < w->all) {
+    w->deadline += w->grace;
+    w->grace = 0;
+  }
+  return s->work > w->deadline || s->cost > w->most;
+}
+
+/* ---------------------------------------------------------------- a heap of moves ---- */
+
+static void heap_push(Search *w, Candidate c) {
+  vec_push(w->a, &w->heap, c);
+  uint32_t i = w->heap.n - 1;
+  for (; i && w->heap.at[(i - 1) / 2].score < c.score; i = (i - 1) / 2)
+    w->heap.at[i] = w->heap.at[(i - 1) / 2];
+  w->heap.at[i] = c;
+}
+
+static Candidate heap_pop(Search *w) {
+  Candidate first = w->heap.at[0], last = w->heap.at[--w->heap.n];
+  uint32_t i = 0;
+  for (uint32_t c = 1; c < w->heap.n; c = 2 * i + 1) {
+    if (c + 1 < w->heap.n && w->heap.at[c + 1].score > w->heap.at[c].score) c++;
+    if (w->heap.at[c].score <= last.score) break;
+    w->heap.at[i] = w->heap.at[c];
+    i = c;
+  }
+  w->heap.at[i] = last;
+  return first;
+}
+
+/* What dropping the gap before touch i removes of the excess, per cost of its maker, other results
+   of which may go with it; 0 where it cannot be dropped. A guess from above: what the rerun reads
+   may have to be held or made again, too. */
+static double hope(Search *w, int v, int i) {
+  RematState *s = w->s;
+  if (!remat_droppable(s, v, i)) return 0;
+  const RematTouch *t = &s->touch[v].at[i];
+  int64_t gain = -remat_rise(s, t[-1].step, t->step, -s->p->storage[v].size);
+  return (double)gain / (s->p->step[s->p->storage[v].maker].cost + 1);
+}
+
+enum { TO_OFFER = 20, TO_POP = 100 }; /* nanoseconds, about */
+
+static void offer(Search *w, int v, int i) {
+  double score = hope(w, v, i), luck = jitter(w);
+  w->s->work += TO_OFFER;
+  if (score > 0) heap_push(w, (Candidate){score * luck, luck, v, w->s->touch[v].at[i].step});
+}
+
+/* ---------------------------------------------------------------- greedy ---- */
+
+/* Makes the move; returns the excess removed per cost added. */
+static double attempt(Search *w, Candidate c, bool by_price) {
+  RematState *s = w->s;
+  double cost = s->cost;
+  int64_t excess = s->excess;
+  s->by_price = by_price;
+  remat_drop(s, c.storage, remat_touch_at(s, c.storage, c.step));
+  remat_settle(s);
+  if (excess <= s->excess) return -1;
+  return s->cost <= cost ? INFINITY : (double)(excess - s->excess) / (s->cost - cost);
+}
+
+/* The better of both ways to find what the rerun reads is left done. */
+static double attempt_both(Search *w, Candidate c) {
+  RematState *s = w->s;
+  uint32_t mark = s->log.n;
+  s->choices = 0;
+  double priced = attempt(w, c, true);
+  if (!s->choices || isinf(priced)) return priced;
+  remat_undo(s, mark);
+  double again = attempt(w, c, false);
+  if (again > priced) return again;
+  remat_undo(s, mark);
+  return attempt(w, c, true);
+}
+
+/* Gaps that a move opened or closed have new scores. */
+static void offer_changed(Search *w, uint32_t from) {
+  RematState *s = w->s;
+  for (uint32_t k = from, end = s->log.n; k < end; k++) {
+    const RematChange *g = &s->log.at[k];
+    if (g->kind != TOUCH_IN && g->kind != TOUCH_HELD) continue;
+    int v = g->a, i = remat_touch_at(s, v, g->b);
+    if (i < 0) continue;
+    offer(w, v, i);
+    if (i + 1 < (int)s->touch[v].n) offer(w, v, i + 1);
+  }
+}
+
+static void offer_all(Search *w) {
+  RematState *s = w->s;
+  int *over = w->over;
+  for (int t = 0; t <= s->p->nsteps; t++) over[t + 1] = over[t] + (remat_live(s, t) > s->limit);
+  w->heap.n = 0;
+  for (int v = 0; v < s->p->nstorages; v++)
+    for (int i = 1; i < (int)s->touch[v].n; i++) {
+      const RematTouch *t = &s->touch[v].at[i];
+      if (over[t->step + 1] > over[t[-1].step]) offer(w, v, i);
+    }
+}
+
+/* Of the next one's score: to wait for a better one costs more than it gains, to take a much worse
+   one ruins the order. */
+static const double good_enough = 0.95;
+
+/* Drops gaps, the best first, until nothing exceeds the limit. A popped move is measured exactly
+   and taken if it still beats the bound of the next one. */
+static bool greedy(Search *w) {
+  RematState *s = w->s;
+  for (bool moved = true; s->excess > 0 && moved && !out_of_time(w);) {
+    moved = false;
+    offer_all(w);
+    if (w->heap.n) s->price = w->heap.at[0].score;
+    while (s->excess > 0 && w->heap.n && !out_of_time(w)) {
+      Candidate c = heap_pop(w);
+      s->work += TO_POP;
+      int i = remat_touch_at(s, c.storage, c.step);
+      double now = i < 0 ? 0 : hope(w, c.storage, i) * c.luck;
+      if (now <= 0) continue;
+      if (now < c.score) c.score = now; /* what was done since took some of it */
+      if (w->heap.n && c.score < w->heap.at[0].score * good_enough) {
+        heap_push(w, c);
+        continue;
+      }
+      if (s->price > c.score) s->price = c.score;
+      uint32_t mark = s->log.n;
+      double score = attempt_both(w, c), noisy = score * c.luck;
+      if (score <= 0 || (w->heap.n && noisy < w->heap.at[0].score * good_enough)) {
+        remat_undo(s, mark);
+        if (score > 0) heap_push(w, (Candidate){noisy, c.luck, c.storage, c.step});
+        continue;
+      }
+      s->price = score;
+      moved = true;
+      offer_changed(w, mark);
+    }
+  }
+  return s->excess == 0;
+}
+
+/* ---------------------------------------------------------------- holding again ---- */
+
+static int by_score(const void *pa, const void *pb) {
+  const Candidate *a = pa, *b = pb;
+  if (a->score != b->score) return a->score > b->score ? -1 : 1;
+  if (a->step != b->step) return a->step < b->step ? -1 : 1;
+  return (a->storage > b->storage) - (a->storage < b->storage);
+}
+
+/* Gaps that are dropped and end at steps lo to hi, dearest first; with share < 1 some, in any
+ * order.
+ */
+static void list_dropped(Search *w, int lo, int hi, double share) {
+  RematState *s = w->s;
+  w->list.n = 0;
+  for (int v = 0; v < s->p->nstorages; v++)
+    for (int i = 1; i < (int)s->touch[v].n; i++) {
+      const RematTouch *t = &s->touch[v].at[i];
+      if (t->held || t->step < lo || t->step > hi) continue;
+      if (share < 1 && random01(w) >= share) continue;
+      double score = share < 1 ? random01(w) : s->p->step[s->p->storage[v].maker].cost;
+      vec_push(w->a, &w->list, (Candidate){score, 1, v, t->step});
+    }
+  s->work += s->p->nstorages;
+  if (w->list.n) qsort(w->list.at, w->list.n, sizeof *w->list.at, by_score);
+}
+
+static bool fits_held(const RematState *s, int v, int i) {
+  const RematTouch *t = &s->touch[v].at[i];
+  return remat_room(s, t[-1].step + 1, t->step - 1, s->p->storage[v].size);
+}
+
+static bool prune_once(Search *w) {
+  RematState *s = w->s;
+  bool changed = false;
+  list_dropped(w, 0, s->p->nsteps, 1);
+  s->by_price = false;
+  for (uint32_t k = 0; k < w->list.n && s->work < w->deadline; k++) {
+    Candidate c = w->list.at[k];
+    int i = remat_touch_at(s, c.storage, c.step);
+    s->work++;
+    if (i < 1 || s->touch[c.storage].at[i].held || !fits_held(s, c.storage, i)) continue;
+    double cost = s->cost;
+    int64_t excess = s->excess;
+    uint32_t mark = s->log.n;
+    remat_hold(s, c.storage, i);
+    remat_settle(s);
+    if (s->excess > excess || s->cost >= cost)
+      remat_undo(s, mark);
+    else
+      changed = true;
+  }
+  return changed;
+}
+
+static void prune(Search *w) {
+  while (prune_once(w) && w->s->work < w->deadline) {
+  }
+}
+
+enum {
+  IDLE_ROUNDS = 1000, /* without gain: enough is enough */
+  IDLE_REPAIRS = 40,
+  MOST_HELD = 40, /* gaps that a round holds again */
+  LEAST_REACH = 4 /* steps on either side of its centre */
+};
+static const double most_noise = 1.5; /* of scores, as a power of e */
+
+/* Holds again some of what was dropped up to steps around the centre. */
+static void ruin(Search *w, int centre) {
+  RematState *s = w->s;
+  double far = random01(w), share = 0.1 + 0.9 * random01(w);
+  int reach = LEAST_REACH + (int)(far * far * far * s->p->nsteps / 3);
+  uint32_t most = 1 + (uint32_t)(MOST_HELD * random01(w));
+  list_dropped(w, centre - reach, centre + reach, share < 1 ? share : 0.99);
+  s->by_price = false;
+  for (uint32_t k = 0; k < w->list.n && k < most; k++) {
+    Candidate c = w->list.at[k];
+    int i = remat_touch_at(s, c.storage, c.step);
+    if (i > 0 && !s->touch[c.storage].at[i].held) remat_hold(s, c.storage, i);
+  }
+  remat_settle(s);
+}
+
+static bool recreate(Search *w) {
+  w->noise = most_noise * random01(w);
+  bool ok = greedy(w);
+  w->noise = 0;
+  return ok;
+}
+
+static void ruin_and_recreate(Search *w) {
+  RematState *s = w->s;
+  for (int idle = 0; idle < IDLE_ROUNDS && s->work < w->deadline && s->cost > 0; idle++) {
+    s->log.n = 0;
+    double cost = s->cost;
+    ruin(w, (int)(random01(w) * s->p->nsteps));
+    bool ok = recreate(w);
+    if (ok) prune(w);
+    if (ok && s->cost < cost * (1 - 1e-6)) idle = 0;
+    if (!ok || s->cost > cost) remat_undo(s, 0);
+  }
+}
+
+/* No single move takes more from where the limit is exceeded: what runs again there is in each
+   other's way. The same around the step that exceeds it most. */
+static bool repair(Search *w) {
+  RematState *s = w->s;
+  for (int idle = 0; idle < IDLE_REPAIRS && s->excess > 0 && !out_of_time(w); idle++) {
+    s->log.n = 0;
+    int64_t excess = s->excess;
+    int at;
+    (void)remat_peak(s, &at);
+    ruin(w, at);
+    (void)recreate(w);
+    if (s->excess < excess)
+      idle = 0;
+    else
+      remat_undo(s, 0);
+  }
+  return s->excess == 0;
+}
+
+static bool descend(Search *w) { return greedy(w) || (!out_of_time(w) && repair(w)); }
+
+/* ---------------------------------------------------------------- the whole ---- */
+
+enum { LOOSER = 4, SEGMENTS = 24, EVICTIONS = 10, STARTS = 1 + LOOSER + SEGMENTS + EVICTIONS };
+
+static const double looser_by = 0.15;  /* of the limit, each */
+static const double longest = 0.7;     /* segment, of what is made on the way to the peak */
+static const double shorter = 0.75;    /* is each segment than the one before */
+static const double tightest = 0.85;   /* limit of eviction, of the one asked for */
+static const double eviction_by = 0.1; /* of the limit, each */
+
+/* A looser limit first, tightened step by step. */
+static void start_looser(Search *w, int limit, int steps) {
+  RematState *s = w->s;
+  remat_reset(s);
+  for (int j = steps; j > 0; j--) {
+    double looser = limit * (1 + looser_by * j);
+    if (looser >= w->peak) continue;
+    remat_set_limit(s, (int)looser);
+    if (greedy(w)) prune(w);
+  }
+}
+
+typedef enum Outcome { FITS, FAILS, LATE } Outcome; /* LATE: with more effort it might fit */
+
+static Outcome start(Search *w, int limit, int k, int64_t effort) {
+  RematState *s = w->s;
+  w->deadline = s->work > INT64_MAX - effort ? INT64_MAX : s->work + effort;
+  s->limit = limit;
+  if (k <= LOOSER) {
+    start_looser(w, limit, k);
+  } else if (k <= LOOSER + SEGMENTS) {
+    remat_segments(s, w->peak_step, w->made * longest * pow(shorter, k - LOOSER - 1));
+  } else {
+    double lower = limit * (tightest + eviction_by * (k - LOOSER - SEGMENTS - 1));
+    if (lower > w->peak) return FAILS;
+    if (!remat_evict(s, (int64_t)lower, w->most, w->deadline))
+      return s->work > w->deadline ? LATE : FAILS;
+  }
+  s->log.n = 0;
+  remat_set_limit(s, limit);
+  if (s->excess > 0 && s->cost > w->most) return FAILS;
+  bool ok = descend(w);
+  if (ok) prune(w);
+  s->log.n = 0;
+  if (ok && s->excess == 0) return FITS;
+  return s->work > w->deadline ? LATE : FAILS;
+}
+
+static Search search_here(RematState *s) {
+  Search w = {.s = s, .a = s->a, .beat = INFINITY, .most = INFINITY, .seed = 88172645463325252u};
+  w.over = ARENA_ARRAY(s->a, int, s->p->nsteps + 2);
+  return w;
+}
+
+static Search search_new(RematState *s) {
+  Search w = search_here(s);
+  s->limit = INT32_MAX;
+  remat_reset(s);
+  w.peak = remat_peak(s, &w.peak_step);
+  for (int t = 0; t < w.peak_step; t++)
+    for (int k = 0; k < s->p->step[t].nout; k++) w.made += s->p->storage[s->p->step[t].out[k]].size;
+  return w;
+}
+
+typedef struct Start {
+  double excess, cost; /* when its effort was used up */
+  int rounds;          /* that it had */
+  bool ended;
+} Start;
+
+/* The next one of a round: as long as nothing fits the one that is nearest, then the one that will
+   cost least, if what is left costs as much as what it has done; but what has little left to do
+   comes before what has hardly begun, of which nobody knows. -1: none. */
+static int next_start(const Start *of, int round, double cheapest, double all) {
+  int best = -1;
+  double least = 0;
+  bool fits = isfinite(cheapest);
+  for (int k = 0; k < STARTS; k++) {
+    if (of[k].ended || of[k].rounds > round) continue;
+    double done = all > of[k].excess ? 1 - of[k].excess / all : 0;
+    double key = !fits ? of[k].excess : done > 0 ? of[k].cost / done : INFINITY;
+    if (fits && key < cheapest && of[k].excess * LITTLE < all) key -= cheapest;
+    if (best >= 0 && key >= least) continue;
+    best = k;
+    least = key;
+  }
+  return best;
+}
+
+/* Every start has a small share of the effort first; of those that need more, the ones that promise
+   most have a larger one, and then what is left. A start is given up where it costs more than half
+   of the program again, or too much more than the best to be won back by what follows. Leaves the
+   state at the best start; with any = true at the first one that fits. */
+static const double beaten = 1.3, beaten_by = 0.02;
+
+static bool best_start(Search *w, int limit, int64_t effort, bool any) {
+  enum { ROUNDS = 3 };
+  static const int share[ROUNDS] = {256, 16, 1}, share_once_fit[ROUNDS] = {256, 2, 1};
+  static const double hopeless = 1.5;
+  RematState *s = w->s;
+  Start of[STARTS] = {0};
+  double least = INFINITY;
+  int64_t end = s->work + effort;
+  remat_set_limit(s, limit); /* of the state in which nothing runs again */
+  w->all = (double)s->excess;
+  for (int round = 0; round < ROUNDS; round++)
+    for (int k; s->work < end && (k = next_start(of, round, least, w->all)) >= 0;) {
+      double bar = least < w->beat ? least : w->beat;
+      w->most = isinf(bar) ? hopeless * s->p->cost : beaten * bar + beaten_by * s->p->cost;
+      int64_t most = effort / (isinf(bar) ? share : share_once_fit)[round], rest = end - s->work;
+      if (most > rest) most = rest;
+      w->grace = round ? (most < rest - most ? most : rest - most) : 0;
+      s->excess = INT64_MAX; /* unless the start comes to its descent */
+      Outcome got = start(w, limit, k, most);
+      of[k] = (Start){(double)s->excess, s->cost, round + 1, got != LATE};
+      if (got != FITS || s->cost >= least) continue;
+      if (any) return true;
+      least = s->cost;
+      remat_save(s, &w->best);
+    }
+  w->most = INFINITY;
+  w->grace = 0;
+  if (isinf(least)) return false;
+  remat_restore(s, &w->best, limit);
+  return true;
+}
+
+static RematPlan result(const RematState *s, bool fits) {
+  int at;
+  return (RematPlan){fits, remat_peak(s, &at), s->flops, s->cost};
+}
+
+static bool some_step_needs_more(const RematState *s, int limit) {
+  for (int t = 0; t < s->p->nsteps; t++)
+    if (s->within[t] > limit) return true;
+  return false;
+}
+
+RematPlan remat_search(RematState *s, int limit, int64_t effort, double beat, double near) {
+  Search w = search_new(s);
+  int64_t end = s->work + effort;
+  w.beat = beat;
+  if (some_step_needs_more(s, limit)) return (RematPlan){0};
+  bool fits = best_start(&w, limit, effort / 4 * 3, false);
+  if (fits) {
+    w.deadline = s->flops <= near ? s->work + effort / 4 : end;
+    ruin_and_recreate(&w);
+    s->log.n = 0;
+  }
+  return result(s, fits);
+}
+
+RematPlan remat_tighten(RematState *s, int limit, int64_t effort) {
+  Search w = search_here(s);
+  w.deadline = s->work + effort / 2;
+  s->log.n = 0;
+  remat_set_limit(s, limit);
+  bool fits = descend(&w);
+  if (fits) {
+    prune(&w);
+    w.deadline = s->work + effort / 2;
+    ruin_and_recreate(&w);
+  }
+  s->log.n = 0;
+  return result(s, fits);
+}
+
+int remat_least(RematState *s, int floor, int ceiling, int64_t effort) {
+  enum { PRECISION = 400 }; /* of the peak */
+  int at;
+  Search w = search_new(s);
+  RematSaved least = {0};
+  int precision = w.peak / PRECISION + 1;
+  remat_save(s, &least);
+  for (int lo = floor; ceiling - lo > precision;) {
+    int m = lo + (ceiling - lo) / 2;
+    if (best_start(&w, m, effort, true)) {
+      ceiling = remat_peak(s, &at);
+      remat_save(s, &least);
+    } else {
+      lo = m + 1;
+    }
+  }
+  remat_restore(s, &least, ceiling);
+  return ceiling;
+}
+
+int remat_shrink(RematState *s, int floor, int64_t effort) {
+  enum { FIRST = 64, LAST = 400, SHARE = 4 }; /* steps, of what is left; effort of one */
+  int at, least = remat_peak(s, &at);
+  int64_t end = s->work + effort;
+  RematSaved saved = {0};
+  remat_save(s, &saved);
+  for (int step = least / FIRST + 1; step > least / LAST && least > floor && s->work < end;) {
+    Search w = search_here(s);
+    w.deadline = s->work + effort / SHARE < end ? s->work + effort / SHARE : end;
+    s->log.n = 0;
+    remat_set_limit(s, least - step > floor ? least - step : floor);
+    if (descend(&w)) {
+      least = remat_peak(s, &at);
+      remat_save(s, &saved);
+      step *= 2;
+    } else {
+      remat_restore(s, &saved, least);
+      step /= 4;
+    }
+  }
+  remat_restore(s, &saved, least);
+  return least;
+}

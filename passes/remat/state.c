@@ -1,0 +1,555 @@
+/* The state of recomputation: touches of every storage, what runs again in front of every step, and
+   the bytes live at each step, exact after every move.
+   Contract: primitive changes are logged with their inverse, so that a move is tried by making it;
+   the cost of a move is the length of the gaps it changes. */
+#include "passes/remat/remat_impl.h"
+
+#include <math.h>
+
+bool remat_may_rerun(const RematProblem *p, int step, int before) {
+  return before <= p->step[step].latest;
+}
+
+/* ---------------------------------------------------------------- primitive changes ---- */
+
+static void note(RematState *s, int kind, int a, int b, int c, int d) {
+  vec_push(s->a, &s->log, (RematChange){kind, a, b, c, d});
+}
+
+int remat_touch_after(const RematState *s, int storage, int step) {
+  const RematTouches *t = &s->touch[storage];
+  int lo = 0, hi = (int)t->n;
+  while (lo < hi) {
+    int m = (lo + hi) / 2;
+    if (t->at[m].step < step)
+      lo = m + 1;
+    else
+      hi = m;
+  }
+  return lo;
+}
+
+int remat_touch_at(const RematState *s, int storage, int step) {
+  int i = remat_touch_after(s, storage, step);
+  return i < (int)s->touch[storage].n && s->touch[storage].at[i].step == step ? i : -1;
+}
+
+static void touch_in(RematState *s, int v, int i, RematTouch x) {
+  RematTouches *t = &s->touch[v];
+  vec_push(s->a, t, x);
+  memmove(t->at + i + 1, t->at + i, sizeof x * (t->n - 1 - (size_t)i));
+  t->at[i] = x;
+  note(s, TOUCH_IN, v, x.step, 0, 0);
+}
+
+static void touch_out(RematState *s, int v, int i) {
+  RematTouches *t = &s->touch[v];
+  RematTouch x = t->at[i];
+  t->n--;
+  memmove(t->at + i, t->at + i + 1, sizeof x * (t->n - (size_t)i));
+  note(s, TOUCH_OUT, v, x.step, x.readers, x.held);
+}
+
+static void touch_readers(RematState *s, int v, int i, int more) {
+  RematTouch *x = &s->touch[v].at[i];
+  x->readers += more;
+  note(s, TOUCH_READERS, v, x->step, more, 0);
+}
+
+static void touch_held(RematState *s, int v, int i, bool held) {
+  RematTouch *x = &s->touch[v].at[i];
+  x->held = held;
+  note(s, TOUCH_HELD, v, x->step, held, 0);
+}
+
+static void bytes(RematState *s, int a, int b, int d) {
+  if (a > b || !d) return;
+  remat_add(s, a, b, d);
+  note(s, BYTES, a, b, d, 0);
+}
+
+static int slot(const RematAgain *r, int step) {
+  int lo = 0, hi = (int)r->n;
+  while (lo < hi) {
+    int m = (lo + hi) / 2;
+    if (r->at[m] < step)
+      lo = m + 1;
+    else
+      hi = m;
+  }
+  return lo;
+}
+
+static bool runs_again(const RematState *s, int at, int step) {
+  const RematAgain *r = &s->again[at];
+  int i = slot(r, step);
+  return i < (int)r->n && r->at[i] == step;
+}
+
+static void rerun_in(RematState *s, int at, int step) {
+  RematAgain *r = &s->again[at];
+  int i = slot(r, step);
+  vec_push(s->a, r, step);
+  memmove(r->at + i + 1, r->at + i, sizeof *r->at * (r->n - 1 - (size_t)i));
+  r->at[i] = step;
+  s->cost += s->p->step[step].cost;
+  s->flops += s->p->step[step].flops;
+  note(s, RERUN_IN, at, step, 0, 0);
+}
+
+static void rerun_out(RematState *s, int at, int step) {
+  RematAgain *r = &s->again[at];
+  int i = slot(r, step);
+  r->n--;
+  memmove(r->at + i, r->at + i + 1, sizeof *r->at * (r->n - (size_t)i));
+  s->cost -= s->p->step[step].cost;
+  s->flops -= s->p->step[step].flops;
+  note(s, RERUN_OUT, at, step, 0, 0);
+}
+
+static void unsettle(RematState *s, int step) {
+  if (s->queued[step]) return;
+  s->queued[step] = true;
+  s->queue[s->nqueue++] = step;
+}
+
+void remat_undo(RematState *s, uint32_t to) {
+  while (s->log.n > to) {
+    RematChange g = s->log.at[--s->log.n];
+    uint32_t kept = s->log.n;
+    switch (g.kind) {
+    case TOUCH_IN: touch_out(s, g.a, remat_touch_at(s, g.a, g.b)); break;
+    case TOUCH_OUT:
+      touch_in(s, g.a, remat_touch_after(s, g.a, g.b), (RematTouch){g.b, g.c, g.d != 0});
+      break;
+    case TOUCH_READERS: touch_readers(s, g.a, remat_touch_at(s, g.a, g.b), -g.c); break;
+    case TOUCH_HELD: touch_held(s, g.a, remat_touch_at(s, g.a, g.b), !g.c); break;
+    case BYTES: remat_add(s, g.a, g.b, -g.c); break;
+    case RERUN_IN: rerun_out(s, g.a, g.b); break;
+    case RERUN_OUT: rerun_in(s, g.a, g.b); break;
+    case STEP_BYTES:
+      remat_add(s, g.a, g.a, g.b - s->within[g.a]);
+      s->within[g.a] = g.b;
+      break;
+    }
+    s->log.n = kept;
+  }
+}
+
+/* ---------------------------------------------------------------- one step exactly ---- */
+
+static const RematStep *op_of(const RematState *s, int step, int j) {
+  const RematAgain *r = &s->again[step];
+  return &s->p->step[j < (int)r->n ? r->at[j] : step];
+}
+
+/* The bytes of v stay after this step. */
+static bool goes_on(const RematState *s, int v) {
+  int i = s->at[v] + 1;
+  return i > 0 && i < (int)s->touch[v].n && s->touch[v].at[i].held;
+}
+
+/* This step makes the instance of v that its readers mean. */
+static bool made_here(const RematState *s, int v) {
+  int i = s->at[v];
+  return i == 0 || (i > 0 && !s->touch[v].at[i].held);
+}
+
+/* Looks at what the step touches for the first time; returns the bytes of it that come from before.
+ */
+static int64_t enter(RematState *s, int step, const int *list, int n) {
+  int64_t held = 0;
+  for (int k = 0; k < n; k++) {
+    int v = list[k];
+    if (s->mark[v] == s->clock) continue;
+    s->mark[v] = s->clock;
+    int i = s->at[v] = remat_touch_at(s, v, step);
+    s->left[v] = i < 0 ? 0 : s->touch[v].at[i].readers;
+    if (i > 0 && s->touch[v].at[i].held) held += s->p->storage[v].size;
+  }
+  return held;
+}
+
+/* Bytes of results that take those of an operand which dies here, each pair's once. */
+static int64_t in_place(RematState *s, const RematStep *o) {
+  int64_t saved = 0;
+  for (int q = 0; q < o->npairs; q++) {
+    const RematPair *pair = &o->pair[q];
+    int x = o->in[pair->in];
+    bool free = s->left[x] == 0 && !goes_on(s, x);
+    for (int z = 0; z < q && free; z++)
+      free = !s->taken[z] || (o->pair[z].out != pair->out && o->pair[z].in != pair->in);
+    s->taken[q] = free;
+    if (free) saved += s->p->storage[o->out[pair->out]].size;
+  }
+  return saved;
+}
+
+enum { TO_ENTER = 15, TO_DO = 40 }; /* nanoseconds, about */
+
+static int peak_within(RematState *s, int step) {
+  int n = (int)s->again[step].n;
+  int64_t now = 0, peak;
+  s->clock++;
+  for (int j = 0; j <= n; j++) {
+    const RematStep *o = op_of(s, step, j);
+    now += enter(s, step, o->in, o->nin) + enter(s, step, o->out, o->nout);
+    s->work += TO_ENTER * (o->nin + o->nout);
+  }
+  peak = now;
+  for (int j = 0; j <= n; j++) {
+    const RematStep *o = op_of(s, step, j);
+    int64_t made = 0, dead = 0;
+    for (int k = 0; k < o->nin; k++)
+      if (--s->left[o->in[k]] == 0 && !goes_on(s, o->in[k])) dead += s->p->storage[o->in[k]].size;
+    for (int k = 0; k < o->nout; k++) {
+      int w = o->out[k];
+      made += s->p->storage[w].size;
+      if (!made_here(s, w) || !(s->left[w] || goes_on(s, w))) dead += s->p->storage[w].size;
+    }
+    int64_t most = now + made - in_place(s, o) + o->extra;
+    if (most > peak) peak = most;
+    now += made - dead;
+  }
+  return (int)peak;
+}
+
+void remat_settle(RematState *s) {
+  while (s->nqueue) {
+    int step = s->queue[--s->nqueue];
+    s->queued[step] = false;
+    if (step == s->p->nsteps) continue;
+    int now = peak_within(s, step), was = s->within[step];
+    if (now == was) continue;
+    s->within[step] = now;
+    remat_add(s, step, step, now - was);
+    note(s, STEP_BYTES, step, was, 0, 0);
+  }
+}
+
+void remat_step_ops(RematState *s, int step, RematEmit *emit, void *data) {
+  int n = (int)s->again[step].n, most = 0;
+  s->clock++;
+  for (int j = 0; j <= n; j++) {
+    const RematStep *o = op_of(s, step, j);
+    enter(s, step, o->out, o->nout);
+    if (o->nout > most) most = o->nout;
+  }
+  bool *made = ARENA_ARRAY(s->a, bool, most + 1);
+  for (int j = 0; j <= n; j++) {
+    const RematStep *o = op_of(s, step, j);
+    for (int k = 0; k < o->nout; k++) made[k] = made_here(s, o->out[k]);
+    emit(data, (int)(o - s->p->step), made);
+  }
+}
+
+/* ---------------------------------------------------------------- moves ----
+   What one change asks for is done by a stack of tasks, since a chain of reruns may be as long as
+   the program. A task pushes what follows from it in reverse, so that it happens in order. */
+
+enum {
+  NEED,   /* storage, step: one more reader there */
+  UNNEED, /* storage, step: one reader less */
+  EXTEND, /* storage, step: it is there, and may be held for the next reader */
+  IDLE,   /* storage, step: is it still made there for somebody? */
+  USE,    /* storage, step: its maker runs there anyway */
+  RERUN,  /* step, op: runs again there */
+  DROP    /* step, op: does not, unless one of its results is of use */
+};
+
+static void task(RematState *s, int kind, int a, int b) {
+  vec_push(s->a, &s->tasks, (RematTask){kind, a, b});
+}
+
+/* Holding v over steps a to b is worth no more than running its maker again costs. */
+static bool cheap_to_hold(RematState *s, int v, int a, int b) {
+  const RematStorage *x = &s->p->storage[v];
+  return (double)remat_rise(s, a, b, x->size) <= s->price * s->p->step[x->maker].cost;
+}
+
+/* Made at this touch for somebody: a reader here or behind. */
+static bool of_use(const RematState *s, int v, int i) {
+  const RematTouches *t = &s->touch[v];
+  return t->at[i].readers || (i + 1 < (int)t->n && t->at[i + 1].held);
+}
+
+static void drop_if_idle(RematState *s, int v, int step) {
+  int i = remat_touch_at(s, v, step);
+  if (i > 0 && !s->touch[v].at[i].held && !of_use(s, v, i))
+    task(s, DROP, step, s->p->storage[v].maker);
+}
+
+/* The op runs again at this step anyway: what else it makes need not be held up to here, and may be
+   held from here on instead of being made once more. */
+static void use_result(RematState *s, int v, int at) {
+  const RematStorage *x = &s->p->storage[v];
+  int i = remat_touch_after(s, v, at), n = (int)s->touch[v].n;
+  if (i == 0 || i == n) return;
+  int before = s->touch[v].at[i - 1].step, next = s->touch[v].at[i].step;
+  bool held = s->touch[v].at[i].held;
+  if (next == at && !held) return;
+  task(s, IDLE, v, before);
+  if (next == at) {
+    touch_held(s, v, i, false);
+    bytes(s, before + 1, at - 1, -x->size);
+  } else if (held) {
+    touch_in(s, v, i, (RematTouch){at, 0, false});
+    bytes(s, before + 1, at, -x->size);
+  } else {
+    if (s->by_price && !cheap_to_hold(s, v, at + 1, next - 1)) {
+      s->tasks.n--;
+      return;
+    }
+    touch_in(s, v, i, (RematTouch){at, 0, false});
+    touch_held(s, v, i + 1, true);
+    bytes(s, at + 1, next - 1, x->size);
+    unsettle(s, next);
+    task(s, DROP, next, x->maker);
+  }
+  unsettle(s, before);
+  unsettle(s, at);
+}
+
+static void add_rerun(RematState *s, int at, int step) {
+  if (runs_again(s, at, step)) return;
+  rerun_in(s, at, step);
+  unsettle(s, at);
+  const RematStep *o = &s->p->step[step];
+  for (int k = o->nout; k-- > 0;) task(s, USE, o->out[k], at);
+  for (int k = o->nin; k-- > 0;) task(s, NEED, o->in[k], at);
+}
+
+static void drop_rerun(RematState *s, int at, int step) {
+  const RematStep *o = &s->p->step[step];
+  for (int k = 0; k < o->nout; k++) {
+    int i = remat_touch_at(s, o->out[k], at);
+    if (i > 0 && !s->touch[o->out[k]].at[i].held && of_use(s, o->out[k], i)) return;
+  }
+  if (!runs_again(s, at, step)) return;
+  rerun_out(s, at, step);
+  unsettle(s, at);
+  for (int k = 0; k < o->nout; k++) {
+    int i = remat_touch_at(s, o->out[k], at);
+    if (i > 0 && !s->touch[o->out[k]].at[i].held) touch_out(s, o->out[k], i);
+  }
+  for (int k = o->nin; k-- > 0;) task(s, UNNEED, o->in[k], at);
+}
+
+/* v is there already, or is held longer, or is made again. */
+static void need(RematState *s, int v, int step) {
+  const RematStorage *x = &s->p->storage[v];
+  int i = remat_touch_after(s, v, step), n = (int)s->touch[v].n;
+  unsettle(s, step);
+  if (i < n && s->touch[v].at[i].step == step) {
+    touch_readers(s, v, i, 1);
+    return;
+  }
+  if (i < n && s->touch[v].at[i].held) { /* its bytes are counted with the step's own from now on */
+    touch_in(s, v, i, (RematTouch){step, 1, true});
+    bytes(s, step, step, -x->size);
+    return;
+  }
+  int before = s->touch[v].at[i - 1].step;
+  bool hold = !remat_may_rerun(s->p, x->maker, step) || x->size < s->tiny;
+  if (!hold && s->by_price) {
+    s->choices++;
+    hold = cheap_to_hold(s, v, before + 1, step - 1);
+  }
+  touch_in(s, v, i, (RematTouch){step, 1, hold});
+  if (i < n) task(s, EXTEND, v, step);
+  if (hold) {
+    bytes(s, before + 1, step - 1, x->size);
+    unsettle(s, before);
+  } else {
+    task(s, RERUN, step, x->maker);
+  }
+}
+
+static void extend(RematState *s, int v, int step) {
+  const RematStorage *x = &s->p->storage[v];
+  int i = remat_touch_after(s, v, step) + 1, next = s->touch[v].at[i].step;
+  if (s->by_price && !cheap_to_hold(s, v, step + 1, next - 1)) return;
+  touch_held(s, v, i, true);
+  bytes(s, step + 1, next - 1, x->size);
+  unsettle(s, next);
+  task(s, DROP, next, x->maker);
+}
+
+static void unneed(RematState *s, int v, int step) {
+  const RematStorage *x = &s->p->storage[v];
+  int i = remat_touch_at(s, v, step);
+  unsettle(s, step);
+  touch_readers(s, v, i, -1);
+  if (s->touch[v].at[i].readers || i == 0) return;
+  bool held = s->touch[v].at[i].held, later = i + 1 < (int)s->touch[v].n;
+  bool goes = later && s->touch[v].at[i + 1].held;
+  int before = s->touch[v].at[i - 1].step, next = later ? s->touch[v].at[i + 1].step : 0;
+  if (held && goes) {
+    touch_out(s, v, i);
+    bytes(s, step, step, x->size);
+  } else if (held) {
+    touch_out(s, v, i);
+    bytes(s, before + 1, step - 1, -x->size);
+    unsettle(s, before);
+  } else if (!goes) {
+    touch_out(s, v, i);
+    task(s, DROP, step, x->maker);
+  } else if (remat_may_rerun(s->p, x->maker, next)) { /* made later, where it is read */
+    touch_held(s, v, i + 1, false);
+    bytes(s, step + 1, next - 1, -x->size);
+    touch_out(s, v, i);
+    unsettle(s, next);
+    task(s, RERUN, next, x->maker);
+    task(s, DROP, step, x->maker);
+  }
+}
+
+static void do_tasks(RematState *s) {
+  while (s->tasks.n) {
+    RematTask t = s->tasks.at[--s->tasks.n];
+    s->work += TO_DO;
+    switch (t.kind) {
+    case NEED: need(s, t.a, t.b); break;
+    case UNNEED: unneed(s, t.a, t.b); break;
+    case EXTEND: extend(s, t.a, t.b); break;
+    case IDLE: drop_if_idle(s, t.a, t.b); break;
+    case USE: use_result(s, t.a, t.b); break;
+    case RERUN: add_rerun(s, t.a, t.b); break;
+    case DROP: drop_rerun(s, t.a, t.b); break;
+    }
+  }
+}
+
+bool remat_droppable(const RematState *s, int v, int i) {
+  const RematTouch *t = &s->touch[v].at[i];
+  const RematStorage *x = &s->p->storage[v];
+  return i > 0 && t->held && t->step < s->p->nsteps && x->size >= s->tiny &&
+         remat_may_rerun(s->p, x->maker, t->step);
+}
+
+void remat_drop(RematState *s, int v, int i) {
+  int before = s->touch[v].at[i - 1].step, at = s->touch[v].at[i].step;
+  touch_held(s, v, i, false);
+  bytes(s, before + 1, at - 1, -s->p->storage[v].size);
+  unsettle(s, before);
+  unsettle(s, at);
+  task(s, IDLE, v, before);
+  task(s, RERUN, at, s->p->storage[v].maker);
+  do_tasks(s);
+}
+
+void remat_hold(RematState *s, int v, int i) {
+  int before = s->touch[v].at[i - 1].step, at = s->touch[v].at[i].step;
+  touch_held(s, v, i, true);
+  bytes(s, before + 1, at - 1, s->p->storage[v].size);
+  unsettle(s, before);
+  unsettle(s, at);
+  task(s, DROP, at, s->p->storage[v].maker);
+  do_tasks(s);
+}
+
+/* ---------------------------------------------------------------- the whole ---- */
+
+RematState remat_state(Arena *a, const RematProblem *p) {
+  RematState s = {.a = a, .p = p, .limit = INT32_MAX};
+  int64_t sum = 0;
+  int pairs = 0;
+  for (int t = 0; t < p->nsteps; t++)
+    if (p->step[t].npairs > pairs) pairs = p->step[t].npairs;
+  s.taken = ARENA_ARRAY(a, bool, pairs + 1);
+  s.touch = ARENA_ARRAY(a, RematTouches, p->nstorages + 1);
+  s.again = ARENA_ARRAY(a, RematAgain, p->nsteps + 1);
+  s.live = ARENA_ARRAY(a, int, p->nsteps + 1);
+  s.block = ARENA_ARRAY(a, RematBlock, p->nsteps / REMAT_BLOCK + 1);
+  s.within = ARENA_ARRAY(a, int, p->nsteps + 1);
+  s.queue = ARENA_ARRAY(a, int, p->nsteps + 1);
+  s.queued = ARENA_ARRAY(a, bool, p->nsteps + 1);
+  s.left = ARENA_ARRAY(a, int, p->nstorages + 1);
+  s.at = ARENA_ARRAY(a, int, p->nstorages + 1);
+  s.mark = ARENA_ARRAY(a, int, p->nstorages + 1);
+  for (int v = 0; v < p->nstorages; v++) sum += p->storage[v].size;
+  s.tiny = p->nstorages ? (int)(sum / p->nstorages / 64) : 0;
+  return s;
+}
+
+static void forget(RematState *s) {
+  size_t n = (size_t)s->p->nsteps + 1;
+  s->log.n = 0;
+  s->nqueue = 0;
+  s->excess = 0;
+  s->cost = s->flops = 0;
+  memset(s->queued, 0, n * sizeof *s->queued);
+  memset(s->live, 0, n * sizeof *s->live);
+  memset(s->within, 0, n * sizeof *s->within);
+  for (int v = 0; v < s->p->nstorages; v++) s->touch[v].n = 0;
+}
+
+static void build_touches(RematState *s, int step, const RematStep *o) {
+  for (int k = 0; k < o->nin; k++) {
+    RematTouches *t = &s->touch[o->in[k]];
+    if (t->n && t->at[t->n - 1].step == step)
+      t->at[t->n - 1].readers++;
+    else
+      vec_push(s->a, t, (RematTouch){step, 1, true});
+  }
+  for (int k = 0; k < o->nout; k++)
+    vec_push(s->a, &s->touch[o->out[k]], (RematTouch){step, 0, false});
+}
+
+/* A touch that no one reads, with no one after it, is a result that is made again for nothing. */
+static void drop_idle(RematTouches *t) {
+  for (uint32_t i = t->n; i-- > 1;) {
+    if (t->at[i].readers || (i + 1 < t->n && t->at[i + 1].held)) continue;
+    memmove(t->at + i, t->at + i + 1, sizeof *t->at * (t->n - 1 - i));
+    t->n--;
+  }
+}
+
+void remat_rebuild(RematState *s) {
+  int n = s->p->nsteps;
+  forget(s);
+  s->work += n + s->p->nstorages;
+  for (int step = 0; step < n; step++)
+    for (int j = 0; j <= (int)s->again[step].n; j++) {
+      const RematStep *o = op_of(s, step, j);
+      build_touches(s, step, o);
+      if (j == (int)s->again[step].n) continue;
+      s->cost += o->cost;
+      s->flops += o->flops;
+    }
+  for (int v = 0; v < s->p->nstorages; v++) {
+    RematTouches *t = &s->touch[v];
+    if (s->p->storage[v].kept) vec_push(s->a, t, (RematTouch){n, 1, true});
+    drop_idle(t);
+    for (uint32_t i = 1; i < t->n; i++)
+      if (t->at[i].held && t->at[i - 1].step + 1 < t->at[i].step) {
+        s->live[t->at[i - 1].step + 1] += s->p->storage[v].size;
+        s->live[t->at[i].step] -= s->p->storage[v].size;
+      }
+  }
+  for (int step = 1; step <= n; step++) s->live[step] += s->live[step - 1];
+  remat_set_live(s);
+  remat_set_limit(s, s->limit);
+  for (int step = 0; step < n; step++) unsettle(s, step);
+  remat_settle(s);
+  s->log.n = 0;
+}
+
+void remat_reset(RematState *s) {
+  for (int step = 0; step <= s->p->nsteps; step++) s->again[step].n = 0;
+  remat_rebuild(s);
+}
+
+void remat_save(const RematState *s, RematSaved *out) {
+  out->n = 0;
+  for (int t = 0; t < s->p->nsteps; t++)
+    for (uint32_t k = 0; k < s->again[t].n; k++)
+      vec_push(s->a, out, ((RematRerun){t, s->again[t].at[k]}));
+}
+
+void remat_restore(RematState *s, const RematSaved *x, int limit) {
+  for (int t = 0; t <= s->p->nsteps; t++) s->again[t].n = 0;
+  for (uint32_t k = 0; k < x->n; k++) vec_push(s->a, &s->again[x->at[k].at], x->at[k].step);
+  remat_rebuild(s);
+  remat_set_limit(s, limit);
+}

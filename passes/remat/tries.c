@@ -1,0 +1,410 @@
+/* Fits an entry into a byte limit: in each of its orders, and with its loops in the ways that need
+   fewer bytes, the cheapest plan is kept. Contract: what runs again stands right in front of the
+   step that needs it, as new values. The limit is met in the packed arena, not in the sum of live
+   bytes alone: where packing misses it, the plan is made a little tighter. The least is looked for
+   twice: plans are shrunk as far as they go, and limits below that are tried as if they had been
+   asked for. */
+#include "passes/remat/tries.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* About nanoseconds, for one search over all orders, of which effort=N takes N per cent; where
+   packing misses the limit, there are up to TRIES of them. */
+static const int64_t most_effort = 3000 * INT64_C(1000000), effort_a_step = 2 * INT64_C(1000000);
+
+enum {
+  TRIES = 10,           /* where packing misses the limit */
+  LEAST_TIGHTER = 3200, /* the next one is, of the limit; twice as much each time */
+  MOST_TIGHTER = 50,
+  BRIEF = 50,   /* a brief trial's part of the effort */
+  NEARLY = 400, /* of the limit: what packing misses by, and need not */
+  UNLUCKY = 5   /* times that packing may miss the limit by chance */
+};
+
+/* ---------------------------------------------------------------- the arena ---- */
+
+static Plan *plan_of(Remat *w, Arena *a) {
+  Plan *p;
+  if (!plan_times(a, w->e, w->t, w->g, &p)) return NULL;
+  plan_inplace(a, w->e, p, w->g, w->t->align, NULL);
+  return p;
+}
+
+uint64_t remat_arena(Remat *w, uint64_t enough) {
+  PassRun own = *w->r; /* with a scratch that does not grow from try to try */
+  own.scratch = arena_new();
+  Plan *p = plan_of(w, own.scratch);
+  uint64_t bytes = p ? plan_arena(&own, w->e, p, own.opt->plan_seconds, enough) : UINT64_MAX;
+  arena_free(own.scratch);
+  return bytes;
+}
+
+/* ---------------------------------------------------------------- rebuilding ---- */
+
+/* Values of the old entry on their way into the new one. A view is made again for every instance of
+   what it is a view of. */
+typedef struct Rewrite {
+  Remat *w;
+  int *step_of;     /* by old op: its step in the problem, or -1 */
+  ValueId *view_on; /* by old value: the new value that its last view was made of */
+  Builder *b;
+  const Entry *old;
+  ValueId *map;
+  bool backward;  /* the step at hand is on the way back */
+  uint64_t flops; /* that run again */
+} Rewrite;
+
+static void bring(Rewrite *x, ValueId v) {
+  const Op *op = value_def(x->old, v);
+  if (!op || op->parent != x->old->body || !plan_is_view(x->old, op)) return;
+  bring(x, op->operands[0]);
+  if (x->view_on[v] == x->map[op->operands[0]]) return;
+  x->view_on[v] = x->map[op->operands[0]];
+  build_copy(x->b, x->old, op, x->map);
+}
+
+static void copy_op(Rewrite *x, const Op *op) {
+  ValueList reads = {0};
+  plan_reads(x->w->a, x->old, op, &reads);
+  for (uint32_t k = 0; k < reads.n; k++) bring(x, reads.at[k]);
+  build_copy(x->b, x->old, op, x->map);
+}
+
+static void emit_op(void *data, int step, const bool *made) {
+  Rewrite *x = data;
+  const RematStep *o = &x->w->p.step[step];
+  ValueId *was = ARENA_ARRAY(x->w->a, ValueId, o->nout + 1);
+  for (int k = 0; k < o->nout; k++) was[k] = x->map[x->w->p.storage[o->out[k]].value];
+  bool again = o->nout && was[0] != NO_ID;
+  copy_op(x, o->op);
+  if (again && x->backward)
+    value_def(x->b->e, x->map[x->w->p.storage[o->out[0]].value])->backward = true;
+  for (int k = 0; k < o->nout; k++) /* who reads it later means the older one, which is held */
+    if (!made[k] && was[k] != NO_ID) x->map[x->w->p.storage[o->out[k]].value] = was[k];
+  if (again) x->flops += op_flops(x->old, o->op);
+}
+
+static void rewrite_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  Rewrite *x = data;
+  x->b = b;
+  x->old = old;
+  x->map = map;
+  int step = op->parent == old->body ? x->step_of[op->id] : -1;
+  x->backward = op->backward;
+  if (step >= 0)
+    remat_step_ops(&x->w->s, step, emit_op, x);
+  else if (op->parent != old->body)
+    build_copy(b, old, op, map);
+  else if (!plan_is_view(old, op)) /* loads and the return */
+    copy_op(x, op);
+}
+
+/* The entry as the state has it. */
+static void rewrite(Remat *w) {
+  Rewrite x = {.w = w};
+  x.step_of = ARENA_ARRAY(w->a, int, w->e->ops.n);
+  x.view_on = ARENA_ARRAY(w->a, ValueId, w->e->values.n);
+  for (uint32_t i = 0; i < w->e->ops.n; i++) x.step_of[i] = -1;
+  for (uint32_t v = 0; v < w->e->values.n; v++) x.view_on[v] = NO_ID;
+  for (int t = 0; t < w->p.nsteps; t++) x.step_of[w->p.step[t].op->id] = t;
+  entry_rebuild(w->e, rewrite_each, &x, false, false);
+  w->e->rerun_flops = w->old.rerun_flops + x.flops;
+}
+
+int remat_units(const Remat *w, uint64_t bytes) {
+  uint64_t u = bytes > w->slack ? (bytes - w->slack) / w->p.unit : 0;
+  return u > INT32_MAX / 2 ? INT32_MAX / 2 : (int)u;
+}
+
+int64_t remat_effort(const Remat *w) {
+  int64_t e = w->p.nsteps * effort_a_step;
+  int64_t percent = pass_arg_int(w->r, "effort", 100), most = 10000;
+  if (w->r->opt->brief) percent /= BRIEF;
+  percent = percent < 1 ? 1 : percent > most ? most : percent;
+  return (e < most_effort ? e : most_effort) / 100 * percent;
+}
+
+/* ---------------------------------------------------------------- one order ---- */
+
+void remat_as_given(Remat *w) {
+  *w->e = w->old;
+  if (w->order) memcpy(w->e->body->ops.at, w->order, w->e->body->ops.n * sizeof(OpId));
+}
+
+/* The problem of the entry as it is, in the order. */
+static bool prepare(Remat *w, OpId *order) {
+  if (!w->a) w->a = arena_new();
+  w->old = *w->e;
+  w->order = order;
+  remat_as_given(w);
+  Plan *p = plan_of(w, w->a);
+  if (!p) return false;
+  w->p = remat_problem(w->a, &w->old, p, w->t);
+  w->s = remat_state(w->a, &w->p);
+  return true;
+}
+
+/* What is added to the program as it was given: by running loops again, too. */
+static RematPlan added(const Remat *w, RematPlan x) {
+  x.flops += (double)w->old.rerun_flops;
+  x.cost += w->cost;
+  return x;
+}
+
+static RematPlan search(Remat *w, int limit, int64_t effort, double beat, double near) {
+  return added(w, remat_search(&w->s, limit, effort, beat - w->cost, near));
+}
+
+/* Packing took more than the limit by so much: what the next try is tighter by. What packing misses
+   by a little, the schedule can do without. More says nothing at first, since a schedule that is
+   next to the same may be packed: whether packing comes to its end is luck. */
+static uint64_t tighter(uint64_t limit, uint64_t over, int k) {
+  uint64_t by = (limit / LEAST_TIGHTER) << k, most = limit / MOST_TIGHTER;
+  if (k >= UNLUCKY ? over > by : over < limit / NEARLY) by = over;
+  return by < most ? by : most;
+}
+
+/* Fits the entry, which stays as it was where nothing is found. */
+static bool fit(Remat *w, uint64_t limit, int64_t effort, double beat, double near,
+                RematPlan *found, uint64_t *arena) {
+  uint64_t target = limit;
+  remat_as_given(w);
+  for (int k = 0; k < TRIES; k++) {
+    int units = remat_units(w, target);
+    if (k) *found = added(w, remat_tighten(&w->s, units, effort / 4));
+    if (!k || !found->fits) *found = search(w, units, effort, beat, near);
+    if (!found->fits) return false;
+    rewrite(w);
+    *arena = remat_arena(w, w->r->opt->curve ? 0 : limit); /* of a curve, the least */
+    if (*arena <= limit) return true;
+    *w->e = w->old;
+    target -= tighter(limit, *arena - limit, k);
+  }
+  return false;
+}
+
+Remat remat_new(PassRun *r, Entry *e, const GlobalsPlan *g) {
+  return (Remat){.r = r, .e = e, .t = r->opt->target, .g = g, .slack = plan_slack(r->opt->target)};
+}
+
+/* ---------------------------------------------------------------- all tries ---- */
+
+bool tries_new(Arena *a, PassRun *r, Entry *e, const GlobalsPlan *g, Tries *out) {
+  const Orders *o = e->orders;
+  int norders = o ? (int)o->n : 1;
+  *out = (Tries){.loops = remat_ladder(a, e)};
+  out->at = ARENA_ARRAY(a, Remat, norders + 2 * out->loops.nrungs);
+  bool ok = true;
+  for (int k = 0; k < norders && ok; k++) {
+    Remat *w = &out->at[out->n++];
+    *w = remat_new(r, e, g);
+    ok = prepare(w, o ? o->at[k] : NULL);
+  }
+  out->norders = out->n;
+  for (int k = 0; k < 2 * out->loops.nrungs && ok; k++) {
+    Remat *w = &out->at[out->n++];
+    *w = remat_new(r, e, g);
+    w->loops[0] = (Climbed){*e, &out->loops, &out->loops.rung[k / 2]};
+    w->further = k % 2;
+    w->cost = w->loops[0].rung->cost;
+  }
+  return ok;
+}
+
+void tries_free(Tries *x) {
+  for (int k = 0; k < x->n; k++)
+    if (x->at[k].a) arena_free(x->at[k].a);
+}
+
+/* Loops behind blocks are pairs themselves. What they can drop for next to nothing is dropped, if
+   anything is. */
+static bool climb_further(Remat *w, const Remat *given) {
+  static const double nothing = 0.01; /* of the program's work */
+  LoopLadder *l = ARENA_NEW(w->a, LoopLadder);
+  *l = remat_ladder(w->a, w->e);
+  w->loops[1] = (Climbed){*w->e, l, NULL};
+  for (int k = 0; k < l->nrungs && l->rung[k].cost <= nothing * given->p.cost; k++)
+    w->loops[1].rung = &l->rung[k];
+  if (!w->loops[1].rung) return false;
+  remat_climb(w->a, w->e, l, w->loops[1].rung);
+  w->cost += w->loops[1].rung->cost;
+  return true;
+}
+
+/* Try k with its problem; NULL: it has none. */
+static Remat *try_at(Tries *x, int k) {
+  Remat *w = &x->at[k];
+  if (w->a) return w->p.nsteps ? w : NULL;
+  remat_as_given(&x->at[0]);
+  w->a = arena_new();
+  remat_climb(w->a, w->e, &x->loops, w->loops[0].rung);
+  return (!w->further || climb_further(w, &x->at[0])) && prepare(w, NULL) ? w : NULL;
+}
+
+typedef struct Turn {
+  double least; /* that the try adds: flops of an order, work of a rung */
+  int k;
+} Turn;
+
+static int by_least(const void *pa, const void *pb) {
+  const Turn *a = pa, *b = pb;
+  if (a->least != b->least) return a->least < b->least ? -1 : 1;
+  return (a->k > b->k) - (a->k < b->k);
+}
+
+/* An order allows about as little as another one; the search has left little of what it allows. */
+static const double near_bound = 1.1;
+/* Of the program: so much more than that is near, too, where the bound is next to nothing. */
+static const double near_by = 0.01;
+
+/* The tries as they are made: the orders, those first that allow the least added arithmetic, but
+   the one of the least peak before all that allow about as much; then the rungs. Returns how many
+   there are: an order in which no schedule fits is left out. */
+static int in_turn(Tries *x, uint64_t limit, Turn *out) {
+  int n = 0;
+  for (int k = 0; k < x->norders; k++) {
+    Remat *w = &x->at[k];
+    Arena *a = arena_new();
+    double bound = remat_bound(a, &w->p, remat_units(w, limit));
+    arena_free(a);
+    if (isfinite(bound)) out[n++] = (Turn){bound, k};
+  }
+  if (n) qsort(out, (size_t)n, sizeof *out, by_least);
+  for (int i = 1; i < n; i++) {
+    Turn first = out[i];
+    if (first.k || first.least > near_bound * out[0].least) continue;
+    memmove(out + 1, out, sizeof *out * (size_t)i);
+    out[0] = first;
+  }
+  for (int k = x->norders; k < x->n; k++) out[n++] = (Turn){x->at[k].cost, k};
+  return n;
+}
+
+/* Fits the entry with the least work: in one of the orders, or with loops that run again. Each
+   order has half of the effort until one fits. Where the search comes near what its order allows,
+   others are not looked at, nor is one that allows little less than what was found. */
+Remat *tries_fit(Tries *x, uint64_t limit, int64_t effort, RematPlan *found, uint64_t *arena) {
+  Remat *best = NULL;
+  Entry fitted;
+  bool near = false;
+  Turn *turn = ARENA_ARRAY(x->at[0].a, Turn, x->n + 1);
+  int n = in_turn(x, limit, turn);
+  for (int i = 0; i < n; i++) {
+    bool rung = turn[i].k >= x->norders;
+    if (best && rung && turn[i].least >= found->cost) continue;
+    if (best && !rung && (near || near_bound * turn[i].least >= found->flops)) continue;
+    Remat *w = try_at(x, turn[i].k);
+    RematPlan plan;
+    uint64_t bytes;
+    if (!w) continue;
+    int64_t share = rung ? effort / 8 : i && best ? effort / 4 : effort / 2;
+    double enough = rung ? INFINITY : near_bound * turn[i].least + near_by * w->p.flops;
+    if (!fit(w, limit, share, best ? found->cost : INFINITY, enough, &plan, &bytes)) continue;
+    if (best && plan.cost >= found->cost) continue;
+    best = w;
+    fitted = *w->e;
+    *found = plan;
+    *arena = bytes;
+    near = !rung && plan.flops <= near_bound * turn[i].least;
+  }
+  if (best)
+    *best->e = fitted;
+  else
+    remat_as_given(&x->at[0]);
+  return best;
+}
+
+Remat *tries_again(Tries *x, int k, const RematSaved *again) {
+  Remat *w = try_at(x, k);
+  remat_as_given(w);
+  remat_restore(&w->s, again, INT32_MAX / 2);
+  rewrite(w);
+  return w;
+}
+
+/* ---------------------------------------------------------------- the least ---- */
+
+static uint64_t bytes_of(const Remat *w, int units) { return (uint64_t)units * w->p.unit; }
+
+/* No schedule takes less: a step alone needs it. */
+static int floor_of(Remat *w) {
+  int floor = 0;
+  remat_reset(&w->s);
+  for (int t = 0; t < w->p.nsteps; t++)
+    if (w->s.within[t] > floor) floor = w->s.within[t];
+  return floor;
+}
+
+/* Shrinks the plan of the try that takes least, and of those that may come below it. */
+static Remat *shrink_nearest(Tries *x, int *least, const int *floor) {
+  enum { NEAREST = 3 };
+  Remat *best = NULL;
+  bool *done = ARENA_ARRAY(x->at[0].a, bool, x->n + 1);
+  for (int j = 0; j < NEAREST; j++) {
+    int next = -1;
+    for (int k = 0; k < x->n; k++)
+      if (least[k] >= 0 && !done[k] &&
+          (next < 0 || bytes_of(&x->at[k], least[k]) < bytes_of(&x->at[next], least[next])))
+        next = k;
+    if (next < 0) break;
+    Remat *w = &x->at[next];
+    done[next] = true;
+    least[next] = remat_shrink(&w->s, floor[next], remat_effort(w) / 4);
+    if (!best || bytes_of(w, least[next]) < bytes_of(best, least[best - x->at])) best = w;
+  }
+  return best;
+}
+
+/* Limits below the least, as if they had been asked for: steps become larger as long as there is a
+   plan. Whatever limit was asked for, the same ones are tried, so that the least that one refusal
+   names is met, and no other refusal names more. */
+static Remat *probe_below(Tries *x, Remat *best, RematPlan *found, uint64_t *arena) {
+  enum { PROBES = 5, FIRST = 32, NEAR = 100 }; /* the first step; the least is known to so much */
+  RematSaved saved = {0};
+  Entry fitted = *best->e;
+  uint64_t step = *arena / FIRST, failed = 0;
+  remat_save(&best->s, &saved);
+  for (int k = 0; k < PROBES && step > *arena / NEAR; k++) {
+    uint64_t limit = *arena > step && *arena - step > failed ? *arena - step : failed + 1, bytes;
+    RematPlan plan;
+    Remat *w = tries_fit(x, limit, remat_effort(&x->at[0]), &plan, &bytes);
+    if (!w) {
+      failed = limit;
+      step = (*arena - limit) / 2;
+      continue;
+    }
+    best = w;
+    fitted = *w->e;
+    saved = (RematSaved){0};
+    remat_save(&w->s, &saved);
+    *found = plan;
+    *arena = bytes;
+    if (bytes <= failed) failed = 0; /* what is far below its limit */
+    step = failed ? (bytes - failed) / 2 : 2 * step;
+  }
+  *best->e = fitted;
+  int at;
+  remat_restore(&best->s, &saved, INT32_MAX / 2);
+  remat_set_limit(&best->s, remat_peak(&best->s, &at));
+  return best;
+}
+
+Remat *tries_least(Tries *x, bool probe, RematPlan *found, uint64_t *arena) {
+  int *least = ARENA_ARRAY(x->at[0].a, int, x->n + 1),
+      *floor = ARENA_ARRAY(x->at[0].a, int, x->n + 1);
+  int at;
+  for (int k = 0; k < x->n; k++) {
+    Remat *w = try_at(x, k);
+    least[k] = -1;
+    if (!w) continue;
+    floor[k] = floor_of(w);
+    least[k] = remat_least(&w->s, floor[k], remat_peak(&w->s, &at), remat_effort(w) / LEAST_SHARE);
+  }
+  Remat *best = shrink_nearest(x, least, floor);
+  remat_as_given(best);
+  *found = added(best, remat_tighten(&best->s, remat_peak(&best->s, &at), remat_effort(best) / 4));
+  rewrite(best);
+  *arena = remat_arena(best, 0);
+  return probe ? probe_below(x, best, found, arena) : best;
+}

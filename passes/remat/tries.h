@@ -1,0 +1,81 @@
+/* Tries to fit an entry into a limit: it in one of its orders, or with its loops in one of their
+   ways, each with its problem, its state and what has been found for it. Contract: a try belongs to
+   the entry that it was made of, which it rewrites; everything lies in arenas of its own. */
+#ifndef GC_PASSES_REMAT_TRIES_H
+#define GC_PASSES_REMAT_TRIES_H
+#include "passes/manager/pass_list.h"
+#include "passes/remat/remat_impl.h"
+
+/* A ladder of an entry, and the rung at which its loops are. */
+typedef struct Climbed {
+  Entry from;
+  const LoopLadder *ladder;
+  const LoopRung *rung;
+} Climbed;
+
+typedef struct Remat { /* of one order of an entry, or with its loops in one of their ways */
+  PassRun *r;
+  Entry *e;
+  OpId *order;
+  Climbed loops[2]; /* one after the other; without a rung loops run as they are */
+  bool further;     /* with the second */
+  double cost;      /* that they add */
+  Entry old;        /* as it was before anything ran again: the problem's ids are its */
+  const Target *t;
+  const GlobalsPlan *g;
+  Arena *a;
+  RematProblem p;
+  RematState s;
+  uint64_t slack;
+} Remat;
+
+/* The orders, then the rungs of the ladder, the cheapest first, without and with a further one;
+   these are prepared when they are first looked at. */
+typedef struct Tries {
+  Remat *at;
+  int n, norders;
+  LoopLadder loops;
+} Tries;
+
+/* Of the effort of a search: one try on the way to the least, one point of a curve. */
+enum { LEAST_SHARE = 16 };
+
+Remat remat_new(PassRun *r, Entry *e, const GlobalsPlan *g);
+/* Bytes of the packed arena of the entry as it is; with `enough` above 0 nothing smaller is looked
+   for. */
+uint64_t remat_arena(Remat *w, uint64_t enough);
+/* The entry as it was, in the order of the try. */
+void remat_as_given(Remat *w);
+int remat_units(const Remat *w, uint64_t bytes);
+int64_t remat_effort(const Remat *w);
+
+bool tries_new(Arena *a, PassRun *r, Entry *e, const GlobalsPlan *g, Tries *out);
+void tries_free(Tries *x);
+/* Fits the entry with the least work; NULL where nothing fits, and the entry is as it was. */
+Remat *tries_fit(Tries *x, uint64_t limit, int64_t effort, RematPlan *found, uint64_t *arena);
+/* Fits it into the least bytes that are found; with `probe` the effort is that of several limits.
+ */
+Remat *tries_least(Tries *x, bool probe, RematPlan *found, uint64_t *arena);
+/* The entry in the way of try k with what runs again there. */
+Remat *tries_again(Tries *x, int k, const RematSaved *again);
+
+/* ---- remat_known.c ---- */
+typedef struct RematKnown { /* about an entry under a limit */
+  const char *text;         /* of the entry and its orders */
+  size_t size;              /* of the text */
+  uint64_t limit;
+  bool brief;       /* found with little search */
+  int chosen;       /* try; -1: nobody has looked */
+  RematSaved again; /* what runs again */
+  RematPlan found;
+  uint64_t arena; /* may be above the limit: the least that was found */
+  struct RematKnown *next;
+} RematKnown;
+/* What is known about the entry as it is; a new one, of which that is nothing, is the module's. */
+RematKnown *remat_known(PassRun *r, const Entry *e, uint64_t limit);
+void remat_keep(PassRun *r, RematKnown *known, const Tries *x, const Remat *w,
+                const RematPlan *found, uint64_t arena);
+
+/* remat_curve.c: of entry k; prints the curve unless this is a trial. */
+bool remat_curve(PassRun *r, uint32_t k, const GlobalsPlan *g);
+#endif

@@ -1,0 +1,319 @@
+/* Streams: which operations may run beside each other, for --streams=N.
+   Contract: needs lives and in-place decisions; with one stream it leaves all as it is. Otherwise
+   leaves a stream for every step, an order of steps as they begin, and lives in it that know of
+   streams; share then gives bytes and adds edges. The longest paths, by work, are streams of their
+   own, and what is left is the last (longest-path coloring; MXNet's graph_algorithm.h has it by
+   number of nodes). Takes at most a hundredth more bytes than one stream, or none more under a
+   limit: the order in which tasks begin keeps to that (streams_schedule.c), and where packing does
+   not, the given order stays, in which sharing costs edges instead of bytes. */
+#include "passes/manager/pass_list.h"
+#include "passes/schedule/streams_impl.h"
+
+/* ---------------------------------------------------------------- tasks ---- */
+
+/* What a storage, or a global, sees of the tasks that were given so far. */
+typedef struct Seen {
+  int writer, last;
+  IntList readers; /* since it was written */
+  int held;        /* in Tasks.held, or -1 */
+} Seen;
+
+typedef struct Making {
+  PassRun *r;
+  const Entry *e;
+  const Plan *p;
+  Arena *a;
+  Tasks *w;
+  Storages s;
+  Seen *seen;   /* by object */
+  int *stamp;   /* by task: 1 + the last one that was made to wait for it */
+  int *task_of; /* by op id of the entry's body, or -1 */
+} Making;
+
+static void wait_for(Making *m, int i, int earlier) {
+  if (earlier < 0 || earlier == i || m->stamp[earlier] == i + 1) return;
+  m->stamp[earlier] = i + 1;
+  vec_push(m->a, &m->w->at[earlier].after, i);
+  m->w->at[i].nbefore++;
+}
+
+static void access_object(Making *m, int i, const Access *x) {
+  Seen *s = &m->seen[x->object];
+  wait_for(m, i, s->writer);
+  for (uint32_t k = 0; x->write && k < s->readers.n; k++) wait_for(m, i, s->readers.at[k]);
+  if (x->write) {
+    s->writer = i;
+    s->readers.n = 0;
+  } else if (!s->readers.n || s->readers.at[s->readers.n - 1] != i) {
+    vec_push(m->a, &s->readers, i);
+  }
+  if (s->held < 0 || s->last == i) return;
+  s->last = i;
+  vec_push(m->a, &m->w->held[s->held].users, i);
+  vec_push(m->a, &m->w->at[i].uses, s->held);
+}
+
+/* By step: the task that it belongs to. */
+static int *number_tasks(Making *m) {
+  const Plan *p = m->p;
+  int *of = ARENA_ARRAY(m->a, int, p->nsteps + 1);
+  for (uint32_t i = 0; i < m->e->ops.n; i++) m->task_of[i] = -1;
+  for (int t = 0; t < p->nsteps; t++) {
+    Task *x = &m->w->at[m->w->n];
+    plan_task(p, t, &x->first, &x->last);
+    m->task_of[p->steps[t]->id] = m->w->n;
+    for (; t <= x->last; t++) {
+      of[t] = m->w->n;
+      x->work += plan_work(m->e, p, p->steps[t]);
+    }
+    t = x->last;
+    m->w->n++;
+  }
+  return of;
+}
+
+/* Storages that one task alone needs count where they overlap within it; the others are held. */
+static void find_held(Making *m, const int *task_at) {
+  const Buffers *b = &m->s.b;
+  Tasks *w = m->w;
+  uint64_t *inner = ARENA_ARRAY(m->a, uint64_t, m->p->nsteps + 2);
+  w->held = ARENA_ARRAY(m->a, Held, b->n);
+  for (int k = 0; k < b->n; k++) {
+    const Buffer *x = &b->at[k];
+    bool kept = x->last >= m->p->nsteps;
+    if (kept || task_at[x->first] != task_at[x->last]) {
+      m->seen[k].held = w->nheld;
+      w->held[w->nheld++] = (Held){.bytes = x->bytes, .kept = kept};
+    } else {
+      inner[x->first] += x->bytes; /* unsigned differences wrap and come back */
+      inner[x->last + 1] -= x->bytes;
+    }
+  }
+  for (int t = 1; t < m->p->nsteps; t++) inner[t] += inner[t - 1];
+  for (int t = 0; t < m->p->nsteps; t++)
+    if (inner[t] > w->at[task_at[t]].alone) w->at[task_at[t]].alone = inner[t];
+}
+
+static void find_tasks(Making *m) {
+  const Plan *p = m->p;
+  *m->w = (Tasks){.a = m->a, .at = ARENA_ARRAY(m->a, Task, p->nsteps + 1)};
+  m->s = plan_storages(m->a, m->e, p, m->r->opt->target->align, true);
+  int objects = m->s.b.n + (int)m->e->module->globals.n;
+  m->seen = ARENA_ARRAY(m->a, Seen, objects);
+  m->stamp = ARENA_ARRAY(m->a, int, p->nsteps + 1);
+  m->task_of = ARENA_ARRAY(m->a, int, m->e->ops.n);
+  for (int k = 0; k < objects; k++) m->seen[k] = (Seen){.writer = -1, .last = -1, .held = -1};
+  int *task_at = number_tasks(m);
+  find_held(m, task_at);
+  AccessList touched = {0};
+  ValueList reads = {0};
+  for (int t = 0; t < p->nsteps; t++) {
+    int i = task_at[t];
+    plan_accesses(m->a, m->e, p, &m->s, p->steps[t], &touched);
+    for (uint32_t k = 0; k < touched.n; k++) access_object(m, i, &touched.at[k]);
+    if (t != m->w->at[i].first) continue;
+    plan_reads(m->a, m->e, p->steps[t], &reads);
+    for (uint32_t k = 0; k < reads.n; k++) {
+      const Op *def = value_def(m->e, reads.at[k]);
+      if (def) wait_for(m, i, m->task_of[def->id]);
+    }
+  }
+}
+
+/* ---------------------------------------------------------------- colors ---- */
+
+/* The way from each task to the end with the most work that has no stream yet; 0 work counts
+   nothing. */
+static void longest(const Tasks *w, double *best, int *next) {
+  for (int i = w->n; i-- > 0;) {
+    const Task *t = &w->at[i];
+    best[i] = 0;
+    next[i] = -1;
+    for (uint32_t k = 0; k < t->after.n; k++)
+      if (best[t->after.at[k]] > best[i]) {
+        best[i] = best[t->after.at[k]];
+        next[i] = t->after.at[k];
+      }
+    if (t->stream < 0) best[i] += t->work;
+  }
+}
+
+/* Gives every task a stream, at most n; returns how many there are. */
+static int color(const Making *m, Tasks *w, int64_t n) {
+  double *best = ARENA_ARRAY(m->a, double, w->n + 1);
+  int *next = ARENA_ARRAY(m->a, int, w->n + 1), used = 0;
+  for (int i = 0; i < w->n; i++) w->at[i].stream = -1;
+  for (; used < n; used++) {
+    int head = -1;
+    longest(w, best, next);
+    for (int i = 0; i < w->n; i++)
+      if (best[i] > 0 && (head < 0 || best[i] > best[head])) head = i;
+    if (head < 0) break;
+    bool rest = used == n - 1;
+    for (int i = rest ? 0 : head; i >= 0 && i < w->n; i = rest ? i + 1 : next[i])
+      if (w->at[i].stream < 0 && w->at[i].work > 0) w->at[i].stream = used;
+  }
+  for (int i = 0; i < w->n; i++) { /* what moves nothing is where its operand is */
+    const Op *op = m->p->steps[w->at[i].first];
+    if (w->at[i].stream >= 0) continue;
+    const Op *def = op->noperands ? value_def(m->e, op->operands[0]) : NULL;
+    int from = def ? m->task_of[def->id] : -1;
+    w->at[i].stream = from >= 0 ? w->at[from].stream : 0;
+  }
+  return used;
+}
+
+/* ---------------------------------------------------------------- the order ---- */
+
+typedef struct Body { /* in the making */
+  const Entry *e;
+  OpId *out;
+  uint32_t n;
+  bool *done; /* by op id */
+} Body;
+
+static void put(Body *b, const Op *op) {
+  if (b->done[op->id]) return;
+  b->done[op->id] = true;
+  b->out[b->n++] = op->id;
+}
+
+/* The ops of the body as their tasks begin, each load before its first reader and before the store
+   of a new value. */
+static void write_order(const Making *m, Entry *e, const Tasks *w, const int *order) {
+  Block *b = e->body;
+  Body x = {.e = e, .out = ARENA_ARRAY(m->a, OpId, b->ops.n)};
+  const Op **load_of = ARENA_ARRAY(m->a, const Op *, e->module->globals.n);
+  ValueList reads = {0};
+  x.done = ARENA_ARRAY(m->a, bool, e->ops.n);
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(e, b->ops.at[i]);
+    if (op->kind == OP_LOAD) load_of[op->attr[AT_GLOBAL].i] = op;
+  }
+  for (int i = 0; i < w->n; i++) {
+    const Op *op = m->p->steps[w->at[order[i]].first];
+    plan_reads(m->a, e, op, &reads);
+    for (uint32_t k = 0; k < reads.n; k++) {
+      const Op *def = value_def(e, reads.at[k]);
+      if (def && def->kind == OP_LOAD && def->parent == b) put(&x, def);
+    }
+    if (op->kind == OP_STORE && load_of[op->attr[AT_GLOBAL].i])
+      put(&x, load_of[op->attr[AT_GLOBAL].i]);
+    put(&x, op);
+  }
+  for (uint32_t i = 0; i < b->ops.n; i++) put(&x, op_at(e, b->ops.at[i]));
+  memcpy(b->ops.at, x.out, x.n * sizeof *x.out);
+}
+
+/* The last task, by its place in the order, that begins before the one at place i is over. */
+static int last_beside(const Tasks *w, const Schedule *s, int i) {
+  int lo = i, hi = w->n;
+  while (hi - lo > 1) {
+    int mid = (lo + hi) / 2;
+    if (s->begin[s->order[mid]] < s->end[s->order[i]])
+      lo = mid;
+    else
+      hi = mid;
+  }
+  return lo;
+}
+
+/* With a schedule the steps are in its order; without, in the given one. */
+static void set_streams(const Making *m, Plan *p, const Tasks *w, const Schedule *s) {
+  Arena *a = m->r->m->arena;
+  int *end = ARENA_ARRAY(m->a, int, w->n + 1); /* the last step of the task at each place */
+  p->streams = w->streams;
+  p->stream = ARENA_ARRAY(a, int, p->nsteps);
+  p->beside = s ? ARENA_ARRAY(a, int, p->nsteps) : NULL;
+  for (int i = 0, t = -1; i < w->n; i++) {
+    const Task *x = &w->at[s ? s->order[i] : i];
+    t += x->last - x->first + 1;
+    end[i] = t;
+  }
+  for (int i = 0, t = 0; i < w->n; i++) {
+    int beside = s ? last_beside(w, s, i) : i, stream = w->at[s ? s->order[i] : i].stream;
+    for (; t <= end[i]; t++) {
+      const Op *op = p->steps[t];
+      p->stream[t] = p->scratch[op->id].stream = stream;
+      if (s) p->beside[t] = beside > i ? end[beside] : t;
+      for (int v = 0; v < plan_nmade(op); v++) p->place[plan_made(op, v)].stream = stream;
+    }
+  }
+}
+
+/* Until when the bytes of each value are in use, as the schedule has it. */
+static void set_until(const Making *m, Plan *p) {
+  ValueList reads = {0};
+  for (uint32_t v = 0; v < m->e->values.n; v++) p->place[v].until = p->place[v].last;
+  for (int t = 0; t < p->nsteps; t++) {
+    const Op *op = p->steps[t];
+    plan_reads(m->a, m->e, op, &reads);
+    for (int k = 0; k < plan_nmade(op); k++) vec_push(m->a, &reads, plan_made(op, k));
+    for (uint32_t k = 0; k < reads.n; k++) {
+      int *until = &p->place[reads.at[k]].until;
+      if (p->beside[t] > *until) *until = p->beside[t];
+    }
+  }
+}
+
+/* The entry in the order of the schedule, planned anew; NULL if that takes more than `most` after
+   so many seconds of searching. */
+static Plan *plan_anew(const Making *m, Entry *e, const Tasks *w, const Schedule *s, uint64_t most,
+                       double seconds, const GlobalsPlan *g) {
+  Plan *p;
+  PassRun *r = m->r;
+  write_order(m, e, w, s->order);
+  if (!plan_times(r->m->arena, e, r->opt->target, g, &p)) return NULL;
+  e->plan = p;
+  plan_inplace(m->a, e, p, g, r->opt->target->align, NULL);
+  plan_strides(r->m->arena, e, p);
+  set_streams(m, p, w, s);
+  set_until(m, p);
+  return plan_arena(r, e, p, seconds, 0) <= most ? p : NULL;
+}
+
+/* What a schedule may take more than the given order does, and whether its packing is searched for:
+   only if none fits without. */
+static const struct Try {
+  double room;
+  bool search;
+} tries[] = {{0.01, false}, {0.004, false}, {0, false}, {0.004, true}, {0, true}};
+
+static void color_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g) {
+  Arena *a = arena_new();
+  Plan *given = e->plan;
+  Tasks w;
+  Making m = {.r = r, .e = e, .p = given, .a = a, .w = &w};
+  find_tasks(&m);
+  w.streams = color(&m, &w, n);
+  uint64_t arena = plan_arena(r, e, given, r->opt->plan_seconds, 0), peak = streams_peak(&w);
+  bool limited = r->opt->limit.bytes || r->opt->limit.share > 0;
+  if (e->most_bytes && arena > e->most_bytes) arena = e->most_bytes;
+  uint32_t ops = e->body->ops.n;
+  OpId *order = ARENA_ARRAY(a, OpId, ops);
+  memcpy(order, e->body->ops.at, ops * sizeof *order);
+  Plan *found = w.streams > 1 ? NULL : given;
+  for (size_t k = 0; !found && k < sizeof tries / sizeof *tries; k++) {
+    if (limited && tries[k].room > 0) continue;
+    Schedule s = streams_schedule(&w, peak + (uint64_t)(tries[k].room * (double)peak));
+    memcpy(e->body->ops.at, order, ops * sizeof *order);
+    found = plan_anew(&m, e, &w, &s, limited ? arena : arena + arena / 100,
+                      tries[k].search ? r->opt->plan_seconds : 0, g);
+  }
+  if (!found) {
+    memcpy(e->body->ops.at, order, ops * sizeof *order);
+    e->plan = given;
+    set_streams(&m, given, &w, NULL);
+  }
+  for (int t = 0; w.streams > 1 && t < e->plan->nsteps; t++) r->changes += e->plan->stream[t] > 0;
+  arena_free(a);
+}
+
+bool pass_color(PassRun *r) {
+  int64_t n = pass_arg_int(r, "streams", r->opt->streams);
+  if (n <= 1) return true;
+  GlobalsPlan g = plan_globals(r->m, r->opt->target->align);
+  Entry *e;
+  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) color_entry(r, e, n, &g);
+  return true;
+}

@@ -1,0 +1,198 @@
+/* A schedule of an entry's streams that keeps to a number of bytes. Contract: a task begins when
+   its stream is idle and those that it waits for are over, if there is room for it now and if the
+   given order could still go on from there: so there is always a way out, as for Dijkstra's banker
+   (1965). List scheduling over simulated time: of what is ready in a stream, the task with the
+   longest way behind it begins. */
+#include "passes/schedule/streams_impl.h"
+
+/* A task runs ahead of at most so many that are given before it; so many are asked whether they
+   fit. */
+enum { FARTHEST = 1024, ASKED = 32 };
+
+typedef struct Run {
+  const Tasks *w;
+  Schedule s;
+  uint64_t most, now; /* bytes: allowed, and in use */
+  uint64_t *later;    /* by task: in use when the given order comes to it from here */
+  int *left;          /* by task: how many it still waits for */
+  bool *begun;        /* by task */
+  int *unfinished;    /* by storage: users that are not over */
+  int *unbegun;       /* by storage: users that have not begun */
+  double *way;        /* by task: the work of the longest way from its begin to the end */
+  IntList *ready;     /* by stream: tasks that could begin, the longest way last */
+  int *busy;          /* by stream: the running task, or -1 */
+  int frontier;       /* the first task that has not begun */
+  int nbegun;
+} Run;
+
+/* ---- bytes ---- */
+
+/* By task: bytes in use if all before it are over. */
+static void given_order(const Tasks *w, uint64_t *live) {
+  for (int i = 0; i < w->n; i++) live[i] = 0;
+  for (int k = 0; k < w->nheld; k++) {
+    const Held *h = &w->held[k];
+    live[h->users.at[0]] += h->bytes; /* unsigned: differences may wrap on the way */
+    int last = h->users.at[h->users.n - 1];
+    if (!h->kept && last + 1 < w->n) live[last + 1] -= h->bytes;
+  }
+  for (int i = 1; i < w->n; i++) live[i] += live[i - 1];
+  for (int i = 0; i < w->n; i++) live[i] += w->at[i].alone;
+}
+
+uint64_t streams_peak(const Tasks *w) {
+  uint64_t *live = ARENA_ARRAY(w->a, uint64_t, w->n + 1), most = 0;
+  given_order(w, live);
+  for (int i = 0; i < w->n; i++)
+    if (live[i] > most) most = live[i];
+  return most;
+}
+
+static bool is_fresh(const Run *r, int k) { /* nobody has begun to write to it */
+  return r->unbegun[k] == (int)r->w->held[k].users.n;
+}
+
+static bool fits(const Run *r, int i) {
+  const Task *t = &r->w->at[i];
+  uint64_t fresh = 0, freed = 0, most = 0;
+  for (uint32_t j = 0; j < t->uses.n; j++) {
+    int k = t->uses.at[j];
+    if (is_fresh(r, k)) fresh += r->w->held[k].bytes;
+    if (r->unbegun[k] == 1 && !r->w->held[k].kept) freed += r->w->held[k].bytes;
+  }
+  if (r->now + fresh + t->alone > r->most) return false;
+  if (i == r->frontier || fresh <= freed) return true;
+  if (i - r->frontier > FARTHEST) return false;
+  for (int p = r->frontier; p < i; p++)
+    if (r->later[p] > most) most = r->later[p];
+  return most + fresh - freed <= r->most;
+}
+
+/* The last user of a storage that has not begun; behind all where it is kept, before all if none.
+ */
+static int last_unbegun(const Run *r, int k) {
+  const Held *h = &r->w->held[k];
+  if (h->kept) return r->w->n;
+  for (uint32_t u = h->users.n; u-- > 0;)
+    if (!r->begun[h->users.at[u]]) return h->users.at[u];
+  return -1;
+}
+
+static void begin_bytes(Run *r, int i) {
+  const Task *t = &r->w->at[i];
+  r->now += t->alone;
+  for (uint32_t j = 0; j < t->uses.n; j++) {
+    int k = t->uses.at[j], last = last_unbegun(r, k);
+    uint64_t bytes = r->w->held[k].bytes;
+    if (is_fresh(r, k)) {
+      r->now += bytes;
+      for (int p = r->frontier; p < i; p++) r->later[p] += bytes;
+    }
+    r->unbegun[k]--;
+    for (int p = last < r->frontier ? r->frontier : last + 1; p <= i; p++) r->later[p] -= bytes;
+  }
+}
+
+/* ---- time ---- */
+
+static bool is_after(const Run *r, int i, int j) { /* i begins after j, of two that are ready */
+  return r->way[i] != r->way[j] ? r->way[i] < r->way[j] : i > j;
+}
+
+static void make_ready(Run *r, int i) {
+  IntList *l = &r->ready[r->w->at[i].stream];
+  vec_push(r->w->a, l, i);
+  uint32_t lo = 0, hi = l->n - 1;
+  while (lo < hi) {
+    uint32_t mid = (lo + hi) / 2;
+    if (is_after(r, i, l->at[mid]))
+      hi = mid;
+    else
+      lo = mid + 1;
+  }
+  memmove(l->at + lo + 1, l->at + lo, (l->n - 1 - lo) * sizeof *l->at);
+  l->at[lo] = i;
+}
+
+static void begin(Run *r, int i, double now) {
+  const Task *t = &r->w->at[i];
+  r->begun[i] = true;
+  begin_bytes(r, i);
+  r->s.begin[i] = now;
+  r->s.end[i] = now + t->work;
+  r->s.order[r->nbegun++] = i;
+  r->busy[t->stream] = i;
+  IntList *l = &r->ready[t->stream];
+  uint32_t k = l->n - 1;
+  while (l->at[k] != i) k--;
+  memmove(l->at + k, l->at + k + 1, (--l->n - k) * sizeof *l->at);
+  while (r->frontier < r->w->n && r->begun[r->frontier]) r->frontier++;
+}
+
+static void finish(Run *r, int i) {
+  const Task *t = &r->w->at[i];
+  r->busy[t->stream] = -1;
+  r->now -= t->alone;
+  for (uint32_t j = 0; j < t->uses.n; j++) {
+    int k = t->uses.at[j];
+    if (--r->unfinished[k] == 0 && !r->w->held[k].kept) r->now -= r->w->held[k].bytes;
+  }
+  for (uint32_t j = 0; j < t->after.n; j++)
+    if (--r->left[t->after.at[j]] == 0) make_ready(r, t->after.at[j]);
+}
+
+/* What may begin now, or -1. */
+static int choose(const Run *r) {
+  bool idle = true;
+  for (int s = 0; s < r->w->streams; s++) {
+    const IntList *l = &r->ready[s];
+    idle &= r->busy[s] < 0;
+    for (uint32_t k = 0; r->busy[s] < 0 && k < l->n && k < ASKED; k++)
+      if (fits(r, l->at[l->n - 1 - k])) return l->at[l->n - 1 - k];
+  }
+  return idle ? r->frontier : -1;
+}
+
+static double earliest(const Run *r) {
+  double t = -1;
+  for (int s = 0; s < r->w->streams; s++)
+    if (r->busy[s] >= 0 && (t < 0 || r->s.end[r->busy[s]] < t)) t = r->s.end[r->busy[s]];
+  return t;
+}
+
+Schedule streams_schedule(const Tasks *w, uint64_t most) {
+  Arena *a = w->a;
+  size_t n = (size_t)w->n + 1;
+  Run r = {.w = w, .most = most};
+  r.s = (Schedule){ARENA_ARRAY(a, int, n), ARENA_ARRAY(a, double, n), ARENA_ARRAY(a, double, n)};
+  r.later = ARENA_ARRAY(a, uint64_t, n);
+  r.left = ARENA_ARRAY(a, int, n);
+  r.begun = ARENA_ARRAY(a, bool, n);
+  r.way = ARENA_ARRAY(a, double, n);
+  r.unfinished = ARENA_ARRAY(a, int, w->nheld);
+  r.unbegun = ARENA_ARRAY(a, int, w->nheld);
+  r.ready = ARENA_ARRAY(a, IntList, w->streams);
+  r.busy = ARENA_ARRAY(a, int, w->streams);
+  given_order(w, r.later);
+  for (int k = 0; k < w->nheld; k++) r.unfinished[k] = r.unbegun[k] = (int)w->held[k].users.n;
+  for (int s = 0; s < w->streams; s++) r.busy[s] = -1;
+  for (int i = w->n; i-- > 0;) {
+    const IntList *after = &w->at[i].after;
+    for (uint32_t k = 0; k < after->n; k++)
+      if (r.way[after->at[k]] > r.way[i]) r.way[i] = r.way[after->at[k]];
+    r.way[i] += w->at[i].work;
+    r.left[i] = w->at[i].nbefore;
+    if (r.left[i] == 0) make_ready(&r, i);
+  }
+  for (double now = 0; r.nbegun < w->n;) {
+    int i = choose(&r);
+    if (i >= 0) {
+      begin(&r, i, now);
+      continue;
+    }
+    now = earliest(&r);
+    for (int s = 0; s < w->streams; s++)
+      if (r.busy[s] >= 0 && r.s.end[r.busy[s]] <= now) finish(&r, r.busy[s]);
+  }
+  return r.s;
+}

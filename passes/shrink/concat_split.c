@@ -1,0 +1,191 @@
+/* Parts: what is concatenated, and the gradient that is sliced again, as far as it need not be
+   whole. Three things hold the same numbers with fewer bytes at a time: concat(a, b) = b written
+   into a tensor that begins with a, in place: a is gone before b's writing
+     slice(conv_input_grad(dy, w))       = conv_input_grad(dy, slice(w)), along the channels
+     conv_filter_grad(dy, concat(a, b))  = concat(conv_filter_grad(dy, a), conv_filter_grad(dy, b))
+   Contract: before fusion and layouts. Does nothing without a limit, nor where the rest of the
+   pipeline, tried with it and without, does not run less arithmetic again or meet the limit for it.
+   Results are the same to the last bit, since every element stays the same sum. With all=1 it is
+   done wherever it can be. */
+#include "ir/op/window.h"
+#include "passes/manager/pass_list.h"
+
+enum { SMALL = 8 }; /* where nothing has 1 / SMALL of the limit, only a missed limit is a reason */
+
+enum { CHANNELS = 1 }; /* the axis of images [N, C, H, W] and of filters [O, C, KH, KW] */
+
+typedef struct Parts {
+  uint64_t least;    /* bytes of a tensor that is worth it */
+  uint32_t *readers; /* by value */
+  uint32_t *slices;  /* by value: readers that are slices along the channels alone */
+} Parts;
+
+static const Type *type_of(const Entry *e, ValueId v) { return value_type(e, v); }
+
+/* ---- what can be done in parts ---- */
+
+/* Of the channels of images, and of nothing else. */
+static bool slices_channels(const Entry *e, const Op *op) {
+  if (op->kind != OP_SLICE) return false; /* others may have no operand */
+  const Type *x = type_of(e, op->operands[0]), *y = type_of(e, op->results[0]);
+  if (x->rank != 4) return false;
+  for (int i = 0; i < x->rank; i++)
+    if (op->attr[AT_STEPS].ints->at[i] != 1 || (i != CHANNELS && y->dim[i] != x->dim[i]))
+      return false;
+  return true;
+}
+
+static const Op *def_in_body(const Entry *e, ValueId v) {
+  const Op *op = value_def(e, v);
+  return op && op->parent == e->body ? op : NULL;
+}
+
+/* The gradient that the slice takes channels of, where nobody reads it whole. */
+static const Op *sliced_gradient(const Parts *p, const Entry *e, const Op *op) {
+  if (!slices_channels(e, op)) return NULL;
+  const Op *back = def_in_body(e, op->operands[0]);
+  if (!back || back->kind != OP_CONV_INPUT_GRAD || back->attr[AT_GROUPS].i != 1) return NULL;
+  ValueId v = back->results[0];
+  return p->slices[v] == p->readers[v] && type_of(e, v)->bytes >= p->least ? back : NULL;
+}
+
+static const Op *concat_of(const Parts *p, const Entry *e, ValueId v) {
+  const Op *op = def_in_body(e, v);
+  const Type *t = type_of(e, v);
+  bool ok = op && op->kind == OP_CONCAT && op->noperands > 1 && t->rank == 4 &&
+            t->bytes >= p->least && op->attr[AT_AXIS].i == CHANNELS;
+  return ok ? op : NULL;
+}
+
+/* The images under a filter's gradient. */
+static const Op *concat_under(const Parts *p, const Entry *e, const Op *op) {
+  if (op->kind != OP_CONV_FILTER_GRAD || op->attr[AT_GROUPS].i != 1 || op_start(op) >= 0)
+    return NULL;
+  return concat_of(p, e, op->operands[1]);
+}
+
+static bool can_do(const Parts *p, const Entry *e, const Op *op) {
+  if (op->parent != e->body) return false;
+  return sliced_gradient(p, e, op) || concat_under(p, e, op) ||
+         (op->kind == OP_CONCAT && concat_of(p, e, op->results[0]));
+}
+
+static Parts parts_of(PassRun *r, const Entry *e, uint64_t least) {
+  Parts p = {.least = least,
+             .readers = ARENA_ARRAY(r->scratch, uint32_t, e->values.n),
+             .slices = ARENA_ARRAY(r->scratch, uint32_t, e->values.n)};
+  for (uint32_t i = 0; i < e->ops.n; i++) {
+    const Op *op = op_at(e, i);
+    for (int k = 0; k < op->noperands; k++) p.readers[op->operands[k]]++;
+    if (op->parent == e->body && slices_channels(e, op)) p.slices[op->operands[0]]++;
+  }
+  return p;
+}
+
+static bool any_part(PassRun *r, const Entry *e, uint64_t least) {
+  Parts p = parts_of(r, e, least);
+  for (uint32_t i = 0; i < e->body->ops.n; i++)
+    if (can_do(&p, e, op_at(e, e->body->ops.at[i]))) return true;
+  return false;
+}
+
+/* ---- doing it ---- */
+
+static Attr ints_of(Builder *b, const int64_t *at) {
+  return (Attr){.ints = intern_ints(b->m->ctx, at, 4)};
+}
+
+static const Type *with_channels(Builder *b, const Type *t, int64_t channels) {
+  int64_t dim[4] = {t->dim[0], channels, t->dim[2], t->dim[3]};
+  return type_get(b->m->ctx, t->dtype, 4, dim);
+}
+
+/* The gradient of the slice's channels alone, by a slice of the filters. */
+static ValueId gradient_of_slice(Builder *b, const Entry *old, const Op *op, const Op *back,
+                                 const ValueId *map) {
+  ValueId w = map[back->operands[1]];
+  const Type *t = type_of(b->e, w), *y = type_of(old, op->results[0]);
+  const Attr attr[MAX_ATTRS] = {
+      [AT_STARTS] = ints_of(b, (int64_t[]){0, op->attr[AT_STARTS].ints->at[CHANNELS], 0, 0}),
+      [AT_STEPS] = ints_of(b, (int64_t[]){1, 1, 1, 1})};
+  w = build(b, OP_SLICE, &w, 1, attr, with_channels(b, t, y->dim[CHANNELS]));
+  return build(b, OP_CONV_INPUT_GRAD, (ValueId[]){map[back->operands[0]], w}, 2, back->attr, y);
+}
+
+/* The gradient of every part's filters, side by side. */
+static ValueId gradient_by_parts(Builder *b, const Entry *old, const Op *op, const Op *concat,
+                                 const ValueId *map) {
+  const Type *t = type_of(old, op->results[0]);
+  ValueId *part = ARENA_ARRAY(b->m->arena, ValueId, concat->noperands);
+  for (int i = 0; i < concat->noperands; i++) {
+    int64_t channels = type_of(old, concat->operands[i])->dim[CHANNELS];
+    ValueId x[] = {map[op->operands[0]], map[concat->operands[i]]};
+    part[i] = build(b, OP_CONV_FILTER_GRAD, x, 2, op->attr, with_channels(b, t, channels));
+  }
+  return build(b, OP_CONCAT, part, concat->noperands, concat->attr, NULL);
+}
+
+/* The first part and room behind it, then one part after the other. */
+static ValueId part_after_part(Builder *b, const Entry *old, const Op *op, const ValueId *map) {
+  int64_t at = type_of(old, op->operands[0])->dim[CHANNELS];
+  int64_t room = type_of(old, op->results[0])->dim[CHANNELS] - at;
+  const Attr pad[MAX_ATTRS] = {[AT_LO] = ints_of(b, (int64_t[]){0, 0, 0, 0}),
+                               [AT_HI] = ints_of(b, (int64_t[]){0, room, 0, 0}),
+                               [AT_INTERIOR] = ints_of(b, (int64_t[]){0, 0, 0, 0})};
+  ValueId whole = build(b, OP_PAD, &map[op->operands[0]], 1, pad, NULL);
+  for (int i = 1; i < op->noperands; i++) {
+    ValueId start = build_const_int(b, type_scalar(b->m->ctx, DT_I32), at);
+    ValueId x[] = {whole, map[op->operands[i]], start};
+    whole = build(b, OP_DYNAMIC_UPDATE, x, 3, op->attr, NULL);
+    at += type_of(old, op->operands[i])->dim[CHANNELS];
+  }
+  return whole;
+}
+
+static void parts_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  const Parts *p = data;
+  const Op *of;
+  ValueId v;
+  if (op->parent != old->body)
+    v = NO_ID;
+  else if ((of = sliced_gradient(p, old, op)))
+    v = gradient_of_slice(b, old, op, of, map);
+  else if ((of = concat_under(p, old, op)))
+    v = gradient_by_parts(b, old, op, of, map);
+  else if (op->kind == OP_CONCAT && concat_of(p, old, op->results[0]))
+    v = part_after_part(b, old, op, map);
+  else
+    v = NO_ID;
+  if (v == NO_ID) {
+    build_copy(b, old, op, map);
+    return;
+  }
+  value_at(b->e, v)->name = value_at(old, op->results[0])->name;
+  map[op->results[0]] = v;
+}
+
+static void in_parts(PassRun *r, Entry *e, uint64_t least) {
+  Parts p = parts_of(r, e, least);
+  entry_rebuild(e, parts_each, &p, false, true);
+  r->changes++;
+}
+
+/* ---- as a pass ---- */
+
+static void tell(PassRun *r, const Entry *old, uint64_t least) {
+  Parts p = parts_of(r, old, least);
+  for (uint32_t i = 0; i < old->body->ops.n; i++) {
+    const Op *op = op_at(old, old->body->ops.at[i]);
+    if (!can_do(&p, old, op)) continue;
+    const char *how = op->kind == OP_CONCAT  ? "written part after part"
+                      : op->kind == OP_SLICE ? "made without the gradient that it is part of"
+                                             : "made for the parts of what is concatenated";
+    remark(r, REMARK_REMAT, "remat", op->loc, "%s of %s is %s", value_str(old, op->results[0]),
+           op_info[op->kind].name, how);
+  }
+}
+
+bool pass_parts(PassRun *r) {
+  const TrialRewrite w = {.any = any_part, .apply = in_parts, .tell = tell, .share = SMALL};
+  return trial_rewrite(r, &w, pass_arg_int(r, "all", 0) != 0);
+}

@@ -1,0 +1,205 @@
+/* The program with images in blocks: an op that reads what is never whole gets it block after
+   block, and what it makes of each is put together. Contract: what is gone has been chosen
+   (blocks.c). Ops that read the same are done side by side, block after block, as soon as all that
+   they need is there; a block is made once for each axis by which it is cut. */
+#include "passes/shrink/image_tiles_impl.h"
+
+typedef struct Build {
+  const Blocks *of;
+  Builder *b;
+  const Entry *old;
+  ValueId *map;
+  ValueId **block[BLOCK_AXES]; /* by old value: its blocks, as far as they are made */
+  bool *done;                  /* by op */
+} Build;
+
+static void at_op(Build *c, const Op *op) {
+  builder_like(c->b, op);
+  c->b->name = NULL;
+}
+
+static int64_t start_of(const Type *t, int axis, int64_t k) {
+  return k * t->dim[axis] / blocks_count(t, axis);
+}
+
+static const Type *with_extent(Build *c, const Type *t, int axis, int64_t n) {
+  int64_t *dim = ARENA_ARRAY(c->of->a, int64_t, t->rank);
+  for (int i = 0; i < t->rank; i++) dim[i] = i == axis ? n : t->dim[i];
+  return type_get(c->b->m->ctx, t->dtype, t->rank, dim);
+}
+
+static const Ints *ints(Build *c, int n, int axis, int64_t at, int64_t rest) {
+  int64_t *all = ARENA_ARRAY(c->of->a, int64_t, n);
+  for (int i = 0; i < n; i++) all[i] = i == axis ? at : rest;
+  return intern_ints(c->b->m->ctx, all, n);
+}
+
+static ValueId cut(Build *c, ValueId x, int axis, int64_t from, int64_t n) {
+  const Type *t = value_type(c->b->e, x);
+  const Attr attr[MAX_ATTRS] = {[AT_STARTS].ints = ints(c, t->rank, axis, from, 0),
+                                [AT_STEPS].ints = ints(c, t->rank, axis, 1, 1)};
+  return build(c->b, OP_SLICE, &x, 1, attr, with_extent(c, t, axis, n));
+}
+
+/* ---- blocks ---- */
+
+static ValueId block_of(Build *c, ValueId v, int axis, int64_t k);
+
+static bool is_in_body(const Build *c, const Op *op) { return op && op->parent == c->old->body; }
+
+/* Of a broadcast: what is broadcast, cut if it has the axis. */
+static ValueId spread(Build *c, const Op *op, int axis, int64_t from, int64_t n, const Type *to) {
+  ValueId x = c->map[op->operands[0]];
+  const Type *t = value_type(c->b->e, x);
+  int i = axis - (to->rank - t->rank);
+  if (i >= 0 && t->dim[i] != 1) x = cut(c, x, i, from, n);
+  return build_broadcast(c->b, x, to);
+}
+
+/* The op, of blocks of what it reads by this axis, and of filters and other images as they are. */
+static ValueId op_of_blocks(Build *c, const Op *op, int axis, int64_t k, const Type *to) {
+  ValueId *x = ARENA_ARRAY(c->of->a, ValueId, op->noperands);
+  for (int i = 0; i < op->noperands; i++) {
+    bool whole = i > 0 && !blocks_is_apart(op);
+    x[i] = whole ? c->map[op->operands[i]] : block_of(c, op->operands[i], axis, k);
+  }
+  at_op(c, op);
+  bool typed = op_info[op->kind].flags & OPF_TYPED;
+  return build(c->b, op->kind, x, op->noperands, op->attr, typed ? to : NULL);
+}
+
+static ValueId make_block(Build *c, ValueId v, int axis, int64_t k) {
+  const Op *op = value_def(c->old, v);
+  const Type *t = value_type(c->old, v);
+  int64_t from = start_of(t, axis, k), n = start_of(t, axis, k + 1) - from;
+  const Type *to = with_extent(c, t, axis, n);
+  if (c->of->gone[v]) return op_of_blocks(c, op, axis, k, to);
+  if (is_in_body(c, op) && op->kind == OP_CONST) {
+    at_op(c, op);
+    return build(c->b, OP_CONST, NULL, 0, op->attr, to);
+  }
+  if (is_in_body(c, op) && op->kind == OP_BROADCAST) {
+    at_op(c, op);
+    return spread(c, op, axis, from, n, to);
+  }
+  return cut(c, c->map[v], axis, from, n);
+}
+
+static ValueId block_of(Build *c, ValueId v, int axis, int64_t k) {
+  ValueId **made = &c->block[axis][v];
+  int64_t count = blocks_count(value_type(c->old, v), axis);
+  if (!*made) {
+    *made = ARENA_ARRAY(c->of->a, ValueId, count);
+    for (int64_t i = 0; i < count; i++) (*made)[i] = NO_ID;
+  }
+  if ((*made)[k] == NO_ID) (*made)[k] = make_block(c, v, axis, k);
+  return (*made)[k];
+}
+
+/* ---- ops that read blocks ---- */
+
+/* What an op that is there makes of its blocks, so far. */
+typedef struct Reader {
+  const Op *op;
+  ValueId whole;
+  ValueId *part;
+} Reader;
+
+typedef VEC(Reader) Readers;
+
+/* What is gone among the op's operands, and by what axis it is read; NO_ID: nothing. */
+static ValueId gone_operand(const Build *c, const Op *op, int *axis) {
+  *axis = -1;
+  for (int i = 0; i < op->noperands; i++) {
+    *axis = blocks_axis(op, i);
+    if (c->of->gone[op->operands[i]]) return op->operands[i];
+  }
+  return NO_ID;
+}
+
+static bool is_ready(const Build *c, const Op *op) {
+  for (int i = 0; i < op->noperands; i++) {
+    ValueId x = op->operands[i];
+    if (c->of->gone[x] ? !is_ready(c, value_def(c->old, x)) : c->map[x] == NO_ID) return false;
+  }
+  return true;
+}
+
+/* This one, and those that read the same by the same axis and can be done now. */
+static Readers find_readers(const Build *c, const Op *first) {
+  const Block *body = c->old->body;
+  Readers all = {0};
+  int axis, other;
+  ValueId v = gone_operand(c, first, &axis);
+  for (uint32_t i = c->of->at[first->id]; i < body->ops.n; i++) {
+    const Op *op = op_at(c->old, body->ops.at[i]);
+    if (c->done[op->id] || (op->nresults == 1 && c->of->gone[op->results[0]])) continue;
+    if (gone_operand(c, op, &other) != v || other != axis || !is_ready(c, op)) continue;
+    vec_push(c->of->a, &all, (Reader){.op = op});
+  }
+  return all;
+}
+
+/* The axis of the result that the axis comes to which is cut. */
+static int result_axis(const Op *op, int axis) {
+  if (op->kind == OP_CONV_FILTER_GRAD) return 0;
+  if (op_info[op->kind].cls == CLASS_REDUCE) return op->attr[AT_AXES].ints->at[0] == 0 ? 0 : axis;
+  return axis;
+}
+
+/* What comes of images is written in place, block after block; what comes of channels is small. */
+static void add_part(Build *c, Reader *r, int axis, int64_t k, int64_t count, const Type *like) {
+  const Type *y = value_type(c->old, r->op->results[0]);
+  int64_t from = start_of(like, axis, k), n = start_of(like, axis, k + 1) - from;
+  int to = result_axis(r->op, axis);
+  const Attr along[MAX_ATTRS] = {[AT_AXIS].i = to};
+  ValueId part = op_of_blocks(c, r->op, axis, k, with_extent(c, y, to, n));
+  r->part[k] = part;
+  if (axis == BLOCK_CHANNELS) {
+    if (k + 1 == count) r->whole = build(c->b, OP_CONCAT, r->part, (int)count, along, NULL);
+  } else if (k == 0) {
+    const Attr pad[MAX_ATTRS] = {[AT_LO].ints = ints(c, y->rank, to, 0, 0),
+                                 [AT_HI].ints = ints(c, y->rank, to, y->dim[to] - n, 0),
+                                 [AT_INTERIOR].ints = ints(c, y->rank, to, 0, 0)};
+    r->whole = build(c->b, OP_PAD, &part, 1, pad, NULL);
+  } else {
+    ValueId x[] = {r->whole, part, build_const_int(c->b, type_scalar(c->b->m->ctx, DT_I32), from)};
+    r->whole = build(c->b, OP_DYNAMIC_UPDATE, x, 3, along, NULL);
+  }
+}
+
+static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  Build *c = data;
+  int axis;
+  c->b = b;
+  c->old = old;
+  c->map = map;
+  if (op->parent != old->body) {
+    build_copy(b, old, op, map);
+    return;
+  }
+  if (c->done[op->id] || (op->nresults == 1 && c->of->gone[op->results[0]])) return;
+  ValueId v = gone_operand(c, op, &axis);
+  if (v == NO_ID) {
+    build_copy(b, old, op, map);
+    return;
+  }
+  const Type *like = value_type(old, v);
+  int64_t count = blocks_count(like, axis);
+  Readers all = find_readers(c, op);
+  for (uint32_t i = 0; i < all.n; i++) all.at[i].part = ARENA_ARRAY(c->of->a, ValueId, count);
+  for (int64_t k = 0; k < count; k++)
+    for (uint32_t i = 0; i < all.n; i++) add_part(c, &all.at[i], axis, k, count, like);
+  for (uint32_t i = 0; i < all.n; i++) {
+    const Op *done = all.at[i].op;
+    c->done[done->id] = true;
+    map[done->results[0]] = all.at[i].whole;
+    value_at(b->e, all.at[i].whole)->name = value_at(old, done->results[0])->name;
+  }
+}
+
+void blocks_build(Blocks *of, Entry *e) {
+  Build c = {.of = of, .done = ARENA_ARRAY(of->a, bool, e->ops.n)};
+  for (int i = 0; i < BLOCK_AXES; i++) c.block[i] = ARENA_ARRAY(of->a, ValueId *, e->values.n);
+  entry_rebuild(e, each, &c, false, true);
+}

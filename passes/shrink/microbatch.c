@@ -1,0 +1,234 @@
+/* Micro-batches: under a byte limit a batch is done in equal parts, forward and backward for one
+   after the other, so that images are there for one part at a time, and gradients are added up from
+   part to part (gradient accumulation; Huang et al., GPipe, 2019, name the parts so). Contract:
+   before fusion and layouts. Does nothing without a limit, nor where the entry fits as it is, nor
+   where running little again makes it fit. Results stay the same to the last bit in f32: sums over
+   the batch are continued where a chunk of theirs ends, and what cannot be continued waits for the
+   whole (microbatch_roles.c). No arithmetic is done twice. With parts=N each entry's batch is done
+   in so many parts. */
+#include "passes/shrink/microbatch_impl.h"
+
+/* What has as many elements along its first axis as most bytes of the inputs is the batch. */
+static int64_t batch_of(Arena *a, const Entry *e) {
+  const Block *body = e->body;
+  uint64_t *bytes = ARENA_ARRAY(a, uint64_t, body->args.n), most = 0;
+  int64_t batch = 0;
+  for (uint32_t i = 0; i < body->args.n; i++) {
+    const Type *t = value_type(e, body->args.at[i]);
+    for (uint32_t k = 0; t->rank && k <= i; k++) {
+      const Type *u = value_type(e, body->args.at[k]);
+      if (!u->rank || u->dim[0] != t->dim[0]) continue;
+      bytes[k] += t->bytes;
+      if (bytes[k] > most) most = bytes[k], batch = t->dim[0];
+      break;
+    }
+  }
+  return batch;
+}
+
+/* Bytes of all that the entry makes, and of what is then never whole. */
+static void weigh(const Micro *m, uint64_t *all, uint64_t *gone) {
+  const Block *body = m->e->body;
+  uint64_t cut = 0, whole = 0; /* a view of what is cut may be whole */
+  *all = 0;
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    const Op *op = op_at(m->e, body->ops.at[i]);
+    bool makes = op->kind != OP_LOAD && op_info[op->kind].cls != CLASS_VIEW;
+    for (int k = 0; k < op->nresults; k++) {
+      uint64_t bytes = value_type(m->e, op->results[k])->bytes;
+      *all += makes ? bytes : 0;
+      cut += makes && m->cut[op->results[k]] ? bytes : 0;
+      whole += m->whole[op->results[k]] ? bytes : 0;
+    }
+  }
+  *gone = cut > whole ? cut - whole : 0;
+}
+
+/* Much of what the entry makes need not be whole: a mean over the batch in its midst, such as batch
+   normalisation has in training, leaves little. */
+static bool pays(Arena *a, const Entry *e, int64_t batch, int64_t parts) {
+  enum { WORTH = 8 };
+  uint64_t all, gone;
+  if (batch <= 0 || parts <= 1 || batch % parts) return false;
+  Micro m = micro_of(a, e, batch, parts);
+  weigh(&m, &all, &gone);
+  return gone > all / WORTH;
+}
+
+/* The next number of parts behind this one: about twice as many; 0 if there is none. */
+static int64_t next_parts(int64_t batch, int64_t parts) {
+  for (int64_t n = 2 * parts; n <= batch; n++)
+    if (batch % n == 0) return n;
+  return 0;
+}
+
+static void tell(PassRun *r, const Entry *e, int64_t batch, int64_t parts) {
+  enum { SMALL = 100 }; /* of what is gone: not worth a word */
+  uint64_t all, gone;
+  char buf[32];
+  Micro m = micro_of(r->scratch, e, batch, parts);
+  weigh(&m, &all, &gone);
+  remark(r, REMARK_REMAT, "remat", e->loc,
+         "the batch of %lld is done in %lld parts of %lld: %s bytes are never whole",
+         (long long)batch, (long long)parts, (long long)(batch / parts), plan_commas(buf, gone));
+  for (ValueId v = 0; v < e->values.n; v++) {
+    const Op *op = value_def(e, v);
+    if (!op || !m.whole[v] || value_type(e, v)->bytes < gone / SMALL) continue;
+    remark(r, REMARK_REMAT, "remat-missed", op->loc, "%s of %s (%s) is whole all the same",
+           value_str(e, v), op_info[op->kind].name, plan_commas(buf, value_type(e, v)->bytes));
+  }
+}
+
+static void cut(PassRun *r, Entry *e, int64_t batch, int64_t parts) {
+  Micro m = micro_of(r->scratch, e, batch, parts);
+  micro_build(&m, e);
+  r->changes++;
+}
+
+/* ---- under a limit ---- */
+
+/* The fewest parts with which the entry fits as it then is, or else those that take the fewest
+   bytes, and how many; 1 if none save much of what the whole takes. Parts that take more may come
+   between: sums over rows go on from part to part only where a chunk of theirs ends. The entry is
+   left as it was. */
+static bool choose_parts(PassRun *r, uint32_t k, uint64_t limit, uint64_t *arena, int64_t *parts) {
+  enum {
+    MOST_OPS = 20000, /* of all parts: a program that is planned in a second or two */
+    LESS = 8,         /* a part that they save, if they do not fit */
+    MOST_IDLE = 2     /* more parts, one after the other, that take no fewer bytes */
+  };
+  uint64_t whole = *arena;
+  int idle = 0;
+  Entry *e = r->m->entries.at[k], before = *e;
+  Trial *now = ARENA_ARRAY(r->scratch, Trial, r->m->entries.n);
+  int64_t batch = batch_of(r->scratch, e);
+  *parts = 1;
+  for (int64_t n = next_parts(batch, 1); n && *arena > limit; n = next_parts(batch, n)) {
+    if (n * (int64_t)before.body->ops.n > MOST_OPS) break;
+    if (!pays(r->scratch, &before, batch, n)) continue;
+    cut(r, e, batch, n);
+    bool ok = trial_run(r, 0, now);
+    *e = before;
+    if (!ok) return false;
+    if (now[k].arena >= *arena) {
+      if (++idle == MOST_IDLE) break;
+      continue;
+    }
+    idle = 0;
+    *arena = now[k].arena;
+    *parts = n;
+  }
+  if (*arena > limit && *arena > whole - whole / LESS) *parts = 1;
+  return true;
+}
+
+/* Where parts fit as they are: does the whole batch, and runs at most a hundredth again? That is
+   less than what smaller kernels cost. */
+static bool whole_is_cheap(PassRun *r, uint32_t k, uint64_t limit, bool *cheap) {
+  enum { LITTLE = 100 };
+  Trial *was = ARENA_ARRAY(r->scratch, Trial, r->m->entries.n);
+  if (!trial_brief(r, limit, was)) return false;
+  *cheap = was[k].arena <= limit && was[k].again <= was[k].flops / LITTLE;
+  return true;
+}
+
+static bool try_parts(PassRun *r, uint32_t k, uint64_t limit, int64_t parts, bool brief,
+                      Trial *out) {
+  Entry *e = r->m->entries.at[k], before = *e;
+  Trial *all = ARENA_ARRAY(r->scratch, Trial, r->m->entries.n);
+  if (parts > 1) cut(r, e, batch_of(r->scratch, e), parts);
+  bool ok = brief ? trial_brief(r, limit, all) : trial_run(r, limit, all);
+  *e = before;
+  *out = all[k];
+  return ok;
+}
+
+/* Where parts do not fit as they are, either: so many parts, or the whole, 1? By a brief search,
+   and where that comes near the limit by a whole one of what comes nearer, and then of the other.
+ */
+static bool compare(PassRun *r, uint32_t k, uint64_t limit, int64_t *parts) {
+  enum { NEAR = 2 };
+  Trial was, now;
+  if (!try_parts(r, k, limit, 1, true, &was) || !try_parts(r, k, limit, *parts, true, &now))
+    return false;
+  bool cut_first = trial_is_better(&now, &was, limit);
+  int64_t first = cut_first ? *parts : 1, second = cut_first ? 1 : *parts;
+  const Trial *best = cut_first ? &now : &was;
+  *parts = first;
+  if (best->arena <= limit || best->arena / NEAR > limit) return true;
+  if (!try_parts(r, k, limit, first, false, &was)) return false;
+  if (was.arena <= limit) return true;
+  if (!try_parts(r, k, limit, second, false, &now)) return false;
+  if (trial_is_better(&now, &was, limit)) *parts = second;
+  return true;
+}
+
+static bool under_limit(PassRun *r, uint32_t k, uint64_t limit, uint64_t whole) {
+  Entry *e = r->m->entries.at[k];
+  uint64_t arena = whole;
+  int64_t parts;
+  bool cheap = false;
+  if (whole <= limit) return true;
+  if (!choose_parts(r, k, limit, &arena, &parts)) return false;
+  if (parts == 1) return true;
+  if (arena <= limit && !whole_is_cheap(r, k, limit, &cheap)) return false;
+  if (arena > limit && !compare(r, k, limit, &parts)) return false;
+  if (cheap || parts == 1) return true;
+  tell(r, e, batch_of(r->scratch, e), parts);
+  cut(r, e, batch_of(r->scratch, e), parts);
+  return true;
+}
+
+/* The curve of the program with the parts that take the fewest bytes, which it then is no more. */
+static bool curve_of(PassRun *r, const Trial *whole) {
+  const Module *m = r->m;
+  Entry *before = ARENA_ARRAY(r->scratch, Entry, m->entries.n);
+  bool any = false, ok = true;
+  for (uint32_t k = 0; k < m->entries.n; k++) before[k] = *m->entries.at[k];
+  for (uint32_t k = 0; ok && k < m->entries.n; k++) {
+    Entry *e = m->entries.at[k];
+    uint64_t arena = whole[k].arena;
+    int64_t parts;
+    ok = choose_parts(r, k, 0, &arena, &parts);
+    if (!ok || parts == 1) continue;
+    cut(r, e, batch_of(r->scratch, e), parts);
+    any = true;
+  }
+  ok = ok && (!any || trial_curve(r));
+  for (uint32_t k = 0; k < m->entries.n; k++) *m->entries.at[k] = before[k];
+  return ok;
+}
+
+static bool any_entry(PassRun *r) {
+  for (uint32_t k = 0; k < r->m->entries.n; k++) {
+    const Entry *e = r->m->entries.at[k];
+    int64_t batch = batch_of(r->scratch, e);
+    for (int64_t n = next_parts(batch, 1); n; n = next_parts(batch, n))
+      if (pays(r->scratch, e, batch, n)) return true;
+  }
+  return false;
+}
+
+bool pass_microbatch(PassRun *r) {
+  int64_t parts = pass_arg_int(r, "parts", 0);
+  const MemoryLimit *l = &r->opt->limit;
+  uint32_t n = r->m->entries.n;
+  for (uint32_t k = 0; parts > 1 && k < n; k++) {
+    Entry *e = r->m->entries.at[k];
+    int64_t batch = batch_of(r->scratch, e);
+    if (batch <= 0 || batch % parts) continue;
+    tell(r, e, batch, parts);
+    cut(r, e, batch, parts);
+  }
+  bool limited = l->bytes || l->share > 0;
+  if (parts > 1 || r->opt->trial || (!limited && !r->opt->curve) || !any_entry(r)) return true;
+  Trial *whole = ARENA_ARRAY(r->scratch, Trial, n);
+  uint64_t limit;
+  if (!trial_run(r, 0, whole)) return false;
+  if (r->opt->curve && (!(!limited || trial_curve(r)) || !curve_of(r, whole))) return false;
+  if (!limited) return true;
+  if (!trial_limit(r, &limit)) return false;
+  for (uint32_t k = 0; k < n; k++)
+    if (!under_limit(r, k, limit, whole[k].arena)) return false;
+  return true;
+}

@@ -1,0 +1,160 @@
+/* The program with its batch done in parts. Contract: roles are chosen (microbatch_roles.c). Ops
+   that need nothing of a part are done once, before the first part's that read them; then those
+   that are cut and the sums over the batch, in the order of the text, once for each part; all that
+   needs the whole batch is done as soon as the last part has made what it reads. What somebody
+   reads whole is written in place, part after part. */
+#include "passes/shrink/microbatch_impl.h"
+#include "passes/target.h"
+
+typedef struct Build {
+  const Micro *m;
+  Builder *b;
+  const Entry *old;
+  ValueId *map;  /* by old value: the new one; of a sum or of what is whole, as far as it is made */
+  ValueId *part; /* by old value: the part at hand */
+  int64_t k;     /* its number */
+  bool done;
+} Build;
+
+static void at_op(Build *c, const Op *op) {
+  builder_like(c->b, op);
+  c->b->name = NULL;
+}
+
+static const Type *with_rows(Build *c, const Type *t, int64_t rows) {
+  int64_t *dim = ARENA_ARRAY(c->m->a, int64_t, t->rank);
+  for (int i = 0; i < t->rank; i++) dim[i] = i ? t->dim[i] : rows;
+  return type_get(c->b->m->ctx, t->dtype, t->rank, dim);
+}
+
+static const Type *part_type(Build *c, ValueId v) {
+  const Type *t = value_type(c->old, v);
+  return with_rows(c, t, t->dim[0] / c->m->parts);
+}
+
+/* ---- parts ---- */
+
+/* Of what is whole. Constants and broadcasts are made as small as the part. */
+static ValueId make_part(Build *c, ValueId v) {
+  const Op *op = value_def(c->old, v);
+  const Type *t = part_type(c, v);
+  bool outer = !op || op->parent != c->old->body || c->m->role[op->id] != MICRO_ONCE;
+  if (!outer && op->kind == OP_CONST) {
+    at_op(c, op);
+    return build(c->b, OP_CONST, NULL, 0, op->attr, t);
+  }
+  if (!outer && op->kind == OP_BROADCAST) {
+    ValueId x = c->map[op->operands[0]];
+    const Type *from = value_type(c->b->e, x);
+    at_op(c, op);
+    if (from->rank < t->rank || from->dim[0] == 1) return build_broadcast(c->b, x, t);
+  }
+  return rows_slice(c->b, c->m->a, c->map[v], c->k * t->dim[0], t->dim[0], 1);
+}
+
+static ValueId part_of(Build *c, ValueId v) {
+  if (c->part[v] == NO_ID) c->part[v] = make_part(c, v);
+  return c->part[v];
+}
+
+static const Ints *first_axis(Build *c, int rank, int64_t n) {
+  int64_t *all = ARENA_ARRAY(c->m->a, int64_t, rank);
+  for (int i = 0; i < rank; i++) all[i] = i ? 0 : n;
+  return intern_ints(c->b->m->ctx, all, rank);
+}
+
+/* The part in its place of the whole, which begins with the first part and room behind it. */
+static void put(Build *c, ValueId v) {
+  const Type *t = value_type(c->old, v);
+  int64_t rows = t->dim[0] / c->m->parts;
+  c->b->name = c->k + 1 == c->m->parts ? value_at(c->old, v)->name : NULL;
+  if (c->k == 0) {
+    const Attr pad[MAX_ATTRS] = {[AT_LO].ints = first_axis(c, t->rank, 0),
+                                 [AT_HI].ints = first_axis(c, t->rank, t->dim[0] - rows),
+                                 [AT_INTERIOR].ints = first_axis(c, t->rank, 0)};
+    c->map[v] = build(c->b, OP_PAD, &c->part[v], 1, pad, NULL);
+    return;
+  }
+  const Attr along[MAX_ATTRS] = {[AT_AXIS].i = 0};
+  ValueId at = build_const_int(c->b, type_scalar(c->b->m->ctx, DT_I32), c->k * rows);
+  ValueId x[] = {c->map[v], c->part[v], at};
+  c->map[v] = build(c->b, OP_DYNAMIC_UPDATE, x, 3, along, NULL);
+}
+
+static ValueId *operands_of(Build *c, const Op *op, int more) {
+  ValueId *x = ARENA_ARRAY(c->m->a, ValueId, op->noperands + more);
+  bool sum = c->m->role[op->id] == MICRO_SUM; /* of products, say, of which both sides have parts */
+  for (int i = 0; i < op->noperands; i++) {
+    bool by_part = sum || micro_by_part(c->old, op, i);
+    x[i] = by_part ? part_of(c, op->operands[i]) : c->map[op->operands[i]];
+  }
+  at_op(c, op);
+  return x;
+}
+
+static void emit_cut(Build *c, const Op *op) {
+  ValueId *x = operands_of(c, op, 0);
+  if (op->nresults > 1) {
+    const Op *made = build_several(c->b, op->kind, x, op->noperands, op->attr);
+    for (int i = 0; i < op->nresults; i++) c->part[op->results[i]] = made->results[i];
+  } else {
+    ValueId v = op->results[0];
+    bool typed = op_info[op->kind].flags & OPF_TYPED;
+    c->b->name = value_at(c->old, v)->name;
+    c->part[v] = build(c->b, op->kind, x, op->noperands, op->attr, typed ? part_type(c, v) : NULL);
+  }
+  for (int i = 0; i < op->nresults; i++)
+    if (c->m->whole[op->results[i]]) put(c, op->results[i]);
+}
+
+/* ---- sums ---- */
+
+static void emit_sum(Build *c, const Op *op) {
+  ValueId v = op->results[0], *x = operands_of(c, op, 1);
+  int n = op->noperands;
+  bool product = op->kind == OP_MATMUL; /* a part of it is one chain, whole in itself */
+  if (c->k && !product) x[n++] = c->map[v];
+  bool typed = op_info[op->kind].flags & OPF_TYPED;
+  ValueId y = build(c->b, op->kind, x, n, op->attr, typed ? value_type(c->old, v) : NULL);
+  if (c->k && product) y = build2(c->b, OP_ADD, y, c->map[v]); /* is computed with its own term */
+  value_at(c->b->e, y)->name = value_at(c->old, v)->name;
+  c->map[v] = y;
+}
+
+/* ---- the whole program ---- */
+
+static void emit(Build *c, const Op *op) {
+  switch (c->m->role[op->id]) {
+  case MICRO_ONCE:
+    if (c->k == 0) build_copy(c->b, c->old, op, c->map);
+    break;
+  case MICRO_CUT: emit_cut(c, op); break;
+  case MICRO_SUM: emit_sum(c, op); break;
+  case MICRO_LAST:
+    if (c->k + 1 == c->m->parts) build_copy(c->b, c->old, op, c->map);
+    break;
+  }
+}
+
+/* All at the first op: text order is followed once for each part. */
+static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  Build *c = data;
+  if (op->parent != old->body) { /* of a loop that is copied */
+    build_copy(b, old, op, map);
+    return;
+  }
+  if (c->done) return;
+  c->done = true;
+  c->b = b;
+  c->old = old;
+  c->map = map;
+  for (c->k = 0; c->k < c->m->parts; c->k++) {
+    for (ValueId v = 0; v < old->values.n; v++) c->part[v] = NO_ID;
+    for (uint32_t i = 0; i < old->body->ops.n; i++) emit(c, op_at(old, old->body->ops.at[i]));
+  }
+}
+
+void micro_build(const Micro *m, Entry *e) {
+  Build c = {.m = m, .part = ARENA_ARRAY(m->a, ValueId, e->values.n)};
+  entry_rebuild(e, each, &c, false, true);
+}

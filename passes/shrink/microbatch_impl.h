@@ -1,0 +1,32 @@
+/* A batch done in parts: which ops are done part by part, and how the program is built anew. See
+   microbatch.c. */
+#ifndef GC_PASSES_MICROBATCH_IMPL_H
+#define GC_PASSES_MICROBATCH_IMPL_H
+#include "passes/manager/pass_list.h"
+#include "passes/plan/plan_impl.h"
+
+/* What becomes of an op of the body. */
+typedef enum MicroRole {
+  MICRO_ONCE, /* it needs nothing of a part: done as it is */
+  MICRO_CUT,  /* each part of its results comes of the same part of its operands */
+  MICRO_SUM,  /* adds up over the batch: continued from part to part */
+  MICRO_LAST  /* needs all parts: done with the last one */
+} MicroRole;
+
+typedef struct Micro {
+  Arena *a;
+  const Entry *e;
+  int64_t parts;
+  MicroRole *role; /* by op; of the body alone */
+  bool *cut;       /* by value: made part by part */
+  bool *late;      /* by value: made of all parts */
+  bool *whole;     /* by value that is cut: somebody reads all of it */
+} Micro;
+
+/* Cuts the entry's batch, which `batch` is the extent of, into so many equal parts. */
+Micro micro_of(Arena *a, const Entry *e, int64_t batch, int64_t parts);
+/* The operand comes part by part where the op is cut; it is whole otherwise. */
+bool micro_by_part(const Entry *e, const Op *op, int operand);
+/* Builds the entry anew, one part after the other. */
+void micro_build(const Micro *m, Entry *e);
+#endif

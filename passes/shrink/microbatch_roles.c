@@ -1,0 +1,173 @@
+/* What can be done with one part of a batch after the other. Contract: reads the IR alone. A part
+   is an equal share of the first axis, in order; an op is cut where each part of its results comes
+   of the same part of what it reads, apart from operands that no part has to do with, such as
+   weights. A sum over the batch is continued where a part ends between two of the chunks in which
+   targets add up (passes/target.h), so that its bits stay; all else that needs the whole batch
+   waits for the last part. */
+#include "ir/op/window.h"
+#include "passes/fuse/kernel_form.h"
+#include "passes/shrink/microbatch_impl.h"
+#include "passes/target.h"
+
+static const Type *operand_type(const Micro *m, const Op *op, int i) {
+  return value_type(m->e, op->operands[i]);
+}
+
+static bool divides(const Micro *m, const Type *t) {
+  return t->rank > 0 && t->dim[0] > 0 && t->dim[0] % m->parts == 0;
+}
+
+/* ---- ops that are cut ---- */
+
+bool micro_by_part(const Entry *e, const Op *op, int i) {
+  const Type *t = value_type(e, op->operands[i]);
+  switch ((int)op_info[op->kind].cls) {
+  case CLASS_CONTRACT: return i == 0 || t->rank > 2;
+  case CLASS_WINDOW: return i == 0 || (op->kind != OP_CONV && op->kind != OP_CONV_INPUT_GRAD);
+  case CLASS_INDEX: return op->kind != OP_GATHER || i == 1;
+  case CLASS_ATTENTION: { /* a mask may be the same for all */
+    const Type *q = value_type(e, op->operands[0]);
+    return t->dtype != DT_BOOL || (t->rank == q->rank && t->dim[0] == q->dim[0]);
+  }
+  default: return true;
+  }
+}
+
+static bool keeps_view(const Micro *m, const Op *op) {
+  const Type *x = operand_type(m, op, 0), *y = value_type(m->e, op->results[0]);
+  switch ((int)op->kind) {
+  case OP_RESHAPE:
+  case OP_COPY: return true;
+  case OP_TRANSPOSE: return op->attr[AT_PERM].ints->at[0] == 0;
+  case OP_BROADCAST: return x->rank == y->rank && x->dim[0] == y->dim[0];
+  case OP_SLICE: return op->attr[AT_STEPS].ints->at[0] == 1 && x->dim[0] == y->dim[0];
+  case OP_REVERSE: return op->attr[AT_AXES].ints->at[0] != 0;
+  case OP_PAD:
+    return x->dim[0] == y->dim[0] && !op->attr[AT_LO].ints->at[0] &&
+           !op->attr[AT_INTERIOR].ints->at[0];
+  case OP_CONCAT: return op->attr[AT_AXIS].i != 0;
+  default: return false;
+  }
+}
+
+/* The first axis of the result is that of its operands, element by element of it. */
+static bool keeps_parts(const Micro *m, const Op *op) {
+  const Type *x = operand_type(m, op, 0);
+  switch ((int)op_info[op->kind].cls) {
+  case CLASS_ELEMENT: return !(op_info[op->kind].flags & OPF_POSITION);
+  case CLASS_VIEW: return keeps_view(m, op);
+  case CLASS_REDUCE: {
+    if (op->kind == OP_ARGMAX || op->kind == OP_ARGMIN) return op->attr[AT_AXIS].i != 0;
+    const Ints *axes = op->attr[AT_AXES].ints;
+    return op->noperands == 1 && (!axes || !axes->n || axes->at[0] != 0);
+  }
+  case CLASS_ROWS: return operand_type(m, op, op_full_operand(op))->rank > 1;
+  case CLASS_CONTRACT: return x->rank > 2 || !op->attr[AT_TA].i;
+  case CLASS_WINDOW: return op->kind != OP_CONV_FILTER_GRAD;
+  case CLASS_INDEX:
+    return op->kind == OP_ONE_HOT || (op->kind == OP_GATHER && !op->attr[AT_BATCH].i);
+  case CLASS_ATTENTION: return x->rank > 3; /* else the first axis is that of heads */
+  default: return false;
+  }
+}
+
+static bool is_cut(const Micro *m, const Op *op) {
+  if (op->nblocks || !op->noperands || !op->nresults || !keeps_parts(m, op)) return false;
+  for (int i = 0; i < op->noperands; i++) {
+    bool by_part = micro_by_part(m->e, op, i);
+    if (by_part ? !divides(m, operand_type(m, op, i)) : m->cut[op->operands[i]]) return false;
+  }
+  for (int i = 0; i < op->nresults; i++)
+    if (!divides(m, value_type(m->e, op->results[i]))) return false;
+  return true;
+}
+
+/* ---- sums ---- */
+
+/* Parts end where a chunk of pixels does. */
+static bool continues_filters(const Micro *m, const Op *op) {
+  ConvGeom g = conv_geom(m->e, op);
+  int64_t pixels = g.h.out * g.w.out, images = pixels ? SUM_PIXELS / pixels : 1;
+  return images <= 1 || g.n / m->parts % images == 0;
+}
+
+/* A sum of columns, before and after it is cut, whose parts end where a chunk of rows does. */
+static bool continues_columns(const Micro *m, const Op *op) {
+  const Type *t = operand_type(m, op, 0);
+  const Ints *axes = op->attr[AT_AXES].ints;
+  int64_t *dim = ARENA_ARRAY(m->a, int64_t, t->rank), rows = t->dim[0] / m->parts;
+  for (int i = 0; i < t->rank; i++) dim[i] = i ? t->dim[i] : rows;
+  const Type *part = type_get(m->e->module->ctx, t->dtype, t->rank, dim);
+  for (int i = 1; i < axes->n; i++) rows *= t->dim[axes->at[i]];
+  return axes_before(t, axes) < 0 && axes_before(part, axes) < 0 && rows % SUM_COLUMN == 0;
+}
+
+static bool is_single(Dtype dt) { return dt == DT_F32 || dt == DT_F64; }
+
+static bool is_sum(const Micro *m, const Op *op) {
+  if (op->nblocks || op->nresults != 1 || !is_single(value_type(m->e, op->results[0])->dtype))
+    return false;
+  for (int i = 0; i < op->noperands; i++)
+    if (!divides(m, operand_type(m, op, i))) return false;
+  if (op->kind == OP_CONV_FILTER_GRAD) return op->noperands == 2 && continues_filters(m, op);
+  if (op->kind == OP_MATMUL) {
+    const Type *x = operand_type(m, op, 0);
+    return x->rank == 2 && op->attr[AT_TA].i && !op->attr[AT_TB].i &&
+           x->dim[0] / m->parts == SUM_CHAIN;
+  }
+  if (op->kind != OP_SUM || op->noperands != 1) return false;
+  const Ints *axes = op->attr[AT_AXES].ints;
+  return axes && axes->n && axes->at[0] == 0 && continues_columns(m, op);
+}
+
+/* ---- all ---- */
+
+typedef struct Seen {
+  bool cut, late;
+} Seen;
+
+static Seen look(const Micro *m, const Op *op, ValueList *read) {
+  Seen s = {false, false};
+  read->n = 0;
+  plan_reads(m->a, m->e, op, read);
+  for (uint32_t i = 0; i < read->n; i++) {
+    s.cut |= m->cut[read->at[i]];
+    s.late |= m->late[read->at[i]];
+  }
+  return s;
+}
+
+static MicroRole role_of(const Micro *m, const Op *op, Seen s) {
+  if (s.late || op_info[op->kind].flags & OPF_EFFECT) return MICRO_LAST;
+  if (!s.cut) return MICRO_ONCE;
+  if (is_cut(m, op)) return MICRO_CUT;
+  return is_sum(m, op) ? MICRO_SUM : MICRO_LAST;
+}
+
+Micro micro_of(Arena *a, const Entry *e, int64_t batch, int64_t parts) {
+  uint32_t n = e->values.n;
+  Micro m = {.a = a,
+             .e = e,
+             .parts = parts,
+             .role = ARENA_ARRAY(a, MicroRole, e->ops.n),
+             .cut = ARENA_ARRAY(a, bool, n),
+             .late = ARENA_ARRAY(a, bool, n),
+             .whole = ARENA_ARRAY(a, bool, n)};
+  ValueList read = {0};
+  const Block *body = e->body;
+  for (uint32_t i = 0; i < body->args.n; i++) {
+    const Type *t = value_type(e, body->args.at[i]);
+    m.cut[body->args.at[i]] = t->rank > 0 && t->dim[0] == batch;
+  }
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    const Op *op = op_at(e, body->ops.at[i]);
+    MicroRole role = m.role[op->id] = role_of(&m, op, look(&m, op, &read));
+    for (int k = 0; k < op->nresults; k++) {
+      m.cut[op->results[k]] = role == MICRO_CUT;
+      m.late[op->results[k]] = role == MICRO_SUM || role == MICRO_LAST;
+    }
+    for (uint32_t k = 0; role == MICRO_LAST && k < read.n; k++)
+      m.whole[read.at[k]] |= m.cut[read.at[k]];
+  }
+  return m;
+}

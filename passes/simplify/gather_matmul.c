@@ -1,0 +1,101 @@
+/* Tables: the product of rows that are taken from a table becomes rows of the table's product,
+   where the table has fewer rows than are taken, as with an embedding of characters under a dense
+   layer. Contract: before autodiff, whose gradients then have the table's rows, too; at every level
+   of optimization, since sums over rows come in another order then. Values themselves stay the same
+   to the last bit: an element of a product depends on its row and column alone. In a gradient by
+   the matrix rows that nobody took have a part of 0 times what they hold, so they must be finite.
+   What is asked for a gradient by, and rows that somebody else reads, stay. The product of the
+   table has no more bytes than the rows that are not taken any more, but it may live longer: around
+   a loop in which rows are taken. */
+#include "passes/manager/pass_list.h"
+
+typedef struct Tables {
+  PassRun *r;
+  uint32_t *readers; /* by value */
+  OpId *takes; /* by value: an op that takes rows by these ids, and of that the next one; 1 + */
+  OpId *also;  /* by op */
+} Tables;
+
+/* Nobody takes the same rows once more. */
+static bool is_alone(const Tables *t, const Entry *e, const Op *gather) {
+  for (OpId i = t->takes[gather->operands[1]]; i; i = t->also[i - 1])
+    if (i - 1 != gather->id && op_at(e, i - 1)->operands[0] == gather->operands[0]) return false;
+  return true;
+}
+
+/* The gather whose rows this is, and nothing else; NULL if there is none. */
+static const Op *rows_of(const Tables *t, const Entry *e, ValueId v) {
+  const Op *op;
+  int64_t width = value_type(e, v)->dim[value_type(e, v)->rank - 1];
+  while (t->readers[v] == 1 && (op = value_def(e, v))) {
+    const Type *x = value_type(e, op->operands[0]);
+    if (op->kind == OP_GATHER) {
+      bool plain = !op->attr[AT_BATCH].i && x->rank == 2 && x->dim[1] == width;
+      return plain && is_alone(t, e, op) ? op : NULL;
+    }
+    if (op->kind != OP_RESHAPE) return NULL;
+    v = op->operands[0];
+  }
+  return NULL;
+}
+
+static const Op *worth_it(const Tables *t, const Entry *e, const Op *op) {
+  if (op->kind != OP_MATMUL || op->attr[AT_TA].i || value_type(e, op->operands[0])->rank != 2)
+    return NULL;
+  if (op->parent->op && op->parent->op->kind == OP_KERNEL) return NULL;
+  const Type *x = value_type(e, op->operands[0]), *y = value_type(e, op->results[0]);
+  const Op *gather = rows_of(t, e, op->operands[0]);
+  if (!gather) return NULL;
+  int64_t rows = value_type(e, gather->operands[0])->dim[0];
+  int64_t made = rows * y->dim[1] * dtype_size(y->dtype), saved = x->numel * dtype_size(x->dtype);
+  return rows < x->dim[0] && made <= saved ? gather : NULL;
+}
+
+static void tables_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  Tables *t = data;
+  const Op *gather = worth_it(t, old, op);
+  if (!gather) {
+    build_copy(b, old, op, map);
+    return;
+  }
+  const Type *y = value_type(old, op->results[0]);
+  ValueId table[] = {map[gather->operands[0]], map[op->operands[1]]};
+  b->loc = op->loc;
+  b->scope = op->scope;
+  ValueId all = build(b, OP_MATMUL, table, 2, op->attr, NULL);
+  b->loc = gather->loc; /* where a row is taken that is not there */
+  b->scope = gather->scope;
+  ValueId v =
+      build(b, OP_GATHER, (ValueId[]){all, map[gather->operands[1]]}, 2, gather->attr, NULL);
+  b->loc = op->loc;
+  b->scope = op->scope;
+  v = build_reshape(b, v, y);
+  value_at(b->e, v)->name = value_at(old, op->results[0])->name;
+  map[op->results[0]] = v;
+  t->r->changes++;
+}
+
+static void count_readers(Tables *t, const Entry *e) {
+  for (OpId i = 0; i < e->ops.n; i++) {
+    const Op *op = op_at(e, i);
+    for (int k = 0; k < op->noperands; k++) t->readers[op->operands[k]]++;
+    if (op->kind != OP_GATHER) continue;
+    t->also[i] = t->takes[op->operands[1]];
+    t->takes[op->operands[1]] = i + 1;
+  }
+}
+
+bool pass_tables(PassRun *r) {
+  Entry *e;
+  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
+    Tables t = {.r = r,
+                .readers = ARENA_ARRAY(r->scratch, uint32_t, e->values.n),
+                .takes = ARENA_ARRAY(r->scratch, OpId, e->values.n),
+                .also = ARENA_ARRAY(r->scratch, OpId, e->ops.n)};
+    bool any = false;
+    count_readers(&t, e);
+    for (uint32_t i = 0; i < e->ops.n && !any; i++) any = worth_it(&t, e, op_at(e, i)) != NULL;
+    if (any) entry_rebuild(e, tables_each, &t, false, true);
+  }
+  return true;
+}

@@ -1,0 +1,229 @@
+/* Hoist: what is the same in every iteration of a loop is computed before it, and row i of a tensor
+   from outside, where i is the counter, becomes a slice that the loop hands to the iteration.
+   Contract: needs nothing; values stay the same to the last bit. A constant, a ramp or a view goes
+   out with what needs it, not on its own, since kernels copy them. A row that the tensor does not
+   have stays a gather, which says so when it runs. Inner loops come first, so that an op goes as
+   far out as it can.
+   Row i along another axis than the first is read where it lies: no turned copy of the tensor is
+   held. But where a gradient is wanted the tensor is turned once, since the gradients of its rows
+   are then stacked as the rows are. */
+#include "passes/manager/pass_list.h"
+
+typedef struct Ahead { /* of op i of the body */
+  uint32_t i;
+  OpId op;
+} Ahead;
+
+typedef struct Hoist {
+  PassRun *r;
+  Entry *e;
+  Builder *b;
+  bool grads; /* the entry trains or asks for some */
+  VEC(Ahead) ahead;
+  VEC(OpId) ops;  /* of the block that is being written */
+  ValueId *by;    /* by value: what it is replaced by */
+  bool *pinned;   /* by value: a grad of the body is by it, so what is made of it stays */
+  uint32_t known; /* values in it */
+} Hoist;
+
+static bool is_out(const Hoist *h, const Block *body, ValueId v) {
+  return value_block(h->e, v) != body;
+}
+
+/* The op could stand before the loop: it reads nothing but what is there or can go there. */
+static bool can_go(const Hoist *h, const Block *body, ValueId v) {
+  if (is_out(h, body, v)) return true;
+  const Op *op = value_def(h->e, v);
+  if (!op || op->nblocks || op_info[op->kind].flags & (OPF_EFFECT | OPF_TERMINATOR)) return false;
+  if (op->kind == OP_GRAD || (h->pinned && v < h->known && h->pinned[v])) return false;
+  for (int k = 0; k < op->noperands; k++)
+    if (!can_go(h, body, op->operands[k])) return false;
+  return true;
+}
+
+static void go(Hoist *h, Block *body, Block *outer, ValueId v) {
+  if (is_out(h, body, v)) return;
+  Op *op = op_at(h->e, value_at(h->e, v)->def);
+  for (int k = 0; k < op->noperands; k++) go(h, body, outer, op->operands[k]);
+  op->parent = outer;
+  vec_push(h->r->scratch, &h->ops, op->id);
+}
+
+static bool is_work(const Op *op) {
+  OpClass c = op_info[op->kind].cls;
+  return op->nresults > 0 && !op->nblocks && c != CLASS_LEAF && c != CLASS_VIEW &&
+         c != CLASS_META && c != CLASS_GLOBAL;
+}
+
+/* ---- rows by the counter ---- */
+
+static void add_input(Hoist *h, Op *scan, ValueId x) {
+  ValueId *operands = ARENA_ARRAY(h->e->module->arena, ValueId, scan->noperands + 1);
+  if (scan->noperands) memcpy(operands, scan->operands, sizeof *operands * (size_t)scan->noperands);
+  operands[scan->noperands++] = x;
+  scan->operands = operands;
+}
+
+/* Row i of a tensor from outside: true if it has become a slice. */
+static bool slice_row(Hoist *h, Op *scan, const Op *op, Block *outer) {
+  Block *body = scan->blocks[0];
+  int sign;
+  int64_t from, trips = scan->attr[AT_TRIPS].i;
+  if (!row_by_counter(h->e, scan, op, &sign, &from) || !can_go(h, body, op->operands[0]))
+    return false;
+  go(h, body, outer, op->operands[0]);
+  Block made = {.op = outer->op};
+  builder_at(h->b, &made);
+  builder_like(h->b, op);
+  ValueId x = rows_slice(h->b, h->r->scratch, op->operands[0], from, trips, sign);
+  for (uint32_t i = 0; i < made.ops.n; i++) {
+    op_at(h->e, made.ops.at[i])->parent = outer;
+    vec_push(h->r->scratch, &h->ops, made.ops.at[i]);
+  }
+  add_input(h, scan, x);
+  Value like = *value_at(h->e, op->results[0]);
+  h->by[op->results[0]] = block_add_arg(h->e, body, like);
+  return true;
+}
+
+/* The axis that the op brings to the front of its operand, the others as they are; 0: none. */
+static int axis_to_front(const Op *op) {
+  if (!op || op->kind != OP_TRANSPOSE) return 0;
+  const Ints *perm = op->attr[AT_PERM].ints;
+  int axis = perm && perm->n ? (int)perm->at[0] : 0;
+  for (int i = 1; axis && i < perm->n; i++)
+    if (perm->at[i] != i - (i <= axis)) return 0;
+  return axis;
+}
+
+/* One row of a tensor that is turned for it: taken from each of the tables that lie in it as it is.
+   True if the op has become that. */
+static bool row_in_place(Hoist *h, const Op *scan, Op *op, uint32_t i, Block *outer) {
+  Block *body = scan->blocks[0];
+  int sign;
+  int64_t from;
+  if (op->kind != OP_GATHER || op->attr[AT_BATCH].i) return false;
+  const Op *turn = value_def(h->e, op->operands[0]);
+  int axis = axis_to_front(turn);
+  if (!axis || value_type(h->e, op->operands[1])->rank) return false;
+  if (h->grads && row_by_counter(h->e, scan, op, &sign, &from) && can_go(h, body, op->operands[0]))
+    return false;
+  if (can_go(h, body, turn->operands[0])) go(h, body, outer, turn->operands[0]);
+  const Type *t = value_type(h->e, turn->operands[0]), *id = value_type(h->e, op->operands[1]);
+  Block made = {.op = body->op};
+  builder_at(h->b, &made);
+  builder_like(h->b, op);
+  ValueId ids =
+      build_broadcast(h->b, op->operands[1], type_get(h->e->module->ctx, id->dtype, axis, t->dim));
+  for (uint32_t k = 0; k < made.ops.n; k++) {
+    op_at(h->e, made.ops.at[k])->parent = body;
+    vec_push(h->r->scratch, &h->ahead, (Ahead){i, made.ops.at[k]});
+  }
+  ValueId *operands = ARENA_ARRAY(h->e->module->arena, ValueId, 2);
+  operands[0] = turn->operands[0];
+  operands[1] = ids;
+  op->operands = operands;
+  op->attr[AT_BATCH].i = axis;
+  return true;
+}
+
+/* ---- the whole ---- */
+
+/* What an inner loop takes slices of is made whole in memory. */
+static void inputs_go(Hoist *h, const Op *inner, Block *body, Block *outer) {
+  for (int k = (int)inner->attr[AT_CARRIES].i; k < inner->noperands; k++) {
+    if (is_out(h, body, inner->operands[k]) || !can_go(h, body, inner->operands[k])) continue;
+    go(h, body, outer, inner->operands[k]);
+    h->r->changes++;
+  }
+}
+
+static void replace(Hoist *h, const Block *b) {
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    Op *op = op_at(h->e, b->ops.at[i]);
+    ValueId *x = (ValueId *)op->operands; /* lists of an entry that is rebuilt below */
+    for (int k = 0; k < op->noperands; k++)
+      if (x[k] < h->known) x[k] = h->by[x[k]];
+    for (int k = 0; k < op->nblocks; k++) replace(h, op->blocks[k]);
+  }
+}
+
+/* What stays in the body, with what was made for it. */
+static void settle(Hoist *h, Block *body) {
+  VEC(OpId) left = {0};
+  uint32_t k = 0;
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    for (; k < h->ahead.n && h->ahead.at[k].i == i; k++)
+      vec_push(h->e->module->arena, &left, h->ahead.at[k].op);
+    if (body->ops.at[i] != NO_ID && op_at(h->e, body->ops.at[i])->parent == body)
+      vec_push(h->e->module->arena, &left, body->ops.at[i]);
+  }
+  body->ops.at = left.at;
+  body->ops.n = left.n;
+  body->ops.cap = left.cap;
+}
+
+static void hoist_scan(Hoist *h, Op *scan, Block *outer) {
+  Block *body = scan->blocks[0];
+  bool sliced = false;
+  h->ahead.n = 0;
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    Op *op = op_at(h->e, body->ops.at[i]);
+    if (op->parent != body) continue; /* it went with another */
+    if (op->kind == OP_SCAN) inputs_go(h, op, body, outer);
+    if (is_work(op) && can_go(h, body, op->results[0])) {
+      go(h, body, outer, op->results[0]);
+      h->r->changes++;
+    } else if (row_in_place(h, scan, op, i, outer)) {
+      h->r->changes++;
+    } else if (slice_row(h, scan, op, outer)) {
+      sliced = true;
+      h->r->changes++;
+      body->ops.at[i] = NO_ID;
+    }
+  }
+  settle(h, body);
+  if (sliced) replace(h, body);
+}
+
+static void hoist_block(Hoist *h, Block *b) {
+  for (uint32_t i = 0; i < b->ops.n; i++)
+    if (op_at(h->e, b->ops.at[i])->kind == OP_SCAN)
+      hoist_block(h, op_at(h->e, b->ops.at[i])->blocks[0]);
+  h->ops.at = NULL;
+  h->ops.n = h->ops.cap = 0;
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    Op *op = op_at(h->e, b->ops.at[i]);
+    if (op->kind == OP_SCAN) hoist_scan(h, op, b);
+    vec_push(h->r->scratch, &h->ops, op->id);
+  }
+  if (h->ops.n == b->ops.n) return;
+  b->ops.n = 0;
+  for (uint32_t i = 0; i < h->ops.n; i++) vec_push(h->e->module->arena, &b->ops, h->ops.at[i]);
+}
+
+static void copy_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  (void)data;
+  build_copy(b, old, op, map);
+}
+
+bool pass_hoist(PassRun *r) {
+  Entry *e;
+  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
+    bool any = false, grads = e->training;
+    for (uint32_t i = 0; i < e->ops.n; i++) {
+      any |= op_at(e, i)->kind == OP_SCAN;
+      grads |= op_at(e, i)->kind == OP_GRAD;
+    }
+    if (!any) continue;
+    Hoist h = {.r = r, .e = e, .b = builder_new(e, e->body), .grads = grads, .known = e->values.n};
+    h.b->fold = false;
+    h.by = ARENA_ARRAY(r->scratch, ValueId, h.known);
+    h.pinned = pass_pinned(r->scratch, e);
+    for (ValueId v = 0; v < h.known; v++) h.by[v] = v;
+    int64_t before = r->changes;
+    hoist_block(&h, e->body);
+    if (r->changes > before) entry_rebuild(e, copy_each, NULL, false, false);
+  }
+  return true;
+}

@@ -1,0 +1,70 @@
+/* What all files of the runtime share: one error per failure, element types, tensors' logical
+   order. Contract: a function that can fail fills an Err and returns false; nothing here prints or
+   exits. Exit codes: 0 done, 1 the data or the program is wrong, 2 the command line is, 3 the
+   environment. */
+#ifndef GCRT_RT_H
+#define GCRT_RT_H
+#include "runtime/base/checked.h"
+#include "runtime/gcrt.h"
+
+enum { EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_ENV = 3, EXIT_BUG = 70 };
+
+/* ---- err.c: one message: what, found, needed; and the remedy ---- */
+typedef struct Err {
+  int code; /* exit code; 0: no error yet */
+  char msg[1024];
+  char hint[512];
+} Err;
+__attribute__((format(printf, 3, 4))) bool err_set(Err *e, int code, const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) bool err_hint(Err *e, const char *fmt, ...);
+void err_print(const char *program, const Err *e); /* control bytes come out as \xNN */
+void text_print(void *file, const char *s, uint64_t n, bool keep_newlines); /* FILE *, escaped */
+
+/* ---- elem.c: element types of files and programs ---- */
+typedef enum Elem {
+#define ELEM(id, ...) ELEM_##id,
+#include "runtime/base/elem.def"
+#undef ELEM
+  ELEM_COUNT
+} Elem;
+typedef enum ElemClass { ELEM_BOOLS, ELEM_INTS, ELEM_FLOATS } ElemClass;
+typedef struct ElemInfo {
+  const char *name;
+  int size; /* bytes */
+  ElemClass cls;
+  const char *safetensors, *npy;
+} ElemInfo;
+extern const ElemInfo elem_info[ELEM_COUNT];
+
+bool elem_converts(Elem from, Elem to); /* can be exact for some values, or rounds a float */
+/* Converts n elements; false: the element at *bad has no exact value in `to` (ints and bools only).
+ */
+bool elem_check(Elem to, const void *src, Elem from, uint64_t n, uint64_t *bad);
+void elem_convert(void *dst, Elem to, const void *src, Elem from, uint64_t n);
+void elem_swap(void *p, int size, uint64_t n); /* reverses the bytes of each element */
+double elem_real(const void *p, Elem type, uint64_t i);
+/* False: the integer at *bad, *value, is not in [0, limit). */
+bool elem_below(const void *p, Elem type, uint64_t n, int64_t limit, uint64_t *bad, int64_t *value);
+bool elem_finite(const void *p, Elem type, uint64_t n, uint64_t *bad);
+void float_text(char out[32], float v); /* the shortest that reads back as v */
+void elem_format(char out[40], const void *p, Elem type, uint64_t i);
+
+/* ---- tensor.c ---- */
+uint64_t tensor_count(const GcTensor *t);     /* logical elements */
+uint64_t tensor_row_elems(const GcTensor *t); /* of one index of the first axis; 1 for rank 0 */
+uint64_t tensor_logical_bytes(const GcTensor *t);
+void tensor_get(const GcTensor *t, const void *storage, uint64_t first, uint64_t n, void *dst);
+void tensor_put(const GcTensor *t, void *storage, uint64_t first, uint64_t n, const void *src);
+typedef struct Rows { /* of an input: elements of any type, row r begins at r * step */
+  const void *data;
+  Elem type;
+  uint64_t n, step; /* they may overlap */
+} Rows;
+/* The limit that a row's element does not keep, and what it is; NULL: all do. */
+const GcLimit *tensor_misplaced(const GcTensor *t, const Rows *rows, uint64_t *row, int64_t *value);
+void tensor_type_text(const GcTensor *t, char *out, int size); /* "f32[64, 10]" */
+void dims_text(Elem type, int rank, const uint64_t *dims, char *out, int size);
+
+/* ---- map.c: zeroed pages, never more than the machine has; NULL and an error else ---- */
+void *pages_map(uint64_t bytes, const char *what, const char *remedy, Err *e);
+#endif

@@ -1,0 +1,110 @@
+/* Tensors as users and files see them: logical row-major order, whatever the storage is.
+   Contract: tensor_get and tensor_put copy a run of logical elements between a flat buffer and the
+   storage that gcrt.h describes; the zero tail of panels is what the program's init has written. */
+#include "runtime/base/rt.h"
+#include <stdio.h>
+#include <string.h>
+
+uint64_t tensor_count(const GcTensor *t) {
+  uint64_t n = 1;
+  for (int i = 0; i < t->rank; i++) n *= (uint64_t)t->dims[i];
+  return n;
+}
+
+uint64_t tensor_row_elems(const GcTensor *t) {
+  uint64_t n = 1;
+  for (int i = 1; i < t->rank; i++) n *= (uint64_t)t->dims[i];
+  return n;
+}
+
+uint64_t tensor_logical_bytes(const GcTensor *t) {
+  return tensor_count(t) * (uint64_t)elem_info[t->dtype].size;
+}
+
+/* Where logical element `index` lies, in elements. */
+static uint64_t place(const GcTensor *t, uint64_t index) {
+  uint64_t at = 0, size = 1, panel = 0;
+  for (int i = t->rank - 1; i >= 0; i--) {
+    int axis = t->order ? t->order[i] : i;
+    uint64_t below = 1;
+    for (int k = axis + 1; k < t->rank; k++) below *= (uint64_t)t->dims[k];
+    uint64_t x = index / below % (uint64_t)t->dims[axis];
+    if (i == t->rank - 1 && t->panel > 0) {
+      size = (uint64_t)t->panel;
+      at = x % size;
+      panel = x / size;
+    } else {
+      at += x * size;
+      size *= (uint64_t)t->dims[axis];
+    }
+  }
+  return at + panel * size;
+}
+
+/* In pieces along the last logical axis: side by side in storage, or evenly apart. */
+static void ordered_copy(const GcTensor *t, char *storage, uint64_t first, uint64_t n, char *flat,
+                         bool get) {
+  uint64_t N = (uint64_t)t->dims[t->rank - 1], size = (uint64_t)elem_info[t->dtype].size;
+  bool fastest = !t->order || t->order[t->rank - 1] == t->rank - 1;
+  while (n) {
+    uint64_t j = first % N, run = N - j, from = place(t, first), step = 1;
+    if (fastest && t->panel > 0 && run > (uint64_t)t->panel - j % (uint64_t)t->panel)
+      run = (uint64_t)t->panel - j % (uint64_t)t->panel;
+    if (run > n) run = n;
+    if (!fastest && run > 1) step = place(t, first + 1) - from;
+    uint64_t piece = step == 1 ? run : 1; /* elements side by side */
+    for (uint64_t i = 0; i < run; i += piece, flat += piece * size) {
+      char *at = storage + (from + i * step) * size;
+      if (get)
+        memcpy(flat, at, piece * size);
+      else
+        memcpy(at, flat, piece * size);
+    }
+    first += run, n -= run;
+  }
+}
+
+void tensor_get(const GcTensor *t, const void *storage, uint64_t first, uint64_t n, void *dst) {
+  uint64_t size = (uint64_t)elem_info[t->dtype].size;
+  if (t->panel > 0 || t->order)
+    ordered_copy(t, (char *)storage, first, n, dst, true);
+  else
+    memcpy(dst, (const char *)storage + first * size, n * size);
+}
+
+void tensor_put(const GcTensor *t, void *storage, uint64_t first, uint64_t n, const void *src) {
+  uint64_t size = (uint64_t)elem_info[t->dtype].size;
+  if (t->panel > 0 || t->order)
+    ordered_copy(t, storage, first, n, (char *)src, false);
+  else
+    memcpy((char *)storage + first * size, src, n * size);
+}
+
+void dims_text(Elem type, int rank, const uint64_t *dims, char *out, int size) {
+  int at = snprintf(out, (size_t)size, "%s[", elem_info[type].name);
+  for (int i = 0; i < rank && at < size; i++)
+    at += snprintf(out + at, (size_t)(size - at), "%s%llu", i ? ", " : "",
+                   (unsigned long long)dims[i]);
+  if (at < size) snprintf(out + at, (size_t)(size - at), "]");
+}
+
+const GcLimit *tensor_misplaced(const GcTensor *t, const Rows *rows, uint64_t *row,
+                                int64_t *value) {
+  uint64_t size = (uint64_t)elem_info[rows->type].size, bad;
+  for (*row = 0; *row < rows->n; ++*row) {
+    const uint8_t *at = (const uint8_t *)rows->data + *row * rows->step * size;
+    for (int i = 0; i < t->nlimits; i++) {
+      const GcLimit *l = &t->limits[i];
+      uint64_t n = (uint64_t)l->count;
+      if (t->nlimits == 1 && *row + 1 < rows->n && rows->step < n)
+        n = rows->step; /* the rest is looked at with the next row */
+      if (l->limit && !elem_below(at, rows->type, n, l->limit, &bad, value)) return l;
+      at += (uint64_t)l->count * size;
+    }
+  }
+  return NULL;
+}
+
+void tensor_type_text(const GcTensor *t, char *out, int size) {
+  dims_text((Elem)t->dtype, t->rank, (const uint64_t *)t->dims, out, size);
+}

@@ -1,0 +1,137 @@
+/* Running a program's GPU code: the driver's types, a device that is open, its memory, its entries.
+   Contract: needs no CUDA header or library; one Cuda serves one run, from thread 0, or one model
+   of a library, from whichever thread asks it. Layout on the device: one allocation of [globals |
+   hypers | fault | block 0 | block 1] and one of the arena; a block is what one step is given:
+   [GcEnv | inputs]. Steps alternate between the blocks, so that the next batch is copied while a
+   step runs; pinned memory of the host mirrors the blocks and holds two sets of results. Driver
+   calls: CUDA Driver API, 12.0. */
+#ifndef GCRT_CUDA_H
+#define GCRT_CUDA_H
+#include "runtime/exec/run.h"
+
+typedef int CuResult;
+typedef int CuDevice;
+typedef uint64_t CuAddress;
+typedef struct CuContextData *CuContext;
+typedef struct CuModuleData *CuModule;
+typedef struct CuFunctionData *CuFunction;
+typedef struct CuStreamData *CuStream;
+typedef struct CuEventData *CuEvent;
+typedef struct CuGraphData *CuGraph;
+typedef struct CuGraphExecData *CuGraphExec;
+
+typedef struct CudaApi {
+#define CUDA(name, symbol, params) CuResult(*name) params;
+#include "runtime/cuda/driver.def"
+#undef CUDA
+} CudaApi;
+
+enum {
+#define CUERR(id, code, remedy) CUERR_##id = code,
+#include "runtime/cuda/errors.def"
+#undef CUERR
+  CUERR_NONE = 0
+};
+
+enum { BLOCKS = 2, DEVICE_ALIGN = 256 };
+enum { INPUTS_AT = DEVICE_ALIGN }; /* in a block, behind its GcEnv */
+
+typedef struct CudaLaunch { /* of one step, with its addresses for one of the blocks */
+  CuFunction function;
+  void **params; /* pointers to addresses */
+} CudaLaunch;
+struct CudaExec {
+  const GcEntry *entry;
+  uint64_t *slots; /* of the entry's outputs: place in a set of results; NULL of init */
+  CudaLaunch *launches[BLOCKS];
+  CuAddress *addresses;
+  void **params;
+  CuAddress *moved; /* of the launch at hand, where its addresses move with a loop */
+  void **moved_params;
+  int64_t *at; /* the iteration of each loop, by depth */
+  CuGraphExec graph[BLOCKS];
+  CuEvent *over; /* by step: recorded behind it, if another stream waits for it; NULL: one stream */
+  bool plain;    /* no graph: it runs once, or capturing failed */
+  bool ran;      /* its code is on the device, even where the driver loads code at its first use */
+  bool counted;  /* env.step is the program's own counter, which only the device knows */
+};
+
+typedef struct CudaSizes { /* bytes; of the device, but for the last three */
+  uint64_t globals, hypers, counts, block, arena, shared_total, total;
+  uint64_t results, pinned; /* of the host: one set of results; all */
+} CudaSizes;
+
+struct Cuda {
+  void *library;
+  CudaApi api;
+  const GcProgram *program;
+  Err *err;     /* where a failed call is told: the caller's, hence NULL between calls of run.h */
+  bool broken;  /* a call failed: the context may be of no use */
+  bool hosted;  /* the process is another program's: what is taken of the device is given back */
+  bool entered; /* hosted: the context is this thread's now */
+  int driver;   /* version: 1000 * major + 10 * minor */
+  int ordinal, major, minor;
+  char name[128];
+  bool retained;
+  CuDevice device;
+  CuContext context;
+  CuModule module;
+  CuFunction *functions;
+  CudaSizes sizes;
+  CuAddress region[GC_REGIONS]; /* GC_INPUTS: of block 0 */
+  CuAddress shared, fault, block[BLOCKS];
+  uint8_t *pinned, *host_block[BLOCKS], *results[BLOCKS];
+  uint8_t *globals;       /* the host's copy */
+  bool fresh;             /* it is what the device has */
+  CuStream compute, copy; /* compute is an entry's stream 0, too */
+  struct Branch {
+    CuStream stream;
+    CuEvent joined;
+  } * branch; /* the others */
+  int nbranches;
+  CuEvent fork;
+  CuEvent copied[BLOCKS], done[BLOCKS];
+  CuEvent *marks;   /* --profile: before each launch, and one after the last */
+  CudaExec **execs; /* of the entries that can run, and of init */
+  int nexecs;
+  int turn;   /* block of the step that is waited for next */
+  bool ahead; /* it was begun already */
+  int shown;  /* the set of results that is read */
+};
+
+/* Calls a driver's function; a failure is told in c->err. */
+#define CUDA_CALL(c, name, ...) cuda_done(c, (c)->api.name(__VA_ARGS__), #name, NULL)
+#define CUDA_CALL_FOR(c, what, name, ...) cuda_done(c, (c)->api.name(__VA_ARGS__), #name, what)
+bool cuda_done(Cuda *c, CuResult code, const char *call, const char *what);
+/* From here on failures are told in e, up to cuda_told with what was returned; that gives ok. */
+Err *cuda_tell(Cuda *c, Err *e);
+bool cuda_told(Cuda *c, Err *was, bool ok);
+const char *cuda_error_name(const Cuda *c, CuResult code);
+
+/* ---- cuda_driver.c: libcuda.so.1 and the device ---- */
+bool cuda_attach(Cuda *c, int ordinal, Err *e);
+void cuda_detach(Cuda *c);
+
+/* ---- cuda_image.c ---- */
+/* The images that the device can run, the best first; returns how many. */
+int cuda_images(const GcCuda *code, int major, int minor, const GcImage **out);
+bool cuda_load(Cuda *c, Err *e);
+
+/* ---- cuda_streams.c: false after a call that failed ---- */
+bool branches_make(Cuda *c);      /* when the entries are known */
+void branches_give_back(Cuda *c); /* to the driver */
+void branches_free(Cuda *c);
+CuStream branch_of(const Cuda *c, int stream);
+bool branches_fork(Cuda *c, const CudaExec *x);
+bool branches_join(Cuda *c, const CudaExec *x);
+bool branch_enter(Cuda *c, const CudaExec *x, int step); /* before the step is queued */
+bool branch_leave(Cuda *c, const CudaExec *x, int step);
+bool branch_leave_loop(Cuda *c, const CudaExec *x, int loop);
+
+/* ---- cuda_memory.c ---- */
+/* For n entries, of which one runs at a time. */
+bool cuda_sizes(const GcProgram *p, const GcEntry *entry, int n, CudaSizes *s, Err *e);
+bool cuda_allocate(Cuda *c, const GcEntry *entry, int n, Err *e);
+uint64_t *cuda_slots(const GcEntry *entry); /* to free; NULL: no memory */
+void cuda_give_back(Cuda *c);               /* of a hosted one: all that it took */
+#endif

@@ -1,0 +1,317 @@
+/* Binds a file to an input: cuts the suffixes off "FILE[a:b]+k~s:type", tells the format by
+   content, and settles rows, elements of a row and the type. A file of exactly the written name
+   wins over suffixes. Contract: reads headers only; sizes come from the program, the file has to
+   match them. */
+#include "runtime/data/dataset.h"
+#include "runtime/weights/safetensors.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct Suffixes {
+  bool range, offset, step, type;
+  int64_t from, to; /* of [a:b], negative ones from the end */
+  bool has_from, has_to;
+  uint64_t k, s;
+  Elem elem;
+} Suffixes;
+
+static bool parse_whole(const char *p, const char *end, uint64_t *out) {
+  uint64_t v = 0;
+  if (p == end) return false;
+  for (; p < end; p++)
+    if (*p < '0' || *p > '9' || !checked_mul(v, 10, &v) ||
+        !checked_add(v, (uint64_t)(*p - '0'), &v))
+      return false;
+  *out = v;
+  return v <= INT64_MAX;
+}
+
+static bool parse_bound(const char *p, const char *end, int64_t *out, bool *has) {
+  uint64_t v = 0;
+  bool minus = p < end && *p == '-';
+  *has = p < end;
+  if (p == end) return true;
+  if (!parse_whole(p + minus, end, &v)) return false;
+  *out = minus ? -(int64_t)v : (int64_t)v;
+  return true;
+}
+
+static bool cut_range(char *text, Suffixes *s) {
+  char *open = strrchr(text, '['), *end = text + strlen(text) - 1;
+  if (!open || open == text || s->range) return false;
+  char *colon = memchr(open, ':', (size_t)(end - open));
+  if (!colon || !parse_bound(open + 1, colon, &s->from, &s->has_from) ||
+      !parse_bound(colon + 1, end, &s->to, &s->has_to))
+    return false;
+  s->range = true;
+  *open = 0;
+  return true;
+}
+
+/* Cuts the last suffix; false: there is none. */
+static bool cut(char *text, Suffixes *s) {
+  size_t n = strlen(text);
+  if (n && text[n - 1] == ']') return cut_range(text, s);
+  char *mark = text + n;
+  while (mark > text && *mark != '+' && *mark != '~' && *mark != ':' && *mark != '/') mark--;
+  if (mark == text || *mark == '/' || *mark == 0) return false;
+  if (*mark == '+' && !s->offset && parse_whole(mark + 1, text + n, &s->k)) {
+    s->offset = true;
+  } else if (*mark == '~' && !s->step && parse_whole(mark + 1, text + n, &s->s) && s->s > 0) {
+    s->step = true;
+  } else if (*mark == ':' && !s->type) {
+    for (int i = 0; i < ELEM_COUNT; i++)
+      if (strcmp(mark + 1, elem_info[i].name) == 0) s->type = true, s->elem = (Elem)i;
+    if (!s->type) return false;
+  } else {
+    return false;
+  }
+  *mark = 0;
+  return true;
+}
+
+static bool ends_with(const char *s, const char *end) {
+  size_t n = strlen(s), m = strlen(end);
+  return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+/* A damaged file of a known format must not be taken for flat bytes. */
+static bool name_agrees(const Column *c, const uint8_t *head, uint64_t n, Err *e) {
+  static const char *const names[] = {".npy", ".npz", ".gz", "-ubyte", ".idx", ".zip"};
+  for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+    if (ends_with(c->text, names[i])) {
+      err_set(e, EXIT_WRONG, "%s: is named %s, but does not begin like such a file", c->text,
+              names[i]);
+      return err_hint(e,
+                      "the file is damaged (fetch or write it again), or give it a name without %s",
+                      names[i]);
+    }
+  return true;
+}
+
+static bool is_text(const uint8_t *p, uint64_t n) {
+  for (uint64_t i = 0; i < n; i++)
+    if (p[i] < 0x20 && (p[i] < '\t' || p[i] > '\r')) return false;
+  return true;
+}
+
+static bool open_flat(Column *c, const Suffixes *s, const uint8_t *head, uint64_t got, Err *e) {
+  Elem own = (Elem)c->t->dtype;
+  c->flat = true;
+  bool text = is_text(head, got);
+  c->type = s->type ? s->elem : text ? ELEM_U8 : own;
+  if (!s->type && text && elem_info[own].cls == ELEM_FLOATS) {
+    err_set(e, EXIT_WRONG, "%s: is text, but the input %s needs %s", c->text, c->t->name,
+            elem_info[own].name);
+    return err_hint(e, "give an .npy file; or, if its bytes are meant, %s:u8", c->text);
+  }
+  if (!source_measure(&c->source, e)) return false;
+  uint64_t size = (uint64_t)elem_info[c->type].size;
+  if (c->source.size % size) {
+    err_set(e, EXIT_WRONG, "%s: has %" PRIu64 " bytes, which is no whole number of %s elements",
+            c->text, c->source.size, elem_info[c->type].name);
+    return err_hint(e, "the file is cut short, or holds another type: say which with %s:TYPE",
+                    c->text);
+  }
+  c->total = c->source.size / size;
+  c->offset = s->offset ? s->k : 0;
+  c->step = s->step ? s->s : c->row_elems;
+  if (c->total >= c->offset && c->total - c->offset >= c->row_elems)
+    c->all_rows = (c->total - c->offset - c->row_elems) / c->step + 1;
+  if (c->fixed && c->all_rows) c->all_rows = 1;
+  return true;
+}
+
+static bool misfit(const Column *c, const Array *a, Err *e) {
+  char found[256], need[256];
+  dims_text(a->type, a->rank, a->dims, found, sizeof found);
+  tensor_type_text(c->t, need, sizeof need);
+  err_set(e, EXIT_WRONG, "%s: holds %s, but the input %s is %s", c->text, found, c->t->name, need);
+  return err_hint(
+      e, c->fixed
+             ? "give a file of that shape"
+             : "the elements of a row (all axes but the first) must be as many as the input's");
+}
+
+static bool open_array(Column *c, const Suffixes *s, const Array *a, Err *e) {
+  uint64_t bytes = a->count * (uint64_t)elem_info[a->type].size, all;
+  if (s->offset || s->step || s->type) {
+    err_set(e, EXIT_WRONG, "%s: has rows of its own; +k, ~s and :type are for flat files", c->text);
+    return err_hint(e, "choose rows with %s[a:b]", c->text);
+  }
+  if (!checked_add(a->header, bytes, &all)) all = UINT64_MAX;
+  uint64_t have = c->source.size;
+  if (c->source.kind == SOURCE_GZIP) { /* deflate packs 1032 bytes into one at best */
+    have = all / 1032 > c->source.packed ? c->source.packed : all;
+    if (have == all) c->source.size = all; /* checked when it is read */
+  }
+  if (have != all) {
+    err_set(e, EXIT_WRONG, "%s: its header means %" PRIu64 " bytes, but %s %" PRIu64, c->text, all,
+            c->source.kind == SOURCE_GZIP ? "packed it has only" : "there are", have);
+    return err_hint(e, "the file is damaged or cut short; fetch or write it again");
+  }
+  c->type = a->type, c->big = a->big, c->header = a->header, c->total = a->count;
+  if (c->fixed) {
+    if (a->count != tensor_count(c->t)) return misfit(c, a, e);
+    c->step = c->row_elems = a->count;
+    c->all_rows = 1;
+    return true;
+  }
+  uint64_t row = 1;
+  for (int i = 1; i < a->rank; i++)
+    row *= a->dims[i]; /* count was checked, and dims of 0 only shrink it */
+  c->all_rows = a->rank ? a->dims[0] : 1;
+  if (c->all_rows && a->count / c->all_rows != c->row_elems) return misfit(c, a, e);
+  c->step = c->row_elems;
+  return true;
+}
+
+/* Flat elements may begin as IDX does, with two bytes of 0; where a type says that they are flat,
+   the sizes must agree as well. */
+static bool means_idx(const Column *c, const Suffixes *s, const uint8_t *head, uint64_t got) {
+  Array a;
+  Err none = {0};
+  uint64_t all;
+  if (!idx_is(head, got) || !s->type || c->source.kind != SOURCE_PLAIN) return idx_is(head, got);
+  return idx_parse(head, got, &a, c->text, &none) &&
+         checked_add(a.header, a.count * (uint64_t)elem_info[a.type].size, &all) &&
+         all == c->source.size;
+}
+
+/* "FILE[5]", where there is FILE: false after the error that says what to write instead. */
+static bool no_single_row(const char *text, Err *e) {
+  size_t n = strlen(text);
+  const char *open = strrchr(text, '[');
+  char file[PATH_MAX];
+  uint64_t row;
+  if (!open || text[n - 1] != ']' || !parse_whole(open + 1, text + n - 1, &row) ||
+      (size_t)(open - text) >= sizeof file || access(text, F_OK) == 0)
+    return true;
+  memcpy(file, text, (size_t)(open - text));
+  file[open - text] = 0;
+  if (access(file, F_OK) != 0) return true;
+  err_set(e, EXIT_WRONG, "%s: rows are chosen as a range, [a:b]", text);
+  return err_hint(e, "this one alone is %s[%" PRIu64 ":%" PRIu64 "]", file, row, row + 1);
+}
+
+static bool open_content(Column *c, const Suffixes *s, uint8_t *head, Err *e) {
+  if (!no_single_row(c->text, e) || !file_open(&c->file, c->text, e)) return false;
+  c->source = (Source){.file = &c->file, .packed = c->file.size, .size = c->file.size};
+  if (c->file.size == 0) {
+    err_set(e, EXIT_WRONG, "%s: is empty", c->text);
+    return err_hint(e, "fetch or write it again");
+  }
+  uint64_t got;
+  if (!source_head(&c->source, head, SOURCE_HEAD, &got, e)) return false;
+  if (safe_is(head, got, c->file.size)) {
+    err_set(e, EXIT_WRONG, "%s: holds weights (safetensors), not rows of an input", c->text);
+    return err_hint(e, "--load reads weights; give rows as an .npy file");
+  }
+  bool archive = npz_is(head, got);
+  if (archive) {
+    if (!npz_find(&c->file, c->t->name, c->member, &c->source, e)) return false;
+  } else if (got > 2 && head[0] == 0x1F && head[1] == 0x8B &&
+             (!s->type || ends_with(c->text, ".gz"))) {
+    c->source.kind = SOURCE_GZIP;
+    c->source.size = SOURCE_UNKNOWN;
+  }
+  if (c->source.kind != SOURCE_PLAIN || archive) {
+    if (!source_head(&c->source, head, SOURCE_HEAD, &got, e)) return false;
+  }
+  Array a;
+  if (npy_is(head, got)) return npy_parse(head, got, &a, c->text, e) && open_array(c, s, &a, e);
+  if (archive) {
+    err_set(e, EXIT_WRONG, "%s: its member %s is not an .npy array", c->text, c->member);
+    return err_hint(e, "write it again with numpy.savez");
+  }
+  if (means_idx(c, s, head, got))
+    return idx_parse(head, got, &a, c->text, e) && open_array(c, s, &a, e);
+  if (c->source.kind == SOURCE_PLAIN && !name_agrees(c, head, got, e)) return false;
+  return open_flat(c, s, head, got, e);
+}
+
+static bool choose_rows(Column *c, const Suffixes *s, Err *e) {
+  int64_t n = (int64_t)c->all_rows, from = 0, to = n;
+  if (s->range) {
+    if (s->has_from) from = s->from < 0 ? s->from + n : s->from;
+    if (s->has_to) to = s->to < 0 ? s->to + n : s->to;
+    if (from < 0 || to > n || from >= to) {
+      err_set(e, EXIT_WRONG,
+              "%s: rows %" PRId64 " to %" PRId64 " were asked for, but it has %" PRId64 " rows",
+              c->text, from, to, n);
+      return err_hint(e, "[a:b] takes rows a to b, b not included, counted from 0");
+    }
+  }
+  c->first = (uint64_t)from;
+  c->rows = (uint64_t)(to - from);
+  if (c->rows == 0) {
+    err_set(e, EXIT_WRONG, "%s: has no rows for the input %s", c->text, c->t->name);
+    char need[256];
+    tensor_type_text(c->t, need, sizeof need);
+    return err_hint(e, "the input is %s: a row has %" PRIu64 " elements, and the file has %" PRIu64,
+                    need, c->row_elems, c->total);
+  }
+  return true;
+}
+
+static bool number_given(Column *c, const char *text) {
+  char *end;
+  errno = 0;
+  c->number = strtod(text, &end);
+  return c->t->rank == 0 && end != text && *end == 0 && errno == 0 && access(text, F_OK) != 0;
+}
+
+/* The digits as they stand, which a double would round; or a double that is whole. */
+static bool whole_given(Column *c, const char *text) {
+  char *end;
+  errno = 0;
+  c->whole = strtoll(text, &end, 10);
+  if (*end == 0 && errno == 0) return true;
+  /* other forms, such as 1e3: beyond 2^53 a double may have lost the last digit */
+  if (!(fabs(c->number) < 0x1p53) || c->number != trunc(c->number)) return false;
+  c->whole = (int64_t)c->number;
+  return true;
+}
+
+bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, Err *e) {
+  *c = (Column){.t = t, .leader = -1, .text = strdup(text), .file = {.fd = -1}};
+  c->fixed = batch == 0 || (t->rank == 0 ? batch != 1 : (uint64_t)t->dims[0] != batch);
+  c->row_elems = c->fixed ? tensor_count(t) : tensor_row_elems(t);
+  c->is_number = number_given(c, text);
+  if (c->is_number) {
+    c->fixed = true;
+    c->rows = c->all_rows = 1;
+    if (elem_info[t->dtype].cls == ELEM_FLOATS) return true;
+    uint64_t bad;
+    if (whole_given(c, text) && elem_check((Elem)t->dtype, &c->whole, ELEM_I64, 1, &bad))
+      return true;
+    err_set(e, EXIT_USAGE, "the input %s cannot be %s", t->name, text);
+    return err_hint(e, "its type is %s", elem_info[t->dtype].name);
+  }
+  Suffixes s = {0};
+  while (access(c->text, F_OK) != 0 && cut(c->text, &s)) {
+  }
+  uint8_t *head = malloc(SOURCE_HEAD);
+  c->member = malloc(SOURCE_HEAD);
+  if (!head || !c->member || !c->text) {
+    free(head);
+    return err_set(e, EXIT_ENV, "no memory to read %s", text);
+  }
+  bool ok = open_content(c, &s, head, e);
+  free(head);
+  if (!ok) return false;
+  if (!elem_converts(c->type, (Elem)t->dtype)) {
+    err_set(e, EXIT_WRONG, "%s: holds %s, but the input %s is %s", c->text, elem_info[c->type].name,
+            t->name, elem_info[t->dtype].name);
+    return err_hint(e,
+                    "real numbers are not rounded to whole ones: convert the file, for example "
+                    "with .astype('%s')",
+                    t->dtype == GC_BOOL ? "bool" : "int32");
+  }
+  return choose_rows(c, &s, e);
+}

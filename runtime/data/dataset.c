@@ -1,0 +1,285 @@
+/* The rows that feed an entry: row counts that agree, one allocation for all files, batches in
+   order or shuffled (Fisher-Yates over Philox, keyed by seed and epoch). Files that two inputs
+   share are read once. Contract: elements keep the file's type in memory and are converted while a
+   batch is gathered. */
+#include "runtime/data/dataset.h"
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+static bool same_bytes(const Column *a, const Column *b) {
+  return a->flat && b->flat && a->file.dev == b->file.dev && a->file.ino == b->file.ino &&
+         a->type == b->type;
+}
+
+/* Rows of the inputs must be as many; windows of one flat file only end where the last of them
+ * does. */
+static bool agree(Dataset *d, Err *e) {
+  Column *ref = NULL;
+  for (int i = 0; i < d->n; i++) {
+    Column *c = &d->columns[i];
+    if (c->fixed) continue;
+    for (int j = d->n - 1; j >= 0; j--) { /* each pair twice, so that the least count reaches all */
+      Column *b = &d->columns[j];
+      if (j == i || b->fixed || !same_bytes(b, c)) continue;
+      if (b->step != c->step) {
+        const Column *x = i < j ? c : b, *y = i < j ? b : c;
+        err_set(e, EXIT_WRONG, "%s: %s moves on by %" PRIu64 " elements a row, %s by %" PRIu64,
+                c->text, x->t->name, x->step, y->t->name, y->step);
+        return err_hint(
+            e, "say the same step for both, for example %s+%" PRIu64 "~1 and %s+%" PRIu64 "~1",
+            c->text, x->offset, c->text, y->offset);
+      }
+      uint64_t least = b->rows < c->rows ? b->rows : c->rows, most = b->rows + c->rows - least;
+      if (b->first == c->first &&
+          (most - least) * c->step <= b->offset + c->offset + b->row_elems + c->row_elems)
+        b->rows = c->rows = least;
+    }
+  }
+  for (int i = 0; i < d->n; i++) {
+    Column *c = &d->columns[i];
+    if (c->fixed) continue;
+    if (!ref) ref = c;
+    if (c->rows != ref->rows) {
+      err_set(e, EXIT_WRONG, "%s has %" PRIu64 " rows (%s), but %s has %" PRIu64 " (%s)",
+              ref->t->name, ref->rows, ref->text, c->t->name, c->rows, c->text);
+      return err_hint(e, "row i of each file must belong together; choose rows with FILE[a:b]");
+    }
+  }
+  d->rows = ref ? ref->rows : d->batch;
+  d->batches = ref ? d->rows / d->batch : 1;
+  if (d->batches == 0) {
+    err_set(e, EXIT_WRONG, "%s: has %" PRIu64 " rows, but one batch takes %" PRIu64, ref->text,
+            d->rows, d->batch);
+    return err_hint(e, "give more rows, or compile the program with a smaller batch");
+  }
+  return true;
+}
+
+bool dataset_reads(const Dataset *d, const char *path, Err *e) {
+  struct stat st;
+  if (stat(path, &st) || !S_ISREG(st.st_mode)) return false;
+  for (int i = 0; i < d->n; i++) {
+    const Column *c = &d->columns[i];
+    if (c->is_number || c->file.dev != st.st_dev || c->file.ino != st.st_ino) continue;
+    err_set(e, EXIT_USAGE, "%s: is the input %s of this run", path, c->t->name);
+    return !err_hint(e, "what it writes needs a file of its own");
+  }
+  return false;
+}
+
+static bool place(Dataset *d, Err *e) {
+  uint64_t at = 0;
+  bool ok = true;
+  for (int i = 0; i < d->n; i++) {
+    Column *c = &d->columns[i];
+    if (c->is_number) continue;
+    c->begin = c->offset + c->first * c->step;
+    c->end = c->begin + (c->rows - 1) * c->step + c->row_elems;
+    c->leader = i;
+    for (int j = 0; j < i && c->leader == i; j++)
+      if (d->columns[j].leader == j && same_bytes(&d->columns[j], c)) c->leader = j;
+    Column *l = &d->columns[c->leader];
+    if (c->begin < l->begin) l->begin = c->begin;
+    if (c->end > l->end) l->end = c->end;
+  }
+  for (int i = 0; i < d->n; i++) {
+    Column *c = &d->columns[i];
+    if (c->is_number || c->leader != i) continue;
+    uint64_t bytes;
+    c->place = at;
+    ok = ok && checked_mul(c->end - c->begin, (uint64_t)elem_info[c->type].size, &bytes) &&
+         checked_add(bytes, 64, &bytes) && checked_add(at, align_up(bytes, 64), &at);
+  }
+  uint64_t order = 0;
+  d->wide = d->rows > UINT32_MAX;
+  if (d->shuffled)
+    ok = ok && checked_mul(d->rows, d->wide ? 8 : 4, &order) && checked_add(at, order, &d->bytes);
+  else
+    d->bytes = at;
+  d->order_place = at;
+  return ok ? true : err_set(e, EXIT_WRONG, "the data is too large for any machine");
+}
+
+bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, bool shuffle,
+                  Err *e) {
+  *d = (Dataset){.n = entry->ninputs, .batch = 1, .shuffled = shuffle};
+  d->columns = calloc((size_t)entry->ninputs + 1, sizeof *d->columns);
+  if (!d->columns) return err_set(e, EXIT_ENV, "no memory for the inputs");
+  for (int i = 0; i < d->n; i++) d->columns[i] = (Column){.leader = -1, .file = {.fd = -1}};
+  for (int i = entry->ninputs - 1; i >= 0; i--)
+    if (entry->inputs[i].rank > 0) d->batch = (uint64_t)entry->inputs[i].dims[0];
+  for (int i = 0; i < d->n; i++)
+    if (!column_open(&d->columns[i], &entry->inputs[i], texts[i], d->batch, e)) return false;
+  return agree(d, e) && place(d, e);
+}
+
+static bool load_column(Dataset *d, Column *c, Err *e) {
+  uint64_t size = (uint64_t)elem_info[c->type].size, n = c->end - c->begin;
+  uint8_t *to = d->base + c->place;
+  if (!source_read(&c->source, c->header + c->begin * size, to, n * size, true, e)) return false;
+  if (c->big) elem_swap(to, (int)size, n);
+  c->data = to;
+  return true;
+}
+
+static bool check_values(const Column *c, Err *e) {
+  uint64_t bad;
+  if (elem_check((Elem)c->t->dtype, c->data, c->type, c->end - c->begin, &bad)) return true;
+  char v[40];
+  elem_format(v, c->data, c->type, bad);
+  err_set(e, EXIT_WRONG,
+          "%s: element %" PRIu64 " (row %" PRIu64 ") is %s, which the input %s (%s) cannot hold",
+          c->text, c->begin + bad, (c->begin + bad) / c->step, v, c->t->name,
+          elem_info[c->t->dtype].name);
+  return err_hint(e, "correct the file, or declare the input with a wider type");
+}
+
+bool column_fault(const Column *c, uint64_t row, int64_t value, int64_t limit, Err *e) {
+  err_set(e, EXIT_WRONG,
+          "%s: input row %" PRIu64 " holds %" PRId64 ", which is not below %" PRId64 "%s", c->text,
+          row, value, limit, value < 0 ? " and not 0 or more" : "");
+  return err_hint(e,
+                  "the input %s must hold 0 to %" PRId64
+                  ": correct the file, or take other rows with FILE[a:b]",
+                  c->t->name, limit - 1);
+}
+
+/* What indexes must have a place, in every row, before the first step. */
+static bool check_limit(const Column *c, Err *e) {
+  if (!c->t->nlimits) return true;
+  int64_t value = 0;
+  uint64_t per = tensor_row_elems(c->t), row;
+  Rows rows = {&value, ELEM_I64, 1, 1};
+  if (!c->is_number)
+    rows =
+        (Rows){c->data, c->type, c->fixed ? c->row_elems / per : c->rows, c->fixed ? per : c->step};
+  const GcLimit *l = tensor_misplaced(c->t, &rows, &row, &value);
+  return !l || column_fault(c, c->first + row, value, l->limit, e);
+}
+
+bool dataset_load(Dataset *d, Err *e) {
+  if (d->bytes) {
+    d->base = pages_map(d->bytes, "the data", "take fewer rows with FILE[a:b]", e);
+    if (!d->base) return false;
+  }
+  if (d->shuffled) d->order = d->base + d->order_place;
+  for (int i = 0; i < d->n; i++)
+    if (d->columns[i].leader == i && !load_column(d, &d->columns[i], e)) return false;
+  for (int i = 0; i < d->n; i++) {
+    Column *c = &d->columns[i];
+    if (c->is_number) continue;
+    c->data = d->columns[c->leader].data;
+    Column view = *c;
+    view.begin = d->columns[c->leader].begin, view.end = d->columns[c->leader].end;
+    if (!check_values(&view, e)) return false;
+    c->data += (c->begin - view.begin) * (uint64_t)elem_info[c->type].size;
+    file_close(&c->file);
+  }
+  for (int i = 0; i < d->n; i++)
+    if (!check_limit(&d->columns[i], e)) return false;
+  dataset_order(d, 0, 0);
+  return true;
+}
+
+static uint64_t order_get(const Dataset *d, uint64_t i) {
+  return d->wide ? ((const uint64_t *)d->order)[i] : ((const uint32_t *)d->order)[i];
+}
+
+static void order_set(Dataset *d, uint64_t i, uint64_t row) {
+  if (d->wide)
+    ((uint64_t *)d->order)[i] = row;
+  else
+    ((uint32_t *)d->order)[i] = (uint32_t)row;
+}
+
+void dataset_order(Dataset *d, uint64_t seed, uint64_t epoch) {
+  if (!d->shuffled) return;
+  for (uint64_t i = 0; i < d->rows; i++) order_set(d, i, i);
+  uint64_t draws = 0;
+  for (uint64_t i = d->rows; i > 1; i--) {
+    uint64_t j = philox_below(seed, epoch + (UINT64_C(1) << 63), &draws, i),
+             x = order_get(d, i - 1);
+    order_set(d, i - 1, order_get(d, j));
+    order_set(d, j, x);
+  }
+}
+
+static uint64_t row_at(const Dataset *d, uint64_t batch, uint64_t r) {
+  uint64_t i = batch * d->batch + r;
+  return d->shuffled ? order_get(d, i) : i;
+}
+
+uint64_t dataset_row(const Dataset *d, int i, uint64_t batch, uint64_t r) {
+  const Column *c = &d->columns[i];
+  return c->fixed ? r : c->first + row_at(d, batch, r);
+}
+
+static uint64_t row_of_element(const Dataset *d, int i, uint64_t batch, uint64_t r, uint64_t k) {
+  const Column *c = &d->columns[i];
+  return c->fixed ? k / tensor_row_elems(c->t) : dataset_row(d, i, batch, r);
+}
+
+bool dataset_fault(const Dataset *d, uint64_t batch, Err *e) {
+  for (int i = 0; i < d->n; i++) {
+    const Column *c = &d->columns[i];
+    if (c->is_number || elem_info[c->type].cls != ELEM_FLOATS) continue;
+    for (uint64_t r = 0; r < (c->fixed ? 1 : d->batch); r++) {
+      uint64_t from = c->fixed ? 0 : row_at(d, batch, r) * c->step;
+      for (uint64_t k = 0; k < c->row_elems; k++) {
+        double v = elem_real(c->data, c->type, from + k);
+        if (!isnan(v) && !(v > DBL_MAX)) continue; /* -inf is what masks are made of */
+        err_hint(e,
+                 "row %" PRIu64 " of the input %s (%s) holds %s: correct the file, or take other "
+                 "rows with FILE[a:b]; nothing was saved, older files are as they were",
+                 row_of_element(d, i, batch, r, k), c->t->name, c->text, isnan(v) ? "nan" : "inf");
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+static void fill_fixed(const Column *c, uint8_t *to) {
+  if (c->is_number) {
+    if (elem_info[c->t->dtype].cls == ELEM_FLOATS)
+      elem_convert(to, (Elem)c->t->dtype, &c->number, ELEM_F64, 1);
+    else
+      elem_convert(to, (Elem)c->t->dtype, &c->whole, ELEM_I64, 1);
+  } else {
+    elem_convert(to, (Elem)c->t->dtype, c->data, c->type, c->row_elems);
+  }
+}
+
+void dataset_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt) {
+  uint64_t lo = d->batch * (uint64_t)t / (uint64_t)nt,
+           hi = d->batch * (uint64_t)(t + 1) / (uint64_t)nt;
+  for (int i = 0; i < d->n; i++) {
+    const Column *c = &d->columns[i];
+    uint8_t *to = inputs + c->t->offset;
+    if (c->fixed) {
+      if (t == 0) fill_fixed(c, to);
+      continue;
+    }
+    uint64_t from_row = c->step * (uint64_t)elem_info[c->type].size;
+    uint64_t to_row = c->row_elems * (uint64_t)elem_info[c->t->dtype].size;
+    for (uint64_t r = lo; r < hi; r++)
+      elem_convert(to + r * to_row, (Elem)c->t->dtype, c->data + row_at(d, batch, r) * from_row,
+                   c->type, c->row_elems);
+  }
+}
+
+void dataset_free(Dataset *d) {
+  for (int i = 0; i < d->n && d->columns; i++) {
+    file_close(&d->columns[i].file);
+    free(d->columns[i].text);
+    free(d->columns[i].member);
+  }
+  free(d->columns);
+  if (d->base) munmap(d->base, d->bytes);
+  *d = (Dataset){0};
+}

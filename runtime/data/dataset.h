@@ -1,0 +1,64 @@
+/* The rows that an entry's inputs are filled with: files bound to inputs, batches, and their order.
+   Contract: dataset_open reads headers only and settles rows and bytes; dataset_load makes the one
+   allocation of the data; dataset_gather fills one batch and may run on all threads at once. */
+#ifndef GCRT_DATASET_H
+#define GCRT_DATASET_H
+#include "runtime/data/file.h"
+
+typedef struct Column { /* one input and its file */
+  const GcTensor *t;
+  char *text; /* what the user wrote, its suffixes cut off: the path */
+  char *member;
+  File file;
+  Source source;
+  Elem type;
+  bool big, flat,
+      fixed; /* fixed: the same for all batches, since its first axis is not the batch's */
+  uint64_t offset, step, row_elems; /* elements: row r begins at offset + r * step */
+  uint64_t total;                   /* elements in the file */
+  uint64_t all_rows;                /* of the file, before [a:b] */
+  uint64_t first, rows;
+  uint64_t header;
+  int leader; /* the column that holds the bytes: itself, or an earlier one of the same file */
+  uint64_t begin, end; /* elements of the file that are in memory */
+  uint64_t place;      /* in the allocation */
+  const uint8_t *data; /* element `begin` */
+  double number;       /* of a rank-0 input given as a number */
+  int64_t whole;       /* the same of an input of integers or bools */
+  bool is_number;
+} Column;
+
+typedef struct Dataset {
+  Column *columns;
+  int n;
+  uint64_t rows, batch, batches; /* batch: rows of one; batches: whole ones */
+  uint64_t bytes;                /* of the allocation */
+  uint8_t *base;
+  uint64_t order_place;
+  void *order; /* shuffled rows, u32 or u64 each; part of the allocation */
+  bool shuffled, wide;
+} Dataset;
+
+/* texts[i]: the argument of input i, "FILE[a:b]+k~s:type". */
+bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, bool shuffle, Err *e);
+/* Whether the file, which exists, is one of the inputs; sets the error then. */
+bool dataset_reads(const Dataset *d, const char *path, Err *e);
+bool dataset_load(Dataset *d, Err *e);
+void dataset_order(Dataset *d, uint64_t seed, uint64_t epoch);
+void dataset_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt);
+/* Says that a row of the column's file holds an index that has no place; false. */
+bool column_fault(const Column *c, uint64_t row, int64_t value, int64_t limit, Err *e);
+/* Hints at a row of the batch that holds nan or inf; false: none does. */
+bool dataset_fault(const Dataset *d, uint64_t batch, Err *e);
+/* The row of input i's file that is row r of a batch. */
+uint64_t dataset_row(const Dataset *d, int i, uint64_t batch, uint64_t r);
+void dataset_free(Dataset *d);
+
+/* ---- binding.c: FILE[a:b]+k~s:type, and the shape of what the file holds ---- */
+bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, Err *e);
+
+/* ---- philox.c ---- */
+void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+/* Uniform in [0, bound), no bias; *index counts the draws used. */
+uint64_t philox_below(uint64_t seed, uint64_t stream, uint64_t *index, uint64_t bound);
+#endif

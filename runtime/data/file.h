@@ -1,0 +1,73 @@
+/* Files in and out. In: regular files only, read at offsets, packed or plain, through one Source.
+   Out: a temporary file beside the target, fsync, rename: the old file is whole until the new one
+   is; a device or a pipe is written straight. Contract: no size that a file claims is allocated;
+   what is read goes where the caller points.
+ */
+#ifndef GCRT_FILE_H
+#define GCRT_FILE_H
+#include "runtime/base/rt.h"
+#include <stdio.h>
+
+/* ---- file.c ---- */
+typedef struct File {
+  const char *path;
+  int fd;
+  uint64_t size, dev, ino;
+} File;
+bool file_open(File *f, const char *path, Err *e);
+bool file_read(const File *f, uint64_t at, void *dst, uint64_t n, Err *e); /* exactly n bytes */
+void file_close(File *f);
+
+typedef struct OutFile {
+  char *path, *tmp, *dir; /* malloc'ed by out_prepare */
+  int fd;                 /* -1: closed */
+  bool direct;            /* a device or a pipe: there is nothing to replace */
+} OutFile;
+/* Finds out before any work whether the file can be written there, with `bytes` of room. */
+bool out_prepare(OutFile *o, const char *path, uint64_t bytes, Err *e);
+bool out_begin(OutFile *o, Err *e);
+bool out_write(OutFile *o, const void *p, uint64_t n,
+               Err *e); /* a failure removes the temporary file */
+bool out_commit(OutFile *o, Err *e);
+void out_abort(OutFile *o);
+void out_free(OutFile *o);
+
+/* ---- source.c: the bytes of a file or of a member of it, unpacked, in order ---- */
+typedef enum SourceKind { SOURCE_PLAIN, SOURCE_GZIP, SOURCE_DEFLATE } SourceKind;
+enum { SOURCE_HEAD = 1 << 16 }; /* bytes kept of the beginning, for the readers of headers */
+#define SOURCE_UNKNOWN UINT64_MAX
+typedef struct Source {
+  const File *file;
+  SourceKind kind;
+  uint64_t start, packed; /* bytes in the file */
+  uint64_t size;          /* unpacked bytes, or SOURCE_UNKNOWN */
+  bool has_crc;
+  uint32_t crc;       /* of the unpacked bytes, as the archive says */
+  const char *member; /* of an archive, for messages; or NULL */
+} Source;
+/* Reads unpacked bytes [at, at + n) to dst; `whole` reads on to the end and checks length and sum.
+ */
+bool source_read(const Source *s, uint64_t at, void *dst, uint64_t n, bool whole, Err *e);
+bool source_head(const Source *s, void *dst, uint64_t room, uint64_t *got, Err *e);
+bool source_measure(Source *s, Err *e); /* finds the size of a packed source by unpacking it */
+
+/* ---- npy.c, npz.c, idx.c: what a header says ---- */
+enum { ARRAY_RANK = 64 };
+typedef struct Array {
+  Elem type;
+  bool big; /* bytes of an element are in big-endian order */
+  int rank;
+  uint64_t dims[ARRAY_RANK];
+  uint64_t count;  /* elements */
+  uint64_t header; /* bytes before the first element */
+} Array;
+bool array_count(Array *a, uint64_t *bytes); /* checked product; false: overflow */
+bool npy_is(const uint8_t *p, uint64_t n);
+bool npy_parse(const uint8_t *p, uint64_t n, Array *a, const char *path, Err *e);
+uint64_t npy_header(char *out, uint64_t room, Elem type, int rank, const uint64_t *dims);
+bool npz_is(const uint8_t *p, uint64_t n);
+/* `scratch` of SOURCE_HEAD bytes receives the member's name. */
+bool npz_find(const File *f, const char *key, char *scratch, Source *out, Err *e);
+bool idx_is(const uint8_t *p, uint64_t n);
+bool idx_parse(const uint8_t *p, uint64_t n, Array *a, const char *path, Err *e);
+#endif

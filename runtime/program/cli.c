@@ -1,0 +1,441 @@
+/* The command line of a generated program: sub-commands are its entries; options are the rows of
+   options.def, then the entry's own inputs, hypers and outputs by name.
+   Contract: fills Options or an Err of exit code 2; a name that two things share is told apart by
+   --input.NAME, --hyper.NAME and --output.NAME. */
+#include "runtime/exec/run.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum OptKind { COUNT, SEED, REAL, TEXT, LIST, FLAG } OptKind;
+typedef enum OptWhere { ALL, TRAIN, INFER } OptWhere;
+typedef struct Opt {
+  const char *name, *metavar;
+  OptKind kind;
+  OptWhere where;
+  const char *help;
+} Opt;
+static const Opt opts[OPT_COUNT] = {
+#define OPT(id, name, metavar, kind, where, help) [OPT_##id] = {name, metavar, kind, where, help},
+#include "runtime/program/options.def"
+#undef OPT
+};
+
+static bool usage(Err *e, const char *what, const char *found) {
+  return err_set(e, EXIT_USAGE, "%s%s%s", what, found ? ": " : "", found ? found : "");
+}
+
+/* ---- suggestions ---- */
+static int distance(const char *a, const char *b) { /* Levenshtein, one row */
+  size_t n = strlen(a), m = strlen(b);
+  if (n > 60 || m > 60) return 99;
+  int row[64];
+  for (size_t j = 0; j <= m; j++) row[j] = (int)j;
+  for (size_t i = 1; i <= n; i++) {
+    int diag = row[0];
+    row[0] = (int)i;
+    for (size_t j = 1; j <= m; j++) {
+      int best = diag + (a[i - 1] != b[j - 1]);
+      diag = row[j];
+      if (row[j] + 1 < best) best = row[j] + 1;
+      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      row[j] = best;
+    }
+  }
+  return row[m];
+}
+
+/* The best name that is less than d edits away from the one wanted. */
+typedef struct Near {
+  const char *want, *best;
+  int d;
+} Near;
+
+/* About half of a short name may be wrong: beyond that a suggestion is a guess. */
+static Near near_to(const char *want) {
+  int half = (int)strnlen(want, 6) / 2;
+  return (Near){.want = want, .d = half + 1};
+}
+
+static void near(Near *n, const char *name) {
+  int d = distance(n->want, name);
+  if (d < n->d) n->d = d, n->best = name;
+}
+
+/* ---- values ---- */
+static bool parse_count(const char *s, uint64_t least, uint64_t most, uint64_t *out) {
+  uint64_t v = 0;
+  if (!*s) return false;
+  for (const char *p = s; *p; p++)
+    if (*p < '0' || *p > '9' || !checked_mul(v, 10, &v) ||
+        !checked_add(v, (uint64_t)(*p - '0'), &v))
+      return false;
+  *out = v;
+  return v >= least && v <= most;
+}
+
+static bool parse_real(const char *s, double *out) {
+  char *end;
+  *out = strtod(s, &end);
+  return end != s && *end == 0;
+}
+
+static bool set_expect(Options *o, const char *value, Err *e) {
+  const GcEntry *en = o->entry;
+  const char *eq = strchr(value, '=');
+  int which = -1;
+  for (int i = 0; i < en->noutputs && eq; i++)
+    if (strlen(en->outputs[i].name) == (size_t)(eq - value) &&
+        strncmp(en->outputs[i].name, value, (size_t)(eq - value)) == 0)
+      which = i;
+  const char *path = which >= 0 ? eq + 1 : value;
+  if (which < 0 && en->noutputs == 1) which = 0;
+  if (which < 0) {
+    usage(e, "--expect: which output is meant", value);
+    return err_hint(e, "write --expect OUTPUT=FILE.npy; the outputs are listed by %s --help",
+                    en->name);
+  }
+  if (o->outputs[which].expect)
+    return usage(e, "--expect is given twice for the output", en->outputs[which].name);
+  o->outputs[which].expect = path;
+  return true;
+}
+
+static bool set_text(Options *o, const char *value, Err *e) {
+  const GcEntry *en = o->entry;
+  for (int i = 0; i < en->noutputs; i++) {
+    if (strcmp(en->outputs[i].name, value) != 0) continue;
+    if (en->outputs[i].dtype == GC_U8) {
+      o->outputs[i].text = true;
+      return true;
+    }
+    usage(e, "--text: the output is not of type u8", value);
+    return err_hint(e, "characters are u8: return u8(...) from the entry");
+  }
+  usage(e, "--text: the entry has no such output", value);
+  return err_hint(e, "the outputs are listed by %s --help", en->name);
+}
+
+static bool set_option(Options *o, int id, const char *value, Err *e) {
+  const Opt *p = &opts[id];
+  char text[64];
+  snprintf(text, sizeof text, "--%s", p->name);
+  if (p->kind != LIST && o->given[id]) return usage(e, "given twice", text);
+  o->given[id] = true;
+  o->text[id] = value;
+  bool training = o->entry && o->entry->training;
+  if (o->entry && ((p->where == TRAIN && !training) || (p->where == INFER && training))) {
+    err_set(e, EXIT_USAGE, "--%s is for entries that %s; %s %s", p->name,
+            training ? "do not train" : "train", o->entry->name, training ? "does" : "does not");
+    return err_hint(e, "the options of this entry are listed by %s --help", o->entry->name);
+  }
+  if (p->kind == COUNT && !parse_count(value, 1, INT64_MAX, &o->count[id])) {
+    err_set(e, EXIT_USAGE, "--%s needs a whole number from 1 on, not %s", p->name, value);
+    return false;
+  }
+  if (p->kind == SEED && !parse_count(value, 0, UINT64_MAX, &o->count[id])) {
+    err_set(e, EXIT_USAGE, "--%s needs a whole number from 0 to 2^64 - 1, not %s", p->name, value);
+    return false;
+  }
+  if (p->kind == REAL && (!parse_real(value, &o->real[id]) || !(o->real[id] >= 0))) {
+    err_set(e, EXIT_USAGE, "--%s needs a number from 0 on, not %s", p->name, value);
+    return false;
+  }
+  if (p->kind == TEXT && !*value) return usage(e, "nothing is named after", text);
+  if (id == OPT_EXPECT) return o->entry ? set_expect(o, value, e) : true;
+  if (id == OPT_TEXT) return o->entry ? set_text(o, value, e) : true;
+  return true;
+}
+
+/* ---- names of the program ---- */
+static int find_option(const char *name) {
+  for (int i = 0; i < OPT_COUNT; i++)
+    if (strcmp(opts[i].name, name) == 0) return i;
+  return -1;
+}
+
+static int find_tensor(const GcTensor *t, int n, const char *name) {
+  for (int i = 0; i < n; i++)
+    if (strcmp(t[i].name, name) == 0) return i;
+  return -1;
+}
+
+static int find_hyper(const char *name) {
+  for (int i = 0; i < gc_program.nhypers; i++)
+    if (strcmp(gc_program.hypers[i].name, name) == 0) return i;
+  return -1;
+}
+
+static bool set_named(Options *o, const char *name, const char *value, bool *hypers_given, Err *e) {
+  const GcEntry *en = o->entry;
+  bool in = strncmp(name, "input.", 6) == 0, hy = strncmp(name, "hyper.", 6) == 0,
+       out = strncmp(name, "output.", 7) == 0;
+  const char *bare = in || hy ? name + 6 : out ? name + 7 : name;
+  int i = hy || out ? -1 : find_tensor(en->inputs, en->ninputs, bare);
+  if (i >= 0) {
+    if (o->inputs[i]) return usage(e, "an input is given twice", bare);
+    o->inputs[i] = value;
+    return true;
+  }
+  i = in || out ? -1 : find_hyper(bare);
+  if (i >= 0) {
+    double v;
+    if (hypers_given[i]) return usage(e, "a hyper is given twice", bare);
+    if (!parse_real(value, &v) || !isfinite((float)v)) {
+      err_set(e, EXIT_USAGE, "--%s needs a number, not %s", bare, value);
+      return false;
+    }
+    hypers_given[i] = true;
+    o->hypers[i] = (float)v;
+    return true;
+  }
+  i = in || hy ? -1 : find_tensor(en->outputs, en->noutputs, bare);
+  if (i >= 0) {
+    if (o->outputs[i].save) return usage(e, "an output is given twice", bare);
+    if (en->training) {
+      err_set(e, EXIT_USAGE, "--%s: the outputs of training are not written as arrays", bare);
+      return err_hint(e, "--log FILE.csv writes them, a line a step");
+    }
+    o->outputs[i].save = value;
+    return true;
+  }
+  return false;
+}
+
+static bool unknown(const Options *o, const char *name, Err *e) {
+  const GcEntry *en = o->entry;
+  Near n = near_to(name);
+  for (int i = 0; i < OPT_COUNT; i++) near(&n, opts[i].name);
+  for (int i = 0; i < en->ninputs; i++) near(&n, en->inputs[i].name);
+  for (int i = 0; i < en->noutputs; i++) near(&n, en->outputs[i].name);
+  for (int i = 0; i < gc_program.nhypers; i++) near(&n, gc_program.hypers[i].name);
+  err_set(e, EXIT_USAGE, "unknown option --%s", name);
+  if (n.best)
+    err_hint(e, "did you mean --%s? The options of %s are listed by %s --help", n.best, en->name,
+             en->name);
+  return err_hint(e, "the options of %s are listed by %s --help", en->name, en->name);
+}
+
+static bool parse_option(Options *o, int argc, char **argv, int *at, bool *hypers_given, Err *e) {
+  const char *arg = argv[*at];
+  if (strncmp(arg, "--", 2) != 0 || !arg[2]) {
+    usage(e, "an option was expected", arg);
+    return err_hint(e, "options begin with --; files are given as --INPUT FILE");
+  }
+  char name[128];
+  const char *eq = strchr(arg, '='), *value = NULL;
+  size_t len = eq ? (size_t)(eq - arg - 2) : strlen(arg + 2);
+  if (len >= sizeof name) return usage(e, "unknown option", arg);
+  memcpy(name, arg + 2, len);
+  name[len] = 0;
+  if (eq) value = eq + 1;
+  int id = find_option(name);
+  if (id >= 0 && opts[id].kind == FLAG)
+    return value ? usage(e, "takes no value", arg) : set_option(o, id, "", e);
+  bool known = id >= 0;
+  if (!value && *at + 1 < argc) value = argv[++*at];
+  if (!known && o->entry) {
+    if (set_named(o, name, value ? value : "", hypers_given, e))
+      known = true;
+    else if (!e->code)
+      return unknown(o, name, e);
+    else
+      return false;
+  }
+  if (!known) return usage(e, "unknown option", arg);
+  if (!value || !*value) {
+    usage(e, "a value is missing after", arg);
+    return err_hint(e, "write --%s VALUE", name);
+  }
+  return id >= 0 ? set_option(o, id, value, e) : true;
+}
+
+static bool find_entry(Options *o, const char *name, Err *e) {
+  Near n = near_to(name);
+  for (int i = 0; i < gc_program.nentries; i++) {
+    near(&n, gc_program.entries[i].name);
+    if (strcmp(gc_program.entries[i].name, name) == 0) {
+      o->entry = &gc_program.entries[i];
+      return true;
+    }
+  }
+  usage(e, "this program has no entry", name);
+  if (n.best) return err_hint(e, "did you mean %s? --help lists the entries", n.best);
+  return err_hint(e, "--help lists the entries");
+}
+
+static const char *input_value(const GcTensor *t) { return t->rank ? "FILE" : "NUMBER"; }
+
+static bool complete(const Options *o, Err *e) {
+  const GcEntry *en = o->entry;
+  if (o->given[OPT_EPOCHS] && o->given[OPT_STEPS]) {
+    usage(e, "--epochs and --steps exclude each other", NULL);
+    return false;
+  }
+  if (o->given[OPT_SHUFFLE] && o->given[OPT_NOSHUFFLE])
+    return usage(e, "--shuffle and --no-shuffle exclude each other", NULL);
+  if (o->given[OPT_LOAD] && o->given[OPT_RESUME]) {
+    usage(e, "--load and --resume exclude each other", NULL);
+    return err_hint(e, "a checkpoint holds the weights already");
+  }
+  if (o->given[OPT_EPOCHS] && en->ninputs == 0) {
+    usage(e, "--epochs: the entry has no inputs, so that there is no data to pass over", NULL);
+    return err_hint(e, "say how often it runs with --steps N");
+  }
+  if (o->given[OPT_STEPS] && !en->training && en->ninputs > 0) {
+    usage(e, "--steps: the entry runs over all rows of its files, once", NULL);
+    return err_hint(e, "choose rows with FILE[a:b]");
+  }
+  char missing[512] = "";
+  int at = 0;
+  for (int i = 0; i < en->ninputs && at < 400; i++)
+    if (!o->inputs[i])
+      at += snprintf(missing + at, sizeof missing - (size_t)at, "%s--%.60s %s", at ? " " : "",
+                     en->inputs[i].name, input_value(&en->inputs[i]));
+  if (at) {
+    err_set(e, EXIT_USAGE, "%s needs %s", en->name, missing);
+    return err_hint(
+        e, "an input is an .npy, .npz or IDX file, or flat text; types are listed by %s --help",
+        en->name);
+  }
+  return true;
+}
+
+bool cli_parse(Options *o, int argc, char **argv, Err *e) {
+  *o = (Options){0};
+  if (argc < 2) {
+    usage(e, "which entry is to run", NULL);
+    return err_hint(e, "--help lists the entries");
+  }
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    o->help = true;
+    return true;
+  }
+  if (strcmp(argv[1], "--version") == 0) {
+    o->version = true;
+    return true;
+  }
+  int at = 2;
+  if (strcmp(argv[1], "info") == 0) {
+    o->info = true;
+    if (at < argc && argv[at][0] != '-' && !find_entry(o, argv[at++], e)) return false;
+    if (at < argc && strcmp(argv[at], "--help") == 0) o->help = true, at++;
+    if (at < argc && strcmp(argv[at], "--threads") == 0 && at + 1 < argc) {
+      if (!set_option(o, OPT_THREADS, argv[at + 1], e)) return false;
+      at += 2;
+    }
+    return at == argc ? true : usage(e, "info takes one entry and --threads N at most", argv[at]);
+  }
+  if (!find_entry(o, argv[1], e)) return false;
+  o->inputs = calloc((size_t)o->entry->ninputs + 1, sizeof *o->inputs);
+  o->outputs = calloc((size_t)o->entry->noutputs + 1, sizeof *o->outputs);
+  o->hypers = calloc((size_t)gc_program.nhypers + 1, sizeof *o->hypers);
+  bool *hypers_given = calloc((size_t)gc_program.nhypers + 1, sizeof *hypers_given);
+  bool ok = o->inputs && o->outputs && o->hypers && hypers_given;
+  if (!ok) err_set(e, EXIT_ENV, "no memory for the command line");
+  for (int i = 0; ok && i < gc_program.nhypers; i++) o->hypers[i] = gc_program.hypers[i].value;
+  for (; ok && at < argc && !o->help; at++) {
+    if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0)
+      o->help = true;
+    else
+      ok = parse_option(o, argc, argv, &at, hypers_given, e);
+  }
+  free(hypers_given);
+  return ok && (o->help || complete(o, e));
+}
+
+void cli_free(Options *o) {
+  free(o->inputs);
+  free(o->outputs);
+  free(o->hypers);
+}
+
+/* ---- help ---- */
+static void help_tensor(const char *title, const GcTensor *t, const char *before, const char *value,
+                        const char *gloss) {
+  char type[160], left[200];
+  tensor_type_text(t, type, sizeof type);
+  snprintf(left, sizeof left, "%s%s%s", before, t->name, value);
+  printf("  %-26s %s %s%s\n", left, title, type, gloss);
+}
+
+static void help_input(const GcTensor *t) { printf(" --%s %s", t->name, input_value(t)); }
+
+/* Where a name is taken: options come first, then inputs, hypers, outputs (see set_named). */
+static bool hyper_is_hidden(const GcEntry *en, int k) {
+  return find_tensor(en->inputs, en->ninputs, gc_program.hypers[k].name) >= 0;
+}
+
+static bool output_is_hidden(const GcEntry *en, int k) {
+  const char *name = en->outputs[k].name;
+  return find_option(name) >= 0 || find_hyper(name) >= 0 ||
+         find_tensor(en->inputs, en->ninputs, name) >= 0;
+}
+
+static void help_options(const GcEntry *en) {
+  printf("\noptions\n");
+  for (int i = 0; i < OPT_COUNT; i++) {
+    if (en &&
+        ((opts[i].where == TRAIN && !en->training) || (opts[i].where == INFER && en->training)))
+      continue;
+    char left[80];
+    snprintf(left, sizeof left, "--%s%s%s", opts[i].name, opts[i].metavar ? " " : "",
+             opts[i].metavar ? opts[i].metavar : "");
+    printf("  %-26s %s\n", left, opts[i].help);
+  }
+}
+
+void cli_help(const Options *o, const char *program) {
+  const GcEntry *en = o->entry;
+  if (!en) {
+    printf("usage: %s info [ENTRY]                    entries, parameters, and the memory that a "
+           "run takes\n",
+           program);
+    printf("       %s ENTRY --INPUT FILE … [options]  runs an entry; ENTRY --help says "
+           "more\n",
+           program);
+    printf(
+        "       %s --version                       what it was compiled by, and for\n\nentries\n",
+        program);
+    for (int i = 0; i < gc_program.nentries; i++) {
+      const GcEntry *x = &gc_program.entries[i];
+      printf(x->ninputs || x->training ? "  %-14s" : "  %s", x->name);
+      for (int k = 0; k < x->ninputs; k++) help_input(&x->inputs[k]);
+      printf("%s\n", x->training ? "   (training)" : "");
+    }
+  } else {
+    printf("usage: %s %s", program, en->name);
+    for (int k = 0; k < en->ninputs; k++) help_input(&en->inputs[k]);
+    printf(" [options]\n\n");
+    for (int k = 0; k < en->ninputs; k++)
+      help_tensor("input", &en->inputs[k], "--", en->inputs[k].rank ? " FILE" : " NUMBER", "");
+    for (int k = 0; k < gc_program.nhypers; k++) {
+      char left[200], value[32];
+      snprintf(left, sizeof left, "--%s%s V", hyper_is_hidden(en, k) ? "hyper." : "",
+               gc_program.hypers[k].name);
+      float_text(value, gc_program.hypers[k].value);
+      printf("  %-26s hyper (default %s)\n", left, value);
+    }
+    for (int k = 0; k < en->noutputs; k++) {
+      if (en->training)
+        help_tensor("output", &en->outputs[k], "", "", "");
+      else
+        help_tensor("output", &en->outputs[k], output_is_hidden(en, k) ? "--output." : "--",
+                    " FILE.npy", ", else printed");
+    }
+  }
+  help_options(en);
+  printf("\ninput files are told apart by content: .npy, .npz (by the input's name), IDX, each "
+         "also as .gz, or flat\n"
+         "  FILE[a:b]  rows a to b, b not included; -n counts from the end\n"
+         "  FILE+k     a flat file from element k on            FILE~s     rows that begin s "
+         "elements apart\n"
+         "  FILE:type  flat elements of another type, as u16 (text is u8, other flat files are of "
+         "the input's type)\n"
+         "  NUMBER     for an input without axes\n"
+         "\nexit codes: 0 done, 1 the data or the program is wrong, 2 the command line is wrong,\n"
+         "  3 the environment is (no space, no permission, no such device), 130 and 143 stopped by "
+         "a signal\n");
+}

@@ -1,0 +1,153 @@
+/* `info`: what the program is and what it will take, known before anything runs, for each of its
+   targets. Contract: the total of an entry is what the process maps for it, apart from its code and
+   the data; on a GPU, what it allocates there, beside what the device has free. */
+#include "runtime/cuda/cuda.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void bytes_text(char out[40], uint64_t n) { /* 1,234,567 */
+  char raw[24];
+  int len = snprintf(raw, sizeof raw, "%" PRIu64, n), at = 0;
+  for (int i = 0; i < len; i++) {
+    if (i && (len - i) % 3 == 0) out[at++] = ',';
+    out[at++] = raw[i];
+  }
+  out[at] = 0;
+}
+
+static void line(const char *what, uint64_t n, const char *gloss) {
+  char b[40];
+  bytes_text(b, n);
+  printf("  %-14s %16s%s%s\n", what, b, *gloss ? "  " : "", gloss);
+}
+
+static void tensors(const char *title, const GcTensor *t, int n) {
+  char type[200];
+  for (int i = 0; i < n; i++) {
+    tensor_type_text(&t[i], type, sizeof type);
+    printf("  %-8s %-24s %s\n", title, t[i].name, type);
+  }
+}
+
+typedef struct Device { /* the first one */
+  bool known;
+  uint64_t free; /* bytes */
+} Device;
+
+static bool device_bytes(const GcProgram *p, const GcEntry *en, const Device *d, Err *e) {
+  CudaSizes s;
+  if (!cuda_sizes(p, en, 1, &s, e)) return false;
+  printf("  bytes on the device\n");
+  line("globals", s.globals, "parameters and states");
+  line("inputs", s.block * BLOCKS, "two batches: one is copied while the other is used");
+  line("arena", s.arena, "the larger of this entry's and init's");
+  line("total", s.total, "beside code");
+  if (d->known) line("free", d->free, s.total > d->free ? "too little for this entry" : "");
+  return true;
+}
+
+static bool entry_info(const GcProgram *p, const GcEntry *en, const Device *d, int threads,
+                       Err *e) {
+  Sizes s;
+  CudaSizes c = {0};
+  if (!memory_sizes(p, en, threads, false, &s, e)) return false;
+  bool several = gc_program.next != NULL;
+  printf("\nentry %s%s%s%s\n", en->name, en->training ? " (training)" : "", several ? " on " : "",
+         several ? p->target : "");
+  tensors("input", en->inputs, en->ninputs);
+  tensors("output", en->outputs, en->noutputs);
+  printf("  %d steps, %" PRIu64 " flops\n", en->nsteps, en->flops);
+  printf("  bytes of its intermediate values\n");
+  line("arena", en->arena_bytes, "as planned");
+  line("naive", en->naive_bytes, "if none shared");
+  line("inplace", en->inplace_bytes, "with in-place operations only");
+  line("pool", en->pool_bytes, "with in-place operations and a pool");
+  line("lower bound", en->lower_bound_bytes, "the most that is alive at once");
+  if (p->cuda && (!device_bytes(p, en, d, e) || !cuda_sizes(p, en, 1, &c, e))) return false;
+  printf("  bytes of the process, beside code and data\n");
+  line("globals", s.globals, p->cuda ? "a copy, for files" : "parameters and states");
+  if (p->cuda) {
+    line("pinned", c.pinned, "two batches, and their results");
+  } else {
+    line("inputs", s.inputs, "one batch");
+    line("arena", s.arena, "the larger of this entry's and init's");
+  }
+  line("runtime", s.hypers + s.tables + (p->cuda ? s.inputs + s.arena : 0),
+       "tables and file buffers");
+  line("total", s.total + c.pinned, "");
+  return true;
+}
+
+static void device_info(const GcProgram *p, Device *d) {
+  Err why = {0};
+  Cuda *c = cuda_open(p, 0, CUDA_LOOK, &why);
+  size_t have = 0, all = 0;
+  Err *was = c ? cuda_tell(c, &why) : NULL;
+  d->known = c && cuda_told(c, was, CUDA_CALL(c, MemGetInfo, &have, &all));
+  d->free = have;
+  if (d->known) {
+    char b[40];
+    bytes_text(b, all);
+    printf("\ndevice %s (sm_%d%d), %s bytes\n", c->name, c->major, c->minor, b);
+    const GcImage **images = calloc((size_t)p->cuda->nimages + 1, sizeof *images);
+    if (images && cuda_images(p->cuda, c->major, c->minor, images))
+      printf("  runs the code for %s\n", images[0]->arch);
+    else if (images)
+      printf("  the program holds no code for it: compile it with gc --arch=sm_%d%d\n", c->major,
+             c->minor);
+    free(images);
+  } else {
+    printf("\ndevice none: %s\n", why.msg);
+  }
+  cuda_close(c, &why);
+}
+
+static const char *kind_name(GcGlobalKind k) {
+  return k == GC_PARAM ? "param" : k == GC_STATE ? "state" : "optimizer";
+}
+
+static void globals_info(void) {
+  static const GcGlobalKind kinds[] = {GC_PARAM, GC_STATE, GC_OPTIMIZER};
+  uint64_t total[3] = {0}, elems = 0;
+  char type[200], b[40];
+  printf("\nparameters and states\n");
+  for (int i = 0; i < gc_program.nglobals; i++) {
+    const GcGlobal *g = &gc_program.globals[i];
+    tensor_type_text(&g->t, type, sizeof type);
+    bytes_text(b, g->t.bytes);
+    printf("  %-9s %-32s %-20s %14s bytes\n", kind_name(g->kind), g->t.name, type, b);
+    total[g->kind] += g->t.bytes;
+    if (g->kind == GC_PARAM) elems += tensor_count(&g->t);
+  }
+  for (unsigned k = 0; k < 3; k++) line(kind_name(kinds[k]), total[k], "bytes");
+  bytes_text(b, elems);
+  printf("  %s parameters\n", b);
+}
+
+void info_version(void) {
+  printf("%s, compiled by gc %s for", gc_program.name, gc_program.version);
+  for (const GcProgram *p = &gc_program; p; p = p->next)
+    printf(" %s%s%s%s", p->target, p->march && *p->march ? " " : "", p->march ? p->march : "",
+           p->next ? "," : "");
+  printf("\n");
+}
+
+int info_print(const Options *o, int threads, Err *e) {
+  Device device = {0};
+  info_version();
+  if (gc_program.nhypers) printf("\nhypers\n");
+  for (int i = 0; i < gc_program.nhypers; i++) {
+    char value[32];
+    float_text(value, gc_program.hypers[i].value);
+    printf("  --%-22s %s\n", gc_program.hypers[i].name, value);
+  }
+  globals_info();
+  if (program_for("cuda")) device_info(program_for("cuda"), &device);
+  for (int i = 0; i < gc_program.nentries; i++) {
+    if (o->entry && o->entry != &gc_program.entries[i]) continue;
+    for (const GcProgram *p = &gc_program; p; p = p->next)
+      if (!entry_info(p, &p->entries[i], &device, threads, e)) return e->code;
+  }
+  return 0;
+}

@@ -1,0 +1,58 @@
+/* Outputs on the screen: scalars, arrays in brackets (long ones by their ends), notes.
+   Contract: reads the logical order; prints with few enough digits to read, files have them all. */
+#include "runtime/exec/run.h"
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum { LONG = 1000, EDGE = 3 }; /* arrays of more elements show three at each end of an axis */
+
+void note(const Run *r, const char *fmt, ...) {
+  if (r->o.given[OPT_QUIET]) return;
+  char line[1024];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(line, sizeof line, fmt, ap);
+  va_end(ap);
+  fflush(stdout);
+  fputs("note: ", stderr);
+  text_print(stderr, line, strlen(line), false);
+  fputc('\n', stderr);
+}
+
+double output_scalar(const Run *r, const GcTensor *t) {
+  return elem_real(run_at(r, t), (Elem)t->dtype, 0);
+}
+
+static void print_axis(const Run *r, const GcTensor *t, int axis, uint64_t first, bool brief) {
+  char cell[40];
+  if (axis == t->rank) {
+    uint64_t one[1];
+    tensor_get(t, run_at(r, t), first, 1, one);
+    elem_format(cell, one, (Elem)t->dtype, 0);
+    fputs(cell, stdout);
+    return;
+  }
+  uint64_t n = (uint64_t)t->dims[axis], stride = 1;
+  for (int i = axis + 1; i < t->rank; i++) stride *= (uint64_t)t->dims[i];
+  fputc('[', stdout);
+  for (uint64_t i = 0; i < n; i++) {
+    if (i && axis + 1 < t->rank)
+      printf("\n%*s", axis + 1, "");
+    else if (i)
+      fputc(' ', stdout);
+    if (brief && n > (uint64_t)EDGE * 2 && i == EDGE) {
+      fputs("...", stdout);
+      i = n - EDGE - 1;
+      continue;
+    }
+    print_axis(r, t, axis + 1, first + i * stride, brief);
+  }
+  fputc(']', stdout);
+}
+
+void output_print(Run *r, const GcTensor *t) {
+  printf("%s =%s", t->name, t->rank > 1 ? "\n" : " ");
+  print_axis(r, t, 0, 0, tensor_count(t) > LONG);
+  fputc('\n', stdout);
+}

@@ -1,0 +1,25 @@
+/* A strict reader of the JSON that safetensors headers are made of: objects, strings, arrays of
+   sizes. Contract: reads a buffer that it may change (strings are unescaped in place), never
+   recurses, and every failure carries the byte offset; numbers are plain decimal sizes without sign
+   or exponent. */
+#ifndef GCRT_JSON_H
+#define GCRT_JSON_H
+#include "runtime/base/rt.h"
+
+typedef struct Json {
+  char *p, *end, *begin;
+  const char *path; /* for messages */
+  uint64_t shift;   /* of the buffer in the file, for offsets */
+  Err *e;
+} Json;
+typedef struct JsonText { /* no zero byte at its end */
+  char *s;
+  uint64_t n;
+} JsonText;
+bool json_fail(Json *j, const char *what);
+bool json_take(Json *j, char c);   /* skips blanks; true if c follows, and takes it */
+bool json_expect(Json *j, char c); /* fails otherwise */
+bool json_string(Json *j, JsonText *out);
+bool json_sizes(Json *j, uint64_t *out, int room, int *n);
+bool json_end(Json *j); /* only blanks follow */
+#endif

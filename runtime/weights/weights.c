@@ -1,0 +1,293 @@
+/* Weights to and from safetensors, in the logical order of their elements, whatever the storage is.
+   Contract: names, types and shapes of the file must be the program's; nothing is stored before all
+   of them have been compared, so that a file that does not fit changes nothing. */
+#include "runtime/exec/run.h"
+#include "runtime/weights/safetensors.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+bool is_step_counter(const GcGlobal *g) {
+  return g->t.rank == 0 && g->t.dtype == GC_I64 && strcmp(g->t.name, "step") == 0;
+}
+
+bool choose_all(const GcGlobal *g, const void *arg) { return true; }
+
+/* Optimizer state and the step counter belong to a run, not to the model: checkpoints have them. */
+bool choose_saved(const GcGlobal *g, const void *arg) {
+  return g->kind != GC_OPTIMIZER && !is_step_counter(g);
+}
+
+uint64_t weights_bytes(GlobalChoice *choose) {
+  uint64_t n = 4096;
+  for (int i = 0; i < gc_program.nglobals; i++) {
+    const GcGlobal *g = &gc_program.globals[i];
+    if (choose(g, NULL)) n += tensor_logical_bytes(&g->t) + 160 + strlen(g->t.name);
+  }
+  return n;
+}
+
+/* ---- writing ---- */
+typedef struct Sink { /* text through the staging buffer */
+  Run *r;
+  OutFile *out; /* NULL: only count */
+  uint64_t n;   /* bytes so far */
+  uint64_t at;  /* in the buffer */
+  bool ok;
+  Err *e;
+} Sink;
+
+static void sink_flush(Sink *s) {
+  if (s->out && s->ok) s->ok = out_write(s->out, s->r->stage, s->at, s->e);
+  s->at = 0;
+}
+
+static void sink_put(Sink *s, const char *p, uint64_t n) {
+  s->n += n;
+  while (s->out && n) {
+    if (s->at == STAGE_BYTES) sink_flush(s);
+    uint64_t k = STAGE_BYTES - s->at < n ? STAGE_BYTES - s->at : n;
+    memcpy(s->r->stage + s->at, p, k);
+    s->at += k, p += k, n -= k;
+  }
+}
+
+static void sink_text(Sink *s, const char *p) { sink_put(s, p, strlen(p)); }
+
+static void header(Sink *s, GlobalChoice *choose, const Meta *meta, int nmeta) {
+  char line[512];
+  uint64_t at = 0;
+  sink_text(s, "{\"__metadata__\":{\"format\":\"gc\"");
+  for (int i = 0; i < nmeta; i++) {
+    snprintf(line, sizeof line, ",\"%s\":\"%s\"", meta[i].key, meta[i].value);
+    sink_text(s, line);
+  }
+  sink_text(s, "}");
+  for (int i = 0; i < gc_program.nglobals; i++) {
+    const GcGlobal *g = &gc_program.globals[i];
+    if (!choose(g, NULL)) continue;
+    sink_text(s, ",\"");
+    sink_text(s,
+              g->t.name); /* a path of identifiers, digits, dots and brackets: nothing to escape */
+    snprintf(line, sizeof line, "\":{\"dtype\":\"%s\",\"shape\":[",
+             elem_info[g->t.dtype].safetensors);
+    sink_text(s, line);
+    for (int k = 0; k < g->t.rank; k++) {
+      snprintf(line, sizeof line, "%s%" PRId64, k ? "," : "", g->t.dims[k]);
+      sink_text(s, line);
+    }
+    uint64_t bytes = tensor_logical_bytes(&g->t);
+    snprintf(line, sizeof line, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", at, at + bytes);
+    sink_text(s, line);
+    at += bytes;
+  }
+  sink_text(s, "}");
+  while (s->n % 8) sink_text(s, " ");
+}
+
+static uint64_t chunk_elems(const GcTensor *t) {
+  return STAGE_BYTES / (uint64_t)elem_info[t->dtype].size;
+}
+
+bool weights_write(Run *r, OutFile *out, GlobalChoice *choose, const Meta *meta, int nmeta,
+                   Err *e) {
+  Sink count = {.r = r, .ok = true}, s = {.r = r, .out = out, .ok = true, .e = e};
+  header(&count, choose, meta, nmeta);
+  if (!exec_fetch(r, e) || !out_begin(out, e)) return false;
+  uint64_t n = count.n;
+  s.ok = out_write(out, &n, 8, e);
+  if (s.ok) header(&s, choose, meta, nmeta);
+  sink_flush(&s);
+  for (int i = 0; s.ok && i < r->p->nglobals; i++) {
+    const GcTensor *t = &r->p->globals[i].t;
+    if (!choose(&r->p->globals[i], NULL)) continue;
+    uint64_t all = tensor_count(t), step = chunk_elems(t);
+    for (uint64_t at = 0; s.ok && at < all; at += step) {
+      uint64_t k = all - at < step ? all - at : step;
+      tensor_get(t, run_at(r, t), at, k, r->stage);
+      s.ok = out_write(out, r->stage, k * (uint64_t)elem_info[t->dtype].size, e);
+    }
+  }
+  if (!s.ok) return false;
+  return out_commit(out, e);
+}
+
+uint32_t weights_sum(Run *r, const Meta *meta, int nmeta) {
+  uint32_t crc = 0;
+  for (int i = 0; i < r->p->nglobals; i++) {
+    const GcTensor *t = &r->p->globals[i].t;
+    uint64_t all = tensor_count(t), step = chunk_elems(t);
+    for (uint64_t at = 0; at < all; at += step) {
+      uint64_t k = all - at < step ? all - at : step;
+      tensor_get(t, run_at(r, t), at, k, r->stage);
+      crc = (uint32_t)crc32(crc, r->stage, (uInt)(k * (uint64_t)elem_info[t->dtype].size));
+    }
+  }
+  for (int i = 0; i < nmeta; i++) {
+    crc = (uint32_t)crc32(crc, (const Bytef *)meta[i].key, (uInt)strlen(meta[i].key) + 1);
+    crc = (uint32_t)crc32(crc, (const Bytef *)meta[i].value, (uInt)strlen(meta[i].value) + 1);
+  }
+  return crc;
+}
+
+/* What a layout pads them with does not count. */
+bool weights_finite(Run *r, Err *e) {
+  if (!exec_fetch(r, e)) return false;
+  for (int i = 0; i < r->p->nglobals; i++) {
+    const GcTensor *t = &r->p->globals[i].t;
+    uint64_t all = tensor_count(t), step = chunk_elems(t), bad;
+    for (uint64_t at = 0; r->p->globals[i].kind == GC_PARAM && at < all; at += step) {
+      uint64_t k = all - at < step ? all - at : step;
+      tensor_get(t, run_at(r, t), at, k, r->stage);
+      if (!elem_finite(r->stage, (Elem)t->dtype, k, &bad))
+        return err_set(e, EXIT_WRONG, "the weights %s hold values that are not finite", t->name);
+    }
+  }
+  return true;
+}
+
+bool weights_save(Run *r, Err *e) {
+  if (!r->o.given[OPT_SAVE]) return true;
+  if (!weights_finite(r, e)) return err_hint(e, "they were not saved; an older file is as it was");
+  if (!weights_write(r, &r->save, choose_saved, NULL, 0, e)) return false;
+  note(r, "weights saved to %s", r->save.path);
+  return true;
+}
+
+/* ---- reading ---- */
+static bool compare_global(const GcGlobal *g, const SafeEntry *x, const char *path, Err *e) {
+  bool same = x->type == (Elem)g->t.dtype && x->rank == g->t.rank;
+  for (int i = 0; same && i < x->rank; i++) same = x->dims[i] == (uint64_t)g->t.dims[i];
+  if (same) return true;
+  char need[200], found[200] = "a type of 8 bits";
+  tensor_type_text(&g->t, need, sizeof need);
+  if (x->type < ELEM_COUNT) dims_text(x->type, x->rank, x->dims, found, sizeof found);
+  err_set(e, EXIT_WRONG, "%s: %s is %s, but the program has %s", path, g->t.name, found, need);
+  return err_hint(e, "the file belongs to another model, or to another size of this one");
+}
+
+static const GcGlobal *find_global(JsonText name) {
+  for (int i = 0; i < gc_program.nglobals; i++)
+    if (text_is(name, gc_program.globals[i].t.name)) return &gc_program.globals[i];
+  return NULL;
+}
+
+/* The tensor of a global; in a file of what lies below `scope` alone the scope may be left out. */
+static const SafeEntry *entry_of(const SafeTable *t, const char *name, const char *scope) {
+  const SafeEntry *x = safe_find(t, name);
+  size_t n = scope ? strlen(scope) : 0;
+  return x || !n || strncmp(name, scope, n) != 0 || name[n] != '.' ? x : safe_find(t, name + n + 1);
+}
+
+static bool compare_all(const SafeTable *t, const char *path, GlobalChoice *want,
+                        GlobalChoice *need, const void *arg, bool partial, Err *e) {
+  int loaded = 0;
+  for (int i = 0; i < gc_program.nglobals; i++) {
+    const GcGlobal *g = &gc_program.globals[i];
+    if (!want(g, arg)) continue;
+    const SafeEntry *x = entry_of(t, g->t.name, partial ? arg : NULL);
+    if (x && !compare_global(g, x, path, e)) return false;
+    if (!x && need(g, arg)) {
+      err_set(e, EXIT_WRONG, "%s: has no tensor %s", path, g->t.name);
+      return err_hint(e, "the file belongs to another model; --load FILE,scope=PATH reads only a "
+                         "part of the weights");
+    }
+    loaded += x != NULL;
+  }
+  for (uint64_t i = 0; !partial && i < t->n; i++)
+    if (!find_global(t->entries[i].name)) {
+      err_set(e, EXIT_WRONG, "%s: has a tensor %.*s, which the program does not have", path,
+              (int)(t->entries[i].name.n < 200 ? t->entries[i].name.n : 200), t->entries[i].name.s);
+      return err_hint(e, "the file belongs to another model; --load FILE,scope=PATH reads only a "
+                         "part of the weights");
+    }
+  return loaded ? true : err_set(e, EXIT_WRONG, "%s: holds nothing that is to be read", path);
+}
+
+static bool read_data(Run *r, const File *f, const SafeTable *table, GlobalChoice *want,
+                      const void *arg, bool partial, Err *e) {
+  for (int i = 0; i < r->p->nglobals; i++) {
+    const GcTensor *t = &r->p->globals[i].t;
+    if (!want(&r->p->globals[i], arg)) continue;
+    const SafeEntry *x = entry_of(table, t->name, partial ? arg : NULL);
+    if (!x) continue;
+    uint64_t all = tensor_count(t), step = chunk_elems(t),
+             size = (uint64_t)elem_info[t->dtype].size;
+    for (uint64_t at = 0; at < all; at += step) {
+      uint64_t k = all - at < step ? all - at : step;
+      if (!file_read(f, table->data + x->begin + at * size, r->stage, k * size, e)) return false;
+      for (uint64_t b = 0; t->dtype == GC_BOOL && b < k; b++)
+        if (r->stage[b] > 1)
+          return err_set(e, EXIT_WRONG, "%s: %s holds %d, which is no bool", f->path, t->name,
+                         r->stage[b]);
+      tensor_put(t, run_at(r, t), at, k, r->stage);
+    }
+  }
+  return true;
+}
+
+static bool read_meta(const SafeTable *t, const char *path, Meta *meta, int nmeta, Err *e) {
+  for (int i = 0; i < nmeta; i++) {
+    const SafeMeta *m = safe_meta(t, meta[i].key);
+    if (!m || m->value.n >= sizeof meta[i].value) {
+      err_set(e, EXIT_WRONG, "%s: is no checkpoint: %s is missing in its metadata", path,
+              meta[i].key);
+      return err_hint(e, "checkpoints are written by --checkpoint; weights are read with --load");
+    }
+    memcpy(meta[i].value, m->value.s, m->value.n);
+    meta[i].value[m->value.n] = 0;
+    meta[i].seen = true;
+  }
+  return true;
+}
+
+bool weights_read(Run *r, const char *path, GlobalChoice *want, GlobalChoice *need, const void *arg,
+                  bool partial, Meta *meta, int nmeta, Err *e) {
+  File f;
+  SafeTable t;
+  if (!file_open(&f, path, e)) return false;
+  bool ok = safe_open(&t, &f, e);
+  if (ok) {
+    ok = read_meta(&t, path, meta, nmeta, e) &&
+         compare_all(&t, path, want, need, arg, partial, e) && exec_fetch(r, e) &&
+         read_data(r, &f, &t, want, arg, partial, e) && exec_push(r, e);
+    safe_free(&t);
+  }
+  file_close(&f);
+  return ok;
+}
+
+/* ---- --load FILE[,scope=PATH] ---- */
+static bool in_scope(const GcGlobal *g, const void *arg) {
+  const char *scope = arg;
+  if (!choose_saved(g, NULL)) return false;
+  if (!scope) return true;
+  size_t n = strlen(scope);
+  return strncmp(g->t.name, scope, n) == 0 &&
+         (g->t.name[n] == 0 || g->t.name[n] == '.' || g->t.name[n] == '[');
+}
+
+static bool needed(const GcGlobal *g, const void *arg) {
+  return g->kind == GC_PARAM && in_scope(g, arg);
+}
+
+bool weights_load(Run *r, Err *e) {
+  const char *text = r->o.text[OPT_LOAD];
+  char *path = strdup(text), *comma = path ? strstr(path, ",scope=") : NULL;
+  const char *scope = NULL;
+  if (!path) return err_set(e, EXIT_ENV, "no memory for a file name");
+  if (comma) *comma = 0, scope = comma + 7;
+  bool any = scope == NULL;
+  for (int i = 0; i < gc_program.nglobals; i++)
+    any = any || in_scope(&gc_program.globals[i], scope);
+  if (!any) {
+    err_set(e, EXIT_USAGE, "--load: the program has no parameters below %s", scope);
+    err_hint(e, "info lists the parameters");
+  }
+  bool ok = any && weights_read(r, path, in_scope, needed, scope, scope != NULL, NULL, 0, e);
+  Err warning = {0};
+  if (ok && !weights_finite(r, &warning)) note(r, "%s: %s", path, warning.msg);
+  free(path);
+  return ok;
+}
