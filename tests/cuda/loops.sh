@@ -82,7 +82,7 @@ for mode in '' --poison; do
 done
 
 compile "$here/docs/examples/lstm.g" -D B=4 -D T=6 -D D=8 -D H=16 -D V=128 --target=cuda,cpu --arch=sm_80 -o lstm
-cat "$here"/docs/*.md | head -c 1000 >text.txt
+head -c 1000 "$here/tests/prose.txt" >text.txt
 rows='--chars text.txt~6[0:24] --next text.txt+1~6[0:24]'
 ./lstm train $rows --epochs 1 --seed 4 --device cpu --log cpu.csv --save cpu.safetensors >out 2>&1 ||
   fail 'training on the CPU'

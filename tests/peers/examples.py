@@ -30,8 +30,8 @@ def images(n, size):
 
 
 def text(rows, length):
-    """Windows of this project's own pages, and the characters that follow."""
-    pages = b"".join(p.read_bytes() for p in sorted((ROOT / "docs").glob("*.md")))
+    """Windows of the tests' own text, and the characters that follow."""
+    pages = (ROOT / "tests/prose.txt").read_bytes()
     at = random.integers(0, len(pages) - length - 1, rows)
     window = np.stack([np.frombuffer(pages[a : a + length + 1], np.uint8) for a in at])
     return window[:, :-1], window[:, 1:]
