@@ -42,6 +42,9 @@ const Type *type_broadcast(Ctx *c, const Type *a, const Type *b);
 bool type_same_dims(const Type *a, const Type *b); /* whatever their dtypes */
 
 int dtype_size(Dtype dt); /* bytes */
+/* The dtype that sums over elements of dt are carried in: f32 for halves, whose range and precision
+   a count of elements soon leaves; else dt itself. */
+Dtype dtype_sum(Dtype dt);
 const char *dtype_name(Dtype dt);
 bool dtype_parse(const char *s, Dtype *out);
 static inline bool dtype_is_float(Dtype dt) { return dt >= DT_F16 && dt <= DT_F64; }

@@ -6,6 +6,7 @@
 
 enum { STACK_RANK = 8 };
 static const uint64_t MAX_TYPE_BYTES = UINT64_C(1) << 62;
+enum { WIDEST = 8 }; /* bytes of the widest dtype */
 
 static const struct {
   const char *name;
@@ -16,6 +17,8 @@ static const struct {
 };
 
 int dtype_size(Dtype dt) { return dtypes[dt].size; }
+
+Dtype dtype_sum(Dtype dt) { return dtype_is_float(dt) && dtype_size(dt) < 4 ? DT_F32 : dt; }
 const char *dtype_name(Dtype dt) { return dtypes[dt].name; }
 
 bool dtype_parse(const char *s, Dtype *out) {
@@ -42,10 +45,11 @@ static bool type_equal(const void *entry, const void *key) {
          (k->rank == 0 || memcmp(t->dim, k->dim, sizeof k->dim[0] * (size_t)k->rank) == 0);
 }
 
-/* Zero extents are left out of the product that must not overflow: [2^40, 0, 2^40] is nobody's
- * need. */
+/* The elements are counted at the size of the widest dtype, so that a conversion, and a tensor of
+   indices of the same shape, can be addressed whenever the tensor itself can. Zero extents are left
+   out of the product that must not overflow: [2^40, 0, 2^40] is rejected, too. */
 static bool count_elements(const TypeKey *k, int64_t *numel, uint64_t *bytes) {
-  uint64_t n = 1, size = (uint64_t)dtype_size(k->dtype);
+  uint64_t n = 1, size = (uint64_t)dtype_size(k->dtype), widest;
   bool empty = false;
   for (int i = 0; i < k->rank; i++) {
     if (k->dim[i] < 0) return false;
@@ -54,7 +58,8 @@ static bool count_elements(const TypeKey *k, int64_t *numel, uint64_t *bytes) {
     else if (!checked_mul(n, (uint64_t)k->dim[i], &n))
       return false;
   }
-  if (!checked_mul(n, size, &size) || size >= MAX_TYPE_BYTES) return false;
+  if (!checked_mul(n, WIDEST, &widest) || widest >= MAX_TYPE_BYTES) return false;
+  size *= n;
   *numel = empty ? 0 : (int64_t)n;
   *bytes = empty ? 0 : size;
   return true;

@@ -310,7 +310,7 @@ void eval_attention(EvalCtx *c, const Op *op) {
     double shift = most == -INFINITY ? 0 : most;
     for (int64_t j = 0; j < h.s; j++) total += p[j] = exp(p[j] - shift);
     lse->at[row].f = log(total) + shift;
-    for (int64_t j = 0; j < h.s && total > 0; j++)
+    for (int64_t j = 0; j < h.s && total != 0; j++) /* 0: no key is visible; NaN goes through */
       for (int64_t e = 0; e < h.e; e++)
         y->at[row * h.e + e].f += p[j] / total * v->at[(kv + j) * h.e + e].f;
   }

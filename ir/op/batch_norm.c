@@ -64,8 +64,10 @@ static double extent(const Type *t, const Ints *axes) {
   return n;
 }
 
-/* x - mean(x), where the mean is the sum over n, as the language's mean is. */
+/* x - mean(x), where the mean is the sum over n, as the language's mean is. In the dtype of sums.
+ */
 static ValueId centred(Builder *b, ValueId x, const Ints *axes) {
+  x = build_convert(b, x, dtype_sum(value_type(b->e, x)->dtype));
   const Type *t = value_type(b->e, x);
   ValueId sum = build_reduce(b, OP_SUM, x, axes ? axes->at : NULL, ints_n(axes));
   const Type *kept = value_type(b->e, sum);
@@ -81,7 +83,8 @@ ValueId expand_variance(Builder *b, const Op *op, const ValueId *x) {
   ValueId sum =
       build_reduce(b, OP_SUM, build2(b, OP_MUL, away, away), axes ? axes->at : NULL, ints_n(axes));
   double n = extent(t, axes);
-  return n == 1 ? sum : build2(b, OP_DIV, sum, build_const(b, value_type(b->e, sum), n));
+  if (n > 1) sum = build2(b, OP_DIV, sum, build_const(b, value_type(b->e, sum), n));
+  return build_convert(b, sum, t->dtype);
 }
 
 ValueId expand_batch_norm(Builder *b, const Op *op, const ValueId *x) {
@@ -99,8 +102,12 @@ void grad_variance(GradCtx *g, const Op *op, ValueId dv) {
   ValueId x = op->operands[0];
   const Ints *axes = op->attr[AT_AXES].ints;
   const Type *t = value_type(g->e, x);
+  ValueId away = centred(g->b, x, axes);
+  const Type *wide = value_type(g->e, away);
+  dv = build_convert(g->b, dv, wide->dtype);
   ValueId each = build2(g->b, OP_MUL, dv, grad_const(g, dv, 2 / extent(t, axes)));
-  grad_to(g, op, 0, build2(g->b, OP_MUL, spread(g->b, each, t, axes), centred(g->b, x, axes)));
+  ValueId dx = build2(g->b, OP_MUL, spread(g->b, each, wide, axes), away);
+  grad_to(g, op, 0, build_convert(g->b, dx, t->dtype));
 }
 
 void grad_batch_norm(GradCtx *g, const Op *op, ValueId dy) {

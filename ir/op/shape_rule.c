@@ -39,7 +39,7 @@ int64_t *shape_dims(const ShapeIn *in, int64_t small[SMALL_RANK], int rank) {
 
 const Type *shape_make(const ShapeIn *in, Dtype dt, int rank, const int64_t *dim) {
   const Type *t = type_get(in->ctx, dt, rank, dim);
-  if (!t) shape_wrong(in, "would give a tensor of more bytes than can be addressed");
+  if (!t) shape_wrong(in, "would give a tensor of more elements than can be addressed");
   return t;
 }
 

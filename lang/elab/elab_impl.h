@@ -283,7 +283,7 @@ struct Elab {
   bool callers_fault;         /* what is wrong is an argument, so the call itself is no way to it */
   bool muted;                 /* the last error was a repetition: so are its notes */
   int64_t unrolled;           /* iterations of all loops and inlined calls so far */
-  int depth;                  /* of expressions being evaluated */
+  int depth;                  /* of statements and expressions being evaluated */
   struct {
     const char *fmt;
     Loc loc;
@@ -329,6 +329,9 @@ const char *instance_name(Elab *e, const Instance *as); /* "stage.0.1"; NULL aft
 const Child *frame_reach(Elab *e, Frame *f, Child call);
 
 /* ---- elab_expr.c ---- */
+/* Counts one more statement or expression within others; false after an error, where they are too
+   many for the stack. The caller takes it back: e->depth--. */
+bool elab_deeper(Elab *e, Loc loc);
 Val eval(Elab *e, const Expr *x);
 /* One value, neither none nor a tuple; poison after an error. */
 Val eval_one(Elab *e, const Expr *x);

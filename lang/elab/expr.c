@@ -139,11 +139,17 @@ static Val eval_kind(Elab *e, const Expr *x) {
   return poison;
 }
 
-Val eval(Elab *e, const Expr *x) {
-  enum { DEEPEST = 4000 }; /* expressions in expressions, through calls: the stack holds as many */
+bool elab_deeper(Elab *e, Loc loc) {
+  enum { DEEPEST = 4000 }; /* the stack holds as many */
   if (e->depth >= DEEPEST)
-    return fail(e, x->loc, "expressions and calls are nested more than %d deep", DEEPEST);
+    return fail(e, loc, "statements, expressions and calls are nested more than %d deep", DEEPEST),
+           false;
   e->depth++;
+  return true;
+}
+
+Val eval(Elab *e, const Expr *x) {
+  if (!elab_deeper(e, x->loc)) return poison;
   Val v = eval_kind(e, x);
   e->depth--;
   return v;

@@ -33,7 +33,7 @@ static bool cut_slice(Elab *e, const Index *ix, int64_t n, const char *what, Cut
   if (ix->start) start = clip(start < 0 ? start + n : start, lo, hi);
   if (ix->stop) stop = clip(stop < 0 ? stop + n : stop, lo, hi);
   int64_t span = step > 0 ? stop - start : start - stop, by = step > 0 ? step : -step;
-  int64_t count = span > 0 ? (span + by - 1) / by : 0;
+  int64_t count = span > 0 ? (span - 1) / by + 1 : 0;
   if (count == 0)
     return fail(e, ix->loc, "this slice of %s is empty: from %lld to %lld by %lld of %lld", what,
                 (long long)start, (long long)stop, (long long)step, (long long)n),

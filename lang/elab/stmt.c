@@ -128,11 +128,12 @@ bool loop_bound(Elab *e, const Expr *x, int64_t least, const char *what, int64_t
 static void exec_for(Elab *e, const Stmt *s) {
   Env *env = e->frame->env;
   int64_t from, to;
+  int64_t copies;
   bool ok = loop_bound(e, s->loop.from, INT64_MIN, "the start of a loop", &from);
   ok &= loop_bound(e, s->loop.to, INT64_MIN, "the end of a loop", &to);
   Yields yields = {.up = env->yields, .targets = s->loop.targets.n};
   if (ok && to > from &&
-      (from < -MOST_COPIES || to > MOST_COPIES || e->unrolled + (to - from) > MOST_COPIES)) {
+      (__builtin_sub_overflow(to, from, &copies) || copies > MOST_COPIES - e->unrolled)) {
     elab_error(e, s->loc, "the loop would be unrolled to more than %d copies", MOST_COPIES);
     elab_trace(e);
     ok = false;
@@ -239,7 +240,7 @@ static void exec_return(Elab *e, const Stmt *s) {
   env->result = bad ? poison : s->outs.n == 1 ? v[0] : val_list(e, VAL_TUPLE, v, s->outs.n, s->loc);
 }
 
-static void exec(Elab *e, const Stmt *s) {
+static void exec_kind(Elab *e, const Stmt *s) {
   switch (s->kind) {
   case ST_ASSIGN: exec_assign(e, s); return;
   case ST_UPDATE: assign_variable(e, s); return;
@@ -254,6 +255,14 @@ static void exec(Elab *e, const Stmt *s) {
   case ST_YIELD: exec_yield(e, s); return;
   case ST_CALL: (void)eval(e, s->call); return;
   }
+}
+
+/* Statements within statements count like expressions within expressions: both recur through calls,
+   and the stack holds only so many. */
+static void exec(Elab *e, const Stmt *s) {
+  if (!elab_deeper(e, s->loc)) return;
+  exec_kind(e, s);
+  e->depth--;
 }
 
 void exec_body(Elab *e, const Body *b) {

@@ -76,7 +76,7 @@ const Type *type_eval(Elab *e, const TypeExpr *t, Dtype dt) {
     dim[i] = w.at[i].n;
   }
   const Type *type = type_get(e->c, dtype_of(t, dt), (int)w.n, dim);
-  if (!type) fail(e, t->loc, "a tensor of this shape has more bytes than can be addressed");
+  if (!type) fail(e, t->loc, "a tensor of this shape has more elements than can be addressed");
   return type;
 }
 

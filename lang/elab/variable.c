@@ -125,8 +125,9 @@ static void canon(Elab *e, FILE *f, const Expr *x) {
     canon(e, f, t.kind == VAL_BOOL && t.b ? x->cond.then : x->cond.other);
     return;
   }
-  case EX_CALL:
-    fprintf(f, "%s(", x->call.callee.name);
+  case EX_CALL: {
+    const Func *callee = func_lookup(e, x->call.callee); /* a name may stand for another function */
+    fprintf(f, "%s(", callee ? val_canon(e, (Val){.kind = VAL_FUNC, .func = callee}) : "?");
     for (int i = 0; i < x->call.args.n; i++) {
       const Arg *a = &x->call.args.at[i];
       if (i) fputs(", ", f);
@@ -135,6 +136,7 @@ static void canon(Elab *e, FILE *f, const Expr *x) {
     }
     fputc(')', f);
     return;
+  }
   case EX_INDEX: fputs(val_canon(e, eval(e, x)), f); return;
   case EX_TRANSPOSE:
     canon(e, f, x->operand);

@@ -302,7 +302,7 @@ static void sizes_never_wrap(void **state) {
   const Type *t[2] = {type_get(r.c, DT_F64, 2, (int64_t[]){1 << 30, 1}),
                       type_get(r.c, DT_F64, 2, (int64_t[]){1, INT64_C(1) << 50})};
   assert_null(op_shape(r.c, OP_MATMUL, t, 2, NULL, NULL, why));
-  assert_string_equal(why, "matmul would give a tensor of more bytes than can be addressed");
+  assert_string_equal(why, "matmul would give a tensor of more elements than can be addressed");
   rig_free(&r);
 }
 

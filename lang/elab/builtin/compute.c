@@ -116,8 +116,10 @@ Val builtin_reduce(Site *s) {
 static Val mean_over(Site *s, Val x, const Ints *axes, bool keep) {
   int64_t n = 1;
   for (int i = 0; i < axes->n; i++) n *= x.tensor.type->dim[axes->at[i]];
-  Val sum = reduced(s, OP_SUM, x, axes, keep);
-  return n == 1 ? sum : tensor_binary(s->e, BIN_DIV, sum, val_int(n, s->loc), s->loc);
+  Dtype dt = x.tensor.type->dtype;
+  if (n == 1) return reduced(s, OP_SUM, x, axes, keep);
+  Val sum = reduced(s, OP_SUM, val_convert(s->e, x, dtype_sum(dt)), axes, keep);
+  return val_convert(s->e, tensor_binary(s->e, BIN_DIV, sum, val_int(n, s->loc), s->loc), dt);
 }
 
 /* mean, and with data 1 the variance */

@@ -196,6 +196,9 @@ Val builtin_split(Site *s) {
     elab_note_tensor(e, "it", x);
     return elab_trace(e);
   }
+  if (even && parts->at[0] > MOST_COPIES)
+    return fail(e, s->at[1], "split into %lld parts would make more than %d tensors",
+                (long long)parts->at[0], MOST_COPIES);
   if (even) n = (int)parts->at[0];
   for (int i = 0; !even && i < n; i++)
     if (__builtin_add_overflow(total, parts->at[i], &total)) total = -1;
