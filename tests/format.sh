@@ -4,6 +4,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 if [ "${1-}" = --fix ]; then mode=-i; else mode="--dry-run -Werror"; fi
+# Outside of git (a release's archive) all sources are those that lie here.
+sources=$(git ls-files '*.c' '*.h' 2>/dev/null || find . -name '*.[ch]' ! -path './build*' | sort)
+[ -n "$sources" ] || { echo "no sources were found" >&2; exit 1; }
 # the mode is one or two options
 # shellcheck disable=SC2086
-git ls-files -z '*.c' '*.h' | xargs -0 "${CLANG_FORMAT:-clang-format}" --style=file $mode
+printf '%s\n' "$sources" | xargs -d '\n' "${CLANG_FORMAT:-clang-format}" --style=file $mode

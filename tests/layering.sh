@@ -25,7 +25,7 @@ if grep -HnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' passes/verify/*.[c
   echo "  ^ the checker of plans must not include the planner" >&2
   bad=1
 fi
-extra=$(git ls-files 2>/dev/null | cut -d/ -f1 | sort -u |
+extra=$( (git ls-files 2>/dev/null || find . -mindepth 1 -maxdepth 1 ! -name 'build*' -printf '%f\n') | cut -d/ -f1 | sort -u |
   grep -vE '^(\..*|CMakeLists\.txt|README\.md|LICENSE|lang|ir|passes|codegen|runtime|tests|docs)$' || true)
 if [ -n "$extra" ]; then
   echo "at the top level, but not part of the house: $extra" >&2

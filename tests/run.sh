@@ -1,26 +1,86 @@
 #!/bin/sh
-# Installs what is missing, builds gc in build/, and passes every test. Ends with ctest's summary, and with
-# what could not be tested here, and why.
-#   sh tests/run.sh [ctest options]
+# Installs what is missing, builds gc and its tests in build-tests/, and passes the tests of a level:
+#   sh tests/run.sh [quick|default|full] [--costs] [ctest options]
+#   quick     static checks, messages, text and unit tests, one program as a user runs it: a minute
+#   default   everything, the long parts in samples: less than ten minutes on 2 cores, the build included
+#   full      everything at full strength, without any cache: for the night
+# Half of all random programs come from fixed seeds, half from the commit's hash; GC_TEST_SEED=N repeats a run's.
+# A test that is skipped says why, and the end repeats it. If GC_NO_SKIP is set, only the reasons in
+# tests/may_skip.txt are good ones. --costs writes tests/costs.txt, by which CTest starts the longest tests first.
+# Prints the tests that took most, what could not be tested here, and last ctest's summary line.
 set -eu
 cd "$(dirname "$0")/.."
+level=default costs=
+case ${1-} in quick | default | full) level=$1 && shift ;; esac
+[ "${1-}" = --costs ] && costs=1 && shift
+began=$(date +%s)
 sh docs/install.sh tests
-cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DGC_TESTS=ON >/dev/null
-cmake --build build -j "$(nproc)"
+build=$PWD/build-tests
+cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DGC_TESTS=ON >/dev/null
+cmake --build "$build" -j "$(nproc)"
+built=$(date +%s)
 
-# Other readers of the files that programs write: numpy and safetensors, from PyPI.
-PATH=$PWD/build/python/bin:$PATH
-if ! python3 -c 'import numpy, safetensors' 2>/dev/null; then
-  { python3 -m venv build/python && build/python/bin/pip install --quiet numpy safetensors; } ||
-    echo "NOT TESTED: PyPI is out of reach, so numpy and safetensors do not read what programs write" >&2
+# From PyPI: numpy and safetensors, other readers of the files that programs write; and NVRTC, where no CUDA
+# toolkit has one, so that the CUDA half is tested on every machine. gc looks for it in VIRTUAL_ENV.
+venv=$build/python
+wanted=
+python3 -c 'import numpy, safetensors' 2>/dev/null || "$venv/bin/python3" -c 'import numpy, safetensors' 2>/dev/null ||
+  wanted="numpy safetensors"
+VIRTUAL_ENV=$venv "$build/bin/gc" --version | grep -q 'cuda (NVRTC' || wanted="$wanted nvidia-cuda-nvrtc==13.0.*"
+if [ -n "$wanted" ]; then
+  # the packages are several words
+  # shellcheck disable=SC2086
+  { [ -x "$venv/bin/pip" ] || python3 -m venv "$venv"; } && "$venv/bin/pip" install --quiet $wanted ||
+    echo "PyPI is out of reach: tests that need $wanted are skipped" >&2
 fi
+export VIRTUAL_ENV="$venv" PATH="$venv/bin:$PATH"
 # Programs are compared as they are without a GPU; tests/gpu/run.sh is for one.
-export CUDA_VISIBLE_DEVICES=
-code=0
-ctest --test-dir build --no-tests=error --output-on-failure -j "$(nproc)" "$@" || code=$?
+export CUDA_VISIBLE_DEVICES= GC_TEST_LEVEL="$level"
+if [ -z "${GC_TEST_SEED-}" ]; then # 7 digits of the hash, and room for the seeds counted from it
+  hash=$(git rev-parse --verify --quiet HEAD 2>/dev/null || date +%Y%m%d | sha1sum)
+  GC_TEST_SEED=$(printf '%d0000' "0x$(echo "$hash" | cut -c1-7)")
+fi
+export GC_TEST_SEED
+echo "level $level, GC_TEST_SEED=$GC_TEST_SEED"
 
-# Tests say "NOT TESTED: what: why" of a part of theirs, or of all of it, for want of data or of a machine.
-awk '/^[0-9]+\/[0-9]+ Testing: / { name = $3 }
-     /^NOT TESTED: / { if (!n++) print "\nNot tested on this machine:"; sub(/^NOT TESTED: /, ""); print "  " name ": " $0 }' \
-  build/Testing/Temporary/LastTest.log
+case $level in
+quick) set -- -L '^quick$' "$@" ;;
+full) set -- -C full "$@" ;;
+esac
+rm -f "$build/test_times.txt"
+code=0
+ctest --test-dir "$build" --no-tests=error --output-on-failure -j "$(nproc)" "$@" >"$build/summary.txt" 2>&1 &
+ctest=$!
+tail --pid=$ctest -n +1 -f "$build/summary.txt" | grep -v '^ *Start '
+wait $ctest || code=$?
+
+# ---- what took most: CPU seconds, which other work on the machine does not change ----
+echo
+awk '{ cpu += $1 } END { printf "%d CPU seconds in %d tests; the longest (CPU s, clock s, MB):\n", cpu, NR }' "$build/test_times.txt"
+sort -rn "$build/test_times.txt" | head -n 20
+if [ -n "$costs" ]; then
+  { echo '# CPU seconds of the tests that take one or more (sh tests/run.sh --costs)'
+    sort -k4 "$build/test_times.txt" | awk '$1 >= 1 { printf "%6.1f %s\n", $1, $4 }'; } >tests/costs.txt
+fi
+
+# ---- what was not tested, and whether it may be so ----
+# Tests say "NOT TESTED: what: why" of a part of theirs, or of all of it; one that is skipped without it fails.
+log=$build/Testing/Temporary/LastTest.log
+awk 'FNR == NR { if (/\*\*\*Skipped/) skipped[$4] = 1; next }
+     /^[0-9]+\/[0-9]+ Testing: / { name = $3 }
+     /^NOT TESTED: / { delete skipped[name]; sub(/^NOT TESTED: /, ""); print name ": " $0 }
+     END { for (name in skipped) print name ": SILENTLY" }' "$build/summary.txt" "$log" >"$build/not_tested.txt"
+if [ -s "$build/not_tested.txt" ]; then
+  printf '\nNot tested on this machine:\n'
+  sed 's/^/  /' "$build/not_tested.txt"
+fi
+grep -v '^#' tests/may_skip.txt >"$build/may_skip.txt"
+if grep ': SILENTLY$' "$build/not_tested.txt" ||
+  { [ -n "${GC_NO_SKIP-}" ] && grep -vEf "$build/may_skip.txt" "$build/not_tested.txt"; }; then
+  echo '  ^ not tested, and for no reason of tests/may_skip.txt' >&2
+  code=1
+fi
+ended=$(date +%s)
+printf '\nbuild %d s, tests %d s\n' $((built - began)) $((ended - built))
+grep '% tests passed' "$build/summary.txt" || code=1
 exit $code

@@ -5,5 +5,9 @@ set -eu
 build=$(cd "$1" && pwd)
 shift
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- $(git ls-files "ir/*.c" "passes/*.c" "codegen/*.c" "lang/*.c" "runtime/*.c")
+# names of sources have no blanks
+# shellcheck disable=SC2046
+[ $# -gt 0 ] || set -- $(find ir passes codegen lang runtime -name '*.c' | sort)
+[ $# -gt 0 ] || { echo "no sources were found" >&2; exit 1; }
+[ -f "$build/compile_commands.json" ] || { echo "$build has no compile_commands.json" >&2; exit 1; }
 printf '%s\n' "$@" | xargs -P "$(nproc)" -n 4 "${CLANG_TIDY:-clang-tidy}" -p "$build" --quiet

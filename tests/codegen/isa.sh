@@ -9,7 +9,7 @@ if [ "$(uname -m)" != x86_64 ]; then
   echo "NOT TESTED: code for x86-64, AVX2 and AVX-512: this machine is a $(uname -m)"
   exit 77
 fi
-clang=$(command -v clang-14 || command -v clang)
+clang=$(command -v clang-16 || command -v clang-14 || command -v clang)
 [ -n "$clang" ] || echo "NOT TESTED: the kernels compiled by clang: there is none here"
 grep -qw avx512f /proc/cpuinfo ||
   echo "NOT TESTED: kernels with AVX-512, beyond that they compile: this processor lacks it"

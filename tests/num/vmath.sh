@@ -5,7 +5,7 @@ set -u
 source=$1 scratch=$2
 mkdir -p "$scratch" && cd "$scratch" || exit 1
 first="" failures=0 tried=0
-clang=$(command -v clang-14 || command -v clang)
+clang=$(command -v clang-16 || command -v clang-14 || command -v clang)
 [ -n "$clang" ] || echo "NOT TESTED: the functions compiled by clang: there is none here"
 for cc in gcc $clang; do
   for flags in '-O2 -march=x86-64' '-O2 -march=x86-64-v3' '-O3 -march=x86-64-v4' '-O3 -march=native' '-O2 -march=native'; do
