@@ -56,6 +56,8 @@ typedef struct ScanBack {
   ValueId *carry; /* by carry: its gradient as it comes in, or NO_ID */
   uint32_t n;     /* values once the backward body is built: of all that it can need */
   ValueId *there; /* by value below n: what stands for it in the backward body, or NO_ID */
+  bool *is_there; /* by value below `known`: back_is_there has said so; that stays true */
+  uint32_t known; /* values when the gradient began; stacks of inner loops come behind them */
   Block *again;   /* what is computed again, to be put in front */
   VEC(ValueId)
   inits, types_of, xs;  /* of the loop to be built: operands, and values like its carries */

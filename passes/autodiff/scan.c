@@ -151,8 +151,8 @@ bool back_is_row(const ScanBack *s, const Op *op, int *sign, int64_t *from) {
 bool back_is_there(ScanBack *s, ValueId v) {
   const Value *x = value_at(s->e, v);
   if (value_block(s->e, v) != s->scan->blocks[0]) return true; /* from outside */
-  if ((s->there && s->there[v] != NO_ID) || back_stack_of(s, v) != NO_ID ||
-      back_slice_of(s, v) >= 0)
+  if ((v < s->known && s->is_there[v]) || (s->there && s->there[v] != NO_ID) ||
+      back_stack_of(s, v) != NO_ID || back_slice_of(s, v) >= 0)
     return true;
   if (x->def == NO_ID) return x->index == 0; /* the counter; a carry is gone */
   const Op *op = op_at(s->e, x->def);
@@ -161,6 +161,7 @@ bool back_is_there(ScanBack *s, ValueId v) {
   if (!is_cheap(op) && !back_is_row(s, op, &sign, &from)) return false;
   for (int k = 0; k < op->noperands; k++)
     if (!back_is_there(s, op->operands[k])) return false;
+  if (v < s->known) s->is_there[v] = true;
   return true;
 }
 
@@ -340,6 +341,8 @@ void diff_back_scan(GradCtx *g, const Op *scan) {
   s.scan = op_at(s.e, scan->id);
   s.yield = end_of(s.e, scan);
   s.carry = ARENA_ARRAY(s.a, ValueId, carries_of(scan) + 1);
+  s.known = s.e->values.n;
+  s.is_there = ARENA_ARRAY(s.a, bool, s.known);
   Arena *m = s.e->module->arena;
   Block *body = ARENA_NEW(m, Block), *outer = g->b->b;
   s.again = ARENA_NEW(m, Block);

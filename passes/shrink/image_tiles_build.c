@@ -11,6 +11,7 @@ typedef struct Build {
   ValueId *map;
   ValueId **block[BLOCK_AXES]; /* by old value: its blocks, as far as they are made */
   bool *done;                  /* by op */
+  bool *ready;                 /* by value that is gone: is_ready has said so of its op */
 } Build;
 
 static void at_op(Build *c, const Op *op) {
@@ -120,7 +121,10 @@ static ValueId gone_operand(const Build *c, const Op *op, int *axis) {
 static bool is_ready(const Build *c, const Op *op) {
   for (int i = 0; i < op->noperands; i++) {
     ValueId x = op->operands[i];
-    if (c->of->gone[x] ? !is_ready(c, value_def(c->old, x)) : c->map[x] == NO_ID) return false;
+    if (!c->of->gone[x] && c->map[x] == NO_ID) return false;
+    if (!c->of->gone[x] || c->ready[x]) continue;
+    if (!is_ready(c, value_def(c->old, x))) return false;
+    c->ready[x] = true;
   }
   return true;
 }
@@ -200,6 +204,7 @@ static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void 
 
 void blocks_build(Blocks *of, Entry *e) {
   Build c = {.of = of, .done = ARENA_ARRAY(of->a, bool, e->ops.n)};
+  c.ready = ARENA_ARRAY(of->a, bool, e->values.n);
   for (int i = 0; i < BLOCK_AXES; i++) c.block[i] = ARENA_ARRAY(of->a, ValueId *, e->values.n);
   entry_rebuild(e, each, &c, false, true);
 }

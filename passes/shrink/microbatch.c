@@ -44,20 +44,23 @@ static void weigh(const Micro *m, uint64_t *all, uint64_t *gone) {
   *gone = cut > whole ? cut - whole : 0;
 }
 
-/* Much of what the entry makes need not be whole: a mean over the batch in its midst, such as batch
-   normalisation has in training, leaves little. */
-static bool pays(Arena *a, const Entry *e, int64_t batch, int64_t parts) {
+/* The bytes that need not be whole, if they are much of what the entry makes, else 0: a mean over
+   the batch in its midst, such as batch normalisation has in training, leaves little. */
+static uint64_t pays(Arena *a, const Entry *e, int64_t batch, int64_t parts) {
   enum { WORTH = 8 };
   uint64_t all, gone;
-  if (batch <= 0 || parts <= 1 || batch % parts) return false;
+  if (batch <= 0 || parts <= 1 || batch % parts) return 0;
   Micro m = micro_of(a, e, batch, parts);
   weigh(&m, &all, &gone);
-  return gone > all / WORTH;
+  return gone > all / WORTH ? gone : 0;
 }
 
-/* The next number of parts behind this one: about twice as many; 0 if there is none. */
-static int64_t next_parts(int64_t batch, int64_t parts) {
-  for (int64_t n = 2 * parts; n <= batch; n++)
+/* The next number of parts behind this one that divides the batch; 0 if there is none, or if the
+   ops of all parts would be more than are planned in a second or two. */
+static int64_t next_parts(const Entry *e, int64_t batch, int64_t parts) {
+  enum { MAX_OPS = 20000 };
+  int64_t most = MAX_OPS / ((int64_t)e->body->ops.n + 1);
+  for (int64_t n = parts + 1; n <= batch && n <= most; n++)
     if (batch % n == 0) return n;
   return 0;
 }
@@ -87,31 +90,36 @@ static void cut(PassRun *r, Entry *e, int64_t batch, int64_t parts) {
 
 /* ---- under a limit ---- */
 
-/* The fewest parts with which the entry fits as it then is, or else those that take the fewest
+/* Tried are about twice as many parts each time, and those that promise to do without more bytes.
+   The fewest parts with which the entry fits as it then is, or else those that take the fewest
    bytes, and how many; 1 if none save much of what the whole takes. Parts that take more may come
    between: sums over rows go on from part to part only where a chunk of theirs ends. The entry is
    left as it was. */
 static bool choose_parts(PassRun *r, uint32_t k, uint64_t limit, uint64_t *arena, int64_t *parts) {
   enum {
-    MOST_OPS = 20000, /* of all parts: a program that is planned in a second or two */
-    LESS = 8,         /* a part that they save, if they do not fit */
-    MOST_IDLE = 2     /* more parts, one after the other, that take no fewer bytes */
+    LESS = 8,     /* a part that they save, if they do not fit */
+    MOST_IDLE = 2 /* trials of more parts that take no fewer bytes, nor promise any */
   };
   uint64_t whole = *arena;
   int idle = 0;
   Entry *e = r->m->entries.at[k], before = *e;
   Trial *now = ARENA_ARRAY(r->scratch, Trial, r->m->entries.n);
   int64_t batch = batch_of(r->scratch, e);
+  uint64_t tried = 0; /* the most bytes that a trial's parts could do without */
+  int64_t last = 1;   /* parts that were tried */
   *parts = 1;
-  for (int64_t n = next_parts(batch, 1); n && *arena > limit; n = next_parts(batch, n)) {
-    if (n * (int64_t)before.body->ops.n > MOST_OPS) break;
-    if (!pays(r->scratch, &before, batch, n)) continue;
+  for (int64_t n = next_parts(e, batch, 1); n && *arena > limit; n = next_parts(e, batch, n)) {
+    uint64_t gone = pays(r->scratch, &before, batch, n);
+    bool more = gone > tried + tried / LESS;
+    if (gone == 0 || (!more && (n < 2 * last || idle >= MOST_IDLE))) continue;
+    tried = gone > tried ? gone : tried;
+    last = n;
     cut(r, e, batch, n);
     bool ok = trial_run(r, 0, now);
     *e = before;
     if (!ok) return false;
     if (now[k].arena >= *arena) {
-      if (++idle == MOST_IDLE) break;
+      idle++;
       continue;
     }
     idle = 0;
@@ -203,7 +211,7 @@ static bool any_entry(PassRun *r) {
   for (uint32_t k = 0; k < r->m->entries.n; k++) {
     const Entry *e = r->m->entries.at[k];
     int64_t batch = batch_of(r->scratch, e);
-    for (int64_t n = next_parts(batch, 1); n; n = next_parts(batch, n))
+    for (int64_t n = next_parts(e, batch, 1); n; n = next_parts(e, batch, n))
       if (pays(r->scratch, e, batch, n)) return true;
   }
   return false;

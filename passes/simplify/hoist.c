@@ -23,22 +23,32 @@ typedef struct Hoist {
   VEC(OpId) ops;  /* of the block that is being written */
   ValueId *by;    /* by value: what it is replaced by */
   bool *pinned;   /* by value: a grad of the body is by it, so what is made of it stays */
-  uint32_t known; /* values in it */
+  uint32_t *can;  /* by value: 2 loop + whether it can go ahead of that loop, once that is known */
+  uint32_t loop;  /* number of the loop that is looked at, from 1 */
+  uint32_t known; /* values in them */
 } Hoist;
 
 static bool is_out(const Hoist *h, const Block *body, ValueId v) {
   return value_block(h->e, v) != body;
 }
 
-/* The op could stand before the loop: it reads nothing but what is there or can go there. */
-static bool can_go(const Hoist *h, const Block *body, ValueId v) {
-  if (is_out(h, body, v)) return true;
+static bool can_go(const Hoist *h, const Block *body, ValueId v);
+
+static bool find_can_go(const Hoist *h, const Block *body, ValueId v) {
   const Op *op = value_def(h->e, v);
   if (!op || op->nblocks || op_info[op->kind].flags & (OPF_EFFECT | OPF_TERMINATOR)) return false;
   if (op->kind == OP_GRAD || (h->pinned && v < h->known && h->pinned[v])) return false;
   for (int k = 0; k < op->noperands; k++)
     if (!can_go(h, body, op->operands[k])) return false;
   return true;
+}
+
+/* The op could stand before the loop: it reads nothing but what is there or can go there. */
+static bool can_go(const Hoist *h, const Block *body, ValueId v) {
+  if (is_out(h, body, v)) return true;
+  if (v >= h->known) return find_can_go(h, body, v);
+  if (h->can[v] / 2 != h->loop) h->can[v] = 2 * h->loop + find_can_go(h, body, v);
+  return h->can[v] % 2;
 }
 
 static void go(Hoist *h, Block *body, Block *outer, ValueId v) {
@@ -167,6 +177,7 @@ static void hoist_scan(Hoist *h, Op *scan, Block *outer) {
   Block *body = scan->blocks[0];
   bool sliced = false;
   h->ahead.n = 0;
+  h->loop++;
   for (uint32_t i = 0; i < body->ops.n; i++) {
     Op *op = op_at(h->e, body->ops.at[i]);
     if (op->parent != body) continue; /* it went with another */
@@ -219,6 +230,7 @@ bool pass_hoist(PassRun *r) {
     Hoist h = {.r = r, .e = e, .b = builder_new(e, e->body), .grads = grads, .known = e->values.n};
     h.b->fold = false;
     h.by = ARENA_ARRAY(r->scratch, ValueId, h.known);
+    h.can = ARENA_ARRAY(r->scratch, uint32_t, h.known);
     h.pinned = pass_pinned(r->scratch, e);
     for (ValueId v = 0; v < h.known; v++) h.by[v] = v;
     int64_t before = r->changes;
