@@ -280,6 +280,7 @@ static bool whole_given(Column *c, const char *text) {
 
 bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, Err *e) {
   *c = (Column){.t = t, .leader = -1, .text = strdup(text), .file = {.fd = -1}};
+  if (!c->text) return err_set(e, EXIT_ENV, "no memory to read %s", text);
   c->fixed = batch == 0 || (t->rank == 0 ? batch != 1 : (uint64_t)t->dims[0] != batch);
   c->row_elems = c->fixed ? tensor_count(t) : tensor_row_elems(t);
   c->is_number = number_given(c, text);
@@ -298,7 +299,7 @@ bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch,
   }
   uint8_t *head = malloc(SOURCE_HEAD);
   c->member = malloc(SOURCE_HEAD);
-  if (!head || !c->member || !c->text) {
+  if (!head || !c->member) {
     free(head);
     return err_set(e, EXIT_ENV, "no memory to read %s", text);
   }

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 static bool same_bytes(const Column *a, const Column *b) {
   return a->flat && b->flat && a->file.dev == b->file.dev && a->file.ino == b->file.ino &&
@@ -60,16 +59,9 @@ static bool agree(Dataset *d, Err *e) {
   return true;
 }
 
-bool dataset_reads(const Dataset *d, const char *path, Err *e) {
-  struct stat st;
-  if (stat(path, &st) || !S_ISREG(st.st_mode)) return false;
-  for (int i = 0; i < d->n; i++) {
-    const Column *c = &d->columns[i];
-    if (c->is_number || c->file.dev != st.st_dev || c->file.ino != st.st_ino) continue;
-    err_set(e, EXIT_USAGE, "%s: is the input %s of this run", path, c->t->name);
-    return !err_hint(e, "what it writes needs a file of its own");
-  }
-  return false;
+const char *dataset_path(const Dataset *d, int input) {
+  const Column *c = &d->columns[input];
+  return c->is_number ? NULL : c->file.path;
 }
 
 static bool place(Dataset *d, Err *e) {

@@ -41,8 +41,8 @@ typedef struct Dataset {
 
 /* texts[i]: the argument of input i, "FILE[a:b]+k~s:type". */
 bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, bool shuffle, Err *e);
-/* Whether the file, which exists, is one of the inputs; sets the error then. */
-bool dataset_reads(const Dataset *d, const char *path, Err *e);
+/* The file of an input; NULL: it was given as a number. */
+const char *dataset_path(const Dataset *d, int input);
 bool dataset_load(Dataset *d, Err *e);
 void dataset_order(Dataset *d, uint64_t seed, uint64_t epoch);
 void dataset_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt);

@@ -1,12 +1,16 @@
 /* Files in: regular files only, opened without blocking, read at offsets, short reads and EINTR
-   handled. Files out: temporary file with O_EXCL in the target's directory, write, fsync, close,
-   rename, fsync of the directory. Any failure removes the temporary file and leaves the old target
-   as it was. What is no regular file (/dev/null, a pipe) is opened and written as it is. */
+   handled. Files out: a temporary file in the target's directory, write, fsync, rename, fsync of
+   the directory. Any failure removes the temporary file and leaves the old target as it was. It has
+   no name until it is complete where the file system can do that (O_TMPFILE), so that a killed
+   process leaves nothing; elsewhere it has a fixed name, which the next run takes over. A symbolic
+   link is followed and stays; a file that is replaced keeps its mode, and its owner where that is
+   allowed. What is no regular file (/dev/null, a pipe) is opened and written as it is. */
 #include "runtime/data/file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -78,33 +82,127 @@ static bool out_fail(OutFile *o, const char *doing, int error, Err *e) {
   return false;
 }
 
+char *path_resolve(const char *path) {
+  enum { MAX_LINKS = 40 }; /* as Linux allows */
+  char *at = strdup(path);
+  for (int links = 0; at && links < MAX_LINKS; links++) {
+    char *whole = realpath(at, NULL);
+    if (whole) return free(at), whole;
+    char *slash = strrchr(at, '/'), *name = slash ? slash + 1 : at, link[4096];
+    ssize_t n = readlink(at, link, sizeof link - 1);
+    if (slash) *slash = 0;
+    char *dir = realpath(slash ? *at ? at : "/" : ".", NULL), *next = NULL;
+    size_t room = (dir ? strlen(dir) : 0) + strlen(name) + sizeof link + 2;
+    if (dir && (next = malloc(room))) {
+      link[n < 0 ? 0 : n] = 0;
+      if (link[0] == '/' && n > 0)
+        snprintf(next, room, "%s", link);
+      else
+        snprintf(next, room, "%s/%s", strcmp(dir, "/") ? dir : "", n > 0 ? link : name);
+    }
+    free(dir);
+    free(at);
+    at = next;
+    if (n <= 0) return at; /* the last component does not exist yet, or its folder does not */
+  }
+  free(at);
+  return NULL;
+}
+
+/* The named temporary file of a file system without unnamed ones. It is locked while it is written:
+   one that nobody holds is what a killed run left, and goes; one that another run holds is an
+   error. */
+static int open_named(const OutFile *o, mode_t mode) {
+  enum { TRIES = 100 };
+  struct stat st;
+  for (int i = 0; i < TRIES; i++) {
+    int fd = open(o->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    bool own = fd >= 0;
+    if (!own && errno == EEXIST) fd = open(o->tmp, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno == ENOENT) continue;
+    if (fd < 0) return -1;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+      close(fd);
+      errno = EBUSY;
+      return -1;
+    }
+    bool named = fstat(fd, &st) == 0 && st.st_nlink > 0; /* nobody took it away before the lock */
+    if (own && named) return fd;
+    if (!own && named) unlink(o->tmp);
+    close(fd);
+  }
+  errno = EBUSY;
+  return -1;
+}
+
 bool out_begin(OutFile *o, Err *e) {
   if (o->direct) {
     o->fd = open(o->path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
     return o->fd >= 0 || out_fail(o, "opening it", errno, e);
   }
-  size_t room = strlen(o->path) + 48;
-  for (int i = 0; i < 1000; i++) { /* a stale file of a killed run must not be in the way */
-    snprintf(o->tmp, room, "%s.tmp-%ld-%d", o->path, (long)getpid(), i);
-    o->fd = open(o->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (o->fd >= 0) return true;
-    if (errno != EEXIST) break;
+  mode_t mode = o->replaces ? 0600 : 0666; /* the old file's mode is set before the renaming */
+  o->unnamed = access("/proc/self/fd", X_OK) == 0;
+  if (o->unnamed) o->fd = open(o->dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+  if (o->unnamed && o->fd < 0 && errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
+    return out_fail(o, "creating a file beside it", errno, e);
+  if (o->fd < 0) {
+    o->unnamed = false;
+    o->fd = open_named(o, mode);
   }
-  return out_fail(o, "creating a file beside it", errno, e);
+  return o->fd >= 0 || out_fail(o, "creating a file beside it", errno, e);
+}
+
+/* Gives the complete file its name: over the old one in one step. Another run that writes the same
+   file may put this one in its place, or take the temporary name away; all that comes there is
+   complete. */
+static bool put_in_place(OutFile *o) {
+  enum { TRIES = 100 };
+  char self[40];
+  bool linked = false;
+  if (!o->unnamed) return rename(o->tmp, o->target) == 0;
+  snprintf(self, sizeof self, "/proc/self/fd/%d", o->fd);
+  for (int i = 0; i < TRIES; i++) {
+    if (linkat(AT_FDCWD, self, AT_FDCWD, o->tmp, AT_SYMLINK_FOLLOW) != 0) {
+      if (errno == ENOENT && linked) return true; /* it was in place, and has been replaced since */
+      if (errno != EEXIST || (unlink(o->tmp) != 0 && errno != ENOENT)) return false;
+      continue;
+    }
+    linked = true;
+    if (rename(o->tmp, o->target) == 0) return true;
+    if (errno != ENOENT) {
+      int error = errno;
+      unlink(o->tmp);
+      errno = error;
+      return false;
+    }
+  }
+  errno = EBUSY;
+  return false;
+}
+
+/* The mode and, where allowed, the owner of the file that is replaced. */
+static bool keep_mode(const OutFile *o) {
+  struct stat old;
+  if (!o->replaces || stat(o->target, &old) != 0) return true;
+  if (fchown(o->fd, old.st_uid, old.st_gid) != 0) errno = 0; /* needs rights that most users lack */
+  return fchmod(o->fd, old.st_mode & 07777) == 0;
 }
 
 bool out_prepare(OutFile *o, const char *path, uint64_t bytes, Err *e) {
   *o = (OutFile){.fd = -1};
   size_t n = strlen(path);
   o->path = strdup(path);
-  o->tmp = malloc(n + 48);
-  o->dir = malloc(n + 2);
-  if (!o->path || !o->tmp || !o->dir) return err_set(e, EXIT_ENV, "no memory for a file name");
-  const char *slash = strrchr(path, '/');
-  if (!slash)
-    snprintf(o->dir, n + 2, ".");
-  else
-    snprintf(o->dir, n + 2, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+  o->target = path_resolve(path);
+  if (!o->target) o->target = strdup(path);
+  size_t room_path = o->target ? strlen(o->target) + 16 : 0;
+  o->tmp = malloc(room_path);
+  o->dir = malloc(room_path);
+  if (!o->path || !o->target || !o->tmp || !o->dir)
+    return err_set(e, EXIT_ENV, "no memory for a file name");
+  const char *slash = strrchr(o->target, '/');
+  snprintf(o->tmp, room_path, "%s.gc-tmp", o->target);
+  int dir = slash && slash > o->target ? (int)(slash - o->target) : 1;
+  snprintf(o->dir, room_path, "%.*s", dir, slash ? o->target : ".");
   struct stat st;
   bool there = stat(path, &st) == 0;
   if (n == 0 || path[n - 1] == '/' || (there && S_ISDIR(st.st_mode))) {
@@ -112,13 +210,8 @@ bool out_prepare(OutFile *o, const char *path, uint64_t bytes, Err *e) {
     return err_hint(e, "name a file, new or old, in a directory that you may write to");
   }
   o->direct = there && !S_ISREG(st.st_mode);
+  o->replaces = there;
   if (o->direct) return access(path, W_OK) == 0 || out_fail(o, "opening it", errno, e);
-  struct stat self;
-  if (there && stat("/proc/self/exe", &self) == 0 && st.st_dev == self.st_dev &&
-      st.st_ino == self.st_ino) {
-    err_set(e, EXIT_USAGE, "%s: is this program itself", path);
-    return err_hint(e, "give the file another name, such as %s.safetensors", path);
-  }
   if (!out_begin(o, e)) return false;
   out_abort(o);
   struct statvfs fs;
@@ -151,15 +244,12 @@ bool out_write(OutFile *o, const void *src, uint64_t n, Err *e) {
 bool out_commit(OutFile *o, Err *e) {
   int error = 0;
   const char *doing = "writing to the disk";
-  if (!o->direct && fsync(o->fd) != 0) error = errno;
+  if (!o->direct && (!keep_mode(o) || fsync(o->fd) != 0)) error = errno;
+  if (!o->direct && !error && !put_in_place(o)) error = errno, doing = "renaming";
+  if (!o->direct && error && !o->unnamed) unlink(o->tmp);
   if (close(o->fd) != 0 && !error) error = errno;
   o->fd = -1;
-  if (o->direct) return !error || out_fail(o, doing, error, e);
-  if (!error && rename(o->tmp, o->path) != 0) error = errno, doing = "renaming";
-  if (error) {
-    unlink(o->tmp);
-    return out_fail(o, doing, error, e);
-  }
+  if (o->direct || error) return !error || out_fail(o, doing, error, e);
   int dir = open(o->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (dir >= 0) { /* some file systems cannot sync a directory: the file is there all the same */
     if (fsync(dir) != 0 && errno == EIO) error = errno;
@@ -170,14 +260,15 @@ bool out_commit(OutFile *o, Err *e) {
 
 void out_abort(OutFile *o) {
   if (o->fd < 0) return;
-  close(o->fd);
+  if (!o->direct && !o->unnamed) unlink(o->tmp);
+  close(o->fd); /* behind it, since the lock ends here */
   o->fd = -1;
-  if (!o->direct) unlink(o->tmp);
 }
 
 void out_free(OutFile *o) {
   out_abort(o);
   free(o->path);
+  free(o->target);
   free(o->tmp);
   free(o->dir);
   *o = (OutFile){.fd = -1};

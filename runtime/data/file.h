@@ -18,10 +18,17 @@ bool file_open(File *f, const char *path, Err *e);
 bool file_read(const File *f, uint64_t at, void *dst, uint64_t n, Err *e); /* exactly n bytes */
 void file_close(File *f);
 
+/* The path behind all symbolic links, absolute; the last component need not exist. Malloc'ed; NULL:
+   a folder on the way does not exist, or memory ran out. */
+char *path_resolve(const char *path);
+
 typedef struct OutFile {
-  char *path, *tmp, *dir; /* malloc'ed by out_prepare */
-  int fd;                 /* -1: closed */
-  bool direct;            /* a device or a pipe: there is nothing to replace */
+  char *path;               /* as the user wrote it; these four are malloc'ed by out_prepare */
+  char *target, *tmp, *dir; /* behind symbolic links: the file, the temporary one, their folder */
+  int fd;                   /* -1: closed */
+  bool direct;              /* a device or a pipe: there is nothing to replace */
+  bool replaces;            /* there is an old file, whose mode is kept */
+  bool unnamed;             /* the temporary file has no name */
 } OutFile;
 /* Finds out before any work whether the file can be written there, with `bytes` of room. */
 bool out_prepare(OutFile *o, const char *path, uint64_t bytes, Err *e);

@@ -31,6 +31,12 @@ bool cli_parse(Options *o, int argc, char **argv, Err *e);
 void cli_help(const Options *o, const char *program);
 void cli_free(Options *o);
 
+/* ---- files.c ---- */
+struct Run;
+/* Whether no file that the command line has the run write is another one that it names;
+   `checkpoint` and `load` are those options' paths, or NULL. */
+bool files_check(const struct Run *r, const char *checkpoint, const char *load, Err *e);
+
 /* ---- team.c ---- */
 typedef struct Team Team;
 typedef void TeamJob(void *arg, int t, int nt);

@@ -35,10 +35,9 @@ static bool choose_threads(const Options *o, int *threads, Err *e) {
   return true;
 }
 
-/* "FILE:N" is a checkpoint each N steps. */
-static bool prepare_checkpoint(Run *r, Err *e) {
-  if (r->o.given[OPT_RESUME] || r->o.given[OPT_CHECKPOINT])
-    if (!checkpoint_prepare(r, e)) return false;
+/* The file of --checkpoint, whose "FILE:N" is a checkpoint each N steps. Malloc'ed into *out. */
+static bool checkpoint_path(Run *r, char **out, Err *e) {
+  *out = NULL;
   if (!r->o.given[OPT_CHECKPOINT]) return true;
   char *path = strdup(r->o.text[OPT_CHECKPOINT]), *colon = path ? strrchr(path, ':') : NULL;
   if (!path) return err_set(e, EXIT_ENV, "no memory for a file name");
@@ -52,29 +51,37 @@ static bool prepare_checkpoint(Run *r, Err *e) {
       return err_hint(e, "FILE alone is written after each epoch");
     }
   }
-  bool ok = !dataset_reads(&r->data, path, e) &&
-            out_prepare(&r->checkpoint, path, weights_bytes(choose_all), e);
-  free(path);
-  return ok;
+  *out = path;
+  return true;
 }
 
-/* No file that the run writes is one that it reads rows of. */
-static bool writes_no_input(Run *r, Err *e) {
-  static const int written[] = {OPT_SAVE, OPT_LOG, OPT_PROFILE};
-  for (size_t k = 0; k < sizeof written / sizeof *written; k++)
-    if (r->o.given[written[k]] && dataset_reads(&r->data, r->o.text[written[k]], e)) return false;
-  for (int i = 0; i < r->o.entry->noutputs; i++)
-    if (r->o.outputs[i].save && dataset_reads(&r->data, r->o.outputs[i].save, e)) return false;
+/* The file of --load, without its scope. Malloc'ed into *out. */
+static bool load_path(const Run *r, char **out, Err *e) {
+  *out = NULL;
+  if (!r->o.given[OPT_LOAD]) return true;
+  *out = strdup(r->o.text[OPT_LOAD]);
+  if (!*out) return err_set(e, EXIT_ENV, "no memory for a file name");
+  char *comma = strstr(*out, ",scope=");
+  if (comma) *comma = 0;
   return true;
+}
+
+static bool prepare_weights(Run *r, Err *e) {
+  char *checkpoint, *load = NULL;
+  bool ok = checkpoint_path(r, &checkpoint, e) && load_path(r, &load, e) &&
+            files_check(r, checkpoint, load, e);
+  if (ok && r->o.given[OPT_SAVE])
+    ok = out_prepare(&r->save, r->o.text[OPT_SAVE], weights_bytes(choose_saved), e);
+  if (ok && (r->o.given[OPT_RESUME] || checkpoint)) ok = checkpoint_prepare(r, e);
+  if (ok && checkpoint) ok = out_prepare(&r->checkpoint, checkpoint, weights_bytes(choose_all), e);
+  free(checkpoint);
+  free(load);
+  return ok;
 }
 
 static bool prepare_files(Run *r, Err *e) {
   const GcEntry *en = r->o.entry;
-  if (!writes_no_input(r, e)) return false;
-  if (r->o.given[OPT_SAVE] &&
-      !out_prepare(&r->save, r->o.text[OPT_SAVE], weights_bytes(choose_saved), e))
-    return false;
-  if (!prepare_checkpoint(r, e)) return false;
+  if (!prepare_weights(r, e)) return false;
   r->outputs = calloc((size_t)en->noutputs + 1, sizeof *r->outputs);
   if (!r->outputs) return err_set(e, EXIT_ENV, "no memory for the outputs");
   for (int i = 0; i < en->noutputs; i++) {

@@ -205,23 +205,47 @@ static bool compare_all(const SafeTable *t, const char *path, GlobalChoice *want
   return loaded ? true : err_set(e, EXIT_WRONG, "%s: holds nothing that is to be read", path);
 }
 
-static bool read_data(Run *r, const File *f, const SafeTable *table, GlobalChoice *want,
-                      const void *arg, bool partial, Err *e) {
+typedef struct Selection { /* of the globals, what is read from a file */
+  const File *file;
+  const SafeTable *table;
+  GlobalChoice *want;
+  const void *arg;
+  bool partial;
+} Selection;
+
+typedef bool PieceFn(Run *r, const Selection *s, const GcTensor *t, uint64_t at, uint64_t n,
+                     Err *e);
+
+/* Values are looked at before the first one is taken over, so that a refusal changes nothing. */
+static bool check_piece(Run *r, const Selection *s, const GcTensor *t, uint64_t at, uint64_t n,
+                        Err *e) {
+  for (uint64_t b = 0; b < n; b++)
+    if (r->stage[b] > 1)
+      return err_set(e, EXIT_WRONG, "%s: %s holds %d, which is no bool", s->file->path, t->name,
+                     r->stage[b]);
+  return true;
+}
+
+static bool put_piece(Run *r, const Selection *s, const GcTensor *t, uint64_t at, uint64_t n,
+                      Err *e) {
+  tensor_put(t, run_at(r, t), at, n, r->stage);
+  return true;
+}
+
+/* Each piece of the selected tensors, of bools alone or of all, in r->stage. */
+static bool read_pieces(Run *r, const Selection *s, bool bools, PieceFn *piece, Err *e) {
   for (int i = 0; i < r->p->nglobals; i++) {
     const GcTensor *t = &r->p->globals[i].t;
-    if (!want(&r->p->globals[i], arg)) continue;
-    const SafeEntry *x = entry_of(table, t->name, partial ? arg : NULL);
+    if (!s->want(&r->p->globals[i], s->arg) || (bools && t->dtype != GC_BOOL)) continue;
+    const SafeEntry *x = entry_of(s->table, t->name, s->partial ? s->arg : NULL);
     if (!x) continue;
     uint64_t all = tensor_count(t), step = chunk_elems(t),
              size = (uint64_t)elem_info[t->dtype].size;
     for (uint64_t at = 0; at < all; at += step) {
       uint64_t k = all - at < step ? all - at : step;
-      if (!file_read(f, table->data + x->begin + at * size, r->stage, k * size, e)) return false;
-      for (uint64_t b = 0; t->dtype == GC_BOOL && b < k; b++)
-        if (r->stage[b] > 1)
-          return err_set(e, EXIT_WRONG, "%s: %s holds %d, which is no bool", f->path, t->name,
-                         r->stage[b]);
-      tensor_put(t, run_at(r, t), at, k, r->stage);
+      if (!file_read(s->file, s->table->data + x->begin + at * size, r->stage, k * size, e) ||
+          !piece(r, s, t, at, k, e))
+        return false;
     }
   }
   return true;
@@ -249,9 +273,11 @@ bool weights_read(Run *r, const char *path, GlobalChoice *want, GlobalChoice *ne
   if (!file_open(&f, path, e)) return false;
   bool ok = safe_open(&t, &f, e);
   if (ok) {
+    Selection s = {&f, &t, want, arg, partial};
     ok = read_meta(&t, path, meta, nmeta, e) &&
-         compare_all(&t, path, want, need, arg, partial, e) && exec_fetch(r, e) &&
-         read_data(r, &f, &t, want, arg, partial, e) && exec_push(r, e);
+         compare_all(&t, path, want, need, arg, partial, e) &&
+         read_pieces(r, &s, true, check_piece, e) && exec_fetch(r, e) &&
+         read_pieces(r, &s, false, put_piece, e) && exec_push(r, e);
     safe_free(&t);
   }
   file_close(&f);

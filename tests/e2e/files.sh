@@ -195,9 +195,9 @@ done
 # ---- what a run writes is never what it reads ----
 cp "$images" rows.gz
 for option in '--save rows.gz' '--log rows.gz' '--profile rows.gz' '--checkpoint rows.gz' '--checkpoint rows.gz:1'; do
-  says 2 'is the input image of this run' ./mnist train --image rows.gz --label "$labels" --steps 1 $option; hinted
+  says 2 'would overwrite what --image reads' ./mnist train --image rows.gz --label "$labels" --steps 1 $option; hinted
 done
-says 2 'is the input image of this run' ./mnist predict --image rows.gz --p rows.gz; hinted
+says 2 'would overwrite what --image reads' ./mnist predict --image rows.gz --p rows.gz; hinted
 same "$images" rows.gz 'an input'
 
 # ---- a program that cannot be compiled leaves an older executable alone ----

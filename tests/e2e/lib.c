@@ -132,6 +132,31 @@ static void check_errors(void) {
   net_close(m);
 }
 
+/* Weights that are all other ones, the last of them a value that no bool has. */
+static void check_refused_load(void) {
+  static char bytes[1 << 20];
+  net *m = net_open(1, 7);
+  train(m, 3);
+  CHECK(net_save(m, "before.safetensors"));
+  FILE *f = fopen("before.safetensors", "rb");
+  size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+  if (f) fclose(f);
+  uint64_t header = 0;
+  CHECK(n > 8 && n < sizeof bytes);
+  memcpy(&header, bytes, 8);
+  unsigned long at = 0, end = 0;
+  char *entry = header < n ? memmem(bytes + 8, header, "kept", 4) : NULL;
+  char *offsets = entry ? strstr(entry, "data_offsets") : NULL;
+  CHECK(offsets && sscanf(offsets, "data_offsets\":[%lu,%lu]", &at, &end) == 2 && end == at + 4);
+  if (!offsets) return;
+  memset(bytes + 8 + header, 0, n - 8 - header);
+  bytes[8 + header + at + 3] = 2;
+  write_file("wrong.safetensors", NULL, 0, bytes, n);
+  CHECK(!net_load(m, "wrong.safetensors") && strstr(net_error(m), "no bool"));
+  CHECK(net_save(m, "after.safetensors") && same_file("before.safetensors", "after.safetensors"));
+  net_close(m);
+}
+
 /* What a library must leave alone. */
 static void check_host(void) {
   struct sigaction a;
@@ -201,6 +226,7 @@ int main(int argc, char **argv) {
   write_npy("one.npy", "<f4", "()", &one, sizeof one);
   check_bits();
   check_errors();
+  check_refused_load();
   check_host();
   check_threads();
   printf("%d failures\n", failures);

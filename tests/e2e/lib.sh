@@ -23,7 +23,11 @@ entry count() {
   n := n + 1
   return n
 }
-entry flip(b : bool[4]) { return b = not b }
+entry flip(b : bool[4]) {
+  state kept : bool[4] = full([4], false)
+  kept := b
+  return b = not kept
+}
 END
 run 0 "$gc" net.g -o net
 run 0 "$gc" net.g --emit=lib

@@ -1,0 +1,88 @@
+/* The files that a command line names, and which of them would destroy one another.
+   Contract: files_check is called once inputs are open and before anything is opened for writing.
+   Two names are one file if they lead to the same inode, or, of files that do not exist yet, to the
+   same path behind symbolic links. Devices and pipes may be shared. */
+#include "runtime/exec/run.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct FileUse {
+  const char *option; /* without the dashes; NULL: the program itself */
+  const char *path;   /* as the user wrote it */
+  char *real;         /* behind symbolic links, or NULL */
+  bool there, writes;
+  struct stat st;
+} FileUse;
+
+typedef struct Files {
+  FileUse *at;
+  int n;
+} Files;
+
+static void add(Files *f, const char *option, const char *path, bool writes) {
+  FileUse *u = &f->at[f->n];
+  *u = (FileUse){.option = option, .path = path, .writes = writes};
+  u->there = stat(path, &u->st) == 0;
+  if (u->there && !S_ISREG(u->st.st_mode)) return;
+  u->real = path_resolve(path);
+  f->n++;
+}
+
+static bool is_same(const FileUse *a, const FileUse *b) {
+  if (a->there && b->there) return a->st.st_dev == b->st.st_dev && a->st.st_ino == b->st.st_ino;
+  return !a->there && !b->there && a->real && b->real && strcmp(a->real, b->real) == 0;
+}
+
+/* Weights that were read are written anew, and so is a checkpoint, each in one step and long after
+   it was read. */
+static bool is_update(const FileUse *a, const FileUse *b) {
+  static const char *const pair[][2] = {{"load", "save"}, {"resume", "checkpoint"}};
+  for (size_t i = 0; a->option && b->option && i < sizeof pair / sizeof *pair; i++)
+    if (strcmp(a->option, pair[i][0]) == 0 && strcmp(b->option, pair[i][1]) == 0) return true;
+  return false;
+}
+
+static bool refuse(const FileUse *a, const FileUse *b, Err *e) {
+  const FileUse *w = b->writes ? b : a, *other = b->writes ? a : b;
+  if (!other->option)
+    err_set(e, EXIT_USAGE, "%s: --%s would overwrite this program itself", w->path, w->option);
+  else if (other->writes)
+    err_set(e, EXIT_USAGE, "%s: --%s and --%s would both write this file", w->path, other->option,
+            w->option);
+  else
+    err_set(e, EXIT_USAGE, "%s: --%s would overwrite what --%s reads", w->path, w->option,
+            other->option);
+  return err_hint(e, "what it writes needs a file of its own");
+}
+
+bool files_check(const Run *r, const char *checkpoint, const char *load, Err *e) {
+  const GcEntry *en = r->o.entry;
+  const int single = 7; /* the options below, and the program */
+  size_t room = (size_t)single + (size_t)en->ninputs + 2 * (size_t)en->noutputs;
+  Files f = {.at = calloc(room, sizeof *f.at)};
+  if (!f.at) return err_set(e, EXIT_ENV, "no memory for the names of files");
+  const char *const *text = r->o.text;
+  add(&f, NULL, "/proc/self/exe", false);
+  for (int i = 0; i < en->ninputs; i++)
+    if (dataset_path(&r->data, i)) add(&f, en->inputs[i].name, dataset_path(&r->data, i), false);
+  if (load) add(&f, "load", load, false);
+  if (text[OPT_RESUME]) add(&f, "resume", text[OPT_RESUME], false);
+  for (int i = 0; i < en->noutputs; i++)
+    if (r->o.outputs[i].expect) add(&f, "expect", r->o.outputs[i].expect, false);
+  for (int i = 0; i < en->noutputs; i++)
+    if (r->o.outputs[i].save) add(&f, en->outputs[i].name, r->o.outputs[i].save, true);
+  if (text[OPT_SAVE]) add(&f, "save", text[OPT_SAVE], true);
+  if (checkpoint) add(&f, "checkpoint", checkpoint, true);
+  if (text[OPT_LOG]) add(&f, "log", text[OPT_LOG], true);
+  if (text[OPT_PROFILE]) add(&f, "profile", text[OPT_PROFILE], true);
+  bool ok = true;
+  for (int i = 0; ok && i < f.n; i++)
+    for (int j = 0; ok && j < i; j++) {
+      const FileUse *a = &f.at[j], *b = &f.at[i];
+      if ((a->writes || b->writes) && is_same(a, b) && !is_update(a, b)) ok = refuse(a, b, e);
+    }
+  for (int i = 0; i < f.n; i++) free(f.at[i].real);
+  free(f.at);
+  return ok;
+}

@@ -1,0 +1,110 @@
+#!/bin/sh
+# What a program writes destroys nothing: no file that another option names, no link, no mode; and a killed
+# run leaves nothing behind.
+. "$(dirname "$0")/common.sh"
+cat >net.g <<'END'
+def net(x) { return (linear(x, 1) as fc)[:, 0] }
+entry train(x : f32[4, 8], y : f32[4]) {
+  loss = mean((net(x) - y) ** 2)
+  minimize loss with adamw(0.01)
+  return loss
+}
+entry predict(x : f32[4, 8]) { return p = net(x) }
+END
+run 0 "$gc" net.g -O1 -o net
+"$mkdata" npy f32 64,8 1 x.npy && "$mkdata" npy f32 64 2 y.npy || fail 'no data could be made'
+train="./net train --x x.npy --y y.npy --steps 8 --quiet"
+
+# ---- no two uses of one file of which one writes, whatever its name there ----
+run 0 $train --save w.st --checkpoint c.st
+cp w.st w.kept
+cp c.st c.kept
+cp net net.kept
+cp x.npy x.kept
+ln -s w.st link.st
+ln w.st hard.st
+mkdir -p folder
+for w in w.st ./w.st folder/../w.st link.st "$PWD/w.st" hard.st; do
+  for option in log profile checkpoint; do
+    says 2 "--$option would overwrite what --load reads" $train --load w.st --$option "$w"
+  done
+done
+says 2 '--log would overwrite what --load reads' $train --load link.st,scope=net --log w.st
+says 2 '--log would overwrite what --x reads' $train --log x.npy
+says 2 '--save would overwrite what --resume reads' $train --resume c.st --save c.st
+says 2 '--log would overwrite what --resume reads' $train --resume c.st --log c.st
+says 2 '--save and --checkpoint would both write this file' $train --save new.st --checkpoint folder/../new.st:4
+says 2 '--save and --log would both write this file' $train --save new.st --log new.st
+says 2 '--log and --profile would both write this file' $train --log new.st --profile new.st
+says 2 '--p would overwrite what --load reads' ./net predict --x x.npy --load w.st --p w.st
+says 2 '--p would overwrite what --x reads' ./net predict --x x.npy --load w.st --p x.npy
+run 0 ./net predict --x x.npy --load w.st --p p.npy --quiet
+says 2 '--p would overwrite what --expect reads' ./net predict --x x.npy --load w.st --expect p.npy --p p.npy
+says 2 '--profile would overwrite what --expect reads' ./net predict --x x.npy --load w.st --expect p.npy --profile p.npy
+for option in save log profile checkpoint; do
+  says 2 "--$option would overwrite this program itself" $train --$option net
+done
+ln -s nothing-yet dangling
+says 2 '--save and --log would both write this file' $train --save dangling --log nothing-yet
+absent new.st nothing-yet
+same w.st w.kept 'weights that were read'
+same c.st c.kept 'a checkpoint that was read'
+same net net.kept 'the program'
+same x.npy x.kept 'an input'
+
+# ---- what is meant to be written anew, and what is no file, may be named twice ----
+run 0 $train --load w.st --save w.st
+run 0 ./net train --x x.npy --y y.npy --quiet --resume c.st --checkpoint c.st --steps 12
+run 0 $train --save /dev/null --checkpoint /dev/null
+
+# ---- a symbolic link stays one; a file that is replaced keeps its mode ----
+mkdir -p big
+for target in big/w.st big/new.st; do
+  rm -f to.st
+  ln -s "$target" to.st
+  [ -e big/w.st ] || { cp w.st big/w.st && chmod 640 big/w.st; }
+  run 0 $train --save to.st
+  [ -L to.st ] || fail "the link to $target was replaced by a file"
+  [ -f "$target" ] || fail "the save through a link did not reach $target"
+  run 0 ./net predict --x x.npy --load to.st --p p.npy --quiet
+done
+[ "$(stat -c %a big/w.st)" = 640 ] || fail "a mode of 640 became $(stat -c %a big/w.st)"
+for mode in 600 644 400; do
+  chmod $mode w.st
+  run 0 $train --save w.st
+  [ "$(stat -c %a w.st)" = $mode ] || fail "a mode of $mode became $(stat -c %a w.st)"
+done
+(umask 077 && run 0 $train --save private.st && [ "$(stat -c %a private.st)" = 600 ]) || fail 'the umask was not respected'
+
+# ---- a killed run leaves nothing but whole files ----
+mkdir killed
+for i in 1 2 3 4 5; do
+  rm -f killed/*
+  run 137 interrupted SIGKILL killed/c.st ./net train --x x.npy --y y.npy --steps 100000000 --checkpoint killed/c.st:1 --quiet
+  left=$(ls -A killed)
+  case $left in c.st) ;; *) fail "left after SIGKILL: $left" ;; esac
+  run 0 ./net train --x x.npy --y y.npy --quiet --resume killed/c.st --epochs 1
+done
+
+# ---- two runs may write one file at a time: what is there is whole ----
+for i in 1 2 3; do $train --save both.st & done
+$train --save both.st
+wait
+run 0 ./net predict --x x.npy --load both.st --p p.npy --quiet
+absent both.st.*
+
+# ---- where the file system has no unnamed files, a stale temporary file is taken over ----
+without() { strace -qq -f -o strace.txt -e trace=access -e inject=access:error=EACCES "$@"; }
+if strace -qq -o strace.txt -e trace=access true 2>/dev/null; then
+  echo stale >w2.st.gc-tmp
+  run 0 without $train --save w2.st
+  absent w2.st.gc-tmp
+  [ "$(stat -c %a w2.st)" = "$(stat -c %a c.kept)" ] || fail "a new file has the mode $(stat -c %a w2.st)"
+  run 0 ./net predict --x x.npy --load w2.st --p p.npy --quiet
+  ln -s x.npy w3.st.gc-tmp
+  says 3 'w3.st: creating a file beside it failed' without $train --save w3.st
+  same x.npy x.kept 'what a planted link led to'
+else
+  not_tested 'a file system without unnamed files: strace cannot trace here'
+fi
+finish
