@@ -7,6 +7,7 @@
 #define TESTS_LEVEL_H
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,5 +25,23 @@ static inline uint64_t level_seed(void) {
  * second. */
 static inline uint64_t level_case(uint64_t first, uint64_t i, uint64_t n) {
   return first + i + (i < (n + 1) / 2 ? 0 : level_seed());
+}
+
+/* The seeds of such cases, for those who look for what failed. */
+static inline void level_say(uint64_t first, uint64_t n) {
+  uint64_t half = (n + 1) / 2;
+  printf("seeds %llu to %llu", (unsigned long long)first, (unsigned long long)(first + half - 1));
+  if (n > half)
+    printf(", and %llu to %llu", (unsigned long long)level_case(first, half, n),
+           (unsigned long long)level_case(first, n - 1, n));
+  printf("\n");
+}
+
+/* Whether this run of the tests takes a case, known by its text, of which it takes one in n; others
+   on each commit, and all at the level full. */
+static inline bool level_draws(const char *text, uint64_t n) {
+  uint64_t hash = 14695981039346656037u; /* FNV-1a */
+  for (; *text; text++) hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+  return level_is_full() || (hash / 16 + level_seed() / 10000) % n == 0;
 }
 #endif

@@ -2,8 +2,10 @@
      forms FILE.g RUNTIME_DIR
    For each entry: -O0 on one thread is within a tolerance of the reference interpreter, and -O1 and
    -O2 on one, two, three and five threads, dead bytes poisoned or not, with every value row-major
-   or not, give the same bits as -O0. An output NAME=K has every bit of the output NAME.
+   or not, compiled for this machine, for AVX2 and for plain x86-64, give the same bits as -O0. An
+   output NAME=K has every bit of the output NAME.
  */
+#include "tests/level.h"
 #include "tests/num/compare.h"
 #include "tests/num/harness.h"
 #include "tests/num/random_program.h"
@@ -18,18 +20,20 @@ typedef struct Variant {
   int level, threads;
   bool poison;
   const char *passes; /* NULL: those of the level */
+  const char *cflags; /* of the C compiler; -O3 at the level full */
+  int march;          /* see harness_march */
 } Variant;
 
 static const char plain[] =
     "fold,cse,dce,autodiff,fold,cse,dce,fuse,order,liveness,inplace,share,plan-verify";
 
 static const Variant variants[] = {
-    {"-O0 none", "none", 0, 1, false, NULL},
-    {"-O2 pack", "pack", 2, 1, false, NULL},
-    {"-O2 pack, 2 threads", "pack", 2, 2, true, NULL},
-    {"-O2 pool, 3 threads", "pool", 2, 3, false, NULL},
-    {"-O1 pack, 5 threads", "pack", 1, 5, true, NULL},
-    {"row-major, 2 threads", "pack", 2, 2, false, plain},
+    {"-O0 none", "none", 0, 1, false, NULL, "-O0", 0},
+    {"-O2 pack", "pack", 2, 1, false, NULL, "-O3", 0},
+    {"-O2 pack, 2 threads, AVX2", "pack", 2, 2, true, NULL, "-O1", 1},
+    {"-O2 pool, 3 threads, plain x86-64", "pool", 2, 3, false, NULL, "-O0", 2},
+    {"-O1 pack, 5 threads", "pack", 1, 5, true, NULL, "-O1", 0},
+    {"row-major, 2 threads", "pack", 2, 2, false, plain, "-O0", 0},
 };
 
 /* The whole numbers and labels of random_inputs are small; floats lie around 0. */
@@ -96,14 +100,17 @@ static void interpret(Ctx *c, const char *file, Arena *a, Results *r) {
 static bool compile_and_run(Ctx *c, const char *file, const char *runtime, Arena *a,
                             const Variant *v, Results *r) {
   Module *m = source_module(c, file, NULL, 0);
-  CodegenOptions co = {.version = "test", .runtime_dir = runtime, .level = v->level};
+  CodegenOptions co = {.version = "test",
+                       .runtime_dir = runtime,
+                       .level = v->level,
+                       .march = harness_march((uint64_t)v->march)};
   const Target *t = target_cpu(c, &co);
   PassOptions po = {.target = t, .memory = v->memory, .verify_each = true};
   if (!passes_run(m,
                   arena_printf(a, "autodiff,%s", v->passes ? v->passes : passes_pipeline(v->level)),
                   &po))
     return false;
-  Compiled *p = compiled_open(m, t, &co, NULL);
+  Compiled *p = compiled_open(m, t, &co, level_is_full() ? "-O3" : v->cflags);
   if (!p) return false;
   RunOptions ro = {.threads = v->threads, .order = 11, .poison = v->poison, .seed = 1};
   compiled_init(p, &ro);

@@ -208,19 +208,20 @@ static int open_clang(CudaProgram *p, Compiled **out) {
 static int open_nvrtc(CudaProgram *p, bool cubins, Compiled **out) {
   static const char *const virtual_archs[ARCHS] = {"compute_80", "compute_100", "compute_90a"};
   CudaImage image[ARCHS + 1], *own[ARCHS];
+  const int archs = cuda_archs_taken();
   int code = 0, n = 0;
-  bool made = cubins ? cuda_images(p, cuda_archs, ARCHS, image, &code)
-                     : nvrtc_compile(p->g.ctx, p->g.a, cuda_source(p, NULL), virtual_archs, ARCHS,
+  bool made = cubins ? cuda_images(p, cuda_archs, archs, image, &code)
+                     : nvrtc_compile(p->g.ctx, p->g.a, cuda_source(p, NULL), virtual_archs, archs,
                                      image, &code);
   int bad = !made;
-  for (int i = 0; cubins && i < ARCHS && !bad; i++)
+  for (int i = 0; cubins && i < archs && !bad; i++)
     bad += uses_spills(p, &image[i], p->functions.n);
-  for (int i = 0, k; i < ARCHS && !bad; i++) {
+  for (int i = 0, k; i < archs && !bad; i++) {
     for (k = 0; k < n; k++)
       if (ptx_same(ptx_of(own[k]), ptx_of(&image[i]))) break;
     if (k == n) own[n++] = &image[i];
   }
-  bad = bad || !load_tables(p, image, ARCHS + cubins, out, n);
+  bad = bad || !load_tables(p, image, archs + cubins, out, n);
   for (int i = 0; i < n && !bad; i++) bad += !interpret(out[i], own[i], own[i]->arch);
   return bad;
 }

@@ -3,18 +3,20 @@
    run.
      kernels RUNTIME_DIR [--precision=P] FILE.g…
    At another precision than f32: for sm_80 alone, and what f32's program does not have.
-   Kernels of equal text are compiled once, PART of them at a time, so that NVRTC's limits hold
+   Kernels of equal text are compiled once, and of these a tenth, at other precisions half, by
+   the commit's hash, but for the level full; PART of them at a time, so that NVRTC's limits hold
    however large a program is. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for
    GC_NO_SKIP, which makes that an error. */
 #define _GNU_SOURCE
 #include "tests/cuda/uses.h"
+#include "tests/level.h"
 #include "tests/num/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SKIP = 77, PART = 100 };
+enum { SKIP = 77, PART = 100, TENTH = 10, HALF = 2 };
 
 typedef struct Session {
   Ctx *texts; /* of all programs, interned */
@@ -38,7 +40,9 @@ static uint32_t take_part(Session *s, const CudaProgram *p, uint32_t *next, bool
   uint32_t n = 0;
   memset(only, 0, p->functions.n * sizeof *only);
   for (; *next < p->functions.n && n < PART; ++*next) {
-    only[*next] = is_new(s, &p->functions.at[*next]);
+    const CudaFunction *f = &p->functions.at[*next];
+    only[*next] =
+        is_new(s, f) && level_draws(f->body, strcmp(s->precision, "f32") == 0 ? TENTH : HALF);
     n += only[*next];
   }
   return n;
@@ -115,7 +119,8 @@ int main(int argc, char **argv) {
     return 2;
   }
   setvbuf(stdout, NULL, _IOLBF, 0);
-  Session s = {.texts = ctx_new(), .runtime = argv[1], .precision = "f32", .archs = ARCHS};
+  Session s = {
+      .texts = ctx_new(), .runtime = argv[1], .precision = "f32", .archs = cuda_archs_taken()};
   if (other) s.precision = argv[2] + strlen(flag), s.archs = 1;
   if (!codegen_nvrtc(s.texts, NULL, NULL)) {
     printf("NOT TESTED: kernels for a GPU: there is no NVRTC (install the CUDA toolkit or set "

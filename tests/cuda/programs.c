@@ -12,6 +12,8 @@
    that compares nothing fails. Says "NOT TESTED" and exits with 77 where there is no NVRTC or
    clang, but for GC_NO_SKIP, which makes that an error. */
 #include "tests/cuda/device.h"
+#include "tests/cuda/uses.h"
+#include "tests/level.h"
 #include "tests/num/compare.h"
 #include "tests/num/random_program.h"
 #include "tests/num/source.h"
@@ -294,14 +296,16 @@ int main(int argc, char **argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (!can_compile(r.kind)) return getenv("GC_NO_SKIP") ? 1 : SKIP;
   Tally t = {0};
-  for (uint64_t s = r.first; s < r.first + r.modules; s++) {
+  for (uint64_t i = 0; i < r.modules; i++) {
+    const uint64_t s = r.file ? r.first : level_case(r.first, i, r.modules);
     test_module(&r, s, 0, &t);
     if (r.precision)
       test_module(&r, s, strcmp(r.precision, "bf16") == 0 ? BF16_PART : TF32_PART, &t);
   }
   if (r.kind == DEVICE_NVRTC || r.kind == DEVICE_PTX)
     printf("%d texts of PTX, of which %d differ, ran\n",
-           (int)r.modules * ARCHS * (1 + !!r.precision), t.devices);
+           (int)r.modules * cuda_archs_taken() * (1 + !!r.precision), t.devices);
+  if (!r.file) level_say(r.first, r.modules);
   if (!t.compared) printf("nothing was compared\n"), t.bad++;
   if (t.once && r.kind != DEVICE_DRIVER)
     printf("%d entries ran in one order of warps alone\n", t.once), t.bad++;

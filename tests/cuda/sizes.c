@@ -5,16 +5,18 @@
    First programs that other tests run, NAME=V as of gc -D; that they are run and compared is the
    caller's to see to. Then programs at their own sizes. Last programs of which nothing is asked:
    where one of their kernels is of a form that is run nowhere else, it may stand for it. Of all the
-   kernels of such a form the one of the fewest elements runs here. Says "NOT TESTED" and exits with
+   kernels of such a form the one of the fewest elements runs here, and of the forms a tenth, by the
+   commit's hash, but for the level full. Says "NOT TESTED" and exits with
    77 where there is no NVRTC, but for GC_NO_SKIP, which makes that an error. */
 #include "tests/cuda/alone.h"
+#include "tests/level.h"
 #include "tests/num/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SKIP = 77, MOST_PROGRAMS = 200 };
+enum { SKIP = 77, MOST_PROGRAMS = 200, TENTH = 10 };
 
 typedef enum Use { RUN_ELSEWHERE, AT_OWN_SIZE, STAND_IN, USES } Use;
 
@@ -74,7 +76,7 @@ static void run_program(Session *s, int program) {
   CudaFunctions alone = {0};
   for (uint32_t i = 0; i < s->forms.n; i++) {
     const KernelForm *f = &s->forms.at[i];
-    if (f->run || !f->own || f->program != program) continue;
+    if (f->run || !f->own || f->program != program || !level_draws(f->text, TENTH)) continue;
     if (f->least->op->kind ==
         OP_COPY) { /* no pass leaves one without a reason, and alone it has none */
       printf("no program that is run has the copy of \"%s\":\n%s\n", f->least->what, f->text);

@@ -1,12 +1,15 @@
 /* Reads what ptxas says of each kernel; see uses.h. What spills.def does not list may not spill. */
 #define _GNU_SOURCE
 #include "tests/cuda/uses.h"
+#include "tests/level.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 const char *const cuda_archs[ARCHS] = {"sm_80", "sm_100", "sm_90a"};
+
+int cuda_archs_taken(void) { return level_is_full() ? ARCHS : ARCHS - 1; }
 
 typedef struct Listed {
   int bytes;

@@ -6,6 +6,9 @@
 /* What kernels are compiled for; NVRTC makes code for sm_100 by another way than for sm_80. */
 enum { ARCHS = 3 };
 extern const char *const cuda_archs[ARCHS];
+/* How many of them, from the first on, this run of the tests takes: all at the level full. What
+   NVRTC makes for sm_90a is, but for its name, what it makes for sm_80. */
+int cuda_archs_taken(void);
 
 /* How many of the program's kernels in the image spill, after saying which; n: how many kernels
    the image must have, of which one that lacks counts, too. */

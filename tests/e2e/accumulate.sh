@@ -1,6 +1,7 @@
 #!/bin/sh
 # Four parts of a batch with accumulate = 4 are one step on the whole, and no step before the fourth.
 . "$(dirname "$0")/common.sh"
+unoptimised
 cat >parts.g <<'END'
 def net(x) { return linear(x, 3) as out }
 entry all(x : f32[8, 4], t : u8[8]) {

@@ -3,6 +3,7 @@
 # by images and by channels, odd pixels, windows that overlap with padding, a pool of means, a convolution
 # without a bias, and one in groups, whose gradient stays whole.
 . "$(dirname "$0")/common.sh"
+unoptimised
 cat >blocks.g <<'END'
 let N = 5
 hyper lr = 0.05

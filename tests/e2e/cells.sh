@@ -2,6 +2,7 @@
 # The prelude's recurrent cells, attention with several heads, its step with kept keys and values, huber, and
 # orthogonal weights, against their published formulas in plain Python: the program's own weights and results, as saved.
 . "$(dirname "$0")/common.sh"
+unoptimised
 cat >cells.g <<'END'
 entry run(x : f32[1, 4, 6]) {
   h = zeros([1, 3])

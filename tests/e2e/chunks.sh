@@ -4,6 +4,7 @@
 # ones, and by a softmax that is written out; with bias and without, tied to a table, and inference alone. What
 # reads the product as a whole keeps it whole.
 . "$(dirname "$0")/common.sh"
+unoptimised
 cat >wide.g <<'END'
 let R = 3072
 hyper lr = 0.1

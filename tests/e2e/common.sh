@@ -7,6 +7,16 @@ rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
 export PYTHONPATH="$here/tests/e2e${PYTHONPATH:+:$PYTHONPATH}" PYTHONDONTWRITEBYTECODE=1 # weights.py
 failures=0 checks=0
 
+# unoptimised: programs of this script may be compiled without the C compiler's optimiser, which takes most of
+# a test's time. Said by scripts that compare bits and figures, not by those that train for long. A third of
+# them, another one on each commit, still has all of it, and so have all at the level full.
+unoptimised() {
+  [ "${GC_TEST_LEVEL-}" = full ] && return
+  turn=$((${GC_TEST_SEED:-0} / 10000 + $(basename "$0" | cksum | cut -d' ' -f1)))
+  [ -n "${GC_TEST_SEED-}" ] && [ $((turn % 3)) = 0 ] && return
+  export CC="$here/tests/cc-O0"
+}
+
 fail() {
   echo "FAILED: $*"
   failures=$((failures + 1))

@@ -1,6 +1,7 @@
 #!/bin/sh
 # einsum of several tensors against what it stands for, written out; and its gradient.
 . "$(dirname "$0")/common.sh"
+unoptimised
 cat >e.g <<'END'
 def differ(a, b) { return max(abs(a - b)) }
 entry run(x : f32[4, 9], y : f32[9, 6], z : f32[6, 11], w : f32[11, 3], b : f32[4, 5, 6], v : f32[6]) {

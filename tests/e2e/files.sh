@@ -3,6 +3,7 @@
 # else, weights of another model, a full disk, no C compiler. One message with what to do, the documented
 # exit code, nothing half written, and an older file of the same name as it was.
 . "$(dirname "$0")/common.sh"
+unoptimised
 digits 2000
 images=images.idx.gz labels=labels.idx.gz
 run 0 "$gc" "$here/docs/examples/mnist.g" -O2 -o mnist

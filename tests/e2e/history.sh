@@ -3,6 +3,7 @@
 # and other values but the first or the last, read where they lie: given back, stored, and gone backwards through. The
 # same bits at every level, strategy, limit and number of streams, and what the loop written out gives.
 . "$(dirname "$0")/common.sh"
+unoptimised
 cat >scan.g <<'END_OF_G'
 let T = 9
 entry run(x : f32[T, 8, 16], h0 : f32[8, 16], w : f32[16, 16]) {

@@ -2,6 +2,7 @@
 # A model as a C library: its header in C and C++, its functions against the executable form of the same
 # model bit for bit, what goes wrong, names that nobody should choose, and Python without a package.
 . "$(dirname "$0")/common.sh"
+unoptimised
 cc=${CC:-cc}
 cat >net.g <<'END'
 let N = 16

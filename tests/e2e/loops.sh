@@ -2,6 +2,7 @@
 # Loops that run again for their ways back: the bits of a net whose memory has no limit, with dropout in the
 # body, for numbers of steps with and without divisors.
 . "$(dirname "$0")/common.sh"
+unoptimised
 cat >net.g <<'END'
 hyper lr = 0.1
 def loss_of(x : [t, n, d], y) {

@@ -4,6 +4,7 @@
 # transposed convolution, concatenation, pools, a state that moves; then rows of tokens: a table, norms,
 # attention, dense layers whose parts are one chain of a product.
 . "$(dirname "$0")/common.sh"
+unoptimised
 cat >images.g <<'END'
 let N = 12
 hyper lr = 0.05

@@ -2,6 +2,7 @@
 # Random numbers in loops: a scan draws what it draws unrolled, whatever stands around it, and dropout's
 # mask on the way back is the one on the way forth; initial values are the same in whatever order they lie.
 . "$(dirname "$0")/common.sh"
+unoptimised
 cat >loop.g <<'END'
 def noisy(x) { return x + 0.1 * normal(shape = shape(x)) }
 def cell(x, h) { return tanh(noisy(dropout(linear(x, 8) as x, 0.3) + linear(h, 8) as h)) }

@@ -2,6 +2,7 @@
 # Concatenated images and their gradients, made part by part: every weight is the same to the last bit. Odd numbers
 # of channels, three parts, a part that others read, too, and a part that is an input.
 . "$(dirname "$0")/common.sh"
+unoptimised
 cat >parts.g <<'END'
 let N = 3
 hyper lr = 0.05

@@ -3,6 +3,7 @@
 # nested loops, under two names, beside a carry that older values made, through a param that the body updates, and
 # gradients of all that. What refuses or takes such bodies is tested by random ones, tests/num/scan_grad.c.
 . "$(dirname "$0")/common.sh"
+unoptimised
 cat >dead.g <<'END'
 entry dead(w : f32[8, 8], x : f32[6, 8]) {
   h = zeros([8])

@@ -2,6 +2,7 @@
 # Streams give the same bits on any number of threads, over many steps and with loops; the profile shows
 # each step on the threads of its stream alone; the arena is hardly larger.
 . "$(dirname "$0")/common.sh"
+unoptimised
 cat >net.g <<'END'
 def net(x : f32[n, 32]) {
   h = relu(linear(x, 64) as first)

@@ -3,6 +3,7 @@
 # with ones and zeros picks, which it leaves alone. Values, gradients by table and weight, ids that repeat, the
 # transposed weight, bf16, and the body of a scan; an id without a row stops the program.
 . "$(dirname "$0")/common.sh"
+unoptimised
 cat >t.g <<'END'
 def differ(a, b) { return max(abs(f32(a) - f32(b))) }
 def picked(t, id) { return reshape(reshape(f32(one_hot(id, 7)), [36, 7]) @ t, [4, 9, 3]) }

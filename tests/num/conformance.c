@@ -5,6 +5,7 @@
    every op, or the test fails and names it. (Real programs flush subnormals to zero in every
    thread; this process keeps IEEE's rules, so exact ops are checked on subnormals, too.) */
 #include "tests/num/conformance.h"
+#include "tests/level.h"
 #include "tests/num/random_program.h"
 
 #include <math.h>
@@ -108,13 +109,15 @@ static int batch_run(Batch *b, const char *runtime, uint64_t seed) {
   int failures = 0;
   char *text = NULL;
   make_init(b->m);
-  CodegenOptions co = {.version = "test", .runtime_dir = runtime};
+  const uint64_t turn = level_seed() / 10000 + (uint64_t)b->at[0].seed / 101;
+  CodegenOptions co = {.version = "test", .runtime_dir = runtime, .march = harness_march(turn)};
+  const char *cflags = level_is_full() ? "-O3" : turn % 4 == 0 ? "-O3" : "-O0";
   const Target *t = target_cpu(b->ctx, &co);
   co.level = 2;
   PassOptions po = {.target = t, .memory = "pack", .verify_each = true};
   Module *m = twin(b, &text);
   Compiled *p = NULL;
-  if (t && m && passes_run(m, passes_pipeline(2), &po)) p = compiled_open(m, t, &co, "-O1");
+  if (t && m && passes_run(m, passes_pipeline(2), &po)) p = compiled_open(m, t, &co, cflags);
   if (!p) {
     printf("a batch from %s to %s does not compile\n", op_info[b->at[0].kind].name,
            op_info[b->at[b->n - 1].kind].name);

@@ -116,6 +116,16 @@ Compiled *compiled_load(const char *object) {
   return c;
 }
 
+const char *harness_march(uint64_t k) {
+#ifdef __x86_64__
+  if (k % 3 == 2) return "x86-64";
+  if (k % 3 == 1 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return "x86-64-v3";
+#endif
+  (void)k;
+  return NULL;
+}
+
 Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, const char *cflags) {
   Arena *a = arena_new();
   char dir[] = "/tmp/gc-test-XXXXXX";

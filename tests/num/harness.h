@@ -32,6 +32,9 @@ typedef struct RunOptions {
   uint64_t seed, step; /* of the random ops */
 } RunOptions;
 
+/* An instruction set for case k, of those that this machine has: its own, x86-64-v3 and x86-64 in
+   turn. NULL: its own. */
+const char *harness_march(uint64_t k);
 /* NULL after printing why. cflags: of the C compiler, "-O1"; NULL: as gc compiles. */
 Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, const char *cflags);
 /* A program that is compiled already: a shared object with a gc_program; NULL after printing why.

@@ -8,8 +8,10 @@
    The C compiler takes most of the time, so beside f64 and -O2, one of which its optimiser
    compiles, a batch has one of the others, which its seed draws. `random_compiled --all …` gives
    each batch all. Prints the seed of what differs; `random_compiled --all SEED 1 DIR` runs it
-   again. `random_compiled --streams …` takes instead every strategy, and three limits, with 1, 2
-   and 4 streams each. */
+   again. A third of the batches each is compiled for this machine, for AVX2 and for plain x86-64;
+   half of them have seeds that follow from the commit (level.h). `random_compiled --streams …`
+   takes instead every strategy, and three limits, with 1, 2 and 4 streams each. */
+#include "tests/level.h"
 #include "tests/num/harness.h"
 #include "tests/num/random_program.h"
 
@@ -291,8 +293,11 @@ int main(int argc, char **argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   uint64_t first = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10);
   int failures = 0, programs = 0;
-  for (uint64_t s = first; s < first + (count + BATCH - 1) / BATCH; s++) {
-    CodegenOptions co = {.version = "test", .runtime_dir = argv[3]};
+  const uint64_t batches = (count + BATCH - 1) / BATCH;
+  level_say(first, batches);
+  for (uint64_t i = 0; i < batches; i++) {
+    const uint64_t s = level_case(first, i, batches);
+    CodegenOptions co = {.version = "test", .runtime_dir = argv[3], .march = harness_march(s)};
     Ctx *c = ctx_new();
     Arena *a = arena_new();
     Results oracle = {0}, f64 = {0}, base = {0};

@@ -13,6 +13,7 @@
 #include "random_history.h"
 #include "random_nets.h"
 #include "random_program.h"
+#include "tests/level.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -451,8 +452,9 @@ int main(int argc, char **argv) {
   const Kind nets = {.make = random_net}, histories = {.make = random_history};
   Tally tally = {0};
   bool ok = true;
-  for (long s = first; ok && s < first + count; s++) {
-    uint64_t seed = (uint64_t)s;
+  level_say((uint64_t)first, (uint64_t)count);
+  for (long i = 0; ok && i < count; i++) {
+    const uint64_t seed = level_case((uint64_t)first, (uint64_t)i, (uint64_t)count), s = seed;
     const char *either = s % 2 ? before : whole;
     ok = compare(&plain, seed, before, whole, BITS) && exactly(&trained, seed) &&
          nearly(&exact, seed) && differences(&smooth, seed, either, &tally);

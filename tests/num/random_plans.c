@@ -13,6 +13,7 @@
 #include "codegen/codegen.h"
 #include "passes/manager/pass_list.h"
 #include "passes/remat/remat_impl.h"
+#include "tests/level.h"
 #include "tests/num/compare.h"
 #include "tests/num/planned.h"
 #include "tests/num/random_history.h"
@@ -414,9 +415,11 @@ int main(int argc, char **argv) {
   if (loops) return !loops_agree((uint64_t)first, count, cpu);
   Tally tally = {0};
   bool ok = true;
-  for (long s = first; ok && s < first + count; s++)
-    ok = all_ways(histories ? recurrence : any_program, (uint64_t)s, s % 2 ? cpu : &random_target,
-                  &tally);
+  level_say((uint64_t)first, (uint64_t)count);
+  for (long i = 0; ok && i < count; i++) {
+    const uint64_t s = level_case((uint64_t)first, (uint64_t)i, (uint64_t)count);
+    ok = all_ways(histories ? recurrence : any_program, s, s % 2 ? cpu : &random_target, &tally);
+  }
   long asked = 3 * tally.limits; /* each in 1, 2 and 4 streams */
   printf("%ld programs, %ld of them under three limits; %ld plans; %ld of %ld limits met\n", count,
          tally.full, tally.plans, asked - tally.refused, asked);

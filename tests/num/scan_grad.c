@@ -8,6 +8,7 @@
 #include "lang/syntax/ast.h"
 #include "passes/passes.h"
 #include "random_program.h"
+#include "tests/level.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -249,7 +250,8 @@ static Fate try(uint64_t seed) {
 int main(int argc, char **argv) {
   uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000;
   uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1, n[WRONG + 1] = {0};
-  for (uint64_t seed = first; seed < first + count && !n[WRONG]; seed++) n[try(seed)]++;
+  level_say(first, count);
+  for (uint64_t i = 0; i < count && !n[WRONG]; i++) n[try(level_case(first, i, count))]++;
   printf("%llu taken, %llu refused\n", (unsigned long long)n[TAKEN],
          (unsigned long long)n[REFUSED]);
   if (n[WRONG]) return 1;
