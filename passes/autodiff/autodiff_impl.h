@@ -53,12 +53,11 @@ typedef struct ScanBack {
   const Op *yield; /* its end */
   Op *back;        /* backward */
   Arena *a;
-  ValueId *carry; /* by carry: its gradient as it comes in, or NO_ID */
-  uint32_t n;     /* values once the backward body is built: of all that it can need */
-  ValueId *there; /* by value below n: what stands for it in the backward body, or NO_ID */
-  bool *is_there; /* by value below `known`: back_is_there has said so; that stays true */
-  uint32_t known; /* values when the gradient began; stacks of inner loops come behind them */
-  Block *again;   /* what is computed again, to be put in front */
+  bool *available; /* by value: see back_is_there */
+  ValueId *carry;  /* by carry: its gradient as it comes in, or NO_ID */
+  uint32_t n;      /* values once the backward body is built: of all that it can need */
+  ValueId *there;  /* by value below n: what stands for it in the backward body, or NO_ID */
+  Block *again;    /* what is computed again, to be put in front */
   VEC(ValueId)
   inits, types_of, xs;  /* of the loop to be built: operands, and values like its carries */
   VEC(ValueId) outside; /* values with accumulators */
@@ -81,7 +80,7 @@ int back_slice_of(const ScanBack *s, ValueId v);
 /* A row by the counter of what comes from outside, which is as good as a slice. */
 bool back_is_row(const ScanBack *s, const Op *op, int *sign, int64_t *from);
 /* The backward body can have the value of the forward body without another stack. */
-bool back_is_there(ScanBack *s, ValueId v);
+bool back_is_there(const ScanBack *s, ValueId v);
 /* The forward loop stacks the value from now on. */
 ValueId back_save(ScanBack *s, ValueId v);
 

@@ -148,21 +148,31 @@ bool back_is_row(const ScanBack *s, const Op *op, int *sign, int64_t *from) {
          value_block(s->e, op->operands[0]) != s->scan->blocks[0];
 }
 
-bool back_is_there(ScanBack *s, ValueId v) {
-  const Value *x = value_at(s->e, v);
-  if (value_block(s->e, v) != s->scan->blocks[0]) return true; /* from outside */
-  if ((v < s->known && s->is_there[v]) || (s->there && s->there[v] != NO_ID) ||
-      back_stack_of(s, v) != NO_ID || back_slice_of(s, v) >= 0)
-    return true;
-  if (x->def == NO_ID) return x->index == 0; /* the counter; a carry is gone */
-  const Op *op = op_at(s->e, x->def);
+bool back_is_there(const ScanBack *s, ValueId v) {
+  return value_block(s->e, v) != s->scan->blocks[0] || s->available[v]; /* or from outside */
+}
+
+/* Whether an argument of the forward body is available: not a carry, which is overwritten. */
+static void argument_available(ScanBack *s, ValueId v) {
+  s->available[v] =
+      value_at(s->e, v)->index == 0 || back_slice_of(s, v) >= 0 || back_stack_of(s, v) != NO_ID;
+}
+
+/* Whether the results of an op are available, once that of its operands is known. */
+static void results_available(ScanBack *s, const Op *op) {
   int sign;
   int64_t from;
-  if (!is_cheap(op) && !back_is_row(s, op, &sign, &from)) return false;
-  for (int k = 0; k < op->noperands; k++)
-    if (!back_is_there(s, op->operands[k])) return false;
-  if (v < s->known) s->is_there[v] = true;
-  return true;
+  bool again = is_cheap(op) || back_is_row(s, op, &sign, &from);
+  for (int k = 0; again && k < op->noperands; k++) again = back_is_there(s, op->operands[k]);
+  for (int k = 0; k < op->nresults; k++)
+    s->available[op->results[k]] = again || back_stack_of(s, op->results[k]) != NO_ID;
+}
+
+static void find_available(ScanBack *s) {
+  const Block *b = s->scan->blocks[0];
+  s->available = ARENA_ARRAY(s->a, bool, s->e->values.n);
+  for (uint32_t i = 0; i < b->args.n; i++) argument_available(s, b->args.at[i]);
+  for (uint32_t i = 0; i < b->ops.n; i++) results_available(s, op_at(s->e, b->ops.at[i]));
 }
 
 static ValueId slice_again(ScanBack *s, ValueId v, ValueId of) {
@@ -203,24 +213,53 @@ ValueId back_save(ScanBack *s, ValueId v) {
   return id;
 }
 
-/* What stands for a value of the forward body in the backward body. */
-static ValueId value_there(ScanBack *s, ValueId v) {
-  if (v >= s->n || value_block(s->e, v) != s->scan->blocks[0]) return v;
-  if (s->there[v] != NO_ID) return s->there[v];
-  const Value x = *value_at(s->e, v);
-  if (x.def == NO_ID && x.index == 0) return s->there[v] = s->back->blocks[0]->args.at[0];
+/* The value has one that stands for it in the backward body, or gets one without computing. */
+static bool comes_in(ScanBack *s, ValueId v) {
+  if (s->there[v] != NO_ID) return true;
+  if (value_block(s->e, v) != s->scan->blocks[0]) {
+    s->there[v] = v;
+    return true;
+  }
+  const Value *x = value_at(s->e, v);
+  if (x->def == NO_ID && x->index == 0) {
+    s->there[v] = s->back->blocks[0]->args.at[0];
+    return true;
+  }
   int slice = back_slice_of(s, v);
   ValueId stack = slice >= 0 ? s->scan->operands[slice] : back_stack_of(s, v);
-  if (stack == NO_ID && !back_is_there(s, v)) stack = back_save(s, v);
-  if (stack != NO_ID) return s->there[v] = slice_again(s, v, stack);
-  const Op *op = op_at(s->e, x.def);
-  for (int k = 0; k < op->noperands; k++)
-    s->there[op->operands[k]] = value_there(s, op->operands[k]);
-  Block *here = s->g->b->b;
-  builder_at(s->g->b, s->again);
-  build_copy(s->g->b, s->e, op, s->there);
-  builder_at(s->g->b, here);
-  return s->there[v];
+  if (stack == NO_ID && !back_is_there(s, v)) {
+    stack = back_save(s, v);
+    s->available[v] = true;
+  }
+  if (stack == NO_ID) return false;
+  s->there[v] = slice_again(s, v, stack);
+  return true;
+}
+
+/* Gives a value of the forward body one that stands for it in the backward body. An explicit stack:
+   a chain of ops to compute again may be as long as the body. */
+static void bring_value(ScanBack *s, ValueId v) {
+  typedef struct Frame {
+    const Op *op;
+    int next; /* operand */
+  } Frame;
+  VEC(Frame) open = {0};
+  if (comes_in(s, v)) return;
+  vec_push(s->a, &open, (Frame){.op = value_def(s->e, v)});
+  while (open.n) {
+    Frame *f = &open.at[open.n - 1];
+    const Op *op = f->op;
+    while (f->next < op->noperands && comes_in(s, op->operands[f->next])) f->next++;
+    if (f->next < op->noperands) {
+      vec_push(s->a, &open, (Frame){.op = value_def(s->e, op->operands[f->next])});
+      continue;
+    }
+    Block *here = s->g->b->b;
+    builder_at(s->g->b, s->again);
+    build_copy(s->g->b, s->e, op, s->there);
+    builder_at(s->g->b, here);
+    open.n--;
+  }
 }
 
 /* Values that the backward body reads of the forward body, those defined first first. */
@@ -251,12 +290,15 @@ static void bring_in(ScanBack *s, Block *b) {
   memset(s->there, 0xff, sizeof *s->there * s->n); /* NO_ID */
   bool *needed = ARENA_ARRAY(s->a, bool, s->n);
   find_needed(s, b, needed);
-  for (uint32_t i = 0; i < from->args.n; i++)
-    if (needed[from->args.at[i]]) (void)value_there(s, from->args.at[i]);
-  for (uint32_t i = 0; i < from->ops.n; i++) {
+  for (uint32_t i = 0; i < from->args.n; i++) {
+    argument_available(s, from->args.at[i]);
+    if (needed[from->args.at[i]]) bring_value(s, from->args.at[i]);
+  }
+  for (uint32_t i = 0; i < from->ops.n; i++) { /* what is saved is available to what comes later */
     const Op *op = op_at(s->e, from->ops.at[i]);
+    results_available(s, op);
     for (int k = 0; k < op->nresults; k++)
-      if (needed[op->results[k]]) (void)value_there(s, op->results[k]);
+      if (needed[op->results[k]]) bring_value(s, op->results[k]);
   }
   replace(s, b, needed);
   Block all = {0};
@@ -341,8 +383,6 @@ void diff_back_scan(GradCtx *g, const Op *scan) {
   s.scan = op_at(s.e, scan->id);
   s.yield = end_of(s.e, scan);
   s.carry = ARENA_ARRAY(s.a, ValueId, carries_of(scan) + 1);
-  s.known = s.e->values.n;
-  s.is_there = ARENA_ARRAY(s.a, bool, s.known);
   Arena *m = s.e->module->arena;
   Block *body = ARENA_NEW(m, Block), *outer = g->b->b;
   s.again = ARENA_NEW(m, Block);
@@ -355,6 +395,7 @@ void diff_back_scan(GradCtx *g, const Op *scan) {
   builder_at(g->b, body);
   seed(&s, body);
   diff_back(g, scan->blocks[0], 0, scan->blocks[0]->ops.n);
+  find_available(&s);
   find_given(&s, body, reached);
   go_out(&s, attr);
   Op holder = {.blocks = &body};

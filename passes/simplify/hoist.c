@@ -22,41 +22,64 @@ typedef struct Hoist {
   VEC(Ahead) ahead;
   VEC(OpId) ops;  /* of the block that is being written */
   ValueId *by;    /* by value: what it is replaced by */
+  bool *movable;  /* by value of the body at hand: it could stand before the loop */
   bool *pinned;   /* by value: a grad of the body is by it, so what is made of it stays */
-  uint32_t *can;  /* by value: 2 loop + whether it can go ahead of that loop, once that is known */
-  uint32_t loop;  /* number of the loop that is looked at, from 1 */
-  uint32_t known; /* values in them */
+  uint32_t known; /* values in it */
+  uint32_t room;  /* elements of movable */
 } Hoist;
 
 static bool is_out(const Hoist *h, const Block *body, ValueId v) {
   return value_block(h->e, v) != body;
 }
 
-static bool can_go(const Hoist *h, const Block *body, ValueId v);
-
-static bool find_can_go(const Hoist *h, const Block *body, ValueId v) {
-  const Op *op = value_def(h->e, v);
-  if (!op || op->nblocks || op_info[op->kind].flags & (OPF_EFFECT | OPF_TERMINATOR)) return false;
-  if (op->kind == OP_GRAD || (h->pinned && v < h->known && h->pinned[v])) return false;
-  for (int k = 0; k < op->noperands; k++)
-    if (!can_go(h, body, op->operands[k])) return false;
-  return true;
-}
-
 /* The op could stand before the loop: it reads nothing but what is there or can go there. */
 static bool can_go(const Hoist *h, const Block *body, ValueId v) {
-  if (is_out(h, body, v)) return true;
-  if (v >= h->known) return find_can_go(h, body, v);
-  if (h->can[v] / 2 != h->loop) h->can[v] = 2 * h->loop + find_can_go(h, body, v);
-  return h->can[v] % 2;
+  return is_out(h, body, v) || h->movable[v];
 }
 
+/* Finds what can go, by one walk, as every use follows its definition. It stays so while ops go:
+   what can go with its operands can go after them, and no other op gets operands that can. */
+static void find_movable(Hoist *h, const Block *body) {
+  if (h->room < h->e->values.n) {
+    h->room = 2 * h->e->values.n;
+    h->movable = ARENA_ARRAY(h->r->scratch, bool, h->room);
+  }
+  for (uint32_t i = 0; i < body->args.n; i++) h->movable[body->args.at[i]] = false;
+  for (uint32_t i = 0; i < body->ops.n; i++) {
+    const Op *op = op_at(h->e, body->ops.at[i]);
+    bool can = !op->nblocks && !(op_info[op->kind].flags & (OPF_EFFECT | OPF_TERMINATOR)) &&
+               op->kind != OP_GRAD;
+    for (int k = 0; can && k < op->noperands; k++) can = can_go(h, body, op->operands[k]);
+    for (int k = 0; k < op->nresults; k++) {
+      ValueId v = op->results[k];
+      h->movable[v] = can && !(h->pinned && v < h->known && h->pinned[v]);
+    }
+  }
+}
+
+/* Moves what makes v before the loop, its operands first. An explicit stack: a chain may be as long
+   as the body. */
 static void go(Hoist *h, Block *body, Block *outer, ValueId v) {
+  typedef struct Frame {
+    OpId op;
+    int next; /* operand */
+  } Frame;
+  VEC(Frame) open = {0};
   if (is_out(h, body, v)) return;
-  Op *op = op_at(h->e, value_at(h->e, v)->def);
-  for (int k = 0; k < op->noperands; k++) go(h, body, outer, op->operands[k]);
-  op->parent = outer;
-  vec_push(h->r->scratch, &h->ops, op->id);
+  vec_push(h->r->scratch, &open, (Frame){.op = value_at(h->e, v)->def});
+  while (open.n) {
+    Frame *f = &open.at[open.n - 1];
+    Op *op = op_at(h->e, f->op);
+    while (f->next < op->noperands && is_out(h, body, op->operands[f->next])) f->next++;
+    if (f->next < op->noperands) {
+      OpId def = value_at(h->e, op->operands[f->next])->def;
+      vec_push(h->r->scratch, &open, (Frame){.op = def});
+      continue;
+    }
+    op->parent = outer;
+    vec_push(h->r->scratch, &h->ops, op->id);
+    open.n--;
+  }
 }
 
 static bool is_work(const Op *op) {
@@ -177,7 +200,7 @@ static void hoist_scan(Hoist *h, Op *scan, Block *outer) {
   Block *body = scan->blocks[0];
   bool sliced = false;
   h->ahead.n = 0;
-  h->loop++;
+  find_movable(h, body);
   for (uint32_t i = 0; i < body->ops.n; i++) {
     Op *op = op_at(h->e, body->ops.at[i]);
     if (op->parent != body) continue; /* it went with another */
@@ -230,7 +253,6 @@ bool pass_hoist(PassRun *r) {
     Hoist h = {.r = r, .e = e, .b = builder_new(e, e->body), .grads = grads, .known = e->values.n};
     h.b->fold = false;
     h.by = ARENA_ARRAY(r->scratch, ValueId, h.known);
-    h.can = ARENA_ARRAY(r->scratch, uint32_t, h.known);
     h.pinned = pass_pinned(r->scratch, e);
     for (ValueId v = 0; v < h.known; v++) h.by[v] = v;
     int64_t before = r->changes;
