@@ -86,6 +86,8 @@ typedef struct Buffers {
   int64_t steps; /* every time is below */
 } Buffers;
 
+/* Bytes in use at each time; NULL where a sum overflows. */
+uint64_t *buffers_live(Arena *a, const Buffers *b);
 /* The largest sum of bytes in use at one time: no arena is smaller. Saturates. */
 uint64_t buffers_bound(Arena *scratch, const Buffers *b);
 /* Every buffer at bytes of its own. Returns the end of the last one; saturates at UINT64_MAX. */

@@ -69,20 +69,28 @@ Storages plan_storages(Arena *a, const Entry *e, const Plan *p, int align, bool 
   return s;
 }
 
-uint64_t buffers_bound(Arena *scratch, const Buffers *b) {
-  uint64_t *more = ARENA_ARRAY(scratch, uint64_t, b->steps + 1);
-  uint64_t *less = ARENA_ARRAY(scratch, uint64_t, b->steps + 1), live = 0, most = 0;
+uint64_t *buffers_live(Arena *a, const Buffers *b) {
+  uint64_t *more = ARENA_ARRAY(a, uint64_t, b->steps + 1);
+  uint64_t *less = ARENA_ARRAY(a, uint64_t, b->steps + 1), live = 0;
   for (int i = 0; i < b->n; i++) {
     const Buffer *x = &b->at[i];
-    if (!checked_add(more[x->first], x->bytes, &more[x->first])) return UINT64_MAX;
-    if (!checked_add(less[x->last + 1], x->bytes, &less[x->last + 1])) return UINT64_MAX;
+    if (!checked_add(more[x->first], x->bytes, &more[x->first])) return NULL;
+    if (!checked_add(less[x->last + 1], x->bytes, &less[x->last + 1])) return NULL;
   }
   for (int64_t t = 0; t < b->steps; t++) {
     live -= less[t];
-    if (!checked_add(live, more[t], &live)) return UINT64_MAX;
-    if (live > most) most = live;
+    if (!checked_add(live, more[t], &live)) return NULL;
+    more[t] = live;
   }
-  return most;
+  return more;
+}
+
+uint64_t buffers_bound(Arena *scratch, const Buffers *b) {
+  const uint64_t *live = buffers_live(scratch, b);
+  uint64_t most = 0;
+  for (int64_t t = 0; live && t < b->steps; t++)
+    if (live[t] > most) most = live[t];
+  return live ? most : UINT64_MAX;
 }
 
 uint64_t buffers_stack(Buffers *b) {
