@@ -44,25 +44,55 @@ static void weigh(const Micro *m, uint64_t *all, uint64_t *gone) {
   *gone = cut > whole ? cut - whole : 0;
 }
 
-/* The bytes that need not be whole, if they are much of what the entry makes, else 0: a mean over
-   the batch in its midst, such as batch normalisation has in training, leaves little. */
-static uint64_t pays(Arena *a, const Entry *e, int64_t batch, int64_t parts) {
+/* Much of what the entry makes need not be whole: a mean over the batch in its midst, such as batch
+   normalisation has in training, leaves little. */
+static bool pays(Arena *a, const Entry *e, int64_t batch, int64_t parts) {
   enum { WORTH = 8 };
   uint64_t all, gone;
-  if (batch <= 0 || parts <= 1 || batch % parts) return 0;
+  if (batch <= 0 || parts <= 1 || batch % parts) return false;
   Micro m = micro_of(a, e, batch, parts);
   weigh(&m, &all, &gone);
-  return gone > all / WORTH ? gone : 0;
+  return gone > all / WORTH;
 }
 
-/* The next number of parts behind this one that divides the batch; 0 if there is none, or if the
-   ops of all parts would be more than are planned in a second or two. */
-static int64_t next_parts(const Entry *e, int64_t batch, int64_t parts) {
-  enum { MAX_OPS = 20000 };
-  int64_t most = MAX_OPS / ((int64_t)e->body->ops.n + 1);
-  for (int64_t n = parts + 1; n <= batch && n <= most; n++)
-    if (batch % n == 0) return n;
-  return 0;
+/* Bytes that stay whole with so many parts. */
+static uint64_t left_whole(Arena *a, const Entry *e, int64_t batch, int64_t parts) {
+  uint64_t all, gone;
+  Micro m = micro_of(a, e, batch, parts);
+  weigh(&m, &all, &gone);
+  return all - gone;
+}
+
+typedef struct Choice {
+  int64_t parts;
+  bool is_record; /* leaves much less whole than all fewer parts */
+} Choice;
+
+typedef VEC(Choice) Choices;
+
+/* Numbers of parts that are worth a trial, in ascending order: about twice as many each time, and
+   those that leave much less whole than fewer parts do. Sums over the batch go on from part to part
+   only where a chunk of theirs ends, so that parts of one size keep what others do not, however
+   large the batch is. All parts together are a program that is planned in seconds. */
+static Choices find_choices(Arena *a, const Entry *e, int64_t batch) {
+  enum {
+    MOST_OPS = 20000,        /* of all parts */
+    MOST_RECORD_OPS = 80000, /* of those that are a record */
+    MUCH = 8                 /* less by this part of what is left whole */
+  };
+  int64_t ops = (int64_t)e->body->ops.n, next = 2;
+  uint64_t least = UINT64_MAX;
+  Choices out = {0};
+  for (int64_t n = 2; n <= batch && n <= MOST_RECORD_OPS / ops; n++) {
+    if (batch % n || !pays(a, e, batch, n)) continue;
+    uint64_t left = left_whole(a, e, batch, n);
+    bool record = left < least - least / MUCH;
+    if (!record && (n < next || n > MOST_OPS / ops)) continue;
+    if (left < least) least = left;
+    if (n >= next) next = 2 * n;
+    vec_push(a, &out, (Choice){n, record});
+  }
+  return out;
 }
 
 static void tell(PassRun *r, const Entry *e, int64_t batch, int64_t parts) {
@@ -90,30 +120,25 @@ static void cut(PassRun *r, Entry *e, int64_t batch, int64_t parts) {
 
 /* ---- under a limit ---- */
 
-/* Tried are about twice as many parts each time, and those that promise to do without more bytes.
-   The fewest parts with which the entry fits as it then is, or else those that take the fewest
+/* The fewest parts with which the entry fits as it then is, or else those that take the fewest
    bytes, and how many; 1 if none save much of what the whole takes. Parts that take more may come
-   between: sums over rows go on from part to part only where a chunk of theirs ends. The entry is
-   left as it was. */
+   between. The entry is left as it was. */
 static bool choose_parts(PassRun *r, uint32_t k, uint64_t limit, uint64_t *arena, int64_t *parts) {
   enum {
     LESS = 8,     /* a part that they save, if they do not fit */
-    MOST_IDLE = 2 /* trials of more parts that take no fewer bytes, nor promise any */
+    MOST_IDLE = 2 /* more parts since the last record, one after the other, that take no fewer */
   };
   uint64_t whole = *arena;
   int idle = 0;
   Entry *e = r->m->entries.at[k], before = *e;
   Trial *now = ARENA_ARRAY(r->scratch, Trial, r->m->entries.n);
   int64_t batch = batch_of(r->scratch, e);
-  uint64_t tried = 0; /* the most bytes that a trial's parts could do without */
-  int64_t last = 1;   /* parts that were tried */
   *parts = 1;
-  for (int64_t n = next_parts(e, batch, 1); n && *arena > limit; n = next_parts(e, batch, n)) {
-    uint64_t gone = pays(r->scratch, &before, batch, n);
-    bool more = gone > tried + tried / LESS;
-    if (gone == 0 || (!more && (n < 2 * last || idle >= MOST_IDLE))) continue;
-    tried = gone > tried ? gone : tried;
-    last = n;
+  const Choices choices = find_choices(r->scratch, e, batch);
+  for (uint32_t i = 0; i<choices.n && * arena> limit; i++) {
+    int64_t n = choices.at[i].parts;
+    if (choices.at[i].is_record) idle = 0;
+    if (idle >= MOST_IDLE) continue;
     cut(r, e, batch, n);
     bool ok = trial_run(r, 0, now);
     *e = before;
@@ -210,9 +235,7 @@ static bool curve_of(PassRun *r, const Trial *whole) {
 static bool any_entry(PassRun *r) {
   for (uint32_t k = 0; k < r->m->entries.n; k++) {
     const Entry *e = r->m->entries.at[k];
-    int64_t batch = batch_of(r->scratch, e);
-    for (int64_t n = next_parts(e, batch, 1); n; n = next_parts(e, batch, n))
-      if (pays(r->scratch, e, batch, n)) return true;
+    if (find_choices(r->scratch, e, batch_of(r->scratch, e)).n) return true;
   }
   return false;
 }
