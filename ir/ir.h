@@ -264,6 +264,8 @@ struct Entry {
   uint64_t rerun_flops;  /* of ops that the pass remat runs again */
   uint64_t most_bytes;   /* of the arena, into which the pass remat has fitted it; 0: any */
   struct Orders *orders; /* of the body, that the pass order tried; NULL once it is rebuilt */
+  uint64_t left_out;     /* stages of the pipeline that leave it as it is, as bits */
+  bool in_order;         /* fusion must not raise the peak of live bytes of the ops' order */
   struct Plan *plan;     /* set by the planning passes, see passes/plan.h; NULL before */
   struct Names *names;   /* of the values in text, see names.h; NULL until asked for */
 };
@@ -410,6 +412,9 @@ void build_copy(Builder *b, const Entry *from, const Op *op, ValueId *map);
    Values and ops are dense again afterwards; dead pure ops are dropped if drop_dead. The entry
    pointer stays. */
 void entry_rebuild(Entry *e, RebuildFn *each, void *data, bool fold, bool drop_dead);
+/* The same ops again, in blocks of their own, with ids in the order of the text: what a copy of *e
+   from before holds stays as it was. */
+void entry_copy(Entry *e);
 
 /* ---------------------------------------------------------------- gradient - */
 

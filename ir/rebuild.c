@@ -216,3 +216,10 @@ void entry_rebuild(Entry *e, RebuildFn *each, void *data, bool fold, bool drop_d
   if (dead) compact(e, live);
   free(live);
 }
+
+static void copy_op(Builder *b, const Entry *old, const Op *op, ValueId *map, void *unused) {
+  (void)unused;
+  build_copy(b, old, op, map);
+}
+
+void entry_copy(Entry *e) { entry_rebuild(e, copy_op, NULL, false, false); }

@@ -62,6 +62,7 @@ typedef struct PassRun {
   int64_t changes;                 /* count them here: --stats prints, --print-changed asks */
   const struct Pipeline *pipeline; /* the whole, in which the pass is stage `stage` */
   uint32_t stage;
+  bool ends; /* set it where the stages behind have run already */
 } PassRun;
 
 /* Prints "mnist.g:6:7: remark: relu reuses … [inplace]" where remarks of that kind are on; tag is

@@ -177,7 +177,9 @@ static const char *refuses(Fuse *f, Unit *a, Unit *b) {
   const char *why = form_refuses(f, a, b, &whole);
   if (!why) why = edges_refuse(f, a, b, &whole);
   if (!why) why = columns_refuse(f, a, b, &whole);
-  if (!why && fuse_circle(f, a, b)) why = "another op between them would have to run in the middle";
+  if (!why && !f->live && fuse_circle(f, a, b))
+    why = "another op between them would have to run in the middle";
+  if (!why && f->live && !fuse_stays_within(f, a, b)) why = "more bytes would be live at a time";
   return why;
 }
 
@@ -185,7 +187,7 @@ static const char *refuses(Fuse *f, Unit *a, Unit *b) {
 static void join(Fuse *f, Unit *a, Unit *b) {
   Unit whole;
   (void)form_refuses(f, a, b, &whole);
-  fuse_reorder(f, a, b);
+  if (!f->live) fuse_reorder(f, a, b); /* else a stands where both run */
   a->form = whole.form;
   a->domain = whole.domain;
   a->outer = whole.outer;
@@ -268,6 +270,7 @@ static void group(Fuse *f, const Block *block) {
   }
   f->block = block;
   fuse_order(f);
+  if (f->in_order) fuse_live_bytes(f);
   for (uint32_t i = 0; i < block->ops.n; i++) {
     const Op *op = op_at(f->e, block->ops.at[i]);
     if (!is_core(f, op)) continue;
@@ -450,16 +453,29 @@ typedef struct Each {
   ValueId *inner;
 } Each;
 
+/* Groups in the order that they were made to fit: each where it stands, views where they are read,
+   and stores at the end. */
+static bool is_its_place(const Fuse *f, const Op *op) {
+  const Unit *u = f->unit[op->id];
+  return op->kind != OP_STORE && !fuse_floats(f, op) && (!u || u->node == op->id);
+}
+
 static void each_op(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Each *x = data;
-  x->f->e = old;                     /* the entry itself is being rebuilt */
-  if (x->f->inlined[op->id]) return; /* built where an op outside of every group reads it */
+  Fuse *f = x->f;
+  f->e = old;                     /* the entry itself is being rebuilt */
+  if (f->inlined[op->id]) return; /* built where an op outside of every group reads it */
   Making m = {b, old, map, x->inner};
-  emit(x->f, &m, op);
+  if (f->in_order && !is_its_place(f, op)) return;
+  const Block *block = op->parent;
+  bool last = f->in_order && (op_info[op->kind].flags & OPF_TERMINATOR);
+  for (uint32_t i = 0; last && i < block->ops.n; i++)
+    if (op_at(old, block->ops.at[i])->kind == OP_STORE) emit(f, &m, op_at(old, block->ops.at[i]));
+  emit(f, &m, op);
 }
 
 static void fuse_entry(PassRun *r, Entry *e) {
-  Fuse f = {.r = r, .e = e, .a = r->scratch};
+  Fuse f = {.r = r, .e = e, .a = r->scratch, .in_order = e->in_order};
   f.unit = ARENA_ARRAY(f.a, Unit *, e->ops.n + 1);
   f.pos = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.place = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);

@@ -16,6 +16,8 @@ typedef struct Unit { /* a group in the making */
   bool row_ops; /* softmax and its like: several passes */
 } Unit;
 
+typedef struct LiveBytes LiveBytes;
+
 typedef struct Fuse {
   PassRun *r;
   const Entry *e;
@@ -33,6 +35,8 @@ typedef struct Fuse {
   OpId *next, *before;     /* in the order of ranks, or NO_ID */
   uint32_t *seen, stamp;   /* the last search that visited it */
   uint32_t *enter, *leave; /* by op: what stands below it in a tree of readers */
+  bool in_order;           /* the ops stand in an order of execution whose peak must not grow */
+  LiveBytes *live; /* groups stay within the live bytes of the order at hand; NULL: anywhere */
   /* while rebuilding */
   bool *emitted; /* by op */
 } Fuse;
@@ -65,4 +69,13 @@ bool fuse_circle(Fuse *f, const Unit *a, const Unit *b);
 /* Before they become one: one op stands for both, behind what either reads and ahead of what reads
    either. */
 void fuse_reorder(Fuse *f, Unit *a, Unit *b);
+
+/* ---- live_bytes.c ---- */
+/* Before the block is grouped: groups in it stay within the live bytes of its present order. */
+void fuse_live_bytes(Fuse *f);
+/* As one they run at the place of either, and the peak does not grow: a then stands there. They
+   become one next. */
+bool fuse_stays_within(Fuse *f, Unit *a, Unit *b);
+/* The op has no place of its own in the order: it is built where it is read. */
+bool fuse_floats(const Fuse *f, const Op *op);
 #endif

@@ -116,3 +116,13 @@ void layout_loops(PassRun *r, Entry *e) {
   for (ValueId v = 0; v < e->values.n; v++) t.by[v] = NO_ID;
   entry_rebuild(e, each, &t, false, false);
 }
+
+uint64_t layout_copies(const Entry *e, int align) {
+  uint64_t bytes = 0, unit = (uint64_t)align;
+  for (uint32_t i = 0; i < e->body->ops.n; i++) {
+    const Op *op = op_at(e, e->body->ops.at[i]);
+    if (op->kind != OP_COPY || !value_at(e, op->results[0])->layout) continue;
+    bytes += (e->plan->place[op->results[0]].bytes + unit - 1) / unit * unit;
+  }
+  return bytes;
+}

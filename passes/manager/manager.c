@@ -175,7 +175,7 @@ const char *passes_pipeline(int level) {
 #define CLEAN "fold,hoist,cse,dce,"
 #define UNDER_A_LIMIT "microbatch,chunks,parts,blocks,"
 #define PLAN "layout,order,remat,liveness,inplace,color,share,plan-verify"
-#define FUSED "tables," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "history,recompute,fuse," PLAN
+#define FUSED "guard,tables," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "history,recompute,fuse," PLAN
   static const char *const by_level[] = {
       "tables,autodiff,dce," UNDER_A_LIMIT PLAN,
       "tables," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "history," PLAN,
@@ -250,34 +250,54 @@ static void print_table(FILE *f, const Pipeline *p, const double *ms, const int6
   if (opt->time_passes) fprintf(f, "%-14s %10.3f %6.1f\n", "total", total, 100.0);
 }
 
+/* Of Entry.left_out; a stage far behind is left out by none. */
+static uint64_t stage_bit(uint32_t stage) { return stage < 64 ? UINT64_C(1) << stage : 0; }
+
+/* Takes the entries that leave the stage out from the module's; `all` are all of them. */
+static void hide_entries(Module *m, uint64_t bit, Arena *a, Module *all) {
+  bool any = false;
+  *all = *m;
+  for (uint32_t k = 0; k < m->entries.n; k++) any |= (m->entries.at[k]->left_out & bit) != 0;
+  if (!any) return;
+  m->entries.at = ARENA_ARRAY(a, Entry *, m->entries.n + 1);
+  m->entries.n = 0;
+  for (uint32_t k = 0; k < all->entries.n; k++)
+    if (!(all->entries.at[k]->left_out & bit)) m->entries.at[m->entries.n++] = all->entries.at[k];
+}
+
 static bool run_stage(Module *m, const Pipeline *p, uint32_t stage, const PassOptions *opt,
-                      double *ms, int64_t *changes) {
+                      double *ms, int64_t *changes, bool *ends) {
   Arena *scratch = arena_new();
   const Stage *st = &p->stages.at[stage];
   PassRun r = {
       .m = m, .opt = opt, .scratch = scratch, .args = st->args, .pipeline = p, .stage = stage};
   double start = now_ms();
+  Module all;
+  hide_entries(m, stage_bit(stage), scratch, &all);
   bool ok = st->pass->run(&r);
+  m->entries = all.entries;
   *ms = now_ms() - start;
   *changes = r.changes;
+  *ends = r.ends;
   arena_free(scratch);
   return ok;
 }
 
-/* The stages of the pipeline from this one on. */
-static bool run_stages(Module *m, const Pipeline *p, uint32_t from, const PassOptions *opt) {
+/* The stages of the pipeline from this one on, up to another one. */
+static bool run_stages(Module *m, const Pipeline *p, uint32_t from, uint32_t end,
+                       const PassOptions *opt) {
   FILE *f = opt->out ? opt->out : stderr;
   double *ms = ARENA_ARRAY(ctx_arena(m->ctx), double, p->stages.n);
   int64_t *changes = ARENA_ARRAY(ctx_arena(m->ctx), int64_t, p->stages.n);
   unsigned have = 0;
-  bool ok = true;
-  for (uint32_t i = from; ok && i < p->stages.n; i++) {
+  bool ok = true, ends = false;
+  for (uint32_t i = from; ok && !ends && i < end; i++) {
     const Pass *pass = p->stages.at[i].pass;
     if (!(pass->keeps & HAS_LIVENESS)) { /* also a plan of an earlier pipeline is void now */
       Entry *e;
       for (uint32_t k = 0; (e = pass_entry(m, k)); k++) e->plan = NULL;
     }
-    ok = run_stage(m, p, i, opt, &ms[i], &changes[i]);
+    ok = run_stage(m, p, i, opt, &ms[i], &changes[i], &ends);
     have = (have & pass->keeps) | pass->gives;
     if (ok && opt->verify_each) ok = module_verify(m, pass->name);
     const char *after = opt->print_after;
@@ -321,12 +341,35 @@ static bool layouts_kept(Ctx *c, const Pipeline *p) {
 bool passes_run(Module *m, const char *pipeline, const PassOptions *opt) {
   bool laid_out = passes_has_layouts(m);
   Pipeline p = {0};
+  for (uint32_t k = 0; k < m->entries.n; k++) { /* of another pipeline */
+    m->entries.at[k]->left_out = 0;
+    m->entries.at[k]->in_order = false;
+  }
   return pipeline_parse(m->ctx, pipeline, laid_out ? LAID_OUT : 0, &p) &&
-         (!laid_out || layouts_kept(m->ctx, &p)) && run_stages(m, &p, 0, opt);
+         (!laid_out || layouts_kept(m->ctx, &p)) && run_stages(m, &p, 0, p.stages.n, opt);
 }
 
 bool passes_rest(const PassRun *r, const PassOptions *opt) {
-  return run_stages(r->m, r->pipeline, r->stage + 1, opt);
+  return run_stages(r->m, r->pipeline, r->stage + 1, r->pipeline->stages.n, opt);
+}
+
+uint64_t passes_stages(const PassRun *r, const char *name, const char *until) {
+  const Pipeline *p = r->pipeline;
+  uint64_t bits = 0;
+  for (uint32_t i = r->stage + 1; i < p->stages.n; i++) {
+    const char *pass = p->stages.at[i].pass->name;
+    if (until && strcmp(pass, until) == 0) break;
+    if (strcmp(pass, name) == 0) bits |= stage_bit(i);
+  }
+  return bits;
+}
+
+bool passes_until(const PassRun *r, const char *name, const PassOptions *opt) {
+  const Pipeline *p = r->pipeline;
+  for (uint32_t i = r->stage + 1; i < p->stages.n; i++)
+    if (strcmp(p->stages.at[i].pass->name, name) == 0)
+      return run_stages(r->m, p, r->stage + 1, i + 1, opt);
+  return false;
 }
 
 /* ---------------------------------------------------------------- help ------- */

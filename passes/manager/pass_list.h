@@ -15,17 +15,26 @@ static inline Entry *pass_entry(const Module *m, uint32_t k) {
 
 /* manager.c: runs the passes behind the one at hand, with other options. */
 bool passes_rest(const PassRun *r, const PassOptions *opt);
+/* The same up to and with the first one of this name; false also if there is none. */
+bool passes_until(const PassRun *r, const char *name, const PassOptions *opt);
+/* The stages behind the one at hand that run a pass of this name, up to the first one that runs
+   `until` if that is not NULL, as bits of Entry.left_out. */
+uint64_t passes_stages(const PassRun *r, const char *name, const char *until);
 
 /* ---- trial.c ---- */
 typedef struct Trial { /* of an entry */
   uint64_t arena;      /* bytes */
+  uint64_t bound;      /* no arena of its order is smaller */
+  uint64_t copies;     /* bytes of copies of weights that layout_copies counts */
   uint64_t again;      /* arithmetic that runs again */
   uint64_t flops;      /* all arithmetic of a run */
 } Trial;
+/* Of an entry with a plan; all 0 of one without. */
+Trial trial_of(const Entry *e, const Target *t);
 /* Runs the passes behind the one at hand under a limit in bytes, or none if that is 0, and undoes
    what they did; false after an error. out: of every entry but init. */
 bool trial_run(PassRun *r, uint64_t limit, Trial *out);
-/* The same with little search: it may miss a limit that can be met. */
+/* The same with little search: it may miss a limit that can be met, or bytes that can be saved. */
 bool trial_brief(PassRun *r, uint64_t limit, Trial *out);
 /* It meets the limit alone, or runs less again for it, or comes nearer to it. */
 bool trial_is_better(const Trial *now, const Trial *was, uint64_t limit);
@@ -57,6 +66,10 @@ static inline bool op_is_heavy(const Op *op) {
   OpClass c = op_info[op->kind].cls;
   return c == CLASS_CONTRACT || c == CLASS_WINDOW || c == CLASS_ATTENTION || op->kind == OP_SCAN;
 }
+
+/* transposed_weights.c: bytes of weights of a planned entry that are there twice, for the layout in
+   which the steps of a loop read them. */
+uint64_t layout_copies(const Entry *e, int align);
 
 /* dce.c: of one entry; what is left stays in its order. Returns how much it dropped. */
 int64_t dce_entry(Arena *scratch, Entry *e);

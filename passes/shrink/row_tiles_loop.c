@@ -246,11 +246,6 @@ static void loop_each(Builder *b, const Entry *old, const Op *op, ValueId *map, 
   for (uint32_t i = 0; i < l->waiting.n; i++) build_copy(b, old, op_at(old, l->waiting.at[i]), map);
 }
 
-static void copy_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
-  (void)data;
-  build_copy(b, old, op, map);
-}
-
 void region_to_loop(Region *g, Entry *e) {
   uint32_t n = e->values.n;
   Loop l = {.g = g, .inner = ARENA_ARRAY(g->a, ValueId, n), .next = ARENA_ARRAY(g->a, ValueId, n)};
@@ -259,5 +254,5 @@ void region_to_loop(Region *g, Entry *e) {
   g->e = &old;
   entry_rebuild(e, loop_each, &l, false, true);
   g->e = e;
-  entry_rebuild(e, copy_each, NULL, false, false); /* ids in the order of the text */
+  entry_copy(e); /* ids in the order of the text */
 }

@@ -3,9 +3,14 @@
    what the passes print is not printed, and a limit that is not met is no error. */
 #include "passes/manager/pass_list.h"
 
-static void copy_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
-  (void)data;
-  build_copy(b, old, op, map);
+Trial trial_of(const Entry *e, const Target *t) {
+  const Plan *p = e->plan;
+  if (!p) return (Trial){.again = e->rerun_flops}; /* of a pipeline that ends before the plan */
+  return (Trial){.arena = p->arena_bytes,
+                 .bound = p->lower_bound_bytes,
+                 .copies = layout_copies(e, t->align),
+                 .again = e->rerun_flops,
+                 .flops = p->flops};
 }
 
 /* out: may be NULL; brief: with little search */
@@ -24,15 +29,11 @@ static bool run(PassRun *r, uint64_t limit, FILE *curve, bool brief, Trial *out)
   for (uint32_t g = 0; g < m->globals.n; g++) layout[g] = m->globals.at[g].layout;
   for (uint32_t k = 0; k < n; k++) {
     saved[k] = *pass_entry(m, k);
-    entry_rebuild(pass_entry(m, k), copy_each, NULL, false, false);
+    entry_copy(pass_entry(m, k));
   }
   bool ok = passes_rest(r, &own);
-  for (uint32_t k = 0; out && k < m->entries.n; k++) {
-    const Plan *p = m->entries.at[k]->plan; /* none of a pipeline that ends before the plan */
-    out[k] = (Trial){.arena = p ? p->arena_bytes : 0,
-                     .again = m->entries.at[k]->rerun_flops,
-                     .flops = p ? p->flops : 0};
-  }
+  for (uint32_t k = 0; out && k < m->entries.n; k++)
+    out[k] = trial_of(m->entries.at[k], r->opt->target);
   for (uint32_t k = 0; k < n; k++) *pass_entry(m, k) = saved[k];
   for (uint32_t g = 0; g < m->globals.n; g++) m->globals.at[g].layout = layout[g];
   return ok;

@@ -236,11 +236,6 @@ static void hoist_block(Hoist *h, Block *b) {
   for (uint32_t i = 0; i < h->ops.n; i++) vec_push(h->e->module->arena, &b->ops, h->ops.at[i]);
 }
 
-static void copy_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
-  (void)data;
-  build_copy(b, old, op, map);
-}
-
 bool pass_hoist(PassRun *r) {
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
@@ -257,7 +252,7 @@ bool pass_hoist(PassRun *r) {
     for (ValueId v = 0; v < h.known; v++) h.by[v] = v;
     int64_t before = r->changes;
     hoist_block(&h, e->body);
-    if (r->changes > before) entry_rebuild(e, copy_each, NULL, false, false);
+    if (r->changes > before) entry_copy(e);
   }
   return true;
 }

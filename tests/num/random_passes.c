@@ -30,7 +30,7 @@ static const char before[] = "autodiff";
 static const char cleaned[] = "autodiff,fold,cse,dce";
 static const char whole[] = "fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce";
 static const char planned[] =
-    "autodiff,fold,hoist,cse,dce,history{all=1},recompute{least=1},fuse,dce,"
+    "guard,autodiff,fold,hoist,cse,dce,history{all=1},recompute{least=1},fuse,dce,"
     "layout,order,liveness,inplace,"
     "share,plan-verify";
 static const char *const strategies[] = {"none", "inplace", "pool", "color", "pack"};

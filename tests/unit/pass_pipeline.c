@@ -176,7 +176,7 @@ static void listing(void **state) {
   fclose(f);
   assert_non_null(strstr(text, "autodiff"));
   assert_non_null(strstr(text, "plan-verify"));
-  assert_non_null(strstr(text, "-O2  tables,fold,hoist,cse,dce,autodiff"));
+  assert_non_null(strstr(text, "-O2  guard,tables,fold,hoist,cse,dce,autodiff"));
   free(text);
 }
 

@@ -1,0 +1,230 @@
+/* Guard: no entry needs a larger arena than the program as it is written, planned with no
+   optimization at all. Contract: stands in front of every pass that an entry may leave out; what it
+   finds is in Entry.left_out and Entry.in_order, which those passes and fusion heed. Merged values
+   live longer, fused ops wait for each other, and an order that is found for one program need not
+   be found for another: so the rest of the pipeline is tried, and, where an arena has grown, in
+   turn without recomputation, with fusion within the live bytes of the order that the program has
+   as it is written, then without more and more passes. The first try that needs no more is kept. */
+#include "passes/manager/pass_list.h"
+#include "passes/plan/plan_impl.h"
+
+/* What may be left out: kinds of passes. */
+typedef enum Kind {
+  RECOMPUTE = 1, /* cheap values that are computed again far behind */
+  MERGE = 2,     /* equal ops become one, and leave loops */
+  FOLD = 4,
+  REST = 8 /* all that a program as it is written does not go through */
+} Kind;
+
+static const struct {
+  const char *pass;
+  Kind kind;
+} optional[] = {{"recompute", RECOMPUTE}, {"cse", MERGE},    {"hoist", MERGE},
+                {"fold", FOLD},           {"history", REST}, {"fuse", REST}};
+enum { OPTIONAL = sizeof optional / sizeof *optional };
+
+typedef struct Way {
+  unsigned left_out; /* bits of Kind */
+  bool in_order;     /* its ops come in the order that the program has as it is written */
+  const char *what;  /* for a remark */
+} Way;
+
+enum { AS_WRITTEN = RECOMPUTE | MERGE | FOLD | REST };
+static const Way ways[] = {
+    {RECOMPUTE, false, "no recomputation"},
+    {0, true, "fusion within the live bytes of the program's order"},
+    {RECOMPUTE, true, "fusion within the live bytes of the program's order, no recomputation"},
+    {RECOMPUTE | MERGE, false, "no merging of equal ops"},
+    {RECOMPUTE | MERGE, true, "fusion within live bytes, no merging of equal ops"},
+    {RECOMPUTE | MERGE | FOLD, true, "fusion within live bytes, and nothing else"},
+    {AS_WRITTEN, false, "no optimization"},
+};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+typedef struct Guard {
+  PassRun *r;
+  uint32_t n;      /* entries */
+  uint64_t *goal;  /* by entry: bytes of its arena as it is written */
+  uint64_t *given; /* of which so many are given for speed, to copies of weights for loops */
+  Trial *first;    /* with all passes */
+  uint64_t *least; /* bytes of the best way so far that count */
+  int *best;       /* that way; -1: all passes */
+  Entry *written;  /* by entry */
+  Entry *ordered;  /* by entry: in the order that it has as it is written */
+} Guard;
+
+static Entry *entry_of(const Guard *g, uint32_t k) { return g->r->m->entries.at[k]; }
+
+/* The stages that leave such passes out. What nobody reads goes early only for the sake of others.
+ */
+static uint64_t stages_of(const Guard *g, unsigned kinds) {
+  uint64_t bits = kinds & REST ? passes_stages(g->r, "dce", "autodiff") : 0;
+  for (int i = 0; i < OPTIONAL; i++)
+    if (kinds & optional[i].kind) bits |= passes_stages(g->r, optional[i].pass, NULL);
+  return bits;
+}
+
+static void set_way(Guard *g, uint32_t k, int way) {
+  Entry *e = entry_of(g, k);
+  const Way *w = way < 0 ? &(Way){0} : &ways[way];
+  *e = w->in_order ? g->ordered[k] : g->written[k];
+  e->left_out = stages_of(g, w->left_out);
+  e->in_order = w->in_order;
+}
+
+/* The order in which each entry would run with no pass that it may leave out. */
+static bool order_entries(Guard *g) {
+  PassRun *r = g->r;
+  PassOptions own = {.target = r->opt->target, .plan_seconds = r->opt->plan_seconds, .trial = true};
+  const Entry init = r->m->init ? *r->m->init : (Entry){0};
+  if (r->m->init) entry_copy(r->m->init);
+  for (uint32_t k = 0; k < g->n; k++) {
+    *entry_of(g, k) = g->written[k];
+    entry_of(g, k)->left_out = stages_of(g, AS_WRITTEN);
+    entry_copy(entry_of(g, k));
+  }
+  bool ok = passes_until(r, "autodiff", &own) &&
+            passes_run(r->m, "autodiff,dce,order", &own); /* which leaves nothing out */
+  for (uint32_t k = 0; k < g->n; k++) g->ordered[k] = *entry_of(g, k);
+  if (r->m->init) *r->m->init = init;
+  return ok;
+}
+
+/* Every entry in its best way. */
+static void choose(Guard *g) {
+  for (uint32_t k = 0; k < g->n; k++) set_way(g, k, g->best[k]);
+}
+
+static bool is_over(const Guard *g, uint32_t k) { return g->least[k] > g->goal[k]; }
+
+/* What counts of an arena: not the copies for loops that the program as it is written has not. */
+static uint64_t counted(const Guard *g, uint32_t k, const Trial *t) {
+  uint64_t more = t->copies > g->given[k] ? t->copies - g->given[k] : 0;
+  return t->arena > more ? t->arena - more : 0;
+}
+
+/* Without optimization, so that the goals are known; to their bounds if that is enough. */
+static bool find_goals(Guard *g, bool exactly) {
+  Trial *found = ARENA_ARRAY(g->r->scratch, Trial, g->n + 1);
+  for (uint32_t k = 0; k < g->n; k++) entry_of(g, k)->left_out = stages_of(g, AS_WRITTEN);
+  bool ok = exactly ? trial_run(g->r, 0, found) : trial_brief(g->r, 0, found);
+  for (uint32_t k = 0; k < g->n; k++) {
+    g->goal[k] = exactly ? found[k].arena : found[k].bound;
+    g->given[k] = found[k].copies;
+    g->least[k] = counted(g, k, &g->first[k]);
+  }
+  choose(g);
+  return ok;
+}
+
+/* Some entry is over its goal. */
+static bool any_over(const Guard *g) {
+  for (uint32_t k = 0; k < g->n; k++)
+    if (is_over(g, k)) return true;
+  return false;
+}
+
+static bool try_way(Guard *g, int way, Trial *found) {
+  for (uint32_t k = 0; k < g->n; k++)
+    if (is_over(g, k)) set_way(g, k, way);
+  bool ok = trial_run(g->r, 0, found);
+  for (uint32_t k = 0; ok && k < g->n; k++)
+    if (is_over(g, k) && counted(g, k, &found[k]) < g->least[k]) {
+      g->least[k] = counted(g, k, &found[k]);
+      g->best[k] = way;
+    }
+  choose(g);
+  return ok;
+}
+
+/* ---- the rest of the pipeline as it is ---- */
+
+typedef struct Planned { /* what it made of the program */
+  Entry *entry, init;
+  const Layout **layout; /* by global */
+} Planned;
+
+static Planned save(const Guard *g) {
+  const Module *m = g->r->m;
+  Arena *a = g->r->scratch;
+  Planned p = {.entry = ARENA_ARRAY(a, Entry, g->n + 1)};
+  p.layout = ARENA_ARRAY(a, const Layout *, m->globals.n + 1);
+  for (uint32_t k = 0; k < g->n; k++) p.entry[k] = *entry_of(g, k);
+  if (m->init) p.init = *m->init;
+  for (uint32_t i = 0; i < m->globals.n; i++) p.layout[i] = m->globals.at[i].layout;
+  return p;
+}
+
+static void restore(const Guard *g, const Planned *p) {
+  const Module *m = g->r->m;
+  for (uint32_t k = 0; k < g->n; k++) *entry_of(g, k) = p->entry[k];
+  if (m->init) *m->init = p->init;
+  for (uint32_t i = 0; i < m->globals.n; i++) m->globals.at[i].layout = p->layout[i];
+}
+
+/* Nothing is printed on the way, and it plans as trials do: the first run may be the last. */
+static bool is_quiet(const PassOptions *o) {
+  if (o->memory && strcmp(o->memory, "pack") != 0) return false;
+  return o->streams <= 1 && !o->trial && !o->remarks && !o->print_after && !o->print_changed &&
+         !o->print_liveness && !o->time_passes && !o->stats && !o->curve && !o->limit.bytes &&
+         o->limit.share <= 0;
+}
+
+/* Plans the program with all passes; the program itself stays as it is. */
+static bool plan_all(Guard *g, Planned *planned) {
+  PassRun *r = g->r;
+  if (!is_quiet(r->opt)) return trial_run(r, 0, g->first);
+  const Planned written = save(g);
+  for (uint32_t k = 0; pass_entry(r->m, k); k++) entry_copy(pass_entry(r->m, k));
+  if (!passes_rest(r, r->opt)) return false;
+  *planned = save(g);
+  for (uint32_t k = 0; k < g->n; k++) g->first[k] = trial_of(&planned->entry[k], r->opt->target);
+  restore(g, &written);
+  return true;
+}
+
+/* The first way of each entry that meets its goal, else the one that needs least. */
+static bool try_ways(Guard *g) {
+  PassRun *r = g->r;
+  Trial *found = ARENA_ARRAY(r->scratch, Trial, g->n + 1);
+  uint64_t *all = ARENA_ARRAY(r->scratch, uint64_t, g->n + 1);
+  memcpy(all, g->least, sizeof *all * g->n);
+  if (!order_entries(g)) return false;
+  choose(g);
+  for (int way = 0; way < WAYS && any_over(g); way++)
+    if (!try_way(g, way, found)) return false;
+  for (uint32_t k = 0; k < g->n; k++) {
+    if (g->best[k] < 0) continue;
+    r->changes++;
+    char is[32], was[32];
+    remark(r, REMARK_FUSE, "fuse-limited", entry_of(g, k)->loc,
+           "'%s' takes %s bytes instead of %s: %s", entry_of(g, k)->name,
+           plan_commas(is, g->least[k]), plan_commas(was, all[k]), ways[g->best[k]].what);
+  }
+  return true;
+}
+
+bool pass_guard(PassRun *r) {
+  uint32_t n = r->m->entries.n;
+  Guard g = {.r = r, .n = n};
+  g.goal = ARENA_ARRAY(r->scratch, uint64_t, n + 1);
+  g.given = ARENA_ARRAY(r->scratch, uint64_t, n + 1);
+  g.first = ARENA_ARRAY(r->scratch, Trial, n + 1);
+  g.least = ARENA_ARRAY(r->scratch, uint64_t, n + 1);
+  g.best = ARENA_ARRAY(r->scratch, int, n + 1);
+  g.written = ARENA_ARRAY(r->scratch, Entry, n + 1);
+  g.ordered = ARENA_ARRAY(r->scratch, Entry, n + 1);
+  for (uint32_t k = 0; k < n; k++) {
+    g.best[k] = -1;
+    g.written[k] = *entry_of(&g, k);
+  }
+  Planned planned = {0};
+  if (!plan_all(&g, &planned) || !find_goals(&g, false)) return false;
+  if (any_over(&g) && !find_goals(&g, true)) return false;
+  if (any_over(&g)) return try_ways(&g);
+  if (planned.entry) {
+    restore(&g, &planned);
+    r->ends = true;
+  }
+  return true;
+}
