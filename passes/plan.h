@@ -49,6 +49,14 @@ typedef struct PlanEdge { /* step `to` begins when step `from`, an earlier one, 
   int from, to;
 } PlanEdge;
 
+/* What of an op's result is moved when it runs. */
+typedef enum PlanMoves {
+  MOVES_ALL,
+  MOVES_NOTHING, /* its bytes are the operand's: a reshape, rows that are read where they lie, a
+                    store of what lies in the global's bytes */
+  MOVES_PART     /* the part of a dynamic_update; all else lies in its place */
+} PlanMoves;
+
 typedef struct Plan {
   const Op **steps; /* the order of execution */
   int nsteps;
@@ -69,7 +77,8 @@ typedef struct Plan {
   int nedges;
   int *over; /* with streams, by step, then stream: the last step that is over when it begins */
   double at_work; /* streams on the average: the work of all steps over that of the longest way */
-  bool optimal;   /* arena_bytes = lower_bound_bytes, or proven by search */
+  unsigned char *moves; /* by op id: a PlanMoves, as plan-verify proved it; NULL: it has not run */
+  bool optimal;         /* arena_bytes = lower_bound_bytes, or proven by search */
 } Plan;
 
 /* Offsets of globals in their region and of hypers (4 bytes each, in order), common to all entries.
@@ -97,6 +106,9 @@ Place plan_target(const Entry *e, Arena *a, const Op *scan, int result);
 bool plan_is_alias(const Entry *e, const Op *op);
 /* A part is written over the whole in place: no other bytes move. */
 bool plan_updates_part(const Plan *p, const Op *op);
+/* What the op moves, by the checker's proof alone: code generation relies on this, not on what the
+   planner meant. The plan has been proven. */
+PlanMoves plan_moves(const Entry *e, const Op *op);
 
 /* Result `result` may be written over operand `operand` of this op, element by element (the op
    reads an element there before it writes it, and nowhere else): the rule of the op or kernel

@@ -100,7 +100,7 @@ static void update(Gen *g, const Group *gr) {
   int arg[3];
   for (int i = 0; i < 3; i++) arg[i] = group_arg(gr, op->operands[i]);
   const Type *x = input(gr, arg[0]), *y = input(gr, arg[1]), *start = input(gr, arg[2]);
-  bool in_place = plan_updates_part(gr->e->plan, op);
+  bool in_place = plan_moves(gr->e, op) == MOVES_PART;
   int axis = (int)op->attr[AT_AXIS].i;
   long long inner = 1, limit = x->dim[axis] - y->dim[axis] + 1;
   for (int i = axis + 1; i < x->rank; i++) inner *= x->dim[i];

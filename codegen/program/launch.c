@@ -290,7 +290,7 @@ static Launch *add_launch(Making *m, const Op *op, Kernel *kernel, uint64_t flop
   Launch l = {.op = op, .kernel = kernel, .flops = runs * flops, .step = m->step};
   l.stream = p->stream ? p->stream[m->step] : 0;
   l.args = ARENA_ARRAY(m->g->a, Address, kernel->nargs + 1);
-  bool part = plan_updates_part(p, op);
+  bool part = op->kind == OP_DYNAMIC_UPDATE && plan_moves(m->e, op) == MOVES_PART;
   for (int a = 0; a < kernel->nargs; a++) {
     l.args[a] = arg_address(m->g, m->e, op, &kernel->args[a], m->gp);
     if (kernel->args[a].kind == ARG_SCRATCH) continue;
@@ -372,7 +372,7 @@ static void step(Making *m, int i) {
     begin_loop(m, op);
   else if (op->kind == OP_YIELD)
     end_iteration(m, op);
-  else if (gr->form != FORM_NONE && !plan_is_alias(m->e, op) && !empty(m->e, op))
+  else if (gr->form != FORM_NONE && plan_moves(m->e, op) != MOVES_NOTHING && !empty(m->e, op))
     m->print(m->g, gr);
   for (uint32_t k = 0; op->kind != OP_SCAN && op->kind != OP_YIELD && k < m->g->out.n; k++)
     add_launch(m, op, m->g->out.at[k], k ? 0 : op_flops(m->e, op));

@@ -4,9 +4,7 @@
 
 static const char *name_of(const Check *c, ValueId v) { return value_str(c->e, v); }
 
-/* A global that no load names needs no content: nobody may read its old bytes. */
 static void fill_inputs(Check *c) {
-  const Module *m = c->e->module;
   for (int r = 0; r < PLAN_REGIONS; r++) memory_init(&c->region[r], c->a);
   for (uint32_t i = 0; i < c->e->body->args.n; i++) {
     ValueId v = c->e->body->args.at[i];
@@ -21,7 +19,6 @@ static void fill_inputs(Check *c) {
         verify_fail(c, NULL, "the inputs %s and %s overlap", name_of(c, c->e->body->args.at[k]),
                     name_of(c, v));
   }
-  for (uint32_t i = 0; i < m->globals.n; i++) c->initial[i] = NO_ID;
 }
 
 static void check_load(Check *c, const Op *op) {
@@ -36,10 +33,22 @@ static void check_load(Check *c, const Op *op) {
                 c->e->module->globals.at[g].path);
 }
 
+static PlanRegion region_of(const Global *x) {
+  return x->kind == GLOBAL_HYPER ? PLAN_HYPERS : PLAN_GLOBALS;
+}
+
 /* Loads name the value at entry, wherever they stand: their bytes are filled before the first step.
- */
+   The entry may leave a global alone, which another one reads. */
 static void fill_globals(Check *c) {
   const Block *b = c->e->body;
+  const Module *m = c->e->module;
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    const Global *x = &m->globals.at[i];
+    uint64_t bytes;
+    c->initial[i] = c->e->values.n + i;
+    if (layout_bytes(x->type, x->layout, &bytes))
+      memory_write(&c->region[region_of(x)], c->globals.offset[i], bytes, CONTENT, c->initial[i]);
+  }
   for (uint32_t i = 0; i < b->ops.n; i++) {
     const Op *op = op_at(c->e, b->ops.at[i]);
     if (op->kind != OP_LOAD) continue;
@@ -79,9 +88,17 @@ static void check_global_writes(Check *c) {
       const Place *x = &c->p->place[v];
       if (x->region != PLAN_GLOBALS || verify_moves_nothing(c, c->p->steps[s])) continue;
       if (x->global < 0 || x->global >= (int)c->e->module->globals.n || !stored[x->global] ||
-          x->offset != c->globals.offset[x->global])
+          x->offset != c->globals.offset[x->global]) {
         verify_fail(c, c->p->steps[s], "%s lies in the bytes of a global that nobody stores",
                     name_of(c, v));
+        continue;
+      }
+      const Global *g = &c->e->module->globals.at[x->global];
+      uint64_t bytes;
+      if (!layout_bytes(g->type, g->layout, &bytes) ||
+          verify_range_in(x, c->p->steps[s]->parent).bytes > bytes)
+        verify_fail(c, c->p->steps[s], "%s has more bytes than @%s, in which it lies",
+                    name_of(c, v), g->path);
     }
 }
 
@@ -112,9 +129,12 @@ void verify_end(Check *c, const Op *ret) {
     const Global *x = &c->e->module->globals.at[g];
     ValueId want = stored[g] == NO_ID ? c->initial[g] : verify_copied(c, stored[g]);
     uint64_t bytes;
-    if (want == NO_ID || !layout_bytes(x->type, x->layout, &bytes)) continue;
-    PlanRegion r = x->kind == GLOBAL_HYPER ? PLAN_HYPERS : PLAN_GLOBALS;
-    if (!memory_holds(&c->region[r], c->globals.offset[g], bytes, want, 0, &other))
+    if (!layout_bytes(x->type, x->layout, &bytes) ||
+        memory_holds(&c->region[region_of(x)], c->globals.offset[g], bytes, want, 0, &other))
+      continue;
+    if (want == c->e->values.n + g)
+      verify_fail(c, NULL, "@%s is overwritten, and nobody stores it", x->path);
+    else
       verify_fail(c, NULL, "@%s does not hold %s at the end", x->path, name_of(c, want));
   }
 }

@@ -2,7 +2,12 @@
    read finds what it means. Contract: a place is checked before its range is used. */
 #include "passes/verify/verify_impl.h"
 
-static const char *name_of(const Check *c, ValueId v) { return value_str(c->e, v); }
+static const char *name_of(const Check *c, ValueId v) { return verify_name(c, v); }
+
+const char *verify_name(const Check *c, ValueId content) {
+  if (content < c->e->values.n) return value_str(c->e, content);
+  return arena_printf(c->a, "@%s", c->e->module->globals.at[content - c->e->values.n].path);
+}
 
 const char *const verify_region[PLAN_REGIONS] = {"the arena", "the globals", "the inputs",
                                                  "the hypers", "the counts"};
@@ -16,6 +21,28 @@ int verify_level(const Block *b) {
 static const Block *block_of(const Check *c, ValueId v) {
   const Value *x = value_at(c->e, v);
   return x->def == NO_ID ? x->block : op_at(c->e, x->def)->parent;
+}
+
+/* The place of what stands in the block moves as it may. */
+static bool moves_well(const Check *c, const Place *x, const Block *b) {
+  uint64_t end, by;
+  int level = verify_level(b);
+  for (int d = 0; x->stride && d < c->p->depth; d++)
+    if (x->stride[d] < 0 || (d >= level && x->stride[d])) return false;
+  if (!checked_add(x->offset, x->bytes, &end)) return false;
+  for (; x->stride && b->op; b = b->op->parent)
+    if (!checked_mul((uint64_t)(b->op->attr[AT_TRIPS].i - 1),
+                     (uint64_t)x->stride[verify_level(b) - 1], &by) ||
+        !checked_add(end, by, &end))
+      return false;
+  return true;
+}
+
+bool verify_strides(Check *c) {
+  for (ValueId v = 0; v < c->e->values.n; v++)
+    if (!moves_well(c, &c->p->place[v], block_of(c, v)))
+      verify_fail(c, value_def(c->e, v), "%s moves to where it has no bytes", name_of(c, v));
+  return !c->failed;
 }
 
 Range verify_range_in(const Place *x, const Block *b) {

@@ -103,6 +103,7 @@ static void check_store(Check *c, const Op *op) {
       !verify_bytes(c, v, &value))
     return;
   if (x->region == PLAN_GLOBALS && x->global == g) { /* no copy: it must be there already */
+    c->moves[op->id] = MOVES_NOTHING;
     if (x->offset != c->globals.offset[g] || bytes != value)
       verify_fail(c, op, "%s is not at the place of @%s", name_of(c, v),
                   c->e->module->globals.at[g].path);
@@ -126,8 +127,13 @@ bool verify_results(Check *c, const Op *op, int step) {
     }
     if (y->first > step || y->last < step)
       verify_fail(c, op, "%s does not live at the step that makes it", name_of(c, v));
-    if (y->region != PLAN_ARENA && y->region != PLAN_GLOBALS && !verify_moves_nothing(c, op))
+    bool written = !verify_moves_nothing(c, op);
+    if (y->region != PLAN_ARENA && y->region != PLAN_GLOBALS && written)
       verify_fail(c, op, "writes %s to %s", name_of(c, v), verify_region[y->region]);
+    for (int d = 0; d < c->p->depth && written; d++)
+      if (verify_stride(y, d) % (int64_t)c->target->align)
+        verify_fail(c, op, "%s moves by %lld bytes, which are not aligned to %llu", name_of(c, v),
+                    (long long)verify_stride(y, d), (unsigned long long)c->target->align);
     check_reason(c, op, v);
   }
   return ok;
@@ -150,12 +156,16 @@ static void check_step(Check *c, const Op *op, int step) {
   check_reads(c, op, step);
   if (!verify_results(c, op, step)) return;
   if (verify_moves_nothing(c, op)) {
+    c->moves[op->id] = MOVES_NOTHING;
     c->content[op->results[0]] = c->content[op->operands[0]];
     c->from[op->results[0]] = c->from[op->operands[0]] + verify_rows_before(c, op);
     c->defined[op->results[0]] = true;
     return;
   }
   for (int i = 0; i < op->nresults; i++) check_overwrites(c, op, i);
+  if (op->kind == OP_DYNAMIC_UPDATE &&
+      verify_same_place(c, &c->p->place[op->operands[0]], &c->p->place[op->results[0]]))
+    c->moves[op->id] = MOVES_PART;
   check_scratch(c, op, step);
   for (int i = 0; i < op->nresults; i++) {
     verify_write(c, verify_range(c, op->results[i]), CONTENT, op->results[i]);
@@ -216,7 +226,7 @@ static const Op *check_order(Check *c) {
 
 static void check_all(Check *c) {
   const Op *ret = check_order(c);
-  if (!ret) return;
+  if (!ret || !verify_strides(c)) return;
   verify_begin(c);
   if (!c->failed && c->p->streams > 1) verify_streams_begin(c);
   int step = 0;
@@ -224,20 +234,37 @@ static void check_all(Check *c) {
   if (!c->failed) verify_end(c, ret);
 }
 
+/* What kernels may read behind the last buffer of the arena: no buffer lies there. */
+static uint64_t size_of_arena(const Plan *p, const Target *t) {
+  uint64_t slack = 0;
+  if (!checked_align((uint64_t)t->slack, (uint64_t)t->align, &slack)) return 0;
+  return p->arena_bytes > slack ? p->arena_bytes - slack : 0;
+}
+
+PlanMoves plan_moves(const Entry *e, const Op *op) {
+  if (!e->plan->moves) gc_bug(e->module->ctx, "the plan of '%s' is used unproven", e->name);
+  return (PlanMoves)e->plan->moves[op->id];
+}
+
 bool plan_verify(const Entry *e, const Target *target, FILE *f) {
-  const Plan *p = e->plan;
+  Plan *p = e->plan;
   Arena *a = arena_new();
   Check c = {.e = e, .p = p, .f = f, .a = a, .target = target};
   c.globals = plan_globals(e->module, target->align);
-  c.size[PLAN_ARENA] = p->arena_bytes;
+  c.size[PLAN_ARENA] = size_of_arena(p, target);
   c.size[PLAN_INPUTS] = p->inputs_bytes;
   c.size[PLAN_COUNTS] = p->counts_bytes;
   c.content = ARENA_ARRAY(a, ValueId, e->values.n);
   c.from = ARENA_ARRAY(a, uint64_t, e->values.n);
   c.defined = ARENA_ARRAY(a, bool, e->values.n);
   c.initial = ARENA_ARRAY(a, ValueId, e->module->globals.n + 1);
+  c.moves = ARENA_ARRAY(a, unsigned char, e->ops.n);
   for (uint32_t v = 0; v < e->values.n; v++) c.content[v] = v;
   check_all(&c);
+  if (!c.failed) {
+    p->moves = ARENA_ARRAY(e->module->arena, unsigned char, e->ops.n);
+    memcpy(p->moves, c.moves, e->ops.n);
+  }
   arena_free(a);
   return !c.failed;
 }

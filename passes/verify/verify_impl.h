@@ -1,4 +1,4 @@
-/* The parts of the independent checker of a plan (plan_verify.c): what memory holds, where values
+/* The parts of the independent checker of a plan (verify.c): what memory holds, where values
    lie, loops, the beginning and the end, streams, and which operands an op may write its result
    over. Contract: nothing here is shared with the planner. */
 #ifndef GC_PASSES_VERIFY_IMPL_H
@@ -8,7 +8,8 @@
 /* ---- verify_memory.c ---- */
 
 /* What bytes hold: nothing known, the scratch of a step, or the bytes of a value. Views of a value,
-   and the value that a load names, share one content. */
+   and the value that a load names, share one content. A global that no load names has a content of
+   its own: the number of values plus its index. */
 typedef enum Kind { NOTHING, SCRATCH, CONTENT } Kind;
 
 typedef struct Cell { /* from `from` up to the next cell */
@@ -46,12 +47,15 @@ typedef struct Check {
   ValueId *content;     /* by value: the first value of which it has the bytes */
   uint64_t *from;       /* by value: at which of them it begins */
   bool *defined;        /* by value: a place that was written or is external */
-  ValueId *initial;     /* by global: a value of its load, which stands for its bytes at entry */
+  ValueId *initial;     /* by global: the content of its bytes at entry */
+  unsigned char *moves; /* by op id: a PlanMoves */
   StreamCheck *streams; /* NULL: there is one */
   int step;             /* of the op at hand */
   bool failed;
 } Check;
 
+/* Of a content: a value's name, or a global's path. */
+const char *verify_name(const Check *c, ValueId content);
 void verify_fail(Check *c, const Op *op, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* The op's results lie where a step may write them. */
@@ -67,7 +71,10 @@ typedef struct Range {
 } Range;
 
 extern const char *const verify_region[PLAN_REGIONS]; /* "the arena" … */
-int verify_level(const Block *b);                     /* loops around what stands in the block */
+/* No place moves backwards, by a loop that is not around it, or further than can be addressed: the
+   functions below do not overflow. */
+bool verify_strides(Check *c);
+int verify_level(const Block *b); /* loops around what stands in the block */
 Range verify_range_in(const Place *x, const Block *b);
 Range verify_range(const Check *c, ValueId v);
 bool verify_overlap(Range a, Range b);
