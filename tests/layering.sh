@@ -25,6 +25,12 @@ if grep -HnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' passes/verify/*.[c
   echo "  ^ the checker of plans must not include the planner" >&2
   bad=1
 fi
+# A plan is the same on every machine: no decision by what a libm rounds in its own way.
+if grep -nHE '(^|[^a-zA-Z0-9_])(exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|sin|cos|tan|tanh|hypot)f?\(' $(find passes -name '*.[ch]') |
+  grep -vE '^[^:]*:[0-9]+:( \*|/\*|[^"]*/\* )'; then
+  echo "  ^ passes must not decide by libm: see passes/analysis/search_math.h" >&2
+  bad=1
+fi
 extra=$( (git ls-files 2>/dev/null || find . -mindepth 1 -maxdepth 1 ! -name 'build*' -printf '%f\n') | cut -d/ -f1 | sort -u |
   grep -vE '^(\..*|CMakeLists\.txt|README\.md|LICENSE|lang|ir|passes|codegen|runtime|tests|docs)$' || true)
 if [ -n "$extra" ]; then

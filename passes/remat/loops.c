@@ -375,13 +375,15 @@ static bool drop_more(Arena *a, Need *w, int at_once) {
 static int by_cost(const void *x, const void *y) {
   const LoopWay *a = x, *b = y;
   if (a->cost != b->cost) return a->cost < b->cost ? -1 : 1;
-  return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
+  if (a->bytes != b->bytes) return a->bytes < b->bytes ? -1 : 1;
+  return (a->found > b->found) - (a->found < b->found);
 }
 
 /* Those that hold less than all that cost less. */
 static Ways best_ways(Arena *a, Ways all, double bytes) {
   Ways out = {0};
   double least = bytes;
+  for (uint32_t i = 0; i < all.n; i++) all.at[i].found = i;
   if (all.n) qsort(all.at, all.n, sizeof *all.at, by_cost);
   for (uint32_t i = 0; i < all.n; i++) {
     if (all.at[i].bytes > least - bytes / APART) continue;

@@ -18,16 +18,17 @@ static uint64_t units(const RematProblem *p, uint64_t bytes) {
   return bytes / p->unit + (bytes % p->unit != 0);
 }
 
-/* Sums of all sizes stay within an int: larger programs count in larger units. */
+/* Larger programs count in larger units. Each storage and scratch is rounded up to a whole one. */
 static uint64_t unit_of(const Plan *p, uint64_t align) {
-  double sum = 0;
+  double sum = 0, count = 0;
   for (int t = 0; t < p->nsteps; t++) {
-    sum += (double)p->scratch[p->steps[t]->id].bytes + (double)align;
+    sum += (double)p->scratch[p->steps[t]->id].bytes;
     for (int k = 0; k < p->steps[t]->nresults; k++)
-      sum += (double)p->place[p->steps[t]->results[k]].bytes + (double)align;
+      sum += (double)p->place[p->steps[t]->results[k]].bytes;
+    count += 1 + p->steps[t]->nresults;
   }
   uint64_t unit = align;
-  while (sum / (double)unit > 1e9) unit *= 2;
+  while (sum / (double)unit + count > REMAT_MOST_UNITS) unit *= 2;
   return unit;
 }
 
@@ -182,6 +183,10 @@ RematProblem remat_problem(Arena *a, const Entry *e, const Plan *plan, const Tar
       p.step[p.nsteps - 1].extra += loop_extra(&m, s);
     }
   }
+  int64_t all = 0;
+  for (int v = 0; v < p.nstorages; v++) all += p.storage[v].size;
+  if (all > REMAT_MOST_UNITS)
+    gc_bug(e->module->ctx, "recomputation counts %lld units", (long long)all);
   const Op *ret = op_at(e, e->body->ops.at[e->body->ops.n - 1]);
   for (int i = 0; i < ret->noperands; i++) {
     int x = m.storage[m.root[ret->operands[i]]];

@@ -11,6 +11,11 @@
 
 /* ---- the problem: remat_model.c ---- */
 
+/* What is live is an int: all storages, each with a second instance in the step that computes it
+   again, a block's offset from its steps, and the difference of two such sums fit into one. */
+enum { REMAT_MOST_UNITS = 500000000 };
+_Static_assert((int64_t)4 * REMAT_MOST_UNITS <= INT32_MAX, "sums of units are ints");
+
 typedef struct RematPair {
   int in, out; /* result `out` may take the bytes of operand `in`: indices into the step's lists */
 } RematPair;
@@ -39,7 +44,7 @@ typedef struct RematProblem {
   int nsteps;
   RematStorage *storage;
   int nstorages;
-  uint64_t unit; /* bytes */
+  uint64_t unit; /* bytes; all storages together are at most REMAT_MOST_UNITS */
   double flops, cost;
 } RematProblem;
 
@@ -212,6 +217,7 @@ typedef struct LoopWay {
   const bool *dropped; /* by result of `there` */
   double bytes;        /* about what is held for the way back, of what differs between ways */
   double flops, cost;  /* added */
+  uint32_t found;      /* its number: of equal ones the first */
 } LoopWay;
 
 typedef struct LoopRung {

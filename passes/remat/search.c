@@ -4,6 +4,7 @@
    steps removed per cost added, pruned, and the best is improved by ruin and recreate (Schrimpf et
    al. 2000): hold what a window of steps dropped, repair it with noise, keep what is cheaper. A
    start of many steps needs most of the effort, and one that fits little: see best_start. */
+#include "passes/analysis/search_math.h"
 #include "passes/remat/remat_impl.h"
 
 #include <math.h>
@@ -40,7 +41,9 @@ static double random01(Search *w) { /* xorshift64 */
   return (double)(w->seed >> 11) * 0x1p-53;
 }
 
-static double jitter(Search *w) { return w->noise > 0 ? exp(w->noise * (random01(w) - 0.5)) : 1; }
+static double jitter(Search *w) {
+  return w->noise > 0 ? search_exp(w->noise * (random01(w) - 0.5)) : 1;
+}
 
 enum { LITTLE = 8 }; /* of the excess, one part in so many */
 
@@ -344,7 +347,9 @@ static Outcome start(Search *w, int limit, int k, int64_t effort) {
   if (k <= LOOSER) {
     start_looser(w, limit, k);
   } else if (k <= LOOSER + SEGMENTS) {
-    remat_segments(s, w->peak_step, w->made * longest * pow(shorter, k - LOOSER - 1));
+    double length = w->made * longest;
+    for (int i = LOOSER + 1; i < k; i++) length *= shorter;
+    remat_segments(s, w->peak_step, length);
   } else {
     double lower = limit * (tightest + eviction_by * (k - LOOSER - SEGMENTS - 1));
     if (lower > w->peak) return FAILS;

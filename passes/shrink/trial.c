@@ -20,6 +20,9 @@ static bool run(PassRun *r, uint64_t limit, FILE *curve, bool brief, Trial *out)
   PassOptions own = {.target = r->opt->target,
                      .plan_seconds = r->opt->plan_seconds / (brief ? BRIEF : 1),
                      .limit = {.bytes = limit},
+                     .streams = r->opt->streams,
+                     .memory = r->opt->memory,
+                     .verify_each = r->opt->verify_each,
                      .curve = curve,
                      .trial = true,
                      .brief = brief};

@@ -3,6 +3,7 @@
    orders, as in Sekiyama et al., "Profile-guided memory optimization", 2018, and Lee et al.,
    "On-device neural net inference", 2019; then random changes of the keys of the best order, kept
    where the arena does not grow (hill climbing over orders). */
+#include "passes/analysis/search_math.h"
 #include "passes/plan/pack/pack_impl.h"
 
 #include <math.h>
@@ -237,8 +238,8 @@ typedef enum Key {
 enum { STEEP_LOAD = 5, STEEPER_LOAD = 10 };
 
 static double steep_key(const Pack *p, int load, int i) {
-  return load * ((double)p->most[i] / (double)p->bound) + pack_log((double)p->b->at[i].bytes) +
-         0.5 * pack_log((double)pack_life(p, i));
+  return load * ((double)p->most[i] / (double)p->bound) + search_log((double)p->b->at[i].bytes) +
+         0.5 * search_log((double)pack_life(p, i));
 }
 
 static Rank rank_of(const Pack *p, Key key, int i) {

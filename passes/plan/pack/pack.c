@@ -5,7 +5,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "passes/plan/pack/pack_impl.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -96,14 +95,6 @@ static double clock_now(void) {
 double pack_random(Pack *p) {
   p->random += 0x9E3779B97F4A7C15u;
   return (double)(pack_mix(p->random) >> 11) * 0x1p-53;
-}
-
-double pack_log(double x) {
-  int e;
-  double m = frexp(x, &e), z = (m - 0.70710678118654752) / (m + 0.70710678118654752);
-  double z2 = z * z, sum = 0, term = z;
-  for (int k = 1; k < 24; k += 2, term *= z2) sum += term / k;
-  return 2 * sum + (e - 0.5) * 0.69314718055994531;
 }
 
 /* Steps from one look at the clock to the next: about a quarter of a millisecond. */

@@ -47,8 +47,6 @@ static inline uint64_t pack_mix(uint64_t x) { /* splitmix64's finaliser */
   x *= 0x94d049bb133111ebu;
   return x ^ (x >> 31);
 }
-/* The natural logarithm by operations that every machine rounds alike. */
-double pack_log(double x);
 
 /* ---- pack_greedy.c ---- */
 

@@ -5,6 +5,7 @@
    dates (Carlier, 1982). Luby's restarts. Each failure has its reason, a conflict: buffers that do
    not fit at their least offsets or higher. Where it does not depend on a branch, the other side is
    not tried (conflict-directed backjumping: Prosser, 1993), and it is learnt (pack_nogood.c). */
+#include "passes/analysis/search_math.h"
 #include "passes/plan/pack/pack_impl.h"
 
 #include <stdlib.h>
@@ -493,8 +494,8 @@ static void make_ranks(Search *s, int64_t round) {
   Score *score = s->score;
   double noise = round <= 3 ? 0 : 0.2 * pack_random(s->p);
   for (int i = 0; i < p->n; i++) {
-    double life = pack_log((double)pack_life(p, i));
-    double area = life + pack_log((double)p->b->at[i].bytes + 1);
+    double life = search_log((double)pack_life(p, i));
+    double area = life + search_log((double)p->b->at[i].bytes + 1);
     double load = 20 * (double)p->most[i] / (double)p->bound, r = -2;
     double base = round % 3 == 0   ? life + 0.01 * area
                   : round % 3 == 1 ? load + area
