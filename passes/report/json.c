@@ -1,6 +1,6 @@
 /* The plan for tools: JSON of a stable schema, one object a program, one an entry, one a value.
-   Contract: needs a plan with offsets; keys and their order never change, new ones come at the end.
- */
+   Contract: needs a plan with offsets; keys never change their name or meaning. New ones may come
+   between them, since readers of JSON go by names. */
 #include "passes/plan/plan_impl.h"
 
 void plan_put_string(FILE *f, const char *s) {
@@ -36,6 +36,19 @@ static const char *how_word(How h) {
   return "new";
 }
 
+/* An offset is one within its region. */
+static const char *region_word(PlanRegion r) {
+  switch (r) {
+  case PLAN_ARENA: return "ws";
+  case PLAN_GLOBALS: return "globals";
+  case PLAN_INPUTS: return "inputs";
+  case PLAN_HYPERS: return "hypers";
+  case PLAN_COUNTS: return "counts";
+  case PLAN_REGIONS: break;
+  }
+  return "?";
+}
+
 typedef struct Json {
   FILE *f;
   const Entry *e;
@@ -59,6 +72,8 @@ static void put_value(Json *j, const char *id, const char *what, const Op *op, c
   put_text(f, "type", type);
   fputs(", ", f);
   put_bytes(f, "bytes", x->bytes);
+  put_text(f, "region", region_word(x->region));
+  fputs(", ", f);
   put_bytes(f, "offset", x->offset);
   if (x->stride) {
     fputs("\"stride\": [", f);

@@ -23,12 +23,7 @@ import json
 import xml.dom.minidom
 plan = json.load(open("map.json"))
 entries = plan["entries"]
-by_id = [{v["id"]: v for v in e["values"]} for e in entries]
-def root(e, v):
-    while v["how"] == "inplace" and v["of"] in by_id[e]:
-        v = by_id[e][v["of"]]
-    return v
-held = [[v for v in e["values"] if v["bytes"] and root(k, v)["how"] != "external"] for k, e in enumerate(entries)]
+held = [[v for v in e["values"] if v["bytes"] and v["region"] == "ws"] for e in entries]
 svg = xml.dom.minidom.parse("map.svg").documentElement
 groups = [g for g in svg.getElementsByTagName("g") if g.getAttribute("class") == "entry"]
 assert len(groups) == len(entries), len(groups)

@@ -12,29 +12,28 @@ assert list(plan) == ["gc", "source", "target", "globals_bytes", "entries"], lis
 assert plan["source"] == "mnist.g" and plan["target"] == "cpu", plan["source"]
 entry_keys = ["name", "training", "steps", "streams", "naive_bytes", "inplace_bytes", "pool_bytes", "arena_bytes",
               "lower_bound_bytes", "inputs_bytes", "outputs_bytes", "recompute_flops", "flops", "values"]
-value_keys = ["id", "op", "scope", "loc", "type", "bytes", "offset", "first", "last", "stream", "how"]
+value_keys = ["id", "op", "scope", "loc", "type", "bytes", "region", "offset", "first", "last", "stream", "how"]
 entries = {e["name"]: e for e in plan["entries"]}
 assert {"train", "test", "predict"} <= set(entries), set(entries)
 assert entries["train"]["training"] is True and entries["test"]["training"] is False
-def in_arena(e):  # in place of a parameter or an input is outside of the arena
-    by_id = {v["id"]: v for v in e["values"]}
-    def root(v):
-        while v["how"] == "inplace" and v["of"] in by_id:
-            v = by_id[v["of"]]
-        return v
-    return [v for v in e["values"] if root(v)["how"] in ("new", "reuse") and v["bytes"]]
+def in_arena(e):
+    return [v for v in e["values"] if v["region"] == "ws" and v["bytes"]]
 
 for e in plan["entries"]:
     assert list(e) == entry_keys, list(e)
     for v in e["values"]:
         assert list(v) in (value_keys, value_keys + ["of"]), list(v)
         assert v["how"] in ("new", "inplace", "reuse", "external"), v
+        assert v["region"] in ("ws", "globals", "inputs", "hypers", "counts"), v
+        assert (v["op"] == "input") == (v["region"] == "inputs") or v["how"] == "inplace", v
         assert v["first"] <= v["last"], v
     print(e["name"], *(e[k] for k in entry_keys[4:9]))
     assert e["lower_bound_bytes"] <= e["arena_bytes"] <= e["pool_bytes"] <= e["inplace_bytes"] <= e["naive_bytes"], e["name"]
 t = entries["train"]
 assert t["arena_bytes"] < t["pool_bytes"] < t["inplace_bytes"] < t["naive_bytes"]
 assert all(any(v["how"] == how for v in t["values"]) for how in ("new", "inplace", "external"))
+# an update is computed in the bytes of its parameter, whose offset says nothing without the region
+assert any(v["region"] == "globals" and v["how"] == "inplace" for v in t["values"])
 # two values that are alive at the same time share no byte, unless one stands in place of the other
 for e in plan["entries"]:
     held = in_arena(e)
