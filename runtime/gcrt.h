@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 4
+#define GCRT_ABI 5
 
 typedef enum GcDtype { GC_BOOL, GC_U8, GC_I32, GC_I64, GC_F16, GC_BF16, GC_F32, GC_F64 } GcDtype;
 
@@ -62,6 +62,8 @@ typedef struct GcHyper {
 typedef struct GcEnv {
   uint64_t seed; /* of the random numbers: --seed */
   uint64_t step; /* training: the program's step counter; otherwise the run's own count from 0 */
+  char *work; /* CPU: GcProgram.work_bytes of the calling thread's own, 64-byte aligned; what lies
+                 there is not kept from one launch to the next */
 } GcEnv;
 
 /* p[i]: address of argument i. Thread `t` of `nt` does its part of the work; a kernel never waits.
@@ -191,7 +193,8 @@ typedef struct GcProgram {
   const GcEntry *init; /* fills every global with its initial value; NULL if there is none */
   const GcSite *sites;
   int nsites;
-  const GcCuda *cuda; /* target "cuda": its code */
+  uint64_t work_bytes; /* target "cpu": that a thread needs beside the stack: packed operands */
+  const GcCuda *cuda;  /* target "cuda": its code */
   const struct GcProgram
       *next; /* the same program for another target, planned for it; NULL: the last */
 } GcProgram;

@@ -16,12 +16,13 @@ enum { STRIP_ROWS = 6 };
 
 typedef struct Printing {
   Gen *g;
+  Kernel *k;
   Attention a;
   int vectors, lanes; /* of the target */
   bool half;          /* blocks are converted on their way in */
 } Printing;
 
-typedef struct Room { /* for numbers, on the stack or in scratch */
+typedef struct Room { /* for numbers, the thread's own or in scratch */
   const char *name;
   int64_t n;
 } Room;
@@ -164,7 +165,7 @@ static void block_of(Printing *p, Text *x, const char *name, int arg, const char
 }
 
 static void room_for(Printing *p, Text *x, const char *name, int64_t n) {
-  text_line(x, "_Alignas(64) %s %s[%lld];", p->a.T, name, (long long)(n > 0 ? n : 1));
+  kernel_room(p->g, p->k, x, p->a.T, dtype_size(p->a.compute), name, n);
 }
 
 static void block_room(Printing *p, Text *x, const char *name, int64_t width) {
@@ -270,7 +271,7 @@ static uint64_t room_bytes(const Printing *p, const Room *r) {
   return (bytes + ROOM_ALIGN - 1) / ROOM_ALIGN * ROOM_ALIGN;
 }
 
-/* Of all rooms of a unit in scratch; 0: they are on the stack. */
+/* Of all rooms of a unit in scratch; 0: they are the thread's own. */
 static uint64_t unit_bytes(const Printing *p) {
   Room room[MOST_ROOMS];
   uint64_t bytes = 0;
@@ -288,7 +289,7 @@ static int64_t units_of(const Attention *a) {
   return a->grad ? a->heads / a->group : a->heads * attention_blocks(a, a->t);
 }
 
-/* Opens the loop over units, behind the rooms on the stack or before those in scratch. */
+/* Opens the loop over units, behind the thread's own rooms or before those in scratch. */
 static void open_units(Printing *p, Text *x) {
   Room room[MOST_ROOMS];
   int n = rooms_of(p, room);
@@ -461,7 +462,7 @@ void cpu_attention(Gen *g, const Group *gr) {
   p.vectors = cpu->vectors;
   p.lanes = cpu->vector / dtype_size(a->compute);
   p.half = a->compute != a->dt;
-  Kernel *k = kernel_new(g, gr);
+  Kernel *k = p.k = kernel_new(g, gr);
   kernel_args(g, k, gr);
   k->flops = op_flops(gr->e, gr->op);
   int64_t units = units_of(a);

@@ -411,11 +411,8 @@ void cpu_filter(Gen *g, const Group *gr) {
   text_line(x, "f32 *sum = (f32 *)%s;", f.epilogue ? "scratch" : "out0");
   const char *first = k->units > 1 ? "u0" : "0";
   const char *last = k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)units);
-  if (f.pack)
-    text_line(x, "_Alignas(64) f32 panel[%lld];", (long long)(window_chunk_pixels(c) * f.nr));
-  if (f.block)
-    text_line(x, "_Alignas(64) f32 tiles[%lld];",
-              (long long)(f.block * window_chunk_pixels(c) * f.la));
+  if (f.pack) kernel_room(g, k, x, "f32", 4, "panel", window_chunk_pixels(c) * f.nr);
+  if (f.block) kernel_room(g, k, x, "f32", 4, "tiles", f.block * window_chunk_pixels(c) * f.la);
   if (op_start(f.op) >= 0) print_start(&f, x, first, last);
   window_chunks(x, c);
   if (f.pack) text_line(x, "long packed = -1;");

@@ -387,20 +387,14 @@ void cpu_matmul(Gen *g, const Group *gr) {
   const char *stored = dtype_storage(p.converted ? p.in : p.dt);
   text_line(x, "const %s *A0 = (const %s *)in%d, *B0 = (const %s *)in%d;", stored, stored, p.a,
             stored, p.b);
-  if (p.pack)
-    text_line(x, "_Alignas(64) %s packed[%lld];", p.T,
-              (long long)(p.chain > 0 ? p.chain * p.nr * p.group : 1));
-  if (p.converted)
-    text_line(x, "_Alignas(64) %s packed_a[%lld];", p.T,
-              (long long)(p.chain > 0 ? p.block * p.chain * A_STRIDE : 1));
-  if (p.pack_a)
-    text_line(x, "_Alignas(64) %s packed_a[%lld];", p.T,
-              (long long)p.block * (long long)packed_depth(&p) * A_STRIDE);
+  int size = dtype_size(p.dt);
+  if (p.pack) kernel_room(g, k, x, p.T, size, "packed", p.chain * p.nr * p.group);
+  if (p.converted) kernel_room(g, k, x, p.T, size, "packed_a", p.block * p.chain * A_STRIDE);
+  if (p.pack_a) kernel_room(g, k, x, p.T, size, "packed_a", p.block * packed_depth(&p) * A_STRIDE);
   if (p.partial)
-    text_line(x, "_Alignas(64) %s partial[%lld];", p.T,
-              (long long)(p.group * p.block * tallest(&p) * p.nr));
+    kernel_room(g, k, x, p.T, size, "partial", p.group * p.block * tallest(&p) * p.nr);
   else if (p.epilogue)
-    text_line(x, "_Alignas(64) %s tile[%lld];", p.T, (long long)(tallest(&p) * p.nr));
+    kernel_room(g, k, x, p.T, size, "tile", tallest(&p) * p.nr);
   if (p.split == BY_BATCH)
     text_open(x, "for (long bt = u0; bt < u1; bt++) {");
   else if (p.batch > 1)

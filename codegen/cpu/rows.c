@@ -92,9 +92,9 @@ static bool reads_exps(const Op *op, const Work *w) {
          op->operands[op_full_operand(op)] == w->x;
 }
 
-/* exp is dear: what the last pass wants again stays in a row of its own on the stack, as long as
-   all such rows are in reach of the cache, and far from the stack's end. */
-static void keep_exps(Rows *r) {
+/* exp is dear: what the last pass wants again stays in a row of the thread's own, as long as all
+   such rows are in reach of the cache. */
+static void keep_exps(Rows *r, Kernel *kernel) {
   int64_t room = 1 << 18; /* bytes */
   for (uint32_t i = 0; i < r->work.n; i++) {
     Work *w = &r->work.at[i];
@@ -106,7 +106,8 @@ static void keep_exps(Rows *r) {
     if (w->kind != OP_SOFTMAX || !wanted || bytes > room) continue;
     room -= bytes;
     w->keep = arena_printf(r->g->a, "%s_k[c]", w->name);
-    text_line(r->p.level[1], "%s %s_k[%lld];", T, w->name, (long long)r->c);
+    kernel_room(r->g, kernel, r->p.level[1], T, dt == DT_F64 ? 8 : 4,
+                arena_printf(r->g->a, "%s_k", w->name), r->c);
   }
 }
 
@@ -133,7 +134,7 @@ static bool copies_chunks(const Group *gr) {
   return n > 0 && n <= MOST_COPIED && is_split(gr);
 }
 
-static void copy_chunks(Rows *r, Text *row) {
+static void copy_chunks(Rows *r, Kernel *kernel, Text *row) {
   for (int i = 0; i < r->gr->nin; i++) {
     const Value *v = value_at(r->gr->e, r->gr->in[i]);
     if (!v->layout || !v->layout->nr || group_arg(r->gr, r->gr->arg[i]) != i) continue;
@@ -141,7 +142,8 @@ static void copy_chunks(Rows *r, Text *row) {
     long long n = t->dim[t->rank - 1], nr = v->layout->nr;
     long long panel = layout_strides(t, v->layout, ARENA_ARRAY(r->g->a, int64_t, t->rank));
     const char *T = dtype_storage(t->dtype);
-    text_line(row, "%s chunk%d[%d];", T, i, ROW_CHUNK);
+    kernel_room(r->g, kernel, row, T, dtype_size(t->dtype), arena_printf(r->g->a, "chunk%d", i),
+                ROW_CHUNK);
     text_open(row, "for (long q = 0; q < %lld; q++) {", n / nr);
     text_open(row, "for (long k = b / %lld; k * %lld < e; k++) {", n, n);
     text_line(row, "const long at = k * %lld + q * %lld - b;", n, nr);
@@ -294,7 +296,7 @@ static void pass_work(Rows *r, Parts *p, const Work *w, uint32_t i) {
 }
 
 /* The loops over a row, in blocks of lanes and, where the row is long, in chunks. */
-static void pass(Rows *r, int number, const Loop *loop, int n, bool split) {
+static void pass(Rows *r, Kernel *k, int number, const Loop *loop, int n, bool split) {
   Gen *g = r->g;
   Text *row = r->p.level[1];
   *r->p.level[2] = text_new(g->a, row->indent + 2);
@@ -320,7 +322,7 @@ static void pass(Rows *r, int number, const Loop *loop, int n, bool split) {
     text_open(row, "for (long b = 0; b < %lld; b += %d) {", c, ROW_CHUNK);
   if (chunks)
     text_line(row, "const long e = %lld - b < %d ? %lld : b + %d;", c, ROW_CHUNK, c, ROW_CHUNK);
-  if (split && copies_chunks(r->gr)) copy_chunks(r, row);
+  if (split && copies_chunks(r->gr)) copy_chunks(r, k, row);
   text_append(row, &p.start);
   if (p.lanes) {
     if (chunks)
@@ -447,7 +449,7 @@ void cpu_rows(Gen *g, const Group *gr) {
               (long long)chunks_of(r.c), (long long)chunks_of(r.c), ROW_CHUNK);
     if (nouter) printer_decode(&r.p, outer, nouter, "row", "i", 1);
     r.number = "row";
-    pass(&r, 0, inner, ninner, true);
+    pass(&r, k, 0, inner, ninner, true);
     finish(&r, k, "u0", "u1");
     k = kernel_next(g, gr, "combine");
     kernel_args(g, k, gr);
@@ -468,11 +470,11 @@ void cpu_rows(Gen *g, const Group *gr) {
     split_row_level(k, gr, rows);
   }
   if (nouter) printer_decode(&r.p, outer, nouter, "u", "i", 1);
-  keep_exps(&r);
+  keep_exps(&r, k);
   for (int i = 0; i <= r.npasses; i++) {
     rows_before(&r, i);
     bind_exps(&r, i);
-    if (i < r.npasses) pass(&r, i, inner, ninner, false);
+    if (i < r.npasses) pass(&r, k, i, inner, ninner, false);
   }
   results(&r, inner, ninner, true);
   finish(&r, k, parallel ? "u0" : "0",

@@ -56,7 +56,10 @@ static bool same_launch(const CudaFunction *f, const Launch *l) {
   return same;
 }
 
-enum { ENV_BYTES = 16, FAULT_BYTES = 32 }; /* of gcrt.h's GcEnv and GcDeviceFault */
+enum {
+  ENV_BYTES = 16,
+  FAULT_BYTES = 32
+}; /* gcrt.h's GcEnv as far as device.h has it, and GcDeviceFault */
 
 const char *cuda_buffers(Arena *a, const CudaFunction *f) {
   static const char *const right[] = {"none", "read", "write", "both"};

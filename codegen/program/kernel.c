@@ -67,6 +67,20 @@ void kernel_args(Gen *g, Kernel *k, const Group *gr) {
     text_line(&k->head, "char *scratch = p[%d];", kernel_scratch_arg(k));
 }
 
+void kernel_room(Gen *g, Kernel *k, Text *x, const char *T, int size, const char *name,
+                 int64_t count) {
+  enum { ON_STACK = 4096, ALIGN = 64 }; /* bytes */
+  uint64_t bytes = (uint64_t)(count > 0 ? count : 1) * (uint64_t)size;
+  if (bytes <= ON_STACK) {
+    text_line(x, "_Alignas(%d) %s %s[%lld];", ALIGN, T, name, (long long)(count > 0 ? count : 1));
+    return;
+  }
+  text_line(x, "%s *restrict const %s = (%s *)(env->work + %llu); /* %llu bytes */", T, name, T,
+            (unsigned long long)k->work, (unsigned long long)bytes);
+  k->work += (bytes + ALIGN - 1) / ALIGN * ALIGN;
+  if (k->work > g->work) g->work = k->work;
+}
+
 void kernel_units(Kernel *k, int64_t units) {
   k->units = units;
   if (units == 1)

@@ -55,6 +55,7 @@ typedef struct Kernel {
   int nargs;
   KernelArg *args; /* p[i] */
   uint64_t flops;
+  uint64_t work; /* bytes of the thread's workspace that are given away */
   int64_t grid; /* of a GPU: blocks, threads of a block, bytes of shared memory beside the static */
   int block, shared;
   bool few_blocks; /* registers rather than many blocks at a time: else NVRTC may spill for these */
@@ -92,6 +93,7 @@ typedef struct Gen {
   VEC(const char *) sites;   /* where indices can be out of range: rows of GcSite, each once */
   const InputUses *uses;     /* of the entry at hand */
   int names;                 /* of variables in the function at hand, counted up */
+  uint64_t work;             /* bytes of workspace that a thread needs, of all kernels the most */
   const char *index;         /* type of positions; NULL: "long" */
   bool device;               /* kernels are given where to report a fault */
   bool slow_products;        /* some stayed off tensor cores for opt->old_gpu */
@@ -112,6 +114,11 @@ void kernel_args(Gen *g, Kernel *k, const Group *gr);
 void kernel_units(Kernel *k, int64_t units);
 /* Another launch of the same group after it, with the same arguments: all of them read whole. */
 Kernel *kernel_next(Gen *g, const Group *gr, const char *suffix);
+/* Declares `name`: `count` numbers of type T, `size` bytes each, 64-byte aligned, that the thread
+   has for itself while the kernel runs. Few lie on the stack, whose end a caller of a library may
+   be near; others in env->work. */
+void kernel_room(Gen *g, Kernel *k, Text *x, const char *T, int size, const char *name,
+                 int64_t count);
 int kernel_scratch_arg(const Kernel *k); /* index of the scratch argument, or -1 */
 /* The slice that a unit touches of input or output i. */
 void kernel_split_in(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride,

@@ -114,16 +114,27 @@ typedef struct Job {
 
 typedef struct Lane { /* one thread on its way */
   const Job *job;
+  GcEnv env;
   int who;      /* it is, of all */
   Seat seat;    /* among those that run its steps */
   void **moved; /* addresses of the step at hand */
 } Lane;
 
+/* What kernels see on this thread. */
+static GcEnv env_of(const Run *r, int t) {
+  GcEnv env = r->env;
+  env.work = memory_work(&r->mem, r->p, t);
+  return env;
+}
+
 /* Of all threads, or of the part of them that has some of the streams. */
 static Lane lane_of(const Job *j, int t, int nt, bool parts) {
   bool part = parts && j->x->streams;
   Seat all = {j->r->team, t, nt};
-  return (Lane){.job = j, .who = t, .seat = part ? streams_seat(j->x->streams, t) : all};
+  return (Lane){.job = j,
+                .env = env_of(j->r, t),
+                .who = t,
+                .seat = part ? streams_seat(j->x->streams, t) : all};
 }
 
 static void *const *addresses(const Lane *l, int step, const int64_t *at) {
@@ -160,7 +171,7 @@ static void leave(const Lane *l, int step) {
 }
 
 static void call(const Lane *l, int step, const int64_t *at) {
-  l->job->x->steps[step].kernel(addresses(l, step, at), &l->job->r->env, l->seat.t, l->seat.nt);
+  l->job->x->steps[step].kernel(addresses(l, step, at), &l->env, l->seat.t, l->seat.nt);
 }
 
 static bool step_plain(void *arg, int step, int loop, const int64_t *at) {
@@ -215,10 +226,11 @@ static void run_plain(void *arg, int t, int nt) {
     walk(&l, step_plain);
     return;
   }
+  const GcEnv env = env_of(r, t);
   const ExecStep *s = j->x->steps, *end = s + j->x->entry->nsteps;
   for (; s < end; s++) {
     if (s->wait) team_barrier(r->team, nt);
-    s->kernel(s->args, &r->env, t, nt);
+    s->kernel(s->args, &env, t, nt);
   }
 }
 

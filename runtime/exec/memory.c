@@ -19,16 +19,25 @@ static bool region(uint64_t bytes, uint64_t *out) {
   return true;
 }
 
-bool memory_sum(const GcProgram *p, uint64_t arena, uint64_t inputs, uint64_t tables, Sizes *s,
-                Err *e) {
+/* Threads share neither a cache line nor a pair of lines that is fetched together. */
+static uint64_t work_step(const GcProgram *p) { return align_up(p->work_bytes, 128); }
+
+char *memory_work(const Memory *m, const GcProgram *p, int thread) {
+  return (char *)m->work + (uint64_t)thread * work_step(p);
+}
+
+bool memory_sum(const GcProgram *p, uint64_t arena, uint64_t inputs, uint64_t tables, int threads,
+                Sizes *s, Err *e) {
   *s = (Sizes){0};
-  bool ok = region(p->globals_bytes, &s->globals) && region(inputs, &s->inputs) &&
+  uint64_t work;
+  bool ok = checked_mul(work_step(p), (uint64_t)threads, &work) && region(work, &s->work) &&
+            region(p->globals_bytes, &s->globals) && region(inputs, &s->inputs) &&
             region(arena, &s->arena) && region(4 * (uint64_t)p->nhypers, &s->hypers) &&
             region(tables, &s->tables);
   s->total = s->globals;
   ok = ok && checked_add(s->total, s->inputs, &s->total) &&
        checked_add(s->total, s->arena, &s->total) && checked_add(s->total, s->hypers, &s->total) &&
-       checked_add(s->total, s->tables, &s->total);
+       checked_add(s->total, s->work, &s->total) && checked_add(s->total, s->tables, &s->total);
   return ok ? true : err_set(e, EXIT_ENV, "the program needs more memory than any machine has");
 }
 
@@ -43,7 +52,7 @@ bool memory_sizes(const GcProgram *p, const GcEntry *entry, int threads, bool pr
   if (entry && here) tables += exec_table_bytes(entry, threads);
   if (init && here) tables += exec_table_bytes(init, threads);
   if (entry && profile) tables += profile_bytes(entry, threads);
-  return memory_sum(p, here ? arena : 0, here ? inputs : 0, tables, s, e);
+  return memory_sum(p, here ? arena : 0, here ? inputs : 0, tables, here ? threads : 0, s, e);
 }
 
 bool memory_map(Memory *m, const Sizes *s, Err *e) {
@@ -56,6 +65,7 @@ bool memory_map(Memory *m, const Sizes *s, Err *e) {
   m->region[GC_ARENA] = at, at += s->arena;
   m->region[GC_INPUTS] = at, at += s->inputs;
   m->region[GC_HYPERS] = at, at += s->hypers;
+  m->work = at, at += s->work;
   m->tables = at;
   m->end = at + s->tables;
   return true;

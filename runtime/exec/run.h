@@ -78,18 +78,22 @@ typedef struct Metas Metas; /* checkpoint.c: the metadata of a checkpoint */
 
 /* ---- memory.c: the one allocation ---- */
 typedef struct Sizes { /* bytes, known before anything runs */
-  uint64_t globals, inputs, arena, hypers, tables, total;
+  uint64_t globals, inputs, arena, hypers, work, tables, total;
 } Sizes;
 typedef struct Memory {
   uint8_t *base;
   uint8_t *region[GC_REGIONS];
+  uint8_t *work;         /* of all threads: memory_work */
   uint8_t *tables, *end; /* bump pointer of what the runtime itself needs */
   Sizes sizes;
 } Memory;
 enum { STAGE_BYTES = 1 << 18 }; /* staging of files that are written or read */
-/* From the bytes of the regions, and of the runtime's tables. */
-bool memory_sum(const GcProgram *p, uint64_t arena, uint64_t inputs, uint64_t tables, Sizes *s,
-                Err *e);
+/* From the bytes of the regions, and of the runtime's tables, for so many threads that run kernels.
+ */
+bool memory_sum(const GcProgram *p, uint64_t arena, uint64_t inputs, uint64_t tables, int threads,
+                Sizes *s, Err *e);
+/* The workspace of a thread: GcProgram.work_bytes that it shares with no other one. */
+char *memory_work(const Memory *m, const GcProgram *p, int thread);
 /* Where the program runs on a GPU: of the host, which has a copy of the globals. */
 bool memory_sizes(const GcProgram *p, const GcEntry *entry, int threads, bool profile, Sizes *s,
                   Err *e);
@@ -110,7 +114,7 @@ typedef struct Run {
   Team *team;
   Exec init, entry;
   Fault fault;
-  GcEnv env;
+  GcEnv env; /* without a workspace, which each thread adds to a copy */
   Dataset data;
   Profile *profile; /* NULL: none */
   uint8_t *stage;   /* STAGE_BYTES */

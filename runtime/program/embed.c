@@ -175,7 +175,7 @@ static bool sizes(const GcProgram *p, Sizes *s, Err *e) {
     inputs = max_u64(inputs, x->inputs_bytes);
     tables += exec_table_bytes(x, threads);
   }
-  return memory_sum(p, arena, inputs, tables, s, e);
+  return memory_sum(p, arena, inputs, tables, p->cuda ? 0 : threads, s, e);
 }
 
 uint64_t embed_bytes(void) {

@@ -73,6 +73,7 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Device *d, i
     line("inputs", s.inputs, "one batch");
     line("arena", s.arena, "the larger of this entry's and init's");
   }
+  if (p->work_bytes && !p->cuda) line("workspace", s.work, "packed operands, of all threads");
   line("runtime", s.hypers + s.tables + (p->cuda ? s.inputs + s.arena : 0),
        "tables and file buffers");
   line("total", s.total + c.pinned, "");

@@ -312,8 +312,16 @@ static void run_device(Compiled *c, const Turns *w, const GcEnv *env) {
   }
 }
 
+GcEnv compiled_env(const Compiled *c, uint64_t seed, uint64_t step) {
+  const uint64_t line = 64, bytes = (c->program->work_bytes + line) / line * line;
+  const GcEnv env = {seed, step, aligned_alloc(line, bytes)};
+  if (!env.work) abort();
+  return env;
+}
+
 static void run_steps(Compiled *c, const GcEntry *e, const RunOptions *o) {
-  const GcEnv env = {o->seed, o->step};
+  const GcEnv env = compiled_env(c, o->seed, o->step);
+  if (o->poison) memset(env.work, 0xff, c->program->work_bytes);
   if (o->poison) memset(c->region[GC_ARENA], 0xff, e->arena_bytes);
   Turns w = {.c = c, .e = e, .a = arena_new()};
   LoopWalk walk = {.entry = e, .visit = add_turn, .arg = &w};
@@ -326,6 +334,7 @@ static void run_steps(Compiled *c, const GcEntry *e, const RunOptions *o) {
   } else {
     run_turns(c, &w, o, &env);
   }
+  free(env.work);
   arena_free(w.a);
 }
 

@@ -45,6 +45,9 @@ void compiled_close(Compiled *c);
 void compiled_init(Compiled *c, const RunOptions *o);
 /* Runs an entry; inputs and outputs as in interp_run (outputs are allocated). False if there is no
    such entry or a fault was reported. */
+/* An environment with a workspace of its own, to be freed: one for each thread that runs kernels.
+ */
+GcEnv compiled_env(const Compiled *c, uint64_t seed, uint64_t step);
 bool compiled_run(Compiled *c, const char *entry, const RunOptions *o, const Tensor *inputs,
                   Tensor *outputs, Ctx *ctx);
 /* Reads or writes a global in logical order. */
