@@ -19,7 +19,8 @@ typedef struct Device {
   uint64_t most;               /* warp instructions of theirs; 0: any number */
 } Device;
 
-enum { MAX_ARGS = 512 };
+/* The least that an architecture from sm_80 on has for a block, which runs sm_80's PTX as well. */
+enum { MAX_ARGS = 512, SHARED_EVERYWHERE = 99 * 1024 };
 
 typedef struct Buffers {
   PtxBuf at[MAX_ARGS];
@@ -34,20 +35,12 @@ static void know_written(const Compiled *c, PtxBuf *b) {
   b->init_at = (size_t)(at - arena);
 }
 
-/* What overlaps, since a result lies over an operand, is one buffer with the rights of both. */
-static void add_buffer(Buffers *b, char *base, size_t size, unsigned rights, const char *name) {
-  for (size_t i = 0; i < b->n; i++) {
-    PtxBuf *o = &b->at[i];
-    char *start = o->base;
-    if (base >= start + o->size || start >= base + size) continue;
-    char *end = base + size > start + o->size ? base + size : start + o->size;
-    base = base < start ? base : start;
-    size = (size_t)(end - base);
-    rights |= o->rights;
-    *o = b->at[--b->n];
-    i = (size_t)-1;
-  }
-  b->at[b->n++] = (PtxBuf){.base = base, .size = size, .rights = rights, .name = name};
+/* The argument that stands for the bytes; each is a buffer of its own, which no pointer of another
+   argument's reaches, also where a result lies over an operand. */
+static uint64_t add_buffer(Buffers *b, void *base, size_t size, unsigned rights, const char *name) {
+  unsigned tag = b->n < PTX_TAGS ? (unsigned)b->n + 1 : 0;
+  b->at[b->n++] = (PtxBuf){.base = base, .size = size, .rights = rights, .name = name, .tag = tag};
+  return ptx_tagged(base, tag);
 }
 
 static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env) {
@@ -61,16 +54,14 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
   if (s == d->head.left_out) return true;
   GcEnv own = *env;
   uint64_t params[MAX_ARGS];
+  char names[MAX_ARGS][8];
   Buffers b = {.n = 0};
   for (int i = 0; i < s->nargs; i++) {
-    char *at = p[i];
-    params[i] = (uint64_t)(uintptr_t)at;
-    add_buffer(&b, at, s->args[i].bytes, code->rights[l->kernel][i], "an argument");
+    snprintf(names[i], sizeof names[i], "p%d", i);
+    params[i] = add_buffer(&b, p[i], s->args[i].bytes, code->rights[l->kernel][i], names[i]);
   }
-  params[s->nargs] = (uint64_t)(uintptr_t)&own;
-  params[s->nargs + 1] = (uint64_t)(uintptr_t)&fault;
-  add_buffer(&b, (char *)&own, sizeof own, PTX_READ, "env");
-  add_buffer(&b, (char *)&fault, sizeof fault, PTX_RW, "fault");
+  params[s->nargs] = add_buffer(&b, &own, sizeof own, PTX_READ, "env");
+  params[s->nargs + 1] = add_buffer(&b, &fault, sizeof fault, PTX_RW, "fault");
   for (size_t i = 0; i < b.n; i++) know_written(c, &b.at[i]);
   PtxLaunch launch = {.grid = {l->grid, 1, 1},
                       .block = {l->block, 1, 1},
@@ -87,10 +78,12 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
                       .max_reports = 4};
   PtxResult r = {0};
   PtxStatus status = PTX_REFUSED;
-  if (k)
-    status = ptx_launch(k, &launch, &r);
-  else
+  if (!k)
     snprintf(r.error, sizeof r.error, "no such kernel");
+  else if (l->shared + ptx_kernel_static_shared(k) > SHARED_EVERYWHERE)
+    snprintf(r.error, sizeof r.error, "too much shared memory for sm_86");
+  else
+    status = ptx_launch(k, &launch, &r);
   if (status != PTX_OK)
     snprintf(c->fault, sizeof c->fault, "%s (%s): %.160s", name, s->name,
              r.count ? r.findings[0].text : r.error);
@@ -156,7 +149,7 @@ static const char *ptx_of(const CudaImage *image) {
 }
 
 /* Makes an interpreter with the PTX of the image out of the tables; false after printing why. */
-static bool interpret(Compiled *c, const CudaImage *image, const char *name) {
+static bool interpret(const CudaProgram *p, Compiled *c, const CudaImage *image, const char *name) {
   char err[512] = "";
   Device *d = calloc(1, sizeof *d);
   d->head = (DeviceHead){.arch = name, .close = ptx_close};
@@ -167,12 +160,12 @@ static bool interpret(Compiled *c, const CudaImage *image, const char *name) {
   c->step = step;
   c->written = calloc(c->bytes[GC_ARENA] / 8, 1); /* the size is a multiple of 64 */
   if (!d->module) printf("%s: the PTX is not run: %s\n", name, err);
-  return d->module;
+  return d->module && !(p->g.opt->exact && uses_approximations(p, d->module, name));
 }
 
 Compiled *device_ptx(CudaProgram *p, const CudaImage *image) {
   Compiled *c = device_tables(p, image, 1);
-  if (!c || interpret(c, image, image->arch)) return c;
+  if (!c || interpret(p, c, image, image->arch)) return c;
   ptx_close(c);
   return NULL;
 }
@@ -222,7 +215,7 @@ static int open_nvrtc(CudaProgram *p, bool cubins, Compiled **out) {
     if (k == n) own[n++] = &image[i];
   }
   bad = bad || !load_tables(p, image, archs + cubins, out, n);
-  for (int i = 0; i < n && !bad; i++) bad += !interpret(out[i], own[i], own[i]->arch);
+  for (int i = 0; i < n && !bad; i++) bad += !interpret(p, out[i], own[i], own[i]->arch);
   return bad;
 }
 

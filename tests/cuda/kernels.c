@@ -1,12 +1,11 @@
 /* Every kernel of programs compiles for every architecture without spilling, at the programs' own
-   sizes, and without atomics but for the compare-and-swap of the one that reports an index; none is
-   run.
-     kernels RUNTIME_DIR [--precision=P] FILE.g…
-   At another precision than f32: for sm_80 alone, and what f32's program does not have.
-   Kernels of equal text are compiled once, and of these a tenth, at other precisions half, by
-   the commit's hash, but for the level full; PART of them at a time, so that NVRTC's limits hold
-   however large a program is. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for
-   GC_NO_SKIP, which makes that an error. */
+   sizes, without forms that leave bits open, and without atomics but for the compare-and-swap of
+   the one that reports an index; none is run. kernels RUNTIME_DIR [--precision=P] FILE.g… At
+   another precision than f32: for sm_80 alone, and what f32's program does not have. Kernels of
+   equal text are compiled once, and of these a tenth, at other precisions half, by the commit's
+   hash, but for the level full; PART of them at a time, so that NVRTC's limits hold however large a
+   program is. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP,
+   which makes that an error. */
 #define _GNU_SOURCE
 #include "tests/cuda/uses.h"
 #include "tests/level.h"
@@ -62,6 +61,15 @@ static int atomics(const char *file, const char *ptx) {
   return bad;
 }
 
+static int approximations(const CudaProgram *p, const CudaImage *image) {
+  char err[256] = "";
+  PtxModule *m = ptx_module_load((const char *)image->text, image->text_size - 1, err, sizeof err);
+  if (!m) printf("%s: the PTX cannot be read: %s\n", image->arch, err);
+  int bad = m ? uses_approximations(p, m, image->arch) : 1;
+  if (m) ptx_module_free(m);
+  return bad;
+}
+
 /* NULL where passes fail. */
 static CudaProgram *program_of(Session *s, Ctx *c, const char *file, const char *precision,
                                Arena *a) {
@@ -99,12 +107,14 @@ static int check(Session *s, const char *file) {
       CudaImage image;
       if (!nvrtc_compile(c, a, source, &cuda_archs[k], 1, &image, &code)) break;
       bad += uses_spills(p, &image, n) + atomics(file, (const char *)image.text);
+      if (strcmp(s->precision, "f32") == 0) bad += approximations(p, &image);
       s->compiled += (int)n;
     }
     s->distinct += (int)n;
   }
   s->kernels += (int)p->functions.n;
-  if (bad || code) printf("%s: %d kernels that spill or have atomics\n", file, bad);
+  if (bad || code)
+    printf("%s: %d kernels that spill, have atomics or leave bits open\n", file, bad);
   arena_free(a);
   ctx_free(c);
   return bad + (code != 0);

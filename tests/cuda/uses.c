@@ -11,6 +11,8 @@ const char *const cuda_archs[ARCHS] = {"sm_80", "sm_100", "sm_90a"};
 
 int cuda_archs_taken(void) { return level_is_full() ? ARCHS : ARCHS - 1; }
 
+enum { REGISTERS = 65536 }; /* of a multiprocessor, the most that a block can have */
+
 typedef struct Listed {
   int bytes;
   const char *what;
@@ -37,6 +39,20 @@ static const CudaFunction *function_named(const CudaProgram *p, const char *name
   return NULL;
 }
 
+int uses_approximations(const CudaProgram *p, const PtxModule *m, const char *arch) {
+  int bad = 0;
+  for (size_t i = 0; i < ptx_module_kernels(m); i++) {
+    const PtxKernel *k = ptx_module_kernel(m, i);
+    const CudaFunction *f = function_named(p, ptx_kernel_name(k));
+    if (!ptx_kernel_approximate(k) || (f && (strstr(f->body, "_mod(") || strstr(f->body, "f64"))))
+      continue;
+    printf("%s %s (%s): line %d of the PTX leaves bits open (.approx, .full)\n", arch,
+           ptx_kernel_name(k), f ? f->what : "unknown", ptx_kernel_approximate(k));
+    bad++;
+  }
+  return bad;
+}
+
 int uses_spills(const CudaProgram *p, const CudaImage *image, uint32_t n) {
   CudaUses uses = {0};
   int bad = 0;
@@ -48,6 +64,11 @@ int uses_spills(const CudaProgram *p, const CudaImage *image, uint32_t n) {
   for (uint32_t k = 0; k < uses.at.n; k++) {
     const CudaUse *u = &uses.at.at[k];
     const CudaFunction *f = function_named(p, u->kernel);
+    if (f && f->block * ((u->registers + 7) / 8 * 8) > REGISTERS) {
+      printf("%s %s (%s): %d threads of %d registers\n", image->arch, u->kernel, f->what, f->block,
+             u->registers);
+      bad++;
+    }
     if (f && u->spill <= allowed(f)) continue;
     printf("%s %s (%s): %d bytes of spills, %d of stack, %d registers\n", image->arch, u->kernel,
            f ? f->what : "unknown", u->spill, u->stack, u->registers);

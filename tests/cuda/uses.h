@@ -2,6 +2,7 @@
 #ifndef GC_TESTS_CUDA_USES_H
 #define GC_TESTS_CUDA_USES_H
 #include "codegen/gpu/emit.h"
+#include "ptxi.h"
 
 /* What kernels are compiled for; NVRTC makes code for sm_100 by another way than for sm_80. */
 enum { ARCHS = 3 };
@@ -9,6 +10,12 @@ extern const char *const cuda_archs[ARCHS];
 /* How many of them, from the first on, this run of the tests takes: all at the level full. What
    NVRTC makes for sm_90a is, but for its name, what it makes for sm_80. */
 int cuda_archs_taken(void);
+
+/* How many kernels of the module leave bits open by an .approx or .full form, after saying which;
+   but for those with a remainder, or with functions of f64, for which CUDA's library has such
+   forms: the first it corrects to the exact one, the others are not part of what --exact promises.
+ */
+int uses_approximations(const CudaProgram *p, const PtxModule *m, const char *arch);
 
 /* How many of the program's kernels in the image spill, after saying which; n: how many kernels
    the image must have, of which one that lacks counts, too. */

@@ -1,7 +1,8 @@
 /* CTA barriers: who waits, who is missing, and what becomes ordered.
  * Called when no warp can run. A barrier without a count needs every thread that has not exited;
  * all of them must stand at the same instruction. Releasing joins the clocks of the warps that took
- * part. */
+ * part with all their lanes; a barrier that a part of a warp reaches orders nothing of that warp.
+ */
 #include "exec.h"
 
 void barrier_start(Exec *x) {
@@ -30,9 +31,10 @@ static unsigned barrier_count(const Warp *w, const Ins *i, uint32_t mask) {
 void barrier_arrive(Warp *w, const Ins *i, uint32_t mask) {
   Barrier *b = &w->x->barrier[barrier_id(w, i, mask)];
   b->arrived += (unsigned)__builtin_popcount(mask);
+  if (mask != w->live) return; /* of a part of a warp nothing is known to be done */
   for (int n = 0; n < w->x->nwarps; n++)
     if (w->seen[n] > b->clock[n]) b->clock[n] = w->seen[n];
-  check_warp_sync(w); /* what this warp does from here on is not part of it */
+  w->seen[w->index] = check_tick(w->x); /* what this warp does from here on is not part of it */
 }
 
 typedef struct Waiting {
@@ -74,29 +76,38 @@ static void release(Exec *x, unsigned id) {
   uint32_t join[1024 / LANES] = {0};
   Barrier *b = &x->barrier[id];
   uint32_t now = check_tick(x);
-  bool in[1024 / LANES] = {false};
+  bool in[1024 / LANES] = {false};    /* warps of which all lanes that have not exited take part */
+  bool whole[1024 / LANES] = {false}; /* ... and none has exited */
   for (int n = 0; n < x->nwarps; n++) {
     Warp *w = &x->warps[n];
+    uint32_t lanes = 0;
     for (int g = 0; g < w->ngroups; g++) {
       Group *q = &w->group[g];
-      if (q->wait == WAIT_BARRIER && barrier_id(w, &x->k->ins[q->pc], q->mask) == id) in[n] = true;
+      if (q->wait == WAIT_BARRIER && barrier_id(w, &x->k->ins[q->pc], q->mask) == id)
+        lanes |= q->mask;
     }
+    in[n] = lanes && lanes == w->live;
+    whole[n] = lanes == w->started;
     for (int o = 0; in[n] && o < x->nwarps; o++)
-      if (w->seen[o] > join[o]) join[o] = w->seen[o];
+      if (o != n && w->seen[o] > join[o]) join[o] = w->seen[o];
+    /* all that it has done; of lanes that have exited, before they last synchronised */
+    uint32_t own = (whole[n] ? now : w->synced) - 1;
+    if (in[n] && own > join[n]) join[n] = own;
     if (b->clock[n] > join[n]) join[n] = b->clock[n];
   }
   for (int n = 0; n < x->nwarps; n++) {
     Warp *w = &x->warps[n];
-    if (!in[n]) continue;
     for (int g = 0; g < w->ngroups; g++) {
       Group *q = &w->group[g];
       if (q->wait != WAIT_BARRIER || barrier_id(w, &x->k->ins[q->pc], q->mask) != id) continue;
       q->wait = WAIT_NOT;
       q->pc++;
     }
+    if (!in[n]) continue;
     for (int o = 0; o < x->nwarps; o++)
       if (join[o] > w->seen[o]) w->seen[o] = join[o];
     w->seen[n] = now;
+    if (whole[n]) w->synced = now;
   }
   b->arrived = 0;
   memset(b->clock, 0, (size_t)x->nwarps * sizeof(uint32_t));

@@ -1,9 +1,15 @@
-/* Races and uninitialised shared memory, exact per granule.
+/* Races and uninitialised shared memory, per granule.
  * Within a CTA an access happens before another if the same thread made both, or if the later one's
  * warp has, by a barrier, seen the earlier warp's clock (vector clocks, as in FastTrack; one clock
- * a warp, since lanes of a warp are ordered by bar.warp.sync alone). Two concurrent readers are
- * kept a cell: any writer conflicts with one of them. Between CTAs only a fence and an atomic on
- * one side, and an atomic and a fence on the other, order accesses. */
+ * a warp, and a mark from which on its own lanes are not ordered). Barriers and bar.warp.sync that
+ * a part of a warp takes part in order nothing. Two concurrent readers are kept a cell exactly,
+ * further ones as a set of warps with the clock of the last: enough for every race, and for a
+ * report too many where named barriers order some readers earlier than others.
+ * Between CTAs a thread tells, by an atomic after a fence of its own, what was done before that
+ * fence; another thread learns it by an atomic at the same address and a fence of its own, and only
+ * what follows that is ordered. Loads and stores with .acquire and .release order nothing here.
+ * Sound, then: what races in the order of the run is found; CTAs run one after another, so that a
+ * race which needs another outcome of an atomic needs another order of CTAs to be seen. */
 #include "exec.h"
 #include <stdlib.h>
 
@@ -17,32 +23,40 @@ bool check_start(Exec *x, size_t dynamic_shared) {
   c->dynamic_at = (x->k->shared + c->shared_granule - 1) / c->shared_granule;
   c->shared_cells = c->dynamic_at + (dynamic_shared + c->shared_granule - 1) / c->shared_granule;
   c->shared = calloc(c->shared_cells + 1, sizeof *c->shared);
-  size_t ctas = (size_t)x->l->grid[0] * x->l->grid[1] * x->l->grid[2];
-  c->set_words = (ctas + 63) / 64;
-  c->seen = calloc(c->set_words, sizeof *c->seen);
-  c->pending = calloc(c->set_words, sizeof *c->pending);
-  return c->shared && c->seen && c->pending;
+  c->fence_of = calloc((size_t)x->nwarps * LANES, sizeof *c->fence_of);
+  return c->shared && c->fence_of;
+}
+
+static void fence_drop(Check *c) { /* the last one */
+  const Fence *f = &c->fences[--c->nfences];
+  free(f->seen);
+  free(f->learned);
 }
 
 void check_cta(Exec *x) {
   Check *c = &x->check;
   memset(c->shared, 0, c->shared_cells * sizeof *c->shared);
-  if (c->nreleases) { /* else nothing was ever learned */
-    memset(c->seen, 0, c->set_words * sizeof *c->seen);
-    memset(c->pending, 0, c->set_words * sizeof *c->pending);
-  }
-  c->fenced = c->any_pending = false;
+  c->npending = 0;
+  if (!c->phase) return; /* no fence, so nothing was told or learned */
+  while (c->nfences > c->first_fence && !c->fences[c->nfences - 1].told) fence_drop(c);
+  memset(c->fence_of, 0, (size_t)x->nwarps * LANES * sizeof *c->fence_of);
+  c->first_fence = c->nfences;
+  c->phase = 0;
+  c->nacquired = 0;
 }
 
 void check_free(Exec *x) {
   Check *c = &x->check;
   for (size_t i = 0; i < c->pages_cap; i++) free(c->pages[i].cells);
-  for (size_t i = 0; i < c->nreleases; i++) free(c->releases[i].ctas);
+  for (size_t i = 0; i < c->nreleases; i++) free(c->releases[i].at);
+  while (c->nfences) fence_drop(c);
   free(c->pages);
   free(c->releases);
-  free(c->shared);
-  free(c->seen);
+  free(c->fences);
+  free(c->fence_of);
   free(c->pending);
+  free(c->acquired);
+  free(c->shared);
 }
 
 /* ---- order ---- */
@@ -51,21 +65,61 @@ uint32_t check_tick(Exec *x) {
   return ++x->clock;
 }
 
-void check_warp_sync(Warp *w) { w->seen[w->index] = check_tick(w->x); }
+void check_warp_sync(Warp *w) { w->synced = w->seen[w->index] = check_tick(w->x); }
 
 static bool before(const Warp *w, unsigned tid, Stamp s) {
   unsigned other = s & STAMP_TID;
   uint32_t clock = s >> STAMP_SHIFT;
   if (!s || other == tid) return true;
   int warp = (int)(other / LANES);
-  return warp == w->index ? clock < w->seen[warp] : clock <= w->seen[warp];
+  return warp == w->index ? clock < w->synced : clock <= w->seen[warp];
 }
 
-static bool cta_before(const Check *c, const Exec *x, uint32_t cta_plus_one) {
-  if (!cta_plus_one || cta_plus_one == x->cta_index + 1) return true;
-  if (cta_plus_one == READ_MANY) return false;
-  uint32_t cta = cta_plus_one - 1;
-  return c->seen[cta / 64] >> (cta % 64) & 1;
+/* The same of an access of another CTA, and of a fence there. */
+static bool before_fence(const Check *c, Known k, uint32_t cta, Stamp s, uint32_t phase) {
+  const Fence *f = &c->fences[k.fence];
+  unsigned other = s & STAMP_TID;
+  uint32_t clock = s >> STAMP_SHIFT;
+  if (f->cta != cta || phase > f->phase) return false;
+  if (other == k.tid) return true;
+  int warp = (int)(other / LANES);
+  return warp == f->warp ? clock < f->synced : clock <= f->seen[warp];
+}
+
+/* What the thread has learned orders the access before now. */
+static bool cta_before(const Warp *w, unsigned tid, uint32_t cta, Stamp s, uint32_t phase) {
+  const Check *c = &w->x->check;
+  if (!cta || !s) return true;
+  for (size_t i = 0; cta != READ_MANY && i < c->nacquired; i++) {
+    const Acquired *a = &c->acquired[i];
+    if (a->tid != tid && !before(w, tid, a->at)) continue;
+    if (before_fence(c, a->known, cta, s, phase)) return true;
+    const Fence *f = &c->fences[a->known.fence];
+    for (size_t n = 0; n < f->nlearned; n++)
+      if ((f->learned[n].by == ANY_THREAD || f->learned[n].by == a->known.tid) &&
+          before_fence(c, f->learned[n].known, cta, s, phase))
+        return true;
+  }
+  return false;
+}
+
+/* The reader of a cell that is not ordered before now, as a stamp; 0: there is none. */
+static Stamp reader_beside(const Warp *w, unsigned tid, const Cell *c, bool here) {
+  for (int i = 0; i < 2; i++)
+    if (c->read[i] && !(here ? before(w, tid, c->read[i])
+                             : cta_before(w, tid, c->read_cta, c->read[i], c->read_phase)))
+      return c->read[i];
+  for (uint32_t left = c->more; left; left &= left - 1) {
+    Stamp s = c->late << STAMP_SHIFT | (uint32_t)__builtin_ctz(left) * LANES;
+    /* any lane of the warp may have been it */
+    bool ordered = here ? (int)(s & STAMP_TID) / LANES == w->index
+                              ? c->late < w->synced
+                              : c->late <= w->seen[(s & STAMP_TID) / LANES]
+                        : cta_before(w, tid, c->read_cta, s, c->read_phase) &&
+                              cta_before(w, tid, c->read_cta, s + 1, c->read_phase);
+    if (!ordered) return s;
+  }
+  return 0;
 }
 
 static const char *verb(int access) {
@@ -86,10 +140,24 @@ static void conflict_cta(Warp *w, int lane, uint64_t address, int access, const 
   report(w, lane, PTX_RACE_GLOBAL, address, "%s what another CTA %s", verb(access), other_verb);
 }
 
+static void add_reader(const Warp *w, unsigned tid, Cell *c, Stamp now) {
+  if (c->more && !reader_beside(w, tid, &(Cell){.more = c->more, .late = c->late}, true))
+    c->more = 0;
+  for (int i = 0; i < 2; i++)
+    if (!c->read[i] || before(w, tid, c->read[i])) {
+      c->read[i] = now;
+      return;
+    }
+  uint32_t lanes = LANES - 1; /* two lanes of the warp since it last synchronised stand for it */
+  if ((c->read[0] | lanes) == (now | lanes) && (c->read[1] | lanes) == (now | lanes)) return;
+  uint32_t clock = now >> STAMP_SHIFT;
+  c->late = c->more && c->late > clock ? c->late : clock;
+  c->more |= (uint32_t)1 << w->index;
+}
+
 static void cell_access(Warp *w, int lane, Cell *c, bool shared, uint64_t address, int access,
                         bool same) {
   Exec *x = w->x;
-  const Check *k = &x->check;
   unsigned tid = (unsigned)(w->index * LANES + lane);
   uint32_t cta = x->cta_index + 1;
   Stamp now = w->seen[w->index] << STAMP_SHIFT | tid |
@@ -98,36 +166,38 @@ static void cell_access(Warp *w, int lane, Cell *c, bool shared, uint64_t addres
     return; /* again: whoever wrote since has been told */
   bool atomics = access == ACCESS_ATOMIC && c->write & STAMP_ATOMIC;
   bool harmless = access == ACCESS_WRITE && same; /* stores what is there already */
-  if (c->write && !atomics && !harmless) {
-    if (shared || c->write_cta == cta) {
-      if (!before(w, tid, c->write)) conflict(w, lane, shared, address, access, "wrote", c->write);
-    } else if (!cta_before(k, x, c->write_cta)) {
+  bool written_here = shared || c->write_cta == cta;
+  bool after_write = written_here ? before(w, tid, c->write)
+                                  : cta_before(w, tid, c->write_cta, c->write, c->write_phase);
+  if (!after_write && !atomics && !harmless) {
+    if (written_here)
+      conflict(w, lane, shared, address, access, "wrote", c->write);
+    else
       conflict_cta(w, lane, address, access, "wrote");
-    }
   }
   bool read_here = shared || c->read_cta == cta;
   if (access == ACCESS_READ) {
     if (!read_here) {
-      c->read_cta = c->read_cta && !cta_before(k, x, c->read_cta) ? READ_MANY : cta;
-      c->read[0] = c->read[1] = 0;
+      bool many = c->read_cta == READ_MANY || (c->read_cta && reader_beside(w, tid, c, false));
+      c->read_cta = many ? READ_MANY : cta;
+      c->read[0] = c->read[1] = c->more = 0;
     }
-    int slot = !c->read[0] || before(w, tid, c->read[0])   ? 0
-               : !c->read[1] || before(w, tid, c->read[1]) ? 1
-                                                           : -1;
-    if (slot >= 0) c->read[slot] = now;
+    add_reader(w, tid, c, now);
+    c->read_phase = x->check.phase;
     return;
   }
-  if (read_here && !harmless) {
-    for (int i = 0; i < 2; i++)
-      if (c->read[i] && !before(w, tid, c->read[i])) {
-        conflict(w, lane, shared, address, access, "read", c->read[i]);
-        break;
-      }
-  } else if (!shared && !harmless && !cta_before(k, x, c->read_cta)) {
+  if (!harmless && c->read_cta == READ_MANY && !shared)
     conflict_cta(w, lane, address, access, "read");
+  else if (!harmless && (c->read[0] || c->more)) {
+    Stamp other = reader_beside(w, tid, c, read_here);
+    if (other && read_here) conflict(w, lane, shared, address, access, "read", other);
+    if (other && !read_here) conflict_cta(w, lane, address, access, "read");
   }
+  if (harmless && !after_write) return; /* the earlier write still counts */
   c->write = now;
   c->write_cta = cta;
+  c->write_phase = x->check.phase;
+  if (!harmless) c->read[0] = c->read[1] = c->more = c->read_cta = 0; /* all are before the write */
 }
 
 /* ---- shared ---- */
@@ -149,8 +219,9 @@ static bool quiet_read(const Warp *w, int lane, const Cell *c, int access) {
   uint32_t warp = clock | mine, lanes = STAMP_ATOMIC | (LANES - 1);
   if (access != ACCESS_READ || !c->valid || c->async) return false;
   if (c->read[0] == (warp | (unsigned)lane)) return true;
-  return (c->read[0] & ~lanes) == warp && (c->read[1] & ~lanes) == warp &&
-         (c->write & STAMP_TID) / LANES != (unsigned)w->index;
+  if ((c->write & STAMP_TID) / LANES == (unsigned)w->index) return false;
+  if (c->more >> w->index & 1 && c->late == w->seen[w->index]) return true;
+  return (c->read[0] & ~lanes) == warp && (c->read[1] & ~lanes) == warp;
 }
 
 void check_shared(Warp *w, int lane, uint64_t address, size_t size, int access, bool same) {
@@ -226,48 +297,99 @@ static Cell *page_cells(Exec *x, uint64_t base) {
   return p->cells;
 }
 
-/* An atomic after a fence tells what this CTA did and saw; any atomic learns what was told. */
-static void release_acquire(Exec *x, uint64_t address) {
+static void *grown(Exec *x, void *at, size_t n, size_t *cap, size_t item) {
+  if (n < *cap) return at;
+  *cap = *cap ? 2 * *cap : 8;
+  void *p = *cap > (size_t)1 << 24 ? NULL : realloc(at, *cap * item);
+  if (!p) give_up(x, "out of memory for fences and atomics");
+  return p;
+}
+
+/* An atomic after a fence tells what the thread knew at the fence; any atomic may learn what was
+ * told at its address, by the thread's next fence. */
+static void release_acquire(Exec *x, unsigned tid, uint64_t address) {
   Check *c = &x->check;
+  uint32_t fence = c->fence_of[tid];
   size_t i = 0;
   while (i < c->nreleases && c->releases[i].address != address) i++;
   if (i == c->nreleases) {
-    if (!c->fenced) return;
-    if (c->nreleases == c->releases_cap) {
-      size_t cap = c->releases_cap ? 2 * c->releases_cap : 8;
-      Release *r = realloc(c->releases, cap * sizeof *r);
-      if (!r) give_up(x, "out of memory for atomics");
-      c->releases = r;
-      c->releases_cap = cap;
-    }
-    uint64_t *ctas = calloc(c->set_words, sizeof *ctas);
-    if (!ctas) give_up(x, "out of memory for atomics");
-    c->releases[c->nreleases++] = (Release){address, ctas};
+    if (!fence) return;
+    c->releases = grown(x, c->releases, c->nreleases, &c->releases_cap, sizeof *c->releases);
+    c->releases[c->nreleases++] = (Release){.address = address};
   }
-  uint64_t *told = c->releases[i].ctas;
-  for (size_t n = 0; n < c->set_words; n++) {
-    c->pending[n] |= told[n];
-    if (c->fenced) told[n] |= c->seen[n];
+  Release *r = &c->releases[i];
+  if (r->n) {
+    c->pending = grown(x, c->pending, c->npending, &c->pending_cap, sizeof *c->pending);
+    c->pending[c->npending++] = (Pending){tid, i, r->n};
   }
-  if (c->fenced) told[x->cta_index / 64] |= (uint64_t)1 << (x->cta_index % 64);
-  c->any_pending = true;
+  if (!fence) return;
+  r->at = grown(x, r->at, r->n, &r->cap, sizeof *r->at);
+  r->at[r->n++] = (Known){fence - 1, tid};
+  c->fences[fence - 1].told = true;
 }
 
-void check_fence(Exec *x) {
+static void learn(Exec *x, Fence *f, size_t *cap, Known k, uint32_t by) {
+  if (++x->check.facts > (size_t)1 << 26) give_up(x, "too much is told by fences and atomics");
+  f->learned = grown(x, f->learned, f->nlearned, cap, sizeof *f->learned);
+  f->learned[f->nlearned++] = (Learned){k, by};
+}
+
+void check_fence(Warp *w, uint32_t mask) {
+  Exec *x = w->x;
   Check *c = &x->check;
-  c->fenced = true;
-  if (c->any_pending)
-    for (size_t n = 0; n < c->set_words; n++) c->seen[n] |= c->pending[n];
-  c->any_pending = false;
+  if (!c->race) return;
+  Stamp here = w->seen[w->index] << STAMP_SHIFT;
+  size_t kept = 0;
+  for (size_t i = 0; i < c->npending; i++) {
+    Pending p = c->pending[i];
+    if ((int)p.tid / LANES != w->index || !(mask >> (p.tid % LANES) & 1)) {
+      c->pending[kept++] = p;
+      continue;
+    }
+    for (size_t n = 0; n < p.n; n++) {
+      c->acquired = grown(x, c->acquired, c->nacquired, &c->acquired_cap, sizeof *c->acquired);
+      c->acquired[c->nacquired++] = (Acquired){c->releases[p.release].at[n], p.tid, here | p.tid};
+    }
+  }
+  c->npending = kept;
+  c->fences = grown(x, c->fences, c->nfences, &c->fences_cap, sizeof *c->fences);
+  Fence *f = &c->fences[c->nfences++];
+  *f = (Fence){.cta = x->cta_index + 1, .phase = c->phase, .warp = w->index, .synced = w->synced};
+  f->seen = malloc((size_t)x->nwarps * sizeof *f->seen);
+  if (!f->seen) give_up(x, "out of memory for fences and atomics");
+  memcpy(f->seen, w->seen, (size_t)x->nwarps * sizeof *f->seen);
+  size_t cap = 0;
+  for (size_t i = 0; i < c->nacquired; i++) {
+    const Acquired *a = &c->acquired[i];
+    int warp = (int)a->tid / LANES;
+    bool own = warp == w->index && mask >> (a->tid % LANES) & 1;
+    uint32_t clock = a->at >> STAMP_SHIFT;
+    bool all = warp == w->index ? clock < w->synced : clock <= w->seen[warp];
+    if (!all && !own) continue;
+    uint32_t by = all ? ANY_THREAD : a->tid;
+    learn(x, f, &cap, a->known, by);
+    const Fence *from = &c->fences[a->known.fence];
+    for (size_t n = 0; n < from->nlearned; n++)
+      if (from->learned[n].by == ANY_THREAD || from->learned[n].by == a->known.tid)
+        learn(x, f, &cap, from->learned[n].known, by);
+  }
+  FOR_LANES(l, mask) c->fence_of[(uint32_t)w->index * LANES + l] = (uint32_t)c->nfences;
+  c->phase++;
 }
 
 void check_global(Warp *w, int lane, uint64_t address, size_t size, int access, bool same) {
   Check *c = &w->x->check;
-  if (access == ACCESS_ATOMIC) release_acquire(w->x, address);
+  if (access == ACCESS_ATOMIC) release_acquire(w->x, (unsigned)(w->index * LANES + lane), address);
   uint64_t end = address + size;
   for (uint64_t a = address - address % c->global_granule; a < end; a += c->global_granule) {
     uint64_t base = a & ~(uint64_t)(PAGE_BYTES - 1);
     Cell *cells = page_cells(w->x, base);
-    cell_access(w, lane, &cells[(a - base) / c->global_granule], false, a, access, same);
+    Cell *cell = &cells[(a - base) / c->global_granule];
+    if (w->x->read_only && cell->write)
+      report(w, lane, PTX_READ_ONLY, a, "reads by the read-only path what this launch has written");
+    if (access != ACCESS_READ && !same && cell->read_only)
+      report(w, lane, PTX_READ_ONLY, a, "writes what this launch has read by the read-only path");
+    cell->read_only |= w->x->read_only;
+    cell_access(w, lane, cell, false, a, access, same);
   }
 }

@@ -1,7 +1,6 @@
 /* Who touched what since when: the shadow of shared and global memory.
  * A cell covers one granule: the narrowest access of the kernel to that space. Stamps order
- * accesses within a CTA by vector clocks (see check.c); CTAs are ordered by atomics after a fence
- * only. */
+ * accesses within a CTA by vector clocks; CTAs are ordered by fences and atomics (see check.c). */
 #ifndef PTXI_CHECK_H
 #define PTXI_CHECK_H
 #include <stdbool.h>
@@ -14,8 +13,11 @@ enum { STAMP_TID = 1023, STAMP_ATOMIC = 1024, STAMP_SHIFT = 11, CLOCK_MAX = (1 <
 typedef struct Cell {
   uint32_t write_cta, read_cta; /* index + 1; READ_MANY: several CTAs; unused in shared memory */
   Stamp write, read[2];
+  uint32_t more, late; /* the warps of further concurrent readers, and the clock of the last one */
+  uint32_t write_phase, read_phase; /* fences of the CTA before; global memory only */
   uint32_t async; /* thread + 1 whose cp.async will write here; shared memory only */
   bool valid;     /* has been written; shared memory only */
+  bool read_only; /* has been read by the read-only path; global memory only */
 } Cell;
 enum { READ_MANY = UINT32_MAX };
 
@@ -25,12 +27,43 @@ typedef struct Page { /* cells of PAGE_BYTES of global memory */
 } Page;
 enum { PAGE_BYTES = 4096 };
 
-/* Which CTAs have released through an atomic's address, as a bit set; the same for what a CTA has
- * seen. */
-typedef struct Release {
+/* What a thread may tell other CTAs by an atomic after a fence: what it did before the fence, or
+ * was ordered before it in its CTA, or had learned from others by then. */
+typedef struct Known {
+  uint32_t fence;
+  uint32_t tid; /* whose fence; in Fence.learned: whose knowledge, or ANY_THREAD of the warp */
+} Known;
+enum { ANY_THREAD = UINT32_MAX };
+typedef struct Learned {
+  Known known;
+  uint32_t by;
+} Learned;
+
+typedef struct Fence { /* one instruction of a warp */
+  uint32_t cta, phase; /* index + 1; fences of the CTA before this one */
+  int warp;
+  uint32_t synced, *seen; /* the warp's clocks */
+  Learned *learned;
+  size_t nlearned;
+  bool told; /* by some atomic */
+} Fence;
+
+typedef struct Release { /* an atomic's address, and what has been told there */
   uint64_t address;
-  uint64_t *ctas;
+  Known *at;
+  size_t n, cap;
 } Release;
+
+typedef struct Pending { /* read by an atomic, learned at the thread's next fence */
+  uint32_t tid;
+  size_t release, n;
+} Pending;
+
+typedef struct Acquired {
+  Known known;
+  uint32_t tid; /* who learned it, */
+  Stamp at;     /* ... and when */
+} Acquired;
 
 typedef struct Check {
   bool race, init;
@@ -42,10 +75,15 @@ typedef struct Check {
   size_t npages, pages_cap, last_page;
   Release *releases;
   size_t nreleases, releases_cap;
-  uint64_t *seen;    /* of the running CTA */
-  uint64_t *pending; /* learned from atomics, seen after the next fence */
-  size_t set_words;
-  bool fenced, any_pending;
+  Fence *fences;
+  size_t nfences, fences_cap, first_fence; /* of the running CTA */
+  uint32_t phase;                          /* the running CTA's fences so far */
+  uint32_t *fence_of;                      /* by thread: its last fence + 1 */
+  Pending *pending;
+  size_t npending, pending_cap;
+  Acquired *acquired; /* by the running CTA */
+  size_t nacquired, acquired_cap;
+  size_t facts; /* learned in all */
 } Check;
 
 struct Warp;
@@ -59,7 +97,7 @@ void check_shared(struct Warp *w, int lane, uint64_t address, size_t size, int a
 void check_global(struct Warp *w, int lane, uint64_t address, size_t size, int access, bool same);
 /* A cp.async is on its way to shared memory, or has landed. */
 void check_async(struct Warp *w, int lane, uint64_t address, size_t size, bool landed);
-void check_fence(struct Exec *x);
+void check_fence(struct Warp *w, uint32_t mask);
 /* Clocks: a warp-wide synchronisation; see barrier.c for the CTA's. */
 void check_warp_sync(struct Warp *w);
 uint32_t check_tick(struct Exec *x);

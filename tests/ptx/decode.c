@@ -300,7 +300,11 @@ static void decode_alu(Decoder *d) {
   static const char *const rounding[] = {"rz", "rm", "rp", NULL};
   for (int i = 0; i < d->nparts; i++) {
     bool skip = false;
-    for (int n = 0; i && is_float && neutral[n]; n++) skip |= part_is(d, i, neutral[n]);
+    for (int n = 0; i && is_float && neutral[n]; n++) {
+      if (!part_is(d, i, neutral[n])) continue;
+      skip = true;
+      if (n && !d->p->k->approximate) d->p->k->approximate = d->mnemonic.line;
+    }
     for (int n = 0; i && is_float && rounding[n]; n++)
       if (part_is(d, i, rounding[n])) {
         d->ins.mods |= MOD_ROUND;

@@ -32,6 +32,7 @@ static void memory_common(Decoder *d) {
 void decode_ld(Decoder *d) {
   memory_common(d);
   set_run(d, exec_ld, FLOW_PLAIN);
+  d->ins.mode = decode_has(d, "nc");
   if (take_list(d, true, SLOT_NONE, (Type)d->ins.type) != d->ins.vec) decode_unknown(d);
   take_address(d);
 }

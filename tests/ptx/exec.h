@@ -30,15 +30,16 @@ typedef struct AsyncCopy { /* a cp.async that has not landed */
 struct Warp {
   Exec *x;
   int index;
-  uint32_t live;
+  uint32_t live, started; /* lanes that have not exited; that the CTA has */
   char *regs;
   uint32_t *defined; /* one word a slot */
   uint32_t *half[2]; /* the same of the low and the high half of the slot */
   Group group[LANES];
   int ngroups;
-  const Ins *at;  /* being executed, for findings */
-  uint32_t *seen; /* vector clock: seen[w] is how far warp w's accesses are ordered before now */
-  char *local;    /* LANES times the kernel's local bytes */
+  const Ins *at;   /* being executed, for findings */
+  uint32_t *seen;  /* vector clock: seen[w] is how far warp w's accesses are ordered before now */
+  uint32_t synced; /* the clock from which on the warp's own lanes are not ordered */
+  char *local;     /* LANES times the kernel's local bytes */
   uint8_t *local_init;
   AsyncCopy *copies;
   size_t ncopies, copies_cap;
@@ -71,7 +72,8 @@ struct Exec {
   unsigned max_reports;
   PtxBuf *bufs; /* the launch's and the module's variables */
   size_t nbufs;
-  bool overlap; /* some of them overlap */
+  bool *raced;    /* by buffer: somebody may write to its bytes */
+  bool read_only; /* the load that runs is by the read-only path */
   jmp_buf stop;
 };
 

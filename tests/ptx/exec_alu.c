@@ -142,7 +142,9 @@ enum {
 #define PUT_i64(v) ((uint64_t)(v))
 #define PUT_u64(v) ((uint64_t)(v))
 #define PUT_s64(v) ((int64_t)(v))
-#define PUT_f32(v) ((float)(v))
+/* the hardware's NaN, 0x7fffffff */
+static inline float canonical(float v) { return v != v ? __builtin_nanf("0x3fffff") : v; }
+#define PUT_f32(v) canonical((float)(v))
 #define PUT_f64(v) (v)
 #define PUT_f16(v) half_put(v, ROUND_NEAREST)
 #define PUT_bf16(v) bfloat_put(v, ROUND_NEAREST)

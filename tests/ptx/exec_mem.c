@@ -3,6 +3,7 @@
  * defined; what it loads is, unless it is local memory that it never wrote. */
 #include "exec.h"
 #include "exec_ops.h"
+#include "half.h"
 
 static uint64_t address_of(const Warp *w, const Opd *o, uint32_t lane) {
   return lane_bits(w, o, (int)lane) + (uint64_t)o->offset;
@@ -45,8 +46,8 @@ typedef struct Places {
   uint8_t readers[PLACES]; /* 0: nothing is kept here */
 } Places;
 
-/* As memory_access; a third lane at the same address is not looked at, since a cell keeps two
- * concurrent readers, and whoever wrote it conflicts with one of them, too. */
+/* As memory_access; a third lane at the same address is not looked at: two lanes of a warp stand
+ * for all, since whoever may not write beside a third lane may not beside one of the two. */
 static const char *read_place(Warp *w, const Ins *i, Places *p, uint32_t lane, uint64_t address,
                               size_t size, bool *defined) {
   Space space = (Space)i->space;
@@ -71,6 +72,7 @@ void exec_ld(Warp *w, const Ins *i, uint32_t mask) {
   Places places;
   memset(places.readers, 0, sizeof places.readers);
   need_defined(w, addr, mask, "an address");
+  w->x->read_only = i->mode == 1;
   FOR_LANES(l, mask) {
     bool defined = true;
     const char *at = read_place(w, i, &places, l, address_of(w, addr, l), n * i->vec, &defined);
@@ -83,6 +85,7 @@ void exec_ld(Warp *w, const Ins *i, uint32_t mask) {
     for (int v = 0; v < i->vec; v++)
       lane_set(w, &i->opd[v], (int)l, widen(read_bits(at + n * (size_t)v, n), t));
   }
+  w->x->read_only = false;
   for (int v = 0; v < i->vec; v++) opd_define(w, &i->opd[v], mask, ok);
 }
 
@@ -134,8 +137,7 @@ static uint64_t atom_value(const Ins *i, uint64_t old, uint64_t b, uint64_t c) {
     float x, y;
     memcpy(&x, &old, 4);
     memcpy(&y, &b, 4);
-    x += y;
-    memcpy(&r, &x, 4);
+    r = canonical_f32(x + y);
     return r;
   }
   if (i->mode == ATOM_ADD && i->type == TYPE_f64) {
@@ -223,6 +225,6 @@ void exec_ldmatrix(Warp *w, const Ins *i, uint32_t mask) {
 
 /* ---- order ---- */
 void exec_fence(Warp *w, const Ins *i, uint32_t mask) {
-  if (i->mode) check_fence(w->x);
+  if (i->mode) check_fence(w, mask);
 }
 void exec_idle(Warp *w, const Ins *i, uint32_t mask) {}

@@ -68,8 +68,7 @@ void exec_mma(Warp *w, const Ins *i, uint32_t mask) {
     for (int n = 0; n < 4; n++) {
       double v = C[l / 4 + 8 * (n / 2)][2 * (l % 4) + n % 2];
       if (nc == 4) {
-        float f = (float)v;
-        memcpy(&slot32(w, &d[n])[l], &f, 4);
+        slot32(w, &d[n])[l] = canonical_f32((float)v);
       } else {
         uint32_t *u = &slot32(w, &d[n / 2])[l], h = half_put(v, ROUND_NEAREST);
         *u = n & 1 ? (*u & 0xffff) | h << 16 : h;

@@ -156,9 +156,7 @@ static uint64_t float_put(const Ins *i, double v) {
   volatile float f = (float)v;
   direct_back(round);
   if (i->mods & MOD_FTZ && fpclassify(f) == FP_SUBNORMAL) f = copysignf(0, f);
-  float g = f;
-  memcpy(&bits, &g, 4);
-  return bits;
+  return canonical_f32(f);
 }
 
 static uint64_t int_to_float(const Ins *i, uint64_t v) {

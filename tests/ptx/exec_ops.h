@@ -11,8 +11,8 @@ Handler exec_isspacep;
 Handler exec_setp; /* mode: Relation bits; mode2: 0 none, 1 and, 2 or, 3 xor */
 Handler exec_set;
 Handler exec_selp, exec_slct, exec_testp;
-Handler exec_ld, exec_st;
-Handler exec_atom; /* mode: AtomOp; mode2: 1 has a result */
+Handler exec_ld, exec_st; /* ld, mode: 1 by the read-only path (.nc) */
+Handler exec_atom;        /* mode: AtomOp; mode2: 1 has a result */
 Handler exec_cp_async, exec_cp_commit, exec_cp_wait, exec_cp_wait_all;
 Handler exec_ldmatrix; /* mode: 1 transposed */
 Handler exec_mma;      /* mode: k; type: of a and b; from: of c and d */

@@ -3,7 +3,10 @@
 #include "exec.h"
 #include "exec_ops.h"
 
-void exec_warp_sync(Warp *w, const Ins *i, uint32_t mask) { check_warp_sync(w); }
+void exec_warp_sync(Warp *w, const Ins *i, uint32_t mask) {
+  uint32_t member = (uint32_t)lane_bits(w, &i->opd[i->member], __builtin_ctz(mask));
+  if (!(w->started & ~member)) check_warp_sync(w); /* else no one else's accesses: see check.c */
+}
 
 void exec_shfl(Warp *w, const Ins *i, uint32_t mask) {
   const uint32_t *a = slot32(w, &i->opd[2]), *b = slot32(w, &i->opd[3]), *c = slot32(w, &i->opd[4]);

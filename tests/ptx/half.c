@@ -87,3 +87,9 @@ uint32_t tf32_put(float v, bool away) {
   u += away ? 0x1000 : 0xfff + (u >> 13 & 1);
   return u & ~0x1fffu;
 }
+
+uint32_t canonical_f32(float v) {
+  uint32_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  return v != v ? 0x7fffffff : bits;
+}

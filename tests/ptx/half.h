@@ -9,4 +9,6 @@ double bfloat_get(uint16_t b);
 uint16_t half_put(double v, Round round);
 uint16_t bfloat_put(double v, Round round);
 uint32_t tf32_put(float v, bool away); /* ties away (.rna) or to even (.rn) */
+/* The bits of a result in f32: of NaN the one that the hardware makes. */
+uint32_t canonical_f32(float v);
 #endif

@@ -66,7 +66,7 @@ static void start_warp(Exec *x, Warp *w, unsigned first_thread) {
     opd_define(w, &s->opd, ~0u, ~0u);
   }
   memset(w->seen, 0, (size_t)x->nwarps * sizeof *w->seen);
-  w->seen[w->index] = x->clock;
+  w->seen[w->index] = w->synced = x->clock;
   if (k->local) memset(w->local_init, 0, LANES * k->local);
   warp_start(w, left >= LANES ? ~0u : (1u << left) - 1);
 }
@@ -136,6 +136,18 @@ static void run_grid(Exec *x) {
   }
 }
 
+/* The most shared memory that a CTA can have, in bytes (CUDA C++ Programming Guide, "Technical
+ * Specifications per Compute Capability"). An unknown architecture has as little as the least. */
+static size_t shared_limit(int target) {
+  static const struct {
+    int from, to, kib;
+  } rows[] = {{70, 72, 96}, {75, 75, 64},  {80, 80, 163},   {86, 86, 99},  {87, 87, 163},
+              {89, 89, 99}, {90, 90, 227}, {100, 119, 227}, {120, 129, 99}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (target >= rows[i].from && target <= rows[i].to) return (size_t)rows[i].kib * 1024;
+  return 48 * 1024;
+}
+
 static bool request_ok(const PtxKernel *k, const PtxLaunch *l, PtxResult *r) {
   uint64_t threads = 1, ctas = 1;
   char *e = r->error;
@@ -159,10 +171,10 @@ static bool request_ok(const PtxKernel *k, const PtxLaunch *l, PtxResult *r) {
   else if (l->params_size != k->params_size)
     snprintf(e, sizeof r->error, "%zu bytes of parameters; kernel '%s' takes %zu", l->params_size,
              k->name, k->params_size);
-  else if (l->dynamic_shared + k->shared_used > 232448)
-    snprintf(e, sizeof r->error,
-             "%zu bytes of shared memory; 232448 is the most that a CTA can have",
-             l->dynamic_shared + k->shared_used);
+  else if (l->dynamic_shared + k->shared_used > shared_limit(k->module->target))
+    snprintf(e, sizeof r->error, "%zu bytes of shared memory; on sm_%d a CTA can have %zu",
+             l->dynamic_shared + k->shared_used, k->module->target,
+             shared_limit(k->module->target));
   else if ((uint64_t)k->reg_bytes * ((threads + 31) / 32) > (uint64_t)1 << 30)
     snprintf(e, sizeof r->error, "kernel '%s' has too many registers", k->name);
   else

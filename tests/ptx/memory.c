@@ -19,14 +19,26 @@ void memory_start(Exec *x) {
                               .name = v->name};
   }
   x->nbufs = n;
-  for (size_t i = 0; i < x->l->nbufs; i++)
-    for (size_t j = 0; j < i; j++) {
+  x->raced = calloc(n + 1, sizeof *x->raced);
+  if (!x->raced) give_up(x, "out of memory");
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = 0; j < n; j++) {
       uint64_t a = (uintptr_t)x->bufs[i].base, b = (uintptr_t)x->bufs[j].base;
-      x->overlap |= a < b + x->bufs[j].size && b < a + x->bufs[i].size;
+      bool meet = a < b + x->bufs[j].size && b < a + x->bufs[i].size;
+      x->raced[i] |= meet && x->bufs[j].rights & PTX_WRITE;
     }
 }
 
-void memory_free(Exec *x) { free(x->bufs); }
+void memory_free(Exec *x) {
+  free(x->bufs);
+  free(x->raced);
+}
+
+/* An address is a place and the number of an argument, if it came from one; see ptx_tagged. */
+static uint64_t place_of(uint64_t address) {
+  return address & (((uint64_t)1 << PTX_TAG_SHIFT) - 1);
+}
+static unsigned tag_of(uint64_t address) { return (unsigned)(address >> PTX_TAG_SHIFT); }
 
 static bool inside(uint64_t address, size_t size, uint64_t base, size_t n) {
   return address >= base && size <= n && address - base <= n - size;
@@ -42,14 +54,16 @@ static bool aligned(Warp *w, int lane, uint64_t address, size_t size) {
 }
 
 /* ---- global ---- */
-static void global_fault(Warp *w, int lane, uint64_t address, size_t size, Access how) {
+static void global_fault(Warp *w, int lane, uint64_t tagged, size_t size, Access how) {
   const Exec *x = w->x;
+  const uint64_t address = place_of(tagged);
   const char *verb = how == ACCESS_READ ? "reads" : "writes";
   const PtxBuf *near = NULL;
   uint64_t best = UINT64_MAX;
   for (size_t i = 0; i < x->nbufs; i++) {
     const PtxBuf *b = &x->bufs[i];
     uint64_t lo = (uintptr_t)b->base;
+    if (b->tag != tag_of(tagged)) continue;
     if (inside(address, size, lo, b->size)) {
       report(w, lane, PTX_RIGHTS, address, "%s buffer '%s', which it may not", verb, buf_name(b));
       return;
@@ -61,7 +75,9 @@ static void global_fault(Warp *w, int lane, uint64_t address, size_t size, Acces
       near = b;
     }
   }
-  if (!near || best > 1 << 30) {
+  if (!near && tag_of(tagged)) {
+    report(w, lane, PTX_BOUNDS, address, "%s by a pointer that is no argument's", verb);
+  } else if (!near || best > 1 << 30) {
     report(w, lane, PTX_BOUNDS, address, "%s %zu bytes far from every buffer", verb, size);
   } else {
     int64_t off = (int64_t)(address - (uintptr_t)near->base);
@@ -70,11 +86,14 @@ static void global_fault(Warp *w, int lane, uint64_t address, size_t size, Acces
   }
 }
 
-static const PtxBuf *find_buf(Exec *x, uint64_t address, size_t size, unsigned rights) {
+static const PtxBuf *find_buf(Exec *x, uint64_t tagged, size_t size, unsigned rights) {
+  const uint64_t address = place_of(tagged);
+  const unsigned tag = tag_of(tagged);
   for (size_t n = 0; n < x->nbufs; n++) {
     size_t i = x->last_buf + n < x->nbufs ? x->last_buf + n : x->last_buf + n - x->nbufs;
     const PtxBuf *b = &x->bufs[i];
-    if ((b->rights & rights) == rights && inside(address, size, (uintptr_t)b->base, b->size)) {
+    if (b->tag == tag && (b->rights & rights) == rights &&
+        inside(address, size, (uintptr_t)b->base, b->size)) {
       x->last_buf = i;
       return b;
     }
@@ -103,14 +122,15 @@ static bool unchanged(const char *at, const void *value, size_t size) {
   return value && !memcmp(at, value, size);
 }
 
-static char *global_access(Warp *w, int lane, uint64_t address, size_t size, Access how,
+static char *global_access(Warp *w, int lane, uint64_t tagged, size_t size, Access how,
                            const void *value) {
   Exec *x = w->x;
+  const uint64_t address = place_of(tagged);
   unsigned rights = how == ACCESS_READ ? PTX_READ : how == ACCESS_WRITE ? PTX_WRITE : PTX_RW;
   if (!aligned(w, lane, address, size)) return NULL;
-  const PtxBuf *b = find_buf(x, address, size, rights);
+  const PtxBuf *b = find_buf(x, tagged, size, rights);
   if (!b) {
-    global_fault(w, lane, address, size, how);
+    global_fault(w, lane, tagged, size, how);
     return NULL;
   }
   char *at = (char *)(uintptr_t)address;
@@ -121,7 +141,7 @@ static char *global_access(Warp *w, int lane, uint64_t address, size_t size, Acc
       report(w, lane, PTX_UNINIT, address, "reads offset %zu of buffer '%s', which nobody wrote",
              off, buf_name(b));
   }
-  if (x->check.race && (b->rights & PTX_WRITE || x->overlap))
+  if (x->check.race && x->raced[b - x->bufs])
     check_global(w, lane, address, size, how, how == ACCESS_WRITE && unchanged(at, value, size));
   return at;
 }

@@ -156,6 +156,7 @@ struct PtxKernel {
   SpecialUse *specials;
   size_t nspecials;
   unsigned shared_granule, global_granule; /* bytes of the narrowest access */
+  int approximate; /* the line of its first .approx or .full form; 0: it has none */
 };
 
 typedef struct Function { /* .func with a body */
@@ -175,6 +176,7 @@ struct PtxModule {
   Function *functions;
   size_t nfunctions;
   int version; /* ten times .version */
+  int target;  /* 80 of .target sm_80 */
   char error[256];
 };
 

@@ -472,8 +472,12 @@ void parse_module(Parser *p) {
     if (tok_eq(&t, ".version")) {
       parse_version(p);
     } else if (tok_eq(&t, ".target")) {
-      do expect_word(p);
-      while (take(p, ','));
+      do {
+        const Tok word = expect_word(p);
+        char name[16] = "";
+        if (word.size < sizeof name) memcpy(name, word.text, word.size);
+        if (sscanf(name, "sm_%d", &p->m->target) != 1) continue;
+      } while (take(p, ','));
     } else if (tok_eq(&t, ".address_size")) {
       if (expect_int(p) != 64) parse_fail(p, t.line, "only 64-bit addresses are known");
     } else if (tok_eq(&t, ".entry")) {

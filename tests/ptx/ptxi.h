@@ -26,7 +26,15 @@ typedef struct PtxBuf {
   const char *name; /* for findings; may be NULL */
   uint8_t *init;  /* one bit a byte: has it been written? NULL: all of it has. Kernels set bits. */
   size_t init_at; /* the bit of the first byte */
+  unsigned tag;   /* 1 to PTX_TAGS: only addresses made by ptx_tagged() with it lie in the buffer */
 } PtxBuf;
+
+/* A pointer with the number of its argument in bits that no address has. Arithmetic keeps it, so
+ * that what runs from one argument into the next one's bytes is found. */
+enum { PTX_TAGS = 255, PTX_TAG_SHIFT = 48 };
+static inline uint64_t ptx_tagged(const void *at, unsigned tag) {
+  return (uint64_t)(uintptr_t)at | (uint64_t)tag << PTX_TAG_SHIFT;
+}
 
 /* What a launch watches beside bounds, rights and alignment, which are always on. */
 enum {
@@ -92,6 +100,9 @@ PtxParam ptx_kernel_param(const PtxKernel *k, size_t i);
 size_t ptx_kernel_params_size(const PtxKernel *k);
 size_t ptx_kernel_static_shared(const PtxKernel *k);
 size_t ptx_kernel_local(const PtxKernel *k);
+/* The line of the first instruction whose result PTX leaves open to the last bits (.approx, .full:
+ * run here as if rounded correctly), or 0. A program that promises bits may have none. */
+int ptx_kernel_approximate(const PtxKernel *k);
 unsigned ptx_kernel_max_threads(const PtxKernel *k); /* from .maxntid or .reqntid; 1024 without */
 
 PtxStatus ptx_launch(const PtxKernel *k, const PtxLaunch *l, PtxResult *r);

@@ -6,7 +6,7 @@
 #include "exec.h"
 
 void warp_start(Warp *w, uint32_t live) {
-  w->live = live;
+  w->live = w->started = live;
   w->ngroups = live ? 1 : 0;
   w->group[0] = (Group){.mask = live};
   w->ncopies = 0;

@@ -51,7 +51,7 @@ void declared_free(PtxBuf *buffers, size_t n) {
   free(buffers);
 }
 
-bool declared_launch(const struct Function *f, const char *params, PtxBuf **out, size_t *n) {
+bool declared_launch(const struct Function *f, char *params, PtxBuf **out, size_t *n) {
   size_t all = ptx_kernel_params(f->kernel);
   PtxBuf *to = *out = calloc(all + 1, sizeof *to);
   *n = 0;
@@ -65,6 +65,9 @@ bool declared_launch(const struct Function *f, const char *params, PtxBuf **out,
               ptx_kernel_name(f->kernel), f->buffers[i].size, f->buffers[i].name);
       return false;
     }
+    to[*n].tag = i < PTX_TAGS ? (unsigned)i + 1 : 0;
+    uint64_t tagged = ptx_tagged((const void *)(uintptr_t)p, to[*n].tag);
+    memcpy(params + ptx_kernel_param(f->kernel, i).offset, &tagged, sizeof tagged);
     ++*n;
   }
   return to;

@@ -130,7 +130,7 @@ char *declared_text(const char *ptx);
 bool declared_buffers(const char *text, const PtxKernel *k, PtxBuf **out);
 void declared_free(PtxBuf *buffers, size_t n);
 /* The buffers of a launch; to free. False after a message: a parameter is no such buffer. */
-bool declared_launch(const struct Function *f, const char *params, PtxBuf **out, size_t *n);
+bool declared_launch(const struct Function *f, char *params, PtxBuf **out, size_t *n);
 struct Graph {
   Work *nodes;
   int count;

@@ -37,7 +37,7 @@ size_t memory_buffers(PtxBuf **bufs) {
   for (int i = 0; i < 2; i++)
     for (Block *b = lists[i]; b; b = b->next)
       *out++ =
-          (PtxBuf){b->base, b->size, PTX_RW, i ? "pinned memory" : "device memory", b->init, 0};
+          (PtxBuf){b->base, b->size, PTX_RW, i ? "pinned memory" : "device memory", b->init, 0, 0};
   return n;
 }
 

@@ -26,14 +26,19 @@ static CUresult run_kernel(const Work *w) {
   PtxBuf *bufs;
   size_t n;
   const PtxKernel *k = w->function->kernel;
+  char *params =
+      malloc(ptx_kernel_params_size(k) + 1); /* with the numbers of arguments in pointers */
+  if (!params) return d->sticky = CUDA_OUT_OF_MEMORY;
+  memcpy(params, w->params, ptx_kernel_params_size(k));
   if (!w->function->buffers) {
     n = memory_buffers(&bufs);
-  } else if (!declared_launch(w->function, w->params, &bufs, &n)) {
+  } else if (!declared_launch(w->function, params, &bufs, &n)) {
     free(bufs);
+    free(params);
     return d->sticky = CUDA_ILLEGAL_ADDRESS;
   }
   PtxLaunch l = {.dynamic_shared = w->shared,
-                 .params = w->params,
+                 .params = params,
                  .params_size = ptx_kernel_params_size(k),
                  .bufs = bufs,
                  .nbufs = n,
@@ -48,6 +53,7 @@ static CUresult run_kernel(const Work *w) {
   PtxStatus s = ptx_launch(k, &l, &r);
   fesetenv(&caller);
   free(bufs);
+  free(params);
   for (size_t i = 0; i < r.count; i++) {
     const PtxFinding *f = &r.findings[i];
     fprintf(stderr,

@@ -160,7 +160,8 @@ CaseOutcome case_run(const Case *c, const PtxModule *m, unsigned order, unsigned
   for (int i = 0; i < c->nbufs; i++) {
     size_t size = c->buf[i].count * c->buf[i].bytes;
     in[i] = aligned_alloc(256, (size + 255) & ~(size_t)255);
-    bufs[i] = (PtxBuf){in[i], size, c->buf[i].rights, c->buf[i].name, calloc(1, size / 8 + 1), 0};
+    bufs[i] =
+        (PtxBuf){in[i], size, c->buf[i].rights, c->buf[i].name, calloc(1, size / 8 + 1), 0, 0};
     if (!in[i] || !bufs[i].init) abort();
     fill(&c->buf[i], in[i], bufs[i].init, &seed);
     memcpy(params + at, &in[i], 8);

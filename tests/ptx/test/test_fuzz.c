@@ -122,7 +122,7 @@ static void run_all(const PtxModule *m) {
     char params[32768] = {0};
     PtxBuf bufs[4];
     for (int b = 0; b < 4; b++) {
-      bufs[b] = (PtxBuf){memory[b], sizeof memory[b], PTX_RW, "buffer", NULL, 0};
+      bufs[b] = (PtxBuf){memory[b], sizeof memory[b], PTX_RW, "buffer", NULL, 0, 0};
       memset(memory[b], 0, sizeof memory[b]);
     }
     for (size_t p = 0; p < ptx_kernel_params(k); p++) {

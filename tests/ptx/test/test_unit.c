@@ -63,6 +63,11 @@ static const struct Row {
     {"ex2.approx.f32 %f1, 0f40400000; mov.b32 %r0, %f1;", 0x41000000},
     {"copysign.f32 %f1, 0f80000000, 0f3F800000; mov.b32 %r0, %f1;", 0xbf800000},
     {"neg.f32 %f1, 0f00000000; mov.b32 %r0, %f1;", 0x80000000},
+    {"add.f32 %f1, 0f7F800000, 0fFF800000; mov.b32 %r0, %f1;", 0x7fffffff},
+    {"mul.rz.f32 %f1, 0f7F800000, 0f00000000; mov.b32 %r0, %f1;", 0x7fffffff},
+    {"max.f32 %f1, 0fFFC00000, 0f7FC00000; mov.b32 %r0, %f1;", 0x7fffffff},
+    {"mov.b64 %rd1, 0xfff8000000000000; cvt.rn.f32.f64 %f1, %rd1; mov.b32 %r0, %f1;", 0x7fffffff},
+    {"neg.f32 %f1, 0f7FC00000; mov.b32 %r0, %f1;", 0xffc00000},
     /* comparisons */
     {"setp.ne.f32 %p1, 0f7FC00000, 0f00000000; selp.b32 %r0, 1, 0, %p1;", 0},
     {"setp.neu.f32 %p1, 0f7FC00000, 0f00000000; selp.b32 %r0, 1, 0, %p1;", 1},
@@ -192,11 +197,11 @@ static PtxStatus launch(const char *body, uint32_t out[32], PtxResult *r, PtxLau
     snprintf(r->error, sizeof r->error, "%s", err);
     return PTX_REFUSED;
   }
-  PtxBuf buf = {out, 128, PTX_WRITE, "out", NULL, 0};
+  PtxBuf buf = {out, 128, PTX_WRITE, "out", NULL, 0, 0};
   l.params = &out;
   l.params_size = 8;
-  l.bufs = &buf;
-  l.nbufs = 1;
+  if (!l.nbufs) l.bufs = &buf;
+  if (!l.nbufs) l.nbufs = 1;
   l.checks = PTX_CHECK_ALL;
   l.max_steps = 100000;
   PtxStatus s = ptx_launch(ptx_module_kernel(m, 0), &l, r);
@@ -292,6 +297,172 @@ static void check_wrongs(void) {
   }
 }
 
+/* ---- races, and what orders accesses: in every order of warps and CTAs that is tried ---- */
+/* %rd1 is 128 bytes of zeros, for all CTAs; %r1 the lane, %r2 the CTA, %r3 the warp. */
+#define PUBLISH "setp.eq.s32 %p1, %r2, 0; @!%p1 bra READER; "
+static const struct Race {
+  const char *what, *body;
+  unsigned ctas, threads;
+  int kind; /* or PTX_KIND_COUNT: nothing is wrong */
+} races[] = {
+    {"a fence between the data and the flag",
+     PUBLISH "st.global.u32 [%rd1+16], 5; membar.gl; atom.global.add.u32 %r4, [%rd1+32], 1; ret; "
+             "READER: atom.global.add.u32 %r4, [%rd1+32], 0; membar.gl; setp.ne.s32 %p2, %r4, 0; "
+             "@%p2 ld.global.u32 %r5, [%rd1+16];",
+     2, 1, PTX_KIND_COUNT},
+    {"no fence",
+     PUBLISH "st.global.u32 [%rd1+16], 5; atom.global.add.u32 %r4, [%rd1+32], 1; ret; "
+             "READER: atom.global.add.u32 %r4, [%rd1+32], 0; membar.gl; setp.ne.s32 %p2, %r4, 0; "
+             "@%p2 ld.global.u32 %r5, [%rd1+16];",
+     2, 1, PTX_RACE_GLOBAL},
+    {"no fence of the reader's",
+     PUBLISH "st.global.u32 [%rd1+16], 5; membar.gl; atom.global.add.u32 %r4, [%rd1+32], 1; ret; "
+             "READER: atom.global.add.u32 %r4, [%rd1+32], 0; setp.ne.s32 %p2, %r4, 0; "
+             "@%p2 ld.global.u32 %r5, [%rd1+16];",
+     2, 1, PTX_RACE_GLOBAL},
+    {"the fence before the data",
+     PUBLISH "membar.gl; st.global.u32 [%rd1+16], 5; atom.global.add.u32 %r4, [%rd1+32], 1; ret; "
+             "READER: atom.global.add.u32 %r4, [%rd1+32], 0; membar.gl; setp.ne.s32 %p2, %r4, 0; "
+             "@%p2 ld.global.u32 %r5, [%rd1+16];",
+     2, 1, PTX_RACE_GLOBAL},
+    {"data written after the flag",
+     PUBLISH "membar.gl; atom.global.add.u32 %r4, [%rd1+32], 1; st.global.u32 [%rd1+16], 5; ret; "
+             "READER: atom.global.add.u32 %r4, [%rd1+32], 0; membar.gl; setp.ne.s32 %p2, %r4, 0; "
+             "@%p2 ld.global.u32 %r5, [%rd1+16];",
+     2, 1, PTX_RACE_GLOBAL},
+    {"another thread's fence, with no barrier",
+     PUBLISH "setp.eq.s32 %p2, %r3, 0; @%p2 st.global.u32 [%rd1+16], 5; setp.eq.s32 %p2, %r1, 0; "
+             "@!%p2 ret; setp.eq.s32 %p2, %r3, 1; @%p2 membar.gl; "
+             "@!%p2 atom.global.add.u32 %r4, [%rd1+32], 1; ret; "
+             "READER: atom.global.add.u32 %r4, [%rd1+32], 0; membar.gl; setp.ne.s32 %p2, %r4, 0; "
+             "@%p2 ld.global.u32 %r5, [%rd1+16];",
+     2, 64, PTX_RACE_GLOBAL},
+    {"a barrier, then the fence and the flag of one thread for all",
+     PUBLISH "mul.lo.u32 %r6, %r1, 4; cvt.u64.u32 %rd2, %r6; add.u64 %rd2, %rd1, %rd2; "
+             "setp.lt.u32 %p2, %r1, 8; setp.eq.and.s32 %p2, %r3, 1, %p2; @%p2 st.global.u32 "
+             "[%rd2+64], 5; bar.sync 0; add.u32 %r7, %r1, %r3; setp.ne.s32 %p2, %r7, 0; @%p2 ret; "
+             "membar.gl; atom.global.add.u32 %r4, [%rd1+32], 1; ret; "
+             "READER: atom.global.add.u32 %r4, [%rd1+32], 0; membar.gl; setp.ne.s32 %p2, %r4, 0; "
+             "@%p2 ld.global.u32 %r5, [%rd1+76];",
+     2, 64, PTX_KIND_COUNT},
+    {"what one CTA learned it tells the next",
+     "membar.gl; atom.global.add.u32 %r4, [%rd1+32], 1; membar.gl; setp.ne.s32 %p1, %r4, 0; "
+     "@%p1 ld.global.u32 %r5, [%rd1+16]; add.u32 %r5, %r4, 7; st.global.u32 [%rd1+16], %r5; "
+     "membar.gl; atom.global.add.u32 %r6, [%rd1+32], 0;",
+     4, 1, PTX_KIND_COUNT},
+    {"a bar.warp.sync without the writer",
+     "mov.u32 %r4, s; setp.eq.s32 %p1, %r1, 5; @%p1 st.shared.u32 [%r4], 9; setp.lt.u32 %p1, %r1, "
+     "2; @%p1 bar.warp.sync 3; setp.eq.s32 %p1, %r1, 0; @%p1 ld.shared.u32 %r5, [%r4];",
+     1, 32, PTX_RACE_SHARED},
+    {"a bar.warp.sync of all",
+     "mov.u32 %r4, s; setp.eq.s32 %p1, %r1, 5; @%p1 st.shared.u32 [%r4], 9; bar.warp.sync -1; "
+     "setp.eq.s32 %p1, %r1, 0; @%p1 ld.shared.u32 %r5, [%r4];",
+     1, 32, PTX_KIND_COUNT},
+    {"a third reader beside the writer",
+     "mov.u32 %r4, s; add.u32 %r6, %r1, %r3; setp.eq.s32 %p1, %r6, 0; @%p1 st.shared.u32 [%r4], 9; "
+     "bar.sync 0; setp.eq.s32 %p1, %r3, 2; @%p1 bra THIRD; setp.eq.s32 %p1, %r3, 1; @%p1 bra "
+     "SECOND; "
+     "setp.lt.u32 %p1, %r1, 2; @%p1 ld.shared.u32 %r5, [%r4]; bar.sync 1, 64; "
+     "setp.eq.s32 %p1, %r1, 2; @%p1 st.shared.u32 [%r4], 7; ret; "
+     "SECOND: setp.eq.s32 %p1, %r1, 0; @%p1 ld.shared.u32 %r5, [%r4]; ret; "
+     "THIRD: bar.sync 1, 64;",
+     1, 96, PTX_RACE_SHARED},
+    {"readers of all warps, a barrier, a writer",
+     "mov.u32 %r4, s; add.u32 %r6, %r1, %r3; setp.eq.s32 %p1, %r6, 0; @%p1 st.shared.u32 [%r4], 9; "
+     "bar.sync 0; ld.shared.u32 %r5, [%r4]; bar.warp.sync -1; ld.shared.u32 %r5, [%r4]; "
+     "bar.sync 0; @%p1 st.shared.u32 [%r4], 7;",
+     1, 128, PTX_KIND_COUNT},
+    {"a barrier that a part of a warp reaches",
+     "mov.u32 %r4, s; setp.eq.s32 %p1, %r1, 5; setp.eq.and.s32 %p2, %r3, 0, %p1; @%p2 "
+     "st.shared.u32 [%r4], 9; setp.lt.u32 %p1, %r1, 2; @%p1 bar.sync 1, 4; setp.eq.and.s32 %p2, "
+     "%r3, 1, %p1; @%p2 ld.shared.u32 %r5, [%r4];",
+     1, 64, PTX_RACE_SHARED},
+    {"the read-only path, then a write",
+     "ld.global.nc.u32 %r4, [%rd1]; add.u32 %r4, %r4, 1; bar.sync 0; st.global.u32 [%rd1], %r4;", 1,
+     1, PTX_READ_ONLY},
+    {"a write, then the read-only path",
+     "st.global.u32 [%rd1], 3; bar.sync 0; ld.global.nc.u32 %r4, [%rd1];", 1, 1, PTX_READ_ONLY},
+    {"the read-only path beside other bytes",
+     "st.global.u32 [%rd1+4], 3; ld.global.nc.u32 %r4, [%rd1];", 1, 1, PTX_KIND_COUNT},
+};
+
+static void check_races(void) {
+  static const char begin[] = "ld.param.u64 %rd1, [out]; mov.u32 %r1, %laneid; mov.u32 %r2, "
+                              "%ctaid.x; mov.u32 %r3, %tid.x; shr.u32 %r3, %r3, 5;\n";
+  for (size_t i = 0; i < 4 * (sizeof races / sizeof *races); i++) {
+    const struct Race *t = &races[i / 4];
+    uint32_t out[32] = {0};
+    char body[2048];
+    PtxResult r;
+    PtxBuf buf = {out, sizeof out, PTX_RW, "out", NULL, 0, 0};
+    PtxLaunch l = {.grid = {t->ctas, 1, 1}, .block = {t->threads, 1, 1}, .order = (unsigned)i % 4};
+    l.bufs = &buf, l.nbufs = 1;
+    snprintf(body, sizeof body, "%s%s", begin, t->body);
+    PtxStatus s = launch(body, out, &r, l, "\nret;\n}\n");
+    bool found = t->kind == PTX_KIND_COUNT && s == PTX_OK;
+    for (size_t n = 0; n < r.count; n++) found |= (int)r.findings[n].kind == t->kind;
+    /* the reader that comes first finds no flag */
+    bool unseen = t->ctas == 2 && s == PTX_OK && out[8] == 1 && l.order % 2 == 1;
+    if (!found && !unseen) {
+      fprintf(stderr, "%s, order %u: %s; %s %s\n", t->what, l.order,
+              t->kind == PTX_KIND_COUNT ? "nothing is wrong" : "is not found", r.error,
+              r.count ? r.findings[0].text : "");
+      failures++;
+    }
+    ptx_result_free(&r);
+  }
+}
+
+/* ---- whose pointer it is; what an architecture has; forms that leave bits open ---- */
+static void check_launches(void) {
+  static const char text[] =
+      ".version 8.0\n.target sm_86\n.address_size 64\n"
+      ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b64 %rd<4>; .reg .b32 %r<2>;\n"
+      "ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.global.u32 %r1, [%rd1+64];\n"
+      "st.global.u32 [%rd2], %r1; ret;\n}\n"
+      ".visible .entry near()\n{\n.reg .f32 %f<3>;\nmov.f32 %f1, 0f3F800000;\n"
+      "add.rn.f32 %f1, %f1, %f1;\ndiv.full.f32 %f2, %f1, %f1; ret;\n}\n";
+  char err[256];
+  PtxModule *m = ptx_module_load(text, sizeof text - 1, err, sizeof err);
+  if (!m) {
+    fprintf(stderr, "%s\n", err);
+    failures++;
+    return;
+  }
+  const PtxKernel *k = ptx_module_kernel(m, 0), *near = ptx_module_kernel(m, 1);
+  uint32_t bytes[32] = {0};
+  for (int tagged = 0; tagged < 2; tagged++) { /* b lies behind a */
+    PtxBuf bufs[] = {{bytes, 64, PTX_READ, "a", NULL, 0, (unsigned)tagged},
+                     {bytes + 16, 64, PTX_RW, "b", NULL, 0, 2u * (unsigned)tagged}};
+    uint64_t params[] = {ptx_tagged(bufs[0].base, bufs[0].tag),
+                         ptx_tagged(bufs[1].base, bufs[1].tag)};
+    PtxLaunch l = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .params = params, .params_size = 16};
+    l.bufs = bufs, l.nbufs = 2, l.checks = PTX_CHECK_ALL;
+    PtxResult r;
+    PtxStatus s = ptx_launch(k, &l, &r);
+    if (s != (tagged ? PTX_FOUND : PTX_OK) || (tagged && r.findings[0].kind != PTX_BOUNDS)) {
+      fprintf(stderr, "from one argument into the next, tags %d: %s\n", tagged, r.error);
+      failures++;
+    }
+    ptx_result_free(&r);
+    for (size_t bytes_shared = 101376; bytes_shared <= 101380; bytes_shared += 4) {
+      l.dynamic_shared = bytes_shared;
+      s = ptx_launch(k, &l, &r);
+      if ((s == PTX_REFUSED) != (bytes_shared > 101376)) {
+        fprintf(stderr, "%zu bytes of shared memory on sm_86: %s\n", bytes_shared, r.error);
+        failures++;
+      }
+      ptx_result_free(&r);
+    }
+  }
+  if (ptx_kernel_approximate(k) || ptx_kernel_approximate(near) != 15) {
+    fprintf(stderr, "div.full is found in lines %d and %d\n", ptx_kernel_approximate(k),
+            ptx_kernel_approximate(near));
+    failures++;
+  }
+  ptx_module_free(m);
+}
+
 /* ---- a part of the grid ---- */
 static const struct Grid {
   unsigned some;
@@ -364,6 +535,8 @@ static void check_refused(void) {
 int main(void) {
   check_rows();
   check_wrongs();
+  check_races();
+  check_launches();
   check_grids();
   check_refused();
   if (failures) fprintf(stderr, "%d failures\n", failures);
