@@ -1,7 +1,7 @@
 /* Passes: transformations of a module, the memory plan and its checker.
    A pipeline is a string that a user can print and write: "fold,cse,dce,autodiff,share{match=16}".
-   A pass states in passes.def what it needs, gives and keeps; running one whose need nobody gave is
-   an error that says which pass gives it. */
+   A pass states in passes.def what it needs, forbids, gives and keeps; running one whose need
+   nobody gave is an error that says which pass gives it, and so is one that comes too late. */
 #ifndef GC_PASSES_PASSES_H
 #define GC_PASSES_PASSES_H
 #include "ir/ir.h"
@@ -80,6 +80,9 @@ const char *pass_arg_str(const PassRun *r, const char *key, const char *otherwis
 bool passes_run(Module *m, const char *pipeline, const PassOptions *opt);
 /* The pipeline of -O0 … -O3, a static string. */
 const char *passes_pipeline(int level);
+/* The first stage of the pipeline that gives the property, with its arguments; NULL: there is none.
+ */
+const char *passes_giver(const char *pipeline, Property p, size_t *length);
 /* IR that was printed behind the pass layout has them; what is left to do for it is the rest of a
    pipeline. */
 bool passes_has_layouts(const Module *m);
@@ -87,7 +90,7 @@ const char *passes_behind_layout(const char *pipeline);
 /* A pipeline with one of the same passes for another precision of products: "f32", "tf32", "bf16".
  */
 const char *passes_with_precision(Ctx *c, const char *pipeline, const char *precision);
-void passes_list(FILE *f); /* --list-passes: a table with needs, gives, keeps */
+void passes_list(FILE *f); /* --list-passes: a table with needs, forbids, gives, keeps */
 /* Syntax and needs only; reports. IR may have been through a part of them. */
 bool passes_check(Ctx *c, const char *pipeline, bool is_ir);
 

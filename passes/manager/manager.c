@@ -9,16 +9,17 @@
 typedef struct Pass {
   const char *name;
   bool (*run)(PassRun *r);
-  unsigned needs, gives, keeps; /* bits of Property */
-  const char *args;             /* "match=N strategy=WORD" */
+  unsigned needs, forbids, gives, keeps; /* bits of Property */
+  const char *args;                      /* "match=N strategy=WORD" */
   const char *help;
 } Pass;
 
 static const Pass pass_table[] = {
-#define PASS(ID, NAME, NEEDS, GIVES, KEEPS, ARGS, HELP)                                            \
+#define PASS(ID, NAME, NEEDS, FORBIDS, GIVES, KEEPS, ARGS, HELP)                                   \
   {.name = NAME,                                                                                   \
    .run = pass_##ID,                                                                               \
    .needs = NEEDS,                                                                                 \
+   .forbids = FORBIDS,                                                                             \
    .gives = GIVES,                                                                                 \
    .keeps = KEEPS,                                                                                 \
    .args = ARGS,                                                                                   \
@@ -134,14 +135,33 @@ static const char *givers(Arena *a, unsigned bit) {
   return out;
 }
 
+/* Of the text of a pipeline's first stage, arguments included. */
+static size_t stage_length(const char *s) {
+  size_t n = 0;
+  for (int depth = 0; s[n] && (depth > 0 || s[n] != ','); n++)
+    depth += s[n] == '{' ? 1 : s[n] == '}' ? -1 : 0;
+  return n;
+}
+
+const char *passes_giver(const char *pipeline, Property p, size_t *length) {
+  for (const char *s = pipeline; *s; s += *s == ',') {
+    size_t n = *length = stage_length(s), name = strcspn(s, "{,");
+    for (int i = 0; i < NPASSES; i++)
+      if (pass_table[i].gives & p && strlen(pass_table[i].name) == name &&
+          strncmp(pass_table[i].name, s, name) == 0)
+        return s;
+    s += n;
+  }
+  return NULL;
+}
+
 /* have: the properties that hold before the first pass */
 static bool pipeline_parse(Ctx *c, const char *text, unsigned have, Pipeline *out) {
   Arena *a = ctx_arena(c);
-  const char *lost_by[NPROPERTIES] = {0}; /* the pass that did not keep it */
+  const char *lost_by[NPROPERTIES] = {0};  /* the pass that did not keep it */
+  const char *given_by[NPROPERTIES] = {0}; /* the pass of the pipeline that gave it last */
   for (const char *s = text;; s++) {
-    size_t n = 0;
-    for (int depth = 0; s[n] && (depth > 0 || s[n] != ','); n++)
-      depth += s[n] == '{' ? 1 : s[n] == '}' ? -1 : 0;
+    size_t n = stage_length(s);
     Stage st = {0};
     if (!stage_parse(c, s, n, &st)) return false;
     const Pass *p = st.pass;
@@ -154,8 +174,17 @@ static bool pipeline_parse(Ctx *c, const char *text, unsigned have, Pipeline *ou
                                         lost_by[i] ? "again before" : "before", p->name),
                            arena_printf(a, "pass '%s' needs %s%s", p->name, property[i].what, why));
     }
-    for (int i = 0; i < NPROPERTIES; i++)
+    for (int i = 0; i < NPROPERTIES; i++) {
+      unsigned bit = property[i].bit;
+      if (!(p->forbids & have & bit) || !given_by[i]) continue;
+      return pipeline_fail(c, arena_printf(a, "put '%s' before '%s'", p->name, given_by[i]),
+                           arena_printf(a, "pass '%s' comes too late: '%s' has made %s", p->name,
+                                        given_by[i], property[i].what));
+    }
+    for (int i = 0; i < NPROPERTIES; i++) {
       if (have & property[i].bit & ~(p->keeps | p->gives)) lost_by[i] = p->name;
+      if (p->gives & property[i].bit) given_by[i] = p->name;
+    }
     have = (have & p->keeps) | p->gives;
     vec_push(a, &out->stages, st);
     s += n;
@@ -174,17 +203,20 @@ bool passes_check(Ctx *c, const char *pipeline, bool is_ir) {
 const char *passes_pipeline(int level) {
 #define CLEAN "fold,hoist,cse,dce,"
 #define UNDER_A_LIMIT "microbatch,chunks,parts,blocks,"
-#define PLAN "layout,order,remat,liveness,inplace,color,share,plan-verify"
-#define FUSED "guard,tables," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "history,recompute,fuse," PLAN
+#define PLAN_WITH(EFFORT)                                                                          \
+  "layout,order,remat" EFFORT ",liveness,inplace,color,share" EFFORT ",plan-verify"
+#define PLAN PLAN_WITH("")
+#define FUSED "guard,tables," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "history,recompute,fuse,"
   static const char *const by_level[] = {
       "tables,autodiff,dce," UNDER_A_LIMIT PLAN,
       "tables," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "history," PLAN,
-      FUSED,
-      FUSED,
+      FUSED PLAN,
+      FUSED PLAN_WITH("{effort=400}"),
   };
 #undef CLEAN
 #undef UNDER_A_LIMIT
 #undef PLAN
+#undef PLAN_WITH
 #undef FUSED
   return by_level[level < 0 ? 0 : level > 3 ? 3 : level];
 }
@@ -310,8 +342,10 @@ static bool run_stages(Module *m, const Pipeline *p, uint32_t from, uint32_t end
 }
 
 const char *passes_behind_layout(const char *pipeline) {
-  const char *at = strstr(pipeline, "layout,");
-  return at ? at + strlen("layout,") : pipeline;
+  size_t n;
+  const char *at = passes_giver(pipeline, HAS_LAYOUT, &n);
+  if (!at) return pipeline;
+  return at[n] ? at + n + 1 : at + n;
 }
 
 bool passes_has_layouts(const Module *m) {
@@ -391,6 +425,7 @@ void passes_list(FILE *f) {
     fprintf(f, "%-12s %s%s%s%s\n%-12s ", p->name, p->help, *p->args ? " {" : "", p->args,
             *p->args ? "}" : "", "");
     print_bits(f, "needs", p->needs);
+    if (p->forbids) print_bits(f, "  forbids", p->forbids);
     print_bits(f, "  gives", p->gives);
     print_bits(f, "  keeps", p->keeps);
     fputc('\n', f);

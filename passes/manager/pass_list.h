@@ -4,7 +4,7 @@
 #define GC_PASSES_PASS_LIST_H
 #include "passes/passes.h"
 
-#define PASS(ID, NAME, NEEDS, GIVES, KEEPS, ARGS, HELP) bool pass_##ID(PassRun *r);
+#define PASS(ID, NAME, NEEDS, FORBIDS, GIVES, KEEPS, ARGS, HELP) bool pass_##ID(PassRun *r);
 #include "passes/passes.def"
 #undef PASS
 

@@ -293,7 +293,16 @@ static bool arena_of(PassRun *r, const Entry *e, Plan *p, Strategy how, int matc
   Ctx *c = r->m->ctx;
   double seconds = r->opt->plan_seconds;
   uint64_t most = how == SHARE_PACK && e->most_bytes ? e->most_bytes : UINT64_MAX;
+  int64_t effort = r->opt->trial ? 100 : pass_arg_int(r, "effort", 100);
   p->arena_bytes = assign(r, e, p, how, match, seconds, 0, s);
+  if (how == SHARE_PACK && !p->optimal && p->arena_bytes > p->lower_bound_bytes && effort > 100) {
+    Plan more = *p; /* searched for longer; the better one of both is kept */
+    Storages at;
+    more.arena_bytes = assign(r, e, &more, how, match, seconds * (double)effort / 100, 0, &at);
+    if (more.arena_bytes < p->arena_bytes) *s = at;
+    if (more.arena_bytes > p->arena_bytes) more.arena_bytes = p->arena_bytes;
+    *p = more;
+  }
   if (p->arena_bytes > most && p->lower_bound_bytes <= most)
     p->arena_bytes = assign(r, e, p, how, match, seconds, most, s);
   if (p->arena_bytes == UINT64_MAX) {

@@ -146,6 +146,23 @@ static Remat *fit_once(PassRun *r, Tries *x, RematKnown *known, RematPlan *found
   return w;
 }
 
+/* Searches again, for longer, and keeps the better plan of both: more effort never costs more
+   arithmetic. What w has found is known. */
+static Remat *fit_better(Tries *x, Remat *w, const RematKnown *known, RematPlan *found,
+                         uint64_t *arena) {
+  int64_t effort = remat_second_effort(&x->at[0]);
+  RematPlan plan;
+  uint64_t bytes;
+  if (!effort) return w;
+  Remat *more = tries_fit(x, known->limit, effort, &plan, &bytes);
+  if (more && (!w || *arena > known->limit || plan.cost < found->cost)) {
+    *found = plan;
+    *arena = bytes;
+    return more;
+  }
+  return w ? tries_again(x, known->chosen, &known->again) : NULL;
+}
+
 static bool limit_entry(PassRun *r, Entry *e, const GlobalsPlan *g, uint64_t limit) {
   Remat given = remat_new(r, e, g);
   e->most_bytes = limit;
@@ -157,6 +174,7 @@ static bool limit_entry(PassRun *r, Entry *e, const GlobalsPlan *g, uint64_t lim
   RematKnown *known = remat_known(r, e, limit);
   bool ok = tries_new(a, r, e, g, &x);
   Remat *w = ok ? fit_once(r, &x, known, &found, &arena) : NULL;
+  if (ok) w = fit_better(&x, w, known, &found, &arena);
   if (ok && !r->opt->trial && (!w || arena > limit)) {
     w = tries_least(&x, true, &found, &arena); /* which may fit after all */
     ok = arena <= limit;

@@ -119,10 +119,17 @@ int remat_units(const Remat *w, uint64_t bytes) {
 
 int64_t remat_effort(const Remat *w) {
   int64_t e = w->p.nsteps * effort_a_step;
-  int64_t percent = pass_arg_int(w->r, "effort", 100), most = 10000;
+  int64_t percent = pass_arg_int(w->r, "effort", 100);
+  if (percent > 100) percent = 100; /* what is above that is of the second search */
   if (w->r->opt->brief) percent /= BRIEF;
-  percent = percent < 1 ? 1 : percent > most ? most : percent;
-  return (e < most_effort ? e : most_effort) / 100 * percent;
+  return (e < most_effort ? e : most_effort) / 100 * (percent < 1 ? 1 : percent);
+}
+
+int64_t remat_second_effort(const Remat *w) {
+  enum { MOST = 10000 };
+  int64_t e = w->p.nsteps * effort_a_step, percent = pass_arg_int(w->r, "effort", 100);
+  if (w->r->opt->trial || percent <= 100) return 0;
+  return (e < most_effort ? e : most_effort) / 100 * (percent > MOST ? MOST : percent);
 }
 
 /* ---------------------------------------------------------------- one order ---- */

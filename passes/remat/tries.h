@@ -48,6 +48,9 @@ uint64_t remat_arena(Remat *w, uint64_t enough);
 void remat_as_given(Remat *w);
 int remat_units(const Remat *w, uint64_t bytes);
 int64_t remat_effort(const Remat *w);
+/* Of a second search, where effort=N is above 100; else 0. A trial has none, so that rewrites are
+   chosen as with 100. */
+int64_t remat_second_effort(const Remat *w);
 
 bool tries_new(Arena *a, PassRun *r, Entry *e, const GlobalsPlan *g, Tries *out);
 void tries_free(Tries *x);

@@ -35,7 +35,8 @@ static const struct {
     {"fold{", "gc: error: 'fold{' lacks its closing '}' in the pipeline\n"},
     {"fold{x=1}", "gc: error: pass 'fold' has no argument 'x'\n"},
     {"autodiff,order,liveness,inplace,share{mach=16}",
-     "gc: error: pass 'share' has no argument 'mach'\nhint: it has strategy=WORD match=N\n"},
+     "gc: error: pass 'share' has no argument 'mach'\nhint: it has strategy=WORD match=N "
+     "effort=N\n"},
     {"autodiff,order,liveness,inplace,share{match=many}",
      "gc: error: pass 'share' needs match= with an integer, not 'match=many'\n"},
     {"autodiff,order,liveness,inplace,share{strategy}",
@@ -45,6 +46,14 @@ static const struct {
     {"autodiff,order,fold,liveness",
      "gc: error: pass 'liveness' needs an order of execution, which 'fold' did not keep\n"
      "hint: pass 'order' gives it: put it again before 'liveness'\n"},
+    {"autodiff,dce,fuse,cse,microbatch{parts=4},order",
+     "gc: error: pass 'microbatch' comes too late: 'fuse' has made kernels\n"
+     "hint: put 'microbatch' before 'fuse'\n"},
+    {"autodiff,fuse,layout,recompute",
+     "gc: error: pass 'recompute' comes too late: 'fuse' has made kernels\n"
+     "hint: put 'recompute' before 'fuse'\n"},
+    {"autodiff,layout,fuse", "gc: error: pass 'fuse' comes too late: 'layout' has made layouts\n"
+                             "hint: put 'fuse' before 'layout'\n"},
     {"order", "gc: error: pass 'order' needs a program without grad ops\n"
               "hint: pass 'autodiff' gives it: put it before 'order'\n"},
 };
