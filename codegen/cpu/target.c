@@ -78,6 +78,22 @@ static const char *macros_for(Ctx *c, CodegenOptions *o, const char *march) {
   return NULL;
 }
 
+/* Every instruction set that the compiler may use, comma-separated. */
+static const char *features_of(Arena *a, const char *macros) {
+  static const struct {
+    const char *macro, *name;
+  } all[] = {
+#define FEATURE(MACRO, NAME) {"#define " MACRO " ", NAME},
+#include "codegen/cpu/features.def"
+#undef FEATURE
+  };
+  const char *list = "";
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (strstr(macros, all[i].macro))
+      list = arena_printf(a, "%s%s%s", list, *list ? "," : "", all[i].name);
+  return list;
+}
+
 const Target *target_cpu(Ctx *c, CodegenOptions *o) {
   Arena *a = ctx_arena(c);
   const char *cc = o->cc ? o->cc : getenv("CC");
@@ -104,9 +120,7 @@ const Target *target_cpu(Ctx *c, CodegenOptions *o) {
       .vectors = avx512 || arm ? 4 : 2,
       .rows = 6,
       .march = march,
-      .features = avx512 ? "avx512f"
-                  : avx2 ? "avx2,fma"
-                         : "",
+      .features = features_of(a, macros),
   };
   return &t->t;
 }

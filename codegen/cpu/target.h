@@ -9,7 +9,7 @@ typedef struct CpuTarget {
   int vectors;          /* a row of the product's tile, in registers: 4 with 32 registers, else 2 */
   int rows;             /* rows of that tile: 6 */
   const char *march;    /* for the compiler */
-  const char *features; /* what the program checks at start: "avx512f", "avx2,fma", "" */
+  const char *features; /* what the program checks at start: "sse3,…,fma,avx,avx2", "" */
 } CpuTarget;
 
 static inline const CpuTarget *cpu_target(const Target *t) {

@@ -1,7 +1,7 @@
 /* Whether this machine can run the program's code, said before the first instruction that it may
-   lack. Contract: the compiler's `march` is a list of feature names; a feature implies the ones its
-   code uses with it (avx2 code uses fma). On other architectures the system compiler has chosen
-   what is safe. */
+   lack. Contract: the compiler's `march` is a list of all instruction sets that the C compiler was
+   allowed to use (codegen/cpu/features.def); a name that is not known here counts as one that the
+   machine lacks. On other architectures the list is empty. */
 #include "runtime/exec/cpu.h"
 #include <string.h>
 
@@ -14,21 +14,39 @@ typedef struct Feature {
 static bool has(const char *name, size_t n) {
   __builtin_cpu_init();
   const Feature all[] = {
+      {"sse3", __builtin_cpu_supports("sse3")},
+      {"ssse3", __builtin_cpu_supports("ssse3")},
+      {"sse4.1", __builtin_cpu_supports("sse4.1")},
       {"sse4.2", __builtin_cpu_supports("sse4.2")},
-      {"avx", __builtin_cpu_supports("avx")},
+      {"sse4a", __builtin_cpu_supports("sse4a")},
+      {"popcnt", __builtin_cpu_supports("popcnt")},
+      {"lzcnt", __builtin_cpu_supports("lzcnt")},
+      {"bmi", __builtin_cpu_supports("bmi")},
+      {"bmi2", __builtin_cpu_supports("bmi2")},
+      {"tbm", __builtin_cpu_supports("tbm")},
+      {"movbe", __builtin_cpu_supports("movbe")},
+      {"f16c", __builtin_cpu_supports("f16c")},
       {"fma", __builtin_cpu_supports("fma")},
-      {"avx2", __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
-      {"avx512f", __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma")},
+      {"fma4", __builtin_cpu_supports("fma4")},
+      {"xop", __builtin_cpu_supports("xop")},
+      {"prfchw", __builtin_cpu_supports("prfchw")},
+      {"avx", __builtin_cpu_supports("avx")},
+      {"avx2", __builtin_cpu_supports("avx2")},
+      {"avxvnni", __builtin_cpu_supports("avxvnni")},
+      {"gfni", __builtin_cpu_supports("gfni")},
+      {"avx512f", __builtin_cpu_supports("avx512f")},
+      {"avx512cd", __builtin_cpu_supports("avx512cd")},
       {"avx512bw", __builtin_cpu_supports("avx512bw")},
       {"avx512dq", __builtin_cpu_supports("avx512dq")},
       {"avx512vl", __builtin_cpu_supports("avx512vl")},
+      {"avx512ifma", __builtin_cpu_supports("avx512ifma")},
+      {"avx512vbmi", __builtin_cpu_supports("avx512vbmi")},
+      {"avx512vbmi2", __builtin_cpu_supports("avx512vbmi2")},
       {"avx512vnni", __builtin_cpu_supports("avx512vnni")},
-      {"bmi2", __builtin_cpu_supports("bmi2")},
-      {"x86-64", true},
-      {"x86-64-v3", __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                        __builtin_cpu_supports("bmi2")},
-      {"x86-64-v4", __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")},
+      {"avx512bitalg", __builtin_cpu_supports("avx512bitalg")},
+      {"avx512vpopcntdq", __builtin_cpu_supports("avx512vpopcntdq")},
+      {"avx512bf16", __builtin_cpu_supports("avx512bf16")},
+      {"avx512vp2intersect", __builtin_cpu_supports("avx512vp2intersect")},
   };
   for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
     if (strlen(all[i].name) == n && memcmp(all[i].name, name, n) == 0) return all[i].here;
@@ -40,14 +58,14 @@ static bool has(const char *name, size_t n) { return true; }
 
 bool cpu_check(const char *march, Err *e) {
   for (const char *p = march ? march : ""; *p;) {
-    size_t n = strcspn(p, ", +");
+    size_t n = strcspn(p, ",");
     if (n && !has(p, n)) {
-      err_set(e, EXIT_ENV,
-              "this machine's processor lacks %.*s, which the program was compiled for", (int)n, p);
+      err_set(e, EXIT_ENV, "this machine's processor lacks %.*s, which the program's code may use",
+              (int)n, p);
       return err_hint(e, "compile it on this machine, or with gc -march=x86-64");
     }
     p += n;
-    p += strspn(p, ", +");
+    p += strspn(p, ",");
   }
   return true;
 }

@@ -161,6 +161,42 @@ static void powers(void) {
   check_int("powers with other bits than what they fold to", other, 0);
 }
 
+/* Products and sums that end near the middle between two floats, cancel, or have too few bits, in
+   every lane: rounded once, as fmaf does. */
+static void fused(void) {
+  for (int i = 0; i < 2 * POINTS; i++) {
+    uint32_t w[4], u[4];
+    Vf32 a, b, c;
+    for (int l = 0; l < VW; l++) {
+      philox(11, (uint64_t)i * VW + (uint64_t)l, 0, w);
+      philox(12, (uint64_t)i * VW + (uint64_t)l, 0, u);
+      uint32_t x = w[0], y = w[1], z = w[2];
+      if (w[3] % 4 == 1) { /* the addend reaches below the product's last bit, or cancels it */
+        x = (x & 0x807fffffu) | (100 + u[0] % 54) << 23;
+        y = (y & 0x807fffffu) | (100 + u[1] % 54) << 23;
+        float p = bits_f32((i32)x) * bits_f32((i32)y);
+        z = (uint32_t)f32_bits(p) + (u[2] % 64 - 32) + ((u[3] % 60 - 30) << 23);
+        if (u[3] & 1 << 20) z ^= 0x80000000u;
+      } else if (w[3] % 4 == 2) { /* few bits: ties */
+        x = (x & 0x807ff000u) | (120 + u[0] % 10) << 23;
+        y = (y & 0x807ff000u) | (120 + u[1] % 10) << 23;
+        z = (z & 0x807ff000u) | (100 + u[2] % 50) << 23;
+      } else if (w[3] % 4 == 3) { /* subnormal sums */
+        x = (x & 0x807ff000u) | (u[0] % 120) << 23;
+        y = (y & 0x807ff000u) | (u[1] % 130) << 23;
+        z &= 0x80ffffffu;
+      }
+      a[l] = bits_f32((i32)x), b[l] = bits_f32((i32)y), c[l] = bits_f32((i32)z);
+    }
+    const Vf32 got = vfma_f32(a, b, c);
+    for (int l = 0; l < VW; l++) {
+      const float want = fmaf(a[l], b[l], c[l]), one = got[l];
+      if (memcmp(&one, &want, 4) == 0 || (isnan(one) && isnan(want))) continue;
+      if (failures++ < 9) printf("fma(%a, %a, %a) is %a, not %a\n", a[l], b[l], c[l], one, want);
+    }
+  }
+}
+
 int main(int argc, char **argv) {
   float *x = malloc(POINTS * sizeof *x), *y = malloc(POINTS * sizeof *y);
   for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
@@ -208,6 +244,7 @@ int main(int argc, char **argv) {
   }
   if (fabs(sum / POINTS) > 4e-3 || fabs(square / POINTS - 1) > 6e-3)
     printf("normal: mean %g, variance %g\n", sum / POINTS, square / POINTS), failures++;
+  fused();
   special();
   powers();
   halves();

@@ -65,11 +65,53 @@ INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)vfmaq_f32((float32x4_t)
 INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b); }
 INL Vf32 splat_f32(f32 s) { return (Vf32)vdupq_n_f32(s); }
 INL Vf64 splat_f64(f64 s) { return (Vf64)vdupq_n_f64(s); }
-#else /* the same bits from fmaf, slowly where the machine has none */
+#else /* the same bits without the instruction */
+typedef f64 Half64 __attribute__((vector_size(16), may_alias));
+typedef i64 Half64i __attribute__((vector_size(16), may_alias));
+typedef f32 Half32 __attribute__((vector_size(8), may_alias));
+#define GC_LOW(v) __builtin_convertvector((Half32){(v)[0], (v)[1]}, Half64)
+#define GC_HIGH(v) __builtin_convertvector((Half32){(v)[2], (v)[3]}, Half64)
+#define GC_JOIN(lo, hi) ((Vf32){(f32)(lo)[0], (f32)(lo)[1], (f32)(hi)[0], (f32)(hi)[1]})
+/* Two of a b + c, where p = a b is exact in f64: the sum is rounded to odd, so that rounding it once more, to f32, rounds
+   as if once (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). What the rounded sum misses is
+   exact (Knuth's TwoSum); where it misses something and its last bit is even, it becomes the odd neighbour on that
+   side. */
+INL Half64 sum_to_odd(Half64 p, Half64 c) {
+  const Half64 s = p + c, q = s - p, miss = (p - (s - q)) + (c - q);
+  const Half64i more = miss > 0, less = miss < 0, below = s < 0, odd = (Half64i)s & 1;
+  const Half64i step = ((less - more) ^ below) - below; /* of the magnitude: +1, -1 or 0 */
+  return (Half64)((Half64i)s + (step & (odd - 1)));
+}
+static __attribute__((noinline)) Vf32 fma_with_care(Vf32 a, Vf32 b, Vf32 c) {
+  const Half64 lo = sum_to_odd(GC_LOW(a) * GC_LOW(b), GC_LOW(c)), hi = sum_to_odd(GC_HIGH(a) * GC_HIGH(b), GC_HIGH(c));
+  return GC_JOIN(lo, hi);
+}
+#ifdef __SSE2__
+#include <emmintrin.h>
+/* The sum rounded twice, which is wrong only where the f64 lies half way between two f32, or where f32 has fewer bits:
+   then with care. */
+INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) {
+  const __m128 x = (__m128)a, y = (__m128)b, z = (__m128)c;
+  const __m128d lo = _mm_add_pd(_mm_mul_pd(_mm_cvtps_pd(x), _mm_cvtps_pd(y)), _mm_cvtps_pd(z));
+  const __m128d hi = _mm_add_pd(_mm_mul_pd(_mm_cvtps_pd(_mm_movehl_ps(x, x)), _mm_cvtps_pd(_mm_movehl_ps(y, y))),
+                                _mm_cvtps_pd(_mm_movehl_ps(z, z)));
+  const __m128 r = _mm_movelh_ps(_mm_cvtpd_ps(lo), _mm_cvtpd_ps(hi));
+  const __m128i cut = _mm_castps_si128(_mm_shuffle_ps(_mm_castpd_ps(lo), _mm_castpd_ps(hi), 0x88)); /* what f32 lacks */
+  const __m128i half = _mm_cmpeq_epi32(_mm_and_si128(cut, _mm_set1_epi32(0x1fffffff)), _mm_set1_epi32(0x10000000));
+  const __m128i size = _mm_and_si128(_mm_castps_si128(r), _mm_set1_epi32(0x7fffffff));
+  /* 0 < size <= 2^-126, by signed integers: 0 becomes the largest one, 1 the smallest */
+  const __m128i tiny = _mm_cmplt_epi32(_mm_add_epi32(size, _mm_set1_epi32(0x7fffffff)), _mm_set1_epi32((int)0x80800000u));
+  if (__builtin_expect(_mm_movemask_epi8(_mm_or_si128(half, tiny)), 0)) return fma_with_care(a, b, c);
+  return (Vf32)r;
+}
+#elif defined __FP_FAST_FMAF
 INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) {
   for (int i = 0; i < VW; i++) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
   return c;
 }
+#else
+INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return fma_with_care(a, b, c); }
+#endif
 INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) {
   for (int i = 0; i < VW / 2; i++) c[i] = __builtin_fma(a[i], b[i], c[i]);
   return c;
