@@ -104,6 +104,13 @@ at_most() {
   awk -v x="$1" -v b="$2" 'BEGIN { exit !(x + 0 <= b + 0 && x ~ /^[0-9.+e-]+$/) }' || fail "$3: $1 is not at most $2"
 }
 
+# exactly FIGURE WANT WHAT: the figures of a program have the same digits on every machine. A change that is meant
+# to change roundings changes them, and then they are to be judged and written down anew.
+exactly() {
+  checks=$((checks + 1))
+  [ "$1" = "$2" ] || fail "$3: $1, not $2"
+}
+
 absent() { # absent FILE...: nothing of the kind is left behind
   checks=$((checks + 1))
   for file in "$@"; do [ ! -e "$file" ] || fail "$file was left behind"; done

@@ -37,6 +37,7 @@ done
 run 130 interrupted SIGINT running.csv ./chars train $rows --steps 1000000 --log running.csv --save stopped.safetensors --quiet
 [ -s stopped.safetensors ] || fail 'SIGINT: no weights were saved'
 run 0 ./chars validate $rows --load stopped.safetensors --quiet
+at_most "$(sed -n 's/^loss = //p' out.txt)" 4.86 'the loss of weights saved at Ctrl-C: no more than that of 128 equal chances'
 
 # ---- a loss that is no number stops the run and leaves good weights alone ----
 cp stopped.safetensors w.safetensors

@@ -17,7 +17,12 @@ cmake --build "$build" -j "$(nproc)" --target gc gcrt
 build=$(cd "$build" && pwd)
 python=$build/peers/bin/python
 export PYTHONDONTWRITEBYTECODE=1
-if ! "$python" -c 'import torch, jax, numpy, onnx, safetensors' 2>/dev/null; then
+if [ "$*" = onnx ]; then # without the frameworks, which are large
+  if ! "$python" -c 'import ml_dtypes, numpy, onnx' 2>/dev/null; then
+    python3 -m venv "$build/peers"
+    "$python" -m pip install --quiet ml_dtypes numpy onnx
+  fi
+elif ! "$python" -c 'import torch, jax, numpy, onnx, safetensors' 2>/dev/null; then
   python3 -m venv "$build/peers"
   "$python" -m pip install --quiet --retries 0 --index-url https://download.pytorch.org/whl/cpu torch 2>/dev/null ||
     "$python" -m pip install --quiet torch
