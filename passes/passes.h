@@ -47,7 +47,7 @@ typedef enum RemarkKind { /* names for --remarks=NAME are in remark_kind_names *
                           REMARK_SHARE = 2,
                           REMARK_FUSE = 4,
                           REMARK_REMAT = 8,
-                          REMARK_COLOR = 16,
+                          REMARK_STREAMS = 16,
                           REMARK_SAVED = 32,
                           REMARK_ALL = 63
 } RemarkKind;

@@ -202,14 +202,15 @@ bool passes_check(Ctx *c, const char *pipeline, bool is_ir) {
 
 const char *passes_pipeline(int level) {
 #define CLEAN "fold,hoist,cse,dce,"
-#define UNDER_A_LIMIT "microbatch,chunks,parts,blocks,"
+#define UNDER_A_LIMIT "microbatch,row-tiles,concat-split,image-tiles,"
 #define PLAN_WITH(EFFORT)                                                                          \
-  "layout,order,remat" EFFORT ",liveness,inplace,color,share" EFFORT ",plan-verify"
+  "layout,order,remat" EFFORT ",liveness,inplace,streams,share" EFFORT ",plan-verify"
 #define PLAN PLAN_WITH("")
-#define FUSED "guard,tables," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "history,recompute,fuse,"
+#define FUSED                                                                                      \
+  "guard,gather-matmul," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "shared-stacks,cheap-remat,fuse,"
   static const char *const by_level[] = {
-      "tables,autodiff,dce," UNDER_A_LIMIT PLAN,
-      "tables," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "history," PLAN,
+      "gather-matmul,autodiff,dce," UNDER_A_LIMIT PLAN,
+      "gather-matmul," CLEAN "autodiff," CLEAN UNDER_A_LIMIT "shared-stacks," PLAN,
       FUSED PLAN,
       FUSED PLAN_WITH("{effort=400}"),
   };
@@ -422,7 +423,7 @@ static void print_bits(FILE *f, const char *what, unsigned bits) {
 void passes_list(FILE *f) {
   for (int i = 0; i < NPASSES; i++) {
     const Pass *p = &pass_table[i];
-    fprintf(f, "%-12s %s%s%s%s\n%-12s ", p->name, p->help, *p->args ? " {" : "", p->args,
+    fprintf(f, "%-14s %s%s%s%s\n%-14s ", p->name, p->help, *p->args ? " {" : "", p->args,
             *p->args ? "}" : "", "");
     print_bits(f, "needs", p->needs);
     if (p->forbids) print_bits(f, "  forbids", p->forbids);

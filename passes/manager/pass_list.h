@@ -58,7 +58,7 @@ typedef struct TrialRewrite {
  */
 bool trial_rewrite(PassRun *r, const TrialRewrite *w, bool all);
 
-/* recompute.c: bytes worth the trouble; recompute{least=N} */
+/* cheap_remat.c: bytes worth the trouble; cheap-remat{least=N} */
 enum { RECOMPUTE_LEAST = 4096 };
 
 /* Not to be done twice for nothing: what is behind two of them is far. */

@@ -8,8 +8,8 @@ static const struct {
   const char *name;
   unsigned bits;
 } remark_kind[] = {
-    {"inplace", REMARK_INPLACE}, {"share", REMARK_SHARE}, {"fuse", REMARK_FUSE},
-    {"remat", REMARK_REMAT},     {"color", REMARK_COLOR}, {"saved", REMARK_SAVED},
+    {"inplace", REMARK_INPLACE}, {"share", REMARK_SHARE},     {"fuse", REMARK_FUSE},
+    {"remat", REMARK_REMAT},     {"streams", REMARK_STREAMS}, {"saved", REMARK_SAVED},
     {"all", REMARK_ALL},
 };
 

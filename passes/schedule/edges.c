@@ -87,10 +87,11 @@ static void take(const Edges *w, int *clock, int from) {
 }
 
 static void edge_remark(const Edges *w, int from, int to, uint32_t bytes) {
-  if (bytes == NO_ID || !(w->r->opt->remarks & REMARK_COLOR)) return;
+  if (bytes == NO_ID || !(w->r->opt->remarks & REMARK_STREAMS)) return;
   const Op *op = w->p->steps[to], *other = w->p->steps[from];
-  remark(w->r, REMARK_COLOR, "color", op->loc, "%s waits for %s of stream %d: it takes bytes of %s",
-         plan_op_name(op), plan_op_name(other), w->p->stream[from], value_str(w->e, bytes));
+  remark(w->r, REMARK_STREAMS, "streams", op->loc,
+         "%s waits for %s of stream %d: it takes bytes of %s", plan_op_name(op),
+         plan_op_name(other), w->p->stream[from], value_str(w->e, bytes));
 }
 
 /* The task that begins at step t, after the last one of its stream. The latest step first: what it

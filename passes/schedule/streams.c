@@ -139,7 +139,7 @@ static void longest(const Tasks *w, double *best, int *next) {
 }
 
 /* Gives every task a stream, at most n; returns how many there are. */
-static int color(const Making *m, Tasks *w, int64_t n) {
+static int assign_streams(const Making *m, Tasks *w, int64_t n) {
   double *best = ARENA_ARRAY(m->a, double, w->n + 1);
   int *next = ARENA_ARRAY(m->a, int, w->n + 1), used = 0;
   for (int i = 0; i < w->n; i++) w->at[i].stream = -1;
@@ -279,13 +279,13 @@ static const struct Try {
   bool search;
 } tries[] = {{0.01, false}, {0.004, false}, {0, false}, {0.004, true}, {0, true}};
 
-static void color_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g) {
+static void streams_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g) {
   Arena *a = arena_new();
   Plan *given = e->plan;
   Tasks w;
   Making m = {.r = r, .e = e, .p = given, .a = a, .w = &w};
   find_tasks(&m);
-  w.streams = color(&m, &w, n);
+  w.streams = assign_streams(&m, &w, n);
   uint64_t arena = plan_arena(r, e, given, r->opt->plan_seconds, 0), peak = streams_peak(&w);
   bool limited = r->opt->limit.bytes || r->opt->limit.share > 0;
   if (e->most_bytes && arena > e->most_bytes) arena = e->most_bytes;
@@ -309,11 +309,11 @@ static void color_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g) {
   arena_free(a);
 }
 
-bool pass_color(PassRun *r) {
+bool pass_streams(PassRun *r) {
   int64_t n = pass_arg_int(r, "streams", r->opt->streams);
   if (n <= 1) return true;
   GlobalsPlan g = plan_globals(r->m, r->opt->target->align);
   Entry *e;
-  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) color_entry(r, e, n, &g);
+  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) streams_entry(r, e, n, &g);
   return true;
 }

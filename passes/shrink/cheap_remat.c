@@ -192,7 +192,7 @@ static void recompute_each(Builder *b, const Entry *old, const Op *op, ValueId *
   build_copy(b, old, op, map);
 }
 
-bool pass_recompute(PassRun *r) {
+bool pass_cheap_remat(PassRun *r) {
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
     Arena *a = arena_new();

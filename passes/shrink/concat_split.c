@@ -185,7 +185,7 @@ static void tell(PassRun *r, const Entry *old, uint64_t least) {
   }
 }
 
-bool pass_parts(PassRun *r) {
+bool pass_concat_split(PassRun *r) {
   const TrialRewrite w = {.any = any_part, .apply = in_parts, .tell = tell, .share = SMALL};
   return trial_rewrite(r, &w, pass_arg_int(r, "all", 0) != 0);
 }

@@ -215,7 +215,7 @@ static void tell(PassRun *r, const Entry *old, uint64_t least) {
   }
 }
 
-bool pass_blocks(PassRun *r) {
+bool pass_image_tiles(PassRun *r) {
   const TrialRewrite w = {.any = any_block, .apply = in_blocks, .tell = tell, .share = SMALL};
   return trial_rewrite(r, &w, pass_arg_int(r, "all", 0) != 0);
 }

@@ -138,7 +138,7 @@ static bool chunk_curve(PassRun *r) {
   return ok;
 }
 
-bool pass_chunks(PassRun *r) {
+bool pass_row_tiles(PassRun *r) {
   int64_t rows = pass_arg_int(r, "rows", 0);
   const MemoryLimit *l = &r->opt->limit;
   uint32_t n = r->m->entries.n;

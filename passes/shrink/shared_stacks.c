@@ -14,7 +14,7 @@
 typedef struct Histories { /* of an entry */
   PassRun *r;
   const Entry *e;
-  bool all;    /* wherever there are two: history{all=1} */
+  bool all;    /* wherever there are two: shared-stacks{all=1} */
   bool *bound; /* by value: it is wanted in a place of its own */
   int **of;    /* by op, of scans: by result, the carry whose rows it has, or -1; NULL: none */
   uint32_t n;
@@ -293,7 +293,7 @@ static bool know_whole(PassRun *r) {
   return ok;
 }
 
-bool pass_history(PassRun *r) {
+bool pass_shared_stacks(PassRun *r) {
   const TrialRewrite w = {.any = any_history, .apply = with_histories, .tell = tell};
   const MemoryLimit *l = &r->opt->limit;
   bool any = false;

@@ -85,7 +85,7 @@ static void count_readers(Tables *t, const Entry *e) {
   }
 }
 
-bool pass_tables(PassRun *r) {
+bool pass_gather_matmul(PassRun *r) {
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
     Tables t = {.r = r,

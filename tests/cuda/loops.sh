@@ -60,7 +60,7 @@ entry f(x : f32[16, 6], w : f32[6, 40], b : f32[40], t : u8[16]) {
   return loss, best = argmax(z), gx = grad(loss, x), gw = grad(loss, w), gb = grad(loss, b)
 }
 END
-passes='fold,cse,dce,autodiff,fold,cse,dce,chunks{rows=4},recompute,fuse,layout,order,liveness,inplace,share,plan-verify'
+passes='fold,cse,dce,autodiff,fold,cse,dce,row-tiles{rows=4},cheap-remat,fuse,layout,order,liveness,inplace,share,plan-verify'
 compile wide.g "--passes=$passes" --target=cuda,cpu --arch=sm_80 -o wide
 "$mkdata" npy f32 16,6 3 x.npy && "$mkdata" npy f32 6,40 4 w.npy && "$mkdata" npy f32 40 5 b.npy &&
   "$mkdata" npy u8 16 6 t.npy || fail 'no data could be made'

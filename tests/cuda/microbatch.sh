@@ -27,7 +27,7 @@ entry train(x : f32[2, 1024, 3], t : u8[2, 1024]) {
 }
 END
 before=fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce
-behind=recompute,fuse,layout,order,liveness,inplace,share,plan-verify
+behind=cheap-remat,fuse,layout,order,liveness,inplace,share,plan-verify
 "$mkdata" npy f32 12,2,16,32 3 x.images.npy
 "$mkdata" npy u8 12 4 t.images.npy
 "$mkdata" npy f32 2,1024,3 5 x.rows.npy

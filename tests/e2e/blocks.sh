@@ -25,12 +25,12 @@ entry test(x : f32[N, 3, 21, 27]) {
 }
 END
 before=fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce
-behind=recompute,fuse,layout,order,liveness,inplace,share,plan-verify
-run 0 "$gc" blocks.g -O2 --passes="$before,blocks{all=1}" --emit=ir -o blocks.ir
+behind=cheap-remat,fuse,layout,order,liveness,inplace,share,plan-verify
+run 0 "$gc" blocks.g -O2 --passes="$before,image-tiles{all=1}" --emit=ir -o blocks.ir
 grep -q '\[5,40,21,27\]' blocks.ir && fail "the first layer is whole: $(grep '\[5,40,21,27\]' blocks.ir | head -3)"
 "$mkdata" npy f32 10,3,21,27 7 x.npy && "$mkdata" npy u8 10 8 t.npy || fail 'no data could be made'
 run 0 "$gc" blocks.g -O2 --passes="$before,$behind" -o whole
-run 0 "$gc" blocks.g -O2 --passes="$before,blocks{all=1},$behind" -o parts
+run 0 "$gc" blocks.g -O2 --passes="$before,image-tiles{all=1},$behind" -o parts
 for version in whole parts; do
   run 0 ./$version train --x x.npy --t t.npy --epochs 2 --seed 3 --save $version.safetensors --poison
   run 0 ./$version test --x x.npy --load $version.safetensors --best best.$version.npy --y y.$version.npy

@@ -44,8 +44,8 @@ entry spread(id : u8[R], next : u8[3, R / 3]) {
 END
 "$mkdata" npy u8 3072 1 id.npy && "$mkdata" npy u8 3,1024 2 next.npy || fail 'no data could be made'
 # A limit that no entry with gradients meets without loops, or without its batch in parts, which is not tried here.
-how=--passes=tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,chunks,history,recompute,fuse,layout,order,remat,liveness
-how=$how,inplace,color,share,plan-verify
+how=--passes=gather-matmul,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,row-tiles,shared-stacks,cheap-remat,fuse,layout,order,remat,liveness
+how=$how,inplace,streams,share,plan-verify
 run 0 "$gc" wide.g -O2 -o whole
 run 0 "$gc" wide.g "$how" --memory-limit=2700K --remarks=remat -o parts
 [ "$(grep -c 'is computed in 3 chunks of 1024 rows: 2,359,296 bytes are never whole' out.txt)" = 3 ] ||

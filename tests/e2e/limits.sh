@@ -51,11 +51,11 @@ print(max(100 * e["recompute_flops"] // (e["flops"] - e["recompute_flops"]) for 
   'per cent of an unrolled LSTM that run again'
 
 # ---- a curve knows what a limit would do to the program: parts of the batch, chunks of rows, parts of a concat ----
-whole=tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce
-planned=history,recompute,fuse,layout,order,remat,liveness,inplace,color,share,plan-verify
-for name in microbatch chunks parts; do
+whole=gather-matmul,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce
+planned=shared-stacks,cheap-remat,fuse,layout,order,remat,liveness,inplace,streams,share,plan-verify
+for name in microbatch row_tiles concat_split; do
   how=-O2
-  [ $name = microbatch ] || how=--passes=$whole,chunks,parts,blocks,$planned
+  [ $name = microbatch ] || how=--passes=$whole,row-tiles,concat-split,image-tiles,$planned
   falls tests/plan/$name.g train 2 "$how"
   run 1 "$gc" "$here/tests/plan/$name.g" "$how" --memory-limit=20K --dump-plan=json
   at_most "$(tail -1 rows.txt | cut -d' ' -f1)" $(($(least) / 100 * 102)) "the last row of $name.g's curve"

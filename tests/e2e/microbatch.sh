@@ -52,7 +52,7 @@ entry train(ids : u8[N, T], next : u8[N, T]) {
 entry test(ids : u8[N, T]) { return y = softmax(net(ids % 50)) }
 END
 before=fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce
-behind=recompute,fuse,layout,order,liveness,inplace,share,plan-verify
+behind=cheap-remat,fuse,layout,order,liveness,inplace,share,plan-verify
 "$mkdata" npy f32 24,3,24,32 7 x.npy && "$mkdata" npy u8 24 8 t.npy || fail 'no data could be made'
 "$mkdata" npy u8 8,1024 9 ids.npy && "$mkdata" npy u8 8,1024 10 next.npy || fail 'no data could be made'
 

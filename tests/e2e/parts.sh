@@ -17,13 +17,13 @@ entry train(x : f32[N, 3, 20, 24], t : u8[N]) {
 }
 END
 before=fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce
-behind=recompute,fuse,layout,order,liveness,inplace,share,plan-verify
-run 0 "$gc" parts.g -O2 --passes="$before,parts{all=1}" --emit=ir -o parts.ir
+behind=cheap-remat,fuse,layout,order,liveness,inplace,share,plan-verify
+run 0 "$gc" parts.g -O2 --passes="$before,concat-split{all=1}" --emit=ir -o parts.ir
 [ "$(grep -c ' = concat ' parts.ir)" = 2 ] || fail 'not only gradients of two filters are concatenated'
 [ "$(grep -c ' = dynamic_update ' parts.ir)" = 3 ] || fail 'three parts are not written behind others'
 "$mkdata" npy f32 9,3,20,24 7 x.npy && "$mkdata" npy u8 9 8 t.npy || fail 'no data could be made'
 run 0 "$gc" parts.g -O2 --passes="$before,$behind" -o whole
-run 0 "$gc" parts.g -O2 --passes="$before,parts{all=1},$behind" -o parts
+run 0 "$gc" parts.g -O2 --passes="$before,concat-split{all=1},$behind" -o parts
 for version in whole parts; do
   run 0 ./$version train --x x.npy --t t.npy --epochs 2 --seed 3 --save $version.safetensors --poison
 done

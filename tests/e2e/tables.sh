@@ -25,7 +25,7 @@ entry outside(id : i32[4, 9], t : f32[7, 3], w : f32[3, 2]) {
 END
 "$mkdata" npy i32 4,9 1 id.npy && "$mkdata" npy f32 7,3 2 t.npy && "$mkdata" npy f32 3,2 3 w.npy &&
   "$mkdata" npy f32 2,3 4 v.npy || fail 'no data could be made'
-run 0 "$gc" t.g --emit=ir --passes=tables,dce -o t.ir
+run 0 "$gc" t.g --emit=ir --passes=gather-matmul,dce -o t.ir
 [ "$(grep -c 'matmul %t, ' t.ir)" = 4 ] || fail "the table is multiplied $(grep -c 'matmul %t, ' t.ir) times, not 4"
 for level in 0 2; do
   run 0 "$gc" t.g "-O$level" -o t

@@ -30,7 +30,7 @@ static const char before[] = "autodiff";
 static const char cleaned[] = "autodiff,fold,cse,dce";
 static const char whole[] = "fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce";
 static const char planned[] =
-    "guard,autodiff,fold,hoist,cse,dce,history{all=1},recompute{least=1},fuse,dce,"
+    "guard,autodiff,fold,hoist,cse,dce,shared-stacks{all=1},cheap-remat{least=1},fuse,dce,"
     "layout,order,liveness,inplace,"
     "share,plan-verify";
 static const char *const strategies[] = {"none", "inplace", "pool", "color", "pack"};
@@ -44,17 +44,17 @@ static const char *const single[][2] = {
     {"cse"},
     {"dce"},
     {"tables"},
-    {"recompute{least=1}"},
-    {"history{all=1}"},
-    {"parts{all=1}"},
-    {"blocks{all=1}"},
-    {"chunks{rows=2}"},      /* which adds up in another order: not where bits are compared */
+    {"cheap-remat{least=1}"},
+    {"shared-stacks{all=1}"},
+    {"concat-split{all=1}"},
+    {"image-tiles{all=1}"},
+    {"row-tiles{rows=2}"},   /* which adds up in another order: not where bits are compared */
     {"microbatch{parts=2}"}, /* nor this one: the interpreter rounds where a part ends */
     {"fuse"},
     {"layout"},
     {"order"},
     {"remat{effort=1}", "order,"},
-    {"liveness,inplace,color,share,plan-verify", "order,"},
+    {"liveness,inplace,streams,share,plan-verify", "order,"},
 };
 enum {
   SINGLE = sizeof single / sizeof *single,
@@ -285,7 +285,7 @@ static const char *random_order(Arena *a, uint64_t *rng, bool bits) {
   if (random_below(rng, 3)) p = some(a, rng, arena_printf(a, "%s,fuse", p), ANYTIME, 3);
   if (random_below(rng, 2)) p = arena_printf(a, "%s,layout", p);
   const char *again = random_below(rng, 16) ? "" : "remat{effort=1},";
-  return arena_printf(a, "%s,order,%sliveness,inplace,color,share,plan-verify", p, again);
+  return arena_printf(a, "%s,order,%sliveness,inplace,streams,share,plan-verify", p, again);
 }
 
 static bool all; /* passes singly, for every program */

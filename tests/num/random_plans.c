@@ -26,8 +26,8 @@
 /* Programs as small as these need little of the search. */
 #define REMAT "remat{effort=2}"
 
-static const char unfused[] = "autodiff,fold,hoist,cse,dce,history{all=1},layout,order," REMAT
-                              ",liveness,inplace,color,share,plan-verify";
+static const char unfused[] = "autodiff,fold,hoist,cse,dce,shared-stacks{all=1},layout,order," REMAT
+                              ",liveness,inplace,streams,share,plan-verify";
 
 enum { LATE = 8 }; /* values that are held to the end, unless a limit has them made again */
 
@@ -121,7 +121,7 @@ static Program program_open(Maker *make, uint64_t seed, int late, const Target *
   if (all) p.pipeline = pipeline_of_o2(p.a);
   Module *m = make(p.c, seed, late);
   PassOptions o = {.target = target};
-  if (!passes_run(m, all ? "autodiff,tables" : "autodiff", &o)) exit(1);
+  if (!passes_run(m, all ? "autodiff,gather-matmul" : "autodiff", &o)) exit(1);
   p.base = run(m, NULL, seed, 0, p.a);
   module_free(m);
   return p;
@@ -345,7 +345,7 @@ static void count_kinds(const LoopLadder *l, const LoopRung *r, Loops *n) {
 /* Rung k of the ladder gives the same bits; *more: there is another one. */
 static bool climbs(Program *p, int k, bool fuse, Loops *n, bool *more) {
   Module *m = loops_module(p->c, p->seed, p->target,
-                           fuse ? "autodiff,fold,hoist,cse,dce,recompute,fuse,layout,order"
+                           fuse ? "autodiff,fold,hoist,cse,dce,cheap-remat,fuse,layout,order"
                                 : "autodiff,fold,hoist,cse,dce,layout,order");
   Entry *e = m->entries.at[0];
   Arena *a = arena_new();

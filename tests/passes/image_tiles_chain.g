@@ -1,6 +1,6 @@
 # Element-wise values between a convolution and a pool, each read twice: whether a tile can be computed is found once a
 # value, not once a path.
-# RUN: %gc --emit=ir -O0 --passes=fold,cse,dce,autodiff,blocks{all=1},dce %s | FileCheck-14 %s
+# RUN: %gc --emit=ir -O0 --passes=fold,cse,dce,autodiff,image-tiles{all=1},dce %s | FileCheck-14 %s
 entry go(x : f32[4, 3, 32, 32]) {
   h = conv(x, 64, 3, pad = 1) as c
   a = h

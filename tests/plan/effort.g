@@ -7,7 +7,7 @@
 # -O3 searches again, for longer, where -O2 ends, and keeps the better plan of both: it never computes
 # more, and here it computes less. So does -O2 with its two arguments.
 # RUN: %gc --memory-limit=35% %s --dump-plan=json --passes="$(%gc --list-passes | sed -n 's/^-O2  //p' \
-# RUN:   | sed 's/remat/remat{effort=400}/; s/share/share{effort=400}/')" | cmp %t.once
+# RUN:   | sed 's/,remat/&{effort=400}/; s/,share,/,share{effort=400},/')" | cmp %t.once
 entry train(x : f32[64, 48]) {
   h = x
   a = x

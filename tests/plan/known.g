@@ -1,7 +1,7 @@
 # What a trial of another pass has found out about this program is done again, not searched for: the plan is that of a
 # search which begins where the trials end.
-# RUN: %gc -O2 -march=x86-64-v3 --memory-limit=780000 --print-after=blocks --dump-plan=json %s > %t.known 2> %t.ir
-# RUN: %gc -x ir -march=x86-64-v3 --passes=autodiff,history,recompute,fuse,layout,order,remat,liveness,inplace,color,share,plan-verify --memory-limit=780000 --remarks=remat --dump-plan=json %t.ir > %t.new 2> %t.why
+# RUN: %gc -O2 -march=x86-64-v3 --memory-limit=780000 --print-after=image-tiles --dump-plan=json %s > %t.known 2> %t.ir
+# RUN: %gc -x ir -march=x86-64-v3 --passes=autodiff,shared-stacks,cheap-remat,fuse,layout,order,remat,liveness,inplace,streams,share,plan-verify --memory-limit=780000 --remarks=remat --dump-plan=json %t.ir > %t.new 2> %t.why
 # RUN: FileCheck-14 %s < %t.why
 # RUN: sed 's/"loc": "[^"]*"//; s/"scope": "[^"]*"//; s/"source": "[^"]*"//' %t.known > %t.1
 # RUN: sed 's/"loc": "[^"]*"//; s/"scope": "[^"]*"//; s/"source": "[^"]*"//' %t.new | cmp - %t.1

@@ -1,7 +1,7 @@
 # RUN: %gc -O2 -march=x86-64-v3 --remarks=saved --emit=plan -o /dev/null %s 2> %t.txt
 # RUN: FileCheck-14 %s < %t.txt
 # RUN: %gc -O2 --emit=ir %s -o - | FileCheck-14 %s --check-prefix=IR
-# RUN: %gc -O2 --passes=fold,cse,dce,autodiff,fold,cse,dce,recompute,fuse --emit=ir %s -o %t.ir
+# RUN: %gc -O2 --passes=fold,cse,dce,autodiff,fold,cse,dce,cheap-remat,fuse --emit=ir %s -o %t.ir
 # RUN: %gc -x ir --passes= --emit=ir %t.ir -o - | cmp - %t.ir
 # What the way back keeps: the image, of the pool its index and its result, which relu's gradient and, in
 # another layout, the product read, and the tanh. The convolution's own result is not among them.

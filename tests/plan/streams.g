@@ -5,8 +5,8 @@
 # RUN: %gc %s -O1 -march=x86-64-v3 --streams=2 --dump-plan=trace | FileCheck-14 %s --check-prefix=TRACE
 # RUN: %gc %s -O1 -march=x86-64-v3 --streams=8 --dump-plan | FileCheck-14 %s --check-prefix=MORE
 # RUN: %gc %s -O1 -march=x86-64-v3 --dump-plan | FileCheck-14 %s --check-prefix=ONE
-# RUN: %gc %s -O1 -march=x86-64-v3 --streams=2 --memory=inplace --remarks=color --emit=ir -o - 2>&1 | FileCheck-14 %s --check-prefix=FREE
-# RUN: %gc %s -O1 -march=x86-64-v3 --streams=2 --remarks=color --emit=ir -o - 2>&1 | FileCheck-14 %s --check-prefix=WHY
+# RUN: %gc %s -O1 -march=x86-64-v3 --streams=2 --memory=inplace --remarks=streams --emit=ir -o - 2>&1 | FileCheck-14 %s --check-prefix=FREE
+# RUN: %gc %s -O1 -march=x86-64-v3 --streams=2 --remarks=streams --emit=ir -o - 2>&1 | FileCheck-14 %s --check-prefix=WHY
 # Two branches of products run beside each other in the bytes that one stream takes: so two products wait
 # for the bytes that they are given, which they do not where nothing shares but in place.
 entry main(x : f32[64, 64], w : f32[64, 64], u : f32[64, 64]) {
@@ -32,5 +32,5 @@ entry main(x : f32[64, 64], w : f32[64, 64], u : f32[64, 64]) {
 # ONE: arena (optimal) 49,216
 # ONE-NOT: stream how
 # FREE-NOT: waits for
-# WHY: streams.g:[[#]]:19: remark: matmul waits for matmul of stream 0: it takes bytes of %3 [color]
-# WHY: streams.g:[[#]]:29: remark: matmul waits for matmul of stream 1: it takes bytes of %8 [color]
+# WHY: streams.g:[[#]]:19: remark: matmul waits for matmul of stream 0: it takes bytes of %3 [streams]
+# WHY: streams.g:[[#]]:29: remark: matmul waits for matmul of stream 1: it takes bytes of %8 [streams]

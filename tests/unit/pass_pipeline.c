@@ -49,9 +49,9 @@ static const struct {
     {"autodiff,dce,fuse,cse,microbatch{parts=4},order",
      "gc: error: pass 'microbatch' comes too late: 'fuse' has made kernels\n"
      "hint: put 'microbatch' before 'fuse'\n"},
-    {"autodiff,fuse,layout,recompute",
-     "gc: error: pass 'recompute' comes too late: 'fuse' has made kernels\n"
-     "hint: put 'recompute' before 'fuse'\n"},
+    {"autodiff,fuse,layout,cheap-remat",
+     "gc: error: pass 'cheap-remat' comes too late: 'fuse' has made kernels\n"
+     "hint: put 'cheap-remat' before 'fuse'\n"},
     {"autodiff,layout,fuse", "gc: error: pass 'fuse' comes too late: 'layout' has made layouts\n"
                              "hint: put 'fuse' before 'layout'\n"},
     {"order", "gc: error: pass 'order' needs a program without grad ops\n"
@@ -185,7 +185,7 @@ static void listing(void **state) {
   fclose(f);
   assert_non_null(strstr(text, "autodiff"));
   assert_non_null(strstr(text, "plan-verify"));
-  assert_non_null(strstr(text, "-O2  guard,tables,fold,hoist,cse,dce,autodiff"));
+  assert_non_null(strstr(text, "-O2  guard,gather-matmul,fold,hoist,cse,dce,autodiff"));
   free(text);
 }
 

@@ -11,7 +11,7 @@ static Ctx *read_plan(const char *text, const char *memory, Module **out) {
   Module *m = *out = module_read(c, file);
   assert_non_null(m);
   const PassOptions opt = {.target = &with_slack, .memory = memory, .plan_seconds = 1};
-  assert_true(passes_run(m, "autodiff,order,liveness,inplace,color,share", &opt));
+  assert_true(passes_run(m, "autodiff,order,liveness,inplace,streams,share", &opt));
   return c;
 }
 

@@ -226,8 +226,8 @@ static inline void rig_plan_streams(PlanRig *r, const char *memory, bool order, 
   assert_true(module_verify(r->m, "order"));
   assert_true(rig_pass(r, pass_liveness, "", &opt));
   assert_true(rig_pass(r, pass_inplace, "", &opt));
-  assert_true(rig_pass(r, pass_color, "", &opt));
-  assert_true(module_verify(r->m, "color"));
+  assert_true(rig_pass(r, pass_streams, "", &opt));
+  assert_true(module_verify(r->m, "streams"));
   assert_true(rig_pass(r, pass_share, "", &opt));
 }
 

@@ -140,7 +140,7 @@ static History history_new(void) {
   builder_at(r->b, r->e->body);
   ValueId y = build2(r->b, OP_MUL, scan->results[1], scan->results[2]);
   build_return(r->b, (ValueId[]){scan->results[0], y}, (const char *[]){"h", "y"}, 2);
-  assert_true(rig_pass(r, pass_history, "", &(PassOptions){.target = &rig_target}));
+  assert_true(rig_pass(r, pass_shared_stacks, "", &(PassOptions){.target = &rig_target}));
   w.p = plan_right(r);
   w.scan = only(r, OP_SCAN);
   w.update = only(r, OP_DYNAMIC_UPDATE);

@@ -1,4 +1,4 @@
-# RUN: %gc --emit=ir --passes=fold,cse,dce,autodiff,fold,cse,dce,recompute %s -o - | FileCheck-14 %s
+# RUN: %gc --emit=ir --passes=fold,cse,dce,autodiff,fold,cse,dce,cheap-remat %s -o - | FileCheck-14 %s
 # RUN: %gc --emit=ir --passes=fold,cse,dce,autodiff,fold,cse,dce %s -o - | FileCheck-14 %s --check-prefix=HELD
 # On the way back the gelu's pieces are computed again from the product before it: one tanh before the
 # second product, one more behind it. Without the pass all pieces wait for the way back.

@@ -1,8 +1,8 @@
-# RUN: %gc -march=x86-64-v3 --passes=tables,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,chunks,parts,blocks,history,recompute,fuse,layout,order,remat,liveness,inplace,color,share,plan-verify --memory-limit=900K --remarks=remat --dump-plan %s > %t.txt 2> %t.err
+# RUN: %gc -march=x86-64-v3 --passes=gather-matmul,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,row-tiles,concat-split,image-tiles,shared-stacks,cheap-remat,fuse,layout,order,remat,liveness,inplace,streams,share,plan-verify --memory-limit=900K --remarks=remat --dump-plan %s > %t.txt 2> %t.err
 # RUN: FileCheck-14 %s < %t.txt
 # RUN: FileCheck-14 %s --check-prefix=WHY < %t.err
 # RUN: %gc -O2 -march=x86-64-v3 --dump-plan %s | FileCheck-14 %s --check-prefix=WHOLE
-# RUN: not-14 %gc -O2 -march=x86-64-v3 --memory-limit=900K --emit=plan -o /dev/null %s --passes=fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,recompute,fuse,layout,order,remat,liveness,inplace,share 2>&1 | FileCheck-14 %s --check-prefix=LEAST
+# RUN: not-14 %gc -O2 -march=x86-64-v3 --memory-limit=900K --emit=plan -o /dev/null %s --passes=fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,cheap-remat,fuse,layout,order,remat,liveness,inplace,share 2>&1 | FileCheck-14 %s --check-prefix=LEAST
 # The first layer is 64 channels wide, of 3, and soon a quarter as large. Some images at a time are convolved and
 # pooled; on the way back some channels at a time of the gradient by that layer come to theirs of the filters.
 entry train(x : f32[16, 3, 16, 16], t : i32[16]) {
