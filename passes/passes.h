@@ -33,9 +33,10 @@ typedef struct PassOptions {
   double plan_seconds; /* of searching for an entry's offsets; counted in steps, not in time */
   MemoryLimit limit;   /* that remat meets */
   bool trial;          /* a limit that is not met is no error */
-  bool brief;          /* little search for what meets it */
-  FILE *curve;         /* where remat prints memory against added work, or NULL */
-  bool verify_each;    /* module_verify after every pass */
+  bool probe;       /* the same, but passes rewrite for the limit as if a user had asked for it */
+  bool brief;       /* little search for what meets it */
+  FILE *curve;      /* where remat prints memory against added work, or NULL */
+  bool verify_each; /* module_verify after every pass */
   bool time_passes, stats, print_changed, print_liveness;
   const char *print_after; /* pass name, "all" or NULL */
   unsigned remarks;        /* bits of RemarkKind */

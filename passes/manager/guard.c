@@ -139,29 +139,6 @@ static bool try_way(Guard *g, int way, Trial *found) {
 
 /* ---- the rest of the pipeline as it is ---- */
 
-typedef struct Planned { /* what it made of the program */
-  Entry *entry, init;
-  const Layout **layout; /* by global */
-} Planned;
-
-static Planned save(const Guard *g) {
-  const Module *m = g->r->m;
-  Arena *a = g->r->scratch;
-  Planned p = {.entry = ARENA_ARRAY(a, Entry, g->n + 1)};
-  p.layout = ARENA_ARRAY(a, const Layout *, m->globals.n + 1);
-  for (uint32_t k = 0; k < g->n; k++) p.entry[k] = *entry_of(g, k);
-  if (m->init) p.init = *m->init;
-  for (uint32_t i = 0; i < m->globals.n; i++) p.layout[i] = m->globals.at[i].layout;
-  return p;
-}
-
-static void restore(const Guard *g, const Planned *p) {
-  const Module *m = g->r->m;
-  for (uint32_t k = 0; k < g->n; k++) *entry_of(g, k) = p->entry[k];
-  if (m->init) *m->init = p->init;
-  for (uint32_t i = 0; i < m->globals.n; i++) m->globals.at[i].layout = p->layout[i];
-}
-
 /* Nothing is printed on the way, and it plans as trials do: the first run may be the last. */
 static bool is_quiet(const PassOptions *o) {
   if (o->memory && strcmp(o->memory, "pack") != 0) return false;
@@ -171,15 +148,14 @@ static bool is_quiet(const PassOptions *o) {
 }
 
 /* Plans the program with all passes; the program itself stays as it is. */
-static bool plan_all(Guard *g, Planned *planned) {
+static bool plan_all(Guard *g, Snapshot *planned) {
   PassRun *r = g->r;
   if (!is_quiet(r->opt)) return trial_run(r, 0, g->first);
-  const Planned written = save(g);
-  for (uint32_t k = 0; pass_entry(r->m, k); k++) entry_copy(pass_entry(r->m, k));
+  const Snapshot written = snapshot_take(r->scratch, r->m);
   if (!passes_rest(r, r->opt)) return false;
-  *planned = save(g);
-  for (uint32_t k = 0; k < g->n; k++) g->first[k] = trial_of(&planned->entry[k], r->opt->target);
-  restore(g, &written);
+  for (uint32_t k = 0; k < g->n; k++) g->first[k] = trial_of(entry_of(g, k), r->opt->target);
+  *planned = snapshot_take(r->scratch, r->m);
+  snapshot_restore(r->m, &written);
   return true;
 }
 
@@ -218,12 +194,12 @@ bool pass_guard(PassRun *r) {
     g.best[k] = -1;
     g.written[k] = *entry_of(&g, k);
   }
-  Planned planned = {0};
+  Snapshot planned = {0};
   if (!plan_all(&g, &planned) || !find_goals(&g, false)) return false;
   if (any_over(&g) && !find_goals(&g, true)) return false;
   if (any_over(&g)) return try_ways(&g);
   if (planned.entry) {
-    restore(&g, &planned);
+    snapshot_restore(r->m, &planned);
     r->ends = true;
   }
   return true;

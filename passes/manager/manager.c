@@ -53,6 +53,7 @@ typedef struct Stage {
 
 typedef struct Pipeline {
   VEC(Stage) stages;
+  const Snapshot *came; /* the program as it came, where there is a limit; else NULL */
 } Pipeline;
 
 static const Pass *pass_find(const char *name) {
@@ -380,8 +381,30 @@ bool passes_run(Module *m, const char *pipeline, const PassOptions *opt) {
     m->entries.at[k]->left_out = 0;
     m->entries.at[k]->in_order = false;
   }
-  return pipeline_parse(m->ctx, pipeline, laid_out ? LAID_OUT : 0, &p) &&
-         (!laid_out || layouts_kept(m->ctx, &p)) && run_stages(m, &p, 0, p.stages.n, opt);
+  if (!pipeline_parse(m->ctx, pipeline, laid_out ? LAID_OUT : 0, &p)) return false;
+  if (laid_out && !layouts_kept(m->ctx, &p)) return false;
+  bool limited = !opt->trial && (opt->limit.bytes || opt->limit.share > 0);
+  const Snapshot came = limited ? snapshot_copy(m->arena, m) : (Snapshot){0};
+  if (limited) p.came = &came;
+  return run_stages(m, &p, 0, p.stages.n, opt);
+}
+
+bool passes_again(const PassRun *r, uint64_t limit, uint32_t k, Trial *out) {
+  const Pipeline *p = r->pipeline;
+  Module *m = r->m;
+  if (!p->came) return false;
+  PassOptions own = {.target = r->opt->target,
+                     .plan_seconds = r->opt->plan_seconds,
+                     .limit = {.bytes = limit},
+                     .probe = true};
+  const Snapshot now = snapshot_take(r->scratch, m);
+  snapshot_restore(m, p->came);
+  const Snapshot came = snapshot_take(r->scratch, m); /* which stays for the next time */
+  bool ok = run_stages(m, p, 0, p->stages.n, &own);
+  if (ok) *out = trial_of(m->entries.at[k], r->opt->target);
+  snapshot_restore(m, &came);
+  snapshot_restore(m, &now);
+  return ok;
 }
 
 bool passes_rest(const PassRun *r, const PassOptions *opt) {

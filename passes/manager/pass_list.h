@@ -13,8 +13,12 @@ static inline Entry *pass_entry(const Module *m, uint32_t k) {
   return k < m->entries.n ? m->entries.at[k] : k == m->entries.n ? m->init : NULL;
 }
 
+struct Trial;
 /* manager.c: runs the passes behind the one at hand, with other options. */
 bool passes_rest(const PassRun *r, const PassOptions *opt);
+/* Runs the whole pipeline on the program as it came, under a limit in bytes, and undoes what it
+   did: what entry k then takes. False after an error, or if the program as it came is not known. */
+bool passes_again(const PassRun *r, uint64_t limit, uint32_t k, struct Trial *out);
 /* The same up to and with the first one of this name; false also if there is none. */
 bool passes_until(const PassRun *r, const char *name, const PassOptions *opt);
 /* The stages behind the one at hand that run a pass of this name, up to the first one that runs
@@ -29,6 +33,17 @@ typedef struct Trial { /* of an entry */
   uint64_t again;      /* arithmetic that runs again */
   uint64_t flops;      /* all arithmetic of a run */
 } Trial;
+/* The program at hand, to come back to. */
+typedef struct Snapshot {
+  Entry *entry;          /* by entry; init, if there is one, behind them */
+  const Layout **layout; /* by global */
+} Snapshot;
+/* In the arena; the entries go on with ops of their own. */
+Snapshot snapshot_take(Arena *a, const Module *m);
+/* The same; the entries stay, and the copies are kept. */
+Snapshot snapshot_copy(Arena *a, const Module *m);
+/* May be done again only after entries were copied. */
+void snapshot_restore(const Module *m, const Snapshot *s);
 /* Of an entry with a plan; all 0 of one without. */
 Trial trial_of(const Entry *e, const Target *t);
 /* Runs the passes behind the one at hand under a limit in bytes, or none if that is 0, and undoes

@@ -75,18 +75,24 @@ static int step_to_blame(const Remat *w) {
   return at;
 }
 
-/* Says what the least is that was found, which the state is at, and what holds it there. */
-static void refuse(Remat *w, uint64_t limit, uint64_t bytes, double share) {
+/* Says what the least is that was found. */
+static void tell_refused(const Remat *w, uint64_t limit, uint64_t bytes, double share) {
   Ctx *c = w->r->m->ctx;
   char b1[32], b2[32];
-  int at = step_to_blame(w), live = remat_live(&w->s, at);
-  const RematStep *step = &w->p.step[at];
   diag(c, SEV_ERROR, w->e->loc,
        "%s not fit into %s bytes: the least that was found is %s bytes, with %.1f %% more "
        "arithmetic",
        w->e == w->r->m->init ? "the initial values do"
                              : intern_printf(c, "entry '%s' does", w->e->name),
        plan_commas(b1, limit), plan_commas(b2, bytes), 100 * share);
+}
+
+/* What holds the entry at the least, which the state is at. */
+static void tell_holders(Remat *w) {
+  Ctx *c = w->r->m->ctx;
+  char b1[32];
+  int at = step_to_blame(w), live = remat_live(&w->s, at);
+  const RematStep *step = &w->p.step[at];
   diag(c, SEV_NOTE, step->op->loc, "%s holds it there: %s bytes are in use at this step",
        plan_op_name(step->op), plan_commas(b1, (uint64_t)live * w->p.unit));
   if (step->op->kind == OP_SCAN && (int64_t)step->extra * 20 >= live)
@@ -141,7 +147,7 @@ static Remat *fit_once(PassRun *r, Tries *x, RematKnown *known, RematPlan *found
     return tries_again(x, known->chosen, &known->again);
   }
   Remat *w = tries_fit(x, known->limit, remat_effort(&x->at[0]), found, arena);
-  if (!w && r->opt->trial) w = tries_least(x, false, found, arena);
+  if (!w && (r->opt->trial || r->opt->probe)) w = tries_least(x, false, found, arena);
   if (w) remat_keep(r, known, x, w, found, *arena);
   return w;
 }
@@ -163,7 +169,42 @@ static Remat *fit_better(Tries *x, Remat *w, const RematKnown *known, RematPlan 
   return w ? tries_again(x, known->chosen, &known->again) : NULL;
 }
 
-static bool limit_entry(PassRun *r, Entry *e, const GlobalsPlan *g, uint64_t limit) {
+/* Rewrites that passes make for a limit depend on it: under another one they may take less than the
+   least that was found here. Limits below it are asked for, the first by one unit less, until one
+   is refused, as `asked` was; `found` is what entry k takes under the least that is met. */
+static uint64_t least_of_all(PassRun *r, uint32_t k, uint64_t asked, uint64_t least, Trial *found) {
+  uint64_t unit = (uint64_t)r->opt->target->align, step = unit;
+  while (least > asked + unit) {
+    uint64_t limit = least > asked + step ? least - step : asked + unit;
+    Trial x, again;
+    if (!passes_again(r, limit, k, &x)) return least;
+    if (x.arena > limit && step == unit) return least;
+    if (x.arena > limit) {
+      step = unit;
+      continue;
+    }
+    least = limit; /* and less, if that is met when it is asked for, too */
+    if (x.arena > asked && x.arena < limit && passes_again(r, x.arena, k, &again) &&
+        again.arena <= x.arena)
+      least = x.arena;
+    *found = x;
+    step *= 2;
+  }
+  return least;
+}
+
+/* What holds the program there is known of the one at hand. */
+static void refuse(Remat *w, uint32_t k, uint64_t limit, uint64_t arena, double share) {
+  Trial other = {0};
+  bool is_init = w->e == w->r->m->init;
+  uint64_t least = is_init ? arena : least_of_all(w->r, k, limit, arena, &other);
+  if (least < arena) share = other.flops ? (double)other.again / (double)other.flops : 0;
+  tell_refused(w, limit, least, share);
+  if (least == arena) tell_holders(w);
+}
+
+static bool limit_entry(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t limit) {
+  Entry *e = pass_entry(r->m, k);
   Remat given = remat_new(r, e, g);
   e->most_bytes = limit;
   if (remat_arena(&given, limit) <= limit) return true;
@@ -175,11 +216,11 @@ static bool limit_entry(PassRun *r, Entry *e, const GlobalsPlan *g, uint64_t lim
   bool ok = tries_new(a, r, e, g, &x);
   Remat *w = ok ? fit_once(r, &x, known, &found, &arena) : NULL;
   if (ok) w = fit_better(&x, w, known, &found, &arena);
-  if (ok && !r->opt->trial && (!w || arena > limit)) {
+  if (ok && !r->opt->trial && !r->opt->probe && (!w || arena > limit)) {
     w = tries_least(&x, true, &found, &arena); /* which may fit after all */
-    ok = arena <= limit;
+    ok = w && arena <= limit;
     double flops = x.at[0].p.flops;
-    if (!ok) refuse(w, limit, arena, flops > 0 ? found.flops / flops : 0);
+    if (w && !ok) refuse(w, k, limit, arena, flops > 0 ? found.flops / flops : 0);
   }
   if (ok) {
     for (int t = 0; t < w->p.nsteps; t++) r->changes += w->s.again[t].n;
@@ -221,6 +262,6 @@ bool pass_remat(PassRun *r) {
   uint64_t limit = limit_of(r, &g);
   bool ok = true;
   for (uint32_t k = 0; limit < UINT64_MAX && (e = pass_entry(r->m, k)); k++)
-    if (e != r->m->init || r->opt->limit.bytes) ok &= limit_entry(r, e, &g, limit);
+    if (e != r->m->init || r->opt->limit.bytes) ok &= limit_entry(r, k, &g, limit);
   return ok;
 }

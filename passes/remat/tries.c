@@ -200,7 +200,7 @@ Remat remat_new(PassRun *r, Entry *e, const GlobalsPlan *g) {
 bool tries_new(Arena *a, PassRun *r, Entry *e, const GlobalsPlan *g, Tries *out) {
   const Orders *o = e->orders;
   int norders = o ? (int)o->n : 1;
-  *out = (Tries){.loops = remat_ladder(a, e)};
+  *out = (Tries){.a = a, .loops = remat_ladder(a, e)};
   out->at = ARENA_ARRAY(a, Remat, norders + 2 * out->loops.nrungs);
   bool ok = true;
   for (int k = 0; k < norders && ok; k++) {
@@ -363,38 +363,72 @@ static Remat *shrink_nearest(Tries *x, int *least, const int *floor) {
   return best;
 }
 
+/* What was found at the least so far. */
+typedef struct Least {
+  Tries *x;
+  Remat *best; /* one of them */
+  Entry fitted;
+  RematSaved saved; /* what runs again */
+  RematPlan *found;
+  uint64_t *arena;
+} Least;
+
+static void keep_least(Least *l, Remat *w, const RematPlan *plan, uint64_t bytes) {
+  l->best = w;
+  l->fitted = *w->e;
+  l->saved = (RematSaved){0};
+  remat_save(&w->s, &l->saved);
+  *l->found = *plan;
+  *l->arena = bytes;
+}
+
 /* Limits below the least, as if they had been asked for: steps become larger as long as there is a
    plan. Whatever limit was asked for, the same ones are tried, so that the least that one refusal
    names is met, and no other refusal names more. */
-static Remat *probe_below(Tries *x, Remat *best, RematPlan *found, uint64_t *arena) {
+static void probe_below(Least *l) {
   enum { PROBES = 5, FIRST = 32, NEAR = 100 }; /* the first step; the least is known to so much */
-  RematSaved saved = {0};
-  Entry fitted = *best->e;
-  uint64_t step = *arena / FIRST, failed = 0;
-  remat_save(&best->s, &saved);
-  for (int k = 0; k < PROBES && step > *arena / NEAR; k++) {
-    uint64_t limit = *arena > step && *arena - step > failed ? *arena - step : failed + 1, bytes;
+  uint64_t step = *l->arena / FIRST, failed = 0;
+  for (int k = 0; k < PROBES && step > *l->arena / NEAR; k++) {
+    uint64_t arena = *l->arena, bytes;
+    uint64_t limit = arena > step && arena - step > failed ? arena - step : failed + 1;
     RematPlan plan;
-    Remat *w = tries_fit(x, limit, remat_effort(&x->at[0]), &plan, &bytes);
+    Remat *w = tries_fit(l->x, limit, remat_effort(&l->x->at[0]), &plan, &bytes);
     if (!w) {
       failed = limit;
-      step = (*arena - limit) / 2;
+      step = (arena - limit) / 2;
       continue;
     }
-    best = w;
-    fitted = *w->e;
-    saved = (RematSaved){0};
-    remat_save(&w->s, &saved);
-    *found = plan;
-    *arena = bytes;
+    keep_least(l, w, &plan, bytes);
     if (bytes <= failed) failed = 0; /* what is far below its limit */
     step = failed ? (bytes - failed) / 2 : 2 * step;
   }
-  *best->e = fitted;
-  int at;
-  remat_restore(&best->s, &saved, INT32_MAX / 2);
-  remat_set_limit(&best->s, remat_peak(&best->s, &at));
-  return best;
+}
+
+/* The limit one unit below the least is asked for with tries of its own, which know nothing of
+   others, until there is no plan for it: so it is refused, too, if it is asked for. Where there is
+   one, steps grow until there is none. */
+static bool find_end(Least *l) {
+  uint64_t unit = (uint64_t)l->x->at[0].t->align, step = unit;
+  while (*l->arena > step) {
+    Remat *first = &l->x->at[0];
+    Tries own;
+    RematPlan plan;
+    uint64_t bytes;
+    remat_as_given(first);
+    if (!tries_new(l->x->a, first->r, first->e, first->g, &own)) return false;
+    Remat *w = tries_fit(&own, *l->arena - step, remat_effort(&own.at[0]), &plan, &bytes);
+    if (w) {
+      tries_free(l->x);
+      *l->x = own;
+      keep_least(l, w, &plan, bytes);
+      step *= 2;
+      continue;
+    }
+    tries_free(&own);
+    if (step == unit) return true;
+    step = unit;
+  }
+  return true;
 }
 
 Remat *tries_least(Tries *x, bool probe, RematPlan *found, uint64_t *arena) {
@@ -413,5 +447,13 @@ Remat *tries_least(Tries *x, bool probe, RematPlan *found, uint64_t *arena) {
   *found = added(best, remat_tighten(&best->s, remat_peak(&best->s, &at), remat_effort(best) / 4));
   rewrite(best);
   *arena = remat_arena(best, 0);
-  return probe ? probe_below(x, best, found, arena) : best;
+  if (!probe) return best;
+  Least l = {.x = x, .found = found, .arena = arena};
+  keep_least(&l, best, found, *arena);
+  probe_below(&l);
+  if (!find_end(&l)) return NULL;
+  *l.best->e = l.fitted;
+  remat_restore(&l.best->s, &l.saved, INT32_MAX / 2);
+  remat_set_limit(&l.best->s, remat_peak(&l.best->s, &at));
+  return l.best;
 }

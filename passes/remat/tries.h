@@ -32,6 +32,7 @@ typedef struct Remat { /* of one order of an entry, or with its loops in one of 
 /* The orders, then the rungs of the ladder, the cheapest first, without and with a further one;
    these are prepared when they are first looked at. */
 typedef struct Tries {
+  Arena *a;
   Remat *at;
   int n, norders;
   LoopLadder loops;
@@ -56,8 +57,8 @@ bool tries_new(Arena *a, PassRun *r, Entry *e, const GlobalsPlan *g, Tries *out)
 void tries_free(Tries *x);
 /* Fits the entry with the least work; NULL where nothing fits, and the entry is as it was. */
 Remat *tries_fit(Tries *x, uint64_t limit, int64_t effort, RematPlan *found, uint64_t *arena);
-/* Fits it into the least bytes that are found; with `probe` the effort is that of several limits.
- */
+/* Fits it into the least bytes that are found; with `probe` no limit below is met if it is asked
+   for by as little as the alignment, and the effort is that of many limits. NULL after an error. */
 Remat *tries_least(Tries *x, bool probe, RematPlan *found, uint64_t *arena);
 /* The entry in the way of try k with what runs again there. */
 Remat *tries_again(Tries *x, int k, const RematSaved *again);

@@ -13,6 +13,32 @@ Trial trial_of(const Entry *e, const Target *t) {
                  .flops = p->flops};
 }
 
+Snapshot snapshot_take(Arena *a, const Module *m) {
+  uint32_t n = m->entries.n + (m->init != NULL);
+  Snapshot s = {ARENA_ARRAY(a, Entry, n + 1), ARENA_ARRAY(a, const Layout *, m->globals.n + 1)};
+  for (uint32_t g = 0; g < m->globals.n; g++) s.layout[g] = m->globals.at[g].layout;
+  for (uint32_t k = 0; k < n; k++) {
+    s.entry[k] = *pass_entry(m, k);
+    entry_copy(pass_entry(m, k));
+  }
+  return s;
+}
+
+Snapshot snapshot_copy(Arena *a, const Module *m) {
+  Snapshot s = snapshot_take(a, m);
+  for (uint32_t k = 0; pass_entry(m, k); k++) {
+    Entry copy = *pass_entry(m, k);
+    *pass_entry(m, k) = s.entry[k];
+    s.entry[k] = copy;
+  }
+  return s;
+}
+
+void snapshot_restore(const Module *m, const Snapshot *s) {
+  for (uint32_t k = 0; pass_entry(m, k); k++) *pass_entry(m, k) = s->entry[k];
+  for (uint32_t g = 0; g < m->globals.n; g++) m->globals.at[g].layout = s->layout[g];
+}
+
 /* out: may be NULL; brief: with little search */
 static bool run(PassRun *r, uint64_t limit, FILE *curve, bool brief, Trial *out) {
   enum { BRIEF = 20 }; /* of the time for packing, as of the search for recomputation */
@@ -26,19 +52,11 @@ static bool run(PassRun *r, uint64_t limit, FILE *curve, bool brief, Trial *out)
                      .curve = curve,
                      .trial = true,
                      .brief = brief};
-  uint32_t n = m->entries.n + (m->init != NULL);
-  Entry *saved = ARENA_ARRAY(r->scratch, Entry, n + 1);
-  const Layout **layout = ARENA_ARRAY(r->scratch, const Layout *, m->globals.n + 1);
-  for (uint32_t g = 0; g < m->globals.n; g++) layout[g] = m->globals.at[g].layout;
-  for (uint32_t k = 0; k < n; k++) {
-    saved[k] = *pass_entry(m, k);
-    entry_copy(pass_entry(m, k));
-  }
+  const Snapshot now = snapshot_take(r->scratch, m);
   bool ok = passes_rest(r, &own);
   for (uint32_t k = 0; out && k < m->entries.n; k++)
     out[k] = trial_of(m->entries.at[k], r->opt->target);
-  for (uint32_t k = 0; k < n; k++) *pass_entry(m, k) = saved[k];
-  for (uint32_t g = 0; g < m->globals.n; g++) m->globals.at[g].layout = layout[g];
+  snapshot_restore(m, &now);
   return ok;
 }
 

@@ -7,9 +7,9 @@
                                             way that a limit could ask for
      random_plans --histories [COUNT [FIRST]]  recurrences that stack their states
    Contract: prints the seed of what differs, and exits with 1; also where a limit is refused that
-   is at least what an earlier refusal named, or any other error than that comes up; or less than
-   two thirds of the programs have three limits, of histories half; or, with --faults, less than
-   most faults of a kind show. */
+   is at least what an earlier refusal named, or met that is less, or any other error than that
+   comes up; or less than two thirds of the programs have three limits, of histories half; or, with
+   --faults, less than most faults of a kind show. */
 #include "codegen/codegen.h"
 #include "passes/manager/pass_list.h"
 #include "passes/remat/remat_impl.h"
@@ -153,8 +153,9 @@ static Module *plan(const Program *p, const char *how, uint64_t limit, int strea
   return NULL;
 }
 
-/* The least that a hopeless limit is refused with, the most for which anything must run again, and
-   what lies between; how many of them there are, or -1: it is not refused as it must be. */
+/* The least that a hopeless limit is refused with, and one unit below it is, too; the most for
+   which anything must run again, and what lies between; how many of them there are, or -1: it is
+   not refused as it must be. */
 static int limits_of(const Program *p, uint64_t limit[LIMITS], Tally *tally) {
   char *why = NULL;
   Module *m = plan(p, "pack", 0, 1, NULL);
@@ -174,6 +175,18 @@ static int limits_of(const Program *p, uint64_t limit[LIMITS], Tally *tally) {
   uint64_t least = n ? 0 : random_least(why);
   free(why);
   if (m) module_free(m);
+  if (!n && least > grain) {
+    m = plan(p, "pack", least - grain, 1, &why);
+    bool refused = !m && random_refused(why) && random_least(why) == least;
+    if (!refused) {
+      fprintf(stderr, "seed %llu: the least is %llu bytes, but %llu less: %s\n",
+              (unsigned long long)p->seed, (unsigned long long)least, (unsigned long long)grain,
+              m ? "fits" : why);
+      n = -1;
+    }
+    free(why);
+    if (m) module_free(m);
+  }
   if (n || all < least) return n;
   uint64_t room = (all - least) / grain;
   if (room >= 1) limit[n++] = least;
