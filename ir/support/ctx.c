@@ -118,6 +118,11 @@ uint16_t ctx_add_source(Ctx *c, const char *name, const char *text, size_t len) 
   char *copy = arena_alloc(c->arena, len + 1);
   memcpy(copy, text, len);
   s.text = copy;
+  s.lines = 1;
+  for (size_t i = 0; i < len; i++) s.lines += text[i] == '\n';
+  s.line = ARENA_ARRAY(c->arena, size_t, s.lines);
+  for (size_t i = 0, line = 1; i < len; i++)
+    if (text[i] == '\n') s.line[line++] = i + 1;
   vec_push(c->arena, &c->sources, s);
   return (uint16_t)(c->sources.n - 1);
 }
@@ -160,6 +165,15 @@ const char *ctx_source_text(const Ctx *c, uint16_t file, size_t *len) {
   if (file >= c->sources.n) return NULL;
   *len = c->sources.at[file].len;
   return c->sources.at[file].text;
+}
+
+const char *ctx_source_line(const Ctx *c, Loc loc, size_t *len) {
+  if (loc.file >= c->sources.n || loc.line == 0 || loc.line > c->sources.at[loc.file].lines)
+    return NULL;
+  const Source *s = &c->sources.at[loc.file];
+  size_t from = s->line[loc.line - 1];
+  *len = (loc.line < s->lines ? s->line[loc.line] - 1 : s->len) - from;
+  return s->text + from;
 }
 
 int ctx_source_count(const Ctx *c) { return (int)c->sources.n; }

@@ -41,6 +41,9 @@ uint16_t ctx_add_source(Ctx *c, const char *name, const char *text, size_t len);
 bool ctx_read_source(Ctx *c, const char *path, uint16_t *file);
 const char *ctx_source_name(const Ctx *c, uint16_t file);
 const char *ctx_source_text(const Ctx *c, uint16_t file, size_t *len);
+/* The line that a place is in, counted from 1, and its bytes without the newline; NULL: there is
+ * none. */
+const char *ctx_source_line(const Ctx *c, Loc loc, size_t *len);
 int ctx_source_count(const Ctx *c);
 
 /* ---- diagnostics ---- */

@@ -18,6 +18,8 @@ uint32_t hash_bytes(const void *data, size_t n);
 typedef struct Source {
   const char *name, *text; /* text is NUL-terminated */
   size_t len;              /* bytes */
+  size_t *line;            /* where each begins */
+  uint32_t lines;
 } Source;
 
 struct Ctx {

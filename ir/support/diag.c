@@ -15,15 +15,7 @@ static const char *const severity_name[] = {"error", "warning", "note", "hint", 
 static bool starts_char(char ch) { return ((unsigned char)ch & 0xc0) != 0x80; }
 
 /* Simple on purpose: tabs count as one column and print as one space, so the caret always fits. */
-static void print_line(FILE *f, const char *text, size_t len, Loc loc) {
-  const char *p = text, *end = text + len;
-  for (uint32_t line = 1; line < loc.line; line++) {
-    p = memchr(p, '\n', (size_t)(end - p));
-    if (!p) return;
-    p++;
-  }
-  const char *stop = memchr(p, '\n', (size_t)(end - p));
-  size_t n = (size_t)((stop ? stop : end) - p);
+static void print_line(FILE *f, const char *p, size_t n, Loc loc) {
   if (loc.col > n + 1) return; /* the text is not what it was */
   size_t from = 0;             /* of a very long line only the part around the caret is shown */
   if (loc.col > MAX_LINE / 2 && n > MAX_LINE) from = loc.col - MAX_LINE / 2;
@@ -62,8 +54,8 @@ void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...) {
   va_end(args);
   fputc('\n', c->stream);
   size_t len;
-  const char *text = loc.line ? ctx_source_text(c, loc.file, &len) : NULL;
-  if (text && len && sev != SEV_REMARK) print_line(c->stream, text, len, loc);
+  const char *line = ctx_source_line(c, loc, &len);
+  if (line && sev != SEV_REMARK) print_line(c->stream, line, len, loc);
 }
 
 int ctx_errors(const Ctx *c) { return c->errors; }

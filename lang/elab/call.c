@@ -139,7 +139,7 @@ static Val enter(Elab *e, const Func *f, const Expr *x, const Actual *arg, int n
   const Actual *same = scan_origin(e, arg, n);
   const Child *before = frame_reach(e, e->frame, (Child){name, place, f, same, n});
   Env *env = env_new(e, f, f->prelude);
-  env->result = (Val){.kind = VAL_NONE, .loc = x->loc};
+  env->result = (Val){.kind = VAL_VOID, .loc = x->loc};
   Frame *frame = frame_push(e, name, x->call.callee.loc, env, f->prelude);
   frame->in_scan = frame->up->env->loop == frame->up;
   frame->again = !as->name.name && ((frame->in_scan && e->run->training) ||

@@ -79,13 +79,6 @@ static Val float_binary(Elab *e, BinaryOp op, double a, double b, Loc loc) {
   return val_num(r, loc);
 }
 
-static Val join_lists(Elab *e, const ValList *a, const ValList *b, Loc loc) {
-  Val *all = ARENA_ARRAY(e->a, Val, a->n + b->n + 1);
-  if (a->n) memcpy(all, a->at, sizeof(Val) * (size_t)a->n);
-  if (b->n) memcpy(all + a->n, b->at, sizeof(Val) * (size_t)b->n);
-  return val_list(e, VAL_LIST, all, a->n + b->n, loc);
-}
-
 Val number_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
   if (l.kind == VAL_INT && r.kind == VAL_INT) return int_binary(e, op, l.i, r.i, loc);
   if (val_is_number(l) && val_is_number(r))
@@ -93,7 +86,7 @@ Val number_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
   if ((op == BIN_EQ || op == BIN_NE) && l.kind == r.kind)
     return val_bool(val_equal(e, l, r) == (op == BIN_EQ), loc);
   if (op == BIN_ADD && l.kind == VAL_LIST && r.kind == VAL_LIST)
-    return join_lists(e, l.list, r.list, loc);
+    return val_joined(e, l.list, r.list, loc);
   return fail(e, loc, "'%s' is not defined for %s and %s", binary_spelling(op), val_str(e, l),
               val_str(e, r));
 }

@@ -27,11 +27,16 @@ static void say_at(Elab *e, Severity sev, Loc loc, const char *fmt, va_list ap) 
   char text[1024];
   vsnprintf(text, sizeof text, fmt, ap);
   e->muted = report_again(e, fmt, place);
-  if (e->muted) return;
+  if (e->muted) {
+    e->repeated += sev == SEV_ERROR;
+    return;
+  }
   diag(e->c, sev, place, "%s", text);
   if (place.line != loc.line || place.file != loc.file)
     diag(e->c, SEV_NOTE, loc, "inside %s", e->frame->env->func->name);
 }
+
+int elab_errors(const Elab *e) { return ctx_errors(e->c) + e->repeated; }
 
 void elab_error(Elab *e, Loc loc, const char *fmt, ...) {
   va_list ap;
@@ -86,16 +91,10 @@ void elab_note_tensor(Elab *e, const char *what, Val v) {
 
 const char *source_slice(Elab *e, Loc loc) {
   size_t len;
-  const char *p = ctx_source_text(e->c, loc.file, &len), *end = p + len;
-  for (uint32_t line = 1; line < loc.line && p; line++) {
-    p = memchr(p, '\n', (size_t)(end - p));
-    if (p) p++;
-  }
-  if (!p || loc.line == 0 || p + loc.col - 1 > end) return "";
-  p += loc.col - 1;
-  size_t n = loc.len;
-  if (n > (size_t)(end - p)) n = (size_t)(end - p);
-  return intern_n(e->c, p, n);
+  const char *p = ctx_source_line(e->c, loc, &len);
+  if (!p || (size_t)loc.col - 1 > len) return "";
+  size_t left = len - (loc.col - 1);
+  return intern_n(e->c, p + loc.col - 1, loc.len < left ? loc.len : left);
 }
 
 Builder *at(Elab *e, Loc loc) {

@@ -18,7 +18,8 @@ typedef struct Builtin Builtin;
 
 typedef enum ValKind {
   VAL_POISON, /* an error was reported */
-  VAL_NONE,   /* what a function without return gives; a default that is not there */
+  VAL_NONE,   /* none: what stands for an optional argument that is not there */
+  VAL_VOID,   /* what a function without return gives; no expression may use it */
   VAL_INT,    /* i: exact */
   VAL_NUM,    /* f */
   VAL_BOOL,   /* b */
@@ -51,7 +52,9 @@ typedef struct Val {
 
 struct ValList {
   int n;
-  Val at[];
+  Val *at;
+  int room;  /* values that fit there */
+  int *used; /* ... of them some list has; lists that grew out of one another share them */
 };
 
 static const Val poison = {.kind = VAL_POISON};
@@ -62,6 +65,7 @@ static inline Val val_int(int64_t i, Loc loc) { return (Val){.kind = VAL_INT, .l
 static inline Val val_num(double f, Loc loc) { return (Val){.kind = VAL_NUM, .loc = loc, .f = f}; }
 static inline Val val_bool(bool b, Loc loc) { return (Val){.kind = VAL_BOOL, .loc = loc, .b = b}; }
 Val val_list(Elab *e, ValKind kind, const Val *at, int n, Loc loc);
+Val val_joined(Elab *e, const ValList *a, const ValList *b, Loc loc); /* a, then b */
 Val val_ints(Elab *e, const int64_t *at, int n, Loc loc);
 Val val_tensor(Elab *e, ValueId id); /* of the current run, made where the builder stands */
 /* For messages: "f32[64,10]", "the number 3", "a list of 2"; interned. */
@@ -237,12 +241,13 @@ struct Run {
   Entry *entry;
   Builder *b;
   bool training;
-  VEC(ValueId) current;         /* by global: its value here and now, NO_ID before the first use */
-  VEC(Stored) stored;           /* globals assigned, in order of the first time */
-  VEC(ValueId) borrowed;        /* values that have only a name of the prelude's */
-  VEC(KeyCount) keys;           /* random ops so far, by path */
-  ScanLevel *scan;              /* the innermost, NULL outside of all */
-  VEC(const Counted *) counted; /* by value, as far as was asked for */
+  VEC(ValueId) current;          /* by global: its value here and now, NO_ID before the first use */
+  VEC(Stored) stored;            /* globals assigned, in order of the first time */
+  VEC(ValueId) borrowed;         /* values that have only a name of the prelude's */
+  struct Congruence *congruence; /* loop/congruent.c; NULL until two calls are compared */
+  VEC(KeyCount) keys;            /* random ops so far, by path */
+  ScanLevel *scan;               /* the innermost, NULL outside of all */
+  VEC(const Counted *) counted;  /* by value, as far as was asked for */
   VEC(Updated) updated;
   bool minimized;
   Loc minimize;      /* where first */
@@ -284,6 +289,7 @@ struct Elab {
   bool muted;                 /* the last error was a repetition: so are its notes */
   int64_t unrolled;           /* iterations of all loops and inlined calls so far */
   int depth;                  /* of statements and expressions being evaluated */
+  int repeated;               /* errors that were not said, since the same one had been */
   struct {
     const char *fmt;
     Loc loc;
@@ -295,6 +301,8 @@ struct Elab {
 /* Reports at loc; an error inside the prelude is reported at the user's call. The same message at
    the same place is said once. Notes and hints follow, then elab_trace says by which calls one got
    there. */
+/* Errors so far, those that were not said again included. */
+int elab_errors(const Elab *e);
 void elab_error(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void elab_note(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void elab_hint(Elab *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -5,7 +5,7 @@
 
 Val eval_one(Elab *e, const Expr *x) {
   Val v = eval(e, x);
-  if (v.kind == VAL_NONE) {
+  if (v.kind == VAL_VOID) {
     const char *name = x->kind == EX_CALL ? x->call.callee.name : NULL;
     elab_error(e, x->loc, "a value is needed here, but %s returns nothing", name ? name : "this");
     if (name) elab_hint(e, "what %s gives stands at its end: return VALUE", name);
@@ -48,6 +48,8 @@ static Val expr_logic(Elab *e, const Expr *x) {
 
 Val expr_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
   if (l.kind == VAL_POISON || r.kind == VAL_POISON) return poison;
+  if ((op == BIN_EQ || op == BIN_NE) && (l.kind == VAL_NONE || r.kind == VAL_NONE))
+    return val_bool((l.kind == r.kind) == (op == BIN_EQ), loc);
   if (l.kind != VAL_TENSOR && r.kind != VAL_TENSOR) {
     if (op == BIN_MATMUL)
       return fail(e, loc, "'@' needs tensors, found %s and %s", val_str(e, l), val_str(e, r));

@@ -164,14 +164,14 @@ static void update_params(Elab *e, const Func *f, const Expr *x, Actual *arg, in
     arg[0] = (Actual){{0}, value, loc, p[i].global};
     arg[1] = (Actual){{0}, p[i].g, loc, -1};
     Env *env = env_new(e, f, f->prelude);
-    env->result = (Val){.kind = VAL_NONE, .loc = x->loc};
+    env->result = (Val){.kind = VAL_VOID, .loc = x->loc};
     frame_push(e, name, loc, env, f->prelude);
     e->optimizer_path = p[i].path;
-    int errors = ctx_errors(e->c);
+    int errors = elab_errors(e);
     (void)call_def(e, f, arg, n + 2, 2, loc);
     e->optimizer_path = NULL;
     frame_pop(e);
-    if (ctx_errors(e->c) > errors) return; /* the next param would say the same */
+    if (elab_errors(e) > errors) return; /* the next param would say the same */
     if (e->run->current.at[p[i].global] == now) {
       elab_error(e, loc, "%s leaves its first argument as it was: it is no optimizer", f->name);
       elab_note(e, f->decl->name.loc, "%s is defined here", f->name);
@@ -265,10 +265,10 @@ void exec_minimize(Elab *e, const Stmt *s) {
   ValueId due = k > 1 ? accumulate_due(e, runs.loc) : NO_ID;
   for (int i = 0; k > 1 && i < count; i++)
     p[i].g = accumulate_add(e, due, p[i].path, p[i].g, runs.loc);
-  int errors = ctx_errors(e->c), before_n = (int)e->m->globals.n;
+  int errors = elab_errors(e), before_n = (int)e->m->globals.n;
   if (clipping.v.kind != VAL_NONE) clip_norm(e, p, count, clipping.v, clipping.loc);
   ValueId *before = k > 1 ? accumulate_before(e) : NULL;
-  if (ctx_errors(e->c) == errors) update_params(e, f, x, arg, n, p, count);
+  if (elab_errors(e) == errors) update_params(e, f, x, arg, n, p, count);
   if (k > 1) accumulate_choose(e, due, before, before_n, runs.loc);
   e->accumulate = 0;
   remember(e, p, count, s->loc);

@@ -122,15 +122,15 @@ static void elaborate_entry(Elab *e, const Decl *d) {
   run_begin(e, &run, RUN_ENTRY, d->name.name, d->name.loc);
   run.training = run.entry->training = body_has_minimize(&d->function.body);
   Frame root = {.env = env_new(e, NULL, false), .path = intern(e->c, "")};
-  root.env->result = (Val){.kind = VAL_NONE};
+  root.env->result = (Val){.kind = VAL_VOID};
   e->run = &run;
   e->frame = &root;
-  int errors = ctx_errors(e->c);
+  int errors = elab_errors(e);
   if (strcmp(d->name.name, "info") == 0)
     fail(e, d->name.loc, "an entry cannot be called 'info': every program has this command");
   add_inputs(e, d);
   exec_body(e, &d->function.body);
-  if (ctx_errors(e->c) == errors) finish_entry(e, d);
+  if (elab_errors(e) == errors) finish_entry(e, d);
   e->frame = NULL;
   e->run = NULL;
   vec_push(e->m->arena, &e->m->entries, run.entry);

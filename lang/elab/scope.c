@@ -160,7 +160,8 @@ static const Func *func_named(Elab *e, const char *name) {
 
 bool name_is_known(Elab *e, const char *name) {
   return env_find(e->frame->env, name) || top_find(e, name) || builtin_find(e, name) ||
-         name == intern(e->c, "training") || name == intern(e->c, "step");
+         name == intern(e->c, "training") || name == intern(e->c, "step") ||
+         name == intern(e->c, "none");
 }
 
 Val name_lookup(Elab *e, const char *name, Loc loc) {
@@ -192,6 +193,7 @@ Val name_lookup(Elab *e, const char *name, Loc loc) {
     if (e->run->kind == RUN_ENTRY) return run_value(e, global_step(e), loc);
     return fail(e, loc, "the step counter is known only at run time");
   }
+  if (name == intern(e->c, "none")) return (Val){.kind = VAL_NONE, .loc = loc};
   unknown_name(e, "name", name, loc);
   return poison;
 }

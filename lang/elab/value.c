@@ -6,16 +6,37 @@
 #include <math.h>
 #include <stdlib.h>
 
+static ValList *list_new(Elab *e, int n, int room) {
+  ValList *l = ARENA_NEW(e->a, ValList);
+  *l = (ValList){.n = n, .room = room, .at = ARENA_ARRAY(e->a, Val, room + 1)};
+  l->used = ARENA_NEW(e->a, int);
+  *l->used = n;
+  return l;
+}
+
 Val val_list(Elab *e, ValKind kind, const Val *items, int n, Loc loc) {
-  ValList *l = arena_alloc(e->a, sizeof *l + sizeof(Val) * (size_t)n);
-  l->n = n;
+  ValList *l = list_new(e, n, n);
   if (n) memcpy(l->at, items, sizeof(Val) * (size_t)n);
   return (Val){.kind = kind, .loc = loc, .list = l};
 }
 
+/* A list is not changed once it is made, but what lies behind its end may become the end of a
+   longer one: so a list that a loop appends to takes its own length, not the square of it. */
+Val val_joined(Elab *e, const ValList *a, const ValList *b, Loc loc) {
+  int n = a->n + b->n;
+  bool behind = *a->used == a->n && n <= a->room;
+  ValList *l = behind ? ARENA_NEW(e->a, ValList) : list_new(e, n, 2 * n);
+  if (behind)
+    *l = *a;
+  else if (a->n)
+    memcpy(l->at, a->at, sizeof(Val) * (size_t)a->n);
+  if (b->n) memmove(l->at + a->n, b->at, sizeof(Val) * (size_t)b->n);
+  *l->used = l->n = n;
+  return (Val){.kind = VAL_LIST, .loc = loc, .list = l};
+}
+
 Val val_ints(Elab *e, const int64_t *items, int n, Loc loc) {
-  ValList *l = arena_alloc(e->a, sizeof *l + sizeof(Val) * (size_t)n);
-  l->n = n;
+  ValList *l = list_new(e, n, n);
   for (int i = 0; i < n; i++) l->at[i] = val_int(items[i], loc);
   return (Val){.kind = VAL_LIST, .loc = loc, .list = l};
 }
@@ -38,7 +59,8 @@ static const char *number_text(Elab *e, double f) {
 const char *val_str(Elab *e, Val v) {
   switch (v.kind) {
   case VAL_POISON: return "an unknown value";
-  case VAL_NONE: return "nothing";
+  case VAL_NONE: return "none";
+  case VAL_VOID: return "nothing";
   case VAL_INT: return intern_printf(e->c, "the number %lld", (long long)v.i);
   case VAL_NUM: return intern_printf(e->c, "the number %s", number_text(e, v.f));
   case VAL_BOOL: return v.b ? "true" : "false";
@@ -56,6 +78,7 @@ const char *val_canon(Elab *e, Val v) {
   switch (v.kind) {
   case VAL_POISON: return "?";
   case VAL_NONE: return "none";
+  case VAL_VOID: return "nothing";
   case VAL_INT: return intern_printf(e->c, "%lld", (long long)v.i);
   case VAL_NUM: return number_text(e, v.f);
   case VAL_BOOL: return v.b ? "true" : "false";
@@ -67,10 +90,18 @@ const char *val_canon(Elab *e, Val v) {
   case VAL_LIST:
   case VAL_TUPLE: break;
   }
-  const char *s = "[";
+  char *text = NULL;
+  size_t size;
+  FILE *f = open_memstream(&text, &size);
+  if (!f) gc_bug(e->c, "no memory for a list's text");
+  fputc('[', f);
   for (int i = 0; i < v.list->n; i++)
-    s = intern_printf(e->c, "%s%s%s", s, i ? ", " : "", val_canon(e, v.list->at[i]));
-  return intern_printf(e->c, "%s]", s);
+    fprintf(f, "%s%s", i ? ", " : "", val_canon(e, v.list->at[i]));
+  fputc(']', f);
+  fclose(f);
+  const char *s = intern_n(e->c, text, size);
+  free(text);
+  return s;
 }
 
 bool val_equal(Elab *e, Val a, Val b) {

@@ -162,12 +162,12 @@ static Val initial_value(Elab *e, const Expr *x, const char *path, const Type *t
   size_t len;
   FILE *f = open_memstream(&bytes, &len);
   if (!f) gc_bug(e->c, "no memory for a text");
-  int errors = ctx_errors(e->c);
+  int errors = elab_errors(e);
   canon(e, f, x);
   fclose(f);
   *text = intern(e->c, bytes);
   free(bytes);
-  Val v = ctx_errors(e->c) > errors ? poison : (Val){.kind = VAL_NONE};
+  Val v = elab_errors(e) > errors ? poison : (Val){.kind = VAL_NONE};
   if (v.kind == VAL_NONE && module_find_global(e->m, path) < 0) {
     v = eval_one(e, x);
     if (v.kind != VAL_TENSOR && v.kind != VAL_POISON) v = val_to_const(e, v, type, x->loc);

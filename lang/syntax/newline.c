@@ -237,9 +237,7 @@ bool lex_is_recovering(Parser *ps) { return ps->lex && ps->lex->recovering; }
 
 static const char *source_text(Parser *ps, Loc loc) {
   size_t len;
-  const char *p = ctx_source_text(ps->c, loc.file, &len), *end = p + len;
-  for (uint32_t line = 1; line < loc.line && p; line++) p = memchr(p, '\n', (size_t)(end - p)) + 1;
-  return p + loc.col - 1;
+  return ctx_source_line(ps->c, loc, &len) + loc.col - 1;
 }
 
 /* A name, or one of the reserved words, which follow each other in parse.y from LET to AS. */

@@ -150,7 +150,6 @@ static bool check_arg(Site *s, const ArgSpec *a, int i) {
   const char *what = intern_printf(e->c, "'%s' of %s", a->name, s->name);
   int64_t n;
   if (v->kind == VAL_POISON) return false;
-  if (v->kind == VAL_NONE && a->init) return true;
   switch (a->kind) {
   case ARG_ANY: return true;
   case ARG_TENSOR:
@@ -241,6 +240,12 @@ Val call_builtin(Elab *e, const Func *f, const Actual *arg, int n, Loc loc) {
     }
     if (s.given[k])
       return fail(e, arg[i].loc, "argument '%s' of %s is given twice", spec[k].name, f->name);
+    if (arg[i].v.kind == VAL_NONE) { /* as if it were not given */
+      if (spec[k].init && strcmp(spec[k].init, "none") == 0) continue;
+      elab_error(e, arg[i].loc, "argument '%s' of %s cannot be none", spec[k].name, f->name);
+      elab_hint(e, "%s(%s)", f->name, builtin_doc(e->c, (int)(f->builtin - builtin)).args);
+      return elab_trace(e);
+    }
     s.given[k] = true;
     s.v[k] = rest && k == np - 1 && !arg[i].name.name ? rest_of(e, arg, i, n) : arg[i].v;
     s.at[k] = arg[i].loc;

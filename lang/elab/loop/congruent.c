@@ -9,11 +9,15 @@ typedef struct Pair {
   ValueId a, b;
 } Pair;
 
-typedef struct Compare {
-  const Entry *en;
-  ValueId *equal; /* by value: another that is to be the same, or NO_ID */
+/* What one comparison assumes: by value, another one that is to be the same. Kept with the run from
+   one to the next, since there is one for each unnamed call; `round` tells whose an assumption is.
+ */
+typedef struct Congruence {
+  ValueId *equal;
+  uint32_t *round_of;
+  uint32_t known, round; /* known: values that both have room for */
   VEC(Pair) todo;
-} Compare;
+} Congruence;
 
 /* The ops that make both values differ in nothing but their operands. */
 static bool made_alike(const Entry *en, ValueId a, ValueId b, const Op **x, const Op **y) {
@@ -32,19 +36,28 @@ static bool made_alike(const Entry *en, ValueId a, ValueId b, const Op **x, cons
 /* A list of pairs instead of recursion: values may be made of very many others. */
 static bool values_same(Elab *e, ValueId a, ValueId b) {
   if (scan_outward(e, a) == scan_outward(e, b)) return true;
-  Compare c = {.en = e->run->entry};
-  c.equal = ARENA_ARRAY(e->a, ValueId, c.en->values.n + 1);
-  for (ValueId v = 0; v < c.en->values.n; v++) c.equal[v] = NO_ID;
-  vec_push(e->a, &c.todo, (Pair){a, b});
-  while (c.todo.n) {
-    Pair p = c.todo.at[--c.todo.n];
+  const Entry *en = e->run->entry;
+  if (!e->run->congruence) e->run->congruence = ARENA_NEW(e->a, Congruence);
+  Congruence *c = e->run->congruence;
+  if (c->known < en->values.n) {
+    c->known = 2 * en->values.n;
+    c->equal = ARENA_ARRAY(e->a, ValueId, c->known);
+    c->round_of = ARENA_ARRAY(e->a, uint32_t, c->known);
+    c->round = 0;
+  }
+  c->round++;
+  c->todo.n = 0;
+  vec_push(e->a, &c->todo, (Pair){a, b});
+  while (c->todo.n) {
+    Pair p = c->todo.at[--c->todo.n];
     const Op *x, *y;
     p = (Pair){scan_outward(e, p.a), scan_outward(e, p.b)};
-    if (p.a == p.b || c.equal[p.a] == p.b) continue;
-    if (!made_alike(c.en, p.a, p.b, &x, &y)) return false;
-    c.equal[p.a] = p.b;
+    if (p.a == p.b || (c->round_of[p.a] == c->round && c->equal[p.a] == p.b)) continue;
+    if (!made_alike(en, p.a, p.b, &x, &y)) return false;
+    c->equal[p.a] = p.b;
+    c->round_of[p.a] = c->round;
     for (int k = 0; k < x->noperands; k++)
-      vec_push(e->a, &c.todo, (Pair){x->operands[k], y->operands[k]});
+      vec_push(e->a, &c->todo, (Pair){x->operands[k], y->operands[k]});
   }
   return true;
 }

@@ -286,7 +286,7 @@ static Outside enter_names(Elab *e, ScanLevel *l, Env *env, const Body *body) {
 /* False after an error. */
 static bool read_body(Elab *e, ScanLevel *l, const Stmt *s, int64_t from, Yields *y) {
   Env *env = e->frame->env;
-  int errors = ctx_errors(e->c);
+  int errors = elab_errors(e);
   Yields *up = env->yields;
   env->yields = y->targets ? y : NULL;
   Val i = val_tensor(e, l->block->args.at[0]);
@@ -306,7 +306,7 @@ static bool read_body(Elab *e, ScanLevel *l, const Stmt *s, int64_t from, Yields
   env_drop(e, env, names);
   if (hidden) *env_find(env, kept.name) = kept;
   env->yields = up;
-  if (ctx_errors(e->c) > errors) return false;
+  if (elab_errors(e) > errors) return false;
   if (y->targets && !y->seen) {
     elab_error(e, s->loc, "an iteration of the scan yields nothing");
     elab_hint(e, "what each iteration gives to '%s' is the last line of the body: yield …",
@@ -363,11 +363,11 @@ static bool scan(Elab *e, const Stmt *s, int64_t from, int64_t trips, Val *stack
   Yields yields = {.up = env->yields, .targets = s->loop.targets.n};
   ScanLevel *l = level_begin(e, s->loop.var.name, trips);
   Outside o = enter_names(e, l, env, &s->loop.body);
-  int errors = ctx_errors(e->c);
+  int errors = elab_errors(e);
   bool ok = read_body(e, l, s, from, &yields);
   if (ok) carry_what_changed(e, l, env, &o);
   ok = ok && scan_repeats(e, l);
-  const Op *op = ok && ctx_errors(e->c) == errors ? finish(e, l, trips, s->loc) : NULL;
+  const Op *op = ok && elab_errors(e) == errors ? finish(e, l, trips, s->loc) : NULL;
   if (!op) level_end(e);
   if (op && !e->run->scan) grad_check_scan(e, op);
   for (uint32_t i = 0; i < o.n; i++) {
