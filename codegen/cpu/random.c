@@ -21,6 +21,19 @@ static const char *place_of(Gen *g, const Type *t, const Layout *l, const char *
   return text_str(&sum);
 }
 
+/* Four numbers of a normal distribution; a function of its own, since it is long and every
+   parameter has a kernel that draws it. */
+static const char *normals_helper(Gen *g, Dtype dt) {
+  const char *T = dtype_prefix(dt), *name = arena_printf(g->a, "%s_normals", T);
+  gen_helper(g, arena_printf(g->a,
+                             "static __attribute__((noinline)) void %s(const uint32_t w[4], %s *v) "
+                             "{\n"
+                             "  for (int j = 0; j < 4; j++) v[j] = %s_normal_of_words(w, j);\n"
+                             "}\n",
+                             name, dtype_compute(dt), T));
+  return name;
+}
+
 void cpu_random(Gen *g, const Group *gr) {
   const Op *op = gr->root;
   const Type *out = value_at(gr->e, gr->out[0])->type;
@@ -42,8 +55,7 @@ void cpu_random(Gen *g, const Group *gr) {
   text_line(x, "%s v[4];", dtype_compute(out->dtype));
   text_line(x, "philox(key, (uint64_t)i, env->step, w);");
   if (normal)
-    text_line(x, "for (int j = 0; j < 4; j++) v[j] = %s_normal_of_words(w, j);",
-              dtype_prefix(out->dtype));
+    text_line(x, "%s(w, v);", normals_helper(g, out->dtype));
   else
     text_line(x, "for (int j = 0; j < 4; j++) v[j] = uniform_of_word(w[j]);");
   text_line(x, "for (long j = 0; j < 4 && i * 4 + j < %lld; j++) out0[%s] = %s;",

@@ -14,11 +14,11 @@
    branch. By gcc 12, such a loop whose inner loops are unrolled may be turned into one over
    masked vectors, and those read wrong addresses. */
 #define GC_BRANCH __asm__ volatile("")
+/* The compilers' own names of instructions: reading <immintrin.h> takes longer than all else that the
+   compiler reads, and every file is compiled with it. */
 #if defined(__AVX512F__)
-#include <immintrin.h>
 #define VW 16
 #elif defined(__AVX2__) && defined(__FMA__)
-#include <immintrin.h>
 #define VW 8
 #elif defined(__ARM_NEON) && defined(__aarch64__)
 #include <arm_neon.h>
@@ -47,19 +47,25 @@ typedef i64 Vi64 __attribute__((vector_size(VBYTES), may_alias));
 typedef u8 Vu8 __attribute__((vector_size(VBYTES), may_alias));
 
 #if defined(__AVX512F__)
-INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
-INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
-INL Vf32 vmax_f32(Vf32 a, Vf32 b) { return (Vf32)_mm512_max_ps((__m512)a, (__m512)b); }
-INL Vf64 vmax_f64(Vf64 a, Vf64 b) { return (Vf64)_mm512_max_pd((__m512d)a, (__m512d)b); }
-INL Vf32 splat_f32(f32 s) { return (Vf32)_mm512_set1_ps(s); }
-INL Vf64 splat_f64(f64 s) { return (Vf64)_mm512_set1_pd(s); }
+enum { GC_ROUND_CURRENT = 4 }; /* the rounding mode of the thread */
+INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)__builtin_ia32_vfmaddps512_mask(a, b, c, -1, GC_ROUND_CURRENT); }
+INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)__builtin_ia32_vfmaddpd512_mask(a, b, c, -1, GC_ROUND_CURRENT); }
+#ifdef __clang__
+INL Vf32 vmax_f32(Vf32 a, Vf32 b) { return (Vf32)__builtin_ia32_maxps512(a, b, GC_ROUND_CURRENT); }
+INL Vf64 vmax_f64(Vf64 a, Vf64 b) { return (Vf64)__builtin_ia32_maxpd512(a, b, GC_ROUND_CURRENT); }
+#else
+INL Vf32 vmax_f32(Vf32 a, Vf32 b) { return (Vf32)__builtin_ia32_maxps512_mask(a, b, a, -1, GC_ROUND_CURRENT); }
+INL Vf64 vmax_f64(Vf64 a, Vf64 b) { return (Vf64)__builtin_ia32_maxpd512_mask(a, b, a, -1, GC_ROUND_CURRENT); }
+#endif
+INL Vf32 splat_f32(f32 s) { return (Vf32){s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s}; }
+INL Vf64 splat_f64(f64 s) { return (Vf64){s, s, s, s, s, s, s, s}; }
 #elif defined(__AVX2__) && defined(__FMA__)
-INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
-INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
-INL Vf32 vmax_f32(Vf32 a, Vf32 b) { return (Vf32)_mm256_max_ps((__m256)a, (__m256)b); }
-INL Vf64 vmax_f64(Vf64 a, Vf64 b) { return (Vf64)_mm256_max_pd((__m256d)a, (__m256d)b); }
-INL Vf32 splat_f32(f32 s) { return (Vf32)_mm256_set1_ps(s); }
-INL Vf64 splat_f64(f64 s) { return (Vf64)_mm256_set1_pd(s); }
+INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)__builtin_ia32_vfmaddps256(a, b, c); }
+INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)__builtin_ia32_vfmaddpd256(a, b, c); }
+INL Vf32 vmax_f32(Vf32 a, Vf32 b) { return (Vf32)__builtin_ia32_maxps256(a, b); }
+INL Vf64 vmax_f64(Vf64 a, Vf64 b) { return (Vf64)__builtin_ia32_maxpd256(a, b); }
+INL Vf32 splat_f32(f32 s) { return (Vf32){s, s, s, s, s, s, s, s}; }
+INL Vf64 splat_f64(f64 s) { return (Vf64){s, s, s, s}; }
 #elif defined(__ARM_NEON) && defined(__aarch64__)
 INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
 INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b); }

@@ -94,54 +94,76 @@ enum { PACK_AHEAD = 16 };
     for (long k = 0; k < 16; k++)                                                                 \
       for (long i = 0; i < 16; i++) p[k * to + i] = b[i * ld + k];                                \
   }
+/* Elements of a and b, by number, those of b behind those of a. */
+#if defined(__clang__) || __GNUC__ >= 12
+#define GC_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define GC_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (GcLanes){__VA_ARGS__})
+#endif
 #if defined(__AVX512F__)
+/* in every four of a and b */
+typedef Vi32 GcLanes;
+#define GC_FOURS(a, b, i, j, k, l)                                                                \
+  GC_SHUFFLE(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4, i + 8, j + 8, k + 8, l + 8, i + 12,    \
+             j + 12, k + 12, l + 12)
+/* fours i and i + 2 of a, then of b */
+#define GC_HALVES(a, b, i)                                                                        \
+  GC_SHUFFLE(a, b, 4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3, 4 * i + 8, 4 * i + 9, 4 * i + 10,      \
+             4 * i + 11, 4 * i + 16, 4 * i + 17, 4 * i + 18, 4 * i + 19, 4 * i + 24, 4 * i + 25,  \
+             4 * i + 26, 4 * i + 27)
+INL void gc_store16(f32 *p, Vf32 v) { __builtin_memcpy(p, &v, sizeof v); }
 /* four rounds of shuffles: 2x2 blocks, then 4x4, 8x8, 16x16 */
 INL void transpose16_f32(const f32 *restrict b, long ld, f32 *restrict p, long to) {
-  __m512 r[16], s[16];
-  UNROLL for (int i = 0; i < 16; i++) r[i] = _mm512_loadu_ps(b + i * ld);
+  Vf32 r[16], s[16];
+  UNROLL for (int i = 0; i < 16; i++) __builtin_memcpy(&r[i], b + i * ld, sizeof r[i]);
   UNROLL for (int i = 0; i < 16; i += 2) {
-    s[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
-    s[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    s[i] = GC_FOURS(r[i], r[i + 1], 0, 16, 1, 17);
+    s[i + 1] = GC_FOURS(r[i], r[i + 1], 2, 18, 3, 19);
   }
   UNROLL for (int i = 0; i < 16; i += 4) {
-    r[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(s[i]), _mm512_castps_pd(s[i + 2])));
-    r[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(s[i]), _mm512_castps_pd(s[i + 2])));
-    r[i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(s[i + 1]), _mm512_castps_pd(s[i + 3])));
-    r[i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(s[i + 1]), _mm512_castps_pd(s[i + 3])));
+    r[i] = GC_FOURS(s[i], s[i + 2], 0, 1, 16, 17);
+    r[i + 1] = GC_FOURS(s[i], s[i + 2], 2, 3, 18, 19);
+    r[i + 2] = GC_FOURS(s[i + 1], s[i + 3], 0, 1, 16, 17);
+    r[i + 3] = GC_FOURS(s[i + 1], s[i + 3], 2, 3, 18, 19);
   }
   UNROLL for (int i = 0; i < 4; i++) {
-    s[i] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x88);
-    s[i + 4] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xdd);
-    s[i + 8] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x88);
-    s[i + 12] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xdd);
+    s[i] = GC_HALVES(r[i], r[i + 4], 0);
+    s[i + 4] = GC_HALVES(r[i], r[i + 4], 1);
+    s[i + 8] = GC_HALVES(r[i + 8], r[i + 12], 0);
+    s[i + 12] = GC_HALVES(r[i + 8], r[i + 12], 1);
   }
   UNROLL for (int i = 0; i < 4; i++) {
-    _mm512_storeu_ps(p + i * to, _mm512_shuffle_f32x4(s[i], s[i + 8], 0x88));
-    _mm512_storeu_ps(p + (i + 4) * to, _mm512_shuffle_f32x4(s[i + 4], s[i + 12], 0x88));
-    _mm512_storeu_ps(p + (i + 8) * to, _mm512_shuffle_f32x4(s[i], s[i + 8], 0xdd));
-    _mm512_storeu_ps(p + (i + 12) * to, _mm512_shuffle_f32x4(s[i + 4], s[i + 12], 0xdd));
+    gc_store16(p + i * to, GC_HALVES(s[i], s[i + 8], 0));
+    gc_store16(p + (i + 4) * to, GC_HALVES(s[i + 4], s[i + 12], 0));
+    gc_store16(p + (i + 8) * to, GC_HALVES(s[i], s[i + 8], 1));
+    gc_store16(p + (i + 12) * to, GC_HALVES(s[i + 4], s[i + 12], 1));
   }
 }
 #elif defined(__AVX2__)
+typedef f32 GcEight __attribute__((vector_size(32), may_alias));
+typedef i32 GcLanes __attribute__((vector_size(32), may_alias));
+/* in both fours of a and b */
+#define GC_FOURS(a, b, i, j, k, l) GC_SHUFFLE(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4)
+INL void gc_store8(f32 *p, GcEight v) { __builtin_memcpy(p, &v, sizeof v); }
 /* 8x8 blocks: pairs, fours, halves */
 INL void transpose16_f32(const f32 *restrict b, long ld, f32 *restrict p, long to) {
   for (long i = 0; i < 16; i += 8)
     for (long k = 0; k < 16; k += 8) {
-      __m256 r[8], s[8];
-      UNROLL for (int l = 0; l < 8; l++) r[l] = _mm256_loadu_ps(b + (i + l) * ld + k);
+      GcEight r[8], s[8];
+      UNROLL for (int l = 0; l < 8; l++) __builtin_memcpy(&r[l], b + (i + l) * ld + k, sizeof r[l]);
       UNROLL for (int l = 0; l < 8; l += 2) {
-        s[l] = _mm256_unpacklo_ps(r[l], r[l + 1]);
-        s[l + 1] = _mm256_unpackhi_ps(r[l], r[l + 1]);
+        s[l] = GC_FOURS(r[l], r[l + 1], 0, 8, 1, 9);
+        s[l + 1] = GC_FOURS(r[l], r[l + 1], 2, 10, 3, 11);
       }
       UNROLL for (int l = 0; l < 8; l += 4) {
-        r[l] = _mm256_shuffle_ps(s[l], s[l + 2], 0x44);
-        r[l + 1] = _mm256_shuffle_ps(s[l], s[l + 2], 0xee);
-        r[l + 2] = _mm256_shuffle_ps(s[l + 1], s[l + 3], 0x44);
-        r[l + 3] = _mm256_shuffle_ps(s[l + 1], s[l + 3], 0xee);
+        r[l] = GC_FOURS(s[l], s[l + 2], 0, 1, 8, 9);
+        r[l + 1] = GC_FOURS(s[l], s[l + 2], 2, 3, 10, 11);
+        r[l + 2] = GC_FOURS(s[l + 1], s[l + 3], 0, 1, 8, 9);
+        r[l + 3] = GC_FOURS(s[l + 1], s[l + 3], 2, 3, 10, 11);
       }
       UNROLL for (int l = 0; l < 4; l++) {
-        _mm256_storeu_ps(p + (k + l) * to + i, _mm256_permute2f128_ps(r[l], r[l + 4], 0x20));
-        _mm256_storeu_ps(p + (k + l + 4) * to + i, _mm256_permute2f128_ps(r[l], r[l + 4], 0x31));
+        gc_store8(p + (k + l) * to + i, GC_SHUFFLE(r[l], r[l + 4], 0, 1, 2, 3, 8, 9, 10, 11));
+        gc_store8(p + (k + l + 4) * to + i, GC_SHUFFLE(r[l], r[l + 4], 4, 5, 6, 7, 12, 13, 14, 15));
       }
     }
 }
