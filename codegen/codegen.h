@@ -12,7 +12,10 @@ typedef struct CodegenOptions {
   const char *march;       /* "native", "x86-64-v3", …; NULL: native */
   const char *version;     /* of gc */
   const char *runtime_dir; /* holds libgcrt.a and gcrt.h */
-  const char *cc;          /* C compiler; NULL: $CC, else cc */
+  const char *cc;          /* C compiler with its own options, as words; NULL: $CC, else cc */
+  const char *cc_macros;   /* set by target_cpu: what the compiler defines, so which one it is */
+  int jobs;                /* C compilers at the same time; 0: one for each core */
+  bool no_cache;           /* of compiled kernels */
   int level;               /* 0..3, of gc */
   bool save_temps, verbose, time;
   double cc_seconds;            /* set: time spent in the C compiler and linker */
@@ -35,6 +38,11 @@ typedef struct CodegenGpu {
 /* The CPU target for an instruction set; NULL after a diagnostic, with the exit code in o->failed,
    if the compiler cannot be run (3) or does not know march (2). In the context's arena. */
 const Target *target_cpu(Ctx *c, CodegenOptions *o);
+
+/* "ccache gcc -m64" as words, cut at blanks as make does; *n of them. */
+void codegen_cc_words(Arena *a, const char *cc, const char ***words, uint32_t *n);
+/* The file of its first word, found in PATH; NULL: none. */
+const char *codegen_cc_path(Arena *a, const char *cc);
 
 /* False after a diagnostic where a program of these ops can differ between processors. */
 bool codegen_exact(const Module *m);
@@ -61,6 +69,15 @@ bool codegen_cuda_unit(const CodegenOptions *o, const char *dir, const char **fi
 
 /* Writes the whole C source of a planned module. */
 bool codegen_c(Module *m, const Target *t, const CodegenOptions *o, FILE *f);
+
+/* The same in several files, to be compiled at the same time. */
+typedef struct CodegenFiles {
+  const char *header, *header_text; /* the name that all of them include; its text */
+  const char **source;              /* texts: of the tables, then of kernels */
+  int n;
+} CodegenFiles;
+bool codegen_c_files(Module *m, const Target *t, const CodegenOptions *o, Arena *a,
+                     CodegenFiles *out);
 
 /* Compiles and links to an executable; `out` appears whole or not at all. False after a diagnostic;
    exit code in *code (3: no compiler, no space). With save_temps the C source stays as out.c. */

@@ -3,7 +3,7 @@
 #   sh docs/install.sh [tests]
 # Needs root or sudo only if something is missing.
 set -eu
-packages="gcc libc6-dev make cmake flex bison zlib1g-dev"
+packages="gcc libc6-dev make cmake flex bison zlib1g-dev libxxhash-dev"
 [ "${1:-}" = tests ] && packages="$packages g++ python3 python3-venv clang-16 clang-format-14 llvm-14-tools libcmocka-dev strace chromium"
 missing=""
 for p in $packages; do

@@ -1,8 +1,10 @@
 /* From C source to an executable or a library: writes the source to a directory of its own, runs
-   the C compiler, and moves the result into place, so that `out` is whole or untouched. Contract:
+   the C compiler on several files at a time, takes those from the cache that have been compiled
+   before, links, and moves the result into place, so that `out` is whole or untouched. Contract:
    libc, libm and nothing else is needed at run time: libgcrt.a holds the runtime, libgomp and zlib.
    The same program gives the same bytes: no build id, no paths of this machine in the output. */
 #define _GNU_SOURCE
+#include "codegen/build/cache.h"
 #include "codegen/build/library.h"
 #include "codegen/build/process.h"
 #include "codegen/codegen.h"
@@ -14,15 +16,25 @@
 #include <time.h>
 #include <unistd.h>
 
+/* A file that is compiled. */
+typedef struct Unit {
+  const char *source, *object;
+  Hash key;    /* in the cache */
+  bool cached; /* may be: what it includes is known */
+} Unit;
+
 typedef struct Build {
   Ctx *c;
   Arena *a;
   CodegenOptions *o;
-  const char *out, *source, *binary;
-  const char *api;  /* the source of a library's functions; NULL of an executable */
-  const char **gpu; /* files of the GPU's part: the C source, then what it includes */
-  int ngpu;
-  char *dir;          /* for what is in between */
+  const char *out, *binary;
+  const char *api;         /* the source of a library's functions; NULL of an executable */
+  const char *dir;         /* for what is in between */
+  VEC(const char *) files; /* in it */
+  VEC(Unit) units;         /* in the order in which they are linked */
+  Cache cache;
+  char cache_path[CACHE_PATH];
+  Hash compiler;      /* with its options and what all files include */
   ProcessGuard guard; /* from begin to end */
   int *code;
 } Build;
@@ -39,18 +51,36 @@ static bool environment_error(Build *b, const char *what, const char *path) {
   return false;
 }
 
+/* The name of a file between sources and output. */
+static const char *file_in(Build *b, const char *name) {
+  const char *path = intern_printf(b->c, "%s/%s", b->dir, name);
+  vec_push(b->a, &b->files, path);
+  return path;
+}
+
+static bool close_whole(Build *b, FILE *f, const char *path) {
+  errno = 0;
+  bool whole = fflush(f) == 0 && !ferror(f);
+  int error = errno;
+  whole = fclose(f) == 0 && whole;
+  if (error) errno = error;
+  return whole || environment_error(b, "cannot write", path);
+}
+
+static bool write_text(Build *b, const char *path, const char *text) {
+  FILE *f = fopen(path, "w");
+  if (!f) return environment_error(b, "cannot write", path);
+  fputs(text, f);
+  return close_whole(b, f, path);
+}
+
+/* The whole program in one file, for people. */
 static bool write_source(Build *b, Module *m, const Target *t, const char *path) {
   FILE *f = fopen(path, "w");
   if (!f) return environment_error(b, "cannot write", path);
   bool ok = codegen_c(m, t, b->o, f);
-  bool written = fflush(f) == 0 && !ferror(f);
-  int error = errno;
-  fclose(f);
-  if (!ok || !written) unlink(path);
-  errno = error;
-  if (!written) return environment_error(b, "cannot write", path);
   if (!ok) *b->code = 1;
-  return ok;
+  return close_whole(b, f, path) && ok;
 }
 
 static bool write_cuda(Build *b, const char *path) {
@@ -69,12 +99,16 @@ static bool can_write(Build *b) {
 
 static void end(Build *b, bool ok);
 
-static bool compile(Build *b, const Target *t) {
-  const char *library = intern_printf(b->c, "%s/libgcrt.a", b->o->runtime_dir);
-  if (access(library, R_OK) != 0) return environment_error(b, "cannot read gc's runtime", library);
-  VEC(const char *) argv = {0};
-  const char *const common[] = {
-      b->o->cc,
+/* ---- the C compiler ---- */
+
+typedef VEC(const char *) Words;
+
+/* The compiler, which may be several words, and what every call of it says. */
+static Words compiler_words(Build *b) {
+  Words w = {0};
+  codegen_cc_words(b->a, b->o->cc, &w.at, &w.n);
+  w.cap = w.n;
+  const char *const options[] = {
       "-std=gnu17",
       b->o->level > 0 ? "-O3" : "-O1",
       intern_printf(b->c, "-march=%s", b->o->march ? b->o->march : "native"),
@@ -84,19 +118,26 @@ static bool compile(Build *b, const Target *t) {
       "-fwrapv",
       "-fno-strict-aliasing",
       "-w",
-      "-Wl,-z,relro,-z,now",
-      "-Wl,--build-id=none",
-      "-s",
-      intern_printf(b->c, "-I%s", b->o->runtime_dir),
-      b->source,
-      "-o",
-      b->binary};
-  const char *const executable[] = {"-fPIE", "-pie"};
+  };
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++) vec_push(b->a, &w, options[i]);
+  vec_push(b->a, &w, b->api ? "-fPIC" : "-fPIE");
+  if (b->api) vec_push(b->a, &w, "-fvisibility=hidden"); /* its functions are all that it exports */
+  return w;
+}
+
+static const char *const *compile_words(Build *b, const Unit *u) {
+  Words w = compiler_words(b);
+  const char *const more[] = {
+      intern_printf(b->c, "-I%s", b->o->runtime_dir), "-c", u->source, "-o", u->object, NULL};
+  for (size_t i = 0; i < sizeof more / sizeof *more; i++) vec_push(b->a, &w, more[i]);
+  return w.at;
+}
+
+static const char *const *link_words(Build *b, const char *library) {
+  Words w = compiler_words(b);
   const char *name = strrchr(b->out, '/');
-  const char *const shared[] = {/* the model's functions are all that it exports */
-                                "-fPIC",
-                                "-shared",
-                                "-fvisibility=hidden",
+  const char *const executable[] = {"-pie", NULL};
+  const char *const shared[] = {"-shared",
                                 "-Wl,--exclude-libs,ALL",
                                 "-Wl,--gc-sections",
                                 "-Wl,-z,defs",
@@ -104,37 +145,38 @@ static bool compile(Build *b, const Target *t) {
                                 "-soname",
                                 "-Xlinker",
                                 name ? name + 1 : b->out,
-                                b->api};
-  const char *const libraries[] = {library, "-lm", "-pthread"};
-#define ADD(list)                                                                                  \
-  for (size_t i = 0; i < sizeof(list) / sizeof *(list); i++) vec_push(b->a, &argv, list[i])
-  ADD(common);
-  if (b->api)
-    ADD(shared);
-  else
-    ADD(executable);
-  if (b->ngpu) vec_push(b->a, &argv, b->gpu[0]);
-  ADD(libraries);
-#undef ADD
-  vec_push(b->a, &argv, NULL);
-  if (b->o->verbose) {
-    for (uint32_t i = 0; argv.at[i]; i++) fprintf(stderr, "%s%s", i ? " " : "", argv.at[i]);
-    fputc('\n', stderr);
-  }
-  double start = now();
-  char *output;
-  int status = process_run(argv.at, b->a, &output);
-  b->o->cc_seconds += now() - start;
-  if (status == 0) return true;
-  if (status < 0) return environment_error(b, "cannot run the C compiler", b->o->cc);
+                                NULL};
+  const char *const always[] = {"-Wl,-z,relro,-z,now", "-Wl,--build-id=none", "-s", NULL};
+  const char *const end[] = {library, "-lm", "-pthread", "-o", b->binary, NULL};
+  for (const char *const *s = b->api ? shared : executable; *s; s++) vec_push(b->a, &w, *s);
+  for (const char *const *s = always; *s; s++) vec_push(b->a, &w, *s);
+  for (uint32_t i = 0; i < b->units.n; i++) vec_push(b->a, &w, b->units.at[i].object);
+  for (const char *const *s = end; *s; s++) vec_push(b->a, &w, *s);
+  vec_push(b->a, &w, NULL);
+  return w.at;
+}
+
+static void say(const Build *b, const char *const *argv) {
+  if (!b->o->verbose) return;
+  for (int i = 0; argv[i]; i++) fprintf(stderr, "%s%s", i ? " " : "", argv[i]);
+  fputc('\n', stderr);
+}
+
+static void end(Build *b, bool ok);
+
+/* Nothing to say of a tool that succeeded. */
+static bool judge(Build *b, const ProcessJob *job, const char *path) {
+  if (job->status == 0) return true;
   if (process_interrupted()) return false;
+  if (job->status < 0) return environment_error(b, "cannot run the C compiler", b->o->cc);
+  const char *output = job->output ? job->output : "";
   bool large = strstr(output, "File too large") != NULL;
   if (large || strstr(output, "No space left") || strstr(output, "final close failed")) {
     errno = large ? EFBIG : ENOSPC;
-    return environment_error(b, "cannot write", b->binary);
+    return environment_error(b, "cannot write", path);
   }
   fputs(output, stderr);
-  if (status > 128 || strstr(output, "signal terminated program")) {
+  if (job->status > 128 || strstr(output, "signal terminated program")) {
     diag(b->c, SEV_ERROR, (Loc){0}, "the C compiler '%s' was killed; is there enough memory?",
          b->o->cc);
     *b->code = 3;
@@ -144,12 +186,116 @@ static bool compile(Build *b, const Target *t) {
   gc_bug(b->c, "the C compiler '%s' rejects the generated source", b->o->cc);
 }
 
+/* Compiles what is not in the cache, the longest sources first, and keeps it there. */
+static bool compile(Build *b) {
+  VEC(const Unit *) todo = {0};
+  for (uint32_t i = 0; i < b->units.n; i++) {
+    const Unit *u = &b->units.at[i];
+    if (!u->cached || !cache_get(&b->cache, u->key, u->object)) vec_push(b->a, &todo, u);
+  }
+  if (b->o->verbose)
+    fprintf(stderr, "gc: %u of %u files were compiled before\n", b->units.n - todo.n, b->units.n);
+  ProcessJob *job = ARENA_ARRAY(b->a, ProcessJob, todo.n + 1);
+  for (uint32_t i = 0; i < todo.n; i++) {
+    job[i].argv = compile_words(b, todo.at[i]);
+    say(b, job[i].argv);
+  }
+  process_run_all(job, (int)todo.n, b->o->jobs ? b->o->jobs : process_cores(), b->a);
+  int error = errno;
+  bool kept = false;
+  for (uint32_t i = 0; i < todo.n; i++) {
+    if (job[i].status || !todo.at[i]->cached) continue;
+    cache_put(&b->cache, todo.at[i]->key, todo.at[i]->object);
+    kept = true;
+  }
+  if (kept) cache_trim(&b->cache);
+  errno = error;
+  for (uint32_t i = 0; i < todo.n; i++)
+    if (job[i].status != PROCESS_NOT_RUN && !judge(b, &job[i], todo.at[i]->object)) return false;
+  return !process_interrupted();
+}
+
+static bool compile_and_link(Build *b) {
+  const char *library = intern_printf(b->c, "%s/libgcrt.a", b->o->runtime_dir);
+  if (access(library, R_OK) != 0) return environment_error(b, "cannot read gc's runtime", library);
+  double start = now();
+  bool ok = compile(b);
+  if (ok) {
+    ProcessJob job = {.argv = link_words(b, library)};
+    say(b, job.argv);
+    process_run_all(&job, 1, 1, b->a);
+    ok = judge(b, &job, b->binary);
+  }
+  b->o->cc_seconds += now() - start;
+  return ok;
+}
+
+/* ---- what is compiled ---- */
+
+static void add_unit(Build *b, const char *source, const char *text) {
+  const char *object = file_in(b, intern_printf(b->c, "%u.o", b->units.n));
+  Unit u = {.source = source, .object = object, .cached = text && b->cache.dir};
+  if (u.cached) u.key = hash_with_text(b->compiler, text);
+  vec_push(b->a, &b->units, u);
+}
+
+/* Which compiler, with which options, and what all files include; false if that cannot be known. */
+static bool know_compiler(Build *b, const char *common) {
+  Words w = compiler_words(b);
+  struct stat st;
+  const char *program = codegen_cc_path(b->a, b->o->cc);
+  char *text = NULL;
+  size_t n = 0;
+  FILE *f = fopen(intern_printf(b->c, "%s/gcrt.h", b->o->runtime_dir), "r");
+  bool ok =
+      program && stat(program, &st) == 0 && b->o->cc_macros && f && getdelim(&text, &n, 0, f) > 0;
+  if (ok) {
+    int64_t of[] = {st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
+    Hash h = hash_of(of, sizeof of);
+    h = hash_with_text(h, program);
+    h = hash_with_text(h, b->o->cc_macros);
+    for (uint32_t i = 0; i < w.n; i++) h = hash_with_text(h, w.at[i]);
+    h = hash_with_text(h, text);
+    b->compiler = hash_with_text(h, common);
+  }
+  free(text);
+  if (f) fclose(f);
+  return ok;
+}
+
+static bool write_units(Build *b, Module *m, const Target *t) {
+  CodegenFiles files;
+  if (!codegen_c_files(m, t, b->o, b->a, &files)) {
+    *b->code = 1;
+    return false;
+  }
+  b->cache = b->o->no_cache ? (Cache){0} : cache_open(b->cache_path);
+  if (!know_compiler(b, files.header_text)) b->cache.dir = NULL;
+  if (!write_text(b, file_in(b, files.header), files.header_text)) return false;
+  for (int i = 0; i < files.n; i++) {
+    const char *path = file_in(b, i ? intern_printf(b->c, "kernels%d.c", i) : "program.c");
+    if (!write_text(b, path, files.source[i])) return false;
+    add_unit(b, path, files.source[i]);
+  }
+  return true;
+}
+
+static bool write_gpu_unit(Build *b) {
+  const char **files = ARENA_ARRAY(b->a, const char *, b->o->gpu->narch + 2);
+  int n = 0;
+  bool ok = codegen_cuda_unit(b->o, b->dir, files, &n, b->code);
+  for (int i = 0; i < n; i++) vec_push(b->a, &b->files, files[i]);
+  if (ok) add_unit(b, files[0], NULL);
+  return ok;
+}
+
 /* A directory for the sources; false after a diagnostic. */
 static bool begin(Build *b) {
   const char *tmp = getenv("TMPDIR");
-  b->dir = arena_printf(b->a, "%s/gc-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+  char *dir = arena_printf(b->a, "%s/gc-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+  b->dir = dir;
   process_guard_begin(&b->guard);
-  if (!mkdtemp(b->dir)) {
+  if (!mkdtemp(dir)) {
     environment_error(b, "cannot make a directory for the generated source like", b->dir);
     diag(b->c, SEV_HINT, (Loc){0},
          tmp && *tmp ? "that is TMPDIR: set it to a directory that you may write to, or unset it"
@@ -157,20 +303,17 @@ static bool begin(Build *b) {
     process_guard_end(&b->guard);
     return false;
   }
-  b->source = intern_printf(b->c, "%s/program.c", b->dir);
   b->binary = intern_printf(b->c, "%s.tmp%ld", b->out, (long)getpid());
   return true;
 }
 
 static bool make(Build *b, Module *m, const Target *t) {
-  bool ok = can_write(b) && write_source(b, m, t, b->source);
+  bool ok = can_write(b) && write_units(b, m, t);
   if (ok && b->o->save_temps) ok = write_source(b, m, t, intern_printf(b->c, "%s.c", b->out));
-  if (ok && b->o->gpu) {
-    b->gpu = ARENA_ARRAY(b->a, const char *, b->o->gpu->narch + 2);
-    ok = codegen_cuda_unit(b->o, b->dir, b->gpu, &b->ngpu, b->code);
-    if (ok && b->o->save_temps) ok = write_cuda(b, intern_printf(b->c, "%s.cu", b->out));
-  }
-  return ok && compile(b, t);
+  if (ok && b->api) add_unit(b, b->api, NULL);
+  if (ok && b->o->gpu) ok = write_gpu_unit(b);
+  if (ok && b->o->gpu && b->o->save_temps) ok = write_cuda(b, intern_printf(b->c, "%s.cu", b->out));
+  return ok && compile_and_link(b);
 }
 
 static bool move(Build *b, const char *from, const char *to) {
@@ -179,8 +322,7 @@ static bool move(Build *b, const char *from, const char *to) {
 
 static void end(Build *b, bool ok) {
   if (!ok) unlink(b->binary);
-  unlink(b->source);
-  for (int i = 0; i < b->ngpu; i++) unlink(b->gpu[i]);
+  for (uint32_t i = 0; i < b->files.n; i++) unlink(b->files.at[i]);
   rmdir(b->dir);
   process_guard_end(&b->guard); /* does not come back where gc was interrupted */
 }
@@ -217,14 +359,6 @@ static bool may_replace(Build *b, const char *header) {
   return false;
 }
 
-static bool close_whole(Build *b, FILE *f, const char *path) {
-  bool whole = fflush(f) == 0 && !ferror(f);
-  int error = errno;
-  whole = fclose(f) == 0 && whole;
-  if (error) errno = error;
-  return whole || environment_error(b, "cannot write", path);
-}
-
 /* The header and the functions, into these files. */
 static bool write_api(Build *b, const Module *m, const char *name, const char *header,
                       const char *api) {
@@ -247,15 +381,13 @@ bool codegen_lib(Module *m, const Target *t, CodegenOptions *o, const char *out,
       intern_printf(b.c, "%.*s%s.h", slash ? (int)(slash + 1 - out) : 0, out, name);
   const char *placed = intern_printf(b.c, "%s.tmp%ld", header, (long)getpid());
   if (!may_replace(&b, header) || !begin(&b)) return false;
-  const char *model = intern_printf(b.c, "%s/model.h", b.dir);
-  b.api = intern_printf(b.c, "%s/api.c", b.dir);
+  const char *model = file_in(&b, "model.h");
+  b.api = file_in(&b, "api.c");
   bool ok = write_api(&b, m, name, model, b.api) && make(&b, m, t) &&
             write_api(&b, m, name, placed, b.api) && move(&b, placed, header) &&
             move(&b, b.binary, out);
   if (ok && o->save_temps) ok = write_api(&b, m, name, model, intern_printf(b.c, "%s.api.c", out));
   if (!ok) unlink(placed);
-  unlink(model);
-  unlink(b.api);
   end(&b, ok);
   return ok;
 }

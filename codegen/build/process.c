@@ -2,12 +2,15 @@
    compiler says can be shown behind gc's own message, or not at all. */
 #define _GNU_SOURCE
 #include "codegen/build/process.h"
+#include "codegen/codegen.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,17 +56,6 @@ bool process_interrupted(void) { /* handled, or still waiting because the tool e
   return any;
 }
 
-/* Waits for output; an interrupt goes to the tool, whose output then ends. Outside of a guard the
-   signals are not blocked and do what they always do. */
-static void wait_for_output(Process *p) {
-  struct pollfd fd = {.fd = p->out, .events = POLLIN};
-  sigset_t open;
-  sigprocmask(SIG_SETMASK, NULL, &open);
-  for (int i = 0; i < 3; i++) sigdelset(&open, interrupts[i]);
-  while (ppoll(&fd, 1, NULL, &open) < 0 && errno == EINTR)
-    if (interrupted) kill(p->pid, interrupted);
-}
-
 bool process_start(Process *p, const char *const *argv) {
   p->pid = p->out = -1;
   int fd[2];
@@ -97,29 +89,131 @@ bool process_start(Process *p, const char *const *argv) {
   return true;
 }
 
-int process_wait(Process *p, Arena *a, char **output) {
-  char *text = arena_alloc(a, OUTPUT_LIMIT + 1);
-  size_t n = 0;
+/* ---- one tool, or several ---- */
+
+typedef struct Running {
+  Process p;
+  char *text; /* of OUTPUT_LIMIT and a zero, once there is some */
+  size_t n;
+} Running;
+
+/* Waits for output of any; an interrupt goes to all tools, whose output then ends. Outside of a
+   guard the signals are not blocked and do what they always do. */
+static void wait_for_output(const Running *r, struct pollfd *fd, int n) {
+  sigset_t open;
+  sigprocmask(SIG_SETMASK, NULL, &open);
+  for (int i = 0; i < 3; i++) sigdelset(&open, interrupts[i]);
+  for (int i = 0; i < n; i++) fd[i] = (struct pollfd){.fd = r[i].p.out, .events = POLLIN};
+  while (ppoll(fd, (nfds_t)n, NULL, &open) < 0 && errno == EINTR)
+    for (int i = 0; i < n && interrupted; i++)
+      if (r[i].p.out >= 0) kill(r[i].p.pid, interrupted);
+}
+
+/* False at the end. What does not fit is read and dropped: the tool must not block. */
+static bool take_output(Running *r, Arena *a) {
   char rest[4096];
-  for (;;) { /* what does not fit is read and dropped: the tool must not block */
-    wait_for_output(p);
-    ssize_t got = n < OUTPUT_LIMIT ? read(p->out, text + n, OUTPUT_LIMIT - n)
-                                   : read(p->out, rest, sizeof rest);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    if (n < OUTPUT_LIMIT) n += (size_t)got;
-  }
-  close(p->out);
+  if (!r->text) r->text = arena_alloc(a, OUTPUT_LIMIT + 1);
+  bool fits = r->n < OUTPUT_LIMIT;
+  ssize_t got = fits ? read(r->p.out, r->text + r->n, OUTPUT_LIMIT - r->n)
+                     : read(r->p.out, rest, sizeof rest);
+  if (got < 0 && errno == EINTR) return true;
+  if (got > 0 && fits) r->n += (size_t)got;
+  return got > 0;
+}
+
+static int end_of(Process *p) {
   int status = 0;
+  close(p->out);
+  p->out = -1;
   while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR) {
   }
   p->pid = -1;
-  if (output) *output = text;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int process_wait(Process *p, Arena *a, char **output) {
+  Running r = {.p = *p};
+  struct pollfd fd;
+  do wait_for_output(&r, &fd, 1);
+  while (take_output(&r, a));
+  int status = end_of(&r.p);
+  *p = r.p;
+  if (output) *output = r.text;
+  return status;
 }
 
 int process_run(const char *const *argv, Arena *a, char **output) {
   Process p;
   if (!process_start(&p, argv)) return -1;
   return process_wait(&p, a, output);
+}
+
+void process_run_all(ProcessJob *job, int n, int most, Arena *a) {
+  if (most > n) most = n;
+  Running *run = ARENA_ARRAY(a, Running, most + 1);
+  struct pollfd *fd = ARENA_ARRAY(a, struct pollfd, most + 1);
+  int *of = ARENA_ARRAY(a, int, most + 1), next = 0, running = 0, error = 0;
+  bool failed = false;
+  for (int i = 0; i < n; i++) job[i].status = PROCESS_NOT_RUN;
+  for (int i = 0; i < most; i++) run[i].p.out = -1;
+  for (;;) {
+    for (int i = 0; i < most && next < n && !failed && !process_interrupted(); i++) {
+      if (run[i].p.out >= 0) continue;
+      of[i] = next;
+      run[i] = (Running){0};
+      if (process_start(&run[i].p, job[next++].argv)) {
+        running++;
+        continue;
+      }
+      error = errno;
+      job[of[i]].status = -1;
+      failed = true;
+    }
+    if (!running) break;
+    wait_for_output(run, fd, most);
+    for (int i = 0; i < most; i++) {
+      if (run[i].p.out < 0 || !fd[i].revents || take_output(&run[i], a)) continue;
+      ProcessJob *j = &job[of[i]];
+      j->status = end_of(&run[i].p);
+      j->output = run[i].text;
+      failed |= j->status != 0;
+      running--;
+    }
+  }
+  errno = error;
+}
+
+int process_cores(void) {
+  cpu_set_t set;
+  int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  return n > 0 ? n : 1;
+}
+
+/* ---- the words of CC ---- */
+
+void codegen_cc_words(Arena *a, const char *cc, const char ***words, uint32_t *n) {
+  static const char blanks[] = " \t\n";
+  VEC(const char *) w = {0};
+  for (const char *s = cc + strspn(cc, blanks); *s; s += strspn(s, blanks)) {
+    size_t length = strcspn(s, blanks);
+    vec_push(a, &w, arena_printf(a, "%.*s", (int)length, s));
+    s += length;
+  }
+  *words = w.at;
+  *n = w.n;
+}
+
+const char *codegen_cc_path(Arena *a, const char *cc) {
+  const char **words, *path = getenv("PATH");
+  uint32_t n;
+  codegen_cc_words(a, cc, &words, &n);
+  if (!n) return NULL;
+  if (strchr(words[0], '/')) return words[0];
+  for (const char *s = path ? path : "/bin:/usr/bin"; *s; s += *s == ':') {
+    size_t length = strcspn(s, ":");
+    const char *file = arena_printf(a, "%.*s/%s", (int)length, length ? s : ".", words[0]);
+    if (access(file, X_OK) == 0) return file;
+    s += length;
+  }
+  return NULL;
 }

@@ -21,6 +21,18 @@ typedef struct Process {
   int out; /* read end of its standard output and error, or -1 */
 } Process;
 
+/* A tool of several that run at the same time. */
+typedef struct ProcessJob {
+  const char *const *argv;
+  int status;   /* set as process_run gives it; PROCESS_NOT_RUN: one before it failed */
+  char *output; /* set, if it ran */
+} ProcessJob;
+enum { PROCESS_NOT_RUN = -2 };
+/* Runs them in order, `most` at a time; once one fails, no more are started. errno of status -1. */
+void process_run_all(ProcessJob *job, int n, int most, Arena *a);
+/* Cores that this process may use. */
+int process_cores(void);
+
 /* Starts a tool; false with errno if it cannot be started (ENOENT: not found). */
 bool process_start(Process *p, const char *const *argv);
 /* Waits for the end. Returns the exit status (128 + signal if it was killed) and the text of its

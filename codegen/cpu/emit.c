@@ -4,11 +4,16 @@
    escaped. The same module gives the same bytes. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/target.h"
+#include "codegen/cpu/units.h"
 #include "codegen/program/tables.h"
+
+#include <stdlib.h>
+
+#define CPU_COMMON "common.h"
 
 /* ---- which printer ---- */
 
-static void print_group(Gen *g, const Group *gr) {
+static void print_form(Gen *g, const Group *gr) {
   switch (gr->form) {
   case FORM_MAP: cpu_map(g, gr); return;
   case FORM_ROWS: cpu_rows(g, gr); return;
@@ -34,16 +39,17 @@ static void print_group(Gen *g, const Group *gr) {
   }
 }
 
-/* ---- functions, one for equal texts ---- */
+static void print_group(Gen *g, const Group *gr) {
+  print_form(g, gr);
+  gen_end_group(g);
+}
 
-typedef struct Function {
-  const char *body, *name;
-} Function;
+/* ---- functions, one for equal texts ---- */
 
 typedef struct Program {
   Gen g;
-  VEC(Function) functions;
-  Text kernels;
+  Functions functions;
+  Tables tables;
 } Program;
 
 static const char *function_of(Program *p, const Entry *e, const Launch *l) {
@@ -53,40 +59,93 @@ static const char *function_of(Program *p, const Entry *e, const Launch *l) {
   const char *body = intern(p->g.ctx, text); /* equal texts are one: programs can have very many */
   for (uint32_t i = 0; i < p->functions.n; i++)
     if (p->functions.at[i].body == body) return p->functions.at[i].name;
-  const char *name =
-      arena_printf(a, "k%d_%s", (int)p->functions.n, text_mangled(a, l->kernel->name));
-  vec_push(a, &p->functions, (Function){body, name});
-  Text *x = &p->kernels;
-  Ctx *c = p->g.ctx;
+  Function f = {.body = body, .hash = hash_of(body, strlen(body)), .kernel = l->kernel};
+  f.name = arena_printf(a, "k%d_%s", (int)p->functions.n, text_mangled(a, l->kernel->name));
+  f.symbol = arena_printf(a, "gc_kernel_%016llx%016llx", (unsigned long long)f.hash.high,
+                          (unsigned long long)f.hash.low);
   const char *scope = l->op->scope && *l->op->scope ? l->op->scope : "";
-  text_line(x, "/* %s%s%s%s%s: %s */", text_comment(a, e->name), *scope ? ", " : "",
-            text_comment(a, scope), l->op->loc.line ? ", " : "",
-            l->op->loc.line ? text_comment(a, loc_str(c, l->op->loc)) : "",
-            text_comment(a, l->kernel->name));
-  text_line(x, "static void %s(void *const *p, const GcEnv *env, int t, int nt) {", name);
-  text_add(x, "%s}\n\n", body);
-  return name;
+  f.comment = arena_printf(a, "/* %s%s%s%s%s: %s */", text_comment(a, e->name), *scope ? ", " : "",
+                           text_comment(a, scope), l->op->loc.line ? ", " : "",
+                           l->op->loc.line ? text_comment(a, loc_str(p->g.ctx, l->op->loc)) : "",
+                           text_comment(a, l->kernel->name));
+  vec_push(a, &p->functions, f);
+  return f.name;
 }
 
 static StepText step_of(Tables *t, const Entry *e, const Launch *l) {
   return (StepText){.kernel = function_of(t->target, e, l)};
 }
 
+static Program *program_of(Module *m, const Target *t, const CodegenOptions *o, Arena *a) {
+  Program *p = ARENA_NEW(a, Program);
+  p->g = (Gen){.ctx = m->ctx, .m = m, .target = t, .opt = o, .a = a};
+  p->tables = (Tables){.g = &p->g, .print = print_group, .step = step_of, .target = p};
+  tables_make(&p->tables);
+  return p;
+}
+
+static void write_title(const Program *p, FILE *f) {
+  const CodegenOptions *o = p->g.opt;
+  fprintf(f, "/* %s, compiled by gc %s for %s. */\n", text_comment(p->g.a, p->g.m->source),
+          o->version ? o->version : "", p->g.target->name);
+}
+
+static void write_common(FILE *f) {
+  cpu_prelude(f);
+  fputs("#include <string.h>\n\n", f);
+}
+
+static void write_tables(Program *p, FILE *f) {
+  tables_write(&p->tables, f, p->g.opt->gpu ? CPU_PROGRAM : "gc_program",
+               cpu_target(p->g.target)->features, "");
+}
+
 bool codegen_c(Module *m, const Target *t, const CodegenOptions *o, FILE *f) {
   Arena *a = arena_new();
-  Program p = {.g = {.ctx = m->ctx, .m = m, .target = t, .opt = o, .a = a}};
-  p.kernels = text_new(a, 0);
-  Tables tables = {.g = &p.g, .print = print_group, .step = step_of, .target = &p};
-  tables_make(&tables);
-
-  fprintf(f, "/* %s, compiled by gc %s for %s. */\n", text_comment(a, m->source),
-          o->version ? o->version : "", t->name);
-  cpu_prelude(f, o);
-  fputs("#include <string.h>\n\n", f);
-  for (uint32_t i = 0; i < p.g.helpers.n; i++) fprintf(f, "%s\n", p.g.helpers.at[i]);
+  Program *p = program_of(m, t, o, a);
+  write_title(p, f);
+  write_common(f);
+  for (uint32_t i = 0; i < p->g.helpers.n; i++) fprintf(f, "%s\n", p->g.helpers.at[i].text);
   fputs("/* ---- kernels ---- */\n\n", f);
-  fputs(text_str(&p.kernels), f);
-  tables_write(&tables, f, o->gpu ? CPU_PROGRAM : "gc_program", cpu_target(t)->features, "");
+  for (uint32_t i = 0; i < p->functions.n; i++)
+    fprintf(f, "%s\nstatic void %s" KERNEL_PARAMETERS " {\n%s}\n\n", p->functions.at[i].comment,
+            p->functions.at[i].name, p->functions.at[i].body);
+  write_tables(p, f);
   arena_free(a);
   return !ferror(f);
+}
+
+/* ---- the same in several files ---- */
+
+static const char *text_of(Arena *a, void (*write)(Program *p, FILE *f), Program *p) {
+  char *s = NULL;
+  size_t n = 0;
+  FILE *f = open_memstream(&s, &n);
+  if (!f) return NULL;
+  write(p, f);
+  bool whole = fclose(f) == 0;
+  const char *text = whole ? arena_strdup(a, s) : NULL;
+  free(s);
+  return text;
+}
+
+static void write_common_file(Program *p, FILE *f) { write_common(f); }
+
+static void write_tables_file(Program *p, FILE *f) {
+  fprintf(f, "#include \"%s\"\n", CPU_COMMON);
+  for (uint32_t i = 0; i < p->functions.n; i++)
+    fprintf(f, "GcKernel %s __asm__(\"%s\");\n", p->functions.at[i].name,
+            p->functions.at[i].symbol);
+  write_tables(p, f);
+}
+
+bool codegen_c_files(Module *m, const Target *t, const CodegenOptions *o, Arena *a,
+                     CodegenFiles *out) {
+  Program *p = program_of(m, t, o, a);
+  UnitTexts units = units_of(&p->g, &p->functions, CPU_COMMON);
+  *out = (CodegenFiles){.header = CPU_COMMON, .header_text = text_of(a, write_common_file, p)};
+  out->source = ARENA_ARRAY(a, const char *, units.n + 1);
+  out->source[out->n++] = text_of(a, write_tables_file, p);
+  for (uint32_t i = 0; i < units.n; i++) out->source[out->n++] = units.at[i];
+  return out->header_text && out->source[0];
 }

@@ -6,8 +6,7 @@
 extern const char cpu_text_base[], shared_text_math[], shared_text_convert[], shared_text_random[],
     cpu_text_gemm[], cpu_text_attention[];
 
-void cpu_prelude(FILE *f, const CodegenOptions *o) {
-  (void)o;
+void cpu_prelude(FILE *f) {
   fputs("#include \"gcrt.h\"\n\n", f);
   const char *const texts[] = {cpu_text_base,      shared_text_math, shared_text_convert,
                                shared_text_random, cpu_text_gemm,    cpu_text_attention};

@@ -49,10 +49,15 @@ static bool cpu_can_fuse(const Target *t, const Entry *e, const Op *op) {
 
 /* Runs it on nothing with these words; its macros, or NULL with the status and what it said. */
 static const char *macros_of(Ctx *c, const char *cc, const char *march, int *status) {
-  const char *words[] = {cc, "-dM", "-E", "-x", "c", "/dev/null", march, NULL};
+  const char *const options[] = {"-dM", "-E", "-x", "c", "/dev/null", march, NULL};
+  VEC(const char *) words = {0};
+  codegen_cc_words(ctx_arena(c), cc, &words.at, &words.n);
+  words.cap = words.n;
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+    vec_push(ctx_arena(c), &words, options[i]);
   char *said = NULL;
-  *status = process_run(words, ctx_arena(c), &said);
-  return *status == 0 && strstr(said, "#define __STDC__ ") ? said : NULL;
+  *status = process_run(words.at, ctx_arena(c), &said);
+  return *status == 0 && said && strstr(said, "#define __STDC__ ") ? said : NULL;
 }
 
 /* What the compiler defines for this -march, or NULL. Asked again without it, a compiler that does
@@ -97,10 +102,11 @@ static const char *features_of(Arena *a, const char *macros) {
 const Target *target_cpu(Ctx *c, CodegenOptions *o) {
   Arena *a = ctx_arena(c);
   const char *cc = o->cc ? o->cc : getenv("CC");
-  o->cc = cc && *cc ? cc : "cc";
+  o->cc = cc && cc[strspn(cc, " \t\n")] ? cc : "cc";
   const char *march = o->march ? o->march : "native";
   const char *macros = macros_for(c, o, march);
   if (!macros) return NULL;
+  o->cc_macros = macros;
   bool avx512 = strstr(macros, "#define __AVX512F__ ") != NULL;
   bool avx2 = strstr(macros, "#define __AVX2__ ") && strstr(macros, "#define __FMA__ ");
   bool arm = strstr(macros, "#define __aarch64__ ") != NULL;

@@ -21,10 +21,10 @@ const char *tile_helper(Gen *g, const char *kind, const char *parameters, const 
   uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
   for (const char *s = body; *s; s++) hash = (hash ^ (unsigned char)*s) * 0x100000001b3u;
   const char *name = intern_printf(g->ctx, "%s_%016llx", kind, (unsigned long long)hash);
-  gen_helper(g, intern_printf(g->ctx,
-                              "static __attribute__((noinline)) void %s(\n"
-                              "    %s) {\n%s}\n",
-                              name, parameters, body));
+  gen_long_helper(g, intern_printf(g->ctx,
+                                   "static __attribute__((noinline)) void %s(\n"
+                                   "    %s) {\n%s}\n",
+                                   name, parameters, body));
   return name;
 }
 

@@ -135,7 +135,7 @@ const char *cuda_source(const CudaProgram *p, const bool *only) {
   const char *const texts[] = {cuda_text_device,   shared_text_math, shared_text_convert,
                                shared_text_random, cuda_text_gemm,   cuda_text_attention};
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) text_add(&x, "%s\n", texts[i]);
-  for (uint32_t i = 0; i < p->g.helpers.n; i++) text_add(&x, "%s\n", p->g.helpers.at[i]);
+  for (uint32_t i = 0; i < p->g.helpers.n; i++) text_add(&x, "%s\n", p->g.helpers.at[i].text);
   text_add(&x, "/* ---- kernels ---- */\n\n");
   for (uint32_t i = 0; i < p->functions.n; i++) {
     const CudaFunction *f = &p->functions.at[i];

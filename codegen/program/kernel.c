@@ -3,10 +3,23 @@
    whole until a printer says which slice a unit owns. */
 #include "codegen/program/tables.h"
 
-void gen_helper(Gen *g, const char *text) {
-  for (uint32_t i = 0; i < g->helpers.n; i++)
-    if (strcmp(g->helpers.at[i], text) == 0) return;
-  vec_push(g->a, &g->helpers, text);
+static void need(Gen *g, const char *text, bool long_to_compile) {
+  uint32_t at = 0;
+  while (at < g->helpers.n && strcmp(g->helpers.at[at].text, text) != 0) at++;
+  if (at == g->helpers.n) vec_push(g->a, &g->helpers, (Helper){text, long_to_compile});
+  for (uint32_t i = 0; i < g->needed.n; i++)
+    if (g->needed.at[i] == at) return;
+  vec_push(g->a, &g->needed, at);
+}
+
+void gen_helper(Gen *g, const char *text) { need(g, text, false); }
+void gen_long_helper(Gen *g, const char *text) { need(g, text, true); }
+
+void gen_end_group(Gen *g) {
+  for (uint32_t k = 0; k < g->out.n; k++)
+    for (uint32_t i = 0; i < g->needed.n; i++)
+      vec_push(g->a, &g->out.at[k]->helpers, g->needed.at[i]);
+  g->needed.n = 0;
 }
 
 static const char *group_name(Gen *g, const Group *gr) {

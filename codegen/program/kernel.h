@@ -58,6 +58,7 @@ typedef struct Kernel {
   uint64_t work; /* bytes of the thread's workspace that are given away */
   int64_t grid; /* of a GPU: blocks, threads of a block, bytes of shared memory beside the static */
   int block, shared;
+  VEC(uint32_t) helpers; /* of Gen: what it calls, in their order */
   bool few_blocks; /* registers rather than many blocks at a time: else NVRTC may spill for these */
 } Kernel;
 
@@ -82,26 +83,36 @@ typedef struct InputUses {
 } InputUses;
 InputUses *input_uses(Arena *out, const Entry *e);
 
+/* A definition at file level that kernels need. */
+typedef struct Helper {
+  const char *text;
+  bool long_to_compile; /* kernels that call it are compiled together, so that it is once */
+} Helper;
+
 typedef struct Gen {
   Ctx *ctx;
   Module *m;
   const Target *target;
   const CodegenOptions *opt;
   Arena *a;
-  VEC(const char *) helpers; /* see gen_helper */
-  VEC(Kernel *) out;         /* launches of the group at hand */
-  VEC(const char *) sites;   /* where indices can be out of range: rows of GcSite, each once */
-  const InputUses *uses;     /* of the entry at hand */
-  int names;                 /* of variables in the function at hand, counted up */
-  uint64_t work;             /* bytes of workspace that a thread needs, of all kernels the most */
-  const char *index;         /* type of positions; NULL: "long" */
-  bool device;               /* kernels are given where to report a fault */
-  bool slow_products;        /* some stayed off tensor cores for opt->old_gpu */
-  bool refused;              /* a diagnostic has said which op is too large for any kernel */
+  VEC(Helper) helpers;     /* each once, in the order of first need */
+  VEC(uint32_t) needed;    /* those of the group at hand */
+  VEC(Kernel *) out;       /* launches of the group at hand */
+  VEC(const char *) sites; /* where indices can be out of range: rows of GcSite, each once */
+  const InputUses *uses;   /* of the entry at hand */
+  int names;               /* of variables in the function at hand, counted up */
+  uint64_t work;           /* bytes of workspace that a thread needs, of all kernels the most */
+  const char *index;       /* type of positions; NULL: "long" */
+  bool device;             /* kernels are given where to report a fault */
+  bool slow_products;      /* some stayed off tensor cores for opt->old_gpu */
+  bool refused;            /* a diagnostic has said which op is too large for any kernel */
 } Gen;
 
-/* A definition at file level that kernels need, printed once, in the order of first need. */
+/* The group at hand needs the definition. */
 void gen_helper(Gen *g, const char *text);
+void gen_long_helper(Gen *g, const char *text);
+/* The kernels of the group at hand get what it needed; then the next group can begin. */
+void gen_end_group(Gen *g);
 
 /* Starts a launch: arguments are the group's inputs (read whole), its outputs (written whole), and
    one scratch if the target gives this op scratch; name is the group's. Appended to g->out. */
@@ -189,7 +200,7 @@ uint64_t cpu_index_scratch(const Group *gr);
    f32_random_uniform(uint64_t key, const GcEnv *env, uint64_t position) and …_normal, with the key
    of ir/eval/interp.h's random_key (before the seed is mixed in); f64_ likewise; random_key itself.
  */
-void cpu_prelude(FILE *f, const CodegenOptions *o);
+void cpu_prelude(FILE *f);
 
 /* Work under which a launch stays on thread 0: element operations. */
 enum { SERIAL_WORK = 16384 };

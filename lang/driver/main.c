@@ -179,13 +179,13 @@ static bool parse_limit(const char *s, MemoryLimit *out) {
   return s[0] >= '0' && s[0] <= '9' && n > 0 && n <= 100;
 }
 
-enum { MOST_STREAMS = 64 };
+enum { MOST_STREAMS = 64, MOST_JOBS = 256 };
 
-/* The number of streams, or 0 where it is none. */
-static int parse_streams(const char *s) {
+/* A number from 1 to `most`, or 0 where it is none. */
+static int parse_count(const char *s, int most) {
   char *end;
   long n = strtol(s, &end, 10);
-  return s[0] >= '0' && s[0] <= '9' && !*end && n >= 1 && n <= MOST_STREAMS ? (int)n : 0;
+  return s[0] >= '0' && s[0] <= '9' && !*end && n >= 1 && n <= most ? (int)n : 0;
 }
 
 /* The pipeline fits a program into a limit, and nothing in it decides otherwise later. */
@@ -203,7 +203,7 @@ static int choose_options(Run *r) {
                     : passes_with_precision(r->c, passes_pipeline(level(o)), precision);
   r->passes = (PassOptions){
       .memory = option_value(o, OPT_MEMORY, "pack"),
-      .streams = parse_streams(option_value(o, OPT_STREAMS, "1")),
+      .streams = parse_count(option_value(o, OPT_STREAMS, "1"), MOST_STREAMS),
       .verify_each = option_given(o, OPT_VERIFY_EACH) || GC_VERIFY_EACH,
       .time_passes = option_given(o, OPT_TIME_PASSES),
       .stats = option_given(o, OPT_STATS),
@@ -219,6 +219,8 @@ static int choose_options(Run *r) {
       .version = GC_VERSION,
       .runtime_dir = runtime_dir(r->c),
       .level = level(o),
+      .jobs = parse_count(option_value(o, OPT_JOBS, "0"), MOST_JOBS),
+      .no_cache = option_given(o, OPT_NO_CACHE),
       .save_temps = option_given(o, OPT_SAVE_TEMPS),
       .verbose = option_given(o, OPT_VERBOSE),
       .time = option_given(o, OPT_TIME_PASSES),
@@ -229,6 +231,9 @@ static int choose_options(Run *r) {
   if (!r->passes.streams)
     return usage_error("--streams takes a number from 1 to %d, not '%s'", MOST_STREAMS,
                        option_value(o, OPT_STREAMS, ""));
+  if (option_given(o, OPT_JOBS) && !r->codegen.jobs)
+    return usage_error("--jobs takes a number from 1 to %d, not '%s'", MOST_JOBS,
+                       option_value(o, OPT_JOBS, ""));
   if (limit && !parse_limit(limit, &r->passes.limit))
     return usage_error(
         "--memory-limit takes a size as 700M or 1.5G, or a share up to 100%% as 50%%, "
