@@ -235,7 +235,7 @@ struct Op {
   struct Block *parent;
   Loc loc;
   const char *scope; /* interned parameter path of the call, "" at the top: "net.fc1" */
-  bool backward;     /* on the way back of a gradient; of a kernel: one of its ops is */
+  bool backward;     /* in the backward pass of a gradient; of a kernel: one of its ops is */
 };
 
 typedef struct Value {
@@ -261,7 +261,7 @@ struct Entry {
   Block *body; /* arguments are the inputs, named; ends with `return` */
   VEC(Op *) ops;
   VEC(Value) values;
-  uint64_t rerun_flops;  /* of ops that the pass remat runs again */
+  uint64_t rerun_flops;  /* of ops that the pass remat recomputes */
   uint64_t most_bytes;   /* of the arena, into which the pass remat has fitted it; 0: any */
   struct Orders *orders; /* of the body, that the pass order tried; NULL once it is rebuilt */
   uint64_t left_out;     /* stages of the pipeline that leave it as it is, as bits */

@@ -42,7 +42,7 @@ const Type *shape_dropout(const ShapeIn *in) {
   return t;
 }
 
-/* The same elements of dy, at the same scale: the mask is made again from key and position. */
+/* The same elements of dy, at the same scale: the mask is recomputed from key and position. */
 void grad_dropout(GradCtx *g, const Op *op, ValueId dy) {
   ValueId in[2] = {dy, op->noperands > 1 ? op->operands[1] : NO_ID};
   grad_to(g, op, 0, build(g->b, OP_DROPOUT, in, op->noperands, op->attr, NULL));

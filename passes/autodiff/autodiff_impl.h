@@ -34,7 +34,7 @@ void diff_back(GradCtx *g, const Block *blk, uint32_t from, uint32_t to);
    its parts side by side. NO_ID where they have to be added. */
 ValueId diff_beside(Builder *b, ValueId sum, ValueId dv);
 
-/* ---- a scan's way back: autodiff_scan.c, autodiff_sums.c ---- */
+/* ---- a scan's backward pass: autodiff_scan.c, autodiff_sums.c ---- */
 /* One of the ops that a sum adds up, to be done for all iterations at once. */
 typedef struct SumTerm {
   const Op *op;

@@ -272,7 +272,7 @@ static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void 
     Ask ask;
     const Layout *l = needed(m, op, i, &ask);
     if (l == value_at(old, v)->layout) continue;
-    /* a filter has a copy for each convolution that reads it so: it is soon made again, and would
+    /* a filter has a copy for each convolution that reads it so: it is soon recomputed, and would
        be held from one to the next */
     bool filter = ask == ASK_FILTER || ask == ASK_BACK;
     if (ask == ASK_LIKE) ask = l ? ASK_IMAGE : ASK_PLAIN;

@@ -30,7 +30,7 @@ typedef struct Trial { /* of an entry */
   uint64_t arena;      /* bytes */
   uint64_t bound;      /* no arena of its order is smaller */
   uint64_t copies;     /* bytes of copies of weights that layout_copies counts */
-  uint64_t again;      /* arithmetic that runs again */
+  uint64_t again;      /* arithmetic that is recomputed */
   uint64_t flops;      /* all arithmetic of a run */
 } Trial;
 /* The program at hand, to come back to. */
@@ -99,7 +99,7 @@ bool row_by_counter(const Entry *e, const Op *scan, const Op *op, int *sign, int
 /* Builds what all iterations take: n rows of the table, backwards if sign is -1. */
 ValueId rows_slice(Builder *b, Arena *a, ValueId table, int64_t from, int64_t n, int sign);
 
-/* kept.c: what lives on only for the way back, as remarks. */
+/* kept.c: what lives on only for the backward pass, as remarks. */
 void kept_tell(PassRun *r, const Entry *e);
 
 /* Values that a gradient is asked for, by value id of the entry, inputs and loads left out: see

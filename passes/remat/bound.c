@@ -1,16 +1,16 @@
 /* A lower bound for recomputation. At a step t of the given order every storage that is read from t
-   on is held (k) or its maker runs again (r), and so are the operands of what runs again:
+   on is held (k) or its maker is recomputed (r), and so are the operands of what is recomputed:
        k[v] + r[maker v] >= 1 for v read from t on,  >= r[o] for v read by o,
        sum size k <= limit - what t makes,           minimize sum flops r.
    Without the one sum over sizes the rows are those of a minimum cut: r[o] implies that its
-   operands are available (a), and an available storage whose maker does not run again is held. So
-   the linear program is the largest value over lambda of cut(lambda) - lambda x room (Lagrange; the
-   cut's matrix is totally unimodular, hence no gap), found by cutting planes (Kelley 1960).
-   One step says too little where bytes could be missing at each step alone, but not at all of them:
-   a sum that goes on through many steps could be begun anew behind any of them. Two steps are asked
-   at once: each has its own k, r and a, and what runs again behind the later one does so behind the
-   earlier one, too, where its flops are counted. Contract: holds for every schedule in which first
-   runs keep the given order. */
+   operands are available (a), and an available storage whose maker is not recomputed is held.
+   So the linear program is the largest value over lambda of cut(lambda) - lambda x room (Lagrange;
+   the cut's matrix is totally unimodular, hence no gap), found by cutting planes (Kelley 1960). One
+   step says too little where bytes could be missing at each step alone, but not at all of them: a
+   sum that goes on through many steps could be begun anew behind any of them. Two steps are asked
+   at once: each has its own k, r and a, and what is recomputed behind the later one counts as
+   recomputed behind the earlier one, too, where its flops are counted. Contract: holds for every
+   schedule in which first runs keep the given order. */
 #include "passes/remat/max_flow.h"
 #include "passes/remat/remat_impl.h"
 
@@ -35,7 +35,7 @@ typedef struct Moments {
 } Moments;
 
 typedef struct Cut {
-  double flops;              /* of what runs again */
+  double flops;              /* of what is recomputed */
   double size[MOST_MOMENTS]; /* of what is held then */
 } Cut;
 
@@ -47,7 +47,7 @@ static int of_moment(const RematProblem *p, int i) {
 static int available(const RematProblem *p, int i, int v) { return of_moment(p, i) + v; }
 static int again(const RematProblem *p, int i, int o) { return of_moment(p, i) + p->nstorages + o; }
 
-/* The op runs again behind the moment, which is the earliest one that may say so: its flops are
+/* The op is recomputed behind the moment, which is the earliest one that may say so: its flops are
    counted there. */
 static bool is_counted(const Moments *m, int i, int o) { return !i || o >= m->at[i - 1].t; }
 

@@ -34,8 +34,8 @@ static void add(PassRun *r, Points *to, const Remat *w, uint64_t arena, const Re
   vec_push(r->m->arena, to, ((Point){arena, plan->flops, plan->cost, bound}));
 }
 
-/* From what nothing runs again for down to the least that is found, in steps of a tenth; a plan
-   that is far below its step is the next ones', too. */
+/* From the bytes with which nothing is recomputed down to the least that is found, in steps of a
+   tenth; a plan that is far below its step is the next ones', too. */
 static void add_all(PassRun *r, Points *to, Tries *x, uint64_t all) {
   RematPlan found = {0};
   uint64_t arena = all, last = all;

@@ -1,12 +1,13 @@
-/* Which loops can hold less for their ways back, and how: the ladder of ways that remat climbs.
-   Contract: pure questions about an entry in order; what a rung says is done by remat_loop_build.c.
-   Method: a stack that the way back alone reads may be dropped, and what an iteration needs to make
-   it again is run again: from the carries that were kept before its block, slices, what comes from
-   outside and stacks that stay. Stacks are dropped one after the other, the one that frees most
-   bytes for the work first; each such set is tried with blocks of every length (Chen et al. 2016,
-   with blocks of a loop for segments). Only ways that no other one beats in bytes and work are
-   kept, and a ladder over all loops takes the next way of the loop where it frees most for its
-   work. Bytes are those at the turn, where all stacks are held at once. */
+/* Which loops can hold less for their backward passes, and how: the ladder of ways that remat
+   climbs. Contract: pure questions about an entry in order; what a rung says is done by
+   remat_loop_build.c. Method: a stack that the backward pass alone reads may be dropped, and what
+   an iteration needs to make it again is recomputed: from the carries that were kept before its
+   block, slices, what comes from outside and stacks that stay. Stacks are dropped one after the
+   other, the one that frees most bytes for the work first; each such set is tried with blocks of
+   every length (Chen et al. 2016, with blocks of a loop for segments). Only ways that no other one
+   beats in bytes and work are kept, and a ladder over all loops takes the next way of the loop
+   where it frees most for its work. Bytes are those at the turn, where all stacks are held at once.
+ */
 #include "passes/remat/remat_impl.h"
 
 #include <math.h>
@@ -56,7 +57,7 @@ static void find_uses(Finder *f) {
   }
 }
 
-/* The way back is the only one that reads the stack, slice by slice. */
+/* The backward pass is the only one that reads the stack, slice by slice. */
 static bool read_by_slices(const Finder *f, const Op *back, ValueId stack) {
   uint32_t n = 0;
   for (int j = carries_of(back); j < back->noperands; j++) n += back->operands[j] == stack;
@@ -65,8 +66,8 @@ static bool read_by_slices(const Finder *f, const Op *back, ValueId stack) {
 
 static double bytes_of(const Entry *e, ValueId v) { return (double)value_type(e, v)->bytes; }
 
-/* What the loop reads from outside must be there, unchanged, when it runs again: where a state is
-   stored before, the store waits. It cannot where the new value is loaded. */
+/* What the loop reads from outside must be there, unchanged, when it is recomputed: where a state
+   is stored before, the store waits. It cannot where the new value is loaded. */
 static bool reads_last(const Finder *f, LoopPair *p) {
   const Op *there = p->there, *back = p->back;
   ValueList reads = {0};
@@ -126,7 +127,7 @@ static int by_worth(const void *x, const void *y) {
 static void find_pairs(const Finder *f, LoopLadder *l) {
   const Block *body = f->e->body;
   VEC(Candidate) found = {0};
-  OpId *asked = ARENA_ARRAY(f->a, OpId, f->e->ops.n + 1); /* by loop: 1 + the way back */
+  OpId *asked = ARENA_ARRAY(f->a, OpId, f->e->ops.n + 1); /* by loop: 1 + the backward pass */
   for (uint32_t i = 0; i < body->ops.n; i++) {
     const Op *back = op_at(f->e, body->ops.at[i]);
     for (int j = 0; back->kind == OP_SCAN && j < back->noperands; j++) {
@@ -148,7 +149,7 @@ static void find_pairs(const Finder *f, LoopLadder *l) {
   }
 }
 
-/* ---- what an iteration needs to make again what was dropped ---- */
+/* ---- what an iteration needs to recompute what was dropped ---- */
 
 typedef struct Need {
   const Finder *f;
@@ -314,7 +315,7 @@ static LoopWay typical_way(const Need *w) {
   return way_of(w, block, w->by_blocks ? (trips - 1) / block : trips);
 }
 
-/* For every number of iterations that may stay behind the blocks the fewest that run again, in
+/* For every number of iterations that may stay behind the blocks the fewest that are recomputed, in
    blocks as long or some times shorter. */
 static void ways_of_set(Arena *a, const Need *w, Ways *out) {
   enum { SHORTER = 4 };

@@ -1,25 +1,26 @@
-/* Runs loops again for their ways back, as a rung of the ladder says.
+/* Runs loops again for their backward passes, as a rung of the ladder says.
    Contract: the entry is in order and stays so; iterations compute the same numbers from the same
    numbers, and sums are added up as before, so results are the same bits. What is left over goes as
    dead code.
-   With a block of 1 the loop stacks the carries before each iteration, and the body of the way back
-   begins with the iteration again. Longer blocks make a loop over blocks of a loop over the
-   block's iterations, twice: on the way there, which keeps the carries at the beginning of each
-   block, and on the way back, which runs the block again, stacking, and then its way back. The
-   iterations behind the last block are loops of their own, which stack as before. These read rows
-   of what was sliced and put rows in their places in what was stacked, in place, by their number in
-   the whole loop, which comes to them as a slice of a table. */
+   With a block of 1 the loop stacks the carries before each iteration, and the body of the backward
+   pass begins with the iteration again. Longer blocks make a loop over blocks of a loop over the
+   block's iterations, twice: in the forward pass, which keeps the carries at the beginning of each
+   block, and in the backward pass, which runs the block again, stacking, and then its backward
+   pass. The iterations behind the last block are loops of their own, which stack as before. These
+   read rows of what was sliced and put rows in their places in what was stacked, in place, by their
+   number in the whole loop, which comes to them as a slice of a table. */
 #include "passes/manager/pass_list.h"
 #include "passes/remat/remat_impl.h"
 
 typedef VEC(const Type *) Types;
 
-typedef struct Again { /* of a pair, from its way there to its way back; values of the new entry */
+typedef struct Again { /* of a pair, from its forward pass to its backward pass; values of the new
+                          entry */
   const LoopPair *p;
   const LoopWay *way;
   ValueId *carry; /* by carry: its stack, before each block or iteration */
   ValueId *stack; /* by result of `there`: what the iterations behind the blocks dropped */
-  bool done;      /* the way back has been built */
+  bool done;      /* the backward pass has been built */
 } Again;
 
 typedef struct Climb {
@@ -39,14 +40,14 @@ static bool is_stacked(const Again *g, int result) {
          (g->p->droppable[result] || g->p->alive[result]);
 }
 
-/* The result of `there` that the way back can read the value from; -1: none. */
+/* The result of `there` that the backward pass can read the value from; -1: none. */
 static int stack_of(const Again *g, ValueId v) {
   for (int k = carries_of(g->p->there); k < g->p->there->nresults; k++)
     if (g->p->there_end->operands[k] == v && is_stacked(g, k)) return k;
   return -1;
 }
 
-/* The dropped result that operand j of the way back slices; -1: none. */
+/* The dropped result that operand j of the backward pass slices; -1: none. */
 static int dropped_at(const Again *g, int j) {
   const Op *there = g->p->there;
   for (int k = carries_of(there); j >= carries_of(g->p->back) && k < there->nresults; k++)
@@ -148,8 +149,8 @@ static void add_mapped(Climb *w, ValueList *out, const ValueId *old, int n) {
   for (int k = 0; k < n; k++) vec_push(w->a, out, w->map[old[k]]);
 }
 
-/* A kernel that runs again, with what it gave out and is stacked as operands: what it makes of that
-   needs the rest no more. */
+/* A kernel that is recomputed, with what it gave out and is stacked as operands: what it makes of
+   that needs the rest no more. */
 static void copy_kernel(Climb *w, const Again *g, const Op *op, const ValueId *from) {
   const Block *body = op->blocks[0];
   const Op *yield = op_at(w->old, body->ops.at[body->ops.n - 1]);
@@ -207,7 +208,7 @@ static void copy_body(Climb *w, const Again *g, const Op *scan, const ValueId *f
   for (uint32_t i = first; from && i < w->b->e->ops.n; i++) w->b->e->ops.at[i]->backward = true;
 }
 
-/* ---- each iteration in front of its own way back ---- */
+/* ---- each iteration in front of its own backward pass ---- */
 
 static void there_each(Climb *w, Again *g) {
   const Op *there = g->p->there;
@@ -427,7 +428,7 @@ static const Op *run_again(Climb *w, const Again *g, const ValueList *carries, V
   return op;
 }
 
-/* The way back of iterations whose dropped stacks are there. */
+/* The backward pass of iterations whose dropped stacks are there. */
 static const Op *go_back(Climb *w, const Again *g, int64_t trips, const ValueList *carries,
                          ValueId number, const ValueId *dropped) {
   const Op *back = g->p->back;
@@ -477,7 +478,7 @@ static void back_blocks(Climb *w, Again *g) {
 
 /* ---- the entry ---- */
 
-/* The store waits for a loop that runs again from what it overwrites. */
+/* The store waits for a loop that is recomputed from what it overwrites. */
 static bool waits(const Climb *w, const Op *store) {
   for (int i = 0; i < w->n; i++)
     for (int k = 0; k < w->again[i].p->nlate && !w->again[i].done; k++)
@@ -485,7 +486,7 @@ static bool waits(const Climb *w, const Op *store) {
   return false;
 }
 
-/* The way back is there, and what waited for nothing else is stored. */
+/* The backward pass is there, and what waited for nothing else is stored. */
 static void store_late(Climb *w, Again *g) {
   g->done = true;
   for (int k = 0; k < g->p->nlate; k++)

@@ -1,6 +1,6 @@
 /* An entry as a problem of recomputation. Contract: the entry is in order and has a plan with lives
    and in-place decisions, which say what lies in globals' bytes. What is computed there overwrites
-   them: it runs once, and whoever reads the old value cannot run again afterwards. */
+   them: it runs once, and whoever reads the old value cannot be recomputed afterwards. */
 #include "passes/remat/remat_impl.h"
 
 typedef struct Model {

@@ -1,10 +1,10 @@
-/* Recomputation under a byte limit: finds ops to run again so that the packed arena of every entry
-   fits, with little added work, or says the least that was found and what holds it there.
-   Contract: needs an order and keeps it, or one of those that the pass order tried: what runs again
-   stands right in front of the step that needs it, as new values; loops may run again in parts
-   (remat_loop.c). Does nothing without a limit. The limit is met in the packed arena, not in the
-   sum of live bytes alone: where packing misses it, a tighter schedule is looked for. The search is
-   remat_search.c. */
+/* Recomputation under a byte limit: finds ops to be recomputed so that the packed arena of every
+   entry fits, with little added work, or says the least that was found and what holds it there.
+   Contract: needs an order and keeps it, or one of those that the pass order tried: what is
+   recomputed stands right in front of the step that needs it, as new values; loops may be
+   recomputed in parts (remat_loop.c). Does nothing without a limit. The limit is met in the packed
+   arena, not in the sum of live bytes alone: where packing misses it, a tighter schedule is looked
+   for. The search is remat_search.c. */
 #include "passes/remat/tries.h"
 
 /* ---------------------------------------------------------------- what is told ---- */
@@ -19,7 +19,7 @@ static void tell_reruns(Remat *w) {
       for (int j = 0; j < o->nout; j++) bytes += (uint64_t)w->p.storage[o->out[j]].size * w->p.unit;
       const char *name = o->nout ? value_str(&w->old, w->p.storage[o->out[0]].value) : "?";
       remark(w->r, REMARK_REMAT, "remat", o->op->loc,
-             "%s runs again before %s: %s (%s) is not held", plan_op_name(o->op),
+             "%s is recomputed before %s: %s (%s) is not held", plan_op_name(o->op),
              plan_op_name(w->p.step[t].op), name, plan_commas(buf, bytes));
     }
 }
@@ -41,8 +41,8 @@ static bool is_handed_on(const Remat *w, int v, int step) {
   return false;
 }
 
-/* How far the plan is from what a schedule in its order could reach; of loops that run again in
-   parts nothing is known. `flops`: of the program as it came. */
+/* How far the plan is from what a schedule in its order could reach; of loops that are recomputed
+   in parts nothing is known. `flops`: of the program as it came. */
 static void tell_bound(Remat *w, uint64_t limit, const RematPlan *found, double flops) {
   if (!(w->r->opt->remarks & REMARK_REMAT) || flops <= 0) return;
   const char *bound = "";
@@ -63,8 +63,8 @@ static const char *why_held(const Remat *w, int v, int step) {
   if (i == 0 || i == (int)t->n || !t->at[i].held) return NULL;
   if (t->at[i].step == w->p.nsteps) return "it is returned";
   if (!remat_may_rerun(&w->p, w->p.storage[v].maker, t->at[i].step))
-    return "it cannot be made again, since a later step overwrites what it is made of";
-  return "it is read later, and to make it again needs as much";
+    return "it cannot be recomputed: a later step overwrites one of its operands";
+  return "it is read later, and its recomputation needs as many bytes";
 }
 
 /* Of the steps that hold nearly the most, the one with the most bytes of its own. */
@@ -119,13 +119,14 @@ static void tell_climbed(const Remat *w, const Climbed *c) {
     for (int k = 0; k < p->there->nresults; k++)
       bytes += way->dropped[k] ? value_type(&c->from, p->there->results[k])->bytes : 0;
     if (way->block == 1)
-      remark(w->r, REMARK_REMAT, "remat", p->there->loc,
-             "each iteration of scan runs again before its way back: %s bytes are not stacked",
-             plan_commas(buf, bytes));
+      remark(
+          w->r, REMARK_REMAT, "remat", p->there->loc,
+          "each iteration of scan is recomputed before its backward pass: %s bytes are not stacked",
+          plan_commas(buf, bytes));
     else
       remark(w->r, REMARK_REMAT, "remat", p->there->loc,
-             "%lld of %lld iterations of scan run again before their way back, %lld at a time: %s "
-             "bytes are stacked in part",
+             "%lld of %lld iterations of scan are recomputed before their backward pass, %lld at a "
+             "time: %s bytes are stacked in part",
              (long long)(way->blocks * way->block), (long long)p->there->attr[AT_TRIPS].i,
              (long long)way->block, plan_commas(buf, bytes));
     w->r->changes++;

@@ -1,10 +1,10 @@
 /* What the parts of recomputation share. A problem is an entry seen as steps over storages: what is
-   made, read, and may be made again. A schedule says, for every step, which earlier ops run again
-   in front of it, in the given order (a subset of a topological order is one), and for every gap
-   between two uses of a storage whether its bytes are held. Sizes are in units of the problem.
-   Ownership: everything lies in the arena that is handed in. Sources: Chen et al. 2016 (segments),
-   Kirisame et al. 2021 (evicting by cost, size and age), Jain et al. 2020 (the same states as an
-   integer program). */
+   made, read, and may be recomputed. A schedule says, for every step, which earlier ops are
+   recomputed in front of it, in the given order (a subset of a topological order is one), and for
+   every gap between two uses of a storage whether its bytes are held. Sizes are in units of the
+   problem. Ownership: everything lies in the arena that is handed in. Sources: Chen et al. 2016
+   (segments), Kirisame et al. 2021 (evicting by cost, size and age), Jain et al. 2020 (the same
+   states as an integer program). */
 #ifndef GC_PASSES_REMAT_IMPL_H
 #define GC_PASSES_REMAT_IMPL_H
 #include "passes/plan/plan_impl.h"
@@ -28,7 +28,7 @@ typedef struct RematStep {
   const int *in, *out; /* storages, each once */
   const RematPair *pair;
   int extra;  /* units that it needs while it runs */
-  int latest; /* the last step in front of which it may run again; -1: it runs once */
+  int latest; /* the last step in front of which it may be recomputed; -1: it runs once */
 } RematStep;
 
 typedef struct RematStorage {
@@ -61,11 +61,11 @@ RematProblem remat_problem(Arena *a, const Entry *e, const Plan *p, const Target
 typedef struct RematTouch {
   int step;
   int readers; /* ops of the step that read the storage */
-  bool held;   /* since the touch before; else it is made again here */
+  bool held;   /* since the touch before; else it is recomputed here */
 } RematTouch;
 
 typedef VEC(RematTouch) RematTouches;
-typedef VEC(int) RematAgain; /* steps whose ops run again, in their order */
+typedef VEC(int) RematAgain; /* steps whose ops are recomputed, in their order */
 
 typedef struct RematChange { /* one entry of the log, with what undoes it */
   enum {
@@ -113,7 +113,7 @@ typedef struct RematState {
   int *left, *at, *mark, clock; /* by storage, for one step */
   bool *taken;                  /* by pair of one step */
   int tiny;                     /* storages below this are never dropped */
-  /* Whether a storage that is missing is held longer or made again: by price, or always again. */
+  /* Whether a storage that is missing is held longer or recomputed: by price, or always again. */
   bool by_price;
   double price; /* excess that a unit of cost must remove */
   int choices;  /* that the price made */
@@ -121,15 +121,15 @@ typedef struct RematState {
 } RematState;
 
 RematState remat_state(Arena *a, const RematProblem *p);
-/* Nothing runs again; every step as in the plan. */
+/* Nothing is recomputed; every step as in the plan. */
 void remat_reset(RematState *s);
-/* The touches that follow from s->again, which holds what runs again; nothing else is held. */
+/* The touches that follow from s->again, which holds what is recomputed; nothing else is held. */
 void remat_rebuild(RematState *s);
 typedef struct RematRerun {
-  int at, step; /* an op runs again in front of a step */
+  int at, step; /* an op is recomputed in front of a step */
 } RematRerun;
 
-/* What runs again, which is all that there is to a state. */
+/* What is recomputed, which is all that there is to a state. */
 typedef VEC(RematRerun) RematSaved;
 void remat_save(const RematState *s, RematSaved *out);
 void remat_restore(RematState *s, const RematSaved *x, int limit);
@@ -154,14 +154,14 @@ int remat_peak(const RematState *s, int *at); /* and the first step that has it 
 
 int remat_touch_at(const RematState *s, int storage, int step);    /* index or -1 */
 int remat_touch_after(const RematState *s, int storage, int step); /* the first one not before */
-/* May the bytes not be held up to touch i, the op be run again there? */
+/* May the bytes not be held up to touch i, the op be recomputed there? */
 bool remat_droppable(const RematState *s, int storage, int i);
 void remat_drop(RematState *s, int storage, int i); /* settle afterwards */
 void remat_hold(RematState *s, int storage, int i);
 bool remat_may_rerun(const RematProblem *p, int step, int before);
 
-/* Calls each op of a step in turn with the index of its RematStep: what runs again, then the step's
-   own. made[k] says that result k is a new instance that later readers mean. */
+/* Calls each op of a step in turn with the index of its RematStep: what is recomputed, then the
+   step's own. made[k] says that result k is a new instance that later readers mean. */
 typedef void RematEmit(void *data, int step, const bool *made);
 void remat_step_ops(RematState *s, int step, RematEmit *emit, void *data);
 
@@ -170,7 +170,7 @@ void remat_step_ops(RematState *s, int step, RematEmit *emit, void *data);
 /* Cuts the way to step `turn` each time `length` units were made; holds what crosses a cut and what
    is made behind the last one, makes the rest again behind. */
 void remat_segments(RematState *s, int turn, double length);
-/* Runs the steps in order and evicts what is cheapest to make again for its size and age. False
+/* Runs the steps in order and evicts what is cheapest to recompute for its size and age. False
    where that does not fit, costs more than `most`, or takes the work beyond the deadline. */
 bool remat_evict(RematState *s, int64_t limit, double most, int64_t deadline);
 
@@ -198,24 +198,25 @@ int remat_shrink(RematState *s, int floor, int64_t effort);
 
 /* ---- loops: remat_loop.c, remat_loop_build.c ---- */
 
-/* A loop and the one in the other direction that reads its stacks on the way back. */
+/* A loop and the one in the other direction that reads its stacks in the backward pass. */
 typedef struct LoopPair {
   const Op *there, *back;
   const Op *there_end, *back_end; /* their yields */
   bool *droppable;                /* by result of `there`: a stack that `back` alone reads */
   bool *alive;     /* by result of `there`: another stack, held up to `back` anyway */
-  const Op **late; /* stores over what `there` reads: they wait for `back`, if it runs again */
+  const Op **late; /* stores over what `there` reads: they wait for `back`, if it is recomputed */
   int nlate;
 } LoopPair;
 
 /* How a pair runs with less memory. The first `blocks` times `block` iterations stack what they
-   drop only when the way back has come to their block, which then runs again from the carries that
-   were kept at its beginning. The iterations behind the blocks keep their stacks. With a block of 1
-   each iteration runs again in the body of the way back, and none is behind the blocks. */
+   drop only when the backward pass has come to their block, which then is recomputed from the
+   carries that were kept at its beginning. The iterations behind the blocks keep their stacks. With
+   a block of 1 each iteration is recomputed in the body of the backward pass, and none is behind
+   the blocks. */
 typedef struct LoopWay {
   int64_t block, blocks;
   const bool *dropped; /* by result of `there` */
-  double bytes;        /* about what is held for the way back, of what differs between ways */
+  double bytes;        /* about what is held for the backward pass, of what differs between ways */
   double flops, cost;  /* added */
   uint32_t found;      /* its number: of equal ones the first */
 } LoopWay;

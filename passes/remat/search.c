@@ -25,11 +25,11 @@ typedef struct Search {
   double noise;     /* of scores: 0 none */
   double most;      /* added cost beyond which a start is given up */
   double beat;      /* added cost of a plan that is there already */
-  double all;       /* excess where nothing runs again */
+  double all;       /* excess where nothing is recomputed */
   int64_t deadline; /* of s->work */
   int64_t grace;    /* beyond it: see out_of_time */
   uint64_t seed;
-  int peak_step, peak; /* of the plan in which nothing runs again */
+  int peak_step, peak; /* of the plan in which nothing is recomputed */
   double made;         /* units made up to peak_step */
   int *over;           /* by step: how many before it exceed the limit */
 } Search;
@@ -82,7 +82,7 @@ static Candidate heap_pop(Search *w) {
 
 /* What dropping the gap before touch i removes of the excess, per cost of its maker, other results
    of which may go with it; 0 where it cannot be dropped. A guess from above: what the rerun reads
-   may have to be held or made again, too. */
+   may have to be held or recomputed, too. */
 static double hope(Search *w, int v, int i) {
   RematState *s = w->s;
   if (!remat_droppable(s, v, i)) return 0;
@@ -295,7 +295,7 @@ static void ruin_and_recreate(Search *w) {
   }
 }
 
-/* No single move takes more from where the limit is exceeded: what runs again there is in each
+/* No single move takes more from where the limit is exceeded: what is recomputed there is in each
    other's way. The same around the step that exceeds it most. */
 static bool repair(Search *w) {
   RematState *s = w->s;
@@ -421,7 +421,7 @@ static bool best_start(Search *w, int limit, int64_t effort, bool any) {
   Start of[STARTS] = {0};
   double least = INFINITY;
   int64_t end = s->work + effort;
-  remat_set_limit(s, limit); /* of the state in which nothing runs again */
+  remat_set_limit(s, limit); /* of the state in which nothing is recomputed */
   w->all = (double)s->excess;
   for (int round = 0; round < ROUNDS; round++)
     for (int k; s->work < end && (k = next_start(of, round, least, w->all)) >= 0;) {

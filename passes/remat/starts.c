@@ -10,7 +10,7 @@ static int by_number(const void *a, const void *b) {
   return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
 }
 
-/* From step `turn` on, what is not kept is made again where it is first read, with all that this
+/* From step `turn` on, what is not kept is recomputed where it is first read, with all that this
    needs, and held from there. */
 static void make_again_behind(RematState *s, int turn, bool *there) {
   const RematProblem *p = s->p;
@@ -71,7 +71,7 @@ void remat_segments(RematState *s, int turn, double length) {
 }
 
 /* Eviction as a planner: steps run in order, and when bytes are short the storage goes that costs
-   least to make again (with what else is gone around it) for its bytes and age. */
+   least to recompute (with what else is gone around it) for its bytes and age. */
 typedef struct Evict {
   RematState *s;
   const RematProblem *p;

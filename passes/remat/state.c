@@ -1,7 +1,7 @@
-/* The state of recomputation: touches of every storage, what runs again in front of every step, and
-   the bytes live at each step, exact after every move.
-   Contract: primitive changes are logged with their inverse, so that a move is tried by making it;
-   the cost of a move is the length of the gaps it changes. */
+/* The state of recomputation: touches of every storage, what is recomputed in front of every step,
+   and the bytes live at each step, exact after every move. Contract: primitive changes are logged
+   with their inverse, so that a move is tried by making it; the cost of a move is the length of the
+   gaps it changes. */
 #include "passes/remat/remat_impl.h"
 
 #include <math.h>
@@ -253,7 +253,7 @@ enum {
   EXTEND, /* storage, step: it is there, and may be held for the next reader */
   IDLE,   /* storage, step: is it still made there for somebody? */
   USE,    /* storage, step: its maker runs there anyway */
-  RERUN,  /* step, op: runs again there */
+  RERUN,  /* step, op: is recomputed there */
   DROP    /* step, op: does not, unless one of its results is of use */
 };
 
@@ -279,8 +279,8 @@ static void drop_if_idle(RematState *s, int v, int step) {
     task(s, DROP, step, s->p->storage[v].maker);
 }
 
-/* The op runs again at this step anyway: what else it makes need not be held up to here, and may be
-   held from here on instead of being made once more. */
+/* The op is recomputed at this step anyway: what else it makes need not be held up to here, and may
+   be held from here on instead of being made once more. */
 static void use_result(RematState *s, int v, int at) {
   const RematStorage *x = &s->p->storage[v];
   int i = remat_touch_after(s, v, at), n = (int)s->touch[v].n;
@@ -335,7 +335,7 @@ static void drop_rerun(RematState *s, int at, int step) {
   for (int k = o->nin; k-- > 0;) task(s, UNNEED, o->in[k], at);
 }
 
-/* v is there already, or is held longer, or is made again. */
+/* v is there already, or is held longer, or is recomputed. */
 static void need(RematState *s, int v, int step) {
   const RematStorage *x = &s->p->storage[v];
   int i = remat_touch_after(s, v, step), n = (int)s->touch[v].n;
@@ -496,7 +496,7 @@ static void build_touches(RematState *s, int step, const RematStep *o) {
     vec_push(s->a, &s->touch[o->out[k]], (RematTouch){step, 0, false});
 }
 
-/* A touch that no one reads, with no one after it, is a result that is made again for nothing. */
+/* A touch that no one reads, with no one after it, is a result that is recomputed for nothing. */
 static void drop_idle(RematTouches *t) {
   for (uint32_t i = t->n; i-- > 1;) {
     if (t->at[i].readers || (i + 1 < t->n && t->at[i + 1].held)) continue;

@@ -1,5 +1,5 @@
 /* Fits an entry into a byte limit: in each of its orders, and with its loops in the ways that need
-   fewer bytes, the cheapest plan is kept. Contract: what runs again stands right in front of the
+   fewer bytes, the cheapest plan is kept. Contract: what is recomputed stands right in front of the
    step that needs it, as new values. The limit is met in the packed arena, not in the sum of live
    bytes alone: where packing misses it, the plan is made a little tighter. The least is looked for
    twice: plans are shrunk as far as they go, and limits below that are tried as if they had been
@@ -42,7 +42,7 @@ uint64_t remat_arena(Remat *w, uint64_t enough) {
 
 /* ---------------------------------------------------------------- rebuilding ---- */
 
-/* Values of the old entry on their way into the new one. A view is made again for every instance of
+/* Values of the old entry on their way into the new one. A view is recomputed for every instance of
    what it is a view of. */
 typedef struct Rewrite {
   Remat *w;
@@ -51,8 +51,8 @@ typedef struct Rewrite {
   Builder *b;
   const Entry *old;
   ValueId *map;
-  bool backward;  /* the step at hand is on the way back */
-  uint64_t flops; /* that run again */
+  bool backward;  /* the step at hand is in the backward pass */
+  uint64_t flops; /* that are recomputed */
 } Rewrite;
 
 static void bring(Rewrite *x, ValueId v) {
@@ -288,7 +288,7 @@ static int in_turn(Tries *x, uint64_t limit, Turn *out) {
   return n;
 }
 
-/* Fits the entry with the least work: in one of the orders, or with loops that run again. Each
+/* Fits the entry with the least work: in one of the orders, or with loops that are recomputed. Each
    order has half of the effort until one fits. Where the search comes near what its order allows,
    others are not looked at, nor is one that allows little less than what was found. */
 Remat *tries_fit(Tries *x, uint64_t limit, int64_t effort, RematPlan *found, uint64_t *arena) {
@@ -368,7 +368,7 @@ typedef struct Least {
   Tries *x;
   Remat *best; /* one of them */
   Entry fitted;
-  RematSaved saved; /* what runs again */
+  RematSaved saved; /* what is recomputed */
   RematPlan *found;
   uint64_t *arena;
 } Least;

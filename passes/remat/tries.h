@@ -20,7 +20,7 @@ typedef struct Remat { /* of one order of an entry, or with its loops in one of 
   Climbed loops[2]; /* one after the other; without a rung loops run as they are */
   bool further;     /* with the second */
   double cost;      /* that they add */
-  Entry old;        /* as it was before anything ran again: the problem's ids are its */
+  Entry old;        /* as it was before anything was recomputed: the problem's ids are its */
   const Target *t;
   const GlobalsPlan *g;
   Arena *a;
@@ -60,7 +60,7 @@ Remat *tries_fit(Tries *x, uint64_t limit, int64_t effort, RematPlan *found, uin
 /* Fits it into the least bytes that are found; with `probe` no limit below is met if it is asked
    for by as little as the alignment, and the effort is that of many limits. NULL after an error. */
 Remat *tries_least(Tries *x, bool probe, RematPlan *found, uint64_t *arena);
-/* The entry in the way of try k with what runs again there. */
+/* The entry in the way of try k with what is recomputed there. */
 Remat *tries_again(Tries *x, int k, const RematSaved *again);
 
 /* ---- remat_known.c ---- */
@@ -70,7 +70,7 @@ typedef struct RematKnown { /* about an entry under a limit */
   uint64_t limit;
   bool brief;       /* found with little search */
   int chosen;       /* try; -1: nobody has looked */
-  RematSaved again; /* what runs again */
+  RematSaved again; /* what is recomputed */
   RematPlan found;
   uint64_t arena; /* may be above the limit: the least that was found */
   struct RematKnown *next;

@@ -1,9 +1,9 @@
-/* Kept: what lives on only for the way back of a gradient (--remarks=saved): each value, for whom,
-   how large it is, and why it is not made again there instead.
-   Contract: needs lives in the plan; tells and changes nothing. The way back begins behind the last
-   product, window or loop that does not depend on it; what it needs may be made ahead, as the index
-   of a pool. A value is kept where it is made before the beginning and its last reader is on the
-   way back. In a kernel every op counts for itself. */
+/* Kept: what lives on only for the backward pass of a gradient (--remarks=saved): each value, for
+   whom, how large it is, and why it is not recomputed there instead. Contract: needs lives in the
+   plan; tells and changes nothing. The backward pass begins behind the last product, window or loop
+   that does not depend on it; what it needs may be made ahead, as the index of a pool. A value is
+   kept where it is made before the beginning and its last reader is in the backward pass. In a
+   kernel every op counts for itself. */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
 
@@ -11,7 +11,7 @@ typedef struct Readers { /* from the beginning on */
   const Op *first;
   const Op *heavy; /* a product or window */
   int others;      /* behind the first one */
-  bool last;       /* the last reader of all is on the way back */
+  bool last;       /* the last reader of all is in the backward pass */
 } Readers;
 
 typedef struct Kept {
@@ -20,13 +20,13 @@ typedef struct Kept {
   Arena *a;
   ValueId *root;    /* by value: what it is a view of */
   Readers *readers; /* by value: of it and its views */
-  bool *back;       /* by value: made on the way back, or from what is */
-  bool *ahead;      /* by value of a kernel's block: read by what is not on the way back */
+  bool *back;       /* by value: made in the backward pass, or from what is */
+  bool *ahead;      /* by value of a kernel's block: read by what is not in the backward pass */
   bool *read;       /* by value of a kernel's block */
-  uint32_t begin;   /* of the way back: index in the entry's body */
+  uint32_t begin;   /* of the backward pass: index in the entry's body */
 } Kept;
 
-/* ---------------------------------------------------------------- the way back ---- */
+/* ---------------------------------------------------------------- the backward pass ---- */
 
 static bool is_back(Kept *w, const Op *op) {
   ValueList reads = {0};
@@ -37,7 +37,7 @@ static bool is_back(Kept *w, const Op *op) {
   return back;
 }
 
-/* True if a heavy op that is not on the way back is in it. */
+/* True if a heavy op that is not in the backward pass is in it. */
 static bool goes_ahead(Kept *w, const Op *op) {
   if (op->kind != OP_KERNEL) return !is_back(w, op) && op_is_heavy(op);
   const Block *b = op->blocks[0];
@@ -71,7 +71,7 @@ static bool only_brings(const Op *op) {
   return op_info[op->kind].cls == CLASS_VIEW || op->kind == OP_CONVERT;
 }
 
-/* From behind: what only brings a value to the way back is on it. */
+/* From behind: what only brings a value to the backward pass is in it. */
 static void look_into(Kept *w, const Op *kernel) {
   const Block *b = kernel->blocks[0];
   for (uint32_t i = b->ops.n; i-- > 0;) {
@@ -146,13 +146,13 @@ static const char *why_kept(const Kept *w, ValueId v) {
   const Place *place = w->e->plan->place;
   const char *name = plan_op_name(op);
   char buf[32];
-  if (holds(w, op, is_scan)) return "only a memory limit runs a loop again";
+  if (holds(w, op, is_scan)) return "only a memory limit recomputes a loop";
   if (holds(w, op, op_is_heavy))
-    return arena_printf(w->a, "only a memory limit runs %s again, which takes %s operations", name,
+    return arena_printf(w->a, "only a memory limit recomputes %s, which takes %s operations", name,
                         plan_commas(buf, op_flops(w->e, op)));
   if (place[v].bytes < RECOMPUTE_LEAST) return "it is too small to be worth the trouble";
   if (holds(w, op, is_not_elementwise))
-    return arena_printf(w->a, "only a memory limit runs %s again, which is not element-wise", name);
+    return arena_printf(w->a, "only a memory limit recomputes %s, which is not element-wise", name);
   if (heavy) return arena_printf(w->a, "%s reads it from memory", plan_op_name(heavy));
   ValueList reads = {0};
   uint64_t bytes = 0;
@@ -199,7 +199,7 @@ void kept_tell(PassRun *r, const Entry *e) {
   char bytes[32];
   if (n)
     remark(r, REMARK_SAVED, "saved", e->loc,
-           "entry '%s' keeps %d value%s for the way back: %s bytes", e->name, n, n == 1 ? "" : "s",
-           plan_commas(bytes, sum));
+           "entry '%s' keeps %d value%s for the backward pass: %s bytes", e->name, n,
+           n == 1 ? "" : "s", plan_commas(bytes, sum));
   arena_free(w.a);
 }

@@ -149,7 +149,7 @@ static void add_update_edges(Graph *g, const Op *store) {
 
 static bool is_end(const Op *op) { return op_info[op->kind].flags & OPF_TERMINATOR; }
 
-/* By op id: what it makes is read by the block's end, or on the way there, or by nobody. */
+/* By op id: what it makes is read by the block's end, or by what leads to it, or by nobody. */
 static bool *find_outputs(Arena *a, const Entry *e, const Block *b) {
   bool *out = ARENA_ARRAY(a, bool, e->ops.n), *read = ARENA_ARRAY(a, bool, e->values.n);
   bool *wanted = ARENA_ARRAY(a, bool, e->values.n);
@@ -454,8 +454,9 @@ static uint64_t peak_of(Arena *a, const Entry *e, const PassRun *r, const Global
   return buffers_bound(a, &s.b);
 }
 
-/* Where ops run again, the order of the least peak need not be the one that fits with least work:
-   of a recurrent net that is the one by steps, in which little crosses from one to the next. */
+/* Where ops are recomputed, the order of the least peak need not be the one that fits with least
+   work: of a recurrent net that is the one by steps, in which little crosses from one to the next.
+ */
 static void keep_orders(Entry *e, const OpId *best, OpId *const *tried, int n) {
   Arena *a = e->module->arena;
   size_t bytes = e->body->ops.n * sizeof(OpId);

@@ -1,10 +1,10 @@
-/* Recompute: element-wise values that are read again far behind, as on the way back, are computed
-   again there from fewer bytes: of a gelu only its input stays. Contract: values stay the same to
-   the last bit, since the same ops read the same numbers; runs after the last cse, which would undo
-   it, and before fuse, which puts the copies into the kernels that read them. Far is behind two or
-   more products, convolutions or loops. The choice is by groups: what hangs on the same leaves is
-   computed again if that frees at least twice the bytes that the leaves then hold. Of the other
-   groups that is computed again which follows from what they hold anyway. */
+/* Recompute: element-wise values that are read again far behind, as in the backward pass, are
+   computed again there from fewer bytes: of a gelu only its input stays. Contract: values stay the
+   same to the last bit, since the same ops read the same numbers; runs after the last cse, which
+   would undo it, and before fuse, which puts the copies into the kernels that read them. Far is
+   behind two or more products, convolutions or loops. The choice is by groups: what hangs on the
+   same leaves is computed again if that frees at least twice the bytes that the leaves then hold.
+   Of the other groups that is computed again which follows from what they hold anyway. */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
 

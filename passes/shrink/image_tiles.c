@@ -3,7 +3,7 @@
      max_pool(relu(conv(x, w)))           by images: pooled block after pooled block
      conv_input_grad(max_pool_grad(d), w) by images, too
      conv_filter_grad(max_pool_grad(d), x), sums of channels: by channels, each of which is a sum of
-                                          its own; what is element-wise, or a pool, is made again
+                                          its own; what is element-wise, or a pool, is recomputed
    Contract: before fusion and layouts. Does nothing without a limit, nor where the rest of the
    pipeline, tried with it and without, does not run less arithmetic again or meet the limit for it.
    Results are the same to the last bit, since every element stays the same sum; nothing is

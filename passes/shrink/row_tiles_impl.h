@@ -21,7 +21,7 @@ typedef struct Region {
   bool *given;   /* by value: made in the loop, read outside of it */
   int nsums;
   OpId last;      /* op of the region */
-  bool backward;  /* one of its ops is on the way back */
+  bool backward;  /* one of its ops is in the backward pass */
   const Op *what; /* reads the whole, where there is no region */
 } Region;
 

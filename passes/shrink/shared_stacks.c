@@ -4,7 +4,7 @@
    but one. The loop carries it and writes a row of it in every iteration.
    Contract: before fusion and layouts; values stay the same to the last bit. Rows begin where every
    target may find a tensor, so that the stacks are read where they lie; a stack that is stored, or
-   stacked by a loop around, is left to be made in its place. A loop can run again without its
+   stacked by a loop around, is left to be made in its place. A loop can be recomputed without its
    stacks but not without a carry, so under a limit both ways are tried. */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"

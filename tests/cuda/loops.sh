@@ -1,6 +1,6 @@
 #!/bin/sh
 # loops.sh GC MKDATA DRIVER-DIRECTORY SCRATCH: executables with loops, in the PTX interpreter. Nested ones
-# and their gradients give the CPU's results in a graph, poisoned, and profiled, and so do loops that run again in
+# and their gradients give the CPU's results in a graph, poisoned, and profiled, and so do loops that are recomputed in
 # blocks; the recurrent example trains as on the CPU and writes. Exit code 77 and "NOT TESTED" where there is no NVRTC.
 set -u
 gc=$1 mkdata=$2 driver=$3
@@ -69,10 +69,10 @@ LD_LIBRARY_PATH=$driver ./wide f --x x.npy --w w.npy --b b.npy --t t.npy --devic
   fail 'chunks on the GPU'
 head -c "$(stat -c %s want)" out | cmp -s - want || fail 'chunks: other results than the CPU'
 
-# ---- in blocks that run again before their way back, under a limit ----
+# ---- in blocks that are recomputed before their backward pass, under a limit ----
 compile "$here/docs/examples/recurrent.g" -o whole
 compile "$here/docs/examples/recurrent.g" --memory-limit=60% --remarks=remat --target=cuda,cpu --arch=sm_80 -o blocks
-grep -q 'iterations of scan run again before their way back, [2-9] at a time' out || fail 'no blocks'
+grep -q 'iterations of scan are recomputed before their backward pass, [2-9] at a time' out || fail 'no blocks'
 "$mkdata" npy f32 12,16,32 6 x.npy
 "$mkdata" npy f32 16,32 7 y.npy
 ./whole step --x x.npy --y y.npy --dw want.npy >out 2>&1 || fail 'a loop on the CPU'

@@ -42,13 +42,13 @@ least() { sed -n "s/.*entry 'train' .*the least that was found is \([0-9,]*\) by
 run 0 "$gc" "$here/docs/examples/vgg.g" -O2 --memory-limit=460M --dump-plan=json
 at_most "$(arena train)" $((460 << 20)) "VGG-A's arena under 30 %"
 at_most "$(python3 -c 'import json
-print(max(100 * e["recompute_flops"] // e["flops"] for e in json.load(open("out.txt"))["entries"]))')" 0 'per cent of VGG-A that run again'
+print(max(100 * e["recompute_flops"] // e["flops"] for e in json.load(open("out.txt"))["entries"]))')" 0 'per cent of VGG-A that are recomputed'
 
 # ---- a stacked recurrent net, unrolled: the sums of one layer's weight gradients are open at a time ----
 run 0 "$gc" "$here/tests/bench/limits/lstm.g" -O2 -D T=12 -D H=64 -D N=16 -D V=32 --memory-limit=700K --dump-plan=json
 at_most "$(python3 -c 'import json
 print(max(100 * e["recompute_flops"] // (e["flops"] - e["recompute_flops"]) for e in json.load(open("out.txt"))["entries"]))')" 20 \
-  'per cent of an unrolled LSTM that run again'
+  'per cent of an unrolled LSTM that are recomputed'
 
 # ---- a curve knows what a limit would do to the program: parts of the batch, chunks of rows, parts of a concat ----
 whole=gather-matmul,fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce

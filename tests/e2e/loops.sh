@@ -1,5 +1,5 @@
 #!/bin/sh
-# Loops that run again for their ways back: the bits of a net whose memory has no limit, with dropout in the
+# Loops that are recomputed for their backward passes: the bits of a net whose memory has no limit, with dropout in the
 # body, for numbers of steps with and without divisors.
 . "$(dirname "$0")/common.sh"
 unoptimised
@@ -50,7 +50,7 @@ for seed in 3 4; do
 done
 same s3.safetensors w_t13_1G.safetensors 'without poison'
 cmp -s s3.safetensors s4.safetensors && fail 'dropout does not draw by the seed'
-holds remarks_160K 'of 13 iterations of scan run again'
+holds remarks_160K 'of 13 iterations of scan are recomputed'
 # rows along any axis, by the counter, backwards, from the end, of what the loop changes, of u8 and i64, at several places at once: the bits
 # of the loop unrolled, of rows that lie one behind the other, and without any pass; a place that is not there is found
 cat >rows.g <<'END'

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Random numbers in loops: a scan draws what it draws unrolled, whatever stands around it, and dropout's
-# mask on the way back is the one on the way forth; initial values are the same in whatever order they lie.
+# mask in the backward pass is the one in the forward pass; initial values are the same in whatever order they lie.
 . "$(dirname "$0")/common.sh"
 unoptimised
 cat >loop.g <<'END'

@@ -150,7 +150,7 @@ entry learn(t : i32[16, 12], y : f32[16, 32]) {
 }
 END
 build r --memory-limit=60% --remarks=remat
-grep -q 'of 12 iterations of scan run again before their way back, [0-9]* at a time' out.txt || {
+grep -q 'of 12 iterations of scan are recomputed before their backward pass, [0-9]* at a time' out.txt || {
   fail 'no loop runs in blocks'
   cat out.txt
 }

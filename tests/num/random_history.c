@@ -18,8 +18,8 @@ static int below(Gen *g, int n) { return (int)random_below(&g->rng, n); }
 
 static void carry(Gen *g) { fprintf(g->f, "v%d", below(g, g->carries)); }
 
-/* What the way back needs of these: the carry before, the new one, or neither. The last one is a
-   row that lies elsewhere. */
+/* What the backward pass needs of these: the carry before, the new one, or neither. The last one is
+   a row that lies elsewhere. */
 static void next_value(Gen *g) {
   static const char *const form[] = {"tanh(%s @ w + x[i])",
                                      "sigmoid(%s * x[i])",

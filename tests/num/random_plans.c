@@ -3,8 +3,8 @@
    go through all passes of -O2, half through those alone that every value stays visible to.
      random_plans [COUNT [FIRST]]        COUNT programs from seed FIRST
      random_plans --faults [COUNT [FIRST]]  breaks plans: what breaks must show in the results
-     random_plans --loops [COUNT [FIRST]]   with loops that run again for their ways back in every
-                                            way that a limit could ask for
+     random_plans --loops [COUNT [FIRST]]   with loops that are recomputed for their backward
+                                            passes in every way that a limit could ask for
      random_plans --histories [COUNT [FIRST]]  recurrences that stack their states
    Contract: prints the seed of what differs, and exits with 1; also where a limit is refused that
    is at least what an earlier refusal named, or met that is less, or any other error than that
@@ -29,7 +29,7 @@
 static const char unfused[] = "autodiff,fold,hoist,cse,dce,shared-stacks{all=1},layout,order," REMAT
                               ",liveness,inplace,streams,share,plan-verify";
 
-enum { LATE = 8 }; /* values that are held to the end, unless a limit has them made again */
+enum { LATE = 8 }; /* values that are held to the end, unless a limit has them recomputed */
 
 typedef Module *Maker(Ctx *c, uint64_t seed, int late);
 
@@ -154,8 +154,8 @@ static Module *plan(const Program *p, const char *how, uint64_t limit, int strea
 }
 
 /* The least that a hopeless limit is refused with, and one unit below it is, too; the most for
-   which anything must run again, and what lies between; how many of them there are, or -1: it is
-   not refused as it must be. */
+   which anything must be recomputed, and what lies between; how many of them there are, or -1: it
+   is not refused as it must be. */
 static int limits_of(const Program *p, uint64_t limit[LIMITS], Tally *tally) {
   char *why = NULL;
   Module *m = plan(p, "pack", 0, 1, NULL);
@@ -332,7 +332,7 @@ static bool faults_show(uint64_t first, long count, const Target *cpu) {
   return ok;
 }
 
-/* ---- loops that run again ---- */
+/* ---- loops that are recomputed ---- */
 
 typedef struct Loops {
   long programs, ways, each, blocks; /* with such loops; ways of them; and of which kinds */
@@ -404,8 +404,8 @@ static bool loops_agree(uint64_t first, long count, const Target *cpu) {
   bool ok = true;
   for (uint64_t s = first; ok && s < first + (uint64_t)count; s++)
     ok = all_rungs(s, s % 2 ? cpu : &random_target, &n);
-  printf("%ld of %ld programs have loops that can run again, in %ld ways: %ld loops by iterations, "
-         "%ld by blocks\n",
+  printf("%ld of %ld programs have loops that can be recomputed, in %ld ways: %ld loops by "
+         "iterations, %ld by blocks\n",
          n.programs, count, n.ways, n.each, n.blocks);
   return ok && (count < 100 || (n.each && n.blocks));
 }

@@ -202,8 +202,8 @@ static void attention(Gen *g) {
   if (g->o.grads && g->nloss < 3) ask(g, x, types, 3);
 }
 
-/* A loop, states that are stored before its way back, and the gradients, by what goes in, of a loss
-   of what comes out. */
+/* A loop, states that are stored before its backward pass, and the gradients, by what goes in, of a
+   loss of what comes out. */
 static void recurrence(Gen *g) {
   enum { MOST = 6 };
   uint32_t before = g->pool.n;
@@ -273,7 +273,7 @@ static void one_op(Gen *g) {
 }
 
 /* Values that are read once together, and then one after the other: each is held until its turn, or
-   made again. */
+   recomputed. */
 static void read_late(Gen *g) {
   const Type *scalar = type_scalar(g->c, gen_float(g));
   ValueId *late = ARENA_ARRAY(g->m->arena, ValueId, g->o.late), s = gen_constant(g, scalar);

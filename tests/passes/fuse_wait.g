@@ -1,7 +1,7 @@
 # RUN: %gc -O2 -march=x86-64-v3 --emit=ir --passes=fold,cse,dce,autodiff,fold,cse,dce,fuse %s -o - | FileCheck-14 %s
 # RUN: %gc -O2 -march=x86-64-v3 --remarks=fuse --emit=plan -o /dev/null %s 2>&1 | FileCheck-14 %s --check-prefix=WHY
 # One table serves the first layer and the last. The last one's part of its gradient does not wait for the
-# first one's, which comes at the end of the way back: the wide result would be held as long.
+# first one's, which comes at the end of the backward pass: the wide result would be held as long.
 entry train(x : f32[8, 16], t : f32[8, 64]) {
   param w : f32[16, 64] = glorot()
   h = tanh(x @ w)

@@ -4,7 +4,7 @@
 # RUN: %gc -O2 -march=x86-64-v3 --dump-plan %s | FileCheck-14 %s --check-prefix=WHOLE
 # RUN: not-14 %gc -O2 -march=x86-64-v3 --memory-limit=900K --emit=plan -o /dev/null %s --passes=fold,hoist,cse,dce,autodiff,fold,hoist,cse,dce,cheap-remat,fuse,layout,order,remat,liveness,inplace,share 2>&1 | FileCheck-14 %s --check-prefix=LEAST
 # The first layer is 64 channels wide, of 3, and soon a quarter as large. Some images at a time are convolved and
-# pooled; on the way back some channels at a time of the gradient by that layer come to theirs of the filters.
+# pooled; in the backward pass some channels at a time of the gradient by that layer come to theirs of the filters.
 entry train(x : f32[16, 3, 16, 16], t : i32[16]) {
   a = max_pool(relu(conv(x, 64, 3) as a), 2)
   loss = mean(xent(linear(flatten(a), 10) as head, t))

@@ -5,7 +5,7 @@
 # RUN: FileCheck-14 %s < %t.why
 # RUN: sed 's/"loc": "[^"]*"//; s/"scope": "[^"]*"//; s/"source": "[^"]*"//' %t.known > %t.1
 # RUN: sed 's/"loc": "[^"]*"//; s/"scope": "[^"]*"//; s/"source": "[^"]*"//' %t.new | cmp - %t.1
-# CHECK: runs again before
+# CHECK: is recomputed before
 entry train(x : f32[16, 3, 16, 16], t : i32[16]) {
   a = max_pool(relu(conv(x, 64, 3) as a), 2)
   loss = mean(xent(linear(flatten(a), 10) as head, t))

@@ -4,7 +4,7 @@
 # RUN: %gc -O2 -march=x86-64-v3 --memory-limit=1000K --remarks=remat --emit=plan -o /dev/null %s 2>&1 | FileCheck-14 %s --check-prefix=TWO
 # RUN: %gc -O2 -march=x86-64-v3 --memory-limit=99% --remarks=remat --emit=plan -o /dev/null %s 2>&1 | FileCheck-14 %s --check-prefix=FEW
 # RUN: not-14 %gc -O2 -march=x86-64-v3 -D M=0 --memory-limit=500K --emit=plan -o /dev/null %s 2>&1 | FileCheck-14 %s --check-prefix=NORM
-# Two layers of which the way back reads all images. Sums over the batch go on from part to part, in place; the loss
+# Two layers of which the backward pass reads all images. Sums over the batch go on from part to part, in place; the loss
 # waits for the last part. With a mean over the batch in the midst (-D M=0) all behind it would have to wait.
 let M = 1
 def net(x) {

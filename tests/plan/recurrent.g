@@ -2,7 +2,7 @@
 # RUN: FileCheck-14 %s < %t.json
 # RUN: FileCheck-14 %s --check-prefix=WHY < %t.txt
 # The least peak has the order that goes layer by layer, in which no place is narrow. In the order of
-# the steps only h and c of both layers cross from one to the next, and what is between is made again.
+# the steps only h and c of both layers cross from one to the next, and what is between is recomputed.
 let B = 16
 let H = 32
 let T = 6
@@ -18,4 +18,4 @@ entry train(x : f32[T, B, H], t : f32[B, H]) {
 }
 # CHECK: "arena_bytes": {{1[345][0-9][0-9][0-9][0-9]}},
 # CHECK: "recompute_flops": {{[1-9]}}
-# WHY: runs again before
+# WHY: is recomputed before

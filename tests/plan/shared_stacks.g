@@ -4,7 +4,7 @@
 # RUN: %gc %s -march=x86-64-v3 --streams=3 --emit=plan -o /dev/null
 # RUN: %gc %s -march=x86-64-v3 --memory-limit=160000 --emit=plan -o /dev/null
 # RUN: %gc %s -O1 -march=x86-64-v3 --memory-limit=100% --dump-plan --emit=plan -o /dev/null | FileCheck-14 %s --check-prefix=SHARE
-# The way back needs the state before each iteration and the state after it. They lie in one tensor
+# The backward pass needs the state before each iteration and the state after it. They lie in one tensor
 # with a row more, which the loop carries and writes in place; both stacks are read where it lies.
 let T = 16
 entry train(x : f32[T, 16, 64], y : f32[16, 64]) {
@@ -44,7 +44,7 @@ entry both(h0 : f32[16, 64], w : f32[64, 64]) {
 # CHECK-NOT: f32[16,16,64], f32[16,16,64]
 # CHECK: return
 
-# Without a way back there is no history.
+# Without a backward pass there is no history.
 entry infer(h : f32[16, 64], w : f32[64, 64]) {
   hs = scan i in 0..T {
     h = tanh(h @ w)

@@ -1,8 +1,8 @@
 /* The lower bound of recomputation. Of a chain it is known in closed form: at each step every
-   result that is read later is held or made again, which is the fractional knapsack. On small
-   random problems all sets of what may run again are tried. Contract: the bound is that of the
-   linear program; no schedule adds less; it is above 0 wherever something must run again, and not
-   far below what must.
+   result that is read later is held or recomputed, which is the fractional knapsack. On small
+   random problems all sets of what may be recomputed are tried. Contract: the bound is that of the
+   linear program; no schedule adds less; it is above 0 wherever something must be recomputed, and
+   not far below what must.
  */
 #include "tests/unit/plan_rig.h"
 
@@ -43,8 +43,8 @@ typedef struct Layer {
   double flops;
 } Layer;
 
-/* Each layer is `depth` steps, of which the way back reads the last one's result; a gradient is one
-   unit. */
+/* Each layer is `depth` steps, of which the backward pass reads the last one's result; a gradient
+   is one unit. */
 static RematProblem chain(Arena *a, PlanRig *r, int depth, int sizes, Layer *layer) {
   RematProblem p = problem_new(a, LAYERS * (depth + 1) + 1);
   int of[LAYERS], last = -1;
@@ -69,7 +69,7 @@ static int dearest_first(const void *pa, const void *pb) {
   return (x < y) - (x > y);
 }
 
-/* The first n layers are held in the room, or made again. */
+/* The first n layers are held in the room, or recomputed. */
 static double knapsack(const Layer *layer, int n, double room) {
   Layer other[LAYERS];
   double added = 0;
@@ -89,7 +89,7 @@ static double at_turn(const Layer *layer, int limit) {
   return knapsack(layer, LAYERS - 1, limit - 2 - layer[LAYERS - 1].size);
 }
 
-/* The same of every layer, on the way back and there: its result and what it is made of. */
+/* The same of every layer, in both passes: its result and what it is made of. */
 static double at_most(const Layer *layer, int depth, int limit) {
   double most = 0;
   for (int i = 0; i < LAYERS; i++) {
@@ -126,7 +126,7 @@ static void test_chain(void **state) {
   check_chains(1, 7);
 }
 
-/* A layer that runs again does so as a whole: what it makes on the way is held nowhere. */
+/* A layer that is recomputed does so as a whole: what it makes on the way is held nowhere. */
 static void test_deep_layers(void **state) {
   (void)state;
   check_chains(2, 1);
