@@ -9,4 +9,7 @@ const char *known_elsewhere(const char *name);
 /* Which of n names of arguments means what `name` does there; NULL: none. */
 const char *known_argument(const char *name, const char *const *names, int n);
 
+/* What to write instead of a keyword of another language; NULL: it is none, or word is NULL. */
+const char *known_keyword(const char *word);
+
 #endif

@@ -1,21 +1,25 @@
 /* Says what is wrong where the grammar cannot go on: in the user's words, what was expected and
    what was found; where a habit or a slip of the keyboard is recognised, what to do instead.
-   Contract: one error (with its notes) for each call; the words come from the token table of
-   parse.y. */
+   Contract: one error (with its notes) for each call; kinds of tokens decide, and their words come
+   from the token table of parse.y. */
+#include "lang/syntax/elsewhere.h"
+#include "lang/syntax/parse.tab.h"
 #include "lang/syntax/parse_impl.h"
 
-static const char end_of_line[] = "the end of the line";
-
+/* Tokens of parse.y by their kind, so that the way one is spelled in a message decides nothing. */
 typedef struct Expected {
-  const char *const *word;
+  const int *token;
+  const char *const *word; /* of each, as a message names it */
   int n;
 } Expected;
 
-static bool expects(Expected e, const char *word) {
+static const char *expected_word(Expected e, int token) {
   for (int i = 0; i < e.n; i++)
-    if (strcmp(e.word[i], word) == 0) return true;
-  return false;
+    if (e.token[i] == token) return e.word[i];
+  return NULL;
 }
+
+static bool expects(Expected e, int token) { return expected_word(e, token) != NULL; }
 
 static bool one_of(const char *word, const char *const *list) {
   for (int i = 0; word && list[i]; i++)
@@ -23,27 +27,26 @@ static bool one_of(const char *word, const char *const *list) {
   return false;
 }
 
-/* Words said as one: where the first is expected, all are, and the group's name is enough. */
+/* Tokens said as one: where the first is expected, all are, and the group's name is enough. */
 typedef struct Group {
   const char *name;
-  const char *words[24]; /* NULL ends them */
+  int n;
+  int token[24];
 } Group;
 
-static const Group value_group = {"a value",
-                                  {"an integer", "a number", "true or false", "a string", "a name",
-                                   "a dtype", "'('", "'['", "'-'", "'not'", NULL}};
-static const Group operator_group = {
-    "an operator",
-    {"'+'",  "'-'",  "'*'",  "'/'", "'%'",  "'@'", "'**'", "'|>'", "'if'", "'and'", "'or'",
-     "'as'", "'=='", "'!='", "'<'", "'<='", "'>'", "'>='", "'('",  "'['",  "'\\''", NULL}};
-static const Group statement_group = {"a statement",
-                                      {"'return'", "'yield'", "'param'", "'state'", "'for'",
-                                       "'scan'", "'if'", "'scope'", "'minimize'", "'let'",
-                                       "'hyper'", "'def'", "'entry'", "'use'", NULL}};
-static const Group declaration_group = {
-    "a declaration (let, hyper, def, entry or use)",
-    {"'let'", "'hyper'", "'def'", "'entry'", "'use'", "'return'", "'yield'", "'param'", "'state'",
-     "'for'", "'scan'", "'if'", "'scope'", "'minimize'", "the end of the value", NULL}};
+static const Group value_group = {
+    "a value", 10, {INTEGER, FLOAT, BOOLEAN, STRING, NAME, DTYPE, '(', '[', '-', NOT}};
+static const Group operator_group = {"an operator", 21, {'+',  '-', '*', '/', '%', '@', POW,
+                                                         PIPE, IF,  AND, OR,  AS,  EQ,  NE,
+                                                         '<',  LE,  '>', GE,  '(', '[', '\''}};
+static const Group statement_group = {
+    "a statement",
+    14,
+    {RETURN, YIELD, PARAM, STATE, FOR, SCAN, IF, SCOPE, MINIMIZE, LET, HYPER, DEF, ENTRY, USE}};
+static const Group declaration_group = {"a declaration (let, hyper, def, entry or use)",
+                                        15,
+                                        {LET, HYPER, DEF, ENTRY, USE, RETURN, YIELD, PARAM, STATE,
+                                         FOR, SCAN, IF, SCOPE, MINIMIZE, END}};
 
 enum { MAX_SAID = 8 };
 typedef struct Said {
@@ -55,40 +58,43 @@ static void say(Said *s, const char *word) {
   if (s->n < MAX_SAID) s->at[s->n++] = word;
 }
 
-static bool in_group(const Group *g, const char *word) {
-  for (int i = 0; g && g->words[i]; i++)
-    if (strcmp(g->words[i], word) == 0) return true;
+static bool in_group(const Group *g, int token) {
+  for (int i = 0; g && i < g->n; i++)
+    if (g->token[i] == token) return true;
   return false;
 }
+
+/* A quote transposes what is left of it, but who writes one elsewhere begins a string. */
+static bool is_operator(int token) { return token != '\'' && in_group(&operator_group, token); }
 
 /* The words for a message: groups first, then what is in none of them. */
 static Said choose(Expected e) {
   Said s = {{0}, 0};
   const Group *used[2] = {NULL, NULL};
-  bool line_may_end = expects(e, end_of_line);
-  if (expects(e, "'return'") && !expects(e, "'}'")) {
+  const char *end_of_line = expected_word(e, NEWLINE); /* NULL: the line cannot end here */
+  if (expects(e, RETURN) && !expects(e, '}')) {
     used[0] = &declaration_group;
     used[1] = &value_group;
     say(&s, declaration_group.name);
-  } else if (expects(e, "'return'")) {
+  } else if (expects(e, RETURN)) {
     used[0] = &statement_group;
     used[1] = &value_group;
     say(&s, statement_group.name);
-  } else if (expects(e, "an integer")) {
+  } else if (expects(e, INTEGER)) {
     used[0] = &value_group;
     say(&s, value_group.name);
-  } else if (expects(e, "'+'")) {
+  } else if (expects(e, '+')) {
     used[0] = &operator_group;
   }
   for (int i = 0; i < e.n; i++) {
-    if (in_group(used[0], e.word[i]) || in_group(used[1], e.word[i])) continue;
+    int t = e.token[i];
+    if (in_group(used[0], t) || in_group(used[1], t)) continue;
     /* where a line may end, a list that could go on is not what was forgotten */
-    if (line_may_end && one_of(e.word[i], (const char *const[]){"','", "':'", end_of_line, NULL}))
-      continue;
+    if (end_of_line && (t == ',' || t == ':' || t == NEWLINE)) continue;
     say(&s, e.word[i]);
   }
-  if (line_may_end && used[0] == &operator_group) say(&s, operator_group.name);
-  if (line_may_end) say(&s, end_of_line);
+  if (end_of_line && used[0] == &operator_group) say(&s, operator_group.name);
+  if (end_of_line) say(&s, end_of_line);
   return s;
 }
 
@@ -104,35 +110,10 @@ static const char *const statement_words[] = {"param",    "state",  "for",   "sc
                                               "if",       "scope",  "else",  "with",
                                               "minimize", "return", "yield", NULL};
 
-/* Words of other languages, and what to write here. */
-static const struct {
-  const char *word, *hint;
-} habits[] = {
-    {"elif", "write 'else if'"},
-    {"while", "loops have a known length: 'for i in a..b'"},
-    {"fn", "a function is declared with 'def'"},
-    {"func", "a function is declared with 'def'"},
-    {"function", "a function is declared with 'def'"},
-    {"import", "another file is read with 'use \"file.g\"'"},
-    {"include", "another file is read with 'use \"file.g\"'"},
-    {"const", "a constant is declared with 'let'"},
-    {"var", "a value is bound with x = ..., a constant declared with 'let x = ...'"},
-    {"lambda", "functions are declared with 'def'"},
-    {"class", "a model is a 'def', and its parameters are declared where they are used"},
-    {"print", "a value is printed by an entry that returns it"},
-    {"assert", "a shape is checked by x = e : f32[n, d]"},
-};
-
-static const char *habit(const char *word) {
-  for (size_t i = 0; word && i < sizeof habits / sizeof habits[0]; i++)
-    if (strcmp(habits[i].word, word) == 0) return habits[i].hint;
-  return NULL;
-}
-
 /* A name where a keyword was meant: "retrun x", "entyr train(...)". */
 static void hint_keyword(Parser *ps, const char *word, bool outside) {
   if (!word || word_is_reserved(word)) return;
-  const char *hint = habit(word);
+  const char *hint = known_keyword(word);
   if (hint) {
     parse_note(ps, SEV_HINT, (Loc){0}, "%s", hint);
     return;
@@ -147,14 +128,13 @@ static void hint_keyword(Parser *ps, const char *word, bool outside) {
 /* What an unfinished statement still needs, or a list in parentheses that call nothing: true where
    that is known and was said. */
 static bool hint_missing(Parser *ps, Expected e, const Found *f) {
-  bool listed =
-      f->open == '(' && strcmp(f->word, "','") == 0 && expects(e, "'+'") && !expects(e, "','");
+  bool listed = f->open == '(' && f->token == ',' && expects(e, '+') && !expects(e, ',');
   const char *word = listed ? f->before_opener : NULL;
-  if (expects(e, "'with'") || (word && strcmp(word, "minimize") == 0)) {
+  if (expects(e, WITH) || (word && strcmp(word, "minimize") == 0)) {
     parse_note(ps, SEV_HINT, (Loc){0}, "an optimizer follows: minimize loss with adamw(1e-3)");
     return true;
   }
-  if (expects(e, "'..'") || (word && strcmp(word, "in") == 0)) {
+  if (expects(e, RANGE) || (word && strcmp(word, "in") == 0)) {
     parse_note(ps, SEV_HINT, (Loc){0}, "a loop counts: i in 0..n { … } runs for i = 0 to n - 1");
     return true;
   }
@@ -165,8 +145,8 @@ static bool hint_missing(Parser *ps, Expected e, const Found *f) {
                      : "a list stands in square brackets: [1, 2]");
     return true;
   }
-  bool typed = e.n == 1 ? !f->before : e.n == 2 && expects(e, "'['");
-  if (expects(e, "'='") && typed) {
+  bool typed = e.n == 1 ? !f->before : e.n == 2 && expects(e, '[');
+  if (expects(e, '=') && typed) {
     parse_note(ps, SEV_HINT, (Loc){0},
                "it needs a value to begin with, as in = glorot() or = zeros()");
     return true;
@@ -176,62 +156,61 @@ static bool hint_missing(Parser *ps, Expected e, const Found *f) {
 
 /* Mistakes with one known cause: true when one of them was reported. */
 static bool known_mistake(Parser *ps, Expected e, const Found *f) {
-  static const char *const comparisons[] = {"'=='", "'!='", "'<'", "'<='", "'>'", "'>='", NULL};
+  static const Group comparisons = {"a comparison", 6, {EQ, NE, '<', LE, '>', GE}};
   bool is_word = f->name != NULL;
-  if (strcmp(f->word, "'='") == 0 && expects(e, "'+'") && !expects(e, "'='")) {
-    if (expects(e, "'=='"))
+  if (f->token == '=' && expects(e, '+') && !expects(e, '=')) {
+    if (expects(e, EQ))
       parse_error(ps, f->loc,
-                  expects(e, end_of_line) ? "only names can stand left of '='; values are immutable"
-                                          : "'=' binds a name; to compare write '=='");
+                  expects(e, NEWLINE) ? "only names can stand left of '='; values are immutable"
+                                      : "'=' binds a name; to compare write '=='");
     else
       parse_error(ps, f->loc, "unexpected '=' after a comparison");
     return true;
   }
-  if (strcmp(f->word, "':='") == 0 && expects(e, "'+'") && expects(e, end_of_line)) {
+  if (f->token == UPDATE && expects(e, '+') && expects(e, NEWLINE)) {
     parse_error(
         ps, f->loc,
         "only names can stand left of ':='; x := dynamic_update(x, part, at) gives a part anew");
     return true;
   }
-  if (one_of(f->word, comparisons) && expects(e, "'and'") && !expects(e, "'=='")) {
+  if (in_group(&comparisons, f->token) && expects(e, AND) && !expects(e, EQ)) {
     parse_error(ps, f->loc, "comparisons do not chain; join them with 'and': a < b and b < c");
     return true;
   }
-  if (is_word && word_is_reserved(f->name) && expects(e, "a name") && !f->starts_line &&
-      !expects(e, "an integer")) {
+  if (is_word && word_is_reserved(f->name) && expects(e, NAME) && !f->starts_line &&
+      !expects(e, INTEGER)) {
     parse_error(ps, f->loc, "'%s' is a reserved word, it cannot be a name", f->name);
     return true;
   }
-  if (one_of(f->word, operator_group.words) && expects(e, "'|>'") && !expects(e, "'+'")) {
+  if (is_operator(f->token) && expects(e, PIPE) && !expects(e, '+')) {
     parse_error(ps, f->loc, "'|>' binds loosest; put what it makes in parentheses: (x |> f) + 1");
     return true;
   }
-  if (one_of(f->word, operator_group.words) && expects(e, "'return'") && f->starts_line) {
+  if (is_operator(f->token) && expects(e, RETURN) && f->starts_line) {
     parse_error(ps, f->loc, "a line cannot start with %s", f->word);
     parse_note(ps, SEV_HINT, (Loc){0}, "to go on with the line above, end that line with %s",
                f->word);
     return true;
   }
-  if (strcmp(f->word, "\"'\"") == 0 && expects(e, "an integer")) {
+  if (f->token == '\'' && expects(e, INTEGER)) {
     parse_error(ps, f->loc,
                 "expected a value, found a single quote; strings stand in double quotes");
     return true;
   }
-  if (e.n == 1 && expects(e, "a string")) {
+  if (e.n == 1 && expects(e, STRING)) {
     parse_error(ps, f->loc, "expected the name of a file in double quotes, found %s", f->word);
     return true;
   }
-  if (e.n == 1 && expects(e, "':'")) {
+  if (e.n == 1 && expects(e, ':')) {
     parse_error(ps, f->loc, "expected ':' and a type, found %s", f->word);
     return true;
   }
-  if (strcmp(f->word, "'{'") == 0 && expects(e, "an integer") && !expects(e, "'return'") &&
-      f->open != '[') {
+  if (f->token == '{' && expects(e, INTEGER) && !expects(e, RETURN) && f->open != '[') {
     parse_error(ps, f->loc, "expected a value, found '{'");
     parse_note(ps, SEV_HINT, (Loc){0}, "a list stands in square brackets: [1, 2]");
     return true;
   }
-  if (strcmp(f->word, "a string") == 0 && expects(e, "'\\''")) {
+  if (f->token == STRING && expects(e, '\'')) {
     parse_error(ps, f->loc, "a string cannot follow a value");
     return true;
   }
@@ -243,22 +222,22 @@ static const char *found_text(Parser *ps, const Found *f) {
   return reserved ? intern_printf(ps->c, "the reserved word '%s'", f->name) : f->word;
 }
 
-void syntax_error(Parser *ps, const char *const *expected, int n) {
+void syntax_error(Parser *ps, const int *token, const char *const *word, int n) {
   if (ps->stopped) return;
-  Expected e = {expected, n};
+  Expected e = {token, word, n};
   Found f = lex_found(ps);
   if (!f.reported && !known_mistake(ps, e, &f)) {
     bool outside = f.open != '{' && f.opener.line == 0;
     parse_error(ps, f.loc, "expected %s, found %s", joined(ps, choose(e)), found_text(ps, &f));
-    bool closer = expects(e, "')'") || expects(e, "']'");
+    bool closer = expects(e, ')') || expects(e, ']');
     if (closer && f.opener.line && f.open != '{' && f.opener.line != f.loc.line)
       parse_note(ps, SEV_NOTE, f.opener, "this '%c' is still open", f.open);
-    if (expects(e, "a dtype") && !expects(e, "an integer"))
+    if (expects(e, DTYPE) && !expects(e, INTEGER))
       parse_note(ps, SEV_HINT, (Loc){0},
                  "a type is one of f32 f16 bf16 f64 i32 i64 u8 bool and a shape: f32[64, 784], or "
                  "f32[shape(x)] for the shape of x");
     else if (!hint_missing(ps, e, &f))
-      hint_keyword(ps, habit(f.name) ? f.name : f.before, outside);
+      hint_keyword(ps, f.name && known_keyword(f.name) ? f.name : f.before, outside);
   }
   lex_recover(ps);
 }

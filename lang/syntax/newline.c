@@ -240,10 +240,8 @@ static const char *source_text(Parser *ps, Loc loc) {
   return ctx_source_line(ps->c, loc, &len) + loc.col - 1;
 }
 
-/* A name, or one of the reserved words, which follow each other in parse.y from LET to AS. */
-static bool is_word(int kind) {
-  return kind == NAME || kind == DTYPE || kind == BOOLEAN || (kind >= LET && kind <= AS);
-}
+/* A name, or a reserved word; but a FLOAT, which one of these is, is a number. */
+static bool is_word(int kind) { return kind == NAME || (kind != FLOAT && token_is_reserved(kind)); }
 
 bool lex_names_a_call(Parser *ps) {
   const Lexer *lx = ps->lex;
@@ -269,7 +267,7 @@ Found lex_found(Parser *ps) {
   Lexer *lx = ps->lex;
   Token t = lx->found;
   if (t.kind == NEWLINE && lx->unwritten) t = lx->held;
-  Found f = {.loc = lx->found.loc, .starts_line = t.after_newline};
+  Found f = {.loc = lx->found.loc, .token = t.kind, .starts_line = t.after_newline};
   if (t.kind == END)
     f.word = lx->is_value ? "the end of the value" : "the end of the file";
   else if (t.kind == NEWLINE)

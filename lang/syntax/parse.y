@@ -285,12 +285,23 @@ slice_end: %empty { $$ = NULL; } | expr ;
 
 %%
 
-/* Bison asks for a message: the words that could stand here, to syntax_errors.c. */
+/* The kind that the scanner gives a token; Bison numbers its symbols in another way. */
+static int token_of(yysymbol_kind_t kind) {
+  int t = 0;
+  while (t < YYMAXUTOK && YYTRANSLATE(t) != kind) t++;
+  return t;
+}
+
+/* Bison asks for a message: the tokens that could stand here, to errors.c. */
 static int yyreport_syntax_error(const yypcontext_t *at, Parser *ps) {
   yysymbol_kind_t kinds[YYNTOKENS];
+  int tokens[YYNTOKENS];
   const char *words[YYNTOKENS];
   int n = yypcontext_expected_tokens(at, kinds, YYNTOKENS);
-  for (int i = 0; i < n; i++) words[i] = yysymbol_name(kinds[i]);
-  syntax_error(ps, words, n);
+  for (int i = 0; i < n; i++) {
+    tokens[i] = token_of(kinds[i]);
+    words[i] = yysymbol_name(kinds[i]);
+  }
+  syntax_error(ps, tokens, words, n);
   return 0;
 }

@@ -76,6 +76,7 @@ bool lex_is_recovering(Parser *ps);
 bool lex_names_a_call(Parser *ps); /* the last two words are "as NAME" */
 typedef struct Found {             /* what stands where the grammar expected something else */
   const char *word;                /* as in "found WORD"; interned */
+  int token;                       /* its kind */
   const char *name;                /* a name or a reserved word: itself, interned; else NULL */
   Loc loc;
   const char *before;        /* the name or reserved word just before, interned; else NULL */
@@ -88,9 +89,10 @@ typedef struct Found {             /* what stands where the grammar expected som
 } Found;
 Found lex_found(Parser *ps);
 bool word_is_reserved(const char *word);
+bool token_is_reserved(int token); /* a reserved word is of this kind */
 
 /* ---- syntax_errors.c ---- */
-void syntax_error(Parser *ps, const char *const *expected, int n);
+void syntax_error(Parser *ps, const int *token, const char *const *word, int n); /* n expected */
 
 /* ---- parse.y (the generated parser) ---- */
 int gc_parse_parse(Parser *ps);

@@ -140,6 +140,12 @@ bool word_is_reserved(const char *word) {
   return false;
 }
 
+bool token_is_reserved(int token) {
+  for (int i = 0; i < WORDS; i++)
+    if (words[i].token == token) return true;
+  return false;
+}
+
 int scan_foreign(Parser *ps, Loc loc, const char *text) {
   for (int i = 0; i < FOREIGNS; i++) {
     if (strcmp(foreign[i].text, text) != 0) continue;

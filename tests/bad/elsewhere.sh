@@ -1,6 +1,6 @@
 #!/bin/sh
-# elsewhere.sh GC SOURCE: each name of lang/syntax/elsewhere.def is unknown and brings its hint, be it of a function or of an
-# argument, and each expression that a hint recommends compiles.
+# elsewhere.sh GC SOURCE: each name of lang/syntax/elsewhere.def is unknown and brings its hint, be it of a function, an argument
+# or a keyword, and each expression that a hint recommends compiles.
 set -u
 gc=$1
 table=$2/lang/syntax/elsewhere.def
@@ -37,6 +37,13 @@ while read -r name here; do
   "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$name is known" && failed=1
   grep -qxF "hint: did you mean '$here'?" "$work/error" || { echo "no such hint for the argument $name: $here" && cat "$work/error" && failed=1; }
 done <"$work/arguments"
+sed -n 's/^KEYWORD("\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" | sed 's/\\"/"/g' >"$work/keywords"
+while read -r word hint; do
+  rows=$((rows + 1))
+  printf 'entry f(x : f32[4]) {\n  %s x\n  return y = x\n}\n' "$word" >"$work/one.g"
+  "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$word is known" && failed=1
+  grep -qxF "hint: $hint" "$work/error" || { echo "no such hint for the keyword $word: $hint" && cat "$work/error" && failed=1; }
+done <"$work/keywords"
 [ "$rows" = "$(grep -c '^[A-Z]*("' "$table")" ] && [ "$rows" -gt 50 ] || { echo "$rows rows were read" && failed=1; }
 echo "$rows names"
 exit $failed
