@@ -6,8 +6,16 @@
 static const char *const side_name[2][4] = {{"left", "right", "", ""},
                                             {"the first", "the second", "the third", "the fourth"}};
 
-static const char *side(int i, int n, bool binary) {
-  return i < 4 ? side_name[!(binary && n == 2)][i] : "an operand";
+static const char *side(int i, bool infix) { return i < 4 ? side_name[!infix][i] : "an operand"; }
+
+/* What is computed, as messages name it: where(c, a, b), or an operator between its operands. */
+typedef struct Subject {
+  const char *name;
+  bool infix;
+} Subject;
+
+static const char *subject_text(Elab *e, Subject s) {
+  return s.infix ? intern_printf(e->c, "'%s'", s.name) : s.name;
 }
 
 /* The dtype that two tensors meet in; false where they must not. */
@@ -19,9 +27,9 @@ static bool common_dtype(Dtype a, Dtype b, Dtype *out) {
   return *out = dtype_size(a) > dtype_size(b) ? a : b, true;
 }
 
-static Val mixed(Elab *e, Val l, Val r, const char *what, Loc loc) {
+static Val mixed(Elab *e, Val l, Val r, Subject what, Loc loc) {
   Dtype a = l.tensor.type->dtype, b = r.tensor.type->dtype;
-  elab_error(e, loc, "%s mixes %s and %s", what, type_str(e->c, l.tensor.type),
+  elab_error(e, loc, "%s mixes %s and %s", subject_text(e, what), type_str(e->c, l.tensor.type),
              type_str(e->c, r.tensor.type));
   elab_note_tensor(e, "one", l);
   elab_note_tensor(e, "the other", r);
@@ -38,15 +46,16 @@ static Val mixed(Elab *e, Val l, Val r, const char *what, Loc loc) {
   return elab_trace(e);
 }
 
-static bool shapes_differ(Elab *e, Val l, Val r, const Type *a, const Type *b, int i, int j, int n,
-                          const char *what, bool binary, Loc loc) {
+static bool shapes_differ(Elab *e, Val l, Val r, const Type *a, const Type *b, int i, int j,
+                          Subject what, Loc loc) {
   int ra = a->rank, rb = b->rank;
-  elab_error(e, loc, "%s cannot broadcast %s and %s", what, type_str(e->c, a), type_str(e->c, b));
+  elab_error(e, loc, "%s cannot broadcast %s and %s", subject_text(e, what), type_str(e->c, a),
+             type_str(e->c, b));
   for (int k = 1; k <= ra && k <= rb; k++) {
     int64_t x = a->dim[ra - k], y = b->dim[rb - k];
     if (x == y || x == 1 || y == 1) continue;
-    elab_note_tensor(e, side(i, n, binary), l);
-    elab_note_tensor(e, side(j, n, binary), r);
+    elab_note_tensor(e, side(i, what.infix), l);
+    elab_note_tensor(e, side(j, what.infix), r);
     elab_hint(e, "axes are aligned at the right: axis %d is %lld against %lld", -k, (long long)x,
               (long long)y);
     break;
@@ -77,15 +86,14 @@ static void check_outer(Elab *e, const Val *v, int n, const Type *shape, Loc loc
 }
 
 /* Gives v[from..n) one dtype and all of v one shape; false after an error in the name of `what`. */
-static bool unify(Elab *e, Val *v, int n, int from, const char *what, Loc loc) {
-  bool binary = strchr("+-*/%=!<>@&|", what[0]) != NULL || what[0] == '\'';
+static bool unify(Elab *e, Val *v, int n, int from, Subject what, Loc loc) {
   int model = -1; /* the first tensor among those of one dtype */
   Dtype dt = DT_F32;
   bool literal_float = false, literal_bool = false;
   for (int i = 0; i < n; i++) {
     if (v[i].kind == VAL_POISON) return false;
     if (v[i].kind != VAL_TENSOR && !val_is_number(v[i]) && v[i].kind != VAL_BOOL) {
-      fail(e, loc, "%s is not defined for %s", what, val_str(e, v[i]));
+      fail(e, loc, "%s is not defined for %s", subject_text(e, what), val_str(e, v[i]));
       return false;
     }
     if (i < from) continue;
@@ -106,7 +114,7 @@ static bool unify(Elab *e, Val *v, int n, int from, const char *what, Loc loc) {
   for (int i = 0; i < n; i++) {
     if (v[i].kind != VAL_TENSOR) continue;
     const Type *t = v[i].tensor.type, *both = shape ? type_broadcast(e->c, shape, t) : t;
-    if (!both) return shapes_differ(e, v[first], v[i], shape, t, first, i, n, what, binary, loc);
+    if (!both) return shapes_differ(e, v[first], v[i], shape, t, first, i, what, loc);
     shape = both;
     if (first < 0) first = i;
   }
@@ -134,8 +142,8 @@ const char *without_op(OpKind k, const char *why) {
   return strncmp(why, op_info[k].name, n) == 0 && why[n] == ' ' ? why + n + 1 : why;
 }
 
-Val build_checked(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, const Type *given,
-                  const char *what, Loc loc) {
+static Val build_named(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, const Type *given,
+                       Subject what, Loc loc) {
   char why[256];
   const Type **types = ARENA_ARRAY(e->a, const Type *, n + 1);
   ValueId *ids = ARENA_ARRAY(e->a, ValueId, n + 1);
@@ -145,17 +153,28 @@ Val build_checked(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, cons
     ids[i] = v[i].tensor.id;
   }
   if (!op_shape(e->c, k, types, n, attr, given, why)) {
-    elab_error(e, loc, "%s %s", what, without_op(k, why));
-    for (int i = 0; i < n && i < 4; i++)
-      elab_note_tensor(e, n == 1 ? "it" : side(i, n, false), v[i]);
+    elab_error(e, loc, "%s %s", subject_text(e, what), without_op(k, why));
+    for (int i = 0; i < n && i < 4; i++) elab_note_tensor(e, n == 1 ? "it" : side(i, false), v[i]);
     return elab_trace(e);
   }
   return val_tensor(e, build(at(e, loc), k, ids, n, attr, given));
 }
 
+Val build_checked(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, const Type *given,
+                  const char *what, Loc loc) {
+  return build_named(e, k, v, n, attr, given, (Subject){what, false}, loc);
+}
+
 Val tensor_elementwise(Elab *e, OpKind k, Val *v, int n, const char *what, Loc loc) {
-  if (!unify(e, v, n, k == OP_WHERE ? 1 : 0, what, loc)) return poison;
+  if (!unify(e, v, n, k == OP_WHERE ? 1 : 0, (Subject){what, false}, loc)) return poison;
   return build_checked(e, k, v, n, NULL, NULL, what, loc);
+}
+
+static Val infix(Elab *e, OpKind k, Val l, Val r, const char *spelling, Loc loc) {
+  Val v[2] = {l, r};
+  Subject what = {spelling, true};
+  if (!unify(e, v, 2, 0, what, loc)) return poison;
+  return build_named(e, k, v, 2, NULL, NULL, what, loc);
 }
 
 static const OpKind binary_kind[BIN_COUNT] = {
@@ -185,9 +204,7 @@ Val tensor_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
                    dtype_is_float(l.tensor.type->dtype) == dtype_is_float(r.tensor.type->dtype);
   if (op == BIN_DIV && !is_float_tensor(l) && !is_float_tensor(r) && same_kind)
     return int_division(e, l, r, loc);
-  const char *what = intern_printf(e->c, "'%s'", binary_spelling(op));
-  Val v[2] = {l, r};
-  return tensor_elementwise(e, binary_kind[op], v, 2, what, loc);
+  return infix(e, binary_kind[op], l, r, binary_spelling(op), loc);
 }
 
 /* Small integer powers are products, which every dtype has and whose gradient is exact. */
@@ -215,6 +232,5 @@ Val tensor_power(Elab *e, Val l, Val r, Loc loc) {
     if (is_float_tensor(l) && r.kind == VAL_NUM && r.f == -0.5)
       return build_checked(e, OP_RSQRT, &l, 1, NULL, NULL, "'**'", loc);
   }
-  Val v[2] = {l, r};
-  return tensor_elementwise(e, OP_POW, v, 2, "'**'", loc);
+  return infix(e, OP_POW, l, r, "**", loc);
 }
