@@ -5,7 +5,7 @@
 #define GC_PASSES_PLAN_IMPL_H
 #include "passes/passes.h"
 
-/* ---- plan.c ---- */
+/* ---- analysis: reads.c, views.c, strides.c, cost.c, globals.c; report/text.c ---- */
 
 /* What an op reads: its operands, then what its nested blocks read from outside of it. A value may
    occur more than once. */
@@ -53,7 +53,7 @@ void plan_put_string(FILE *f, const char *s);
 /* Bytes behind the last buffer of a region that a kernel may read past its end. */
 uint64_t plan_slack(const Target *t);
 
-/* ---- liveness.c ---- */
+/* ---- analysis: live_ranges.c; cost.c ---- */
 
 /* A new plan with the steps, sizes and lives of the entry in its present order; inputs, loads and
    views are placed. False after a diagnostic where a size overflows. */
@@ -134,7 +134,7 @@ PackResult pack_plan(Arena *scratch, Buffers *b, const PackLimit *limit);
 
 typedef VEC(int) IntList;
 
-/* ---- ground.c: who lay there before ---- */
+/* ---- occupancy.c: who lay there before ---- */
 
 typedef struct Ground Ground;
 Ground *ground_new(Arena *a, const Buffers *b);
@@ -142,7 +142,7 @@ Ground *ground_new(Arena *a, const Buffers *b);
    held most of its bytes, or -1; `below`, if given, gets all that held some. */
 int ground_lay(Ground *g, int i, IntList *below);
 
-/* ---- access.c: what a step touches ---- */
+/* ---- analysis/accesses.c: what a step touches ---- */
 
 typedef struct Access {
   int object; /* a buffer of the storages, or their number plus a global */

@@ -1,5 +1,5 @@
 /* Common subexpressions: equal ops become one.
-   Contract: ops with an effect, terminators, grads and pinned values (pin.c) stay; everything else
+   Contract: ops with an effect, terminators, grads and pinned values (grad_targets.c) stay; everything else
    is a function of its operands, attributes and types, random ops of their key as well, and loads
    give the value at entry. Kernels are equal where their blocks are, whatever they are called.
    Algorithm: value numbering over one block in order; an op's key is its text as words, with

@@ -1,0 +1,80 @@
+/* How much arithmetic an op does, and how long a step works.
+   Contract: pure questions; contractions count 2MNK, element-wise ops 1 an element. */
+#include "ir/op/window.h"
+#include "passes/plan/plan_impl.h"
+
+enum { ROW_PASSES = 4 }; /* softmax and its kin: largest, exp, sum, scale */
+
+static uint64_t numel(const Entry *e, ValueId v) { return (uint64_t)value_type(e, v)->numel; }
+
+/* A product and a sum for every tap of a filter, one step for every pixel of a pool's window. */
+static uint64_t window_flops(const Entry *e, const Op *op) {
+  if (op->kind != OP_CONV && op->kind != OP_CONV_INPUT_GRAD && op->kind != OP_CONV_FILTER_GRAD) {
+    PoolGeom p = pool_geom(e, op);
+    return (uint64_t)(p.y->numel * p.h.taps * p.w.taps);
+  }
+  ConvGeom c = conv_geom(e, op);
+  return 2 * (uint64_t)(c.y->numel * c.gin * c.h.taps * c.w.taps);
+}
+
+uint64_t op_flops(const Entry *e, const Op *op) {
+  uint64_t sum = 0;
+  switch (op_info[op->kind].cls) {
+  case CLASS_ELEMENT: return numel(e, op->results[0]);
+  case CLASS_REDUCE: return numel(e, op->operands[0]);
+  case CLASS_ROWS: {
+    for (int i = 0; i < op->noperands; i++)
+      if (numel(e, op->operands[i]) > sum) sum = numel(e, op->operands[i]);
+    return ROW_PASSES * sum;
+  }
+  case CLASS_CONTRACT: {
+    const Type *a = value_type(e, op->operands[0]);
+    int64_t k = a->dim[a->rank - (op->attr[AT_TA].i ? 2 : 1)];
+    return 2 * (uint64_t)k * numel(e, op->results[0]);
+  }
+  case CLASS_WINDOW: return window_flops(e, op);
+  case CLASS_COMPOSITE: return ROW_PASSES * numel(e, op->operands[0]);
+  case CLASS_ATTENTION: { /* products of T by S, of a causal one half */
+    bool grad = op->kind == OP_ATTENTION_GRAD;
+    const Type *q = value_type(e, op->operands[grad]), *v = value_type(e, op->operands[grad + 2]);
+    uint64_t d = (uint64_t)q->dim[q->rank - 1], s = (uint64_t)v->dim[v->rank - 2];
+    uint64_t width = (grad ? 3 : 1) * d + (grad ? 2 : 1) * (uint64_t)v->dim[v->rank - 1];
+    uint64_t rows = d ? (uint64_t)q->numel / d : 0;
+    return 2 * rows * s * width / (op->attr[AT_CAUSAL].i ? 2 : 1);
+  }
+  case CLASS_ORDER: {
+    const Type *t = value_type(e, op->operands[0]);
+    uint64_t steps = 1; /* of a sort: merges */
+    if (op->kind == OP_ARGSORT)
+      for (int64_t n = 1; n < t->dim[t->rank - 1]; n *= 2) steps++;
+    return steps * (uint64_t)t->numel;
+  }
+  case CLASS_INDEX: return op->kind == OP_GATHER_GRAD ? numel(e, op->operands[0]) : 0;
+  case CLASS_REGION:
+    for (int k = 0; k < op->nblocks; k++)
+      for (uint32_t i = 0; i < op->blocks[k]->ops.n; i++)
+        sum += op_flops(e, op_at(e, op->blocks[k]->ops.at[i]));
+    return op->kind == OP_SCAN ? (uint64_t)op->attr[AT_TRIPS].i * sum : sum;
+  case CLASS_LEAF:
+  case CLASS_GLOBAL:
+  case CLASS_VIEW:
+  case CLASS_META: return 0;
+  }
+  return 0;
+}
+
+/* Bytes are slow: a processor does about as many flops in the time that a byte takes. */
+#define FLOPS_A_BYTE 8.0
+
+double plan_work(const Entry *e, const Plan *p, const Op *op) {
+  double work = op->kind == OP_SCAN ? 0 : (double)op_flops(e, op);
+  if (plan_is_alias(e, op)) return 0;
+  bool part = plan_updates_part(p, op);
+  for (int k = part; k < op->noperands; k++)
+    work += FLOPS_A_BYTE * (double)p->place[op->operands[k]].bytes;
+  for (int k = 0; k < op->nresults; k++)
+    work += FLOPS_A_BYTE * (double)p->place[part ? op->operands[1] : op->results[k]].bytes;
+  for (const Op *scan = op->parent->op; scan; scan = scan->parent->op)
+    work *= (double)scan->attr[AT_TRIPS].i;
+  return work;
+}
