@@ -14,7 +14,7 @@ static inline Entry *pass_entry(const Module *m, uint32_t k) {
 }
 
 struct Trial;
-/* manager.c: runs the passes behind the one at hand, with other options. */
+/* run.c: runs the passes behind the one at hand, with other options. */
 bool passes_rest(const PassRun *r, const PassOptions *opt);
 /* Runs the whole pipeline on the program as it came, under a limit in bytes, and undoes what it
    did: what entry k then takes. False after an error, or if the program as it came is not known. */
