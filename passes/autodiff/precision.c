@@ -235,11 +235,3 @@ bool pass_precision(PassRun *r) {
   }
   return true;
 }
-
-const char *passes_with_precision(Ctx *c, const char *pipeline, const char *precision) {
-  size_t n;
-  const char *at = passes_giver(pipeline, HAS_NO_GRAD, &n);
-  if (!at || strcmp(precision, "f32") == 0) return pipeline;
-  return intern_printf(c, "%.*sautodiff{saved=%s},precision{products=%s}%s", (int)(at - pipeline),
-                       pipeline, precision, precision, at + n);
-}

@@ -13,6 +13,19 @@ static inline Entry *pass_entry(const Module *m, uint32_t k) {
   return k < m->entries.n ? m->entries.at[k] : k == m->entries.n ? m->init : NULL;
 }
 
+/* ---- snapshot.c ---- */
+/* The program at hand, to come back to. */
+typedef struct Snapshot {
+  Entry *entry;          /* by entry; init, if there is one, behind them */
+  const Layout **layout; /* by global */
+} Snapshot;
+/* In the arena; the entries go on with ops of their own. */
+Snapshot snapshot_take(Arena *a, const Module *m);
+/* The same; the entries stay, and the copies are kept. */
+Snapshot snapshot_copy(Arena *a, const Module *m);
+/* May be done again only after entries were copied. */
+void snapshot_restore(const Module *m, const Snapshot *s);
+
 struct Trial;
 /* run.c: runs the passes behind the one at hand, with other options. */
 bool passes_rest(const PassRun *r, const PassOptions *opt);
@@ -33,17 +46,6 @@ typedef struct Trial { /* of an entry */
   uint64_t again;      /* arithmetic that is recomputed */
   uint64_t flops;      /* all arithmetic of a run */
 } Trial;
-/* The program at hand, to come back to. */
-typedef struct Snapshot {
-  Entry *entry;          /* by entry; init, if there is one, behind them */
-  const Layout **layout; /* by global */
-} Snapshot;
-/* In the arena; the entries go on with ops of their own. */
-Snapshot snapshot_take(Arena *a, const Module *m);
-/* The same; the entries stay, and the copies are kept. */
-Snapshot snapshot_copy(Arena *a, const Module *m);
-/* May be done again only after entries were copied. */
-void snapshot_restore(const Module *m, const Snapshot *s);
 /* Of an entry with a plan; all 0 of one without. */
 Trial trial_of(const Entry *e, const Target *t);
 /* Runs the passes behind the one at hand under a limit in bytes, or none if that is 0, and undoes

@@ -194,6 +194,14 @@ const char *passes_pipeline(int level) {
   return by_level[level < 0 ? 0 : level > 3 ? 3 : level];
 }
 
+const char *passes_with_precision(Ctx *c, const char *pipeline, const char *precision) {
+  size_t n;
+  const char *at = passes_giver(pipeline, HAS_NO_GRAD, &n);
+  if (!at || strcmp(precision, "f32") == 0) return pipeline;
+  return intern_printf(c, "%.*sautodiff{saved=%s},precision{products=%s}%s", (int)(at - pipeline),
+                       pipeline, precision, precision, at + n);
+}
+
 /* ---------------------------------------------------------------- running ---- */
 
 const char *passes_behind_layout(const char *pipeline) {

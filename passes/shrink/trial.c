@@ -3,42 +3,6 @@
    what the passes print is not printed, and a limit that is not met is no error. */
 #include "passes/manager/pass_list.h"
 
-Trial trial_of(const Entry *e, const Target *t) {
-  const Plan *p = e->plan;
-  if (!p) return (Trial){.again = e->rerun_flops}; /* of a pipeline that ends before the plan */
-  return (Trial){.arena = p->arena_bytes,
-                 .bound = p->lower_bound_bytes,
-                 .copies = layout_copies(e, t->align),
-                 .again = e->rerun_flops,
-                 .flops = p->flops};
-}
-
-Snapshot snapshot_take(Arena *a, const Module *m) {
-  uint32_t n = m->entries.n + (m->init != NULL);
-  Snapshot s = {ARENA_ARRAY(a, Entry, n + 1), ARENA_ARRAY(a, const Layout *, m->globals.n + 1)};
-  for (uint32_t g = 0; g < m->globals.n; g++) s.layout[g] = m->globals.at[g].layout;
-  for (uint32_t k = 0; k < n; k++) {
-    s.entry[k] = *pass_entry(m, k);
-    entry_copy(pass_entry(m, k));
-  }
-  return s;
-}
-
-Snapshot snapshot_copy(Arena *a, const Module *m) {
-  Snapshot s = snapshot_take(a, m);
-  for (uint32_t k = 0; pass_entry(m, k); k++) {
-    Entry copy = *pass_entry(m, k);
-    *pass_entry(m, k) = s.entry[k];
-    s.entry[k] = copy;
-  }
-  return s;
-}
-
-void snapshot_restore(const Module *m, const Snapshot *s) {
-  for (uint32_t k = 0; pass_entry(m, k); k++) *pass_entry(m, k) = s->entry[k];
-  for (uint32_t g = 0; g < m->globals.n; g++) m->globals.at[g].layout = s->layout[g];
-}
-
 /* out: may be NULL; brief: with little search */
 static bool run(PassRun *r, uint64_t limit, FILE *curve, bool brief, Trial *out) {
   enum { BRIEF = 20 }; /* of the time for packing, as of the search for recomputation */

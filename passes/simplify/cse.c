@@ -1,10 +1,10 @@
 /* Common subexpressions: equal ops become one.
-   Contract: ops with an effect, terminators, grads and pinned values (grad_targets.c) stay; everything else
-   is a function of its operands, attributes and types, random ops of their key as well, and loads
-   give the value at entry. Kernels are equal where their blocks are, whatever they are called.
-   Algorithm: value numbering over one block in order; an op's key is its text as words, with
-   operands replaced by the values they became (a nested block's own values by their numbers in it).
-   An op in the body of a loop can become one with an op before it there or around the loop.
+   Contract: ops with an effect, terminators, grads and pinned values (grad_targets.c) stay;
+   everything else is a function of its operands, attributes and types, random ops of their key as
+   well, and loads give the value at entry. Kernels are equal where their blocks are, whatever they
+   are called. Algorithm: value numbering over one block in order; an op's key is its text as words,
+   with operands replaced by the values they became (a nested block's own values by their numbers in
+   it). An op in the body of a loop can become one with an op before it there or around the loop.
  */
 #include "passes/manager/pass_list.h"
 

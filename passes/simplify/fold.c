@@ -1,7 +1,7 @@
 /* Fold: computes what is constant and undoes what has no effect, by building the entry again.
    Contract: nothing that the builder's folding rules (ir/fold/fold.c) can see is left; pinned
-   values stay apart (grad_targets.c); the blocks of kernels are folded, too. Equal ops merge on the way, so
-   that a rule sees that its operands are one value. */
+   values stay apart (grad_targets.c); the blocks of kernels are folded, too. Equal ops merge on the
+   way, so that a rule sees that its operands are one value. */
 #include "passes/manager/pass_list.h"
 
 typedef struct Fold {
