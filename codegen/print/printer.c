@@ -32,7 +32,12 @@ static void leaf(Printer *p, ValueId v, const int64_t *own, const Axis *map, Lea
   vec_push(p->g->a, &out->at, l);
 }
 
+static bool same_map(const Printer *p, ValueId v, const Axis *a, const Axis *b);
+
 void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out) {
+  for (uint32_t i = out->visited.n; i-- > 0;)
+    if (out->visited.at[i].v == v && same_map(p, v, out->visited.at[i].map, map)) return;
+  vec_push(p->g->a, &out->visited, ((Visit){v, map}));
   const Type *t = value_type(p->gr->e, v);
   int64_t *stride = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
   layout_strides(t, layout_of(p, v), stride);

@@ -73,9 +73,14 @@ typedef struct Leaf {
   ValueId v;
   int64_t *stride; /* by domain axis, in elements; of a value in panels: inside of one */
 } Leaf;
+typedef struct Visit {
+  ValueId v;
+  const Axis *map;
+} Visit;
 /* Every leaf reached from these values at these maps, for deciding which axes are one loop. */
 typedef struct Leaves {
   VEC(Leaf) at;
+  VEC(Visit) visited; /* a value is looked at once a map, not once a path */
 } Leaves;
 void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out);
 /* The same for a result of the group, and the place where it is stored. */

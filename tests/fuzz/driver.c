@@ -37,6 +37,7 @@ typedef struct Fuzz {
   int nseeds;
   Shared *shared;
   time_t end;
+  uint64_t most; /* texts; 0: no limit */
 } Fuzz;
 
 uint64_t fuzz_next(uint64_t *rng) {
@@ -161,10 +162,14 @@ static void mutate(const Fuzz *z, FuzzText *t, uint64_t *rng) {
 
 /* ---- running ---- */
 
+static bool more(const Fuzz *z) {
+  return time(NULL) < z->end && (!z->most || z->shared->runs < z->most);
+}
+
 static _Noreturn void child(const Fuzz *z, const char *log) {
   Shared *s = z->shared;
   if (!freopen(log, "w", stderr)) _exit(DONE + 1);
-  for (int i = 0; i < A_CHILD_RUNS && time(NULL) < z->end; i++) {
+  for (int i = 0; i < A_CHILD_RUNS && more(z); i++) {
     FuzzText *t = &s->text;
     t->n = 0;
     const FuzzText *seed = &z->seeds[fuzz_below(&s->rng, (uint64_t)z->nseeds)];
@@ -202,7 +207,7 @@ static void say(const char *path, const char *log, int status) {
 
 static int fuzz(Fuzz *z, unsigned long seed) {
   int findings = 0;
-  while (time(NULL) < z->end && findings < MOST_FINDINGS) {
+  while (more(z) && findings < MOST_FINDINGS) {
     char path[256], log[264];
     snprintf(path, sizeof path, "%s-%lu-%d.%s", z->t->name, seed, findings + 1, z->t->suffix);
     snprintf(log, sizeof log, "%s.log", path);
@@ -225,6 +230,14 @@ static int fuzz(Fuzz *z, unsigned long seed) {
   for (int i = 0; z->t->stages[i]; i++)
     printf(" %s %llu", z->t->stages[i], (unsigned long long)z->shared->reached[i]);
   printf("\n");
+  /* Texts that all end early say nothing of what lies behind. */
+  int last = 0;
+  while (z->t->stages[last + 1]) last++;
+  uint64_t least = z->shared->runs / 50;
+  if (z->shared->reached[0] < least || z->shared->reached[last] < least || !z->shared->runs) {
+    printf("too few texts are %s, or %s\n", z->t->stages[0], z->t->stages[last]);
+    return 1;
+  }
   return findings > 0;
 }
 
@@ -246,6 +259,10 @@ int fuzz_main(const FuzzTarget *t, int argc, char **argv) {
   int seconds = atoi(argv[1]);
   unsigned long seed = strtoul(argv[2], NULL, 10);
   Fuzz z = {.t = t, .end = time(NULL) + seconds};
+  if (argv[1][strspn(argv[1], "0123456789")] == 't') { /* so many texts, however long they take */
+    z.most = (uint64_t)seconds;
+    z.end = time(NULL) + 1000000;
+  }
   z.seeds = calloc((size_t)argc, sizeof *z.seeds);
   z.shared =
       mmap(NULL, sizeof *z.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

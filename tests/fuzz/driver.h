@@ -1,7 +1,8 @@
 /* What the fuzzers of texts share: each gives a way to run one text, perhaps a grammar and words
    that matter; the driver mutates, runs texts in child processes, and keeps those that end one
    badly. Usage of each: fuzz_NAME SECONDS SEED FILE...; with 0 seconds the files are run as they
-   are. */
+   are; 500t in place of seconds: so many texts. A run in which fewer than a fiftieth of the texts
+   are refused, or come through to the end, fails. */
 #ifndef GC_TESTS_FUZZ_DRIVER_H
 #define GC_TESTS_FUZZ_DRIVER_H
 #include <stddef.h>

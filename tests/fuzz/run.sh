@@ -1,5 +1,6 @@
 #!/bin/sh
 # Runs the fuzzers, each for SECONDS; what they find stays in the current directory.
+# A text that found something goes, once that is mended, to corpus/, which tests replay.
 #   tests/fuzz/run.sh SECONDS BUILD/bin [SEED] [source|ir_text|loaders]
 # Build with -DGC_SANITIZE=ON to see more.
 set -eu
