@@ -16,8 +16,12 @@ case ${1-} in quick | default | full) level=$1 && shift ;; esac
 began=$(date +%s)
 sh docs/install.sh tests
 build=$PWD/build-tests
-cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DGC_TESTS=ON >/dev/null
+cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DGC_TESTS=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null
 cmake --build "$build" -j "$(nproc)"
+if [ "$level" != quick ]; then # and gc once more, watched by AddressSanitizer and UndefinedBehaviorSanitizer
+  cmake -S . -B "$build/sanitized" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O1 -DGC_SANITIZE=ON >/dev/null
+  cmake --build "$build/sanitized" -j "$(nproc)" --target gc gcrt
+fi
 built=$(date +%s)
 
 # From PyPI: numpy and safetensors, other readers of the files that programs write; and NVRTC, where no CUDA
@@ -47,6 +51,8 @@ case $level in
 quick) set -- -L '^quick$' "$@" ;;
 full) set -- -C full "$@" ;;
 esac
+[ "$level" = full ] && rm -rf "$build/cache"
+export XDG_CACHE_HOME="$build/cache" # tests leave the user's alone
 rm -f "$build/test_times.txt"
 code=0
 ctest --test-dir "$build" --no-tests=error --output-on-failure -j "$(nproc)" "$@" >"$build/summary.txt" 2>&1 &

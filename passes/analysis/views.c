@@ -14,8 +14,9 @@ ValueId plan_same(const Entry *e, ValueId v) {
 /* Rows that lie side by side, at a place that every target takes: all of them or all but one of
    many, so that it costs little to hold the whole for their sake. */
 static bool rows_in_place(const Entry *e, const Op *op) {
+  if (op->kind != OP_SLICE) return false; /* others may have no operands */
   const Type *x = value_type(e, op->operands[0]), *y = value_type(e, op->results[0]);
-  if (op->kind != OP_SLICE || !x->rank || !y->numel) return false;
+  if (!x->rank || !y->numel) return false;
   if (y->dim[0] < x->dim[0] && (x->dim[0] < PLAN_MANY_ROWS || y->dim[0] + 1 < x->dim[0]))
     return false;
   const Ints *start = op->attr[AT_STARTS].ints, *step = op->attr[AT_STEPS].ints;

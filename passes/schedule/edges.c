@@ -163,7 +163,7 @@ void plan_edges(PassRun *r, const Entry *e, Plan *p, const Storages *s) {
   }
   p->nedges = (int)w.found.n;
   p->edges = ARENA_ARRAY(r->m->arena, PlanEdge, w.found.n);
-  memcpy(p->edges, w.found.at, w.found.n * sizeof *p->edges);
+  if (w.found.n) memcpy(p->edges, w.found.at, w.found.n * sizeof *p->edges);
   p->at_work = at_work(&w);
   arena_free(w.a);
 }

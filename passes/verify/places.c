@@ -142,8 +142,9 @@ ValueId verify_copied(const Check *c, ValueId v) { return c->from[v] ? v : c->co
 
 /* The slice takes whole rows, one behind the other. */
 static bool takes_rows(const Check *c, const Op *op) {
+  if (op->kind != OP_SLICE) return false; /* others may have no operands, or no results */
   const Type *x = value_type(c->e, op->operands[0]), *y = value_type(c->e, op->results[0]);
-  bool rows = op->kind == OP_SLICE && x->rank > 0;
+  bool rows = x->rank > 0;
   for (int i = 0; rows && i < x->rank; i++)
     rows = op->attr[AT_STEPS].ints->at[i] == 1 && (i == 0 || x->dim[i] == y->dim[i]);
   return rows;
