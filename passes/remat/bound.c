@@ -4,7 +4,7 @@
        sum size k <= limit - what t makes,           minimize sum flops r.
    Without the one sum over sizes the rows are those of a minimum cut: r[o] implies that its
    operands are available (a), and an available storage whose maker is not recomputed is held.
-   So the linear program is the largest value over lambda of cut(lambda) - lambda x room (Lagrange;
+   So the linear program is the largest value over lambda of cut(lambda) - lambda x slack (Lagrange;
    the cut's matrix is totally unimodular, hence no gap), found by cutting planes (Kelley 1960). One
    step says too little where bytes could be missing at each step alone, but not at all of them: a
    sum that goes on through many steps could be begun anew behind any of them. Two steps are asked
@@ -19,41 +19,39 @@
 
 /* ---------------------------------------------------------------- steps, and a cut ---- */
 
-enum { MOST_MOMENTS = 2 };
+enum { MOST_POINTS = 2 };
 
-typedef struct Moment { /* a step of the order */
+typedef struct ProgramPoint { /* a step of the order */
   int t;
   bool *wanted;  /* by storage: made before t, read from t on */
   bool *operand; /* by storage: read by t itself, so held */
-  double room;   /* units for what else is held */
-} Moment;
+  double slack;  /* units for what else is held */
+} ProgramPoint;
 
-typedef struct Moments {
+typedef struct ProgramPoints {
   const RematProblem *p;
   int n;
-  Moment at[MOST_MOMENTS]; /* the earlier one first */
-} Moments;
+  ProgramPoint at[MOST_POINTS]; /* the earlier one first */
+} ProgramPoints;
 
 typedef struct Cut {
-  double flops;              /* of what is recomputed */
-  double size[MOST_MOMENTS]; /* of what is held then */
+  double flops;             /* of what is recomputed */
+  double size[MOST_POINTS]; /* of what is held then */
 } Cut;
 
 enum { SOURCE, SINK, FIRST };
 
-static int of_moment(const RematProblem *p, int i) {
-  return FIRST + i * (p->nstorages + p->nsteps);
-}
-static int available(const RematProblem *p, int i, int v) { return of_moment(p, i) + v; }
-static int again(const RematProblem *p, int i, int o) { return of_moment(p, i) + p->nstorages + o; }
+static int of_point(const RematProblem *p, int i) { return FIRST + i * (p->nstorages + p->nsteps); }
+static int available(const RematProblem *p, int i, int v) { return of_point(p, i) + v; }
+static int again(const RematProblem *p, int i, int o) { return of_point(p, i) + p->nstorages + o; }
 
-/* The op is recomputed behind the moment, which is the earliest one that may say so: its flops are
+/* The op is recomputed behind the point, which is the earliest one that may say so: its flops are
    counted there. */
-static bool is_counted(const Moments *m, int i, int o) { return !i || o >= m->at[i - 1].t; }
+static bool is_counted(const ProgramPoints *m, int i, int o) { return !i || o >= m->at[i - 1].t; }
 
-static void add_moment(FlowNet *g, const Moments *m, int i, double lambda) {
+static void add_point(FlowNet *g, const ProgramPoints *m, int i, double lambda) {
   const RematProblem *p = m->p;
-  const Moment *w = &m->at[i];
+  const ProgramPoint *w = &m->at[i];
   for (int v = 0; v < p->nstorages; v++) {
     const RematStorage *x = &p->storage[v];
     if (x->maker >= w->t || w->operand[v]) continue;
@@ -73,12 +71,12 @@ static void add_moment(FlowNet *g, const Moments *m, int i, double lambda) {
   }
 }
 
-static bool runs_again(const Moments *m, const FlowNet *g, int i, int o) {
+static bool runs_again(const ProgramPoints *m, const FlowNet *g, int i, int o) {
   return remat_may_rerun(m->p, o, m->at[i].t) && !flow_is_cut_off(g, again(m->p, i, o));
 }
 
-static double held_at(const Moments *m, const FlowNet *g, int i) {
-  const Moment *w = &m->at[i];
+static double held_at(const ProgramPoints *m, const FlowNet *g, int i) {
+  const ProgramPoint *w = &m->at[i];
   double size = 0;
   for (int v = 0; v < m->p->nstorages; v++) {
     const RematStorage *x = &m->p->storage[v];
@@ -89,17 +87,17 @@ static double held_at(const Moments *m, const FlowNet *g, int i) {
 }
 
 /* The cheapest cut when a unit held costs lambda. */
-static Cut cheapest(const Moments *m, const double *lambda) {
-  static const double crumb = 1e-9; /* of the largest flow: what rounding leaves over */
+static Cut cheapest(const ProgramPoints *m, const double *lambda) {
+  static const double epsilon = 1e-9; /* of the largest flow: what rounding leaves over */
   Arena *a = arena_new();
-  FlowNet g = flow_net(a, of_moment(m->p, m->n));
+  FlowNet g = flow_net(a, of_point(m->p, m->n));
   double most = 0;
   Cut c = {0};
   for (int i = 0; i < m->n; i++) {
-    add_moment(&g, m, i, lambda[i]);
+    add_point(&g, m, i, lambda[i]);
     most = fmax(most, lambda[i]);
   }
-  flow_most(&g, SOURCE, SINK, crumb * (most + 1));
+  flow_most(&g, SOURCE, SINK, epsilon * (most + 1));
   for (int i = 0; i < m->n; i++) {
     c.size[i] = held_at(m, &g, i);
     for (int o = 0; o < m->at[i].t; o++)
@@ -121,15 +119,15 @@ static int64_t made_by(const RematProblem *p, int t) {
   return sum;
 }
 
-/* What the step leaves to what it does not touch. */
-static double room_at(const RematProblem *p, int t, int limit) {
-  int64_t room = limit - made_by(p, t);
-  for (int k = 0; k < p->step[t].nin; k++) room -= p->storage[p->step[t].in[k]].size;
-  return (double)room;
+/* What the step leaves to what it does not use. */
+static double slack_at(const RematProblem *p, int t, int limit) {
+  int64_t slack = limit - made_by(p, t);
+  for (int k = 0; k < p->step[t].nin; k++) slack -= p->storage[p->step[t].in[k]].size;
+  return (double)slack;
 }
 
-static Moment moment_new(Arena *a, const RematProblem *p, int t, int limit) {
-  Moment w = {.t = t, .room = room_at(p, t, limit)};
+static ProgramPoint point_new(Arena *a, const RematProblem *p, int t, int limit) {
+  ProgramPoint w = {.t = t, .slack = slack_at(p, t, limit)};
   w.wanted = ARENA_ARRAY(a, bool, p->nstorages + 1);
   w.operand = ARENA_ARRAY(a, bool, p->nstorages + 1);
   for (int s = t; s < p->nsteps; s++)
@@ -145,7 +143,7 @@ static Moment moment_new(Arena *a, const RematProblem *p, int t, int limit) {
 }
 
 /* Everything is held. */
-static Cut none_again(const Moments *m) {
+static Cut none_again(const ProgramPoints *m) {
   Cut c = {0};
   for (int i = 0; i < m->n; i++)
     for (int v = 0; v < m->p->nstorages; v++)
@@ -157,33 +155,34 @@ static Cut none_again(const Moments *m) {
 
 enum { MOST_CUTS = 24, AXES = 3 };
 
-/* The cut as a plane over the lambdas: at them it has this height. */
-static double height(const Moments *m, const Cut *c, const double *lambda) {
+/* The cut as a plane over the lambdas: at them it has this value. */
+static double plane_value(const ProgramPoints *m, const Cut *c, const double *lambda) {
   double z = c->flops;
-  for (int i = 0; i < m->n; i++) z += lambda[i] * (c->size[i] - m->at[i].room);
+  for (int i = 0; i < m->n; i++) z += lambda[i] * (c->size[i] - m->at[i].slack);
   return z;
 }
 
-/* The planes that a corner lies on: cuts, then the sides of the box that the lambdas are in. */
-typedef struct Corners {
-  const Moments *m;
+/* The planes that a vertex lies on: cuts, then the sides of the box that the lambdas are in. */
+typedef struct Vertices {
+  const ProgramPoints *m;
   const Cut *cut;
   int ncuts, nsides;
-  double dear;
-  double best, lambda[MOST_MOMENTS];
-} Corners;
+  double lambda_max;
+  double best, lambda[MOST_POINTS];
+} Vertices;
 
-/* A row of the equations for the lambdas and the height z: row . (lambda 0, lambda 1, z) = right.
+/* A row of the equations for the lambdas and the value z: row . (lambda 0, lambda 1, z) =
+ * right.
  */
-static void equation(const Corners *x, int k, double *row, double *right) {
+static void equation(const Vertices *x, int k, double *row, double *right) {
   for (int i = 0; i < AXES; i++) row[i] = 0;
   if (k < x->ncuts) {
-    for (int i = 0; i < x->m->n; i++) row[i] = x->m->at[i].room - x->cut[k].size[i];
+    for (int i = 0; i < x->m->n; i++) row[i] = x->m->at[i].slack - x->cut[k].size[i];
     row[AXES - 1] = 1;
     *right = x->cut[k].flops;
   } else {
     row[(k - x->ncuts) / 2] = 1;
-    *right = (k - x->ncuts) % 2 ? x->dear : 0;
+    *right = (k - x->ncuts) % 2 ? x->lambda_max : 0;
   }
 }
 
@@ -193,53 +192,53 @@ static double determinant(double r[AXES][AXES]) {
          r[0][2] * (r[1][0] * r[2][1] - r[1][1] * r[2][0]);
 }
 
-/* The highest point below all cuts so far is a corner: three planes meet there (Cramer's rule). */
-static void try_corner(Corners *x, const int *plane) {
-  static const double grazing = 1e-12; /* of what a determinant may be: no corner */
-  double row[AXES][AXES], right[AXES], at[MOST_MOMENTS], scale = 1;
+/* The highest point below all cuts so far is a vertex: three planes meet there (Cramer's rule). */
+static void try_vertex(Vertices *x, const int *plane) {
+  static const double grazing = 1e-12; /* of what a determinant may be: no vertex */
+  double row[AXES][AXES], right[AXES], at[MOST_POINTS], scale = 1;
   for (int k = 0; k < AXES; k++) {
     equation(x, plane[k], row[k], &right[k]);
     scale *= fmax(1, fmax(fabs(row[k][0]), fabs(row[k][1])));
   }
   double all = determinant(row);
   if (fabs(all) <= grazing * scale) return;
-  for (int i = 0; i < MOST_MOMENTS; i++) {
+  for (int i = 0; i < MOST_POINTS; i++) {
     double other[AXES][AXES];
     memcpy(other, row, sizeof other);
     for (int k = 0; k < AXES; k++) other[k][i] = right[k];
     at[i] = determinant(other) / all;
-    if (at[i] < 0 || at[i] > x->dear) return;
+    if (at[i] < 0 || at[i] > x->lambda_max) return;
   }
   double z = INFINITY;
-  for (int k = 0; k < x->ncuts && z > x->best; k++) z = fmin(z, height(x->m, &x->cut[k], at));
+  for (int k = 0; k < x->ncuts && z > x->best; k++) z = fmin(z, plane_value(x->m, &x->cut[k], at));
   if (z <= x->best) return;
   x->best = z;
   memcpy(x->lambda, at, sizeof at);
 }
 
-/* With one moment the lambda of the other one is 0. */
-static void highest_corner(Corners *x) {
+/* With one point the lambda of the other one is 0. */
+static void highest_vertex(Vertices *x) {
   int n = x->ncuts + (x->m->n == 1 ? 3 : 4), plane[AXES];
   x->best = -INFINITY;
   for (plane[0] = 0; plane[0] < n; plane[0]++)
     for (plane[1] = plane[0] + 1; plane[1] < n; plane[1]++)
-      for (plane[2] = plane[1] + 1; plane[2] < n; plane[2]++) try_corner(x, plane);
+      for (plane[2] = plane[1] + 1; plane[2] < n; plane[2]++) try_vertex(x, plane);
 }
 
-static double bound_at(const Moments *m) {
+static double bound_at(const ProgramPoints *m) {
   static const double close = 1e-6;
   Cut cut[MOST_CUTS];
-  Corners x = {.m = m, .cut = cut, .dear = 2 * m->p->flops + 1};
-  double best = 0, dear[MOST_MOMENTS] = {x.dear, x.dear};
+  Vertices x = {.m = m, .cut = cut, .lambda_max = 2 * m->p->flops + 1};
+  double best = 0, lambda_max[MOST_POINTS] = {x.lambda_max, x.lambda_max};
   cut[x.ncuts++] = none_again(m);
-  cut[x.ncuts] = cheapest(m, dear); /* holding a unit costs more than everything */
+  cut[x.ncuts] = cheapest(m, lambda_max); /* holding a unit costs more than everything */
   for (int i = 0; i < m->n; i++)
-    if (cut[x.ncuts].size[i] > m->at[i].room) return INFINITY;
+    if (cut[x.ncuts].size[i] > m->at[i].slack) return INFINITY;
   x.ncuts++;
   while (x.ncuts < MOST_CUTS) {
-    highest_corner(&x);
+    highest_vertex(&x);
     Cut c = cheapest(m, x.lambda);
-    double value = height(m, &c, x.lambda);
+    double value = plane_value(m, &c, x.lambda);
     if (value > best) best = value;
     if (value >= x.best * (1 - close)) break;
     cut[x.ncuts++] = c;
@@ -251,9 +250,9 @@ static double bound_at(const Moments *m) {
 
 typedef struct Peak {
   int step;
-  double share; /* to be dropped, of what it does not touch itself */
+  double share; /* to be dropped, of what it does not use itself */
   double bound; /* that it gives alone */
-  Moment moment;
+  ProgramPoint point;
 } Peak;
 
 static int by_share(const void *pa, const void *pb) {
@@ -272,8 +271,8 @@ static bool is_near(const Peak *tried, int n, int step, int nsteps) {
   return false;
 }
 
-/* The peak, then what leaves least room to what others hold: a step that needs much itself may come
-   before or behind it. Returns how many. */
+/* The peak, then what leaves least slack to what others hold: a step that needs much itself may
+   come before or behind it. Returns how many. */
 static int choose_steps(Arena *a, const RematProblem *p, int limit, Peak *out) {
   RematState s = remat_state(a, p);
   remat_reset(&s);
@@ -292,8 +291,8 @@ static int choose_steps(Arena *a, const RematProblem *p, int limit, Peak *out) {
 }
 
 static double bound_alone(Arena *a, const RematProblem *p, int limit, Peak *x) {
-  x->moment = moment_new(a, p, x->step, limit);
-  return x->bound = bound_at(&(Moments){p, 1, {x->moment}});
+  x->point = point_new(a, p, x->step, limit);
+  return x->bound = bound_at(&(ProgramPoints){p, 1, {x->point}});
 }
 
 /* The best of the steps that are tried alone; one of step -1: none exceeds the limit. */
@@ -315,15 +314,15 @@ static int by_bound(const void *pa, const void *pb) {
   return (a->step > b->step) - (a->step < b->step);
 }
 
-/* Around the best one, those that leave least room: loops that are unrolled come to the same again.
-   Returns how many; the best comes first, then the best of those before and behind it. */
+/* Around the best one, those that leave least slack: loops that are unrolled come to the same
+   again. Returns how many; the best comes first, then the best of those before and behind it. */
 static int steps_around(Arena *a, const RematProblem *p, int limit, Peak best, Peak *out) {
   enum { AROUND = 32 };
   int reach = p->nsteps / APART + AROUND / 2, n = 0, chosen = 0, before = 0, behind = 0;
   Peak *near = ARENA_ARRAY(a, Peak, 2 * reach + 1);
   for (int t = best.step - reach; t <= best.step + reach; t++)
     if (t >= 0 && t < p->nsteps && t != best.step)
-      near[n++] = (Peak){.step = t, .bound = -room_at(p, t, limit)};
+      near[n++] = (Peak){.step = t, .bound = -slack_at(p, t, limit)};
   if (n) qsort(near, (size_t)n, sizeof *near, by_bound);
   n = n < AROUND ? n : AROUND;
   for (int k = 0; k < n; k++) bound_alone(a, p, limit, &near[k]);
@@ -345,7 +344,7 @@ double remat_bound_joint(Arena *a, const RematProblem *p, int limit) {
   for (int i = 0; i < n && isfinite(best); i++)
     for (int k = 0; k < n; k++) {
       if (peak[i].step > top || peak[k].step < top || i == k) continue;
-      double both = bound_at(&(Moments){p, 2, {peak[i].moment, peak[k].moment}});
+      double both = bound_at(&(ProgramPoints){p, 2, {peak[i].point, peak[k].point}});
       if (both > best) best = both;
     }
   return best;

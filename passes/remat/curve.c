@@ -30,7 +30,7 @@ static Points *points_of(PassRun *r, uint32_t k) {
 
 /* The bound is one of programs whose loops run as they are. */
 static void add(PassRun *r, Points *to, const Remat *w, uint64_t arena, const RematPlan *plan) {
-  double bound = w->loops[0].rung ? NAN : remat_bound_joint(w->a, &w->p, remat_units(w, arena));
+  double bound = w->loops[0].point ? NAN : remat_bound_joint(w->a, &w->p, remat_units(w, arena));
   vec_push(r->m->arena, to, ((Point){arena, plan->flops, plan->cost, bound}));
 }
 

@@ -1,11 +1,11 @@
-/* Which loops can hold less for their backward passes, and how: the ladder of ways that remat
-   climbs. Contract: pure questions about an entry in order; what a rung says is done by
+/* Which loops can hold less for their backward passes, and how: the frontier of ways that remat
+   applies. Contract: pure questions about an entry in order; what a point says is done by
    remat_loop_build.c. Method: a stack that the backward pass alone reads may be dropped, and what
    an iteration needs to make it again is recomputed: from the carries that were kept before its
    block, slices, what comes from outside and stacks that stay. Stacks are dropped one after the
    other, the one that frees most bytes for the work first; each such set is tried with blocks of
    every length (Chen et al. 2016, with blocks of a loop for segments). Only ways that no other one
-   beats in bytes and work are kept, and a ladder over all loops takes the next way of the loop
+   beats in bytes and work are kept, and a frontier over all loops takes the next way of the loop
    where it frees most for its work. Bytes are those at the turn, where all stacks are held at once.
  */
 #include "passes/remat/remat_impl.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 enum {
-  RUNGS = 32,    /* of a ladder: each is planned as a program of its own */
+  POINTS = 32,   /* of a frontier: each is planned as a program of its own */
   LENGTHS = 256, /* of stacks that are tried */
   STEPS = 16,    /* in which all stacks are dropped, if there are more */
   APART = 64     /* ways of a pair are at least 1/64 of its bytes apart */
@@ -124,7 +124,7 @@ static int by_worth(const void *x, const void *y) {
 }
 
 /* Each loop is of one pair at most: of the one that is worth most. */
-static void find_pairs(const Finder *f, LoopLadder *l) {
+static void find_pairs(const Finder *f, LoopFrontier *l) {
   const Block *body = f->e->body;
   VEC(Candidate) found = {0};
   OpId *asked = ARENA_ARRAY(f->a, OpId, f->e->ops.n + 1); /* by loop: 1 + the backward pass */
@@ -265,7 +265,7 @@ static void find_need(Need *w) {
 
 /* ---- ways of one pair ---- */
 
-typedef VEC(LoopWay) Ways;
+typedef VEC(LoopSchedule) Ways;
 
 static double row_bytes(const Need *w, int result) {
   return bytes_of(w->f->e, w->p->there_end->operands[result]);
@@ -288,10 +288,10 @@ static double kept_bytes(const Need *w) {
 
 /* The way with what is needed, found before. What is nearly free, in rows of so many bytes, the
    loop behind the blocks will drop in its turn, with blocks of the best length. */
-static LoopWay way_of(const Need *w, int64_t block, int64_t blocks) {
+static LoopSchedule way_of(const Need *w, int64_t block, int64_t blocks) {
   const Op *there = w->p->there;
   double trips = (double)trips_of(there), again = (double)(block * blocks), row = 0, free = 0;
-  LoopWay x = {.block = block, .blocks = blocks, .dropped = w->dropped, .bytes = w->longer};
+  LoopSchedule x = {.block = block, .blocks = blocks, .dropped = w->dropped, .bytes = w->longer};
   x.bytes += (double)blocks * kept_bytes(w);
   for (int k = carries_of(there); k < there->nresults; k++) {
     if (!w->p->droppable[k]) continue;
@@ -309,7 +309,7 @@ static LoopWay way_of(const Need *w, int64_t block, int64_t blocks) {
 }
 
 /* A length at which the blocks show what a set is worth. */
-static LoopWay typical_way(const Need *w) {
+static LoopSchedule typical_way(const Need *w) {
   int64_t trips = trips_of(w->p->there), block = 1;
   while (w->by_blocks && (block + 1) * (block + 1) <= trips) block++;
   return way_of(w, block, w->by_blocks ? (trips - 1) / block : trips);
@@ -355,13 +355,13 @@ static bool drop_more(Arena *a, Need *w, int at_once) {
   bool *dropped = ARENA_ARRAY(a, bool, n);
   memcpy(dropped, w->dropped, sizeof *dropped * (size_t)n);
   find_need(w);
-  LoopWay before = typical_way(w);
+  LoopSchedule before = typical_way(w);
   w->dropped = dropped;
   for (int k = 0; k < n; k++) {
     if (!may_drop(w, k)) continue;
     dropped[k] = true;
     find_need(w);
-    LoopWay x = typical_way(w);
+    LoopSchedule x = typical_way(w);
     gain[ngains++] = (Gain){k, (before.bytes - x.bytes) / (x.cost - before.cost + 1)};
     dropped[k] = false;
   }
@@ -374,7 +374,7 @@ static bool drop_more(Arena *a, Need *w, int at_once) {
 }
 
 static int by_cost(const void *x, const void *y) {
-  const LoopWay *a = x, *b = y;
+  const LoopSchedule *a = x, *b = y;
   if (a->cost != b->cost) return a->cost < b->cost ? -1 : 1;
   if (a->bytes != b->bytes) return a->bytes < b->bytes ? -1 : 1;
   return (a->found > b->found) - (a->found < b->found);
@@ -422,18 +422,18 @@ static Ways ways_of(const Finder *f, const LoopPair *p) {
   return best_ways(f->a, all, bytes);
 }
 
-/* ---- the ladder ---- */
+/* ---- the frontier ---- */
 
-/* At most RUNGS of them, the last one too. */
-static void thin_out(LoopLadder *l) {
-  if (l->nrungs <= RUNGS) return;
-  for (int k = 0; k < RUNGS; k++) l->rung[k] = l->rung[(k + 1) * l->nrungs / RUNGS - 1];
-  l->nrungs = RUNGS;
+/* At most POINTS of them, the last one too. */
+static void thin_out(LoopFrontier *l) {
+  if (l->npoints <= POINTS) return;
+  for (int k = 0; k < POINTS; k++) l->point[k] = l->point[(k + 1) * l->npoints / POINTS - 1];
+  l->npoints = POINTS;
 }
 
-static LoopRung higher(Arena *a, const LoopLadder *l, const LoopRung *from, int pair,
-                       const LoopWay *way) {
-  LoopRung r = {.way = ARENA_ARRAY(a, const LoopWay *, l->npairs)};
+static LoopPoint higher(Arena *a, const LoopFrontier *l, const LoopPoint *from, int pair,
+                        const LoopSchedule *way) {
+  LoopPoint r = {.way = ARENA_ARRAY(a, const LoopSchedule *, l->npairs)};
   for (int i = 0; i < l->npairs; i++) {
     r.way[i] = i == pair ? way : from ? from->way[i] : NULL;
     r.flops += r.way[i] ? r.way[i]->flops : 0;
@@ -442,21 +442,21 @@ static LoopRung higher(Arena *a, const LoopLadder *l, const LoopRung *from, int 
   return r;
 }
 
-static void build_ladder(const Finder *f, LoopLadder *l) {
+static void build_frontier(const Finder *f, LoopFrontier *l) {
   Ways *ways = ARENA_ARRAY(f->a, Ways, l->npairs);
   uint32_t *at = ARENA_ARRAY(f->a, uint32_t, l->npairs), all = 0;
   for (int i = 0; i < l->npairs; i++) {
     ways[i] = ways_of(f, &l->pair[i]);
     all += ways[i].n;
   }
-  l->rung = ARENA_ARRAY(f->a, LoopRung, all + 1);
+  l->point = ARENA_ARRAY(f->a, LoopPoint, all + 1);
   for (int best = 0; best >= 0;) {
-    const LoopRung *from = l->nrungs ? &l->rung[l->nrungs - 1] : NULL;
+    const LoopPoint *from = l->npoints ? &l->point[l->npoints - 1] : NULL;
     double most = -1;
     best = -1;
     for (int i = 0; i < l->npairs; i++) {
       if (at[i] == ways[i].n) continue;
-      const LoopWay *now = from ? from->way[i] : NULL, *next = &ways[i].at[at[i]];
+      const LoopSchedule *now = from ? from->way[i] : NULL, *next = &ways[i].at[at[i]];
       double bytes = 0;
       for (int k = 0; !now && k < l->pair[i].there->nresults; k++)
         if (l->pair[i].droppable[k]) bytes += bytes_of(f->e, l->pair[i].there->results[k]);
@@ -467,15 +467,15 @@ static void build_ladder(const Finder *f, LoopLadder *l) {
       best = i;
     }
     if (best < 0) continue;
-    l->rung[l->nrungs] = higher(f->a, l, from, best, &ways[best].at[at[best]]);
-    l->nrungs++;
+    l->point[l->npoints] = higher(f->a, l, from, best, &ways[best].at[at[best]]);
+    l->npoints++;
     at[best]++;
   }
   thin_out(l);
 }
 
-LoopLadder remat_ladder(Arena *a, const Entry *e) {
-  LoopLadder l = {0};
+LoopFrontier remat_loop_frontier(Arena *a, const Entry *e) {
+  LoopFrontier l = {0};
   Finder f = {.a = a, .e = e};
   f.position = ARENA_ARRAY(a, int, e->ops.n);
   f.root = ARENA_ARRAY(a, ValueId, e->values.n);
@@ -485,6 +485,6 @@ LoopLadder remat_ladder(Arena *a, const Entry *e) {
   f.loaded = ARENA_ARRAY(a, int, e->module->globals.n + 1);
   find_uses(&f);
   find_pairs(&f, &l);
-  if (l.npairs) build_ladder(&f, &l);
+  if (l.npairs) build_frontier(&f, &l);
   return l;
 }

@@ -1,4 +1,4 @@
-/* Runs loops again for their backward passes, as a rung of the ladder says.
+/* Runs loops again for their backward passes, as a point of the frontier says.
    Contract: the entry is in order and stays so; iterations compute the same numbers from the same
    numbers, and sums are added up as before, so results are the same bits. What is left over goes as
    dead code.
@@ -17,7 +17,7 @@ typedef VEC(const Type *) Types;
 typedef struct Again { /* of a pair, from its forward pass to its backward pass; values of the new
                           entry */
   const LoopPair *p;
-  const LoopWay *way;
+  const LoopSchedule *way;
   ValueId *carry; /* by carry: its stack, before each block or iteration */
   ValueId *stack; /* by result of `there`: what the iterations behind the blocks dropped */
   bool done;      /* the backward pass has been built */
@@ -493,7 +493,7 @@ static void store_late(Climb *w, Again *g) {
     if (!waits(w, g->p->late[k])) build_copy(w->b, w->old, g->p->late[k], w->map);
 }
 
-static void climb_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+static void apply_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Climb *w = data;
   w->b = b;
   w->old = old;
@@ -520,7 +520,7 @@ static uint64_t flops_of(const Entry *e) {
   return sum;
 }
 
-void remat_climb(Arena *a, Entry *e, const LoopLadder *l, const LoopRung *r) {
+void remat_apply_loops(Arena *a, Entry *e, const LoopFrontier *l, const LoopPoint *r) {
   Climb w = {.a = a, .again = ARENA_ARRAY(a, Again, l->npairs + 1)};
   uint64_t before = flops_of(e);
   for (int i = 0; i < l->npairs; i++) {
@@ -530,7 +530,7 @@ void remat_climb(Arena *a, Entry *e, const LoopLadder *l, const LoopRung *r) {
     g->carry = ARENA_ARRAY(a, ValueId, carries_of(g->p->there) + 1);
     g->stack = ARENA_ARRAY(a, ValueId, g->p->there->nresults + 1);
   }
-  entry_rebuild(e, climb_each, &w, false, false);
+  entry_rebuild(e, apply_each, &w, false, false);
   (void)dce_entry(a, e);
   e->rerun_flops += flops_of(e) - before;
 }

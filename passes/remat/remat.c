@@ -35,7 +35,7 @@ static bool is_carry(const Remat *w, int v, int step) {
 /* A result of the step may take the bytes, which nobody else reads any more: it stands for both. */
 static bool is_handed_on(const Remat *w, int v, int step) {
   const RematStep *s = &w->p.step[step];
-  const RematTouches *t = &w->s.touch[v];
+  const RematUses *t = &w->s.use[v];
   for (int k = 0; k < s->npairs; k++)
     if (s->in[s->pair[k].in] == v) return t->at[t->n - 1].step == step;
   return false;
@@ -46,7 +46,7 @@ static bool is_handed_on(const Remat *w, int v, int step) {
 static void tell_bound(Remat *w, uint64_t limit, const RematPlan *found, double flops) {
   if (!(w->r->opt->remarks & REMARK_REMAT) || flops <= 0) return;
   const char *bound = "";
-  if (!w->loops[0].rung)
+  if (!w->loops[0].point)
     bound = intern_printf(w->r->m->ctx, "; in this order no plan takes less than %.2f %%",
                           100 * remat_bound_joint(w->a, &w->p, remat_units(w, limit)) / flops);
   remark(w->r, REMARK_REMAT, "remat", w->e->loc, "entry '%s' takes %.2f %% more arithmetic%s",
@@ -55,11 +55,11 @@ static void tell_bound(Remat *w, uint64_t limit, const RematPlan *found, double 
 
 /* Why a storage is there at a step; NULL: it is not. */
 static const char *why_held(const Remat *w, int v, int step) {
-  if (remat_touch_at(&w->s, v, step) >= 0)
+  if (remat_use_at(&w->s, v, step) >= 0)
     return is_carry(w, v, step) ? "the loop carries it, or adds it up, through all iterations"
                                 : "it is read or made there";
-  int i = remat_touch_after(&w->s, v, step);
-  const RematTouches *t = &w->s.touch[v];
+  int i = remat_use_after(&w->s, v, step);
+  const RematUses *t = &w->s.use[v];
   if (i == 0 || i == (int)t->n || !t->at[i].held) return NULL;
   if (t->at[i].step == w->p.nsteps) return "it is returned";
   if (!remat_may_rerun(&w->p, w->p.storage[v].maker, t->at[i].step))
@@ -109,10 +109,10 @@ static void tell_holders(Remat *w) {
   }
 }
 
-static void tell_climbed(const Remat *w, const Climbed *c) {
-  for (int i = 0; c->rung && i < c->ladder->npairs; i++) {
-    const LoopPair *p = &c->ladder->pair[i];
-    const LoopWay *way = c->rung->way[i];
+static void tell_applied(const Remat *w, const AppliedLoops *c) {
+  for (int i = 0; c->point && i < c->frontier->npairs; i++) {
+    const LoopPair *p = &c->frontier->pair[i];
+    const LoopSchedule *way = c->point->way[i];
     char buf[32];
     uint64_t bytes = 0;
     if (!way) continue;
@@ -134,7 +134,7 @@ static void tell_climbed(const Remat *w, const Climbed *c) {
 }
 
 static void tell_loops(const Remat *w) {
-  for (int k = 0; k < 2 && (w->r->opt->remarks & REMARK_REMAT); k++) tell_climbed(w, &w->loops[k]);
+  for (int k = 0; k < 2 && (w->r->opt->remarks & REMARK_REMAT); k++) tell_applied(w, &w->loops[k]);
 }
 
 /* ---------------------------------------------------------------- the pass ---- */

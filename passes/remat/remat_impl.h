@@ -58,26 +58,17 @@ RematProblem remat_problem(Arena *a, const Entry *e, const Plan *p, const Target
 
 /* ---- the state of a search: remat_state.c ---- */
 
-typedef struct RematTouch {
+typedef struct RematUse {
   int step;
   int readers; /* ops of the step that read the storage */
-  bool held;   /* since the touch before; else it is recomputed here */
-} RematTouch;
+  bool held;   /* since the use before; else it is recomputed here */
+} RematUse;
 
-typedef VEC(RematTouch) RematTouches;
+typedef VEC(RematUse) RematUses;
 typedef VEC(int) RematAgain; /* steps whose ops are recomputed, in their order */
 
 typedef struct RematChange { /* one entry of the log, with what undoes it */
-  enum {
-    TOUCH_IN,
-    TOUCH_OUT,
-    TOUCH_READERS,
-    TOUCH_HELD,
-    BYTES,
-    RERUN_IN,
-    RERUN_OUT,
-    STEP_BYTES
-  } kind;
+  enum { USE_IN, USE_OUT, USE_READERS, USE_HELD, BYTES, RERUN_IN, RERUN_OUT, STEP_BYTES } kind;
   int a, b, c, d;
 } RematChange;
 
@@ -98,11 +89,11 @@ typedef struct RematBlock {
 typedef struct RematState {
   Arena *a;
   const RematProblem *p;
-  RematTouches *touch; /* by storage */
-  RematAgain *again;   /* by step */
-  int *live;           /* by step, without what its block has: see remat_live */
-  RematBlock *block;   /* by step / REMAT_BLOCK */
-  int *within;         /* by step: of live, the peak of what the step itself touches */
+  RematUses *use;    /* by storage */
+  RematAgain *again; /* by step */
+  int *live;         /* by step, without what its block has: see remat_live */
+  RematBlock *block; /* by step / REMAT_BLOCK */
+  int *within;       /* by step: of live, the peak of what the step itself uses */
   int limit;
   int64_t excess;     /* sum of what live has above the limit */
   double flops, cost; /* added */
@@ -123,7 +114,7 @@ typedef struct RematState {
 RematState remat_state(Arena *a, const RematProblem *p);
 /* Nothing is recomputed; every step as in the plan. */
 void remat_reset(RematState *s);
-/* The touches that follow from s->again, which holds what is recomputed; nothing else is held. */
+/* The uses that follow from s->again, which holds what is recomputed; nothing else is held. */
 void remat_rebuild(RematState *s);
 typedef struct RematRerun {
   int at, step; /* an op is recomputed in front of a step */
@@ -152,9 +143,9 @@ int remat_peak(const RematState *s, int *at); /* and the first step that has it 
 
 /* ---- moves: remat_state.c ---- */
 
-int remat_touch_at(const RematState *s, int storage, int step);    /* index or -1 */
-int remat_touch_after(const RematState *s, int storage, int step); /* the first one not before */
-/* May the bytes not be held up to touch i, the op be recomputed there? */
+int remat_use_at(const RematState *s, int storage, int step);    /* index or -1 */
+int remat_use_after(const RematState *s, int storage, int step); /* the first one not before */
+/* May the bytes not be held up to use i, the op be recomputed there? */
 bool remat_droppable(const RematState *s, int storage, int i);
 void remat_drop(RematState *s, int storage, int i); /* settle afterwards */
 void remat_hold(RematState *s, int storage, int i);
@@ -167,9 +158,9 @@ void remat_step_ops(RematState *s, int step, RematEmit *emit, void *data);
 
 /* ---- where to begin: remat_start.c ---- */
 
-/* Cuts the way to step `turn` each time `length` units were made; holds what crosses a cut and what
-   is made behind the last one, makes the rest again behind. */
-void remat_segments(RematState *s, int turn, double length);
+/* Cuts the way to step `turnaround` each time `length` units were made; holds what crosses a cut
+   and what is made behind the last one, makes the rest again behind. */
+void remat_segments(RematState *s, int turnaround, double length);
 /* Runs the steps in order and evicts what is cheapest to recompute for its size and age. False
    where that does not fit, costs more than `most`, or takes the work beyond the deadline. */
 bool remat_evict(RematState *s, int64_t limit, double most, int64_t deadline);
@@ -184,9 +175,9 @@ typedef struct RematPlan {
 
 /* Fits the problem into limit units with little added cost; leaves the state at the best plan
    found. Effort: nanoseconds, about; a quarter of it goes into making what fits cheaper, and all
-   that is left where it adds more arithmetic than `near`. A plan that costs much more than `beat`
-   is not looked for: one of that cost is there already, or INFINITY. */
-RematPlan remat_search(RematState *s, int limit, int64_t effort, double beat, double near);
+   that is left where it adds more arithmetic than `near`. A plan that costs much more than
+   `incumbent` is not looked for: one of that cost is there already, or INFINITY. */
+RematPlan remat_search(RematState *s, int limit, int64_t effort, double incumbent, double near);
 /* Goes on from the state, a plan for a limit that is a little looser. */
 RematPlan remat_tighten(RematState *s, int limit, int64_t effort);
 /* The least limit that the search meets, between floor and ceiling; leaves the state there. Effort:
@@ -213,30 +204,30 @@ typedef struct LoopPair {
    carries that were kept at its beginning. The iterations behind the blocks keep their stacks. With
    a block of 1 each iteration is recomputed in the body of the backward pass, and none is behind
    the blocks. */
-typedef struct LoopWay {
+typedef struct LoopSchedule {
   int64_t block, blocks;
   const bool *dropped; /* by result of `there` */
   double bytes;        /* about what is held for the backward pass, of what differs between ways */
   double flops, cost;  /* added */
   uint32_t found;      /* its number: of equal ones the first */
-} LoopWay;
+} LoopSchedule;
 
-typedef struct LoopRung {
-  const LoopWay **way; /* by pair; NULL: as it is */
-  double flops, cost;  /* added */
-} LoopRung;
+typedef struct LoopPoint {
+  const LoopSchedule **way; /* by pair; NULL: as it is */
+  double flops, cost;       /* added */
+} LoopPoint;
 
 /* The ways of all pairs of an entry, one step after the other from the least added work to the
-   least bytes. No pair: no rung. */
-typedef struct LoopLadder {
+   least bytes. No pair: no point. */
+typedef struct LoopFrontier {
   LoopPair *pair;
   int npairs;
-  LoopRung *rung;
-  int nrungs;
-} LoopLadder;
-LoopLadder remat_ladder(Arena *a, const Entry *e);
-/* Rebuilds the entry of the ladder in the way of the rung; it stays in order. */
-void remat_climb(Arena *a, Entry *e, const LoopLadder *l, const LoopRung *r);
+  LoopPoint *point;
+  int npoints;
+} LoopFrontier;
+LoopFrontier remat_loop_frontier(Arena *a, const Entry *e);
+/* Rebuilds the entry of the frontier in the way of the point; it stays in order. */
+void remat_apply_loops(Arena *a, Entry *e, const LoopFrontier *l, const LoopPoint *r);
 
 /* ---- the bound: remat_bound.c ---- */
 

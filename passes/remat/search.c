@@ -12,7 +12,7 @@
 
 typedef struct Candidate {
   double score;
-  double luck; /* a factor of the score */
+  double factor; /* a factor of the score */
   int storage, step;
 } Candidate;
 
@@ -21,13 +21,13 @@ typedef struct Search {
   Arena *a;
   VEC(Candidate) heap;
   VEC(Candidate) list;
-  RematSaved best;  /* the best start */
-  double noise;     /* of scores: 0 none */
-  double most;      /* added cost beyond which a start is given up */
-  double beat;      /* added cost of a plan that is there already */
-  double all;       /* excess where nothing is recomputed */
-  int64_t deadline; /* of s->work */
-  int64_t grace;    /* beyond it: see out_of_time */
+  RematSaved best;   /* the best start */
+  double noise;      /* of scores: 0 none */
+  double most;       /* added cost beyond which a start is given up */
+  double incumbent;  /* added cost of a plan that is there already */
+  double all;        /* excess where nothing is recomputed */
+  int64_t deadline;  /* of s->work */
+  int64_t extension; /* beyond it: see out_of_time */
   uint64_t seed;
   int peak_step, peak; /* of the plan in which nothing is recomputed */
   double made;         /* units made up to peak_step */
@@ -45,14 +45,14 @@ static double jitter(Search *w) {
   return w->noise > 0 ? search_exp(w->noise * (random01(w) - 0.5)) : 1;
 }
 
-enum { LITTLE = 8 }; /* of the excess, one part in so many */
+enum { NEARLY_DONE = 8 }; /* of the excess, one part in so many */
 
 /* What has little left to do when its effort ends goes on: to begin again later costs as much. */
 static bool out_of_time(Search *w) {
   const RematState *s = w->s;
-  if (s->work > w->deadline && (double)s->excess * LITTLE < w->all) {
-    w->deadline += w->grace;
-    w->grace = 0;
+  if (s->work > w->deadline && (double)s->excess * NEARLY_DONE < w->all) {
+    w->deadline += w->extension;
+    w->extension = 0;
   }
   return s->work > w->deadline || s->cost > w->most;
 }
@@ -80,13 +80,13 @@ static Candidate heap_pop(Search *w) {
   return first;
 }
 
-/* What dropping the gap before touch i removes of the excess, per cost of its maker, other results
+/* What dropping the gap before use i removes of the excess, per cost of its maker, other results
    of which may go with it; 0 where it cannot be dropped. A guess from above: what the rerun reads
    may have to be held or recomputed, too. */
-static double hope(Search *w, int v, int i) {
+static double optimistic_score(Search *w, int v, int i) {
   RematState *s = w->s;
   if (!remat_droppable(s, v, i)) return 0;
-  const RematTouch *t = &s->touch[v].at[i];
+  const RematUse *t = &s->use[v].at[i];
   int64_t gain = -remat_rise(s, t[-1].step, t->step, -s->p->storage[v].size);
   return (double)gain / (s->p->step[s->p->storage[v].maker].cost + 1);
 }
@@ -94,9 +94,9 @@ static double hope(Search *w, int v, int i) {
 enum { TO_OFFER = 20, TO_POP = 100 }; /* nanoseconds, about */
 
 static void offer(Search *w, int v, int i) {
-  double score = hope(w, v, i), luck = jitter(w);
+  double score = optimistic_score(w, v, i), factor = jitter(w);
   w->s->work += TO_OFFER;
-  if (score > 0) heap_push(w, (Candidate){score * luck, luck, v, w->s->touch[v].at[i].step});
+  if (score > 0) heap_push(w, (Candidate){score * factor, factor, v, w->s->use[v].at[i].step});
 }
 
 /* ---------------------------------------------------------------- greedy ---- */
@@ -107,7 +107,7 @@ static double attempt(Search *w, Candidate c, bool by_price) {
   double cost = s->cost;
   int64_t excess = s->excess;
   s->by_price = by_price;
-  remat_drop(s, c.storage, remat_touch_at(s, c.storage, c.step));
+  remat_drop(s, c.storage, remat_use_at(s, c.storage, c.step));
   remat_settle(s);
   if (excess <= s->excess) return -1;
   return s->cost <= cost ? INFINITY : (double)(excess - s->excess) / (s->cost - cost);
@@ -132,11 +132,11 @@ static void offer_changed(Search *w, uint32_t from) {
   RematState *s = w->s;
   for (uint32_t k = from, end = s->log.n; k < end; k++) {
     const RematChange *g = &s->log.at[k];
-    if (g->kind != TOUCH_IN && g->kind != TOUCH_HELD) continue;
-    int v = g->a, i = remat_touch_at(s, v, g->b);
+    if (g->kind != USE_IN && g->kind != USE_HELD) continue;
+    int v = g->a, i = remat_use_at(s, v, g->b);
     if (i < 0) continue;
     offer(w, v, i);
-    if (i + 1 < (int)s->touch[v].n) offer(w, v, i + 1);
+    if (i + 1 < (int)s->use[v].n) offer(w, v, i + 1);
   }
 }
 
@@ -146,8 +146,8 @@ static void offer_all(Search *w) {
   for (int t = 0; t <= s->p->nsteps; t++) over[t + 1] = over[t] + (remat_live(s, t) > s->limit);
   w->heap.n = 0;
   for (int v = 0; v < s->p->nstorages; v++)
-    for (int i = 1; i < (int)s->touch[v].n; i++) {
-      const RematTouch *t = &s->touch[v].at[i];
+    for (int i = 1; i < (int)s->use[v].n; i++) {
+      const RematUse *t = &s->use[v].at[i];
       if (over[t->step + 1] > over[t[-1].step]) offer(w, v, i);
     }
 }
@@ -167,8 +167,8 @@ static bool greedy(Search *w) {
     while (s->excess > 0 && w->heap.n && !out_of_time(w)) {
       Candidate c = heap_pop(w);
       s->work += TO_POP;
-      int i = remat_touch_at(s, c.storage, c.step);
-      double now = i < 0 ? 0 : hope(w, c.storage, i) * c.luck;
+      int i = remat_use_at(s, c.storage, c.step);
+      double now = i < 0 ? 0 : optimistic_score(w, c.storage, i) * c.factor;
       if (now <= 0) continue;
       if (now < c.score) c.score = now; /* what was done since took some of it */
       if (w->heap.n && c.score < w->heap.at[0].score * good_enough) {
@@ -177,10 +177,10 @@ static bool greedy(Search *w) {
       }
       if (s->price > c.score) s->price = c.score;
       uint32_t mark = s->log.n;
-      double score = attempt_both(w, c), noisy = score * c.luck;
+      double score = attempt_both(w, c), noisy = score * c.factor;
       if (score <= 0 || (w->heap.n && noisy < w->heap.at[0].score * good_enough)) {
         remat_undo(s, mark);
-        if (score > 0) heap_push(w, (Candidate){noisy, c.luck, c.storage, c.step});
+        if (score > 0) heap_push(w, (Candidate){noisy, c.factor, c.storage, c.step});
         continue;
       }
       s->price = score;
@@ -207,8 +207,8 @@ static void list_dropped(Search *w, int lo, int hi, double share) {
   RematState *s = w->s;
   w->list.n = 0;
   for (int v = 0; v < s->p->nstorages; v++)
-    for (int i = 1; i < (int)s->touch[v].n; i++) {
-      const RematTouch *t = &s->touch[v].at[i];
+    for (int i = 1; i < (int)s->use[v].n; i++) {
+      const RematUse *t = &s->use[v].at[i];
       if (t->held || t->step < lo || t->step > hi) continue;
       if (share < 1 && random01(w) >= share) continue;
       double score = share < 1 ? random01(w) : s->p->step[s->p->storage[v].maker].cost;
@@ -219,7 +219,7 @@ static void list_dropped(Search *w, int lo, int hi, double share) {
 }
 
 static bool fits_held(const RematState *s, int v, int i) {
-  const RematTouch *t = &s->touch[v].at[i];
+  const RematUse *t = &s->use[v].at[i];
   return remat_room(s, t[-1].step + 1, t->step - 1, s->p->storage[v].size);
 }
 
@@ -230,9 +230,9 @@ static bool prune_once(Search *w) {
   s->by_price = false;
   for (uint32_t k = 0; k < w->list.n && s->work < w->deadline; k++) {
     Candidate c = w->list.at[k];
-    int i = remat_touch_at(s, c.storage, c.step);
+    int i = remat_use_at(s, c.storage, c.step);
     s->work++;
-    if (i < 1 || s->touch[c.storage].at[i].held || !fits_held(s, c.storage, i)) continue;
+    if (i < 1 || s->use[c.storage].at[i].held || !fits_held(s, c.storage, i)) continue;
     double cost = s->cost;
     int64_t excess = s->excess;
     uint32_t mark = s->log.n;
@@ -269,8 +269,8 @@ static void ruin(Search *w, int centre) {
   s->by_price = false;
   for (uint32_t k = 0; k < w->list.n && k < most; k++) {
     Candidate c = w->list.at[k];
-    int i = remat_touch_at(s, c.storage, c.step);
-    if (i > 0 && !s->touch[c.storage].at[i].held) remat_hold(s, c.storage, i);
+    int i = remat_use_at(s, c.storage, c.step);
+    if (i > 0 && !s->use[c.storage].at[i].held) remat_hold(s, c.storage, i);
   }
   remat_settle(s);
 }
@@ -367,7 +367,8 @@ static Outcome start(Search *w, int limit, int k, int64_t effort) {
 }
 
 static Search search_here(RematState *s) {
-  Search w = {.s = s, .a = s->a, .beat = INFINITY, .most = INFINITY, .seed = 88172645463325252u};
+  Search w = {
+      .s = s, .a = s->a, .incumbent = INFINITY, .most = INFINITY, .seed = 88172645463325252u};
   w.over = ARENA_ARRAY(s->a, int, s->p->nsteps + 2);
   return w;
 }
@@ -399,7 +400,7 @@ static int next_start(const Start *of, int round, double cheapest, double all) {
     if (of[k].ended || of[k].rounds > round) continue;
     double done = all > of[k].excess ? 1 - of[k].excess / all : 0;
     double key = !fits ? of[k].excess : done > 0 ? of[k].cost / done : INFINITY;
-    if (fits && key < cheapest && of[k].excess * LITTLE < all) key -= cheapest;
+    if (fits && key < cheapest && of[k].excess * NEARLY_DONE < all) key -= cheapest;
     if (best >= 0 && key >= least) continue;
     best = k;
     least = key;
@@ -411,12 +412,12 @@ static int next_start(const Start *of, int round, double cheapest, double all) {
    most have a larger one, and then what is left. A start is given up where it costs more than half
    of the program again, or too much more than the best to be won back by what follows. Leaves the
    state at the best start; with any = true at the first one that fits. */
-static const double beaten = 1.3, beaten_by = 0.02;
+static const double tolerance = 1.3, tolerance_of_program = 0.02;
 
 static bool best_start(Search *w, int limit, int64_t effort, bool any) {
   enum { ROUNDS = 3 };
   static const int share[ROUNDS] = {256, 16, 1}, share_once_fit[ROUNDS] = {256, 2, 1};
-  static const double hopeless = 1.5;
+  static const double too_much = 1.5;
   RematState *s = w->s;
   Start of[STARTS] = {0};
   double least = INFINITY;
@@ -425,11 +426,12 @@ static bool best_start(Search *w, int limit, int64_t effort, bool any) {
   w->all = (double)s->excess;
   for (int round = 0; round < ROUNDS; round++)
     for (int k; s->work < end && (k = next_start(of, round, least, w->all)) >= 0;) {
-      double bar = least < w->beat ? least : w->beat;
-      w->most = isinf(bar) ? hopeless * s->p->cost : beaten * bar + beaten_by * s->p->cost;
+      double bar = least < w->incumbent ? least : w->incumbent;
+      w->most =
+          isinf(bar) ? too_much * s->p->cost : tolerance * bar + tolerance_of_program * s->p->cost;
       int64_t most = effort / (isinf(bar) ? share : share_once_fit)[round], rest = end - s->work;
       if (most > rest) most = rest;
-      w->grace = round ? (most < rest - most ? most : rest - most) : 0;
+      w->extension = round ? (most < rest - most ? most : rest - most) : 0;
       s->excess = INT64_MAX; /* unless the start comes to its descent */
       Outcome got = start(w, limit, k, most);
       of[k] = (Start){(double)s->excess, s->cost, round + 1, got != LATE};
@@ -439,7 +441,7 @@ static bool best_start(Search *w, int limit, int64_t effort, bool any) {
       remat_save(s, &w->best);
     }
   w->most = INFINITY;
-  w->grace = 0;
+  w->extension = 0;
   if (isinf(least)) return false;
   remat_restore(s, &w->best, limit);
   return true;
@@ -456,10 +458,10 @@ static bool some_step_needs_more(const RematState *s, int limit) {
   return false;
 }
 
-RematPlan remat_search(RematState *s, int limit, int64_t effort, double beat, double near) {
+RematPlan remat_search(RematState *s, int limit, int64_t effort, double incumbent, double near) {
   Search w = search_new(s);
   int64_t end = s->work + effort;
-  w.beat = beat;
+  w.incumbent = incumbent;
   if (some_step_needs_more(s, limit)) return (RematPlan){0};
   bool fits = best_start(&w, limit, effort / 4 * 3, false);
   if (fits) {

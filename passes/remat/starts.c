@@ -10,12 +10,12 @@ static int by_number(const void *a, const void *b) {
   return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
 }
 
-/* From step `turn` on, what is not kept is recomputed where it is first read, with all that this
-   needs, and held from there. */
-static void make_again_behind(RematState *s, int turn, bool *there) {
+/* From step `turnaround` on, what is not kept is recomputed where it is first read, with all that
+   this needs, and held from there. */
+static void recompute_after(RematState *s, int turnaround, bool *there) {
   const RematProblem *p = s->p;
   VEC(int) stack = {0};
-  for (int t = turn; t < p->nsteps; t++) {
+  for (int t = turnaround; t < p->nsteps; t++) {
     RematAgain *again = &s->again[t];
     for (int o = t;;) {
       for (int k = 0; k < p->step[o].nin; k++) {
@@ -36,7 +36,7 @@ static void make_again_behind(RematState *s, int turn, bool *there) {
 /* Cuts the way to the peak at its narrowest place each time `length` units were made, or up to a
    third more; holds what crosses a cut and what is made behind the last one, drops the rest that is
    read behind the peak. */
-void remat_segments(RematState *s, int turn, double length) {
+void remat_segments(RematState *s, int turnaround, double length) {
   const RematProblem *p = s->p;
   int best = -1, last = -1;
   int64_t *cross = ARENA_ARRAY(s->a, int64_t, p->nsteps + 2);
@@ -44,20 +44,20 @@ void remat_segments(RematState *s, int turn, double length) {
   double made = 0;
   remat_reset(s);
   for (int v = 0; v < p->nstorages; v++) {
-    if (p->storage[v].maker >= turn) continue;
-    int end = remat_touch_after(s, v, turn);
+    if (p->storage[v].maker >= turnaround) continue;
+    int end = remat_use_after(s, v, turnaround);
     cross[p->storage[v].maker] += p->storage[v].size;
-    if (end) cross[s->touch[v].at[end - 1].step] -= p->storage[v].size;
+    if (end) cross[s->use[v].at[end - 1].step] -= p->storage[v].size;
   }
   for (int t = 1; t <= p->nsteps; t++) cross[t] += cross[t - 1];
-  for (int t = 0; t < turn; t++) {
+  for (int t = 0; t < turnaround; t++) {
     for (int k = 0; k < p->step[t].nout; k++) made += p->storage[p->step[t].out[k]].size;
     if (made > length && (best < 0 || cross[t] < cross[best])) best = t;
     if (made <= length * 4 / 3 || best < 0) continue;
     for (int v = 0; v < p->nstorages; v++) {
       if (p->storage[v].maker > best) continue;
-      int i = remat_touch_after(s, v, best + 1);
-      keep[v] |= i < (int)s->touch[v].n && s->touch[v].at[i].step < turn;
+      int i = remat_use_after(s, v, best + 1);
+      keep[v] |= i < (int)s->use[v].n && s->use[v].at[i].step < turnaround;
     }
     last = best;
     made = 0;
@@ -67,7 +67,7 @@ void remat_segments(RematState *s, int turn, double length) {
   }
   for (int v = 0; v < p->nstorages; v++) /* the last piece is held: it would be made at once */
     keep[v] |= p->storage[v].maker > last || p->storage[v].size < s->tiny;
-  make_again_behind(s, turn, keep);
+  recompute_after(s, turnaround, keep);
 }
 
 /* Eviction as a planner: steps run in order, and when bytes are short the storage goes that costs

@@ -1,4 +1,4 @@
-/* The state of recomputation: touches of every storage, what is recomputed in front of every step,
+/* The state of recomputation: uses of every storage, what is recomputed in front of every step,
    and the bytes live at each step, exact after every move. Contract: primitive changes are logged
    with their inverse, so that a move is tried by making it; the cost of a move is the length of the
    gaps it changes. */
@@ -16,8 +16,8 @@ static void note(RematState *s, int kind, int a, int b, int c, int d) {
   vec_push(s->a, &s->log, (RematChange){kind, a, b, c, d});
 }
 
-int remat_touch_after(const RematState *s, int storage, int step) {
-  const RematTouches *t = &s->touch[storage];
+int remat_use_after(const RematState *s, int storage, int step) {
+  const RematUses *t = &s->use[storage];
   int lo = 0, hi = (int)t->n;
   while (lo < hi) {
     int m = (lo + hi) / 2;
@@ -29,37 +29,37 @@ int remat_touch_after(const RematState *s, int storage, int step) {
   return lo;
 }
 
-int remat_touch_at(const RematState *s, int storage, int step) {
-  int i = remat_touch_after(s, storage, step);
-  return i < (int)s->touch[storage].n && s->touch[storage].at[i].step == step ? i : -1;
+int remat_use_at(const RematState *s, int storage, int step) {
+  int i = remat_use_after(s, storage, step);
+  return i < (int)s->use[storage].n && s->use[storage].at[i].step == step ? i : -1;
 }
 
-static void touch_in(RematState *s, int v, int i, RematTouch x) {
-  RematTouches *t = &s->touch[v];
+static void use_in(RematState *s, int v, int i, RematUse x) {
+  RematUses *t = &s->use[v];
   vec_push(s->a, t, x);
   memmove(t->at + i + 1, t->at + i, sizeof x * (t->n - 1 - (size_t)i));
   t->at[i] = x;
-  note(s, TOUCH_IN, v, x.step, 0, 0);
+  note(s, USE_IN, v, x.step, 0, 0);
 }
 
-static void touch_out(RematState *s, int v, int i) {
-  RematTouches *t = &s->touch[v];
-  RematTouch x = t->at[i];
+static void use_out(RematState *s, int v, int i) {
+  RematUses *t = &s->use[v];
+  RematUse x = t->at[i];
   t->n--;
   memmove(t->at + i, t->at + i + 1, sizeof x * (t->n - (size_t)i));
-  note(s, TOUCH_OUT, v, x.step, x.readers, x.held);
+  note(s, USE_OUT, v, x.step, x.readers, x.held);
 }
 
-static void touch_readers(RematState *s, int v, int i, int more) {
-  RematTouch *x = &s->touch[v].at[i];
+static void use_readers(RematState *s, int v, int i, int more) {
+  RematUse *x = &s->use[v].at[i];
   x->readers += more;
-  note(s, TOUCH_READERS, v, x->step, more, 0);
+  note(s, USE_READERS, v, x->step, more, 0);
 }
 
-static void touch_held(RematState *s, int v, int i, bool held) {
-  RematTouch *x = &s->touch[v].at[i];
+static void use_held(RematState *s, int v, int i, bool held) {
+  RematUse *x = &s->use[v].at[i];
   x->held = held;
-  note(s, TOUCH_HELD, v, x->step, held, 0);
+  note(s, USE_HELD, v, x->step, held, 0);
 }
 
 static void bytes(RematState *s, int a, int b, int d) {
@@ -118,12 +118,12 @@ void remat_undo(RematState *s, uint32_t to) {
     RematChange g = s->log.at[--s->log.n];
     uint32_t kept = s->log.n;
     switch (g.kind) {
-    case TOUCH_IN: touch_out(s, g.a, remat_touch_at(s, g.a, g.b)); break;
-    case TOUCH_OUT:
-      touch_in(s, g.a, remat_touch_after(s, g.a, g.b), (RematTouch){g.b, g.c, g.d != 0});
+    case USE_IN: use_out(s, g.a, remat_use_at(s, g.a, g.b)); break;
+    case USE_OUT:
+      use_in(s, g.a, remat_use_after(s, g.a, g.b), (RematUse){g.b, g.c, g.d != 0});
       break;
-    case TOUCH_READERS: touch_readers(s, g.a, remat_touch_at(s, g.a, g.b), -g.c); break;
-    case TOUCH_HELD: touch_held(s, g.a, remat_touch_at(s, g.a, g.b), !g.c); break;
+    case USE_READERS: use_readers(s, g.a, remat_use_at(s, g.a, g.b), -g.c); break;
+    case USE_HELD: use_held(s, g.a, remat_use_at(s, g.a, g.b), !g.c); break;
     case BYTES: remat_add(s, g.a, g.b, -g.c); break;
     case RERUN_IN: rerun_out(s, g.a, g.b); break;
     case RERUN_OUT: rerun_in(s, g.a, g.b); break;
@@ -146,16 +146,16 @@ static const RematStep *op_of(const RematState *s, int step, int j) {
 /* The bytes of v stay after this step. */
 static bool goes_on(const RematState *s, int v) {
   int i = s->at[v] + 1;
-  return i > 0 && i < (int)s->touch[v].n && s->touch[v].at[i].held;
+  return i > 0 && i < (int)s->use[v].n && s->use[v].at[i].held;
 }
 
 /* This step makes the instance of v that its readers mean. */
 static bool made_here(const RematState *s, int v) {
   int i = s->at[v];
-  return i == 0 || (i > 0 && !s->touch[v].at[i].held);
+  return i == 0 || (i > 0 && !s->use[v].at[i].held);
 }
 
-/* Looks at what the step touches for the first time; returns the bytes of it that come from before.
+/* Looks at what the step uses for the first time; returns the bytes of it that come from before.
  */
 static int64_t enter(RematState *s, int step, const int *list, int n) {
   int64_t held = 0;
@@ -163,9 +163,9 @@ static int64_t enter(RematState *s, int step, const int *list, int n) {
     int v = list[k];
     if (s->mark[v] == s->clock) continue;
     s->mark[v] = s->clock;
-    int i = s->at[v] = remat_touch_at(s, v, step);
-    s->left[v] = i < 0 ? 0 : s->touch[v].at[i].readers;
-    if (i > 0 && s->touch[v].at[i].held) held += s->p->storage[v].size;
+    int i = s->at[v] = remat_use_at(s, v, step);
+    s->left[v] = i < 0 ? 0 : s->use[v].at[i].readers;
+    if (i > 0 && s->use[v].at[i].held) held += s->p->storage[v].size;
   }
   return held;
 }
@@ -267,15 +267,15 @@ static bool cheap_to_hold(RematState *s, int v, int a, int b) {
   return (double)remat_rise(s, a, b, x->size) <= s->price * s->p->step[x->maker].cost;
 }
 
-/* Made at this touch for somebody: a reader here or behind. */
+/* Made at this use for somebody: a reader here or behind. */
 static bool of_use(const RematState *s, int v, int i) {
-  const RematTouches *t = &s->touch[v];
+  const RematUses *t = &s->use[v];
   return t->at[i].readers || (i + 1 < (int)t->n && t->at[i + 1].held);
 }
 
 static void drop_if_idle(RematState *s, int v, int step) {
-  int i = remat_touch_at(s, v, step);
-  if (i > 0 && !s->touch[v].at[i].held && !of_use(s, v, i))
+  int i = remat_use_at(s, v, step);
+  if (i > 0 && !s->use[v].at[i].held && !of_use(s, v, i))
     task(s, DROP, step, s->p->storage[v].maker);
 }
 
@@ -283,25 +283,25 @@ static void drop_if_idle(RematState *s, int v, int step) {
    be held from here on instead of being made once more. */
 static void use_result(RematState *s, int v, int at) {
   const RematStorage *x = &s->p->storage[v];
-  int i = remat_touch_after(s, v, at), n = (int)s->touch[v].n;
+  int i = remat_use_after(s, v, at), n = (int)s->use[v].n;
   if (i == 0 || i == n) return;
-  int before = s->touch[v].at[i - 1].step, next = s->touch[v].at[i].step;
-  bool held = s->touch[v].at[i].held;
+  int before = s->use[v].at[i - 1].step, next = s->use[v].at[i].step;
+  bool held = s->use[v].at[i].held;
   if (next == at && !held) return;
   task(s, IDLE, v, before);
   if (next == at) {
-    touch_held(s, v, i, false);
+    use_held(s, v, i, false);
     bytes(s, before + 1, at - 1, -x->size);
   } else if (held) {
-    touch_in(s, v, i, (RematTouch){at, 0, false});
+    use_in(s, v, i, (RematUse){at, 0, false});
     bytes(s, before + 1, at, -x->size);
   } else {
     if (s->by_price && !cheap_to_hold(s, v, at + 1, next - 1)) {
       s->tasks.n--;
       return;
     }
-    touch_in(s, v, i, (RematTouch){at, 0, false});
-    touch_held(s, v, i + 1, true);
+    use_in(s, v, i, (RematUse){at, 0, false});
+    use_held(s, v, i + 1, true);
     bytes(s, at + 1, next - 1, x->size);
     unsettle(s, next);
     task(s, DROP, next, x->maker);
@@ -322,15 +322,15 @@ static void add_rerun(RematState *s, int at, int step) {
 static void drop_rerun(RematState *s, int at, int step) {
   const RematStep *o = &s->p->step[step];
   for (int k = 0; k < o->nout; k++) {
-    int i = remat_touch_at(s, o->out[k], at);
-    if (i > 0 && !s->touch[o->out[k]].at[i].held && of_use(s, o->out[k], i)) return;
+    int i = remat_use_at(s, o->out[k], at);
+    if (i > 0 && !s->use[o->out[k]].at[i].held && of_use(s, o->out[k], i)) return;
   }
   if (!runs_again(s, at, step)) return;
   rerun_out(s, at, step);
   unsettle(s, at);
   for (int k = 0; k < o->nout; k++) {
-    int i = remat_touch_at(s, o->out[k], at);
-    if (i > 0 && !s->touch[o->out[k]].at[i].held) touch_out(s, o->out[k], i);
+    int i = remat_use_at(s, o->out[k], at);
+    if (i > 0 && !s->use[o->out[k]].at[i].held) use_out(s, o->out[k], i);
   }
   for (int k = o->nin; k-- > 0;) task(s, UNNEED, o->in[k], at);
 }
@@ -338,24 +338,24 @@ static void drop_rerun(RematState *s, int at, int step) {
 /* v is there already, or is held longer, or is recomputed. */
 static void need(RematState *s, int v, int step) {
   const RematStorage *x = &s->p->storage[v];
-  int i = remat_touch_after(s, v, step), n = (int)s->touch[v].n;
+  int i = remat_use_after(s, v, step), n = (int)s->use[v].n;
   unsettle(s, step);
-  if (i < n && s->touch[v].at[i].step == step) {
-    touch_readers(s, v, i, 1);
+  if (i < n && s->use[v].at[i].step == step) {
+    use_readers(s, v, i, 1);
     return;
   }
-  if (i < n && s->touch[v].at[i].held) { /* its bytes are counted with the step's own from now on */
-    touch_in(s, v, i, (RematTouch){step, 1, true});
+  if (i < n && s->use[v].at[i].held) { /* its bytes are counted with the step's own from now on */
+    use_in(s, v, i, (RematUse){step, 1, true});
     bytes(s, step, step, -x->size);
     return;
   }
-  int before = s->touch[v].at[i - 1].step;
+  int before = s->use[v].at[i - 1].step;
   bool hold = !remat_may_rerun(s->p, x->maker, step) || x->size < s->tiny;
   if (!hold && s->by_price) {
     s->choices++;
     hold = cheap_to_hold(s, v, before + 1, step - 1);
   }
-  touch_in(s, v, i, (RematTouch){step, 1, hold});
+  use_in(s, v, i, (RematUse){step, 1, hold});
   if (i < n) task(s, EXTEND, v, step);
   if (hold) {
     bytes(s, before + 1, step - 1, x->size);
@@ -367,9 +367,9 @@ static void need(RematState *s, int v, int step) {
 
 static void extend(RematState *s, int v, int step) {
   const RematStorage *x = &s->p->storage[v];
-  int i = remat_touch_after(s, v, step) + 1, next = s->touch[v].at[i].step;
+  int i = remat_use_after(s, v, step) + 1, next = s->use[v].at[i].step;
   if (s->by_price && !cheap_to_hold(s, v, step + 1, next - 1)) return;
-  touch_held(s, v, i, true);
+  use_held(s, v, i, true);
   bytes(s, step + 1, next - 1, x->size);
   unsettle(s, next);
   task(s, DROP, next, x->maker);
@@ -377,27 +377,27 @@ static void extend(RematState *s, int v, int step) {
 
 static void unneed(RematState *s, int v, int step) {
   const RematStorage *x = &s->p->storage[v];
-  int i = remat_touch_at(s, v, step);
+  int i = remat_use_at(s, v, step);
   unsettle(s, step);
-  touch_readers(s, v, i, -1);
-  if (s->touch[v].at[i].readers || i == 0) return;
-  bool held = s->touch[v].at[i].held, later = i + 1 < (int)s->touch[v].n;
-  bool goes = later && s->touch[v].at[i + 1].held;
-  int before = s->touch[v].at[i - 1].step, next = later ? s->touch[v].at[i + 1].step : 0;
+  use_readers(s, v, i, -1);
+  if (s->use[v].at[i].readers || i == 0) return;
+  bool held = s->use[v].at[i].held, later = i + 1 < (int)s->use[v].n;
+  bool goes = later && s->use[v].at[i + 1].held;
+  int before = s->use[v].at[i - 1].step, next = later ? s->use[v].at[i + 1].step : 0;
   if (held && goes) {
-    touch_out(s, v, i);
+    use_out(s, v, i);
     bytes(s, step, step, x->size);
   } else if (held) {
-    touch_out(s, v, i);
+    use_out(s, v, i);
     bytes(s, before + 1, step - 1, -x->size);
     unsettle(s, before);
   } else if (!goes) {
-    touch_out(s, v, i);
+    use_out(s, v, i);
     task(s, DROP, step, x->maker);
   } else if (remat_may_rerun(s->p, x->maker, next)) { /* made later, where it is read */
-    touch_held(s, v, i + 1, false);
+    use_held(s, v, i + 1, false);
     bytes(s, step + 1, next - 1, -x->size);
-    touch_out(s, v, i);
+    use_out(s, v, i);
     unsettle(s, next);
     task(s, RERUN, next, x->maker);
     task(s, DROP, step, x->maker);
@@ -421,15 +421,15 @@ static void do_tasks(RematState *s) {
 }
 
 bool remat_droppable(const RematState *s, int v, int i) {
-  const RematTouch *t = &s->touch[v].at[i];
+  const RematUse *t = &s->use[v].at[i];
   const RematStorage *x = &s->p->storage[v];
   return i > 0 && t->held && t->step < s->p->nsteps && x->size >= s->tiny &&
          remat_may_rerun(s->p, x->maker, t->step);
 }
 
 void remat_drop(RematState *s, int v, int i) {
-  int before = s->touch[v].at[i - 1].step, at = s->touch[v].at[i].step;
-  touch_held(s, v, i, false);
+  int before = s->use[v].at[i - 1].step, at = s->use[v].at[i].step;
+  use_held(s, v, i, false);
   bytes(s, before + 1, at - 1, -s->p->storage[v].size);
   unsettle(s, before);
   unsettle(s, at);
@@ -439,8 +439,8 @@ void remat_drop(RematState *s, int v, int i) {
 }
 
 void remat_hold(RematState *s, int v, int i) {
-  int before = s->touch[v].at[i - 1].step, at = s->touch[v].at[i].step;
-  touch_held(s, v, i, true);
+  int before = s->use[v].at[i - 1].step, at = s->use[v].at[i].step;
+  use_held(s, v, i, true);
   bytes(s, before + 1, at - 1, s->p->storage[v].size);
   unsettle(s, before);
   unsettle(s, at);
@@ -457,7 +457,7 @@ RematState remat_state(Arena *a, const RematProblem *p) {
   for (int t = 0; t < p->nsteps; t++)
     if (p->step[t].npairs > pairs) pairs = p->step[t].npairs;
   s.taken = ARENA_ARRAY(a, bool, pairs + 1);
-  s.touch = ARENA_ARRAY(a, RematTouches, p->nstorages + 1);
+  s.use = ARENA_ARRAY(a, RematUses, p->nstorages + 1);
   s.again = ARENA_ARRAY(a, RematAgain, p->nsteps + 1);
   s.live = ARENA_ARRAY(a, int, p->nsteps + 1);
   s.block = ARENA_ARRAY(a, RematBlock, p->nsteps / REMAT_BLOCK + 1);
@@ -481,23 +481,22 @@ static void forget(RematState *s) {
   memset(s->queued, 0, n * sizeof *s->queued);
   memset(s->live, 0, n * sizeof *s->live);
   memset(s->within, 0, n * sizeof *s->within);
-  for (int v = 0; v < s->p->nstorages; v++) s->touch[v].n = 0;
+  for (int v = 0; v < s->p->nstorages; v++) s->use[v].n = 0;
 }
 
-static void build_touches(RematState *s, int step, const RematStep *o) {
+static void build_uses(RematState *s, int step, const RematStep *o) {
   for (int k = 0; k < o->nin; k++) {
-    RematTouches *t = &s->touch[o->in[k]];
+    RematUses *t = &s->use[o->in[k]];
     if (t->n && t->at[t->n - 1].step == step)
       t->at[t->n - 1].readers++;
     else
-      vec_push(s->a, t, (RematTouch){step, 1, true});
+      vec_push(s->a, t, (RematUse){step, 1, true});
   }
-  for (int k = 0; k < o->nout; k++)
-    vec_push(s->a, &s->touch[o->out[k]], (RematTouch){step, 0, false});
+  for (int k = 0; k < o->nout; k++) vec_push(s->a, &s->use[o->out[k]], (RematUse){step, 0, false});
 }
 
-/* A touch that no one reads, with no one after it, is a result that is recomputed for nothing. */
-static void drop_idle(RematTouches *t) {
+/* A use that no one reads, with no one after it, is a result that is recomputed for nothing. */
+static void drop_idle(RematUses *t) {
   for (uint32_t i = t->n; i-- > 1;) {
     if (t->at[i].readers || (i + 1 < t->n && t->at[i + 1].held)) continue;
     memmove(t->at + i, t->at + i + 1, sizeof *t->at * (t->n - 1 - i));
@@ -512,14 +511,14 @@ void remat_rebuild(RematState *s) {
   for (int step = 0; step < n; step++)
     for (int j = 0; j <= (int)s->again[step].n; j++) {
       const RematStep *o = op_of(s, step, j);
-      build_touches(s, step, o);
+      build_uses(s, step, o);
       if (j == (int)s->again[step].n) continue;
       s->cost += o->cost;
       s->flops += o->flops;
     }
   for (int v = 0; v < s->p->nstorages; v++) {
-    RematTouches *t = &s->touch[v];
-    if (s->p->storage[v].kept) vec_push(s->a, t, (RematTouch){n, 1, true});
+    RematUses *t = &s->use[v];
+    if (s->p->storage[v].kept) vec_push(s->a, t, (RematUse){n, 1, true});
     drop_idle(t);
     for (uint32_t i = 1; i < t->n; i++)
       if (t->at[i].held && t->at[i - 1].step + 1 < t->at[i].step) {

@@ -159,13 +159,13 @@ static RematPlan added(const Remat *w, RematPlan x) {
   return x;
 }
 
-static RematPlan search(Remat *w, int limit, int64_t effort, double beat, double near) {
-  return added(w, remat_search(&w->s, limit, effort, beat - w->cost, near));
+static RematPlan search(Remat *w, int limit, int64_t effort, double incumbent, double near) {
+  return added(w, remat_search(&w->s, limit, effort, incumbent - w->cost, near));
 }
 
 /* Packing took more than the limit by so much: what the next try is tighter by. What packing misses
    by a little, the schedule can do without. More says nothing at first, since a schedule that is
-   next to the same may be packed: whether packing comes to its end is luck. */
+   next to the same may be packed: whether packing comes to its end is chance. */
 static uint64_t tighter(uint64_t limit, uint64_t over, int k) {
   uint64_t by = (limit / LEAST_TIGHTER) << k, most = limit / MOST_TIGHTER;
   if (k >= UNLUCKY ? over > by : over < limit / NEARLY) by = over;
@@ -173,14 +173,14 @@ static uint64_t tighter(uint64_t limit, uint64_t over, int k) {
 }
 
 /* Fits the entry, which stays as it was where nothing is found. */
-static bool fit(Remat *w, uint64_t limit, int64_t effort, double beat, double near,
+static bool fit(Remat *w, uint64_t limit, int64_t effort, double incumbent, double near,
                 RematPlan *found, uint64_t *arena) {
   uint64_t target = limit;
   remat_as_given(w);
   for (int k = 0; k < TRIES; k++) {
     int units = remat_units(w, target);
     if (k) *found = added(w, remat_tighten(&w->s, units, effort / 4));
-    if (!k || !found->fits) *found = search(w, units, effort, beat, near);
+    if (!k || !found->fits) *found = search(w, units, effort, incumbent, near);
     if (!found->fits) return false;
     rewrite(w);
     *arena = remat_arena(w, w->r->opt->curve ? 0 : limit); /* of a curve, the least */
@@ -200,8 +200,8 @@ Remat remat_new(PassRun *r, Entry *e, const GlobalsPlan *g) {
 bool tries_new(Arena *a, PassRun *r, Entry *e, const GlobalsPlan *g, Tries *out) {
   const Orders *o = e->orders;
   int norders = o ? (int)o->n : 1;
-  *out = (Tries){.a = a, .loops = remat_ladder(a, e)};
-  out->at = ARENA_ARRAY(a, Remat, norders + 2 * out->loops.nrungs);
+  *out = (Tries){.a = a, .loops = remat_loop_frontier(a, e)};
+  out->at = ARENA_ARRAY(a, Remat, norders + 2 * out->loops.npoints);
   bool ok = true;
   for (int k = 0; k < norders && ok; k++) {
     Remat *w = &out->at[out->n++];
@@ -209,12 +209,12 @@ bool tries_new(Arena *a, PassRun *r, Entry *e, const GlobalsPlan *g, Tries *out)
     ok = prepare(w, o ? o->at[k] : NULL);
   }
   out->norders = out->n;
-  for (int k = 0; k < 2 * out->loops.nrungs && ok; k++) {
+  for (int k = 0; k < 2 * out->loops.npoints && ok; k++) {
     Remat *w = &out->at[out->n++];
     *w = remat_new(r, e, g);
-    w->loops[0] = (Climbed){*e, &out->loops, &out->loops.rung[k / 2]};
+    w->loops[0] = (AppliedLoops){*e, &out->loops, &out->loops.point[k / 2]};
     w->further = k % 2;
-    w->cost = w->loops[0].rung->cost;
+    w->cost = w->loops[0].point->cost;
   }
   return ok;
 }
@@ -226,16 +226,16 @@ void tries_free(Tries *x) {
 
 /* Loops behind blocks are pairs themselves. What they can drop for next to nothing is dropped, if
    anything is. */
-static bool climb_further(Remat *w, const Remat *given) {
+static bool apply_further(Remat *w, const Remat *given) {
   static const double nothing = 0.01; /* of the program's work */
-  LoopLadder *l = ARENA_NEW(w->a, LoopLadder);
-  *l = remat_ladder(w->a, w->e);
-  w->loops[1] = (Climbed){*w->e, l, NULL};
-  for (int k = 0; k < l->nrungs && l->rung[k].cost <= nothing * given->p.cost; k++)
-    w->loops[1].rung = &l->rung[k];
-  if (!w->loops[1].rung) return false;
-  remat_climb(w->a, w->e, l, w->loops[1].rung);
-  w->cost += w->loops[1].rung->cost;
+  LoopFrontier *l = ARENA_NEW(w->a, LoopFrontier);
+  *l = remat_loop_frontier(w->a, w->e);
+  w->loops[1] = (AppliedLoops){*w->e, l, NULL};
+  for (int k = 0; k < l->npoints && l->point[k].cost <= nothing * given->p.cost; k++)
+    w->loops[1].point = &l->point[k];
+  if (!w->loops[1].point) return false;
+  remat_apply_loops(w->a, w->e, l, w->loops[1].point);
+  w->cost += w->loops[1].point->cost;
   return true;
 }
 
@@ -245,12 +245,12 @@ static Remat *try_at(Tries *x, int k) {
   if (w->a) return w->p.nsteps ? w : NULL;
   remat_as_given(&x->at[0]);
   w->a = arena_new();
-  remat_climb(w->a, w->e, &x->loops, w->loops[0].rung);
-  return (!w->further || climb_further(w, &x->at[0])) && prepare(w, NULL) ? w : NULL;
+  remat_apply_loops(w->a, w->e, &x->loops, w->loops[0].point);
+  return (!w->further || apply_further(w, &x->at[0])) && prepare(w, NULL) ? w : NULL;
 }
 
 typedef struct Turn {
-  double least; /* that the try adds: flops of an order, work of a rung */
+  double least; /* that the try adds: flops of an order, work of a point */
   int k;
 } Turn;
 
@@ -266,7 +266,7 @@ static const double near_bound = 1.1;
 static const double near_by = 0.01;
 
 /* The tries as they are made: the orders, those first that allow the least added arithmetic, but
-   the one of the least peak before all that allow about as much; then the rungs. Returns how many
+   the one of the least peak before all that allow about as much; then the points. Returns how many
    there are: an order in which no schedule fits is left out. */
 static int in_turn(Tries *x, uint64_t limit, Turn *out) {
   int n = 0;
@@ -298,22 +298,22 @@ Remat *tries_fit(Tries *x, uint64_t limit, int64_t effort, RematPlan *found, uin
   Turn *turn = ARENA_ARRAY(x->at[0].a, Turn, x->n + 1);
   int n = in_turn(x, limit, turn);
   for (int i = 0; i < n; i++) {
-    bool rung = turn[i].k >= x->norders;
-    if (best && rung && turn[i].least >= found->cost) continue;
-    if (best && !rung && (near || near_bound * turn[i].least >= found->flops)) continue;
+    bool point = turn[i].k >= x->norders;
+    if (best && point && turn[i].least >= found->cost) continue;
+    if (best && !point && (near || near_bound * turn[i].least >= found->flops)) continue;
     Remat *w = try_at(x, turn[i].k);
     RematPlan plan;
     uint64_t bytes;
     if (!w) continue;
-    int64_t share = rung ? effort / 8 : i && best ? effort / 4 : effort / 2;
-    double enough = rung ? INFINITY : near_bound * turn[i].least + near_by * w->p.flops;
+    int64_t share = point ? effort / 8 : i && best ? effort / 4 : effort / 2;
+    double enough = point ? INFINITY : near_bound * turn[i].least + near_by * w->p.flops;
     if (!fit(w, limit, share, best ? found->cost : INFINITY, enough, &plan, &bytes)) continue;
     if (best && plan.cost >= found->cost) continue;
     best = w;
     fitted = *w->e;
     *found = plan;
     *arena = bytes;
-    near = !rung && plan.flops <= near_bound * turn[i].least;
+    near = !point && plan.flops <= near_bound * turn[i].least;
   }
   if (best)
     *best->e = fitted;

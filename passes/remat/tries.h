@@ -6,21 +6,21 @@
 #include "passes/manager/pass_list.h"
 #include "passes/remat/remat_impl.h"
 
-/* A ladder of an entry, and the rung at which its loops are. */
-typedef struct Climbed {
+/* A frontier of an entry, and the point at which its loops are. */
+typedef struct AppliedLoops {
   Entry from;
-  const LoopLadder *ladder;
-  const LoopRung *rung;
-} Climbed;
+  const LoopFrontier *frontier;
+  const LoopPoint *point;
+} AppliedLoops;
 
 typedef struct Remat { /* of one order of an entry, or with its loops in one of their ways */
   PassRun *r;
   Entry *e;
   OpId *order;
-  Climbed loops[2]; /* one after the other; without a rung loops run as they are */
-  bool further;     /* with the second */
-  double cost;      /* that they add */
-  Entry old;        /* as it was before anything was recomputed: the problem's ids are its */
+  AppliedLoops loops[2]; /* one after the other; without a point loops run as they are */
+  bool further;          /* with the second */
+  double cost;           /* that they add */
+  Entry old;             /* as it was before anything was recomputed: the problem's ids are its */
   const Target *t;
   const GlobalsPlan *g;
   Arena *a;
@@ -29,13 +29,13 @@ typedef struct Remat { /* of one order of an entry, or with its loops in one of 
   uint64_t slack;
 } Remat;
 
-/* The orders, then the rungs of the ladder, the cheapest first, without and with a further one;
+/* The orders, then the points of the frontier, the cheapest first, without and with a further one;
    these are prepared when they are first looked at. */
 typedef struct Tries {
   Arena *a;
   Remat *at;
   int n, norders;
-  LoopLadder loops;
+  LoopFrontier loops;
 } Tries;
 
 /* Of the effort of a search: one try on the way to the least, one point of a curve. */

@@ -347,7 +347,7 @@ static Module *loops_module(Ctx *c, uint64_t seed, const Target *t, const char *
   return m;
 }
 
-static void count_kinds(const LoopLadder *l, const LoopRung *r, Loops *n) {
+static void count_kinds(const LoopFrontier *l, const LoopPoint *r, Loops *n) {
   for (int i = 0; i < l->npairs; i++) {
     n->each += r->way[i] && r->way[i]->block == 1;
     n->blocks += r->way[i] && r->way[i]->block > 1;
@@ -355,45 +355,45 @@ static void count_kinds(const LoopLadder *l, const LoopRung *r, Loops *n) {
   n->ways++;
 }
 
-/* Rung k of the ladder gives the same bits; *more: there is another one. */
-static bool climbs(Program *p, int k, bool fuse, Loops *n, bool *more) {
+/* Point k of the frontier gives the same bits; *more: there is another one. */
+static bool applies(Program *p, int k, bool fuse, Loops *n, bool *more) {
   Module *m = loops_module(p->c, p->seed, p->target,
                            fuse ? "autodiff,fold,hoist,cse,dce,cheap-remat,fuse,layout,order"
                                 : "autodiff,fold,hoist,cse,dce,layout,order");
   Entry *e = m->entries.at[0];
   Arena *a = arena_new();
-  LoopLadder l = remat_ladder(a, e);
+  LoopFrontier l = remat_loop_frontier(a, e);
   bool ok = true;
-  *more = k + 1 < l.nrungs;
-  if (k < l.nrungs) {
-    remat_climb(a, e, &l, &l.rung[k]);
-    count_kinds(&l, &l.rung[k], n);
+  *more = k + 1 < l.npoints;
+  if (k < l.npoints) {
+    remat_apply_loops(a, e, &l, &l.point[k]);
+    count_kinds(&l, &l.point[k], n);
     PassOptions o = {.target = p->target, .plan_seconds = 0.001, .verify_each = true};
     PassRun run_of = {.m = m, .opt = &o, .scratch = a, .args = ""};
-    if (!module_verify(m, "climbing") || !pass_liveness(&run_of) || !pass_inplace(&run_of) ||
+    if (!module_verify(m, "loops") || !pass_liveness(&run_of) || !pass_inplace(&run_of) ||
         !pass_share(&run_of) || !pass_plan_verify(&run_of))
       exit(1);
     Outcome r = run(m, p->target, p->seed, 0, p->a);
     ok = same(&p->base, &r);
     if (!ok) {
-      fprintf(stderr, "seed %llu: rung %d: %s\n", (unsigned long long)p->seed, k,
+      fprintf(stderr, "seed %llu: point %d: %s\n", (unsigned long long)p->seed, k,
               r.why ? r.why : "other results");
       module_print(stderr, m, &(PrintOptions){.note = plan_note});
     }
   }
-  n->programs += k == 0 && l.nrungs > 0;
+  n->programs += k == 0 && l.npoints > 0;
   arena_free(a);
   module_free(m);
   return ok;
 }
 
-static bool all_rungs(uint64_t seed, const Target *t, Loops *n) {
+static bool all_points(uint64_t seed, const Target *t, Loops *n) {
   Program p = {.c = ctx_new(), .a = arena_new(), .seed = seed, .target = t};
   Module *m = loops_module(p.c, seed, t, "autodiff");
   p.base = run(m, NULL, seed, 0, p.a);
   module_free(m);
   bool ok = true, more = true;
-  for (int k = 0; ok && more; k++) ok = climbs(&p, k, seed / 2 % 2, n, &more);
+  for (int k = 0; ok && more; k++) ok = applies(&p, k, seed / 2 % 2, n, &more);
   program_close(&p);
   return ok;
 }
@@ -403,7 +403,7 @@ static bool loops_agree(uint64_t first, long count, const Target *cpu) {
   Loops n = {0};
   bool ok = true;
   for (uint64_t s = first; ok && s < first + (uint64_t)count; s++)
-    ok = all_rungs(s, s % 2 ? cpu : &random_target, &n);
+    ok = all_points(s, s % 2 ? cpu : &random_target, &n);
   printf("%ld of %ld programs have loops that can be recomputed, in %ld ways: %ld loops by "
          "iterations, %ld by blocks\n",
          n.programs, count, n.ways, n.each, n.blocks);
