@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Fails where an include crosses a floor upwards: ir < passes < codegen < lang; the runtime stands
-# alone, and nothing of the compiler includes it. The checker of plans includes nothing of the planner.
+# alone, and nothing of the compiler includes it. The checker of plans includes nothing of the planner. Rooms of a
+# floor use those that rooms.txt lists, and no files of different rooms include each other in a circle.
 #   tests/layering.sh SOURCE_DIR
 set -euo pipefail
 cd "$1"
@@ -31,6 +32,7 @@ if grep -nHE '(^|[^a-zA-Z0-9_])(exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|sin
   echo "  ^ passes must not decide by libm: see passes/analysis/search_math.h" >&2
   bad=1
 fi
+python3 tests/rooms.py . || bad=1
 extra=$( (git ls-files 2>/dev/null || find . -mindepth 1 -maxdepth 1 ! -name 'build*' -printf '%f\n') | cut -d/ -f1 | sort -u |
   grep -vE '^(\..*|CMakeLists\.txt|README\.md|LICENSE|lang|ir|passes|codegen|runtime|tests|docs)$' || true)
 if [ -n "$extra" ]; then

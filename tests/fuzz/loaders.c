@@ -162,5 +162,10 @@ int main(int argc, char **argv) {
     printf("%-12s %8llu files, %8llu accepted\n", names[k], (unsigned long long)tried[k],
            (unsigned long long)accepted[k]);
   close(fd);
+  for (unsigned k = 0; k < KINDS; k++)
+    if (accepted[k] < tried[k] / 100 || tried[k] - accepted[k] < tried[k] / 100 || tried[k] < 100) {
+      printf("too few files of kind %s are accepted, or refused\n", names[k]);
+      return 1;
+    }
   return 0;
 }
