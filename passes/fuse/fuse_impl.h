@@ -11,7 +11,7 @@ typedef struct Unit { /* a group in the making */
   int outer;      /* ROWS: axes before the row */
   const Op *root; /* reduction or matmul */
   VEC(const Op *) members;
-  OpId node;    /* the one of its members that stands for it: fuse_circle.c */
+  OpId node;    /* the one of its members that stands for it: acyclic.c */
   bool dear;    /* computes functions: not to be recomputed in every pass of a row op */
   bool row_ops; /* softmax and its like: several passes */
 } Unit;
@@ -30,7 +30,7 @@ typedef struct Fuse {
   bool *inlined;           /* by op: it is copied into the groups that read it */
   uint32_t *heavy;         /* by op: products, windows and loops on the longest way to it */
   VEC(const Op *) * users; /* by value: ops that read it */
-  /* The order of groups and of ops in none, by the op that stands for each: fuse_circle.c */
+  /* The order of groups and of ops in none, by the op that stands for each: acyclic.c */
   uint64_t *rank;          /* those who read have larger ones, with gaps between */
   OpId *next, *before;     /* in the order of ranks, or NO_ID */
   uint32_t *seen, stamp;   /* the last search that visited it */
@@ -50,9 +50,22 @@ typedef struct Source {
   const Axis *map;
   bool viewed;
 } Source;
-Source fuse_source(const Fuse *f, ValueId v); /* fuse.c */
+Source fuse_source(const Fuse *f, ValueId v); /* legality.c */
 
-/* ---- fuse_join.c ---- */
+/* ---- legality.c ---- */
+/* Belongs to a group: it computes. */
+bool fuse_is_core(const Fuse *f, const Op *op);
+/* Copied into the groups that read it. */
+bool fuse_is_inline(const Fuse *f, const Op *op);
+/* Why the forms of two groups do not go together; NULL: they do, and *out is what both are. */
+const char *fuse_form_refuses(const Fuse *f, const Unit *a, const Unit *b, Unit *out);
+/* Why a, which comes first, and b may not be one group; NULL: they may. */
+const char *fuse_refuses(Fuse *f, Unit *a, Unit *b);
+
+/* ---- build.c ---- */
+void fuse_build(Fuse *f, Entry *e);
+
+/* ---- profit.c ---- */
 /* The operand whose producer the op joins first, if it can: of several products the last one, and a
    long sum of products takes in its terms one by one, so that none waits for all others. */
 int fuse_first(const Fuse *f, const Op *op);
@@ -60,7 +73,7 @@ int fuse_first(const Fuse *f, const Op *op);
  */
 const char *fuse_apart(const Fuse *f, const Unit *a, const Source *s, const Op *op);
 
-/* ---- fuse_circle.c ---- */
+/* ---- acyclic.c ---- */
 /* Before the block is grouped: every op stands for itself, in the given order. */
 void fuse_order(Fuse *f);
 /* A way leads from one to the other through a third, or so many stand between them that it is not

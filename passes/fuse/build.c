@@ -1,0 +1,202 @@
+/* Builds the kernels: the entry again, each group as one op with a block.
+   Contract: groups never depend on each other in a circle. Constants and views are copied into
+   every group that reads them. */
+#include "passes/fuse/fuse_impl.h"
+
+typedef struct Making {
+  Builder *b;
+  const Entry *old;
+  ValueId *map;   /* of the entry rebuilt */
+  ValueId *inner; /* by old value: in the kernel at hand, or NO_ID */
+} Making;
+
+static void emit(Fuse *f, Making *m, const Op *op);
+
+static void emit_value(Fuse *f, Making *m, ValueId v) {
+  const Op *def = value_def(m->old, v);
+  if (def) emit(f, m, def);
+}
+
+/* What an op reads is there before it; what the body of a loop reads, before the loop. */
+static void emit_plain(Fuse *f, Making *m, const Op *op) {
+  ValueList reads = {0};
+  plan_reads(f->a, f->e, op, &reads);
+  for (uint32_t k = 0; k < reads.n; k++) emit_value(f, m, reads.at[k]);
+  if (f->emitted[op->id]) return;
+  f->emitted[op->id] = true;
+  build_copy(m->b, m->old, op, m->map);
+}
+
+typedef struct Parts {
+  VEC(const Op *) ops; /* members and what is copied, in order */
+  VEC(ValueId) args, results;
+} Parts;
+
+static bool has_value(const ValueId *at, uint32_t n, ValueId v) {
+  for (uint32_t i = 0; i < n; i++)
+    if (at[i] == v) return true;
+  return false;
+}
+
+static bool has_op(const Parts *p, const Op *op) {
+  for (uint32_t i = 0; i < p->ops.n; i++)
+    if (p->ops.at[i] == op) return true;
+  return false;
+}
+
+static void need(Fuse *f, const Unit *u, Parts *p, ValueId v, bool memory) {
+  const Op *def = value_def(f->e, v);
+  if (def && f->unit[def->id] == u) return;
+  if (has_value(p->args.at, p->args.n, v)) return;
+  if (def && !memory && f->inlined[def->id]) {
+    if (has_op(p, def)) return;
+    for (int k = 0; k < def->noperands; k++) need(f, u, p, def->operands[k], false);
+    vec_push(f->a, &p->ops, def);
+  } else {
+    vec_push(f->a, &p->args, v);
+  }
+}
+
+/* Someone outside of the group reads the value, perhaps through views that his own group copies.
+   What a loop's body reads from outside is there before it, even if nobody wants what comes of it.
+ */
+static bool wanted_outside(const Fuse *f, const Unit *u, ValueId v) {
+  const Block *home = value_block(f->e, v);
+  for (uint32_t i = 0; i < f->users[v].n; i++) {
+    const Op *user = f->users[v].at[i];
+    if (f->unit[user->id] == u) continue;
+    if (!f->inlined[user->id] || user->parent != home) return true;
+    if (wanted_outside(f, u, user->results[0])) return true;
+  }
+  return false;
+}
+
+static Parts parts_of(Fuse *f, const Unit *u) {
+  Parts p = {0};
+  for (uint32_t i = 0; i < u->members.n;
+       i++) { /* first, so that nobody copies what comes in whole */
+    const Op *op = u->members.at[i];
+    for (int k = 0; op_reads_memory(op) && k < op->noperands; k++)
+      need(f, u, &p, op->operands[k], true);
+  }
+  for (uint32_t i = 0; i < u->members.n; i++) {
+    const Op *op = u->members.at[i];
+    for (int k = 0; !op_reads_memory(op) && k < op->noperands; k++)
+      need(f, u, &p, op->operands[k], false);
+    vec_push(f->a, &p.ops, op);
+  }
+  for (uint32_t i = 1; i < p.ops.n; i++) { /* in the order of the program; almost so already */
+    const Op *op = p.ops.at[i];
+    uint32_t k = i;
+    for (; k && f->place[p.ops.at[k - 1]->id] > f->place[op->id]; k--)
+      p.ops.at[k] = p.ops.at[k - 1];
+    p.ops.at[k] = op;
+  }
+  for (uint32_t i = 0; i < p.ops.n; i++)
+    for (int k = 0; f->unit[p.ops.at[i]->id] == u && k < p.ops.at[i]->nresults; k++)
+      if (wanted_outside(f, u, p.ops.at[i]->results[k]))
+        vec_push(f->a, &p.results, p.ops.at[i]->results[k]);
+  return p;
+}
+
+/* "matmul+add+relu"; long groups name their first three kinds and how many ops there are. */
+static const char *name_of(Fuse *f, const Unit *u, const Parts *p) {
+  enum { NAMED = 3 };
+  const char *name = u->root ? op_info[u->root->kind].name : "";
+  uint32_t named = u->root != NULL, total = 0;
+  for (uint32_t i = 0; i < p->ops.n; i++) {
+    const Op *op = p->ops.at[i];
+    if (f->unit[op->id] != u) continue;
+    total++;
+    if (op == u->root || named >= NAMED) continue;
+    name = arena_printf(f->a, "%s%s%s", name, *name ? "+" : "", op_info[op->kind].name);
+    named++;
+  }
+  if (total > named) name = arena_printf(f->a, "%s+%u", name, total - named);
+  return intern(f->r->m->ctx, name);
+}
+
+static void emit_kernel(Fuse *f, Making *m, const Unit *u, const Parts *p) {
+  Builder *b = m->b;
+  const Op *lead = u->root ? u->root : u->members.at[u->members.n - 1];
+  ValueId *operands = ARENA_ARRAY(f->a, ValueId, p->args.n + 1);
+  for (uint32_t i = 0; i < p->args.n; i++) operands[i] = m->map[p->args.at[i]];
+  const Type **types = ARENA_ARRAY(f->a, const Type *, p->results.n + 1);
+  for (uint32_t i = 0; i < p->results.n; i++) types[i] = value_type(m->old, p->results.at[i]);
+  Attr attr[MAX_ATTRS] = {{.str = name_of(f, u, p)}};
+  b->loc = lead->loc;
+  b->scope = lead->scope;
+  b->backward = false;
+  for (uint32_t i = 0; i < u->members.n; i++) b->backward |= u->members.at[i]->backward;
+  Op *kernel = build_op(b, OP_KERNEL, operands, (int)p->args.n, attr, types, (int)p->results.n);
+  Block *body = kernel->blocks[0], *outer = b->b;
+  for (uint32_t i = 0; i < p->args.n; i++)
+    m->inner[p->args.at[i]] = block_add_arg(b->e, body, *value_at(m->old, p->args.at[i]));
+  builder_at(b, body);
+  for (uint32_t i = 0; i < p->ops.n; i++) build_copy(b, m->old, p->ops.at[i], m->inner);
+  ValueId *yield = ARENA_ARRAY(f->a, ValueId, p->results.n + 1);
+  for (uint32_t i = 0; i < p->results.n; i++) {
+    ValueId old = p->results.at[i];
+    yield[i] = m->inner[old];
+    m->map[old] = kernel->results[i];
+    value_at(b->e, kernel->results[i])->name = value_at(m->old, old)->name;
+  }
+  build_op(b, OP_YIELD, yield, (int)p->results.n, NULL, NULL, 0);
+  builder_at(b, outer);
+  for (uint32_t i = 0; i < p->args.n; i++) m->inner[p->args.at[i]] = NO_ID;
+  for (uint32_t i = 0; i < p->ops.n; i++)
+    for (int k = 0; k < p->ops.at[i]->nresults; k++) m->inner[p->ops.at[i]->results[k]] = NO_ID;
+  f->r->changes++;
+  remark(f->r, REMARK_FUSE, "fuse", lead->loc, "one %s kernel of %u ops: %s", form_name(u->form),
+         u->members.n, attr[0].str);
+}
+
+static void emit(Fuse *f, Making *m, const Op *op) {
+  if (f->emitted[op->id]) return;
+  Unit *u = f->unit[op->id];
+  if (!u) {
+    emit_plain(f, m, op);
+    return;
+  }
+  Parts p = parts_of(f, u);
+  if (p.ops.n == 1) {
+    emit_plain(f, m, op);
+    return;
+  }
+  for (uint32_t i = 0; i < u->members.n; i++) f->emitted[u->members.at[i]->id] = true;
+  if (!p.results.n) return; /* dead */
+  for (uint32_t i = 0; i < p.args.n; i++) emit_value(f, m, p.args.at[i]);
+  emit_kernel(f, m, u, &p);
+}
+
+typedef struct Each {
+  Fuse *f;
+  ValueId *inner;
+} Each;
+
+/* Groups in the order that they were made to fit: each where it stands, views where they are read,
+   and stores at the end. */
+static bool is_its_place(const Fuse *f, const Op *op) {
+  const Unit *u = f->unit[op->id];
+  return op->kind != OP_STORE && !fuse_floats(f, op) && (!u || u->node == op->id);
+}
+
+static void each_op(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  Each *x = data;
+  Fuse *f = x->f;
+  f->e = old;                     /* the entry itself is being rebuilt */
+  if (f->inlined[op->id]) return; /* built where an op outside of every group reads it */
+  Making m = {b, old, map, x->inner};
+  if (f->in_order && !is_its_place(f, op)) return;
+  const Block *block = op->parent;
+  bool last = f->in_order && (op_info[op->kind].flags & OPF_TERMINATOR);
+  for (uint32_t i = 0; last && i < block->ops.n; i++)
+    if (op_at(old, block->ops.at[i])->kind == OP_STORE) emit(f, &m, op_at(old, block->ops.at[i]));
+  emit(f, &m, op);
+}
+
+void fuse_build(Fuse *f, Entry *e) {
+  Each x = {f, ARENA_ARRAY(f->a, ValueId, e->values.n + 1)};
+  memset(x.inner, 0xff, sizeof(ValueId) * (e->values.n + 1));
+  entry_rebuild(e, each_op, &x, false, true);
+}
