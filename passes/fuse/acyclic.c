@@ -1,4 +1,4 @@
-/* Circles: may two groups become one, and where do all others stand then?
+/* Cycles: may two groups become one, and where do all others stand then?
    Contract: the groups, and the ops in none, stand in an order in which readers are behind what
    they read. Two of them may become one where no way leads from the one in front to the other
    through a third. Ways are looked for in a tree over the ops first, then from both ends at once:
@@ -67,12 +67,12 @@ static void leave_order(Fuse *f, OpId node) {
   if (f->next[node] != NO_ID) f->before[f->next[node]] = f->before[node];
 }
 
-static void number_again(Fuse *f, OpId any) {
+static void relabel(Fuse *f, OpId any) {
   while (f->before[any] != NO_ID) any = f->before[any];
   for (uint64_t rank = gap; any != NO_ID; any = f->next[any], rank += gap) f->rank[any] = rank;
 }
 
-static void stand_before(Fuse *f, OpId node, OpId behind) {
+static void insert_before(Fuse *f, OpId node, OpId behind) {
   OpId ahead = f->before[behind];
   uint64_t from = ahead == NO_ID ? 0 : f->rank[ahead];
   f->before[node] = ahead;
@@ -80,11 +80,11 @@ static void stand_before(Fuse *f, OpId node, OpId behind) {
   f->before[behind] = node;
   if (ahead != NO_ID) f->next[ahead] = node;
   f->rank[node] = from + (f->rank[behind] - from) / 2;
-  if (f->rank[node] == from) number_again(f, node);
+  if (f->rank[node] == from) relabel(f, node);
 }
 
 /* The end of a block stands behind all that is in groups. */
-static void stand_behind(Fuse *f, OpId node, OpId ahead) { stand_before(f, node, f->next[ahead]); }
+static void insert_after(Fuse *f, OpId node, OpId ahead) { insert_before(f, node, f->next[ahead]); }
 
 /* ---- a way in the tree ---- */
 
@@ -94,13 +94,13 @@ static const Op *behind_views(const Fuse *f, const Op *def) {
   return def;
 }
 
-static bool stands_above(const Fuse *f, const Op *x, const Op *z) {
+static bool is_tree_ancestor(const Fuse *f, const Op *x, const Op *z) {
   return f->enter[x->id] <= f->enter[z->id] && f->enter[z->id] < f->leave[x->id];
 }
 
 /* What the back one reads of a third stands below the front one: so it is in a deep net, where a
    layer's way back lies far behind its way forward. */
-static bool way_in_tree(Fuse *f, const Unit *front, const Unit *back) {
+static bool has_path_in_tree(Fuse *f, const FusionGroup *front, const FusionGroup *back) {
   ValueList reads = {0};
   for (uint32_t i = 0; i < back->members.n; i++) {
     plan_reads(f->a, f->e, back->members.at[i], &reads);
@@ -109,7 +109,7 @@ static bool way_in_tree(Fuse *f, const Unit *front, const Unit *back) {
       if (!def || def->parent != f->block) continue;
       if (f->unit[def->id] && (f->unit[def->id] == front || f->unit[def->id] == back)) continue;
       for (uint32_t j = 0; j < front->members.n; j++)
-        if (stands_above(f, front->members.at[j], def)) return true;
+        if (is_tree_ancestor(f, front->members.at[j], def)) return true;
     }
   }
   return false;
@@ -121,11 +121,11 @@ typedef VEC(const Op *) OpList; /* one op of each group */
 
 typedef struct Between {
   Fuse *f;
-  const Unit *front, *back;
+  const FusionGroup *front, *back;
   OpList ahead, behind;           /* what the back one depends on, what depends on the front one */
   uint32_t from_front, from_back; /* their stamps */
   ValueList reads;
-  bool circle;
+  bool cycle;
 } Between;
 
 /* Stands between them, is none of them, and was not met from this end. */
@@ -135,7 +135,7 @@ static bool first_visit(Between *w, const Op *op, uint32_t stamp) {
   uint64_t rank = f->rank[node];
   if (rank <= f->rank[w->front->node] || rank >= f->rank[w->back->node]) return false;
   if (f->seen[node] == stamp) return false;
-  w->circle |= f->seen[node] == w->from_front + w->from_back - stamp;
+  w->cycle |= f->seen[node] == w->from_front + w->from_back - stamp;
   f->seen[node] = stamp;
   return true;
 }
@@ -164,7 +164,7 @@ static void add_sources(Between *w, const Op *op) {
 }
 
 static void visit(Between *w, const Op *op, bool from_front) {
-  const Unit *u = w->f->unit[op->id];
+  const FusionGroup *u = w->f->unit[op->id];
   for (uint32_t i = 0; i < (u ? u->members.n : 1); i++) {
     const Op *o = u ? u->members.at[i] : op;
     if (!from_front) add_sources(w, o);
@@ -172,31 +172,31 @@ static void visit(Between *w, const Op *op, bool from_front) {
   }
 }
 
-typedef enum End { CIRCLE, TOO_MANY, ALL_AHEAD, ALL_BEHIND } End;
+typedef enum End { CYCLE, TOO_MANY, ALL_AHEAD, ALL_BEHIND } End;
 
 /* Until they meet, or one end has found all. A third that reads the front one and is read by the
    back one is met from both ends. */
-static End search(Fuse *f, const Unit *a, const Unit *b, Between *w) {
+static End search(Fuse *f, const FusionGroup *a, const FusionGroup *b, Between *w) {
   bool turned = f->rank[a->node] > f->rank[b->node];
   *w = (Between){.f = f, .front = turned ? b : a, .back = turned ? a : b};
   w->from_front = ++f->stamp;
   w->from_back = ++f->stamp;
   visit(w, w->front->members.at[0], true);
   visit(w, w->back->members.at[0], false);
-  for (uint32_t i = 0; !w->circle; i++) {
+  for (uint32_t i = 0; !w->cycle; i++) {
     if (i == w->ahead.n) return ALL_AHEAD;
     if (i == w->behind.n) return ALL_BEHIND;
     if (i == MOST_BETWEEN) return TOO_MANY;
     visit(w, w->behind.at[i], true);
-    if (!w->circle) visit(w, w->ahead.at[i], false);
+    if (!w->cycle) visit(w, w->ahead.at[i], false);
   }
-  return CIRCLE;
+  return CYCLE;
 }
 
-bool fuse_circle(Fuse *f, const Unit *a, const Unit *b) {
+bool fuse_makes_cycle(Fuse *f, const FusionGroup *a, const FusionGroup *b) {
   bool turned = f->rank[a->node] > f->rank[b->node];
   Between w;
-  return way_in_tree(f, turned ? b : a, turned ? a : b) || search(f, a, b, &w) <= TOO_MANY;
+  return has_path_in_tree(f, turned ? b : a, turned ? a : b) || search(f, a, b, &w) <= TOO_MANY;
 }
 
 typedef struct Ranked {
@@ -209,7 +209,7 @@ static int by_rank(const void *pa, const void *pb) {
   return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-void fuse_reorder(Fuse *f, Unit *a, Unit *b) {
+void fuse_reorder(Fuse *f, FusionGroup *a, FusionGroup *b) {
   Between w;
   bool ahead = search(f, a, b, &w) == ALL_AHEAD;
   const OpList *moved = ahead ? &w.ahead : &w.behind;
@@ -224,9 +224,9 @@ void fuse_reorder(Fuse *f, Unit *a, Unit *b) {
     OpId node = in_turn[ahead ? i : moved->n - 1 - i].node;
     leave_order(f, node);
     if (ahead)
-      stand_before(f, node, stays);
+      insert_before(f, node, stays);
     else
-      stand_behind(f, node, stays);
+      insert_after(f, node, stays);
   }
   leave_order(f, ahead ? back : front);
   a->node = b->node = stays;

@@ -1,24 +1,24 @@
 /* Builds the kernels: the entry again, each group as one op with a block.
-   Contract: groups never depend on each other in a circle. Constants and views are copied into
+   Contract: groups never depend on each other in a cycle. Constants and views are copied into
    every group that reads them. */
 #include "passes/fuse/fuse_impl.h"
 
-typedef struct Making {
+typedef struct KernelBuilder {
   Builder *b;
   const Entry *old;
   ValueId *map;   /* of the entry rebuilt */
   ValueId *inner; /* by old value: in the kernel at hand, or NO_ID */
-} Making;
+} KernelBuilder;
 
-static void emit(Fuse *f, Making *m, const Op *op);
+static void emit(Fuse *f, KernelBuilder *m, const Op *op);
 
-static void emit_value(Fuse *f, Making *m, ValueId v) {
+static void emit_value(Fuse *f, KernelBuilder *m, ValueId v) {
   const Op *def = value_def(m->old, v);
   if (def) emit(f, m, def);
 }
 
 /* What an op reads is there before it; what the body of a loop reads, before the loop. */
-static void emit_plain(Fuse *f, Making *m, const Op *op) {
+static void emit_plain(Fuse *f, KernelBuilder *m, const Op *op) {
   ValueList reads = {0};
   plan_reads(f->a, f->e, op, &reads);
   for (uint32_t k = 0; k < reads.n; k++) emit_value(f, m, reads.at[k]);
@@ -44,13 +44,13 @@ static bool has_op(const Parts *p, const Op *op) {
   return false;
 }
 
-static void need(Fuse *f, const Unit *u, Parts *p, ValueId v, bool memory) {
+static void add_argument(Fuse *f, const FusionGroup *u, Parts *p, ValueId v, bool memory) {
   const Op *def = value_def(f->e, v);
   if (def && f->unit[def->id] == u) return;
   if (has_value(p->args.at, p->args.n, v)) return;
   if (def && !memory && f->inlined[def->id]) {
     if (has_op(p, def)) return;
-    for (int k = 0; k < def->noperands; k++) need(f, u, p, def->operands[k], false);
+    for (int k = 0; k < def->noperands; k++) add_argument(f, u, p, def->operands[k], false);
     vec_push(f->a, &p->ops, def);
   } else {
     vec_push(f->a, &p->args, v);
@@ -60,7 +60,7 @@ static void need(Fuse *f, const Unit *u, Parts *p, ValueId v, bool memory) {
 /* Someone outside of the group reads the value, perhaps through views that his own group copies.
    What a loop's body reads from outside is there before it, even if nobody wants what comes of it.
  */
-static bool wanted_outside(const Fuse *f, const Unit *u, ValueId v) {
+static bool wanted_outside(const Fuse *f, const FusionGroup *u, ValueId v) {
   const Block *home = value_block(f->e, v);
   for (uint32_t i = 0; i < f->users[v].n; i++) {
     const Op *user = f->users[v].at[i];
@@ -71,18 +71,18 @@ static bool wanted_outside(const Fuse *f, const Unit *u, ValueId v) {
   return false;
 }
 
-static Parts parts_of(Fuse *f, const Unit *u) {
+static Parts parts_of(Fuse *f, const FusionGroup *u) {
   Parts p = {0};
   for (uint32_t i = 0; i < u->members.n;
        i++) { /* first, so that nobody copies what comes in whole */
     const Op *op = u->members.at[i];
     for (int k = 0; op_reads_memory(op) && k < op->noperands; k++)
-      need(f, u, &p, op->operands[k], true);
+      add_argument(f, u, &p, op->operands[k], true);
   }
   for (uint32_t i = 0; i < u->members.n; i++) {
     const Op *op = u->members.at[i];
     for (int k = 0; !op_reads_memory(op) && k < op->noperands; k++)
-      need(f, u, &p, op->operands[k], false);
+      add_argument(f, u, &p, op->operands[k], false);
     vec_push(f->a, &p.ops, op);
   }
   for (uint32_t i = 1; i < p.ops.n; i++) { /* in the order of the program; almost so already */
@@ -100,7 +100,7 @@ static Parts parts_of(Fuse *f, const Unit *u) {
 }
 
 /* "matmul+add+relu"; long groups name their first three kinds and how many ops there are. */
-static const char *name_of(Fuse *f, const Unit *u, const Parts *p) {
+static const char *name_of(Fuse *f, const FusionGroup *u, const Parts *p) {
   enum { NAMED = 3 };
   const char *name = u->root ? op_info[u->root->kind].name : "";
   uint32_t named = u->root != NULL, total = 0;
@@ -116,7 +116,7 @@ static const char *name_of(Fuse *f, const Unit *u, const Parts *p) {
   return intern(f->r->m->ctx, name);
 }
 
-static void emit_kernel(Fuse *f, Making *m, const Unit *u, const Parts *p) {
+static void emit_kernel(Fuse *f, KernelBuilder *m, const FusionGroup *u, const Parts *p) {
   Builder *b = m->b;
   const Op *lead = u->root ? u->root : u->members.at[u->members.n - 1];
   ValueId *operands = ARENA_ARRAY(f->a, ValueId, p->args.n + 1);
@@ -151,9 +151,9 @@ static void emit_kernel(Fuse *f, Making *m, const Unit *u, const Parts *p) {
          u->members.n, attr[0].str);
 }
 
-static void emit(Fuse *f, Making *m, const Op *op) {
+static void emit(Fuse *f, KernelBuilder *m, const Op *op) {
   if (f->emitted[op->id]) return;
-  Unit *u = f->unit[op->id];
+  FusionGroup *u = f->unit[op->id];
   if (!u) {
     emit_plain(f, m, op);
     return;
@@ -177,7 +177,7 @@ typedef struct Each {
 /* Groups in the order that they were made to fit: each where it stands, views where they are read,
    and stores at the end. */
 static bool is_its_place(const Fuse *f, const Op *op) {
-  const Unit *u = f->unit[op->id];
+  const FusionGroup *u = f->unit[op->id];
   return op->kind != OP_STORE && !fuse_floats(f, op) && (!u || u->node == op->id);
 }
 
@@ -186,7 +186,7 @@ static void each_op(Builder *b, const Entry *old, const Op *op, ValueId *map, vo
   Fuse *f = x->f;
   f->e = old;                     /* the entry itself is being rebuilt */
   if (f->inlined[op->id]) return; /* built where an op outside of every group reads it */
-  Making m = {b, old, map, x->inner};
+  KernelBuilder m = {b, old, map, x->inner};
   if (f->in_order && !is_its_place(f, op)) return;
   const Block *block = op->parent;
   bool last = f->in_order && (op_info[op->kind].flags & OPF_TERMINATOR);

@@ -1,7 +1,7 @@
 /* Fusion: wraps groups of ops into `kernel` ops of the forms in kernel_form.h.
    Contract: needs no grad ops; the values are the same to the last bit, since no sum is regrouped.
    Constants and views are copied into every group that reads them; anything that computes belongs
-   to one group, so nothing is computed twice. Groups never depend on each other in a circle.
+   to one group, so nothing is computed twice. Groups never depend on each other in a cycle.
    Method: ops join the groups of their producers in program order where form and shapes allow;
    then groups over the same rows of the same value, and groups of scalars, join side by side. Each
    body of a loop is grouped for itself; what it reads from outside comes in as it is. */
@@ -9,8 +9,8 @@
 
 /* ---- joining ---- */
 
-static Unit *unit_new(Fuse *f, const Op *op) {
-  Unit *u = ARENA_NEW(f->a, Unit);
+static FusionGroup *group_new(Fuse *f, const Op *op) {
+  FusionGroup *u = ARENA_NEW(f->a, FusionGroup);
   OpClass c = op_info[op->kind].cls;
   u->domain = value_type(f->e, op->results[0]);
   u->form = c == CLASS_CONTRACT ? FORM_MATMUL : c == CLASS_WINDOW ? FORM_WINDOW : FORM_MAP;
@@ -22,7 +22,7 @@ static Unit *unit_new(Fuse *f, const Op *op) {
     u->form = u->outer >= 0 ? FORM_ROWS : FORM_COLS;
   }
   const char *text = op_info[op->kind].expr;
-  u->dear = c == CLASS_ELEMENT && (!text || strstr(text, "FN("));
+  u->expensive = c == CLASS_ELEMENT && (!text || strstr(text, "FN("));
   u->row_ops = c == CLASS_ROWS;
   u->node = op->id;
   vec_push(f->a, &u->members, op);
@@ -30,15 +30,15 @@ static Unit *unit_new(Fuse *f, const Op *op) {
 }
 
 /* a takes over b. */
-static void join(Fuse *f, Unit *a, Unit *b) {
-  Unit whole;
+static void join(Fuse *f, FusionGroup *a, FusionGroup *b) {
+  FusionGroup whole;
   (void)fuse_form_refuses(f, a, b, &whole);
   if (!f->live) fuse_reorder(f, a, b); /* else a stands where both run */
   a->form = whole.form;
   a->domain = whole.domain;
   a->outer = whole.outer;
   a->root = whole.root;
-  a->dear |= b->dear;
+  a->expensive |= b->expensive;
   a->row_ops |= b->row_ops;
   for (uint32_t i = 0; i < b->members.n; i++) {
     vec_push(f->a, &a->members, b->members.at[i]);
@@ -53,7 +53,7 @@ static void join_producers(Fuse *f, const Op *op) {
     int k = i == 0 ? first : i <= first ? i - 1 : i;
     Source s = fuse_source(f, op->operands[k]);
     bool here = s.def && s.def->parent == f->block;
-    Unit *a = here ? f->unit[s.def->id] : NULL, *b = f->unit[op->id];
+    FusionGroup *a = here ? f->unit[s.def->id] : NULL, *b = f->unit[op->id];
     if (!a || a == b) continue;
     const char *why = fuse_apart(f, a, &s, op);
     if (!why) why = fuse_refuses(f, a, b);
@@ -69,9 +69,9 @@ static void join_producers(Fuse *f, const Op *op) {
 /* Groups of rows that read the same value, and groups of scalars: one launch for several. */
 static void join_beside(Fuse *f) {
   const Block *body = f->block;
-  Unit *scalars = NULL;
+  FusionGroup *scalars = NULL;
   for (uint32_t i = 0; i < body->ops.n; i++) {
-    Unit *u = f->unit[body->ops.at[i]];
+    FusionGroup *u = f->unit[body->ops.at[i]];
     if (!u || u->form != FORM_MAP || u->domain->numel != 1 || u == scalars) continue;
     if (scalars && !fuse_refuses(f, scalars, u))
       join(f, scalars, u);
@@ -79,10 +79,10 @@ static void join_beside(Fuse *f) {
       scalars = u;
   }
   for (ValueId v = 0; v < f->e->values.n; v++) {
-    Unit *rows = NULL;
+    FusionGroup *rows = NULL;
     for (uint32_t i = 0; i < f->users[v].n; i++) {
       const Op *user = f->users[v].at[i];
-      Unit *u = user->parent == body ? f->unit[user->id] : NULL;
+      FusionGroup *u = user->parent == body ? f->unit[user->id] : NULL;
       if (!u || u->form != FORM_ROWS || u == rows) continue;
       if (rows && !fuse_refuses(f, rows, u))
         join(f, rows, u);
@@ -120,7 +120,7 @@ static void group(Fuse *f, const Block *block) {
   for (uint32_t i = 0; i < block->ops.n; i++) {
     const Op *op = op_at(f->e, block->ops.at[i]);
     if (!fuse_is_core(f, op)) continue;
-    f->unit[op->id] = unit_new(f, op);
+    f->unit[op->id] = group_new(f, op);
     join_producers(f, op);
   }
   join_beside(f);
@@ -128,7 +128,7 @@ static void group(Fuse *f, const Block *block) {
 
 static void fuse_entry(PassRun *r, Entry *e) {
   Fuse f = {.r = r, .e = e, .a = r->scratch, .in_order = e->in_order};
-  f.unit = ARENA_ARRAY(f.a, Unit *, e->ops.n + 1);
+  f.unit = ARENA_ARRAY(f.a, FusionGroup *, e->ops.n + 1);
   f.pos = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.place = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.inlined = ARENA_ARRAY(f.a, bool, e->ops.n + 1);

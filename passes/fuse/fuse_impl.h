@@ -5,16 +5,16 @@
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
 
-typedef struct Unit { /* a group in the making */
+typedef struct FusionGroup { /* a group in the making */
   Form form;
   const Type *domain;
   int outer;      /* ROWS: axes before the row */
   const Op *root; /* reduction or matmul */
   VEC(const Op *) members;
-  OpId node;    /* the one of its members that stands for it: acyclic.c */
-  bool dear;    /* computes functions: not to be recomputed in every pass of a row op */
-  bool row_ops; /* softmax and its like: several passes */
-} Unit;
+  OpId node;      /* the one of its members that stands for it: acyclic.c */
+  bool expensive; /* computes functions: not to be recomputed in every pass of a row op */
+  bool row_ops;   /* softmax and its like: several passes */
+} FusionGroup;
 
 typedef struct LiveBytes LiveBytes;
 
@@ -23,7 +23,7 @@ typedef struct Fuse {
   const Entry *e;
   Arena *a;
   const Block *block; /* that is being grouped */
-  Unit **unit;        /* by op; NULL: not in a group */
+  FusionGroup **unit; /* by op; NULL: not in a group */
   uint32_t *pos;      /* by op: position in its block */
   uint32_t *place;    /* by op: position in the text */
   uint32_t places;
@@ -58,9 +58,10 @@ bool fuse_is_core(const Fuse *f, const Op *op);
 /* Copied into the groups that read it. */
 bool fuse_is_inline(const Fuse *f, const Op *op);
 /* Why the forms of two groups do not go together; NULL: they do, and *out is what both are. */
-const char *fuse_form_refuses(const Fuse *f, const Unit *a, const Unit *b, Unit *out);
+const char *fuse_form_refuses(const Fuse *f, const FusionGroup *a, const FusionGroup *b,
+                              FusionGroup *out);
 /* Why a, which comes first, and b may not be one group; NULL: they may. */
-const char *fuse_refuses(Fuse *f, Unit *a, Unit *b);
+const char *fuse_refuses(Fuse *f, FusionGroup *a, FusionGroup *b);
 
 /* ---- build.c ---- */
 void fuse_build(Fuse *f, Entry *e);
@@ -71,24 +72,24 @@ void fuse_build(Fuse *f, Entry *e);
 int fuse_first(const Fuse *f, const Op *op);
 /* Why the op had better not be computed with group a, where its operand comes from; NULL: it may.
  */
-const char *fuse_apart(const Fuse *f, const Unit *a, const Source *s, const Op *op);
+const char *fuse_apart(const Fuse *f, const FusionGroup *a, const Source *s, const Op *op);
 
 /* ---- acyclic.c ---- */
 /* Before the block is grouped: every op stands for itself, in the given order. */
 void fuse_order(Fuse *f);
 /* A way leads from one to the other through a third, or so many stand between them that it is not
    looked for. */
-bool fuse_circle(Fuse *f, const Unit *a, const Unit *b);
+bool fuse_makes_cycle(Fuse *f, const FusionGroup *a, const FusionGroup *b);
 /* Before they become one: one op stands for both, behind what either reads and ahead of what reads
    either. */
-void fuse_reorder(Fuse *f, Unit *a, Unit *b);
+void fuse_reorder(Fuse *f, FusionGroup *a, FusionGroup *b);
 
 /* ---- live_bytes.c ---- */
 /* Before the block is grouped: groups in it stay within the live bytes of its present order. */
 void fuse_live_bytes(Fuse *f);
 /* As one they run at the place of either, and the peak does not grow: a then stands there. They
    become one next. */
-bool fuse_stays_within(Fuse *f, Unit *a, Unit *b);
+bool fuse_stays_within(Fuse *f, FusionGroup *a, FusionGroup *b);
 /* The op has no place of its own in the order: it is built where it is read. */
 bool fuse_floats(const Fuse *f, const Op *op);
 #endif

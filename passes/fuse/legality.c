@@ -55,7 +55,7 @@ static bool row_shape(const Type *domain, int outer, const Type *t) {
   return true;
 }
 
-static bool fits_rows(const Unit *u, const Type *t) {
+static bool fits_rows(const FusionGroup *u, const Type *t) {
   return type_same_dims(t, u->domain) || row_shape(u->domain, u->outer, t);
 }
 
@@ -69,15 +69,16 @@ static bool aligned(const Fuse *f, const Source *s) {
 }
 
 /* What the op gives has the kept shape of the unit's reduction. */
-static const Type *kept_type(const Fuse *f, const Unit *u) {
+static const Type *kept_type(const Fuse *f, const FusionGroup *u) {
   return value_type(f->e, u->root->results[0]);
 }
 
 /* ---- may two groups be one? ---- */
 
-const char *fuse_form_refuses(const Fuse *f, const Unit *a, const Unit *b, Unit *out) {
-  const Unit *map = a->form == FORM_MAP ? a : b->form == FORM_MAP ? b : NULL;
-  const Unit *other = map == a ? b : a;
+const char *fuse_form_refuses(const Fuse *f, const FusionGroup *a, const FusionGroup *b,
+                              FusionGroup *out) {
+  const FusionGroup *map = a->form == FORM_MAP ? a : b->form == FORM_MAP ? b : NULL;
+  const FusionGroup *other = map == a ? b : a;
   *out = *other;
   if (!map) {
     if (a->form == FORM_ROWS && b->form == FORM_ROWS)
@@ -89,7 +90,7 @@ const char *fuse_form_refuses(const Fuse *f, const Unit *a, const Unit *b, Unit 
   if (other->form == FORM_MAP || fuse_memory_form(other->form))
     return type_same_dims(map->domain, other->domain) ? NULL : "the shapes differ";
   if (other->form == FORM_ROWS) {
-    if (map->dear && other->row_ops && map == a && type_same_dims(map->domain, other->domain))
+    if (map->expensive && other->row_ops && map == a && type_same_dims(map->domain, other->domain))
       return "it would be computed again in every pass over a row";
     return fits_rows(other, map->domain) ? NULL : "the shapes differ";
   }
@@ -98,14 +99,15 @@ const char *fuse_form_refuses(const Fuse *f, const Unit *a, const Unit *b, Unit 
   return map == a && type_same_dims(map->domain, other->domain) ? NULL : "the shapes differ";
 }
 
-static bool in_either(const Fuse *f, const Op *op, const Unit *a, const Unit *b) {
+static bool in_either(const Fuse *f, const Op *op, const FusionGroup *a, const FusionGroup *b) {
   return op && f->unit[op->id] && (f->unit[op->id] == a || f->unit[op->id] == b);
 }
 
 /* Every value that a member reads from another member is read where it is computed. */
-static const char *edges_refuse(const Fuse *f, const Unit *a, const Unit *b, const Unit *whole) {
+static const char *edges_refuse(const Fuse *f, const FusionGroup *a, const FusionGroup *b,
+                                const FusionGroup *whole) {
   for (int side = 0; side < 2; side++) {
-    const Unit *u = side ? b : a;
+    const FusionGroup *u = side ? b : a;
     for (uint32_t i = 0; i < u->members.n; i++) {
       const Op *op = u->members.at[i];
       for (int k = 0; k < op->noperands; k++) {
@@ -122,11 +124,12 @@ static const char *edges_refuse(const Fuse *f, const Unit *a, const Unit *b, con
 
 /* A reduction of columns has results of the kept shape only: what is computed on the full shape
    must not be wanted outside; nor may the epilogue read it. */
-static const char *columns_refuse(const Fuse *f, const Unit *a, const Unit *b, const Unit *whole) {
+static const char *columns_refuse(const Fuse *f, const FusionGroup *a, const FusionGroup *b,
+                                  const FusionGroup *whole) {
   if (whole->form != FORM_COLS && whole->form != FORM_REDUCE) return NULL;
   const Type *kept = kept_type(f, whole);
   for (int side = 0; side < 2; side++) {
-    const Unit *u = side ? b : a;
+    const FusionGroup *u = side ? b : a;
     for (uint32_t i = 0; i < u->members.n; i++) {
       const Op *op = u->members.at[i];
       for (int k = 0; k < op->nresults; k++) {
@@ -142,15 +145,15 @@ static const char *columns_refuse(const Fuse *f, const Unit *a, const Unit *b, c
   return NULL;
 }
 
-const char *fuse_refuses(Fuse *f, Unit *a, Unit *b) {
-  Unit whole;
+const char *fuse_refuses(Fuse *f, FusionGroup *a, FusionGroup *b) {
+  FusionGroup whole;
   const Target *t = f->r->opt->target;
   uint32_t most = t && t->max_fused_ops ? (uint32_t)t->max_fused_ops : 64;
   if (a->members.n + b->members.n > most) return "the kernel would be too long";
   const char *why = fuse_form_refuses(f, a, b, &whole);
   if (!why) why = edges_refuse(f, a, b, &whole);
   if (!why) why = columns_refuse(f, a, b, &whole);
-  if (!why && !f->live && fuse_circle(f, a, b))
+  if (!why && !f->live && fuse_makes_cycle(f, a, b))
     why = "another op between them would have to run in the middle";
   if (!why && f->live && !fuse_stays_within(f, a, b)) why = "more bytes would be live at a time";
   return why;

@@ -92,7 +92,7 @@ static bool is_end(const Op *op) { return op_info[op->kind].flags & OPF_TERMINAT
 
 /* The group or op gives a result of as many bytes, into memory. */
 static bool gives_as_much(const Fuse *f, const Op *op, uint64_t bytes) {
-  const Unit *u = f->unit[op->id];
+  const FusionGroup *u = f->unit[op->id];
   for (uint32_t i = 0; i < (u ? u->members.n : 1); i++) {
     const Op *o = u ? u->members.at[i] : op;
     for (int k = 0; k < o->nresults; k++)
@@ -149,7 +149,7 @@ static void look_at(Fuse *f, ValueId v) {
   vec_push(f->a, &w->changed, v);
 }
 
-static void look_at_members(Fuse *f, const Unit *u) {
+static void look_at_members(Fuse *f, const FusionGroup *u) {
   for (uint32_t i = 0; i < u->members.n; i++) {
     const Op *op = u->members.at[i];
     for (int k = 0; k < op->noperands; k++) look_at(f, op->operands[k]);
@@ -172,7 +172,7 @@ static void measure(Fuse *f) {
 }
 
 /* Its update must stay behind all other readers of a global's old value, as far as it is. */
-static bool keeps_updates(const Fuse *f, const Unit *whole, const Op *op, int at) {
+static bool keeps_updates(const Fuse *f, const FusionGroup *whole, const Op *op, int at) {
   const LiveBytes *w = f->live;
   int was = (int)f->pos[f->unit[op->id]->node];
   for (int k = 0; k < op->noperands; k++) {
@@ -199,7 +199,7 @@ static bool keeps_updates(const Fuse *f, const Unit *whole, const Op *op, int at
 }
 
 /* May the members of u, which becomes one with `other`, run at this place? */
-static bool may_run_at(const Fuse *f, const Unit *u, const Unit *other, int at) {
+static bool may_run_at(const Fuse *f, const FusionGroup *u, const FusionGroup *other, int at) {
   ValueList reads = {0};
   for (uint32_t i = 0; i < u->members.n; i++) {
     const Op *op = u->members.at[i];
@@ -208,7 +208,7 @@ static bool may_run_at(const Fuse *f, const Unit *u, const Unit *other, int at) 
       const Op *def = value_def(f->e, root_of(f, reads.at[k]));
       if (!def || def->parent != f->block || floats(f, def)) continue;
       if (op_info[def->kind].cls == CLASS_GLOBAL) continue;
-      const Unit *d = f->unit[def->id];
+      const FusionGroup *d = f->unit[def->id];
       if ((!d || (d != u && d != other)) && place_of(f, def) >= at) return false;
     }
     for (int k = 0; k < op->nresults; k++) {
@@ -217,7 +217,7 @@ static bool may_run_at(const Fuse *f, const Unit *u, const Unit *other, int at) 
       for (uint32_t j = 0; j < readers.n; j++) {
         const Op *reader = readers.at[j].op;
         if (reader->kind == OP_STORE || is_end(reader)) continue;
-        const Unit *d = f->unit[reader->id];
+        const FusionGroup *d = f->unit[reader->id];
         if ((!d || (d != u && d != other)) && place_of(f, reader) <= at) return false;
       }
     }
@@ -227,7 +227,7 @@ static bool may_run_at(const Fuse *f, const Unit *u, const Unit *other, int at) 
 }
 
 /* As one at this node; stays so if the peak does not grow. */
-static bool try_at(Fuse *f, Unit *a, Unit *b, OpId node) {
+static bool try_at(Fuse *f, FusionGroup *a, FusionGroup *b, OpId node) {
   LiveBytes *w = f->live;
   OpId was = a->node;
   uint32_t own = a->members.n;
@@ -247,7 +247,7 @@ static bool try_at(Fuse *f, Unit *a, Unit *b, OpId node) {
   return ok;
 }
 
-bool fuse_stays_within(Fuse *f, Unit *a, Unit *b) {
+bool fuse_stays_within(Fuse *f, FusionGroup *a, FusionGroup *b) {
   LiveBytes *w = f->live;
   OpId later = f->pos[a->node] > f->pos[b->node] ? a->node : b->node;
   OpId earlier = later == a->node ? b->node : a->node;

@@ -22,7 +22,7 @@ static bool others_read(const Fuse *f, ValueId v, const Op *op) {
 
 /* Sums compute it on their way, and it needs no bytes, if it does not go with what they cannot
    join: a product or window, or, for sums over columns, a value that others read, too. */
-static bool goes_with_sum(const Fuse *f, const Unit *producer, ValueId v, const Op *op) {
+static bool goes_with_sum(const Fuse *f, const FusionGroup *producer, ValueId v, const Op *op) {
   if (fuse_memory_form(producer->form)) return only_summed(f, op, false);
   return producer->form == FORM_MAP && others_read(f, v, op) && only_summed(f, op, true);
 }
@@ -39,7 +39,7 @@ static bool read_behind(const Fuse *f, ValueId v, uint32_t heavy, const Op *but)
 
 /* While the unit, which makes v, waits until so many heavy ops have run, more bytes are held than
    v has: what it is made of, as far as nobody else reads it as late. */
-static bool would_hold(const Fuse *f, const Unit *a, ValueId v, uint32_t heavy) {
+static bool extends_live_ranges(const Fuse *f, const FusionGroup *a, ValueId v, uint32_t heavy) {
   uint64_t held = 0;
   bool far = false;
   for (uint32_t i = 0; i < a->members.n; i++) {
@@ -57,27 +57,29 @@ static bool would_hold(const Fuse *f, const Unit *a, ValueId v, uint32_t heavy) 
 }
 
 /* The product or window that gives just this value, or NULL. */
-static const Unit *product_of(const Fuse *f, const Source *s) {
-  const Unit *u = s->def && s->def->parent == f->block ? f->unit[s->def->id] : NULL;
+static const FusionGroup *product_of(const Fuse *f, const Source *s) {
+  const FusionGroup *u = s->def && s->def->parent == f->block ? f->unit[s->def->id] : NULL;
   return u && !s->viewed && fuse_memory_form(u->form) ? u : NULL;
 }
 
-static bool is_term(const Unit *u) { return u->members.n == 1; } /* of a sum; nothing else yet */
+static bool is_term(const FusionGroup *u) {
+  return u->members.n == 1;
+} /* of a sum; nothing else yet */
 
 /* A product or reduction in the unit would wait for what the op reads besides: of the gradients of
    a value read twice the first is made far ahead of the second, and what it is made of would be
    held instead. So would the terms of a sum of many, such as a bias's gradient over the steps of a
    recurrent net; but a product that gives more than it is made of may wait for the sum so far. */
-static bool would_wait(const Fuse *f, const Unit *a, ValueId v, const Op *op) {
+static bool delays(const Fuse *f, const FusionGroup *a, ValueId v, const Op *op) {
   for (int k = 0; k < op->noperands; k++) {
     Source s = fuse_source(f, op->operands[k]);
     const Op *def = s.def;
     if (!def || def->parent != f->block || f->unit[def->id] == a) continue;
     uint32_t heavy = f->heavy[def->id];
-    const Unit *sum = product_of(f, &s);
+    const FusionGroup *sum = product_of(f, &s);
     bool far = a->root && heavy >= f->heavy[a->root->id] + FAR;
-    if (far && sum && is_term(a) && !is_term(sum)) far = would_hold(f, a, v, heavy);
-    if (far || (a->form == FORM_MAP && would_hold(f, a, v, heavy))) return true;
+    if (far && sum && is_term(a) && !is_term(sum)) far = extends_live_ranges(f, a, v, heavy);
+    if (far || (a->form == FORM_MAP && extends_live_ranges(f, a, v, heavy))) return true;
   }
   return false;
 }
@@ -103,20 +105,20 @@ static bool read_far(const Fuse *f, const Op *producer, const Op *op) {
   return true;
 }
 
-const char *fuse_apart(const Fuse *f, const Unit *a, const Source *s, const Op *op) {
+const char *fuse_apart(const Fuse *f, const FusionGroup *a, const Source *s, const Op *op) {
   return goes_with_sum(f, a, s->v, op) ? "it is computed where it is summed"
          : read_far(f, s->def, op)     ? "it is computed where it is read"
-         : would_wait(f, a, s->v, op)  ? "it would wait for what is made far behind"
+         : delays(f, a, s->v, op)      ? "it would wait for what is made far behind"
                                        : NULL;
 }
 
 /* Of two products that an op adds up, it goes with the later one, by the longest way to it; but
    with the earlier one, if that may as well wait, where the later one adds up others already. */
-static bool goes_rather(const Fuse *f, const Source *s, const Source *than) {
-  const Unit *a = product_of(f, s), *b = product_of(f, than);
+static bool is_preferred(const Fuse *f, const Source *s, const Source *than) {
+  const FusionGroup *a = product_of(f, s), *b = product_of(f, than);
   uint32_t at = f->heavy[a->root->id], bt = f->heavy[b->root->id];
-  if (at < bt) return is_term(a) && !is_term(b) && !would_hold(f, a, s->v, bt);
-  return at > bt && (!is_term(b) || is_term(a) || would_hold(f, b, than->v, at));
+  if (at < bt) return is_term(a) && !is_term(b) && !extends_live_ranges(f, a, s->v, bt);
+  return at > bt && (!is_term(b) || is_term(a) || extends_live_ranges(f, b, than->v, at));
 }
 
 int fuse_first(const Fuse *f, const Op *op) {
@@ -124,7 +126,7 @@ int fuse_first(const Fuse *f, const Op *op) {
   Source best;
   for (int k = 0; k < op->noperands; k++) {
     Source s = fuse_source(f, op->operands[k]);
-    if (!product_of(f, &s) || (first >= 0 && !goes_rather(f, &s, &best))) continue;
+    if (!product_of(f, &s) || (first >= 0 && !is_preferred(f, &s, &best))) continue;
     best = s;
     first = k;
   }

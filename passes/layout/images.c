@@ -12,15 +12,15 @@
 #include "passes/layout/layout_impl.h"
 
 /* How an op wants an operand, or leaves a result. */
-typedef enum Ask {
-  ASK_ANY,    /* in any order of axes */
-  ASK_PLAIN,  /* as it was before this pass: row-major, or in the panels of a weight */
-  ASK_LIKE,   /* all operands and the result in one order */
-  ASK_IMAGE,  /* the images' order */
-  ASK_FILTER, /* filters by output, for conv and conv_filter_grad */
-  ASK_BACK,   /* filters by input channel, for conv_input_grad */
-  ASKS
-} Ask;
+typedef enum LayoutConstraint {
+  WANTS_ANY,     /* in any order of axes */
+  WANTS_DEFAULT, /* as it was before this pass: row-major, or in the panels of a weight */
+  WANTS_SAME,    /* all operands and the result in one order */
+  WANTS_NHWC,    /* the images' order */
+  WANTS_HWIO,    /* filters by output, for conv and conv_filter_grad */
+  WANTS_HWOI,    /* filters by input channel, for conv_input_grad */
+  CONSTRAINTS
+} LayoutConstraint;
 
 typedef struct Images {
   PassRun *r;
@@ -29,10 +29,10 @@ typedef struct Images {
   const Layout *image;
   const Group **group; /* by op of the body */
   ValueId *parent;
-  bool *wanted;        /* by root: a convolution reads or writes it */
-  bool *fixed;         /* by value: no order to choose */
-  const Layout **made; /* by value: as its op leaves it */
-  ValueId *copy[ASKS]; /* by value: its copy in another layout, once it is made */
+  bool *wanted;               /* by root: a convolution reads or writes it */
+  bool *fixed;                /* by value: no order to choose */
+  const Layout **made;        /* by value: as its op leaves it */
+  ValueId *copy[CONSTRAINTS]; /* by value: its copy in another layout, once it is made */
 } Images;
 
 static const Type *type_at(const Images *m, ValueId v) { return value_type(m->e, v); }
@@ -71,50 +71,50 @@ bool layout_is_fast(const Target *t, const Entry *e, const Op *op) {
 
 static bool is_fast(const Images *m, const Op *op) { return layout_is_fast(m->t, m->e, op); }
 
-static Ask ask_window(const Images *m, const Group *g, ValueId arg) {
+static LayoutConstraint ask_window(const Images *m, const Group *g, ValueId arg) {
   const Op *op = g->root;
   for (int i = 0; i < op->noperands; i++) {
     if (op->operands[i] != arg) continue;
-    if (!is_conv(op)) return ASK_LIKE;
-    if (!is_fast(m, op)) return ASK_PLAIN;
-    if (i == 0 || (op->kind == OP_CONV_FILTER_GRAD && i == 1)) return ASK_IMAGE;
-    return op->kind == OP_CONV_INPUT_GRAD ? ASK_BACK : ASK_FILTER;
+    if (!is_conv(op)) return WANTS_SAME;
+    if (!is_fast(m, op)) return WANTS_DEFAULT;
+    if (i == 0 || (op->kind == OP_CONV_FILTER_GRAD && i == 1)) return WANTS_NHWC;
+    return op->kind == OP_CONV_INPUT_GRAD ? WANTS_HWOI : WANTS_HWIO;
   }
-  return ASK_ANY;
+  return WANTS_ANY;
 }
 
 static bool is_moved(const Op *op) {
   return op->kind == OP_CONCAT || op->kind == OP_PAD || op->kind == OP_DYNAMIC_UPDATE;
 }
 
-static Ask ask_operand(const Images *m, const Op *op, int i) {
+static LayoutConstraint ask_operand(const Images *m, const Op *op, int i) {
   const Group *g = m->group[op->id];
-  if (op->nblocks && op->kind != OP_KERNEL) return ASK_PLAIN;
+  if (op->nblocks && op->kind != OP_KERNEL) return WANTS_DEFAULT;
   switch (g->form) {
   case FORM_MAP:
   case FORM_COLS:
-  case FORM_REDUCE: return ASK_ANY;
+  case FORM_REDUCE: return WANTS_ANY;
   case FORM_WINDOW: return ask_window(m, g, g->arg[i]);
   case FORM_SINGLE:
-    if (is_moved(op)) return type_at(m, op->operands[i])->rank == 4 ? ASK_LIKE : ASK_PLAIN;
-    return op->kind == OP_COPY ? ASK_ANY : ASK_PLAIN;
+    if (is_moved(op)) return type_at(m, op->operands[i])->rank == 4 ? WANTS_SAME : WANTS_DEFAULT;
+    return op->kind == OP_COPY ? WANTS_ANY : WANTS_DEFAULT;
   case FORM_NONE:
   case FORM_ROWS:
   case FORM_MATMUL: break;
   }
-  return ASK_PLAIN;
+  return WANTS_DEFAULT;
 }
 
-static Ask ask_result(const Images *m, const Op *op, int i) {
+static LayoutConstraint ask_result(const Images *m, const Op *op, int i) {
   const Group *g = m->group[op->id];
-  if (op->nblocks && op->kind != OP_KERNEL) return ASK_PLAIN;
-  if (g->form == FORM_MAP) return ASK_ANY;
-  if (g->form == FORM_SINGLE && (is_moved(op) || op->kind == OP_COPY)) return ASK_ANY;
-  if (g->form != FORM_WINDOW) return ASK_PLAIN;
-  if (!is_conv(g->root)) return ASK_ANY;
-  if (!is_fast(m, g->root)) return ASK_PLAIN;
-  if (g->yield[i] != g->root->results[0]) return ASK_ANY;
-  return g->root->kind == OP_CONV_FILTER_GRAD ? ASK_FILTER : ASK_IMAGE;
+  if (op->nblocks && op->kind != OP_KERNEL) return WANTS_DEFAULT;
+  if (g->form == FORM_MAP) return WANTS_ANY;
+  if (g->form == FORM_SINGLE && (is_moved(op) || op->kind == OP_COPY)) return WANTS_ANY;
+  if (g->form != FORM_WINDOW) return WANTS_DEFAULT;
+  if (!is_conv(g->root)) return WANTS_ANY;
+  if (!is_fast(m, g->root)) return WANTS_DEFAULT;
+  if (g->yield[i] != g->root->results[0]) return WANTS_ANY;
+  return g->root->kind == OP_CONV_FILTER_GRAD ? WANTS_HWIO : WANTS_NHWC;
 }
 
 const Layout *layout_filter(Ctx *c, const Target *t, const Entry *e, const Op *op, bool back) {
@@ -167,19 +167,19 @@ static bool is_settled(const Images *m, ValueId v) {
 /* Values that are read by nothing but ops that want them plain, and made by an element-wise kernel:
    it can store them so at once. */
 static bool *find_loose(Images *m) {
-  bool *loose = ARENA_ARRAY(m->r->scratch, bool, m->e->values.n);
+  bool *unconstrained = ARENA_ARRAY(m->r->scratch, bool, m->e->values.n);
   const Block *body = m->e->body;
   for (uint32_t i = 0; i < body->ops.n; i++) {
     const Op *op = op_at(m->e, body->ops.at[i]);
     for (int k = 0; k < op->noperands; k++)
-      loose[op->operands[k]] |= ask_operand(m, op, k) != ASK_PLAIN;
+      unconstrained[op->operands[k]] |= ask_operand(m, op, k) != WANTS_DEFAULT;
   }
-  return loose;
+  return unconstrained;
 }
 
 static void fix(Images *m) {
   const Block *body = m->e->body;
-  const bool *loose = find_loose(m);
+  const bool *unconstrained = find_loose(m);
   for (ValueId v = 0; v < m->e->values.n; v++) m->fixed[v] = is_settled(m, v);
   for (uint32_t i = 0; i < body->args.n; i++) m->fixed[body->args.at[i]] = true;
   for (uint32_t i = 0; i < m->e->ops.n; i++) { /* loops read what is outside of them as it was */
@@ -190,8 +190,8 @@ static void fix(Images *m) {
     const Op *op = op_at(m->e, body->ops.at[i]);
     const Group *g = m->group[op->id];
     for (int k = 0; k < op->nresults; k++) {
-      bool plain = g->form == FORM_MAP && !loose[op->results[k]];
-      if (ask_result(m, op, k) == ASK_PLAIN || plain) m->fixed[op->results[k]] = true;
+      bool plain = g->form == FORM_MAP && !unconstrained[op->results[k]];
+      if (ask_result(m, op, k) == WANTS_DEFAULT || plain) m->fixed[op->results[k]] = true;
     }
     if (op->kind != OP_KERNEL) continue;
     for (int k = 0; k < g->nin; k++) m->fixed[g->arg[k]] |= m->fixed[g->in[k]];
@@ -202,19 +202,21 @@ static void fix(Images *m) {
 /* ---- setting ---- */
 
 /* The layout that an operand must have, in its place among the op's operands. */
-static const Layout *needed(const Images *m, const Op *op, int i, Ask *ask) {
+static const Layout *needed(const Images *m, const Op *op, int i, LayoutConstraint *ask) {
   const Value *x = value_at(m->e, op->operands[i]);
   const Layout *want = x->layout;
   const Group *g = m->group[op->id];
   *ask = ask_operand(m, op, i);
   switch (*ask) {
-  case ASK_PLAIN: want = want == m->image ? NULL : want; break;
-  case ASK_LIKE: want = m->made[op->results[0]]; break;
-  case ASK_IMAGE: want = m->image; break;
-  case ASK_FILTER:
-  case ASK_BACK: want = layout_filter(m->r->m->ctx, m->t, m->e, g->root, *ask == ASK_BACK); break;
-  case ASK_ANY:
-  case ASKS: break;
+  case WANTS_DEFAULT: want = want == m->image ? NULL : want; break;
+  case WANTS_SAME: want = m->made[op->results[0]]; break;
+  case WANTS_NHWC: want = m->image; break;
+  case WANTS_HWIO:
+  case WANTS_HWOI:
+    want = layout_filter(m->r->m->ctx, m->t, m->e, g->root, *ask == WANTS_HWOI);
+    break;
+  case WANTS_ANY:
+  case CONSTRAINTS: break;
   }
   return layout_same(x->type, x->layout, want) ? x->layout : want;
 }
@@ -233,15 +235,15 @@ static void set(Images *m) {
     const Group *g = m->group[op->id];
     for (int k = 0; k < op->nresults; k++) {
       const Value *y = value_at(m->e, op->results[k]);
-      Ask ask = ask_result(m, op, k);
+      LayoutConstraint ask = ask_result(m, op, k);
       const Layout *l = y->layout;
-      if (ask == ASK_FILTER) l = layout_filter(m->r->m->ctx, m->t, m->e, g->root, false);
-      if (ask == ASK_IMAGE) l = m->image;
+      if (ask == WANTS_HWIO) l = layout_filter(m->r->m->ctx, m->t, m->e, g->root, false);
+      if (ask == WANTS_NHWC) l = m->image;
       if (!layout_same(y->type, l, y->layout)) m->made[op->results[k]] = l;
       if (op->kind == OP_KERNEL) value_at(m->e, g->yield[k])->layout = m->made[op->results[k]];
     }
     for (int k = 0; op->kind == OP_KERNEL && k < op->noperands; k++) {
-      Ask ask;
+      LayoutConstraint ask;
       value_at(m->e, g->arg[k])->layout = needed(m, op, k, &ask);
     }
   }
@@ -269,13 +271,13 @@ static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void 
   for (int i = 0; i < op->noperands; i++) saved[i] = map[op->operands[i]];
   for (int i = 0; i < op->noperands; i++) {
     ValueId v = op->operands[i];
-    Ask ask;
+    LayoutConstraint ask;
     const Layout *l = needed(m, op, i, &ask);
     if (l == value_at(old, v)->layout) continue;
     /* a filter has a copy for each convolution that reads it so: it is soon recomputed, and would
        be held from one to the next */
-    bool filter = ask == ASK_FILTER || ask == ASK_BACK;
-    if (ask == ASK_LIKE) ask = l ? ASK_IMAGE : ASK_PLAIN;
+    bool filter = ask == WANTS_HWIO || ask == WANTS_HWOI;
+    if (ask == WANTS_SAME) ask = l ? WANTS_NHWC : WANTS_DEFAULT;
     ValueId *known = &m->copy[ask][v];
     if (filter || *known == NO_ID || value_at(b->e, *known)->layout != l)
       *known = copy_to(b, saved[i], l);
@@ -308,7 +310,7 @@ void layout_images(PassRun *r, Entry *e) {
   m.wanted = ARENA_ARRAY(a, bool, n);
   m.fixed = ARENA_ARRAY(a, bool, n);
   m.made = ARENA_ARRAY(a, const Layout *, n);
-  for (int k = 0; k < ASKS; k++) {
+  for (int k = 0; k < CONSTRAINTS; k++) {
     m.copy[k] = ARENA_ARRAY(a, ValueId, n);
     for (ValueId v = 0; v < n; v++) m.copy[k][v] = NO_ID;
   }

@@ -249,7 +249,7 @@ bool pass_layout(PassRun *r) {
   }
   for (uint32_t k = 0; k < m->entries.n; k++) set_values(&l, l.base[k], m->entries.at[k]);
   for (uint32_t k = 0; k < m->entries.n; k++) layout_images(r, m->entries.at[k]);
-  for (uint32_t k = 0; k < m->entries.n; k++) layout_loops(r, m->entries.at[k]);
+  for (uint32_t k = 0; k < m->entries.n; k++) layout_transposed_weights(r, m->entries.at[k]);
   if (m->init && any) lay_out_init(&l);
   return true;
 }

@@ -12,8 +12,8 @@ const Layout *layout_filter(Ctx *c, const Target *t, const Entry *e, const Op *o
 /* The panels of a matrix as a product's right operand, which reads axis `columns` as its columns:
    1, or 0 where it is transposed. NULL: a matrix much narrower than a panel would be padding. */
 const Layout *layout_weight(Ctx *c, const Target *target, const Type *t, int columns);
-/* Copies weights that loops read transposed into panels before them; see layout_loops.c. */
-void layout_loops(PassRun *r, Entry *e);
+/* Copies weights that loops read transposed into panels before them; see transposed_weights.c. */
+void layout_transposed_weights(PassRun *r, Entry *e);
 /* Gives images their order and copies what lies otherwise; see layout_images.c. */
 void layout_images(PassRun *r, Entry *e);
 #endif

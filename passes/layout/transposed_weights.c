@@ -7,19 +7,19 @@
 #include "passes/layout/layout_impl.h"
 
 enum {
-  TURN_ROWS = 128, /* of a product: packing is little beside more of them */
-  TURN_TRIPS = 4,  /* of a loop, which pay for the copy */
-  TURN_SHARE = 16, /* copies have at most 1 / 16 of the bytes of the loop's slices and stacks, */
-  TURN_SMALL = 256 * 1024 /* or so many */
+  PACK_ROWS = 128, /* of a product: packing is little beside more of them */
+  PACK_TRIPS = 4,  /* of a loop, which pay for the copy */
+  PACK_SHARE = 16, /* copies have at most 1 / 16 of the bytes of the loop's slices and stacks, */
+  PACK_SMALL = 256 * 1024 /* or so many */
 };
 
-typedef struct Turns {
+typedef struct TransposedWeights {
   PassRun *r;
   const Entry *e;     /* that is rebuilt */
   ValueId *by;        /* by old value: its copy, or NO_ID */
   VEC(ValueId) known; /* that have one in the loops around */
   uint64_t left;      /* bytes that copies for the loop may still take */
-} Turns;
+} TransposedWeights;
 
 static bool is_inside(const Block *b, const Op *loop) {
   for (; b->op; b = b->op->parent)
@@ -27,9 +27,9 @@ static bool is_inside(const Block *b, const Op *loop) {
   return false;
 }
 
-/* The operand of op, a product or a kernel with one, that is a weight to be turned; -1: none. Of a
+/* The operand of op, a product or a kernel with one, that is a weight to be packed; -1: none. Of a
    kernel it is the product's alone. */
-static int turned_operand(const Turns *t, const Op *op) {
+static int transposed_operand(const TransposedWeights *t, const Op *op) {
   const Op *product = op->kind == OP_MATMUL ? op : NULL;
   const Block *b = op->kind == OP_KERNEL ? op->blocks[0] : NULL;
   for (uint32_t i = 0; b && i < b->ops.n; i++)
@@ -37,7 +37,7 @@ static int turned_operand(const Turns *t, const Op *op) {
   if (!product || !product->attr[AT_TB].i) return -1;
   ValueId v = product->operands[1];
   const Type *y = value_type(t->e, product->results[0]);
-  if (y->rank != 2 || y->dim[0] > TURN_ROWS) return -1;
+  if (y->rank != 2 || y->dim[0] > PACK_ROWS) return -1;
   if (!layout_weight(t->r->m->ctx, t->r->opt->target, value_type(t->e, v), 0)) return -1;
   int at = b ? -1 : 1, uses = 0;
   for (uint32_t i = 0; b && i < b->args.n; i++)
@@ -50,21 +50,22 @@ static int turned_operand(const Turns *t, const Op *op) {
 
 /* ---- before a loop ---- */
 
-static uint64_t bytes_for(const Turns *t, const Op *loop) {
+static uint64_t bytes_for(const TransposedWeights *t, const Op *loop) {
   int carries = (int)loop->attr[AT_CARRIES].i;
   uint64_t bytes = 0;
   for (int k = carries; k < loop->noperands; k++)
     bytes += value_type(t->e, loop->operands[k])->bytes;
   for (int k = carries; k < loop->nresults; k++) bytes += value_type(t->e, loop->results[k])->bytes;
-  bytes /= TURN_SHARE;
-  return bytes > TURN_SMALL ? bytes : TURN_SMALL;
+  bytes /= PACK_SHARE;
+  return bytes > PACK_SMALL ? bytes : PACK_SMALL;
 }
 
-static void copy_for(Turns *t, Builder *b, const Op *loop, const Block *body, ValueId *map) {
+static void copy_for(TransposedWeights *t, Builder *b, const Op *loop, const Block *body,
+                     ValueId *map) {
   for (uint32_t i = 0; i < body->ops.n; i++) {
     const Op *op = op_at(t->e, body->ops.at[i]);
     if (op->kind == OP_SCAN) copy_for(t, b, loop, op->blocks[0], map);
-    int at = turned_operand(t, op);
+    int at = transposed_operand(t, op);
     ValueId v = at < 0 ? NO_ID : op->operands[at];
     if (v == NO_ID || t->by[v] != NO_ID || is_inside(value_block(t->e, v), loop)) continue;
     const Type *type = value_type(t->e, v);
@@ -83,36 +84,36 @@ static void copy_for(Turns *t, Builder *b, const Op *loop, const Block *body, Va
 /* ---- rebuilding ---- */
 
 static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
-  Turns *t = data;
+  TransposedWeights *t = data;
   t->e = old;
   uint32_t known = t->known.n;
-  if (op->kind == OP_SCAN && op->attr[AT_TRIPS].i >= TURN_TRIPS) {
+  if (op->kind == OP_SCAN && op->attr[AT_TRIPS].i >= PACK_TRIPS) {
     t->left = bytes_for(t, op);
     copy_for(t, b, op, op->blocks[0], map);
   }
-  int at = turned_operand(t, op);
-  ValueId v = at < 0 ? NO_ID : op->operands[at], turned = v == NO_ID ? NO_ID : t->by[v];
-  if (turned == NO_ID) {
+  int at = transposed_operand(t, op);
+  ValueId v = at < 0 ? NO_ID : op->operands[at], packed = v == NO_ID ? NO_ID : t->by[v];
+  if (packed == NO_ID) {
     build_copy(b, old, op, map);
   } else {
     ValueId saved = map[v];
-    map[v] = turned;
+    map[v] = packed;
     build_copy(b, old, op, map);
     map[v] = saved;
     const Op *made = value_def(b->e, map[op->results[0]]);
     if (made->kind == OP_KERNEL)
-      value_at(b->e, made->blocks[0]->args.at[at])->layout = value_at(b->e, turned)->layout;
+      value_at(b->e, made->blocks[0]->args.at[at])->layout = value_at(b->e, packed)->layout;
   }
   while (t->known.n > known) t->by[t->known.at[--t->known.n]] = NO_ID;
 }
 
-void layout_loops(PassRun *r, Entry *e) {
+void layout_transposed_weights(PassRun *r, Entry *e) {
   const Target *target = r->opt->target;
   if (!target || !target->panel || r->opt->limit.bytes || r->opt->limit.share > 0) return;
   bool any = false;
   for (uint32_t i = 0; i < e->ops.n; i++) any |= op_at(e, i)->kind == OP_SCAN;
   if (!any) return;
-  Turns t = {.r = r, .e = e, .by = ARENA_ARRAY(r->scratch, ValueId, e->values.n + 1)};
+  TransposedWeights t = {.r = r, .e = e, .by = ARENA_ARRAY(r->scratch, ValueId, e->values.n + 1)};
   for (ValueId v = 0; v < e->values.n; v++) t.by[v] = NO_ID;
   entry_rebuild(e, each, &t, false, false);
 }

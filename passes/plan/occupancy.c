@@ -8,21 +8,21 @@ typedef struct Span {
   int holder;    /* -1: none yet */
 } Span;
 
-struct Ground {
+struct ArenaOccupancy {
   Arena *a;
   const Buffers *b;
   Span *at;
   int n;
 };
 
-Ground *ground_new(Arena *a, const Buffers *b) {
-  Ground *g = ARENA_NEW(a, Ground);
-  *g = (Ground){.a = a, .b = b, .at = ARENA_ARRAY(a, Span, 2 * (size_t)b->n + 4), .n = 1};
+ArenaOccupancy *occupancy_new(Arena *a, const Buffers *b) {
+  ArenaOccupancy *g = ARENA_NEW(a, ArenaOccupancy);
+  *g = (ArenaOccupancy){.a = a, .b = b, .at = ARENA_ARRAY(a, Span, 2 * (size_t)b->n + 4), .n = 1};
   g->at[0] = (Span){0, -1};
   return g;
 }
 
-static int span_at(const Ground *g, uint64_t from) { /* the span that holds this byte */
+static int span_at(const ArenaOccupancy *g, uint64_t from) { /* the span that holds this byte */
   int a = 0, b = g->n;
   while (b - a > 1) {
     int m = (a + b) / 2;
@@ -34,7 +34,7 @@ static int span_at(const Ground *g, uint64_t from) { /* the span that holds this
   return a;
 }
 
-int ground_lay(Ground *g, int i, IntList *below) {
+int occupancy_add(ArenaOccupancy *g, int i, IntList *below) {
   uint64_t from = g->b->at[i].offset, to = from + g->b->at[i].bytes, most = 0;
   int lo = span_at(g, from), hi = lo, who = -1;
   for (; hi < g->n && g->at[hi].from < to; hi++) {

@@ -136,11 +136,11 @@ typedef VEC(int) IntList;
 
 /* ---- occupancy.c: who lay there before ---- */
 
-typedef struct Ground Ground;
-Ground *ground_new(Arena *a, const Buffers *b);
+typedef struct ArenaOccupancy ArenaOccupancy;
+ArenaOccupancy *occupancy_new(Arena *a, const Buffers *b);
 /* Lays buffer i over those that were laid before, in the order of their lives. Returns the one that
    held most of its bytes, or -1; `below`, if given, gets all that held some. */
-int ground_lay(Ground *g, int i, IntList *below);
+int occupancy_add(ArenaOccupancy *g, int i, IntList *below);
 
 /* ---- analysis/accesses.c: what a step touches ---- */
 

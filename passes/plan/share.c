@@ -126,10 +126,10 @@ static int by_first(const void *pa, const void *pb) {
 static int *predecessors(Arena *a, const Buffers *b) {
   int *before = ARENA_ARRAY(a, int, b->n);
   Turn *turn = ARENA_ARRAY(a, Turn, b->n);
-  Ground *g = ground_new(a, b);
+  ArenaOccupancy *g = occupancy_new(a, b);
   for (int i = 0; i < b->n; i++) turn[i] = (Turn){b->at[i].first, i};
   qsort(turn, (size_t)b->n, sizeof *turn, by_first);
-  for (int k = 0; k < b->n; k++) before[turn[k].i] = ground_lay(g, turn[k].i, NULL);
+  for (int k = 0; k < b->n; k++) before[turn[k].i] = occupancy_add(g, turn[k].i, NULL);
   return before;
 }
 

@@ -42,7 +42,7 @@ void plan_print_html(FILE *f, const Module *m) {
   svg_put_text(f, m->source);
   fputs("</h3>\n<p class=\"key\"><span style=\"background:#4c78a8\">new bytes</span>"
         "<span style=\"background:#72b7b2\">in place</span>"
-        "<span style=\"background:#f2a65a\">bytes of the dead</span>"
+        "<span style=\"background:#f2a65a\">reused bytes</span>"
         "<span style=\"background:#999\">scratch</span> "
         "black line: bytes that live. x: step, y: address. "
         "The wheel stretches, a double click shows all, a click keeps the box.</p>\n",

@@ -19,7 +19,7 @@ typedef struct Edges {
   Arena *a;
   const Storages *s;
   Object *object;
-  Ground *ground;
+  ArenaOccupancy *occupancy;
   IntList below;
   int *begin, *end; /* by step: of its task */
   int *need;        /* by stream: the last step that the task at hand must come after, or -1 */
@@ -52,7 +52,7 @@ static void begin_object(Edges *w, int i) {
   w->object[i].begun = true;
   if (i >= w->s->b.n) return;
   w->below.n = 0;
-  (void)ground_lay(w->ground, i, &w->below);
+  (void)occupancy_add(w->occupancy, i, &w->below);
   for (uint32_t j = 0; j < w->below.n; j++) {
     const Object *x = &w->object[w->below.at[j]];
     for (int k = 0; k < w->p->streams; k++)
@@ -139,7 +139,7 @@ void plan_edges(PassRun *r, const Entry *e, Plan *p, const Storages *s) {
   w.object = ARENA_ARRAY(w.a, Object, objects);
   for (int i = 0; i < objects; i++)
     w.object[i] = (Object){.user = new_steps(&w), .reader = new_steps(&w), .writer = -1};
-  w.ground = ground_new(w.a, &s->b);
+  w.occupancy = occupancy_new(w.a, &s->b);
   w.begin = ARENA_ARRAY(w.a, int, n);
   w.end = ARENA_ARRAY(w.a, int, n);
   p->over = ARENA_ARRAY(r->m->arena, int, n *(size_t)p->streams);
