@@ -36,27 +36,31 @@ uint64_t exec_table_bytes(const GcEntry *e, int threads) {
   return bytes + streams_bytes(e, threads);
 }
 
-static void resolve_loops(Exec *x, const GcEntry *e, Memory *m, int threads) {
+static bool resolve_loops(Exec *x, const GcEntry *e, Memory *m, int threads) {
   x->lane_bytes = lane_bytes(e);
   x->lanes = memory_take(m, (uint64_t)threads * x->lane_bytes);
   int32_t *count = memory_take(m, e->counts_bytes);
+  if (m->overdrawn) return false;
   for (uint64_t i = 0; i < e->counts_bytes / sizeof *count; i++) count[i] = (int32_t)i;
   m->region[GC_COUNTS] = (uint8_t *)count;
+  return true;
 }
 
-void exec_resolve(Exec *x, const GcEntry *e, Memory *m, int threads) {
+bool exec_resolve(Exec *x, const GcEntry *e, Memory *m, int threads, Err *err) {
   x->entry = e;
   x->steps = memory_take(m, (uint64_t)e->nsteps * sizeof *x->steps);
   uint64_t nargs = 0;
   for (int i = 0; i < e->nsteps; i++) nargs += (uint64_t)e->steps[i].nargs;
   void **p = memory_take(m, nargs * sizeof *p);
-  if (has_lanes(e)) resolve_loops(x, e, m, threads);
+  if (has_lanes(e) && !resolve_loops(x, e, m, threads)) return memory_sound(m, err);
   x->streams = streams_make(e, m, threads);
+  if (!memory_sound(m, err)) return false;
   for (int i = 0; i < e->nsteps; i++) {
     const GcStep *s = &e->steps[i];
     x->steps[i] = (ExecStep){.kernel = s->kernel, .args = p, .moves = loops_moves(s)};
     for (int a = 0; a < s->nargs; a++) *p++ = m->region[s->args[a].region] + s->args[a].offset;
   }
+  return true;
 }
 
 void exec_threads(Exec *x, Team *team) {

@@ -3,8 +3,6 @@
    can print them; each region begins at a multiple of 4096 and has slack, since vectors may read
    past a row. */
 #include "runtime/exec/run.h"
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -81,10 +79,13 @@ bool memory_make(Memory *m, const GcProgram *p, const GcEntry *entry, int thread
 void *memory_take(Memory *m, uint64_t bytes) {
   uint64_t at = (uint64_t)(uintptr_t)m->tables;
   uint8_t *p = m->tables + (align_up(at, 128) - at);
-  if (p > m->end || bytes > (uint64_t)(m->end - p)) { /* memory_sizes counts each taker */
-    fputs("internal error: the runtime's tables are larger than planned\n", stderr);
-    exit(EXIT_BUG);
-  }
+  if (p > m->end || bytes > (uint64_t)(m->end - p)) m->overdrawn = true;
+  if (m->overdrawn) return NULL;
   m->tables = p + bytes;
   return p;
+}
+
+bool memory_sound(const Memory *m, Err *e) {
+  if (!m->overdrawn) return true;
+  return err_set(e, EXIT_BUG, "internal error: the runtime's tables are larger than planned");
 }

@@ -85,6 +85,7 @@ typedef struct Memory {
   uint8_t *region[GC_REGIONS];
   uint8_t *work;         /* of all threads: memory_work */
   uint8_t *tables, *end; /* bump pointer of what the runtime itself needs */
+  bool overdrawn;        /* it needed more than was counted */
   Sizes sizes;
 } Memory;
 enum { STAGE_BYTES = 1 << 18 }; /* staging of files that are written or read */
@@ -101,7 +102,10 @@ bool memory_sizes(const GcProgram *p, const GcEntry *entry, int threads, bool pr
 bool memory_map(Memory *m, const Sizes *sizes, Err *e);
 bool memory_make(Memory *m, const GcProgram *p, const GcEntry *entry, int threads, bool profile,
                  Err *e);
+/* NULL: memory_sizes has counted too little, which stays so and memory_sound reports. Who takes
+   several asks m->overdrawn before it writes to any. */
 void *memory_take(Memory *m, uint64_t bytes);
+bool memory_sound(const Memory *m, Err *e);
 
 typedef struct Cuda Cuda;
 typedef struct Run {
@@ -130,7 +134,7 @@ typedef struct Run {
 } Run;
 
 uint64_t exec_table_bytes(const GcEntry *e, int threads); /* the most that will run it */
-void exec_resolve(Exec *x, const GcEntry *e, Memory *m, int threads);
+bool exec_resolve(Exec *x, const GcEntry *e, Memory *m, int threads, Err *err);
 void exec_threads(Exec *x, Team *team); /* settles who runs what, and which barriers are needed */
 /* Runs the entry once on all threads; `batch` first fills the inputs, UINT64_MAX leaves them. */
 void exec_run(Run *r, const Exec *x, uint64_t batch);
@@ -178,7 +182,7 @@ const char *cuda_name(const Cuda *c); /* the device's */
 
 /* ---- profile.c ---- */
 uint64_t profile_bytes(const GcEntry *e, int threads);
-Profile *profile_make(Memory *m, const GcEntry *e, int threads);
+Profile *profile_make(Memory *m, const GcEntry *e, int threads, Err *err);
 void profile_begin(Profile *p, int t);
 void profile_step(Profile *p, int t, int step, double from, double to);
 bool profile_write(const Profile *p, const char *path, Err *e);

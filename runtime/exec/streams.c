@@ -42,14 +42,16 @@ Streams *streams_make(const GcEntry *e, Memory *m, int threads) {
   if (e->streams <= 1) return NULL;
   int parts = most_parts(e, threads);
   Streams *s = memory_take(m, sizeof *s);
+  if (!s) return NULL;
   *s = (Streams){.entry = e};
   s->parts = memory_take(m, (uint64_t)parts * sizeof *s->parts);
+  if (!s->parts) return NULL;
   for (int k = 0; k < parts; k++) s->parts[k].team = memory_take(m, team_bytes());
   s->part_of = memory_take(m, (uint64_t)e->streams * sizeof *s->part_of);
   s->seat_of = memory_take(m, (uint64_t)threads * sizeof *s->seat_of);
   s->marks = memory_take(m, (uint64_t)threads * sizeof *s->marks);
   s->post = memory_take(m, (uint64_t)e->nsteps * sizeof *s->post);
-  return s;
+  return m->overdrawn ? NULL : s;
 }
 
 /* ---- parts ---- */

@@ -184,7 +184,7 @@ uint64_t embed_bytes(void) {
   return sizes(program_for("cpu"), &s, &e) ? s.total + sizeof(GcModel) : 0;
 }
 
-static void take_tables(GcModel *m) {
+static bool take_tables(GcModel *m) {
   Run *r = &m->r;
   r->team = memory_take(&r->mem, team_bytes());
   r->stage = memory_take(&r->mem, STAGE_BYTES);
@@ -192,16 +192,18 @@ static void take_tables(GcModel *m) {
   m->calls = memory_take(&r->mem, (uint64_t)r->p->nentries * sizeof *m->calls);
   for (int i = 0; i < r->p->nhypers; i++)
     ((float *)(void *)r->mem.region[GC_HYPERS])[i] = r->p->hypers[i].value;
+  return memory_sound(&r->mem, &r->err);
 }
 
-static void resolve(GcModel *m) {
+static bool resolve(GcModel *m) {
   Run *r = &m->r;
   int threads = team_available();
   for (int i = 0; i < r->p->nentries; i++)
-    exec_resolve(&m->execs[i], &r->p->entries[i], &r->mem, threads);
-  if (r->p->init) exec_resolve(&r->init, r->p->init, &r->mem, threads);
+    if (!exec_resolve(&m->execs[i], &r->p->entries[i], &r->mem, threads, &r->err)) return false;
+  if (r->p->init && !exec_resolve(&r->init, r->p->init, &r->mem, threads, &r->err)) return false;
   for (int i = 0; i < r->p->nglobals; i++)
     if (is_step_counter(&r->p->globals[i])) r->step = run_at(r, &r->p->globals[i].t);
+  return true;
 }
 
 static bool start_crew(GcModel *m, int threads) {
@@ -220,9 +222,7 @@ static bool prepare_cpu(GcModel *m, int threads, Err *e) {
   snprintf(m->device, sizeof m->device, "cpu");
   if (!sizes(m->r.p, &s, e) || !cpu_check(m->r.p->march, e) || !memory_map(&m->r.mem, &s, e))
     return false;
-  take_tables(m);
-  resolve(m);
-  return start_crew(m, threads);
+  return take_tables(m) && resolve(m) && start_crew(m, threads);
 }
 
 /* All of its entries, whichever will be asked. */
@@ -234,8 +234,8 @@ static bool prepare_cuda(GcModel *m, int ordinal, Err *e) {
   snprintf(m->device, sizeof m->device, "cuda:%d", ordinal);
   r->cuda = cuda_open(r->p, ordinal, CUDA_HOST, e);
   if (!r->cuda || !sizes(r->p, &s, e) || !memory_map(&r->mem, &s, e)) return false;
-  take_tables(m);
-  return cuda_prepare(r, m->execs, r->p->entries, r->p->nentries, e) && cuda_begin(r, e);
+  return take_tables(m) && cuda_prepare(r, m->execs, r->p->entries, r->p->nentries, e) &&
+         cuda_begin(r, e);
 }
 
 /* What was made for one device, before another is tried. */

@@ -241,6 +241,7 @@ int infer_run(Run *r) {
                                              : 1};
   f.tty = isatty(STDOUT_FILENO) != 0;
   f.expected = memory_take(&r->mem, (uint64_t)e->noutputs * sizeof *f.expected);
+  if (!memory_sound(&r->mem, &r->err)) return r->err.code;
   bool ok = begin(&f) && loop(&f);
   int sig = signal_seen();
   if (ok && !sig) ok = end(&f);

@@ -122,14 +122,16 @@ static bool setup(Run *r, int threads) {
   r->team = memory_take(&r->mem, team_bytes());
   r->stage = memory_take(&r->mem, STAGE_BYTES);
   r->sums = memory_take(&r->mem, 8 * (uint64_t)en->noutputs);
+  if (!memory_sound(&r->mem, e)) return false;
   if (r->cuda && !cuda_prepare(r, &r->entry, en, 1, e)) return false;
   if (!r->cuda) {
-    exec_resolve(&r->entry, en, &r->mem, threads);
-    if (r->p->init) exec_resolve(&r->init, r->p->init, &r->mem, threads);
+    if (!exec_resolve(&r->entry, en, &r->mem, threads, e)) return false;
+    if (r->p->init && !exec_resolve(&r->init, r->p->init, &r->mem, threads, e)) return false;
     for (int i = 0; i < r->p->nglobals; i++)
       if (is_step_counter(&r->p->globals[i])) r->step = run_at(r, &r->p->globals[i].t);
   }
-  if (r->o.given[OPT_PROFILE]) r->profile = profile_make(&r->mem, en, lanes);
+  if (r->o.given[OPT_PROFILE]) r->profile = profile_make(&r->mem, en, lanes, e);
+  if (e->code) return false;
   r->env.seed = r->o.count[OPT_SEED];
   return dataset_load(&r->data, e);
 }

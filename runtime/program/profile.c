@@ -35,13 +35,14 @@ uint64_t profile_bytes(const GcEntry *e, int threads) {
          (uint64_t)threads * (sizeof(Lane) + 256 + RUNS * (uint64_t)e->nsteps * sizeof(Span));
 }
 
-Profile *profile_make(Memory *m, const GcEntry *e, int threads) {
+Profile *profile_make(Memory *m, const GcEntry *e, int threads, Err *err) {
   Profile *p = memory_take(m, sizeof *p);
+  if (!memory_sound(m, err)) return NULL;
   *p = (Profile){.entry = e, .threads = threads, .start = clock_now()};
   p->lanes = memory_take(m, (uint64_t)threads * sizeof *p->lanes);
-  for (int t = 0; t < threads; t++)
+  for (int t = 0; t < threads && !m->overdrawn; t++)
     p->lanes[t].spans = memory_take(m, RUNS * (uint64_t)e->nsteps * sizeof(Span));
-  return p;
+  return memory_sound(m, err) ? p : NULL;
 }
 
 static Span *spans_of(Profile *p, int t) {
