@@ -5,6 +5,7 @@
    Contract: VAL_POISON follows a reported error and silences what depends on it. */
 #ifndef GC_LANG_ELAB_IMPL_H
 #define GC_LANG_ELAB_IMPL_H
+#include "ir/support/map.h"
 #include "lang/elab/elab.h"
 
 typedef struct Elab Elab;
@@ -111,6 +112,12 @@ typedef struct Binding {
   Loc loc;
 } Binding;
 
+/* Where the names of a list's first n items are. */
+typedef struct NameIndex {
+  Map map;
+  uint32_t n;
+} NameIndex;
+
 /* Where the yields of a loop go. */
 typedef struct Yields {
   struct Yields *up;
@@ -122,6 +129,7 @@ typedef struct Yields {
 
 typedef struct Env { /* one activation of a function or an entry */
   VEC(Binding) names;
+  NameIndex index;   /* of names */
   VEC(Binding) gone; /* bound in a loop that is over: for the hint */
   const Func *func;  /* NULL: an entry */
   bool prelude, returned;
@@ -157,6 +165,7 @@ struct Frame {
   const Actual *arg;         /* … than these */
   int n;
   VEC(Child) calls, variables;
+  NameIndex call_index, variable_index;
 };
 
 /* ---------------------------------------------------------------- runs ----- */
@@ -243,11 +252,13 @@ struct Run {
   bool training;
   VEC(ValueId) current;          /* by global: its value here and now, NO_ID before the first use */
   VEC(Stored) stored;            /* globals assigned, in order of the first time */
-  VEC(ValueId) borrowed;         /* values that have only a name of the prelude's */
+  VEC(uint32_t) stored_at;       /* by global: its place in stored + 1, 0: it is not there */
+  VEC(bool) weak_name;           /* by value: it has only a name of the prelude's */
   struct Congruence *congruence; /* loop/congruent.c; NULL until two calls are compared */
   VEC(KeyCount) keys;            /* random ops so far, by path */
-  ScanLevel *scan;               /* the innermost, NULL outside of all */
-  VEC(const Counted *) counted;  /* by value, as far as was asked for */
+  NameIndex key_index;
+  ScanLevel *scan;              /* the innermost, NULL outside of all */
+  VEC(const Counted *) counted; /* by value, as far as was asked for */
   VEC(Updated) updated;
   bool minimized;
   Loc minimize;      /* where first */
@@ -318,7 +329,13 @@ Builder *at(Elab *e, Loc loc);
 
 /* ---- elab_env.c: names and frames ---- */
 Env *env_new(Elab *e, const Func *f, bool prelude);
-Binding *env_find(Env *env, const char *name); /* NULL: not a local name */
+/* The item of that name in a list whose n items begin with their names, or n: constant time. What
+   lies behind the list's end may be dropped and replaced from one search to the next. */
+uint32_t name_find(Elab *e, NameIndex *index, const void *list, uint32_t n, size_t size,
+                   const char *name);
+#define NAME_FIND(e, index, list, name)                                                            \
+  name_find(e, index, (list)->at, (list)->n, sizeof *(list)->at, name)
+Binding *env_find(Elab *e, Env *env, const char *name); /* NULL: not a local name */
 void env_bind(Elab *e, const char *name, Val v, int global, Loc loc);
 void env_drop(Elab *e, Env *env, uint32_t n); /* forgets all but the first n names */
 bool name_is_known(Elab *e, const char *name);

@@ -12,14 +12,30 @@ Env *env_new(Elab *e, const Func *f, bool prelude) {
   return env;
 }
 
-Binding *env_find(Env *env, const char *name) {
-  for (uint32_t i = env->names.n; i-- > 0;)
-    if (env->names.at[i].name == name) return &env->names.at[i];
-  return NULL;
+uint32_t name_find(Elab *e, NameIndex *index, const void *list, uint32_t n, size_t size,
+                   const char *name) {
+  enum { SHORT = 16 }; /* a list that a search reads at once */
+  const char *at = list;
+  uint32_t i = 0;
+  if (n <= SHORT) {
+    while (i < n && *(const char *const *)(at + i * size) != name) i++;
+    return i;
+  }
+  if (index->n > n) index->n = n;
+  for (; index->n < n; index->n++)
+    map_put(e->a, &index->map, *(const char *const *)(at + index->n * size), index->n);
+  /* what was dropped may still be in the map */
+  bool known = map_get(&index->map, name, &i) && i < n;
+  return known && *(const char *const *)(at + i * size) == name ? i : n;
+}
+
+Binding *env_find(Elab *e, Env *env, const char *name) {
+  uint32_t i = NAME_FIND(e, &env->index, &env->names, name);
+  return i < env->names.n ? &env->names.at[i] : NULL;
 }
 
 void env_bind(Elab *e, const char *name, Val v, int global, Loc loc) {
-  Binding *b = env_find(e->frame->env, name);
+  Binding *b = env_find(e, e->frame->env, name);
   Binding fresh = {name, v, global, loc};
   if (b)
     *b = fresh;
@@ -35,6 +51,7 @@ void env_drop(Elab *e, Env *env, uint32_t n) {
     if (!known) vec_push(e->a, &env->gone, env->names.at[i]);
   }
   if (env->names.n > n) env->names.n = n;
+  if (env->index.n > n) env->index.n = n;
 }
 
 /* ---- declarations ---- */
@@ -159,13 +176,13 @@ static const Func *func_named(Elab *e, const char *name) {
 }
 
 bool name_is_known(Elab *e, const char *name) {
-  return env_find(e->frame->env, name) || top_find(e, name) || builtin_find(e, name) ||
+  return env_find(e, e->frame->env, name) || top_find(e, name) || builtin_find(e, name) ||
          name == intern(e->c, "training") || name == intern(e->c, "step") ||
          name == intern(e->c, "none");
 }
 
 Val name_lookup(Elab *e, const char *name, Loc loc) {
-  Binding *b = env_find(e->frame->env, name);
+  Binding *b = env_find(e, e->frame->env, name);
   if (b && b->global >= 0)
     return e->run->kind == RUN_INIT ? outside(e, name, loc) : run_value(e, b->global, loc);
   if (b) return of_this_run(e, b->val) ? b->val : outside(e, name, loc);
@@ -200,7 +217,7 @@ Val name_lookup(Elab *e, const char *name, Loc loc) {
 
 const Func *func_lookup(Elab *e, Ident callee) {
   Dtype dt;
-  Binding *b = env_find(e->frame->env, callee.name);
+  Binding *b = env_find(e, e->frame->env, callee.name);
   if (b && b->global < 0 && b->val.kind == VAL_FUNC) return b->val.func;
   if (b && b->global < 0 && b->val.kind == VAL_POISON) return NULL;
   if (dtype_parse(callee.name, &dt)) {
@@ -266,8 +283,8 @@ const char *instance_name(Elab *e, const Instance *as) {
 }
 
 const Child *frame_reach(Elab *e, Frame *f, Child call) {
-  for (uint32_t i = 0; i < f->calls.n; i++)
-    if (f->calls.at[i].name == call.name) return &f->calls.at[i];
+  uint32_t i = NAME_FIND(e, &f->call_index, &f->calls, call.name);
+  if (i < f->calls.n) return &f->calls.at[i];
   vec_push(e->a, &f->calls, call);
   return NULL;
 }

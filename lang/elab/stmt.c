@@ -6,20 +6,18 @@
 /* The first name of a value stays, but the user's own goes before one that the prelude gave. */
 static void give_name(Elab *e, Val v, const char *name) {
   if (v.kind != VAL_TENSOR || v.tensor.run != e->run) return;
+  Run *run = e->run;
   ValueId id = v.tensor.id;
-  Value *value = value_at(e->run->entry, id);
-  const Op *op = value_def(e->run->entry, id);
+  Value *value = value_at(run->entry, id);
+  const Op *op = value_def(run->entry, id);
   if (!op || op->kind == OP_CONST || op->kind == OP_LOAD) return;
   if (e->frame->env->prelude) {
     if (value->name) return;
-    vec_push(e->a, &e->run->borrowed, id);
+    while (run->weak_name.n <= id) vec_push(e->a, &run->weak_name, false);
+    run->weak_name.at[id] = true;
   } else if (value->name) {
-    bool borrowed = false;
-    for (uint32_t i = e->run->borrowed.n; i-- > 0 && !borrowed;) {
-      borrowed = e->run->borrowed.at[i] == id;
-      if (borrowed) e->run->borrowed.at[i] = NO_ID;
-    }
-    if (!borrowed) return;
+    if (id >= run->weak_name.n || !run->weak_name.at[id]) return;
+    run->weak_name.at[id] = false;
   }
   value->name = name;
 }
@@ -144,7 +142,7 @@ static void exec_for(Elab *e, const Stmt *s) {
     ok = false;
   }
   if (yields.targets) env->yields = &yields;
-  Binding *hidden = env_find(env, s->loop.var.name);
+  Binding *hidden = env_find(e, env, s->loop.var.name);
   Binding before = hidden ? *hidden : (Binding){0};
   for (int64_t i = from; ok && i < to && !env->returned; i++) {
     uint32_t names = env->names.n;
@@ -158,7 +156,7 @@ static void exec_for(Elab *e, const Stmt *s) {
       ok = false;
     }
   }
-  if (hidden) *env_find(env, before.name) = before;
+  if (hidden) *env_find(e, env, before.name) = before;
   if (!yields.targets) return;
   env->yields = yields.up;
   Val *v = ARENA_ARRAY(e->a, Val, yields.targets);

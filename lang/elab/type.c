@@ -15,7 +15,7 @@ typedef struct Want {
 typedef VEC(Want) Wants;
 
 static bool free_name(Elab *e, const Expr *x) {
-  Binding *b = env_find(e->frame->env, x->name);
+  Binding *b = env_find(e, e->frame->env, x->name);
   if (b)
     return b->global >= 0 || (b->val.kind != VAL_INT && b->val.kind != VAL_NUM &&
                               b->val.kind != VAL_LIST && b->val.kind != VAL_POISON);
@@ -36,7 +36,7 @@ static bool wants_of(Elab *e, const TypeExpr *t, bool bind, Wants *out) {
     }
     if (d->expr->kind == EX_NAME) {
       w.name = d->expr->name;
-      Binding *b = env_find(e->frame->env, w.name);
+      Binding *b = env_find(e, e->frame->env, w.name);
       if (b) w.bound = b->loc;
     }
     if (w.name && bind && free_name(e, d->expr)) {
@@ -126,7 +126,7 @@ bool type_match(Elab *e, const TypeExpr *t, Val *v, bool bind, const char *name,
     Want *want = &w.at[i];
     if (want->any) continue;
     int axis = dots >= 0 && i > dots ? type->rank - (n - i) : i;
-    Binding *b = want->n < 0 ? env_find(e->frame->env, want->name) : NULL;
+    Binding *b = want->n < 0 ? env_find(e, e->frame->env, want->name) : NULL;
     if (b && b->val.kind == VAL_INT && b->global < 0) { /* bound by an earlier axis: f32[n, n] */
       want->n = b->val.i;
       want->bound = b->loc;

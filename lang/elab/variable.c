@@ -49,13 +49,16 @@ ValueId global_read(Elab *e, int global, Loc loc) {
 }
 
 void global_write(Elab *e, int global, ValueId v) {
-  Stored s = {global, e->run->b->loc, e->run->b->scope}, *old = NULL;
-  for (uint32_t i = 0; i < e->run->stored.n; i++)
-    if (e->run->stored.at[i].global == global) old = &e->run->stored.at[i];
-  if (old)
-    *old = s;
-  else
-    vec_push(e->a, &e->run->stored, s);
+  Run *run = e->run;
+  Stored s = {global, run->b->loc, run->b->scope};
+  while (run->stored_at.n <= (uint32_t)global) vec_push(e->a, &run->stored_at, 0);
+  uint32_t *place = &run->stored_at.at[global];
+  if (*place) {
+    run->stored.at[*place - 1] = s;
+  } else {
+    vec_push(e->a, &run->stored, s);
+    *place = run->stored.n;
+  }
   if (e->run->scan) (void)global_read(e, global, e->run->b->loc); /* the value to begin with */
   *global_current(e, global) = v;
   Value *value = value_at(e->run->entry, v);
@@ -80,8 +83,7 @@ void run_store_all(Elab *e, Loc loc) {
    counts the ops of a key, each as often as a loop runs it, so that the loop may be unrolled. */
 RandomKey draw_next(Elab *e) {
   const char *path = e->frame->path;
-  uint32_t k = 0;
-  while (k < e->run->keys.n && e->run->keys.at[k].path != path) k++;
+  uint32_t k = NAME_FIND(e, &e->run->key_index, &e->run->keys, path);
   if (k == e->run->keys.n) vec_push(e->a, &e->run->keys, (KeyCount){path, 0});
   bool init = e->run->kind == RUN_INIT;
   ValueId place = e->run->scan ? scan_draws_before(e, k) : NO_ID;
@@ -266,9 +268,10 @@ static bool declared_twice(Elab *e, const Stmt *s) {
     elab_trace(e);
     return true;
   }
-  for (uint32_t i = 0; i < e->frame->variables.n; i++) {
-    const Child *v = &e->frame->variables.at[i];
-    if (v->name != s->variable.name.name) continue;
+  Frame *f = e->frame;
+  uint32_t i = NAME_FIND(e, &f->variable_index, &f->variables, s->variable.name.name);
+  if (i < f->variables.n) {
+    const Child *v = &f->variables.at[i];
     elab_error(e, s->variable.name.loc, "'%s' is declared twice in one scope", v->name);
     if (v->loc.line != s->loc.line || v->loc.col != s->loc.col)
       elab_note(e, v->loc, "the first is here");
@@ -276,7 +279,7 @@ static bool declared_twice(Elab *e, const Stmt *s) {
     elab_trace(e);
     return true;
   }
-  vec_push(e->a, &e->frame->variables, (Child){.name = s->variable.name.name, .loc = s->loc});
+  vec_push(e->a, &f->variables, (Child){.name = s->variable.name.name, .loc = s->loc});
   return false;
 }
 
@@ -372,7 +375,7 @@ static void not_assignable(Elab *e, const Stmt *s, const Binding *b) {
 
 void assign_variable(Elab *e, const Stmt *s) {
   const char *name = s->update.name.name;
-  Binding *b = env_find(e->frame->env, name);
+  Binding *b = env_find(e, e->frame->env, name);
   Val v = eval_one(e, s->update.value);
   if (!b || b->global < 0) {
     if (!b || b->val.kind != VAL_POISON) not_assignable(e, s, b);

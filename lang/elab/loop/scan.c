@@ -295,7 +295,7 @@ static bool read_body(Elab *e, ScanLevel *l, const Stmt *s, int64_t from, Yields
     i = val_tensor(e, build2(e->run->b, OP_ADD, i.tensor.id, shift));
   }
   uint32_t names = env->names.n;
-  Binding *hidden = env_find(env, s->loop.var.name), kept = hidden ? *hidden : (Binding){0};
+  Binding *hidden = env_find(e, env, s->loop.var.name), kept = hidden ? *hidden : (Binding){0};
   env_bind(e, s->loop.var.name, i, -1, s->loop.var.loc);
   const Frame *loop = env->loop;
   env->loop = e->frame;
@@ -304,7 +304,7 @@ static bool read_body(Elab *e, ScanLevel *l, const Stmt *s, int64_t from, Yields
   env->scans--;
   env->loop = loop;
   env_drop(e, env, names);
-  if (hidden) *env_find(env, kept.name) = kept;
+  if (hidden) *env_find(e, env, kept.name) = kept;
   env->yields = up;
   if (elab_errors(e) > errors) return false;
   if (y->targets && !y->seen) {
