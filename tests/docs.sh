@@ -61,8 +61,49 @@ program_options() {
       { gsub(/\|/, "\\|"); printf "| `--%s%s` | %s | %s |\n", $1, $2 == "" ? "" : " " $2, w[$3], $4 }'
 }
 
+# A row for each example: what its first comment says, its lines, parameters, and the arena of its training step.
+examples_table() {
+  local file name json
+  printf '| program | what it is | lines | parameters, MB | memory, MB |\n|---|---|---|---|---|\n'
+  for file in "$root"/docs/examples/*.g; do
+    name=$(basename "$file")
+    json=$("$gc" "$file" -O2 -march=x86-64-v3 --dump-plan=json | tr -d '\n' |
+      grep -oE '"(globals_bytes|arena_bytes|training)": *[0-9a-z]+' | tr '\n' ' ')
+    awk -v name="$name" -v json="$json" '
+      function number(text, key) { return match(text, "\"" key "\": *[0-9]+") ? substr(text, RSTART, RLENGTH) : "" }
+      function mb(text) { sub(/.*: */, "", text); return sprintf("%.1f", text / 1048576) }
+      NR == 1 { said = $0; sub(/^# [a-z0-9_.]*: /, "", said) }
+      NR > 1 && /^# / && open { said = said " " substr($0, 3) }
+      NR == 1 || open { open = said !~ /[.;:]/ && !/^[^#]/ }
+      END {
+        sub(/[.;:(].*/, "", said); sub(/ +$/, "", said)
+        globals = number(json, "globals_bytes")
+        at = match(json, /"training": *true/)
+        arena = number(at ? substr(json, at) : json, "arena_bytes")
+        printf "| [%s](examples/%s) | %s | %d | %s | %s |\n", name, name, said, NR, mb(globals), mb(arena)
+      }' "$file"
+  done
+}
+
+# What gc answers to names of other libraries: the rows of elsewhere.def.
+elsewhere_table() {
+  printf '| PyTorch, NumPy | gc |\n|---|---|\n'
+  sed -nE 's/^ELSEWHERE\("([^"]*)", *"(.*)"\)$/\1\t\2/p' "$root/lang/syntax/elsewhere.def" |
+    awk -F'\t' '{ gsub(/\\"/, "\"", $2); gsub(/\|/, "\\|", $2); printf "| `%s` | `%s` |\n", $1, $2 }'
+}
+
+# The plan of an example's first entry as a picture.
+plan_picture() {
+  (cd "$root/docs/examples" && "$gc" lenet.g -O2 -march=x86-64-v3 --dump-plan=svg) |
+    awk '/^<svg/ { sub(/height="[0-9]+"/, "height=\"540\""); sub(/viewBox="0 0 [0-9]+ [0-9]+"/, "viewBox=\"0 0 1130 540\"") }
+      /^<g class="entry"/ { n++ } n < 2 { print }
+      END { print "</svg>" }'
+}
+
 print_source() {
   case $1 in
+    docs/examples) examples_table ;;
+    lang/syntax/elsewhere.def) elsewhere_table ;;
     "gc --list-passes") printf '```\n' && "$gc" --list-passes && printf '```\n' ;;
     "gc --help="*) "$gc" "${1#gc }" ;;
     "gc "*) # a command as a reader would type it beside the examples, and all that it says
@@ -88,6 +129,13 @@ renew() {
     fi
   done <"$1"
 }
+
+plan_picture >"$scratch/plan.svg"
+if [ "$update" = --update ]; then
+  cp "$scratch/plan.svg" "$root/docs/pictures/plan.svg"
+elif ! cmp -s "$scratch/plan.svg" "$root/docs/pictures/plan.svg"; then
+  complain "docs/pictures/plan.svg is not what gc draws; run tests/docs.sh GC ROOT --update"
+fi
 
 for page in "${pages[@]}"; do
   if [[ $page == */ops.md ]]; then
