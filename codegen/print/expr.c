@@ -4,6 +4,7 @@
    comes from the op table: a, b and c are replaced, FN(exp) becomes f32_exp. */
 #include "codegen/program/kernel.h"
 #include "ir/eval/interp.h"
+#include "ir/fold/fold.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -107,6 +108,17 @@ static const char *substitute(Gen *g, const char *text, const char *prefix,
   return text_str(&x);
 }
 
+/* The number of a variable "v12"; -1: it is something else. */
+static int variable_number(const char *s) {
+  if (*s++ != 'v' || !*s) return -1;
+  int n = 0;
+  for (; *s; s++) {
+    if (!isdigit((unsigned char)*s) || n > 99999999) return -1;
+    n = 10 * n + *s - '0';
+  }
+  return n;
+}
+
 const char *scalar_expr(Gen *g, const Entry *e, const Op *op, const char *const *operand) {
   Dtype out = value_type(e, op->results[0])->dtype;
   Dtype in = value_type(e, op->operands[op->kind == OP_WHERE ? 1 : 0])->dtype;
@@ -114,5 +126,13 @@ const char *scalar_expr(Gen *g, const Entry *e, const Op *op, const char *const 
   if (op->kind == OP_CONVERT) return scalar_round_text(g->a, out, convert(g, in, out, operand[0]));
   const char *text = dtype_is_float(in) ? info->expr : info->iexpr;
   if (!text) gc_bug(g->ctx, "op %s has no scalar text for %s", info->name, dtype_name(in));
+  const char *swapped[2];
+  if (info->flags & OPF_COMMUTATIVE && fold_commutes(op->kind, value_type(e, op->operands[0])) &&
+      variable_number(operand[1]) >= 0 &&
+      variable_number(operand[1]) < variable_number(operand[0])) {
+    swapped[0] = operand[1]; /* in order, so that kernels that compute the same are equal texts */
+    swapped[1] = operand[0];
+    operand = swapped;
+  }
   return scalar_round_text(g->a, out, substitute(g, text, dtype_prefix(in), operand));
 }
