@@ -262,7 +262,7 @@ struct Entry {
   VEC(Op *) ops;
   VEC(Value) values;
   uint64_t rerun_flops;  /* of ops that the pass remat recomputes */
-  uint64_t most_bytes;   /* of the arena, into which the pass remat has fitted it; 0: any */
+  uint64_t memory_limit; /* of the arena, into which the pass remat has fitted it; 0: any */
   struct Orders *orders; /* of the body, that the pass order tried; NULL once it is rebuilt */
   uint64_t left_out;     /* stages of the pipeline that leave it as it is, as bits */
   bool in_order;         /* fusion must not raise the peak of live bytes of the ops' order */

@@ -71,12 +71,15 @@ typedef struct Plan {
   uint64_t inputs_bytes, outputs_bytes;
   uint64_t flops, recompute_flops;
   int streams;
-  int *stream;     /* by step; NULL: there is one */
-  int *beside;     /* by step: the last that is planned to begin before it is over; NULL: itself */
-  PlanEdge *edges; /* between streams, by `to`; none follows from the others */
+  int *stream;            /* by step; NULL: there is one */
+  int *latest_concurrent; /* by step: the last that is planned to begin before it is over; NULL:
+                             itself */
+  PlanEdge *edges;        /* between streams, by `to`; none follows from the others */
   int nedges;
-  int *over; /* with streams, by step, then stream: the last step that is over when it begins */
-  double at_work; /* streams on the average: the work of all steps over that of the longest way */
+  int *finished_before; /* with streams, by step, then stream: the last step that is over when it
+                           begins */
+  double average_parallelism; /* streams on the average: the work of all steps over that of the
+                                 longest way */
   unsigned char *moves; /* by op id: a PlanMoves, as plan-verify proved it; NULL: it has not run */
   bool optimal;         /* arena_bytes = lower_bound_bytes, or proven by search */
 } Plan;

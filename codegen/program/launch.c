@@ -153,7 +153,7 @@ static void streams(Gen *g, const Plan *p, Launches *l) {
   for (int t = 0; t < p->nsteps; t++) {
     for (; i < l->at.n && l->at.at[i].step == t; i++) {
       Launch *x = &l->at.at[i];
-      const int *over = p->over + (size_t)t * (size_t)p->streams;
+      const int *over = p->finished_before + (size_t)t * (size_t)p->streams;
       int *known = clock_at(&launches, (int)i);
       if (last[x->stream] >= 0) come_after(&launches, (int)i, last[x->stream], x->stream);
       for (;;) { /* the latest first: it may have waited for others */

@@ -178,7 +178,7 @@ bool pass_liveness(PassRun *r) {
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
     if (!plan_times(r->m->arena, e, t, &g, &e->plan)) return false;
-    kept_tell(r, e);
+    report_saved_activations(r, e);
     if (r->opt->print_liveness) liveness_print(r->opt->out ? r->opt->out : stderr, e);
   }
   return true;

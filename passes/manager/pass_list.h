@@ -102,7 +102,7 @@ bool row_by_counter(const Entry *e, const Op *scan, const Op *op, int *sign, int
 ValueId rows_slice(Builder *b, Arena *a, ValueId table, int64_t from, int64_t n, int sign);
 
 /* kept.c: what lives on only for the backward pass, as remarks. */
-void kept_tell(PassRun *r, const Entry *e);
+void report_saved_activations(PassRun *r, const Entry *e);
 
 /* Values that a gradient is asked for, by value id of the entry, inputs and loads left out: see
    pin.c. NULL where there are none. */

@@ -56,7 +56,7 @@ Storages plan_storages(Arena *a, const Entry *e, const Plan *p, int align, bool 
         new_buffer(&s, &cap, a, x->bytes, x->first, x->last, align, v);
       }
       s.storage[v] = b;
-      int last = p->beside && x->until > x->last ? x->until : x->last;
+      int last = p->latest_concurrent && x->until > x->last ? x->until : x->last;
       if (last > s.b.at[b].last) s.b.at[b].last = last;
     }
   }
@@ -64,7 +64,8 @@ Storages plan_storages(Arena *a, const Entry *e, const Plan *p, int align, bool 
     const Place *x = &p->scratch[p->steps[t]->id];
     if (!x->bytes) continue;
     s.scratch[p->steps[t]->id] = s.b.n;
-    new_buffer(&s, &cap, a, x->bytes, t, p->beside ? p->beside[t] : t, align, NO_ID);
+    new_buffer(&s, &cap, a, x->bytes, t, p->latest_concurrent ? p->latest_concurrent[t] : t, align,
+               NO_ID);
   }
   return s;
 }
@@ -292,7 +293,7 @@ static void write_places(PassRun *r, const Entry *e, Plan *p, const Storages *s)
 static bool arena_of(PassRun *r, const Entry *e, Plan *p, Strategy how, int match, Storages *s) {
   Ctx *c = r->m->ctx;
   double seconds = r->opt->plan_seconds;
-  uint64_t most = how == SHARE_PACK && e->most_bytes ? e->most_bytes : UINT64_MAX;
+  uint64_t most = how == SHARE_PACK && e->memory_limit ? e->memory_limit : UINT64_MAX;
   int64_t effort = r->opt->trial ? 100 : pass_arg_int(r, "effort", 100);
   p->arena_bytes = assign(r, e, p, how, match, seconds, 0, s);
   if (how == SHARE_PACK && !p->optimal && p->arena_bytes > p->lower_bound_bytes && effort > 100) {

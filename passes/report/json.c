@@ -122,7 +122,7 @@ static void put_values(Json *j) {
 }
 
 static void put_edges(FILE *f, const Plan *p) {
-  fprintf(f, "\n   \"at_work\": %.3f, \"edges\": [", p->at_work);
+  fprintf(f, "\n   \"at_work\": %.3f, \"edges\": [", p->average_parallelism);
   for (int i = 0; i < p->nedges; i++)
     fprintf(f, "%s[%d, %d]", i ? ", " : "", p->edges[i].from, p->edges[i].to);
   fputs("],", f);

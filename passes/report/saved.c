@@ -172,7 +172,7 @@ static void tell(Kept *w, ValueId v) {
          plan_op_name(reader), loc_str(w->r->m->ctx, reader->loc), more, why_kept(w, v));
 }
 
-void kept_tell(PassRun *r, const Entry *e) {
+void report_saved_activations(PassRun *r, const Entry *e) {
   if (!(r->opt->remarks & REMARK_SAVED)) return;
   Kept w = {.r = r, .e = e, .a = arena_new()};
   w.root = ARENA_ARRAY(w.a, ValueId, e->values.n);

@@ -113,10 +113,10 @@ static void put_entry(FILE *f, const Drawing *d, int at) {
   svg_put_text(f, d->e->name);
   fprintf(f, ": arena %s bytes%s, %d steps, memory %s", plan_commas(n, p->arena_bytes),
           p->optimal ? ", optimal" : "", p->nsteps, p->strategy ? p->strategy : "?");
-  if (p->streams > 1) fprintf(f, ", %d streams, %.2f at work", p->streams, p->at_work);
+  if (p->streams > 1) fprintf(f, ", %d streams, %.2f at work", p->streams, p->average_parallelism);
   fputs("</text>\n", f);
-  fprintf(f, "<rect class=\"ground\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", LEFT, TOP,
-          WIDTH, HEIGHT);
+  fprintf(f, "<rect class=\"background\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", LEFT,
+          TOP, WIDTH, HEIGHT);
   for (uint32_t i = 0; i < d->rects.n; i++) put_rect(f, d, &d->rects.at[i]);
   if (p->nsteps) put_live(f, d);
   if (p->streams > 1) put_streams(f, d);
@@ -134,7 +134,7 @@ static void put_entry(FILE *f, const Drawing *d, int at) {
 
 static const char style[] =
     "text{font:12px sans-serif;fill:#222}.title{font-size:15px}.y{text-anchor:end}"
-    ".x{fill:#666}.ground{fill:#f4f4f4;stroke:#bbb}"
+    ".x{fill:#666}.background{fill:#f4f4f4;stroke:#bbb}"
     ".v{stroke:#fff;stroke-width:.5}.new{fill:#4c78a8}.inplace{fill:#72b7b2}"
     ".reuse{fill:#f2a65a}.scratch{fill:#999}.lane{fill:#555}.live{fill:none;stroke:#222;stroke-"
     "width:1.2}"

@@ -221,7 +221,7 @@ static void print_summary(FILE *f, const Table *t) {
   fprintf(f, " %s operations a run\n", plan_commas(buf, p->flops));
   if (p->streams > 1)
     fprintf(f, "  %d streams, %d edges between them, %.2f at work on the average\n", p->streams,
-            p->nedges, p->at_work);
+            p->nedges, p->average_parallelism);
 }
 
 static void print_entry(FILE *f, const Entry *e) {

@@ -34,7 +34,7 @@ static int *new_steps(const Edges *w) { /* by stream: none */
 }
 
 static int *clock_of(const Edges *w, int t) {
-  return w->p->over + (size_t)t * (size_t)w->p->streams;
+  return w->p->finished_before + (size_t)t * (size_t)w->p->streams;
 }
 
 /* ---------------------------------------------------------------- what a task needs ---- */
@@ -115,7 +115,7 @@ static void add_edges(Edges *w, int t, int before) {
 }
 
 /* The work of all tasks, and of the longest way along streams and edges. */
-static double at_work(const Edges *w) {
+static double average_parallelism(const Edges *w) {
   const Plan *p = w->p;
   double *end = ARENA_ARRAY(w->a, double, p->nsteps + 1), sum = 0, most = 0;
   int *last = new_steps(w), edge = 0;
@@ -142,7 +142,7 @@ void plan_edges(PassRun *r, const Entry *e, Plan *p, const Storages *s) {
   w.occupancy = occupancy_new(w.a, &s->b);
   w.begin = ARENA_ARRAY(w.a, int, n);
   w.end = ARENA_ARRAY(w.a, int, n);
-  p->over = ARENA_ARRAY(r->m->arena, int, n *(size_t)p->streams);
+  p->finished_before = ARENA_ARRAY(r->m->arena, int, n *(size_t)p->streams);
   w.need = new_steps(&w);
   w.bytes = ARENA_ARRAY(w.a, uint32_t, p->streams);
   int *last = new_steps(&w);
@@ -164,6 +164,6 @@ void plan_edges(PassRun *r, const Entry *e, Plan *p, const Storages *s) {
   p->nedges = (int)w.found.n;
   p->edges = ARENA_ARRAY(r->m->arena, PlanEdge, w.found.n);
   if (w.found.n) memcpy(p->edges, w.found.at, w.found.n * sizeof *p->edges);
-  p->at_work = at_work(&w);
+  p->average_parallelism = average_parallelism(&w);
   arena_free(w.a);
 }

@@ -77,13 +77,13 @@ static void find_held(Making *m, const int *task_at) {
   const Buffers *b = &m->s.b;
   Tasks *w = m->w;
   uint64_t *inner = ARENA_ARRAY(m->a, uint64_t, m->p->nsteps + 2);
-  w->held = ARENA_ARRAY(m->a, Held, b->n);
+  w->held = ARENA_ARRAY(m->a, LiveBuffer, b->n);
   for (int k = 0; k < b->n; k++) {
     const Buffer *x = &b->at[k];
     bool kept = x->last >= m->p->nsteps;
     if (kept || task_at[x->first] != task_at[x->last]) {
       m->seen[k].held = w->nheld;
-      w->held[w->nheld++] = (Held){.bytes = x->bytes, .kept = kept};
+      w->held[w->nheld++] = (LiveBuffer){.bytes = x->bytes, .kept = kept};
     } else {
       inner[x->first] += x->bytes; /* unsigned differences wrap and come back */
       inner[x->last + 1] -= x->bytes;
@@ -224,7 +224,7 @@ static void set_streams(const Making *m, Plan *p, const Tasks *w, const Schedule
   int *end = ARENA_ARRAY(m->a, int, w->n + 1); /* the last step of the task at each place */
   p->streams = w->streams;
   p->stream = ARENA_ARRAY(a, int, p->nsteps);
-  p->beside = s ? ARENA_ARRAY(a, int, p->nsteps) : NULL;
+  p->latest_concurrent = s ? ARENA_ARRAY(a, int, p->nsteps) : NULL;
   for (int i = 0, t = -1; i < w->n; i++) {
     const Task *x = &w->at[s ? s->order[i] : i];
     t += x->last - x->first + 1;
@@ -235,7 +235,7 @@ static void set_streams(const Making *m, Plan *p, const Tasks *w, const Schedule
     for (; t <= end[i]; t++) {
       const Op *op = p->steps[t];
       p->stream[t] = p->scratch[op->id].stream = stream;
-      if (s) p->beside[t] = beside > i ? end[beside] : t;
+      if (s) p->latest_concurrent[t] = beside > i ? end[beside] : t;
       for (int v = 0; v < plan_nmade(op); v++) p->place[plan_made(op, v)].stream = stream;
     }
   }
@@ -251,7 +251,7 @@ static void set_until(const Making *m, Plan *p) {
     for (int k = 0; k < plan_nmade(op); k++) vec_push(m->a, &reads, plan_made(op, k));
     for (uint32_t k = 0; k < reads.n; k++) {
       int *until = &p->place[reads.at[k]].until;
-      if (p->beside[t] > *until) *until = p->beside[t];
+      if (p->latest_concurrent[t] > *until) *until = p->latest_concurrent[t];
     }
   }
 }
@@ -288,7 +288,7 @@ static void streams_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g)
   w.streams = assign_streams(&m, &w, n);
   uint64_t arena = plan_arena(r, e, given, r->opt->plan_seconds, 0), peak = streams_peak(&w);
   bool limited = r->opt->limit.bytes || r->opt->limit.share > 0;
-  if (e->most_bytes && arena > e->most_bytes) arena = e->most_bytes;
+  if (e->memory_limit && arena > e->memory_limit) arena = e->memory_limit;
   uint32_t ops = e->body->ops.n;
   OpId *order = ARENA_ARRAY(a, OpId, ops);
   memcpy(order, e->body->ops.at, ops * sizeof *order);

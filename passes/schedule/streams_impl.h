@@ -13,18 +13,18 @@ typedef struct Task { /* an op of the entry's body, with all that is in it if it
   IntList uses;   /* the storages that it shares with others */
 } Task;
 
-typedef struct Held { /* a storage that several tasks use, or that is returned */
+typedef struct LiveBuffer { /* a storage that several tasks use, or that is returned */
   uint64_t bytes;
   IntList users; /* in the given order */
   bool kept;     /* to the end */
-} Held;
+} LiveBuffer;
 
 typedef struct Tasks { /* in the given order, which the program allows */
   Arena *a;
   Task *at;
   int n;
   int streams;
-  Held *held;
+  LiveBuffer *held;
   int nheld;
 } Tasks;
 

@@ -17,7 +17,7 @@ typedef struct Run {
   int *left;          /* by task: how many it still waits for */
   bool *begun;        /* by task */
   int *unfinished;    /* by storage: users that are not over */
-  int *unbegun;       /* by storage: users that have not begun */
+  int *not_started;   /* by storage: users that have not begun */
   double *way;        /* by task: the work of the longest way from its begin to the end */
   IntList *ready;     /* by stream: tasks that could begin, the longest way last */
   int *busy;          /* by stream: the running task, or -1 */
@@ -31,7 +31,7 @@ typedef struct Run {
 static void given_order(const Tasks *w, uint64_t *live) {
   for (int i = 0; i < w->n; i++) live[i] = 0;
   for (int k = 0; k < w->nheld; k++) {
-    const Held *h = &w->held[k];
+    const LiveBuffer *h = &w->held[k];
     live[h->users.at[0]] += h->bytes; /* unsigned: differences may wrap on the way */
     int last = h->users.at[h->users.n - 1];
     if (!h->kept && last + 1 < w->n) live[last + 1] -= h->bytes;
@@ -49,7 +49,7 @@ uint64_t streams_peak(const Tasks *w) {
 }
 
 static bool is_fresh(const Run *r, int k) { /* nobody has begun to write to it */
-  return r->unbegun[k] == (int)r->w->held[k].users.n;
+  return r->not_started[k] == (int)r->w->held[k].users.n;
 }
 
 static bool fits(const Run *r, int i) {
@@ -58,7 +58,7 @@ static bool fits(const Run *r, int i) {
   for (uint32_t j = 0; j < t->uses.n; j++) {
     int k = t->uses.at[j];
     if (is_fresh(r, k)) fresh += r->w->held[k].bytes;
-    if (r->unbegun[k] == 1 && !r->w->held[k].kept) freed += r->w->held[k].bytes;
+    if (r->not_started[k] == 1 && !r->w->held[k].kept) freed += r->w->held[k].bytes;
   }
   if (r->now + fresh + t->alone > r->most) return false;
   if (i == r->frontier || fresh <= freed) return true;
@@ -70,8 +70,8 @@ static bool fits(const Run *r, int i) {
 
 /* The last user of a storage that has not begun; behind all where it is kept, before all if none.
  */
-static int last_unbegun(const Run *r, int k) {
-  const Held *h = &r->w->held[k];
+static int last_not_started(const Run *r, int k) {
+  const LiveBuffer *h = &r->w->held[k];
   if (h->kept) return r->w->n;
   for (uint32_t u = h->users.n; u-- > 0;)
     if (!r->begun[h->users.at[u]]) return h->users.at[u];
@@ -82,13 +82,13 @@ static void begin_bytes(Run *r, int i) {
   const Task *t = &r->w->at[i];
   r->now += t->alone;
   for (uint32_t j = 0; j < t->uses.n; j++) {
-    int k = t->uses.at[j], last = last_unbegun(r, k);
+    int k = t->uses.at[j], last = last_not_started(r, k);
     uint64_t bytes = r->w->held[k].bytes;
     if (is_fresh(r, k)) {
       r->now += bytes;
       for (int p = r->frontier; p < i; p++) r->later[p] += bytes;
     }
-    r->unbegun[k]--;
+    r->not_started[k]--;
     for (int p = last < r->frontier ? r->frontier : last + 1; p <= i; p++) r->later[p] -= bytes;
   }
 }
@@ -170,11 +170,11 @@ Schedule streams_schedule(const Tasks *w, uint64_t most) {
   r.begun = ARENA_ARRAY(a, bool, n);
   r.way = ARENA_ARRAY(a, double, n);
   r.unfinished = ARENA_ARRAY(a, int, w->nheld);
-  r.unbegun = ARENA_ARRAY(a, int, w->nheld);
+  r.not_started = ARENA_ARRAY(a, int, w->nheld);
   r.ready = ARENA_ARRAY(a, IntList, w->streams);
   r.busy = ARENA_ARRAY(a, int, w->streams);
   given_order(w, r.later);
-  for (int k = 0; k < w->nheld; k++) r.unfinished[k] = r.unbegun[k] = (int)w->held[k].users.n;
+  for (int k = 0; k < w->nheld; k++) r.unfinished[k] = r.not_started[k] = (int)w->held[k].users.n;
   for (int s = 0; s < w->streams; s++) r.busy[s] = -1;
   for (int i = w->n; i-- > 0;) {
     const IntList *after = &w->at[i].after;

@@ -46,7 +46,7 @@ static void random_plans_are_ordered(void **state) {
       if (p->streams > 1) {
         shared += p->naive_bytes > p->arena_bytes;
         edges += (uint64_t)p->nedges;
-        more += p->at_work > 1.2;
+        more += p->average_parallelism > 1.2;
       }
       rig_free_plan(&r);
     }
