@@ -433,7 +433,8 @@ void grad_to(GradCtx *g, const Op *op, int operand, ValueId d); /* d has the ope
 
 /* ---------------------------------------------------------------- text ----- */
 
-/* Prints in the text form, which ir_read reads back exactly. With a plan, each op's line ends in
+/* Prints in the text form, which module_read reads back exactly. With a plan, each op's line ends
+   in
    `; ws+0x4000 live 12..31 in place of %7`, through the hook that passes/ gives. */
 typedef struct PrintOptions {
   bool locs; /* places and scopes */

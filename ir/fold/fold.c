@@ -8,8 +8,8 @@
    - never changes a bit of any result, beyond the payload and sign of a NaN: floats are not
      reassociated, x + 0 stays (it turns -0 into 0), x * 0 stays (infinities), and a function whose
      last bit is the target's own choice (exp, log, tanh, …) is not evaluated here;
-   - is monotonic: what it gives has fewer ops, or the same number of cheaper ones, and no rule
-   leads back, so that folding ends without a counter;
+   - is monotonic: what it gives has fewer ops, or ops of less work, and no rule leads back, so that
+   folding ends without a counter;
    - looks at the ops that made its operands, never at who else reads them, and builds through the
      builder, so that what it makes is folded and hash-consed in turn;
    - keeps the gradient: x, seen by the autodiff pass, has the derivative that the op had, up to

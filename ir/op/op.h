@@ -38,10 +38,7 @@ ExpandFn expand_variance, expand_batch_norm;
 
 /* ---- shared by the files of this folder ---- */
 
-/* Writes one line for the user to in->why and returns NULL. */
-const Type *shape_fail(const ShapeIn *in, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-/* The same, after the op's mnemonic and a space. */
+/* Writes one line for the user to in->why, after the op's mnemonic and a space; returns NULL. */
 const Type *shape_wrong(const ShapeIn *in, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* Room for the dims of a result: the caller's own array up to SMALL_RANK, the context's above. */

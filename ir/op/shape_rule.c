@@ -7,14 +7,6 @@
 
 enum { WHY_BYTES = 256 };
 
-const Type *shape_fail(const ShapeIn *in, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(in->why, WHY_BYTES, fmt, ap);
-  va_end(ap);
-  return NULL;
-}
-
 const Type *shape_wrong(const ShapeIn *in, const char *fmt, ...) {
   int n = snprintf(in->why, WHY_BYTES, "%s ", op_info[in->kind].name);
   va_list ap;

@@ -15,7 +15,8 @@
      names    = "%" name { "," "%" name }
      attr     = word "=" value
      value    = number | string | "[" [ number { "," number } ] "]"
-     type     = dtype "[" [ integer { "," integer } ] "]" [ "panels" integer ]
+     type     = dtype "[" [ integer { "," integer } ] "]"
+                [ "order" "[" integer { "," integer } "]" ] [ "panels" integer ]
      loc      = (path | string) ":" line ":" column          without blanks inside
      name     = letters, digits, _ and dots | string
      string   = '"' { byte | \" | \\ | \n | \xHH } '"'        on one line

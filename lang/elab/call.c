@@ -36,11 +36,12 @@ static bool pair(Elab *e, const Func *f, const Actual *arg, int n, int hidden, c
     if (arg[i].name.name) {
       p = param_index(d, arg[i].name.name);
       if (p < 0) {
-        const char **names = ARENA_ARRAY(e->a, const char *, np + 1);
+        int known = np;
+        const char **names = ARENA_ARRAY(e->a, const char *, np + MINIMIZE_ARGS);
         for (int k = 0; k < np; k++) names[k] = d->function.params[k].name.name;
-        names[np] = "clip"; /* which `minimize` takes from an optimizer's arguments */
-        const char *near = known_argument(arg[i].name.name, names, np + (hidden > 0));
-        if (!near) near = nearest_name(e->c, arg[i].name.name, names, np + (hidden > 0));
+        for (int k = 0; hidden && k < MINIMIZE_ARGS; k++) names[known++] = minimize_arg[k];
+        const char *near = known_argument(arg[i].name.name, names, known);
+        if (!near) near = nearest_name(e->c, arg[i].name.name, names, known);
         elab_error(e, arg[i].name.loc, "%s has no argument '%s'", f->name, arg[i].name.name);
         if (near) elab_hint(e, "did you mean '%s'?", near);
         note_signature(e, d);

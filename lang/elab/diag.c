@@ -22,8 +22,7 @@ static bool report_again(Elab *e, const char *fmt, Loc loc) {
 
 static void say_at(Elab *e, Severity sev, Loc loc, const char *fmt, va_list ap) {
   Loc user = e->frame ? e->frame->user : (Loc){0};
-  Loc place =
-      user.line && ctx_source_name(e->c, loc.file) == intern(e->c, "prelude.g") ? user : loc;
+  Loc place = user.line && loc.file == e->prelude_file ? user : loc;
   char text[1024];
   vsnprintf(text, sizeof text, fmt, ap);
   e->muted = report_again(e, fmt, place);

@@ -288,6 +288,7 @@ struct Elab {
   Module *m;
   const ElabOptions *options;
   VEC(Top *) user, prelude; /* declarations */
+  uint16_t prelude_file;
   VEC(const Func *) builtins;
   VEC(GlobalInfo) info;
   Run *run, init, let;
@@ -459,6 +460,14 @@ void grad_check_scan(Elab *e, const Op *scan);
    the values that are set, may depend on it also as another result, or by another name. */
 bool grad_check_result(Elab *e, ValueId loss, const bool *reach, ValueId x, Loc loc);
 /* ---- elab_minimize.c ---- */
+/* What minimize itself takes from the arguments of its optimizer. */
+typedef enum MinimizeArg {
+  MINIMIZE_CLIP,
+  MINIMIZE_ONLY,
+  MINIMIZE_ACCUMULATE,
+  MINIMIZE_ARGS
+} MinimizeArg;
+extern const char *const minimize_arg[MINIMIZE_ARGS];
 void exec_minimize(Elab *e, const Stmt *s);
 /* What a read of a global that is `now` gives: through an update no gradient flows. */
 ValueId minimize_read(Elab *e, int global, ValueId now, Loc loc);

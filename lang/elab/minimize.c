@@ -203,9 +203,12 @@ static bool may_minimize(Elab *e, const Stmt *s) {
   return true;
 }
 
+const char *const minimize_arg[MINIMIZE_ARGS] = {
+    [MINIMIZE_CLIP] = "clip", [MINIMIZE_ONLY] = "only", [MINIMIZE_ACCUMULATE] = "accumulate"};
+
 /* Takes an argument of minimize's own out of the optimizer's, unless that has one of this name. */
-static bool take_arg(Elab *e, const Func *f, Actual *arg, int *n, const char *name, Actual *out) {
-  name = intern(e->c, name);
+static bool take_arg(Elab *e, const Func *f, Actual *arg, int *n, MinimizeArg which, Actual *out) {
+  const char *name = intern(e->c, minimize_arg[which]);
   for (int i = 2; i < *n + 2 && !has_param(f, name); i++) {
     if (arg[i].name.name != name) continue;
     *out = arg[i];
@@ -237,10 +240,10 @@ void exec_minimize(Elab *e, const Stmt *s) {
   }
   Actual clipping = {.v = {.kind = VAL_NONE}, .loc = loc}, runs = {.loc = loc};
   Actual only = {.v = {.kind = VAL_NONE}, .loc = loc};
-  (void)take_arg(e, f, arg, &n, "clip", &clipping);
-  (void)take_arg(e, f, arg, &n, "only", &only);
+  (void)take_arg(e, f, arg, &n, MINIMIZE_CLIP, &clipping);
+  (void)take_arg(e, f, arg, &n, MINIMIZE_ONLY, &only);
   int64_t k = 1;
-  if (take_arg(e, f, arg, &n, "accumulate", &runs) &&
+  if (take_arg(e, f, arg, &n, MINIMIZE_ACCUMULATE, &runs) &&
       !val_to_int(e, runs.v, 1, "'accumulate' of minimize", runs.loc, &k))
     return;
   Trained *p;

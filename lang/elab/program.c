@@ -140,6 +140,7 @@ static bool load_prelude(Elab *e) {
   size_t len;
   const char *text = prelude_text(&len);
   const Program *p = parse_text(e->c, "prelude.g", text, len);
+  if (p) e->prelude_file = p->file;
   for (uint32_t i = 0; p && i < p->decls.n; i++) add_top(e, p->decls.at[i], true);
   return p != NULL;
 }

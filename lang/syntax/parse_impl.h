@@ -1,5 +1,5 @@
-/* The inside of the parser: what scan.l, words.c, lex.c, parse.y, build.c, syntax_errors.c and
-   parse.c share. A Parser reads one source; a Reader belongs to the program with all it uses.
+/* The inside of the parser: what scan.l, token_value.c, newline.c, parse.y, nodes.c, errors.c
+   and parse.c share. A Parser reads one source; a Reader belongs to the program with all it uses.
    Contract: an error is reported where it is found; parsing goes on with what was most likely
    meant. */
 #ifndef GC_LANG_PARSE_IMPL_H
@@ -49,7 +49,7 @@ typedef struct LoopHead { /* i in a..b */
   Expr *from, *to;
 } LoopHead;
 
-/* ---- scan.l calls these (words.c) ---- */
+/* ---- scan.l calls these (token_value.c) ---- */
 Loc scan_place(Parser *ps, size_t bytes);
 void scan_newline(Parser *ps);
 int scan_number(Parser *ps, Loc loc, const char *text, size_t n, Value *val);
@@ -66,7 +66,7 @@ int scan_foreign_string(Parser *ps, Loc loc, Value *val);                 /* in 
 
 int parse_scan(Value *val, Loc *loc, void *scanner); /* the scanner itself: the next word */
 
-/* ---- between scanner and grammar (lex.c): the newline rule and the brackets ---- */
+/* ---- between scanner and grammar (newline.c): the newline rule and the brackets ---- */
 typedef struct Lexer Lexer;
 Lexer *lex_new(Parser *ps, void *scanner, int start);
 int lex_next(Value *val, Loc *loc, Parser *ps);
@@ -91,13 +91,13 @@ Found lex_found(Parser *ps);
 bool word_is_reserved(const char *word);
 bool token_is_reserved(int token); /* a reserved word is of this kind */
 
-/* ---- syntax_errors.c ---- */
+/* ---- errors.c ---- */
 void syntax_error(Parser *ps, const int *token, const char *const *word, int n); /* n expected */
 
 /* ---- parse.y (the generated parser) ---- */
 int gc_parse_parse(Parser *ps);
 
-/* ---- build.c: nodes, and the checks that need no names ---- */
+/* ---- nodes.c: nodes, and the checks that need no names ---- */
 Loc loc_join(Loc a, Loc b);
 Expr *make_expr(Parser *ps, ExprKind kind, Loc loc);
 Expr *make_unary(Parser *ps, UnaryOp op, Expr *operand, Loc loc);

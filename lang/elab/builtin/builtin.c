@@ -143,11 +143,14 @@ static bool all_ints(Elab *e, Val *v, int64_t least, const char *what, Loc loc) 
   return l != NULL;
 }
 
+static const char *arg_text(const Site *s, const ArgSpec *a) {
+  return intern_printf(s->e->c, "'%s' of %s", a->name, s->name);
+}
+
 /* Checks one argument against its kind, and gives it the form that handlers expect. */
 static bool check_arg(Site *s, const ArgSpec *a, int i) {
   Elab *e = s->e;
   Val *v = &s->v[i];
-  const char *what = intern_printf(e->c, "'%s' of %s", a->name, s->name);
   int64_t n;
   if (v->kind == VAL_POISON) return false;
   switch (a->kind) {
@@ -165,13 +168,14 @@ static bool check_arg(Site *s, const ArgSpec *a, int i) {
            wrong_kind(s, a, i, "integers");
   case ARG_INT:
   case ARG_COUNT:
-    if (!val_to_int(e, *v, a->kind == ARG_COUNT ? 1 : INT64_MIN, what, s->at[i], &n)) return false;
+    if (!val_to_int(e, *v, a->kind == ARG_COUNT ? 1 : INT64_MIN, arg_text(s, a), s->at[i], &n))
+      return false;
     *v = val_int(n, v->loc);
     return true;
   case ARG_INTS:
-  case ARG_AXES: return all_ints(e, v, INT64_MIN, what, s->at[i]);
+  case ARG_AXES: return all_ints(e, v, INT64_MIN, arg_text(s, a), s->at[i]);
   case ARG_SHAPE:
-  case ARG_DECLARED: return all_ints(e, v, 1, what, s->at[i]);
+  case ARG_DECLARED: return all_ints(e, v, 1, arg_text(s, a), s->at[i]);
   case ARG_REST:
   case ARG_LIST:
     if ((v->kind != VAL_LIST && v->kind != VAL_TUPLE) || v->list->n == 0)
