@@ -11,13 +11,12 @@ typedef struct Row {
   OptionId id;
   Form form;
   int pack; /* 0: compiling, 1: --pack, 2: both */
-  bool available;
 } Row;
 
 static const Row rows[] = {
 #define GROUP(title)
-#define OPTION(id, spelling, form, value, choices, pack, available, help)                          \
-  {spelling, value, choices, help, OPT_##id, FORM_##form, pack, available},
+#define OPTION(id, spelling, form, value, choices, pack, help)                                     \
+  {spelling, value, choices, help, OPT_##id, FORM_##form, pack},
 #include "lang/driver/options.def"
 #undef GROUP
 #undef OPTION
@@ -33,19 +32,17 @@ int usage_error(const char *fmt, ...) {
   return 2;
 }
 
-/* ---- choices: "exe|lib|!cuda" ---- */
+/* ---- choices: "exe|lib|cuda" ---- */
 
 typedef struct Choice {
   const char *at;
   size_t n;
-  bool available;
 } Choice;
 
 /* Steps through the choices; false after the last. */
 static bool next_choice(const char **rest, Choice *out) {
   if (!**rest) return false;
-  out->available = **rest != '!';
-  out->at = *rest + !out->available;
+  out->at = *rest;
   out->n = strcspn(out->at, "|");
   *rest = out->at + out->n + (out->at[out->n] == '|');
   return true;
@@ -57,23 +54,19 @@ static bool choice_is(const Choice *ch, const char *s, size_t n) {
 
 enum { MAX_CHOICES = 16 };
 
-/* The available choices of a row as an array of names, for messages and for the nearest one. */
+/* The choices of a row as an array of names, for messages and for the nearest one. */
 static int choice_names(Ctx *c, const Row *r, const char **names) {
   Choice ch;
   int n = 0;
   for (const char *rest = r->choices; n < MAX_CHOICES && next_choice(&rest, &ch);)
-    if (ch.available) names[n++] = intern_n(c, ch.at, ch.n);
+    names[n++] = intern_n(c, ch.at, ch.n);
   return n;
 }
 
 static bool check_choice(Ctx *c, const Row *r, const char *value, size_t n) {
   Choice ch;
-  for (const char *rest = r->choices; next_choice(&rest, &ch);) {
-    if (!choice_is(&ch, value, n)) continue;
-    if (ch.available) return true;
-    return !usage_error("%s%s%.*s is not available yet", r->spelling,
-                        r->form == FORM_WORD ? " " : "=", (int)n, value);
-  }
+  for (const char *rest = r->choices; next_choice(&rest, &ch);)
+    if (choice_is(&ch, value, n)) return true;
   const char *names[MAX_CHOICES], *list = "";
   int count = choice_names(c, r, names);
   for (int i = 0; i < count; i++)
@@ -110,7 +103,6 @@ static bool add_define(Ctx *c, Options *o, const char *text) {
 }
 
 static bool set_option(Ctx *c, Options *o, const Row *r, const char *value) {
-  if (!r->available) return !usage_error("%s is not available yet", r->spelling);
   if (r->id == OPT_DEFINE) {
     if (!add_define(c, o, value)) return false;
   } else if (o->value[r->id]) {
@@ -170,9 +162,7 @@ static bool take_option(Ctx *c, int argc, char **argv, int *i, Options *o) {
       return set_option(c, o, r, rest);
     case FORM_JOINED:
       if (*rest == '=') return set_option(c, o, r, rest + 1);
-      return r->available
-                 ? !usage_error("%s needs a value: %s=%s", r->spelling, r->spelling, r->value)
-                 : !usage_error("%s is not available yet", r->spelling);
+      return !usage_error("%s needs a value: %s=%s", r->spelling, r->spelling, r->value);
     case FORM_MAYBE:
       if (*rest == '=' && !rest[1])
         return !usage_error("%s= needs a value; without one write %s", r->spelling, r->spelling);
@@ -248,19 +238,11 @@ static int print_spelling(FILE *f, const Row *r) {
 }
 
 /* "a, b, c" or with what stands between and around them. */
-static int print_choices(FILE *f, const Row *r, bool available, const char *between) {
+static void print_choices(FILE *f, const Row *r, const char *between) {
   Choice ch;
   int n = 0;
   for (const char *rest = r->choices; rest && next_choice(&rest, &ch);)
-    if (ch.available == available) fprintf(f, "%s%.*s", n++ ? between : "", (int)ch.n, ch.at);
-  return n;
-}
-
-static bool has_choices(const Row *r, bool available) {
-  Choice ch;
-  for (const char *rest = r->choices; rest && next_choice(&rest, &ch);)
-    if (ch.available == available) return true;
-  return false;
+    fprintf(f, "%s%.*s", n++ ? between : "", (int)ch.n, ch.at);
 }
 
 static void print_help(FILE *f, const char *text) {
@@ -282,7 +264,6 @@ static void print_help(FILE *f, const char *text) {
 }
 
 static void print_option(FILE *f, const Row *r) {
-  if (!r->available) return;
   fputs("  ", f);
   int width = 2 + print_spelling(f, r);
   if (width + 1 > HELP_COLUMN)
@@ -290,9 +271,9 @@ static void print_option(FILE *f, const Row *r) {
   else
     fprintf(f, "%*s", HELP_COLUMN - width, "");
   print_help(f, r->help);
-  if (r->form == FORM_LEVEL || !has_choices(r, true)) return;
+  if (r->form == FORM_LEVEL || !r->choices) return;
   fprintf(f, "%*s%s: ", HELP_COLUMN, "", r->value);
-  print_choices(f, r, true, ", ");
+  print_choices(f, r, ", ");
   fputc('\n', f);
 }
 
@@ -322,17 +303,10 @@ void options_markdown(FILE *f) {
     fputs("| `", f);
     print_spelling(f, r);
     fprintf(f, "` | %s", r->help);
-    if (r->form != FORM_LEVEL && has_choices(r, true)) {
+    if (r->form != FORM_LEVEL && r->choices) {
       fprintf(f, "; %s: `", r->value);
-      print_choices(f, r, true, "`, `");
+      print_choices(f, r, "`, `");
       fputc('`', f);
-    }
-    if (!r->available)
-      fputs(" (not available yet)", f);
-    else if (has_choices(r, false)) {
-      fputs(" (not available yet: `", f);
-      print_choices(f, r, false, "`, `");
-      fputs("`)", f);
     }
     fputs(" |\n", f);
   }
