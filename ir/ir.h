@@ -290,6 +290,7 @@ struct Module {
   Ctx *ctx;
   Arena *arena;
   const char *source; /* "mnist.g" */
+  uint64_t identity;  /* of what is trained, as it was written: module_identify */
   VEC(Global) globals;
   VEC(Entry *) entries;
   Entry *init;          /* NULL if there are no params or states */
@@ -302,6 +303,8 @@ struct Module {
 
 Module *module_new(Ctx *c, const char *source);
 void module_free(Module *m);
+/* Sets what a checkpoint is tied to: equal for programs whose training does the same. */
+void module_identify(Module *m);
 int module_find_global(const Module *m,
                        const char *path); /* -1 if none; linear on purpose for < 64, hashed above */
 int module_add_global(Module *m, Global g);

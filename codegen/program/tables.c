@@ -213,34 +213,6 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
 
 /* ---- globals ---- */
 
-static uint64_t hash_bytes(uint64_t h, const void *s, size_t n) {
-  const unsigned char *c = s;
-  for (size_t i = 0; i < n; i++) h = (h ^ c[i]) * 0x100000001b3u;
-  return h;
-}
-
-static uint64_t hash_type(uint64_t h, const Type *t) {
-  int64_t dtype = t->dtype;
-  h = hash_bytes(h, &dtype, sizeof dtype);
-  return hash_bytes(h, t->dim, sizeof *t->dim * (size_t)t->rank);
-}
-
-/* Of what a checkpoint depends on: the globals, and the entries' names and inputs. */
-static uint64_t program_hash(const Module *m) {
-  uint64_t h = 0xcbf29ce484222325u;
-  for (uint32_t i = 0; i < m->globals.n; i++) {
-    h = hash_bytes(h, m->globals.at[i].path, strlen(m->globals.at[i].path) + 1);
-    h = hash_type(h, m->globals.at[i].type);
-  }
-  for (uint32_t i = 0; i < m->entries.n; i++) {
-    const Entry *e = m->entries.at[i];
-    h = hash_bytes(h, e->name, strlen(e->name) + 1);
-    for (uint32_t k = 0; k < e->body->args.n; k++)
-      h = hash_type(h, value_type(e, e->body->args.at[k]));
-  }
-  return h;
-}
-
 static void globals_tables(Tables *p, int *nglobals, int *nhypers) {
   static const char *const kind[] = {[GLOBAL_PARAM] = "GC_PARAM",
                                      [GLOBAL_STATE] = "GC_STATE",
@@ -312,7 +284,7 @@ void tables_write(Tables *p, FILE *f, const char *symbol, const char *march, con
           ", %s, %d, %s, %u, %s, %s, %u, %" PRIu64 "%s};\n",
           symbol, text_quoted(a, version ? version : ""),
           text_quoted(a, program_name(a, m->source)), text_quoted(a, p->g->target->name),
-          text_quoted(a, march), program_hash(m), p->nglobals ? "globals" : "NULL", p->nglobals,
+          text_quoted(a, march), m->identity, p->nglobals ? "globals" : "NULL", p->nglobals,
           p->globals.bytes, p->nhypers ? "hypers" : "NULL", p->nhypers,
           m->entries.n ? "entries" : "NULL", m->entries.n, m->init ? "&init" : "NULL",
           p->g->sites.n ? "sites" : "NULL", p->g->sites.n, p->g->work, extra);

@@ -90,5 +90,6 @@ Module *front_module(Front *f, int *code) {
   bool is_text = strcmp(option_value(f->o, OPT_LANGUAGE, "g"), "ir") == 0;
   Module *m = is_text ? module_from_text(f, code) : module_from_program(f, code);
   f->elaborated = m != NULL;
+  if (m) module_identify(m);
   return m;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <zlib.h>
 
 static bool same_bytes(const Column *a, const Column *b) {
   return a->flat && b->flat && a->file.dev == b->file.dev && a->file.ino == b->file.ino &&
@@ -263,6 +264,34 @@ void dataset_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, in
       elem_convert(to + r * to_row, (Elem)c->t->dtype, c->data + row_at(d, batch, r) * from_row,
                    c->type, c->row_elems);
   }
+}
+
+static uint32_t sum_bytes(uint32_t crc, const uint8_t *p, uint64_t n) {
+  for (uint64_t k; n; p += k, n -= k) {
+    k = n < 1 << 30 ? n : 1 << 30;
+    crc = (uint32_t)crc32(crc, p, (uInt)k);
+  }
+  return crc;
+}
+
+uint32_t dataset_sum(const Dataset *d) {
+  enum { ROWS = 64 };
+  uint32_t crc = 0;
+  for (int i = 0; i < d->n; i++) {
+    const Column *c = &d->columns[i];
+    if (c->is_number) {
+      crc = sum_bytes(crc, (const uint8_t *)&c->number, sizeof c->number);
+      crc = sum_bytes(crc, (const uint8_t *)&c->whole, sizeof c->whole);
+      continue;
+    }
+    uint64_t size = (uint64_t)elem_info[c->type].size, n = c->fixed ? 1 : c->rows;
+    uint64_t taken = n < ROWS ? n : ROWS;
+    for (uint64_t k = 0; k < taken; k++) {
+      uint64_t row = k + 1 == taken ? n - 1 : n / taken * k;
+      crc = sum_bytes(crc, c->data + row * c->step * size, c->row_elems * size);
+    }
+  }
+  return crc;
 }
 
 void dataset_free(Dataset *d) {

@@ -52,6 +52,8 @@ bool column_fault(const Column *c, uint64_t row, int64_t value, int64_t limit, E
 bool dataset_fault(const Dataset *d, uint64_t batch, Err *e);
 /* The row of input i's file that is row r of a batch. */
 uint64_t dataset_row(const Dataset *d, int i, uint64_t batch, uint64_t r);
+/* Of the data, by a few of its rows, the first and the last among them. */
+uint32_t dataset_sum(const Dataset *d);
 void dataset_free(Dataset *d);
 
 /* ---- binding.c: FILE[a:b]+k~s:type, and the shape of what the file holds ---- */

@@ -26,6 +26,7 @@ typedef struct Options {
   const char **inputs; /* as written, by index of the entry's input */
   OutputOption *outputs;
   float *hypers;
+  bool *hyper_given; /* on the command line */
 } Options;
 bool cli_parse(Options *o, int argc, char **argv, Err *e);
 void cli_help(const Options *o, const char *program);

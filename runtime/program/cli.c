@@ -168,7 +168,7 @@ static int find_hyper(const char *name) {
   return -1;
 }
 
-static bool set_named(Options *o, const char *name, const char *value, bool *hypers_given, Err *e) {
+static bool set_named(Options *o, const char *name, const char *value, Err *e) {
   const GcEntry *en = o->entry;
   bool in = strncmp(name, "input.", 6) == 0, hy = strncmp(name, "hyper.", 6) == 0,
        out = strncmp(name, "output.", 7) == 0;
@@ -182,12 +182,12 @@ static bool set_named(Options *o, const char *name, const char *value, bool *hyp
   i = in || out ? -1 : find_hyper(bare);
   if (i >= 0) {
     double v;
-    if (hypers_given[i]) return usage(e, "a hyper is given twice", bare);
+    if (o->hyper_given[i]) return usage(e, "a hyper is given twice", bare);
     if (!parse_real(value, &v) || !isfinite((float)v)) {
       err_set(e, EXIT_USAGE, "--%s needs a number, not %s", bare, value);
       return false;
     }
-    hypers_given[i] = true;
+    o->hyper_given[i] = true;
     o->hypers[i] = (float)v;
     return true;
   }
@@ -218,7 +218,7 @@ static bool unknown(const Options *o, const char *name, Err *e) {
   return err_hint(e, "the options of %s are listed by %s --help", en->name, en->name);
 }
 
-static bool parse_option(Options *o, int argc, char **argv, int *at, bool *hypers_given, Err *e) {
+static bool parse_option(Options *o, int argc, char **argv, int *at, Err *e) {
   const char *arg = argv[*at];
   if (strncmp(arg, "--", 2) != 0 || !arg[2]) {
     usage(e, "an option was expected", arg);
@@ -237,7 +237,7 @@ static bool parse_option(Options *o, int argc, char **argv, int *at, bool *hyper
   bool known = id >= 0;
   if (!value && *at + 1 < argc) value = argv[++*at];
   if (!known && o->entry) {
-    if (set_named(o, name, value ? value : "", hypers_given, e))
+    if (set_named(o, name, value ? value : "", e))
       known = true;
     else if (!e->code)
       return unknown(o, name, e);
@@ -332,17 +332,16 @@ bool cli_parse(Options *o, int argc, char **argv, Err *e) {
   o->inputs = calloc((size_t)o->entry->ninputs + 1, sizeof *o->inputs);
   o->outputs = calloc((size_t)o->entry->noutputs + 1, sizeof *o->outputs);
   o->hypers = calloc((size_t)gc_program.nhypers + 1, sizeof *o->hypers);
-  bool *hypers_given = calloc((size_t)gc_program.nhypers + 1, sizeof *hypers_given);
-  bool ok = o->inputs && o->outputs && o->hypers && hypers_given;
+  o->hyper_given = calloc((size_t)gc_program.nhypers + 1, sizeof *o->hyper_given);
+  bool ok = o->inputs && o->outputs && o->hypers && o->hyper_given;
   if (!ok) err_set(e, EXIT_ENV, "no memory for the command line");
   for (int i = 0; ok && i < gc_program.nhypers; i++) o->hypers[i] = gc_program.hypers[i].value;
   for (; ok && at < argc && !o->help; at++) {
     if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0)
       o->help = true;
     else
-      ok = parse_option(o, argc, argv, &at, hypers_given, e);
+      ok = parse_option(o, argc, argv, &at, e);
   }
-  free(hypers_given);
   return ok && (o->help || complete(o, e));
 }
 
@@ -350,6 +349,7 @@ void cli_free(Options *o) {
   free(o->inputs);
   free(o->outputs);
   free(o->hypers);
+  free(o->hyper_given);
 }
 
 /* ---- help ---- */

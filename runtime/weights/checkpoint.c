@@ -1,20 +1,22 @@
 /* Checkpoints: a safetensors file of all globals whose metadata says where the run stands.
    Contract: a resumed run goes on bit for bit as the uninterrupted one; the file is tied to the
-   program, the data's row count, seed and batch, and a checksum covers every value, so that a
-   flipped bit is noticed. */
+   operations of the program, to the data, by a few of its rows, and to the seed; hypers go on as
+   they were unless the command line gives them; a checksum covers every value, so that a flipped
+   bit is noticed. */
 #include "runtime/exec/run.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The order of the metadata. SUM comes last: it covers the others. The sums of the epoch's outputs
- * follow. */
+/* The order of the metadata. The hypers and the sums of the epoch's outputs follow, then the
+   checksum, which covers the others. */
 typedef enum Key {
   K_VERSION,
   K_PROGRAM,
   K_ENTRY,
   K_SEED,
   K_ROWS,
+  K_DATA,
   K_SHUFFLE,
   K_EPOCH,
   K_BATCH,
@@ -22,29 +24,45 @@ typedef enum Key {
   K_STEPS,
   K_COUNT
 } Key;
-static const char *const keys[K_COUNT] = {"gc.checkpoint", "gc.program",    "gc.entry", "gc.seed",
-                                          "gc.rows",       "gc.shuffle",    "gc.epoch", "gc.batch",
-                                          "gc.done",       "gc.epoch_steps"};
+static const char *const keys[K_COUNT] = {
+    "gc.checkpoint", "gc.program", "gc.entry", "gc.seed", "gc.rows",       "gc.data",
+    "gc.shuffle",    "gc.epoch",   "gc.batch", "gc.done", "gc.epoch_steps"};
 
 struct Metas {
   Meta *m;
-  char *names; /* "gc.sum.0" and so on, 24 bytes each */
+  char *names; /* "gc.hyper.lr", "gc.sum.0" and so on, one after the other */
+  int sums;    /* the first of the sums */
   int n;       /* without the checksum, which is m[n] */
+  uint32_t data;
+  bool data_known;
 };
+
+enum { NAME = 24 }; /* bytes of a name but for the hyper's own */
+
+static size_t names_bytes(int outs) {
+  size_t n = NAME * ((size_t)outs + 1);
+  for (int i = 0; i < gc_program.nhypers; i++) n += NAME + strlen(gc_program.hypers[i].name);
+  return n;
+}
 
 bool checkpoint_prepare(Run *r, Err *e) {
   int outs = r->o.entry->noutputs;
   Metas *ms = r->metas = calloc(1, sizeof *ms);
   if (ms) {
-    ms->n = K_COUNT + outs;
+    ms->sums = K_COUNT + gc_program.nhypers;
+    ms->n = ms->sums + outs;
     ms->m = calloc((size_t)ms->n + 1, sizeof *ms->m);
-    ms->names = calloc((size_t)outs + 1, 24);
+    ms->names = malloc(names_bytes(outs));
   }
   if (!ms || !ms->m || !ms->names) return err_set(e, EXIT_ENV, "no memory for a checkpoint");
+  char *at = ms->names, *end = at + names_bytes(outs);
   for (int i = 0; i < ms->n; i++) {
-    char *name = ms->names + (i < K_COUNT ? 0 : (size_t)(i - K_COUNT) * 24);
-    if (i >= K_COUNT) snprintf(name, 24, "gc.sum.%d", i - K_COUNT);
-    ms->m[i].key = i < K_COUNT ? keys[i] : name;
+    ms->m[i].key = i < K_COUNT ? keys[i] : at;
+    if (i < K_COUNT) continue;
+    int n = i < ms->sums ? snprintf(at, (size_t)(end - at), "gc.hyper.%s",
+                                    gc_program.hypers[i - K_COUNT].name)
+                         : snprintf(at, (size_t)(end - at), "gc.sum.%d", i - ms->sums);
+    at += n + 1;
   }
   ms->m[ms->n].key = "gc.checksum";
   return true;
@@ -68,15 +86,20 @@ static bool get_number(const Meta *m, uint64_t *v) {
 
 /* What must be the same for the run that resumes. */
 static void identify(Run *r, Meta *m) {
-  put_number(&m[K_VERSION], 1);
+  put_number(&m[K_VERSION], 2);
   snprintf(m[K_PROGRAM].value, sizeof m->value, "%016" PRIx64, gc_program.hash);
   snprintf(m[K_ENTRY].value, sizeof m->value, "%.63s", r->entry.entry->name);
   for (char *c = m[K_ENTRY].value; *c; c++)
     if (*c == '"' || *c == '\\' || (unsigned char)*c < 0x20) *c = '_';
   put_number(&m[K_SEED], r->env.seed);
   put_number(&m[K_ROWS], r->data.rows);
+  if (!r->metas->data_known) r->metas->data = dataset_sum(&r->data);
+  r->metas->data_known = true;
+  snprintf(m[K_DATA].value, sizeof m->value, "%08" PRIx32, r->metas->data);
   put_number(&m[K_SHUFFLE], r->data.shuffled);
 }
+
+static float *hypers_of(const Run *r) { return (float *)(void *)r->mem.region[GC_HYPERS]; }
 
 bool checkpoint_write(Run *r, const Position *p, Err *e) {
   Metas *ms = r->metas;
@@ -85,8 +108,10 @@ bool checkpoint_write(Run *r, const Position *p, Err *e) {
   put_number(&ms->m[K_BATCH], p->batch);
   put_number(&ms->m[K_DONE], p->done);
   put_number(&ms->m[K_STEPS], p->epoch_steps);
-  for (int i = K_COUNT; i < ms->n; i++)
-    snprintf(ms->m[i].value, sizeof ms->m->value, "%a", r->sums[i - K_COUNT]);
+  for (int i = K_COUNT; i < ms->sums; i++)
+    snprintf(ms->m[i].value, sizeof ms->m->value, "%a", (double)hypers_of(r)[i - K_COUNT]);
+  for (int i = ms->sums; i < ms->n; i++)
+    snprintf(ms->m[i].value, sizeof ms->m->value, "%a", r->sums[i - ms->sums]);
   snprintf(ms->m[ms->n].value, sizeof ms->m->value, "%08" PRIx32, weights_sum(r, ms->m, ms->n));
   return weights_write(r, &r->checkpoint, choose_all, ms->m, ms->n + 1, e);
 }
@@ -97,13 +122,31 @@ typedef struct Tie {
 } Tie;
 static const Tie ties[] = {
     {K_VERSION, "it was written in another format", "resume with the program that wrote it"},
-    {K_PROGRAM, "it was written by another program",
+    {K_PROGRAM, "it was written by a program that trains otherwise",
      "resume with the program that wrote it, or read the weights with --load"},
     {K_ENTRY, "it was written by another entry", "resume the entry that wrote it"},
     {K_SEED, "it was written with another --seed", "give the same --seed, or none"},
     {K_ROWS, "it was written with data of another number of rows", "give the same files"},
+    {K_DATA, "it was written with other data of as many rows", "give the same files"},
     {K_SHUFFLE, "it was written with another choice of --shuffle", "give the same option"},
 };
+
+/* Those that the command line does not give are what they were. */
+static bool restore_hypers(Run *r, const Metas *ms, const char *path, Err *e) {
+  bool changed = false;
+  for (int i = 0; i < gc_program.nhypers; i++) {
+    float was = (float)strtod(ms->m[K_COUNT + i].value, NULL), *now = &hypers_of(r)[i];
+    if (memcmp(&was, now, sizeof was) == 0) continue;
+    char from[32], to[32];
+    float_text(from, was), float_text(to, *now);
+    if (r->o.hyper_given[i])
+      note(r, "%s: it was written with --%s %s; training goes on with %s", path,
+           gc_program.hypers[i].name, from, to);
+    else
+      *now = was, changed = true;
+  }
+  return !changed || !r->cuda || cuda_hypers(r, e);
+}
 
 static bool settle(Run *r, Metas *ms, Position *p, const char *path, Err *e) {
   Meta *mine = calloc(K_COUNT, sizeof *mine);
@@ -127,8 +170,8 @@ static bool settle(Run *r, Metas *ms, Position *p, const char *path, Err *e) {
     ok = get_number(&ms->m[K_EPOCH], &p->epoch) && get_number(&ms->m[K_BATCH], &p->batch) &&
          get_number(&ms->m[K_DONE], &p->done) && get_number(&ms->m[K_STEPS], &p->epoch_steps) &&
          (p->batch == 0 || p->batch < r->data.batches || r->data.n == 0);
-  for (int i = K_COUNT; ok && i < ms->n; i++) r->sums[i - K_COUNT] = strtod(ms->m[i].value, NULL);
-  if (ok) return true;
+  for (int i = ms->sums; ok && i < ms->n; i++) r->sums[i - ms->sums] = strtod(ms->m[i].value, NULL);
+  if (ok) return restore_hypers(r, ms, path, e);
   err_set(e, EXIT_WRONG, "%s: its checksum is wrong: the file is damaged", path);
   return err_hint(e, "resume from another checkpoint, or start again");
 }

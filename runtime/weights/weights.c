@@ -254,6 +254,11 @@ static bool read_pieces(Run *r, const Selection *s, bool bools, PieceFn *piece, 
 static bool read_meta(const SafeTable *t, const char *path, Meta *meta, int nmeta, Err *e) {
   for (int i = 0; i < nmeta; i++) {
     const SafeMeta *m = safe_meta(t, meta[i].key);
+    if (!m && i > 0) { /* the first one says that it is a checkpoint */
+      err_set(e, EXIT_WRONG, "%s: is a checkpoint of another format: %s is missing in its metadata",
+              path, meta[i].key);
+      return err_hint(e, "resume with the program that wrote it, or read its weights with --load");
+    }
     if (!m || m->value.n >= sizeof meta[i].value) {
       err_set(e, EXIT_WRONG, "%s: is no checkpoint: %s is missing in its metadata", path,
               meta[i].key);

@@ -126,6 +126,28 @@ head -c 5000 good.safetensors >cut.safetensors
 says 1 'cut.safetensors' ./mnist test --image "$images[0:64]" --label "$labels[0:64]" --load cut.safetensors; hinted
 says 1 'cut.idx' ./mnist test --image "$images[0:64]" --label "$labels[0:64]" --load cut.idx; hinted
 
+# ---- a checkpoint is tied to what the training does, not to how it is written or to other entries ----
+cat >act.g <<'END'
+entry train(x : f32[4, 3]) {
+  loss = mean(relu(linear(x, 5) as a) ** 2)
+  minimize loss with sgd(0.1)
+  return loss
+}
+END
+sed 's/relu/tanh/' act.g >tanh.g
+sed 's/0\.1/0.2/' act.g >rate.g
+{ echo '# moved by a comment'; cat act.g; echo 'entry infer(x : f32[4, 3]) { return y = linear(x, 5) as a }'; } >same.g
+for name in act tanh rate same; do run 0 "$gc" $name.g -o $name; done
+"$mkdata" npy f32 8,3 1 rows.npy
+run 0 ./act train --x rows.npy --checkpoint act.ckpt --quiet
+for name in tanh rate; do
+  says 1 'it was written by a program that trains otherwise' ./$name train --x rows.npy --epochs 2 --resume act.ckpt; hinted
+done
+run 0 ./act train --x rows.npy --epochs 2 --resume act.ckpt --save act.safetensors
+run 0 ./same train --x rows.npy --epochs 2 --resume act.ckpt --save same.safetensors
+same act.safetensors same.safetensors 'one training, written in two ways'
+run 0 ./same infer --x rows.npy --load act.safetensors --quiet
+
 # ---- no room: a limit on the size of files stands for a full disk, and a small disk where one can be had ----
 limited() { # in a shell of its own: files of 50 KiB at most
   (ulimit -f 100 && "$@")

@@ -195,6 +195,16 @@ printf '\377' | dd of=flipped.ckpt bs=1 seek="$(($(stat -c %s c.ckpt) - 30))" co
 says 1 'checksum is wrong' train $data --resume flipped.ckpt
 says 1 'another --seed' train $data --resume c.ckpt --seed 3
 says 1 'another number of rows' train --x 'x.npy[0:80]' --target 't.npy[0:80]' --resume c.ckpt
+"$mkdata" npy f32 100,4 3 x3.npy
+says 1 'other data of as many rows' train --x x3.npy --target t.npy --resume c.ckpt
+sed 's/"gc\.data"/"gc.atad"/' c.ckpt >format.ckpt
+says 1 'a checkpoint of another format: gc.data is missing' train $data --resume format.ckpt
+# hypers go on as they were, and a note says which the command line has changed
+run 0 'another rate' train $data --epochs 30 --lr 0.02 --save rate.safetensors
+run 0 'a part of it' train $data --epochs 11 --lr 0.02 --checkpoint rate.ckpt
+run 0 'the rest of it' train $data --epochs 30 --resume rate.ckpt --save rest.safetensors
+same rate.safetensors rest.safetensors 'the rate of the checkpoint'
+says 0 'was written with --lr 0.02; training goes on with 0.01' train $data --epochs 30 --lr 0.01 --resume rate.ckpt
 
 # ---- what must not spoil good weights ----
 cp w.safetensors good

@@ -1,0 +1,67 @@
+/* What a training run depends on, as one number: the globals' paths and types, and of every entry
+   that trains its name, inputs and ops with their attributes.
+   Contract: of a module as it was written, before any pass; places in the source, names of values,
+   hypers' defaults and entries that do not train change nothing. FNV-1a. */
+#include "ir.h"
+#include <string.h>
+
+static uint64_t add_bytes(uint64_t h, const void *s, size_t n) {
+  const unsigned char *c = s;
+  for (size_t i = 0; i < n; i++) h = (h ^ c[i]) * 0x100000001b3u;
+  return h;
+}
+
+static uint64_t add_int(uint64_t h, int64_t v) { return add_bytes(h, &v, sizeof v); }
+
+static uint64_t add_text(uint64_t h, const char *s) {
+  return s ? add_bytes(h, s, strlen(s) + 1) : add_int(h, -1);
+}
+
+static uint64_t add_type(uint64_t h, const Type *t) {
+  h = add_int(add_int(h, t->dtype), t->rank);
+  return add_bytes(h, t->dim, sizeof *t->dim * (size_t)t->rank);
+}
+
+static uint64_t add_attrs(uint64_t h, const Op *op) {
+  for (int i = 0; i < MAX_ATTRS; i++) {
+    AttrKind kind = op_info[op->kind].attr[i].kind;
+    if (kind == ATTR_STR) {
+      h = add_text(h, op->attr[i].str);
+    } else if (kind == ATTR_INTS) {
+      const Ints *x = op->attr[i].ints;
+      h = add_int(h, x ? (int64_t)x->n : -1);
+      if (x) h = add_bytes(h, x->at, sizeof *x->at * (size_t)x->n);
+    } else if (kind != ATTR_NONE) {
+      h = add_int(h, op->attr[i].i);
+    }
+  }
+  return h;
+}
+
+static uint64_t add_block(uint64_t h, const Entry *e, const Block *b) {
+  h = add_int(h, b->args.n);
+  for (uint32_t i = 0; i < b->args.n; i++) h = add_type(h, value_type(e, b->args.at[i]));
+  h = add_int(h, b->ops.n);
+  for (uint32_t i = 0; i < b->ops.n; i++) {
+    const Op *op = op_at(e, b->ops.at[i]);
+    h = add_text(h, op_info[op->kind].name);
+    for (int k = 0; k < op->noperands; k++) h = add_int(h, op->operands[k]);
+    for (int k = 0; k < op->nresults; k++) h = add_type(h, value_type(e, op->results[k]));
+    h = add_attrs(h, op);
+    for (int k = 0; k < op->nblocks; k++) h = add_block(h, e, op->blocks[k]);
+  }
+  return h;
+}
+
+void module_identify(Module *m) {
+  uint64_t h = 0xcbf29ce484222325u;
+  for (uint32_t i = 0; i < m->globals.n; i++) {
+    h = add_text(h, m->globals.at[i].path);
+    h = add_type(h, m->globals.at[i].type);
+  }
+  for (uint32_t i = 0; i < m->entries.n; i++) {
+    const Entry *e = m->entries.at[i];
+    if (e->training) h = add_block(add_text(h, e->name), e, e->body);
+  }
+  m->identity = h;
+}
