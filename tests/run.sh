@@ -55,9 +55,10 @@ esac
 export XDG_CACHE_HOME="$build/cache" # tests leave the user's alone
 rm -f "$build/test_times.txt"
 code=0
+: >"$build/summary.txt"
 ctest --test-dir "$build" --no-tests=error --output-on-failure -j "$(nproc)" "$@" >"$build/summary.txt" 2>&1 &
 ctest=$!
-tail --pid=$ctest -n +1 -f "$build/summary.txt" | grep -v '^ *Start '
+tail --pid=$ctest -n +1 -f "$build/summary.txt" | grep -av '^ *Start ' || true
 wait $ctest || code=$?
 
 # ---- what took most: CPU seconds, which other work on the machine does not change ----
@@ -88,5 +89,5 @@ if grep ': SILENTLY$' "$build/not_tested.txt" ||
 fi
 ended=$(date +%s)
 printf '\nbuild %d s, tests %d s\n' $((built - began)) $((ended - built))
-grep '% tests passed' "$build/summary.txt" || code=1
+grep -a '% tests passed' "$build/summary.txt" || code=1
 exit $code
