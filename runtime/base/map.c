@@ -8,11 +8,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-void *pages_map(uint64_t bytes, const char *what, const char *remedy, Err *e) {
+bool machine_memory(uint64_t *bytes) {
   long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 && checked_mul((uint64_t)pages, (uint64_t)size, bytes);
+}
+
+void *pages_map(uint64_t bytes, const char *what, const char *remedy, Err *e) {
   uint64_t have;
-  bool known = pages > 0 && size > 0 && checked_mul((uint64_t)pages, (uint64_t)size, &have);
-  if (known && bytes > have) {
+  if (machine_memory(&have) && bytes > have) {
     err_set(e, EXIT_ENV, "%s needs %" PRIu64 " bytes of memory, and this machine has %" PRIu64,
             what, bytes, have);
     err_hint(e, "%s", remedy);

@@ -65,6 +65,10 @@ const GcLimit *tensor_misplaced(const GcTensor *t, const Rows *rows, uint64_t *r
 void tensor_type_text(const GcTensor *t, char *out, int size); /* "f32[64, 10]" */
 void dims_text(Elem type, int rank, const uint64_t *dims, char *out, int size);
 
+/* ---- signals.c ---- */
+int signal_seen(void); /* 0, SIGINT or SIGTERM */
+
 /* ---- map.c: zeroed pages, never more than the machine has; NULL and an error else ---- */
 void *pages_map(uint64_t bytes, const char *what, const char *remedy, Err *e);
+bool machine_memory(uint64_t *bytes); /* false: nobody knows */
 #endif

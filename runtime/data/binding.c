@@ -100,6 +100,16 @@ static bool is_text(const uint8_t *p, uint64_t n) {
   return true;
 }
 
+/* The end of the last row that is chosen, in bytes; UINT64_MAX: that of the file, or beyond it. */
+static uint64_t asked_of(const Column *c, const Suffixes *s) {
+  uint64_t n, step = s->step ? s->s : c->row_elems;
+  if (!s->range || !s->has_to || s->to <= 0 || (s->has_from && s->from < 0)) return UINT64_MAX;
+  bool ok = checked_mul((uint64_t)s->to - 1, step, &n) && checked_add(n, c->row_elems, &n) &&
+            checked_add(n, s->offset ? s->k : 0, &n) &&
+            checked_mul(n, (uint64_t)elem_info[c->type].size, &n);
+  return ok ? n : UINT64_MAX;
+}
+
 static bool open_flat(Column *c, const Suffixes *s, const uint8_t *head, uint64_t got, Err *e) {
   Elem own = (Elem)c->t->dtype;
   c->flat = true;
@@ -110,7 +120,7 @@ static bool open_flat(Column *c, const Suffixes *s, const uint8_t *head, uint64_
             elem_info[own].name);
     return err_hint(e, "give an .npy file; or, if its bytes are meant, %s:u8", c->text);
   }
-  if (!source_measure(&c->source, e)) return false;
+  if (!source_measure(&c->source, asked_of(c, s), e)) return false;
   uint64_t size = (uint64_t)elem_info[c->type].size;
   if (c->source.size % size) {
     err_set(e, EXIT_WRONG, "%s: has %" PRIu64 " bytes, which is no whole number of %s elements",

@@ -46,9 +46,11 @@ bool file_open(File *f, const char *path, Err *e) {
 }
 
 bool file_read(const File *f, uint64_t at, void *dst, uint64_t n, Err *e) {
+  enum { AT_ONCE = 1 << 26 }; /* a signal is heard between two of them */
   char *p = dst;
   while (n) {
-    ssize_t r = pread(f->fd, p, n > (1U << 30) ? 1U << 30 : (size_t)n, (off_t)at);
+    if (n > AT_ONCE && file_interrupted(f->path, e)) return false;
+    ssize_t r = pread(f->fd, p, n > AT_ONCE ? AT_ONCE : (size_t)n, (off_t)at);
     if (r < 0 && errno == EINTR) continue;
     if (r < 0)
       return err_set(e, EXIT_ENV, "%s: reading at byte %llu failed: %s", f->path,
@@ -62,6 +64,12 @@ bool file_read(const File *f, uint64_t at, void *dst, uint64_t n, Err *e) {
     p += r, at += (uint64_t)r, n -= (uint64_t)r;
   }
   return true;
+}
+
+bool file_interrupted(const char *path, Err *e) {
+  int sig = signal_seen();
+  if (sig) err_set(e, 128 + sig, "%s: stopped by a signal while it was read", path);
+  return sig != 0;
 }
 
 void file_close(File *f) {

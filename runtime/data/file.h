@@ -16,6 +16,8 @@ typedef struct File {
 } File;
 bool file_open(File *f, const char *path, Err *e);
 bool file_read(const File *f, uint64_t at, void *dst, uint64_t n, Err *e); /* exactly n bytes */
+/* True, with an error, after a signal to end: for whoever reads for long. */
+bool file_interrupted(const char *path, Err *e);
 void file_close(File *f);
 
 /* The path behind all symbolic links, absolute; the last component need not exist. Malloc'ed; NULL:
@@ -48,6 +50,7 @@ typedef struct Source {
   SourceKind kind;
   uint64_t start, packed; /* bytes in the file */
   uint64_t size;          /* unpacked bytes, or SOURCE_UNKNOWN */
+  bool measured;          /* to its end */
   bool has_crc;
   uint32_t crc;       /* of the unpacked bytes, as the archive says */
   const char *member; /* of an archive, for messages; or NULL */
@@ -56,7 +59,9 @@ typedef struct Source {
  */
 bool source_read(const Source *s, uint64_t at, void *dst, uint64_t n, bool whole, Err *e);
 bool source_head(const Source *s, void *dst, uint64_t room, uint64_t *got, Err *e);
-bool source_measure(Source *s, Err *e); /* finds the size of a packed source by unpacking it */
+/* Finds the size of a packed source by unpacking it, once: length and sum are checked then. An
+   error where it goes on for too long behind the `asked` bytes that rows are to be taken from. */
+bool source_measure(Source *s, uint64_t asked, Err *e);
 
 /* ---- npy.c, npz.c, idx.c: what a header says ---- */
 enum { ARRAY_RANK = 64 };

@@ -3,11 +3,16 @@
    window of 64 KB; `whole` demands that the data end exactly there and that length and checksum are
    right. */
 #include "runtime/data/file.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 enum { PIECE = 1 << 16 };
+
+/* A bomb is a file whose end nobody asked for, and that is all but empty: what is unpacked for its
+   length and sum alone has a bound. Data that a user packed has a ratio of 3 to 100. */
+enum { BOMB_BYTES = 256 << 20, BOMB_RATIO = 200 };
 
 static bool bad(const Source *s, const char *what, Err *e) {
   err_set(e, EXIT_WRONG, "%s%s%s: %s", s->file->path, s->member ? ": " : "",
@@ -17,10 +22,30 @@ static bool bad(const Source *s, const char *what, Err *e) {
 
 typedef struct Unpack {
   z_stream z;
-  uint64_t in; /* bytes of the packed data read so far */
+  uint64_t in;    /* bytes of the packed data read so far */
+  uint64_t out_n; /* and made of them */
+  uint64_t asked; /* of these the rows take theirs */
   uint8_t buf[PIECE];
   uint8_t out[PIECE];
 } Unpack;
+
+static bool check_bomb(const Source *s, const Unpack *u, Err *e) {
+  uint64_t have;
+  const char *member = s->member ? s->member : "", *colon = s->member ? ": " : "";
+  if (machine_memory(&have) && u->out_n > have) {
+    err_set(e, EXIT_ENV,
+            "%s%s%s: unpacks to more than the memory of this machine, %" PRIu64 " bytes",
+            s->file->path, colon, member, have);
+    return err_hint(e, "unpack it, and take fewer rows with FILE[a:b]");
+  }
+  if (u->out_n <= u->asked || u->out_n - u->asked <= BOMB_BYTES || u->out_n / BOMB_RATIO < u->in)
+    return true;
+  err_set(e, EXIT_WRONG,
+          "%s%s%s: unpacks to more than %d times its size, though its rows were needed up to byte "
+          "%" PRIu64 " alone",
+          s->file->path, colon, member, BOMB_RATIO, u->asked);
+  return err_hint(e, "if it is meant so, unpack it first or take all of its rows");
+}
 
 /* Unpacks up to n bytes to dst, or to nowhere; *got < n only at the end of the data. */
 static bool unpack(const Source *s, Unpack *u, uint8_t *dst, uint64_t n, uint64_t *got, bool *end,
@@ -45,6 +70,8 @@ static bool unpack(const Source *s, Unpack *u, uint8_t *dst, uint64_t n, uint64_
     *crc = (uint32_t)crc32(*crc, u->out, (uInt)made);
     if (dst) memcpy(dst + *got, u->out, made);
     *got += made;
+    u->out_n += made;
+    if (file_interrupted(s->file->path, e) || !check_bomb(s, u, e)) return false;
     if (r == Z_STREAM_END)
       *end = true;
     else if (r == Z_BUF_ERROR && starved)
@@ -81,12 +108,13 @@ static bool unpack_run(const Source *s, Unpack *u, uint64_t at, uint8_t *dst, ui
 }
 
 static bool packed(const Source *s, uint64_t at, uint8_t *dst, uint64_t n, bool whole,
-                   uint64_t *got, uint64_t *total, Err *e) {
+                   uint64_t asked, uint64_t *got, uint64_t *total, Err *e) {
   Unpack *u = calloc(1, sizeof *u);
   if (!u || inflateInit2(&u->z, s->kind == SOURCE_GZIP ? 31 : -15) != Z_OK) {
     free(u);
     return err_set(e, EXIT_ENV, "%s: no memory to unpack it", s->file->path);
   }
+  u->asked = asked;
   bool ok = unpack_run(s, u, at, dst, n, whole, got, total, e);
   inflateEnd(&u->z);
   free(u);
@@ -100,7 +128,7 @@ static bool plain_sum(const Source *s, Err *e) {
   bool ok = true;
   for (uint64_t at = 0; ok && at < s->packed;) {
     uint64_t n = s->packed - at < PIECE ? s->packed - at : PIECE;
-    ok = file_read(s->file, s->start + at, buf, n, e);
+    ok = !file_interrupted(s->file->path, e) && file_read(s->file, s->start + at, buf, n, e);
     crc = ok ? (uint32_t)crc32(crc, buf, (uInt)n) : 0;
     at += n;
   }
@@ -112,7 +140,8 @@ static bool plain_sum(const Source *s, Err *e) {
 bool source_read(const Source *s, uint64_t at, void *dst, uint64_t n, bool whole, Err *e) {
   if (s->kind != SOURCE_PLAIN) {
     uint64_t got = 0, total = 0;
-    if (!packed(s, at, dst, n, whole, &got, &total, e)) return false;
+    if (!checked_add(at, n, &total)) return bad(s, "the data is shorter than it says", e);
+    if (!packed(s, at, dst, n, whole && !s->measured, total, &got, &total, e)) return false;
     return got == n ? true : bad(s, "the data is shorter than it says", e);
   }
   uint64_t end;
@@ -124,19 +153,20 @@ bool source_read(const Source *s, uint64_t at, void *dst, uint64_t n, bool whole
 
 bool source_head(const Source *s, void *dst, uint64_t room, uint64_t *got, Err *e) {
   uint64_t total;
-  if (s->kind != SOURCE_PLAIN) return packed(s, 0, dst, room, false, got, &total, e);
+  if (s->kind != SOURCE_PLAIN) return packed(s, 0, dst, room, false, room, got, &total, e);
   *got = s->packed < room ? s->packed : room;
   return file_read(s->file, s->start, dst, *got, e);
 }
 
-bool source_measure(Source *s, Err *e) {
+bool source_measure(Source *s, uint64_t asked, Err *e) {
   if (s->kind == SOURCE_PLAIN) {
     s->size = s->packed;
     return true;
   }
   if (s->size != SOURCE_UNKNOWN) return true;
   uint64_t got = 0, total = 0;
-  if (!packed(s, 0, NULL, 0, true, &got, &total, e)) return false;
+  if (!packed(s, 0, NULL, 0, true, asked, &got, &total, e)) return false;
   s->size = total;
+  s->measured = true;
   return true;
 }

@@ -230,7 +230,6 @@ int info_print(const Options *o, int threads, Err *e);
 
 /* ---- signals.c ---- */
 void signals_catch(void);
-int signal_seen(void); /* 0, SIGINT or SIGTERM */
 
 /* ---- progress.c ---- */
 typedef struct Progress {

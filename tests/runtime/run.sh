@@ -206,6 +206,20 @@ run 0 'the rest of it' train $data --epochs 30 --resume rate.ckpt --save rest.sa
 same rate.safetensors rest.safetensors 'the rate of the checkpoint'
 says 0 'was written with --lr 0.02; training goes on with 0.01' train $data --epochs 30 --lr 0.01 --resume rate.ckpt
 
+# ---- packed data without an end: what no row needs is not unpacked for long, and a signal is heard meanwhile ----
+head -c 400000000 /dev/zero | gzip >zeros.gz
+says 1 'unpacks to more than 200 times its size, though its rows were needed up to byte 32 alone' predict --x 'zeros.gz[0:2]'
+says 1 'zeros.gz' predict --x 'zeros.gz[0:99999999]'
+"$model" predict --x zeros.gz >out.txt 2>&1 &
+pid=$!
+until grep -q '^SigCgt:.*[4-7c-f]...$' "/proc/$pid/status"; do :; done # it hears SIGTERM from here on
+kill -TERM $pid
+checks=$((checks + 1)) code=0
+wait $pid || code=$?
+[ $code = 143 ] || fail "a signal while data loads: exit code $code"
+holds out.txt 'zeros.gz: stopped by a signal while it was read' 'a signal while data loads'
+rm zeros.gz
+
 # ---- what must not spoil good weights ----
 cp w.safetensors good
 says 1 'loss is' train $data --epochs 50 --lr 1e30 --save w.safetensors
