@@ -14,9 +14,13 @@ typedef struct CodegenOptions {
   const char *runtime_dir; /* holds libgcrt.a and gcrt.h */
   const char *cc;          /* C compiler with its own options, as words; NULL: $CC, else cc */
   const char *cc_macros;   /* set by target_cpu: what the compiler defines, so which one it is */
-  int jobs;                /* C compilers at the same time; 0: one for each core */
-  bool no_cache;           /* of compiled kernels */
-  int level;               /* 0..3, of gc */
+  const char *fma_march; /* set by target_cpu, if march is an x86-64 without FMA: what the program's
+                            code is compiled for a second time, since FMA is many times as fast as
+                            what does without; else NULL */
+  const char *fma_features; /* ... the instruction sets of that */
+  int jobs;                 /* C compilers at the same time; 0: one for each core */
+  bool no_cache;            /* of compiled kernels */
+  int level;                /* 0..3, of gc */
   bool save_temps, verbose, time;
   double cc_seconds;            /* set: time spent in the C compiler and linker */
   const struct CodegenGpu *gpu; /* what an executable holds beside the CPU's program, or NULL */
@@ -71,10 +75,13 @@ bool codegen_cuda_unit(const CodegenOptions *o, const char *dir, const char **fi
 bool codegen_c(Module *m, const Target *t, const CodegenOptions *o, FILE *f);
 
 /* The same in several files, to be compiled at the same time. */
+typedef struct CodegenFile {
+  const char *text;
+  const char *march; /* to be compiled for, in place of the program's; or NULL */
+} CodegenFile;
 typedef struct CodegenFiles {
   const char *header, *header_text; /* the name that all of them include; its text */
-  const char **source;              /* texts: of the tables, then of kernels */
-  int n;
+  VEC(CodegenFile) files;           /* of the tables, then of kernels; then both for o->fma_march */
 } CodegenFiles;
 bool codegen_c_files(Module *m, const Target *t, const CodegenOptions *o, Arena *a,
                      CodegenFiles *out);

@@ -194,7 +194,9 @@ typedef struct GcProgram {
   const GcSite *sites;
   int nsites;
   uint64_t work_bytes; /* target "cpu": that a thread needs beside the stack: packed operands */
-  const GcCuda *cuda;  /* target "cuda": its code */
+  const struct GcProgram *faster; /* the same code and tables, compiled for more instructions (its
+                                     march), where a processor has them; or NULL */
+  const GcCuda *cuda;             /* target "cuda": its code */
   const struct GcProgram
       *next; /* the same program for another target, planned for it; NULL: the last */
 } GcProgram;

@@ -19,8 +19,9 @@
 /* A file that is compiled. */
 typedef struct Unit {
   const char *source, *object;
-  Hash key;    /* in the cache */
-  bool cached; /* may be: what it includes is known */
+  const char *march; /* in place of the program's, or NULL */
+  Hash key;          /* in the cache */
+  bool cached;       /* may be: what it includes is known */
 } Unit;
 
 typedef struct Build {
@@ -127,6 +128,7 @@ static Words compiler_words(Build *b) {
 
 static const char *const *compile_words(Build *b, const Unit *u) {
   Words w = compiler_words(b);
+  if (u->march) vec_push(b->a, &w, intern_printf(b->c, "-march=%s", u->march));
   const char *const more[] = {
       intern_printf(b->c, "-I%s", b->o->runtime_dir), "-c", u->source, "-o", u->object, NULL};
   for (size_t i = 0; i < sizeof more / sizeof *more; i++) vec_push(b->a, &w, more[i]);
@@ -232,10 +234,11 @@ static bool compile_and_link(Build *b) {
 
 /* ---- what is compiled ---- */
 
-static void add_unit(Build *b, const char *source, const char *text) {
+static void add_unit(Build *b, const char *source, const char *text, const char *march) {
   const char *object = file_in(b, intern_printf(b->c, "%u.o", b->units.n));
-  Unit u = {.source = source, .object = object, .cached = text && b->cache.dir};
+  Unit u = {source, object, march, .cached = text && b->cache.dir};
   if (u.cached) u.key = hash_with_text(b->compiler, text);
+  if (u.cached && march) u.key = hash_with_text(u.key, march);
   vec_push(b->a, &b->units, u);
 }
 
@@ -272,10 +275,11 @@ static bool write_units(Build *b, Module *m, const Target *t) {
   b->cache = b->o->no_cache ? (Cache){0} : cache_open(b->cache_path);
   if (!know_compiler(b, files.header_text)) b->cache.dir = NULL;
   if (!write_text(b, file_in(b, files.header), files.header_text)) return false;
-  for (int i = 0; i < files.n; i++) {
-    const char *path = file_in(b, i ? intern_printf(b->c, "kernels%d.c", i) : "program.c");
-    if (!write_text(b, path, files.source[i])) return false;
-    add_unit(b, path, files.source[i]);
+  for (uint32_t i = 0; i < files.files.n; i++) {
+    const CodegenFile *x = &files.files.at[i];
+    const char *path = file_in(b, i ? intern_printf(b->c, "kernels%u.c", i) : "program.c");
+    if (!write_text(b, path, x->text)) return false;
+    add_unit(b, path, x->text, x->march);
   }
   return true;
 }
@@ -285,7 +289,7 @@ static bool write_gpu_unit(Build *b) {
   int n = 0;
   bool ok = codegen_cuda_unit(b->o, b->dir, files, &n, b->code);
   for (int i = 0; i < n; i++) vec_push(b->a, &b->files, files[i]);
-  if (ok) add_unit(b, files[0], NULL);
+  if (ok) add_unit(b, files[0], NULL, NULL);
   return ok;
 }
 
@@ -310,7 +314,7 @@ static bool begin(Build *b) {
 static bool make(Build *b, Module *m, const Target *t) {
   bool ok = can_write(b) && write_units(b, m, t);
   if (ok && b->o->save_temps) ok = write_source(b, m, t, intern_printf(b->c, "%s.c", b->out));
-  if (ok && b->api) add_unit(b, b->api, NULL);
+  if (ok && b->api) add_unit(b, b->api, NULL, NULL);
   if (ok && b->o->gpu) ok = write_gpu_unit(b);
   if (ok && b->o->gpu && b->o->save_temps) ok = write_cuda(b, intern_printf(b->c, "%s.cu", b->out));
   return ok && compile_and_link(b);

@@ -50,7 +50,10 @@ typedef struct Program {
   Gen g;
   Functions functions;
   Tables tables;
+  bool fma; /* the copy for o->fma_march */
 } Program;
+
+#define FMA_SUFFIX "_fma"
 
 static const char *function_of(Program *p, const Entry *e, const Launch *l) {
   Arena *a = p->g.a;
@@ -61,8 +64,8 @@ static const char *function_of(Program *p, const Entry *e, const Launch *l) {
     if (p->functions.at[i].body == body) return p->functions.at[i].name;
   Function f = {.body = body, .hash = hash_of(body, strlen(body)), .kernel = l->kernel};
   f.name = arena_printf(a, "k%d_%s", (int)p->functions.n, text_mangled(a, l->kernel->name));
-  f.symbol = arena_printf(a, "gc_kernel_%016llx%016llx", (unsigned long long)f.hash.high,
-                          (unsigned long long)f.hash.low);
+  f.symbol = arena_printf(a, "gc_kernel%s_%016llx%016llx", p->fma ? FMA_SUFFIX : "",
+                          (unsigned long long)f.hash.high, (unsigned long long)f.hash.low);
   const char *scope = l->op->scope && *l->op->scope ? l->op->scope : "";
   f.comment = arena_printf(a, "/* %s%s%s%s%s: %s */", text_comment(a, e->name), *scope ? ", " : "",
                            text_comment(a, scope), l->op->loc.line ? ", " : "",
@@ -76,8 +79,10 @@ static StepText step_of(Tables *t, const Entry *e, const Launch *l) {
   return (StepText){.kernel = function_of(t->target, e, l)};
 }
 
-static Program *program_of(Module *m, const Target *t, const CodegenOptions *o, Arena *a) {
+static Program *program_of(Module *m, const Target *t, const CodegenOptions *o, Arena *a,
+                           bool fma) {
   Program *p = ARENA_NEW(a, Program);
+  p->fma = fma;
   p->g = (Gen){.ctx = m->ctx, .m = m, .target = t, .opt = o, .a = a};
   p->tables = (Tables){.g = &p->g, .print = print_group, .step = step_of, .target = p};
   tables_make(&p->tables);
@@ -95,14 +100,18 @@ static void write_common(FILE *f) {
   fputs("#include <string.h>\n\n", f);
 }
 
-static void write_tables(Program *p, FILE *f) {
-  tables_write(&p->tables, f, p->g.opt->gpu ? CPU_PROGRAM : "gc_program",
-               cpu_target(p->g.target)->features, "");
+static void write_tables(Program *p, FILE *f, bool faster) {
+  const CodegenOptions *o = p->g.opt;
+  const char *symbol = o->gpu ? CPU_PROGRAM : "gc_program";
+  const char *fma = arena_printf(p->g.a, "%s" FMA_SUFFIX, symbol);
+  tables_write(&p->tables, f, p->fma ? fma : symbol,
+               p->fma ? o->fma_features : cpu_target(p->g.target)->features, faster ? fma : NULL,
+               "");
 }
 
 bool codegen_c(Module *m, const Target *t, const CodegenOptions *o, FILE *f) {
   Arena *a = arena_new();
-  Program *p = program_of(m, t, o, a);
+  Program *p = program_of(m, t, o, a, false);
   write_title(p, f);
   write_common(f);
   for (uint32_t i = 0; i < p->g.helpers.n; i++) fprintf(f, "%s\n", p->g.helpers.at[i].text);
@@ -110,7 +119,7 @@ bool codegen_c(Module *m, const Target *t, const CodegenOptions *o, FILE *f) {
   for (uint32_t i = 0; i < p->functions.n; i++)
     fprintf(f, "%s\nstatic void %s" KERNEL_PARAMETERS " {\n%s}\n\n", p->functions.at[i].comment,
             p->functions.at[i].name, p->functions.at[i].body);
-  write_tables(p, f);
+  write_tables(p, f, false);
   arena_free(a);
   return !ferror(f);
 }
@@ -136,16 +145,25 @@ static void write_tables_file(Program *p, FILE *f) {
   for (uint32_t i = 0; i < p->functions.n; i++)
     fprintf(f, "GcKernel %s __asm__(\"%s\");\n", p->functions.at[i].name,
             p->functions.at[i].symbol);
-  write_tables(p, f);
+  write_tables(p, f, !p->fma && p->g.opt->fma_march);
+}
+
+/* The files of the program, or of its copy for more instructions, which has the same vectors. */
+static void add_files(Module *m, const Target *t, const CodegenOptions *o, Arena *a, bool fma,
+                      CodegenFiles *out) {
+  Program *p = program_of(m, t, o, a, fma);
+  UnitTexts units = units_of(&p->g, &p->functions, CPU_COMMON);
+  if (!fma) out->header_text = text_of(a, write_common_file, p);
+  for (uint32_t i = 0; i <= units.n; i++) {
+    const char *text = i ? units.at[i - 1] : text_of(a, write_tables_file, p);
+    vec_push(a, &out->files, (CodegenFile){text, fma ? o->fma_march : NULL});
+  }
 }
 
 bool codegen_c_files(Module *m, const Target *t, const CodegenOptions *o, Arena *a,
                      CodegenFiles *out) {
-  Program *p = program_of(m, t, o, a);
-  UnitTexts units = units_of(&p->g, &p->functions, CPU_COMMON);
-  *out = (CodegenFiles){.header = CPU_COMMON, .header_text = text_of(a, write_common_file, p)};
-  out->source = ARENA_ARRAY(a, const char *, units.n + 1);
-  out->source[out->n++] = text_of(a, write_tables_file, p);
-  for (uint32_t i = 0; i < units.n; i++) out->source[out->n++] = units.at[i];
-  return out->header_text && out->source[0];
+  *out = (CodegenFiles){.header = CPU_COMMON};
+  add_files(m, t, o, a, false, out);
+  if (o->fma_march) add_files(m, t, o, a, true, out);
+  return out->header_text && out->files.at[0].text;
 }

@@ -47,6 +47,9 @@ static bool cpu_can_fuse(const Target *t, const Entry *e, const Op *op) {
   return op->kind != OP_GATHER_GRAD && op->kind != OP_CONCAT && op->kind != OP_PAD;
 }
 
+/* The least x86-64 with FMA. */
+#define FMA_MARCH "x86-64-v3"
+
 /* Runs it on nothing with these words; its macros, or NULL with the status and what it said. */
 static const char *macros_of(Ctx *c, const char *cc, const char *march, int *status) {
   const char *const options[] = {"-dM", "-E", "-x", "c", "/dev/null", march, NULL};
@@ -108,8 +111,14 @@ const Target *target_cpu(Ctx *c, CodegenOptions *o) {
   if (!macros) return NULL;
   o->cc_macros = macros;
   bool avx512 = strstr(macros, "#define __AVX512F__ ") != NULL;
-  bool avx2 = strstr(macros, "#define __AVX2__ ") && strstr(macros, "#define __FMA__ ");
+  bool x86 = strstr(macros, "#define __x86_64__ ") != NULL;
   bool arm = strstr(macros, "#define __aarch64__ ") != NULL;
+  o->fma_march = o->fma_features = NULL;
+  if (x86 && !strstr(macros, "#define __FMA__ ")) {
+    int status;
+    const char *more = macros_of(c, o->cc, "-march=" FMA_MARCH, &status);
+    if (more) o->fma_march = FMA_MARCH, o->fma_features = features_of(a, more);
+  }
   CpuTarget *t = ARENA_NEW(a, CpuTarget);
   *t = (CpuTarget){
       .t = {.name = "cpu",
@@ -121,7 +130,7 @@ const Target *target_cpu(Ctx *c, CodegenOptions *o) {
             .can_fuse = cpu_can_fuse,
             .max_fused_ops = 64},
       .vector = avx512 ? 64
-                : avx2 ? 32
+                : x86  ? 32
                        : 16,
       .vectors = avx512 || arm ? 4 : 2,
       .rows = 6,

@@ -24,9 +24,12 @@ struct Tables {
 
 /* Prints all entries of g->m into the texts; g, print, step and target are given. */
 void tables_make(Tables *t);
-/* Writes them: `symbol` is the name of the GcProgram, march what it needs of the processor, `extra`
-   its last initialisers, ", &cuda, &gc_program_cpu", or "". */
-void tables_write(Tables *t, FILE *f, const char *symbol, const char *march, const char *extra);
+/* Writes them: `symbol` is the name of the GcProgram, march what it needs of the processor, faster
+   the symbol of the same program compiled for more instructions, or NULL, `extra` its last
+   initialisers,
+   ", &cuda, &gc_program_cpu", or "". */
+void tables_write(Tables *t, FILE *f, const char *symbol, const char *march, const char *faster,
+                  const char *extra);
 
 /* The CPU's, where another target's is the first. */
 #define CPU_PROGRAM "gc_program_cpu"

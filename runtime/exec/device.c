@@ -9,7 +9,7 @@
 const GcProgram *program_for(const char *target) {
   const GcProgram *p = &gc_program;
   while (p && strcmp(p->target, target) != 0) p = p->next;
-  return p;
+  return cpu_fastest(p);
 }
 
 static void targets_text(char *out, size_t room) {

@@ -16,10 +16,17 @@
 #define GC_BRANCH __asm__ volatile("")
 /* The compilers' own names of instructions: reading <immintrin.h> takes longer than all else that the
    compiler reads, and every file is compiled with it. */
+/* An x86-64 without FMA has the vectors of the least one with it, as pairs of registers, so that a program's text for
+   both is one. */
 #if defined(__AVX512F__)
+#define GC_AVX512
 #define VW 16
 #elif defined(__AVX2__) && defined(__FMA__)
+#define GC_AVX2
 #define VW 8
+#elif defined(__x86_64__)
+#define VW 8
+#pragma GCC diagnostic ignored "-Wpsabi" /* of how vectors are passed: no function here is called from elsewhere */
 #elif defined(__ARM_NEON) && defined(__aarch64__)
 #include <arm_neon.h>
 #define VW 4
@@ -46,7 +53,7 @@ typedef i32 Vi32 __attribute__((vector_size(VBYTES), may_alias));
 typedef i64 Vi64 __attribute__((vector_size(VBYTES), may_alias));
 typedef u8 Vu8 __attribute__((vector_size(VBYTES), may_alias));
 
-#if defined(__AVX512F__)
+#if defined(GC_AVX512)
 enum { GC_ROUND_CURRENT = 4 }; /* the rounding mode of the thread */
 INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)__builtin_ia32_vfmaddps512_mask(a, b, c, -1, GC_ROUND_CURRENT); }
 INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)__builtin_ia32_vfmaddpd512_mask(a, b, c, -1, GC_ROUND_CURRENT); }
@@ -59,7 +66,7 @@ INL Vf64 vmax_f64(Vf64 a, Vf64 b) { return (Vf64)__builtin_ia32_maxpd512_mask(a,
 #endif
 INL Vf32 splat_f32(f32 s) { return (Vf32){s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s}; }
 INL Vf64 splat_f64(f64 s) { return (Vf64){s, s, s, s, s, s, s, s}; }
-#elif defined(__AVX2__) && defined(__FMA__)
+#elif defined(GC_AVX2)
 INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)__builtin_ia32_vfmaddps256(a, b, c); }
 INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)__builtin_ia32_vfmaddpd256(a, b, c); }
 INL Vf32 vmax_f32(Vf32 a, Vf32 b) { return (Vf32)__builtin_ia32_maxps256(a, b); }
@@ -75,9 +82,10 @@ INL Vf64 splat_f64(f64 s) { return (Vf64)vdupq_n_f64(s); }
 typedef f64 Half64 __attribute__((vector_size(16), may_alias));
 typedef i64 Half64i __attribute__((vector_size(16), may_alias));
 typedef f32 Half32 __attribute__((vector_size(8), may_alias));
+typedef f32 Quad32 __attribute__((vector_size(16), may_alias));
 #define GC_LOW(v) __builtin_convertvector((Half32){(v)[0], (v)[1]}, Half64)
 #define GC_HIGH(v) __builtin_convertvector((Half32){(v)[2], (v)[3]}, Half64)
-#define GC_JOIN(lo, hi) ((Vf32){(f32)(lo)[0], (f32)(lo)[1], (f32)(hi)[0], (f32)(hi)[1]})
+#define GC_JOIN(lo, hi) ((Quad32){(f32)(lo)[0], (f32)(lo)[1], (f32)(hi)[0], (f32)(hi)[1]})
 /* Two of a b + c, where p = a b is exact in f64: the sum is rounded to odd, so that rounding it once more, to f32, rounds
    as if once (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). What the rounded sum misses is
    exact (Knuth's TwoSum); where it misses something and its last bit is even, it becomes the odd neighbour on that
@@ -88,7 +96,7 @@ INL Half64 sum_to_odd(Half64 p, Half64 c) {
   const Half64i step = ((less - more) ^ below) - below; /* of the magnitude: +1, -1 or 0 */
   return (Half64)((Half64i)s + (step & (odd - 1)));
 }
-static __attribute__((noinline)) Vf32 fma_with_care(Vf32 a, Vf32 b, Vf32 c) {
+static __attribute__((noinline)) Quad32 fma_with_care(Quad32 a, Quad32 b, Quad32 c) {
   const Half64 lo = sum_to_odd(GC_LOW(a) * GC_LOW(b), GC_LOW(c)), hi = sum_to_odd(GC_HIGH(a) * GC_HIGH(b), GC_HIGH(c));
   return GC_JOIN(lo, hi);
 }
@@ -96,7 +104,7 @@ static __attribute__((noinline)) Vf32 fma_with_care(Vf32 a, Vf32 b, Vf32 c) {
 #include <emmintrin.h>
 /* The sum rounded twice, which is wrong only where the f64 lies half way between two f32, or where f32 has fewer bits:
    then with care. */
-INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) {
+INL Quad32 fma_quad(Quad32 a, Quad32 b, Quad32 c) {
   const __m128 x = (__m128)a, y = (__m128)b, z = (__m128)c;
   const __m128d lo = _mm_add_pd(_mm_mul_pd(_mm_cvtps_pd(x), _mm_cvtps_pd(y)), _mm_cvtps_pd(z));
   const __m128d hi = _mm_add_pd(_mm_mul_pd(_mm_cvtps_pd(_mm_movehl_ps(x, x)), _mm_cvtps_pd(_mm_movehl_ps(y, y))),
@@ -108,24 +116,34 @@ INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) {
   /* 0 < size <= 2^-126, by signed integers: 0 becomes the largest one, 1 the smallest */
   const __m128i tiny = _mm_cmplt_epi32(_mm_add_epi32(size, _mm_set1_epi32(0x7fffffff)), _mm_set1_epi32((int)0x80800000u));
   if (__builtin_expect(_mm_movemask_epi8(_mm_or_si128(half, tiny)), 0)) return fma_with_care(a, b, c);
-  return (Vf32)r;
+  return (Quad32)r;
 }
 #elif defined __FP_FAST_FMAF
-INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) {
-  for (int i = 0; i < VW; i++) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+INL Quad32 fma_quad(Quad32 a, Quad32 b, Quad32 c) {
+  for (int i = 0; i < 4; i++) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
   return c;
 }
 #else
-INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return fma_with_care(a, b, c); }
+INL Quad32 fma_quad(Quad32 a, Quad32 b, Quad32 c) { return fma_with_care(a, b, c); }
 #endif
+typedef union Quads {
+  Vf32 v;
+  Quad32 q[VW / 4];
+} Quads;
+INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) {
+  const Quads x = {a}, y = {b};
+  Quads z = {c};
+  for (int i = 0; i < VW / 4; i++) z.q[i] = fma_quad(x.q[i], y.q[i], z.q[i]);
+  return z.v;
+}
 INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) {
   for (int i = 0; i < VW / 2; i++) c[i] = __builtin_fma(a[i], b[i], c[i]);
   return c;
 }
-INL Vf32 splat_f32(f32 s) { return (Vf32){s, s, s, s}; }
-INL Vf64 splat_f64(f64 s) { return (Vf64){s, s}; }
+INL Vf32 splat_f32(f32 s) { return s - (Vf32){0}; }
+INL Vf64 splat_f64(f64 s) { return s - (Vf64){0}; }
 #endif
-#if !defined(__AVX512F__) && !(defined(__AVX2__) && defined(__FMA__))
+#if !defined(GC_AVX512) && !defined(GC_AVX2)
 INL Vf32 vmax_f32(Vf32 a, Vf32 b) { /* a > b ? a : b, as the others */
   const Vi32 m = a > b;
   return (Vf32)(((Vi32)a & m) | ((Vi32)b & ~m));

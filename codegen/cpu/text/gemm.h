@@ -100,7 +100,7 @@ enum { PACK_AHEAD = 16 };
 #else
 #define GC_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (GcLanes){__VA_ARGS__})
 #endif
-#if defined(__AVX512F__)
+#if defined(GC_AVX512)
 /* in every four of a and b */
 typedef Vi32 GcLanes;
 #define GC_FOURS(a, b, i, j, k, l)                                                                \
@@ -139,7 +139,7 @@ INL void transpose16_f32(const f32 *restrict b, long ld, f32 *restrict p, long t
     gc_store16(p + (i + 12) * to, GC_HALVES(s[i + 4], s[i + 12], 1));
   }
 }
-#elif defined(__AVX2__)
+#elif defined(GC_AVX2)
 typedef f32 GcEight __attribute__((vector_size(32), may_alias));
 typedef i32 GcLanes __attribute__((vector_size(32), may_alias));
 /* in both fours of a and b */
