@@ -1,0 +1,47 @@
+#!/bin/sh
+# The runtime's threads and a generated program under ThreadSanitizer: barriers, streams and loops order all that
+# they share; and without the barriers it reports races, so that its silence means something.
+# usage: tsan.sh GC SOURCE_DIR SCRATCH CC
+set -eu
+gc=$1 here=$2 cc=$4
+rm -rf "$3" && mkdir -p "$3" && cd "$3"
+cat >net.g <<'END'
+entry train(x : f32[32, 64], t : f32[32, 8]) {
+  h = relu(linear(x, 96) as a)
+  s = 0 * x[0]
+  scan i in 0..4 { s = tanh(s + 0.5) }
+  loss = mean((linear(h, 8) as b - t) ** 2) + 0.001 * mean(s)
+  minimize loss with adam(0.01)
+  return loss
+}
+entry two(x : f32[32, 64]) { return y = tanh(linear(x, 96) as a), z = relu(linear(x, 80) as c) }
+END
+flags="-std=c17 -D_GNU_SOURCE -O1 -g -fsanitize=thread -ffp-contract=off -fopenmp -I$here -I$here/runtime"
+echo 'int main(void) { return 0; }' >none.c
+if ! "$cc" -fsanitize=thread none.c -o none 2>/dev/null || ! ./none; then
+  echo "NOT TESTED: $cc has no ThreadSanitizer that runs here"
+  exit 77
+fi
+find "$here/runtime" -name '*.c' ! -name main.c >sources.txt
+mkdir parts
+{ cat sources.txt; echo "$here/tests/runtime/tsan.c"; } | while read -r file; do # files of two rooms may have one name
+  # shellcheck disable=SC2086
+  "$cc" $flags -c "$file" -o "parts/$(echo "$file" | tr / _).o"
+done
+build() { # build NAME: of NAME.c
+  # shellcheck disable=SC2086
+  "$cc" $flags -march=x86-64 "$1.c" parts/*.o -o "$1" -lz -lm -pthread -Wl,--wrap=team_available
+}
+for streams in 1 2; do
+  "$gc" net.g -O2 --streams=$streams -march=x86-64 --emit=c -o net$streams.c
+  build net$streams
+  ./net$streams >out.txt 2>&1 || { echo "FAILED: $streams streams:"; head -60 out.txt; exit 1; }
+  [ "$(sort -u out.txt | wc -l)" = 1 ] || { echo 'FAILED: the loss depends on the threads:'; cat out.txt; exit 1; }
+done
+sed -E '/^static const GcStep /,/^};/s/(_a[0-9]+, [0-9]+), [0-9]+, /\1, 0, /' net1.c >loose.c
+cmp -s net1.c loose.c && { echo 'FAILED: no barrier was taken away'; exit 1; }
+build loose
+if ./loose >out.txt 2>&1 || ! grep -q 'data race' out.txt; then
+  echo 'FAILED: without barriers no race was reported'
+  exit 1
+fi
