@@ -23,4 +23,6 @@ static inline bool checked_mul(uint64_t a, uint64_t b, uint64_t *out) {
 static inline uint64_t align_up(uint64_t a, uint64_t align) {
   return (a + align - 1) & ~(align - 1);
 }
+
+static inline uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 #endif

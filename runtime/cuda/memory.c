@@ -8,8 +8,6 @@
 
 enum { RESULT_ALIGN = 64 };
 
-static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
 static bool add_aligned(uint64_t *sum, uint64_t bytes, uint64_t align) {
   uint64_t padded;
   return checked_add(bytes, align - 1, &padded) && checked_add(*sum, padded & ~(align - 1), sum);

@@ -8,8 +8,6 @@
 
 enum { SLACK = 4096, PAGE = 4096 };
 
-static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
 static bool region(uint64_t bytes, uint64_t *out) {
   uint64_t n;
   if (!checked_add(bytes, SLACK + PAGE - 1, &n)) return false;

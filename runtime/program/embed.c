@@ -162,8 +162,6 @@ bool embed_reset(GcModel *m, uint64_t seed) {
 
 /* ---- open and close ---- */
 
-static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
 /* Of the host; where steps run on a device it has the globals and its own tables alone. */
 static bool sizes(const GcProgram *p, Sizes *s, Err *e) {
   int threads = team_available();
