@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "codegen/build/cache.h"
 #include "codegen/build/library.h"
+#include "codegen/build/output.h"
 #include "codegen/build/process.h"
 #include "codegen/codegen.h"
 
@@ -93,12 +94,10 @@ static bool write_cuda(Build *b, const char *path) {
 
 /* A place that cannot be written is told before the C compiler runs. */
 static bool can_write(Build *b) {
-  FILE *f = fopen(b->binary, "w");
-  if (f) return fclose(f) == 0;
-  return environment_error(b, "cannot write", b->out);
+  return output_can_replace(b->out) || environment_error(b, "cannot write", b->out);
 }
 
-static void end(Build *b, bool ok);
+static void end(Build *b);
 
 /* ---- the C compiler ---- */
 
@@ -164,7 +163,7 @@ static void say(const Build *b, const char *const *argv) {
   fputc('\n', stderr);
 }
 
-static void end(Build *b, bool ok);
+static void end(Build *b);
 
 /* Nothing to say of a tool that succeeded. */
 static bool judge(Build *b, const ProcessJob *job, const char *path) {
@@ -184,7 +183,7 @@ static bool judge(Build *b, const ProcessJob *job, const char *path) {
     *b->code = 3;
     return false;
   }
-  end(b, false);
+  end(b);
   gc_bug(b->c, "the C compiler '%s' rejects the generated source", b->o->cc);
 }
 
@@ -307,7 +306,7 @@ static bool begin(Build *b) {
     process_guard_end(&b->guard);
     return false;
   }
-  b->binary = intern_printf(b->c, "%s.tmp%ld", b->out, (long)getpid());
+  b->binary = file_in(b, "program");
   return true;
 }
 
@@ -320,12 +319,12 @@ static bool make(Build *b, Module *m, const Target *t) {
   return ok && compile_and_link(b);
 }
 
-static bool move(Build *b, const char *from, const char *to) {
-  return rename(from, to) == 0 || environment_error(b, "cannot write", to);
+/* From the folder of this run, which is private, to where it is wanted. */
+static bool place(Build *b, const char *from, const char *to, bool program) {
+  return output_place(from, to, program) || environment_error(b, "cannot write", to);
 }
 
-static void end(Build *b, bool ok) {
-  if (!ok) unlink(b->binary);
+static void end(Build *b) {
   for (uint32_t i = 0; i < b->files.n; i++) unlink(b->files.at[i]);
   rmdir(b->dir);
   process_guard_end(&b->guard); /* does not come back where gc was interrupted */
@@ -334,8 +333,8 @@ static void end(Build *b, bool ok) {
 bool codegen_exe(Module *m, const Target *t, CodegenOptions *o, const char *out, int *code) {
   Build b = {.c = m->ctx, .a = ctx_arena(m->ctx), .o = o, .out = out, .code = code};
   if (!begin(&b)) return false;
-  bool ok = make(&b, m, t) && move(&b, b.binary, out);
-  end(&b, ok);
+  bool ok = make(&b, m, t) && place(&b, b.binary, out, true);
+  end(&b);
   return ok;
 }
 
@@ -383,15 +382,12 @@ bool codegen_lib(Module *m, const Target *t, CodegenOptions *o, const char *out,
   const char *name = codegen_lib_name(b.c, out), *slash = strrchr(out, '/');
   const char *header =
       intern_printf(b.c, "%.*s%s.h", slash ? (int)(slash + 1 - out) : 0, out, name);
-  const char *placed = intern_printf(b.c, "%s.tmp%ld", header, (long)getpid());
   if (!may_replace(&b, header) || !begin(&b)) return false;
   const char *model = file_in(&b, "model.h");
   b.api = file_in(&b, "api.c");
   bool ok = write_api(&b, m, name, model, b.api) && make(&b, m, t) &&
-            write_api(&b, m, name, placed, b.api) && move(&b, placed, header) &&
-            move(&b, b.binary, out);
-  if (ok && o->save_temps) ok = write_api(&b, m, name, model, intern_printf(b.c, "%s.api.c", out));
-  if (!ok) unlink(placed);
-  end(&b, ok);
+            place(&b, model, header, false) && place(&b, b.binary, out, true);
+  if (ok && o->save_temps) ok = place(&b, b.api, intern_printf(b.c, "%s.api.c", out), false);
+  end(&b);
   return ok;
 }

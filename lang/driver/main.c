@@ -2,9 +2,9 @@
    asked. Contract: exit codes 0 done, 1 the program is wrong, 2 the command line is wrong, 3 the
    environment is, 70 an internal error; what was wrong has been said once, and a failing run leaves
    no output. */
+#include "codegen/build/output.h"
 #include "codegen/codegen.h"
 #include "lang/driver/command.h"
-#include "lang/driver/output.h"
 #include "passes/passes.h"
 
 #include <errno.h>

@@ -1,0 +1,159 @@
+/* Writes a file so that a failing run leaves nothing behind and an old file stays as it was.
+   Contract: see output.h. The bytes are complete before the file is created. They are written to a
+   file without a name where the file system has such, so that a killed gc leaves nothing; else to
+   one of a random name that nobody had before. */
+#define _GNU_SOURCE
+#include "codegen/build/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A file on its way to `path`. */
+typedef struct Temporary {
+  char *path, *name; /* name: of the file until it is renamed */
+  int fd;
+  bool unnamed;
+} Temporary;
+
+/* The path behind symbolic links; a link to what is not there yet is replaced. Malloc'ed, or NULL.
+ */
+static char *target_of(const char *path) {
+  char *whole = realpath(path, NULL);
+  return whole ? whole : strdup(path);
+}
+
+static bool begin(Temporary *t, const char *path) {
+  *t = (Temporary){.fd = -1, .path = target_of(path)};
+  size_t n = t->path ? strlen(t->path) : 0;
+  t->name = malloc(n + 8);
+  if (!t->path || !t->name) return false;
+  char *slash = strrchr(t->path, '/');
+  snprintf(t->name, n + 8, "%.*s", slash ? (int)(slash - t->path) + 1 : 1, slash ? t->path : ".");
+  t->unnamed = access("/proc/self/fd", X_OK) == 0;
+  if (t->unnamed) t->fd = open(t->name, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  t->unnamed = t->fd >= 0;
+  snprintf(t->name, n + 8, "%s.XXXXXX", t->path);
+  if (!t->unnamed) t->fd = mkostemp(t->name, O_CLOEXEC);
+  return t->fd >= 0;
+}
+
+static void end(Temporary *t) {
+  int error = errno;
+  if (t->fd >= 0) close(t->fd);
+  free(t->path);
+  free(t->name);
+  errno = error;
+}
+
+static void drop(Temporary *t) {
+  int error = errno;
+  if (t->fd >= 0 && !t->unnamed) unlink(t->name);
+  errno = error;
+  end(t);
+}
+
+static bool write_whole(int fd, const char *bytes, size_t n) {
+  while (n) {
+    ssize_t w = write(fd, bytes, n);
+    if (w < 0 && errno == EINTR) continue;
+    if (w <= 0) return false;
+    bytes += w, n -= (size_t)w;
+  }
+  return true;
+}
+
+/* A name for a file that has none yet: mkstemp finds one that nobody has, which linkat then takes.
+ */
+static bool give_name(Temporary *t) {
+  char self[40];
+  snprintf(self, sizeof self, "/proc/self/fd/%d", t->fd);
+  for (int tries = 0; tries < 100; tries++) {
+    size_t n = strlen(t->name);
+    memcpy(t->name + n - 6, "XXXXXX", 6);
+    int fd = mkostemp(t->name, O_CLOEXEC);
+    if (fd < 0) return false;
+    close(fd);
+    unlink(t->name);
+    if (linkat(AT_FDCWD, self, AT_FDCWD, t->name, AT_SYMLINK_FOLLOW) == 0) {
+      t->unnamed = false;
+      return true;
+    }
+    if (errno != EEXIST) return false;
+  }
+  return false;
+}
+
+bool output_replace(const char *path, const char *bytes, size_t n, bool program) {
+  Temporary t;
+  struct stat old;
+  mode_t mask = umask(0);
+  umask(mask);
+  mode_t mode = (program ? 0777 : 0666) & ~mask;
+  bool ok = begin(&t, path);
+  if (ok && stat(t.path, &old) == 0) mode = (old.st_mode & 07777) | (program ? mode & 0111 : 0);
+  ok = ok && write_whole(t.fd, bytes, n) && fchmod(t.fd, mode) == 0 && fsync(t.fd) == 0;
+  ok = ok && (!t.unnamed || give_name(&t)) && rename(t.name, t.path) == 0;
+  if (ok)
+    end(&t);
+  else
+    drop(&t);
+  return ok;
+}
+
+bool output_place(const char *from, const char *path, bool program) {
+  FILE *f = fopen(from, "rb");
+  struct stat st;
+  if (!f) return false;
+  char *bytes = fstat(fileno(f), &st) == 0 ? malloc((size_t)st.st_size + 1) : NULL;
+  bool ok = bytes && fread(bytes, 1, (size_t)st.st_size, f) == (size_t)st.st_size;
+  fclose(f);
+  ok = ok && output_replace(path, bytes, (size_t)st.st_size, program);
+  int error = errno;
+  free(bytes);
+  errno = error;
+  return ok;
+}
+
+bool output_can_replace(const char *path) {
+  Temporary t;
+  bool ok = begin(&t, path);
+  drop(&t);
+  return ok;
+}
+
+static bool failed(const char *path) {
+  fprintf(stderr, "gc: error: cannot write %s: %s\n", path, strerror(errno));
+  return false;
+}
+
+static bool write_to(FILE *f, const char *text, size_t n) {
+  return fwrite(text, 1, n, f) == n && fflush(f) == 0;
+}
+
+bool output_write(const char *path, const char *text, size_t n) {
+  if (!path || strcmp(path, "-") == 0)
+    return write_to(stdout, text, n) || failed("the standard output");
+  struct stat st;
+  if (stat(path, &st) != 0 || S_ISREG(st.st_mode))
+    return output_replace(path, text, n, false) || failed(path);
+  FILE *f = fopen(path, "wb");
+  if (!f) return failed(path);
+  bool ok = write_to(f, text, n);
+  return (fclose(f) == 0 && ok) || failed(path);
+}
+
+bool output_is_replaceable(const char *path) {
+  struct stat st;
+  return stat(path, &st) != 0 || S_ISREG(st.st_mode);
+}
+
+bool output_is_input(const char *output, const char *input) {
+  struct stat a, b;
+  return stat(output, &a) == 0 && stat(input, &b) == 0 && S_ISREG(a.st_mode) &&
+         a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}

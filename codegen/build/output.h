@@ -1,0 +1,22 @@
+/* Files that gc writes: whole or not at all. */
+#ifndef GC_CODEGEN_OUTPUT_H
+#define GC_CODEGEN_OUTPUT_H
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Replaces a file by these bytes in one step, behind symbolic links, which stay; an old file keeps
+   its mode, a new one may be run if `program` says so. False with errno set; the old file is as it
+   was. */
+bool output_replace(const char *path, const char *bytes, size_t n, bool program);
+/* The same with the bytes of another file. */
+bool output_place(const char *from, const char *path, bool program);
+/* Whether a file can be created there; else errno is set. */
+bool output_can_replace(const char *path);
+/* output_replace; a path that is no regular file (a device, a pipe) is written directly, NULL and
+   "-" are the standard output. False after a message: exit code 3. */
+bool output_write(const char *path, const char *text, size_t n);
+/* Nothing is there, or a file that an executable may be renamed over: no device, no directory. */
+bool output_is_replaceable(const char *path);
+/* The same file, by whatever name. */
+bool output_is_input(const char *output, const char *input);
+#endif
