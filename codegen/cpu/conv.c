@@ -56,7 +56,7 @@ static bool is_run(const Conv *v) { return v->c.groups == 1 && !v->back && v->c.
 static Tile tile_new(const Conv *v, int rows, int64_t width) {
   int taps = (int)v->c.h.taps;
   return (Tile){
-      .rows = rows, .width = width, .lb = v->lb, .lk = 1, .ask = (rows + taps - 1) / taps};
+      .rows = rows, .width = width, .lb = v->lb, .lk = 1, .prefetch = (rows + taps - 1) / taps};
 }
 
 /* Pixels [i0, i0 + rows) of a phase. */

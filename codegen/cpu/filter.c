@@ -35,7 +35,7 @@ enum {
   PACK_USES = 32,       /* tiles of a panel of dy that pay for packing it */
   PACK_BYTES = 1 << 18, /* of the buffer, which is on the stack */
   X_BYTES = 1 << 19,    /* of the buffer of x, which is there, too */
-  X_AHEAD = 8           /* pixels of x are asked for so early */
+  X_PREFETCH = 8        /* pixels of x are prefetched so early */
 };
 
 /* Filters that a group's gradient is wanted as: what its root makes, whatever comes behind. */
@@ -145,7 +145,7 @@ static void print_unit(const Filter *f, Text *x) {
   print_place(f, x);
 }
 
-/* The next tile's channels of a pixel are asked for, a line of them ahead: pixels with many
+/* The next tile's channels of a pixel are prefetched, a line of them ahead: pixels with many
    channels lie too far apart for the processor to foresee them. */
 static Tile tile_new(const Filter *f, int rows, int64_t width) {
   int64_t ahead = f->tiles > 1 && !f->block && f->c.cin > rows + LINE ? rows + LINE : 0;
@@ -367,7 +367,7 @@ static void print_block_of_x(const Filter *f, Text *x) {
   text_open(x, "for (long t = block; t < block + few; t++) {");
   text_line(x, "const f32 *row = from + t * %lld + (t > %lld ? t - %lld : 0);", (long long)f->rows,
             (long long)f->low, (long long)f->low);
-  text_line(x, "GC_AHEAD(row, %lld);", X_AHEAD * step);
+  text_line(x, "GC_PREFETCH(row, %lld);", X_PREFETCH * step);
   text_line(x, "__builtin_memcpy(to + (t - block) * %lld, row, %lld * sizeof(f32));",
             (long long)(window_chunk_pixels(&f->c) * f->la), (long long)f->la);
   for (int i = 0; i < 4; i++) text_close(x, "}");

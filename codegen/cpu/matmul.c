@@ -14,9 +14,10 @@ enum {
   A_BLOCK = 4 << 20, /* bytes of A near while panels of B go by: B is packed once a block */
   A_NEAR = 1 << 20,  /* bytes of A that stay near while panels of B go by */
   GROUP = 256 << 10, /* bytes of panels that stay near while tiles of A go by */
-  B_NEAR = 1 << 20,  /* bytes of B: of more, the next panel is asked for in time */
-  ASK_LEAST = 8, /* rows of it that a tile asks for: one for each of its own, to ask for C too */
-  ASK_MOST = 64,
+  B_NEAR = 1 << 20,  /* bytes of B: of more, the next panel is prefetched */
+  /* rows of it that a tile prefetches: at least one for each of its own, to prefetch C too */
+  PREFETCH_LEAST = 8,
+  PREFETCH_MOST = 64,
   PACK_ROWS = 384,     /* rows that pay for packing a panel of B */
   PACK_DEEP = 64,      /* the same where a panel has more rows than the nearest cache has lines */
   PACK_COLUMNS = 32,   /* of B: fewer do not pay for packing A^T */
@@ -62,15 +63,15 @@ static int addend_of(const Group *g, const Op *mm, int64_t depth) {
   return product_value(g, g->arg[x])->layout == product_value(g, g->yield[0])->layout ? x : -1;
 }
 
-/* Rows of the next panel for each tile of a block to ask for, as many as make the whole of it: a
+/* Rows of the next panel for each tile of a block to prefetch, as many as make the whole of it: a
    power of two, so that they lie in one panel of a B that is stored in panels the other way. Not
    beside a packed A, which fills the near cache. */
-static int64_t rows_to_ask(const Product *p, const Layout *l) {
+static int64_t rows_to_prefetch(const Product *p, const Layout *l) {
   if (p->converted || p->pack_a || p->group >= p->np || p->k * p->n * dtype_size(p->dt) <= B_NEAR)
     return 0;
   if (p->tb && !l && p->chain < p->k) return 0; /* no rows: columns that lie apart */
-  int64_t rows = ASK_LEAST;
-  while (rows < ASK_MOST && rows * p->block < p->chain) rows *= 2;
+  int64_t rows = PREFETCH_LEAST;
+  while (rows < PREFETCH_MOST && rows * p->block < p->chain) rows *= 2;
   if (p->block == 1 || rows > p->chain || (p->tb && l && l->nr % rows)) return 0;
   return rows;
 }
@@ -138,7 +139,7 @@ static Product product_of(const Target *t, const Group *g) {
   int64_t a_rows = p.block * tallest(&p) < p.m ? p.block * tallest(&p) : p.m;
   if (p.k > DEPTH && !p.partial && p.group < p.np && a_rows * p.k * dtype_size(p.dt) > A_NEAR)
     p.chains = true;
-  p.ask = rows_to_ask(&p, vb->layout);
+  p.prefetch = rows_to_prefetch(&p, vb->layout);
   p.flops = 2 * (uint64_t)p.batch * (uint64_t)p.m * (uint64_t)p.n * (uint64_t)p.k;
   if (p.flops / 2 < SERIAL_WORK * 4)
     p.split = SERIAL, p.units = 1;
@@ -165,7 +166,7 @@ static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t
   const char *shape =
       intern_printf(g->ctx, "%s, %s, %lld, %lld, %lldL, %lldL, %lldL", name, p->T, (long long)rows,
                     (long long)width, (long long)li, (long long)lk, (long long)lb);
-  gen_helper(g, keep ? intern_printf(g->ctx, "GC_TILE_KEEPING(%s, %d)\n", shape, p->nr)
+  gen_helper(g, keep ? intern_printf(g->ctx, "GC_TILE_PACKING(%s, %d)\n", shape, p->nr)
                      : intern_printf(g->ctx, "GC_TILE(%s)\n", shape));
   return name;
 }
@@ -222,7 +223,7 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
 
 /* Asks for what the epilogue reads and writes of a tile while the product is computed: its rows lie
    too far apart for the hardware to know. */
-static void print_asking(Text *x, const Group *gr, const Product *p, int64_t width) {
+static void print_prefetches(Text *x, const Group *gr, const Product *p, int64_t width) {
   const Type *c = product_value(gr, gr->root->results[0])->type;
   text_open(x, p->partial ? "if (k0 + depth == %lld) {" : "{", (long long)p->k);
   text_open(x, "for (long r = 0; r < rows; r++) {");
@@ -237,7 +238,7 @@ static void print_asking(Text *x, const Group *gr, const Product *p, int64_t wid
     if (!out && group_arg(gr, v) != i) continue;
     int size = dtype_size(value_type(gr->e, v)->dtype);
     for (int64_t j = 0; j < width; j += 64 / size)
-      text_line(x, "GC_AHEAD(%s%d, %s + %lld%s);", out ? "out" : "in", out ? i - gr->nin : i,
+      text_line(x, "GC_PREFETCH(%s%d, %s + %lld%s);", out ? "out" : "in", out ? i - gr->nin : i,
                 product_value(gr, v)->layout ? "panel" : "flat", (long long)j, out ? ", 1" : "");
   }
   text_close(x, "}");
@@ -287,24 +288,25 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
                         ? intern_printf(g->ctx, "(const %s *)in%d + (c - out0)", p->T, p->addend)
                     : p->k > DEPTH ? "k0 == 0 ? NULL : c"
                                    : "NULL";
-  const char *soon = "NULL, 0, 0";
-  if (p->ask) {
-    product_ask(g, gr, x, p);
-    const char *every = intern_printf(g->ctx, "%lldL", (long long)(p->chain / p->ask));
+  const char *prefetch = "NULL, 0, 0";
+  if (p->prefetch) {
+    product_prefetch(g, gr, x, p);
+    const char *interval = intern_printf(g->ctx, "%lldL", (long long)(p->chain / p->prefetch));
     if (p->k % p->chain) /* the last chain is shorter */
-      every = intern_printf(g->ctx, "(depth < %lld ? 1 : depth / %lld)", (long long)p->ask,
-                            (long long)p->ask);
-    soon = intern_printf(g->ctx, "soon, %lldL, %s",
-                         (long long)(p->tb || p->b_panels ? p->nr : p->n), every);
+      interval = intern_printf(g->ctx, "(depth < %lld ? 1 : depth / %lld)", (long long)p->prefetch,
+                               (long long)p->prefetch);
+    prefetch = intern_printf(g->ctx, "prefetch, %lldL, %s",
+                             (long long)(p->tb || p->b_panels ? p->nr : p->n), interval);
   }
-  const char *call = intern_printf(g->ctx, "(%s, b, c, %s, depth, %s, %s);", a, ld, old, soon);
-  if (p->epilogue) print_asking(x, gr, p, width);
+  const char *call = intern_printf(g->ctx, "(%s, b, c, %s, depth, %s, %s);", a, ld, old, prefetch);
+  if (p->epilogue) print_prefetches(x, gr, p, width);
   if (p->keep) {
     long long n = p->n;
     text_line(x, "const %s *from = B + k0 * %lld + n;", p->T, n);
     text_open(x, "if (i == i0) {");
-    print_calls(g, x, p, width, true,
-                intern_printf(g->ctx, "(%s, from, c, %s, depth, %s, %s, b);", a, ld, old, soon));
+    print_calls(
+        g, x, p, width, true,
+        intern_printf(g->ctx, "(%s, from, c, %s, depth, %s, %s, b);", a, ld, old, prefetch));
     x->indent--;
     text_open(x, "} else {");
   }

@@ -1,4 +1,4 @@
-/* Prints how operands of a product come near: packed, converted, asked for. Contract: within the
+/* Prints how operands of a product come near: packed, converted, prefetched. Contract: within the
    loops of cpu_matmul, whose variables the texts use: blocks of tiles i0 to i1, groups of panels g0
    to g1, chains of `depth` from k0 on. Algorithm: see text/gemm.h. */
 #include "codegen/cpu/product.h"
@@ -76,7 +76,7 @@ void product_pack_a(Gen *g, Text *x, const Product *p) {
   const char *row =
       intern_printf(g->ctx, "A + (k%s) * %lld + m", p->chains ? " + k0" : "", (long long)p->m);
   text_open(x, "for (long k = k1; k < k2; k++) {");
-  text_line(x, "__builtin_prefetch(%s + PACK_AHEAD * %lld);", row, (long long)p->m);
+  text_line(x, "__builtin_prefetch(%s + A_PREFETCH * %lld);", row, (long long)p->m);
   text_line(x, "__builtin_memcpy(packed_a + ((i - i0) * %lld + k) * %d, %s, %d * sizeof(%s));",
             (long long)packed_depth(p), A_STRIDE, row, A_STRIDE, p->T);
   text_close(x, "}");
@@ -104,13 +104,13 @@ void product_convert_a(Gen *g, Text *x, const Product *p) {
   text_close(x, "}");
 }
 
-/* Rows that this tile asks for, of the panel that its place in the next group, or chain, meets. */
-void product_ask(Gen *g, const Group *gr, Text *x, const Product *p) {
+/* Rows that this tile prefetches, of the panel that the next group, or chain, has in its place. */
+void product_prefetch(Gen *g, const Group *gr, Text *x, const Product *p) {
   const Layout *l = product_value(gr, gr->arg[p->b])->layout;
-  long long nr = p->nr, kk = p->k, n = p->n, group = p->group, ask = p->ask;
+  long long nr = p->nr, kk = p->k, n = p->n, group = p->group, prefetch = p->prefetch;
   const char *first = p->split == BY_PANEL ? "u0" : "0";
   const char *last = p->split == BY_PANEL ? "u1" : intern_printf(g->ctx, "%lld", (long long)p->np);
-  text_line(x, "const long ahead = (i - i0) * %lld;", ask);
+  text_line(x, "const long ahead = (i - i0) * %lld;", prefetch);
   if (kk <= DEPTH)
     text_line(x, "const long q1 = q + %lld, k1 = 0;", group);
   else if (p->chains)
@@ -126,6 +126,6 @@ void product_ask(Gen *g, const Group *gr, Text *x, const Product *p) {
                           l->nr, l->nr, n, nr * l->nr, l->nr, nr)
       : p->tb || p->b_panels ? intern_printf(g->ctx, "(q1 * %lld + k1 + ahead) * %lld", kk, nr)
                              : intern_printf(g->ctx, "(k1 + ahead) * %lld + q1 * %lld", n, nr);
-  text_line(x, "const %s *soon = q1 < %s && k1 + ahead < %lld && ahead < %lld ? B + %s : NULL;",
+  text_line(x, "const %s *prefetch = q1 < %s && k1 + ahead < %lld && ahead < %lld ? B + %s : NULL;",
             p->T, last, kk, (long long)p->chain, at);
 }

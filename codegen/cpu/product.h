@@ -33,8 +33,8 @@ typedef struct Product {
   int64_t np;    /* panels */
   int64_t tiles; /* row tiles: `low` of `rows`, then of rows + 1 */
   int64_t rows, low;
-  int64_t block; /* tiles of a block of A */
-  int64_t ask;   /* rows of the next panel that a tile asks for, 0: none */
+  int64_t block;    /* tiles of a block of A */
+  int64_t prefetch; /* rows of the next panel that a tile prefetches, 0: none */
   enum { BY_BATCH, BY_PANEL, BY_ROWS, SERIAL } split;
   int64_t units;
   uint64_t flops;
@@ -54,6 +54,6 @@ void product_pack_a(Gen *g, Text *x, const Product *p);
 void product_convert_a(Gen *g, Text *x, const Product *p);
 /* Declares `rows` and `m`, the first one, of tile i. */
 void product_tile_rows(Text *x, const Product *p);
-/* Declares `soon`: rows that the tile asks for, of the panel that comes next, or NULL. */
-void product_ask(Gen *g, const Group *gr, Text *x, const Product *p);
+/* Declares `prefetch`: rows of the next panel that the tile prefetches, or NULL. */
+void product_prefetch(Gen *g, const Group *gr, Text *x, const Product *p);
 #endif

@@ -148,7 +148,7 @@ static void copy_chunks(Rows *r, Kernel *kernel, Text *row) {
     text_open(row, "for (long k = b / %lld; k * %lld < e; k++) {", n, n);
     text_line(row, "const long at = k * %lld + q * %lld - b;", n, nr);
     text_line(row, "const %s *from = in%d + q * %lld + k * %lld;", T, i, panel, nr);
-    text_line(row, "GC_AHEAD(from, %lld);", 2 * panel);
+    text_line(row, "GC_PREFETCH(from, %lld);", 2 * panel);
     text_line(row, "if (at >= 0 && at < e - b) __builtin_memcpy(chunk%d + at, from, %lld);", i,
               nr * dtype_size(t->dtype));
     text_close(row, "}");
@@ -172,7 +172,7 @@ static int open_elements(Rows *r, Text *row, const char *c0, const char *w) {
               c0, n, nr, panel, n, nr);
     for (int i = 0; i < r->gr->nin; i++) /* the hardware does not follow so many panels */
       if (value_at(r->gr->e, r->gr->in[i])->layout && group_arg(r->gr, r->gr->arg[i]) == i)
-        text_line(row, "GC_AHEAD(in%d, place + l0 + %lld);", i, 4 * nr);
+        text_line(row, "GC_PREFETCH(in%d, place + l0 + %lld);", i, 4 * nr);
     text_line(row, "GC_IVDEP");
     text_open(row, "for (long l = l0; l < l0 + %lld; l++) {", nr);
   } else {

@@ -35,13 +35,14 @@ const char *tile_function(Gen *g, const Tile *t) {
   text_line(&x, "Vf32 acc[R][NV];");
   text_line(&x, "UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++)");
   text_line(&x, "  acc[i][j] = (Vf32){0};");
-  if (t->ask) text_line(&x, "long asked = 0; /* rows of c */");
+  if (t->prefetch) text_line(&x, "long prefetched = 0; /* rows of c */");
   text_open(&x, "for (long n = 0; n < images; n++, a += an, b += bn) {");
   text_line(&x, "const f32 *ra = a, *rb = b;");
   text_open(&x, "for (long r = 0; r < rows; r++, ra += ar, rb += br) {");
-  if (t->ask) {
-    text_line(&x, "for (int i = 0; i < %d && asked < R; i++, asked++)", t->ask);
-    text_line(&x, "  UNROLL for (int j = 0; j < NV; j++) GC_AHEAD(c, asked * ldc + j * L, 1);");
+  if (t->prefetch) {
+    text_line(&x, "for (int i = 0; i < %d && prefetched < R; i++, prefetched++)", t->prefetch);
+    text_line(&x,
+              "  UNROLL for (int j = 0; j < NV; j++) GC_PREFETCH(c, prefetched * ldc + j * L, 1);");
   }
   for (int k = 0; k < t->nruns; k++) {
     const Run *run = &t->run[k];
@@ -52,14 +53,14 @@ const char *tile_function(Gen *g, const Tile *t) {
     bool by_line = t->next && depth > LINE && depth % LINE == 0;
     if (by_line) {
       text_open(&x, "for (long line = 0; line < %lld; line++) {", (long long)(depth / LINE));
-      text_line(&x, "UNROLL for (int i = %d; i < %d; i++) GC_AHEAD(p, i * %lldL + %lldL);",
+      text_line(&x, "UNROLL for (int i = %d; i < %d; i++) GC_PREFETCH(p, i * %lldL + %lldL);",
                 (int)run->lo, (int)run->hi, (long long)t->li, (long long)t->next);
       depth = LINE;
     }
     text_open(&x, "for (long k = 0; k < %lld; k++, p += %lldL, q += %lldL) {", (long long)depth,
               (long long)t->lk, (long long)t->lb);
     text_line(&x, "Vf32 v[NV];");
-    if (t->ahead) text_line(&x, "GC_AHEAD(p, %lldL, 0, 2);", (long long)t->ahead);
+    if (t->ahead) text_line(&x, "GC_PREFETCH(p, %lldL, 0, 2);", (long long)t->ahead);
     text_line(&x,
               "UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], q + j * L, VBYTES);");
     text_open(&x, "UNROLL for (int i = %d; i < %d; i++) {", (int)run->lo, (int)run->hi);

@@ -18,9 +18,9 @@ typedef struct Tile {
   int64_t width;
   int64_t li, lk, lb; /* elements of a from row to row and from k to k, of b from k to k */
   int64_t
-      ahead;    /* elements from a's first to those that are asked for, for another tile; 0: none */
+      ahead; /* elements from a's first to those that are prefetched, for another tile; 0: none */
   int64_t next; /* the same where k lie side by side: from a's rows to the next tile's */
-  int ask;      /* rows of c that are asked for with each of `rows` */
+  int prefetch; /* rows of c that are prefetched with each of `rows` */
   Run *run;
   int nruns;
 } Tile;

@@ -34,8 +34,8 @@
 #define VW 4
 #endif
 #define VBYTES (VW * 4)
-/* Asks for element n from p on, or to write it: an address, since what is ahead may be no element. */
-#define GC_AHEAD(p, n, ...) \
+/* Prefetches element n from p on, to read or to write it. An address, since it may lie past the end. */
+#define GC_PREFETCH(p, n, ...) \
   __builtin_prefetch((const void *)((uintptr_t)(p) + (uintptr_t)(n) * sizeof *(p)), ##__VA_ARGS__)
 /* Of every array that loops over lanes fill: gcc aligns one that it vectorises to 64 bytes by itself, and before version
    15 may forget the stack of a function that calls nothing (PR target/109780). */

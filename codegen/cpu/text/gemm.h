@@ -5,29 +5,29 @@
    of it and `old`, which is C itself where depths are cut, which keeps the chain of roundings short, or
    a tensor that lies as C does. C, `old` and the beginning of the next rows of A are prefetched, since the
    hardware's own prefetching ends with a page; C row by row while the depth runs, because all of it at once
-   would hold up the loads of b. Between them the tile asks for rows of the panel that comes next, `next` apart
-   from `soon` on, one `every` so much depth: that one lies in memory, and the first tile to meet it would wait for
-   every row. Not inlined: one function serves every kernel of the same shape, and one call
+   would hold up the loads of b. In between, the tile prefetches rows of the next panel: from `prefetch` on,
+   `prefetch_stride` apart, one each `interval` of the depth. That panel is in memory, and the first tile that
+   reads it would wait for every row. Not inlined: one function serves every kernel of the same shape, and one call
    is a microsecond of work. */
 #define GC_TILE(NAME, T, R, W, LI, LK, LB)                                                        \
   static __attribute__((noinline)) void NAME(const T *restrict a, const T *restrict b,            \
                                              T *c, long ldc, long depth, const T *old,            \
-                                             const T *soon, long next, long every) {              \
-    GC_TILE_BODY(T, R, W, LI, LK, LB, GC_KEEP_NONE)                                               \
+                                             const T *prefetch, long prefetch_stride, long interval) { \
+    GC_TILE_BODY(T, R, W, LI, LK, LB, GC_PACK_NONE)                                               \
   }
 /* The same, and rows of b are kept, NR apart: they become the panel that the other tiles read. Loads and
    stores go by while the products are computed, so that packing takes no time of its own; rows of b lie
-   too far apart for the processor to foresee, so they are asked for ahead. */
-#define GC_TILE_KEEPING(NAME, T, R, W, LI, LK, LB, NR)                                            \
+   too far apart for the processor to foresee, so they are prefetched. */
+#define GC_TILE_PACKING(NAME, T, R, W, LI, LK, LB, NR)                                            \
   static __attribute__((noinline)) void NAME(const T *restrict a, const T *restrict b,            \
                                              T *c, long ldc, long depth, const T *old,            \
-                                             const T *soon, long next, long every,                \
+                                             const T *prefetch, long prefetch_stride, long interval, \
                                              T *restrict keep) {                                  \
-    GC_TILE_BODY(T, R, W, LI, LK, LB, GC_KEEP_ROW, NR)                                            \
+    GC_TILE_BODY(T, R, W, LI, LK, LB, GC_PACK_ROW, NR)                                            \
   }
-#define GC_KEEP_NONE(T, W, LB, ...)
-#define GC_KEEP_ROW(T, W, LB, NR)                                                                 \
-      UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_AHEAD(b, KEEP_AHEAD * (long)LB + j); \
+#define GC_PACK_NONE(T, W, LB, ...)
+#define GC_PACK_ROW(T, W, LB, NR)                                                                 \
+      UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(b, B_PREFETCH * (long)LB + j); \
       UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(keep + j * L, &v[j], VBYTES);          \
       keep += NR;
 #define GC_TILE_BODY(T, R, W, LI, LK, LB, KEEP, ...)                                              \
@@ -35,20 +35,20 @@
     V##T acc[R][NV];                                                                              \
     UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (V##T){0}; \
     if (LK == 1) UNROLL for (int i = 0; i < R; i++) {                                             \
-      GC_AHEAD(a, (R + i) * (long)LI);                                                            \
-      GC_AHEAD(a, (R + i) * (long)LI + 64 / (long)sizeof(T));                                     \
+      GC_PREFETCH(a, (R + i) * (long)LI);                                                         \
+      GC_PREFETCH(a, (R + i) * (long)LI + 64 / (long)sizeof(T));                                  \
     }                                                                                             \
-    const long part = soon ? every : depth < GC_SHALLOW ? 0 : depth / R;                          \
+    const long part = prefetch ? interval : depth < GC_SHALLOW ? 0 : depth / R;                   \
     for (long k = 0, r = 0; k < depth;) {                                                         \
       if (r < R) {                                                                                \
-        UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_AHEAD(c, r * ldc + j, 1);      \
-        if (old) UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_AHEAD(old, r * ldc + j);\
+        UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(c, r * ldc + j, 1);   \
+        if (old) UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(old, r * ldc + j); \
       }                                                                                           \
-      if (soon) {                                                                                 \
-        UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_AHEAD(soon, j, 0, 2);          \
-        soon += next;                                                                             \
+      if (prefetch) {                                                                             \
+        UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(prefetch, j, 0, 2);   \
+        prefetch += prefetch_stride;                                                              \
       }                                                                                           \
-      const bool more = ++r < R || soon;                                                          \
+      const bool more = ++r < R || prefetch;                                                      \
       for (const long end = more && k + part < depth ? k + part : depth; k < end; k++, a += LK, b += LB) { \
         V##T v[NV];                                                                               \
         UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], b + j * L, VBYTES);           \
@@ -69,11 +69,11 @@
       }                                                                                           \
       __builtin_memcpy(p, &acc[i][j], n);                                                         \
     }
-/* Less depth is over before rows of C that are asked for one by one have come. */
+/* A smaller depth ends before rows of C that are prefetched one by one have arrived. */
 enum { GC_SHALLOW = 64 };
-enum { KEEP_AHEAD = 16 };
-/* Rows of A^T that are packed are asked for so many rows ahead. */
-enum { PACK_AHEAD = 16 };
+enum { B_PREFETCH = 16 };
+/* Rows of A^T are prefetched so many rows before they are packed. */
+enum { A_PREFETCH = 16 };
 /* Packs columns of b, `ld` apart: p[k][j] = b[j][k], j < w, k < depth, in rows of `to` elements, in blocks
    of 16 that stay in registers. */
 #define GC_PACK(T)                                                                                \
