@@ -20,11 +20,23 @@ typedef struct Temporary {
   bool unnamed;
 } Temporary;
 
-/* The path behind symbolic links; a link to what is not there yet is replaced. Malloc'ed, or NULL.
- */
+/* The path behind symbolic links, the last of which may lead to what is not there yet. Malloc'ed,
+   or NULL. */
 static char *target_of(const char *path) {
-  char *whole = realpath(path, NULL);
-  return whole ? whole : strdup(path);
+  enum { MAX_LINKS = 40 }; /* as Linux allows */
+  char *at = strdup(path), link[4096];
+  for (int links = 0; at && links < MAX_LINKS; links++) {
+    char *whole = realpath(at, NULL);
+    ssize_t n = whole ? -1 : readlink(at, link, sizeof link - 1);
+    if (whole) free(at);
+    if (whole || n < 0) return whole ? whole : at;
+    link[n] = 0;
+    char *slash = link[0] == '/' ? NULL : strrchr(at, '/'), *next = NULL;
+    if (asprintf(&next, "%.*s%s", slash ? (int)(slash - at) + 1 : 0, at, link) < 0) next = NULL;
+    free(at);
+    at = next;
+  }
+  return at;
 }
 
 static bool begin(Temporary *t, const char *path) {
