@@ -428,7 +428,7 @@ struct GradCtx {
   bool (*needs)(const GradCtx *g, const Op *op, int operand);   /* behind grad_needs */
   ValueId (*of)(const GradCtx *g, const Op *op, int result);    /* behind grad_of */
   void (*to)(GradCtx *g, const Op *op, int operand, ValueId d); /* behind grad_to */
-  void (*region)(GradCtx *g, const Op *op); /* the backward path of an op with a block */
+  void (*region)(GradCtx *g, const Op *op); /* the backward pass of an op with a block */
 };
 bool grad_needs(const GradCtx *g, const Op *op, int operand);
 ValueId grad_of(const GradCtx *g, const Op *op, int result);    /* NO_ID: none */

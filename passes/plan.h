@@ -135,7 +135,7 @@ void plan_print_csv(FILE *f, const Module *m);
 void plan_print_svg(FILE *f, const Module *m);
 void plan_print_html(FILE *f, const Module *m);
 void plan_print_trace(FILE *f, const Module *m);
-/* --memory-report: rows none, in place, sharing, both, and both without the backward path, which is
+/* --memory-report: rows none, in place, sharing, both, and both without the backward pass, which is
    the plan of `forward`: the same program after module_drop_updates and the same passes. */
 void plan_report(FILE *f, const Module *m, const Module *forward, const Target *t);
 void module_drop_updates(Module *m);

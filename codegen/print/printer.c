@@ -375,7 +375,7 @@ static Printed row_value(Printer *p, const Op *op, const Axis *map) {
   return line(p, t->dtype, scalar_round_text(a, t->dtype, text), level);
 }
 
-/* The mask is a function of key and position, in the backward path as in the forward one. */
+/* The mask is a function of key and position, in the backward pass as in the forward one. */
 static Printed dropout_value(Printer *p, const Op *op, const Axis *map) {
   const Type *t = value_type(p->gr->e, op->results[0]);
   Dtype compute = t->dtype == DT_F64 ? DT_F64 : DT_F32;

@@ -59,7 +59,7 @@ void eval_scan(EvalCtx *c, const Op *op) {
   for (int64_t i = 0; i < carries; i++) c->value[op->results[i]] = next[i];
 }
 
-/* A loop's backward path is another loop: whoever expands gradients builds it. */
+/* A loop's backward pass is another loop: whoever expands gradients builds it. */
 void grad_scan(GradCtx *g, const Op *op, ValueId dy) {
   (void)dy;
   g->region(g, op);

@@ -91,7 +91,7 @@ static bool unify(Elab *e, Val *v, int n, int from, Subject what, Loc loc) {
   Dtype dt = DT_F32;
   bool literal_float = false, literal_bool = false;
   for (int i = 0; i < n; i++) {
-    if (v[i].kind == VAL_POISON) return false;
+    if (v[i].kind == VAL_ERROR) return false;
     if (v[i].kind != VAL_TENSOR && !val_is_number(v[i]) && v[i].kind != VAL_BOOL) {
       fail(e, loc, "%s is not defined for %s", subject_text(e, what), val_str(e, v[i]));
       return false;
@@ -126,7 +126,7 @@ static bool unify(Elab *e, Val *v, int n, int from, Subject what, Loc loc) {
                        : i < from ? type_with_dtype(e->c, shape, DT_BOOL)
                                   : type_with_dtype(e->c, shape, dt);
     if (v[i].kind != VAL_TENSOR) v[i] = val_to_const(e, v[i], want, loc);
-    if (v[i].kind == VAL_POISON) return false;
+    if (v[i].kind == VAL_ERROR) return false;
     Loc made = v[i].loc;
     at(e, loc);
     v[i] = val_convert(e, v[i], want->dtype);
@@ -148,7 +148,7 @@ static Val build_named(Elab *e, OpKind k, const Val *v, int n, const Attr *attr,
   const Type **types = ARENA_ARRAY(e->a, const Type *, n + 1);
   ValueId *ids = ARENA_ARRAY(e->a, ValueId, n + 1);
   for (int i = 0; i < n; i++) {
-    if (v[i].kind == VAL_POISON) return poison;
+    if (v[i].kind == VAL_ERROR) return error_value;
     types[i] = v[i].tensor.type;
     ids[i] = v[i].tensor.id;
   }
@@ -166,14 +166,14 @@ Val build_checked(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, cons
 }
 
 Val tensor_elementwise(Elab *e, OpKind k, Val *v, int n, const char *what, Loc loc) {
-  if (!unify(e, v, n, k == OP_WHERE ? 1 : 0, (Subject){what, false}, loc)) return poison;
+  if (!unify(e, v, n, k == OP_WHERE ? 1 : 0, (Subject){what, false}, loc)) return error_value;
   return build_checked(e, k, v, n, NULL, NULL, what, loc);
 }
 
 static Val infix(Elab *e, OpKind k, Val l, Val r, const char *spelling, Loc loc) {
   Val v[2] = {l, r};
   Subject what = {spelling, true};
-  if (!unify(e, v, 2, 0, what, loc)) return poison;
+  if (!unify(e, v, 2, 0, what, loc)) return error_value;
   return build_named(e, k, v, 2, NULL, NULL, what, loc);
 }
 
@@ -199,7 +199,7 @@ static Val int_division(Elab *e, Val l, Val r, Loc loc) {
 }
 
 Val tensor_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
-  if (l.kind == VAL_POISON || r.kind == VAL_POISON) return poison;
+  if (l.kind == VAL_ERROR || r.kind == VAL_ERROR) return error_value;
   bool same_kind = l.kind != VAL_TENSOR || r.kind != VAL_TENSOR ||
                    dtype_is_float(l.tensor.type->dtype) == dtype_is_float(r.tensor.type->dtype);
   if (op == BIN_DIV && !is_float_tensor(l) && !is_float_tensor(r) && same_kind)
@@ -209,7 +209,7 @@ Val tensor_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
 
 /* Small integer powers are products, which every dtype has and whose gradient is exact. */
 static Val repeated(Elab *e, Val x, int64_t n, Loc loc) {
-  Val r = poison;
+  Val r = error_value;
   bool any = false;
   for (Val p = x; n > 0; n >>= 1) {
     if (n & 1) r = any ? val_tensor(e, build2(at(e, loc), OP_MUL, r.tensor.id, p.tensor.id)) : p;
@@ -221,7 +221,7 @@ static Val repeated(Elab *e, Val x, int64_t n, Loc loc) {
 
 Val tensor_power(Elab *e, Val l, Val r, Loc loc) {
   enum { MANY = 64 };
-  if (l.kind == VAL_POISON || r.kind == VAL_POISON) return poison;
+  if (l.kind == VAL_ERROR || r.kind == VAL_ERROR) return error_value;
   if (l.kind == VAL_TENSOR && l.tensor.type->dtype != DT_BOOL) {
     if (r.kind == VAL_INT && r.i >= 1 && r.i <= MANY) return repeated(e, l, r.i, loc);
     if (r.kind == VAL_INT && r.i == 0) return val_to_const(e, val_int(1, loc), l.tensor.type, loc);

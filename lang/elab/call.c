@@ -10,7 +10,7 @@ Actual *call_args(Elab *e, const Args *args, int room, bool *ok) {
   for (int i = 0; i < args->n; i++) {
     Actual *arg = &a[room + i];
     *arg = (Actual){args->at[i].name, eval_one(e, args->at[i].value), args->at[i].value->loc, -1};
-    *ok &= arg->v.kind != VAL_POISON;
+    *ok &= arg->v.kind != VAL_ERROR;
   }
   return a;
 }
@@ -87,8 +87,8 @@ static bool may_enter(Elab *e, const Func *f, Loc loc) {
       elab_trace(e);
       return false;
     }
-  if (++e->unrolled > MOST_COPIES)
-    return fail(e, loc, "the program would inline more than %d calls and iterations", MOST_COPIES),
+  if (++e->unrolled > MAX_UNROLL)
+    return fail(e, loc, "the program would inline more than %d calls and iterations", MAX_UNROLL),
            false;
   if (depth > DEEPEST) return fail(e, loc, "calls are nested more than %d deep", DEEPEST), false;
   return true;
@@ -102,7 +102,7 @@ Val call_def(Elab *e, const Func *f, const Actual *arg, int n, int hidden, Loc l
   e->frame = inner->up; /* what is wrong with the call is the caller's fault */
   bool ok = may_enter(e, f, loc) && pair(e, f, arg, n, hidden, got, loc);
   e->frame = inner;
-  if (!ok) return poison;
+  if (!ok) return error_value;
   Env *env = inner->env;
   for (int p = 0; p < np; p++)
     if (got[p])
@@ -114,7 +114,7 @@ Val call_def(Elab *e, const Func *f, const Actual *arg, int n, int hidden, Loc l
     e->callers_fault = true;
     bool fits = type_match(e, param->type, &v, true, param->name.name, got[p]->loc);
     e->callers_fault = false;
-    if (!fits) return poison;
+    if (!fits) return error_value;
     env_bind(e, param->name.name, v, got[p]->global, got[p]->loc);
   }
   for (int p = 0; p < np; p++) {
@@ -122,10 +122,10 @@ Val call_def(Elab *e, const Func *f, const Actual *arg, int n, int hidden, Loc l
     if (got[p]) continue;
     Val v = param->init ? eval_one(e, param->init)
                         : val_ints(e, e->init_shape->at, e->init_shape->n, loc);
-    if (v.kind == VAL_POISON) return poison;
+    if (v.kind == VAL_ERROR) return error_value;
     if (param->type && param->init &&
         !type_match(e, param->type, &v, true, param->name.name, param->init->loc))
-      return poison;
+      return error_value;
     env_bind(e, param->name.name, v, -1, param->loc);
   }
   exec_body(e, &d->function.body);
@@ -135,7 +135,7 @@ Val call_def(Elab *e, const Func *f, const Actual *arg, int n, int hidden, Loc l
 static Val enter(Elab *e, const Func *f, const Expr *x, const Actual *arg, int n) {
   const Instance *as = &x->call.as;
   const char *name = as->name.name ? instance_name(e, as) : f->name;
-  if (!name) return poison;
+  if (!name) return error_value;
   Loc place = as->name.name ? as->loc : x->call.callee.loc;
   const Actual *same = scan_origin(e, arg, n);
   const Child *before = frame_reach(e, e->frame, (Child){name, place, f, same, n});
@@ -144,7 +144,7 @@ static Val enter(Elab *e, const Func *f, const Expr *x, const Actual *arg, int n
   Frame *frame = frame_push(e, name, x->call.callee.loc, env, f->prelude);
   frame->in_scan = frame->up->env->loop == frame->up;
   frame->again = !as->name.name && ((frame->in_scan && e->run->training) ||
-                                    (before && !same_call(e, before, f, same, n)));
+                                    (before && !calls_congruent(e, before, f, same, n)));
   if (!as->name.name && frame->in_scan) frame->repeats = e->run->scan;
   frame->arg = arg;
   frame->n = n;
@@ -159,12 +159,12 @@ Val expr_call(Elab *e, const Expr *x) {
   bool ok = f != NULL;
   Actual *arg = call_args(e, &x->call.args, 0, &ok);
   int n = x->call.args.n;
-  if (!f || !ok) return poison;
+  if (!f || !ok) return error_value;
   if (f->kind == FUNC_DEF) return enter(e, f, x, arg, n);
   const Instance *as = &x->call.as;
   if (as->name.name) {
     const char *name = instance_name(e, as);
-    if (!name) return poison;
+    if (!name) return error_value;
     frame_push(e, name, as->loc, e->frame->env, e->frame->env->prelude)->scope = true;
   }
   Val v = f->kind == FUNC_BUILTIN ? call_builtin(e, f, arg, n, x->call.callee.loc)

@@ -73,7 +73,7 @@ Val elab_trace(Elab *e) {
   for (const Frame *f = e->callers_fault ? e->frame->up : e->frame; f && !e->muted; f = f->up)
     if (f->call.line && !f->scope && !(f->up && f->up->user.line) && !f->user.line)
       diag(e->c, SEV_NOTE, f->call, "in %s", f->path);
-  return poison;
+  return error_value;
 }
 
 Val fail(Elab *e, Loc loc, const char *fmt, ...) {

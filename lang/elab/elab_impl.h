@@ -1,15 +1,15 @@
 /* The inside of the elaboration: values, names, frames, runs and what its files share.
    A Val is what an expression gives while the program is read: a number, a list, a function, or a
    tensor of the entry at hand. A Frame is one level of the parameter paths, an Env the names of one
-   activation of a function. A Run is the entry that ops are appended to.
-   Contract: VAL_POISON follows a reported error and silences what depends on it. */
+   activation of a function. A EntryBuilder is the entry that ops are appended to.
+   Contract: VAL_ERROR follows a reported error and silences what depends on it. */
 #ifndef GC_LANG_ELAB_IMPL_H
 #define GC_LANG_ELAB_IMPL_H
 #include "ir/support/map.h"
 #include "lang/elab/elab.h"
 
 typedef struct Elab Elab;
-typedef struct Run Run;
+typedef struct EntryBuilder EntryBuilder;
 typedef struct Frame Frame;
 typedef struct Func Func;
 typedef struct ValList ValList;
@@ -18,18 +18,18 @@ typedef struct Builtin Builtin;
 /* ---------------------------------------------------------------- values --- */
 
 typedef enum ValKind {
-  VAL_POISON, /* an error was reported */
-  VAL_NONE,   /* none: what stands for an optional argument that is not there */
-  VAL_VOID,   /* what a function without return gives; no expression may use it */
-  VAL_INT,    /* i: exact */
-  VAL_NUM,    /* f */
-  VAL_BOOL,   /* b */
-  VAL_STR,    /* str */
-  VAL_DTYPE,  /* dtype */
-  VAL_LIST,   /* list */
-  VAL_TUPLE,  /* list: the several results of a call */
-  VAL_FUNC,   /* func */
-  VAL_TENSOR  /* tensor */
+  VAL_ERROR, /* an error was reported */
+  VAL_NONE,  /* none: what stands for an optional argument that is not there */
+  VAL_VOID,  /* what a function without return gives; no expression may use it */
+  VAL_INT,   /* i: exact */
+  VAL_NUM,   /* f */
+  VAL_BOOL,  /* b */
+  VAL_STR,   /* str */
+  VAL_DTYPE, /* dtype */
+  VAL_LIST,  /* list */
+  VAL_TUPLE, /* list: the several results of a call */
+  VAL_FUNC,  /* func */
+  VAL_TENSOR /* tensor */
 } ValKind;
 
 typedef struct Val {
@@ -46,7 +46,7 @@ typedef struct Val {
     struct {
       ValueId id;
       const Type *type;
-      const Run *run; /* the entry that it belongs to */
+      const EntryBuilder *run; /* the entry that it belongs to */
     } tensor;
   };
 } Val;
@@ -58,7 +58,7 @@ struct ValList {
   int *used; /* ... of them some list has; lists that grew out of one another share them */
 };
 
-static const Val poison = {.kind = VAL_POISON};
+static const Val error_value = {.kind = VAL_ERROR};
 
 static inline bool val_is_number(Val v) { return v.kind == VAL_INT || v.kind == VAL_NUM; }
 static inline double val_number(Val v) { return v.kind == VAL_INT ? (double)v.i : v.f; }
@@ -78,8 +78,8 @@ bool val_equal(Elab *e, Val a, Val b); /* compile-time values */
 /* A value where a tensor is needed: a number becomes a constant f32[] or i32[]. Poison after an
    error that names `what`. */
 Val val_to_tensor(Elab *e, Val v, const char *what, Loc loc);
-/* A compile-time number or bool as a constant of type t; poison after an error where it does not
- * fit. */
+/* A compile-time number or bool as a constant of type t; error_value after an error where it does
+ * not fit. */
 Val val_to_const(Elab *e, Val v, const Type *t, Loc loc);
 Val val_convert(Elab *e, Val v, Dtype dt); /* a tensor */
 /* After an error that v is no compile-time value: that it comes from a hyper, if so, else the hint,
@@ -191,14 +191,14 @@ typedef struct Stored {
 } Stored;
 
 /* An argument of a loop's block that stands for a value from outside while the body is read. */
-typedef struct StandIn {
+typedef struct Capture {
   ValueId arg, outer;
   ValueId next;   /* what the iteration makes of it; NO_ID: nothing */
   ValueId result; /* after the loop, of what is carried */
   int global;     /* that it is the value of; -1: of a name */
   bool fixed;     /* no iteration gives the name another value */
   bool asked;     /* a grad of the body is by it */
-} StandIn;
+} Capture;
 
 /* An argument of a loop's block that stands for the draws of a path in earlier iterations. */
 typedef struct DrawsBefore {
@@ -221,22 +221,22 @@ typedef struct ScanLevel {
   struct ScanLevel *up;
   int64_t trips;
   Block *block, *outer;
-  VEC(StandIn) stand_ins;
-  VEC(ValueId) current; /* as in Run, in this body */
+  VEC(Capture) captures;
+  VEC(ValueId) current; /* as in EntryBuilder, in this body */
   VEC(ValueId) stacked; /* what the iteration yields */
   VEC(DrawsBefore) draws;
   VEC(Repeat) repeats;
 } ScanLevel;
 
 /* An integer that is made of counters of loops and constants alone. */
-typedef struct Counted {
+typedef struct IndexRange {
   bool known;  /* it is such a one */
   bool linear; /* base + the sum of by[d] * counter of the loop of depth d: lo and hi are taken */
   int64_t lo, hi; /* within i32, as all that it is made of */
   int64_t base;
   int depth;   /* loops that by speaks of ... */
   int64_t *by; /* ... from the outermost on */
-} Counted;
+} IndexRange;
 
 /* A param that a minimize of this entry has updated. */
 typedef struct Updated {
@@ -245,7 +245,7 @@ typedef struct Updated {
   Loc loc;       /* of the minimize */
 } Updated;
 
-struct Run {
+struct EntryBuilder {
   RunKind kind;
   Entry *entry;
   Builder *b;
@@ -257,8 +257,8 @@ struct Run {
   struct Congruence *congruence; /* loop/congruent.c; NULL until two calls are compared */
   VEC(KeyCount) keys;            /* random ops so far, by path */
   NameIndex key_index;
-  ScanLevel *scan;              /* the innermost, NULL outside of all */
-  VEC(const Counted *) counted; /* by value, as far as was asked for */
+  ScanLevel *scan;                 /* the innermost, NULL outside of all */
+  VEC(const IndexRange *) counted; /* by value, as far as was asked for */
   VEC(Updated) updated;
   bool minimized;
   Loc minimize;      /* where first */
@@ -291,7 +291,7 @@ struct Elab {
   uint16_t prelude_file;
   VEC(const Func *) builtins;
   VEC(GlobalInfo) info;
-  Run *run, init, let;
+  EntryBuilder *run, init, let;
   Frame *frame;
   const Ints *init_shape;     /* inside an initialiser: the declared shape; else NULL */
   Dtype init_dtype;           /* ... and dtype */
@@ -309,7 +309,7 @@ struct Elab {
   uint32_t nreported, reported_cap;
 };
 
-/* ---- elab_diag.c: errors with the path of calls ---- */
+/* ---- diag.c: errors with the path of calls ---- */
 /* Reports at loc; an error inside the prelude is reported at the user's call. The same message at
    the same place is said once. Notes and hints follow, then elab_trace says by which calls one got
    there. */
@@ -318,7 +318,7 @@ int elab_errors(const Elab *e);
 void elab_error(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void elab_note(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void elab_hint(Elab *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-Val elab_trace(Elab *e); /* gives poison */
+Val elab_trace(Elab *e); /* gives error_value */
 /* The same as elab_error, but the program is right as it is. */
 void elab_warning(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* error and trace */
@@ -328,7 +328,7 @@ const char *source_slice(Elab *e, Loc loc);              /* the text under the c
 /* Sets the builder's place and scope for what is built next. */
 Builder *at(Elab *e, Loc loc);
 
-/* ---- elab_env.c: names and frames ---- */
+/* ---- scope.c: names and frames ---- */
 Env *env_new(Elab *e, const Func *f, bool prelude);
 /* The item of that name in a list whose n items begin with their names, or n: constant time. What
    lies behind the list's end may be dropped and replaced from one search to the next. */
@@ -354,40 +354,41 @@ const char *instance_name(Elab *e, const Instance *as); /* "stage.0.1"; NULL aft
  */
 const Child *frame_reach(Elab *e, Frame *f, Child call);
 
-/* ---- elab_expr.c ---- */
+/* ---- expr.c ---- */
 /* Counts one more statement or expression within others; false after an error, where they are too
    many for the stack. The caller takes it back: e->depth--. */
 bool elab_deeper(Elab *e, Loc loc);
 Val eval(Elab *e, const Expr *x);
-/* One value, neither none nor a tuple; poison after an error. */
+/* One value, neither none nor a tuple; error_value after an error. */
 Val eval_one(Elab *e, const Expr *x);
 /* The error where an `if` asks something else than a bool. */
 Val not_a_bool(Elab *e, const Expr *test, Val found);
 Val expr_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
-/* ---- elab_number.c: compile-time arithmetic ---- */
+/* ---- const_eval.c: compile-time arithmetic ---- */
 Val number_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
 Val number_function(Elab *e, OpKind k, Val x, Loc loc); /* VAL_NONE: not defined for numbers */
-/* ---- elab_arith.c: tensor arithmetic ---- */
+/* ---- arith.c: tensor arithmetic ---- */
 Val tensor_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
 Val tensor_power(Elab *e, Val l, Val r, Loc loc);
 Val tensor_elementwise(Elab *e, OpKind k, Val *v, int n, const char *what, Loc loc);
-/* Builds an op after its shape rule; poison after an error that names `what` and the operands. */
+/* Builds an op after its shape rule; error_value after an error that names `what` and the operands.
+ */
 Val build_checked(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, const Type *given,
                   const char *what, Loc loc);
 /* What a shape rule says without the op's name: the user wrote another word, perhaps. */
 const char *without_op(OpKind k, const char *why);
-/* ---- elab_matmul.c ---- */
+/* ---- matmul.c ---- */
 Val tensor_matmul(Elab *e, Val l, Val r, Loc loc);
 Val transpose_last(Elab *e, Val v);
-/* ---- elab_index.c ---- */
+/* ---- index.c ---- */
 Val expr_index(Elab *e, const Expr *x);
-/* ---- elab_type.c: types as written ---- */
+/* ---- type.c: types as written ---- */
 /* The type, all dims known; dtype where none is written: dt. NULL after an error. */
 const Type *type_eval(Elab *e, const TypeExpr *t, Dtype dt);
 /* Checks v against t; a number is good for a type without dims. bind: lone names that mean
    nothing yet are bound to the dims. False after an error about `name`. */
 bool type_match(Elab *e, const TypeExpr *t, Val *v, bool bind, const char *name, Loc loc);
-/* ---- elab_call.c ---- */
+/* ---- call.c ---- */
 struct Actual { /* an argument of a call */
   Ident name;   /* name.name == NULL: positional */
   Val v;
@@ -398,14 +399,14 @@ Val expr_call(Elab *e, const Expr *x);
 Actual *call_args(Elab *e, const Args *args, int room, bool *ok); /* room: unused places in front */
 /* Inlines f in the current frame's env-less frame, which the caller has pushed. */
 Val call_def(Elab *e, const Func *f, const Actual *arg, int n, int hidden, Loc loc);
-/* ---- elab_stmt.c ---- */
-enum { MOST_COPIES = 1 << 17 }; /* iterations and calls of a whole program: more is a mistake */
+/* ---- stmt.c ---- */
+enum { MAX_UNROLL = 1 << 17 }; /* iterations and calls of a whole program: more is a mistake */
 void exec_body(Elab *e, const Body *b);
 bool body_has_minimize(const Body *b);
 void bind_name(Elab *e, Ident name, Val v);
 /* A bound of a for or scan; false after an error. */
 bool loop_bound(Elab *e, const Expr *x, int64_t least, const char *what, int64_t *out);
-/* ---- elab_scan.c ---- */
+/* ---- loop/scan.c ---- */
 void exec_scan(Elab *e, const Stmt *s);
 /* What iterations before this one add to the number of a draw, all loops counted. */
 ValueId scan_draws_before(Elab *e, uint32_t key);
@@ -417,24 +418,24 @@ const Op *scan_end(const Entry *en, const Op *op);
 /* A grad of the body is by the value. If that is from outside, the body gets a copy of its own,
    so that what this iteration makes of it is told from what others do. */
 void scan_ask(Elab *e, ValueId v);
-/* ---- elab_counter.c ---- */
+/* ---- loop/induction.c ---- */
 /* In a scan: what is known of an integer in every iteration. */
-const Counted *scan_counted(Elab *e, ValueId v);
+const IndexRange *index_range_of(Elab *e, ValueId v);
 /* Whether it is surely outside of -n to n - 1 once, and the first such value. */
-bool scan_counted_outside(Elab *e, const Counted *c, int64_t n, int64_t *which);
+bool index_range_outside(Elab *e, const IndexRange *c, int64_t n, int64_t *which);
 /* Whether a statement of the body, at any depth, gives the name a value. */
-bool body_gives(const Body *b, const char *name);
-/* ---- elab_scan_repeat.c ---- */
+bool body_assigns(const Body *b, const char *name);
+/* ---- loop/invariant_call.c ---- */
 /* The arguments as they are outside of all loops: equal where they are the same values there. */
 const Actual *scan_origin(Elab *e, const Actual *arg, int n);
 /* What a value stands for outside of all loops. */
 ValueId scan_outward(Elab *e, ValueId v);
 /* Whether the body's unnamed calls are the same in each iteration; false after an error. */
 bool scan_repeats(Elab *e, const ScanLevel *l);
-/* ---- elab_same.c ---- */
+/* ---- loop/congruent.c ---- */
 /* Where nothing is trained: the unnamed call of f is the one before once more. */
-bool same_call(Elab *e, const Child *before, const Func *f, const Actual *arg, int n);
-/* ---- elab_global.c: params, states, hypers ---- */
+bool calls_congruent(Elab *e, const Child *before, const Func *f, const Actual *arg, int n);
+/* ---- variable.c: params, states, hypers ---- */
 /* The error that the frame's call would declare the path a second time. */
 void global_declared_again(Elab *e, const Frame *f, const char *path);
 void declare_variable(Elab *e, const Stmt *s);
@@ -445,21 +446,21 @@ void global_write(Elab *e, int global, ValueId v);
 /* A param, state or optimizer's state of zeros, made at first use. */
 int global_zeros(Elab *e, GlobalKind kind, const char *path, const Type *t);
 int global_step(Elab *e); /* the counter of training steps, made at first use */
-void run_begin(Elab *e, Run *r, RunKind kind, const char *name, Loc loc);
+void run_begin(Elab *e, EntryBuilder *r, RunKind kind, const char *name, Loc loc);
 void run_store_all(Elab *e, Loc loc); /* at the end of an entry */
 RandomKey draw_next(Elab *e);         /* for one more random op here */
-/* ---- elab_grad.c ---- */
+/* ---- grad.c ---- */
 /* By value: a gradient of the loss can flow to it. */
 bool *grad_reach(Elab *e, ValueId loss);
 /* A loss is a single float; false after an error. */
 bool grad_loss(Elab *e, Val loss, const char *what, Loc loc);
-/* ---- elab_grad_scan.c ---- */
+/* ---- loop/grad_dependence.c ---- */
 /* The grads in the body of an outermost scan count what the unrolled loop would; else an error. */
 void grad_check_scan(Elab *e, const Op *scan);
 /* Outside of loops: false after an error, if x was carried and the loss, from which gradients reach
    the values that are set, may depend on it also as another result, or by another name. */
 bool grad_check_result(Elab *e, ValueId loss, const bool *reach, ValueId x, Loc loc);
-/* ---- elab_minimize.c ---- */
+/* ---- minimize.c ---- */
 /* What minimize itself takes from the arguments of its optimizer. */
 typedef enum MinimizeArg {
   MINIMIZE_CLIP,
@@ -471,7 +472,7 @@ extern const char *const minimize_arg[MINIMIZE_ARGS];
 void exec_minimize(Elab *e, const Stmt *s);
 /* What a read of a global that is `now` gives: through an update no gradient flows. */
 ValueId minimize_read(Elab *e, int global, ValueId now, Loc loc);
-/* ---- elab_accumulate.c: e->accumulate is more than 1 ---- */
+/* ---- accumulate.c: e->accumulate is more than 1 ---- */
 ValueId accumulate_due(Elab *e, Loc loc); /* bool[]: this run ends in an update */
 Val accumulate_step(Elab *e, Loc loc);    /* updates so far */
 /* The gradient of the param at path, averaged so far. */
@@ -481,9 +482,9 @@ Val accumulate_add(Elab *e, ValueId due, const char *path, Val g, Loc loc);
  */
 ValueId *accumulate_before(Elab *e);
 void accumulate_choose(Elab *e, ValueId due, const ValueId *before, int n, Loc loc);
-/* ---- elab_builtin.c ---- */
+/* ---- builtin/builtin.c ---- */
 enum { MAX_ARGS = 8 };
-typedef struct Site { /* one call of a built-in function */
+typedef struct BuiltinCall { /* one call of a built-in function */
   Elab *e;
   const Builtin *f;
   const char *name;
@@ -492,8 +493,8 @@ typedef struct Site { /* one call of a built-in function */
   Loc at[MAX_ARGS];
   bool given[MAX_ARGS];
   const char *one_list; /* what to write where a list of integers was given apart, or NULL */
-} Site;
-typedef Val Handler(Site *s);
+} BuiltinCall;
+typedef Val Handler(BuiltinCall *s);
 struct Builtin {
   const char *name, *args;
   Handler *run;

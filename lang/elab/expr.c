@@ -30,12 +30,12 @@ static Val expr_logic(Elab *e, const Expr *x) {
   if (l.kind == VAL_BOOL) {
     if (l.b == (op == BIN_OR)) return l;
     Val r = eval_one(e, x->binary.right);
-    if (is_bool(r) || r.kind == VAL_POISON) return r;
+    if (is_bool(r) || r.kind == VAL_ERROR) return r;
     return fail(e, x->binary.right->loc, "'%s' needs bools, found %s", binary_spelling(op),
                 val_str(e, r));
   }
   Val r = eval_one(e, x->binary.right);
-  if (l.kind == VAL_POISON || r.kind == VAL_POISON) return poison;
+  if (l.kind == VAL_ERROR || r.kind == VAL_ERROR) return error_value;
   const Expr *odd = !is_bool(l) ? x->binary.left : x->binary.right;
   Val bad = !is_bool(l) ? l : r;
   if (!is_bool(l) || !is_bool(r)) {
@@ -47,7 +47,7 @@ static Val expr_logic(Elab *e, const Expr *x) {
 }
 
 Val expr_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
-  if (l.kind == VAL_POISON || r.kind == VAL_POISON) return poison;
+  if (l.kind == VAL_ERROR || r.kind == VAL_ERROR) return error_value;
   if ((op == BIN_EQ || op == BIN_NE) && (l.kind == VAL_NONE || r.kind == VAL_NONE))
     return val_bool((l.kind == r.kind) == (op == BIN_EQ), loc);
   if (l.kind != VAL_TENSOR && r.kind != VAL_TENSOR) {
@@ -62,7 +62,7 @@ Val expr_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
 
 static Val expr_unary(Elab *e, const Expr *x) {
   Val v = eval_one(e, x->unary.operand);
-  if (v.kind == VAL_POISON) return v;
+  if (v.kind == VAL_ERROR) return v;
   if (x->unary.op == UN_NOT) {
     if (v.kind == VAL_BOOL) return val_bool(!v.b, x->loc);
     if (v.kind != VAL_TENSOR) return fail(e, x->loc, "'not' needs a bool, found %s", val_str(e, v));
@@ -86,7 +86,7 @@ Val not_a_bool(Elab *e, const Expr *test, Val found) {
 
 static Val expr_cond(Elab *e, const Expr *x) {
   Val t = eval_one(e, x->cond.test);
-  if (t.kind == VAL_POISON) return poison;
+  if (t.kind == VAL_ERROR) return error_value;
   if (t.kind != VAL_BOOL) return not_a_bool(e, x->cond.test, t);
   return eval(e, t.b ? x->cond.then : x->cond.other);
 }
@@ -96,13 +96,13 @@ static Val expr_list(Elab *e, const Expr *x) {
   bool bad = false;
   for (int i = 0; i < x->list.n; i++) {
     item[i] = eval_one(e, x->list.at[i]);
-    bad |= item[i].kind == VAL_POISON;
+    bad |= item[i].kind == VAL_ERROR;
   }
-  return bad ? poison : val_list(e, VAL_LIST, item, x->list.n, x->loc);
+  return bad ? error_value : val_list(e, VAL_LIST, item, x->list.n, x->loc);
 }
 
 static Val eval_transpose(Elab *e, Val v, Loc loc) {
-  if (v.kind == VAL_POISON) return v;
+  if (v.kind == VAL_ERROR) return v;
   if (v.kind != VAL_TENSOR)
     return fail(e, loc, "transposing needs a tensor, found %s", val_str(e, v));
   if (v.tensor.type->rank < 2) {
@@ -138,7 +138,7 @@ static Val eval_kind(Elab *e, const Expr *x) {
   case EX_INDEX: return expr_index(e, x);
   case EX_TRANSPOSE: return eval_transpose(e, eval_one(e, x->operand), x->loc);
   }
-  return poison;
+  return error_value;
 }
 
 bool elab_deeper(Elab *e, Loc loc) {
@@ -151,7 +151,7 @@ bool elab_deeper(Elab *e, Loc loc) {
 }
 
 Val eval(Elab *e, const Expr *x) {
-  if (!elab_deeper(e, x->loc)) return poison;
+  if (!elab_deeper(e, x->loc)) return error_value;
   Val v = eval_kind(e, x);
   e->depth--;
   return v;

@@ -1,6 +1,6 @@
 /* `grad(L, x)`: the gradient of a scalar, as one op that the pass autodiff expands. In the body of
    a scan the op is made whatever L depends on, since what is carried is not known before the body
-   is read to its end; elab_grad_scan.c then says what it counts. */
+   is read to its end; loop/grad_dependence.c then says what it counts. */
 #include "lang/elab/builtin/builtin.h"
 
 bool *grad_reach(Elab *e, ValueId loss) {
@@ -24,7 +24,7 @@ bool *grad_reach(Elab *e, ValueId loss) {
 }
 
 bool grad_loss(Elab *e, Val loss, const char *what, Loc loc) {
-  if (loss.kind == VAL_POISON) return false;
+  if (loss.kind == VAL_ERROR) return false;
   if (loss.kind == VAL_TENSOR && loss.tensor.type->rank == 0 &&
       dtype_is_float(loss.tensor.type->dtype))
     return true;
@@ -37,11 +37,11 @@ bool grad_loss(Elab *e, Val loss, const char *what, Loc loc) {
   return false;
 }
 
-Val builtin_grad(Site *s) {
+Val builtin_grad(BuiltinCall *s) {
   Elab *e = s->e;
   Val loss = s->v[0], list = s->v[1];
   bool many = list.kind == VAL_LIST;
-  if (!grad_loss(e, loss, "grad", s->at[0])) return poison;
+  if (!grad_loss(e, loss, "grad", s->at[0])) return error_value;
   if (!many) list = val_list(e, VAL_LIST, &s->v[1], 1, s->at[1]);
   int n = list.list->n, k = 0;
   if (n == 0) return fail(e, s->at[1], "grad needs at least one value to differentiate by");
@@ -52,12 +52,12 @@ Val builtin_grad(Site *s) {
   operand[0] = loss.tensor.id;
   for (int i = 0; i < n; i++) {
     Val x = list.list->at[i];
-    if (x.kind == VAL_POISON) return poison;
+    if (x.kind == VAL_ERROR) return error_value;
     if (x.kind != VAL_TENSOR || !dtype_is_float(x.tensor.type->dtype))
       return fail(e, s->at[1], "grad differentiates by float tensors, not by %s", val_str(e, x));
     reach[i] = e->run->scan || seen[x.tensor.id];
     if (!e->run->scan && !grad_check_result(e, loss.tensor.id, seen, x.tensor.id, s->loc))
-      return poison;
+      return error_value;
     if (reach[i]) {
       scan_ask(e, x.tensor.id);
       types[k] = x.tensor.type;

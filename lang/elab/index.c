@@ -50,9 +50,9 @@ static bool outside(Elab *e, const Index *ix, int64_t i, const char *what, int64
 /* A place that a for would know: it is checked here, and where it may be negative it counts from
    the end. */
 static bool counted_place(Elab *e, const Index *ix, int64_t n, const char *what, Val *place) {
-  const Counted *c = scan_counted(e, place->tensor.id);
+  const IndexRange *c = index_range_of(e, place->tensor.id);
   int64_t i;
-  if (scan_counted_outside(e, c, n, &i)) return outside(e, ix, i, what, n);
+  if (index_range_outside(e, c, n, &i)) return outside(e, ix, i, what, n);
   if (!c->known || c->lo >= 0) return true;
   Builder *b = at(e, ix->loc);
   ValueId k = place->tensor.id;
@@ -67,8 +67,8 @@ static bool counted_place(Elab *e, const Index *ix, int64_t n, const char *what,
   return true;
 }
 
-static bool cut_place(Elab *e, const Index *ix, Val v, int64_t n, const char *what, Cut *out) {
-  if (v.kind == VAL_POISON) return false;
+static bool index_at(Elab *e, const Index *ix, Val v, int64_t n, const char *what, Cut *out) {
+  if (v.kind == VAL_ERROR) return false;
   if (v.kind == VAL_TENSOR) {
     if (v.tensor.type->rank == 0 && dtype_is_int(v.tensor.type->dtype)) {
       *out = (Cut){.step = 1, .count = n, .late = true, .place = v};
@@ -88,7 +88,7 @@ static bool cut_place(Elab *e, const Index *ix, Val v, int64_t n, const char *wh
 
 static bool cut_axis(Elab *e, const Index *ix, int64_t n, const char *what, Cut *out) {
   if (ix->kind == INDEX_SLICE) return cut_slice(e, ix, n, what, out);
-  return cut_place(e, ix, eval_one(e, ix->at), n, what, out);
+  return index_at(e, ix, eval_one(e, ix->at), n, what, out);
 }
 
 static Val index_list(Elab *e, const Expr *x, Val base) {
@@ -96,7 +96,7 @@ static Val index_list(Elab *e, const Expr *x, Val base) {
   if (x->index.n != 1 || x->index.at[0].kind == INDEX_ELLIPSIS)
     return fail(e, x->loc, "a list has one axis");
   const char *what = "a list";
-  if (!cut_axis(e, &x->index.at[0], base.list->n, what, &c)) return poison;
+  if (!cut_axis(e, &x->index.at[0], base.list->n, what, &c)) return error_value;
   if (c.late) return fail(e, x->index.at[0].loc, "a list is indexed at compile time");
   if (c.drop) return base.list->at[c.start];
   Val *item = ARENA_ARRAY(e->a, Val, c.count + 1);
@@ -141,7 +141,7 @@ static Val apply(Elab *e, Val base, const Cut *cut, Loc loc) {
 
 /* Place `id` of an axis: a row of each of the tables that lie in x. In a loop the axis is brought
    to the front instead; the pass hoist knows whether gradients want it so. */
-static Val take_place(Elab *e, Val x, int axis, Val id, Loc loc) {
+static Val gather_at(Elab *e, Val x, int axis, Val id, Loc loc) {
   const Type *t = x.tensor.type;
   Val in[2] = {x, id};
   Attr attr[MAX_ATTRS] = {0};
@@ -168,14 +168,14 @@ static Val apply_late(Elab *e, Val y, const Cut *cut, int rank, Loc loc) {
       axis += !cut[i].drop;
       continue;
     }
-    y = take_place(e, y, axis, cut[i].place, loc);
+    y = gather_at(e, y, axis, cut[i].place, loc);
   }
   return y;
 }
 
 Val expr_index(Elab *e, const Expr *x) {
   Val base = eval(e, x->index.base);
-  if (base.kind == VAL_POISON) return base;
+  if (base.kind == VAL_ERROR) return base;
   if (base.kind == VAL_LIST || base.kind == VAL_TUPLE) return index_list(e, x, base);
   if (base.kind != VAL_TENSOR)
     return fail(e, x->index.base->loc, "%s has no axes to index", val_str(e, base));
@@ -203,5 +203,5 @@ Val expr_index(Elab *e, const Expr *x) {
     axis++;
   }
   for (; axis < t->rank; axis++) cut[axis] = (Cut){.step = 1, .count = t->dim[axis]};
-  return ok ? apply_late(e, apply(e, base, cut, x->loc), cut, t->rank, x->loc) : poison;
+  return ok ? apply_late(e, apply(e, base, cut, x->loc), cut, t->rank, x->loc) : error_value;
 }

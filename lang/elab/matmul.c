@@ -125,7 +125,7 @@ Val tensor_matmul(Elab *e, Val l, Val r, Loc loc) {
   Val pair[2] = {l, r};
   Attr attr[MAX_ATTRS] = {[AT_TA] = {.i = ta}, [AT_TB] = {.i = tb}};
   Val y = build_checked(e, OP_MATMUL, pair, 2, attr, NULL, "'@'", loc);
-  if (y.kind == VAL_POISON) return y;
+  if (y.kind == VAL_ERROR) return y;
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, lead->rank + 2);
   int rank = 0;
   for (; rank < lead->rank; rank++) dim[rank] = lead->dim[rank];

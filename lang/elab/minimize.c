@@ -44,12 +44,12 @@ static int all_params(Elab *e, ValueId loss, Trained **out) {
     if (!op || op->kind != OP_LOAD) continue;
     int global = (int)op->attr[AT_GLOBAL].i;
     const Global *g = &e->m->globals.at[global];
-    if (g->kind == GLOBAL_PARAM) vec_push(e->a, &all, (Trained){global, g->path, v, poison});
+    if (g->kind == GLOBAL_PARAM) vec_push(e->a, &all, (Trained){global, g->path, v, error_value});
   }
   for (uint32_t i = 0; i < e->run->updated.n; i++) {
     const Updated *u = &e->run->updated.at[i];
     const char *path = e->m->globals.at[u->global].path;
-    if (reach[u->value]) vec_push(e->a, &all, (Trained){u->global, path, u->value, poison});
+    if (reach[u->value]) vec_push(e->a, &all, (Trained){u->global, path, u->value, error_value});
   }
   if (all.n) qsort(all.at, all.n, sizeof *all.at, by_path);
   *out = all.at;
@@ -133,7 +133,7 @@ static void clip_norm(Elab *e, Trained *p, int n, Val most, Loc loc) {
   Val ratio = tensor_binary(e, BIN_DIV, most, norm, loc);
   Val pair[2] = {ratio, val_int(1, loc)};
   Val scale = tensor_elementwise(e, OP_MIN, pair, 2, "clip", loc);
-  if (scale.kind == VAL_POISON) return;
+  if (scale.kind == VAL_ERROR) return;
   if (scale.tensor.type->rank != 0) {
     fail(e, loc, "clip needs one number, found %s", val_str(e, most));
     return;

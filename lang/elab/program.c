@@ -55,10 +55,10 @@ static void add_hyper(Elab *e, Top *t) {
   e->run = &e->let;
   e->frame = &top;
   Val v = eval_one(e, d->value);
-  if (v.kind != VAL_POISON && !val_is_number(v)) {
+  if (v.kind != VAL_ERROR && !val_is_number(v)) {
     fail(e, d->value->loc, "the default of hyper %s must be a number, found %s", d->name.name,
          val_str(e, v));
-    v = poison;
+    v = error_value;
   }
   e->run = NULL;
   e->frame = NULL;
@@ -81,7 +81,7 @@ static void add_inputs(Elab *e, const Decl *d) {
     const Type *t = type_eval(e, p->type, DT_F32);
     check_option(e, "an input", p->name);
     if (!t) {
-      env_bind(e, p->name.name, poison, -1, p->name.loc);
+      env_bind(e, p->name.name, error_value, -1, p->name.loc);
       continue;
     }
     at(e, p->name.loc);
@@ -94,7 +94,7 @@ static void finish_entry(Elab *e, const Decl *d) {
   Env *env = e->frame->env;
   Loc loc = d->name.loc;
   Val r = env->result;
-  if (r.kind == VAL_POISON && env->returned) return;
+  if (r.kind == VAL_ERROR && env->returned) return;
   if (e->run->training && !e->run->minimized) {
     elab_error(e, loc, "the minimize of entry %s is never reached", d->name.name);
     elab_hint(
@@ -118,7 +118,7 @@ static void finish_entry(Elab *e, const Decl *d) {
 }
 
 static void elaborate_entry(Elab *e, const Decl *d) {
-  Run run;
+  EntryBuilder run;
   run_begin(e, &run, RUN_ENTRY, d->name.name, d->name.loc);
   run.training = run.entry->training = body_has_minimize(&d->function.body);
   Frame root = {.env = env_new(e, NULL, false), .path = intern(e->c, "")};

@@ -77,7 +77,7 @@ Val let_value(Elab *e, Top *t) {
   if (t->state == TOP_BUSY)
     return fail(e, place, "let %s is defined by itself", t->decl->name.name);
   t->state = TOP_BUSY;
-  t->val = poison;
+  t->val = error_value;
   const Expr *x = t->decl->value;
   for (int i = e->options->n; i-- > 0;)
     if (e->options->defines[i].name == t->decl->name.name) {
@@ -85,7 +85,7 @@ Val let_value(Elab *e, Top *t) {
       break;
     }
   /* A let is read outside of every function, whoever asks for it. */
-  Run *run = e->run;
+  EntryBuilder *run = e->run;
   Frame *frame = e->frame, top = {.env = env_new(e, NULL, false), .path = intern(e->c, "")};
   const Ints *shape = e->init_shape;
   e->init_shape = NULL;
@@ -96,13 +96,13 @@ Val let_value(Elab *e, Top *t) {
     elab_error(e, x->loc, "let %s is computed at compile time, but this is a run-time value %s",
                t->decl->name.name, val_str(e, v));
     elab_hint(e, "compute it in a def or entry; a number to change at run time is a hyper");
-    v = poison;
+    v = error_value;
   }
   e->run = run;
   e->frame = frame;
   e->init_shape = shape;
   t->state = TOP_DONE;
-  if (v.kind != VAL_POISON) v.loc = place;
+  if (v.kind != VAL_ERROR) v.loc = place;
   return t->val = v;
 }
 
@@ -161,7 +161,7 @@ static Val outside(Elab *e, const char *name, Loc loc) {
 
 static Val run_value(Elab *e, int global, Loc loc) {
   ValueId id = global_read(e, global, loc);
-  if (id == NO_ID) return poison;
+  if (id == NO_ID) return error_value;
   at(e, loc);
   Val v = val_tensor(e, id);
   v.loc = e->info.at[global].loc.line ? e->info.at[global].loc : loc;
@@ -189,13 +189,13 @@ Val name_lookup(Elab *e, const char *name, Loc loc) {
   Top *t = top_find(e, name);
   if (t && t->decl->kind == DECL_LET) return let_value(e, t);
   if (t && t->decl->kind == DECL_HYPER) {
-    if (t->global < 0) return poison; /* its declaration was wrong */
+    if (t->global < 0) return error_value; /* its declaration was wrong */
     t->read = true;
     if (e->run->kind != RUN_LET) return run_value(e, t->global, loc);
     elab_error(e, loc, "hyper %s is known only at run time", name);
     elab_note(e, t->decl->name.loc, "declared here");
     elab_hint(e, "a compile-time constant is a let");
-    return poison;
+    return error_value;
   }
   if (t && t->decl->kind == DECL_ENTRY) {
     elab_error(e, loc, "entry %s is not a value", name);
@@ -212,14 +212,14 @@ Val name_lookup(Elab *e, const char *name, Loc loc) {
   }
   if (name == intern(e->c, "none")) return (Val){.kind = VAL_NONE, .loc = loc};
   unknown_name(e, "name", name, loc);
-  return poison;
+  return error_value;
 }
 
 const Func *func_lookup(Elab *e, Ident callee) {
   Dtype dt;
   Binding *b = env_find(e, e->frame->env, callee.name);
   if (b && b->global < 0 && b->val.kind == VAL_FUNC) return b->val.func;
-  if (b && b->global < 0 && b->val.kind == VAL_POISON) return NULL;
+  if (b && b->global < 0 && b->val.kind == VAL_ERROR) return NULL;
   if (dtype_parse(callee.name, &dt)) {
     Func *f = ARENA_NEW(e->a, Func);
     *f = (Func){.kind = FUNC_CONVERT, .name = callee.name, .dtype = dt};
@@ -243,7 +243,7 @@ const Func *func_lookup(Elab *e, Ident callee) {
   if (t->decl->kind == DECL_LET) { /* let act = relu */
     Val v = let_value(e, t);
     if (v.kind == VAL_FUNC) return v.func;
-    if (v.kind == VAL_POISON) return NULL;
+    if (v.kind == VAL_ERROR) return NULL;
   }
   static const char *const kind[] = {"a constant", "a hyper", "a function", "an entry"};
   elab_error(e, callee.loc, "'%s' is %s, not a function", callee.name, kind[t->decl->kind]);

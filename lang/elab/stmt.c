@@ -6,7 +6,7 @@
 /* The first name of a value stays, but the user's own goes before one that the prelude gave. */
 static void give_name(Elab *e, Val v, const char *name) {
   if (v.kind != VAL_TENSOR || v.tensor.run != e->run) return;
-  Run *run = e->run;
+  EntryBuilder *run = e->run;
   ValueId id = v.tensor.id;
   Value *value = value_at(run->entry, id);
   const Op *op = value_def(run->entry, id);
@@ -33,7 +33,7 @@ static void bind_all(Elab *e, const Idents *names, const Val *v, int n, Loc loc,
                n == 1 ? "" : "s", what);
     elab_trace(e);
   }
-  for (int i = 0; i < names->n; i++) bind_name(e, names->at[i], names->n == n ? v[i] : poison);
+  for (int i = 0; i < names->n; i++) bind_name(e, names->at[i], names->n == n ? v[i] : error_value);
   for (int i = 0; i < names->n; i++)
     for (int k = 0; k < i; k++)
       if (names->at[i].name == names->at[k].name)
@@ -48,9 +48,9 @@ static void exec_assign(Elab *e, const Stmt *s) {
     if (v.kind == VAL_TUPLE || v.kind == VAL_LIST) {
       bind_all(e, names, v.list->at, v.list->n, values->at[0]->loc, "");
     } else {
-      if (v.kind != VAL_POISON)
+      if (v.kind != VAL_ERROR)
         fail(e, values->at[0]->loc, "%d names for one value, %s", names->n, val_str(e, v));
-      for (int i = 0; i < names->n; i++) bind_name(e, names->at[i], poison);
+      for (int i = 0; i < names->n; i++) bind_name(e, names->at[i], error_value);
     }
     return;
   }
@@ -59,7 +59,7 @@ static void exec_assign(Elab *e, const Stmt *s) {
     v[i] = eval_one(e, values->at[i]);
     if (s->assign.type && !type_match(e, s->assign.type, &v[i], false,
                                       names->at[i < names->n ? i : 0].name, values->at[i]->loc))
-      v[i] = poison;
+      v[i] = error_value;
   }
   bind_all(e, names, v, values->n, s->loc, "");
 }
@@ -85,8 +85,8 @@ static void exec_yield(Elab *e, const Stmt *s) {
     fail(e, s->loc, "yield gives %d value%s, but the loop takes %d", s->values.n,
          s->values.n == 1 ? "" : "s", y->targets);
   for (int i = 0; i < y->targets; i++) {
-    Val v = i < s->values.n ? eval_one(e, s->values.at[i]) : poison;
-    if (v.kind != VAL_POISON) v = val_to_tensor(e, v, "yield", s->values.at[i]->loc);
+    Val v = i < s->values.n ? eval_one(e, s->values.at[i]) : error_value;
+    if (v.kind != VAL_ERROR) v = val_to_tensor(e, v, "yield", s->values.at[i]->loc);
     vec_push(e->a, &y->at, v);
   }
 }
@@ -97,7 +97,7 @@ static Val stack_yields(Elab *e, const Yields *y, int target, Loc loc) {
   Val *v = ARENA_ARRAY(e->a, Val, n + 1);
   for (int i = 0; i < n; i++) {
     v[i] = y->at.at[i * y->targets + target];
-    if (v[i].kind == VAL_POISON) return poison;
+    if (v[i].kind == VAL_ERROR) return error_value;
     if (i > 0 && v[i].tensor.type != v[0].tensor.type) {
       elab_error(e, y->loc, "the loop yields %s first, but %s in iteration %d", val_str(e, v[0]),
                  val_str(e, v[i]), i);
@@ -131,8 +131,8 @@ static void exec_for(Elab *e, const Stmt *s) {
   ok &= loop_bound(e, s->loop.to, INT64_MIN, "the end of a loop", &to);
   Yields yields = {.up = env->yields, .targets = s->loop.targets.n};
   if (ok && to > from &&
-      (__builtin_sub_overflow(to, from, &copies) || copies > MOST_COPIES - e->unrolled)) {
-    elab_error(e, s->loc, "the loop would be unrolled to more than %d copies", MOST_COPIES);
+      (__builtin_sub_overflow(to, from, &copies) || copies > MAX_UNROLL - e->unrolled)) {
+    elab_error(e, s->loc, "the loop would be unrolled to more than %d copies", MAX_UNROLL);
     elab_trace(e);
     ok = false;
   }
@@ -161,13 +161,13 @@ static void exec_for(Elab *e, const Stmt *s) {
   env->yields = yields.up;
   Val *v = ARENA_ARRAY(e->a, Val, yields.targets);
   for (int k = 0; k < yields.targets; k++)
-    v[k] = ok && !env->returned ? stack_yields(e, &yields, k, s->loc) : poison;
+    v[k] = ok && !env->returned ? stack_yields(e, &yields, k, s->loc) : error_value;
   bind_all(e, &s->loop.targets, v, yields.targets, s->loc, "");
 }
 
 static void exec_if(Elab *e, const Stmt *s) {
   Val t = eval_one(e, s->branch.test);
-  if (t.kind == VAL_POISON) return;
+  if (t.kind == VAL_ERROR) return;
   if (t.kind != VAL_BOOL) {
     (void)not_a_bool(e, s->branch.test, t);
     return;
@@ -226,16 +226,18 @@ static void exec_return(Elab *e, const Stmt *s) {
   for (int i = 0; i < s->outs.n; i++) {
     const Out *o = &s->outs.at[i];
     v[i] = s->outs.n == 1 && !entry_body(e) ? eval(e, o->value) : eval_one(e, o->value);
-    if (v[i].kind != VAL_POISON && entry_body(e))
+    if (v[i].kind != VAL_ERROR && entry_body(e))
       v[i] = val_to_tensor(e, v[i], "an output", o->value->loc);
     const char *name = o->name.name ? o->name.name : "the result";
-    if (o->type && !type_match(e, o->type, &v[i], false, name, o->value->loc)) v[i] = poison;
+    if (o->type && !type_match(e, o->type, &v[i], false, name, o->value->loc)) v[i] = error_value;
     if (o->name.name) give_name(e, v[i], o->name.name);
-    bad |= v[i].kind == VAL_POISON;
+    bad |= v[i].kind == VAL_ERROR;
   }
   if (!bad || entry_body(e)) check_outputs(e, s);
   env->returned = true;
-  env->result = bad ? poison : s->outs.n == 1 ? v[0] : val_list(e, VAL_TUPLE, v, s->outs.n, s->loc);
+  env->result = bad              ? error_value
+                : s->outs.n == 1 ? v[0]
+                                 : val_list(e, VAL_TUPLE, v, s->outs.n, s->loc);
 }
 
 static void exec_kind(Elab *e, const Stmt *s) {

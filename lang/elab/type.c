@@ -18,7 +18,7 @@ static bool free_name(Elab *e, const Expr *x) {
   Binding *b = env_find(e, e->frame->env, x->name);
   if (b)
     return b->global >= 0 || (b->val.kind != VAL_INT && b->val.kind != VAL_NUM &&
-                              b->val.kind != VAL_LIST && b->val.kind != VAL_POISON);
+                              b->val.kind != VAL_LIST && b->val.kind != VAL_ERROR);
   Top *t = top_find(e, x->name);
   return !t || t->decl->kind != DECL_LET;
 }
@@ -107,7 +107,7 @@ static bool scalar_match(const TypeExpr *t, Val *v) {
 
 bool type_match(Elab *e, const TypeExpr *t, Val *v, bool bind, const char *name, Loc loc) {
   Wants w = {0};
-  if (v->kind == VAL_POISON) return false;
+  if (v->kind == VAL_ERROR) return false;
   if (v->kind != VAL_TENSOR && t->n == 0 && scalar_match(t, v)) return true;
   if (v->kind != VAL_TENSOR) {
     elab_error(e, loc, "%s must be %s, found %s", name, source_slice(e, t->loc), val_str(e, *v));

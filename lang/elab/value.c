@@ -1,6 +1,6 @@
 /* Values of the elaboration: how they are made, named in messages, compared, and turned into what
-   an operation needs. Contract: a conversion that fails has been reported and gives poison, false
-   or NULL. */
+   an operation needs. Contract: a conversion that fails has been reported and gives error_value,
+   false or NULL. */
 #include "lang/elab/elab_impl.h"
 
 #include <math.h>
@@ -58,7 +58,7 @@ static const char *number_text(Elab *e, double f) {
 
 const char *val_str(Elab *e, Val v) {
   switch (v.kind) {
-  case VAL_POISON: return "an unknown value";
+  case VAL_ERROR: return "an unknown value";
   case VAL_NONE: return "none";
   case VAL_VOID: return "nothing";
   case VAL_INT: return intern_printf(e->c, "the number %lld", (long long)v.i);
@@ -76,7 +76,7 @@ const char *val_str(Elab *e, Val v) {
 
 const char *val_canon(Elab *e, Val v) {
   switch (v.kind) {
-  case VAL_POISON: return "?";
+  case VAL_ERROR: return "?";
   case VAL_NONE: return "none";
   case VAL_VOID: return "nothing";
   case VAL_INT: return intern_printf(e->c, "%lld", (long long)v.i);
@@ -145,7 +145,7 @@ Val val_to_const(Elab *e, Val v, const Type *t, Loc loc) {
 }
 
 Val val_to_tensor(Elab *e, Val v, const char *what, Loc loc) {
-  if (v.kind == VAL_TENSOR || v.kind == VAL_POISON) return v;
+  if (v.kind == VAL_TENSOR || v.kind == VAL_ERROR) return v;
   if (v.kind == VAL_INT && int_fits(v.i, DT_I32))
     return val_to_const(e, v, type_scalar(e->c, DT_I32), loc);
   if (v.kind == VAL_INT) return val_to_const(e, v, type_scalar(e->c, DT_I64), loc);
@@ -198,7 +198,7 @@ bool val_is_known(Elab *e, Val v, const char *what, const char *hint, Loc loc) {
 }
 
 bool val_to_int(Elab *e, Val v, int64_t least, const char *what, Loc loc, int64_t *out) {
-  if (v.kind == VAL_POISON) return false;
+  if (v.kind == VAL_ERROR) return false;
   if (v.kind == VAL_NUM && v.f == floor(v.f) && fabs(v.f) < 0x1p53)
     v = val_int((int64_t)v.f, v.loc); /* 16 * 2.0 is an integer to its writer */
   if (!val_is_known(e, v, what, NULL, loc)) return false;
@@ -213,7 +213,7 @@ bool val_to_int(Elab *e, Val v, int64_t least, const char *what, Loc loc, int64_
 }
 
 const Ints *val_to_ints(Elab *e, Val v, int64_t least, const char *what, Loc loc) {
-  if (v.kind == VAL_POISON) return NULL;
+  if (v.kind == VAL_ERROR) return NULL;
   if (v.kind != VAL_LIST && v.kind != VAL_TUPLE) v = val_list(e, VAL_LIST, &v, 1, v.loc);
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, v.list->n + 1);
   for (int i = 0; i < v.list->n; i++)

@@ -8,8 +8,8 @@
 
 /* ---- runs ---- */
 
-void run_begin(Elab *e, Run *r, RunKind kind, const char *name, Loc loc) {
-  *r = (Run){.kind = kind, .next_step = NO_ID};
+void run_begin(Elab *e, EntryBuilder *r, RunKind kind, const char *name, Loc loc) {
+  *r = (EntryBuilder){.kind = kind, .next_step = NO_ID};
   r->entry = entry_new(e->m, intern(e->c, name), loc);
   r->b = builder_new(r->entry, r->entry->body);
   r->b->fold = false; /* merging before gradients are taken would change what they are of */
@@ -49,7 +49,7 @@ ValueId global_read(Elab *e, int global, Loc loc) {
 }
 
 void global_write(Elab *e, int global, ValueId v) {
-  Run *run = e->run;
+  EntryBuilder *run = e->run;
   Stored s = {global, run->b->loc, run->b->scope};
   while (run->stored_at.n <= (uint32_t)global) vec_push(e->a, &run->stored_at, 0);
   uint32_t *place = &run->stored_at.at[global];
@@ -150,7 +150,7 @@ static void canon(Elab *e, FILE *f, const Expr *x) {
 /* Evaluates the initialiser into the entry `init`, unless the path has its value already. */
 static Val initial_value(Elab *e, const Expr *x, const char *path, const Type *type,
                          const char **text) {
-  Run *run = e->run;
+  EntryBuilder *run = e->run;
   const Ints *shape = e->init_shape;
   Dtype dtype = e->init_dtype;
   e->run = &e->init;
@@ -169,10 +169,10 @@ static Val initial_value(Elab *e, const Expr *x, const char *path, const Type *t
   fclose(f);
   *text = intern(e->c, bytes);
   free(bytes);
-  Val v = elab_errors(e) > errors ? poison : (Val){.kind = VAL_NONE};
+  Val v = elab_errors(e) > errors ? error_value : (Val){.kind = VAL_NONE};
   if (v.kind == VAL_NONE && module_find_global(e->m, path) < 0) {
     v = eval_one(e, x);
-    if (v.kind != VAL_TENSOR && v.kind != VAL_POISON) v = val_to_const(e, v, type, x->loc);
+    if (v.kind != VAL_TENSOR && v.kind != VAL_ERROR) v = val_to_const(e, v, type, x->loc);
   }
   if (v.kind == VAL_TENSOR && v.tensor.type != type) {
     const Type *t = v.tensor.type;
@@ -210,7 +210,7 @@ static int add_global(Elab *e, GlobalKind kind, const char *path, Val init, cons
 int global_zeros(Elab *e, GlobalKind kind, const char *path, const Type *t) {
   int index = module_find_global(e->m, path);
   if (index >= 0) return index;
-  Run *run = e->run;
+  EntryBuilder *run = e->run;
   e->run = &e->init;
   e->init.b->loc = (Loc){0};
   e->init.b->scope = path;
@@ -341,7 +341,7 @@ static int declare(Elab *e, const Stmt *s) {
   }
   const char *canonical;
   Val init = initial_value(e, s->variable.init, path, type, &canonical);
-  if (init.kind == VAL_POISON) return -1;
+  if (init.kind == VAL_ERROR) return -1;
   int global = module_find_global(e->m, path);
   if (global >= 0) return agrees(e, global, kind, type, canonical, s) ? global : -1;
   Loc place = e->frame->user.line ? e->frame->user : s->variable.name.loc;
@@ -350,7 +350,7 @@ static int declare(Elab *e, const Stmt *s) {
 
 void declare_variable(Elab *e, const Stmt *s) {
   int global = declare(e, s);
-  env_bind(e, s->variable.name.name, poison, global, s->variable.name.loc);
+  env_bind(e, s->variable.name.name, error_value, global, s->variable.name.loc);
 }
 
 /* ---- assignment ---- */
@@ -378,15 +378,15 @@ void assign_variable(Elab *e, const Stmt *s) {
   Binding *b = env_find(e, e->frame->env, name);
   Val v = eval_one(e, s->update.value);
   if (!b || b->global < 0) {
-    if (!b || b->val.kind != VAL_POISON) not_assignable(e, s, b);
+    if (!b || b->val.kind != VAL_ERROR) not_assignable(e, s, b);
     return;
   }
-  if (v.kind == VAL_POISON) return;
+  if (v.kind == VAL_ERROR) return;
   int global = b->global;
   const Global *g = &e->m->globals.at[global];
   Loc loc = s->update.value->loc;
   if (v.kind != VAL_TENSOR) v = val_to_const(e, v, g->type, loc);
-  if (v.kind == VAL_POISON) return;
+  if (v.kind == VAL_ERROR) return;
   const Type *t = v.tensor.type;
   bool floats = dtype_is_float(t->dtype) && dtype_is_float(g->type->dtype);
   if (type_with_dtype(e->c, t, g->type->dtype) != g->type ||

@@ -1,4 +1,4 @@
-/* Autodiff: expands every `grad` op into the explicit backward path, ordinary ops at its place.
+/* Autodiff: expands every `grad` op into the explicit backward pass, ordinary ops at its place.
    Contract: needs no kernels; a grad in the body of a loop is by values of that body; leaves no
    grad, no stop_gradient and no composite; other forward ops are copied as they are; linear in the
    ops between the values asked for and the loss. Algorithm: reverse mode. Forward from the values
@@ -252,7 +252,7 @@ static void expand_each(Builder *b, const Entry *old, const Op *op, ValueId *map
 
 typedef struct Clean {
   bool *extra;  /* by op */
-  Saved *saved; /* NULL: the backward path reads what the forward path made */
+  Saved *saved; /* NULL: the backward pass reads what the forward pass made */
 } Clean;
 
 /* Takes out the extra ops, which are identities. */

@@ -1,4 +1,4 @@
-/* What the files of autodiff share: the state of one expansion, and the backward path of loops. */
+/* What the files of autodiff share: the state of one expansion, and the backward pass of loops. */
 #ifndef GC_PASSES_AUTODIFF_IMPL_H
 #define GC_PASSES_AUTODIFF_IMPL_H
 #include "passes/manager/pass_list.h"

@@ -1,4 +1,4 @@
-/* Precision: products take operands of fewer bits, and the backward path keeps activations in them.
+/* Precision: products take operands of fewer bits, and the backward pass keeps activations in them.
    Contract: after autodiff; sums of products are f32, and so are parameters, reductions, softmax,
    losses, optimizers, and everything in `init`. What a program says in other dtypes than f32 stays.
    Method: bf16 is a dtype, so a narrowed value is a conversion that fuses into its producer, and
@@ -127,7 +127,7 @@ static void copy_reading(Narrow *n, Builder *b, const Op *op, ValueId *map, Read
   for (int i = many; i-- > 0;) map[op->operands[i]] = kept[i];
 }
 
-/* ---- what the backward path reads ---- */
+/* ---- what the backward pass reads ---- */
 
 struct Saved {
   Narrow n;

@@ -11,7 +11,7 @@ typedef enum Precision { PRECISION_F32, PRECISION_TF32, PRECISION_BF16 } Precisi
  */
 bool precision_arg(const PassRun *r, const char *key, Precision *out);
 
-/* A rebuild in which the backward path reads what the forward path left in fewer bits. */
+/* A rebuild in which the backward pass reads what the forward pass left in fewer bits. */
 typedef struct Saved Saved;
 /* In the arena given. */
 Saved *saved_new(Arena *a, const Entry *e, Precision p);

@@ -1,4 +1,4 @@
-/* The backward path of a loop: a loop in the other direction behind it.
+/* The backward pass of a loop: a loop in the other direction behind it.
    Contract: the backward loop carries the gradients of the carries and one accumulator for every
    value from outside that has a gradient; it stacks the gradients of slices. What its body reads of
    the forward body is stacked by the forward loop, which gets a result for it, unless it is there

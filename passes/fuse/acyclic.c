@@ -99,7 +99,7 @@ static bool is_tree_ancestor(const Fuse *f, const Op *x, const Op *z) {
 }
 
 /* What the back one reads of a third stands below the front one: so it is in a deep net, where a
-   layer's way back lies far behind its way forward. */
+   layer's backward pass lies far behind its forward pass. */
 static bool has_path_in_tree(Fuse *f, const FusionGroup *front, const FusionGroup *back) {
   ValueList reads = {0};
   for (uint32_t i = 0; i < back->members.n; i++) {

@@ -84,9 +84,9 @@ static bool delays(const Fuse *f, const FusionGroup *a, ValueId v, const Op *op)
   return false;
 }
 
-/* What is computed again for the way back: only element-wise ops far behind read it, and others
-   read what it is made of about as late. It is computed with them, and has no bytes, instead of
-   with its producer, and held. */
+/* Values that are recomputed for the backward pass: only distant element-wise ops read them, and
+   others read what it is made of about as late. It is computed with them, and has no bytes, instead
+   of with its producer, and held. */
 static bool read_far(const Fuse *f, const Op *producer, const Op *op) {
   uint32_t first = UINT32_MAX;
   if (!op->backward || producer->backward) return false;

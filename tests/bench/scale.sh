@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures how planning grows with the program: a dense net of N layers, unrolled, with its backward path
+# Measures how planning grows with the program: a dense net of N layers, unrolled, with its backward pass
 # and AdamW, at about 1,000, 10,000 and 100,000 ops. Prints ops, CPU seconds and MiB of one `gc -O2 --dump-plan`.
 #   tests/bench/scale.sh BUILD_DIR [N …]
 # A machine under load shows in the seconds, but less than in elapsed time.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # A recurrent model on text: it learns and writes; as a loop it does what it does unrolled, in
-# memory that grows with the steps by what the backward path needs of each.
+# memory that grows with the steps by what the backward pass needs of each.
 . "$(dirname "$0")/common.sh"
 source=$here/docs/examples/lstm.g
 small='-D B=8 -D T=12 -D D=16 -D H=32'
@@ -33,7 +33,7 @@ run 0 ./loop write --load loop.safetensors --steps 50 --text char --quiet --thre
 same out.txt written.txt 'the same text on three threads, poisoned'
 
 # ---- memory ----
-# Of each step the backward path has four gates, c and h before the step for each of two layers, the
+# Of each step the backward pass has four gates, c and h before the step for each of two layers, the
 # gradient of what the second one gives and of what comes to it from below, and the character: B rows of
 # each. What the second layer reads is the h before the next step.
 arena() { # of entry $1 with T=$2

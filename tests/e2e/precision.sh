@@ -29,7 +29,7 @@ for p in tf32 bf16; do # near f32, but not the same
     cmp -s ${net}_$p.safetensors ${net}_f32.safetensors && fail "$net at $p has the weights of f32"
   done
 done
-# ---- what the backward path reads takes half the bytes ----
+# ---- what the backward pass reads takes half the bytes ----
 for p in f32 bf16; do
   run 0 "$gc" "$here/docs/examples/mnist.g" -D N=1024 --precision=$p --emit=plan -o "plan_$p.json"
   grep -o '"arena_bytes": [0-9]*' "plan_$p.json" | head -1 | grep -o '[0-9]*' >"arena_$p"

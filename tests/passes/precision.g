@@ -1,4 +1,4 @@
-# --precision: products read bf16 or tf32, sums are f32; what the backward path reads is kept in bf16.
+# --precision: products read bf16 or tf32, sums are f32; what the backward pass reads is kept in bf16.
 # RUN: %gc %s --passes="fold,cse,dce,autodiff{saved=bf16},precision{products=bf16},fold,cse,dce" --emit=ir | FileCheck-14 --check-prefix=BF16 %s
 # RUN: %gc %s --passes="fold,cse,dce,autodiff{saved=tf32},precision{products=tf32},fold,cse,dce" --emit=ir | FileCheck-14 --check-prefix=TF32 %s
 # RUN: %gc %s --precision=bf16 --emit=plan | FileCheck-14 --check-prefix=PLAN %s

@@ -1,5 +1,5 @@
 # RUN: %gc %s --emit=ir --passes=autodiff,dce | FileCheck-14 %s
-# The backward path of a loop is a loop in the other direction. What its iterations read of the
+# The backward pass of a loop is a loop in the other direction. What its iterations read of the
 # forward ones is stacked by the forward loop: here the carry before each iteration, since the one
 # after it is stacked already. Gradients of what comes from outside are summed in
 # one accumulator; those of the carry are carried.

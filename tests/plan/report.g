@@ -1,5 +1,5 @@
 # RUN: %gc --memory-report -march=x86-64-v3 %s | FileCheck-14 %s
-# Without the backward path a perceptron keeps nothing: its forward row is the least.
+# Without the backward pass a perceptron keeps nothing: its forward row is the least.
 entry train(x : f32[64, 784], t : f32[64, 10]) {
   y = relu(linear(x, 256) as fc1)
   loss = mse(linear(y, 10) as fc2, t)

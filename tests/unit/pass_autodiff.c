@@ -89,7 +89,7 @@ static void only_what_is_asked(void **state) {
   }
 }
 
-/* Aggregation is for the backward path: one add for each contribution after the first. */
+/* Aggregation is for the backward pass: one add for each contribution after the first. */
 static void aggregation(void **state) {
   Ctx *c = ctx_new();
   Module *m = parse(c, "%a = tanh %x : f32[4,4]\n%b = exp %x : f32[4,4]\n%s = sin %x : f32[4,4]\n"

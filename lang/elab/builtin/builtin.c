@@ -91,7 +91,7 @@ void builtins_init(Elab *e) {
 
 /* ---- one call ---- */
 
-static Val default_value(Site *s, const ArgSpec *a) {
+static Val default_value(BuiltinCall *s, const ArgSpec *a) {
   Elab *e = s->e;
   Dtype dt;
   if (a->kind == ARG_DECLARED && !a->init)
@@ -124,7 +124,7 @@ static const char *one_list(Elab *e, const Func *f, const ArgSpec *spec, int np,
   return intern_printf(e->c, "'%s' is one list: %s(%s])", spec[from].name, f->name, text);
 }
 
-static bool wrong_kind(Site *s, const ArgSpec *a, int i, const char *wanted) {
+static bool wrong_kind(BuiltinCall *s, const ArgSpec *a, int i, const char *wanted) {
   elab_error(s->e, s->at[i], "%s needs %s for '%s', found %s", s->name, wanted, a->name,
              val_str(s->e, s->v[i]));
   if (s->v[i].kind == VAL_TENSOR) elab_note_tensor(s->e, a->name, s->v[i]);
@@ -143,16 +143,16 @@ static bool all_ints(Elab *e, Val *v, int64_t least, const char *what, Loc loc) 
   return l != NULL;
 }
 
-static const char *arg_text(const Site *s, const ArgSpec *a) {
+static const char *arg_text(const BuiltinCall *s, const ArgSpec *a) {
   return intern_printf(s->e->c, "'%s' of %s", a->name, s->name);
 }
 
 /* Checks one argument against its kind, and gives it the form that handlers expect. */
-static bool check_arg(Site *s, const ArgSpec *a, int i) {
+static bool check_arg(BuiltinCall *s, const ArgSpec *a, int i) {
   Elab *e = s->e;
   Val *v = &s->v[i];
   int64_t n;
-  if (v->kind == VAL_POISON) return false;
+  if (v->kind == VAL_ERROR) return false;
   switch (a->kind) {
   case ARG_ANY: return true;
   case ARG_TENSOR:
@@ -195,7 +195,7 @@ static bool check_arg(Site *s, const ArgSpec *a, int i) {
   return false;
 }
 
-static int spec_index(Site *s, const ArgSpec *spec, int n, Ident name) {
+static int spec_index(BuiltinCall *s, const ArgSpec *spec, int n, Ident name) {
   const char *names[MAX_ARGS];
   for (int k = 0; k < n; k++) {
     if (spec[k].name == name.name) return k;
@@ -225,14 +225,14 @@ static Val rest_of(Elab *e, const Actual *arg, int from, int n) {
 
 Val call_builtin(Elab *e, const Func *f, const Actual *arg, int n, Loc loc) {
   ArgSpec spec[MAX_ARGS];
-  Site s = {.e = e, .f = f->builtin, .name = f->name, .loc = loc};
+  BuiltinCall s = {.e = e, .f = f->builtin, .name = f->name, .loc = loc};
   int np = arg_specs(e->c, f->builtin, spec);
   bool rest = np && spec[np - 1].kind == ARG_REST;
   s.one_list = one_list(e, f, spec, np, arg, n);
   for (int i = 0; i < n; i++) {
     if (rest && i >= np && !arg[i].name.name) continue; /* in the list already */
     int k = arg[i].name.name ? spec_index(&s, spec, np, arg[i].name) : i;
-    if (k < 0) return poison;
+    if (k < 0) return error_value;
     if (k >= np) {
       elab_error(e, arg[i].loc, "%s takes %d argument%s, %d given", f->name, np, np == 1 ? "" : "s",
                  n);
@@ -256,7 +256,7 @@ Val call_builtin(Elab *e, const Func *f, const Actual *arg, int n, Loc loc) {
   }
   for (int k = 0; k < np; k++) {
     if (s.given[k]) {
-      if (!check_arg(&s, &spec[k], k)) return poison;
+      if (!check_arg(&s, &spec[k], k)) return error_value;
       continue;
     }
     bool declared = spec[k].kind == ARG_DECLARED && e->init_shape;
@@ -270,7 +270,7 @@ Val call_builtin(Elab *e, const Func *f, const Actual *arg, int n, Loc loc) {
     }
     s.at[k] = loc;
     s.v[k] = default_value(&s, &spec[k]);
-    if (s.v[k].kind != VAL_NONE && !check_arg(&s, &spec[k], k)) return poison;
+    if (s.v[k].kind != VAL_NONE && !check_arg(&s, &spec[k], k)) return error_value;
   }
   at(e, loc);
   return f->builtin->run(&s);

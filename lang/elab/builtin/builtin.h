@@ -1,5 +1,5 @@
 /* The handlers of builtins.def. A handler gets its arguments checked against their kinds, in order;
-   Site.v[i].kind is VAL_NONE for an argument that is optional and not given. */
+   BuiltinCall.v[i].kind is VAL_NONE for an argument that is optional and not given. */
 #ifndef GC_LANG_ELAB_BUILTIN_H
 #define GC_LANG_ELAB_BUILTIN_H
 #include "lang/elab/elab_impl.h"

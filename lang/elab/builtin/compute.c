@@ -3,7 +3,7 @@
    a mean of integers is an f32. */
 #include "lang/elab/builtin/builtin.h"
 
-static Val needs_float(Site *s, Val v) {
+static Val needs_float(BuiltinCall *s, Val v) {
   const char *name = value_at(s->e->run->entry, v.tensor.id)->name;
   elab_error(s->e, s->at[0], "%s needs floats, found %s", s->name, val_str(s->e, v));
   elab_note_tensor(s->e, "it", v);
@@ -11,7 +11,7 @@ static Val needs_float(Site *s, Val v) {
   return elab_trace(s->e);
 }
 
-Val builtin_elementwise(Site *s) {
+Val builtin_elementwise(BuiltinCall *s) {
   OpKind k = (OpKind)s->f->data;
   Val v = s->v[0];
   if (val_is_number(v)) return number_function(s->e, k, v, s->loc);
@@ -21,16 +21,16 @@ Val builtin_elementwise(Site *s) {
   return build_checked(s->e, k, &v, 1, NULL, NULL, s->name, s->loc);
 }
 
-Val builtin_unary_op(Site *s) {
+Val builtin_unary_op(BuiltinCall *s) {
   return build_checked(s->e, (OpKind)s->f->data, s->v, 1, NULL, NULL, s->name, s->loc);
 }
 
-Val builtin_pair_op(Site *s) {
+Val builtin_pair_op(BuiltinCall *s) {
   Val v[2] = {val_to_tensor(s->e, s->v[0], s->name, s->at[0]), s->v[1]};
   return build_checked(s->e, (OpKind)s->f->data, v, 2, NULL, NULL, s->name, s->loc);
 }
 
-Val builtin_where(Site *s) {
+Val builtin_where(BuiltinCall *s) {
   Elab *e = s->e;
   if (s->v[0].kind == VAL_BOOL) return s->v[0].b ? s->v[1] : s->v[2];
   if (s->v[0].kind != VAL_TENSOR || s->v[0].tensor.type->dtype != DT_BOOL) {
@@ -45,17 +45,17 @@ Val builtin_where(Site *s) {
 static Val pick(Elab *e, OpKind k, Val a, Val b, const char *what, Loc loc) {
   if (a.kind != VAL_TENSOR && b.kind != VAL_TENSOR) {
     Val less = number_binary(e, BIN_LT, a, b, loc);
-    if (less.kind == VAL_POISON) return less;
+    if (less.kind == VAL_ERROR) return less;
     return less.b == (k == OP_MIN) ? a : b;
   }
   Val v[2] = {a, b};
   return tensor_elementwise(e, k, v, 2, what, loc);
 }
 
-Val builtin_clamp(Site *s) {
+Val builtin_clamp(BuiltinCall *s) {
   Val v = s->v[0];
   if (s->v[1].kind != VAL_NONE) v = pick(s->e, OP_MAX, v, s->v[1], s->name, s->loc);
-  if (s->v[2].kind != VAL_NONE && v.kind != VAL_POISON)
+  if (s->v[2].kind != VAL_NONE && v.kind != VAL_ERROR)
     v = pick(s->e, OP_MIN, v, s->v[2], s->name, s->loc);
   return v;
 }
@@ -63,7 +63,7 @@ Val builtin_clamp(Site *s) {
 /* ---- reductions ---- */
 
 /* The axes of x, ascending; all for none. False after an error. */
-static bool axes_of(Site *s, Val x, int arg, const Ints **out) {
+static bool axes_of(BuiltinCall *s, Val x, int arg, const Ints **out) {
   Elab *e = s->e;
   int rank = x.tensor.type->rank, n = 0;
   int64_t *axes = ARENA_ARRAY(e->a, int64_t, rank + 1);
@@ -84,7 +84,7 @@ static bool axes_of(Site *s, Val x, int arg, const Ints **out) {
   return true;
 }
 
-static Val reduced(Site *s, OpKind k, Val x, const Ints *axes, bool keep) {
+static Val reduced(BuiltinCall *s, OpKind k, Val x, const Ints *axes, bool keep) {
   Elab *e = s->e;
   if (axes->n == 0) return x;
   Builder *b = at(e, s->loc);
@@ -94,26 +94,26 @@ static Val reduced(Site *s, OpKind k, Val x, const Ints *axes, bool keep) {
 }
 
 /* The product of a list of dims is one. */
-static Val product_of_list(Site *s) {
+static Val product_of_list(BuiltinCall *s) {
   Val p = val_int(1, s->loc);
-  for (int i = 0; i < s->v[0].list->n && p.kind != VAL_POISON; i++)
+  for (int i = 0; i < s->v[0].list->n && p.kind != VAL_ERROR; i++)
     p = expr_binary(s->e, BIN_MUL, p, s->v[0].list->at[i], s->loc);
   return p;
 }
 
-Val builtin_reduce(Site *s) {
+Val builtin_reduce(BuiltinCall *s) {
   Elab *e = s->e;
   const Ints *axes;
   if (s->f->data == OP_PROD && s->v[0].kind == VAL_LIST) return product_of_list(s);
   Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
-  if (x.kind == VAL_POISON || !axes_of(s, x, 1, &axes)) return poison;
+  if (x.kind == VAL_ERROR || !axes_of(s, x, 1, &axes)) return error_value;
   Dtype dt = x.tensor.type->dtype;
   at(e, s->loc);
   if (dt == DT_BOOL || dt == DT_U8) x = val_convert(e, x, DT_I32); /* a byte overflows at once */
   return reduced(s, (OpKind)s->f->data, x, axes, s->v[2].b);
 }
 
-static Val mean_over(Site *s, Val x, const Ints *axes, bool keep) {
+static Val mean_over(BuiltinCall *s, Val x, const Ints *axes, bool keep) {
   int64_t n = 1;
   for (int i = 0; i < axes->n; i++) n *= x.tensor.type->dim[axes->at[i]];
   Dtype dt = x.tensor.type->dtype;
@@ -123,18 +123,18 @@ static Val mean_over(Site *s, Val x, const Ints *axes, bool keep) {
 }
 
 /* mean, and with data 1 the variance */
-Val builtin_mean(Site *s) {
+Val builtin_mean(BuiltinCall *s) {
   Elab *e = s->e;
   const Ints *axes;
   Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
-  if (x.kind == VAL_POISON || !axes_of(s, x, 1, &axes)) return poison;
+  if (x.kind == VAL_ERROR || !axes_of(s, x, 1, &axes)) return error_value;
   at(e, s->loc);
   if (!dtype_is_float(x.tensor.type->dtype)) x = val_convert(e, x, DT_F32);
   if (s->f->data == 0) return mean_over(s, x, axes, s->v[2].b);
   return reduced(s, OP_VARIANCE, x, axes, s->v[2].b);
 }
 
-Val builtin_extreme(Site *s) {
+Val builtin_extreme(BuiltinCall *s) {
   Elab *e = s->e;
   OpKind k = (OpKind)s->f->data;
   const Ints *axes;
@@ -145,33 +145,33 @@ Val builtin_extreme(Site *s) {
   Val x = s->v[0];
   if (x.kind == VAL_LIST && x.list->n > 0 && x.list->at[0].kind != VAL_TENSOR) {
     Val best = x.list->at[0];
-    for (int i = 1; i < x.list->n && best.kind != VAL_POISON; i++)
+    for (int i = 1; i < x.list->n && best.kind != VAL_ERROR; i++)
       best = pick(e, k, best, x.list->at[i], s->name, s->loc);
     return best;
   }
   x = val_to_tensor(e, x, s->name, s->at[0]);
-  if (x.kind == VAL_POISON || !axes_of(s, x, 2, &axes)) return poison;
+  if (x.kind == VAL_ERROR || !axes_of(s, x, 2, &axes)) return error_value;
   return reduced(s, k == OP_MAX ? OP_REDUCE_MAX : OP_REDUCE_MIN, x, axes, s->v[3].b);
 }
 
-Val builtin_arg_extreme(Site *s) {
+Val builtin_arg_extreme(BuiltinCall *s) {
   Elab *e = s->e;
   int64_t axis;
   Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
-  if (x.kind == VAL_POISON) return x;
-  if (!axis_of(e, s->v[1].i, x.tensor.type->rank, x, s->name, s->at[1], &axis)) return poison;
+  if (x.kind == VAL_ERROR) return x;
+  if (!axis_of(e, s->v[1].i, x.tensor.type->rank, x, s->name, s->at[1], &axis)) return error_value;
   Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = axis}};
   return build_checked(e, (OpKind)s->f->data, &x, 1, attr, NULL, s->name, s->loc);
 }
 
 /* softmax and log_softmax work on the last axis; another one is moved there and back. */
-Val builtin_rows(Site *s) {
+Val builtin_rows(BuiltinCall *s) {
   Elab *e = s->e;
   OpKind k = (OpKind)s->f->data;
   Val x = s->v[0];
   int rank = x.tensor.type->rank;
   int64_t axis;
-  if (!axis_of(e, s->v[1].i, rank, x, s->name, s->at[1], &axis)) return poison;
+  if (!axis_of(e, s->v[1].i, rank, x, s->name, s->at[1], &axis)) return error_value;
   if (axis == rank - 1) return build_checked(e, k, &x, 1, NULL, NULL, s->name, s->loc);
   ValueId y = build1(at(e, s->loc), k, swap_last(e, x.tensor.id, axis));
   return val_tensor(e, swap_last(e, y, axis));

@@ -12,7 +12,7 @@ typedef struct Pads {
 } Pads;
 
 /* Numbers for rows and columns; over one axis there is one number, and rows have `rows`. */
-static bool per_axis(Site *s, int arg, const char *name, int axes, int64_t rows,
+static bool per_axis(BuiltinCall *s, int arg, const char *name, int axes, int64_t rows,
                      int64_t out[AXES]) {
   Elab *e = s->e;
   const Ints *l = val_to_ints(e, s->v[arg], INT64_MIN,
@@ -35,8 +35,8 @@ static int64_t same_pad(int64_t taps, int64_t dilation) {
   return __builtin_mul_overflow(taps - 1, dilation, &total) ? INT64_MAX : total;
 }
 
-static bool pads(Site *s, int arg, int axes, const int64_t taps[AXES], const int64_t dilation[AXES],
-                 Pads *out) {
+static bool pads(BuiltinCall *s, int arg, int axes, const int64_t taps[AXES],
+                 const int64_t dilation[AXES], Pads *out) {
   Elab *e = s->e;
   *out = (Pads){0};
   Val v = s->v[arg];
@@ -73,7 +73,9 @@ static bool pads(Site *s, int arg, int axes, const int64_t taps[AXES], const int
   return true;
 }
 
-static const Ints *ints(Site *s, const int64_t *at, int n) { return intern_ints(s->e->c, at, n); }
+static const Ints *ints(BuiltinCall *s, const int64_t *at, int n) {
+  return intern_ints(s->e->c, at, n);
+}
 
 /* ---- convolutions ---- */
 
@@ -84,7 +86,7 @@ static void taps_of(const Type *w, int axes, int64_t taps[AXES]) {
 }
 
 /* x with an axis of extent 1 before the last, or without. */
-static Val with_row(Site *s, Val x, bool with) {
+static Val with_row(BuiltinCall *s, Val x, bool with) {
   const Type *t = x.tensor.type;
   int64_t *dim = ARENA_ARRAY(s->e->a, int64_t, t->rank + 2);
   int n = 0;
@@ -113,7 +115,8 @@ static const char *replaced(Elab *e, const char *text, const char *old, const ch
 
 /* An op over images, of operands that the user wrote as `own`. Over one axis these are images of
    one row, and what is said of them is said of `own`. */
-static Val over_images(Site *s, OpKind k, const Val *own, int n, const Attr *attr, int axes) {
+static Val over_images(BuiltinCall *s, OpKind k, const Val *own, int n, const Attr *attr,
+                       int axes) {
   Elab *e = s->e;
   if (axes == 2) return build_checked(e, k, own, n, attr, NULL, s->name, s->loc);
   Val image[2];
@@ -122,7 +125,7 @@ static Val over_images(Site *s, OpKind k, const Val *own, int n, const Attr *att
   for (int i = 0; i < n; i++) image[i] = with_row(s, own[i], true), type[i] = image[i].tensor.type;
   if (op_shape(e->c, k, type, n, attr, NULL, why)) {
     Val y = build_checked(e, k, image, n, attr, NULL, s->name, s->loc);
-    return y.kind == VAL_POISON ? y : with_row(s, y, false);
+    return y.kind == VAL_ERROR ? y : with_row(s, y, false);
   }
   const char *text = replaced(e, without_op(k, why), " columns", " places");
   for (int i = 0; i < n; i++)
@@ -133,7 +136,7 @@ static Val over_images(Site *s, OpKind k, const Val *own, int n, const Attr *att
   return elab_trace(e);
 }
 
-static Val conv(Site *s, int axes) {
+static Val conv(BuiltinCall *s, int axes) {
   Elab *e = s->e;
   Val v[2] = {s->v[0], s->v[1]};
   int64_t stride[AXES], dilation[AXES], taps[AXES];
@@ -141,7 +144,7 @@ static Val conv(Site *s, int axes) {
   taps_of(v[1].tensor.type, axes, taps);
   if (!per_axis(s, 2, "stride", axes, 1, stride) ||
       !per_axis(s, 4, "dilation", axes, 1, dilation) || !pads(s, 3, axes, taps, dilation, &pad))
-    return poison;
+    return error_value;
   if (axes == 1 && (v[0].tensor.type->rank != 3 || v[1].tensor.type->rank != 3)) {
     elab_error(e, s->loc, "%s needs x [N, C, L] and w [O, C / groups, K]: %s against %s", s->name,
                val_str(e, v[0]), val_str(e, v[1]));
@@ -156,9 +159,9 @@ static Val conv(Site *s, int axes) {
   return over_images(s, OP_CONV, v, 2, attr, axes);
 }
 
-Val builtin_conv(Site *s) { return conv(s, s->f->data); }
+Val builtin_conv(BuiltinCall *s) { return conv(s, s->f->data); }
 
-static Val transpose_misfit(Site *s, const char *why) {
+static Val transpose_misfit(BuiltinCall *s, const char *why) {
   Elab *e = s->e;
   elab_error(e, s->loc, "%s %s", s->name, why);
   elab_note_tensor(e, "x", s->v[0]);
@@ -166,7 +169,7 @@ static Val transpose_misfit(Site *s, const char *why) {
   return elab_trace(e);
 }
 
-static bool in_range(Site *s, const char *what, int64_t n, int64_t least) {
+static bool in_range(BuiltinCall *s, const char *what, int64_t n, int64_t least) {
   if (n >= least && n <= INT32_MAX) return true;
   (void)transpose_misfit(s, intern_printf(s->e->c, "needs a %s of %lld to 2147483647, not %lld",
                                           what, (long long)least, (long long)n));
@@ -175,7 +178,7 @@ static bool in_range(Site *s, const char *what, int64_t n, int64_t least) {
 
 /* The convolution whose gradient by its images this is has x as its result, so the filters are
    [C, O / groups, KH, KW]. */
-Val builtin_conv_transpose(Site *s) {
+Val builtin_conv_transpose(BuiltinCall *s) {
   Elab *e = s->e;
   Ctx *c = e->c;
   const Type *x = s->v[0].tensor.type, *w = s->v[1].tensor.type;
@@ -184,7 +187,7 @@ Val builtin_conv_transpose(Site *s) {
   taps_of(w, AXES, taps);
   if (!per_axis(s, 2, "stride", AXES, 1, stride) || !per_axis(s, 4, "output_pad", AXES, 0, more) ||
       !per_axis(s, 5, "dilation", AXES, 1, dilation) || !pads(s, 3, AXES, taps, dilation, &pad))
-    return poison;
+    return error_value;
   if (x->rank != 4 || w->rank != 4)
     return transpose_misfit(s, intern_printf(c,
                                              "needs images [N, C, H, W] and filters "
@@ -203,7 +206,7 @@ Val builtin_conv_transpose(Site *s) {
     const int64_t *p = pad.at + 2 * i;
     if (!in_range(s, "stride", stride[i], 1) || !in_range(s, "dilation", dilation[i], 1) ||
         !in_range(s, "pad", p[0], 0) || !in_range(s, "pad", p[1], 0))
-      return poison;
+      return error_value;
     if (reach > INT32_MAX || x->dim[2 + i] > INT32_MAX)
       return transpose_misfit(s, intern_printf(c, "needs fewer than 2^31 %s", rows));
     if (more[i] < 0 || more[i] >= stride[i])
@@ -243,20 +246,20 @@ static int64_t ceil_pad(int64_t in, int64_t taps, int64_t stride, int64_t dilati
 
 /* max_pool(x, window, stride, pad, ceil, dilation), avg_pool(x, window, stride, pad, ceil,
    count_include_pad) */
-Val builtin_pool(Site *s) {
+Val builtin_pool(BuiltinCall *s) {
   Elab *e = s->e;
   OpKind kind = (OpKind)s->f->data;
   Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
-  if (x.kind == VAL_POISON) return x;
+  if (x.kind == VAL_ERROR) return x;
   int axes = x.tensor.type->rank == 3 ? 1 : 2;
   const Type *t = x.tensor.type;
   int64_t window[AXES], stride[AXES], dilation[AXES] = {1, 1};
   Pads pad, counted = {0};
-  if (!per_axis(s, 1, "window", axes, 1, window)) return poison;
+  if (!per_axis(s, 1, "window", axes, 1, window)) return error_value;
   stride[0] = window[0], stride[1] = window[1];
-  if (s->v[2].kind != VAL_NONE && !per_axis(s, 2, "stride", axes, 1, stride)) return poison;
-  if (kind == OP_MAX_POOL && !per_axis(s, 5, "dilation", axes, 1, dilation)) return poison;
-  if (!pads(s, 3, axes, window, dilation, &pad)) return poison;
+  if (s->v[2].kind != VAL_NONE && !per_axis(s, 2, "stride", axes, 1, stride)) return error_value;
+  if (kind == OP_MAX_POOL && !per_axis(s, 5, "dilation", axes, 1, dilation)) return error_value;
+  if (!pads(s, 3, axes, window, dilation, &pad)) return error_value;
   if (kind == OP_AVG_POOL && s->v[5].b) counted = pad;
   for (int i = AXES - axes; s->v[4].b && t->rank == 2 + axes && i < AXES; i++)
     pad.at[2 * i + 1] = ceil_pad(t->dim[axes + i], window[i], stride[i], dilation[i], pad.at[2 * i],
@@ -273,7 +276,7 @@ Val builtin_pool(Site *s) {
 
 /* ---- batch_norm(x, mean, var, scale, shift, eps) ---- */
 
-Val builtin_batch_norm(Site *s) {
+Val builtin_batch_norm(BuiltinCall *s) {
   static const char *const name[] = {"x", "mean", "var", "scale", "shift"};
   Elab *e = s->e;
   const Type *t = s->v[0].tensor.type;
@@ -290,7 +293,7 @@ Val builtin_batch_norm(Site *s) {
   if (!(val_number(s->v[5]) >= 0))
     return fail(e, s->at[5], "%s needs an eps of at least 0", s->name);
   Val spread = tensor_binary(e, BIN_ADD, s->v[2], s->v[5], s->loc);
-  if (spread.kind == VAL_POISON) return spread;
+  if (spread.kind == VAL_ERROR) return spread;
   spread = build_checked(e, OP_RSQRT, &spread, 1, NULL, NULL, s->name, s->loc);
   if (s->v[3].kind != VAL_NONE) spread = tensor_binary(e, BIN_MUL, s->v[3], spread, s->loc);
   Val shift = s->v[4];

@@ -4,7 +4,7 @@
 #include "lang/elab/builtin/builtin.h"
 
 /* The type of what is made: the shape argument, and a dtype. */
-static const Type *made_type(Site *s, int shape, Dtype dt) {
+static const Type *made_type(BuiltinCall *s, int shape, Dtype dt) {
   Elab *e = s->e;
   const Ints *dims = val_to_ints(e, s->v[shape], 1, "a dim", s->at[shape]);
   const Type *t = dims ? type_get(e->c, dt, dims->n, dims->at) : NULL;
@@ -18,7 +18,7 @@ static Dtype float_dtype(const Elab *e) {
 }
 
 /* The dtype argument, else that of an initialiser, else what the value is in itself. */
-static Dtype wanted_dtype(Site *s, Val dtype, Val value) {
+static Dtype wanted_dtype(BuiltinCall *s, Val dtype, Val value) {
   if (dtype.kind == VAL_DTYPE) return dtype.dtype;
   if (value.kind == VAL_TENSOR) return value.tensor.type->dtype;
   if (s->e->init_shape) return s->e->init_dtype;
@@ -27,10 +27,10 @@ static Dtype wanted_dtype(Site *s, Val dtype, Val value) {
                                                     : DT_F32;
 }
 
-static Val filled(Site *s, Val value, int shape, Dtype dt, Loc loc) {
+static Val filled(BuiltinCall *s, Val value, int shape, Dtype dt, Loc loc) {
   Elab *e = s->e;
   const Type *t = made_type(s, shape, dt);
-  if (!t) return poison;
+  if (!t) return error_value;
   if (value.kind == VAL_BOOL && dt != DT_BOOL) value = val_int(value.b, value.loc);
   if (value.kind != VAL_TENSOR && dt == DT_BOOL && value.kind == VAL_INT && s->f->data < 2)
     value = val_bool(value.i != 0, value.loc); /* zeros and ones of bool */
@@ -40,27 +40,27 @@ static Val filled(Site *s, Val value, int shape, Dtype dt, Loc loc) {
   return build_checked(e, OP_BROADCAST, &value, 1, NULL, t, s->name, s->loc);
 }
 
-Val builtin_full(Site *s) {
+Val builtin_full(BuiltinCall *s) {
   bool whole = s->v[1].kind == VAL_INT && s->v[2].kind == VAL_NONE;
   Dtype dt = whole ? DT_I32 : wanted_dtype(s, s->v[2], s->v[1]);
   return filled(s, s->v[1], 0, dt, s->at[1]);
 }
 
 /* zeros, ones, and with data 2 const(value) */
-Val builtin_constant(Site *s) {
+Val builtin_constant(BuiltinCall *s) {
   bool given = s->f->data == 2;
   Val value = given ? s->v[0] : val_int(s->f->data, s->loc);
   return filled(s, value, given ? 1 : 0, wanted_dtype(s, s->v[given ? 2 : 1], value), s->loc);
 }
 
-Val builtin_iota(Site *s) {
+Val builtin_iota(BuiltinCall *s) {
   Elab *e = s->e;
   const Type *t = made_type(s, 0, s->v[1].dtype);
   Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};
-  return t ? build_checked(e, OP_IOTA, NULL, 0, attr, t, s->name, s->loc) : poison;
+  return t ? build_checked(e, OP_IOTA, NULL, 0, attr, t, s->name, s->loc) : error_value;
 }
 
-Val builtin_causal(Site *s) {
+Val builtin_causal(BuiltinCall *s) {
   Elab *e = s->e;
   int64_t n = s->v[0].i, dim[2] = {n, n};
   const Type *t = type_get(e->c, DT_I32, 2, dim);
@@ -71,7 +71,7 @@ Val builtin_causal(Site *s) {
   return val_tensor(e, build2(b, OP_GE, r, c));
 }
 
-Val builtin_one_hot(Site *s) {
+Val builtin_one_hot(BuiltinCall *s) {
   Elab *e = s->e;
   const Type *ids = s->v[0].tensor.type;
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, ids->rank + 1);
@@ -85,21 +85,21 @@ Val builtin_one_hot(Site *s) {
 
 /* ---- random ---- */
 
-static Val random_tensor(Site *s, OpKind k, int shape) {
+static Val random_tensor(BuiltinCall *s, OpKind k, int shape) {
   Elab *e = s->e;
   if (e->run->kind == RUN_LET)
     return fail(e, s->loc, "a let is computed at compile time and cannot hold random numbers");
   const Type *t = made_type(s, shape, float_dtype(e));
-  if (!t) return poison;
+  if (!t) return error_value;
   RandomKey r = draw_next(e);
   Attr attr[MAX_ATTRS] = {[AT_KEY] = {.str = r.key}, [AT_DRAW] = {.i = r.draw}};
   bool loop = r.place != NO_ID;
-  Val place = loop ? val_tensor(e, r.place) : poison;
+  Val place = loop ? val_tensor(e, r.place) : error_value;
   return build_checked(e, k, &place, loop, attr, t, s->name, s->loc);
 }
 
 /* x * scale + shift, where scale 1 and shift 0 leave no op. */
-static Val spread(Site *s, Val x, Val scale, Val shift) {
+static Val spread(BuiltinCall *s, Val x, Val scale, Val shift) {
   Elab *e = s->e;
   if (!(val_is_number(scale) && val_number(scale) == 1))
     x = expr_binary(e, BIN_MUL, x, scale, s->loc);
@@ -108,22 +108,22 @@ static Val spread(Site *s, Val x, Val scale, Val shift) {
   return x;
 }
 
-Val builtin_uniform(Site *s) {
+Val builtin_uniform(BuiltinCall *s) {
   Val x = random_tensor(s, OP_RANDOM_UNIFORM, 2);
-  if (x.kind == VAL_POISON) return x;
+  if (x.kind == VAL_ERROR) return x;
   return spread(s, x, expr_binary(s->e, BIN_SUB, s->v[1], s->v[0], s->loc), s->v[0]);
 }
 
-Val builtin_normal(Site *s) {
+Val builtin_normal(BuiltinCall *s) {
   Val x = random_tensor(s, OP_RANDOM_NORMAL, 2);
-  return x.kind == VAL_POISON ? x : spread(s, x, s->v[1], s->v[0]);
+  return x.kind == VAL_ERROR ? x : spread(s, x, s->v[1], s->v[0]);
 }
 
-Val builtin_bernoulli(Site *s) {
+Val builtin_bernoulli(BuiltinCall *s) {
   double p = val_is_number(s->v[0]) ? val_number(s->v[0]) : 0;
   if (!(p >= 0 && p <= 1))
     return fail(s->e, s->at[0], "bernoulli needs a probability from 0 to 1, not %s",
                 val_str(s->e, s->v[0]));
   Val x = random_tensor(s, OP_RANDOM_UNIFORM, 1);
-  return x.kind == VAL_POISON ? x : expr_binary(s->e, BIN_LT, x, s->v[0], s->loc);
+  return x.kind == VAL_ERROR ? x : expr_binary(s->e, BIN_LT, x, s->v[0], s->loc);
 }

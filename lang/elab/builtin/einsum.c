@@ -175,7 +175,7 @@ static bool multiply_all(Einsum *m) {
   return multiply_set(m, split, all, where, n) >= 0;
 }
 
-Val builtin_einsum(Site *s) {
+Val builtin_einsum(BuiltinCall *s) {
   Elab *e = s->e;
   const Val *more = &s->v[2];
   Einsum m = {.s = s, .spec = s->v[0].str, .n = 1 + (more->kind == VAL_NONE ? 0 : more->list->n)};
@@ -183,7 +183,7 @@ Val builtin_einsum(Site *s) {
   for (int i = 0; i < m.n; i++) {
     Loc loc = i ? more->list->at[i - 1].loc : s->at[1];
     m.in[i].x = val_to_tensor(e, i ? more->list->at[i - 1] : s->v[1], s->name, loc);
-    if (m.in[i].x.kind == VAL_POISON) return poison;
+    if (m.in[i].x.kind == VAL_ERROR) return error_value;
     m.in[i].x.loc = loc;
     if (m.in[i].x.tensor.type->dtype == m.in[0].x.tensor.type->dtype) continue;
     elab_error(e, s->loc, "einsum needs tensors of one dtype: %s and %s", val_str(e, m.in[0].x),
@@ -193,8 +193,8 @@ Val builtin_einsum(Site *s) {
   }
   if (m.in[0].x.tensor.type->dtype == DT_BOOL)
     return fail(e, s->at[1], "einsum needs numbers, found %s", val_str(e, m.in[0].x));
-  if (!einsum_read(&m)) return poison;
+  if (!einsum_read(&m)) return error_value;
   for (int i = 0; i < m.n; i++) sum_alone(&m, i);
-  if (!multiply_all(&m)) return poison;
+  if (!multiply_all(&m)) return error_value;
   return val_tensor(e, ordered(&m, m.in[0].x.tensor.id, m.in[0].axis, m.out));
 }

@@ -1,5 +1,5 @@
 /* What the two halves of einsum share: the spec's axes (elab_einsum_spec.c) and the products
-   (elab_einsum.c). */
+   (einsum.c). */
 #ifndef GC_LANG_ELAB_EINSUM_H
 #define GC_LANG_ELAB_EINSUM_H
 #include "lang/elab/builtin/builtin.h"
@@ -18,7 +18,7 @@ typedef struct Side {
 } Side;
 
 typedef struct Einsum {
-  Site *s;
+  BuiltinCall *s;
   const char *spec;
   Side *in;
   int n;

@@ -19,7 +19,7 @@ static bool cannot_read(Einsum *m, char c) {
 
 /* The spec's parts as they are written. */
 static bool read_parts(Einsum *m, bool *result) {
-  Site *s = m->s;
+  BuiltinCall *s = m->s;
   int side = 0, at = 0;
   *result = false;
   for (const char *p = m->spec; *p; p++) {

@@ -3,7 +3,7 @@
 #include "lang/elab/builtin/builtin.h"
 
 /* A single integer; false after an error. */
-static bool one_place(Site *s, int arg) {
+static bool one_place(BuiltinCall *s, int arg) {
   if (s->v[arg].tensor.type->rank == 0) return true;
   elab_error(s->e, s->at[arg], "%s needs one integer as its start, found %s", s->name,
              val_str(s->e, s->v[arg]));
@@ -12,7 +12,7 @@ static bool one_place(Site *s, int arg) {
   return false;
 }
 
-Val builtin_dynamic_slice(Site *s) {
+Val builtin_dynamic_slice(BuiltinCall *s) {
   Elab *e = s->e;
   Val x = s->v[0];
   int64_t n = s->v[2].i, axis;
@@ -20,7 +20,7 @@ Val builtin_dynamic_slice(Site *s) {
     return fail(e, s->at[0], "%s needs a tensor, found %s", s->name, val_str(e, x));
   const Type *t = x.tensor.type;
   if (!axis_of(e, s->v[3].i, t->rank, x, s->name, s->at[3], &axis) || !one_place(s, 1))
-    return poison;
+    return error_value;
   if (n > t->dim[axis])
     return fail(e, s->at[2], "%s cannot take %lld places along axis %lld of %s", s->name,
                 (long long)n, (long long)axis, val_str(e, x));
@@ -37,7 +37,7 @@ Val builtin_dynamic_slice(Site *s) {
   return val_tensor(e, build(b, OP_GATHER, (ValueId[]){x.tensor.id, places}, 2, attr, NULL));
 }
 
-Val builtin_dynamic_update(Site *s) {
+Val builtin_dynamic_update(BuiltinCall *s) {
   Elab *e = s->e;
   Val in[3] = {s->v[0], s->v[1], s->v[2]};
   int64_t axis;
@@ -46,8 +46,8 @@ Val builtin_dynamic_update(Site *s) {
   const Type *t = in[0].tensor.type;
   if (in[1].kind != VAL_TENSOR)
     in[1] = val_to_const(e, in[1], type_scalar(e->c, t->dtype), s->at[1]);
-  if (!axis_of(e, s->v[3].i, t->rank, in[0], s->name, s->at[3], &axis)) return poison;
-  if (in[1].kind == VAL_POISON || !one_place(s, 2)) return poison;
+  if (!axis_of(e, s->v[3].i, t->rank, in[0], s->name, s->at[3], &axis)) return error_value;
+  if (in[1].kind == VAL_ERROR || !one_place(s, 2)) return error_value;
   const Type *part = in[1].tensor.type;
   if (part->rank == t->rank - 1) { /* one place: its axis may be left out */
     int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank);
@@ -59,17 +59,17 @@ Val builtin_dynamic_update(Site *s) {
   return build_checked(e, OP_DYNAMIC_UPDATE, in, 3, attr, NULL, s->name, s->loc);
 }
 
-Val builtin_scatter_add(Site *s) {
+Val builtin_scatter_add(BuiltinCall *s) {
   Elab *e = s->e;
   Val x = s->v[0], ids = s->v[1];
   Val y = val_to_tensor(e, s->v[2], s->name, s->at[2]);
   if (x.kind != VAL_TENSOR || x.tensor.type->rank == 0)
     return fail(e, s->at[0], "%s needs a table with rows, found %s", s->name, val_str(e, x));
-  if (y.kind == VAL_POISON) return y;
+  if (y.kind == VAL_ERROR) return y;
   Attr attr[MAX_ATTRS] = {[AT_DEPTH] = {.i = x.tensor.type->dim[0]}};
   Val in[2] = {y, ids};
   Val sum = build_checked(e, OP_GATHER_GRAD, in, 2, attr, NULL, s->name, s->loc);
-  if (sum.kind == VAL_POISON) return sum;
+  if (sum.kind == VAL_ERROR) return sum;
   if (sum.tensor.type != x.tensor.type) {
     elab_error(e, s->loc, "%s gives rows of %s to a table of %s", s->name,
                type_str(e->c, sum.tensor.type), val_str(e, x));

@@ -5,14 +5,14 @@
 #include <math.h>
 
 /* layer_norm and rms_norm; the data is the op */
-Val builtin_norm(Site *s) {
+Val builtin_norm(BuiltinCall *s) {
   double eps = val_number(s->v[1]);
   if (!(eps >= 0)) return fail(s->e, s->at[1], "%s needs an eps of at least 0", s->name);
   Attr attr[MAX_ATTRS] = {[AT_EPS] = {.f = eps}};
   return build_checked(s->e, (OpKind)s->f->data, &s->v[0], 1, attr, NULL, s->name, s->loc);
 }
 
-Val builtin_attention(Site *s) {
+Val builtin_attention(BuiltinCall *s) {
   Elab *e = s->e;
   const Type *q = s->v[0].tensor.type;
   int64_t d = q->rank ? q->dim[q->rank - 1] : 1;
@@ -25,7 +25,7 @@ Val builtin_attention(Site *s) {
   return build_checked(e, OP_ATTENTION, in, 3 + masked, attr, NULL, s->name, s->loc);
 }
 
-Val builtin_dropout(Site *s) {
+Val builtin_dropout(BuiltinCall *s) {
   Elab *e = s->e;
   double p = val_number(s->v[1]);
   if (!(p >= 0 && p < 1))
@@ -36,7 +36,7 @@ Val builtin_dropout(Site *s) {
   Attr attr[MAX_ATTRS] = {
       [AT_KEEP] = {.f = 1 - p}, [AT_DROP_KEY] = {.str = r.key}, [AT_DROP_DRAW] = {.i = r.draw}};
   const Type *t = s->v[0].tensor.type;
-  Val in[2] = {s->v[0], poison};
+  Val in[2] = {s->v[0], error_value};
   bool loop = r.place != NO_ID;
   if (loop) {
     const Type *places = type_get(e->c, DT_I32, t->rank, t->dim);

@@ -2,9 +2,9 @@
    Contract: numpy's rules; every dim is at least 1, what would be empty is an error. */
 #include "lang/elab/builtin/builtin.h"
 
-static Val tensor_arg(Site *s) { return val_to_tensor(s->e, s->v[0], s->name, s->at[0]); }
+static Val tensor_arg(BuiltinCall *s) { return val_to_tensor(s->e, s->v[0], s->name, s->at[0]); }
 
-static Val too_large(Site *s, int arg) {
+static Val too_large(BuiltinCall *s, int arg) {
   return fail(s->e, s->at[arg], "a tensor of this shape has more bytes than can be addressed");
 }
 
@@ -15,10 +15,10 @@ static const char *shape_text(Elab *e, const int64_t *dim, int n) {
   return intern_printf(e->c, "%s]", t);
 }
 
-Val builtin_reshape(Site *s) {
+Val builtin_reshape(BuiltinCall *s) {
   Elab *e = s->e;
   Val x = tensor_arg(s);
-  if (x.kind == VAL_POISON) return x;
+  if (x.kind == VAL_ERROR) return x;
   int n = s->v[1].list->n, open = -1;
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, n + 1), known = 1, numel = x.tensor.type->numel;
   for (int i = 0; i < n; i++) {
@@ -46,16 +46,16 @@ Val builtin_reshape(Site *s) {
   return val_tensor(e, build_reshape(at(e, s->loc), x.tensor.id, t));
 }
 
-Val builtin_transpose(Site *s) {
+Val builtin_transpose(BuiltinCall *s) {
   Elab *e = s->e;
   Val x = tensor_arg(s);
-  if (x.kind == VAL_POISON) return x;
+  if (x.kind == VAL_ERROR) return x;
   int rank = x.tensor.type->rank;
   int64_t *perm = ARENA_ARRAY(e->a, int64_t, rank + 1);
   const Ints *given = NULL;
   if (s->v[1].kind != VAL_NONE) {
     given = val_to_ints(e, s->v[1], INT64_MIN, "'perm' of transpose", s->at[1]);
-    if (!given) return poison;
+    if (!given) return error_value;
     if (given->n != rank) {
       elab_error(e, s->at[1], "%s has %d axes, but the permutation names %d", val_str(e, x), rank,
                  given->n);
@@ -65,7 +65,8 @@ Val builtin_transpose(Site *s) {
   }
   for (int i = 0; i < rank; i++) {
     perm[i] = rank - 1 - i;
-    if (given && !axis_of(e, given->at[i], rank, x, s->name, s->at[1], &perm[i])) return poison;
+    if (given && !axis_of(e, given->at[i], rank, x, s->name, s->at[1], &perm[i]))
+      return error_value;
     for (int k = 0; k < i; k++)
       if (perm[k] == perm[i])
         return fail(e, s->at[1], "transpose names axis %lld twice", (long long)perm[i]);
@@ -73,10 +74,10 @@ Val builtin_transpose(Site *s) {
   return val_tensor(e, build_transpose(at(e, s->loc), x.tensor.id, perm));
 }
 
-Val builtin_broadcast(Site *s) {
+Val builtin_broadcast(BuiltinCall *s) {
   Elab *e = s->e;
   Val x = tensor_arg(s);
-  if (x.kind == VAL_POISON) return x;
+  if (x.kind == VAL_ERROR) return x;
   const Ints *dims = val_to_ints(e, s->v[1], 1, "a dim", s->at[1]);
   const Type *t = type_get(e->c, x.tensor.type->dtype, dims->n, dims->at);
   if (!t) return too_large(s, 1);
@@ -84,7 +85,7 @@ Val builtin_broadcast(Site *s) {
 }
 
 /* Counts for every axis: as listed, or one for all. */
-static const Ints *per_axis(Site *s, int arg, int rank) {
+static const Ints *per_axis(BuiltinCall *s, int arg, int rank) {
   Elab *e = s->e;
   const Ints *l = val_to_ints(e, s->v[arg], 0, "a count of 'pad'", s->at[arg]);
   if (!l || l->n == rank) return l;
@@ -97,19 +98,19 @@ static const Ints *per_axis(Site *s, int arg, int rank) {
   return intern_ints(e->c, all, rank);
 }
 
-Val builtin_pad(Site *s) {
+Val builtin_pad(BuiltinCall *s) {
   Elab *e = s->e;
   Val x = tensor_arg(s);
-  if (x.kind == VAL_POISON) return x;
+  if (x.kind == VAL_ERROR) return x;
   const Type *t = x.tensor.type;
   const Ints *lo = per_axis(s, 1, t->rank), *hi = per_axis(s, 2, t->rank);
-  if (!lo || !hi) return poison;
+  if (!lo || !hi) return error_value;
   int64_t *none = ARENA_ARRAY(e->a, int64_t, t->rank + 1);
   if (!val_is_number(s->v[3]) && s->v[3].kind != VAL_BOOL)
     return fail(e, s->at[3], "pad needs a compile-time number for 'value', found %s",
                 val_str(e, s->v[3]));
   Val value = val_to_const(e, s->v[3], type_scalar(e->c, t->dtype), s->at[3]);
-  if (value.kind == VAL_POISON) return value;
+  if (value.kind == VAL_ERROR) return value;
   Attr number;
   if (!value_const(e->run->entry, value.tensor.id, &number)) gc_bug(e->c, "pad without a constant");
   Attr attr[MAX_ATTRS] = {[AT_VALUE] = number,
@@ -120,7 +121,7 @@ Val builtin_pad(Site *s) {
 }
 
 /* The tensors of a list with one dtype, as arithmetic would give them. */
-static Val *same_dtype(Site *s) {
+static Val *same_dtype(BuiltinCall *s) {
   Elab *e = s->e;
   int n = s->v[0].list->n;
   Val *v = ARENA_ARRAY(e->a, Val, n);
@@ -138,24 +139,24 @@ static Val *same_dtype(Site *s) {
   return v;
 }
 
-static Val join(Site *s, Val *v, int n, int64_t axis) {
+static Val join(BuiltinCall *s, Val *v, int n, int64_t axis) {
   if (n == 1) return v[0];
   Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = axis}};
   return build_checked(s->e, OP_CONCAT, v, n, attr, NULL, s->name, s->loc);
 }
 
-Val builtin_concat(Site *s) {
+Val builtin_concat(BuiltinCall *s) {
   Val *v = same_dtype(s);
   int64_t axis;
   if (!v || !axis_of(s->e, s->v[1].i, v[0].tensor.type->rank, v[0], s->name, s->at[1], &axis))
-    return poison;
+    return error_value;
   return join(s, v, s->v[0].list->n, axis);
 }
 
-Val builtin_stack(Site *s) {
+Val builtin_stack(BuiltinCall *s) {
   Elab *e = s->e;
   Val *v = same_dtype(s);
-  if (!v) return poison;
+  if (!v) return error_value;
   const Type *t = v[0].tensor.type;
   int64_t axis = s->v[1].i < 0 ? s->v[1].i + t->rank + 1 : s->v[1].i;
   if (axis < 0 || axis > t->rank)
@@ -178,15 +179,15 @@ Val builtin_stack(Site *s) {
   return join(s, v, s->v[0].list->n, axis);
 }
 
-Val builtin_split(Site *s) {
+Val builtin_split(BuiltinCall *s) {
   Elab *e = s->e;
   Val x = tensor_arg(s);
-  if (x.kind == VAL_POISON) return x;
+  if (x.kind == VAL_ERROR) return x;
   const Type *t = x.tensor.type;
   int64_t axis, from = 0, total = 0;
-  if (!axis_of(e, s->v[2].i, t->rank, x, s->name, s->at[2], &axis)) return poison;
+  if (!axis_of(e, s->v[2].i, t->rank, x, s->name, s->at[2], &axis)) return error_value;
   const Ints *parts = val_to_ints(e, s->v[1], 1, "'n' of split", s->at[1]);
-  if (!parts) return poison;
+  if (!parts) return error_value;
   bool even = parts->n == 1;
   int n = parts->n;
   int64_t extent = t->dim[axis];
@@ -196,9 +197,9 @@ Val builtin_split(Site *s) {
     elab_note_tensor(e, "it", x);
     return elab_trace(e);
   }
-  if (even && parts->at[0] > MOST_COPIES)
+  if (even && parts->at[0] > MAX_UNROLL)
     return fail(e, s->at[1], "split into %lld parts would make more than %d tensors",
-                (long long)parts->at[0], MOST_COPIES);
+                (long long)parts->at[0], MAX_UNROLL);
   if (even) n = (int)parts->at[0];
   for (int i = 0; !even && i < n; i++)
     if (__builtin_add_overflow(total, parts->at[i], &total)) total = -1;
@@ -221,10 +222,10 @@ Val builtin_split(Site *s) {
   return val_list(e, VAL_LIST, out, n, s->loc);
 }
 
-Val builtin_reverse(Site *s) {
+Val builtin_reverse(BuiltinCall *s) {
   Elab *e = s->e;
   Val x = tensor_arg(s);
-  if (x.kind == VAL_POISON) return x;
+  if (x.kind == VAL_ERROR) return x;
   int rank = x.tensor.type->rank, n = 0;
   int64_t *axes = ARENA_ARRAY(e->a, int64_t, rank + 1), axis;
   bool *taken = ARENA_ARRAY(e->a, bool, rank + 1);
@@ -232,7 +233,7 @@ Val builtin_reverse(Site *s) {
     for (int i = 0; i < rank; i++) taken[i] = true;
   else
     for (int i = 0; i < s->v[1].list->n; i++) {
-      if (!axis_of(e, s->v[1].list->at[i].i, rank, x, s->name, s->at[1], &axis)) return poison;
+      if (!axis_of(e, s->v[1].list->at[i].i, rank, x, s->name, s->at[1], &axis)) return error_value;
       if (taken[axis])
         return fail(e, s->at[1], "%s names axis %lld twice", s->name, (long long)axis);
       taken[axis] = true;
@@ -244,28 +245,29 @@ Val builtin_reverse(Site *s) {
   return build_checked(e, OP_REVERSE, &x, 1, attr, NULL, s->name, s->loc);
 }
 
-Val builtin_shape(Site *s) {
+Val builtin_shape(BuiltinCall *s) {
   if (s->v[0].kind != VAL_TENSOR) return val_list(s->e, VAL_LIST, NULL, 0, s->loc);
   const Type *t = s->v[0].tensor.type;
   return val_ints(s->e, t->dim, t->rank, s->loc);
 }
 
-Val builtin_dim(Site *s) {
+Val builtin_dim(BuiltinCall *s) {
   int64_t axis;
   Val x = tensor_arg(s);
-  if (x.kind == VAL_POISON) return x;
-  if (!axis_of(s->e, s->v[1].i, x.tensor.type->rank, x, s->name, s->at[1], &axis)) return poison;
+  if (x.kind == VAL_ERROR) return x;
+  if (!axis_of(s->e, s->v[1].i, x.tensor.type->rank, x, s->name, s->at[1], &axis))
+    return error_value;
   return val_int(x.tensor.type->dim[axis], s->loc);
 }
 
-Val builtin_len(Site *s) {
+Val builtin_len(BuiltinCall *s) {
   Val v = s->v[0];
   if (v.kind != VAL_LIST && v.kind != VAL_TUPLE)
     return fail(s->e, s->at[0], "len needs a compile-time list, found %s", val_str(s->e, v));
   return val_int(v.list->n, s->loc);
 }
 
-Val builtin_list(Site *s) {
+Val builtin_list(BuiltinCall *s) {
   Val v = s->v[0];
   if (v.kind == VAL_LIST || v.kind == VAL_TUPLE) return v;
   if (!val_is_number(v) && v.kind != VAL_BOOL)
@@ -274,7 +276,7 @@ Val builtin_list(Site *s) {
   return val_list(s->e, VAL_LIST, &v, 1, s->loc);
 }
 
-Val builtin_pair(Site *s) {
+Val builtin_pair(BuiltinCall *s) {
   Val v = s->v[0], two[2] = {v, v};
   if (v.kind == VAL_LIST && (v.list->n == 1 || v.list->n == 2))
     two[0] = v.list->at[0], two[1] = v.list->at[v.list->n - 1];
@@ -285,4 +287,4 @@ Val builtin_pair(Site *s) {
   return val_list(s->e, VAL_LIST, two, 2, s->loc);
 }
 
-Val builtin_known(Site *s) { return val_bool(s->v[0].kind != VAL_TENSOR, s->loc); }
+Val builtin_known(BuiltinCall *s) { return val_bool(s->v[0].kind != VAL_TENSOR, s->loc); }

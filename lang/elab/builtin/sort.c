@@ -14,12 +14,12 @@ ValueId swap_last(Elab *e, ValueId x, int64_t axis) {
 }
 
 /* Bytes and bools are counted in i32, as by sum. */
-Val builtin_cumsum(Site *s) {
+Val builtin_cumsum(BuiltinCall *s) {
   Elab *e = s->e;
   int64_t axis;
   Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
-  if (x.kind == VAL_POISON) return x;
-  if (!axis_of(e, s->v[1].i, x.tensor.type->rank, x, s->name, s->at[1], &axis)) return poison;
+  if (x.kind == VAL_ERROR) return x;
+  if (!axis_of(e, s->v[1].i, x.tensor.type->rank, x, s->name, s->at[1], &axis)) return error_value;
   Dtype dt = x.tensor.type->dtype;
   at(e, s->loc);
   if (dt == DT_BOOL || dt == DT_U8) x = val_convert(e, x, DT_I32);
@@ -33,13 +33,13 @@ static ValueId take_last(Elab *e, ValueId x, ValueId ids) {
   return build(e->run->b, OP_GATHER, (ValueId[]){x, ids}, 2, attr, NULL);
 }
 
-Val builtin_take_along(Site *s) {
+Val builtin_take_along(BuiltinCall *s) {
   Elab *e = s->e;
   Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]), ids = s->v[1];
   int64_t axis;
-  if (x.kind == VAL_POISON) return x;
+  if (x.kind == VAL_ERROR) return x;
   const Type *t = x.tensor.type, *it = ids.tensor.type;
-  if (!axis_of(e, s->v[2].i, t->rank, x, s->name, s->at[2], &axis)) return poison;
+  if (!axis_of(e, s->v[2].i, t->rank, x, s->name, s->at[2], &axis)) return error_value;
   bool fits = t->rank == it->rank;
   for (int i = 0; fits && i < t->rank; i++) fits = i == axis || t->dim[i] == it->dim[i];
   if (!fits) {
@@ -60,20 +60,20 @@ static ValueId argsort(Elab *e, ValueId x, bool descending) {
 }
 
 /* The extent of an axis that is to be sorted is one of i32; false after an error. */
-static bool can_sort(Site *s, Val x, int64_t axis) {
+static bool can_sort(BuiltinCall *s, Val x, int64_t axis) {
   if (x.tensor.type->dim[axis] <= INT32_MAX) return true;
   fail(s->e, s->at[0], "%s needs at most 2147483647 elements along axis %lld of %s", s->name,
        (long long)axis, val_str(s->e, x));
   return false;
 }
 
-Val builtin_sort(Site *s) {
+Val builtin_sort(BuiltinCall *s) {
   Elab *e = s->e;
   Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
   int64_t axis;
-  if (x.kind == VAL_POISON) return x;
-  if (!axis_of(e, s->v[1].i, x.tensor.type->rank, x, s->name, s->at[1], &axis)) return poison;
-  if (!can_sort(s, x, axis)) return poison;
+  if (x.kind == VAL_ERROR) return x;
+  if (!axis_of(e, s->v[1].i, x.tensor.type->rank, x, s->name, s->at[1], &axis)) return error_value;
+  if (!can_sort(s, x, axis)) return error_value;
   at(e, s->loc);
   ValueId last = swap_last(e, x.tensor.id, axis);
   ValueId y = take_last(e, last, argsort(e, last, false));
@@ -81,17 +81,17 @@ Val builtin_sort(Site *s) {
 }
 
 /* Only the k places are gathered. */
-Val builtin_topk(Site *s) {
+Val builtin_topk(BuiltinCall *s) {
   Elab *e = s->e;
   Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
   int64_t axis, k = s->v[1].i;
-  if (x.kind == VAL_POISON) return x;
+  if (x.kind == VAL_ERROR) return x;
   const Type *t = x.tensor.type;
-  if (!axis_of(e, -1, t->rank, x, s->name, s->at[0], &axis)) return poison;
+  if (!axis_of(e, -1, t->rank, x, s->name, s->at[0], &axis)) return error_value;
   if (k > t->dim[axis])
     return fail(e, s->at[1], "%s cannot take %lld elements along the last axis of %s", s->name,
                 (long long)k, val_str(e, x));
-  if (!can_sort(s, x, axis)) return poison;
+  if (!can_sort(s, x, axis)) return error_value;
   Builder *b = at(e, s->loc);
   int64_t *start = ARENA_ARRAY(e->a, int64_t, t->rank), *step = ARENA_ARRAY(e->a, int64_t, t->rank);
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank);

@@ -1,8 +1,8 @@
 /* The same call: where nothing is trained, net(x) twice is one net, and net(x * 2) twice as well. A
    second layer of the same shape that was meant to be another one shows in the entry that trains
    it. Contract: arguments are the same if they are one value or computed alike from the same
-   values. A draw of random numbers is like no other. Stand-ins of open loops count as what they
-   stand for; whether a loop changes that is asked when it is over (elab_scan_repeat.c). */
+   values. A draw of random numbers is like no other. Captured values of open loops count as what
+   they stand for; whether a loop changes that is asked when it is over (loop/invariant_call.c). */
 #include "lang/elab/elab_impl.h"
 
 typedef struct Pair {
@@ -20,7 +20,7 @@ typedef struct Congruence {
 } Congruence;
 
 /* The ops that make both values differ in nothing but their operands. */
-static bool made_alike(const Entry *en, ValueId a, ValueId b, const Op **x, const Op **y) {
+static bool ops_congruent(const Entry *en, ValueId a, ValueId b, const Op **x, const Op **y) {
   *x = value_def(en, a);
   *y = value_def(en, b);
   if (!*x || !*y || (*x)->kind != (*y)->kind || (*x)->nblocks || (*y)->nblocks) return false;
@@ -34,7 +34,7 @@ static bool made_alike(const Entry *en, ValueId a, ValueId b, const Op **x, cons
 }
 
 /* A list of pairs instead of recursion: values may be made of very many others. */
-static bool values_same(Elab *e, ValueId a, ValueId b) {
+static bool values_congruent(Elab *e, ValueId a, ValueId b) {
   if (scan_outward(e, a) == scan_outward(e, b)) return true;
   const Entry *en = e->run->entry;
   if (!e->run->congruence) e->run->congruence = ARENA_NEW(e->a, Congruence);
@@ -53,7 +53,7 @@ static bool values_same(Elab *e, ValueId a, ValueId b) {
     const Op *x, *y;
     p = (Pair){scan_outward(e, p.a), scan_outward(e, p.b)};
     if (p.a == p.b || (c->round_of[p.a] == c->round && c->equal[p.a] == p.b)) continue;
-    if (!made_alike(en, p.a, p.b, &x, &y)) return false;
+    if (!ops_congruent(en, p.a, p.b, &x, &y)) return false;
     c->equal[p.a] = p.b;
     c->round_of[p.a] = c->round;
     for (int k = 0; k < x->noperands; k++)
@@ -65,7 +65,7 @@ static bool values_same(Elab *e, ValueId a, ValueId b) {
 static bool vals_same(Elab *e, Val x, Val y) {
   if (x.kind == VAL_TENSOR && y.kind == VAL_TENSOR)
     return x.tensor.run == e->run && y.tensor.run == e->run
-               ? values_same(e, x.tensor.id, y.tensor.id)
+               ? values_congruent(e, x.tensor.id, y.tensor.id)
                : x.tensor.run == y.tensor.run && x.tensor.id == y.tensor.id;
   if (x.kind != y.kind || (x.kind != VAL_LIST && x.kind != VAL_TUPLE)) return val_equal(e, x, y);
   if (x.list->n != y.list->n) return false;
@@ -74,7 +74,7 @@ static bool vals_same(Elab *e, Val x, Val y) {
   return true;
 }
 
-bool same_call(Elab *e, const Child *a, const Func *f, const Actual *arg, int n) {
+bool calls_congruent(Elab *e, const Child *a, const Func *f, const Actual *arg, int n) {
   if (e->run->training || a->func != f || a->n != n) return false;
   for (int i = 0; i < n; i++)
     if (a->arg[i].name.name != arg[i].name.name || !vals_same(e, a->arg[i].v, arg[i].v))

@@ -16,7 +16,7 @@
 #include "lang/elab/elab_impl.h"
 
 /* What is asked at one moment: who knows x? */
-typedef struct Moment {
+typedef struct ProgramPoint {
   const Block *body; /* of the iteration */
   ValueId x;
   bool counts;        /* it is the moment of the grad, which counts the ways through x */
@@ -24,13 +24,13 @@ typedef struct Moment {
   VEC(ValueId) older; /* names of x as the iteration begins */
   ValueId *leaf;      /* by value: the leaf it came from, of what is asked; NO_ID: none */
   VEC(ValueId) todo;  /* values with a leaf that are to be looked at */
-} Moment;
+} ProgramPoint;
 
-typedef struct Ways {
+typedef struct DependencePaths {
   const Entry *e;
   Arena *a;
-  VEC(Moment *) moments;
-} Ways;
+  VEC(ProgramPoint *) points;
+} DependencePaths;
 
 /* The iteration of the block finds it there. */
 static bool is_older(const Entry *en, ValueId v, const Block *body) {
@@ -71,7 +71,7 @@ static int names_of(const Entry *en, ValueId v, ValueId out[2]) {
   return 1;
 }
 
-static void find_names(Ways *w, Moment *m) {
+static void find_names(DependencePaths *w, ProgramPoint *m) {
   VEC(ValueId) todo = {0};
   ValueId of[2];
   m->name[m->x] = true;
@@ -90,29 +90,29 @@ static void find_names(Ways *w, Moment *m) {
   }
 }
 
-static Moment *moment_of(Ways *w, const Block *body, ValueId x, bool counts) {
-  for (uint32_t i = 0; i < w->moments.n; i++) {
-    Moment *m = w->moments.at[i];
+static ProgramPoint *point_of(DependencePaths *w, const Block *body, ValueId x, bool counts) {
+  for (uint32_t i = 0; i < w->points.n; i++) {
+    ProgramPoint *m = w->points.at[i];
     if (m->body == body && m->x == x && m->counts == counts) return m;
   }
-  Moment *m = ARENA_NEW(w->a, Moment);
-  *m = (Moment){.body = body, .x = x, .counts = counts};
+  ProgramPoint *m = ARENA_NEW(w->a, ProgramPoint);
+  *m = (ProgramPoint){.body = body, .x = x, .counts = counts};
   m->name = ARENA_ARRAY(w->a, bool, w->e->values.n);
   m->leaf = ARENA_ARRAY(w->a, ValueId, w->e->values.n);
   for (ValueId v = 0; v < w->e->values.n; v++) m->leaf[v] = NO_ID;
   find_names(w, m);
-  vec_push(w->a, &w->moments, m);
+  vec_push(w->a, &w->points, m);
   return m;
 }
 
-static void ask(Ways *w, Moment *m, ValueId q, ValueId leaf) {
+static void ask(DependencePaths *w, ProgramPoint *m, ValueId q, ValueId leaf) {
   if (m->leaf[q] != NO_ID || !dtype_is_float(value_type(w->e, q)->dtype)) return;
   m->leaf[q] = leaf;
   vec_push(w->a, &m->todo, q);
 }
 
 /* What flows into v, which the iteration makes. */
-static void ask_back(Ways *w, Moment *m, ValueId v, ValueId leaf) {
+static void ask_back(DependencePaths *w, ProgramPoint *m, ValueId v, ValueId leaf) {
   const Op *op = value_def(w->e, v);
   ValueId of[2];
   if (!op || op->kind == OP_SCAN) {
@@ -127,16 +127,16 @@ static void ask_back(Ways *w, Moment *m, ValueId v, ValueId leaf) {
 }
 
 /* Neither x nor q is of this iteration. */
-static void ask_earlier(Ways *w, const Moment *m, ValueId x, ValueId q, ValueId leaf) {
+static void ask_earlier(DependencePaths *w, const ProgramPoint *m, ValueId x, ValueId q,
+                        ValueId leaf) {
   const Block *b = m->body;
   if (!b->op) return;
-  ask(w, moment_of(w, b, at_end(w->e, b, x), false), at_end(w->e, b, q), leaf);
-  ask(w, moment_of(w, b->op->parent, before_loop(w->e, b, x), false), before_loop(w->e, b, q),
-      leaf);
+  ask(w, point_of(w, b, at_end(w->e, b, x), false), at_end(w->e, b, q), leaf);
+  ask(w, point_of(w, b->op->parent, before_loop(w->e, b, x), false), before_loop(w->e, b, q), leaf);
 }
 
 /* The leaf by which x is known; NO_ID: by none. */
-static ValueId answer(Ways *w, Moment *m) {
+static ValueId answer(DependencePaths *w, ProgramPoint *m) {
   while (m->todo.n > 0) {
     ValueId v = m->todo.at[--m->todo.n], leaf = m->leaf[v];
     if (m->counts && v == m->x) continue;
@@ -150,11 +150,11 @@ static ValueId answer(Ways *w, Moment *m) {
   return NO_ID;
 }
 
-static ValueId find(Ways *w) {
+static ValueId find(DependencePaths *w) {
   for (bool any = true; any;) {
     any = false;
-    for (uint32_t i = 0; i < w->moments.n; i++) {
-      Moment *m = w->moments.at[i];
+    for (uint32_t i = 0; i < w->points.n; i++) {
+      ProgramPoint *m = w->points.at[i];
       any |= m->todo.n > 0;
       ValueId leaf = answer(w, m);
       if (leaf != NO_ID) return leaf;
@@ -190,8 +190,8 @@ static void refuse(Elab *e, const Op *grad, ValueId x, ValueId leaf) {
 
 static void check_by(Elab *e, const Op *grad, int k) {
   ValueId x = grad->operands[k];
-  Ways w = {.e = e->run->entry, .a = arena_new()};
-  Moment *m = moment_of(&w, grad->parent, x, true);
+  DependencePaths w = {.e = e->run->entry, .a = arena_new()};
+  ProgramPoint *m = point_of(&w, grad->parent, x, true);
   ask(&w, m, grad->operands[0], grad->operands[0]);
   ValueId leaf = find(&w);
   bool counted = m->leaf[x] != NO_ID;
@@ -249,12 +249,12 @@ bool grad_check_result(Elab *e, ValueId loss, const bool *reach, ValueId x, Loc 
   uint32_t at = value_at(en, x)->index;
   if (!scan || scan->kind != OP_SCAN || at >= (uint32_t)scan->attr[AT_CARRIES].i) return true;
   const Op *yield = scan_end(en, scan);
-  Ways w = {.e = en, .a = arena_new()};
-  Moment *last = moment_of(&w, scan->blocks[0], yield->operands[at], false);
+  DependencePaths w = {.e = en, .a = arena_new()};
+  ProgramPoint *last = point_of(&w, scan->blocks[0], yield->operands[at], false);
   for (int k = 0; k < scan->nresults; k++)
     if (k != (int)at && reach[scan->results[k]])
       ask(&w, last, yield->operands[k], scan->results[k]);
-  if (last->older.n > 0) ask(&w, moment_of(&w, value_block(en, x), x, true), loss, loss);
+  if (last->older.n > 0) ask(&w, point_of(&w, value_block(en, x), x, true), loss, loss);
   ValueId other = find(&w);
   arena_free(w.a);
   if (other == NO_ID) return true;

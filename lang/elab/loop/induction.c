@@ -5,7 +5,7 @@
    others are known, but may be anything. */
 #include "lang/elab/elab_impl.h"
 
-static const Counted unknown = {0}, any = {.known = true, .lo = INT32_MIN, .hi = INT32_MAX};
+static const IndexRange unknown = {0}, any = {.known = true, .lo = INT32_MIN, .hi = INT32_MAX};
 
 static int depth_of(const ScanLevel *l) {
   int n = 0;
@@ -22,7 +22,7 @@ static const ScanLevel *level_at(const Elab *e, int depth) {
 static bool in_i32(int64_t x) { return x >= INT32_MIN && x <= INT32_MAX; }
 
 /* Gives the form its range; what an i32 does not hold is not what a for would compute. */
-static const Counted *ranged(Elab *e, Counted *c) {
+static const IndexRange *ranged(Elab *e, IndexRange *c) {
   c->known = c->linear = true;
   c->lo = c->hi = c->base;
   if (!in_i32(c->base)) return &unknown;
@@ -36,8 +36,8 @@ static const Counted *ranged(Elab *e, Counted *c) {
   return c;
 }
 
-static Counted *linear(Elab *e, int64_t base, int depth) {
-  Counted *c = ARENA_NEW(e->a, Counted);
+static IndexRange *linear(Elab *e, int64_t base, int depth) {
+  IndexRange *c = ARENA_NEW(e->a, IndexRange);
   c->base = base;
   c->depth = depth;
   c->by = ARENA_ARRAY(e->a, int64_t, depth + 1);
@@ -45,8 +45,9 @@ static Counted *linear(Elab *e, int64_t base, int depth) {
 }
 
 /* a * p + b * q */
-static const Counted *sum(Elab *e, const Counted *a, int64_t p, const Counted *b, int64_t q) {
-  Counted *c = linear(e, 0, a->depth > b->depth ? a->depth : b->depth);
+static const IndexRange *sum(Elab *e, const IndexRange *a, int64_t p, const IndexRange *b,
+                             int64_t q) {
+  IndexRange *c = linear(e, 0, a->depth > b->depth ? a->depth : b->depth);
   if (!in_i32(p) || !in_i32(q)) return &unknown;
   c->base = a->base * p + b->base * q; /* of numbers below 2^31 */
   for (int d = 0; d < c->depth; d++)
@@ -56,11 +57,11 @@ static const Counted *sum(Elab *e, const Counted *a, int64_t p, const Counted *b
   return ranged(e, c);
 }
 
-static bool is_number(const Counted *c) { return c->linear && c->lo == c->hi; }
+static bool is_number(const IndexRange *c) { return c->linear && c->lo == c->hi; }
 
-static const Counted *between(Elab *e, int64_t lo, int64_t hi) {
-  Counted *c = ARENA_NEW(e->a, Counted);
-  *c = (Counted){.known = true, .lo = lo, .hi = hi};
+static const IndexRange *between(Elab *e, int64_t lo, int64_t hi) {
+  IndexRange *c = ARENA_NEW(e->a, IndexRange);
+  *c = (IndexRange){.known = true, .lo = lo, .hi = hi};
   return c;
 }
 
@@ -69,12 +70,12 @@ static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Values are looked at in the order in which they are made; an op that is read once more after a
    loop has operands that are younger. */
-static const Counted *so_far(const Elab *e, ValueId v) {
+static const IndexRange *so_far(const Elab *e, ValueId v) {
   return v < e->run->counted.n ? e->run->counted.at[v] : &unknown;
 }
 
-static const Counted *of_op(Elab *e, const Op *op) {
-  const Counted *x[3] = {0};
+static const IndexRange *of_op(Elab *e, const Op *op) {
+  const IndexRange *x[3] = {0};
   if (op->nblocks || op->noperands < 1 || op->noperands > 3) return &unknown;
   for (int i = 0; i < op->noperands; i++) {
     x[i] = so_far(e, op->operands[i]);
@@ -83,7 +84,7 @@ static const Counted *of_op(Elab *e, const Op *op) {
   Dtype dt = value_type(e->run->entry, op->results[0])->dtype;
   if (dt != DT_I32 && dt != DT_I64) return between(e, 0, dt == DT_BOOL ? 1 : UINT8_MAX);
   bool both = x[0]->linear && x[1] && x[1]->linear;
-  const Counted *nothing = linear(e, 0, 0);
+  const IndexRange *nothing = linear(e, 0, 0);
   switch ((int)op->kind) {
   case OP_NEG:
     if (x[0]->linear) return sum(e, x[0], -1, nothing, 0);
@@ -108,22 +109,22 @@ static const Counted *of_op(Elab *e, const Op *op) {
   return op_info[op->kind].cls == CLASS_ELEMENT ? &any : &unknown;
 }
 
-static const Counted *of_argument(Elab *e, ValueId v, const Value *at) {
+static const IndexRange *of_argument(Elab *e, ValueId v, const Value *at) {
   for (const ScanLevel *l = e->run->scan; l; l = l->up) {
     if (l->block != at->block) continue;
     if (l->block->args.at[0] == v) {
-      Counted *c = linear(e, 0, depth_of(l));
+      IndexRange *c = linear(e, 0, depth_of(l));
       c->by[c->depth - 1] = 1;
       return ranged(e, c);
     }
-    for (uint32_t i = 0; i < l->stand_ins.n; i++)
-      if (l->stand_ins.at[i].arg == v)
-        return l->stand_ins.at[i].fixed ? so_far(e, l->stand_ins.at[i].outer) : &unknown;
+    for (uint32_t i = 0; i < l->captures.n; i++)
+      if (l->captures.at[i].arg == v)
+        return l->captures.at[i].fixed ? so_far(e, l->captures.at[i].outer) : &unknown;
   }
   return &unknown;
 }
 
-static const Counted *count(Elab *e, ValueId v) {
+static const IndexRange *count(Elab *e, ValueId v) {
   const Entry *en = e->run->entry;
   const Value *at = value_at(en, v);
   Attr number;
@@ -133,17 +134,17 @@ static const Counted *count(Elab *e, ValueId v) {
   return at->def == NO_ID ? of_argument(e, v, at) : of_op(e, op_at(en, at->def));
 }
 
-const Counted *scan_counted(Elab *e, ValueId v) {
-  Run *r = e->run;
+const IndexRange *index_range_of(Elab *e, ValueId v) {
+  EntryBuilder *r = e->run;
   while (r->counted.n <= v) {
-    const Counted *c = count(e, r->counted.n);
+    const IndexRange *c = count(e, r->counted.n);
     vec_push(e->a, &r->counted, c);
   }
   return r->counted.at[v];
 }
 
 /* The first value outside of -n to n - 1, in the order of the iterations; some value is. */
-static int64_t first_outside(Elab *e, const Counted *c, int64_t n) {
+static int64_t first_outside(Elab *e, const IndexRange *c, int64_t n) {
   int64_t at = c->base, lo = c->lo - at, hi = c->hi - at; /* of what the loops from d on add */
   for (int d = 0; d < c->depth; d++) {
     int64_t by = c->by[d], all = by * (level_at(e, d)->trips - 1), i = 0;
@@ -156,7 +157,7 @@ static int64_t first_outside(Elab *e, const Counted *c, int64_t n) {
   return at;
 }
 
-bool scan_counted_outside(Elab *e, const Counted *c, int64_t n, int64_t *which) {
+bool index_range_outside(Elab *e, const IndexRange *c, int64_t n, int64_t *which) {
   if (!c->linear || (c->lo >= -n && c->hi < n)) return false;
   *which = first_outside(e, c, n);
   return true;
@@ -170,7 +171,7 @@ static bool among(const Idents *l, const char *name) {
   return false;
 }
 
-bool body_gives(const Body *b, const char *name) {
+bool body_assigns(const Body *b, const char *name) {
   for (int i = 0; i < b->n; i++) {
     const Stmt *s = b->at[i];
     bool yes = false;
@@ -179,12 +180,12 @@ bool body_gives(const Body *b, const char *name) {
     case ST_FOR:
     case ST_SCAN:
       yes = among(&s->loop.targets, name) || s->loop.var.name == name ||
-            body_gives(&s->loop.body, name);
+            body_assigns(&s->loop.body, name);
       break;
     case ST_IF:
-      yes = body_gives(&s->branch.then, name) || body_gives(&s->branch.other, name);
+      yes = body_assigns(&s->branch.then, name) || body_assigns(&s->branch.other, name);
       break;
-    case ST_SCOPE: yes = body_gives(&s->scope.body, name); break;
+    case ST_SCOPE: yes = body_assigns(&s->scope.body, name); break;
     default: break;
     }
     if (yes) return true;

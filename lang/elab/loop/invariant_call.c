@@ -9,9 +9,9 @@
 /* What the value stands for outside of the loops from l on, up to `end`. */
 static ValueId outward(const ScanLevel *l, const ScanLevel *end, ValueId v) {
   for (; l != end; l = l->up)
-    for (uint32_t i = 0; i < l->stand_ins.n; i++)
-      if (l->stand_ins.at[i].arg == v) {
-        v = l->stand_ins.at[i].outer;
+    for (uint32_t i = 0; i < l->captures.n; i++)
+      if (l->captures.at[i].arg == v) {
+        v = l->captures.at[i].outer;
         break;
       }
   return v;
@@ -71,8 +71,8 @@ bool scan_repeats(Elab *e, const ScanLevel *l) {
   bool *varies = ARENA_ARRAY(e->a, bool, en->values.n + 1);
   varies[l->block->args.at[0]] = true;
   for (uint32_t i = 0; i < l->draws.n; i++) varies[l->draws.at[i].arg] = true;
-  for (uint32_t i = 0; i < l->stand_ins.n; i++)
-    varies[l->stand_ins.at[i].arg] = l->stand_ins.at[i].next != NO_ID;
+  for (uint32_t i = 0; i < l->captures.n; i++)
+    varies[l->captures.at[i].arg] = l->captures.at[i].next != NO_ID;
   (void)mark(en, l->block, varies);
   for (uint32_t i = 0; i < l->repeats.n; i++) {
     const Repeat *r = &l->repeats.at[i];
@@ -82,7 +82,7 @@ bool scan_repeats(Elab *e, const ScanLevel *l) {
       return false;
     }
   }
-  /* in the loop around, by the values of it that the stand-ins here stand for */
+  /* in the loop around, by the values of it that the captured values here stand for */
   for (uint32_t i = 0; l->up && i < l->repeats.n; i++) {
     Repeat r = l->repeats.at[i];
     r.arg = args_outward(e, l, l->up, r.arg, r.n);

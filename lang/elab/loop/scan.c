@@ -1,8 +1,8 @@
 /* scan: a loop that stays one in the program, an op `scan` whose block is the body read once.
-   Contract: inside the body every tensor from outside goes by a stand-in, an argument of the block.
-   A name or state that has another value after the body is carried: its stand-in is the carry. All
-   other stand-ins are replaced by what they stand for. A global is loaded before the outermost loop
-   and stored after it, so that a body holds neither loads nor stores. */
+   Contract: inside the body every tensor from outside goes by a captured value, an argument of the
+   block. A name or state that has another value after the body is carried: its captured value is
+   the carry. All other captured values are replaced by what they stand for. A global is loaded
+   before the outermost loop and stored after it, so that a body holds neither loads nor stores. */
 #include "lang/elab/elab_impl.h"
 
 static ScanLevel *level_begin(Elab *e, const char *counter, int64_t trips) {
@@ -26,13 +26,13 @@ static void level_end(Elab *e) {
 static ValueId stand_in(Elab *e, ScanLevel *l, ValueId outer, int global, bool fixed) {
   Value like = *value_at(e->run->entry, outer);
   ValueId arg = block_add_arg(e->run->entry, l->block, like);
-  vec_push(e->a, &l->stand_ins, (StandIn){arg, outer, NO_ID, NO_ID, global, fixed, false});
+  vec_push(e->a, &l->captures, (Capture){arg, outer, NO_ID, NO_ID, global, fixed, false});
   return arg;
 }
 
-static StandIn *stand_in_of(const ScanLevel *l, ValueId arg) {
-  for (uint32_t i = 0; i < l->stand_ins.n; i++)
-    if (l->stand_ins.at[i].arg == arg) return &l->stand_ins.at[i];
+static Capture *capture_of(const ScanLevel *l, ValueId arg) {
+  for (uint32_t i = 0; i < l->captures.n; i++)
+    if (l->captures.at[i].arg == arg) return &l->captures.at[i];
   return NULL;
 }
 
@@ -43,7 +43,7 @@ const Op *scan_end(const Entry *en, const Op *op) {
 }
 
 void scan_ask(Elab *e, ValueId v) {
-  StandIn *s = e->run->scan ? stand_in_of(e->run->scan, v) : NULL;
+  Capture *s = e->run->scan ? capture_of(e->run->scan, v) : NULL;
   if (s) s->asked = true;
 }
 
@@ -91,14 +91,14 @@ static void count_draws(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
 /* Values from outside that a grad of the body is by, one copy each however many names they have. */
 static void copy_asked(Elab *e, ScanLevel *l, ValueId *by) {
   Builder *b = e->run->b;
-  for (uint32_t i = 0; i < l->stand_ins.n; i++) {
-    const StandIn *s = &l->stand_ins.at[i];
+  for (uint32_t i = 0; i < l->captures.n; i++) {
+    const Capture *s = &l->captures.at[i];
     if (!s->asked || s->next != NO_ID || by[s->arg] != s->arg) continue;
     Value like = *value_at(e->run->entry, s->arg);
     ValueId own = build_op(b, OP_COPY, &s->outer, 1, NULL, &like.type, 1)->results[0];
     value_at(e->run->entry, own)->name = like.name;
-    for (uint32_t k = 0; k < l->stand_ins.n; k++) {
-      const StandIn *same = &l->stand_ins.at[k];
+    for (uint32_t k = 0; k < l->captures.n; k++) {
+      const Capture *same = &l->captures.at[k];
       if (same->outer == s->outer && same->next == NO_ID) by[same->arg] = own;
     }
   }
@@ -123,7 +123,7 @@ static void put_in_front(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
 
 /* ---- names ---- */
 
-/* The value with a stand-in for every tensor in it. */
+/* The value with a captured value for every tensor in it. */
 static Val enter(Elab *e, ScanLevel *l, Val v, bool fixed) {
   if (v.kind == VAL_TENSOR && v.tensor.run == e->run) {
     v.tensor.id = stand_in(e, l, v.tensor.id, -1, fixed);
@@ -149,10 +149,10 @@ static void differs(Elab *e, const char *name, Val before, Val after, Loc loc) {
 
 /* What name was as the body began against what it is now: tensors that changed are carried. */
 static void leave(Elab *e, ScanLevel *l, const char *name, Val was, Val now, Loc loc) {
-  if (was.kind == VAL_POISON || now.kind == VAL_POISON) return;
+  if (was.kind == VAL_ERROR || now.kind == VAL_ERROR) return;
   bool lists = was.kind == VAL_LIST || was.kind == VAL_TUPLE;
   if (was.kind == VAL_TENSOR && now.kind == VAL_TENSOR) {
-    StandIn *s = stand_in_of(l, was.tensor.id);
+    Capture *s = capture_of(l, was.tensor.id);
     if (!s || was.tensor.id == now.tensor.id) return;
     if (was.tensor.type != now.tensor.type)
       differs(e, name, was, now, loc);
@@ -169,7 +169,7 @@ static void leave(Elab *e, ScanLevel *l, const char *name, Val was, Val now, Loc
 /* The value after the loop: results of the carries, what was there before for the rest. */
 static Val after(Elab *e, ScanLevel *l, Val inside, Val before) {
   if (inside.kind == VAL_TENSOR && inside.tensor.run == e->run) {
-    const StandIn *s = stand_in_of(l, inside.tensor.id);
+    const Capture *s = capture_of(l, inside.tensor.id);
     if (!s || s->result == NO_ID) return before;
     return val_tensor(e, s->result);
   }
@@ -191,16 +191,17 @@ static void replace(Entry *en, const Block *b, const ValueId *by) {
   }
 }
 
-/* Stand-ins of what does not change give way to it; the arguments that stay are numbered again. */
+/* Captured values of what does not change give way to it; the arguments that stay are numbered
+ * again. */
 static void settle(Elab *e, ScanLevel *l, int64_t trips) {
   Entry *en = e->run->entry;
-  uint32_t most = en->values.n + 3 * l->draws.n + l->stand_ins.n; /* with what is put in front */
+  uint32_t most = en->values.n + 3 * l->draws.n + l->captures.n; /* with what is put in front */
   ValueId *by = ARENA_ARRAY(e->a, ValueId, most + 1);
   for (ValueId v = 0; v < most; v++) by[v] = v;
   put_in_front(e, l, trips, by);
   uint32_t n = 1; /* the counter stays */
-  for (uint32_t i = 0; i < l->stand_ins.n; i++) {
-    StandIn *s = &l->stand_ins.at[i];
+  for (uint32_t i = 0; i < l->captures.n; i++) {
+    Capture *s = &l->captures.at[i];
     if (s->next == NO_ID) {
       if (by[s->arg] == s->arg) by[s->arg] = s->outer;
       continue;
@@ -210,8 +211,8 @@ static void settle(Elab *e, ScanLevel *l, int64_t trips) {
   }
   l->block->args.n = n;
   replace(en, l->block, by);
-  for (uint32_t i = 0; i < l->stand_ins.n; i++)
-    if (l->stand_ins.at[i].next != NO_ID) l->stand_ins.at[i].next = by[l->stand_ins.at[i].next];
+  for (uint32_t i = 0; i < l->captures.n; i++)
+    if (l->captures.at[i].next != NO_ID) l->captures.at[i].next = by[l->captures.at[i].next];
   for (uint32_t i = 0; i < l->stacked.n; i++) l->stacked.at[i] = by[l->stacked.at[i]];
 }
 
@@ -227,11 +228,11 @@ static Op *finish(Elab *e, ScanLevel *l, int64_t trips, Loc loc) {
   Entry *en = e->run->entry;
   at(e, loc);
   settle(e, l, trips);
-  uint32_t room = l->stand_ins.n + l->stacked.n + 1, n = 0;
+  uint32_t room = l->captures.n + l->stacked.n + 1, n = 0;
   ValueId *init = ARENA_ARRAY(e->a, ValueId, room), *yield = ARENA_ARRAY(e->a, ValueId, room);
   const Type **type = ARENA_ARRAY(e->a, const Type *, room);
-  for (uint32_t i = 0; i < l->stand_ins.n; i++) {
-    const StandIn *s = &l->stand_ins.at[i];
+  for (uint32_t i = 0; i < l->captures.n; i++) {
+    const Capture *s = &l->captures.at[i];
     if (s->next == NO_ID) continue;
     init[n] = s->outer;
     type[n] = value_type(en, s->arg);
@@ -251,8 +252,8 @@ static Op *finish(Elab *e, ScanLevel *l, int64_t trips, Loc loc) {
   op->blocks[0] = l->block;
   l->block->op = op;
   n = 0;
-  for (uint32_t i = 0; i < l->stand_ins.n; i++) {
-    StandIn *s = &l->stand_ins.at[i];
+  for (uint32_t i = 0; i < l->captures.n; i++) {
+    Capture *s = &l->captures.at[i];
     if (s->next == NO_ID) continue;
     s->result = op->results[n++];
     value_at(en, s->result)->name = value_at(en, s->arg)->name;
@@ -275,7 +276,7 @@ static Outside enter_names(Elab *e, ScanLevel *l, Env *env, const Body *body) {
   for (uint32_t i = 0; i < o.n; i++) {
     Binding *b = &env->names.at[i];
     o.before[i] = b->val;
-    if (b->global < 0) b->val = enter(e, l, b->val, !body_gives(body, b->name));
+    if (b->global < 0) b->val = enter(e, l, b->val, !body_assigns(body, b->name));
     o.inside[i] = b->val;
     if (b->val.kind == VAL_TENSOR && b->global < 0)
       value_at(e->run->entry, b->val.tensor.id)->name = b->name;
@@ -314,7 +315,7 @@ static bool read_body(Elab *e, ScanLevel *l, const Stmt *s, int64_t from, Yields
     return elab_trace(e), false;
   }
   for (int k = 0; k < y->targets; k++) {
-    if (y->at.at[k].kind == VAL_POISON) return false;
+    if (y->at.at[k].kind == VAL_ERROR) return false;
     vec_push(e->a, &l->stacked, y->at.at[k].tensor.id);
   }
   return true;
@@ -325,8 +326,8 @@ static void carry_what_changed(Elab *e, ScanLevel *l, Env *env, const Outside *o
     const Binding *b = &env->names.at[i];
     if (b->global < 0) leave(e, l, b->name, o->inside[i], b->val, b->loc);
   }
-  for (uint32_t i = 0; i < l->stand_ins.n; i++) {
-    StandIn *s = &l->stand_ins.at[i];
+  for (uint32_t i = 0; i < l->captures.n; i++) {
+    Capture *s = &l->captures.at[i];
     if (s->global < 0) continue;
     ValueId now = *global_current(e, s->global);
     if (now != s->arg) s->next = now;
@@ -354,7 +355,7 @@ static bool is_still(Elab *e, Val inside, Val now) {
   if (inside.kind != now.kind) return false;
   if (now.kind == VAL_TENSOR) return inside.tensor.id == now.tensor.id;
   if (now.kind == VAL_LIST || now.kind == VAL_TUPLE) return inside.list == now.list;
-  return now.kind == VAL_POISON || val_equal(e, inside, now);
+  return now.kind == VAL_ERROR || val_equal(e, inside, now);
 }
 
 /* False after an error: names are as they were, but unknown where the body gives them anew. */
@@ -376,7 +377,7 @@ static bool scan(Elab *e, const Stmt *s, int64_t from, int64_t trips, Val *stack
     if (op)
       b->val = after(e, l, o.inside[i], o.before[i]);
     else
-      b->val = is_still(e, o.inside[i], b->val) ? o.before[i] : poison;
+      b->val = is_still(e, o.inside[i], b->val) ? o.before[i] : error_value;
   }
   int first = op ? (int)op->attr[AT_CARRIES].i : 0;
   for (int k = 0; op && k < yields.targets; k++) stacked[k] = val_tensor(e, op->results[first + k]);
@@ -387,7 +388,7 @@ void exec_scan(Elab *e, const Stmt *s) {
   int64_t from = 0, to = 0;
   int n = s->loop.targets.n;
   Val *stacked = ARENA_ARRAY(e->a, Val, n + 1);
-  for (int k = 0; k < n; k++) stacked[k] = poison;
+  for (int k = 0; k < n; k++) stacked[k] = error_value;
   if (bounds(e, s, &from, &to) && to > from) (void)scan(e, s, from, to - from, stacked);
   for (int k = 0; k < n; k++) bind_name(e, s->loop.targets.at[k], stacked[k]);
 }
