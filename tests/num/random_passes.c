@@ -43,7 +43,7 @@ static const char *const single[][2] = {
     {"hoist"},
     {"cse"},
     {"dce"},
-    {"tables"},
+    {"gather-matmul"},
     {"cheap-remat{least=1}"},
     {"shared-stacks{all=1}"},
     {"concat-split{all=1}"},
