@@ -24,11 +24,17 @@ static bool on_source(const Phase *f, const Reach *r, int64_t i, int64_t places)
   return at >= 0 && at < places;
 }
 
-static bool reached_alike(const Phase *f, int64_t i, int64_t k, int64_t places) {
+/* The first position behind i at which a tap comes onto the source or leaves it; the end if none
+ * does. */
+static int64_t next_change(const Phase *f, int64_t i, int64_t places) {
+  int64_t end = f->n;
   for (int t = 0; t < f->nreach; t++)
-    if (on_source(f, &f->reach[t], i, places) != on_source(f, &f->reach[t], k, places))
-      return false;
-  return true;
+    for (int side = 0; side < 2; side++) {
+      int64_t left = (side ? places : 0) - f->reach[t].at; /* to this side, from position 0 */
+      int64_t k = left > 0 ? (left - 1) / f->over + 1 : 0;
+      if (k > i && k < end) end = k;
+    }
+  return end;
 }
 
 Phase *window_spans(Arena *a, const WindowAxis *w, bool back, int *n) {
@@ -38,7 +44,7 @@ Phase *window_spans(Arena *a, const WindowAxis *w, bool back, int *n) {
   VEC(Phase) spans = {0};
   for (const Phase *f = phase; f < phase + phases; f++)
     for (int64_t i = 0, end; i < f->n; i = end) {
-      for (end = i + 1; end < f->n && reached_alike(f, i, end, places);) end++;
+      end = next_change(f, i, places);
       Phase s = {.first = f->first + i * f->step, .step = f->step, .n = end - i, .over = f->over};
       s.reach = ARENA_ARRAY(a, Reach, f->nreach + 1);
       for (int t = 0; t < f->nreach; t++)
