@@ -48,5 +48,5 @@ cat <<EOF
 program   $out/gpt               (try: $out/gpt --help)
 weights   $out/gpt.safetensors   (tensors by name; Python's safetensors opens them)
 plan      $out/plan.txt          (the whole table, for all entries)
-          $out/plan.json         (the same for tools; docs/memory.md explains both)
+          $out/plan.json         (the same for tools; docs/plan.md explains both)
 EOF
