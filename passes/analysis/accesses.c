@@ -15,8 +15,8 @@ void plan_accesses(Arena *a, const Entry *e, const Plan *p, const Storages *s, c
   out->n = 0;
   bool moves = !plan_is_alias(e, op), loop = op->kind == OP_SCAN;
   int carries = loop ? (int)op->attr[AT_CARRIES].i : 0;
-  for (int k = 0; k < (loop ? carries : op->noperands); k++)
-    add(a, p, s, op->operands[k], false, moves, out);
+  /* A loop reads what it scans though its body may not: a later write must wait for it. */
+  for (int k = 0; k < op->noperands; k++) add(a, p, s, op->operands[k], false, moves, out);
   for (int k = 0; k < (loop ? carries : op->nresults); k++)
     if (moves) add(a, p, s, op->results[k], true, true, out);
   if (op->kind == OP_YIELD && op->parent->op)

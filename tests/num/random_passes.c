@@ -248,6 +248,8 @@ static bool agrees(const Base *b, const char *pipeline) {
     Result r = evaluate(m, mode_of(b->how), b->seed);
     ok = equal(&b->result, &r, b->how != NEARLY, b->seed, pipeline);
     arena_free(r.a);
+  } else {
+    fprintf(stderr, "seed %llu: '%s' fails\n", (unsigned long long)b->seed, pipeline);
   }
   if (!ok) {
     fprintf(stderr, "seed %llu: '%s' against '%s'\n", (unsigned long long)b->seed, b->pipeline,
