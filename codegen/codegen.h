@@ -9,11 +9,15 @@
 #include <stdio.h>
 
 typedef struct CodegenOptions {
-  const char *march;       /* "native", "x86-64-v3", …; NULL: native */
+  const char *march;       /* "native", "x86-64-v3", …; NULL: native, or as $CC has it if that
+                              compiles for another machine */
   const char *version;     /* of gc */
-  const char *runtime_dir; /* holds libgcrt.a and gcrt.h */
+  const char *runtime_dir; /* holds libgcrt.a and gcrt.h; in a folder for each other processor, too,
+                              which target_cpu sets if $CC compiles for one */
   const char *cc;          /* C compiler with its own options, as words; NULL: $CC, else cc */
   const char *cc_macros;   /* set by target_cpu: what the compiler defines, so which one it is */
+  const char *cc_march;    /* set by target_cpu: "-march=native", or NULL */
+  bool cross;              /* set by target_cpu: $CC compiles for another processor */
   const char *fma_march; /* set by target_cpu, if march is an x86-64 without FMA: what the program's
                             code is compiled for a second time, since FMA is many times as fast as
                             what does without; else NULL */

@@ -109,17 +109,13 @@ static Words compiler_words(Build *b) {
   codegen_cc_words(b->a, b->o->cc, &w.at, &w.n);
   w.cap = w.n;
   const char *const options[] = {
-      "-std=gnu17",
-      b->o->level > 0 ? "-O3" : "-O1",
-      intern_printf(b->c, "-march=%s", b->o->march ? b->o->march : "native"),
-      "-ffp-contract=off",
-      "-fno-math-errno",
-      "-fno-trapping-math",
-      "-fwrapv",
-      "-fno-strict-aliasing",
-      "-w",
+      "-std=gnu17",           b->o->level > 0 ? "-O3" : "-O1",
+      "-ffp-contract=off",    "-fno-math-errno",
+      "-fno-trapping-math",   "-fwrapv",
+      "-fno-strict-aliasing", "-w",
   };
   for (size_t i = 0; i < sizeof options / sizeof *options; i++) vec_push(b->a, &w, options[i]);
+  if (b->o->cc_march) vec_push(b->a, &w, b->o->cc_march);
   vec_push(b->a, &w, b->api ? "-fPIC" : "-fPIE");
   if (b->api) vec_push(b->a, &w, "-fvisibility=hidden"); /* its functions are all that it exports */
   return w;
@@ -218,7 +214,14 @@ static bool compile(Build *b) {
 
 static bool compile_and_link(Build *b) {
   const char *library = intern_printf(b->c, "%s/libgcrt.a", b->o->runtime_dir);
-  if (access(library, R_OK) != 0) return environment_error(b, "cannot read gc's runtime", library);
+  if (access(library, R_OK) != 0) {
+    (void)environment_error(b, "cannot read gc's runtime", library);
+    if (b->o->cross)
+      diag(b->c, SEV_NOTE, (Loc){0},
+           "'%s' compiles for another machine: build gc with -DGC_CROSS=PREFIX for PREFIX-gcc",
+           b->o->cc);
+    return false;
+  }
   double start = now();
   bool ok = compile(b);
   if (ok) {

@@ -63,18 +63,41 @@ static const char *macros_of(Ctx *c, const char *cc, const char *march, int *sta
   return *status == 0 && said && strstr(said, "#define __STDC__ ") ? said : NULL;
 }
 
-/* What the compiler defines for this -march, or NULL. Asked again without it, a compiler that does
-   not know the word answers, and one that fails at everything fails again. */
-static const char *macros_for(Ctx *c, CodegenOptions *o, const char *march) {
+/* The processor that it compiles for, by its name for uname and CMake. */
+static const char *processor_of(const char *macros) {
+  static const struct {
+    const char *macro, *name;
+  } all[] = {{"#define __x86_64__ ", "x86_64"}, {"#define __aarch64__ ", "aarch64"}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (strstr(macros, all[i].macro)) return all[i].name;
+  return GC_PROCESSOR;
+}
+
+static bool is_elsewhere(const char *macros) {
+  return strcmp(processor_of(macros), GC_PROCESSOR) != 0;
+}
+
+/* What the compiler defines with the instruction set that is asked for, or NULL. Without one it is
+   this machine's, unless the compiler is one for another machine, which then decides. Asked again
+   without -march, a compiler that does not know the word answers, and one that fails at everything
+   fails again. */
+static const char *macros_for(Ctx *c, CodegenOptions *o) {
   int status;
-  const char *macros = macros_of(c, o->cc, intern_printf(c, "-march=%s", march), &status);
-  if (macros) return macros;
+  const char *march = o->march ? o->march : "native";
+  o->cc_march = intern_printf(c, "-march=%s", march);
+  const char *macros = macros_of(c, o->cc, o->cc_march, &status);
+  if (macros && (o->march || !is_elsewhere(macros))) return macros;
+  const char *plain = status < 0 ? NULL : macros_of(c, o->cc, NULL, &status);
+  if (plain && !o->march && is_elsewhere(plain)) {
+    o->cc_march = NULL;
+    return plain;
+  }
   o->failed = 3;
   if (status < 0) {
     diag(c, SEV_ERROR, (Loc){0},
          "no C compiler: '%s' cannot be run; install one (Debian: apt-get install gcc) or set CC",
          o->cc);
-  } else if (!macros_of(c, o->cc, NULL, &status)) {
+  } else if (!plain) {
     diag(c, SEV_ERROR, (Loc){0},
          "no C compiler: '%s' runs, but does not compile an empty file (exit code %d); set CC to a "
          "C compiler, or unset it",
@@ -91,9 +114,11 @@ static const char *features_of(Arena *a, const char *macros) {
   static const struct {
     const char *macro, *name;
   } all[] = {
-#define FEATURE(MACRO, NAME) {"#define " MACRO " ", NAME},
+#define X86_FEATURE(MACRO, NAME) {"#define " MACRO " ", NAME},
+#define ARM_FEATURE X86_FEATURE
 #include "codegen/cpu/features.def"
-#undef FEATURE
+#undef ARM_FEATURE
+#undef X86_FEATURE
   };
   const char *list = "";
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -106,10 +131,11 @@ const Target *target_cpu(Ctx *c, CodegenOptions *o) {
   Arena *a = ctx_arena(c);
   const char *cc = o->cc ? o->cc : getenv("CC");
   o->cc = cc && cc[strspn(cc, " \t\n")] ? cc : "cc";
-  const char *march = o->march ? o->march : "native";
-  const char *macros = macros_for(c, o, march);
+  const char *macros = macros_for(c, o);
   if (!macros) return NULL;
   o->cc_macros = macros;
+  o->cross = is_elsewhere(macros);
+  if (o->cross) o->runtime_dir = intern_printf(c, "%s/%s", o->runtime_dir, processor_of(macros));
   bool avx512 = strstr(macros, "#define __AVX512F__ ") != NULL;
   bool x86 = strstr(macros, "#define __x86_64__ ") != NULL;
   bool arm = strstr(macros, "#define __aarch64__ ") != NULL;
@@ -134,7 +160,6 @@ const Target *target_cpu(Ctx *c, CodegenOptions *o) {
                        : 16,
       .vectors = avx512 || arm ? 4 : 2,
       .rows = 6,
-      .march = march,
       .features = features_of(a, macros),
   };
   return &t->t;

@@ -8,7 +8,6 @@ typedef struct CpuTarget {
   int vector;           /* bytes of a vector register */
   int vectors;          /* a row of the product's tile, in registers: 4 with 32 registers, else 2 */
   int rows;             /* rows of that tile: 6 */
-  const char *march;    /* for the compiler */
   const char *features; /* what the program checks at start: "sse3,…,fma,avx,avx2", "" */
 } CpuTarget;
 

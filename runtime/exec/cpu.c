@@ -4,8 +4,12 @@
    machine lacks. On other architectures the list is empty. */
 #include "runtime/exec/cpu.h"
 #include <string.h>
+#if defined __aarch64__
+#include <sys/auxv.h>
+#endif
 
 #if defined __x86_64__ || defined __i386__
+#define LEAST "-march=x86-64"
 typedef struct Feature {
   const char *name;
   bool here;
@@ -52,7 +56,31 @@ static bool has(const char *name, size_t n) {
     if (strlen(all[i].name) == n && memcmp(all[i].name, name, n) == 0) return all[i].here;
   return false;
 }
+#elif defined __aarch64__
+#define LEAST "-march=armv8-a"
+/* Bits of the kernel's two words by position: an old libc's headers do not name the newest. */
+static bool has(const char *name, size_t n) {
+  static const struct {
+    const char *name;
+    int word, bit;
+  } all[] = {
+      {"lse", 1, 8},       {"crc32", 1, 7},    {"rdm", 1, 12},       {"fphp", 1, 9},
+      {"asimdhp", 1, 10},  {"fhm", 1, 23},     {"dotprod", 1, 20},   {"fcma", 1, 14},
+      {"jscvt", 1, 13},    {"lrcpc", 1, 15},   {"aes", 1, 3},        {"sha2", 1, 6},
+      {"sha3", 1, 17},     {"sha512", 1, 21},  {"sm3", 1, 18},       {"sm4", 1, 19},
+      {"paca", 1, 30},     {"sve", 1, 22},     {"sve2", 2, 1},       {"frint", 2, 8},
+      {"i8mm", 2, 13},     {"bf16", 2, 14},    {"svei8mm", 2, 9},    {"svef32mm", 2, 10},
+      {"svef64mm", 2, 11}, {"svebf16", 2, 12}, {"svebitperm", 2, 4}, {"sveaes", 2, 2},
+      {"svesha3", 2, 5},   {"svesm4", 2, 6},   {"rng", 2, 16},       {"mops", 2, 43},
+  };
+  const uint64_t words[] = {getauxval(AT_HWCAP), getauxval(AT_HWCAP2)};
+  for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+    if (strlen(all[i].name) == n && memcmp(all[i].name, name, n) == 0)
+      return words[all[i].word - 1] >> all[i].bit & 1;
+  return false;
+}
 #else
+#define LEAST "a lower -march"
 static bool has(const char *name, size_t n) { return true; }
 #endif
 
@@ -62,7 +90,7 @@ bool cpu_check(const char *march, Err *e) {
     if (n && !has(p, n)) {
       err_set(e, EXIT_ENV, "this machine's processor lacks %.*s, which the program's code may use",
               (int)n, p);
-      return err_hint(e, "compile it on this machine, or with gc -march=x86-64");
+      return err_hint(e, "compile it on this machine, or with gc " LEAST);
     }
     p += n;
     p += strspn(p, ",");

@@ -75,7 +75,8 @@ void team_barrier(Team *s, int nt) {
   int g = atomic_load_explicit(&s->generation, memory_order_relaxed);
   if (atomic_fetch_add_explicit(&s->arrived, 1, memory_order_acq_rel) == nt - 1) {
     atomic_store_explicit(&s->arrived, 0, memory_order_relaxed);
-    atomic_store(&s->generation, (int)((unsigned)g + 1));
+    /* An exchange, since qemu's translation of aarch64 lets the load below pass a store. */
+    atomic_exchange(&s->generation, (int)((unsigned)g + 1));
     if (atomic_load(&s->sleepers))
       syscall(SYS_futex, &s->generation, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
     return;
@@ -91,7 +92,7 @@ void team_barrier(Team *s, int nt) {
 }
 
 void mark_post(Team *s, Mark *m, int at) {
-  atomic_store(&m->at, at); /* in one order with the count of sleepers */
+  atomic_exchange(&m->at, at); /* in one order with the count of sleepers, as above */
   if (atomic_load(&s->sleepers))
     syscall(SYS_futex, &m->at, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }

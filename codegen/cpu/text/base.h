@@ -27,9 +27,6 @@
 #elif defined(__x86_64__)
 #define VW 8
 #pragma GCC diagnostic ignored "-Wpsabi" /* of how vectors are passed: no function here is called from elsewhere */
-#elif defined(__ARM_NEON) && defined(__aarch64__)
-#include <arm_neon.h>
-#define VW 4
 #else
 #define VW 4
 #endif
@@ -74,10 +71,21 @@ INL Vf64 vmax_f64(Vf64 a, Vf64 b) { return (Vf64)__builtin_ia32_maxpd256(a, b); 
 INL Vf32 splat_f32(f32 s) { return (Vf32){s, s, s, s, s, s, s, s}; }
 INL Vf64 splat_f64(f64 s) { return (Vf64){s, s, s, s}; }
 #elif defined(__ARM_NEON) && defined(__aarch64__)
-INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
-INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b); }
-INL Vf32 splat_f32(f32 s) { return (Vf32)vdupq_n_f32(s); }
-INL Vf64 splat_f64(f64 s) { return (Vf64)vdupq_n_f64(s); }
+#ifdef __clang__
+INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) {
+  for (int i = 0; i < VW; i++) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return c;
+}
+INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) {
+  for (int i = 0; i < VW / 2; i++) c[i] = __builtin_fma(a[i], b[i], c[i]);
+  return c;
+}
+#else
+INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)__builtin_aarch64_fmav4sf(a, b, c); }
+INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)__builtin_aarch64_fmav2df(a, b, c); }
+#endif
+INL Vf32 splat_f32(f32 s) { return (Vf32){s, s, s, s}; }
+INL Vf64 splat_f64(f64 s) { return (Vf64){s, s}; }
 #else /* the same bits without the instruction */
 typedef f64 Half64 __attribute__((vector_size(16), may_alias));
 typedef i64 Half64i __attribute__((vector_size(16), may_alias));

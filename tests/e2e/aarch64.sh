@@ -1,0 +1,70 @@
+#!/bin/sh
+# Programs for aarch64, compiled by another machine's compiler and run by qemu-user: the bits of a program for this
+# machine, in training and inference, as an executable and as a library; and what an older processor says.
+. "$(dirname "$0")/common.sh"
+cross=aarch64-linux-gnu
+[ "$(uname -m)" != aarch64 ] || { not_tested 'programs for aarch64: this machine is a native one'; exit 77; }
+for tool in $cross-gcc qemu-aarch64; do
+  command -v $tool >/dev/null || { not_tested "programs for aarch64: $tool is missing"; exit 77; }
+done
+[ -r "$(dirname "$gc")/../lib/gc/aarch64/libgcrt.a" ] || {
+  not_tested "programs for aarch64: gc is built without -DGC_CROSS=$cross"
+  exit 77
+}
+emulated() { # emulated CODE CPU COMMAND...
+  code=$1 cpu=$2
+  shift 2
+  run "$code" timeout 120 qemu-aarch64 -L /usr/$cross -cpu "$cpu" "$@"
+}
+digits 256
+prose 4000
+
+# trains NAME ENTRY "GC OPTIONS" RUN OPTIONS...: some steps of the entry, with the same weights after them
+trains() {
+  name=$1 entry=$2 options=$3
+  shift 3
+  # the options are several words
+  # shellcheck disable=SC2086
+  run 0 "$gc" "$here/docs/examples/$name.g" -O2 $options -o "$name"
+  # shellcheck disable=SC2086
+  run 0 env CC=$cross-gcc "$gc" "$here/docs/examples/$name.g" -O2 $options -o "$name.arm"
+  run 0 "./$name" "$entry" "$@" --save "$name.st" --quiet
+  emulated 0 cortex-a53 "./$name.arm" "$entry" "$@" --save "$name.arm.st" --quiet
+  same "$name.st" "$name.arm.st" "weights of $name"
+}
+trains mnist train '' --image images.idx.gz --label labels.idx.gz --steps 4
+trains lenet train '' --image images.idx.gz --label labels.idx.gz --steps 2
+trains vae train '' --image images.idx.gz --steps 2
+trains gpt train '-D L=1' --context text.txt --next text.txt+1 --steps 2
+trains lstm train "-D T=8" --chars text.txt --next text.txt+1 --steps 3
+run 0 ./mnist predict --load mnist.st --image images.idx.gz --p p.npy --quiet
+emulated 0 cortex-a53 ./mnist.arm predict --load mnist.st --image images.idx.gz --p arm.npy --quiet
+same p.npy arm.npy 'predictions of mnist'
+
+# ---- vectors of any length, where the processor has them; where not, it is said ----
+run 0 env CC=$cross-gcc "$gc" "$here/docs/examples/mnist.g" -O2 -march=armv8.2-a+sve -o sve
+emulated 0 max ./sve train --image images.idx.gz --label labels.idx.gz --steps 4 --save sve.st --quiet
+same mnist.st sve.st 'weights of mnist by SVE'
+emulated 3 cortex-a53 ./sve train --image images.idx.gz --label labels.idx.gz
+holds out.txt "this machine's processor lacks lse, which the program's code may use"
+holds out.txt 'gc -march=armv8-a'
+
+# ---- a library, called by a program ----
+run 0 env CC=$cross-gcc "$gc" "$here/docs/examples/perceptron.g" -O2 --emit=lib -o libperceptron.so
+cat >use.c <<'END'
+#include "perceptron.h"
+int main(void) {
+  perceptron *m = perceptron_open(2, 1);
+  perceptron_close(m);
+  return !m;
+}
+END
+run 0 $cross-gcc use.c -o use -L. -lperceptron
+emulated 0 cortex-a53 -E LD_LIBRARY_PATH="$PWD" ./use
+
+# ---- another machine's compiler, and no runtime for it ----
+mkdir -p bare/bin bare/lib/gc && cp "$gc" bare/bin/gc && cp "$(dirname "$gc")"/../lib/gc/*.? bare/lib/gc
+says 3 "cannot read gc's runtime" env CC=$cross-gcc bare/bin/gc "$here/docs/examples/perceptron.g" -o bare.arm
+holds out.txt "'$cross-gcc' compiles for another machine: build gc with -DGC_CROSS=PREFIX for PREFIX-gcc"
+absent bare.arm
+finish
