@@ -90,7 +90,7 @@ static int64_t elem_int(const void *p, Elem type, uint64_t i) {
   return (int64_t)elem_real(p, type, i);
 }
 
-double elem_real(const void *p, Elem type, uint64_t i) {
+static double real_of(const void *p, Elem type, uint64_t i) {
   switch (type) {
   case ELEM_F16: return half_to_float(LOAD(uint16_t, p, i));
   case ELEM_BF16: return bf16_to_float(LOAD(uint16_t, p, i));
@@ -108,6 +108,31 @@ double elem_real(const void *p, Elem type, uint64_t i) {
   case ELEM_COUNT: break;
   }
   return (double)elem_int(p, type, i);
+}
+
+double elem_real(const void *p, Elem type, uint64_t i) {
+  double x = real_of(p, type, i);
+  return isnan(x) ? (double)NAN : x; /* printf tells the sign */
+}
+
+#define ONE_NAN(NAME, T, INFINITE, QUIET)                                                          \
+  static void NAME(char *p, uint64_t n) {                                                          \
+    for (T x; n > 0; n--, p += sizeof x) {                                                         \
+      memcpy(&x, p, sizeof x);                                                                     \
+      x = (x & (T)((T) ~(T)0 >> 1)) > (INFINITE) ? (QUIET) : x;                                    \
+      memcpy(p, &x, sizeof x);                                                                     \
+    }                                                                                              \
+  }
+ONE_NAN(one_nan_f16, uint16_t, 0x7C00, 0x7E00)
+ONE_NAN(one_nan_bf16, uint16_t, 0x7F80, 0x7FC0)
+ONE_NAN(one_nan_f32, uint32_t, 0x7F800000, 0x7FC00000)
+ONE_NAN(one_nan_f64, uint64_t, UINT64_C(0x7FF) << 52, UINT64_C(0xFFF) << 51)
+
+void elem_one_nan(void *p, Elem type, uint64_t n) {
+  if (type == ELEM_F16) one_nan_f16(p, n);
+  if (type == ELEM_BF16) one_nan_bf16(p, n);
+  if (type == ELEM_F32) one_nan_f32(p, n);
+  if (type == ELEM_F64) one_nan_f64(p, n);
 }
 
 static void store_real(void *dst, Elem to, uint64_t i, double d) {

@@ -45,6 +45,9 @@ void elem_swap(void *p, int size, uint64_t n); /* reverses the bytes of each ele
 double elem_real(const void *p, Elem type, uint64_t i);
 /* False: the integer at *bad, *value, is not in [0, limit). */
 bool elem_below(const void *p, Elem type, uint64_t n, int64_t limit, uint64_t *bad, int64_t *value);
+/* NaN becomes the positive quiet one without payload. Processors make others: x86's is negative, a
+   GPU's is all ones, and a sum of two keeps that of either. */
+void elem_one_nan(void *p, Elem type, uint64_t n);
 bool elem_finite(const void *p, Elem type, uint64_t n, uint64_t *bad);
 void float_text(char out[32], float v); /* the shortest that reads back as v */
 void elem_format(char out[40], const void *p, Elem type, uint64_t i);
@@ -53,6 +56,7 @@ void elem_format(char out[40], const void *p, Elem type, uint64_t i);
 uint64_t tensor_count(const GcTensor *t);     /* logical elements */
 uint64_t tensor_row_elems(const GcTensor *t); /* of one index of the first axis; 1 for rank 0 */
 uint64_t tensor_logical_bytes(const GcTensor *t);
+/* As others see it: NaN is one pattern, on every device. */
 void tensor_get(const GcTensor *t, const void *storage, uint64_t first, uint64_t n, void *dst);
 void tensor_put(const GcTensor *t, void *storage, uint64_t first, uint64_t n, const void *src);
 typedef struct Rows { /* of an input: elements of any type, row r begins at r * step */

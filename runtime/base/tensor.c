@@ -70,6 +70,7 @@ void tensor_get(const GcTensor *t, const void *storage, uint64_t first, uint64_t
     ordered_copy(t, (char *)storage, first, n, dst, true);
   else
     memcpy(dst, (const char *)storage + first * size, n * size);
+  elem_one_nan(dst, (Elem)t->dtype, n);
 }
 
 void tensor_put(const GcTensor *t, void *storage, uint64_t first, uint64_t n, const void *src) {

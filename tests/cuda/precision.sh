@@ -55,4 +55,19 @@ cmp -s cpu.safetensors gpu.safetensors || fail "bf16 on sm_75: not the CPU's bit
 compile one.g --emit=ptx --arch=sm_80 -o one.ptx
 grep -q 'mma\.sync' one.ptx || fail 'f16 for sm_80: no tensor cores are used'
 grep -q note out && fail "sm_80: $(cat out)"
+# with --exact NaN, too, has the bits of the CPU, whose processor makes another
+cat >nan.g <<'END'
+entry e(x : f32[48]) {
+  y = (x - x) / (x - x)
+  return y, h = f16(-y), d = f64(y), sum = sum(y)
+}
+END
+"$mkdata" npy f32 48 linear nan.npy
+compile nan.g --exact --target=cuda,cpu --arch=sm_80 -o nan
+for device in cpu cuda; do
+  mkdir $device
+  LD_LIBRARY_PATH=$driver ./nan e --x nan.npy --y $device/y.npy --h $device/h.npy --d $device/d.npy \
+    --sum $device/sum.npy --device $device >out 2>&1 || fail "NaN on $device"
+done
+diff -r cpu cuda >out || fail 'NaN has other bits on the GPU'
 finish

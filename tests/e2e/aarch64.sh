@@ -41,6 +41,27 @@ run 0 ./mnist predict --load mnist.st --image images.idx.gz --p p.npy --quiet
 emulated 0 cortex-a53 ./mnist.arm predict --load mnist.st --image images.idx.gz --p arm.npy --quiet
 same p.npy arm.npy 'predictions of mnist'
 
+# ---- NaN, of which each processor makes its own, is one for those who read outputs ----
+cat >nan.g <<'END'
+entry e(x : f32[8]) {
+  y = (x - x) / (x - x)
+  return y, h = f16(y), b = bf16(-y), d = f64(y) - 1, sum = sum(y), kept = concat([y, x])
+}
+END
+"$mkdata" npy f32 8 linear x.npy
+run 0 "$gc" nan.g -O2 -o nan
+run 0 env CC=$cross-gcc "$gc" nan.g -O2 -o nan.arm
+outputs='--y y.npy --h h.npy --b b.npy --d d.npy --sum sum.npy --kept kept.npy'
+# the options are several words
+# shellcheck disable=SC2086
+run 0 ./nan e --x x.npy $outputs
+mkdir here && mv [yhbd].npy sum.npy kept.npy here/
+# shellcheck disable=SC2086
+emulated 0 cortex-a53 ./nan.arm e --x x.npy $outputs
+for name in y h b d sum kept; do same here/$name.npy $name.npy "$name, which is NaN"; done
+run 0 ./nan e --x x.npy
+holds out.txt 'sum = nan'
+
 # ---- vectors of any length, where the processor has them; where not, it is said ----
 run 0 env CC=$cross-gcc "$gc" "$here/docs/examples/mnist.g" -O2 -march=armv8.2-a+sve -o sve
 emulated 0 max ./sve train --image images.idx.gz --label labels.idx.gz --steps 4 --save sve.st --quiet

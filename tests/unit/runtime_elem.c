@@ -109,6 +109,35 @@ static void orders(void **state) {
   }
 }
 
+/* Of any sign and payload: one pattern. What is no number of the dtype's, and infinities, stay. */
+static void nans(void **state) {
+  uint16_t half[] = {0x7C00, 0x7C01, 0xFE00, 0xFC00, 0xFFFF, 0x3C00};
+  const uint16_t half_one[] = {0x7C00, 0x7E00, 0x7E00, 0xFC00, 0x7E00, 0x3C00};
+  elem_one_nan(half, ELEM_F16, 6);
+  assert_memory_equal(half, half_one, sizeof half);
+  uint16_t bf[] = {0x7F80, 0x7F81, 0xFFC0, 0xFF80, 0xFFFF, 0x8000};
+  const uint16_t bf_one[] = {0x7F80, 0x7FC0, 0x7FC0, 0xFF80, 0x7FC0, 0x8000};
+  elem_one_nan(bf, ELEM_BF16, 6);
+  assert_memory_equal(bf, bf_one, sizeof bf);
+  const int64_t dims[] = {6};
+  const GcTensor t = {.name = "x", .dtype = GC_F32, .rank = 1, .dims = dims};
+  const uint32_t f[] = {0x7F800000, 0x7F800001, 0xFFC00000, 0xFF800000, 0x7FFFFFFF, 0x80000000};
+  const uint32_t one[] = {0x7F800000, 0x7FC00000, 0x7FC00000, 0xFF800000, 0x7FC00000, 0x80000000};
+  uint32_t got[6];
+  tensor_get(&t, f, 0, 6, got);
+  assert_memory_equal(got, one, sizeof got);
+  uint64_t d[] = {UINT64_C(0xFFF8) << 48, UINT64_C(0x7FF0) << 48, UINT64_MAX};
+  const uint64_t d_one[] = {UINT64_C(0x7FF8) << 48, UINT64_C(0x7FF0) << 48, UINT64_C(0x7FF8) << 48};
+  elem_one_nan(d, ELEM_F64, 3);
+  assert_memory_equal(d, d_one, sizeof d);
+  const int64_t i[] = {-1}, same[] = {-1};
+  elem_one_nan((void *)i, ELEM_I64, 1);
+  assert_memory_equal(i, same, sizeof i);
+  char text[40];
+  elem_format(text, f, ELEM_F32, 2);
+  assert_string_equal(text, "nan");
+}
+
 /* Random123's known answers */
 static void philox(void **state) {
   uint32_t c[4] = {0}, k[2] = {0}, out[4];
@@ -154,7 +183,7 @@ static void processor(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(half),           cmocka_unit_test(bfloat),
                                      cmocka_unit_test(exact_integers), cmocka_unit_test(panels),
-                                     cmocka_unit_test(orders),         cmocka_unit_test(philox),
-                                     cmocka_unit_test(processor)};
+                                     cmocka_unit_test(nans),           cmocka_unit_test(orders),
+                                     cmocka_unit_test(philox),         cmocka_unit_test(processor)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
