@@ -1,7 +1,7 @@
 /* From C source to an executable or a library: writes the source to a directory of its own, runs
    the C compiler on several files at a time, takes those from the cache that have been compiled
    before, links, and moves the result into place, so that `out` is whole or untouched. Contract:
-   libc, libm and nothing else is needed at run time: libgcrt.a holds the runtime, libgomp and zlib.
+   libc, libm and nothing else is needed at run time: libgcrt.a holds the runtime and zlib.
    The same program gives the same bytes: no build id, no paths of this machine in the output. */
 #define _GNU_SOURCE
 #include "codegen/build/cache.h"

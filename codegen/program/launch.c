@@ -85,7 +85,8 @@ static void pass_launch(Open *o, Launch *s) {
         need = join(need, conflict(&of[other].at.at[j], &now, o->l->depth));
   }
   s->barrier = (int)(need > INT32_MAX ? 1 : need);
-  if (s->barrier == 1) of[ONE].at.n = of[MANY].at.n = 0; /* one that some team skips ends nothing */
+  if (s->barrier == 1)
+    of[ONE].at.n = of[MANY].at.n = 0; /* one that some numbers of threads skip ends nothing */
   for (int k = 0; k < s->kernel->nargs; k++)
     vec_push(o->g->a, &of[kind].at,
              (Touch){s->args[k], s->kernel->args[k].access, s->kernel->units});

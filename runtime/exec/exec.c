@@ -63,9 +63,9 @@ bool exec_resolve(Exec *x, const GcEntry *e, Memory *m, int threads, Err *err) {
   return true;
 }
 
-void exec_threads(Exec *x, Team *team) {
-  int nt = team_size(team);
-  if (x->streams) streams_settle(x->streams, team);
+void exec_threads(Exec *x, Pool *pool) {
+  int nt = pool_size(pool);
+  if (x->streams) streams_settle(x->streams, pool);
   for (int i = 0; i < x->entry->nsteps; i++) {
     int b = x->entry->steps[i].barrier, n = x->streams ? streams_width(x->streams, i) : nt;
     x->steps[i].wait = n > 1 && (b == 1 || (b > 1 && b % n != 0));
@@ -93,8 +93,8 @@ static void run_gather(void *arg, int t, int nt) {
 
 void exec_gather(Run *r, uint8_t *inputs, uint64_t batch) {
   Gather g = {.data = &r->data, .inputs = inputs, .batch = batch};
-  if (r->o.entry->inputs_bytes >= GATHER_ASLEEP && team_size(r->team) > 1)
-    team_do(r->team, run_gather, &g);
+  if (r->o.entry->inputs_bytes >= GATHER_ASLEEP && pool_size(r->pool) > 1)
+    pool_run(r->pool, run_gather, &g);
   else
     run_gather(&g, 0, 1);
 }
@@ -107,7 +107,7 @@ void exec_stay(Run *r, uint64_t batch) {
 }
 
 typedef struct Job {
-  TeamJob *run;
+  PoolJob *run;
   Run *r;
   const Exec *x;
   uint64_t batch;
@@ -120,7 +120,7 @@ typedef struct Lane { /* one thread on its way */
   const Job *job;
   GcEnv env;
   int who;      /* it is, of all */
-  Seat seat;    /* among those that run its steps */
+  Slot slot;    /* among those that run its steps */
   void **moved; /* addresses of the step at hand */
 } Lane;
 
@@ -131,14 +131,14 @@ static GcEnv env_of(const Run *r, int t) {
   return env;
 }
 
-/* Of all threads, or of the part of them that has some of the streams. */
-static Lane lane_of(const Job *j, int t, int nt, bool parts) {
-  bool part = parts && j->x->streams;
-  Seat all = {j->r->team, t, nt};
+/* Of all threads, or of the group of them that has some of the streams. */
+static Lane lane_of(const Job *j, int t, int nt, bool groups) {
+  bool group = groups && j->x->streams;
+  Slot all = {&j->r->pool->barrier, t, nt};
   return (Lane){.job = j,
                 .env = env_of(j->r, t),
                 .who = t,
-                .seat = part ? streams_seat(j->x->streams, t) : all};
+                .slot = group ? streams_slot(j->x->streams, t) : all};
 }
 
 static void *const *addresses(const Lane *l, int step, const int64_t *at) {
@@ -165,7 +165,7 @@ static bool enter(const Lane *l, int step, int loop) {
   const Exec *x = l->job->x;
   if (loop >= 0 && x->streams) streams_leave_loop(x->streams, l->who, loop);
   if (loop >= 0 || (x->streams && !streams_enter(x->streams, l->who, step))) return false;
-  if (x->steps[step].wait) team_barrier(l->seat.team, l->seat.nt);
+  if (x->steps[step].wait) barrier_wait(l->slot.barrier);
   return true;
 }
 
@@ -175,7 +175,7 @@ static void leave(const Lane *l, int step) {
 }
 
 static void call(const Lane *l, int step, const int64_t *at) {
-  l->job->x->steps[step].kernel(addresses(l, step, at), &l->env, l->seat.t, l->seat.nt);
+  l->job->x->steps[step].kernel(addresses(l, step, at), &l->env, l->slot.t, l->slot.nt);
 }
 
 static bool step_plain(void *arg, int step, int loop, const int64_t *at) {
@@ -203,10 +203,10 @@ static bool step_poisoned(void *arg, int step, int loop, const int64_t *at) {
   const GcEntry *e = l->job->x->entry;
   const GcRange *dead = step < 0 ? e->loops[loop].dead : e->steps[step].dead;
   int n = step < 0 ? e->loops[loop].ndead : e->steps[step].ndead;
-  team_barrier(r->team, l->seat.nt);
+  barrier_wait(&r->pool->barrier);
   if (step >= 0) {
     call(l, step, at);
-    team_barrier(r->team, l->seat.nt);
+    barrier_wait(&r->pool->barrier);
   }
   for (int d = 0; l->who == 0 && d < n; d++)
     memset(r->mem.region[GC_ARENA] + dead[d].offset, 0xFF, dead[d].bytes);
@@ -218,7 +218,7 @@ static bool step_poisoned(void *arg, int step, int loop, const int64_t *at) {
 static void gather_in_job(const Job *j, int t, int nt) {
   if (!j->gather) return;
   dataset_gather(&j->r->data, j->r->mem.region[GC_INPUTS], j->batch, t, nt);
-  team_barrier(j->r->team, nt);
+  barrier_wait(&j->r->pool->barrier);
 }
 
 static void run_plain(void *arg, int t, int nt) {
@@ -233,7 +233,7 @@ static void run_plain(void *arg, int t, int nt) {
   const GcEnv env = env_of(r, t);
   const ExecStep *s = j->x->steps, *end = s + j->x->entry->nsteps;
   for (; s < end; s++) {
-    if (s->wait) team_barrier(r->team, nt);
+    if (s->wait) barrier_wait(&r->pool->barrier);
     s->kernel(s->args, &env, t, nt);
   }
 }
@@ -271,12 +271,12 @@ void exec_run(Run *r, const Exec *x, uint64_t batch) {
     return;
   }
   Job j = {.r = r, .x = x, .batch = batch};
-  j.gather = batch != NO_BATCH && x->entry->inputs_bytes >= GATHER_SERIAL && team_size(r->team) > 1;
+  j.gather = batch != NO_BATCH && x->entry->inputs_bytes >= GATHER_SERIAL && pool_size(r->pool) > 1;
   if (batch != NO_BATCH && !j.gather)
     dataset_gather(&r->data, r->mem.region[GC_INPUTS], batch, 0, 1);
   bool profiled = r->profile && x == &r->entry;
   j.run = r->o.given[OPT_POISON] ? run_poisoned : profiled ? run_profiled : run_plain;
-  team_do(r->team, run_job, &j);
+  pool_run(r->pool, run_job, &j);
   if (x->streams) streams_reset(x->streams);
 }
 

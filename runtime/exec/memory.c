@@ -43,7 +43,7 @@ bool memory_sizes(const GcProgram *p, const GcEntry *entry, int threads, bool pr
   bool here = !p->cuda; /* steps run in the host's memory */
   uint64_t arena = max_u64(entry ? entry->arena_bytes : 0, init ? init->arena_bytes : 0);
   uint64_t inputs = max_u64(entry ? entry->inputs_bytes : 0, init ? init->inputs_bytes : 0);
-  uint64_t tables = STAGE_BYTES + team_bytes() + PAGE;
+  uint64_t tables = STAGE_BYTES + pool_bytes() + PAGE;
   if (entry) tables += 8 * (uint64_t)entry->noutputs + 128 + infer_bytes(entry);
   if (entry && here) tables += exec_table_bytes(entry, threads);
   if (init && here) tables += exec_table_bytes(init, threads);

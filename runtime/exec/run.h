@@ -1,9 +1,10 @@
-/* One run of a generated program: command line, memory, team of threads, and the drivers that loop.
-   Contract: all memory is made before the team starts; a driver runs on thread 0 inside the one
-   parallel region and returns the process's exit code. */
+/* One run of a generated program: command line, memory, thread pool, and the drivers that loop.
+   Contract: all memory is made before the pool starts; a driver runs on thread 0 and returns the
+   process's exit code. */
 #ifndef GCRT_RUN_H
 #define GCRT_RUN_H
 #include "runtime/data/dataset.h"
+#include "runtime/exec/pool.h"
 
 /* ---- cli.c ---- */
 enum {
@@ -37,20 +38,6 @@ struct Run;
 /* Whether no file that the command line has the run write is another one that it names;
    `checkpoint` and `load` are those options' paths, or NULL. */
 bool files_check(const struct Run *r, const char *checkpoint, const char *load, Err *e);
-
-/* ---- team.c ---- */
-typedef struct Team Team;
-typedef void TeamJob(void *arg, int t, int nt);
-int team_available(void); /* cores that this process may use */
-/* Runs driver(arg) on thread 0 of `threads`; returns what it returns. The others serve team_do. */
-int team_run(Team *team, int threads, int (*driver)(void *), void *arg);
-void team_do(Team *team, TeamJob *job,
-             void *arg);               /* from thread 0: all threads run the job, then go on */
-void team_barrier(Team *team, int nt); /* inside a job */
-int team_size(const Team *team);
-uint64_t team_bytes(void);
-uint64_t float_mode_set(void); /* of this thread, for kernels; returns what it was */
-void float_mode_restore(uint64_t old);
 
 /* ---- exec.c: an entry with all addresses resolved ---- */
 typedef struct ExecStep {
@@ -116,7 +103,7 @@ typedef struct Run {
   Options o;
   Err err;
   Memory mem;
-  Team *team;
+  Pool *pool;
   Exec init, entry;
   Fault fault;
   GcEnv env; /* without a workspace, which each thread adds to a copy */
@@ -136,7 +123,7 @@ typedef struct Run {
 
 uint64_t exec_table_bytes(const GcEntry *e, int threads); /* the most that will run it */
 bool exec_resolve(Exec *x, const GcEntry *e, Memory *m, int threads, Err *err);
-void exec_threads(Exec *x, Team *team); /* settles who runs what, and which barriers are needed */
+void exec_threads(Exec *x, Pool *pool); /* settles who runs what, and which barriers are needed */
 /* Runs the entry once on all threads; `batch` first fills the inputs, UINT64_MAX leaves them. */
 void exec_run(Run *r, const Exec *x, uint64_t batch);
 void fault_say(Run *r, const GcEntry *entry, uint64_t batch, const Fault *f); /* fault.c */

@@ -1,23 +1,24 @@
-/* The streams of an entry on the CPU: the team is cut into parts, which run the steps of their own
-   streams and wait for each other where a step says so. Contract: streams_settle comes before a
-   run; every thread goes through all steps in order, and does those that streams_enter grants. */
+/* The streams of an entry on the CPU: the pool's threads are divided into groups, which run the
+   steps of their own streams and wait for each other where a step says so. Contract: streams_settle
+   comes before a run; every thread goes through all steps in order, and does those that
+   streams_enter grants. */
 #ifndef GCRT_STREAMS_H
 #define GCRT_STREAMS_H
 #include "runtime/exec/run.h"
 
-typedef struct Seat { /* of a thread in its part */
-  Team *team;
+typedef struct Slot { /* of a thread in its group */
+  Barrier *barrier;
   int t, nt;
-} Seat;
+} Slot;
 
 uint64_t streams_bytes(const GcEntry *e, int threads);
 /* NULL where the entry has one stream. */
 Streams *streams_make(const GcEntry *e, Memory *m, int threads);
-/* Cuts a team into parts: a part of one thread may have several streams. */
-void streams_settle(Streams *s, Team *team);
-Seat streams_seat(const Streams *s, int who);
+/* Divides the threads into groups: a group of one thread may have several streams. */
+void streams_settle(Streams *s, Pool *pool);
+Slot streams_slot(const Streams *s, int who);
 int streams_width(const Streams *s, int step); /* threads that run the step */
-/* Waits for what the step must come after; false: another part runs it. */
+/* Waits for what the step must come after; false: another group runs it. */
 bool streams_enter(const Streams *s, int who, int step);
 /* The step, or the whole loop, is over for this thread. */
 void streams_leave(const Streams *s, int who, int step);

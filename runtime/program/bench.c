@@ -31,7 +31,7 @@ int bench_run(Run *r) {
   if (!kept) return 128 + signal_seen();
   qsort(samples, kept, sizeof *samples, compare);
   double median = samples[kept / 2], least = samples[0];
-  int threads = team_size(r->team);
+  int threads = pool_size(r->pool);
   char where[160];
   if (r->cuda)
     snprintf(where, sizeof where, "%s", cuda_name(r->cuda));

@@ -1,11 +1,11 @@
 /* A model inside another program: the runs of memory.c, exec.c and weights.c behind a handle.
    Contract: see embed.h. A handle holds the regions that all entries share, every entry resolved
-   once, and its crew; the caller's thread is thread 0 and gets its float mode back, and on a GPU
-   its CUDA context. After a fork the child has the memory but neither threads nor device: its calls
-   fail instead of waiting for ever. */
+   once, and its thread pool; the caller's thread is thread 0 and gets its float mode back, and on a
+   GPU its CUDA context. After a fork the child has the memory but neither threads nor device: its
+   calls fail instead of waiting for ever. */
 #include "runtime/embed.h"
 #include "runtime/exec/cpu.h"
-#include "runtime/exec/crew.h"
+#include "runtime/exec/run.h"
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -17,7 +17,6 @@ enum { MESSAGE = sizeof((Err *)0)->msg + 2 + sizeof((Err *)0)->hint };
 
 struct GcModel {
   Run r;
-  Crew *crew;
   Exec *execs;     /* by entry */
   uint64_t *calls; /* of each entry since the beginning */
   pid_t owner;
@@ -164,8 +163,8 @@ bool embed_reset(GcModel *m, uint64_t seed) {
 
 /* Of the host; where steps run on a device it has the globals and its own tables alone. */
 static bool sizes(const GcProgram *p, Sizes *s, Err *e) {
-  int threads = team_available();
-  uint64_t arena = 0, inputs = 0, tables = STAGE_BYTES + team_bytes() + 4096;
+  int threads = cpus_available();
+  uint64_t arena = 0, inputs = 0, tables = STAGE_BYTES + pool_bytes() + 4096;
   tables += (uint64_t)p->nentries * (sizeof(Exec) + sizeof(uint64_t));
   for (int i = p->init ? -1 : 0; i < p->nentries && !p->cuda; i++) {
     const GcEntry *x = i < 0 ? p->init : &p->entries[i];
@@ -184,7 +183,7 @@ uint64_t embed_bytes(void) {
 
 static bool take_tables(GcModel *m) {
   Run *r = &m->r;
-  r->team = memory_take(&r->mem, team_bytes());
+  r->pool = memory_take(&r->mem, pool_bytes());
   r->stage = memory_take(&r->mem, STAGE_BYTES);
   m->execs = memory_take(&r->mem, (uint64_t)r->p->nentries * sizeof *m->execs);
   m->calls = memory_take(&r->mem, (uint64_t)r->p->nentries * sizeof *m->calls);
@@ -195,7 +194,7 @@ static bool take_tables(GcModel *m) {
 
 static bool resolve(GcModel *m) {
   Run *r = &m->r;
-  int threads = team_available();
+  int threads = cpus_available();
   for (int i = 0; i < r->p->nentries; i++)
     if (!exec_resolve(&m->execs[i], &r->p->entries[i], &r->mem, threads, &r->err)) return false;
   if (r->p->init && !exec_resolve(&r->init, r->p->init, &r->mem, threads, &r->err)) return false;
@@ -204,13 +203,12 @@ static bool resolve(GcModel *m) {
   return true;
 }
 
-static bool start_crew(GcModel *m, int threads) {
+static bool start_threads(GcModel *m, int threads) {
   Run *r = &m->r;
-  int here = team_available();
-  m->crew = crew_start(r->team, threads > 0 && threads < here ? threads : here);
-  if (!m->crew) return err_set(&r->err, EXIT_ENV, "no memory for the threads");
-  for (int i = 0; i < r->p->nentries; i++) exec_threads(&m->execs[i], r->team);
-  if (r->p->init) exec_threads(&r->init, r->team);
+  int here = cpus_available();
+  if (!pool_start(r->pool, threads > 0 && threads < here ? threads : here, &r->err)) return false;
+  for (int i = 0; i < r->p->nentries; i++) exec_threads(&m->execs[i], r->pool);
+  if (r->p->init) exec_threads(&r->init, r->pool);
   return true;
 }
 
@@ -220,7 +218,7 @@ static bool prepare_cpu(GcModel *m, int threads, Err *e) {
   snprintf(m->device, sizeof m->device, "cpu");
   if (!sizes(m->r.p, &s, e) || !cpu_check(m->r.p->march, e) || !memory_map(&m->r.mem, &s, e))
     return false;
-  return take_tables(m) && resolve(m) && start_crew(m, threads);
+  return take_tables(m) && resolve(m) && start_threads(m, threads);
 }
 
 /* All of its entries, whichever will be asked. */
@@ -239,7 +237,7 @@ static bool prepare_cuda(GcModel *m, int ordinal, Err *e) {
 /* What was made for one device, before another is tried. */
 static void undo(GcModel *m) {
   Err told = {.code = EXIT_ENV};
-  crew_end(m->crew, m->owner == getpid());
+  pool_stop(m->r.pool, m->owner == getpid());
   if (m->owner == getpid()) cuda_close(m->r.cuda, &told); /* which no child of a fork may touch */
   if (m->r.mem.base) munmap(m->r.mem.base, m->r.mem.sizes.total);
   *m = (GcModel){.owner = m->owner};
@@ -323,6 +321,6 @@ float embed_hyper(const GcModel *m, int hyper) {
   return m ? ((const float *)(const void *)m->r.mem.region[GC_HYPERS])[hyper] : 0;
 }
 
-int embed_threads(const GcModel *m) { return !m ? 0 : m->r.cuda ? 1 : team_size(m->r.team); }
+int embed_threads(const GcModel *m) { return !m ? 0 : m->r.cuda ? 1 : pool_size(m->r.pool); }
 
 const char *embed_device(const GcModel *m) { return m ? m->device : ""; }

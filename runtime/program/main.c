@@ -1,5 +1,5 @@
-/* main() of every generated program: command line, device, data, the one allocation, then the team
-   of threads. Contract: all that can be refused is refused before the first step: files, sizes,
+/* main() of every generated program: command line, device, data, the one allocation, then the
+   thread pool. Contract: all that can be refused is refused before the first step: files, sizes,
    rights, space; one message an error; exit codes as in rt.h, and 128 + the signal's number where
    one ended the run. */
 #include "runtime/exec/cpu.h"
@@ -22,7 +22,7 @@ static bool check_program(Err *e) {
 /* What was asked for is done, also with more threads than cores: that is slower, not wrong. */
 static bool choose_threads(const Options *o, int *threads, Err *e) {
   enum { MOST = 1024 }; /* on fewer cores: each has a stack, and all wait for the last one */
-  int here = team_available(), most = here > MOST ? here : MOST;
+  int here = cpus_available(), most = here > MOST ? here : MOST;
   *threads = here;
   if (!o->given[OPT_THREADS]) return true;
   if (o->count[OPT_THREADS] > (uint64_t)most) {
@@ -92,16 +92,14 @@ static bool prepare_files(Run *r, Err *e) {
   return true;
 }
 
-/* On thread 0, inside the parallel region. */
-static int drive(void *arg) {
-  Run *r = arg;
+static int drive(Run *r) {
   const GcEntry *en = r->o.entry;
-  if (!r->cuda) exec_threads(&r->entry, r->team);
+  if (!r->cuda) exec_threads(&r->entry, r->pool);
   for (int i = 0; i < r->p->nhypers; i++)
     ((float *)(void *)r->mem.region[GC_HYPERS])[i] = r->o.hypers[i];
   if (r->cuda && !cuda_begin(r, &r->err)) return r->err.code;
   if (r->p->init) {
-    if (!r->cuda) exec_threads(&r->init, r->team);
+    if (!r->cuda) exec_threads(&r->init, r->pool);
     exec_run(r, &r->init, NO_BATCH);
     if (exec_fault(r, r->p->init, NO_BATCH)) return r->err.code;
   }
@@ -119,7 +117,7 @@ static bool setup(Run *r, int threads) {
   if (!dataset_open(&r->data, en, r->o.inputs, shuffle, e) || !prepare_files(r, e)) return false;
   int lanes = r->cuda ? 1 : threads; /* of the profile */
   if (!memory_make(&r->mem, r->p, en, lanes, r->o.given[OPT_PROFILE], e)) return false;
-  r->team = memory_take(&r->mem, team_bytes());
+  r->pool = memory_take(&r->mem, pool_bytes());
   r->stage = memory_take(&r->mem, STAGE_BYTES);
   r->sums = memory_take(&r->mem, 8 * (uint64_t)en->noutputs);
   if (!memory_sound(&r->mem, e)) return false;
@@ -165,7 +163,10 @@ static int run(Run *r, int argc, char **argv) {
   if (!device_choose(r, e)) return e->code;
   signals_catch();
   if (!setup(r, threads)) return e->code;
-  int code = team_run(r->team, threads, drive, r);
+  if (!pool_start(r->pool, threads, e)) return e->code;
+  float_mode_set();
+  int code = drive(r);
+  pool_stop(r->pool, true);
   Cuda *cuda = r->cuda;
   r->cuda = NULL;
   return cuda_close(cuda, e) || code ? code : e->code;

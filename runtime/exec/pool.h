@@ -1,0 +1,50 @@
+/* A thread pool: workers that run one job after the other, a barrier for the threads of a job, and
+   progress counters. Contract: thread 0 is whoever calls; with one thread nothing is ever waited
+   for. Signals stay with the caller's threads. Denormals are zero in every worker. */
+#ifndef GCRT_POOL_H
+#define GCRT_POOL_H
+#include "runtime/base/rt.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { POOL_LINE = 128 }; /* pairs of cache lines are fetched together */
+
+typedef struct Barrier { /* of n threads */
+  _Alignas(POOL_LINE) _Atomic int arrived;
+  _Alignas(POOL_LINE) _Atomic int generation;
+  _Alignas(POOL_LINE) _Atomic int sleepers; /* at the barrier, and at counters */
+  _Alignas(POOL_LINE) int n;
+  int spins; /* of a thread before it sleeps */
+} Barrier;
+void barrier_init(Barrier *b, int n, int spins);
+void barrier_wait(Barrier *b);
+
+typedef struct Counter { /* how far a thread is */
+  _Alignas(POOL_LINE) _Atomic int at;
+} Counter;
+/* By its thread; the barrier is the one of all threads that may wait for it. */
+void counter_signal(Counter *c, Barrier *all, int at);
+void counter_wait(Counter *c, Barrier *all, int at); /* until it is there, or further */
+
+typedef void PoolJob(void *arg, int t, int nt);
+typedef struct Worker Worker;
+typedef struct Pool {
+  Barrier barrier; /* of all threads */
+  PoolJob *job;    /* NULL: the workers end */
+  void *arg;
+  Worker *workers;       /* threads 1 to barrier.n - 1 */
+  pthread_mutex_t start; /* held until the number of threads is settled */
+} Pool;
+uint64_t pool_bytes(void);
+/* Starts threads - 1 workers, or as many as the system gives. */
+bool pool_start(Pool *p, int threads, Err *e);
+int pool_size(const Pool *p); /* threads, the caller's included; 1 before pool_start */
+/* From thread 0, and from it alone: all threads run the job, then it goes on. */
+void pool_run(Pool *p, PoolJob *job, void *arg);
+/* ours: false in the child of a fork, where the workers do not exist. */
+void pool_stop(Pool *p, bool ours);
+
+int cpus_available(void);      /* cores that this process may use */
+uint64_t float_mode_set(void); /* of this thread, for kernels; returns what it was */
+void float_mode_restore(uint64_t old);
+#endif
