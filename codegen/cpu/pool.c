@@ -3,15 +3,20 @@
    work on the result behind. Contract: a unit is an image row of the result, a block of channels is
    computed side by side; what is added, and in which order, is what codegen/print/window.c says.
    Where a window has few taps, rows and columns that the same taps reach have a text of their own
-   without any test; a tap is then one line for all channels of the block. */
+   without any test; a tap is then one line for all channels of the block. Where it has more,
+   columns alone do, with a loop over the window's rows; and where it is very wide, each tap is
+   tested. */
 #include "codegen/cpu/pixel.h"
 #include "codegen/print/reduction.h"
 #include "ir/op/window.h"
 
 enum {
-  BLOCK = 64,     /* channels */
-  CELL = 8,       /* channels come in so many: those behind the last are read, and dropped */
-  MOST_TAPS = 400 /* written out, in all texts of a kernel */
+  BLOCK = 64, /* channels */
+  CELL = 8,   /* channels come in so many: those behind the last are read, and dropped */
+  /* Taps written out, in all texts of a kernel: their number grows with the fourth power of a
+     window's side, or with its square where rows are a loop. */
+  MOST_TAPS = 64,
+  MOST_COLUMN_TAPS = 256
 };
 
 typedef struct Pool {
@@ -148,14 +153,15 @@ static void print_taps(const Pool *p) {
   for (int i = 0; i < 3; i++) text_close(x, "}");
 }
 
-static void print_start(const Pool *p) {
+/* Sums of `n` channels, with the largest values where acc are their taps. */
+static void print_start(const Pool *p, const char *n) {
   Text *x = p->w.x;
   if (p->index) {
-    text_line(x, "GC_LANES %s most[%d];", p->w.T, p->block);
-    text_line(x, "for (int l = 0; l < w; l++) most[l] = %s;",
+    text_line(x, "GC_LANES %s most[%d];", p->w.T, (p->block + CELL - 1) / CELL * CELL);
+    text_line(x, "for (int l = 0; l < %s; l++) most[l] = %s;", n,
               reduce_start(p->w.g, OP_REDUCE_MAX, p->w.dt, 1));
   }
-  text_line(x, "for (int l = 0; l < w; l++) acc[l] = %s;", start_of(p));
+  text_line(x, "for (int l = 0; l < %s; l++) acc[l] = %s;", n, start_of(p));
 }
 
 /* Opens the loop over blocks of channels from k0 on, `w` of them. */
@@ -207,7 +213,7 @@ static void print_loops(Pool *p) {
   text_open(x, "for (long ox = 0; ox < %lld; ox++) {", (long long)p->w.gr->domain->dim[3]);
   print_blocks(p);
   p->w = window_new(p->w.g, p->w.gr, x, p->block);
-  print_start(p);
+  print_start(p, "w");
   print_taps(p);
   print_pixel_end(p);
   for (int i = 0; i < 2; i++) text_close(x, "}");
@@ -221,40 +227,83 @@ static int64_t spans_taps(const Phase *span, int n) {
   return taps;
 }
 
-/* The pixels of a span of rows by one of columns. */
-static void print_span(Pool *p, const Phase *rows, const Phase *columns) {
+/* Opens the loops over the pixels of a span of columns and their blocks of channels; what ends the
+   loop over a block's cells. */
+static const char *open_span(Pool *p, const Phase *columns) {
   Text *x = p->w.x;
   Gen *g = p->w.g;
-  int ny = rows->nreach, nx = columns->nreach, taps = ny * nx;
   text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)columns->n);
   text_line(x, "const long ox = %lld + i * %lld;", (long long)columns->first,
             (long long)columns->step);
   print_blocks(p);
   int wide = (p->block + CELL - 1) / CELL * CELL;
   p->w = window_new(g, p->w.gr, x, wide);
-  const char *end = p->channels % p->block
-                        ? arena_printf(g->a, "(w + %d) / %d * %d", CELL - 1, CELL, CELL)
-                        : arena_printf(g->a, "%d", wide);
+  return p->channels % p->block ? arena_printf(g->a, "(w + %d) / %d * %d", CELL - 1, CELL, CELL)
+                                : arena_printf(g->a, "%d", wide);
+}
+
+static void close_span(Pool *p) {
+  print_pixel_end(p);
+  for (int i = 0; i < 2; i++) text_close(p->w.x, "}");
+}
+
+/* A tap in the column of the window that `c` names. */
+static void print_reach(const Pool *p, const Phase *columns, const Reach *c, const char *tap,
+                        const char *acc, const char *most) {
+  Text *x = p->w.x;
+  text_line(x, "const long col = i * %lld + %lld;", (long long)columns->over, (long long)c->at);
+  print_count(p);
+  print_tap(p, tap, acc, most);
+}
+
+static const Reach *reach_at(const Pool *p, const Phase *f, int k) {
+  return &f->reach[p->descending ? f->nreach - 1 - k : k];
+}
+
+/* The pixels of a span of rows by one of columns. */
+static void print_span(Pool *p, const Phase *rows, const Phase *columns) {
+  Text *x = p->w.x;
+  Gen *g = p->w.g;
+  const char *end = open_span(p, columns);
   text_line(x, "GC_BRANCH;");
   text_line(x, "GC_ROLLED GC_IVDEP");
   text_open(x, "for (int l = 0; l < %s; l++) {", end);
   text_line(x, "%s sum = %s;", p->index ? "int32_t" : p->w.T, start_of(p));
-  if (p->index) text_line(x, "%s most = %s;", p->w.T, reduce_start(g, OP_REDUCE_MAX, p->w.dt, 1));
-  for (int k = 0; k < taps; k++) {
-    int at = p->descending ? taps - 1 - k : k;
-    const Reach *r = &rows->reach[at / nx], *c = &columns->reach[at % nx];
-    text_open(x, "{");
-    text_line(x, "const long row = y * %lld + %lld, col = i * %lld + %lld;", (long long)rows->over,
-              (long long)r->at, (long long)columns->over, (long long)c->at);
-    print_count(p);
-    print_tap(p, arena_printf(g->a, "%lld", (long long)(r->tap * p->v.taps + c->tap)), "sum",
-              "most");
-    text_close(x, "}");
-  }
+  if (p->index) text_line(x, "%s best = %s;", p->w.T, reduce_start(g, OP_REDUCE_MAX, p->w.dt, 1));
+  for (int i = 0; i < rows->nreach; i++)
+    for (int k = 0; k < columns->nreach; k++) {
+      const Reach *r = reach_at(p, rows, i), *c = reach_at(p, columns, k);
+      text_open(x, "{");
+      text_line(x, "const long row = y * %lld + %lld;", (long long)rows->over, (long long)r->at);
+      print_reach(p, columns, c,
+                  arena_printf(g->a, "%lld", (long long)(r->tap * p->v.taps + c->tap)), "sum",
+                  "best");
+      text_close(x, "}");
+    }
   text_line(x, "acc[l] = sum;");
   text_close(x, "}");
-  print_pixel_end(p);
-  for (int i = 0; i < 2; i++) text_close(x, "}");
+  close_span(p);
+}
+
+/* The pixels of a span of columns in any row: the window's rows in a loop. */
+static void print_column_span(Pool *p, const Phase *columns) {
+  Text *x = p->w.x;
+  Gen *g = p->w.g;
+  const char *end = open_span(p, columns);
+  print_start(p, end);
+  print_axis(p, &p->h, "r", "row", "oy", p->descending);
+  text_line(x, "GC_BRANCH;");
+  for (int k = 0; k < columns->nreach; k++) {
+    const Reach *c = reach_at(p, columns, k);
+    text_line(x, "GC_IVDEP");
+    text_open(x, "for (int l = 0; l < %s; l++) {", end);
+    print_reach(p, columns, c,
+                arena_printf(g->a, "r * %lld + %lld", (long long)p->v.taps, (long long)c->tap),
+                "acc[l]", "most[l]");
+    text_close(x, "}");
+  }
+  text_close(x, "}");
+  close_span(p);
 }
 
 static void print_spans(Pool *p, const Phase *rows, int nrows, const Phase *columns, int ncolumns) {
@@ -296,6 +345,8 @@ void cpu_pool(Gen *g, const Group *gr) {
   const Phase *columns = window_spans(g->a, &p.v, p.back, &ncolumns);
   if (spans_taps(rows, nrows) * spans_taps(columns, ncolumns) <= MOST_TAPS)
     print_spans(&p, rows, nrows, columns, ncolumns);
+  else if (spans_taps(columns, ncolumns) <= MOST_COLUMN_TAPS)
+    for (int i = 0; i < ncolumns; i++) print_column_span(&p, &columns[i]);
   else
     print_loops(&p);
   text_close(x, "}");
