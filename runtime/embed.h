@@ -9,9 +9,9 @@
 
 typedef struct GcModel GcModel;
 
-/* device: "cpu", "cuda" or "cuda:n"; NULL: a GPU where the model holds code for one and it can be
-   used, else the CPU. threads < 1: one for each core that this process may use, and never more than
-   those. NULL: see embed_error(NULL). */
+/* device: a name, as --device takes it; NULL: a GPU where the model holds code for one and it can
+   be used, else the CPU. threads < 1: one for each core that this process may use, and never more
+   than those. NULL: see embed_error(NULL). */
 GcModel *embed_open(const char *device, int threads, uint64_t seed);
 void embed_close(GcModel *m); /* NULL is fine */
 /* Runs the entry once. Inputs and outputs in logical order, by index; a NULL output is not wanted.
@@ -23,7 +23,7 @@ bool embed_save(GcModel *m, const char *path);
 void embed_set_hyper(GcModel *m, int hyper, float value);
 float embed_hyper(const GcModel *m, int hyper);
 int embed_threads(const GcModel *m);
-const char *embed_device(const GcModel *m); /* "cpu" or "cuda:n"; never NULL */
+const char *embed_device(const GcModel *m); /* its name, with its number; never NULL */
 uint64_t embed_bytes(void); /* of a model open on the CPU; 0: more than any machine has */
 /* Why the last call that failed did; of NULL: the last embed_open of this thread. Never NULL. */
 const char *embed_error(const GcModel *m);

@@ -77,10 +77,10 @@ typedef struct GcArg {
   const int64_t *stride;
 } GcArg;
 
-/* A launch on a GPU, where the program's target is "cuda". The kernel's parameters are device
-   addresses: one for each argument, in order, then a GcEnv *, then a GcDeviceFault *. */
+/* A launch on a GPU. The kernel's parameters are device addresses: one for each argument, in order,
+ * then a GcEnv *, then a GcDeviceFault *. */
 typedef struct GcLaunch {
-  int kernel;      /* index in GcCuda.kernels */
+  int kernel;      /* index in GcDeviceCode.kernels */
   uint32_t grid;   /* blocks, one-dimensional */
   uint32_t block;  /* threads of a block */
   uint32_t shared; /* dynamic shared memory, bytes */
@@ -111,13 +111,13 @@ typedef struct GcImage {
   uint64_t size; /* bytes, the PTX's terminator included */
 } GcImage;
 
-typedef struct GcCuda {
+typedef struct GcDeviceCode {
   const GcImage *images; /* all of the same source */
   int nimages;
   const char *const *kernels; /* names of the functions in every image */
   int nkernels;
   const uint8_t *const *rights; /* by kernel, of each argument: 1 it is read, 2 written, 3 both */
-} GcCuda;
+} GcDeviceCode;
 
 typedef struct GcRange { /* bytes of the arena */
   uint64_t offset, bytes;
@@ -139,7 +139,7 @@ typedef struct GcStep {
       *dead; /* arena bytes that no later step reads before writing: --poison fills them */
   int ndead;
   uint64_t flops, bytes;  /* in a run: arithmetic, and bytes read and written, in all iterations */
-  const GcLaunch *launch; /* target "cuda": used instead of `kernel`, which is NULL */
+  const GcLaunch *launch; /* of a GPU: used instead of `kernel`, which is NULL */
   int stream;
   const int *after; /* earlier steps of other streams that must be over; one within a loop: when the
                        outermost loop is */
@@ -196,7 +196,7 @@ typedef struct GcProgram {
   uint64_t work_bytes; /* target "cpu": that a thread needs beside the stack: packed operands */
   const struct GcProgram *faster; /* the same code and tables, compiled for more instructions (its
                                      march), where a processor has them; or NULL */
-  const GcCuda *cuda;             /* target "cuda": its code */
+  const GcDeviceCode *code;       /* that a GPU loads; NULL: kernels are the host's */
   const struct GcProgram
       *next; /* the same program for another target, planned for it; NULL: the last */
 } GcProgram;

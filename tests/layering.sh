@@ -32,6 +32,12 @@ if grep -nHE '(^|[^a-zA-Z0-9_])(exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|sin
   echo "  ^ passes must not decide by libm: see passes/analysis/search_math.h" >&2
   bad=1
 fi
+# A Device is a struct of functions: what is not one kind's own names no kind, but in the table of them and the help of --device.
+if grep -rniE 'cuda|nvidia' runtime --include='*.[ch]' --include='*.def' --exclude-dir=cuda --exclude=devices.def |
+  grep -v '^runtime/program/options.def:[0-9]*:OPT(DEVICE,'; then
+  echo "  ^ only runtime/cuda and runtime/program/devices.def name this device" >&2
+  bad=1
+fi
 python3 tests/rooms.py . || bad=1
 extra=$( (git ls-files 2>/dev/null || find . -mindepth 1 -maxdepth 1 ! -name 'build*' -printf '%f\n') | cut -d/ -f1 | sort -u |
   grep -vE '^(\..*|CMakeLists\.txt|README\.md|LICENSE|lang|ir|passes|codegen|runtime|tests|docs)$' || true)

@@ -27,7 +27,7 @@ void tables_make(Tables *t);
 /* Writes them: `symbol` is the name of the GcProgram, march what it needs of the processor, faster
    the symbol of the same program compiled for more instructions, or NULL, `extra` its last
    initialisers,
-   ", &cuda, &gc_program_cpu", or "". */
+   ", &code, &gc_program_cpu", or "". */
 void tables_write(Tables *t, FILE *f, const char *symbol, const char *march, const char *faster,
                   const char *extra);
 

@@ -1,7 +1,7 @@
 /* Philox4x32-10, a random function of a counter and a key, and unbiased integers drawn from it.
    Contract: pure; the same on every machine and thread. Source: Salmon, Moraes, Dror, Shaw:
    Parallel random numbers: as easy as 1, 2, 3 (SC11); bounded integers after Lemire (2019). */
-#include "runtime/data/dataset.h"
+#include "runtime/base/rt.h"
 
 void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
   uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0],

@@ -69,7 +69,13 @@ const GcLimit *tensor_misplaced(const GcTensor *t, const Rows *rows, uint64_t *r
 void tensor_type_text(const GcTensor *t, char *out, int size); /* "f32[64, 10]" */
 void dims_text(Elem type, int rank, const uint64_t *dims, char *out, int size);
 
+/* ---- philox.c ---- */
+void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+/* Uniform in [0, bound), no bias; *index counts the draws used. */
+uint64_t philox_below(uint64_t seed, uint64_t stream, uint64_t *index, uint64_t bound);
+
 /* ---- signals.c ---- */
+void signals_catch(void);
 int signal_seen(void); /* 0, SIGINT or SIGTERM */
 
 /* ---- map.c: zeroed pages, never more than the machine has; NULL and an error else ---- */

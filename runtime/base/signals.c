@@ -1,7 +1,7 @@
 /* SIGINT and SIGTERM: the first asks for an end after the running step, the second ends at once.
    Contract: a write to a closed pipe or beyond a size limit is an error that is reported, not a
    signal. A signal handler has no argument, hence the one flag of the process. */
-#include "runtime/exec/run.h"
+#include "runtime/base/rt.h"
 #include <signal.h>
 #include <string.h>
 

@@ -1,13 +1,12 @@
 /* Running a program's GPU code: the driver's types, a device that is open, its memory, its entries.
-   Contract: needs no CUDA header or library; one Cuda serves one run, from thread 0, or one model
-   of a library, from whichever thread asks it. Layout on the device: one allocation of [globals |
-   hypers | fault | block 0 | block 1] and one of the arena; a block is what one step is given:
-   [GcEnv | inputs]. Steps alternate between the blocks, so that the next batch is copied while a
-   step runs; pinned memory of the host mirrors the blocks and holds two sets of results. Driver
-   calls: CUDA Driver API, 12.0. */
+   Contract: needs no CUDA header or library; one Cuda serves one session. Layout on the device: one
+   allocation of [globals | hypers | fault | block 0 | block 1] and one of the arena; a block is
+   what one step is given: [GcEnv | inputs]. Steps alternate between the blocks, so that the next
+   batch is copied while a step runs; pinned memory of the host mirrors the blocks and holds two
+   sets of results. Driver calls: CUDA Driver API, 12.0. */
 #ifndef GCRT_CUDA_H
 #define GCRT_CUDA_H
-#include "runtime/exec/run.h"
+#include "runtime/exec/session.h"
 
 typedef int CuResult;
 typedef int CuDevice;
@@ -40,8 +39,8 @@ typedef struct CudaLaunch { /* of one step, with its addresses for one of the bl
   CuFunction function;
   void **params; /* pointers to addresses */
 } CudaLaunch;
-struct CudaExec {
-  const GcEntry *entry;
+typedef struct CudaExec {
+  Exec base;
   uint64_t *slots; /* of the entry's outputs: place in a set of results; NULL of init */
   CudaLaunch *launches[BLOCKS];
   CuAddress *addresses;
@@ -54,19 +53,18 @@ struct CudaExec {
   bool plain;    /* no graph: it runs once, or capturing failed */
   bool ran;      /* its code is on the device, even where the driver loads code at its first use */
   bool counted;  /* env.step is the program's own counter, which only the device knows */
-};
+} CudaExec;
 
 typedef struct CudaSizes { /* bytes; of the device, but for the last three */
   uint64_t globals, hypers, counts, block, arena, shared_total, total;
   uint64_t results, pinned; /* of the host: one set of results; all */
 } CudaSizes;
 
-struct Cuda {
+typedef struct Cuda {
+  Device base;
   void *library;
   CudaApi api;
-  const GcProgram *program;
-  Err *err;     /* where a failed call is told: the caller's, hence NULL between calls of run.h */
-  bool broken;  /* a call failed: the context may be of no use */
+  Err *err;     /* where a failed call is reported: the caller's, NULL between calls */
   bool hosted;  /* the process is another program's: what is taken of the device is given back */
   bool entered; /* hosted: the context is this thread's now */
   int driver;   /* version: 1000 * major + 10 * minor */
@@ -94,30 +92,33 @@ struct Cuda {
   CuEvent *marks;   /* --profile: before each launch, and one after the last */
   CudaExec **execs; /* of the entries that can run, and of init */
   int nexecs;
-  int turn;   /* block of the step that is waited for next */
-  bool ahead; /* it was begun already */
-  int shown;  /* the set of results that is read */
-};
+  int turn;  /* block of the step that is waited for next; base.ahead: it was begun already */
+  int shown; /* the set of results that is read */
+} Cuda;
 
-/* Calls a driver's function; a failure is told in c->err. */
+/* Calls a driver's function; a failure is reported in c->err. */
 #define CUDA_CALL(c, name, ...) cuda_done(c, (c)->api.name(__VA_ARGS__), #name, NULL)
 #define CUDA_CALL_FOR(c, what, name, ...) cuda_done(c, (c)->api.name(__VA_ARGS__), #name, what)
 bool cuda_done(Cuda *c, CuResult code, const char *call, const char *what);
-/* From here on failures are told in e, up to cuda_told with what was returned; that gives ok. */
-Err *cuda_tell(Cuda *c, Err *e);
-bool cuda_told(Cuda *c, Err *was, bool ok);
+/* From here on failures are reported in e, up to cuda_restore_sink with what was returned, which
+   gives ok. */
+Err *cuda_set_sink(Cuda *c, Err *e);
+bool cuda_restore_sink(Cuda *c, Err *was, bool ok);
 const char *cuda_error_name(const Cuda *c, CuResult code);
 
-/* ---- cuda_driver.c: libcuda.so.1 and the device ---- */
+/* ---- driver.c: libcuda.so.1 and the device ---- */
 bool cuda_attach(Cuda *c, int ordinal, Err *e);
 void cuda_detach(Cuda *c);
+/* Hosted: around all that is asked of it the context is the thread's. */
+bool cuda_enter(Device *d, Err *e);
+void cuda_leave(Device *d);
 
-/* ---- cuda_image.c ---- */
+/* ---- image.c ---- */
 /* The images that the device can run, the best first; returns how many. */
-int cuda_images(const GcCuda *code, int major, int minor, const GcImage **out);
+int cuda_images(const GcDeviceCode *code, int major, int minor, const GcImage **out);
 bool cuda_load(Cuda *c, Err *e);
 
-/* ---- cuda_streams.c: false after a call that failed ---- */
+/* ---- streams.c: false after a call that failed ---- */
 bool branches_make(Cuda *c);      /* when the entries are known */
 void branches_give_back(Cuda *c); /* to the driver */
 void branches_free(Cuda *c);
@@ -128,10 +129,19 @@ bool branch_enter(Cuda *c, const CudaExec *x, int step); /* before the step is q
 bool branch_leave(Cuda *c, const CudaExec *x, int step);
 bool branch_leave_loop(Cuda *c, const CudaExec *x, int loop);
 
-/* ---- cuda_memory.c ---- */
+/* ---- memory.c ---- */
 /* For n entries, of which one runs at a time. */
 bool cuda_sizes(const GcProgram *p, const GcEntry *entry, int n, CudaSizes *s, Err *e);
 bool cuda_allocate(Cuda *c, const GcEntry *entry, int n, Err *e);
 uint64_t *cuda_slots(const GcEntry *entry); /* to free; NULL: no memory */
 void cuda_give_back(Cuda *c);               /* of a hosted one: all that it took */
+
+/* ---- info.c: what is known before anything runs ---- */
+bool cuda_look(const GcProgram *p, DeviceState *state, Err *e);
+bool cuda_memory(const GcProgram *p, const GcEntry *entry, int n, DeviceMemory *m, Err *e);
+
+/* ---- exec.c ---- */
+Device *cuda_open(const GcProgram *p, int ordinal, DeviceUse use, Err *e);
+bool cuda_close(Device *d, Err *e);
+extern const DeviceOps cuda_device;
 #endif

@@ -1,13 +1,14 @@
 /* The NVIDIA driver, found when the program runs, and the device that was asked for.
-   Contract: each thing that can be missing has its own message; a failed call is told once, with
-   its name, the driver's word for what happened, and what to do; after one, nothing more is told.
+   Contract: each thing that can be missing has its own message; a failed call is reported once,
+   with its name, the driver's word for what happened, and what to do; after one, nothing more is
+   reported.
  */
 #include "runtime/cuda/cuda.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DRIVER_LEAST = 12000 }; /* the version whose functions cuda_driver.def names */
+enum { DRIVER_LEAST = 12000 }; /* the version whose functions driver.def names */
 enum { CC_MAJOR = 75, CC_MINOR = 76 };
 
 typedef struct Symbol {
@@ -42,8 +43,8 @@ bool cuda_done(Cuda *c, CuResult code, const char *call, const char *what) {
     if (strcmp(symbols[i].call, call) == 0) symbol = symbols[i].symbol;
   for (unsigned i = 0; i < sizeof remedies / sizeof *remedies; i++)
     if (remedies[i].code == code) remedy = remedies[i].text;
-  if (c->broken) return false; /* what follows a failure says nothing new */
-  c->broken = true;
+  if (c->base.broken) return false; /* what follows a failure says nothing new */
+  c->base.broken = true;
   err_set(c->err, EXIT_ENV, "%s failed: %s (%d)%s%s", symbol, cuda_error_name(c, code), code,
           what ? ": " : "", what ? what : "");
   return err_hint(c->err, "%s",
@@ -52,13 +53,13 @@ bool cuda_done(Cuda *c, CuResult code, const char *call, const char *what) {
                            "program's source");
 }
 
-Err *cuda_tell(Cuda *c, Err *e) {
+Err *cuda_set_sink(Cuda *c, Err *e) {
   Err *was = c->err;
   c->err = e;
   return was;
 }
 
-bool cuda_told(Cuda *c, Err *was, bool ok) {
+bool cuda_restore_sink(Cuda *c, Err *was, bool ok) {
   c->err = was;
   return ok;
 }
@@ -126,16 +127,18 @@ bool cuda_attach(Cuda *c, int ordinal, Err *e) {
   if (!find_library(c, e) || !initialize(c, e) || !find_device(c, e)) return false;
   c->retained = CUDA_CALL(c, CtxRetain, &c->context, c->device);
   if (!c->retained) return false;
-  return c->hosted ? cuda_enter(c, e) : CUDA_CALL(c, CtxSetCurrent, c->context);
+  return c->hosted ? cuda_enter(&c->base, e) : CUDA_CALL(c, CtxSetCurrent, c->context);
 }
 
-bool cuda_enter(Cuda *c, Err *e) {
-  Err *was = cuda_tell(c, e);
+bool cuda_enter(Device *d, Err *e) {
+  Cuda *c = (Cuda *)(void *)d;
+  Err *was = cuda_set_sink(c, e);
   c->entered = CUDA_CALL(c, CtxPush, c->context);
-  return cuda_told(c, was, c->entered);
+  return cuda_restore_sink(c, was, c->entered);
 }
 
-void cuda_leave(Cuda *c) {
+void cuda_leave(Device *d) {
+  Cuda *c = (Cuda *)(void *)d;
   CuContext own;
   c->api.CtxPop(&own);
   c->entered = false;

@@ -12,6 +12,8 @@
 
 enum { STREAM_OWN = 1, EVENT_UNTIMED = 2, CAPTURE_THREAD = 1 };
 
+static Cuda *cuda_of(const Session *s) { return (Cuda *)(void *)s->device; }
+
 /* ---- what is settled before the run ---- */
 
 static const GcTensor *counter_of(const GcProgram *p) {
@@ -31,7 +33,7 @@ static uint64_t count_addresses(const GcEntry *e) {
 }
 
 static bool make_moved(CudaExec *x) {
-  const GcEntry *e = x->entry;
+  const GcEntry *e = x->base.entry;
   int most = 0;
   for (int i = 0; i < e->nsteps; i++)
     if (e->steps[i].nargs > most) most = e->steps[i].nargs;
@@ -47,10 +49,10 @@ static CudaExec *resolve(Cuda *c, const GcEntry *e) {
   uint64_t n = BLOCKS * count_addresses(e);
   CudaExec *x = calloc(1, sizeof *x);
   if (!x) return NULL;
-  x->entry = e;
-  x->plain = e == c->program->init; /* it runs once */
+  x->base.entry = e;
+  x->plain = e == c->base.program->init; /* it runs once */
   x->slots = x->plain ? NULL : cuda_slots(e);
-  x->counted = e->training && counter_of(c->program);
+  x->counted = e->training && counter_of(c->base.program);
   x->addresses = calloc(n + 1, sizeof *x->addresses);
   x->params = calloc(n + 1, sizeof *x->params);
   uint64_t at = 0;
@@ -105,7 +107,7 @@ static bool count_launch(void *arg, int step, int loop, const int64_t *at) {
 }
 
 static bool go_through(CudaExec *x, LoopVisit *visit, void *arg) {
-  return loops_walk(&(LoopWalk){.entry = x->entry, .visit = visit, .arg = arg, .at = x->at});
+  return loops_walk(&(LoopWalk){.entry = x->base.entry, .visit = visit, .arg = arg, .at = x->at});
 }
 
 static bool make_marks(Cuda *c, CudaExec *x) {
@@ -118,8 +120,7 @@ static bool make_marks(Cuda *c, CudaExec *x) {
   return true;
 }
 
-static bool fill_counts(Run *r) {
-  Cuda *c = r->cuda;
+static bool fill_counts(Cuda *c) {
   uint64_t bytes = c->sizes.counts;
   if (!bytes) return true;
   int32_t *count = malloc(bytes);
@@ -130,75 +131,84 @@ static bool fill_counts(Run *r) {
   return ok;
 }
 
+static bool cuda_clear_fault(Session *s, Err *e) {
+  const GcDeviceFault none = {.site = -1};
+  Cuda *c = cuda_of(s);
+  Err *was = cuda_set_sink(c, e);
+  return cuda_restore_sink(c, was,
+                           CUDA_CALL(c, MemcpyHtoDAsync, c->fault, &none, sizeof none, c->compute));
+}
+
+static bool cuda_upload_hypers(Session *s, Err *e) {
+  Cuda *c = cuda_of(s);
+  uint64_t bytes = 4 * (uint64_t)s->program->nhypers;
+  Err *was = cuda_set_sink(c, e);
+  bool ok = !bytes || CUDA_CALL(c, MemcpyHtoDAsync, c->region[GC_HYPERS],
+                                s->memory.region[GC_HYPERS], bytes, c->compute);
+  return cuda_restore_sink(c, was, ok);
+}
+
 /* Globals begin as zeros, as they do on the CPU, whose pages do. Copies from ordinary memory have
    read it when they return. */
-static bool fill(Run *r) {
-  Cuda *c = r->cuda;
-  return fill_counts(r) &&
+static bool zero(Session *s) {
+  Cuda *c = cuda_of(s);
+  return fill_counts(c) &&
          CUDA_CALL(c, MemsetD8, c->region[GC_GLOBALS], 0, c->sizes.globals, c->compute) &&
-         cuda_unfault(r, c->err) && cuda_hypers(r, c->err);
+         cuda_clear_fault(s, c->err) && cuda_upload_hypers(s, c->err);
 }
 
-bool cuda_unfault(Run *r, Err *e) {
-  const GcDeviceFault none = {.site = -1};
-  Cuda *c = r->cuda;
-  Err *was = cuda_tell(c, e);
-  return cuda_told(c, was, CUDA_CALL(c, MemcpyHtoDAsync, c->fault, &none, sizeof none, c->compute));
+static Exec *add_exec(Cuda *c, const GcEntry *e) {
+  CudaExec *x = c->execs[c->nexecs++] = resolve(c, e);
+  return resolved(x) ? &x->base : NULL;
 }
 
-bool cuda_hypers(Run *r, Err *e) {
-  Cuda *c = r->cuda;
-  uint64_t bytes = 4 * (uint64_t)r->p->nhypers;
-  Err *was = cuda_tell(c, e);
-  bool ok = !bytes || CUDA_CALL(c, MemcpyHtoDAsync, c->region[GC_HYPERS], r->mem.region[GC_HYPERS],
-                                bytes, c->compute);
-  return cuda_told(c, was, ok);
-}
-
-static bool add_exec(Cuda *c, Exec *x, const GcEntry *e) {
-  x->entry = e;
-  x->cuda = c->execs[c->nexecs++] = resolve(c, e);
-  return resolved(x->cuda);
-}
-
-static bool prepare(Run *r, Exec *x, const GcEntry *entry, int n, Err *e) {
-  Cuda *c = r->cuda;
-  if (!cuda_allocate(c, entry, n, e) || !make_streams(c)) return false;
-  c->globals = r->mem.region[GC_GLOBALS];
-  c->execs = calloc((size_t)n + 1, sizeof(CudaExec *));
+static bool prepare(Session *s, Err *e) {
+  Cuda *c = cuda_of(s);
+  const SessionPlan *p = &s->plan;
+  if (!cuda_allocate(c, p->entries, p->n, e) || !make_streams(c)) return false;
+  c->globals = s->memory.region[GC_GLOBALS];
+  c->execs = calloc((size_t)p->n + 1, sizeof(CudaExec *));
   bool ok = c->execs;
-  for (int i = 0; i < n && ok; i++) ok = add_exec(c, &x[i], &entry[i]);
-  if (ok && r->p->init) ok = add_exec(c, &r->init, r->p->init);
+  for (int i = 0; i < p->n && ok; i++) {
+    s->entries[i] = add_exec(c, &p->entries[i]);
+    ok = s->entries[i] != NULL;
+  }
+  if (ok && p->program->init) {
+    s->init = add_exec(c, p->program->init);
+    ok = s->init != NULL;
+  }
   if (!ok) return err_set(e, EXIT_ENV, "no memory for the tables of the program's steps");
-  return branches_make(c) && (!r->o.given[OPT_PROFILE] || make_marks(c, x->cuda));
+  return branches_make(c) && (!s->trace || make_marks(c, c->execs[0]));
 }
 
-bool cuda_prepare(Run *r, Exec *x, const GcEntry *entry, int n, Err *e) {
-  Err *was = cuda_tell(r->cuda, e);
-  return cuda_told(r->cuda, was, prepare(r, x, entry, n, e));
+static bool cuda_prepare(Session *s, Err *e) {
+  Cuda *c = cuda_of(s);
+  Err *was = cuda_set_sink(c, e);
+  return cuda_restore_sink(c, was, prepare(s, e));
 }
 
-bool cuda_begin(Run *r, Err *e) {
-  Err *was = cuda_tell(r->cuda, e);
-  return cuda_told(r->cuda, was, fill(r));
+static bool cuda_start(Session *s, Err *e) {
+  Cuda *c = cuda_of(s);
+  Err *was = cuda_set_sink(c, e);
+  return cuda_restore_sink(c, was, zero(s));
 }
 
 /* ---- one step ---- */
 
 /* The parameters of a step in this iteration; the driver copies them as it takes the launch. */
 static void **params_of(const CudaExec *x, int q, int i, const int64_t *at) {
-  const GcStep *s = &x->entry->steps[i];
+  const GcStep *s = &x->base.entry->steps[i];
   void **params = x->launches[q][i].params;
   if (!loops_moves(s)) return params;
   for (int a = 0; a < s->nargs + 2; a++) {
     x->moved[a] = *(const CuAddress *)params[a];
-    if (a < s->nargs) x->moved[a] += (CuAddress)loops_shift(&s->args[a], at, x->entry->depth);
+    if (a < s->nargs) x->moved[a] += (CuAddress)loops_shift(&s->args[a], at, x->base.entry->depth);
   }
   return x->moved_params;
 }
 
 static bool launch(Cuda *c, const CudaExec *x, int q, int i, const int64_t *at, CuStream stream) {
-  const GcStep *s = &x->entry->steps[i];
+  const GcStep *s = &x->base.entry->steps[i];
   const GcLaunch *l = s->launch;
   const CudaLaunch *m = &x->launches[q][i];
   char what[256];
@@ -209,13 +219,13 @@ static bool launch(Cuda *c, const CudaExec *x, int q, int i, const int64_t *at, 
 
 static bool set_counter(Cuda *c, const CudaExec *x, int q) {
   if (!x->counted) return true;
-  const GcTensor *t = counter_of(c->program);
+  const GcTensor *t = counter_of(c->base.program);
   return CUDA_CALL(c, MemcpyDtoDAsync, c->block[q] + offsetof(GcEnv, step),
                    c->region[GC_GLOBALS] + t->offset, sizeof(uint64_t), c->compute);
 }
 
 static bool read_back(Cuda *c, const CudaExec *x, int q) {
-  const GcEntry *e = x->entry;
+  const GcEntry *e = x->base.entry;
   bool ok =
       CUDA_CALL(c, MemcpyDtoHAsync, c->results[q], c->fault, sizeof(GcDeviceFault), c->compute);
   for (int i = 0; ok && x->slots && i < e->noutputs; i++) {
@@ -226,37 +236,38 @@ static bool read_back(Cuda *c, const CudaExec *x, int q) {
   return ok;
 }
 
-typedef struct Way { /* through the launches of an entry */
+typedef struct LaunchWalk { /* through the launches of an entry */
   Cuda *c;
   const CudaExec *x;
   int q, mark;
-} Way;
+} LaunchWalk;
 
 static bool go_plain(void *arg, int step, int loop, const int64_t *at) {
-  const Way *w = arg;
+  const LaunchWalk *w = arg;
   if (loop >= 0) return branch_leave_loop(w->c, w->x, loop);
   return branch_enter(w->c, w->x, step) &&
-         launch(w->c, w->x, w->q, step, at, branch_of(w->c, w->x->entry->steps[step].stream)) &&
+         launch(w->c, w->x, w->q, step, at,
+                branch_of(w->c, w->x->base.entry->steps[step].stream)) &&
          branch_leave(w->c, w->x, step);
 }
 
 static bool run_plain(Cuda *c, CudaExec *x, int q) {
-  Way w = {c, x, q, 0};
+  LaunchWalk w = {c, x, q, 0};
   return set_counter(c, x, q) && branches_fork(c, x) && go_through(x, go_plain, &w) &&
          branches_join(c, x) && read_back(c, x, q);
 }
 
-static bool go_profiled(void *arg, int step, int loop, const int64_t *at) {
-  Way *w = arg;
+static bool go_traced(void *arg, int step, int loop, const int64_t *at) {
+  LaunchWalk *w = arg;
   if (loop >= 0) return true;
   return launch(w->c, w->x, w->q, step, at, w->c->compute) &&
          CUDA_CALL(w->c, EventRecord, w->c->marks[++w->mark], w->c->compute);
 }
 
-static bool run_profiled(Cuda *c, CudaExec *x, int q) {
-  Way w = {c, x, q, 0};
+static bool run_traced(Cuda *c, CudaExec *x, int q) {
+  LaunchWalk w = {c, x, q, 0};
   return set_counter(c, x, q) && CUDA_CALL(c, EventRecord, c->marks[0], c->compute) &&
-         go_through(x, go_profiled, &w) && read_back(c, x, q);
+         go_through(x, go_traced, &w) && read_back(c, x, q);
 }
 
 static bool poison(Cuda *c, const GcRange *dead, int n) {
@@ -268,25 +279,25 @@ static bool poison(Cuda *c, const GcRange *dead, int n) {
 }
 
 static bool go_poisoned(void *arg, int step, int loop, const int64_t *at) {
-  const Way *w = arg;
-  const GcEntry *e = w->x->entry;
+  const LaunchWalk *w = arg;
+  const GcEntry *e = w->x->base.entry;
   if (loop >= 0) return poison(w->c, e->loops[loop].dead, e->loops[loop].ndead);
   return launch(w->c, w->x, w->q, step, at, w->c->compute) &&
          poison(w->c, e->steps[step].dead, e->steps[step].ndead);
 }
 
 static bool run_poisoned(Cuda *c, CudaExec *x, int q) {
-  Way w = {c, x, q, 0};
-  const GcRange all = {0, x->entry->arena_bytes};
+  LaunchWalk w = {c, x, q, 0};
+  const GcRange all = {0, x->base.entry->arena_bytes};
   return set_counter(c, x, q) && poison(c, &all, 1) && go_through(x, go_poisoned, &w) &&
          read_back(c, x, q);
 }
 
 /* A step that cannot be captured is launched kernel by kernel from then on; if the device itself
    has failed, those launches will say it. */
-static void capture(Run *r, CudaExec *x, int q) {
-  Cuda *c = r->cuda;
-  Err why = {0}, *was = cuda_tell(c, &why);
+static void capture(Session *s, CudaExec *x, int q) {
+  Cuda *c = cuda_of(s);
+  Err why = {0}, *was = cuda_set_sink(c, &why);
   CuGraph graph = NULL;
   if (CUDA_CALL(c, StreamBeginCapture, c->compute, CAPTURE_THREAD)) {
     bool ok = run_plain(c, x, q);
@@ -295,162 +306,165 @@ static void capture(Run *r, CudaExec *x, int q) {
     if (ok) CUDA_CALL(c, GraphInstantiate, &x->graph[q], graph, 0);
     if (graph) CUDA_CALL(c, GraphDestroy, graph);
   }
-  cuda_tell(c, was);
-  c->broken = false;
+  cuda_set_sink(c, was);
+  c->base.broken = false;
   x->plain = why.code != 0;
-  if (x->plain) note(r, "the step cannot be replayed as a graph, which is slower: %s", why.msg);
+  if (!x->plain || !s->note) return;
+  char text[sizeof why.msg + 64];
+  snprintf(text, sizeof text, "the step cannot be replayed as a graph, which is slower: %s",
+           why.msg);
+  s->note(s->note_arg, text);
 }
 
-static bool run_graph(Run *r, CudaExec *x, int q) {
-  if (r->cuda->hosted && !x->ran) { /* code may be loaded, which no capture takes */
+static bool run_graph(Session *s, CudaExec *x, int q) {
+  if (cuda_of(s)->hosted && !x->ran) { /* code may be loaded, which no capture takes */
     x->ran = true;
-    return run_plain(r->cuda, x, q);
+    return run_plain(cuda_of(s), x, q);
   }
-  if (!x->plain && !x->graph[q]) capture(r, x, q);
-  return x->plain ? run_plain(r->cuda, x, q)
-                  : CUDA_CALL(r->cuda, GraphLaunch, x->graph[q], r->cuda->compute);
+  if (!x->plain && !x->graph[q]) capture(s, x, q);
+  return x->plain ? run_plain(cuda_of(s), x, q)
+                  : CUDA_CALL(cuda_of(s), GraphLaunch, x->graph[q], cuda_of(s)->compute);
 }
 
 /* Queues a step: block q is free, since the last step that had it has been waited for. */
-static bool queue(Run *r, CudaExec *x, int q, uint64_t batch, uint64_t step) {
-  Cuda *c = r->cuda;
-  uint64_t inputs = x->entry->inputs_bytes;
-  *(GcEnv *)(void *)c->host_block[q] = (GcEnv){.seed = r->env.seed, .step = step};
-  if (batch != NO_BATCH) exec_gather(r, c->host_block[q] + INPUTS_AT, batch);
+static bool queue(Session *s, CudaExec *x, int q, uint64_t batch, uint64_t step) {
+  Cuda *c = cuda_of(s);
+  uint64_t inputs = x->base.entry->inputs_bytes;
+  *(GcEnv *)(void *)c->host_block[q] = (GcEnv){.seed = s->env.seed, .step = step};
+  if (batch != NO_BATCH) session_gather(s, x->base.entry, c->host_block[q] + INPUTS_AT, batch);
   if (!CUDA_CALL(c, MemcpyHtoDAsync, c->block[q], c->host_block[q],
                  inputs ? INPUTS_AT + inputs : sizeof(GcEnv), c->copy) ||
       !CUDA_CALL(c, EventRecord, c->copied[q], c->copy) ||
       !CUDA_CALL(c, StreamWaitEvent, c->compute, c->copied[q], 0))
     return false;
-  bool profiled = r->profile && x->slots;
-  bool ok = r->o.given[OPT_POISON] ? run_poisoned(c, x, q)
-            : profiled             ? run_profiled(c, x, q)
-                                   : run_graph(r, x, q);
+  bool traced = s->trace && x->slots;
+  bool ok = s->poison ? run_poisoned(c, x, q) : traced ? run_traced(c, x, q) : run_graph(s, x, q);
   return ok && CUDA_CALL(c, EventRecord, c->done[q], c->compute);
 }
 
-typedef struct Reading {
-  Run *r;
+typedef struct TraceWalk {
+  Session *s;
   int mark;
   double from;
-} Reading;
+} TraceWalk;
 
 static bool read_mark(void *arg, int step, int loop, const int64_t *at) {
-  Reading *m = arg;
-  Cuda *c = m->r->cuda;
+  TraceWalk *m = arg;
+  Cuda *c = cuda_of(m->s);
   float ms = 0;
   (void)at;
   if (loop >= 0) return true;
   if (!CUDA_CALL(c, EventElapsedTime, &ms, c->marks[m->mark], c->marks[m->mark + 1])) return false;
-  profile_step(m->r->profile, 0, step, m->from, m->from + 1e-3 * (double)ms);
+  trace_step(m->s->trace, 0, step, m->from, m->from + 1e-3 * (double)ms);
   m->from += 1e-3 * (double)ms;
   m->mark++;
   return true;
 }
 
-static void read_marks(Run *r, CudaExec *x, double begin) {
-  Reading m = {r, 0, begin};
-  profile_begin(r->profile, 0);
+static void read_marks(Session *s, CudaExec *x, double begin) {
+  TraceWalk m = {s, 0, begin};
+  trace_begin(s->trace, 0);
   (void)go_through(x, read_mark, &m);
 }
 
 /* A kernel's own words, put where a kernel of the CPU would. */
-static void take_fault(Run *r, int q) {
-  const GcDeviceFault *f = (const void *)r->cuda->results[q];
+static void take_fault(Session *s, int q) {
+  const GcDeviceFault *f = (const void *)cuda_of(s)->results[q];
   if (f->site < 0) return;
-  r->fault.site = f->site, r->fault.at = f->at;
-  r->fault.value = f->value, r->fault.limit = f->limit;
-  atomic_store(&r->fault.ready, 1);
+  s->fault.site = f->site, s->fault.at = f->at;
+  s->fault.value = f->value, s->fault.limit = f->limit;
+  atomic_store(&s->fault.ready, 1);
 }
 
-static void take_turn(Run *r, const Exec *exec, uint64_t batch) {
-  Cuda *c = r->cuda;
-  CudaExec *x = exec->cuda;
+static void take_turn(Session *s, CudaExec *x, const RunRequest *request) {
+  Cuda *c = cuda_of(s);
   int q = c->turn;
   double begin = clock_now();
-  bool alone = r->profile && x->slots; /* its events are of one step */
+  bool alone = s->trace && x->slots; /* its events are of one step */
   c->fresh = false;
-  if (!c->ahead && !queue(r, x, q, batch, r->env.step)) return;
-  c->ahead = r->more && !alone;
-  if (c->ahead && !queue(r, x, !q, r->next, r->env.step + 1)) return;
-  if (!CUDA_CALL_FOR(c, x->entry->name, EventSynchronize, c->done[q])) return;
+  if (!c->base.ahead && !queue(s, x, q, request->batch, s->env.step)) return;
+  c->base.ahead = request->more && !alone;
+  if (c->base.ahead && !queue(s, x, !q, request->next, s->env.step + 1)) return;
+  if (!CUDA_CALL_FOR(c, x->base.entry->name, EventSynchronize, c->done[q])) return;
   c->turn = !q;
   c->shown = q;
-  take_fault(r, q);
-  if (alone) read_marks(r, x, begin);
+  take_fault(s, q);
+  if (alone) read_marks(s, x, begin);
 }
 
-void cuda_run(Run *r, const Exec *exec, uint64_t batch) {
-  Err *was = cuda_tell(r->cuda, &r->err);
-  take_turn(r, exec, batch);
-  cuda_tell(r->cuda, was);
+static void cuda_run(Session *s, Exec *x, const RunRequest *q) {
+  Cuda *c = cuda_of(s);
+  Err *was = cuda_set_sink(c, &s->err);
+  take_turn(s, (CudaExec *)(void *)x, q);
+  cuda_set_sink(c, was);
 }
 
-void cuda_stay(Run *r, uint64_t batch) {
-  Cuda *c = r->cuda;
-  for (int q = 0; q < BLOCKS; q++) exec_gather(r, c->host_block[q] + INPUTS_AT, batch);
+static void cuda_fill(Session *s, const Exec *x, uint64_t batch) {
+  Cuda *c = cuda_of(s);
+  for (int q = 0; q < BLOCKS; q++) session_gather(s, x->entry, c->host_block[q] + INPUTS_AT, batch);
 }
-
-bool cuda_ahead(const Cuda *c) { return c->ahead; }
-const char *cuda_name(const Cuda *c) { return c->name; }
-bool cuda_broken(const Cuda *c) { return c->broken; }
 
 /* ---- what the host sees ---- */
 
-void *cuda_at(const Run *r, const GcTensor *t) {
-  const Cuda *c = r->cuda;
+static void *cuda_at(const Session *s, const GcTensor *t) {
+  const Cuda *c = cuda_of(s);
   for (int x = 0; x < c->nexecs; x++)
-    for (int i = 0; c->execs[x]->slots && i < c->execs[x]->entry->noutputs; i++)
-      if (t == &c->execs[x]->entry->outputs[i]) return c->results[c->shown] + c->execs[x]->slots[i];
+    for (int i = 0; c->execs[x]->slots && i < c->execs[x]->base.entry->noutputs; i++)
+      if (t == &c->execs[x]->base.entry->outputs[i])
+        return c->results[c->shown] + c->execs[x]->slots[i];
   if (t->region == GC_INPUTS) return c->host_block[c->turn] + INPUTS_AT + t->offset;
   return c->globals + t->offset;
 }
 
-bool cuda_fetch(Run *r, Err *e) {
-  Cuda *c = r->cuda;
-  if (c->fresh || !r->p->globals_bytes) return true;
-  Err *was = cuda_tell(c, e);
+static bool cuda_download(Session *s, Err *e) {
+  Cuda *c = cuda_of(s);
+  if (c->fresh || !s->program->globals_bytes) return true;
+  Err *was = cuda_set_sink(c, e);
   c->fresh = CUDA_CALL_FOR(c, "the weights", MemcpyDtoH, c->globals, c->region[GC_GLOBALS],
-                           r->p->globals_bytes);
-  return cuda_told(c, was, c->fresh);
+                           s->program->globals_bytes);
+  return cuda_restore_sink(c, was, c->fresh);
 }
 
-bool cuda_push(Run *r, Err *e) {
-  Cuda *c = r->cuda;
-  Err *was = cuda_tell(c, e);
-  bool ok = !r->p->globals_bytes ||
+static bool cuda_upload(Session *s, Err *e) {
+  Cuda *c = cuda_of(s);
+  Err *was = cuda_set_sink(c, e);
+  bool ok = !s->program->globals_bytes ||
             CUDA_CALL_FOR(c, "the weights", MemcpyHtoDAsync, c->region[GC_GLOBALS], c->globals,
-                          r->p->globals_bytes, c->compute);
-  return cuda_told(c, was, ok);
+                          s->program->globals_bytes, c->compute);
+  return cuda_restore_sink(c, was, ok);
+}
+
+static void cuda_describe(const Session *s, char *out, size_t room) {
+  snprintf(out, room, "%s", cuda_of(s)->name);
 }
 
 /* ---- open and close ---- */
 
-Cuda *cuda_open(const GcProgram *p, int ordinal, CudaUse use, Err *e) {
+Device *cuda_open(const GcProgram *p, int ordinal, DeviceUse use, Err *e) {
   Cuda *c = calloc(1, sizeof *c);
   if (!c) {
     err_set(e, EXIT_ENV, "no memory to use a device");
     return NULL;
   }
-  c->program = p;
-  c->hosted = use == CUDA_HOST;
-  Err *was = cuda_tell(c, e);
-  bool ok = cuda_attach(c, ordinal, e) && (use == CUDA_LOOK || cuda_load(c, e));
-  if (cuda_told(c, was, ok)) return c;
-  cuda_close(c, e);
+  c->base = (Device){.ops = &cuda_device, .program = p};
+  c->hosted = use == DEVICE_HOST;
+  Err *was = cuda_set_sink(c, e);
+  bool ok = cuda_attach(c, ordinal, e) && (use == DEVICE_LOOK || cuda_load(c, e));
+  if (cuda_restore_sink(c, was, ok)) return &c->base;
+  cuda_close(&c->base, e);
   return NULL;
 }
 
-bool cuda_close(Cuda *c, Err *e) {
-  if (!c) return true;
-  cuda_tell(c, e); /* to the end */
-  if (c->hosted && c->retained && (c->entered || cuda_enter(c, e))) {
+bool cuda_close(Device *d, Err *e) {
+  Cuda *c = (Cuda *)(void *)d;
+  cuda_set_sink(c, e); /* to the end */
+  if (c->hosted && c->retained && (c->entered || cuda_enter(d, e))) {
     cuda_give_back(c);
-    cuda_leave(c);
+    cuda_leave(d);
   }
-  if (!c->broken || c->hosted)
+  if (!d->broken || c->hosted)
     cuda_detach(c); /* if no one else has the context, all goes with it */
-  bool ok = !c->broken;
+  bool ok = !d->broken;
   branches_free(c);
   for (int i = 0; i < c->nexecs; i++) exec_free(c->execs[i]);
   free(c->execs);
@@ -459,3 +473,20 @@ bool cuda_close(Cuda *c, Err *e) {
   free(c);
   return ok;
 }
+
+const DeviceOps cuda_device = {.open = cuda_open,
+                               .close = cuda_close,
+                               .enter = cuda_enter,
+                               .leave = cuda_leave,
+                               .look = cuda_look,
+                               .memory = cuda_memory,
+                               .prepare = cuda_prepare,
+                               .start = cuda_start,
+                               .run = cuda_run,
+                               .fill = cuda_fill,
+                               .at = cuda_at,
+                               .download = cuda_download,
+                               .upload = cuda_upload,
+                               .upload_hypers = cuda_upload_hypers,
+                               .clear_fault = cuda_clear_fault,
+                               .describe = cuda_describe};

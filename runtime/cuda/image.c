@@ -41,7 +41,7 @@ static int arch_rank(Arch a) {
   return !a.ptx * 1000000 + (a.major * 10 + a.minor) * 10 + (a.letter == 'a' ? 2 : a.letter == 'f');
 }
 
-int cuda_images(const GcCuda *code, int major, int minor, const GcImage **out) {
+int cuda_images(const GcDeviceCode *code, int major, int minor, const GcImage **out) {
   int n = 0;
   for (int i = 0; i < code->nimages; i++) {
     Arch a = arch_parse(code->images[i].arch);
@@ -55,7 +55,7 @@ int cuda_images(const GcCuda *code, int major, int minor, const GcImage **out) {
 }
 
 static bool none_fits(const Cuda *c, Err *e) {
-  const GcCuda *code = c->program->cuda;
+  const GcDeviceCode *code = c->base.program->code;
   char list[256] = "";
   size_t at = 0;
   for (int i = 0; i < code->nimages && at < sizeof list; i++)
@@ -73,7 +73,7 @@ static bool refused(CuResult code) {
 }
 
 static bool load_module(Cuda *c, Err *e) {
-  const GcCuda *code = c->program->cuda;
+  const GcDeviceCode *code = c->base.program->code;
   const GcImage **images = calloc((size_t)code->nimages + 1, sizeof *images);
   if (!images) return err_set(e, EXIT_ENV, "no memory for the program's code");
   int n = cuda_images(code, c->major, c->minor, images);
@@ -100,8 +100,8 @@ enum { DYNAMIC_SHARED = 8 }; /* attribute of a function */
 
 /* More shared memory than the usual 48 KiB has to be asked for. */
 static bool grant_shared(Cuda *c) {
-  const GcProgram *p = c->program;
-  uint32_t *most = calloc((size_t)p->cuda->nkernels + 1, sizeof *most);
+  const GcProgram *p = c->base.program;
+  uint32_t *most = calloc((size_t)p->code->nkernels + 1, sizeof *most);
   if (!most) return err_set(c->err, EXIT_ENV, "no memory for the program's code");
   for (int i = -1; i < p->nentries; i++) {
     const GcEntry *en = i < 0 ? p->init : &p->entries[i];
@@ -111,15 +111,15 @@ static bool grant_shared(Cuda *c) {
     }
   }
   bool ok = true;
-  for (int k = 0; ok && k < p->cuda->nkernels; k++)
-    ok = !most[k] || CUDA_CALL_FOR(c, p->cuda->kernels[k], FuncSetAttribute, c->functions[k],
+  for (int k = 0; ok && k < p->code->nkernels; k++)
+    ok = !most[k] || CUDA_CALL_FOR(c, p->code->kernels[k], FuncSetAttribute, c->functions[k],
                                    DYNAMIC_SHARED, (int)most[k]);
   free(most);
   return ok;
 }
 
 bool cuda_load(Cuda *c, Err *e) {
-  const GcCuda *code = c->program->cuda;
+  const GcDeviceCode *code = c->base.program->code;
   if (!load_module(c, e)) return false;
   c->functions = calloc((size_t)code->nkernels + 1, sizeof *c->functions);
   if (!c->functions) return err_set(e, EXIT_ENV, "no memory for the program's code");

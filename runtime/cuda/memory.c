@@ -100,7 +100,7 @@ uint64_t *cuda_slots(const GcEntry *entry) {
 }
 
 bool cuda_allocate(Cuda *c, const GcEntry *entry, int n, Err *e) {
-  if (!cuda_sizes(c->program, entry, n, &c->sizes, e) || !check_room(c, e)) return false;
+  if (!cuda_sizes(c->base.program, entry, n, &c->sizes, e) || !check_room(c, e)) return false;
   char what[160];
   void *pinned = NULL;
   snprintf(what, sizeof what, "%" PRIu64 " bytes of pinned memory", c->sizes.pinned);

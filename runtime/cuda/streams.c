@@ -9,7 +9,7 @@
 enum { STREAM_OWN = 1, EVENT_UNTIMED = 2 };
 
 static bool make_events(Cuda *c, CudaExec *x) {
-  const GcEntry *e = x->entry;
+  const GcEntry *e = x->base.entry;
   if (e->streams <= 1) return true;
   x->over = calloc((size_t)e->nsteps + 1, sizeof(CuEvent));
   if (!x->over) return err_set(c->err, EXIT_ENV, "no memory for the events of streams");
@@ -23,8 +23,8 @@ static bool make_events(Cuda *c, CudaExec *x) {
 
 bool branches_make(Cuda *c) {
   for (int i = 0; i < c->nexecs; i++)
-    if (c->execs[i]->entry->streams - 1 > c->nbranches)
-      c->nbranches = c->execs[i]->entry->streams - 1;
+    if (c->execs[i]->base.entry->streams - 1 > c->nbranches)
+      c->nbranches = c->execs[i]->base.entry->streams - 1;
   if (!c->nbranches) return true;
   c->branch = calloc((size_t)c->nbranches, sizeof *c->branch);
   if (!c->branch) {
@@ -42,7 +42,7 @@ bool branches_make(Cuda *c) {
 void branches_give_back(Cuda *c) {
   const CudaApi *a = &c->api;
   for (int i = 0; i < c->nexecs; i++)
-    for (int s = 0; c->execs[i] && c->execs[i]->over && s < c->execs[i]->entry->nsteps; s++)
+    for (int s = 0; c->execs[i] && c->execs[i]->over && s < c->execs[i]->base.entry->nsteps; s++)
       if (c->execs[i]->over[s]) a->EventDestroy(c->execs[i]->over[s]);
   for (int k = 0; k < c->nbranches; k++) {
     if (c->branch[k].joined) a->EventDestroy(c->branch[k].joined);
@@ -62,23 +62,23 @@ CuStream branch_of(const Cuda *c, int stream) {
 }
 
 bool branches_fork(Cuda *c, const CudaExec *x) {
-  if (x->entry->streams <= 1) return true;
+  if (x->base.entry->streams <= 1) return true;
   bool ok = CUDA_CALL(c, EventRecord, c->fork, c->compute);
-  for (int k = 0; ok && k < x->entry->streams - 1; k++)
+  for (int k = 0; ok && k < x->base.entry->streams - 1; k++)
     ok = CUDA_CALL(c, StreamWaitEvent, c->branch[k].stream, c->fork, 0);
   return ok;
 }
 
 bool branches_join(Cuda *c, const CudaExec *x) {
   bool ok = true;
-  for (int k = 0; ok && k < x->entry->streams - 1; k++)
+  for (int k = 0; ok && k < x->base.entry->streams - 1; k++)
     ok = CUDA_CALL(c, EventRecord, c->branch[k].joined, c->branch[k].stream) &&
          CUDA_CALL(c, StreamWaitEvent, c->compute, c->branch[k].joined, 0);
   return ok;
 }
 
 bool branch_enter(Cuda *c, const CudaExec *x, int step) {
-  const GcStep *s = &x->entry->steps[step];
+  const GcStep *s = &x->base.entry->steps[step];
   bool ok = true;
   for (int k = 0; ok && k < s->nafter; k++)
     ok = CUDA_CALL(c, StreamWaitEvent, branch_of(c, s->stream), x->over[s->after[k]], 0);
@@ -87,14 +87,14 @@ bool branch_enter(Cuda *c, const CudaExec *x, int step) {
 
 static bool record(Cuda *c, const CudaExec *x, int step) {
   return !x->over[step] ||
-         CUDA_CALL(c, EventRecord, x->over[step], branch_of(c, x->entry->steps[step].stream));
+         CUDA_CALL(c, EventRecord, x->over[step], branch_of(c, x->base.entry->steps[step].stream));
 }
 
 bool branch_leave(Cuda *c, const CudaExec *x, int step) {
-  return !x->over || loops_outermost(x->entry, step) || record(c, x, step);
+  return !x->over || loops_outermost(x->base.entry, step) || record(c, x, step);
 }
 
 bool branch_leave_loop(Cuda *c, const CudaExec *x, int loop) {
-  const GcLoop *l = &x->entry->loops[loop];
+  const GcLoop *l = &x->base.entry->loops[loop];
   return !x->over || l->depth > 0 || record(c, x, l->end - 1);
 }

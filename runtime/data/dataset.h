@@ -58,9 +58,4 @@ void dataset_free(Dataset *d);
 
 /* ---- binding.c: FILE[a:b]+k~s:type, and the shape of what the file holds ---- */
 bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, Err *e);
-
-/* ---- philox.c ---- */
-void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
-/* Uniform in [0, bound), no bias; *index counts the draws used. */
-uint64_t philox_below(uint64_t seed, uint64_t stream, uint64_t *index, uint64_t bound);
 #endif

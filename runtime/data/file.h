@@ -8,6 +8,8 @@
 #include "runtime/base/rt.h"
 #include <stdio.h>
 
+enum { STAGE_BYTES = 1 << 18 }; /* staging of files that are written or read */
+
 /* ---- file.c ---- */
 typedef struct File {
   const char *path;

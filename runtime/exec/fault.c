@@ -1,43 +1,44 @@
-/* What is said of a label or an index that has no place: file, row and number, as far as the
+/* The report of a label or an index that is out of range: file, row and number, as far as the
    compiler could trace it. Contract: an input is named only where the number comes from it and
    from nothing else. */
-#include "runtime/exec/run.h"
+#include "runtime/exec/session.h"
 #include <inttypes.h>
 #include <string.h>
 
-static bool say_computed(Run *r, const GcSite *s, const Fault *f) {
-  err_set(&r->err, EXIT_WRONG,
-          "%s: %s is %" PRId64 " (element %" PRId64 "), which is not in 0 to %" PRId64, s->loc,
-          s->what, f->value, f->at, f->limit - 1);
-  return err_hint(&r->err, "the program computes it, from no input alone: correct what it is made "
+static bool report_computed(Session *s, const GcSite *site, const Fault *f) {
+  err_set(&s->err, EXIT_WRONG,
+          "%s: %s is %" PRId64 " (element %" PRId64 "), which is not in 0 to %" PRId64, site->loc,
+          site->what, f->value, f->at, f->limit - 1);
+  return err_hint(&s->err, "the program computes it, from no input alone: correct what it is made "
                            "of, or keep it in range with clamp");
 }
 
-void fault_say(Run *r, const GcEntry *entry, uint64_t batch, const Fault *f) {
-  const GcSite *s = &r->p->sites[f->site];
+void fault_report(Session *s, const GcEntry *entry, uint64_t batch, const Fault *f) {
+  const GcSite *site = &s->program->sites[f->site];
   int input = -1;
   for (int i = 0; i < entry->ninputs; i++)
-    if (s->input && strcmp(entry->inputs[i].name, s->input) == 0) input = i;
+    if (site->input && strcmp(entry->inputs[i].name, site->input) == 0) input = i;
   if (input < 0) {
-    say_computed(r, s, f);
+    report_computed(s, site, f);
     return;
   }
-  const Column *c = batch == NO_BATCH ? NULL : &r->data.columns[input];
-  const char *file = c ? c->text : s->input;
+  const Column *c = batch == NO_BATCH ? NULL : &s->data->columns[input];
+  const char *file = c ? c->text : site->input;
   char row[40] = "input"; /* the compiler may not know more */
-  if (s->run) {
-    uint64_t k = (uint64_t)(s->first + f->at / s->run % s->count * s->step);
-    if (c) k = dataset_row(&r->data, input, batch, k);
-    if (c && s->exact) {
-      column_fault(c, k, f->value, f->limit, &r->err);
+  if (site->run) {
+    uint64_t k = (uint64_t)(site->first + f->at / site->run % site->count * site->step);
+    if (c) k = dataset_row(s->data, input, batch, k);
+    if (c && site->exact) {
+      column_fault(c, k, f->value, f->limit, &s->err);
       return;
     }
     snprintf(row, sizeof row, "input row %" PRIu64, k);
   }
-  err_set(&r->err, EXIT_WRONG, "%s: %s %s %" PRId64 " as %s at %s, which is not in 0 to %" PRId64,
-          file, row, s->exact ? "holds" : "leads to", f->value, s->what, s->loc, f->limit - 1);
-  err_hint(&r->err,
+  err_set(&s->err, EXIT_WRONG, "%s: %s %s %" PRId64 " as %s at %s, which is not in 0 to %" PRId64,
+          file, row, site->exact ? "holds" : "leads to", f->value, site->what, site->loc,
+          f->limit - 1);
+  err_hint(&s->err,
            "correct the input %s, take other rows with FILE[a:b], or keep the number in range with "
            "clamp",
-           s->input);
+           site->input);
 }

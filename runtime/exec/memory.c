@@ -2,11 +2,11 @@
    Contract: sizes follow from the compiled program and the number of threads alone, so that `info`
    can print them; each region begins at a multiple of 4096 and has slack, since vectors may read
    past a row. */
-#include "runtime/exec/run.h"
+#include "runtime/exec/memory.h"
 #include <string.h>
 #include <sys/mman.h>
 
-enum { SLACK = 4096, PAGE = 4096 };
+enum { SLACK = 4096, PAGE = MEMORY_PAGE };
 
 static bool region(uint64_t bytes, uint64_t *out) {
   uint64_t n;
@@ -37,20 +37,6 @@ bool memory_sum(const GcProgram *p, uint64_t arena, uint64_t inputs, uint64_t ta
   return ok ? true : err_set(e, EXIT_ENV, "the program needs more memory than any machine has");
 }
 
-bool memory_sizes(const GcProgram *p, const GcEntry *entry, int threads, bool profile, Sizes *s,
-                  Err *e) {
-  const GcEntry *init = p->init;
-  bool here = !p->cuda; /* steps run in the host's memory */
-  uint64_t arena = max_u64(entry ? entry->arena_bytes : 0, init ? init->arena_bytes : 0);
-  uint64_t inputs = max_u64(entry ? entry->inputs_bytes : 0, init ? init->inputs_bytes : 0);
-  uint64_t tables = STAGE_BYTES + pool_bytes() + PAGE;
-  if (entry) tables += 8 * (uint64_t)entry->noutputs + 128 + infer_bytes(entry);
-  if (entry && here) tables += exec_table_bytes(entry, threads);
-  if (init && here) tables += exec_table_bytes(init, threads);
-  if (entry && profile) tables += profile_bytes(entry, threads);
-  return memory_sum(p, here ? arena : 0, here ? inputs : 0, tables, here ? threads : 0, s, e);
-}
-
 bool memory_map(Memory *m, const Sizes *s, Err *e) {
   *m = (Memory){.sizes = *s};
   void *p = pages_map(s->total, "the program", "compile it with a smaller batch", e);
@@ -67,11 +53,9 @@ bool memory_map(Memory *m, const Sizes *s, Err *e) {
   return true;
 }
 
-bool memory_make(Memory *m, const GcProgram *p, const GcEntry *entry, int threads, bool profile,
-                 Err *e) {
-  Sizes s;
+void memory_unmap(Memory *m) {
+  if (m->base) munmap(m->base, m->sizes.total);
   *m = (Memory){0};
-  return memory_sizes(p, entry, threads, profile, &s, e) && memory_map(m, &s, e);
 }
 
 void *memory_take(Memory *m, uint64_t bytes) {

@@ -4,7 +4,10 @@
    streams_enter grants. */
 #ifndef GCRT_STREAMS_H
 #define GCRT_STREAMS_H
-#include "runtime/exec/run.h"
+#include "runtime/exec/memory.h"
+#include "runtime/exec/pool.h"
+
+typedef struct Streams Streams;
 
 typedef struct Slot { /* of a thread in its group */
   Barrier *barrier;

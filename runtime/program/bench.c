@@ -2,7 +2,7 @@
    Contract: writes no file; the batch is gathered again before each step, outside of what is timed,
    and copied to a GPU within it; a GPU's steps are queued one ahead, as in training; medians are of
    the first 32,768 steps. */
-#include "runtime/exec/run.h"
+#include "runtime/program/command.h"
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -13,30 +13,26 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-int bench_run(Run *r) {
-  const GcEntry *e = r->entry.entry;
-  double *samples = (double *)(void *)r->stage;
-  uint64_t n = r->o.count[OPT_BENCH], kept = 0;
+int bench_run(Command *cmd) {
+  const GcEntry *e = cmd->entry;
+  double *samples = (double *)(void *)cmd->session.stage;
+  uint64_t n = cmd->options.count[OPT_BENCH], kept = 0;
   for (uint64_t i = 0; i < n + WARM && !signal_seen(); i++) {
-    if (r->data.n && (!r->cuda || i == 0)) exec_stay(r, 0);
-    r->env.step = r->step && e->training ? (uint64_t)*r->step : i;
-    r->more = i + 1 < n + WARM;
-    r->next = NO_BATCH;
+    if (cmd->data.n && (cmd->session.device->ops->on_host || i == 0))
+      session_fill(&cmd->session, cmd->session.entries[0], 0);
+    cmd->session.env.step = cmd->session.step && e->training ? (uint64_t)*cmd->session.step : i;
+    const RunRequest q = {.batch = NO_BATCH, .more = i + 1 < n + WARM, .next = NO_BATCH};
     double from = clock_now();
-    exec_run(r, &r->entry, NO_BATCH);
+    bool ok = command_step(cmd, &q, cmd->data.n ? 0 : NO_BATCH);
     double to = clock_now();
-    if (exec_fault(r, e, r->data.n ? 0 : NO_BATCH)) return r->err.code;
+    if (!ok) return cmd->err.code;
     if (i >= WARM && kept < SAMPLES) samples[kept++] = to - from;
   }
   if (!kept) return 128 + signal_seen();
   qsort(samples, kept, sizeof *samples, compare);
   double median = samples[kept / 2], least = samples[0];
-  int threads = pool_size(r->pool);
   char where[160];
-  if (r->cuda)
-    snprintf(where, sizeof where, "%s", cuda_name(r->cuda));
-  else
-    snprintf(where, sizeof where, "%d thread%s", threads, threads == 1 ? "" : "s");
+  cmd->session.device->ops->describe(&cmd->session, where, sizeof where);
   printf("%s: median %.2f us, least %.2f us a step; %.2f Gflop/s at the median; %s, %" PRIu64
          " steps\n",
          e->name, median * 1e6, least * 1e6, median > 0 ? (double)e->flops / median * 1e-9 : 0,

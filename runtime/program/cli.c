@@ -2,7 +2,7 @@
    options.def, then the entry's own inputs, hypers and outputs by name.
    Contract: fills Options or an Err of exit code 2; a name that two things share is told apart by
    --input.NAME, --hyper.NAME and --output.NAME. */
-#include "runtime/exec/run.h"
+#include "runtime/program/command.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

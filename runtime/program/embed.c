@@ -1,11 +1,9 @@
-/* A model inside another program: the runs of memory.c, exec.c and weights.c behind a handle.
-   Contract: see embed.h. A handle holds the regions that all entries share, every entry resolved
-   once, and its thread pool; the caller's thread is thread 0 and gets its float mode back, and on a
-   GPU its CUDA context. After a fork the child has the memory but neither threads nor device: its
-   calls fail instead of waiting for ever. */
+/* A model inside another program: a session of all entries behind a handle. Contract: see embed.h.
+   The caller's thread is thread 0; it gets its float mode back, and its context from a device that
+   has contexts. After a fork the child has the memory but neither threads nor device: its calls
+   fail instead of waiting for ever. */
 #include "runtime/embed.h"
-#include "runtime/exec/cpu.h"
-#include "runtime/exec/run.h"
+#include "runtime/program/devices.h"
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -16,12 +14,11 @@
 enum { MESSAGE = sizeof((Err *)0)->msg + 2 + sizeof((Err *)0)->hint };
 
 struct GcModel {
-  Run r;
-  Exec *execs;     /* by entry */
+  Session session;
   uint64_t *calls; /* of each entry since the beginning */
   pid_t owner;
   bool new_hypers; /* the device has older ones */
-  char device[16];
+  char device[sizeof((DeviceChoice *)0)->name];
   char message[MESSAGE];
 };
 
@@ -56,43 +53,41 @@ static bool usable(GcModel *m) {
 static bool begin(GcModel *m) {
   Err e = {0};
   if (!usable(m)) return false;
-  if (!m->r.cuda) return true;
-  if (cuda_broken(m->r.cuda))
+  Device *d = m->session.device;
+  if (!d->ops->enter) return true;
+  if (d->broken)
     err_set(&e, EXIT_ENV, "the device failed in an earlier call: close the model and open another");
-  else if (cuda_enter(m->r.cuda, &e))
+  else if (d->ops->enter(d, &e))
     return true;
   return failed(m->message, &e, false);
 }
 
+static void leave(Device *d) {
+  if (d && d->ops->leave) d->ops->leave(d);
+}
+
 static bool end(GcModel *m, bool ok) {
-  if (m->r.cuda) cuda_leave(m->r.cuda);
+  leave(m->session.device);
   return ok;
 }
 
-static bool run_once(GcModel *m, const Exec *x) {
-  Run *r = &m->r;
-  uint64_t mode = float_mode_set();
-  exec_run(r, x, NO_BATCH);
-  float_mode_restore(mode);
-  if (!exec_fault(r, x->entry, NO_BATCH)) return true;
-  failed(m->message, &r->err, false);
-  r->err = (Err){0};
+/* The session's report of a fault becomes the handle's message. */
+static bool refuse_run(GcModel *m) {
   Err unheard = {0}; /* the next call says that the device failed */
-  if (r->cuda && !cuda_broken(r->cuda)) cuda_unfault(r, &unheard);
-  atomic_store(&r->fault.ready, 0);
-  atomic_store(&r->fault.taken, 0);
+  failed(m->message, &m->session.err, false);
+  session_recover(&m->session, &unheard);
   return false;
 }
 
-static void put_input(Run *r, const GcTensor *t, const uint8_t *src) {
+static void put_input(Session *s, const GcTensor *t, const uint8_t *src) {
   uint64_t n = tensor_count(t);
   if (t->dtype != GC_BOOL) {
-    tensor_put(t, run_at(r, t), 0, n, src);
+    tensor_put(t, session_at(s, t), 0, n, src);
     return;
   }
   for (uint64_t i = 0; i < n; i++) {
     uint8_t b = src[i] != 0; /* other languages have other truths */
-    tensor_put(t, run_at(r, t), i, 1, &b);
+    tensor_put(t, session_at(s, t), i, 1, &b);
   }
 }
 
@@ -111,19 +106,17 @@ static bool check_limit(GcModel *m, const GcEntry *e, const GcTensor *t, const v
 }
 
 static bool put_hypers(GcModel *m) {
-  Run *r = &m->r;
-  if (!r->cuda || !m->new_hypers || cuda_hypers(r, &r->err)) {
+  Err e = {0};
+  if (!m->new_hypers || session_upload_hypers(&m->session, &e)) {
     m->new_hypers = false;
     return true;
   }
-  failed(m->message, &r->err, false);
-  r->err = (Err){0};
-  return false;
+  return failed(m->message, &e, false);
 }
 
 static bool run(GcModel *m, int entry, const void *const *inputs, void *const *outputs) {
-  Run *r = &m->r;
-  const GcEntry *e = &r->p->entries[entry];
+  Session *s = &m->session;
+  const GcEntry *e = &s->program->entries[entry];
   for (int i = 0; i < e->ninputs; i++) {
     if (inputs[i]) continue;
     Err err = {0};
@@ -133,22 +126,22 @@ static bool run(GcModel *m, int entry, const void *const *inputs, void *const *o
   for (int i = 0; i < e->ninputs; i++)
     if (!check_limit(m, e, &e->inputs[i], inputs[i])) return false;
   if (!put_hypers(m)) return false;
-  for (int i = 0; i < e->ninputs; i++) put_input(r, &e->inputs[i], inputs[i]);
-  r->env.step = e->training && r->step ? (uint64_t)*r->step : m->calls[entry];
+  for (int i = 0; i < e->ninputs; i++) put_input(s, &e->inputs[i], inputs[i]);
+  s->env.step = e->training && s->step ? (uint64_t)*s->step : m->calls[entry];
   m->calls[entry]++;
-  if (!run_once(m, &m->execs[entry])) return false;
+  session_run(s, s->entries[entry], &(RunRequest){.batch = NO_BATCH});
+  if (session_fault(s, e, NO_BATCH)) return refuse_run(m);
   for (int i = 0; i < e->noutputs; i++) {
     const GcTensor *t = &e->outputs[i];
-    if (outputs[i]) tensor_get(t, run_at(r, t), 0, tensor_count(t), outputs[i]);
+    if (outputs[i]) tensor_get(t, session_at(s, t), 0, tensor_count(t), outputs[i]);
   }
   return true;
 }
 
 /* Fresh weights. */
 static bool draw(GcModel *m, uint64_t seed) {
-  m->r.env = (GcEnv){.seed = seed};
   memset(m->calls, 0, (size_t)gc_program.nentries * sizeof *m->calls);
-  return !m->r.p->init || run_once(m, &m->r.init);
+  return session_initialize(&m->session, seed) || refuse_run(m);
 }
 
 bool embed_run(GcModel *m, int entry, const void *const *inputs, void *const *outputs) {
@@ -161,104 +154,72 @@ bool embed_reset(GcModel *m, uint64_t seed) {
 
 /* ---- open and close ---- */
 
-/* Of the host; where steps run on a device it has the globals and its own tables alone. */
-static bool sizes(const GcProgram *p, Sizes *s, Err *e) {
-  int threads = cpus_available();
-  uint64_t arena = 0, inputs = 0, tables = STAGE_BYTES + pool_bytes() + 4096;
-  tables += (uint64_t)p->nentries * (sizeof(Exec) + sizeof(uint64_t));
-  for (int i = p->init ? -1 : 0; i < p->nentries && !p->cuda; i++) {
-    const GcEntry *x = i < 0 ? p->init : &p->entries[i];
-    arena = max_u64(arena, x->arena_bytes);
-    inputs = max_u64(inputs, x->inputs_bytes);
-    tables += exec_table_bytes(x, threads);
-  }
-  return memory_sum(p, arena, inputs, tables, p->cuda ? 0 : threads, s, e);
+/* Of all entries, whichever will be asked. */
+static SessionPlan plan_of(const DeviceKind *kind) {
+  const GcProgram *p = program_for(kind);
+  return (SessionPlan){.program = p,
+                       .ops = kind->ops,
+                       .entries = p->entries,
+                       .n = p->nentries,
+                       .threads = cpus_available(),
+                       .tables = (uint64_t)p->nentries * sizeof(uint64_t)};
 }
 
 uint64_t embed_bytes(void) {
   Err e = {0};
   Sizes s;
-  return sizes(program_for("cpu"), &s, &e) ? s.total + sizeof(GcModel) : 0;
+  DeviceChoice c;
+  for (int n = 0; device_preferred(n, &c); n++) {
+    const SessionPlan plan = plan_of(c.kind);
+    if (c.kind->ops->on_host) return session_sizes(&plan, &s, &e) ? s.total + sizeof(GcModel) : 0;
+  }
+  return 0;
 }
 
-static bool take_tables(GcModel *m) {
-  Run *r = &m->r;
-  r->pool = memory_take(&r->mem, pool_bytes());
-  r->stage = memory_take(&r->mem, STAGE_BYTES);
-  m->execs = memory_take(&r->mem, (uint64_t)r->p->nentries * sizeof *m->execs);
-  m->calls = memory_take(&r->mem, (uint64_t)r->p->nentries * sizeof *m->calls);
-  for (int i = 0; i < r->p->nhypers; i++)
-    ((float *)(void *)r->mem.region[GC_HYPERS])[i] = r->p->hypers[i].value;
-  return memory_sound(&r->mem, &r->err);
-}
-
-static bool resolve(GcModel *m) {
-  Run *r = &m->r;
-  int threads = cpus_available();
-  for (int i = 0; i < r->p->nentries; i++)
-    if (!exec_resolve(&m->execs[i], &r->p->entries[i], &r->mem, threads, &r->err)) return false;
-  if (r->p->init && !exec_resolve(&r->init, r->p->init, &r->mem, threads, &r->err)) return false;
-  for (int i = 0; i < r->p->nglobals; i++)
-    if (is_step_counter(&r->p->globals[i])) r->step = run_at(r, &r->p->globals[i].t);
-  return true;
-}
-
-static bool start_threads(GcModel *m, int threads) {
-  Run *r = &m->r;
+/* Where steps run elsewhere, the host's part is one thread's. */
+static int threads_of(const DeviceKind *kind, int asked) {
   int here = cpus_available();
-  if (!pool_start(r->pool, threads > 0 && threads < here ? threads : here, &r->err)) return false;
-  for (int i = 0; i < r->p->nentries; i++) exec_threads(&m->execs[i], r->pool);
-  if (r->p->init) exec_threads(&r->init, r->pool);
-  return true;
+  return !kind->ops->on_host ? 1 : asked > 0 && asked < here ? asked : here;
 }
 
-static bool prepare_cpu(GcModel *m, int threads, Err *e) {
-  Sizes s;
-  m->r.p = program_for("cpu");
-  snprintf(m->device, sizeof m->device, "cpu");
-  if (!sizes(m->r.p, &s, e) || !cpu_check(m->r.p->march, e) || !memory_map(&m->r.mem, &s, e))
-    return false;
-  return take_tables(m) && resolve(m) && start_threads(m, threads);
-}
-
-/* All of its entries, whichever will be asked. */
-static bool prepare_cuda(GcModel *m, int ordinal, Err *e) {
-  Run *r = &m->r;
-  Sizes s;
-  r->p = program_for("cuda");
-  r->o.given[OPT_QUIET] = true; /* notes are for a terminal */
-  snprintf(m->device, sizeof m->device, "cuda:%d", ordinal);
-  r->cuda = cuda_open(r->p, ordinal, CUDA_HOST, e);
-  if (!r->cuda || !sizes(r->p, &s, e) || !memory_map(&r->mem, &s, e)) return false;
-  return take_tables(m) && cuda_prepare(r, m->execs, r->p->entries, r->p->nentries, e) &&
-         cuda_begin(r, e);
+static bool prepare_on(GcModel *m, const DeviceChoice *c, int threads, uint64_t seed, Err *e) {
+  Session *s = &m->session;
+  const SessionPlan plan = plan_of(c->kind);
+  snprintf(m->device, sizeof m->device, "%s", c->name);
+  s->device = c->kind->ops->open(plan.program, c->ordinal, DEVICE_HOST, e);
+  if (!s->device || !session_open(s, &plan, s->device, e)) return false;
+  m->calls = memory_take(&s->memory, (uint64_t)plan.n * sizeof *m->calls);
+  return memory_sound(&s->memory, e) && session_start(s, threads_of(c->kind, threads), e) &&
+         draw(m, seed);
 }
 
 /* What was made for one device, before another is tried. */
 static void undo(GcModel *m) {
-  Err told = {.code = EXIT_ENV};
-  pool_stop(m->r.pool, m->owner == getpid());
-  if (m->owner == getpid()) cuda_close(m->r.cuda, &told); /* which no child of a fork may touch */
-  if (m->r.mem.base) munmap(m->r.mem.base, m->r.mem.sizes.total);
+  Err reported = {.code = EXIT_ENV};
+  session_close(&m->session, m->owner == getpid(), &reported);
   *m = (GcModel){.owner = m->owner};
 }
 
-static bool prepare(GcModel *m, const char *device, int threads, uint64_t seed) {
-  Err *e = &m->r.err;
-  const char *target = "cuda";
-  int ordinal = 0;
+static bool no_code(const DeviceChoice *c, const char *device, Err *e) {
+  err_set(e, EXIT_ENV, "this model holds no code for %s", device);
+  return err_hint(e, "compile it with gc --target=%s,%s", c->kind->name, gc_program.target);
+}
+
+static bool prepare(GcModel *m, const char *device, int threads, uint64_t seed, Err *e) {
+  DeviceChoice c;
   if (gc_program.abi != GCRT_ABI)
     return err_set(e, EXIT_BUG, "the model and its runtime are of different versions");
-  if (device && !device_parse(device, &target, &ordinal, e)) return false;
-  bool gpu = program_for("cuda") && strcmp(target, "cuda") == 0;
-  if (device && !gpu && strcmp(target, "cuda") == 0) {
-    err_set(e, EXIT_ENV, "this model holds no code for %s", device);
-    return err_hint(e, "compile it with gc --target=cuda,cpu");
+  if (device) {
+    if (!device_parse(device, &c, e)) return false;
+    return program_for(c.kind) ? prepare_on(m, &c, threads, seed, e) : no_code(&c, device, e);
   }
-  if (gpu && prepare_cuda(m, ordinal, e) && draw(m, seed)) return true;
-  if (gpu && device) return false;
-  if (gpu) undo(m);
-  return prepare_cpu(m, threads, e) && draw(m, seed);
+  bool ok = false;
+  for (int n = 0; !ok && device_preferred(n, &c); n++) {
+    if (n) undo(m);
+    *e = (Err){0};
+    ok = prepare_on(m, &c, threads, seed, e);
+  }
+  return ok;
 }
 
 GcModel *embed_open(const char *device, int threads, uint64_t seed) {
@@ -270,11 +231,12 @@ GcModel *embed_open(const char *device, int threads, uint64_t seed) {
     return NULL;
   }
   m->owner = getpid();
-  bool ok = prepare(m, device, threads, seed);
-  if (m->r.cuda) cuda_leave(m->r.cuda);
+  Err e = {0};
+  bool ok = prepare(m, device, threads, seed, &e);
+  leave(m->session.device);
   if (ok) return m;
-  if (m->r.err.code)
-    failed(open_message, &m->r.err, true);
+  if (e.code)
+    failed(open_message, &e, true);
   else
     memcpy(open_message, m->message, MESSAGE);
   embed_close(m);
@@ -295,7 +257,11 @@ bool embed_load(GcModel *m, const char *path) {
   Err e = {0};
   if (!begin(m)) return false;
   if (!path) err_set(&e, EXIT_USAGE, "the name of the file is NULL");
-  bool ok = path && weights_read(&m->r, path, choose_saved, is_needed, NULL, false, NULL, 0, &e);
+  Session *s = &m->session;
+  const Globals w = session_globals(s);
+  const WeightsRequest q = {choose_saved, is_needed, NULL, false, NULL, 0};
+  bool ok =
+      path && session_download(s, &e) && weights_read(&w, path, &q, &e) && session_upload(s, &e);
   return end(m, ok) || failed(m->message, &e, false);
 }
 
@@ -304,23 +270,24 @@ bool embed_save(GcModel *m, const char *path) {
   OutFile out = {.fd = -1};
   if (!begin(m)) return false;
   if (!path) err_set(&e, EXIT_USAGE, "the name of the file is NULL");
-  bool ok = path && weights_finite(&m->r, &e) &&
+  const Globals w = session_globals(&m->session);
+  bool ok = path && session_download(&m->session, &e) && weights_finite(&w, &e) &&
             out_prepare(&out, path, weights_bytes(choose_saved), &e) &&
-            weights_write(&m->r, &out, choose_saved, NULL, 0, &e);
+            weights_write(&w, &out, choose_saved, NULL, 0, &e);
   out_free(&out);
   return end(m, ok) || failed(m->message, &e, false);
 }
 
 void embed_set_hyper(GcModel *m, int hyper, float value) {
   if (!m) return;
-  ((float *)(void *)m->r.mem.region[GC_HYPERS])[hyper] = value;
+  session_hypers(&m->session)[hyper] = value;
   m->new_hypers = true;
 }
 
 float embed_hyper(const GcModel *m, int hyper) {
-  return m ? ((const float *)(const void *)m->r.mem.region[GC_HYPERS])[hyper] : 0;
+  return m ? session_hypers(&m->session)[hyper] : 0;
 }
 
-int embed_threads(const GcModel *m) { return !m ? 0 : m->r.cuda ? 1 : pool_size(m->r.pool); }
+int embed_threads(const GcModel *m) { return m ? pool_size(m->session.pool) : 0; }
 
 const char *embed_device(const GcModel *m) { return m ? m->device : ""; }

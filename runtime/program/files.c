@@ -2,7 +2,7 @@
    Contract: files_check is called once inputs are open and before anything is opened for writing.
    Two names are one file if they lead to the same inode, or, of files that do not exist yet, to the
    same path behind symbolic links. Devices and pipes may be shared. */
-#include "runtime/exec/run.h"
+#include "runtime/program/command.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -56,22 +56,24 @@ static bool refuse(const FileUse *a, const FileUse *b, Err *e) {
   return err_hint(e, "what it writes needs a file of its own");
 }
 
-bool files_check(const Run *r, const char *checkpoint, const char *load, Err *e) {
-  const GcEntry *en = r->o.entry;
+bool files_check(const Command *cmd, const char *checkpoint, const char *load, Err *e) {
+  const GcEntry *en = cmd->options.entry;
   const int single = 7; /* the options below, and the program */
   size_t room = (size_t)single + (size_t)en->ninputs + 2 * (size_t)en->noutputs;
   Files f = {.at = calloc(room, sizeof *f.at)};
   if (!f.at) return err_set(e, EXIT_ENV, "no memory for the names of files");
-  const char *const *text = r->o.text;
+  const char *const *text = cmd->options.text;
   add(&f, NULL, "/proc/self/exe", false);
   for (int i = 0; i < en->ninputs; i++)
-    if (dataset_path(&r->data, i)) add(&f, en->inputs[i].name, dataset_path(&r->data, i), false);
+    if (dataset_path(&cmd->data, i))
+      add(&f, en->inputs[i].name, dataset_path(&cmd->data, i), false);
   if (load) add(&f, "load", load, false);
   if (text[OPT_RESUME]) add(&f, "resume", text[OPT_RESUME], false);
   for (int i = 0; i < en->noutputs; i++)
-    if (r->o.outputs[i].expect) add(&f, "expect", r->o.outputs[i].expect, false);
+    if (cmd->options.outputs[i].expect) add(&f, "expect", cmd->options.outputs[i].expect, false);
   for (int i = 0; i < en->noutputs; i++)
-    if (r->o.outputs[i].save) add(&f, en->outputs[i].name, r->o.outputs[i].save, true);
+    if (cmd->options.outputs[i].save)
+      add(&f, en->outputs[i].name, cmd->options.outputs[i].save, true);
   if (text[OPT_SAVE]) add(&f, "save", text[OPT_SAVE], true);
   if (checkpoint) add(&f, "checkpoint", checkpoint, true);
   if (text[OPT_LOG]) add(&f, "log", text[OPT_LOG], true);

@@ -2,7 +2,7 @@
    averaged, printed, written as .npy, shown as characters, or compared with a file. Contract: a
    scalar float output is averaged over the batches of more than one row; files are streamed and
    appear only when the run has ended well. */
-#include "runtime/exec/run.h"
+#include "runtime/program/command.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@ typedef struct Expected {
 } Expected;
 
 typedef struct Infer {
-  Run *r;
+  Command *cmd;
   uint64_t runs;
   Expected *expected;
   bool tty;
@@ -27,8 +27,9 @@ typedef struct Infer {
 
 uint64_t infer_bytes(const GcEntry *e) { return (uint64_t)e->noutputs * sizeof(Expected) + 256; }
 
-static bool averaged(const Run *r, const GcTensor *t) {
-  return r->data.n && r->data.batch > 1 && t->rank == 0 && elem_info[t->dtype].cls == ELEM_FLOATS;
+static bool averaged(const Command *cmd, const GcTensor *t) {
+  return cmd->data.n && cmd->data.batch > 1 && t->rank == 0 &&
+         elem_info[t->dtype].cls == ELEM_FLOATS;
 }
 
 static Elem file_elem(const GcTensor *t) {
@@ -37,69 +38,70 @@ static Elem file_elem(const GcTensor *t) {
 
 /* ---- --OUTPUT FILE.npy ---- */
 static bool begin_file(Infer *f, int i) {
-  Run *r = f->r;
-  const GcTensor *t = &r->entry.entry->outputs[i];
+  Command *cmd = f->cmd;
+  const GcTensor *t = &cmd->entry->outputs[i];
   uint64_t dims[ARRAY_RANK] = {1};
   if (t->rank > ARRAY_RANK)
-    return err_set(&r->err, EXIT_WRONG, "%s: numpy has no arrays of %d axes", t->name, t->rank);
-  int rank = t->rank ? t->rank : r->data.n || f->runs > 1;
+    return err_set(&cmd->err, EXIT_WRONG, "%s: numpy has no arrays of %d axes", t->name, t->rank);
+  int rank = t->rank ? t->rank : cmd->data.n || f->runs > 1;
   for (int k = 0; k < t->rank; k++) dims[k] = (uint64_t)t->dims[k];
   if (!checked_mul(dims[0], rank ? f->runs : 1, &dims[0]))
-    return err_set(&r->err, EXIT_USAGE, "%s: too many rows", t->name);
+    return err_set(&cmd->err, EXIT_USAGE, "%s: too many rows", t->name);
   char head[2048];
   uint64_t n = npy_header(head, sizeof head, file_elem(t), rank, dims);
-  return out_begin(&r->outputs[i], &r->err) && out_write(&r->outputs[i], head, n, &r->err);
+  return out_begin(&cmd->outputs[i], &cmd->err) && out_write(&cmd->outputs[i], head, n, &cmd->err);
 }
 
-static bool write_piece(Run *r, int i, const GcTensor *t, uint64_t first, uint64_t n) {
-  tensor_get(t, run_at(r, t), first, n, r->stage);
-  elem_convert(r->stage + HALF, file_elem(t), r->stage, (Elem)t->dtype, n);
-  return out_write(&r->outputs[i], r->stage + HALF, n * (uint64_t)elem_info[file_elem(t)].size,
-                   &r->err);
+static bool write_piece(Command *cmd, int i, const GcTensor *t, uint64_t first, uint64_t n) {
+  tensor_get(t, session_at(&cmd->session, t), first, n, cmd->session.stage);
+  elem_convert(cmd->session.stage + HALF, file_elem(t), cmd->session.stage, (Elem)t->dtype, n);
+  return out_write(&cmd->outputs[i], cmd->session.stage + HALF,
+                   n * (uint64_t)elem_info[file_elem(t)].size, &cmd->err);
 }
 
 /* ---- --expect ---- */
 static bool open_expected(Infer *f, int i) {
-  Run *r = f->r;
+  Command *cmd = f->cmd;
   Expected *x = &f->expected[i];
-  const GcTensor *t = &r->entry.entry->outputs[i];
-  const char *path = r->o.outputs[i].expect;
-  if (!file_open(&x->file, path, &r->err)) return false;
+  const GcTensor *t = &cmd->entry->outputs[i];
+  const char *path = cmd->options.outputs[i].expect;
+  if (!file_open(&x->file, path, &cmd->err)) return false;
   x->on = true;
   uint64_t n = x->file.size < STAGE_BYTES ? x->file.size : STAGE_BYTES;
-  if (!file_read(&x->file, 0, r->stage, n, &r->err)) return false;
-  if (!npy_is(r->stage, n)) {
-    err_set(&r->err, EXIT_WRONG, "%s: is no .npy file", path);
-    return err_hint(&r->err, "write it with numpy.save, or with --%s FILE.npy", t->name);
+  if (!file_read(&x->file, 0, cmd->session.stage, n, &cmd->err)) return false;
+  if (!npy_is(cmd->session.stage, n)) {
+    err_set(&cmd->err, EXIT_WRONG, "%s: is no .npy file", path);
+    return err_hint(&cmd->err, "write it with numpy.save, or with --%s FILE.npy", t->name);
   }
-  if (!npy_parse(r->stage, n, &x->array, path, &r->err)) return false;
+  if (!npy_parse(cmd->session.stage, n, &x->array, path, &cmd->err)) return false;
   uint64_t need, bytes = x->array.count * (uint64_t)elem_info[x->array.type].size;
   if (!checked_mul(tensor_count(t), f->runs, &need) || need != x->array.count) {
-    err_set(&r->err, EXIT_WRONG,
+    err_set(&cmd->err, EXIT_WRONG,
             "%s: holds %" PRIu64 " elements, but the run makes %" PRIu64 " of %s", path,
             x->array.count, tensor_count(t) * f->runs, t->name);
-    return err_hint(&r->err, "the outputs of all batches are compared, one after the other");
+    return err_hint(&cmd->err, "the outputs of all batches are compared, one after the other");
   }
   if (x->file.size - x->array.header != bytes) {
-    err_set(&r->err, EXIT_WRONG,
+    err_set(&cmd->err, EXIT_WRONG,
             "%s: its header means %" PRIu64 " bytes of data, but there are %" PRIu64, path, bytes,
             x->file.size - x->array.header);
-    return err_hint(&r->err, "the file is damaged or cut short; write it again");
+    return err_hint(&cmd->err, "the file is damaged or cut short; write it again");
   }
   return true;
 }
 
-static bool compare_piece(Run *r, Expected *x, const GcTensor *t, uint64_t first, uint64_t n) {
+static bool compare_piece(Command *cmd, Expected *x, const GcTensor *t, uint64_t first,
+                          uint64_t n) {
   uint64_t size = (uint64_t)elem_info[x->array.type].size;
-  uint8_t *want = r->stage + HALF;
-  if (!file_read(&x->file, x->array.header + x->at * size, want, n * size, &r->err)) return false;
+  uint8_t *want = cmd->session.stage + HALF;
+  if (!file_read(&x->file, x->array.header + x->at * size, want, n * size, &cmd->err)) return false;
   if (x->array.big) elem_swap(want, (int)size, n);
-  tensor_get(t, run_at(r, t), first, n, r->stage);
-  double rtol = r->o.given[OPT_RTOL] ? r->o.real[OPT_RTOL] : 1e-5,
-         atol = r->o.given[OPT_ATOL] ? r->o.real[OPT_ATOL] : 1e-6;
+  tensor_get(t, session_at(&cmd->session, t), first, n, cmd->session.stage);
+  double rtol = cmd->options.given[OPT_RTOL] ? cmd->options.real[OPT_RTOL] : 1e-5,
+         atol = cmd->options.given[OPT_ATOL] ? cmd->options.real[OPT_ATOL] : 1e-6;
   for (uint64_t i = 0; i < n; i++) {
-    double a = elem_real(r->stage, (Elem)t->dtype, i), b = elem_real(want, x->array.type, i),
-           d = fabs(a - b);
+    double a = elem_real(cmd->session.stage, (Elem)t->dtype, i),
+           b = elem_real(want, x->array.type, i), d = fabs(a - b);
     if (a == b || (isnan(a) && isnan(b)) || d <= atol + rtol * fabs(b)) continue;
     if (isnan(d)) d = INFINITY;
     if (x->beyond++ == 0) x->first = x->at + i, x->got = a, x->want = b;
@@ -110,91 +112,92 @@ static bool compare_piece(Run *r, Expected *x, const GcTensor *t, uint64_t first
 }
 
 static bool judge(Infer *f) {
-  Run *r = f->r;
-  const GcEntry *e = r->entry.entry;
+  Command *cmd = f->cmd;
+  const GcEntry *e = cmd->entry;
   for (int i = 0; i < e->noutputs; i++) {
     const Expected *x = &f->expected[i];
     if (!x->on) continue;
     if (x->beyond) {
-      err_set(&r->err, EXIT_WRONG,
+      err_set(&cmd->err, EXIT_WRONG,
               "%s differs from %s: %" PRIu64 " of %" PRIu64 " elements; the first, element %" PRIu64
               ", is %.9g and should be %.9g; the largest difference is %.3g",
               e->outputs[i].name, x->file.path, x->beyond, x->at, x->first, x->got, x->want,
               x->worst);
-      return err_hint(&r->err, "--rtol and --atol set what is allowed");
+      return err_hint(&cmd->err, "--rtol and --atol set what is allowed");
     }
-    note(r, "%s is as in %s (%" PRIu64 " elements)", e->outputs[i].name, x->file.path, x->at);
+    note(cmd, "%s is as in %s (%" PRIu64 " elements)", e->outputs[i].name, x->file.path, x->at);
   }
   return true;
 }
 
 /* ---- one run's outputs ---- */
 static void print_text(Infer *f, const GcTensor *t) {
-  Run *r = f->r;
+  Command *cmd = f->cmd;
   uint64_t all = tensor_count(t);
   for (uint64_t at = 0; at < all; at += HALF) {
     uint64_t n = all - at < HALF ? all - at : HALF;
-    tensor_get(t, run_at(r, t), at, n, r->stage);
+    tensor_get(t, session_at(&cmd->session, t), at, n, cmd->session.stage);
     bool bytes = false; /* a terminal gets no control bytes; a pipe gets what there is */
     for (uint64_t i = 0; f->tty && i < n; i++)
-      bytes = bytes || (r->stage[i] < 0x20 && r->stage[i] != '\n' && r->stage[i] != '\t') ||
-              r->stage[i] == 0x7F;
+      bytes = bytes ||
+              (cmd->session.stage[i] < 0x20 && cmd->session.stage[i] != '\n' &&
+               cmd->session.stage[i] != '\t') ||
+              cmd->session.stage[i] == 0x7F;
     if (bytes)
-      text_print(stdout, (const char *)r->stage, n, true);
+      text_print(stdout, (const char *)cmd->session.stage, n, true);
     else
-      fwrite(r->stage, 1, n, stdout);
+      fwrite(cmd->session.stage, 1, n, stdout);
   }
   if (f->tty) fflush(stdout);
 }
 
-static void print_rows(const Run *r, uint64_t run) {
-  if (!r->data.n || r->data.batches == 1) return;
+static void print_rows(const Command *cmd, uint64_t run) {
+  if (!cmd->data.n || cmd->data.batches == 1) return;
   const Column *c = NULL;
-  for (int i = 0; i < r->data.n && !c; i++)
-    if (!r->data.columns[i].fixed) c = &r->data.columns[i];
-  uint64_t first = (c ? c->first : 0) + run * r->data.batch;
-  if (r->data.batch == 1)
+  for (int i = 0; i < cmd->data.n && !c; i++)
+    if (!cmd->data.columns[i].fixed) c = &cmd->data.columns[i];
+  uint64_t first = (c ? c->first : 0) + run * cmd->data.batch;
+  if (cmd->data.batch == 1)
     printf("[%" PRIu64 "] ", first);
   else
-    printf("[%" PRIu64 ":%" PRIu64 "] ", first, first + r->data.batch);
+    printf("[%" PRIu64 ":%" PRIu64 "] ", first, first + cmd->data.batch);
 }
 
 static bool take(Infer *f, uint64_t run) {
-  Run *r = f->r;
-  const GcEntry *e = r->entry.entry;
-  bool text = r->o.given[OPT_TEXT];
+  Command *cmd = f->cmd;
+  const GcEntry *e = cmd->entry;
+  bool text = cmd->options.given[OPT_TEXT];
   for (int i = 0; i < e->noutputs; i++) {
     const GcTensor *t = &e->outputs[i];
-    const OutputOption *o = &r->o.outputs[i];
+    const OutputOption *o = &cmd->options.outputs[i];
     uint64_t all = tensor_count(t);
     for (uint64_t at = 0; at < all && (o->save || o->expect); at += ELEMS) {
       uint64_t n = all - at < ELEMS ? all - at : ELEMS;
-      if (o->save && !write_piece(r, i, t, at, n)) return false;
-      if (o->expect && !compare_piece(r, &f->expected[i], t, at, n)) return false;
+      if (o->save && !write_piece(cmd, i, t, at, n)) return false;
+      if (o->expect && !compare_piece(cmd, &f->expected[i], t, at, n)) return false;
     }
     if (o->text) print_text(f, t);
-    if (averaged(r, t)) {
-      r->sums[i] += output_scalar(r, t);
+    if (averaged(cmd, t)) {
+      cmd->sums[i] += output_scalar(cmd, t);
     } else if (!text && !o->save && !o->expect) {
-      print_rows(r, run);
-      output_print(r, t);
+      print_rows(cmd, run);
+      output_print(cmd, t);
     }
   }
   return true;
 }
 
 static bool loop(Infer *f) {
-  Run *r = f->r;
-  const GcEntry *e = r->entry.entry;
+  Command *cmd = f->cmd;
   for (uint64_t run = 0; run < f->runs; run++) {
-    uint64_t batch = r->data.n ? run : NO_BATCH;
+    uint64_t batch = cmd->data.n ? run : NO_BATCH;
     bool ends = signal_seen() || ferror(stdout); /* nobody reads on: main reports it */
-    if (ends && !exec_ahead(r)) return true;
-    r->env.step = run;
-    r->more = !ends && run + 1 < f->runs;
-    r->next = r->data.n ? run + 1 : NO_BATCH;
-    exec_run(r, &r->entry, batch);
-    if (exec_fault(r, e, batch) || !take(f, run)) return false;
+    if (ends && !cmd->session.device->ahead) return true;
+    cmd->session.env.step = run;
+    const RunRequest q = {.batch = batch,
+                          .more = !ends && run + 1 < f->runs,
+                          .next = cmd->data.n ? run + 1 : NO_BATCH};
+    if (!command_step(cmd, &q, batch) || !take(f, run)) return false;
   }
   return true;
 }
@@ -206,11 +209,11 @@ static bool has_params(const GcProgram *p) {
 }
 
 static bool begin(Infer *f) {
-  const bool *given = f->r->o.given;
-  if (!given[OPT_LOAD] && !given[OPT_RESUME] && has_params(f->r->p))
-    note(f->r, "without --load the parameters have their random initial values");
-  for (int i = 0; i < f->r->entry.entry->noutputs; i++) {
-    const OutputOption *o = &f->r->o.outputs[i];
+  const bool *given = f->cmd->options.given;
+  if (!given[OPT_LOAD] && !given[OPT_RESUME] && has_params(f->cmd->session.program))
+    note(f->cmd, "without --load the parameters have their random initial values");
+  for (int i = 0; i < f->cmd->entry->noutputs; i++) {
+    const OutputOption *o = &f->cmd->options.outputs[i];
     if (o->expect && !open_expected(f, i)) return false;
     if (o->save && !begin_file(f, i)) return false;
   }
@@ -218,36 +221,36 @@ static bool begin(Infer *f) {
 }
 
 static bool end(Infer *f) {
-  Run *r = f->r;
-  const GcEntry *e = r->entry.entry;
-  if (r->o.given[OPT_TEXT]) fputc('\n', stdout);
+  Command *cmd = f->cmd;
+  const GcEntry *e = cmd->entry;
+  if (cmd->options.given[OPT_TEXT]) fputc('\n', stdout);
   for (int i = 0; i < e->noutputs; i++) {
-    if (averaged(r, &e->outputs[i]))
-      printf("%s = %.6g\n", e->outputs[i].name, r->sums[i] / (double)f->runs);
-    if (r->o.outputs[i].save && !out_commit(&r->outputs[i], &r->err)) return false;
+    if (averaged(cmd, &e->outputs[i]))
+      printf("%s = %.6g\n", e->outputs[i].name, cmd->sums[i] / (double)f->runs);
+    if (cmd->options.outputs[i].save && !out_commit(&cmd->outputs[i], &cmd->err)) return false;
   }
-  uint64_t rest = r->data.n ? r->data.rows - r->data.batches * r->data.batch : 0;
+  uint64_t rest = cmd->data.n ? cmd->data.rows - cmd->data.batches * cmd->data.batch : 0;
   if (rest)
-    note(r, "%" PRIu64 " of %" PRIu64 " rows were left out: they fill no batch of %" PRIu64, rest,
-         r->data.rows, r->data.batch);
-  return judge(f) && weights_save(r, &r->err);
+    note(cmd, "%" PRIu64 " of %" PRIu64 " rows were left out: they fill no batch of %" PRIu64, rest,
+         cmd->data.rows, cmd->data.batch);
+  return judge(f) && save_weights(cmd, &cmd->err);
 }
 
-int infer_run(Run *r) {
-  const GcEntry *e = r->entry.entry;
-  Infer f = {.r = r,
-             .runs = r->data.n               ? r->data.batches
-                     : r->o.given[OPT_STEPS] ? r->o.count[OPT_STEPS]
-                                             : 1};
+int infer_run(Command *cmd) {
+  const GcEntry *e = cmd->entry;
+  Infer f = {.cmd = cmd,
+             .runs = cmd->data.n                     ? cmd->data.batches
+                     : cmd->options.given[OPT_STEPS] ? cmd->options.count[OPT_STEPS]
+                                                     : 1};
   f.tty = isatty(STDOUT_FILENO) != 0;
-  f.expected = memory_take(&r->mem, (uint64_t)e->noutputs * sizeof *f.expected);
-  if (!memory_sound(&r->mem, &r->err)) return r->err.code;
+  f.expected = memory_take(&cmd->session.memory, (uint64_t)e->noutputs * sizeof *f.expected);
+  if (!memory_sound(&cmd->session.memory, &cmd->err)) return cmd->err.code;
   bool ok = begin(&f) && loop(&f);
   int sig = signal_seen();
   if (ok && !sig) ok = end(&f);
   for (int i = 0; i < e->noutputs; i++) {
-    if (r->o.outputs[i].save) out_abort(&r->outputs[i]);
+    if (cmd->options.outputs[i].save) out_abort(&cmd->outputs[i]);
     if (f.expected[i].on) file_close(&f.expected[i].file);
   }
-  return sig ? 128 + sig : ok ? 0 : r->err.code;
+  return sig ? 128 + sig : ok ? 0 : cmd->err.code;
 }

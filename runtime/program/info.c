@@ -1,7 +1,8 @@
 /* `info`: what the program is and what it will take, known before anything runs, for each of its
    targets. Contract: the total of an entry is what the process maps for it, apart from its code and
    the data; on a GPU, what it allocates there, beside what the device has free. */
-#include "runtime/cuda/cuda.h"
+#include "runtime/program/command.h"
+#include "runtime/program/devices.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,29 +31,37 @@ static void tensors(const char *title, const GcTensor *t, int n) {
   }
 }
 
-typedef struct Device { /* the first one */
+/* What is known of the device that has memory of its own. */
+typedef struct Found {
   bool known;
-  uint64_t free; /* bytes */
-} Device;
+  DeviceState state;
+} Found;
 
-static bool device_bytes(const GcProgram *p, const GcEntry *en, const Device *d, Err *e) {
-  CudaSizes s;
-  if (!cuda_sizes(p, en, 1, &s, e)) return false;
+static bool own_memory(const GcProgram *p, const GcEntry *en, const Found *d, DeviceMemory *m,
+                       Err *e) {
+  if (!device_kind(p)->ops->memory(p, en, 1, m, e)) return false;
   printf("  bytes on the device\n");
-  line("globals", s.globals, "parameters and states");
-  line("inputs", s.block * BLOCKS, "two batches: one is copied while the other is used");
-  line("arena", s.arena, "the larger of this entry's and init's");
-  line("total", s.total, "beside code");
-  if (d->known) line("free", d->free, s.total > d->free ? "too little for this entry" : "");
+  line("globals", m->globals, "parameters and states");
+  line("inputs", m->inputs, "two batches: one is copied while the other is used");
+  line("arena", m->arena, "the larger of this entry's and init's");
+  line("total", m->total, "beside code");
+  if (d->known)
+    line("free", d->state.free, m->total > d->state.free ? "too little for this entry" : "");
   return true;
 }
 
-static bool entry_info(const GcProgram *p, const GcEntry *en, const Device *d, int threads,
-                       Err *e) {
+static bool entry_info(const GcProgram *p, const GcEntry *en, const Found *d, int threads, Err *e) {
+  const DeviceOps *ops = device_kind(p)->ops;
+  const SessionPlan plan = {.program = p,
+                            .ops = ops,
+                            .entries = en,
+                            .n = 1,
+                            .threads = threads,
+                            .tables = command_bytes(en)};
   Sizes s;
-  CudaSizes c = {0};
-  if (!memory_sizes(p, en, threads, false, &s, e)) return false;
-  bool several = gc_program.next != NULL;
+  DeviceMemory own = {0};
+  if (!session_sizes(&plan, &s, e)) return false;
+  bool several = gc_program.next != NULL, here = ops->on_host;
   printf("\nentry %s%s%s%s\n", en->name, en->training ? " (training)" : "", several ? " on " : "",
          several ? p->target : "");
   tensors("input", en->inputs, en->ninputs);
@@ -64,44 +73,36 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Device *d, i
   line("inplace", en->inplace_bytes, "with in-place operations only");
   line("pool", en->pool_bytes, "with in-place operations and a pool");
   line("lower bound", en->lower_bound_bytes, "the most that is alive at once");
-  if (p->cuda && (!device_bytes(p, en, d, e) || !cuda_sizes(p, en, 1, &c, e))) return false;
+  if (ops->memory && !own_memory(p, en, d, &own, e)) return false;
   printf("  bytes of the process, beside code and data\n");
-  line("globals", s.globals, p->cuda ? "a copy, for files" : "parameters and states");
-  if (p->cuda) {
-    line("pinned", c.pinned, "two batches, and their results");
-  } else {
+  line("globals", s.globals, here ? "parameters and states" : "a copy, for files");
+  if (here) {
     line("inputs", s.inputs, "one batch");
     line("arena", s.arena, "the larger of this entry's and init's");
+  } else {
+    line("pinned", own.pinned, "two batches, and their results");
   }
-  if (p->work_bytes && !p->cuda) line("workspace", s.work, "packed operands, of all threads");
-  line("runtime", s.hypers + s.tables + (p->cuda ? s.inputs + s.arena : 0),
-       "tables and file buffers");
-  line("total", s.total + c.pinned, "");
+  if (p->work_bytes && here) line("workspace", s.work, "packed operands, of all threads");
+  line("runtime", s.hypers + s.tables + (here ? 0 : s.inputs + s.arena), "tables and file buffers");
+  line("total", s.total + own.pinned, "");
   return true;
 }
 
-static void device_info(const GcProgram *p, Device *d) {
+static void device_info(const GcProgram *p, Found *d) {
   Err why = {0};
-  Cuda *c = cuda_open(p, 0, CUDA_LOOK, &why);
-  size_t have = 0, all = 0;
-  Err *was = c ? cuda_tell(c, &why) : NULL;
-  d->known = c && cuda_told(c, was, CUDA_CALL(c, MemGetInfo, &have, &all));
-  d->free = have;
-  if (d->known) {
-    char b[40];
-    bytes_text(b, all);
-    printf("\ndevice %s (sm_%d%d), %s bytes\n", c->name, c->major, c->minor, b);
-    const GcImage **images = calloc((size_t)p->cuda->nimages + 1, sizeof *images);
-    if (images && cuda_images(p->cuda, c->major, c->minor, images))
-      printf("  runs the code for %s\n", images[0]->arch);
-    else if (images)
-      printf("  the program holds no code for it: compile it with gc --arch=sm_%d%d\n", c->major,
-             c->minor);
-    free(images);
-  } else {
+  const DeviceState *s = &d->state;
+  d->known = device_kind(p)->ops->look(p, &d->state, &why);
+  if (!d->known) {
     printf("\ndevice none: %s\n", why.msg);
+    return;
   }
-  cuda_close(c, &why);
+  char b[40];
+  bytes_text(b, s->bytes);
+  printf("\ndevice %s (%s), %s bytes\n", s->name, s->arch, b);
+  if (s->code)
+    printf("  runs the code for %s\n", s->code);
+  else
+    printf("  the program holds no code for it: compile it with gc --arch=%s\n", s->arch);
 }
 
 static const char *kind_name(GcGlobalKind k) {
@@ -135,7 +136,8 @@ void info_version(void) {
 }
 
 int info_print(const Options *o, int threads, Err *e) {
-  Device device = {0};
+  const GcProgram *p;
+  Found found = {0}; /* of the one kind that has memory of its own */
   info_version();
   if (gc_program.nhypers) printf("\nhypers\n");
   for (int i = 0; i < gc_program.nhypers; i++) {
@@ -144,11 +146,12 @@ int info_print(const Options *o, int threads, Err *e) {
     printf("  --%-22s %s\n", gc_program.hypers[i].name, value);
   }
   globals_info();
-  if (program_for("cuda")) device_info(program_for("cuda"), &device);
+  for (p = &gc_program; p; p = p->next)
+    if (device_kind(p)->ops->look) device_info(p, &found);
   for (int i = 0; i < gc_program.nentries; i++) {
     if (o->entry && o->entry != &gc_program.entries[i]) continue;
-    for (const GcProgram *p = &gc_program; p; p = p->next)
-      if (!entry_info(p, &p->entries[i], &device, threads, e)) return e->code;
+    for (p = &gc_program; p; p = p->next)
+      if (!entry_info(p, &p->entries[i], &found, threads, e)) return e->code;
   }
   return 0;
 }

@@ -1,67 +1,8 @@
-/* The trace of the last runs of an entry: when each thread was in each kernel, as Chrome trace
-   events, and a table by kernel, the slowest first. Contract: buffers are part of the one
-   allocation; old runs are overwritten, so that a trace of any training stays small. Format: Trace
-   Event Format, complete events ("ph": "X"). */
-#include "runtime/exec/run.h"
+/* --profile: a trace of an entry's last runs, as Chrome trace events, and a table by kernel, the
+   slowest first. Format: Trace Event Format, complete events ("ph": "X"). */
+#include "runtime/program/command.h"
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
-
-enum { RUNS = 32 }; /* runs that are kept */
-
-typedef struct Span {
-  double from, to;
-} Span;
-typedef struct Lane { /* of one thread; runs counts those begun */
-  uint64_t runs;
-  Span *spans; /* [RUNS][nsteps] */
-  char apart[128 - 16];
-} Lane;
-struct Profile {
-  const GcEntry *entry;
-  int threads;
-  double start;
-  Lane *lanes;
-};
-
-double clock_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-uint64_t profile_bytes(const GcEntry *e, int threads) {
-  return sizeof(Profile) + 256 +
-         (uint64_t)threads * (sizeof(Lane) + 256 + RUNS * (uint64_t)e->nsteps * sizeof(Span));
-}
-
-Profile *profile_make(Memory *m, const GcEntry *e, int threads, Err *err) {
-  Profile *p = memory_take(m, sizeof *p);
-  if (!memory_sound(m, err)) return NULL;
-  *p = (Profile){.entry = e, .threads = threads, .start = clock_now()};
-  p->lanes = memory_take(m, (uint64_t)threads * sizeof *p->lanes);
-  for (int t = 0; t < threads && !m->overdrawn; t++)
-    p->lanes[t].spans = memory_take(m, RUNS * (uint64_t)e->nsteps * sizeof(Span));
-  return memory_sound(m, err) ? p : NULL;
-}
-
-static Span *spans_of(Profile *p, int t) {
-  uint64_t run = (p->lanes[t].runs - 1) % RUNS;
-  return p->lanes[t].spans + run * (uint64_t)p->entry->nsteps;
-}
-
-void profile_begin(Profile *p, int t) {
-  p->lanes[t].runs++;
-  Span *s = spans_of(p, t);
-  for (int i = 0; i < p->entry->nsteps; i++) s[i] = (Span){0, 0};
-}
-
-/* A step of a loop is one span: from its first iteration on, as long as all of them took. */
-void profile_step(Profile *p, int t, int step, double from, double to) {
-  Span *s = &spans_of(p, t)[step];
-  if (s->from == 0) *s = (Span){from, from};
-  s->to += to - from;
-}
 
 static void json_text(FILE *f, const char *s) {
   fputc('"', f);
@@ -75,18 +16,18 @@ static void json_text(FILE *f, const char *s) {
   fputc('"', f);
 }
 
-static void events(const Profile *p, FILE *f) {
+static void events(const Trace *p, FILE *f) {
   const GcEntry *e = p->entry;
   fprintf(f, "{\"traceEvents\": [\n{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 1, "
              "\"args\": {\"name\": ");
   json_text(f, e->name);
   fprintf(f, "}}");
-  for (int t = 0; t < p->threads; t++) {
-    const Lane *l = &p->lanes[t];
-    uint64_t first = l->runs > RUNS ? l->runs - RUNS : 0;
-    for (uint64_t r = first; r < l->runs; r++)
+  for (int t = 0; t < p->nrows; t++) {
+    uint64_t first, end;
+    trace_runs(p, t, &first, &end);
+    for (uint64_t r = first; r < end; r++)
       for (int i = 0; i < e->nsteps; i++) {
-        const Span *s = &l->spans[r % RUNS * (uint64_t)e->nsteps + (uint64_t)i];
+        const Span *s = trace_span(p, t, r, i);
         if (s->from == 0) continue; /* others ran it */
         fprintf(f, ",\n{\"name\": ");
         json_text(f, e->steps[i].name);
@@ -106,22 +47,21 @@ static void events(const Profile *p, FILE *f) {
 
 /* Mean time of step i over the kept runs: from the first thread in to the last one out, of those
    that ran it. */
-static double step_time(const Profile *p, int i) {
-  uint64_t n = p->lanes[0].runs < RUNS ? p->lanes[0].runs : RUNS;
+static double step_time(const Trace *p, int i) {
+  uint64_t first, end;
+  trace_runs(p, 0, &first, &end);
   double sum = 0;
-  for (uint64_t r = 0; r < n; r++) {
+  for (uint64_t r = first; r < end; r++) {
     double from = 0, to = 0;
-    for (int t = 0; t < p->threads; t++) {
-      const Lane *l = &p->lanes[t];
-      const Span *s =
-          &l->spans[(l->runs - 1 - r) % RUNS * (uint64_t)p->entry->nsteps + (uint64_t)i];
+    for (int t = 0; t < p->nrows; t++) {
+      const Span *s = trace_span(p, t, r, i);
       if (s->from == 0) continue;
       if (from == 0 || s->from < from) from = s->from;
       if (s->to > to) to = s->to;
     }
     sum += to - from;
   }
-  return n ? sum / (double)n : 0;
+  return end > first ? sum / (double)(end - first) : 0;
 }
 
 typedef struct Row {
@@ -142,7 +82,7 @@ static void print_row(double time, double all, uint64_t flops, uint64_t bytes, c
 }
 
 /* Kernels from the slowest on, then all of them. */
-static bool table(const Profile *p) {
+static bool table(const Trace *p) {
   int n = p->entry->nsteps;
   Row *row = malloc(((size_t)n + 1) * sizeof *row);
   if (!row) return false;
@@ -166,7 +106,7 @@ static bool table(const Profile *p) {
   return true;
 }
 
-bool profile_write(const Profile *p, const char *path, Err *e) {
+bool profile_write(const Trace *p, const char *path, Err *e) {
   FILE *f = fopen(path, "w");
   bool ok = f != NULL;
   if (ok) {

@@ -2,14 +2,14 @@
    table. Contract: prints averages over the epoch so far; the log holds no times, so that equal
    runs write equal logs; a log that is resumed loses the rows after the checkpoint, which will be
    written again. */
-#include "runtime/exec/run.h"
+#include "runtime/program/command.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-void progress_start(Run *r, Progress *g, const Position *p) {
+void progress_start(Command *cmd, Progress *g, const Position *p) {
   *g = (Progress){.terminal = isatty(STDERR_FILENO) != 0, .begin = p->done};
   g->start = g->last = clock_now();
 }
@@ -22,69 +22,69 @@ static void time_text(char out[32], double s) {
     snprintf(out, 32, "%d:%02d", (int)(n / 60), (int)(n % 60));
 }
 
-static int averages(Run *r, const Position *p, char *out, int room) {
-  const GcEntry *e = r->entry.entry;
+static int averages(Command *cmd, const Position *p, char *out, int room) {
+  const GcEntry *e = cmd->entry;
   int at = 0;
   for (int i = 0; i < e->noutputs && at < room; i++)
     if (tensor_count(&e->outputs[i]) == 1)
       at += snprintf(out + at, (size_t)(room - at), "  %.40s %.5g", e->outputs[i].name,
-                     r->sums[i] / (double)p->epoch_steps);
+                     cmd->sums[i] / (double)p->epoch_steps);
   return at < room ? at : room - 1;
 }
 
-static void line(Run *r, Progress *g, const Position *p, uint64_t total, FILE *f) {
+static void line(Command *cmd, Progress *g, const Position *p, uint64_t total, FILE *f) {
   char avg[400] = "", left[32], speed[48] = "";
-  averages(r, p, avg, sizeof avg);
+  averages(cmd, p, avg, sizeof avg);
   double spent = clock_now() - g->start, done = (double)(p->done - g->begin);
   time_text(left, done > 0 ? spent / done * (double)(total - p->done) : 0);
-  if (spent > 0 && r->data.n)
-    snprintf(speed, sizeof speed, "  %.0f rows/s", done * (double)r->data.batch / spent);
+  if (spent > 0 && cmd->data.n)
+    snprintf(speed, sizeof speed, "  %.0f rows/s", done * (double)cmd->data.batch / spent);
   uint64_t epochs = (total + p->batches - 1) / p->batches;
   uint64_t rest = total - (p->done - p->batch); /* steps from the epoch's first one on */
   fprintf(f, "epoch %" PRIu64 "/%" PRIu64 "  step %" PRIu64 "/%" PRIu64 "%s%s  %s left",
           p->epoch + 1, epochs, p->batch, rest < p->batches ? rest : p->batches, avg, speed, left);
 }
 
-void progress_step(Run *r, Progress *g, const Position *p, uint64_t total) {
-  if (r->o.given[OPT_QUIET]) return;
+void progress_step(Command *cmd, Progress *g, const Position *p, uint64_t total) {
+  if (cmd->options.given[OPT_QUIET]) return;
   double now = clock_now();
   if (now - g->last < (g->terminal ? 0.1 : 10.0)) return;
   g->last = now;
   if (g->terminal) {
     fputc('\r', stderr);
-    line(r, g, p, total, stderr);
+    line(cmd, g, p, total, stderr);
     fputs("\033[K", stderr);
     fflush(stderr);
   } else {
-    line(r, g, p, total, stdout);
+    line(cmd, g, p, total, stdout);
     fputc('\n', stdout);
     fflush(stdout);
   }
 }
 
-void progress_epoch(Run *r, Progress *g, const Position *p, uint64_t total) {
-  if (r->o.given[OPT_QUIET]) return;
+void progress_epoch(Command *cmd, Progress *g, const Position *p, uint64_t total) {
+  if (cmd->options.given[OPT_QUIET]) return;
   if (g->terminal) fputs("\r\033[K", stderr);
   char avg[400] = "", spent[32];
-  averages(r, p, avg, sizeof avg);
+  averages(cmd, p, avg, sizeof avg);
   double t = clock_now() - g->start;
   time_text(spent, t);
   uint64_t epochs = (total + p->batches - 1) / p->batches;
   printf("epoch %" PRIu64 "/%" PRIu64 "  step %" PRIu64 "%s", p->epoch + 1, epochs, p->done, avg);
-  if (r->data.n && t > 0)
-    printf("  %.0f rows/s", (double)(p->done - g->begin) * (double)r->data.batch / t);
+  if (cmd->data.n && t > 0)
+    printf("  %.0f rows/s", (double)(p->done - g->begin) * (double)cmd->data.batch / t);
   printf("  %s\n", spent);
   fflush(stdout);
   g->last = clock_now();
 }
 
 /* ---- --log ---- */
-static void log_header(Run *r) {
-  const GcEntry *e = r->entry.entry;
-  fputs("epoch,step", r->log);
+static void log_header(Command *cmd) {
+  const GcEntry *e = cmd->entry;
+  fputs("epoch,step", cmd->log);
   for (int i = 0; i < e->noutputs; i++)
-    if (tensor_count(&e->outputs[i]) == 1) fprintf(r->log, ",%s", e->outputs[i].name);
-  fputc('\n', r->log);
+    if (tensor_count(&e->outputs[i]) == 1) fprintf(cmd->log, ",%s", e->outputs[i].name);
+  fputc('\n', cmd->log);
 }
 
 /* The step of a row "epoch,step,..."; UINT64_MAX: it is none. */
@@ -110,42 +110,42 @@ static long log_keep(FILE *f, uint64_t done) {
   return at;
 }
 
-bool log_open(Run *r, const Position *p, Err *e) {
-  const char *path = r->o.text[OPT_LOG];
+bool log_open(Command *cmd, const Position *p, Err *e) {
+  const char *path = cmd->options.text[OPT_LOG];
   if (!path) return true;
   long keep = 0;
-  r->log = r->o.given[OPT_RESUME] ? fopen(path, "r+") : NULL;
-  if (r->log) {
-    keep = log_keep(r->log, p->done);
-    if (fseek(r->log, keep, SEEK_SET) != 0 || ftruncate(fileno(r->log), keep) != 0) keep = -1;
+  cmd->log = cmd->options.given[OPT_RESUME] ? fopen(path, "r+") : NULL;
+  if (cmd->log) {
+    keep = log_keep(cmd->log, p->done);
+    if (fseek(cmd->log, keep, SEEK_SET) != 0 || ftruncate(fileno(cmd->log), keep) != 0) keep = -1;
   } else {
-    r->log = fopen(path, "w");
+    cmd->log = fopen(path, "w");
   }
-  if (!r->log || keep < 0) {
+  if (!cmd->log || keep < 0) {
     err_set(e, EXIT_ENV, "%s: the log cannot be written: %s", path, strerror(errno));
     return err_hint(e, "choose a directory that you may write to");
   }
-  if (keep == 0) log_header(r);
-  fflush(r->log);
+  if (keep == 0) log_header(cmd);
+  fflush(cmd->log);
   return true;
 }
 
-void log_step(Run *r, const Position *p) {
-  if (!r->log) return;
-  const GcEntry *e = r->entry.entry;
-  fprintf(r->log, "%" PRIu64 ",%" PRIu64, p->epoch + 1, p->done);
+void log_step(Command *cmd, const Position *p) {
+  if (!cmd->log) return;
+  const GcEntry *e = cmd->entry;
+  fprintf(cmd->log, "%" PRIu64 ",%" PRIu64, p->epoch + 1, p->done);
   for (int i = 0; i < e->noutputs; i++)
     if (tensor_count(&e->outputs[i]) == 1)
-      fprintf(r->log, ",%.9g", output_scalar(r, &e->outputs[i]));
-  fputc('\n', r->log);
+      fprintf(cmd->log, ",%.9g", output_scalar(cmd, &e->outputs[i]));
+  fputc('\n', cmd->log);
 }
 
-bool log_close(Run *r, Err *e) {
-  if (!r->log) return true;
-  bool bad = ferror(r->log) != 0;
-  bad = fclose(r->log) != 0 || bad;
-  r->log = NULL;
+bool log_close(Command *cmd, Err *e) {
+  if (!cmd->log) return true;
+  bool bad = ferror(cmd->log) != 0;
+  bad = fclose(cmd->log) != 0 || bad;
+  cmd->log = NULL;
   if (!bad) return true;
-  err_set(e, EXIT_ENV, "%s: the log could not be written to its end", r->o.text[OPT_LOG]);
+  err_set(e, EXIT_ENV, "%s: the log could not be written to its end", cmd->options.text[OPT_LOG]);
   return err_hint(e, "free some space");
 }

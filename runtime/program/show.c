@@ -1,14 +1,14 @@
 /* Outputs on the screen: scalars, arrays in brackets (long ones by their ends), notes.
    Contract: reads the logical order; prints with few enough digits to read, files have them all. */
-#include "runtime/exec/run.h"
+#include "runtime/program/command.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
 enum { LONG = 1000, EDGE = 3 }; /* arrays of more elements show three at each end of an axis */
 
-void note(const Run *r, const char *fmt, ...) {
-  if (r->o.given[OPT_QUIET]) return;
+void note(const Command *cmd, const char *fmt, ...) {
+  if (cmd->options.given[OPT_QUIET]) return;
   char line[1024];
   va_list ap;
   va_start(ap, fmt);
@@ -20,15 +20,16 @@ void note(const Run *r, const char *fmt, ...) {
   fputc('\n', stderr);
 }
 
-double output_scalar(const Run *r, const GcTensor *t) {
-  return elem_real(run_at(r, t), (Elem)t->dtype, 0);
+double output_scalar(const Command *cmd, const GcTensor *t) {
+  return elem_real(session_at(&cmd->session, t), (Elem)t->dtype, 0);
 }
 
-static void print_axis(const Run *r, const GcTensor *t, int axis, uint64_t first, bool brief) {
+static void print_axis(const Command *cmd, const GcTensor *t, int axis, uint64_t first,
+                       bool brief) {
   char cell[40];
   if (axis == t->rank) {
     uint64_t one[1];
-    tensor_get(t, run_at(r, t), first, 1, one);
+    tensor_get(t, session_at(&cmd->session, t), first, 1, one);
     elem_format(cell, one, (Elem)t->dtype, 0);
     fputs(cell, stdout);
     return;
@@ -46,13 +47,13 @@ static void print_axis(const Run *r, const GcTensor *t, int axis, uint64_t first
       i = n - EDGE - 1;
       continue;
     }
-    print_axis(r, t, axis + 1, first + i * stride, brief);
+    print_axis(cmd, t, axis + 1, first + i * stride, brief);
   }
   fputc(']', stdout);
 }
 
-void output_print(Run *r, const GcTensor *t) {
+void output_print(Command *cmd, const GcTensor *t) {
   printf("%s =%s", t->name, t->rank > 1 ? "\n" : " ");
-  print_axis(r, t, 0, 0, tensor_count(t) > LONG);
+  print_axis(cmd, t, 0, 0, tensor_count(t) > LONG);
   fputc('\n', stdout);
 }

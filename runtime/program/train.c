@@ -2,126 +2,129 @@
    are good. Contract: a loss that is not finite stops the run and saves nothing; a failed
    checkpoint is reported and the run goes on; a signal ends it after the step, saves, and makes the
    exit code 128 + its number. */
-#include "runtime/exec/run.h"
+#include "runtime/program/command.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-static void write_checkpoint(Run *r, const Position *p) {
+static void write_checkpoint(Command *cmd, const Position *p) {
   Err e = {0};
-  if (!weights_finite(r, &e))
-    err_hint(&e, "the older checkpoint is as it was");
-  else
-    checkpoint_write(r, p, &e);
+  const Globals w = session_globals(&cmd->session);
+  if (session_download(&cmd->session, &e)) {
+    if (weights_finite(&w, &e))
+      checkpoint_write(cmd, p, &e);
+    else
+      err_hint(&e, "the older checkpoint is as it was");
+  }
   if (!e.code) return;
-  err_print(r->program, &e);
-  r->failed = e.code;
+  err_print(cmd->name, &e);
+  cmd->failed = e.code;
 }
 
-static bool step_ok(Run *r, const Position *p, uint64_t batch) {
-  const GcEntry *e = r->entry.entry;
-  if (exec_fault(r, e, batch)) return false;
+static bool loss_ok(Command *cmd, const Position *p, uint64_t batch) {
+  const GcEntry *e = cmd->entry;
   if (e->loss < 0) return true;
   const GcTensor *t = &e->outputs[e->loss];
-  double loss = output_scalar(r, t);
+  double loss = output_scalar(cmd, t);
   if (isfinite(loss)) return true;
-  err_set(&r->err, EXIT_WRONG,
+  err_set(&cmd->err, EXIT_WRONG,
           "%s is %s at step %" PRIu64 " (epoch %" PRIu64 ", batch %" PRIu64 ")", t->name,
           isnan(loss) ? "nan" : "infinite", p->done + 1, p->epoch + 1, p->batch + 1);
-  if (r->data.n && dataset_fault(&r->data, batch, &r->err)) return false;
+  if (cmd->data.n && dataset_fault(&cmd->data, batch, &cmd->err)) return false;
   return err_hint(
-      &r->err,
+      &cmd->err,
       "a smaller learning rate helps most often; nothing was saved, older files are as they were");
 }
 
-static void epoch_end(Run *r, Progress *g, Position *p, uint64_t total) {
-  progress_epoch(r, g, p, total);
+static void epoch_end(Command *cmd, Progress *g, Position *p, uint64_t total) {
+  progress_epoch(cmd, g, p, total);
   p->epoch++;
   p->batch = p->epoch_steps = 0;
-  memset(r->sums, 0, 8 * (size_t)r->entry.entry->noutputs);
+  memset(cmd->sums, 0, 8 * (size_t)cmd->entry->noutputs);
 }
 
-static bool checkpoint_due(const Run *r, uint64_t done, bool epoch) {
-  return r->o.given[OPT_CHECKPOINT] &&
-         (r->checkpoint_every ? done % r->checkpoint_every == 0 : epoch);
+static bool checkpoint_due(const Command *cmd, uint64_t done, bool epoch) {
+  return cmd->options.given[OPT_CHECKPOINT] &&
+         (cmd->checkpoint_every ? done % cmd->checkpoint_every == 0 : epoch);
 }
 
 /* Whether the step after the next one is sure, in this epoch, with nothing saved between. */
-static bool goes_on(const Run *r, const Position *p, uint64_t total) {
+static bool goes_on(const Command *cmd, const Position *p, uint64_t total) {
   return p->done + 1 < total && p->batch + 1 < p->batches && !signal_seen() &&
-         !checkpoint_due(r, p->done + 1, false);
+         !checkpoint_due(cmd, p->done + 1, false);
 }
 
-static bool one_step(Run *r, Position *p, uint64_t total) {
-  const GcEntry *e = r->entry.entry;
-  uint64_t batch = r->data.n ? p->batch : NO_BATCH;
-  r->more = goes_on(r, p, total);
-  r->next = r->data.n ? p->batch + 1 : NO_BATCH;
-  r->env.step = r->step ? (uint64_t)*r->step : p->done;
-  exec_run(r, &r->entry, batch);
-  if (!step_ok(r, p, batch)) return false;
+static bool one_step(Command *cmd, Position *p, uint64_t total) {
+  const GcEntry *e = cmd->entry;
+  uint64_t batch = cmd->data.n ? p->batch : NO_BATCH;
+  const RunRequest q = {.batch = batch,
+                        .more = goes_on(cmd, p, total),
+                        .next = cmd->data.n ? p->batch + 1 : NO_BATCH};
+  cmd->session.env.step = cmd->session.step ? (uint64_t)*cmd->session.step : p->done;
+  if (!command_step(cmd, &q, batch) || !loss_ok(cmd, p, batch)) return false;
   for (int i = 0; i < e->noutputs; i++)
-    if (tensor_count(&e->outputs[i]) == 1) r->sums[i] += output_scalar(r, &e->outputs[i]);
+    if (tensor_count(&e->outputs[i]) == 1) cmd->sums[i] += output_scalar(cmd, &e->outputs[i]);
   p->done++, p->batch++, p->epoch_steps++;
   return true;
 }
 
 /* Whoever trains for an hour and forgets --save should hear of it. */
-static void say_lost(const Run *r) {
-  if (r->o.given[OPT_SAVE] || r->o.given[OPT_CHECKPOINT]) return;
-  note(r, "the weights were not kept; --save FILE writes them");
+static void say_lost(const Command *cmd) {
+  if (cmd->options.given[OPT_SAVE] || cmd->options.given[OPT_CHECKPOINT]) return;
+  note(cmd, "the weights were not kept; --save FILE writes them");
 }
 
-static int finish(Run *r, Progress *g, Position *p, uint64_t total, bool checkpointed) {
+static int finish(Command *cmd, Progress *g, Position *p, uint64_t total, bool checkpointed) {
   int sig = signal_seen();
-  if (p->epoch_steps && p->done > g->begin) progress_epoch(r, g, p, total);
-  if (r->o.given[OPT_CHECKPOINT] && !checkpointed) write_checkpoint(r, p);
+  if (p->epoch_steps && p->done > g->begin) progress_epoch(cmd, g, p, total);
+  if (cmd->options.given[OPT_CHECKPOINT] && !checkpointed) write_checkpoint(cmd, p);
   Err e = {0};
-  weights_save(r, &e);
-  if (!e.code) log_close(r, &e);
+  save_weights(cmd, &e);
+  if (!e.code) log_close(cmd, &e);
   if (e.code) {
-    r->err = e;
+    cmd->err = e;
     return e.code;
   }
-  if (p->done > g->begin) say_lost(r);
-  return sig ? 128 + sig : r->failed;
+  if (p->done > g->begin) say_lost(cmd);
+  return sig ? 128 + sig : cmd->failed;
 }
 
-int train_run(Run *r) {
+int train_run(Command *cmd) {
   Position p = {0};
   Progress g;
-  if (r->o.given[OPT_RESUME] && !checkpoint_read(r, &p, &r->err)) return r->err.code;
-  uint64_t total = r->o.given[OPT_STEPS] ? r->o.count[OPT_STEPS] : 1;
-  p.batches = r->data.n ? r->data.batches : total;
-  if (r->data.n && !r->o.given[OPT_STEPS] &&
-      !checked_mul(r->data.batches, r->o.given[OPT_EPOCHS] ? r->o.count[OPT_EPOCHS] : 1, &total)) {
-    err_set(&r->err, EXIT_USAGE, "--epochs is beyond what can be counted");
+  if (cmd->options.given[OPT_RESUME] && !checkpoint_read(cmd, &p, &cmd->err)) return cmd->err.code;
+  uint64_t total = cmd->options.given[OPT_STEPS] ? cmd->options.count[OPT_STEPS] : 1;
+  p.batches = cmd->data.n ? cmd->data.batches : total;
+  if (cmd->data.n && !cmd->options.given[OPT_STEPS] &&
+      !checked_mul(cmd->data.batches,
+                   cmd->options.given[OPT_EPOCHS] ? cmd->options.count[OPT_EPOCHS] : 1, &total)) {
+    err_set(&cmd->err, EXIT_USAGE, "--epochs is beyond what can be counted");
     return EXIT_USAGE;
   }
-  if (r->data.n && r->data.rows % r->data.batch)
-    note(r, "each epoch leaves out %" PRIu64 " of %" PRIu64 " rows: batches have %" PRIu64,
-         r->data.rows % r->data.batch, r->data.rows, r->data.batch);
-  if (p.done >= total && r->o.given[OPT_RESUME])
-    note(r, "%" PRIu64 " steps are done already, %" PRIu64 " were asked for", p.done, total);
-  if (!log_open(r, &p, &r->err)) return r->err.code;
-  dataset_order(&r->data, r->env.seed, p.epoch);
-  progress_start(r, &g, &p);
+  if (cmd->data.n && cmd->data.rows % cmd->data.batch)
+    note(cmd, "each epoch leaves out %" PRIu64 " of %" PRIu64 " rows: batches have %" PRIu64,
+         cmd->data.rows % cmd->data.batch, cmd->data.rows, cmd->data.batch);
+  if (p.done >= total && cmd->options.given[OPT_RESUME])
+    note(cmd, "%" PRIu64 " steps are done already, %" PRIu64 " were asked for", p.done, total);
+  if (!log_open(cmd, &p, &cmd->err)) return cmd->err.code;
+  dataset_order(&cmd->data, cmd->session.env.seed, p.epoch);
+  progress_start(cmd, &g, &p);
   bool checkpointed = p.done > 0 && p.done >= total;
-  while (p.done < total && (!signal_seen() || exec_ahead(r))) {
-    if (!one_step(r, &p, total)) {
-      if (g.terminal && !r->o.given[OPT_QUIET]) fputc('\n', stderr);
-      log_close(r, &r->err);
-      return r->err.code;
+  while (p.done < total && (!signal_seen() || cmd->session.device->ahead)) {
+    if (!one_step(cmd, &p, total)) {
+      if (g.terminal && !cmd->options.given[OPT_QUIET]) fputc('\n', stderr);
+      log_close(cmd, &cmd->err);
+      return cmd->err.code;
     }
-    log_step(r, &p);
-    progress_step(r, &g, &p, total);
+    log_step(cmd, &p);
+    progress_step(cmd, &g, &p, total);
     bool epoch = p.batch == p.batches;
     if (epoch) {
-      epoch_end(r, &g, &p, total);
-      if (p.done < total) dataset_order(&r->data, r->env.seed, p.epoch);
+      epoch_end(cmd, &g, &p, total);
+      if (p.done < total) dataset_order(&cmd->data, cmd->session.env.seed, p.epoch);
     }
-    checkpointed = checkpoint_due(r, p.done, epoch);
-    if (checkpointed) write_checkpoint(r, &p);
+    checkpointed = checkpoint_due(cmd, p.done, epoch);
+    if (checkpointed) write_checkpoint(cmd, &p);
   }
-  return finish(r, &g, &p, total, checkpointed);
+  return finish(cmd, &g, &p, total, checkpointed);
 }

@@ -1,7 +1,7 @@
 /* Weights to and from safetensors, in the logical order of their elements, whatever the storage is.
    Contract: names, types and shapes of the file must be the program's; nothing is stored before all
    of them have been compared, so that a file that does not fit changes nothing. */
-#include "runtime/exec/run.h"
+#include "runtime/weights/weights.h"
 #include "runtime/weights/safetensors.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ uint64_t weights_bytes(GlobalChoice *choose) {
 
 /* ---- writing ---- */
 typedef struct Sink { /* text through the staging buffer */
-  Run *r;
+  uint8_t *stage;
   OutFile *out; /* NULL: only count */
   uint64_t n;   /* bytes so far */
   uint64_t at;  /* in the buffer */
@@ -39,7 +39,7 @@ typedef struct Sink { /* text through the staging buffer */
 } Sink;
 
 static void sink_flush(Sink *s) {
-  if (s->out && s->ok) s->ok = out_write(s->out, s->r->stage, s->at, s->e);
+  if (s->out && s->ok) s->ok = out_write(s->out, s->stage, s->at, s->e);
   s->at = 0;
 }
 
@@ -48,7 +48,7 @@ static void sink_put(Sink *s, const char *p, uint64_t n) {
   while (s->out && n) {
     if (s->at == STAGE_BYTES) sink_flush(s);
     uint64_t k = STAGE_BYTES - s->at < n ? STAGE_BYTES - s->at : n;
-    memcpy(s->r->stage + s->at, p, k);
+    memcpy(s->stage + s->at, p, k);
     s->at += k, p += k, n -= k;
   }
 }
@@ -90,38 +90,40 @@ static uint64_t chunk_elems(const GcTensor *t) {
   return STAGE_BYTES / (uint64_t)elem_info[t->dtype].size;
 }
 
-bool weights_write(Run *r, OutFile *out, GlobalChoice *choose, const Meta *meta, int nmeta,
-                   Err *e) {
-  Sink count = {.r = r, .ok = true}, s = {.r = r, .out = out, .ok = true, .e = e};
+static uint8_t *at_host(const Globals *w, const GcTensor *t) { return w->base + t->offset; }
+
+bool weights_write(const Globals *w, OutFile *out, GlobalChoice *choose, const Meta *meta,
+                   int nmeta, Err *e) {
+  Sink count = {.ok = true}, s = {.stage = w->stage, .out = out, .ok = true, .e = e};
   header(&count, choose, meta, nmeta);
-  if (!exec_fetch(r, e) || !out_begin(out, e)) return false;
+  if (!out_begin(out, e)) return false;
   uint64_t n = count.n;
   s.ok = out_write(out, &n, 8, e);
   if (s.ok) header(&s, choose, meta, nmeta);
   sink_flush(&s);
-  for (int i = 0; s.ok && i < r->p->nglobals; i++) {
-    const GcTensor *t = &r->p->globals[i].t;
-    if (!choose(&r->p->globals[i], NULL)) continue;
+  for (int i = 0; s.ok && i < w->program->nglobals; i++) {
+    const GcTensor *t = &w->program->globals[i].t;
+    if (!choose(&w->program->globals[i], NULL)) continue;
     uint64_t all = tensor_count(t), step = chunk_elems(t);
     for (uint64_t at = 0; s.ok && at < all; at += step) {
       uint64_t k = all - at < step ? all - at : step;
-      tensor_get(t, run_at(r, t), at, k, r->stage);
-      s.ok = out_write(out, r->stage, k * (uint64_t)elem_info[t->dtype].size, e);
+      tensor_get(t, at_host(w, t), at, k, w->stage);
+      s.ok = out_write(out, w->stage, k * (uint64_t)elem_info[t->dtype].size, e);
     }
   }
   if (!s.ok) return false;
   return out_commit(out, e);
 }
 
-uint32_t weights_sum(Run *r, const Meta *meta, int nmeta) {
+uint32_t weights_sum(const Globals *w, const Meta *meta, int nmeta) {
   uint32_t crc = 0;
-  for (int i = 0; i < r->p->nglobals; i++) {
-    const GcTensor *t = &r->p->globals[i].t;
+  for (int i = 0; i < w->program->nglobals; i++) {
+    const GcTensor *t = &w->program->globals[i].t;
     uint64_t all = tensor_count(t), step = chunk_elems(t);
     for (uint64_t at = 0; at < all; at += step) {
       uint64_t k = all - at < step ? all - at : step;
-      tensor_get(t, run_at(r, t), at, k, r->stage);
-      crc = (uint32_t)crc32(crc, r->stage, (uInt)(k * (uint64_t)elem_info[t->dtype].size));
+      tensor_get(t, at_host(w, t), at, k, w->stage);
+      crc = (uint32_t)crc32(crc, w->stage, (uInt)(k * (uint64_t)elem_info[t->dtype].size));
     }
   }
   for (int i = 0; i < nmeta; i++) {
@@ -132,26 +134,17 @@ uint32_t weights_sum(Run *r, const Meta *meta, int nmeta) {
 }
 
 /* What a layout pads them with does not count. */
-bool weights_finite(Run *r, Err *e) {
-  if (!exec_fetch(r, e)) return false;
-  for (int i = 0; i < r->p->nglobals; i++) {
-    const GcTensor *t = &r->p->globals[i].t;
+bool weights_finite(const Globals *w, Err *e) {
+  for (int i = 0; i < w->program->nglobals; i++) {
+    const GcTensor *t = &w->program->globals[i].t;
     uint64_t all = tensor_count(t), step = chunk_elems(t), bad;
-    for (uint64_t at = 0; r->p->globals[i].kind == GC_PARAM && at < all; at += step) {
+    for (uint64_t at = 0; w->program->globals[i].kind == GC_PARAM && at < all; at += step) {
       uint64_t k = all - at < step ? all - at : step;
-      tensor_get(t, run_at(r, t), at, k, r->stage);
-      if (!elem_finite(r->stage, (Elem)t->dtype, k, &bad))
+      tensor_get(t, at_host(w, t), at, k, w->stage);
+      if (!elem_finite(w->stage, (Elem)t->dtype, k, &bad))
         return err_set(e, EXIT_WRONG, "the weights %s hold values that are not finite", t->name);
     }
   }
-  return true;
-}
-
-bool weights_save(Run *r, Err *e) {
-  if (!r->o.given[OPT_SAVE]) return true;
-  if (!weights_finite(r, e)) return err_hint(e, "they were not saved; an older file is as it was");
-  if (!weights_write(r, &r->save, choose_saved, NULL, 0, e)) return false;
-  note(r, "weights saved to %s", r->save.path);
   return true;
 }
 
@@ -180,22 +173,21 @@ static const SafeEntry *entry_of(const SafeTable *t, const char *name, const cha
   return x || !n || strncmp(name, scope, n) != 0 || name[n] != '.' ? x : safe_find(t, name + n + 1);
 }
 
-static bool compare_all(const SafeTable *t, const char *path, GlobalChoice *want,
-                        GlobalChoice *need, const void *arg, bool partial, Err *e) {
+static bool compare_all(const SafeTable *t, const char *path, const WeightsRequest *q, Err *e) {
   int loaded = 0;
   for (int i = 0; i < gc_program.nglobals; i++) {
     const GcGlobal *g = &gc_program.globals[i];
-    if (!want(g, arg)) continue;
-    const SafeEntry *x = entry_of(t, g->t.name, partial ? arg : NULL);
+    if (!q->want(g, q->arg)) continue;
+    const SafeEntry *x = entry_of(t, g->t.name, q->partial ? q->arg : NULL);
     if (x && !compare_global(g, x, path, e)) return false;
-    if (!x && need(g, arg)) {
+    if (!x && q->need(g, q->arg)) {
       err_set(e, EXIT_WRONG, "%s: has no tensor %s", path, g->t.name);
       return err_hint(e, "the file belongs to another model; --load FILE,scope=PATH reads only a "
                          "part of the weights");
     }
     loaded += x != NULL;
   }
-  for (uint64_t i = 0; !partial && i < t->n; i++)
+  for (uint64_t i = 0; !q->partial && i < t->n; i++)
     if (!find_global(t->entries[i].name)) {
       err_set(e, EXIT_WRONG, "%s: has a tensor %.*s, which the program does not have", path,
               (int)(t->entries[i].name.n < 200 ? t->entries[i].name.n : 200), t->entries[i].name.s);
@@ -208,43 +200,42 @@ static bool compare_all(const SafeTable *t, const char *path, GlobalChoice *want
 typedef struct Selection { /* of the globals, what is read from a file */
   const File *file;
   const SafeTable *table;
-  GlobalChoice *want;
-  const void *arg;
-  bool partial;
+  const WeightsRequest *request;
 } Selection;
 
-typedef bool PieceFn(Run *r, const Selection *s, const GcTensor *t, uint64_t at, uint64_t n,
-                     Err *e);
+typedef bool PieceFn(const Globals *w, const Selection *s, const GcTensor *t, uint64_t at,
+                     uint64_t n, Err *e);
 
 /* Values are looked at before the first one is taken over, so that a refusal changes nothing. */
-static bool check_piece(Run *r, const Selection *s, const GcTensor *t, uint64_t at, uint64_t n,
-                        Err *e) {
+static bool check_piece(const Globals *w, const Selection *s, const GcTensor *t, uint64_t at,
+                        uint64_t n, Err *e) {
   for (uint64_t b = 0; b < n; b++)
-    if (r->stage[b] > 1)
+    if (w->stage[b] > 1)
       return err_set(e, EXIT_WRONG, "%s: %s holds %d, which is no bool", s->file->path, t->name,
-                     r->stage[b]);
+                     w->stage[b]);
   return true;
 }
 
-static bool put_piece(Run *r, const Selection *s, const GcTensor *t, uint64_t at, uint64_t n,
-                      Err *e) {
-  tensor_put(t, run_at(r, t), at, n, r->stage);
+static bool put_piece(const Globals *w, const Selection *s, const GcTensor *t, uint64_t at,
+                      uint64_t n, Err *e) {
+  tensor_put(t, at_host(w, t), at, n, w->stage);
   return true;
 }
 
-/* Each piece of the selected tensors, of bools alone or of all, in r->stage. */
-static bool read_pieces(Run *r, const Selection *s, bool bools, PieceFn *piece, Err *e) {
-  for (int i = 0; i < r->p->nglobals; i++) {
-    const GcTensor *t = &r->p->globals[i].t;
-    if (!s->want(&r->p->globals[i], s->arg) || (bools && t->dtype != GC_BOOL)) continue;
-    const SafeEntry *x = entry_of(s->table, t->name, s->partial ? s->arg : NULL);
+/* Each piece of the selected tensors, of bools alone or of all, in w->stage. */
+static bool read_pieces(const Globals *w, const Selection *s, bool bools, PieceFn *piece, Err *e) {
+  const WeightsRequest *q = s->request;
+  for (int i = 0; i < w->program->nglobals; i++) {
+    const GcTensor *t = &w->program->globals[i].t;
+    if (!q->want(&w->program->globals[i], q->arg) || (bools && t->dtype != GC_BOOL)) continue;
+    const SafeEntry *x = entry_of(s->table, t->name, q->partial ? q->arg : NULL);
     if (!x) continue;
     uint64_t all = tensor_count(t), step = chunk_elems(t),
              size = (uint64_t)elem_info[t->dtype].size;
     for (uint64_t at = 0; at < all; at += step) {
       uint64_t k = all - at < step ? all - at : step;
-      if (!file_read(s->file, s->table->data + x->begin + at * size, r->stage, k * size, e) ||
-          !piece(r, s, t, at, k, e))
+      if (!file_read(s->file, s->table->data + x->begin + at * size, w->stage, k * size, e) ||
+          !piece(w, s, t, at, k, e))
         return false;
     }
   }
@@ -271,54 +262,17 @@ static bool read_meta(const SafeTable *t, const char *path, Meta *meta, int nmet
   return true;
 }
 
-bool weights_read(Run *r, const char *path, GlobalChoice *want, GlobalChoice *need, const void *arg,
-                  bool partial, Meta *meta, int nmeta, Err *e) {
+bool weights_read(const Globals *w, const char *path, const WeightsRequest *q, Err *e) {
   File f;
   SafeTable t;
   if (!file_open(&f, path, e)) return false;
   bool ok = safe_open(&t, &f, e);
   if (ok) {
-    Selection s = {&f, &t, want, arg, partial};
-    ok = read_meta(&t, path, meta, nmeta, e) &&
-         compare_all(&t, path, want, need, arg, partial, e) &&
-         read_pieces(r, &s, true, check_piece, e) && exec_fetch(r, e) &&
-         read_pieces(r, &s, false, put_piece, e) && exec_push(r, e);
+    Selection s = {&f, &t, q};
+    ok = read_meta(&t, path, q->meta, q->nmeta, e) && compare_all(&t, path, q, e) &&
+         read_pieces(w, &s, true, check_piece, e) && read_pieces(w, &s, false, put_piece, e);
     safe_free(&t);
   }
   file_close(&f);
-  return ok;
-}
-
-/* ---- --load FILE[,scope=PATH] ---- */
-static bool in_scope(const GcGlobal *g, const void *arg) {
-  const char *scope = arg;
-  if (!choose_saved(g, NULL)) return false;
-  if (!scope) return true;
-  size_t n = strlen(scope);
-  return strncmp(g->t.name, scope, n) == 0 &&
-         (g->t.name[n] == 0 || g->t.name[n] == '.' || g->t.name[n] == '[');
-}
-
-static bool needed(const GcGlobal *g, const void *arg) {
-  return g->kind == GC_PARAM && in_scope(g, arg);
-}
-
-bool weights_load(Run *r, Err *e) {
-  const char *text = r->o.text[OPT_LOAD];
-  char *path = strdup(text), *comma = path ? strstr(path, ",scope=") : NULL;
-  const char *scope = NULL;
-  if (!path) return err_set(e, EXIT_ENV, "no memory for a file name");
-  if (comma) *comma = 0, scope = comma + 7;
-  bool any = scope == NULL;
-  for (int i = 0; i < gc_program.nglobals; i++)
-    any = any || in_scope(&gc_program.globals[i], scope);
-  if (!any) {
-    err_set(e, EXIT_USAGE, "--load: the program has no parameters below %s", scope);
-    err_hint(e, "info lists the parameters");
-  }
-  bool ok = any && weights_read(r, path, in_scope, needed, scope, scope != NULL, NULL, 0, e);
-  Err warning = {0};
-  if (ok && !weights_finite(r, &warning)) note(r, "%s: %s", path, warning.msg);
-  free(path);
   return ok;
 }

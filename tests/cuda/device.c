@@ -45,7 +45,7 @@ static uint64_t add_buffer(Buffers *b, void *base, size_t size, unsigned rights,
 
 static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env) {
   Device *d = c->device;
-  const GcCuda *code = c->program->cuda;
+  const GcDeviceCode *code = c->program->code;
   const GcLaunch *l = s->launch;
   const char *name = code->kernels[l->kernel];
   const PtxKernel *edited = d->instead ? ptx_module_find(d->instead, name) : NULL;

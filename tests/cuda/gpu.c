@@ -71,7 +71,7 @@ static bool launch(Compiled *c, const GcStep *s, void *const *p) {
     value[i] = g->at[r];
     if (i < s->nargs) value[i] += (uint64_t)((unsigned char *)p[i] - c->region[r]);
   }
-  bool ok = DO(function, &function, g->module, c->program->cuda->kernels[l->kernel]) &&
+  bool ok = DO(function, &function, g->module, c->program->code->kernels[l->kernel]) &&
             (!l->shared || DO(set, function, DYNAMIC_SHARED, (int)l->shared)) &&
             DO(launch, function, l->grid, 1, 1, l->block, 1, 1, l->shared, NULL, param, NULL);
   free(value);

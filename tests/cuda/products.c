@@ -115,7 +115,7 @@ static int check_kernel(const Compiled *c, const char *ptx, int i) {
       (int)l->shared != 4 * 64 * (rows[i].bm + rows[i].bn))
     return wrong(i, "the launch is not of its tile's shape");
   char name[64];
-  snprintf(name, sizeof name, ".entry %s(", c->program->cuda->kernels[l->kernel]);
+  snprintf(name, sizeof name, ".entry %s(", c->program->code->kernels[l->kernel]);
   const char *from = strstr(ptx, name), *to = from ? strstr(from, "\n}") : NULL;
   const char *mma = rows[i].dt == DT_BF16  ? "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
                     : rows[i].dt == DT_F16 ? "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

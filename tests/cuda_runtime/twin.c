@@ -20,7 +20,7 @@ static const GcLaunch launches[] = {{0, 1, 32, 0}, {1, 2, 32, 0}, {2, 1, 32, 256
 static GcImage images[1];
 static GcStep steps[STEPS];
 static GcEntry cuda_entries[ENTRIES + 1]; /* init comes last */
-static const GcCuda code = {images, 1, kernels, sizeof kernels / sizeof *kernels};
+static const GcDeviceCode code = {images, 1, kernels, sizeof kernels / sizeof *kernels};
 
 __attribute__((constructor)) static void derive(void) {
   int n = 0;
@@ -53,5 +53,5 @@ const GcProgram gc_program = {.abi = GCRT_ABI,
                               .nentries = ENTRIES,
                               .init = &cuda_entries[ENTRIES],
                               PART(sites, sites),
-                              .cuda = &code,
+                              .code = &code,
                               .next = &cpu_program};

@@ -14,7 +14,7 @@ static const GcImage images[] = {
     {"compute_90a", NULL, 0}, {"compute_120", NULL, 0}, {"sm_", NULL, 0},
     {"sm_75x", NULL, 0},      {"gfx90a", NULL, 0},
 };
-static const GcCuda code = {images, sizeof images / sizeof *images, NULL, 0};
+static const GcDeviceCode code = {images, sizeof images / sizeof *images, NULL, 0};
 
 static void takes(int major, int minor, const char *want) {
   const GcImage *out[sizeof images / sizeof *images];

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 // clang-format on
 #include "runtime/data/dataset.h"
-#include "runtime/exec/cpu.h"
+#include "runtime/exec/features.h"
 #include <math.h>
 #include <string.h>
 

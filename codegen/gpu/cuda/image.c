@@ -111,9 +111,11 @@ static void print_tables(CudaProgram *p, FILE *f, const CudaImage *image, int n)
   for (uint32_t i = 0; i < p->functions.n; i++) fprintf(f, "%srights%u", i ? ", " : "", i);
   if (p->functions.n) fputs("};\n", f);
   bool any = p->functions.n > 0;
-  fprintf(f, "static const GcCuda cuda = {images, %d, %s, %u, %s};\nextern const GcProgram %s;\n\n",
-          n, any ? "kernels" : "NULL", p->functions.n, any ? "rights" : "NULL", CPU_PROGRAM);
-  tables_write(&p->tables, f, "gc_program", "", NULL, ", &cuda, &" CPU_PROGRAM);
+  fprintf(
+      f,
+      "static const GcDeviceCode code = {images, %d, %s, %u, %s};\nextern const GcProgram %s;\n\n",
+      n, any ? "kernels" : "NULL", p->functions.n, any ? "rights" : "NULL", CPU_PROGRAM);
+  tables_write(&p->tables, f, "gc_program", "", NULL, ", &code, &" CPU_PROGRAM);
 }
 
 /* "compute_90" for the highest of "sm_80", "sm_90a": a letter would tie the PTX to that GPU. What

@@ -3,7 +3,7 @@
    operations of the program, to the data, by a few of its rows, and to the seed; hypers go on as
    they were unless the command line gives them; a checksum covers every value, so that a flipped
    bit is noticed. */
-#include "runtime/exec/run.h"
+#include "runtime/program/command.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,9 +45,9 @@ static size_t names_bytes(int outs) {
   return n;
 }
 
-bool checkpoint_prepare(Run *r, Err *e) {
-  int outs = r->o.entry->noutputs;
-  Metas *ms = r->metas = calloc(1, sizeof *ms);
+bool checkpoint_prepare(Command *cmd, Err *e) {
+  int outs = cmd->options.entry->noutputs;
+  Metas *ms = cmd->metas = calloc(1, sizeof *ms);
   if (ms) {
     ms->sums = K_COUNT + gc_program.nhypers;
     ms->n = ms->sums + outs;
@@ -68,12 +68,12 @@ bool checkpoint_prepare(Run *r, Err *e) {
   return true;
 }
 
-void checkpoint_free(Run *r) {
-  if (!r->metas) return;
-  free(r->metas->m);
-  free(r->metas->names);
-  free(r->metas);
-  r->metas = NULL;
+void checkpoint_free(Command *cmd) {
+  if (!cmd->metas) return;
+  free(cmd->metas->m);
+  free(cmd->metas->names);
+  free(cmd->metas);
+  cmd->metas = NULL;
 }
 
 static void put_number(Meta *m, uint64_t v) { snprintf(m->value, sizeof m->value, "%" PRIu64, v); }
@@ -85,35 +85,36 @@ static bool get_number(const Meta *m, uint64_t *v) {
 }
 
 /* What must be the same for the run that resumes. */
-static void identify(Run *r, Meta *m) {
+static void identify(Command *cmd, Meta *m) {
   put_number(&m[K_VERSION], 2);
   snprintf(m[K_PROGRAM].value, sizeof m->value, "%016" PRIx64, gc_program.hash);
-  snprintf(m[K_ENTRY].value, sizeof m->value, "%.63s", r->entry.entry->name);
+  snprintf(m[K_ENTRY].value, sizeof m->value, "%.63s", cmd->entry->name);
   for (char *c = m[K_ENTRY].value; *c; c++)
     if (*c == '"' || *c == '\\' || (unsigned char)*c < 0x20) *c = '_';
-  put_number(&m[K_SEED], r->env.seed);
-  put_number(&m[K_ROWS], r->data.rows);
-  if (!r->metas->data_known) r->metas->data = dataset_sum(&r->data);
-  r->metas->data_known = true;
-  snprintf(m[K_DATA].value, sizeof m->value, "%08" PRIx32, r->metas->data);
-  put_number(&m[K_SHUFFLE], r->data.shuffled);
+  put_number(&m[K_SEED], cmd->session.env.seed);
+  put_number(&m[K_ROWS], cmd->data.rows);
+  if (!cmd->metas->data_known) cmd->metas->data = dataset_sum(&cmd->data);
+  cmd->metas->data_known = true;
+  snprintf(m[K_DATA].value, sizeof m->value, "%08" PRIx32, cmd->metas->data);
+  put_number(&m[K_SHUFFLE], cmd->data.shuffled);
 }
 
-static float *hypers_of(const Run *r) { return (float *)(void *)r->mem.region[GC_HYPERS]; }
-
-bool checkpoint_write(Run *r, const Position *p, Err *e) {
-  Metas *ms = r->metas;
-  identify(r, ms->m);
+/* The globals are on the host. */
+bool checkpoint_write(Command *cmd, const Position *p, Err *e) {
+  const Globals w = session_globals(&cmd->session);
+  Metas *ms = cmd->metas;
+  identify(cmd, ms->m);
   put_number(&ms->m[K_EPOCH], p->epoch);
   put_number(&ms->m[K_BATCH], p->batch);
   put_number(&ms->m[K_DONE], p->done);
   put_number(&ms->m[K_STEPS], p->epoch_steps);
   for (int i = K_COUNT; i < ms->sums; i++)
-    snprintf(ms->m[i].value, sizeof ms->m->value, "%a", (double)hypers_of(r)[i - K_COUNT]);
+    snprintf(ms->m[i].value, sizeof ms->m->value, "%a",
+             (double)session_hypers(&cmd->session)[i - K_COUNT]);
   for (int i = ms->sums; i < ms->n; i++)
-    snprintf(ms->m[i].value, sizeof ms->m->value, "%a", r->sums[i - ms->sums]);
-  snprintf(ms->m[ms->n].value, sizeof ms->m->value, "%08" PRIx32, weights_sum(r, ms->m, ms->n));
-  return weights_write(r, &r->checkpoint, choose_all, ms->m, ms->n + 1, e);
+    snprintf(ms->m[i].value, sizeof ms->m->value, "%a", cmd->sums[i - ms->sums]);
+  snprintf(ms->m[ms->n].value, sizeof ms->m->value, "%08" PRIx32, weights_sum(&w, ms->m, ms->n));
+  return weights_write(&w, &cmd->checkpoint, choose_all, ms->m, ms->n + 1, e);
 }
 
 typedef struct Tie {
@@ -132,28 +133,31 @@ static const Tie ties[] = {
 };
 
 /* Those that the command line does not give are what they were. */
-static bool restore_hypers(Run *r, const Metas *ms, const char *path, Err *e) {
+static bool restore_hypers(Command *cmd, const Metas *ms, const char *path, Err *e) {
   bool changed = false;
   for (int i = 0; i < gc_program.nhypers; i++) {
-    float was = (float)strtod(ms->m[K_COUNT + i].value, NULL), *now = &hypers_of(r)[i];
+    float was = (float)strtod(ms->m[K_COUNT + i].value, NULL),
+          *now = &session_hypers(&cmd->session)[i];
     if (memcmp(&was, now, sizeof was) == 0) continue;
     char from[32], to[32];
     float_text(from, was), float_text(to, *now);
-    if (r->o.hyper_given[i])
-      note(r, "%s: it was written with --%s %s; training goes on with %s", path,
+    if (cmd->options.hyper_given[i])
+      note(cmd, "%s: it was written with --%s %s; training goes on with %s", path,
            gc_program.hypers[i].name, from, to);
     else
       *now = was, changed = true;
   }
-  return !changed || !r->cuda || cuda_hypers(r, e);
+  return !changed || session_upload_hypers(&cmd->session, e);
 }
 
-static bool settle(Run *r, Metas *ms, Position *p, const char *path, Err *e) {
+static bool settle(Command *cmd, Metas *ms, Position *p, const char *path, Err *e) {
   Meta *mine = calloc(K_COUNT, sizeof *mine);
   if (!mine) return err_set(e, EXIT_ENV, "no memory for a checkpoint");
   uint64_t seed;
-  if (!r->o.given[OPT_SEED] && get_number(&ms->m[K_SEED], &seed)) r->env.seed = seed;
-  identify(r, mine);
+  if (!cmd->options.given[OPT_SEED] && get_number(&ms->m[K_SEED], &seed))
+    cmd->session.env.seed = seed;
+  identify(cmd, mine);
+  const Globals w = session_globals(&cmd->session);
   for (unsigned i = 0; !e->code && i < sizeof ties / sizeof *ties; i++) {
     const char *found = ms->m[ties[i].key].value, *need = mine[ties[i].key].value;
     if (strcmp(found, need) == 0) continue;
@@ -164,23 +168,27 @@ static bool settle(Run *r, Metas *ms, Position *p, const char *path, Err *e) {
   free(mine);
   if (e->code) return false;
   char sum[16];
-  snprintf(sum, sizeof sum, "%08" PRIx32, weights_sum(r, ms->m, ms->n));
+  snprintf(sum, sizeof sum, "%08" PRIx32, weights_sum(&w, ms->m, ms->n));
   bool ok = strcmp(sum, ms->m[ms->n].value) == 0;
   if (ok)
     ok = get_number(&ms->m[K_EPOCH], &p->epoch) && get_number(&ms->m[K_BATCH], &p->batch) &&
          get_number(&ms->m[K_DONE], &p->done) && get_number(&ms->m[K_STEPS], &p->epoch_steps) &&
-         (p->batch == 0 || p->batch < r->data.batches || r->data.n == 0);
-  for (int i = ms->sums; ok && i < ms->n; i++) r->sums[i - ms->sums] = strtod(ms->m[i].value, NULL);
-  if (ok) return restore_hypers(r, ms, path, e);
+         (p->batch == 0 || p->batch < cmd->data.batches || cmd->data.n == 0);
+  for (int i = ms->sums; ok && i < ms->n; i++)
+    cmd->sums[i - ms->sums] = strtod(ms->m[i].value, NULL);
+  if (ok) return restore_hypers(cmd, ms, path, e);
   err_set(e, EXIT_WRONG, "%s: its checksum is wrong: the file is damaged", path);
   return err_hint(e, "resume from another checkpoint, or start again");
 }
 
-bool checkpoint_read(Run *r, Position *p, Err *e) {
-  const char *path = r->o.text[OPT_RESUME];
-  Metas *ms = r->metas;
-  if (weights_read(r, path, choose_all, choose_all, NULL, false, ms->m, ms->n + 1, e))
-    return settle(r, ms, p, path, e);
+bool checkpoint_read(Command *cmd, Position *p, Err *e) {
+  const char *path = cmd->options.text[OPT_RESUME];
+  Metas *ms = cmd->metas;
+  const Globals w = session_globals(&cmd->session);
+  const WeightsRequest q = {choose_all, choose_all, NULL, false, ms->m, ms->n + 1};
+  if (session_download(&cmd->session, e) && weights_read(&w, path, &q, e) &&
+      session_upload(&cmd->session, e))
+    return settle(cmd, ms, p, path, e);
   if (e->code == EXIT_WRONG && ms->m[K_PROGRAM].seen) {
     e->hint[0] = 0;
     err_hint(e, "resume with the program that wrote the checkpoint; --load reads weights alone");

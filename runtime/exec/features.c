@@ -1,0 +1,105 @@
+/* Whether this machine can run the program's code, said before the first instruction that it may
+   lack. Contract: the compiler's `march` is a list of all instruction sets that the C compiler was
+   allowed to use (codegen/cpu/features.def); a name that is not known here counts as one that the
+   machine lacks. On other architectures the list is empty. */
+#include "runtime/exec/features.h"
+#include <string.h>
+#if defined __aarch64__
+#include <sys/auxv.h>
+#endif
+
+#if defined __x86_64__ || defined __i386__
+#define LEAST "-march=x86-64"
+typedef struct Feature {
+  const char *name;
+  bool here;
+} Feature;
+
+static bool has(const char *name, size_t n) {
+  __builtin_cpu_init();
+  const Feature all[] = {
+      {"sse3", __builtin_cpu_supports("sse3")},
+      {"ssse3", __builtin_cpu_supports("ssse3")},
+      {"sse4.1", __builtin_cpu_supports("sse4.1")},
+      {"sse4.2", __builtin_cpu_supports("sse4.2")},
+      {"sse4a", __builtin_cpu_supports("sse4a")},
+      {"popcnt", __builtin_cpu_supports("popcnt")},
+      {"lzcnt", __builtin_cpu_supports("lzcnt")},
+      {"bmi", __builtin_cpu_supports("bmi")},
+      {"bmi2", __builtin_cpu_supports("bmi2")},
+      {"tbm", __builtin_cpu_supports("tbm")},
+      {"movbe", __builtin_cpu_supports("movbe")},
+      {"f16c", __builtin_cpu_supports("f16c")},
+      {"fma", __builtin_cpu_supports("fma")},
+      {"fma4", __builtin_cpu_supports("fma4")},
+      {"xop", __builtin_cpu_supports("xop")},
+      {"prfchw", __builtin_cpu_supports("prfchw")},
+      {"avx", __builtin_cpu_supports("avx")},
+      {"avx2", __builtin_cpu_supports("avx2")},
+      {"avxvnni", __builtin_cpu_supports("avxvnni")},
+      {"gfni", __builtin_cpu_supports("gfni")},
+      {"avx512f", __builtin_cpu_supports("avx512f")},
+      {"avx512cd", __builtin_cpu_supports("avx512cd")},
+      {"avx512bw", __builtin_cpu_supports("avx512bw")},
+      {"avx512dq", __builtin_cpu_supports("avx512dq")},
+      {"avx512vl", __builtin_cpu_supports("avx512vl")},
+      {"avx512ifma", __builtin_cpu_supports("avx512ifma")},
+      {"avx512vbmi", __builtin_cpu_supports("avx512vbmi")},
+      {"avx512vbmi2", __builtin_cpu_supports("avx512vbmi2")},
+      {"avx512vnni", __builtin_cpu_supports("avx512vnni")},
+      {"avx512bitalg", __builtin_cpu_supports("avx512bitalg")},
+      {"avx512vpopcntdq", __builtin_cpu_supports("avx512vpopcntdq")},
+      {"avx512bf16", __builtin_cpu_supports("avx512bf16")},
+      {"avx512vp2intersect", __builtin_cpu_supports("avx512vp2intersect")},
+  };
+  for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+    if (strlen(all[i].name) == n && memcmp(all[i].name, name, n) == 0) return all[i].here;
+  return false;
+}
+#elif defined __aarch64__
+#define LEAST "-march=armv8-a"
+/* Bits of the kernel's two words by position: an old libc's headers do not name the newest. */
+static bool has(const char *name, size_t n) {
+  static const struct {
+    const char *name;
+    int word, bit;
+  } all[] = {
+      {"lse", 1, 8},       {"crc32", 1, 7},    {"rdm", 1, 12},       {"fphp", 1, 9},
+      {"asimdhp", 1, 10},  {"fhm", 1, 23},     {"dotprod", 1, 20},   {"fcma", 1, 14},
+      {"jscvt", 1, 13},    {"lrcpc", 1, 15},   {"aes", 1, 3},        {"sha2", 1, 6},
+      {"sha3", 1, 17},     {"sha512", 1, 21},  {"sm3", 1, 18},       {"sm4", 1, 19},
+      {"paca", 1, 30},     {"sve", 1, 22},     {"sve2", 2, 1},       {"frint", 2, 8},
+      {"i8mm", 2, 13},     {"bf16", 2, 14},    {"svei8mm", 2, 9},    {"svef32mm", 2, 10},
+      {"svef64mm", 2, 11}, {"svebf16", 2, 12}, {"svebitperm", 2, 4}, {"sveaes", 2, 2},
+      {"svesha3", 2, 5},   {"svesm4", 2, 6},   {"rng", 2, 16},       {"mops", 2, 43},
+  };
+  const uint64_t words[] = {getauxval(AT_HWCAP), getauxval(AT_HWCAP2)};
+  for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+    if (strlen(all[i].name) == n && memcmp(all[i].name, name, n) == 0)
+      return words[all[i].word - 1] >> all[i].bit & 1;
+  return false;
+}
+#else
+#define LEAST "a lower -march"
+static bool has(const char *name, size_t n) { return true; }
+#endif
+
+bool cpu_check(const char *march, Err *e) {
+  for (const char *p = march ? march : ""; *p;) {
+    size_t n = strcspn(p, ",");
+    if (n && !has(p, n)) {
+      err_set(e, EXIT_ENV, "this machine's processor lacks %.*s, which the program's code may use",
+              (int)n, p);
+      return err_hint(e, "compile it on this machine, or with gc " LEAST);
+    }
+    p += n;
+    p += strspn(p, ",");
+  }
+  return true;
+}
+
+const GcProgram *cpu_fastest(const GcProgram *p) {
+  Err ignored = {0};
+  while (p && p->faster && cpu_check(p->faster->march, &ignored)) p = p->faster;
+  return p;
+}

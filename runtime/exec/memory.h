@@ -1,0 +1,33 @@
+/* The one allocation of a session: the regions of its program, the workspaces of threads, and the
+   runtime's own tables. Contract: sizes follow from the compiled program and the number of threads
+   alone; nothing is allocated after it. */
+#ifndef GCRT_MEMORY_H
+#define GCRT_MEMORY_H
+#include "runtime/base/rt.h"
+
+typedef struct Sizes { /* bytes, known before anything runs */
+  uint64_t globals, inputs, arena, hypers, work, tables, total;
+} Sizes;
+typedef struct Memory {
+  uint8_t *base;
+  uint8_t *region[GC_REGIONS];
+  uint8_t *work;         /* of all threads: memory_work */
+  uint8_t *tables, *end; /* bump pointer of what the runtime itself needs */
+  bool overdrawn;        /* it needed more than was counted */
+  Sizes sizes;
+} Memory;
+enum { MEMORY_PAGE = 4096 };
+/* From the bytes of the regions, and of the runtime's tables, for so many threads that run kernels.
+ */
+bool memory_sum(const GcProgram *p, uint64_t arena, uint64_t inputs, uint64_t tables, int threads,
+                Sizes *s, Err *e);
+/* The workspace of a thread: GcProgram.work_bytes that it shares with no other one. */
+char *memory_work(const Memory *m, const GcProgram *p, int thread);
+/* Lays the regions over zeroed pages of sizes.total bytes. */
+bool memory_map(Memory *m, const Sizes *sizes, Err *e);
+void memory_unmap(Memory *m);
+/* NULL: fewer bytes were counted than are taken, which stays so and memory_sound reports. Who takes
+   several asks m->overdrawn before it writes to any. */
+void *memory_take(Memory *m, uint64_t bytes);
+bool memory_sound(const Memory *m, Err *e);
+#endif

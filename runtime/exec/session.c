@@ -1,0 +1,134 @@
+/* A program on a device: see session.h. What differs from one device to the next is behind
+   DeviceOps. */
+#include "runtime/exec/session.h"
+#include <string.h>
+
+/* Bytes of inputs below which no other thread is woken to gather them. */
+enum { GATHER_ALONE = 1 << 20 };
+
+/* ---- memory ---- */
+
+bool session_sizes(const SessionPlan *p, Sizes *s, Err *e) {
+  const GcEntry *init = p->program->init;
+  bool here = p->ops->on_host;
+  uint64_t arena = 0, inputs = 0, tables = p->tables + STAGE_BYTES + pool_bytes() + MEMORY_PAGE;
+  tables += (uint64_t)p->n * sizeof(Exec *);
+  for (int i = init ? -1 : 0; i < p->n; i++) {
+    const GcEntry *x = i < 0 ? init : &p->entries[i];
+    arena = max_u64(arena, x->arena_bytes);
+    inputs = max_u64(inputs, x->inputs_bytes);
+    if (p->ops->table_bytes) tables += p->ops->table_bytes(x, p->threads);
+  }
+  if (p->trace) tables += trace_bytes(&p->entries[0], here ? p->threads : 1);
+  return memory_sum(p->program, here ? arena : 0, here ? inputs : 0, tables, here ? p->threads : 0,
+                    s, e);
+}
+
+static bool take_tables(Session *s, Err *e) {
+  const SessionPlan *p = &s->plan;
+  s->pool = memory_take(&s->memory, pool_bytes());
+  s->stage = memory_take(&s->memory, STAGE_BYTES);
+  s->entries = memory_take(&s->memory, (uint64_t)p->n * sizeof *s->entries);
+  if (p->trace)
+    s->trace = trace_make(&s->memory, &p->entries[0], p->ops->on_host ? p->threads : 1, e);
+  return memory_sound(&s->memory, e);
+}
+
+bool session_open(Session *s, const SessionPlan *p, Device *d, Err *e) {
+  Sizes sizes;
+  s->plan = *p;
+  s->program = p->program;
+  s->device = d;
+  if (!session_sizes(p, &sizes, e) || !memory_map(&s->memory, &sizes, e) || !take_tables(s, e))
+    return false;
+  for (int i = 0; i < p->program->nhypers; i++) session_hypers(s)[i] = p->program->hypers[i].value;
+  for (int i = 0; p->ops->on_host && i < p->program->nglobals; i++)
+    if (is_step_counter(&p->program->globals[i]))
+      s->step = session_at(s, &p->program->globals[i].t);
+  return p->ops->prepare(s, e);
+}
+
+bool session_start(Session *s, int threads, Err *e) {
+  return pool_start(s->pool, threads, e) && s->device->ops->start(s, e);
+}
+
+bool session_initialize(Session *s, uint64_t seed) {
+  s->env = (GcEnv){.seed = seed};
+  if (!s->init) return true;
+  session_run(s, s->init, &(RunRequest){.batch = NO_BATCH});
+  return !session_fault(s, s->init->entry, NO_BATCH);
+}
+
+bool session_close(Session *s, bool ours, Err *e) {
+  bool ok = true;
+  if (s->pool) pool_stop(s->pool, ours);
+  if (s->device && ours) ok = s->device->ops->close(s->device, e);
+  memory_unmap(&s->memory);
+  *s = (Session){0};
+  return ok;
+}
+
+/* ---- runs ---- */
+
+void session_run(Session *s, Exec *x, const RunRequest *q) { s->device->ops->run(s, x, q); }
+
+bool session_fault(Session *s, const GcEntry *entry, uint64_t batch) {
+  if (s->err.code) return true; /* the device failed */
+  if (!atomic_load_explicit(&s->fault.ready, memory_order_acquire)) return false;
+  fault_report(s, entry, batch, &s->fault);
+  return true;
+}
+
+bool session_recover(Session *s, Err *e) {
+  const DeviceOps *ops = s->device->ops;
+  s->err = (Err){0};
+  atomic_store(&s->fault.ready, 0);
+  atomic_store(&s->fault.taken, 0);
+  return s->device->broken || !ops->clear_fault || ops->clear_fault(s, e);
+}
+
+void session_fill(Session *s, const Exec *x, uint64_t batch) { s->device->ops->fill(s, x, batch); }
+
+typedef struct Gather {
+  const Dataset *data;
+  uint8_t *inputs;
+  uint64_t batch;
+} Gather;
+
+static void gather_job(void *arg, int t, int nt) {
+  const Gather *g = arg;
+  dataset_gather(g->data, g->inputs, g->batch, t, nt);
+}
+
+void session_gather(Session *s, const GcEntry *entry, uint8_t *inputs, uint64_t batch) {
+  Gather g = {.data = s->data, .inputs = inputs, .batch = batch};
+  if (entry->inputs_bytes >= GATHER_ALONE && pool_size(s->pool) > 1)
+    pool_run(s->pool, gather_job, &g);
+  else
+    gather_job(&g, 0, 1);
+}
+
+/* ---- what the host sees ---- */
+
+void *session_at(const Session *s, const GcTensor *t) { return s->device->ops->at(s, t); }
+
+float *session_hypers(const Session *s) { return (float *)(void *)s->memory.region[GC_HYPERS]; }
+
+bool session_upload_hypers(Session *s, Err *e) {
+  const DeviceOps *ops = s->device->ops;
+  return !ops->upload_hypers || ops->upload_hypers(s, e);
+}
+
+bool session_download(Session *s, Err *e) {
+  const DeviceOps *ops = s->device->ops;
+  return !ops->download || ops->download(s, e);
+}
+
+bool session_upload(Session *s, Err *e) {
+  const DeviceOps *ops = s->device->ops;
+  return !ops->upload || ops->upload(s, e);
+}
+
+Globals session_globals(const Session *s) {
+  return (Globals){s->program, s->memory.region[GC_GLOBALS], s->stage};
+}

@@ -1,0 +1,78 @@
+/* A program on a device: its memory, its thread pool, its entries with all addresses resolved. What
+   a command and a library's handle share.
+   Contract: session_open makes all memory, session_start all threads; then runs follow, from one
+   thread at a time; sessions know nothing of each other. */
+#ifndef GCRT_SESSION_H
+#define GCRT_SESSION_H
+#include "runtime/data/dataset.h"
+#include "runtime/exec/device.h"
+#include "runtime/exec/memory.h"
+#include "runtime/exec/pool.h"
+#include "runtime/exec/trace.h"
+#include "runtime/weights/weights.h"
+
+typedef struct Fault { /* what a kernel reported; the first one of a run stays */
+  _Atomic int taken, ready;
+  int site;
+  int64_t at, value, limit;
+} Fault;
+
+typedef struct SessionPlan { /* known before anything is opened */
+  const GcProgram *program;
+  const DeviceOps *ops;
+  const GcEntry *entries; /* that will run */
+  int n;
+  int threads;     /* at most */
+  uint64_t tables; /* bytes that the caller takes of the memory */
+  bool trace;      /* of the first entry */
+} SessionPlan;
+
+struct Session {
+  SessionPlan plan;
+  const GcProgram *program;
+  Device *device; /* the session closes it */
+  Memory memory;  /* of the host */
+  Pool *pool;
+  Exec **entries, *init; /* init: NULL where the program has none */
+  GcEnv env;             /* without a workspace, which each thread adds to a copy */
+  const int64_t *step; /* the program's step counter in the host's memory; NULL: it is not there */
+  uint8_t *stage;      /* STAGE_BYTES */
+  const Dataset *data; /* that batches are taken from */
+  Trace *trace;        /* NULL: none is recorded */
+  bool poison;
+  void (*note)(void *arg, const char *text); /* hears what is only slower; NULL: nobody does */
+  void *note_arg;
+  Fault fault;
+  Err err; /* of a run: a fault, or a device that failed */
+};
+
+bool session_sizes(const SessionPlan *p, Sizes *s, Err *e);
+/* Owns the device from here on, also where it fails. */
+bool session_open(Session *s, const SessionPlan *p, Device *d, Err *e);
+bool session_start(Session *s, int threads, Err *e);
+/* Fills every global with its initial value; false: s->err says why. */
+bool session_initialize(Session *s, uint64_t seed);
+/* ours: false in the child of a fork, which may touch neither threads nor device. False: a call of
+   the device failed that none had reported. Closing again does nothing. */
+bool session_close(Session *s, bool ours, Err *e);
+
+void session_run(Session *s, Exec *x, const RunRequest *q);
+/* True: a kernel or the device reported a fault in the last run, and s->err says it. */
+bool session_fault(Session *s, const GcEntry *entry, uint64_t batch);
+bool session_recover(Session *s, Err *e); /* after a fault: the next run may come */
+void session_fill(Session *s, const Exec *x, uint64_t batch);
+/* Gathers a batch, on as many threads as are worth it. */
+void session_gather(Session *s, const GcEntry *entry, uint8_t *inputs, uint64_t batch);
+void *session_at(const Session *s, const GcTensor *t); /* of a global, an input or an output */
+float *session_hypers(const Session *s);               /* the host's */
+bool session_upload_hypers(Session *s, Err *e);
+bool session_download(Session *s, Err *e);
+bool session_upload(Session *s, Err *e);
+Globals session_globals(const Session *s); /* as the host has them */
+
+/* ---- cpu.c: the host's processor ---- */
+extern const DeviceOps cpu_device;
+
+/* ---- fault.c ---- */
+void fault_report(Session *s, const GcEntry *entry, uint64_t batch, const Fault *f);
+#endif

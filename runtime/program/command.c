@@ -1,0 +1,233 @@
+/* A command from its arguments to its exit code: device, data, session, driver. Contract: all that
+   can be refused is refused before the first step: files, sizes, rights, space; one message an
+   error; exit codes as in rt.h, and 128 + the signal's number where one ended the run. */
+#include "runtime/program/command.h"
+#include "runtime/program/devices.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool check_program(Err *e) {
+  if (gc_program.abi != GCRT_ABI)
+    return err_set(e, EXIT_BUG, "the program and its runtime are of different versions (%d and %d)",
+                   gc_program.abi, GCRT_ABI);
+  const uint16_t one = 1;
+  if (*(const uint8_t *)&one != 1)
+    return err_set(e, EXIT_ENV, "this machine is big-endian, which is not supported");
+  return true;
+}
+
+/* What was asked for is done, also with more threads than cores: that is slower, not wrong. */
+static bool choose_threads(const Options *o, int *threads, Err *e) {
+  enum { MOST = 1024 }; /* on fewer cores: each has a stack, and all wait for the last one */
+  int here = cpus_available(), most = here > MOST ? here : MOST;
+  *threads = here;
+  if (!o->given[OPT_THREADS]) return true;
+  if (o->count[OPT_THREADS] > (uint64_t)most) {
+    err_set(e, EXIT_USAGE, "--threads %" PRIu64 " is too many: %d at most", o->count[OPT_THREADS],
+            most);
+    return err_hint(e, "this process may use %d core%s, and more threads than cores are no faster",
+                    here, here == 1 ? "" : "s");
+  }
+  *threads = (int)o->count[OPT_THREADS];
+  return true;
+}
+
+/* The file of --checkpoint, whose "FILE:N" is a checkpoint each N steps. Malloc'ed into *out. */
+static bool checkpoint_path(Command *cmd, char **out, Err *e) {
+  *out = NULL;
+  if (!cmd->options.given[OPT_CHECKPOINT]) return true;
+  char *path = strdup(cmd->options.text[OPT_CHECKPOINT]), *colon = path ? strrchr(path, ':') : NULL;
+  if (!path) return err_set(e, EXIT_ENV, "no memory for a file name");
+  if (colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1) &&
+      strlen(colon + 1) < 19) {
+    cmd->checkpoint_every = strtoull(colon + 1, NULL, 10);
+    *colon = 0;
+    if (!cmd->checkpoint_every) {
+      free(path);
+      err_set(e, EXIT_USAGE, "--checkpoint FILE:N needs a whole number from 1 on as N, not 0");
+      return err_hint(e, "FILE alone is written after each epoch");
+    }
+  }
+  *out = path;
+  return true;
+}
+
+/* The file of --load, without its scope. Malloc'ed into *out. */
+static bool load_path(const Command *cmd, char **out, Err *e) {
+  *out = NULL;
+  if (!cmd->options.given[OPT_LOAD]) return true;
+  *out = strdup(cmd->options.text[OPT_LOAD]);
+  if (!*out) return err_set(e, EXIT_ENV, "no memory for a file name");
+  char *comma = strstr(*out, ",scope=");
+  if (comma) *comma = 0;
+  return true;
+}
+
+static bool prepare_weights(Command *cmd, Err *e) {
+  char *checkpoint, *load = NULL;
+  bool ok = checkpoint_path(cmd, &checkpoint, e) && load_path(cmd, &load, e) &&
+            files_check(cmd, checkpoint, load, e);
+  if (ok && cmd->options.given[OPT_SAVE])
+    ok = out_prepare(&cmd->save, cmd->options.text[OPT_SAVE], weights_bytes(choose_saved), e);
+  if (ok && (cmd->options.given[OPT_RESUME] || checkpoint)) ok = checkpoint_prepare(cmd, e);
+  if (ok && checkpoint)
+    ok = out_prepare(&cmd->checkpoint, checkpoint, weights_bytes(choose_all), e);
+  free(checkpoint);
+  free(load);
+  return ok;
+}
+
+static bool prepare_files(Command *cmd, Err *e) {
+  const GcEntry *en = cmd->options.entry;
+  if (!prepare_weights(cmd, e)) return false;
+  cmd->outputs = calloc((size_t)en->noutputs + 1, sizeof *cmd->outputs);
+  if (!cmd->outputs) return err_set(e, EXIT_ENV, "no memory for the outputs");
+  for (int i = 0; i < en->noutputs; i++) {
+    cmd->outputs[i].fd = -1;
+    if (cmd->options.outputs[i].save &&
+        !out_prepare(&cmd->outputs[i], cmd->options.outputs[i].save, 4096, e))
+      return false;
+  }
+  return true;
+}
+
+/* ---- where it runs ---- */
+
+static bool no_code(const DeviceChoice *c, const char *asked, Err *e) {
+  char all[80] = "";
+  size_t at = 0;
+  for (const GcProgram *p = &gc_program; p && at < sizeof all; p = p->next)
+    at += (size_t)snprintf(all + at, sizeof all - at, "%s%s", at ? "," : "", p->target);
+  err_set(e, EXIT_ENV, "--device %s: this program holds no code for %s", asked, c->kind->name);
+  return err_hint(e, "it was compiled for %s; compile it with gc --target=%s", all, c->kind->name);
+}
+
+static Device *open_device(const DeviceChoice *c, Err *e) {
+  return c->kind->ops->open(program_for(c->kind), c->ordinal, DEVICE_OWN, e);
+}
+
+/* What --device names is used or refused with the reason; without it, the first of the program's
+   devices that can be used, with a line that says why it is not a better one. */
+static Device *choose_device(Command *cmd, Err *e) {
+  const char *asked = cmd->options.text[OPT_DEVICE];
+  DeviceChoice c, other;
+  if (asked) {
+    if (!device_parse(asked, &c, e)) return NULL;
+    if (!program_for(c.kind)) {
+      no_code(&c, asked, e);
+      return NULL;
+    }
+  }
+  for (int n = 0; asked || device_preferred(n, &c); n++) {
+    Err why = {0};
+    Device *d = open_device(&c, &why);
+    if (d) return d;
+    bool last = !device_preferred(n + 1, &other);
+    if (asked || last) {
+      *e = why;
+      size_t at = strlen(e->hint);
+      for (int k = 0; asked && device_preferred(k, &other); k++)
+        if (other.kind != c.kind && other.kind->ops->on_host)
+          snprintf(e->hint + at, sizeof e->hint - at, "; --device %s runs it here without",
+                   other.name);
+      return NULL;
+    }
+    note(cmd, "this runs on the CPU: %s", why.msg);
+  }
+  err_set(e, EXIT_BUG, "the program holds code for no device that is known here");
+  return NULL;
+}
+
+/* ---- the run ---- */
+
+bool command_step(Command *cmd, const RunRequest *q, uint64_t batch) {
+  Session *s = &cmd->session;
+  session_run(s, s->entries[0], q);
+  if (!session_fault(s, cmd->entry, batch)) return true;
+  cmd->err = s->err;
+  return false;
+}
+
+static int drive(Command *cmd) {
+  Session *s = &cmd->session;
+  if (!session_initialize(s, cmd->options.count[OPT_SEED])) {
+    cmd->err = s->err;
+    return cmd->err.code;
+  }
+  if (cmd->options.given[OPT_LOAD] && !load_weights(cmd, &cmd->err)) return cmd->err.code;
+  int code = cmd->options.given[OPT_BENCH] ? bench_run(cmd)
+             : cmd->entry->training        ? train_run(cmd)
+                                           : infer_run(cmd);
+  if (!cmd->err.code && s->trace &&
+      !profile_write(s->trace, cmd->options.text[OPT_PROFILE], &cmd->err))
+    return cmd->err.code;
+  return code;
+}
+
+uint64_t command_bytes(const GcEntry *e) {
+  return 8 * (uint64_t)e->noutputs + 128 + infer_bytes(e);
+}
+
+static void say(void *arg, const char *text) { note(arg, "%s", text); }
+
+static bool setup(Command *cmd, int threads) {
+  Err *e = &cmd->err;
+  Session *s = &cmd->session;
+  Device *d = choose_device(cmd, e);
+  if (!d) return false;
+  s->device = d;
+  signals_catch();
+  const GcEntry *en = cmd->entry = &d->program->entries[cmd->options.entry - gc_program.entries];
+  bool shuffle = en->training && en->ninputs && !cmd->options.given[OPT_NOSHUFFLE];
+  if (!dataset_open(&cmd->data, en, cmd->options.inputs, shuffle, e) || !prepare_files(cmd, e))
+    return false;
+  const SessionPlan plan = {.program = d->program,
+                            .ops = d->ops,
+                            .entries = en,
+                            .n = 1,
+                            .threads = threads,
+                            .tables = command_bytes(en),
+                            .trace = cmd->options.given[OPT_PROFILE]};
+  if (!session_open(s, &plan, d, e)) return false;
+  s->data = &cmd->data;
+  s->poison = cmd->options.given[OPT_POISON];
+  s->note = say, s->note_arg = cmd;
+  cmd->sums = memory_take(&s->memory, 8 * (uint64_t)en->noutputs);
+  if (!memory_sound(&s->memory, e) || !dataset_load(&cmd->data, e)) return false;
+  memcpy(session_hypers(s), cmd->options.hypers, 4 * (size_t)gc_program.nhypers);
+  return session_start(s, threads, e);
+}
+
+void command_free(Command *cmd) {
+  Err reported = {.code = EXIT_ENV}; /* what else fails says nothing new */
+  session_close(&cmd->session, true, &reported);
+  dataset_free(&cmd->data);
+  out_free(&cmd->save);
+  out_free(&cmd->checkpoint);
+  for (int i = 0; cmd->outputs && i < cmd->options.entry->noutputs; i++) out_free(&cmd->outputs[i]);
+  free(cmd->outputs);
+  checkpoint_free(cmd);
+  cli_free(&cmd->options);
+}
+
+int command_run(Command *cmd, int argc, char **argv) {
+  Err *e = &cmd->err;
+  const Options *o = &cmd->options;
+  if (!check_program(e) || !cli_parse(&cmd->options, argc, argv, e)) return e->code;
+  if (o->help) {
+    cli_help(o, cmd->name);
+    return 0;
+  }
+  if (o->version) {
+    info_version();
+    return 0;
+  }
+  int threads;
+  if (!choose_threads(o, &threads, e)) return e->code;
+  if (o->info) return info_print(o, threads, e);
+  if (!setup(cmd, threads)) return e->code;
+  int code = drive(cmd);
+  return session_close(&cmd->session, true, e) || code ? code : e->code;
+}

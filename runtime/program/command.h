@@ -1,0 +1,109 @@
+/* One run of a generated program's command: options, files, logs, and the drivers that loop over a
+   session. Contract: all that can be refused is refused before the session starts; a driver runs
+   on thread 0 and returns the process's exit code. */
+#ifndef GCRT_COMMAND_H
+#define GCRT_COMMAND_H
+#include "runtime/exec/session.h"
+
+/* ---- cli.c ---- */
+enum {
+#define OPT(id, ...) OPT_##id,
+#include "runtime/program/options.def"
+#undef OPT
+  OPT_COUNT
+};
+typedef struct OutputOption { /* what is asked for one output */
+  const char *save, *expect;
+  bool text;
+} OutputOption;
+typedef struct Options {
+  bool info, help, version;
+  const GcEntry *entry; /* of gc_program; NULL: `info` of all */
+  bool given[OPT_COUNT];
+  const char *text[OPT_COUNT];
+  uint64_t count[OPT_COUNT]; /* COUNT and SEED */
+  double real[OPT_COUNT];
+  const char **inputs; /* as written, by index of the entry's input */
+  OutputOption *outputs;
+  float *hypers;
+  bool *hyper_given; /* on the command line */
+} Options;
+bool cli_parse(Options *o, int argc, char **argv, Err *e);
+void cli_help(const Options *o, const char *program);
+void cli_free(Options *o);
+
+typedef struct Metas Metas; /* checkpoint.c: the metadata of a checkpoint */
+
+typedef struct Command {
+  const char *name; /* argv[0], for messages */
+  Options options;
+  Err err;
+  Session session;
+  const GcEntry *entry; /* that runs, of the session's program */
+  Dataset data;
+  double *sums; /* of each output, over the epoch so far */
+  OutFile save, checkpoint, *outputs;
+  uint64_t checkpoint_every; /* steps; 0: each epoch */
+  Metas *metas;              /* made before the session starts */
+  FILE *log;
+  int failed; /* exit code of a failure that did not stop the run */
+} Command;
+/* The exit code; where cmd->err has one, nobody has printed it. */
+int command_run(Command *cmd, int argc, char **argv);
+void command_free(Command *cmd);
+/* Runs the entry, whose inputs then hold that batch; false: cmd->err says why it failed. */
+bool command_step(Command *cmd, const RunRequest *q, uint64_t batch);
+
+/* ---- files.c ---- */
+/* Whether no file that the command line has the run write is another one that it names;
+   `checkpoint` and `load` are those options' paths, or NULL. */
+bool files_check(const Command *cmd, const char *checkpoint, const char *load, Err *e);
+
+/* ---- load_save.c: --load and --save ---- */
+bool load_weights(Command *cmd, Err *e);
+bool save_weights(Command *cmd, Err *e); /* only weights that are finite */
+
+/* ---- checkpoint.c: --checkpoint and --resume ---- */
+typedef struct Position { /* where a training run stands */
+  uint64_t epoch, batch;  /* both from 0: what comes next */
+  uint64_t done;          /* steps done in all */
+  uint64_t epoch_steps;   /* steps summed in cmd->sums */
+  uint64_t batches;       /* of an epoch */
+} Position;
+bool checkpoint_prepare(Command *cmd, Err *e);
+void checkpoint_free(Command *cmd);
+bool checkpoint_write(Command *cmd, const Position *p, Err *e);
+bool checkpoint_read(Command *cmd, Position *p, Err *e);
+
+/* ---- profile.c: --profile ---- */
+bool profile_write(const Trace *t, const char *path, Err *e);
+
+/* ---- the drivers ---- */
+int train_run(Command *cmd);
+int infer_run(Command *cmd);
+uint64_t infer_bytes(const GcEntry *e); /* of its tables */
+int bench_run(Command *cmd);
+void info_version(void); /* the line that begins info, and is all of --version */
+int info_print(const Options *o, int threads, Err *e);
+/* What the command takes of its session's memory. */
+uint64_t command_bytes(const GcEntry *e);
+
+/* ---- progress.c ---- */
+typedef struct Progress {
+  bool terminal;
+  double start, last; /* clock */
+  uint64_t begin;     /* steps done before this process */
+} Progress;
+void progress_start(Command *cmd, Progress *g, const Position *p);
+void progress_step(Command *cmd, Progress *g, const Position *p, uint64_t total);
+void progress_epoch(Command *cmd, Progress *g, const Position *p, uint64_t total);
+bool log_open(Command *cmd, const Position *p, Err *e); /* --log: kept up to the position, or new */
+void log_step(Command *cmd, const Position *p);
+bool log_close(Command *cmd, Err *e);
+
+/* ---- show.c ---- */
+double output_scalar(const Command *cmd, const GcTensor *t);
+void output_print(Command *cmd, const GcTensor *t); /* name = values */
+void note(const Command *cmd, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3))); /* unless --quiet */
+#endif

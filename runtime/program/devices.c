@@ -1,0 +1,81 @@
+/* The table of devices. Contract: see devices.h; nothing else of the runtime names one. */
+#include "runtime/program/devices.h"
+#include "runtime/exec/features.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVICE(id, choice) extern const DeviceOps id##_device;
+#include "runtime/program/devices.def"
+#undef DEVICE
+
+static const DeviceKind kinds[] = {
+#define DEVICE(id, choice) {#id, choice, &id##_device},
+#include "runtime/program/devices.def"
+#undef DEVICE
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+const DeviceKind *device_kind(const GcProgram *p) {
+  for (int i = 0; i < KINDS; i++)
+    if (strcmp(kinds[i].name, p->target) == 0) return &kinds[i];
+  return NULL;
+}
+
+const GcProgram *program_for(const DeviceKind *kind) {
+  const GcProgram *p = &gc_program;
+  while (p && strcmp(p->target, kind->name) != 0) p = p->next;
+  return cpu_fastest(p);
+}
+
+static void choose(DeviceChoice *c, const DeviceKind *kind, int ordinal) {
+  *c = (DeviceChoice){.kind = kind, .ordinal = ordinal};
+  if (kind->choice)
+    snprintf(c->name, sizeof c->name, "%s:%d", kind->name, ordinal);
+  else
+    snprintf(c->name, sizeof c->name, "%s", kind->name);
+}
+
+bool device_preferred(int n, DeviceChoice *c) {
+  for (int i = 0; i < KINDS; i++)
+    if (program_for(&kinds[i]) && n-- == 0) {
+      choose(c, &kinds[i], 0);
+      return true;
+    }
+  return false;
+}
+
+/* "devices are a, b and b:n, where …" */
+static bool unknown(const char *name, Err *e) {
+  const char *all[2 * KINDS], *choice = NULL;
+  char numbered[KINDS][16], text[160] = "";
+  int n = 0;
+  for (int i = KINDS - 1; i >= 0; i--) { /* those that are everywhere first */
+    all[n++] = kinds[i].name;
+    if (!kinds[i].choice) continue;
+    snprintf(numbered[i], sizeof numbered[i], "%s:n", kinds[i].name);
+    all[n++] = numbered[i];
+    choice = kinds[i].choice;
+  }
+  for (int i = 0, at = 0; i < n; i++)
+    at += snprintf(text + at, sizeof text - (size_t)at, "%s%s",
+                   i == 0      ? ""
+                   : i + 1 < n ? ", "
+                               : " and ",
+                   all[i]);
+  err_set(e, EXIT_USAGE, "--device: there is no device %s", name);
+  return err_hint(e, "devices are %s%s%s", text, choice ? ", " : "", choice ? choice : "");
+}
+
+bool device_parse(const char *name, DeviceChoice *c, Err *e) {
+  for (int i = 0; i < KINDS; i++) {
+    size_t n = strlen(kinds[i].name);
+    if (strncmp(name, kinds[i].name, n) != 0) continue;
+    const char *rest = name + n, *digits = *rest == ':' && kinds[i].choice ? rest + 1 : NULL;
+    bool number =
+        digits && *digits && strspn(digits, "0123456789") == strlen(digits) && strlen(digits) < 6;
+    if (*rest && !number) continue;
+    choose(c, &kinds[i], number ? atoi(digits) : 0);
+    return true;
+  }
+  return unknown(name, e);
+}

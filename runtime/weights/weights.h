@@ -1,0 +1,38 @@
+/* A program's globals, as the host has them, to and from files of safetensors.
+   Contract: whoever runs the program on a device has brought the globals to the host before they
+   are written or read, and takes them back after. */
+#ifndef GCRT_WEIGHTS_H
+#define GCRT_WEIGHTS_H
+#include "runtime/data/file.h"
+
+typedef struct Globals {
+  const GcProgram *program;
+  uint8_t *base;  /* of the region GC_GLOBALS */
+  uint8_t *stage; /* STAGE_BYTES */
+} Globals;
+
+typedef struct Meta { /* of __metadata__; a checkpoint has them all */
+  const char *key;
+  char value[64];
+  bool seen;
+} Meta;
+typedef bool GlobalChoice(const GcGlobal *g, const void *arg);
+bool is_step_counter(const GcGlobal *g);
+bool choose_saved(const GcGlobal *g, const void *arg);
+bool choose_all(const GcGlobal *g, const void *arg);
+
+uint64_t weights_bytes(GlobalChoice *choose);
+bool weights_write(const Globals *w, OutFile *out, GlobalChoice *choose, const Meta *meta,
+                   int nmeta, Err *e);
+typedef struct WeightsRequest { /* what is read */
+  GlobalChoice *want, *need;    /* need: must be in the file */
+  const void *arg;              /* of both; where partial, the scope that they lie below */
+  bool partial;                 /* what else is in the file is ignored; else it is an error */
+  Meta *meta;
+  int nmeta;
+} WeightsRequest;
+/* A file that does not fit changes nothing. */
+bool weights_read(const Globals *w, const char *path, const WeightsRequest *q, Err *e);
+uint32_t weights_sum(const Globals *w, const Meta *meta, int nmeta); /* of all, and the metadata */
+bool weights_finite(const Globals *w, Err *e);                       /* the parameters */
+#endif
