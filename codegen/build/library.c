@@ -7,12 +7,13 @@
 #include "codegen/program/kernel.h"
 
 #include <ctype.h>
-#include <dlfcn.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 /* ---- names ---- */
 
-/* Words that C, C++ or their usual headers give another meaning; those of libc are asked of libc.
+/* Words that C, C++ or their usual headers give another meaning; those of libc are in
+ * libc_names.def.
  */
 static const char *const words[] = {"alignas",   "alignof",       "and",
                                     "and_eq",    "asm",           "assert",
@@ -169,11 +170,21 @@ static void name_all(Library *l) {
   }
 }
 
-/* Whether libc or libm of this machine has one of the names: "exp.g", or "sem.g" with its sem_open.
- */
+static const char *const libc_names[] = {
+#include "codegen/build/libc_names.def"
+};
+
+static int compare_names(const void *key, const void *name) {
+  return strcmp(key, *(const char *const *)name);
+}
+
+/* Whether libc or libm has one of the names: "exp.g", or "sem.g" with its sem_open. The list is the
+   same on every machine, and so are the names in a header. */
 static bool clashes(const Library *l) {
   for (uint32_t i = 0; i < l->names.at.n; i++)
-    if (dlsym(RTLD_DEFAULT, l->names.at.at[i])) return true;
+    if (bsearch(l->names.at.at[i], libc_names, sizeof libc_names / sizeof *libc_names,
+                sizeof *libc_names, compare_names))
+      return true;
   return is_word(l->prefix);
 }
 

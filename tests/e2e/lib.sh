@@ -93,6 +93,9 @@ END
 run 0 "$gc" sem.g --emit=lib
 holds sem.h 'sem_model_load_entry('
 holds sem.h '*sem_model_open(int threads'
+cp sem.g strlcpy.g # which this machine's libc may lack
+run 0 "$gc" strlcpy.g --emit=lib
+holds strlcpy.h '*strlcpy_model_open(int threads'
 for name in exp 3d-net class 'odd name' size_t main; do
   cp sem.g "$name.g"
   run 0 "$gc" "$name.g" --emit=lib -o "lib$name.so"
