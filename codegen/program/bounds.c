@@ -6,7 +6,7 @@
    at each position: the interpreter's own views, run on positions instead of numbers. Numbers that
    no data is in are computed, since rows are taken by them: by that of an iteration, or, in a loop
    that runs in blocks, by a table of such numbers. It follows the values that indices are made of,
-   and no others. */
+   and no others. Of an entry with more elements than MOST_ELEMENTS nothing is said beforehand. */
 #include "codegen/program/tables.h"
 
 #include "ir/eval/interp.h"
@@ -19,6 +19,10 @@ enum {
   WANTED = 16   /* an index is made of it */
 };
 
+/* Elements of inputs and of what is made of them, in all iterations: tens of megabytes, and a tenth
+   of a second. */
+enum { MOST_ELEMENTS = 1 << 22 };
+
 enum { NOWHERE = -1 }; /* an element that comes from several, or from no input */
 
 typedef struct Walk {
@@ -28,7 +32,14 @@ typedef struct Walk {
   unsigned char *is; /* by value */
   InputUses *uses;
   int64_t **rows; /* by op: of its index's elements; NULL: not met yet, or of several inputs */
+  int64_t left;   /* of MOST_ELEMENTS; negative: the walk is given up */
 } Walk;
+
+/* Before so many elements are looked at: false where they are too many. */
+static bool afford(Walk *w, int64_t elements) {
+  w->left = w->left < elements ? -1 : w->left - elements;
+  return w->left >= 0;
+}
 
 /* The operand whose elements are indices into so many places, or -1. */
 static int index_operand(const Entry *e, const Op *op, int64_t *places) {
@@ -117,6 +128,7 @@ static int64_t common_origin(const Walk *w, int64_t a, int64_t b) {
 
 /* An id without a row, which the kernel reports when it runs, leaves nothing known. */
 static void evaluate(Walk *w, const Op *op) {
+  if (!afford(w, value_type(w->c.e, op->results[0])->numel)) return;
   op_info[op->kind].eval(&w->c, op);
   if (!w->c.it->why[0]) return;
   w->c.it->why[0] = 0;
@@ -153,6 +165,7 @@ static void compute(Walk *w, const Op *op) {
     if (!x->type || (x->type->numel != t->numel && x->type->numel != 1)) return;
     if (first < 0) first = k;
   }
+  if (!afford(w, t->numel)) return;
   w->is[op->results[0]] |= (unsigned char)(varies | COMPUTED);
   *out = (Tensor){.type = t, .at = ARENA_ARRAY(w->c.scratch, Scalar, t->numel + 1)};
   for (int64_t i = 0; i < t->numel; i++)
@@ -214,7 +227,7 @@ static void use(Walk *w, const Op *op) {
   if (k < 0 || is_fixed(w, op->operands[k])) return;
   const Tensor *ids = &w->c.value[op->operands[k]];
   bool exact = !(w->is[op->operands[k]] & COMPUTED);
-  if (!ids->type) return;
+  if (!ids->type || !afford(w, ids->type->numel)) return;
   trace(w, op, ids, exact);
   for (int64_t j = 0; exact && j < ids->type->numel; j++)
     if (places < w->limit[ids->at[j].i]) w->limit[ids->at[j].i] = places;
@@ -229,7 +242,7 @@ static void walk_scan(Walk *w, const Op *op) {
   w->is[count] |= COUNT | VARIES;
   w->c.value[count] =
       (Tensor){.type = value_type(w->c.e, count), .at = ARENA_NEW(w->c.scratch, Scalar)};
-  for (int64_t trip = 0; trip < op->attr[AT_TRIPS].i; trip++) {
+  for (int64_t trip = 0; trip < op->attr[AT_TRIPS].i && afford(w, 1); trip++) {
     w->c.value[count].at[0].i = trip;
     for (int k = (int)op->attr[AT_CARRIES].i; k < op->noperands; k++) {
       ValueId slice = inner->args.at[1 + k];
@@ -258,7 +271,7 @@ static void walk_kernel(Walk *w, const Op *op) {
 }
 
 static void walk(Walk *w, const Block *b) {
-  for (uint32_t i = 0; i < b->ops.n; i++) {
+  for (uint32_t i = 0; i < b->ops.n && w->left >= 0; i++) {
     const Op *op = op_at(w->c.e, b->ops.at[i]);
     use(w, op);
     if (op->kind == OP_KERNEL) walk_kernel(w, op);
@@ -303,7 +316,7 @@ InputUses *input_uses(Arena *out, const Entry *e) {
   Arena *a = arena_new();
   Interp it = {.m = e->module, .arena = a, .mode = INTERP_F64};
   InputUses *uses = ARENA_NEW(out, InputUses);
-  Walk w = {.c = {.it = &it, .e = e, .scratch = a}, .uses = uses};
+  Walk w = {.c = {.it = &it, .e = e, .scratch = a}, .uses = uses, .left = MOST_ELEMENTS};
   w.c.value = ARENA_ARRAY(a, Tensor, e->values.n + 1);
   w.is = ARENA_ARRAY(a, unsigned char, e->values.n + 1);
   w.rows = ARENA_ARRAY(a, int64_t *, e->ops.n + 1);
@@ -314,7 +327,7 @@ InputUses *input_uses(Arena *out, const Entry *e) {
   int64_t n = 0;
   for (uint32_t i = 0; i < e->body->args.n; i++) {
     const Type *t = value_type(e, e->body->args.at[i]);
-    if (!(w.is[e->body->args.at[i]] & WANTED)) continue;
+    if (!(w.is[e->body->args.at[i]] & WANTED) || !afford(&w, t->numel)) continue;
     Tensor *x = &w.c.value[e->body->args.at[i]];
     *x = (Tensor){.type = t, .at = ARENA_ARRAY(a, Scalar, t->numel + 1)};
     for (int64_t j = 0; j < t->numel; j++) x->at[j].i = n++;
@@ -322,6 +335,11 @@ InputUses *input_uses(Arena *out, const Entry *e) {
   w.limit = ARENA_ARRAY(a, int64_t, n + 1);
   for (int64_t i = 0; i < n; i++) w.limit[i] = INT64_MAX;
   walk(&w, e->body);
+  if (w.left < 0) { /* what is known of some iterations says nothing of the others */
+    for (uint32_t i = 0; i < e->ops.n; i++) uses->trace[i].input = NOWHERE;
+    arena_free(a);
+    return uses;
+  }
   for (uint32_t i = 0; i < e->body->args.n; i++) {
     const Tensor *x = &w.c.value[e->body->args.at[i]];
     if (x->type && x->type->numel && dtype_is_int(x->type->dtype))

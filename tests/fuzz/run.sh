@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the fuzzers, each for SECONDS; what they find stays in the current directory.
 # A text that found something goes, once that is mended, to corpus/, which tests replay.
-#   tests/fuzz/run.sh SECONDS BUILD/bin [SEED] [source|ir_text|loaders]
+#   tests/fuzz/run.sh SECONDS BUILD/bin [SEED] [source|ir_text|shapes|loaders]
 # Build with -DGC_SANITIZE=ON to see more.
 set -eu
 seconds=$1
@@ -18,6 +18,9 @@ if wants source; then
 fi
 if wants ir_text; then
   "$bin/fuzz_ir_text" "$seconds" "$seed" "$root"/tests/ir/*.ir "$root"/tests/passes/*.ir "$root"/tests/plan/[!k]*.ir || code=1
+fi
+if wants shapes; then
+  "$bin/fuzz_shapes" "$seconds" "$seed" "$root"/tests/fuzz/corpus/shapes/*.g || code=1
 fi
 if wants loaders; then
   "$bin/fuzz_loaders" "$seconds" "$seed" || code=1

@@ -2,7 +2,6 @@
    fuzz_source SECONDS SEED FILE.g... A program is refused with a diagnostic or compiled; see
    through.c for what must hold of it. The grammar makes mostly sound programs over few shapes, so
    that many come far; mutation then breaks them a little. */
-#include "lang/elab/elab.h"
 #include "tests/fuzz/driver.h"
 #include "tests/fuzz/through.h"
 
@@ -210,24 +209,9 @@ static void grow(uint64_t *rng, FuzzText *out) { grow_kind(rng, 'P', 0, out); }
 
 static Through rest; /* set once, before any child starts */
 
-static int run(const char *text, size_t n) {
-  Ctx *c = ctx_new();
-  ctx_set_stream(c, rest.nothing);
-  const Program *p = parse_text(c, "fuzz.g", text, n);
-  int reached = p ? 1 : 0;
-  if (!p && !ctx_errors(c)) fuzz_wrong("refused without a word");
-  if (p && ctx_errors(c)) fuzz_wrong("parsed in spite of errors");
-  if (p) ast_print(rest.nothing, p);
-  Module *m = p ? elaborate(c, p, &(ElabOptions){0}) : NULL;
-  if (p && !m && !ctx_errors(c)) fuzz_wrong("not elaborated, without a word");
-  if (m && !module_verify(m, NULL)) fuzz_wrong("the module is not sound after elaboration");
-  if (m) reached = through(&rest, m, (uint32_t)n) ? 3 : 2;
-  ctx_free(c);
-  return reached;
-}
+static int run(const char *text, size_t n) { return through_source(&rest, text, n); }
 
 int main(int argc, char **argv) {
-  static const char *const stages[] = {"refused", "parsed", "elaborated", "compiled", NULL};
   static const char *const words[] = {
 #define BUILTIN(name, ...) name,
 #include "lang/elab/builtin/builtins.def"
@@ -310,8 +294,12 @@ int main(int argc, char **argv) {
       "lr",
       "step",
       NULL};
-  const FuzzTarget t = {
-      .name = "source", .suffix = "g", .run = run, .stages = stages, .words = words, .grow = grow};
+  const FuzzTarget t = {.name = "source",
+                        .suffix = "g",
+                        .run = run,
+                        .stages = through_source_stages,
+                        .words = words,
+                        .grow = grow};
   through_open(&rest);
   return fuzz_main(&t, argc, argv);
 }

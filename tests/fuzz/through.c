@@ -1,6 +1,7 @@
 /* See through.h. What must hold of any program: a refusal is a diagnostic, the text form reads back
    to itself, the plan is proven, and the same program gives the same C source. */
 #include "tests/fuzz/through.h"
+#include "lang/elab/elab.h"
 #include "tests/fuzz/driver.h"
 
 #include <stdlib.h>
@@ -62,4 +63,22 @@ bool through(Through *t, Module *m, uint32_t choice) {
   bool ok = planned(t, m, choice);
   module_free(m);
   return ok;
+}
+
+const char *const through_source_stages[] = {"refused", "parsed", "elaborated", "compiled", NULL};
+
+int through_source(Through *t, const char *text, size_t n) {
+  Ctx *c = ctx_new();
+  ctx_set_stream(c, t->nothing);
+  const Program *p = parse_text(c, "fuzz.g", text, n);
+  int reached = p ? 1 : 0;
+  if (!p && !ctx_errors(c)) fuzz_wrong("refused without a word");
+  if (p && ctx_errors(c)) fuzz_wrong("parsed in spite of errors");
+  if (p) ast_print(t->nothing, p);
+  Module *m = p ? elaborate(c, p, &(ElabOptions){0}) : NULL;
+  if (p && !m && !ctx_errors(c)) fuzz_wrong("not elaborated, without a word");
+  if (m && !module_verify(m, NULL)) fuzz_wrong("the module is not sound after elaboration");
+  if (m) reached = through(t, m, (uint32_t)n) ? 3 : 2;
+  ctx_free(c);
+  return reached;
 }
