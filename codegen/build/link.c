@@ -8,6 +8,7 @@
 #include "codegen/build/library.h"
 #include "codegen/build/output.h"
 #include "codegen/build/process.h"
+#include "codegen/build/temporary.h"
 #include "codegen/codegen.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ typedef struct Build {
   const char *out, *binary;
   const char *api;         /* the source of a library's functions; NULL of an executable */
   const char *dir;         /* for what is in between */
+  int lock;                /* of it */
   VEC(const char *) files; /* in it */
   VEC(Unit) units;         /* in the order in which they are linked */
   Cache cache;
@@ -302,11 +304,12 @@ static bool write_gpu_unit(Build *b) {
 
 /* A directory for the sources; false after a diagnostic. */
 static bool begin(Build *b) {
-  const char *tmp = getenv("TMPDIR");
-  char *dir = arena_printf(b->a, "%s/gc-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+  const char *tmp = getenv("TMPDIR"), *parent = tmp && *tmp ? tmp : "/tmp";
+  char *dir = arena_printf(b->a, "%s/gc-XXXXXX", parent);
   b->dir = dir;
   process_guard_begin(&b->guard);
-  if (!mkdtemp(dir)) {
+  b->lock = temporary_make(parent, dir);
+  if (b->lock < 0) {
     environment_error(b, "cannot make a directory for the generated source like", b->dir);
     diag(b->c, SEV_HINT, (Loc){0},
          tmp && *tmp ? "that is TMPDIR: set it to a directory that you may write to, or unset it"
@@ -334,7 +337,7 @@ static bool place(Build *b, const char *from, const char *to, bool program) {
 
 static void end(Build *b) {
   for (uint32_t i = 0; i < b->files.n; i++) unlink(b->files.at[i]);
-  rmdir(b->dir);
+  temporary_remove(b->dir, b->lock);
   process_guard_end(&b->guard); /* does not come back where gc was interrupted */
 }
 

@@ -202,7 +202,7 @@ absent none none.*
 cat >slow_cc <<END
 #!/bin/sh
 case "\$*" in *-dM*) exec cc "\$@" ;; esac
-echo running >started
+echo \$\$ >>started
 exec sleep 600
 END
 chmod +x slow_cc
@@ -214,6 +214,34 @@ for signal in INT TERM HUP; do
   same mnist older "an older executable after SIG$signal"
   absent older.* temporary/*
 done
+
+# ---- a killed gc's folder is removed by a later one; those of a gc that runs, or of others, stay ----
+start_slow() { # start_slow: a gc whose compiler does not end, in $slow
+  rm -f started
+  CC=./slow_cc TMPDIR="$PWD/temporary" "$gc" "$here/docs/examples/mnist.g" -o slow >slow.txt 2>&1 &
+  slow=$!
+  tries=0
+  until [ -e started ] || [ $tries = 600 ]; do sleep 0.1 && tries=$((tries + 1)); done
+  [ -e started ] || fail 'the slow compiler did not start'
+}
+mkdir temporary/gc-others temporary/kept
+echo kept >temporary/gc-others/file
+: >temporary/kept/gc.lock
+ln -s kept temporary/gc-linked
+start_slow
+kill -KILL $slow
+wait $slow 2>/dev/null || :
+xargs kill <started # its compilers outlive it
+[ "$(find temporary -path '*/gc-*/program.c' | wc -l)" = 1 ] || fail 'a killed gc leaves its folder'
+start_slow
+[ "$(find temporary -path '*/gc-*/program.c' | wc -l)" = 1 ] || fail "a later gc did not remove a killed one's folder"
+run 0 env TMPDIR="$PWD/temporary" "$gc" "$here/docs/examples/mnist.g" -o again
+[ "$(find temporary -path '*/gc-*/program.c' | wc -l)" = 1 ] || fail "a gc removed another one's folder"
+kill -TERM $slow
+wait $slow 2>/dev/null || :
+[ "$(find temporary | sort | tr '\n' ' ')" = 'temporary temporary/gc-linked temporary/gc-others temporary/gc-others/file temporary/kept temporary/kept/gc.lock ' ] ||
+  fail "what is left of temporary folders: $(find temporary | sort | tr '\n' ' ')"
+rm -rf temporary/*
 
 # ---- what a run writes is never what it reads ----
 cp "$images" rows.gz
