@@ -99,4 +99,7 @@ bool codegen_exe(Module *m, const Target *t, CodegenOptions *o, const char *out,
 bool codegen_lib(Module *m, const Target *t, CodegenOptions *o, const char *out, int *code);
 /* NAME of DIR/libNAME.so; NULL if `out` is not named so. */
 const char *codegen_lib_name(Ctx *c, const char *out);
+/* The files that are written beside `out`: a library's header, and with save_temps the sources. */
+typedef enum CodegenBeside { BESIDE_HEADER, BESIDE_C, BESIDE_CUDA, BESIDE_API } CodegenBeside;
+const char *codegen_beside(Ctx *c, const char *out, CodegenBeside which);
 #endif

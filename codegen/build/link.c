@@ -321,18 +321,30 @@ static bool begin(Build *b) {
   return true;
 }
 
-static bool make(Build *b, Module *m, const Target *t) {
-  bool ok = can_write(b) && write_units(b, m, t);
-  if (ok && b->o->save_temps) ok = write_source(b, m, t, intern_printf(b->c, "%s.c", b->out));
-  if (ok && b->api) add_unit(b, b->api, NULL, NULL);
-  if (ok && b->o->gpu) ok = write_gpu_unit(b);
-  if (ok && b->o->gpu && b->o->save_temps) ok = write_cuda(b, intern_printf(b->c, "%s.cu", b->out));
-  return ok && compile_and_link(b);
-}
-
 /* From the folder of this run, which is private, to where it is wanted. */
 static bool place(Build *b, const char *from, const char *to, bool program) {
   return output_place(from, to, program) || environment_error(b, "cannot write", to);
+}
+
+/* The sources for --save-temps: made in the folder of this run, as all else is. */
+static bool save_source(Build *b, Module *m, const Target *t) {
+  const char *whole = file_in(b, "whole.c");
+  return write_source(b, m, t, whole) &&
+         place(b, whole, codegen_beside(b->c, b->out, BESIDE_C), false);
+}
+
+static bool save_cuda(Build *b) {
+  const char *whole = file_in(b, "whole.cu");
+  return write_cuda(b, whole) && place(b, whole, codegen_beside(b->c, b->out, BESIDE_CUDA), false);
+}
+
+static bool make(Build *b, Module *m, const Target *t) {
+  bool ok = can_write(b) && write_units(b, m, t);
+  if (ok && b->o->save_temps) ok = save_source(b, m, t);
+  if (ok && b->api) add_unit(b, b->api, NULL, NULL);
+  if (ok && b->o->gpu) ok = write_gpu_unit(b);
+  if (ok && b->o->gpu && b->o->save_temps) ok = save_cuda(b);
+  return ok && compile_and_link(b);
 }
 
 static void end(Build *b) {
@@ -357,6 +369,15 @@ const char *codegen_lib_name(Ctx *c, const char *out) {
   if (n < 4 || strcmp(s + n - 3, ".so") != 0) return NULL;
   bool lib = n > 6 && strncmp(s, "lib", 3) == 0;
   return intern_printf(c, "%.*s", (int)(n - 3 - (lib ? 3 : 0)), lib ? s + 3 : s);
+}
+
+const char *codegen_beside(Ctx *c, const char *out, CodegenBeside which) {
+  static const char *const ends[] = {
+      [BESIDE_C] = ".c", [BESIDE_CUDA] = ".cu", [BESIDE_API] = ".api.c"};
+  if (which != BESIDE_HEADER) return intern_printf(c, "%s%s", out, ends[which]);
+  const char *slash = strrchr(out, '/');
+  return intern_printf(c, "%.*s%s.h", slash ? (int)(slash + 1 - out) : 0, out,
+                       codegen_lib_name(c, out));
 }
 
 /* A header that gc did not make is somebody's own. */
@@ -390,15 +411,14 @@ static bool write_api(Build *b, const Module *m, const char *name, const char *h
 
 bool codegen_lib(Module *m, const Target *t, CodegenOptions *o, const char *out, int *code) {
   Build b = {.c = m->ctx, .a = ctx_arena(m->ctx), .o = o, .out = out, .code = code};
-  const char *name = codegen_lib_name(b.c, out), *slash = strrchr(out, '/');
-  const char *header =
-      intern_printf(b.c, "%.*s%s.h", slash ? (int)(slash + 1 - out) : 0, out, name);
+  const char *name = codegen_lib_name(b.c, out);
+  const char *header = codegen_beside(b.c, out, BESIDE_HEADER);
   if (!may_replace(&b, header) || !begin(&b)) return false;
   const char *model = file_in(&b, "model.h");
   b.api = file_in(&b, "api.c");
   bool ok = write_api(&b, m, name, model, b.api) && make(&b, m, t) &&
             place(&b, model, header, false) && place(&b, b.binary, out, true);
-  if (ok && o->save_temps) ok = place(&b, b.api, intern_printf(b.c, "%s.api.c", out), false);
+  if (ok && o->save_temps) ok = place(&b, b.api, codegen_beside(b.c, out, BESIDE_API), false);
   end(&b);
   return ok;
 }

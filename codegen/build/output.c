@@ -20,6 +20,19 @@ typedef struct Temporary {
   bool unnamed;
 } Temporary;
 
+/* The path with its folders resolved; as it is where they are not there. Takes it; malloc'ed. */
+static char *in_real_folder(char *path) {
+  char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *whole = NULL;
+  char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+  char *real = folder ? realpath(folder, NULL) : NULL;
+  if (real && asprintf(&whole, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name) < 0) whole = NULL;
+  free(folder);
+  free(real);
+  if (!whole) return path;
+  free(path);
+  return whole;
+}
+
 /* The path behind symbolic links, the last of which may lead to what is not there yet. Malloc'ed,
    or NULL. */
 static char *target_of(const char *path) {
@@ -29,7 +42,7 @@ static char *target_of(const char *path) {
     char *whole = realpath(at, NULL);
     ssize_t n = whole ? -1 : readlink(at, link, sizeof link - 1);
     if (whole) free(at);
-    if (whole || n < 0) return whole ? whole : at;
+    if (whole || n < 0) return whole ? whole : in_real_folder(at);
     link[n] = 0;
     char *slash = link[0] == '/' ? NULL : strrchr(at, '/'), *next = NULL;
     if (asprintf(&next, "%.*s%s", slash ? (int)(slash - at) + 1 : 0, at, link) < 0) next = NULL;
@@ -164,8 +177,14 @@ bool output_is_replaceable(const char *path) {
   return stat(path, &st) != 0 || S_ISREG(st.st_mode);
 }
 
-bool output_is_input(const char *output, const char *input) {
-  struct stat a, b;
-  return stat(output, &a) == 0 && stat(input, &b) == 0 && S_ISREG(a.st_mode) &&
-         a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+bool output_is_same(const char *a, const char *b) {
+  struct stat x, y;
+  bool has_a = stat(a, &x) == 0, has_b = stat(b, &y) == 0;
+  if (has_a && has_b) return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+  if (has_a || has_b) return false;
+  char *at = target_of(a), *other = target_of(b);
+  bool same = at && other && strcmp(at, other) == 0;
+  free(at);
+  free(other);
+  return same;
 }

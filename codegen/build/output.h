@@ -17,6 +17,7 @@ bool output_can_replace(const char *path);
 bool output_write(const char *path, const char *text, size_t n);
 /* Nothing is there, or a file that an executable may be renamed over: no device, no directory. */
 bool output_is_replaceable(const char *path);
-/* The same file, by whatever name. */
-bool output_is_input(const char *output, const char *input);
+/* The same regular file by whatever name: one inode, or where neither is there yet, one path behind
+   symbolic links. */
+bool output_is_same(const char *a, const char *b);
 #endif

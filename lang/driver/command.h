@@ -1,4 +1,4 @@
-/* What the files of the command share: gc.c (the way through), front.c (from text to a module),
+/* What the files of the command share: main.c (the way through), front.c (from text to a module),
    help.c (what gc says of itself), reproduce.c (what an internal error leaves behind). */
 #ifndef GC_LANG_COMMAND_H
 #define GC_LANG_COMMAND_H
@@ -32,6 +32,15 @@ int targets_choose(Ctx *c, const Options *o, Targets *out);
 
 /* --help, --version, --list-passes: true if one of them was given and answered. */
 bool help_answer(Ctx *c, const Options *o, int *code);
+
+/* ---- files.c: the files of a command line ---- */
+typedef struct FileUse {
+  const char *option; /* that names it, as it is written; of the input its path */
+  const char *path;
+  bool writes;
+} FileUse;
+/* Whether none that is written is another one of them. Returns the exit code. */
+int files_check(const FileUse *use, int n);
 
 /* The bug hook: data is the Front. Writes the module as it was before the passes, or the source
    where it has not come that far, and says how to run it again. */

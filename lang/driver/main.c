@@ -65,6 +65,28 @@ static bool is_named_as_plan(const Options *o, const char *output) {
   return form && dot && strcmp(dot + 1, form) == 0;
 }
 
+/* What is read, and what is written: the output, what lies beside it, and what is looked at, where
+   the shell leads it to a file. */
+static int check_files(Run *r, bool looks) {
+  bool program = r->emit == EMIT_EXE || r->emit == EMIT_LIB, lib = r->emit == EMIT_LIB;
+  bool temps = program && option_given(&r->o, OPT_SAVE_TEMPS);
+  bool screen = !r->output || strcmp(r->output, "-") == 0;
+  const char *out = r->output;
+  FileUse use[8] = {{intern_printf(r->c, "the input %s", r->o.input), r->o.input, false},
+                    {"gc itself", "/proc/self/exe", false}};
+  int n = 2;
+  if (looks || (screen && !program))
+    use[n++] = (FileUse){"the standard output", "/proc/self/fd/1", true};
+  if (!screen) use[n++] = (FileUse){"the output", out, true};
+  if (lib) use[n++] = (FileUse){"the header", codegen_beside(r->c, out, BESIDE_HEADER), true};
+  if (temps) use[n++] = (FileUse){"--save-temps", codegen_beside(r->c, out, BESIDE_C), true};
+  if (temps && r->targets.cuda)
+    use[n++] = (FileUse){"--save-temps", codegen_beside(r->c, out, BESIDE_CUDA), true};
+  if (temps && lib)
+    use[n++] = (FileUse){"--save-temps", codegen_beside(r->c, out, BESIDE_API), true};
+  return files_check(use, n);
+}
+
 static int choose_output(Run *r) {
   const Options *o = &r->o;
   bool only_looks = option_given(o, OPT_DUMP_PLAN) || option_given(o, OPT_PRINT_LIVENESS) ||
@@ -105,9 +127,7 @@ static int choose_output(Run *r) {
     return usage_error("a cubin cannot go to the screen: name it with -o");
   if (r->emit == EMIT_C && !r->targets.cpu)
     return usage_error("--emit=c is the CPU's program; for the GPU's kernels: --emit=cuda");
-  if (r->output && output_is_input(r->output, o->input))
-    return usage_error("the output would replace the input %s", o->input);
-  return EXIT_DONE;
+  return check_files(r, only_looks);
 }
 
 /* ROOT/lib/gc for the command ROOT/bin/gc, in the build tree and where it is installed. */
@@ -505,12 +525,12 @@ static int print_packed(FILE *f, Run *r) {
 
 static int pack(Run *r) {
   r->output = option_value(&r->o, OPT_OUTPUT, NULL);
-  if (r->output && output_is_input(r->output, r->o.input))
-    return usage_error("the output would replace the input %s", r->o.input);
+  int code = check_files(r, false);
+  if (code) return code;
   char *note = NULL;
   size_t n = 0;
   r->note = open_memstream(&note, &n);
-  int code = r->note ? emit_text(r, print_packed) : EXIT_ENVIRONMENT;
+  code = r->note ? emit_text(r, print_packed) : EXIT_ENVIRONMENT;
   if (r->note && fclose(r->note) != 0) code = EXIT_ENVIRONMENT;
   if (code == EXIT_DONE) fputs(note, stderr); /* nothing is said of what could not be written */
   free(note);

@@ -2,19 +2,29 @@
    runs into the error again. Contract: the bug hook of the context; never returns to the broken
    run's data, but reads the input once more in a context of its own, so it cannot make matters
    worse. */
+#define _GNU_SOURCE
 #include "lang/driver/command.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+/* A file that was not there: nobody's link is followed in a directory that others may write to. */
+static FILE *open_new(const char *path) {
+  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+  if (fd >= 0 && !f) close(fd);
+  return f;
+}
 
 /* Opens NAME here, or where that cannot be written, in the directory for temporary files. */
 static FILE *open_somewhere(Ctx *c, const char *name, const char **path) {
   *path = name;
-  FILE *f = fopen(*path, "w");
+  FILE *f = open_new(*path);
   if (f) return f;
   const char *dir = getenv("TMPDIR");
   *path = intern_printf(c, "%s/%s", dir && *dir ? dir : "/tmp", name);
-  return fopen(*path, "w");
+  return open_new(*path);
 }
 
 void reproduce(void *data) {

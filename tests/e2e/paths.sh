@@ -97,6 +97,20 @@ cp net.g net.kept.g
 says 2 'would replace the input' "$gc" net.g --emit=ir -o ./net.g
 ln -s net.g also.g
 says 2 'would replace the input' "$gc" net.g -o also.g
+cp net.g kernel.c
+says 2 '--save-temps would replace the input kernel.c' "$gc" -x g kernel.c -o kernel --save-temps
+same net.g kernel.c "gc's input"
+ln -s both.c both
+says 2 'the output and --save-temps would both write both.c' "$gc" net.g -o both --save-temps
+ln -s libpair.so.c pair.h
+says 2 'the header and --save-temps would both write libpair.so.c' "$gc" net.g --emit=lib -o libpair.so --save-temps
+mkdir -p own/bin
+cp "$gc" own/bin/gc
+says 2 'the output would replace gc itself' own/bin/gc net.g -o own/bin/gc
+same "$gc" own/bin/gc 'gc itself'
+# shellcheck disable=SC2016
+says 2 'the standard output and the output would both write page' \
+  sh -c '"$1" net.g --dump-plan=json -o page >page' sh "$gc"
 same net.g net.kept.g "gc's input"
 left=$(ls -A made | grep -vxE 'net|net.ir|later')
 [ -z "$left" ] || fail "gc left $left"
