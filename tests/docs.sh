@@ -4,7 +4,7 @@
 #   tests/docs.sh GC ROOT [--update]     --update writes the tables into the pages
 # A table stands between "<!-- from SOURCE -->" and "<!-- end -->"; docs/ops.md is one table. A SOURCE
 # "gc …" is run in docs/examples; between "<!-- lines of gc … -->" and "<!-- end -->" stand lines that it
-# prints, blanks aside. Commands there name the processor, so that their output is one.
+# prints, blanks aside, but for one with a "…". Commands there name the processor, so that their output is one.
 set -euo pipefail
 gc=$(realpath "$1") root=$(realpath "$2") update=${3:-}
 scratch=$(mktemp -d)
@@ -159,11 +159,11 @@ check_lines() {
     if [[ $line =~ ^'<!-- lines of gc '(.*)' -->'$ ]]; then
       on=1
       read -ra words <<<"${BASH_REMATCH[1]}"
-      (cd "$root/docs/examples" && "$gc" "${words[@]}" 2>&1) | tr -s ' ' >"$scratch/whole"
+      (cd "$root/docs/examples" && "$gc" "${words[@]}" 2>&1) | tr -s ' ' | sed 's/^ //' >"$scratch/whole"
     elif [[ $line == "<!-- end -->" ]]; then
       on=""
-    elif [ -n "$on" ] && [[ $line != '```'* ]]; then
-      tr -s ' ' <<<"$line" | grep -qxFf - "$scratch/whole" ||
+    elif [ -n "$on" ] && [[ $line != '```'* && $line != *…* ]]; then
+      tr -s ' ' <<<"$line" | sed 's/^ //' | grep -qxFf - "$scratch/whole" ||
         complain "${1#"$root"/}: gc ${words[*]} does not print: $line"
     fi
   done <"$1"
@@ -172,7 +172,8 @@ for page in "${pages[@]}"; do check_lines "$page"; done
 
 for page in "${pages[@]}"; do
   rm -f "$scratch"/block*
-  awk -v to="$scratch/block" '/^```g$/ { on = 1; n++; next } /^```/ { on = 0 }
+  awk -v to="$scratch/block" '/^<!-- part of/ { part = 1; next }
+    /^```g$/ && !part { on = 1; n++; next } /^```/ { on = part = 0 }
     on { print > (to n ".g") }' "$page"
   for block in "$scratch"/block*.g; do
     [ -e "$block" ] && grep -q '^entry ' "$block" || continue
