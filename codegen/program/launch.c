@@ -1,9 +1,10 @@
-/* From a planned entry to launches: addresses from the plan, barriers from what launches touch.
-   Contract: launches run in the plan's order on all threads, or those of each stream on threads of
-   its own, which wait for launches of others; between two of a stream that touch the same bytes,
-   one of them writing, there is a barrier unless each thread touches only its own part in both.
-   A thread's parts are equal where the slices are the same and are divided into as many units, or
-   into numbers of units that the threads divide evenly: then the barrier depends on their number.
+/* From a planned entry to launches: addresses from the plan, barriers from hazards between
+   launches. Contract: launches run in the plan's order on all threads, or those of each stream on
+   threads of its own, which wait for launches of others; between two of a stream that touch the
+   same bytes, one of them writing, there is a barrier unless each thread touches only its own part
+   in both. A thread's parts are equal where the slices are the same and are divided into as many
+   units, or into numbers of units that the threads divide evenly: then the barrier depends on their
+   number.
  */
 #include "codegen/program/launch.h"
 
@@ -18,15 +19,15 @@ Address address_of(const Entry *e, ValueId v) {
 
 /* ---- barriers ---- */
 
-typedef struct Touch { /* an argument of a launch that no barrier has followed yet */
+typedef struct PendingAccess { /* an argument of a launch that no barrier has followed yet */
   Address at;
   Access access;
   int64_t units;
-} Touch;
+} PendingAccess;
 
-typedef struct Touches {
-  VEC(Touch) at;
-} Touches;
+typedef struct PendingAccesses {
+  VEC(PendingAccess) at;
+} PendingAccesses;
 
 static bool overlap(const Address *a, const Address *b) {
   return a->region == b->region && a->offset < b->reach && b->offset < a->reach;
@@ -47,8 +48,8 @@ static int64_t gcd(int64_t a, int64_t b) {
   return a;
 }
 
-/* Barrier between two touches: as in GcStep. */
-static int64_t conflict(const Touch *a, const Touch *b, int depth) {
+/* Barrier between two accesses: as in GcStep. */
+static int64_t hazard(const PendingAccess *a, const PendingAccess *b, int depth) {
   if (!overlap(&a->at, &b->at)) return 0;
   if (!a->access.write && !b->access.write) return 0;
   const Access *x = &a->access, *y = &b->access;
@@ -65,51 +66,51 @@ static int64_t join(int64_t a, int64_t b) {
   return gcd(a, b);
 }
 
-/* Touches of one unit are all on thread 0 and cannot be in each other's way: they are kept apart,
+/* Accesses of one unit are all on thread 0 and are no hazards for one another: they are kept apart,
    so that a long run of small launches costs what its length says. */
 enum { ONE, MANY, KINDS };
-typedef struct Open {
+typedef struct HazardTracker {
   Gen *g;
   Launches *l;
-  Touches (*streams)[KINDS]; /* since the last barrier of each stream */
-} Open;
+  PendingAccesses (*streams)[KINDS]; /* since the last barrier of each stream */
+} HazardTracker;
 
-static void pass_launch(Open *o, Launch *s) {
+static void track_launch(HazardTracker *o, Launch *s) {
   int kind = s->kernel->units == 1 ? ONE : MANY;
-  int64_t need = s->barrier;
-  Touches *of = o->streams[s->stream];
+  int64_t barrier = s->barrier;
+  PendingAccesses *of = o->streams[s->stream];
   for (int k = 0; k < s->kernel->nargs; k++) {
-    Touch now = {s->args[k], s->kernel->args[k].access, s->kernel->units};
+    PendingAccess now = {s->args[k], s->kernel->args[k].access, s->kernel->units};
     for (int other = kind == ONE ? MANY : ONE; other < KINDS; other++)
-      for (uint32_t j = 0; j < of[other].at.n && need != 1; j++)
-        need = join(need, conflict(&of[other].at.at[j], &now, o->l->depth));
+      for (uint32_t j = 0; j < of[other].at.n && barrier != 1; j++)
+        barrier = join(barrier, hazard(&of[other].at.at[j], &now, o->l->depth));
   }
-  s->barrier = (int)(need > INT32_MAX ? 1 : need);
+  s->barrier = (int)(barrier > INT32_MAX ? 1 : barrier);
   if (s->barrier == 1)
     of[ONE].at.n = of[MANY].at.n = 0; /* one that some numbers of threads skip ends nothing */
   for (int k = 0; k < s->kernel->nargs; k++)
     vec_push(o->g->a, &of[kind].at,
-             (Touch){s->args[k], s->kernel->args[k].access, s->kernel->units});
+             (PendingAccess){s->args[k], s->kernel->args[k].access, s->kernel->units});
 }
 
 /* Launches [from, to), where `loop` is the first loop that can begin there. */
-static void pass_launches(Open *o, uint32_t from, uint32_t to, uint32_t loop) {
+static void track_launches(HazardTracker *o, uint32_t from, uint32_t to, uint32_t loop) {
   while (from < to) {
     const LaunchLoop *in = loop < o->l->loops.n ? &o->l->loops.at[loop] : NULL;
     if (!in || in->first != from) {
-      pass_launch(o, &o->l->at.at[from++]);
+      track_launch(o, &o->l->at.at[from++]);
       continue;
     }
-    for (int twice = 0; twice < 2; twice++) pass_launches(o, from, in->end, loop + 1);
+    for (int twice = 0; twice < 2; twice++) track_launches(o, from, in->end, loop + 1);
     from = in->end;
     while (loop < o->l->loops.n && o->l->loops.at[loop].first < from) loop++;
   }
 }
 
 static void barriers(Gen *g, Launches *l) {
-  Open o = {.g = g, .l = l};
+  HazardTracker o = {.g = g, .l = l};
   o.streams = arena_alloc(g->a, sizeof *o.streams * (size_t)l->streams);
-  pass_launches(&o, 0, l->at.n, 0);
+  track_launches(&o, 0, l->at.n, 0);
 }
 
 /* ---- streams ---- */
@@ -192,14 +193,14 @@ static void subtract(Gen *g, DeadRanges *dead, const Place *p) {
 static bool in_arena(const Place *p) { return p->region == PLAN_ARENA && p->bytes > 0; }
 
 /* Values of the arena: those that a step makes, in lists by step, and those alive at hand. */
-typedef struct Living {
+typedef struct LiveSet {
   ValueId *made, *next; /* by step: the first of its list; by value: the next one */
   VEC(ValueId) at;
-} Living;
+} LiveSet;
 
-static Living living_of(Gen *g, const Entry *e) {
+static LiveSet live_set_of(Gen *g, const Entry *e) {
   const Plan *plan = e->plan;
-  Living live = {0};
+  LiveSet live = {0};
   live.made = ARENA_ARRAY(g->a, ValueId, plan->nsteps + 1);
   live.next = ARENA_ARRAY(g->a, ValueId, e->values.n + 1);
   for (int i = 0; i < plan->nsteps; i++) live.made[i] = NO_ID;
@@ -213,8 +214,9 @@ static Living living_of(Gen *g, const Entry *e) {
   return live;
 }
 
-/* Brings in what the step makes; what it reads last goes and leaves its bytes. */
-static void live_through(Gen *g, const Entry *e, int step, Living *live, DeadRanges *dead) {
+/* Adds the values that the step makes and removes those that it reads last, whose bytes are dead.
+ */
+static void update_live_set(Gen *g, const Entry *e, int step, LiveSet *live, DeadRanges *dead) {
   for (ValueId v = live->made[step]; v != NO_ID; v = live->next[v]) vec_push(g->a, &live->at, v);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < live->at.n; i++) {
@@ -228,7 +230,8 @@ static void live_through(Gen *g, const Entry *e, int step, Living *live, DeadRan
 }
 
 /* What died at this step and holds no value that lives on. */
-static void dead_after(Gen *g, const Entry *e, const Op *op, const Living *live, DeadRanges *dead) {
+static void dead_after(Gen *g, const Entry *e, const Op *op, const LiveSet *live,
+                       DeadRanges *dead) {
   const Plan *plan = e->plan;
   if (plan->scratch && plan->scratch[op->id].bytes)
     vec_push(g->a, dead, (DeadRange){plan->scratch[op->id].offset, plan->scratch[op->id].bytes});
@@ -266,16 +269,16 @@ static bool empty(const Entry *e, const Op *op) {
   return true;
 }
 
-typedef struct Making {
+typedef struct LaunchBuilder {
   Gen *g;
   const Entry *e;
   const GlobalsPlan *gp;
   PrintGroup *print;
   Launches *out;
   int step; /* at hand */
-  Living live;
+  LiveSet live;
   VEC(uint32_t) around; /* the loops that are open, by index */
-} Making;
+} LaunchBuilder;
 
 /* How often a run of the entry comes to the op: the iterations of all loops around it. */
 static uint64_t times_run(const Op *op) {
@@ -285,7 +288,7 @@ static uint64_t times_run(const Op *op) {
   return n;
 }
 
-static Launch *add_launch(Making *m, const Op *op, Kernel *kernel, uint64_t flops) {
+static Launch *add_launch(LaunchBuilder *m, const Op *op, Kernel *kernel, uint64_t flops) {
   const Plan *p = m->e->plan;
   uint64_t runs = times_run(op);
   Launch l = {.op = op, .kernel = kernel, .flops = runs * flops, .step = m->step};
@@ -305,7 +308,8 @@ static Launch *add_launch(Making *m, const Op *op, Kernel *kernel, uint64_t flop
 }
 
 /* The value is copied to a place of its size, on behalf of the op. */
-static void add_copy(Making *m, const Op *op, ValueId from, const Place *to, const Block *b) {
+static void add_copy(LaunchBuilder *m, const Op *op, ValueId from, const Place *to,
+                     const Block *b) {
   const Place *x = &m->e->plan->place[from];
   Address at = address_in(to, b);
   if (!x->bytes || (x->region == to->region && x->offset == to->offset &&
@@ -330,7 +334,7 @@ static void add_copy(Making *m, const Op *op, ValueId from, const Place *to, con
 }
 
 /* First values to the carries. */
-static void begin_loop(Making *m, const Op *scan) {
+static void begin_loop(LaunchBuilder *m, const Op *scan) {
   for (int i = 0; i < scan->attr[AT_CARRIES].i; i++)
     add_copy(m, scan, scan->operands[i], &m->e->plan->place[scan->results[i]], scan->parent);
   vec_push(m->g->a, &m->around, m->out->loops.n);
@@ -339,7 +343,7 @@ static void begin_loop(Making *m, const Op *scan) {
 }
 
 /* What the iteration gives: slices of what is stacked before the carries, which they may be. */
-static void end_iteration(Making *m, const Op *yield) {
+static void end_iteration(LaunchBuilder *m, const Op *yield) {
   const Op *scan = yield->parent->op;
   int carries = (int)scan->attr[AT_CARRIES].i;
   for (int pass = 0; pass < 2; pass++)
@@ -349,8 +353,8 @@ static void end_iteration(Making *m, const Op *yield) {
     }
 }
 
-/* Where bytes go that die at this step; NULL: nothing ran yet. */
-static DeadRanges *grave(Making *m) {
+/* The dead list that this step adds to; NULL: nothing ran yet. */
+static DeadRanges *dead_list(LaunchBuilder *m) {
   Launches *l = m->out;
   uint32_t open = m->around.n ? m->around.at[m->around.n - 1] : NO_ID;
   for (uint32_t i = l->loops.n; i-- > 0;) /* the last loop that is over, if no launch follows it */
@@ -364,7 +368,7 @@ static DeadRanges *grave(Making *m) {
   return l->at.n ? &l->at.at[l->at.n - 1].dead : NULL;
 }
 
-static void step(Making *m, int i) {
+static void step(LaunchBuilder *m, int i) {
   const Op *op = m->e->plan->steps[i];
   Group *gr = group_of(m->g->a, m->e, op);
   m->step = i;
@@ -378,13 +382,14 @@ static void step(Making *m, int i) {
   for (uint32_t k = 0; op->kind != OP_SCAN && op->kind != OP_YIELD && k < m->g->out.n; k++)
     add_launch(m, op, m->g->out.at[k], k ? 0 : op_flops(m->e, op));
   if (op->kind == OP_YIELD) m->out->loops.at[m->around.at[--m->around.n]].end = m->out->at.n;
-  DeadRanges *dead = grave(m);
-  live_through(m->g, m->e, i, &m->live, dead);
+  DeadRanges *dead = dead_list(m);
+  update_live_set(m->g, m->e, i, &m->live, dead);
   if (dead) dead_after(m->g, m->e, op, &m->live, dead);
 }
 
 void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, PrintGroup *print, Launches *out) {
-  Making m = {.g = g, .e = e, .gp = gp, .print = print, .out = out, .live = living_of(g, e)};
+  LaunchBuilder m = {
+      .g = g, .e = e, .gp = gp, .print = print, .out = out, .live = live_set_of(g, e)};
   out->depth = e->plan->depth;
   out->streams = e->plan->streams;
   for (int i = 0; i < e->plan->nsteps; i++) step(&m, i);

@@ -34,7 +34,7 @@ static const struct {
              {"cuda", EMIT_CUDA}, {"ptx", EMIT_PTX}, {"cubin", EMIT_CUBIN},
              {"ast", EMIT_AST},   {"ir", EMIT_IR},   {"plan", EMIT_PLAN}};
 
-typedef struct Run {
+typedef struct Compilation {
   Ctx *c;
   Options o;
   Front front;
@@ -50,7 +50,7 @@ typedef struct Run {
   FILE *note;          /* of --pack: what is said once the rows are written */
   Module *m;           /* of everything else */
   double target_seconds, passes_seconds, codegen_seconds;
-} Run;
+} Compilation;
 
 /* ---- what the command line asks for ---- */
 
@@ -67,7 +67,7 @@ static bool is_named_as_plan(const Options *o, const char *output) {
 
 /* What is read, and what is written: the output, what lies beside it, and what is looked at, where
    the shell leads it to a file. */
-static int check_files(Run *r, bool looks) {
+static int check_files(Compilation *r, bool looks) {
   bool program = r->emit == EMIT_EXE || r->emit == EMIT_LIB, lib = r->emit == EMIT_LIB;
   bool temps = program && option_given(&r->o, OPT_SAVE_TEMPS);
   bool screen = !r->output || strcmp(r->output, "-") == 0;
@@ -87,7 +87,7 @@ static int check_files(Run *r, bool looks) {
   return files_check(use, n);
 }
 
-static int choose_output(Run *r) {
+static int choose_output(Compilation *r) {
   const Options *o = &r->o;
   bool only_looks = option_given(o, OPT_DUMP_PLAN) || option_given(o, OPT_PRINT_LIVENESS) ||
                     option_given(o, OPT_MEMORY_CURVE) || option_given(o, OPT_MEMORY_REPORT);
@@ -143,7 +143,7 @@ static const char *runtime_dir(Ctx *c) {
 }
 
 /* --print-after names a pass of the pipeline, or all of them. */
-static int check_print_after(Run *r) {
+static int check_print_after(Compilation *r) {
   const char *wanted = r->passes.print_after;
   if (!wanted || strcmp(wanted, "all") == 0) return EXIT_DONE;
   VEC(const char *) names = {0};
@@ -165,7 +165,7 @@ static int check_print_after(Run *r) {
 static int level(const Options *o) { return option_value(o, OPT_LEVEL, "2")[0] - '0'; }
 
 /* Seconds of searching: counted in steps, so any number gives the same plan everywhere. */
-static int choose_effort(Run *r) {
+static int choose_effort(Compilation *r) {
   const char *text = option_value(&r->o, OPT_PLAN_TIMEOUT, "1");
   char *end;
   r->passes.plan_seconds = strtod(text, &end);
@@ -214,7 +214,7 @@ static bool keeps_limits(const char *pipeline) {
   return remat && strstr(remat, "share") && !strstr(remat, "strategy");
 }
 
-static int choose_options(Run *r) {
+static int choose_options(Compilation *r) {
   const Options *o = &r->o;
   const char *limit = option_value(o, OPT_MEMORY_LIMIT, NULL);
   const char *precision = option_value(o, OPT_PRECISION, "f32");
@@ -271,7 +271,7 @@ static int choose_options(Run *r) {
 /* ---- the stages ---- */
 
 /* A text is made whole in memory before a byte of it is written; `print` returns an exit code. */
-static int emit_text(Run *r, int (*print)(FILE *f, Run *r)) {
+static int emit_text(Compilation *r, int (*print)(FILE *f, Compilation *r)) {
   char *text = NULL;
   size_t n = 0;
   FILE *f = open_memstream(&text, &n);
@@ -283,22 +283,22 @@ static int emit_text(Run *r, int (*print)(FILE *f, Run *r)) {
   return code;
 }
 
-static int print_ast(FILE *f, Run *r) {
+static int print_ast(FILE *f, Compilation *r) {
   ast_print(f, r->prog);
   return EXIT_DONE;
 }
 
-static int print_ir(FILE *f, Run *r) {
+static int print_ir(FILE *f, Compilation *r) {
   module_print(f, r->m, &(PrintOptions){.locs = true, .note = plan_note});
   return EXIT_DONE;
 }
 
-static int print_plan(FILE *f, Run *r) {
+static int print_plan(FILE *f, Compilation *r) {
   plan_print_json(f, r->m, r->target->name, GC_VERSION);
   return EXIT_DONE;
 }
 
-static int print_c(FILE *f, Run *r) {
+static int print_c(FILE *f, Compilation *r) {
   return codegen_c(r->m, r->target, &r->codegen, f) ? EXIT_DONE : EXIT_PROGRAM;
 }
 
@@ -315,7 +315,7 @@ static bool is_planned(const Module *m) {
 }
 
 /* A plan is never used unproven: what a pipeline of the user's left out is done here. */
-static void prove_plan(Run *r, const Module *m) {
+static void prove_plan(Compilation *r, const Module *m) {
   const Entry *e;
   const char *last = strrchr(r->pipeline, ',');
   if (last && strcmp(last, ",plan-verify") == 0) return;
@@ -324,7 +324,7 @@ static void prove_plan(Run *r, const Module *m) {
 }
 
 /* A pass has failed and said why. It is the program's fault only if the module is sound. */
-static int failed_passes(Run *r, const Module *m, int errors_before) {
+static int failed_passes(Compilation *r, const Module *m, int errors_before) {
   bool reported = ctx_errors(r->c) > errors_before;
   ctx_set_stream(r->c, NULL);
   bool sound = module_verify(m, NULL);
@@ -333,11 +333,11 @@ static int failed_passes(Run *r, const Module *m, int errors_before) {
   return EXIT_PROGRAM;
 }
 
-static bool is_cuda(const Run *r) {
+static bool is_cuda(const Compilation *r) {
   return r->emit == EMIT_CUDA || r->emit == EMIT_PTX || r->emit == EMIT_CUBIN || !r->targets.cpu;
 }
 
-static int passes_for(Run *r, Module *m, const Target *t, bool wants_plan) {
+static int passes_for(Compilation *r, Module *m, const Target *t, bool wants_plan) {
   double start = seconds_now();
   r->passes.target = t;
   if (r->codegen.verbose) fprintf(stderr, "gc: passes %s for %s\n", r->pipeline, t->name);
@@ -355,7 +355,7 @@ static int passes_for(Run *r, Module *m, const Target *t, bool wants_plan) {
 }
 
 /* What holds both targets has a plan for each, of a module of its own. */
-static int plan_gpu(Run *r) {
+static int plan_gpu(Compilation *r) {
   int code = EXIT_DONE;
   if ((r->emit != EMIT_EXE && r->emit != EMIT_LIB) || !r->targets.cuda) return EXIT_DONE;
   r->gpu =
@@ -366,7 +366,7 @@ static int plan_gpu(Run *r) {
   return code;
 }
 
-static int run_passes(Run *r) {
+static int run_passes(Compilation *r) {
   bool wants_plan = (r->emit != EMIT_NONE && r->emit != EMIT_IR) ||
                     option_given(&r->o, OPT_DUMP_PLAN) || option_given(&r->o, OPT_MEMORY_CURVE);
   if (!wants_plan && !r->pipeline[0]) return EXIT_DONE;
@@ -380,7 +380,7 @@ static int run_passes(Run *r) {
 }
 
 /* The forward path alone is a module of its own, planned by the same passes. */
-static int print_report(Run *r) {
+static int print_report(Compilation *r) {
   int code = EXIT_DONE;
   Module *forward = front_module(&r->front, &code);
   if (!forward) return code;
@@ -395,7 +395,7 @@ static int print_report(Run *r) {
   return code;
 }
 
-static void print_looks(Run *r) {
+static void print_looks(Compilation *r) {
   const char *form = option_value(&r->o, OPT_DUMP_PLAN, "text");
   if (option_given(&r->o, OPT_PRINT_LIVENESS))
     for (uint32_t i = 0; i < r->m->entries.n; i++) liveness_print(stdout, r->m->entries.at[i]);
@@ -414,11 +414,11 @@ static void print_looks(Run *r) {
     plan_print_table(stdout, r->m, r->target->name);
 }
 
-static int print_cuda(FILE *f, Run *r) {
+static int print_cuda(FILE *f, Compilation *r) {
   return codegen_cuda(r->m, r->target, &r->codegen, f) ? EXIT_DONE : EXIT_PROGRAM;
 }
 
-static int emit_binary(Run *r) {
+static int emit_binary(Compilation *r) {
   const char *arch = r->targets.arch[0], *bytes;
   size_t n;
   int code = EXIT_DONE;
@@ -427,7 +427,7 @@ static int emit_binary(Run *r) {
   return output_write(r->output, bytes, n) ? EXIT_DONE : EXIT_ENVIRONMENT;
 }
 
-static int emit_module(Run *r) {
+static int emit_module(Compilation *r) {
   double start = seconds_now();
   int code = EXIT_DONE;
   bool ok = true;
@@ -448,7 +448,7 @@ static int emit_module(Run *r) {
   return code;
 }
 
-static void print_times(const Run *r) {
+static void print_times(const Compilation *r) {
   if (!option_given(&r->o, OPT_TIME_PASSES)) return;
   double cc = r->codegen.cc_seconds;
   const struct {
@@ -462,7 +462,7 @@ static void print_times(const Run *r) {
     fprintf(stderr, "%9.1f ms  %s\n", 1e3 * rows[i].seconds, rows[i].what);
 }
 
-static int compile(Run *r) {
+static int compile(Compilation *r) {
   int code = choose_options(r);
   if (!code) code = choose_effort(r);
   if (!code) code = targets_choose(r->c, &r->o, &r->targets);
@@ -511,7 +511,7 @@ static bool parse_seconds(const char *s, double *out) {
   return *s && *end == 0 && isfinite(*out) && *out > 0;
 }
 
-static int print_packed(FILE *f, Run *r) {
+static int print_packed(FILE *f, Compilation *r) {
   uint64_t capacity = 0;
   double timeout = 0;
   const char *text = option_value(&r->o, OPT_CAPACITY, NULL);
@@ -523,7 +523,7 @@ static int print_packed(FILE *f, Run *r) {
   return pack_command(r->c, r->o.input, capacity, timeout, f, r->note);
 }
 
-static int pack(Run *r) {
+static int pack(Compilation *r) {
   r->output = option_value(&r->o, OPT_OUTPUT, NULL);
   int code = check_files(r, false);
   if (code) return code;
@@ -537,7 +537,7 @@ static int pack(Run *r) {
   return code;
 }
 
-static int run(Run *r, int argc, char **argv) {
+static int run(Compilation *r, int argc, char **argv) {
   int code;
   if (!options_parse(r->c, argc, argv, &r->o)) return EXIT_USAGE;
   if (help_answer(r->c, &r->o, &code)) return code;
@@ -547,7 +547,7 @@ static int run(Run *r, int argc, char **argv) {
 
 int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write, with its message */
-  Run r = {.c = ctx_new()};
+  Compilation r = {.c = ctx_new()};
   int code = run(&r, argc, argv);
   bool written = fflush(stdout) == 0 && !ferror(stdout);
   if (!written && code == EXIT_DONE) {

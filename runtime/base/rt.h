@@ -65,7 +65,8 @@ typedef struct Rows { /* of an input: elements of any type, row r begins at r * 
   uint64_t n, step; /* they may overlap */
 } Rows;
 /* The limit that a row's element does not keep, and what it is; NULL: all do. */
-const GcLimit *tensor_misplaced(const GcTensor *t, const Rows *rows, uint64_t *row, int64_t *value);
+const GcLimit *tensor_out_of_range(const GcTensor *t, const Rows *rows, uint64_t *row,
+                                   int64_t *value);
 void tensor_type_text(const GcTensor *t, char *out, int size); /* "f32[64, 10]" */
 void dims_text(Elem type, int rank, const uint64_t *dims, char *out, int size);
 

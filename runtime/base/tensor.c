@@ -89,8 +89,8 @@ void dims_text(Elem type, int rank, const uint64_t *dims, char *out, int size) {
   if (at < size) snprintf(out + at, (size_t)(size - at), "]");
 }
 
-const GcLimit *tensor_misplaced(const GcTensor *t, const Rows *rows, uint64_t *row,
-                                int64_t *value) {
+const GcLimit *tensor_out_of_range(const GcTensor *t, const Rows *rows, uint64_t *row,
+                                   int64_t *value) {
   uint64_t size = (uint64_t)elem_info[rows->type].size, bad;
   for (*row = 0; *row < rows->n; ++*row) {
     const uint8_t *at = (const uint8_t *)rows->data + *row * rows->step * size;

@@ -80,7 +80,7 @@ typedef struct Cuda {
   CuAddress shared, fault, block[BLOCKS];
   uint8_t *pinned, *host_block[BLOCKS], *results[BLOCKS];
   uint8_t *globals;       /* the host's copy */
-  bool fresh;             /* it is what the device has */
+  bool downloaded;        /* it is what the device has */
   CuStream compute, copy; /* compute is an entry's stream 0, too */
   struct Branch {
     CuStream stream;
@@ -89,11 +89,11 @@ typedef struct Cuda {
   int nbranches;
   CuEvent fork;
   CuEvent copied[BLOCKS], done[BLOCKS];
-  CuEvent *marks;   /* --profile: before each launch, and one after the last */
-  CudaExec **execs; /* of the entries that can run, and of init */
+  CuEvent *trace_events; /* --profile: before each launch, and one after the last */
+  CudaExec **execs;      /* of the entries that can run, and of init */
   int nexecs;
-  int turn;  /* block of the step that is waited for next; base.ahead: it was begun already */
-  int shown; /* the set of results that is read */
+  int current; /* block of the step that is waited for next; base.ahead: it was begun already */
+  int shown_results; /* the set of results that is read */
 } Cuda;
 
 /* Calls a driver's function; a failure is reported in c->err. */
@@ -119,8 +119,8 @@ int cuda_images(const GcDeviceCode *code, int major, int minor, const GcImage **
 bool cuda_load(Cuda *c, Err *e);
 
 /* ---- streams.c: false after a call that failed ---- */
-bool branches_make(Cuda *c);      /* when the entries are known */
-void branches_give_back(Cuda *c); /* to the driver */
+bool branches_make(Cuda *c);    /* when the entries are known */
+void branches_release(Cuda *c); /* to the driver */
 void branches_free(Cuda *c);
 CuStream branch_of(const Cuda *c, int stream);
 bool branches_fork(Cuda *c, const CudaExec *x);
@@ -134,7 +134,7 @@ bool branch_leave_loop(Cuda *c, const CudaExec *x, int loop);
 bool cuda_sizes(const GcProgram *p, const GcEntry *entry, int n, CudaSizes *s, Err *e);
 bool cuda_allocate(Cuda *c, const GcEntry *entry, int n, Err *e);
 uint64_t *cuda_slots(const GcEntry *entry); /* to free; NULL: no memory */
-void cuda_give_back(Cuda *c);               /* of a hosted one: all that it took */
+void cuda_release(Cuda *c);                 /* of a hosted one: all that it took */
 
 /* ---- info.c: what is known before anything runs ---- */
 bool cuda_look(const GcProgram *p, DeviceState *state, Err *e);

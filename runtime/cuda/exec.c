@@ -110,13 +110,13 @@ static bool go_through(CudaExec *x, LoopVisit *visit, void *arg) {
   return loops_walk(&(LoopWalk){.entry = x->base.entry, .visit = visit, .arg = arg, .at = x->at});
 }
 
-static bool make_marks(Cuda *c, CudaExec *x) {
+static bool make_trace_events(Cuda *c, CudaExec *x) {
   int n = 0;
   (void)go_through(x, count_launch, &n);
-  c->marks = calloc((size_t)n + 1, sizeof *c->marks);
-  if (!c->marks) return err_set(c->err, EXIT_ENV, "no memory for the profile");
+  c->trace_events = calloc((size_t)n + 1, sizeof *c->trace_events);
+  if (!c->trace_events) return err_set(c->err, EXIT_ENV, "no memory for the profile");
   for (int i = 0; i <= n; i++)
-    if (!CUDA_CALL(c, EventCreate, &c->marks[i], 0)) return false;
+    if (!CUDA_CALL(c, EventCreate, &c->trace_events[i], 0)) return false;
   return true;
 }
 
@@ -178,7 +178,7 @@ static bool prepare(Session *s, Err *e) {
     ok = s->init != NULL;
   }
   if (!ok) return err_set(e, EXIT_ENV, "no memory for the tables of the program's steps");
-  return branches_make(c) && (!s->trace || make_marks(c, c->execs[0]));
+  return branches_make(c) && (!s->trace || make_trace_events(c, c->execs[0]));
 }
 
 static bool cuda_prepare(Session *s, Err *e) {
@@ -239,7 +239,7 @@ static bool read_back(Cuda *c, const CudaExec *x, int q) {
 typedef struct LaunchWalk { /* through the launches of an entry */
   Cuda *c;
   const CudaExec *x;
-  int q, mark;
+  int q, event;
 } LaunchWalk;
 
 static bool go_plain(void *arg, int step, int loop, const int64_t *at) {
@@ -261,12 +261,12 @@ static bool go_traced(void *arg, int step, int loop, const int64_t *at) {
   LaunchWalk *w = arg;
   if (loop >= 0) return true;
   return launch(w->c, w->x, w->q, step, at, w->c->compute) &&
-         CUDA_CALL(w->c, EventRecord, w->c->marks[++w->mark], w->c->compute);
+         CUDA_CALL(w->c, EventRecord, w->c->trace_events[++w->event], w->c->compute);
 }
 
 static bool run_traced(Cuda *c, CudaExec *x, int q) {
   LaunchWalk w = {c, x, q, 0};
-  return set_counter(c, x, q) && CUDA_CALL(c, EventRecord, c->marks[0], c->compute) &&
+  return set_counter(c, x, q) && CUDA_CALL(c, EventRecord, c->trace_events[0], c->compute) &&
          go_through(x, go_traced, &w) && read_back(c, x, q);
 }
 
@@ -344,27 +344,29 @@ static bool queue(Session *s, CudaExec *x, int q, uint64_t batch, uint64_t step)
 
 typedef struct TraceWalk {
   Session *s;
-  int mark;
+  int event;
   double from;
 } TraceWalk;
 
-static bool read_mark(void *arg, int step, int loop, const int64_t *at) {
+static bool read_trace_event(void *arg, int step, int loop, const int64_t *at) {
   TraceWalk *m = arg;
   Cuda *c = cuda_of(m->s);
   float ms = 0;
   (void)at;
   if (loop >= 0) return true;
-  if (!CUDA_CALL(c, EventElapsedTime, &ms, c->marks[m->mark], c->marks[m->mark + 1])) return false;
+  if (!CUDA_CALL(c, EventElapsedTime, &ms, c->trace_events[m->event],
+                 c->trace_events[m->event + 1]))
+    return false;
   trace_step(m->s->trace, 0, step, m->from, m->from + 1e-3 * (double)ms);
   m->from += 1e-3 * (double)ms;
-  m->mark++;
+  m->event++;
   return true;
 }
 
-static void read_marks(Session *s, CudaExec *x, double begin) {
+static void read_trace_events(Session *s, CudaExec *x, double begin) {
   TraceWalk m = {s, 0, begin};
   trace_begin(s->trace, 0);
-  (void)go_through(x, read_mark, &m);
+  (void)go_through(x, read_trace_event, &m);
 }
 
 /* A kernel's own words, put where a kernel of the CPU would. */
@@ -376,26 +378,26 @@ static void take_fault(Session *s, int q) {
   atomic_store(&s->fault.ready, 1);
 }
 
-static void take_turn(Session *s, CudaExec *x, const RunRequest *request) {
+static void run_step(Session *s, CudaExec *x, const RunRequest *request) {
   Cuda *c = cuda_of(s);
-  int q = c->turn;
+  int q = c->current;
   double begin = clock_now();
   bool alone = s->trace && x->slots; /* its events are of one step */
-  c->fresh = false;
+  c->downloaded = false;
   if (!c->base.ahead && !queue(s, x, q, request->batch, s->env.step)) return;
   c->base.ahead = request->more && !alone;
   if (c->base.ahead && !queue(s, x, !q, request->next, s->env.step + 1)) return;
   if (!CUDA_CALL_FOR(c, x->base.entry->name, EventSynchronize, c->done[q])) return;
-  c->turn = !q;
-  c->shown = q;
+  c->current = !q;
+  c->shown_results = q;
   take_fault(s, q);
-  if (alone) read_marks(s, x, begin);
+  if (alone) read_trace_events(s, x, begin);
 }
 
 static void cuda_run(Session *s, Exec *x, const RunRequest *q) {
   Cuda *c = cuda_of(s);
   Err *was = cuda_set_sink(c, &s->err);
-  take_turn(s, (CudaExec *)(void *)x, q);
+  run_step(s, (CudaExec *)(void *)x, q);
   cuda_set_sink(c, was);
 }
 
@@ -411,18 +413,18 @@ static void *cuda_at(const Session *s, const GcTensor *t) {
   for (int x = 0; x < c->nexecs; x++)
     for (int i = 0; c->execs[x]->slots && i < c->execs[x]->base.entry->noutputs; i++)
       if (t == &c->execs[x]->base.entry->outputs[i])
-        return c->results[c->shown] + c->execs[x]->slots[i];
-  if (t->region == GC_INPUTS) return c->host_block[c->turn] + INPUTS_AT + t->offset;
+        return c->results[c->shown_results] + c->execs[x]->slots[i];
+  if (t->region == GC_INPUTS) return c->host_block[c->current] + INPUTS_AT + t->offset;
   return c->globals + t->offset;
 }
 
 static bool cuda_download(Session *s, Err *e) {
   Cuda *c = cuda_of(s);
-  if (c->fresh || !s->program->globals_bytes) return true;
+  if (c->downloaded || !s->program->globals_bytes) return true;
   Err *was = cuda_set_sink(c, e);
-  c->fresh = CUDA_CALL_FOR(c, "the weights", MemcpyDtoH, c->globals, c->region[GC_GLOBALS],
-                           s->program->globals_bytes);
-  return cuda_restore_sink(c, was, c->fresh);
+  c->downloaded = CUDA_CALL_FOR(c, "the weights", MemcpyDtoH, c->globals, c->region[GC_GLOBALS],
+                                s->program->globals_bytes);
+  return cuda_restore_sink(c, was, c->downloaded);
 }
 
 static bool cuda_upload(Session *s, Err *e) {
@@ -459,7 +461,7 @@ bool cuda_close(Device *d, Err *e) {
   Cuda *c = (Cuda *)(void *)d;
   cuda_set_sink(c, e); /* to the end */
   if (c->hosted && c->retained && (c->entered || cuda_enter(d, e))) {
-    cuda_give_back(c);
+    cuda_release(c);
     cuda_leave(d);
   }
   if (!d->broken || c->hosted)
@@ -468,7 +470,7 @@ bool cuda_close(Device *d, Err *e) {
   branches_free(c);
   for (int i = 0; i < c->nexecs; i++) exec_free(c->execs[i]);
   free(c->execs);
-  free(c->marks);
+  free(c->trace_events);
   free(c->functions);
   free(c);
   return ok;

@@ -115,7 +115,7 @@ bool cuda_allocate(Cuda *c, const GcEntry *entry, int n, Err *e) {
 }
 
 /* What is on its way ends first; of what fails here nobody can do anything. */
-void cuda_give_back(Cuda *c) {
+void cuda_release(Cuda *c) {
   const CudaApi *a = &c->api;
   CuStream streams[] = {c->copy, c->compute};
   for (int i = 0; i < 2; i++)
@@ -123,7 +123,7 @@ void cuda_give_back(Cuda *c) {
   for (int i = 0; i < c->nexecs; i++)
     for (int q = 0; c->execs[i] && q < BLOCKS; q++)
       if (c->execs[i]->graph[q]) a->GraphExecDestroy(c->execs[i]->graph[q]);
-  branches_give_back(c);
+  branches_release(c);
   for (int q = 0; q < BLOCKS; q++) {
     if (c->copied[q]) a->EventDestroy(c->copied[q]);
     if (c->done[q]) a->EventDestroy(c->done[q]);

@@ -39,7 +39,7 @@ bool branches_make(Cuda *c) {
   return ok;
 }
 
-void branches_give_back(Cuda *c) {
+void branches_release(Cuda *c) {
   const CudaApi *a = &c->api;
   for (int i = 0; i < c->nexecs; i++)
     for (int s = 0; c->execs[i] && c->execs[i]->over && s < c->execs[i]->base.entry->nsteps; s++)

@@ -65,7 +65,7 @@ const char *dataset_path(const Dataset *d, int input) {
   return c->is_number ? NULL : c->file.path;
 }
 
-static bool place(Dataset *d, Err *e) {
+static bool lay_out(Dataset *d, Err *e) {
   uint64_t at = 0;
   bool ok = true;
   for (int i = 0; i < d->n; i++) {
@@ -84,7 +84,7 @@ static bool place(Dataset *d, Err *e) {
     Column *c = &d->columns[i];
     if (c->is_number || c->leader != i) continue;
     uint64_t bytes;
-    c->place = at;
+    c->data_offset = at;
     ok = ok && checked_mul(c->end - c->begin, (uint64_t)elem_info[c->type].size, &bytes) &&
          checked_add(bytes, 64, &bytes) && checked_add(at, align_up(bytes, 64), &at);
   }
@@ -94,7 +94,7 @@ static bool place(Dataset *d, Err *e) {
     ok = ok && checked_mul(d->rows, d->wide ? 8 : 4, &order) && checked_add(at, order, &d->bytes);
   else
     d->bytes = at;
-  d->order_place = at;
+  d->order_offset = at;
   return ok ? true : err_set(e, EXIT_WRONG, "the data is too large for any machine");
 }
 
@@ -108,12 +108,12 @@ bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, bo
     if (entry->inputs[i].rank > 0) d->batch = (uint64_t)entry->inputs[i].dims[0];
   for (int i = 0; i < d->n; i++)
     if (!column_open(&d->columns[i], &entry->inputs[i], texts[i], d->batch, e)) return false;
-  return agree(d, e) && place(d, e);
+  return agree(d, e) && lay_out(d, e);
 }
 
 static bool load_column(Dataset *d, Column *c, Err *e) {
   uint64_t size = (uint64_t)elem_info[c->type].size, n = c->end - c->begin;
-  uint8_t *to = d->base + c->place;
+  uint8_t *to = d->base + c->data_offset;
   if (!source_read(&c->source, c->header + c->begin * size, to, n * size, true, e)) return false;
   if (c->big) elem_swap(to, (int)size, n);
   c->data = to;
@@ -142,7 +142,7 @@ bool column_fault(const Column *c, uint64_t row, int64_t value, int64_t limit, E
                   c->t->name, limit - 1);
 }
 
-/* What indexes must have a place, in every row, before the first step. */
+/* Indexes are in range in every row, before the first step. */
 static bool check_limit(const Column *c, Err *e) {
   if (!c->t->nlimits) return true;
   int64_t value = 0;
@@ -151,7 +151,7 @@ static bool check_limit(const Column *c, Err *e) {
   if (!c->is_number)
     rows =
         (Rows){c->data, c->type, c->fixed ? c->row_elems / per : c->rows, c->fixed ? per : c->step};
-  const GcLimit *l = tensor_misplaced(c->t, &rows, &row, &value);
+  const GcLimit *l = tensor_out_of_range(c->t, &rows, &row, &value);
   return !l || column_fault(c, c->first + row, value, l->limit, e);
 }
 
@@ -160,7 +160,7 @@ bool dataset_load(Dataset *d, Err *e) {
     d->base = pages_map(d->bytes, "the data", "take fewer rows with FILE[a:b]", e);
     if (!d->base) return false;
   }
-  if (d->shuffled) d->order = d->base + d->order_place;
+  if (d->shuffled) d->order = d->base + d->order_offset;
   for (int i = 0; i < d->n; i++)
     if (d->columns[i].leader == i && !load_column(d, &d->columns[i], e)) return false;
   for (int i = 0; i < d->n; i++) {

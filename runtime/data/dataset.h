@@ -20,11 +20,11 @@ typedef struct Column { /* one input and its file */
   uint64_t first, rows;
   uint64_t header;
   int leader; /* the column that holds the bytes: itself, or an earlier one of the same file */
-  uint64_t begin, end; /* elements of the file that are in memory */
-  uint64_t place;      /* in the allocation */
-  const uint8_t *data; /* element `begin` */
-  double number;       /* of a rank-0 input given as a number */
-  int64_t whole;       /* the same of an input of integers or bools */
+  uint64_t begin, end;  /* elements of the file that are in memory */
+  uint64_t data_offset; /* in the allocation */
+  const uint8_t *data;  /* element `begin` */
+  double number;        /* of a rank-0 input given as a number */
+  int64_t whole;        /* the same of an input of integers or bools */
   bool is_number;
 } Column;
 
@@ -34,7 +34,7 @@ typedef struct Dataset {
   uint64_t rows, batch, batches; /* batch: rows of one; batches: whole ones */
   uint64_t bytes;                /* of the allocation */
   uint8_t *base;
-  uint64_t order_place;
+  uint64_t order_offset;
   void *order; /* shuffled rows, u32 or u64 each; part of the allocation */
   bool shuffled, wide;
 } Dataset;
@@ -46,7 +46,7 @@ const char *dataset_path(const Dataset *d, int input);
 bool dataset_load(Dataset *d, Err *e);
 void dataset_order(Dataset *d, uint64_t seed, uint64_t epoch);
 void dataset_gather(const Dataset *d, uint8_t *inputs, uint64_t batch, int t, int nt);
-/* Says that a row of the column's file holds an index that has no place; false. */
+/* Reports that a row of the column's file holds an index that is out of range; false. */
 bool column_fault(const Column *c, uint64_t row, int64_t value, int64_t limit, Err *e);
 /* Hints at a row of the batch that holds nan or inf; false: none does. */
 bool dataset_fault(const Dataset *d, uint64_t batch, Err *e);

@@ -285,7 +285,8 @@ static void cpu_run(Session *s, Exec *exec, const RunRequest *q) {
 
 void gcrt_fault(int site, int64_t at, int64_t value, int64_t limit) {
   Fault *f = fault_here;
-  if (!f || atomic_load_explicit(&f->taken, memory_order_relaxed) || atomic_exchange(&f->taken, 1))
+  if (!f || atomic_load_explicit(&f->claimed, memory_order_relaxed) ||
+      atomic_exchange(&f->claimed, 1))
     return;
   f->site = site, f->at = at, f->value = value, f->limit = limit;
   atomic_store(&f->ready, 1);

@@ -1,4 +1,4 @@
-/* Whether this machine can run the program's code, said before the first instruction that it may
+/* Whether this machine can run the program's code, known before the first instruction that it may
    lack. Contract: the compiler's `march` is a list of all instruction sets that the C compiler was
    allowed to use (codegen/cpu/features.def); a name that is not known here counts as one that the
    machine lacks. On other architectures the list is empty. */

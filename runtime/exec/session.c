@@ -83,7 +83,7 @@ bool session_recover(Session *s, Err *e) {
   const DeviceOps *ops = s->device->ops;
   s->err = (Err){0};
   atomic_store(&s->fault.ready, 0);
-  atomic_store(&s->fault.taken, 0);
+  atomic_store(&s->fault.claimed, 0);
   return s->device->broken || !ops->clear_fault || ops->clear_fault(s, e);
 }
 

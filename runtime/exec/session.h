@@ -12,7 +12,7 @@
 #include "runtime/weights/weights.h"
 
 typedef struct Fault { /* what a kernel reported; the first one of a run stays */
-  _Atomic int taken, ready;
+  _Atomic int claimed, ready;
   int site;
   int64_t at, value, limit;
 } Fault;

@@ -18,7 +18,7 @@ static bool check_program(Err *e) {
   return true;
 }
 
-/* What was asked for is done, also with more threads than cores: that is slower, not wrong. */
+/* More threads than cores are slower, not wrong. */
 static bool choose_threads(const Options *o, int *threads, Err *e) {
   enum { MOST = 1024 }; /* on fewer cores: each has a stack, and all wait for the last one */
   int here = cpus_available(), most = here > MOST ? here : MOST;
@@ -95,12 +95,12 @@ static bool prepare_files(Command *cmd, Err *e) {
 
 /* ---- where it runs ---- */
 
-static bool no_code(const DeviceChoice *c, const char *asked, Err *e) {
+static bool no_code(const DeviceChoice *c, const char *wanted, Err *e) {
   char all[80] = "";
   size_t at = 0;
   for (const GcProgram *p = &gc_program; p && at < sizeof all; p = p->next)
     at += (size_t)snprintf(all + at, sizeof all - at, "%s%s", at ? "," : "", p->target);
-  err_set(e, EXIT_ENV, "--device %s: this program holds no code for %s", asked, c->kind->name);
+  err_set(e, EXIT_ENV, "--device %s: this program holds no code for %s", wanted, c->kind->name);
   return err_hint(e, "it was compiled for %s; compile it with gc --target=%s", all, c->kind->name);
 }
 
@@ -111,24 +111,24 @@ static Device *open_device(const DeviceChoice *c, Err *e) {
 /* What --device names is used or refused with the reason; without it, the first of the program's
    devices that can be used, with a line that says why it is not a better one. */
 static Device *choose_device(Command *cmd, Err *e) {
-  const char *asked = cmd->options.text[OPT_DEVICE];
+  const char *wanted = cmd->options.text[OPT_DEVICE];
   DeviceChoice c, other;
-  if (asked) {
-    if (!device_parse(asked, &c, e)) return NULL;
+  if (wanted) {
+    if (!device_parse(wanted, &c, e)) return NULL;
     if (!program_for(c.kind)) {
-      no_code(&c, asked, e);
+      no_code(&c, wanted, e);
       return NULL;
     }
   }
-  for (int n = 0; asked || device_preferred(n, &c); n++) {
+  for (int n = 0; wanted || device_preferred(n, &c); n++) {
     Err why = {0};
     Device *d = open_device(&c, &why);
     if (d) return d;
     bool last = !device_preferred(n + 1, &other);
-    if (asked || last) {
+    if (wanted || last) {
       *e = why;
       size_t at = strlen(e->hint);
-      for (int k = 0; asked && device_preferred(k, &other); k++)
+      for (int k = 0; wanted && device_preferred(k, &other); k++)
         if (other.kind != c.kind && other.kind->ops->on_host)
           snprintf(e->hint + at, sizeof e->hint - at, "; --device %s runs it here without",
                    other.name);
@@ -170,7 +170,7 @@ uint64_t command_bytes(const GcEntry *e) {
   return 8 * (uint64_t)e->noutputs + 128 + infer_bytes(e);
 }
 
-static void say(void *arg, const char *text) { note(arg, "%s", text); }
+static void print_note(void *arg, const char *text) { note(arg, "%s", text); }
 
 static bool setup(Command *cmd, int threads) {
   Err *e = &cmd->err;
@@ -193,7 +193,7 @@ static bool setup(Command *cmd, int threads) {
   if (!session_open(s, &plan, d, e)) return false;
   s->data = &cmd->data;
   s->poison = cmd->options.given[OPT_POISON];
-  s->note = say, s->note_arg = cmd;
+  s->note = print_note, s->note_arg = cmd;
   cmd->sums = memory_take(&s->memory, 8 * (uint64_t)en->noutputs);
   if (!memory_sound(&s->memory, e) || !dataset_load(&cmd->data, e)) return false;
   memcpy(session_hypers(s), cmd->options.hypers, 4 * (size_t)gc_program.nhypers);

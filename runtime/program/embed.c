@@ -73,9 +73,9 @@ static bool end(GcModel *m, bool ok) {
 
 /* The session's report of a fault becomes the handle's message. */
 static bool refuse_run(GcModel *m) {
-  Err unheard = {0}; /* the next call says that the device failed */
+  Err ignored = {0}; /* the next call says that the device failed */
   failed(m->message, &m->session.err, false);
-  session_recover(&m->session, &unheard);
+  session_recover(&m->session, &ignored);
   return false;
 }
 
@@ -91,13 +91,13 @@ static void put_input(Session *s, const GcTensor *t, const uint8_t *src) {
   }
 }
 
-/* An index without a place is refused before anything changes. */
+/* An index that is out of range is refused before anything changes. */
 static bool check_limit(GcModel *m, const GcEntry *e, const GcTensor *t, const void *input) {
   uint64_t row, per = tensor_row_elems(t);
   int64_t value;
   Err err = {0};
   Rows rows = {input, (Elem)t->dtype, tensor_count(t) / per, per};
-  const GcLimit *l = tensor_misplaced(t, &rows, &row, &value);
+  const GcLimit *l = tensor_out_of_range(t, &rows, &row, &value);
   if (!l) return true;
   err_set(&err, EXIT_WRONG,
           "%s: row %" PRIu64 " of the input %s holds %" PRId64 ", which is not in 0 to %" PRId64,
@@ -154,7 +154,7 @@ bool embed_reset(GcModel *m, uint64_t seed) {
 
 /* ---- open and close ---- */
 
-/* Of all entries, whichever will be asked. */
+/* Of all entries, whichever will run. */
 static SessionPlan plan_of(const DeviceKind *kind) {
   const GcProgram *p = program_for(kind);
   return (SessionPlan){.program = p,
@@ -177,9 +177,9 @@ uint64_t embed_bytes(void) {
 }
 
 /* Where steps run elsewhere, the host's part is one thread's. */
-static int threads_of(const DeviceKind *kind, int asked) {
+static int threads_of(const DeviceKind *kind, int wanted) {
   int here = cpus_available();
-  return !kind->ops->on_host ? 1 : asked > 0 && asked < here ? asked : here;
+  return !kind->ops->on_host ? 1 : wanted > 0 && wanted < here ? wanted : here;
 }
 
 static bool prepare_on(GcModel *m, const DeviceChoice *c, int threads, uint64_t seed, Err *e) {

@@ -57,7 +57,7 @@ static bool read_type(Json *j, SafeEntry *x, uint64_t *size) {
 
 static bool read_entry(Json *j, SafeEntry *x) {
   int seen = 0; /* 1 dtype, 2 shape, 4 data_offsets */
-  uint64_t size = 0, place[2];
+  uint64_t size = 0, range[2];
   if (!json_expect(j, '{')) return false;
   do {
     JsonText key;
@@ -72,12 +72,12 @@ static bool read_entry(Json *j, SafeEntry *x) {
     int n = 2;
     if (bit == 1 && !read_type(j, x, &size)) return false;
     if (bit == 2 && !json_sizes(j, x->dims, SAFE_RANK, &x->rank)) return false;
-    if (bit == 4 && !json_sizes(j, place, 2, &n)) return false;
+    if (bit == 4 && !json_sizes(j, range, 2, &n)) return false;
     if (n != 2) return json_fail(j, "data_offsets are two numbers");
   } while (json_take(j, ','));
   if (!json_expect(j, '}')) return false;
   if (seen != 7) return json_fail(j, "dtype, shape or data_offsets is missing");
-  x->begin = place[0], x->end = place[1];
+  x->begin = range[0], x->end = range[1];
   for (int i = 0; i < x->rank; i++)
     if (!checked_mul(size, x->dims[i], &size)) return json_fail(j, "a shape beyond 64 bits");
   if (x->begin > x->end || x->end - x->begin != size)
