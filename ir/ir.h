@@ -132,7 +132,9 @@ typedef enum OpFlags {
   OPF_TYPED = 4,        /* the result type is part of the op, not inferred: const, broadcast, … */
   OPF_TERMINATOR = 8,   /* ends a block */
   OPF_BOOL_RESULT = 16, /* element-wise with a bool result of the operands' shape */
-  OPF_POSITION = 32     /* element-wise, but of where the element lies, too: no scalar text */
+  OPF_POSITION = 32,    /* element-wise, but of where the element lies, too: no scalar text */
+  OPF_LIBRARY =
+      64 /* of f64 it takes a function of the C library, each of which rounds its own way */
 } OpFlags;
 
 /* Shape inference. Returns the type of one result, or NULL with a one-line reason in why: the same

@@ -4,36 +4,13 @@
    and of CUDA's there. */
 #include "codegen/codegen.h"
 
-static bool is_function(OpKind k) {
-  switch ((int)k) {
-  case OP_EXP:
-  case OP_EXPM1:
-  case OP_LOG:
-  case OP_LOG1P:
-  case OP_SIN:
-  case OP_COS:
-  case OP_TANH:
-  case OP_SIGMOID:
-  case OP_ERF:
-  case OP_POW:
-  case OP_SOFTMAX:
-  case OP_LOG_SOFTMAX:
-  case OP_LOG_SOFTMAX_GRAD:
-  case OP_XENT:
-  case OP_XENT_GRAD:
-  case OP_ATTENTION:
-  case OP_ATTENTION_GRAD:
-  case OP_RANDOM_NORMAL: return true;
-  default: return false;
-  }
-}
-
 static bool is_exact(const Entry *e, const Block *b) {
   for (uint32_t i = 0; i < b->ops.n; i++) {
     const Op *op = e->ops.at[b->ops.at[i]];
     for (int n = 0; n < op->nblocks; n++)
       if (!is_exact(e, op->blocks[n])) return false;
-    if (!is_function(op->kind) || value_type(e, op->results[0])->dtype != DT_F64) continue;
+    if (!(op_info[op->kind].flags & OPF_LIBRARY)) continue;
+    if (value_type(e, op->results[0])->dtype != DT_F64) continue;
     diag(e->module->ctx, SEV_ERROR, op->loc,
          "--exact: %s of f64 is each processor's own library's, whose last bits differ",
          op_info[op->kind].name);

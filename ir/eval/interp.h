@@ -50,6 +50,8 @@ void eval_block(EvalCtx *c, const Block *b);
 void eval_fault(EvalCtx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Rounds to nearest even, overflows to infinity; wraps integers; makes bool 0 or 1. */
 Scalar scalar_round(Scalar s, Dtype dt, InterpMode mode);
+/* What an element-wise op of one operand makes of a number, in f64; one that floats have (expr). */
+double element_of_number(OpKind k, double x);
 
 /* Random numbers: Philox4x32-10 (Salmon et al., SC 2011), key = seed ^ random_key(of the op),
    counter = {p, p >> 32, step, step >> 32} with p = position / 4; the word is position % 4.

@@ -272,6 +272,8 @@ static const struct {
 #undef ELEM
 };
 
+double element_of_number(OpKind k, double x) { return element_fn[k].real(x, 0, 0); }
+
 static Scalar convert(Scalar s, Dtype from, Dtype to, InterpMode mode) {
   static const int64_t lo[DTYPES] = {[DT_I32] = INT32_MIN, [DT_I64] = INT64_MIN};
   static const int64_t hi[DTYPES] = {[DT_U8] = 255, [DT_I32] = INT32_MAX, [DT_I64] = INT64_MAX};

@@ -1,40 +1,11 @@
-/* The parts of the op table: shape rules, gradients and evaluations, declared here and defined in
-   the file of the op's kind beside this one; ir/op_table.c puts them together with ops.def. */
+/* The parts of the op table: shape rules, gradients and evaluations, named by the rows of ops.def
+   and defined in the file of the op's kind beside this one; ir/op_table.c puts them together. */
 #ifndef GC_IR_OP_OP_H
 #define GC_IR_OP_OP_H
 #include "ir/eval/interp.h"
 #include "ir/ir.h"
 
-ShapeFn shape_given, shape_iota, shape_random, shape_arith, shape_float, shape_single, shape_logic,
-    shape_convert, shape_compare, shape_where, shape_reshape, shape_transpose, shape_broadcast,
-    shape_slice, shape_reverse, shape_pad, shape_concat, shape_copy, shape_reduce, shape_arg,
-    shape_matmul, shape_gather, shape_gather_grad, shape_one_hot, shape_row, shape_xent,
-    shape_xent_grad, shape_norm, shape_norm_grad, shape_conv, shape_conv_input_grad,
-    shape_conv_filter_grad, shape_pool, shape_max_pool_index, shape_max_pool_take,
-    shape_max_pool_grad, shape_avg_pool_grad, shape_variance, shape_batch_norm, shape_dropout,
-    shape_dynamic_update, shape_cumsum, shape_argsort, shape_attention, shape_attention_grad;
-
-GradFn grad_neg, grad_abs, grad_exp, grad_expm1, grad_log, grad_log1p, grad_sqrt, grad_rsqrt,
-    grad_sin, grad_cos, grad_tanh, grad_sigmoid, grad_erf, grad_relu, grad_convert, grad_add,
-    grad_sub, grad_mul, grad_div, grad_mod, grad_pow, grad_min, grad_max, grad_where,
-    grad_relu_grad, grad_sigmoid_grad, grad_tanh_grad, grad_reshape, grad_transpose, grad_broadcast,
-    grad_slice, grad_reverse, grad_pad, grad_concat, grad_copy, grad_sum, grad_prod,
-    grad_reduce_max, grad_reduce_min, grad_matmul, grad_gather, grad_gather_grad, grad_softmax,
-    grad_log_softmax, grad_softmax_grad, grad_log_softmax_grad, grad_xent, grad_xent_grad,
-    grad_layer_norm, grad_rms_norm, grad_layer_norm_grad, grad_rms_norm_grad, grad_conv,
-    grad_conv_input_grad, grad_conv_filter_grad, grad_max_pool, grad_max_pool_take,
-    grad_max_pool_grad, grad_avg_pool, grad_avg_pool_grad, grad_variance, grad_batch_norm,
-    grad_scan, grad_dropout, grad_dynamic_update, grad_cumsum, grad_attention, grad_attention_grad;
-
-EvalFn eval_element, eval_const, eval_iota, eval_random, eval_load, eval_store, eval_reshape,
-    eval_transpose, eval_broadcast, eval_slice, eval_reverse, eval_pad, eval_concat, eval_copy,
-    eval_reduce, eval_arg, eval_matmul, eval_gather, eval_gather_grad, eval_one_hot, eval_softmax,
-    eval_log_softmax, eval_softmax_grad, eval_log_softmax_grad, eval_xent, eval_xent_grad,
-    eval_norm, eval_norm_grad, eval_kernel, eval_scan, eval_yield, eval_conv, eval_pool,
-    eval_variance, eval_batch_norm, eval_dropout, eval_dynamic_update, eval_cumsum, eval_argsort,
-    eval_attention, eval_attention_grad;
-
-ExpandFn expand_variance, expand_batch_norm;
+#include "ir/op/rules.h" /* made of ops.def: a prototype of each function that a row names */
 
 /* ---- shared by the files of this folder ---- */
 

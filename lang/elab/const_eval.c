@@ -1,6 +1,7 @@
 /* Compile-time arithmetic: exact integers while they last, doubles otherwise.
    Contract: integers never wrap, an overflow is an error; `/` of integers is exact where it divides
    and a float where it does not; `%` follows the divisor's sign, as numpy's does. */
+#include "ir/eval/interp.h"
 #include "lang/elab/elab_impl.h"
 
 #include <math.h>
@@ -91,20 +92,6 @@ Val number_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
               val_str(e, r));
 }
 
-/*       op        of a double */
-#define NUMBER_FUNCTIONS(X)                                                                        \
-  X(OP_EXP, exp(x))                                                                                \
-  X(OP_EXPM1, expm1(x))                                                                            \
-  X(OP_LOG, log(x))                                                                                \
-  X(OP_LOG1P, log1p(x))                                                                            \
-  X(OP_SQRT, sqrt(x))                                                                              \
-  X(OP_RSQRT, 1 / sqrt(x))                                                                         \
-  X(OP_SIN, sin(x))                                                                                \
-  X(OP_COS, cos(x))                                                                                \
-  X(OP_TANH, tanh(x))                                                                              \
-  X(OP_SIGMOID, 1 / (1 + exp(-x)))                                                                 \
-  X(OP_ERF, erf(x))
-
 static Val integral(double f, Loc loc) {
   return fabs(f) < 0x1p62 ? val_int((int64_t)f, loc) : val_num(f, loc);
 }
@@ -118,17 +105,7 @@ Val number_function(Elab *e, OpKind k, Val v, Loc loc) {
       return v.i == INT64_MIN ? overflow(e, loc) : val_int(-v.i, loc);
     if (k == OP_ABS) return v;
   }
-  double x = val_number(v);
-#define ROW(op, text)                                                                              \
-  if (k == op) return val_num(text, loc);
-  NUMBER_FUNCTIONS(ROW)
-#undef ROW
-  if (k == OP_NEG) return val_num(-x, loc);
-  if (k == OP_ABS) return val_num(fabs(x), loc);
-  if (k == OP_SIGN) return val_num(x > 0 ? 1 : x < 0 ? -1 : x, loc);
-  if (k == OP_RELU) return val_num(x < 0 ? 0 : x, loc);
-  if (k == OP_FLOOR) return integral(floor(x), loc);
-  if (k == OP_CEIL) return integral(ceil(x), loc);
-  if (k == OP_ROUND) return integral(rint(x), loc);
-  return (Val){.kind = VAL_NONE};
+  if (!op_info[k].expr || op_info[k].operands != 1) return (Val){.kind = VAL_NONE};
+  double x = element_of_number(k, val_number(v));
+  return k == OP_FLOOR || k == OP_CEIL || k == OP_ROUND ? integral(x, loc) : val_num(x, loc);
 }
