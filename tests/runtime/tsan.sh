@@ -1,6 +1,6 @@
 #!/bin/sh
-# The runtime's threads and a generated program under ThreadSanitizer: barriers, streams and loops order all that
-# they share; and without the barriers it reports races, so that its silence means something.
+# The runtime's threads under ThreadSanitizer, of a library and of a command: barriers, streams and loops order all
+# that they share; and without the barriers it reports races, so that its silence means something.
 # usage: tsan.sh GC SOURCE_DIR SCRATCH CC
 set -eu
 gc=$1 here=$2 cc=$4
@@ -45,3 +45,33 @@ if ./loose >out.txt 2>&1 || ! grep -q 'data race' out.txt; then
   echo 'FAILED: without barriers no race was reported'
   exit 1
 fi
+
+# ---- a command: batches that all threads gather, --profile, --poison ----
+cat >wide.g <<'END'
+entry train(x : f32[256, 64], t : f32[256, 8]) {
+  loss = mean((linear(relu(linear(x, 96) as a), 8) as b - t) ** 2)
+  minimize loss with adam(0.01)
+  return loss
+}
+END
+zeros() { # zeros FILE ROWS COLUMNS: as .npy
+  {
+    printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': ($2, $3), }"
+    head -c $(($2 * $3 * 4)) /dev/zero
+  } >"$1"
+}
+zeros x.npy 1024 64
+zeros t.npy 1024 8
+rm parts/*tests_runtime_tsan.c.o
+# shellcheck disable=SC2086
+"$cc" $flags -c "$here/runtime/program/main.c" -o parts/main.o
+for streams in 1 2; do
+  "$gc" wide.g -O2 --streams=$streams -march=x86-64 --emit=c -o wide$streams.c
+  # shellcheck disable=SC2086
+  "$cc" $flags -march=x86-64 wide$streams.c parts/*.o -o wide$streams -lz -lm -pthread
+  for options in '' '--profile trace.json' --poison '--bench 3'; do
+    # shellcheck disable=SC2086
+    ./wide$streams train --x x.npy --t t.npy --threads 4 --quiet $options >out.txt 2>&1 ||
+      { echo "FAILED: $streams streams, $options:"; head -60 out.txt; exit 1; }
+  done
+done
