@@ -3,7 +3,6 @@
    wins over suffixes. Contract: reads headers only; sizes come from the program, the file has to
    match them. */
 #include "runtime/data/dataset.h"
-#include "runtime/weights/safetensors.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -209,6 +208,14 @@ static bool no_single_row(const char *text, Err *e) {
   return err_hint(e, "this one alone is %s[%" PRIu64 ":%" PRIu64 "]", file, row, row + 1);
 }
 
+/* Whether a file of so many bytes that begins like this holds weights. */
+static bool is_safetensors(const uint8_t *head, uint64_t n, uint64_t bytes) {
+  uint64_t header = 0;
+  for (int i = 0; n > 9 && i < 8; i++) header |= (uint64_t)head[i] << 8 * i;
+  return header >= 2 && header <= SAFETENSORS_HEADER && header <= bytes - 8 && head[8] == '{' &&
+         (head[9] == '"' || head[9] == '}' || head[9] == ' ' || head[9] == '\n');
+}
+
 static bool open_content(Column *c, const Suffixes *s, uint8_t *head, Err *e) {
   if (!no_single_row(c->text, e) || !file_open(&c->file, c->text, e)) return false;
   c->source = (Source){.file = &c->file, .packed = c->file.size, .size = c->file.size};
@@ -218,7 +225,7 @@ static bool open_content(Column *c, const Suffixes *s, uint8_t *head, Err *e) {
   }
   uint64_t got;
   if (!source_head(&c->source, head, SOURCE_HEAD, &got, e)) return false;
-  if (safe_is(head, got, c->file.size)) {
+  if (is_safetensors(head, got, c->file.size)) {
     err_set(e, EXIT_WRONG, "%s: holds weights (safetensors), not rows of an input", c->text);
     return err_hint(e, "--load reads weights; give rows as an .npy file");
   }

@@ -79,6 +79,7 @@ bool array_count(Array *a, uint64_t *bytes); /* checked product; false: overflow
 bool npy_is(const uint8_t *p, uint64_t n);
 bool npy_parse(const uint8_t *p, uint64_t n, Array *a, const char *path, Err *e);
 uint64_t npy_header(char *out, uint64_t room, Elem type, int rank, const uint64_t *dims);
+enum { SAFETENSORS_HEADER = 16 << 20 }; /* bytes of a header of safetensors, at most */
 bool npz_is(const uint8_t *p, uint64_t n);
 /* `scratch` of SOURCE_HEAD bytes receives the member's name. */
 bool npz_find(const File *f, const char *key, char *scratch, Source *out, Err *e);

@@ -165,13 +165,6 @@ static bool covered(SafeTable *t, const File *f, Err *e) {
   return true;
 }
 
-bool safe_is(const uint8_t *head, uint64_t n, uint64_t bytes) {
-  uint64_t header = 0;
-  for (int i = 0; n > 9 && i < 8; i++) header |= (uint64_t)head[i] << 8 * i;
-  return header >= 2 && header <= SAFE_HEADER && header <= bytes - 8 && head[8] == '{' &&
-         (head[9] == '"' || head[9] == '}' || head[9] == ' ' || head[9] == '\n');
-}
-
 bool safe_open(SafeTable *t, const File *f, Err *e) {
   *t = (SafeTable){0};
   uint8_t b[8];
@@ -181,7 +174,7 @@ bool safe_open(SafeTable *t, const File *f, Err *e) {
   for (int i = 7; i >= 0; i--) n = n << 8 | b[i];
   if (n > f->size - 8)
     return wrong(f, e, "its header reaches past its end; it is no safetensors file, or cut short");
-  if (n > SAFE_HEADER) return wrong(f, e, "its header has more than 16 MB");
+  if (n > SAFETENSORS_HEADER) return wrong(f, e, "its header has more than 16 MB");
   if (n < 2) return wrong(f, e, "its header is empty");
   t->data = 8 + n;
   t->header = malloc(n);

@@ -6,7 +6,7 @@
 #include "runtime/data/file.h"
 #include "runtime/weights/json.h"
 
-enum { SAFE_RANK = 16, SAFE_HEADER = 16 << 20 };
+enum { SAFE_RANK = 16 };
 typedef struct SafeEntry {
   JsonText name; /* in SafeTable.header */
   Elem type;     /* ELEM_COUNT: one that no program of ours has */
@@ -25,8 +25,6 @@ typedef struct SafeTable {
   uint64_t nmeta;
   uint64_t data; /* of the file */
 } SafeTable;
-/* Whether a file of so many bytes that begins like this is one. */
-bool safe_is(const uint8_t *head, uint64_t n, uint64_t bytes);
 bool safe_open(SafeTable *t, const File *f, Err *e);
 const SafeEntry *safe_find(const SafeTable *t, const char *name);
 const SafeMeta *safe_meta(const SafeTable *t, const char *key);

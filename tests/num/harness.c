@@ -233,7 +233,7 @@ static void run_threads(const Turns *w, const uint32_t *turn, uint32_t n, int th
     }
 }
 
-/* Parts of the team run their own streams, as the runtime cuts them: any part that waits for
+/* Groups of threads run their own streams, as the runtime divides them: any group that waits for
    nothing may go on, up to its next barrier. */
 typedef struct Parts {
   const Turns *w;

@@ -1,5 +1,5 @@
 /* Runs generated C inside a test: compiles a planned module's source to a shared object, loads it,
-   and executes entries on a simulated team of threads, one after the other between barriers, in an
+   and executes entries on a simulated pool of threads, one after the other between barriers, in an
    order that a seed shuffles. A missing barrier therefore shows as a wrong number, every time.
    Contract: the module has been through a pipeline that ends in plan-verify. */
 #ifndef GC_TESTS_NUM_HARNESS_H

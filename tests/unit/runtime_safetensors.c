@@ -133,7 +133,7 @@ static void lengths(void **state) {
   assert_false(reads(h, strlen(h), 1, -(int64_t)strlen(h) + 1, &e));
   assert_false(reads(h, strlen(h), 1, -(int64_t)strlen(h) - 1, &e)); /* 2^64 - 1 */
   assert_false(reads("{", 1, 0, 0, &e));
-  size_t big = (size_t)SAFE_HEADER + 1;
+  size_t big = (size_t)SAFETENSORS_HEADER + 1;
   char *spaces = malloc(big);
   memset(spaces, ' ', big);
   spaces[0] = '{';
