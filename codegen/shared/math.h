@@ -1,7 +1,7 @@
 /* Elementary functions in f32, ours: branch-free scalar text that the compiler vectorises, built
    only of named fma, +, -, *, /, sqrt, comparisons and integer shifts, so that gcc, clang, any vector
    width and any target give the same bits. f64 uses libm. Errors in units in the last place, over
-   dense samples: exp 1.0, log 0.8, expm1 1.5, log1p 2.5, tanh 1.3, sigmoid 2.2, erf 6.3, sin and cos
+   dense samples: exp 1.0, log 0.8, expm1 1.5, log1p 2.5, log2 1.3, tanh 1.3, sigmoid 2.2, erf 6.3, sin and cos
    0.6, pow 0.6. Coefficients: Cephes' minimax polynomials (exp, log, tanh), Eigen's rational (erf). */
 INL i32 f32_bits(f32 x) { i32 i; __builtin_memcpy(&i, &x, 4); return i; }
 INL f32 bits_f32(i32 i) { f32 x; __builtin_memcpy(&x, &i, 4); return x; }
@@ -68,28 +68,41 @@ INL f32 f32_expm1(f32 x) { /* 2^n expm1(r) + (2^n - 1), halved so that n = 128 d
   y = x == 0.0f ? x : y;
   return x > EXP_HI ? __builtin_inff() : y;
 }
-INL f32 f32_log(f32 x) {
+/* x = 2^e (1 + m) with 1 + m near 1: of log(1 + m) what is beyond m - m^2 / 2 */
+INL f32 f32_log_rest(f32 x, f32 *e, f32 *m) {
   f32 small = x < 1.17549435e-38f ? 1.0f : 0.0f;
   f32 u = small != 0.0f ? x * 8388608.0f : x;
-  i32 b = f32_bits(u), e = (b - 0x3f3504f3) >> 23;
-  f32 m = bits_f32((i32)((uint32_t)b - ((uint32_t)e << 23))) - 1.0f;
-  f32 ef = f32_fma(small, -23.0f, (f32)e), z = m * m;
+  i32 b = f32_bits(u), n = (b - 0x3f3504f3) >> 23;
+  f32 d = bits_f32((i32)((uint32_t)b - ((uint32_t)n << 23))) - 1.0f;
+  *e = f32_fma(small, -23.0f, (f32)n);
+  *m = d;
   f32 p = 7.0376836292e-2f;
-  p = f32_fma(p, m, -1.1514610310e-1f);
-  p = f32_fma(p, m, 1.1676998740e-1f);
-  p = f32_fma(p, m, -1.2420140846e-1f);
-  p = f32_fma(p, m, 1.4249322787e-1f);
-  p = f32_fma(p, m, -1.6668057665e-1f);
-  p = f32_fma(p, m, 2.0000714765e-1f);
-  p = f32_fma(p, m, -2.4999993993e-1f);
-  p = f32_fma(p, m, 3.3333331174e-1f);
-  f32 y = p * m * z;
-  y = f32_fma(ef, -2.12194440e-4f, y);
-  y = f32_fma(z, -0.5f, y);
-  y = f32_fma(ef, 0.693359375f, m + y);
+  p = f32_fma(p, d, -1.1514610310e-1f);
+  p = f32_fma(p, d, 1.1676998740e-1f);
+  p = f32_fma(p, d, -1.2420140846e-1f);
+  p = f32_fma(p, d, 1.4249322787e-1f);
+  p = f32_fma(p, d, -1.6668057665e-1f);
+  p = f32_fma(p, d, 2.0000714765e-1f);
+  p = f32_fma(p, d, -2.4999993993e-1f);
+  p = f32_fma(p, d, 3.3333331174e-1f);
+  return p * d * (d * d);
+}
+INL f32 f32_log_end(f32 x, f32 y) {
   y = x == __builtin_inff() ? x : y;
   y = x < 0.0f || x != x ? __builtin_nanf("") : y;
   return x == 0.0f ? -__builtin_inff() : y;
+}
+INL f32 f32_log(f32 x) {
+  f32 e, m, y = f32_log_rest(x, &e, &m);
+  y = f32_fma(e, -2.12194440e-4f, y);
+  y = f32_fma(m * m, -0.5f, y);
+  return f32_log_end(x, f32_fma(e, 0.693359375f, m + y));
+}
+INL f32 f32_log2(f32 x) { /* log(1 + m) (1 + (1 / ln 2 - 1)), the small terms first */
+  f32 e, m, y = f32_log_rest(x, &e, &m);
+  y = f32_fma(m * m, -0.5f, y);
+  f32 r = f32_fma(m, 0.44269504f, y * 0.44269504f);
+  return f32_log_end(x, e + (m + (y + r)));
 }
 INL f32 f32_log1p(f32 x) { /* log(u) x / (u - 1) with u = 1 + x rounded (Kahan) */
   f32 u = 1.0f + x, d = u - 1.0f;
@@ -228,6 +241,7 @@ INL f64 f64_exp_down(f64 x) { return f64_exp(x); }
 INL f64 f64_expm1(f64 x) { return __builtin_expm1(f64_opaque(x)); }
 INL f64 f64_log(f64 x) { return __builtin_log(f64_opaque(x)); }
 INL f64 f64_log1p(f64 x) { return __builtin_log1p(f64_opaque(x)); }
+INL f64 f64_log2(f64 x) { return __builtin_log2(f64_opaque(x)); }
 INL f64 f64_sin(f64 x) { return __builtin_sin(f64_opaque(x)); }
 INL f64 f64_cos(f64 x) { return __builtin_cos(f64_opaque(x)); }
 INL f64 f64_tanh(f64 x) { return __builtin_tanh(f64_opaque(x)); }

@@ -94,6 +94,8 @@ RULE(log1p) {
   grad_to(g, op, 0, build2(g->b, OP_DIV, dy, d));
 }
 
+RULE(log2) { grad_to(g, op, 0, SCALE(build2(g->b, OP_DIV, dy, A), M_LOG2E)); }
+
 RULE(erf) { /* 2 / sqrt(pi) exp(-a^2) */
   ValueId bell = build1(g->b, OP_EXP, build1(g->b, OP_NEG, MUL(A, A)));
   grad_to(g, op, 0, MUL(SCALE(dy, M_2_SQRTPI), bell));
@@ -211,6 +213,7 @@ typedef Wide WideFn(Wide a, Wide b, Wide c);
 #define real_expm1 expm1
 #define real_log log
 #define real_log1p log1p
+#define real_log2 log2
 #define real_sqrt sqrt
 #define real_sin sin
 #define real_cos cos

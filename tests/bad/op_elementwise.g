@@ -3,6 +3,7 @@ entry f(x : f32[3], n : i32[3], b : bool[3]) {
   y = expm1(n)
   y = log(n)
   y = log1p(b)
+  y = log2(n)
   y = sqrt(n)
   y = rsqrt(n)
   y = cos(n)

@@ -42,7 +42,7 @@ entry loops(x : f32[3, 2, 4, 3], w : f32[5, 5], u : f32[3, 5]) {
 }
 entry functions(x : f32[2000], y : f32[2000]) {
   a = abs(x) + 0.1
-  return s = sign(x), e = expm1(x), l = log1p(a), r = rsqrt(a), i = sin(x), c = cos(x), f = erf(x), d = floor(x), u = ceil(x),
+  return s = sign(x), e = expm1(x), l = log1p(a), l2 = log2(a), r = rsqrt(a), i = sin(x), c = cos(x), f = erf(x), d = floor(x), u = ceil(x),
          n = round(x), m = x % y, p = a ** y, g = grad(sum(erf(x) * sin(x) * cos(y) + log1p(a) ** y + expm1(x) + rsqrt(a)), x),
          q = x != y, v = x <= y, w = x > y, z = x >= y or x == y,
          k = log(a), t = grad(sum(sigmoid(x) * y), x)

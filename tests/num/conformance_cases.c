@@ -498,6 +498,7 @@ const Row conformance_rows[OP_KINDS] = {
     [OP_EXPM1] = {unary, ROUNDED, 1.6},
     [OP_LOG] = {unary, ROUNDED, 0.85},
     [OP_LOG1P] = {unary, ROUNDED, 2.6},
+    [OP_LOG2] = {unary, ROUNDED, 1.3},
     [OP_SQRT] = {unary, EXACT, 0},
     [OP_RSQRT] = {unary, ROUNDED, 1.5},
     [OP_SIN] = {unary, ROUNDED, 0.6, .special_max = 1e15},

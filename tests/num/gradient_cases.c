@@ -394,6 +394,7 @@ const Row gradient_rows[OP_KINDS] = {
     [OP_EXPM1] = {one, 0, 2},
     [OP_LOG] = {one_positive, 0.5, 3},
     [OP_LOG1P] = {one, 0, 0.6},
+    [OP_LOG2] = {one_positive, 0.5, 3},
     [OP_SQRT] = {one_positive, 0.5, 3},
     [OP_RSQRT] = {one_positive, 0.5, 3},
     [OP_SIN] = {one, 0, 3},

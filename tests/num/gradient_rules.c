@@ -128,6 +128,7 @@ static const char *const reads[OP_KINDS] = {
     [OP_EXPM1] = "y",
     [OP_LOG] = "a",
     [OP_LOG1P] = "a",
+    [OP_LOG2] = "a",
     [OP_SQRT] = "y",
     [OP_RSQRT] = "y",
     [OP_SIN] = "a",

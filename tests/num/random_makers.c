@@ -24,6 +24,7 @@ static ValueId tame(Gen *g, OpKind k, int operand, ValueId x) {
   switch ((int)k) {
   case OP_LOG:
   case OP_LOG1P:
+  case OP_LOG2:
   case OP_SQRT:
   case OP_RSQRT: return positive(g, x);
   case OP_EXP:

@@ -49,6 +49,7 @@ ROW_FUNCTIONS(exp)
 ROW_FUNCTIONS(expm1)
 ROW_FUNCTIONS(log)
 ROW_FUNCTIONS(log1p)
+ROW_FUNCTIONS(log2)
 ROW_FUNCTIONS(tanh)
 ROW_FUNCTIONS(sigmoid)
 ROW_FUNCTIONS(erf)
@@ -63,10 +64,12 @@ static const Row rows[] = {
     ROW(log, log, 1.2e-38, 1e-3, 0.85),  ROW(log, log, 0.5, 2, 0.85),
     ROW(log, log, 1, 3e38, 0.85),        ROW(log1p, log1p, -0.999, 1, 2.6),
     ROW(log1p, log1p, -1e-4, 1e-4, 2.6), ROW(log1p, log1p, 1, 1e10, 2.6),
-    ROW(tanh, tanh, -9, 9, 1.35),        ROW(tanh, tanh, -1e-3, 1e-3, 0.51),
-    ROW(sigmoid, sigmoid, -80, 80, 2.5), ROW(erf, erf, -5, 5, 6.4),
-    ROW(sin, sin, -100, 100, 0.6),       ROW(cos, cos, -100, 100, 0.6),
-    ROW(sin, sin, -1e9, 1e9, 0.6),       ROW(cos, cos, -1e9, 1e9, 0.6),
+    ROW(log2, log2, 1.2e-38, 1e-3, 1.1), ROW(log2, log2, 0.5, 2, 1.3),
+    ROW(log2, log2, 1, 3e38, 1.1),       ROW(tanh, tanh, -9, 9, 1.35),
+    ROW(tanh, tanh, -1e-3, 1e-3, 0.51),  ROW(sigmoid, sigmoid, -80, 80, 2.5),
+    ROW(erf, erf, -5, 5, 6.4),           ROW(sin, sin, -100, 100, 0.6),
+    ROW(cos, cos, -100, 100, 0.6),       ROW(sin, sin, -1e9, 1e9, 0.6),
+    ROW(cos, cos, -1e9, 1e9, 0.6),
 };
 
 static uint64_t hash = 1469598103934665603ull;
@@ -96,7 +99,8 @@ static void special(void) {
       S(expm1, nan, nan);
   S(log, 1.0f, 0.0f), S(log, 0.0f, -inf), S(log, -1.0f, nan), S(log, inf, inf), S(log, nan, nan);
   S(log1p, 0.0f, 0.0f), S(log1p, -1.0f, -inf), S(log1p, -2.0f, nan), S(log1p, inf, inf),
-      S(log1p, nan, nan);
+      S(log1p, nan, nan), S(log2, 0.0f, -inf), S(log2, 8.0f, 3.0f), S(log2, 0x1p-126f, -126.0f),
+      S(log2, -1.0f, nan), S(log2, inf, inf);
   S(tanh, 0.0f, 0.0f), S(tanh, -0.0f, -0.0f), S(tanh, inf, 1.0f), S(tanh, -inf, -1.0f),
       S(tanh, nan, nan), S(erf, nan, nan), S(sigmoid, nan, nan);
   S(sigmoid, inf, 1.0f), S(sigmoid, -inf, 0.0f), S(sin, 0.0f, 0.0f), S(sin, inf, nan),

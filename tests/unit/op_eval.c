@@ -21,6 +21,7 @@ static const struct {
     {OP_EXPM1, "f64[2]", NULL, NULL, "0,1e-10", "0,1.00000000005e-10"},
     {OP_LOG, "f64[4]", NULL, NULL, "1,10,0,-1", "0,2.302585092994046,-inf,nan"},
     {OP_LOG1P, "f64[2]", NULL, NULL, "0,1e-10", "0,9.9999999995e-11"},
+    {OP_LOG2, "f64[4]", NULL, NULL, "1,8,0,-1", "0,3,-inf,nan"},
     {OP_SQRT, "f64[3]", NULL, NULL, "9,2,-1", "3,1.4142135623730951,nan"},
     {OP_RSQRT, "f64[2]", NULL, NULL, "4,0", "0.5,inf"},
     {OP_SIN, "f64[1]", NULL, NULL, "1", "0.8414709848078965"},

@@ -44,6 +44,7 @@ typedef int64_t i64;
 #define __builtin_expm1 expm1
 #define __builtin_log log
 #define __builtin_log1p log1p
+#define __builtin_log2 log2
 #define __builtin_sin sin
 #define __builtin_cos cos
 #define __builtin_tanh tanh
