@@ -81,7 +81,9 @@ static bool prepare_weights(Command *cmd, Err *e) {
 
 static bool prepare_files(Command *cmd, Err *e) {
   const GcEntry *en = cmd->options.entry;
+  const char *profile = cmd->options.text[OPT_PROFILE];
   if (!prepare_weights(cmd, e)) return false;
+  if (profile && !out_prepare(&cmd->profile, profile, 4096, e)) return false;
   cmd->outputs = calloc((size_t)en->noutputs + 1, sizeof *cmd->outputs);
   if (!cmd->outputs) return err_set(e, EXIT_ENV, "no memory for the outputs");
   for (int i = 0; i < en->noutputs; i++) {
@@ -160,8 +162,7 @@ static int drive(Command *cmd) {
   int code = cmd->options.given[OPT_BENCH] ? bench_run(cmd)
              : cmd->entry->training        ? train_run(cmd)
                                            : infer_run(cmd);
-  if (!cmd->err.code && s->trace &&
-      !profile_write(s->trace, cmd->options.text[OPT_PROFILE], &cmd->err))
+  if (!cmd->err.code && s->trace && !profile_write(s->trace, &cmd->profile, &cmd->err))
     return cmd->err.code;
   return code;
 }
@@ -206,6 +207,7 @@ void command_free(Command *cmd) {
   dataset_free(&cmd->data);
   out_free(&cmd->save);
   out_free(&cmd->checkpoint);
+  out_free(&cmd->profile);
   for (int i = 0; cmd->outputs && i < cmd->options.entry->noutputs; i++) out_free(&cmd->outputs[i]);
   free(cmd->outputs);
   checkpoint_free(cmd);

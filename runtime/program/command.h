@@ -42,7 +42,7 @@ typedef struct Command {
   const GcEntry *entry; /* that runs, of the session's program */
   Dataset data;
   double *sums; /* of each output, over the epoch so far */
-  OutFile save, checkpoint, *outputs;
+  OutFile save, checkpoint, profile, *outputs;
   uint64_t checkpoint_every; /* steps; 0: each epoch */
   Metas *metas;              /* made before the session starts */
   FILE *log;
@@ -76,7 +76,7 @@ bool checkpoint_write(Command *cmd, const Position *p, Err *e);
 bool checkpoint_read(Command *cmd, Position *p, Err *e);
 
 /* ---- profile.c: --profile ---- */
-bool profile_write(const Trace *t, const char *path, Err *e);
+bool profile_write(const Trace *t, OutFile *out, Err *e);
 
 /* ---- the drivers ---- */
 int train_run(Command *cmd);

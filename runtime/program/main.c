@@ -3,8 +3,10 @@
 #include <string.h>
 
 int main(int argc, char **argv) {
-  Command cmd = {
-      .name = argc > 0 ? argv[0] : "program", .save = {.fd = -1}, .checkpoint = {.fd = -1}};
+  Command cmd = {.name = argc > 0 ? argv[0] : "program",
+                 .save = {.fd = -1},
+                 .checkpoint = {.fd = -1},
+                 .profile = {.fd = -1}};
   const char *slash = strrchr(cmd.name, '/');
   if (slash) cmd.name = slash + 1;
   int code = command_run(&cmd, argc, argv);

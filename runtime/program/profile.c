@@ -1,5 +1,6 @@
 /* --profile: a trace of an entry's last runs, as Chrome trace events, and a table by kernel, the
-   slowest first. Format: Trace Event Format, complete events ("ph": "X"). */
+   slowest first. The file appears
+   whole, when the run has ended well. Format: Trace Event Format, complete events ("ph": "X"). */
 #include "runtime/program/command.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -106,17 +107,23 @@ static bool table(const Trace *p) {
   return true;
 }
 
-bool profile_write(const Trace *p, const char *path, Err *e) {
-  FILE *f = fopen(path, "w");
-  bool ok = f != NULL;
-  if (ok) {
-    events(p, f);
-    ok = !ferror(f);
-    ok = fclose(f) == 0 && ok;
-  }
-  if (!ok) {
-    err_set(e, EXIT_ENV, "%s: the profile cannot be written", path);
-    return err_hint(e, "choose a directory that you may write to, with space left");
-  }
+typedef struct Sink { /* of a stream that an OutFile takes */
+  OutFile *out;
+  Err *e;
+} Sink;
+
+static ssize_t sink_write(void *cookie, const char *bytes, size_t n) {
+  const Sink *s = cookie;
+  return out_write(s->out, bytes, n, s->e) ? (ssize_t)n : 0;
+}
+
+bool profile_write(const Trace *p, OutFile *out, Err *e) {
+  Sink sink = {out, e};
+  if (!out_begin(out, e)) return false;
+  FILE *f = fopencookie(&sink, "w", (cookie_io_functions_t){.write = sink_write});
+  if (!f) return err_set(e, EXIT_ENV, "no memory for the profile");
+  events(p, f);
+  fclose(f);
+  if (e->code || !out_commit(out, e)) return false;
   return table(p) || err_set(e, EXIT_ENV, "no memory for the table of the profile");
 }

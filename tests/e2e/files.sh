@@ -184,6 +184,10 @@ else
 fi
 says 3 'nowhere/w.safetensors' ./mnist train $few --save nowhere/w.safetensors --quiet; hinted
 
+# ---- a profile that cannot be written is refused before the first step ----
+says 3 'nowhere/p.json' ./mnist train $few --save kept2.safetensors --profile nowhere/p.json --quiet; hinted
+absent kept2.safetensors
+
 # ---- no directory for the generated source ----
 says 3 "'$scratch/nodir/gc-" env TMPDIR="$scratch/nodir" "$gc" "$here/docs/examples/mnist.g" -O2 -o none
 holds out.txt 'set it to a directory that you may write to, or unset it'
