@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 5
+#define GCRT_ABI 6
 
 typedef enum GcDtype { GC_BOOL, GC_U8, GC_I32, GC_I64, GC_F16, GC_BF16, GC_F32, GC_F64 } GcDtype;
 
@@ -109,6 +109,7 @@ typedef struct GcImage {
   const char *arch; /* "sm_90a": a cubin for that architecture; "compute_90": PTX, a string */
   const unsigned char *data;
   uint64_t size; /* bytes, the PTX's terminator included */
+  int variant;   /* which of each step's launches are for its code */
 } GcImage;
 
 typedef struct GcDeviceCode {
@@ -139,7 +140,7 @@ typedef struct GcStep {
       *dead; /* arena bytes that no later step reads before writing: --poison fills them */
   int ndead;
   uint64_t flops, bytes;  /* in a run: arithmetic, and bytes read and written, in all iterations */
-  const GcLaunch *launch; /* of a GPU: used instead of `kernel`, which is NULL */
+  const GcLaunch *launch; /* of a GPU, by variant of the images: instead of `kernel` */
   int stream;
   const int *after; /* earlier steps of other streams that must be over; one within a loop: when the
                        outermost loop is */

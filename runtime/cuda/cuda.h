@@ -74,6 +74,7 @@ typedef struct Cuda {
   CuDevice device;
   CuContext context;
   CuModule module;
+  int variant; /* of the module's image */
   CuFunction *functions;
   CudaSizes sizes;
   CuAddress region[GC_REGIONS]; /* GC_INPUTS: of block 0 */

@@ -62,8 +62,8 @@ static CudaExec *resolve(Cuda *c, const GcEntry *e) {
     if (!x->launches[q] || !x->addresses || !x->params) return x;
     for (int i = 0; i < e->nsteps; i++) {
       const GcStep *s = &e->steps[i];
-      x->launches[q][i] =
-          (CudaLaunch){.function = c->functions[s->launch->kernel], .params = x->params + at};
+      x->launches[q][i] = (CudaLaunch){.function = c->functions[s->launch[c->variant].kernel],
+                                       .params = x->params + at};
       for (int a = 0; a < s->nargs; a++)
         x->addresses[at + (uint64_t)a] = address(c, q, s->args[a].region, s->args[a].offset);
       x->addresses[at + (uint64_t)s->nargs] = c->block[q];
@@ -209,7 +209,7 @@ static void **params_of(const CudaExec *x, int q, int i, const int64_t *at) {
 
 static bool launch(Cuda *c, const CudaExec *x, int q, int i, const int64_t *at, CuStream stream) {
   const GcStep *s = &x->base.entry->steps[i];
-  const GcLaunch *l = s->launch;
+  const GcLaunch *l = &s->launch[c->variant];
   const CudaLaunch *m = &x->launches[q][i];
   char what[256];
   snprintf(what, sizeof what, "%s (%s)", s->name ? s->name : "", s->loc ? s->loc : "");

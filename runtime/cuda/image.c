@@ -82,6 +82,7 @@ static bool load_module(Cuda *c, Err *e) {
   for (int i = 0; i < n; i++) {
     last = images[i]->arch;
     result = c->api.ModuleLoadData(&c->module, images[i]->data);
+    c->variant = images[i]->variant;
     if (!refused(result)) break;
   }
   free(images);
@@ -106,7 +107,7 @@ static bool grant_shared(Cuda *c) {
   for (int i = -1; i < p->nentries; i++) {
     const GcEntry *en = i < 0 ? p->init : &p->entries[i];
     for (int s = 0; en && s < en->nsteps; s++) {
-      const GcLaunch *l = en->steps[s].launch;
+      const GcLaunch *l = &en->steps[s].launch[c->variant];
       if (l->shared > most[l->kernel]) most[l->kernel] = l->shared;
     }
   }

@@ -14,8 +14,10 @@ extern const unsigned char image[], image_end[];
 
 static const char *const kernels[] = {"init",    "forward",  "loss",     "update",
                                       "classes", "generate", "copy_rows"};
-static const GcLaunch launches[] = {{0, 1, 32, 0}, {1, 2, 32, 0}, {2, 1, 32, 256}, {3, 1, 32, 0},
-                                    {4, 1, 32, 0}, {5, 1, 32, 0}, {6, 1, 32, 0}};
+/* The image is of variant 1; launches of variant 0 would be refused. */
+static const GcLaunch launches[][2] = {
+    {{0}, {0, 1, 32, 0}}, {{0}, {1, 2, 32, 0}}, {{0}, {2, 1, 32, 256}}, {{0}, {3, 1, 32, 0}},
+    {{0}, {4, 1, 32, 0}}, {{0}, {5, 1, 32, 0}}, {{0}, {6, 1, 32, 0}}};
 
 static GcImage images[1];
 static GcStep steps[STEPS];
@@ -24,7 +26,7 @@ static const GcDeviceCode code = {images, 1, kernels, sizeof kernels / sizeof *k
 
 __attribute__((constructor)) static void derive(void) {
   int n = 0;
-  images[0] = (GcImage){"compute_80", image, (uint64_t)(image_end - image)};
+  images[0] = (GcImage){"compute_80", image, (uint64_t)(image_end - image), .variant = 1};
   for (int i = 0; i <= ENTRIES; i++) {
     GcEntry *e = &cuda_entries[i];
     *e = i < ENTRIES ? entries[i] : entry_init;
@@ -34,7 +36,7 @@ __attribute__((constructor)) static void derive(void) {
       steps[n] = from[s];
       steps[n].kernel = NULL;
       for (unsigned k = 0; k < sizeof kernels / sizeof *kernels; k++)
-        if (strcmp(kernels[k], from[s].name) == 0) steps[n].launch = &launches[k];
+        if (strcmp(kernels[k], from[s].name) == 0) steps[n].launch = launches[k];
       n++;
     }
   }
