@@ -1,4 +1,4 @@
-/* Built-in functions along one axis: cumsum, take_along, sort, topk.
+/* Built-in functions along one axis: cumsum, take_along, sort, argsort, topk.
    Contract: indices out of range stop the program when it runs; shapes are checked here. An op that
    works along the last axis gets that axis exchanged with the last, and its result back. */
 #include "lang/elab/builtin/builtin.h"
@@ -78,6 +78,18 @@ Val builtin_sort(BuiltinCall *s) {
   ValueId last = swap_last(e, x.tensor.id, axis);
   ValueId y = take_last(e, last, argsort(e, last, false));
   return val_tensor(e, swap_last(e, y, axis));
+}
+
+Val builtin_argsort(BuiltinCall *s) {
+  Elab *e = s->e;
+  Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
+  int64_t axis;
+  if (x.kind == VAL_ERROR) return x;
+  if (!axis_of(e, s->v[1].i, x.tensor.type->rank, x, s->name, s->at[1], &axis)) return error_value;
+  if (!can_sort(s, x, axis)) return error_value;
+  at(e, s->loc);
+  ValueId ids = argsort(e, swap_last(e, x.tensor.id, axis), s->v[2].b);
+  return val_tensor(e, swap_last(e, ids, axis));
 }
 
 /* Only the k places are gathered. */
