@@ -32,6 +32,11 @@ if grep -nHE '(^|[^a-zA-Z0-9_])(exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|sin
   echo "  ^ passes must not decide by libm: see passes/analysis/search_math.h" >&2
   bad=1
 fi
+# What all targets share calls no printer of one.
+if grep -rnE '\b(cpu|cuda|gpu)_[a-z]' codegen/program codegen/print --include='*.[ch]'; then
+  echo "  ^ codegen/program and codegen/print name no target" >&2
+  bad=1
+fi
 # A Device is a struct of functions: what is not one kind's own names no kind, but in the table of them and the help of --device.
 if grep -rniE 'cuda|nvidia' runtime --include='*.[ch]' --include='*.def' --exclude-dir=cuda --exclude=devices.def |
   grep -v '^runtime/program/options.def:[0-9]*:OPT(DEVICE,'; then

@@ -9,6 +9,7 @@
    what is as long as they are lies in scratch, a part for each unit, since threads may have small
    stacks. */
 #include "codegen/print/attention.h"
+#include "codegen/cpu/cpu.h"
 #include "codegen/cpu/target.h"
 #include "passes/plan.h"
 

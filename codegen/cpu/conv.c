@@ -8,6 +8,7 @@
    several images instead: of those every filter column reaches all or none. Every element is one
    chain of fma in the order of the filter's rows, columns and channels, as in window.c. With a
    stride the gradient's columns fall into as many phases, each with filter columns of its own. */
+#include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/cpu/tile.h"
 

@@ -6,6 +6,7 @@
    between threads. Every element is one chain of fma a chunk in the order of images, rows and
    columns, chunks added in order, as in window.c: a chain waits in memory while others have rows or
    columns to themselves, which near the sides of an image only some taps reach. */
+#include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/cpu/tile.h"
 

@@ -8,6 +8,7 @@
    Pixels with many channels lie so far apart that the cache has few places for them: those of dy
    are copied panel by panel, and, where each pixel of x is read once for a panel (1x1), those of x
    tile by tile, a block of tiles for all panels. */
+#include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/cpu/tile.h"
 

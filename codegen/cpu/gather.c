@@ -2,6 +2,7 @@
    Contract: an id out of range stops the program after the step (gcrt_fault) and reads or adds
    nothing; gather_grad adds the rows of one id in their order, whatever the number of threads: each
    thread owns rows of the table and looks through all ids, or owns whole tables of many. */
+#include "codegen/cpu/cpu.h"
 #include "codegen/program/kernel.h"
 
 /* Which argument of the kernel an operand is: one value may be both operands. */

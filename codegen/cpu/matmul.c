@@ -7,6 +7,7 @@
    after the other (text/gemm.h) and asking memory for some rows of the panel behind them; threads
    share the panels, or the tiles where there are few panels.
    docs/results.md has figures. */
+#include "codegen/cpu/cpu.h"
 #include "codegen/cpu/product.h"
 #include "codegen/cpu/target.h"
 

@@ -6,6 +6,7 @@
    without any test; a tap is then one line for all channels of the block. Where it has more,
    columns alone do, with a loop over the window's rows; and where it is very wide, each tap is
    tested. */
+#include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/print/reduction.h"
 #include "ir/op/window.h"

@@ -2,6 +2,7 @@
    loops of cpu_matmul, whose variables the texts use: blocks of tiles i0 to i1, groups of panels g0
    to g1, chains of `depth` from k0 on. Algorithm: see text/gemm.h. */
 #include "codegen/cpu/product.h"
+#include "codegen/cpu/cpu.h"
 
 enum { PACK_AT_ONCE = 8 }; /* rows of A^T: so many places has the nearest cache for them */
 

@@ -4,6 +4,7 @@
    operand. A unit is a few neighbouring lines: their sums stand side by side, in f32 for halves. A
    row is sorted by merging runs of twice the length each time, forth and back between result and
    scratch, so that the last merge ends in the result. */
+#include "codegen/cpu/cpu.h"
 #include "codegen/print/reduction.h"
 
 enum { LINES = 64 }; /* of a unit, at most */

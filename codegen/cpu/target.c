@@ -2,6 +2,7 @@
    Contract: nothing depends on the machine gc runs on but -march=native itself. The tiles are those
    measured at 96 to 98 % of the peak: 6 rows of 4 registers with 32 registers, of 2 with 16. */
 #include "codegen/cpu/target.h"
+#include "codegen/cpu/cpu.h"
 
 #include "codegen/build/process.h"
 #include "codegen/program/kernel.h"

@@ -1,6 +1,7 @@
 /* Prints windows over images that lie row-major, with element-wise work on the result fused behind.
    Contract: a unit is a row of the result (its last axis), in blocks of columns that are summed
    side by side (codegen/print/window.c) and finished by the epilogue. */
+#include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "passes/plan.h"
 

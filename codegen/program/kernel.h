@@ -175,33 +175,4 @@ typedef struct Site {
    member op but `skip`, and the store of each yield. Every value it meets has the site's shape or
    broadcasts to it. */
 void site_body(Gen *g, Text *x, const Group *gr, const Site *s);
-
-/* ---- printers of the CPU: each appends to g->out ---- */
-void cpu_map(Gen *g, const Group *gr);
-void cpu_rows(Gen *g, const Group *gr);
-void cpu_reduce(Gen *g, const Group *gr); /* COLS and REDUCE */
-void cpu_move(Gen *g, const Group *gr);   /* concat, pad, copies between layouts */
-void cpu_matmul(Gen *g, const Group *gr);
-void cpu_window(Gen *g, const Group *gr);
-void cpu_attention(Gen *g, const Group *gr); /* and its gradients */
-void cpu_index(Gen *g, const Group *gr);     /* gather, gather_grad, one_hot standing alone */
-void cpu_order(Gen *g, const Group *gr);     /* running sums, sorting */
-void cpu_random(Gen *g, const Group *gr);    /* random ops, which stand alone */
-uint64_t cpu_rows_scratch(const Group *gr);
-uint64_t cpu_reduce_scratch(const Group *gr);
-uint64_t cpu_filter_scratch(const Group *gr);
-uint64_t cpu_attention_scratch(const Group *gr);
-uint64_t cpu_order_scratch(const Group *gr);
-uint64_t cpu_index_scratch(const Group *gr);
-/* The text that every program starts with: vectors, math, tiles, conversions, Philox. Names it
-   gives: GC_IVDEP; GC_BRANCH; f32_ and f64_ exp expm1 log log1p sqrt sin cos tanh sigmoid erf pow
-   mod abs floor ceil rint; i32_ i64_ u8_ abs mod; f16_ and bf16_ load, store, round; i32_from_f32 …
-   (float to integer, saturating, NaN to 0: D_from_S for D in u8 i32 i64, S in f32 f64); float
-   f32_random_uniform(uint64_t key, const GcEnv *env, uint64_t position) and …_normal, with the key
-   of ir/eval/interp.h's random_key (before the seed is mixed in); f64_ likewise; random_key itself.
- */
-void cpu_prelude(FILE *f);
-
-/* Work under which a launch stays on thread 0: element operations. */
-enum { SERIAL_WORK = 16384 };
 #endif
