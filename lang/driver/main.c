@@ -89,8 +89,9 @@ static int check_files(Compilation *r, bool looks) {
 
 static int choose_output(Compilation *r) {
   const Options *o = &r->o;
-  bool only_looks = option_given(o, OPT_DUMP_PLAN) || option_given(o, OPT_PRINT_LIVENESS) ||
-                    option_given(o, OPT_MEMORY_CURVE) || option_given(o, OPT_MEMORY_REPORT);
+  bool only_looks = option_given(o, OPT_CHECK) || option_given(o, OPT_DUMP_PLAN) ||
+                    option_given(o, OPT_PRINT_LIVENESS) || option_given(o, OPT_MEMORY_CURVE) ||
+                    option_given(o, OPT_MEMORY_REPORT);
   r->emit = only_looks && !option_given(o, OPT_OUTPUT) ? EMIT_NONE : EMIT_EXE;
   const char *name = option_value(o, OPT_EMIT, NULL);
   for (size_t i = 0; name && i < sizeof emits / sizeof emits[0]; i++)
@@ -109,6 +110,8 @@ static int choose_output(Compilation *r) {
     r->output = intern_printf(r->c, "%.*s%s%.*s%s", (int)name_at, o->input, library ? "lib" : "",
                               (int)(n - 2 - name_at), o->input + name_at, library ? ".so" : "");
   }
+  if (option_given(o, OPT_CHECK) && (r->output || name))
+    return usage_error("--check makes nothing: leave out %s", r->output ? "-o" : "--emit");
   if (r->emit == EMIT_EXE && is_named_as_plan(o, r->output))
     return usage_error("-o %s would be the executable, and the plan goes to the screen; for a file "
                        "leave -o out and write >%s",
@@ -491,6 +494,10 @@ static int compile(Compilation *r) {
     if (!is_text) gc_bug(r->c, "the module is not sound after elaboration");
     module_free(r->m);
     return EXIT_PROGRAM;
+  }
+  if (option_given(&r->o, OPT_CHECK)) {
+    module_free(r->m);
+    return EXIT_DONE;
   }
   code = run_passes(r);
   if (!code) print_looks(r);

@@ -1,0 +1,3 @@
+# args: --check -o out
+# exit: 2
+entry e(x : f32[3]) { return y = x }
