@@ -5,6 +5,7 @@ Each page has a folder of its own with the examples, made-up data and `gc` on th
 order. What a block is stands in its language, and in comments right above it:
   ```sh, ```python                      executed; each must end with exit code 0
   ```g                                  compiled by tests/docs.sh, if it has an entry
+  ```diff                               its + lines begin lines of the file that +++ names, in this order
   <!-- from … -->, <!-- lines of … -->  compared by tests/docs.sh
   <!-- sed: EXPRESSION -->              ... of the block before it is executed: fewer steps, say
   <!-- file: NAME -->                   the block becomes that file
@@ -89,6 +90,13 @@ class Page:
                 self.fail(line, f"{where} does not say there: {want}")
                 return
 
+    def diff(self, line, body):
+        for part in re.split(r"^\+\+\+ ", body, flags=re.M)[1:]:
+            name, lines = part.split("\n", 1)
+            added = "\n".join(x[1:] for x in lines.split("\n") if x.startswith("+"))
+            with open(os.path.join(self.root, name)) as f:
+                self.in_order(line, added, f.read(), name)
+
     def gc_says(self, line, program, body):
         with open(os.path.join(self.folder, "err.g"), "w") as f:
             f.write(program + "\n")
@@ -126,6 +134,8 @@ class Page:
                     self.fail(line, "its sed expression changes nothing")
                 body = sed
             self.execute(line, ["sh", "-euc", body] if language == "sh" else ["python3", "-c", body])
+        elif language == "diff":
+            self.diff(line, body)
         elif language != "g":
             self.fail(line, "this block is neither executed nor compared: tests/docs.py says how")
 
