@@ -67,29 +67,31 @@ static bool can_sort(BuiltinCall *s, Val x, int64_t axis) {
   return false;
 }
 
-Val builtin_sort(BuiltinCall *s) {
+/* The tensor that is to be sorted, turned so that the axis is the last; NO_ID after an error. */
+static ValueId turned(BuiltinCall *s, int64_t *axis) {
   Elab *e = s->e;
   Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
-  int64_t axis;
-  if (x.kind == VAL_ERROR) return x;
-  if (!axis_of(e, s->v[1].i, x.tensor.type->rank, x, s->name, s->at[1], &axis)) return error_value;
-  if (!can_sort(s, x, axis)) return error_value;
+  if (x.kind == VAL_ERROR) return NO_ID;
+  if (!axis_of(e, s->v[1].i, x.tensor.type->rank, x, s->name, s->at[1], axis)) return NO_ID;
+  if (!can_sort(s, x, *axis)) return NO_ID;
   at(e, s->loc);
-  ValueId last = swap_last(e, x.tensor.id, axis);
+  return swap_last(e, x.tensor.id, *axis);
+}
+
+Val builtin_sort(BuiltinCall *s) {
+  Elab *e = s->e;
+  int64_t axis;
+  ValueId last = turned(s, &axis);
+  if (last == NO_ID) return error_value;
   ValueId y = take_last(e, last, argsort(e, last, false));
   return val_tensor(e, swap_last(e, y, axis));
 }
 
 Val builtin_argsort(BuiltinCall *s) {
-  Elab *e = s->e;
-  Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
   int64_t axis;
-  if (x.kind == VAL_ERROR) return x;
-  if (!axis_of(e, s->v[1].i, x.tensor.type->rank, x, s->name, s->at[1], &axis)) return error_value;
-  if (!can_sort(s, x, axis)) return error_value;
-  at(e, s->loc);
-  ValueId ids = argsort(e, swap_last(e, x.tensor.id, axis), s->v[2].b);
-  return val_tensor(e, swap_last(e, ids, axis));
+  ValueId last = turned(s, &axis);
+  if (last == NO_ID) return error_value;
+  return val_tensor(s->e, swap_last(s->e, argsort(s->e, last, s->v[2].b), axis));
 }
 
 /* Only the k places are gathered. */
