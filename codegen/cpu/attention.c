@@ -5,7 +5,7 @@
    one on the diagonal only what one of the six sees. Threads share the queries' blocks; of the
    gradients, the heads of keys, so that all three are added up by one thread in one order, each
    product once. Methods: the largest score so far is subtracted, and what was summed before is
-   scaled down when it grows (Milakov and Gimelshein, 2018; Dao et al., 2022). Where heads are tall,
+   scaled down when it grows (Milakov and Gimelshein, 2018; Dao et al., 2022). Where heads are long,
    what is as long as they are lies in scratch, a part for each unit, since threads may have small
    stacks. */
 #include "codegen/print/attention.h"
@@ -13,7 +13,7 @@
 #include "codegen/cpu/target.h"
 #include "passes/plan.h"
 
-enum { STRIP_ROWS = 6 };
+enum { BLOCK_ROWS = 6 };
 
 typedef struct Printing {
   Gen *g;
@@ -23,15 +23,15 @@ typedef struct Printing {
   bool half;          /* blocks are converted on their way in */
 } Printing;
 
-typedef struct Room { /* for numbers, the thread's own or in scratch */
+typedef struct Buffer { /* for numbers, the thread's own or in scratch */
   const char *name;
   int64_t n;
-} Room;
-enum { MOST_ROOMS = 8, ROOM_ALIGN = 64 };
+} Buffer;
+enum { MOST_BUFFERS = 8, ROOM_ALIGN = 64 };
 
 /* ---- products ---- */
 
-typedef struct Strip { /* c [r, n] = a b, or added to it: rows i to i + r of up to `extent` */
+typedef struct RowBlock { /* c [r, n] = a b, or added to it: rows i to i + r of up to `extent` */
   int64_t extent;
   const char *a;  /* text, where row i begins */
   int64_t li, lk; /* steps in a from row to row and along the depth */
@@ -43,24 +43,24 @@ typedef struct Strip { /* c [r, n] = a b, or added to it: rows i to i + r of up 
   int64_t ldc;
   const char *depth;
   enum { PRODUCT, ADDED, ADDED_TO_LESS } keep; /* the last: to c scaled down by less */
-} Strip;
+} RowBlock;
 
 static int64_t panel_width(const Printing *p, int64_t n) {
   int64_t nr = (int64_t)p->vectors * p->lanes;
   return n < nr ? (n + p->lanes - 1) / p->lanes * p->lanes : nr;
 }
 
-static void strip_calls(Printing *p, Text *x, const Strip *m, int64_t width, const char *b,
-                        const char *c, const char *panels) {
+static void product_calls(Printing *p, Text *x, const RowBlock *m, int64_t width, const char *b,
+                          const char *c, const char *panels) {
   int64_t B = p->a.block, last = m->extent % B;
-  bool height[STRIP_ROWS + 1] = {false};
+  bool height[BLOCK_ROWS + 1] = {false};
   for (int i = 0; i < 2; i++) {
     int64_t rows = i ? last : m->extent < B ? m->extent : B;
-    if (rows >= STRIP_ROWS) height[STRIP_ROWS] = true;
-    height[rows % STRIP_ROWS] = true;
+    if (rows >= BLOCK_ROWS) height[BLOCK_ROWS] = true;
+    height[rows % BLOCK_ROWS] = true;
   }
   const char *other = "", *T = p->a.T;
-  for (int h = STRIP_ROWS; h > 0; h--) {
+  for (int h = BLOCK_ROWS; h > 0; h--) {
     if (!height[h]) continue;
     const char *shape =
         arena_printf(p->g->a, "%d, %lld, %lld, %lld, %lld, %d", h, (long long)width,
@@ -76,14 +76,14 @@ static void strip_calls(Printing *p, Text *x, const Strip *m, int64_t width, con
   }
 }
 
-static void strip(Printing *p, Text *x, const Strip *m) {
+static void print_product(Printing *p, Text *x, const RowBlock *m) {
   int64_t nr = panel_width(p, m->n), panels = m->n ? m->n / nr : 0, tail = m->n - panels * nr;
   const char *all = arena_printf(p->g->a, "%lld", (long long)panels);
-  if (panels) strip_calls(p, x, m, nr, m->b, m->c, m->panels ? m->panels : all);
+  if (panels) product_calls(p, x, m, nr, m->b, m->c, m->panels ? m->panels : all);
   if (!tail) return;
-  strip_calls(p, x, m, tail,
-              arena_printf(p->g->a, "%s + %lld", m->b, (long long)(panels * m->next)),
-              arena_printf(p->g->a, "%s + %lld", m->c, (long long)(panels * nr)), "1");
+  product_calls(p, x, m, tail,
+                arena_printf(p->g->a, "%s + %lld", m->b, (long long)(panels * m->next)),
+                arena_printf(p->g->a, "%s + %lld", m->c, (long long)(panels * nr)), "1");
 }
 
 /* Of six rows of queries: scores, or what their weights want. */
@@ -91,58 +91,59 @@ static void strip_of_scores(Printing *p, Text *x, const char *q, const char *key
                             int64_t width) {
   const Attention *a = &p->a;
   int64_t nr = panel_width(p, a->block);
-  strip(p, x,
-        &(Strip){.extent = a->t,
-                 .a = arena_printf(p->g->a, "%s + i * %lld", q, (long long)width),
-                 .li = width,
-                 .lk = 1,
-                 .b = keys,
-                 .lb = nr,
-                 .next = nr * width,
-                 .n = a->block,
-                 .panels = arena_printf(p->g->a, "(upto + %lld) / %lld", (long long)nr - 1,
-                                        (long long)nr),
-                 .c = to,
-                 .ldc = a->block,
-                 .depth = arena_printf(p->g->a, "%lld", (long long)width)});
+  print_product(p, x,
+                &(RowBlock){.extent = a->t,
+                            .a = arena_printf(p->g->a, "%s + i * %lld", q, (long long)width),
+                            .li = width,
+                            .lk = 1,
+                            .b = keys,
+                            .lb = nr,
+                            .next = nr * width,
+                            .n = a->block,
+                            .panels = arena_printf(p->g->a, "(upto + %lld) / %lld",
+                                                   (long long)nr - 1, (long long)nr),
+                            .c = to,
+                            .ldc = a->block,
+                            .depth = arena_printf(p->g->a, "%lld", (long long)width)});
 }
 
 /* Of six rows of queries: what weights make of values, or slopes of keys. */
 static void strip_of_results(Printing *p, Text *x, const char *weights, const char *values,
                              const char *to, int64_t width, bool to_less) {
   int64_t nr = panel_width(p, width);
-  strip(p, x,
-        &(Strip){.extent = p->a.t,
-                 .a = weights,
-                 .li = p->a.block,
-                 .lk = 1,
-                 .b = values,
-                 .lb = width,
-                 .next = nr,
-                 .n = width,
-                 .c = arena_printf(p->g->a, "%s + i * %lld", to, (long long)width),
-                 .ldc = width,
-                 .depth = "upto",
-                 .keep = to_less ? ADDED_TO_LESS : ADDED});
+  print_product(p, x,
+                &(RowBlock){.extent = p->a.t,
+                            .a = weights,
+                            .li = p->a.block,
+                            .lk = 1,
+                            .b = values,
+                            .lb = width,
+                            .next = nr,
+                            .n = width,
+                            .c = arena_printf(p->g->a, "%s + i * %lld", to, (long long)width),
+                            .ldc = width,
+                            .depth = "upto",
+                            .keep = to_less ? ADDED_TO_LESS : ADDED});
 }
 
 /* Of six rows of keys: what all queries of the block that see one of them make of theirs. */
 static void strip_of_keys(Printing *p, Text *x, const char *weights, const char *from,
                           const char *to, int64_t width) {
   int64_t nr = panel_width(p, width), B = p->a.block;
-  strip(p, x,
-        &(Strip){.extent = p->a.s,
-                 .a = arena_printf(p->g->a, "%s + from * %lld + i", weights, (long long)B),
-                 .li = 1,
-                 .lk = B,
-                 .b = arena_printf(p->g->a, "%s + from * %lld", from, (long long)width),
-                 .lb = width,
-                 .next = nr,
-                 .n = width,
-                 .c = arena_printf(p->g->a, "%s + i * %lld", to, (long long)width),
-                 .ldc = width,
-                 .depth = "rows - from",
-                 .keep = ADDED});
+  print_product(
+      p, x,
+      &(RowBlock){.extent = p->a.s,
+                  .a = arena_printf(p->g->a, "%s + from * %lld + i", weights, (long long)B),
+                  .li = 1,
+                  .lk = B,
+                  .b = arena_printf(p->g->a, "%s + from * %lld", from, (long long)width),
+                  .lb = width,
+                  .next = nr,
+                  .n = width,
+                  .c = arena_printf(p->g->a, "%s + i * %lld", to, (long long)width),
+                  .ldc = width,
+                  .depth = "rows - from",
+                  .keep = ADDED});
 }
 
 /* ---- blocks ---- */
@@ -165,14 +166,14 @@ static void block_of(Printing *p, Text *x, const char *name, int arg, const char
   text_line(x, "const %s *%s = %s_block;", T, name, name);
 }
 
-static void room_for(Printing *p, Text *x, const char *name, int64_t n) {
-  kernel_room(p->g, p->k, x, p->a.T, dtype_size(p->a.compute), name, n);
+static void buffer_for(Printing *p, Text *x, const char *name, int64_t n) {
+  kernel_buffer(p->g, p->k, x, p->a.T, dtype_size(p->a.compute), name, n);
 }
 
-static void block_room(Printing *p, Text *x, const char *name, int64_t width) {
+static void block_buffer(Printing *p, Text *x, const char *name, int64_t width) {
   if (!p->half) return;
-  int64_t slack = 64; /* elements that a strip may read past its last row */
-  room_for(p, x, arena_printf(p->g->a, "%s_block", name), p->a.block * width + slack);
+  int64_t slack = 64; /* elements that a row block may read past its last row */
+  buffer_for(p, x, arena_printf(p->g->a, "%s_block", name), p->a.block * width + slack);
 }
 
 /* Packs `cols` rows of `from`, transposed, in panels. */
@@ -188,8 +189,8 @@ static void pack(Printing *p, Text *x, const char *from, const char *to, int64_t
 }
 
 static void open_strips(Text *x, const char *rows) {
-  text_open(x, "for (long i = 0; i < %s; i += %d) {", rows, STRIP_ROWS);
-  text_line(x, "const long r = %s - i < %d ? %s - i : %d;", rows, STRIP_ROWS, rows, STRIP_ROWS);
+  text_open(x, "for (long i = 0; i < %s; i += %d) {", rows, BLOCK_ROWS);
+  text_line(x, "const long r = %s - i < %d ? %s - i : %d;", rows, BLOCK_ROWS, rows, BLOCK_ROWS);
 }
 
 /* Declares `upto`, how many of the block's keys one of the queries i0 + i to i0 + i + r may see. */
@@ -198,7 +199,7 @@ static void strip_sight(const Printing *p, Text *x) {
                            : "const long upto = cols;");
 }
 
-/* For each of the strip's queries m, from row `row` of scores on: a loop over its keys c, which
+/* For each of the block's queries m, from row `row` of scores on: a loop over its keys c, which
    says in `on` whether it sees them. Nothing is printed where all of them see all keys of all
    blocks. */
 static bool open_unseen(Printing *p, Text *x, const char *row) {
@@ -244,39 +245,40 @@ static void print_rows(Printing *p, Text *x) {
     text_line(x, "scale = 1; /* done */");
     text_close(x, "}");
   }
-  text_line(x, "GC_LANES %s less[%d];", T, STRIP_ROWS);
+  text_line(x, "GC_LANES %s less[%d];", T, BLOCK_ROWS);
   text_line(x, "attend_%s_%lld(scores, r, scale, upto, most + i, sum + i, less);", T, B);
 }
 
 /* What is as long as queries, keys or values; gives how many. */
-static int rooms_of(const Printing *p, Room *out) {
+static int buffers_of(const Printing *p, Buffer *out) {
   const Attention *a = &p->a;
   int64_t B = a->block, d = B * a->d, e = B * a->e;
-  int64_t slack = 64; /* elements that a strip may read past its last row */
+  int64_t slack = 64; /* elements that a row block may read past its last row */
   int n = 0;
-  out[n++] = (Room){"keys", d};
-  out[n++] = (Room){a->grad ? "values" : "y", e};
+  out[n++] = (Buffer){"keys", d};
+  out[n++] = (Buffer){a->grad ? "values" : "y", e};
   if (!p->half) return n;
-  out[n++] = (Room){"q_block", d + slack};
-  out[n++] = (Room){"k_block", d + slack};
-  out[n++] = (Room){"v_block", e + slack};
+  out[n++] = (Buffer){"q_block", d + slack};
+  out[n++] = (Buffer){"k_block", d + slack};
+  out[n++] = (Buffer){"v_block", e + slack};
   if (!a->grad) return n;
-  out[n++] = (Room){"dy_block", e + slack};
-  out[n++] = (Room){"dk_block", d + slack};
-  out[n++] = (Room){"dv_block", e + slack};
+  out[n++] = (Buffer){"dy_block", e + slack};
+  out[n++] = (Buffer){"dk_block", d + slack};
+  out[n++] = (Buffer){"dv_block", e + slack};
   return n;
 }
 
-static uint64_t room_bytes(const Printing *p, const Room *r) {
+static uint64_t buffer_bytes(const Printing *p, const Buffer *r) {
   uint64_t bytes = (uint64_t)r->n * (uint64_t)dtype_size(p->a.compute);
   return (bytes + ROOM_ALIGN - 1) / ROOM_ALIGN * ROOM_ALIGN;
 }
 
-/* Of all rooms of a unit in scratch; 0: they are the thread's own. */
+/* Of all buffers of a unit in scratch; 0: they are the thread's own. */
 static uint64_t unit_bytes(const Printing *p) {
-  Room room[MOST_ROOMS];
+  Buffer buffer[MOST_BUFFERS];
   uint64_t bytes = 0;
-  for (int i = rooms_of(p, room) - 1; i >= 0 && p->a.tall; i--) bytes += room_bytes(p, &room[i]);
+  for (int i = buffers_of(p, buffer) - 1; i >= 0 && p->a.long_heads; i--)
+    bytes += buffer_bytes(p, &buffer[i]);
   return bytes;
 }
 
@@ -290,17 +292,17 @@ static int64_t units_of(const Attention *a) {
   return a->grad ? a->heads / a->group : a->heads * attention_blocks(a, a->t);
 }
 
-/* Opens the loop over units, behind the thread's own rooms or before those in scratch. */
+/* Opens the loop over units, behind the thread's own buffers or before those in scratch. */
 static void open_units(Printing *p, Text *x) {
-  Room room[MOST_ROOMS];
-  int n = rooms_of(p, room);
-  for (int i = 0; i < n && !p->a.tall; i++) room_for(p, x, room[i].name, room[i].n);
+  Buffer buffer[MOST_BUFFERS];
+  int n = buffers_of(p, buffer);
+  for (int i = 0; i < n && !p->a.long_heads; i++) buffer_for(p, x, buffer[i].name, buffer[i].n);
   text_open(x, "for (long u = u0; u < u1; u++) {");
   unsigned long long at = sums_bytes(&p->a), step = unit_bytes(p);
-  for (int i = 0; i < n && p->a.tall; i++) {
+  for (int i = 0; i < n && p->a.long_heads; i++) {
     text_line(x, "%s *const %s = (%s *)(scratch + %llu + (uint64_t)u * %llu);", p->a.T,
-              room[i].name, p->a.T, at, step);
-    at += room_bytes(p, &room[i]);
+              buffer[i].name, p->a.T, at, step);
+    at += buffer_bytes(p, &buffer[i]);
   }
 }
 
@@ -309,8 +311,8 @@ static void print_attention(Printing *p, Kernel *k) {
   Text *x = &k->text;
   long long nb = attention_blocks(a, a->t), B = a->block, e = a->e;
   const char *T = a->T;
-  gen_helper(p->g, arena_printf(p->g->a, "GC_ATTEND(%s, %lld, %d)\n", T, B, STRIP_ROWS));
-  room_for(p, x, "scores", STRIP_ROWS * B);
+  gen_helper(p->g, arena_printf(p->g->a, "GC_ATTEND(%s, %lld, %d)\n", T, B, BLOCK_ROWS));
+  buffer_for(p, x, "scores", BLOCK_ROWS * B);
   text_line(x, "%s most[%lld], sum[%lld];", T, B, B);
   open_units(p, x);
   text_line(x, "const long h = u / %lld, i0 = u %% %lld * %lld;", nb, nb, B);
@@ -394,10 +396,10 @@ static void print_gradients(Printing *p, Kernel *k) {
   long long B = a->block, d = a->d, e = a->e, t = a->t, s = a->s;
   const char *T = a->T;
   gen_helper(p->g, arena_printf(p->g->a, "GC_SLOPES(%s, %lld)\n", T, B));
-  room_for(p, x, "scores", B * B);
-  room_for(p, x, "slopes", B * B);
-  block_room(p, x, "lse", 1);
-  block_room(p, x, "delta", 1);
+  buffer_for(p, x, "scores", B * B);
+  buffer_for(p, x, "slopes", B * B);
+  block_buffer(p, x, "lse", 1);
+  block_buffer(p, x, "delta", 1);
   text_line(x, "%s *dq_all = (%s *)%s;", T, T, p->half ? "scratch" : "out0");
   open_units(p, x);
   text_line(x, "%s *dq_head = dq_all + u * %lld;", T, (long long)a->group * t * d);

@@ -373,11 +373,11 @@ void cpu_conv(Gen *g, const Group *gr) {
             group_arg(gr, v.op->operands[1]));
   int64_t tail = v.width - (v.np - 1) * v.nr; /* the narrowest panel has the tallest tiles */
   if (v.epilogue)
-    kernel_room(g, k, x, "f32", 4, "tile",
-                (v.blocks  ? v.images * v.columns
-                 : v.whole ? v.columns
-                           : tile_rows(v.cpu, tail)) *
-                    v.nr);
+    kernel_buffer(g, k, x, "f32", 4, "tile",
+                  (v.blocks  ? v.images * v.columns
+                   : v.whole ? v.columns
+                             : tile_rows(v.cpu, tail)) *
+                      v.nr);
   if (by_rows) {
     int64_t bytes = v.in_columns * v.from_channels * 4 * (v.blocks ? v.images : 1),
             block = BLOCK_BYTES / (bytes ? bytes : 1);

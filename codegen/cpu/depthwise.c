@@ -223,7 +223,7 @@ void cpu_depthwise(Gen *g, const Group *gr) {
   text_line(x, "const f32 *dy = in%d, *image = in%d;", group_arg(gr, gr->root->operands[0]),
             group_arg(gr, gr->root->operands[1]));
   text_line(x, "f32 *sum = (f32 *)%s;", gr->nops > 1 ? "scratch" : "out0");
-  kernel_room(g, k, x, "f32", 4, "part", d.rows * d.columns * BLOCK);
+  kernel_buffer(g, k, x, "f32", 4, "part", d.rows * d.columns * BLOCK);
   int start = op_start(gr->root);
   print_units(&d, x, first, last);
   print_taps(&d, x);

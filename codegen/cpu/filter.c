@@ -51,13 +51,13 @@ static const Layout *layout_of(Ctx *c, const Group *gr) {
 /* Each pixel of y has one of x, which a tile for itself reads. */
 static void choose_block(Filter *f) {
   const WindowAxis *h = &f->c.h, *w = &f->c.w;
-  int64_t from, to, tall = f->rows + (f->low < f->tiles);
+  int64_t from, to, rows = f->rows + (f->low < f->tiles);
   if (!f->pack || f->c.groups > 1 || h->taps * w->taps > 1) return;
   window_outputs(h, 0, &from, &to);
   if (!f->merged || h->lo != 0 || w->lo != 0 || from > 0 || to < h->out) return;
   window_outputs(w, 0, &from, &to); /* neither is a column in the padding on the right */
   if (from > 0 || to < w->out) return;
-  f->la = (tall + 3) / 4 * 4;
+  f->la = (rows + 3) / 4 * 4;
   int64_t most = X_BYTES / (window_chunk_pixels(&f->c) * f->la * 4);
   int64_t blocks = most ? (f->tiles + most - 1) / most : 0;
   f->block = blocks ? (f->tiles + blocks - 1) / blocks : 0;
@@ -412,8 +412,8 @@ void cpu_filter(Gen *g, const Group *gr) {
   text_line(x, "f32 *sum = (f32 *)%s;", f.epilogue ? "scratch" : "out0");
   const char *first = k->units > 1 ? "u0" : "0";
   const char *last = k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)units);
-  if (f.pack) kernel_room(g, k, x, "f32", 4, "panel", window_chunk_pixels(c) * f.nr);
-  if (f.block) kernel_room(g, k, x, "f32", 4, "tiles", f.block * window_chunk_pixels(c) * f.la);
+  if (f.pack) kernel_buffer(g, k, x, "f32", 4, "panel", window_chunk_pixels(c) * f.nr);
+  if (f.block) kernel_buffer(g, k, x, "f32", 4, "tiles", f.block * window_chunk_pixels(c) * f.la);
   if (op_start(f.op) >= 0) print_start(&f, x, first, last);
   window_chunks(x, c);
   if (f.pack) text_line(x, "long packed = -1;");

@@ -391,13 +391,14 @@ void cpu_matmul(Gen *g, const Group *gr) {
   text_line(x, "const %s *A0 = (const %s *)in%d, *B0 = (const %s *)in%d;", stored, stored, p.a,
             stored, p.b);
   int size = dtype_size(p.dt);
-  if (p.pack) kernel_room(g, k, x, p.T, size, "packed", p.chain * p.nr * p.group);
-  if (p.converted) kernel_room(g, k, x, p.T, size, "packed_a", p.block * p.chain * A_STRIDE);
-  if (p.pack_a) kernel_room(g, k, x, p.T, size, "packed_a", p.block * packed_depth(&p) * A_STRIDE);
+  if (p.pack) kernel_buffer(g, k, x, p.T, size, "packed", p.chain * p.nr * p.group);
+  if (p.converted) kernel_buffer(g, k, x, p.T, size, "packed_a", p.block * p.chain * A_STRIDE);
+  if (p.pack_a)
+    kernel_buffer(g, k, x, p.T, size, "packed_a", p.block * packed_depth(&p) * A_STRIDE);
   if (p.partial)
-    kernel_room(g, k, x, p.T, size, "partial", p.group * p.block * tallest(&p) * p.nr);
+    kernel_buffer(g, k, x, p.T, size, "partial", p.group * p.block * tallest(&p) * p.nr);
   else if (p.epilogue)
-    kernel_room(g, k, x, p.T, size, "tile", tallest(&p) * p.nr);
+    kernel_buffer(g, k, x, p.T, size, "tile", tallest(&p) * p.nr);
   if (p.split == BY_BATCH)
     text_open(x, "for (long bt = u0; bt < u1; bt++) {");
   else if (p.batch > 1)

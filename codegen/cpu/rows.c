@@ -92,7 +92,7 @@ static bool reads_exps(const Op *op, const Work *w) {
          op->operands[op_full_operand(op)] == w->x;
 }
 
-/* exp is dear: what the last pass wants again stays in a row of the thread's own, as long as all
+/* exp is costly: what the last pass wants again stays in a row of the thread's own, as long as all
    such rows are in reach of the cache. */
 static void keep_exps(Rows *r, Kernel *kernel) {
   int64_t room = 1 << 18; /* bytes */
@@ -106,8 +106,8 @@ static void keep_exps(Rows *r, Kernel *kernel) {
     if (w->kind != OP_SOFTMAX || !wanted || bytes > room) continue;
     room -= bytes;
     w->keep = arena_printf(r->g->a, "%s_k[c]", w->name);
-    kernel_room(r->g, kernel, r->p.level[1], T, dt == DT_F64 ? 8 : 4,
-                arena_printf(r->g->a, "%s_k", w->name), r->c);
+    kernel_buffer(r->g, kernel, r->p.level[1], T, dt == DT_F64 ? 8 : 4,
+                  arena_printf(r->g->a, "%s_k", w->name), r->c);
   }
 }
 
@@ -142,8 +142,8 @@ static void copy_chunks(Rows *r, Kernel *kernel, Text *row) {
     long long n = t->dim[t->rank - 1], nr = v->layout->nr;
     long long panel = layout_strides(t, v->layout, ARENA_ARRAY(r->g->a, int64_t, t->rank));
     const char *T = dtype_storage(t->dtype);
-    kernel_room(r->g, kernel, row, T, dtype_size(t->dtype), arena_printf(r->g->a, "chunk%d", i),
-                ROW_CHUNK);
+    kernel_buffer(r->g, kernel, row, T, dtype_size(t->dtype), arena_printf(r->g->a, "chunk%d", i),
+                  ROW_CHUNK);
     text_open(row, "for (long q = 0; q < %lld; q++) {", n / nr);
     text_open(row, "for (long k = b / %lld; k * %lld < e; k++) {", n, n);
     text_line(row, "const long at = k * %lld + q * %lld - b;", n, nr);

@@ -11,9 +11,9 @@ static const char *stored_as(Gen *g, const Attention *a) {
   return arena_printf(g->a, "AsItIs<%s>", a->T);
 }
 
-enum { PART = 1024, TALL_PART = 256 }; /* columns of the results that a block of threads does */
+enum { PART = 1024, LONG_PART = 256 }; /* columns of the results that a block of threads does */
 
-static long long part_of(const Attention *a) { return a->tall ? TALL_PART : PART; }
+static long long part_of(const Attention *a) { return a->long_heads ? LONG_PART : PART; }
 
 /* Blocks of threads that share the columns of results, the longest of which has n. */
 static long long parts_of(const Attention *a, int64_t n) {

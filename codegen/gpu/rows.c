@@ -5,15 +5,15 @@
 #include "codegen/gpu/gpu.h"
 #include "codegen/print/reduction.h"
 
-typedef enum Team { TEAM_THREAD, TEAM_WARP, TEAM_BLOCK } Team;
+typedef enum ThreadGroup { GROUP_THREAD, GROUP_WARP, GROUP_BLOCK } ThreadGroup;
 enum { WARPS = BLOCK / WARP };
 
 typedef struct Teams {
   Rows r;
-  Team team;
+  ThreadGroup group;
 } Teams;
 
-/* ---- what a team makes of its threads' parts ---- */
+/* ---- what a group makes of its threads' parts ---- */
 
 /* The lanes of a warp, two a thread, as a tree: everybody gets the result. */
 static const char *lanes_function(Gen *g, OpKind k, Dtype dt) {
@@ -75,7 +75,7 @@ static void add_arg(Teams *t, const Work *w, const char *x, Texts *s) {
   Dtype dt = value_type(t->r.gr->e, w->x)->dtype;
   const char *T = dtype_compute(dt), *n = w->name;
   const char *best = arena_printf(g->a, "%s_best", n), *f = best_function(g, w->kind, dt);
-  bool block = t->team == TEAM_BLOCK;
+  bool block = t->group == GROUP_BLOCK;
   text_line(block ? &s->start : &s->before, "%s %s_best = 0;", T, n);
   text_line(block ? &s->start : &s->before, "i32 %s_at = INT32_MAX;", n);
   Text *inner = t->r.p.level[2];
@@ -96,7 +96,7 @@ static void add_arg(Teams *t, const Work *w, const char *x, Texts *s) {
     text_line(&s->join, "%s(%s_v, %s, %s_pv[q], %s_pi[q]);", f, n, n, n, n);
     return;
   }
-  if (t->team == TEAM_WARP) text_line(&s->after, "%s_warp(%s_best, %s_at);", f, n, n);
+  if (t->group == GROUP_WARP) text_line(&s->after, "%s_warp(%s_best, %s_at);", f, n, n);
   text_line(&s->after, "const i32 %s = %s_at;", n, n);
 }
 
@@ -108,7 +108,7 @@ static void add_sum(Teams *t, const Work *w, const char *x, Texts *s) {
   Text *inner = t->r.p.level[2];
   const char *v = arena_printf(g->a, "v%d", g->names++);
   text_line(inner, "const %s %s = %s;", T, v, x);
-  if (t->team == TEAM_THREAD) {
+  if (t->group == GROUP_THREAD) {
     const char *acc = arena_printf(g->a, "%s_a", n);
     text_line(&s->before, "%s %s = %s;", T, acc, start);
     text_line(inner, "%s = %s;", acc, reduce_step(g, k, acc, v));
@@ -119,7 +119,7 @@ static void add_sum(Teams *t, const Work *w, const char *x, Texts *s) {
   text_line(&s->start, "%s %s_s[2] = {%s, %s};", T, n, start, start);
   text_line(inner, "%s = %s;", lane, reduce_step(g, k, lane, v));
   const char *sum = arena_printf(g->a, "%s(%s_s)", lanes_function(g, k, dt), n);
-  if (t->team == TEAM_WARP) {
+  if (t->group == GROUP_WARP) {
     text_line(&s->after, "const %s %s = %s;", T, n, sum);
     return;
   }
@@ -141,7 +141,7 @@ static void pass(Teams *t, int number, const Loop *loop, int n) {
   rows_name(r, loop, n);
   Texts s;
   s.before = s.after = text_new(g->a, row->indent);
-  s.start = s.end = text_new(g->a, row->indent + (t->team == TEAM_BLOCK));
+  s.start = s.end = text_new(g->a, row->indent + (t->group == GROUP_BLOCK));
   s.share = s.join = text_new(g->a, row->indent + 2);
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
@@ -153,7 +153,7 @@ static void pass(Teams *t, int number, const Loop *loop, int n) {
       add_sum(t, w, x, &s);
   }
   text_append(row, &s.before);
-  if (t->team == TEAM_THREAD) {
+  if (t->group == GROUP_THREAD) {
     text_line(row, "#pragma unroll %d", cuda_unroll(r->gr, 8));
     text_open(row, "for (%s c = 0; c < %lld; c++) {", I, c);
     text_append(row, r->p.level[2]);
@@ -161,14 +161,14 @@ static void pass(Teams *t, int number, const Loop *loop, int n) {
     text_append(row, &s.after);
     return;
   }
-  if (t->team == TEAM_BLOCK) {
+  if (t->group == GROUP_BLOCK) {
     text_open(row, "for (int64_t b0 = 0; b0 < %lld; b0 += %d) {", c, WARPS * ROW_CHUNK);
     text_line(row, "const int64_t b = b0 + warp * %d, e = %lld - b < %d ? %lld : b + %d;",
               ROW_CHUNK, c, ROW_CHUNK, c, ROW_CHUNK);
   }
   text_append(row, &s.start);
   text_line(row, "#pragma unroll %d", cuda_unroll(r->gr, 4) > 2 ? 2 : 1);
-  if (t->team == TEAM_BLOCK)
+  if (t->group == GROUP_BLOCK)
     text_open(row, "for (int64_t c0 = b; c0 < e; c0 += %d) {", LANES);
   else
     text_open(row, "for (%s c0 = 0; c0 < %lld; c0 += %d) {", I, c, LANES);
@@ -181,7 +181,7 @@ static void pass(Teams *t, int number, const Loop *loop, int n) {
   text_close(row, "}");
   text_close(row, "}");
   text_append(row, &s.end);
-  if (t->team == TEAM_BLOCK) {
+  if (t->group == GROUP_BLOCK) {
     text_line(row, "block_sync();");
     text_open(row, "if (lane == 0) {");
     text_append(row, &s.share);
@@ -216,21 +216,21 @@ static void results(Teams *t, const Loop *inner, int ninner) {
     if (ninner > 1) rows_name(r, inner, ninner);
     cuda_vector(p, ninner == 1 ? inner[0].coord : -1, "c", v, 2, full);
   }
-  if (t->team == TEAM_WARP) text_line(row, "warp_sync();");
-  if (t->team == TEAM_BLOCK) text_line(row, "block_sync();");
+  if (t->group == GROUP_WARP) text_line(row, "warp_sync();");
+  if (t->group == GROUP_BLOCK) text_line(row, "block_sync();");
   if (any) {
     const char *I = g->index;
-    if (t->team == TEAM_THREAD)
+    if (t->group == GROUP_THREAD)
       text_open(row, "for (%s c = 0; c < %lld; c += %d) {", I, (long long)r->c, v);
     else
       text_open(row, "for (%s c = %s * %d; c < %lld; c += %d) {", I,
-                t->team == TEAM_WARP ? "lane" : "(int)threadIdx.x", v, (long long)r->c,
-                v * (t->team == TEAM_WARP ? WARP : BLOCK));
+                t->group == GROUP_WARP ? "lane" : "(int)threadIdx.x", v, (long long)r->c,
+                v * (t->group == GROUP_WARP ? WARP : BLOCK));
     text_append(row, p->level[2]);
     text_close(row, "}");
   }
-  if (t->team == TEAM_WARP) text_line(row, "if (lane != 0) return;");
-  if (t->team == TEAM_BLOCK) text_line(row, "if (threadIdx.x != 0) return;");
+  if (t->group == GROUP_WARP) text_line(row, "if (lane != 0) return;");
+  if (t->group == GROUP_BLOCK) text_line(row, "if (threadIdx.x != 0) return;");
   for (int i = 0; i < gr->nout; i++)
     if (!full[i]) printer_store(p, i, printer_identity(p, gr->yield[i]), 1);
 }
@@ -243,7 +243,7 @@ void cuda_rows(Gen *g, const Group *gr) {
                    .c = rows_elements(gr),
                    .number = "u"}};
   Rows *r = &t.r;
-  t.team = r->c < LANES ? TEAM_THREAD : r->c <= ROW_CHUNK ? TEAM_WARP : TEAM_BLOCK;
+  t.group = r->c < LANES ? GROUP_THREAD : r->c <= ROW_CHUNK ? GROUP_WARP : GROUP_BLOCK;
   r->p = printer_new(g, gr, 4, 1);
   int rank = gr->domain->rank, *axes = ARENA_ARRAY(g->a, int, rank + 1);
   for (int i = 0; i < rank; i++) axes[i] = i;
@@ -256,10 +256,10 @@ void cuda_rows(Gen *g, const Group *gr) {
   int64_t rows = loops_count(outer, nouter);
   k->flops = (uint64_t)group_work(gr);
   Text *x = &k->text;
-  if (t.team == TEAM_THREAD) {
+  if (t.group == GROUP_THREAD) {
     k->block = 64;
     cuda_threads(g, k, rows, "u");
-  } else if (t.team == TEAM_WARP) {
+  } else if (t.group == GROUP_WARP) {
     k->block = rows < 1024 ? 2 * WARP : BLOCK;
     cuda_threads(g, k, rows * WARP, "t"); /* whole warps leave */
     text_line(x, "const int lane = (int)threadIdx.x %% %d;", WARP);

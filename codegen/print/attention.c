@@ -3,9 +3,9 @@
 
 enum {
   BLOCK = 64,     /* queries and keys: lanes that a row's weights are added up in; half in f64 */
-  LEAST = 16,     /* ... where queries, keys or values are long, but not tall: */
+  LEAST = 16,     /* ... where queries, keys or values are long, but not beyond LONG: */
   ROOM = 1 << 17, /* bytes of a block of any of them */
-  TALL = 1024     /* numbers of queries, keys or values from which on they are tall */
+  LONG = 1024     /* numbers of queries, keys or values from which on they are long */
 };
 
 static const Type *type_at(const Attention *a, int arg) {
@@ -49,8 +49,8 @@ Attention attention_of(const Group *gr) {
   for (int i = 0; i < q->rank - 2; i++) a.heads *= q->dim[i];
   if (q->rank > 2) a.group = dim_from_end(q, 3) / dim_from_end(k, 3);
   int64_t longest = a.d > a.e ? a.d : a.e;
-  a.tall = longest > TALL;
-  while (!a.tall && a.block > LEAST && a.block * longest * dtype_size(a.compute) > ROOM)
+  a.long_heads = longest > LONG;
+  while (!a.long_heads && a.block > LEAST && a.block * longest * dtype_size(a.compute) > ROOM)
     a.block /= 2;
   return a;
 }

@@ -16,7 +16,7 @@ typedef struct Attention {
   int64_t heads, group;              /* of queries; how many of them share the keys of one head */
   int64_t t, s, d, e;                /* queries, keys, their length, that of values */
   int64_t block;                     /* queries and keys of a block, a power of two */
-  bool tall;                         /* blocks are too large for a stack, or for registers */
+  bool long_heads;                   /* blocks are too large for a stack, or for registers */
   int dy, q, k, v, lse, delta, mask; /* arguments of the kernel; -1: none */
 } Attention;
 

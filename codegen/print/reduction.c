@@ -37,8 +37,8 @@ int64_t group_work(const Group *gr) {
     const Type *t = op_is_reduction(op) ? value_type(gr->e, op->operands[op_full_operand(op)])
                                         : value_type(gr->e, op->results[0]);
     const char *x = op_info[op->kind].expr;
-    bool dear = op_info[op->kind].cls == CLASS_ROWS || (x && strstr(x, "FN("));
-    work += t->numel * (dear ? 8 : 1);
+    bool costly = op_info[op->kind].cls == CLASS_ROWS || (x && strstr(x, "FN("));
+    work += t->numel * (costly ? 8 : 1);
   }
   return work;
 }

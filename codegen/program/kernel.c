@@ -80,8 +80,8 @@ void kernel_args(Gen *g, Kernel *k, const Group *gr) {
     text_line(&k->head, "char *scratch = p[%d];", kernel_scratch_arg(k));
 }
 
-void kernel_room(Gen *g, Kernel *k, Text *x, const char *T, int size, const char *name,
-                 int64_t count) {
+void kernel_buffer(Gen *g, Kernel *k, Text *x, const char *T, int size, const char *name,
+                   int64_t count) {
   enum { ON_STACK = 4096, ALIGN = 64 }; /* bytes */
   uint64_t bytes = (uint64_t)(count > 0 ? count : 1) * (uint64_t)size;
   if (bytes <= ON_STACK) {

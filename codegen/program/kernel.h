@@ -128,8 +128,8 @@ Kernel *kernel_next(Gen *g, const Group *gr, const char *suffix);
 /* Declares `name`: `count` numbers of type T, `size` bytes each, 64-byte aligned, that the thread
    has for itself while the kernel runs. Few lie on the stack, whose end a caller of a library may
    be near; others in env->work. */
-void kernel_room(Gen *g, Kernel *k, Text *x, const char *T, int size, const char *name,
-                 int64_t count);
+void kernel_buffer(Gen *g, Kernel *k, Text *x, const char *T, int size, const char *name,
+                   int64_t count);
 int kernel_scratch_arg(const Kernel *k); /* index of the scratch argument, or -1 */
 /* The slice that a unit touches of input or output i. */
 void kernel_split_in(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride,

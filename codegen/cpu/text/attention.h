@@ -1,5 +1,5 @@
 /* Attention by blocks of B queries and B keys, of which R queries go by at a time.
-   A strip: R rows of a meet `panels` panels of b, `next` apart, by the tile of gemm.h; all of it is
+   A row block: R rows of a meet `panels` panels of b, `next` apart, by the tile of gemm.h; all of it is
    near, so nothing is prefetched. KEEP says what c is: 0 the product, 1 what it is added to, 2
    the same with row i multiplied by by[i] before. */
 #define GC_STRIP(NAME, T, R, W, LI, LK, LB, KEEP)                                                 \
