@@ -84,6 +84,8 @@ const char *passes_pipeline(int level);
 /* The first stage of the pipeline that gives the property, with its arguments; NULL: there is none.
  */
 const char *passes_giver(const char *pipeline, Property p, size_t *length);
+/* The first stage of a pass, likewise. */
+const char *passes_stage(const char *pipeline, const char *pass, size_t *length);
 /* IR that was printed behind the pass layout has them; what is left to do for it is the rest of a
    pipeline. */
 bool passes_has_layouts(const Module *m);

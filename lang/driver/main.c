@@ -212,9 +212,11 @@ static int parse_count(const char *s, int most) {
 }
 
 /* The pipeline fits a program into a limit, and nothing in it decides otherwise later. */
-static bool keeps_limits(const char *pipeline) {
-  const char *remat = strstr(pipeline, "remat");
-  return remat && strstr(remat, "share") && !strstr(remat, "strategy");
+static bool keeps_limits(Ctx *c, const char *pipeline) {
+  size_t n;
+  const char *remat = passes_stage(pipeline, "remat", &n);
+  const char *share = remat ? passes_stage(remat + n + (remat[n] == ','), "share", &n) : NULL;
+  return share && !strstr(intern_n(c, share, n), "strategy");
 }
 
 static int choose_options(Compilation *r) {
@@ -263,7 +265,7 @@ static int choose_options(Compilation *r) {
         "not '%s'",
         limit);
   bool packs = strcmp(r->passes.memory, "pack") == 0;
-  if ((limit || r->passes.curve) && (!packs || !keeps_limits(r->pipeline)))
+  if ((limit || r->passes.curve) && (!packs || !keeps_limits(r->c, r->pipeline)))
     return usage_error("--memory-limit and --memory-curve are about --memory=pack%s",
                        packs ? ", and need the passes remat and, behind it, share" : "");
   if (option_given(o, OPT_MEMORY_REPORT) && (limit || !packs))

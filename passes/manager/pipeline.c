@@ -127,6 +127,16 @@ const char *passes_giver(const char *pipeline, Property p, size_t *length) {
   return NULL;
 }
 
+const char *passes_stage(const char *pipeline, const char *pass, size_t *length) {
+  for (const char *s = pipeline; *s; s += *s == ',') {
+    s += strspn(s, " \t\n");
+    size_t n = *length = stage_length(s), name = strlen(pass);
+    if (n >= name && strncmp(s, pass, name) == 0 && strcspn(s, "{, \t\n") == name) return s;
+    s += n;
+  }
+  return NULL;
+}
+
 /* have: the properties that hold before the first pass */
 static bool pipeline_parse(Ctx *c, const char *text, unsigned have, Pipeline *out) {
   Arena *a = ctx_arena(c);

@@ -100,6 +100,7 @@ OWN double log(double x) {
   const double m = __longlong_as_double(i - (e << 52)), n = (double)(e - small);
   return n * 0.69314718036912382 + (n * 1.9082149292705877e-10 + twice_atanh((m - 1) / (m + 1)));
 }
+OWN double log2(double x) { return log(x) * 1.4426950408889634; }
 OWN double log1p(double x) { return fabs(x) < 0.25 ? twice_atanh(x / (2 + x)) : log(1 + x); }
 /* of x + quarter right angles */
 OWN double circle(double x, int quarter) {
