@@ -16,6 +16,11 @@ complain() {
   bad=1
 }
 
+# In the order of the table.
+prelude=(layers.g recurrent.g attention.g activations.g losses.g shapes.g initialisers.g optimizers.g)
+[ "$(printf '%s\n' "${prelude[@]}" | sort)" = "$(cd "$root/lang/prelude" && ls -- *.g | sort)" ] ||
+  complain 'the table of the prelude leaves out a file of lang/prelude'
+
 # Each `def` of the prelude with the comment above it, else its body if that is one line, and what it
 # keeps: its params and states, and the paths of the calls inside.
 prelude_table() {
@@ -49,7 +54,7 @@ prelude_table() {
       }
       callee = substr($0, 1, at - 1); sub(/.*[^a-z_0-9]/, "", callee)
       keep(name " of " callee) }
-    /^$/ { if (call == "") said = "" }' "$root/lang/prelude/prelude.g"
+    /^$/ { if (call == "") said = "" }' "${prelude[@]/#/$root/lang/prelude/}"
 }
 
 # The rows of runtime/program/options.def.
@@ -110,7 +115,7 @@ print_source() {
       printf '```\n$ %s\n' "$1"
       read -ra words <<<"${1#gc }"
       (cd "$root/docs/examples" && "$gc" "${words[@]}" 2>&1) && printf '```\n' ;;
-    lang/prelude/prelude.g) prelude_table ;;
+    lang/prelude) prelude_table ;;
     runtime/program/options.def) program_options ;;
     *) complain "unknown source of a table: $1" ;;
   esac

@@ -22,7 +22,8 @@ static bool report_again(Elab *e, const char *fmt, Loc loc) {
 
 static void say_at(Elab *e, Severity sev, Loc loc, const char *fmt, va_list ap) {
   Loc user = e->frame ? e->frame->user : (Loc){0};
-  Loc place = user.line && loc.file == e->prelude_file ? user : loc;
+  bool prelude = loc.file >= e->prelude_first && loc.file <= e->prelude_last;
+  Loc place = user.line && prelude ? user : loc;
   char text[1024];
   vsnprintf(text, sizeof text, fmt, ap);
   e->muted = report_again(e, fmt, place);

@@ -31,6 +31,7 @@ BuiltinDoc builtin_doc(Ctx *c, int i);
 /* Whether every generated program has an option of this name, so that no input or hyper may. */
 bool program_has_option(const char *name);
 
-/* The text of prelude.g, which is compiled into gc. */
-const char *prelude_text(size_t *len);
+/* File i of the prelude, which is compiled into gc, with the name that messages show,
+   "prelude/layers.g"; NULL behind the last. */
+const char *prelude_text(Ctx *c, int i, const char **name);
 #endif

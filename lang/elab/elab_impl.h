@@ -102,7 +102,7 @@ struct Func {
   const Decl *decl;       /* FUNC_DEF */
   const Builtin *builtin; /* FUNC_BUILTIN */
   Dtype dtype;            /* FUNC_CONVERT */
-  bool prelude;           /* written in prelude.g */
+  bool prelude;           /* written in the prelude */
 };
 
 typedef struct Binding {
@@ -287,8 +287,8 @@ struct Elab {
   Arena *a;
   Module *m;
   const ElabOptions *options;
-  VEC(Top *) user, prelude; /* declarations */
-  uint16_t prelude_file;
+  VEC(Top *) user, prelude;             /* declarations */
+  uint16_t prelude_first, prelude_last; /* of its files, added one behind the other */
   VEC(const Func *) builtins;
   VEC(GlobalInfo) info;
   EntryBuilder *run, init, let;

@@ -137,12 +137,15 @@ static void elaborate_entry(Elab *e, const Decl *d) {
 }
 
 static bool load_prelude(Elab *e) {
-  size_t len;
-  const char *text = prelude_text(&len);
-  const Program *p = parse_text(e->c, "prelude.g", text, len);
-  if (p) e->prelude_file = p->file;
-  for (uint32_t i = 0; p && i < p->decls.n; i++) add_top(e, p->decls.at[i], true);
-  return p != NULL;
+  const char *name, *text;
+  for (int k = 0; (text = prelude_text(e->c, k, &name)) != NULL; k++) {
+    const Program *p = parse_text(e->c, name, text, strlen(text));
+    if (!p) return false;
+    if (k == 0) e->prelude_first = p->file;
+    e->prelude_last = p->file;
+    for (uint32_t i = 0; i < p->decls.n; i++) add_top(e, p->decls.at[i], true);
+  }
+  return true;
 }
 
 static void elaborate_all(Elab *e) {

@@ -1,9 +1,13 @@
-/* The text of the prelude: prelude.g, compiled into gc as an array. Contract: see elab.h. */
+/* The texts of the prelude: the files NAME.g beside this one, compiled into gc. Contract: see
+ * elab.h. */
 #include "lang/elab/elab.h"
 
-extern const char lang_text_prelude[]; /* made from prelude.g when gc is built; ends with a NUL */
+extern const char *const lang_prelude[]; /* made when gc is built: names and texts in turn, NULL */
 
-const char *prelude_text(size_t *len) {
-  *len = strlen(lang_text_prelude);
-  return lang_text_prelude;
+const char *prelude_text(Ctx *c, int i, const char **name) {
+  for (int k = 0; k < i; k++)
+    if (!lang_prelude[2 * k]) return NULL;
+  if (!lang_prelude[2 * i]) return NULL;
+  *name = intern_printf(c, "prelude/%s.g", lang_prelude[2 * i]);
+  return lang_prelude[2 * i + 1];
 }

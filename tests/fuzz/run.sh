@@ -13,7 +13,7 @@ root=$(dirname "$(dirname "$here")")
 code=0
 wants() { [ "$which" = all ] || [ "$which" = "$1" ]; }
 if wants source; then
-  "$bin/fuzz_source" "$seconds" "$seed" "$root"/docs/examples/*.g "$root"/lang/prelude/prelude.g \
+  "$bin/fuzz_source" "$seconds" "$seed" "$root"/docs/examples/*.g "$root"/lang/prelude/*.g \
     "$root"/tests/lang/[!e]*.g "$root"/tests/lang/elab_[!m]*.g "$root"/tests/lang/elab_matmul.g "$root"/tests/bad/*.g "$root"/tests/plan/*.g "$root"/tests/passes/*.g || code=1
 fi
 if wants ir_text; then

@@ -20,13 +20,15 @@ static void every_row_is_complete(void **state) {
 
 static void the_prelude_defines_no_builtin(void **state) {
   Ctx *c = ctx_new();
-  size_t len;
-  const char *text = prelude_text(&len);
-  const Program *p = parse_text(c, "prelude.g", text, len);
-  assert_non_null(p);
-  for (uint32_t k = 0; k < p->decls.n; k++)
-    for (int i = 0; i < builtin_count(); i++)
-      assert_string_not_equal(builtin_doc(c, i).name, p->decls.at[k]->name.name);
+  const char *name, *text;
+  for (int f = 0; (text = prelude_text(c, f, &name)) != NULL; f++) {
+    const Program *p = parse_text(c, name, text, strlen(text));
+    assert_non_null(p);
+    assert_in_range(p->decls.n, 1, 500);
+    for (uint32_t k = 0; k < p->decls.n; k++)
+      for (int i = 0; i < builtin_count(); i++)
+        assert_string_not_equal(builtin_doc(c, i).name, p->decls.at[k]->name.name);
+  }
   ctx_free(c);
 }
 

@@ -1,0 +1,12 @@
+# ---- activations ----
+
+# x times the normal distribution function of x; approx: by tanh
+def gelu(x, approx = false) {
+  if approx { return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x ** 3))) }
+  return 0.5 * x * (1 + erf(0.7071067811865476 * x))
+}
+
+def silu(x) { return x * sigmoid(x) }
+def leaky_relu(x, slope = 0.01) { return where(x > 0, x, slope * x) }
+def elu(x, alpha = 1) { return where(x > 0, x, alpha * expm1(min(x, 0))) }
+def softplus(x) { return relu(x) + log1p(exp(-abs(x))) }

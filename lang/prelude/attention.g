@@ -1,0 +1,24 @@
+# ---- attention ----
+
+# [b, t, heads * d] to [b, heads, t, d]
+def to_heads(x : [b, t, c], heads) { return transpose(reshape(x, [b, t, heads, -1]), [0, 2, 1, 3]) }
+def from_heads(x : [b, heads, t, d]) { return reshape(transpose(x, [0, 2, 1, 3]), [b, t, heads * d]) }
+
+# multi-head attention of x with itself
+def mha(x : [b, t, c], heads, causal = false, bias = true) {
+  q, k, v = split(linear(x, 3 * c, bias) as qkv, 3, axis = -1)
+  y = attention(to_heads(q, heads), to_heads(k, heads), to_heads(v, heads), causal)
+  return linear(from_heads(y), c, bias) as proj
+}
+
+# multi-head attention of one new row x a call with itself and all rows before it: keys and values
+# of up to `most` rows are kept, `at` is the number of this one
+def mha_step(x : [b, 1, c], heads, at, most, bias = true) {
+  q, k, v = split(linear(x, 3 * c, bias) as qkv, 3, axis = -1)
+  state keys : f32[b, heads, most, c / heads] = zeros()
+  state values : f32[b, heads, most, c / heads] = zeros()
+  keys := dynamic_update(keys, to_heads(k, heads), at, axis = 2)
+  values := dynamic_update(values, to_heads(v, heads), at, axis = 2)
+  y = attention(to_heads(q, heads), keys, values, mask = iota(most) <= at)
+  return linear(from_heads(y), c, bias) as proj
+}

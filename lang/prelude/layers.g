@@ -1,0 +1,88 @@
+# The prelude: everything that a program can use without writing it, in the language itself. This file and those beside
+# it are compiled into gc. Read them to learn the language; a program may define any of these names anew.
+
+# ---- layers: what they keep lies at the path of the call, as in net.fc1.w ----
+
+# x @ w + b over the last axis
+def linear(x : [..., d], units, bias = true) {
+  param w : f32[d, units] = glorot()
+  y = x @ w
+  if bias {
+    param b : f32[units] = zeros()
+    y = y + b
+  }
+  return y
+}
+
+# a row of d numbers for each id below n
+def embed(ids, n, d, std = 1) {
+  param w : f32[n, d] = normal(std = std)
+  return gather(w, ids)
+}
+
+# mean 0 and variance 1 along the last axis, then a trained scale and shift
+def layernorm(x : [..., d], eps = 1e-5) {
+  param g : f32[d] = ones()
+  param b : f32[d] = zeros()
+  return layer_norm(x, eps) * g + b
+}
+
+# root mean square 1 along the last axis, then a trained scale
+def rmsnorm(x : [..., d], eps = 1e-6) {
+  param g : f32[d] = ones()
+  return rms_norm(x, eps) * g
+}
+
+# mean 0 and variance 1 of each of `groups` groups of neighbouring channels of an x [N, C, ...], then a trained
+# scale and shift of each channel
+def groupnorm(x, groups, eps = 1e-5) {
+  n = dim(x, 0)
+  c = dim(x, 1)
+  param g : f32[dim(x, 1)] = ones()
+  param b : f32[dim(x, 1)] = zeros()
+  members = reshape(x, [n, groups, c / groups, -1])
+  y = reshape(members, [n, groups, -1]) |> layer_norm(eps) |> reshape([n, c, -1])
+  return reshape(y * reshape(g, [c, 1]) + reshape(b, [c, 1]), shape(x))
+}
+
+# `out` filters of k taps (or [rows, columns]) over images [N, C, H, W]; keeps the size at stride 1
+def conv(x, out, k, stride = 1, pad = "same", dilation = 1, groups = 1, bias = true) {
+  param w : f32[out, dim(x, 1) / groups, pair(k)[0], pair(k)[1]] = he()
+  y = conv2d(x, w, stride, pad, dilation, groups)
+  if bias {
+    param b : f32[out] = zeros()
+    y = y + reshape(b, [out, 1, 1])
+  }
+  return y
+}
+
+# the transpose of a convolution with `out` result channels: images of (n - 1) stride - 2 pad + k places from n
+def conv_transpose(x, out, k, stride = 1, pad = 0, output_pad = 0, dilation = 1, groups = 1,
+                   bias = true) {
+  param w : f32[dim(x, 1), out / groups, pair(k)[0], pair(k)[1]] = he()
+  y = conv_transpose2d(x, w, stride, pad, output_pad, dilation, groups)
+  if bias {
+    param b : f32[out] = zeros()
+    y = y + reshape(b, [out, 1, 1])
+  }
+  return y
+}
+
+# mean 0 and variance 1 of each channel of x [N, C, ...], then a trained scale and shift. Training
+# takes the moments of the batch and moves the running ones towards them, which all else takes.
+def bn(x, momentum = 0.1, eps = 1e-5) {
+  c = dim(x, 1)
+  param g : f32[dim(x, 1)] = ones()
+  param b : f32[dim(x, 1)] = zeros()
+  state running_mean : f32[dim(x, 1)] = zeros()
+  state running_var : f32[dim(x, 1)] = ones()
+  if not training { return batch_norm(x, running_mean, running_var, g, b, eps) }
+  axes = [0, 2, 3]
+  if len(shape(x)) < 4 { axes = [0, 2] if len(shape(x)) == 3 else [0] }
+  n = prod(shape(x)) / c
+  m = mean(x, axis = axes)
+  v = var(x, axis = axes)
+  running_mean := (1 - momentum) * running_mean + momentum * m
+  running_var := (1 - momentum) * running_var + momentum * n / max(n - 1, 1) * v
+  return batch_norm(x, m, v, g, b, eps)
+}
