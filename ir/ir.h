@@ -184,47 +184,8 @@ typedef struct OpInfo {
 
 extern const OpInfo op_info[OP_KINDS];
 
-/* Attribute slots, by op: op->attr[AT_AXES] … The verifier's self-check proves they match ops.def.
- */
-enum {
-  AT_VALUE = 0, /* const, pad */
-  AT_AXIS = 0,  /* iota, concat, argmax, argmin, dynamic_update, cumsum */
-  AT_KEY = 0,
-  AT_DRAW = 1, /* random ops: STR, INT */
-  AT_AXES = 0, /* reductions, reverse */
-  AT_PERM = 0, /* transpose */
-  AT_STARTS = 0,
-  AT_STEPS = 1, /* slice; the type gives the extent */
-  AT_LO = 1,
-  AT_HI = 2,
-  AT_INTERIOR = 3, /* pad */
-  AT_TA = 0,
-  AT_TB = 1,
-  AT_WIDE = 2,
-  AT_TF32 = 3,   /* matmul */
-  AT_STRIDE = 0, /* windows: down, across */
-  AT_PAD = 1,    /* ... top, bottom, left, right */
-  AT_DILATION = 2,
-  AT_COUNT = 2,      /* avg_pool: what of the padding counts, as AT_PAD */
-  AT_GROUPS = 3,     /* conv */
-  AT_WINDOW = 3,     /* pools: rows, columns */
-  AT_DEPTH = 0,      /* one_hot, gather_grad: rows of the table */
-  AT_BATCH = 0,      /* gather: leading axes that table and ids share */
-  AT_GRAD_BATCH = 1, /* gather_grad: the same */
-  AT_BACKWARD = 1,   /* cumsum: from the end on */
-  AT_DESCENDING = 0, /* argsort */
-  AT_KEEP = 0,
-  AT_DROP_KEY = 1,
-  AT_DROP_DRAW = 2, /* dropout: NUM, STR, INT */
-  AT_SCALE = 0,
-  AT_CAUSAL = 1, /* attention */
-  AT_EPS = 0,    /* layer_norm, rms_norm: NUM */
-  AT_GLOBAL = 0, /* load, store: INT, index of the global */
-  AT_NAMES = 0,  /* return: STR, output names separated by commas */
-  AT_TRIPS = 0,
-  AT_CARRIES = 1,
-  AT_REVERSE = 2, /* scan */
-};
+/* The slots of the attributes by name, AT_AXES and so on: op->attr[AT_AXES]. */
+#include "ir/attributes.h"
 
 struct Op {
   OpKind kind;

@@ -1,6 +1,6 @@
 /* The op table, made of the rows of ops.def, and what can be asked of it by name.
-   Contract: op_table_check finds every row that contradicts another part of the compiler (attribute
-   slots, missing functions) and names it; docs/ops.md is printed from the same rows. */
+   Contract: op_table_check finds every row that contradicts another part of the compiler (a missing
+   rule or text) and names it; docs/ops.md is printed from the same rows. */
 #include "op/op.h"
 
 const OpInfo op_info[OP_KINDS] = {
@@ -62,106 +62,6 @@ const Type *op_shape_of(Ctx *c, OpKind k, int result, const Type *const *types, 
 
 /* ---- self-check ---- */
 
-/* What the AT_ constants of ir.h promise. */
-static const struct {
-  OpKind op;
-  int slot;
-  const char *name;
-  AttrKind kind;
-} slots[] = {
-    {OP_CONST, AT_VALUE, "value", ATTR_NUM},
-    {OP_IOTA, AT_AXIS, "axis", ATTR_INT},
-    {OP_RANDOM_UNIFORM, AT_KEY, "key", ATTR_STR},
-    {OP_RANDOM_NORMAL, AT_KEY, "key", ATTR_STR},
-    {OP_RANDOM_UNIFORM, AT_DRAW, "draw", ATTR_INT},
-    {OP_RANDOM_NORMAL, AT_DRAW, "draw", ATTR_INT},
-    {OP_LOAD, AT_GLOBAL, "global", ATTR_INT},
-    {OP_STORE, AT_GLOBAL, "global", ATTR_INT},
-    {OP_TRANSPOSE, AT_PERM, "perm", ATTR_INTS},
-    {OP_SLICE, AT_STARTS, "starts", ATTR_INTS},
-    {OP_SLICE, AT_STEPS, "steps", ATTR_INTS},
-    {OP_REVERSE, AT_AXES, "axes", ATTR_INTS},
-    {OP_PAD, AT_VALUE, "value", ATTR_NUM},
-    {OP_PAD, AT_LO, "lo", ATTR_INTS},
-    {OP_PAD, AT_HI, "hi", ATTR_INTS},
-    {OP_PAD, AT_INTERIOR, "interior", ATTR_INTS},
-    {OP_CONCAT, AT_AXIS, "axis", ATTR_INT},
-    {OP_SUM, AT_AXES, "axes", ATTR_INTS},
-    {OP_PROD, AT_AXES, "axes", ATTR_INTS},
-    {OP_REDUCE_MAX, AT_AXES, "axes", ATTR_INTS},
-    {OP_REDUCE_MIN, AT_AXES, "axes", ATTR_INTS},
-    {OP_ARGMAX, AT_AXIS, "axis", ATTR_INT},
-    {OP_ARGMIN, AT_AXIS, "axis", ATTR_INT},
-    {OP_MATMUL, AT_TA, "ta", ATTR_BOOL},
-    {OP_MATMUL, AT_TB, "tb", ATTR_BOOL},
-    {OP_CONV, AT_STRIDE, "stride", ATTR_INTS},
-    {OP_CONV, AT_PAD, "pad", ATTR_INTS},
-    {OP_CONV, AT_DILATION, "dilation", ATTR_INTS},
-    {OP_CONV, AT_GROUPS, "groups", ATTR_INT},
-    {OP_CONV_INPUT_GRAD, AT_STRIDE, "stride", ATTR_INTS},
-    {OP_CONV_INPUT_GRAD, AT_PAD, "pad", ATTR_INTS},
-    {OP_CONV_INPUT_GRAD, AT_DILATION, "dilation", ATTR_INTS},
-    {OP_CONV_INPUT_GRAD, AT_GROUPS, "groups", ATTR_INT},
-    {OP_CONV_FILTER_GRAD, AT_STRIDE, "stride", ATTR_INTS},
-    {OP_CONV_FILTER_GRAD, AT_PAD, "pad", ATTR_INTS},
-    {OP_CONV_FILTER_GRAD, AT_DILATION, "dilation", ATTR_INTS},
-    {OP_CONV_FILTER_GRAD, AT_GROUPS, "groups", ATTR_INT},
-    {OP_MAX_POOL, AT_STRIDE, "stride", ATTR_INTS},
-    {OP_MAX_POOL, AT_PAD, "pad", ATTR_INTS},
-    {OP_MAX_POOL, AT_DILATION, "dilation", ATTR_INTS},
-    {OP_MAX_POOL, AT_WINDOW, "window", ATTR_INTS},
-    {OP_MAX_POOL_INDEX, AT_STRIDE, "stride", ATTR_INTS},
-    {OP_MAX_POOL_INDEX, AT_PAD, "pad", ATTR_INTS},
-    {OP_MAX_POOL_INDEX, AT_DILATION, "dilation", ATTR_INTS},
-    {OP_MAX_POOL_INDEX, AT_WINDOW, "window", ATTR_INTS},
-    {OP_MAX_POOL_TAKE, AT_STRIDE, "stride", ATTR_INTS},
-    {OP_MAX_POOL_TAKE, AT_PAD, "pad", ATTR_INTS},
-    {OP_MAX_POOL_TAKE, AT_DILATION, "dilation", ATTR_INTS},
-    {OP_MAX_POOL_TAKE, AT_WINDOW, "window", ATTR_INTS},
-    {OP_MAX_POOL_GRAD, AT_STRIDE, "stride", ATTR_INTS},
-    {OP_MAX_POOL_GRAD, AT_PAD, "pad", ATTR_INTS},
-    {OP_MAX_POOL_GRAD, AT_DILATION, "dilation", ATTR_INTS},
-    {OP_MAX_POOL_GRAD, AT_WINDOW, "window", ATTR_INTS},
-    {OP_AVG_POOL, AT_STRIDE, "stride", ATTR_INTS},
-    {OP_AVG_POOL, AT_PAD, "pad", ATTR_INTS},
-    {OP_AVG_POOL, AT_COUNT, "count", ATTR_INTS},
-    {OP_AVG_POOL, AT_WINDOW, "window", ATTR_INTS},
-    {OP_AVG_POOL_GRAD, AT_STRIDE, "stride", ATTR_INTS},
-    {OP_AVG_POOL_GRAD, AT_PAD, "pad", ATTR_INTS},
-    {OP_AVG_POOL_GRAD, AT_COUNT, "count", ATTR_INTS},
-    {OP_AVG_POOL_GRAD, AT_WINDOW, "window", ATTR_INTS},
-    {OP_VARIANCE, AT_AXES, "axes", ATTR_INTS},
-    {OP_MATMUL, AT_WIDE, "wide", ATTR_BOOL},
-    {OP_MATMUL, AT_TF32, "tf32", ATTR_BOOL},
-    {OP_GATHER_GRAD, AT_DEPTH, "depth", ATTR_INT},
-    {OP_GATHER, AT_BATCH, "batch", ATTR_INT},
-    {OP_GATHER_GRAD, AT_GRAD_BATCH, "batch", ATTR_INT},
-    {OP_CUMSUM, AT_AXIS, "axis", ATTR_INT},
-    {OP_CUMSUM, AT_BACKWARD, "reverse", ATTR_BOOL},
-    {OP_ARGSORT, AT_DESCENDING, "descending", ATTR_BOOL},
-    {OP_ONE_HOT, AT_DEPTH, "depth", ATTR_INT},
-    {OP_DYNAMIC_UPDATE, AT_AXIS, "axis", ATTR_INT},
-    {OP_DROPOUT, AT_KEEP, "keep", ATTR_NUM},
-    {OP_DROPOUT, AT_DROP_KEY, "key", ATTR_STR},
-    {OP_DROPOUT, AT_DROP_DRAW, "draw", ATTR_INT},
-    {OP_ATTENTION, AT_SCALE, "scale", ATTR_NUM},
-    {OP_ATTENTION, AT_CAUSAL, "causal", ATTR_BOOL},
-    {OP_ATTENTION_GRAD, AT_SCALE, "scale", ATTR_NUM},
-    {OP_ATTENTION_GRAD, AT_CAUSAL, "causal", ATTR_BOOL},
-    {OP_LAYER_NORM, AT_EPS, "eps", ATTR_NUM},
-    {OP_RMS_NORM, AT_EPS, "eps", ATTR_NUM},
-    {OP_SCAN, AT_TRIPS, "trips", ATTR_INT},
-    {OP_SCAN, AT_CARRIES, "carries", ATTR_INT},
-    {OP_SCAN, AT_REVERSE, "reverse", ATTR_BOOL},
-    {OP_RETURN, AT_NAMES, "names", ATTR_STR},
-};
-
-static bool slot_known(int kind, int slot) {
-  for (size_t i = 0; i < sizeof slots / sizeof slots[0]; i++)
-    if ((int)slots[i].op == kind && slots[i].slot == slot) return true;
-  return false;
-}
-
 static bool complain(FILE *f, const char *op, const char *what) {
   fprintf(f, "ops.def: %s: %s\n", op, what);
   return false;
@@ -195,8 +95,6 @@ static bool check_row(FILE *f, int k) {
       ok = complain(f, i->name, "has an attribute without a name or a kind");
     if (ended && i->attr[a].name) ok = complain(f, i->name, "has a gap between its attributes");
     ended |= !i->attr[a].name;
-    if (i->attr[a].name && k != OP_KERNEL && !slot_known(k, a))
-      ok = complain(f, i->name, "has an attribute without an AT_ constant");
   }
   return ok;
 }
@@ -204,11 +102,6 @@ static bool check_row(FILE *f, int k) {
 bool op_table_check(FILE *f) {
   bool ok = true;
   for (int k = 0; k < OP_KINDS; k++) ok &= check_row(f, k);
-  for (size_t i = 0; i < sizeof slots / sizeof slots[0]; i++) {
-    const AttrSpec *s = &op_info[slots[i].op].attr[slots[i].slot];
-    if (!s->name || strcmp(s->name, slots[i].name) != 0 || s->kind != slots[i].kind)
-      ok = complain(f, op_info[slots[i].op].name, "an AT_ constant names another attribute");
-  }
   return ok;
 }
 

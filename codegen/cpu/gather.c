@@ -73,7 +73,7 @@ static void print_gather(Gen *g, const Group *gr) {
 /* A unit is a row of the only table, or one of many tables. */
 static void print_gather_grad(Gen *g, const Group *gr) {
   const Type *ids = input_type(gr, 1), *out = output_type(gr);
-  int64_t depth = gr->root->attr[AT_DEPTH].i, many = tables(ids, gr->root->attr[AT_GRAD_BATCH].i);
+  int64_t depth = gr->root->attr[AT_ROWS].i, many = tables(ids, gr->root->attr[AT_BATCH].i);
   int64_t units = many > 1 ? many : depth, each = many ? ids->numel / many : 0;
   int64_t row = out->numel ? out->numel / many / depth : 0;
   long long width = units ? out->numel / units : 0; /* elements of a unit */

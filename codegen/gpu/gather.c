@@ -53,7 +53,7 @@ static void gather(Gen *g, const Group *gr) {
 
 static void gather_grad(Gen *g, const Group *gr) {
   const Type *ids = input(gr, 1), *out = output(gr);
-  int64_t depth = gr->root->attr[AT_DEPTH].i, many = tables(ids, gr->root->attr[AT_GRAD_BATCH].i);
+  int64_t depth = gr->root->attr[AT_ROWS].i, many = tables(ids, gr->root->attr[AT_BATCH].i);
   int64_t row = out->numel ? out->numel / many / depth : 0, n = many ? ids->numel / many : 0;
   int64_t parts = (row + WARP - 1) / WARP;
   Kernel *k = cuda_kernel(g, gr);

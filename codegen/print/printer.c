@@ -390,7 +390,7 @@ static Printed dropout_value(Printer *p, const Op *op, const Axis *map) {
     place = draw.text;
     level = deeper(level, draw.level);
   }
-  const char *key = random_key_text(p->g->a, op->attr[AT_DROP_KEY], op->attr[AT_DROP_DRAW], place);
+  const char *key = random_key_text(p->g->a, op->attr[AT_KEY], op->attr[AT_DRAW], place);
   const char *call = arena_printf(p->g->a, "%s_random_uniform(%s, env, (uint64_t)(%s))",
                                   dtype_prefix(compute), key, strided(p, t, own, map, &level));
   Printed u = line(p, compute, call, level);

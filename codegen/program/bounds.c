@@ -46,7 +46,7 @@ static int index_operand(const Entry *e, const Op *op, int64_t *places) {
   const Type *t = op->noperands ? value_type(e, op->operands[op->kind == OP_XENT_GRAD]) : NULL;
   switch ((int)op->kind) {
   case OP_GATHER: *places = t->dim[op->attr[AT_BATCH].i]; return 1;
-  case OP_GATHER_GRAD: *places = op->attr[AT_DEPTH].i; return 1;
+  case OP_GATHER_GRAD: *places = op->attr[AT_ROWS].i; return 1;
   case OP_DYNAMIC_UPDATE:
     *places =
         t->dim[op->attr[AT_AXIS].i] - value_type(e, op->operands[1])->dim[op->attr[AT_AXIS].i] + 1;

@@ -35,7 +35,7 @@ const Type *shape_dropout(const ShapeIn *in) {
   double keep = in->attr[AT_KEEP].f;
   if (!dtype_is_float(t->dtype)) return shape_wrong(in, "needs floats, not %s", shape_str(in, t));
   if (!(keep > 0 && keep <= 1)) return shape_wrong(in, "keeps more than 0 and at most 1");
-  if (!in->attr[AT_DROP_KEY].str) return shape_wrong(in, "needs a key");
+  if (!in->attr[AT_KEY].str) return shape_wrong(in, "needs a key");
   if (in->n == 2 && (in->type[1]->dtype != DT_I32 || !type_same_dims(in->type[1], t)))
     return shape_wrong(in, "needs the number of the draw as i32 in the shape of %s, not %s",
                        shape_str(in, t), shape_str(in, in->type[1]));
@@ -73,8 +73,8 @@ static double unit(uint32_t word, int add) { return ((word >> 8) + add) * 0x1p-2
 void eval_dropout(EvalCtx *c, const Op *op) {
   const Tensor *x = eval_in(c, op, 0), *place = op->noperands > 1 ? eval_in(c, op, 1) : NULL;
   Tensor *y = eval_out(c, op);
-  uint64_t hash = random_hash(op->attr[AT_DROP_KEY].str), step = c->it->step;
-  uint64_t draw = (uint64_t)op->attr[AT_DROP_DRAW].i;
+  uint64_t hash = random_hash(op->attr[AT_KEY].str), step = c->it->step;
+  uint64_t draw = (uint64_t)op->attr[AT_DRAW].i;
   double keep = op->attr[AT_KEEP].f;
   uint32_t word[4] = {0};
   for (int64_t i = 0; i < y->type->numel; i++) {

@@ -37,10 +37,10 @@ const Type *shape_gather(const ShapeIn *in) {
 
 const Type *shape_gather_grad(const ShapeIn *in) {
   const Type *dy = in->type[0], *ids = in->type[1];
-  int64_t depth = in->attr[AT_DEPTH].i, batch = in->attr[AT_GRAD_BATCH].i;
+  int64_t rows = in->attr[AT_ROWS].i, batch = in->attr[AT_BATCH].i;
   if (!ids_are_ints(in, ids)) return NULL;
   if (dy->dtype == DT_BOOL) return shape_wrong(in, "needs numbers, not %s", shape_str(in, dy));
-  if (depth < 0) return shape_wrong(in, "needs a depth of at least 0, not %lld", (long long)depth);
+  if (rows < 0) return shape_wrong(in, "needs at least 0 rows, not %lld", (long long)rows);
   bool fits = dy->rank >= ids->rank;
   for (int i = 0; fits && i < ids->rank; i++) fits = dy->dim[i] == ids->dim[i];
   if (!fits)
@@ -50,7 +50,7 @@ const Type *shape_gather_grad(const ShapeIn *in) {
   int rank = (int)batch + 1 + dy->rank - ids->rank;
   int64_t small[SMALL_RANK], *dim = shape_dims(in, small, rank);
   for (int i = 0; i < batch; i++) dim[i] = ids->dim[i];
-  dim[batch] = depth;
+  dim[batch] = rows;
   for (int i = (int)batch + 1; i < rank; i++) dim[i] = dy->dim[ids->rank + i - batch - 1];
   return shape_make(in, dy->dtype, rank, dim);
 }
@@ -75,13 +75,13 @@ void grad_gather(GradCtx *g, const Op *op, ValueId dy) {
   ValueId in[2] = {dy, op->operands[1]};
   int64_t batch = op->attr[AT_BATCH].i;
   Attr attr[MAX_ATTRS] = {
-      [AT_DEPTH].i = value_type(g->e, op->operands[0])->dim[batch], [AT_GRAD_BATCH].i = batch};
+      [AT_ROWS].i = value_type(g->e, op->operands[0])->dim[batch], [AT_BATCH].i = batch};
   grad_to(g, op, 0, build(g->b, OP_GATHER_GRAD, in, 2, attr, NULL));
 }
 
 void grad_gather_grad(GradCtx *g, const Op *op, ValueId dz) {
   if (!grad_wants(g, op, 0)) return;
-  Attr attr[MAX_ATTRS] = {[AT_BATCH].i = op->attr[AT_GRAD_BATCH].i};
+  Attr attr[MAX_ATTRS] = {[AT_BATCH].i = op->attr[AT_BATCH].i};
   grad_to(g, op, 0, build(g->b, OP_GATHER, (ValueId[2]){dz, op->operands[1]}, 2, attr, NULL));
 }
 
@@ -114,7 +114,7 @@ void eval_gather_grad(EvalCtx *c, const Op *op) {
   int64_t n = ids->type->numel, width = n ? dy->type->numel / n : 0;
   bool real = dtype_is_float(dx->type->dtype);
   for (int64_t i = 0; i < n; i++) {
-    int64_t row = row_at(c, ids, i, op->attr[AT_GRAD_BATCH].i, op->attr[AT_DEPTH].i);
+    int64_t row = row_at(c, ids, i, op->attr[AT_BATCH].i, op->attr[AT_ROWS].i);
     if (row < 0) return;
     for (int64_t j = 0; j < width; j++) {
       Scalar *acc = &dx->at[row * width + j], v = dy->at[i * width + j];

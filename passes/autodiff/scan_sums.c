@@ -86,8 +86,8 @@ static int64_t cost(const ScanBack *s, const SumTerms *terms) {
 
 /* The gradient of rows by the counter: these rows, as they are stacked. */
 static bool is_rows(const ScanBack *s, const Op *op, int *sign, int64_t *from) {
-  return op->kind == OP_GATHER_GRAD && !op->attr[AT_GRAD_BATCH].i &&
-         rows_by_counter(s->e, s->scan, op->operands[1], op->attr[AT_DEPTH].i, sign, from);
+  return op->kind == OP_GATHER_GRAD && !op->attr[AT_BATCH].i &&
+         rows_by_counter(s->e, s->scan, op->operands[1], op->attr[AT_ROWS].i, sign, from);
 }
 
 /* How the op is done behind the loop; false if it cannot be. */
@@ -206,7 +206,7 @@ static ValueId placed(ScanBack *s, ValueId x, int64_t depth, int sign, int64_t f
 static ValueId sum_of_all(ScanBack *s, const Op *back, const SumTerm *t) {
   Builder *b = s->g->b;
   ValueId x = whole(s, back, t->x[0]);
-  if (t->sign) return placed(s, x, t->op->attr[AT_DEPTH].i, t->sign, t->from);
+  if (t->sign) return placed(s, x, t->op->attr[AT_ROWS].i, t->sign, t->from);
   if (t->op->kind == OP_MATMUL) {
     ValueId both[] = {rows(s, x), rows(s, whole(s, back, t->x[1]))};
     return build(b, OP_MATMUL, both, 2, t->op->attr, NULL);

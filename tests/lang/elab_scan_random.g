@@ -25,5 +25,5 @@ entry f(x : f32[3]) {
 # CHECK:     random_uniform [[PLACE]] {key = "a#", draw = 1} : f32[3] "a"
 # CHECK:     random_normal {{.*}} {key = "noisy#"} : f32[3] "noisy"
 # CHECK:   [[ALL:%.*]] = broadcast %i{{.*}} : i32[3]
-# CHECK:   dropout {{.*}}, [[ALL]] {keep = 0.5, key = "#", draw = 4} : f32[3]
+# CHECK:   dropout {{.*}}, [[ALL]] {key = "#", draw = 4, keep = 0.5} : f32[3]
 # CHECK: random_normal {key = "#", draw = 9} : f32[3]

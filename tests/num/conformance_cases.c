@@ -286,8 +286,8 @@ static void summed_by_id(Case *c) {
   if (c->size == 3) d[0] = 151, d[1] = 17, d[2] = 37, depth = 101, rank = 3, idrank = 2;
   operand(c, c->dt, rank, d);
   indices(c, idrank, d, depth);
-  c->attr[AT_DEPTH].i = depth;
-  c->attr[AT_GRAD_BATCH].i = below(c, idrank + 1);
+  c->attr[AT_ROWS].i = depth;
+  c->attr[AT_BATCH].i = below(c, idrank + 1);
   c->terms = c->x[1].type->numel;
 }
 
@@ -334,8 +334,8 @@ static void updated(Case *c) {
 static void dropped(Case *c) {
   unary(c);
   c->attr[AT_KEEP].f = 0.75;
-  c->attr[AT_DROP_KEY].str = intern(c->ctx, "drop");
-  c->attr[AT_DROP_DRAW].i = below(c, 3);
+  c->attr[AT_KEY].str = intern(c->ctx, "drop");
+  c->attr[AT_DRAW].i = below(c, 3);
   if (below(c, 2)) operand(c, DT_I32, c->x[0].type->rank, c->x[0].type->dim);
 }
 

@@ -224,8 +224,8 @@ static void summed_by_id(Case *c) {
   gradient_operand(c, DT_F64, rank, d);
   int idrank = (int)below(c, rank + 1);
   add_ids(c, idrank, d, depth);
-  c->attr[AT_DEPTH].i = depth;
-  c->attr[AT_GRAD_BATCH].i = below(c, idrank + 1);
+  c->attr[AT_ROWS].i = depth;
+  c->attr[AT_BATCH].i = below(c, idrank + 1);
 }
 
 static void rows1(Case *c) {
@@ -253,8 +253,8 @@ static void updated(Case *c) {
 static void dropped(Case *c) {
   one(c);
   c->attr[AT_KEEP].f = 0.5;
-  c->attr[AT_DROP_KEY].str = intern(c->r->c, "drop");
-  c->attr[AT_DROP_DRAW].i = below(c, 3);
+  c->attr[AT_KEY].str = intern(c->r->c, "drop");
+  c->attr[AT_DRAW].i = below(c, 3);
   const Type *t = c->x[0].type;
   Tensor *place = gradient_operand(c, DT_I32, t->rank, t->dim);
   for (int64_t i = 0; i < t->numel; i++) place->at[i].i = below(c, 5);

@@ -137,7 +137,7 @@ bool maker_scatter(Gen *g) {
   int64_t depth = gen_dim(g);
   ValueId ids = gen_mate(g, type_get(g->c, DT_I32, lead, t->dim));
   const Type *types[] = {t, type_of(g, ids)};
-  Attr attr[MAX_ATTRS] = {[AT_DEPTH] = {.i = depth}};
+  Attr attr[MAX_ATTRS] = {[AT_ROWS] = {.i = depth}};
   char why[256];
   if (!fits(g, op_shape(g->c, OP_GATHER_GRAD, types, 2, attr, NULL, why))) return false;
   ids = gen_ids_below(g, ids, depth);
@@ -192,8 +192,8 @@ bool maker_rows(Gen *g) {
 
 bool maker_drop(Gen *g) {
   ValueId x[2] = {gen_pick(g, FLOATS), chance(g, 70) ? gen_place(g) : NO_ID};
-  Attr attr[MAX_ATTRS] = {[AT_KEEP] = {.f = 0.75}, [AT_DROP_KEY] = {.str = intern(g->c, "drop")}};
-  attr[AT_DROP_DRAW].i = below(g, 3);
+  Attr attr[MAX_ATTRS] = {[AT_KEEP] = {.f = 0.75}, [AT_KEY] = {.str = intern(g->c, "drop")}};
+  attr[AT_DRAW].i = below(g, 3);
   bool place = x[1] != NO_ID;
   if (place) x[1] = build_broadcast(g->b, x[1], type_with_dtype(g->c, type_of(g, x[0]), DT_I32));
   keep(g, build(g->b, OP_DROPOUT, x, 1 + place, attr, NULL));

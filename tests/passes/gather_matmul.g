@@ -9,7 +9,7 @@ entry few(id : i32[4, 5], table : f32[7, 3], w : f32[3, 2]) {
 # CHECK-LABEL: entry few
 # CHECK: [[ALL:%[0-9]+]] = matmul %table, %w : f32[7,2]
 # CHECK: gather [[ALL]], %id : f32[4,5,2] {{.*}}gather_matmul.g:5:7
-# CHECK: [[D:%[0-9]+]] = gather_grad {{.*}}, %id {depth = 7} : f32[7,2]
+# CHECK: [[D:%[0-9]+]] = gather_grad {{.*}}, %id {rows = 7} : f32[7,2]
 # CHECK-DAG: %dw = matmul %table, [[D]] {ta = 1} : f32[3,2]
 # CHECK-DAG: %dt = matmul [[D]], %w {tb = 1} : f32[7,3]
 

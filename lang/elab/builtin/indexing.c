@@ -66,7 +66,7 @@ Val builtin_scatter_add(BuiltinCall *s) {
   if (x.kind != VAL_TENSOR || x.tensor.type->rank == 0)
     return fail(e, s->at[0], "%s needs a table with rows, found %s", s->name, val_str(e, x));
   if (y.kind == VAL_ERROR) return y;
-  Attr attr[MAX_ATTRS] = {[AT_DEPTH] = {.i = x.tensor.type->dim[0]}};
+  Attr attr[MAX_ATTRS] = {[AT_ROWS] = {.i = x.tensor.type->dim[0]}};
   Val in[2] = {y, ids};
   Val sum = build_checked(e, OP_GATHER_GRAD, in, 2, attr, NULL, s->name, s->loc);
   if (sum.kind == VAL_ERROR) return sum;

@@ -34,7 +34,7 @@ Val builtin_dropout(BuiltinCall *s) {
   if (!e->run->training || p == 0) return s->v[0];
   RandomKey r = draw_next(e);
   Attr attr[MAX_ATTRS] = {
-      [AT_KEEP] = {.f = 1 - p}, [AT_DROP_KEY] = {.str = r.key}, [AT_DROP_DRAW] = {.i = r.draw}};
+      [AT_KEEP] = {.f = 1 - p}, [AT_KEY] = {.str = r.key}, [AT_DRAW] = {.i = r.draw}};
   const Type *t = s->v[0].tensor.type;
   Val in[2] = {s->v[0], error_value};
   bool loop = r.place != NO_ID;
