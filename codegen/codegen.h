@@ -1,6 +1,6 @@
-/* Code generation: from a planned module to C source, and from source to an executable.
-   A target is one `Backend`; the parts that no target needs to know of (grouping, expression text,
-   launch order, argument addresses, barriers) are in codegen/ itself, the rest in codegen/TARGET/.
+/* Code generation: from planned modules to source, and from source to an executable. Each target is
+   one `Backend`, a row of codegen/backends.def; what the targets share (grouping, expression text,
+   launch order, argument addresses, barriers, linking) asks a Backend and names none.
  */
 #ifndef GC_CODEGEN_CODEGEN_H
 #define GC_CODEGEN_CODEGEN_H
@@ -8,44 +8,111 @@
 #include "passes/passes.h"
 #include <stdio.h>
 
+typedef struct Backend Backend;
+typedef struct CodegenPart CodegenPart;
+
 typedef struct CodegenOptions {
   const char *march;       /* "native", "x86-64-v3", …; NULL: native, or as $CC has it if that
                               compiles for another machine */
   const char *version;     /* of gc */
   const char *runtime_dir; /* holds libgcrt.a and gcrt.h; in a folder for each other processor, too,
-                              which target_cpu sets if $CC compiles for one */
+                              which the host's target sets if $CC compiles for one */
   const char *cc;          /* C compiler with its own options, as words; NULL: $CC, else cc */
-  const char *cc_macros;   /* set by target_cpu: what the compiler defines, so which one it is */
-  const char *cc_march;    /* set by target_cpu: "-march=native", or NULL */
-  bool cross;              /* set by target_cpu: $CC compiles for another processor */
-  const char *fma_march; /* set by target_cpu, if march is an x86-64 without FMA: what the program's
-                            code is compiled for a second time, since FMA is many times as fast as
-                            what does without; else NULL */
+  const char *cc_macros;   /* set with the host's target: what the compiler defines, so which one it
+                              is */
+  const char *cc_march;    /* set with the host's target: "-march=native", or NULL */
+  bool cross;              /* set with the host's target: $CC compiles for another processor */
+  const char *fma_march; /* set with the host's target, if march is an x86-64 without FMA: what the
+                            program's code is compiled for a second time, since FMA is many times as
+                            fast as what does without; else NULL */
   const char *fma_features; /* ... the instruction sets of that */
   int jobs;                 /* C compilers at the same time; 0: one for each core */
   bool no_cache;            /* of compiled kernels */
   int level;                /* 0..3, of gc */
   bool save_temps, verbose, time;
-  double cc_seconds;            /* set: time spent in the C compiler and linker */
-  const struct CodegenGpu *gpu; /* what an executable holds beside the CPU's program, or NULL */
-  bool stats;                   /* say what the kernels take of a GPU */
-  int failed;                   /* set: exit code of a target that could not be made */
-  bool exact;          /* no tensor cores: a GPU's sums have the CPU's order in every dtype */
-  const char *old_gpu; /* no tensor cores, either: "sm_75", of --arch, from before sm_80; or NULL */
-  bool wide; /* positions of 64 bits in every kernel of a GPU, as large values take them */
+  double cc_seconds; /* set: time spent in the C compiler and linker */
+  bool stats;        /* say what the kernels take of a device */
+  int failed;        /* set: exit code of a target that could not be made */
+  bool exact;        /* no tensor cores: sums have the host's order in every dtype */
+  bool index64; /* positions of 64 bits in every kernel of a device, as large values take them */
 } CodegenOptions;
 
-/* The same program, planned for the CUDA target. */
-typedef struct CodegenGpu {
-  Module *m;
-  const Target *target;
-  const char *const *arch; /* "sm_80", …: a cubin each; and PTX for the highest */
+/* One target's part of a program. */
+struct CodegenPart {
+  const Backend *backend;
+  const char *const *arch; /* "sm_80", …: what a device's images are for */
   int narch;
-} CodegenGpu;
+  const Target *target;
+  Module *m;          /* planned for the target */
+  const char *symbol; /* of its GcProgram; NULL: "gc_program" */
+  const char *next;   /* the symbol of the part that runs where this one cannot; NULL: none */
+};
 
-/* The CPU target for an instruction set; NULL after a diagnostic, with the exit code in o->failed,
-   if the compiler cannot be run (3) or does not know march (2). In the context's arena. */
-const Target *target_cpu(Ctx *c, CodegenOptions *o);
+/* A text or an image that --emit makes of a part. */
+typedef struct BackendForm {
+  const char *name; /* of --emit; NULL ends the list */
+  bool image;       /* it is for one architecture … */
+  bool binary;      /* … and no text */
+} BackendForm;
+
+/* What the C compiler makes of a part. */
+typedef struct CodegenFile {
+  const char *text;
+  const char *path;  /* instead of text: it is written already */
+  const char *march; /* to be compiled for, in place of the program's; or NULL */
+} CodegenFile;
+typedef struct CodegenFiles {
+  const char *header, *header_text; /* the name that all of them include; its text; or NULL */
+  VEC(CodegenFile) files;           /* of the tables, then of kernels; those for fma_march last */
+  VEC(const char *) written;        /* in the folder given, to be removed at the end */
+} CodegenFiles;
+
+struct Backend {
+  const char *name;   /* of --target, and of its Target */
+  const char *suffix; /* of its source: ".c" */
+  const BackendForm *forms;
+
+  /* ---- architectures: NULL for what has none ---- */
+  const char *default_arch;            /* of --arch: "sm_80,sm_90,sm_100" */
+  const char *one_arch, *arch_example; /* "sm_90", "sm_80 or sm_90a" */
+  bool (*is_arch)(const char *arch);
+
+  /* ---- this machine ---- */
+  /* A program can be made for the device that is here; *arch: its architecture, if the compiler
+     knows it. Says what is missing where there is a device and no compiler. NULL: the host's. */
+  bool (*is_here)(Ctx *c, const char **arch);
+  /* "NVRTC 13.0"; NULL where the compiler is missing, and *remedy says what to do. NULL: it needs
+     none but the C compiler. */
+  const char *(*compiler)(Ctx *c, const char **remedy);
+
+  /* ---- a part ---- */
+  /* In the context's arena; NULL after a diagnostic, with the exit code in o->failed. */
+  const Target *(*target)(Ctx *c, const CodegenPart *p, CodegenOptions *o);
+  /* Writes the whole source, for people. False: a diagnostic has said why. */
+  bool (*source)(const CodegenPart *p, const CodegenOptions *o, FILE *f);
+  /* The bytes of an image for p->arch[0], in the context's arena. False after a diagnostic, with
+     the exit code in *code (3: no compiler). NULL: there are no images. */
+  bool (*image)(const CodegenPart *p, const CodegenOptions *o, const BackendForm *form,
+                const char **bytes, size_t *n, int *code);
+  /* What goes into an executable, in several files that can be compiled at the same time; what they
+     include beside the header is written into `dir`. False after a diagnostic as above. */
+  bool (*files)(const CodegenPart *p, const CodegenOptions *o, const char *dir, Arena *a,
+                CodegenFiles *out, int *code);
+};
+
+enum {
+#define BACKEND(id, emit) BACKEND_##id,
+#include "codegen/backends.def"
+#undef BACKEND
+  BACKENDS
+};
+extern const Backend *const backends[BACKENDS];
+/* The one whose program every executable holds. */
+const Backend *backend_host(void);
+/* By the first n letters of a name; NULL: there is none. */
+const Backend *backend_named(const char *name, size_t n);
+/* Whose form `emit` is, and which; NULL: nobody's. */
+const Backend *backend_of_form(const char *emit, const BackendForm **form);
 
 /* "ccache gcc -m64" as words, cut at blanks as make does; *n of them. */
 void codegen_cc_words(Arena *a, const char *cc, const char ***words, uint32_t *n);
@@ -55,51 +122,19 @@ const char *codegen_cc_path(Arena *a, const char *cc);
 /* False after a diagnostic where a program of these ops can differ between processors. */
 bool codegen_exact(const Module *m);
 
-/* The architecture of this machine's GPU, "sm_90"; NULL where there is none. */
-const char *codegen_native_gpu(Ctx *c);
-/* "NVRTC 13.0", or NULL where there is none; *knows: it compiles for the architecture, if given. */
-const char *codegen_nvrtc(Ctx *c, const char *arch, bool *knows);
-/* What to do where there is none. */
-extern const char codegen_nvrtc_remedy[];
-
-/* The CUDA target. In the context's arena. */
-const Target *target_cuda(Ctx *c);
-/* Writes the CUDA C source of a module planned for it. */
-bool codegen_cuda(Module *m, const Target *t, const CodegenOptions *o, FILE *f);
-/* Its cubin for arch "sm_90", or its PTX for "compute_90". False after a diagnostic, with the exit
-   code in *code (3: no NVRTC). The bytes are in the context's arena. */
-bool codegen_cuda_binary(Module *m, const Target *t, const CodegenOptions *o, const char *arch,
-                         const char **bytes, size_t *n, int *code);
-/* Writes DIR/gpu.c, the tables of o->gpu with its images in them, and the files that it includes;
-   the names of all of them are added to *files, gpu.c first. */
-bool codegen_cuda_unit(const CodegenOptions *o, const char *dir, const char **files, int *nfiles,
-                       int *code);
-
-/* Writes the whole C source of a planned module. */
-bool codegen_c(Module *m, const Target *t, const CodegenOptions *o, FILE *f);
-
-/* The same in several files, to be compiled at the same time. */
-typedef struct CodegenFile {
-  const char *text;
-  const char *march; /* to be compiled for, in place of the program's; or NULL */
-} CodegenFile;
-typedef struct CodegenFiles {
-  const char *header, *header_text; /* the name that all of them include; its text */
-  VEC(CodegenFile) files;           /* of the tables, then of kernels; then both for o->fma_march */
-} CodegenFiles;
-bool codegen_c_files(Module *m, const Target *t, const CodegenOptions *o, Arena *a,
-                     CodegenFiles *out);
-
-/* Compiles and links to an executable; `out` appears whole or not at all. False after a diagnostic;
-   exit code in *code (3: no compiler, no space). With save_temps the C source stays as out.c. */
-bool codegen_exe(Module *m, const Target *t, CodegenOptions *o, const char *out, int *code);
+/* Compiles the parts, the host's last, and links them to an executable; `out` appears whole or not
+   at all. A part is tried before those behind it. False after a diagnostic; exit code in *code (3:
+   no compiler, no space). With save_temps each part's source stays beside `out`. */
+bool codegen_exe(CodegenPart *part, int n, CodegenOptions *o, const char *out, int *code);
 
 /* The same as a shared library, with its header beside it: libNAME.so and NAME.h, both or neither.
  */
-bool codegen_lib(Module *m, const Target *t, CodegenOptions *o, const char *out, int *code);
+bool codegen_lib(CodegenPart *part, int n, CodegenOptions *o, const char *out, int *code);
 /* NAME of DIR/libNAME.so; NULL if `out` is not named so. */
 const char *codegen_lib_name(Ctx *c, const char *out);
-/* The files that are written beside `out`: a library's header, and with save_temps the sources. */
-typedef enum CodegenBeside { BESIDE_HEADER, BESIDE_C, BESIDE_CUDA, BESIDE_API } CodegenBeside;
-const char *codegen_beside(Ctx *c, const char *out, CodegenBeside which);
+/* The files that are written beside `out`: a library's header, and with save_temps the source of
+   each part and a library's functions. */
+const char *codegen_header(Ctx *c, const char *out);
+const char *codegen_saved_source(Ctx *c, const char *out, const Backend *b);
+const char *codegen_saved_api(Ctx *c, const char *out);
 #endif

@@ -32,9 +32,13 @@ if grep -nHE '(^|[^a-zA-Z0-9_])(exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|sin
   echo "  ^ passes must not decide by libm: see passes/analysis/search_math.h" >&2
   bad=1
 fi
-# What all targets share calls no printer of one.
-if grep -rnE '\b(cpu|cuda|gpu)_[a-z]' codegen/program codegen/print --include='*.[ch]'; then
-  echo "  ^ codegen/program and codegen/print name no target" >&2
+# A Backend is a struct of functions: what targets share asks the table of codegen/backends.def and names none, but in
+# the help of options that are about one.
+shared="codegen/program codegen/print codegen/build codegen/text lang/driver"
+if grep -rnE '\b(cpu|cuda|gpu)\b|\b(cpu|cuda|gpu)_[a-z]|CUDA|NVRTC|nvrtc|PTX|\bptx\b|cubin|\bsm_[0-9]' $shared --include='*.[ch]' --include='*.def' |
+  grep -vE 'cpu_set_t|^lang/driver/options.def:[0-9]*:OPTION\((TARGET|ARCH|SAVE_TEMPS),' ||
+  grep -nE '\b(cpu|cuda|gpu)_[a-z]' codegen/*.[ch]; then
+  echo "  ^ only a target's own folder and codegen/backends.def name a target" >&2
   bad=1
 fi
 # A Device is a struct of functions: what is not one kind's own names no kind, but in the table of them and the help of --device.

@@ -236,11 +236,16 @@ static const char *prototype(const Library *l, const Function *f) {
   return text_str(&x);
 }
 
-/* Text with $ for the prefix. */
+/* Text with $ for the prefix, @ for the name of the host's target and % for that of the device that
+   is tried first. */
 static void put(const Library *l, FILE *f, const char *text) {
   for (; *text; text++) {
     if (*text == '$')
       fputs(l->prefix, f);
+    else if (*text == '@')
+      fputs(backend_host()->name, f);
+    else if (*text == '%')
+      fputs(backends[1]->name, f);
     else
       fputc(*text, f);
   }
@@ -263,8 +268,8 @@ static const char life[] =
     "/* A model with fresh weights, drawn from the seed, or NULL: $_error(NULL) says why.\n"
     "   threads: the cores it works on; 0 means all. They sleep between calls. It is on a GPU "
     "where\n"
-    "   the library holds code for one and it can be used; open_on chooses: device is \"cpu\",\n"
-    "   \"cuda\" or \"cuda:1\", or NULL for what open does. */\n"
+    "   the library holds code for one and it can be used; open_on chooses: device is \"@\",\n"
+    "   \"%\" or \"%:1\", or NULL for what open does. */\n"
     "$ *$_open(int threads, uint64_t seed);\n"
     "$ *$_open_on(const char *device, int threads, uint64_t seed);\n"
     "void $_close($ *m); /* NULL is fine */\n"
@@ -282,7 +287,7 @@ static const char life[] =
     "bool $_reset($ *m, uint64_t seed);\n"
     "\n"
     "int $_threads(const $ *m);\n"
-    "const char *$_device(const $ *m); /* it is on: \"cpu\", or \"cuda:0\" */\n"
+    "const char *$_device(const $ *m); /* it is on: \"@\", or \"%:0\" */\n"
     "uint64_t $_bytes(void); /* of memory that a model takes that is open on the CPU */\n";
 
 static const char functions[] =

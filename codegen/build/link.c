@@ -78,20 +78,13 @@ static bool write_text(Build *b, const char *path, const char *text) {
   return close_whole(b, f, path);
 }
 
-/* The whole program in one file, for people. */
-static bool write_source(Build *b, Module *m, const Target *t, const char *path) {
+/* A part's source in one file, for people. */
+static bool write_source(Build *b, const CodegenPart *p, const char *path) {
   FILE *f = fopen(path, "w");
   if (!f) return environment_error(b, "cannot write", path);
-  bool ok = codegen_c(m, t, b->o, f);
+  bool ok = p->backend->source(p, b->o, f);
   if (!ok) *b->code = 1;
   return close_whole(b, f, path) && ok;
-}
-
-static bool write_cuda(Build *b, const char *path) {
-  FILE *f = fopen(path, "w");
-  bool ok = f && codegen_cuda(b->o->gpu->m, b->o->gpu->target, b->o, f) && fflush(f) == 0;
-  if (f && fclose(f) != 0) ok = false;
-  return ok || environment_error(b, "cannot write", path);
 }
 
 /* A place that cannot be written is told before the C compiler runs. */
@@ -243,6 +236,7 @@ static bool compile_and_link(Build *b) {
 
 /* ---- what is compiled ---- */
 
+/* `text`: of the source, where that and the header are all that is compiled; else NULL. */
 static void add_unit(Build *b, const char *source, const char *text, const char *march) {
   const char *object = file_in(b, intern_printf(b->c, "%u.o", b->units.n));
   Unit u = {source, object, march, .cached = text && b->cache.dir};
@@ -275,31 +269,26 @@ static bool know_compiler(Build *b, const char *common) {
   return ok;
 }
 
-static bool write_units(Build *b, Module *m, const Target *t) {
+static bool write_part(Build *b, const CodegenPart *p) {
   CodegenFiles files;
-  if (!codegen_c_files(m, t, b->o, b->a, &files)) {
-    *b->code = 1;
-    return false;
+  bool ok = p->backend->files(p, b->o, b->dir, b->a, &files, b->code);
+  for (uint32_t i = 0; i < files.written.n; i++) vec_push(b->a, &b->files, files.written.at[i]);
+  if (!ok) return false;
+  if (files.header) {
+    b->cache = b->o->no_cache ? (Cache){0} : cache_open(b->cache_path);
+    if (!know_compiler(b, files.header_text)) b->cache.dir = NULL;
+    if (!write_text(b, file_in(b, files.header), files.header_text)) return false;
   }
-  b->cache = b->o->no_cache ? (Cache){0} : cache_open(b->cache_path);
-  if (!know_compiler(b, files.header_text)) b->cache.dir = NULL;
-  if (!write_text(b, file_in(b, files.header), files.header_text)) return false;
   for (uint32_t i = 0; i < files.files.n; i++) {
     const CodegenFile *x = &files.files.at[i];
-    const char *path = file_in(b, i ? intern_printf(b->c, "kernels%u.c", i) : "program.c");
-    if (!write_text(b, path, x->text)) return false;
+    const char *path = x->path;
+    if (!path) {
+      path = file_in(b, i ? intern_printf(b->c, "kernels%u.c", i) : "program.c");
+      if (!write_text(b, path, x->text)) return false;
+    }
     add_unit(b, path, x->text, x->march);
   }
   return true;
-}
-
-static bool write_gpu_unit(Build *b) {
-  const char **files = ARENA_ARRAY(b->a, const char *, b->o->gpu->narch + 2);
-  int n = 0;
-  bool ok = codegen_cuda_unit(b->o, b->dir, files, &n, b->code);
-  for (int i = 0; i < n; i++) vec_push(b->a, &b->files, files[i]);
-  if (ok) add_unit(b, files[0], NULL, NULL);
-  return ok;
 }
 
 /* A directory for the sources; false after a diagnostic. */
@@ -326,24 +315,26 @@ static bool place(Build *b, const char *from, const char *to, bool program) {
   return output_place(from, to, program) || environment_error(b, "cannot write", to);
 }
 
-/* The sources for --save-temps: made in the folder of this run, as all else is. */
-static bool save_source(Build *b, Module *m, const Target *t) {
-  const char *whole = file_in(b, "whole.c");
-  return write_source(b, m, t, whole) &&
-         place(b, whole, codegen_beside(b->c, b->out, BESIDE_C), false);
+/* The source of a part for --save-temps: made in the folder of this run, as all else is. */
+static bool save_source(Build *b, const CodegenPart *p) {
+  const char *whole = file_in(b, intern_printf(b->c, "whole%s", p->backend->suffix));
+  return write_source(b, p, whole) &&
+         place(b, whole, codegen_saved_source(b->c, b->out, p->backend), false);
 }
 
-static bool save_cuda(Build *b) {
-  const char *whole = file_in(b, "whole.cu");
-  return write_cuda(b, whole) && place(b, whole, codegen_beside(b->c, b->out, BESIDE_CUDA), false);
+static bool make_part(Build *b, const CodegenPart *p) {
+  return write_part(b, p) && (!b->o->save_temps || save_source(b, p));
 }
 
-static bool make(Build *b, Module *m, const Target *t) {
-  bool ok = can_write(b) && write_units(b, m, t);
-  if (ok && b->o->save_temps) ok = save_source(b, m, t);
+static bool make(Build *b, CodegenPart *part, int n) {
+  for (int i = 0; i < n; i++) {
+    const char *name = part[i].backend->name;
+    part[i].symbol = i ? intern_printf(b->c, "gc_program_%s", name) : "gc_program";
+    if (i) part[i - 1].next = part[i].symbol;
+  }
+  bool ok = can_write(b) && make_part(b, &part[n - 1]);
   if (ok && b->api) add_unit(b, b->api, NULL, NULL);
-  if (ok && b->o->gpu) ok = write_gpu_unit(b);
-  if (ok && b->o->gpu && b->o->save_temps) ok = save_cuda(b);
+  for (int i = 0; i < n - 1 && ok; i++) ok = make_part(b, &part[i]);
   return ok && compile_and_link(b);
 }
 
@@ -353,10 +344,15 @@ static void end(Build *b) {
   process_guard_end(&b->guard); /* does not come back where gc was interrupted */
 }
 
-bool codegen_exe(Module *m, const Target *t, CodegenOptions *o, const char *out, int *code) {
-  Build b = {.c = m->ctx, .a = ctx_arena(m->ctx), .o = o, .out = out, .code = code};
+static Build build_of(const CodegenPart *part, CodegenOptions *o, const char *out, int *code) {
+  Ctx *c = part->m->ctx;
+  return (Build){.c = c, .a = ctx_arena(c), .o = o, .out = out, .code = code};
+}
+
+bool codegen_exe(CodegenPart *part, int n, CodegenOptions *o, const char *out, int *code) {
+  Build b = build_of(part, o, out, code);
   if (!begin(&b)) return false;
-  bool ok = make(&b, m, t) && place(&b, b.binary, out, true);
+  bool ok = make(&b, part, n) && place(&b, b.binary, out, true);
   end(&b);
   return ok;
 }
@@ -371,14 +367,17 @@ const char *codegen_lib_name(Ctx *c, const char *out) {
   return intern_printf(c, "%.*s", (int)(n - 3 - (lib ? 3 : 0)), lib ? s + 3 : s);
 }
 
-const char *codegen_beside(Ctx *c, const char *out, CodegenBeside which) {
-  static const char *const ends[] = {
-      [BESIDE_C] = ".c", [BESIDE_CUDA] = ".cu", [BESIDE_API] = ".api.c"};
-  if (which != BESIDE_HEADER) return intern_printf(c, "%s%s", out, ends[which]);
+const char *codegen_header(Ctx *c, const char *out) {
   const char *slash = strrchr(out, '/');
   return intern_printf(c, "%.*s%s.h", slash ? (int)(slash + 1 - out) : 0, out,
                        codegen_lib_name(c, out));
 }
+
+const char *codegen_saved_source(Ctx *c, const char *out, const Backend *b) {
+  return intern_printf(c, "%s%s", out, b->suffix);
+}
+
+const char *codegen_saved_api(Ctx *c, const char *out) { return intern_printf(c, "%s.api.c", out); }
 
 /* A header that gc did not make is somebody's own. */
 static bool may_replace(Build *b, const char *header) {
@@ -409,16 +408,17 @@ static bool write_api(Build *b, const Module *m, const char *name, const char *h
   return close_whole(b, f, api) && ok;
 }
 
-bool codegen_lib(Module *m, const Target *t, CodegenOptions *o, const char *out, int *code) {
-  Build b = {.c = m->ctx, .a = ctx_arena(m->ctx), .o = o, .out = out, .code = code};
+bool codegen_lib(CodegenPart *part, int n, CodegenOptions *o, const char *out, int *code) {
+  Build b = build_of(part, o, out, code);
+  const Module *m = part[n - 1].m;
   const char *name = codegen_lib_name(b.c, out);
-  const char *header = codegen_beside(b.c, out, BESIDE_HEADER);
+  const char *header = codegen_header(b.c, out);
   if (!may_replace(&b, header) || !begin(&b)) return false;
   const char *model = file_in(&b, "model.h");
   b.api = file_in(&b, "api.c");
-  bool ok = write_api(&b, m, name, model, b.api) && make(&b, m, t) &&
+  bool ok = write_api(&b, m, name, model, b.api) && make(&b, part, n) &&
             place(&b, model, header, false) && place(&b, b.binary, out, true);
-  if (ok && o->save_temps) ok = place(&b, b.api, codegen_beside(b.c, out, BESIDE_API), false);
+  if (ok && o->save_temps) ok = place(&b, b.api, codegen_saved_api(b.c, out), false);
   end(&b);
   return ok;
 }

@@ -11,42 +11,21 @@
 
 #define CPU_COMMON "common.h"
 
-/* ---- which printer ---- */
-
-static void print_form(Gen *g, const Group *gr) {
-  switch (gr->form) {
-  case FORM_MAP: cpu_map(g, gr); return;
-  case FORM_ROWS: cpu_rows(g, gr); return;
-  case FORM_COLS:
-  case FORM_REDUCE: cpu_reduce(g, gr); return;
-  case FORM_MATMUL: cpu_matmul(g, gr); return;
-  case FORM_WINDOW: cpu_window(g, gr); return;
-  case FORM_NONE: return;
-  case FORM_SINGLE: break;
-  }
-  switch ((int)gr->op->kind) {
-  case OP_ATTENTION:
-  case OP_ATTENTION_GRAD: cpu_attention(g, gr); return;
-  case OP_CUMSUM:
-  case OP_ARGSORT: cpu_order(g, gr); return;
-  case OP_DYNAMIC_UPDATE:
-  case OP_GATHER:
-  case OP_GATHER_GRAD:
-  case OP_ONE_HOT: cpu_index(g, gr); return;
-  case OP_RANDOM_UNIFORM:
-  case OP_RANDOM_NORMAL: cpu_random(g, gr); return;
-  default: cpu_move(g, gr);
-  }
-}
-
-static void print_group(Gen *g, const Group *gr) {
-  print_form(g, gr);
-  gen_end_group(g);
-}
+static const GroupPrinters printers = {.map = cpu_map,
+                                       .rows = cpu_rows,
+                                       .reduce = cpu_reduce,
+                                       .matmul = cpu_matmul,
+                                       .window = cpu_window,
+                                       .attention = cpu_attention,
+                                       .order = cpu_order,
+                                       .index = cpu_index,
+                                       .random = cpu_random,
+                                       .move = cpu_move};
 
 /* ---- functions, one for equal texts ---- */
 
 typedef struct Program {
+  const CodegenPart *part;
   Gen g;
   Functions functions;
   Tables tables;
@@ -79,12 +58,19 @@ static StepText step_of(Tables *t, const Entry *e, const Launch *l) {
   return (StepText){.kernel = function_of(t->target, e, l)};
 }
 
-static Program *program_of(Module *m, const Target *t, const CodegenOptions *o, Arena *a,
-                           bool fma) {
+static Program *program_of(const CodegenPart *part, const CodegenOptions *o, Arena *a, bool fma) {
   Program *p = ARENA_NEW(a, Program);
+  p->part = part;
   p->fma = fma;
-  p->g = (Gen){.ctx = m->ctx, .m = m, .target = t, .opt = o, .a = a};
-  p->tables = (Tables){.g = &p->g, .print = print_group, .step = step_of, .target = p};
+  p->g = (Gen){.ctx = part->m->ctx,
+               .m = part->m,
+               .target = part->target,
+               .opt = o,
+               .a = a,
+               .print = &printers,
+               .fault = "gcrt_fault(",
+               .ivdep = "GC_IVDEP"};
+  p->tables = (Tables){.g = &p->g, .step = step_of, .target = p};
   tables_make(&p->tables);
   return p;
 }
@@ -102,16 +88,16 @@ static void write_common(FILE *f) {
 
 static void write_tables(Program *p, FILE *f, bool faster) {
   const CodegenOptions *o = p->g.opt;
-  const char *symbol = o->gpu ? CPU_PROGRAM : "gc_program";
+  const char *symbol = p->part->symbol ? p->part->symbol : "gc_program";
   const char *fma = arena_printf(p->g.a, "%s" FMA_SUFFIX, symbol);
   tables_write(&p->tables, f, p->fma ? fma : symbol,
                p->fma ? o->fma_features : cpu_target(p->g.target)->features, faster ? fma : NULL,
-               "");
+               NULL, p->part->next);
 }
 
-bool codegen_c(Module *m, const Target *t, const CodegenOptions *o, FILE *f) {
+bool cpu_source(const CodegenPart *part, const CodegenOptions *o, FILE *f) {
   Arena *a = arena_new();
-  Program *p = program_of(m, t, o, a, false);
+  Program *p = program_of(part, o, a, false);
   write_title(p, f);
   write_common(f);
   for (uint32_t i = 0; i < p->g.helpers.n; i++) fprintf(f, "%s\n", p->g.helpers.at[i].text);
@@ -149,21 +135,38 @@ static void write_tables_file(Program *p, FILE *f) {
 }
 
 /* The files of the program, or of its copy for more instructions, which has the same vectors. */
-static void add_files(Module *m, const Target *t, const CodegenOptions *o, Arena *a, bool fma,
+static void add_files(const CodegenPart *part, const CodegenOptions *o, Arena *a, bool fma,
                       CodegenFiles *out) {
-  Program *p = program_of(m, t, o, a, fma);
+  Program *p = program_of(part, o, a, fma);
   UnitTexts units = units_of(&p->g, &p->functions, CPU_COMMON);
   if (!fma) out->header_text = text_of(a, write_common_file, p);
   for (uint32_t i = 0; i <= units.n; i++) {
     const char *text = i ? units.at[i - 1] : text_of(a, write_tables_file, p);
-    vec_push(a, &out->files, (CodegenFile){text, fma ? o->fma_march : NULL});
+    vec_push(a, &out->files, (CodegenFile){.text = text, .march = fma ? o->fma_march : NULL});
   }
 }
 
-bool codegen_c_files(Module *m, const Target *t, const CodegenOptions *o, Arena *a,
-                     CodegenFiles *out) {
+static bool cpu_files(const CodegenPart *part, const CodegenOptions *o, const char *dir, Arena *a,
+                      CodegenFiles *out, int *code) {
+  (void)dir;
   *out = (CodegenFiles){.header = CPU_COMMON};
-  add_files(m, t, o, a, false, out);
-  if (o->fma_march) add_files(m, t, o, a, true, out);
-  return out->header_text && out->files.at[0].text;
+  add_files(part, o, a, false, out);
+  if (o->fma_march) add_files(part, o, a, true, out);
+  bool ok = out->header_text && out->files.at[0].text;
+  if (!ok) *code = 1;
+  return ok;
 }
+
+static const Target *target(Ctx *c, const CodegenPart *part, CodegenOptions *o) {
+  (void)part;
+  return target_cpu(c, o);
+}
+
+const Backend backend_cpu = {
+    .name = "cpu",
+    .suffix = ".c",
+    .forms = (const BackendForm[]){{.name = "c"}, {0}},
+    .target = target,
+    .source = cpu_source,
+    .files = cpu_files,
+};

@@ -42,12 +42,6 @@ static uint64_t cpu_scratch(const Target *t, const Entry *e, const Op *op) {
   return bytes;
 }
 
-static bool cpu_can_fuse(const Target *t, const Entry *e, const Op *op) {
-  (void)t;
-  (void)e;
-  return op->kind != OP_GATHER_GRAD && op->kind != OP_CONCAT && op->kind != OP_PAD;
-}
-
 /* The least x86-64 with FMA. */
 #define FMA_MARCH "x86-64-v3"
 
@@ -154,7 +148,7 @@ const Target *target_cpu(Ctx *c, CodegenOptions *o) {
             .panel = cpu_panel,
             .filter_panel = cpu_filter_panel,
             .scratch_bytes = cpu_scratch,
-            .can_fuse = cpu_can_fuse,
+            .can_fuse = gen_can_fuse,
             .max_fused_ops = 64},
       .vector = avx512 ? 64
                 : x86  ? 32

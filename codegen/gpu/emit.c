@@ -9,31 +9,16 @@
 extern const char cuda_text_device[], cuda_text_gemm[], cuda_text_attention[], shared_text_math[],
     shared_text_convert[], shared_text_random[];
 
-static void print_group(Gen *g, const Group *gr) {
-  switch (gr->form) {
-  case FORM_MAP: cuda_map(g, gr); return;
-  case FORM_ROWS: cuda_rows(g, gr); return;
-  case FORM_COLS:
-  case FORM_REDUCE: cuda_reduce(g, gr); return;
-  case FORM_MATMUL: cuda_matmul(g, gr); return;
-  case FORM_WINDOW: cuda_window(g, gr); return;
-  case FORM_NONE: return;
-  case FORM_SINGLE: break;
-  }
-  switch ((int)gr->op->kind) {
-  case OP_ATTENTION:
-  case OP_ATTENTION_GRAD: cuda_attention(g, gr); return;
-  case OP_CUMSUM:
-  case OP_ARGSORT: cuda_order(g, gr); return;
-  case OP_DYNAMIC_UPDATE:
-  case OP_GATHER:
-  case OP_GATHER_GRAD:
-  case OP_ONE_HOT: cuda_index(g, gr); return;
-  case OP_RANDOM_UNIFORM:
-  case OP_RANDOM_NORMAL: cuda_random(g, gr); return;
-  default: cuda_move(g, gr);
-  }
-}
+static const GroupPrinters printers = {.map = cuda_map,
+                                       .rows = cuda_rows,
+                                       .reduce = cuda_reduce,
+                                       .matmul = cuda_matmul,
+                                       .window = cuda_window,
+                                       .attention = cuda_attention,
+                                       .order = cuda_order,
+                                       .index = cuda_index,
+                                       .random = cuda_random,
+                                       .move = cuda_move};
 
 /* ---- kernels, one for equal texts ---- */
 
@@ -74,10 +59,10 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
   const Kernel *k = l->kernel;
   Arena *a = p->g.a;
   Text head = k->head, text = k->text;
-  const char *body = arena_printf(a, "%s%s", text_str(&head), text_str(&text));
+  const char *body = /* equal texts are one: programs can have very many */
+      intern(p->g.ctx, arena_printf(a, "%s%s", text_str(&head), text_str(&text)));
   for (uint32_t i = 0; i < p->functions.n; i++)
-    if (strcmp(p->functions.at[i].body, body) == 0 && same_launch(&p->functions.at[i], l))
-      return (int)i;
+    if (p->functions.at[i].body == body && same_launch(&p->functions.at[i], l)) return (int)i;
   CudaFunction f = {.entry = e,
                     .op = l->op,
                     .body = body,
@@ -117,14 +102,21 @@ static StepText step_of(Tables *t, const Entry *e, const Launch *l) {
 
 CudaProgram *cuda_program(Module *m, const Target *t, const CodegenOptions *o, Arena *a) {
   CudaProgram *p = ARENA_NEW(a, CudaProgram);
-  p->g = (Gen){.ctx = m->ctx, .m = m, .target = t, .opt = o, .a = a, .device = true};
-  p->tables = (Tables){.g = &p->g, .print = print_group, .step = step_of, .target = p};
+  p->g = (Gen){.ctx = m->ctx,
+               .m = m,
+               .target = t,
+               .opt = o,
+               .a = a,
+               .print = &printers,
+               .fault = "gc_fault(fault, ",
+               .own = &p->notes};
+  p->tables = (Tables){.g = &p->g, .step = step_of, .target = p};
   tables_make(&p->tables);
-  if (p->g.slow_products)
+  if (p->notes.slow_products)
     diag(m->ctx, SEV_NOTE, (Loc){0},
          "products of f16, bf16 and tf32 stay off tensor cores, for every architecture: --arch "
          "names %s, and gc uses those of sm_80 and later",
-         o->old_gpu);
+         cuda_target(t)->pre_sm80);
   return p;
 }
 
@@ -144,9 +136,9 @@ const char *cuda_source(const CudaProgram *p, const bool *only) {
   return text_str(&x);
 }
 
-bool codegen_cuda(Module *m, const Target *t, const CodegenOptions *o, FILE *f) {
+bool cuda_write_source(const CodegenPart *part, const CodegenOptions *o, FILE *f) {
   Arena *a = arena_new();
-  CudaProgram *p = cuda_program(m, t, o, a);
+  CudaProgram *p = cuda_program(part->m, part->target, o, a);
   bool ok = !p->g.refused;
   if (ok) fputs(cuda_source(p, NULL), f);
   arena_free(a);

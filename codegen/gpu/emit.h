@@ -23,6 +23,7 @@ typedef struct CudaProgram {
   VEC(CudaFunction) functions;
   Tables tables;
   int launches;
+  CudaNotes notes;
 } CudaProgram;
 
 /* "p0 read 4096, p1 write 64, env read 16, fault both 32": what the function may touch. */
@@ -31,10 +32,14 @@ const char *cuda_buffers(Arena *a, const CudaFunction *f);
 CudaProgram *cuda_program(Module *m, const Target *t, const CodegenOptions *o, Arena *a);
 /* Its CUDA C source, with function i where only[i], or with all of them. */
 const char *cuda_source(const CudaProgram *p, const bool *only);
+/* That of a part, whole. */
+bool cuda_write_source(const CodegenPart *part, const CodegenOptions *o, FILE *f);
 /* A cubin for each architecture, then PTX for the highest: n + 1 images. False after a diagnostic.
  */
 bool cuda_images(CudaProgram *p, const char *const *arch, int n, CudaImage *out, int *code);
-/* Writes the images, and a C file of the program's tables that includes them, into dir. */
-bool cuda_unit(CudaProgram *p, const CudaImage *image, int n, const char *dir, const char **files,
-               int *nfiles, int *code);
+/* Writes the images, and a C file of the program's tables that includes them, into dir; the names
+   of all of them are added to *files, that of the C file first. symbol and next: as of CodegenPart.
+ */
+bool cuda_unit(CudaProgram *p, const CudaImage *image, int n, const char *symbol, const char *next,
+               const char *dir, const char **files, int *nfiles, int *code);
 #endif

@@ -8,6 +8,24 @@
 
 enum { BLOCK = 256, WARP = 32 }; /* threads */
 
+typedef struct CudaTarget {
+  Target t; /* first: a Target * of name "cuda" is a CudaTarget * */
+  const char
+      *pre_sm80; /* "sm_75": the first architecture that has no tensor cores for gc; or NULL */
+} CudaTarget;
+
+static inline const CudaTarget *cuda_target(const Target *t) {
+  return (const CudaTarget *)(const void *)t;
+}
+
+/* For these architectures; for any from sm_80 on where narch is 0. In the context's arena. */
+const Target *target_cuda(Ctx *c, const char *const *arch, int narch);
+
+/* What printers tell of a program: Gen.own. */
+typedef struct CudaNotes {
+  bool slow_products; /* some stayed off tensor cores for an architecture from before sm_80 */
+} CudaNotes;
+
 /* kernel_new, with the arguments declared; the type of positions is chosen for the group. */
 Kernel *cuda_kernel(Gen *g, const Group *gr);
 /* Another launch of the same group behind it. */

@@ -82,8 +82,9 @@ static Product product_of(Gen *g, const Group *gr) {
   p.copy_a = copy_of(p.ta ? p.m : p.k, p.in);
   p.copy_b = copy_of(p.tb ? p.k : p.n, p.in);
   bool narrow = p.in == DT_F16 || p.in == DT_BF16 || mm->attr[AT_TF32].i;
-  p.tensor = narrow && !g->opt->exact && !g->opt->old_gpu;
-  g->slow_products |= narrow && !g->opt->exact && g->opt->old_gpu;
+  const char *old = cuda_target(g->target)->pre_sm80;
+  p.tensor = narrow && !g->opt->exact && !old;
+  ((CudaNotes *)g->own)->slow_products |= narrow && !g->opt->exact && old;
   if (p.tensor)
     choose_tensor_tile(&p);
   else

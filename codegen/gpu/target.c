@@ -3,6 +3,9 @@
    registers and shared memory. */
 #include "codegen/gpu/gpu.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static int no_panel(const Target *t, Dtype dt) {
   (void)t;
   (void)dt;
@@ -14,19 +17,15 @@ static uint64_t sort_scratch(const Target *t, const Entry *e, const Op *op) {
   return op->kind == OP_ARGSORT ? value_type(e, op->results[0])->bytes : 0;
 }
 
-static bool can_fuse(const Target *t, const Entry *e, const Op *op) {
-  (void)t;
-  (void)e;
-  return op->kind != OP_GATHER_GRAD && op->kind != OP_CONCAT && op->kind != OP_PAD;
-}
-
-const Target *target_cuda(Ctx *c) {
-  Target *t = ARENA_NEW(ctx_arena(c), Target);
-  *t = (Target){.name = "cuda",
-                .align = 256,
-                .panel = no_panel,
-                .scratch_bytes = sort_scratch,
-                .can_fuse = can_fuse,
-                .max_fused_ops = 64};
-  return t;
+const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
+  CudaTarget *t = ARENA_NEW(ctx_arena(c), CudaTarget);
+  t->t = (Target){.name = "cuda",
+                  .align = 256,
+                  .panel = no_panel,
+                  .scratch_bytes = sort_scratch,
+                  .can_fuse = gen_can_fuse,
+                  .max_fused_ops = 64};
+  for (int i = 0; i < narch && !t->pre_sm80; i++)
+    if (atoi(arch[i] + strlen("sm_")) < 80) t->pre_sm80 = arch[i];
+  return &t->t;
 }

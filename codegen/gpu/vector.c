@@ -31,7 +31,7 @@ enum { SMALL = 1 << 30 };
 /* Positions fit into 32 bits, and what a kernel adds to the last one. */
 static bool is_small(const Gen *g, const Group *gr) {
   int64_t most = gr->domain->numel;
-  if (g->opt->wide) return false;
+  if (g->opt->index64) return false;
   for (int i = 0; i < gr->nin + gr->nout; i++) {
     const Type *t = value_type(gr->e, i < gr->nin ? gr->in[i] : gr->out[i - gr->nin]);
     if (t->numel > most) most = t->numel;

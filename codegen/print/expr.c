@@ -1,4 +1,4 @@
-/* Scalar text of element-wise ops: the same characters for C and CUDA C.
+/* Scalar text of element-wise ops: the same characters for every target.
    Contract: operands are names or literals of their compute type; the result is an expression of
    the op's compute type, rounded where the dtype is stored narrower than it is computed. The text
    comes from the op table: a, b and c are replaced, FN(exp) becomes f32_exp. */

@@ -17,7 +17,7 @@ static const char *sum_at(const Window *w, const char *column) {
 }
 
 static void apart(const Window *w) { /* the next loop's iterations */
-  if (!w->g->device) text_line(w->x, "GC_IVDEP");
+  if (w->g->ivdep) text_line(w->x, "%s", w->g->ivdep);
 }
 
 static const char *load(const Window *w, int operand, const char *index) {

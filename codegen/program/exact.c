@@ -1,7 +1,7 @@
 /* --exact: the program gives the same bits on every processor. Contract: false after a diagnostic
    where it cannot be promised. What is computed in f32, f16, bf16 and integers has one order of
-   sums and gc's own functions on each target; only f64's functions are those of the C library here
-   and of CUDA's there. */
+   sums and gc's own functions on each target; only f64's functions are those of the library of
+   each. */
 #include "codegen/codegen.h"
 
 static bool is_exact(const Entry *e, const Block *b) {

@@ -15,11 +15,40 @@ static void need(Gen *g, const char *text, bool long_to_compile) {
 void gen_helper(Gen *g, const char *text) { need(g, text, false); }
 void gen_long_helper(Gen *g, const char *text) { need(g, text, true); }
 
-void gen_end_group(Gen *g) {
+static PrintGroup *printer_of(const GroupPrinters *p, const Group *gr) {
+  switch (gr->form) {
+  case FORM_MAP: return p->map;
+  case FORM_ROWS: return p->rows;
+  case FORM_COLS:
+  case FORM_REDUCE: return p->reduce;
+  case FORM_MATMUL: return p->matmul;
+  case FORM_WINDOW: return p->window;
+  case FORM_NONE: return NULL;
+  case FORM_SINGLE: break;
+  }
+  OpKind kind = gr->op->kind;
+  if (kind == OP_RANDOM_UNIFORM || kind == OP_RANDOM_NORMAL) return p->random;
+  switch ((int)op_info[kind].cls) {
+  case CLASS_ATTENTION: return p->attention;
+  case CLASS_ORDER: return p->order;
+  case CLASS_INDEX: return p->index;
+  default: return p->move;
+  }
+}
+
+void gen_print_group(Gen *g, const Group *gr) {
+  PrintGroup *print = printer_of(g->print, gr);
+  if (print) print(g, gr);
   for (uint32_t k = 0; k < g->out.n; k++)
     for (uint32_t i = 0; i < g->needed.n; i++)
       vec_push(g->a, &g->out.at[k]->helpers, g->needed.at[i]);
   g->needed.n = 0;
+}
+
+bool gen_can_fuse(const Target *t, const Entry *e, const Op *op) {
+  (void)t;
+  (void)e;
+  return op->kind != OP_GATHER_GRAD && op->kind != OP_CONCAT && op->kind != OP_PAD;
 }
 
 static const char *group_name(Gen *g, const Group *gr) {
@@ -138,6 +167,6 @@ const char *gen_fault(Gen *g, const Group *gr, const Op *op, const char *what, c
                        text_quoted(a, value_at(gr->e, gr->e->body->args.at[t->input])->name),
                        t->exact ? "true" : "false", (long long)t->first, (long long)t->step,
                        (long long)t->run, (long long)t->count);
-  return arena_printf(a, "%s%u, %s, %s, %lld);", g->device ? "gc_fault(fault, " : "gcrt_fault(",
-                      site_of(g, arena_printf(a, "%s}", row)), at, value, (long long)limit);
+  return arena_printf(a, "%s%u, %s, %s, %lld);", g->fault, site_of(g, arena_printf(a, "%s}", row)),
+                      at, value, (long long)limit);
 }

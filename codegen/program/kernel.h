@@ -56,10 +56,11 @@ typedef struct Kernel {
   KernelArg *args; /* p[i] */
   uint64_t flops;
   uint64_t work; /* bytes of the thread's workspace that are given away */
-  int64_t grid; /* of a GPU: blocks, threads of a block, bytes of shared memory beside the static */
+  int64_t grid;  /* of a device: blocks, threads of a block, bytes of shared memory beside the
+                    static */
   int block, shared;
   VEC(uint32_t) helpers; /* of Gen: what it calls, in their order */
-  bool few_blocks; /* registers rather than many blocks at a time: else NVRTC may spill for these */
+  bool few_blocks; /* registers rather than many blocks at a time: else its compiler may spill */
 } Kernel;
 
 /* ---- limits.c: what inputs index ---- */
@@ -89,7 +90,17 @@ typedef struct Helper {
   bool long_to_compile; /* kernels that call it are compiled together, so that it is once */
 } Helper;
 
-typedef struct Gen {
+typedef struct Gen Gen;
+/* Prints the group's kernels into g->out. */
+typedef void PrintGroup(Gen *g, const Group *gr);
+/* A target's printers: by the form of a group, and for groups of one op by the class of the op. */
+typedef struct GroupPrinters {
+  PrintGroup *map, *rows, *reduce, *matmul, *window; /* reduce: COLS and REDUCE */
+  PrintGroup *attention, *order, *index, *random;
+  PrintGroup *move; /* all other single ops */
+} GroupPrinters;
+
+struct Gen {
   Ctx *ctx;
   Module *m;
   const Target *target;
@@ -103,16 +114,21 @@ typedef struct Gen {
   int names;               /* of variables in the function at hand, counted up */
   uint64_t work;           /* bytes of workspace that a thread needs, of all kernels the most */
   const char *index;       /* type of positions; NULL: "long" */
-  bool device;             /* kernels are given where to report a fault */
-  bool slow_products;      /* some stayed off tensor cores for opt->old_gpu */
-  bool refused;            /* a diagnostic has said which op is too large for any kernel */
-} Gen;
+  const GroupPrinters *print;
+  const char *fault; /* how a kernel begins to report an index: "gcrt_fault(" */
+  const char *ivdep; /* says that a loop's iterations do not depend on each other; or NULL */
+  void *own;         /* of the target */
+  bool refused;      /* a diagnostic has said which op is too large for any kernel */
+};
+
+/* Prints the group by its form; then the next one can begin. */
+void gen_print_group(Gen *g, const Group *gr);
+/* May the op join a fused group? What Target.can_fuse says of every target. */
+bool gen_can_fuse(const Target *t, const Entry *e, const Op *op);
 
 /* The group at hand needs the definition. */
 void gen_helper(Gen *g, const char *text);
 void gen_long_helper(Gen *g, const char *text);
-/* The kernels of the group at hand get what it needed; then the next group can begin. */
-void gen_end_group(Gen *g);
 
 /* Starts a launch: arguments are the group's inputs (read whole), its outputs (written whole), and
    one scratch if the target gives this op scratch; name is the group's. Appended to g->out. */

@@ -273,7 +273,6 @@ typedef struct LaunchBuilder {
   Gen *g;
   const Entry *e;
   const GlobalsPlan *gp;
-  PrintGroup *print;
   Launches *out;
   int step; /* at hand */
   LiveSet live;
@@ -329,7 +328,7 @@ static void add_copy(LaunchBuilder *m, const Op *op, ValueId from, const Place *
                .loc = op->loc,
                .scope = op->scope};
   m->g->out.n = 0;
-  m->print(m->g, group_of(a, m->e, copy));
+  gen_print_group(m->g, group_of(a, m->e, copy));
   for (uint32_t k = 0; k < m->g->out.n; k++) add_launch(m, copy, m->g->out.at[k], 0)->args[1] = at;
 }
 
@@ -378,7 +377,7 @@ static void step(LaunchBuilder *m, int i) {
   else if (op->kind == OP_YIELD)
     end_iteration(m, op);
   else if (gr->form != FORM_NONE && plan_moves(m->e, op) != MOVES_NOTHING && !empty(m->e, op))
-    m->print(m->g, gr);
+    gen_print_group(m->g, gr);
   for (uint32_t k = 0; op->kind != OP_SCAN && op->kind != OP_YIELD && k < m->g->out.n; k++)
     add_launch(m, op, m->g->out.at[k], k ? 0 : op_flops(m->e, op));
   if (op->kind == OP_YIELD) m->out->loops.at[m->around.at[--m->around.n]].end = m->out->at.n;
@@ -387,9 +386,8 @@ static void step(LaunchBuilder *m, int i) {
   if (dead) dead_after(m->g, m->e, op, &m->live, dead);
 }
 
-void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, PrintGroup *print, Launches *out) {
-  LaunchBuilder m = {
-      .g = g, .e = e, .gp = gp, .print = print, .out = out, .live = live_set_of(g, e)};
+void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, Launches *out) {
+  LaunchBuilder m = {.g = g, .e = e, .gp = gp, .out = out, .live = live_set_of(g, e)};
   out->depth = e->plan->depth;
   out->streams = e->plan->streams;
   for (int i = 0; i < e->plan->nsteps; i++) step(&m, i);

@@ -44,10 +44,8 @@ typedef struct Launches {
   int streams;
 } Launches;
 
-/* Prints the group's kernels of one target into g->out. */
-typedef void PrintGroup(Gen *g, const Group *gr);
 /* The launches of a planned entry. */
-void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, PrintGroup *print, Launches *out);
+void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, Launches *out);
 /* Where a value of the entry's body lies. */
 Address address_of(const Entry *e, ValueId v);
 #endif

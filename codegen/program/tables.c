@@ -143,7 +143,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   Text *x = &p->text;
   Launches l = {0};
   const InputUses *uses = p->g->uses = input_uses(a, e);
-  launches_of(p->g, e, &p->globals, p->print, &l);
+  launches_of(p->g, e, &p->globals, &l);
   VEC(StepText) run = {0};
   for (uint32_t i = 0; i < l.at.n; i++) vec_push(a, &run, p->step(p, e, &l.at.at[i]));
   text_add(x, "\n/* ---- %s ---- */\n", text_comment(a, e->name));
@@ -268,7 +268,7 @@ void tables_make(Tables *p) {
 }
 
 void tables_write(Tables *p, FILE *f, const char *symbol, const char *march, const char *faster,
-                  const char *extra) {
+                  const char *code, const char *next) {
   Arena *a = p->g->a;
   Module *m = p->g->m;
   const char *version = p->g->opt->version;
@@ -290,5 +290,8 @@ void tables_write(Tables *p, FILE *f, const char *symbol, const char *march, con
           p->globals.bytes, p->nhypers ? "hypers" : "NULL", p->nhypers,
           m->entries.n ? "entries" : "NULL", m->entries.n, m->init ? "&init" : "NULL",
           p->g->sites.n ? "sites" : "NULL", p->g->sites.n, p->g->work,
-          faster ? arena_printf(a, "&%s", faster) : "NULL", extra);
+          faster ? arena_printf(a, "&%s", faster) : "NULL",
+          code || next ? arena_printf(a, ", %s%s, %s%s", code ? "&" : "", code ? code : "NULL",
+                                      next ? "&" : "", next ? next : "NULL")
+                       : "");
 }

@@ -13,7 +13,6 @@ typedef struct StepText {
 
 struct Tables {
   Gen *g;
-  PrintGroup *print; /* kernels of a group, by the target */
   StepText (*step)(Tables *t, const Entry *e, const Launch *l);
   void *target; /* the target's own, for `step` */
   GlobalsPlan globals;
@@ -22,17 +21,13 @@ struct Tables {
   int nglobals, nhypers;
 };
 
-/* Prints all entries of g->m into the texts; g, print, step and target are given. */
+/* Prints all entries of g->m into the texts; g, step and target are given. */
 void tables_make(Tables *t);
 /* Writes them: `symbol` is the name of the GcProgram, march what it needs of the processor, faster
-   the symbol of the same program compiled for more instructions, or NULL, `extra` its last
-   initialisers,
-   ", &code, &gc_program_cpu", or "". */
+   the symbol of the same program compiled for more instructions, or NULL, code the name of its
+   GcDeviceCode, or NULL, next the symbol of the program for another target, or NULL. */
 void tables_write(Tables *t, FILE *f, const char *symbol, const char *march, const char *faster,
-                  const char *extra);
-
-/* The CPU's, where another target's is the first. */
-#define CPU_PROGRAM "gc_program_cpu"
+                  const char *code, const char *next);
 
 /* A string literal of C. */
 const char *text_quoted(Arena *a, const char *s);

@@ -2,6 +2,7 @@
    help.c (what gc says of itself), reproduce.c (what an internal error leaves behind). */
 #ifndef GC_LANG_COMMAND_H
 #define GC_LANG_COMMAND_H
+#include "codegen/codegen.h"
 #include "ir/ir.h"
 #include "lang/driver/options.h"
 #include "lang/syntax/ast.h"
@@ -20,15 +21,15 @@ Program *front_parse(Front *f, int *code);
 /* The input as a module; NULL with the exit code in *code. */
 Module *front_module(Front *f, int *code);
 
-/* --target and --arch. */
+/* --target and --arch: a part for each target, that of the host last. */
 typedef struct Targets {
-  bool cpu, cuda;
-  const char **arch; /* "sm_80", … */
-  int narch;
-  const char *old_gpu; /* the first of them from before sm_80, or NULL */
+  CodegenPart part[BACKENDS];
+  int n;
 } Targets;
-/* An executable always holds the CPU's program, whatever --target says. Returns the exit code. */
+/* An executable always holds the host's program, whatever --target says. Returns the exit code. */
 int targets_choose(Ctx *c, const Options *o, Targets *out);
+/* The part of a target; NULL: it is not built for. */
+CodegenPart *targets_part(Targets *t, const Backend *b);
 
 /* --help, --version, --list-passes: true if one of them was given and answered. */
 bool help_answer(Ctx *c, const Options *o, int *code);

@@ -58,6 +58,22 @@ static void print_topic(Ctx *c, const char *name) {
     builtins_markdown(c, stdout);
 }
 
+/* Those that programs can be made for here, then what the others lack. */
+static void print_targets(Ctx *c) {
+  const char *missing = "", *separator = "targets: ";
+  for (int i = 0; i < BACKENDS; i++) {
+    const Backend *b = backends[i];
+    const char *remedy = NULL, *compiler = b->compiler ? b->compiler(c, &remedy) : NULL;
+    if (b->compiler && !compiler) {
+      missing = intern_printf(c, "%s; for %s %s", missing, b->name, remedy);
+      continue;
+    }
+    printf(compiler ? "%s%s (%s)" : "%s%s", separator, b->name, compiler);
+    separator = ", ";
+  }
+  printf("%s\n", missing);
+}
+
 bool help_answer(Ctx *c, const Options *o, int *code) {
   if (option_given(o, OPT_HELP)) {
     const char *topic = option_value(o, OPT_HELP, "options");
@@ -69,12 +85,8 @@ bool help_answer(Ctx *c, const Options *o, int *code) {
       print_topic(c, topics[i].name);
     }
   } else if (option_given(o, OPT_VERSION)) {
-    const char *nvrtc = codegen_nvrtc(c, NULL, NULL);
     puts("gc " GC_VERSION);
-    if (nvrtc)
-      printf("targets: cpu, cuda (%s)\n", nvrtc);
-    else
-      printf("targets: cpu; for cuda %s\n", codegen_nvrtc_remedy);
+    print_targets(c);
   } else if (option_given(o, OPT_LIST_PASSES)) {
     passes_list(stdout);
   } else {

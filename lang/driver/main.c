@@ -18,10 +18,7 @@ typedef enum Emit {
   EMIT_NONE,
   EMIT_EXE,
   EMIT_LIB,
-  EMIT_C,
-  EMIT_CUDA,
-  EMIT_PTX,
-  EMIT_CUBIN,
+  EMIT_FORM, /* a target's own */
   EMIT_AST,
   EMIT_IR,
   EMIT_PLAN
@@ -30,9 +27,8 @@ typedef enum Emit {
 static const struct {
   const char *name;
   Emit emit;
-} emits[] = {{"exe", EMIT_EXE},   {"lib", EMIT_LIB}, {"c", EMIT_C},
-             {"cuda", EMIT_CUDA}, {"ptx", EMIT_PTX}, {"cubin", EMIT_CUBIN},
-             {"ast", EMIT_AST},   {"ir", EMIT_IR},   {"plan", EMIT_PLAN}};
+} emits[] = {
+    {"exe", EMIT_EXE}, {"lib", EMIT_LIB}, {"ast", EMIT_AST}, {"ir", EMIT_IR}, {"plan", EMIT_PLAN}};
 
 typedef struct Compilation {
   Ctx *c;
@@ -44,11 +40,11 @@ typedef struct Compilation {
   PassOptions passes;
   CodegenOptions codegen;
   Targets targets;
-  const Target *target;
-  CodegenGpu gpu;      /* of an executable for both */
-  const Program *prog; /* of --emit=ast */
-  FILE *note;          /* of --pack: what is said once the rows are written */
-  Module *m;           /* of everything else */
+  const BackendForm *form; /* of EMIT_FORM */
+  CodegenPart *main;       /* of targets: whose plan is shown, and whose form is made */
+  const Program *prog;     /* of --emit=ast */
+  FILE *note;              /* of --pack: what is said once the rows are written */
+  Module *m;               /* of everything else */
   double target_seconds, passes_seconds, codegen_seconds;
 } Compilation;
 
@@ -72,18 +68,17 @@ static int check_files(Compilation *r, bool looks) {
   bool temps = program && option_given(&r->o, OPT_SAVE_TEMPS);
   bool screen = !r->output || strcmp(r->output, "-") == 0;
   const char *out = r->output;
-  FileUse use[8] = {{intern_printf(r->c, "the input %s", r->o.input), r->o.input, false},
-                    {"gc itself", "/proc/self/exe", false}};
+  FileUse use[6 + BACKENDS] = {{intern_printf(r->c, "the input %s", r->o.input), r->o.input, false},
+                               {"gc itself", "/proc/self/exe", false}};
   int n = 2;
   if (looks || (screen && !program))
     use[n++] = (FileUse){"the standard output", "/proc/self/fd/1", true};
   if (!screen) use[n++] = (FileUse){"the output", out, true};
-  if (lib) use[n++] = (FileUse){"the header", codegen_beside(r->c, out, BESIDE_HEADER), true};
-  if (temps) use[n++] = (FileUse){"--save-temps", codegen_beside(r->c, out, BESIDE_C), true};
-  if (temps && r->targets.cuda)
-    use[n++] = (FileUse){"--save-temps", codegen_beside(r->c, out, BESIDE_CUDA), true};
-  if (temps && lib)
-    use[n++] = (FileUse){"--save-temps", codegen_beside(r->c, out, BESIDE_API), true};
+  if (lib) use[n++] = (FileUse){"the header", codegen_header(r->c, out), true};
+  for (int i = r->targets.n; temps && i-- > 0;)
+    use[n++] = (FileUse){"--save-temps",
+                         codegen_saved_source(r->c, out, r->targets.part[i].backend), true};
+  if (temps && lib) use[n++] = (FileUse){"--save-temps", codegen_saved_api(r->c, out), true};
   return files_check(use, n);
 }
 
@@ -96,6 +91,12 @@ static int choose_output(Compilation *r) {
   const char *name = option_value(o, OPT_EMIT, NULL);
   for (size_t i = 0; name && i < sizeof emits / sizeof emits[0]; i++)
     if (strcmp(emits[i].name, name) == 0) r->emit = emits[i].emit;
+  const Backend *of_form = name ? backend_of_form(name, &r->form) : NULL;
+  if (of_form) r->emit = EMIT_FORM;
+  const Backend *first = targets_part(&r->targets, backend_host()) ? backend_host() : NULL;
+  r->main = of_form ? targets_part(&r->targets, of_form)
+            : first ? targets_part(&r->targets, first)
+                    : &r->targets.part[0];
   r->output = option_value(o, OPT_OUTPUT, NULL);
   bool library = r->emit == EMIT_LIB;
   if ((r->emit == EMIT_EXE || library) && !r->output) {
@@ -124,12 +125,11 @@ static int choose_output(Compilation *r) {
   if (library && !codegen_lib_name(r->c, r->output))
     return usage_error("a library is named libNAME.so, and its header NAME.h beside it; not %s",
                        r->output);
-  if ((r->emit == EMIT_PTX || r->emit == EMIT_CUBIN) && r->targets.narch != 1)
-    return usage_error("--emit=%s is for one architecture: --arch=sm_90", name);
-  if (r->emit == EMIT_CUBIN && (!r->output || strcmp(r->output, "-") == 0))
-    return usage_error("a cubin cannot go to the screen: name it with -o");
-  if (r->emit == EMIT_C && !r->targets.cpu)
-    return usage_error("--emit=c is the CPU's program; for the GPU's kernels: --emit=cuda");
+  if (r->form && r->form->image && r->main->narch != 1)
+    return usage_error("--emit=%s is for one architecture: --arch=%s", name,
+                       r->main->backend->one_arch);
+  if (r->form && r->form->binary && (!r->output || strcmp(r->output, "-") == 0))
+    return usage_error("a %s cannot go to the screen: name it with -o", name);
   return check_files(r, only_looks);
 }
 
@@ -299,12 +299,12 @@ static int print_ir(FILE *f, Compilation *r) {
 }
 
 static int print_plan(FILE *f, Compilation *r) {
-  plan_print_json(f, r->m, r->target->name, GC_VERSION);
+  plan_print_json(f, r->m, r->main->target->name, GC_VERSION);
   return EXIT_DONE;
 }
 
-static int print_c(FILE *f, Compilation *r) {
-  return codegen_c(r->m, r->target, &r->codegen, f) ? EXIT_DONE : EXIT_PROGRAM;
+static int print_source(FILE *f, Compilation *r) {
+  return r->main->backend->source(r->main, &r->codegen, f) ? EXIT_DONE : EXIT_PROGRAM;
 }
 
 /* The entries, then init where there is one. */
@@ -338,10 +338,6 @@ static int failed_passes(Compilation *r, const Module *m, int errors_before) {
   return EXIT_PROGRAM;
 }
 
-static bool is_cuda(const Compilation *r) {
-  return r->emit == EMIT_CUDA || r->emit == EMIT_PTX || r->emit == EMIT_CUBIN || !r->targets.cpu;
-}
-
 static int passes_for(Compilation *r, Module *m, const Target *t, bool wants_plan) {
   double start = seconds_now();
   r->passes.target = t;
@@ -359,15 +355,18 @@ static int passes_for(Compilation *r, Module *m, const Target *t, bool wants_pla
   return EXIT_DONE;
 }
 
-/* What holds both targets has a plan for each, of a module of its own. */
-static int plan_gpu(Compilation *r) {
+/* What holds several targets has a plan for each, of a module of its own. */
+static int plan_others(Compilation *r) {
   int code = EXIT_DONE;
-  if ((r->emit != EMIT_EXE && r->emit != EMIT_LIB) || !r->targets.cuda) return EXIT_DONE;
-  r->gpu =
-      (CodegenGpu){.target = target_cuda(r->c), .arch = r->targets.arch, .narch = r->targets.narch};
-  r->gpu.m = front_module(&r->front, &code);
-  if (r->gpu.m) code = passes_for(r, r->gpu.m, r->gpu.target, true);
-  r->codegen.gpu = &r->gpu;
+  if (r->emit != EMIT_EXE && r->emit != EMIT_LIB) return code;
+  for (int i = 0; i < r->targets.n && !code; i++) {
+    CodegenPart *p = &r->targets.part[i];
+    if (p == r->main) continue;
+    p->target = p->backend->target(r->c, p, &r->codegen);
+    if (!p->target) return r->codegen.failed;
+    p->m = front_module(&r->front, &code);
+    if (p->m) code = passes_for(r, p->m, p->target, true);
+  }
   return code;
 }
 
@@ -376,12 +375,13 @@ static int run_passes(Compilation *r) {
                     option_given(&r->o, OPT_DUMP_PLAN) || option_given(&r->o, OPT_MEMORY_CURVE);
   if (!wants_plan && !r->pipeline[0]) return EXIT_DONE;
   double start = seconds_now();
-  r->target = is_cuda(r) ? target_cuda(r->c) : target_cpu(r->c, &r->codegen);
+  r->main->target = r->main->backend->target(r->c, r->main, &r->codegen);
   r->target_seconds = seconds_now() - start;
-  if (!r->target) return r->codegen.failed;
-  int code = passes_for(r, r->m, r->target, wants_plan);
+  if (!r->main->target) return r->codegen.failed;
+  r->main->m = r->m;
+  int code = passes_for(r, r->m, r->main->target, wants_plan);
   if (!code && r->codegen.exact && !codegen_exact(r->m)) code = EXIT_PROGRAM;
-  return code ? code : plan_gpu(r);
+  return code ? code : plan_others(r);
 }
 
 /* The forward path alone is a module of its own, planned by the same passes. */
@@ -394,9 +394,9 @@ static int print_report(Compilation *r) {
   r->passes.limit = (MemoryLimit){0};
   r->passes.curve = NULL;
   r->passes.remarks = 0;
-  code = passes_for(r, forward, r->target, true);
+  code = passes_for(r, forward, r->main->target, true);
   r->passes = whole;
-  if (!code) plan_report(stdout, r->m, forward, r->target);
+  if (!code) plan_report(stdout, r->m, forward, r->main->target);
   return code;
 }
 
@@ -406,7 +406,7 @@ static void print_looks(Compilation *r) {
     for (uint32_t i = 0; i < r->m->entries.n; i++) liveness_print(stdout, r->m->entries.at[i]);
   if (!option_given(&r->o, OPT_DUMP_PLAN)) return;
   if (strcmp(form, "json") == 0)
-    plan_print_json(stdout, r->m, r->target->name, GC_VERSION);
+    plan_print_json(stdout, r->m, r->main->target->name, GC_VERSION);
   else if (strcmp(form, "csv") == 0)
     plan_print_csv(stdout, r->m);
   else if (strcmp(form, "svg") == 0)
@@ -416,19 +416,15 @@ static void print_looks(Compilation *r) {
   else if (strcmp(form, "trace") == 0)
     plan_print_trace(stdout, r->m);
   else
-    plan_print_table(stdout, r->m, r->target->name);
+    plan_print_table(stdout, r->m, r->main->target->name);
 }
 
-static int print_cuda(FILE *f, Compilation *r) {
-  return codegen_cuda(r->m, r->target, &r->codegen, f) ? EXIT_DONE : EXIT_PROGRAM;
-}
-
-static int emit_binary(Compilation *r) {
-  const char *arch = r->targets.arch[0], *bytes;
+static int emit_form(Compilation *r) {
+  const char *bytes;
   size_t n;
   int code = EXIT_DONE;
-  if (r->emit == EMIT_PTX) arch = intern_printf(r->c, "compute_%s", arch + strlen("sm_"));
-  if (!codegen_cuda_binary(r->m, r->target, &r->codegen, arch, &bytes, &n, &code)) return code;
+  if (!r->form->image) return emit_text(r, print_source);
+  if (!r->main->backend->image(r->main, &r->codegen, r->form, &bytes, &n, &code)) return code;
   return output_write(r->output, bytes, n) ? EXIT_DONE : EXIT_ENVIRONMENT;
 }
 
@@ -437,12 +433,13 @@ static int emit_module(Compilation *r) {
   int code = EXIT_DONE;
   bool ok = true;
   switch (r->emit) {
-  case EMIT_EXE: ok = codegen_exe(r->m, r->target, &r->codegen, r->output, &code); break;
-  case EMIT_LIB: ok = codegen_lib(r->m, r->target, &r->codegen, r->output, &code); break;
-  case EMIT_C: code = emit_text(r, print_c); break;
-  case EMIT_CUDA: code = emit_text(r, print_cuda); break;
-  case EMIT_PTX:
-  case EMIT_CUBIN: code = emit_binary(r); break;
+  case EMIT_EXE:
+    ok = codegen_exe(r->targets.part, r->targets.n, &r->codegen, r->output, &code);
+    break;
+  case EMIT_LIB:
+    ok = codegen_lib(r->targets.part, r->targets.n, &r->codegen, r->output, &code);
+    break;
+  case EMIT_FORM: code = emit_form(r); break;
   case EMIT_IR: code = emit_text(r, print_ir); break;
   case EMIT_PLAN: code = emit_text(r, print_plan); break;
   case EMIT_AST:
@@ -471,7 +468,6 @@ static int compile(Compilation *r) {
   int code = choose_options(r);
   if (!code) code = choose_effort(r);
   if (!code) code = targets_choose(r->c, &r->o, &r->targets);
-  r->codegen.old_gpu = r->targets.old_gpu;
   if (!code) code = choose_output(r);
   if (code) return code;
   if (option_given(&r->o, OPT_PASSES) && option_given(&r->o, OPT_PRECISION))
@@ -506,7 +502,8 @@ static int compile(Compilation *r) {
   if (!code && option_given(&r->o, OPT_MEMORY_REPORT)) code = print_report(r);
   if (!code) code = emit_module(r);
   if (!code) print_times(r);
-  if (r->gpu.m) module_free(r->gpu.m);
+  for (int i = 0; i < r->targets.n; i++)
+    if (r->targets.part[i].m && r->targets.part[i].m != r->m) module_free(r->targets.part[i].m);
   module_free(r->m);
   return code;
 }

@@ -13,6 +13,19 @@ typedef struct Row {
   int pack; /* 0: compiling, 1: --pack, 2: both */
 } Row;
 
+/* --emit and --target take what the table of targets has. */
+static const char EMIT_KINDS[] = "exe|lib"
+#define BACKEND(id, emit) "|" emit
+#include "codegen/backends.def"
+#undef BACKEND
+                                 "|ast|ir|plan";
+static const char TARGET_LIST[] =
+#define BACKEND(id, emit) "|" #id
+#include "codegen/backends.def"
+#undef BACKEND
+    ;
+#define TARGET_NAMES (TARGET_LIST + 1)
+
 static const Row rows[] = {
 #define GROUP(title)
 #define OPTION(id, spelling, form, value, choices, pack, help)                                     \
@@ -32,7 +45,7 @@ int usage_error(const char *fmt, ...) {
   return 2;
 }
 
-/* ---- choices: "exe|lib|cuda" ---- */
+/* ---- choices: "exe|lib|ir" ---- */
 
 typedef struct Choice {
   const char *at;

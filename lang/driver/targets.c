@@ -1,71 +1,92 @@
 /* What the command line says of processors: --target and --arch.
-   Contract: an architecture is named as NVIDIA names it, sm_80 or sm_90a; whether the compiler
-   knows it is NVRTC's to say. Without --target an executable is for this machine: for its
-   processor, and for its GPU, too, if it has one. */
+   Contract: whether a target's compiler knows an architecture is that compiler's to say. Without
+   --target an executable is for this machine: for its processor, and for a device that it has. */
 #include "codegen/codegen.h"
 #include "lang/driver/command.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* sm_, digits, and perhaps a letter. */
-static bool is_arch(const char *s) {
-  if (strncmp(s, "sm_", 3) != 0) return false;
-  size_t n = strspn(s + 3, "0123456789");
-  if (n < 2 || n > 3) return false;
-  const char *end = s + 3 + n;
-  return !*end || ((*end == 'a' || *end == 'f') && !end[1]);
+CodegenPart *targets_part(Targets *t, const Backend *b) {
+  for (int i = 0; i < t->n; i++)
+    if (t->part[i].backend == b) return &t->part[i];
+  return NULL;
 }
 
-/* The targets of this machine, and its GPU's architecture where NVRTC knows that. */
-static const char *native(Ctx *c, const char **arch) {
-  bool knows = false;
-  const char *gpu = codegen_native_gpu(c);
-  if (!gpu) return "cpu";
-  if (!codegen_nvrtc(c, gpu, &knows)) {
-    diag(c, SEV_NOTE, (Loc){0},
-         "no NVRTC was found, so the program will not use this machine's GPU");
-    diag(c, SEV_HINT, (Loc){0}, "%s; or say --target=cpu", codegen_nvrtc_remedy);
-    return "cpu";
+/* Adds a name of --arch to the part whose name it can be. */
+static int add_arch(Ctx *c, Targets *t, const char *arch) {
+  CodegenPart *p = NULL, *any = NULL;
+  for (int i = 0; i < t->n; i++) {
+    const Backend *b = t->part[i].backend;
+    if (b->is_arch && !any) any = &t->part[i];
+    if (b->is_arch && b->is_arch(arch) && !p) p = &t->part[i];
   }
-  if (knows) *arch = gpu;
-  return "cuda,cpu";
+  if (!p)
+    return usage_error("--arch takes names such as %s, not '%s'", any->backend->arch_example, arch);
+  const char **more = ARENA_ARRAY(ctx_arena(c), const char *, p->narch + 1);
+  for (int i = 0; i < p->narch; i++) {
+    if (strcmp(p->arch[i], arch) == 0) return usage_error("--arch: %s is given twice", arch);
+    more[i] = p->arch[i];
+  }
+  more[p->narch++] = arch;
+  p->arch = more;
+  return EXIT_DONE;
+}
+
+/* A list with commas; `one`: no more than its first name. */
+static int add_archs(Ctx *c, Targets *t, const char *list, bool one) {
+  int code = EXIT_DONE;
+  for (const char *s = list; *s && !code;) {
+    size_t n = strcspn(s, ",");
+    code = add_arch(c, t, intern_n(c, s, n));
+    if (one) break;
+    s += n + (s[n] == ',');
+  }
+  return code;
+}
+
+/* The first target of the list that has architectures; NULL: none has. */
+static const Backend *with_arch(const bool *chosen, bool all) {
+  for (int i = 0; i < BACKENDS; i++)
+    if ((all || chosen[i]) && backends[i]->is_arch) return backends[i];
+  return NULL;
 }
 
 int targets_choose(Ctx *c, const Options *o, Targets *out) {
-  const char *emit = option_value(o, OPT_EMIT, "exe"), *all = "sm_80,sm_90,sm_100";
-  bool here =
-      !option_given(o, OPT_TARGET) && !option_given(o, OPT_ARCH) && strcmp(emit, "exe") == 0;
-  const char *list = here ? native(c, &all) : option_value(o, OPT_TARGET, "cpu");
-  *out = (Targets){0};
-  for (const char *s = list; *s;) {
+  const char *emit = option_value(o, OPT_EMIT, "exe"), *list = option_value(o, OPT_TARGET, NULL);
+  bool program = strcmp(emit, "exe") == 0 || strcmp(emit, "lib") == 0;
+  bool here = !list && !option_given(o, OPT_ARCH) && strcmp(emit, "exe") == 0;
+  bool chosen[BACKENDS] = {false};
+  const char *arch_here[BACKENDS] = {NULL};
+  const BackendForm *form = NULL;
+  const Backend *host = backend_host(), *of_form = backend_of_form(emit, &form);
+  for (const char *s = list ? list : ""; *s;) {
     size_t n = strcspn(s, ",");
-    if (n == 3) out->cpu = true;
-    if (n == 4) out->cuda = true;
+    for (int i = 0; i < BACKENDS; i++) chosen[i] |= backends[i] == backend_named(s, n);
     s += n + (s[n] == ',');
   }
-  bool kernels =
-      strcmp(emit, "cuda") == 0 || strcmp(emit, "ptx") == 0 || strcmp(emit, "cubin") == 0;
-  if (kernels && option_given(o, OPT_TARGET) && !out->cuda)
-    return usage_error("--emit=%s is for --target=cuda, not %s", emit, list);
-  if (strcmp(emit, "exe") == 0 || strcmp(emit, "lib") == 0) out->cpu = true;
-  out->cuda |= kernels;
-  if (option_given(o, OPT_ARCH) && !out->cuda) return usage_error("--arch is for --target=cuda");
-  bool one = !option_given(o, OPT_ARCH) && strcmp(emit, "ptx") == 0;
-  for (const char *s = option_value(o, OPT_ARCH, one ? "sm_80" : all); *s;) {
-    size_t n = strcspn(s, ",");
-    const char *arch = intern_n(c, s, n);
-    if (!is_arch(arch))
-      return usage_error("--arch takes names such as sm_80 or sm_90a, not '%s'", arch);
-    const char **more = ARENA_ARRAY(ctx_arena(c), const char *, out->narch + 1);
-    for (int i = 0; i < out->narch; i++) {
-      if (strcmp(out->arch[i], arch) == 0) return usage_error("--arch: %s is given twice", arch);
-      more[i] = out->arch[i];
-    }
-    more[out->narch++] = arch;
-    out->arch = more;
-    if (!out->old_gpu && atoi(arch + strlen("sm_")) < 80) out->old_gpu = arch;
-    s += n + (s[n] == ',');
+  for (int i = 0; i < BACKENDS; i++) {
+    const Backend *b = backends[i];
+    if (here && b->is_here) chosen[i] |= b->is_here(c, &arch_here[i]);
+    if (b == of_form && list && !chosen[i])
+      return usage_error("--emit=%s is for --target=%s, not %s", emit, b->name, list);
+    chosen[i] |= b == of_form || (b == host && (program || (!list && !of_form)));
+  }
+  *out = (Targets){0};
+  for (int i = 0; i < BACKENDS; i++)
+    if (chosen[i] && backends[i] != host) out->part[out->n++].backend = backends[i];
+  for (int i = 0; i < BACKENDS; i++)
+    if (chosen[i] && backends[i] == host) out->part[out->n++].backend = host;
+  if (option_given(o, OPT_ARCH)) {
+    const Backend *any = with_arch(chosen, true);
+    if (!with_arch(chosen, false))
+      return usage_error("--arch is for --target=%s", any ? any->name : "");
+    return add_archs(c, out, option_value(o, OPT_ARCH, ""), false);
+  }
+  for (int i = 0; i < BACKENDS; i++) {
+    const char *archs = arch_here[i] ? arch_here[i] : backends[i]->default_arch;
+    bool one = form && form->image && !form->binary && !arch_here[i];
+    int code = chosen[i] && archs ? add_archs(c, out, archs, one) : EXIT_DONE;
+    if (code) return code;
   }
   return EXIT_DONE;
 }

@@ -106,7 +106,7 @@ static int check_forms(const Part *p, const CudaProgram *alone) {
 
 static Compiled *open_gpu(Ctx *c, const Part *p, CodegenOptions *o, int *bad) {
   static const char *const arch = "compute_80";
-  const Target *t = target_cuda(c);
+  const Target *t = target_cuda(c, NULL, 0);
   PassOptions po = {.memory = "pack", .out = stdout, .target = t};
   Module *m = module_of(c, p, false);
   if (!passes_run(m, plan_passes, &po)) return NULL;

@@ -3,7 +3,7 @@
      covers FILE.g…
    Not asked for: ops that no pass leaves (composites, those without arithmetic of their own), and
    tf32, which only --precision=tf32 makes and products.c runs. */
-#include "codegen/codegen.h"
+#include "codegen/gpu/gpu.h"
 #include "passes/passes.h"
 #include "tests/num/source.h"
 
@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     Ctx *c = ctx_new();
     Module *m = source_module(c, argv[i], NULL, 0);
-    PassOptions po = {.memory = "pack", .out = stdout, .target = target_cuda(c)};
+    PassOptions po = {.memory = "pack", .out = stdout, .target = target_cuda(c, NULL, 0)};
     if (!passes_run(m, passes_pipeline(2), &po)) return 1;
     if (m->init) mark(m->init, m->init->body, seen);
     for (uint32_t k = 0; k < m->entries.n; k++)

@@ -101,19 +101,15 @@ static bool make_object(CudaProgram *p, const char *dir, const CudaImage *image,
                         const char *object) {
   Arena *a = p->g.a;
   const char **files = ARENA_ARRAY(a, const char *, n + 1);
-  const char *stub = arena_printf(a, "%s/cpu.c", dir);
   int nfiles = 0, code = 0;
-  bool ok = cuda_unit(p, image, n, dir, files, &nfiles, &code);
-  FILE *f = fopen(stub, "w");
-  if (f) fputs("#include \"gcrt.h\"\nconst GcProgram " CPU_PROGRAM ";\n", f), fclose(f);
+  bool ok = cuda_unit(p, image, n, NULL, NULL, dir, files, &nfiles, &code);
   const char *include = arena_printf(a, "-I%s", p->g.opt->runtime_dir);
   const char *argv[] = {"cc", "-shared", "-fPIC", "-w", include, nfiles ? files[0] : "",
-                        stub, "-o",      object,  NULL};
+                        "-o", object,    NULL};
   char *text = "";
   ok = ok && process_run(argv, a, &text) == 0;
   if (!ok) printf("%s\n", text);
   for (int i = 0; i < nfiles; i++) unlink(files[i]);
-  unlink(stub);
   return ok;
 }
 

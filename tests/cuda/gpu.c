@@ -151,8 +151,8 @@ Compiled *gpu_open(Module *m, const Target *t, const CodegenOptions *o) {
   Arena *a = arena_new();
   CudaProgram *p = cuda_program(m, t, o, a);
   bool knows = false;
-  const char *arch = codegen_native_gpu(m->ctx);
-  if (arch) codegen_nvrtc(m->ctx, arch, &knows);
+  const char *arch = cuda_native(m->ctx);
+  if (arch) nvrtc_version(m->ctx, arch, &knows);
   CudaImage image[2];
   int code = 0;
   Compiled *c = NULL;

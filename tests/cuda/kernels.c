@@ -76,7 +76,7 @@ static CudaProgram *program_of(Session *s, Ctx *c, const char *file, const char 
   Module *m = source_module(c, file, NULL, 0);
   CodegenOptions *o = ARENA_ARRAY(a, CodegenOptions, 1);
   *o = (CodegenOptions){.version = "test", .runtime_dir = s->runtime, .level = 2};
-  const Target *t = target_cuda(c);
+  const Target *t = target_cuda(c, NULL, 0);
   PassOptions po = {.memory = "pack", .out = stdout, .target = t};
   const char *pipeline = passes_with_precision(c, passes_pipeline(2), precision);
   return pipeline && passes_run(m, pipeline, &po) ? cuda_program(m, t, o, a) : NULL;
@@ -132,7 +132,7 @@ int main(int argc, char **argv) {
   Session s = {
       .texts = ctx_new(), .runtime = argv[1], .precision = "f32", .archs = cuda_archs_taken()};
   if (other) s.precision = argv[2] + strlen(flag), s.archs = 1;
-  if (!codegen_nvrtc(s.texts, NULL, NULL)) {
+  if (!nvrtc_version(s.texts, NULL, NULL)) {
     printf("NOT TESTED: kernels for a GPU: there is no NVRTC (install the CUDA toolkit or set "
            "GC_NVRTC)\n");
     return getenv("GC_NO_SKIP") ? 1 : SKIP;

@@ -301,7 +301,7 @@ static bool prepare(Subject *s, const char *runtime, const char *file) {
   s->a = ctx_arena(s->c);
   s->m = source_module(s->c, file, NULL, 0);
   s->o = (CodegenOptions){.version = "test", .runtime_dir = runtime, .level = 2};
-  s->t = target_cuda(s->c);
+  s->t = target_cuda(s->c, NULL, 0);
   PassOptions po = {.memory = "pack", .verify_each = true, .out = stdout, .target = s->t};
   if (!passes_run(s->m, passes_pipeline(2), &po)) exit(2);
   s->p = cuda_program(s->m, s->t, &s->o, s->a);

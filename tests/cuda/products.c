@@ -220,7 +220,7 @@ int main(int argc, char **argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   Ctx *c = ctx_new();
   CodegenOptions o = {.version = "test", .runtime_dir = argv[1], .level = 2};
-  const Target *cpu = target_cpu(c, &o), *gpu = target_cuda(c);
+  const Target *cpu = target_cpu(c, &o), *gpu = target_cuda(c, NULL, 0);
   Module *on_cpu = module_of(c), *on_gpu = module_of(c);
   PassOptions po = {.memory = "pack", .verify_each = true, .out = stdout, .target = cpu};
   if (!cpu || !passes_run(on_cpu, passes_pipeline(2), &po)) return 1;
@@ -231,7 +231,7 @@ int main(int argc, char **argv) {
            "later (install clang-16 or set GC_CLANG)\n");
     return getenv("GC_NO_SKIP") ? 1 : SKIP;
   }
-  if (kind != DEVICE_CLANG && !codegen_nvrtc(c, NULL, NULL)) {
+  if (kind != DEVICE_CLANG && !nvrtc_version(c, NULL, NULL)) {
     printf("NOT TESTED: products on tensor cores: there is no NVRTC\n");
     return getenv("GC_NO_SKIP") ? 1 : SKIP;
   }

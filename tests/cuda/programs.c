@@ -166,7 +166,7 @@ static int run(const char *what, Made *p, uint64_t seed) {
 
 static bool plan(Made *p) {
   p->on_cpu = target_cpu(p->c, &p->o);
-  p->on_gpu = target_cuda(p->c);
+  p->on_gpu = target_cuda(p->c, NULL, 0);
   if (!p->on_cpu) return false;
   PassOptions po = {.memory = "pack", .verify_each = true, .out = stdout};
   po.target = p->on_cpu;
@@ -177,7 +177,7 @@ static bool plan(Made *p) {
 
 static bool has_nvrtc(void) {
   Ctx *c = ctx_new();
-  bool ok = codegen_nvrtc(c, NULL, NULL);
+  bool ok = nvrtc_version(c, NULL, NULL);
   ctx_free(c);
   return ok;
 }
@@ -271,7 +271,7 @@ static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
             .file = r->file != NULL,
             .part = part,
             .kind = r->kind};
-  p.o.wide = r->wide || (!r->file && s % 4 == 1);
+  p.o.index64 = r->wide || (!r->file && s % 4 == 1);
   p.cpu = module_of(p.c, r, s);
   p.gpu = module_of(p.c, r, s);
   const char *passes = passes_pipeline(!r->file && s % 4 == 0 ? 0 : 2);

@@ -60,7 +60,7 @@ static void add_kernel(Session *s, const CudaFunction *f, Use use) {
 static void add_program(Session *s, char **argv, int n, Use use) {
   Ctx *c = ctx_new();
   Module *m = source_module(c, argv[0], (const char *const *)argv + 1, n - 1);
-  const Target *t = target_cuda(c);
+  const Target *t = target_cuda(c, NULL, 0);
   PassOptions po = {.memory = "pack", .out = stdout, .target = t};
   Arena *a = arena_new();
   if (s->programs == MOST_PROGRAMS || !passes_run(m, passes_pipeline(2), &po)) exit(1);
@@ -100,7 +100,7 @@ int main(int argc, char **argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   Session s = {.texts = ctx_new()};
   s.o = (CodegenOptions){.version = "test", .runtime_dir = argv[1], .level = 2, .exact = true};
-  if (!codegen_nvrtc(s.texts, NULL, NULL)) {
+  if (!nvrtc_version(s.texts, NULL, NULL)) {
     printf("NOT TESTED: kernels of programs at their own sizes: there is no NVRTC (install the "
            "CUDA toolkit or set GC_NVRTC)\n");
     return getenv("GC_NO_SKIP") ? 1 : SKIP;

@@ -50,7 +50,8 @@ static bool planned(Through *t, Module *m, uint32_t choice) {
     return false;
   }
   CodegenOptions co = {.march = "x86-64-v3", .version = "fuzz", .level = 2};
-  if (!codegen_c(m, t->target, &co, t->nothing)) fuzz_wrong("a planned module gives no source");
+  CodegenPart part = {.m = m, .target = t->target};
+  if (!cpu_source(&part, &co, t->nothing)) fuzz_wrong("a planned module gives no source");
   for (uint32_t i = 0; i < m->entries.n; i++) liveness_print(t->nothing, m->entries.at[i]);
   plan_print_table(t->nothing, m, "cpu");
   plan_print_json(t->nothing, m, "cpu", "fuzz");

@@ -1,7 +1,7 @@
 /* A module through the rest of the compiler, as the command takes it: passes, plan, C source. */
 #ifndef GC_TESTS_FUZZ_THROUGH_H
 #define GC_TESTS_FUZZ_THROUGH_H
-#include "codegen/codegen.h"
+#include "codegen/cpu/target.h"
 
 typedef struct Through {
   Ctx *c; /* of the target alone; asking the C compiler once is enough */

@@ -132,7 +132,7 @@ Compiled *compiled_open(Module *m, const Target *t, const CodegenOptions *o, con
   if (!mkdtemp(dir)) return NULL;
   const char *source = arena_printf(a, "%s/p.c", dir), *object = arena_printf(a, "%s/p.so", dir);
   FILE *f = fopen(source, "w");
-  bool ok = f && codegen_c(m, t, o, f);
+  bool ok = f && cpu_source(&(CodegenPart){.m = m, .target = t}, o, f);
   if (f) fclose(f);
   const char *argv[] = {o->cc ? o->cc : "cc",
                         "-std=gnu17",

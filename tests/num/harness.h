@@ -4,7 +4,7 @@
    Contract: the module has been through a pipeline that ends in plan-verify. */
 #ifndef GC_TESTS_NUM_HARNESS_H
 #define GC_TESTS_NUM_HARNESS_H
-#include "codegen/codegen.h"
+#include "codegen/cpu/target.h"
 #include "ir/eval/interp.h"
 #include "runtime/gcrt.h"
 

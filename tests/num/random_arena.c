@@ -3,7 +3,7 @@
      random_arena [COUNT [FIRST]]   COUNT programs of each kind from seed FIRST
    Contract: prints the seeds of those that do, and exits with 1; also where optimization saves
    bytes in less than a fourth of all programs, which would then say little. */
-#include "codegen/codegen.h"
+#include "codegen/cpu/target.h"
 #include "passes/manager/pass_list.h"
 #include "tests/num/random_history.h"
 #include "tests/num/random_nets.h"

@@ -10,7 +10,7 @@
    is at least what an earlier refusal named, or met that is less, or any other error than that
    comes up; or less than two thirds of the programs have three limits, of histories half; or, with
    --faults, less than most faults of a kind show. */
-#include "codegen/codegen.h"
+#include "codegen/cpu/target.h"
 #include "passes/manager/pass_list.h"
 #include "passes/remat/remat_impl.h"
 #include "tests/level.h"

@@ -2,7 +2,7 @@
    programs. unit_plan_remarks [PROGRAM.g …] Contract: every result is told to be in place or why it
    is not, every store and every next carry to be computed where it belongs or copied, and every
    sharing once; nothing else is told. */
-#include "codegen/codegen.h"
+#include "codegen/cpu/target.h"
 #include "lang/elab/elab.h"
 #include "lang/syntax/ast.h"
 #include "tests/unit/plan_rig.h"

@@ -2,7 +2,7 @@
    second one by brute force find every two steps ordered that touch the same bytes; a plan that
    lacks an edge, or whose steps are in other streams, is rejected.
      unit_plan_streams [NETS [FAULTS [PROGRAM.g …]]] */
-#include "codegen/codegen.h"
+#include "codegen/cpu/target.h"
 #include "lang/elab/elab.h"
 #include "lang/syntax/ast.h"
 #include "plan_rig.h"

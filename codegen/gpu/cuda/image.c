@@ -55,10 +55,13 @@ static bool compile(CudaProgram *p, const char *const *arch, int n, CudaImage *i
   return true;
 }
 
-bool codegen_cuda_binary(Module *m, const Target *t, const CodegenOptions *o, const char *arch,
-                         const char **bytes, size_t *n, int *code) {
-  CudaProgram *p = cuda_program(m, t, o, ctx_arena(m->ctx));
+static bool cuda_image(const CodegenPart *part, const CodegenOptions *o, const BackendForm *form,
+                       const char **bytes, size_t *n, int *code) {
+  Ctx *c = part->m->ctx;
+  CudaProgram *p = cuda_program(part->m, part->target, o, ctx_arena(c));
   CudaImage image;
+  const char *arch = part->arch[0];
+  if (!form->binary) arch = intern_printf(c, "compute_%s", arch + strlen("sm_"));
   if (!compile(p, &arch, 1, &image, code)) return false;
   *bytes = (const char *)image.bytes;
   *n = image.size - image.ptx; /* PTX's zero is no part of the text */
@@ -93,7 +96,8 @@ static void include(FILE *f, int i, const CudaImage *image, const char *path, Ar
       i, text_str(&x), i, image->arch);
 }
 
-static void print_tables(CudaProgram *p, FILE *f, const CudaImage *image, int n) {
+static void print_tables(CudaProgram *p, FILE *f, const CudaImage *image, int n, const char *symbol,
+                         const char *next) {
   fputs("static const GcImage images[] = {\n", f);
   for (int i = 0; i < n; i++)
     fprintf(f, "  {\"%s\", gc_image%d, %zu},\n", image[i].arch, i, image[i].size);
@@ -111,11 +115,11 @@ static void print_tables(CudaProgram *p, FILE *f, const CudaImage *image, int n)
   for (uint32_t i = 0; i < p->functions.n; i++) fprintf(f, "%srights%u", i ? ", " : "", i);
   if (p->functions.n) fputs("};\n", f);
   bool any = p->functions.n > 0;
-  fprintf(
-      f,
-      "static const GcDeviceCode code = {images, %d, %s, %u, %s};\nextern const GcProgram %s;\n\n",
-      n, any ? "kernels" : "NULL", p->functions.n, any ? "rights" : "NULL", CPU_PROGRAM);
-  tables_write(&p->tables, f, "gc_program", "", NULL, ", &code, &" CPU_PROGRAM);
+  fprintf(f, "static const GcDeviceCode code = {images, %d, %s, %u, %s};\n", n,
+          any ? "kernels" : "NULL", p->functions.n, any ? "rights" : "NULL");
+  if (next) fprintf(f, "extern const GcProgram %s;\n", next);
+  fputs("\n", f);
+  tables_write(&p->tables, f, symbol ? symbol : "gc_program", "", NULL, "code", next);
 }
 
 /* "compute_90" for the highest of "sm_80", "sm_90a": a letter would tie the PTX to that GPU. What
@@ -143,8 +147,8 @@ bool cuda_images(CudaProgram *p, const char *const *arch, int n, CudaImage *out,
   return true;
 }
 
-bool cuda_unit(CudaProgram *p, const CudaImage *image, int n, const char *dir, const char **files,
-               int *nfiles, int *code) {
+bool cuda_unit(CudaProgram *p, const CudaImage *image, int n, const char *symbol, const char *next,
+               const char *dir, const char **files, int *nfiles, int *code) {
   Arena *a = p->g.a;
   const char *unit = arena_printf(a, "%s/gpu.c", dir);
   files[(*nfiles)++] = unit;
@@ -158,18 +162,76 @@ bool cuda_unit(CudaProgram *p, const CudaImage *image, int n, const char *dir, c
     files[(*nfiles)++] = path;
     include(f, i, &image[i], path, a);
   }
-  print_tables(p, f, image, n);
+  print_tables(p, f, image, n, symbol, next);
   bool whole = fflush(f) == 0 && !ferror(f);
   whole = fclose(f) == 0 && whole;
   return ok && (whole || cannot_write(p, unit, code));
 }
 
-bool codegen_cuda_unit(const CodegenOptions *o, const char *dir, const char **files, int *nfiles,
-                       int *code) {
-  const CodegenGpu *gpu = o->gpu;
-  Arena *a = ctx_arena(gpu->m->ctx);
-  CudaProgram *p = cuda_program(gpu->m, gpu->target, o, a);
-  CudaImage *image = ARENA_ARRAY(a, CudaImage, gpu->narch + 1);
-  return cuda_images(p, gpu->arch, gpu->narch, image, code) &&
-         cuda_unit(p, image, gpu->narch + 1, dir, files, nfiles, code);
+static bool cuda_files(const CodegenPart *part, const CodegenOptions *o, const char *dir, Arena *a,
+                       CodegenFiles *out, int *code) {
+  *out = (CodegenFiles){0};
+  CudaProgram *p = cuda_program(part->m, part->target, o, a);
+  CudaImage *image = ARENA_ARRAY(a, CudaImage, part->narch + 1);
+  const char **files = ARENA_ARRAY(a, const char *, part->narch + 2);
+  int n = 0;
+  bool ok = cuda_images(p, part->arch, part->narch, image, code) &&
+            cuda_unit(p, image, part->narch + 1, part->symbol, part->next, dir, files, &n, code);
+  for (int i = 0; i < n; i++) vec_push(a, &out->written, files[i]);
+  if (ok) vec_push(a, &out->files, (CodegenFile){.path = files[0]});
+  return ok;
 }
+
+/* ---- the target ---- */
+
+/* sm_, digits, and perhaps a letter. */
+static bool is_arch(const char *s) {
+  if (strncmp(s, "sm_", 3) != 0) return false;
+  size_t n = strspn(s + 3, "0123456789");
+  if (n < 2 || n > 3) return false;
+  const char *end = s + 3 + n;
+  return !*end || ((*end == 'a' || *end == 'f') && !end[1]);
+}
+
+static bool is_here(Ctx *c, const char **arch) {
+  bool knows = false;
+  const char *here = cuda_native(c);
+  if (!here) return false;
+  if (!nvrtc_version(c, here, &knows)) {
+    diag(c, SEV_NOTE, (Loc){0},
+         "no NVRTC was found, so the program will not use this machine's GPU");
+    diag(c, SEV_HINT, (Loc){0}, "%s; or say --target=cpu", nvrtc_remedy);
+    return false;
+  }
+  if (knows) *arch = here;
+  return true;
+}
+
+static const char *compiler(Ctx *c, const char **remedy) {
+  *remedy = nvrtc_remedy;
+  return nvrtc_version(c, NULL, NULL);
+}
+
+static const Target *target(Ctx *c, const CodegenPart *part, CodegenOptions *o) {
+  (void)o;
+  return target_cuda(c, part->arch, part->narch);
+}
+
+const Backend backend_cuda = {
+    .name = "cuda",
+    .suffix = ".cu",
+    .forms = (const BackendForm[]){{.name = "cuda"},
+                                   {.name = "ptx", .image = true},
+                                   {.name = "cubin", .image = true, .binary = true},
+                                   {0}},
+    .default_arch = "sm_80,sm_90,sm_100",
+    .one_arch = "sm_90",
+    .arch_example = "sm_80 or sm_90a",
+    .is_arch = is_arch,
+    .is_here = is_here,
+    .compiler = compiler,
+    .target = target,
+    .source = cuda_write_source,
+    .image = cuda_image,
+    .files = cuda_files,
+};

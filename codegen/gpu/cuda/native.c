@@ -2,7 +2,7 @@
    time, so nothing that it does can hurt gc; where no libcuda.so.1 is installed nothing is started.
    The first device counts, as for programs; CUDA_VISIBLE_DEVICES chooses it, or hides all. */
 #define _GNU_SOURCE
-#include "codegen/codegen.h"
+#include "codegen/gpu/cuda/nvrtc.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ static bool ask_apart(void *library, Capability *out) {
   return n == sizeof *out;
 }
 
-const char *codegen_native_gpu(Ctx *c) {
+const char *cuda_native(Ctx *c) {
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   Capability is;
   bool ok = library && ask_apart(library, &is);

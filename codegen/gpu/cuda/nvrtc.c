@@ -4,7 +4,6 @@
    first. A child process loads it, compiles, and writes one answer into a pipe. */
 #define _GNU_SOURCE
 #include "codegen/gpu/cuda/nvrtc.h"
-#include "codegen/codegen.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -342,11 +341,11 @@ static Answer finish(Job *j, Arena *a, CudaImage *image) {
   return ANSWER_NONE;
 }
 
-const char codegen_nvrtc_remedy[] = "install the CUDA toolkit, or the wheel (pip install "
-                                    "nvidia-cuda-nvrtc), or set GC_NVRTC to the directory that "
-                                    "holds libnvrtc.so";
+const char nvrtc_remedy[] = "install the CUDA toolkit, or the wheel (pip install "
+                            "nvidia-cuda-nvrtc), or set GC_NVRTC to the directory that "
+                            "holds libnvrtc.so";
 
-const char *codegen_nvrtc(Ctx *c, const char *arch, bool *knows) {
+const char *nvrtc_version(Ctx *c, const char *arch, bool *knows) {
   Job j;
   CudaImage image = {0};
   Known k;
@@ -366,9 +365,9 @@ static bool failed(Ctx *c, const CudaImage *image, Answer what, int *code) {
     gc_bug(c, "NVRTC rejects the generated source for %s", image->arch);
   }
   if (what == ANSWER_MISSING && own && *own)
-    diag(c, SEV_ERROR, (Loc){0}, "no NVRTC in GC_NVRTC=%s; %s", own, codegen_nvrtc_remedy);
+    diag(c, SEV_ERROR, (Loc){0}, "no NVRTC in GC_NVRTC=%s; %s", own, nvrtc_remedy);
   else if (what == ANSWER_MISSING)
-    diag(c, SEV_ERROR, (Loc){0}, "no CUDA compiler: NVRTC was not found; %s", codegen_nvrtc_remedy);
+    diag(c, SEV_ERROR, (Loc){0}, "no CUDA compiler: NVRTC was not found; %s", nvrtc_remedy);
   else if (what == ANSWER_ARCH)
     diag(c, SEV_ERROR, (Loc){0}, "%s", image->log);
   else

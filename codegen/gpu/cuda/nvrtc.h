@@ -24,6 +24,13 @@ typedef struct CudaUses {
   VEC(CudaUse) at;
 } CudaUses;
 
+/* "NVRTC 13.0", or NULL where there is none; *knows: it compiles for the architecture, if given. */
+const char *nvrtc_version(Ctx *c, const char *arch, bool *knows);
+/* What to do where there is none. */
+extern const char nvrtc_remedy[];
+/* The architecture of this machine's GPU, "sm_90"; NULL where there is none. */
+const char *cuda_native(Ctx *c);
+
 /* Compiles the source for each arch, at once; images in the arena. False after a diagnostic that
    says what to install, with the exit code in *code (3: no NVRTC, or it does not know the arch). */
 bool nvrtc_compile(Ctx *c, Arena *a, const char *source, const char *const *arch, int n,

@@ -1,0 +1,3 @@
+# args: --emit=c --target=cuda
+# exit: 2
+let N = 3
