@@ -17,19 +17,17 @@ static void print_ops(FILE *f) {
 }
 
 static void print_builtins(Ctx *c, FILE *f) {
-  for (int i = 0; i < builtin_count(); i++) {
-    BuiltinDoc d = builtin_doc(c, i);
-    fprintf(f, "%s(%s)\n    %s\n", d.name, d.args, d.help);
-  }
+  const BuiltinDoc *d = builtin_docs(c);
+  for (int i = 0; i < builtin_count(); i++)
+    fprintf(f, "%s(%s)\n    %s\n", d[i].name, d[i].args, d[i].help);
 }
 
 /* A bar ends a table's cell in Markdown; none of the built-ins' lines holds one. */
 static void builtins_markdown(Ctx *c, FILE *f) {
   fputs("| function | meaning |\n|---|---|\n", f);
-  for (int i = 0; i < builtin_count(); i++) {
-    BuiltinDoc d = builtin_doc(c, i);
-    fprintf(f, "| `%s(%s)` | %s |\n", d.name, d.args, d.help);
-  }
+  const BuiltinDoc *d = builtin_docs(c);
+  for (int i = 0; i < builtin_count(); i++)
+    fprintf(f, "| `%s(%s)` | %s |\n", d[i].name, d[i].args, d[i].help);
 }
 
 typedef struct Topic {

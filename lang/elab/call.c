@@ -3,7 +3,6 @@
    them and bind dims; defaults see the arguments and dims before them. A def that reaches itself is
    an error. */
 #include "lang/elab/elab_impl.h"
-#include "lang/syntax/elsewhere.h"
 
 Actual *call_args(Elab *e, const Args *args, int room, bool *ok) {
   Actual *a = ARENA_ARRAY(e->a, Actual, args->n + room + 1);
@@ -13,65 +12,6 @@ Actual *call_args(Elab *e, const Args *args, int room, bool *ok) {
     *ok &= arg->v.kind != VAL_ERROR;
   }
   return a;
-}
-
-static int param_index(const Decl *d, const char *name) {
-  for (int i = 0; i < d->function.n; i++)
-    if (d->function.params[i].name.name == name) return i;
-  return -1;
-}
-
-static void note_signature(Elab *e, const Decl *d) {
-  elab_note(e, d->name.loc, "%s is defined here", d->name.name);
-  elab_trace(e);
-}
-
-/* Which argument each parameter gets; false after an error. */
-static bool pair(Elab *e, const Func *f, const Actual *arg, int n, int hidden, const Actual **got,
-                 Loc loc) {
-  const Decl *d = f->decl;
-  int np = d->function.n, next = 0;
-  for (int i = 0; i < n; i++) {
-    int p = next;
-    if (arg[i].name.name) {
-      p = param_index(d, arg[i].name.name);
-      if (p < 0) {
-        int known = np;
-        const char **names = ARENA_ARRAY(e->a, const char *, np + MINIMIZE_ARGS);
-        for (int k = 0; k < np; k++) names[k] = d->function.params[k].name.name;
-        for (int k = 0; hidden && k < MINIMIZE_ARGS; k++) names[known++] = minimize_arg[k];
-        const char *near = known_argument(arg[i].name.name, names, known);
-        if (!near) near = nearest_name(e->c, arg[i].name.name, names, known);
-        elab_error(e, arg[i].name.loc, "%s has no argument '%s'", f->name, arg[i].name.name);
-        if (near) elab_hint(e, "did you mean '%s'?", near);
-        note_signature(e, d);
-        return false;
-      }
-    } else if (p >= np) {
-      elab_error(e, arg[i].loc, "%s takes %d argument%s, %d given", f->name, np - hidden,
-                 np - hidden == 1 ? "" : "s", n - hidden);
-      note_signature(e, d);
-      return false;
-    }
-    if (got[p]) {
-      elab_error(e, arg[i].loc, "argument '%s' of %s is given twice",
-                 d->function.params[p].name.name, f->name);
-      elab_note(e, got[p]->loc, "first here");
-      elab_trace(e);
-      return false;
-    }
-    got[p] = &arg[i];
-    if (!arg[i].name.name) next++;
-  }
-  for (int p = 0; p < np; p++) {
-    const Param *param = &d->function.params[p];
-    bool implicit = e->init_shape && param->name.name == intern(e->c, "shape");
-    if (got[p] || param->init || implicit) continue;
-    elab_error(e, loc, "%s needs its argument '%s'", f->name, param->name.name);
-    note_signature(e, d);
-    return false;
-  }
-  return true;
 }
 
 /* Recursion, and calls nested so deep that they must be a mistake. */
@@ -94,42 +34,35 @@ static bool may_enter(Elab *e, const Func *f, Loc loc) {
   return true;
 }
 
-Val call_def(Elab *e, const Func *f, const Actual *arg, int n, int hidden, Loc loc) {
-  const Decl *d = f->decl;
-  int np = d->function.n;
-  const Actual **got = ARENA_ARRAY(e->a, const Actual *, np + 1);
+Val call_def(Elab *e, const CallSite *s) {
+  int np = s->f->decl->function.n;
+  const Param *params = s->f->decl->function.params;
   Frame *inner = e->frame;
   e->frame = inner->up; /* what is wrong with the call is the caller's fault */
-  bool ok = may_enter(e, f, loc) && pair(e, f, arg, n, hidden, got, loc);
+  Bound *bound = may_enter(e, s->f, s->loc) ? bind_given(e, s) : NULL;
   e->frame = inner;
-  if (!ok) return error_value;
-  Env *env = inner->env;
+  if (!bound) return error_value;
   for (int p = 0; p < np; p++)
-    if (got[p])
-      env_bind(e, d->function.params[p].name.name, got[p]->v, got[p]->global, got[p]->loc);
+    if (bound[p].given) env_bind(e, params[p].name.name, bound[p].v, bound[p].global, bound[p].loc);
   for (int p = 0; p < np; p++) {
-    const Param *param = &d->function.params[p];
-    if (!got[p] || !param->type) continue;
-    Val v = got[p]->v;
+    const Param *param = &params[p];
+    if (!bound[p].given || !param->type) continue;
     e->callers_fault = true;
-    bool fits = type_match(e, param->type, &v, true, param->name.name, got[p]->loc);
+    bool fits = bind_match(e, s, param, &bound[p]);
     e->callers_fault = false;
     if (!fits) return error_value;
-    env_bind(e, param->name.name, v, got[p]->global, got[p]->loc);
+    env_bind(e, param->name.name, bound[p].v, bound[p].global, bound[p].loc);
   }
   for (int p = 0; p < np; p++) {
-    const Param *param = &d->function.params[p];
-    if (got[p]) continue;
-    Val v = param->init ? eval_one(e, param->init)
-                        : val_ints(e, e->init_shape->at, e->init_shape->n, loc);
-    if (v.kind == VAL_ERROR) return error_value;
-    if (param->type && param->init &&
-        !type_match(e, param->type, &v, true, param->name.name, param->init->loc))
-      return error_value;
-    env_bind(e, param->name.name, v, -1, param->loc);
+    const Param *param = &params[p];
+    if (bound[p].given) continue;
+    Loc loc = param->init ? param->init->loc : param->loc;
+    Bound b = {bind_default(e, s, param), loc, -1, false};
+    if (b.v.kind == VAL_ERROR || (param->init && !bind_match(e, s, param, &b))) return error_value;
+    env_bind(e, param->name.name, b.v, -1, param->loc);
   }
-  exec_body(e, &d->function.body);
-  return env->result;
+  exec_body(e, &s->f->decl->function.body);
+  return inner->env->result;
 }
 
 static Val enter(Elab *e, const Func *f, const Expr *x, const Actual *arg, int n) {
@@ -149,7 +82,7 @@ static Val enter(Elab *e, const Func *f, const Expr *x, const Actual *arg, int n
   frame->arg = arg;
   frame->n = n;
   frame->first = before ? before->loc : place;
-  Val v = call_def(e, f, arg, n, 0, x->call.callee.loc);
+  Val v = call_def(e, &(CallSite){f, arg, n, 0, x->call.callee.loc});
   frame_pop(e);
   return v;
 }
@@ -167,8 +100,8 @@ Val expr_call(Elab *e, const Expr *x) {
     if (!name) return error_value;
     frame_push(e, name, as->loc, e->frame->env, e->frame->env->prelude)->scope = true;
   }
-  Val v = f->kind == FUNC_BUILTIN ? call_builtin(e, f, arg, n, x->call.callee.loc)
-                                  : convert_call(e, f->dtype, arg, n, x->call.callee.loc);
+  CallSite site = {f, arg, n, 0, x->call.callee.loc};
+  Val v = f->kind == FUNC_BUILTIN ? call_builtin(e, &site) : convert_call(e, &site);
   if (as->name.name) frame_pop(e);
   return v;
 }

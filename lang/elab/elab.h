@@ -26,7 +26,7 @@ typedef struct BuiltinDoc {
   const char *help; /* one line */
 } BuiltinDoc;
 int builtin_count(void);
-BuiltinDoc builtin_doc(Ctx *c, int i);
+const BuiltinDoc *builtin_docs(Ctx *c); /* of all */
 
 /* Whether every generated program has an option of this name, so that no input or hyper may. */
 bool program_has_option(const char *name);

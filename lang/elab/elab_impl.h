@@ -99,7 +99,7 @@ typedef enum FuncKind { FUNC_DEF, FUNC_BUILTIN, FUNC_CONVERT } FuncKind;
 struct Func {
   FuncKind kind;
   const char *name;
-  const Decl *decl;       /* FUNC_DEF */
+  const Decl *decl;       /* FUNC_DEF; of FUNC_BUILTIN with the arguments and no body */
   const Builtin *builtin; /* FUNC_BUILTIN */
   Dtype dtype;            /* FUNC_CONVERT */
   bool prelude;           /* written in the prelude */
@@ -289,7 +289,7 @@ struct Elab {
   const ElabOptions *options;
   VEC(Top *) user, prelude;             /* declarations */
   uint16_t prelude_first, prelude_last; /* of its files, added one behind the other */
-  VEC(const Func *) builtins;
+  VEC(const Func *) builtins;           /* in the order of builtins.def */
   VEC(GlobalInfo) info;
   EntryBuilder *run, init, let;
   Frame *frame;
@@ -385,20 +385,48 @@ Val expr_index(Elab *e, const Expr *x);
 /* ---- type.c: types as written ---- */
 /* The type, all dims known; dtype where none is written: dt. NULL after an error. */
 const Type *type_eval(Elab *e, const TypeExpr *t, Dtype dt);
+typedef struct CallSite CallSite;
 /* Checks v against t; a number is good for a type without dims. bind: lone names that mean
-   nothing yet are bound to the dims. False after an error about `name`. */
-bool type_match(Elab *e, const TypeExpr *t, Val *v, bool bind, const char *name, Loc loc);
-/* ---- call.c ---- */
-struct Actual { /* an argument of a call */
+   nothing yet are bound to the dims. False after an error about `name`, an argument of the call s
+   if that is not NULL. */
+bool type_match(Elab *e, const TypeExpr *t, Val *v, bool bind, const char *name, const CallSite *s,
+                Loc loc);
+/* ---- kind.c: words in the place of types ---- */
+/* The same for such a word; v gets the form that it promises, as ints are always a list. */
+bool kind_match(Elab *e, const TypeExpr *t, Val *v, const char *name, const CallSite *s, Loc loc);
+/* ---- call.c: calls, defs ---- */
+struct Actual { /* an argument as it stands in a call */
   Ident name;   /* name.name == NULL: positional */
   Val v;
   Loc loc;
   int global; /* the parameter that an optimizer may assign; else -1 */
 };
+struct CallSite {
+  const Func *f;
+  const Actual *arg;
+  int n, hidden; /* arguments; how many of them the user did not write */
+  Loc loc;
+};
+typedef struct Bound { /* an argument as the function gets it, by its place in the signature */
+  Val v;
+  Loc loc;
+  int global; /* as in Actual */
+  bool given; /* in the call; else its default */
+} Bound;
 Val expr_call(Elab *e, const Expr *x);
 Actual *call_args(Elab *e, const Args *args, int room, bool *ok); /* room: unused places in front */
 /* Inlines f in the current frame's env-less frame, which the caller has pushed. */
-Val call_def(Elab *e, const Func *f, const Actual *arg, int n, int hidden, Loc loc);
+Val call_def(Elab *e, const CallSite *s);
+/* ---- bind.c ---- */
+/* What the call gives each parameter, NULL after an error. */
+Bound *bind_given(Elab *e, const CallSite *s);
+/* The value of a parameter that the call does not give. */
+Val bind_default(Elab *e, const CallSite *s, const Param *p);
+/* Checks an argument against the type that the parameter has; false after an error. */
+bool bind_match(Elab *e, const CallSite *s, const Param *p, Bound *b);
+/* Integers one by one where a list of them is taken, as in zeros(8, 4): what to write instead, or
+   NULL. */
+const char *one_list(Elab *e, const CallSite *s);
 /* ---- stmt.c ---- */
 enum { MAX_UNROLL = 1 << 17 }; /* iterations and calls of a whole program: more is a mistake */
 void exec_body(Elab *e, const Body *b);
@@ -483,17 +511,23 @@ Val accumulate_add(Elab *e, ValueId due, const char *path, Val g, Loc loc);
 ValueId *accumulate_before(Elab *e);
 void accumulate_choose(Elab *e, ValueId due, const ValueId *before, int n, Loc loc);
 /* ---- builtin/builtin.c ---- */
-enum { MAX_ARGS = 8 };
 typedef struct BuiltinCall { /* one call of a built-in function */
   Elab *e;
   const Builtin *f;
   const char *name;
   Loc loc;
-  Val v[MAX_ARGS]; /* by argument, checked against its kind */
-  Loc at[MAX_ARGS];
-  bool given[MAX_ARGS];
-  const char *one_list; /* what to write where a list of integers was given apart, or NULL */
+  const Func *signature;
+  const Bound *bound; /* the arguments, checked against their kinds */
 } BuiltinCall;
+/* An argument by its name; VAL_NONE where it is optional and not there. */
+Val arg(const BuiltinCall *s, const char *name);
+Loc arg_loc(const BuiltinCall *s, const char *name); /* of the call, if it is not given */
+bool arg_is_given(const BuiltinCall *s, const char *name);
+Val arg_tensor(const BuiltinCall *s, const char *name); /* a number as a constant */
+/* The axis of x that an argument names, or the axes, ascending, all for none; false after an error.
+ */
+bool arg_axis(const BuiltinCall *s, const char *name, Val x, int64_t *out);
+bool arg_axes(const BuiltinCall *s, const char *name, Val x, const Ints **out);
 typedef Val Handler(BuiltinCall *s);
 struct Builtin {
   const char *name, *args;
@@ -502,8 +536,10 @@ struct Builtin {
   const char *help;
 };
 void builtins_init(Elab *e);
-Val call_builtin(Elab *e, const Func *f, const Actual *arg, int n, Loc loc);
-Val convert_call(Elab *e, Dtype dt, const Actual *arg, int n, Loc loc);
+Val call_builtin(Elab *e, const CallSite *s);
+Val convert_call(Elab *e, const CallSite *s);
+/* As a user would write them: "x, axis = none". */
+const char *signature_text(Ctx *c, const Decl *d);
 /* An axis within rank, negative from the end; false after an error. */
 bool axis_of(Elab *e, int64_t axis, int rank, Val x, const char *what, Loc loc, int64_t *out);
 #endif

@@ -39,12 +39,13 @@ bool grad_loss(Elab *e, Val loss, const char *what, Loc loc) {
 
 Val builtin_grad(BuiltinCall *s) {
   Elab *e = s->e;
-  Val loss = s->v[0], list = s->v[1];
+  Val loss = arg(s, "loss"), list = arg(s, "x");
   bool many = list.kind == VAL_LIST;
-  if (!grad_loss(e, loss, "grad", s->at[0])) return error_value;
-  if (!many) list = val_list(e, VAL_LIST, &s->v[1], 1, s->at[1]);
+  if (!grad_loss(e, loss, "grad", arg_loc(s, "loss"))) return error_value;
+  Val one = arg(s, "x");
+  if (!many) list = val_list(e, VAL_LIST, &one, 1, arg_loc(s, "x"));
   int n = list.list->n, k = 0;
-  if (n == 0) return fail(e, s->at[1], "grad needs at least one value to differentiate by");
+  if (n == 0) return fail(e, arg_loc(s, "x"), "grad needs at least one value to differentiate by");
   ValueId *operand = ARENA_ARRAY(e->a, ValueId, n + 1);
   const Type **types = ARENA_ARRAY(e->a, const Type *, n + 1);
   const bool *seen = grad_reach(e, loss.tensor.id);
@@ -54,7 +55,8 @@ Val builtin_grad(BuiltinCall *s) {
     Val x = list.list->at[i];
     if (x.kind == VAL_ERROR) return error_value;
     if (x.kind != VAL_TENSOR || !dtype_is_float(x.tensor.type->dtype))
-      return fail(e, s->at[1], "grad differentiates by float tensors, not by %s", val_str(e, x));
+      return fail(e, arg_loc(s, "x"), "grad differentiates by float tensors, not by %s",
+                  val_str(e, x));
     reach[i] = e->run->scan || seen[x.tensor.id];
     if (!e->run->scan && !grad_check_result(e, loss.tensor.id, seen, x.tensor.id, s->loc))
       return error_value;
@@ -63,7 +65,7 @@ Val builtin_grad(BuiltinCall *s) {
       types[k] = x.tensor.type;
       operand[++k] = x.tensor.id;
     } else {
-      diag(e->c, SEV_WARNING, e->frame->user.line ? e->frame->user : s->at[1],
+      diag(e->c, SEV_WARNING, e->frame->user.line ? e->frame->user : arg_loc(s, "x"),
            "the first argument does not depend on this%s: its gradient is zero",
            many ? intern_printf(e->c, " (number %d of the list)", i + 1) : "");
     }

@@ -168,7 +168,7 @@ static void update_params(Elab *e, const Func *f, const Expr *x, Actual *arg, in
     frame_push(e, name, loc, env, f->prelude);
     e->optimizer_path = p[i].path;
     int errors = elab_errors(e);
-    (void)call_def(e, f, arg, n + 2, 2, loc);
+    (void)call_def(e, &(CallSite){f, arg, n + 2, 2, loc});
     e->optimizer_path = NULL;
     frame_pop(e);
     if (elab_errors(e) > errors) return; /* the next param would say the same */

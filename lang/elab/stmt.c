@@ -57,8 +57,9 @@ static void exec_assign(Elab *e, const Stmt *s) {
   Val *v = ARENA_ARRAY(e->a, Val, values->n + 1);
   for (int i = 0; i < values->n; i++) {
     v[i] = eval_one(e, values->at[i]);
-    if (s->assign.type && !type_match(e, s->assign.type, &v[i], false,
-                                      names->at[i < names->n ? i : 0].name, values->at[i]->loc))
+    if (s->assign.type &&
+        !type_match(e, s->assign.type, &v[i], false, names->at[i < names->n ? i : 0].name, NULL,
+                    values->at[i]->loc))
       v[i] = error_value;
   }
   bind_all(e, names, v, values->n, s->loc, "");
@@ -229,7 +230,8 @@ static void exec_return(Elab *e, const Stmt *s) {
     if (v[i].kind != VAL_ERROR && entry_body(e))
       v[i] = val_to_tensor(e, v[i], "an output", o->value->loc);
     const char *name = o->name.name ? o->name.name : "the result";
-    if (o->type && !type_match(e, o->type, &v[i], false, name, o->value->loc)) v[i] = error_value;
+    if (o->type && !type_match(e, o->type, &v[i], false, name, NULL, o->value->loc))
+      v[i] = error_value;
     if (o->name.name) give_name(e, v[i], o->name.name);
     bad |= v[i].kind == VAL_ERROR;
   }

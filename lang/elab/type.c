@@ -1,6 +1,7 @@
 /* Types as written: f32[n, 3], [..., d]; checked against values, and a signature's free names
-   bound. Contract: a lone name in a signature's dims that is no compile-time integer yet is bound
-   to the argument's extent; a dim that is a list stands for as many axes as it has elements. */
+   bound; words in their place are kind.c's. Contract: a lone name in a signature's dims that is no
+   compile-time integer yet is bound to the argument's extent; a dim that is a list stands for as
+   many axes as it has elements. */
 #include "lang/elab/elab_impl.h"
 
 /* A dim after its expression was looked at. */
@@ -68,6 +69,11 @@ static Dtype dtype_of(const TypeExpr *t, Dtype dt) {
 
 const Type *type_eval(Elab *e, const TypeExpr *t, Dtype dt) {
   Wants w = {0};
+  if (t->kind != ARG_TYPED) {
+    elab_error(e, t->loc, "a dtype and a shape are needed here, not '%s'", arg_kind_word[t->kind]);
+    elab_hint(e, "for example f32[64, 784]");
+    return elab_trace(e), NULL;
+  }
   if (!wants_of(e, t, false, &w)) return NULL;
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, w.n + 1);
   for (uint32_t i = 0; i < w.n; i++) {
@@ -105,8 +111,10 @@ static bool scalar_match(const TypeExpr *t, Val *v) {
   return v->kind == VAL_INT || dtype_is_float(dt);
 }
 
-bool type_match(Elab *e, const TypeExpr *t, Val *v, bool bind, const char *name, Loc loc) {
+bool type_match(Elab *e, const TypeExpr *t, Val *v, bool bind, const char *name, const CallSite *s,
+                Loc loc) {
   Wants w = {0};
+  if (t->kind != ARG_TYPED) return kind_match(e, t, v, name, s, loc);
   if (v->kind == VAL_ERROR) return false;
   if (v->kind != VAL_TENSOR && t->n == 0 && scalar_match(t, v)) return true;
   if (v->kind != VAL_TENSOR) {

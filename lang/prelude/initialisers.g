@@ -1,7 +1,7 @@
 # ---- initialisers: `shape` is the declared shape; zeros, ones, const, normal, uniform are built in ----
 
 # numbers that feed one output, and outputs that one number feeds: [in, out] or [out, in, window...]
-def fans(shape) {
+def fans(shape : shape) {
   if len(shape) < 2 { return prod(shape), prod(shape) }
   if len(shape) == 2 { return shape[0], shape[1] }
   window = prod(shape[2:])
@@ -9,21 +9,21 @@ def fans(shape) {
 }
 
 # uniform, variance 2 / (fan_in + fan_out)
-def glorot(shape) {
+def glorot(shape : shape) {
   fan_in, fan_out = fans(shape)
   a = sqrt(6 / (fan_in + fan_out))
   return uniform(-a, a, shape)
 }
 
 # normal, variance 2 / fan_in
-def he(shape) {
+def he(shape : shape) {
   fan_in, fan_out = fans(shape)
   return normal(std = sqrt(2 / fan_in), shape = shape)
 }
 
 # rows (or columns, where they are fewer) of length 1 at right angles: Newton's iteration
 # x (3 - x'x) / 2 drives every singular value to 1
-def orthogonal(shape, gain = 1) {
+def orthogonal(shape : shape, gain = 1) {
   x = reshape(normal(shape = shape), [shape[0], -1])
   x = x / sqrt(sum(x * x))
   for i in 0..40 {

@@ -4,7 +4,7 @@
 # ---- layers: what they keep lies at the path of the call, as in net.fc1.w ----
 
 # x @ w + b over the last axis
-def linear(x : [..., d], units, bias = true) {
+def linear(x : [..., d], units : count, bias : flag = true) {
   param w : f32[d, units] = glorot()
   y = x @ w
   if bias {
@@ -15,7 +15,7 @@ def linear(x : [..., d], units, bias = true) {
 }
 
 # a row of d numbers for each id below n
-def embed(ids, n, d, std = 1) {
+def embed(ids : indices, n : count, d : count, std = 1) {
   param w : f32[n, d] = normal(std = std)
   return gather(w, ids)
 }
@@ -35,7 +35,7 @@ def rmsnorm(x : [..., d], eps = 1e-6) {
 
 # mean 0 and variance 1 of each of `groups` groups of neighbouring channels of an x [N, C, ...], then a trained
 # scale and shift of each channel
-def groupnorm(x, groups, eps = 1e-5) {
+def groupnorm(x : floats, groups : count, eps = 1e-5) {
   n = dim(x, 0)
   c = dim(x, 1)
   param g : f32[dim(x, 1)] = ones()
@@ -46,7 +46,8 @@ def groupnorm(x, groups, eps = 1e-5) {
 }
 
 # `out` filters of k taps (or [rows, columns]) over images [N, C, H, W]; keeps the size at stride 1
-def conv(x, out, k, stride = 1, pad = "same", dilation = 1, groups = 1, bias = true) {
+def conv(x : floats, out : count, k : ints, stride : ints = 1, pad = "same", dilation : ints = 1,
+         groups : count = 1, bias : flag = true) {
   param w : f32[out, dim(x, 1) / groups, pair(k)[0], pair(k)[1]] = he()
   y = conv2d(x, w, stride, pad, dilation, groups)
   if bias {
@@ -57,8 +58,8 @@ def conv(x, out, k, stride = 1, pad = "same", dilation = 1, groups = 1, bias = t
 }
 
 # the transpose of a convolution with `out` result channels: images of (n - 1) stride - 2 pad + k places from n
-def conv_transpose(x, out, k, stride = 1, pad = 0, output_pad = 0, dilation = 1, groups = 1,
-                   bias = true) {
+def conv_transpose(x : floats, out : count, k : ints, stride : ints = 1, pad = 0, output_pad : ints = 0,
+                   dilation : ints = 1, groups : count = 1, bias : flag = true) {
   param w : f32[dim(x, 1), out / groups, pair(k)[0], pair(k)[1]] = he()
   y = conv_transpose2d(x, w, stride, pad, output_pad, dilation, groups)
   if bias {
@@ -70,7 +71,7 @@ def conv_transpose(x, out, k, stride = 1, pad = 0, output_pad = 0, dilation = 1,
 
 # mean 0 and variance 1 of each channel of x [N, C, ...], then a trained scale and shift. Training
 # takes the moments of the batch and moves the running ones towards them, which all else takes.
-def bn(x, momentum = 0.1, eps = 1e-5) {
+def bn(x : floats, momentum = 0.1, eps = 1e-5) {
   c = dim(x, 1)
   param g : f32[dim(x, 1)] = ones()
   param b : f32[dim(x, 1)] = zeros()

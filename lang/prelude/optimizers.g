@@ -1,7 +1,7 @@
 # ---- optimizers: called for each param p with its gradient g ----
 
 # gradient descent; decay is added to the gradient
-def sgd(p, g, lr, momentum = 0, nesterov = false, decay = 0) {
+def sgd(p, g, lr, momentum = 0, nesterov : flag = false, decay = 0) {
   if not known(decay) or decay != 0 { g = g + decay * p }
   if not known(momentum) or momentum != 0 {
     state m : f32[shape(p)] = zeros()

@@ -148,7 +148,17 @@ typedef struct Dim {
   Loc loc;
 } Dim;
 
+typedef enum ArgKind {            /* what a word says in the place of a type */
+                       ARG_TYPED, /* none: a type is written */
+#define KIND(NAME, WORD, WANTED) ARG_##NAME,
+#include "lang/syntax/kinds.def"
+#undef KIND
+                       ARG_KINDS
+} ArgKind;
+extern const char *const arg_kind_word[ARG_KINDS]; /* "floats" … */
+
 typedef struct TypeExpr {
+  ArgKind kind;      /* what follows is of ARG_TYPED */
   const char *dtype; /* the interned word; NULL where none is written */
   Dim *dims;
   int n; /* 0: a scalar */
@@ -246,6 +256,7 @@ typedef struct Param {
   TypeExpr *type; /* NULL: any */
   Expr *init;     /* the default; NULL: none */
   Loc loc;
+  bool rest; /* "...more", the last: a list of the positional arguments from here on */
 } Param;
 
 typedef enum DeclKind {

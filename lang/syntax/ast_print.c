@@ -146,6 +146,10 @@ static void print_expr(FILE *f, const Expr *e) {
 
 static void print_type(FILE *f, const TypeExpr *t) {
   if (!t) return;
+  if (t->kind != ARG_TYPED) {
+    fprintf(f, " : %s", arg_kind_word[t->kind]);
+    return;
+  }
   fprintf(f, " : %s", t->dtype ? t->dtype : "");
   if (t->dtype && !t->n) return;
   fputc('[', f);
@@ -251,7 +255,7 @@ static void print_function(FILE *f, const Decl *d) {
   fprintf(f, "%s %s(", d->kind == DECL_DEF ? "def" : "entry", d->name.name);
   for (int i = 0; i < d->function.n; i++) {
     const Param *p = &d->function.params[i];
-    fprintf(f, "%s%s", i ? ", " : "", p->name.name);
+    fprintf(f, "%s%s%s", i ? ", " : "", p->rest ? "..." : "", p->name.name);
     print_type(f, p->type);
     if (!p->init) continue;
     fputs(" = ", f);

@@ -71,6 +71,7 @@ static bool is_operator(int token) { return token != '\'' && in_group(&operator_
 static Said choose(Expected e) {
   Said s = {{0}, 0};
   const Group *used[2] = {NULL, NULL};
+  bool a_type = expects(e, DTYPE) && !expects(e, INTEGER);
   const char *end_of_line = expected_word(e, NEWLINE); /* NULL: the line cannot end here */
   if (expects(e, RETURN) && !expects(e, '}')) {
     used[0] = &declaration_group;
@@ -89,6 +90,7 @@ static Said choose(Expected e) {
   for (int i = 0; i < e.n; i++) {
     int t = e.token[i];
     if (in_group(used[0], t) || in_group(used[1], t)) continue;
+    if (t == NAME && a_type) continue; /* few names are types */
     /* where a line may end, a list that could go on is not what was forgotten */
     if (end_of_line && (t == ',' || t == ':' || t == NEWLINE)) continue;
     say(&s, e.word[i]);
@@ -240,4 +242,10 @@ void syntax_error(Parser *ps, const int *token, const char *const *word, int n) 
       hint_keyword(ps, f.name && known_keyword(f.name) ? f.name : f.before, outside);
   }
   lex_recover(ps);
+}
+
+void type_error(Parser *ps) {
+  static const int token[] = {DTYPE, '['};
+  static const char *const word[] = {"a dtype", "'['"};
+  syntax_error(ps, token, word, 2);
 }

@@ -205,6 +205,22 @@ TypeExpr *make_type(Parser *ps, const char *dtype, Dims dims, Loc loc) {
   return t;
 }
 
+const char *const arg_kind_word[ARG_KINDS] = {
+#define KIND(NAME, WORD, WANTED) [ARG_##NAME] = WORD,
+#include "lang/syntax/kinds.def"
+#undef KIND
+};
+
+TypeExpr *make_kind(Parser *ps, Ident word) {
+  for (ArgKind k = ARG_TYPED + 1; k < ARG_KINDS; k++) {
+    if (strcmp(arg_kind_word[k], word.name) != 0) continue;
+    TypeExpr *t = ARENA_NEW(ps->arena, TypeExpr);
+    *t = (TypeExpr){.kind = k, .loc = word.loc};
+    return t;
+  }
+  return NULL;
+}
+
 void params_add(Parser *ps, Params *params, Param param) {
   for (int i = 0; i < params->n; i++) {
     if (params->at[i].name.name != param.name.name) continue;
@@ -212,7 +228,10 @@ void params_add(Parser *ps, Params *params, Param param) {
     parse_note(ps, SEV_NOTE, params->at[i].name.loc, "the first one is here");
     break;
   }
-  if (!param.init && params->n && params->at[params->n - 1].init)
+  if (params->n && params->at[params->n - 1].rest)
+    parse_error(ps, param.loc, "'...%s' takes all arguments that follow, so none can stand behind",
+                params->at[params->n - 1].name.name);
+  else if (!param.rest && !param.init && params->n && params->at[params->n - 1].init)
     parse_error(ps, param.loc, "an argument without a default cannot follow one with a default");
   list_add(ps, params, param);
 }
@@ -340,6 +359,9 @@ Decl *make_function(Parser *ps, DeclKind kind, Ident name, Params params, Body b
     if (!p->type) {
       parse_error(ps, p->loc, "input '%s' of an entry needs a type", p->name.name);
       parse_note(ps, SEV_HINT, (Loc){0}, "for example: %s : f32[64, 784]", p->name.name);
+    } else if (p->rest) {
+      parse_error(ps, p->loc, "an entry has a fixed number of inputs, so none can be '...%s'",
+                  p->name.name);
     } else if (p->init) {
       parse_error(ps, p->init->loc, "input '%s' of an entry cannot have a default", p->name.name);
       parse_note(ps, SEV_HINT, (Loc){0}, "a number that is given at run time is a 'hyper'");

@@ -60,7 +60,7 @@ static void gc_parse_error(const Loc *loc, Parser *ps, const char *message) {
 %type <DeclKind> constant function
 %type <Params> params param_list
 %type <Param> param
-%type <TypeExpr *> type type_opt
+%type <TypeExpr *> type type_opt kind
 %type <Dims> dims dim_list
 %type <Dim> dim
 %type <Body> block
@@ -117,14 +117,23 @@ params: %empty  { $$ = (Params){0}; }
 param_list: param  { $$ = (Params){0}; params_add(ps, &$$, $1); }
           | param_list ',' param  { $$ = $1; params_add(ps, &$$, $3); }
           ;
-param: name type_opt  { $$ = (Param){$1, $2, NULL, @$}; }
-     | name type_opt '=' expr  { $$ = (Param){$1, $2, $4, @$}; }
+param: name type_opt  { $$ = (Param){$1, $2, NULL, @$, false}; }
+     | name type_opt '=' expr  { $$ = (Param){$1, $2, $4, @$, false}; }
+     | ELLIPSIS name type_opt  { $$ = (Param){$2, $3, NULL, @$, true}; }
      ;
 
 type_opt: %empty { $$ = NULL; } | ':' type { $$ = $2; } ;
 type: DTYPE  { $$ = make_type(ps, $1, (Dims){0}, @$); }
     | DTYPE '[' dims ']'  { $$ = make_type(ps, $1, $3, @$); }
     | '[' dims ']'  { $$ = make_type(ps, NULL, $2, @$); }
+    | kind
+    ;
+kind: NAME
+        { $$ = make_kind(ps, (Ident){$1, @1});
+          if (!$$) {
+            type_error(ps);
+            YYERROR;
+          } }
     ;
 dims: %empty  { $$ = (Dims){0}; }
     | dim_list

@@ -93,6 +93,7 @@ bool token_is_reserved(int token); /* a reserved word is of this kind */
 
 /* ---- errors.c ---- */
 void syntax_error(Parser *ps, const int *token, const char *const *word, int n); /* n expected */
+void type_error(Parser *ps); /* the last word is no type */
 
 /* ---- parse.y (the generated parser) ---- */
 int gc_parse_parse(Parser *ps);
@@ -112,6 +113,7 @@ Expr *make_pipe(Parser *ps, Expr *left, Expr *stage, Loc loc);
 Expr *check_operand(Parser *ps, Expr *e); /* "f as n" without arguments is only a stage of |> */
 void args_add(Parser *ps, Args *args, Arg arg);
 void params_add(Parser *ps, Params *params, Param param);
+TypeExpr *make_kind(Parser *ps, Ident word); /* NULL: it is none */
 TypeExpr *make_type(Parser *ps, const char *dtype, Dims dims, Loc loc);
 Body make_body(Parser *ps, Stmts stmts, Loc open, Loc close);
 Stmt *make_stmt(Parser *ps, StmtKind kind, Loc loc);

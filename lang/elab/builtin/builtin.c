@@ -1,34 +1,9 @@
-/* Built-in functions: the table, and how a call's arguments become what a handler reads.
-   Contract: a handler finds every argument checked against its kind; a number where a tensor is
-   asked for has become a constant, unless a handler computes with numbers (elementwise). */
+/* Built-in functions: the table, whose signatures are those of defs, and a call of one.
+   Contract: a handler finds every argument checked against its kind; a number stays one, unless
+   the kind makes it a constant. */
 #include "lang/elab/builtin/builtin.h"
-#include "lang/syntax/elsewhere.h"
 
 #include <stdlib.h>
-
-typedef enum ArgKind {
-  ARG_ANY,        /* as it is */
-  ARG_TENSOR,     /* a tensor or a number */
-  ARG_FLOAT,      /* a float tensor */
-  ARG_INT_TENSOR, /* an integer tensor */
-  ARG_INT,        /* a compile-time integer */
-  ARG_COUNT,      /* ... of at least 1 */
-  ARG_INTS,       /* a list of integers, or one */
-  ARG_SHAPE,      /* ... of at least 1 */
-  ARG_DECLARED,   /* a shape that an initialiser need not give */
-  ARG_NUM,        /* a compile-time number */
-  ARG_AXES,       /* an integer, a list of them, or none */
-  ARG_LIST,       /* a list of tensors */
-  ARG_REST,       /* ... or all positional arguments from here on */
-  ARG_BOOL,
-  ARG_DTYPE,
-  ARG_STR,
-  ARG_KINDS
-} ArgKind;
-
-static const char *const arg_kind_name[ARG_KINDS] = {
-    "any",      "tensor", "float", "int_tensor", "int",  "count", "ints",  "shape",
-    "declared", "num",    "axes",  "list",       "rest", "bool",  "dtype", "str"};
 
 #define BUILTIN(NAME, ARGS, HANDLER, DATA, HELP) {NAME, ARGS, HANDLER, DATA, HELP},
 static const Builtin builtin[] = {
@@ -39,244 +14,117 @@ enum { BUILTINS = sizeof builtin / sizeof *builtin };
 
 /* ---- the signatures ---- */
 
-typedef struct ArgSpec {
-  const char *name; /* interned */
-  ArgKind kind;
-  const char *init; /* NULL: must be given */
-} ArgSpec;
+/* All rows as one program of defs without a body, in the same order. */
+static const Program *signatures(Ctx *c) {
+  char *text = NULL;
+  size_t len = 0;
+  FILE *f = open_memstream(&text, &len);
+  if (!f) gc_bug(c, "no memory for the built-in functions");
+  for (int i = 0; i < BUILTINS; i++)
+    fprintf(f, "def %s(%s) {}\n", builtin[i].name, builtin[i].args);
+  fclose(f);
+  const Program *p = parse_text(c, "builtins.def", text, len);
+  free(text);
+  if (!p || p->decls.n != BUILTINS) gc_bug(c, "builtins.def: a row is no signature");
+  return p;
+}
 
-/* Reads "x:tensor axis:axes=none"; how many there are. */
-static int arg_specs(Ctx *c, const Builtin *f, ArgSpec out[MAX_ARGS]) {
-  int n = 0;
-  for (const char *p = f->args; *p && n < MAX_ARGS; n++) {
-    size_t len = strcspn(p, " "), name = strcspn(p, ":"), kind = strcspn(p, "= ") - name - 1;
-    const char *word = intern_n(c, p + name + 1, kind);
-    out[n] = (ArgSpec){.name = intern_n(c, p, name), .kind = ARG_KINDS};
-    for (int k = 0; k < ARG_KINDS; k++)
-      if (strcmp(word, arg_kind_name[k]) == 0) out[n].kind = (ArgKind)k;
-    if (out[n].kind == ARG_KINDS)
-      gc_bug(c, "builtins.def: %s has no kind of argument '%s'", f->name, word);
-    if (name + 1 + kind < len)
-      out[n].init = intern_n(c, p + name + kind + 2, len - name - kind - 2);
-    p += len;
-    while (*p == ' ') p++;
+static const char *default_text(Ctx *c, const Expr *x) {
+  size_t len;
+  const char *line = ctx_source_line(c, x->loc, &len);
+  return intern_printf(c, " = %.*s", (int)x->loc.len, line + x->loc.col - 1);
+}
+
+const char *signature_text(Ctx *c, const Decl *d) {
+  const char *text = "";
+  for (int i = 0; i < d->function.n; i++) {
+    const Param *p = &d->function.params[i];
+    text = intern_printf(c, "%s%s%s%s%s", text, i ? ", " : "", p->rest ? "..." : "", p->name.name,
+                         p->init ? default_text(c, p->init) : "");
   }
-  return n;
+  return text;
 }
 
 int builtin_count(void) { return BUILTINS; }
 
-BuiltinDoc builtin_doc(Ctx *c, int i) {
-  ArgSpec spec[MAX_ARGS];
-  int n = arg_specs(c, &builtin[i], spec);
-  const char *args = "";
-  for (int k = 0; k < n; k++) {
-    const char *init = spec[k].kind == ARG_DECLARED ? NULL : spec[k].init;
-    bool rest = spec[k].kind == ARG_REST;
-    if (rest) init = NULL;
-    args = intern_printf(c, "%s%s%s%s%s", args, k ? ", " : "", rest ? "…" : spec[k].name,
-                         init ? " = " : "", init ? init : "");
-  }
-  return (BuiltinDoc){builtin[i].name, args, builtin[i].help};
+const BuiltinDoc *builtin_docs(Ctx *c) {
+  const Program *p = signatures(c);
+  BuiltinDoc *doc = ARENA_ARRAY(ctx_arena(c), BuiltinDoc, BUILTINS);
+  for (int i = 0; i < BUILTINS; i++)
+    doc[i] = (BuiltinDoc){builtin[i].name, signature_text(c, p->decls.at[i]), builtin[i].help};
+  return doc;
 }
 
 void builtins_init(Elab *e) {
+  const Program *p = signatures(e->c);
   for (int i = 0; i < BUILTINS; i++) {
+    const Decl *d = p->decls.at[i];
     Func *f = ARENA_NEW(e->a, Func);
-    *f =
-        (Func){.kind = FUNC_BUILTIN, .name = intern(e->c, builtin[i].name), .builtin = &builtin[i]};
+    *f = (Func){.kind = FUNC_BUILTIN, .name = d->name.name, .decl = d, .builtin = &builtin[i]};
     vec_push(e->a, &e->builtins, f);
   }
 }
 
 /* ---- one call ---- */
 
-static Val default_value(BuiltinCall *s, const ArgSpec *a) {
+static const Bound *bound_at(const BuiltinCall *s, const char *name) {
+  const Decl *d = s->signature->decl;
+  for (int i = 0; i < d->function.n; i++)
+    if (strcmp(d->function.params[i].name.name, name) == 0) return &s->bound[i];
+  gc_bug(s->e->c, "%s has no argument '%s'", s->name, name);
+}
+
+Val arg(const BuiltinCall *s, const char *name) { return bound_at(s, name)->v; }
+Loc arg_loc(const BuiltinCall *s, const char *name) { return bound_at(s, name)->loc; }
+bool arg_is_given(const BuiltinCall *s, const char *name) { return bound_at(s, name)->given; }
+
+Val arg_tensor(const BuiltinCall *s, const char *name) {
+  return val_to_tensor(s->e, arg(s, name), s->name, arg_loc(s, name));
+}
+
+bool arg_axis(const BuiltinCall *s, const char *name, Val x, int64_t *out) {
+  return axis_of(s->e, arg(s, name).i, x.tensor.type->rank, x, s->name, arg_loc(s, name), out);
+}
+
+bool arg_axes(const BuiltinCall *s, const char *name, Val x, const Ints **out) {
   Elab *e = s->e;
-  Dtype dt;
-  if (a->kind == ARG_DECLARED && !a->init)
-    return val_ints(e, e->init_shape->at, e->init_shape->n, s->loc);
-  if (strcmp(a->init, "none") == 0) return (Val){.kind = VAL_NONE, .loc = s->loc};
-  if (strcmp(a->init, "false") == 0) return val_bool(false, s->loc);
-  if (strcmp(a->init, "true") == 0) return val_bool(true, s->loc);
-  if (dtype_parse(a->init, &dt)) return (Val){.kind = VAL_DTYPE, .loc = s->loc, .dtype = dt};
-  if (a->kind == ARG_NUM) return val_num(strtod(a->init, NULL), s->loc);
-  return val_int(strtol(a->init, NULL, 10), s->loc);
-}
-
-/* Integers one by one where a list of them is taken, as in zeros(8, 4): what to write instead, or
-   NULL. */
-static const char *one_list(Elab *e, const Func *f, const ArgSpec *spec, int np, const Actual *arg,
-                            int n) {
-  int from = 0;
-  while (from < np && spec[from].kind != ARG_SHAPE && spec[from].kind != ARG_DECLARED &&
-         spec[from].kind != ARG_INTS && spec[from].kind != ARG_AXES)
-    from++;
-  if (from == np || from + 1 >= n) return NULL;
-  for (int i = from + 1; i < np && i < n; i++)
-    if (spec[i].kind != ARG_DTYPE && spec[i].kind != ARG_BOOL) return NULL;
-  const char *text = "";
-  for (int i = 0; i < n; i++) {
-    if (arg[i].name.name || (i >= from && arg[i].v.kind != VAL_INT)) return NULL;
-    text = intern_printf(e->c, "%s%s%s%s", text, i ? ", " : "", i == from ? "[" : "",
-                         source_slice(e, arg[i].loc));
+  int rank = x.tensor.type->rank, n = 0;
+  int64_t *axes = ARENA_ARRAY(e->a, int64_t, rank + 1), axis;
+  bool *taken = ARENA_ARRAY(e->a, bool, rank + 1);
+  Val v = arg(s, name);
+  Loc loc = arg_loc(s, name);
+  for (int i = 0; i < rank; i++) taken[i] = v.kind == VAL_NONE;
+  for (int i = 0; v.kind == VAL_LIST && i < v.list->n; i++) {
+    if (!axis_of(e, v.list->at[i].i, rank, x, s->name, loc, &axis)) return false;
+    if (taken[axis])
+      return fail(e, loc, "%s names axis %lld twice", s->name, (long long)axis), false;
+    taken[axis] = true;
   }
-  return intern_printf(e->c, "'%s' is one list: %s(%s])", spec[from].name, f->name, text);
+  for (int i = 0; i < rank; i++)
+    if (taken[i]) axes[n++] = i;
+  *out = intern_ints(e->c, axes, n);
+  return true;
 }
 
-static bool wrong_kind(BuiltinCall *s, const ArgSpec *a, int i, const char *wanted) {
-  elab_error(s->e, s->at[i], "%s needs %s for '%s', found %s", s->name, wanted, a->name,
-             val_str(s->e, s->v[i]));
-  if (s->v[i].kind == VAL_TENSOR) elab_note_tensor(s->e, a->name, s->v[i]);
-  if (a->kind == ARG_FLOAT && s->v[i].kind == VAL_TENSOR) {
-    const char *name = value_at(s->e->run->entry, s->v[i].tensor.id)->name;
-    elab_hint(s->e, "convert: f32(%s)", name ? name : "x");
+Val call_builtin(Elab *e, const CallSite *s) {
+  const Decl *d = s->f->decl;
+  Bound *bound = bind_given(e, s);
+  if (!bound) return error_value;
+  for (int i = 0; i < d->function.n; i++) {
+    const Param *p = &d->function.params[i];
+    if (!bound[i].given) bound[i] = (Bound){bind_default(e, s, p), s->loc, -1, false};
+    if (!bind_match(e, s, p, &bound[i])) return error_value;
   }
-  if (s->one_list) elab_hint(s->e, "%s", s->one_list);
-  elab_trace(s->e);
-  return false;
+  BuiltinCall call = {e, s->f->builtin, s->f->name, s->loc, s->f, bound};
+  at(e, s->loc);
+  return s->f->builtin->run(&call);
 }
 
-static bool all_ints(Elab *e, Val *v, int64_t least, const char *what, Loc loc) {
-  const Ints *l = val_to_ints(e, *v, least, what, loc);
-  if (l) *v = val_ints(e, l->at, l->n, v->loc);
-  return l != NULL;
-}
-
-static const char *arg_text(const BuiltinCall *s, const ArgSpec *a) {
-  return intern_printf(s->e->c, "'%s' of %s", a->name, s->name);
-}
-
-/* Checks one argument against its kind, and gives it the form that handlers expect. */
-static bool check_arg(BuiltinCall *s, const ArgSpec *a, int i) {
-  Elab *e = s->e;
-  Val *v = &s->v[i];
-  int64_t n;
-  if (v->kind == VAL_ERROR) return false;
-  switch (a->kind) {
-  case ARG_ANY: return true;
-  case ARG_TENSOR:
-    return v->kind == VAL_TENSOR || val_is_number(*v) || v->kind == VAL_BOOL ||
-           wrong_kind(s, a, i, "a tensor");
-  case ARG_FLOAT:
-    if (val_is_number(*v)) *v = val_to_const(e, *v, type_scalar(e->c, DT_F32), s->at[i]);
-    return (v->kind == VAL_TENSOR && dtype_is_float(v->tensor.type->dtype)) ||
-           wrong_kind(s, a, i, "floats");
-  case ARG_INT_TENSOR:
-    if (v->kind == VAL_INT) *v = val_to_tensor(e, *v, s->name, s->at[i]);
-    return (v->kind == VAL_TENSOR && dtype_is_int(v->tensor.type->dtype)) ||
-           wrong_kind(s, a, i, "integers");
-  case ARG_INT:
-  case ARG_COUNT:
-    if (!val_to_int(e, *v, a->kind == ARG_COUNT ? 1 : INT64_MIN, arg_text(s, a), s->at[i], &n))
-      return false;
-    *v = val_int(n, v->loc);
-    return true;
-  case ARG_INTS:
-  case ARG_AXES: return all_ints(e, v, INT64_MIN, arg_text(s, a), s->at[i]);
-  case ARG_SHAPE:
-  case ARG_DECLARED: return all_ints(e, v, 1, arg_text(s, a), s->at[i]);
-  case ARG_REST:
-  case ARG_LIST:
-    if ((v->kind != VAL_LIST && v->kind != VAL_TUPLE) || v->list->n == 0)
-      return wrong_kind(s, a, i, "a list of tensors");
-    for (int k = 0; k < v->list->n; k++)
-      if (v->list->at[k].kind != VAL_TENSOR)
-        return fail(e, s->at[i], "%s needs a list of tensors, its element %d is %s", s->name, k,
-                    val_str(e, v->list->at[k])),
-               false;
-    return true;
-  case ARG_NUM: return val_is_number(*v) || wrong_kind(s, a, i, "a compile-time number");
-  case ARG_BOOL: return v->kind == VAL_BOOL || wrong_kind(s, a, i, "true or false");
-  case ARG_DTYPE: return v->kind == VAL_DTYPE || wrong_kind(s, a, i, "a dtype");
-  case ARG_STR: return v->kind == VAL_STR || wrong_kind(s, a, i, "a string");
-  case ARG_KINDS: break;
-  }
-  return false;
-}
-
-static int spec_index(BuiltinCall *s, const ArgSpec *spec, int n, Ident name) {
-  const char *names[MAX_ARGS];
-  for (int k = 0; k < n; k++) {
-    if (spec[k].name == name.name) return k;
-    names[k] = spec[k].name;
-  }
-  const char *near = known_argument(name.name, names, n);
-  if (!near) near = nearest_name(s->e->c, name.name, names, n);
-  elab_error(s->e, name.loc, "%s has no argument '%s'", s->name, name.name);
-  if (near)
-    elab_hint(s->e, "did you mean '%s'?", near);
-  else
-    elab_hint(s->e, "%s(%s)", s->name, builtin_doc(s->e->c, (int)(s->f - builtin)).args);
-  elab_trace(s->e);
-  return -1;
-}
-
-/* The positional arguments from `from` on as a list; in the table only the last argument is one. */
-static Val rest_of(Elab *e, const Actual *arg, int from, int n) {
-  Val *item = ARENA_ARRAY(e->a, Val, n);
-  int k = 0;
-  for (int i = from; i < n && !arg[i].name.name; i++) {
-    item[k] = arg[i].v;
-    item[k++].loc = arg[i].loc;
-  }
-  return val_list(e, VAL_LIST, item, k, arg[from].loc);
-}
-
-Val call_builtin(Elab *e, const Func *f, const Actual *arg, int n, Loc loc) {
-  ArgSpec spec[MAX_ARGS];
-  BuiltinCall s = {.e = e, .f = f->builtin, .name = f->name, .loc = loc};
-  int np = arg_specs(e->c, f->builtin, spec);
-  bool rest = np && spec[np - 1].kind == ARG_REST;
-  s.one_list = one_list(e, f, spec, np, arg, n);
-  for (int i = 0; i < n; i++) {
-    if (rest && i >= np && !arg[i].name.name) continue; /* in the list already */
-    int k = arg[i].name.name ? spec_index(&s, spec, np, arg[i].name) : i;
-    if (k < 0) return error_value;
-    if (k >= np) {
-      elab_error(e, arg[i].loc, "%s takes %d argument%s, %d given", f->name, np, np == 1 ? "" : "s",
-                 n);
-      if (s.one_list)
-        elab_hint(e, "%s", s.one_list);
-      else
-        elab_hint(e, "%s(%s)", f->name, builtin_doc(e->c, (int)(f->builtin - builtin)).args);
-      return elab_trace(e);
-    }
-    if (s.given[k])
-      return fail(e, arg[i].loc, "argument '%s' of %s is given twice", spec[k].name, f->name);
-    if (arg[i].v.kind == VAL_NONE) { /* as if it were not given */
-      if (spec[k].init && strcmp(spec[k].init, "none") == 0) continue;
-      elab_error(e, arg[i].loc, "argument '%s' of %s cannot be none", spec[k].name, f->name);
-      elab_hint(e, "%s(%s)", f->name, builtin_doc(e->c, (int)(f->builtin - builtin)).args);
-      return elab_trace(e);
-    }
-    s.given[k] = true;
-    s.v[k] = rest && k == np - 1 && !arg[i].name.name ? rest_of(e, arg, i, n) : arg[i].v;
-    s.at[k] = arg[i].loc;
-  }
-  for (int k = 0; k < np; k++) {
-    if (s.given[k]) {
-      if (!check_arg(&s, &spec[k], k)) return error_value;
-      continue;
-    }
-    bool declared = spec[k].kind == ARG_DECLARED && e->init_shape;
-    if (!spec[k].init && !declared) {
-      elab_error(e, loc, "%s needs its argument '%s'", f->name, spec[k].name);
-      if (spec[k].kind == ARG_DECLARED)
-        elab_hint(e, "only an initialiser knows its shape; elsewhere write shape = [n, …]");
-      else
-        elab_hint(e, "%s(%s)", f->name, builtin_doc(e->c, (int)(f->builtin - builtin)).args);
-      return elab_trace(e);
-    }
-    s.at[k] = loc;
-    s.v[k] = default_value(&s, &spec[k]);
-    if (s.v[k].kind != VAL_NONE && !check_arg(&s, &spec[k], k)) return error_value;
-  }
-  at(e, loc);
-  return f->builtin->run(&s);
-}
-
-Val convert_call(Elab *e, Dtype dt, const Actual *arg, int n, Loc loc) {
+Val convert_call(Elab *e, const CallSite *s) {
+  Dtype dt = s->f->dtype;
+  const Actual *arg = s->arg;
+  int n = s->n;
+  Loc loc = s->loc;
   if (n != 1 || arg[0].name.name)
     return fail(e, loc, "%s takes one value to convert, %d given", dtype_name(dt), n);
   Val v = arg[0].v;

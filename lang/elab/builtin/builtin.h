@@ -1,5 +1,5 @@
-/* The handlers of builtins.def. A handler gets its arguments checked against their kinds, in order;
-   BuiltinCall.v[i].kind is VAL_NONE for an argument that is optional and not given. */
+/* The handlers of builtins.def. A handler gets its arguments by name, checked against their kinds:
+   arg(s, "axis"). */
 #ifndef GC_LANG_ELAB_BUILTIN_H
 #define GC_LANG_ELAB_BUILTIN_H
 #include "lang/elab/elab_impl.h"

@@ -12,18 +12,18 @@ typedef struct Pads {
 } Pads;
 
 /* Numbers for rows and columns; over one axis there is one number, and rows have `rows`. */
-static bool per_axis(BuiltinCall *s, int arg, const char *name, int axes, int64_t rows,
-                     int64_t out[AXES]) {
+static bool per_axis(BuiltinCall *s, const char *name, int axes, int64_t rows, int64_t out[AXES]) {
   Elab *e = s->e;
-  const Ints *l = val_to_ints(e, s->v[arg], INT64_MIN,
-                              intern_printf(e->c, "'%s' of %s", name, s->name), s->at[arg]);
+  Loc loc = arg_loc(s, name);
+  const Ints *l = val_to_ints(e, arg(s, name), INT64_MIN,
+                              intern_printf(e->c, "'%s' of %s", name, s->name), loc);
   if (!l) return false;
   if (l->n == axes || l->n == 1) {
     out[0] = axes == 1 ? rows : l->at[0];
     out[1] = l->at[l->n - 1];
     return true;
   }
-  fail(e, s->at[arg],
+  fail(e, loc,
        axes == 1 ? "%s needs one number for '%s', found %d"
                  : "%s needs one number or [rows, columns] for '%s', found %d numbers",
        s->name, name, l->n);
@@ -35,16 +35,16 @@ static int64_t same_pad(int64_t taps, int64_t dilation) {
   return __builtin_mul_overflow(taps - 1, dilation, &total) ? INT64_MAX : total;
 }
 
-static bool pads(BuiltinCall *s, int arg, int axes, const int64_t taps[AXES],
-                 const int64_t dilation[AXES], Pads *out) {
+static bool pads(BuiltinCall *s, int axes, const int64_t taps[AXES], const int64_t dilation[AXES],
+                 Pads *out) {
   Elab *e = s->e;
   *out = (Pads){0};
-  Val v = s->v[arg];
+  Val v = arg(s, "pad");
+  Loc loc = arg_loc(s, "pad");
   if (v.kind == VAL_STR) {
     bool same = strcmp(v.str, "same") == 0;
     if (!same && strcmp(v.str, "valid") != 0) {
-      fail(e, s->at[arg], "%s knows the paddings \"same\" and \"valid\", not \"%s\"", s->name,
-           v.str);
+      fail(e, loc, "%s knows the paddings \"same\" and \"valid\", not \"%s\"", s->name, v.str);
       return false;
     }
     for (int i = 0; same && i < AXES; i++) {
@@ -54,8 +54,7 @@ static bool pads(BuiltinCall *s, int arg, int axes, const int64_t taps[AXES],
     }
     return true;
   }
-  const Ints *l =
-      val_to_ints(e, v, INT64_MIN, intern_printf(e->c, "'pad' of %s", s->name), s->at[arg]);
+  const Ints *l = val_to_ints(e, v, INT64_MIN, intern_printf(e->c, "'pad' of %s", s->name), loc);
   if (!l) return false;
   if (axes == 1 && l->n <= 2) {
     out->at[2] = l->at[0];
@@ -63,7 +62,7 @@ static bool pads(BuiltinCall *s, int arg, int axes, const int64_t taps[AXES],
     return true;
   }
   if (axes == 1 || (l->n != 1 && l->n != 2 && l->n != 4)) {
-    fail(e, s->at[arg], "%s needs %s for 'pad', found %d numbers", s->name,
+    fail(e, loc, "%s needs %s for 'pad', found %d numbers", s->name,
          axes == 1 ? "one number or [before, after]"
                    : "one number, [rows, columns] or [top, bottom, left, right]",
          l->n);
@@ -138,12 +137,12 @@ static Val over_images(BuiltinCall *s, OpKind k, const Val *own, int n, const At
 
 static Val conv(BuiltinCall *s, int axes) {
   Elab *e = s->e;
-  Val v[2] = {s->v[0], s->v[1]};
+  Val v[2] = {arg(s, "x"), arg(s, "w")};
   int64_t stride[AXES], dilation[AXES], taps[AXES];
   Pads pad;
   taps_of(v[1].tensor.type, axes, taps);
-  if (!per_axis(s, 2, "stride", axes, 1, stride) ||
-      !per_axis(s, 4, "dilation", axes, 1, dilation) || !pads(s, 3, axes, taps, dilation, &pad))
+  if (!per_axis(s, "stride", axes, 1, stride) || !per_axis(s, "dilation", axes, 1, dilation) ||
+      !pads(s, axes, taps, dilation, &pad))
     return error_value;
   if (axes == 1 && (v[0].tensor.type->rank != 3 || v[1].tensor.type->rank != 3)) {
     elab_error(e, s->loc, "%s needs x [N, C, L] and w [O, C / groups, K]: %s against %s", s->name,
@@ -155,7 +154,7 @@ static Val conv(BuiltinCall *s, int axes) {
   Attr attr[MAX_ATTRS] = {[AT_STRIDE] = {.ints = ints(s, stride, AXES)},
                           [AT_PAD] = {.ints = ints(s, pad.at, 2 * AXES)},
                           [AT_DILATION] = {.ints = ints(s, dilation, AXES)},
-                          [AT_GROUPS] = {.i = s->v[5].i}};
+                          [AT_GROUPS] = {.i = arg(s, "groups").i}};
   return over_images(s, OP_CONV, v, 2, attr, axes);
 }
 
@@ -164,8 +163,8 @@ Val builtin_conv(BuiltinCall *s) { return conv(s, s->f->data); }
 static Val transpose_misfit(BuiltinCall *s, const char *why) {
   Elab *e = s->e;
   elab_error(e, s->loc, "%s %s", s->name, why);
-  elab_note_tensor(e, "x", s->v[0]);
-  elab_note_tensor(e, "w", s->v[1]);
+  elab_note_tensor(e, "x", arg(s, "x"));
+  elab_note_tensor(e, "w", arg(s, "w"));
   return elab_trace(e);
 }
 
@@ -181,12 +180,12 @@ static bool in_range(BuiltinCall *s, const char *what, int64_t n, int64_t least)
 Val builtin_conv_transpose(BuiltinCall *s) {
   Elab *e = s->e;
   Ctx *c = e->c;
-  const Type *x = s->v[0].tensor.type, *w = s->v[1].tensor.type;
-  int64_t stride[AXES], dilation[AXES], more[AXES], taps[AXES], groups = s->v[6].i, dim[4];
+  const Type *x = arg(s, "x").tensor.type, *w = arg(s, "w").tensor.type;
+  int64_t stride[AXES], dilation[AXES], more[AXES], taps[AXES], groups = arg(s, "groups").i, dim[4];
   Pads pad;
   taps_of(w, AXES, taps);
-  if (!per_axis(s, 2, "stride", AXES, 1, stride) || !per_axis(s, 4, "output_pad", AXES, 0, more) ||
-      !per_axis(s, 5, "dilation", AXES, 1, dilation) || !pads(s, 3, AXES, taps, dilation, &pad))
+  if (!per_axis(s, "stride", AXES, 1, stride) || !per_axis(s, "output_pad", AXES, 0, more) ||
+      !per_axis(s, "dilation", AXES, 1, dilation) || !pads(s, AXES, taps, dilation, &pad))
     return error_value;
   if (x->rank != 4 || w->rank != 4)
     return transpose_misfit(s, intern_printf(c,
@@ -210,7 +209,7 @@ Val builtin_conv_transpose(BuiltinCall *s) {
     if (reach > INT32_MAX || x->dim[2 + i] > INT32_MAX)
       return transpose_misfit(s, intern_printf(c, "needs fewer than 2^31 %s", rows));
     if (more[i] < 0 || more[i] >= stride[i])
-      return fail(e, s->at[4],
+      return fail(e, arg_loc(s, "output_pad"),
                   "'output_pad' of %s must be from 0 to less than the stride %lld, "
                   "found %lld",
                   s->name, (long long)stride[i], (long long)more[i]);
@@ -225,7 +224,8 @@ Val builtin_conv_transpose(BuiltinCall *s) {
                           [AT_PAD] = {.ints = ints(s, pad.at, 2 * AXES)},
                           [AT_DILATION] = {.ints = ints(s, dilation, AXES)},
                           [AT_GROUPS] = {.i = groups}};
-  return build_checked(e, OP_CONV_INPUT_GRAD, s->v, 2, attr, t, s->name, s->loc);
+  return build_checked(e, OP_CONV_INPUT_GRAD, (Val[]){arg(s, "x"), arg(s, "w")}, 2, attr, t,
+                       s->name, s->loc);
 }
 
 /* ---- pools ---- */
@@ -247,21 +247,21 @@ static int64_t ceil_pad(int64_t in, int64_t taps, int64_t stride, int64_t dilati
 /* max_pool(x, window, stride, pad, ceil, dilation), avg_pool(x, window, stride, pad, ceil,
    count_include_pad) */
 Val builtin_pool(BuiltinCall *s) {
-  Elab *e = s->e;
   OpKind kind = (OpKind)s->f->data;
-  Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
+  Val x = arg_tensor(s, "x");
   if (x.kind == VAL_ERROR) return x;
   int axes = x.tensor.type->rank == 3 ? 1 : 2;
   const Type *t = x.tensor.type;
   int64_t window[AXES], stride[AXES], dilation[AXES] = {1, 1};
   Pads pad, counted = {0};
-  if (!per_axis(s, 1, "window", axes, 1, window)) return error_value;
+  if (!per_axis(s, "window", axes, 1, window)) return error_value;
   stride[0] = window[0], stride[1] = window[1];
-  if (s->v[2].kind != VAL_NONE && !per_axis(s, 2, "stride", axes, 1, stride)) return error_value;
-  if (kind == OP_MAX_POOL && !per_axis(s, 5, "dilation", axes, 1, dilation)) return error_value;
-  if (!pads(s, 3, axes, window, dilation, &pad)) return error_value;
-  if (kind == OP_AVG_POOL && s->v[5].b) counted = pad;
-  for (int i = AXES - axes; s->v[4].b && t->rank == 2 + axes && i < AXES; i++)
+  if (arg(s, "stride").kind != VAL_NONE && !per_axis(s, "stride", axes, 1, stride))
+    return error_value;
+  if (kind == OP_MAX_POOL && !per_axis(s, "dilation", axes, 1, dilation)) return error_value;
+  if (!pads(s, axes, window, dilation, &pad)) return error_value;
+  if (kind == OP_AVG_POOL && arg(s, "count_include_pad").b) counted = pad;
+  for (int i = AXES - axes; arg(s, "ceil").b && t->rank == 2 + axes && i < AXES; i++)
     pad.at[2 * i + 1] = ceil_pad(t->dim[axes + i], window[i], stride[i], dilation[i], pad.at[2 * i],
                                  pad.at[2 * i + 1]);
   Attr attr[MAX_ATTRS] = {[AT_STRIDE] = {.ints = ints(s, stride, AXES)},
@@ -279,25 +279,29 @@ Val builtin_pool(BuiltinCall *s) {
 Val builtin_batch_norm(BuiltinCall *s) {
   static const char *const name[] = {"x", "mean", "var", "scale", "shift"};
   Elab *e = s->e;
-  const Type *t = s->v[0].tensor.type;
+  const Type *t = arg(s, "x").tensor.type;
   if (t->rank < 2)
-    return fail(e, s->at[0], "%s needs x [N, C, ...], found %s", s->name, val_str(e, s->v[0]));
+    return fail(e, arg_loc(s, "x"), "%s needs x [N, C, ...], found %s", s->name,
+                val_str(e, arg(s, "x")));
   const Type *channel = type_get(e->c, t->dtype, 1, t->dim + 1);
   for (int i = 1; i < 5; i++) {
-    if (s->v[i].kind == VAL_NONE || s->v[i].tensor.type == channel) continue;
-    elab_error(e, s->at[i], "%s needs %s for '%s', one number for each channel, found %s", s->name,
-               type_str(e->c, channel), name[i], val_str(e, s->v[i]));
-    elab_note_tensor(e, "x", s->v[0]);
+    Val v = arg(s, name[i]);
+    if (v.kind == VAL_NONE || v.tensor.type == channel) continue;
+    elab_error(e, arg_loc(s, name[i]),
+               "%s needs %s for '%s', one number for each channel, found %s", s->name,
+               type_str(e->c, channel), name[i], val_str(e, v));
+    elab_note_tensor(e, "x", arg(s, "x"));
     return elab_trace(e);
   }
-  if (!(val_number(s->v[5]) >= 0))
-    return fail(e, s->at[5], "%s needs an eps of at least 0", s->name);
-  Val spread = tensor_binary(e, BIN_ADD, s->v[2], s->v[5], s->loc);
+  if (!(val_number(arg(s, "eps")) >= 0))
+    return fail(e, arg_loc(s, "eps"), "%s needs an eps of at least 0", s->name);
+  Val spread = tensor_binary(e, BIN_ADD, arg(s, "var"), arg(s, "eps"), s->loc);
   if (spread.kind == VAL_ERROR) return spread;
   spread = build_checked(e, OP_RSQRT, &spread, 1, NULL, NULL, s->name, s->loc);
-  if (s->v[3].kind != VAL_NONE) spread = tensor_binary(e, BIN_MUL, s->v[3], spread, s->loc);
-  Val shift = s->v[4];
+  if (arg(s, "scale").kind != VAL_NONE)
+    spread = tensor_binary(e, BIN_MUL, arg(s, "scale"), spread, s->loc);
+  Val shift = arg(s, "shift");
   if (shift.kind == VAL_NONE) shift = val_to_const(e, val_int(0, s->loc), channel, s->loc);
-  Val v[4] = {s->v[0], s->v[1], spread, shift};
+  Val v[4] = {arg(s, "x"), arg(s, "mean"), spread, shift};
   return build_checked(e, OP_BATCH_NORM, v, 4, NULL, NULL, s->name, s->loc);
 }

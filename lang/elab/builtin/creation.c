@@ -3,13 +3,19 @@
    key of its own from its path, so that its numbers do not depend on the rest of the program. */
 #include "lang/elab/builtin/builtin.h"
 
-/* The type of what is made: the shape argument, and a dtype. */
-static const Type *made_type(BuiltinCall *s, int shape, Dtype dt) {
+/* The type of what is made: the argument of this name says its shape. */
+static const Type *made_type(BuiltinCall *s, const char *shape, Dtype dt) {
   Elab *e = s->e;
-  const Ints *dims = val_to_ints(e, s->v[shape], 1, "a dim", s->at[shape]);
+  Val v = arg(s, shape);
+  if (v.kind == VAL_NONE) {
+    elab_error(e, s->loc, "%s needs its argument '%s'", s->name, shape);
+    elab_hint(e, "only an initialiser knows its shape; elsewhere write shape = [n, …]");
+    return elab_trace(e), NULL;
+  }
+  const Ints *dims = val_to_ints(e, v, 1, "a dim", arg_loc(s, shape));
   const Type *t = dims ? type_get(e->c, dt, dims->n, dims->at) : NULL;
   if (dims && !t)
-    fail(e, s->at[shape], "a tensor of this shape has more bytes than can be addressed");
+    fail(e, arg_loc(s, shape), "a tensor of this shape has more bytes than can be addressed");
   return t;
 }
 
@@ -27,9 +33,9 @@ static Dtype wanted_dtype(BuiltinCall *s, Val dtype, Val value) {
                                                     : DT_F32;
 }
 
-static Val filled(BuiltinCall *s, Val value, int shape, Dtype dt, Loc loc) {
+static Val filled(BuiltinCall *s, Val value, Dtype dt, Loc loc) {
   Elab *e = s->e;
-  const Type *t = made_type(s, shape, dt);
+  const Type *t = made_type(s, "shape", dt);
   if (!t) return error_value;
   if (value.kind == VAL_BOOL && dt != DT_BOOL) value = val_int(value.b, value.loc);
   if (value.kind != VAL_TENSOR && dt == DT_BOOL && value.kind == VAL_INT && s->f->data < 2)
@@ -41,30 +47,31 @@ static Val filled(BuiltinCall *s, Val value, int shape, Dtype dt, Loc loc) {
 }
 
 Val builtin_full(BuiltinCall *s) {
-  bool whole = s->v[1].kind == VAL_INT && s->v[2].kind == VAL_NONE;
-  Dtype dt = whole ? DT_I32 : wanted_dtype(s, s->v[2], s->v[1]);
-  return filled(s, s->v[1], 0, dt, s->at[1]);
+  bool whole = arg(s, "value").kind == VAL_INT && arg(s, "dtype").kind == VAL_NONE;
+  Dtype dt = whole ? DT_I32 : wanted_dtype(s, arg(s, "dtype"), arg(s, "value"));
+  return filled(s, arg(s, "value"), dt, arg_loc(s, "value"));
 }
 
 /* zeros, ones, and with data 2 const(value) */
 Val builtin_constant(BuiltinCall *s) {
   bool given = s->f->data == 2;
-  Val value = given ? s->v[0] : val_int(s->f->data, s->loc);
-  return filled(s, value, given ? 1 : 0, wanted_dtype(s, s->v[given ? 2 : 1], value), s->loc);
+  Val value = given ? arg(s, "value") : val_int(s->f->data, s->loc);
+  return filled(s, value, wanted_dtype(s, arg(s, "dtype"), value), s->loc);
 }
 
 Val builtin_iota(BuiltinCall *s) {
   Elab *e = s->e;
-  const Type *t = made_type(s, 0, s->v[1].dtype);
+  const Type *t = made_type(s, "n", arg(s, "dtype").dtype);
   Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};
   return t ? build_checked(e, OP_IOTA, NULL, 0, attr, t, s->name, s->loc) : error_value;
 }
 
 Val builtin_causal(BuiltinCall *s) {
   Elab *e = s->e;
-  int64_t n = s->v[0].i, dim[2] = {n, n};
+  int64_t n = arg(s, "n").i, dim[2] = {n, n};
   const Type *t = type_get(e->c, DT_I32, 2, dim);
-  if (!t) return fail(e, s->at[0], "a mask of this size has more bytes than can be addressed");
+  if (!t)
+    return fail(e, arg_loc(s, "n"), "a mask of this size has more bytes than can be addressed");
   Attr row[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}}, column[MAX_ATTRS] = {[AT_AXIS] = {.i = 1}};
   Builder *b = at(e, s->loc);
   ValueId r = build(b, OP_IOTA, NULL, 0, row, t), c = build(b, OP_IOTA, NULL, 0, column, t);
@@ -73,23 +80,25 @@ Val builtin_causal(BuiltinCall *s) {
 
 Val builtin_one_hot(BuiltinCall *s) {
   Elab *e = s->e;
-  const Type *ids = s->v[0].tensor.type;
+  const Type *ids = arg(s, "ids").tensor.type;
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, ids->rank + 1);
   for (int i = 0; i < ids->rank; i++) dim[i] = ids->dim[i];
-  dim[ids->rank] = s->v[1].i;
-  const Type *t = type_get(e->c, s->v[2].dtype, ids->rank + 1, dim);
-  if (!t) return fail(e, s->at[1], "a tensor of this shape has more bytes than can be addressed");
-  Attr attr[MAX_ATTRS] = {[AT_DEPTH] = {.i = s->v[1].i}};
-  return build_checked(e, OP_ONE_HOT, s->v, 1, attr, t, s->name, s->loc);
+  dim[ids->rank] = arg(s, "n").i;
+  const Type *t = type_get(e->c, arg(s, "dtype").dtype, ids->rank + 1, dim);
+  if (!t)
+    return fail(e, arg_loc(s, "n"), "a tensor of this shape has more bytes than can be addressed");
+  Attr attr[MAX_ATTRS] = {[AT_DEPTH] = {.i = arg(s, "n").i}};
+  Val x = arg(s, "ids");
+  return build_checked(e, OP_ONE_HOT, &x, 1, attr, t, s->name, s->loc);
 }
 
 /* ---- random ---- */
 
-static Val random_tensor(BuiltinCall *s, OpKind k, int shape) {
+static Val random_tensor(BuiltinCall *s, OpKind k) {
   Elab *e = s->e;
   if (e->run->kind == RUN_LET)
     return fail(e, s->loc, "a let is computed at compile time and cannot hold random numbers");
-  const Type *t = made_type(s, shape, float_dtype(e));
+  const Type *t = made_type(s, "shape", float_dtype(e));
   if (!t) return error_value;
   RandomKey r = draw_next(e);
   Attr attr[MAX_ATTRS] = {[AT_KEY] = {.str = r.key}, [AT_DRAW] = {.i = r.draw}};
@@ -109,21 +118,21 @@ static Val spread(BuiltinCall *s, Val x, Val scale, Val shift) {
 }
 
 Val builtin_uniform(BuiltinCall *s) {
-  Val x = random_tensor(s, OP_RANDOM_UNIFORM, 2);
+  Val x = random_tensor(s, OP_RANDOM_UNIFORM);
   if (x.kind == VAL_ERROR) return x;
-  return spread(s, x, expr_binary(s->e, BIN_SUB, s->v[1], s->v[0], s->loc), s->v[0]);
+  return spread(s, x, expr_binary(s->e, BIN_SUB, arg(s, "b"), arg(s, "a"), s->loc), arg(s, "a"));
 }
 
 Val builtin_normal(BuiltinCall *s) {
-  Val x = random_tensor(s, OP_RANDOM_NORMAL, 2);
-  return x.kind == VAL_ERROR ? x : spread(s, x, s->v[1], s->v[0]);
+  Val x = random_tensor(s, OP_RANDOM_NORMAL);
+  return x.kind == VAL_ERROR ? x : spread(s, x, arg(s, "std"), arg(s, "mean"));
 }
 
 Val builtin_bernoulli(BuiltinCall *s) {
-  double p = val_is_number(s->v[0]) ? val_number(s->v[0]) : 0;
+  double p = val_is_number(arg(s, "p")) ? val_number(arg(s, "p")) : 0;
   if (!(p >= 0 && p <= 1))
-    return fail(s->e, s->at[0], "bernoulli needs a probability from 0 to 1, not %s",
-                val_str(s->e, s->v[0]));
-  Val x = random_tensor(s, OP_RANDOM_UNIFORM, 1);
-  return x.kind == VAL_ERROR ? x : expr_binary(s->e, BIN_LT, x, s->v[0], s->loc);
+    return fail(s->e, arg_loc(s, "p"), "bernoulli needs a probability from 0 to 1, not %s",
+                val_str(s->e, arg(s, "p")));
+  Val x = random_tensor(s, OP_RANDOM_UNIFORM);
+  return x.kind == VAL_ERROR ? x : expr_binary(s->e, BIN_LT, x, arg(s, "p"), s->loc);
 }

@@ -177,12 +177,12 @@ static bool multiply_all(Einsum *m) {
 
 Val builtin_einsum(BuiltinCall *s) {
   Elab *e = s->e;
-  const Val *more = &s->v[2];
-  Einsum m = {.s = s, .spec = s->v[0].str, .n = 1 + (more->kind == VAL_NONE ? 0 : more->list->n)};
+  const ValList *more = arg(s, "more").list;
+  Einsum m = {.s = s, .spec = arg(s, "spec").str, .n = 1 + more->n};
   m.in = ARENA_ARRAY(e->a, Side, m.n);
   for (int i = 0; i < m.n; i++) {
-    Loc loc = i ? more->list->at[i - 1].loc : s->at[1];
-    m.in[i].x = val_to_tensor(e, i ? more->list->at[i - 1] : s->v[1], s->name, loc);
+    Loc loc = i ? more->at[i - 1].loc : arg_loc(s, "x");
+    m.in[i].x = val_to_tensor(e, i ? more->at[i - 1] : arg(s, "x"), s->name, loc);
     if (m.in[i].x.kind == VAL_ERROR) return error_value;
     m.in[i].x.loc = loc;
     if (m.in[i].x.tensor.type->dtype == m.in[0].x.tensor.type->dtype) continue;
@@ -192,7 +192,7 @@ Val builtin_einsum(BuiltinCall *s) {
     return elab_trace(e);
   }
   if (m.in[0].x.tensor.type->dtype == DT_BOOL)
-    return fail(e, s->at[1], "einsum needs numbers, found %s", val_str(e, m.in[0].x));
+    return fail(e, arg_loc(s, "x"), "einsum needs numbers, found %s", val_str(e, m.in[0].x));
   if (!einsum_read(&m)) return error_value;
   for (int i = 0; i < m.n; i++) sum_alone(&m, i);
   if (!multiply_all(&m)) return error_value;

@@ -12,7 +12,7 @@ static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c 
 
 static bool cannot_read(Einsum *m, char c) {
   Elab *e = m->s->e;
-  elab_error(e, m->s->at[0], "einsum cannot read '%c' in \"%s\"", c, m->spec);
+  elab_error(e, arg_loc(m->s, "spec"), "einsum cannot read '%c' in \"%s\"", c, m->spec);
   elab_hint(e, "letters name axes, ... those without a letter: \"ij,jk->ik\", \"...ij,jk->...ik\"");
   return elab_trace(e), false;
 }
@@ -34,10 +34,12 @@ static bool read_parts(Einsum *m, bool *result) {
       if (side >= m->n && !*result) continue; /* counted below */
       char *axes = *result ? m->out : m->in[side].axis;
       if (some && einsum_has(axes, dots))
-        return fail(s->e, s->at[0], "einsum has \"...\" twice in one part of \"%s\"", m->spec),
+        return fail(s->e, arg_loc(s, "spec"), "einsum has \"...\" twice in one part of \"%s\"",
+                    m->spec),
                false;
       if (*result && einsum_has(axes, *p))
-        return fail(s->e, s->at[0], "einsum's result names axis '%c' twice in \"%s\"", *p, m->spec),
+        return fail(s->e, arg_loc(s, "spec"), "einsum's result names axis '%c' twice in \"%s\"", *p,
+                    m->spec),
                false;
       axes[at++] = some ? dots : *p;
     } else {
@@ -45,7 +47,7 @@ static bool read_parts(Einsum *m, bool *result) {
     }
   }
   if (side + 1 == m->n) return true;
-  fail(s->e, s->at[0], "\"%s\" is of %d tensor%s, but %d %s given", m->spec, side + 1,
+  fail(s->e, arg_loc(s, "spec"), "\"%s\" is of %d tensor%s, but %d %s given", m->spec, side + 1,
        side ? "s" : "", m->n, m->n == 1 ? "is" : "are");
   return false;
 }
@@ -190,7 +192,8 @@ static bool read_dims(Einsum *m) {
   }
   for (const char *p = m->out; *p; p++)
     if (is_letter(*p) && !first[(int)*p])
-      return fail(e, m->s->at[0], "einsum's result has axis '%c', but no tensor has", *p), false;
+      return fail(e, arg_loc(m->s, "spec"), "einsum's result has axis '%c', but no tensor has", *p),
+             false;
   for (int i = 0; i < m->n; i++) drop_single(m, &m->in[i]);
   return true;
 }
@@ -217,7 +220,7 @@ bool einsum_read(Einsum *m) {
   if (some < 0) return false;
   if (!result) lone_axes(m, some);
   if (some && !einsum_has(m->out, dots))
-    return fail(e, m->s->at[0],
+    return fail(e, arg_loc(m->s, "spec"),
                 "einsum's result lacks \"...\", which stands for %d ax%s of the tensors", some,
                 some == 1 ? "is" : "es"),
            false;

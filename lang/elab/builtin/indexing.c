@@ -2,33 +2,33 @@
    scatter_add. Contract: places outside stop the program when it runs; shapes are checked here. */
 #include "lang/elab/builtin/builtin.h"
 
-/* A single integer; false after an error. */
-static bool one_place(BuiltinCall *s, int arg) {
-  if (s->v[arg].tensor.type->rank == 0) return true;
-  elab_error(s->e, s->at[arg], "%s needs one integer as its start, found %s", s->name,
-             val_str(s->e, s->v[arg]));
-  elab_note_tensor(s->e, "start", s->v[arg]);
+/* That the start is a single integer; false after an error. */
+static bool one_start(BuiltinCall *s) {
+  Val start = arg(s, "start");
+  if (start.tensor.type->rank == 0) return true;
+  elab_error(s->e, arg_loc(s, "start"), "%s needs one integer as its start, found %s", s->name,
+             val_str(s->e, start));
+  elab_note_tensor(s->e, "start", start);
   elab_trace(s->e);
   return false;
 }
 
 Val builtin_dynamic_slice(BuiltinCall *s) {
   Elab *e = s->e;
-  Val x = s->v[0];
-  int64_t n = s->v[2].i, axis;
+  Val x = arg(s, "x");
+  int64_t n = arg(s, "n").i, axis;
   if (x.kind != VAL_TENSOR)
-    return fail(e, s->at[0], "%s needs a tensor, found %s", s->name, val_str(e, x));
+    return fail(e, arg_loc(s, "x"), "%s needs a tensor, found %s", s->name, val_str(e, x));
   const Type *t = x.tensor.type;
-  if (!axis_of(e, s->v[3].i, t->rank, x, s->name, s->at[3], &axis) || !one_place(s, 1))
-    return error_value;
+  if (!arg_axis(s, "axis", x, &axis) || !one_start(s)) return error_value;
   if (n > t->dim[axis])
-    return fail(e, s->at[2], "%s cannot take %lld places along axis %lld of %s", s->name,
+    return fail(e, arg_loc(s, "n"), "%s cannot take %lld places along axis %lld of %s", s->name,
                 (long long)n, (long long)axis, val_str(e, x));
   Builder *b = at(e, s->loc);
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, axis + 1); /* places in each of the tables that x is */
   for (int i = 0; i < axis; i++) dim[i] = t->dim[i];
   dim[axis] = n;
-  ValueId places = build_convert(b, s->v[1].tensor.id, DT_I64);
+  ValueId places = build_convert(b, arg(s, "start").tensor.id, DT_I64);
   places = build_broadcast(b, places, type_get(e->c, DT_I64, 1, &n));
   places =
       build2(b, OP_ADD, places, build(b, OP_IOTA, NULL, 0, NULL, type_get(e->c, DT_I64, 1, &n)));
@@ -39,15 +39,16 @@ Val builtin_dynamic_slice(BuiltinCall *s) {
 
 Val builtin_dynamic_update(BuiltinCall *s) {
   Elab *e = s->e;
-  Val in[3] = {s->v[0], s->v[1], s->v[2]};
+  Val in[3] = {arg(s, "x"), arg(s, "y"), arg(s, "start")};
   int64_t axis;
   if (in[0].kind != VAL_TENSOR)
-    return fail(e, s->at[0], "%s needs a tensor, found %s", s->name, val_str(e, in[0]));
+    return fail(e, arg_loc(s, "x"), "%s needs a tensor, found %s", s->name, val_str(e, in[0]));
   const Type *t = in[0].tensor.type;
   if (in[1].kind != VAL_TENSOR)
-    in[1] = val_to_const(e, in[1], type_scalar(e->c, t->dtype), s->at[1]);
-  if (!axis_of(e, s->v[3].i, t->rank, in[0], s->name, s->at[3], &axis)) return error_value;
-  if (in[1].kind == VAL_ERROR || !one_place(s, 2)) return error_value;
+    in[1] = val_to_const(e, in[1], type_scalar(e->c, t->dtype), arg_loc(s, "y"));
+  if (!axis_of(e, arg(s, "axis").i, t->rank, in[0], s->name, arg_loc(s, "axis"), &axis))
+    return error_value;
+  if (in[1].kind == VAL_ERROR || !one_start(s)) return error_value;
   const Type *part = in[1].tensor.type;
   if (part->rank == t->rank - 1) { /* one place: its axis may be left out */
     int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank);
@@ -61,10 +62,10 @@ Val builtin_dynamic_update(BuiltinCall *s) {
 
 Val builtin_scatter_add(BuiltinCall *s) {
   Elab *e = s->e;
-  Val x = s->v[0], ids = s->v[1];
-  Val y = val_to_tensor(e, s->v[2], s->name, s->at[2]);
+  Val x = arg(s, "x"), ids = arg(s, "ids");
+  Val y = arg_tensor(s, "y");
   if (x.kind != VAL_TENSOR || x.tensor.type->rank == 0)
-    return fail(e, s->at[0], "%s needs a table with rows, found %s", s->name, val_str(e, x));
+    return fail(e, arg_loc(s, "x"), "%s needs a table with rows, found %s", s->name, val_str(e, x));
   if (y.kind == VAL_ERROR) return y;
   Attr attr[MAX_ATTRS] = {[AT_ROWS] = {.i = x.tensor.type->dim[0]}};
   Val in[2] = {y, ids};

@@ -2,10 +2,9 @@
    Contract: numpy's rules; every dim is at least 1, what would be empty is an error. */
 #include "lang/elab/builtin/builtin.h"
 
-static Val tensor_arg(BuiltinCall *s) { return val_to_tensor(s->e, s->v[0], s->name, s->at[0]); }
-
-static Val too_large(BuiltinCall *s, int arg) {
-  return fail(s->e, s->at[arg], "a tensor of this shape has more bytes than can be addressed");
+static Val too_large(BuiltinCall *s) {
+  return fail(s->e, arg_loc(s, "shape"),
+              "a tensor of this shape has more bytes than can be addressed");
 }
 
 static const char *shape_text(Elab *e, const int64_t *dim, int n) {
@@ -17,26 +16,26 @@ static const char *shape_text(Elab *e, const int64_t *dim, int n) {
 
 Val builtin_reshape(BuiltinCall *s) {
   Elab *e = s->e;
-  Val x = tensor_arg(s);
+  Val x = arg_tensor(s, "x");
   if (x.kind == VAL_ERROR) return x;
-  int n = s->v[1].list->n, open = -1;
+  int n = arg(s, "shape").list->n, open = -1;
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, n + 1), known = 1, numel = x.tensor.type->numel;
   for (int i = 0; i < n; i++) {
-    dim[i] = s->v[1].list->at[i].i;
+    dim[i] = arg(s, "shape").list->at[i].i;
     if (dim[i] == -1 && open >= 0)
-      return fail(e, s->at[1], "only one dim of a new shape may be -1");
+      return fail(e, arg_loc(s, "shape"), "only one dim of a new shape may be -1");
     if (dim[i] == -1)
       open = i;
     else if (dim[i] < 1)
-      return fail(e, s->at[1], "a dim must be at least 1 (or -1: what is left), found %lld",
-                  (long long)dim[i]);
+      return fail(e, arg_loc(s, "shape"),
+                  "a dim must be at least 1 (or -1: what is left), found %lld", (long long)dim[i]);
     else if (__builtin_mul_overflow(known, dim[i], &known))
-      return too_large(s, 1);
+      return too_large(s);
   }
   if (open >= 0 && numel % known == 0)
     dim[open] = numel / known;
   else if (open >= 0 || known != numel) {
-    elab_error(e, s->at[1], "%s with %lld elements cannot become %s%s", val_str(e, x),
+    elab_error(e, arg_loc(s, "shape"), "%s with %lld elements cannot become %s%s", val_str(e, x),
                (long long)numel, shape_text(e, dim, n),
                open < 0 ? intern_printf(e->c, " with %lld", (long long)known) : "");
     elab_note_tensor(e, "it", x);
@@ -48,50 +47,51 @@ Val builtin_reshape(BuiltinCall *s) {
 
 Val builtin_transpose(BuiltinCall *s) {
   Elab *e = s->e;
-  Val x = tensor_arg(s);
+  Val x = arg_tensor(s, "x");
   if (x.kind == VAL_ERROR) return x;
   int rank = x.tensor.type->rank;
   int64_t *perm = ARENA_ARRAY(e->a, int64_t, rank + 1);
   const Ints *given = NULL;
-  if (s->v[1].kind != VAL_NONE) {
-    given = val_to_ints(e, s->v[1], INT64_MIN, "'perm' of transpose", s->at[1]);
+  if (arg(s, "perm").kind != VAL_NONE) {
+    given = val_to_ints(e, arg(s, "perm"), INT64_MIN, "'perm' of transpose", arg_loc(s, "perm"));
     if (!given) return error_value;
     if (given->n != rank) {
-      elab_error(e, s->at[1], "%s has %d axes, but the permutation names %d", val_str(e, x), rank,
-                 given->n);
+      elab_error(e, arg_loc(s, "perm"), "%s has %d axes, but the permutation names %d",
+                 val_str(e, x), rank, given->n);
       elab_note_tensor(e, "it", x);
       return elab_trace(e);
     }
   }
   for (int i = 0; i < rank; i++) {
     perm[i] = rank - 1 - i;
-    if (given && !axis_of(e, given->at[i], rank, x, s->name, s->at[1], &perm[i]))
+    if (given && !axis_of(e, given->at[i], rank, x, s->name, arg_loc(s, "perm"), &perm[i]))
       return error_value;
     for (int k = 0; k < i; k++)
       if (perm[k] == perm[i])
-        return fail(e, s->at[1], "transpose names axis %lld twice", (long long)perm[i]);
+        return fail(e, arg_loc(s, "perm"), "transpose names axis %lld twice", (long long)perm[i]);
   }
   return val_tensor(e, build_transpose(at(e, s->loc), x.tensor.id, perm));
 }
 
 Val builtin_broadcast(BuiltinCall *s) {
   Elab *e = s->e;
-  Val x = tensor_arg(s);
+  Val x = arg_tensor(s, "x");
   if (x.kind == VAL_ERROR) return x;
-  const Ints *dims = val_to_ints(e, s->v[1], 1, "a dim", s->at[1]);
+  const Ints *dims = val_to_ints(e, arg(s, "shape"), 1, "a dim", arg_loc(s, "shape"));
   const Type *t = type_get(e->c, x.tensor.type->dtype, dims->n, dims->at);
-  if (!t) return too_large(s, 1);
+  if (!t) return too_large(s);
   return build_checked(e, OP_BROADCAST, &x, 1, NULL, t, s->name, s->loc);
 }
 
 /* Counts for every axis: as listed, or one for all. */
-static const Ints *per_axis(BuiltinCall *s, int arg, int rank) {
+static const Ints *per_axis(BuiltinCall *s, const char *name, int rank) {
   Elab *e = s->e;
-  const Ints *l = val_to_ints(e, s->v[arg], 0, "a count of 'pad'", s->at[arg]);
+  Loc loc = arg_loc(s, name);
+  const Ints *l = val_to_ints(e, arg(s, name), 0, "a count of 'pad'", loc);
   if (!l || l->n == rank) return l;
   if (l->n != 1)
-    return fail(e, s->at[arg], "pad needs a count for each of %d axes, or one for all, found %d",
-                rank, l->n),
+    return fail(e, loc, "pad needs a count for each of %d axes, or one for all, found %d", rank,
+                l->n),
            NULL;
   int64_t *all = ARENA_ARRAY(e->a, int64_t, rank + 1);
   for (int i = 0; i < rank; i++) all[i] = l->at[0];
@@ -100,16 +100,16 @@ static const Ints *per_axis(BuiltinCall *s, int arg, int rank) {
 
 Val builtin_pad(BuiltinCall *s) {
   Elab *e = s->e;
-  Val x = tensor_arg(s);
+  Val x = arg_tensor(s, "x");
   if (x.kind == VAL_ERROR) return x;
   const Type *t = x.tensor.type;
-  const Ints *lo = per_axis(s, 1, t->rank), *hi = per_axis(s, 2, t->rank);
+  const Ints *lo = per_axis(s, "lo", t->rank), *hi = per_axis(s, "hi", t->rank);
   if (!lo || !hi) return error_value;
   int64_t *none = ARENA_ARRAY(e->a, int64_t, t->rank + 1);
-  if (!val_is_number(s->v[3]) && s->v[3].kind != VAL_BOOL)
-    return fail(e, s->at[3], "pad needs a compile-time number for 'value', found %s",
-                val_str(e, s->v[3]));
-  Val value = val_to_const(e, s->v[3], type_scalar(e->c, t->dtype), s->at[3]);
+  if (!val_is_number(arg(s, "value")) && arg(s, "value").kind != VAL_BOOL)
+    return fail(e, arg_loc(s, "value"), "pad needs a compile-time number for 'value', found %s",
+                val_str(e, arg(s, "value")));
+  Val value = val_to_const(e, arg(s, "value"), type_scalar(e->c, t->dtype), arg_loc(s, "value"));
   if (value.kind == VAL_ERROR) return value;
   Attr number;
   if (!value_const(e->run->entry, value.tensor.id, &number)) gc_bug(e->c, "pad without a constant");
@@ -123,9 +123,10 @@ Val builtin_pad(BuiltinCall *s) {
 /* The tensors of a list with one dtype, as arithmetic would give them. */
 static Val *same_dtype(BuiltinCall *s) {
   Elab *e = s->e;
-  int n = s->v[0].list->n;
+  const ValList *xs = arg(s, "xs").list;
+  int n = xs->n;
   Val *v = ARENA_ARRAY(e->a, Val, n);
-  memcpy(v, s->v[0].list->at, sizeof *v * (size_t)n);
+  memcpy(v, xs->at, sizeof *v * (size_t)n);
   for (int i = 1; i < n; i++) {
     Dtype a = v[0].tensor.type->dtype, b = v[i].tensor.type->dtype;
     if (a == b) continue;
@@ -148,9 +149,10 @@ static Val join(BuiltinCall *s, Val *v, int n, int64_t axis) {
 Val builtin_concat(BuiltinCall *s) {
   Val *v = same_dtype(s);
   int64_t axis;
-  if (!v || !axis_of(s->e, s->v[1].i, v[0].tensor.type->rank, v[0], s->name, s->at[1], &axis))
+  if (!v || !axis_of(s->e, arg(s, "axis").i, v[0].tensor.type->rank, v[0], s->name,
+                     arg_loc(s, "axis"), &axis))
     return error_value;
-  return join(s, v, s->v[0].list->n, axis);
+  return join(s, v, arg(s, "xs").list->n, axis);
 }
 
 Val builtin_stack(BuiltinCall *s) {
@@ -158,14 +160,14 @@ Val builtin_stack(BuiltinCall *s) {
   Val *v = same_dtype(s);
   if (!v) return error_value;
   const Type *t = v[0].tensor.type;
-  int64_t axis = s->v[1].i < 0 ? s->v[1].i + t->rank + 1 : s->v[1].i;
+  int64_t axis = arg(s, "axis").i < 0 ? arg(s, "axis").i + t->rank + 1 : arg(s, "axis").i;
   if (axis < 0 || axis > t->rank)
-    return fail(e, s->at[1], "stack cannot put a new axis %lld into %s", (long long)s->v[1].i,
-                val_str(e, v[0]));
+    return fail(e, arg_loc(s, "axis"), "stack cannot put a new axis %lld into %s",
+                (long long)arg(s, "axis").i, val_str(e, v[0]));
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank + 1);
   for (int i = 0; i <= t->rank; i++) dim[i] = i == axis ? 1 : t->dim[i > axis ? i - 1 : i];
   const Type *one = type_get(e->c, t->dtype, t->rank + 1, dim);
-  for (int i = 0; i < s->v[0].list->n; i++) {
+  for (int i = 0; i < arg(s, "xs").list->n; i++) {
     if (v[i].tensor.type != t) {
       elab_error(e, s->loc, "stack needs equal shapes: %s and %s", type_str(e->c, t),
                  val_str(e, v[i]));
@@ -174,38 +176,38 @@ Val builtin_stack(BuiltinCall *s) {
       return elab_trace(e);
     }
   }
-  for (int i = 0; i < s->v[0].list->n; i++)
+  for (int i = 0; i < arg(s, "xs").list->n; i++)
     v[i] = val_tensor(e, build_reshape(at(e, s->loc), v[i].tensor.id, one));
-  return join(s, v, s->v[0].list->n, axis);
+  return join(s, v, arg(s, "xs").list->n, axis);
 }
 
 Val builtin_split(BuiltinCall *s) {
   Elab *e = s->e;
-  Val x = tensor_arg(s);
+  Val x = arg_tensor(s, "x");
   if (x.kind == VAL_ERROR) return x;
   const Type *t = x.tensor.type;
   int64_t axis, from = 0, total = 0;
-  if (!axis_of(e, s->v[2].i, t->rank, x, s->name, s->at[2], &axis)) return error_value;
-  const Ints *parts = val_to_ints(e, s->v[1], 1, "'n' of split", s->at[1]);
+  if (!arg_axis(s, "axis", x, &axis)) return error_value;
+  const Ints *parts = val_to_ints(e, arg(s, "n"), 1, "'n' of split", arg_loc(s, "n"));
   if (!parts) return error_value;
   bool even = parts->n == 1;
   int n = parts->n;
   int64_t extent = t->dim[axis];
   if (even && (parts->at[0] > extent || extent % parts->at[0] != 0)) {
-    elab_error(e, s->at[1], "axis %lld of %s cannot be split into %lld equal parts",
+    elab_error(e, arg_loc(s, "n"), "axis %lld of %s cannot be split into %lld equal parts",
                (long long)axis, val_str(e, x), (long long)parts->at[0]);
     elab_note_tensor(e, "it", x);
     return elab_trace(e);
   }
   if (even && parts->at[0] > MAX_UNROLL)
-    return fail(e, s->at[1], "split into %lld parts would make more than %d tensors",
+    return fail(e, arg_loc(s, "n"), "split into %lld parts would make more than %d tensors",
                 (long long)parts->at[0], MAX_UNROLL);
   if (even) n = (int)parts->at[0];
   for (int i = 0; !even && i < n; i++)
     if (__builtin_add_overflow(total, parts->at[i], &total)) total = -1;
   if (!even && total != extent)
-    return fail(e, s->at[1], "the parts of axis %lld of %s must add up to %lld", (long long)axis,
-                val_str(e, x), (long long)extent);
+    return fail(e, arg_loc(s, "n"), "the parts of axis %lld of %s must add up to %lld",
+                (long long)axis, val_str(e, x), (long long)extent);
   Val *out = ARENA_ARRAY(e->a, Val, n);
   int64_t *start = ARENA_ARRAY(e->a, int64_t, t->rank), *step = ARENA_ARRAY(e->a, int64_t, t->rank);
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank);
@@ -224,67 +226,55 @@ Val builtin_split(BuiltinCall *s) {
 
 Val builtin_reverse(BuiltinCall *s) {
   Elab *e = s->e;
-  Val x = tensor_arg(s);
+  Val x = arg_tensor(s, "x");
   if (x.kind == VAL_ERROR) return x;
-  int rank = x.tensor.type->rank, n = 0;
-  int64_t *axes = ARENA_ARRAY(e->a, int64_t, rank + 1), axis;
-  bool *taken = ARENA_ARRAY(e->a, bool, rank + 1);
-  if (s->v[1].kind == VAL_NONE)
-    for (int i = 0; i < rank; i++) taken[i] = true;
-  else
-    for (int i = 0; i < s->v[1].list->n; i++) {
-      if (!axis_of(e, s->v[1].list->at[i].i, rank, x, s->name, s->at[1], &axis)) return error_value;
-      if (taken[axis])
-        return fail(e, s->at[1], "%s names axis %lld twice", s->name, (long long)axis);
-      taken[axis] = true;
-    }
-  for (int i = 0; i < rank; i++)
-    if (taken[i]) axes[n++] = i;
-  if (n == 0) return x;
-  Attr attr[MAX_ATTRS] = {[AT_AXES] = {.ints = intern_ints(e->c, axes, n)}};
+  const Ints *axes;
+  if (!arg_axes(s, "axis", x, &axes)) return error_value;
+  if (axes->n == 0) return x;
+  Attr attr[MAX_ATTRS] = {[AT_AXES] = {.ints = axes}};
   return build_checked(e, OP_REVERSE, &x, 1, attr, NULL, s->name, s->loc);
 }
 
 Val builtin_shape(BuiltinCall *s) {
-  if (s->v[0].kind != VAL_TENSOR) return val_list(s->e, VAL_LIST, NULL, 0, s->loc);
-  const Type *t = s->v[0].tensor.type;
+  if (arg(s, "x").kind != VAL_TENSOR) return val_list(s->e, VAL_LIST, NULL, 0, s->loc);
+  const Type *t = arg(s, "x").tensor.type;
   return val_ints(s->e, t->dim, t->rank, s->loc);
 }
 
 Val builtin_dim(BuiltinCall *s) {
   int64_t axis;
-  Val x = tensor_arg(s);
+  Val x = arg_tensor(s, "x");
   if (x.kind == VAL_ERROR) return x;
-  if (!axis_of(s->e, s->v[1].i, x.tensor.type->rank, x, s->name, s->at[1], &axis))
-    return error_value;
+  if (!arg_axis(s, "axis", x, &axis)) return error_value;
   return val_int(x.tensor.type->dim[axis], s->loc);
 }
 
 Val builtin_len(BuiltinCall *s) {
-  Val v = s->v[0];
+  Val v = arg(s, "list");
   if (v.kind != VAL_LIST && v.kind != VAL_TUPLE)
-    return fail(s->e, s->at[0], "len needs a compile-time list, found %s", val_str(s->e, v));
+    return fail(s->e, arg_loc(s, "list"), "len needs a compile-time list, found %s",
+                val_str(s->e, v));
   return val_int(v.list->n, s->loc);
 }
 
 Val builtin_list(BuiltinCall *s) {
-  Val v = s->v[0];
+  Val v = arg(s, "x");
   if (v.kind == VAL_LIST || v.kind == VAL_TUPLE) return v;
   if (!val_is_number(v) && v.kind != VAL_BOOL)
-    return fail(s->e, s->at[0], "list needs a compile-time number or list, found %s",
+    return fail(s->e, arg_loc(s, "x"), "list needs a compile-time number or list, found %s",
                 val_str(s->e, v));
   return val_list(s->e, VAL_LIST, &v, 1, s->loc);
 }
 
 Val builtin_pair(BuiltinCall *s) {
-  Val v = s->v[0], two[2] = {v, v};
+  Val v = arg(s, "x"), two[2] = {v, v};
   if (v.kind == VAL_LIST && (v.list->n == 1 || v.list->n == 2))
     two[0] = v.list->at[0], two[1] = v.list->at[v.list->n - 1];
   if (!val_is_number(two[0]) || !val_is_number(two[1]))
-    return fail(s->e, s->at[0],
+    return fail(s->e, arg_loc(s, "x"),
                 "pair needs a compile-time number, or a list of one or two, found %s",
                 val_str(s->e, v));
   return val_list(s->e, VAL_LIST, two, 2, s->loc);
 }
 
-Val builtin_known(BuiltinCall *s) { return val_bool(s->v[0].kind != VAL_TENSOR, s->loc); }
+Val builtin_known(BuiltinCall *s) { return val_bool(arg(s, "x").kind != VAL_TENSOR, s->loc); }

@@ -17,9 +17,9 @@ ValueId swap_last(Elab *e, ValueId x, int64_t axis) {
 Val builtin_cumsum(BuiltinCall *s) {
   Elab *e = s->e;
   int64_t axis;
-  Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
+  Val x = arg_tensor(s, "x");
   if (x.kind == VAL_ERROR) return x;
-  if (!axis_of(e, s->v[1].i, x.tensor.type->rank, x, s->name, s->at[1], &axis)) return error_value;
+  if (!arg_axis(s, "axis", x, &axis)) return error_value;
   Dtype dt = x.tensor.type->dtype;
   at(e, s->loc);
   if (dt == DT_BOOL || dt == DT_U8) x = val_convert(e, x, DT_I32);
@@ -35,16 +35,17 @@ static ValueId take_last(Elab *e, ValueId x, ValueId ids) {
 
 Val builtin_take_along(BuiltinCall *s) {
   Elab *e = s->e;
-  Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]), ids = s->v[1];
+  Val x = arg_tensor(s, "x"), ids = arg(s, "ids");
   int64_t axis;
   if (x.kind == VAL_ERROR) return x;
   const Type *t = x.tensor.type, *it = ids.tensor.type;
-  if (!axis_of(e, s->v[2].i, t->rank, x, s->name, s->at[2], &axis)) return error_value;
+  if (!arg_axis(s, "axis", x, &axis)) return error_value;
   bool fits = t->rank == it->rank;
   for (int i = 0; fits && i < t->rank; i++) fits = i == axis || t->dim[i] == it->dim[i];
   if (!fits) {
-    elab_error(e, s->at[1], "%s along axis %lld needs ids of the other extents of %s, found %s",
-               s->name, (long long)axis, val_str(e, x), val_str(e, ids));
+    elab_error(e, arg_loc(s, "ids"),
+               "%s along axis %lld needs ids of the other extents of %s, found %s", s->name,
+               (long long)axis, val_str(e, x), val_str(e, ids));
     elab_note_tensor(e, "the tensor", x);
     elab_note_tensor(e, "ids", ids);
     return elab_trace(e);
@@ -62,7 +63,7 @@ static ValueId argsort(Elab *e, ValueId x, bool descending) {
 /* The extent of an axis that is to be sorted is one of i32; false after an error. */
 static bool can_sort(BuiltinCall *s, Val x, int64_t axis) {
   if (x.tensor.type->dim[axis] <= INT32_MAX) return true;
-  fail(s->e, s->at[0], "%s needs at most 2147483647 elements along axis %lld of %s", s->name,
+  fail(s->e, arg_loc(s, "x"), "%s needs at most 2147483647 elements along axis %lld of %s", s->name,
        (long long)axis, val_str(s->e, x));
   return false;
 }
@@ -70,9 +71,9 @@ static bool can_sort(BuiltinCall *s, Val x, int64_t axis) {
 /* The tensor that is to be sorted, turned so that the axis is the last; NO_ID after an error. */
 static ValueId turned(BuiltinCall *s, int64_t *axis) {
   Elab *e = s->e;
-  Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
+  Val x = arg_tensor(s, "x");
   if (x.kind == VAL_ERROR) return NO_ID;
-  if (!axis_of(e, s->v[1].i, x.tensor.type->rank, x, s->name, s->at[1], axis)) return NO_ID;
+  if (!arg_axis(s, "axis", x, axis)) return NO_ID;
   if (!can_sort(s, x, *axis)) return NO_ID;
   at(e, s->loc);
   return swap_last(e, x.tensor.id, *axis);
@@ -91,20 +92,20 @@ Val builtin_argsort(BuiltinCall *s) {
   int64_t axis;
   ValueId last = turned(s, &axis);
   if (last == NO_ID) return error_value;
-  return val_tensor(s->e, swap_last(s->e, argsort(s->e, last, s->v[2].b), axis));
+  return val_tensor(s->e, swap_last(s->e, argsort(s->e, last, arg(s, "descending").b), axis));
 }
 
 /* Only the k places are gathered. */
 Val builtin_topk(BuiltinCall *s) {
   Elab *e = s->e;
-  Val x = val_to_tensor(e, s->v[0], s->name, s->at[0]);
-  int64_t axis, k = s->v[1].i;
+  Val x = arg_tensor(s, "x");
+  int64_t axis, k = arg(s, "k").i;
   if (x.kind == VAL_ERROR) return x;
   const Type *t = x.tensor.type;
-  if (!axis_of(e, -1, t->rank, x, s->name, s->at[0], &axis)) return error_value;
+  if (!axis_of(e, -1, t->rank, x, s->name, arg_loc(s, "x"), &axis)) return error_value;
   if (k > t->dim[axis])
-    return fail(e, s->at[1], "%s cannot take %lld elements along the last axis of %s", s->name,
-                (long long)k, val_str(e, x));
+    return fail(e, arg_loc(s, "k"), "%s cannot take %lld elements along the last axis of %s",
+                s->name, (long long)k, val_str(e, x));
   if (!can_sort(s, x, axis)) return error_value;
   Builder *b = at(e, s->loc);
   int64_t *start = ARENA_ARRAY(e->a, int64_t, t->rank), *step = ARENA_ARRAY(e->a, int64_t, t->rank);

@@ -1,0 +1,107 @@
+/* Kinds of arguments: what a value must be where a word stands in the place of a type.
+   Contract: a value of the kind gets the form that the kind promises (one integer where a list may
+   stand becomes a list of one, a number where floats are needed a constant); texts for messages are
+   made where there is a message. */
+#include "lang/elab/elab_impl.h"
+
+static const char *const wanted[ARG_KINDS] = {
+#define KIND(NAME, WORD, WANTED) [ARG_##NAME] = WANTED,
+#include "lang/syntax/kinds.def"
+#undef KIND
+};
+
+typedef struct Place { /* what messages speak of */
+  const TypeExpr *t;
+  const char *name;
+  const CallSite *s; /* or NULL */
+  Loc loc;
+} Place;
+
+/* The end of an error: where the kind is written, and how one got there. */
+static bool traced(Elab *e, Place p) {
+  const char *list = p.s ? one_list(e, p.s) : NULL;
+  if (list) elab_hint(e, "%s", list);
+  if (!p.s || p.s->f->kind == FUNC_DEF) elab_note(e, p.t->loc, "it must be this");
+  elab_trace(e);
+  return false;
+}
+
+static bool wrong(Elab *e, Place p, Val v) {
+  if (p.s)
+    elab_error(e, p.loc, "%s needs %s for '%s', found %s", p.s->f->name, wanted[p.t->kind], p.name,
+               val_str(e, v));
+  else
+    elab_error(e, p.loc, "%s must be %s, found %s", p.name, wanted[p.t->kind], val_str(e, v));
+  if (v.kind == VAL_TENSOR) elab_note_tensor(e, p.name, v);
+  if (p.t->kind == ARG_FLOATS && v.kind == VAL_TENSOR) {
+    const char *name = value_at(e->run->entry, v.tensor.id)->name;
+    elab_hint(e, "convert: f32(%s)", name ? name : "x");
+  }
+  return traced(e, p);
+}
+
+static const char *what(Elab *e, Place p) {
+  return p.s ? intern_printf(e->c, "'%s' of %s", p.name, p.s->f->name) : p.name;
+}
+
+static bool is_int(Val v, int64_t least) { return v.kind == VAL_INT && v.i >= least; }
+
+static bool match_int(Elab *e, Place p, Val *v, int64_t least) {
+  int64_t n;
+  if (is_int(*v, least)) return true;
+  if (!val_to_int(e, *v, least, what(e, p), p.loc, &n)) return false;
+  *v = val_int(n, v->loc);
+  return true;
+}
+
+static bool match_ints(Elab *e, Place p, Val *v, int64_t least) {
+  bool all = v->kind == VAL_LIST;
+  for (int i = 0; all && i < v->list->n; i++) all = is_int(v->list->at[i], least);
+  if (all) return true;
+  if (is_int(*v, least)) return *v = val_ints(e, (int64_t[]){v->i}, 1, v->loc), true;
+  const Ints *l = val_to_ints(e, *v, least, what(e, p), p.loc);
+  if (l) *v = val_ints(e, l->at, l->n, v->loc);
+  return l != NULL;
+}
+
+static bool match_tensors(Elab *e, Place p, const Val *v) {
+  if ((v->kind != VAL_LIST && v->kind != VAL_TUPLE) || v->list->n == 0) return wrong(e, p, *v);
+  for (int k = 0; k < v->list->n; k++) {
+    Val one = v->list->at[k];
+    if (one.kind == VAL_TENSOR) continue;
+    elab_error(e, p.loc, "%s needs a list of tensors, its element %d is %s",
+               p.s ? p.s->f->name : p.name, k, val_str(e, one));
+    return traced(e, p);
+  }
+  return true;
+}
+
+bool kind_match(Elab *e, const TypeExpr *t, Val *v, const char *name, const CallSite *s, Loc loc) {
+  Place p = {t, name, s, loc};
+  bool fits = false;
+  if (v->kind == VAL_ERROR) return false;
+  switch (t->kind) {
+  case ARG_TENSOR: fits = v->kind == VAL_TENSOR || val_is_number(*v) || v->kind == VAL_BOOL; break;
+  case ARG_FLOATS:
+    if (val_is_number(*v)) *v = val_to_const(e, *v, type_scalar(e->c, DT_F32), loc);
+    fits = v->kind == VAL_TENSOR && dtype_is_float(v->tensor.type->dtype);
+    break;
+  case ARG_INDICES:
+    if (v->kind == VAL_INT) *v = val_to_tensor(e, *v, s ? s->f->name : name, loc);
+    fits = v->kind == VAL_TENSOR && dtype_is_int(v->tensor.type->dtype);
+    break;
+  case ARG_TENSORS: return match_tensors(e, p, v);
+  case ARG_INT: return match_int(e, p, v, INT64_MIN);
+  case ARG_COUNT: return match_int(e, p, v, 1);
+  case ARG_INTS: return match_ints(e, p, v, INT64_MIN);
+  case ARG_SHAPE: return match_ints(e, p, v, 1);
+  case ARG_NUMBER: fits = val_is_number(*v); break;
+  case ARG_FLAG: fits = v->kind == VAL_BOOL; break;
+  case ARG_DTYPE: fits = v->kind == VAL_DTYPE; break;
+  case ARG_STRING: fits = v->kind == VAL_STR; break;
+  case ARG_TYPED:
+  case ARG_KINDS: gc_bug(e->c, "a kind of argument that is none");
+  }
+  if (v->kind == VAL_ERROR) return false;
+  return fits || wrong(e, p, *v);
+}
