@@ -1,6 +1,7 @@
 /* The binder: which argument each parameter of a def or built-in function gets.
    Contract: an argument has the type or kind of its parameter, or there was one error that says
    what the function takes; none is good only where it is the default, or where nothing is asked. */
+#include "lang/elab/builtin/builtin.h"
 #include "lang/elab/elab_impl.h"
 #include "lang/syntax/elsewhere.h"
 

@@ -2,7 +2,9 @@
    Contract: arguments are evaluated once, left to right, in the caller; a signature's types check
    them and bind dims; defaults see the arguments and dims before them. A def that reaches itself is
    an error. */
+#include "lang/elab/builtin/builtin.h"
 #include "lang/elab/elab_impl.h"
+#include "lang/elab/loop/loop.h"
 
 Actual *call_args(Elab *e, const Args *args, int room, bool *ok) {
   Actual *a = ARENA_ARRAY(e->a, Actual, args->n + room + 1);

@@ -2,6 +2,7 @@
    a scan the op is made whatever L depends on, since what is carried is not known before the body
    is read to its end; loop/grad_dependence.c then says what it counts. */
 #include "lang/elab/builtin/builtin.h"
+#include "lang/elab/loop/loop.h"
 
 bool *grad_reach(Elab *e, ValueId loss) {
   const Entry *en = e->run->entry;

@@ -2,6 +2,7 @@
    Contract: numpy's rules. Negative places count from the end, slices are cut at the ends, a place
    outside is an error; a negative step is a slice that is reversed. An empty result is an error. */
 #include "lang/elab/elab_impl.h"
+#include "lang/elab/loop/loop.h"
 
 /* A slice of n elements: `count` of them from `start` by `step`, which may be negative. */
 typedef struct Cut {

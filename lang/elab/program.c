@@ -1,6 +1,7 @@
 /* The elaboration of a program: declarations, entries, and the entry that initialises.
    Contract: see elab.h. Every let is computed and every entry elaborated, also after errors, so
    that one run reports as many as it can; a def is only read where it is called. */
+#include "lang/elab/builtin/builtin.h"
 #include "lang/elab/elab_impl.h"
 
 /* The options of a generated program that a name of the language can spell; a unit test holds the

@@ -2,6 +2,7 @@
    Contract: after a return nothing more of the body is read; a loop's own names end with each
    iteration, while names from outside keep what the loop gave them. */
 #include "lang/elab/elab_impl.h"
+#include "lang/elab/loop/loop.h"
 
 /* The first name of a value stays, but the user's own goes before one that the prelude gave. */
 static void give_name(Elab *e, Val v, const char *name) {

@@ -3,6 +3,7 @@
    entry `init` stores every initial value, with random numbers keyed by the path. An entry loads a
    global at its first use and stores it once, at the end, with the last value assigned. */
 #include "lang/elab/elab_impl.h"
+#include "lang/elab/loop/loop.h"
 
 #include <stdlib.h>
 

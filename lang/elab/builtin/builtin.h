@@ -4,6 +4,38 @@
 #define GC_LANG_ELAB_BUILTIN_H
 #include "lang/elab/elab_impl.h"
 
+typedef struct BuiltinCall { /* one call of a built-in function */
+  Elab *e;
+  const Builtin *f;
+  const char *name;
+  Loc loc;
+  const Func *signature;
+  const Bound *bound; /* the arguments, checked against their kinds */
+} BuiltinCall;
+/* An argument by its name; VAL_NONE where it is optional and not there. */
+Val arg(const BuiltinCall *s, const char *name);
+Loc arg_loc(const BuiltinCall *s, const char *name); /* of the call, if it is not given */
+bool arg_is_given(const BuiltinCall *s, const char *name);
+Val arg_tensor(const BuiltinCall *s, const char *name); /* a number as a constant */
+/* The axis of x that an argument names, or the axes, ascending, all for none; false after an error.
+ */
+bool arg_axis(const BuiltinCall *s, const char *name, Val x, int64_t *out);
+bool arg_axes(const BuiltinCall *s, const char *name, Val x, const Ints **out);
+typedef Val Handler(BuiltinCall *s);
+struct Builtin {
+  const char *name, *args;
+  Handler *run;
+  int data; /* an OpKind or a variant */
+  const char *help;
+};
+void builtins_init(Elab *e);
+Val call_builtin(Elab *e, const CallSite *s);
+Val convert_call(Elab *e, const CallSite *s);
+/* As a user would write them: "x, axis = none". */
+const char *signature_text(Ctx *c, const Decl *d);
+/* An axis within rank, negative from the end; false after an error. */
+bool axis_of(Elab *e, int64_t axis, int rank, Val x, const char *what, Loc loc, int64_t *out);
+
 #define BUILTIN(NAME, ARGS, HANDLER, ...) Handler HANDLER;
 #include "lang/elab/builtin/builtins.def"
 #undef BUILTIN

@@ -4,6 +4,7 @@
    values. A draw of random numbers is like no other. Captured values of open loops count as what
    they stand for; whether a loop changes that is asked when it is over (loop/invariant_call.c). */
 #include "lang/elab/elab_impl.h"
+#include "lang/elab/loop/loop.h"
 
 typedef struct Pair {
   ValueId a, b;

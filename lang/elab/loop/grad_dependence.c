@@ -14,6 +14,7 @@
    each is asked once. Walks go round the loops inside of the iteration and take all their values
    for those of one moment: that may see a way that is none, and never overlooks one. */
 #include "lang/elab/elab_impl.h"
+#include "lang/elab/loop/loop.h"
 
 /* What is asked at one moment: who knows x? */
 typedef struct ProgramPoint {

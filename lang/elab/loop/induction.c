@@ -4,6 +4,7 @@
    of counters times constants are followed exactly, so that both ends of their range are taken;
    others are known, but may be anything. */
 #include "lang/elab/elab_impl.h"
+#include "lang/elab/loop/loop.h"
 
 static const IndexRange unknown = {0}, any = {.known = true, .lo = INT32_MIN, .hi = INT32_MAX};
 

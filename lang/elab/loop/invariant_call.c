@@ -5,6 +5,7 @@
    something is noted, and looked at when the loop is over: what its arguments are made of must not
    be the counter, a carry, or the number of a draw. It is then looked at in the loop around. */
 #include "lang/elab/elab_impl.h"
+#include "lang/elab/loop/loop.h"
 
 /* What the value stands for outside of the loops from l on, up to `end`. */
 static ValueId outward(const ScanLevel *l, const ScanLevel *end, ValueId v) {

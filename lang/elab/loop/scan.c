@@ -4,6 +4,7 @@
    the carry. All other captured values are replaced by what they stand for. A global is loaded
    before the outermost loop and stored after it, so that a body holds neither loads nor stores. */
 #include "lang/elab/elab_impl.h"
+#include "lang/elab/loop/loop.h"
 
 static ScanLevel *level_begin(Elab *e, const char *counter, int64_t trips) {
   ScanLevel *l = ARENA_NEW(e->a, ScanLevel);

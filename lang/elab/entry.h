@@ -1,0 +1,87 @@
+/* The entry that ops are appended to, and what it does with params, states and random numbers. */
+#ifndef GC_LANG_ENTRY_H
+#define GC_LANG_ENTRY_H
+#include "lang/elab/scope.h"
+
+typedef struct ScanLevel ScanLevel;   /* loop/loop.h */
+typedef struct IndexRange IndexRange; /* … */
+
+typedef enum RunKind { RUN_ENTRY, RUN_INIT, RUN_LET } RunKind;
+
+typedef struct KeyCount {
+  const char *path;
+  uint64_t n;
+} KeyCount;
+
+/* The numbers of a random op: its key, its draw, and in a loop what is added to the draw. */
+typedef struct RandomKey {
+  const char *key;
+  int64_t draw;
+  ValueId place; /* i32[], NO_ID outside of loops */
+} RandomKey;
+
+typedef struct Stored {
+  int global;
+  Loc loc; /* of the last assignment */
+  const char *scope;
+} Stored;
+
+/* A param that a minimize of this entry has updated. */
+typedef struct Updated {
+  int global;
+  ValueId value; /* after it; no gradient flows into the update */
+  Loc loc;       /* of the minimize */
+} Updated;
+
+struct EntryBuilder {
+  RunKind kind;
+  Entry *entry;
+  Builder *b;
+  bool training;
+  VEC(ValueId) current;          /* by global: its value here and now, NO_ID before the first use */
+  VEC(Stored) stored;            /* globals assigned, in order of the first time */
+  VEC(uint32_t) stored_at;       /* by global: its place in stored + 1, 0: it is not there */
+  VEC(bool) weak_name;           /* by value: it has only a name of the prelude's */
+  struct Congruence *congruence; /* loop/congruent.c; NULL until two calls are compared */
+  VEC(KeyCount) keys;            /* random ops so far, by path */
+  NameIndex key_index;
+  ScanLevel *scan;                 /* the innermost, NULL outside of all */
+  VEC(const IndexRange *) counted; /* by value, as far as was asked for */
+  VEC(Updated) updated;
+  bool minimized;
+  Loc minimize;      /* where first */
+  ValueId next_step; /* ... the step counter's new value */
+};
+
+typedef struct GlobalInfo { /* beside module->globals, by index */
+  Loc loc;
+  const char *init;  /* the initialiser as canonical text */
+  const char *entry; /* that declared it first */
+} GlobalInfo;
+
+/* ---- variable.c: params, states, hypers ---- */
+/* The error that the frame's call would declare the path a second time. */
+void global_declared_again(Elab *e, const Frame *f, const char *path);
+void declare_variable(Elab *e, const Stmt *s);
+void assign_variable(Elab *e, const Stmt *s);
+ValueId *global_current(Elab *e, int global); /* NO_ID before the first use */
+ValueId global_read(Elab *e, int global, Loc loc);
+void global_write(Elab *e, int global, ValueId v);
+/* A param, state or optimizer's state of zeros, made at first use. */
+int global_zeros(Elab *e, GlobalKind kind, const char *path, const Type *t);
+int global_step(Elab *e); /* the counter of training steps, made at first use */
+void run_begin(Elab *e, EntryBuilder *r, RunKind kind, const char *name, Loc loc);
+void run_store_all(Elab *e, Loc loc); /* at the end of an entry */
+RandomKey draw_next(Elab *e);         /* for one more random op here */
+
+/* ---- accumulate.c: e->accumulate is more than 1 ---- */
+ValueId accumulate_due(Elab *e, Loc loc); /* bool[]: this run ends in an update */
+Val accumulate_step(Elab *e, Loc loc);    /* updates so far */
+/* The gradient of the param at path, averaged so far. */
+Val accumulate_add(Elab *e, ValueId due, const char *path, Val g, Loc loc);
+/* The globals' values as they are; what has been assigned since takes effect where an update is
+ * due.
+ */
+ValueId *accumulate_before(Elab *e);
+void accumulate_choose(Elab *e, ValueId due, const ValueId *before, int n, Loc loc);
+#endif
