@@ -3,7 +3,7 @@
    what the function takes; none is good only where it is the default, or where nothing is asked. */
 #include "lang/elab/builtin/builtin.h"
 #include "lang/elab/elab_impl.h"
-#include "lang/syntax/elsewhere.h"
+#include "lang/syntax/hints.h"
 
 static const Param *param_at(const CallSite *s, int i) { return &s->f->decl->function.params[i]; }
 static int param_count(const CallSite *s) { return s->f->decl->function.n; }
@@ -24,13 +24,13 @@ static void say_signature(Elab *e, const CallSite *s) {
   elab_trace(e);
 }
 
-static void unknown_argument(Elab *e, const CallSite *s, Ident name) {
+static void unhint_for_argument(Elab *e, const CallSite *s, Ident name) {
   int np = param_count(s), n = 0;
   const char **names = ARENA_ARRAY(e->a, const char *, np + MINIMIZE_ARGS);
   for (int k = 0; k < np; k++)
     if (!param_at(s, k)->rest) names[n++] = param_at(s, k)->name.name;
   for (int k = 0; s->hidden && k < MINIMIZE_ARGS; k++) names[n++] = minimize_arg[k];
-  const char *near = known_argument(name.name, names, n);
+  const char *near = hint_for_argument(name.name, names, n);
   if (!near) near = nearest_name(e->c, name.name, names, n);
   elab_error(e, name.loc, "%s has no argument '%s'", s->f->name, name.name);
   if (near) elab_hint(e, "did you mean '%s'?", near);
@@ -102,7 +102,7 @@ Bound *bind_given(Elab *e, const CallSite *s) {
     const Actual *a = &s->arg[i];
     if (!a->name.name && next < np && param_at(s, next)->rest) continue; /* bind_rest takes it */
     int p = a->name.name ? param_index(s, a->name.name) : next;
-    if (p < 0) return unknown_argument(e, s, a->name), NULL;
+    if (p < 0) return unhint_for_argument(e, s, a->name), NULL;
     if (p >= np) return too_many(e, s, a->loc), NULL;
     if (bound[p].given) {
       elab_error(e, a->loc, "argument '%s' of %s is given twice", param_at(s, p)->name.name,

@@ -3,7 +3,7 @@
    what is built in; the prelude sees only itself and what is built in, so that a program may define
    a function of any name. A name first bound in a loop lives for one iteration. */
 #include "lang/elab/elab_impl.h"
-#include "lang/syntax/elsewhere.h"
+#include "lang/syntax/hints.h"
 
 Env *env_new(Elab *e, const Func *f, bool prelude) {
   Env *env = ARENA_NEW(e->a, Env);
@@ -134,8 +134,8 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
   if (gone) {
     elab_note(e, gone->loc, "'%s' is bound in a loop and ends with each iteration", name);
     elab_hint(e, "bind it before the loop; the loop then changes it");
-  } else if (known_elsewhere(name)) {
-    elab_hint(e, "%s", known_elsewhere(name));
+  } else if (hint_for_name(name)) {
+    elab_hint(e, "%s", hint_for_name(name));
   } else if (near) {
     elab_hint(e, "did you mean '%s'?", near);
   } else if (strcmp(kind, "dim") == 0) {

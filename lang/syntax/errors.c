@@ -2,7 +2,7 @@
    what was found; where a habit or a slip of the keyboard is recognised, what to do instead.
    Contract: one error (with its notes) for each call; kinds of tokens decide, and their words come
    from the token table of parse.y. */
-#include "lang/syntax/elsewhere.h"
+#include "lang/syntax/hints.h"
 #include "lang/syntax/parse.tab.h"
 #include "lang/syntax/parse_impl.h"
 
@@ -115,7 +115,7 @@ static const char *const statement_words[] = {"param",    "state",  "for",   "sc
 /* A name where a keyword was meant: "retrun x", "entyr train(...)". */
 static void hint_keyword(Parser *ps, const char *word, bool outside) {
   if (!word || word_is_reserved(word)) return;
-  const char *hint = known_keyword(word);
+  const char *hint = hint_for_keyword(word);
   if (hint) {
     parse_note(ps, SEV_HINT, (Loc){0}, "%s", hint);
     return;
@@ -239,7 +239,7 @@ void syntax_error(Parser *ps, const int *token, const char *const *word, int n) 
                  "a type is one of f32 f16 bf16 f64 i32 i64 u8 bool and a shape: f32[64, 784], or "
                  "f32[shape(x)] for the shape of x");
     else if (!hint_missing(ps, e, &f))
-      hint_keyword(ps, f.name && known_keyword(f.name) ? f.name : f.before, outside);
+      hint_keyword(ps, f.name && hint_for_keyword(f.name) ? f.name : f.before, outside);
   }
   lex_recover(ps);
 }

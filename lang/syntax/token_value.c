@@ -1,7 +1,7 @@
 /* Turns the text of single words into token values: numbers, strings, names, reserved words, and
    what habit from other languages writes. Contract: called by scan.l alone; what is wrong has been
    reported, and a value of the right kind comes back, so that parsing goes on. */
-#include "lang/syntax/elsewhere.h"
+#include "lang/syntax/hints.h"
 #include "lang/syntax/parse.tab.h"
 #include "lang/syntax/parse_impl.h"
 
@@ -18,17 +18,7 @@ static const struct {
 #undef WORD
 };
 
-static const struct {
-  const char *text;
-  int token;
-  const char *message;
-} foreign[] = {
-#define FOREIGN(text, token, message) {text, token, message},
-#include "lang/syntax/foreign.def"
-#undef FOREIGN
-};
-
-enum { WORDS = sizeof words / sizeof words[0], FOREIGNS = sizeof foreign / sizeof foreign[0] };
+enum { WORDS = sizeof words / sizeof words[0] };
 
 Loc scan_place(Parser *ps, size_t bytes) {
   Loc loc = {.line = ps->line, .col = ps->col, .file = ps->file};
@@ -147,13 +137,13 @@ bool token_is_reserved(int token) {
 }
 
 int scan_foreign(Parser *ps, Loc loc, const char *text) {
-  for (int i = 0; i < FOREIGNS; i++) {
-    if (strcmp(foreign[i].text, text) != 0) continue;
-    scan_error(ps, loc, "%s", foreign[i].message);
-    return foreign[i].token;
-  }
-  scan_error(ps, loc, "'%s' has no meaning outside of comments and strings", text);
-  return 0;
+  int token;
+  const char *hint = hint_for_symbol(text, &token);
+  if (hint)
+    scan_error(ps, loc, "%s", hint);
+  else
+    scan_error(ps, loc, "'%s' has no meaning outside of comments and strings", text);
+  return token;
 }
 
 void scan_field(Parser *ps, Loc loc, const char *text) {
@@ -164,8 +154,8 @@ void scan_field(Parser *ps, Loc loc, const char *text) {
                "'as' gives one name; to put another in front of it write scope NAME { … }");
   else if (strcmp(text, ".minimize") == 0)
     scan_error(ps, loc, "values have no methods; write minimize loss with adamw(1e-3)");
-  else if (known_elsewhere(text + 1))
-    scan_error(ps, loc, "values have no fields or methods; %s", known_elsewhere(text + 1));
+  else if (hint_for_name(text + 1))
+    scan_error(ps, loc, "values have no fields or methods; %s", hint_for_name(text + 1));
   else
     scan_error(ps, loc, "values have no fields or methods; write %.40s(x) or x |> %.40s", text + 1,
                text + 1);

@@ -1,9 +1,9 @@
 #!/bin/sh
-# elsewhere.sh GC SOURCE: each name of lang/syntax/elsewhere.def is unknown and brings its hint, be it of a function, an argument
+# hints.sh GC SOURCE: each name of lang/syntax/hints.def is unknown and brings its hint, be it of a function, an argument
 # or a keyword, and each expression that a hint recommends compiles.
 set -u
 gc=$1
-table=$2/lang/syntax/elsewhere.def
+table=$2/lang/syntax/hints.def
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 rows=0 failed=0
@@ -18,32 +18,42 @@ entry all(x : f32[n, 6], y : f32[n, 6], u : f32[n], images : f32[n, c, h, w], id
           k : f32[2, 5, 6],
           v : f32[2, 5, 6]) {
 END
-  sed -n 's/^ELSEWHERE("\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" | sed 's/\\"/"/g' |
+  sed -n 's/^HINT(CALL, *"\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" | sed 's/\\"/"/g' |
     awk '{name = $1; sub(/^[^ ]* /, ""); print "  of_" name " = " $0}
       END {print "  return z = x"; print "}"}'
 } >"$work/all.g"
 "$gc" "$work/all.g" --emit=ir >/dev/null 2>"$work/error" || { cat "$work/error" && failed=1; }
-sed -n 's/^\(ELSEWHERE\|SAY\)("\([^"]*\)", *"\(.*\)")$/\2 \3/p' "$table" | sed 's/\\"/"/g' >"$work/rows"
+sed -n 's/^HINT(\(CALL\|NAME\), *"\([^"]*\)", *"\(.*\)")$/\2 \3/p' "$table" | sed 's/\\"/"/g' >"$work/rows"
 while read -r name hint; do
   rows=$((rows + 1))
   echo "entry f(x : f32[4]) { return y = $name(x) }" >"$work/one.g"
   "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$name is known" && failed=1
   grep -qxF "hint: write $hint" "$work/error" || { echo "no such hint for $name: $hint" && cat "$work/error" && failed=1; }
 done <"$work/rows"
-sed -n 's/^ARGUMENT("\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" >"$work/arguments"
+sed -n 's/^HINT(ARGUMENT, *"\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" >"$work/arguments"
 while read -r name here; do
   rows=$((rows + 1))
   printf 'def g(x, %s) { return x }\nentry f(x : f32[4]) { return y = g(x, %s = 1) }\n' "$here" "$name" >"$work/one.g"
   "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$name is known" && failed=1
   grep -qxF "hint: did you mean '$here'?" "$work/error" || { echo "no such hint for the argument $name: $here" && cat "$work/error" && failed=1; }
 done <"$work/arguments"
-sed -n 's/^KEYWORD("\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" | sed 's/\\"/"/g' >"$work/keywords"
+sed -n 's/^HINT(KEYWORD, *"\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" | sed 's/\\"/"/g' >"$work/keywords"
 while read -r word hint; do
   rows=$((rows + 1))
   printf 'entry f(x : f32[4]) {\n  %s x\n  return y = x\n}\n' "$word" >"$work/one.g"
   "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$word is known" && failed=1
   grep -qxF "hint: $hint" "$work/error" || { echo "no such hint for the keyword $word: $hint" && cat "$work/error" && failed=1; }
 done <"$work/keywords"
-[ "$rows" = "$(grep -c '^[A-Z]*("' "$table")" ] && [ "$rows" -gt 50 ] || { echo "$rows rows were read" && failed=1; }
+# a symbol is said as an error of its own
+sed -n 's/^SYMBOL("\([^"]*\)", *[^ ]*, *"\(.*\)")$/\1 \2/p' "$table" >"$work/symbols"
+while read -r symbol message; do
+  rows=$((rows + 1))
+  symbol=$(printf '%s' "$symbol" | sed 's/\\xc2\\xa0/\\0302\\0240/') # sh knows octal numbers alone
+  printf 'entry f(x : f32[4]) {\n  a = x %b x\n  return y = x\n}\n' "$symbol" >"$work/one.g"
+  "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$symbol is a token" && failed=1
+  message=$(printf '%s' "$message" | sed 's/\\"/"/g; s/\\\\/\\/g')
+  grep -qF "error: $message" "$work/error" || { echo "no such message for $symbol: $message" && cat "$work/error" && failed=1; }
+done <"$work/symbols"
+[ "$rows" = "$(grep -c '^[A-Z]*(' "$table")" ] && [ "$rows" -gt 50 ] || { echo "$rows rows were read" && failed=1; }
 echo "$rows names"
 exit $failed

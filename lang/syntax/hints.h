@@ -1,0 +1,21 @@
+/* What people write out of habit from other libraries and languages, and what does the same here.
+ */
+#ifndef GC_LANG_HINTS_H
+#define GC_LANG_HINTS_H
+#include <stdbool.h>
+
+/* "write concat([x, y], axis = 0)" for "cat"; NULL: the name means nothing there, or the same here.
+ */
+const char *hint_for_name(const char *name);
+
+/* Which of n names of arguments means what `name` does there; NULL: none. */
+const char *hint_for_argument(const char *name, const char *const *names, int n);
+
+/* What to write instead of a keyword of another language; NULL: it is none, or word is NULL. */
+const char *hint_for_keyword(const char *word);
+
+/* What to say of a text that is no token here, and which token it stands for (0: none); NULL: it is
+   not known. */
+const char *hint_for_symbol(const char *text, int *token);
+
+#endif
