@@ -90,10 +90,10 @@ examples_table() {
   done
 }
 
-# What gc answers to names of other libraries: the rows of elsewhere.def.
-elsewhere_table() {
+# What gc answers to names of other libraries: the rows of hints.def.
+hints_table() {
   printf '| PyTorch, NumPy | gc |\n|---|---|\n'
-  sed -nE 's/^ELSEWHERE\("([^"]*)", *"(.*)"\)$/\1\t\2/p' "$root/lang/syntax/elsewhere.def" |
+  sed -nE 's/^HINT\(CALL, *"([^"]*)", *"(.*)"\)$/\1\t\2/p' "$root/lang/syntax/hints.def" |
     awk -F'\t' '{ gsub(/\\"/, "\"", $2); gsub(/\|/, "\\|", $2); printf "| `%s` | `%s` |\n", $1, $2 }'
 }
 
@@ -108,7 +108,7 @@ plan_picture() {
 print_source() {
   case $1 in
     docs/examples) examples_table ;;
-    lang/syntax/elsewhere.def) elsewhere_table ;;
+    lang/syntax/hints.def) hints_table ;;
     "gc --list-passes") printf '```\n' && "$gc" --list-passes && printf '```\n' ;;
     "gc --help="*) "$gc" "${1#gc }" ;;
     "gc "*) # a command as a reader would type it beside the examples, and all that it says
