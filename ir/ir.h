@@ -224,13 +224,9 @@ struct Entry {
   Block *body; /* arguments are the inputs, named; ends with `return` */
   VEC(Op *) ops;
   VEC(Value) values;
-  uint64_t rerun_flops;  /* of ops that the pass remat recomputes */
-  uint64_t memory_limit; /* of the arena, into which the pass remat has fitted it; 0: any */
-  struct Orders *orders; /* of the body, that the pass order tried; NULL once it is rebuilt */
-  uint64_t left_out;     /* stages of the pipeline that leave it as it is, as bits */
-  bool in_order;         /* fusion must not raise the peak of live bytes of the ops' order */
-  struct Plan *plan;     /* set by the planning passes, see passes/plan.h; NULL before */
-  struct Names *names;   /* of the values in text, see names.h; NULL until asked for */
+  struct Names *names;         /* of the values in text, see names.h; NULL until asked for */
+  struct AnalysisCache *cache; /* what passes know of it as it is; NULL once it is rebuilt */
+  struct EntryNotes *notes;    /* what passes have decided and tell those behind them */
 };
 
 typedef enum GlobalKind { GLOBAL_PARAM, GLOBAL_STATE, GLOBAL_OPTIMIZER, GLOBAL_HYPER } GlobalKind;
@@ -256,11 +252,8 @@ struct Module {
   uint64_t identity;  /* of what is trained, as it was written: module_identify */
   VEC(Global) globals;
   VEC(Entry *) entries;
-  Entry *init;          /* NULL if there are no params or states */
-  uint64_t whole_arena; /* bytes of the largest entry's arena with no limit, and nothing done for
-                           one; 0: nobody has looked */
-  struct MemoryCurve *curve;  /* what less memory costs, as far as passes know it; or NULL */
-  struct RematKnown *fitted;  /* what searches for recomputation have found; or NULL */
+  Entry *init;                /* NULL if there are no params or states */
+  struct ModuleNotes *notes;  /* what passes have found out about the whole; or NULL */
   struct GlobalTable *lookup; /* hash of the globals' paths; NULL while there are few */
 };
 

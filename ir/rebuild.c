@@ -192,8 +192,7 @@ void entry_rebuild(Entry *e, RebuildFn *each, void *data, bool fold, bool drop_d
   e->values.cap = old.values.n + old.values.n / 8;
   e->ops.at = arena_alloc(a, e->ops.cap * sizeof *e->ops.at);
   e->values.at = arena_alloc(a, e->values.cap * sizeof *e->values.at);
-  e->plan = NULL;
-  e->orders = NULL;
+  e->cache = NULL;
   e->names = NULL;
   e->body = ARENA_NEW(a, Block);
   for (uint32_t i = 0; i < old.body->args.n; i++) {

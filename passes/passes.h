@@ -14,7 +14,7 @@ typedef enum Property {
   HAS_FUSION = 2,    /* groups are kernel ops */
   HAS_LAYOUT = 4,    /* every value has the layout the target wants */
   HAS_ORDER = 8,     /* the order of ops is the order of execution */
-  HAS_LIVENESS = 16, /* entry->plan holds first and last steps */
+  HAS_LIVENESS = 16, /* plan_of(entry) holds first and last steps */
   HAS_ALIASES = 32,  /* in-place decisions are in the plan */
   HAS_OFFSETS = 64,  /* every value has bytes */
   HAS_PROOF = 128    /* plan-verify accepted it */

@@ -57,7 +57,10 @@ typedef enum PlanMoves {
   MOVES_PART     /* the part of a dynamic_update; all else lies in its place */
 } PlanMoves;
 
-typedef struct Plan {
+typedef struct Plan Plan;
+Plan *plan_of(const Entry *e); /* NULL before the planning passes */
+
+struct Plan {
   const Op **steps; /* the order of execution */
   int nsteps;
   int depth;             /* of the deepest loop: so long is every `stride` */
@@ -82,7 +85,7 @@ typedef struct Plan {
                                  longest way */
   unsigned char *moves; /* by op id: a PlanMoves, as plan-verify proved it; NULL: it has not run */
   bool optimal;         /* arena_bytes = lower_bound_bytes, or proven by search */
-} Plan;
+};
 
 /* Offsets of globals in their region and of hypers (4 bytes each, in order), common to all entries.
  */

@@ -13,7 +13,7 @@ static Address address_in(const Place *p, const Block *b) {
 }
 
 Address address_of(const Entry *e, ValueId v) {
-  const Place *p = &e->plan->place[v];
+  const Place *p = &plan_of(e)->place[v];
   return address_in(p, value_block(e, v));
 }
 
@@ -199,7 +199,7 @@ typedef struct LiveSet {
 } LiveSet;
 
 static LiveSet live_set_of(Gen *g, const Entry *e) {
-  const Plan *plan = e->plan;
+  const Plan *plan = plan_of(e);
   LiveSet live = {0};
   live.made = ARENA_ARRAY(g->a, ValueId, plan->nsteps + 1);
   live.next = ARENA_ARRAY(g->a, ValueId, e->values.n + 1);
@@ -220,7 +220,7 @@ static void update_live_set(Gen *g, const Entry *e, int step, LiveSet *live, Dea
   for (ValueId v = live->made[step]; v != NO_ID; v = live->next[v]) vec_push(g->a, &live->at, v);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < live->at.n; i++) {
-    const Place *p = &e->plan->place[live->at.at[i]];
+    const Place *p = &plan_of(e)->place[live->at.at[i]];
     if (p->last > step)
       live->at.at[kept++] = live->at.at[i];
     else if (dead)
@@ -232,7 +232,7 @@ static void update_live_set(Gen *g, const Entry *e, int step, LiveSet *live, Dea
 /* What died at this step and holds no value that lives on. */
 static void dead_after(Gen *g, const Entry *e, const Op *op, const LiveSet *live,
                        DeadRanges *dead) {
-  const Plan *plan = e->plan;
+  const Plan *plan = plan_of(e);
   if (plan->scratch && plan->scratch[op->id].bytes)
     vec_push(g->a, dead, (DeadRange){plan->scratch[op->id].offset, plan->scratch[op->id].bytes});
   const ValueId *outputs;
@@ -254,7 +254,7 @@ static Address arg_address(Gen *g, const Entry *e, const Op *op, const KernelArg
                            const GlobalsPlan *gp) {
   if (a->kind == ARG_VALUE) return address_of(e, a->value);
   if (a->kind == ARG_SCRATCH) {
-    return address_in(&e->plan->scratch[op->id], e->body);
+    return address_in(&plan_of(e)->scratch[op->id], e->body);
   }
   const Global *global = &g->m->globals.at[a->global];
   uint64_t bytes = 0;
@@ -288,7 +288,7 @@ static uint64_t times_run(const Op *op) {
 }
 
 static Launch *add_launch(LaunchBuilder *m, const Op *op, Kernel *kernel, uint64_t flops) {
-  const Plan *p = m->e->plan;
+  const Plan *p = plan_of(m->e);
   uint64_t runs = times_run(op);
   Launch l = {.op = op, .kernel = kernel, .flops = runs * flops, .step = m->step};
   l.stream = p->stream ? p->stream[m->step] : 0;
@@ -309,10 +309,10 @@ static Launch *add_launch(LaunchBuilder *m, const Op *op, Kernel *kernel, uint64
 /* The value is copied to a place of its size, on behalf of the op. */
 static void add_copy(LaunchBuilder *m, const Op *op, ValueId from, const Place *to,
                      const Block *b) {
-  const Place *x = &m->e->plan->place[from];
+  const Place *x = &plan_of(m->e)->place[from];
   Address at = address_in(to, b);
   if (!x->bytes || (x->region == to->region && x->offset == to->offset &&
-                    move_alike(&(Address){.stride = x->stride}, &at, m->e->plan->depth)))
+                    move_alike(&(Address){.stride = x->stride}, &at, plan_of(m->e)->depth)))
     return;
   Arena *a = m->g->a;
   Op *copy = ARENA_NEW(a, Op);
@@ -335,7 +335,7 @@ static void add_copy(LaunchBuilder *m, const Op *op, ValueId from, const Place *
 /* First values to the carries. */
 static void begin_loop(LaunchBuilder *m, const Op *scan) {
   for (int i = 0; i < scan->attr[AT_CARRIES].i; i++)
-    add_copy(m, scan, scan->operands[i], &m->e->plan->place[scan->results[i]], scan->parent);
+    add_copy(m, scan, scan->operands[i], &plan_of(m->e)->place[scan->results[i]], scan->parent);
   vec_push(m->g->a, &m->around, m->out->loops.n);
   vec_push(m->g->a, &m->out->loops,
            (LaunchLoop){.scan = scan, .first = m->out->at.n, .depth = plan_level(scan)});
@@ -368,7 +368,7 @@ static DeadRanges *dead_list(LaunchBuilder *m) {
 }
 
 static void step(LaunchBuilder *m, int i) {
-  const Op *op = m->e->plan->steps[i];
+  const Op *op = plan_of(m->e)->steps[i];
   Group *gr = group_of(m->g->a, m->e, op);
   m->step = i;
   m->g->out.n = 0;
@@ -388,13 +388,13 @@ static void step(LaunchBuilder *m, int i) {
 
 void launches_of(Gen *g, const Entry *e, const GlobalsPlan *gp, Launches *out) {
   LaunchBuilder m = {.g = g, .e = e, .gp = gp, .out = out, .live = live_set_of(g, e)};
-  out->depth = e->plan->depth;
-  out->streams = e->plan->streams;
-  for (int i = 0; i < e->plan->nsteps; i++) step(&m, i);
+  out->depth = plan_of(e)->depth;
+  out->streams = plan_of(e)->streams;
+  for (int i = 0; i < plan_of(e)->nsteps; i++) step(&m, i);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < out->loops.n; i++)
     if (out->loops.at[i].end > out->loops.at[i].first) out->loops.at[kept++] = out->loops.at[i];
   out->loops.n = kept;
   barriers(g, out);
-  if (out->streams > 1) streams(g, e->plan, out);
+  if (out->streams > 1) streams(g, plan_of(e), out);
 }

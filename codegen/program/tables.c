@@ -193,7 +193,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
     }
     text_add(x, "};\n");
   }
-  const Plan *plan = e->plan;
+  const Plan *plan = plan_of(e);
   text_add(row, "{%s, %s, %d, %s, %u, %s, %d, %s, %u,\n", text_quoted(a, e->name),
            e->training ? "true" : "false", loss, nin ? arena_printf(a, "%s_inputs", id) : "NULL",
            nin, nout ? arena_printf(a, "%s_outputs", id) : "NULL", nout,

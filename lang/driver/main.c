@@ -315,7 +315,7 @@ static Entry *entry_at(const Module *m, uint32_t i) {
 static bool is_planned(const Module *m) {
   const Entry *e;
   for (uint32_t i = 0; (e = entry_at(m, i)); i++)
-    if (!e->plan || !e->plan->strategy) return false;
+    if (!plan_of(e) || !plan_of(e)->strategy) return false;
   return true;
 }
 

@@ -1,5 +1,5 @@
 /* Liveness: from which step to which each value lives.
-   Contract: needs a final order; leaves entry->plan with steps, sizes, lives, and the places of
+   Contract: needs a final order; leaves plan_of(entry) with steps, sizes, lives, and the places of
    inputs, loads and views. One walk over the program; the sets of live values before and after
    every op are live_sets.c's. */
 #include "passes/manager/pass_list.h"
@@ -157,7 +157,7 @@ bool plan_times(Arena *a, const Entry *e, const Target *t, const GlobalsPlan *g,
   p->place = ARENA_ARRAY(a, Place, e->values.n);
   p->scratch = ARENA_ARRAY(a, Place, e->ops.n);
   p->streams = 1;
-  p->recompute_flops = e->rerun_flops;
+  p->recompute_flops = notes_of(e)->rerun_flops;
   for (uint32_t v = 0; v < e->values.n; v++)
     p->place[v] = (Place){.of = NO_ID, .first = -1, .last = -1, .global = -1};
   for (uint32_t i = 0; i < e->ops.n; i++)
@@ -177,7 +177,9 @@ bool pass_liveness(PassRun *r) {
   if (g.bytes == UINT64_MAX) return false;
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
-    if (!plan_times(r->m->arena, e, t, &g, &e->plan)) return false;
+    Plan *p;
+    if (!plan_times(r->m->arena, e, t, &g, &p)) return false;
+    cache_change(e)->plan = p;
     report_saved_activations(r, e);
     if (r->opt->print_liveness) liveness_print(r->opt->out ? r->opt->out : stderr, e);
   }

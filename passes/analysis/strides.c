@@ -28,8 +28,8 @@ static Place slice_of(Arena *a, const Plan *p, const Op *scan, const Place *whol
 }
 
 Place plan_target(const Entry *e, Arena *a, const Op *scan, int result) {
-  const Place *y = &e->plan->place[scan->results[result]];
-  return result < scan->attr[AT_CARRIES].i ? *y : slice_of(a, e->plan, scan, y);
+  const Place *y = &plan_of(e)->place[scan->results[result]];
+  return result < scan->attr[AT_CARRIES].i ? *y : slice_of(a, plan_of(e), scan, y);
 }
 
 /* The value is an iteration's slice of what `of` is the whole of. */

@@ -42,7 +42,7 @@ uint64_t plan_shift(const Entry *e, ValueId v) {
 }
 
 bool plan_is_alias(const Entry *e, const Op *op) {
-  const Plan *p = e->plan;
+  const Plan *p = plan_of(e);
   if (op->kind == OP_RESHAPE || op->kind == OP_SLICE) {
     ValueId of = op->operands[0], v = op->results[0];
     if (!plan_is_view(e, op)) return false;

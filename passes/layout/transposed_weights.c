@@ -123,7 +123,7 @@ uint64_t layout_copies(const Entry *e, int align) {
   for (uint32_t i = 0; i < e->body->ops.n; i++) {
     const Op *op = op_at(e, e->body->ops.at[i]);
     if (op->kind != OP_COPY || !value_at(e, op->results[0])->layout) continue;
-    bytes += (e->plan->place[op->results[0]].bytes + unit - 1) / unit * unit;
+    bytes += (plan_of(e)->place[op->results[0]].bytes + unit - 1) / unit * unit;
   }
   return bytes;
 }

@@ -1,6 +1,6 @@
 /* Guard: no entry needs a larger arena than the program as it is written, planned with no
    optimization at all. Contract: stands in front of every pass that an entry may leave out; what it
-   finds is in Entry.left_out and Entry.in_order, which those passes and fusion heed. Merged values
+   finds is in EntryNotes.left_out and in_order, which those passes and fusion heed. Merged values
    live longer, fused ops wait for each other, and an order that is found for one program need not
    be found for another: so the rest of the pipeline is tried, and, where an arena has grown, in
    turn without recomputation, with fusion within the live bytes of the order that the program has
@@ -68,8 +68,9 @@ static void set_way(Guard *g, uint32_t k, int way) {
   Entry *e = entry_of(g, k);
   const Way *w = way < 0 ? &(Way){0} : &ways[way];
   *e = w->in_order ? g->ordered[k] : g->written[k];
-  e->left_out = stages_of(g, w->left_out);
-  e->in_order = w->in_order;
+  EntryNotes *notes = notes_change(e);
+  notes->left_out = stages_of(g, w->left_out);
+  notes->in_order = w->in_order;
 }
 
 /* The order in which each entry would run with no pass that it may leave out. */
@@ -80,7 +81,7 @@ static bool order_entries(Guard *g) {
   if (r->m->init) entry_copy(r->m->init);
   for (uint32_t k = 0; k < g->n; k++) {
     *entry_of(g, k) = g->written[k];
-    entry_of(g, k)->left_out = stages_of(g, AS_WRITTEN);
+    notes_change(entry_of(g, k))->left_out = stages_of(g, AS_WRITTEN);
     entry_copy(entry_of(g, k));
   }
   bool ok = passes_until(r, "autodiff", &own) &&
@@ -106,7 +107,8 @@ static uint64_t counted(const Guard *g, uint32_t k, const Trial *t) {
 /* Without optimization, so that the goals are known; to their bounds if that is enough. */
 static bool find_goals(Guard *g, bool exactly) {
   Trial *found = ARENA_ARRAY(g->r->scratch, Trial, g->n + 1);
-  for (uint32_t k = 0; k < g->n; k++) entry_of(g, k)->left_out = stages_of(g, AS_WRITTEN);
+  for (uint32_t k = 0; k < g->n; k++)
+    notes_change(entry_of(g, k))->left_out = stages_of(g, AS_WRITTEN);
   bool ok = exactly ? trial_run(g->r, 0, found) : trial_brief(g->r, 0, found);
   for (uint32_t k = 0; k < g->n; k++) {
     g->goal[k] = exactly ? found[k].arena : found[k].bound;

@@ -2,6 +2,7 @@
    Contract: a pass returns false after a diagnostic; it counts what it changed in r->changes. */
 #ifndef GC_PASSES_PASS_LIST_H
 #define GC_PASSES_PASS_LIST_H
+#include "passes/manager/cache.h"
 #include "passes/passes.h"
 
 #define PASS(ID, NAME, NEEDS, FORBIDS, GIVES, KEEPS, ARGS, HELP) bool pass_##ID(PassRun *r);
@@ -35,7 +36,7 @@ bool passes_again(const PassRun *r, uint64_t limit, uint32_t k, struct Trial *ou
 /* The same up to and with the first one of this name; false also if there is none. */
 bool passes_until(const PassRun *r, const char *name, const PassOptions *opt);
 /* The stages behind the one at hand that run a pass of this name, up to the first one that runs
-   `until` if that is not NULL, as bits of Entry.left_out. */
+   `until` if that is not NULL, as bits of EntryNotes.left_out. */
 uint64_t passes_stages(const PassRun *r, const char *name, const char *until);
 
 /* ---- trial.c ---- */

@@ -249,8 +249,9 @@ bool passes_run(Module *m, const char *pipeline, const PassOptions *opt) {
   bool laid_out = passes_has_layouts(m);
   Pipeline p = {0};
   for (uint32_t k = 0; k < m->entries.n; k++) { /* of another pipeline */
-    m->entries.at[k]->left_out = 0;
-    m->entries.at[k]->in_order = false;
+    EntryNotes *notes = notes_change(m->entries.at[k]);
+    notes->left_out = 0;
+    notes->in_order = false;
   }
   if (!pipeline_parse(m->ctx, pipeline, laid_out ? LAID_OUT : 0, &p)) return false;
   if (laid_out && !layouts_kept(m->ctx, &p)) return false;

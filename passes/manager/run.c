@@ -36,19 +36,21 @@ static void print_table(FILE *f, const Pipeline *p, const double *ms, const int6
   if (opt->time_passes) fprintf(f, "%-14s %10.3f %6.1f\n", "total", total, 100.0);
 }
 
-/* Of Entry.left_out; a stage far behind is left out by none. */
+/* Of EntryNotes.left_out; a stage far behind is left out by none. */
 static uint64_t stage_bit(uint32_t stage) { return stage < 64 ? UINT64_C(1) << stage : 0; }
 
 /* Takes the entries that leave the stage out from the module's; `all` are all of them. */
 static void hide_entries(Module *m, uint64_t bit, Arena *a, Module *all) {
   bool any = false;
   *all = *m;
-  for (uint32_t k = 0; k < m->entries.n; k++) any |= (m->entries.at[k]->left_out & bit) != 0;
+  for (uint32_t k = 0; k < m->entries.n; k++)
+    any |= (notes_of(m->entries.at[k])->left_out & bit) != 0;
   if (!any) return;
   m->entries.at = ARENA_ARRAY(a, Entry *, m->entries.n + 1);
   m->entries.n = 0;
   for (uint32_t k = 0; k < all->entries.n; k++)
-    if (!(all->entries.at[k]->left_out & bit)) m->entries.at[m->entries.n++] = all->entries.at[k];
+    if (!(notes_of(all->entries.at[k])->left_out & bit))
+      m->entries.at[m->entries.n++] = all->entries.at[k];
 }
 
 static bool run_stage(Module *m, const Pipeline *p, uint32_t stage, const PassOptions *opt,
@@ -81,7 +83,7 @@ bool manager_run(Module *m, const Pipeline *p, uint32_t from, uint32_t end,
     const Pass *pass = p->stages.at[i].pass;
     if (!(pass->keeps & HAS_LIVENESS)) { /* also a plan of an earlier pipeline is void now */
       Entry *e;
-      for (uint32_t k = 0; (e = pass_entry(m, k)); k++) e->plan = NULL;
+      for (uint32_t k = 0; (e = pass_entry(m, k)); k++) cache_change(e)->plan = NULL;
     }
     ok = run_stage(m, p, i, opt, &ms[i], &changes[i], &ends);
     have = (have & pass->keeps) | pass->gives;

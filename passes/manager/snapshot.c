@@ -29,11 +29,12 @@ void snapshot_restore(const Module *m, const Snapshot *s) {
 }
 
 Trial trial_of(const Entry *e, const Target *t) {
-  const Plan *p = e->plan;
-  if (!p) return (Trial){.again = e->rerun_flops}; /* of a pipeline that ends before the plan */
+  const Plan *p = plan_of(e);
+  if (!p)
+    return (Trial){.again = notes_of(e)->rerun_flops}; /* of a pipeline that ends before the plan */
   return (Trial){.arena = p->arena_bytes,
                  .bound = p->lower_bound_bytes,
                  .copies = layout_copies(e, t->align),
-                 .again = e->rerun_flops,
+                 .again = notes_of(e)->rerun_flops,
                  .flops = p->flops};
 }

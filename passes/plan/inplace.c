@@ -419,8 +419,8 @@ bool pass_inplace(PassRun *r) {
   GlobalsPlan g = plan_globals(r->m, r->opt->target->align);
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
-    plan_inplace(r->scratch, e, e->plan, &g, r->opt->target->align, r);
-    plan_strides(r->m->arena, e, e->plan);
+    plan_inplace(r->scratch, e, plan_of(e), &g, r->opt->target->align, r);
+    plan_strides(r->m->arena, e, plan_of(e));
   }
   return true;
 }

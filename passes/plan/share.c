@@ -293,7 +293,8 @@ static void write_places(PassRun *r, const Entry *e, Plan *p, const Storages *s)
 static bool arena_of(PassRun *r, const Entry *e, Plan *p, Strategy how, int match, Storages *s) {
   Ctx *c = r->m->ctx;
   double seconds = r->opt->plan_seconds;
-  uint64_t most = how == SHARE_PACK && e->memory_limit ? e->memory_limit : UINT64_MAX;
+  uint64_t most =
+      how == SHARE_PACK && notes_of(e)->memory_limit ? notes_of(e)->memory_limit : UINT64_MAX;
   int64_t effort = r->opt->trial ? 100 : pass_arg_int(r, "effort", 100);
   p->arena_bytes = assign(r, e, p, how, match, seconds, 0, s);
   if (how == SHARE_PACK && !p->optimal && p->arena_bytes > p->lower_bound_bytes && effort > 100) {
@@ -323,7 +324,7 @@ bool pass_share(PassRun *r) {
   if (!strategy_parse(r, &how)) return false;
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
-    Plan *p = e->plan;
+    Plan *p = plan_of(e);
     Storages s;
     p->strategy = strategy_name[how];
     p->optimal = false; /* what an earlier share proved is not about this one */

@@ -20,12 +20,12 @@ struct MemoryCurve {
 };
 
 static Points *points_of(PassRun *r, uint32_t k) {
-  Module *m = r->m;
-  if (!m->curve) {
-    m->curve = ARENA_NEW(m->arena, struct MemoryCurve);
-    m->curve->of = ARENA_ARRAY(m->arena, Points, m->entries.n + 1);
+  ModuleNotes *notes = module_notes(r->m);
+  if (!notes->curve) {
+    notes->curve = ARENA_NEW(r->m->arena, struct MemoryCurve);
+    notes->curve->of = ARENA_ARRAY(r->m->arena, Points, r->m->entries.n + 1);
   }
-  return &m->curve->of[k];
+  return &notes->curve->of[k];
 }
 
 /* The bound is one of programs whose loops run as they are. */

@@ -7,15 +7,16 @@
 #include <stdlib.h>
 
 static void print_orders(FILE *f, const Entry *e) {
-  for (uint32_t k = 0; e->orders && k < e->orders->n; k++) {
+  const Orders *o = cache_of(e)->orders;
+  for (uint32_t k = 0; o && k < o->n; k++) {
     fprintf(f, "order");
-    for (uint32_t i = 0; i < e->body->ops.n; i++) fprintf(f, " %u", e->orders->at[k][i]);
+    for (uint32_t i = 0; i < e->body->ops.n; i++) fprintf(f, " %u", o->at[k][i]);
     fputc('\n', f);
   }
 }
 
 RematKnown *remat_known(PassRun *r, const Entry *e, uint64_t limit) {
-  Module *m = r->m;
+  ModuleNotes *m = module_notes(r->m);
   char *text = NULL;
   size_t size = 0;
   FILE *f = open_memstream(&text, &size);
@@ -30,10 +31,10 @@ RematKnown *remat_known(PassRun *r, const Entry *e, uint64_t limit) {
     if (known->limit == limit && known->brief == r->opt->brief) break;
   }
   if (!known) {
-    known = ARENA_NEW(m->arena, RematKnown);
+    known = ARENA_NEW(r->m->arena, RematKnown);
     *known = (RematKnown){
         .size = size, .limit = limit, .brief = r->opt->brief, .chosen = -1, .next = m->fitted};
-    known->text = kept ? kept : memcpy(arena_alloc(m->arena, size + 1), text, size);
+    known->text = kept ? kept : memcpy(arena_alloc(r->m->arena, size + 1), text, size);
     m->fitted = known;
   }
   free(text);

@@ -532,5 +532,5 @@ void remat_apply_loops(Arena *a, Entry *e, const LoopFrontier *l, const LoopPoin
   }
   entry_rebuild(e, apply_each, &w, false, false);
   (void)dce_entry(a, e);
-  e->rerun_flops += flops_of(e) - before;
+  notes_change(e)->rerun_flops += flops_of(e) - before;
 }

@@ -207,7 +207,7 @@ static void refuse(Remat *w, uint32_t k, uint64_t limit, uint64_t arena, double 
 static bool limit_entry(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t limit) {
   Entry *e = pass_entry(r->m, k);
   Remat given = remat_new(r, e, g);
-  e->memory_limit = limit;
+  notes_change(e)->memory_limit = limit;
   if (remat_arena(&given, limit) <= limit) return true;
   Arena *a = arena_new();
   Tries x;
@@ -229,7 +229,7 @@ static bool limit_entry(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t l
     tell_reruns(w);
     tell_bound(w, limit, &found, x.at[0].p.flops);
   }
-  e->memory_limit = ok && arena <= limit ? limit : 0;
+  notes_change(e)->memory_limit = ok && arena <= limit ? limit : 0;
   tries_free(&x);
   arena_free(a);
   return ok;
@@ -243,7 +243,8 @@ static uint64_t limit_of(PassRun *r, const GlobalsPlan *g) {
   uint64_t most = 0;
   if (l->bytes) return l->bytes;
   if (l->share <= 0) return UINT64_MAX;
-  if (r->m->whole_arena) return (uint64_t)((double)r->m->whole_arena * l->share);
+  uint64_t whole = module_notes(r->m)->whole_arena;
+  if (whole) return (uint64_t)((double)whole * l->share);
   for (uint32_t k = 0; k < r->m->entries.n; k++) {
     Remat w = remat_new(r, r->m->entries.at[k], g);
     uint64_t arena = remat_arena(&w, 0);
@@ -253,7 +254,8 @@ static uint64_t limit_of(PassRun *r, const GlobalsPlan *g) {
 }
 
 bool pass_remat(PassRun *r) {
-  for (uint32_t k = 0; pass_entry(r->m, k); k++) pass_entry(r->m, k)->memory_limit = 0;
+  for (uint32_t k = 0; pass_entry(r->m, k); k++)
+    notes_change(pass_entry(r->m, k))->memory_limit = 0;
   if (!r->opt->limit.bytes && r->opt->limit.share <= 0 && !r->opt->curve) return true;
   GlobalsPlan g = plan_globals(r->m, r->opt->target->align);
   Entry *e;

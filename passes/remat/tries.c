@@ -24,7 +24,7 @@ enum {
 
 /* ---------------------------------------------------------------- the arena ---- */
 
-static Plan *plan_of(Remat *w, Arena *a) {
+static Plan *plan_without_offsets(Remat *w, Arena *a) {
   Plan *p;
   if (!plan_times(a, w->e, w->t, w->g, &p)) return NULL;
   plan_inplace(a, w->e, p, w->g, w->t->align, NULL);
@@ -34,7 +34,7 @@ static Plan *plan_of(Remat *w, Arena *a) {
 uint64_t remat_arena(Remat *w, uint64_t enough) {
   PassRun own = *w->r; /* with a scratch that does not grow from try to try */
   own.scratch = arena_new();
-  Plan *p = plan_of(w, own.scratch);
+  Plan *p = plan_without_offsets(w, own.scratch);
   uint64_t bytes = p ? plan_arena(&own, w->e, p, own.opt->plan_seconds, enough) : UINT64_MAX;
   arena_free(own.scratch);
   return bytes;
@@ -109,7 +109,7 @@ static void rewrite(Remat *w) {
   for (uint32_t v = 0; v < w->e->values.n; v++) x.view_on[v] = NO_ID;
   for (int t = 0; t < w->p.nsteps; t++) x.step_of[w->p.step[t].op->id] = t;
   entry_rebuild(w->e, rewrite_each, &x, false, false);
-  w->e->rerun_flops = w->old.rerun_flops + x.flops;
+  notes_change(w->e)->rerun_flops = notes_of(&w->old)->rerun_flops + x.flops;
 }
 
 int remat_units(const Remat *w, uint64_t bytes) {
@@ -145,7 +145,7 @@ static bool prepare(Remat *w, OpId *order) {
   w->old = *w->e;
   w->order = order;
   remat_as_given(w);
-  Plan *p = plan_of(w, w->a);
+  Plan *p = plan_without_offsets(w, w->a);
   if (!p) return false;
   w->p = remat_problem(w->a, &w->old, p, w->t);
   w->s = remat_state(w->a, &w->p);
@@ -154,7 +154,7 @@ static bool prepare(Remat *w, OpId *order) {
 
 /* What is added to the program as it was given: by running loops again, too. */
 static RematPlan added(const Remat *w, RematPlan x) {
-  x.flops += (double)w->old.rerun_flops;
+  x.flops += (double)notes_of(&w->old)->rerun_flops;
   x.cost += w->cost;
   return x;
 }
@@ -198,7 +198,7 @@ Remat remat_new(PassRun *r, Entry *e, const GlobalsPlan *g) {
 /* ---------------------------------------------------------------- all tries ---- */
 
 bool tries_new(Arena *a, PassRun *r, Entry *e, const GlobalsPlan *g, Tries *out) {
-  const Orders *o = e->orders;
+  const Orders *o = cache_of(e)->orders;
   int norders = o ? (int)o->n : 1;
   *out = (Tries){.a = a, .loops = remat_loop_frontier(a, e)};
   out->at = ARENA_ARRAY(a, Remat, norders + 2 * out->loops.npoints);

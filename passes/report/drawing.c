@@ -41,19 +41,19 @@ static void find_live(Drawing *d, const Storages *s) {
 }
 
 Drawing drawing_new(Arena *a, const Entry *e) {
-  Drawing d = {.a = a, .e = e, .p = e->plan};
-  Storages s = plan_storages(a, e, e->plan, 1, true);
+  Drawing d = {.a = a, .e = e, .p = plan_of(e)};
+  Storages s = plan_storages(a, e, plan_of(e), 1, true);
   find_live(&d, &s);
-  for (int t = 0; t < e->plan->nsteps; t++) {
-    const Op *op = e->plan->steps[t];
+  for (int t = 0; t < plan_of(e)->nsteps; t++) {
+    const Op *op = plan_of(e)->steps[t];
     for (int k = 0; k < plan_nmade(op); k++) {
       ValueId v = plan_made(op, k);
-      const Place *x = &e->plan->place[v];
+      const Place *x = &plan_of(e)->place[v];
       if (x->region == PLAN_ARENA && x->bytes && s.storage[v] >= 0)
         add_rect(&d, op, value_str(e, v), type_str(e->module->ctx, value_type(e, v)), x,
                  s.storage[v], false);
     }
-    const Place *x = &e->plan->scratch[op->id];
+    const Place *x = &plan_of(e)->scratch[op->id];
     if (x->bytes) add_rect(&d, op, "scratch", "", x, s.scratch[op->id], true);
   }
   return d;

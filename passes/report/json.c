@@ -77,7 +77,7 @@ static void put_value(Json *j, const char *id, const char *what, const Op *op, c
   put_bytes(f, "offset", x->offset);
   if (x->stride) {
     fputs("\"stride\": [", f);
-    for (int d = 0; d < j->e->plan->depth; d++)
+    for (int d = 0; d < plan_of(j->e)->depth; d++)
       fprintf(f, "%s%lld", d ? ", " : "", (long long)x->stride[d]);
     fputs("], ", f);
   }
@@ -99,9 +99,9 @@ static void put_block(Json *j, const Block *b) {
     for (int k = 0; k < plan_nmade(op); k++) {
       ValueId v = plan_made(op, k);
       put_value(j, value_str(e, v), plan_op_name(op), op, type_str(c, value_type(e, v)),
-                &e->plan->place[v]);
+                &plan_of(e)->place[v]);
     }
-    const Place *s = &e->plan->scratch[op->id];
+    const Place *s = &plan_of(e)->scratch[op->id];
     if (s->bytes) {
       const char *id = intern_printf(c, "scratch.%d", s->first);
       const char *type = intern_printf(c, "u8[%llu]", (unsigned long long)s->bytes);
@@ -116,7 +116,8 @@ static void put_values(Json *j) {
   Ctx *c = e->module->ctx;
   for (uint32_t i = 0; i < e->body->args.n; i++) {
     ValueId v = e->body->args.at[i];
-    put_value(j, value_str(e, v), "input", NULL, type_str(c, value_type(e, v)), &e->plan->place[v]);
+    put_value(j, value_str(e, v), "input", NULL, type_str(c, value_type(e, v)),
+              &plan_of(e)->place[v]);
   }
   put_block(j, e->body);
 }
@@ -129,7 +130,7 @@ static void put_edges(FILE *f, const Plan *p) {
 }
 
 static void put_entry(FILE *f, const Entry *e) {
-  const Plan *p = e->plan;
+  const Plan *p = plan_of(e);
   fputs("{", f);
   put_text(f, "name", e->name);
   fprintf(f, ", \"training\": %s, \"steps\": %d, \"streams\": %d,\n   ",

@@ -20,7 +20,7 @@ void module_drop_updates(Module *m) {
 
 /* Bytes shared by values that do not live together, none of them in place. */
 static uint64_t shared_alone(Arena *a, const Entry *e, const Target *t, int64_t work) {
-  Storages s = plan_storages(a, e, e->plan, t->align, false);
+  Storages s = plan_storages(a, e, plan_of(e), t->align, false);
   PackLimit limit = {.work = work};
   return s.b.n ? pack_plan(a, &s.b, &limit).arena + plan_slack(t) : 0;
 }
@@ -35,14 +35,14 @@ void plan_report(FILE *f, const Module *m, const Module *forward, const Target *
   enum { WORK = 500 * 1000 * 1000 }; /* as much as a plan has by default */
   for (uint32_t i = 0; i < m->entries.n; i++) {
     const Entry *e = m->entries.at[i], *fwd = forward->entries.at[i];
-    const Plan *p = e->plan;
+    const Plan *p = plan_of(e);
     Arena *a = arena_new();
     fprintf(f, "entry %s: bytes of intermediate values\n", e->name);
     print_row(f, "none", p->naive_bytes, p->naive_bytes);
     print_row(f, "in place", p->inplace_bytes, p->naive_bytes);
     print_row(f, "sharing", shared_alone(a, e, t, WORK), p->naive_bytes);
     print_row(f, "both", p->arena_bytes, p->naive_bytes);
-    if (e->training) print_row(f, "both, forward only", fwd->plan->arena_bytes, p->naive_bytes);
+    if (e->training) print_row(f, "both, forward only", plan_of(fwd)->arena_bytes, p->naive_bytes);
     arena_free(a);
   }
 }

@@ -143,7 +143,7 @@ static bool is_not_elementwise(const Op *op) {
 
 static const char *why_kept(const Kept *w, ValueId v) {
   const Op *op = value_def(w->e, v), *heavy = w->readers[v].heavy;
-  const Place *place = w->e->plan->place;
+  const Place *place = plan_of(w->e)->place;
   const char *name = plan_op_name(op);
   char buf[32];
   if (holds(w, op, is_scan)) return "only a memory limit recomputes a loop";
@@ -168,7 +168,7 @@ static void tell(Kept *w, ValueId v) {
   const char *more = "";
   if (w->readers[v].others) more = arena_printf(w->a, " and %d more", w->readers[v].others);
   remark(w->r, REMARK_SAVED, "saved", op->loc, "%s of %s (%s) is kept for %s at %s%s: %s",
-         value_str(w->e, v), plan_op_name(op), plan_commas(bytes, w->e->plan->place[v].bytes),
+         value_str(w->e, v), plan_op_name(op), plan_commas(bytes, plan_of(w->e)->place[v].bytes),
          plan_op_name(reader), loc_str(w->r->m->ctx, reader->loc), more, why_kept(w, v));
 }
 
@@ -188,7 +188,7 @@ void report_saved_activations(PassRun *r, const Entry *e) {
     const Op *op = op_at(e, e->body->ops.at[i]);
     for (int k = 0; k < op->nresults; k++) {
       ValueId v = op->results[k];
-      const Place *x = &e->plan->place[v];
+      const Place *x = &plan_of(e)->place[v];
       if (w.root[v] != v || !w.readers[v].last || x->region != PLAN_ARENA || !x->bytes) continue;
       if (i + 1 == w.begin && w.back[v]) continue; /* the first gradient */
       tell(&w, v);

@@ -20,26 +20,26 @@ static const char *region_word(PlanRegion r) {
 }
 
 static void note_value(FILE *f, const Entry *e, ValueId v) {
-  const Place *x = &e->plan->place[v];
+  const Place *x = &plan_of(e)->place[v];
   fprintf(f, "%s+0x%llx", region_word(x->region), (unsigned long long)x->offset);
-  for (int d = 0; x->stride && d < e->plan->depth; d++)
+  for (int d = 0; x->stride && d < plan_of(e)->depth; d++)
     if (x->stride[d]) fprintf(f, "+%lldk%d", (long long)x->stride[d], d);
   fprintf(f, " live %d..%d", x->first, x->last);
-  if (e->plan->streams > 1) fprintf(f, " stream %d", x->stream);
+  if (plan_of(e)->streams > 1) fprintf(f, " stream %d", x->stream);
   if (x->of == NO_ID) return;
   if (x->how == HOW_INPLACE) fprintf(f, " in place of %s", value_str(e, x->of));
   if (x->how == HOW_REUSE) fprintf(f, " over %s", value_str(e, x->of));
 }
 
 void plan_note(FILE *f, const Entry *e, const Op *op, void *unused) {
-  if (!e->plan || (op->parent->op && op->parent->op->kind != OP_SCAN)) return;
+  if (!plan_of(e) || (op->parent->op && op->parent->op->kind != OP_SCAN)) return;
   const char *sep = "   ; ";
   for (int i = 0; i < plan_nmade(op); i++, sep = ", ") {
     fputs(sep, f);
     if (i >= op->nresults) fprintf(f, "%s ", value_str(e, plan_made(op, i)));
     note_value(f, e, plan_made(op, i));
   }
-  const Place *s = &e->plan->scratch[op->id];
+  const Place *s = &plan_of(e)->scratch[op->id];
   if (s->bytes)
     fprintf(f, "%sscratch ws+0x%llx", sep, (unsigned long long)s->offset);
   else if (op->kind == OP_STORE)
@@ -96,14 +96,14 @@ static const char *scope_and_place(const Table *t, const Op *op) {
 static const char *offset_str(const Table *t, const Place *x) {
   const char *s =
       arena_printf(t->a, "%s+0x%llx", region_word(x->region), (unsigned long long)x->offset);
-  for (int d = 0; x->stride && d < t->e->plan->depth; d++)
+  for (int d = 0; x->stride && d < plan_of(t->e)->depth; d++)
     if (x->stride[d]) s = arena_printf(t->a, "%s+%lldk%d", s, (long long)x->stride[d], d);
   return s;
 }
 
 static void add_row(Table *t, const char *name, const char *op, const char *from, const char *type,
                     const Place *x, const char *how) {
-  const Plan *p = t->e->plan;
+  const Plan *p = plan_of(t->e);
   const char *last = x->last >= p->nsteps ? "end" : arena_printf(t->a, "%d", x->last);
   vec_push(t->a, &t->rows,
            (Row){.cell = {name, op, from, type, commas(t->a, x->bytes), offset_str(t, x),
@@ -114,23 +114,23 @@ static void add_row(Table *t, const char *name, const char *op, const char *from
 }
 
 static void add_value(Table *t, ValueId v, const Op *op) {
-  const Place *x = &t->e->plan->place[v];
+  const Place *x = &plan_of(t->e)->place[v];
   add_row(t, value_str(t->e, v), op ? plan_op_name(op) : "input", scope_and_place(t, op),
           type_str(t->e->module->ctx, value_type(t->e, v)), x, how_str(t, x));
 }
 
 static bool counter_read(const Entry *e, const Op *scan) {
-  const Place *x = &e->plan->place[scan->blocks[0]->args.at[0]];
+  const Place *x = &plan_of(e)->place[scan->blocks[0]->args.at[0]];
   return x->last > x->first;
 }
 
 static void add_op(Table *t, const Op *op) {
   for (int k = 0; k < plan_nmade(op); k++) {
     ValueId v = plan_made(op, k);
-    bool counter = op->kind == OP_SCAN && t->e->plan->place[v].region == PLAN_COUNTS;
+    bool counter = op->kind == OP_SCAN && plan_of(t->e)->place[v].region == PLAN_COUNTS;
     if (!counter || counter_read(t->e, op)) add_value(t, v, op);
   }
-  const Place *s = &t->e->plan->scratch[op->id];
+  const Place *s = &plan_of(t->e)->scratch[op->id];
   if (s->bytes) add_row(t, "", "scratch", scope_and_place(t, op), "", s, plan_op_name(op));
 }
 
@@ -144,7 +144,7 @@ static void add_block(Table *t, const Block *b) {
 
 /* The first step at which the most bytes of the arena are live: the storages, each counted once. */
 static int peak_step(const Entry *e, Arena *a) {
-  const Plan *p = e->plan;
+  const Plan *p = plan_of(e);
   Storages s = plan_storages(a, e, p, 1, true);
   uint64_t *more = ARENA_ARRAY(a, uint64_t, p->nsteps + 2), live = 0, most = 0;
   int at = 0;
@@ -185,7 +185,7 @@ static void print_rows(FILE *f, const Table *t) {
       if ((int)strlen(t->rows.at[i].cell[c]) > width[c])
         width[c] = (int)strlen(t->rows.at[i].cell[c]);
   }
-  if (t->e->plan->streams <= 1) width[STREAM] = 0;
+  if (plan_of(t->e)->streams <= 1) width[STREAM] = 0;
   print_row(f, &head, width);
   for (uint32_t i = 0; i < t->rows.n; i++) print_row(f, &t->rows.at[i], width);
 }
@@ -207,7 +207,7 @@ static const char *certificate(char *buf, size_t n, const Plan *p) {
 }
 
 static void print_summary(FILE *f, const Table *t) {
-  const Plan *p = t->e->plan;
+  const Plan *p = plan_of(t->e);
   char buf[32];
   fprintf(f, "entry %s: %s, %d steps, memory %s\n", t->e->name,
           t->e->training ? "training" : "inference", p->nsteps, p->strategy ? p->strategy : "?");
@@ -227,7 +227,7 @@ static void print_summary(FILE *f, const Table *t) {
 static void print_entry(FILE *f, const Entry *e) {
   Arena *a = arena_new();
   Table t = {.a = a, .e = e};
-  const Plan *p = e->plan;
+  const Plan *p = plan_of(e);
   t.peak = peak_step(e, a);
   print_summary(f, &t);
   if (p->nsteps)
@@ -253,8 +253,9 @@ void plan_print_table(FILE *f, const Module *m, const char *target) {
     fputc('\n', f);
     print_entry(f, m->entries.at[k]);
   }
-  if (m->init && m->init->plan)
-    fprintf(f, "\ninitialisation: arena %s bytes\n", plan_commas(buf, m->init->plan->arena_bytes));
+  if (m->init && plan_of(m->init))
+    fprintf(f, "\ninitialisation: arena %s bytes\n",
+            plan_commas(buf, plan_of(m->init)->arena_bytes));
 }
 
 /* ---------------------------------------------------------------- rows for packers ---- */
@@ -266,13 +267,13 @@ void plan_print_csv(FILE *f, const Module *m) {
   for (uint32_t k = 0; k < m->entries.n; k++) {
     const Entry *e = m->entries.at[k];
     Arena *a = arena_new();
-    Storages s = plan_storages(a, e, e->plan, 1, true);
+    Storages s = plan_storages(a, e, plan_of(e), 1, true);
     for (int i = 0; i < s.b.n; i++) {
       const Buffer *b = &s.b.at[i];
-      uint64_t offset = b->owner == NO_ID ? 0 : e->plan->place[b->owner].offset;
+      uint64_t offset = b->owner == NO_ID ? 0 : plan_of(e)->place[b->owner].offset;
       if (b->owner == NO_ID) {
-        const Op *op = e->plan->steps[b->first];
-        offset = e->plan->scratch[op->id].offset;
+        const Op *op = plan_of(e)->steps[b->first];
+        offset = plan_of(e)->scratch[op->id].offset;
         fprintf(f, "%s/scratch.%lld", e->name, (long long)b->first);
       } else {
         fprintf(f, "%s/%s", e->name, value_str(e, b->owner));
@@ -281,7 +282,7 @@ void plan_print_csv(FILE *f, const Module *m) {
               base + (long long)b->last + 1, (unsigned long long)b->bytes,
               (unsigned long long)offset);
     }
-    base += e->plan->nsteps + 1;
+    base += plan_of(e)->nsteps + 1;
     arena_free(a);
   }
 }

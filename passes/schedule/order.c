@@ -460,7 +460,7 @@ static uint64_t peak_of(Arena *a, const Entry *e, const PassRun *r, const Global
 static void keep_orders(Entry *e, const OpId *best, OpId *const *tried, int n) {
   Arena *a = e->module->arena;
   size_t bytes = e->body->ops.n * sizeof(OpId);
-  Orders *o = e->orders = ARENA_NEW(a, Orders);
+  Orders *o = cache_change(e)->orders = ARENA_NEW(a, Orders);
   for (int k = -1; k < n; k++) {
     const OpId *order = k < 0 ? best : tried[k];
     bool known = false;

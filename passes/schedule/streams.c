@@ -264,7 +264,7 @@ static Plan *plan_anew(const Making *m, Entry *e, const Tasks *w, const Schedule
   PassRun *r = m->r;
   write_order(m, e, w, s->order);
   if (!plan_times(r->m->arena, e, r->opt->target, g, &p)) return NULL;
-  e->plan = p;
+  cache_change(e)->plan = p;
   plan_inplace(m->a, e, p, g, r->opt->target->align, NULL);
   plan_strides(r->m->arena, e, p);
   set_streams(m, p, w, s);
@@ -281,14 +281,15 @@ static const struct Try {
 
 static void streams_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g) {
   Arena *a = arena_new();
-  Plan *given = e->plan;
+  Plan *given = plan_of(e);
   Tasks w;
   Making m = {.r = r, .e = e, .p = given, .a = a, .w = &w};
   find_tasks(&m);
   w.streams = assign_streams(&m, &w, n);
   uint64_t arena = plan_arena(r, e, given, r->opt->plan_seconds, 0), peak = streams_peak(&w);
   bool limited = r->opt->limit.bytes || r->opt->limit.share > 0;
-  if (e->memory_limit && arena > e->memory_limit) arena = e->memory_limit;
+  uint64_t limit = notes_of(e)->memory_limit;
+  if (limit && arena > limit) arena = limit;
   uint32_t ops = e->body->ops.n;
   OpId *order = ARENA_ARRAY(a, OpId, ops);
   memcpy(order, e->body->ops.at, ops * sizeof *order);
@@ -302,10 +303,11 @@ static void streams_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g)
   }
   if (!found) {
     memcpy(e->body->ops.at, order, ops * sizeof *order);
-    e->plan = given;
+    cache_change(e)->plan = given;
     set_streams(&m, given, &w, NULL);
   }
-  for (int t = 0; w.streams > 1 && t < e->plan->nsteps; t++) r->changes += e->plan->stream[t] > 0;
+  for (int t = 0; w.streams > 1 && t < plan_of(e)->nsteps; t++)
+    r->changes += plan_of(e)->stream[t] > 0;
   arena_free(a);
 }
 

@@ -279,7 +279,7 @@ static void tell(PassRun *r, const Entry *old, uint64_t least) {
 /* What the program takes without a limit it takes with histories. */
 static bool know_whole(PassRun *r) {
   Module *m = r->m;
-  if (r->opt->limit.bytes || m->whole_arena) return true;
+  if (r->opt->limit.bytes || module_notes(m)->whole_arena) return true;
   Entry *before = ARENA_ARRAY(r->scratch, Entry, m->entries.n + 1);
   uint64_t limit;
   int64_t changes = r->changes;

@@ -33,15 +33,16 @@ bool trial_curve(PassRun *r) { return run(r, 0, r->opt->curve, false, NULL); }
 bool trial_limit(PassRun *r, uint64_t *limit) {
   const MemoryLimit *l = &r->opt->limit;
   Module *m = r->m;
+  ModuleNotes *notes = module_notes(m);
   *limit = l->bytes;
   if (l->bytes) return true;
-  if (!m->whole_arena) {
+  if (!notes->whole_arena) {
     Trial *now = ARENA_ARRAY(r->scratch, Trial, m->entries.n + 1);
     if (!trial_run(r, 0, now)) return false;
     for (uint32_t k = 0; k < m->entries.n; k++)
-      if (now[k].arena > m->whole_arena) m->whole_arena = now[k].arena;
+      if (now[k].arena > notes->whole_arena) notes->whole_arena = now[k].arena;
   }
-  *limit = (uint64_t)((double)m->whole_arena * l->share);
+  *limit = (uint64_t)((double)notes->whole_arena * l->share);
   return true;
 }
 

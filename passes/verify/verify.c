@@ -242,12 +242,12 @@ static uint64_t size_of_arena(const Plan *p, const Target *t) {
 }
 
 PlanMoves plan_moves(const Entry *e, const Op *op) {
-  if (!e->plan->moves) gc_bug(e->module->ctx, "the plan of '%s' is used unproven", e->name);
-  return (PlanMoves)e->plan->moves[op->id];
+  if (!plan_of(e)->moves) gc_bug(e->module->ctx, "the plan of '%s' is used unproven", e->name);
+  return (PlanMoves)plan_of(e)->moves[op->id];
 }
 
 bool plan_verify(const Entry *e, const Target *target, FILE *f) {
-  Plan *p = e->plan;
+  Plan *p = plan_of(e);
   Arena *a = arena_new();
   Check c = {.e = e, .p = p, .f = f, .a = a, .target = target};
   c.globals = plan_globals(e->module, target->align);

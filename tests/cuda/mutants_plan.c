@@ -13,8 +13,8 @@ static bool has_place(const Place *p) {
 
 /* Bytes that go by several names move together or not at all. */
 static bool goes_alone(const Entry *e, ValueId v) {
-  for (int i = 0; i < e->plan->nsteps; i++) {
-    const Op *op = e->plan->steps[i];
+  for (int i = 0; i < plan_of(e)->nsteps; i++) {
+    const Op *op = plan_of(e)->steps[i];
     if (!plan_is_alias(e, op)) continue;
     if (op->results[0] == v || op->operands[0] == v) return false;
   }
@@ -47,9 +47,9 @@ static bool differs(Subject *s, int entry) {
 
 static bool lay_over(Subject *s, int entry, ValueId a, ValueId b, Count *n) {
   Entry *e = s->m->entries.at[entry];
-  Place *x = &e->plan->place[a];
+  Place *x = &plan_of(e)->place[a];
   const uint64_t was = x->offset;
-  x->offset = e->plan->place[b].offset;
+  x->offset = plan_of(e)->place[b].offset;
   n->made++;
   bool taken = plan_verify(e, s->t, NULL);
   if (taken)
@@ -71,8 +71,8 @@ bool overlap_plans(Subject *s, Count *n) {
     const Entry *e = s->m->entries.at[i];
     for (ValueId a = 0; a < e->values.n; a++)
       for (ValueId b = 0; b < e->values.n; b++)
-        if (has_place(&e->plan->place[a]) && has_place(&e->plan->place[b]) &&
-            in_the_way(e->plan, a, b) && goes_alone(e, a) && seen++ % s->every_plan == 0)
+        if (has_place(&plan_of(e)->place[a]) && has_place(&plan_of(e)->place[b]) &&
+            in_the_way(plan_of(e), a, b) && goes_alone(e, a) && seen++ % s->every_plan == 0)
           ok &= lay_over(s, i, a, b, n);
   }
   return ok;

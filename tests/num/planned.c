@@ -436,7 +436,8 @@ static void copy_out(Machine *m, Tensor *outputs) {
 bool planned_run(Interp *it, const Entry *e, const Target *target, uint64_t seed,
                  const Tensor *inputs, Tensor *outputs) {
   Arena *a = arena_new();
-  Machine m = {.p = e->plan, .a = a, .seed = seed, .rng = seed, .poison = seed % 2 ? 0xff : 0xa5};
+  Machine m = {
+      .p = plan_of(e), .a = a, .seed = seed, .rng = seed, .poison = seed % 2 ? 0xff : 0xa5};
   m.c = (EvalCtx){.it = it, .e = e, .scratch = a, .value = ARENA_ARRAY(a, Tensor, e->values.n + 1)};
   m.globals = plan_globals(e->module, target->align);
   it->why[0] = 0;

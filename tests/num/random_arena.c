@@ -44,7 +44,7 @@ static Measured arena_of(const Kind *k, uint64_t seed, int level, const Target *
   PassOptions o = {.target = t, .plan_seconds = 0.1};
   if (!passes_run(m, passes_pipeline(level), &o)) exit(1);
   const Entry *e = m->entries.at[0];
-  Measured x = {e->plan->arena_bytes, layout_copies(e, t->align)};
+  Measured x = {plan_of(e)->arena_bytes, layout_copies(e, t->align)};
   module_free(m);
   ctx_free(c);
   return x;

@@ -173,7 +173,7 @@ static bool limit_of(Ctx *c, uint64_t seed, const Variant *v, const Target *t, u
   const Module *m = plan(c, seed, false, v, t, 0, NULL);
   uint64_t most = 0, least = 0;
   for (uint32_t i = 0; m && i < m->entries.n; i++) {
-    uint64_t bytes = m->entries.at[i]->plan->arena_bytes;
+    uint64_t bytes = plan_of(m->entries.at[i])->arena_bytes;
     if (bytes > most) most = bytes;
   }
   char *why = NULL;

@@ -160,7 +160,7 @@ static int limits_of(const Program *p, uint64_t limit[LIMITS], Tally *tally) {
   char *why = NULL;
   Module *m = plan(p, "pack", 0, 1, NULL);
   const Entry *e = m->entries.at[0];
-  uint64_t all = e->plan->arena_bytes, grain = p->target->align;
+  uint64_t all = plan_of(e)->arena_bytes, grain = p->target->align;
   int n = 0;
   bool updates = false;
   for (uint32_t i = 0; i < e->ops.n; i++) updates |= op_at(e, i)->kind == OP_DYNAMIC_UPDATE;
@@ -208,7 +208,7 @@ static bool agrees(const Program *p, int way, uint64_t limit, int streams, Tally
     return refused; /* the others are looked at, too */
   }
   free(why);
-  uint64_t arena = m->entries.at[0]->plan->arena_bytes;
+  uint64_t arena = plan_of(m->entries.at[0])->arena_bytes;
   Outcome r = run(m, p->target, p->seed, p->seed * 8 + (uint64_t)streams, p->a);
   bool ok = same(&p->base, &r);
   if (limit && arena > limit) {
@@ -256,13 +256,13 @@ static const char *const fault_name[] = {"overlap", "short life", "in place", "s
 
 /* A result in the arena that has bytes of its own. */
 static bool is_own(const Entry *e, ValueId v) {
-  const Place *x = &e->plan->place[v];
+  const Place *x = &plan_of(e)->place[v];
   return x->region == PLAN_ARENA && x->bytes && !x->stride && x->how != HOW_INPLACE;
 }
 
 /* Breaks the plan in one place, drawn among those where it can; false: there is none. */
 static bool break_plan(const Entry *e, Fault kind, uint64_t *rng) {
-  Plan *p = e->plan;
+  Plan *p = plan_of(e);
   if (kind == EDGE) {
     if (!p->nedges) return false;
     int i = (int)random_below(rng, p->nedges);

@@ -307,7 +307,7 @@ static void plans_say_what_is_true(void **state) {
       PassOptions o = {.target = &target, .plan_seconds = searches};
       assert_true(rig_pass(&r, pass_liveness, "", &o) && rig_pass(&r, pass_share, "", &o));
       assert_true(plan_verify(r.e, &target, stdout));
-      const Plan *p = r.e->plan;
+      const Plan *p = plan_of(r.e);
       Storages s = plan_storages(r.m->arena, r.e, p, target.align, true);
       uint64_t best = best_of(&s.b) + plan_slack(&target);
       assert_true(p->lower_bound_bytes < best && best <= p->arena_bytes);

@@ -27,7 +27,7 @@ static const Op *only(const Entry *e, OpKind kind) {
 }
 
 static Place *place_of(const Entry *e, OpKind kind) {
-  return &e->plan->place[only(e, kind)->results[0]];
+  return &plan_of(e)->place[only(e, kind)->results[0]];
 }
 
 static void accept(const Entry *e) { assert_true(plan_verify(e, &with_slack, stderr)); }
@@ -71,7 +71,7 @@ static void globals_of_others(void **state) {
   Entry *e = m->entries.at[0];
   const GlobalsPlan g = plan_globals(m, with_slack.align);
   accept(e);
-  e->plan->arena_bytes = 4096;
+  plan_of(e)->arena_bytes = 4096;
   rig_move(place_of(e, OP_SLICE), &(Place){.region = PLAN_ARENA, .offset = 512}, 0);
   place_of(e, OP_SLICE)->global = -1;
   accept(e);
@@ -98,7 +98,7 @@ static void slack_of_the_arena(void **state) {
   Ctx *c = read_plan(globals, "pack", &m);
   Entry *e = m->entries.at[0];
   accept(e);
-  e->plan->arena_bytes -= 64;
+  plan_of(e)->arena_bytes -= 64;
   reject(e, "ends beyond the arena");
   done(c, m);
 }
@@ -129,11 +129,11 @@ static void strides(void **state) {
   Ctx *c = read_plan(loop, "none", &m);
   Entry *e = m->entries.at[0];
   accept(e);
-  e->plan->arena_bytes += 4096;
+  plan_of(e)->arena_bytes += 4096;
   accept(e);
   int64_t by[1];
   Place *x = place_of(e, OP_ABS), *outside = place_of(e, OP_NEG);
-  assert_int_equal(e->plan->depth, 1);
+  assert_int_equal(plan_of(e)->depth, 1);
   x->stride = by;
   by[0] = 0;
   accept(e);
@@ -170,7 +170,7 @@ static void moves(void **state) {
     Module *m;
     Ctx *c = read_plan(text, in_place ? "pack" : "none", &m);
     const Entry *e = m->entries.at[0];
-    assert_null(e->plan->moves);
+    assert_null(plan_of(e)->moves);
     accept(e);
     assert_int_equal(plan_moves(e, only(e, OP_NEG)), MOVES_ALL);
     assert_int_equal(plan_moves(e, only(e, OP_RESHAPE)), MOVES_NOTHING);

@@ -59,7 +59,7 @@ typedef enum Fault {
 
 static void inject(Loop *l, Fault f) {
   static const int64_t still[1] = {0}, fast[1] = {128};
-  Place *p = l->r.e->plan->place;
+  Place *p = plan_of(l->r.e)->place;
   const Block *in = l->scan->blocks[0];
   Place *temporary = &p[l->inner];
   switch (f) {
@@ -94,7 +94,7 @@ static void wrong_plans_are_found(void **state) {
     Loop l = loop_new();
     rig_plan(&l.r, "pack", false);
     assert_true(plan_verify(l.r.e, &rig_target, stderr));
-    const Place *p = l.r.e->plan->place; /* as the faults below expect it */
+    const Place *p = plan_of(l.r.e)->place; /* as the faults below expect it */
     assert_true(p[l.next].how == HOW_INPLACE && p[l.row].stride && p[l.inner].how != HOW_EXTERNAL);
     inject(&l, (Fault)f);
     if (plan_verify(l.r.e, &rig_target, NULL)) fail_msg("fault %d was accepted", f);

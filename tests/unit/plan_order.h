@@ -135,8 +135,8 @@ static inline int order_end(const OrderCheck *c, int t) {
 
 /* True if every two steps that touch a byte, one writing, are ordered as they are numbered. */
 static inline bool order_check(const Entry *e, const GlobalsPlan *g, FILE *f) {
-  OrderCheck c = {.e = e, .p = e->plan};
-  const Plan *p = e->plan;
+  OrderCheck c = {.e = e, .p = plan_of(e)};
+  const Plan *p = plan_of(e);
   bool ok = true;
   if (p->streams <= 1) return true;
   c.words = p->nsteps / 64 + 1;

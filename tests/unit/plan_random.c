@@ -12,7 +12,7 @@ static void every_strategy_is_proven(void **state) {
     assert_true(module_verify(r.m, NULL));
     for (int k = 0; k < 5; k++) {
       rig_plan(&r, strategies[k], k == 0);
-      const Plan *p = r.e->plan;
+      const Plan *p = plan_of(r.e);
       if (!plan_verify(r.e, &rig_target, stderr)) {
         module_print(stderr, r.m, &(PrintOptions){.note = plan_note});
         fail_msg("seed %llu, %s", (unsigned long long)seed, strategies[k]);
@@ -155,7 +155,7 @@ static void every_fault_is_found(void **state) {
   for (uint64_t seed = 1; total < FAULTS; seed++) {
     PlanRig r = rig_new_plan(seed + 10000, 10 + (int)(seed % 50), false);
     rig_plan(&r, "pack", true);
-    Plan *p = r.e->plan, good = *p;
+    Plan *p = plan_of(r.e), good = *p;
     for (int k = 0; p->nsteps && k < FAULT_KINDS; k++) {
       Place *places = malloc(sizeof(Place) * r.e->values.n),
             *scratch = malloc(sizeof(Place) * r.e->ops.n);
@@ -194,7 +194,7 @@ static void the_order_is_never_worse(void **state) {
     rig_plan(&a, "pack", true);
     rig_plan(&b, "pack", false);
     if (plan_verify(b.e, &rig_target, NULL)) {
-      assert_true(a.e->plan->lower_bound_bytes <= b.e->plan->lower_bound_bytes);
+      assert_true(plan_of(a.e)->lower_bound_bytes <= plan_of(b.e)->lower_bound_bytes);
       proven++;
     }
     rig_free_plan(&a);

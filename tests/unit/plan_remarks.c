@@ -45,7 +45,7 @@ static bool in_arena(const Place *x) { return x->region == PLAN_ARENA && x->byte
 
 /* Bytes of the arena that something held before. */
 static bool lay_there_before(const Entry *e, const Place *x) {
-  const Plan *p = e->plan;
+  const Plan *p = plan_of(e);
   for (int t = 0; t < x->first; t++) {
     const Place *y = &p->scratch[p->steps[t]->id];
     if (y->bytes && y->offset < x->offset + x->bytes && x->offset < y->offset + y->bytes)
@@ -67,7 +67,7 @@ static void add_store(const Entry *e, const Op *op, Counts *n) {
 
 /* A next carry, or what is stacked, that is not computed where it goes. */
 static void add_yield(const Entry *e, const Op *yield, Counts *n) {
-  const Plan *p = e->plan;
+  const Plan *p = plan_of(e);
   Arena *a = arena_new();
   for (int k = 0; k < yield->noperands; k++) {
     const Place *x = &p->place[yield->operands[k]], to = plan_target(e, a, yield->parent->op, k);
@@ -80,7 +80,7 @@ static void add_yield(const Entry *e, const Op *yield, Counts *n) {
 }
 
 static void add_result(const Entry *e, const Op *op, ValueId v, Counts *n) {
-  const Place *x = &e->plan->place[v];
+  const Place *x = &plan_of(e)->place[v];
   if (plan_same(e, v) != NO_ID || !x->bytes) return;
   if (x->how == HOW_INPLACE && !is_loaded(e, x->of))
     n->of[IN_PLACE]++;
@@ -90,9 +90,9 @@ static void add_result(const Entry *e, const Op *op, ValueId v, Counts *n) {
 }
 
 static void add_entry(const Entry *e, Counts *n) {
-  for (int t = 0; t < e->plan->nsteps; t++) {
-    const Op *op = e->plan->steps[t];
-    const Place *own = &e->plan->scratch[op->id];
+  for (int t = 0; t < plan_of(e)->nsteps; t++) {
+    const Op *op = plan_of(e)->steps[t];
+    const Place *own = &plan_of(e)->scratch[op->id];
     if (op->kind == OP_STORE) add_store(e, op, n);
     if (op->kind == OP_YIELD) add_yield(e, op, n);
     for (int k = 0; k < op->nresults; k++) add_result(e, op, op->results[k], n);

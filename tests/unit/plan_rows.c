@@ -31,9 +31,9 @@ static const Op *only(const PlanRig *r, OpKind kind) {
 static Place *plan_right(PlanRig *r) {
   assert_true(module_verify(r->m, NULL));
   rig_plan(r, "pack", false);
-  r->e->plan->arena_bytes += ROOM;
+  plan_of(r->e)->arena_bytes += ROOM;
   assert_true(plan_verify(r->e, &rig_target, stderr));
-  return r->e->plan->place;
+  return plan_of(r->e)->place;
 }
 
 /* The plan is rejected, and the first complaint has these words. */
@@ -106,7 +106,7 @@ static void updates(void **state) {
   ValueId after = build1(r.b, OP_SIN, old);
   build_return(r.b, (ValueId[]){updated, after}, (const char *[]){"y", "z"}, 2);
   Place *p = plan_right(&r);
-  assert_false(plan_updates_part(r.e->plan, only(&r, OP_DYNAMIC_UPDATE)));
+  assert_false(plan_updates_part(plan_of(r.e), only(&r, OP_DYNAMIC_UPDATE)));
   rig_move(&p[updated], &p[old], 0);
   p[updated].how = HOW_INPLACE;
   p[updated].of = old;
@@ -146,7 +146,7 @@ static History history_new(void) {
   w.update = only(r, OP_DYNAMIC_UPDATE);
   w.history = w.update->operands[0];
   w.temporary = only(r, OP_COS)->results[0];
-  assert_true(plan_updates_part(r->e->plan, w.update));
+  assert_true(plan_updates_part(plan_of(r->e), w.update));
   return w;
 }
 

@@ -125,7 +125,7 @@ static uint64_t best_peak(const Problem *p) {
 static uint64_t found_peak(Problem *p) {
   PassOptions o = {.target = &target, .verify_each = true};
   assert_true(passes_run(p->r.m, "autodiff,order,liveness,inplace,share", &o));
-  return p->r.e->plan->lower_bound_bytes - plan_slack(&target);
+  return plan_of(p->r.e)->lower_bound_bytes - plan_slack(&target);
 }
 
 static void is_near_the_best(void **state) {
@@ -186,7 +186,7 @@ static void depends_on_the_entry_alone(void **state) {
     crowd(&b);
     rig_plan(&a, "pack", true);
     rig_plan(&b, "pack", true);
-    assert_same_plan(a.e->plan, b.e->plan);
+    assert_same_plan(plan_of(a.e), plan_of(b.e));
     rig_free_plan(&a);
     rig_free_plan(&b);
   }

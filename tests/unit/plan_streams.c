@@ -20,7 +20,7 @@ static struct {
 static void dump(const Module *m) {
   module_print(stderr, m, &(PrintOptions){.note = plan_note});
   for (uint32_t k = 0; k < m->entries.n; k++) {
-    const Plan *p = m->entries.at[k]->plan;
+    const Plan *p = plan_of(m->entries.at[k]);
     for (int i = 0; i < p->nedges; i++)
       fprintf(stderr, "edge %d -> %d\n", p->edges[i].from, p->edges[i].to);
   }
@@ -33,9 +33,9 @@ static void random_plans_are_ordered(void **state) {
       int k = (int)((seed + (uint64_t)n) % STRATEGIES);
       PlanRig r = rig_new_plan(seed, 3 + (int)(seed % 60), seed % 2);
       rig_plan(&r, strategies[k], true);
-      uint64_t one = r.e->plan->arena_bytes;
+      uint64_t one = plan_of(r.e)->arena_bytes;
       rig_plan_streams(&r, strategies[k], false, n);
-      const Plan *p = r.e->plan;
+      const Plan *p = plan_of(r.e);
       GlobalsPlan g = plan_globals(r.m, rig_target.align);
       if (!plan_verify(r.e, &rig_target, stderr) || !order_check(r.e, &g, stderr)) {
         dump(r.m);
@@ -120,7 +120,7 @@ static void faults_are_found(void **state) {
     PlanRig r = rig_new_plan(seed + 50000, 10 + (int)(seed % 50), false);
     rig_plan_streams(&r, strategies[seed % STRATEGIES], true, LEAST + (int)(seed % 5));
     GlobalsPlan g = plan_globals(r.m, rig_target.align);
-    Plan *p = r.e->plan, good = *p;
+    Plan *p = plan_of(r.e), good = *p;
     for (int k = 0; good.streams > 1 && k < KINDS; k++) {
       PlanEdge *edge = malloc(sizeof *edge * (size_t)(good.nedges + 1));
       int *stream = malloc(sizeof *stream * (size_t)good.nsteps);
@@ -171,7 +171,7 @@ static bool program_is_ordered(const char *file, int n) {
   bool several = false;
   for (uint32_t k = 0; k < m->entries.n; k++) {
     if (!order_check(m->entries.at[k], &g, stderr)) fail_msg("%s, %d streams", file, n);
-    several |= m->entries.at[k]->plan->streams > 1;
+    several |= plan_of(m->entries.at[k])->streams > 1;
   }
   module_free(m);
   ctx_free(c);
