@@ -10,11 +10,13 @@ failures=0 checks=0
 # unoptimised: programs of this script may be compiled without the C compiler's optimiser, which takes most of
 # a test's time. Said by scripts that compare bits and figures, not by those that train for long. A third of
 # them, another one on each commit, still has all of it, and so have all at the level full.
-unoptimised() {
+unoptimised() { is_optimised "$(basename "$0")" || export CC="$here/tests/cc-O0"; }
+
+# is_optimised NAME: whether that is one of the third
+is_optimised() {
   [ "${GC_TEST_LEVEL-}" = full ] && return
-  turn=$((${GC_TEST_SEED:-0} / 10000 + $(basename "$0" | cksum | cut -d' ' -f1)))
-  [ -n "${GC_TEST_SEED-}" ] && [ $((turn % 3)) = 0 ] && return
-  export CC="$here/tests/cc-O0"
+  turn=$((${GC_TEST_SEED:-0} / 10000 + $(echo "$1" | cksum | cut -d' ' -f1)))
+  [ -n "${GC_TEST_SEED-}" ] && [ $((turn % 3)) = 0 ]
 }
 
 fail() {

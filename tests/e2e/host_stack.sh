@@ -2,7 +2,6 @@
 # A library runs on the stack of whoever calls it: every function of every example's library, from a thread that
 # has no more stack than docs/embedding.md names, beside the little that the thread itself takes.
 . "$(dirname "$0")/common.sh"
-unoptimised
 kib=$(sed -n 's/.*a call takes at most \([0-9]*\) KiB of the calling.*/\1/p' "$here/docs/embedding.md")
 [ "${kib:-0}" -gt 0 ] || fail 'docs/embedding.md names no size of the stack'
 sizes() { # what makes an example quick to compile, and keeps buffers that are too large for a stack
@@ -44,8 +43,10 @@ for file in "$here"/docs/examples/*.g; do
   name=$(basename "$file" .g)
   define=
   for d in $(sizes "$name"); do define="$define -D $d"; done
+  cc=${CC:-cc}
+  is_optimised "$name" || cc=$here/tests/cc-O0
   # shellcheck disable=SC2086
-  run 0 "$gc" "$file" $define -O2 --emit=lib -o "lib$name.so"
+  run 0 env CC="$cc" "$gc" "$file" $define -O2 --emit=lib -o "lib$name.so"
   {
     cat <<END
 #define _GNU_SOURCE

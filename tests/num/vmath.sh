@@ -5,6 +5,8 @@ set -u
 source=$1 scratch=$2
 mkdir -p "$scratch" && cd "$scratch" || exit 1
 first="" failures=0 tried=0
+points=$((1 << 19))
+[ "${GC_TEST_LEVEL-}" = full ] && points=$((1 << 20))
 clang=$(command -v clang-16 || command -v clang-14 || command -v clang)
 [ -n "$clang" ] || echo "NOT TESTED: the functions compiled by clang: there is none here"
 for cc in gcc $clang; do
@@ -23,7 +25,7 @@ for cc in gcc $clang; do
         ;;
     esac
     # shellcheck disable=SC2086
-    if ! $cc -std=gnu17 $flags -ffp-contract=off -fno-math-errno -fno-trapping-math -w -I"$source" "$source/tests/num/vmath.c" -o vmath -lm; then
+    if ! $cc -std=gnu17 $flags -ffp-contract=off -fno-math-errno -fno-trapping-math -w -DPOINTS=$points -I"$source" "$source/tests/num/vmath.c" -o vmath -lm; then
       echo "FAILED: $cc $flags does not compile it"
       failures=$((failures + 1))
       continue
