@@ -90,6 +90,8 @@ struct Backend {
   const Target *(*target)(Ctx *c, const CodegenPart *p, CodegenOptions *o);
   /* Writes the whole source, for people. False: a diagnostic has said why. */
   bool (*source)(const CodegenPart *p, const CodegenOptions *o, FILE *f);
+  /* A line for each kernel: how it is tiled, split and packed (docs/cli.md). */
+  bool (*schedules)(const CodegenPart *p, const CodegenOptions *o, FILE *f);
   /* The bytes of an image for p->arch[0], in the context's arena. False after a diagnostic, with
      the exit code in *code (3: no compiler). NULL: there are no images. */
   bool (*image)(const CodegenPart *p, const CodegenOptions *o, const BackendForm *form,

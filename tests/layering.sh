@@ -34,7 +34,7 @@ if grep -nHE '(^|[^a-zA-Z0-9_])(exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|sin
 fi
 # A Backend is a struct of functions: what targets share asks the table of codegen/backends.def and names none, but in
 # the help of options that are about one.
-shared="codegen/program codegen/print codegen/build codegen/text lang/driver"
+shared="codegen/program codegen/print codegen/schedule codegen/build codegen/text lang/driver"
 if grep -rnE '\b(cpu|cuda|gpu)\b|\b(cpu|cuda|gpu)_[a-z]|CUDA|NVRTC|nvrtc|PTX|\bptx\b|cubin|\bsm_[0-9]' $shared --include='*.[ch]' --include='*.def' |
   grep -vE 'cpu_set_t|^lang/driver/options.def:[0-9]*:OPTION\((TARGET|ARCH|SAVE_TEMPS),' ||
   grep -nE '\b(cpu|cuda|gpu)_[a-z]' codegen/*.[ch]; then

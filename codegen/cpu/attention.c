@@ -13,14 +13,15 @@
 #include "codegen/cpu/target.h"
 #include "passes/plan.h"
 
-enum { BLOCK_ROWS = 6 };
+enum { BLOCK_ROWS = ATTENTION_ROWS };
 
 typedef struct Printing {
   Gen *g;
   Kernel *k;
   Attention a;
-  int vectors, lanes; /* of the target */
-  bool half;          /* blocks are converted on their way in */
+  const VectorMachine *machine;
+  AttentionSchedule s;
+  bool half; /* blocks are converted on their way in */
 } Printing;
 
 typedef struct Buffer { /* for numbers, the thread's own or in scratch */
@@ -46,8 +47,7 @@ typedef struct RowBlock { /* c [r, n] = a b, or added to it: rows i to i + r of 
 } RowBlock;
 
 static int64_t panel_width(const Printing *p, int64_t n) {
-  int64_t nr = (int64_t)p->vectors * p->lanes;
-  return n < nr ? (n + p->lanes - 1) / p->lanes * p->lanes : nr;
+  return attention_panel(p->machine, p->a.compute, n);
 }
 
 static void product_calls(Printing *p, Text *x, const RowBlock *m, int64_t width, const char *b,
@@ -288,10 +288,6 @@ static uint64_t sums_bytes(const Attention *a) {
   return a->grad && a->compute != a->dt ? (bytes + ROOM_ALIGN - 1) / ROOM_ALIGN * ROOM_ALIGN : 0;
 }
 
-static int64_t units_of(const Attention *a) {
-  return a->grad ? a->heads / a->group : a->heads * attention_blocks(a, a->t);
-}
-
 /* Opens the loop over units, behind the thread's own buffers or before those in scratch. */
 static void open_units(Printing *p, Text *x) {
   Buffer buffer[MOST_BUFFERS];
@@ -309,7 +305,7 @@ static void open_units(Printing *p, Text *x) {
 static void print_attention(Printing *p, Kernel *k) {
   const Attention *a = &p->a;
   Text *x = &k->text;
-  long long nb = attention_blocks(a, a->t), B = a->block, e = a->e;
+  long long nb = p->s.blocks, B = a->block, e = a->e;
   const char *T = a->T;
   gen_helper(p->g, arena_printf(p->g->a, "GC_ATTEND(%s, %lld, %d)\n", T, B, BLOCK_ROWS));
   buffer_for(p, x, "scores", BLOCK_ROWS * B);
@@ -455,23 +451,22 @@ static void print_gradients(Printing *p, Kernel *k) {
 uint64_t cpu_attention_scratch(const Group *gr) {
   Printing p = {.a = attention_of(gr)};
   p.half = p.a.compute != p.a.dt;
-  return sums_bytes(&p.a) + (uint64_t)units_of(&p.a) * unit_bytes(&p);
+  return sums_bytes(&p.a) + (uint64_t)attention_units(&p.a.shape) * unit_bytes(&p);
 }
 
 void cpu_attention(Gen *g, const Group *gr) {
   Printing p = {.g = g, .a = attention_of(gr)};
-  const CpuTarget *cpu = cpu_target(g->target);
   const Attention *a = &p.a;
-  p.vectors = cpu->vectors;
-  p.lanes = cpu->vector / dtype_size(a->compute);
+  p.machine = &cpu_target(g->target)->machine;
   p.half = a->compute != a->dt;
   Kernel *k = p.k = kernel_new(g, gr);
   kernel_args(g, k, gr);
   k->flops = op_flops(gr->e, gr->op);
-  int64_t units = units_of(a);
-  kernel_units(k, k->flops < SERIAL_WORK * 4 ? 1 : units);
-  if (k->units == 1) text_line(&k->text, "const long u0 = 0, u1 = %lld;", (long long)units);
-  if (k->units > 1 && (a->grad || a->t % a->block == 0 || a->t < a->block)) {
+  p.s = attention_schedule(p.machine, &a->shape, k->flops);
+  kernel_schedule(k, &attention_kind, &p.s, sizeof p.s);
+  kernel_units(k, p.s.units);
+  if (k->units == 1) text_line(&k->text, "const long u0 = 0, u1 = %lld;", (long long)p.s.all_units);
+  if (p.s.slices) {
     const int by_query[] = {a->q, a->dy, a->lse, a->delta};
     for (int i = 0; i < 4; i++)
       if (by_query[i] >= 0)

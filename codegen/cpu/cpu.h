@@ -36,7 +36,4 @@ uint64_t cpu_index_scratch(const Group *gr);
    of ir/eval/interp.h's random_key (before the seed is mixed in); f64_ likewise; random_key itself.
  */
 void cpu_prelude(FILE *f);
-
-/* Work under which a launch stays on thread 0: element operations. */
-enum { SERIAL_WORK = 16384 };
 #endif

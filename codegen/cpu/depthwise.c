@@ -10,35 +10,14 @@
 #include "codegen/cpu/pixel.h"
 #include "codegen/cpu/tile.h"
 
-enum {
-  BLOCK = 16, /* channels of a unit: some vectors, those behind the last are read, and dropped */
-  FEW = 4     /* units that threads are to find, where filter rows can be divided */
-};
+enum { BLOCK = DEPTHWISE_BLOCK };
 
 typedef struct Depthwise {
   Gen *g;
   const Group *gr;
   ConvGeom c;
-  int64_t channels, blocks;
-  int64_t rows, columns;             /* of the filter, of a group */
-  int64_t row_groups, column_groups; /* the last of either may be smaller */
+  DepthwiseSchedule s;
 } Depthwise;
-
-static Depthwise depthwise_of(Gen *g, const Group *gr) {
-  Depthwise d = {.g = g, .gr = gr, .c = conv_geom(gr->e, gr->root)};
-  int64_t most = tile_sums(cpu_target(g->target)), r = d.c.h.taps, s = d.c.w.taps;
-  d.channels = d.c.cout;
-  d.blocks = (d.channels + BLOCK - 1) / BLOCK;
-  d.columns = s < most ? s : most;
-  d.rows = s < most ? most / s : 1;
-  if (d.rows > r) d.rows = r;
-  d.column_groups = (s + d.columns - 1) / d.columns;
-  for (;;) {
-    d.row_groups = (r + d.rows - 1) / d.rows;
-    if (d.rows == 1 || d.blocks * d.row_groups * d.column_groups >= FEW) return d;
-    d.rows = (d.rows + 1) / 2;
-  }
-}
 
 /* Pixel j of both images at a tap. */
 static void print_step(const Depthwise *d, Text *x, int64_t r, int64_t s, int64_t k) {
@@ -73,7 +52,7 @@ static const char *chains_function(const Depthwise *d, int64_t nr, int64_t s0, i
   }
   if (last < first) last = first;
   Text x = text_new(d->g->a, 1);
-  text_line(&x, "enum { C = %lld };", (long long)d->channels);
+  text_line(&x, "enum { C = %lld };", (long long)d->s.channels);
   text_open(&x, "for (int l = 0; l < %d; l += VW, dy += VW, x += VW) {", BLOCK);
   text_line(&x, "Vf32 sum[%lld], u, v;", (long long)(nr * ns));
   text_line(&x,
@@ -112,9 +91,9 @@ static void print_call(const Depthwise *d, Text *x, const char *function, const 
   text_line(x,
             "%s(dy + (n * %lld + %s) * %lld + k0, image + (n * %lld + %s * %lld + %s * %lld - "
             "%lld) * %lld + k0, %s, %s);",
-            function, (long long)h->out, row, (long long)(w->out * d->channels), (long long)h->in,
+            function, (long long)h->out, row, (long long)(w->out * d->s.channels), (long long)h->in,
             row, (long long)h->stride, r, (long long)h->dilation, (long long)h->lo,
-            (long long)(w->in * d->channels), part, rows);
+            (long long)(w->in * d->s.channels), part, rows);
 }
 
 /* A group's chains of the chunk: rows that all of its filter rows reach together, others one by
@@ -160,17 +139,17 @@ static void print_chains(const Depthwise *d, Text *x, int64_t nr, int64_t s0, in
 /* Opens the loop over a thread's units: channels k0 … k0 + w, the taps of rows [r0, r0 + nr) and
    columns [s0, s0 + ns). */
 static void print_units(const Depthwise *d, Text *x, const char *first, const char *last) {
-  long long rows = d->row_groups, columns = d->column_groups;
+  long long rows = d->s.row_groups, columns = d->s.column_groups;
   text_open(x, "for (long u = %s; u < %s; u++) {", first, last);
   text_line(
       x, "const long k0 = u / %lld * %d, r0 = u / %lld %% %lld * %lld, s0 = u %% %lld * %lld;",
-      rows * columns, BLOCK, columns, rows, (long long)d->rows, columns, (long long)d->columns);
-  text_line(x, "const long nr = r0 + %lld < %lld ? %lld : %lld - r0;", (long long)d->rows,
-            (long long)d->c.h.taps, (long long)d->rows, (long long)d->c.h.taps);
-  text_line(x, "const long ns = s0 + %lld < %lld ? %lld : %lld - s0;", (long long)d->columns,
-            (long long)d->c.w.taps, (long long)d->columns, (long long)d->c.w.taps);
-  text_line(x, "const long w = k0 + %d < %lld ? %d : %lld - k0;", BLOCK, (long long)d->channels,
-            BLOCK, (long long)d->channels);
+      rows * columns, BLOCK, columns, rows, (long long)d->s.rows, columns, (long long)d->s.columns);
+  text_line(x, "const long nr = r0 + %lld < %lld ? %lld : %lld - r0;", (long long)d->s.rows,
+            (long long)d->c.h.taps, (long long)d->s.rows, (long long)d->c.h.taps);
+  text_line(x, "const long ns = s0 + %lld < %lld ? %lld : %lld - s0;", (long long)d->s.columns,
+            (long long)d->c.w.taps, (long long)d->s.columns, (long long)d->c.w.taps);
+  text_line(x, "const long w = k0 + %d < %lld ? %d : %lld - k0;", BLOCK, (long long)d->s.channels,
+            BLOCK, (long long)d->s.channels);
   text_line(x, "(void)nr, (void)ns, (void)w;");
 }
 
@@ -179,7 +158,7 @@ static void print_taps(const Depthwise *d, Text *x) {
   text_open(x, "for (long k = 0; k < nr * ns; k++) {");
   text_line(x, "const long r = r0 + k / ns, s = s0 + k %% ns;");
   text_line(x, "const long flat = (r * %lld + s) * %lld + k0;", (long long)d->c.w.taps,
-            (long long)d->channels);
+            (long long)d->s.channels);
   text_open(x, "GC_IVDEP for (long l = 0; l < w; l++) {");
 }
 
@@ -199,9 +178,10 @@ static void print_epilogue(const Depthwise *d, Text *x) {
 /* Groups at the filter's right and lower ends may be smaller: a text for each that there is. */
 static void print_groups(const Depthwise *d, Text *x) {
   const int64_t r = d->c.h.taps, s = d->c.w.taps;
-  for (int64_t s0 = 0; s0 < s; s0 += d->columns)
+  for (int64_t s0 = 0; s0 < s; s0 += d->s.columns)
     for (int64_t tail = 0; tail < 2; tail++) {
-      int64_t nr = tail ? r % d->rows : d->rows, ns = s - s0 < d->columns ? s - s0 : d->columns;
+      int64_t nr = tail ? r % d->s.rows : d->s.rows,
+              ns = s - s0 < d->s.columns ? s - s0 : d->s.columns;
       if (!nr) continue;
       text_open(x, "if (s0 == %lld && nr == %lld) {", (long long)s0, (long long)nr);
       print_chains(d, x, nr, s0, ns);
@@ -210,20 +190,24 @@ static void print_groups(const Depthwise *d, Text *x) {
 }
 
 void cpu_depthwise(Gen *g, const Group *gr) {
-  Depthwise d = depthwise_of(g, gr);
   Kernel *k = kernel_new(g, gr);
   Text *x = &k->text;
   kernel_args(g, k, gr);
   k->flops = op_flops(gr->e, gr->op);
-  int64_t units = d.blocks * d.row_groups * d.column_groups;
-  kernel_units(k, k->flops < SERIAL_WORK ? 1 : units);
+  ConvGeom c = conv_geom(gr->e, gr->root);
+  Depthwise d = {.g = g,
+                 .gr = gr,
+                 .c = c,
+                 .s = depthwise_schedule(&cpu_target(g->target)->machine, &c, k->flops)};
+  kernel_schedule(k, &depthwise_kind, &d.s, sizeof d.s);
+  kernel_units(k, d.s.units);
   const char *first = k->units > 1 ? "u0" : "0";
-  const char *last = k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)units);
+  const char *last = k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)d.s.all_units);
   text_line(x, "typedef long pos;");
   text_line(x, "const f32 *dy = in%d, *image = in%d;", group_arg(gr, gr->root->operands[0]),
             group_arg(gr, gr->root->operands[1]));
   text_line(x, "f32 *sum = (f32 *)%s;", gr->nops > 1 ? "scratch" : "out0");
-  kernel_buffer(g, k, x, "f32", 4, "part", d.rows * d.columns * BLOCK);
+  kernel_buffer(g, k, x, "f32", 4, "part", d.s.rows * d.s.columns * BLOCK);
   int start = op_start(gr->root);
   print_units(&d, x, first, last);
   print_taps(&d, x);

@@ -40,8 +40,12 @@ static const char *function_of(Program *p, const Entry *e, const Launch *l) {
       arena_printf(a, "%s%s", text_str(&l->kernel->head), text_str(&l->kernel->text));
   const char *body = intern(p->g.ctx, text); /* equal texts are one: programs can have very many */
   for (uint32_t i = 0; i < p->functions.n; i++)
-    if (p->functions.at[i].body == body) return p->functions.at[i].name;
-  Function f = {.body = body, .hash = hash_of(body, strlen(body)), .kernel = l->kernel};
+    if (p->functions.at[i].body == body) {
+      p->functions.at[i].launches++;
+      return p->functions.at[i].name;
+    }
+  Function f = {
+      .body = body, .launches = 1, .hash = hash_of(body, strlen(body)), .kernel = l->kernel};
   f.name = arena_printf(a, "k%d_%s", (int)p->functions.n, text_mangled(a, l->kernel->name));
   f.symbol = arena_printf(a, "gc_kernel%s_%016llx%016llx", p->fma ? FMA_SUFFIX : "",
                           (unsigned long long)f.hash.high, (unsigned long long)f.hash.low);
@@ -157,6 +161,18 @@ static bool cpu_files(const CodegenPart *part, const CodegenOptions *o, const ch
   return ok;
 }
 
+static bool cpu_schedules(const CodegenPart *part, const CodegenOptions *o, FILE *f) {
+  Arena *a = arena_new();
+  Program *p = program_of(part, o, a, false);
+  for (uint32_t i = 0; i < p->functions.n; i++) {
+    const Function *x = &p->functions.at[i];
+    kernel_print_schedule(f, &p->g, x->kernel, x->name,
+                          arena_printf(a, "units=%lld", (long long)x->kernel->units), x->launches);
+  }
+  arena_free(a);
+  return !ferror(f);
+}
+
 static const Target *target(Ctx *c, const CodegenPart *part, CodegenOptions *o) {
   (void)part;
   return target_cpu(c, o);
@@ -168,5 +184,6 @@ const Backend backend_cpu = {
     .forms = (const BackendForm[]){{.name = "c"}, {0}},
     .target = target,
     .source = cpu_source,
+    .schedules = cpu_schedules,
     .files = cpu_files,
 };

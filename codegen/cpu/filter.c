@@ -15,29 +15,12 @@
 typedef struct Filter {
   Gen *g;
   const Group *gr;
-  const CpuTarget *cpu;
   const Op *op;
-  ConvGeom c;
   const Layout *layout;
-  int nr;
-  int64_t np, ld;
-  bool merged;  /* a filter row is one run of channels, of which an edge pixel reaches a part */
-  int64_t runs; /* of channels in a filter row: 1 or one a column */
-  int64_t row;  /* channels in such a run */
-  int64_t tiles, rows, low; /* of a run: `low` of `rows`, then of rows + 1 */
-  bool pack;                /* a panel of dy lies in a buffer while its tiles go over it */
-  int64_t lb;               /* elements from pixel to pixel of dy, or of that buffer */
-  int64_t block;            /* tiles of x that lie in a buffer while panels go over them, or 0 */
-  int64_t la;               /* ... with so many elements from pixel to pixel */
-  bool epilogue;
+  FilterSchedule s;
 } Filter;
 
-enum {
-  PACK_USES = 32,       /* tiles of a panel of dy that pay for packing it */
-  PACK_BYTES = 1 << 18, /* of the buffer, which is on the stack */
-  X_BYTES = 1 << 19,    /* of the buffer of x, which is there, too */
-  X_PREFETCH = 8        /* pixels of x are prefetched so early */
-};
+enum { X_PREFETCH = 8 }; /* pixels of x are prefetched so early */
 
 /* Filters that a group's gradient is wanted as: what its root makes, whatever comes behind. */
 static const Layout *layout_of(Ctx *c, const Group *gr) {
@@ -48,56 +31,14 @@ static const Layout *layout_of(Ctx *c, const Group *gr) {
   return filter_layout(c, 0);
 }
 
-/* Each pixel of y has one of x, which a tile for itself reads. */
-static void choose_block(Filter *f) {
-  const WindowAxis *h = &f->c.h, *w = &f->c.w;
-  int64_t from, to, rows = f->rows + (f->low < f->tiles);
-  if (!f->pack || f->c.groups > 1 || h->taps * w->taps > 1) return;
-  window_outputs(h, 0, &from, &to);
-  if (!f->merged || h->lo != 0 || w->lo != 0 || from > 0 || to < h->out) return;
-  window_outputs(w, 0, &from, &to); /* neither is a column in the padding on the right */
-  if (from > 0 || to < w->out) return;
-  f->la = (rows + 3) / 4 * 4;
-  int64_t most = X_BYTES / (window_chunk_pixels(&f->c) * f->la * 4);
-  int64_t blocks = most ? (f->tiles + most - 1) / most : 0;
-  f->block = blocks ? (f->tiles + blocks - 1) / blocks : 0;
-}
-
 static Filter filter_of(Gen *g, const Group *gr) {
-  Filter f = {.g = g, .gr = gr, .cpu = cpu_target(g->target), .op = gr->root};
-  f.c = conv_geom(gr->e, f.op);
-  const WindowAxis *w = &f.c.w;
-  f.layout = layout_of(g->ctx, gr);
-  f.nr = f.layout->nr;
-  f.ld = f.nr;
-  if (!f.nr) {
-    int lanes = f.cpu->vector / 4;
-    int64_t most = f.cpu->vectors * lanes, panels = (f.c.gout + most - 1) / most;
-    f.nr = (int)(((f.c.gout + panels - 1) / panels + lanes - 1) / lanes * lanes);
-    f.ld = f.c.cout;
-  }
-  f.np = (f.c.gout + f.nr - 1) / f.nr;
-  int64_t width = f.np == 1 ? f.c.gout : f.nr, lanes = f.cpu->vector / 4;
-  int64_t vectors = (width + lanes - 1) / lanes, most = vectors ? tile_sums(f.cpu) / vectors : 1;
-  if (most < 1) most = 1; /* rows of a pixel lie side by side: as many as there are registers */
-  bool all = true;        /* every column of the filter reaches every pixel */
-  for (int64_t s = 0; s < w->taps; s++) {
-    int64_t from, to;
-    window_outputs(w, s, &from, &to);
-    all = all && from == 0 && to == w->out;
-  }
-  f.merged = f.c.groups == 1 && w->dilation == 1 && (all || f.c.gin < tile_rows(f.cpu, width));
-  f.runs = f.merged ? 1 : w->taps;
-  f.row = f.merged ? w->taps * f.c.gin : f.c.gin;
-  f.tiles = (f.row + most - 1) / most;
-  f.rows = f.row / f.tiles;
-  f.low = f.tiles - f.row % f.tiles;
-  f.pack = f.np * f.c.groups > 1 && f.c.h.taps * f.runs * f.tiles >= PACK_USES &&
-           window_chunk_pixels(&f.c) * f.nr * 4 <= PACK_BYTES;
-  f.lb = f.pack ? f.nr : f.c.cout;
-  choose_block(&f);
-  f.epilogue = gr->nops > 1;
-  return f;
+  const Layout *l = layout_of(g->ctx, gr);
+  FilterShape shape = {.c = conv_geom(gr->e, gr->root), .panel = l->nr, .epilogue = gr->nops > 1};
+  return (Filter){.g = g,
+                  .gr = gr,
+                  .op = gr->root,
+                  .layout = l,
+                  .s = filter_schedule(&cpu_target(g->target)->machine, &shape)};
 }
 
 uint64_t cpu_filter_scratch(const Group *gr) {
@@ -114,27 +55,27 @@ uint64_t cpu_filter_scratch(const Group *gr) {
 
 /* Declares m, the first row of tile k, and where its result lies. */
 static void print_place(const Filter *f, Text *x) {
-  long long v = f->runs, r = f->c.h.taps;
-  text_line(x, "const long m = k * %lld + (k > %lld ? k - %lld : 0);", (long long)f->rows,
-            (long long)f->low, (long long)f->low);
-  const char *row = arena_printf(f->g->a, "(r * %lld + v) * %lld + m", v, (long long)f->row);
+  long long v = f->s.runs, r = f->s.c.h.taps;
+  text_line(x, "const long m = k * %lld + (k > %lld ? k - %lld : 0);", (long long)f->s.rows,
+            (long long)f->s.low, (long long)f->s.low);
+  const char *row = arena_printf(f->g->a, "(r * %lld + v) * %lld + m", v, (long long)f->s.row);
   if (f->layout->nr)
-    text_line(x, "f32 *c = sum + (q * %lld + %s) * %d;", r * v * (long long)f->row, row, f->nr);
+    text_line(x, "f32 *c = sum + (q * %lld + %s) * %d;", r * v * (long long)f->s.row, row, f->s.nr);
   else
-    text_line(x, "f32 *c = sum + (%s) * %lld + k0;", row, (long long)f->ld);
+    text_line(x, "f32 *c = sum + (%s) * %lld + k0;", row, (long long)f->s.ld);
 }
 
 /* Where unit u lies: group g, panel q, filter row r, run v of channels, tile k: rows from m on. Of
    blocks of tiles, `few` from `block` on, each meets one panel after the other. */
 static void print_unit(const Filter *f, Text *x) {
-  long long t = f->tiles, v = f->runs, r = f->c.h.taps, q = f->np;
-  if (f->block) {
-    text_line(x, "const long block = u / %lld * %lld;", (long long)f->block * q,
-              (long long)f->block);
+  long long t = f->s.tiles, v = f->s.runs, r = f->s.c.h.taps, q = f->s.np;
+  if (f->s.block) {
+    text_line(x, "const long block = u / %lld * %lld;", (long long)f->s.block * q,
+              (long long)f->s.block);
     text_line(x, "const long few = %lld - block < %lld ? %lld - block : %lld;", t,
-              (long long)f->block, t, (long long)f->block);
+              (long long)f->s.block, t, (long long)f->s.block);
     text_line(x, "const long in = u - block * %lld, k = block + in %% few, q = in / few;", q);
-    text_line(x, "const long v = 0, r = 0, g = 0, k0 = q * %d;", f->nr);
+    text_line(x, "const long v = 0, r = 0, g = 0, k0 = q * %d;", f->s.nr);
     text_line(x, "(void)g;");
     print_place(f, x);
     return;
@@ -142,31 +83,32 @@ static void print_unit(const Filter *f, Text *x) {
   text_line(x, "const long k = u %% %lld, v = u / %lld %% %lld, r = u / %lld %% %lld;", t, t, v,
             t * v, r);
   text_line(x, "const long q = u / %lld %% %lld, g = u / %lld, k0 = g * %lld + q * %d;", t * v * r,
-            q, t * v * r * q, (long long)f->c.gout, f->nr);
+            q, t * v * r * q, (long long)f->s.c.gout, f->s.nr);
   print_place(f, x);
 }
 
 /* The next tile's channels of a pixel are prefetched, a line of them ahead: pixels with many
    channels lie too far apart for the processor to foresee them. */
 static Tile tile_new(const Filter *f, int rows, int64_t width) {
-  int64_t ahead = f->tiles > 1 && !f->block && f->c.cin > rows + LINE ? rows + LINE : 0;
+  int64_t ahead = f->s.tiles > 1 && !f->s.block && f->s.c.cin > rows + LINE ? rows + LINE : 0;
   return (Tile){.rows = rows,
                 .width = width,
                 .li = 1,
-                .lk = f->block ? f->la : f->c.w.stride * f->c.cin,
-                .lb = f->lb,
+                .lk = f->s.block ? f->s.la : f->s.c.w.stride * f->s.c.cin,
+                .lb = f->s.lb,
                 .ahead = ahead};
 }
 
 static void print_tile(const Filter *f, Text *x, const Tile *t) {
-  long long image = f->c.h.in * f->c.w.in * f->c.cin, row = f->c.h.stride * f->c.w.in * f->c.cin;
-  if (f->block) {
-    image = f->c.h.out * f->c.w.out * f->la;
-    row = f->c.w.out * f->la;
+  long long image = f->s.c.h.in * f->s.c.w.in * f->s.c.cin,
+            row = f->s.c.h.stride * f->s.c.w.in * f->s.c.cin;
+  if (f->s.block) {
+    image = f->s.c.h.out * f->s.c.w.out * f->s.la;
+    row = f->s.c.w.out * f->s.la;
   }
   text_line(x, "%s(a, %lldL, %lldL, b, %lldL, %lldL, c, %lldL, rows, images, %s);",
-            tile_function(f->g, t), row, image, (long long)(f->c.w.out * f->lb),
-            (long long)(f->c.h.out * f->c.w.out * f->lb), (long long)f->ld,
+            tile_function(f->g, t), row, image, (long long)(f->s.c.w.out * f->s.lb),
+            (long long)(f->s.c.h.out * f->s.c.w.out * f->s.lb), (long long)f->s.ld,
             op_start(f->op) < 0 ? "h == 0" : "0");
 }
 
@@ -182,30 +124,30 @@ static void print_call(const Filter *f, Text *x, int rows, int64_t width, int64_
 }
 
 static void print_rows(const Filter *f, Text *x, int64_t width, int64_t depth) {
-  if (f->low == f->tiles) {
-    print_call(f, x, (int)f->rows, width, depth);
+  if (f->s.low == f->s.tiles) {
+    print_call(f, x, (int)f->s.rows, width, depth);
     return;
   }
-  text_open(x, "if (k < %lld) {", (long long)f->low);
-  print_call(f, x, (int)f->rows, width, depth);
+  text_open(x, "if (k < %lld) {", (long long)f->s.low);
+  print_call(f, x, (int)f->s.rows, width, depth);
   x->indent--;
   text_open(x, "} else {");
-  print_call(f, x, (int)f->rows + 1, width, depth);
+  print_call(f, x, (int)f->s.rows + 1, width, depth);
   text_close(x, "}");
 }
 
 /* Filter columns that reach as many pixels share their calls. */
 static void print_columns(const Filter *f, Text *x, int64_t width) {
-  const WindowAxis *w = &f->c.w;
-  bool *done = ARENA_ARRAY(f->g->a, bool, f->runs);
+  const WindowAxis *w = &f->s.c.w;
+  bool *done = ARENA_ARRAY(f->g->a, bool, f->s.runs);
   const char *word = "if";
-  for (int64_t s = 0; s < f->runs; s++) {
+  for (int64_t s = 0; s < f->s.runs; s++) {
     int64_t a, z;
     if (done[s]) continue;
     window_outputs(w, s, &a, &z);
     const char *which = "";
     bool rest = true; /* no other is left */
-    for (int64_t k = s; k < f->runs; k++) {
+    for (int64_t k = s; k < f->s.runs; k++) {
       int64_t ka, kz;
       window_outputs(w, k, &ka, &kz);
       if (!done[k] && kz - ka == z - a) {
@@ -234,15 +176,15 @@ static void print_columns(const Filter *f, Text *x, int64_t width) {
 
 /* Tile k: a run for each part of its rows that pixels reach, in the order of pixels. */
 static Tile row_tile(const Filter *f, int64_t k, int64_t width) {
-  const WindowAxis *w = &f->c.w;
-  int64_t m = k * f->rows + (k > f->low ? k - f->low : 0);
-  Tile t = tile_new(f, (int)(f->rows + (k >= f->low)), width);
+  const WindowAxis *w = &f->s.c.w;
+  int64_t m = k * f->s.rows + (k > f->s.low ? k - f->s.low : 0);
+  Tile t = tile_new(f, (int)(f->s.rows + (k >= f->s.low)), width);
   t.run = ARENA_ARRAY(f->g->a, Run, w->out + 1);
   Run *last = NULL;
   for (int64_t j = 0; j < w->out; j++) {
     int64_t from, to;
     window_taps(w, j, &from, &to);
-    int64_t lo = from * f->c.gin - m, hi = to * f->c.gin - m;
+    int64_t lo = from * f->s.c.gin - m, hi = to * f->s.c.gin - m;
     if (lo < 0) lo = 0;
     if (hi > t.rows) hi = t.rows;
     if (lo >= hi) {
@@ -251,7 +193,7 @@ static Tile row_tile(const Filter *f, int64_t k, int64_t width) {
     }
     if (!last || last->lo != lo || last->hi != hi) {
       last = &t.run[t.nruns++];
-      *last = (Run){j * t.lk - w->lo * f->c.cin, j * f->lb, 0, lo, hi};
+      *last = (Run){j * t.lk - w->lo * f->s.c.cin, j * f->s.lb, 0, lo, hi};
     }
     last->depth++;
   }
@@ -259,13 +201,13 @@ static Tile row_tile(const Filter *f, int64_t k, int64_t width) {
 }
 
 static void print_row_tiles(const Filter *f, Text *x, int64_t width) {
-  for (int64_t k = 0, end; k < f->tiles; k = end) {
+  for (int64_t k = 0, end; k < f->s.tiles; k = end) {
     Tile t = row_tile(f, k, width);
-    for (end = k + 1; end < f->tiles; end++) {
+    for (end = k + 1; end < f->s.tiles; end++) {
       Tile next = row_tile(f, end, width);
       if (!tile_same(&t, &next)) break;
     }
-    bool first = k == 0, rest = end == f->tiles;
+    bool first = k == 0, rest = end == f->s.tiles;
     if (!first) x->indent--;
     if (!rest)
       text_open(x, "%sif (k < %lld) {", first ? "" : "} else ", (long long)end);
@@ -279,20 +221,20 @@ static void print_row_tiles(const Filter *f, Text *x, int64_t width) {
 /* ---- both ---- */
 
 static void print_panel(const Filter *f, Text *x, int64_t width) {
-  if (f->merged)
+  if (f->s.merged)
     print_row_tiles(f, x, width);
   else
     print_columns(f, x, width);
 }
 
 static void print_width(const Filter *f, Text *x) {
-  int64_t tail = f->c.gout - (f->np - 1) * f->nr;
-  if (f->np == 1 || tail == f->nr) {
+  int64_t tail = f->s.c.gout - (f->s.np - 1) * f->s.nr;
+  if (f->s.np == 1 || tail == f->s.nr) {
     print_panel(f, x, tail);
     return;
   }
-  text_open(x, "if (q < %lld) {", (long long)f->np - 1);
-  print_panel(f, x, f->nr);
+  text_open(x, "if (q < %lld) {", (long long)f->s.np - 1);
+  print_panel(f, x, f->s.nr);
   x->indent--;
   text_open(x, "} else {");
   print_panel(f, x, tail);
@@ -301,22 +243,22 @@ static void print_width(const Filter *f, Text *x) {
 
 /* e rows and w columns of the unit's tile. */
 static void print_extent(const Filter *f, Text *x) {
-  int64_t tail = f->c.gout - (f->np - 1) * f->nr;
-  text_line(x, "const long e = k < %lld ? %lld : %lld;", (long long)f->low, (long long)f->rows,
-            (long long)f->rows + 1);
-  text_line(x, "const long w = q < %lld ? %d : %lld;", (long long)f->np - 1, f->nr,
+  int64_t tail = f->s.c.gout - (f->s.np - 1) * f->s.nr;
+  text_line(x, "const long e = k < %lld ? %lld : %lld;", (long long)f->s.low, (long long)f->s.rows,
+            (long long)f->s.rows + 1);
+  text_line(x, "const long w = q < %lld ? %d : %lld;", (long long)f->s.np - 1, f->s.nr,
             (long long)tail);
 }
 
 static void print_epilogue(const Filter *f, Text *x) {
   print_extent(f, x);
   text_open(x, "for (long i = 0; i < e; i++) {");
-  if (f->merged)
-    text_line(x, "const long s = (m + i) / %lld, ch = (m + i) %% %lld;", (long long)f->c.gin,
-              (long long)f->c.gin);
+  if (f->s.merged)
+    text_line(x, "const long s = (m + i) / %lld, ch = (m + i) %% %lld;", (long long)f->s.c.gin,
+              (long long)f->s.c.gin);
   else
     text_line(x, "const long s = v, ch = m + i;");
-  text_line(x, "const f32 *acc = c + i * %lld;", (long long)f->ld);
+  text_line(x, "const f32 *acc = c + i * %lld;", (long long)f->s.ld);
   text_line(x, "const long place = acc - sum;");
   text_line(x, "(void)s, (void)ch, (void)place;");
   text_open(x, "GC_IVDEP for (long j = 0; j < w; j++) {");
@@ -340,49 +282,49 @@ static void print_start(const Filter *f, Text *x, const char *first, const char 
   print_extent(f, x);
   text_line(x, "for (long i = 0; i < e; i++)");
   text_line(x, "  __builtin_memcpy(c + i * %lld, before + (c - sum) + i * %lld, w * sizeof(f32));",
-            (long long)f->ld, (long long)f->ld);
+            (long long)f->s.ld, (long long)f->s.ld);
   text_close(x, "}");
 }
 
 /* Copies the chunk's pixels of panel q of group g, `width` channels of each, if it is another one
    than before: with many channels they lie so far apart that the cache has few places for them. */
 static void print_packing(const Filter *f, Text *x, int64_t width) {
-  text_line(x, "for (long i = 0; i < images * (y1 - y0) * %lld; i++)", (long long)f->c.w.out);
+  text_line(x, "for (long i = 0; i < images * (y1 - y0) * %lld; i++)", (long long)f->s.c.w.out);
   text_line(x, "  GC_IVDEP for (long j = 0; j < %lld; j++) panel[i * %d + j] = from[i * %lld + j];",
-            (long long)width, f->nr, (long long)f->c.cout);
+            (long long)width, f->s.nr, (long long)f->s.c.cout);
 }
 
 /* Copies the chunk's pixels of the block's tiles, if it is another one than before. */
 static void print_block_of_x(const Filter *f, Text *x) {
-  long long step = f->c.w.stride * f->c.cin;
+  long long step = f->s.c.w.stride * f->s.c.cin;
   text_open(x, "if (packed_x != block) {");
   text_line(x, "packed_x = block;");
   text_line(x, "f32 *to = tiles;");
   text_open(x, "for (long p = n0 * %lld + y0; p < (n0 + images - 1) * %lld + y1; p++) {",
-            (long long)f->c.h.out, (long long)f->c.h.out);
+            (long long)f->s.c.h.out, (long long)f->s.c.h.out);
   text_line(x, "const f32 *from = image + (p / %lld * %lld + p %% %lld * %lld) * %lld;",
-            (long long)f->c.h.out, (long long)f->c.h.in, (long long)f->c.h.out,
-            (long long)f->c.h.stride, (long long)(f->c.w.in * f->c.cin));
-  text_open(x, "for (long j = 0; j < %lld; j++, from += %lld, to += %lld) {", (long long)f->c.w.out,
-            step, (long long)f->la);
+            (long long)f->s.c.h.out, (long long)f->s.c.h.in, (long long)f->s.c.h.out,
+            (long long)f->s.c.h.stride, (long long)(f->s.c.w.in * f->s.c.cin));
+  text_open(x, "for (long j = 0; j < %lld; j++, from += %lld, to += %lld) {",
+            (long long)f->s.c.w.out, step, (long long)f->s.la);
   text_open(x, "for (long t = block; t < block + few; t++) {");
-  text_line(x, "const f32 *row = from + t * %lld + (t > %lld ? t - %lld : 0);", (long long)f->rows,
-            (long long)f->low, (long long)f->low);
+  text_line(x, "const f32 *row = from + t * %lld + (t > %lld ? t - %lld : 0);",
+            (long long)f->s.rows, (long long)f->s.low, (long long)f->s.low);
   text_line(x, "GC_PREFETCH(row, %lld);", X_PREFETCH * step);
   text_line(x, "__builtin_memcpy(to + (t - block) * %lld, row, %lld * sizeof(f32));",
-            (long long)(window_chunk_pixels(&f->c) * f->la), (long long)f->la);
+            (long long)(window_chunk_pixels(&f->s.c) * f->s.la), (long long)f->s.la);
   for (int i = 0; i < 4; i++) text_close(x, "}");
 }
 
 static void print_panel_of_dy(const Filter *f, Text *x) {
-  int64_t tail = f->c.gout - (f->np - 1) * f->nr;
-  text_open(x, "if (packed != g * %lld + q) {", (long long)f->np);
-  text_line(x, "packed = g * %lld + q;", (long long)f->np);
-  text_line(x, "const f32 *from = dy + (n0 * %lld + y0) * %lld + k0;", (long long)f->c.h.out,
-            (long long)(f->c.w.out * f->c.cout));
-  if (f->np > 1 && tail != f->nr) {
-    text_line(x, "if (q < %lld)", (long long)f->np - 1);
-    print_packing(f, x, f->nr);
+  int64_t tail = f->s.c.gout - (f->s.np - 1) * f->s.nr;
+  text_open(x, "if (packed != g * %lld + q) {", (long long)f->s.np);
+  text_line(x, "packed = g * %lld + q;", (long long)f->s.np);
+  text_line(x, "const f32 *from = dy + (n0 * %lld + y0) * %lld + k0;", (long long)f->s.c.h.out,
+            (long long)(f->s.c.w.out * f->s.c.cout));
+  if (f->s.np > 1 && tail != f->s.nr) {
+    text_line(x, "if (q < %lld)", (long long)f->s.np - 1);
+    print_packing(f, x, f->s.nr);
     text_line(x, "else");
   }
   print_packing(f, x, tail);
@@ -391,15 +333,16 @@ static void print_panel_of_dy(const Filter *f, Text *x) {
 
 void cpu_filter(Gen *g, const Group *gr) {
   Filter f = filter_of(g, gr);
-  const ConvGeom *c = &f.c;
+  const ConvGeom *c = &f.s.c;
   Kernel *k = kernel_new(g, gr);
   Text *x = &k->text;
   kernel_args(g, k, gr);
-  k->flops = 2 * (uint64_t)(c->y->numel * c->gin * c->h.taps * c->w.taps);
-  int64_t units = c->groups * f.np * c->h.taps * f.runs * f.tiles;
-  kernel_units(k, k->flops < SERIAL_WORK ? 1 : units);
+  k->flops = f.s.flops;
+  kernel_schedule(k, &filter_kind, &f.s, sizeof f.s);
+  kernel_units(k, f.s.units);
   /* the tiles of one panel lie in their order */
-  if (k->units > 1 && f.low == f.tiles && !f.block && (f.layout->nr || f.np * c->groups == 1))
+  if (k->units > 1 && f.s.low == f.s.tiles && !f.s.block &&
+      (f.layout->nr || f.s.np * c->groups == 1))
     for (int i = 0; i < gr->nout; i++) {
       const Value *v = value_at(gr->e, gr->out[i]);
       uint64_t bytes;
@@ -409,21 +352,22 @@ void cpu_filter(Gen *g, const Group *gr) {
   text_line(x, "typedef long pos;");
   text_line(x, "const f32 *dy = in%d, *image = in%d;", group_arg(gr, f.op->operands[0]),
             group_arg(gr, f.op->operands[1]));
-  text_line(x, "f32 *sum = (f32 *)%s;", f.epilogue ? "scratch" : "out0");
+  text_line(x, "f32 *sum = (f32 *)%s;", f.s.epilogue ? "scratch" : "out0");
   const char *first = k->units > 1 ? "u0" : "0";
-  const char *last = k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)units);
-  if (f.pack) kernel_buffer(g, k, x, "f32", 4, "panel", window_chunk_pixels(c) * f.nr);
-  if (f.block) kernel_buffer(g, k, x, "f32", 4, "tiles", f.block * window_chunk_pixels(c) * f.la);
+  const char *last = k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)f.s.all_units);
+  if (f.s.pack) kernel_buffer(g, k, x, "f32", 4, "panel", window_chunk_pixels(c) * f.s.nr);
+  if (f.s.block)
+    kernel_buffer(g, k, x, "f32", 4, "tiles", f.s.block * window_chunk_pixels(c) * f.s.la);
   if (op_start(f.op) >= 0) print_start(&f, x, first, last);
   window_chunks(x, c);
-  if (f.pack) text_line(x, "long packed = -1;");
-  if (f.block) text_line(x, "long packed_x = -1;");
+  if (f.s.pack) text_line(x, "long packed = -1;");
+  if (f.s.block) text_line(x, "long packed_x = -1;");
   text_open(x, "for (long u = %s; u < %s; u++) {", first, last);
   print_unit(&f, x);
   window_chunk_rows(x, c);
-  if (f.pack) print_panel_of_dy(&f, x);
-  if (f.block) print_block_of_x(&f, x);
-  if (f.merged) { /* columns are counted in the tile's runs */
+  if (f.s.pack) print_panel_of_dy(&f, x);
+  if (f.s.block) print_block_of_x(&f, x);
+  if (f.s.merged) { /* columns are counted in the tile's runs */
     text_line(x, "enum { at = 0, col = 0 };");
   } else {
     text_line(x, "const long at = v * %lld - %lld; /* column of x under output 0 */",
@@ -431,9 +375,9 @@ void cpu_filter(Gen *g, const Group *gr) {
     text_line(x, "const long col = at < 0 ? (-at + %lld) / %lld : 0; /* the first on the image */",
               (long long)c->w.stride - 1, (long long)c->w.stride);
   }
-  if (f.block)
+  if (f.s.block)
     text_line(x, "const f32 *a = tiles + (k - block) * %lld;",
-              (long long)(window_chunk_pixels(c) * f.la));
+              (long long)(window_chunk_pixels(c) * f.s.la));
   else
     text_line(
         x,
@@ -441,15 +385,16 @@ void cpu_filter(Gen *g, const Group *gr) {
         "at) * %lld + g * %lld + m;",
         (long long)c->h.in, (long long)c->h.stride, (long long)c->h.dilation, (long long)c->h.lo,
         (long long)c->w.in, (long long)c->w.stride, (long long)c->cin, (long long)c->gin);
-  if (f.pack)
-    text_line(x, "const f32 *b = panel + ((y - y0) * %lld + col) * %d;", (long long)c->w.out, f.nr);
+  if (f.s.pack)
+    text_line(x, "const f32 *b = panel + ((y - y0) * %lld + col) * %d;", (long long)c->w.out,
+              f.s.nr);
   else
     text_line(x, "const f32 *b = dy + ((n0 * %lld + y) * %lld + col) * %lld + k0;",
               (long long)c->h.out, (long long)c->w.out, (long long)c->cout);
   print_width(&f, x);
   text_close(x, "}");
   text_close(x, "}");
-  if (!f.epilogue) return;
+  if (!f.s.epilogue) return;
   text_open(x, "for (long u = %s; u < %s; u++) {", first, last);
   print_unit(&f, x);
   print_epilogue(&f, x);

@@ -2,9 +2,10 @@
    one left to the C compiler's vectoriser.
    Contract: every yield has the domain's shape; loads of an element come before its stores, so an
    output may lie in the bytes of an input. Values in panels are walked over their storage. */
+#include "codegen/schedule/map.h"
 #include "codegen/cpu/cpu.h"
 
-enum { BLOCK = 64, MIN_OUTER = 32 }; /* elements of a unit; rows that make a division worth while */
+enum { BLOCK = MAP_BLOCK };
 
 /* Elements of the storage if the values lie in panels, else 0. */
 static int64_t panel_elements(const Group *gr) {
@@ -111,10 +112,15 @@ void cpu_map(Gen *g, const Group *gr) {
     in_order = axes_in_order(gr, axes);
     n = loops_over(&p, &leaves, axes, p.ncoords, loops);
   }
-  bool serial = work < SERIAL_WORK;
+  MapShape shape = {.outer = n > 1 ? loops_count(loops, n - 1) : 1,
+                    .inner = n ? loops[n - 1].n : 1,
+                    .work = work};
+  MapSchedule s = map_schedule(&shape, n <= 1);
+  kernel_schedule(k, &map_kind, &s, sizeof s);
+  kernel_units(k, s.units);
+  int64_t units = s.units;
   if (n <= 1) {
-    int64_t size = n ? loops[0].n : 1, units = serial ? 1 : (size + BLOCK - 1) / BLOCK;
-    kernel_units(k, units);
+    int64_t size = s.inner;
     cpu_split_full(k, gr, l, units > 1, 0, units * BLOCK);
     if (n == 0) {
       stores(&p, 0);
@@ -134,10 +140,8 @@ void cpu_map(Gen *g, const Group *gr) {
     }
     return;
   }
-  int64_t inner = loops[n - 1].n, outer = loops_count(loops, n - 1);
-  bool by_column = !serial && outer < MIN_OUTER && inner / BLOCK > outer;
-  int64_t units = serial ? 1 : by_column ? (inner + BLOCK - 1) / BLOCK : outer;
-  kernel_units(k, units);
+  int64_t inner = s.inner, outer = s.outer;
+  bool by_column = s.split == MAP_COLUMNS;
   if (!in_order)
     ; /* what a unit writes is no slice */
   else if (!by_column)

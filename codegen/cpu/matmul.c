@@ -11,27 +11,6 @@
 #include "codegen/cpu/product.h"
 #include "codegen/cpu/target.h"
 
-enum {
-  A_BLOCK = 4 << 20, /* bytes of A near while panels of B go by: B is packed once a block */
-  A_NEAR = 1 << 20,  /* bytes of A that stay near while panels of B go by */
-  GROUP = 256 << 10, /* bytes of panels that stay near while tiles of A go by */
-  B_NEAR = 1 << 20,  /* bytes of B: of more, the next panel is prefetched */
-  /* rows of it that a tile prefetches: at least one for each of its own, to prefetch C too */
-  PREFETCH_LEAST = 8,
-  PREFETCH_MOST = 64,
-  PACK_ROWS = 384,     /* rows that pay for packing a panel of B */
-  PACK_DEEP = 64,      /* the same where a panel has more rows than the nearest cache has lines */
-  PACK_COLUMNS = 32,   /* of B: fewer do not pay for packing A^T */
-  PACKED_A = 43 << 15, /* bytes of them on the stack, of which a thread may have 2 MiB: 256 rows */
-  PACKED_DEPTH = 8192, /* so deep a packed A^T may be: two tiles of f64 have room */
-  PARTIAL_ROWS = 512   /* with sums kept apart, where an epilogue waits for the last chain */
-};
-
-static Dtype compute_dtype(Dtype dt) {
-  if (dt == DT_F16 || dt == DT_BF16) return DT_F32;
-  return dt == DT_U8 || dt == DT_BOOL ? DT_I32 : dt;
-}
-
 /* B is stored transposed: for the loops it is not where its panels are of that order. */
 static bool is_turned(const Group *g, const Op *mm) {
   const Layout *l = product_value(g, mm->operands[1])->layout;
@@ -64,121 +43,60 @@ static int addend_of(const Group *g, const Op *mm, int64_t depth) {
   return product_value(g, g->arg[x])->layout == product_value(g, g->yield[0])->layout ? x : -1;
 }
 
-/* Rows of the next panel for each tile of a block to prefetch, as many as make the whole of it: a
-   power of two, so that they lie in one panel of a B that is stored in panels the other way. Not
-   beside a packed A, which fills the near cache. */
-static int64_t rows_to_prefetch(const Product *p, const Layout *l) {
-  if (p->converted || p->pack_a || p->group >= p->np || p->k * p->n * dtype_size(p->dt) <= B_NEAR)
-    return 0;
-  if (p->tb && !l && p->chain < p->k) return 0; /* no rows: columns that lie apart */
-  int64_t rows = PREFETCH_LEAST;
-  while (rows < PREFETCH_MOST && rows * p->block < p->chain) rows *= 2;
-  if (p->block == 1 || rows > p->chain || (p->tb && l && l->nr % rows)) return 0;
-  return rows;
-}
-
+/* What the printer of a group is to print. */
 static Product product_of(const Target *t, const Group *g) {
-  const CpuTarget *cpu = cpu_target(t);
   const Op *mm = g->root;
   const Value *va = product_value(g, mm->operands[0]), *vb = product_value(g, mm->operands[1]);
   const Type *c = product_value(g, mm->results[0])->type;
-  Product p = {.ta = mm->attr[AT_TA].i != 0, .tb = is_turned(g, mm), .batch = 1};
-  for (int i = 0; i < c->rank - 2; i++) p.batch *= c->dim[i];
-  p.m = c->dim[c->rank - 2];
-  p.n = c->dim[c->rank - 1];
-  p.k = va->type->dim[va->type->rank - (p.ta ? 2 : 1)];
-  p.a = group_arg(g, mm->operands[0]);
-  p.b = group_arg(g, mm->operands[1]);
-  p.dt = compute_dtype(va->type->dtype);
-  p.in = va->type->dtype;
-  p.converted = p.dt != p.in;
-  p.chain = p.k < DEPTH ? p.k : DEPTH;
-  p.T = dtype_prefix(p.dt);
-  p.b_panels = vb->layout != NULL;
-  int lanes = cpu->vector / dtype_size(p.dt);
-  p.nr = layout_width(g, mm);
-  if (!p.nr) {
-    p.nr = cpu->vectors * lanes;
-    if (p.n < p.nr) p.nr = (int)((p.n + lanes - 1) / lanes) * lanes;
-  }
-  bool stored = compute_dtype(c->dtype) == c->dtype;
-  p.addend = stored ? addend_of(g, mm, p.k) : -1;
-  p.epilogue = !stored || (g->nops > 1 && p.addend < 0);
-  p.np = (p.n + p.nr - 1) / p.nr;
-  int64_t most = p.nr <= 2 * lanes && cpu->vectors == 4 ? 8 : p.nr <= lanes ? 8 : cpu->rows;
-  p.tiles = (p.m + most - 1) / most;
-  if (p.np == 1) /* equal tiles let threads keep their rows from launch to launch */
-    for (int64_t r = most; r >= most - 1; r--)
-      if (p.m % r == 0) {
-        p.tiles = p.m / r;
-        break;
-      }
-  p.rows = p.tiles ? p.m / p.tiles : 0;
-  p.low = p.tiles - (p.tiles ? p.m % p.tiles : 0);
-  p.pack = p.tb || p.converted ||
-           (!p.b_panels && p.m >= (p.k > 512 ? PACK_DEEP : PACK_ROWS) && p.np > 1);
-  p.keep = p.pack && !p.tb && !p.converted;
-  p.pack_a = !p.converted && p.ta && p.n > PACK_COLUMNS && p.k <= PACKED_DEPTH &&
-             (p.k > 128 || (p.k > 16 && p.m * dtype_size(p.dt) % 512 == 0));
-  p.chains = p.pack_a && p.k > DEPTH && !p.epilogue;
-  p.partial = p.epilogue && p.k > DEPTH;
-  int64_t depth = p.chain ? p.chain : 1;
-  p.group = GROUP / (dtype_size(p.dt) * p.nr * depth);
-  if (p.group > p.np) p.group = p.np;
-  if (p.group < 1) p.group = 1;
-  int64_t block = A_BLOCK / (dtype_size(p.dt) * depth);
-  if (p.partial && block > PARTIAL_ROWS) block = PARTIAL_ROWS;
-  p.block = tallest(&p) && block > tallest(&p) ? block / tallest(&p) : 1;
-  int64_t packed = p.pack_a      ? PACKED_A / (packed_depth(&p) * A_STRIDE * dtype_size(p.dt))
-                   : p.converted ? PACKED_A / (depth * A_STRIDE * dtype_size(p.dt))
-                                 : p.block;
-  if (p.block > packed) p.block = packed;
-  if (p.tiles && p.block) { /* blocks of one size: each of them packs B */
-    int64_t blocks = (p.tiles + p.block - 1) / p.block;
-    p.block = (p.tiles + blocks - 1) / blocks;
-  }
-  int64_t a_rows = p.block * tallest(&p) < p.m ? p.block * tallest(&p) : p.m;
-  if (p.k > DEPTH && !p.partial && p.group < p.np && a_rows * p.k * dtype_size(p.dt) > A_NEAR)
-    p.chains = true;
-  p.prefetch = rows_to_prefetch(&p, vb->layout);
-  p.flops = 2 * (uint64_t)p.batch * (uint64_t)p.m * (uint64_t)p.n * (uint64_t)p.k;
-  if (p.flops / 2 < SERIAL_WORK * 4)
-    p.split = SERIAL, p.units = 1;
-  else if (p.batch > 1)
-    p.split = BY_BATCH, p.units = p.batch;
-  else if (p.np == 1 || (p.np < 4 && p.tiles >= 4 * p.np))
-    p.split = BY_ROWS, p.units = p.tiles;
-  else
-    p.split = BY_PANEL, p.units = p.np;
-  if (p.units == 1) p.split = SERIAL; /* one tile, though a deep one */
+  bool ta = mm->attr[AT_TA].i != 0, stored = product_dtype(c->dtype) == c->dtype;
+  int64_t depth = va->type->dim[va->type->rank - (ta ? 2 : 1)];
+  Product p = {.a = group_arg(g, mm->operands[0]),
+               .b = group_arg(g, mm->operands[1]),
+               .addend = stored ? addend_of(g, mm, depth) : -1};
+  ProductShape shape = {.batch = 1,
+                        .m = c->dim[c->rank - 2],
+                        .n = c->dim[c->rank - 1],
+                        .k = depth,
+                        .ta = ta,
+                        .tb = is_turned(g, mm),
+                        .in = va->type->dtype,
+                        .b_panels = vb->layout != NULL,
+                        .b_panel = vb->layout ? vb->layout->nr : 0,
+                        .panel = layout_width(g, mm),
+                        .epilogue = !stored || (g->nops > 1 && p.addend < 0)};
+  for (int i = 0; i < c->rank - 2; i++) shape.batch *= c->dim[i];
+  p.s = product_schedule(&cpu_target(t)->machine, &shape);
+  p.T = dtype_prefix(p.s.dt);
   return p;
 }
 
 /* A tile function for these rows and columns: shared by every kernel with the same strides. One
-   that keeps reads B as it lies. */
-static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t width, bool keep) {
-  int64_t li = p->ta ? 1 : p->converted ? p->chain : p->k;
-  int64_t lk = !p->ta ? 1 : p->pack_a || p->converted ? A_STRIDE : p->m;
-  int64_t lb = !keep && (p->pack || p->b_panels) ? p->nr : p->n;
+   that packs reads B as it lies. */
+static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t width,
+                                 bool packs) {
+  int64_t li = p->s.ta ? 1 : p->s.converted ? p->s.chain : p->s.k;
+  int64_t lk = !p->s.ta ? 1 : p->s.pack_a || p->s.converted ? A_STRIDE : p->s.m;
+  int64_t lb = !packs && (p->s.pack || p->s.b_panels) ? p->s.nr : p->s.n;
   const char *of = intern_printf(g->ctx, "%s_%lldx%lld_a%lld_%lld_b%lld", p->T, (long long)rows,
                                  (long long)width, (long long)li, (long long)lk, (long long)lb);
-  const char *name = keep ? intern_printf(g->ctx, "tile_%s_to%d", of, p->nr)
-                          : intern_printf(g->ctx, "tile_%s", of);
+  const char *name = packs ? intern_printf(g->ctx, "tile_%s_to%d", of, p->s.nr)
+                           : intern_printf(g->ctx, "tile_%s", of);
   const char *shape =
       intern_printf(g->ctx, "%s, %s, %lld, %lld, %lldL, %lldL, %lldL", name, p->T, (long long)rows,
                     (long long)width, (long long)li, (long long)lk, (long long)lb);
-  gen_helper(g, keep ? intern_printf(g->ctx, "GC_TILE_PACKING(%s, %d)\n", shape, p->nr)
-                     : intern_printf(g->ctx, "GC_TILE(%s)\n", shape));
+  gen_helper(g, packs ? intern_printf(g->ctx, "GC_TILE_PACKING(%s, %d)\n", shape, p->s.nr)
+                      : intern_printf(g->ctx, "GC_TILE(%s)\n", shape));
   return name;
 }
 
 static void print_panel(Text *x, const Product *p) {
-  if (p->pack)
-    text_line(x, "%s%s *b = packed + (q - g0) * depth * %d;", p->keep ? "" : "const ", p->T, p->nr);
-  else if (p->b_panels)
-    text_line(x, "const %s *b = B + (q * %lld + k0) * %d;", p->T, (long long)p->k, p->nr);
+  if (p->s.pack)
+    text_line(x, "%s%s *b = packed + (q - g0) * depth * %d;", p->s.pack_first ? "" : "const ", p->T,
+              p->s.nr);
+  else if (p->s.b_panels)
+    text_line(x, "const %s *b = B + (q * %lld + k0) * %d;", p->T, (long long)p->s.k, p->s.nr);
   else
-    text_line(x, "const %s *b = B + k0 * %lld + q * %d;", p->T, (long long)p->n, p->nr);
+    text_line(x, "const %s *b = B + k0 * %lld + q * %d;", p->T, (long long)p->s.n, p->s.nr);
 }
 
 /* Texts of C's position on every axis, the last one `(n + j)`. */
@@ -199,13 +117,13 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
   const Type *c = product_value(gr, gr->root->results[0])->type;
   text_open(x, "for (long r = 0; r < rows; r++) {");
   text_line(x, "const long row = m + r;");
-  if (p->batch > 1)
-    text_line(x, "const long flat = (bt * %lld + row) * %lld + n;", (long long)p->m,
-              (long long)p->n);
+  if (p->s.batch > 1)
+    text_line(x, "const long flat = (bt * %lld + row) * %lld + n;", (long long)p->s.m,
+              (long long)p->s.n);
   else
-    text_line(x, "const long flat = row * %lld + n;", (long long)p->n);
-  text_line(x, "const long panel = (q * %lld + row) * %d;", (long long)p->m, p->nr);
-  text_line(x, "const %s *acc = c + r * %d;", p->T, p->nr);
+    text_line(x, "const long flat = row * %lld + n;", (long long)p->s.n);
+  text_line(x, "const long panel = (q * %lld + row) * %d;", (long long)p->s.m, p->s.nr);
+  text_line(x, "const %s *acc = c + r * %d;", p->T, p->s.nr);
   text_open(x, "GC_IVDEP for (long j = 0; j < %lld; j++) {", (long long)width);
   Site s = {.shape = c,
             .coord = coordinates(g, c),
@@ -213,7 +131,7 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
             .panel = "(panel + j)",
             .have = gr->root->results[0],
             .have_text = "acc[j]"};
-  if (compute_dtype(c->dtype) != c->dtype) /* the product itself is rounded to its dtype */
+  if (product_dtype(c->dtype) != c->dtype) /* the product itself is rounded to its dtype */
     s.have_text = dtype_is_float(c->dtype)
                       ? intern_printf(g->ctx, "%s_round(acc[j])", dtype_name(c->dtype))
                       : intern_printf(g->ctx, "(%s)acc[j]", dtype_compute(c->dtype));
@@ -226,11 +144,11 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
    too far apart for the hardware to know. */
 static void print_prefetches(Text *x, const Group *gr, const Product *p, int64_t width) {
   const Type *c = product_value(gr, gr->root->results[0])->type;
-  text_open(x, p->partial ? "if (k0 + depth == %lld) {" : "{", (long long)p->k);
+  text_open(x, p->s.partial ? "if (k0 + depth == %lld) {" : "{", (long long)p->s.k);
   text_open(x, "for (long r = 0; r < rows; r++) {");
-  text_line(x, "const long flat = (bt * %lld + m + r) * %lld + n;", (long long)p->m,
-            (long long)p->n);
-  text_line(x, "const long panel = (q * %lld + m + r) * %d;", (long long)p->m, p->nr);
+  text_line(x, "const long flat = (bt * %lld + m + r) * %lld + n;", (long long)p->s.m,
+            (long long)p->s.n);
+  text_line(x, "const long panel = (q * %lld + m + r) * %d;", (long long)p->s.m, p->s.nr);
   text_line(x, "(void)flat, (void)panel;");
   for (int i = 0; i < gr->nin + gr->nout; i++) {
     bool out = i >= gr->nin;
@@ -246,63 +164,65 @@ static void print_prefetches(Text *x, const Group *gr, const Product *p, int64_t
   text_close(x, "}");
 }
 
-static void print_calls(Gen *g, Text *x, const Product *p, int64_t width, bool keep,
+static void print_calls(Gen *g, Text *x, const Product *p, int64_t width, bool packs,
                         const char *call) {
-  if (p->low < p->tiles) {
-    text_line(x, "if (rows == %lld) %s%s", (long long)p->rows,
-              tile_function(g, p, p->rows, width, keep), call);
-    text_line(x, "else %s%s", tile_function(g, p, p->rows + 1, width, keep), call);
+  if (p->s.low < p->s.tiles) {
+    text_line(x, "if (rows == %lld) %s%s", (long long)p->s.rows,
+              tile_function(g, p, p->s.rows, width, packs), call);
+    text_line(x, "else %s%s", tile_function(g, p, p->s.rows + 1, width, packs), call);
   } else {
     text_line(x, "(void)rows;");
-    text_line(x, "%s%s", tile_function(g, p, p->rows, width, keep), call);
+    text_line(x, "%s%s", tile_function(g, p, p->s.rows, width, packs), call);
   }
 }
 
 /* One tile: `rows` rows from m on, `width` columns of panel q. */
 static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
-  bool layout = !p->epilogue && product_value(gr, gr->yield[0])->layout;
-  text_line(x, "const long n = q * %d;", p->nr);
-  if (p->epilogue) text_line(x, "(void)n;");
+  bool layout = !p->s.epilogue && product_value(gr, gr->yield[0])->layout;
+  text_line(x, "const long n = q * %d;", p->s.nr);
+  if (p->s.epilogue) text_line(x, "(void)n;");
   print_panel(x, p);
   const char *ld =
-      intern_printf(g->ctx, "%lldL", (long long)(p->epilogue || layout ? p->nr : p->n));
-  if (p->partial)
+      intern_printf(g->ctx, "%lldL", (long long)(p->s.epilogue || layout ? p->s.nr : p->s.n));
+  if (p->s.partial)
     text_line(x, "%s *c = partial + ((q - g0) * %lld + m - m0) * %d;", p->T,
-              (long long)(p->block * tallest(p)), p->nr);
-  else if (p->epilogue)
+              (long long)(p->s.block * product_tallest(&p->s)), p->s.nr);
+  else if (p->s.epilogue)
     text_line(x, "%s *c = tile;", p->T);
   else if (layout)
-    text_line(x, "%s *c = (%s *)out0 + (q * %lld + m) * %d;", p->T, p->T, (long long)p->m, p->nr);
+    text_line(x, "%s *c = (%s *)out0 + (q * %lld + m) * %d;", p->T, p->T, (long long)p->s.m,
+              p->s.nr);
   else
-    text_line(x, "%s *c = (%s *)out0 + (bt * %lld + m) * %lld + n;", p->T, p->T, (long long)p->m,
-              (long long)p->n);
-  long long chain = p->chain;
+    text_line(x, "%s *c = (%s *)out0 + (bt * %lld + m) * %lld + n;", p->T, p->T, (long long)p->s.m,
+              (long long)p->s.n);
+  long long chain = p->s.chain;
   const char *k0 = intern_printf(g->ctx, " + k0 * %d", A_STRIDE);
   const char *a =
-      p->converted && !p->ta ? intern_printf(g->ctx, "packed_a + (m - m0) * %lld", chain)
-      : p->converted         ? intern_printf(g->ctx, "packed_a + (i - i0) * %lld", chain * A_STRIDE)
-      : p->pack_a            ? intern_printf(g->ctx, "packed_a + (i - i0) * %lld%s",
-                                             (long long)packed_depth(p) * A_STRIDE, p->chains ? "" : k0)
-      : p->ta                ? intern_printf(g->ctx, "A + k0 * %lld + m", (long long)p->m)
-                             : intern_printf(g->ctx, "A + m * %lld + k0", (long long)p->k);
+      p->s.converted && !p->s.ta ? intern_printf(g->ctx, "packed_a + (m - m0) * %lld", chain)
+      : p->s.converted ? intern_printf(g->ctx, "packed_a + (i - i0) * %lld", chain * A_STRIDE)
+      : p->s.pack_a
+          ? intern_printf(g->ctx, "packed_a + (i - i0) * %lld%s",
+                          (long long)product_packed_depth(&p->s) * A_STRIDE, p->s.chains ? "" : k0)
+      : p->s.ta ? intern_printf(g->ctx, "A + k0 * %lld + m", (long long)p->s.m)
+                : intern_printf(g->ctx, "A + m * %lld + k0", (long long)p->s.k);
   const char *old = p->addend >= 0
                         ? intern_printf(g->ctx, "(const %s *)in%d + (c - out0)", p->T, p->addend)
-                    : p->k > DEPTH ? "k0 == 0 ? NULL : c"
-                                   : "NULL";
+                    : p->s.k > DEPTH ? "k0 == 0 ? NULL : c"
+                                     : "NULL";
   const char *prefetch = "NULL, 0, 0";
-  if (p->prefetch) {
+  if (p->s.prefetch) {
     product_prefetch(g, gr, x, p);
-    const char *interval = intern_printf(g->ctx, "%lldL", (long long)(p->chain / p->prefetch));
-    if (p->k % p->chain) /* the last chain is shorter */
-      interval = intern_printf(g->ctx, "(depth < %lld ? 1 : depth / %lld)", (long long)p->prefetch,
-                               (long long)p->prefetch);
+    const char *interval = intern_printf(g->ctx, "%lldL", (long long)(p->s.chain / p->s.prefetch));
+    if (p->s.k % p->s.chain) /* the last chain is shorter */
+      interval = intern_printf(g->ctx, "(depth < %lld ? 1 : depth / %lld)",
+                               (long long)p->s.prefetch, (long long)p->s.prefetch);
     prefetch = intern_printf(g->ctx, "prefetch, %lldL, %s",
-                             (long long)(p->tb || p->b_panels ? p->nr : p->n), interval);
+                             (long long)(p->s.tb || p->s.b_panels ? p->s.nr : p->s.n), interval);
   }
   const char *call = intern_printf(g->ctx, "(%s, b, c, %s, depth, %s, %s);", a, ld, old, prefetch);
-  if (p->epilogue) print_prefetches(x, gr, p, width);
-  if (p->keep) {
-    long long n = p->n;
+  if (p->s.epilogue) print_prefetches(x, gr, p, width);
+  if (p->s.pack_first) {
+    long long n = p->s.n;
     text_line(x, "const %s *from = B + k0 * %lld + n;", p->T, n);
     text_open(x, "if (i == i0) {");
     print_calls(
@@ -312,16 +232,16 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
     text_open(x, "} else {");
   }
   print_calls(g, x, p, width, false, call);
-  if (p->keep) text_close(x, "}");
-  if (p->partial) text_open(x, "if (k0 + depth == %lld) {", (long long)p->k);
-  if (p->epilogue) print_epilogue(g, gr, x, p, width);
-  if (p->partial) text_close(x, "}");
+  if (p->s.pack_first) text_close(x, "}");
+  if (p->s.partial) text_open(x, "if (k0 + depth == %lld) {", (long long)p->s.k);
+  if (p->s.epilogue) print_epilogue(g, gr, x, p, width);
+  if (p->s.partial) text_close(x, "}");
 }
 
 /* What each unit touches, for the barriers. */
 static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
   const Type *c = product_value(gr, gr->root->results[0])->type;
-  bool even_rows = p->low == p->tiles, even_columns = p->n % p->nr == 0;
+  bool even_rows = p->s.low == p->s.tiles, even_columns = p->s.n % p->s.nr == 0;
   for (int out = 0; out < 2; out++)
     for (int i = 0; i < (out ? gr->nout : gr->nin); i++) {
       if (!out && (i == p->a || i == p->b)) continue;
@@ -331,52 +251,52 @@ static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
       int64_t rows = 0;
       uint64_t stride = 0, width = storage;
       bool full = v->type->rank == c->rank && v->type->numel == c->numel;
-      if (p->split == BY_BATCH && full) rows = 1;
-      if (p->split == BY_PANEL && full && v->layout) rows = 1;
-      if (p->split == BY_PANEL && full && !v->layout && even_columns)
-        rows = p->m, stride = width = (uint64_t)p->n * size;
-      if (p->split == BY_PANEL && v->type->rank >= 1 && v->type->numel == p->n &&
-          v->type->dim[v->type->rank - 1] == p->n && even_columns)
+      if (p->s.split == BY_BATCH && full) rows = 1;
+      if (p->s.split == BY_PANEL && full && v->layout) rows = 1;
+      if (p->s.split == BY_PANEL && full && !v->layout && even_columns)
+        rows = p->s.m, stride = width = (uint64_t)p->s.n * size;
+      if (p->s.split == BY_PANEL && v->type->rank >= 1 && v->type->numel == p->s.n &&
+          v->type->dim[v->type->rank - 1] == p->s.n && even_columns)
         rows = 1; /* along the columns */
-      if (p->split == BY_ROWS && full && even_rows && (!v->layout || p->np == 1)) rows = 1;
+      if (p->s.split == BY_ROWS && full && even_rows && (!v->layout || p->s.np == 1)) rows = 1;
       if (!rows) continue;
       if (out)
         kernel_split_out(k, gr, i, rows, stride, width);
       else
         kernel_split_in(k, gr, i, rows, stride, width);
     }
-  if (p->converted || p->a == p->b) return;
-  uint64_t size = (uint64_t)dtype_size(p->dt), a = 0, b = 0;
+  if (p->s.converted || p->a == p->b) return;
+  uint64_t size = (uint64_t)dtype_size(p->s.dt), a = 0, b = 0;
   if (!layout_bytes(product_value(gr, gr->arg[p->a])->type, NULL, &a) ||
       !layout_bytes(product_value(gr, gr->arg[p->b])->type,
                     product_value(gr, gr->arg[p->b])->layout, &b))
     return;
-  if (p->split == BY_BATCH) {
+  if (p->s.split == BY_BATCH) {
     kernel_split_in(k, gr, p->a, 1, 0, a);
     kernel_split_in(k, gr, p->b, 1, 0, b);
-  } else if (p->split == BY_ROWS && even_rows) {
-    if (p->ta)
-      kernel_split_in(k, gr, p->a, p->k, (uint64_t)p->m * size, (uint64_t)p->m * size);
+  } else if (p->s.split == BY_ROWS && even_rows) {
+    if (p->s.ta)
+      kernel_split_in(k, gr, p->a, p->s.k, (uint64_t)p->s.m * size, (uint64_t)p->s.m * size);
     else
       kernel_split_in(k, gr, p->a, 1, 0, a);
-  } else if (p->split == BY_PANEL) {
-    if (p->b_panels && !p->tb)
+  } else if (p->s.split == BY_PANEL) {
+    if (p->s.b_panels && !p->s.tb)
       kernel_split_in(k, gr, p->b, 1, 0, b);
-    else if (!p->tb && even_columns)
-      kernel_split_in(k, gr, p->b, p->k, (uint64_t)p->n * size, (uint64_t)p->n * size);
-    else if (p->tb && even_columns && !p->b_panels)
+    else if (!p->s.tb && even_columns)
+      kernel_split_in(k, gr, p->b, p->s.k, (uint64_t)p->s.n * size, (uint64_t)p->s.n * size);
+    else if (p->s.tb && even_columns && !p->s.b_panels)
       kernel_split_in(k, gr, p->b, 1, 0, b);
   }
 }
 
 static void print_chain_loop(Text *x, const Product *p) {
-  if (p->k > DEPTH) {
-    text_open(x, "for (long k0 = 0; k0 < %lld; k0 += %d) {", (long long)p->k, DEPTH);
-    text_line(x, "const long depth = %lld - k0 < %d ? %lld - k0 : %d;", (long long)p->k, DEPTH,
-              (long long)p->k, DEPTH);
+  if (p->s.k > DEPTH) {
+    text_open(x, "for (long k0 = 0; k0 < %lld; k0 += %d) {", (long long)p->s.k, DEPTH);
+    text_line(x, "const long depth = %lld - k0 < %d ? %lld - k0 : %d;", (long long)p->s.k, DEPTH,
+              (long long)p->s.k, DEPTH);
   } else {
     text_open(x, "{");
-    text_line(x, "const long k0 = 0, depth = %lld;", (long long)p->k);
+    text_line(x, "const long k0 = 0, depth = %lld;", (long long)p->s.k);
   }
 }
 
@@ -385,69 +305,74 @@ void cpu_matmul(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   Text *x = &k->text;
   kernel_args(g, k, gr);
-  kernel_units(k, p.units);
-  k->flops = p.flops;
-  const char *stored = dtype_storage(p.converted ? p.in : p.dt);
+  kernel_schedule(k, &product_kind, &p.s, sizeof p.s);
+  kernel_units(k, p.s.units);
+  k->flops = p.s.flops;
+  const char *stored = dtype_storage(p.s.converted ? p.s.in : p.s.dt);
   text_line(x, "const %s *A0 = (const %s *)in%d, *B0 = (const %s *)in%d;", stored, stored, p.a,
             stored, p.b);
-  int size = dtype_size(p.dt);
-  if (p.pack) kernel_buffer(g, k, x, p.T, size, "packed", p.chain * p.nr * p.group);
-  if (p.converted) kernel_buffer(g, k, x, p.T, size, "packed_a", p.block * p.chain * A_STRIDE);
-  if (p.pack_a)
-    kernel_buffer(g, k, x, p.T, size, "packed_a", p.block * packed_depth(&p) * A_STRIDE);
-  if (p.partial)
-    kernel_buffer(g, k, x, p.T, size, "partial", p.group * p.block * tallest(&p) * p.nr);
-  else if (p.epilogue)
-    kernel_buffer(g, k, x, p.T, size, "tile", tallest(&p) * p.nr);
-  if (p.split == BY_BATCH)
+  int size = dtype_size(p.s.dt);
+  if (p.s.pack) kernel_buffer(g, k, x, p.T, size, "packed", p.s.chain * p.s.nr * p.s.group);
+  if (p.s.converted)
+    kernel_buffer(g, k, x, p.T, size, "packed_a", p.s.block * p.s.chain * A_STRIDE);
+  if (p.s.pack_a)
+    kernel_buffer(g, k, x, p.T, size, "packed_a",
+                  p.s.block * product_packed_depth(&p.s) * A_STRIDE);
+  if (p.s.partial)
+    kernel_buffer(g, k, x, p.T, size, "partial",
+                  p.s.group * p.s.block * product_tallest(&p.s) * p.s.nr);
+  else if (p.s.epilogue)
+    kernel_buffer(g, k, x, p.T, size, "tile", product_tallest(&p.s) * p.s.nr);
+  if (p.s.split == BY_BATCH)
     text_open(x, "for (long bt = u0; bt < u1; bt++) {");
-  else if (p.batch > 1)
-    text_open(x, "for (long bt = 0; bt < %lld; bt++) {", (long long)p.batch);
+  else if (p.s.batch > 1)
+    text_open(x, "for (long bt = 0; bt < %lld; bt++) {", (long long)p.s.batch);
   else
     text_open(x, "{");
-  if (p.batch == 1) text_line(x, "const long bt = 0;");
-  text_line(x, "const %s *A = A0 + bt * %lld, *B = B0 + bt * %lld;", stored, (long long)(p.m * p.k),
-            (long long)(p.batch > 1 ? p.k * p.n : 0));
-  const char *first = p.split == BY_ROWS ? "u0" : "0";
-  const char *last = p.split == BY_ROWS ? "u1" : intern_printf(g->ctx, "%lld", (long long)p.tiles);
+  if (p.s.batch == 1) text_line(x, "const long bt = 0;");
+  text_line(x, "const %s *A = A0 + bt * %lld, *B = B0 + bt * %lld;", stored,
+            (long long)(p.s.m * p.s.k), (long long)(p.s.batch > 1 ? p.s.k * p.s.n : 0));
+  const char *first = p.s.split == BY_ROWS ? "u0" : "0";
+  const char *last =
+      p.s.split == BY_ROWS ? "u1" : intern_printf(g->ctx, "%lld", (long long)p.s.tiles);
   text_open(x, "for (long i0 = %s, i1; i0 < %s; i0 = i1) {", first, last);
-  text_line(x, "i1 = i0 + %lld < %s ? i0 + %lld : %s;", (long long)p.block, last,
-            (long long)p.block, last);
-  if (p.partial || (p.converted && !p.ta))
-    text_line(x, "const long m0 = i0 * %lld + (i0 > %lld ? i0 - %lld : 0);", (long long)p.rows,
-              (long long)p.low, (long long)p.low);
-  if (p.chains) print_chain_loop(x, &p);
-  if (p.chains && p.converted) product_convert_a(g, x, &p);
-  if (p.pack_a) product_pack_a(g, x, &p);
-  if (p.converted && p.k <= DEPTH) {
+  text_line(x, "i1 = i0 + %lld < %s ? i0 + %lld : %s;", (long long)p.s.block, last,
+            (long long)p.s.block, last);
+  if (p.s.partial || (p.s.converted && !p.s.ta))
+    text_line(x, "const long m0 = i0 * %lld + (i0 > %lld ? i0 - %lld : 0);", (long long)p.s.rows,
+              (long long)p.s.low, (long long)p.s.low);
+  if (p.s.chains) print_chain_loop(x, &p);
+  if (p.s.chains && p.s.converted) product_convert_a(g, x, &p);
+  if (p.s.pack_a) product_pack_a(g, x, &p);
+  if (p.s.converted && p.s.k <= DEPTH) {
     text_open(x, "{");
-    text_line(x, "const long k0 = 0, depth = %lld;", (long long)p.k);
+    text_line(x, "const long k0 = 0, depth = %lld;", (long long)p.s.k);
     product_convert_a(g, x, &p);
     text_close(x, "}");
   }
-  const char *first_panel = p.split == BY_PANEL ? "u0" : "0";
+  const char *first_panel = p.s.split == BY_PANEL ? "u0" : "0";
   const char *last_panel =
-      p.split == BY_PANEL ? "u1" : intern_printf(g->ctx, "%lld", (long long)p.np);
+      p.s.split == BY_PANEL ? "u1" : intern_printf(g->ctx, "%lld", (long long)p.s.np);
   text_open(x, "for (long g0 = %s, g1; g0 < %s; g0 = g1) {", first_panel, last_panel);
-  text_line(x, "g1 = g0 + %lld < %s ? g0 + %lld : %s;", (long long)p.group, last_panel,
-            (long long)p.group, last_panel);
-  if (!p.chains) print_chain_loop(x, &p);
-  if (p.converted && p.k > DEPTH && !p.chains) product_convert_a(g, x, &p);
-  if (p.converted)
+  text_line(x, "g1 = g0 + %lld < %s ? g0 + %lld : %s;", (long long)p.s.group, last_panel,
+            (long long)p.s.group, last_panel);
+  if (!p.s.chains) print_chain_loop(x, &p);
+  if (p.s.converted && p.s.k > DEPTH && !p.s.chains) product_convert_a(g, x, &p);
+  if (p.s.converted)
     product_convert(g, x, &p);
-  else if (p.pack && !p.keep)
+  else if (p.s.pack && !p.s.pack_first)
     product_pack(g, gr, x, &p);
   text_open(x, "for (long i = i0; i < i1; i++) {");
   product_tile_rows(x, &p);
   text_open(x, "for (long q = g0; q < g1; q++) {");
-  int64_t tail = p.n % p.nr;
+  int64_t tail = p.s.n % p.s.nr;
   if (!tail) {
-    print_tile(g, gr, x, &p, p.nr);
-  } else if (p.np == 1) {
+    print_tile(g, gr, x, &p, p.s.nr);
+  } else if (p.s.np == 1) {
     print_tile(g, gr, x, &p, tail);
   } else {
-    text_open(x, "if (q < %lld) {", (long long)(p.np - 1));
-    print_tile(g, gr, x, &p, p.nr);
+    text_open(x, "if (q < %lld) {", (long long)(p.s.np - 1));
+    print_tile(g, gr, x, &p, p.s.nr);
     x->indent--;
     text_open(x, "} else {");
     print_tile(g, gr, x, &p, tail);

@@ -13,24 +13,4 @@ void cpu_depthwise(Gen *g, const Group *gr); /* the gradient by the filters of t
  */
 const Layout *pixel_layout(Ctx *c);
 const Layout *filter_layout(Ctx *c, int nr);
-
-/* A tap of the window, for the positions of one phase. */
-typedef struct Reach {
-  int64_t tap;
-  int64_t at; /* place of the source under it at the phase's first position */
-} Reach;
-
-/* Rows or columns of the result that have their taps alike. */
-typedef struct Phase {
-  int64_t first, step, n; /* positions of the result */
-  int64_t over;           /* places of the source from one position to the next */
-  Reach *reach;           /* in the order of taps */
-  int nreach;
-} Phase;
-
-/* Of one axis: one from the image to the result; back, from the result to the image, as many as the
-   stride. A tap of a phase may lie beyond the source's sides. */
-Phase *window_phases(Arena *a, const WindowAxis *w, bool back, int *n);
-/* The same, cut where one more or one less of the taps lies on the source: those named all do. */
-Phase *window_spans(Arena *a, const WindowAxis *w, bool back, int *n);
 #endif

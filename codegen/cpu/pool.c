@@ -11,46 +11,38 @@
 #include "codegen/print/reduction.h"
 #include "ir/op/window.h"
 
-enum {
-  BLOCK = 64, /* channels */
-  CELL = 8,   /* channels come in so many: those behind the last are read, and dropped */
-  /* Taps written out, in all texts of a kernel: their number grows with the fourth power of a
-     window's side, or with its square where rows are a loop. */
-  MOST_TAPS = 64,
-  MOST_COLUMN_TAPS = 256
-};
+enum { CELL = POOL_CELL };
 
 typedef struct Pool {
   Window w;
-  int64_t channels;
+  PoolSchedule s;
   WindowAxis h, v; /* rows, columns */
   bool back;       /* from the pooled image to the image */
   bool index;      /* acc are taps */
   bool descending; /* in the order of the windows that a pixel is in */
-  int block;
 } Pool;
 
 static bool is_conv(const Op *op) { return op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD; }
 
-static Pool pool_of(Gen *g, const Group *gr, Text *x) {
+static Pool pool_of(Gen *g, const Group *gr, Text *x, uint64_t flops) {
   Pool p = {0};
+  int64_t channels;
   const Op *op = gr->root;
   if (is_conv(op)) {
     ConvGeom c = conv_geom(gr->e, op);
-    p.channels = c.cout;
+    channels = c.cout;
     p.h = c.h, p.v = c.w;
   } else {
     PoolGeom c = pool_geom(gr->e, op);
-    p.channels = c.c;
+    channels = c.c;
     p.h = c.h, p.v = c.w;
   }
   p.back = op->kind == OP_CONV_INPUT_GRAD || op->kind == OP_MAX_POOL_GRAD ||
            op->kind == OP_AVG_POOL_GRAD;
   p.index = op->kind == OP_MAX_POOL_INDEX;
   p.descending = op->kind == OP_MAX_POOL_GRAD || op->kind == OP_AVG_POOL_GRAD;
-  int64_t blocks = (p.channels + BLOCK - 1) / BLOCK;
-  p.block = blocks ? (int)((p.channels + blocks - 1) / blocks) : 1; /* about as wide, all of them */
-  if (blocks > 1) p.block = (p.block + CELL - 1) / CELL * CELL;
+  int64_t rows = gr->domain->dim[0] * gr->domain->dim[2];
+  p.s = pool_schedule(g->a, &p.h, &p.v, p.back, channels, rows, flops);
   p.w = (Window){.g = g, .gr = gr, .op = op, .x = x};
   return p;
 }
@@ -59,7 +51,7 @@ static Pool pool_of(Gen *g, const Group *gr, Text *x) {
 static const char *load(const Pool *p, int operand, int64_t rows, int64_t columns) {
   Dtype dt = value_type(p->w.gr->e, p->w.op->operands[operand])->dtype;
   const char *index = arena_printf(p->w.g->a, "((n * %lld + row) * %lld + col) * %lld + k0 + l",
-                                   (long long)rows, (long long)columns, (long long)p->channels);
+                                   (long long)rows, (long long)columns, (long long)p->s.channels);
   return scalar_load(p->w.g->a, dt, arena_printf(p->w.g->a, "in%d", p->w.in[operand]), index);
 }
 
@@ -95,7 +87,7 @@ static void print_tap(const Pool *p, const char *tap, const char *acc, const cha
   case OP_CONV:
   case OP_CONV_INPUT_GRAD:
     text_line(x, "const %s k = in%d[(%s) * %lld + k0 + l];", p->w.T, p->w.in[1], tap,
-              (long long)p->channels);
+              (long long)p->s.channels);
     text_line(x, "%s = __builtin_fmaf(k, v, %s);", acc, acc);
     break;
   case OP_MAX_POOL:
@@ -116,7 +108,7 @@ static void print_tap(const Pool *p, const char *tap, const char *acc, const cha
         op->kind == OP_MAX_POOL_GRAD
             ? load(p, 1, rows, columns)
             : arena_printf(g->a, "in%d[((n * %lld + oy) * %lld + ox) * %lld + k0 + l]", p->w.in[1],
-                           (long long)p->h.out, (long long)p->v.out, (long long)p->channels);
+                           (long long)p->h.out, (long long)p->v.out, (long long)p->s.channels);
     text_line(x, "const int32_t named = %s;", index);
     text_line(x, "const %s m = %s, with = %s;", p->w.T, acc,
               op->kind == OP_MAX_POOL_GRAD ? "m + v" : "v");
@@ -158,7 +150,7 @@ static void print_taps(const Pool *p) {
 static void print_start(const Pool *p, const char *n) {
   Text *x = p->w.x;
   if (p->index) {
-    text_line(x, "GC_LANES %s most[%d];", p->w.T, (p->block + CELL - 1) / CELL * CELL);
+    text_line(x, "GC_LANES %s most[%d];", p->w.T, (p->s.block + CELL - 1) / CELL * CELL);
     text_line(x, "for (int l = 0; l < %s; l++) most[l] = %s;", n,
               reduce_start(p->w.g, OP_REDUCE_MAX, p->w.dt, 1));
   }
@@ -168,12 +160,12 @@ static void print_start(const Pool *p, const char *n) {
 /* Opens the loop over blocks of channels from k0 on, `w` of them. */
 static void print_blocks(const Pool *p) {
   Text *x = p->w.x;
-  text_open(x, "for (long k0 = 0; k0 < %lld; k0 += %d) {", (long long)p->channels, p->block);
-  if (p->channels % p->block)
-    text_line(x, "const int w = %lld - k0 < %d ? (int)(%lld - k0) : %d;", (long long)p->channels,
-              p->block, (long long)p->channels, p->block);
+  text_open(x, "for (long k0 = 0; k0 < %lld; k0 += %d) {", (long long)p->s.channels, p->s.block);
+  if (p->s.channels % p->s.block)
+    text_line(x, "const int w = %lld - k0 < %d ? (int)(%lld - k0) : %d;", (long long)p->s.channels,
+              p->s.block, (long long)p->s.channels, p->s.block);
   else
-    text_line(x, "enum { w = %d };", p->block);
+    text_line(x, "enum { w = %d };", p->s.block);
 }
 
 static void print_results(const Pool *p, const char *const *coord, const char *flat) {
@@ -205,7 +197,7 @@ static void print_pixel_end(const Pool *p) {
   }
   print_results(p, (const char *[]){"n", "(k0 + l)", "oy", "ox"},
                 arena_printf(p->w.g->a, "(u * %lld + ox) * %lld + k0", (long long)t->dim[3],
-                             (long long)p->channels));
+                             (long long)p->s.channels));
 }
 
 /* Every pixel and its taps in loops, each tap tested. */
@@ -213,7 +205,7 @@ static void print_loops(Pool *p) {
   Text *x = p->w.x;
   text_open(x, "for (long ox = 0; ox < %lld; ox++) {", (long long)p->w.gr->domain->dim[3]);
   print_blocks(p);
-  p->w = window_new(p->w.g, p->w.gr, x, p->block);
+  p->w = window_new(p->w.g, p->w.gr, x, p->s.block);
   print_start(p, "w");
   print_taps(p);
   print_pixel_end(p);
@@ -221,12 +213,6 @@ static void print_loops(Pool *p) {
 }
 
 /* ---- taps written out ---- */
-
-static int64_t spans_taps(const Phase *span, int n) {
-  int64_t taps = 0;
-  for (int i = 0; i < n; i++) taps += span[i].nreach;
-  return taps;
-}
 
 /* Opens the loops over the pixels of a span of columns and their blocks of channels; what ends the
    loop over a block's cells. */
@@ -237,10 +223,10 @@ static const char *open_span(Pool *p, const Phase *columns) {
   text_line(x, "const long ox = %lld + i * %lld;", (long long)columns->first,
             (long long)columns->step);
   print_blocks(p);
-  int wide = (p->block + CELL - 1) / CELL * CELL;
+  int wide = (p->s.block + CELL - 1) / CELL * CELL;
   p->w = window_new(g, p->w.gr, x, wide);
-  return p->channels % p->block ? arena_printf(g->a, "(w + %d) / %d * %d", CELL - 1, CELL, CELL)
-                                : arena_printf(g->a, "%d", wide);
+  return p->s.channels % p->s.block ? arena_printf(g->a, "(w + %d) / %d * %d", CELL - 1, CELL, CELL)
+                                    : arena_printf(g->a, "%d", wide);
 }
 
 static void close_span(Pool *p) {
@@ -327,28 +313,26 @@ static void print_spans(Pool *p, const Phase *rows, int nrows, const Phase *colu
 void cpu_pool(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   Text *x = &k->text;
-  Pool p = pool_of(g, gr, x);
   const Type *t = gr->domain;
   kernel_args(g, k, gr);
   k->flops = op_flops(gr->e, gr->op);
-  int64_t units = t->dim[0] * t->dim[2];
-  kernel_units(k, k->flops < SERIAL_WORK ? 1 : units);
+  Pool p = pool_of(g, gr, x, k->flops);
+  kernel_schedule(k, &pool_kind, &p.s, sizeof p.s);
+  kernel_units(k, p.s.units);
   if (k->units > 1) cpu_split_full(k, gr, pixel_layout(g->ctx), 1, 0, t->numel);
   text_line(x, "typedef long pos;");
   if (k->units > 1)
     text_open(x, "for (long u = u0; u < u1; u++) {");
   else
-    text_open(x, "for (long u = 0; u < %lld; u++) {", (long long)units);
+    text_open(x, "for (long u = 0; u < %lld; u++) {", (long long)p.s.all_units);
   text_line(x, "const long n = u / %lld, oy = u %% %lld;", (long long)t->dim[2],
             (long long)t->dim[2]);
-  int nrows, ncolumns;
-  const Phase *rows = window_spans(g->a, &p.h, p.back, &nrows);
-  const Phase *columns = window_spans(g->a, &p.v, p.back, &ncolumns);
-  if (spans_taps(rows, nrows) * spans_taps(columns, ncolumns) <= MOST_TAPS)
-    print_spans(&p, rows, nrows, columns, ncolumns);
-  else if (spans_taps(columns, ncolumns) <= MOST_COLUMN_TAPS)
-    for (int i = 0; i < ncolumns; i++) print_column_span(&p, &columns[i]);
-  else
-    print_loops(&p);
+  switch (p.s.taps) {
+  case TAPS_UNROLLED: print_spans(&p, p.s.row, p.s.nrows, p.s.column, p.s.ncolumns); break;
+  case TAPS_BY_COLUMN:
+    for (int i = 0; i < p.s.ncolumns; i++) print_column_span(&p, &p.s.column[i]);
+    break;
+  case TAPS_IN_LOOPS: print_loops(&p); break;
+  }
   text_close(x, "}");
 }

@@ -6,31 +6,27 @@
 #include "codegen/cpu/cpu.h"
 #include "codegen/print/reduction.h"
 
-enum {
-  BLOCK = 64,
-  FEW_COLUMNS = 128, /* of which threads would get a block or two */
-  MANY_CHUNKS = 16   /* of rows, that pay for a launch that adds them up */
-};
+enum { BLOCK = COLUMN_BLOCK };
 
 static bool is_arg(const Op *root) { return root->kind == OP_ARGMAX || root->kind == OP_ARGMIN; }
 
-static bool in_chunks(const Op *root, Dtype dt, int64_t rows) {
-  return root->kind == OP_SUM && dtype_is_float(dt) && rows > COL_CHUNK;
-}
-
-/* Few columns and many rows: threads share chunks of rows. */
-static bool is_split(const Group *gr) {
+/* By the types of the group; columns and what lies around them where loops say which is which. */
+static ColumnsShape shape_of(const Group *gr) {
   int64_t kept = value_type(gr->e, gr->root->results[0])->numel;
-  int64_t rows = kept ? gr->domain->numel / kept : 0;
-  return kept <= FEW_COLUMNS && rows >= MANY_CHUNKS * COL_CHUNK && group_work(gr) >= SERIAL_WORK &&
-         in_chunks(gr->root, value_type(gr->e, gr->root->operands[0])->dtype, rows);
+  Dtype dt = value_type(gr->e, gr->root->operands[0])->dtype;
+  return (ColumnsShape){.rows = kept ? gr->domain->numel / kept : 0,
+                        .columns = kept,
+                        .outer = 1,
+                        .work = group_work(gr),
+                        .chunked = gr->root->kind == OP_SUM && dtype_is_float(dt)};
 }
 
 uint64_t cpu_reduce_scratch(const Group *gr) {
-  if (!is_split(gr)) return 0;
+  ColumnsShape shape = shape_of(gr);
+  ColumnsSchedule s = columns_schedule(&shape);
   const Type *kept = value_type(gr->e, gr->root->results[0]);
-  int64_t rows = gr->domain->numel / kept->numel, chunks = (rows + COL_CHUNK - 1) / COL_CHUNK;
-  return (uint64_t)(chunks * kept->numel) * (kept->dtype == DT_F64 ? 8 : 4);
+  if (!s.split) return 0;
+  return (uint64_t)(s.chunks * kept->numel) * (kept->dtype == DT_F64 ? 8 : 4);
 }
 
 /* The argument is read by element-wise ops alone. */
@@ -70,8 +66,7 @@ typedef struct Reduce {
   const char *T;
   Loop *kept, *gone;
   int nkept, ngone;
-  int64_t cols, rows, outer, blocks; /* of the domain; blocks of columns */
-  int width;                         /* columns of a block, at most */
+  ColumnsSchedule s;
 } Reduce;
 
 static Reduce reduce_of(Gen *g, const Group *gr) {
@@ -93,12 +88,11 @@ static Reduce reduce_of(Gen *g, const Group *gr) {
   r.gone = ARENA_ARRAY(g->a, Loop, r.c.ngone + 1);
   r.nkept = loops_over(p, &leaves, r.c.kept, r.c.nkept, r.kept);
   r.ngone = loops_over(p, &leaves, r.c.gone, r.c.ngone, r.gone);
-  r.cols = r.nkept ? r.kept[r.nkept - 1].n : 1;
-  r.rows = loops_count(r.gone, r.ngone);
-  r.outer = r.nkept ? loops_count(r.kept, r.nkept - 1) : 1;
-  r.blocks = (r.cols + BLOCK - 1) / BLOCK;
-  r.width = r.blocks > 1 ? BLOCK : (int)r.cols;
-  if (r.width < 1) r.width = 1;
+  ColumnsShape shape = shape_of(gr);
+  shape.rows = loops_count(r.gone, r.ngone);
+  shape.columns = r.nkept ? r.kept[r.nkept - 1].n : 1;
+  shape.outer = r.nkept ? loops_count(r.kept, r.nkept - 1) : 1;
+  r.s = columns_schedule(&shape);
   return r;
 }
 
@@ -106,24 +100,24 @@ static Reduce reduce_of(Gen *g, const Group *gr) {
 static void positions(Reduce *r) {
   Printer *p = &r->c.p;
   Text *unit = p->level[1];
-  if (r->nkept) p->coord[r->kept[r->nkept - 1].coord] = (Coord){r->cols, "j", 3};
+  if (r->nkept) p->coord[r->kept[r->nkept - 1].coord] = (Coord){r->s.columns, "j", 3};
   if (r->nkept > 1) {
     const char *o = "u";
-    if (r->blocks > 1) {
-      text_line(unit, "const long o = u / %lld;", (long long)r->blocks);
+    if (r->s.blocks > 1) {
+      text_line(unit, "const long o = u / %lld;", (long long)r->s.blocks);
       o = "o";
     }
     printer_decode(p, r->kept, r->nkept - 1, o, "i", 1);
   }
-  if (r->blocks > 1) {
-    text_line(unit, "const long j0 = u %% %lld * %d;", (long long)r->blocks, BLOCK);
-    if (r->cols % BLOCK)
-      text_line(unit, "const int w = %lld - j0 < %d ? (int)(%lld - j0) : %d;", (long long)r->cols,
-                BLOCK, (long long)r->cols, BLOCK);
+  if (r->s.blocks > 1) {
+    text_line(unit, "const long j0 = u %% %lld * %d;", (long long)r->s.blocks, BLOCK);
+    if (r->s.columns % BLOCK)
+      text_line(unit, "const int w = %lld - j0 < %d ? (int)(%lld - j0) : %d;",
+                (long long)r->s.columns, BLOCK, (long long)r->s.columns, BLOCK);
     else
       text_line(unit, "enum { w = %d };", BLOCK);
   } else {
-    text_line(unit, "enum { j0 = 0, w = %lld };", (long long)r->cols);
+    text_line(unit, "enum { j0 = 0, w = %lld };", (long long)r->s.columns);
   }
 }
 
@@ -156,13 +150,13 @@ static void accumulate(Reduce *r, const char *from, const char *to) {
 }
 
 static void print_start(Reduce *r, const char *name, const char *start) {
-  text_line(r->c.p.level[1], "GC_LANES %s %s[%d];", r->T, name, r->width);
+  text_line(r->c.p.level[1], "GC_LANES %s %s[%d];", r->T, name, r->s.width);
   text_line(r->c.p.level[1], "for (int l = 0; l < w; l++) %s[l] = %s;", name, start);
 }
 
 /* total: what has been added up so far. */
 static void print_total(Reduce *r) {
-  const char *start = reduce_start(r->c.g, r->root->kind, r->dt, r->rows);
+  const char *start = reduce_start(r->c.g, r->root->kind, r->dt, r->s.rows);
   if (r->before == NO_ID) {
     print_start(r, "total", start);
     return;
@@ -171,7 +165,7 @@ static void print_total(Reduce *r) {
   Text *unit = p->level[1], *cell = p->level[3];
   const char *before = printer_value(p, r->before, cols_map(&r->c, r->before)).text;
   text_line(cell, "total[l] = %s;", before);
-  text_line(unit, "GC_LANES %s total[%d];", r->T, r->width);
+  text_line(unit, "GC_LANES %s total[%d];", r->T, r->s.width);
   text_open(unit, "for (int l = 0; l < w; l++) {");
   text_line(unit, "const long j = j0 + l;");
   text_append(unit, cell);
@@ -183,21 +177,21 @@ static void print_total(Reduce *r) {
 /* The whole of a block's columns; gives the name of what they come to. */
 static const char *print_sums(Reduce *r) {
   Text *unit = r->c.p.level[1];
-  const char *rows = arena_printf(r->c.g->a, "%lld", (long long)r->rows);
+  const char *rows = arena_printf(r->c.g->a, "%lld", (long long)r->s.rows);
   if (is_arg(r->root)) {
-    text_line(unit, "GC_LANES %s acc[%d];", r->T, r->width);
-    text_line(unit, "GC_LANES int32_t at[%d];", r->width);
+    text_line(unit, "GC_LANES %s acc[%d];", r->T, r->s.width);
+    text_line(unit, "GC_LANES int32_t at[%d];", r->s.width);
     accumulate(r, "0", rows);
     return "at[l]";
   }
-  const char *start = reduce_start(r->c.g, r->root->kind, r->dt, r->rows);
+  const char *start = reduce_start(r->c.g, r->root->kind, r->dt, r->s.rows);
   print_start(r, "acc", start);
-  bool chunks = in_chunks(r->root, r->dt, r->rows);
+  bool chunks = r->s.chunks > 1;
   if (chunks || r->before != NO_ID) print_total(r);
   if (!chunks) {
     accumulate(r, "0", rows);
     if (r->before == NO_ID) return "acc[l]";
-    return r->rows ? "total[l] + acc[l]" : "total[l]";
+    return r->s.rows ? "total[l] + acc[l]" : "total[l]";
   }
   text_open(unit, "for (long r0 = 0; r0 < %s; r0 += %d) {", rows, COL_CHUNK);
   text_line(unit, "const long r1 = %s - r0 < %d ? %s : r0 + %d;", rows, COL_CHUNK, rows, COL_CHUNK);
@@ -247,20 +241,20 @@ static void finish(Reduce *r, Kernel *k, const char *from, const char *to) {
 static void print_split(Reduce *r, Kernel *k) {
   Gen *g = r->c.g;
   const Group *gr = r->c.gr;
-  long long chunks = (r->rows + COL_CHUNK - 1) / COL_CHUNK, units = r->outer * r->blocks;
-  const char *at = arena_printf(g->a, "%s * %lld + j0", r->blocks > 1 ? "(u / blocks)" : "u",
-                                (long long)r->cols);
-  kernel_units(k, chunks * units);
+  long long chunks = r->s.chunks, units = r->s.all_units;
+  const char *at = arena_printf(g->a, "%s * %lld + j0", r->s.blocks > 1 ? "(u / blocks)" : "u",
+                                (long long)r->s.columns);
+  kernel_units(k, r->s.units);
   Text *unit = r->c.p.level[1];
   text_line(unit, "const long h = v / %lld, u = v %% %lld, r0 = h * %d;", units, units, COL_CHUNK);
-  text_line(unit, "enum { blocks = %lld };", (long long)r->blocks);
+  text_line(unit, "enum { blocks = %lld };", (long long)r->s.blocks);
   positions(r);
-  print_start(r, "acc", reduce_start(g, r->root->kind, r->dt, r->rows));
-  text_line(unit, "const long r1 = %lld - r0 < %d ? %lld : r0 + %d;", (long long)r->rows, COL_CHUNK,
-            (long long)r->rows, COL_CHUNK);
+  print_start(r, "acc", reduce_start(g, r->root->kind, r->dt, r->s.rows));
+  text_line(unit, "const long r1 = %lld - r0 < %d ? %lld : r0 + %d;", (long long)r->s.rows,
+            COL_CHUNK, (long long)r->s.rows, COL_CHUNK);
   accumulate(r, "r0", "r1");
   text_line(unit, "%s *part = (%s *)scratch + h * %lld + %s;", r->T, r->T,
-            (long long)(r->outer * r->cols), at);
+            (long long)(r->s.outer * r->s.columns), at);
   text_line(unit, "for (int l = 0; l < w; l++) part[l] = acc[l];");
   text_append(&k->text, r->c.p.level[0]);
   text_line(&k->text, "for (long v = u0; v < u1; v++) {");
@@ -272,12 +266,12 @@ static void print_split(Reduce *r, Kernel *k) {
   kernel_units(k, 1);
   *r = reduce_of(g, gr);
   unit = r->c.p.level[1];
-  text_line(unit, "enum { blocks = %lld };", (long long)r->blocks);
+  text_line(unit, "enum { blocks = %lld };", (long long)r->s.blocks);
   positions(r);
   print_total(r);
   text_open(unit, "for (long h = 0; h < %lld; h++) {", chunks);
   text_line(unit, "const %s *part = (const %s *)scratch + h * %lld + %s;", r->T, r->T,
-            (long long)(r->outer * r->cols), at);
+            (long long)(r->s.outer * r->s.columns), at);
   text_line(unit, "for (int l = 0; l < w; l++) total[l] += part[l];");
   text_close(unit, "}");
   print_results(r, "total[l]");
@@ -288,17 +282,17 @@ void cpu_reduce(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
   Reduce r = reduce_of(g, gr);
-  int64_t units = r.outer * r.blocks, work = group_work(gr);
-  k->flops = (uint64_t)work;
-  if (is_split(gr)) {
+  k->flops = (uint64_t)group_work(gr);
+  kernel_schedule(k, &columns_kind, &r.s, sizeof r.s);
+  if (r.s.split) {
     print_split(&r, k);
     return;
   }
-  kernel_units(k, work < SERIAL_WORK ? 1 : units);
-  if (k->units > 1 && r.outer == 1 && r.ngone <= 1 && r.cols % BLOCK == 0)
-    split(&r.c, k, r.rows, r.cols);
+  kernel_units(k, r.s.units);
+  if (k->units > 1 && r.s.outer == 1 && r.ngone <= 1 && r.s.columns % BLOCK == 0)
+    split(&r.c, k, r.s.rows, r.s.columns);
   positions(&r);
   print_results(&r, print_sums(&r));
   finish(&r, k, k->units > 1 ? "u0" : "0",
-         k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)units));
+         k->units > 1 ? "u1" : arena_printf(g->a, "%lld", (long long)r.s.all_units));
 }

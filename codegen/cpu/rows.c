@@ -7,16 +7,10 @@
    computed; passes recompute what they need from the operands, which costs less than rows kept in
    memory; but the exp of a softmax stays on the stack for the pass that divides by their sum. */
 #include "codegen/cpu/cpu.h"
+#include "codegen/cpu/target.h"
 #include "codegen/print/reduction.h"
 
 /* ---- long rows: chunks of a row are units, and a second launch puts them together ---- */
-
-enum {
-  FEW_ROWS = 16,
-  MOST_COPIED = 4 /* chunks of operands on the stack */
-};
-
-static int64_t chunks_of(int64_t c) { return (c + ROW_CHUNK - 1) / ROW_CHUNK; }
 
 static bool is_full(const Group *gr, int yield) {
   return type_same_dims(value_type(gr->e, gr->yield[yield]), gr->domain);
@@ -32,13 +26,9 @@ static const Value *in_panels(const Group *gr) {
   return NULL;
 }
 
-/* Few long rows, plain reductions that do not depend on each other. Results of the full shape do
-   not depend on them either: each element is written by the unit that reads it. */
-static bool is_split(const Group *gr) {
-  int64_t c = rows_elements(gr);
-  if (c <= ROW_CHUNK || gr->domain->numel / c >= FEW_ROWS) return false;
-  for (int i = 0; i < gr->nout; i++)
-    if (is_full(gr, i) && in_panels(gr)) return false;
+/* Plain reductions that do not depend on each other. Results of the full shape do not depend on
+   them either: each element is written by the unit that reads it. */
+static bool is_independent(const Group *gr) {
   for (int i = 0; i < gr->nops; i++) {
     const Op *op = gr->ops[i];
     if (!op_is_reduction(op)) {
@@ -54,6 +44,21 @@ static bool is_split(const Group *gr) {
   return true;
 }
 
+static RowsSchedule schedule_of(const Group *gr) {
+  RowsShape s = {.rows = 1,
+                 .elements = rows_elements(gr),
+                 .work = group_work(gr),
+                 .independent = is_independent(gr)};
+  int outer = op_outer_axes(gr->e, gr->root);
+  for (int i = 0; i < outer; i++) s.rows *= gr->domain->dim[i];
+  for (int i = 0; i < gr->nin; i++) {
+    const Layout *l = value_at(gr->e, gr->in[i])->layout;
+    s.panels += l && l->nr;
+  }
+  for (int i = 0; i < gr->nout; i++) s.full |= is_full(gr, i);
+  return rows_schedule(&s);
+}
+
 static int64_t reductions(const Group *gr) {
   int64_t n = 0;
   for (int i = 0; i < gr->nops; i++) n += op_is_reduction(gr->ops[i]);
@@ -62,13 +67,12 @@ static int64_t reductions(const Group *gr) {
 
 /* One number of 8 bytes at most for every reduction and chunk. */
 uint64_t cpu_rows_scratch(const Group *gr) {
-  if (!is_split(gr)) return 0;
-  int64_t c = rows_elements(gr);
-  return (uint64_t)(reductions(gr) * (gr->domain->numel / c) * chunks_of(c) * 8);
+  RowsSchedule s = schedule_of(gr);
+  return s.split ? (uint64_t)(reductions(gr) * s.rows * s.chunks * 8) : 0;
 }
 
-static long long partial_offset(const Rows *r, uint32_t work) {
-  return (long long)work * (r->gr->domain->numel / r->c) * chunks_of(r->c) * 8;
+static long long partial_offset(const RowsSchedule *s, uint32_t work) {
+  return (long long)work * s->rows * s->chunks * 8;
 }
 
 /* ---- one pass ---- */
@@ -95,7 +99,7 @@ static bool reads_exps(const Op *op, const Work *w) {
 /* exp is costly: what the last pass wants again stays in a row of the thread's own, as long as all
    such rows are in reach of the cache. */
 static void keep_exps(Rows *r, Kernel *kernel) {
-  int64_t room = 1 << 18; /* bytes */
+  int64_t room = cpu_target(r->g->target)->machine.l2 / 4; /* bytes */
   for (uint32_t i = 0; i < r->work.n; i++) {
     Work *w = &r->work.at[i];
     Dtype dt = value_type(r->gr->e, w->x)->dtype;
@@ -122,18 +126,8 @@ static void bind_exps(Rows *r, int number) {
   }
 }
 
-/* Operands in panels, of which a unit's chunk is copied together before it is summed: in order of
-   the row, a loop over it would take a line of every panel by turns, all from few places of the
-   cache. */
-static bool copies_chunks(const Group *gr) {
-  int n = 0;
-  for (int i = 0; i < gr->nin; i++) {
-    const Layout *l = value_at(gr->e, gr->in[i])->layout;
-    n += l && l->nr;
-  }
-  return n > 0 && n <= MOST_COPIED && is_split(gr);
-}
-
+/* A unit's chunk of operands in panels is copied together before it is summed: in order of the row,
+   a loop over it would take a line of every panel by turns, all from few sets of the cache. */
 static void copy_chunks(Rows *r, Kernel *kernel, Text *row) {
   for (int i = 0; i < r->gr->nin; i++) {
     const Value *v = value_at(r->gr->e, r->gr->in[i]);
@@ -161,7 +155,7 @@ static void copy_chunks(Rows *r, Kernel *kernel, Text *row) {
    Where that is panels, elements side by side are so many as a panel is wide. Gives how many are
    open. */
 static int open_elements(Rows *r, Text *row, const char *c0, const char *w) {
-  const Value *v = copies_chunks(r->gr) ? NULL : in_panels(r->gr);
+  const Value *v = r->s.copied ? NULL : in_panels(r->gr);
   if (v) {
     const Type *t = v->type;
     long long n = t->dim[t->rank - 1], nr = v->layout->nr;
@@ -292,7 +286,7 @@ static void pass_work(Rows *r, Parts *p, const Work *w, uint32_t i) {
     sum_of_few(r, p, &y);
   }
   if (p->split)
-    text_line(&p->end, "((%s *)(scratch + %lld))[u] = %s;", y.type, partial_offset(r, i), sum);
+    text_line(&p->end, "((%s *)(scratch + %lld))[u] = %s;", y.type, partial_offset(&r->s, i), sum);
 }
 
 /* The loops over a row, in blocks of lanes and, where the row is long, in chunks. */
@@ -322,7 +316,7 @@ static void pass(Rows *r, Kernel *k, int number, const Loop *loop, int n, bool s
     text_open(row, "for (long b = 0; b < %lld; b += %d) {", c, ROW_CHUNK);
   if (chunks)
     text_line(row, "const long e = %lld - b < %d ? %lld : b + %d;", c, ROW_CHUNK, c, ROW_CHUNK);
-  if (split && copies_chunks(r->gr)) copy_chunks(r, k, row);
+  if (split && r->s.copied) copy_chunks(r, k, row);
   text_append(row, &p.start);
   if (p.lanes) {
     if (chunks)
@@ -404,9 +398,9 @@ static void combine_chunks(Rows *r) {
     Dtype dt = value_type(r->gr->e, w->x)->dtype;
     const char *T = dtype_compute(dt), *acc = arena_printf(g->a, "%s_a", w->name);
     text_line(row, "%s %s = %s;", T, acc, reduce_start(g, w->kind, dt, r->c));
-    text_open(row, "for (long b = 0; b < %lld; b++) {", (long long)chunks_of(r->c));
+    text_open(row, "for (long b = 0; b < %lld; b++) {", (long long)r->s.chunks);
     text_line(row, "const %s v = ((const %s *)(scratch + %lld))[u * %lld + b];", T, T,
-              partial_offset(r, i), (long long)chunks_of(r->c));
+              partial_offset(&r->s, i), (long long)r->s.chunks);
     text_line(row, "%s = %s;", acc, reduce_step(g, w->kind, acc, "v"));
     text_close(row, "}");
     text_line(row, "const %s %s = %s;", T, w->name, acc);
@@ -417,13 +411,13 @@ static void start(Rows *r, const Group *gr, Loop *outer, int *nouter, Loop *inne
   Gen *g = r->g;
   r->p = printer_new(g, gr, 3, 1);
   if (in_panels(gr)) {
-    r->p.panel = copies_chunks(gr) ? "(c - b)" : "(place + l)"; /* of open_elements */
+    r->p.panel = r->s.copied ? "(c - b)" : "(place + l)"; /* of open_elements */
     r->p.flat_level = 2;
   }
   int rank = gr->domain->rank, *axes = ARENA_ARRAY(g->a, int, rank + 1);
   for (int i = 0; i < rank; i++) axes[i] = i;
   r->work.n = 0;
-  rows_schedule(r);
+  rows_passes(r);
   Leaves leaves = {0};
   rows_leaves(r, &leaves);
   *nouter = loops_over(&r->p, &leaves, axes, r->outer, outer);
@@ -437,16 +431,18 @@ void cpu_rows(Gen *g, const Group *gr) {
             .gr = gr,
             .outer = op_outer_axes(gr->e, gr->root),
             .c = rows_elements(gr),
-            .number = "u"};
+            .number = "u",
+            .s = schedule_of(gr)};
   int nouter, ninner, rank = gr->domain->rank;
   Loop *outer = ARENA_ARRAY(g->a, Loop, rank + 1), *inner = ARENA_ARRAY(g->a, Loop, rank + 1);
   start(&r, gr, outer, &nouter, inner, &ninner);
-  int64_t rows = loops_count(outer, nouter), work = group_work(gr);
-  k->flops = (uint64_t)work;
-  if (is_split(gr)) {
-    kernel_units(k, rows * chunks_of(r.c));
-    text_line(r.p.level[1], "const long row = u / %lld, b = u %% %lld * %d;",
-              (long long)chunks_of(r.c), (long long)chunks_of(r.c), ROW_CHUNK);
+  int64_t rows = r.s.rows;
+  k->flops = (uint64_t)group_work(gr);
+  kernel_schedule(k, &rows_kind, &r.s, sizeof r.s);
+  if (r.s.split) {
+    kernel_units(k, r.s.units);
+    text_line(r.p.level[1], "const long row = u / %lld, b = u %% %lld * %d;", (long long)r.s.chunks,
+              (long long)r.s.chunks, ROW_CHUNK);
     if (nouter) printer_decode(&r.p, outer, nouter, "row", "i", 1);
     r.number = "row";
     pass(&r, k, 0, inner, ninner, true);
@@ -463,8 +459,8 @@ void cpu_rows(Gen *g, const Group *gr) {
     finish(&r, k, "0", arena_printf(g->a, "%lld", (long long)rows));
     return;
   }
-  bool parallel = rows > 1 && work >= SERIAL_WORK;
-  kernel_units(k, parallel ? rows : 1);
+  bool parallel = r.s.units > 1;
+  kernel_units(k, r.s.units);
   if (parallel) {
     cpu_split_full(k, gr, cpu_domain_layout(gr), 1, 0, gr->domain->numel);
     split_row_level(k, gr, rows);

@@ -11,18 +11,14 @@
 #include <string.h>
 
 static int cpu_panel(const Target *t, Dtype dt) {
-  const CpuTarget *c = cpu_target(t);
-  return dt == DT_F32 ? c->vectors * c->vector / 4 : 0;
+  const VectorMachine *m = &cpu_target(t)->machine;
+  return dt == DT_F32 ? m->vectors * machine_lanes(m, 4) : 0;
 }
 
 /* As few panels as the tile's width allows, of equal widths. */
 static int cpu_filter_panel(const Target *t, Dtype dt, int64_t columns) {
-  const CpuTarget *c = cpu_target(t);
-  int64_t most = cpu_panel(t, dt), lanes = c->vector / 4;
   if (dt != DT_F32) return -1;
-  if (columns <= most) return 0;
-  int64_t panels = (columns + most - 1) / most;
-  return (int)(((columns + panels - 1) / panels + lanes - 1) / lanes * lanes);
+  return columns <= cpu_panel(t, dt) ? 0 : panel_columns(&cpu_target(t)->machine, columns);
 }
 
 static uint64_t cpu_scratch(const Target *t, const Entry *e, const Op *op) {
@@ -150,11 +146,13 @@ const Target *target_cpu(Ctx *c, CodegenOptions *o) {
             .scratch_bytes = cpu_scratch,
             .can_fuse = gen_can_fuse,
             .max_fused_ops = 64},
-      .vector = avx512 ? 64
-                : x86  ? 32
-                       : 16,
-      .vectors = avx512 || arm ? 4 : 2,
-      .rows = 6,
+      .machine = {.vector = avx512 ? 64
+                            : x86  ? 32
+                                   : 16,
+                  .vectors = avx512 || arm ? 4 : 2,
+                  .rows = 6,
+                  .l2 = 1 << 20,
+                  .l3 = 4 << 20},
       .features = features_of(a, macros),
   };
   return &t->t;

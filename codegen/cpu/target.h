@@ -2,12 +2,11 @@
 #ifndef GC_CODEGEN_CPU_TARGET_H
 #define GC_CODEGEN_CPU_TARGET_H
 #include "codegen/codegen.h"
+#include "codegen/schedule/schedule.h"
 
 typedef struct CpuTarget {
-  Target t;             /* first: a Target * of name "cpu" is a CpuTarget * */
-  int vector;           /* bytes of a vector register */
-  int vectors;          /* a row of the product's tile, in registers: 4 with 32 registers, else 2 */
-  int rows;             /* rows of that tile: 6 */
+  Target t; /* first: a Target * of name "cpu" is a CpuTarget * */
+  VectorMachine machine;
   const char *features; /* what the program checks at start: "sse3,…,fma,avx,avx2", "" */
 } CpuTarget;
 

@@ -4,19 +4,6 @@
    read and only the columns that there are written. */
 #include "codegen/cpu/tile.h"
 
-int tile_sums(const CpuTarget *t) { return t->vectors == 4 ? 28 : 12; }
-
-int tile_rows(const CpuTarget *t, int64_t width) {
-  int64_t lanes = t->vector / 4, vectors = (width + lanes - 1) / lanes;
-  int rows = (int)(tile_sums(t) / (vectors ? vectors : 1));
-  return rows > 14 ? 14 : rows < 1 ? 1 : rows;
-}
-
-bool tile_same(const Tile *a, const Tile *b) {
-  return a->rows == b->rows && a->nruns == b->nruns &&
-         (!a->nruns || memcmp(a->run, b->run, sizeof *a->run * (size_t)a->nruns) == 0);
-}
-
 const char *tile_helper(Gen *g, const char *kind, const char *parameters, const char *body) {
   uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
   for (const char *s = body; *s; s++) hash = (hash ^ (unsigned char)*s) * 0x100000001b3u;

@@ -10,7 +10,8 @@ typedef struct Function {
   const char *symbol;      /* where it is a file's: follows from the body alone */
   const char *comment;     /* where it comes from: a line */
   Hash hash;               /* of the body */
-  const Kernel *kernel;
+  const Kernel *kernel;    /* of the first launch */
+  int launches;
 } Function;
 typedef VEC(Function) Functions;
 

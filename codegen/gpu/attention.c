@@ -11,38 +11,31 @@ static const char *stored_as(Gen *g, const Attention *a) {
   return arena_printf(g->a, "AsItIs<%s>", a->T);
 }
 
-enum { PART = 1024, LONG_PART = 256 }; /* columns of the results that a block of threads does */
-
-static long long part_of(const Attention *a) { return a->long_heads ? LONG_PART : PART; }
-
-/* Blocks of threads that share the columns of results, the longest of which has n. */
-static long long parts_of(const Attention *a, int64_t n) {
-  return n ? (n + part_of(a) - 1) / part_of(a) : 1;
-}
-
 /* Declares the head h, the first row of its block, and the first column of the results. */
-static void place(Text *x, const Attention *a, const char *row, long long blocks, long long parts) {
+static void place(Text *x, const GridAttentionSchedule *s, const char *row, long long blocks,
+                  long long parts) {
   if (parts > 1) {
     text_line(
         x, "const int at = (int)(blockIdx.x / %lldu), first = (int)(blockIdx.x %% %lldu) * %lld;",
-        parts, parts, part_of(a));
+        parts, parts, (long long)s->part);
     text_line(x, "const int h = at / %lld, %s = at %% %lld * %lld;", blocks, row, blocks,
-              (long long)a->block);
+              (long long)s->block);
     return;
   }
   text_line(x, "const int h = (int)(blockIdx.x / %lldu), %s = (int)(blockIdx.x %% %lldu) * %lld;",
-            blocks, row, blocks, (long long)a->block);
+            blocks, row, blocks, (long long)s->block);
   text_line(x, "const int first = 0;");
 }
 
 /* What every launch begins with: the template's instance, and where the mask of a head lies. */
-static void start(Gen *g, Kernel *k, const Attention *a) {
+static void start(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s) {
   Text *x = &k->text;
   text_line(x, "typedef Attend<%s, %s, %lld, %lld, %lld, %lld, %lld, %s, %lld> Block;", a->T,
             stored_as(g, a), (long long)a->t, (long long)a->s, (long long)a->d, (long long)a->e,
-            (long long)a->block, a->causal ? "true" : "false", part_of(a));
+            (long long)a->block, a->causal ? "true" : "false", (long long)s->part);
   text_line(x, "__shared__ __align__(16) Block block;");
   k->few_blocks = true;
+  kernel_schedule(k, &grid_attention_kind, s, sizeof *s);
 }
 
 /* Where the mask of a head begins: masks of all heads may have more than 2^31 elements. */
@@ -75,12 +68,11 @@ static const char *operands(Gen *g, const Attention *a, const char *q_head, cons
                       of_head(g, a->lse, q_head, a->t), of_head(g, a->delta, q_head, a->t));
 }
 
-static void queries(Gen *g, Kernel *k, const Attention *a) {
+static void queries(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s) {
   Text *x = &k->text;
-  long long nb = attention_blocks(a, a->t), parts = parts_of(a, a->grad ? a->d : a->e);
-  start(g, k, a);
-  k->grid = a->heads * nb * parts;
-  place(x, a, "i0", nb, parts);
+  start(g, k, a, s);
+  k->grid = s->blocks;
+  place(x, s, "i0", s->query_blocks, s->query_parts);
   sight(g, x, a, "h");
   const char *in = operands(g, a, "h", arena_printf(g->a, "h / %lld", (long long)a->group));
   if (a->grad)
@@ -93,13 +85,12 @@ static void queries(Gen *g, Kernel *k, const Attention *a) {
         in, (long long)(a->t * a->e), (long long)a->t);
 }
 
-static void keys(Gen *g, Kernel *k, const Attention *a) {
+static void keys(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s) {
   Text *x = &k->text;
-  long long nb = attention_blocks(a, a->s), group = a->group;
-  long long parts = parts_of(a, a->d > a->e ? a->d : a->e);
-  start(g, k, a);
-  k->grid = a->heads / group * nb * parts;
-  place(x, a, "j0", nb, parts);
+  long long group = a->group;
+  start(g, k, a, s);
+  k->grid = s->blocks_of_keys;
+  place(x, s, "j0", s->key_blocks, s->key_parts);
   sight(g, x, a, "0");
   const char *first = arena_printf(g->a, "h * %lld", group);
   const char *in = operands(g, a, first, "h");
@@ -120,10 +111,7 @@ void cuda_attention(Gen *g, const Group *gr) {
   cuda_counts(g, gr->root, a.s, "keys");
   Kernel *k = cuda_kernel(g, gr);
   k->flops = op_flops(gr->e, gr->op);
-  if (!a.grad) {
-    queries(g, k, &a);
-    return;
-  }
-  queries(g, k, &a);
-  keys(g, cuda_kernel_next(g, gr, "keys"), &a);
+  GridAttentionSchedule s = grid_attention_schedule(&a.shape);
+  queries(g, k, &a, &s);
+  if (a.grad) keys(g, cuda_kernel_next(g, gr, "keys"), &a, &s);
 }

@@ -62,8 +62,13 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
   const char *body = /* equal texts are one: programs can have very many */
       intern(p->g.ctx, arena_printf(a, "%s%s", text_str(&head), text_str(&text)));
   for (uint32_t i = 0; i < p->functions.n; i++)
-    if (p->functions.at[i].body == body && same_launch(&p->functions.at[i], l)) return (int)i;
-  CudaFunction f = {.entry = e,
+    if (p->functions.at[i].body == body && same_launch(&p->functions.at[i], l)) {
+      p->functions.at[i].launches++;
+      return (int)i;
+    }
+  CudaFunction f = {.kernel = k,
+                    .launches = 1,
+                    .entry = e,
                     .op = l->op,
                     .body = body,
                     .nargs = k->nargs,
@@ -141,6 +146,21 @@ bool cuda_write_source(const CodegenPart *part, const CodegenOptions *o, FILE *f
   CudaProgram *p = cuda_program(part->m, part->target, o, a);
   bool ok = !p->g.refused;
   if (ok) fputs(cuda_source(p, NULL), f);
+  arena_free(a);
+  return ok && !ferror(f);
+}
+
+bool cuda_schedules(const CodegenPart *part, const CodegenOptions *o, FILE *f) {
+  Arena *a = arena_new();
+  CudaProgram *p = cuda_program(part->m, part->target, o, a);
+  for (uint32_t i = 0; i < p->functions.n; i++) {
+    const CudaFunction *x = &p->functions.at[i];
+    kernel_print_schedule(f, &p->g, x->kernel, x->name,
+                          arena_printf(a, "blocks=%lld threads=%d shared=%d", (long long)x->grid,
+                                       x->block, x->shared),
+                          x->launches);
+  }
+  bool ok = !p->g.refused;
   arena_free(a);
   return ok && !ferror(f);
 }

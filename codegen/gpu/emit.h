@@ -7,6 +7,8 @@
 #include "codegen/program/tables.h"
 
 typedef struct CudaFunction {
+  const Kernel *kernel; /* of the first launch */
+  int launches;
   const Entry *entry; /* of the first launch: whose, and of which op */
   const Op *op;
   const char *name, *what; /* "k12", "matmul add relu : f32[64, 256]" */
@@ -34,6 +36,8 @@ CudaProgram *cuda_program(Module *m, const Target *t, const CodegenOptions *o, A
 const char *cuda_source(const CudaProgram *p, const bool *only);
 /* That of a part, whole. */
 bool cuda_write_source(const CodegenPart *part, const CodegenOptions *o, FILE *f);
+/* Its schedules, a line for each function. */
+bool cuda_schedules(const CodegenPart *part, const CodegenOptions *o, FILE *f);
 /* A cubin for each architecture, then PTX for the highest: n + 1 images. False after a diagnostic.
  */
 bool cuda_images(CudaProgram *p, const char *const *arch, int n, CudaImage *out, int *code);

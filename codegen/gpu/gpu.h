@@ -5,13 +5,14 @@
 #ifndef GC_CODEGEN_CUDA_CUDA_H
 #define GC_CODEGEN_CUDA_CUDA_H
 #include "codegen/print/printer.h"
+#include "codegen/schedule/schedule.h"
 
 enum { BLOCK = 256, WARP = 32 }; /* threads */
 
 typedef struct CudaTarget {
   Target t; /* first: a Target * of name "cuda" is a CudaTarget * */
-  const char
-      *pre_sm80; /* "sm_75": the first architecture that has no tensor cores for gc; or NULL */
+  GridMachine machine;
+  const char *pre_sm80; /* "sm_75": the first architecture without tensor cores for gc; or NULL */
 } CudaTarget;
 
 static inline const CudaTarget *cuda_target(const Target *t) {

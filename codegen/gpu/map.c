@@ -1,6 +1,7 @@
 /* Element-wise kernels: a thread does one vector of elements, of 16 bytes where the operands lie
    so. Contract: every yield has the domain's shape; a thread loads what it needs before it stores,
    and reads in place only what it writes itself, so an output may lie in the bytes of an input. */
+#include "codegen/schedule/map.h"
 #include "codegen/gpu/gpu.h"
 
 void cuda_map(Gen *g, const Group *gr) {
@@ -15,9 +16,11 @@ void cuda_map(Gen *g, const Group *gr) {
   for (int i = 0; i < p.ncoords; i++) axes[i] = i;
   int n = loops_over(&p, &leaves, axes, p.ncoords, loops);
   int64_t inner = n ? loops[n - 1].n : 1;
-  int v = cuda_width(gr, inner);
+  GridMapSchedule s = grid_map_schedule(loops_count(loops, n), cuda_width(gr, inner));
+  int v = s.width;
+  kernel_schedule(k, &grid_map_kind, &s, sizeof s);
   Text *body = p.level[1];
-  cuda_threads(g, k, loops_count(loops, n) / v, "t");
+  cuda_threads(g, k, s.threads, "t");
   const char *base = "t";
   if (n > 1) {
     text_line(body, "const %s u = t / %lld;", g->index, (long long)(inner / v));

@@ -8,13 +8,14 @@
 
 enum { WARPS = BLOCK / WARP };
 
-static void positions(Gen *g, Kernel *k, int64_t kept, bool chunks) {
-  if (!chunks) {
-    k->block = 64;
+static void positions(Gen *g, Kernel *k, const GridColumnsSchedule *s) {
+  int64_t kept = s->columns;
+  k->block = s->threads;
+  if (!s->chunks) {
     cuda_threads(g, k, kept, "u");
     return;
   }
-  k->grid = (kept + WARP - 1) / WARP;
+  k->grid = s->blocks;
   text_line(&k->text, "const int lane = (int)threadIdx.x %% %d, warp = (int)threadIdx.x / %d;",
             WARP, WARP);
   text_line(&k->text, "const %s own = (%s)blockIdx.x * %d + lane;", g->index, g->index, WARP);
@@ -79,9 +80,12 @@ void cuda_reduce(Gen *g, const Group *gr) {
   int nkept = loops_over(p, &leaves, c.kept, c.nkept, kept);
   int ngone = loops_over(p, &leaves, c.gone, c.ngone, gone);
   int64_t rows = loops_count(gone, ngone), all = loops_count(kept, nkept);
-  bool chunks = root->kind == OP_SUM && dtype_is_float(dt) && rows > COL_CHUNK;
+  GridColumnsSchedule s = grid_columns_schedule(&cuda_target(g->target)->machine, rows, all,
+                                                root->kind == OP_SUM && dtype_is_float(dt));
+  bool chunks = s.chunks;
+  kernel_schedule(k, &grid_columns_kind, &s, sizeof s);
   k->flops = (uint64_t)group_work(gr);
-  positions(g, k, all, chunks);
+  positions(g, k, &s);
 
   Text *unit = p->level[1], *cell = p->level[2];
   cell->indent = chunks ? 3 : 2;

@@ -5,7 +5,6 @@
 #include "codegen/gpu/gpu.h"
 #include "codegen/print/reduction.h"
 
-typedef enum ThreadGroup { GROUP_THREAD, GROUP_WARP, GROUP_BLOCK } ThreadGroup;
 enum { WARPS = BLOCK / WARP };
 
 typedef struct Teams {
@@ -243,29 +242,30 @@ void cuda_rows(Gen *g, const Group *gr) {
                    .c = rows_elements(gr),
                    .number = "u"}};
   Rows *r = &t.r;
-  t.group = r->c < LANES ? GROUP_THREAD : r->c <= ROW_CHUNK ? GROUP_WARP : GROUP_BLOCK;
   r->p = printer_new(g, gr, 4, 1);
   int rank = gr->domain->rank, *axes = ARENA_ARRAY(g->a, int, rank + 1);
   for (int i = 0; i < rank; i++) axes[i] = i;
-  rows_schedule(r);
+  rows_passes(r);
   Leaves leaves = {0};
   rows_leaves(r, &leaves);
   Loop *outer = ARENA_ARRAY(g->a, Loop, rank + 1), *inner = ARENA_ARRAY(g->a, Loop, rank + 1);
   int nouter = loops_over(&r->p, &leaves, axes, r->outer, outer);
   int ninner = loops_over(&r->p, &leaves, axes + r->outer, rank - r->outer, inner);
   int64_t rows = loops_count(outer, nouter);
+  GridRowsSchedule schedule = grid_rows_schedule(&cuda_target(g->target)->machine, rows, r->c);
+  kernel_schedule(k, &grid_rows_kind, &schedule, sizeof schedule);
+  t.group = schedule.group;
   k->flops = (uint64_t)group_work(gr);
   Text *x = &k->text;
+  k->block = schedule.threads;
   if (t.group == GROUP_THREAD) {
-    k->block = 64;
     cuda_threads(g, k, rows, "u");
   } else if (t.group == GROUP_WARP) {
-    k->block = rows < 1024 ? 2 * WARP : BLOCK;
     cuda_threads(g, k, rows * WARP, "t"); /* whole warps leave */
     text_line(x, "const int lane = (int)threadIdx.x %% %d;", WARP);
     text_line(x, "const %s u = t / %d;", g->index, WARP);
   } else {
-    k->grid = rows;
+    k->grid = schedule.blocks;
     text_line(x, "const int lane = (int)threadIdx.x %% %d, warp = (int)threadIdx.x / %d;", WARP,
               WARP);
     text_line(x, "const %s u = blockIdx.x;", g->index);

@@ -4,6 +4,7 @@
    vector; everything else is loaded one by one. The arena's and inputs' addresses are multiples of
    64 bytes. */
 #include "codegen/gpu/gpu.h"
+#include "codegen/schedule/map.h"
 
 /* ---- kernels ---- */
 
@@ -94,11 +95,7 @@ static int weight(const Group *gr) {
   return w;
 }
 
-int cuda_unroll(const Group *gr, int most) {
-  int w = weight(gr);
-  while (most > 1 && most * w > 16) most /= 2;
-  return most;
-}
+int cuda_unroll(const Group *gr, int most) { return grid_unroll(weight(gr), most); }
 
 int cuda_width(const Group *gr, int64_t n) {
   int size = 1;
@@ -106,9 +103,7 @@ int cuda_width(const Group *gr, int64_t n) {
     const Type *t = value_type(gr->e, i < gr->nin ? gr->in[i] : gr->out[i - gr->nin]);
     if (is_full(gr, t) && dtype_size(t->dtype) > size) size = dtype_size(t->dtype);
   }
-  int v = cuda_unroll(gr, size == 1 ? 8 : 16 / size);
-  while (v > 1 && n % v) v /= 2;
-  return v;
+  return grid_width(weight(gr), size, n);
 }
 
 typedef struct Read { /* of an argument, at a place */

@@ -1,13 +1,6 @@
 /* Attention, as far as it is the same for every target; see attention.h. */
 #include "codegen/print/attention.h"
 
-enum {
-  BLOCK = 64,     /* queries and keys: lanes that a row's weights are added up in; half in f64 */
-  LEAST = 16,     /* ... where queries, keys or values are long, but not beyond LONG: */
-  ROOM = 1 << 17, /* bytes of a block of any of them */
-  LONG = 1024     /* numbers of queries, keys or values from which on they are long */
-};
-
 static const Type *type_at(const Attention *a, int arg) {
   return value_type(a->gr->e, a->gr->in[arg]);
 }
@@ -24,7 +17,6 @@ Attention attention_of(const Group *gr) {
                  .scale = op->attr[AT_SCALE].f,
                  .heads = 1,
                  .group = 1,
-                 .block = BLOCK,
                  .dy = -1,
                  .lse = -1,
                  .delta = -1,
@@ -40,7 +32,6 @@ Attention attention_of(const Group *gr) {
   const Type *q = type_at(&a, a.q), *k = type_at(&a, a.k), *v = type_at(&a, a.v);
   a.dt = q->dtype;
   a.compute = a.dt == DT_F64 ? DT_F64 : DT_F32;
-  if (a.compute == DT_F64) a.block /= 2;
   a.T = dtype_prefix(a.compute);
   a.t = dim_from_end(q, 2);
   a.s = dim_from_end(k, 2);
@@ -48,10 +39,17 @@ Attention attention_of(const Group *gr) {
   a.e = dim_from_end(v, 1);
   for (int i = 0; i < q->rank - 2; i++) a.heads *= q->dim[i];
   if (q->rank > 2) a.group = dim_from_end(q, 3) / dim_from_end(k, 3);
-  int64_t longest = a.d > a.e ? a.d : a.e;
-  a.long_heads = longest > LONG;
-  while (!a.long_heads && a.block > LEAST && a.block * longest * dtype_size(a.compute) > ROOM)
-    a.block /= 2;
+  a.shape = (AttentionShape){.grad = grad,
+                             .compute = a.compute,
+                             .heads = a.heads,
+                             .group = a.group,
+                             .t = a.t,
+                             .s = a.s,
+                             .d = a.d,
+                             .e = a.e};
+  AttentionTile tile = attention_tile(&a.shape);
+  a.block = tile.block;
+  a.long_heads = tile.long_heads;
   return a;
 }
 

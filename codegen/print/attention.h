@@ -5,6 +5,7 @@
 #ifndef GC_CODEGEN_ATTENTION_H
 #define GC_CODEGEN_ATTENTION_H
 #include "codegen/program/kernel.h"
+#include "codegen/schedule/attention.h"
 
 typedef struct Attention {
   const Group *gr;
@@ -15,15 +16,13 @@ typedef struct Attention {
   double scale;
   int64_t heads, group;              /* of queries; how many of them share the keys of one head */
   int64_t t, s, d, e;                /* queries, keys, their length, that of values */
+  AttentionShape shape;              /* the same, for its schedule */
   int64_t block;                     /* queries and keys of a block, a power of two */
   bool long_heads;                   /* blocks are too large for a stack, or for registers */
   int dy, q, k, v, lse, delta, mask; /* arguments of the kernel; -1: none */
 } Attention;
 
 Attention attention_of(const Group *gr);
-static inline int64_t attention_blocks(const Attention *a, int64_t n) {
-  return (n + a->block - 1) / a->block;
-}
 /* Where the row `row` of head `h` begins in the mask, and the step from key to key. */
 const char *attention_mask_row(Gen *g, const Attention *a, const char *h, const char *row);
 int attention_mask_step(const Attention *a);

@@ -79,7 +79,7 @@ static void term(Rows *r, const Op *op, Role role, int work) {
   vec_push(r->g->a, &r->p.terms, (Term){op, role, text, 1});
 }
 
-void rows_schedule(Rows *r) {
+void rows_passes(Rows *r) {
   const Group *gr = r->gr;
   r->ready = ARENA_ARRAY(r->g->a, int, gr->nops + 1);
   for (int i = 0; i < gr->nops; i++) {

@@ -4,6 +4,7 @@
 #ifndef GC_CODEGEN_REDUCTION_H
 #define GC_CODEGEN_REDUCTION_H
 #include "codegen/print/printer.h"
+#include "codegen/schedule/reduce.h"
 
 /* ---- steps ---- */
 /* "(-0.0f)", "(-__builtin_inff())", … of the compute type: what n elements are combined with. A
@@ -14,11 +15,6 @@ const char *reduce_start(Gen *g, OpKind k, Dtype dt, int64_t n);
 const char *reduce_step(Gen *g, OpKind k, const char *acc, const char *v);
 /* a is to replace b as the largest or smallest so far; NaN wins, and the first */
 const char *reduce_beats(Gen *g, OpKind k, Dtype dt, const char *a, const char *b);
-enum {
-  LANES = 64, /* that a float reduction runs side by side along a row; fewer elements: one by one */
-  ROW_CHUNK = 16384,     /* elements of a row whose lanes are added up before the next such part */
-  COL_CHUNK = SUM_COLUMN /* elements of a column of which the same is true */
-};
 /* Element operations of one evaluation of the group's members on their shapes, with functions at
    their price. */
 int64_t group_work(const Group *gr);
@@ -45,11 +41,12 @@ typedef struct Rows {
   int outer;          /* axes before the row */
   int64_t c;          /* elements of a row */
   const char *number; /* text of a row's number */
+  RowsSchedule s;     /* of a target whose units are rows or chunks of them */
 } Rows;
 
 int64_t rows_elements(const Group *gr); /* of a row */
 /* What is to be reduced, and in which pass; g, gr, p and outer are given. */
-void rows_schedule(Rows *r);
+void rows_passes(Rows *r);
 /* Leaves of all that the passes and the results read. */
 void rows_leaves(Rows *r, Leaves *l);
 /* Text of what is combined at a position, in the level of the inner loop. */

@@ -120,10 +120,6 @@ static void conv_input_grad(const Window *w, const ConvGeom *g) {
   for (int i = 0; i < 4; i++) text_close(x, "}");
 }
 
-int64_t window_chunk_pixels(const ConvGeom *g) {
-  return g->w.out > SUM_PIXELS ? g->w.out : SUM_PIXELS;
-}
-
 /* Chunks of pixels of y: whole rows of one image, or whole images where they are small. */
 void window_chunks(Text *x, const ConvGeom *g) {
   int64_t pixels = g->h.out * g->w.out, images = pixels ? SUM_PIXELS / pixels : 1;

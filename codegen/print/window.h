@@ -6,6 +6,7 @@
 #ifndef GC_CODEGEN_WINDOW_H
 #define GC_CODEGEN_WINDOW_H
 #include "codegen/print/printer.h"
+#include "codegen/schedule/window.h"
 #include "ir/op/window.h"
 
 typedef struct Window {
@@ -28,7 +29,6 @@ void window_sums(const Window *w);
    `rows` from y on. */
 void window_chunks(Text *x, const ConvGeom *g);
 void window_chunk_rows(Text *x, const ConvGeom *g);
-int64_t window_chunk_pixels(const ConvGeom *g); /* of a chunk, at most */
 /* What the window of an avg_pool at (row, col) of the pooled image divides by. */
 const char *window_count_text(const Window *w, const PoolGeom *g, const char *row, const char *col);
 #endif

@@ -61,6 +61,7 @@ static const char *group_name(Gen *g, const Group *gr) {
 static Kernel *start(Gen *g, const Group *gr, const char *name) {
   Kernel *k = ARENA_NEW(g->a, Kernel);
   k->name = name;
+  k->op = gr->root ? gr->root : gr->nops ? gr->ops[gr->nops - 1] : gr->op;
   k->head = text_new(g->a, 1);
   k->text = text_new(g->a, 1);
   k->units = 1;
@@ -85,6 +86,19 @@ Kernel *kernel_new(Gen *g, const Group *gr) { return start(g, gr, group_name(g, 
 
 Kernel *kernel_next(Gen *g, const Group *gr, const char *suffix) {
   return start(g, gr, arena_printf(g->a, "%s.%s", group_name(g, gr), suffix));
+}
+
+void kernel_schedule(Kernel *k, const ScheduleKind *kind, const void *schedule, size_t size) {
+  k->schedule_kind = kind;
+  k->schedule = memcpy(arena_alloc(k->text.a, size), schedule, size);
+}
+
+void kernel_print_schedule(FILE *f, const Gen *g, const Kernel *k, const char *function,
+                           const char *threads, int launches) {
+  static const ScheduleKind elements = {"elements", NULL};
+  const ScheduleKind *kind = k->schedule_kind ? k->schedule_kind : &elements;
+  fprintf(f, "%s %s %s %s %s launches=%d\n", g->target->name, function, op_info[k->op->kind].name,
+          schedule_text(g->a, kind, k->schedule), threads, launches);
 }
 
 int kernel_scratch_arg(const Kernel *k) {

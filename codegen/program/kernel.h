@@ -6,6 +6,7 @@
 #ifndef GC_CODEGEN_KERNEL_H
 #define GC_CODEGEN_KERNEL_H
 #include "codegen/codegen.h"
+#include "codegen/schedule/schedule.h"
 #include "passes/fuse/kernel_form.h"
 
 /* ---- text: a growing string in an arena ---- */
@@ -49,6 +50,7 @@ typedef struct KernelArg {
 
 typedef struct Kernel {
   const char *name; /* "matmul+relu" */
+  const Op *op;     /* that gives the group its form; of element-wise groups the last one */
   Text head;        /* declarations at the function's start: arguments, and what no loop changes */
   Text text;        /* statements behind them, indent 1 */
   int64_t units;
@@ -59,7 +61,9 @@ typedef struct Kernel {
   int64_t grid;  /* of a device: blocks, threads of a block, bytes of shared memory beside the
                     static */
   int block, shared;
-  VEC(uint32_t) helpers; /* of Gen: what it calls, in their order */
+  VEC(uint32_t) helpers;             /* of Gen: what it calls, in their order */
+  const ScheduleKind *schedule_kind; /* NULL: elements are divided evenly */
+  const void *schedule;
   bool few_blocks; /* registers rather than many blocks at a time: else its compiler may spill */
 } Kernel;
 
@@ -133,6 +137,12 @@ void gen_long_helper(Gen *g, const char *text);
 /* Starts a launch: arguments are the group's inputs (read whole), its outputs (written whole), and
    one scratch if the target gives this op scratch; name is the group's. Appended to g->out. */
 Kernel *kernel_new(Gen *g, const Group *gr);
+/* The kernel is printed by this schedule, which is copied. */
+void kernel_schedule(Kernel *k, const ScheduleKind *kind, const void *schedule, size_t size);
+/* "TARGET k0_matmul matmul product m=64 … units=4 launches=1": `function` is its name
+   in the program, and `threads` how its launches are shared. */
+void kernel_print_schedule(FILE *f, const Gen *g, const Kernel *k, const char *function,
+                           const char *threads, int launches);
 /* Declares in0…, out0…, scratch (char *) from p; the types are the storage types of the values. An
    argument that several operands name is declared once a use. Nothing is `restrict`: outputs may
    lie in the bytes of inputs (op_inplace_ok), so loops that have no dependence say GC_IVDEP. */

@@ -86,7 +86,7 @@ static int choose_output(Compilation *r) {
   const Options *o = &r->o;
   bool only_looks = option_given(o, OPT_CHECK) || option_given(o, OPT_DUMP_PLAN) ||
                     option_given(o, OPT_PRINT_LIVENESS) || option_given(o, OPT_MEMORY_CURVE) ||
-                    option_given(o, OPT_MEMORY_REPORT);
+                    option_given(o, OPT_MEMORY_REPORT) || option_given(o, OPT_PRINT_SCHEDULES);
   r->emit = only_looks && !option_given(o, OPT_OUTPUT) ? EMIT_NONE : EMIT_EXE;
   const char *name = option_value(o, OPT_EMIT, NULL);
   for (size_t i = 0; name && i < sizeof emits / sizeof emits[0]; i++)
@@ -358,7 +358,8 @@ static int passes_for(Compilation *r, Module *m, const Target *t, bool wants_pla
 /* What holds several targets has a plan for each, of a module of its own. */
 static int plan_others(Compilation *r) {
   int code = EXIT_DONE;
-  if (r->emit != EMIT_EXE && r->emit != EMIT_LIB) return code;
+  bool whole = r->emit == EMIT_EXE || r->emit == EMIT_LIB;
+  if (!whole && !option_given(&r->o, OPT_PRINT_SCHEDULES)) return code;
   for (int i = 0; i < r->targets.n && !code; i++) {
     CodegenPart *p = &r->targets.part[i];
     if (p == r->main) continue;
@@ -372,7 +373,8 @@ static int plan_others(Compilation *r) {
 
 static int run_passes(Compilation *r) {
   bool wants_plan = (r->emit != EMIT_NONE && r->emit != EMIT_IR) ||
-                    option_given(&r->o, OPT_DUMP_PLAN) || option_given(&r->o, OPT_MEMORY_CURVE);
+                    option_given(&r->o, OPT_DUMP_PLAN) || option_given(&r->o, OPT_MEMORY_CURVE) ||
+                    option_given(&r->o, OPT_PRINT_SCHEDULES);
   if (!wants_plan && !r->pipeline[0]) return EXIT_DONE;
   double start = seconds_now();
   r->main->target = r->main->backend->target(r->c, r->main, &r->codegen);
@@ -398,6 +400,15 @@ static int print_report(Compilation *r) {
   r->passes = whole;
   if (!code) plan_report(stdout, r->m, forward, r->main->target);
   return code;
+}
+
+/* Of each target, in the order in which a program tries them. */
+static bool print_schedules(Compilation *r) {
+  for (int i = 0; i < r->targets.n && option_given(&r->o, OPT_PRINT_SCHEDULES); i++) {
+    const CodegenPart *p = &r->targets.part[i];
+    if (!p->backend->schedules(p, &r->codegen, stdout)) return false;
+  }
+  return true;
 }
 
 static void print_looks(Compilation *r) {
@@ -499,6 +510,7 @@ static int compile(Compilation *r) {
   }
   code = run_passes(r);
   if (!code) print_looks(r);
+  if (!code && !print_schedules(r)) code = EXIT_PROGRAM;
   if (!code && option_given(&r->o, OPT_MEMORY_REPORT)) code = print_report(r);
   if (!code) code = emit_module(r);
   if (!code) print_times(r);

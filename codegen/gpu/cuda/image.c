@@ -232,6 +232,7 @@ const Backend backend_cuda = {
     .compiler = compiler,
     .target = target,
     .source = cuda_write_source,
+    .schedules = cuda_schedules,
     .image = cuda_image,
     .files = cuda_files,
 };

@@ -1,5 +1,9 @@
-/* Which taps of a window reach which rows or columns of its result; see pixel.h. */
-#include "codegen/cpu/pixel.h"
+/* Which taps of a window reach which rows or columns of its result; see window.h. */
+#include "codegen/schedule/window.h"
+
+int64_t window_chunk_pixels(const ConvGeom *g) {
+  return g->w.out > SUM_PIXELS ? g->w.out : SUM_PIXELS;
+}
 
 Phase *window_phases(Arena *a, const WindowAxis *w, bool back, int *n) {
   int64_t positions = back ? w->in : w->out;

@@ -1,0 +1,53 @@
+/* Schedules of attention and its gradients: blocks of queries against blocks of keys. The blocks
+   depend on the shapes and the dtype alone, and so do the sums. */
+#ifndef GC_CODEGEN_SCHEDULE_ATTENTION_H
+#define GC_CODEGEN_SCHEDULE_ATTENTION_H
+#include "codegen/schedule/schedule.h"
+
+typedef struct AttentionShape {
+  bool grad;
+  Dtype compute;
+  int64_t heads, group; /* of queries; how many of them share the keys of one head */
+  int64_t t, s, d, e;   /* queries, keys, their length, that of values */
+} AttentionShape;
+
+typedef struct AttentionTile {
+  int64_t block;   /* queries and keys of a block, a power of two */
+  bool long_heads; /* blocks are too large for a stack, or for registers */
+} AttentionTile;
+AttentionTile attention_tile(const AttentionShape *s);
+
+/* Blocks of queries of all heads; of gradients, heads of keys. */
+int64_t attention_units(const AttentionShape *s);
+
+enum { ATTENTION_ROWS = 6 }; /* queries that go by at a time */
+
+typedef struct AttentionSchedule {
+  int64_t heads, group, t, s, d, e;
+  int64_t block;
+  bool long_heads;
+  int rows;       /* queries that go by at a time */
+  int nr;         /* columns of a panel of keys */
+  int64_t blocks; /* of queries */
+  int64_t all_units, units;
+  bool slices; /* units own equal slices of what has a row a query */
+} AttentionSchedule;
+
+/* Columns of a panel, of n columns of what is computed so. */
+int attention_panel(const VectorMachine *m, Dtype compute, int64_t n);
+AttentionSchedule attention_schedule(const VectorMachine *m, const AttentionShape *s,
+                                     uint64_t flops);
+extern const ScheduleKind attention_kind;
+
+typedef struct GridAttentionSchedule {
+  int64_t heads, group, t, s, d, e;
+  int64_t block;
+  int64_t part;                     /* columns of the results that a block of threads does */
+  int64_t query_parts, key_parts;   /* blocks of threads that share them */
+  int64_t query_blocks, key_blocks; /* of a head */
+  int64_t blocks, blocks_of_keys;   /* of threads; of the second launch of gradients */
+} GridAttentionSchedule;
+
+GridAttentionSchedule grid_attention_schedule(const AttentionShape *s);
+extern const ScheduleKind grid_attention_kind;
+#endif

@@ -1,0 +1,182 @@
+/* Schedules of convolutions of f32 images that lie [N, H, W, C] and of their gradients by the
+   images: a tile of the result is some pixels of one image row by a panel of channels, or where
+   image rows are short, one pixel of several images; see window.h. Units are rows of the result, in
+   blocks that a panel of filters goes over while they stay in the cache. */
+#include "codegen/schedule/window.h"
+
+enum {
+  FEW_ROWS = 16,   /* of the result: then panels are divided among threads, too */
+  FEW_COLUMNS = 64 /* of the result, at most, where a tile may be of several images */
+};
+
+/* ---- tiles ---- */
+
+/* A filter row's operands lie side by side. */
+static bool is_run(const ConvSchedule *v) {
+  return v->c.groups == 1 && !v->back && v->c.w.dilation == 1;
+}
+
+/* Prefetches as many rows of c with each filter row as make all of them at its end. */
+static Tile tile_new(const ConvSchedule *v, int rows, int64_t width) {
+  int taps = (int)v->c.h.taps;
+  return (Tile){
+      .rows = rows, .width = width, .lb = v->lb, .lk = 1, .prefetch = (rows + taps - 1) / taps};
+}
+
+/* Pixels [i0, i0 + rows) of a phase. */
+Tile conv_tile_along(Arena *a, const ConvSchedule *v, const Phase *f, int64_t i0, int rows,
+                     int64_t width) {
+  Tile t = tile_new(v, rows, width);
+  t.li = f->over * v->from_channels;
+  if (v->once) t.next = rows * t.li;
+  t.run = ARENA_ARRAY(a, Run, f->nreach + 1);
+  bool all = is_run(v);
+  for (int k = 0; k < f->nreach; k++) {
+    const Reach *c = &f->reach[k];
+    int lo = 0, hi = rows;
+    while (lo < rows && c->at + (i0 + lo) * f->over < 0) lo++;
+    while (hi > lo && c->at + (i0 + hi - 1) * f->over >= v->in_columns) hi--;
+    if (lo < hi)
+      t.run[t.nruns++] = (Run){c->at * v->from_channels, c->tap * v->tap, v->depth, lo, hi};
+    all = all && lo == 0 && hi == rows;
+  }
+  if (all && t.nruns) {
+    t.run[0].depth *= t.nruns;
+    t.nruns = 1;
+  }
+  return t;
+}
+
+/* A pixel of a span in so many images. */
+Tile conv_tile_across(Arena *a, const ConvSchedule *v, const Phase *span, int images,
+                      int64_t width) {
+  Tile t = tile_new(v, images, width);
+  t.li = v->in_rows * v->in_columns * v->from_channels;
+  if (v->once) t.next = span->over * v->from_channels;
+  t.run = ARENA_ARRAY(a, Run, span->nreach + 1);
+  for (int k = 0; k < span->nreach; k++) {
+    const Reach *c = &span->reach[k];
+    t.run[t.nruns++] = (Run){c->at * v->from_channels, c->tap * v->tap, v->depth, 0, images};
+  }
+  if (is_run(v) && t.nruns) {
+    t.run[0].depth *= t.nruns;
+    t.nruns = 1;
+  }
+  return t;
+}
+
+int conv_tile_size(int64_t k, int64_t tiles, int64_t of) {
+  return (int)(of / tiles + (k >= tiles - of % tiles));
+}
+
+/* Half cycles that a tile takes, by the rows that each run reaches: in a cycle it can load two
+   registers and do two fma; and a chain goes on after four, and a bit. */
+static int64_t tile_cost(const VectorMachine *m, const Tile *t) {
+  enum { CHAIN = 10 };
+  int64_t vectors = ceil_div(t->width, machine_lanes(m, 4)), cost = 0;
+  for (int i = 0; i < t->nruns; i++) {
+    int64_t rows = t->run[i].hi - t->run[i].lo, most = rows * vectors;
+    if (most < rows + vectors) most = rows + vectors;
+    cost += t->run[i].depth * (most > CHAIN ? most : CHAIN);
+  }
+  return cost;
+}
+
+/* Whether tiles go across images: where they are cheaper so, with what they read still cached. */
+static void choose_tiles(Arena *a, const VectorMachine *m, ConvSchedule *v) {
+  int64_t width = v->np == 1 ? v->width : v->nr, most = tile_rows(m, width);
+  int64_t blocks = (v->n + most - 1) / most, along = 0, across = 0;
+  if (v->n == 0 || v->n * v->rows < FEW_ROWS || v->columns > FEW_COLUMNS) return;
+  for (int p = 0; p < v->nphases; p++) {
+    const Phase *f = &v->phase[p];
+    int64_t tiles = (f->n + most - 1) / most, i0 = 0;
+    for (int64_t k = 0; k < tiles; k++) {
+      Tile t = conv_tile_along(a, v, f, i0, conv_tile_size(k, tiles, f->n), width);
+      along += tile_cost(m, &t);
+      i0 += t.rows;
+    }
+  }
+  for (int p = 0; p < v->nspans; p++)
+    for (int64_t k = 0; k < blocks; k++) {
+      Tile t = conv_tile_across(a, v, &v->span[p], conv_tile_size(k, blocks, v->n), width);
+      across += v->span[p].n * tile_cost(m, &t);
+    }
+  int64_t images = conv_tile_size(blocks - 1, blocks, v->n);
+  int64_t bytes = images * v->c.h.taps * v->in_columns * v->from_channels * 4;
+  bool fits = bytes <= m->l2 / 4 && images * v->columns * v->nr * 4 <= m->l2 / 8;
+  if (!fits || across * 20 > along * v->n * 19) return;
+  v->blocks = blocks;
+  v->images = images;
+  v->low = v->n % blocks ? blocks - v->n % blocks : 0;
+}
+
+/* How threads share the rows of the result, and what waits for its epilogue. */
+static void choose_units(const VectorMachine *m, ConvSchedule *v) {
+  int64_t panels = v->np * v->c.groups;
+  v->flops = 2 * (uint64_t)(v->c.y->numel * v->c.gin * v->c.h.taps * v->c.w.taps);
+  v->row_count = (v->blocks ? v->blocks : v->n) * v->rows;
+  v->by_rows = v->blocks || v->row_count >= FEW_ROWS || panels == 1;
+  v->units = v->flops < SERIAL_WORK ? 1 : v->by_rows ? v->row_count : v->row_count * panels;
+  int64_t bytes = v->in_columns * v->from_channels * 4 * (v->blocks ? v->images : 1);
+  v->row_block = m->l2 / 4 / (bytes ? bytes : 1);
+  if (!v->row_block) v->row_block = 1;
+  int64_t tail = v->width - (v->np - 1) * v->nr; /* the narrowest panel has the tallest tiles */
+  v->tile_rows = tile_rows(m, tail);
+  v->buffer = v->blocks ? v->images * v->columns : v->whole ? v->columns : v->tile_rows;
+}
+
+ConvSchedule conv_schedule(Arena *a, const VectorMachine *m, const ConvShape *shape) {
+  const ConvGeom *c = &shape->c;
+  bool back = shape->back;
+  const Type *from = back ? c->y : c->x, *to = back ? c->x : c->y;
+  ConvSchedule v = {.c = *c,
+                    .back = back,
+                    .n = c->n,
+                    .rows = to->dim[2],
+                    .columns = to->dim[3],
+                    .in_rows = from->dim[2],
+                    .in_columns = from->dim[3],
+                    .from_channels = from->dim[1],
+                    .to_channels = to->dim[1],
+                    .depth = back ? c->gout : c->gin,
+                    .width = back ? c->gin : c->gout,
+                    .nr = shape->panel,
+                    .epilogue = shape->epilogue};
+  if (v.nr) {
+    v.lb = v.nr;
+    v.panel = c->h.taps * c->w.taps * v.depth * v.nr;
+  } else {
+    v.nr = panel_columns(m, v.width);
+    v.lb = back ? v.width : v.to_channels; /* [KH][KW][O][C / groups] */
+    v.panel = v.nr;
+  }
+  v.np = ceil_div(v.width, v.nr);
+  v.tap = (back ? v.from_channels : v.depth) * v.lb; /* [KH][KW][O][C / groups] has all outputs */
+  v.whole = v.epilogue && v.columns * v.nr * 4 <= m->l2 / 8;
+  v.once = c->h.taps * c->w.taps == 1;
+  v.phase = window_phases(a, &c->w, back, &v.nphases);
+  v.span = window_spans(a, &c->w, back, &v.nspans);
+  choose_tiles(a, m, &v);
+  choose_units(m, &v);
+  return v;
+}
+
+#define FIELD(f) SCHEDULE_FIELD(ConvSchedule, f)
+const ScheduleKind conv_kind = {"conv", (const ScheduleField[]){FIELD(n),
+                                                                FIELD(rows),
+                                                                FIELD(columns),
+                                                                FIELD(depth),
+                                                                FIELD(width),
+                                                                FIELD(back),
+                                                                FIELD(nr),
+                                                                FIELD(np),
+                                                                FIELD(tile_rows),
+                                                                FIELD(nphases),
+                                                                FIELD(blocks),
+                                                                FIELD(images),
+                                                                FIELD(low),
+                                                                FIELD(once),
+                                                                FIELD(whole),
+                                                                FIELD(by_rows),
+                                                                FIELD(row_block),
+                                                                {0}}};

@@ -1,0 +1,74 @@
+/* Schedules of the gradient of a convolution by its filters, for f32 images that lie [N, H, W, C]:
+   for one filter row and column, rows of channels of x times columns of channels of dy, summed over
+   pixels; see window.h. A unit is a tile of the result, whose thread goes over all pixels. */
+#include "codegen/schedule/window.h"
+
+enum { PACK_USES = 32 }; /* tiles of a panel of dy that pay for packing it */
+
+/* Each pixel of y has one of x, which a tile for itself reads. */
+static void choose_block(const VectorMachine *m, FilterSchedule *f) {
+  const WindowAxis *h = &f->c.h, *w = &f->c.w;
+  int64_t from, to, rows = f->rows + (f->low < f->tiles);
+  if (!f->pack || f->c.groups > 1 || h->taps * w->taps > 1) return;
+  window_outputs(h, 0, &from, &to);
+  if (!f->merged || h->lo != 0 || w->lo != 0 || from > 0 || to < h->out) return;
+  window_outputs(w, 0, &from, &to); /* neither is a column in the padding on the right */
+  if (from > 0 || to < w->out) return;
+  f->la = ceil_div(rows, 4) * 4;
+  int64_t most = m->l2 / 2 / (f->chunk * f->la * 4);
+  int64_t blocks = ceil_div(f->tiles, most);
+  f->block = ceil_div(f->tiles, blocks);
+}
+
+FilterSchedule filter_schedule(const VectorMachine *m, const FilterShape *shape) {
+  const ConvGeom *c = &shape->c;
+  const WindowAxis *w = &c->w;
+  FilterSchedule f = {.c = *c,
+                      .nr = shape->panel,
+                      .ld = shape->panel,
+                      .epilogue = shape->epilogue,
+                      .chunk = window_chunk_pixels(c)};
+  if (!f.nr) {
+    f.nr = panel_columns(m, c->gout);
+    f.ld = c->cout;
+  }
+  f.np = ceil_div(c->gout, f.nr);
+  int64_t width = f.np == 1 ? c->gout : f.nr, vectors = ceil_div(width, machine_lanes(m, 4));
+  int64_t most = vectors ? tile_sums(m) / vectors : 1;
+  if (most < 1) most = 1; /* rows of a pixel lie side by side: as many as there are registers */
+  bool all = true;        /* every column of the filter reaches every pixel */
+  for (int64_t s = 0; s < w->taps; s++) {
+    int64_t from, to;
+    window_outputs(w, s, &from, &to);
+    all = all && from == 0 && to == w->out;
+  }
+  f.merged = c->groups == 1 && w->dilation == 1 && (all || c->gin < tile_rows(m, width));
+  f.runs = f.merged ? 1 : w->taps;
+  f.row = f.merged ? w->taps * c->gin : c->gin;
+  f.tiles = ceil_div(f.row, most);
+  f.rows = f.row / f.tiles;
+  f.low = f.tiles - f.row % f.tiles;
+  f.pack = f.np * c->groups > 1 && c->h.taps * f.runs * f.tiles >= PACK_USES &&
+           f.chunk * f.nr * 4 <= m->l2 / 4;
+  f.lb = f.pack ? f.nr : c->cout;
+  choose_block(m, &f);
+  f.flops = 2 * (uint64_t)(c->y->numel * c->gin * c->h.taps * c->w.taps);
+  f.all_units = c->groups * f.np * c->h.taps * f.runs * f.tiles;
+  f.units = f.flops < SERIAL_WORK ? 1 : f.all_units;
+  return f;
+}
+
+#define FIELD(f) SCHEDULE_FIELD(FilterSchedule, f)
+const ScheduleKind filter_kind = {"filter", (const ScheduleField[]){FIELD(nr),
+                                                                    FIELD(np),
+                                                                    FIELD(merged),
+                                                                    FIELD(runs),
+                                                                    FIELD(row),
+                                                                    FIELD(rows),
+                                                                    FIELD(tiles),
+                                                                    FIELD(low),
+                                                                    FIELD(pack),
+                                                                    FIELD(block),
+                                                                    FIELD(la),
+                                                                    FIELD(chunk),
+                                                                    {0}}};

@@ -1,0 +1,95 @@
+/* Schedules of products C[M, N] = op(A) op(B): on a processor with vector registers in tiles of
+   rows by panels of columns, on a device in tiles of a block of threads. */
+#ifndef GC_CODEGEN_SCHEDULE_PRODUCT_H
+#define GC_CODEGEN_SCHEDULE_PRODUCT_H
+#include "codegen/schedule/schedule.h"
+
+enum {
+  DEPTH = SUM_CHAIN, /* of one chain */
+  A_STRIDE = 8       /* of packed rows of A: the tallest tile */
+};
+
+typedef struct ProductShape {
+  int64_t batch, m, n, k;
+  bool ta, tb; /* the operand is stored transposed; tb: B's panels, if any, are not of that order */
+  Dtype in;    /* of the operands as they are stored */
+  bool b_panels; /* B is stored in panels, of b_panel columns */
+  int b_panel;
+  int panel;     /* columns of the panels that operands or results lie in; 0: none do */
+  bool addend;   /* C begins with another tensor, as it lies, and nothing else is done */
+  bool epilogue; /* more than the product is computed, or it is not stored as it is computed */
+} ProductShape;
+
+/* f32 of half precisions, i32 of bytes. */
+Dtype product_dtype(Dtype in);
+
+typedef enum ProductSplit { BY_BATCH, BY_PANEL, BY_ROWS, SERIAL } ProductSplit;
+
+typedef struct ProductSchedule {
+  int64_t batch, m, n, k;
+  bool ta, tb, b_panels, epilogue; /* as of the shape */
+  Dtype in, dt;                    /* dt: that the tile computes in */
+  bool converted;                  /* operands are stored in another dtype */
+  int nr;                          /* columns of a panel of the loop, and of B's or C's layout */
+  int64_t np;                      /* panels */
+  int64_t tiles;                   /* of rows: `low` of `rows`, then of rows + 1 */
+  int64_t rows, low;
+  int64_t chain;   /* depth of a chain: the last one may be shorter */
+  bool chains;     /* each chain goes through all of B before the next: C itself keeps the sums, and
+                      what the chain reads of A stays in the cache */
+  bool partial;    /* epilogue, and the depth needs several chains */
+  bool pack;       /* a panel of B is packed before use */
+  bool pack_first; /* ... by the first tile that meets it, as it reads B */
+  bool pack_a; /* A^T is packed tile by tile: as it lies, a tile would take a cache line for each of
+                  its short rows, and these in few sets */
+  int64_t block;    /* tiles of a block of A */
+  int64_t group;    /* panels that a tile of A meets, one after the other */
+  int64_t prefetch; /* rows of the next panel that a tile prefetches, 0: none */
+  ProductSplit split;
+  int64_t units;
+  uint64_t flops;
+} ProductSchedule;
+
+ProductSchedule product_schedule(const VectorMachine *machine, const ProductShape *s);
+extern const ScheduleKind product_kind;
+
+static inline int64_t product_packed_depth(const ProductSchedule *p) {
+  return p->chains ? p->chain : p->k;
+}
+static inline int64_t product_tallest(const ProductSchedule *p) {
+  return p->rows + (p->low < p->tiles);
+}
+
+/* ---- devices ---- */
+
+enum {
+  RING_STAGES = 4, /* of operands in shared memory, for tensor cores */
+  RING_ROW = 64    /* bytes of a row or column of an operand in a stage */
+};
+
+typedef struct GridProductShape {
+  int64_t batch, m, n, k;
+  bool ta, tb;
+  Dtype in;
+  bool tensor; /* on tensor cores */
+} GridProductShape;
+
+typedef struct GridProductSchedule {
+  int64_t batch, m, n, k;
+  bool ta, tb;
+  Dtype in, dt;       /* stored, computed */
+  bool tensor;        /* on tensor cores */
+  int bm, bn, tm, tn; /* rows and columns of a block, of a thread */
+  int wm, wn;         /* on tensor cores: of a warp */
+  int copy_a, copy_b; /* there: bytes of a copy to shared memory */
+  int side;           /* elements of C that a thread has side by side */
+  int64_t across;     /* blocks along a row of C */
+  int64_t blocks;     /* of threads */
+  int threads;        /* of a block */
+  int ring;           /* bytes of the operands in shared memory, for tensor cores */
+  bool busy;          /* blocks enough for every multiprocessor */
+} GridProductSchedule;
+
+GridProductSchedule grid_product_schedule(const GridMachine *machine, const GridProductShape *s);
+extern const ScheduleKind grid_product_kind;
+#endif

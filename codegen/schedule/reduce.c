@@ -1,0 +1,95 @@
+/* Schedules of reductions; see reduce.h. */
+#include "codegen/schedule/reduce.h"
+
+enum {
+  FEW_ROWS = 16,     /* of which threads would get one or none */
+  MOST_COPIED = 4,   /* chunks of operands that a thread has room for */
+  FEW_COLUMNS = 128, /* of which threads would get a block or two */
+  MANY_CHUNKS = 16   /* of rows, that pay for a launch that adds them up */
+};
+
+RowsSchedule rows_schedule(const RowsShape *s) {
+  RowsSchedule r = {.rows = s->rows,
+                    .elements = s->elements,
+                    .lanes = s->elements >= LANES,
+                    .chunks = ceil_div(s->elements, ROW_CHUNK)};
+  r.split =
+      s->elements > ROW_CHUNK && s->rows < FEW_ROWS && s->independent && !(s->full && s->panels);
+  r.copied = r.split && s->panels > 0 && s->panels <= MOST_COPIED;
+  r.units = r.split ? r.rows * r.chunks : r.rows > 1 && s->work >= SERIAL_WORK ? r.rows : 1;
+  return r;
+}
+
+#define FIELD(f) SCHEDULE_FIELD(RowsSchedule, f)
+const ScheduleKind rows_kind = {"rows", (const ScheduleField[]){FIELD(rows),
+                                                                FIELD(elements),
+                                                                FIELD(lanes),
+                                                                FIELD(chunks),
+                                                                FIELD(split),
+                                                                FIELD(copied),
+                                                                {0}}};
+#undef FIELD
+
+GridRowsSchedule grid_rows_schedule(const GridMachine *m, int64_t rows, int64_t elements) {
+  enum { SMALL_BLOCK = 64, FEW = 1024 }; /* threads; rows of which small blocks keep more busy */
+  GridRowsSchedule r = {.rows = rows, .elements = elements};
+  r.group = elements < LANES ? GROUP_THREAD : elements <= ROW_CHUNK ? GROUP_WARP : GROUP_BLOCK;
+  r.threads = r.group == GROUP_THREAD               ? SMALL_BLOCK
+              : r.group == GROUP_WARP && rows < FEW ? 2 * m->warp
+                                                    : m->block;
+  int64_t threads = r.group == GROUP_THREAD ? rows : rows * m->warp;
+  r.blocks = r.group == GROUP_BLOCK ? rows : ceil_div(threads, r.threads);
+  if (!r.blocks) r.blocks = r.group != GROUP_BLOCK;
+  return r;
+}
+
+#define FIELD(f) SCHEDULE_FIELD(GridRowsSchedule, f)
+static const char *const groups[] = {
+    [GROUP_THREAD] = "thread", [GROUP_WARP] = "warp", [GROUP_BLOCK] = "block"};
+const ScheduleKind grid_rows_kind = {
+    "rows", (const ScheduleField[]){
+                FIELD(rows), FIELD(elements), SCHEDULE_ENUM(GridRowsSchedule, group, groups), {0}}};
+#undef FIELD
+
+ColumnsSchedule columns_schedule(const ColumnsShape *s) {
+  ColumnsSchedule c = {.rows = s->rows,
+                       .columns = s->columns,
+                       .outer = s->outer,
+                       .blocks = ceil_div(s->columns, COLUMN_BLOCK),
+                       .chunks = 1};
+  bool chunked = s->chunked && s->rows > COL_CHUNK;
+  c.width = c.blocks > 1 ? COLUMN_BLOCK : (int)s->columns;
+  if (c.width < 1) c.width = 1;
+  if (chunked) c.chunks = ceil_div(s->rows, COL_CHUNK);
+  c.split = chunked && s->columns * s->outer <= FEW_COLUMNS && s->rows >= MANY_CHUNKS * COL_CHUNK &&
+            s->work >= SERIAL_WORK;
+  c.all_units = c.outer * c.blocks;
+  c.units = c.split ? c.chunks * c.all_units : s->work < SERIAL_WORK ? 1 : c.all_units;
+  return c;
+}
+
+#define FIELD(f) SCHEDULE_FIELD(ColumnsSchedule, f)
+const ScheduleKind columns_kind = {"columns", (const ScheduleField[]){FIELD(rows),
+                                                                      FIELD(columns),
+                                                                      FIELD(outer),
+                                                                      FIELD(blocks),
+                                                                      FIELD(width),
+                                                                      FIELD(chunks),
+                                                                      FIELD(split),
+                                                                      {0}}};
+#undef FIELD
+
+GridColumnsSchedule grid_columns_schedule(const GridMachine *m, int64_t rows, int64_t columns,
+                                          bool chunked) {
+  enum { SMALL_BLOCK = 64 };
+  GridColumnsSchedule c = {.rows = rows, .columns = columns};
+  c.chunks = chunked && rows > COL_CHUNK;
+  c.threads = c.chunks ? m->block : SMALL_BLOCK;
+  c.blocks = ceil_div(columns, c.chunks ? m->warp : c.threads);
+  if (!c.blocks && !c.chunks) c.blocks = 1;
+  return c;
+}
+
+#define FIELD(f) SCHEDULE_FIELD(GridColumnsSchedule, f)
+const ScheduleKind grid_columns_kind = {
+    "columns", (const ScheduleField[]){FIELD(rows), FIELD(columns), FIELD(chunks), {0}}};

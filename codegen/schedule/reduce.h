@@ -1,0 +1,74 @@
+/* Schedules of reductions: along rows, whose elements lie side by side, and along columns, whose
+   neighbours do. The order of a sum depends on the shape alone: lanes and chunks of a row, chunks
+   of a column. */
+#ifndef GC_CODEGEN_SCHEDULE_REDUCE_H
+#define GC_CODEGEN_SCHEDULE_REDUCE_H
+#include "codegen/schedule/schedule.h"
+
+/* ---- rows ---- */
+
+typedef struct RowsShape {
+  int64_t rows, elements; /* of a row */
+  int64_t work;           /* operations on elements */
+  bool independent; /* plain reductions: none, and no result of the full shape, needs another one */
+  int panels;       /* operands that lie in panels */
+  bool full;        /* there are results of the full shape */
+} RowsShape;
+
+typedef struct RowsSchedule {
+  int64_t rows, elements;
+  bool lanes;     /* LANES elements side by side; else one by one */
+  int64_t chunks; /* of a row */
+  bool split;     /* chunks are units, and a second launch puts what they come to together */
+  bool copied;    /* ... which first copy their part of the operands that lie in panels */
+  int64_t units;
+} RowsSchedule;
+
+RowsSchedule rows_schedule(const RowsShape *s);
+extern const ScheduleKind rows_kind;
+
+typedef enum ThreadGroup { GROUP_THREAD, GROUP_WARP, GROUP_BLOCK } ThreadGroup;
+
+typedef struct GridRowsSchedule {
+  int64_t rows, elements;
+  ThreadGroup group; /* that does a row */
+  int threads;       /* of a block */
+  int64_t blocks;
+} GridRowsSchedule;
+
+GridRowsSchedule grid_rows_schedule(const GridMachine *m, int64_t rows, int64_t elements);
+extern const ScheduleKind grid_rows_kind;
+
+/* ---- columns ---- */
+
+typedef struct ColumnsShape {
+  int64_t rows, columns, outer; /* reduced elements; kept side by side; kept around them */
+  int64_t work;
+  bool chunked; /* a real sum: chunks of COL_CHUNK rows are added in order */
+} ColumnsShape;
+
+enum { COLUMN_BLOCK = 64 }; /* columns of a unit */
+
+typedef struct ColumnsSchedule {
+  int64_t rows, columns, outer;
+  int64_t blocks; /* of columns */
+  int width;      /* columns of a block, at most */
+  int64_t chunks; /* of rows; 1: one sum */
+  bool split;     /* chunks are units, too, and a second launch adds up what they come to */
+  int64_t all_units, units;
+} ColumnsSchedule;
+
+ColumnsSchedule columns_schedule(const ColumnsShape *s);
+extern const ScheduleKind columns_kind;
+
+typedef struct GridColumnsSchedule {
+  int64_t rows, columns;
+  bool chunks; /* the warps of a block do chunks of rows side by side */
+  int threads;
+  int64_t blocks;
+} GridColumnsSchedule;
+
+GridColumnsSchedule grid_columns_schedule(const GridMachine *m, int64_t rows, int64_t columns,
+                                          bool chunked);
+extern const ScheduleKind grid_columns_kind;
+#endif

@@ -1,0 +1,73 @@
+/* Schedules: how a kernel's work is cut into tiles, units, blocks and chunks, what is packed, and
+   how far loops are unrolled. A schedule is a plain struct; the function that makes it knows shapes
+   and facts of a machine, and prints nothing. Contract: the same shape and machine give the same
+   schedule; what a sum adds up to depends on the shape alone, whatever the machine.
+   --print-schedules shows the fields by the tables of their kinds. */
+#ifndef GC_CODEGEN_SCHEDULE_H
+#define GC_CODEGEN_SCHEDULE_H
+#include "ir/ir.h"
+#include "passes/target.h"
+
+#include <stddef.h>
+
+/* ---- machines ---- */
+
+/* A processor whose cores have vector registers. */
+typedef struct VectorMachine {
+  int vector;     /* bytes of a register */
+  int vectors;    /* a row of the product's tile, in registers: 4 with 32 registers, else 2 */
+  int rows;       /* rows of that tile */
+  int64_t l2, l3; /* bytes of a core's second cache, and of its share of the third */
+} VectorMachine;
+
+/* A device that runs blocks of threads, in warps. */
+typedef struct GridMachine {
+  int warp, block; /* threads of a warp, and of a block where nothing else is said */
+  int blocks;      /* that keep all its multiprocessors busy */
+  int shared;      /* bytes of shared memory that a block may have */
+} GridMachine;
+
+/* Operations on elements under which a launch stays on one thread. */
+enum { SERIAL_WORK = 16384 };
+
+/* Elements that a float reduction adds up side by side along a row, of a row and of a column that
+   are added up before the next such part: bits depend on them. */
+enum { LANES = 64, ROW_CHUNK = 16384, COL_CHUNK = SUM_COLUMN };
+
+/* ---- fields, as they are shown ---- */
+
+typedef enum FieldType { FIELD_INT, FIELD_INT64, FIELD_BOOL, FIELD_ENUM } FieldType;
+typedef struct ScheduleField {
+  const char *name; /* NULL ends a list */
+  FieldType type;
+  size_t offset;
+  const char *const *names; /* of an enum's values */
+} ScheduleField;
+#define SCHEDULE_FIELD(T, field)                                                                   \
+  {                                                                                                \
+#field,                                                                                        \
+        _Generic(((T *)0)->field, int                                                              \
+                 : FIELD_INT, int64_t                                                              \
+                 : FIELD_INT64, bool                                                               \
+                 : FIELD_BOOL),                                                                    \
+        offsetof(T, field), NULL                                                                   \
+  }
+#define SCHEDULE_ENUM(T, field, names)                                                             \
+  { #field, FIELD_ENUM, offsetof(T, field), names }
+
+typedef struct ScheduleKind {
+  const char *name; /* "product" */
+  const ScheduleField *fields;
+} ScheduleKind;
+
+/* "product m=64 n=256 …" */
+const char *schedule_text(Arena *a, const ScheduleKind *kind, const void *schedule);
+
+/* ---- common ---- */
+
+static inline int64_t ceil_div(int64_t n, int64_t of) { return of ? (n + of - 1) / of : 0; }
+/* Elements of `size` bytes in a register. */
+static inline int machine_lanes(const VectorMachine *m, int size) { return m->vector / size; }
+/* Columns of a panel, where as few panels as registers allow have n columns, in equal widths. */
+int panel_columns(const VectorMachine *m, int64_t n);
+#endif

@@ -1,0 +1,187 @@
+/* Schedules of reductions, element-wise loops and attention: decisions for several shapes, and what
+   holds for all: units cover the work, a row's or a column's sums keep their order on every
+   machine, blocks of a device fit. */
+#include "codegen/schedule/attention.h"
+#include "codegen/schedule/map.h"
+#include "codegen/schedule/reduce.h"
+#include "tests/unit/schedule_rig.h"
+
+#include <string.h>
+
+static RowsSchedule rows(int64_t n, int64_t elements, bool independent) {
+  RowsShape s = {.rows = n, .elements = elements, .work = n * elements, .independent = independent};
+  return rows_schedule(&s);
+}
+
+static void decides_rows(void **state) {
+  RowsSchedule r = rows(64, 768, true);
+  assert_true(r.lanes && !r.split);
+  assert_int_equal(r.units, 64);
+  assert_false(rows(64, 10, true).lanes);
+  assert_int_equal(rows(64, 10, true).units, 1); /* too little work */
+  r = rows(1, 1 << 20, true);
+  assert_true(r.split); /* one long row: its chunks are units */
+  assert_int_equal(r.units, 64);
+  assert_false(rows(1, 1 << 20, false).split); /* a softmax has to see all of it first */
+  assert_false(rows(16, 1 << 20, true).split); /* rows enough */
+  RowsShape s = {.rows = 1, .elements = 1 << 20, .work = 1 << 20, .independent = true, .panels = 1};
+  assert_true(rows_schedule(&s).copied);
+  s.full = true; /* results lie in panels, too: no chunk of them is a slice */
+  assert_false(rows_schedule(&s).split);
+}
+
+static void decides_groups_of_threads(void **state) {
+  assert_int_equal(grid_rows_schedule(&grid, 100, 63).group, GROUP_THREAD);
+  assert_int_equal(grid_rows_schedule(&grid, 100, 64).group, GROUP_WARP);
+  assert_int_equal(grid_rows_schedule(&grid, 100, ROW_CHUNK).group, GROUP_WARP);
+  assert_int_equal(grid_rows_schedule(&grid, 100, ROW_CHUNK + 1).group, GROUP_BLOCK);
+  assert_int_equal(grid_rows_schedule(&grid, 100, ROW_CHUNK + 1).blocks, 100);
+  assert_int_equal(grid_columns_schedule(&grid, 39200, 6, true).blocks, 1);
+  assert_true(grid_columns_schedule(&grid, 39200, 6, true).chunks);
+  assert_int_equal(grid_columns_schedule(&grid, 64, 256, true).blocks, 4);
+}
+
+static void decides_columns(void **state) {
+  ColumnsShape s = {.rows = 1 << 16, .columns = 10, .outer = 1, .work = 10 << 16, .chunked = true};
+  ColumnsSchedule c = columns_schedule(&s);
+  assert_true(c.split); /* few columns of many rows */
+  assert_int_equal(c.chunks, 256);
+  assert_int_equal(c.units, 256);
+  s.columns = 768, s.rows = 256, s.work = 768 * 256;
+  c = columns_schedule(&s);
+  assert_false(c.split);
+  assert_int_equal(c.chunks, 1);
+  assert_int_equal(c.units, 12);
+  s.chunked = false, s.columns = 10, s.rows = 1 << 16; /* a largest has no chunks to add up */
+  assert_false(columns_schedule(&s).split);
+}
+
+static void decides_maps(void **state) {
+  MapShape s = {.outer = 1, .inner = 1 << 20, .work = 1 << 20};
+  assert_int_equal(map_schedule(&s, true).split, MAP_ELEMENTS);
+  assert_int_equal(map_schedule(&s, true).units, (1 << 20) / MAP_BLOCK);
+  s.outer = 64, s.inner = 256;
+  assert_int_equal(map_schedule(&s, false).split, MAP_ROWS);
+  assert_int_equal(map_schedule(&s, false).units, 64);
+  s.outer = 3, s.inner = 1 << 16;
+  assert_int_equal(map_schedule(&s, false).split, MAP_COLUMNS);
+  s.work = 100;
+  assert_int_equal(map_schedule(&s, false).split, MAP_SERIAL);
+  assert_int_equal(map_schedule(&s, false).units, 1);
+}
+
+static void decides_vectors(void **state) {
+  assert_int_equal(grid_width(0, 4, 784), 4);
+  assert_int_equal(grid_width(0, 2, 784), 8);
+  assert_int_equal(grid_width(0, 4, 10), 2);
+  assert_int_equal(grid_width(0, 4, 7), 1);
+  assert_int_equal(grid_width(8, 4, 784), 2); /* eight functions: two elements at a time */
+  assert_int_equal(grid_unroll(0, 16), 16);
+  assert_int_equal(grid_unroll(4, 16), 4);
+  assert_int_equal(grid_unroll(100, 16), 1);
+}
+
+static void covers_every_shape(void **state) {
+  for (int i = 0; i < EXTENTS; i++)
+    for (int j = 0; j < EXTENTS; j++) {
+      int64_t n = extents[i], elements = extents[j];
+      RowsSchedule r = rows(n, elements, true);
+      assert_true(r.chunks * ROW_CHUNK >= elements && (r.chunks - 1) * ROW_CHUNK < elements);
+      assert_true(r.split ? r.units == n * r.chunks : r.units == n || r.units == 1);
+      GridRowsSchedule w = grid_rows_schedule(&grid, n, elements);
+      int per_row = w.group == GROUP_THREAD ? 1 : w.group == GROUP_WARP ? grid.warp : w.threads;
+      assert_true(w.blocks * w.threads >= n * per_row);
+      assert_true((w.blocks - 1) * w.threads < n * per_row && w.threads <= 1024);
+      for (int chunked = 0; chunked < 2; chunked++) {
+        ColumnsShape s = {.rows = n,
+                          .columns = elements,
+                          .outer = 1,
+                          .work = n * elements,
+                          .chunked = chunked != 0};
+        ColumnsSchedule c = columns_schedule(&s);
+        assert_true(c.blocks * COLUMN_BLOCK >= elements);
+        assert_true(c.width <= COLUMN_BLOCK && c.blocks * c.width >= elements);
+        assert_true(c.chunks == 1 || c.chunks * COL_CHUNK >= n);
+        assert_true(!c.split || (chunked && c.units == c.chunks * c.all_units));
+        GridColumnsSchedule g = grid_columns_schedule(&grid, n, elements, chunked != 0);
+        assert_true(g.blocks * (g.chunks ? grid.warp : g.threads) >= elements);
+        assert_true(g.chunks == (c.chunks > 1)); /* the same sums on both */
+      }
+      MapShape s = {.outer = n, .inner = elements, .work = n * elements};
+      for (int one = 0; one < 2; one++) {
+        MapSchedule m = map_schedule(&s, one);
+        assert_true(m.units >= 1);
+        assert_true(m.split != MAP_ROWS || m.units == n);
+        assert_true((m.split != MAP_ELEMENTS && m.split != MAP_COLUMNS) ||
+                    m.units * MAP_BLOCK >= elements);
+      }
+      for (int size = 1; size <= 8; size *= 2) {
+        int v = grid_width(0, size, elements);
+        assert_true(elements % v == 0 && v * size <= 16);
+      }
+    }
+}
+
+static AttentionShape attention(Dtype dt, int64_t t, int64_t d, bool grad) {
+  return (AttentionShape){
+      .grad = grad, .compute = dt, .heads = 12, .group = 3, .t = t, .s = t, .d = d, .e = d};
+}
+
+static void decides_attention(void **state) {
+  AttentionShape s = attention(DT_F32, 1024, 64, false);
+  AttentionSchedule a = attention_schedule(&machines[AVX512], &s, UINT64_MAX);
+  assert_int_equal(a.block, 64);
+  assert_int_equal(a.units, 12 * 16); /* blocks of queries of each head */
+  assert_int_equal(a.nr, 64);
+  s.grad = true;
+  assert_int_equal(attention_schedule(&machines[AVX512], &s, UINT64_MAX).units, 4); /* key heads */
+  s = attention(DT_F64, 1024, 64, false);
+  assert_int_equal(attention_tile(&s).block, 32);
+  s = attention(DT_F32, 1024, 4096, false);
+  assert_true(attention_tile(&s).long_heads);
+  GridAttentionSchedule g = grid_attention_schedule(&s);
+  assert_int_equal(g.query_parts, 16); /* blocks of threads share 4096 columns */
+}
+
+static void attention_covers_every_shape(void **state) {
+  for (int i = 0; i < EXTENTS; i++)
+    for (int j = 0; j < EXTENTS; j++)
+      for (int kind = 0; kind < 4; kind++) {
+        AttentionShape s = attention(kind & 1 ? DT_F64 : DT_F32, extents[i], extents[j], kind & 2);
+        AttentionTile tile = attention_tile(&s);
+        assert_true((tile.block & (tile.block - 1)) == 0 && tile.block >= 16);
+        for (int m = 0; m < MACHINES; m++) {
+          AttentionSchedule a = attention_schedule(&machines[m], &s, UINT64_MAX);
+          assert_int_equal(a.block, tile.block); /* the same sums on every machine */
+          assert_true(a.blocks * a.block >= s.t && (a.blocks - 1) * a.block < s.t);
+          int64_t vectors = a.nr / machine_lanes(&machines[m], dtype_size(s.compute));
+          assert_true(a.rows * vectors + vectors + 1 <= registers_of(&machines[m]));
+        }
+        GridAttentionSchedule g = grid_attention_schedule(&s);
+        assert_int_equal(g.block, tile.block);
+        assert_true(g.query_parts * g.part >= s.d && g.query_blocks * g.block >= s.t);
+        assert_true(g.blocks == s.heads * g.query_blocks * g.query_parts);
+      }
+}
+
+static void fields_are_shown(void **state) {
+  Arena *a = arena_new();
+  MapShape s = {.outer = 64, .inner = 256, .work = 1 << 20};
+  MapSchedule m = map_schedule(&s, false);
+  assert_string_equal(schedule_text(a, &map_kind, &m), "map outer=64 inner=256 split=rows");
+  RowsSchedule r = rows(1, 1 << 20, true);
+  assert_string_equal(schedule_text(a, &rows_kind, &r),
+                      "rows rows=1 elements=1048576 lanes=yes chunks=64 split=yes copied=no");
+  arena_free(a);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(decides_rows),      cmocka_unit_test(decides_groups_of_threads),
+      cmocka_unit_test(decides_columns),   cmocka_unit_test(decides_maps),
+      cmocka_unit_test(decides_vectors),   cmocka_unit_test(covers_every_shape),
+      cmocka_unit_test(decides_attention), cmocka_unit_test(attention_covers_every_shape),
+      cmocka_unit_test(fields_are_shown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

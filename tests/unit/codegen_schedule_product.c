@@ -1,0 +1,165 @@
+/* Schedules of products: decisions for shapes that programs have, and what holds for all: tiles and
+   panels cover the result once, sums fit into registers, what is packed into the cache that it is
+   for, and a block's operands into shared memory. */
+#include "codegen/schedule/product.h"
+#include "tests/unit/schedule_rig.h"
+
+static ProductSchedule plain(int machine, int64_t m, int64_t n, int64_t k) {
+  ProductShape s = {.batch = 1, .m = m, .n = n, .k = k, .in = DT_F32};
+  return product_schedule(&machines[machine], &s);
+}
+
+static void decides_tiles(void **state) {
+  ProductSchedule p = plain(AVX512, 64, 256, 784);
+  assert_int_equal(p.nr, 64); /* four registers of 16 */
+  assert_int_equal(p.np, 4);
+  assert_int_equal(p.tiles, 11); /* of 5 and 6 rows */
+  assert_int_equal(p.rows, 5);
+  assert_int_equal(p.low, 2);
+  assert_int_equal(p.chain, 784);
+  assert_false(p.chains || p.partial || p.pack_a);
+  assert_true(p.pack && p.pack_first); /* 784 rows of a panel are more than the first cache has */
+  assert_int_equal(p.split, BY_PANEL);
+  assert_int_equal(p.units, 4);
+  p = plain(AVX2, 64, 256, 784);
+  assert_int_equal(p.nr, 16);
+  assert_int_equal(p.np, 16);
+  assert_int_equal(p.units, 16);
+}
+
+static void decides_units(void **state) {
+  assert_int_equal(plain(AVX512, 8, 10, 16).split, SERIAL);      /* too little work */
+  assert_int_equal(plain(AVX512, 4096, 10, 256).split, BY_ROWS); /* one panel */
+  ProductShape s = {.batch = 48, .m = 64, .n = 64, .k = 64, .in = DT_F32};
+  ProductSchedule p = product_schedule(&machines[AVX512], &s);
+  assert_int_equal(p.split, BY_BATCH);
+  assert_int_equal(p.units, 48);
+}
+
+static void decides_packing(void **state) {
+  ProductShape s = {.batch = 1, .m = 256, .n = 768, .k = 2048, .ta = true, .in = DT_F32};
+  ProductSchedule p = product_schedule(&machines[AVX512], &s);
+  assert_true(p.pack_a && p.chains); /* a deep A^T: C keeps the sums of two chains */
+  s.epilogue = true;
+  p = product_schedule(&machines[AVX512], &s);
+  assert_true(p.partial && !p.chains); /* the epilogue waits for the last chain */
+  s = (ProductShape){.batch = 1, .m = 256, .n = 768, .k = 64, .in = DT_F16};
+  p = product_schedule(&machines[AVX512], &s);
+  assert_true(p.converted && p.pack && !p.pack_first && !p.pack_a);
+  assert_int_equal(p.dt, DT_F32);
+  s = (ProductShape){.batch = 1, .m = 256, .n = 768, .k = 64, .tb = true, .in = DT_F32};
+  assert_true(product_schedule(&machines[AVX512], &s).pack); /* columns of B^T are made panels */
+  s = (ProductShape){.batch = 1,
+                     .m = 4096,
+                     .n = 768,
+                     .k = 768,
+                     .b_panels = true,
+                     .b_panel = 64,
+                     .panel = 64,
+                     .in = DT_F32};
+  assert_false(product_schedule(&machines[AVX512], &s).pack); /* panels lie there already */
+}
+
+static void check_product(const VectorMachine *m, const ProductShape *s) {
+  ProductSchedule p = product_schedule(m, s);
+  int size = dtype_size(p.dt), lanes = machine_lanes(m, size);
+  int64_t tall = product_tallest(&p), deep = p.chain;
+  assert_true(p.low * p.rows + (p.tiles - p.low) * (p.rows + 1) == s->m); /* every row once */
+  assert_true(p.np * p.nr >= s->n && (p.np - 1) * p.nr < s->n); /* the last one is a tail */
+  assert_true(p.nr % lanes == 0 || s->panel);
+  /* sums, a register for each of B's columns, and one for A's number */
+  int64_t vectors = (p.nr + lanes - 1) / lanes;
+  assert_true(tall * vectors + vectors + 1 <= registers_of(m));
+  assert_true(tall <= A_STRIDE);
+  assert_true(deep > 0 && deep <= DEPTH && deep <= s->k);
+  assert_true(p.block >= 1 && p.group >= 1 && p.group <= p.np);
+  /* several panels are a group only while they stay in the second cache */
+  assert_true(p.group == 1 || p.group * p.nr * deep * size <= m->l2);
+  int64_t packed = p.pack_a || p.converted
+                       ? p.block * A_STRIDE * size * (p.pack_a ? product_packed_depth(&p) : deep)
+                       : 0;
+  assert_true(packed <= 2 << 20);
+  assert_true(!p.pack_first || p.pack);
+  assert_true(!(p.pack_a && p.converted));
+  assert_true(!p.prefetch || (p.prefetch >= tall && p.chain / p.prefetch >= 1));
+  assert_true(p.split != BY_BATCH || p.units == s->batch);
+  assert_true(p.split != BY_PANEL || p.units == p.np);
+  assert_true(p.split != BY_ROWS || p.units == p.tiles);
+  assert_true((p.split == SERIAL) == (p.units == 1));
+  assert_true(!p.partial || s->epilogue);
+}
+
+static void covers_every_shape(void **state) {
+  static const Dtype dtypes[] = {DT_F32, DT_F64, DT_BF16, DT_U8, DT_I64};
+  unsigned draw = 1;
+  for (int i = 0; i < EXTENTS; i++)
+    for (int j = 0; j < EXTENTS; j++)
+      for (int l = 0; l < EXTENTS; l++) {
+        draw = draw * 1664525u + 1013904223u; /* Numerical Recipes */
+        ProductShape s = {.batch = draw >> 28 ? 1 : 12,
+                          .m = extents[i],
+                          .n = extents[j],
+                          .k = extents[l],
+                          .ta = draw >> 16 & 1,
+                          .tb = draw >> 17 & 1,
+                          .epilogue = draw >> 18 & 1,
+                          .in = dtypes[(draw >> 20) % 5]};
+        for (int m = 0; m < MACHINES; m++) check_product(&machines[m], &s);
+      }
+}
+
+/* ---- a device ---- */
+
+static GridProductSchedule on_grid(int64_t m, int64_t n, int64_t k, Dtype in, bool tensor) {
+  GridProductShape s = {.batch = 1, .m = m, .n = n, .k = k, .in = in, .tensor = tensor};
+  return grid_product_schedule(&grid, &s);
+}
+
+static void decides_blocks(void **state) {
+  GridProductSchedule p = on_grid(256, 50257, 768, DT_F32, false);
+  assert_int_equal(p.bm, 128);
+  assert_int_equal(p.tm, 8);
+  assert_int_equal(p.blocks, 786);
+  assert_true(p.busy);
+  p = on_grid(64, 256, 784, DT_F32, false); /* few: small tiles make more blocks */
+  assert_int_equal(p.bm, 32);
+  assert_int_equal(p.blocks, 16);
+  assert_false(p.busy);
+  p = on_grid(4096, 4096, 4096, DT_BF16, true);
+  assert_int_equal(p.bn, 256);
+  assert_int_equal(p.wm, 64);
+  assert_int_equal(p.threads, 256);
+  assert_int_equal(p.ring, 98304);
+  p = on_grid(256, 768, 50257, DT_BF16, true); /* rows of 50257 numbers begin anywhere */
+  assert_int_equal(p.copy_a, 2);
+  assert_int_equal(p.copy_b, 16);
+}
+
+static void grid_covers_every_shape(void **state) {
+  for (int tensor = 0; tensor < 2; tensor++)
+    for (int i = 0; i < EXTENTS; i++)
+      for (int j = 0; j < EXTENTS; j++)
+        for (int size = 0; size < 2; size++) {
+          int64_t m = extents[i], n = extents[j];
+          Dtype dt = tensor ? DT_BF16 : size ? DT_F64 : DT_F32;
+          GridProductSchedule p = on_grid(m, n, 768, dt, tensor != 0);
+          assert_true(p.blocks * p.bm * p.bn >= m * n);
+          assert_true(p.across * p.bn >= n && (p.across - 1) * p.bn < n);
+          assert_true(p.ring <= grid.shared && p.threads <= 1024 && p.threads % grid.warp == 0);
+          /* threads' parts are the block's, and sums leave registers for operands */
+          assert_true(p.threads * p.tm * p.tn == p.bm * p.bn);
+          assert_true(p.tm * p.tn * dtype_size(p.dt) / 4 <= 128);
+          assert_true(p.tn % p.side == 0);
+          assert_true(m * dtype_size(dt) % p.copy_a == 0 || 768 * dtype_size(dt) % p.copy_a == 0);
+          assert_true(n * dtype_size(dt) % p.copy_b == 0);
+        }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(decides_tiles),   cmocka_unit_test(decides_units),
+      cmocka_unit_test(decides_packing), cmocka_unit_test(covers_every_shape),
+      cmocka_unit_test(decides_blocks),  cmocka_unit_test(grid_covers_every_shape),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+/* Schedules of windows over images: decisions for convolutions that programs have, and what holds
+   for all: tiles cover the result once, their runs lie on the image, sums fit into registers. */
+#include "codegen/schedule/window.h"
+#include "tests/unit/schedule_rig.h"
+
+static Ctx *c;
+
+static const Type *images(int64_t n, int64_t channels, int64_t h, int64_t w) {
+  return type_get(c, DT_F32, 4, (const int64_t[]){n, channels, h, w});
+}
+
+static WindowAxis axis(int64_t in, int64_t taps, int64_t stride, int64_t pad, int64_t dilation) {
+  WindowAxis a = {
+      .in = in, .taps = taps, .stride = stride, .dilation = dilation, .lo = pad, .hi = pad};
+  a.out = (in + 2 * pad - (taps - 1) * dilation - 1) / stride + 1;
+  return a;
+}
+
+static ConvGeom conv(int64_t n, int64_t cin, int64_t cout, int64_t groups, WindowAxis h,
+                     WindowAxis w) {
+  ConvGeom g = {.n = n,
+                .groups = groups,
+                .cin = cin,
+                .cout = cout,
+                .gin = cin / groups,
+                .gout = cout / groups,
+                .h = h,
+                .w = w};
+  g.x = images(n, cin, h.in, w.in);
+  g.f = images(cout, g.gin, h.taps, w.taps);
+  g.y = images(n, cout, h.out, w.out);
+  return g;
+}
+
+static void decides_convolutions(void **state) {
+  Arena *a = arena_new();
+  ConvShape s = {.c = conv(64, 64, 64, 1, axis(56, 3, 1, 1, 1), axis(56, 3, 1, 1, 1)), .panel = 64};
+  ConvSchedule v = conv_schedule(a, &machines[AVX512], &s);
+  assert_int_equal(v.nr, 64);
+  assert_int_equal(v.np, 1);
+  assert_int_equal(v.tile_rows, 7); /* of 28 sums, four registers a pixel */
+  assert_int_equal(v.blocks, 0);    /* image rows are long enough */
+  assert_true(v.by_rows);
+  assert_int_equal(v.units, 64 * 56);
+  s = (ConvShape){.c = conv(64, 16, 16, 1, axis(7, 3, 1, 1, 1), axis(7, 3, 1, 1, 1))};
+  v = conv_schedule(a, &machines[AVX512], &s);
+  assert_int_equal(v.blocks, 5); /* short rows of one register: a tile is a pixel of 13 images */
+  assert_int_equal(v.low * (v.images - 1) + (v.blocks - v.low) * v.images, 64);
+  s.panel = 64;
+  s.c = conv(1, 256, 256, 1, axis(7, 1, 1, 0, 1), axis(7, 1, 1, 0, 1));
+  v = conv_schedule(a, &machines[AVX512], &s);
+  assert_false(v.by_rows); /* few rows: threads share panels, too */
+  assert_int_equal(v.units, 7 * 4);
+  assert_true(v.once);
+  arena_free(a);
+}
+
+static void decides_filters(void **state) {
+  FilterShape s = {.c = conv(64, 3, 64, 1, axis(32, 3, 1, 1, 1), axis(32, 3, 1, 1, 1))};
+  FilterSchedule f = filter_schedule(&machines[AVX512], &s);
+  assert_true(f.merged); /* 3 channels: a filter row is one run of 9 */
+  assert_int_equal(f.row, 9);
+  assert_int_equal(f.runs, 1);
+  s.c = conv(64, 256, 512, 1, axis(14, 1, 1, 0, 1), axis(14, 1, 1, 0, 1));
+  f = filter_schedule(&machines[AVX512], &s);
+  assert_true(f.pack && f.block > 0); /* 1x1: both operands are copied */
+  s.c = conv(64, 64, 64, 1, axis(14, 3, 1, 1, 1), axis(14, 3, 1, 1, 1));
+  f = filter_schedule(&machines[AVX512], &s);
+  assert_true(!f.merged && f.runs == 3 && !f.block);
+}
+
+static void decides_depthwise_and_pools(void **state) {
+  Arena *a = arena_new();
+  ConvGeom g = conv(8, 32, 32, 32, axis(28, 3, 1, 1, 1), axis(28, 3, 1, 1, 1));
+  DepthwiseSchedule d = depthwise_schedule(&machines[AVX512], &g, 1 << 20);
+  assert_int_equal(d.blocks, 2);
+  assert_true(d.rows * d.columns <= tile_sums(&machines[AVX512]));
+  assert_true(d.units >= 4); /* filter rows are divided, so that threads find some */
+  WindowAxis h = axis(24, 2, 2, 0, 1);
+  PoolSchedule p = pool_schedule(a, &h, &h, false, 6, 50 * 12, 1 << 20);
+  assert_int_equal(p.taps, TAPS_UNROLLED);
+  assert_int_equal(p.block, 6);
+  h = axis(224, 9, 1, 4, 1);
+  assert_int_equal(pool_schedule(a, &h, &h, false, 64, 1, 1 << 20).taps, TAPS_BY_COLUMN);
+  h = axis(224, 99, 1, 49, 1);
+  assert_int_equal(pool_schedule(a, &h, &h, false, 64, 1, 1 << 20).taps, TAPS_IN_LOOPS);
+  arena_free(a);
+}
+
+/* Runs read the image alone, and no more rows of the tile than it has. */
+static void check_tile(const ConvSchedule *v, const Tile *t, int64_t i0, const Phase *f) {
+  for (int i = 0; i < t->nruns; i++) {
+    const Run *r = &t->run[i];
+    int64_t first = r->a + (r->lo + i0) * f->over * v->from_channels;
+    int64_t last = r->a + (r->hi - 1 + i0) * f->over * v->from_channels + r->depth;
+    assert_true(0 <= r->lo && r->lo < r->hi && r->hi <= t->rows && r->depth > 0);
+    assert_true(first >= 0 && last <= v->in_columns * v->from_channels);
+  }
+}
+
+static void check_conv(Arena *a, const VectorMachine *m, const ConvShape *s) {
+  ConvSchedule v = conv_schedule(a, m, s);
+  int64_t lanes = machine_lanes(m, 4), vectors = ceil_div(v.nr, lanes), columns = 0, spans = 0;
+  int64_t tail = v.width - (v.np - 1) * v.nr;
+  assert_true(v.np * v.nr >= v.width && tail > 0 && tail <= v.nr);
+  assert_true(tile_rows(m, v.nr) * vectors + vectors <= registers_of(m));
+  for (int p = 0; p < v.nphases; p++) {
+    const Phase *f = &v.phase[p];
+    int64_t most = tile_rows(m, v.nr), tiles = ceil_div(f->n, most), at = 0;
+    for (int64_t k = 0; k < tiles; k++) {
+      int rows = conv_tile_size(k, tiles, f->n);
+      Tile t = conv_tile_along(a, &v, f, at, rows, v.nr);
+      assert_true(rows > 0 && rows <= most);
+      check_tile(&v, &t, at, f);
+      at += rows;
+    }
+    assert_int_equal(at, f->n);
+    columns += f->n;
+  }
+  for (int p = 0; p < v.nspans; p++) spans += v.span[p].n;
+  assert_int_equal(columns, v.columns);
+  assert_int_equal(spans, v.columns);
+  if (v.blocks) {
+    assert_int_equal(v.low * (v.images - 1) + (v.blocks - v.low) * v.images, v.n);
+    assert_true(v.images <= tile_rows(m, v.np == 1 ? v.width : v.nr));
+  }
+  assert_true(v.row_block >= 1 && v.units >= 1);
+  assert_true(!s->epilogue || v.buffer >= 1);
+}
+
+static void check_filter(const VectorMachine *m, const ConvGeom *g) {
+  FilterShape s = {.c = *g};
+  FilterSchedule f = filter_schedule(m, &s);
+  int64_t vectors = ceil_div(f.nr, machine_lanes(m, 4)), tallest = f.rows + (f.low < f.tiles);
+  assert_int_equal(f.low * f.rows + (f.tiles - f.low) * (f.rows + 1), f.row);
+  assert_int_equal(f.runs * f.row, g->w.taps * g->gin);
+  assert_true(f.np * f.nr >= g->gout && (f.np - 1) * f.nr < g->gout);
+  assert_true(tallest * vectors + vectors <= registers_of(m) || tallest == 1);
+  assert_true(!f.pack || f.chunk * f.nr * 4 <= m->l2 / 4);
+  assert_true(!f.block || (f.block <= f.tiles && f.block * f.chunk * f.la * 4 <= m->l2));
+  assert_true(f.units == 1 || f.units == f.all_units);
+}
+
+static void covers_every_shape(void **state) {
+  static const int64_t sides[] = {1, 2, 5, 7, 13, 28, 57}, channels[] = {1, 3, 16, 17, 64, 200};
+  for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
+    for (int taps = 1; taps <= 5; taps += 2)
+      for (int stride = 1; stride <= 3; stride++)
+        for (int dilation = 1; dilation <= 2; dilation++)
+          for (size_t j = 0; j < sizeof channels / sizeof *channels; j++) {
+            WindowAxis w = axis(sides[i], taps, stride, dilation * (taps / 2), dilation);
+            int64_t n = 1 + 13 * (stride % 2), out = channels[(j + 2) % 6];
+            Arena *a = arena_new();
+            for (int m = 0; m < MACHINES; m++) {
+              ConvShape s = {.c = conv(n, channels[j], out, 1, w, w), .epilogue = taps > 1};
+              for (int back = 0; back < 2; back++) {
+                s.back = back;
+                check_conv(a, &machines[m], &s);
+              }
+              check_filter(&machines[m], &s.c);
+            }
+            arena_free(a);
+          }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(decides_convolutions),
+      cmocka_unit_test(decides_filters),
+      cmocka_unit_test(decides_depthwise_and_pools),
+      cmocka_unit_test(covers_every_shape),
+  };
+  c = ctx_new();
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  ctx_free(c);
+  return failed;
+}
