@@ -6,6 +6,7 @@
 #include "codegen/build/process.h"
 #include "codegen/gpu/emit.h"
 #include "ptxi.h"
+#include "tests/level.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,15 +194,18 @@ static int open_clang(CudaProgram *p, Compiled **out) {
   return !(out[0] = device_ptx(p, &image));
 }
 
-/* Cubins with their PTX, or PTX alone. */
+/* Cubins with their PTX, or PTX alone: that for one of the architectures, which the source and the
+   commit draw, but at the level full. */
 static int open_nvrtc(CudaProgram *p, bool cubins, Compiled **out) {
   static const char *const virtual_archs[ARCHS] = {"compute_80", "compute_100", "compute_90a"};
   CudaImage image[ARCHS + 1], *own[ARCHS];
-  const int archs = cuda_archs_taken();
+  const char *source = cuda_source(p, NULL);
+  const bool one = !cubins && !level_is_full();
+  const int first = one && level_draws(source, 2), archs = one ? 1 : cuda_archs_taken();
   int code = 0, n = 0;
-  bool made = cubins ? cuda_images(p, cuda_archs, archs, image, &code)
-                     : nvrtc_compile(p->g.ctx, p->g.a, cuda_source(p, NULL), virtual_archs, archs,
-                                     image, &code);
+  bool made =
+      cubins ? cuda_images(p, cuda_archs, archs, image, &code)
+             : nvrtc_compile(p->g.ctx, p->g.a, source, virtual_archs + first, archs, image, &code);
   int bad = !made;
   for (int i = 0; cubins && i < archs && !bad; i++)
     bad += uses_spills(p, &image[i], p->functions.n);
