@@ -4,7 +4,7 @@
    it. The functions only collect pointers: embed.h does the work. */
 #define _GNU_SOURCE
 #include "codegen/build/library.h"
-#include "codegen/program/kernel.h"
+#include "codegen/text/text.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -62,11 +62,8 @@ static bool is_word(const char *s) {
 
 /* Letters, digits and _, not beginning with a digit or what C keeps for itself. */
 static const char *identifier(Arena *a, const char *s) {
-  Text x = text_new(a, 0);
-  if (!isalpha((unsigned char)*s) || (unsigned char)*s > 127) text_add(&x, "m");
-  for (; *s; s++)
-    text_add(&x, "%c", isalnum((unsigned char)*s) && (unsigned char)*s < 128 ? *s : '_');
-  return text_str(&x);
+  bool letter = isalpha((unsigned char)*s) && (unsigned char)*s < 128;
+  return arena_printf(a, "%s%s", letter ? "" : "m", text_mangled(a, s));
 }
 
 typedef struct Names {

@@ -3,7 +3,6 @@
    nothing; gather_grad adds the rows of one id in their order, whatever the number of threads: each
    thread owns rows of the table and looks through all ids, or owns whole tables of many. */
 #include "codegen/cpu/cpu.h"
-#include "codegen/program/kernel.h"
 
 /* Which argument of the kernel an operand is: one value may be both operands. */
 static int input_of(const Group *g, int operand) {

@@ -2,7 +2,6 @@
    conversions, random numbers and the product's tile, from the files in text/, which the build
    embeds. */
 #include "codegen/cpu/cpu.h"
-#include "codegen/program/kernel.h"
 
 extern const char cpu_text_base[], shared_text_math[], shared_text_convert[], shared_text_random[],
     cpu_text_gemm[], cpu_text_attention[];

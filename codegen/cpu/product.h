@@ -2,7 +2,7 @@
    (matmul.c), and what is packed for them (product.c). */
 #ifndef GC_CODEGEN_CPU_PRODUCT_H
 #define GC_CODEGEN_CPU_PRODUCT_H
-#include "codegen/program/kernel.h"
+#include "codegen/program/gen.h"
 #include "codegen/schedule/product.h"
 
 typedef struct Product {

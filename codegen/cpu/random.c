@@ -2,7 +2,6 @@
    twice. Contract: the same numbers as the scalar text in maps, element by element
    (ir/eval/interp.h). The result lies in any layout, in panels if they have no tail. */
 #include "codegen/cpu/cpu.h"
-#include "codegen/program/kernel.h"
 
 /* Where element number `at` of the type lies. */
 static const char *place_of(Gen *g, const Type *t, const Layout *l, const char *at) {

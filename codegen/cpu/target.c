@@ -5,7 +5,7 @@
 #include "codegen/cpu/cpu.h"
 
 #include "codegen/build/process.h"
-#include "codegen/program/kernel.h"
+#include "codegen/program/gen.h"
 
 #include <stdlib.h>
 #include <string.h>

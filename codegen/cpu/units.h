@@ -1,7 +1,7 @@
 /* Divides the kernels of a program into C files that are compiled at the same time. */
 #ifndef GC_CODEGEN_CPU_UNITS_H
 #define GC_CODEGEN_CPU_UNITS_H
-#include "codegen/program/kernel.h"
+#include "codegen/program/gen.h"
 #include "codegen/text/hash.h"
 
 /* A kernel's function. */

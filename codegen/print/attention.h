@@ -4,7 +4,7 @@
    results a chain over a block's keys, blocks in their order. */
 #ifndef GC_CODEGEN_ATTENTION_H
 #define GC_CODEGEN_ATTENTION_H
-#include "codegen/program/kernel.h"
+#include "codegen/program/gen.h"
 #include "codegen/schedule/attention.h"
 
 typedef struct Attention {

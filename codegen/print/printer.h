@@ -3,7 +3,8 @@
    A place is a map from the axes of a value to the loops; views compose maps and print nothing. */
 #ifndef GC_CODEGEN_PRINTER_H
 #define GC_CODEGEN_PRINTER_H
-#include "codegen/program/kernel.h"
+#include "codegen/print/expr.h"
+#include "codegen/program/gen.h"
 
 typedef struct Coord { /* one axis of the domain */
   int64_t dim;
@@ -104,6 +105,24 @@ void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const ch
 /* The store of a result, whose axes are at map, at level. */
 void printer_store(Printer *p, int yield, const Axis *map, int level);
 const Term *printer_term(const Printer *p, const Op *op, Role role);
-void text_append(Text *x, const Text *y);
-const char *scalar_round_text(Arena *a, Dtype dt, const char *value);
+
+/* ---- a body without a printer of its own ---- */
+
+/* Where a loop's body stands in the domain of a group. */
+typedef struct Site {
+  const Type *shape;        /* of the positions: the group's domain, or a part of it */
+  const char *const *coord; /* text of the position on each axis: names, literals, or sums in () */
+  const char *flat;         /* text of the index in `shape` in `layout`; NULL: made from coord */
+  const Layout *layout;     /* that flat is for; NULL: row-major */
+  const char *panel;     /* text of the offset of this element in a value of this shape in panels;
+                            NULL: made from coord */
+  ValueId have;          /* an inner value that is computed already, or NO_ID … */
+  const char *have_text; /* … its text, in the compute type: "acc[j]" */
+} Site;
+
+/* Prints the body of an element-wise loop (what no position changes goes to the head of the
+   function at hand): a load of each input that is read, one line `const float v12 = …;` for every
+   member op but `skip`, and the store of each yield. Every value it meets has the site's shape or
+   broadcasts to it. */
+void site_body(Gen *g, Text *x, const Group *gr, const Site *s);
 #endif

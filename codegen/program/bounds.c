@@ -1,4 +1,4 @@
-/* What an entry's inputs index; see tables.h.
+/* What an entry's inputs index; see bounds.h.
    Contract: a limit never refuses data that the program would take; what it does not see the
    kernels report while they run, and what they report is traced to an input only where it comes
    from no other.
@@ -7,7 +7,7 @@
    no data is in are computed, since rows are taken by them: by that of an iteration, or, in a loop
    that runs in blocks, by a table of such numbers. It follows the values that indices are made of,
    and no others. Of an entry with more elements than MOST_ELEMENTS nothing is said beforehand. */
-#include "codegen/program/tables.h"
+#include "codegen/program/bounds.h"
 
 #include "ir/eval/interp.h"
 

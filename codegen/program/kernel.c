@@ -1,55 +1,7 @@
-/* Launches: their arguments, how threads share them, what they touch, and their names.
-   Contract: an argument list is inputs, outputs, then one scratch; everything is taken as touched
-   whole until a printer says which slice a unit owns. */
-#include "codegen/program/tables.h"
-
-static void need(Gen *g, const char *text, bool long_to_compile) {
-  uint32_t at = 0;
-  while (at < g->helpers.n && strcmp(g->helpers.at[at].text, text) != 0) at++;
-  if (at == g->helpers.n) vec_push(g->a, &g->helpers, (Helper){text, long_to_compile});
-  for (uint32_t i = 0; i < g->needed.n; i++)
-    if (g->needed.at[i] == at) return;
-  vec_push(g->a, &g->needed, at);
-}
-
-void gen_helper(Gen *g, const char *text) { need(g, text, false); }
-void gen_long_helper(Gen *g, const char *text) { need(g, text, true); }
-
-static PrintGroup *printer_of(const GroupPrinters *p, const Group *gr) {
-  switch (gr->form) {
-  case FORM_MAP: return p->map;
-  case FORM_ROWS: return p->rows;
-  case FORM_COLS:
-  case FORM_REDUCE: return p->reduce;
-  case FORM_MATMUL: return p->matmul;
-  case FORM_WINDOW: return p->window;
-  case FORM_NONE: return NULL;
-  case FORM_SINGLE: break;
-  }
-  OpKind kind = gr->op->kind;
-  if (kind == OP_RANDOM_UNIFORM || kind == OP_RANDOM_NORMAL) return p->random;
-  switch ((int)op_info[kind].cls) {
-  case CLASS_ATTENTION: return p->attention;
-  case CLASS_ORDER: return p->order;
-  case CLASS_INDEX: return p->index;
-  default: return p->move;
-  }
-}
-
-void gen_print_group(Gen *g, const Group *gr) {
-  PrintGroup *print = printer_of(g->print, gr);
-  if (print) print(g, gr);
-  for (uint32_t k = 0; k < g->out.n; k++)
-    for (uint32_t i = 0; i < g->needed.n; i++)
-      vec_push(g->a, &g->out.at[k]->helpers, g->needed.at[i]);
-  g->needed.n = 0;
-}
-
-bool gen_can_fuse(const Target *t, const Entry *e, const Op *op) {
-  (void)t;
-  (void)e;
-  return op->kind != OP_GATHER_GRAD && op->kind != OP_CONCAT && op->kind != OP_PAD;
-}
+/* Launches: their arguments, how threads share them, what they touch, and their names; see
+   kernel.h. Contract: an argument list is inputs, outputs, then one scratch; everything is taken as
+   touched whole until a printer says which slice a unit owns. */
+#include "codegen/program/gen.h"
 
 static const char *group_name(Gen *g, const Group *gr) {
   if (gr->op->kind == OP_KERNEL && gr->op->attr[0].str && *gr->op->attr[0].str)
@@ -160,27 +112,4 @@ void kernel_split_in(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t s
 void kernel_split_out(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t stride,
                       uint64_t width) {
   split(&k->args[gr->nin + i], rows, stride, width);
-}
-
-/* The number of a row of GcSite. Equal rows are one, so that kernels can be. */
-static uint32_t site_of(Gen *g, const char *row) {
-  for (uint32_t i = 0; i < g->sites.n; i++)
-    if (strcmp(g->sites.at[i], row) == 0) return i;
-  vec_push(g->a, &g->sites, row);
-  return g->sites.n - 1;
-}
-
-const char *gen_fault(Gen *g, const Group *gr, const Op *op, const char *what, const char *at,
-                      const char *value, int64_t limit) {
-  Arena *a = g->a;
-  const IndexTrace *t = &g->uses->trace[op->id];
-  const char *loc = text_quoted(a, op->loc.line ? loc_str(g->ctx, op->loc) : "");
-  const char *row = arena_printf(a, "{%s, \"%s\"", loc, what);
-  if (t->input >= 0)
-    row = arena_printf(a, "%s, %s, %s, %lld, %lld, %lld, %lld", row,
-                       text_quoted(a, value_at(gr->e, gr->e->body->args.at[t->input])->name),
-                       t->exact ? "true" : "false", (long long)t->first, (long long)t->step,
-                       (long long)t->run, (long long)t->count);
-  return arena_printf(a, "%s%u, %s, %s, %lld);", g->fault, site_of(g, arena_printf(a, "%s}", row)),
-                      at, value, (long long)limit);
 }

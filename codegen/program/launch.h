@@ -1,7 +1,7 @@
 /* The launches of an entry in order: which function, which addresses, what must be waited for. */
 #ifndef GC_CODEGEN_LAUNCH_H
 #define GC_CODEGEN_LAUNCH_H
-#include "codegen/program/kernel.h"
+#include "codegen/program/gen.h"
 #include "passes/plan.h"
 
 typedef struct Address {

@@ -29,10 +29,4 @@ void tables_make(Tables *t);
 void tables_write(Tables *t, FILE *f, const char *symbol, const char *march, const char *faster,
                   const char *code, const char *next);
 
-/* A string literal of C. */
-const char *text_quoted(Arena *a, const char *s);
-/* Letters, digits and _ of a name. */
-const char *text_mangled(Arena *a, const char *s);
-/* Safe inside a comment. */
-const char *text_comment(Arena *a, const char *s);
 #endif

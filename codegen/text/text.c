@@ -1,6 +1,6 @@
 /* Text that grows in an arena: the only way that generated source is put together.
    Contract: text_line writes whole lines at the current depth; nothing is ever cut off. */
-#include "codegen/program/kernel.h"
+#include "codegen/text/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,0 +1,58 @@
+/* The state of printing a program: what its kernels need, and the group at hand. Contract: a
+   printer receives a Group and appends Kernels; it never looks at the plan. */
+#ifndef GC_CODEGEN_GEN_H
+#define GC_CODEGEN_GEN_H
+#include "codegen/codegen.h"
+#include "codegen/program/bounds.h"
+#include "codegen/program/kernel.h"
+
+/* A definition at file level that kernels need. */
+typedef struct Helper {
+  const char *text;
+  bool long_to_compile; /* kernels that call it are compiled together, so that it is once */
+} Helper;
+
+/* Prints the group's kernels into g->out. */
+typedef void PrintGroup(Gen *g, const Group *gr);
+/* A target's printers: by the form of a group, and for groups of one op by the class of the op. */
+typedef struct GroupPrinters {
+  PrintGroup *map, *rows, *reduce, *matmul, *window; /* reduce: COLS and REDUCE */
+  PrintGroup *attention, *order, *index, *random;
+  PrintGroup *move; /* all other single ops */
+} GroupPrinters;
+
+struct Gen {
+  Ctx *ctx;
+  Module *m;
+  const Target *target;
+  const CodegenOptions *opt;
+  Arena *a;
+  VEC(Helper) helpers;     /* each once, in the order of first need */
+  VEC(uint32_t) needed;    /* those of the group at hand */
+  VEC(Kernel *) out;       /* launches of the group at hand */
+  VEC(const char *) sites; /* where indices can be out of range: rows of GcSite, each once */
+  const InputUses *uses;   /* of the entry at hand */
+  int names;               /* of variables in the function at hand, counted up */
+  uint64_t work;           /* bytes of workspace that a thread needs, of all kernels the most */
+  const char *index;       /* type of positions; NULL: "long" */
+  const GroupPrinters *print;
+  const char *fault; /* how a kernel begins to report an index: "gcrt_fault(" */
+  const char *ivdep; /* says that a loop's iterations do not depend on each other; or NULL */
+  void *own;         /* of the target */
+  bool refused;      /* a diagnostic has said which op is too large for any kernel */
+};
+
+/* Prints the group by its form; then the next one can begin. */
+void gen_print_group(Gen *g, const Group *gr);
+/* May the op join a fused group? What Target.can_fuse says of every target. */
+bool gen_can_fuse(const Target *t, const Entry *e, const Op *op);
+
+/* The group at hand needs the definition. */
+void gen_helper(Gen *g, const char *text);
+void gen_long_helper(Gen *g, const char *text);
+
+/* The statement that reports an index of `op` that is out of range: element `at` of it is `value`;
+   what it is, "a label". */
+const char *gen_fault(Gen *g, const Group *gr, const Op *op, const char *what, const char *at,
+                      const char *value, int64_t limit);
+#endif

@@ -1,0 +1,28 @@
+/* Text that grows in an arena, of which generated source is made, and how names and strings of the
+   user's appear in it. */
+#ifndef GC_CODEGEN_TEXT_H
+#define GC_CODEGEN_TEXT_H
+#include "ir/ir.h"
+
+typedef struct Text {
+  Arena *a;
+  VEC(char) s; /* not terminated; text_str terminates */
+  int indent;  /* of text_line, in steps of two spaces */
+} Text;
+Text text_new(Arena *a, int indent);
+void text_add(Text *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* one whole line, indented */
+void text_line(Text *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void text_open(Text *x, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));  /* line, then deeper */
+void text_close(Text *x, const char *line); /* shallower, then the line: "}" */
+const char *text_str(Text *x);
+void text_append(Text *x, const Text *y);
+
+/* A string literal of C. */
+const char *text_quoted(Arena *a, const char *s);
+/* Letters, digits and _ of a name. */
+const char *text_mangled(Arena *a, const char *s);
+/* Safe inside a comment. */
+const char *text_comment(Arena *a, const char *s);
+#endif
