@@ -29,7 +29,7 @@ typedef struct ProgramPoint { /* a step of the order */
 } ProgramPoint;
 
 typedef struct ProgramPoints {
-  const RematProblem *p;
+  const StepGraph *p;
   int n;
   ProgramPoint at[MOST_POINTS]; /* the earlier one first */
 } ProgramPoints;
@@ -41,26 +41,26 @@ typedef struct Cut {
 
 enum { SOURCE, SINK, FIRST };
 
-static int of_point(const RematProblem *p, int i) { return FIRST + i * (p->nstorages + p->nsteps); }
-static int available(const RematProblem *p, int i, int v) { return of_point(p, i) + v; }
-static int again(const RematProblem *p, int i, int o) { return of_point(p, i) + p->nstorages + o; }
+static int of_point(const StepGraph *p, int i) { return FIRST + i * (p->nstorages + p->nsteps); }
+static int available(const StepGraph *p, int i, int v) { return of_point(p, i) + v; }
+static int again(const StepGraph *p, int i, int o) { return of_point(p, i) + p->nstorages + o; }
 
 /* The op is recomputed behind the point, which is the earliest one that may say so: its flops are
    counted there. */
 static bool is_counted(const ProgramPoints *m, int i, int o) { return !i || o >= m->at[i - 1].t; }
 
 static void add_point(FlowNet *g, const ProgramPoints *m, int i, double lambda) {
-  const RematProblem *p = m->p;
+  const StepGraph *p = m->p;
   const ProgramPoint *w = &m->at[i];
   for (int v = 0; v < p->nstorages; v++) {
-    const RematStorage *x = &p->storage[v];
+    const StepStorage *x = &p->storage[v];
     if (x->maker >= w->t || w->operand[v]) continue;
     bool rerun = remat_may_rerun(p, x->maker, w->t);
     if (w->wanted[v]) flow_arc(g, SOURCE, available(p, i, v), INFINITY);
     flow_arc(g, available(p, i, v), rerun ? again(p, i, x->maker) : SINK, lambda * x->size);
   }
   for (int o = 0; o < w->t; o++) {
-    const RematStep *s = &p->step[o];
+    const StepNode *s = &p->step[o];
     if (!remat_may_rerun(p, o, w->t)) continue;
     if (is_counted(m, i, o))
       flow_arc(g, again(p, i, o), SINK, s->flops);
@@ -79,7 +79,7 @@ static double held_at(const ProgramPoints *m, const FlowNet *g, int i) {
   const ProgramPoint *w = &m->at[i];
   double size = 0;
   for (int v = 0; v < m->p->nstorages; v++) {
-    const RematStorage *x = &m->p->storage[v];
+    const StepStorage *x = &m->p->storage[v];
     if (x->maker >= w->t || w->operand[v] || flow_is_cut_off(g, available(m->p, i, v))) continue;
     if (!runs_again(m, g, i, x->maker)) size += x->size;
   }
@@ -108,8 +108,8 @@ static Cut cheapest(const ProgramPoints *m, const double *lambda) {
 }
 
 /* Units that the step adds to what it finds: results that take no operand's bytes, and its own. */
-static int64_t made_by(const RematProblem *p, int t) {
-  const RematStep *s = &p->step[t];
+static int64_t made_by(const StepGraph *p, int t) {
+  const StepNode *s = &p->step[t];
   int64_t sum = s->extra;
   for (int k = 0; k < s->nout; k++) {
     bool over = false;
@@ -120,13 +120,13 @@ static int64_t made_by(const RematProblem *p, int t) {
 }
 
 /* What the step leaves to what it does not use. */
-static double slack_at(const RematProblem *p, int t, int limit) {
+static double slack_at(const StepGraph *p, int t, int limit) {
   int64_t slack = limit - made_by(p, t);
   for (int k = 0; k < p->step[t].nin; k++) slack -= p->storage[p->step[t].in[k]].size;
   return (double)slack;
 }
 
-static ProgramPoint point_new(Arena *a, const RematProblem *p, int t, int limit) {
+static ProgramPoint point_new(Arena *a, const StepGraph *p, int t, int limit) {
   ProgramPoint w = {.t = t, .slack = slack_at(p, t, limit)};
   w.wanted = ARENA_ARRAY(a, bool, p->nstorages + 1);
   w.operand = ARENA_ARRAY(a, bool, p->nstorages + 1);
@@ -273,7 +273,7 @@ static bool is_near(const Peak *tried, int n, int step, int nsteps) {
 
 /* The peak, then what leaves least slack to what others hold: a step that needs much itself may
    come before or behind it. Returns how many. */
-static int choose_steps(Arena *a, const RematProblem *p, int limit, Peak *out) {
+static int choose_steps(Arena *a, const StepGraph *p, int limit, Peak *out) {
   RematState s = remat_state(a, p);
   remat_reset(&s);
   Peak *peak = ARENA_ARRAY(a, Peak, p->nsteps + 1);
@@ -290,13 +290,13 @@ static int choose_steps(Arena *a, const RematProblem *p, int limit, Peak *out) {
   return tried;
 }
 
-static double bound_alone(Arena *a, const RematProblem *p, int limit, Peak *x) {
+static double bound_alone(Arena *a, const StepGraph *p, int limit, Peak *x) {
   x->point = point_new(a, p, x->step, limit);
   return x->bound = bound_at(&(ProgramPoints){p, 1, {x->point}});
 }
 
 /* The best of the steps that are tried alone; one of step -1: none exceeds the limit. */
-static Peak best_alone(Arena *a, const RematProblem *p, int limit) {
+static Peak best_alone(Arena *a, const StepGraph *p, int limit) {
   Peak peak[STEPS_TRIED], best = {.step = -1};
   int n = choose_steps(a, p, limit, peak);
   for (int k = 0; k < n && isfinite(best.bound); k++)
@@ -304,7 +304,7 @@ static Peak best_alone(Arena *a, const RematProblem *p, int limit) {
   return best;
 }
 
-double remat_bound(Arena *a, const RematProblem *p, int limit) {
+double remat_bound(Arena *a, const StepGraph *p, int limit) {
   return best_alone(a, p, limit).bound;
 }
 
@@ -316,7 +316,7 @@ static int by_bound(const void *pa, const void *pb) {
 
 /* Around the best one, those that leave least slack: loops that are unrolled come to the same
    again. Returns how many; the best comes first, then the best of those before and behind it. */
-static int steps_around(Arena *a, const RematProblem *p, int limit, Peak best, Peak *out) {
+static int steps_around(Arena *a, const StepGraph *p, int limit, Peak best, Peak *out) {
   enum { AROUND = 32 };
   int reach = p->nsteps / APART + AROUND / 2, n = 0, chosen = 0, before = 0, behind = 0;
   Peak *near = ARENA_ARRAY(a, Peak, 2 * reach + 1);
@@ -336,7 +336,7 @@ static int steps_around(Arena *a, const RematProblem *p, int limit, Peak best, P
   return chosen;
 }
 
-double remat_bound_joint(Arena *a, const RematProblem *p, int limit) {
+double remat_bound_joint(Arena *a, const StepGraph *p, int limit) {
   Peak first = best_alone(a, p, limit), peak[1 + 2 * ON_EACH_SIDE];
   if (first.step < 0 || isinf(first.bound)) return first.bound;
   int n = steps_around(a, p, limit, first, peak), top = peak[0].step;

@@ -75,7 +75,7 @@ static void keep_best(Points *p) {
 }
 
 static void print(FILE *f, const PassRun *r, const Entry *e, const Points *p,
-                  const RematProblem *whole) {
+                  const StepGraph *whole) {
   double flops = whole->flops > 0 ? 100 / whole->flops : 0;
   double cost = whole->cost > 0 ? 100 / whole->cost : 0;
   char buf[32];

@@ -1,6 +1,6 @@
 /* Which loops can hold less for their backward passes, and how: the frontier of ways that remat
    applies. Contract: pure questions about an entry in order; what a point says is done by
-   remat_loop_build.c. Method: a stack that the backward pass alone reads may be dropped, and what
+   loops_build.c. Method: a stack that the backward pass alone reads may be dropped, and what
    an iteration needs to make it again is recomputed: from the carries that were kept before its
    block, slices, what comes from outside and stacks that stay. Stacks are dropped one after the
    other, the one that frees most bytes for the work first; each such set is tried with blocks of
@@ -209,7 +209,7 @@ static bool is_given_out(Need *w, const Op *kernel, ValueId v) {
   return false;
 }
 
-static void need_bytes(Need *w, ValueId v) { w->cost += REMAT_FLOPS_A_BYTE * bytes_of(w->f->e, v); }
+static void need_bytes(Need *w, ValueId v) { w->cost += STEP_FLOPS_A_BYTE * bytes_of(w->f->e, v); }
 
 /* An op of the loop's body, or of a kernel, of which just what is needed will be left. */
 static void need_op(Need *w, const Op *op, bool in_kernel) {

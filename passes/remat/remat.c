@@ -2,9 +2,9 @@
    entry fits, with little added work, or says the least that was found and what holds it there.
    Contract: needs an order and keeps it, or one of those that the pass order tried: what is
    recomputed stands right in front of the step that needs it, as new values; loops may be
-   recomputed in parts (remat_loop.c). Does nothing without a limit. The limit is met in the packed
+   recomputed in parts (loops.c). Does nothing without a limit. The limit is met in the packed
    arena, not in the sum of live bytes alone: where packing misses it, a tighter schedule is looked
-   for. The search is remat_search.c. */
+   for. The search is search.c. */
 #include "passes/remat/tries.h"
 
 /* ---------------------------------------------------------------- what is told ---- */
@@ -13,7 +13,7 @@ static void tell_reruns(Remat *w) {
   if (!(w->r->opt->remarks & REMARK_REMAT)) return;
   for (int t = 0; t < w->p.nsteps; t++)
     for (uint32_t k = 0; k < w->s.again[t].n; k++) {
-      const RematStep *o = &w->p.step[w->s.again[t].at[k]];
+      const StepNode *o = &w->p.step[w->s.again[t].at[k]];
       uint64_t bytes = 0;
       char buf[32];
       for (int j = 0; j < o->nout; j++) bytes += (uint64_t)w->p.storage[o->out[j]].size * w->p.unit;
@@ -34,7 +34,7 @@ static bool is_carry(const Remat *w, int v, int step) {
 
 /* A result of the step may take the bytes, which nobody else reads any more: it stands for both. */
 static bool is_handed_on(const Remat *w, int v, int step) {
-  const RematStep *s = &w->p.step[step];
+  const StepNode *s = &w->p.step[step];
   const RematUses *t = &w->s.use[v];
   for (int k = 0; k < s->npairs; k++)
     if (s->in[s->pair[k].in] == v) return t->at[t->n - 1].step == step;
@@ -92,14 +92,14 @@ static void tell_holders(Remat *w) {
   Ctx *c = w->r->m->ctx;
   char b1[32];
   int at = step_to_blame(w), live = remat_live(&w->s, at);
-  const RematStep *step = &w->p.step[at];
+  const StepNode *step = &w->p.step[at];
   diag(c, SEV_NOTE, step->op->loc, "%s holds it there: %s bytes are in use at this step",
        plan_op_name(step->op), plan_commas(b1, (uint64_t)live * w->p.unit));
   if (step->op->kind == OP_SCAN && (int64_t)step->extra * 20 >= live)
     diag(c, SEV_NOTE, step->op->loc, "its iterations have %s bytes in use besides",
          plan_commas(b1, (uint64_t)step->extra * w->p.unit));
   for (int v = 0; v < w->p.nstorages; v++) {
-    const RematStorage *x = &w->p.storage[v];
+    const StepStorage *x = &w->p.storage[v];
     if ((int64_t)x->size * 20 < live || is_handed_on(w, v, at)) continue;
     const char *why = why_held(w, v, at);
     if (why)

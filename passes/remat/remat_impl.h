@@ -1,62 +1,14 @@
-/* What the parts of recomputation share. A problem is an entry seen as steps over storages: what is
-   made, read, and may be recomputed. A schedule says, for every step, which earlier ops are
-   recomputed in front of it, in the given order (a subset of a topological order is one), and for
-   every gap between two uses of a storage whether its bytes are held. Sizes are in units of the
-   problem. Ownership: everything lies in the arena that is handed in. Sources: Chen et al. 2016
-   (segments), Kirisame et al. 2021 (evicting by cost, size and age), Jain et al. 2020 (the same
-   states as an integer program). */
+/* What the parts of recomputation share. A problem is an entry's step graph. A schedule says, for
+   every step, which earlier ops are recomputed in front of it, in the given order (a subset of a
+   topological order is one), and for every gap between two uses of a storage whether its bytes are
+   held. Sizes are in units of the problem. Ownership: everything lies in the arena that is handed
+   in. Sources: Chen et al. 2016 (segments), Kirisame et al. 2021 (evicting by cost, size and age),
+   Jain et al. 2020 (the same states as an integer program). */
 #ifndef GC_PASSES_REMAT_IMPL_H
 #define GC_PASSES_REMAT_IMPL_H
-#include "passes/plan/plan_impl.h"
+#include "passes/analysis/step_graph.h"
 
-/* ---- the problem: remat_model.c ---- */
-
-/* What is live is an int: all storages, each with a second instance in the step that computes it
-   again, a block's offset from its steps, and the difference of two such sums fit into one. */
-enum { REMAT_MOST_UNITS = 500000000 };
-_Static_assert((int64_t)4 * REMAT_MOST_UNITS <= INT32_MAX, "sums of units are ints");
-
-typedef struct RematPair {
-  int in, out; /* result `out` may take the bytes of operand `in`: indices into the step's lists */
-} RematPair;
-
-typedef struct RematStep {
-  const Op *op;
-  double flops;
-  double cost; /* flops, and as much for every byte that it moves */
-  int nin, nout, npairs;
-  const int *in, *out; /* storages, each once */
-  const RematPair *pair;
-  int extra;  /* units that it needs while it runs */
-  int latest; /* the last step in front of which it may be recomputed; -1: it runs once */
-} RematStep;
-
-typedef struct RematStorage {
-  int size;
-  int maker; /* step */
-  bool kept; /* to the end: it is returned */
-  ValueId value;
-} RematStorage;
-
-typedef struct RematProblem {
-  const Entry *e;
-  RematStep *step;
-  int nsteps;
-  RematStorage *storage;
-  int nstorages;
-  uint64_t unit; /* bytes; all storages together are at most REMAT_MOST_UNITS */
-  double flops, cost;
-} RematProblem;
-
-/* A byte moved costs as much as this many flops: a plan that is cheap in arithmetic alone would run
-   element-wise ops again without end. */
-#define REMAT_FLOPS_A_BYTE 1.0
-
-/* The entry in its present order. A storage is a value and its views; inputs, globals and what is
-   computed in a global's bytes take nothing from the arena and are left out. */
-RematProblem remat_problem(Arena *a, const Entry *e, const Plan *p, const Target *t);
-
-/* ---- the state of a search: remat_state.c ---- */
+/* ---- the state of a search: state.c ---- */
 
 typedef struct RematUse {
   int step;
@@ -72,7 +24,7 @@ typedef struct RematChange { /* one entry of the log, with what undoes it */
   int a, b, c, d;
 } RematChange;
 
-typedef struct RematTask { /* what a change asks for: remat_state.c */
+typedef struct RematTask { /* what a change asks for: state.c */
   int kind, a, b;
 } RematTask;
 
@@ -88,7 +40,7 @@ typedef struct RematBlock {
    step after the last one is the end, where results are read. */
 typedef struct RematState {
   Arena *a;
-  const RematProblem *p;
+  const StepGraph *p;
   RematUses *use;    /* by storage */
   RematAgain *again; /* by step */
   int *live;         /* by step, without what its block has: see remat_live */
@@ -111,7 +63,7 @@ typedef struct RematState {
   int64_t work; /* so far, in about nanoseconds: searches are limited by this, not by time */
 } RematState;
 
-RematState remat_state(Arena *a, const RematProblem *p);
+RematState remat_state(Arena *a, const StepGraph *p);
 /* Nothing is recomputed; every step as in the plan. */
 void remat_reset(RematState *s);
 /* The uses that follow from s->again, which holds what is recomputed; nothing else is held. */
@@ -128,7 +80,7 @@ void remat_restore(RematState *s, const RematSaved *x, int limit);
 void remat_settle(RematState *s);
 void remat_undo(RematState *s, uint32_t to); /* back to a length of the log */
 
-/* ---- what is live: remat_live.c ---- */
+/* ---- what is live: live.c ---- */
 
 static inline int remat_live(const RematState *s, int step) {
   return s->live[step] + s->block[step / REMAT_BLOCK].add;
@@ -141,7 +93,7 @@ void remat_set_live(RematState *s);                        /* live was written *
 void remat_set_limit(RematState *s, int limit);
 int remat_peak(const RematState *s, int *at); /* and the first step that has it */
 
-/* ---- moves: remat_state.c ---- */
+/* ---- moves: state.c ---- */
 
 int remat_use_at(const RematState *s, int storage, int step);    /* index or -1 */
 int remat_use_after(const RematState *s, int storage, int step); /* the first one not before */
@@ -149,14 +101,14 @@ int remat_use_after(const RematState *s, int storage, int step); /* the first on
 bool remat_droppable(const RematState *s, int storage, int i);
 void remat_drop(RematState *s, int storage, int i); /* settle afterwards */
 void remat_hold(RematState *s, int storage, int i);
-bool remat_may_rerun(const RematProblem *p, int step, int before);
+bool remat_may_rerun(const StepGraph *p, int step, int before);
 
-/* Calls each op of a step in turn with the index of its RematStep: what is recomputed, then the
+/* Calls each op of a step in turn with the index of its StepNode: what is recomputed, then the
    step's own. made[k] says that result k is a new instance that later readers mean. */
 typedef void RematEmit(void *data, int step, const bool *made);
 void remat_step_ops(RematState *s, int step, RematEmit *emit, void *data);
 
-/* ---- where to begin: remat_start.c ---- */
+/* ---- where to begin: starts.c ---- */
 
 /* Cuts the way to step `turnaround` each time `length` units were made; holds what crosses a cut
    and what is made behind the last one, makes the rest again behind. */
@@ -165,7 +117,7 @@ void remat_segments(RematState *s, int turnaround, double length);
    where that does not fit, costs more than `most`, or takes the work beyond the deadline. */
 bool remat_evict(RematState *s, int64_t limit, double most, int64_t deadline);
 
-/* ---- the search: remat_search.c ---- */
+/* ---- the search: search.c ---- */
 
 typedef struct RematPlan {
   bool fits;
@@ -187,7 +139,7 @@ int remat_least(RematState *s, int floor, int ceiling, int64_t effort);
    peak of what it leaves the state at. */
 int remat_shrink(RematState *s, int floor, int64_t effort);
 
-/* ---- loops: remat_loop.c, remat_loop_build.c ---- */
+/* ---- loops: loops.c, loops_build.c ---- */
 
 /* A loop and the one in the other direction that reads its stacks in the backward pass. */
 typedef struct LoopPair {
@@ -229,11 +181,11 @@ LoopFrontier remat_loop_frontier(Arena *a, const Entry *e);
 /* Rebuilds the entry of the frontier in the way of the point; it stays in order. */
 void remat_apply_loops(Arena *a, Entry *e, const LoopFrontier *l, const LoopPoint *r);
 
-/* ---- the bound: remat_bound.c ---- */
+/* ---- the bound: bound.c ---- */
 
 /* No schedule that keeps the given order of first runs and fits into limit adds less than this many
    flops: the linear relaxation at the steps that leave least room. INFINITY: no schedule fits. */
-double remat_bound(Arena *a, const RematProblem *p, int limit);
+double remat_bound(Arena *a, const StepGraph *p, int limit);
 /* The same at two such steps at once: never less, often more, and slower. */
-double remat_bound_joint(Arena *a, const RematProblem *p, int limit);
+double remat_bound_joint(Arena *a, const StepGraph *p, int limit);
 #endif

@@ -4,6 +4,7 @@
    steps removed per cost added, pruned, and the best is improved by ruin and recreate (Schrimpf et
    al. 2000): hold what a window of steps dropped, repair it with noise, keep what is cheaper. A
    start of many steps needs most of the effort, and one that fits little: see best_start. */
+#include "ir/support/heap.h"
 #include "passes/analysis/search_math.h"
 #include "passes/remat/remat_impl.h"
 
@@ -57,26 +58,17 @@ static bool out_of_time(Search *w) {
   return s->work > w->deadline || s->cost > w->most;
 }
 
-/* ---------------------------------------------------------------- a heap of moves ---- */
+/* ---------------------------------------------------------------- moves by score ---- */
 
-static void heap_push(Search *w, Candidate c) {
-  vec_push(w->a, &w->heap, c);
-  uint32_t i = w->heap.n - 1;
-  for (; i && w->heap.at[(i - 1) / 2].score < c.score; i = (i - 1) / 2)
-    w->heap.at[i] = w->heap.at[(i - 1) / 2];
-  w->heap.at[i] = c;
+static bool is_better(const void *a, const void *b) {
+  return ((const Candidate *)a)->score > ((const Candidate *)b)->score;
 }
 
-static Candidate heap_pop(Search *w) {
-  Candidate first = w->heap.at[0], last = w->heap.at[--w->heap.n];
-  uint32_t i = 0;
-  for (uint32_t c = 1; c < w->heap.n; c = 2 * i + 1) {
-    if (c + 1 < w->heap.n && w->heap.at[c + 1].score > w->heap.at[c].score) c++;
-    if (w->heap.at[c].score <= last.score) break;
-    w->heap.at[i] = w->heap.at[c];
-    i = c;
-  }
-  w->heap.at[i] = last;
+static void push_move(Search *w, Candidate c) { HEAP_PUSH(w->a, &w->heap, is_better, c); }
+
+static Candidate pop_move(Search *w) {
+  Candidate first = w->heap.at[0];
+  HEAP_POP(&w->heap, is_better);
   return first;
 }
 
@@ -96,7 +88,7 @@ enum { TO_OFFER = 20, TO_POP = 100 }; /* nanoseconds, about */
 static void offer(Search *w, int v, int i) {
   double score = optimistic_score(w, v, i), factor = jitter(w);
   w->s->work += TO_OFFER;
-  if (score > 0) heap_push(w, (Candidate){score * factor, factor, v, w->s->use[v].at[i].step});
+  if (score > 0) push_move(w, (Candidate){score * factor, factor, v, w->s->use[v].at[i].step});
 }
 
 /* ---------------------------------------------------------------- greedy ---- */
@@ -165,14 +157,14 @@ static bool greedy(Search *w) {
     offer_all(w);
     if (w->heap.n) s->price = w->heap.at[0].score;
     while (s->excess > 0 && w->heap.n && !out_of_time(w)) {
-      Candidate c = heap_pop(w);
+      Candidate c = pop_move(w);
       s->work += TO_POP;
       int i = remat_use_at(s, c.storage, c.step);
       double now = i < 0 ? 0 : optimistic_score(w, c.storage, i) * c.factor;
       if (now <= 0) continue;
       if (now < c.score) c.score = now; /* what was done since took some of it */
       if (w->heap.n && c.score < w->heap.at[0].score * good_enough) {
-        heap_push(w, c);
+        push_move(w, c);
         continue;
       }
       if (s->price > c.score) s->price = c.score;
@@ -180,7 +172,7 @@ static bool greedy(Search *w) {
       double score = attempt_both(w, c), noisy = score * c.factor;
       if (score <= 0 || (w->heap.n && noisy < w->heap.at[0].score * good_enough)) {
         remat_undo(s, mark);
-        if (score > 0) heap_push(w, (Candidate){noisy, c.factor, c.storage, c.step});
+        if (score > 0) push_move(w, (Candidate){noisy, c.factor, c.storage, c.step});
         continue;
       }
       s->price = score;

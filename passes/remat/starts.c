@@ -13,7 +13,7 @@ static int by_number(const void *a, const void *b) {
 /* From step `turnaround` on, what is not kept is recomputed where it is first read, with all that
    this needs, and held from there. */
 static void recompute_after(RematState *s, int turnaround, bool *there) {
-  const RematProblem *p = s->p;
+  const StepGraph *p = s->p;
   VEC(int) stack = {0};
   for (int t = turnaround; t < p->nsteps; t++) {
     RematAgain *again = &s->again[t];
@@ -37,7 +37,7 @@ static void recompute_after(RematState *s, int turnaround, bool *there) {
    third more; holds what crosses a cut and what is made behind the last one, drops the rest that is
    read behind the peak. */
 void remat_segments(RematState *s, int turnaround, double length) {
-  const RematProblem *p = s->p;
+  const StepGraph *p = s->p;
   int best = -1, last = -1;
   int64_t *cross = ARENA_ARRAY(s->a, int64_t, p->nsteps + 2);
   bool *keep = ARENA_ARRAY(s->a, bool, p->nstorages + 1);
@@ -74,7 +74,7 @@ void remat_segments(RematState *s, int turnaround, double length) {
    least to recompute (with what else is gone around it) for its bytes and age. */
 typedef struct Evict {
   RematState *s;
-  const RematProblem *p;
+  const StepGraph *p;
   bool *here;    /* by storage */
   int *used;     /* by storage: time of last use */
   int *unread;   /* by storage: readers of the given order to come */
@@ -90,7 +90,7 @@ typedef struct Evict {
 enum { NEAR = 200 }; /* steps back that count as around */
 
 static double neighbourhood(Evict *d, int v, int depth) {
-  const RematStep *o = &d->p->step[d->p->storage[v].maker];
+  const StepNode *o = &d->p->step[d->p->storage[v].maker];
   double c = o->cost;
   d->s->work += 4;
   if (depth >= NEAR) return c;
@@ -104,7 +104,7 @@ static double neighbourhood(Evict *d, int v, int depth) {
 }
 
 static bool evictable(const Evict *d, int v) {
-  const RematStorage *x = &d->p->storage[v];
+  const StepStorage *x = &d->p->storage[v];
   if (!d->here[v] || d->pinned[v] || x->kept || d->p->step[x->maker].latest < 0) return false;
   return !d->unread[v] || remat_may_rerun(d->p, x->maker, d->step);
 }
@@ -131,7 +131,7 @@ static bool make_room(Evict *d, int64_t want) {
   return true;
 }
 
-static int64_t bytes_wanted(Evict *d, const RematStep *o, bool again) {
+static int64_t bytes_wanted(Evict *d, const StepNode *o, bool again) {
   int64_t want = o->extra;
   for (int k = 0; k < o->nout; k++) {
     int w = o->out[k];
@@ -150,7 +150,7 @@ static int64_t bytes_wanted(Evict *d, const RematStep *o, bool again) {
 }
 
 static bool evict_run(Evict *d, int step, int depth) {
-  const RematStep *o = &d->p->step[step];
+  const StepNode *o = &d->p->step[step];
   enum { DEEPEST = 5000 }; /* of the recursion: a longer chain of reruns is no good plan */
   bool ok = depth < DEEPEST && d->cost < d->most && d->s->work < d->deadline;
   for (int k = 0; k < o->nin; k++) d->pinned[o->in[k]]++;

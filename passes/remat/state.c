@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-bool remat_may_rerun(const RematProblem *p, int step, int before) {
+bool remat_may_rerun(const StepGraph *p, int step, int before) {
   return before <= p->step[step].latest;
 }
 
@@ -138,7 +138,7 @@ void remat_undo(RematState *s, uint32_t to) {
 
 /* ---------------------------------------------------------------- one step exactly ---- */
 
-static const RematStep *op_of(const RematState *s, int step, int j) {
+static const StepNode *op_of(const RematState *s, int step, int j) {
   const RematAgain *r = &s->again[step];
   return &s->p->step[j < (int)r->n ? r->at[j] : step];
 }
@@ -171,10 +171,10 @@ static int64_t enter(RematState *s, int step, const int *list, int n) {
 }
 
 /* Bytes of results that take those of an operand which dies here, each pair's once. */
-static int64_t in_place(RematState *s, const RematStep *o) {
+static int64_t in_place(RematState *s, const StepNode *o) {
   int64_t saved = 0;
   for (int q = 0; q < o->npairs; q++) {
-    const RematPair *pair = &o->pair[q];
+    const StepPair *pair = &o->pair[q];
     int x = o->in[pair->in];
     bool free = s->left[x] == 0 && !goes_on(s, x);
     for (int z = 0; z < q && free; z++)
@@ -192,13 +192,13 @@ static int peak_within(RematState *s, int step) {
   int64_t now = 0, peak;
   s->clock++;
   for (int j = 0; j <= n; j++) {
-    const RematStep *o = op_of(s, step, j);
+    const StepNode *o = op_of(s, step, j);
     now += enter(s, step, o->in, o->nin) + enter(s, step, o->out, o->nout);
     s->work += TO_ENTER * (o->nin + o->nout);
   }
   peak = now;
   for (int j = 0; j <= n; j++) {
-    const RematStep *o = op_of(s, step, j);
+    const StepNode *o = op_of(s, step, j);
     int64_t made = 0, dead = 0;
     for (int k = 0; k < o->nin; k++)
       if (--s->left[o->in[k]] == 0 && !goes_on(s, o->in[k])) dead += s->p->storage[o->in[k]].size;
@@ -231,13 +231,13 @@ void remat_step_ops(RematState *s, int step, RematEmit *emit, void *data) {
   int n = (int)s->again[step].n, most = 0;
   s->clock++;
   for (int j = 0; j <= n; j++) {
-    const RematStep *o = op_of(s, step, j);
+    const StepNode *o = op_of(s, step, j);
     enter(s, step, o->out, o->nout);
     if (o->nout > most) most = o->nout;
   }
   bool *made = ARENA_ARRAY(s->a, bool, most + 1);
   for (int j = 0; j <= n; j++) {
-    const RematStep *o = op_of(s, step, j);
+    const StepNode *o = op_of(s, step, j);
     for (int k = 0; k < o->nout; k++) made[k] = made_here(s, o->out[k]);
     emit(data, (int)(o - s->p->step), made);
   }
@@ -263,7 +263,7 @@ static void task(RematState *s, int kind, int a, int b) {
 
 /* Holding v over steps a to b is worth no more than running its maker again costs. */
 static bool cheap_to_hold(RematState *s, int v, int a, int b) {
-  const RematStorage *x = &s->p->storage[v];
+  const StepStorage *x = &s->p->storage[v];
   return (double)remat_rise(s, a, b, x->size) <= s->price * s->p->step[x->maker].cost;
 }
 
@@ -282,7 +282,7 @@ static void drop_if_idle(RematState *s, int v, int step) {
 /* The op is recomputed at this step anyway: what else it makes need not be held up to here, and may
    be held from here on instead of being made once more. */
 static void use_result(RematState *s, int v, int at) {
-  const RematStorage *x = &s->p->storage[v];
+  const StepStorage *x = &s->p->storage[v];
   int i = remat_use_after(s, v, at), n = (int)s->use[v].n;
   if (i == 0 || i == n) return;
   int before = s->use[v].at[i - 1].step, next = s->use[v].at[i].step;
@@ -314,13 +314,13 @@ static void add_rerun(RematState *s, int at, int step) {
   if (runs_again(s, at, step)) return;
   rerun_in(s, at, step);
   unsettle(s, at);
-  const RematStep *o = &s->p->step[step];
+  const StepNode *o = &s->p->step[step];
   for (int k = o->nout; k-- > 0;) task(s, USE, o->out[k], at);
   for (int k = o->nin; k-- > 0;) task(s, NEED, o->in[k], at);
 }
 
 static void drop_rerun(RematState *s, int at, int step) {
-  const RematStep *o = &s->p->step[step];
+  const StepNode *o = &s->p->step[step];
   for (int k = 0; k < o->nout; k++) {
     int i = remat_use_at(s, o->out[k], at);
     if (i > 0 && !s->use[o->out[k]].at[i].held && of_use(s, o->out[k], i)) return;
@@ -337,7 +337,7 @@ static void drop_rerun(RematState *s, int at, int step) {
 
 /* v is there already, or is held longer, or is recomputed. */
 static void need(RematState *s, int v, int step) {
-  const RematStorage *x = &s->p->storage[v];
+  const StepStorage *x = &s->p->storage[v];
   int i = remat_use_after(s, v, step), n = (int)s->use[v].n;
   unsettle(s, step);
   if (i < n && s->use[v].at[i].step == step) {
@@ -366,7 +366,7 @@ static void need(RematState *s, int v, int step) {
 }
 
 static void extend(RematState *s, int v, int step) {
-  const RematStorage *x = &s->p->storage[v];
+  const StepStorage *x = &s->p->storage[v];
   int i = remat_use_after(s, v, step) + 1, next = s->use[v].at[i].step;
   if (s->by_price && !cheap_to_hold(s, v, step + 1, next - 1)) return;
   use_held(s, v, i, true);
@@ -376,7 +376,7 @@ static void extend(RematState *s, int v, int step) {
 }
 
 static void unneed(RematState *s, int v, int step) {
-  const RematStorage *x = &s->p->storage[v];
+  const StepStorage *x = &s->p->storage[v];
   int i = remat_use_at(s, v, step);
   unsettle(s, step);
   use_readers(s, v, i, -1);
@@ -422,7 +422,7 @@ static void do_tasks(RematState *s) {
 
 bool remat_droppable(const RematState *s, int v, int i) {
   const RematUse *t = &s->use[v].at[i];
-  const RematStorage *x = &s->p->storage[v];
+  const StepStorage *x = &s->p->storage[v];
   return i > 0 && t->held && t->step < s->p->nsteps && x->size >= s->tiny &&
          remat_may_rerun(s->p, x->maker, t->step);
 }
@@ -450,7 +450,7 @@ void remat_hold(RematState *s, int v, int i) {
 
 /* ---------------------------------------------------------------- the whole ---- */
 
-RematState remat_state(Arena *a, const RematProblem *p) {
+RematState remat_state(Arena *a, const StepGraph *p) {
   RematState s = {.a = a, .p = p, .limit = INT32_MAX};
   int64_t sum = 0;
   int pairs = 0;
@@ -484,7 +484,7 @@ static void forget(RematState *s) {
   for (int v = 0; v < s->p->nstorages; v++) s->use[v].n = 0;
 }
 
-static void build_uses(RematState *s, int step, const RematStep *o) {
+static void build_uses(RematState *s, int step, const StepNode *o) {
   for (int k = 0; k < o->nin; k++) {
     RematUses *t = &s->use[o->in[k]];
     if (t->n && t->at[t->n - 1].step == step)
@@ -510,7 +510,7 @@ void remat_rebuild(RematState *s) {
   s->work += n + s->p->nstorages;
   for (int step = 0; step < n; step++)
     for (int j = 0; j <= (int)s->again[step].n; j++) {
-      const RematStep *o = op_of(s, step, j);
+      const StepNode *o = op_of(s, step, j);
       build_uses(s, step, o);
       if (j == (int)s->again[step].n) continue;
       s->cost += o->cost;

@@ -73,7 +73,7 @@ static void copy_op(Rewrite *x, const Op *op) {
 
 static void emit_op(void *data, int step, const bool *made) {
   Rewrite *x = data;
-  const RematStep *o = &x->w->p.step[step];
+  const StepNode *o = &x->w->p.step[step];
   ValueId *was = ARENA_ARRAY(x->w->a, ValueId, o->nout + 1);
   for (int k = 0; k < o->nout; k++) was[k] = x->map[x->w->p.storage[o->out[k]].value];
   bool again = o->nout && was[0] != NO_ID;
@@ -147,7 +147,7 @@ static bool prepare(Remat *w, OpId *order) {
   remat_as_given(w);
   Plan *p = plan_without_offsets(w, w->a);
   if (!p) return false;
-  w->p = remat_problem(w->a, &w->old, p, w->t);
+  w->p = step_graph(w->a, &w->old, p, w->t);
   w->s = remat_state(w->a, &w->p);
   return true;
 }

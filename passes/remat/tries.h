@@ -24,7 +24,7 @@ typedef struct Remat { /* of one order of an entry, or with its loops in one of 
   const Target *t;
   const GlobalsPlan *g;
   Arena *a;
-  RematProblem p;
+  StepGraph p;
   RematState s;
   uint64_t slack;
 } Remat;
@@ -63,7 +63,7 @@ Remat *tries_least(Tries *x, bool probe, RematPlan *found, uint64_t *arena);
 /* The entry in the way of try k with what is recomputed there. */
 Remat *tries_again(Tries *x, int k, const RematSaved *again);
 
-/* ---- remat_known.c ---- */
+/* ---- known.c ---- */
 typedef struct RematKnown { /* about an entry under a limit */
   const char *text;         /* of the entry and its orders */
   size_t size;              /* of the text */
@@ -80,6 +80,6 @@ RematKnown *remat_known(PassRun *r, const Entry *e, uint64_t limit);
 void remat_keep(PassRun *r, RematKnown *known, const Tries *x, const Remat *w,
                 const RematPlan *found, uint64_t arena);
 
-/* remat_curve.c: of entry k; prints the curve unless this is a trial. */
+/* curve.c: of entry k; prints the curve unless this is a trial. */
 bool remat_curve(PassRun *r, uint32_t k, const GlobalsPlan *g);
 #endif

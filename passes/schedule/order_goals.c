@@ -5,6 +5,7 @@
    them, or as soon as it frees as much as it makes. Of stacked recurrent layers, whose gradients
    come step by step through all of them, it goes backwards layer by layer: the sums of one layer
    are open at a time. Contract: what must follow follows; linear in the edges but for one sort. */
+#include "ir/support/heap.h"
 #include "passes/schedule/order_impl.h"
 
 #include <stdlib.h>
@@ -55,24 +56,13 @@ static void find_goals(Goals *w) {
     }
 }
 
-static void push(Goals *w, int node) {
-  vec_push(w->g->a, &w->ready, node);
-  uint32_t i = w->ready.n - 1;
-  for (; i && w->ready.at[(i - 1) / 2] > node; i = (i - 1) / 2)
-    w->ready.at[i] = w->ready.at[(i - 1) / 2];
-  w->ready.at[i] = node;
-}
+static bool is_before(const void *a, const void *b) { return *(const int *)a < *(const int *)b; }
+
+static void push(Goals *w, int node) { HEAP_PUSH(w->g->a, &w->ready, is_before, node); }
 
 static int pop(Goals *w) {
-  int first = w->ready.at[0], last = w->ready.at[--w->ready.n];
-  uint32_t i = 0;
-  for (uint32_t c = 1; c < w->ready.n; c = 2 * i + 1) {
-    if (c + 1 < w->ready.n && w->ready.at[c + 1] < w->ready.at[c]) c++;
-    if (w->ready.at[c] >= last) break;
-    w->ready.at[i] = w->ready.at[c];
-    i = c;
-  }
-  if (w->ready.n) w->ready.at[i] = last;
+  int first = w->ready.at[0];
+  HEAP_POP(&w->ready, is_before);
   return first;
 }
 

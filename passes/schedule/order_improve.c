@@ -5,7 +5,6 @@
    Contract: what must follow still follows. Deterministic; effort is counted, and grows with the
    number of ops: what is left of the search then is left out. Works on steps and storages as
    recomputation sees them (remat_impl.h): a loop is one step. */
-#include "passes/remat/remat_impl.h"
 #include "passes/schedule/order_impl.h"
 
 #include <stdlib.h>
@@ -24,9 +23,9 @@ enum {
 
 typedef struct Improve {
   const Graph *g;
-  const RematProblem *p;
+  const StepGraph *p;
   Arena *a;
-  const RematStep **step; /* by node; NULL: a view, which takes nothing */
+  const StepNode **step;  /* by node; NULL: a view, which takes nothing */
   IntList *comes_first;   /* by node */
   IntList *readers;       /* by storage: nodes */
   int *maker;             /* by storage: node */
@@ -51,7 +50,7 @@ static bool better(Score a, Score b) { return a.peak != b.peak ? a.peak < b.peak
 
 static void count_readers(Improve *w, const int *node, int n, int to) {
   for (int i = 0; i < n; i++) {
-    const RematStep *s = w->step[node[i]];
+    const StepNode *s = w->step[node[i]];
     for (int k = 0; s && k < s->nin; k++) w->left[s->in[k]] = w->last[s->in[k]] > to;
     for (int k = 0; s && k < s->nout; k++) w->left[s->out[k]] = w->last[s->out[k]] > to;
   }
@@ -61,7 +60,7 @@ static void count_readers(Improve *w, const int *node, int n, int to) {
 }
 
 /* What a result takes over from an operand that nobody reads later. */
-static int64_t in_place(const Improve *w, const RematStep *s) {
+static int64_t in_place(const Improve *w, const StepNode *s) {
   int64_t saved = 0;
   for (int q = 0; q < s->npairs; q++) {
     bool free = w->left[s->in[s->pair[q].in]] == 0;
@@ -78,7 +77,7 @@ static Score run(Improve *w, const int *node, int n, int from, bool keep) {
   int64_t live = w->live[from];
   count_readers(w, node, n, from + n - 1);
   for (int i = 0; i < n; i++) {
-    const RematStep *s = w->step[node[i]];
+    const StepNode *s = w->step[node[i]];
     int64_t most = live, made = 0, dead = 0;
     if (keep) w->live[from + i] = live;
     if (s) {
@@ -184,7 +183,7 @@ static bool try_window(Improve *w, int from, int to, bool later, bool force) {
     w->pos[w->window[i]] = from + i;
   }
   for (int i = 0; i < n; i++) {
-    const RematStep *s = w->step[w->window[i]];
+    const StepNode *s = w->step[w->window[i]];
     for (int k = 0; s && k < s->nin; k++) find_last(w, s->in[k]);
     for (int k = 0; s && k < s->nout; k++) find_last(w, s->out[k]);
   }
@@ -293,7 +292,7 @@ static int peak_at(Improve *w) {
 static int64_t most_of_one(Improve *w) {
   int64_t most = 0;
   for (int t = 0; t < w->p->nsteps; t++) {
-    const RematStep *s = &w->p->step[t];
+    const StepNode *s = &w->p->step[t];
     int64_t in = 0, out = 0, saved = 0;
     for (int k = 0; k < s->nin; k++) in += w->p->storage[s->in[k]].size;
     for (int k = 0; k < s->nout; k++) out += w->p->storage[s->out[k]].size;
@@ -340,11 +339,11 @@ static void set_order(Improve *w, const int *order) {
 
 /* ---------------------------------------------------------------- the whole ---- */
 
-static Improve improve_new(const Graph *g, const RematProblem *p) {
+static Improve improve_new(const Graph *g, const StepGraph *p) {
   Arena *a = g->a;
   Improve w = {.g = g, .p = p, .a = a, .seed = 88172645463325252u};
   w.order = ARENA_ARRAY(a, int, g->n + 1);
-  w.step = ARENA_ARRAY(a, const RematStep *, g->n + 1);
+  w.step = ARENA_ARRAY(a, const StepNode *, g->n + 1);
   w.comes_first = ARENA_ARRAY(a, IntList, g->n + 1);
   w.readers = ARENA_ARRAY(a, IntList, p->nstorages + 1);
   w.maker = ARENA_ARRAY(a, int, p->nstorages + 1);
@@ -381,7 +380,7 @@ static bool keeps_edges(const Improve *w) {
 
 /* A few ops are put elsewhere and all is lowered again (iterated local search), as long as there is
    effort. */
-bool order_improve(const Graph *g, const RematProblem *p, int *order) {
+bool order_improve(const Graph *g, const StepGraph *p, int *order) {
   if (g->n == 0) return false;
   Improve w = improve_new(g, p);
   Held *held = ARENA_ARRAY(g->a, Held, p->nstorages + 1);

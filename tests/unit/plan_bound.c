@@ -12,23 +12,22 @@
 
 /* ---- problems: each step makes one storage ---- */
 
-static RematProblem problem_new(Arena *a, int most) {
-  RematProblem p = {.unit = 64};
-  p.step = ARENA_ARRAY(a, RematStep, most);
-  p.storage = ARENA_ARRAY(a, RematStorage, most);
+static StepGraph problem_new(Arena *a, int most) {
+  StepGraph p = {.unit = 64};
+  p.step = ARENA_ARRAY(a, StepNode, most);
+  p.storage = ARENA_ARRAY(a, StepStorage, most);
   return p;
 }
 
 /* Reads x and y, where they are not negative; returns what it makes. */
-static int step(Arena *a, RematProblem *p, int size, double flops, int x, int y) {
+static int step(Arena *a, StepGraph *p, int size, double flops, int x, int y) {
   int *in = ARENA_ARRAY(a, int, 2), *out = ARENA_ARRAY(a, int, 1), n = 0;
   if (x >= 0) in[n++] = x;
   if (y >= 0 && y != x) in[n++] = y;
   int t = out[0] = p->nsteps++;
-  p->step[t] =
-      (RematStep){.flops = flops, .cost = flops, .nin = n, .nout = 1, .in = in, .out = out};
+  p->step[t] = (StepNode){.flops = flops, .cost = flops, .nin = n, .nout = 1, .in = in, .out = out};
   p->step[t].latest = INT32_MAX;
-  p->storage[p->nstorages++] = (RematStorage){.size = size, .maker = t};
+  p->storage[p->nstorages++] = (StepStorage){.size = size, .maker = t};
   p->flops += flops;
   p->cost += flops;
   return t;
@@ -45,8 +44,8 @@ typedef struct Layer {
 
 /* Each layer is `depth` steps, of which the backward pass reads the last one's result; a gradient
    is one unit. */
-static RematProblem chain(Arena *a, PlanRig *r, int depth, int sizes, Layer *layer) {
-  RematProblem p = problem_new(a, LAYERS * (depth + 1) + 1);
+static StepGraph chain(Arena *a, PlanRig *r, int depth, int sizes, Layer *layer) {
+  StepGraph p = problem_new(a, LAYERS * (depth + 1) + 1);
   int of[LAYERS], last = -1;
   for (int i = 0; i < LAYERS; i++) {
     layer[i] = (Layer){.size = 1 + (int)rig_random(r, (uint64_t)sizes)};
@@ -106,7 +105,7 @@ static void check_chains(int depth, int sizes) {
   for (int k = 0; k < 50; k++) {
     Arena *a = arena_new();
     Layer layer[LAYERS];
-    RematProblem p = chain(a, &r, depth, sizes, layer);
+    StepGraph p = chain(a, &r, depth, sizes, layer);
     int all = 2;
     for (int i = 0; i < LAYERS; i++) all += layer[i].size;
     for (int limit = 1; limit <= all + 1; limit++) {
@@ -138,8 +137,8 @@ enum { HALF = 3, STEPS = 2 * HALF, PLACES = STEPS * (STEPS - 1) / 2, MOST_UNITS 
 
 /* There and back; each step may read anything else that is there, instead, and some need units of
    their own. */
-static RematProblem small(Arena *a, PlanRig *r) {
-  RematProblem p = problem_new(a, STEPS);
+static StepGraph small(Arena *a, PlanRig *r) {
+  StepGraph p = problem_new(a, STEPS);
   bool read[STEPS] = {0};
   for (int t = 0; t < STEPS; t++) {
     int x = t - 1, y = t < HALF ? -1 : STEPS - 1 - t;
@@ -159,8 +158,8 @@ static RematProblem small(Arena *a, PlanRig *r) {
 
 /* A sum over what was made before, one term after the other; to begin it anew behind one of its
    steps is cheaper than to hold it there, but not behind each. */
-static RematProblem sums(Arena *a, PlanRig *r) {
-  RematProblem p = problem_new(a, STEPS);
+static StepGraph sums(Arena *a, PlanRig *r) {
+  StepGraph p = problem_new(a, STEPS);
   int term[STEPS], sum = -1, terms = 2 + (int)rig_random(r, 2);
   for (int t = 0; t < terms; t++)
     term[t] = step(a, &p, 1 + (int)rig_random(r, 3), 2 + (double)rig_random(r, 9), -1, -1);
@@ -173,7 +172,7 @@ static RematProblem sums(Arena *a, PlanRig *r) {
 }
 
 /* By limit: the least that a schedule adds which fits. */
-static void all_schedules(Arena *a, const RematProblem *p, double *least) {
+static void all_schedules(Arena *a, const StepGraph *p, double *least) {
   RematState s = remat_state(a, p);
   for (int limit = 0; limit <= MOST_UNITS; limit++) least[limit] = INFINITY;
   for (unsigned set = 0; set < 1u << PLACES; set++) {
@@ -199,13 +198,13 @@ typedef struct Share { /* of what schedules need */
   double alone, joint;
 } Share;
 
-static Share check_problems(RematProblem (*make)(Arena *a, PlanRig *r)) {
+static Share check_problems(StepGraph (*make)(Arena *a, PlanRig *r)) {
   PlanRig r = {.random = 7};
   double bounds = 0, joints = 0, needed = 0;
   int forced = 0;
   for (int k = 0; k < 60; k++) {
     Arena *a = arena_new();
-    RematProblem p = make(a, &r);
+    StepGraph p = make(a, &r);
     double least[MOST_UNITS + 1];
     all_schedules(a, &p, least);
     for (int limit = 0; limit <= MOST_UNITS; limit++) {

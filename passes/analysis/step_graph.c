@@ -1,20 +1,20 @@
-/* An entry as a problem of recomputation. Contract: the entry is in order and has a plan with lives
+/* The step graph of an entry. Contract: the entry is in order and has a plan with lives
    and in-place decisions, which say what lies in globals' bytes. What is computed there overwrites
    them: it runs once, and whoever reads the old value cannot be recomputed afterwards. */
-#include "passes/remat/remat_impl.h"
+#include "passes/analysis/step_graph.h"
 
 typedef struct Model {
   Arena *a;
   const Entry *e;
   const Plan *p;
-  RematProblem *out;
+  StepGraph *out;
   int *storage;     /* by value: -1 none */
   int *overwritten; /* by global: the step that overwrites it, or nsteps */
   ValueId *root;    /* by value: what it is a view of */
   uint64_t *nested; /* by step of the plan: bytes that a loop's body alone has in use */
 } Model;
 
-static uint64_t units(const RematProblem *p, uint64_t bytes) {
+static uint64_t units(const StepGraph *p, uint64_t bytes) {
   return bytes / p->unit + (bytes % p->unit != 0);
 }
 
@@ -28,7 +28,7 @@ static uint64_t unit_of(const Plan *p, uint64_t align) {
     count += 1 + p->steps[t]->nresults;
   }
   uint64_t unit = align;
-  while (sum / (double)unit + count > REMAT_MOST_UNITS) unit *= 2;
+  while (sum / (double)unit + count > STEP_MOST_UNITS) unit *= 2;
   return unit;
 }
 
@@ -37,10 +37,10 @@ static bool in_arena(const Model *m, ValueId v) {
 }
 
 static void add_storage(Model *m, ValueId v, int step) {
-  RematProblem *p = m->out;
+  StepGraph *p = m->out;
   m->storage[v] = p->nstorages;
   p->storage[p->nstorages++] =
-      (RematStorage){.size = (int)units(p, m->p->place[v].bytes), .maker = step, .value = v};
+      (StepStorage){.size = (int)units(p, m->p->place[v].bytes), .maker = step, .value = v};
 }
 
 static int list_add(int *list, int n, int x) {
@@ -51,7 +51,7 @@ static int list_add(int *list, int n, int x) {
 }
 
 /* Operand `i` of the op may be overwritten by a result, as far as the op reads it nowhere else. */
-static int add_pairs(Model *m, const Op *op, RematStep *s, RematPair *pair) {
+static int add_pairs(Model *m, const Op *op, StepNode *s, StepPair *pair) {
   int n = 0;
   for (int k = 0; k < s->nout; k++)
     for (int j = 0; j < s->nin; j++) {
@@ -65,7 +65,7 @@ static int add_pairs(Model *m, const Op *op, RematStep *s, RematPair *pair) {
         ok &= op_inplace_ok(m->e, op, index, i) &&
               m->p->place[op->operands[i]].bytes == m->p->place[result].bytes;
       }
-      if (uses && ok) pair[n++] = (RematPair){j, k};
+      if (uses && ok) pair[n++] = (StepPair){j, k};
     }
   return n;
 }
@@ -80,30 +80,30 @@ static bool runs_once(const Model *m, const Op *op) {
 }
 
 static void add_step(Model *m, const Op *op, ValueList *reads) {
-  RematProblem *p = m->out;
-  RematStep *s = &p->step[p->nsteps];
+  StepGraph *p = m->out;
+  StepNode *s = &p->step[p->nsteps];
   plan_reads(m->a, m->e, op, reads);
   int *in = ARENA_ARRAY(m->a, int, reads->n + 1), *out = ARENA_ARRAY(m->a, int, op->nresults + 1);
-  *s = (RematStep){.op = op, .flops = (double)op_flops(m->e, op), .latest = INT32_MAX};
+  *s = (StepNode){.op = op, .flops = (double)op_flops(m->e, op), .latest = INT32_MAX};
   s->extra = (int)units(p, m->p->scratch[op->id].bytes);
   s->cost = s->flops;
   for (uint32_t k = 0; k < reads->n; k++) {
     ValueId v = m->root[reads->at[k]];
-    s->cost += REMAT_FLOPS_A_BYTE * (double)m->p->place[v].bytes;
+    s->cost += STEP_FLOPS_A_BYTE * (double)m->p->place[v].bytes;
     if (m->storage[v] >= 0) s->nin = list_add(in, s->nin, m->storage[v]);
     const Place *x = &m->p->place[v];
     if (x->region == PLAN_GLOBALS && m->overwritten[x->global] < s->latest)
       s->latest = m->overwritten[x->global];
   }
   for (int k = 0; k < op->nresults; k++) {
-    s->cost += REMAT_FLOPS_A_BYTE * (double)m->p->place[op->results[k]].bytes;
+    s->cost += STEP_FLOPS_A_BYTE * (double)m->p->place[op->results[k]].bytes;
     if (!in_arena(m, op->results[k])) continue;
     add_storage(m, op->results[k], p->nsteps);
     out[s->nout++] = m->storage[op->results[k]];
   }
   s->in = in;
   s->out = out;
-  RematPair *pair = ARENA_ARRAY(m->a, RematPair, s->nin * s->nout + 1);
+  StepPair *pair = ARENA_ARRAY(m->a, StepPair, s->nin * s->nout + 1);
   s->npairs = add_pairs(m, op, s, pair);
   s->pair = pair;
   if (runs_once(m, op)) s->latest = -1;
@@ -158,14 +158,14 @@ static int loop_extra(const Model *m, int step) {
   return (int)units(m->out, most);
 }
 
-RematProblem remat_problem(Arena *a, const Entry *e, const Plan *plan, const Target *t) {
-  RematProblem p = {.e = e, .unit = unit_of(plan, (uint64_t)t->align)};
+StepGraph step_graph(Arena *a, const Entry *e, const Plan *plan, const Target *t) {
+  StepGraph p = {.e = e, .unit = unit_of(plan, (uint64_t)t->align)};
   Model m = {.a = a, .e = e, .p = plan, .out = &p};
   m.storage = ARENA_ARRAY(a, int, e->values.n);
   m.root = ARENA_ARRAY(a, ValueId, e->values.n);
   m.overwritten = ARENA_ARRAY(a, int, e->module->globals.n + 1);
-  p.step = ARENA_ARRAY(a, RematStep, plan->nsteps + 1);
-  p.storage = ARENA_ARRAY(a, RematStorage, e->values.n + 1);
+  p.step = ARENA_ARRAY(a, StepNode, plan->nsteps + 1);
+  p.storage = ARENA_ARRAY(a, StepStorage, e->values.n + 1);
   for (uint32_t v = 0; v < e->values.n; v++) {
     m.storage[v] = -1;
     m.root[v] = v;
@@ -185,7 +185,7 @@ RematProblem remat_problem(Arena *a, const Entry *e, const Plan *plan, const Tar
   }
   int64_t all = 0;
   for (int v = 0; v < p.nstorages; v++) all += p.storage[v].size;
-  if (all > REMAT_MOST_UNITS)
+  if (all > STEP_MOST_UNITS)
     gc_bug(e->module->ctx, "recomputation counts %lld units", (long long)all);
   const Op *ret = op_at(e, e->body->ops.at[e->body->ops.n - 1]);
   for (int i = 0; i < ret->noperands; i++) {
