@@ -1,40 +1,42 @@
-/* Attention on the GPU, from the template in text/attention.h: a block of threads does a block of
-   queries; of the gradients, a first launch those by the queries and a second one those by keys and
-   values, so that nothing is added up across blocks. Contract: the CPU's bits. */
+/* Attention on the GPU, by the template FlashAttention of text/attention.h. A block of threads
+   computes a block of queries. Gradients take two launches, with respect to queries and with
+   respect to keys and values, so that nothing is added up across blocks. Contract: the CPU's
+   bits. */
 #include "codegen/print/attention.h"
 #include "codegen/gpu/gpu.h"
 #include "passes/plan.h"
 
-static const char *stored_as(Gen *g, const Attention *a) {
-  if (a->dt == DT_F16) return "AsF16";
-  if (a->dt == DT_BF16) return "AsBf16";
-  return arena_printf(g->a, "AsItIs<%s>", a->T);
+static const char *converter(Gen *g, const Attention *a) {
+  if (a->dt == DT_F16) return "FromF16";
+  if (a->dt == DT_BF16) return "FromBf16";
+  return arena_printf(g->a, "Identity<%s>", a->T);
 }
 
-/* Declares the head h, the first row of its block, and the first column of the results. */
-static void place(Text *x, const GridAttentionSchedule *s, const char *row, long long blocks,
-                  long long parts) {
+/* Declares the head h, its block's first row, and the first column of the results. */
+static void declare_block(Text *x, const GridAttentionSchedule *s, const char *row,
+                          long long blocks, long long parts) {
   if (parts > 1) {
-    text_line(
-        x, "const int at = (int)(blockIdx.x / %lldu), first = (int)(blockIdx.x %% %lldu) * %lld;",
-        parts, parts, (long long)s->part);
+    text_line(x,
+              "const int at = (int)(blockIdx.x / %lldu), first_column = (int)(blockIdx.x %% %lldu) "
+              "* %lld;",
+              parts, parts, (long long)s->part);
     text_line(x, "const int h = at / %lld, %s = at %% %lld * %lld;", blocks, row, blocks,
               (long long)s->block);
     return;
   }
   text_line(x, "const int h = (int)(blockIdx.x / %lldu), %s = (int)(blockIdx.x %% %lldu) * %lld;",
             blocks, row, blocks, (long long)s->block);
-  text_line(x, "const int first = 0;");
+  text_line(x, "const int first_column = 0;");
 }
 
-/* What every launch begins with: the template's instance, and where the mask of a head lies. */
+/* Declares the template's instance. */
 static void start(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s) {
   Text *x = &k->text;
-  text_line(x, "typedef Attend<%s, %s, %lld, %lld, %lld, %lld, %lld, %s, %lld> Block;", a->T,
-            stored_as(g, a), (long long)a->t, (long long)a->s, (long long)a->d, (long long)a->e,
-            (long long)a->block, a->causal ? "true" : "false", (long long)s->part);
+  text_line(x, "typedef FlashAttention<%s, %s, %lld, %lld, %lld, %lld, %lld, %s, %lld> Block;",
+            a->T, converter(g, a), (long long)a->t, (long long)a->s, (long long)a->d,
+            (long long)a->e, (long long)a->block, a->causal ? "true" : "false", (long long)s->part);
   text_line(x, "__shared__ __align__(16) Block block;");
-  k->few_blocks = true;
+  k->min_blocks = 1;
   kernel_schedule(k, &grid_attention_kind, s, sizeof *s);
 }
 
@@ -43,14 +45,14 @@ static const char *mask_row(Gen *g, const Attention *a, const char *head) {
   return attention_mask_row(g, a, arena_printf(g->a, "(int64_t)(%s)", head), "0");
 }
 
-static void sight(Gen *g, Text *x, const Attention *a, const char *head) {
-  text_line(x, "Sight<%s> sight;", a->T);
-  text_line(x, "sight.scale = %s;", attention_scale(g, a));
+static void declare_params(Gen *g, Text *x, const Attention *a, const char *head) {
+  text_line(x, "AttentionParams<%s> params;", a->T);
+  text_line(x, "params.scale = %s;", attention_scale(g, a));
   if (a->masked)
-    text_line(x, "sight.mask = in%d + %s;", a->mask, mask_row(g, a, head));
+    text_line(x, "params.mask = in%d + %s;", a->mask, mask_row(g, a, head));
   else
-    text_line(x, "sight.mask = 0;");
-  text_line(x, "sight.pitch = %d, sight.step = %d;", attention_mask_pitch(a),
+    text_line(x, "params.mask = 0;");
+  text_line(x, "params.query_stride = %d, params.key_stride = %d;", attention_mask_pitch(a),
             attention_mask_step(a));
 }
 
@@ -72,17 +74,17 @@ static void queries(Gen *g, Kernel *k, const Attention *a, const GridAttentionSc
   Text *x = &k->text;
   start(g, k, a, s);
   k->grid = s->blocks;
-  place(x, s, "i0", s->query_blocks, s->query_parts);
-  sight(g, x, a, "h");
+  declare_block(x, s, "i0", s->query_blocks, s->query_parts);
+  declare_params(g, x, a, "h");
   const char *in = operands(g, a, "h", arena_printf(g->a, "h / %lld", (long long)a->group));
   if (a->grad)
-    text_line(x, "block.by_queries(%s, out0 + (int64_t)h * %lld, sight, i0, first);", in,
+    text_line(x, "block.backward_q(%s, out0 + (int64_t)h * %lld, params, i0, first_column);", in,
               (long long)(a->t * a->d));
   else
-    text_line(
-        x,
-        "block.forward(%s, out0 + (int64_t)h * %lld, out1 + (int64_t)h * %lld, sight, i0, first);",
-        in, (long long)(a->t * a->e), (long long)a->t);
+    text_line(x,
+              "block.forward(%s, out0 + (int64_t)h * %lld, out1 + (int64_t)h * %lld, params, i0, "
+              "first_column);",
+              in, (long long)(a->t * a->e), (long long)a->t);
 }
 
 static void keys(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s) {
@@ -90,18 +92,19 @@ static void keys(Gen *g, Kernel *k, const Attention *a, const GridAttentionSched
   long long group = a->group;
   start(g, k, a, s);
   k->grid = s->blocks_of_keys;
-  place(x, s, "j0", s->key_blocks, s->key_parts);
-  sight(g, x, a, "0");
+  declare_block(x, s, "j0", s->key_blocks, s->key_parts);
+  declare_params(g, x, a, "0");
   const char *first = arena_printf(g->a, "h * %lld", group);
   const char *in = operands(g, a, first, "h");
   const char *mask = "(const uint8_t *)0";
   if (a->masked)
     mask = arena_printf(g->a, "in%d + %s", a->mask,
                         mask_row(g, a, arena_printf(g->a, "%s + g", first)));
-  text_line(x,
-            "block.by_keys(%s, out1 + (int64_t)h * %lld, out2 + (int64_t)h * %lld, sight, %lld, "
-            "j0, first,",
-            in, (long long)(a->s * a->d), (long long)(a->s * a->e), group);
+  text_line(
+      x,
+      "block.backward_kv(%s, out1 + (int64_t)h * %lld, out2 + (int64_t)h * %lld, params, %lld, "
+      "j0, first_column,",
+      in, (long long)(a->s * a->d), (long long)(a->s * a->e), group);
   text_line(x, "              [=](int g) { return %s; });", mask);
 }
 

@@ -80,8 +80,9 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
   f.name = arena_printf(a, "k%u", p->functions.n);
   f.what = describe(&p->g, l, e);
   Text x = text_new(a, 0);
-  text_add(&x, "extern \"C\" __global__ void __launch_bounds__(%d%s) %s(", k->block,
-           k->few_blocks ? ", 1" : "", f.name);
+  const char *min_blocks = k->min_blocks ? arena_printf(a, ", %d", k->min_blocks) : "";
+  text_add(&x, "extern \"C\" __global__ void __launch_bounds__(%d%s) %s(", k->block, min_blocks,
+           f.name);
   for (int i = 0; i < k->nargs; i++) {
     const Access *at = &k->args[i].access;
     f.rights[i] = (uint8_t)((at->read ? 1 : 0) + (at->write ? 2 : 0));
@@ -117,7 +118,7 @@ CudaProgram *cuda_program(Module *m, const Target *t, const CodegenOptions *o, A
                .own = &p->notes};
   p->tables = (Tables){.g = &p->g, .step = step_of, .target = p};
   tables_make(&p->tables);
-  if (p->notes.slow_products)
+  if (p->notes.tensor_cores_off)
     diag(m->ctx, SEV_NOTE, (Loc){0},
          "products of f16, bf16 and tf32 stay off tensor cores, for every architecture: --arch "
          "names %s, and gc uses those of sm_80 and later",

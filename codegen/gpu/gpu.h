@@ -22,9 +22,9 @@ static inline const CudaTarget *cuda_target(const Target *t) {
 /* For these architectures; for any from sm_80 on where narch is 0. In the context's arena. */
 const Target *target_cuda(Ctx *c, const char *const *arch, int narch);
 
-/* What printers tell of a program: Gen.own. */
+/* Gen.own: facts about the program, for messages. */
 typedef struct CudaNotes {
-  bool slow_products; /* some stayed off tensor cores for an architecture from before sm_80 */
+  bool tensor_cores_off; /* for some products, since an architecture from before sm_80 is meant */
 } CudaNotes;
 
 /* kernel_new, with the arguments declared; the type of positions is chosen for the group. */

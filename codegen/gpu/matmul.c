@@ -16,33 +16,33 @@ typedef struct Product {
 
 static Product product_of(Gen *g, const Group *gr) {
   const Op *mm = gr->root;
-  const Type *ta = value_type(gr->e, mm->operands[0]), *c = value_type(gr->e, mm->results[0]);
-  bool turned = mm->attr[AT_TA].i != 0;
+  const Type *a = value_type(gr->e, mm->operands[0]), *c = value_type(gr->e, mm->results[0]);
+  bool ta = mm->attr[AT_TA].i != 0;
   GridProductShape shape = {.batch = 1,
                             .m = c->dim[c->rank - 2],
                             .n = c->dim[c->rank - 1],
-                            .k = ta->dim[ta->rank - (turned ? 2 : 1)],
-                            .ta = turned,
+                            .k = a->dim[a->rank - (ta ? 2 : 1)],
+                            .ta = ta,
                             .tb = mm->attr[AT_TB].i != 0,
-                            .in = ta->dtype};
+                            .in = a->dtype};
   for (int i = 0; i < c->rank - 2; i++) shape.batch *= c->dim[i];
   bool narrow = shape.in == DT_F16 || shape.in == DT_BF16 || mm->attr[AT_TF32].i;
-  const char *old = cuda_target(g->target)->pre_sm80;
-  shape.tensor = narrow && !g->opt->exact && !old;
-  ((CudaNotes *)g->own)->slow_products |= narrow && !g->opt->exact && old;
+  const char *pre_sm80 = cuda_target(g->target)->pre_sm80;
+  shape.tensor = narrow && !g->opt->exact && !pre_sm80;
+  ((CudaNotes *)g->own)->tensor_cores_off |= narrow && !g->opt->exact && pre_sm80;
   return (Product){.s = grid_product_schedule(&cuda_target(g->target)->machine, &shape),
                    .rounded = product_dtype(c->dtype) != c->dtype,
                    .a = group_arg(gr, mm->operands[0]),
                    .b = group_arg(gr, mm->operands[1])};
 }
 
-static const char *stored(Gen *g, Dtype dt) {
+static const char *converter(Gen *g, Dtype dt) {
   switch ((int)dt) {
-  case DT_F16: return "AsF16";
-  case DT_BF16: return "AsBf16";
+  case DT_F16: return "FromF16";
+  case DT_BF16: return "FromBf16";
   case DT_U8:
-  case DT_BOOL: return "AsByte";
-  default: return arena_printf(g->a, "AsItIs<%s>", dtype_prefix(dt));
+  case DT_BOOL: return "FromByte";
+  default: return arena_printf(g->a, "Identity<%s>", dtype_prefix(dt));
   }
 }
 
@@ -101,19 +101,19 @@ static void store(Gen *g, const Group *gr, Text *x, const Product *p) {
 }
 
 static void print_tensor_tile(Gen *g, Text *x, const Product *p) {
-  const char *of = p->s.in == DT_F16 ? "OfF16" : p->s.in == DT_BF16 ? "OfBf16" : "OfTf32";
+  const char *mma = p->s.in == DT_F16 ? "MmaF16" : p->s.in == DT_BF16 ? "MmaBf16" : "MmaTf32";
   gen_helper(g, cuda_text_tensor);
   text_line(x, "typedef TensorTile<%s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d, %d, %d> Tile;",
-            g->index, of, (long long)p->s.m, (long long)p->s.n, (long long)p->s.k,
+            g->index, mma, (long long)p->s.m, (long long)p->s.n, (long long)p->s.k,
             p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm, p->s.bn, p->s.wm,
             p->s.wn, p->s.copy_a, p->s.copy_b);
-  text_line(x, "extern __shared__ __align__(128) char ring[];");
+  text_line(x, "extern __shared__ __align__(128) char smem[];");
 }
 
 static void print_tile(Gen *g, Text *x, const Product *p) {
-  const char *as = stored(g, p->s.in);
+  const char *from = converter(g, p->s.in);
   text_line(x, "typedef Gemm<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d> Tile;",
-            g->index, dtype_prefix(p->s.dt), as, as, (long long)p->s.m, (long long)p->s.n,
+            g->index, dtype_prefix(p->s.dt), from, from, (long long)p->s.m, (long long)p->s.n,
             (long long)p->s.k, p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm,
             p->s.bn, p->s.tm, p->s.tn);
   text_line(x, "__shared__ __align__(16) Tile tile;");
@@ -128,14 +128,14 @@ void cuda_matmul(Gen *g, const Group *gr) {
   kernel_schedule(k, &grid_product_kind, &p.s, sizeof p.s);
   k->grid = p.s.blocks;
   k->block = p.s.threads;
-  k->shared = p.s.ring;
+  k->shared = p.s.shared;
   cuda_counts(g, gr->root, p.s.m, "rows");
   cuda_counts(g, gr->root, p.s.n, "columns");
   cuda_counts(g, gr->root, p.s.k, "elements a sum");
   if (p.s.tensor) {
     print_tensor_tile(g, x, &p);
   } else {
-    k->few_blocks = !p.s.busy; /* there is one for each multiprocessor at most */
+    k->min_blocks = !p.s.busy; /* there is one for each multiprocessor at most */
     print_tile(g, x, &p);
   }
   if (p.s.batch > 1)
@@ -145,14 +145,14 @@ void cuda_matmul(Gen *g, const Group *gr) {
     text_line(x, "const int bt = 0, at = (int)blockIdx.x;");
   if (p.s.tensor) {
     text_line(x, "int m0, n0;");
-    text_line(x, "Tile::place(at, m0, n0);");
+    text_line(x, "Tile::tile_coords(at, m0, n0);");
   } else {
     text_line(x, "const int m0 = at / %lld * %d, n0 = at %% %lld * %d;", across, p.s.bm, across,
               p.s.bn);
   }
   text_line(x, "%s c[%d][%d];", dtype_prefix(p.s.dt), p.s.tm, p.s.tn);
   text_line(x, "%srun(c, %sin%d + (int64_t)bt * %lld, in%d + (int64_t)bt * %lld, m0, n0);",
-            p.s.tensor ? "Tile::" : "tile.", p.s.tensor ? "ring, " : "", p.a,
+            p.s.tensor ? "Tile::" : "tile.", p.s.tensor ? "smem, " : "", p.a,
             (long long)(p.s.m * p.s.k), p.b, (long long)(p.s.batch > 1 ? p.s.k * p.s.n : 0));
   store(g, gr, x, &p);
 }

@@ -41,7 +41,8 @@ typedef struct Kernel {
   VEC(uint32_t) helpers;             /* of Gen: what it calls, in their order */
   const ScheduleKind *schedule_kind; /* NULL: elements are divided evenly */
   const void *schedule;
-  bool few_blocks; /* registers rather than many blocks at a time: else its compiler may spill */
+  int min_blocks; /* of a device: blocks that a multiprocessor must hold at the same time. 1 leaves
+                     them all registers, so that nothing is spilled; 0: its compiler chooses */
 } Kernel;
 
 /* Starts a launch: arguments are the group's inputs (read whole), its outputs (written whole), and

@@ -184,8 +184,8 @@ static void choose_tensor_tile(const GridMachine *machine, GridProductSchedule *
   } tiles[] = {{128, 256, 64, 64}, {128, 128, 64, 64}, {64, 64, 32, 32}, {32, 32, 16, 16}};
   for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
     p->bm = tiles[i].bm, p->bn = tiles[i].bn, p->wm = tiles[i].wm, p->wn = tiles[i].wn;
-    p->ring = RING_STAGES * RING_ROW * (p->bm + p->bn);
-    if (p->ring <= machine->shared && fills(machine, p)) break;
+    p->shared = PIPELINE_STAGES * STAGE_ROW * (p->bm + p->bn);
+    if (p->shared <= machine->shared && fills(machine, p)) break;
   }
   p->tm = p->wm / 8, p->tn = p->wn / 4, p->side = 2;
   p->threads = p->bm / p->wm * (p->bn / p->wn) * machine->warp;

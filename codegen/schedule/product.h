@@ -63,8 +63,8 @@ static inline int64_t product_tallest(const ProductSchedule *p) {
 /* ---- devices ---- */
 
 enum {
-  RING_STAGES = 4, /* of operands in shared memory, for tensor cores */
-  RING_ROW = 64    /* bytes of a row or column of an operand in a stage */
+  PIPELINE_STAGES = 4, /* of operands in shared memory, for tensor cores */
+  STAGE_ROW = 64       /* bytes of a row or column of an operand in a stage */
 };
 
 typedef struct GridProductShape {
@@ -86,7 +86,7 @@ typedef struct GridProductSchedule {
   int64_t across;     /* blocks along a row of C */
   int64_t blocks;     /* of threads */
   int threads;        /* of a block */
-  int ring;           /* bytes of the operands in shared memory, for tensor cores */
+  int shared;         /* bytes of the operands in shared memory, for tensor cores */
   bool busy;          /* blocks enough for every multiprocessor */
 } GridProductSchedule;
 

@@ -1,7 +1,7 @@
 /* The form of a kernel: its text without the numbers that choose no path; see form.h.
    Numbers by which a text goes another way are replaced by what follows from them: of loops whether
    they run not at all, once or often, end with a part of a step, and how they fill their unrolled
-   bodies; of products and attention how the sizes fall on tiles, slices and chains; of the launch
+   bodies; of products and attention how the sizes fall on tiles, k-tiles and chains; of the launch
    whether it has one block or several. Sizes of vectors, arrays and tiles stay, and so do 0 and 1,
    which are paddings, strides and taps of their own kind. */
 #define _GNU_SOURCE
@@ -13,10 +13,10 @@
 #include <string.h>
 
 enum {
-  SLICE = 16,      /* of text/gemm.h: depth in shared memory */
+  K_TILE = 16,     /* of text/gemm.h: depth in shared memory */
   CHAIN = 1024,    /* ... and of one chain of sums */
-  RING_BYTES = 64, /* of text/tensor.h: depth in shared memory */
-  RING_STAGES = 4, /* ... of so many slices */
+  TILE_BYTES = 64, /* of text/tensor.h: depth in shared memory */
+  STAGES = 4,      /* ... of the pipeline */
   BAND = 8,        /* ... and rows of tiles that are done together */
   MOST_ARGS = 16   /* of a template */
 };
@@ -81,34 +81,35 @@ static long long arg(const Args *a, int i) { return i < a->n ? atoll(a->text[i])
 static void add_gemm(Scan *s, const Args *a) {
   add_steps(s, arg(a, 4), arg(a, 9));
   add_steps(s, arg(a, 5), arg(a, 10));
-  add_steps(s, arg(a, 6), SLICE);
+  add_steps(s, arg(a, 6), K_TILE);
   add_steps(s, arg(a, 6), CHAIN);
 }
 
 /* TensorTile<I, E, M, N, K, TA, TB, BM, BN, …> */
 static void add_tensor(Scan *s, const Args *a) {
-  long long m = arg(a, 2), depth = RING_BYTES / (strcmp(a->text[1], "OfTf32") == 0 ? 4 : 2);
-  long long slices = (arg(a, 4) + depth - 1) / depth;
+  long long m = arg(a, 2), depth = TILE_BYTES / (strcmp(a->text[1], "MmaTf32") == 0 ? 4 : 2);
+  long long k_tiles = (arg(a, 4) + depth - 1) / depth;
   add_steps(s, m, arg(a, 7));
   add_steps(s, m, arg(a, 7) * BAND);
   add_steps(s, arg(a, 3), arg(a, 8));
   add_steps(s, arg(a, 4), depth);
-  text_add(&s->out, "%s ", slices < RING_STAGES ? "part of the ring" : "ring");
+  text_add(&s->out, "%s ", k_tiles < STAGES ? "part of the pipeline" : "pipeline");
 }
 
 /* Attend<T, A, TQ, SK, DIM, WIDE, B, CAUSAL> */
 static void add_attention(Scan *s, const Args *a) {
   long long block = arg(a, 6);
   for (int i = 2; i < 6; i++) add_steps(s, arg(a, i), block);
-  for (int i = 4; i < 6; i++) add_steps(s, arg(a, i), SLICE);
+  for (int i = 4; i < 6; i++) add_steps(s, arg(a, i), K_TILE);
 }
 
 static const struct {
   const char *name;
   int from, to; /* the arguments that are sizes of the operands */
   void (*add)(Scan *, const Args *);
-} templates[] = {
-    {"Gemm", 4, 7, add_gemm}, {"TensorTile", 2, 5, add_tensor}, {"Attend", 2, 6, add_attention}};
+} templates[] = {{"Gemm", 4, 7, add_gemm},
+                 {"TensorTile", 2, 5, add_tensor},
+                 {"FlashAttention", 2, 6, add_attention}};
 
 /* Reads "<…>" of a template of the table, whose name has been read. */
 static void scan_template(Scan *s, int which, Arena *arena) {

@@ -181,11 +181,11 @@ static bool take_kernel(Subject *s, int i, Alone *k) {
   *k = (Alone){.name = f->name, .entry = entry_of(s, i), .source = cuda_source(s->p, only)};
   k->ptx = ptx_of(s, k->source, false);
   add_part(k, strstr(strstr(k->source, "/* ---- kernels ---- */"), f->body), strlen(f->body));
-  static const char async[] = "/* ---- bytes on their way";
+  static const char async[] = "/* ---- asynchronous copies";
   const char *bytes = strstr(cuda_text_device, async);
   add_text(s, k, 0, "TensorTile<", cuda_text_tensor);
   add_text(s, k, 1, "TensorTile<", bytes ? bytes : "");
-  add_text(s, k, 2, "Attend<", cuda_text_attention);
+  add_text(s, k, 2, "FlashAttention<", cuda_text_attention);
   add_text(s, k, 3, "Gemm<", cuda_text_gemm);
   return k->ptx && k->entry >= 0;
 }

@@ -110,7 +110,7 @@ static int check_kernel(const Compiled *c, const char *ptx, int i) {
     if (e->steps[s].launch->shared) l = e->steps[s].launch;
   int warps = rows[i].bm == 128 && rows[i].bn == 256 ? 8 : 4;
   int64_t grid = rows[i].batch * tiles_of(i);
-  if (!l) return wrong(i, "no launch has a ring in shared memory");
+  if (!l) return wrong(i, "no launch has a pipeline in shared memory");
   if (l->grid != grid || (int)l->block != 32 * warps ||
       (int)l->shared != 4 * 64 * (rows[i].bm + rows[i].bn))
     return wrong(i, "the launch is not of its tile's shape");

@@ -139,7 +139,7 @@ static int run_entry(const char *what, Made *p, Compiled *cpu, Compiled *const *
   return bad;
 }
 
-/* Launches on tensor cores, which are those with a ring in shared memory. */
+/* Launches on tensor cores, which are those with a pipeline in shared memory. */
 static int on_tensor_cores(const Compiled *c) {
   int n = 0;
   for (int i = 0; i < c->program->nentries; i++)

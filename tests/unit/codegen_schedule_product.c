@@ -129,7 +129,7 @@ static void decides_blocks(void **state) {
   assert_int_equal(p.bn, 256);
   assert_int_equal(p.wm, 64);
   assert_int_equal(p.threads, 256);
-  assert_int_equal(p.ring, 98304);
+  assert_int_equal(p.shared, 98304);
   p = on_grid(256, 768, 50257, DT_BF16, true); /* rows of 50257 numbers begin anywhere */
   assert_int_equal(p.copy_a, 2);
   assert_int_equal(p.copy_b, 16);
@@ -145,7 +145,7 @@ static void grid_covers_every_shape(void **state) {
           GridProductSchedule p = on_grid(m, n, 768, dt, tensor != 0);
           assert_true(p.blocks * p.bm * p.bn >= m * n);
           assert_true(p.across * p.bn >= n && (p.across - 1) * p.bn < n);
-          assert_true(p.ring <= grid.shared && p.threads <= 1024 && p.threads % grid.warp == 0);
+          assert_true(p.shared <= grid.shared && p.threads <= 1024 && p.threads % grid.warp == 0);
           /* threads' parts are the block's, and sums leave registers for operands */
           assert_true(p.threads * p.tm * p.tn == p.bm * p.bn);
           assert_true(p.tm * p.tn * dtype_size(p.dt) / 4 <= 128);

@@ -1,48 +1,52 @@
-/* Attention by blocks of B queries and B keys: scores and weights stay in shared memory, results in
-   registers. Contract: the order of every sum is the CPU's (text/attention.h and text/gemm.h there).
-   TQ queries of DIM numbers, SK keys, values of WIDE. A block of 256 threads does B queries, or for
-   the gradients by keys and values, B keys; of their results at most PART columns, from `first` on, for which
-   it computes the scores again. */
-INL f32 attend_exp(f32 x) { return f32_exp(x); }
-INL f64 attend_exp(f64 x) { return f64_exp(x); }
-INL f32 attend_log(f32 x) { return f32_log(x); }
-INL f64 attend_log(f64 x) { return f64_log(x); }
-template <typename T> INL void attend_put(AsItIs<T>, T *to, T x) { *to = x; }
-INL void attend_put(AsF16, uint16_t *to, f32 x) { *to = f16_store(x); }
-INL void attend_put(AsBf16, uint16_t *to, f32 x) { *to = bf16_store(x); }
+/* FlashAttention on CUDA cores: blocks of B queries by B keys, an online softmax (Milakov and Gimelshein,
+   2018; Dao et al., 2022). Scores s, then weights exp(s - row_max), stay in shared memory, results in registers.
+   Contract: the order of every sum is the CPU's (text/attention.h and text/gemm.h there).
+   TQ queries of KEY_DIM numbers, SK keys, values of VALUE_DIM. A block of 256 threads computes B queries; of the
+   gradients with respect to keys and values, B keys. It computes at most COLUMNS columns of the results, from
+   first_column on; blocks for other columns compute the scores again. */
+INL f32 attention_exp(f32 x) { return f32_exp(x); }
+INL f64 attention_exp(f64 x) { return f64_exp(x); }
+INL f32 attention_log(f32 x) { return f32_log(x); }
+INL f64 attention_log(f64 x) { return f64_log(x); }
+template <typename T> INL void attention_store(Identity<T>, T *to, T x) { *to = x; }
+INL void attention_store(FromF16, uint16_t *to, f32 x) { *to = f16_store(x); }
+INL void attention_store(FromBf16, uint16_t *to, f32 x) { *to = bf16_store(x); }
 
-template <typename T> struct Sight { /* which keys a query of a head sees */
-  T scale;
-  const uint8_t *mask; /* of the head, or null */
-  int pitch, step;     /* of the mask, from query to query and from key to key */
+template <typename T> struct AttentionParams {
+  T scale;                      /* of scores */
+  const uint8_t *mask;          /* of the head, or null */
+  int query_stride, key_stride; /* of the mask */
 };
 
-template <typename T, typename A, int TQ, int SK, int DIM, int WIDE, int B, bool CAUSAL, int PART>
-struct Attend {
+template <typename T, typename A, int TQ, int SK, int KEY_DIM, int VALUE_DIM, int B, bool CAUSAL,
+          int COLUMNS>
+struct FlashAttention {
   typedef typename A::Stored Stored;
   enum {
     THREADS = 256, BK = 16, PAD = 4, TM = B / 16, TN = TM, WARPS = THREADS / 32,
-    CHAIN = DIM > WIDE ? (DIM > 0 ? DIM : 1) : WIDE > 0 ? WIDE : 1, /* one over all of the depth */
-    DIMS = ((DIM < PART ? DIM : PART) + B - 1) / B, /* tiles of B columns */
-    WIDES = ((WIDE < PART ? WIDE : PART) + B - 1) / B
+    /* one chain over all of the depth */
+    CHAIN = KEY_DIM > VALUE_DIM ? (KEY_DIM > 0 ? KEY_DIM : 1) : VALUE_DIM > 0 ? VALUE_DIM : 1,
+    KEY_TILES = ((KEY_DIM < COLUMNS ? KEY_DIM : COLUMNS) + B - 1) / B, /* tiles of B columns */
+    VALUE_TILES = ((VALUE_DIM < COLUMNS ? VALUE_DIM : COLUMNS) + B - 1) / B
   };
-  typedef Gemm<int, T, A, A, TQ, SK, DIM, false, true, B, B, TM, TN, CHAIN> Keys;
-  typedef Gemm<int, T, A, A, TQ, SK, WIDE, false, true, B, B, TM, TN, CHAIN> Values;
-  T s[B][B + 1], w[B][B + 1];
+  typedef Gemm<int, T, A, A, TQ, SK, KEY_DIM, false, true, B, B, TM, TN, CHAIN> ScoreGemm; /* q k^T */
+  typedef Gemm<int, T, A, A, TQ, SK, VALUE_DIM, false, true, B, B, TM, TN, CHAIN> WeightGradGemm; /* dy v^T */
+  T s[B][B + 1], ds[B][B + 1];
   union {
-    Keys keys;
-    Values values;
-    T slice[BK][B + PAD];
-  } room;
-  T most[B], sum[B], less[B];
+    ScoreGemm scores;
+    WeightGradGemm weight_grads;
+    T b[BK][B + PAD]; /* the right operand of multiply_add */
+  } smem;
+  T row_max[B], row_sum[B];
+  T row_rescale[B]; /* exp(old row_max - new row_max): what earlier results are multiplied by */
 
-  INL_MEMBER int row(int i) { return Keys::row(i); }
-  INL_MEMBER int col(int j) { return Keys::col(j / Keys::VN) + j % Keys::VN; }
-  INL_MEMBER bool sees(const Sight<T> &v, int i, int j) {
+  INL_MEMBER int row(int i) { return ScoreGemm::row(i); }
+  INL_MEMBER int col(int j) { return ScoreGemm::col(j / ScoreGemm::VN) + j % ScoreGemm::VN; }
+  INL_MEMBER bool is_visible(const AttentionParams<T> &params, int i, int j) {
     if (i >= TQ || j >= SK || (CAUSAL && j > i)) return false;
-    return !v.mask || v.mask[(int64_t)i * v.pitch + j * v.step] != 0;
+    return !params.mask || params.mask[(int64_t)i * params.query_stride + j * params.key_stride] != 0;
   }
-  __device__ __forceinline__ void keep(T (&to)[B][B + 1], const T (&c)[TM][TN]) {
+  __device__ __forceinline__ void store_tile(T (&to)[B][B + 1], const T (&c)[TM][TN]) {
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
@@ -56,8 +60,8 @@ struct Attend {
     for (int h = B > 32 ? 16 : B / 2; h; h /= 2) a = combine(a, warp_down(a, h), max);
     return warp_first(a);
   }
-  /* Scores to weights, row by row of a warp. */
-  __device__ __forceinline__ void weigh(const Sight<T> &v, int i0, int j0) {
+  /* Scores to weights; a warp does a row. */
+  __device__ __forceinline__ void online_softmax(const AttentionParams<T> &params, int i0, int j0) {
     const int lane = (int)threadIdx.x % 32;
     const T none = -(T)__builtin_inff();
     for (int r = (int)threadIdx.x / 32; r < B; r += WARPS) {
@@ -66,32 +70,32 @@ struct Attend {
       for (int l = 0; l < 2; l++) {
         const int c = lane + l * 32;
         if (c >= B) continue;
-        const T score = s[r][c] * v.scale;
-        x[l] = sees(v, i0 + r, j0 + c) ? score : none;
+        const T score = s[r][c] * params.scale;
+        x[l] = is_visible(params, i0 + r, j0 + c) ? score : none;
       }
-      const T top = tree(x[0], x[1], true), was = most[r];
-      const T now = top > was || top != top ? top : was;
-      const T shift = now == none ? (T)0 : now;
+      const T tile_max = tree(x[0], x[1], true), old_max = row_max[r];
+      const T new_max = tile_max > old_max || tile_max != tile_max ? tile_max : old_max;
+      const T shift = new_max == none ? (T)0 : new_max;
 #pragma unroll
       for (int l = 0; l < 2; l++) {
         const int c = lane + l * 32;
         if (c >= B) continue;
-        e[l] = attend_exp(x[l] - shift);
+        e[l] = attention_exp(x[l] - shift);
         s[r][c] = e[l];
       }
-      const T total = tree(e[0], e[1], false), by = attend_exp(was - shift);
+      const T tile_sum = tree(e[0], e[1], false), rescale = attention_exp(old_max - shift);
       warp_sync();
       if (lane == 0) {
-        most[r] = now;
-        sum[r] = sum[r] * by + total;
-        less[r] = by;
+        row_max[r] = new_max;
+        row_sum[r] = row_sum[r] * rescale + tile_sum;
+        row_rescale[r] = rescale;
       }
       warp_sync();
     }
   }
-  /* y += a b: a is B rows of a block in shared memory, or its columns; b is rows of `width`. */
-  template <bool COLUMNS>
-  __device__ __forceinline__ void times(T (&y)[TM][TN], const T (&a)[B][B + 1], const Stored *b,
+  /* y += op(a) b: a is a block in shared memory; b is rows of `width`. */
+  template <bool TRANSPOSE_A>
+  __device__ __forceinline__ void multiply_add(T (&y)[TM][TN], const T (&a)[B][B + 1], const Stored *b,
                                         int width, int n0, int depth) {
     T acc[TM][TN];
 #pragma unroll
@@ -103,16 +107,16 @@ struct Attend {
       block_sync();
       for (int p = (int)threadIdx.x; p < BK * B; p += THREADS) {
         const int k = k0 + p / B, n = n0 + p % B;
-        room.slice[p / B][p % B] = k < depth && n < width ? A::get(b[(int64_t)k * width + n]) : (T)0;
+        smem.b[p / B][p % B] = k < depth && n < width ? A::get(b[(int64_t)k * width + n]) : (T)0;
       }
       block_sync();
 #pragma unroll 1
       for (int k = 0; k < BK && k0 + k < depth; k++) {
         T va[TM], vb[TN];
 #pragma unroll
-        for (int i = 0; i < TM; i++) va[i] = COLUMNS ? a[k0 + k][row(i)] : a[row(i)][k0 + k];
+        for (int i = 0; i < TM; i++) va[i] = TRANSPOSE_A ? a[k0 + k][row(i)] : a[row(i)][k0 + k];
 #pragma unroll
-        for (int j = 0; j < TN; j++) vb[j] = room.slice[k][col(j)];
+        for (int j = 0; j < TN; j++) vb[j] = smem.b[k][col(j)];
 #pragma unroll
         for (int i = 0; i < TM; i++)
 #pragma unroll
@@ -125,94 +129,98 @@ struct Attend {
       for (int j = 0; j < TN; j++) y[i][j] = acc[i][j] + y[i][j];
   }
   /* one tile of B columns, of rows from row0 on */
-  INL_MEMBER void put(Stored *out, const T (&y)[TM][TN], int row0, int rows, int width, int n0) {
+  INL_MEMBER void store(Stored *out, const T (&y)[TM][TN], int row0, int rows, int width, int n0) {
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
       for (int j = 0; j < TN; j++)
         if (row0 + row(i) < rows && n0 + col(j) < width)
-          attend_put(A(), out + (int64_t)(row0 + row(i)) * width + n0 + col(j), y[i][j]);
+          attention_store(A(), out + (int64_t)(row0 + row(i)) * width + n0 + col(j), y[i][j]);
   }
 
   /* q, k, v, y and lse of one head; the queries from i0 on */
   __device__ __forceinline__ void forward(const Stored *q, const Stored *k, const Stored *v, Stored *out,
-                                          Stored *lse, const Sight<T> &sight, int i0, int first) {
+                                          Stored *lse, const AttentionParams<T> &params, int i0,
+                                             int first_column) {
     const T none = -(T)__builtin_inff();
-    T y[WIDES ? WIDES : 1][TM][TN], c[TM][TN];
+    T y[VALUE_TILES ? VALUE_TILES : 1][TM][TN], c[TM][TN];
 #pragma unroll
-    for (int n = 0; n < WIDES; n++)
+    for (int n = 0; n < VALUE_TILES; n++)
 #pragma unroll
       for (int i = 0; i < TM; i++)
 #pragma unroll
         for (int j = 0; j < TN; j++) y[n][i][j] = 0;
-    for (int r = (int)threadIdx.x; r < B; r += THREADS) most[r] = none, sum[r] = 0;
+    for (int r = (int)threadIdx.x; r < B; r += THREADS) row_max[r] = none, row_sum[r] = 0;
     const int end = CAUSAL ? (i0 + B < SK ? i0 + B : SK) : SK;
 #pragma unroll 1
     for (int j0 = 0; j0 < end; j0 += B) {
       block_sync();
-      room.keys.run(c, q, k, i0, j0);
-      keep(s, c);
+      smem.scores.run(c, q, k, i0, j0);
+      store_tile(s, c);
       block_sync();
-      weigh(sight, i0, j0);
+      online_softmax(params, i0, j0);
       block_sync();
 #pragma unroll
-      for (int n = 0; n < WIDES; n++) {
+      for (int n = 0; n < VALUE_TILES; n++) {
 #pragma unroll
         for (int i = 0; i < TM; i++)
 #pragma unroll
-          for (int j = 0; j < TN; j++) y[n][i][j] = y[n][i][j] * less[row(i)];
-        times<false>(y[n], s, v + (int64_t)j0 * WIDE, WIDE, first + n * B, SK - j0 < B ? SK - j0 : B);
+          for (int j = 0; j < TN; j++) y[n][i][j] = y[n][i][j] * row_rescale[row(i)];
+        multiply_add<false>(y[n], s, v + (int64_t)j0 * VALUE_DIM, VALUE_DIM, first_column + n * B,
+                            SK - j0 < B ? SK - j0 : B);
       }
     }
     block_sync();
 #pragma unroll
-    for (int n = 0; n < WIDES; n++) {
+    for (int n = 0; n < VALUE_TILES; n++) {
 #pragma unroll
       for (int i = 0; i < TM; i++)
 #pragma unroll
         for (int j = 0; j < TN; j++) {
-          const T l = sum[row(i)];
+          const T l = row_sum[row(i)];
           y[n][i][j] = divide(y[n][i][j], l == 0 ? (T)1 : l);
         }
-      put(out, y[n], i0, TQ, WIDE, first + n * B);
+      store(out, y[n], i0, TQ, VALUE_DIM, first_column + n * B);
     }
-    if (first > 0) return;
+    if (first_column > 0) return;
     for (int r = (int)threadIdx.x; r < B; r += THREADS)
-      if (i0 + r < TQ) attend_put(A(), lse + i0 + r, (most[r] == none ? (T)0 : most[r]) + attend_log(sum[r]));
+      if (i0 + r < TQ)
+        attention_store(A(), lse + i0 + r, (row_max[r] == none ? (T)0 : row_max[r]) + attention_log(row_sum[r]));
   }
 
-  /* Weights into s and what the scores want into w, of one block. */
-  __device__ __forceinline__ void slopes(const Stored *q, const Stored *k, const Stored *v,
+  /* Of one block: s becomes the weights, ds the gradient with respect to the scores. */
+  __device__ __forceinline__ void score_gradients(const Stored *q, const Stored *k, const Stored *v,
                                          const Stored *dy, const Stored *lse, const Stored *delta,
-                                         const Sight<T> &sight, int i0, int j0) {
+                                         const AttentionParams<T> &params, int i0, int j0) {
     T u[TM][TN];
     block_sync();
-    room.keys.run(u, q, k, i0, j0);
-    keep(s, u);
+    smem.scores.run(u, q, k, i0, j0);
+    store_tile(s, u);
     block_sync();
-    room.values.run(u, dy, v, i0, j0);
-    keep(w, u);
+    smem.weight_grads.run(u, dy, v, i0, j0);
+    store_tile(ds, u);
 #pragma unroll 1
     for (int i = 0; i < TM; i++) {
       const int r = i0 + row(i);
       const T l = r < TQ ? A::get(lse[r]) : (T)0, d = r < TQ ? A::get(delta[r]) : (T)0;
 #pragma unroll 1
       for (int j = 0; j < TN; j++) {
-        const T weight = attend_exp(s[row(i)][col(j)] * sight.scale - l);
-        const T slope = weight * (w[row(i)][col(j)] - d) * sight.scale;
-        const bool on = sees(sight, r, j0 + col(j));
-        s[row(i)][col(j)] = on ? weight : (T)0;
-        w[row(i)][col(j)] = on ? slope : (T)0;
+        const T weight = attention_exp(s[row(i)][col(j)] * params.scale - l);
+        const T grad = weight * (ds[row(i)][col(j)] - d) * params.scale;
+        const bool visible = is_visible(params, r, j0 + col(j));
+        s[row(i)][col(j)] = visible ? weight : (T)0;
+        ds[row(i)][col(j)] = visible ? grad : (T)0;
       }
     }
     block_sync();
   }
-  __device__ __forceinline__ void by_queries(const Stored *q, const Stored *k, const Stored *v,
+  __device__ __forceinline__ void backward_q(const Stored *q, const Stored *k, const Stored *v,
                                              const Stored *dy, const Stored *lse, const Stored *delta,
-                                             Stored *dq, const Sight<T> &sight, int i0, int first) {
-    T y[DIMS ? DIMS : 1][TM][TN];
+                                             Stored *dq, const AttentionParams<T> &params, int i0,
+                                             int first_column) {
+    T y[KEY_TILES ? KEY_TILES : 1][TM][TN];
 #pragma unroll
-    for (int n = 0; n < DIMS; n++)
+    for (int n = 0; n < KEY_TILES; n++)
 #pragma unroll
       for (int i = 0; i < TM; i++)
 #pragma unroll
@@ -220,53 +228,55 @@ struct Attend {
     const int end = CAUSAL ? (i0 + B < SK ? i0 + B : SK) : SK;
 #pragma unroll 1
     for (int j0 = 0; j0 < end; j0 += B) {
-      slopes(q, k, v, dy, lse, delta, sight, i0, j0);
+      score_gradients(q, k, v, dy, lse, delta, params, i0, j0);
 #pragma unroll
-      for (int n = 0; n < DIMS; n++)
-        times<false>(y[n], w, k + (int64_t)j0 * DIM, DIM, first + n * B, SK - j0 < B ? SK - j0 : B);
+      for (int n = 0; n < KEY_TILES; n++)
+        multiply_add<false>(y[n], ds, k + (int64_t)j0 * KEY_DIM, KEY_DIM, first_column + n * B,
+                            SK - j0 < B ? SK - j0 : B);
     }
 #pragma unroll
-    for (int n = 0; n < DIMS; n++) put(dq, y[n], i0, TQ, DIM, first + n * B);
+    for (int n = 0; n < KEY_TILES; n++) store(dq, y[n], i0, TQ, KEY_DIM, first_column + n * B);
   }
-  /* Those of one head of keys, from all `group` heads of queries, which lie one behind the other; mask_of
-     says where the mask of the g-th of them begins. */
+  /* The gradients of one head of keys and values, from all `group` heads of queries, which follow each other.
+     mask_of(g) is the mask of the g-th of them. */
   template <typename Offset>
-  __device__ __forceinline__ void by_keys(const Stored *q, const Stored *k, const Stored *v,
+  __device__ __forceinline__ void backward_kv(const Stored *q, const Stored *k, const Stored *v,
                                           const Stored *dy, const Stored *lse, const Stored *delta,
-                                          Stored *dk, Stored *dv, const Sight<T> &sight, int group,
-                                          int j0, int first, const Offset &mask_of) {
-    T y[DIMS ? DIMS : 1][TM][TN], z[WIDES ? WIDES : 1][TM][TN];
+                                          Stored *dk, Stored *dv, const AttentionParams<T> &params, int group,
+                                          int j0, int first_column, const Offset &mask_of) {
+    T y[KEY_TILES ? KEY_TILES : 1][TM][TN], z[VALUE_TILES ? VALUE_TILES : 1][TM][TN];
 #pragma unroll
-    for (int n = 0; n < DIMS; n++)
+    for (int n = 0; n < KEY_TILES; n++)
 #pragma unroll
       for (int i = 0; i < TM; i++)
 #pragma unroll
         for (int j = 0; j < TN; j++) y[n][i][j] = 0;
 #pragma unroll
-    for (int n = 0; n < WIDES; n++)
+    for (int n = 0; n < VALUE_TILES; n++)
 #pragma unroll
       for (int i = 0; i < TM; i++)
 #pragma unroll
         for (int j = 0; j < TN; j++) z[n][i][j] = 0;
 #pragma unroll 1
     for (int g = 0; g < group; g++) {
-      Sight<T> own = sight;
-      own.mask = mask_of(g);
+      AttentionParams<T> head = params;
+      head.mask = mask_of(g);
       const int64_t at = (int64_t)g * TQ;
 #pragma unroll 1
       for (int i0 = CAUSAL ? j0 : 0; i0 < TQ; i0 += B) {
         const int rows = TQ - i0 < B ? TQ - i0 : B;
-        slopes(q + at * DIM, k, v, dy + at * WIDE, lse + at, delta + at, own, i0, j0);
+        score_gradients(q + at * KEY_DIM, k, v, dy + at * VALUE_DIM, lse + at, delta + at, head, i0, j0);
 #pragma unroll
-        for (int n = 0; n < WIDES; n++)
-          times<true>(z[n], s, dy + (at + i0) * WIDE, WIDE, first + n * B, rows);
+        for (int n = 0; n < VALUE_TILES; n++)
+          multiply_add<true>(z[n], s, dy + (at + i0) * VALUE_DIM, VALUE_DIM, first_column + n * B, rows);
 #pragma unroll
-        for (int n = 0; n < DIMS; n++) times<true>(y[n], w, q + (at + i0) * DIM, DIM, first + n * B, rows);
+        for (int n = 0; n < KEY_TILES; n++)
+          multiply_add<true>(y[n], ds, q + (at + i0) * KEY_DIM, KEY_DIM, first_column + n * B, rows);
       }
     }
 #pragma unroll
-    for (int n = 0; n < DIMS; n++) put(dk, y[n], j0, SK, DIM, first + n * B);
+    for (int n = 0; n < KEY_TILES; n++) store(dk, y[n], j0, SK, KEY_DIM, first_column + n * B);
 #pragma unroll
-    for (int n = 0; n < WIDES; n++) put(dv, z[n], j0, SK, WIDE, first + n * B);
+    for (int n = 0; n < VALUE_TILES; n++) store(dv, z[n], j0, SK, VALUE_DIM, first_column + n * B);
   }
 };

@@ -74,13 +74,13 @@ INL void gc_fault(GcDeviceFault *fault, i32 site, int64_t at, int64_t value, int
   fault->limit = limit;
 }
 
-/* ---- V elements that move together, 16 bytes at a time ---- */
+/* ---- vectors: V elements that one access loads or stores, at most 16 bytes ---- */
 template <typename T, int V> struct __align__(sizeof(T) * V < 16 ? sizeof(T) * V : 16) Vec { T at[V]; };
 
 /* ---- threads ---- */
 INL void warp_sync() { __syncwarp(ALL); }
 INL void block_sync() { __syncthreads(); }
-/* what the thread `by` further has; and what thread 0 of the warp has */
+/* warp shuffles: the value of the thread `by` further, and that of thread 0 of the warp */
 INL f32 warp_down(f32 x, int by) { return __shfl_down_sync(ALL, x, by); }
 INL i32 warp_down(i32 x, int by) { return __shfl_down_sync(ALL, x, by); }
 INL f64 warp_down(f64 x, int by) { return __shfl_down_sync(ALL, x, by); }
@@ -95,10 +95,10 @@ INL u8 warp_first(u8 x) { return (u8)__shfl_sync(ALL, (i32)x, 0); }
 INL uint32_t warp_ballot(bool x) { return __ballot_sync(ALL, x); }
 #define INL_MEMBER static __device__ __forceinline__
 
-/* ---- bytes on their way from global to shared memory: BYTES at a time, 4, 8 or 16, at multiples of
-   that; of them the first `valid` are read and zeros follow. What a thread began before async_commit
-   is one group; async_wait<N> returns when all but its last N groups are there, for the thread that
-   waits: the others see them behind a block_sync. ---- */
+/* ---- asynchronous copies from global to shared memory (cp.async): 4, 8 or 16 BYTES, aligned to that. The
+   first `valid` are read, and zeros follow. The copies that a thread began before async_commit are one group.
+   async_wait<N> returns when all but its last N groups have arrived; other threads of the block see them after
+   a block_sync. ---- */
 INL uint32_t shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
 template <int BYTES> INL void async_copy(void *to, const void *from, int valid) {
   if (BYTES == 16)
@@ -111,7 +111,7 @@ template <int BYTES> INL void async_copy(void *to, const void *from, int valid) 
 INL void async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int N> INL void async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory"); }
 
-/* ---- tensor cores: a warp's part of a product in registers ----
+/* ---- tensor cores: a warp's part of a product in registers (ldmatrix, mma.sync) ----
    matrix_load: four matrices of 8 rows of 16 bytes in shared memory; thread 8 i + r names row r of
    matrix i; thread t gets of each the 4 bytes t % 4 of row t / 4 in r[i]. The other one transposes
    matrices of 2-byte elements: thread t gets elements 2 (t % 4) and the next one of column t / 4.

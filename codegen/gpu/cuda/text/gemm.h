@@ -1,25 +1,25 @@
 /* Products on the ordinary units, exactly: every element of C is one chain of fma over at most 1024 of
    depth, such chains added in order, as on the CPU. A block of 256 threads does BM x BN of C, a thread
-   TM x TN of it, from slices of BK of the depth in shared memory; the next slice is on its way while
+   TM x TN of it, from k-tiles of BK of the depth in shared memory; the next one is loaded into registers while
    one is multiplied. All sizes are constants: what cannot lie outside is not checked. */
 INL f32 gemm_fma(f32 a, f32 b, f32 c) { return __fmaf_rn(a, b, c); }
 INL f64 gemm_fma(f64 a, f64 b, f64 c) { return __fma_rn(a, b, c); }
 INL i32 gemm_fma(i32 a, i32 b, i32 c) { return (i32)((uint32_t)a * (uint32_t)b + (uint32_t)c); }
 INL i64 gemm_fma(i64 a, i64 b, i64 c) { return (i64)((uint64_t)a * (uint64_t)b + (uint64_t)c); }
-/* how an operand is stored */
-template <typename T> struct AsItIs {
+/* converters from the stored type of an operand to that of the sums */
+template <typename T> struct Identity {
   typedef T Stored;
   INL_MEMBER T get(T x) { return x; }
 };
-struct AsF16 {
+struct FromF16 {
   typedef uint16_t Stored;
   INL_MEMBER f32 get(uint16_t x) { return f16_to_f32(x); }
 };
-struct AsBf16 {
+struct FromBf16 {
   typedef uint16_t Stored;
   INL_MEMBER f32 get(uint16_t x) { return bf16_to_f32(x); }
 };
-struct AsByte {
+struct FromByte {
   typedef u8 Stored;
   INL_MEMBER i32 get(u8 x) { return x; }
 };
@@ -29,7 +29,7 @@ template <typename I, typename T, typename A, typename B, int M, int N, int K, b
 struct Gemm {
   enum {
     THREADS = 256, BK = 16, PAD = 4,
-    PA = BM * BK / THREADS, PB = BN * BK / THREADS, /* elements that a thread moves of a slice */
+    PA = BM * BK / THREADS, PB = BN * BK / THREADS, /* elements that a thread loads of a k-tile */
     VN = TN < 4 ? TN : 4, GROUPS = TN / VN, LANES = BN / TN /* threads side by side */
   };
   T a[BK][BM + PAD], b[BK][BN + PAD];
@@ -38,8 +38,8 @@ struct Gemm {
   /* the first column of group q */
   INL_MEMBER int col(int q) { return q * (BN / GROUPS) + (int)threadIdx.x % LANES * VN; }
 
-  /* element e of the slice: threads side by side read what lies side by side */
-  INL_MEMBER void load(T (&ra)[PA], T (&rb)[PB], const typename A::Stored *pa, const typename B::Stored *pb,
+  /* A k-tile from global memory; threads side by side read elements side by side. */
+  INL_MEMBER void load_global(T (&ra)[PA], T (&rb)[PB], const typename A::Stored *pa, const typename B::Stored *pb,
                        int m0, int n0, int k0) {
 #pragma unroll
     for (int p = 0; p < PA; p++) {
@@ -56,7 +56,7 @@ struct Gemm {
       rb[p] = in ? B::get(pb[TB ? (I)n * K + k : (I)k * N + n]) : (T)0;
     }
   }
-  __device__ __forceinline__ void keep(const T (&ra)[PA], const T (&rb)[PB]) {
+  __device__ __forceinline__ void store_shared(const T (&ra)[PA], const T (&rb)[PB]) {
 #pragma unroll
     for (int p = 0; p < PA; p++) {
       const int e = (int)threadIdx.x + p * THREADS;
@@ -75,8 +75,8 @@ struct Gemm {
     for (int i = 0; i < TM; i++)
 #pragma unroll
       for (int j = 0; j < TN; j++) c[i][j] = 0;
-    if (K > 0) load(ra, rb, pa, pb, m0, n0, 0);
-    /* A chain after the other: sums that would end inside the loop over slices cost registers. */
+    if (K > 0) load_global(ra, rb, pa, pb, m0, n0, 0);
+    /* A chain after the other: sums that would end inside the loop over k-tiles cost registers. */
 #pragma unroll 1
     for (int d0 = 0; d0 < K; d0 += DEPTH) {
 #pragma unroll
@@ -86,9 +86,9 @@ struct Gemm {
       const int end = K - d0 < DEPTH ? K : d0 + DEPTH;
 #pragma unroll 1
       for (int k0 = d0; k0 < end; k0 += BK) {
-        keep(ra, rb);
+        store_shared(ra, rb);
         block_sync();
-        if (k0 + BK < K) load(ra, rb, pa, pb, m0, n0, k0 + BK);
+        if (k0 + BK < K) load_global(ra, rb, pa, pb, m0, n0, k0 + BK);
         multiply(acc, k0);
         block_sync();
       }
@@ -98,7 +98,7 @@ struct Gemm {
         for (int j = 0; j < TN; j++) c[i][j] = d0 == 0 ? acc[i][j] : acc[i][j] + c[i][j];
     }
   }
-  /* adds the slice from k0 on */
+  /* adds the k-tile from k0 on */
   __device__ __forceinline__ void multiply(T (&acc)[TM][TN], int k0) {
 #pragma unroll
     for (int k = 0; k < BK; k++) {

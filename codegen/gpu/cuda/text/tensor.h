@@ -1,65 +1,65 @@
 /* Products on tensor cores: C = op(A) op(B) with operands of 2 bytes (f16, bf16) or 4 (f32 numbers of
    at most 11 significant bits), sums in f32. A block does BM x BN of C; its warps, WARPS_M x WARPS_N of
-   them, WM x WN each. Slices of the depth, 64 bytes of every row or column, go through a ring of STAGES
-   in shared memory: while one is multiplied the next ones are on their way. Contract: rows of A and B in
+   them, WM x WN each. Tiles of the depth (k-tiles), 64 bytes of every row or column, go through a pipeline of
+   STAGES in shared memory: while one is multiplied, the next ones are copied (cp.async). Contract: rows of A and B in
    memory are multiples of COPY bytes, 2 to 16; what lies outside of a matrix counts as zero; an element of C is a
    sum in an order that the shape alone gives.
 
-   In shared memory an operand keeps the order that it has in global memory, cut into chunks of 16 bytes
-   that are permuted in each row, so that the eight rows which one instruction reads lie in different
-   banks: of rows of 4 chunks, as all have that are stored along the depth, two lie side by side there. A
-   slice stored across the depth (A transposed, B not) has a row for each step of it; in f32, which
-   matrix_load_t does not transpose, a warp reads 8 columns of 4 rows, word by word.
+   In shared memory an operand keeps the order that it has in global memory. Its chunks of 16 bytes are
+   swizzled (permuted in each row), so that the eight rows that one ldmatrix reads lie in different banks. An
+   operand stored along the depth has rows of 4 chunks, two of them side by side in the banks. An operand stored
+   across the depth (A transposed, B not) has a row for each step of it; in f32, which matrix_load_t does not
+   transpose, a warp reads 8 columns of 4 rows, word by word.
 
-   Parts are separate so that other contractions can use them: Slice brings an operand, anything that
-   says where its rows lie; TensorTile multiplies; the caller takes c[i][j] from there. */
-struct OfBf16 {
+   Parts are separate so that other contractions can use them: SmemTile loads an operand from any address
+   function of its rows, TensorTile multiplies, and the caller reads c[i][j]. */
+struct MmaBf16 {
   typedef uint16_t Stored;
   INL_MEMBER void fma(f32 &c0, f32 &c1, f32 &c2, f32 &c3, const uint32_t *a, const uint32_t *b) {
     tensor_fma_bf16(c0, c1, c2, c3, a, b);
   }
 };
-struct OfF16 {
+struct MmaF16 {
   typedef uint16_t Stored;
   INL_MEMBER void fma(f32 &c0, f32 &c1, f32 &c2, f32 &c3, const uint32_t *a, const uint32_t *b) {
     tensor_fma_f16(c0, c1, c2, c3, a, b);
   }
 };
-struct OfTf32 {
+struct MmaTf32 {
   typedef f32 Stored;
   INL_MEMBER void fma(f32 &c0, f32 &c1, f32 &c2, f32 &c3, const uint32_t *a, const uint32_t *b) {
     tensor_fma_tf32(c0, c1, c2, c3, a, b);
   }
 };
 
-/* An operand's slice: EDGE rows or columns of C's side, DEPTH elements of the depth. ACROSS: stored
+/* An operand's k-tile: EDGE rows or columns of C's side, DEPTH elements of the depth. ACROSS: stored
    with the depth as rows. S: bytes of an element. */
-template <int S, int EDGE, bool ACROSS> struct Slice {
+template <int S, int EDGE, bool ACROSS> struct SmemTile {
   enum {
     DEPTH = 64 / S,
     ROWS = ACROSS ? DEPTH : EDGE,
     ROW_BYTES = ACROSS ? EDGE * S : 64,
     BYTES = ROWS * ROW_BYTES
   };
-  /* byte `at` of a row, in the slice */
-  INL_MEMBER int place(int row, int at) {
-    const int turn = ROW_BYTES == 64 ? row >> 1 & 3 : S == 2 ? row & 7 : (row & 3) << 1;
-    return row * ROW_BYTES + (at ^ turn << 4);
+  /* where byte `at` of a row lies */
+  INL_MEMBER int swizzle(int row, int at) {
+    const int chunk = ROW_BYTES == 64 ? row >> 1 & 3 : S == 2 ? row & 7 : (row & 3) << 1;
+    return row * ROW_BYTES + (at ^ chunk << 4);
   }
-  /* Begins copies of the slice whose first element is `from`, of a matrix with rows of `stride`
+  /* Begins copies of the k-tile whose first element is `from`, of a matrix with rows of `stride`
      elements, of which `rows` and `bytes` of each are inside. ALL_ROWS, ALL_BYTES: certainly all. */
   template <typename I, int THREADS, int COPY, bool ALL_ROWS, bool ALL_BYTES>
-  INL_MEMBER void bring(char *to, const char *from, I stride, int rows, int bytes) {
+  INL_MEMBER void load_async(char *to, const char *from, I stride, int rows, int bytes) {
     enum { PER_ROW = ROW_BYTES / COPY, COPIES = ROWS * PER_ROW };
 #pragma unroll(COPY < 4 ? 8 : COPIES)
     for (int p = 0; p < (COPIES + THREADS - 1) / THREADS; p++) {
       const int e = (int)threadIdx.x + p * THREADS, row = e / PER_ROW, at = e % PER_ROW * COPY;
       if (COPIES % THREADS != 0 && e >= COPIES) break;
       const bool in = (ALL_ROWS || row < rows) && (ALL_BYTES || at < bytes);
-      if (COPY < 4) /* too small to be on its way by itself */
-        *(uint16_t *)(to + place(row, at)) = in ? *(const uint16_t *)(from + ((I)row * stride * S + at)) : 0;
+      if (COPY < 4) /* too small for cp.async */
+        *(uint16_t *)(to + swizzle(row, at)) = in ? *(const uint16_t *)(from + ((I)row * stride * S + at)) : 0;
       else
-        async_copy<COPY>(to + place(row, at), in ? from + ((I)row * stride * S + at) : from, in ? COPY : 0);
+        async_copy<COPY>(to + swizzle(row, at), in ? from + ((I)row * stride * S + at) : from, in ? COPY : 0);
     }
   }
   /* Fragments of 16 rows or columns from `first` on, in step `step` of 32 bytes of the depth: as a of
@@ -67,25 +67,25 @@ template <int S, int EDGE, bool ACROSS> struct Slice {
   INL_MEMBER void fragment_a(uint32_t (&r)[4], const char *s, int first, int step) {
     const int t = (int)threadIdx.x % 32;
     if (!ACROSS) {
-      matrix_load(r, s + place(first + t % 16, step * 32 + t / 16 * 16));
+      matrix_load(r, s + swizzle(first + t % 16, step * 32 + t / 16 * 16));
     } else if (S == 2) {
-      matrix_load_t(r, s + place(step * 16 + t / 16 * 8 + t % 8, (first + t / 8 % 2 * 8) * 2));
+      matrix_load_t(r, s + swizzle(step * 16 + t / 16 * 8 + t % 8, (first + t / 8 % 2 * 8) * 2));
     } else {
 #pragma unroll
       for (int i = 0; i < 4; i++)
-        r[i] = *(const uint32_t *)(s + place(step * 8 + t % 4 + i / 2 * 4, (first + t / 4 + i % 2 * 8) * 4));
+        r[i] = *(const uint32_t *)(s + swizzle(step * 8 + t % 4 + i / 2 * 4, (first + t / 4 + i % 2 * 8) * 4));
     }
   }
   INL_MEMBER void fragment_b(uint32_t (&r)[4], const char *s, int first, int step) {
     const int t = (int)threadIdx.x % 32;
     if (!ACROSS) {
-      matrix_load(r, s + place(first + t / 16 * 8 + t % 8, step * 32 + t / 8 % 2 * 16));
+      matrix_load(r, s + swizzle(first + t / 16 * 8 + t % 8, step * 32 + t / 8 % 2 * 16));
     } else if (S == 2) {
-      matrix_load_t(r, s + place(step * 16 + t / 8 % 2 * 8 + t % 8, (first + t / 16 * 8) * 2));
+      matrix_load_t(r, s + swizzle(step * 16 + t / 8 % 2 * 8 + t % 8, (first + t / 16 * 8) * 2));
     } else {
 #pragma unroll
       for (int i = 0; i < 4; i++)
-        r[i] = *(const uint32_t *)(s + place(step * 8 + t % 4 + i % 2 * 4, (first + t / 4 + i / 2 * 8) * 4));
+        r[i] = *(const uint32_t *)(s + swizzle(step * 8 + t % 4 + i % 2 * 4, (first + t / 4 + i / 2 * 8) * 4));
     }
   }
 };
@@ -95,16 +95,16 @@ template <typename I, typename E, int M, int N, int K, bool TA, bool TB, int BM,
           int COPY_A, int COPY_B>
 struct TensorTile {
   typedef typename E::Stored Stored;
-  typedef Slice<sizeof(Stored), BM, TA> A;
-  typedef Slice<sizeof(Stored), BN, !TB> B;
+  typedef SmemTile<sizeof(Stored), BM, TA> A;
+  typedef SmemTile<sizeof(Stored), BN, !TB> B;
   enum {
     S = sizeof(Stored), STAGES = 4, STEPS = 2, DEPTH = A::DEPTH,
     WARPS_N = BN / WN, THREADS = BM / WM * WARPS_N * 32,
     MI = WM / 16, NI = WN / 8, /* instructions of a warp in a step */
     TM = 2 * MI, TN = 2 * NI,  /* rows and columns of a thread */
-    AHEAD = S == 2 || (!TA && TB), /* operands are read a step early; f32 across the depth lacks registers */
+    EARLY_FRAGMENTS = S == 2 || (!TA && TB), /* operands are read a step early; f32 across the depth lacks registers */
     STAGE = A::BYTES + B::BYTES, SHARED = STAGES * STAGE,
-    SLICES = (K + DEPTH - 1) / DEPTH
+    K_TILES = (K + DEPTH - 1) / DEPTH
   };
   INL_MEMBER int warp_m() { return (int)threadIdx.x / 32 / WARPS_N * WM; }
   INL_MEMBER int warp_n() { return (int)threadIdx.x / 32 % WARPS_N * WN; }
@@ -112,29 +112,29 @@ struct TensorTile {
   /* the first column of group q of two */
   INL_MEMBER int col(int q) { return warp_n() + q * 8 + (int)threadIdx.x % 4 * 2; }
 
-  /* Block `at` of C: eight tiles of rows at a time, column by column, so that the blocks that run
-     together read few rows of A and few columns of B. */
-  INL_MEMBER void place(int at, int &m0, int &n0) {
-    enum { DOWN = (M + BM - 1) / BM, OVER = (N + BN - 1) / BN, BAND = 8 };
-    const int band = at / (BAND * OVER), in = at % (BAND * OVER);
-    const int tall = DOWN - band * BAND < BAND ? DOWN - band * BAND : BAND;
-    m0 = (band * BAND + in % tall) * BM;
-    n0 = in / tall * BN;
+  /* Block `at` of C, rasterised in bands of eight rows of tiles, column by column: the blocks that run at the same
+     time read few rows of A and few columns of B. */
+  INL_MEMBER void tile_coords(int at, int &m0, int &n0) {
+    enum { TILES_M = (M + BM - 1) / BM, TILES_N = (N + BN - 1) / BN, BAND = 8 };
+    const int band = at / (BAND * TILES_N), in = at % (BAND * TILES_N);
+    const int rows = TILES_M - band * BAND < BAND ? TILES_M - band * BAND : BAND;
+    m0 = (band * BAND + in % rows) * BM;
+    n0 = in / rows * BN;
   }
 
-  INL_MEMBER void bring(char *stage, const char *a, const char *b, int m0, int n0, int k0) {
+  INL_MEMBER void load_async(char *stage, const char *a, const char *b, int m0, int n0, int k0) {
     const int m = M - m0, n = N - n0, k = K - k0;
     if (TA)
-      A::template bring<I, THREADS, COPY_A, K % DEPTH == 0, M % BM == 0>(
+      A::template load_async<I, THREADS, COPY_A, K % DEPTH == 0, M % BM == 0>(
           stage, a + ((I)k0 * M + m0) * S, (I)M, k, m * S);
     else
-      A::template bring<I, THREADS, COPY_A, M % BM == 0, K % DEPTH == 0>(
+      A::template load_async<I, THREADS, COPY_A, M % BM == 0, K % DEPTH == 0>(
           stage, a + ((I)m0 * K + k0) * S, (I)K, m, k * S);
     if (TB)
-      B::template bring<I, THREADS, COPY_B, N % BN == 0, K % DEPTH == 0>(
+      B::template load_async<I, THREADS, COPY_B, N % BN == 0, K % DEPTH == 0>(
           stage + A::BYTES, b + ((I)n0 * K + k0) * S, (I)K, n, k * S);
     else
-      B::template bring<I, THREADS, COPY_B, K % DEPTH == 0, N % BN == 0>(
+      B::template load_async<I, THREADS, COPY_B, K % DEPTH == 0, N % BN == 0>(
           stage + A::BYTES, b + ((I)k0 * N + n0) * S, (I)N, k, n * S);
   }
   INL_MEMBER void fragments(uint32_t (&fa)[MI][4], uint32_t (&fb)[NI / 2][4], const char *stage, int step) {
@@ -164,8 +164,8 @@ struct TensorTile {
       multiply_row(c, i, fa, fb);
     }
   }
-  /* c: the block's part of the product that starts at row m0, column n0; `ring` has SHARED bytes. */
-  INL_MEMBER void run(f32 (&c)[TM][TN], char *ring, const Stored *pa, const Stored *pb, int m0, int n0) {
+  /* c: the block's part of the product that starts at row m0, column n0; `smem` has SHARED bytes. */
+  INL_MEMBER void run(f32 (&c)[TM][TN], char *smem, const Stored *pa, const Stored *pb, int m0, int n0) {
     const char *a = (const char *)pa, *b = (const char *)pb;
     uint32_t fa[2][MI][4], fb[2][NI / 2][4];
 #pragma unroll
@@ -175,30 +175,30 @@ struct TensorTile {
     if (K == 0) return;
 #pragma unroll
     for (int s = 0; s < STAGES - 1; s++) {
-      if (s < SLICES) bring(ring + s * STAGE, a, b, m0, n0, s * DEPTH);
+      if (s < K_TILES) load_async(smem + s * STAGE, a, b, m0, n0, s * DEPTH);
       async_commit();
     }
     async_wait<STAGES - 2>();
     block_sync();
-    if (AHEAD) fragments(fa[0], fb[0], ring, 0);
+    if (EARLY_FRAGMENTS) fragments(fa[0], fb[0], smem, 0);
     int now = 0, into = STAGES - 1; /* stages read and filled */
 #pragma unroll 1
-    for (int s = 0; s < SLICES; s++) {
-      if (s + STAGES - 1 < SLICES) bring(ring + into * STAGE, a, b, m0, n0, (s + STAGES - 1) * DEPTH);
+    for (int s = 0; s < K_TILES; s++) {
+      if (s + STAGES - 1 < K_TILES) load_async(smem + into * STAGE, a, b, m0, n0, (s + STAGES - 1) * DEPTH);
       async_commit();
       into = now;
-      if (AHEAD) {
-        fragments(fa[1], fb[1], ring + now * STAGE, 1);
+      if (EARLY_FRAGMENTS) {
+        fragments(fa[1], fb[1], smem + now * STAGE, 1);
         multiply(c, fa[0], fb[0]);
       } else {
-        step_at_once(c, ring + now * STAGE, 0);
-        step_at_once(c, ring + now * STAGE, 1);
+        step_at_once(c, smem + now * STAGE, 0);
+        step_at_once(c, smem + now * STAGE, 1);
       }
       async_wait<STAGES - 2>();
       block_sync();
       now = now + 1 == STAGES ? 0 : now + 1;
-      if (!AHEAD) continue;
-      if (s + 1 < SLICES) fragments(fa[0], fb[0], ring + now * STAGE, 0);
+      if (!EARLY_FRAGMENTS) continue;
+      if (s + 1 < K_TILES) fragments(fa[0], fb[0], smem + now * STAGE, 0);
       multiply(c, fa[1], fb[1]);
     }
   }
