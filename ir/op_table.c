@@ -111,20 +111,20 @@ static const struct {
   OpClass cls;
   const char *title, *text;
 } classes[] = {
-    {CLASS_LEAF, "Leaves", "Made of no tensor; the type is part of the op."},
+    {CLASS_LEAF, "Leaves", "Ops without tensor operands; the type is part of the op."},
     {CLASS_GLOBAL, "Globals", "Parameters, states and hyperparameters."},
     {CLASS_ELEMENT, "Element-wise", "Operands and result have one shape."},
-    {CLASS_VIEW, "Views", "The same numbers elsewhere."},
+    {CLASS_VIEW, "Views", "The same elements at other places."},
     {CLASS_REDUCE, "Reductions", "Axes are ascending and dropped from the result."},
     {CLASS_CONTRACT, "Contractions", "Products of matrices."},
     {CLASS_WINDOW, "Windows", "Convolutions and pools over images [N, C, H, W]."},
     {CLASS_COMPOSITE, "Composites",
-     "They have gradient rules that keep less than those of their parts, ordinary ops, of which "
-     "they are made at the end of the pass autodiff."},
+     "Their gradient rules save fewer activations than those of their decomposition. The pass "
+     "autodiff lowers them to ordinary ops at its end."},
     {CLASS_ATTENTION, "Attention",
-     "Sequences against sequences; no array of one by the other is kept."},
+     "Blocked attention with online softmax; the score matrix is never stored."},
     {CLASS_INDEX, "Indexing", "Addresses come from data."},
-    {CLASS_ORDER, "In order", "Along one axis, one element after the other."},
+    {CLASS_ORDER, "In order", "Sequential along one axis: cumulative sums and sorting."},
     {CLASS_ROWS, "Rows", "Along the last axis, row by row."},
     {CLASS_REGION, "Regions", "Ops with a nested block."},
     {CLASS_META, "Meta", "No arithmetic of their own."},

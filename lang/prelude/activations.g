@@ -1,6 +1,6 @@
 # ---- activations ----
 
-# x times the normal distribution function of x; approx: by tanh
+# x times the Gaussian distribution function of x; approx: the tanh approximation
 def gelu(x, approx : flag = false) {
   if approx { return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x ** 3))) }
   return 0.5 * x * (1 + erf(0.7071067811865476 * x))

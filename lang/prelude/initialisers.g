@@ -1,6 +1,6 @@
 # ---- initialisers: `shape` is the declared shape; zeros, ones, const, normal, uniform are built in ----
 
-# numbers that feed one output, and outputs that one number feeds: [in, out] or [out, in, window...]
+# fan-in and fan-out of a shape [in, out] or [out, in, window...]
 def fans(shape : shape) {
   if len(shape) < 2 { return prod(shape), prod(shape) }
   if len(shape) == 2 { return shape[0], shape[1] }
@@ -21,8 +21,8 @@ def he(shape : shape) {
   return normal(std = sqrt(2 / fan_in), shape = shape)
 }
 
-# rows (or columns, where they are fewer) of length 1 at right angles: Newton's iteration
-# x (3 - x'x) / 2 drives every singular value to 1
+# orthonormal rows, or columns if these are fewer. Newton's iteration x (3 - x'x) / 2 drives every singular value
+# to 1
 def orthogonal(shape : shape, gain = 1) {
   x = reshape(normal(shape = shape), [shape[0], -1])
   x = x / sqrt(sum(x * x))

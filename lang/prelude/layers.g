@@ -1,7 +1,7 @@
-# The prelude: everything that a program can use without writing it, in the language itself. This file and those beside
-# it are compiled into gc. Read them to learn the language; a program may define any of these names anew.
+# The prelude: layers, losses, optimizers and the rest of the library, in the language itself. These files are compiled
+# into gc. Read them to learn the language; a program may redefine any of these names.
 
-# ---- layers: what they keep lies at the path of the call, as in net.fc1.w ----
+# ---- layers: their params and states have the path of the call, as in net.fc1.w ----
 
 # x @ w + b over the last axis
 def linear(x : [..., d], units : count, bias : flag = true) {
@@ -14,27 +14,27 @@ def linear(x : [..., d], units : count, bias : flag = true) {
   return y
 }
 
-# a row of d numbers for each id below n
+# embedding: row ids of a table of n rows of d elements
 def embed(ids : indices, n : count, d : count, std = 1) {
   param w : f32[n, d] = normal(std = std)
   return gather(w, ids)
 }
 
-# mean 0 and variance 1 along the last axis, then a trained scale and shift
+# layer normalization along the last axis, then a trained scale and shift
 def layernorm(x : [..., d], eps = 1e-5) {
   param g : f32[d] = ones()
   param b : f32[d] = zeros()
   return layer_norm(x, eps) * g + b
 }
 
-# root mean square 1 along the last axis, then a trained scale
+# normalization to root mean square 1 along the last axis, then a trained scale
 def rmsnorm(x : [..., d], eps = 1e-6) {
   param g : f32[d] = ones()
   return rms_norm(x, eps) * g
 }
 
-# mean 0 and variance 1 of each of `groups` groups of neighbouring channels of an x [N, C, ...], then a trained
-# scale and shift of each channel
+# group normalization: each of `groups` groups of adjacent channels of x [N, C, ...] has mean 0 and variance 1; then a
+# trained scale and shift of each channel
 def groupnorm(x : floats, groups : count, eps = 1e-5) {
   n = dim(x, 0)
   c = dim(x, 1)
@@ -57,7 +57,7 @@ def conv(x : floats, out : count, k : ints, stride : ints = 1, pad = "same", dil
   return y
 }
 
-# the transpose of a convolution with `out` result channels: images of (n - 1) stride - 2 pad + k places from n
+# transposed convolution with `out` output channels: an axis of n elements becomes (n - 1) stride - 2 pad + k
 def conv_transpose(x : floats, out : count, k : ints, stride : ints = 1, pad = 0, output_pad : ints = 0,
                    dilation : ints = 1, groups : count = 1, bias : flag = true) {
   param w : f32[dim(x, 1), out / groups, pair(k)[0], pair(k)[1]] = he()
@@ -69,8 +69,8 @@ def conv_transpose(x : floats, out : count, k : ints, stride : ints = 1, pad = 0
   return y
 }
 
-# mean 0 and variance 1 of each channel of x [N, C, ...], then a trained scale and shift. Training
-# takes the moments of the batch and moves the running ones towards them, which all else takes.
+# batch normalization of each channel of x [N, C, ...], then a trained scale and shift. Training uses the statistics of the
+# batch and updates the running statistics; inference uses the running statistics.
 def bn(x : floats, momentum = 0.1, eps = 1e-5) {
   c = dim(x, 1)
   param g : f32[dim(x, 1)] = ones()

@@ -1,4 +1,4 @@
-# ---- losses: one number each; xent is built in ----
+# ---- losses: scalars; xent is built in ----
 
 def mse(y, target) { return mean((y - target) ** 2) }
 
@@ -13,7 +13,7 @@ def huber(y, target, delta = 1) {
   return mean(where(a <= delta, 0.5 * a * a, delta * (a - 0.5 * delta)))
 }
 
-# ---- sums in logarithms ----
+# ---- log-sum-exp ----
 
 # log(exp(a) + exp(b)), exact for large numbers
 def logaddexp(a, b) {
@@ -22,7 +22,7 @@ def logaddexp(a, b) {
   return m + log(exp(a - m) + exp(b - m))
 }
 
-# log(sum(exp(x))) of each element and all before it, along the last axis
+# cumulative log(sum(exp(x))) along the last axis
 def logcumsumexp(x : [..., n]) {
   columns = transpose(reshape(x, [-1, n]))
   y = where(columns[0] == columns[0], -inf, columns[0])   # of x's dtype

@@ -1,6 +1,6 @@
 # ---- optimizers: called for each param p with its gradient g ----
 
-# gradient descent; decay is added to the gradient
+# gradient descent with momentum; weight decay is added to the gradient
 def sgd(p, g, lr, momentum = 0, nesterov : flag = false, decay = 0) {
   if not known(decay) or decay != 0 { g = g + decay * p }
   if not known(momentum) or momentum != 0 {
@@ -11,12 +11,12 @@ def sgd(p, g, lr, momentum = 0, nesterov : flag = false, decay = 0) {
   p := p - lr * g
 }
 
-# moments of the gradient over the root of their squares; weights decay by lr * decay a step
+# Adam with decoupled weight decay: weights shrink by lr * decay in each step
 def adamw(p, g, lr, b1 = 0.9, b2 = 0.999, eps = 1e-8, decay = 0.01) {
   state m : f32[shape(p)] = zeros()
   state v : f32[shape(p)] = zeros()
   t = f32(step + 1)
-  # What corrects the moments' start at zero is a number, not a tensor:
+  # The bias correction is a scalar, since
   # (m / c1) / (sqrt(v / c2) + eps) is the same as (sqrt(c2) / c1) m / (sqrt(v) + sqrt(c2) eps).
   c2 = sqrt(-expm1(t * log(b2)))              # 1 - b2 ** t has four digits in f32, this has all
   rate = lr * c2 / -expm1(t * log(b1))
@@ -25,7 +25,7 @@ def adamw(p, g, lr, b1 = 0.9, b2 = 0.999, eps = 1e-8, decay = 0.01) {
   p := p * (1 - lr * decay) - rate * m / (sqrt(v) + eps * c2)
 }
 
-# the same, but decay is added to the gradient
+# Adam; weight decay is added to the gradient
 def adam(p, g, lr, b1 = 0.9, b2 = 0.999, eps = 1e-8, decay = 0) {
   state m : f32[shape(p)] = zeros()
   state v : f32[shape(p)] = zeros()
@@ -38,7 +38,7 @@ def adam(p, g, lr, b1 = 0.9, b2 = 0.999, eps = 1e-8, decay = 0) {
   p := p - rate * m / (sqrt(v) + eps * c2)
 }
 
-# gradient over the root of its moving mean square
+# RMSProp: the gradient over the root of its moving mean square
 def rmsprop(p, g, lr, alpha = 0.99, eps = 1e-8, momentum = 0, decay = 0) {
   state v : f32[shape(p)] = zeros()
   if not known(decay) or decay != 0 { g = g + decay * p }
@@ -52,7 +52,7 @@ def rmsprop(p, g, lr, alpha = 0.99, eps = 1e-8, momentum = 0, decay = 0) {
   p := p - lr * u
 }
 
-# gradient over the root of the sum of its squares
+# AdaGrad: the gradient over the root of the sum of its squares
 def adagrad(p, g, lr, eps = 1e-10, decay = 0) {
   state v : f32[shape(p)] = zeros()
   if not known(decay) or decay != 0 { g = g + decay * p }
@@ -60,7 +60,7 @@ def adagrad(p, g, lr, eps = 1e-10, decay = 0) {
   p := p - lr * g / (sqrt(v) + eps)
 }
 
-# the sign of a moving mean of the gradient; weights decay as with adamw
+# Lion: the sign of a moving mean of the gradient; decoupled weight decay
 def lion(p, g, lr, b1 = 0.9, b2 = 0.99, decay = 0) {
   state m : f32[shape(p)] = zeros()
   p := p * (1 - lr * decay) - lr * sign(b1 * m + (1 - b1) * g)
@@ -69,7 +69,7 @@ def lion(p, g, lr, b1 = 0.9, b2 = 0.99, decay = 0) {
 
 # ---- schedules: the learning rate at the built-in counter of training steps ----
 
-# from 0 to lr in `warmup` steps, then down half a cosine to `least` times lr at `steps`
+# linear warm-up from 0 to lr in `warmup` steps, then cosine decay to `least` times lr at `steps`
 def cosine(lr, steps, warmup = 0, least = 0) {
   t = f32(step)
   done = clamp((t - warmup) / max(steps - warmup, 1), 0, 1)
@@ -77,19 +77,19 @@ def cosine(lr, steps, warmup = 0, least = 0) {
   return rate * warm(warmup)
 }
 
-# the same with a straight line
+# linear warm-up, then linear decay to `least` times lr at `steps`
 def linear_decay(lr, steps, warmup = 0, least = 0) {
   t = f32(step)
   done = clamp((t - warmup) / max(steps - warmup, 1), 0, 1)
   return lr * (1 - (1 - least) * done) * warm(warmup)
 }
 
-# times `factor` after every `every` steps
+# lr times `factor` after every `every` steps
 def step_decay(lr, every, factor = 0.1) {
   return lr * factor ** floor(f32(step) / every)
 }
 
-# the factor of a warm-up: from 0 to 1 in `warmup` steps
+# the factor of a linear warm-up, from 0 to 1 in `warmup` steps
 def warm(warmup) {
   if warmup == 0 { return 1 }
   return min((f32(step) + 1) / warmup, 1)

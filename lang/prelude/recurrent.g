@@ -1,6 +1,6 @@
 # ---- one step of a recurrent layer: cell(x[:, t], h) as cell in a loop ----
 
-# tanh(x @ wx + h @ wh + b)
+# a plain recurrent layer: tanh(x @ wx + h @ wh + b)
 def rnn(x : [..., d], h : [..., units]) {
   param wx : f32[d, units] = glorot()
   param wh : f32[units, units] = orthogonal()
@@ -8,7 +8,7 @@ def rnn(x : [..., d], h : [..., units]) {
   return tanh(x @ wx + h @ wh + b)
 }
 
-# long short-term memory: the next h and c. Columns of the weights: input, forget, cell, output
+# LSTM: the next h and c. Columns of the weights: input, forget, cell, output
 def lstm(x : [..., d], h : [..., units], c : [..., units]) {
   param wx : f32[d, 4 * units] = glorot()
   param wh : f32[units, 4 * units] = glorot()
@@ -18,7 +18,7 @@ def lstm(x : [..., d], h : [..., units], c : [..., units]) {
   return sigmoid(o) * tanh(c), c
 }
 
-# gated recurrent unit. Columns of the weights: reset, update, new; the reset gate is on h @ wh + bh
+# GRU. Columns of the weights: reset, update, new; the reset gate applies to h @ wh + bh
 def gru(x : [..., d], h : [..., units]) {
   param wx : f32[d, 3 * units] = glorot()
   param wh : f32[units, 3 * units] = glorot()
