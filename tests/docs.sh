@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The documentation says what the compiler says: tables equal what is printed, every program in a
-# ```g block compiles, every link leads to a file.
+# ```g block compiles, every link leads to a file and a heading.
 #   tests/docs.sh GC ROOT [--update]     --update writes the tables into the pages
 # A table stands between "<!-- from SOURCE -->" and "<!-- end -->"; docs/ops.md is one table. A SOURCE
 # "gc …" is run in docs/examples; between "<!-- lines of gc … -->" and "<!-- end -->" stand lines that it
@@ -175,6 +175,10 @@ check_lines() {
 }
 for page in "${pages[@]}"; do check_lines "$page"; done
 
+# The anchors of a page's headings, as GitHub makes them.
+anchors() {
+  sed '/^```/,/^```/d' "$1" | sed -nE 's/^#+ +//p' | tr '[:upper:]' '[:lower:]' | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
 for page in "${pages[@]}"; do
   rm -f "$scratch"/block*
   awk -v to="$scratch/block" '/^<!-- part of/ { part = 1; next }
@@ -186,7 +190,10 @@ for page in "${pages[@]}"; do
       { cat "$block" "$scratch/said" >&2; complain "${page#"$root"/}: a program does not compile"; }
   done
   while IFS= read -r link; do
-    [ -e "$(dirname "$page")/${link%%#*}" ] || complain "${page#"$root"/}: no file $link"
-  done < <(grep -oE '\]\([^)]+\)' "$page" | sed -E 's/^\]\((.*)\)$/\1/' | grep -vE '^(https?:|#)' || true)
+    file=${link%%#*} to=$page
+    [ -n "$file" ] && to=$(dirname "$page")/$file
+    [ -e "$to" ] || complain "${page#"$root"/}: no file $link"
+    [[ $link != *'#'* ]] || anchors "$to" | grep -qxF "${link#*#}" || complain "${page#"$root"/}: no heading $link"
+  done < <(grep -oE '\]\([^)]+\)' "$page" | sed -E 's/^\]\((.*)\)$/\1/' | grep -vE '^https?:' || true)
 done
 exit $bad
