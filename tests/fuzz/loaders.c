@@ -1,7 +1,7 @@
-/* Mutated data and weight files against every loader, for a bounded time: fuzz_loaders [SECONDS]
-   [SEED]. A loader may accept or refuse; it may not crash, hang, or accept what it then cannot
-   gather. Build with sanitizers (GC_SANITIZE=ON) to see more. Prints the seed and the iteration, so
-   that a finding repeats. */
+/* Mutated data and weight files against every loader: fuzz_loaders [SECONDS | NUMBERt] [SEED], for
+   so many seconds or that many files. A loader may accept or refuse; it may not crash, hang, or
+   accept what it then cannot gather. Build with sanitizers (GC_SANITIZE=ON) to see more. A seed always
+   makes the same files, so that a finding repeats. */
 #include "runtime/data/dataset.h"
 #include "runtime/weights/safetensors.h"
 #include <stdlib.h>
@@ -137,13 +137,16 @@ int main(int argc, char **argv) {
   static void (*const seeds[])(Seeds *) = {seed_npy, seed_idx, seed_gzip, seed_npz,
                                            seed_safetensors};
   enum { KINDS = sizeof seeds / sizeof *seeds };
-  double seconds = argc > 1 ? atof(argv[1]) : 5;
+  char *unit = "";
+  uint64_t most = argc > 1 ? strtoull(argv[1], &unit, 10) : 5;
+  bool counted = *unit == 't';
   uint64_t rng = (argc > 2 ? strtoull(argv[2], NULL, 10) : 1) * 0x9E3779B97F4A7C15ULL | 1;
   uint64_t runs = 0, accepted[KINDS] = {0}, tried[KINDS] = {0};
   int fd = memfd_create("fuzz", 0);
   char path[64];
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  for (time_t end = time(NULL) + (time_t)seconds; runs % 64 || time(NULL) < end; runs++) {
+  time_t end = time(NULL) + (time_t)most;
+  for (; counted ? runs < most : runs % 64 || time(NULL) < end; runs++) {
     unsigned kind = (unsigned)(next(&rng) % KINDS);
     Seeds s = {0};
     seeds[kind](&s);
