@@ -4,7 +4,7 @@ it is not.   docs.py GC ROOT MKDATA SCRATCH
 Each page has a folder of its own with the examples, made-up data and `gc` on the path; its blocks run there in their
 order. What a block is stands in its language, and in comments right above it:
   ```sh, ```python                      executed; each must end with exit code 0
-  ```g                                  compiled by tests/docs.sh, if it has an entry
+  ```g                                  has an entry, and is compiled by tests/docs.sh
   ```diff                               its + lines begin lines of the file that +++ names, in this order
   <!-- from … -->, <!-- lines of … -->  compared by tests/docs.sh
   <!-- sed: EXPRESSION -->              ... of the block before it is executed: fewer steps, say
@@ -136,7 +136,7 @@ class Page:
             self.execute(line, ["sh", "-euc", body] if language == "sh" else ["python3", "-c", body])
         elif language == "diff":
             self.diff(line, body)
-        elif language != "g":
+        elif language != "g" or not re.search(r"^entry ", body, re.M):
             self.fail(line, "this block is neither executed nor compared: tests/docs.py says how")
 
 
