@@ -146,10 +146,12 @@ done
 if [ -r /proc/self/status ] && grep -q RssAnon /proc/self/status; then
   announced=$(./mnist info train | sed -n 's/,//g; s/^ *total *\([0-9]*\).*/\1/p')
   expected=$((announced + 960 * 785))
-  ./mnist train $train --epochs 1000 --threads 2 --quiet >out.txt 2>&1 &
-  pid=$! used=0
-  for _ in 1 2 3 4 5 6 7 8 9 10; do
-    sleep 0.2
+  ./mnist train $train --epochs 1000000 --threads 2 --quiet >out.txt 2>&1 &
+  pid=$! used=0 steady=0
+  for _ in $(seq 600); do # until it has run for long enough to have touched all: a loaded machine takes longer
+    sleep 0.1
+    [ "$used" -ge $((expected * 9 / 10)) ] && steady=$((steady + 1))
+    [ $steady -lt 10 ] || break
     now=$(awk '/^RssAnon/ {print $2 * 1024}' /proc/$pid/status 2>/dev/null)
     [ -n "$now" ] && [ "$now" -gt "$used" ] && used=$now
   done
