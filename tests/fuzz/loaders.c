@@ -1,7 +1,7 @@
 /* Mutated data and weight files against every loader: fuzz_loaders [SECONDS | NUMBERt] [SEED], for
    so many seconds or that many files. A loader may accept or refuse; it may not crash, hang, or
-   accept what it then cannot gather. Build with sanitizers (GC_SANITIZE=ON) to see more. A seed always
-   makes the same files, so that a finding repeats. */
+   accept what it then cannot gather. Build with sanitizers (GC_SANITIZE=ON) to see more. A seed
+   always makes the same files, so that a finding repeats. */
 #include "runtime/data/dataset.h"
 #include "runtime/weights/safetensors.h"
 #include <stdlib.h>
