@@ -171,9 +171,6 @@ static bool open_array(Column *c, const Suffixes *s, const Array *a, Err *e) {
     c->all_rows = 1;
     return true;
   }
-  uint64_t row = 1;
-  for (int i = 1; i < a->rank; i++)
-    row *= a->dims[i]; /* count was checked, and dims of 0 only shrink it */
   c->all_rows = a->rank ? a->dims[0] : 1;
   if (c->all_rows && a->count / c->all_rows != c->row_elems) return misfit(c, a, e);
   c->step = c->row_elems;

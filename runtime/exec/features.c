@@ -9,14 +9,30 @@
 #endif
 
 #if defined __x86_64__ || defined __i386__
+#include <cpuid.h>
 #define LEAST "-march=x86-64"
 typedef struct Feature {
   const char *name;
   bool here;
 } Feature;
 
+typedef struct CpuId {
+  unsigned eax, ebx, ecx, edx;
+} CpuId;
+
+/* All 0 for a leaf that this processor does not have. */
+static CpuId cpuid(unsigned leaf, unsigned part) {
+  CpuId id = {0};
+  __get_cpuid_count(leaf, part, &id.eax, &id.ebx, &id.ecx, &id.edx);
+  return id;
+}
+
 static bool has(const char *name, size_t n) {
   __builtin_cpu_init();
+  /* clang 16 asks for some of them by no name */
+  bool avx = __builtin_cpu_supports("avx"); /* whose registers the system saves, too */
+  unsigned basic_ecx = cpuid(1, 0).ecx, extended_ecx = cpuid(0x80000001, 0).ecx;
+  unsigned more_eax = cpuid(7, 1).eax;
   const Feature all[] = {
       {"sse3", __builtin_cpu_supports("sse3")},
       {"ssse3", __builtin_cpu_supports("ssse3")},
@@ -24,19 +40,19 @@ static bool has(const char *name, size_t n) {
       {"sse4.2", __builtin_cpu_supports("sse4.2")},
       {"sse4a", __builtin_cpu_supports("sse4a")},
       {"popcnt", __builtin_cpu_supports("popcnt")},
-      {"lzcnt", __builtin_cpu_supports("lzcnt")},
+      {"lzcnt", extended_ecx >> 5 & 1},
       {"bmi", __builtin_cpu_supports("bmi")},
       {"bmi2", __builtin_cpu_supports("bmi2")},
-      {"tbm", __builtin_cpu_supports("tbm")},
-      {"movbe", __builtin_cpu_supports("movbe")},
-      {"f16c", __builtin_cpu_supports("f16c")},
+      {"tbm", extended_ecx >> 21 & 1},
+      {"movbe", basic_ecx >> 22 & 1},
+      {"f16c", avx && basic_ecx >> 29 & 1},
       {"fma", __builtin_cpu_supports("fma")},
       {"fma4", __builtin_cpu_supports("fma4")},
       {"xop", __builtin_cpu_supports("xop")},
-      {"prfchw", __builtin_cpu_supports("prfchw")},
+      {"prfchw", extended_ecx >> 8 & 1},
       {"avx", __builtin_cpu_supports("avx")},
       {"avx2", __builtin_cpu_supports("avx2")},
-      {"avxvnni", __builtin_cpu_supports("avxvnni")},
+      {"avxvnni", avx && more_eax >> 4 & 1},
       {"gfni", __builtin_cpu_supports("gfni")},
       {"avx512f", __builtin_cpu_supports("avx512f")},
       {"avx512cd", __builtin_cpu_supports("avx512cd")},

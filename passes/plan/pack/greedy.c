@@ -134,7 +134,7 @@ static inline bool meet(Gap *g, const Placed *q) {
   bool with = (q->from < g->to) & (g->from < q->to);
   uint64_t top = g->top, gap = q->offset - top;
   g->looks++;
-  g->top = with & (q->top > top) ? q->top : top;
+  g->top = (with & (q->top > top)) ? q->top : top;
   if (!(with & (q->offset >= top) & (gap >= g->size) & (gap < g->least))) return false;
   g->least = gap;
   g->at = top;
