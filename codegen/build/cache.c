@@ -31,7 +31,7 @@ Cache cache_open(char *path) {
   int n = snprintf(path, CACHE_PATH, own ? "%s" : "%s/.cache", own ? xdg : home);
   if (n < 0 || n > CACHE_PATH - 64) return (Cache){0};
   mkdir(path, 0700);
-  strcat(path, "/gc");
+  memcpy(path + n, "/gc", sizeof "/gc");
   if (mkdir(path, 0700) != 0 && errno != EEXIST) return (Cache){0};
   struct stat st; /* nobody else may put machine code there */
   bool safe = lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&

@@ -27,6 +27,6 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
                   .max_fused_ops = 64};
   t->machine = (GridMachine){.warp = WARP, .block = BLOCK, .blocks = 128, .shared = 99 << 10};
   for (int i = 0; i < narch && !t->pre_sm80; i++)
-    if (atoi(arch[i] + strlen("sm_")) < 80) t->pre_sm80 = arch[i];
+    if (strtol(arch[i] + strlen("sm_"), NULL, 10) < 80) t->pre_sm80 = arch[i];
   return &t->t;
 }

@@ -74,7 +74,7 @@ bool device_parse(const char *name, DeviceChoice *c, Err *e) {
     bool number =
         digits && *digits && strspn(digits, "0123456789") == strlen(digits) && strlen(digits) < 6;
     if (*rest && !number) continue;
-    choose(c, &kinds[i], number ? atoi(digits) : 0);
+    choose(c, &kinds[i], number ? (int)strtol(digits, NULL, 10) : 0);
     return true;
   }
   return unknown(name, e);

@@ -127,7 +127,7 @@ static void print_tables(CudaProgram *p, FILE *f, const CudaImage *image, int n,
 static const char *highest(Arena *a, const char *const *arch, int n) {
   int most = 0;
   for (int i = 0; i < n; i++) {
-    int number = atoi(strchr(arch[i], '_') + 1);
+    int number = (int)strtol(strchr(arch[i], '_') + 1, NULL, 10);
     if (number > most) most = number;
   }
   return arena_printf(a, "compute_%d", most);

@@ -166,7 +166,7 @@ static _Noreturn void say(int fd, Answer what, const char *text) {
 }
 
 /* 90 of "sm_90a" */
-static int arch_number(const char *arch) { return atoi(strchr(arch, '_') + 1); }
+static int arch_number(const char *arch) { return (int)strtol(strchr(arch, '_') + 1, NULL, 10); }
 
 static void check_arch(int fd, const Nvrtc *n, const char *arch) {
   int count = 0, major = 0, minor = 0, known[64];
@@ -411,7 +411,7 @@ static int number_before(const char *line, const char *end, const char *what) {
   if (!at) return 0;
   while (at > line && at[-1] == ' ') at--;
   while (at > line && at[-1] >= '0' && at[-1] <= '9') at--;
-  return atoi(at);
+  return (int)strtol(at, NULL, 10);
 }
 
 void nvrtc_uses(const CudaImage *image, Arena *a, CudaUses *out) {

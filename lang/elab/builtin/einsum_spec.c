@@ -175,7 +175,7 @@ static bool read_dims(Einsum *m) {
     const Type *t = m->in[i].x.tensor.type;
     const char *axes = m->in[i].axis;
     for (int k = 0; k < t->rank; k++) {
-      int c = axes[k];
+      int c = (unsigned char)axes[k];
       bool met = first[c] != NULL, wide = met && m->dim[c] != t->dim[k];
       if (wide && is_letter((char)c))
         return fail(e, m->s->loc, "axis '%c' is %lld in \"%s\" and %lld in \"%s\"", c,
