@@ -48,6 +48,7 @@ Dtype dtype_sum(Dtype dt);
 const char *dtype_name(Dtype dt);
 bool dtype_parse(const char *s, Dtype *out);
 static inline bool dtype_is_float(Dtype dt) { return dt >= DT_F16 && dt <= DT_F64; }
+static inline bool dtype_is_half(Dtype dt) { return dt == DT_F16 || dt == DT_BF16; }
 static inline bool dtype_is_int(Dtype dt) { return dt >= DT_U8 && dt <= DT_I64; }
 
 /* Where the elements of a value lie. NULL is row-major. Interned. The axes lie in `order`; with

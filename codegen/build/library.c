@@ -206,7 +206,7 @@ static const char *base_name(const char *path) {
 
 static const char *shape(Arena *a, const Type *t) {
   Text x = text_new(a, 0);
-  if (t->dtype == DT_F16 || t->dtype == DT_BF16) text_add(&x, t->dtype == DT_F16 ? "f16" : "bf16");
+  if (dtype_is_half(t->dtype)) text_add(&x, "%s", dtype_name(t->dtype));
   for (int i = 0; i < t->rank; i++) text_add(&x, "%s%" PRId64, i ? ", " : "[", t->dim[i]);
   if (t->rank) text_add(&x, "]");
   return text_str(&x);

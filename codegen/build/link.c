@@ -10,12 +10,12 @@
 #include "codegen/build/process.h"
 #include "codegen/build/temporary.h"
 #include "codegen/codegen.h"
+#include "ir/support/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A file that is compiled. */
@@ -42,12 +42,6 @@ typedef struct Build {
   ProcessGuard guard; /* from begin to end */
   int *code;
 } Build;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static bool environment_error(Build *b, const char *what, const char *path) {
   diag(b->c, SEV_ERROR, (Loc){0}, "%s '%s': %s", what, path, strerror(errno));
@@ -222,7 +216,7 @@ static bool compile_and_link(Build *b) {
            b->o->cc);
     return false;
   }
-  double start = now();
+  double start = clock_seconds();
   bool ok = compile(b);
   if (ok) {
     ProcessJob job = {.argv = link_words(b, library)};
@@ -230,7 +224,7 @@ static bool compile_and_link(Build *b) {
     process_run_all(&job, 1, 1, b->a);
     ok = judge(b, &job, b->binary);
   }
-  b->o->cc_seconds += now() - start;
+  b->o->cc_seconds += clock_seconds() - start;
   return ok;
 }
 

@@ -20,8 +20,6 @@ typedef struct Conv {
   ConvSchedule s;
 } Conv;
 
-static int64_t gcd(int64_t a, int64_t b) { return b ? gcd(b, a % b) : a; }
-
 /* ---- rows ---- */
 
 /* Filter rows that reach row `oy` of the result: `taps` of them from r0 on, and the source's row

@@ -36,9 +36,7 @@ typedef struct Program {
 
 static const char *function_of(Program *p, const Entry *e, const Launch *l) {
   Arena *a = p->g.a;
-  const char *text =
-      arena_printf(a, "%s%s", text_str(&l->kernel->head), text_str(&l->kernel->text));
-  const char *body = intern(p->g.ctx, text); /* equal texts are one: programs can have very many */
+  const char *body = kernel_body(&p->g, l->kernel);
   for (uint32_t i = 0; i < p->functions.n; i++)
     if (p->functions.at[i].body == body) {
       p->functions.at[i].launches++;

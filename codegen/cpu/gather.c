@@ -2,155 +2,135 @@
    Contract: an id out of range stops the program after the step (gcrt_fault) and reads or adds
    nothing; gather_grad adds the rows of one id in their order, whatever the number of threads: each
    thread owns rows of the table and looks through all ids, or owns whole tables of many. */
+#include "codegen/print/gather.h"
 #include "codegen/cpu/cpu.h"
-
-/* Which argument of the kernel an operand is: one value may be both operands. */
-static int input_of(const Group *g, int operand) {
-  return group_arg(g, g->root->operands[operand]);
-}
-static const Type *input_type(const Group *g, int operand) {
-  return value_at(g->e, g->in[input_of(g, operand)])->type;
-}
-static const Type *output_type(const Group *g) { return value_at(g->e, g->out[0])->type; }
-
-/* Tables that lie one behind the other, and the ids of each. */
-static int64_t tables(const Type *ids, int64_t batch) {
-  int64_t n = 1;
-  for (int i = 0; i < batch; i++) n *= ids->dim[i];
-  return n;
-}
-
-static bool is_half(Dtype dt) { return dt == DT_F16 || dt == DT_BF16; }
 
 /* Half precisions are summed in f32, in scratch. */
 uint64_t cpu_index_scratch(const Group *g) {
-  if (!g->root || g->root->kind != OP_GATHER_GRAD || !is_half(output_type(g)->dtype)) return 0;
-  return (uint64_t)output_type(g)->numel * 4;
+  if (!g->root || g->root->kind != OP_GATHER_GRAD || !dtype_is_half(gather_of(g).out->dtype))
+    return 0;
+  return (uint64_t)gather_of(g).out->numel * 4;
 }
 
 /* Loads id i and leaves it in `id`; `skip` runs for one out of range. */
-static void print_id(Gen *g, const Group *gr, Text *x, int64_t limit, const char *skip) {
-  const char *base = arena_printf(g->a, "in%d", input_of(gr, 1));
-  text_line(x, "const int64_t id = (int64_t)%s;",
-            scalar_load(g->a, input_type(gr, 1)->dtype, base, "i"));
-  text_open(x, "if (__builtin_expect(id < 0 || id >= %lld, 0)) {", (long long)limit);
-  text_line(x, "%s", gen_fault(g, gr, gr->root, "an index", "i", "id", limit));
+static void print_id(Gen *g, const Group *gr, Text *x, const Gather *s, const char *skip) {
+  const char *base = arena_printf(g->a, "in%d", s->ids_arg);
+  text_line(x, "const int64_t id = (int64_t)%s;", scalar_load(g->a, s->ids->dtype, base, "i"));
+  text_open(x, "if (__builtin_expect(id < 0 || id >= %lld, 0)) {", (long long)s->rows);
+  text_line(x, "%s", gen_fault(g, gr, gr->root, "an index", "i", "id", s->rows));
   text_line(x, "%s", skip);
   text_close(x, "}");
 }
 
 static void print_gather(Gen *g, const Group *gr) {
-  const Type *table = input_type(gr, 0), *ids = input_type(gr, 1);
-  int64_t batch = gr->root->attr[AT_BATCH].i, rows = table->dim[batch], many = tables(ids, batch);
-  int64_t row = ids->numel ? output_type(gr)->numel / ids->numel : 0;
-  uint64_t bytes = (uint64_t)row * (uint64_t)dtype_size(table->dtype);
+  const Gather s = gather_of(gr);
+  const Type *ids = s.ids;
+  uint64_t bytes = (uint64_t)s.row * (uint64_t)dtype_size(s.table->dtype);
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
-  kernel_units(k, output_type(gr)->numel < SERIAL_WORK ? 1 : ids->numel);
+  kernel_units(k, s.out->numel < SERIAL_WORK ? 1 : ids->numel);
   text_open(&k->text,
             k->units == 1 ? "for (long i = 0; i < %lld; i++) {"
                           : "for (long i = u0; i < u1; i++) {",
             (long long)ids->numel);
   const char *zero = intern_printf(g->ctx, "__builtin_memset((char *)out0 + i * %lluL, 0, %llu);",
                                    (unsigned long long)bytes, (unsigned long long)bytes);
-  print_id(g, gr, &k->text, rows, intern_printf(g->ctx, "%s continue;", zero));
+  print_id(g, gr, &k->text, &s, intern_printf(g->ctx, "%s continue;", zero));
   const char *at = "id";
-  if (many > 1)
-    at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)(ids->numel / many),
-                      (long long)rows);
+  if (s.tables > 1)
+    at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)s.ids_each, (long long)s.rows);
   text_line(&k->text,
             "__builtin_memcpy((char *)out0 + i * %lluL, (const char *)in%d + %s * %lluL, %llu);",
-            (unsigned long long)bytes, input_of(gr, 0), at, (unsigned long long)bytes,
+            (unsigned long long)bytes, s.table_arg, at, (unsigned long long)bytes,
             (unsigned long long)bytes);
   text_close(&k->text, "}");
   if (k->units > 1) {
-    kernel_split_in(k, gr, input_of(gr, 1), 1, 0, ids->bytes);
-    kernel_split_out(k, gr, 0, 1, 0, output_type(gr)->bytes);
+    kernel_split_in(k, gr, s.ids_arg, 1, 0, ids->bytes);
+    kernel_split_out(k, gr, 0, 1, 0, s.out->bytes);
   }
 }
 
 /* A unit is a row of the only table, or one of many tables. */
 static void print_gather_grad(Gen *g, const Group *gr) {
-  const Type *ids = input_type(gr, 1), *out = output_type(gr);
-  int64_t depth = gr->root->attr[AT_ROWS].i, many = tables(ids, gr->root->attr[AT_BATCH].i);
-  int64_t units = many > 1 ? many : depth, each = many ? ids->numel / many : 0;
-  int64_t row = out->numel ? out->numel / many / depth : 0;
+  const Gather s = gather_of(gr);
+  const Type *out = s.out;
+  int64_t units = s.tables > 1 ? s.tables : s.rows;
   long long width = units ? out->numel / units : 0; /* elements of a unit */
-  bool half = is_half(out->dtype);
+  bool half = dtype_is_half(out->dtype);
   const char *T = dtype_compute(out->dtype);
   Kernel *k = kernel_new(g, gr);
   Text *x = &k->text;
   kernel_args(g, k, gr);
-  kernel_units(k, out->numel + input_type(gr, 0)->numel < SERIAL_WORK ? 1 : units);
+  kernel_units(k, out->numel + s.table->numel < SERIAL_WORK ? 1 : units);
   if (k->units == 1) text_line(x, "const long u0 = 0, u1 = %lld;", (long long)units);
   text_line(x, "%s *sum = (%s *)%s;", T, T, half ? "scratch" : "out0");
   text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) sum[i] = 0;", width, width);
   const char *at = "id";
-  if (many > 1) {
-    text_open(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) {", (long long)each,
-              (long long)each);
-    at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)each, (long long)depth);
+  if (s.tables > 1) {
+    text_open(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) {", (long long)s.ids_each,
+              (long long)s.ids_each);
+    at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)s.ids_each, (long long)s.rows);
   } else {
-    text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)ids->numel);
+    text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)s.ids->numel);
   }
-  print_id(g, gr, x, depth, "continue;");
-  if (many <= 1) text_line(x, "if (id < u0 || id >= u1) continue;");
+  print_id(g, gr, x, &s, "continue;");
+  if (s.tables <= 1) text_line(x, "if (id < u0 || id >= u1) continue;");
   text_line(x, "GC_BRANCH;");
-  text_line(x, "GC_IVDEP for (long j = 0; j < %lld; j++) sum[%s * %lld + j] += %s;", (long long)row,
-            at, (long long)row,
-            scalar_load(g->a, input_type(gr, 0)->dtype, arena_printf(g->a, "in%d", input_of(gr, 0)),
-                        intern_printf(g->ctx, "i * %lld + j", (long long)row)));
+  text_line(x, "GC_IVDEP for (long j = 0; j < %lld; j++) sum[%s * %lld + j] += %s;",
+            (long long)s.row, at, (long long)s.row,
+            scalar_load(g->a, s.table->dtype, arena_printf(g->a, "in%d", s.table_arg),
+                        intern_printf(g->ctx, "i * %lld + j", (long long)s.row)));
   text_close(x, "}");
   if (half)
     text_line(x, "for (long i = u0 * %lld; i < u1 * %lld; i++) out0[i] = %s;", width, width,
               scalar_store(g->a, out->dtype, "sum[i]"));
   if (k->units > 1) kernel_split_out(k, gr, 0, 1, 0, out->bytes);
-  k->flops = (uint64_t)input_type(gr, 0)->numel;
+  k->flops = (uint64_t)s.table->numel;
 }
 
 /* Where the result lies over x, only y moves. All three lie in one order of axes. */
 static void print_update(Gen *g, const Group *gr) {
-  const Type *x = input_type(gr, 0), *y = input_type(gr, 1), *start = input_type(gr, 2);
+  const Update s = update_of(gr);
+  const Type *x = s.x, *y = s.y;
   const Layout *order = value_at(gr->e, gr->out[0])->layout;
-  int axis = (int)gr->root->attr[AT_AXIS].i;
-  long long outer = 1, inner = dtype_size(x->dtype), limit = x->dim[axis] - y->dim[axis] + 1;
+  long long outer = 1, inner = dtype_size(x->dtype);
   bool behind = false;
   for (int i = 0; i < x->rank; i++) {
     int a = layout_axis(order, i);
-    if (a == axis)
+    if (a == s.axis)
       behind = true;
     else if (behind)
       inner *= x->dim[a];
     else
       outer *= x->dim[a];
   }
-  long long all = x->dim[axis] * inner, part = y->dim[axis] * inner;
+  long long all = x->dim[s.axis] * inner, part = y->dim[s.axis] * inner;
   Kernel *k = kernel_new(g, gr);
   Text *t = &k->text;
   kernel_args(g, k, gr);
   kernel_units(k, x->numel < SERIAL_WORK ? 1 : outer);
   if (k->units == 1) text_line(t, "const long u0 = 0, u1 = %lld;", outer);
   text_line(t, "long at = (long)%s;",
-            scalar_load(g->a, start->dtype, arena_printf(g->a, "in%d", input_of(gr, 2)), "0"));
-  text_open(t, "if (__builtin_expect(at < 0 || at >= %lld, 0)) {", limit);
-  text_line(t, "%s", gen_fault(g, gr, gr->root, "a start", "0", "at", limit));
+            scalar_load(g->a, s.start->dtype, arena_printf(g->a, "in%d", s.start_arg), "0"));
+  text_open(t, "if (__builtin_expect(at < 0 || at >= %lld, 0)) {", (long long)s.starts);
+  text_line(t, "%s", gen_fault(g, gr, gr->root, "a start", "0", "at", s.starts));
   text_line(t, "at = 0;");
   text_close(t, "}");
   text_line(t, "char *to = (char *)out0;");
-  text_line(t, "const char *from = (const char *)in%d, *part = (const char *)in%d;",
-            input_of(gr, 0), input_of(gr, 1));
+  text_line(t, "const char *from = (const char *)in%d, *part = (const char *)in%d;", s.x_arg,
+            s.y_arg);
   text_open(t, "for (long u = u0; u < u1; u++) {");
   text_line(t, "if (to != from) memcpy(to + u * %lld, from + u * %lld, %lld);", all, all, all);
   text_line(t, "memcpy(to + u * %lld + at * %lld, part + u * %lld, %lld);", all, inner, part, part);
   text_close(t, "}");
   if (k->units == 1) return;
-  kernel_split_in(k, gr, input_of(gr, 0), 1, 0, x->bytes);
-  if (input_of(gr, 1) != input_of(gr, 0)) kernel_split_in(k, gr, input_of(gr, 1), 1, 0, y->bytes);
+  kernel_split_in(k, gr, s.x_arg, 1, 0, x->bytes);
+  if (s.y_arg != s.x_arg) kernel_split_in(k, gr, s.y_arg, 1, 0, y->bytes);
   kernel_split_out(k, gr, 0, 1, 0, x->bytes);
 }
 
 static void print_one_hot(Gen *g, const Group *gr) {
-  const Type *ids = input_type(gr, 0), *out = output_type(gr);
+  const Type *ids = value_type(gr->e, gr->in[0]), *out = value_type(gr->e, gr->out[0]);
   int64_t depth = gr->root->attr[AT_DEPTH].i;
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);

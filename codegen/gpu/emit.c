@@ -58,9 +58,7 @@ const char *cuda_buffers(Arena *a, const CudaFunction *f) {
 static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
   const Kernel *k = l->kernel;
   Arena *a = p->g.a;
-  Text head = k->head, text = k->text;
-  const char *body = /* equal texts are one: programs can have very many */
-      intern(p->g.ctx, arena_printf(a, "%s%s", text_str(&head), text_str(&text)));
+  const char *body = kernel_body(&p->g, k);
   for (uint32_t i = 0; i < p->functions.n; i++)
     if (p->functions.at[i].body == body && same_launch(&p->functions.at[i], l)) {
       p->functions.at[i].launches++;

@@ -2,40 +2,25 @@
    Contract: an id out of range is reported and reads or adds nothing; gather_grad adds the rows of
    one id in their order, as the CPU does: a warp owns a part of a row of the table and looks
    through all ids, 32 at once. */
+#include "codegen/print/gather.h"
 #include "codegen/gpu/gpu.h"
 #include "passes/plan.h"
 
-static const Type *input(const Group *g, int i) { return value_type(g->e, g->in[i]); }
-/* The name of the ids, which may be the table, too. */
-static const char *ids_name(Gen *g, const Group *gr) {
-  return arena_printf(g->a, "in%d", group_arg(gr, gr->root->operands[gr->root->noperands - 1]));
-}
-static const Type *output(const Group *g) { return value_type(g->e, g->out[0]); }
-
-/* Tables that lie one behind the other. */
-static int64_t tables(const Type *ids, int64_t batch) {
-  int64_t n = 1;
-  for (int i = 0; i < batch; i++) n *= ids->dim[i];
-  return n;
-}
-
 static void gather(Gen *g, const Group *gr) {
-  const Type *ids = value_type(gr->e, gr->in[group_arg(gr, gr->root->operands[1])]);
-  const Type *out = output(gr);
-  int64_t batch = gr->root->attr[AT_BATCH].i, many = tables(ids, batch);
-  long long rows = input(gr, 0)->dim[batch];
-  int64_t row = ids->numel ? out->numel / ids->numel : 0;
+  const Gather s = gather_of(gr);
+  const Type *ids = s.ids, *out = s.out;
+  long long rows = s.rows;
   int v = 16 / dtype_size(out->dtype);
-  while (v > 1 && row % v) v /= 2;
+  while (v > 1 && s.row % v) v /= 2;
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
-  int64_t parts = row / v;
+  int64_t parts = s.row / v;
   cuda_threads(g, k, ids->numel * parts, "t");
   const char *T = arena_printf(g->a, "Vec<%s, %d>", dtype_storage(out->dtype), v);
   text_line(x, "const %s i = t / %lld, j = t %% %lld * %d;", g->index, (long long)parts,
             (long long)parts, v);
   text_line(x, "const int64_t id = (int64_t)%s;",
-            scalar_load(g->a, ids->dtype, ids_name(g, gr), "i"));
+            scalar_load(g->a, ids->dtype, arena_printf(g->a, "in%d", s.ids_arg), "i"));
   text_line(x, "%s x;", T);
   text_open(x, "if (id < 0 || id >= %lld) {", rows);
   text_line(x, "%s", gen_fault(g, gr, gr->root, "an index", "i", "id", rows));
@@ -44,21 +29,20 @@ static void gather(Gen *g, const Group *gr) {
   x->indent--;
   text_open(x, "} else {");
   const char *at = "id";
-  if (many > 1)
-    at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)(ids->numel / many), rows);
-  text_line(x, "x = *(const %s *)(in0 + %s * %lld + j);", T, at, (long long)row);
+  if (s.tables > 1) at = arena_printf(g->a, "(i / %lld * %lld + id)", (long long)s.ids_each, rows);
+  text_line(x, "x = *(const %s *)(in0 + %s * %lld + j);", T, at, (long long)s.row);
   text_close(x, "}");
-  text_line(x, "*(%s *)(out0 + (%s)(i * %lld + j)) = x;", T, g->index, (long long)row);
+  text_line(x, "*(%s *)(out0 + (%s)(i * %lld + j)) = x;", T, g->index, (long long)s.row);
 }
 
 static void gather_grad(Gen *g, const Group *gr) {
-  const Type *ids = input(gr, 1), *out = output(gr);
-  int64_t depth = gr->root->attr[AT_ROWS].i, many = tables(ids, gr->root->attr[AT_BATCH].i);
-  int64_t row = out->numel ? out->numel / many / depth : 0, n = many ? ids->numel / many : 0;
+  const Gather s = gather_of(gr);
+  const Type *ids = s.ids, *out = s.out;
+  int64_t depth = s.rows, row = s.row, many = s.tables, n = s.ids_each;
   int64_t parts = (row + WARP - 1) / WARP;
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
-  k->flops = (uint64_t)input(gr, 0)->numel;
+  k->flops = (uint64_t)s.table->numel;
   cuda_threads(g, k, many * depth * parts * WARP, "t"); /* whole warps leave */
   const char *T = dtype_compute(out->dtype), *own = "own", *reports = "u == 0";
   const char *first = "0", *last = arena_printf(g->a, "%lld", (long long)n);
@@ -76,13 +60,14 @@ static void gather_grad(Gen *g, const Group *gr) {
   text_line(x, "const %s i = i0 + lane;", g->index);
   text_line(x, "int64_t id = -1;");
   text_open(x, n % WARP ? "if (i < %s) {" : "{", last);
-  text_line(x, "id = (int64_t)%s;", scalar_load(g->a, ids->dtype, ids_name(g, gr), "i"));
+  text_line(x, "id = (int64_t)%s;",
+            scalar_load(g->a, ids->dtype, arena_printf(g->a, "in%d", s.ids_arg), "i"));
   text_line(x, "if (%s && (id < 0 || id >= %lld)) %s", reports, (long long)depth,
             gen_fault(g, gr, gr->root, "an index", "i", "id", depth));
   text_close(x, "}");
   text_open(x, "for (uint32_t mine = warp_ballot(id == %s); mine; mine &= mine - 1) {", own);
   text_line(x, "const %s from = i0 + __ffs((int)mine) - 1;", g->index);
-  const char *load = scalar_load(g->a, input(gr, 0)->dtype, "in0",
+  const char *load = scalar_load(g->a, s.table->dtype, "in0",
                                  arena_printf(g->a, "from * %lld + j", (long long)row));
   if (row % WARP)
     text_line(x, "if (j < %lld) sum += %s;", (long long)row, load);
@@ -96,36 +81,33 @@ static void gather_grad(Gen *g, const Group *gr) {
 
 /* Where the result lies over x, only y moves. */
 static void update(Gen *g, const Group *gr) {
-  const Op *op = gr->root;
-  int arg[3];
-  for (int i = 0; i < 3; i++) arg[i] = group_arg(gr, op->operands[i]);
-  const Type *x = input(gr, arg[0]), *y = input(gr, arg[1]), *start = input(gr, arg[2]);
-  bool in_place = plan_moves(gr->e, op) == MOVES_PART;
-  int axis = (int)op->attr[AT_AXIS].i;
-  long long inner = 1, limit = x->dim[axis] - y->dim[axis] + 1;
-  for (int i = axis + 1; i < x->rank; i++) inner *= x->dim[i];
-  long long all = x->dim[axis] * inner, part = y->dim[axis] * inner;
+  const Update s = update_of(gr);
+  const Type *x = s.x, *y = s.y;
+  bool in_place = plan_moves(gr->e, gr->root) == MOVES_PART;
+  long long inner = 1;
+  for (int i = s.axis + 1; i < x->rank; i++) inner *= x->dim[i];
+  long long all = x->dim[s.axis] * inner, part = y->dim[s.axis] * inner;
   Kernel *k = cuda_kernel(g, gr);
   Text *t = &k->text;
   cuda_threads(g, k, in_place ? y->numel : x->numel, "t");
   text_line(t, "int64_t at = (int64_t)%s;",
-            scalar_load(g->a, start->dtype, arena_printf(g->a, "in%d", arg[2]), "0"));
-  text_open(t, "if (at < 0 || at >= %lld) {", limit);
-  text_line(t, "if (t == 0) %s", gen_fault(g, gr, op, "a start", "0", "at", limit));
+            scalar_load(g->a, s.start->dtype, arena_printf(g->a, "in%d", s.start_arg), "0"));
+  text_open(t, "if (at < 0 || at >= %lld) {", (long long)s.starts);
+  text_line(t, "if (t == 0) %s", gen_fault(g, gr, gr->root, "a start", "0", "at", s.starts));
   text_line(t, "at = 0;");
   text_close(t, "}");
   if (in_place) {
     text_line(t, "out0[t / %lld * %lld + at * %lld + t %% %lld] = in%d[t];", part, all, inner, part,
-              arg[1]);
+              s.y_arg);
     return;
   }
   text_line(t, "const int64_t u = t / %lld, j = t %% %lld - at * %lld;", all, all, inner);
-  text_line(t, "out0[t] = j >= 0 && j < %lld ? in%d[u * %lld + j] : in%d[t];", part, arg[1], part,
-            arg[0]);
+  text_line(t, "out0[t] = j >= 0 && j < %lld ? in%d[u * %lld + j] : in%d[t];", part, s.y_arg, part,
+            s.x_arg);
 }
 
 static void one_hot(Gen *g, const Group *gr) {
-  const Type *ids = input(gr, 0), *out = output(gr);
+  const Type *ids = value_type(gr->e, gr->in[0]), *out = value_type(gr->e, gr->out[0]);
   long long depth = gr->root->attr[AT_DEPTH].i;
   Kernel *k = cuda_kernel(g, gr);
   cuda_threads(g, k, out->numel, "t");

@@ -26,7 +26,7 @@ static Product product_of(Gen *g, const Group *gr) {
                             .tb = mm->attr[AT_TB].i != 0,
                             .in = a->dtype};
   for (int i = 0; i < c->rank - 2; i++) shape.batch *= c->dim[i];
-  bool narrow = shape.in == DT_F16 || shape.in == DT_BF16 || mm->attr[AT_TF32].i;
+  bool narrow = dtype_is_half(shape.in) || mm->attr[AT_TF32].i;
   const char *pre_sm80 = cuda_target(g->target)->pre_sm80;
   shape.tensor = narrow && !g->opt->exact && !pre_sm80;
   ((CudaNotes *)g->own)->tensor_cores_off |= narrow && !g->opt->exact && pre_sm80;

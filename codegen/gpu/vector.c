@@ -72,12 +72,6 @@ void cuda_counts(Gen *g, const Op *op, int64_t n, const char *what) {
 
 /* ---- vectors ---- */
 
-static bool is_full(const Group *gr, const Type *t) {
-  bool same = t->rank == gr->domain->rank;
-  for (int i = 0; same && i < t->rank; i++) same = t->dim[i] == gr->domain->dim[i];
-  return same;
-}
-
 /* Element functions in one evaluation of the group, by the registers and instructions they take. */
 static int weight(const Group *gr) {
   int w = 0;
@@ -101,7 +95,7 @@ int cuda_width(const Group *gr, int64_t n) {
   int size = 1;
   for (int i = 0; i < gr->nin + gr->nout; i++) {
     const Type *t = value_type(gr->e, i < gr->nin ? gr->in[i] : gr->out[i - gr->nin]);
-    if (is_full(gr, t) && dtype_size(t->dtype) > size) size = dtype_size(t->dtype);
+    if (type_same_dims(t, gr->domain) && dtype_size(t->dtype) > size) size = dtype_size(t->dtype);
   }
   return grid_width(weight(gr), size, n);
 }
@@ -116,15 +110,8 @@ typedef struct Reads {
 } Reads;
 
 static bool add(Printer *p, Read **at, uint32_t n, ValueId v, const Axis *map) {
-  const Type *t = value_type(p->gr->e, v);
-  for (uint32_t i = 0; i < n; i++) {
-    bool same = (*at)[i].v == v;
-    for (int k = 0; same && k < t->rank; k++) {
-      const Axis *a = &(*at)[i].map[k], *b = &map[k];
-      same = a->coord == b->coord && a->start == b->start && (a->coord < 0 || a->step == b->step);
-    }
-    if (same) return false;
-  }
+  for (uint32_t i = 0; i < n; i++)
+    if ((*at)[i].v == v && printer_same_map(p, v, (*at)[i].map, map)) return false;
   return true;
 }
 
@@ -166,15 +153,9 @@ static bool is_even(const Printer *p, const Read *r, int coord, int n) {
 }
 
 static bool is_bound(const Printer *p, const Read *r) {
-  const Type *t = value_type(p->gr->e, r->v);
-  for (uint32_t i = 0; i < p->seen.n; i++) {
-    const Seen *s = &p->seen.at[i];
-    bool same = s->v == r->v;
-    for (int k = 0; same && k < t->rank; k++)
-      same = s->map[k].coord == r->map[k].coord && s->map[k].start == r->map[k].start &&
-             (s->map[k].coord < 0 || s->map[k].step == r->map[k].step);
-    if (same) return true;
-  }
+  for (uint32_t i = 0; i < p->seen.n; i++)
+    if (p->seen.at[i].v == r->v && printer_same_map(p, r->v, p->seen.at[i].map, r->map))
+      return true;
   return false;
 }
 

@@ -15,14 +15,12 @@ const char *random_key_text(Arena *a, Attr key, Attr draw, const char *place) {
                       (unsigned long long)hash, (unsigned long long)n, place);
 }
 
-static bool is_half(Dtype dt) { return dt == DT_F16 || dt == DT_BF16; }
-
 static const char *convert(Gen *g, Dtype from, Dtype to, const char *x) {
   if (to == DT_BOOL) return arena_printf(g->a, "%s != 0", x);
   if (dtype_is_float(from) && !dtype_is_float(to))
     return arena_printf(g->a, "%s_from_%s(%s)", dtype_prefix(to), dtype_prefix(from), x);
   bool wide = from == DT_F64 || from == DT_I32 || from == DT_I64;
-  if (wide && is_half(to)) return arena_printf(g->a, "f32_sticky((double)%s)", x);
+  if (wide && dtype_is_half(to)) return arena_printf(g->a, "f32_sticky((double)%s)", x);
   if (strcmp(dtype_compute(from), dtype_compute(to)) == 0) return x;
   return arena_printf(g->a, "(%s)%s", dtype_compute(to), x);
 }

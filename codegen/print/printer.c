@@ -32,11 +32,11 @@ static void leaf(Printer *p, ValueId v, const int64_t *own, const Axis *map, Lea
   vec_push(p->g->a, &out->at, l);
 }
 
-static bool same_map(const Printer *p, ValueId v, const Axis *a, const Axis *b);
+bool printer_same_map(const Printer *p, ValueId v, const Axis *a, const Axis *b);
 
 void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out) {
   for (uint32_t i = out->visited.n; i-- > 0;)
-    if (out->visited.at[i].v == v && same_map(p, v, out->visited.at[i].map, map)) return;
+    if (out->visited.at[i].v == v && printer_same_map(p, v, out->visited.at[i].map, map)) return;
   vec_push(p->g->a, &out->visited, ((Visit){v, map}));
   const Type *t = value_type(p->gr->e, v);
   int64_t *stride = ARENA_ARRAY(p->g->a, int64_t, t->rank + 1);
@@ -150,7 +150,7 @@ void printer_store(Printer *p, int yield, const Axis *map, int level) {
 
 /* ---- memo ---- */
 
-static bool same_map(const Printer *p, ValueId v, const Axis *a, const Axis *b) {
+bool printer_same_map(const Printer *p, ValueId v, const Axis *a, const Axis *b) {
   const Type *t = value_type(p->gr->e, v);
   for (int i = 0; i < t->rank; i++) {
     if (a[i].coord != b[i].coord || a[i].start != b[i].start) return false;
@@ -407,7 +407,7 @@ Printed printer_value(Printer *p, ValueId v, const Axis *map) {
   Arena *a = p->g->a;
   const Entry *e = p->gr->e;
   for (uint32_t i = 0; i < p->seen.n; i++)
-    if (p->seen.at[i].v == v && same_map(p, v, p->seen.at[i].map, map))
+    if (p->seen.at[i].v == v && printer_same_map(p, v, p->seen.at[i].map, map))
       return (Printed){p->seen.at[i].text, p->seen.at[i].level};
   Dtype dt = value_type(e, v)->dtype;
   Printed r = {.level = 0};

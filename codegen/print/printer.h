@@ -104,6 +104,8 @@ void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const ch
                     int level);
 /* The store of a result, whose axes are at map, at level. */
 void printer_store(Printer *p, int yield, const Axis *map, int level);
+/* Both maps of v read the same element. */
+bool printer_same_map(const Printer *p, ValueId v, const Axis *a, const Axis *b);
 const Term *printer_term(const Printer *p, const Op *op, Role role);
 
 /* ---- a body without a printer of its own ---- */

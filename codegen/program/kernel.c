@@ -113,3 +113,8 @@ void kernel_split_out(Kernel *k, const Group *gr, int i, int64_t rows, uint64_t 
                       uint64_t width) {
   split(&k->args[gr->nin + i], rows, stride, width);
 }
+
+const char *kernel_body(Gen *g, const Kernel *k) {
+  Text head = k->head, text = k->text;
+  return intern(g->ctx, arena_printf(g->a, "%s%s", text_str(&head), text_str(&text)));
+}

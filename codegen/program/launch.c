@@ -39,15 +39,6 @@ static bool move_alike(const Address *a, const Address *b, int depth) {
   return memcmp(a->stride, b->stride, sizeof *a->stride * (size_t)depth) == 0;
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a;
-}
-
 /* Barrier between two accesses: as in GcStep. */
 static int64_t hazard(const PendingAccess *a, const PendingAccess *b, int depth) {
   if (!overlap(&a->at, &b->at)) return 0;

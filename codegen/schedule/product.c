@@ -6,7 +6,7 @@
 #include "codegen/schedule/product.h"
 
 Dtype product_dtype(Dtype in) {
-  if (in == DT_F16 || in == DT_BF16) return DT_F32;
+  if (dtype_is_half(in)) return DT_F32;
   return in == DT_U8 || in == DT_BOOL ? DT_I32 : in;
 }
 

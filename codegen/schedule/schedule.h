@@ -66,6 +66,7 @@ const char *schedule_text(Arena *a, const ScheduleKind *kind, const void *schedu
 /* ---- common ---- */
 
 static inline int64_t ceil_div(int64_t n, int64_t of) { return of ? (n + of - 1) / of : 0; }
+static inline int64_t gcd(int64_t a, int64_t b) { return b ? gcd(b, a % b) : a; }
 /* Elements of `size` bytes in a register. */
 static inline int machine_lanes(const VectorMachine *m, int size) { return m->vector / size; }
 /* Columns of a panel, where as few panels as registers allow have n columns, in equal widths. */

@@ -18,8 +18,6 @@ const char *dtype_storage(Dtype dt) { return dtype_text[dt].storage; }
 const char *dtype_compute(Dtype dt) { return dtype_text[dt].compute; }
 const char *dtype_prefix(Dtype dt) { return dtype_text[dt].prefix; }
 
-static bool is_half(Dtype dt) { return dt == DT_F16 || dt == DT_BF16; }
-
 const char *scalar_literal(Arena *a, Dtype dt, Attr v) {
   if (!dtype_is_float(dt)) {
     if (v.i == INT64_MIN) return "INT64_MIN";
@@ -47,15 +45,15 @@ const char *scalar_literal(Arena *a, Dtype dt, Attr v) {
 }
 
 const char *scalar_load(Arena *a, Dtype dt, const char *base, const char *index) {
-  return is_half(dt) ? arena_printf(a, "%s_to_f32(%s[%s])", dtype_name(dt), base, index)
-                     : arena_printf(a, "%s[%s]", base, index);
+  return dtype_is_half(dt) ? arena_printf(a, "%s_to_f32(%s[%s])", dtype_name(dt), base, index)
+                           : arena_printf(a, "%s[%s]", base, index);
 }
 
 const char *scalar_store(Arena *a, Dtype dt, const char *value) {
-  return is_half(dt) ? arena_printf(a, "f32_to_%s(%s)", dtype_name(dt), value) : value;
+  return dtype_is_half(dt) ? arena_printf(a, "f32_to_%s(%s)", dtype_name(dt), value) : value;
 }
 
 const char *scalar_round_text(Arena *a, Dtype dt, const char *value) {
   const char *n = dtype_name(dt);
-  return is_half(dt) ? arena_printf(a, "%s_to_f32(f32_to_%s(%s))", n, n, value) : value;
+  return dtype_is_half(dt) ? arena_printf(a, "%s_to_f32(f32_to_%s(%s))", n, n, value) : value;
 }

@@ -440,7 +440,7 @@ static ValueId convert_of_convert(const Fold *f) {
   bool around = !dtype_is_float(from) && dtype_is_float(mid) && !dtype_is_float(to);
   if (around && to != DT_BOOL && !embeds(from, to)) return NO_ID;
   /* to f16 and bf16 a kernel goes through f32, which would round what f64 keeps of an i32 */
-  if (from == DT_I32 && (to == DT_F16 || to == DT_BF16)) return NO_ID;
+  if (from == DT_I32 && dtype_is_half(to)) return NO_ID;
   return build_convert(f->b, x, to);
 }
 

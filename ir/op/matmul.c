@@ -9,7 +9,7 @@ const Type *shape_matmul(const ShapeIn *in) {
   const Type *a = in->type[0], *b = in->type[1];
   bool ta = in->attr[AT_TA].i, tb = in->attr[AT_TB].i;
   int r = a->rank;
-  bool half = a->dtype == DT_F16 || a->dtype == DT_BF16, wide = in->attr[AT_WIDE].i;
+  bool half = dtype_is_half(a->dtype), wide = in->attr[AT_WIDE].i;
   if (a->dtype == DT_BOOL || b->dtype == DT_BOOL)
     return shape_wrong(in, "needs numbers, not %s: convert with f32(x)",
                        shape_str(in, a->dtype == DT_BOOL ? a : b));

@@ -47,5 +47,4 @@ int files_check(const FileUse *use, int n);
    where it has not come that far, and says how to run it again. */
 void reproduce(void *front);
 
-double seconds_now(void);
 #endif

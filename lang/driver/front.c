@@ -1,22 +1,16 @@
 /* From the input file to a module: parses, checks -D, elaborates; or reads IR text.
    Contract: see command.h; what is wrong has been reported and the exit code set. */
+#include "ir/support/clock.h"
 #include "lang/driver/command.h"
 #include "lang/elab/elab.h"
 
 #include <errno.h>
-#include <time.h>
-
-double seconds_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 Program *front_parse(Front *f, int *code) {
-  double start = seconds_now();
+  double start = clock_seconds();
   bool unreadable;
   Program *prog = parse_file(f->c, f->o->input, &unreadable);
-  f->parse_seconds = seconds_now() - start;
+  f->parse_seconds = clock_seconds() - start;
   *code = prog ? EXIT_DONE : unreadable ? EXIT_USAGE : EXIT_PROGRAM;
   return prog;
 }
@@ -63,10 +57,10 @@ static Module *module_from_program(Front *f, int *code) {
     *code = EXIT_USAGE;
     return NULL;
   }
-  double start = seconds_now();
+  double start = clock_seconds();
   ElabOptions eo = {.defines = defines, .n = (int)f->o->defines.n};
   Module *m = elaborate(f->c, prog, &eo);
-  f->elaborate_seconds = seconds_now() - start;
+  f->elaborate_seconds = clock_seconds() - start;
   if (!m) *code = EXIT_PROGRAM;
   return m;
 }

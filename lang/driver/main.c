@@ -4,6 +4,7 @@
    no output. */
 #include "codegen/build/output.h"
 #include "codegen/codegen.h"
+#include "ir/support/clock.h"
 #include "lang/driver/command.h"
 #include "passes/passes.h"
 
@@ -339,7 +340,7 @@ static int failed_passes(Compilation *r, const Module *m, int errors_before) {
 }
 
 static int passes_for(Compilation *r, Module *m, const Target *t, bool wants_plan) {
-  double start = seconds_now();
+  double start = clock_seconds();
   r->passes.target = t;
   if (r->codegen.verbose) fprintf(stderr, "gc: passes %s for %s\n", r->pipeline, t->name);
   int errors = ctx_errors(r->c);
@@ -351,7 +352,7 @@ static int passes_for(Compilation *r, Module *m, const Target *t, bool wants_pla
                        "inplace, share",
                        r->pipeline);
   if (wants_plan) prove_plan(r, m);
-  r->passes_seconds += seconds_now() - start;
+  r->passes_seconds += clock_seconds() - start;
   return EXIT_DONE;
 }
 
@@ -376,9 +377,9 @@ static int run_passes(Compilation *r) {
                     option_given(&r->o, OPT_DUMP_PLAN) || option_given(&r->o, OPT_MEMORY_CURVE) ||
                     option_given(&r->o, OPT_PRINT_SCHEDULES);
   if (!wants_plan && !r->pipeline[0]) return EXIT_DONE;
-  double start = seconds_now();
+  double start = clock_seconds();
   r->main->target = r->main->backend->target(r->c, r->main, &r->codegen);
-  r->target_seconds = seconds_now() - start;
+  r->target_seconds = clock_seconds() - start;
   if (!r->main->target) return r->codegen.failed;
   r->main->m = r->m;
   int code = passes_for(r, r->m, r->main->target, wants_plan);
@@ -440,7 +441,7 @@ static int emit_form(Compilation *r) {
 }
 
 static int emit_module(Compilation *r) {
-  double start = seconds_now();
+  double start = clock_seconds();
   int code = EXIT_DONE;
   bool ok = true;
   switch (r->emit) {
@@ -457,7 +458,7 @@ static int emit_module(Compilation *r) {
   case EMIT_NONE: break;
   }
   if (!ok && code == EXIT_DONE) code = EXIT_PROGRAM;
-  r->codegen_seconds = seconds_now() - start;
+  r->codegen_seconds = clock_seconds() - start;
   return code;
 }
 

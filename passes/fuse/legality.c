@@ -8,7 +8,7 @@
 static bool is_widening(const Fuse *f, const Op *op) {
   if (op->kind != OP_CONVERT || value_type(f->e, op->results[0])->dtype != DT_F32) return false;
   Dtype from = value_type(f->e, op->operands[0])->dtype;
-  return from == DT_F16 || from == DT_BF16;
+  return dtype_is_half(from);
 }
 
 /* Belongs to a group: it computes. */

@@ -1,15 +1,8 @@
 /* Runs the stages of a pipeline: all of it, what is behind a pass, or the whole once more.
    Contract: a property that a pass does not keep is lost, and with the liveness goes the plan; a
    pass that an entry leaves out does not see it. */
+#include "ir/support/clock.h"
 #include "passes/manager/manager_impl.h"
-
-#include <time.h>
-
-static double now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 /* Text of all entries, with the plan where there is one. */
 static void print_module(FILE *f, const Module *m, const char *after, int64_t changes,
@@ -59,12 +52,12 @@ static bool run_stage(Module *m, const Pipeline *p, uint32_t stage, const PassOp
   const Stage *st = &p->stages.at[stage];
   PassRun r = {
       .m = m, .opt = opt, .scratch = scratch, .args = st->args, .pipeline = p, .stage = stage};
-  double start = now_ms();
+  double start = clock_seconds();
   Module all;
   hide_entries(m, stage_bit(stage), scratch, &all);
   bool ok = st->pass->run(&r);
   m->entries = all.entries;
-  *ms = now_ms() - start;
+  *ms = 1e3 * (clock_seconds() - start);
   *changes = r.changes;
   *ends = r.ends;
   arena_free(scratch);

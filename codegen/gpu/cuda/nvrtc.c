@@ -4,6 +4,7 @@
    first. A child process loads it, compiles, and writes one answer into a pipe. */
 #define _GNU_SOURCE
 #include "codegen/gpu/cuda/nvrtc.h"
+#include "ir/support/clock.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -278,18 +278,12 @@ static bool start(Job *j, const char *source, const char *arch) {
   return j->pid > 0;
 }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Everything, or false at the end of the pipe or of the time. */
 static bool take(Job *j, void *to, size_t n, double until) {
   char *s = to;
   while (n) {
     struct pollfd p = {.fd = j->fd, .events = POLLIN};
-    double left = until - now();
+    double left = until - clock_seconds();
     int ready = left > 0 ? poll(&p, 1, (int)(left * 1000) + 1) : 0;
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return false;
@@ -307,7 +301,7 @@ static Answer finish(Job *j, Arena *a, CudaImage *image) {
   enum { MOST = 1 << 30 };
   Head h = {0};
   int most = seconds();
-  double until = now() + 2.0 * (most ? most : SECONDS);
+  double until = clock_seconds() + 2.0 * (most ? most : SECONDS);
   char *part[PARTS] = {NULL};
   bool ok = take(j, &h, sizeof h, until);
   for (int i = 0; i < PARTS && ok; i++) {
@@ -315,7 +309,7 @@ static Answer finish(Job *j, Arena *a, CudaImage *image) {
     part[i] = arena_alloc(a, ok ? h.size[i] + 1 : 1);
     ok = ok && take(j, part[i], h.size[i], until);
   }
-  bool late = !ok && now() >= until;
+  bool late = !ok && clock_seconds() >= until;
   if (!ok) kill(j->pid, SIGKILL);
   close(j->fd);
   int status = 0;

@@ -3,10 +3,10 @@
    offsets for the same buffers wherever work is the limit, not time; offsets are sums of buffers'
    bytes, so they keep their common alignment. */
 #define _POSIX_C_SOURCE 200809L
+#include "ir/support/clock.h"
 #include "passes/plan/pack/pack_impl.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 /* ---------------------------------------------------------------- sections ---- */
 
@@ -86,12 +86,6 @@ void pack_keep(Pack *p) {
 
 /* ---------------------------------------------------------------- tools ---- */
 
-static double clock_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 double pack_random(Pack *p) {
   p->random += 0x9E3779B97F4A7C15u;
   return (double)(pack_mix(p->random) >> 11) * 0x1p-53;
@@ -103,7 +97,7 @@ enum { LOOK_EVERY = 1 << 18 };
 bool pack_late(Pack *p) {
   if (p->late || p->deadline == 0 || p->work > p->look) return p->late;
   p->look = p->work - LOOK_EVERY;
-  p->late = clock_now() > p->deadline;
+  p->late = clock_seconds() > p->deadline;
   return p->late;
 }
 
@@ -163,7 +157,7 @@ PackResult pack_plan(Arena *scratch, Buffers *b, const PackLimit *limit) {
   p.offset = ARENA_ARRAY(scratch, uint64_t, b->n);
   p.work = p.look = limit->work;
   p.random = limit->seed;
-  if (limit->seconds > 0) p.deadline = clock_now() + limit->seconds;
+  if (limit->seconds > 0) p.deadline = clock_seconds() + limit->seconds;
   make_sections(&p);
   if (p.deadline > 0) pack_by_pool(&p);
   Greedy *g = greedy_new(&p, limit);
