@@ -21,12 +21,12 @@ prelude=(layers.g recurrent.g attention.g activations.g losses.g shapes.g initia
 [ "$(printf '%s\n' "${prelude[@]}" | sort)" = "$(cd "$root/lang/prelude" && ls -- *.g | sort)" ] ||
   complain 'the table of the prelude leaves out a file of lang/prelude'
 
-# Each `def` of the prelude with the comment above it, else its body if that is one line, and what it
-# keeps: its params and states, and the paths of the calls inside.
+# Each `def` of the prelude with the comment above it, else its body if that is one line, and
+# its params and states, with the paths of the calls inside.
 prelude_table() {
-  printf '| function | meaning | keeps |\n|---|---|---|\n'
+  printf '| function | meaning | params and states |\n|---|---|---|\n'
   awk '
-    function keep(what) { kept = kept (kept == "" ? "" : ", ") "`" what "`" (asked ? " if asked for" : "") }
+    function keep(what) { kept = kept (kept == "" ? "" : ", ") "`" what "`" (asked ? " if enabled" : "") }
     function end_row() { if (call != "") printf "| `%s` | %s | %s |\n", call, said, kept; call = said = kept = "" }
     /^# ----/ { sub(/^# -+ */, ""); sub(/ *-+$/, ""); printf "| | **%s** | |\n", $0; said = ""; next }
     /^# / { sub(/^# /, ""); said = said == "" ? $0 : said " " $0; next }
@@ -59,17 +59,17 @@ prelude_table() {
 
 # The rows of runtime/program/options.def.
 program_options() {
-  printf '| option | where | meaning |\n|---|---|---|\n'
+  printf '| option | entries | meaning |\n|---|---|---|\n'
   sed -nE 's/^OPT\([A-Z]+, *"([^"]*)", *("([^"]*)"|NULL), *[A-Z]+, *([A-Z]+), *"(.*)"\)$/\1\t\3\t\4\t\5/p' \
     "$root/runtime/program/options.def" |
-    awk -F'\t' 'BEGIN { w["ALL"] = "everywhere"; w["TRAIN"] = "training"; w["INFER"] = "inference" }
+    awk -F'\t' 'BEGIN { w["ALL"] = "all"; w["TRAIN"] = "training"; w["INFER"] = "inference" }
       { gsub(/\|/, "\\|"); printf "| `--%s%s` | %s | %s |\n", $1, $2 == "" ? "" : " " $2, w[$3], $4 }'
 }
 
 # A row for each example: what its first comment says, its lines, parameters, and the arena of its training step.
 examples_table() {
   local file name json
-  printf '| program | what it is | lines | parameters, MB | memory, MB |\n|---|---|---|---|---|\n'
+  printf '| program | model | lines | parameters, MB | memory, MB |\n|---|---|---|---|---|\n'
   for file in "$root"/docs/examples/*.g; do
     name=$(basename "$file")
     json=$("$gc" "$file" -O2 -march=x86-64-v3 --dump-plan=json | tr -d '\n' |
@@ -134,6 +134,11 @@ renew() {
     fi
   done <"$1"
 }
+
+# Every room of the sources is named in the page of the architecture.
+while IFS= read -r room; do
+  grep -qF "\`$room\`" "$root/docs/architecture.md" || complain "docs/architecture.md leaves out $room"
+done < <(cd "$root" && find ir passes codegen lang runtime -name '*.[chglyd]*' -printf '%h\n' | sort -u)
 
 plan_picture >"$scratch/plan.svg"
 if [ "$update" = --update ]; then

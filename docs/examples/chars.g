@@ -1,13 +1,13 @@
-# chars.g: learns to write, one character after the other, from any text
+# chars.g: a character-level language model, a perceptron over the last 16 characters
 let B = 128                                   # windows of text in a step
-let T = 16                                    # characters that the next one is guessed from
-let V = 128                                   # characters known: ASCII
-let D = 32                                    # numbers that stand for a character
+let T = 16                                    # characters of the context
+let V = 128                                   # size of the vocabulary: ASCII
+let D = 32                                    # width of an embedding
 let H = 512                                   # width of the two hidden layers
 hyper lr = 1e-3
-hyper temperature = 0.7                       # of `write`: low is careful, high is bold
+hyper temperature = 0.7                       # of `write`: higher is more random
 
-def known_chars(c) { return min(c, V - 1) }   # a byte that is not ASCII counts as the last one
+def known_chars(c) { return min(c, V - 1) }   # other bytes map to the last one
 
 def net(context : u8[n, t]) {
   x = embed(known_chars(context), V, D)       # f32[n, t, D]
@@ -29,8 +29,8 @@ entry validate(context : u8[B, T], next : u8[B]) {
   return loss = mean(xent(logits, label)), accuracy = mean(argmax(logits) == label)
 }
 
-# Each run draws one character and remembers it. The largest of logits + noise, where the noise is
-# -log(-log(u)), is a draw from softmax(logits).
+# Each run samples one character and keeps it. The maximum of logits plus Gumbel noise, -log(-log(u)),
+# is a sample of softmax(logits).
 entry write() {
   state ctx : u8[T] = const(10)               # line ends
   logits = net(reshape(ctx, [1, T]))[0] / temperature

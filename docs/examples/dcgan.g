@@ -1,6 +1,6 @@
-# dcgan.g: two nets against each other: one draws digits, the other tells them from real ones
+# dcgan.g: a generative adversarial net (DCGAN) for handwritten digits
 let N = 64                                    # images of a step
-let Z = 64                                    # random numbers that an image is made of
+let Z = 64                                    # width of a latent vector
 let C = 32                                    # channels of the images of 14 x 14
 hyper lr = 2e-4
 
@@ -11,7 +11,7 @@ def generator(z : f32[n, d]) {
   return tanh(x)                              # f32[n, 1, 28, 28], black is -1
 }
 
-# above 0 where it takes an image for a real one
+# a logit: positive for a real image
 def critic(x : f32[n, 1, 28, 28]) {
   x = x |> conv(C, 4, stride = 2, pad = 1) as c1 |> leaky_relu(0.2)
   x = x |> conv(2 * C, 4, stride = 2, pad = 1, bias = false) as c2 |> bn as n2 |> leaky_relu(0.2)
@@ -25,12 +25,12 @@ entry train(image : u8[N, 784]) {
   b = critic(fake) as critic
   critic_loss = bce(a, 1) + bce(b, 0)
   minimize critic_loss with adam(lr, b1 = 0.5, only = "critic")
-  loss = bce(critic(fake) as critic, 1)       # by the critic as it is now
+  loss = bce(critic(fake) as critic, 1)       # reads the updated critic
   minimize loss with adam(lr, b1 = 0.5, only = "generator")
   return loss, critic_loss, real_found = mean(a > 0), fake_found = mean(b < 0)
 }
 
-# each run is another digit, as text
+# each run prints another digit as text
 entry draw() {
   y = generator(normal(shape = [1, Z])) as generator
   ink = reshape(where(y > 0, 35, 32), [28, 28])

@@ -1,18 +1,18 @@
-# gpt.g: a small transformer that learns to write, one character after the other, from any text
+# gpt.g: a character-level language model, a small transformer
 let B = 32                                    # windows of text in a step
-let T = 64                                    # characters of a window: as far back as it looks
-let V = 128                                   # characters known: ASCII
+let T = 64                                    # characters of a window: the context
+let V = 128                                   # size of the vocabulary: ASCII
 let L = 4                                     # layers
 let H = 4                                     # heads
 let C = 128                                   # width
 let drop = 0.1
 hyper lr = 1e-3
-hyper temperature = 0.8                       # of `write`: low is careful, high is bold
+hyper temperature = 0.8                       # of `write`: higher is more random
 
-def known_chars(c) { return min(c, V - 1) }   # a byte that is not ASCII counts as the last one
+def known_chars(c) { return min(c, V - 1) }   # other bytes map to the last one
 
-# Turns pairs of numbers by angles that grow with the position: a product of two rows then depends on
-# how far apart they are, wherever they stand.
+# Rotary position embedding: rotates pairs of elements by angles that grow with the position, so a dot product of two
+# rows depends on their distance alone.
 def rotate(x : [b, h, t, d], position : f32[t]) {
   speed = exp(f32(iota(d / 2)) * (-2 * 9.210340371976184 / d))       # 10000 ** (-2 i / d)
   angle = reshape(position, [t, 1]) * speed
@@ -20,7 +20,7 @@ def rotate(x : [b, h, t, d], position : f32[t]) {
   return concat([u * cos(angle) - v * sin(angle), u * sin(angle) + v * cos(angle)], axis = -1)
 }
 
-# queries and keys, turned, and values, [b, H, t, C / H] each
+# rotated queries and keys, and values, [b, H, t, C / H] each
 def qkv(x : [b, t, c], position) {
   q, k, v = split(linear(x, 3 * C) as qkv, 3, axis = -1)
   return rotate(to_heads(q, H), position), rotate(to_heads(k, H), position), to_heads(v, H)
@@ -31,7 +31,7 @@ def attend(x, position) {
   return linear(from_heads(attention(q, k, v, causal = true)), C) as proj
 }
 
-# the same for one row at a time: keys and values of the last T rows are kept
+# the same for one row at a time, with a KV cache of the last T rows
 def attend_next(x, at) {
   q, k, v = qkv(x, reshape(f32(at), [1])) as heads
   state keys : f32[1, H, T, C / H] = zeros()
@@ -77,8 +77,8 @@ def next_char(c : u8[1, 1], at) {
   return linear(rmsnorm(x) as n, V) as out
 }
 
-# Each run draws one character and remembers it. The largest of logits + noise, where the noise is
-# -log(-log(u)), is a draw from softmax(logits).
+# Each run samples one character and keeps it. The maximum of logits plus Gumbel noise, -log(-log(u)),
+# is a sample of softmax(logits).
 entry write() {
   state last : u8[] = const(10)               # a line's end
   state at : i32[] = zeros()
@@ -89,7 +89,7 @@ entry write() {
   return char
 }
 
-# what `write` computes, row by row, against what `train` does at once: 0, but for rounding
+# the difference between `write`, row by row, and `train`, all rows at once: 0 up to rounding
 entry check(context : u8[1, T]) {
   rows = for t in 0..T { yield (next_char(context[:, t : t + 1], t) as gpt)[:, 0] }
   return difference = max(abs(transpose(rows, [1, 0, 2]) - text(context) as gpt))

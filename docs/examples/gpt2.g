@@ -3,7 +3,7 @@
 let B = 4                                     # sequences in a step
 let T = 64                                    # tokens of a sequence, up to N
 let N = 1024                                  # positions
-let V = 50257                                 # tokens known
+let V = 50257                                 # size of the vocabulary
 let L = 12                                    # layers
 let H = 12                                    # heads
 let C = 768                                   # width

@@ -3,14 +3,14 @@
 let N = 32                                    # images of a step
 let S = 224                                   # rows and columns of an image
 let classes = 1000
-let width = 1                                 # times all channels; 0.5 makes a slim net
+let width = 1                                 # factor of all channels; 0.5 makes a slim net
 hyper lr = 0.05
 
 def cbr(x, out, k = 1, stride = 1, pad = 0) {
   return x |> conv(out * width, k, stride, pad, bias = false) |> bn |> relu
 }
 
-# four branches side by side; the last one pools by the mean, or by the largest
+# four parallel branches; the last one is average or max pooling
 def mixed(x, n1, r3, n3, rd, nd, np, largest = false) {
   a = cbr(x, n1) as a1
   b = cbr(x, r3) as b1 |> cbr(n3, 3, pad = 1) as b2

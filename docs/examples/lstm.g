@@ -1,17 +1,17 @@
-# lstm.g: learns to write from any text, with two layers of long short-term memory
+# lstm.g: a character-level language model, two LSTM layers
 let B = 32                                    # windows of text in a step
 let T = 64                                    # characters of a window
-let V = 128                                   # characters known: ASCII
-let D = 64                                    # numbers that stand for a character
+let V = 128                                   # size of the vocabulary: ASCII
+let D = 64                                    # width of an embedding
 let H = 256                                   # width of a layer
 hyper lr = 2e-3
-hyper temperature = 0.7                       # of `write`: low is careful, high is bold
+hyper temperature = 0.7                       # of `write`: higher is more random
 
-def known_chars(c) { return min(c, V - 1) }   # a byte that is not ASCII counts as the last one
+def known_chars(c) { return min(c, V - 1) }   # other bytes map to the last one
 def embedded(c) { return embed(known_chars(c), V, D) }
 
-# one step of a layer: the gates i, f, o let in, keep, and let out; g is what may come in. z is what
-# comes from the layer below, which does not wait for h: all steps of a window share one product.
+# One step of a layer: input gate i, forget gate f, output gate o, candidate g. z is the product with the layer's input,
+# which does not depend on h: one product computes it for all steps of a window.
 def cell(z, h, c) {
   z = z + linear(h, 4 * H, bias = false) as h
   c = sigmoid(z[:, H:2 * H]) * c + sigmoid(z[:, 0:H]) * tanh(z[:, 2 * H:3 * H])
@@ -22,7 +22,7 @@ def cell(z, h, c) {
 def layer(x : [t, b, d]) {
   z = linear(x, 4 * H) as below
   h, c = zeros([b, H]), zeros([b, H])
-  hs = scan i in 0..t {                       # one loop in the program: what it changes is carried
+  hs = scan i in 0..t {                       # a loop at run time; h and c are carried
     h, c = cell(z[i], h, c) as cell
     yield h
   }
@@ -45,8 +45,8 @@ entry validate(chars : u8[B, T], next : u8[B, T]) {
 
 def step(x, h, c) { return cell(linear(x, 4 * H) as below, h, c) as cell }
 
-# Each run draws one character and remembers it, and what the layers held: the same step, one at a
-# time. The largest of logits + noise, where the noise is -log(-log(u)), is a draw from the softmax.
+# Each run samples one character and keeps it with the cells of the layers. The maximum of logits plus Gumbel
+# noise, -log(-log(u)), is a sample of softmax(logits).
 entry write() {
   state last : u8[1] = const(10)              # a line end
   state h1 : f32[1, H] = zeros()

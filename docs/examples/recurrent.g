@@ -1,4 +1,4 @@
-# recurrent.g: a loop and its gradient, small enough to follow what is stacked (docs/memory.md)
+# recurrent.g: a loop and its gradient, small enough to follow its stacks (docs/memory-limit.md)
 entry step(x : f32[12, 16, 32], y : f32[16, 32]) {
   param w : f32[32, 32] = glorot()
   h = zeros([16, 32])

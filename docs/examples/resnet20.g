@@ -6,7 +6,7 @@ let depth = 3                                 # blocks of a stage: 6 depth + 2 l
 let width = 16                                # channels of the first stage
 hyper lr = 0.1
 
-# two convolutions and a way around them; stride 2 halves the image
+# two convolutions with a skip connection; stride 2 halves the image
 def block(x, out, stride = 1) {
   y = x |> bn as n1 |> relu
   skip = conv(y, out, 1, stride, bias = false) as skip if stride != 1 or dim(x, 1) != out else x

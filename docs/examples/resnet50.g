@@ -9,7 +9,7 @@ hyper lr = 0.1
 
 def cb(x, out, k = 1, stride = 1) { return x |> conv(out, k, stride, bias = false) |> bn }
 
-# 1 x 1, 3 x 3, 1 x 1, and a way around them
+# convolutions of 1 x 1, 3 x 3 and 1 x 1 with a skip connection
 def block(x, mid, stride) {
   y = x |> cb(mid) as c1 |> relu |> cb(mid, 3, stride) as c2 |> relu |> cb(4 * mid) as c3
   if stride != 1 or dim(x, 1) != 4 * mid { x = cb(x, 4 * mid, 1, stride) as skip }

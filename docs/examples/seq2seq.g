@@ -1,22 +1,22 @@
-# seq2seq.g: an encoder and a decoder of LSTMs with attention give text back its vowels
+# seq2seq.g: an LSTM encoder and decoder with attention, which restores the vowels of a text
 let B = 32                                    # windows of text in a step
 let T = 32                                    # characters of a window
-let V = 128                                   # characters known: ASCII
-let D = 32                                    # numbers that stand for a character
+let V = 128                                   # size of the vocabulary: ASCII
+let D = 32                                    # width of an embedding
 let H = 128                                   # width of a layer
 let vowels = [65, 69, 73, 79, 85, 97, 101, 105, 111, 117]       # AEIOUaeiou
 hyper lr = 3e-3
 
-def known_chars(c) { return i32(min(c, V - 1)) }    # a byte that is not ASCII counts as the last one
+def known_chars(c) { return i32(min(c, V - 1)) }    # other bytes map to the last one
 
-# what the encoder sees: every vowel is an underscore
+# the encoder's input: every vowel is an underscore
 def without_vowels(c) {
   lost = c == vowels[0]
   for i in 1..len(vowels) { lost = lost or c == vowels[i] }
   return where(lost, 95, c)
 }
 
-# each character with what stands before and behind it
+# a bidirectional LSTM: each character with its context on both sides
 def encode(c : i32[b, t]) {
   x = embed(c, V, D) as chars
   h, k = zeros([b, H]), zeros([b, H])
@@ -32,7 +32,7 @@ def encode(c : i32[b, t]) {
   return transpose(concat([before, reverse(behind, axis = 0)], axis = -1), [1, 0, 2])  # [b, t, 2 * H]
 }
 
-# one character from the one before it, and from the place of the seen ones that matters
+# one character, from the previous one and by attention over the encoder's output
 def decode(c, h, k, seen : [b, t, w]) {
   h, k = lstm(embed(c, V, D) as chars, h, k) as cell
   look = softmax(einsum("btw,bw->bt", seen, linear(h, w, bias = false) as query))
@@ -41,7 +41,7 @@ def decode(c, h, k, seen : [b, t, w]) {
   return h, k, linear(out, V) as out
 }
 
-# the loss in decoding a text when every character is known once it has been guessed
+# the loss with teacher forcing
 def net(chars : u8[b, t]) {
   c = known_chars(chars)
   seen = encode(without_vowels(c)) as encoder
@@ -67,7 +67,7 @@ entry validate(chars : u8[B, T]) {
   return loss, accuracy = hit
 }
 
-# writes a text again from its consonants: what the decoder said last is what it goes on from
+# autoregressive decoding: each step reads the decoder's previous output
 entry restore(chars : u8[1, T]) {
   scope net {
     seen = encode(without_vowels(known_chars(chars))) as encoder

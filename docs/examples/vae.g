@@ -1,10 +1,10 @@
-# vae.g: a variational autoencoder puts handwritten digits into a few numbers, and draws new ones
+# vae.g: a variational autoencoder for handwritten digits, which also draws new ones
 let N = 64                                    # images of a step
-let Z = 16                                    # numbers that stand for an image
+let Z = 16                                    # width of a latent vector
 let H = 400
 hyper lr = 1e-3
 
-# where in the space of codes an image lies: means and logarithms of variances
+# the latent distribution of an image: means and log-variances
 def encode(x) {
   h = relu(linear(x, H) as hidden)
   return linear(h, Z) as mean, linear(h, Z) as logvar
@@ -12,7 +12,7 @@ def encode(x) {
 
 def decode(z) { return linear(relu(linear(z, H) as hidden), 784) as pixels }    # logits
 
-# the bound on -log(p(x)): nats of the image that its code leaves open, and nats of the code
+# the evidence lower bound: reconstruction loss and KL divergence, in nats
 def net(x : f32[n, 784]) {
   mean, logvar = encode(x) as encoder
   z = mean + exp(logvar / 2) * normal(shape = [n, Z])
@@ -35,7 +35,7 @@ entry validate(image : u8[N, 784]) {
 
 def as_bytes(logits) { return u8(round(255 * sigmoid(logits))) }
 
-# an image once through its code, without noise
+# reconstruction through the mean of the latent distribution
 entry rebuild(image : u8[1, 784]) {
   scope net {
     mean, logvar = encode(f32(image) / 255) as encoder
@@ -44,7 +44,7 @@ entry rebuild(image : u8[1, 784]) {
   return rebuilt = reshape(y, [28, 28])
 }
 
-# each run is another digit that nobody wrote, as text
+# each run prints another generated digit as text
 entry draw() {
   scope net { y = decode(normal(shape = [1, Z])) as decoder }
   ink = reshape(where(y > 0, 35, 32), [28, 28])

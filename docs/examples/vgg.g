@@ -3,7 +3,7 @@
 let N = 32                                    # images of a step
 let S = 224                                   # rows and columns of an image
 let classes = 1000
-let channels = [64, 128, 256, 512, 512]       # of the convolutions, stage after stage
+let channels = [64, 128, 256, 512, 512]       # of the convolutions, stage by stage
 let width = 4096                              # of the wide layers
 hyper lr = 0.01
 
