@@ -13,6 +13,8 @@ order. What a block is stands in its language, and in comments right above it:
   <!-- output -->                       its lines begin lines that the block before it prints, blanks aside
   <!-- gc says of PROGRAM -->           gc says exactly this of the program, which may go on over lines
   <!-- not run: WHY -->                 nothing of these
+Above a table, <!-- messages --> says that what stands in backquotes in its first column is in messages of the sources;
+"…" stands for what varies.
 """
 import os
 import re
@@ -45,6 +47,32 @@ def blocks_of(text):
             above = []
         i += 1
     return blocks
+
+
+def messages_of(text):
+    """(line, message) in the first column of the tables under <!-- messages -->, but for names of programs."""
+    marked = False
+    for i, line in enumerate(text.split("\n")):
+        if line == "<!-- messages -->":
+            marked = True
+        elif not line.startswith("|"):
+            marked = False
+        elif marked:
+            for message in re.findall(r"`([^`]*)`", line.split("|")[1]):
+                if " " in message:
+                    yield i + 1, message
+
+
+def literals(root):
+    """The string literals of the sources, those that stand side by side as one."""
+    text = ""
+    for part in "ir", "passes", "codegen", "lang", "runtime":
+        for folder, _, names in sorted(os.walk(os.path.join(root, part))):
+            for name in sorted(names):
+                if name.endswith((".c", ".h", ".y", ".def")):
+                    with open(os.path.join(folder, name)) as f:
+                        text += re.sub(r'"\s*\n\s*"', "", f.read())
+    return text
 
 
 class Page:
@@ -146,9 +174,17 @@ def main():
     docs = os.path.join(root, "docs")
     pages = [os.path.join(root, "README.md")] + sorted(os.path.join(docs, n) for n in os.listdir(docs) if n.endswith(".md"))
     failures = done = 0
+    sources = literals(root)
     for path in pages:
         with open(path) as f:
-            blocks = blocks_of(f.read())
+            text = f.read()
+        for line, message in messages_of(text):
+            done += 1
+            for part in filter(str.strip, message.split("…")):
+                if part not in sources:
+                    failures += 1
+                    print(f"{os.path.relpath(path, root)}:{line}: no message of the sources has: {part}")
+        blocks = blocks_of(text)
         if not blocks:
             continue
         page = Page(gc, root, mkdata, path, os.path.join(scratch, os.path.basename(path)[:-3]))
