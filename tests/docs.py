@@ -27,15 +27,15 @@ COMMENT = re.compile(r"<!--\s*(.*?)\s*-->", re.S)
 
 
 def blocks_of(text):
-    """(line, language, body, comments right above) of each block."""
-    lines, blocks, above, i = text.split("\n"), [], [], 0
+    """(line, language, body, comments right above, heading) of each block."""
+    lines, blocks, above, i, heading = text.split("\n"), [], [], 0, ""
     while i < len(lines):
         fence = FENCE.match(lines[i])
         if fence:
             end = i + 1
             while lines[end] != "```":
                 end += 1
-            blocks.append((i + 1, fence[1], "\n".join(lines[i + 1 : end]) + "\n", above))
+            blocks.append((i + 1, fence[1], "\n".join(lines[i + 1 : end]) + "\n", above, heading))
             above, i = [], end
         elif lines[i].startswith("<!--"):
             end = i
@@ -45,6 +45,7 @@ def blocks_of(text):
             i = end
         elif lines[i].strip():
             above = []
+            heading = lines[i] if lines[i].startswith("#") else heading
         i += 1
     return blocks
 
@@ -78,7 +79,7 @@ def literals(root):
 class Page:
     def __init__(self, gc, root, mkdata, path, folder):
         self.gc, self.root, self.path, self.folder = gc, root, path, folder
-        self.said, self.failures, self.done, self.skips = "", 0, 0, False
+        self.said, self.failures, self.done, self.skips = "", 0, 0, None
         os.makedirs(folder)
         examples = os.path.join(root, "docs", "examples")
         for name in os.listdir(examples):
@@ -132,15 +133,15 @@ class Page:
         if said.strip() != body.strip():
             self.fail(line, f"gc says:\n{said}")
 
-    def block(self, line, language, body, above):
+    def block(self, line, language, body, above, heading):
         self.done += 1
         marks = dict((a + ": ").split(": ", 1) for a in above if not a.startswith("gc says of"))
         says = [a for a in above if a.startswith("gc says of")]
-        if any(a.startswith(("from ", "lines of ")) for a in above) or "not run" in marks or self.skips:
+        if any(a.startswith(("from ", "lines of ")) for a in above) or "not run" in marks or self.skips == heading:
             return
         if language == "python" and "numpy" in body and self.run(["python3", "-c", "import numpy"])[0]:
-            print(f"NOT TESTED: {os.path.relpath(self.path, self.root)} from line {line} on: numpy is missing")
-            self.skips = True
+            print(f"NOT TESTED: {os.path.relpath(self.path, self.root)} from line {line} to the next heading: numpy is missing")
+            self.skips = heading
             return
         if says:
             self.gc_says(line, says[0][len("gc says of") :].lstrip("\n "), body)
