@@ -12,13 +12,12 @@ mkdir -p "$out"
 
 say() { printf '\n== %s\n' "$1"; }
 
-# The prose of the pages: without programs, tables and runs of blanks, of which there is much to copy
-# and little to learn. The last tenth is kept back.
+# The prose of the pages, without programs, tables and runs of blanks. The last tenth is held out for validation.
 cat README.md docs/*.md | sed '/^```/,/^```/d; /^|/d; /^<!--/d; s/  */ /g' | cat -s >"$out/text.txt"
 known=$(($(wc -c <"$out/text.txt") * 9 / 10))
 head -c "$known" "$out/text.txt" >"$out/known.txt"
 tail -c +$((known + 1)) "$out/text.txt" >"$out/unseen.txt"
-# Two layers instead of four, and nothing dropped in so few steps.
+# Two layers instead of four, and no dropout in so few steps.
 small="-D L=2 -D drop=0"
 say "gc docs/examples/gpt.g $small: one executable, every byte of its memory placed"
 # the words of $small are options
@@ -26,15 +25,14 @@ say "gc docs/examples/gpt.g $small: one executable, every byte of its memory pla
 build/bin/gc docs/examples/gpt.g -O2 $small -o "$out/gpt"
 "$out/gpt" info train
 
-# A row is 64 characters, and the same one later: each character's next one (+1). Rows begin at every
-# character (~1).
+# The context is 64 characters; the targets are the same text shifted by one (+1). Rows begin at every character (~1).
 say "training on $known characters of documentation"
 "$out/gpt" train --context "$out/known.txt~1" --next "$out/known.txt+1~1" --steps 800 --lr 3e-3 --save "$out/gpt.safetensors"
 
-say "nats a character on text that it has not seen"
+say "validation loss on unseen text, in nats per character"
 "$out/gpt" validate --load "$out/gpt.safetensors" --context "$out/unseen.txt" --next "$out/unseen.txt+1" --quiet
 
-say "300 characters of its own"
+say "300 generated characters"
 "$out/gpt" write --load "$out/gpt.safetensors" --temperature 0.5 --steps 300 --text char
 echo
 

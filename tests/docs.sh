@@ -140,6 +140,13 @@ while IFS= read -r room; do
   grep -qF "\`$room\`" "$root/docs/architecture.md" || complain "docs/architecture.md leaves out $room"
 done < <(cd "$root" && find ir passes codegen lang runtime -name '*.[chglyd]*' -printf '%h\n' | sort -u)
 
+# The front page's figures are those of the results, rounded.
+while IFS='|' read -r _ model figures; do
+  row=$(grep -F "|$model|" "$root/docs/results.md" | head -n 1)
+  [ "$(tr -d ' ,' <<<"$figures")" = "$(cut -d'|' -f3- <<<"$row" | tr -d ' ,' | awk -F'|' '{ for (i = 1; i < NF; i++) printf "%.0f|", $i }')" ] ||
+    complain "README.md and docs/results.md differ about$model"
+done < <(sed -n '/^| model | gc |/,/^$/p' "$root/README.md" | sed '1,2d; /^$/d')
+
 plan_picture >"$scratch/plan.svg"
 if [ "$update" = --update ]; then
   cp "$scratch/plan.svg" "$root/docs/pictures/plan.svg"
