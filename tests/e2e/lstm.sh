@@ -43,6 +43,8 @@ arena() { # of entry $1 with T=$2
 step=$((($(arena train 128) - $(arena train 64)) / 64))
 want=$((32 * (4 * (2 * 6 * 256 + 256 + 4 * 256) + 1)))
 [ "$step" = "$want" ] || fail "the arena grows by $step bytes a step, not by $want"
+said=$(sed -n 's/.*saves \([0-9,]*\) bytes per iteration.*/\1/p' "$here/docs/memory.md" | tr -d ,)
+[ "$said" = "$want" ] || fail "docs/memory.md says ${said:-nothing} of the $want bytes per iteration"
 # Without it, what the first layer makes of all characters at once and what the last one gives.
 step=$((($(arena validate 128) - $(arena validate 64)) / 64))
 want=$((32 * 4 * (4 * 256 + 256)))
