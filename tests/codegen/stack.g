@@ -1,8 +1,8 @@
 # RUN: %gc -march=x86-64-v3 --emit=c %s -o %t.c
 # RUN: cc -std=gnu17 -O1 -march=x86-64-v3 -Werror=frame-larger-than=16384 -I%S/../../runtime -c %t.c -o %t.o
 # RUN: cc -std=gnu17 -O3 -march=x86-64-v3 -Werror=frame-larger-than=16384 -I%S/../../runtime -c %t.c -o %t.o
-# Kernels run on the stack of whoever calls a library, who may have 64 KiB to spare: packed operands, partial sums and
-# rows of exps that are kept lie in the thread's workspace.
+# Kernels run on the stack of a library's caller, of which they take at most 64 KiB: packed operands, partial sums and
+# rows of saved exponentials are in the thread's workspace.
 entry many(x : f32[8, 60000]) {
   y = softmax(x)
   for i in 2..20 { y = y + softmax(x * i) }

@@ -23,7 +23,7 @@ entry kept(id : i32[2, 3], ids : i32[4, 5], more : i32[4, 5], some : i32[4, 5], 
 # CHECK-LABEL: entry kept
 # CHECK-NOT: matmul %table
 
-# What a gradient is asked for by has to be there.
+# A value that a gradient is taken with respect to must stay.
 entry asked(id : i32[20], table : f32[7, 3], w : f32[3, 2]) {
   x = gather(table, id)
   return dx = grad(sum((x @ w) ** 2), x)

@@ -1,6 +1,6 @@
 # RUN: %gc %s --emit=ir --passes=autodiff,dce | FileCheck-14 %s
 # The gradient of a weight that a loop reads is one product of stacks behind the backward loop, that
-# of a bias one sum. Where nobody else stacks what is multiplied, it is stacked if that takes no more
+# of a bias one sum. Operands that are not stacked otherwise are stacked if that takes no more
 # bytes than the accumulator would.
 def net(x : [t, b, d], w, bias) {
   h = zeros([b, d])

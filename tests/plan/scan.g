@@ -37,7 +37,7 @@ entry all(h : f32[4, 16], w : f32[16, 16]) {
 # NONE-NOT: in place
 # NONE: yield
 
-# The counter is nobody's to overwrite.
+# Nothing is in place of the induction variable.
 entry ramp(x : f32[16]) {
   scan i in 0..T { x = x * f32(i) }
   return x
