@@ -43,8 +43,8 @@ static void add_all(PassRun *r, Points *to, Tries *x, uint64_t all) {
   for (int tenth = 9; tenth > 0; tenth--) {
     uint64_t limit = all / 10 * (uint64_t)tenth;
     if (last <= limit) continue;
-    int64_t effort = remat_effort(&x->at[0]) / LEAST_SHARE * x->norders;
-    const Remat *w = tries_fit(x, limit, effort, &found, &arena);
+    int64_t effort = remat_effort(&x->at[0], 100) / LEAST_SHARE * x->norders;
+    const Remat *w = tries_fit(x, limit, 0, effort, &found, &arena);
     if (!w) break;
     add(r, to, w, arena, &found);
     last = arena;
@@ -52,7 +52,8 @@ static void add_all(PassRun *r, Points *to, Tries *x, uint64_t all) {
   const Remat *w = tries_least(x, false, &found, &arena);
   if (arena >= last) return;
   add(r, to, w, arena, &found);
-  w = tries_fit(x, arena, remat_effort(&x->at[0]), &found, &arena); /* the same for less work */
+  w = tries_fit(x, arena, 0, remat_effort(&x->at[0], 100), &found,
+                &arena); /* the same for less work */
   if (w) add(r, to, w, arena, &found);
 }
 

@@ -147,21 +147,22 @@ static Remat *fit_once(PassRun *r, Tries *x, RematKnown *known, RematPlan *found
     *arena = known->arena;
     return tries_again(x, known->chosen, &known->again);
   }
-  Remat *w = tries_fit(x, known->limit, remat_effort(&x->at[0]), found, arena);
+  Remat *w = tries_fit(x, known->limit, 0, remat_effort(&x->at[0], 100), found, arena);
   if (!w && (r->opt->trial || r->opt->probe)) w = tries_least(x, false, found, arena);
   if (w) remat_keep(r, known, x, w, found, *arena);
   return w;
 }
 
-/* Searches again, for longer, and keeps the better plan of both: more effort never costs more
-   arithmetic. What w has found is known. */
+/* Goes on if effort=N is above 100, and keeps the better plan of both. A trial does not, so that
+   rewrites are chosen as with 100. What w has found is known. */
 static Remat *fit_better(Tries *x, Remat *w, const RematKnown *known, RematPlan *found,
                          uint64_t *arena) {
-  int64_t effort = remat_second_effort(&x->at[0]);
+  enum { MOST = 10000 };
+  int64_t spent = remat_effort(&x->at[0], 100), effort = remat_effort(&x->at[0], MOST);
   RematPlan plan;
   uint64_t bytes;
-  if (!effort) return w;
-  Remat *more = tries_fit(x, known->limit, effort, &plan, &bytes);
+  if (x->at[0].r->opt->trial || effort <= spent) return w;
+  Remat *more = tries_fit(x, known->limit, spent, effort, &plan, &bytes);
   if (more && (!w || *arena > known->limit || plan.cost < found->cost)) {
     *found = plan;
     *arena = bytes;

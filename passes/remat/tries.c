@@ -9,17 +9,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* About nanoseconds, for one search over all orders, of which effort=N takes N per cent; where
-   packing misses the limit, there are up to TRIES of them. */
+/* About nanoseconds, for the searches of all orders, of which effort=N takes N per cent; where
+   packing misses the limit, each is gone on with up to TRIES times. */
 static const int64_t most_effort = 3000 * INT64_C(1000000), effort_a_step = 2 * INT64_C(1000000);
 
 enum {
-  TRIES = 10,           /* where packing misses the limit */
+  TRIES = 16,           /* where packing misses the limit */
   LEAST_TIGHTER = 3200, /* the next one is, of the limit; twice as much each time */
-  MOST_TIGHTER = 50,
-  BRIEF = 50,   /* a brief trial's part of the effort */
-  NEARLY = 400, /* of the limit: what packing misses by, and need not */
-  UNLUCKY = 5   /* times that packing may miss the limit by chance */
+  PART_OF_MISS = 6,     /* or so much of what packing missed the limit by */
+  BY_CHANCE = 2,        /* times that packing may miss the limit by chance */
+  NEARLY = 400,         /* of the limit: what packing misses by, and need not */
+  BRIEF = 50,           /* a brief trial's part of the effort */
+  SHORTEST = 64         /* the first search's part of the effort; four times as much each time */
 };
 
 /* ---------------------------------------------------------------- the arena ---- */
@@ -117,19 +118,16 @@ int remat_units(const Remat *w, uint64_t bytes) {
   return u > INT32_MAX / 2 ? INT32_MAX / 2 : (int)u;
 }
 
-int64_t remat_effort(const Remat *w) {
+static int64_t whole_effort(const Remat *w) {
   int64_t e = w->p.nsteps * effort_a_step;
-  int64_t percent = pass_arg_int(w->r, "effort", 100);
-  if (percent > 100) percent = 100; /* what is above that is of the second search */
-  if (w->r->opt->brief) percent /= BRIEF;
-  return (e < most_effort ? e : most_effort) / 100 * (percent < 1 ? 1 : percent);
+  return e < most_effort ? e : most_effort;
 }
 
-int64_t remat_second_effort(const Remat *w) {
-  enum { MOST = 10000 };
-  int64_t e = w->p.nsteps * effort_a_step, percent = pass_arg_int(w->r, "effort", 100);
-  if (w->r->opt->trial || percent <= 100) return 0;
-  return (e < most_effort ? e : most_effort) / 100 * (percent > MOST ? MOST : percent);
+int64_t remat_effort(const Remat *w, int most) {
+  int64_t percent = pass_arg_int(w->r, "effort", 100);
+  if (percent > most) percent = most;
+  if (w->r->opt->brief) percent /= BRIEF;
+  return whole_effort(w) / 100 * (percent < 1 ? 1 : percent);
 }
 
 /* ---------------------------------------------------------------- one order ---- */
@@ -163,30 +161,39 @@ static RematPlan search(Remat *w, int limit, int64_t effort, double incumbent, d
   return added(w, remat_search(&w->s, limit, effort, incumbent - w->cost, near));
 }
 
-/* Packing took more than the limit by so much: what the next try is tighter by. What packing misses
-   by a little, the schedule can do without. More says nothing at first, since a schedule that is
-   next to the same may be packed: whether packing comes to its end is chance. */
+/* What the next schedule is tighter by if packing took `over` more than the limit. A schedule can
+   do without a little. Next to the same schedule may be packed at first, since packing ends by
+   chance. After that packing loses about the same share again, so that a part of its loss is the
+   step. */
 static uint64_t tighter(uint64_t limit, uint64_t over, int k) {
-  uint64_t by = (limit / LEAST_TIGHTER) << k, most = limit / MOST_TIGHTER;
-  if (k >= UNLUCKY ? over > by : over < limit / NEARLY) by = over;
-  return by < most ? by : most;
+  uint64_t by = (limit / LEAST_TIGHTER) << k, part = over / PART_OF_MISS;
+  if (over < (k < BY_CHANCE ? limit / NEARLY : by)) return over;
+  return k < BY_CHANCE || part < by ? by : part;
 }
 
-/* Fits the entry, which stays as it was where nothing is found. */
+/* Of the program's work: a plan that is cheaper by less is not packed for it. */
+static const double little = 0.001;
+
+/* Fits the entry for less cost than `incumbent`; the entry stays as it was where no such schedule
+   is found. *missed: what packing took more than the limit of the first schedule, here and, where
+   it is not 0, in a shorter search: then it is not left to chance again. */
 static bool fit(Remat *w, uint64_t limit, int64_t effort, double incumbent, double near,
-                RematPlan *found, uint64_t *arena) {
-  uint64_t target = limit;
+                uint64_t *missed, RematPlan *found, uint64_t *arena) {
+  int first = *missed < limit / NEARLY ? 0 : BY_CHANCE;
+  uint64_t by = first ? tighter(limit, *missed, first) : 0, target = limit;
   remat_as_given(w);
-  for (int k = 0; k < TRIES; k++) {
+  for (int k = first; k < TRIES && by < target; k++) {
+    target -= by;
     int units = remat_units(w, target);
-    if (k) *found = added(w, remat_tighten(&w->s, units, effort / 4));
-    if (!k || !found->fits) *found = search(w, units, effort, incumbent, near);
-    if (!found->fits) return false;
+    if (k > first) *found = added(w, remat_tighten(&w->s, units, effort / 4));
+    if (k == first || !found->fits) *found = search(w, units, effort, incumbent, near);
+    if (!found->fits || found->cost > incumbent - little * w->p.cost) return false;
     rewrite(w);
     *arena = remat_arena(w, w->r->opt->curve ? 0 : limit); /* of a curve, the least */
     if (*arena <= limit) return true;
     *w->e = w->old;
-    target -= tighter(limit, *arena - limit, k);
+    if (k == 0) *missed = *arena - limit;
+    by = tighter(limit, *arena - limit, k);
   }
   return false;
 }
@@ -252,6 +259,7 @@ static Remat *try_at(Tries *x, int k) {
 typedef struct Turn {
   double least; /* that the try adds: flops of an order, work of a point */
   int k;
+  uint64_t missed; /* bytes by which packing missed the limit at first */
 } Turn;
 
 static int by_least(const void *pa, const void *pb) {
@@ -275,7 +283,7 @@ static int in_turn(Tries *x, uint64_t limit, Turn *out) {
     Arena *a = arena_new();
     double bound = remat_bound(a, &w->p, remat_units(w, limit));
     arena_free(a);
-    if (isfinite(bound)) out[n++] = (Turn){bound, k};
+    if (isfinite(bound)) out[n++] = (Turn){bound, k, 0};
   }
   if (n) qsort(out, (size_t)n, sizeof *out, by_least);
   for (int i = 1; i < n; i++) {
@@ -284,42 +292,65 @@ static int in_turn(Tries *x, uint64_t limit, Turn *out) {
     memmove(out + 1, out, sizeof *out * (size_t)i);
     out[0] = first;
   }
-  for (int k = x->norders; k < x->n; k++) out[n++] = (Turn){x->at[k].cost, k};
+  for (int k = x->norders; k < x->n; k++) out[n++] = (Turn){x->at[k].cost, k, 0};
   return n;
 }
 
-/* Fits the entry with the least work: in one of the orders, or with loops that are recomputed. Each
-   order has half of the effort until one fits. Where the search comes near what its order allows,
-   others are not looked at, nor is one that allows little less than what was found. */
-Remat *tries_fit(Tries *x, uint64_t limit, int64_t effort, RematPlan *found, uint64_t *arena) {
-  Remat *best = NULL;
+/* The best of some searches. */
+typedef struct Best {
+  Remat *of;
   Entry fitted;
-  bool near = false;
-  Turn *turn = ARENA_ARRAY(x->at[0].a, Turn, x->n + 1);
-  int n = in_turn(x, limit, turn);
+  RematSaved saved; /* what is recomputed */
+  RematPlan *found;
+  uint64_t *arena;
+  bool near; /* it costs about what its order allows */
+  bool done; /* it costs next to nothing, or that */
+} Best;
+
+/* Each order has half of the effort until one fits. Where the search comes near what its order
+   allows, others are not looked at, nor is one that allows little less than what was found. */
+static void fit_all(Tries *x, uint64_t limit, int64_t effort, Turn *turn, int n, Best *b) {
   for (int i = 0; i < n; i++) {
     bool point = turn[i].k >= x->norders;
-    if (best && point && turn[i].least >= found->cost) continue;
-    if (best && !point && (near || near_bound * turn[i].least >= found->flops)) continue;
+    if (b->of && point && turn[i].least >= b->found->cost) continue;
+    if (b->of && !point && b->of != &x->at[turn[i].k] &&
+        (b->near || near_bound * turn[i].least >= b->found->flops))
+      continue;
     Remat *w = try_at(x, turn[i].k);
     RematPlan plan;
     uint64_t bytes;
     if (!w) continue;
-    int64_t share = point ? effort / 8 : i && best ? effort / 4 : effort / 2;
+    int64_t share = point ? effort / 8 : i && b->of ? effort / 4 : effort / 2;
     double enough = point ? INFINITY : near_bound * turn[i].least + near_by * w->p.flops;
-    if (!fit(w, limit, share, best ? found->cost : INFINITY, enough, &plan, &bytes)) continue;
-    if (best && plan.cost >= found->cost) continue;
-    best = w;
-    fitted = *w->e;
-    *found = plan;
-    *arena = bytes;
-    near = !point && plan.flops <= near_bound * turn[i].least;
+    double incumbent = b->of ? b->found->cost : INFINITY;
+    if (!fit(w, limit, share, incumbent, enough, &turn[i].missed, &plan, &bytes)) continue;
+    b->of = w;
+    b->fitted = *w->e;
+    remat_save(&w->s, &b->saved);
+    *b->found = plan;
+    *b->arena = bytes;
+    b->near = !point && plan.flops <= near_bound * turn[i].least;
+    b->done = plan.cost <= little * w->p.cost ||
+              (!point && plan.flops <= turn[i].least + little * w->p.flops);
   }
-  if (best)
-    *best->e = fitted;
-  else
+}
+
+Remat *tries_fit(Tries *x, uint64_t limit, int64_t spent, int64_t effort, RematPlan *found,
+                 uint64_t *arena) {
+  Best b = {.found = found, .arena = arena};
+  Turn *turn = ARENA_ARRAY(x->at[0].a, Turn, x->n + 1);
+  int n = in_turn(x, limit, turn);
+  int64_t done = 0, next = whole_effort(&x->at[0]) / SHORTEST;
+  if (next > effort) next = effort;
+  for (; next <= effort && !b.done; done = next, next *= 4)
+    if (next > spent) fit_all(x, limit, next - done, turn, n, &b);
+  if (!b.of) {
     remat_as_given(&x->at[0]);
-  return best;
+    return NULL;
+  }
+  *b.of->e = b.fitted;
+  remat_restore(&b.of->s, &b.saved, remat_units(b.of, limit));
+  return b.of;
 }
 
 Remat *tries_again(Tries *x, int k, const RematSaved *again) {
@@ -357,7 +388,7 @@ static Remat *shrink_nearest(Tries *x, int *least, const int *floor) {
     if (next < 0) break;
     Remat *w = &x->at[next];
     done[next] = true;
-    least[next] = remat_shrink(&w->s, floor[next], remat_effort(w) / 4);
+    least[next] = remat_shrink(&w->s, floor[next], remat_effort(w, 100) / 4);
     if (!best || bytes_of(w, least[next]) < bytes_of(best, least[best - x->at])) best = w;
   }
   return best;
@@ -392,7 +423,7 @@ static void probe_below(Least *l) {
     uint64_t arena = *l->arena, bytes;
     uint64_t limit = arena > step && arena - step > failed ? arena - step : failed + 1;
     RematPlan plan;
-    Remat *w = tries_fit(l->x, limit, remat_effort(&l->x->at[0]), &plan, &bytes);
+    Remat *w = tries_fit(l->x, limit, 0, remat_effort(&l->x->at[0], 100), &plan, &bytes);
     if (!w) {
       failed = limit;
       step = (arena - limit) / 2;
@@ -416,7 +447,7 @@ static bool find_end(Least *l) {
     uint64_t bytes;
     remat_as_given(first);
     if (!tries_new(l->x->a, first->r, first->e, first->g, &own)) return false;
-    Remat *w = tries_fit(&own, *l->arena - step, remat_effort(&own.at[0]), &plan, &bytes);
+    Remat *w = tries_fit(&own, *l->arena - step, 0, remat_effort(&own.at[0], 100), &plan, &bytes);
     if (w) {
       tries_free(l->x);
       *l->x = own;
@@ -440,11 +471,13 @@ Remat *tries_least(Tries *x, bool probe, RematPlan *found, uint64_t *arena) {
     least[k] = -1;
     if (!w) continue;
     floor[k] = floor_of(w);
-    least[k] = remat_least(&w->s, floor[k], remat_peak(&w->s, &at), remat_effort(w) / LEAST_SHARE);
+    least[k] =
+        remat_least(&w->s, floor[k], remat_peak(&w->s, &at), remat_effort(w, 100) / LEAST_SHARE);
   }
   Remat *best = shrink_nearest(x, least, floor);
   remat_as_given(best);
-  *found = added(best, remat_tighten(&best->s, remat_peak(&best->s, &at), remat_effort(best) / 4));
+  *found =
+      added(best, remat_tighten(&best->s, remat_peak(&best->s, &at), remat_effort(best, 100) / 4));
   rewrite(best);
   *arena = remat_arena(best, 0);
   if (!probe) return best;

@@ -48,15 +48,17 @@ uint64_t remat_arena(Remat *w, uint64_t enough);
 /* The entry as it was, in the order of the try. */
 void remat_as_given(Remat *w);
 int remat_units(const Remat *w, uint64_t bytes);
-int64_t remat_effort(const Remat *w);
-/* Of a second search, where effort=N is above 100; else 0. A trial has none, so that rewrites are
-   chosen as with 100. */
-int64_t remat_second_effort(const Remat *w);
+/* What effort=N allows, but at most this per cent. */
+int64_t remat_effort(const Remat *w, int most);
 
 bool tries_new(Arena *a, PassRun *r, Entry *e, const GlobalsPlan *g, Tries *out);
 void tries_free(Tries *x);
-/* Fits the entry with the least work; NULL where nothing fits, and the entry is as it was. */
-Remat *tries_fit(Tries *x, uint64_t limit, int64_t effort, RematPlan *found, uint64_t *arena);
+/* Fits the entry with the least work: in one of the orders, or with loops that are recomputed. NULL
+   where nothing fits, and the entry is as it was. Searches follow each other, each four times as
+   long as all before it and whatever the effort is, and the best plan is kept: more effort never
+   costs more work. `spent`: effort of those that were done before. */
+Remat *tries_fit(Tries *x, uint64_t limit, int64_t spent, int64_t effort, RematPlan *found,
+                 uint64_t *arena);
 /* Fits it into the least bytes that are found; with `probe` no limit below is met if it is asked
    for by as little as the alignment, and the effort is that of many limits. NULL after an error. */
 Remat *tries_least(Tries *x, bool probe, RematPlan *found, uint64_t *arena);

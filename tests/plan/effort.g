@@ -8,6 +8,11 @@
 # more, and here it computes less. So does -O2 with its two arguments.
 # RUN: %gc --memory-limit=35% %s --dump-plan=json --passes="$(%gc --list-passes | sed -n 's/^-O2  //p' \
 # RUN:   | sed 's/,remat/&{effort=400}/; s/,share,/,share{effort=400},/')" | cmp %t.once
+# Less effort is a beginning of more: the plan of 100 per cent computes no more than those of 7 and 25.
+# RUN: for e in 7 25 100; do %gc --memory-limit=30% %s --dump-plan=json \
+# RUN:   --passes="$(%gc --list-passes | sed -n 's/^-O2  //p' | sed "s/,remat/&{effort=$e}/")" \
+# RUN:   | grep -o '"recompute_flops": [0-9]*' | grep -o '[0-9]*$'; done > %t.efforts
+# RUN: test $(wc -l < %t.efforts) = 3 && sort -nr -c %t.efforts
 entry train(x : f32[64, 48]) {
   h = x
   a = x
