@@ -55,14 +55,6 @@ static bool pays(Arena *a, const Entry *e, int64_t batch, int64_t parts) {
   return gone > all / WORTH;
 }
 
-/* Bytes that stay whole with so many parts. */
-static uint64_t left_whole(Arena *a, const Entry *e, int64_t batch, int64_t parts) {
-  uint64_t all, gone;
-  Micro m = micro_of(a, e, batch, parts);
-  weigh(&m, &all, &gone);
-  return all - gone;
-}
-
 typedef struct Choice {
   int64_t parts;
   bool is_record; /* leaves much less whole than all fewer parts */
@@ -73,7 +65,8 @@ typedef VEC(Choice) Choices;
 /* Numbers of parts that are worth a trial, in ascending order: about twice as many each time, and
    those that leave much less whole than fewer parts do. Sums over the batch go on from part to part
    only where a chunk of theirs ends, so that parts of one size keep what others do not, however
-   large the batch is. All parts together are a program that is planned in seconds. */
+   large the batch is: what stays whole and one part of the rest must be less than with fewer parts.
+   All parts together are a program that is planned in seconds. */
 static Choices find_choices(Arena *a, const Entry *e, int64_t batch) {
   enum {
     MOST_OPS = 20000,        /* of all parts */
@@ -81,13 +74,16 @@ static Choices find_choices(Arena *a, const Entry *e, int64_t batch) {
     MUCH = 8                 /* less by this part of what is left whole */
   };
   int64_t ops = (int64_t)e->body->ops.n, next = 2;
-  uint64_t least = UINT64_MAX;
+  uint64_t least = UINT64_MAX, least_live = UINT64_MAX, all, gone;
   Choices out = {0};
   for (int64_t n = 2; n <= batch && n <= MOST_RECORD_OPS / ops; n++) {
     if (batch % n || !pays(a, e, batch, n)) continue;
-    uint64_t left = left_whole(a, e, batch, n);
+    Micro m = micro_of(a, e, batch, n);
+    weigh(&m, &all, &gone);
+    uint64_t left = all - gone, live = left + gone / (uint64_t)n;
     bool record = left < least - least / MUCH;
-    if (!record && (n < next || n > MOST_OPS / ops)) continue;
+    if (live >= least_live || (!record && (n < next || n > MOST_OPS / ops))) continue;
+    least_live = live;
     if (left < least) least = left;
     if (n >= next) next = 2 * n;
     vec_push(a, &out, (Choice){n, record});
@@ -120,22 +116,24 @@ static void cut(PassRun *r, Entry *e, int64_t batch, int64_t parts) {
 
 /* ---- under a limit ---- */
 
-/* The fewest parts with which the entry fits as it then is, or else those that take the fewest
-   bytes, and how many; 1 if none save much of what the whole takes. Parts that take more may come
-   between. The entry is left as it was. */
-static bool choose_parts(PassRun *r, uint32_t k, uint64_t limit, uint64_t *arena, int64_t *parts) {
+/* The fewest parts with which the entry fits as it then is, or else those with the fewest live
+   bytes, and the trial of them; 1 if none save much of what the whole has. Parts that have more may
+   come between. Packing ends by chance, so that the arena compares no parts that do not fit. The
+   entry is left as it was. */
+static bool choose_parts(PassRun *r, uint32_t k, uint64_t limit, const Trial *whole, Trial *best,
+                         int64_t *parts) {
   enum {
     LESS = 8,     /* a part that they save, if they do not fit */
     MOST_IDLE = 2 /* more parts since the last record, one after the other, that take no fewer */
   };
-  uint64_t whole = *arena;
   int idle = 0;
   Entry *e = r->m->entries.at[k], before = *e;
   Trial *now = ARENA_ARRAY(r->scratch, Trial, r->m->entries.n);
   int64_t batch = batch_of(r->scratch, e);
   *parts = 1;
+  *best = *whole;
   const Choices choices = find_choices(r->scratch, e, batch);
-  for (uint32_t i = 0; i<choices.n && * arena> limit; i++) {
+  for (uint32_t i = 0; i < choices.n && best->arena > limit; i++) {
     int64_t n = choices.at[i].parts;
     if (choices.at[i].is_record) idle = 0;
     if (idle >= MOST_IDLE) continue;
@@ -143,15 +141,15 @@ static bool choose_parts(PassRun *r, uint32_t k, uint64_t limit, uint64_t *arena
     bool ok = trial_run(r, 0, now);
     *e = before;
     if (!ok) return false;
-    if (now[k].arena >= *arena) {
+    if (now[k].arena > limit && now[k].bound >= best->bound) {
       idle++;
       continue;
     }
     idle = 0;
-    *arena = now[k].arena;
+    *best = now[k];
     *parts = n;
   }
-  if (*arena > limit && *arena > whole - whole / LESS) *parts = 1;
+  if (best->arena > limit && best->bound > whole->bound - whole->bound / LESS) *parts = 1;
   return true;
 }
 
@@ -196,16 +194,16 @@ static bool compare(PassRun *r, uint32_t k, uint64_t limit, int64_t *parts) {
   return true;
 }
 
-static bool under_limit(PassRun *r, uint32_t k, uint64_t limit, uint64_t whole) {
+static bool under_limit(PassRun *r, uint32_t k, uint64_t limit, const Trial *whole) {
   Entry *e = r->m->entries.at[k];
-  uint64_t arena = whole;
+  Trial best;
   int64_t parts;
   bool cheap = false;
-  if (whole <= limit) return true;
-  if (!choose_parts(r, k, limit, &arena, &parts)) return false;
+  if (whole->arena <= limit) return true;
+  if (!choose_parts(r, k, limit, whole, &best, &parts)) return false;
   if (parts == 1) return true;
-  if (arena <= limit && !whole_is_cheap(r, k, limit, &cheap)) return false;
-  if (arena > limit && !compare(r, k, limit, &parts)) return false;
+  if (best.arena <= limit && !whole_is_cheap(r, k, limit, &cheap)) return false;
+  if (best.arena > limit && !compare(r, k, limit, &parts)) return false;
   if (cheap || parts == 1) return true;
   tell(r, e, batch_of(r->scratch, e), parts);
   cut(r, e, batch_of(r->scratch, e), parts);
@@ -220,9 +218,9 @@ static bool curve_of(PassRun *r, const Trial *whole) {
   for (uint32_t k = 0; k < m->entries.n; k++) before[k] = *m->entries.at[k];
   for (uint32_t k = 0; ok && k < m->entries.n; k++) {
     Entry *e = m->entries.at[k];
-    uint64_t arena = whole[k].arena;
+    Trial best;
     int64_t parts;
-    ok = choose_parts(r, k, 0, &arena, &parts);
+    ok = choose_parts(r, k, 0, &whole[k], &best, &parts);
     if (!ok || parts == 1) continue;
     cut(r, e, batch_of(r->scratch, e), parts);
     any = true;
@@ -260,6 +258,6 @@ bool pass_microbatch(PassRun *r) {
   if (!limited) return true;
   if (!trial_limit(r, &limit)) return false;
   for (uint32_t k = 0; k < n; k++)
-    if (!under_limit(r, k, limit, whole[k].arena)) return false;
+    if (!under_limit(r, k, limit, &whole[k])) return false;
   return true;
 }

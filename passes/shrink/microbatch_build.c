@@ -109,14 +109,28 @@ static void emit_cut(Build *c, const Op *op) {
 
 /* ---- sums ---- */
 
+/* A product over its rows, chain by chain: each chain is a product of its own, to which the sum of
+   all chains before it is added. */
+static ValueId emit_chains(Build *c, const Op *op, const ValueId *x, ValueId sum) {
+  int64_t rows = value_type(c->b->e, x[0])->dim[0];
+  for (int64_t at = 0; at < rows; at += SUM_CHAIN) {
+    ValueId of[2];
+    for (int i = 0; i < 2; i++) of[i] = rows_slice(c->b, c->m->a, x[i], at, SUM_CHAIN, 1);
+    ValueId y = build(c->b, op->kind, of, 2, op->attr, NULL);
+    sum = sum == NO_ID ? y : build2(c->b, OP_ADD, y, sum);
+  }
+  return sum;
+}
+
 static void emit_sum(Build *c, const Op *op) {
-  ValueId v = op->results[0], *x = operands_of(c, op, 1);
+  ValueId v = op->results[0], *x = operands_of(c, op, 1), before = c->k ? c->map[v] : NO_ID, y;
   int n = op->noperands;
-  bool product = op->kind == OP_MATMUL; /* a part of it is one chain, whole in itself */
-  if (c->k && !product) x[n++] = c->map[v];
   bool typed = op_info[op->kind].flags & OPF_TYPED;
-  ValueId y = build(c->b, op->kind, x, n, op->attr, typed ? value_type(c->old, v) : NULL);
-  if (c->k && product) y = build2(c->b, OP_ADD, y, c->map[v]); /* is computed with its own term */
+  if (before != NO_ID && op->kind != OP_MATMUL) x[n++] = before;
+  if (op->kind == OP_MATMUL)
+    y = emit_chains(c, op, x, before);
+  else
+    y = build(c->b, op->kind, x, n, op->attr, typed ? value_type(c->old, v) : NULL);
   value_at(c->b->e, y)->name = value_at(c->old, v)->name;
   c->map[v] = y;
 }

@@ -113,7 +113,7 @@ static bool is_sum(const Micro *m, const Op *op) {
   if (op->kind == OP_MATMUL) {
     const Type *x = operand_type(m, op, 0);
     return x->rank == 2 && op->attr[AT_TA].i && !op->attr[AT_TB].i &&
-           x->dim[0] / m->parts == SUM_CHAIN;
+           x->dim[0] / m->parts % SUM_CHAIN == 0;
   }
   if (op->kind != OP_SUM || op->noperands != 1) return false;
   const Ints *axes = op->attr[AT_AXES].ints;

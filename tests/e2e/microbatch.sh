@@ -2,7 +2,7 @@
 # A batch done in parts: every weight and result is the same to the last bit, whatever the number of parts, on one thread
 # and two. Images whose chunks end with a part and such whose do not, strides, groups, a filter for each channel, a
 # transposed convolution, concatenation, pools, a state that moves; then rows of tokens: a table, norms,
-# attention, dense layers whose parts are one chain of a product.
+# attention, dense layers whose parts are one or two chains of a product.
 . "$(dirname "$0")/common.sh"
 unoptimised
 cat >images.g <<'END'
@@ -77,7 +77,7 @@ check() {
   done
 }
 check images "--x x.npy --t t.npy" "--x x.npy" 3 12
-check tokens "--ids ids.npy --next next.npy" "--ids ids.npy" 4
+check tokens "--ids ids.npy --next next.npy" "--ids ids.npy" 2 4
 run 0 "$gc" images.g --passes="$before,microbatch{parts=3}" --emit=ir -o images.ir
 grep -q '12,[0-9]*,24,32\] backward' images.ir && fail 'gradients of large images are whole'
 grep -q 'conv_filter_grad %[^,]*, %[^,]*, %' images.ir || fail 'no sum is continued'
