@@ -170,12 +170,6 @@ static void buffer_for(Printing *p, Text *x, const char *name, int64_t n) {
   kernel_buffer(p->g, p->k, x, p->a.T, dtype_size(p->a.compute), name, n);
 }
 
-static void block_buffer(Printing *p, Text *x, const char *name, int64_t width) {
-  if (!p->half) return;
-  int64_t slack = 64; /* elements that a row block may read past its last row */
-  buffer_for(p, x, arena_printf(p->g->a, "%s_block", name), p->a.block * width + slack);
-}
-
 /* Packs `cols` rows of `from`, transposed, in panels. */
 static void pack(Printing *p, Text *x, const char *from, const char *to, int64_t width) {
   int64_t nr = panel_width(p, p->a.block);
@@ -345,8 +339,7 @@ static void print_attention(Printing *p, Kernel *k) {
   text_open(x, "GC_IVDEP for (long r = 0; r < rows; r++) {");
   text_line(x, "const %s m = most[r] == -(%s)__builtin_inff() ? 0 : most[r];", T, T);
   text_line(x, "const %s lse = m + %s_log(sum[r]);", T, T);
-  text_line(x, "out1[h * %lld + i0 + r] = %s;", (long long)a->t,
-            scalar_store(p->g->a, a->dt, "lse"));
+  text_line(x, "out1[h * %lld + i0 + r] = lse;", (long long)a->t);
   text_close(x, "}");
   text_close(x, "}");
 }
@@ -394,8 +387,6 @@ static void print_gradients(Printing *p, Kernel *k) {
   gen_helper(p->g, arena_printf(p->g->a, "GC_SLOPES(%s, %lld)\n", T, B));
   buffer_for(p, x, "scores", B * B);
   buffer_for(p, x, "slopes", B * B);
-  block_buffer(p, x, "lse", 1);
-  block_buffer(p, x, "delta", 1);
   text_line(x, "%s *dq_all = (%s *)%s;", T, T, p->half ? "scratch" : "out0");
   open_units(p, x);
   text_line(x, "%s *dq_head = dq_all + u * %lld;", T, (long long)a->group * t * d);
@@ -415,8 +406,8 @@ static void print_gradients(Printing *p, Kernel *k) {
   const char *at = arena_printf(p->g->a, "h * %lld + i0", t);
   block_of(p, x, "q", a->q, at, "rows", d);
   block_of(p, x, "dy", a->dy, at, "rows", e);
-  block_of(p, x, "lse", a->lse, at, "rows", 1);
-  block_of(p, x, "delta", a->delta, at, "rows", 1);
+  text_line(x, "const %s *lse = (const %s *)in%d + %s;", T, T, a->lse, at);
+  text_line(x, "const %s *delta = (const %s *)in%d + %s;", T, T, a->delta, at);
   text_line(x, "%s *dq = dq_all + (%s) * %lld;", T, at, d);
   open_strips(x, "rows");
   strip_sight(p, x);

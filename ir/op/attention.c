@@ -1,10 +1,11 @@
 /* Attention: every query's mean of the values, weighed by the softmax of its products with the
    keys. Contract: q [B…, H, T, D], k [B…, H', S, D], v [B…, H', S, E] give [B…, H, T, E] and the
-   logarithm of each row's sum of exps [B…, H, T]; H' divides H, and query head h reads head h / (H
-   / H'). Without heads ranks are 2. The mask says which keys a query sees; one that sees none gets
-   zeros. Gradients read q, k, v, these logarithms, and sum(dy y) of each row, and compute the
-   weights again: no array of T by S is ever kept. Only the gradient of the gradient is made of
-   ordinary ops, which does keep some. (Rabe and Staats, 2021; Dao et al., 2022.) */
+   logarithm of each row's sum of exps [B…, H, T], in f32 if they are halves; H' divides H, and
+   query head h reads head h / (H / H'). Without heads ranks are 2. The mask says which keys a query
+   sees; one that sees none gets zeros. Gradients read q, k, v, these logarithms, and sum(dy y) of
+   each row, and compute the weights again: no array of T by S is ever kept. Only the gradient of
+   the gradient is made of ordinary ops, which does keep some. (Rabe and Staats, 2021; Dao et al.,
+   2022.) */
 #include "ir/op/op.h"
 
 #include <math.h>
@@ -74,7 +75,8 @@ const Type *shape_attention(const ShapeIn *in) {
   int64_t small[SMALL_RANK], *dim = shape_dims(in, small, q->rank);
   for (int i = 0; i < q->rank; i++) dim[i] = q->dim[i];
   dim[q->rank - 1] = dim_from_end(v, 1);
-  return shape_make(in, q->dtype, q->rank - in->result, dim);
+  Dtype dt = in->result ? dtype_sum(q->dtype) : q->dtype;
+  return shape_make(in, dt, q->rank - in->result, dim);
 }
 
 const Type *shape_attention_grad(const ShapeIn *in) {
@@ -88,7 +90,7 @@ const Type *shape_attention_grad(const ShapeIn *in) {
   for (int i = 0; fits && i < q->rank - 1; i++) fits = dy->dim[i] == q->dim[i];
   for (int k = 4; fits && k < 6; k++) {
     const Type *row = in->type[k];
-    fits = row->dtype == q->dtype && row->rank == q->rank - 1;
+    fits = row->dtype == dtype_sum(q->dtype) && row->rank == q->rank - 1;
     for (int i = 0; fits && i < row->rank; i++) fits = row->dim[i] == q->dim[i];
   }
   if (!fits)
@@ -111,7 +113,9 @@ static ValueId over_last(GradCtx *g, ValueId v, ValueId like) {
 void grad_attention(GradCtx *g, const Op *op, ValueId dy) {
   ValueId y = op->results[0], lse = op->results[1], dlse = grad_of(g, op, 1);
   if (dy == NO_ID) dy = grad_const(g, y, 0);
-  ValueId delta = sum_last(g, build2(g->b, OP_MUL, dy, y));
+  Dtype sums = dtype_sum(value_type(g->e, y)->dtype);
+  ValueId wide_dy = build_convert(g->b, dy, sums), wide_y = build_convert(g->b, y, sums);
+  ValueId delta = sum_last(g, build2(g->b, OP_MUL, wide_dy, wide_y));
   if (dlse != NO_ID) delta = build2(g->b, OP_SUB, delta, dlse);
   ValueId in[7] = {dy, op->operands[0], op->operands[1], op->operands[2], lse, delta};
   int n = 6;
@@ -151,6 +155,7 @@ static ValueId ungrouped(const Grouped *x, ValueId v, const Type *t, bool is_key
 /* A number a row of the queries, over the keys of the matrix `like`. */
 static ValueId rows_over(const Grouped *x, ValueId v, ValueId like) {
   const Type *t = value_type(x->g->e, like);
+  v = build_convert(x->g->b, v, t->dtype);
   const Type *row = type_get(x->g->e->module->ctx, t->dtype, t->rank - 1, t->dim);
   return over_last(x->g, build_reshape(x->g->b, v, row), like);
 }
@@ -233,8 +238,11 @@ void grad_attention_grad(GradCtx *g, const Op *op, ValueId da) {
   to_k = add_to(g, to_k, build_matmul(b, to_s, q, true, false));
   const ValueId to[6] = {to_dy, to_q, to_k, to_v, to_lse, to_delta};
   for (int i = 0; i < 6; i++)
-    if (to[i] != NO_ID && grad_wants(g, op, i))
-      grad_to(g, op, i, ungrouped(&x, to[i], value_type(g->e, op->operands[i]), i == 2 || i == 3));
+    if (to[i] != NO_ID && grad_wants(g, op, i)) {
+      const Type *t = value_type(g->e, op->operands[i]);
+      ValueId own = build_convert(b, to[i], t->dtype);
+      grad_to(g, op, i, ungrouped(&x, own, t, i == 2 || i == 3));
+    }
 }
 
 /* ---- evaluation ---- */

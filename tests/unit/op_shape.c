@@ -242,6 +242,10 @@ static const struct {
      "f32[5,8]"},
     {OP_ATTENTION_GRAD, "f32[5,3] f32[5,8] f32[7,8] f32[7,3] f32[5] f32[7]", NULL, "1;0",
      "attention_grad needs dy and numbers a row of queries f32[5,8]: f32[5,3], f32[5], f32[7]"},
+    {OP_ATTENTION_GRAD, "f16[5,3] f16[5,8] f16[7,8] f16[7,3] f32[5] f32[5]", NULL, "1;0",
+     "f16[5,8]"}, /* sums of halves are f32 */
+    {OP_ATTENTION_GRAD, "f16[5,3] f16[5,8] f16[7,8] f16[7,3] f16[5] f32[5]", NULL, "1;0",
+     "attention_grad needs dy and numbers a row of queries f16[5,8]: f16[5,3], f16[5], f32[5]"},
     {OP_DROPOUT, "f32[3]", NULL, "k;0;0.5", "f32[3]"},
     {OP_DROPOUT, "f32[3] i32[3]", NULL, "k;2;0.5", "f32[3]"},
     {OP_DROPOUT, "f32[3] i32[2]", NULL, "k;2;0.5",

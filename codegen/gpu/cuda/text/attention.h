@@ -140,7 +140,7 @@ struct FlashAttention {
 
   /* q, k, v, y and lse of one head; the queries from i0 on */
   __device__ __forceinline__ void forward(const Stored *q, const Stored *k, const Stored *v, Stored *out,
-                                          Stored *lse, const AttentionParams<T> &params, int i0,
+                                          T *lse, const AttentionParams<T> &params, int i0,
                                              int first_column) {
     const T none = -(T)__builtin_inff();
     T y[VALUE_TILES ? VALUE_TILES : 1][TM][TN], c[TM][TN];
@@ -185,12 +185,12 @@ struct FlashAttention {
     if (first_column > 0) return;
     for (int r = (int)threadIdx.x; r < B; r += THREADS)
       if (i0 + r < TQ)
-        attention_store(A(), lse + i0 + r, (row_max[r] == none ? (T)0 : row_max[r]) + attention_log(row_sum[r]));
+        lse[i0 + r] = (row_max[r] == none ? (T)0 : row_max[r]) + attention_log(row_sum[r]);
   }
 
   /* Of one block: s becomes the weights, ds the gradient with respect to the scores. */
   __device__ __forceinline__ void score_gradients(const Stored *q, const Stored *k, const Stored *v,
-                                         const Stored *dy, const Stored *lse, const Stored *delta,
+                                         const Stored *dy, const T *lse, const T *delta,
                                          const AttentionParams<T> &params, int i0, int j0) {
     T u[TM][TN];
     block_sync();
@@ -202,7 +202,7 @@ struct FlashAttention {
 #pragma unroll 1
     for (int i = 0; i < TM; i++) {
       const int r = i0 + row(i);
-      const T l = r < TQ ? A::get(lse[r]) : (T)0, d = r < TQ ? A::get(delta[r]) : (T)0;
+      const T l = r < TQ ? lse[r] : (T)0, d = r < TQ ? delta[r] : (T)0;
 #pragma unroll 1
       for (int j = 0; j < TN; j++) {
         const T weight = attention_exp(s[row(i)][col(j)] * params.scale - l);
@@ -215,7 +215,7 @@ struct FlashAttention {
     block_sync();
   }
   __device__ __forceinline__ void backward_q(const Stored *q, const Stored *k, const Stored *v,
-                                             const Stored *dy, const Stored *lse, const Stored *delta,
+                                             const Stored *dy, const T *lse, const T *delta,
                                              Stored *dq, const AttentionParams<T> &params, int i0,
                                              int first_column) {
     T y[KEY_TILES ? KEY_TILES : 1][TM][TN];
@@ -241,7 +241,7 @@ struct FlashAttention {
      mask_of(g) is the mask of the g-th of them. */
   template <typename Offset>
   __device__ __forceinline__ void backward_kv(const Stored *q, const Stored *k, const Stored *v,
-                                          const Stored *dy, const Stored *lse, const Stored *delta,
+                                          const Stored *dy, const T *lse, const T *delta,
                                           Stored *dk, Stored *dv, const AttentionParams<T> &params, int group,
                                           int j0, int first_column, const Offset &mask_of) {
     T y[KEY_TILES ? KEY_TILES : 1][TM][TN], z[VALUE_TILES ? VALUE_TILES : 1][TM][TN];
