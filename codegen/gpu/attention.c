@@ -1,10 +1,15 @@
-/* Attention on the GPU, by the template FlashAttention of text/attention.h. A block of threads
-   computes a block of queries. Gradients take two launches, with respect to queries and with
-   respect to keys and values, so that nothing is added up across blocks. Contract: the CPU's
-   bits. */
+/* Attention on the GPU. A block of threads computes a block of queries. Gradients take two
+   launches, with respect to queries and with respect to keys and values, so that nothing is added
+   up across blocks. Halves go through tensor cores (TensorAttention of text/tensor_attention.h),
+   unless
+   --exact forbids it or heads are too long; all else through FlashAttention of text/attention.h.
+   Contract: the CPU's bits, except on tensor cores, where the shape alone gives the order of sums.
+ */
 #include "codegen/print/attention.h"
 #include "codegen/gpu/gpu.h"
 #include "passes/plan.h"
+
+extern const char cuda_text_tensor[], cuda_text_tensor_attention[];
 
 static const char *converter(Gen *g, const Attention *a) {
   if (a->dt == DT_F16) return "FromF16";
@@ -12,30 +17,56 @@ static const char *converter(Gen *g, const Attention *a) {
   return arena_printf(g->a, "Identity<%s>", a->T);
 }
 
-/* Declares the head h, its block's first row, and the first column of the results. */
-static void declare_block(Text *x, const GridAttentionSchedule *s, const char *row,
+/* Declares the head h, the first of its block's `rows` rows, and the first column of the results.
+ */
+static void declare_block(Text *x, const GridAttentionSchedule *s, const char *row, long long rows,
                           long long blocks, long long parts) {
   if (parts > 1) {
     text_line(x,
               "const int at = (int)(blockIdx.x / %lldu), first_column = (int)(blockIdx.x %% %lldu) "
               "* %lld;",
               parts, parts, (long long)s->part);
-    text_line(x, "const int h = at / %lld, %s = at %% %lld * %lld;", blocks, row, blocks,
-              (long long)s->block);
+    text_line(x, "const int h = at / %lld, %s = at %% %lld * %lld;", blocks, row, blocks, rows);
     return;
   }
   text_line(x, "const int h = (int)(blockIdx.x / %lldu), %s = (int)(blockIdx.x %% %lldu) * %lld;",
-            blocks, row, blocks, (long long)s->block);
+            blocks, row, blocks, rows);
   text_line(x, "const int first_column = 0;");
 }
 
-/* Declares the template's instance. */
-static void start(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s) {
-  Text *x = &k->text;
-  text_line(x, "typedef FlashAttention<%s, %s, %lld, %lld, %lld, %lld, %lld, %s, %lld> Block;",
-            a->T, converter(g, a), (long long)a->t, (long long)a->s, (long long)a->d,
-            (long long)a->e, (long long)a->block, a->causal ? "true" : "false", (long long)s->part);
+static void exact_instance(Gen *g, Text *x, const Attention *a, const GridAttentionSchedule *s) {
+  text_line(x, "typedef FlashAttention<%s, %s, %lld, %lld, %lld, %lld, %d, %s, %lld> Block;", a->T,
+            converter(g, a), (long long)a->t, (long long)a->s, (long long)a->d, (long long)a->e,
+            s->rows, a->causal ? "true" : "false", (long long)s->part);
   text_line(x, "__shared__ __align__(16) Block block;");
+}
+
+/* keys: of the launch by keys and values. */
+static void tensor_instance(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s,
+                            bool keys) {
+  Text *x = &k->text;
+  gen_helper(g, cuda_text_tensor);
+  gen_helper(g, cuda_text_tensor_attention);
+  text_line(x,
+            "typedef TensorAttention<%s, %lld, %lld, %lld, %lld, %d, %d, %d, %s, %lld, %d, %d> "
+            "Block;",
+            a->dt == DT_F16 ? "MmaF16" : "MmaBf16", (long long)a->t, (long long)a->s,
+            (long long)a->d, (long long)a->e, keys ? s->key_rows : s->rows,
+            keys ? s->key_step : s->step, keys ? s->key_tiles : s->tiles,
+            a->causal ? "true" : "false", (long long)s->part, s->copy_d, s->copy_e);
+  text_line(x, "extern __shared__ __align__(128) char smem[];");
+  text_line(x, "Block block = {smem};");
+  k->block = keys ? s->key_threads : s->threads;
+  k->shared = keys ? s->key_shared : s->shared;
+}
+
+/* Declares the template's instance. */
+static void start(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s,
+                  bool keys) {
+  if (s->tensor)
+    tensor_instance(g, k, a, s, keys);
+  else
+    exact_instance(g, &k->text, a, s);
   k->min_blocks = 1;
   kernel_schedule(k, &grid_attention_kind, s, sizeof *s);
 }
@@ -72,9 +103,9 @@ static const char *operands(Gen *g, const Attention *a, const char *q_head, cons
 
 static void queries(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s) {
   Text *x = &k->text;
-  start(g, k, a, s);
+  start(g, k, a, s, false);
   k->grid = s->blocks;
-  declare_block(x, s, "i0", s->query_blocks, s->query_parts);
+  declare_block(x, s, "i0", s->rows, s->query_blocks, s->query_parts);
   declare_params(g, x, a, "h");
   const char *in = operands(g, a, "h", arena_printf(g->a, "h / %lld", (long long)a->group));
   if (a->grad)
@@ -90,9 +121,9 @@ static void queries(Gen *g, Kernel *k, const Attention *a, const GridAttentionSc
 static void keys(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s) {
   Text *x = &k->text;
   long long group = a->group;
-  start(g, k, a, s);
+  start(g, k, a, s, true);
   k->grid = s->blocks_of_keys;
-  declare_block(x, s, "j0", s->key_blocks, s->key_parts);
+  declare_block(x, s, "j0", s->key_rows, s->key_blocks, s->key_parts);
   declare_params(g, x, a, "0");
   const char *first = arena_printf(g->a, "h * %lld", group);
   const char *in = operands(g, a, first, "h");
@@ -114,7 +145,12 @@ void cuda_attention(Gen *g, const Group *gr) {
   cuda_counts(g, gr->root, a.s, "keys");
   Kernel *k = cuda_kernel(g, gr);
   k->flops = op_flops(gr->e, gr->op);
-  GridAttentionSchedule s = grid_attention_schedule(&a.shape);
+  const CudaTarget *t = cuda_target(g->target);
+  GridAttentionSchedule s = grid_attention_schedule(&t->machine, &a.shape, !g->opt->exact);
+  if (s.tensor && t->pre_sm80) {
+    s = grid_attention_schedule(&t->machine, &a.shape, false);
+    ((CudaNotes *)g->own)->tensor_cores_off = true;
+  }
   queries(g, k, &a, &s);
   if (a.grad) keys(g, cuda_kernel_next(g, gr, "keys"), &a, &s);
 }

@@ -24,7 +24,8 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch);
 
 /* Gen.own: facts about the program, for messages. */
 typedef struct CudaNotes {
-  bool tensor_cores_off; /* for some products, since an architecture from before sm_80 is meant */
+  bool tensor_cores_off; /* where they would serve, since an architecture from before sm_80 is meant
+                          */
 } CudaNotes;
 
 /* kernel_new, with the arguments declared; the type of positions is chosen for the group. */

@@ -63,23 +63,118 @@ const ScheduleKind attention_kind = {"attention", (const ScheduleField[]){FIELD(
                                                                           {0}}};
 #undef FIELD
 
+/* ---- devices ---- */
+
+enum {
+  PAIR = 16,         /* rows of an instruction on tensor cores, and elements of its depth */
+  TENSOR_WARPS = 4,  /* of a block */
+  TENSOR_LONG = 256, /* elements of the longest heads there: more do not fit shared memory */
+  TENSOR_PART = 128, /* columns of gradients there that a block does */
+  REGISTERS = 168 /* of a thread for scores and results, so that operands and addresses have room */
+};
+
 /* Blocks of threads that share the columns of results, the longest of which has n. */
 static int64_t parts_of(int64_t n, int64_t part) { return n ? ceil_div(n, part) : 1; }
 
-GridAttentionSchedule grid_attention_schedule(const AttentionShape *s) {
+static int64_t whole_pairs(int64_t n) { return ceil_div(n, PAIR) * PAIR; }
+
+typedef struct TensorTiles {
+  int rows, step, tiles, shared;
+} TensorTiles;
+
+/* What a block of `tiles` times 16 rows a warp, which meets `step` rows at a time, has in shared
+   memory: its own tiles, and twice those of a step, with 16 bytes behind each row; for `keys`, two
+   numbers a query of a step. */
+static int64_t shared_bytes(const AttentionShape *s, bool keys, int rows, int step) {
+  int64_t d = whole_pairs(s->d) * 2 + 16, e = whole_pairs(s->e) * 2 + 16;
+  return rows * (s->grad ? d + e : d) + 2 * step * (d + e + (keys ? 8 : 0));
+}
+
+/* Registers of a thread for the scores of a step, for results, and for numbers a row: the running
+   maximum, its sum and the factor of earlier ones, or two of each query. */
+static int64_t registers(const AttentionShape *s, bool keys, int tiles, int step) {
+  int64_t part = s->grad ? TENSOR_PART : TENSOR_LONG;
+  int64_t d = whole_pairs(s->d), e = whole_pairs(s->e), columns = 0;
+  if (s->grad) columns += d < part ? d : part;
+  if (!s->grad || keys) columns += e < part ? e : part;
+  int64_t of_rows = keys ? 0 : s->grad ? 4 : 6;
+  return tiles * ((columns + (s->grad ? 2 : 1) * step) / 2 + of_rows);
+}
+
+/* Reads of shared memory for each instruction on tensor cores: every operand serves as many as lie
+   along the other side. */
+static double reads(const AttentionShape *s, bool keys, int tiles, int step) {
+  double depth = (double)(s->d + (s->grad ? s->e : 0)), out = (double)(s->grad ? s->d : s->e);
+  if (keys) out += (double)s->e;
+  return (depth * (tiles + step / 16.0) / (tiles * step / 8.0) + out / (2.0 * tiles)) /
+         (depth + out);
+}
+
+/* The tiles that fit registers and shared memory and read the least of it: of two that read alike,
+   the longer step, as it waits less often. Heads that give too few blocks for all multiprocessors
+   have short ones. */
+static TensorTiles tensor_tiles(const GridMachine *machine, const AttentionShape *s, bool keys) {
+  TensorTiles best = {0};
+  double least = 0;
+  for (int tiles = 2; tiles >= 1; tiles--) {
+    int rows = TENSOR_WARPS * PAIR * tiles;
+    int64_t heads = keys ? s->heads / s->group : s->heads;
+    if (tiles > 1 && heads * ceil_div(keys ? s->s : s->t, rows) < machine->blocks) continue;
+    for (int step = 4 * PAIR; step >= PAIR; step /= 2) {
+      int64_t shared = shared_bytes(s, keys, rows, step);
+      if (shared > machine->shared || registers(s, keys, tiles, step) > REGISTERS) continue;
+      double r = reads(s, keys, tiles, step);
+      if (best.rows && r >= least) continue;
+      best = (TensorTiles){rows, step, tiles, (int)shared}, least = r;
+    }
+  }
+  for (int rows = 2 * PAIR; !best.rows && rows >= PAIR;
+       rows /= 2) /* of the longest heads: fewer warps */
+    if (shared_bytes(s, keys, rows, PAIR) <= machine->shared)
+      best = (TensorTiles){rows, PAIR, 1, (int)shared_bytes(s, keys, rows, PAIR)};
+  return best;
+}
+
+/* Bytes of the widest copy that rows of n halves allow. */
+static int half_copy(int64_t n) {
+  int bytes = 16;
+  while (n * 2 % bytes) bytes /= 2;
+  return bytes;
+}
+
+GridAttentionSchedule grid_attention_schedule(const GridMachine *machine, const AttentionShape *s,
+                                              bool tensor) {
   AttentionTile tile = attention_tile(s);
+  int64_t longest = s->d > s->e ? s->d : s->e;
   GridAttentionSchedule a = {.heads = s->heads,
                              .group = s->group,
                              .t = s->t,
                              .s = s->s,
                              .d = s->d,
                              .e = s->e,
-                             .block = tile.block,
-                             .part = tile.long_heads ? LONG_PART : PART,
-                             .query_blocks = ceil_div(s->t, tile.block),
-                             .key_blocks = ceil_div(s->s, tile.block)};
+                             .rows = (int)tile.block,
+                             .step = (int)tile.block,
+                             .key_rows = (int)tile.block,
+                             .key_step = (int)tile.block,
+                             .threads = machine->block,
+                             .key_threads = machine->block,
+                             .part = tile.long_heads ? LONG_PART : PART};
+  a.tensor = tensor && dtype_is_half(s->in) && longest <= TENSOR_LONG && s->heads && s->t && s->s &&
+             s->d && s->e;
+  if (a.tensor) {
+    TensorTiles q = tensor_tiles(machine, s, false), k = q;
+    if (s->grad) k = tensor_tiles(machine, s, true);
+    a.rows = q.rows, a.step = q.step, a.tiles = q.tiles, a.shared = q.shared;
+    a.key_rows = k.rows, a.key_step = k.step, a.key_tiles = k.tiles, a.key_shared = k.shared;
+    a.threads = q.rows / (PAIR * q.tiles) * machine->warp;
+    a.key_threads = k.rows / (PAIR * k.tiles) * machine->warp;
+    a.copy_d = half_copy(s->d), a.copy_e = half_copy(s->e);
+    a.part = s->grad ? TENSOR_PART : TENSOR_LONG;
+  }
+  a.query_blocks = ceil_div(s->t, a.rows);
+  a.key_blocks = ceil_div(s->s, a.key_rows);
   a.query_parts = parts_of(s->grad ? s->d : s->e, a.part);
-  a.key_parts = parts_of(s->d > s->e ? s->d : s->e, a.part);
+  a.key_parts = parts_of(longest, a.part);
   a.blocks = s->heads * a.query_blocks * a.query_parts;
   a.blocks_of_keys = s->grad ? s->heads / s->group * a.key_blocks * a.key_parts : 0;
   return a;
@@ -92,7 +187,15 @@ const ScheduleKind grid_attention_kind = {"attention", (const ScheduleField[]){F
                                                                                FIELD(s),
                                                                                FIELD(d),
                                                                                FIELD(e),
-                                                                               FIELD(block),
+                                                                               FIELD(tensor),
+                                                                               FIELD(rows),
+                                                                               FIELD(step),
+                                                                               FIELD(tiles),
+                                                                               FIELD(key_rows),
+                                                                               FIELD(key_step),
+                                                                               FIELD(key_tiles),
+                                                                               FIELD(copy_d),
+                                                                               FIELD(copy_e),
                                                                                FIELD(part),
                                                                                FIELD(query_parts),
                                                                                FIELD(key_parts),

@@ -6,7 +6,7 @@
 
 typedef struct AttentionShape {
   bool grad;
-  Dtype compute;
+  Dtype in, compute;    /* of queries, keys and values; that sums are computed in */
   int64_t heads, group; /* of queries; how many of them share the keys of one head */
   int64_t t, s, d, e;   /* queries, keys, their length, that of values */
 } AttentionShape;
@@ -39,15 +39,25 @@ AttentionSchedule attention_schedule(const VectorMachine *m, const AttentionShap
                                      uint64_t flops);
 extern const ScheduleKind attention_kind;
 
+/* ---- devices ---- */
+
 typedef struct GridAttentionSchedule {
   int64_t heads, group, t, s, d, e;
-  int64_t block;
-  int64_t part;                     /* columns of the results that a block of threads does */
+  bool tensor;              /* on tensor cores */
+  int rows, step;           /* of a block of threads: its queries, and keys at a time */
+  int key_rows, key_step;   /* of the second launch of gradients: its keys, queries at a time */
+  int tiles, key_tiles;     /* on tensor cores: of 16 rows, of a warp */
+  int threads, key_threads; /* of a block */
+  int shared, key_shared;   /* bytes, of tiles on tensor cores */
+  int copy_d, copy_e;       /* there: bytes of a copy to shared memory */
+  int64_t part;             /* columns of the results that a block of threads does */
   int64_t query_parts, key_parts;   /* blocks of threads that share them */
   int64_t query_blocks, key_blocks; /* of a head */
   int64_t blocks, blocks_of_keys;   /* of threads; of the second launch of gradients */
 } GridAttentionSchedule;
 
-GridAttentionSchedule grid_attention_schedule(const AttentionShape *s);
+/* tensor: tensor cores may be used. They are, for halves of heads that are not too long. */
+GridAttentionSchedule grid_attention_schedule(const GridMachine *machine, const AttentionShape *s,
+                                              bool tensor);
 extern const ScheduleKind grid_attention_kind;
 #endif

@@ -1,11 +1,11 @@
-/* Precision: products take operands of fewer bits, and the backward pass keeps activations in them.
-   Contract: after autodiff; sums of products are f32, and so are parameters, reductions, softmax,
-   losses, optimizers, and everything in `init`. What a program says in other dtypes than f32 stays.
-   Method: bf16 is a dtype, so a narrowed value is a conversion that fuses into its producer, and
-   its bytes are half. tf32 is f32 with the last 13 bits off: it saves time on tensor cores, not
-   bytes. A value that a product reads narrowed is read so by sums, too, and by the whole backward
-   path: else both would be kept. It is narrowed where it is made, so that a loop reads what is
-   narrowed once. */
+/* Precision: products, with bf16 those of attention too, take operands of fewer bits, and the
+   backward pass keeps activations in them. Contract: after autodiff; sums of products are f32, and
+   so are parameters, reductions, softmax, losses, optimizers, and everything in `init`. What a
+   program says in other dtypes than f32 stays. Method: bf16 is a dtype, so a narrowed value is a
+   conversion that fuses into its producer, and its bytes are half. tf32 is f32 with the last 13
+   bits off: it saves time on tensor cores, not bytes. A value that a product reads narrowed is read
+   so by sums, too, and by the whole backward path: else both would be kept. It is narrowed where it
+   is made, so that a loop reads what is narrowed once. */
 #include "passes/autodiff/precision.h"
 
 #include "passes/manager/pass_list.h"
@@ -43,6 +43,16 @@ static ValueId source_of(const Entry *e, ValueId v) {
 
 static bool is_f32(const Entry *e, ValueId v) { return value_type(e, v)->dtype == DT_F32; }
 
+/* Operands of a product: the first two; of attention in bf16, queries, keys and values, and dy
+   before them; `first` of them. 0: the op is no product. */
+static int product_operands(const Entry *e, const Op *op, Precision p) {
+  int n = 0;
+  if (op->kind == OP_MATMUL) n = op->attr[AT_TF32].i ? 0 : 2;
+  if (op->kind == OP_ATTENTION && p == PRECISION_BF16) n = 3;
+  if (op->kind == OP_ATTENTION_GRAD && p == PRECISION_BF16) n = 4;
+  return n && is_f32(e, op->operands[0]) ? n : 0;
+}
+
 static Narrow narrow_new(Arena *a, const Entry *e, Precision p) {
   Narrow n = {.p = p, .old = e};
   n.low = ARENA_ARRAY(a, ValueId, e->values.n + 1);
@@ -51,8 +61,8 @@ static Narrow narrow_new(Arena *a, const Entry *e, Precision p) {
   memset(n.low, 0xff, sizeof n.low[0] * e->values.n); /* NO_ID */
   for (uint32_t i = 0; i < e->ops.n; i++) {
     const Op *op = op_at(e, i);
-    if (op->kind == OP_MATMUL && is_f32(e, op->operands[0]))
-      for (int k = 0; k < 2; k++) n.product[source_of(e, op->operands[k])] = true;
+    for (int k = product_operands(e, op, p); k-- > 0;)
+      n.product[source_of(e, op->operands[k])] = true;
   }
   return n;
 }
@@ -209,19 +219,40 @@ static bool sum_reads_low(const void *data, const Op *op, int i) {
          n->product[source_of(n->old, op->operands[i])];
 }
 
+static void narrow_matmul(Narrow *n, Builder *b, const Op *op, ValueId *map) {
+  ValueId x = low_of(n, b, op->operands[0], map), y = low_of(n, b, op->operands[1], map);
+  b->name = value_at(n->old, op->results[0])->name;
+  map[op->results[0]] =
+      build_matmul_narrow(b, x, y, op->attr[AT_TA].i != 0, op->attr[AT_TB].i != 0);
+}
+
+/* Its results are narrow, too, but for numbers a row. */
+static void narrow_attention(Narrow *n, Builder *b, const Op *op, ValueId *map, int narrow) {
+  ValueId in[7];
+  for (int i = 0; i < op->noperands; i++)
+    in[i] = i < narrow ? low_of(n, b, op->operands[i], map) : map[op->operands[i]];
+  b->name = NULL;
+  const Op *low = build_several(b, op->kind, in, op->noperands, op->attr);
+  for (int k = 0; k < op->nresults; k++) {
+    ValueId v = low->results[k], old = op->results[k];
+    bool is_low = value_type(b->e, v)->dtype != DT_F32;
+    if (is_low) n->low[old] = v;
+    b->name = value_at(n->old, old)->name;
+    map[old] = build_convert(b, v, DT_F32);
+  }
+}
+
 static void narrow_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Narrow *n = data;
   n->old = old;
   narrow_arguments(n, b, op, map, n->product);
-  if (op->kind != OP_MATMUL || !is_f32(old, op->operands[0]) || op->attr[AT_TF32].i) {
+  int operands = product_operands(old, op, n->p);
+  if (operands == 0)
     copy_reading(n, b, op, map, sum_reads_low, n);
-    narrow_results(n, b, op, map, n->product);
-    return;
-  }
-  ValueId x = low_of(n, b, op->operands[0], map), y = low_of(n, b, op->operands[1], map);
-  b->name = value_at(old, op->results[0])->name;
-  map[op->results[0]] =
-      build_matmul_narrow(b, x, y, op->attr[AT_TA].i != 0, op->attr[AT_TB].i != 0);
+  else if (op->kind == OP_MATMUL)
+    narrow_matmul(n, b, op, map);
+  else
+    narrow_attention(n, b, op, map, operands);
   narrow_results(n, b, op, map, n->product);
 }
 

@@ -24,7 +24,8 @@ enum {
   MAX_STEPS = 3000000
 }; /* warp instructions of a launch: hundreds of the longest */
 
-extern const char cuda_text_device[], cuda_text_gemm[], cuda_text_attention[], cuda_text_tensor[];
+extern const char cuda_text_device[], cuda_text_gemm[], cuda_text_attention[], cuda_text_tensor[],
+    cuda_text_tensor_attention[];
 
 static const struct Edit {
   const char *from, *to;
@@ -34,6 +35,8 @@ static const struct Edit {
     {"__syncthreads();", "/* no __syncthreads */"},
     {"async_wait<STAGES - 2>();", "/* no async_wait */"},
     {"async_wait<STAGES - 2>();", "async_wait<STAGES - 1>();"},
+    {"async_wait<0>();", "/* no async_wait */"},
+    {"async_wait<0>();", "async_wait<1>();"},
     {"async_commit();", "/* no async_commit */"},
     {" < ", " <= "},
     {" <= ", " < "},
@@ -138,7 +141,7 @@ typedef struct Alone {
   const char *source, *name; /* what comes before all kernels, and one of them */
   int entry;                 /* the first one that launches it */
   char *ptx;                 /* before any edit */
-  Part part[5];
+  Part part[6];
   int parts;
 } Alone;
 
@@ -186,6 +189,7 @@ static bool take_kernel(Subject *s, int i, Alone *k) {
   add_text(s, k, 0, "TensorTile<", cuda_text_tensor);
   add_text(s, k, 1, "TensorTile<", bytes ? bytes : "");
   add_text(s, k, 2, "FlashAttention<", cuda_text_attention);
+  add_text(s, k, 4, "TensorAttention<", cuda_text_tensor_attention);
   add_text(s, k, 3, "Gemm<", cuda_text_gemm);
   return k->ptx && k->entry >= 0;
 }

@@ -87,6 +87,9 @@ static void warp_down_wide(const uint32_t *in, uint32_t *out) {
 static void warp_first(const uint32_t *in, uint32_t *out) {
   for (int t = 0; t < THREADS; t++) out[t] = in[t / 32 * 32];
 }
+static void warp_xor(const uint32_t *in, uint32_t *out) {
+  for (int t = 0; t < THREADS; t++) out[t] = in[t ^ 5];
+}
 static void warp_ballot(const uint32_t *in, uint32_t *out) {
   for (int t = 0; t < THREADS; t++) {
     out[t] = 0;
@@ -148,11 +151,41 @@ static void tensor_fma_bf16(const uint32_t *in, uint32_t *out) { tensor_fma(in, 
 static void tensor_fma_f16(const uint32_t *in, uint32_t *out) { tensor_fma(in, out, 'h'); }
 static void tensor_fma_tf32(const uint32_t *in, uint32_t *out) { tensor_fma(in, out, 't'); }
 
+/* x, of a magnitude between 2^-14 and 2^15, rounded to nearest even with `bits` of significand
+ * behind the point. */
+static double rounded(double x, int bits) {
+  int e;
+  double m = frexp(x, &e), unit = ldexp(1, e - 1 - bits);
+  return m == 0 ? 0 : nearbyint(x / unit) * unit;
+}
+static uint32_t half_of(double x) {
+  int e;
+  double m = frexp(fabs(x), &e);
+  return (x < 0 ? 0x8000u : 0) | (uint32_t)(e + 14) << 10 | ((uint32_t)ldexp(m, 11) & 1023);
+}
+static void pack_bf16(const uint32_t *in, uint32_t *out) {
+  for (int t = 0; t < THREADS; t++) {
+    uint32_t low = word((float)rounded(number(in[192 + t]), 7));
+    uint32_t high = word((float)rounded(number(in[256 + t]), 7));
+    out[t] = low >> 16 | (high & 0xffff0000);
+  }
+}
+static void pack_f16(const uint32_t *in, uint32_t *out) {
+  for (int t = 0; t < THREADS; t++)
+    out[t] = half_of(rounded(number(in[192 + t]), 10)) | half_of(rounded(number(in[256 + t]), 10))
+                                                             << 16;
+}
+static void exp2_approximate(const uint32_t *in, uint32_t *out) {
+  for (int t = 0; t < THREADS; t++) out[t] = word((float)exp2(number(in[192 + t])));
+}
+
 static const struct Row {
   const char *kernel;
   void (*want)(const uint32_t *in, uint32_t *out);
   int words; /* that the kernel writes */
-  char fill; /* 'w': any words; b, h, t: operands of tensor_fma, in bf16, f16, f32 */
+  char
+      fill; /* 'w': any words; b, h, t: operands of tensor_fma, in bf16, f16, f32; p: as t, of which
+               the kernel makes words; e: as t, results may be a few units in the last place off */
 } rows[] = {
     {"k_vec", vec, 256, 'w'},
     {"k_block_sync", block_sync, 64, 'w'},
@@ -160,6 +193,7 @@ static const struct Row {
     {"k_warp_down", warp_down, 64, 'w'},
     {"k_warp_down_wide", warp_down_wide, 128, 'w'},
     {"k_warp_first", warp_first, 64, 'w'},
+    {"k_warp_xor", warp_xor, 64, 'w'},
     {"k_warp_ballot", warp_ballot, 64, 'w'},
     {"k_async_copy_4", copied_4, 128, 'w'},
     {"k_async_copy_8", copied_8, 256, 'w'},
@@ -169,6 +203,9 @@ static const struct Row {
     {"k_tensor_fma_bf16", tensor_fma_bf16, 128, 'b'},
     {"k_tensor_fma_f16", tensor_fma_f16, 128, 'h'},
     {"k_tensor_fma_tf32", tensor_fma_tf32, 128, 't'},
+    {"k_pack_bf16", pack_bf16, 64, 'p'},
+    {"k_pack_f16", pack_f16, 64, 'p'},
+    {"k_exp2_approximate", exp2_approximate, 64, 'e'},
 };
 
 /* ---- running ---- */
@@ -195,8 +232,13 @@ static void fill(uint32_t *in, char kind, uint64_t *s) {
   }
 }
 
-/* What a sum of 17 terms of at most 256 may lose in f32, whichever way it is rounded on the way. */
-static bool near(uint32_t x, uint32_t y) { return fabs(number(x) - number(y)) <= 17 * 0x1p-13; }
+/* What a sum of 17 terms of at most 256 may lose in f32, whichever way it is rounded on the way;
+   two units in the last place of 2^x; else nothing. */
+static bool near(char fill, uint32_t x, uint32_t y) {
+  if (fill == 'w' || fill == 'p') return x == y;
+  double off = fabs(number(x) - number(y));
+  return off <= (fill == 'e' ? 0x1p-22 * fabs(number(y)) : 17 * 0x1p-13);
+}
 
 static bool launch(void *module, const char *kernel, Address in, Address out) {
   void *f, *args[] = {&in, &out};
@@ -214,7 +256,7 @@ static int check(void *module, const struct Row *r, Address in, Address out, uin
     return 1;
   }
   for (int i = 0; i < WORDS; i++) {
-    if (r->fill != 'w' && i < r->words ? near(got[i], want[i]) : got[i] == want[i]) continue;
+    if (i < r->words ? near(r->fill, got[i], want[i]) : got[i] == want[i]) continue;
     printf("%s: word %d is %08x, not %08x\n", r->kernel, i, got[i], want[i]);
     return 1;
   }

@@ -32,6 +32,7 @@ KERNEL(k_warp_down_wide) {
   out[2 * threadIdx.x + 1] = (uint32_t)(x >> 32);
 }
 KERNEL(k_warp_first) { out[threadIdx.x] = (uint32_t)warp_first((i32)in[threadIdx.x]); }
+KERNEL(k_warp_xor) { out[threadIdx.x] = word(warp_xor(number(in[threadIdx.x]), 5)); }
 KERNEL(k_warp_ballot) { out[threadIdx.x] = warp_ballot(in[threadIdx.x] % 3 == 0); }
 
 /* copies of BYTES, of which the first few threads' bytes are read and zeros follow; two groups */
@@ -90,6 +91,13 @@ KERNEL(k_matrix_load_t) { loaded<true>(in, out); }
 FMA(tensor_fma_bf16)
 FMA(tensor_fma_f16)
 FMA(tensor_fma_tf32)
+
+/* in: f32 of magnitudes around 1, from word 192 on, behind operands of tensor_fma */
+KERNEL(k_pack_bf16) {
+  out[threadIdx.x] = pack_bf16(number(in[192 + threadIdx.x]), number(in[256 + threadIdx.x]));
+}
+KERNEL(k_pack_f16) { out[threadIdx.x] = pack_f16(number(in[192 + threadIdx.x]), number(in[256 + threadIdx.x])); }
+KERNEL(k_exp2_approximate) { out[threadIdx.x] = word(exp2_approximate(number(in[192 + threadIdx.x]))); }
 
 extern "C" __global__ void __launch_bounds__(64) k_gc_fault(const uint32_t *in, GcDeviceFault *fault) {
   if (in[threadIdx.x] % 7 == 0) gc_fault(fault, 3, threadIdx.x, in[threadIdx.x], 7); /* one of them wins */

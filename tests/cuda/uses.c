@@ -44,8 +44,9 @@ int uses_approximations(const CudaProgram *p, const PtxModule *m, const char *ar
   for (size_t i = 0; i < ptx_module_kernels(m); i++) {
     const PtxKernel *k = ptx_module_kernel(m, i);
     const CudaFunction *f = function_named(p, ptx_kernel_name(k));
-    if (!ptx_kernel_approximate(k) || (f && (strstr(f->body, "_mod(") || strstr(f->body, "f64"))))
-      continue;
+    bool open = f && (strstr(f->body, "_mod(") || strstr(f->body, "f64") ||
+                      strstr(f->body, "TensorAttention"));
+    if (!ptx_kernel_approximate(k) || open) continue;
     printf("%s %s (%s): line %d of the PTX leaves bits open (.approx, .full)\n", arch,
            ptx_kernel_name(k), f ? f->what : "unknown", ptx_kernel_approximate(k));
     bad++;

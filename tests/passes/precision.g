@@ -21,6 +21,13 @@ entry loop(x : f32[8, 16]) {
   return h
 }
 
+entry attend(x : f32[4, 32, 16], t : f32[4, 32, 16]) {
+  param w : f32[16, 16] = normal(std = 0.1)
+  y = attention(x @ w, x, x, causal = true)
+  minimize mean((y - t) ** 2) with sgd(0.1)
+  return y
+}
+
 # A weight is narrowed once; the layers are narrowed where they are made, and gelu's gradient reads them so.
 # BF16-LABEL: entry train
 # BF16: %[[X:[a-z0-9.]+]] = convert %x : bf16[8,16]
@@ -47,9 +54,17 @@ entry loop(x : f32[8, 16]) {
 # BF16: %[[H:[a-z0-9.]+]] = convert %h{{.*}} : bf16[8,16]
 # BF16: matmul %[[H]], %[[W]] {wide = 1} : f32[8,16]
 
+# Attention and its gradient read and give bf16; sums of exps and of dy y stay f32.
+# BF16-LABEL: entry attend
+# BF16: %[[Q:[0-9]+]] = reshape {{.*}} : bf16[4,32,16]
+# BF16: %[[Y:[0-9]+]], %[[S:[0-9]+]] = attention %[[Q]], %x.1, %x.1 {{.*}} : bf16[4,32,16], f32[4,32]
+# BF16: %[[D:[a-z0-9.]+]] = convert %{{.*}} : bf16[4,32,16] backward
+# BF16: attention_grad %[[D]], %[[Q]], %x.1, %x.1, %[[S]], %{{[0-9]+}} {{.*}} : bf16[4,32,16], bf16[4,32,16], bf16[4,32,16] backward
+
 # TF32-LABEL: entry train
 # TF32: %[[X:[a-z0-9.]+]] = tf32 %x : f32[8,16]
 # TF32: matmul %[[X]], {{.*}} {tf32 = 1} : f32[8,32]
 # TF32-NOT: bf16
+# TF32: attention {{.*}} : f32[4,32,16], f32[4,32]
 
 # PLAN: "type": "bf16[8,32]", "bytes": 512

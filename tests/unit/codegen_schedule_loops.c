@@ -123,8 +123,15 @@ static void covers_every_shape(void **state) {
 }
 
 static AttentionShape attention(Dtype dt, int64_t t, int64_t d, bool grad) {
-  return (AttentionShape){
-      .grad = grad, .compute = dt, .heads = 12, .group = 3, .t = t, .s = t, .d = d, .e = d};
+  return (AttentionShape){.grad = grad,
+                          .in = dt,
+                          .compute = dtype_sum(dt),
+                          .heads = 12,
+                          .group = 3,
+                          .t = t,
+                          .s = t,
+                          .d = d,
+                          .e = d};
 }
 
 static void decides_attention(void **state) {
@@ -139,8 +146,26 @@ static void decides_attention(void **state) {
   assert_int_equal(attention_tile(&s).block, 32);
   s = attention(DT_F32, 1024, 4096, false);
   assert_true(attention_tile(&s).long_heads);
-  GridAttentionSchedule g = grid_attention_schedule(&s);
+  GridAttentionSchedule g = grid_attention_schedule(&grid, &s, true);
   assert_int_equal(g.query_parts, 16); /* blocks of threads share 4096 columns */
+  assert_false(g.tensor);              /* f32 stays exact */
+}
+
+static void decides_attention_on_tensor_cores(void **state) {
+  AttentionShape s = attention(DT_BF16, 1024, 64, false);
+  GridAttentionSchedule g = grid_attention_schedule(&grid, &s, true);
+  assert_true(g.tensor && g.query_parts == 1);
+  assert_int_equal(g.rows, 64); /* 96 blocks of 128 queries would leave multiprocessors idle */
+  s.heads = 48;
+  g = grid_attention_schedule(&grid, &s, true);
+  assert_int_equal(g.rows, 128); /* two times 16 of them a warp: half the reads of keys */
+  assert_int_equal(g.step, 64);
+  assert_int_equal(g.copy_d, 16);
+  assert_false(grid_attention_schedule(&grid, &s, false).tensor);
+  s = attention(DT_F16, 1024, 257, false);
+  assert_false(grid_attention_schedule(&grid, &s, true).tensor); /* too long */
+  s = attention(DT_F16, 1024, 33, true);
+  assert_int_equal(grid_attention_schedule(&grid, &s, true).copy_d, 2);
 }
 
 static void attention_covers_every_shape(void **state) {
@@ -157,10 +182,20 @@ static void attention_covers_every_shape(void **state) {
           int64_t vectors = a.nr / machine_lanes(&machines[m], dtype_size(s.compute));
           assert_true(a.rows * vectors + vectors + 1 <= registers_of(&machines[m]));
         }
-        GridAttentionSchedule g = grid_attention_schedule(&s);
-        assert_int_equal(g.block, tile.block);
-        assert_true(g.query_parts * g.part >= s.d && g.query_blocks * g.block >= s.t);
+        GridAttentionSchedule g = grid_attention_schedule(&grid, &s, true);
+        assert_true(!g.tensor && g.rows == tile.block && g.step == tile.block);
+        assert_true(g.query_parts * g.part >= s.d && g.query_blocks * g.rows >= s.t);
         assert_true(g.blocks == s.heads * g.query_blocks * g.query_parts);
+        s.in = DT_F16, s.compute = DT_F32;
+        g = grid_attention_schedule(&grid, &s, true);
+        assert_int_equal(g.tensor, s.d <= 256);
+        if (!g.tensor) continue;
+        assert_true(g.rows == 16 * g.tiles * g.threads / grid.warp && g.step % 16 == 0);
+        assert_true(g.key_rows == 16 * g.key_tiles * g.key_threads / grid.warp);
+        assert_in_range(g.shared, 1, grid.shared);
+        assert_in_range(g.key_shared, 1, grid.shared);
+        assert_true(g.part % 16 == 0 && g.query_parts * g.part >= s.d);
+        assert_true(s.d * 2 % g.copy_d == 0 && s.d * 2 % g.copy_e == 0);
       }
 }
 
@@ -177,10 +212,15 @@ static void fields_are_shown(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(decides_rows),      cmocka_unit_test(decides_groups_of_threads),
-      cmocka_unit_test(decides_columns),   cmocka_unit_test(decides_maps),
-      cmocka_unit_test(decides_vectors),   cmocka_unit_test(covers_every_shape),
-      cmocka_unit_test(decides_attention), cmocka_unit_test(attention_covers_every_shape),
+      cmocka_unit_test(decides_rows),
+      cmocka_unit_test(decides_groups_of_threads),
+      cmocka_unit_test(decides_columns),
+      cmocka_unit_test(decides_maps),
+      cmocka_unit_test(decides_vectors),
+      cmocka_unit_test(covers_every_shape),
+      cmocka_unit_test(decides_attention),
+      cmocka_unit_test(decides_attention_on_tensor_cores),
+      cmocka_unit_test(attention_covers_every_shape),
       cmocka_unit_test(fields_are_shown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,6 +91,8 @@ INL i32 warp_first(i32 x) { return __shfl_sync(ALL, x, 0); }
 INL f64 warp_first(f64 x) { return __shfl_sync(ALL, x, 0); }
 INL i64 warp_first(i64 x) { return __shfl_sync(ALL, x, 0); }
 INL u8 warp_first(u8 x) { return (u8)__shfl_sync(ALL, (i32)x, 0); }
+/* what the thread has whose number differs in the bits of `by` */
+INL f32 warp_xor(f32 x, int by) { return __shfl_xor_sync(ALL, x, by); }
 /* a bit for every thread of the warp whose condition holds */
 INL uint32_t warp_ballot(bool x) { return __ballot_sync(ALL, x); }
 #define INL_MEMBER static __device__ __forceinline__
@@ -138,3 +140,21 @@ INL void matrix_load_t(uint32_t (&r)[4], const void *row) {
 TENSOR_FMA(tensor_fma_bf16, "m16n8k16", "bf16")
 TENSOR_FMA(tensor_fma_f16, "m16n8k16", "f16")
 TENSOR_FMA(tensor_fma_tf32, "m16n8k8", "tf32")
+/* Two elements of 2 bytes, rounded to nearest even; `low` in the lower half. */
+INL uint32_t pack_bf16(f32 low, f32 high) {
+  uint32_t r;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+  return r;
+}
+INL uint32_t pack_f16(f32 low, f32 high) {
+  uint32_t r;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+  return r;
+}
+/* 2^x by the special function unit, to two units in the last place: for kernels on tensor cores, whose bits
+   nobody is promised. Results below the normal numbers are 0. */
+INL f32 exp2_approximate(f32 x) {
+  f32 r;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}

@@ -18,12 +18,14 @@ struct MmaBf16 {
   INL_MEMBER void fma(f32 &c0, f32 &c1, f32 &c2, f32 &c3, const uint32_t *a, const uint32_t *b) {
     tensor_fma_bf16(c0, c1, c2, c3, a, b);
   }
+  INL_MEMBER uint32_t pack(f32 low, f32 high) { return pack_bf16(low, high); }
 };
 struct MmaF16 {
   typedef uint16_t Stored;
   INL_MEMBER void fma(f32 &c0, f32 &c1, f32 &c2, f32 &c3, const uint32_t *a, const uint32_t *b) {
     tensor_fma_f16(c0, c1, c2, c3, a, b);
   }
+  INL_MEMBER uint32_t pack(f32 low, f32 high) { return pack_f16(low, high); }
 };
 struct MmaTf32 {
   typedef f32 Stored;
