@@ -40,6 +40,8 @@ const char *type_str(Ctx *c, const Type *t);                  /* "f32[64,256]", 
 /* numpy's broadcasting of two shapes; dtype is a's. NULL where they do not fit. */
 const Type *type_broadcast(Ctx *c, const Type *a, const Type *b);
 bool type_same_dims(const Type *a, const Type *b); /* whatever their dtypes */
+/* So many elements, and the last axis is the same: [M, N] and [B, T, N]. */
+bool type_same_rows(const Type *a, const Type *b);
 
 int dtype_size(Dtype dt); /* bytes */
 /* The dtype that sums over elements of dt are carried in: f32 for halves, whose range and precision

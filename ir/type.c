@@ -125,6 +125,11 @@ bool type_same_dims(const Type *a, const Type *b) {
   return true;
 }
 
+bool type_same_rows(const Type *a, const Type *b) {
+  return a->rank && b->rank && a->numel && a->numel == b->numel &&
+         a->dim[a->rank - 1] == b->dim[b->rank - 1];
+}
+
 /* ---- layouts ---- */
 
 static bool layout_equal(const void *entry, const void *key) {

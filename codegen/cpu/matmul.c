@@ -33,12 +33,14 @@ static int layout_width(const Group *g, const Op *mm) {
 /* The group is a product added to a tensor as it lies: the tile adds to C, as for a second chain.
  */
 static int addend_of(const Group *g, const Op *mm, int64_t depth) {
-  if (g->nops != 2 || g->nout != 1 || depth > DEPTH) return -1;
+  if (g->nops != 2 + (g->matrix != NULL) || g->nout != 1 || depth > DEPTH) return -1;
   const Op *sum = value_def(g->e, g->yield[0]);
   if (!sum || sum->kind != OP_ADD) return -1;
-  int other = sum->operands[0] == mm->results[0];
+  const Op *last = g->matrix ? g->ops[1] : mm; /* a reshape of it? */
+  if (last != mm && (last->kind != OP_RESHAPE || last->operands[0] != mm->results[0])) return -1;
+  int other = sum->operands[0] == last->results[0];
   int x = group_arg(g, sum->operands[other]);
-  if (sum->operands[!other] != mm->results[0] || x < 0) return -1;
+  if (sum->operands[!other] != last->results[0] || x < 0) return -1;
   if (x == group_arg(g, mm->operands[0]) || x == group_arg(g, mm->operands[1])) return -1;
   return product_value(g, g->arg[x])->layout == product_value(g, g->yield[0])->layout ? x : -1;
 }
@@ -99,17 +101,27 @@ static void print_panel(Text *x, const Product *p) {
     text_line(x, "const %s *b = B + k0 * %lld + q * %d;", p->T, (long long)p->s.n, p->s.nr);
 }
 
-/* Texts of C's position on every axis, the last one `(n + j)`. */
-static const char **coordinates(Gen *g, const Type *c) {
-  const char **coord = ARENA_ARRAY(g->a, const char *, c->rank);
+/* Texts of the position on every axis of the domain, the last one `(n + j)`, and on those of C that
+   it does not have. */
+static const char **coordinates(Gen *g, const Group *gr, const Product *p, const Type *c) {
+  int rank = gr->domain->rank, n = rank + (gr->matrix ? c->rank - 1 : 0);
+  const char **coord = ARENA_ARRAY(g->a, const char *, n), **own = coord;
+  if (gr->matrix) {
+    Printer s = printer_new(g, gr, 1, 0);
+    const char *row =
+        p->s.batch == 1 ? "row" : intern_printf(g->ctx, "(bt * %lld + row)", (long long)p->s.m);
+    printer_leading(&s, row, 0);
+    for (int i = 0; i < rank - 1; i++) coord[i] = s.coord[i].text;
+    own = coord + rank;
+  }
   int64_t stride = 1;
   for (int i = c->rank - 3; i >= 0; i--) {
-    coord[i] = intern_printf(g->ctx, i ? "(bt / %lld %% %lld)" : "(bt / %lld)", (long long)stride,
-                             (long long)c->dim[i]);
+    own[i] = intern_printf(g->ctx, i ? "(bt / %lld %% %lld)" : "(bt / %lld)", (long long)stride,
+                           (long long)c->dim[i]);
     stride *= c->dim[i];
   }
-  coord[c->rank - 2] = "row";
-  coord[c->rank - 1] = "(n + j)";
+  own[c->rank - 2] = "row";
+  coord[rank - 1] = "(n + j)";
   return coord;
 }
 
@@ -125,8 +137,8 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
   text_line(x, "const long panel = (q * %lld + row) * %d;", (long long)p->s.m, p->s.nr);
   text_line(x, "const %s *acc = c + r * %d;", p->T, p->s.nr);
   text_open(x, "GC_IVDEP for (long j = 0; j < %lld; j++) {", (long long)width);
-  Site s = {.shape = c,
-            .coord = coordinates(g, c),
+  Site s = {.shape = gr->domain,
+            .coord = coordinates(g, gr, p, c),
             .flat = "(flat + j)",
             .panel = "(panel + j)",
             .have = gr->root->results[0],
@@ -251,6 +263,7 @@ static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
       int64_t rows = 0;
       uint64_t stride = 0, width = storage;
       bool full = v->type->rank == c->rank && v->type->numel == c->numel;
+      full |= gr->matrix && type_same_dims(v->type, gr->domain);
       if (p->s.split == BY_BATCH && full) rows = 1;
       if (p->s.split == BY_PANEL && full && v->layout) rows = 1;
       if (p->s.split == BY_PANEL && full && !v->layout && even_columns)

@@ -46,27 +46,35 @@ static const char *converter(Gen *g, Dtype dt) {
   }
 }
 
-/* Positions of C: batch axes from bt, then row, then a column that the vector names. */
-static Printer site(Gen *g, const Group *gr) {
-  Printer p = printer_new(g, gr, 3, 1);
-  int rank = gr->domain->rank;
+/* Positions of C: batch axes from bt, then row, then a column that the vector names. Another domain
+   has its leading axes from the row among all of the batch. */
+static Printer site(Gen *g, const Group *gr, const Product *p) {
+  Printer s = printer_new(g, gr, 3, 1);
+  const Type *c = value_type(gr->e, gr->root->results[0]);
+  Coord *lead = s.coord + (gr->matrix ? gr->domain->rank : 0);
   int64_t stride = 1;
-  for (int i = rank - 3; i >= 0; i--) {
-    p.coord[i].text =
-        i ? arena_printf(g->a, "(bt / %lld %% %lld)", (long long)stride, (long long)p.coord[i].dim)
+  for (int i = c->rank - 3; i >= 0; i--) {
+    lead[i].text =
+        i ? arena_printf(g->a, "(bt / %lld %% %lld)", (long long)stride, (long long)c->dim[i])
           : arena_printf(g->a, "(bt / %lld)", (long long)stride);
-    p.coord[i].level = 1;
-    stride *= p.coord[i].dim;
+    lead[i].level = 1;
+    stride *= c->dim[i];
   }
-  p.coord[rank - 2] = (Coord){p.coord[rank - 2].dim, "row", 1};
-  p.coord[rank - 1] = (Coord){p.coord[rank - 1].dim, "n", 1};
-  return p;
+  lead[c->rank - 2] = (Coord){c->dim[c->rank - 2], "row", 1};
+  s.coord[gr->domain->rank - 1] = (Coord){c->dim[c->rank - 1], "n", 1};
+  if (gr->matrix)
+    printer_leading(&s,
+                    p->s.batch == 1
+                        ? "row"
+                        : arena_printf(g->a, "((%s)bt * %lld + row)", g->index, (long long)p->s.m),
+                    1);
+  return s;
 }
 
 static void store(Gen *g, const Group *gr, Text *x, const Product *p) {
   ValueId root = gr->root->results[0];
   Dtype dt = value_type(gr->e, root)->dtype;
-  Printer s = site(g, gr);
+  Printer s = site(g, gr, p);
   int vn = p->s.side, v = cuda_width(gr, p->s.n);
   if (v > vn) v = vn;
   const char *acc = v > 1 ? arena_printf(g->a, "c[i][q * %d + l]", v) : "c[i][q]";

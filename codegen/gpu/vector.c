@@ -72,6 +72,10 @@ void cuda_counts(Gen *g, const Op *op, int64_t n, const char *what) {
 
 /* ---- vectors ---- */
 
+static bool is_full(const Group *gr, const Type *t) {
+  return type_same_dims(t, gr->domain) || (gr->matrix && type_same_dims(t, gr->matrix));
+}
+
 /* Element functions in one evaluation of the group, by the registers and instructions they take. */
 static int weight(const Group *gr) {
   int w = 0;
@@ -95,7 +99,7 @@ int cuda_width(const Group *gr, int64_t n) {
   int size = 1;
   for (int i = 0; i < gr->nin + gr->nout; i++) {
     const Type *t = value_type(gr->e, i < gr->nin ? gr->in[i] : gr->out[i - gr->nin]);
-    if (type_same_dims(t, gr->domain) && dtype_size(t->dtype) > size) size = dtype_size(t->dtype);
+    if (is_full(gr, t) && dtype_size(t->dtype) > size) size = dtype_size(t->dtype);
   }
   return grid_width(weight(gr), size, n);
 }
@@ -126,7 +130,7 @@ static void reads_of(Printer *p, ValueId v, const Axis *map, Reads *out) {
   }
   const Op *op = value_def(p->gr->e, v);
   if (op_info[op->kind].cls == CLASS_VIEW) {
-    const Axis *inner = axes_through(p->g->a, p->gr->e, op, map);
+    const Axis *inner = printer_through(p, op, map);
     if (inner) reads_of(p, op->operands[0], inner, out);
   } else if (op_info[op->kind].cls == CLASS_ELEMENT) {
     for (int i = 0; i < op->noperands; i++) reads_of(p, op->operands[i], map, out);

@@ -4,8 +4,50 @@
    instead of storage where one value is wanted at two places: the same bits. */
 #include "codegen/print/printer.h"
 
-const Axis *printer_identity(Printer *p, ValueId v) {
-  return axes_identity(p->g->a, value_type(p->gr->e, v));
+/* Coordinates behind those of the domain: of the product's own shape, but for the last axis, which
+   is the domain's. */
+static int extra_coords(const Group *gr) { return gr->matrix ? gr->matrix->rank - 1 : 0; }
+
+static int domain_coords(const Printer *p) { return p->ncoords - extra_coords(p->gr); }
+
+static bool is_matrix(const Printer *p, const Type *t) {
+  return p->gr->matrix && type_same_dims(t, p->gr->matrix);
+}
+
+static const Axis *identity(const Printer *p, const Type *t) {
+  if (!is_matrix(p, t)) return axes_identity(p->g->a, t);
+  int domain = domain_coords(p), last = t->rank - 1;
+  Axis *m = ARENA_ARRAY(p->g->a, Axis, t->rank + 1);
+  for (int i = 0; i <= last; i++)
+    m[i] = t->dim[i] == 1 ? (Axis){.coord = -1}
+                          : (Axis){.coord = i < last ? domain + i : domain - 1, .step = 1};
+  return m;
+}
+
+const Axis *printer_identity(Printer *p, ValueId v) { return identity(p, value_type(p->gr->e, v)); }
+
+static bool same_axes(const Type *t, const Axis *a, const Axis *b) {
+  for (int i = 0; i < t->rank; i++) {
+    if (a[i].coord != b[i].coord || a[i].start != b[i].start) return false;
+    if (a[i].coord >= 0 && a[i].step != b[i].step) return false;
+  }
+  return true;
+}
+
+bool printer_same_map(const Printer *p, ValueId v, const Axis *a, const Axis *b) {
+  return same_axes(value_type(p->gr->e, v), a, b);
+}
+
+const Axis *printer_through(Printer *p, const Op *op, const Axis *map) {
+  const Group *gr = p->gr;
+  if (op->kind == OP_RESHAPE && gr->matrix) {
+    const Type *from = value_type(gr->e, op->operands[0]), *to = value_type(gr->e, op->results[0]);
+    bool back = is_matrix(p, to) && type_same_dims(from, gr->domain);
+    bool renames = back || (is_matrix(p, from) && type_same_dims(to, gr->domain));
+    if (renames && printer_same_map(p, op->results[0], map, identity(p, to)))
+      return identity(p, from);
+  }
+  return axes_through(p->g->a, gr->e, op, map);
 }
 
 static void row_major(const Type *t, int64_t *stride) {
@@ -32,8 +74,6 @@ static void leaf(Printer *p, ValueId v, const int64_t *own, const Axis *map, Lea
   vec_push(p->g->a, &out->at, l);
 }
 
-bool printer_same_map(const Printer *p, ValueId v, const Axis *a, const Axis *b);
-
 void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out) {
   for (uint32_t i = out->visited.n; i-- > 0;)
     if (out->visited.at[i].v == v && printer_same_map(p, v, out->visited.at[i].map, map)) return;
@@ -53,8 +93,7 @@ void leaves_of(Printer *p, ValueId v, const Axis *map, Leaves *out) {
     leaf(p, v, stride, map, out);
     return;
   }
-  const Axis *inner =
-      op_info[op->kind].cls == CLASS_VIEW ? axes_through(p->g->a, p->gr->e, op, map) : NULL;
+  const Axis *inner = op_info[op->kind].cls == CLASS_VIEW ? printer_through(p, op, map) : NULL;
   if (inner) {
     leaves_of(p, op->operands[0], inner, out);
     return;
@@ -108,9 +147,11 @@ int64_t loops_count(const Loop *l, int n) {
 }
 
 Printer printer_new(Gen *g, const Group *gr, int levels, int indent) {
-  Printer p = {.g = g, .gr = gr, .ncoords = gr->domain->rank, .nlevels = levels};
+  int rank = gr->domain->rank;
+  Printer p = {.g = g, .gr = gr, .ncoords = rank + extra_coords(gr), .nlevels = levels};
   p.coord = ARENA_ARRAY(g->a, Coord, p.ncoords + 2); /* one more for an index that data gives */
-  for (int i = 0; i < p.ncoords; i++) p.coord[i].dim = gr->domain->dim[i];
+  for (int i = 0; i < p.ncoords; i++)
+    p.coord[i].dim = i < rank ? gr->domain->dim[i] : gr->matrix->dim[i - rank];
   p.level = ARENA_ARRAY(g->a, Text *, levels);
   for (int i = 0; i < levels; i++) {
     p.level[i] = ARENA_NEW(g->a, Text);
@@ -138,6 +179,26 @@ void printer_decode(Printer *p, const Loop *loop, int n, const char *u, const ch
   }
 }
 
+void printer_leading(Printer *p, const char *at, int level) {
+  const Group *gr = p->gr;
+  Arena *a = p->g->a;
+  Leaves l = {0};
+  int n = domain_coords(p) - 1, *axes = ARENA_ARRAY(a, int, n + 1);
+  for (int i = 0; i < gr->nout; i++) leaves_result(p, i, printer_identity(p, gr->yield[i]), &l);
+  for (int i = 0; i < n; i++) axes[i] = i;
+  Loop *loop = ARENA_ARRAY(a, Loop, n + 1);
+  n = loops_over(p, &l, axes, n, loop);
+  int64_t inner = 1;
+  for (int k = n - 1; k >= 0; k--) {
+    const char *text = at;
+    if (inner > 1) text = arena_printf(a, "%s / %lld", text, (long long)inner);
+    if (k) text = arena_printf(a, "%s %% %lld", text, (long long)loop[k].n);
+    p->coord[loop[k].coord].text = n > 1 ? arena_printf(a, "(%s)", text) : text;
+    p->coord[loop[k].coord].level = level;
+    inner *= loop[k].n;
+  }
+}
+
 void printer_store(Printer *p, int yield, const Axis *map, int level) {
   const Group *gr = p->gr;
   ValueId v = gr->yield[yield];
@@ -149,15 +210,6 @@ void printer_store(Printer *p, int yield, const Axis *map, int level) {
 }
 
 /* ---- memo ---- */
-
-bool printer_same_map(const Printer *p, ValueId v, const Axis *a, const Axis *b) {
-  const Type *t = value_type(p->gr->e, v);
-  for (int i = 0; i < t->rank; i++) {
-    if (a[i].coord != b[i].coord || a[i].start != b[i].start) return false;
-    if (a[i].coord >= 0 && a[i].step != b[i].step) return false;
-  }
-  return true;
-}
 
 void printer_bind(Printer *p, ValueId v, const Axis *map, Printed as) {
   vec_push(p->g->a, &p->seen, (Seen){v, map, as.text, as.level});
@@ -219,9 +271,11 @@ static const char *axis_text(Printer *p, Axis a, int *level) {
 }
 
 static bool at_home(const Printer *p, const Type *t, const Axis *map) {
-  if (t->numel == 1 || t->rank > p->ncoords) return false;
+  int ncoords = domain_coords(p);
+  if (is_matrix(p, t)) return same_axes(t, map, identity(p, t));
+  if (t->numel == 1 || t->rank > ncoords) return false;
   int lead = 0;
-  for (int k = 0; k < p->ncoords; k++) {
+  for (int k = 0; k < ncoords; k++) {
     if (p->coord[k].dim == 1) continue;
     while (lead < t->rank && t->dim[lead] == 1) lead++;
     if (lead == t->rank || map[lead].coord != k || map[lead].start || map[lead].step != 1 ||
@@ -423,7 +477,7 @@ Printed printer_value(Printer *p, ValueId v, const Axis *map) {
     r = line(p, dt, scalar_round_text(a, dt, arena_printf(a, "(%s)(%s)", dtype_compute(dt), i)),
              r.level);
   } else if (op_info[op->kind].cls == CLASS_VIEW || op->kind == OP_STOP_GRADIENT) {
-    const Axis *inner = axes_through(p->g->a, p->gr->e, op, map);
+    const Axis *inner = printer_through(p, op, map);
     if (!inner) gc_bug(p->g->ctx, "op %s cannot be read in place", op_info[op->kind].name);
     r = printer_value(p, op->operands[0], inner);
   } else if (op_info[op->kind].cls == CLASS_ROWS) {
@@ -458,13 +512,15 @@ Printed printer_value(Printer *p, ValueId v, const Axis *map) {
 static void site_start(Gen *g, Text *x, const Group *gr, const Site *s, Printer *p) {
   *p = (Printer){.g = g,
                  .gr = gr,
-                 .ncoords = s->shape->rank,
+                 .ncoords = s->shape->rank + extra_coords(gr),
                  .flat = s->flat,
                  .panel = s->panel,
                  .layout = s->layout};
   p->coord = ARENA_ARRAY(g->a, Coord, p->ncoords + 1);
-  for (int i = 0; i < p->ncoords; i++)
-    p->coord[i] = (Coord){.dim = s->shape->dim[i], .text = s->coord[i], .level = 1};
+  for (int i = 0; i < p->ncoords; i++) {
+    int64_t dim = i < s->shape->rank ? s->shape->dim[i] : gr->matrix->dim[i - s->shape->rank];
+    p->coord[i] = (Coord){.dim = dim, .text = s->coord[i], .level = 1};
+  }
   p->level = ARENA_ARRAY(g->a, Text *, 2);
   p->level[0] = &g->out.at[g->out.n - 1]->head;
   p->level[1] = x;

@@ -43,7 +43,7 @@ typedef struct Term {
 typedef struct Printer {
   Gen *g;
   const Group *gr;
-  int ncoords;
+  int ncoords; /* axes of the domain, then those of its product's own shape but for the last */
   Coord *coord;
   int nlevels;
   Text **level;     /* lines by level; outer ones first */
@@ -61,8 +61,11 @@ typedef struct Printed {
   int level;
 } Printed;
 
-/* The value on its whole shape, axis i at coordinate i. */
+/* The value on its whole shape, axis i at coordinate i; of a product's own shape, where the domain
+   is another one, at the coordinates for it. */
 const Axis *printer_identity(Printer *p, ValueId v);
+/* axes_through, and through a reshape between the domain and a product's own shape. */
+const Axis *printer_through(Printer *p, const Op *op, const Axis *map);
 Printed printer_value(Printer *p, ValueId v, const Axis *map);
 /* Binds a value at a place to a text that is there already. */
 void printer_bind(Printer *p, ValueId v, const Axis *map, Printed as);
@@ -96,6 +99,10 @@ typedef struct Loop {
 int loops_over(Printer *p, const Leaves *l, const int *axes, int n, Loop *out);
 int64_t loops_count(const Loop *l, int n); /* iterations of all, nested */
 
+/* The texts of all axes of the domain but the last, from that of the position among them: in so
+   few parts as what the group reads and writes allows. */
+void printer_leading(Printer *p, const char *at, int level);
+
 /* Coordinates from the domain of the group, without texts yet; levels: texts of deeper loops. */
 Printer printer_new(Gen *g, const Group *gr, int levels, int indent);
 /* `first` declares what the iteration number u of these loops, nested, is in each: coordinates in
@@ -113,7 +120,8 @@ const Term *printer_term(const Printer *p, const Op *op, Role role);
 /* Where a loop's body stands in the domain of a group. */
 typedef struct Site {
   const Type *shape;        /* of the positions: the group's domain, or a part of it */
-  const char *const *coord; /* text of the position on each axis: names, literals, or sums in () */
+  const char *const *coord; /* text of the position on each coordinate of a printer: names,
+                               literals, or sums in () */
   const char *flat;         /* text of the index in `shape` in `layout`; NULL: made from coord */
   const Layout *layout;     /* that flat is for; NULL: row-major */
   const char *panel;     /* text of the offset of this element in a value of this shape in panels;

@@ -5,11 +5,21 @@
    that row. */
 #include "passes/plan/plan_impl.h"
 
-/* Equal positions of elements: the same shape, element size and layout. */
-static bool same_storage(const Entry *e, ValueId x, ValueId y) {
+/* Members of a kernel with a product stand in row-major order, each element alone. */
+static bool has_product(const Entry *e, const Op *op) {
+  const Block *b = op->kind == OP_KERNEL ? op->blocks[0] : NULL;
+  for (uint32_t i = 0; b && i < b->ops.n; i++)
+    if (op_info[op_at(e, b->ops.at[i])->kind].cls == CLASS_CONTRACT) return true;
+  return false;
+}
+
+/* Equal positions of elements: the same shape, element size and layout. A reshape is as good where
+   the kernel has a product and both are row-major. */
+static bool same_storage(const Entry *e, const Op *op, ValueId x, ValueId y) {
   const Type *a = value_type(e, x), *b = value_type(e, y);
-  return type_same_dims(a, b) && dtype_size(a->dtype) == dtype_size(b->dtype) &&
-         value_at(e, x)->layout == value_at(e, y)->layout;
+  const Layout *l = value_at(e, x)->layout;
+  if (dtype_size(a->dtype) != dtype_size(b->dtype) || value_at(e, y)->layout != l) return false;
+  return type_same_dims(a, b) || (!l && type_same_rows(a, b) && has_product(e, op));
 }
 
 /* Operands of a row op that are whole rows of its result's shape. */
@@ -41,9 +51,10 @@ typedef enum Dep {
 
 typedef struct KernelRule {
   const Entry *e;
-  const Type *full; /* shape of operand and result */
-  int row;          /* leading axes that number the rows: -1 until a reduction says */
-  Dep *dep;         /* by value id, from `base` */
+  const Type *full; /* shape of the operand, and of the result, but for a reshape of a product */
+  bool product; /* it has one: elements of full shapes are made one by one, in row-major order */
+  int row;      /* leading axes that number the rows: -1 until a reduction says */
+  Dep *dep;     /* by value id, from `base` */
   ValueId base;
 } KernelRule;
 
@@ -78,9 +89,13 @@ static Dep reduce_dep(KernelRule *k, const Op *op) {
   return d == DEP_ROW || d == DEP_LESS ? DEP_LESS : DEP_BAD;
 }
 
-/* Row values [lead…] may become [lead…, 1…] and then the full shape. */
+/* Row values [lead…] may become [lead…, 1…] and then the full shape; behind a product the full
+   shape may become another one. */
 static Dep view_dep(KernelRule *k, const Op *op) {
   Dep d = dep_of(k, op->operands[0]);
+  if (d == DEP_FULL && op->kind == OP_RESHAPE && k->product &&
+      type_same_rows(value_type(k->e, op->results[0]), k->full))
+    return DEP_FULL;
   const Type *t = value_type(k->e, op->results[0]);
   if (d != DEP_ROW || t->rank < k->row) return d == DEP_NONE ? DEP_NONE : DEP_BAD;
   const Type *from = value_type(k->e, op->operands[0]);
@@ -188,6 +203,7 @@ static bool kernel_ok(const Entry *e, const Op *op, int result, int operand) {
   value_range(e, b, &lo, &hi);
   Arena *a = arena_new();
   KernelRule k = {.e = e, .full = value_type(e, op->operands[operand]), .row = -1, .base = lo};
+  k.product = has_product(e, op);
   k.dep = ARENA_ARRAY(a, Dep, hi - lo + 1);
   k.dep[b->args.at[operand] - lo] = DEP_FULL;
   bool ok = true;
@@ -196,7 +212,8 @@ static bool kernel_ok(const Entry *e, const Op *op, int result, int operand) {
     if (inner->kind == OP_YIELD) {
       for (int y = 0; y < inner->noperands; y++) /* an operand that is also a result stays whole */
         ok &= inner->operands[y] != b->args.at[operand];
-      ok &= type_same_dims(value_type(e, inner->operands[result]), k.full);
+      const Type *t = value_type(e, inner->operands[result]);
+      ok &= type_same_dims(t, k.full) || (k.product && type_same_rows(t, k.full));
       break;
     }
     Dep d = op_dep(&k, inner);
@@ -232,7 +249,7 @@ const char *op_inplace_refusal(const Entry *e, const Op *op, int result, int ope
 
 bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand) {
   ValueId x = op->operands[operand], y = op->results[result];
-  if (!same_storage(e, x, y)) return false;
+  if (!same_storage(e, op, x, y)) return false;
   switch (op_info[op->kind].cls) {
   case CLASS_ELEMENT: return true;
   case CLASS_ROWS: return rows_operand(op, operand) && !value_at(e, x)->layout;

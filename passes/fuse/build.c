@@ -30,6 +30,7 @@ static void emit_plain(Fuse *f, KernelBuilder *m, const Op *op) {
 typedef struct Parts {
   VEC(const Op *) ops; /* members and what is copied, in order */
   VEC(ValueId) args, results;
+  VEC(ValueId) reshaped; /* wanted, too: results in another shape */
 } Parts;
 
 static bool has_value(const ValueId *at, uint32_t n, ValueId v) {
@@ -71,6 +72,28 @@ static bool wanted_outside(const Fuse *f, const FusionGroup *u, ValueId v) {
   return false;
 }
 
+/* The value that it is in another shape, through reshapes of the group. */
+static ValueId same_elements(const Fuse *f, const FusionGroup *u, ValueId v) {
+  for (const Op *op = value_def(f->e, v); op && f->unit[op->id] == u && !fuse_computes(op);
+       op = value_def(f->e, v))
+    v = op->operands[0];
+  return v;
+}
+
+/* The value is a result, if it is not one already in another shape: then that of the domain is. */
+static void add_result(Fuse *f, const FusionGroup *u, Parts *p, ValueId v) {
+  for (uint32_t i = 0; i < p->results.n; i++) {
+    ValueId *had = &p->results.at[i];
+    if (same_elements(f, u, *had) != same_elements(f, u, v)) continue;
+    bool better = !type_same_dims(value_type(f->e, *had), u->domain) &&
+                  type_same_dims(value_type(f->e, v), u->domain);
+    vec_push(f->a, &p->reshaped, better ? *had : v);
+    if (better) *had = v;
+    return;
+  }
+  vec_push(f->a, &p->results, v);
+}
+
 static Parts parts_of(Fuse *f, const FusionGroup *u) {
   Parts p = {0};
   for (uint32_t i = 0; i < u->members.n;
@@ -95,24 +118,25 @@ static Parts parts_of(Fuse *f, const FusionGroup *u) {
   for (uint32_t i = 0; i < p.ops.n; i++)
     for (int k = 0; f->unit[p.ops.at[i]->id] == u && k < p.ops.at[i]->nresults; k++)
       if (wanted_outside(f, u, p.ops.at[i]->results[k]))
-        vec_push(f->a, &p.results, p.ops.at[i]->results[k]);
+        add_result(f, u, &p, p.ops.at[i]->results[k]);
   return p;
 }
 
 /* "matmul+add+relu"; long groups name their first three kinds and how many ops there are. */
-static const char *name_of(Fuse *f, const FusionGroup *u, const Parts *p) {
+static const char *name_of(Fuse *f, const FusionGroup *u, const Parts *p, uint32_t *ops) {
   enum { NAMED = 3 };
   const char *name = u->root ? op_info[u->root->kind].name : "";
   uint32_t named = u->root != NULL, total = 0;
   for (uint32_t i = 0; i < p->ops.n; i++) {
     const Op *op = p->ops.at[i];
-    if (f->unit[op->id] != u) continue;
+    if (f->unit[op->id] != u || !fuse_computes(op)) continue;
     total++;
     if (op == u->root || named >= NAMED) continue;
     name = arena_printf(f->a, "%s%s%s", name, *name ? "+" : "", op_info[op->kind].name);
     named++;
   }
   if (total > named) name = arena_printf(f->a, "%s+%u", name, total - named);
+  *ops = total;
   return intern(f->r->m->ctx, name);
 }
 
@@ -123,7 +147,8 @@ static void emit_kernel(Fuse *f, KernelBuilder *m, const FusionGroup *u, const P
   for (uint32_t i = 0; i < p->args.n; i++) operands[i] = m->map[p->args.at[i]];
   const Type **types = ARENA_ARRAY(f->a, const Type *, p->results.n + 1);
   for (uint32_t i = 0; i < p->results.n; i++) types[i] = value_type(m->old, p->results.at[i]);
-  Attr attr[MAX_ATTRS] = {{.str = name_of(f, u, p)}};
+  uint32_t computing;
+  Attr attr[MAX_ATTRS] = {{.str = name_of(f, u, p, &computing)}};
   b->loc = lead->loc;
   b->scope = lead->scope;
   b->backward = false;
@@ -143,12 +168,18 @@ static void emit_kernel(Fuse *f, KernelBuilder *m, const FusionGroup *u, const P
   }
   build_op(b, OP_YIELD, yield, (int)p->results.n, NULL, NULL, 0);
   builder_at(b, outer);
+  for (uint32_t i = 0; i < p->reshaped.n; i++) {
+    ValueId old = p->reshaped.at[i];
+    for (uint32_t k = 0; k < p->results.n; k++)
+      if (same_elements(f, u, p->results.at[k]) == same_elements(f, u, old))
+        m->map[old] = build_reshape(b, m->map[p->results.at[k]], value_type(m->old, old));
+  }
   for (uint32_t i = 0; i < p->args.n; i++) m->inner[p->args.at[i]] = NO_ID;
   for (uint32_t i = 0; i < p->ops.n; i++)
     for (int k = 0; k < p->ops.at[i]->nresults; k++) m->inner[p->ops.at[i]->results[k]] = NO_ID;
   f->r->changes++;
   remark(f->r, REMARK_FUSE, "fuse", lead->loc, "one %s kernel of %u ops: %s", form_name(u->form),
-         u->members.n, attr[0].str);
+         computing, attr[0].str);
 }
 
 static void emit(Fuse *f, KernelBuilder *m, const Op *op) {

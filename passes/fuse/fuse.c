@@ -2,7 +2,8 @@
    Contract: needs no grad ops; the values are the same to the last bit, since no sum is regrouped.
    Constants and views are copied into every group that reads them; anything that computes belongs
    to one group, so nothing is computed twice. Groups never depend on each other in a cycle.
-   Method: ops join the groups of their producers in program order where form and shapes allow;
+   Method: ops join the groups of their producers in program order where form and shapes allow, and
+   a reshape that keeps a product's last axis joins the product, for the sake of what reads it;
    then groups over the same rows of the same value, and groups of scalars, join side by side. Each
    body of a loop is grouped for itself; what it reads from outside comes in as it is. */
 #include "passes/fuse/fuse_impl.h"
@@ -47,6 +48,24 @@ static void join(Fuse *f, FusionGroup *a, FusionGroup *b) {
   b->members.n = 0;
 }
 
+/* What computes the value: behind reshapes that its group has, and others that only stand between.
+ */
+static const Op *maker_of(const Fuse *f, const Op *def, bool *reshaped) {
+  for (*reshaped = false; def && !fuse_computes(def); def = value_def(f->e, def->operands[0]))
+    *reshaped |= f->unit[def->id] == NULL;
+  return def;
+}
+
+/* The op reads what a group in this block makes, but as another shape. */
+static void remark_reshaped(const Fuse *f, const Op *op, const Op *def) {
+  bool reshaped;
+  const Op *maker = maker_of(f, def, &reshaped);
+  if (!reshaped || !maker || maker->parent != f->block || !f->unit[maker->id]) return;
+  remark(f->r, REMARK_FUSE, "fuse-missed", op->loc,
+         "%s does not join %s of %s: a reshape stands between", op_info[op->kind].name,
+         op_info[maker->kind].name, loc_str(f->r->m->ctx, maker->loc));
+}
+
 static void join_producers(Fuse *f, const Op *op) {
   int first = fuse_first(f, op);
   for (int i = 0; i < op->noperands; i++) {
@@ -54,15 +73,54 @@ static void join_producers(Fuse *f, const Op *op) {
     Source s = fuse_source(f, op->operands[k]);
     bool here = s.def && s.def->parent == f->block;
     FusionGroup *a = here ? f->unit[s.def->id] : NULL, *b = f->unit[op->id];
+    if (here && !a && !op_reads_memory(op)) remark_reshaped(f, op, s.def);
     if (!a || a == b) continue;
     const char *why = fuse_apart(f, a, &s, op);
     if (!why) why = fuse_refuses(f, a, b);
+    bool reshaped;
+    const Op *maker = maker_of(f, s.def, &reshaped);
     if (why)
       remark(f->r, REMARK_FUSE, "fuse-missed", op->loc, "%s does not join %s of %s: %s",
-             op_info[op->kind].name, op_info[s.def->kind].name, loc_str(f->r->m->ctx, s.def->loc),
+             op_info[op->kind].name, op_info[maker->kind].name, loc_str(f->r->m->ctx, maker->loc),
              why);
     else
       join(f, a, b);
+  }
+}
+
+/* ---- reshapes of products ---- */
+
+static void join_reshape(Fuse *f, const Op *op) {
+  FusionGroup *u = fuse_reshaped(f, op), *own;
+  if (!u) return;
+  own = f->unit[op->id] = group_new(f, op);
+  f->inlined[op->id] = false;
+  if (type_same_dims(u->domain, value_type(f->e, u->root->results[0]))) u->domain = own->domain;
+  join(f, u, own);
+}
+
+/* Perhaps widened on the way, which the group copies. */
+static bool is_read_inside(const Fuse *f, const FusionGroup *u, ValueId v) {
+  for (uint32_t i = 0; i < f->users[v].n; i++) {
+    const Op *user = f->users[v].at[i];
+    if (f->unit[user->id] == u) return true;
+    if (f->inlined[user->id] && is_read_inside(f, u, user->results[0])) return true;
+  }
+  return false;
+}
+
+/* Those that no member reads are views of the product's result again. */
+static void release_reshapes(Fuse *f) {
+  for (uint32_t i = f->block->ops.n; i-- > 0;) {
+    const Op *op = op_at(f->e, f->block->ops.at[i]);
+    FusionGroup *u = f->unit[op->id];
+    if (!u || fuse_computes(op) || is_read_inside(f, u, op->results[0])) continue;
+    f->unit[op->id] = NULL;
+    f->inlined[op->id] = fuse_is_inline(f, op);
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < u->members.n; k++)
+      if (u->members.at[k] != op) u->members.at[n++] = u->members.at[k];
+    u->members.n = n;
   }
 }
 
@@ -119,11 +177,13 @@ static void group(Fuse *f, const Block *block) {
   if (f->in_order) fuse_live_bytes(f);
   for (uint32_t i = 0; i < block->ops.n; i++) {
     const Op *op = op_at(f->e, block->ops.at[i]);
+    if (!fuse_computes(op)) join_reshape(f, op);
     if (!fuse_is_core(f, op)) continue;
     f->unit[op->id] = group_new(f, op);
     join_producers(f, op);
   }
   join_beside(f);
+  release_reshapes(f);
 }
 
 static void fuse_entry(PassRun *r, Entry *e) {

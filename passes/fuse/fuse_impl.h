@@ -7,9 +7,9 @@
 
 typedef struct FusionGroup { /* a group in the making */
   Form form;
-  const Type *domain;
-  int outer;      /* ROWS: axes before the row */
-  const Op *root; /* reduction or matmul */
+  const Type *domain; /* MATMUL: that of a reshape among the members, if there is one */
+  int outer;          /* ROWS: axes before the row */
+  const Op *root;     /* reduction or matmul */
   VEC(const Op *) members;
   OpId node;      /* the one of its members that stands for it: acyclic.c */
   bool expensive; /* computes functions: not to be recomputed in every pass of a row op */
@@ -41,6 +41,9 @@ typedef struct Fuse {
   bool *emitted; /* by op */
 } Fuse;
 
+/* It computes: a member that does not is a reshape between others. */
+static inline bool fuse_computes(const Op *op) { return op->kind != OP_RESHAPE; }
+
 static inline bool fuse_memory_form(Form f) { return f == FORM_MATMUL || f == FORM_WINDOW; }
 
 /* Where a value comes from, behind views: the map is in the axes of v. */
@@ -57,6 +60,9 @@ Source fuse_source(const Fuse *f, ValueId v); /* legality.c */
 bool fuse_is_core(const Fuse *f, const Op *op);
 /* Copied into the groups that read it. */
 bool fuse_is_inline(const Fuse *f, const Op *op);
+/* The product's group that a reshape joins: it keeps the last axis, so that the product's rows are
+   the reshape's in another count. NULL: it is none. */
+FusionGroup *fuse_reshaped(const Fuse *f, const Op *op);
 /* Why the forms of two groups do not go together; NULL: they do, and *out is what both are. */
 const char *fuse_form_refuses(const Fuse *f, const FusionGroup *a, const FusionGroup *b,
                               FusionGroup *out);

@@ -70,6 +70,11 @@ const Axis *axes_through(Arena *a, const Entry *e, const Op *op, const Axis *map
   }
 }
 
+bool op_is_widening(const Entry *e, const Op *op) {
+  if (op->kind != OP_CONVERT || value_type(e, op->results[0])->dtype != DT_F32) return false;
+  return dtype_is_half(value_type(e, op->operands[0])->dtype);
+}
+
 /* ---- reductions ---- */
 
 bool op_reads_memory(const Op *op) {
@@ -141,6 +146,18 @@ static Form form_of(const Group *g) {
   return leading ? FORM_COLS : FORM_REDUCE;
 }
 
+/* The shape that members behind a reshape of the product have; NULL: all have the product's own. */
+static const Type *reshaped(const Group *g) {
+  const Type *own = value_type(g->e, g->root->results[0]);
+  for (int i = 0; i < g->nops; i++) {
+    const Op *op = g->ops[i];
+    if (op_info[op->kind].cls != CLASS_ELEMENT || op_is_widening(g->e, op)) continue;
+    const Type *t = value_type(g->e, op->results[0]);
+    if (!type_same_dims(t, own)) return t;
+  }
+  return NULL;
+}
+
 Group *group_of(Arena *a, const Entry *e, const Op *op) {
   Group *g = ARENA_NEW(a, Group);
   g->e = e;
@@ -183,5 +200,10 @@ Group *group_of(Arena *a, const Entry *e, const Op *op) {
     g->domain = value_type(e, g->yield[0]);
   else
     g->domain = value_type(e, g->arg[0]);
+  const Type *other = g->form == FORM_MATMUL ? reshaped(g) : NULL;
+  if (other) {
+    g->matrix = g->domain;
+    g->domain = other;
+  }
   return g;
 }

@@ -14,7 +14,8 @@ typedef enum Form {
   FORM_COLS, /* one reduction over leading axes [R…, kept…], element-wise before it on the full
                 shape and after it on the kept shape */
   FORM_REDUCE, /* a reduction over any axes, element-wise before it; after it on the kept shape */
-  FORM_MATMUL, /* one matmul and element-wise work on its result's shape */
+  FORM_MATMUL, /* one matmul and element-wise work on its result's shape, and on one other shape
+                  that a reshape gives it with the last axis kept */
   FORM_WINDOW, /* a convolution or a pool, and element-wise work on its result's shape */
   FORM_SINGLE  /* an op that stands alone: concat, pad, gather_grad, … */
 } Form;
@@ -31,6 +32,7 @@ typedef struct Group {
   const ValueId *in, *out;    /* operands and results of op, of the entry */
   const ValueId *arg, *yield; /* the same, as the members name them */
   const Type *domain;         /* shape of the loops: see Form; dtype is of no meaning */
+  const Type *matrix; /* MATMUL: the product's own shape, if members have another; else NULL */
   const Op *
       root; /* the matmul, the window op, the reduction, or the lone op; NULL where there is none */
 } Group;
@@ -54,6 +56,11 @@ const Axis *axes_identity(Arena *a, const Type *t);
    of 1. */
 const Axis *axes_through(Arena *a, const Entry *e, const Op *op, const Axis *map);
 
+/* Same elements in the same row-major order, and the last axis is the same: [M, N] and [B, T, N].
+ */
+bool type_same_rows(const Type *a, const Type *b);
+/* f32 of a half precision: a load could as well do it. */
+bool op_is_widening(const Entry *e, const Op *op);
 /* The op decides the form of its group and reads its operands whole, from memory: a product, a
    convolution, a pool. */
 bool op_reads_memory(const Op *op);

@@ -4,20 +4,13 @@
 
 /* ---- what an op is to fusion ---- */
 
-/* f32 of a half precision: a load could as well do it. */
-static bool is_widening(const Fuse *f, const Op *op) {
-  if (op->kind != OP_CONVERT || value_type(f->e, op->results[0])->dtype != DT_F32) return false;
-  Dtype from = value_type(f->e, op->operands[0])->dtype;
-  return dtype_is_half(from);
-}
-
 /* Belongs to a group: it computes. */
 bool fuse_is_core(const Fuse *f, const Op *op) {
   if (op_start(op) >= 0) return false; /* it goes on in the bytes of what it begins with */
   OpClass c = op_info[op->kind].cls;
   if (c != CLASS_ELEMENT && c != CLASS_REDUCE && c != CLASS_ROWS && !op_reads_memory(op))
     return false;
-  if (is_widening(f, op)) return false;
+  if (op_is_widening(f->e, op)) return false;
   const Target *t = f->r->opt->target;
   return !t || !t->can_fuse || t->can_fuse(t, f->e, op);
 }
@@ -25,17 +18,28 @@ bool fuse_is_core(const Fuse *f, const Op *op) {
 /* Copied into the groups that read it: a constant, a ramp, a view that is an index map, a widening,
    which would only be stored in more bytes. */
 bool fuse_is_inline(const Fuse *f, const Op *op) {
-  if (op->kind == OP_CONST || op->kind == OP_IOTA || is_widening(f, op)) return true;
+  if (op->kind == OP_CONST || op->kind == OP_IOTA || op_is_widening(f->e, op)) return true;
   if (op_info[op->kind].cls != CLASS_VIEW || op->kind == OP_COPY || op->noperands != 1)
     return false;
   return axes_through(f->a, f->e, op, axes_identity(f->a, value_type(f->e, op->results[0]))) !=
          NULL;
 }
 
+FusionGroup *fuse_reshaped(const Fuse *f, const Op *op) {
+  const Op *def = op->kind == OP_RESHAPE ? value_def(f->e, op->operands[0]) : NULL;
+  FusionGroup *u = def && def->parent == f->block ? f->unit[def->id] : NULL;
+  if (!u || u->form != FORM_MATMUL) return NULL;
+  const Type *to = value_type(f->e, op->results[0]), *own = value_type(f->e, u->root->results[0]);
+  if (!type_same_rows(to, own)) return NULL;
+  return type_same_dims(u->domain, own) || type_same_dims(to, own) || type_same_dims(to, u->domain)
+             ? u
+             : NULL;
+}
+
 Source fuse_source(const Fuse *f, ValueId v) {
   Source s = {v, value_def(f->e, v), axes_identity(f->a, value_type(f->e, v)), false};
   while (s.def && s.def->kind != OP_CONST && s.def->kind != OP_IOTA && f->inlined[s.def->id]) {
-    if (!is_widening(f, s.def)) {
+    if (!op_is_widening(f->e, s.def)) {
       s.map = axes_through(f->a, f->e, s.def, s.map);
       s.viewed = true;
     }
@@ -87,8 +91,13 @@ const char *fuse_form_refuses(const Fuse *f, const FusionGroup *a, const FusionG
                  : "they reduce other rows";
     return "a kernel has one product or one reduction over columns";
   }
-  if (other->form == FORM_MAP || fuse_memory_form(other->form))
+  if (other->form == FORM_MAP)
     return type_same_dims(map->domain, other->domain) ? NULL : "the shapes differ";
+  if (fuse_memory_form(other->form))
+    return type_same_dims(map->domain, other->domain) ||
+                   type_same_dims(map->domain, value_type(f->e, other->root->results[0]))
+               ? NULL
+               : "the shapes differ";
   if (other->form == FORM_ROWS) {
     if (map->expensive && other->row_ops && map == a && type_same_dims(map->domain, other->domain))
       return "it would be computed again in every pass over a row";

@@ -27,6 +27,36 @@ static bool goes_with_sum(const Fuse *f, const FusionGroup *producer, ValueId v,
   return producer->form == FORM_MAP && others_read(f, v, op) && only_summed(f, op, true);
 }
 
+static bool is_view(const Fuse *f, const Op *op) {
+  return f->inlined[op->id] || !fuse_computes(op);
+}
+
+/* Someone reads the value, perhaps behind views, who cannot join the product that makes it. */
+static bool is_stored(const Fuse *f, ValueId v) {
+  for (uint32_t i = 0; i < f->users[v].n; i++) {
+    const Op *user = f->users[v].at[i];
+    if (is_view(f, user) ? is_stored(f, user->results[0])
+                         : op_info[user->kind].cls != CLASS_ELEMENT || only_summed(f, user, false))
+      return true;
+  }
+  return false;
+}
+
+/* Ops along rows compute it on their way, and the product is stored for others anyway: with the
+   product it would be stored, too. */
+static bool goes_with_rows(const Fuse *f, const FusionGroup *producer, ValueId v, const Op *op) {
+  const char *text = op_info[op->kind].expr;
+  if (!fuse_memory_form(producer->form) || op->nresults != 1) return false;
+  if (op_info[op->kind].cls != CLASS_ELEMENT || !text || strstr(text, "FN(")) return false;
+  for (uint32_t i = 0; i < f->users[op->results[0]].n; i++) {
+    const Op *user = f->users[op->results[0]].at[i];
+    if (op_info[user->kind].cls != CLASS_ROWS || user->parent != f->block) return false;
+  }
+  for (const Op *def = value_def(f->e, v); !fuse_computes(def); def = value_def(f->e, v))
+    v = def->operands[0];
+  return f->users[op->results[0]].n > 0 && is_stored(f, v);
+}
+
 enum { FAR = 2 }; /* heavy ops between */
 
 static bool read_behind(const Fuse *f, ValueId v, uint32_t heavy, const Op *but) {
@@ -62,9 +92,12 @@ static const FusionGroup *product_of(const Fuse *f, const Source *s) {
   return u && !s->viewed && fuse_memory_form(u->form) ? u : NULL;
 }
 
+/* Of a sum; nothing else yet. */
 static bool is_term(const FusionGroup *u) {
-  return u->members.n == 1;
-} /* of a sum; nothing else yet */
+  for (uint32_t i = 0; i < u->members.n; i++)
+    if (u->members.at[i] != u->root && fuse_computes(u->members.at[i])) return false;
+  return true;
+}
 
 /* A product or reduction in the unit would wait for what the op reads besides: of the gradients of
    a value read twice the first is made far ahead of the second, and what it is made of would be
@@ -84,32 +117,112 @@ static bool delays(const Fuse *f, const FusionGroup *a, ValueId v, const Op *op)
   return false;
 }
 
-/* Values that are recomputed for the backward pass: only distant element-wise ops read them, and
-   others read what it is made of about as late. It is computed with them, and has no bytes, instead
-   of with its producer, and held. */
-static bool read_far(const Fuse *f, const Op *producer, const Op *op) {
-  uint32_t first = UINT32_MAX;
-  if (!op->backward || producer->backward) return false;
-  if (op_info[op->kind].cls != CLASS_ELEMENT || op->nresults != 1) return false;
+/* ---- what the backward pass computes from values of the forward pass ---- */
+
+enum { MOST_LATE = 64 }; /* ops that are looked at */
+
+/* Element-wise ops of the backward pass that follow from forward values alone, and what is saved
+   for the backward pass with them and without them. */
+typedef struct Late {
+  const Fuse *f;
+  uint32_t far;   /* heavy ops before a reader that is far behind */
+  uint32_t first; /* before the first of these */
+  VEC(const Op *) ops;
+  ValueList operands;   /* that would be saved for them, if nothing else saves them */
+  uint64_t results, of; /* bytes of what far readers read of them, and of the operands */
+} Late;
+
+static bool is_late(const Fuse *f, const Op *op) {
+  return op->backward && op->parent == f->block && op->nresults == 1 &&
+         op_info[op->kind].cls == CLASS_ELEMENT;
+}
+
+static bool is_among(const Late *w, const Op *op) {
+  for (uint32_t i = 0; i < w->ops.n; i++)
+    if (w->ops.at[i] == op) return true;
+  return false;
+}
+
+/* The op, and what follows from it; false if others than element-wise ops far behind read any. */
+static bool add_late(Late *w, const Op *op) {
+  const Fuse *f = w->f;
+  if (is_among(w, op)) return true;
+  if (!is_late(f, op) || w->ops.n == MOST_LATE || !f->users[op->results[0]].n) return false;
+  vec_push(f->a, &w->ops, op);
+  bool saved = false;
   for (uint32_t i = 0; i < f->users[op->results[0]].n; i++) {
     const Op *user = f->users[op->results[0]].at[i];
     if (op_info[user->kind].cls != CLASS_ELEMENT || user->parent != f->block) return false;
-    if (f->heavy[user->id] < first) first = f->heavy[user->id];
+    uint32_t heavy = f->heavy[user->id];
+    if (heavy < w->far && !add_late(w, user)) return false;
+    saved |= heavy >= w->far;
+    if (heavy >= w->far && heavy < w->first) w->first = heavy;
   }
-  if (first == UINT32_MAX || first < f->heavy[op->id] + FAR) return false;
-  for (int k = 0; k < op->noperands; k++) {
-    Source s = fuse_source(f, op->operands[k]);
-    bool there = !s.def || f->inlined[s.def->id] || op_info[s.def->kind].cls == CLASS_GLOBAL;
-    if (!there && !read_behind(f, s.v, first - FAR, op)) return false;
-  }
+  if (saved) w->results += value_type(f->e, op->results[0])->bytes;
   return true;
 }
 
+/* All else that follows from the value, perhaps behind views, goes with them, if it may. */
+static void add_siblings(Late *w, ValueId v) {
+  const Fuse *f = w->f;
+  for (uint32_t i = 0; i < f->users[v].n; i++) {
+    const Op *user = f->users[v].at[i];
+    Late was = *w;
+    if (is_view(f, user))
+      add_siblings(w, user->results[0]);
+    else if (f->heavy[user->id] < w->far && !add_late(w, user))
+      *w = was;
+  }
+}
+
+static void add_operand(Late *w, ValueId v) {
+  const Fuse *f = w->f;
+  const Op *def = value_def(f->e, v);
+  for (; def && is_view(f, def) && def->noperands; def = value_def(f->e, v)) v = def->operands[0];
+  bool there = !def || f->inlined[def->id] || op_info[def->kind].cls == CLASS_GLOBAL;
+  if (there || is_among(w, def)) return;
+  for (uint32_t i = 0; i < w->operands.n; i++)
+    if (w->operands.at[i] == v) return;
+  vec_push(f->a, &w->operands, v);
+  add_siblings(w, v);
+}
+
+/* Others read the value about as late as what follows from them is. */
+static bool is_saved(const Late *w, ValueId v) {
+  const Fuse *f = w->f;
+  for (uint32_t i = 0; i < f->users[v].n; i++) {
+    const Op *user = f->users[v].at[i];
+    if (is_view(f, user) ? is_saved(w, user->results[0])
+                         : user->parent == f->block && !is_among(w, user) &&
+                               f->heavy[user->id] + FAR >= w->first)
+      return true;
+  }
+  return false;
+}
+
+/* The op, and what else of the backward pass follows from the same values, is computed with its
+   readers, and has no bytes, instead of with its producer, and saved: others read the operands
+   about as late, or the operands are fewer bytes. */
+static bool read_far(const Fuse *f, const Op *producer, const Op *op) {
+  while (!fuse_computes(producer)) producer = value_def(f->e, producer->operands[0]);
+  if (!is_late(f, op) || producer->backward) return false;
+  Late w = {.f = f, .far = f->heavy[op->id] + FAR, .first = UINT32_MAX};
+  if (!add_late(&w, op)) return false;
+  for (uint32_t i = 0; i < w.ops.n; i++)
+    for (int k = 0; k < w.ops.at[i]->noperands; k++) add_operand(&w, w.ops.at[i]->operands[k]);
+  for (uint32_t i = 0; i < w.operands.n; i++) {
+    ValueId v = w.operands.at[i];
+    if (!is_saved(&w, v)) w.of += value_type(f->e, v)->bytes;
+  }
+  return !w.of || w.results > w.of;
+}
+
 const char *fuse_apart(const Fuse *f, const FusionGroup *a, const Source *s, const Op *op) {
-  return goes_with_sum(f, a, s->v, op) ? "it is computed where it is summed"
-         : read_far(f, s->def, op)     ? "it is computed where it is read"
-         : delays(f, a, s->v, op)      ? "it would wait for what is made far behind"
-                                       : NULL;
+  return goes_with_sum(f, a, s->v, op)    ? "it is computed where it is summed"
+         : goes_with_rows(f, a, s->v, op) ? "rows compute it"
+         : read_far(f, s->def, op)        ? "it is computed where it is read"
+         : delays(f, a, s->v, op)         ? "it would wait for what is made far behind"
+                                          : NULL;
 }
 
 /* Of two products that an op adds up, it goes with the later one, by the longest way to it; but

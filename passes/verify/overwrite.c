@@ -20,6 +20,7 @@ enum {
 typedef struct Want {
   const Entry *e;
   const Type *full;
+  bool rows;           /* of a product: what keeps the last axis is the full shape, too */
   unsigned char *want; /* by value, from `base` */
   ValueId base;
   int lead; /* leading axes of a row, -1: no reduction was seen */
@@ -27,7 +28,7 @@ typedef struct Want {
 
 static bool is_full(const Want *w, ValueId v) {
   const Type *t = value_type(w->e, v);
-  return type_same_dims(t, w->full);
+  return type_same_dims(t, w->full) || (w->rows && type_same_rows(t, w->full));
 }
 
 /* One row a position: [lead axes] with extents 1 behind them. */
@@ -76,7 +77,10 @@ static void want_view(Want *w, const Op *op, unsigned how) {
   bool spreads = op->kind == OP_BROADCAST && is_row(w, x) && is_full(w, y) &&
                  (from->rank == to->rank || w->lead == 0);
   bool renames = op->kind == OP_RESHAPE && is_row(w, x) && is_row(w, y);
-  want_all(w, op, spreads || renames ? AT_ROW | (how & ANYWHERE) : ANYWHERE);
+  if (w->rows && op->kind == OP_RESHAPE && is_full(w, x) && is_full(w, y))
+    want_all(w, op, how);
+  else
+    want_all(w, op, spreads || renames ? AT_ROW | (how & ANYWHERE) : ANYWHERE);
 }
 
 static void want_rows(Want *w, const Op *op, unsigned how) {
@@ -158,10 +162,18 @@ static bool wants_allow(Want *w, const Op *op, int result, int operand) {
   return !(w->want[arg - w->base] & AT_ROW) || !value_at(e, op->operands[operand])->layout;
 }
 
+/* One element after the other, whatever shape it has before and behind. */
+static bool has_product(const Entry *e, const Op *op) {
+  for (uint32_t i = 0; op->kind == OP_KERNEL && i < op->blocks[0]->ops.n; i++)
+    if (op_at(e, op->blocks[0]->ops.at[i])->kind == OP_MATMUL) return true;
+  return false;
+}
+
 static bool kernel_allows(const Entry *e, const Op *op, int result, int operand) {
   Arena *a = arena_new();
   Want w = {.e = e, .full = value_type(e, op->operands[operand])};
   w.want = ARENA_ARRAY(a, unsigned char, id_span(e, op->blocks[0], &w.base));
+  w.rows = has_product(e, op);
   w.lead = row_lead(e, op->blocks[0], w.full);
   bool ok = wants_allow(&w, op, result, operand);
   arena_free(a);
@@ -170,8 +182,9 @@ static bool kernel_allows(const Entry *e, const Op *op, int result, int operand)
 
 bool verify_overwrite(const Entry *e, const Op *op, int result, int operand) {
   const Value *x = value_at(e, op->operands[operand]), *y = value_at(e, op->results[result]);
-  if (x->layout != y->layout || !type_same_dims(x->type, y->type) ||
-      dtype_size(x->type->dtype) != dtype_size(y->type->dtype))
+  bool same = type_same_dims(x->type, y->type);
+  if (!same && !x->layout && has_product(e, op)) same = type_same_rows(x->type, y->type);
+  if (x->layout != y->layout || !same || dtype_size(x->type->dtype) != dtype_size(y->type->dtype))
     return false;
   if (op->kind == OP_KERNEL) return kernel_allows(e, op, result, operand);
   if (op->kind == OP_DYNAMIC_UPDATE) /* all of y is in its place, and nothing is read from there */
