@@ -105,9 +105,10 @@ static void print_phase(const Conv *v, Text *x, const Phase *f, int64_t width, i
     else
       text_line(x, "f32 *c = out + (%lld + i0 * %lld) * %lld;", (long long)f->first,
                 (long long)f->step, (long long)ld);
-    text_line(x, "%s(a + i0 * %lld, %lldL, 0, b, %lldL, 0, c, %lldL, taps, 1, 1);",
+    text_line(x, "%s(a + i0 * %lld, %lldL, 0, b, %lldL, 0, c, %lldL, taps, 1%s);",
               tile_function(v->g, &t), (long long)t.li, (long long)a_step, (long long)b_step,
-              (long long)(v->s.epilogue && !v->s.whole ? ld : f->step * ld));
+              (long long)(v->s.epilogue && !v->s.whole ? ld : f->step * ld),
+              tile_arguments(v->g, &t));
     if (v->s.epilogue && !v->s.whole) print_epilogue(v, x, f, rows, width);
     text_close(x, "}");
     i0 = end;
@@ -126,10 +127,10 @@ static void print_across(const Conv *v, Text *x, int images, int64_t width, int6
     text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)f->n);
     text_line(x,
               "%s(a + i * %lld, %lldL, 0, b, %lldL, 0, out + (%lld + i * %lld) * %lld, %lldL, "
-              "taps, 1, 1);",
+              "taps, 1%s);",
               tile_function(v->g, &t), (long long)(f->over * v->s.from_channels), (long long)a_step,
               (long long)b_step, (long long)f->first, (long long)f->step, (long long)pixel,
-              (long long)image);
+              (long long)image, tile_arguments(v->g, &t));
     text_close(x, "}");
   }
   if (!v->s.epilogue) return;

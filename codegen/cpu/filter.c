@@ -96,7 +96,8 @@ static Tile tile_new(const Filter *f, int rows, int64_t width) {
                 .li = 1,
                 .lk = f->s.block ? f->s.la : f->s.c.w.stride * f->s.c.cin,
                 .lb = f->s.lb,
-                .ahead = ahead};
+                .ahead = ahead,
+                .adds = true};
 }
 
 static void print_tile(const Filter *f, Text *x, const Tile *t) {
@@ -106,17 +107,17 @@ static void print_tile(const Filter *f, Text *x, const Tile *t) {
     image = f->s.c.h.out * f->s.c.w.out * f->s.la;
     row = f->s.c.w.out * f->s.la;
   }
-  text_line(x, "%s(a, %lldL, %lldL, b, %lldL, %lldL, c, %lldL, rows, images, %s);",
+  text_line(x, "%s(a, %lldL, %lldL, b, %lldL, %lldL, c, %lldL, rows, images%s, %s);",
             tile_function(f->g, t), row, image, (long long)(f->s.c.w.out * f->s.lb),
             (long long)(f->s.c.h.out * f->s.c.w.out * f->s.lb), (long long)f->s.ld,
-            op_start(f->op) < 0 ? "h == 0" : "0");
+            tile_arguments(f->g, t), op_start(f->op) < 0 ? "h == 0" : "0");
 }
 
 /* ---- a filter column for itself ---- */
 
 /* `depth` pixels reach the column. */
 static void print_call(const Filter *f, Text *x, int rows, int64_t width, int64_t depth) {
-  Run run = {0, 0, depth, 0, rows};
+  Run run = {.depth = depth, .hi = rows};
   Tile t = tile_new(f, rows, width);
   t.run = &run;
   t.nruns = depth > 0;
@@ -180,22 +181,13 @@ static Tile row_tile(const Filter *f, int64_t k, int64_t width) {
   int64_t m = k * f->s.rows + (k > f->s.low ? k - f->s.low : 0);
   Tile t = tile_new(f, (int)(f->s.rows + (k >= f->s.low)), width);
   t.run = ARENA_ARRAY(f->g->a, Run, w->out + 1);
-  Run *last = NULL;
   for (int64_t j = 0; j < w->out; j++) {
     int64_t from, to;
     window_taps(w, j, &from, &to);
     int64_t lo = from * f->s.c.gin - m, hi = to * f->s.c.gin - m;
     if (lo < 0) lo = 0;
     if (hi > t.rows) hi = t.rows;
-    if (lo >= hi) {
-      last = NULL;
-      continue;
-    }
-    if (!last || last->lo != lo || last->hi != hi) {
-      last = &t.run[t.nruns++];
-      *last = (Run){j * t.lk - w->lo * f->s.c.cin, j * f->s.lb, 0, lo, hi};
-    }
-    last->depth++;
+    if (lo < hi) tile_add_run(&t, j * t.lk - w->lo * f->s.c.cin, j * f->s.lb, 1, lo, hi);
   }
   return t;
 }

@@ -3,16 +3,72 @@
    GC_TILE of text/gemm.h: literal bounds, one named fma for each product, full registers of b are
    read and only the columns that there are written. */
 #include "codegen/cpu/tile.h"
+#include "ir/support/fnv.h"
 
 const char *tile_helper(Gen *g, const char *kind, const char *parameters, const char *body) {
-  uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-  for (const char *s = body; *s; s++) hash = (hash ^ (unsigned char)*s) * 0x100000001b3u;
+  uint64_t hash = fnv_add(FNV_START, parameters, strlen(parameters));
+  hash = fnv_add(hash, body, strlen(body));
   const char *name = intern_printf(g->ctx, "%s_%016llx", kind, (unsigned long long)hash);
   gen_long_helper(g, intern_printf(g->ctx,
                                    "static __attribute__((noinline)) void %s(\n"
                                    "    %s) {\n%s}\n",
                                    name, parameters, body));
   return name;
+}
+
+const char *tile_arguments(Gen *g, const Tile *t) {
+  if (!tile_is_general(t)) return "";
+  return arena_printf(g->a, ", %lldL, %lldL, %lldL", t->nruns ? (long long)t->run->depth : 0LL,
+                      (long long)t->lk, (long long)t->lb);
+}
+
+/* The loop over a run's depth, for `rows` lo to hi of the tile. */
+static void print_run(Gen *g, Text *x, const Tile *t, const Run *run) {
+  const char *depth = "depth", *lk = "lk", *lb = "lb";
+  if (!tile_is_general(t)) {
+    depth = arena_printf(g->a, "%lldL", (long long)run->depth);
+    lk = arena_printf(g->a, "%lldL", (long long)t->lk);
+    lb = arena_printf(g->a, "%lldL", (long long)t->lb);
+  }
+  bool by_line = t->next && run->depth > LINE && run->depth % LINE == 0;
+  if (by_line) {
+    text_open(x, "for (long line = 0; line < %lld; line++) {", (long long)(run->depth / LINE));
+    text_line(x, "UNROLL for (int i = %d; i < %d; i++) GC_PREFETCH(p, i * %lldL + %lldL);",
+              (int)run->lo, (int)run->hi, (long long)t->li, (long long)t->next);
+    depth = arena_printf(g->a, "%d", LINE);
+  }
+  text_open(x, "for (long k = 0; k < %s; k++, p += %s, q += %s) {", depth, lk, lb);
+  text_line(x, "Vf32 v[NV];");
+  if (t->ahead) text_line(x, "GC_PREFETCH(p, %lldL, 0, 2);", (long long)t->ahead);
+  text_line(x, "UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], q + j * L, VBYTES);");
+  text_open(x, "UNROLL for (int i = %d; i < %d; i++) {", (int)run->lo, (int)run->hi);
+  text_line(x, "const Vf32 s = splat_f32(p[i * %lldL]);", (long long)t->li);
+  text_line(x, "UNROLL for (int j = 0; j < NV; j++) acc[i][j] = vfma_f32(v[j], s, acc[i][j]);");
+  for (int open = by_line ? 3 : 2; open > 0; open--) text_close(x, "}");
+}
+
+/* What is done for each of `rows` and `images`. */
+static void print_runs(Gen *g, Text *x, const Tile *t) {
+  if (t->prefetch) {
+    text_line(x, "GC_ROLLED for (int i = 0; i < %d && prefetched < R; i++, prefetched++)",
+              t->prefetch);
+    text_line(x,
+              "  UNROLL for (int j = 0; j < NV; j++) GC_PREFETCH(c, prefetched * ldc + j * L, 1);");
+  }
+  for (const Run *run = t->run; run < t->run + t->nruns; run++) {
+    text_open(x, "{");
+    text_line(x, "const f32 *p = ra + %lldL, *q = rb + %lldL;", (long long)run->a,
+              (long long)run->b);
+    if (run->more) {
+      text_line(x, "GC_ROLLED");
+      text_open(x, "for (int i = 0; i <= %lld; i++, p += %lldL, q += %lldL) {",
+                (long long)run->more, (long long)(run->da - run->depth * t->lk),
+                (long long)(run->db - run->depth * t->lb));
+    }
+    print_run(g, x, t, run);
+    if (run->more) text_close(x, "}");
+    text_close(x, "}");
+  }
 }
 
 const char *tile_function(Gen *g, const Tile *t) {
@@ -26,50 +82,27 @@ const char *tile_function(Gen *g, const Tile *t) {
   text_open(&x, "for (long n = 0; n < images; n++, a += an, b += bn) {");
   text_line(&x, "const f32 *ra = a, *rb = b;");
   text_open(&x, "for (long r = 0; r < rows; r++, ra += ar, rb += br) {");
-  if (t->prefetch) {
-    text_line(&x, "for (int i = 0; i < %d && prefetched < R; i++, prefetched++)", t->prefetch);
-    text_line(&x,
-              "  UNROLL for (int j = 0; j < NV; j++) GC_PREFETCH(c, prefetched * ldc + j * L, 1);");
-  }
-  for (int k = 0; k < t->nruns; k++) {
-    const Run *run = &t->run[k];
-    text_open(&x, "{");
-    text_line(&x, "const f32 *p = ra + %lldL, *q = rb + %lldL;", (long long)run->a,
-              (long long)run->b);
-    int64_t depth = run->depth;
-    bool by_line = t->next && depth > LINE && depth % LINE == 0;
-    if (by_line) {
-      text_open(&x, "for (long line = 0; line < %lld; line++) {", (long long)(depth / LINE));
-      text_line(&x, "UNROLL for (int i = %d; i < %d; i++) GC_PREFETCH(p, i * %lldL + %lldL);",
-                (int)run->lo, (int)run->hi, (long long)t->li, (long long)t->next);
-      depth = LINE;
-    }
-    text_open(&x, "for (long k = 0; k < %lld; k++, p += %lldL, q += %lldL) {", (long long)depth,
-              (long long)t->lk, (long long)t->lb);
-    text_line(&x, "Vf32 v[NV];");
-    if (t->ahead) text_line(&x, "GC_PREFETCH(p, %lldL, 0, 2);", (long long)t->ahead);
-    text_line(&x,
-              "UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], q + j * L, VBYTES);");
-    text_open(&x, "UNROLL for (int i = %d; i < %d; i++) {", (int)run->lo, (int)run->hi);
-    text_line(&x, "const Vf32 s = splat_f32(p[i * %lldL]);", (long long)t->li);
-    text_line(&x, "UNROLL for (int j = 0; j < NV; j++) acc[i][j] = vfma_f32(v[j], s, acc[i][j]);");
-    for (int open = by_line ? 4 : 3; open > 0; open--) text_close(&x, "}");
-  }
-  text_line(&x, "(void)ra, (void)rb;");
+  print_runs(g, &x, t);
+  if (!t->nruns) text_line(&x, "(void)ra, (void)rb;");
   text_close(&x, "}");
   text_close(&x, "}");
   text_open(&x, "UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) {");
   text_line(&x, "const unsigned long m = (W - j * L < L ? W - j * L : L) * sizeof(f32);");
   text_line(&x, "f32 *to = c + i * ldc + j * L;");
-  text_open(&x, "if (!first) {");
-  text_line(&x, "Vf32 old = {0};");
-  text_line(&x, "__builtin_memcpy(&old, to, m);");
-  text_line(&x, "acc[i][j] += old;");
-  text_close(&x, "}");
+  if (t->adds) {
+    text_open(&x, "if (!first) {");
+    text_line(&x, "Vf32 old = {0};");
+    text_line(&x, "__builtin_memcpy(&old, to, m);");
+    text_line(&x, "acc[i][j] += old;");
+    text_close(&x, "}");
+  }
   text_line(&x, "__builtin_memcpy(to, &acc[i][j], m);");
   text_close(&x, "}");
+  const char *parameters = arena_printf(
+      g->a,
+      "const f32 *restrict a, long ar, long an, const f32 *restrict b, long br, "
+      "long bn,\n    f32 *restrict c, long ldc, long rows, long images%s%s",
+      tile_is_general(t) ? ", long depth, long lk, long lb" : "", t->adds ? ", int first" : "");
   return tile_helper(g, arena_printf(g->a, "window_%dx%lld", t->rows, (long long)t->width),
-                     "const f32 *restrict a, long ar, long an, const f32 *restrict b, long br, "
-                     "long bn,\n    f32 *restrict c, long ldc, long rows, long images, int first",
-                     text_str(&x));
+                     parameters, text_str(&x));
 }

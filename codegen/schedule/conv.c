@@ -11,11 +11,6 @@ enum {
 
 /* ---- tiles ---- */
 
-/* A filter row's operands lie side by side. */
-static bool is_run(const ConvSchedule *v) {
-  return v->c.groups == 1 && !v->back && v->c.w.dilation == 1;
-}
-
 /* Prefetches as many rows of c with each filter row as make all of them at its end. */
 static Tile tile_new(const ConvSchedule *v, int rows, int64_t width) {
   int taps = (int)v->c.h.taps;
@@ -30,19 +25,12 @@ Tile conv_tile_along(Arena *a, const ConvSchedule *v, const Phase *f, int64_t i0
   t.li = f->over * v->from_channels;
   if (v->once) t.next = rows * t.li;
   t.run = ARENA_ARRAY(a, Run, f->nreach + 1);
-  bool all = is_run(v);
   for (int k = 0; k < f->nreach; k++) {
     const Reach *c = &f->reach[k];
     int lo = 0, hi = rows;
     while (lo < rows && c->at + (i0 + lo) * f->over < 0) lo++;
     while (hi > lo && c->at + (i0 + hi - 1) * f->over >= v->in_columns) hi--;
-    if (lo < hi)
-      t.run[t.nruns++] = (Run){c->at * v->from_channels, c->tap * v->tap, v->depth, lo, hi};
-    all = all && lo == 0 && hi == rows;
-  }
-  if (all && t.nruns) {
-    t.run[0].depth *= t.nruns;
-    t.nruns = 1;
+    if (lo < hi) tile_add_run(&t, c->at * v->from_channels, c->tap * v->tap, v->depth, lo, hi);
   }
   return t;
 }
@@ -56,11 +44,7 @@ Tile conv_tile_across(Arena *a, const ConvSchedule *v, const Phase *span, int im
   t.run = ARENA_ARRAY(a, Run, span->nreach + 1);
   for (int k = 0; k < span->nreach; k++) {
     const Reach *c = &span->reach[k];
-    t.run[t.nruns++] = (Run){c->at * v->from_channels, c->tap * v->tap, v->depth, 0, images};
-  }
-  if (is_run(v) && t.nruns) {
-    t.run[0].depth *= t.nruns;
-    t.nruns = 1;
+    tile_add_run(&t, c->at * v->from_channels, c->tap * v->tap, v->depth, 0, images);
   }
   return t;
 }
@@ -77,7 +61,7 @@ static int64_t tile_cost(const VectorMachine *m, const Tile *t) {
   for (int i = 0; i < t->nruns; i++) {
     int64_t rows = t->run[i].hi - t->run[i].lo, most = rows * vectors;
     if (most < rows + vectors) most = rows + vectors;
-    cost += t->run[i].depth * (most > CHAIN ? most : CHAIN);
+    cost += (t->run[i].more + 1) * t->run[i].depth * (most > CHAIN ? most : CHAIN);
   }
   return cost;
 }

@@ -11,6 +11,31 @@ int tile_rows(const VectorMachine *m, int64_t width) {
   return rows > 14 ? 14 : rows < 1 ? 1 : rows;
 }
 
+void tile_add_run(Tile *t, int64_t a, int64_t b, int64_t depth, int64_t lo, int64_t hi) {
+  Run *last = t->nruns ? &t->run[t->nruns - 1] : NULL;
+  if (last && last->lo == lo && last->hi == hi) {
+    int64_t da = a - last->a, db = b - last->b, n = last->more + 1;
+    if (!last->more && da == last->depth * t->lk && db == last->depth * t->lb) {
+      last->depth += depth;
+      return;
+    }
+    bool evenly = !last->more || (da == n * last->da && db == n * last->db);
+    if (evenly && depth == last->depth) {
+      if (!last->more) last->da = da, last->db = db;
+      last->more = n;
+      return;
+    }
+  }
+  t->run[t->nruns++] = (Run){.a = a, .b = b, .depth = depth, .lo = lo, .hi = hi};
+}
+
+bool tile_is_general(const Tile *t) {
+  const Run *r = t->run;
+  return t->li == 1 && !t->next &&
+         (!t->nruns ||
+          (t->nruns == 1 && !r->more && !r->a && !r->b && r->lo == 0 && r->hi == t->rows));
+}
+
 bool tile_same(const Tile *a, const Tile *b) {
   return a->rows == b->rows && a->nruns == b->nruns &&
          (!a->nruns || memcmp(a->run, b->run, sizeof *a->run * (size_t)a->nruns) == 0);

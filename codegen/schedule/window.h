@@ -40,6 +40,8 @@ typedef struct Run {
   int64_t a, b;   /* where it begins, in elements from the row's start in both operands */
   int64_t depth;  /* of the run */
   int64_t lo, hi; /* rows of the tile that it reaches */
+  int64_t more;   /* so many equal ones follow … */
+  int64_t da, db; /* … each so far behind the one before */
 } Run;
 
 typedef struct Tile {
@@ -50,7 +52,8 @@ typedef struct Tile {
       ahead; /* elements from a's first to those that are prefetched, for another tile; 0: none */
   int64_t next; /* the same where k lie side by side: from a's rows to the next tile's */
   int prefetch; /* rows of c that are prefetched with each of `rows` */
-  Run *run;
+  bool adds;    /* to what lies in c, but for the first sum */
+  Run *run;     /* room for all */
   int nruns;
 } Tile;
 
@@ -58,6 +61,12 @@ typedef struct Tile {
 int tile_sums(const VectorMachine *m);
 /* The most rows of a tile so wide. */
 int tile_rows(const VectorMachine *m, int64_t width);
+/* Appends a run: one that goes on where the last one ends, or comes again as far behind it, is a
+   part of that. */
+void tile_add_run(Tile *t, int64_t a, int64_t b, int64_t depth, int64_t lo, int64_t hi);
+/* One run at most, of rows side by side: its depth and strides are given with each call, so that
+   tiles of many shapes are one function. */
+bool tile_is_general(const Tile *t);
 /* Two tiles of one convolution and width: the same rows and runs. */
 bool tile_same(const Tile *a, const Tile *b);
 

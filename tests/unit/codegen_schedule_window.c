@@ -87,12 +87,39 @@ static void decides_depthwise_and_pools(void **state) {
   arena_free(a);
 }
 
+/* Runs that go on, or come again evenly, are one, and only where all rows have them. */
+static void joins_runs(void **state) {
+  Run run[8];
+  Tile t = {.rows = 7, .li = 32, .lk = 1, .lb = 64, .run = run};
+  tile_add_run(&t, -32, 0, 32, 1, 7);
+  tile_add_run(&t, 0, 2048, 32, 0, 7);
+  tile_add_run(&t, 32, 4096, 32, 0, 7); /* the next column: goes on */
+  assert_int_equal(t.nruns, 2);
+  assert_int_equal(run[1].depth, 64);
+  assert_int_equal(run[1].more, 0);
+  tile_add_run(&t, 32, 8192, 64, 0, 7);
+  tile_add_run(&t, 64, 14336, 64, 0, 7); /* a third time, as far behind */
+  tile_add_run(&t, 97, 20480, 64, 0, 7); /* not as far */
+  assert_int_equal(t.nruns, 3);
+  assert_int_equal(run[1].more, 2);
+  assert_int_equal(run[2].more, 0);
+  assert_false(tile_is_general(&t));
+  Tile one = {.rows = 7, .li = 1, .lk = 128, .lb = 64, .run = run};
+  assert_true(tile_is_general(&one));
+  tile_add_run(&one, 0, 0, 5, 0, 7);
+  assert_true(tile_is_general(&one));
+  tile_add_run(&one, 2 * 128, 2 * 64, 5, 0, 7);
+  assert_false(tile_is_general(&one)); /* it comes again */
+}
+
 /* Runs read the image alone, and no more rows of the tile than it has. */
 static void check_tile(const ConvSchedule *v, const Tile *t, int64_t i0, const Phase *f) {
   for (int i = 0; i < t->nruns; i++) {
     const Run *r = &t->run[i];
     int64_t first = r->a + (r->lo + i0) * f->over * v->from_channels;
     int64_t last = r->a + (r->hi - 1 + i0) * f->over * v->from_channels + r->depth;
+    if (r->da < 0) first += r->more * r->da;
+    if (r->da > 0) last += r->more * r->da;
     assert_true(0 <= r->lo && r->lo < r->hi && r->hi <= t->rows && r->depth > 0);
     assert_true(first >= 0 && last <= v->in_columns * v->from_channels);
   }
@@ -165,9 +192,8 @@ static void covers_every_shape(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(decides_convolutions),
-      cmocka_unit_test(decides_filters),
-      cmocka_unit_test(decides_depthwise_and_pools),
+      cmocka_unit_test(decides_convolutions),        cmocka_unit_test(decides_filters),
+      cmocka_unit_test(decides_depthwise_and_pools), cmocka_unit_test(joins_runs),
       cmocka_unit_test(covers_every_shape),
   };
   c = ctx_new();
