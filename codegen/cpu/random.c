@@ -21,13 +21,15 @@ static const char *place_of(Gen *g, const Type *t, const Layout *l, const char *
   return text_str(&sum);
 }
 
-/* Four numbers of a normal distribution; a function of its own, since it is long and every
-   parameter has a kernel that draws it. */
+/* Four numbers of a normal distribution, from block i; a function of its own, since it is long and
+   every parameter has a kernel that draws it. */
 static const char *normals_helper(Gen *g, Dtype dt) {
   const char *T = dtype_prefix(dt), *name = arena_printf(g->a, "%s_normals", T);
   gen_helper(g, arena_printf(g->a,
-                             "static __attribute__((noinline)) void %s(const uint32_t w[4], %s *v) "
-                             "{\n"
+                             "static __attribute__((noinline)) void %s(uint64_t key, uint64_t i, "
+                             "uint64_t step, %s *v) {\n"
+                             "  uint32_t w[4];\n"
+                             "  philox(key, i, step, w);\n"
                              "  for (int j = 0; j < 4; j++) v[j] = %s_normal_of_words(w, j);\n"
                              "}\n",
                              name, dtype_compute(dt), T));
@@ -51,13 +53,14 @@ void cpu_random(Gen *g, const Group *gr) {
     text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)blocks);
   else
     text_open(x, "for (long i = u0 * 1024; i < u1 * 1024 && i < %lld; i++) {", (long long)blocks);
-  text_line(x, "uint32_t w[4];");
   text_line(x, "%s v[4];", dtype_compute(out->dtype));
-  text_line(x, "philox(key, (uint64_t)i, env->step, w);");
-  if (normal)
-    text_line(x, "%s(w, v);", normals_helper(g, out->dtype));
-  else
+  if (normal) {
+    text_line(x, "%s(key, (uint64_t)i, env->step, v);", normals_helper(g, out->dtype));
+  } else {
+    text_line(x, "uint32_t w[4];");
+    text_line(x, "philox(key, (uint64_t)i, env->step, w);");
     text_line(x, "for (int j = 0; j < 4; j++) v[j] = uniform_of_word(w[j]);");
+  }
   text_line(x, "for (long j = 0; j < 4 && i * 4 + j < %lld; j++) out0[%s] = %s;",
             (long long)out->numel, place_of(g, out, layout, "(i * 4 + j)"),
             scalar_store(g->a, out->dtype, "v[j]"));
