@@ -74,32 +74,56 @@ static bool write_whole(int fd, const void *s, size_t n) {
   return true;
 }
 
-bool cache_get(const Cache *c, Hash key, const char *file) {
-  if (!c->dir) return false;
+/* What stands in the file, if it is whole. */
+static void *content_of(char *s, size_t *n) {
+  Head head = {0};
+  if (s && *n >= sizeof head) memcpy(&head, s, sizeof head);
+  bool whole = s && *n >= sizeof head && memcmp(head.mark, MARK, sizeof MARK) == 0 &&
+               head.bytes == *n - sizeof head &&
+               hash_compare(head.content, hash_of(s + sizeof head, *n - sizeof head)) == 0;
+  if (!whole) return NULL;
+  *n -= sizeof head;
+  return memmove(s, s + sizeof head, *n);
+}
+
+void *cache_read(const Cache *c, Hash key, size_t *n) {
+  if (!c->dir) return NULL;
   char path[CACHE_PATH + 64];
   name_of(path, sizeof path, c, key);
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0) return false;
-  size_t n = 0;
-  char *s = read_whole(fd, &n);
-  Head head = {0};
-  if (s && n >= sizeof head) memcpy(&head, s, sizeof head);
-  bool whole = s && n >= sizeof head && memcmp(head.mark, MARK, sizeof MARK) == 0 &&
-               head.bytes == n - sizeof head &&
-               hash_compare(head.content, hash_of(s + sizeof head, n - sizeof head)) == 0;
-  bool got = false;
-  if (whole) {
-    futimens(fd, NULL);
-    int to = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    got = to >= 0 && write_whole(to, s + sizeof head, n - sizeof head);
-    if (to >= 0 && close(to) != 0) got = false;
-    if (to >= 0 && !got) unlink(file);
-  } else if (s) {
-    unlink(path);
-  }
+  if (fd < 0) return NULL;
+  char *s = read_whole(fd, n);
+  void *content = content_of(s, n);
+  if (content) futimens(fd, NULL);
+  if (s && !content) unlink(path);
+  if (!content) free(s);
   close(fd);
+  return content;
+}
+
+bool cache_get(const Cache *c, Hash key, const char *file) {
+  size_t n;
+  void *s = cache_read(c, key, &n);
+  if (!s) return false;
+  int to = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  bool got = to >= 0 && write_whole(to, s, n);
+  if (to >= 0 && close(to) != 0) got = false;
+  if (to >= 0 && !got) unlink(file);
   free(s);
   return got;
+}
+
+void cache_keep(const Cache *c, Hash key, const void *bytes, size_t n) {
+  if (!c->dir) return;
+  Head head = {.bytes = n, .content = hash_of(bytes, n)};
+  memcpy(head.mark, MARK, sizeof MARK);
+  char path[CACHE_PATH + 64], temporary[CACHE_PATH + 64];
+  name_of(path, sizeof path, c, key);
+  snprintf(temporary, sizeof temporary, "%s/new-XXXXXX", c->dir);
+  int to = mkostemp(temporary, O_CLOEXEC);
+  bool ok = to >= 0 && write_whole(to, &head, sizeof head) && write_whole(to, bytes, n);
+  if (to >= 0 && close(to) != 0) ok = false;
+  if (to >= 0 && (!ok || rename(temporary, path) != 0)) unlink(temporary);
 }
 
 void cache_put(const Cache *c, Hash key, const char *file) {
@@ -108,16 +132,7 @@ void cache_put(const Cache *c, Hash key, const char *file) {
   int from = open(file, O_RDONLY | O_CLOEXEC);
   char *s = from >= 0 ? read_whole(from, &n) : NULL;
   if (from >= 0) close(from);
-  if (!s) return;
-  Head head = {.bytes = n, .content = hash_of(s, n)};
-  memcpy(head.mark, MARK, sizeof MARK);
-  char path[CACHE_PATH + 64], temporary[CACHE_PATH + 64];
-  name_of(path, sizeof path, c, key);
-  snprintf(temporary, sizeof temporary, "%s/new-XXXXXX", c->dir);
-  int to = mkostemp(temporary, O_CLOEXEC);
-  bool ok = to >= 0 && write_whole(to, &head, sizeof head) && write_whole(to, s, n);
-  if (to >= 0 && close(to) != 0) ok = false;
-  if (to >= 0 && (!ok || rename(temporary, path) != 0)) unlink(temporary);
+  if (s) cache_keep(c, key, s, n);
   free(s);
 }
 

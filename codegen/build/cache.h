@@ -16,6 +16,9 @@ typedef struct Cache {
 /* $XDG_CACHE_HOME/gc or ~/.cache/gc, made if there is none; path: room of CACHE_PATH bytes. */
 enum { CACHE_PATH = 4096 };
 Cache cache_open(char *path);
+/* The entry's content, to be freed, and its size; NULL where there is none. */
+void *cache_read(const Cache *c, Hash key, size_t *n);
+void cache_keep(const Cache *c, Hash key, const void *bytes, size_t n);
 /* Writes the entry's content to the file; false where there is none. */
 bool cache_get(const Cache *c, Hash key, const char *file);
 /* Keeps the content of the file. */

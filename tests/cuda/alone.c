@@ -114,7 +114,8 @@ static Compiled *open_gpu(Ctx *c, const Part *p, CodegenOptions *o, int *bad) {
   *bad += check_forms(p, alone);
   CudaImage image;
   int code = 0;
-  if (!nvrtc_compile(c, m->arena, cuda_source(alone, NULL), &arch, 1, &image, &code)) return NULL;
+  if (!nvrtc_compile(c, m->arena, NULL, cuda_source(alone, NULL), &arch, 1, &image, &code))
+    return NULL;
   Compiled *on = device_ptx(alone, &image);
   if (on) ((DeviceHead *)on->device)->some = SOME;
   return on;

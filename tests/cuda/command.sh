@@ -138,6 +138,23 @@ need_nvrtc 'the command on kernels for a GPU'
 cmp -s a.ptx b.ptx || fail "two texts of PTX differ"
 grep -q '^.target sm_80' a.ptx || fail "PTX is not for sm_80"
 says 3 'does not know sm_10' "$gc" very_own.g --emit=cubin --arch=sm_10 -o x
+
+# compiled before: the cache answers, unless it is damaged or not asked
+images() { # WANT OPTIONS…: PTX for one architecture is the same, and so many images came from the cache
+  want=$1
+  shift
+  env XDG_CACHE_HOME="$dir" "$gc" very_own.g --emit=ptx -v -o kept.ptx "$@" 2>err || fail "--emit=ptx $*: $(cat err)"
+  cmp -s a.ptx kept.ptx || fail "other PTX with a cache that gives $want images ($*)"
+  grep -qx "gc: $want of 1 images were compiled before" err || fail "not $want images came from the cache ($*): $(cat err)"
+}
+rm -rf gc
+images 0
+images 1
+images 0 --no-cache
+for file in gc/*; do printf x >>"$file"; done
+images 0
+env XDG_CACHE_HOME="$dir" "$gc" very_own.g --emit=ptx --arch=sm_90 -v -o kept.ptx 2>err
+grep -q '^gc: 0 of 1 images' err || fail "another architecture comes from the cache: $(cat err)"
 "$gc" very_own.g --emit=cubin --arch=sm_90a --stats -o a.cubin 2>stats || fail "--emit=cubin"
 grep -qE '^ +k0 +[0-9]+ +[0-9]+ +0 +0 ' stats || fail "--stats does not say what kernels take"
 # the rings of products on tensor cores are shared memory, too: 4 stages of 64 bytes of 32 rows and 32 columns

@@ -203,9 +203,9 @@ static int open_nvrtc(CudaProgram *p, bool cubins, Compiled **out) {
   const bool one = !cubins && !level_is_full();
   const int first = one && level_draws(source, 2), archs = one ? 1 : cuda_archs_taken();
   int code = 0, n = 0;
-  bool made =
-      cubins ? cuda_images(p, cuda_archs, archs, image, &code)
-             : nvrtc_compile(p->g.ctx, p->g.a, source, virtual_archs + first, archs, image, &code);
+  bool made = cubins ? cuda_images(p, cuda_archs, archs, image, &code)
+                     : nvrtc_compile(p->g.ctx, p->g.a, cuda_cache(), source, virtual_archs + first,
+                                     archs, image, &code);
   int bad = !made;
   for (int i = 0; cubins && i < archs && !bad; i++)
     bad += uses_spills(p, &image[i], p->functions.n);

@@ -105,7 +105,7 @@ static int check(Session *s, const char *file) {
     const char *source = cuda_source(p, only);
     for (int k = 0; k < s->archs && !code; k++) {
       CudaImage image;
-      if (!nvrtc_compile(c, a, source, &cuda_archs[k], 1, &image, &code)) break;
+      if (!nvrtc_compile(c, a, cuda_cache(), source, &cuda_archs[k], 1, &image, &code)) break;
       bad += uses_spills(p, &image, n) + atomics(file, (const char *)image.text);
       if (strcmp(s->precision, "f32") == 0) bad += approximations(p, &image);
       s->compiled += (int)n;

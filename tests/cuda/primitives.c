@@ -304,8 +304,8 @@ int main(int argc, char **argv) {
   if (!kernels) return 2;
   CudaImage image;
   int code = 0;
-  if (!nvrtc_compile(c, a, arena_printf(a, "%s\n%s", cuda_text_device, kernels), &arch, 1, &image,
-                     &code))
+  if (!nvrtc_compile(c, a, NULL, arena_printf(a, "%s\n%s", cuda_text_device, kernels), &arch, 1,
+                     &image, &code))
     return skip("NVRTC");
   if (!open_driver()) return skip("driver with a device");
   void *module;

@@ -9,6 +9,13 @@
 
 const char *const cuda_archs[ARCHS] = {"sm_80", "sm_100", "sm_90a"};
 
+const Cache *cuda_cache(void) {
+  static char path[CACHE_PATH];
+  static Cache cache;
+  if (!cache.dir) cache = cache_open(path);
+  return &cache;
+}
+
 int cuda_archs_taken(void) { return level_is_full() ? ARCHS : ARCHS - 1; }
 
 enum { REGISTERS = 65536 }; /* of a multiprocessor, the most that a block can have */

@@ -10,6 +10,8 @@ extern const char *const cuda_archs[ARCHS];
 /* How many of them, from the first on, this run of the tests takes: all at the level full. What
    NVRTC makes for sm_90a is, but for its name, what it makes for sm_80. */
 int cuda_archs_taken(void);
+/* What NVRTC made of the same source in an earlier run is taken from there. */
+const Cache *cuda_cache(void);
 
 /* How many kernels of the module leave bits open by an .approx or .full form, after saying which;
    but for those with a remainder, or with functions of f64, for which CUDA's library has such

@@ -44,7 +44,13 @@ static bool compile(CudaProgram *p, const char *const *arch, int n, CudaImage *i
   const CodegenOptions *o = p->g.opt;
   if (p->g.refused) *code = 1;
   if (p->g.refused) return false;
-  if (!nvrtc_compile(p->g.ctx, p->g.a, cuda_source(p, NULL), arch, n, image, code)) return false;
+  char path[CACHE_PATH];
+  Cache cache = o->no_cache ? (Cache){0} : cache_open(path);
+  if (!nvrtc_compile(p->g.ctx, p->g.a, &cache, cuda_source(p, NULL), arch, n, image, code))
+    return false;
+  int cached = 0;
+  for (int i = 0; i < n; i++) cached += image[i].cached;
+  if (o->verbose) fprintf(stderr, "gc: %d of %d images were compiled before\n", cached, n);
   for (int i = 0; i < n; i++)
     if (image[i].ptx)
       declare(p, &image[i].bytes, &image[i].size);

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -137,8 +138,9 @@ typedef struct Part { /* of an answer */
 } Part;
 enum { PART_LOG, PART_BYTES, PART_TEXT, PARTS };
 
-typedef struct Head { /* of what comes through the pipe; the parts follow */
+typedef struct Head { /* of what comes through the pipe, and of a cache's entry; the parts follow */
   uint32_t answer;
+  uint32_t cached;
   uint64_t size[PARTS];
 } Head;
 
@@ -153,9 +155,14 @@ static void put(int fd, const void *p, size_t n) {
   }
 }
 
-static _Noreturn void answer(int fd, Answer what, const Part *part) {
+static Head head_of(Answer what, const Part *part) {
   Head h = {.answer = what};
   for (int i = 0; i < PARTS; i++) h.size[i] = part[i].size;
+  return h;
+}
+
+static _Noreturn void answer(int fd, Answer what, const Part *part) {
+  Head h = head_of(what, part);
   put(fd, &h, sizeof h);
   for (int i = 0; i < PARTS; i++) put(fd, part[i].at, part[i].size);
   _exit(0);
@@ -205,7 +212,57 @@ static Part get(void *program, int (*size)(void *, size_t *), int (*bytes)(void 
   return (Part){NULL, 0};
 }
 
-static _Noreturn void child(int fd, const char *source, const char *arch) {
+/* ---- the cache ---- */
+
+/* Which library, with which options, compiles which source; false if the library's file is unknown.
+ */
+static bool key_of(const Nvrtc *n, const char *const *options, int noptions, const char *source,
+                   Hash *key) {
+  void *symbol;
+  memcpy(&symbol, &n->compile, sizeof symbol);
+  Dl_info library;
+  struct stat st;
+  int major = 0, minor = 0;
+  if (!dladdr(symbol, &library) || stat(library.dli_fname, &st) != 0) return false;
+  n->version(&major, &minor);
+  int64_t of[] = {major, minor, st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
+  *key = hash_with_text(hash_of(of, sizeof of), "nvrtc");
+  *key = hash_with_text(*key, library.dli_fname);
+  for (int i = 0; i < noptions; i++) *key = hash_with_text(*key, options[i]);
+  *key = hash_with_text(*key, source);
+  return true;
+}
+
+/* Answers with an entry: a Head and its parts. */
+static void answer_from(const Cache *c, Hash key, int fd) {
+  size_t n = 0, want = sizeof(Head);
+  char *s = cache_read(c, key, &n);
+  Head h;
+  if (!s || n < sizeof h) return;
+  memcpy(&h, s, sizeof h);
+  for (int i = 0; i < PARTS; i++) want += h.size[i];
+  if (n != want || h.answer != ANSWER_MADE) return;
+  h.cached = 1;
+  put(fd, &h, sizeof h);
+  put(fd, s + sizeof h, n - sizeof h);
+  _exit(0);
+}
+
+static void keep_in(const Cache *c, Hash key, const Part *part) {
+  Head h = head_of(ANSWER_MADE, part);
+  size_t n = sizeof h;
+  for (int i = 0; i < PARTS; i++) n += part[i].size;
+  char *s = malloc(n), *to = s;
+  if (!s) return;
+  to = mempcpy(to, &h, sizeof h);
+  for (int i = 0; i < PARTS; i++)
+    if (part[i].size) to = mempcpy(to, part[i].at, part[i].size);
+  cache_keep(c, key, s, n);
+  cache_trim(c);
+  free(s);
+}
+
+static _Noreturn void child(int fd, const Cache *cache, const char *source, const char *arch) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   limit(RLIMIT_AS, MEMORY_LIMIT);
   limit(RLIMIT_CPU, (unsigned)seconds());
@@ -228,9 +285,13 @@ static _Noreturn void child(int fd, const char *source, const char *arch) {
                            "--prec-sqrt=true",
                            "--disable-warnings",
                            "--ptxas-options=-v"};
+  const int noptions = (int)(sizeof options / sizeof *options) - ptx;
+  Hash key;
+  const bool keeps = cache && cache->dir && key_of(&n, options, noptions, source, &key);
+  if (keeps) answer_from(cache, key, fd);
   void *program = NULL;
   int made = n.create(&program, source, "program.cu", 0, NULL, NULL);
-  if (made == 0) made = n.compile(program, (int)(sizeof options / sizeof *options) - ptx, options);
+  if (made == 0) made = n.compile(program, noptions, options);
   Part part[PARTS] = {0}, text;
   part[PART_LOG] = get(program, n.log_size, n.log);
   part[PART_LOG].size = part[PART_LOG].at ? strlen(part[PART_LOG].at) : 0;
@@ -238,7 +299,9 @@ static _Noreturn void child(int fd, const char *source, const char *arch) {
   text = get(program, n.ptx_size, n.ptx);
   part[PART_BYTES] = ptx ? text : get(program, n.cubin_size, n.cubin);
   if (!ptx) part[PART_TEXT] = text;
-  answer(fd, text.size && part[PART_BYTES].size ? ANSWER_MADE : ANSWER_REJECTED, part);
+  if (!text.size || !part[PART_BYTES].size) answer(fd, ANSWER_REJECTED, part);
+  if (keeps) keep_in(cache, key, part);
+  answer(fd, ANSWER_MADE, part);
 }
 
 typedef struct Known { /* the answer's bytes */
@@ -262,7 +325,7 @@ typedef struct Job {
 } Job;
 
 /* Compiles; where there is no source it tells what NVRTC knows. */
-static bool start(Job *j, const char *source, const char *arch) {
+static bool start(Job *j, const Cache *cache, const char *source, const char *arch) {
   int fd[2];
   if (pipe2(fd, O_CLOEXEC) != 0) return false;
   fflush(NULL);
@@ -270,7 +333,7 @@ static bool start(Job *j, const char *source, const char *arch) {
   if (j->pid == 0) {
     close(fd[0]);
     if (!source) describe(fd[1]);
-    child(fd[1], source, arch);
+    child(fd[1], cache, source, arch);
   }
   close(fd[1]);
   j->fd = fd[0];
@@ -317,6 +380,7 @@ static Answer finish(Job *j, Arena *a, CudaImage *image) {
   }
   if (ok) {
     image->log = part[PART_LOG];
+    image->cached = h.cached != 0;
     image->bytes = (unsigned char *)part[PART_BYTES];
     image->size = h.size[PART_BYTES];
     image->text = h.size[PART_TEXT] ? (unsigned char *)part[PART_TEXT] : NULL;
@@ -343,7 +407,7 @@ const char *nvrtc_version(Ctx *c, const char *arch, bool *knows) {
   Job j;
   CudaImage image = {0};
   Known k;
-  if (!start(&j, NULL, "") || finish(&j, ctx_arena(c), &image) != ANSWER_MADE ||
+  if (!start(&j, NULL, NULL, "") || finish(&j, ctx_arena(c), &image) != ANSWER_MADE ||
       image.size != sizeof k)
     return NULL;
   memcpy(&k, image.bytes, sizeof k);
@@ -369,8 +433,8 @@ static bool failed(Ctx *c, const CudaImage *image, Answer what, int *code) {
   return false;
 }
 
-bool nvrtc_compile(Ctx *c, Arena *a, const char *source, const char *const *arch, int n,
-                   CudaImage *out, int *code) {
+bool nvrtc_compile(Ctx *c, Arena *a, const Cache *cache, const char *source,
+                   const char *const *arch, int n, CudaImage *out, int *code) {
   Job *job = ARENA_ARRAY(a, Job, n + 1);
   bool ok = true;
   if (!seconds()) {
@@ -383,7 +447,7 @@ bool nvrtc_compile(Ctx *c, Arena *a, const char *source, const char *const *arch
   for (; started < n && ok; started++) {
     out[started] =
         (CudaImage){.arch = arch[started], .ptx = strncmp(arch[started], "compute_", 8) == 0};
-    ok = start(&job[started], source, arch[started]);
+    ok = start(&job[started], cache, source, arch[started]);
     if (!ok) {
       diag(c, SEV_ERROR, (Loc){0}, "cannot start a process for NVRTC: %s", strerror(errno));
       *code = 3;

@@ -3,6 +3,7 @@
    same bytes. */
 #ifndef GC_CODEGEN_CUDA_NVRTC_H
 #define GC_CODEGEN_CUDA_NVRTC_H
+#include "codegen/build/cache.h"
 #include "ir/support/ctx.h"
 
 typedef struct CudaImage {
@@ -13,6 +14,7 @@ typedef struct CudaImage {
   unsigned char *text; /* the PTX that a cubin was made of, and its size; for PTX NULL */
   size_t text_size;
   const char *log; /* of NVRTC, with what ptxas says of every kernel */
+  bool cached;     /* compiled before: it comes from the cache */
 } CudaImage;
 
 /* What a kernel takes of a GPU, as ptxas says it. */
@@ -31,10 +33,12 @@ extern const char nvrtc_remedy[];
 /* The architecture of this machine's GPU, "sm_90"; NULL where there is none. */
 const char *cuda_native(Ctx *c);
 
-/* Compiles the source for each arch, at once; images in the arena. False after a diagnostic that
-   says what to install, with the exit code in *code (3: no NVRTC, or it does not know the arch). */
-bool nvrtc_compile(Ctx *c, Arena *a, const char *source, const char *const *arch, int n,
-                   CudaImage *out, int *code);
+/* Compiles the source for each arch, at once, or takes it from the cache, where what is compiled is
+   kept by the library's version, file and options, and the source; images in the arena. False after
+   a diagnostic that says what to install, with the exit code in *code (3: no NVRTC, or it does not
+   know the arch). */
+bool nvrtc_compile(Ctx *c, Arena *a, const Cache *cache, const char *source,
+                   const char *const *arch, int n, CudaImage *out, int *code);
 /* From the log of a cubin. */
 void nvrtc_uses(const CudaImage *image, Arena *a, CudaUses *out);
 #endif
