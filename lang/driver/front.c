@@ -30,11 +30,12 @@ static bool parse_defines(Front *f, const Program *prog, DefineFlag *out) {
     if (prog->decls.at[i]->kind == DECL_LET) lets[n++] = prog->decls.at[i]->name.name;
   for (uint32_t i = 0; i < o->defines.n; i++) {
     const Define *d = &o->defines.at[i];
+    const char *name = intern_n(f->c, d->name, strlen(d->name)); /* as this context spells it */
     bool known = false;
-    for (int k = 0; k < n; k++) known |= lets[k] == d->name;
+    for (int k = 0; k < n; k++) known |= lets[k] == name;
     if (!known) {
-      const char *near = nearest_name(f->c, d->name, lets, n);
-      if (has_hyper(prog, d->name))
+      const char *near = nearest_name(f->c, name, lets, n);
+      if (has_hyper(prog, name))
         usage_error("-D %s: %s is a hyper, given when the program runs: --%s VALUE", d->name,
                     d->name, d->name);
       else
@@ -44,7 +45,7 @@ static bool parse_defines(Front *f, const Program *prog, DefineFlag *out) {
     }
     Expr *value = parse_value(f->c, intern_printf(f->c, "-D %s", d->name), d->value);
     if (!value) return false;
-    out[i] = (DefineFlag){d->name, value};
+    out[i] = (DefineFlag){name, value};
   }
   return true;
 }

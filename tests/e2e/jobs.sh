@@ -81,4 +81,16 @@ same many.1 words 'CC of several words'
 says 3 "no C compiler: 'no-such-word cc' cannot be run" env CC='no-such-word cc' "$gc" many.g -o none
 
 absent temporary/*
+# ---- a compiler that rejects what gc wrote: the module that it was made of is kept, with its constants, and reads back ----
+printf '#!/bin/sh\ncase " $* " in *" -c "*) exit 1 ;; esac\nexec cc "$@"\n' >rejects && chmod +x rejects
+cat >constant.g <<'END'
+let N = 2
+entry f(x : f32[N]) { return y = x * 2 }
+END
+run 70 env CC=./rejects "$gc" constant.g -D N=3 -o constant --no-cache
+again=$(sed -n 's/^gc:   gc .*-x ir //p' out.txt)
+holds "${again:-out.txt}" 'f32[3]'
+run 0 "$gc" -x ir "$again" -o again
+absent constant
+
 finish
