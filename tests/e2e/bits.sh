@@ -17,6 +17,15 @@ done
 run 0 ./mnist train $train --epochs 3 --seed 2 --save other.safetensors
 cmp -s w.safetensors other.safetensors && fail 'another seed gave the same weights'
 
+# ---- and from another compiler ----
+if command -v clang-16 >clang.txt; then
+  run 0 env CC=clang-16 "$gc" "$source" -O2 -o mnist_clang
+  run 0 ./mnist_clang train $train --epochs 3 --seed 1 --save clang.safetensors
+  same w.safetensors clang.safetensors 'weights of programs that gcc and clang compiled'
+else
+  not_tested 'programs compiled by clang: there is no clang-16 here'
+fi
+
 # ---- a second process predicts the same bits ----
 run 0 ./mnist predict --image "$images[800:900]" --load w.safetensors --digit digit1.npy --p p1.npy --threads 1
 run 0 ./mnist predict --image "$images[800:900]" --load w.safetensors --digit digit2.npy --p p2.npy --threads 3
