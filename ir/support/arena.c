@@ -16,7 +16,6 @@ typedef struct Chunk {
 
 struct Arena {
   Chunk *chunks; /* newest first */
-  size_t total;  /* bytes of all chunks */
 };
 
 static void *system_alloc(size_t bytes) {
@@ -39,8 +38,6 @@ void arena_free(Arena *a) {
   free(a);
 }
 
-size_t arena_bytes(const Arena *a) { return a->total; }
-
 void *arena_alloc(Arena *a, size_t bytes) {
   size_t need = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
   Chunk *c = a->chunks;
@@ -52,7 +49,6 @@ void *arena_alloc(Arena *a, size_t bytes) {
     c->size = size;
     c->next = a->chunks;
     a->chunks = c;
-    a->total += sizeof(Chunk) + size;
   }
   void *p = c->data + c->used;
   c->used += need;

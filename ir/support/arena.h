@@ -12,7 +12,6 @@ typedef struct Arena Arena;
 Arena *arena_new(void);
 void arena_free(Arena *a); /* NULL is allowed */
 void *arena_alloc(Arena *a, size_t bytes) __attribute__((returns_nonnull));
-size_t arena_bytes(const Arena *a); /* bytes taken from the system */
 
 char *arena_strdup(Arena *a, const char *s);
 char *arena_printf(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
