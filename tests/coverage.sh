@@ -2,7 +2,7 @@
 # Which lines and functions of the compiler and the runtime the tests reach, by gcov.
 #   tests/coverage.sh BUILD [ctest options]      BUILD: a folder of its own; it is made
 # Without options the default tests run, but for those of the GPU's code. Prints a row for each room, as
-# docs/contributing.md has them, and writes the functions that nothing called to BUILD/unreached.txt. A program that
+# docs/results.md has them, and writes the functions that nothing called to BUILD/unreached.txt. A program that
 # ends by a signal or _exit counts for nothing, so the figures are lower bounds.
 set -eu
 [ $# -gt 0 ] || { sed -n '2,6s/^# //p' "$0" >&2; exit 2; }
@@ -10,7 +10,8 @@ mkdir -p "$1"
 build=$(cd "$1" && pwd) root=$(cd "$(dirname "$0")/.." && pwd)
 shift
 [ $# -gt 0 ] || set -- -E '^(cuda/|cuda_runtime/|gpu/|ptx/|sanitized/)'
-# The runtime inside of programs counts, too, so every link needs gcov's library.
+# The runtime inside of programs counts, too, so every link needs gcov's library. Nothing is inlined: gcov takes inlined
+# functions for ones that nothing calls.
 mkdir -p "$build/tools"
 for name in cc gcc; do
   printf '#!/bin/sh\nexec %s "$@" -lgcov\n' "$(command -v gcc)" >"$build/tools/$name"
@@ -18,7 +19,7 @@ for name in cc gcc; do
 done
 export PATH="$build/tools:$PATH" XDG_CACHE_HOME="$build/cache" CUDA_VISIBLE_DEVICES= GC_TEST_SEED="${GC_TEST_SEED:-0}"
 cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER="$build/tools/cc" \
-  -DCMAKE_C_FLAGS="--coverage -fprofile-update=atomic" -DCMAKE_C_FLAGS_RELEASE=-O1 >/dev/null
+  -DCMAKE_C_FLAGS="--coverage -fprofile-update=atomic -fno-inline" -DCMAKE_C_FLAGS_RELEASE=-O1 >/dev/null
 cmake --build "$build" -j "$(nproc)" >"$build/build.txt" 2>&1 || { tail -n 40 "$build/build.txt" >&2; exit 1; }
 find "$build" -name '*.gcda' -delete
 ctest --test-dir "$build" -j "$(nproc)" --output-on-failure "$@" | tail -n 20 >&2 || true
