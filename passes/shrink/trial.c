@@ -1,16 +1,19 @@
-/* Trials: what the rest of a pipeline makes of the program as it is, for passes whose work shows
-   its worth only in the plan. Contract: entries and layouts of globals are as before afterwards;
-   what the passes print is not printed, and a limit that is not met is no error. */
+/* Dry runs: a pass whose worth shows only in the plan runs the rest of the pipeline and reads the
+   arena. Contract: entries and layouts of globals are as before afterwards; the passes print
+   nothing, and a missed limit is no error. */
 #include "passes/manager/pass_list.h"
 
 /* out: may be NULL; brief: with little search */
 static bool run(PassRun *r, uint64_t limit, FILE *curve, bool brief, Trial *out) {
   enum { BRIEF = 20 }; /* of the time for packing, as of the search for recomputation */
   Module *m = r->m;
+  /* Under a limit streams take no more bytes than one: each number of them has the same rewrites.
+   */
+  bool limited = r->opt->limit.bytes || r->opt->limit.share > 0;
   PassOptions own = {.target = r->opt->target,
                      .plan_seconds = r->opt->plan_seconds / (brief ? BRIEF : 1),
                      .limit = {.bytes = limit},
-                     .streams = r->opt->streams,
+                     .streams = limited ? 1 : r->opt->streams,
                      .memory = r->opt->memory,
                      .verify_each = r->opt->verify_each,
                      .curve = curve,
@@ -126,7 +129,7 @@ static bool under_limit(PassRun *r, const TrialRewrite *w) {
     Entry *e = m->entries.at[k];
     if (e->body == before[k].body) continue;
     if (trial_is_better(&now[k], &was[k], limit))
-      w->tell(r, &before[k], least_of(w, &before[k]));
+      w->report(r, &before[k], least_of(w, &before[k]));
     else
       *e = before[k];
   }
@@ -162,7 +165,7 @@ bool trial_rewrite(PassRun *r, const TrialRewrite *w, bool all) {
     Entry *e = r->m->entries.at[k];
     if (!w->any(r, e, 0)) continue;
     if (all) {
-      w->tell(r, e, 0);
+      w->report(r, e, 0);
       w->apply(r, e, 0);
     }
     any = true;
