@@ -1,7 +1,6 @@
-/* What searches for recomputation have found is not searched for again. Contract: an entry is known
-   by its text, whole, in each of the orders that are tried: programs with the same text have the
-   same steps. Passes that try the rest of the pipeline ask for the same entry under the same limit
-   again and again, and at last the pipeline itself does. */
+/* Results of searches for recomputation are kept and reused. Contract: the key is the text of the
+   entry and of each of its orders, whole: equal texts have equal step graphs. Dry runs ask for the
+   same entry under the same limit repeatedly, and the pipeline itself does so last. */
 #include "passes/remat/tries.h"
 
 #include <stdlib.h>
@@ -20,10 +19,14 @@ RematKnown *remat_known(PassRun *r, const Entry *e, uint64_t limit) {
   char *text = NULL;
   size_t size = 0;
   FILE *f = open_memstream(&text, &size);
-  entry_print(f, e, &(PrintOptions){0});
-  print_orders(f, e);
-  fclose(f);
-  RematKnown *known = m->fitted;
+  bool whole = f != NULL;
+  if (f) {
+    entry_print(f, e, &(PrintOptions){0});
+    print_orders(f, e);
+    whole = !ferror(f);
+    whole &= fclose(f) == 0;
+  }
+  RematKnown *known = whole ? m->fitted : NULL;
   const char *kept = NULL;
   for (; known; known = known->next) {
     if (known->size != size || memcmp(known->text, text, size) != 0) continue;
@@ -34,8 +37,10 @@ RematKnown *remat_known(PassRun *r, const Entry *e, uint64_t limit) {
     known = ARENA_NEW(r->m->arena, RematKnown);
     *known = (RematKnown){
         .size = size, .limit = limit, .brief = r->opt->brief, .chosen = -1, .next = m->fitted};
-    known->text = kept ? kept : memcpy(arena_alloc(r->m->arena, size + 1), text, size);
-    m->fitted = known;
+    if (whole) { /* else it is no key */
+      known->text = kept ? kept : memcpy(arena_alloc(r->m->arena, size + 1), text, size);
+      m->fitted = known;
+    }
   }
   free(text);
   return known;
