@@ -113,10 +113,10 @@ bool diff_mark(Diff *d, const Entry *e, const Block *blk, uint32_t from, uint32_
 
 /* Both arrays for so many values: nothing is active, nothing has a gradient. */
 static void clear(Diff *d, uint32_t n) {
-  if (n > d->room) {
-    d->room = n > 2 * d->room ? n : 2 * d->room;
-    d->active = ARENA_ARRAY(d->r->scratch, bool, d->room);
-    d->sum = ARENA_ARRAY(d->r->scratch, ValueId, d->room);
+  if (n > d->capacity) {
+    d->capacity = n > 2 * d->capacity ? n : 2 * d->capacity;
+    d->active = ARENA_ARRAY(d->r->scratch, bool, d->capacity);
+    d->sum = ARENA_ARRAY(d->r->scratch, ValueId, d->capacity);
   }
   if (!n) return;
   memset(d->active, 0, sizeof d->active[0] * n);
@@ -201,7 +201,7 @@ static void expand(Diff *d, Builder *b, ValueId loss, const ValueId *x, ValueId 
 }
 
 static ValueId pin(Diff *d, Builder *b, const Entry *old, ValueId was, ValueId now) {
-  ValueId v = pass_pin(b, old, was, now);
+  ValueId v = mark_grad_target(b, old, was, now);
   vec_push(d->r->scratch, &d->extra, value_at(b->e, v)->def);
   return v;
 }
@@ -224,7 +224,7 @@ static void expand_grad(Diff *d, Builder *b, const Entry *old, const Op *op, Val
     if (x[k] == NO_ID) continue;
     ValueId r = op->results[k], v = dx[k];
     d->r->changes++;
-    if (d->pinned && d->pinned[r]) {
+    if (d->is_target && d->is_target[r]) {
       map[r] = pin(d, b, old, r, v); /* a later grad asks for this very gradient */
       continue;
     }
@@ -241,12 +241,12 @@ static void expand_each(Builder *b, const Entry *old, const Op *op, ValueId *map
     return;
   }
   build_copy(b, old, op, map);
-  bool pinned = op->kind == OP_COPY && d->pinned && d->pinned[op->results[0]];
-  if (op->kind == OP_STOP_GRADIENT || (op->kind == OP_COPY && !pinned))
+  bool is_target = op->kind == OP_COPY && d->is_target && d->is_target[op->results[0]];
+  if (op->kind == OP_STOP_GRADIENT || (op->kind == OP_COPY && !is_target))
     vec_push(d->r->scratch, &d->extra, value_at(b->e, map[op->results[0]])->def);
   for (int k = 0; k < op->nresults; k++) {
     ValueId was = op->results[k];
-    if (d->pinned && d->pinned[was]) map[was] = pin(d, b, old, was, map[was]);
+    if (d->is_target && d->is_target[was]) map[was] = pin(d, b, old, was, map[was]);
   }
 }
 
@@ -316,8 +316,8 @@ bool pass_autodiff(PassRun *r) {
   Precision saved;
   if (!precision_arg(r, "saved", &saved)) return false;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
-    Diff d = {.r = r, .pinned = pass_pinned(r->scratch, e)};
-    bool any = d.pinned != NULL;
+    Diff d = {.r = r, .is_target = grad_targets(r->scratch, e)};
+    bool any = d.is_target != NULL;
     for (uint32_t i = 0; i < e->ops.n && !any; i++) {
       OpKind kind = op_at(e, i)->kind;
       any = kind == OP_GRAD || kind == OP_STOP_GRADIENT || kind == OP_COPY;

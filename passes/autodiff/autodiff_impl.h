@@ -6,14 +6,14 @@
 
 typedef struct Diff {
   PassRun *r;
-  bool *pinned;    /* by old value: a later grad asks for it */
-  bool *read;      /* by old value: somebody reads it */
+  bool *is_target; /* by old value: a later grad asks for it */
+  bool *read;      /* by old value: an op reads it */
   VEC(OpId) extra; /* stop_gradient ops and copies of pins: they go when all is expanded */
   /* of the grad op being expanded; values lo … hi-1 of the new entry */
   ValueId lo, hi;
-  bool *active;  /* by value - lo: depends on a value asked for, with a gradient */
-  ValueId *sum;  /* by value - lo: gradient so far, or NO_ID */
-  uint32_t room; /* elements of both */
+  bool *active;      /* by value - lo: depends on a value asked for, with a gradient */
+  ValueId *sum;      /* by value - lo: gradient so far, or NO_ID */
+  uint32_t capacity; /* elements of both */
 } Diff;
 
 static inline bool diff_active(const Diff *d, ValueId v) {

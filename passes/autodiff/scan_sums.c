@@ -4,7 +4,7 @@
    products A_i^T B_i or sums over axes of B_i, and A and B are stacked, it is one product of the
    stacks, or one sum: as deep as all iterations together instead of a shallow one each, with the
    accumulator read and written as often. Where it adds up gradients of rows by the counter, it is
-   these, stacked. What the backward loop makes and nobody has stacked yet it stacks if that takes
+   these, stacked. What the backward loop makes and no op has stacked yet it stacks if that takes
    no more bytes than the accumulator, which is not there during the loop any more; nothing is asked
    of the forward loop that the backward one would not ask of it anyway. So the loops hold no more
    than they did, and what is read behind them was alive to their end. Behind the loop what it has
@@ -140,7 +140,7 @@ static bool take_out(ScanBack *s, const Block *b, const uint32_t *chain, uint32_
       if (!has_stack(s, x) && !is_forward(s, x)) vec_push(s->a, &s->given, x);
     }
   }
-  *sum = arg; /* a carry that nobody reads */
+  *sum = arg; /* a carry that no op reads */
   return true;
 }
 

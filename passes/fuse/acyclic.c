@@ -3,7 +3,7 @@
    they read. Two of them may become one where no way leads from the one in front to the other
    through a third. Ways are looked for in a tree over the ops first, then from both ends at once:
    one end soon has nothing left, and only what was found from there must move (the dynamic
-   topological order of Pearce and Kelly, 2006, on numbers with gaps, so that nobody else has to).
+   topological order of Pearce and Kelly, 2006, on numbers with gaps, so that no other code has to).
  */
 #include "passes/fuse/fuse_impl.h"
 

@@ -58,8 +58,8 @@ static void add_argument(Fuse *f, const FusionGroup *u, Parts *p, ValueId v, boo
   }
 }
 
-/* Someone outside of the group reads the value, perhaps through views that his own group copies.
-   What a loop's body reads from outside is there before it, even if nobody wants what comes of it.
+/* An op outside of the group reads the value, perhaps through views that its own group copies.
+   What a loop's body reads from outside is there before it, even if no op reads its result.
  */
 static bool wanted_outside(const Fuse *f, const FusionGroup *u, ValueId v) {
   const Block *home = value_block(f->e, v);
@@ -97,7 +97,7 @@ static void add_result(Fuse *f, const FusionGroup *u, Parts *p, ValueId v) {
 static Parts parts_of(Fuse *f, const FusionGroup *u) {
   Parts p = {0};
   for (uint32_t i = 0; i < u->members.n;
-       i++) { /* first, so that nobody copies what comes in whole */
+       i++) { /* first, so that no op copies an operand as a whole */
     const Op *op = u->members.at[i];
     for (int k = 0; op_reads_memory(op) && k < op->noperands; k++)
       add_argument(f, u, &p, op->operands[k], true);

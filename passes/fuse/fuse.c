@@ -150,13 +150,13 @@ static void join_beside(Fuse *f) {
   }
 }
 
-static uint32_t heavy_before(const Fuse *f, const Op *op) {
+static uint32_t anchors_before(const Fuse *f, const Op *op) {
   uint32_t most = 0;
   ValueList reads = {0};
   plan_reads(f->a, f->e, op, &reads);
   for (uint32_t k = 0; k < reads.n; k++) {
     const Op *def = value_def(f->e, reads.at[k]);
-    uint32_t n = def ? f->heavy[def->id] + op_is_heavy(def) : 0;
+    uint32_t n = def ? f->anchors[def->id] + op_is_anchor(def) : 0;
     if (n > most) most = n;
   }
   return most;
@@ -165,7 +165,7 @@ static uint32_t heavy_before(const Fuse *f, const Op *op) {
 static void group(Fuse *f, const Block *block) {
   for (uint32_t i = 0; i < block->ops.n; i++) {
     const Op *op = op_at(f->e, block->ops.at[i]);
-    f->heavy[op->id] = heavy_before(f, op);
+    f->anchors[op->id] = anchors_before(f, op);
     f->pos[op->id] = i;
     f->place[op->id] = f->places++;
     f->inlined[op->id] = fuse_is_inline(f, op);
@@ -192,7 +192,7 @@ static void fuse_entry(PassRun *r, Entry *e) {
   f.pos = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.place = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.inlined = ARENA_ARRAY(f.a, bool, e->ops.n + 1);
-  f.heavy = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
+  f.anchors = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.rank = ARENA_ARRAY(f.a, uint64_t, e->ops.n + 1);
   f.next = ARENA_ARRAY(f.a, OpId, e->ops.n + 1);
   f.before = ARENA_ARRAY(f.a, OpId, e->ops.n + 1);

@@ -28,7 +28,7 @@ typedef struct Fuse {
   uint32_t *place;    /* by op: position in the text */
   uint32_t places;
   bool *inlined;           /* by op: it is copied into the groups that read it */
-  uint32_t *heavy;         /* by op: products, windows and loops on the longest way to it */
+  uint32_t *anchors;       /* by op: products, windows and loops on the longest way to it */
   VEC(const Op *) * users; /* by value: ops that read it */
   /* The order of groups and of ops in none, by the op that stands for each: acyclic.c */
   uint64_t *rank;          /* those who read have larger ones, with gaps between */

@@ -31,7 +31,7 @@ static bool is_view(const Fuse *f, const Op *op) {
   return f->inlined[op->id] || !fuse_computes(op);
 }
 
-/* Someone reads the value, perhaps behind views, who cannot join the product that makes it. */
+/* An op that cannot join the product reads its value, perhaps behind views. */
 static bool is_stored(const Fuse *f, ValueId v) {
   for (uint32_t i = 0; i < f->users[v].n; i++) {
     const Op *user = f->users[v].at[i];
@@ -57,19 +57,19 @@ static bool goes_with_rows(const Fuse *f, const FusionGroup *producer, ValueId v
   return f->users[op->results[0]].n > 0 && is_stored(f, v);
 }
 
-enum { FAR = 2 }; /* heavy ops between */
+enum { FAR = 2 }; /* anchor ops between */
 
-static bool read_behind(const Fuse *f, ValueId v, uint32_t heavy, const Op *but) {
+static bool read_behind(const Fuse *f, ValueId v, uint32_t anchors, const Op *but) {
   for (uint32_t i = 0; i < f->users[v].n; i++) {
     const Op *user = f->users[v].at[i];
-    if (user != but && user->parent == f->block && f->heavy[user->id] >= heavy) return true;
+    if (user != but && user->parent == f->block && f->anchors[user->id] >= anchors) return true;
   }
   return false;
 }
 
-/* While the unit, which makes v, waits until so many heavy ops have run, more bytes are held than
-   v has: what it is made of, as far as nobody else reads it as late. */
-static bool extends_live_ranges(const Fuse *f, const FusionGroup *a, ValueId v, uint32_t heavy) {
+/* While the unit, which makes v, waits until so many anchor ops have run, more bytes are held than
+   v has: what it is made of, as far as no other op reads it as late. */
+static bool extends_live_ranges(const Fuse *f, const FusionGroup *a, ValueId v, uint32_t anchors) {
   uint64_t held = 0;
   bool far = false;
   for (uint32_t i = 0; i < a->members.n; i++) {
@@ -78,9 +78,9 @@ static bool extends_live_ranges(const Fuse *f, const FusionGroup *a, ValueId v, 
       Source s = fuse_source(f, op->operands[k]);
       bool here = s.def && s.def->parent == f->block && op_info[s.def->kind].cls != CLASS_GLOBAL &&
                   !f->inlined[s.def->id] && f->unit[s.def->id] != a;
-      if (!here || read_behind(f, s.v, heavy, op)) continue;
+      if (!here || read_behind(f, s.v, anchors, op)) continue;
       held += value_type(f->e, s.v)->bytes;
-      far |= f->heavy[s.def->id] + FAR <= heavy;
+      far |= f->anchors[s.def->id] + FAR <= anchors;
     }
   }
   return far && held > value_type(f->e, v)->bytes;
@@ -108,11 +108,11 @@ static bool delays(const Fuse *f, const FusionGroup *a, ValueId v, const Op *op)
     Source s = fuse_source(f, op->operands[k]);
     const Op *def = s.def;
     if (!def || def->parent != f->block || f->unit[def->id] == a) continue;
-    uint32_t heavy = f->heavy[def->id];
+    uint32_t anchors = f->anchors[def->id];
     const FusionGroup *sum = product_of(f, &s);
-    bool far = a->root && heavy >= f->heavy[a->root->id] + FAR;
-    if (far && sum && is_term(a) && !is_term(sum)) far = extends_live_ranges(f, a, v, heavy);
-    if (far || (a->form == FORM_MAP && extends_live_ranges(f, a, v, heavy))) return true;
+    bool far = a->root && anchors >= f->anchors[a->root->id] + FAR;
+    if (far && sum && is_term(a) && !is_term(sum)) far = extends_live_ranges(f, a, v, anchors);
+    if (far || (a->form == FORM_MAP && extends_live_ranges(f, a, v, anchors))) return true;
   }
   return false;
 }
@@ -125,7 +125,7 @@ enum { MOST_LATE = 64 }; /* ops that are looked at */
    for the backward pass with them and without them. */
 typedef struct Late {
   const Fuse *f;
-  uint32_t far;   /* heavy ops before a reader that is far behind */
+  uint32_t far;   /* anchor ops before a reader that is far behind */
   uint32_t first; /* before the first of these */
   VEC(const Op *) ops;
   ValueList operands;   /* that would be saved for them, if nothing else saves them */
@@ -153,10 +153,10 @@ static bool add_late(Late *w, const Op *op) {
   for (uint32_t i = 0; i < f->users[op->results[0]].n; i++) {
     const Op *user = f->users[op->results[0]].at[i];
     if (op_info[user->kind].cls != CLASS_ELEMENT || user->parent != f->block) return false;
-    uint32_t heavy = f->heavy[user->id];
-    if (heavy < w->far && !add_late(w, user)) return false;
-    saved |= heavy >= w->far;
-    if (heavy >= w->far && heavy < w->first) w->first = heavy;
+    uint32_t anchors = f->anchors[user->id];
+    if (anchors < w->far && !add_late(w, user)) return false;
+    saved |= anchors >= w->far;
+    if (anchors >= w->far && anchors < w->first) w->first = anchors;
   }
   if (saved) w->results += value_type(f->e, op->results[0])->bytes;
   return true;
@@ -170,7 +170,7 @@ static void add_siblings(Late *w, ValueId v) {
     Late was = *w;
     if (is_view(f, user))
       add_siblings(w, user->results[0]);
-    else if (f->heavy[user->id] < w->far && !add_late(w, user))
+    else if (f->anchors[user->id] < w->far && !add_late(w, user))
       *w = was;
   }
 }
@@ -194,7 +194,7 @@ static bool is_saved(const Late *w, ValueId v) {
     const Op *user = f->users[v].at[i];
     if (is_view(f, user) ? is_saved(w, user->results[0])
                          : user->parent == f->block && !is_among(w, user) &&
-                               f->heavy[user->id] + FAR >= w->first)
+                               f->anchors[user->id] + FAR >= w->first)
       return true;
   }
   return false;
@@ -206,7 +206,7 @@ static bool is_saved(const Late *w, ValueId v) {
 static bool read_far(const Fuse *f, const Op *producer, const Op *op) {
   while (!fuse_computes(producer)) producer = value_def(f->e, producer->operands[0]);
   if (!is_late(f, op) || producer->backward) return false;
-  Late w = {.f = f, .far = f->heavy[op->id] + FAR, .first = UINT32_MAX};
+  Late w = {.f = f, .far = f->anchors[op->id] + FAR, .first = UINT32_MAX};
   if (!add_late(&w, op)) return false;
   for (uint32_t i = 0; i < w.ops.n; i++)
     for (int k = 0; k < w.ops.at[i]->noperands; k++) add_operand(&w, w.ops.at[i]->operands[k]);
@@ -229,7 +229,7 @@ const char *fuse_apart(const Fuse *f, const FusionGroup *a, const Source *s, con
    with the earlier one, if that may as well wait, where the later one adds up others already. */
 static bool is_preferred(const Fuse *f, const Source *s, const Source *than) {
   const FusionGroup *a = product_of(f, s), *b = product_of(f, than);
-  uint32_t at = f->heavy[a->root->id], bt = f->heavy[b->root->id];
+  uint32_t at = f->anchors[a->root->id], bt = f->anchors[b->root->id];
   if (at < bt) return is_term(a) && !is_term(b) && !extends_live_ranges(f, a, s->v, bt);
   return at > bt && (!is_term(b) || is_term(a) || extends_live_ranges(f, b, than->v, at));
 }

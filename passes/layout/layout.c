@@ -6,14 +6,14 @@
    in the global's layout what is element-wise of random numbers and constants, so that it is made
    in the global's own bytes; the rest in row-major order, converted by a copy at the store. Method:
    union-find over globals and values; a class takes the layout that some product or convolution
-   wants if no other wants another and nobody else reads or makes one of its values. */
+   wants if no other wants another and no other op reads or makes one of its values. */
 #include "passes/fuse/kernel_form.h"
 #include "passes/layout/layout_impl.h"
 
 typedef struct Class {
   uint32_t parent;
   const Layout *want; /* of a product that reads it as its right operand, of a convolution */
-  bool pinned;        /* something needs it row-major */
+  bool plain;         /* something needs it row-major */
 } Class;
 
 typedef struct Layouts {
@@ -34,7 +34,7 @@ static uint32_t find(Layouts *l, uint32_t x) {
 static void want(Layouts *l, uint32_t x, const Layout *layout) {
   Class *c = &l->node[find(l, x)];
   if (!layout) return;
-  if (c->want && c->want != layout) c->pinned = true;
+  if (c->want && c->want != layout) c->plain = true;
   c->want = layout;
 }
 
@@ -43,11 +43,11 @@ static void unite(Layouts *l, uint32_t a, uint32_t b) {
   b = find(l, b);
   if (a == b) return;
   l->node[b].parent = a;
-  l->node[a].pinned |= l->node[b].pinned;
+  l->node[a].plain |= l->node[b].plain;
   want(l, a, l->node[b].want);
 }
 
-static void pin(Layouts *l, uint32_t x) { l->node[find(l, x)].pinned = true; }
+static void constrain_plain(Layouts *l, uint32_t x) { l->node[find(l, x)].plain = true; }
 
 const Layout *layout_weight(Ctx *c, const Target *target, const Type *t, int columns) {
   static const int64_t turned[] = {1, 0};
@@ -92,16 +92,16 @@ static void scan(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
   const Block *b = op->blocks[0];
   const Op *yield = op_at(e, b->ops.at[b->ops.n - 1]);
   int carries = (int)op->attr[AT_CARRIES].i;
-  pin(l, base + b->args.at[0]);
+  constrain_plain(l, base + b->args.at[0]);
   for (int i = 0; i < op->noperands; i++) {
     uint32_t x = base + op->operands[i], arg = base + b->args.at[i + 1];
     if (i < carries) unite(l, x, arg);
-    if (i >= carries) pin(l, x), pin(l, arg);
+    if (i >= carries) constrain_plain(l, x), constrain_plain(l, arg);
   }
   for (int i = 0; i < op->nresults; i++) {
     uint32_t y = base + op->results[i], next = base + yield->operands[i];
     if (i < carries) unite(l, base + b->args.at[i + 1], next), unite(l, y, next);
-    if (i >= carries) pin(l, y), pin(l, next);
+    if (i >= carries) constrain_plain(l, y), constrain_plain(l, next);
   }
   look_block(l, base, e, b, is_init);
 }
@@ -109,8 +109,8 @@ static void scan(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
 /* The filter of an input's gradient is copied in any case. */
 static void convolution(Layouts *l, uint32_t base, const Entry *e, const Op *op) {
   bool by_filter = op->kind == OP_CONV_FILTER_GRAD;
-  pin(l, base + op->operands[0]);
-  pin(l, base + (by_filter ? op->operands[1] : op->results[0]));
+  constrain_plain(l, base + op->operands[0]);
+  constrain_plain(l, base + (by_filter ? op->operands[1] : op->results[0]));
   if (op->kind != OP_CONV_INPUT_GRAD)
     want(l, base + (by_filter ? op->results[0] : op->operands[1]),
          layout_filter(l->m->ctx, l->r->opt->target, e, op, false));
@@ -128,7 +128,7 @@ static void as_global(Layouts *l, uint32_t x, const Op *op, bool is_init) {
   else if (to && to->nr && g->type->dim[layout_axis(to, g->type->rank - 1)] % to->nr == 0)
     want(l, x, to);
   else
-    pin(l, x);
+    constrain_plain(l, x);
 }
 
 static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool is_init) {
@@ -137,15 +137,15 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
   case OP_STORE: as_global(l, base + op->operands[0], op, is_init); return;
   case OP_RANDOM_UNIFORM:
   case OP_RANDOM_NORMAL:
-    if (!is_init) pin(l, base + op->results[0]);
-    if (op->noperands) pin(l, base + op->operands[0]);
+    if (!is_init) constrain_plain(l, base + op->results[0]);
+    if (op->noperands) constrain_plain(l, base + op->operands[0]);
     return;
   case OP_CONST:
   case OP_YIELD: return;
   case OP_KERNEL: kernel(l, base, e, op, is_init); return;
   case OP_SCAN: scan(l, base, e, op, is_init); return;
   case OP_MATMUL:
-    pin(l, base + op->operands[0]);
+    constrain_plain(l, base + op->operands[0]);
     if (op->attr[AT_TB].i || value_type(e, op->operands[1])->rank != 2) return;
     want(l, base + op->operands[1], panels_of(l, value_type(e, op->operands[1])));
     return;
@@ -156,21 +156,21 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
     convolution(l, base, e, op);
     return;
   case OP_BROADCAST: /* of a scalar: any layout; else the other axes must be where they are */
-    if (value_type(e, op->operands[0])->numel != 1) pin(l, base + op->results[0]);
-    pin(l, base + op->operands[0]);
+    if (value_type(e, op->operands[0])->numel != 1) constrain_plain(l, base + op->results[0]);
+    constrain_plain(l, base + op->operands[0]);
     return;
   case OP_SUM: /* of all, as a norm is made of: its loop finds whole panels' rows in their order */
     if (op->attr[AT_AXES].ints->n != value_type(e, op->operands[0])->rank ||
         !whole_panels(l, value_type(e, op->operands[0])))
-      pin(l, base + op->operands[0]);
-    if (op_start(op) >= 0) pin(l, base + op->operands[op_start(op)]);
-    pin(l, base + op->results[0]);
+      constrain_plain(l, base + op->operands[0]);
+    if (op_start(op) >= 0) constrain_plain(l, base + op->operands[op_start(op)]);
+    constrain_plain(l, base + op->results[0]);
     return;
   case OP_CONVERT: /* panels are of one dtype */
     if (panels_of(l, value_type(e, op->operands[0])) == panels_of(l, value_type(e, op->results[0])))
       break;
-    pin(l, base + op->operands[0]);
-    pin(l, base + op->results[0]);
+    constrain_plain(l, base + op->operands[0]);
+    constrain_plain(l, base + op->results[0]);
     return;
   default: break;
   }
@@ -178,15 +178,15 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
     element(l, base, op);
     return;
   }
-  for (int i = 0; i < op->noperands; i++) pin(l, base + op->operands[i]);
-  for (int i = 0; i < op->nresults; i++) pin(l, base + op->results[i]);
+  for (int i = 0; i < op->noperands; i++) constrain_plain(l, base + op->operands[i]);
+  for (int i = 0; i < op->nresults; i++) constrain_plain(l, base + op->results[i]);
 }
 
 /* ---- setting ---- */
 
 static const Layout *decided(Layouts *l, uint32_t x) {
   const Class *c = &l->node[find(l, x)];
-  return c->pinned ? NULL : c->want;
+  return c->plain ? NULL : c->want;
 }
 
 static void set_values(Layouts *l, uint32_t base, Entry *e) {
@@ -238,7 +238,8 @@ bool pass_layout(PassRun *r) {
   for (uint32_t i = 0; i < n; i++) l.node[i].parent = i;
   for (uint32_t k = 0; k < m->entries.n; k++) {
     Entry *e = m->entries.at[k];
-    for (uint32_t i = 0; i < e->body->args.n; i++) pin(&l, l.base[k] + e->body->args.at[i]);
+    for (uint32_t i = 0; i < e->body->args.n; i++)
+      constrain_plain(&l, l.base[k] + e->body->args.at[i]);
     look_block(&l, l.base[k], e, e->body, false);
   }
   bool any = false;

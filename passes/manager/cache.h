@@ -20,7 +20,7 @@ typedef struct EntryNotes {
 
 typedef struct ModuleNotes {
   uint64_t whole_arena;      /* bytes of the largest entry's arena with no limit, and nothing done
-                                for one; 0: nobody has looked */
+                                for one; 0: not searched */
   struct MemoryCurve *curve; /* what less memory costs, as far as passes know it; or NULL */
   struct RematKnown *fitted; /* what searches for recomputation have found; or NULL */
 } ModuleNotes;

@@ -1,10 +1,10 @@
-/* Guard: no entry needs a larger arena than the program as it is written, planned with no
-   optimization at all. Contract: stands in front of every pass that an entry may leave out; what it
-   finds is in EntryNotes.left_out and in_order, which those passes and fusion heed. Merged values
-   live longer, fused ops wait for each other, and an order that is found for one program need not
-   be found for another: so the rest of the pipeline is tried, and, where an arena has grown, in
-   turn without recomputation, with fusion within the live bytes of the order that the program has
-   as it is written, then without more and more passes. The first try that needs no more is kept. */
+/* Guard: no entry needs a larger arena than the program as it is written, planned without
+   optimization. Contract: stands in front of every pass that an entry may leave out. Its decisions
+   are EntryNotes.left_out and in_order, which those passes and fusion obey. Merged values live
+   longer, fused ops wait for each other, and the best order of one program may not be found for
+   another. If an arena has grown, the rest of the pipeline runs without recomputation, then with
+   fusion within the live bytes of the written order, then without more and more passes. The first
+   variant that needs no more is kept. */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
 
@@ -55,7 +55,7 @@ typedef struct Guard {
 
 static Entry *entry_of(const Guard *g, uint32_t k) { return g->r->m->entries.at[k]; }
 
-/* The stages that leave such passes out. What nobody reads goes early only for the sake of others.
+/* The stages that leave such passes out. What no op reads goes early only for the sake of others.
  */
 static uint64_t stages_of(const Guard *g, unsigned kinds) {
   uint64_t bits = kinds & REST ? passes_stages(g->r, "dce", "autodiff") : 0;

@@ -54,9 +54,9 @@ Trial trial_of(const Entry *e, const Target *t);
 bool trial_run(PassRun *r, uint64_t limit, Trial *out);
 /* The same with little search: it may miss a limit that can be met, or bytes that can be saved. */
 bool trial_brief(PassRun *r, uint64_t limit, Trial *out);
-/* It meets the limit alone, or runs less again for it, or comes nearer to it. */
+/* `now` alone meets the limit, or recomputes less within it, or misses it by less. */
 bool trial_is_better(const Trial *now, const Trial *was, uint64_t limit);
-/* Adds to the module's curve what less memory costs in the program as it is. */
+/* Adds the points of the program as it is to the module's memory curve. */
 bool trial_curve(PassRun *r);
 /* The limit in bytes; a share is one of what the program takes as it is when it is first asked for.
  */
@@ -66,7 +66,7 @@ bool trial_limit(PassRun *r, uint64_t *limit);
 typedef struct TrialRewrite {
   bool (*any)(PassRun *r, const Entry *e, uint64_t least);
   void (*apply)(PassRun *r, Entry *e, uint64_t least);
-  void (*tell)(PassRun *r, const Entry *old, uint64_t least); /* what has been done, as remarks */
+  void (*report)(PassRun *r, const Entry *old, uint64_t least); /* what has been done, as remarks */
   int share; /* where no tensor has 1 / share of the limit it is tried only if the limit is not met
                 without; 0: it is tried everywhere */
 } TrialRewrite;
@@ -80,7 +80,7 @@ bool trial_rewrite(PassRun *r, const TrialRewrite *w, bool all);
 enum { RECOMPUTE_LEAST = 4096 };
 
 /* Not to be done twice for nothing: what is behind two of them is far. */
-static inline bool op_is_heavy(const Op *op) {
+static inline bool op_is_anchor(const Op *op) {
   OpClass c = op_info[op->kind].cls;
   return c == CLASS_CONTRACT || c == CLASS_WINDOW || c == CLASS_ATTENTION || op->kind == OP_SCAN;
 }
@@ -92,7 +92,7 @@ uint64_t layout_copies(const Entry *e, int align);
 /* dce.c: of one entry; what is left stays in its order. Returns how much it dropped. */
 int64_t dce_entry(Arena *scratch, Entry *e);
 
-/* ---- rows.c ---- */
+/* ---- scan_rows.c ---- */
 /* Over all iterations of the loop the ids are rows from … from + trips - 1 of a table of `depth`
    rows, one each, the last one first if sign is -1. */
 bool rows_by_counter(const Entry *e, const Op *scan, ValueId id, int64_t depth, int *sign,
@@ -102,13 +102,12 @@ bool row_by_counter(const Entry *e, const Op *scan, const Op *op, int *sign, int
 /* Builds what all iterations take: n rows of the table, backwards if sign is -1. */
 ValueId rows_slice(Builder *b, Arena *a, ValueId table, int64_t from, int64_t n, int sign);
 
-/* kept.c: what lives on only for the backward pass, as remarks. */
+/* saved.c: a remark for each activation that is saved for the backward pass. */
 void report_saved_activations(PassRun *r, const Entry *e);
 
-/* Values that a gradient is asked for, by value id of the entry, inputs and loads left out: see
-   pin.c. NULL where there are none. */
-bool *pass_pinned(Arena *a, const Entry *e);
-/* For the pinned old value `was`, which became `now`: a value that nothing else can become one
- * with. */
-ValueId pass_pin(Builder *b, const Entry *old, ValueId was, ValueId now);
+/* grad_targets.c: by value id, the values that a grad op differentiates by, without inputs and
+   loads. NULL if there are none. */
+bool *grad_targets(Arena *a, const Entry *e);
+/* A copy of `now`, the new value of target `was`, which no other value merges with. */
+ValueId mark_grad_target(Builder *b, const Entry *old, ValueId was, ValueId now);
 #endif

@@ -1,8 +1,8 @@
-/* In place: a result takes the bytes of an operand that nobody reads afterwards, and a value that
-   is stored to a global is computed in the global's own bytes where nobody reads the old ones any
+/* In place: a result takes the bytes of an operand that no op reads afterwards, and a value that
+   is stored to a global is computed in the global's own bytes where no op reads the old ones any
    more. Contract: needs lives in the plan; leaves how, of and region of every value. Two results
    never take one operand; an input is never overwritten; what is returned or stored keeps its bytes
-   to the end. A loop's next carry is computed in the carry's bytes where nobody reads the carry any
+   to the end. A loop's next carry is computed in the carry's bytes where no op reads the carry any
    more, and what it stacks is computed in its slice of the stack; else the yield copies. */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"

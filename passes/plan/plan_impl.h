@@ -67,7 +67,7 @@ double plan_work(const Entry *e, const Plan *p, const Op *op);
 
 /* ---- inplace.c ---- */
 
-/* Adds the in-place decisions to a plan that has times. With r, tells them as remarks. */
+/* Adds the in-place decisions to a plan that has times. With r, reports them as remarks. */
 void plan_inplace(Arena *scratch, const Entry *e, Plan *p, const GlobalsPlan *g, int align,
                   PassRun *r);
 

@@ -57,14 +57,14 @@ static void give_back(Pool *p, int box) {
 }
 
 /* By first use; of one op the largest first. */
-typedef struct Turn {
+typedef struct ByFirst {
   int64_t first;
   uint64_t bytes;
   int i;
-} Turn;
+} ByFirst;
 
-static int by_turn(const void *pa, const void *pb) {
-  const Turn *a = pa, *b = pb;
+static int by_first(const void *pa, const void *pb) {
+  const ByFirst *a = pa, *b = pb;
   if (a->first != b->first) return a->first < b->first ? -1 : 1;
   if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
   return a->i < b->i ? -1 : a->i > b->i;
@@ -73,14 +73,14 @@ static int by_turn(const void *pa, const void *pb) {
 uint64_t pool_plan(Arena *scratch, Buffers *b, int match) {
   size_t n = (size_t)b->n;
   Pool p = {.box = ARENA_ARRAY(scratch, Box, n), .free = ARENA_ARRAY(scratch, int, n)};
-  Turn *turn = ARENA_ARRAY(scratch, Turn, n);
+  ByFirst *order = ARENA_ARRAY(scratch, ByFirst, n);
   int *box_of = ARENA_ARRAY(scratch, int, n), *next = ARENA_ARRAY(scratch, int, n);
   int *ends = ARENA_ARRAY(scratch, int, b->steps + 1); /* chains of buffers by last step, from 1 */
-  for (int i = 0; i < b->n; i++) turn[i] = (Turn){b->at[i].first, b->at[i].bytes, i};
-  qsort(turn, n, sizeof *turn, by_turn);
+  for (int i = 0; i < b->n; i++) order[i] = (ByFirst){b->at[i].first, b->at[i].bytes, i};
+  qsort(order, n, sizeof *order, by_first);
   int64_t now = 0; /* everything that ended before is given back */
   for (int k = 0; k < b->n; k++) {
-    int i = turn[k].i;
+    int i = order[k].i;
     for (; now < b->at[i].first; now++)
       for (int j = ends[now]; j; j = next[j - 1]) give_back(&p, box_of[j - 1]);
     box_of[i] = request(&p, b->at[i].bytes, match);

@@ -9,13 +9,13 @@
 
 /* ---------------------------------------------------------------- who lay there before ---- */
 
-typedef struct Turn {
+typedef struct ByFirst {
   int64_t first;
   int i;
-} Turn;
+} ByFirst;
 
 static int by_first(const void *pa, const void *pb) {
-  const Turn *a = pa, *b = pb;
+  const ByFirst *a = pa, *b = pb;
   if (a->first != b->first) return a->first < b->first ? -1 : 1;
   return a->i < b->i ? -1 : a->i > b->i;
 }
@@ -23,11 +23,11 @@ static int by_first(const void *pa, const void *pb) {
 /* By buffer: the one whose bytes it takes most of, or -1. */
 static int *predecessors(Arena *a, const Buffers *b) {
   int *before = ARENA_ARRAY(a, int, b->n);
-  Turn *turn = ARENA_ARRAY(a, Turn, b->n);
+  ByFirst *order = ARENA_ARRAY(a, ByFirst, b->n);
   ArenaOccupancy *g = occupancy_new(a, b);
-  for (int i = 0; i < b->n; i++) turn[i] = (Turn){b->at[i].first, i};
-  qsort(turn, (size_t)b->n, sizeof *turn, by_first);
-  for (int k = 0; k < b->n; k++) before[turn[k].i] = occupancy_add(g, turn[k].i, NULL);
+  for (int i = 0; i < b->n; i++) order[i] = (ByFirst){b->at[i].first, i};
+  qsort(order, (size_t)b->n, sizeof *order, by_first);
+  for (int k = 0; k < b->n; k++) before[order[k].i] = occupancy_add(g, order[k].i, NULL);
   return before;
 }
 
@@ -152,7 +152,7 @@ static void share_remark(PassRun *r, const Op *op, const char *who, const char *
 
 static void write_places(PassRun *r, const Entry *e, Plan *p, const Storages *s) {
   int *before = predecessors(r->scratch, &s->b);
-  bool tells = r->opt->remarks & REMARK_SHARE;
+  bool reports = r->opt->remarks & REMARK_SHARE;
   const Op **scratch_of = ARENA_ARRAY(r->scratch, const Op *, s->b.n + 1); /* by buffer */
   for (int t = 0; t < p->nsteps; t++)
     if (p->scratch[p->steps[t]->id].bytes) scratch_of[s->scratch[p->steps[t]->id]] = p->steps[t];
@@ -161,7 +161,7 @@ static void write_places(PassRun *r, const Entry *e, Plan *p, const Storages *s)
     Place *tmp = &p->scratch[op->id];
     int own = tmp->bytes ? s->scratch[op->id] : -1;
     if (own >= 0) tmp->offset = s->b.at[own].offset;
-    if (own >= 0 && before[own] >= 0 && tells)
+    if (own >= 0 && before[own] >= 0 && reports)
       share_remark(r, op, owner_str(r, e, s, own, scratch_of),
                    owner_str(r, e, s, before[own], scratch_of), tmp);
     for (int k = 0; k < plan_nmade(op); k++) {
@@ -178,7 +178,7 @@ static void write_places(PassRun *r, const Entry *e, Plan *p, const Storages *s)
       x->of = was >= 0 ? s->b.at[was].owner : NO_ID;
       if (before[b] < 0) continue;
       r->changes += x->of != NO_ID;
-      if (tells)
+      if (reports)
         share_remark(r, op, value_str(e, v),
                      owner_str(r, e, s, was >= 0 ? was : before[b], scratch_of), x);
     }

@@ -1,7 +1,7 @@
-/* What less memory costs, as `--memory-curve` prints it. Contract: the program stays as it was. In
-   a trial of another pass (trial_curve) the points of that variant are added to the module's curve;
-   otherwise those of the program as it is, too, and what is left is printed: the least memory of
-   all variants first found, and above it what takes less work. */
+/* The memory curve: the cost of less memory, as `--memory-curve` prints it. Contract: the program
+   stays as it was. A dry run of another pass (trial_curve) adds the points of its variant to the
+   module's curve. The pipeline itself adds those of the program as it is, and prints the Pareto
+   frontier of bytes and work. */
 #include "passes/remat/tries.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 typedef struct Point {
   uint64_t arena;
   double flops, cost; /* added */
-  double bound;       /* flops that any plan in its order adds; NAN: nobody knows */
+  double bound;       /* flops that any plan in its order adds; NAN: unknown */
 } Point;
 
 typedef VEC(Point) Points;

@@ -17,9 +17,9 @@ FlowNet flow_net(Arena *a, int nodes) {
   return g;
 }
 
-void flow_arc(FlowNet *g, int from, int to, double room) {
+void flow_arc(FlowNet *g, int from, int to, double capacity) {
   int i = (int)g->arc.n;
-  vec_push(g->a, &g->arc, (Arc){to, i + 1, room});
+  vec_push(g->a, &g->arc, (Arc){to, i + 1, capacity});
   vec_push(g->a, &g->next, g->first[from]);
   g->first[from] = i;
   vec_push(g->a, &g->arc, (Arc){from, i, 0});
@@ -36,7 +36,7 @@ static bool find_levels(FlowNet *g, int source, int sink, double least) {
     int v = g->queue[head++];
     for (int i = g->first[v]; i != NOWHERE; i = g->next.at[i]) {
       const Arc *x = &g->arc.at[i];
-      if (x->room <= least || g->level[x->to] != NOWHERE) continue;
+      if (x->capacity <= least || g->level[x->to] != NOWHERE) continue;
       g->level[x->to] = g->level[v] + 1;
       g->queue[tail++] = x->to;
     }
@@ -50,7 +50,7 @@ static double push_path(FlowNet *g, int source, int sink, double least) {
   while (v != sink) {
     int i = g->current[v];
     while (i != NOWHERE &&
-           (g->arc.at[i].room <= least || g->level[g->arc.at[i].to] != g->level[v] + 1))
+           (g->arc.at[i].capacity <= least || g->level[g->arc.at[i].to] != g->level[v] + 1))
       i = g->next.at[i];
     g->current[v] = i;
     if (i != NOWHERE) {
@@ -64,12 +64,12 @@ static double push_path(FlowNet *g, int source, int sink, double least) {
   }
   double most = INFINITY;
   for (int k = 0; k < depth; k++)
-    if (g->arc.at[g->path[k]].room < most) most = g->arc.at[g->path[k]].room;
+    if (g->arc.at[g->path[k]].capacity < most) most = g->arc.at[g->path[k]].capacity;
   if (isinf(most)) return INFINITY;
   for (int k = 0; k < depth; k++) {
     Arc *x = &g->arc.at[g->path[k]];
-    x->room -= most;
-    g->arc.at[x->back].room += most;
+    x->capacity -= most;
+    g->arc.at[x->back].capacity += most;
   }
   return most;
 }

@@ -8,7 +8,7 @@
 
 typedef struct Arc {
   int to, back; /* back: the arc the other way */
-  double room;
+  double capacity;
 } Arc;
 
 typedef struct FlowNet {
@@ -21,7 +21,7 @@ typedef struct FlowNet {
 } FlowNet;
 
 FlowNet flow_net(Arena *a, int nodes);
-void flow_arc(FlowNet *g, int from, int to, double room);
+void flow_arc(FlowNet *g, int from, int to, double capacity);
 /* INFINITY where a path has no end to what it carries. Rooms up to `least` count as none: what
    rounding leaves over. */
 double flow_most(FlowNet *g, int source, int sink, double least);

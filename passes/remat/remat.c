@@ -1,15 +1,14 @@
-/* Recomputation under a byte limit: finds ops to be recomputed so that the packed arena of every
-   entry fits, with little added work, or says the least that was found and what holds it there.
-   Contract: needs an order and keeps it, or one of those that the pass order tried: what is
-   recomputed stands right in front of the step that needs it, as new values; loops may be
-   recomputed in parts (loops.c). Does nothing without a limit. The limit is met in the packed
-   arena, not in the sum of live bytes alone: where packing misses it, a tighter schedule is looked
-   for. The search is search.c. */
+/* Recomputation under a byte limit: the packed arena of every entry fits into the limit, with
+   little added work, or an error names the least bytes that were found and their cause.
+   Contract: needs an order; keeps it or takes another one that the pass order tried. Recomputed ops
+   stand right in front of the step that needs them, as new values. Loops may be recomputed in parts
+   (loops.c). Does nothing without a limit. Packing decides whether the limit is met: if it misses
+   the limit, a tighter schedule follows (tries.c). The search is search.c. */
 #include "passes/remat/tries.h"
 
-/* ---------------------------------------------------------------- what is told ---- */
+/* ---------------------------------------------------------------- reports ---- */
 
-static void tell_reruns(Remat *w) {
+static void report_recomputed(Remat *w) {
   if (!(w->r->opt->remarks & REMARK_REMAT)) return;
   for (int t = 0; t < w->p.nsteps; t++)
     for (uint32_t k = 0; k < w->s.again[t].n; k++) {
@@ -32,7 +31,7 @@ static bool is_carry(const Remat *w, int v, int step) {
   return false;
 }
 
-/* A result of the step may take the bytes, which nobody else reads any more: it stands for both. */
+/* A result of the step may take the bytes, which no other op reads any more: it stands for both. */
 static bool is_handed_on(const Remat *w, int v, int step) {
   const StepNode *s = &w->p.step[step];
   const RematUses *t = &w->s.use[v];
@@ -43,7 +42,7 @@ static bool is_handed_on(const Remat *w, int v, int step) {
 
 /* How far the plan is from what a schedule in its order could reach; of loops that are recomputed
    in parts nothing is known. `flops`: of the program as it came. */
-static void tell_bound(Remat *w, uint64_t limit, const RematPlan *found, double flops) {
+static void report_bound(Remat *w, uint64_t limit, const RematPlan *found, double flops) {
   if (!(w->r->opt->remarks & REMARK_REMAT) || flops <= 0) return;
   const char *bound = "";
   if (!w->loops[0].point)
@@ -68,7 +67,7 @@ static const char *why_held(const Remat *w, int v, int step) {
 }
 
 /* Of the steps that hold nearly the most, the one with the most bytes of its own. */
-static int step_to_blame(const Remat *w) {
+static int widest_step(const Remat *w) {
   int at, peak = remat_peak(&w->s, &at);
   for (int t = 0; t < w->p.nsteps; t++)
     if (remat_live(&w->s, t) > peak - peak / 32 && w->s.within[t] > w->s.within[at]) at = t;
@@ -76,7 +75,7 @@ static int step_to_blame(const Remat *w) {
 }
 
 /* Says what the least is that was found. */
-static void tell_refused(const Remat *w, uint64_t limit, uint64_t bytes, double share) {
+static void report_refusal(const Remat *w, uint64_t limit, uint64_t bytes, double share) {
   Ctx *c = w->r->m->ctx;
   char b1[32], b2[32];
   diag(c, SEV_ERROR, w->e->loc,
@@ -88,10 +87,10 @@ static void tell_refused(const Remat *w, uint64_t limit, uint64_t bytes, double 
 }
 
 /* What holds the entry at the least, which the state is at. */
-static void tell_holders(Remat *w) {
+static void report_holders(Remat *w) {
   Ctx *c = w->r->m->ctx;
   char b1[32];
-  int at = step_to_blame(w), live = remat_live(&w->s, at);
+  int at = widest_step(w), live = remat_live(&w->s, at);
   const StepNode *step = &w->p.step[at];
   diag(c, SEV_NOTE, step->op->loc, "%s holds it there: %s bytes are in use at this step",
        plan_op_name(step->op), plan_commas(b1, (uint64_t)live * w->p.unit));
@@ -109,7 +108,7 @@ static void tell_holders(Remat *w) {
   }
 }
 
-static void tell_applied(const Remat *w, const AppliedLoops *c) {
+static void report_loop_schedule(const Remat *w, const AppliedLoops *c) {
   for (int i = 0; c->point && i < c->frontier->npairs; i++) {
     const LoopPair *p = &c->frontier->pair[i];
     const LoopSchedule *way = c->point->way[i];
@@ -133,8 +132,9 @@ static void tell_applied(const Remat *w, const AppliedLoops *c) {
   }
 }
 
-static void tell_loops(const Remat *w) {
-  for (int k = 0; k < 2 && (w->r->opt->remarks & REMARK_REMAT); k++) tell_applied(w, &w->loops[k]);
+static void report_loops(const Remat *w) {
+  for (int k = 0; k < 2 && (w->r->opt->remarks & REMARK_REMAT); k++)
+    report_loop_schedule(w, &w->loops[k]);
 }
 
 /* ---------------------------------------------------------------- the pass ---- */
@@ -201,8 +201,8 @@ static void refuse(Remat *w, uint32_t k, uint64_t limit, uint64_t arena, double 
   bool is_init = w->e == w->r->m->init;
   uint64_t least = is_init ? arena : least_of_all(w->r, k, limit, arena, &other);
   if (least < arena) share = other.flops ? (double)other.again / (double)other.flops : 0;
-  tell_refused(w, limit, least, share);
-  if (least == arena) tell_holders(w);
+  report_refusal(w, limit, least, share);
+  if (least == arena) report_holders(w);
 }
 
 static bool limit_entry(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t limit) {
@@ -226,9 +226,9 @@ static bool limit_entry(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t l
   }
   if (ok) {
     for (int t = 0; t < w->p.nsteps; t++) r->changes += w->s.again[t].n;
-    tell_loops(w);
-    tell_reruns(w);
-    tell_bound(w, limit, &found, x.at[0].p.flops);
+    report_loops(w);
+    report_recomputed(w);
+    report_bound(w, limit, &found, x.at[0].p.flops);
   }
   notes_change(e)->memory_limit = ok && arena <= limit ? limit : 0;
   tries_free(&x);

@@ -192,8 +192,8 @@ static int by_score(const void *pa, const void *pb) {
   return (a->storage > b->storage) - (a->storage < b->storage);
 }
 
-/* Gaps that are dropped and end at steps lo to hi, dearest first; with share < 1 some, in any
- * order.
+/* Gaps that are dropped and end at steps lo to hi, most expensive first; with share < 1 some, in
+ * any order.
  */
 static void list_dropped(Search *w, int lo, int hi, double share) {
   RematState *s = w->s;
@@ -383,7 +383,7 @@ typedef struct Start {
 
 /* The next one of a round: as long as nothing fits the one that is nearest, then the one that will
    cost least, if what is left costs as much as what it has done; but what has little left to do
-   comes before what has hardly begun, of which nobody knows. -1: none. */
+   comes before what has hardly begun, of which unknown. -1: none. */
 static int next_start(const Start *of, int round, double cheapest, double all) {
   int best = -1;
   double least = 0;

@@ -78,7 +78,7 @@ typedef struct Evict {
   bool *here;    /* by storage */
   int *used;     /* by storage: time of last use */
   int *unread;   /* by storage: readers of the given order to come */
-  int *pinned;   /* by storage */
+  int *in_use;   /* by storage */
   int64_t *mark; /* by storage */
   int64_t stamp;
   int clock, step;
@@ -105,7 +105,7 @@ static double neighbourhood(Evict *d, int v, int depth) {
 
 static bool evictable(const Evict *d, int v) {
   const StepStorage *x = &d->p->storage[v];
-  if (!d->here[v] || d->pinned[v] || x->kept || d->p->step[x->maker].latest < 0) return false;
+  if (!d->here[v] || d->in_use[v] || x->kept || d->p->step[x->maker].latest < 0) return false;
   return !d->unread[v] || remat_may_rerun(d->p, x->maker, d->step);
 }
 
@@ -142,7 +142,7 @@ static int64_t bytes_wanted(Evict *d, const StepNode *o, bool again) {
     }
     for (int q = 0; q < o->npairs && !again; q++) {
       int x = o->in[o->pair[q].in];
-      over |= o->pair[q].out == k && d->pinned[x] == 1 && d->unread[x] == 1;
+      over |= o->pair[q].out == k && d->in_use[x] == 1 && d->unread[x] == 1;
     }
     if (!over) want += d->p->storage[w].size;
   }
@@ -153,7 +153,7 @@ static bool evict_run(Evict *d, int step, int depth) {
   const StepNode *o = &d->p->step[step];
   enum { DEEPEST = 5000 }; /* of the recursion: a longer chain of reruns is no good plan */
   bool ok = depth < DEEPEST && d->cost < d->most && d->s->work < d->deadline;
-  for (int k = 0; k < o->nin; k++) d->pinned[o->in[k]]++;
+  for (int k = 0; k < o->nin; k++) d->in_use[o->in[k]]++;
   for (int k = 0; k < o->nin && ok; k++) {
     int maker = d->p->storage[o->in[k]].maker;
     if (!d->here[o->in[k]])
@@ -185,7 +185,7 @@ static bool evict_run(Evict *d, int step, int depth) {
   } else {
     ok = false;
   }
-  for (int k = 0; k < o->nin; k++) d->pinned[o->in[k]]--;
+  for (int k = 0; k < o->nin; k++) d->in_use[o->in[k]]--;
   return ok;
 }
 
@@ -195,7 +195,7 @@ bool remat_evict(RematState *s, int64_t limit, double most, int64_t deadline) {
   d.here = ARENA_ARRAY(s->a, bool, n + 1);
   d.used = ARENA_ARRAY(s->a, int, n + 1);
   d.unread = ARENA_ARRAY(s->a, int, n + 1);
-  d.pinned = ARENA_ARRAY(s->a, int, n + 1);
+  d.in_use = ARENA_ARRAY(s->a, int, n + 1);
   d.mark = ARENA_ARRAY(s->a, int64_t, n + 1);
   for (int t = 0; t <= s->p->nsteps; t++) s->again[t].n = 0;
   for (int t = 0; t < s->p->nsteps; t++)

@@ -251,7 +251,7 @@ enum {
   NEED,   /* storage, step: one more reader there */
   UNNEED, /* storage, step: one reader less */
   EXTEND, /* storage, step: it is there, and may be held for the next reader */
-  IDLE,   /* storage, step: is it still made there for somebody? */
+  IDLE,   /* storage, step: is it still made there for a reader? */
   USE,    /* storage, step: its maker runs there anyway */
   RERUN,  /* step, op: is recomputed there */
   DROP    /* step, op: does not, unless one of its results is of use */
@@ -267,7 +267,7 @@ static bool cheap_to_hold(RematState *s, int v, int a, int b) {
   return (double)remat_rise(s, a, b, x->size) <= s->price * s->p->step[x->maker].cost;
 }
 
-/* Made at this use for somebody: a reader here or behind. */
+/* Made at this use for a reader here or behind. */
 static bool of_use(const RematState *s, int v, int i) {
   const RematUses *t = &s->use[v];
   return t->at[i].readers || (i + 1 < (int)t->n && t->at[i + 1].held);

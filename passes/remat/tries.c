@@ -1,9 +1,8 @@
-/* Fits an entry into a byte limit: in each of its orders, and with its loops in the ways that need
-   fewer bytes, the cheapest plan is kept. Contract: what is recomputed stands right in front of the
-   step that needs it, as new values. The limit is met in the packed arena, not in the sum of live
-   bytes alone: where packing misses it, the plan is made a little tighter. The least is looked for
-   twice: plans are shrunk as far as they go, and limits below that are tried as if they had been
-   asked for. */
+/* Fits an entry into a byte limit: in each of its orders, and with its loops in the schedules that
+   need fewer bytes; the cheapest plan is kept. Contract: recomputed ops stand right in front of the
+   step that needs them, as new values. The packed arena meets the limit, not only the sum of live
+   bytes: if packing misses the limit, the schedule becomes tighter. The least limit is looked for
+   twice: plans are shrunk as far as they go, then limits below are tried like any other. */
 #include "passes/remat/tries.h"
 
 #include <math.h>
@@ -256,14 +255,14 @@ static Remat *try_at(Tries *x, int k) {
   return (!w->further || apply_further(w, &x->at[0])) && prepare(w, NULL) ? w : NULL;
 }
 
-typedef struct Turn {
+typedef struct RankedTry {
   double least; /* that the try adds: flops of an order, work of a point */
   int k;
   uint64_t missed; /* bytes by which packing missed the limit at first */
-} Turn;
+} RankedTry;
 
-static int by_least(const void *pa, const void *pb) {
-  const Turn *a = pa, *b = pb;
+static int by_bound(const void *pa, const void *pb) {
+  const RankedTry *a = pa, *b = pb;
   if (a->least != b->least) return a->least < b->least ? -1 : 1;
   return (a->k > b->k) - (a->k < b->k);
 }
@@ -276,23 +275,23 @@ static const double near_by = 0.01;
 /* The tries as they are made: the orders, those first that allow the least added arithmetic, but
    the one of the least peak before all that allow about as much; then the points. Returns how many
    there are: an order in which no schedule fits is left out. */
-static int in_turn(Tries *x, uint64_t limit, Turn *out) {
+static int rank_tries(Tries *x, uint64_t limit, RankedTry *out) {
   int n = 0;
   for (int k = 0; k < x->norders; k++) {
     Remat *w = &x->at[k];
     Arena *a = arena_new();
     double bound = remat_bound(a, &w->p, remat_units(w, limit));
     arena_free(a);
-    if (isfinite(bound)) out[n++] = (Turn){bound, k, 0};
+    if (isfinite(bound)) out[n++] = (RankedTry){bound, k, 0};
   }
-  if (n) qsort(out, (size_t)n, sizeof *out, by_least);
+  if (n) qsort(out, (size_t)n, sizeof *out, by_bound);
   for (int i = 1; i < n; i++) {
-    Turn first = out[i];
+    RankedTry first = out[i];
     if (first.k || first.least > near_bound * out[0].least) continue;
     memmove(out + 1, out, sizeof *out * (size_t)i);
     out[0] = first;
   }
-  for (int k = x->norders; k < x->n; k++) out[n++] = (Turn){x->at[k].cost, k, 0};
+  for (int k = x->norders; k < x->n; k++) out[n++] = (RankedTry){x->at[k].cost, k, 0};
   return n;
 }
 
@@ -309,41 +308,41 @@ typedef struct Best {
 
 /* Each order has half of the effort until one fits. Where the search comes near what its order
    allows, others are not looked at, nor is one that allows little less than what was found. */
-static void fit_all(Tries *x, uint64_t limit, int64_t effort, Turn *turn, int n, Best *b) {
+static void fit_all(Tries *x, uint64_t limit, int64_t effort, RankedTry *ranked, int n, Best *b) {
   for (int i = 0; i < n; i++) {
-    bool point = turn[i].k >= x->norders;
-    if (b->of && point && turn[i].least >= b->found->cost) continue;
-    if (b->of && !point && b->of != &x->at[turn[i].k] &&
-        (b->near || near_bound * turn[i].least >= b->found->flops))
+    bool point = ranked[i].k >= x->norders;
+    if (b->of && point && ranked[i].least >= b->found->cost) continue;
+    if (b->of && !point && b->of != &x->at[ranked[i].k] &&
+        (b->near || near_bound * ranked[i].least >= b->found->flops))
       continue;
-    Remat *w = try_at(x, turn[i].k);
+    Remat *w = try_at(x, ranked[i].k);
     RematPlan plan;
     uint64_t bytes;
     if (!w) continue;
     int64_t share = point ? effort / 8 : i && b->of ? effort / 4 : effort / 2;
-    double enough = point ? INFINITY : near_bound * turn[i].least + near_by * w->p.flops;
+    double enough = point ? INFINITY : near_bound * ranked[i].least + near_by * w->p.flops;
     double incumbent = b->of ? b->found->cost : INFINITY;
-    if (!fit(w, limit, share, incumbent, enough, &turn[i].missed, &plan, &bytes)) continue;
+    if (!fit(w, limit, share, incumbent, enough, &ranked[i].missed, &plan, &bytes)) continue;
     b->of = w;
     b->fitted = *w->e;
     remat_save(&w->s, &b->saved);
     *b->found = plan;
     *b->arena = bytes;
-    b->near = !point && plan.flops <= near_bound * turn[i].least;
+    b->near = !point && plan.flops <= near_bound * ranked[i].least;
     b->done = plan.cost <= little * w->p.cost ||
-              (!point && plan.flops <= turn[i].least + little * w->p.flops);
+              (!point && plan.flops <= ranked[i].least + little * w->p.flops);
   }
 }
 
 Remat *tries_fit(Tries *x, uint64_t limit, int64_t spent, int64_t effort, RematPlan *found,
                  uint64_t *arena) {
   Best b = {.found = found, .arena = arena};
-  Turn *turn = ARENA_ARRAY(x->at[0].a, Turn, x->n + 1);
-  int n = in_turn(x, limit, turn);
+  RankedTry *ranked = ARENA_ARRAY(x->at[0].a, RankedTry, x->n + 1);
+  int n = rank_tries(x, limit, ranked);
   int64_t done = 0, next = whole_effort(&x->at[0]) / SHORTEST;
   if (next > effort) next = effort;
   for (; next <= effort && !b.done; done = next, next *= 4)
-    if (next > spent) fit_all(x, limit, next - done, turn, n, &b);
+    if (next > spent) fit_all(x, limit, next - done, ranked, n, &b);
   if (!b.of) {
     remat_as_given(&x->at[0]);
     return NULL;

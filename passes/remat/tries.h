@@ -1,6 +1,6 @@
-/* Tries to fit an entry into a limit: it in one of its orders, or with its loops in one of their
-   ways, each with its problem, its state and what has been found for it. Contract: a try belongs to
-   the entry that it was made of, which it rewrites; everything lies in arenas of its own. */
+/* Tries to fit an entry into a limit. A try is the entry in one of its orders, or with its loops in
+   one of their schedules; it has its own step graph and search state. Contract: a try belongs to
+   the entry that it was made of, which it rewrites. Everything lies in arenas of its own. */
 #ifndef GC_PASSES_REMAT_TRIES_H
 #define GC_PASSES_REMAT_TRIES_H
 #include "passes/manager/pass_list.h"
@@ -71,7 +71,7 @@ typedef struct RematKnown { /* about an entry under a limit */
   size_t size;              /* of the text */
   uint64_t limit;
   bool brief;       /* found with little search */
-  int chosen;       /* try; -1: nobody has looked */
+  int chosen;       /* try; -1: not searched */
   RematSaved again; /* what is recomputed */
   RematPlan found;
   uint64_t arena; /* may be above the limit: the least that was found */

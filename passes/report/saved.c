@@ -9,9 +9,9 @@
 
 typedef struct Readers { /* from the beginning on */
   const Op *first;
-  const Op *heavy; /* a product or window */
-  int others;      /* behind the first one */
-  bool last;       /* the last reader of all is in the backward pass */
+  const Op *anchor; /* a product or window */
+  int others;       /* behind the first one */
+  bool last;        /* the last reader of all is in the backward pass */
 } Readers;
 
 typedef struct Kept {
@@ -37,22 +37,22 @@ static bool is_back(Kept *w, const Op *op) {
   return back;
 }
 
-/* True if a heavy op that is not in the backward pass is in it. */
+/* True if an anchor op that is not in the backward pass is in it. */
 static bool goes_ahead(Kept *w, const Op *op) {
-  if (op->kind != OP_KERNEL) return !is_back(w, op) && op_is_heavy(op);
+  if (op->kind != OP_KERNEL) return !is_back(w, op) && op_is_anchor(op);
   const Block *b = op->blocks[0];
   bool ahead = false;
   for (int k = 0; k < op->noperands; k++) w->back[b->args.at[k]] = w->back[op->operands[k]];
   for (uint32_t i = 0; i < b->ops.n; i++) {
     const Op *in = op_at(w->e, b->ops.at[i]);
-    ahead |= !is_back(w, in) && op_is_heavy(in);
+    ahead |= !is_back(w, in) && op_is_anchor(in);
   }
   const Op *yield = plan_yield(w->e, op);
   for (int k = 0; k < op->nresults; k++) w->back[op->results[k]] = w->back[yield->operands[k]];
   return ahead;
 }
 
-/* Where nothing is heavy, at the first op of it. */
+/* If no reader is an anchor, at the first op of it. */
 static void find_begin(Kept *w) {
   const Block *b = w->e->body;
   uint32_t first = b->ops.n;
@@ -112,7 +112,7 @@ static void add_reader(Kept *w, const Op *op, ValueId v, bool begun) {
     x->others++;
   else
     x->first = op;
-  if (holds(w, op, op_is_heavy)) x->heavy = op;
+  if (holds(w, op, op_is_anchor)) x->anchor = op;
 }
 
 static void find_readers(Kept *w) {
@@ -131,7 +131,7 @@ static void find_readers(Kept *w) {
   }
 }
 
-/* ---------------------------------------------------------------- what is told ---- */
+/* ---------------------------------------------------------------- reports ---- */
 
 static bool is_scan(const Op *op) { return op->kind == OP_SCAN; }
 
@@ -142,18 +142,18 @@ static bool is_not_elementwise(const Op *op) {
 }
 
 static const char *why_kept(const Kept *w, ValueId v) {
-  const Op *op = value_def(w->e, v), *heavy = w->readers[v].heavy;
+  const Op *op = value_def(w->e, v), *anchor = w->readers[v].anchor;
   const Place *place = plan_of(w->e)->place;
   const char *name = plan_op_name(op);
   char buf[32];
   if (holds(w, op, is_scan)) return "only a memory limit recomputes a loop";
-  if (holds(w, op, op_is_heavy))
+  if (holds(w, op, op_is_anchor))
     return arena_printf(w->a, "only a memory limit recomputes %s, which takes %s operations", name,
                         plan_commas(buf, op_flops(w->e, op)));
   if (place[v].bytes < RECOMPUTE_LEAST) return "it is too small to be worth the trouble";
   if (holds(w, op, is_not_elementwise))
     return arena_printf(w->a, "only a memory limit recomputes %s, which is not element-wise", name);
-  if (heavy) return arena_printf(w->a, "%s reads it from memory", plan_op_name(heavy));
+  if (anchor) return arena_printf(w->a, "%s reads it from memory", plan_op_name(anchor));
   ValueList reads = {0};
   uint64_t bytes = 0;
   plan_reads(w->a, w->e, op, &reads);
@@ -162,7 +162,7 @@ static const char *why_kept(const Kept *w, ValueId v) {
   return arena_printf(w->a, "what it is made of takes %s bytes", plan_commas(buf, bytes));
 }
 
-static void tell(Kept *w, ValueId v) {
+static void report(Kept *w, ValueId v) {
   const Op *op = value_def(w->e, v), *reader = w->readers[v].first;
   char bytes[32];
   const char *more = "";
@@ -191,7 +191,7 @@ void report_saved_activations(PassRun *r, const Entry *e) {
       const Place *x = &plan_of(e)->place[v];
       if (w.root[v] != v || !w.readers[v].last || x->region != PLAN_ARENA || !x->bytes) continue;
       if (i + 1 == w.begin && w.back[v]) continue; /* the first gradient */
-      tell(&w, v);
+      report(&w, v);
       n++;
       sum += x->bytes;
     }

@@ -1,4 +1,4 @@
-/* An order by goals: what nobody reads, such as the update of a weight, is a goal, and goals are
+/* An order by goals: what no op reads, such as the update of a weight, is a goal, and goals are
    served one after the other, the nearest first. What serves one goal alone runs as soon as it can,
    so that a sum, such as a weight's gradient over the steps of a recurrent net, is open only while
    its terms are made, and each term is gone at once; what serves several runs with the first of

@@ -39,7 +39,7 @@ void order_add_update(Graph *g, const Op *store) {
 
 static bool is_end(const Op *op) { return op_info[op->kind].flags & OPF_TERMINATOR; }
 
-/* By op id: what it makes is read by the block's end, or by what leads to it, or by nobody. */
+/* By op id: what it makes is read by the block's end, or by what leads to it, or by none. */
 static bool *find_outputs(Arena *a, const Entry *e, const Block *b) {
   bool *out = ARENA_ARRAY(a, bool, e->ops.n), *read = ARENA_ARRAY(a, bool, e->values.n);
   bool *wanted = ARENA_ARRAY(a, bool, e->values.n);

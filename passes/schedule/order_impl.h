@@ -78,7 +78,7 @@ int64_t order_loops(PassRun *r, Entry *e, const GlobalsPlan *globals);
 
 /* ---- order_goals.c ---- */
 
-/* The nodes goal by goal; a goal is what nobody reads. */
+/* The nodes goal by goal; a goal is what no op reads. */
 int *order_by_goals(Graph *g);
 
 /* ---- order_improve.c ---- */

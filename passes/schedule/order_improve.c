@@ -59,7 +59,7 @@ static void count_readers(Improve *w, const int *node, int n, int to) {
       w->left[w->step[node[i]]->in[k]]++;
 }
 
-/* What a result takes over from an operand that nobody reads later. */
+/* What a result takes over from an operand that no op reads later. */
 static int64_t in_place(const Improve *w, const StepNode *s) {
   int64_t saved = 0;
   for (int q = 0; q < s->npairs; q++) {

@@ -1,4 +1,4 @@
-/* Streams: which operations may run beside each other, for --streams=N.
+/* Streams: which operations may run concurrently, for --streams=N.
    Contract: needs lives and in-place decisions; with one stream it leaves all as it is. Otherwise
    leaves a stream for every step, an order of steps as they begin, and lives in it that know of
    streams; share then gives bytes and adds edges. The longest paths, by work, are streams of their
@@ -206,7 +206,7 @@ static void write_order(const Making *m, Entry *e, const Tasks *w, const int *or
 }
 
 /* The last task, by its place in the order, that begins before the one at place i is over. */
-static int last_beside(const Tasks *w, const Schedule *s, int i) {
+static int last_concurrent(const Tasks *w, const Schedule *s, int i) {
   int lo = i, hi = w->n;
   while (hi - lo > 1) {
     int mid = (lo + hi) / 2;
@@ -231,11 +231,11 @@ static void set_streams(const Making *m, Plan *p, const Tasks *w, const Schedule
     end[i] = t;
   }
   for (int i = 0, t = 0; i < w->n; i++) {
-    int beside = s ? last_beside(w, s, i) : i, stream = w->at[s ? s->order[i] : i].stream;
+    int latest = s ? last_concurrent(w, s, i) : i, stream = w->at[s ? s->order[i] : i].stream;
     for (; t <= end[i]; t++) {
       const Op *op = p->steps[t];
       p->stream[t] = p->scratch[op->id].stream = stream;
-      if (s) p->latest_concurrent[t] = beside > i ? end[beside] : t;
+      if (s) p->latest_concurrent[t] = latest > i ? end[latest] : t;
       for (int v = 0; v < plan_nmade(op); v++) p->place[plan_made(op, v)].stream = stream;
     }
   }
@@ -275,7 +275,7 @@ static Plan *plan_anew(const Making *m, Entry *e, const Tasks *w, const Schedule
 /* What a schedule may take more than the given order does, and whether its packing is searched for:
    only if none fits without. */
 static const struct Try {
-  double room;
+  double more;
   bool search;
 } tries[] = {{0.01, false}, {0.004, false}, {0, false}, {0.004, true}, {0, true}};
 
@@ -295,8 +295,8 @@ static void streams_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g)
   memcpy(order, e->body->ops.at, ops * sizeof *order);
   Plan *found = w.streams > 1 ? NULL : given;
   for (size_t k = 0; !found && k < sizeof tries / sizeof *tries; k++) {
-    if (limited && tries[k].room > 0) continue;
-    Schedule s = streams_schedule(&w, peak + (uint64_t)(tries[k].room * (double)peak));
+    if (limited && tries[k].more > 0) continue;
+    Schedule s = streams_schedule(&w, peak + (uint64_t)(tries[k].more * (double)peak));
     memcpy(e->body->ops.at, order, ops * sizeof *order);
     found = plan_anew(&m, e, &w, &s, limited ? arena : arena + arena / 100,
                       tries[k].search ? r->opt->plan_seconds : 0, g);

@@ -48,7 +48,7 @@ uint64_t streams_peak(const Tasks *w) {
   return most;
 }
 
-static bool is_fresh(const Run *r, int k) { /* nobody has begun to write to it */
+static bool is_fresh(const Run *r, int k) { /* no task has begun to write to it */
   return r->not_started[k] == (int)r->w->held[k].users.n;
 }
 

@@ -1,15 +1,15 @@
-/* Recompute: element-wise values that are read again far behind, as in the backward pass, are
-   computed again there from fewer bytes: of a gelu only its input stays. Contract: values stay the
-   same to the last bit, since the same ops read the same numbers; runs after the last cse, which
-   would undo it, and before fuse, which puts the copies into the kernels that read them. Far is
-   behind two or more products, convolutions or loops. The choice is by groups: what hangs on the
-   same leaves is computed again if that frees at least twice the bytes that the leaves then hold.
-   Of the other groups that is computed again which follows from what they hold anyway. */
+/* Cheap recomputation: element-wise values that are read far behind, as in the backward pass, are
+   recomputed there from fewer bytes; of a gelu only its input is saved. Contract: bits stay, since
+   the same ops read the same numbers. Runs after the last cse, which would merge the copies, and
+   before fuse, which puts them into the kernels that read them. Far is behind two or more anchor
+   ops: products, convolutions, loops. The choice is by groups of values with the same leaves: a
+   group is recomputed if that frees at least twice the bytes that its leaves then hold. Of the
+   other groups, values are recomputed that follow from leaves held anyway. */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
 
 enum {
-  FAR = 2,        /* heavy ops between */
+  FAR = 2,        /* anchor ops between */
   LONGEST = 24,   /* ops that are computed again for one value */
   WORTH_FREED = 2 /* times the bytes held */
 };
@@ -18,14 +18,14 @@ typedef struct Recompute {
   const Entry *e;
   Arena *a;
   uint64_t least;         /* bytes of a value worth the trouble */
-  int *heavy;             /* by op of the body: heavy ops before it */
-  int *last_far;          /* by value: heavy ops before its last reader */
+  int *anchors;           /* by op of the body: anchor ops before it */
+  int *last_far;          /* by value: anchor ops before its last reader */
   bool *fixed;            /* by value: read far behind by what needs it in memory */
   bool *again;            /* by value: computed again where it is read far behind */
   ValueId *group;         /* by value: union-find */
   uint64_t *freed, *held; /* by group */
   /* while rebuilding */
-  int *made_at; /* by value: heavy ops before its last copy, -1: none */
+  int *made_at; /* by value: anchor ops before its last copy, -1: none */
 } Recompute;
 
 /* A kernel computes it element by element on its way. */
@@ -44,7 +44,7 @@ static bool reads_elements(const Op *op) {
 
 static int made(const Recompute *w, ValueId v) {
   const Op *op = value_def(w->e, v);
-  return op && op->parent == w->e->body ? w->heavy[op->id] : 0;
+  return op && op->parent == w->e->body ? w->anchors[op->id] : 0;
 }
 
 static bool is_far(const Recompute *w, ValueId v) { return w->last_far[v] - made(w, v) >= FAR; }
@@ -87,17 +87,17 @@ static int find_leaves(Recompute *w, ValueId v, ValueId of, int ops) {
 static void look_at_uses(Recompute *w) {
   const Block *b = w->e->body;
   ValueList reads = {0};
-  int heavy = 0;
+  int anchors = 0;
   for (uint32_t i = 0; i < b->ops.n; i++) {
     const Op *op = op_at(w->e, b->ops.at[i]);
-    w->heavy[op->id] = heavy;
+    w->anchors[op->id] = anchors;
     plan_reads(w->a, w->e, op, &reads);
     for (uint32_t k = 0; k < reads.n; k++) {
       ValueId v = reads.at[k];
-      w->last_far[v] = heavy;
-      if (heavy - made(w, v) >= FAR && !reads_elements(op)) w->fixed[v] = true;
+      w->last_far[v] = anchors;
+      if (anchors - made(w, v) >= FAR && !reads_elements(op)) w->fixed[v] = true;
     }
-    heavy += op_is_heavy(op);
+    anchors += op_is_anchor(op);
   }
 }
 
@@ -183,7 +183,7 @@ static void recompute_each(Builder *b, const Entry *old, const Op *op, ValueId *
   Recompute was = *w;
   was.e = old; /* the entry's own body is being made */
   if (op->parent == old->body) {
-    int here = w->heavy[op->id];
+    int here = w->anchors[op->id];
     for (int k = 0; k < op->noperands; k++) {
       ValueId v = op->operands[k];
       if (w->again[v] && here - made(&was, v) >= FAR) make_again(&was, b, old, v, map, here);
@@ -198,7 +198,7 @@ bool pass_cheap_remat(PassRun *r) {
     Arena *a = arena_new();
     uint32_t n = e->values.n;
     Recompute w = {.e = e, .a = a, .least = (uint64_t)pass_arg_int(r, "least", RECOMPUTE_LEAST)};
-    w.heavy = ARENA_ARRAY(a, int, e->ops.n + 1);
+    w.anchors = ARENA_ARRAY(a, int, e->ops.n + 1);
     w.last_far = ARENA_ARRAY(a, int, n + 1);
     w.made_at = ARENA_ARRAY(a, int, n + 1);
     w.fixed = ARENA_ARRAY(a, bool, n + 1);

@@ -40,7 +40,7 @@ static const Op *def_in_body(const Entry *e, ValueId v) {
   return op && op->parent == e->body ? op : NULL;
 }
 
-/* The gradient that the slice takes channels of, where nobody reads it whole. */
+/* The gradient that the slice takes channels of, where no op reads it whole. */
 static const Op *sliced_gradient(const Parts *p, const Entry *e, const Op *op) {
   if (!slices_channels(e, op)) return NULL;
   const Op *back = def_in_body(e, op->operands[0]);
@@ -172,7 +172,7 @@ static void in_parts(PassRun *r, Entry *e, uint64_t least) {
 
 /* ---- as a pass ---- */
 
-static void tell(PassRun *r, const Entry *old, uint64_t least) {
+static void report(PassRun *r, const Entry *old, uint64_t least) {
   Parts p = parts_of(r, old, least);
   for (uint32_t i = 0; i < old->body->ops.n; i++) {
     const Op *op = op_at(old, old->body->ops.at[i]);
@@ -186,6 +186,6 @@ static void tell(PassRun *r, const Entry *old, uint64_t least) {
 }
 
 bool pass_concat_split(PassRun *r) {
-  const TrialRewrite w = {.any = any_part, .apply = in_parts, .tell = tell, .share = SMALL};
+  const TrialRewrite w = {.any = any_part, .apply = in_parts, .report = report, .share = SMALL};
   return trial_rewrite(r, &w, pass_arg_int(r, "all", 0) != 0);
 }

@@ -12,10 +12,10 @@
 
 enum { SMALL = 3 }; /* where nothing has 1 / SMALL of the limit, only a missed limit is a reason */
 
-bool blocks_is_heavy(const Op *op) { return op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD; }
+bool blocks_is_conv(const Op *op) { return op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD; }
 
 static bool is_pool(const Op *op) {
-  return op_info[op->kind].cls == CLASS_WINDOW && !blocks_is_heavy(op) &&
+  return op_info[op->kind].cls == CLASS_WINDOW && !blocks_is_conv(op) &&
          op->kind != OP_CONV_FILTER_GRAD;
 }
 
@@ -37,7 +37,7 @@ static bool keeps_channels(const Op *op) {
 }
 
 int blocks_axis(const Op *op, int operand) {
-  if (blocks_is_heavy(op)) return operand == 0 ? BLOCK_IMAGES : -1;
+  if (blocks_is_conv(op)) return operand == 0 ? BLOCK_IMAGES : -1;
   if (blocks_is_apart(op)) return BLOCK_IMAGES;
   return operand == 0 && keeps_channels(op) ? BLOCK_CHANNELS : -1;
 }
@@ -52,7 +52,7 @@ int64_t blocks_count(const Type *t, int axis) {
 /* ---- what is never whole ---- */
 
 static bool may_be_gone(const Blocks *b, const Op *op) {
-  if (op->parent != b->e->body || (!blocks_is_apart(op) && !blocks_is_heavy(op))) return false;
+  if (op->parent != b->e->body || (!blocks_is_apart(op) && !blocks_is_conv(op))) return false;
   const Type *t = value_type(b->e, op->results[0]);
   return t->rank == 4 && t->bytes >= b->least;
 }
@@ -90,7 +90,7 @@ static bool ask(Blocks *b) {
       const Type *t = value_type(b->e, y);
       bool by_images = b->asked[y] & 1 << BLOCK_IMAGES;
       bool by_channels = b->asked[y] & 1 << BLOCK_CHANNELS;
-      if (!b->asked[y] || (by_channels && (blocks_is_heavy(op) || shrinks(b, op))) ||
+      if (!b->asked[y] || (by_channels && (blocks_is_conv(op) || shrinks(b, op))) ||
           (by_images && blocks_count(t, BLOCK_IMAGES) < 2) ||
           (by_channels && blocks_count(t, BLOCK_CHANNELS) < 2))
         changed |= drop(b, y);
@@ -141,7 +141,7 @@ static bool check_sources(Blocks *b) {
     if (op->nresults != 1 || !b->gone[op->results[0]]) continue;
     ValueId y = op->results[0];
     if (!of_gone && sources >= value_type(b->e, y)->bytes) changed |= drop(b, y);
-    b->until[y] = blocks_is_heavy(op) && b->first[y] < first ? b->first[y] : first;
+    b->until[y] = blocks_is_conv(op) && b->first[y] < first ? b->first[y] : first;
     if (b->until[y] != UINT32_MAX && b->asked[y] & 1 << BLOCK_CHANNELS) changed |= drop(b, y);
   }
   return changed;
@@ -190,21 +190,21 @@ static void in_blocks(PassRun *r, Entry *e, uint64_t least) {
   r->changes++;
 }
 
-/* Of what is gone, what somebody reads who is there. */
-static void tell(PassRun *r, const Entry *old, uint64_t least) {
+/* Of what is gone, an op that stays reads. */
+static void report(PassRun *r, const Entry *old, uint64_t least) {
   Blocks b = blocks_of(r, old, least);
   char buf[32];
-  bool *told = ARENA_ARRAY(r->scratch, bool, old->values.n);
+  bool *reported = ARENA_ARRAY(r->scratch, bool, old->values.n);
   for (uint32_t i = 0; i < old->body->ops.n; i++) {
     const Op *op = op_at(old, old->body->ops.at[i]);
     if (op->nresults == 1 && b.gone[op->results[0]]) continue;
     for (int k = 0; k < op->noperands; k++) {
       ValueId v = op->operands[k];
-      if (!b.gone[v] || told[v]) continue;
+      if (!b.gone[v] || reported[v]) continue;
       const Type *t = value_type(old, v);
       const Op *def = value_def(old, v);
       bool images = b.asked[v] & 1 << BLOCK_IMAGES, channels = b.asked[v] & 1 << BLOCK_CHANNELS;
-      told[v] = true;
+      reported[v] = true;
       plan_commas(buf, t->bytes);
       remark(r, REMARK_REMAT, "remat", def->loc, "%s of %s (%s) is never whole: it is made %s",
              value_str(old, v), op_info[def->kind].name, buf,
@@ -216,6 +216,6 @@ static void tell(PassRun *r, const Entry *old, uint64_t least) {
 }
 
 bool pass_image_tiles(PassRun *r) {
-  const TrialRewrite w = {.any = any_block, .apply = in_blocks, .tell = tell, .share = SMALL};
+  const TrialRewrite w = {.any = any_block, .apply = in_blocks, .report = report, .share = SMALL};
   return trial_rewrite(r, &w, pass_arg_int(r, "all", 0) != 0);
 }

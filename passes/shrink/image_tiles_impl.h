@@ -18,7 +18,7 @@ typedef struct Blocks {
 } Blocks;
 
 /* Nothing to make twice. */
-bool blocks_is_heavy(const Op *op);
+bool blocks_is_conv(const Op *op);
 /* Every element comes from its own image and channel of each operand. */
 bool blocks_is_apart(const Op *op);
 /* The axis by which an op that is there can take this operand block by block; -1: by none. */

@@ -91,7 +91,7 @@ static Choices find_choices(Arena *a, const Entry *e, int64_t batch) {
   return out;
 }
 
-static void tell(PassRun *r, const Entry *e, int64_t batch, int64_t parts) {
+static void report(PassRun *r, const Entry *e, int64_t batch, int64_t parts) {
   enum { SMALL = 100 }; /* of what is gone: not worth a word */
   uint64_t all, gone;
   char buf[32];
@@ -205,7 +205,7 @@ static bool under_limit(PassRun *r, uint32_t k, uint64_t limit, const Trial *who
   if (best.arena <= limit && !whole_is_cheap(r, k, limit, &cheap)) return false;
   if (best.arena > limit && !compare(r, k, limit, &parts)) return false;
   if (cheap || parts == 1) return true;
-  tell(r, e, batch_of(r->scratch, e), parts);
+  report(r, e, batch_of(r->scratch, e), parts);
   cut(r, e, batch_of(r->scratch, e), parts);
   return true;
 }
@@ -246,7 +246,7 @@ bool pass_microbatch(PassRun *r) {
     Entry *e = r->m->entries.at[k];
     int64_t batch = batch_of(r->scratch, e);
     if (batch <= 0 || batch % parts) continue;
-    tell(r, e, batch, parts);
+    report(r, e, batch, parts);
     cut(r, e, batch, parts);
   }
   bool limited = l->bytes || l->share > 0;

@@ -20,7 +20,7 @@ typedef struct Micro {
   MicroRole *role; /* by op; of the body alone */
   bool *cut;       /* by value: made part by part */
   bool *late;      /* by value: made of all parts */
-  bool *whole;     /* by value that is cut: somebody reads all of it */
+  bool *whole;     /* by value that is cut: an op reads all of it */
 } Micro;
 
 /* Cuts the entry's batch, which `batch` is the extent of, into so many equal parts. */

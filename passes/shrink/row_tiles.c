@@ -31,7 +31,7 @@ static void tell_why_not(PassRun *r, const Entry *e, const Region *g) {
 /* The largest product of the entry that can be a loop, of at least so many bytes; false if there is
    none. Tells of those that cannot. */
 static bool find_product(PassRun *r, Region *best, const Entry *e, int64_t chunk, uint64_t least,
-                         bool tell) {
+                         bool report) {
   uint64_t most = 0;
   *best = (Region){0};
   for (uint32_t i = 0; i < e->body->ops.n; i++) {
@@ -41,7 +41,7 @@ static bool find_product(PassRun *r, Region *best, const Entry *e, int64_t chunk
     if (bytes < least || bytes <= most) continue;
     Region g;
     bool found = region_find(&g, e, op, chunk), even = found && g.rows % chunk == 0;
-    if (tell && (g.what || (found && !even))) tell_why_not(r, e, &g);
+    if (report && (g.what || (found && !even))) tell_why_not(r, e, &g);
     if (even) {
       region_free(best);
       *best = g;
@@ -95,9 +95,9 @@ static bool chunk_entry(PassRun *r, uint32_t k, uint64_t limit, Trial *now) {
   Entry *e = r->m->entries.at[k];
   Region g;
   bool ok = true, less = true;
-  for (bool tell = true; ok && less && now[k].arena > limit; tell = false) {
+  for (bool report = true; ok && less && now[k].arena > limit; report = false) {
     uint64_t bytes = now[k].arena;
-    if (!find_product(r, &g, e, SUM_CHAIN, bytes / SMALL, tell)) break;
+    if (!find_product(r, &g, e, SUM_CHAIN, bytes / SMALL, report)) break;
     Entry before = *e;
     region_to_loop(&g, e);
     ok = trial_run(r, 0, now);

@@ -97,7 +97,7 @@ static const Ints *along_rows(const Making *m, const Type *t, int64_t rows, int6
 
 static bool runs_back(const Making *m) { return m->scan->attr[AT_REVERSE].i != 0; }
 
-/* The first value of the carry in its row; what the others hold, nobody reads. */
+/* The first value of the carry in its row; what the others hold, no op reads. */
 static ValueId begin(const Making *m, ValueId first) {
   const Type *row = value_type(m->b->e, first);
   int64_t trips = m->scan->attr[AT_TRIPS].i;
@@ -259,7 +259,7 @@ static void with_histories(PassRun *r, Entry *e, uint64_t least) {
   r->changes += h.n;
 }
 
-static void tell(PassRun *r, const Entry *old, uint64_t least) {
+static void report(PassRun *r, const Entry *old, uint64_t least) {
   (void)least;
   Histories h = histories_of(r, old);
   for (uint32_t i = 0; i < old->ops.n; i++) {
@@ -294,7 +294,7 @@ static bool know_whole(PassRun *r) {
 }
 
 bool pass_shared_stacks(PassRun *r) {
-  const TrialRewrite w = {.any = any_history, .apply = with_histories, .tell = tell};
+  const TrialRewrite w = {.any = any_history, .apply = with_histories, .report = report};
   const MemoryLimit *l = &r->opt->limit;
   bool any = false;
   for (uint32_t k = 0; k < r->m->entries.n; k++) any |= any_history(r, r->m->entries.at[k], 0);

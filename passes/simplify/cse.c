@@ -1,5 +1,5 @@
 /* Common subexpressions: equal ops become one.
-   Contract: ops with an effect, terminators, grads and pinned values (grad_targets.c) stay;
+   Contract: ops with an effect, terminators, grads and their targets (grad_targets.c) stay;
    everything else is a function of its operands, attributes and types, random ops of their key as
    well, and loads give the value at entry. Kernels are equal where their blocks are, whatever they
    are called. Algorithm: value numbering over one block in order; an op's key is its text as words,
@@ -17,7 +17,7 @@ typedef struct Slot {
 
 typedef struct Cse {
   PassRun *r;
-  const bool *pinned;
+  const bool *is_target;
   VEC(uint64_t) pool; /* keys, one after the other */
   Slot *slot;
   uint32_t n, size; /* size is a power of two */
@@ -135,7 +135,7 @@ static bool mergeable(const Cse *c, const Op *op) {
   if (op_info[op->kind].flags & (OPF_EFFECT | OPF_TERMINATOR)) return false;
   if (op->kind == OP_GRAD || op->nresults == 0) return false;
   for (int k = 0; k < op->nresults; k++)
-    if (c->pinned && c->pinned[op->results[k]]) return false;
+    if (c->is_target && c->is_target[op->results[k]]) return false;
   return true;
 }
 
@@ -168,7 +168,7 @@ static void cse_each(Builder *b, const Entry *old, const Op *op, ValueId *map, v
 bool pass_cse(PassRun *r) {
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
-    Cse c = {.r = r, .pinned = pass_pinned(r->scratch, e)};
+    Cse c = {.r = r, .is_target = grad_targets(r->scratch, e)};
     c.local = ARENA_ARRAY(r->scratch, uint32_t, e->values.n);
     entry_rebuild(e, cse_each, &c, false, false);
   }

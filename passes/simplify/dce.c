@@ -1,6 +1,6 @@
 /* Dead code: drops what no effect and no terminator reads.
    Contract: effects stay, and so do the keys of random ops (a value never depends on what else is
-   in the program); a kernel loses the ops, results and operands that nobody reads, a loop also the
+   in the program); a kernel loses the ops, results and operands that no op reads, a loop also the
    carries that only they themselves need. Algorithm: one walk backwards over each block, since
    every use follows its definition; over the body of a loop until no more of it is wanted. */
 #include "passes/manager/pass_list.h"

@@ -1,12 +1,12 @@
-/* Fold: computes what is constant and undoes what has no effect, by building the entry again.
-   Contract: nothing that the builder's folding rules (ir/fold/fold.c) can see is left; pinned
-   values stay apart (grad_targets.c); the blocks of kernels are folded, too. Equal ops merge on the
-   way, so that a rule sees that its operands are one value. */
+/* Fold: computes constants and removes ops without effect, by rebuilding the entry.
+   Contract: no folding rule of the builder (ir/fold/fold.c) applies afterwards, in the blocks of
+   kernels neither. Targets of gradients stay apart (grad_targets.c). Equal ops merge on the way, so
+   that a rule sees equal operands as one value. */
 #include "passes/manager/pass_list.h"
 
 typedef struct Fold {
   PassRun *r;
-  const bool *pinned; /* by old value, or NULL */
+  const bool *is_target; /* by old value, or NULL */
 } Fold;
 
 /* The copy of a nested block has as many ops of the same kinds: nothing in it was folded. */
@@ -32,13 +32,13 @@ static void fold_each(Builder *b, const Entry *old, const Op *op, ValueId *map, 
   const Op *now = value_def(b->e, map[was]);
   if (!now || now->id < before || now->kind != op->kind || now->noperands != op->noperands)
     f->r->changes++;
-  if (f->pinned && f->pinned[was]) map[was] = pass_pin(b, old, was, map[was]);
+  if (f->is_target && f->is_target[was]) map[was] = mark_grad_target(b, old, was, map[was]);
 }
 
 bool pass_fold(PassRun *r) {
   Entry *e;
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
-    Fold f = {.r = r, .pinned = pass_pinned(r->scratch, e)};
+    Fold f = {.r = r, .is_target = grad_targets(r->scratch, e)};
     entry_rebuild(e, fold_each, &f, true, false);
   }
   return true;

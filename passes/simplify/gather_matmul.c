@@ -3,8 +3,8 @@
    layer. Contract: before autodiff, whose gradients then have the table's rows, too; at every level
    of optimization, since sums over rows come in another order then. Values themselves stay the same
    to the last bit: an element of a product depends on its row and column alone. In a gradient by
-   the matrix rows that nobody took have a part of 0 times what they hold, so they must be finite.
-   What is asked for a gradient by, and rows that somebody else reads, stay. The product of the
+   the matrix rows that no op took have a part of 0 times what they hold, so they must be finite.
+   What is asked for a gradient by, and rows that another op reads, stay. The product of the
    table has no more bytes than the rows that are not taken any more, but it may live longer: around
    a loop in which rows are taken. */
 #include "passes/manager/pass_list.h"
@@ -16,7 +16,7 @@ typedef struct Tables {
   OpId *also;  /* by op */
 } Tables;
 
-/* Nobody takes the same rows once more. */
+/* No op takes the same rows once more. */
 static bool is_alone(const Tables *t, const Entry *e, const Op *gather) {
   for (OpId i = t->takes[gather->operands[1]]; i; i = t->also[i - 1])
     if (i - 1 != gather->id && op_at(e, i - 1)->operands[0] == gather->operands[0]) return false;

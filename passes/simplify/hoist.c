@@ -20,12 +20,12 @@ typedef struct Hoist {
   Builder *b;
   bool grads; /* the entry trains or asks for some */
   VEC(Ahead) ahead;
-  VEC(OpId) ops;  /* of the block that is being written */
-  ValueId *by;    /* by value: what it is replaced by */
-  bool *movable;  /* by value of the body at hand: it could stand before the loop */
-  bool *pinned;   /* by value: a grad of the body is by it, so what is made of it stays */
-  uint32_t known; /* values in it */
-  uint32_t room;  /* elements of movable */
+  VEC(OpId) ops;     /* of the block that is being written */
+  ValueId *by;       /* by value: what it is replaced by */
+  bool *movable;     /* by value of the body at hand: it could stand before the loop */
+  bool *is_target;   /* by value: a grad of the body is by it, so what is made of it stays */
+  uint32_t known;    /* values in it */
+  uint32_t capacity; /* elements of movable */
 } Hoist;
 
 static bool is_out(const Hoist *h, const Block *body, ValueId v) {
@@ -40,9 +40,9 @@ static bool can_go(const Hoist *h, const Block *body, ValueId v) {
 /* Finds what can go, by one walk, as every use follows its definition. It stays so while ops go:
    what can go with its operands can go after them, and no other op gets operands that can. */
 static void find_movable(Hoist *h, const Block *body) {
-  if (h->room < h->e->values.n) {
-    h->room = 2 * h->e->values.n;
-    h->movable = ARENA_ARRAY(h->r->scratch, bool, h->room);
+  if (h->capacity < h->e->values.n) {
+    h->capacity = 2 * h->e->values.n;
+    h->movable = ARENA_ARRAY(h->r->scratch, bool, h->capacity);
   }
   for (uint32_t i = 0; i < body->args.n; i++) h->movable[body->args.at[i]] = false;
   for (uint32_t i = 0; i < body->ops.n; i++) {
@@ -52,7 +52,7 @@ static void find_movable(Hoist *h, const Block *body) {
     for (int k = 0; can && k < op->noperands; k++) can = can_go(h, body, op->operands[k]);
     for (int k = 0; k < op->nresults; k++) {
       ValueId v = op->results[k];
-      h->movable[v] = can && !(h->pinned && v < h->known && h->pinned[v]);
+      h->movable[v] = can && !(h->is_target && v < h->known && h->is_target[v]);
     }
   }
 }
@@ -136,13 +136,13 @@ static bool row_in_place(Hoist *h, const Op *scan, Op *op, uint32_t i, Block *ou
   int sign;
   int64_t from;
   if (op->kind != OP_GATHER || op->attr[AT_BATCH].i) return false;
-  const Op *turn = value_def(h->e, op->operands[0]);
-  int axis = axis_to_front(turn);
+  const Op *transpose = value_def(h->e, op->operands[0]);
+  int axis = axis_to_front(transpose);
   if (!axis || value_type(h->e, op->operands[1])->rank) return false;
   if (h->grads && row_by_counter(h->e, scan, op, &sign, &from) && can_go(h, body, op->operands[0]))
     return false;
-  if (can_go(h, body, turn->operands[0])) go(h, body, outer, turn->operands[0]);
-  const Type *t = value_type(h->e, turn->operands[0]), *id = value_type(h->e, op->operands[1]);
+  if (can_go(h, body, transpose->operands[0])) go(h, body, outer, transpose->operands[0]);
+  const Type *t = value_type(h->e, transpose->operands[0]), *id = value_type(h->e, op->operands[1]);
   Block made = {.op = body->op};
   builder_at(h->b, &made);
   builder_like(h->b, op);
@@ -153,7 +153,7 @@ static bool row_in_place(Hoist *h, const Op *scan, Op *op, uint32_t i, Block *ou
     vec_push(h->r->scratch, &h->ahead, (Ahead){i, made.ops.at[k]});
   }
   ValueId *operands = ARENA_ARRAY(h->e->module->arena, ValueId, 2);
-  operands[0] = turn->operands[0];
+  operands[0] = transpose->operands[0];
   operands[1] = ids;
   op->operands = operands;
   op->attr[AT_BATCH].i = axis;
@@ -248,7 +248,7 @@ bool pass_hoist(PassRun *r) {
     Hoist h = {.r = r, .e = e, .b = builder_new(e, e->body), .grads = grads, .known = e->values.n};
     h.b->fold = false;
     h.by = ARENA_ARRAY(r->scratch, ValueId, h.known);
-    h.pinned = pass_pinned(r->scratch, e);
+    h.is_target = grad_targets(r->scratch, e);
     for (ValueId v = 0; v < h.known; v++) h.by[v] = v;
     int64_t before = r->changes;
     hoist_block(&h, e->body);

@@ -77,7 +77,7 @@ static void check_globals_apart(Check *c) {
   if (end > c->globals.bytes) verify_fail(c, NULL, "the region of globals is too small");
 }
 
-/* A value of a global's bytes may be of no other global, and nobody but a store may change one. */
+/* A value of a global's bytes may be of no other global, and only a store may change one. */
 static void check_global_writes(Check *c) {
   bool *stored = ARENA_ARRAY(c->a, bool, c->e->module->globals.n + 1);
   for (int s = 0; s < c->p->nsteps; s++)

@@ -111,7 +111,7 @@ void verify_read(Check *c, const Op *op, ValueId v, int step) {
     verify_fail(c, op, "reads %s at step %d, but its life ends at %d", name_of(c, v), step,
                 x->last);
   Range r = verify_range(c, v);
-  if (r.region == PLAN_COUNTS) return; /* nobody writes there */
+  if (r.region == PLAN_COUNTS) return; /* no op writes there */
   if (memory_holds(&c->region[r.region], r.from, r.bytes, c->content[v], c->from[v], &other))
     return;
   if (other->kind == CONTENT)

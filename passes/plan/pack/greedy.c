@@ -31,14 +31,15 @@ struct Greedy {
   PlacedList *list;
   int blocks;
   int *block_of; /* by section */
-  /* for buffers that touch many blocks: all that they meet, sorted, and room to sort it */
-  PlacedList wide, room;
+  /* for buffers that touch many blocks: all that they meet, sorted, and the list that sorting fills
+   */
+  PlacedList wide, merged;
   uint32_t *run_end; /* by block */
   Rank *rank;
   double *key;    /* by buffer, of the best order of the kind that improve() changes */
   uint64_t arena; /* of that order */
   bool tight;
-  int turn;
+  int round;
 };
 
 /* A query merges this many lists as it goes; above, it gathers all first. */
@@ -97,20 +98,20 @@ static const PlacedList *gather(Greedy *g, int b0, int b1, int from, int to) {
     }
     if (w->n > (runs ? end[runs - 1] : 0)) end[runs++] = w->n;
   }
-  PlacedList *room = &g->room;
-  while (room->cap < w->n)
-    room->at = arena_grow(g->p->a, room->at, 0, &room->cap, sizeof *room->at);
+  PlacedList *into = &g->merged;
+  while (into->cap < w->n)
+    into->at = arena_grow(g->p->a, into->at, 0, &into->cap, sizeof *into->at);
   while (runs > 1) {
     uint32_t left = 0, at = 0;
     for (uint32_t k = 0; k < runs; k += 2) {
       uint32_t middle = end[k], right = k + 1 < runs ? end[k + 1] : middle;
-      merge(room->at + at, w->at + at, middle - at, right - at);
+      merge(into->at + at, w->at + at, middle - at, right - at);
       end[left++] = at = right;
     }
-    room->n = w->n;
-    PlacedList merged = *room;
-    *room = *w;
-    *w = merged;
+    into->n = w->n;
+    PlacedList result = *into;
+    *into = *w;
+    *w = result;
     runs = left;
   }
   return w;
@@ -269,8 +270,8 @@ enum { MANY = 20000, PORTFOLIO = 500 * 1000 * 1000 };
 
 Greedy *greedy_new(Pack *p, const PackLimit *limit) {
   static const Key many[] = {STEEPER, SIZE_ROOT_LIFE, STEEP};
-  static const Key turn[] = {PEAK_SIZE, PYRAMID, LOAD, PEAK_LIFE, AREA,   SIZE_ROOT_LIFE,
-                             LIFE,      SIZE,    END,  STEEP,     STEEPER};
+  static const Key few[] = {PEAK_SIZE, PYRAMID, LOAD, PEAK_LIFE, AREA,   SIZE_ROOT_LIFE,
+                            LIFE,      SIZE,    END,  STEEP,     STEEPER};
   Greedy *g = ARENA_NEW(p->a, Greedy);
   int64_t work = p->work;
   g->p = p;
@@ -281,7 +282,7 @@ Greedy *greedy_new(Pack *p, const PackLimit *limit) {
   int64_t most = limit->work > PORTFOLIO ? limit->work : PORTFOLIO;
   for (int q = 0; q < rounds && !pack_done(p, limit) && !pack_late(p); q++) {
     if (work - p->work > most) break;
-    Key key = p->n > MANY ? many[q] : turn[q / 2];
+    Key key = p->n > MANY ? many[q] : few[q / 2];
     for (int i = 0; i < p->n; i++) g->rank[i] = rank_of(p, key, i);
     greedy(g, p->n <= MANY && q % 2, p->arena - 1);
   }
@@ -311,7 +312,7 @@ static void improve_from(Greedy *g) {
    of the best packing so far upwards. */
 static void change_keys(Greedy *g) {
   Pack *p = g->p;
-  int kind = g->turn++ % 3;
+  int kind = g->round++ % 3;
   double x = pack_random(p), share = pack_random(p);
   int from = (int)(x * p->sections), to = from + (int)((0.02 + 0.08 * share) * p->sections);
   uint64_t high = p->arena - (uint64_t)((double)(p->arena - p->bound) * (0.5 + 0.5 * x));
