@@ -11,12 +11,6 @@
 
 extern const char cuda_text_tensor[], cuda_text_tensor_attention[];
 
-static const char *converter(Gen *g, const Attention *a) {
-  if (a->dt == DT_F16) return "FromF16";
-  if (a->dt == DT_BF16) return "FromBf16";
-  return arena_printf(g->a, "Identity<%s>", a->T);
-}
-
 /* Declares the head h, the first of its block's `rows` rows, and the first column of the results.
  */
 static void declare_block(Text *x, const GridAttentionSchedule *s, const char *row, long long rows,
@@ -36,8 +30,8 @@ static void declare_block(Text *x, const GridAttentionSchedule *s, const char *r
 
 static void exact_instance(Gen *g, Text *x, const Attention *a, const GridAttentionSchedule *s) {
   text_line(x, "typedef FlashAttention<%s, %s, %lld, %lld, %lld, %lld, %d, %s, %lld> Block;", a->T,
-            converter(g, a), (long long)a->t, (long long)a->s, (long long)a->d, (long long)a->e,
-            s->rows, a->causal ? "true" : "false", (long long)s->part);
+            cuda_converter(g, a->dt), (long long)a->t, (long long)a->s, (long long)a->d,
+            (long long)a->e, s->rows, a->causal ? "true" : "false", (long long)s->part);
   text_line(x, "__shared__ __align__(16) Block block;");
 }
 

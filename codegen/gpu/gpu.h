@@ -50,12 +50,18 @@ int cuda_width(const Group *gr, int64_t n);
    not NULL, yields i with only[i]. v elements from base on are in the loop. */
 void cuda_vector(Printer *p, int coord, const char *base, int v, int level, const bool *only);
 
+/* "FromF16": the text that converts elements stored as dt to what sums are computed in. */
+const char *cuda_converter(Gen *g, Dtype dt);
+
 void cuda_map(Gen *g, const Group *gr);
 void cuda_rows(Gen *g, const Group *gr);
 void cuda_reduce(Gen *g, const Group *gr); /* COLS and REDUCE */
 void cuda_move(Gen *g, const Group *gr);
 void cuda_matmul(Gen *g, const Group *gr);
 void cuda_window(Gen *g, const Group *gr);
+/* Convolutions and their gradients with respect to the image, in tiles; false where tiles do not
+ * pay. */
+bool cuda_conv(Gen *g, const Group *gr);
 void cuda_attention(Gen *g, const Group *gr); /* and its gradients */
 void cuda_index(Gen *g, const Group *gr);
 void cuda_order(Gen *g, const Group *gr);

@@ -36,16 +36,6 @@ static Product product_of(Gen *g, const Group *gr) {
                    .b = group_arg(gr, mm->operands[1])};
 }
 
-static const char *converter(Gen *g, Dtype dt) {
-  switch ((int)dt) {
-  case DT_F16: return "FromF16";
-  case DT_BF16: return "FromBf16";
-  case DT_U8:
-  case DT_BOOL: return "FromByte";
-  default: return arena_printf(g->a, "Identity<%s>", dtype_prefix(dt));
-  }
-}
-
 /* Positions of C: batch axes from bt, then row, then a column that the vector names. Another domain
    has its leading axes from the row among all of the batch. */
 static Printer site(Gen *g, const Group *gr, const Product *p) {
@@ -119,7 +109,7 @@ static void print_tensor_tile(Gen *g, Text *x, const Product *p) {
 }
 
 static void print_tile(Gen *g, Text *x, const Product *p) {
-  const char *from = converter(g, p->s.in);
+  const char *from = cuda_converter(g, p->s.in);
   text_line(x, "typedef Gemm<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d> Tile;",
             g->index, dtype_prefix(p->s.dt), from, from, (long long)p->s.m, (long long)p->s.n,
             (long long)p->s.k, p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm,

@@ -70,6 +70,16 @@ void cuda_counts(Gen *g, const Op *op, int64_t n, const char *what) {
        op_info[op->kind].name, (long long)n, what, INT32_MAX);
 }
 
+const char *cuda_converter(Gen *g, Dtype dt) {
+  switch ((int)dt) {
+  case DT_F16: return "FromF16";
+  case DT_BF16: return "FromBf16";
+  case DT_U8:
+  case DT_BOOL: return "FromByte";
+  default: return arena_printf(g->a, "Identity<%s>", dtype_prefix(dt));
+  }
+}
+
 /* ---- vectors ---- */
 
 static bool is_full(const Group *gr, const Type *t) {

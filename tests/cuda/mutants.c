@@ -25,7 +25,7 @@ enum {
 }; /* warp instructions of a launch: hundreds of the longest */
 
 extern const char cuda_text_device[], cuda_text_gemm[], cuda_text_attention[], cuda_text_tensor[],
-    cuda_text_tensor_attention[];
+    cuda_text_tensor_attention[], cuda_text_conv[];
 
 static const struct Edit {
   const char *from, *to;
@@ -141,7 +141,7 @@ typedef struct Alone {
   const char *source, *name; /* what comes before all kernels, and one of them */
   int entry;                 /* the first one that launches it */
   char *ptx;                 /* before any edit */
-  Part part[6];
+  Part part[7];
   int parts;
 } Alone;
 
@@ -190,6 +190,7 @@ static bool take_kernel(Subject *s, int i, Alone *k) {
   add_text(s, k, 1, "TensorTile<", bytes ? bytes : "");
   add_text(s, k, 2, "FlashAttention<", cuda_text_attention);
   add_text(s, k, 4, "TensorAttention<", cuda_text_tensor_attention);
+  add_text(s, k, 5, "ConvTile<", cuda_text_conv);
   add_text(s, k, 3, "Gemm<", cuda_text_gemm);
   return k->ptx && k->entry >= 0;
 }

@@ -25,7 +25,7 @@ typedef struct Subject {
   Compiled *whole;       /* on the interpreter */
   int every, every_plan; /* of so many edits, and of so many plans, one is tried */
   Outcome (*outcome)[2]; /* by entry, without an edit: of ordinary inputs, and of odd ones */
-  bool taken[5];         /* texts that a kernel was edited with */
+  bool taken[6];         /* texts that a kernel was edited with */
   int vain;              /* rows of mutants.def that name what is there without an edit */
 } Subject;
 

@@ -5,7 +5,8 @@
      programs RUNTIME_DIR [HOW] FILE.g [NAME=V…]       the entries of a program; NAME=V as of gc -D
    Each entry runs STEPS times, on other random inputs and in another order of warps and blocks.
    Every fourth module of random programs counts positions in 64 bits, as large values take them.
-   HOW: --wide: all do; --ptx: NVRTC makes PTX of them alone, for kernels at sizes at which no one
+   HOW: --small: for a device that two blocks keep busy, so that small programs have large tiles;
+   --wide: all count so; --ptx: NVRTC makes PTX of them alone, for kernels at sizes at which no one
    has them; --precision=P: so, at another precision of products, bit for bit off tensor cores, and
    on them but for the order of sums; --gpu: they run on the driver that the loader finds instead;
    --clang: clang compiles them, but for entries with functions of f64, which it has none of. A run
@@ -44,6 +45,7 @@ typedef struct Made { /* one program, planned for both targets */
   double part; /* of their size by which results may differ; 0: none */
   DeviceKind kind;
   int devices, compared; /* of it: texts of PTX that were run, and runs of an entry by one */
+  bool small;            /* the device */
   int once;              /* entries that ran in one order alone */
 } Made;
 
@@ -183,7 +185,10 @@ static int run(const char *what, Made *p, uint64_t seed) {
 
 static bool plan(Made *p) {
   p->on_cpu = target_cpu(p->c, &p->o);
-  p->on_gpu = target_cuda(p->c, NULL, 0);
+  CudaTarget *device = ARENA_NEW(ctx_arena(p->c), CudaTarget);
+  *device = *cuda_target(target_cuda(p->c, NULL, 0));
+  if (p->small) device->machine.blocks = 2;
+  p->on_gpu = &device->t;
   if (!p->on_cpu) return false;
   PassOptions po = {.memory = "pack", .verify_each = true, .out = stdout};
   po.target = p->on_cpu;
@@ -237,7 +242,7 @@ typedef struct Request {
   int ndefines;
   uint64_t first, modules;
   DeviceKind kind;
-  bool wide;
+  bool wide, small;
 } Request;
 
 static bool read_request(Request *r, int argc, char **argv) {
@@ -255,6 +260,8 @@ static bool read_request(Request *r, int argc, char **argv) {
       r->kind = DEVICE_PTX;
     else if (strcmp(argv[i], "--wide") == 0)
       r->wide = true;
+    else if (strcmp(argv[i], "--small") == 0)
+      r->small = true;
     else
       return false;
   }
@@ -287,6 +294,7 @@ static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
             .o = {.version = "test", .runtime_dir = r->runtime, .level = 2, .exact = part == 0},
             .file = r->file != NULL,
             .part = part,
+            .small = r->small,
             .kind = r->kind};
   p.o.index64 = r->wide || (!r->file && s % 4 == 1);
   p.cpu = module_of(p.c, r, s);
@@ -306,8 +314,9 @@ static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
 int main(int argc, char **argv) {
   Request r;
   if (!read_request(&r, argc, argv)) {
-    fprintf(stderr, "usage: programs RUNTIME_DIR [--wide] [--precision=P|--ptx|--gpu|--clang] "
-                    "random FIRST COUNT | FILE.g [NAME=V...]\n");
+    fprintf(stderr,
+            "usage: programs RUNTIME_DIR [--small] [--wide] [--precision=P|--ptx|--gpu|--clang] "
+            "random FIRST COUNT | FILE.g [NAME=V...]\n");
     return 2;
   }
   setvbuf(stdout, NULL, _IOLBF, 0);

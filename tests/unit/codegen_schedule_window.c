@@ -1,5 +1,6 @@
 /* Schedules of windows over images: decisions for convolutions that programs have, and what holds
    for all: tiles cover the result once, their runs lie on the image, sums fit into registers. */
+#include "codegen/schedule/grid_conv.h"
 #include "codegen/schedule/window.h"
 #include "tests/unit/schedule_rig.h"
 
@@ -190,11 +191,35 @@ static void covers_every_shape(void **state) {
           }
 }
 
+static GridConvSchedule on_device(int64_t m, int64_t pixels, int64_t channels, int64_t taps) {
+  GridConvShape s = {
+      .groups = 1, .m = m, .pixels = pixels, .channels = channels, .taps = taps, .dt = DT_F32};
+  return grid_conv_schedule(&grid, &s);
+}
+
+static void decides_tiles_of_a_device(void **state) {
+  GridConvSchedule s = on_device(64, 32 * 56 * 56, 64, 9);
+  assert_true(s.bm == 64 && s.bn == 128); /* no channel behind the last */
+  s = on_device(512, 32 * 14 * 14, 256, 9);
+  assert_true(s.bm == 128 && s.bn == 128 && s.blocks == 4 * 49);
+  assert_int_equal(on_device(16, 100, 16, 9).bm, 0); /* one element a thread leaves no core idle */
+  assert_int_equal(on_device(1, 1 << 20, 1, 9).bm, 0); /* depthwise */
+  for (int i = 0; i < EXTENTS; i++)
+    for (int j = 0; j < EXTENTS; j++) {
+      s = on_device(extents[i], extents[j] * 49, 7, 9);
+      if (!s.bm) continue;
+      assert_int_equal(s.bm / s.tm * (s.bn / s.tn), grid.block);
+      assert_true(grid.block % s.bn == 0); /* a thread loads one pixel's column */
+      assert_true(s.down * s.bm >= s.m && (s.down - 1) * s.bm < s.m);
+      assert_true(s.across * s.bn >= s.pixels && (s.across - 1) * s.bn < s.pixels);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(decides_convolutions),        cmocka_unit_test(decides_filters),
       cmocka_unit_test(decides_depthwise_and_pools), cmocka_unit_test(joins_runs),
-      cmocka_unit_test(covers_every_shape),
+      cmocka_unit_test(covers_every_shape),          cmocka_unit_test(decides_tiles_of_a_device),
   };
   c = ctx_new();
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,94 @@
+/* Convolutions and their gradients with respect to the image on the GPU, as implicit GEMM in tiles
+   (text/conv.h). Contract: the CPU's bits: an element is one chain of fma over the filter's rows,
+   columns and channels, without the taps in the padding. A thread reads the other operands of an
+   element before it writes it, so results may lie over them. */
+#include "codegen/gpu/gpu.h"
+#include "codegen/print/printer.h"
+#include "codegen/schedule/grid_conv.h"
+#include "ir/op/window.h"
+
+extern const char cuda_text_conv[];
+
+static GridConvSchedule schedule_of(Gen *g, const Group *gr, const ConvGeom *c) {
+  bool back = gr->root->kind == OP_CONV_INPUT_GRAD;
+  GridConvShape s = {.groups = c->groups,
+                     .m = back ? c->gin : c->gout,
+                     .channels = back ? c->gout : c->gin,
+                     .taps = c->h.taps * c->w.taps,
+                     .dt = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype)};
+  s.pixels = c->n * (back ? c->h.in * c->w.in : c->h.out * c->w.out);
+  return grid_conv_schedule(&cuda_target(g->target)->machine, &s);
+}
+
+static void print_geometry(Text *x, const ConvGeom *c) {
+  const struct {
+    const char *name;
+    int64_t n;
+  } fields[] = {{"N", c->n},         {"CIN", c->cin},       {"COUT", c->cout},
+                {"GIN", c->gin},     {"GOUT", c->gout},     {"H", c->h.in},
+                {"W", c->w.in},      {"OH", c->h.out},      {"OW", c->w.out},
+                {"KH", c->h.taps},   {"KW", c->w.taps},     {"SH", c->h.stride},
+                {"SW", c->w.stride}, {"DH", c->h.dilation}, {"DW", c->w.dilation},
+                {"PH", c->h.lo},     {"PW", c->w.lo}};
+  Text line = text_new(x->a, 0);
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    text_add(&line, "%s%s = %lld", i ? ", " : "", fields[i].name, (long long)fields[i].n);
+  text_line(x, "struct Geometry { enum { %s }; };", text_str(&line));
+}
+
+static void print_results(Gen *g, const Group *gr, Text *x, const GridConvSchedule *s) {
+  const Type *t = gr->domain;
+  Dtype out = value_type(gr->e, gr->root->results[0])->dtype;
+  text_line(x, "#pragma unroll");
+  text_open(x, "for (int i = 0; i < %d; i++) {", s->tm);
+  text_line(x, "#pragma unroll");
+  text_open(x, "for (int j = 0; j < %d; j++) {", s->tn);
+  text_line(x, "const int m = m0 + Tile::row(i), p = n0 + Tile::col(j);");
+  text_line(x, "if (m >= %lld || p >= %lld) continue;", (long long)s->m, (long long)s->pixels);
+  text_line(x, "const %s i0 = p / %lld, i2 = p / %lld %% %lld, j0 = p %% %lld;", g->index,
+            (long long)(t->dim[2] * t->dim[3]), (long long)t->dim[3], (long long)t->dim[2],
+            (long long)t->dim[3]);
+  text_line(x, "const %s i1 = group * %lld + m;", g->index, (long long)s->m);
+  text_line(x, "const %s u = ((i0 * %lld + i1) * %lld + i2) * %lld + j0;", g->index,
+            (long long)t->dim[1], (long long)t->dim[2], (long long)t->dim[3]);
+  Site site = {.shape = t,
+               .coord = (const char *[]){"i0", "i1", "i2", "j0"},
+               .flat = "u",
+               .have = gr->root->results[0],
+               .have_text = scalar_round_text(g->a, out, "acc[i][j]")};
+  site_body(g, x, gr, &site);
+  text_close(x, "}");
+  text_close(x, "}");
+}
+
+bool cuda_conv(Gen *g, const Group *gr) {
+  const Op *op = gr->root;
+  if (op->kind != OP_CONV && op->kind != OP_CONV_INPUT_GRAD) return false;
+  ConvGeom c = conv_geom(gr->e, op);
+  GridConvSchedule s = schedule_of(g, gr, &c);
+  if (!s.bm) return false;
+  Kernel *k = cuda_kernel(g, gr);
+  Text *x = &k->text;
+  k->flops = op_flops(gr->e, gr->op);
+  k->grid = s.blocks;
+  k->min_blocks = 1;
+  kernel_schedule(k, &grid_conv_kind, &s, sizeof s);
+  gen_helper(g, cuda_text_conv);
+  Dtype in = value_type(gr->e, op->operands[0])->dtype;
+  const char *from = cuda_converter(g, in);
+  print_geometry(x, &c);
+  text_line(x, "typedef %s<Geometry, %s> Source;",
+            op->kind == OP_CONV ? "ConvForward" : "ConvInputGrad", g->index);
+  text_line(x, "typedef ConvTile<Source, %s, %s, %s, %s, %lld, %d, %d, %d, %d> Tile;", g->index,
+            dtype_compute(in), from, from, (long long)s.pixels, s.bm, s.bn, s.tm, s.tn);
+  text_line(x, "__shared__ __align__(16) Tile tile;");
+  text_line(x, "const int m0 = (int)(blockIdx.x %% %lldu) * %d;", (long long)s.down, s.bm);
+  text_line(x, "const int n0 = (int)(blockIdx.x / %lldu %% %lldu) * %d;", (long long)s.down,
+            (long long)s.across, s.bn);
+  text_line(x, "const int group = (int)(blockIdx.x / %lldu);", (long long)(s.down * s.across));
+  text_line(x, "%s acc[%d][%d];", dtype_compute(in), s.tm, s.tn);
+  text_line(x, "tile.run(acc, in%d, in%d, group, m0, n0);", group_arg(gr, op->operands[1]),
+            group_arg(gr, op->operands[0]));
+  print_results(g, gr, x, &s);
+  return true;
+}

@@ -1,0 +1,179 @@
+/* Convolutions and their gradients with respect to the image as implicit GEMM, exactly: the left operand is the
+   filters, the right one the pixels under their taps, gathered on their way to shared memory. Every element of
+   the result is one chain of fma over the filter's rows, columns and channels, as on the CPU. Taps in the
+   padding are left out of it, not added as zeros: their product with an infinity would be NaN, and
+   -0 + 0 is 0. A block of 256 threads does BM channels by BN pixels of the result, a thread TM x TN. A k-tile
+   is KC channels of one tap, or of TP taps if a tap has few; the next one is loaded into registers while one is
+   multiplied.
+   G: what the printer knows: N images, CIN and COUT channels, GIN and GOUT of a group, H x W pixels of the image,
+   OH x OW of the result, KH x KW taps, strides SH, SW, dilations DH, DW, padding PH, PW before. I: of positions. */
+template <typename G, typename I> struct ConvForward {
+  enum { M = G::GOUT, CHANNELS = G::GIN, ROWS = G::OH, COLS = G::OW, KH = G::KH, KW = G::KW };
+  INL_MEMBER I filter(int group, int m, int c, int tap) {
+    return ((I)(group * G::GOUT + m) * G::GIN + c) * (KH * KW) + tap;
+  }
+  INL_MEMBER I pixel(int n, int group, int c, int row, int col) {
+    return ((I)(n * G::CIN + group * G::GIN + c) * G::H + row) * G::W + col;
+  }
+  /* the source's row under tap r of the result's row y; is there one? */
+  INL_MEMBER bool row(int y, int r, int &at) {
+    at = y * G::SH - G::PH + r * G::DH;
+    return at >= 0 && at < G::H;
+  }
+  INL_MEMBER bool col(int x, int s, int &at) {
+    at = x * G::SW - G::PW + s * G::DW;
+    return at >= 0 && at < G::W;
+  }
+};
+template <typename G, typename I> struct ConvInputGrad {
+  enum { M = G::GIN, CHANNELS = G::GOUT, ROWS = G::H, COLS = G::W, KH = G::KH, KW = G::KW };
+  INL_MEMBER I filter(int group, int m, int c, int tap) {
+    return ((I)(group * G::GOUT + c) * G::GIN + m) * (KH * KW) + tap;
+  }
+  INL_MEMBER I pixel(int n, int group, int c, int row, int col) {
+    return ((I)(n * G::COUT + group * G::GOUT + c) * G::OH + row) * G::OW + col;
+  }
+  INL_MEMBER bool row(int y, int r, int &at) {
+    const int from = y + G::PH - r * G::DH;
+    at = from / G::SH;
+    return from >= 0 && at < G::OH && at * G::SH == from;
+  }
+  INL_MEMBER bool col(int x, int s, int &at) {
+    const int from = x + G::PW - s * G::DW;
+    at = from / G::SW;
+    return from >= 0 && at < G::OW && at * G::SW == from;
+  }
+};
+
+/* C: one of the above. A, B: converters of filters and pixels. PIXELS: of the result, all images. */
+template <typename C, typename I, typename T, typename A, typename B, int PIXELS, int BM, int BN, int TM, int TN>
+struct ConvTile {
+  enum {
+    THREADS = 256, BK = 16, PAD = 4, TAPS = C::KH * C::KW,
+    PARTS = (C::CHANNELS + BK - 1) / BK,        /* of the channels */
+    KC = (C::CHANNELS + PARTS - 1) / PARTS,     /* in equal parts */
+    TP = BK / KC < TAPS ? BK / KC : TAPS, DEPTH = TP * KC,
+    ROWS_B = THREADS / BN,                      /* of a k-tile, that the threads load at once */
+    PA = (BM * DEPTH + THREADS - 1) / THREADS, PB = (DEPTH + ROWS_B - 1) / ROWS_B,
+    VN = TN < 4 ? TN : 4, GROUPS = TN / VN, LANES = BN / TN
+  };
+  T a[DEPTH][BM + PAD], b[DEPTH][BN + PAD];
+  uint8_t inside[TP][BN]; /* does the tap lie on the image? */
+
+  INL_MEMBER int row(int i) { return (int)threadIdx.x / LANES * TM + i; }
+  INL_MEMBER int col(int j) { return j / VN * (BN / GROUPS) + (int)threadIdx.x % LANES * VN + j % VN; }
+
+  struct Pixel { /* of the result: the one of each k-tile's right operand that a thread loads */
+    int n, y, x;
+    bool in;
+  };
+  INL_MEMBER Pixel pixel(int n0) {
+    const int p = n0 + (int)threadIdx.x % BN;
+    Pixel of = {p / (C::ROWS * C::COLS), p / C::COLS % C::ROWS, p % C::COLS, p < PIXELS};
+    return of;
+  }
+  INL_MEMBER void load_global(T (&ra)[PA], T (&rb)[PB], bool (&on)[TP], const typename A::Stored *filters,
+                              const typename B::Stored *image, const Pixel &of, int group, int m0, int tap0, int c0) {
+#pragma unroll
+    for (int p = 0; p < PA; p++) {
+      const int e = (int)threadIdx.x + p * THREADS, k = e % DEPTH, m = m0 + e / DEPTH;
+      const int tap = tap0 + k / KC, c = c0 + k % KC;
+      const bool in = e < BM * DEPTH && m < C::M && tap < TAPS && c < C::CHANNELS;
+      ra[p] = in ? A::get(filters[C::filter(group, m, c, tap)]) : (T)0;
+    }
+    int y[TP], x[TP];
+#pragma unroll
+    for (int q = 0; q < TP; q++) {
+      const int tap = tap0 + q;
+      on[q] = tap < TAPS && C::row(of.y, tap / C::KW, y[q]);
+      on[q] = C::col(of.x, tap % C::KW, x[q]) && on[q];
+    }
+#pragma unroll
+    for (int p = 0; p < PB; p++) {
+      const int k = (int)threadIdx.x / BN + p * ROWS_B, c = c0 + k % KC;
+      bool in = k < DEPTH && c < C::CHANNELS && of.in;
+      I at = 0;
+#pragma unroll
+      for (int q = 0; q < TP; q++) {
+        if (TP > 1 && k / KC != q) continue;
+        in = in && on[q];
+        at = C::pixel(of.n, group, c, y[q], x[q]);
+      }
+      rb[p] = in ? B::get(image[at]) : (T)0;
+    }
+  }
+  __device__ __forceinline__ void store_shared(const T (&ra)[PA], const T (&rb)[PB], const bool (&on)[TP], bool in) {
+#pragma unroll
+    for (int p = 0; p < PA; p++) {
+      const int e = (int)threadIdx.x + p * THREADS;
+      if (BM * DEPTH % THREADS == 0 || e < BM * DEPTH) a[e % DEPTH][e / DEPTH] = ra[p];
+    }
+#pragma unroll
+    for (int p = 0; p < PB; p++) {
+      const int k = (int)threadIdx.x / BN + p * ROWS_B;
+      if (DEPTH % ROWS_B == 0 || k < DEPTH) b[k][(int)threadIdx.x % BN] = rb[p];
+    }
+    if ((int)threadIdx.x >= BN) return;
+#pragma unroll
+    for (int q = 0; q < TP; q++) inside[q][threadIdx.x] = on[q] || !in; /* nobody wants pixels behind the last */
+  }
+  __device__ __forceinline__ void multiply(T (&acc)[TM][TN], int tap0, int c0) {
+#pragma unroll
+    for (int q = 0; q < TP; q++) {
+      if (tap0 + q >= TAPS) break;
+      bool on[TN], all = true;
+#pragma unroll
+      for (int j = 0; j < TN; j++) {
+        on[j] = inside[q][col(j)] != 0;
+        all = all && on[j];
+      }
+      if (all) {
+#pragma unroll
+        for (int k = 0; k < KC; k++)
+          if (C::CHANNELS % KC == 0 || c0 + k < C::CHANNELS) step<false>(acc, q * KC + k, on);
+      } else {
+#pragma unroll 2
+        for (int k = 0; k < KC; k++)
+          if (C::CHANNELS % KC == 0 || c0 + k < C::CHANNELS) step<true>(acc, q * KC + k, on);
+      }
+    }
+  }
+  template <bool MASKED> __device__ __forceinline__ void step(T (&acc)[TM][TN], int k, const bool (&on)[TN]) {
+    T va[TM], vb[TN];
+#pragma unroll
+    for (int i = 0; i < TM; i++) va[i] = a[k][row(i)];
+#pragma unroll
+    for (int j = 0; j < TN; j++) vb[j] = b[k][col(j)];
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+      for (int j = 0; j < TN; j++) {
+        const T sum = gemm_fma(va[i], vb[j], acc[i][j]);
+        acc[i][j] = !MASKED || on[j] ? sum : acc[i][j];
+      }
+  }
+  /* acc: channels from m0 on of a group, pixels from n0 on */
+  __device__ __forceinline__ void run(T (&acc)[TM][TN], const typename A::Stored *filters,
+                                      const typename B::Stored *image, int group, int m0, int n0) {
+    T ra[PA], rb[PB];
+    bool on[TP];
+    const Pixel of = pixel(n0);
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+      for (int j = 0; j < TN; j++) acc[i][j] = 0;
+    int tap0 = 0, c0 = 0;
+    load_global(ra, rb, on, filters, image, of, group, m0, 0, 0);
+#pragma unroll 1
+    while (tap0 < TAPS) {
+      store_shared(ra, rb, on, of.in);
+      block_sync();
+      const int tap = tap0, c = c0;
+      c0 += KC;
+      if (c0 >= C::CHANNELS) c0 = 0, tap0 += TP;
+      if (tap0 < TAPS) load_global(ra, rb, on, filters, image, of, group, m0, tap0, c0);
+      multiply(acc, tap, c);
+      block_sync();
+    }
+  }
+};

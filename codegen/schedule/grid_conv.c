@@ -1,0 +1,59 @@
+/* Schedules of convolutions on a device; see grid_conv.h. */
+#include "codegen/schedule/grid_conv.h"
+
+/* Instructions for each fma of a thread that computes one element by itself: two loads and their
+ * addresses. */
+#define ALONE 8.0
+
+/* How long all multiprocessors take, in fma of a thread block that reads nothing: tiles behind the
+   edges count, and so does a last wave of few blocks. */
+static double time_of(const GridMachine *machine, const GridConvSchedule *c) {
+  double waves = (double)ceil_div(c->blocks, machine->blocks);
+  if (!c->bm) return waves * machine->block * ALONE;
+  return waves * c->bm * c->bn * (1 + 1.0 / c->tm + 1.0 / c->tn);
+}
+
+static GridConvSchedule with_tile(const GridConvSchedule *c, int bm, int bn, int tm, int tn) {
+  GridConvSchedule t = *c;
+  t.bm = bm, t.bn = bn, t.tm = tm, t.tn = tn;
+  t.down = ceil_div(c->m, bm);
+  t.across = ceil_div(c->pixels, bn);
+  t.blocks = c->groups * t.down * t.across;
+  return t;
+}
+
+GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvShape *s) {
+  static const struct {
+    int bm, bn, tm, tn;
+  } tiles[] = {{128, 128, 8, 8}, {64, 128, 4, 8}, {64, 64, 4, 4},
+               {32, 128, 2, 8},  {32, 64, 2, 4},  {16, 128, 1, 8}};
+  GridConvSchedule best = {.groups = s->groups,
+                           .m = s->m,
+                           .pixels = s->pixels,
+                           .channels = s->channels,
+                           .taps = s->taps,
+                           .down = s->m,
+                           .across = s->pixels,
+                           .blocks = ceil_div(s->groups * s->m * s->pixels, machine->block)};
+  /* positions of pixels are ints; sums of nothing, and f64 in a thread's 64 sums, have no tile */
+  if (s->pixels > INT32_MAX / 2 || !s->channels || !s->taps) return best;
+  double least = time_of(machine, &best);
+  for (size_t i = dtype_size(s->dt) == 8; i < sizeof tiles / sizeof *tiles; i++) {
+    GridConvSchedule c = with_tile(&best, tiles[i].bm, tiles[i].bn, tiles[i].tm, tiles[i].tn);
+    double time = time_of(machine, &c);
+    if (time < least) best = c, least = time;
+  }
+  return best;
+}
+
+#define FIELD(f) SCHEDULE_FIELD(GridConvSchedule, f)
+const ScheduleKind grid_conv_kind = {"conv", (const ScheduleField[]){FIELD(groups),
+                                                                     FIELD(m),
+                                                                     FIELD(pixels),
+                                                                     FIELD(channels),
+                                                                     FIELD(taps),
+                                                                     FIELD(bm),
+                                                                     FIELD(bn),
+                                                                     FIELD(tm),
+                                                                     FIELD(tn),
+                                                                     {0}}};

@@ -1,0 +1,28 @@
+# convolutions and their gradients in tiles: padding, strides, dilation, groups, few and uneven channels, several
+# k-tiles of channels and of taps, more than one block either way, work fused behind
+entry same(x : f32[3, 20, 9, 7], w : f32[24, 20, 3, 3], b : f32[24, 1, 1], r : f32[3, 24, 9, 7]) {
+  return y = relu(conv2d(x, w, 1, 1) + b) + r
+}
+entry plain(x : f32[2, 33, 6, 5], w : f32[70, 33, 1, 1]) { return y = conv2d(x, w, 1, 0) }
+entry stem(x : f32[2, 3, 19, 17], w : f32[36, 3, 7, 5], y : f32[2, 36, 10, 9]) {
+  z = conv2d(x, w, 2, [3, 2])
+  dx, dw = grad(sum(z * y), [x, w])
+  return z, dx, dw
+}
+entry strided(x : f32[2, 34, 11, 8], w : f32[32, 34, 3, 2], y : f32[2, 32, 6, 4]) {
+  z = conv2d(x, w, 2, [1, 0])
+  dx, dw = grad(sum(z * y), [x, w])
+  return z, dx, dw
+}
+entry groups(x : f32[2, 32, 9, 9], w : f32[48, 16, 3, 3], y : f32[2, 48, 7, 7]) {
+  z = conv2d(x, w, 1, 1, dilation = 2, groups = 2)
+  dx, dw = grad(sum(z * y), [x, w])
+  return z, dx, dw
+}
+entry many(x : f32[40, 16, 24, 24], w : f32[64, 16, 3, 3]) { return y = conv2d(x, w, 1, 1) }
+entry double(x : f64[2, 17, 8, 8], w : f64[40, 17, 3, 3], y : f64[2, 40, 8, 8]) {
+  z = conv2d(x, w, 1, 1)
+  return z, dx = grad(sum(z * y), x)
+}
+entry half(x : f32[2, 18, 8, 8], w : f32[40, 18, 3, 3]) { return y = f32(conv2d(f16(x), f16(w), 1, 1)) }
+entry odd(x : f32[1, 16, 5, 5], w : f32[32, 16, 3, 3]) { return y = conv2d(log(x), w, 1, 1) }   # NaN, infinities, -0 beside the padding
