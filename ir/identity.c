@@ -1,5 +1,6 @@
 /* What a training run depends on, as one number: the globals' paths and types, and of every entry
-   that trains its name, inputs and ops with their attributes.
+   that trains its name, inputs and ops with their attributes. And the numbers of types and ops that
+   it is made of.
    Contract: of a module as it was written, before any pass; places in the source, names of values,
    hypers' defaults and entries that do not train change nothing. FNV-1a. */
 #include "ir.h"
@@ -12,7 +13,7 @@ static uint64_t add_text(uint64_t h, const char *s) {
   return s ? fnv_add(h, s, strlen(s) + 1) : add_int(h, -1);
 }
 
-static uint64_t add_type(uint64_t h, const Type *t) {
+uint64_t type_identity(uint64_t h, const Type *t) {
   h = add_int(add_int(h, t->dtype), t->rank);
   return fnv_add(h, t->dim, sizeof *t->dim * (size_t)t->rank);
 }
@@ -33,15 +34,19 @@ static uint64_t add_attrs(uint64_t h, const Op *op) {
   return h;
 }
 
+uint64_t op_identity(uint64_t h, const Op *op) {
+  return add_attrs(add_text(h, op_info[op->kind].name), op);
+}
+
 static uint64_t add_block(uint64_t h, const Entry *e, const Block *b) {
   h = add_int(h, b->args.n);
-  for (uint32_t i = 0; i < b->args.n; i++) h = add_type(h, value_type(e, b->args.at[i]));
+  for (uint32_t i = 0; i < b->args.n; i++) h = type_identity(h, value_type(e, b->args.at[i]));
   h = add_int(h, b->ops.n);
   for (uint32_t i = 0; i < b->ops.n; i++) {
     const Op *op = op_at(e, b->ops.at[i]);
     h = add_text(h, op_info[op->kind].name);
     for (int k = 0; k < op->noperands; k++) h = add_int(h, op->operands[k]);
-    for (int k = 0; k < op->nresults; k++) h = add_type(h, value_type(e, op->results[k]));
+    for (int k = 0; k < op->nresults; k++) h = type_identity(h, value_type(e, op->results[k]));
     h = add_attrs(h, op);
     for (int k = 0; k < op->nblocks; k++) h = add_block(h, e, op->blocks[k]);
   }
@@ -52,7 +57,7 @@ void module_identify(Module *m) {
   uint64_t h = FNV_START;
   for (uint32_t i = 0; i < m->globals.n; i++) {
     h = add_text(h, m->globals.at[i].path);
-    h = add_type(h, m->globals.at[i].type);
+    h = type_identity(h, m->globals.at[i].type);
   }
   for (uint32_t i = 0; i < m->entries.n; i++) {
     const Entry *e = m->entries.at[i];

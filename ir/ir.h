@@ -264,6 +264,10 @@ Module *module_new(Ctx *c, const char *source);
 void module_free(Module *m);
 /* Sets what a checkpoint is tied to: equal for programs whose training does the same. */
 void module_identify(Module *m);
+/* h and what a type is, or an op of its kind with its attributes, but for its operands: the same
+   numbers in every run. */
+uint64_t type_identity(uint64_t h, const Type *t);
+uint64_t op_identity(uint64_t h, const Op *op);
 int module_find_global(const Module *m,
                        const char *path); /* -1 if none; linear on purpose for < 64, hashed above */
 int module_add_global(Module *m, Global g);

@@ -1,6 +1,9 @@
 /* Builds the kernels: the entry again, each group as one op with a block.
    Contract: groups never depend on each other in a cycle. Constants and views are copied into
-   every group that reads them. */
+   every group that reads them. Kernels that compute the same have the same text: operands of sums
+   and products stand in an order that follows from what they compute. */
+#include "ir/fold/fold.h"
+#include "ir/support/fnv.h"
 #include "passes/fuse/fuse_impl.h"
 
 typedef struct KernelBuilder {
@@ -43,6 +46,52 @@ static bool has_op(const Parts *p, const Op *op) {
   for (uint32_t i = 0; i < p->ops.n; i++)
     if (p->ops.at[i] == op) return true;
   return false;
+}
+
+/* The group computes or copies what makes the value. */
+static bool is_inside(const Fuse *f, const FusionGroup *u, const Op *def) {
+  return def && (f->unit[def->id] == u || (!f->unit[def->id] && f->inlined[def->id]));
+}
+
+static bool commutes(const Fuse *f, const Op *op) {
+  return op->noperands == 2 && op_info[op->kind].flags & OPF_COMMUTATIVE &&
+         fold_commutes(op->kind, value_type(f->e, op->operands[0]));
+}
+
+/* Equal for values that are computed alike from arguments of the same types. */
+static uint64_t computes(Fuse *f, const FusionGroup *u, ValueId v) {
+  if (f->computed_in[v] == u) return f->computes[v];
+  const Op *def = value_def(f->e, v);
+  uint64_t h = type_identity(FNV_START, value_type(f->e, v));
+  if (is_inside(f, u, def)) {
+    h = op_identity(h, def);
+    h = fnv_add(h, &value_at(f->e, v)->index, sizeof value_at(f->e, v)->index);
+    for (int k = 0; k < def->noperands; k++) {
+      uint64_t x = computes(f, u, def->operands[k]);
+      if (commutes(f, def) && k == 0 && computes(f, u, def->operands[1]) < x)
+        x = computes(f, u, def->operands[1]);
+      else if (commutes(f, def) && k == 1 && computes(f, u, def->operands[0]) < x)
+        x = computes(f, u, def->operands[0]);
+      h = fnv_add(h, &x, sizeof x);
+    }
+  }
+  f->computed_in[v] = u;
+  return f->computes[v] = h;
+}
+
+/* What members compute comes first, then arguments, perhaps behind views, constants last. */
+static int precedence(const Fuse *f, const FusionGroup *u, ValueId v) {
+  const Op *def = value_def(f->e, v);
+  while (is_inside(f, u, def) && f->unit[def->id] != u && def->noperands)
+    def = value_def(f->e, def->operands[0]);
+  return !is_inside(f, u, def) ? 1 : f->unit[def->id] == u ? 0 : 2;
+}
+
+static bool is_swapped(Fuse *f, const FusionGroup *u, const Op *op) {
+  if (!commutes(f, op)) return false;
+  ValueId x = op->operands[0], y = op->operands[1];
+  int px = precedence(f, u, x), py = precedence(f, u, y);
+  return px != py ? px > py : computes(f, u, x) > computes(f, u, y);
 }
 
 static void add_argument(Fuse *f, const FusionGroup *u, Parts *p, ValueId v, bool memory) {
@@ -104,8 +153,9 @@ static Parts parts_of(Fuse *f, const FusionGroup *u) {
   }
   for (uint32_t i = 0; i < u->members.n; i++) {
     const Op *op = u->members.at[i];
+    bool swapped = is_swapped(f, u, op);
     for (int k = 0; !op_reads_memory(op) && k < op->noperands; k++)
-      add_argument(f, u, &p, op->operands[k], false);
+      add_argument(f, u, &p, op->operands[swapped ? 1 - k : k], false);
     vec_push(f->a, &p.ops, op);
   }
   for (uint32_t i = 1; i < p.ops.n; i++) { /* in the order of the program; almost so already */
@@ -140,6 +190,16 @@ static const char *name_of(Fuse *f, const FusionGroup *u, const Parts *p, uint32
   return intern(f->r->m->ctx, name);
 }
 
+static void build_member(Fuse *f, KernelBuilder *m, const FusionGroup *u, const Op *op) {
+  build_copy(m->b, m->old, op, m->inner);
+  if (!is_swapped(f, u, op)) return;
+  Op *made = value_def(m->b->e, m->inner[op->results[0]]);
+  ValueId *operands = ARENA_ARRAY(m->b->m->arena, ValueId, 2);
+  operands[0] = made->operands[1];
+  operands[1] = made->operands[0];
+  made->operands = operands;
+}
+
 static void emit_kernel(Fuse *f, KernelBuilder *m, const FusionGroup *u, const Parts *p) {
   Builder *b = m->b;
   const Op *lead = u->root ? u->root : u->members.at[u->members.n - 1];
@@ -158,7 +218,7 @@ static void emit_kernel(Fuse *f, KernelBuilder *m, const FusionGroup *u, const P
   for (uint32_t i = 0; i < p->args.n; i++)
     m->inner[p->args.at[i]] = block_add_arg(b->e, body, *value_at(m->old, p->args.at[i]));
   builder_at(b, body);
-  for (uint32_t i = 0; i < p->ops.n; i++) build_copy(b, m->old, p->ops.at[i], m->inner);
+  for (uint32_t i = 0; i < p->ops.n; i++) build_member(f, m, u, p->ops.at[i]);
   ValueId *yield = ARENA_ARRAY(f->a, ValueId, p->results.n + 1);
   for (uint32_t i = 0; i < p->results.n; i++) {
     ValueId old = p->results.at[i];

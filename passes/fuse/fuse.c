@@ -201,6 +201,8 @@ static void fuse_entry(PassRun *r, Entry *e) {
   f.leave = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);
   f.users = arena_alloc(f.a, sizeof *f.users * (e->values.n + 1));
   f.emitted = ARENA_ARRAY(f.a, bool, e->ops.n + 1);
+  f.computes = ARENA_ARRAY(f.a, uint64_t, e->values.n + 1);
+  f.computed_in = ARENA_ARRAY(f.a, const FusionGroup *, e->values.n + 1);
   group(&f, e->body);
   fuse_build(&f, e);
 }

@@ -39,6 +39,9 @@ typedef struct Fuse {
   LiveBytes *live; /* groups stay within the live bytes of the order at hand; NULL: anywhere */
   /* while rebuilding */
   bool *emitted; /* by op */
+  /* by value: a number of what it computes from the arguments of this group */
+  uint64_t *computes;
+  const FusionGroup **computed_in;
 } Fuse;
 
 /* It computes: a member that does not is a reshape between others. */
