@@ -50,8 +50,7 @@ static void print_run(Gen *g, Text *x, const Tile *t, const Run *run) {
 /* What is done for each of `rows` and `images`. */
 static void print_runs(Gen *g, Text *x, const Tile *t) {
   if (t->prefetch) {
-    text_line(x, "GC_ROLLED for (int i = 0; i < %d && prefetched < R; i++, prefetched++)",
-              t->prefetch);
+    text_line(x, "for (int i = 0; i < %d && prefetched < R; i++, prefetched++)", t->prefetch);
     text_line(x,
               "  UNROLL for (int j = 0; j < NV; j++) GC_PREFETCH(c, prefetched * ldc + j * L, 1);");
   }
