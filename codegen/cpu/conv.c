@@ -18,6 +18,7 @@ typedef struct Conv {
   const Op *op;
   const VectorMachine *machine;
   ConvSchedule s;
+  const char *group, *panel; /* "g" and "q", or "0" where there is one */
 } Conv;
 
 /* ---- rows ---- */
@@ -28,14 +29,21 @@ static void print_taps(const Conv *v, Text *x, int64_t *a_step, int64_t *b_step)
   const WindowAxis *h = &v->s.c.h;
   int64_t row = v->s.in_columns * v->s.from_channels, filter_row = v->s.c.w.taps * v->s.tap;
   if (!v->s.back) {
-    text_line(x, "const long at = oy * %lld - %lld;", (long long)h->stride, (long long)h->lo);
-    text_line(x, "const long r0 = at < 0 ? (-at + %lld) / %lld : 0;", (long long)h->dilation - 1,
-              (long long)h->dilation);
-    text_line(x, "long r1 = at >= %lld ? 0 : (%lld - at) / %lld + 1;", (long long)h->in,
-              (long long)h->in - 1, (long long)h->dilation);
+    Arena *a = v->g->a;
+    long long dilation = h->dilation;
+    text_line(x, "const long at = %s;",
+              h->lo ? arena_printf(a, "%s - %lld", text_times(a, "oy", h->stride), (long long)h->lo)
+                    : text_times(a, "oy", h->stride));
+    text_line(x, "const long r0 = at < 0 ? %s : 0;",
+              dilation > 1 ? arena_printf(a, "(-at + %lld) / %lld", dilation - 1, dilation)
+                           : "-at");
+    text_line(x, "long r1 = at >= %lld ? 0 : %s;", (long long)h->in,
+              dilation > 1
+                  ? arena_printf(a, "(%lld - at) / %lld + 1", (long long)h->in - 1, dilation)
+                  : arena_printf(a, "%lld - at", (long long)h->in));
     text_line(x, "if (r1 > %lld) r1 = %lld;", (long long)h->taps, (long long)h->taps);
-    text_line(x, "const long taps = r1 > r0 ? r1 - r0 : 0, row = at + r0 * %lld;",
-              (long long)h->dilation);
+    text_line(x, "const long taps = r1 > r0 ? r1 - r0 : 0, row = at + %s;",
+              text_times(a, "r0", dilation));
     *a_step = h->dilation * row;
     *b_step = filter_row;
     return;
@@ -83,6 +91,15 @@ static void print_epilogue(const Conv *v, Text *x, const Phase *f, int64_t count
   text_close(x, "}");
 }
 
+/* Where position i of a phase lies in a row of the result, `pixel` elements from one to the next.
+ */
+static const char *place_of(const Conv *v, const Phase *f, const char *i, int64_t pixel) {
+  Arena *a = v->g->a;
+  const char *column = arena_printf(a, "%lld", (long long)f->first);
+  column = text_plus(a, column, text_times(a, i, f->step));
+  return text_times(a, strchr(column, ' ') ? arena_printf(a, "(%s)", column) : column, pixel);
+}
+
 /* The tiles of a row of the result for one panel; those that are alike in one loop. */
 static void print_phase(const Conv *v, Text *x, const Phase *f, int64_t width, int64_t a_step,
                         int64_t b_step) {
@@ -98,19 +115,23 @@ static void print_phase(const Conv *v, Text *x, const Phase *f, int64_t width, i
       Tile next = conv_tile_along(v->g->a, &v->s, f, end, rows, width);
       if (!tile_same(&t, &next)) break;
     }
-    text_open(x, "for (long i0 = %lld; i0 < %lld; i0 += %d) {", (long long)i0, (long long)end,
-              rows);
-    if (v->s.epilogue && !v->s.whole)
-      text_line(x, "f32 *c = tile;");
-    else
-      text_line(x, "f32 *c = out + (%lld + i0 * %lld) * %lld;", (long long)f->first,
-                (long long)f->step, (long long)ld);
-    text_line(x, "%s(a + i0 * %lld, %lldL, 0, b, %lldL, 0, c, %lldL, taps, 1%s);",
-              tile_function(v->g, &t), (long long)t.li, (long long)a_step, (long long)b_step,
-              (long long)(v->s.epilogue && !v->s.whole ? ld : f->step * ld),
-              tile_arguments(v->g, &t));
-    if (v->s.epilogue && !v->s.whole) print_epilogue(v, x, f, rows, width);
-    text_close(x, "}");
+    bool at_once = v->s.epilogue && !v->s.whole, loop = at_once || end - i0 > rows;
+    Arena *a = v->g->a;
+    const char *from = text_plus(a, "a", text_times(a, "i0", t.li)), *to = "tile";
+    if (!at_once) to = text_plus(a, "out", place_of(v, f, "i0", ld));
+    if (!loop) {
+      from = text_plus(a, "a", arena_printf(a, "%lld", (long long)(i0 * t.li)));
+      to =
+          text_plus(a, "out", arena_printf(a, "%lld", (long long)((f->first + i0 * f->step) * ld)));
+    }
+    if (loop)
+      text_open(x, "for (long i0 = %lld; i0 < %lld; i0 += %d) {", (long long)i0, (long long)end,
+                rows);
+    text_line(x, "%s(%s, %lldL, 0, b, %lldL, 0, %s, %lldL, taps, 1%s);", tile_function(v->g, &t),
+              from, (long long)a_step, (long long)b_step, to,
+              (long long)(at_once ? ld : f->step * ld), tile_arguments(v->g, &t));
+    if (at_once) print_epilogue(v, x, f, rows, width);
+    if (loop) text_close(x, "}");
     i0 = end;
   }
 }
@@ -124,14 +145,14 @@ static void print_across(const Conv *v, Text *x, int images, int64_t width, int6
   for (int p = 0; p < v->s.nspans; p++) {
     const Phase *f = &v->s.span[p];
     Tile t = conv_tile_across(v->g->a, &v->s, f, images, width);
-    text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)f->n);
-    text_line(x,
-              "%s(a + i * %lld, %lldL, 0, b, %lldL, 0, out + (%lld + i * %lld) * %lld, %lldL, "
-              "taps, 1%s);",
-              tile_function(v->g, &t), (long long)(f->over * v->s.from_channels), (long long)a_step,
-              (long long)b_step, (long long)f->first, (long long)f->step, (long long)pixel,
-              (long long)image, tile_arguments(v->g, &t));
-    text_close(x, "}");
+    const char *i = f->n > 1 ? "i" : "0";
+    if (f->n > 1) text_open(x, "for (long i = 0; i < %lld; i++) {", (long long)f->n);
+    text_line(x, "%s(%s, %lldL, 0, b, %lldL, 0, %s, %lldL, taps, 1%s);", tile_function(v->g, &t),
+              text_plus(v->g->a, "a", text_times(v->g->a, i, f->over * v->s.from_channels)),
+              (long long)a_step, (long long)b_step,
+              text_plus(v->g->a, "out", place_of(v, f, i, pixel)), (long long)image,
+              tile_arguments(v->g, &t));
+    if (f->n > 1) text_close(x, "}");
   }
   if (!v->s.epilogue) return;
   text_open(x, "for (long m = 0; m < %d; m++) {", images);
@@ -144,21 +165,26 @@ static void print_across(const Conv *v, Text *x, int images, int64_t width, int6
 /* One row of the result, `u`, or of a block of images, for panel q of group g. */
 static void print_row(const Conv *v, Text *x, int64_t width) {
   int64_t a_step, b_step;
-  text_line(x, "const long n0 = u / %lld%s, oy = u %% %lld, k0 = g * %lld + q * %d;",
-            (long long)v->s.rows,
+  text_line(x, "const long n0 = u / %lld%s, oy = u %% %lld, k0 = %s;", (long long)v->s.rows,
             v->s.blocks
                 ? arena_printf(v->g->a, " * %lld - (u / %lld < %lld ? u / %lld : %lld)",
                                (long long)v->s.images, (long long)v->s.rows, (long long)v->s.low,
                                (long long)v->s.rows, (long long)v->s.low)
                 : "",
-            (long long)v->s.rows, (long long)v->s.width, v->s.nr);
+            (long long)v->s.rows,
+            text_plus(v->g->a, text_times(v->g->a, v->group, v->s.width),
+                      text_times(v->g->a, v->panel, v->s.nr)));
   print_taps(v, x, &a_step, &b_step);
-  text_line(x, "const f32 *a = image + (n0 * %lld + row) * %lld + g * %lld;",
-            (long long)v->s.in_rows, (long long)(v->s.in_columns * v->s.from_channels),
-            (long long)v->s.depth);
+  text_line(x, "const f32 *a = image + %s;",
+            text_plus(v->g->a,
+                      arena_printf(v->g->a, "(n0 * %lld + row) * %lld", (long long)v->s.in_rows,
+                                   (long long)(v->s.in_columns * v->s.from_channels)),
+                      text_times(v->g->a, v->group, v->s.depth)));
   int64_t group = v->s.c.groups == 1 ? 0 : v->s.back ? v->s.depth * v->s.lb : v->s.width;
-  text_line(x, "const f32 *b = filter + g * %lld + q * %lld + r0 * %lld;", (long long)group,
-            (long long)v->s.panel, (long long)(v->s.c.w.taps * v->s.tap));
+  const char *panel = text_plus(v->g->a, text_times(v->g->a, v->group, group),
+                                text_times(v->g->a, v->panel, v->s.panel));
+  text_line(x, "const f32 *b = filter + %s;",
+            text_plus(v->g->a, panel, text_times(v->g->a, "r0", v->s.c.w.taps * v->s.tap)));
   if (v->s.epilogue && (v->s.whole || v->s.blocks))
     text_line(x, "f32 *out = tile;");
   else if (!v->s.epilogue)
@@ -205,8 +231,11 @@ static Conv conv_of(Gen *g, const Group *gr) {
                      .panel = filter->layout ? filter->layout->nr : 0,
                      .epilogue = gr->nops > 1};
   const VectorMachine *machine = &cpu_target(g->target)->machine;
-  return (Conv){
+  Conv v = {
       .g = g, .gr = gr, .op = op, .machine = machine, .s = conv_schedule(g->a, machine, &shape)};
+  v.group = v.s.c.groups > 1 ? "g" : "0";
+  v.panel = v.s.np > 1 ? "q" : "0";
+  return v;
 }
 
 void cpu_conv(Gen *g, const Group *gr) {
@@ -224,21 +253,23 @@ void cpu_conv(Gen *g, const Group *gr) {
             group_arg(gr, v.op->operands[1]));
   if (v.s.epilogue) kernel_buffer(g, k, x, "f32", 4, "tile", v.s.buffer * v.s.nr);
   long long rows = v.s.row_count, block = v.s.row_block;
+  const int outside = x->indent;
   if (v.s.by_rows) {
     const char *last = k->units > 1 ? "u1" : arena_printf(g->a, "%lld", rows);
     text_open(x, "for (long w0 = %s, w1; w0 < %s; w0 = w1) {", first, last);
     text_line(x, "w1 = w0 + %lld < %s ? w0 + %lld : %s;", block, last, block, last);
-    text_open(x, "for (long g = 0; g < %lld; g++) {", (long long)v.s.c.groups);
-    text_open(x, "for (long q = 0; q < %lld; q++) {", (long long)v.s.np);
+    if (v.s.c.groups > 1)
+      text_open(x, "for (long g = 0; g < %lld; g++) {", (long long)v.s.c.groups);
+    if (v.s.np > 1) text_open(x, "for (long q = 0; q < %lld; q++) {", (long long)v.s.np);
     text_open(x, "for (long u = w0; u < w1; u++) {");
   } else {
     text_open(x, "for (long w = %s; w < %s; w++) {", first,
               k->units > 1 ? "u1"
                            : arena_printf(g->a, "%lld", rows * (long long)(v.s.np * v.s.c.groups)));
     text_line(x, "const long u = w %% %lld, p = w / %lld;", rows, rows);
-    text_line(x, "const long g = p / %lld, q = p %% %lld;", (long long)v.s.np, (long long)v.s.np);
-    text_open(x, "{");
+    if (v.s.c.groups > 1) text_line(x, "const long g = p / %lld;", (long long)v.s.np);
+    if (v.s.np > 1) text_line(x, "const long q = p %% %lld;", (long long)v.s.np);
   }
   print_panel(&v, x);
-  for (int i = 0; i < (v.s.by_rows ? 4 : 2); i++) text_close(x, "}");
+  while (x->indent > outside) text_close(x, "}");
 }

@@ -46,7 +46,7 @@ static int addend_of(const Group *g, const Op *mm, int64_t depth) {
 }
 
 /* What the printer of a group is to print. */
-static Product product_of(const Target *t, const Group *g) {
+static Product product_of(Arena *a, const Target *t, const Group *g) {
   const Op *mm = g->root;
   const Value *va = product_value(g, mm->operands[0]), *vb = product_value(g, mm->operands[1]);
   const Type *c = product_value(g, mm->results[0])->type;
@@ -69,6 +69,15 @@ static Product product_of(const Target *t, const Group *g) {
   for (int i = 0; i < c->rank - 2; i++) shape.batch *= c->dim[i];
   p.s = product_schedule(&cpu_target(t)->machine, &shape);
   p.T = dtype_prefix(p.s.dt);
+  bool chained = p.s.k > DEPTH, by_rows = p.s.split == BY_ROWS, by_panel = p.s.split == BY_PANEL;
+  p.arena = a;
+  p.bt = p.s.batch > 1 ? "bt" : "0";
+  p.k0 = chained ? "k0" : "0";
+  p.depth = chained ? "depth" : arena_printf(a, "%lld", (long long)p.s.k);
+  p.i0 = by_rows ? "u0" : "0";
+  p.i1 = by_rows ? "u1" : arena_printf(a, "%lld", (long long)p.s.tiles);
+  p.g0 = by_panel ? "u0" : "0";
+  p.g1 = by_panel ? "u1" : arena_printf(a, "%lld", (long long)p.s.np);
   return p;
 }
 
@@ -93,12 +102,16 @@ static const char *tile_function(Gen *g, const Product *p, int64_t rows, int64_t
 
 static void print_panel(Text *x, const Product *p) {
   if (p->s.pack)
-    text_line(x, "%s%s *b = packed + (q - g0) * depth * %d;", p->s.pack_first ? "" : "const ", p->T,
-              p->s.nr);
+    text_line(x, "%s%s *b = packed + %s * %s * %d;", p->s.pack_first ? "" : "const ", p->T,
+              text_minus(x->a, "q", p->g0), p->depth, p->s.nr);
   else if (p->s.b_panels)
-    text_line(x, "const %s *b = B + (q * %lld + k0) * %d;", p->T, (long long)p->s.k, p->s.nr);
+    text_line(x, "const %s *b = B + %s;", p->T,
+              *p->k0 == '0'
+                  ? text_times(x->a, "q", p->s.k * p->s.nr)
+                  : arena_printf(x->a, "(q * %lld + k0) * %d", (long long)p->s.k, p->s.nr));
   else
-    text_line(x, "const %s *b = B + k0 * %lld + q * %d;", p->T, (long long)p->s.n, p->s.nr);
+    text_line(x, "const %s *b = B + %s;", p->T,
+              text_plus(x->a, text_times(x->a, p->k0, p->s.n), text_times(x->a, "q", p->s.nr)));
 }
 
 /* Texts of the position on every axis of the domain, the last one `(n + j)`, and on those of C that
@@ -125,15 +138,19 @@ static const char **coordinates(Gen *g, const Group *gr, const Product *p, const
   return coord;
 }
 
+/* In C as it lies: column n of this row of the product at hand. */
+static const char *flat_place(const Product *p, const char *row) {
+  Arena *a = p->arena;
+  const char *of_all = text_plus(a, text_times(a, p->bt, p->s.m), row);
+  if (strchr(of_all, ' ')) of_all = arena_printf(a, "(%s)", of_all);
+  return text_plus(a, text_times(a, of_all, p->s.n), "n");
+}
+
 static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, int64_t width) {
   const Type *c = product_value(gr, gr->root->results[0])->type;
   text_open(x, "for (long r = 0; r < rows; r++) {");
   text_line(x, "const long row = m + r;");
-  if (p->s.batch > 1)
-    text_line(x, "const long flat = (bt * %lld + row) * %lld + n;", (long long)p->s.m,
-              (long long)p->s.n);
-  else
-    text_line(x, "const long flat = row * %lld + n;", (long long)p->s.n);
+  text_line(x, "const long flat = %s;", flat_place(p, "row"));
   text_line(x, "const long panel = (q * %lld + row) * %d;", (long long)p->s.m, p->s.nr);
   text_line(x, "const %s *acc = c + r * %d;", p->T, p->s.nr);
   text_open(x, "GC_IVDEP for (long j = 0; j < %lld; j++) {", (long long)width);
@@ -156,10 +173,9 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
    too far apart for the hardware to know. */
 static void print_prefetches(Text *x, const Group *gr, const Product *p, int64_t width) {
   const Type *c = product_value(gr, gr->root->results[0])->type;
-  text_open(x, p->s.partial ? "if (k0 + depth == %lld) {" : "{", (long long)p->s.k);
+  if (p->s.partial) text_open(x, "if (k0 + depth == %lld) {", (long long)p->s.k);
   text_open(x, "for (long r = 0; r < rows; r++) {");
-  text_line(x, "const long flat = (bt * %lld + m + r) * %lld + n;", (long long)p->s.m,
-            (long long)p->s.n);
+  text_line(x, "const long flat = %s;", flat_place(p, "m + r"));
   text_line(x, "const long panel = (q * %lld + m + r) * %d;", (long long)p->s.m, p->s.nr);
   text_line(x, "(void)flat, (void)panel;");
   for (int i = 0; i < gr->nin + gr->nout; i++) {
@@ -173,7 +189,7 @@ static void print_prefetches(Text *x, const Group *gr, const Product *p, int64_t
                 product_value(gr, v)->layout ? "panel" : "flat", (long long)j, out ? ", 1" : "");
   }
   text_close(x, "}");
-  text_close(x, "}");
+  if (p->s.partial) text_close(x, "}");
 }
 
 static void print_calls(Gen *g, Text *x, const Product *p, int64_t width, bool packs,
@@ -197,7 +213,7 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
   const char *ld =
       intern_printf(g->ctx, "%lldL", (long long)(p->s.epilogue || layout ? p->s.nr : p->s.n));
   if (p->s.partial)
-    text_line(x, "%s *c = partial + ((q - g0) * %lld + m - m0) * %d;", p->T,
+    text_line(x, "%s *c = partial + (%s * %lld + m - m0) * %d;", p->T, text_minus(x->a, "q", p->g0),
               (long long)(p->s.block * product_tallest(&p->s)), p->s.nr);
   else if (p->s.epilogue)
     text_line(x, "%s *c = tile;", p->T);
@@ -205,18 +221,19 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
     text_line(x, "%s *c = (%s *)out0 + (q * %lld + m) * %d;", p->T, p->T, (long long)p->s.m,
               p->s.nr);
   else
-    text_line(x, "%s *c = (%s *)out0 + (bt * %lld + m) * %lld + n;", p->T, p->T, (long long)p->s.m,
-              (long long)p->s.n);
+    text_line(x, "%s *c = (%s *)out0 + %s;", p->T, p->T, flat_place(p, "m"));
   long long chain = p->s.chain;
-  const char *k0 = intern_printf(g->ctx, " + k0 * %d", A_STRIDE);
+  const char *tile = text_minus(g->a, "i", p->i0);
+  const char *in_pack =
+      text_plus(g->a, text_times(g->a, tile, product_packed_depth(&p->s) * A_STRIDE),
+                p->s.chains ? "0" : text_times(g->a, p->k0, A_STRIDE));
   const char *a =
       p->s.converted && !p->s.ta ? intern_printf(g->ctx, "packed_a + (m - m0) * %lld", chain)
-      : p->s.converted ? intern_printf(g->ctx, "packed_a + (i - i0) * %lld", chain * A_STRIDE)
-      : p->s.pack_a
-          ? intern_printf(g->ctx, "packed_a + (i - i0) * %lld%s",
-                          (long long)product_packed_depth(&p->s) * A_STRIDE, p->s.chains ? "" : k0)
-      : p->s.ta ? intern_printf(g->ctx, "A + k0 * %lld + m", (long long)p->s.m)
-                : intern_printf(g->ctx, "A + m * %lld + k0", (long long)p->s.k);
+      : p->s.converted ? intern_printf(g->ctx, "packed_a + %s * %lld", tile, chain * A_STRIDE)
+      : p->s.pack_a    ? intern_printf(g->ctx, "packed_a + %s", in_pack)
+      : p->s.ta
+          ? intern_printf(g->ctx, "A + %s", text_plus(g->a, text_times(g->a, p->k0, p->s.m), "m"))
+          : intern_printf(g->ctx, "A + %s", text_plus(g->a, text_times(g->a, "m", p->s.k), p->k0));
   const char *old = p->addend >= 0
                         ? intern_printf(g->ctx, "(const %s *)in%d + (c - out0)", p->T, p->addend)
                     : p->s.k > DEPTH ? "k0 == 0 ? NULL : c"
@@ -231,15 +248,17 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
     prefetch = intern_printf(g->ctx, "prefetch, %lldL, %s",
                              (long long)(p->s.tb || p->s.b_panels ? p->s.nr : p->s.n), interval);
   }
-  const char *call = intern_printf(g->ctx, "(%s, b, c, %s, depth, %s, %s);", a, ld, old, prefetch);
+  const char *call =
+      intern_printf(g->ctx, "(%s, b, c, %s, %s, %s, %s);", a, ld, p->depth, old, prefetch);
   if (p->s.epilogue) print_prefetches(x, gr, p, width);
   if (p->s.pack_first) {
     long long n = p->s.n;
-    text_line(x, "const %s *from = B + k0 * %lld + n;", p->T, n);
-    text_open(x, "if (i == i0) {");
+    text_line(x, "const %s *from = B + %s;", p->T,
+              text_plus(g->a, text_times(g->a, p->k0, n), "n"));
+    text_open(x, "if (i == %s) {", p->i0);
     print_calls(
         g, x, p, width, true,
-        intern_printf(g->ctx, "(%s, from, c, %s, depth, %s, %s, b);", a, ld, old, prefetch));
+        intern_printf(g->ctx, "(%s, from, c, %s, %s, %s, %s, b);", a, ld, p->depth, old, prefetch));
     x->indent--;
     text_open(x, "} else {");
   }
@@ -303,18 +322,32 @@ static void declare_slices(Kernel *k, const Group *gr, const Product *p) {
 }
 
 static void print_chain_loop(Text *x, const Product *p) {
-  if (p->s.k > DEPTH) {
-    text_open(x, "for (long k0 = 0; k0 < %lld; k0 += %d) {", (long long)p->s.k, DEPTH);
-    text_line(x, "const long depth = %lld - k0 < %d ? %lld - k0 : %d;", (long long)p->s.k, DEPTH,
-              (long long)p->s.k, DEPTH);
-  } else {
-    text_open(x, "{");
-    text_line(x, "const long k0 = 0, depth = %lld;", (long long)p->s.k);
-  }
+  if (p->s.k <= DEPTH) return;
+  text_open(x, "for (long k0 = 0; k0 < %lld; k0 += %d) {", (long long)p->s.k, DEPTH);
+  text_line(x, "const long depth = %lld - k0 < %d ? %lld - k0 : %d;", (long long)p->s.k, DEPTH,
+            (long long)p->s.k, DEPTH);
+}
+
+/* A loop over blocks of `from` to `end`, from `start` up to `stop`, unless one block has all of
+ * `n`. */
+static void print_block_loop(Text *x, const char *name, int64_t n, int64_t block,
+                             const char **start, const char **stop) {
+  if (block >= n) return;
+  const char *from = arena_printf(x->a, "%s0", name), *to = arena_printf(x->a, "%s1", name);
+  text_open(x, "for (long %s = %s, %s; %s < %s; %s = %s) {", from, *start, to, from, *stop, from,
+            to);
+  text_line(x, "%s = %s + %lld < %s ? %s + %lld : %s;", to, from, (long long)block, *stop, from,
+            (long long)block, *stop);
+  *start = from, *stop = to;
+}
+
+/* " + x", or nothing. */
+static const char *added(Arena *a, const char *x) {
+  return *x == '0' ? "" : arena_printf(a, " + %s", x);
 }
 
 void cpu_matmul(Gen *g, const Group *gr) {
-  Product p = product_of(g->target, gr);
+  Product p = product_of(g->a, g->target, gr);
   Kernel *k = kernel_new(g, gr);
   Text *x = &k->text;
   kernel_args(g, k, gr);
@@ -322,8 +355,6 @@ void cpu_matmul(Gen *g, const Group *gr) {
   kernel_units(k, p.s.units);
   k->flops = p.s.flops;
   const char *stored = dtype_storage(p.s.converted ? p.s.in : p.s.dt);
-  text_line(x, "const %s *A0 = (const %s *)in%d, *B0 = (const %s *)in%d;", stored, stored, p.a,
-            stored, p.b);
   int size = dtype_size(p.s.dt);
   if (p.s.pack) kernel_buffer(g, k, x, p.T, size, "packed", p.s.chain * p.s.nr * p.s.group);
   if (p.s.converted)
@@ -336,48 +367,30 @@ void cpu_matmul(Gen *g, const Group *gr) {
                   p.s.group * p.s.block * product_tallest(&p.s) * p.s.nr);
   else if (p.s.epilogue)
     kernel_buffer(g, k, x, p.T, size, "tile", product_tallest(&p.s) * p.s.nr);
-  if (p.s.split == BY_BATCH)
-    text_open(x, "for (long bt = u0; bt < u1; bt++) {");
-  else if (p.s.batch > 1)
-    text_open(x, "for (long bt = 0; bt < %lld; bt++) {", (long long)p.s.batch);
-  else
-    text_open(x, "{");
-  if (p.s.batch == 1) text_line(x, "const long bt = 0;");
-  text_line(x, "const %s *A = A0 + bt * %lld, *B = B0 + bt * %lld;", stored,
-            (long long)(p.s.m * p.s.k), (long long)(p.s.batch > 1 ? p.s.k * p.s.n : 0));
-  const char *first = p.s.split == BY_ROWS ? "u0" : "0";
-  const char *last =
-      p.s.split == BY_ROWS ? "u1" : intern_printf(g->ctx, "%lld", (long long)p.s.tiles);
-  text_open(x, "for (long i0 = %s, i1; i0 < %s; i0 = i1) {", first, last);
-  text_line(x, "i1 = i0 + %lld < %s ? i0 + %lld : %s;", (long long)p.s.block, last,
-            (long long)p.s.block, last);
+  const char *first = p.s.split == BY_BATCH ? "u0" : "0", *end = "u1";
+  if (p.s.split != BY_BATCH) end = arena_printf(g->a, "%lld", (long long)p.s.batch);
+  const int outside = x->indent;
+  if (p.s.batch > 1) text_open(x, "for (long bt = %s; bt < %s; bt++) {", first, end);
+  text_line(x, "const %s *A = (const %s *)in%d%s, *B = (const %s *)in%d%s;", stored, stored, p.a,
+            added(g->a, text_times(g->a, p.bt, p.s.m * p.s.k)), stored, p.b,
+            added(g->a, text_times(g->a, p.bt, p.s.k * p.s.n)));
+  print_block_loop(x, "i", p.s.tiles, p.s.block, &p.i0, &p.i1);
   if (p.s.partial || (p.s.converted && !p.s.ta))
-    text_line(x, "const long m0 = i0 * %lld + (i0 > %lld ? i0 - %lld : 0);", (long long)p.s.rows,
-              (long long)p.s.low, (long long)p.s.low);
+    text_line(x, "const long m0 = %s;", product_row(&p, p.i0));
   if (p.s.chains) print_chain_loop(x, &p);
   if (p.s.chains && p.s.converted) product_convert_a(g, x, &p);
   if (p.s.pack_a) product_pack_a(g, x, &p);
-  if (p.s.converted && p.s.k <= DEPTH) {
-    text_open(x, "{");
-    text_line(x, "const long k0 = 0, depth = %lld;", (long long)p.s.k);
-    product_convert_a(g, x, &p);
-    text_close(x, "}");
-  }
-  const char *first_panel = p.s.split == BY_PANEL ? "u0" : "0";
-  const char *last_panel =
-      p.s.split == BY_PANEL ? "u1" : intern_printf(g->ctx, "%lld", (long long)p.s.np);
-  text_open(x, "for (long g0 = %s, g1; g0 < %s; g0 = g1) {", first_panel, last_panel);
-  text_line(x, "g1 = g0 + %lld < %s ? g0 + %lld : %s;", (long long)p.s.group, last_panel,
-            (long long)p.s.group, last_panel);
+  if (p.s.converted && p.s.k <= DEPTH) product_convert_a(g, x, &p);
+  print_block_loop(x, "g", p.s.np, p.s.group, &p.g0, &p.g1);
   if (!p.s.chains) print_chain_loop(x, &p);
   if (p.s.converted && p.s.k > DEPTH && !p.s.chains) product_convert_a(g, x, &p);
   if (p.s.converted)
     product_convert(g, x, &p);
   else if (p.s.pack && !p.s.pack_first)
     product_pack(g, gr, x, &p);
-  text_open(x, "for (long i = i0; i < i1; i++) {");
+  text_open(x, "for (long i = %s; i < %s; i++) {", p.i0, p.i1);
   product_tile_rows(x, &p);
-  text_open(x, "for (long q = g0; q < g1; q++) {");
+  text_open(x, "for (long q = %s; q < %s; q++) {", p.g0, p.g1);
   int64_t tail = p.s.n % p.s.nr;
   if (!tail) {
     print_tile(g, gr, x, &p, p.s.nr);
@@ -391,6 +404,6 @@ void cpu_matmul(Gen *g, const Group *gr) {
     print_tile(g, gr, x, &p, tail);
     text_close(x, "}");
   }
-  for (int i = 0; i < 6; i++) text_close(x, "}");
+  while (x->indent > outside) text_close(x, "}");
   declare_slices(k, gr, &p);
 }

@@ -7,6 +7,10 @@
 
 typedef struct Product {
   ProductSchedule s;
+  Arena *arena;
+  /* names within the kernel, or what they would be where a loop has one iteration: the product of
+     the batch; the first of a chain's depth, and how many; first and end of tiles and of panels */
+  const char *bt, *k0, *depth, *i0, *i1, *g0, *g1;
   const char *T; /* "f32": what the tile computes in */
   int a, b;      /* inputs of the group */
   int addend;    /* input that the product is added to, as it lies, and nothing else is done; -1 */
@@ -22,6 +26,8 @@ void product_pack_a(Gen *g, Text *x, const Product *p);
 void product_convert_a(Gen *g, Text *x, const Product *p);
 /* Declares `rows` and `m`, the first one, of tile i. */
 void product_tile_rows(Text *x, const Product *p);
+/* The first row of a tile. */
+const char *product_row(const Product *p, const char *tile);
 /* Declares `prefetch`: rows of the next panel that the tile prefetches, or NULL. */
 void product_prefetch(Gen *g, const Group *gr, Text *x, const Product *p);
 #endif

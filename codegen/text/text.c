@@ -65,3 +65,19 @@ const char *text_str(Text *x) {
   if (x->s.n) memcpy(s, x->s.at, x->s.n);
   return s;
 }
+
+static bool is_zero(const char *x) { return strcmp(x, "0") == 0; }
+
+const char *text_times(Arena *a, const char *x, int64_t n) {
+  if (n == 0 || is_zero(x)) return "0";
+  return n == 1 ? x : arena_printf(a, "%s * %lld", x, (long long)n);
+}
+
+const char *text_plus(Arena *a, const char *x, const char *y) {
+  if (is_zero(x)) return y;
+  return is_zero(y) ? x : arena_printf(a, "%s + %s", x, y);
+}
+
+const char *text_minus(Arena *a, const char *x, const char *y) {
+  return is_zero(y) ? x : arena_printf(a, "(%s - %s)", x, y);
+}

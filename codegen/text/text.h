@@ -19,6 +19,12 @@ void text_close(Text *x, const char *line); /* shallower, then the line: "}" */
 const char *text_str(Text *x);
 void text_append(Text *x, const Text *y);
 
+/* Texts of positions: x n, x + y and x - y, where "0" and factors of 0 and 1 leave no trace. What
+   text_times multiplies is a name, a number, or in parentheses. */
+const char *text_times(Arena *a, const char *x, int64_t n);
+const char *text_plus(Arena *a, const char *x, const char *y);
+const char *text_minus(Arena *a, const char *x, const char *y); /* y: as of text_times */
+
 /* A string literal of C. */
 const char *text_quoted(Arena *a, const char *s);
 /* Letters, digits and _ of a name. */

@@ -24,8 +24,8 @@ entry f() {
 # CHECK: _matmul{{.*}}(void
 # CHECK-NEXT: f32[256,320]
 # CHECK-NEXT: f32[320,2112]
-# CHECK: const long q1 = q + 3, k1 = 0;
-# CHECK-NEXT: B + (q1 * 320 + k1 + ahead) * 64 : NULL;
+# CHECK: const long q1 = q + 3;
+# CHECK-NEXT: B + (q1 * 320 + ahead) * 64 : NULL;
 # CHECK: in1 = p[1]; /* f32[320,2112]
 # CHECK: for (long k0 = 0; k0 < 2112; k0 += 1024) {
 # CHECK-NEXT: depth
