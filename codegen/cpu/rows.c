@@ -26,29 +26,11 @@ static const Value *in_panels(const Group *gr) {
   return NULL;
 }
 
-/* Plain reductions that do not depend on each other. Results of the full shape do not depend on
-   them either: each element is written by the unit that reads it. */
-static bool is_independent(const Group *gr) {
-  for (int i = 0; i < gr->nops; i++) {
-    const Op *op = gr->ops[i];
-    if (!op_is_reduction(op)) {
-      /* an element-wise op on the full shape that reads a reduction would need a second pass */
-      if (op->kind == OP_BROADCAST && group_arg(gr, op->operands[0]) < 0 &&
-          op_info[value_def(gr->e, op->operands[0])->kind].cls != CLASS_LEAF)
-        return false;
-      continue;
-    }
-    if (op_info[op->kind].cls == CLASS_ROWS || op->kind == OP_ARGMAX || op->kind == OP_ARGMIN)
-      return false;
-  }
-  return true;
-}
-
 static RowsSchedule schedule_of(const Group *gr) {
   RowsShape s = {.rows = 1,
                  .elements = rows_elements(gr),
                  .work = group_work(gr),
-                 .independent = is_independent(gr)};
+                 .independent = rows_independent(gr)};
   int outer = op_outer_axes(gr->e, gr->root);
   for (int i = 0; i < outer; i++) s.rows *= gr->domain->dim[i];
   for (int i = 0; i < gr->nin; i++) {
@@ -59,16 +41,10 @@ static RowsSchedule schedule_of(const Group *gr) {
   return rows_schedule(&s);
 }
 
-static int64_t reductions(const Group *gr) {
-  int64_t n = 0;
-  for (int i = 0; i < gr->nops; i++) n += op_is_reduction(gr->ops[i]);
-  return n;
-}
-
 /* One number of 8 bytes at most for every reduction and chunk. */
 uint64_t cpu_rows_scratch(const Group *gr) {
   RowsSchedule s = schedule_of(gr);
-  return s.split ? (uint64_t)(reductions(gr) * s.rows * s.chunks * 8) : 0;
+  return s.split ? (uint64_t)(rows_reductions(gr) * s.rows * s.chunks * 8) : 0;
 }
 
 static long long partial_offset(const RowsSchedule *s, uint32_t work) {

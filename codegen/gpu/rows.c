@@ -1,7 +1,9 @@
 /* Kernels over rows on the GPU: a thread does a row of fewer than 64 elements, a warp one of up to
-   16,384, a block a longer one. Contract: the same lanes, trees and chunks as on the CPU, hence the
-   same bits: thread t of a warp holds lanes t and t + 32, a warp does a chunk. A row is read
-   completely before its results are written, so they may lie over operands. */
+   16,384, a block a longer one; of few long rows a block does a chunk, and a second launch puts the
+   chunks together. Contract: the same lanes, trees and chunks as on the CPU, hence the same bits:
+   thread t of a warp holds lanes t and t + 32, a warp adds up a chunk. A row is read completely
+   before its results are written, so they may lie over operands; of rows in chunks, a thread reads
+   what the elements that it writes are made of. */
 #include "codegen/gpu/gpu.h"
 #include "codegen/print/reduction.h"
 
@@ -10,6 +12,7 @@ enum { WARPS = BLOCK / WARP };
 typedef struct Teams {
   Rows r;
   ThreadGroup group;
+  GridRowsSchedule s;
 } Teams;
 
 /* ---- what a group makes of its threads' parts ---- */
@@ -196,16 +199,22 @@ static void pass(Teams *t, int number, const Loop *loop, int n) {
 
 /* ---- results ---- */
 
+static bool *full_yields(const Rows *r) {
+  bool *full = ARENA_ARRAY(r->g->a, bool, r->gr->nout + 1);
+  for (int i = 0; i < r->gr->nout; i++)
+    full[i] = type_same_dims(value_type(r->gr->e, r->gr->yield[i]), r->gr->domain);
+  return full;
+}
+
 static void results(Teams *t, const Loop *inner, int ninner) {
   Rows *r = &t->r;
   Gen *g = r->g;
   const Group *gr = r->gr;
   Printer *p = &r->p;
   Text *row = p->level[1];
-  bool any = false, *full = ARENA_ARRAY(g->a, bool, gr->nout + 1);
+  bool any = false, *full = full_yields(r);
   for (int i = 0; i < gr->nout; i++) {
-    full[i] = type_same_dims(value_type(gr->e, gr->yield[i]), gr->domain);
-    any |= full[i];
+    any |= full[i] && t->group != GROUP_BLOCKS; /* with their chunks */
     if (!full[i]) printer_value(p, gr->yield[i], printer_identity(p, gr->yield[i]));
   }
   printer_drop(p, 2);
@@ -234,30 +243,266 @@ static void results(Teams *t, const Loop *inner, int ninner) {
     if (!full[i]) printer_store(p, i, printer_identity(p, gr->yield[i]), 1);
 }
 
+/* ---- rows in chunks ---- */
+
+typedef struct RowLoops {
+  Loop *outer, *inner;
+  int nouter, ninner;
+} RowLoops;
+
+static RowLoops start(Rows *r) {
+  Gen *g = r->g;
+  const Group *gr = r->gr;
+  r->p = printer_new(g, gr, 4, 1);
+  r->work.n = 0;
+  int rank = gr->domain->rank, *axes = ARENA_ARRAY(g->a, int, rank + 1);
+  for (int i = 0; i < rank; i++) axes[i] = i;
+  rows_passes(r);
+  Leaves leaves = {0};
+  rows_leaves(r, &leaves);
+  RowLoops l = {.outer = ARENA_ARRAY(g->a, Loop, rank + 1),
+                .inner = ARENA_ARRAY(g->a, Loop, rank + 1)};
+  l.nouter = loops_over(&r->p, &leaves, axes, r->outer, l.outer);
+  l.ninner = loops_over(&r->p, &leaves, axes + r->outer, rank - r->outer, l.inner);
+  return l;
+}
+
+static const char *partials(const Teams *t, uint32_t work) {
+  return arena_printf(t->r.g->a, "scratch + %lld",
+                      (long long)work * t->s.rows * t->s.chunks * PARTIAL);
+}
+
+/* What a thread does for its elements of a tile. */
+typedef struct TileTexts {
+  Text declare, read, write; /* read: the operands of all of them before anything is written */
+  bool writes;               /* there are results of the full shape */
+} TileTexts;
+
+static TileTexts tile_texts(Teams *t, const RowLoops *l) {
+  Rows *r = &t->r;
+  Gen *g = r->g;
+  const Group *gr = r->gr;
+  Printer *p = &r->p;
+  bool *full = full_yields(r);
+  TileTexts x = {0};
+  for (int i = 0; i < gr->nout; i++) x.writes |= full[i];
+  int deep =
+      r->c % t->s.tile && x.writes; /* whole tiles and the last one have texts of their own */
+  x.declare = text_new(g->a, p->level[1]->indent + deep);
+  *p->level[2] = text_new(g->a, p->level[1]->indent + 2 + deep);
+  printer_drop(p, 2);
+  rows_name(r, l->inner, l->ninner);
+  for (uint32_t i = 0; i < r->work.n; i++)
+    text_line(p->level[2], "%s_t[h * %d + (int)threadIdx.x] = %s;", r->work.at[i].name,
+              t->s.threads, rows_addend(r, &r->work.at[i]));
+  for (int i = 0; i < gr->nout; i++) {
+    if (!full[i]) continue;
+    Dtype dt = value_type(gr->e, gr->yield[i])->dtype;
+    text_line(&x.declare, "%s y%d[%d];", dtype_storage(dt), i, t->s.tile / t->s.threads);
+    Printed y = printer_value(p, gr->yield[i], printer_identity(p, gr->yield[i]));
+    text_line(p->level[2], "y%d[h] = %s;", i, scalar_store(g->a, dt, y.text));
+  }
+  x.read = *p->level[2];
+  *p->level[2] = text_new(g->a, x.read.indent);
+  printer_drop(p, 2);
+  rows_name(r, l->inner, l->ninner);
+  for (int i = 0; i < gr->nout; i++) {
+    int level = 2;
+    if (full[i])
+      text_line(p->level[2], "out%d[%s] = y%d[h];", i,
+                printer_index(p, gr->out[i], printer_identity(p, gr->yield[i]), &level), i);
+  }
+  x.write = *p->level[2];
+  return x;
+}
+
+/* All threads evaluate a tile: what is combined goes to shared memory, results of the full shape to
+   where they belong. If `whole`, no element of it is behind the end. */
+static void tile(Teams *t, const TileTexts *x, bool whole) {
+  Text *row = t->r.p.level[1];
+  const char *I = t->r.g->index;
+  /* Behind the end a thread evaluates the last element once more, so that no branch keeps its loads
+     from being under way together; but not where somebody else writes that element. */
+  bool again = !whole && !x->writes;
+  text_append(row, &x->declare);
+  for (int write = 0; write <= x->writes; write++) {
+    text_line(row, "#pragma unroll");
+    text_open(row, "for (int h = 0; h < %d; h++) {", t->s.tile / t->s.threads);
+    text_line(row,
+              again ? "const %s c = smaller((%s)c0 + h * %d + (int)threadIdx.x, (%s)e - 1);"
+                    : "const %s c = (%s)c0 + h * %d + (int)threadIdx.x;",
+              I, I, t->s.threads, I);
+    text_open(row, whole || again ? "{" : "if (c < e) {");
+    text_append(row, write ? &x->write : &x->read);
+    text_close(row, "}");
+    text_close(row, "}");
+  }
+}
+
+/* A block evaluates a chunk, and its first warp adds it up, lane by lane. */
+static void chunk(Teams *t, Kernel *k, const RowLoops *l) {
+  Rows *r = &t->r;
+  Gen *g = r->g;
+  Text *row = r->p.level[1];
+  long long c = r->c;
+  const char *I = g->index;
+  k->grid = t->s.blocks;
+  text_line(&k->text, "const int lane = (int)threadIdx.x %% %d, warp = (int)threadIdx.x / %d;",
+            WARP, WARP);
+  text_line(&k->text, "const %s u = (%s)blockIdx.x / %lld;", I, I, (long long)t->s.chunks);
+  text_line(&k->text, "const int64_t b = (int64_t)blockIdx.x %% %lld * %d;", (long long)t->s.chunks,
+            ROW_CHUNK);
+  text_line(&k->text, "const int64_t e = smaller(b + %d, (i64)%lld);", ROW_CHUNK, c);
+  if (l->nouter) printer_decode(&r->p, l->outer, l->nouter, "u", "i", 1);
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    Dtype dt = value_type(r->gr->e, w->x)->dtype;
+    const char *T = dtype_compute(dt), *start = reduce_start(g, w->kind, dt, c);
+    text_line(row, "__shared__ %s %s_t[%d];", T, w->name, t->s.tile);
+    text_line(row, "%s %s_s[2] = {%s, %s};", T, w->name, start, start);
+  }
+  text_open(row, "for (int64_t c0 = b; c0 < e; c0 += %d) {", t->s.tile);
+  TileTexts x = tile_texts(t, l);
+  bool even = c % t->s.tile == 0;
+  if (!even && x.writes) {
+    text_open(row, "if (e - c0 >= %d) {", t->s.tile);
+    tile(t, &x, true);
+    row->indent--;
+    text_open(row, "} else {");
+    tile(t, &x, false);
+    text_close(row, "}");
+  } else {
+    tile(t, &x, even);
+  }
+  text_line(row, "block_sync();");
+  text_line(row, "#pragma unroll 8");
+  text_open(row, "for (int s = lane; warp == 0 && s < %d; s += %d) {", t->s.tile, LANES);
+  text_line(row, "#pragma unroll");
+  text_open(row,
+            even ? "for (int h = 0; h < 2; h++) {"
+                 : "for (int h = 0; h < 2 && c0 + s + h * %d < e; h++) {",
+            WARP);
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    const char *v = arena_printf(g->a, "v%d", g->names++);
+    const char *lane = arena_printf(g->a, "%s_s[h]", w->name);
+    text_line(row, "const %s %s = %s_t[s + h * %d];",
+              dtype_compute(value_type(r->gr->e, w->x)->dtype), v, w->name, WARP);
+    text_line(row, "%s = %s;", lane, reduce_step(g, w->kind, lane, v));
+  }
+  text_close(row, "}");
+  text_close(row, "}");
+  text_line(row, "block_sync();");
+  text_close(row, "}");
+  text_line(row, "if (warp != 0) return;");
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    Dtype dt = value_type(r->gr->e, w->x)->dtype;
+    text_line(row, "const %s %s = %s(%s_s);", dtype_compute(dt), w->name,
+              lanes_function(g, w->kind, dt), w->name);
+  }
+  text_line(row, "if (lane != 0) return;");
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    text_line(row, "((%s *)(%s))[blockIdx.x] = %s;",
+              dtype_compute(value_type(r->gr->e, w->x)->dtype), partials(t, i), w->name);
+  }
+}
+
+/* What the chunks of a row come to, in order: a block brings them into shared memory. */
+static void combine(Teams *t, Kernel *k, const RowLoops *l) {
+  Rows *r = &t->r;
+  Gen *g = r->g;
+  Text *row = r->p.level[1];
+  long long chunks = t->s.chunks, most = chunks < t->s.tile ? chunks : t->s.tile;
+  k->grid = t->s.rows;
+  text_line(&k->text, "const %s u = (%s)blockIdx.x;", g->index, g->index);
+  if (l->nouter) printer_decode(&r->p, l->outer, l->nouter, "u", "i", 1);
+  Text load = text_new(g->a, row->indent + 1 + (chunks > most)), join = load;
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    Dtype dt = value_type(r->gr->e, w->x)->dtype;
+    const char *T = dtype_compute(dt), *n = w->name;
+    text_line(row, "__shared__ %s %s_t[%lld];", T, n, most);
+    text_line(row, "%s %s = %s;", T, n, reduce_start(g, w->kind, dt, r->c));
+    text_line(&load, "%s_t[q] = ((const %s *)(%s))[u * %lld + %sq];", n, T, partials(t, i), chunks,
+              chunks > most ? "b + " : "");
+    const char *v = arena_printf(g->a, "v%d", g->names++);
+    text_line(&join, "const %s %s = %s_t[q];", T, v, n);
+    text_line(&join, "%s = %s;", n, reduce_step(g, w->kind, n, v));
+  }
+  bool once = chunks == most;
+  const char *end =
+      arena_printf(g->a, chunks % most ? "%lld && b + q < %lld" : "%lld", most, chunks);
+  if (!once) text_open(row, "for (int b = 0; b < %lld; b += %lld) {", chunks, most);
+  text_open(row, "for (int q = (int)threadIdx.x; q < %s; q += %d) {", end, t->s.threads);
+  text_append(row, &load);
+  text_close(row, "}");
+  text_line(row, "block_sync();");
+  if (once) text_line(row, "if (threadIdx.x != 0) return;");
+  text_line(row, "#pragma unroll 8");
+  text_open(row, "for (int q = 0; q < %s; q++) {", end);
+  text_append(row, &join);
+  text_close(row, "}");
+  if (once) return;
+  text_line(row, "block_sync();");
+  text_close(row, "}");
+  text_line(row, "if (threadIdx.x != 0) return;");
+}
+
+static void in_chunks(Teams *t, Kernel *k, const RowLoops *l) {
+  Rows *r = &t->r;
+  chunk(t, k, l);
+  text_append(&k->text, r->p.level[0]);
+  text_append(&k->text, r->p.level[1]);
+  k = cuda_kernel_next(r->g, r->gr, "combine");
+  k->block = t->s.threads;
+  kernel_schedule(k, &grid_rows_kind, &t->s, sizeof t->s);
+  RowLoops again = start(r);
+  combine(t, k, &again);
+  rows_before(r, r->npasses);
+  results(t, again.inner, again.ninner);
+  text_append(&k->text, r->p.level[0]);
+  text_append(&k->text, r->p.level[1]);
+}
+
+/* ---- the whole ---- */
+
+static GridRowsSchedule schedule_of(const CudaTarget *t, const Group *gr) {
+  GridRowsShape s = {.rows = 1,
+                     .elements = rows_elements(gr),
+                     .independent = rows_independent(gr),
+                     .reductions = rows_reductions(gr),
+                     .unroll = cuda_unroll(gr, 16)};
+  int outer = op_outer_axes(gr->e, gr->root);
+  for (int i = 0; i < outer; i++) s.rows *= gr->domain->dim[i];
+  return grid_rows_schedule(&t->machine, &s);
+}
+
+uint64_t cuda_rows_scratch(const CudaTarget *t, const Group *gr) {
+  return schedule_of(t, gr).scratch;
+}
+
 void cuda_rows(Gen *g, const Group *gr) {
   Kernel *k = cuda_kernel(g, gr);
   Teams t = {.r = {.g = g,
                    .gr = gr,
                    .outer = op_outer_axes(gr->e, gr->root),
                    .c = rows_elements(gr),
-                   .number = "u"}};
+                   .number = "u"},
+             .s = schedule_of(cuda_target(g->target), gr)};
   Rows *r = &t.r;
-  r->p = printer_new(g, gr, 4, 1);
-  int rank = gr->domain->rank, *axes = ARENA_ARRAY(g->a, int, rank + 1);
-  for (int i = 0; i < rank; i++) axes[i] = i;
-  rows_passes(r);
-  Leaves leaves = {0};
-  rows_leaves(r, &leaves);
-  Loop *outer = ARENA_ARRAY(g->a, Loop, rank + 1), *inner = ARENA_ARRAY(g->a, Loop, rank + 1);
-  int nouter = loops_over(&r->p, &leaves, axes, r->outer, outer);
-  int ninner = loops_over(&r->p, &leaves, axes + r->outer, rank - r->outer, inner);
-  int64_t rows = loops_count(outer, nouter);
-  GridRowsSchedule schedule = grid_rows_schedule(&cuda_target(g->target)->machine, rows, r->c);
-  kernel_schedule(k, &grid_rows_kind, &schedule, sizeof schedule);
-  t.group = schedule.group;
+  RowLoops l = start(r);
+  int64_t rows = t.s.rows;
+  kernel_schedule(k, &grid_rows_kind, &t.s, sizeof t.s);
+  t.group = t.s.group;
   k->flops = (uint64_t)group_work(gr);
   Text *x = &k->text;
-  k->block = schedule.threads;
+  k->block = t.s.threads;
+  if (t.group == GROUP_BLOCKS) {
+    in_chunks(&t, k, &l);
+    return;
+  }
   if (t.group == GROUP_THREAD) {
     cuda_threads(g, k, rows, "u");
   } else if (t.group == GROUP_WARP) {
@@ -265,17 +510,17 @@ void cuda_rows(Gen *g, const Group *gr) {
     text_line(x, "const int lane = (int)threadIdx.x %% %d;", WARP);
     text_line(x, "const %s u = t / %d;", g->index, WARP);
   } else {
-    k->grid = schedule.blocks;
+    k->grid = t.s.blocks;
     text_line(x, "const int lane = (int)threadIdx.x %% %d, warp = (int)threadIdx.x / %d;", WARP,
               WARP);
     text_line(x, "const %s u = blockIdx.x;", g->index);
   }
-  if (nouter) printer_decode(&r->p, outer, nouter, "u", "i", 1);
+  if (l.nouter) printer_decode(&r->p, l.outer, l.nouter, "u", "i", 1);
   for (int i = 0; i <= r->npasses; i++) {
     rows_before(r, i);
-    if (i < r->npasses) pass(&t, i, inner, ninner);
+    if (i < r->npasses) pass(&t, i, l.inner, l.ninner);
   }
-  results(&t, inner, ninner);
+  results(&t, l.inner, l.ninner);
   text_append(x, r->p.level[0]);
   text_append(x, r->p.level[1]);
 }

@@ -6,6 +6,10 @@
 #include "codegen/gpu/gpu.h"
 #include "codegen/print/reduction.h"
 
+uint64_t cuda_order_scratch(const Group *gr) {
+  return gr->root->kind == OP_ARGSORT ? value_type(gr->e, gr->out[0])->bytes : 0;
+}
+
 static void running_sums(Gen *g, const Group *gr) {
   const Op *op = gr->root;
   const Type *t = value_type(gr->e, gr->in[0]);

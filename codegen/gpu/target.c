@@ -1,6 +1,6 @@
 /* The CUDA target: what passes ask of it. No panels: every value lies row-major, and slices are
-   rearranged on their way to shared memory. Only sorting needs scratch: partial sums stay in
-   registers and shared memory. */
+   rearranged on their way to shared memory. Scratch holds the sums of chunks that blocks do side by
+   side, and the runs of a sort. */
 #include "codegen/gpu/gpu.h"
 
 #include <stdlib.h>
@@ -12,9 +12,14 @@ static int no_panel(const Target *t, Dtype dt) {
   return 0;
 }
 
-static uint64_t sort_scratch(const Target *t, const Entry *e, const Op *op) {
-  (void)t;
-  return op->kind == OP_ARGSORT ? value_type(e, op->results[0])->bytes : 0;
+static uint64_t cuda_scratch(const Target *t, const Entry *e, const Op *op) {
+  Arena *a = arena_new();
+  const Group *g = group_of(a, e, op);
+  uint64_t bytes = 0;
+  if (g->form == FORM_ROWS) bytes = cuda_rows_scratch(cuda_target(t), g);
+  if (g->form == FORM_SINGLE && op_info[op->kind].cls == CLASS_ORDER) bytes = cuda_order_scratch(g);
+  arena_free(a);
+  return bytes;
 }
 
 const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
@@ -22,7 +27,7 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
   t->t = (Target){.name = "cuda",
                   .align = 256,
                   .panel = no_panel,
-                  .scratch_bytes = sort_scratch,
+                  .scratch_bytes = cuda_scratch,
                   .can_fuse = gen_can_fuse,
                   .max_fused_ops = 64};
   t->machine = (GridMachine){.warp = WARP, .block = BLOCK, .blocks = 128, .shared = 99 << 10};

@@ -150,6 +150,28 @@ int64_t rows_elements(const Group *gr) {
   return c;
 }
 
+bool rows_independent(const Group *gr) {
+  for (int i = 0; i < gr->nops; i++) {
+    const Op *op = gr->ops[i];
+    if (!op_is_reduction(op)) {
+      /* an element-wise op on the full shape that reads a reduction would need a second pass */
+      if (op->kind == OP_BROADCAST && group_arg(gr, op->operands[0]) < 0 &&
+          op_info[value_def(gr->e, op->operands[0])->kind].cls != CLASS_LEAF)
+        return false;
+      continue;
+    }
+    if (op_info[op->kind].cls == CLASS_ROWS || op->kind == OP_ARGMAX || op->kind == OP_ARGMIN)
+      return false;
+  }
+  return true;
+}
+
+int64_t rows_reductions(const Group *gr) {
+  int64_t n = 0;
+  for (int i = 0; i < gr->nops; i++) n += op_is_reduction(gr->ops[i]);
+  return n;
+}
+
 /* ---- passes over a row ---- */
 
 /* What is combined at a position: its text in the level of the inner loop. */

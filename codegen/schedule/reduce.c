@@ -30,25 +30,51 @@ const ScheduleKind rows_kind = {"rows", (const ScheduleField[]){FIELD(rows),
                                                                 {0}}};
 #undef FIELD
 
-GridRowsSchedule grid_rows_schedule(const GridMachine *m, int64_t rows, int64_t elements) {
+/* Elements of a tile: a multiple of the lanes, of which one of each reduction lies in shared
+   memory. 0: there are too many reductions. */
+static int grid_rows_tile(const GridMachine *m, const GridRowsShape *s) {
+  enum { MOST = 16, ROOM = 32 << 10 }; /* elements of a thread; bytes of static shared memory */
+  int each = s->unroll < MOST ? s->unroll : MOST;
+  while (each > 1 && each * m->block * s->reductions * PARTIAL > ROOM) each /= 2;
+  return each * m->block * s->reductions * PARTIAL > ROOM ? 0 : each * m->block;
+}
+
+GridRowsSchedule grid_rows_schedule(const GridMachine *m, const GridRowsShape *s) {
   enum { SMALL_BLOCK = 64, FEW = 1024 }; /* threads; rows of which small blocks keep more busy */
-  GridRowsSchedule r = {.rows = rows, .elements = elements};
-  r.group = elements < LANES ? GROUP_THREAD : elements <= ROW_CHUNK ? GROUP_WARP : GROUP_BLOCK;
-  r.threads = r.group == GROUP_THREAD               ? SMALL_BLOCK
-              : r.group == GROUP_WARP && rows < FEW ? 2 * m->warp
-                                                    : m->block;
-  int64_t threads = r.group == GROUP_THREAD ? rows : rows * m->warp;
-  r.blocks = r.group == GROUP_BLOCK ? rows : ceil_div(threads, r.threads);
-  if (!r.blocks) r.blocks = r.group != GROUP_BLOCK;
+  GridRowsSchedule r = {.rows = s->rows, .elements = s->elements};
+  r.group = s->elements < LANES        ? GROUP_THREAD
+            : s->elements <= ROW_CHUNK ? GROUP_WARP
+                                       : GROUP_BLOCK;
+  int tile = grid_rows_tile(m, s);
+  if (r.group == GROUP_BLOCK && s->rows < m->blocks && s->independent && tile) {
+    r.group = GROUP_BLOCKS;
+    r.chunks = ceil_div(s->elements, ROW_CHUNK);
+    r.tile = tile;
+    r.scratch = (uint64_t)(s->reductions * s->rows * r.chunks * PARTIAL);
+  }
+  r.threads = r.group == GROUP_THREAD                  ? SMALL_BLOCK
+              : r.group == GROUP_WARP && s->rows < FEW ? 2 * m->warp
+                                                       : m->block;
+  int64_t threads = r.group == GROUP_THREAD ? s->rows : s->rows * m->warp;
+  r.blocks = r.group == GROUP_BLOCKS  ? s->rows * r.chunks
+             : r.group == GROUP_BLOCK ? s->rows
+                                      : ceil_div(threads, r.threads);
+  if (!r.blocks && r.group != GROUP_BLOCK) r.blocks = 1;
   return r;
 }
 
 #define FIELD(f) SCHEDULE_FIELD(GridRowsSchedule, f)
-static const char *const groups[] = {
-    [GROUP_THREAD] = "thread", [GROUP_WARP] = "warp", [GROUP_BLOCK] = "block"};
+static const char *const groups[] = {[GROUP_THREAD] = "thread",
+                                     [GROUP_WARP] = "warp",
+                                     [GROUP_BLOCK] = "block",
+                                     [GROUP_BLOCKS] = "blocks"};
 const ScheduleKind grid_rows_kind = {
-    "rows", (const ScheduleField[]){
-                FIELD(rows), FIELD(elements), SCHEDULE_ENUM(GridRowsSchedule, group, groups), {0}}};
+    "rows", (const ScheduleField[]){FIELD(rows),
+                                    FIELD(elements),
+                                    SCHEDULE_ENUM(GridRowsSchedule, group, groups),
+                                    FIELD(chunks),
+                                    FIELD(tile),
+                                    {0}}};
 #undef FIELD
 
 ColumnsSchedule columns_schedule(const ColumnsShape *s) {

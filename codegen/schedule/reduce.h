@@ -27,16 +27,29 @@ typedef struct RowsSchedule {
 RowsSchedule rows_schedule(const RowsShape *s);
 extern const ScheduleKind rows_kind;
 
-typedef enum ThreadGroup { GROUP_THREAD, GROUP_WARP, GROUP_BLOCK } ThreadGroup;
+typedef struct GridRowsShape {
+  int64_t rows, elements; /* of a row */
+  bool independent;       /* as of RowsShape */
+  int64_t reductions;
+  int unroll; /* elements that a thread may evaluate side by side */
+} GridRowsShape;
+
+typedef enum ThreadGroup { GROUP_THREAD, GROUP_WARP, GROUP_BLOCK, GROUP_BLOCKS } ThreadGroup;
+
+enum { PARTIAL = 8 }; /* bytes of a partial result in scratch, at most */
 
 typedef struct GridRowsSchedule {
   int64_t rows, elements;
-  ThreadGroup group; /* that does a row */
+  ThreadGroup group; /* that does a row; of several blocks each does a chunk, and a second launch
+                        puts what they come to together */
+  int64_t chunks;    /* of a row that several blocks do; else 0 */
+  int tile;          /* elements of a chunk that a block evaluates before it adds them up */
   int threads;       /* of a block */
   int64_t blocks;
+  uint64_t scratch; /* bytes */
 } GridRowsSchedule;
 
-GridRowsSchedule grid_rows_schedule(const GridMachine *m, int64_t rows, int64_t elements);
+GridRowsSchedule grid_rows_schedule(const GridMachine *m, const GridRowsShape *s);
 extern const ScheduleKind grid_rows_kind;
 
 /* ---- columns ---- */

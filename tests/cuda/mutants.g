@@ -4,6 +4,10 @@ entry rows(x : f32[5, 70], w : f32[5, 70]) { return a = softmax(x), d = grad(sum
 entry loss(x : f32[9, 13], t : u8[9]) { return l = mean(xent(x, t)), d = grad(mean(xent(x, t)), x), hit = mean(argmax(x) == t) }
 entry columns(x : f32[67, 20]) { return a = sum(x, axis = 0), b = argmax(x, axis = 0) }
 entry whole(x : f32[40, 61]) { return a = sum(x * x), b = max(x) }
+entry chunks(x : f32[131, 131]) {
+  y = x * 2 + 1
+  return y, a = sum(y * y), b = sum(x)
+}
 entry dense(x : f32[37, 45], w : f32[45, 70], b : f32[70]) { return a = relu(x @ w + b) }
 entry turned(x : f32[45, 37], w : f32[70, 45]) { return a = x' @ w' }
 entry tensor(x : f32[40, 200], w : f32[200, 36], b : f32[36]) { return a = f32(relu(bf16(x) @ bf16(w) + bf16(b))) }

@@ -30,12 +30,27 @@ static void decides_rows(void **state) {
   assert_false(rows_schedule(&s).split);
 }
 
+static GridRowsSchedule grid_rows(int64_t n, int64_t elements, bool independent) {
+  GridRowsShape s = {
+      .rows = n, .elements = elements, .independent = independent, .reductions = 2, .unroll = 16};
+  return grid_rows_schedule(&grid, &s);
+}
+
 static void decides_groups_of_threads(void **state) {
-  assert_int_equal(grid_rows_schedule(&grid, 100, 63).group, GROUP_THREAD);
-  assert_int_equal(grid_rows_schedule(&grid, 100, 64).group, GROUP_WARP);
-  assert_int_equal(grid_rows_schedule(&grid, 100, ROW_CHUNK).group, GROUP_WARP);
-  assert_int_equal(grid_rows_schedule(&grid, 100, ROW_CHUNK + 1).group, GROUP_BLOCK);
-  assert_int_equal(grid_rows_schedule(&grid, 100, ROW_CHUNK + 1).blocks, 100);
+  assert_int_equal(grid_rows(100, 63, false).group, GROUP_THREAD);
+  assert_int_equal(grid_rows(100, 64, false).group, GROUP_WARP);
+  assert_int_equal(grid_rows(100, ROW_CHUNK, true).group, GROUP_WARP);
+  assert_int_equal(grid_rows(100, ROW_CHUNK + 1, false).group, GROUP_BLOCK);
+  assert_int_equal(grid_rows(100, ROW_CHUNK + 1, false).blocks, 100);
+  assert_int_equal(grid_rows(128, ROW_CHUNK + 1, true).group, GROUP_BLOCK); /* rows enough */
+  GridRowsSchedule r = grid_rows(3, 1 << 20, true); /* few long rows: their chunks are blocks */
+  assert_int_equal(r.group, GROUP_BLOCKS);
+  assert_int_equal(r.blocks, 3 * 64);
+  assert_int_equal(r.scratch, 2 * 3 * 64 * 8);
+  assert_int_equal(r.tile, 2048);
+  GridRowsShape s = {.rows = 1, .elements = 1 << 20, .independent = true, .reductions = 17};
+  s.unroll = 16;
+  assert_int_equal(grid_rows_schedule(&grid, &s).group, GROUP_BLOCK); /* no room for their tiles */
   assert_int_equal(grid_columns_schedule(&grid, 39200, 6, true).blocks, 1);
   assert_true(grid_columns_schedule(&grid, 39200, 6, true).chunks);
   assert_int_equal(grid_columns_schedule(&grid, 64, 256, true).blocks, 4);
@@ -88,10 +103,20 @@ static void covers_every_shape(void **state) {
       RowsSchedule r = rows(n, elements, true);
       assert_true(r.chunks * ROW_CHUNK >= elements && (r.chunks - 1) * ROW_CHUNK < elements);
       assert_true(r.split ? r.units == n * r.chunks : r.units == n || r.units == 1);
-      GridRowsSchedule w = grid_rows_schedule(&grid, n, elements);
-      int per_row = w.group == GROUP_THREAD ? 1 : w.group == GROUP_WARP ? grid.warp : w.threads;
-      assert_true(w.blocks * w.threads >= n * per_row);
-      assert_true((w.blocks - 1) * w.threads < n * per_row && w.threads <= 1024);
+      for (int independent = 0; independent < 2; independent++) {
+        GridRowsSchedule w = grid_rows(n, elements, independent != 0);
+        int64_t per_row = w.group == GROUP_THREAD ? 1
+                          : w.group == GROUP_WARP ? grid.warp
+                                                  : w.threads;
+        if (w.group == GROUP_BLOCKS) {
+          per_row *= w.chunks;
+          assert_true(independent && w.chunks == r.chunks); /* the same sums on both */
+          assert_true(w.tile > 0 && ROW_CHUNK % w.tile == 0 && w.tile % (2 * w.threads) == 0);
+          assert_true(w.scratch >= (uint64_t)(2 * n * w.chunks) * sizeof(double));
+        }
+        assert_true(w.blocks * w.threads >= n * per_row);
+        assert_true((w.blocks - 1) * w.threads < n * per_row && w.threads <= 1024);
+      }
       for (int chunked = 0; chunked < 2; chunked++) {
         ColumnsShape s = {.rows = n,
                           .columns = elements,

@@ -74,6 +74,9 @@ INL void gc_fault(GcDeviceFault *fault, i32 site, int64_t at, int64_t value, int
   fault->limit = limit;
 }
 
+INL i32 smaller(i32 a, i32 b) { return a < b ? a : b; }
+INL i64 smaller(i64 a, i64 b) { return a < b ? a : b; }
+
 /* ---- vectors: V elements that one access loads or stores, at most 16 bytes ---- */
 template <typename T, int V> struct __align__(sizeof(T) * V < 16 ? sizeof(T) * V : 16) Vec { T at[V]; };
 
