@@ -54,6 +54,7 @@ void cuda_vector(Printer *p, int coord, const char *base, int v, int level, cons
 const char *cuda_converter(Gen *g, Dtype dt);
 /* Bytes that the launches of a group need beside its values. */
 uint64_t cuda_rows_scratch(const CudaTarget *t, const Group *gr);
+uint64_t cuda_reduce_scratch(const CudaTarget *t, const Group *gr);
 uint64_t cuda_order_scratch(const Group *gr);
 
 void cuda_map(Gen *g, const Group *gr);

@@ -1,121 +1,380 @@
 /* Reductions over axes that are not the last: a thread does one kept element, walking the reduced
-   axes in order; where there are many, the warps of a block do chunks of 256 side by side.
+   axes in order. Where what is reduced lies side by side, or there is much of it, a block evaluates
+   tiles of a few columns into shared memory, neighbouring threads neighbouring elements, and one of
+   its threads combines each column in order. Of few columns a block does one chunk of 256, and a
+   second launch combines the chunks.
    Contract: the CPU's order: chunks added up in order, hence the same bits. Results have the kept
-   shape and may lie over operands of it: what a thread writes it has read itself, or all have read
-   before. */
+   shape and may lie over operands of it: a block reads of those its own columns alone, before its
+   last barrier. */
 #include "codegen/gpu/gpu.h"
 #include "codegen/print/reduction.h"
 
-enum { WARPS = BLOCK / WARP };
+typedef struct Reduce {
+  Cols c;
+  const Op *root;
+  Dtype dt;
+  const char *T;         /* what is combined */
+  const char *start;     /* what nothing comes to */
+  const ValueId *so_far; /* what has been added up before; or NULL */
+  Loop *kept, *gone;
+  int nkept, ngone;
+  GridColumnsSchedule s;
+} Reduce;
 
-static void positions(Gen *g, Kernel *k, const GridColumnsSchedule *s) {
-  int64_t kept = s->columns;
-  k->block = s->threads;
-  if (!s->chunks) {
-    cuda_threads(g, k, kept, "u");
-    return;
-  }
-  k->grid = s->blocks;
-  text_line(&k->text, "const int lane = (int)threadIdx.x %% %d, warp = (int)threadIdx.x / %d;",
-            WARP, WARP);
-  text_line(&k->text, "const %s own = (%s)blockIdx.x * %d + lane;", g->index, g->index, WARP);
-  if (kept % WARP)
-    text_line(&k->text, "const %s u = own < %lld ? own : %lld;", g->index, (long long)kept,
-              (long long)kept - 1);
-  else
-    text_line(&k->text, "const %s u = own;", g->index);
+static bool is_arg(const Op *root) { return root->kind == OP_ARGMAX || root->kind == OP_ARGMIN; }
+
+/* ---- the schedule ---- */
+
+/* The last axis of these that is more than one element, or -1. */
+static int last_axis(const Cols *c, const int *axes, int n) {
+  while (n > 0 && c->gr->domain->dim[axes[n - 1]] == 1) n--;
+  return n ? axes[n - 1] : -1;
 }
 
-/* The loops around the text of an element; leaves the result in acc, without what has been added up
-   `before`, or with it in total. */
-static void loops(Gen *g, const Group *gr, Text *x, const Text *cell, Dtype dt, int64_t rows,
-                  bool chunks, const char *before) {
+/* Do more bytes of what is read lie side by side along the reduced axes than along the kept ones?
+ */
+static bool is_along(const Cols *c, const Leaves *l) {
+  int gone = last_axis(c, c->gone, c->ngone), kept = last_axis(c, c->kept, c->nkept);
+  int64_t more = 0;
+  for (uint32_t i = 0; i < l->at.n; i++) {
+    const Leaf *x = &l->at.at[i];
+    int64_t size = (int64_t)value_type(c->gr->e, x->v)->bytes;
+    if (group_arg(c->gr, x->v) < 0) continue;
+    if (gone >= 0 && x->stride[gone] == 1) more += size;
+    if (kept >= 0 && x->stride[kept] == 1) more -= size;
+  }
+  return more > 0;
+}
+
+static GridColumnsSchedule schedule_of(const CudaTarget *t, const Group *gr, bool along) {
+  int64_t kept = value_type(gr->e, gr->root->results[0])->numel;
+  Dtype dt = value_type(gr->e, gr->root->operands[0])->dtype;
   OpKind kind = gr->root->kind;
-  const char *T = dtype_compute(dt), *start = reduce_start(g, kind, dt, rows), *I = g->index;
-  bool arg = kind == OP_ARGMAX || kind == OP_ARGMIN;
-  if (!chunks) {
-    text_line(x, "%s acc = %s;", T, start);
-    if (arg) text_line(x, "i32 at = 0;");
-    text_line(x, "#pragma unroll %d", cuda_unroll(gr, dtype_size(dt) == 1 ? 4 : 16));
-    text_open(x, "for (%s r = 0; r < %lld; r++) {", I, (long long)rows);
-    text_append(x, cell);
+  bool real = dtype_is_float(dt);
+  GridColumnsShape s = {.rows = kept ? gr->domain->numel / kept : 0,
+                        .columns = kept,
+                        .chunked = !is_arg(gr->root) && !(real && kind == OP_PROD),
+                        .along = along,
+                        .size = dt == DT_F64 || dt == DT_I64 ? 8 : 4};
+  return grid_columns_schedule(&t->machine, &s);
+}
+
+uint64_t cuda_reduce_scratch(const CudaTarget *t, const Group *gr) {
+  return schedule_of(t, gr, false).scratch;
+}
+
+static Reduce reduce_of(Gen *g, const Group *gr) {
+  Reduce r = {.c = {.g = g, .gr = gr}, .root = gr->root};
+  r.c.p = printer_new(g, gr, 3, 1);
+  Printer *p = &r.c.p;
+  cols_axes(&r.c);
+  ValueId x = r.root->operands[0];
+  r.dt = value_type(gr->e, x)->dtype;
+  r.T = dtype_compute(r.dt);
+  Leaves leaves = {0};
+  leaves_of(p, x, printer_identity(p, x), &leaves);
+  r.s = schedule_of(cuda_target(g->target), gr, is_along(&r.c, &leaves));
+  r.start = reduce_start(g, r.root->kind, r.dt, r.s.rows);
+  r.so_far = op_start(r.root) < 0 ? NULL : &r.root->operands[op_start(r.root)];
+  if (r.so_far) leaves_of(p, *r.so_far, cols_map(&r.c, *r.so_far), &leaves);
+  for (int i = 0; i < gr->nout; i++)
+    leaves_of(p, gr->yield[i], cols_map(&r.c, gr->yield[i]), &leaves);
+  r.kept = ARENA_ARRAY(g->a, Loop, r.c.nkept + 1);
+  r.gone = ARENA_ARRAY(g->a, Loop, r.c.ngone + 1);
+  r.nkept = loops_over(p, &leaves, r.c.kept, r.c.nkept, r.kept);
+  r.ngone = loops_over(p, &leaves, r.c.gone, r.c.ngone, r.gone);
+  return r;
+}
+
+/* n as a position. */
+static const char *number(const Reduce *r, int64_t n) {
+  bool small = strcmp(r->c.g->index, "int") == 0;
+  return arena_printf(r->c.g->a, small ? "%lld" : "(int64_t)%lld", (long long)n);
+}
+
+/* ---- one column ---- */
+
+static void declare(Reduce *r, Text *x) {
+  text_line(x, "%s acc = %s;", r->T, r->start);
+  if (is_arg(r->root)) text_line(x, "i32 at = 0;");
+}
+
+/* Combines acc with the value of row r. */
+static void step(Reduce *r, Text *x, const char *value) {
+  Gen *g = r->c.g;
+  OpKind kind = r->root->kind;
+  const char *v = arena_printf(g->a, "v%d", g->names++);
+  text_line(x, "const %s %s = %s;", r->T, v, value);
+  if (is_arg(r->root)) {
+    text_open(x, "if (r == 0 || %s) {", reduce_beats(g, kind, r->dt, v, "acc"));
+    text_line(x, "acc = %s;", v);
+    text_line(x, "at = (i32)r;");
     text_close(x, "}");
     return;
   }
-  text_line(x, "__shared__ %s part[%d][%d];", T, WARPS, WARP);
-  text_line(x, "%s total = %s;", T, before ? before : start);
-  text_open(x, "for (int64_t r0 = 0; r0 < %lld; r0 += %d) {", (long long)rows, WARPS * COL_CHUNK);
-  text_line(x, "const int64_t r1 = r0 + warp * %d, e = %lld - r1 < %d ? %lld : r1 + %d;", COL_CHUNK,
-            (long long)rows, COL_CHUNK, (long long)rows, COL_CHUNK);
-  text_line(x, "%s acc = %s;", T, start);
-  text_line(x, "#pragma unroll %d", cuda_unroll(gr, 8));
-  text_open(x, "for (%s r = (%s)r1; r < e; r++) {", I, I);
-  text_append(x, cell);
+  text_line(x, "acc = %s;", reduce_step(g, kind, "acc", v));
+}
+
+/* The value of an element, in the text of level 2. */
+static const char *element(Reduce *r) {
+  Printer *p = &r->c.p;
+  ValueId x = r->root->operands[0];
+  if (r->ngone) printer_decode(p, r->gone, r->ngone, "r", "k", 2);
+  return printer_value(p, x, printer_identity(p, x)).text;
+}
+
+static const char *before(Reduce *r) {
+  return r->so_far ? printer_value(&r->c.p, *r->so_far, cols_map(&r->c, *r->so_far)).text : NULL;
+}
+
+/* The epilogue, where the reduction's value is a name. */
+static void results(Reduce *r, const char *result) {
+  Printer *p = &r->c.p;
+  const Group *gr = r->c.gr;
+  Dtype dt = value_type(gr->e, r->root->results[0])->dtype;
+  text_line(p->level[1], "const %s sum = %s;", dtype_compute(dt),
+            scalar_round_text(r->c.g->a, dt, result));
+  vec_push(r->c.g->a, &p->terms, (Term){r->root, ROLE_VALUE, "sum", 1});
+  for (int i = 0; i < gr->nout; i++) printer_value(p, gr->yield[i], cols_map(&r->c, gr->yield[i]));
+  for (int i = 0; i < gr->nout; i++) printer_store(p, i, cols_map(&r->c, gr->yield[i]), 1);
+}
+
+static void finish(Reduce *r, Kernel *k) {
+  text_append(&k->text, r->c.p.level[0]);
+  text_append(&k->text, r->c.p.level[1]);
+}
+
+/* What a column comes to beside what has been added up before it. */
+static const char *alone(Reduce *r, const char *so_far) {
+  if (is_arg(r->root)) return "at";
+  if (!so_far) return "acc";
+  return r->s.rows ? arena_printf(r->c.g->a, "%s + acc", so_far) : so_far;
+}
+
+static void a_thread(Reduce *r, Kernel *k) {
+  Gen *g = r->c.g;
+  Printer *p = &r->c.p;
+  Text *x = p->level[1];
+  cuda_threads(g, k, r->s.columns, "u");
+  if (r->nkept) printer_decode(p, r->kept, r->nkept, "u", "i", 1);
+  const char *so_far = before(r);
+  const char *value = element(r);
+  step(r, p->level[2], value);
+  declare(r, x);
+  text_line(x, "#pragma unroll %d", cuda_unroll(r->c.gr, dtype_size(r->dt) == 1 ? 4 : 16));
+  text_open(x, "for (%s r = 0; r < %lld; r++) {", g->index, (long long)r->s.rows);
+  text_append(x, p->level[2]);
+  text_close(x, "}");
+  printer_drop(p, 2);
+  results(r, alone(r, so_far));
+  finish(r, k);
+}
+
+/* ---- tiles ---- */
+
+/* The columns of a block, and the one of this thread, which other threads have, too. */
+static void place(Reduce *r, Kernel *k) {
+  const char *I = r->c.g->index;
+  const GridColumnsSchedule *s = &r->s;
+  const char *block = k->grid > s->column_blocks
+                          ? arena_printf(r->c.g->a, " %% %lld", (long long)s->column_blocks)
+                          : "";
+  text_line(&k->text, "const %s j0 = (%s)blockIdx.x%s * %d;", I, I, block, s->width);
+  text_line(&k->text, "const %s own = j0 + (int)threadIdx.x %% %d;", I, s->width);
+  if (s->columns % s->width)
+    text_line(&k->text, "const %s u = smaller(own, %s);", I, number(r, s->columns - 1));
+  else
+    text_line(&k->text, "const %s u = own;", I);
+  if (r->nkept) printer_decode(&r->c.p, r->kept, r->nkept, "u", "i", 1);
+}
+
+/* One thread a column goes on, with the epilogue. */
+static void leave(Reduce *r) {
+  const GridColumnsSchedule *s = &r->s;
+  Text *x = r->c.p.level[1];
+  if (s->columns % s->width)
+    text_line(x, "if ((int)threadIdx.x >= %d || own >= %lld) return;", s->width,
+              (long long)s->columns);
+  else
+    text_line(x, "if ((int)threadIdx.x >= %d) return;", s->width);
+}
+
+/* Rows [from, to) of the block's columns. */
+typedef struct Tile {
+  int depth; /* rows of it */
+  bool along;
+  int64_t most, rows; /* of [from, to), and of a whole column */
+  const char *from, *to;
+  const char *fill; /* the element at row r and column j … */
+  Text before;      /* … and the lines that it needs, 2 deeper than the tile */
+  int unroll;
+  bool again; /* others follow */
+} Tile;
+
+static int tile_indent(const Reduce *r, int depth, int64_t most) {
+  return r->c.p.level[1]->indent + (most > depth) + 2;
+}
+
+/* All threads evaluate it, then one for each column combines it into acc. */
+static void tile(Reduce *r, Tile *t) {
+  Text *x = r->c.p.level[1];
+  const char *I = r->c.g->index;
+  const GridColumnsSchedule *s = &r->s;
+  int stride = s->width | 1, all = t->depth * s->width; /* no two rows begin in one bank */
+  int each = (all + s->threads - 1) / s->threads;
+  bool once = t->most <= t->depth, even = t->rows % t->depth == 0;
+  if (once)
+    text_line(x, "const %s t0 = %s;", I, t->from);
+  else
+    text_open(x, "for (%s t0 = %s; t0 < %s; t0 += %d) {", I, t->from, t->to, t->depth);
+  text_line(x, "#pragma unroll %d", t->unroll < each ? t->unroll : each);
+  text_open(x, "for (int q = 0; q < %d; q++) {", each);
+  text_line(x, "const int n = q * %d + (int)threadIdx.x;", s->threads);
+  if (t->along)
+    text_line(x, "const int row = n %% %d, column = n / %d;", t->depth, t->depth);
+  else
+    text_line(x, "const int row = n / %d, column = n %% %d;", s->width, s->width);
+  text_open(x, all % s->threads ? "if (n < %d) {" : "{", all);
+  /* behind the end the last row or column once more: no branch keeps loads from being under way
+     together */
+  text_line(x, even ? "const %s r = t0 + row;" : "const %s r = smaller(t0 + row, %s - 1);", I,
+            t->to);
+  text_line(x,
+            s->columns % s->width ? "const %s j = smaller(j0 + column, %s);"
+                                  : "const %s j = j0 + column;",
+            I, number(r, s->columns - 1));
+  text_append(x, &t->before);
+  text_line(x, "part[row * %d + column] = %s;", stride, t->fill);
+  text_close(x, "}");
   text_close(x, "}");
   text_line(x, "block_sync();");
-  text_line(x, "part[warp][lane] = acc;");
-  text_line(x, "block_sync();");
-  text_line(x, "for (int q = 0; q < %d && r0 + q * %d < %lld; q++) total += part[q][lane];", WARPS,
-            COL_CHUNK, (long long)rows);
+  text_open(x, "if ((int)threadIdx.x < %d) {", s->width);
+  text_line(x, "#pragma unroll 8");
+  text_open(
+      x, even ? "for (int h = 0; h < %d; h++) {" : "for (int h = 0; h < %d && t0 + h < %s; h++) {",
+      t->depth, t->to);
+  if (is_arg(r->root)) text_line(x, "const %s r = t0 + h;", I);
+  step(r, x, arena_printf(r->c.g->a, "part[h * %d + (int)threadIdx.x]", stride));
   text_close(x, "}");
+  text_close(x, "}");
+  if (!once || t->again) text_line(x, "block_sync();");
+  if (!once) text_close(x, "}");
+}
+
+static void share(Reduce *r, int depth) {
+  text_line(r->c.p.level[1], "__shared__ %s part[%d];", r->T, depth * (r->s.width | 1));
+}
+
+/* Tiles of the operand. Columns have other names in them than around them. */
+static void elements(Reduce *r, const char *from, const char *to, int64_t most) {
+  Printer *p = &r->c.p;
+  const GridColumnsSchedule *s = &r->s;
+  Coord *own = ARENA_ARRAY(r->c.g->a, Coord, p->ncoords + 1);
+  memcpy(own, p->coord, sizeof *own * (size_t)p->ncoords);
+  printer_drop(p, 1);
+  *p->level[2] = text_new(r->c.g->a, tile_indent(r, s->depth, most));
+  if (r->nkept) printer_decode(p, r->kept, r->nkept, "j", "c", 2);
+  const char *value = element(r);
+  Tile t = {.depth = s->depth,
+            .along = s->along,
+            .most = most,
+            .rows = s->rows,
+            .from = from,
+            .to = to,
+            .fill = value,
+            .before = *p->level[2],
+            .unroll = cuda_unroll(r->c.gr, 16),
+            .again = s->chunks > 1 && !s->split};
+  tile(r, &t);
+  memcpy(p->coord, own, sizeof *own * (size_t)p->ncoords);
+  printer_drop(p, 1);
+}
+
+/* A block does all of its columns. */
+static void whole_columns(Reduce *r, Kernel *k) {
+  const GridColumnsSchedule *s = &r->s;
+  Text *x = r->c.p.level[1];
+  const char *I = r->c.g->index, *rows = number(r, r->s.rows);
+  place(r, k);
+  share(r, s->depth);
+  const char *so_far = before(r);
+  if (s->chunks == 1) {
+    declare(r, x);
+    elements(r, "0", rows, s->rows);
+    leave(r);
+    results(r, alone(r, so_far));
+  } else {
+    text_line(x, "%s total = %s;", r->T, so_far ? so_far : r->start);
+    text_open(x, "for (%s r0 = 0; r0 < %s; r0 += %d) {", I, rows, COL_CHUNK);
+    text_line(x, "const %s e = smaller(r0 + %d, %s);", I, COL_CHUNK, rows);
+    declare(r, x);
+    elements(r, "r0", "e", COL_CHUNK);
+    text_line(x, "total = %s;", reduce_step(r->c.g, r->root->kind, "total", "acc"));
+    text_close(x, "}");
+    leave(r);
+    results(r, "total");
+  }
+  finish(r, k);
+}
+
+/* A block does one chunk of its columns. */
+static void chunks(Reduce *r, Kernel *k) {
+  const GridColumnsSchedule *s = &r->s;
+  Text *x = r->c.p.level[1];
+  const char *I = r->c.g->index, *rows = number(r, r->s.rows);
+  place(r, k);
+  share(r, s->depth);
+  text_line(x, "const %s chunk = (%s)blockIdx.x / %lld, r0 = chunk * %d;", I, I,
+            (long long)s->column_blocks, COL_CHUNK);
+  text_line(x, "const %s e = smaller(r0 + %d, %s);", I, COL_CHUNK, rows);
+  declare(r, x);
+  elements(r, "r0", "e", COL_CHUNK);
+  leave(r);
+  text_line(x, "((%s *)scratch)[chunk * %lld + u] = acc;", r->T, (long long)s->columns);
+  finish(r, k);
+}
+
+/* What the chunks of a column come to, in order. */
+static void combine(Reduce *r, Kernel *k) {
+  const GridColumnsSchedule *s = &r->s;
+  Text *x = r->c.p.level[1];
+  place(r, k);
+  share(r, s->parts);
+  const char *so_far = before(r);
+  text_line(x, "%s acc = %s;", r->T, so_far ? so_far : r->start);
+  Tile t = {.depth = s->parts,
+            .most = s->chunks,
+            .rows = s->chunks,
+            .from = "0",
+            .to = number(r, s->chunks),
+            .fill = arena_printf(r->c.g->a, "((const %s *)scratch)[r * %lld + j]", r->T,
+                                 (long long)s->columns),
+            .before = text_new(r->c.g->a, 0),
+            .unroll = 16};
+  tile(r, &t);
+  leave(r);
+  results(r, "acc");
+  finish(r, k);
 }
 
 void cuda_reduce(Gen *g, const Group *gr) {
   Kernel *k = cuda_kernel(g, gr);
-  Cols c = {.g = g, .gr = gr};
-  c.p = printer_new(g, gr, 3, 1);
-  Printer *p = &c.p;
-  cols_axes(&c);
-  const Op *root = gr->root;
-  ValueId x = root->operands[0], y = root->results[0];
-  Dtype dt = value_type(gr->e, x)->dtype, ydt = value_type(gr->e, y)->dtype;
-  bool arg = root->kind == OP_ARGMAX || root->kind == OP_ARGMIN;
-  Leaves leaves = {0};
-  leaves_of(p, x, printer_identity(p, x), &leaves);
-  const ValueId *so_far = op_start(root) < 0 ? NULL : &root->operands[op_start(root)];
-  if (so_far) leaves_of(p, *so_far, cols_map(&c, *so_far), &leaves);
-  for (int i = 0; i < gr->nout; i++)
-    leaves_of(p, gr->yield[i], cols_map(&c, gr->yield[i]), &leaves);
-  Loop *kept = ARENA_ARRAY(g->a, Loop, c.nkept + 1), *gone = ARENA_ARRAY(g->a, Loop, c.ngone + 1);
-  int nkept = loops_over(p, &leaves, c.kept, c.nkept, kept);
-  int ngone = loops_over(p, &leaves, c.gone, c.ngone, gone);
-  int64_t rows = loops_count(gone, ngone), all = loops_count(kept, nkept);
-  GridColumnsSchedule s = grid_columns_schedule(&cuda_target(g->target)->machine, rows, all,
-                                                root->kind == OP_SUM && dtype_is_float(dt));
-  bool chunks = s.chunks;
-  kernel_schedule(k, &grid_columns_kind, &s, sizeof s);
+  Reduce r = reduce_of(g, gr);
+  kernel_schedule(k, &grid_columns_kind, &r.s, sizeof r.s);
   k->flops = (uint64_t)group_work(gr);
-  positions(g, k, &s);
-
-  Text *unit = p->level[1], *cell = p->level[2];
-  cell->indent = chunks ? 3 : 2;
-  if (nkept) printer_decode(p, kept, nkept, "u", "i", 1);
-  if (ngone) printer_decode(p, gone, ngone, "r", "k", 2);
-  const char *before = so_far ? printer_value(p, *so_far, cols_map(&c, *so_far)).text : NULL;
-  const char *value = printer_value(p, x, printer_identity(p, x)).text;
-  if (arg) {
-    text_open(cell, "if (r == 0 || %s) {", reduce_beats(g, root->kind, dt, value, "acc"));
-    text_line(cell, "acc = %s;", value);
-    text_line(cell, "at = (i32)r;");
-    text_close(cell, "}");
+  k->block = r.s.threads;
+  k->grid = r.s.blocks;
+  if (!r.s.tiled) {
+    a_thread(&r, k);
+  } else if (!r.s.split) {
+    whole_columns(&r, k);
   } else {
-    const char *v = arena_printf(g->a, "v%d", g->names++);
-    text_line(cell, "const %s %s = %s;", dtype_compute(dt), v, value);
-    text_line(cell, "acc = %s;", reduce_step(g, root->kind, "acc", v));
+    chunks(&r, k);
+    k = cuda_kernel_next(g, gr, "combine");
+    k->block = r.s.threads;
+    k->grid = r.s.column_blocks;
+    Reduce again = reduce_of(g, gr);
+    kernel_schedule(k, &grid_columns_kind, &again.s, sizeof again.s);
+    combine(&again, k);
   }
-  loops(g, gr, unit, cell, dt, rows, chunks, before);
-  if (chunks && all % WARP)
-    text_line(unit, "if (warp != 0 || own >= %lld) return;", (long long)all);
-  else if (chunks)
-    text_line(unit, "if (warp != 0) return;");
-  /* the epilogue, where the reduction's value is a name */
-  printer_drop(p, 2);
-  const char *result = arg ? "at" : chunks ? "total" : "acc";
-  if (before && !chunks) result = rows ? arena_printf(g->a, "%s + acc", before) : before;
-  text_line(unit, "const %s sum = %s;", dtype_compute(ydt), scalar_round_text(g->a, ydt, result));
-  vec_push(g->a, &p->terms, (Term){root, ROLE_VALUE, "sum", 1});
-  for (int i = 0; i < gr->nout; i++) printer_value(p, gr->yield[i], cols_map(&c, gr->yield[i]));
-  for (int i = 0; i < gr->nout; i++) printer_store(p, i, cols_map(&c, gr->yield[i]), 1);
-  text_append(&k->text, p->level[0]);
-  text_append(&k->text, unit);
 }

@@ -16,6 +16,8 @@ static uint64_t cuda_scratch(const Target *t, const Entry *e, const Op *op) {
   Arena *a = arena_new();
   const Group *g = group_of(a, e, op);
   uint64_t bytes = 0;
+  if (g->form == FORM_COLS || g->form == FORM_REDUCE)
+    bytes = cuda_reduce_scratch(cuda_target(t), g);
   if (g->form == FORM_ROWS) bytes = cuda_rows_scratch(cuda_target(t), g);
   if (g->form == FORM_SINGLE && op_info[op->kind].cls == CLASS_ORDER) bytes = cuda_order_scratch(g);
   arena_free(a);

@@ -105,17 +105,42 @@ const ScheduleKind columns_kind = {"columns", (const ScheduleField[]){FIELD(rows
                                                                       {0}}};
 #undef FIELD
 
-GridColumnsSchedule grid_columns_schedule(const GridMachine *m, int64_t rows, int64_t columns,
-                                          bool chunked) {
-  enum { SMALL_BLOCK = 64 };
-  GridColumnsSchedule c = {.rows = rows, .columns = columns};
-  c.chunks = chunked && rows > COL_CHUNK;
-  c.threads = c.chunks ? m->block : SMALL_BLOCK;
-  c.blocks = ceil_div(columns, c.chunks ? m->warp : c.threads);
-  if (!c.blocks && !c.chunks) c.blocks = 1;
+/* Rows of a tile of so many columns. */
+static int grid_tile_depth(int64_t rows, int width, int size) {
+  enum { ROOM = 17 << 10 }; /* bytes of shared memory, which several blocks share */
+  int depth = COL_CHUNK;
+  while (depth > 1 && (depth / 2 >= rows || depth * (width | 1) * size > ROOM)) depth /= 2;
+  return depth;
+}
+
+GridColumnsSchedule grid_columns_schedule(const GridMachine *m, const GridColumnsShape *s) {
+  enum { SMALL_BLOCK = 64, LITTLE = 1 << 16 }; /* threads; elements that one launch does */
+  GridColumnsSchedule c = {.rows = s->rows, .columns = s->columns, .along = s->along, .chunks = 1};
+  if (s->chunked && s->rows > COL_CHUNK) c.chunks = ceil_div(s->rows, COL_CHUNK);
+  c.tiled = s->columns && s->rows > 1 && (s->along || s->rows > COL_CHUNK);
+  c.width = !c.tiled ? SMALL_BLOCK : s->columns < m->warp ? (int)s->columns : m->warp;
+  c.threads = c.tiled ? m->block : SMALL_BLOCK;
+  c.column_blocks = ceil_div(s->columns, c.width);
+  if (!c.column_blocks) c.column_blocks = 1;
+  if (c.tiled) c.depth = grid_tile_depth(s->rows, c.width, s->size);
+  c.split =
+      c.tiled && c.chunks > 1 && c.column_blocks < m->blocks && s->rows * s->columns >= LITTLE;
+  if (c.split) {
+    c.parts = grid_tile_depth(c.chunks, c.width, s->size);
+    c.scratch = (uint64_t)(c.chunks * s->columns * s->size);
+  }
+  c.blocks = c.column_blocks * (c.split ? c.chunks : 1);
   return c;
 }
 
 #define FIELD(f) SCHEDULE_FIELD(GridColumnsSchedule, f)
-const ScheduleKind grid_columns_kind = {
-    "columns", (const ScheduleField[]){FIELD(rows), FIELD(columns), FIELD(chunks), {0}}};
+const ScheduleKind grid_columns_kind = {"columns", (const ScheduleField[]){FIELD(rows),
+                                                                           FIELD(columns),
+                                                                           FIELD(along),
+                                                                           FIELD(tiled),
+                                                                           FIELD(width),
+                                                                           FIELD(depth),
+                                                                           FIELD(chunks),
+                                                                           FIELD(split),
+                                                                           {0}}};
+#undef FIELD

@@ -74,14 +74,28 @@ typedef struct ColumnsSchedule {
 ColumnsSchedule columns_schedule(const ColumnsShape *s);
 extern const ScheduleKind columns_kind;
 
+typedef struct GridColumnsShape {
+  int64_t rows, columns; /* reduced and kept elements */
+  bool chunked;          /* a real sum, as of ColumnsShape; or one whose bits no chunks change */
+  bool along;            /* what is reduced lies side by side rather than what is kept */
+  int size;              /* bytes of a number that is combined */
+} GridColumnsShape;
+
+/* A block does `width` columns. All its threads evaluate a tile of them, neighbours what lies side
+   by side, and a thread for each column combines it in order; or a thread does a column alone. */
 typedef struct GridColumnsSchedule {
   int64_t rows, columns;
-  bool chunks; /* the warps of a block do chunks of rows side by side */
+  bool along;
+  bool tiled;
+  int width, depth; /* columns of a block, and rows of a tile */
+  int64_t chunks;   /* of rows; 1: one sum */
+  bool split;       /* a block does one chunk, and a second launch combines what they come to, */
+  int parts;        /* ... so many of them at a time */
   int threads;
-  int64_t blocks;
+  int64_t column_blocks, blocks;
+  uint64_t scratch; /* bytes */
 } GridColumnsSchedule;
 
-GridColumnsSchedule grid_columns_schedule(const GridMachine *m, int64_t rows, int64_t columns,
-                                          bool chunked);
+GridColumnsSchedule grid_columns_schedule(const GridMachine *m, const GridColumnsShape *s);
 extern const ScheduleKind grid_columns_kind;
 #endif

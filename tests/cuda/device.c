@@ -44,6 +44,23 @@ static uint64_t add_buffer(Buffers *b, void *base, size_t size, unsigned rights,
   return ptx_tagged(base, tag);
 }
 
+/* A later launch of the entry reads what this one writes: all of its blocks have to. */
+static bool is_read_later(const Compiled *c, const GcStep *s) {
+  const GcDeviceCode *code = c->program->code;
+  for (int i = 0; i < c->program->nentries; i++) {
+    const GcEntry *e = &c->program->entries[i];
+    if (s < e->steps || s >= e->steps + e->nsteps) continue;
+    for (const GcStep *t = s + 1; t < e->steps + e->nsteps; t++)
+      for (int a = 0; a < s->nargs; a++)
+        for (int b = 0; b < t->nargs; b++)
+          if (code->rights[s->launch->kernel][a] & PTX_WRITE &&
+              code->rights[t->launch->kernel][b] & PTX_READ &&
+              s->args[a].region == t->args[b].region && s->args[a].offset == t->args[b].offset)
+            return true;
+  }
+  return false;
+}
+
 static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env) {
   Device *d = c->device;
   const GcDeviceCode *code = c->program->code;
@@ -73,7 +90,7 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
                       .nbufs = b.n,
                       .checks = PTX_CHECK_ALL,
                       .order = d->head.order,
-                      .some = d->head.some,
+                      .some = d->head.some && is_read_later(c, s) ? 0 : d->head.some,
                       .ends = d->head.ends,
                       .max_steps = edited ? d->most : 0,
                       .max_reports = 4};

@@ -13,7 +13,8 @@ typedef struct DeviceHead { /* what Compiled.device starts with */
   const char *arch;
   unsigned order;         /* of warps and blocks: 0 as they are, 1 reversed, n shuffled */
   const GcStep *left_out; /* does nothing; or NULL */
-  unsigned some; /* blocks of a launch that run, the first and the last among them; 0: all */
+  unsigned some; /* blocks of a launch that run, the first and the last among them; 0: all, as of a
+                    launch whose results another one reads */
   bool ends;     /* ... of which one half are the first ones, the other the last ones */
   void (*close)(Compiled *c);
 } DeviceHead;

@@ -4,10 +4,6 @@ entry rows(x : f32[5, 70], w : f32[5, 70]) { return a = softmax(x), d = grad(sum
 entry loss(x : f32[9, 13], t : u8[9]) { return l = mean(xent(x, t)), d = grad(mean(xent(x, t)), x), hit = mean(argmax(x) == t) }
 entry columns(x : f32[67, 20]) { return a = sum(x, axis = 0), b = argmax(x, axis = 0) }
 entry whole(x : f32[40, 61]) { return a = sum(x * x), b = max(x) }
-entry chunks(x : f32[131, 131]) {
-  y = x * 2 + 1
-  return y, a = sum(y * y), b = sum(x)
-}
 entry dense(x : f32[37, 45], w : f32[45, 70], b : f32[70]) { return a = relu(x @ w + b) }
 entry turned(x : f32[45, 37], w : f32[70, 45]) { return a = x' @ w' }
 entry tensor(x : f32[40, 200], w : f32[200, 36], b : f32[36]) { return a = f32(relu(bf16(x) @ bf16(w) + bf16(b))) }
@@ -51,3 +47,11 @@ entry attend_halves(q : f32[2, 70, 20], k : f32[2, 150, 20], v : f32[2, 150, 34]
   return y = f32(y), dq = f32(dq), dk = f32(dk), dv = f32(dv)
 }
 entry tiles(x : f32[70, 3, 16, 15], w : f32[16, 3, 3, 3]) { return y = relu(conv2d(x, w, 2, 1)) } # elements enough for tiles
+entry chunks(x : f32[131, 131]) {
+  y = x * 2 + 1
+  return y, a = sum(y * y), b = sum(x)
+}
+entry tiles(x : f32[600, 37], y : f32[3, 5, 7, 29], b : f32[5, 1, 1]) {
+  return a = sum(x, axis = 0), c = sum((y - b) ** 2, axis = [0, 2, 3]), d = argmax(x, axis = 0)
+}
+entry parts(x : f32[1800, 37]) { return a = sum(x, axis = 0) * 2 }

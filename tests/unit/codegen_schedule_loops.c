@@ -51,9 +51,40 @@ static void decides_groups_of_threads(void **state) {
   GridRowsShape s = {.rows = 1, .elements = 1 << 20, .independent = true, .reductions = 17};
   s.unroll = 16;
   assert_int_equal(grid_rows_schedule(&grid, &s).group, GROUP_BLOCK); /* no room for their tiles */
-  assert_int_equal(grid_columns_schedule(&grid, 39200, 6, true).blocks, 1);
-  assert_true(grid_columns_schedule(&grid, 39200, 6, true).chunks);
-  assert_int_equal(grid_columns_schedule(&grid, 64, 256, true).blocks, 4);
+}
+
+static GridColumnsSchedule grid_columns(int64_t n, int64_t columns, bool chunked, bool along,
+                                        int size) {
+  GridColumnsShape s = {
+      .rows = n, .columns = columns, .chunked = chunked, .along = along, .size = size};
+  return grid_columns_schedule(&grid, &s);
+}
+
+static void decides_tiles(void **state) {
+  GridColumnsSchedule c = grid_columns(64, 256, true, false, 4); /* a thread does a column */
+  assert_true(!c.tiled && !c.split);
+  assert_int_equal(c.blocks, 4);
+  c = grid_columns(4096, 768, true, false, 4); /* a bias: blocks do chunks of 32 columns */
+  assert_true(c.tiled && c.split);
+  assert_int_equal(c.width, 32);
+  assert_int_equal(c.depth, 128);
+  assert_int_equal(c.blocks, 24 * 16);
+  assert_int_equal(c.parts, 16);
+  assert_int_equal(c.scratch, 16 * 768 * 4);
+  c = grid_columns(4096, 768, true, false, 8); /* of f64 a tile has half the rows */
+  assert_int_equal(c.depth, 64);
+  assert_false(grid_columns(4096, 8192, true, false, 4).split); /* columns enough */
+  assert_false(grid_columns(600, 33, true, false, 4).split);    /* too little work */
+  c = grid_columns(32 * 56 * 56, 64, true, true, 4); /* channels: threads go along the image */
+  assert_true(c.along && c.split);
+  assert_int_equal(c.blocks, 2 * 392);
+  c = grid_columns(49, 512, true, true, 4);
+  assert_true(c.tiled && !c.split);
+  assert_int_equal(c.blocks, 16);
+  assert_int_equal(c.depth, 64);
+  c = grid_columns(1 << 20, 3, false, false, 4); /* a product has no chunks */
+  assert_true(c.tiled && !c.split);
+  assert_int_equal(c.width, 3);
 }
 
 static void decides_columns(void **state) {
@@ -128,9 +159,19 @@ static void covers_every_shape(void **state) {
         assert_true(c.width <= COLUMN_BLOCK && c.blocks * c.width >= elements);
         assert_true(c.chunks == 1 || c.chunks * COL_CHUNK >= n);
         assert_true(!c.split || (chunked && c.units == c.chunks * c.all_units));
-        GridColumnsSchedule g = grid_columns_schedule(&grid, n, elements, chunked != 0);
-        assert_true(g.blocks * (g.chunks ? grid.warp : g.threads) >= elements);
-        assert_true(g.chunks == (c.chunks > 1)); /* the same sums on both */
+        for (int size = 4; size <= 8; size += 4)
+          for (int along = 0; along < 2; along++) {
+            GridColumnsSchedule g = grid_columns(n, elements, chunked, along, size);
+            assert_int_equal(g.chunks, c.chunks); /* the same sums on both */
+            assert_true(g.column_blocks * g.width >= elements);
+            assert_true((g.column_blocks - 1) * g.width < elements && g.threads <= 1024);
+            assert_int_equal(g.blocks, g.column_blocks * (g.split ? g.chunks : 1));
+            assert_true(!g.tiled ||
+                        (g.width <= grid.warp && g.depth * (g.width | 1) * size <= 17 << 10));
+            assert_true(!g.tiled || (g.depth > 0 && COL_CHUNK % g.depth == 0));
+            assert_true(!g.split || (g.tiled && g.chunks > 1 && g.parts > 0));
+            assert_true(!g.split || g.scratch >= (uint64_t)(g.chunks * elements * size));
+          }
       }
       MapShape s = {.outer = n, .inner = elements, .work = n * elements};
       for (int one = 0; one < 2; one++) {
@@ -240,6 +281,7 @@ int main(void) {
       cmocka_unit_test(decides_rows),
       cmocka_unit_test(decides_groups_of_threads),
       cmocka_unit_test(decides_columns),
+      cmocka_unit_test(decides_tiles),
       cmocka_unit_test(decides_maps),
       cmocka_unit_test(decides_vectors),
       cmocka_unit_test(covers_every_shape),
