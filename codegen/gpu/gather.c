@@ -1,9 +1,10 @@
 /* Ops whose addresses come from data: gather, gather_grad and one_hot standing alone.
    Contract: an id out of range is reported and reads or adds nothing; gather_grad adds the rows of
-   one id in their order, as the CPU does: a warp owns a part of a row of the table and looks
-   through all ids, 32 at once. */
+   one id in their order, as the CPU does. Of many ids it sorts the places first, stable, so that
+   those of one id follow each other; of few a warp owns a part of a row of the table and looks
+   through all of them, 32 at once. */
 #include "codegen/print/gather.h"
-#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/sort.h"
 #include "passes/plan.h"
 
 static void gather(Gen *g, const Group *gr) {
@@ -35,14 +36,11 @@ static void gather(Gen *g, const Group *gr) {
   text_line(x, "*(%s *)(out0 + (%s)(i * %lld + j)) = x;", T, g->index, (long long)s.row);
 }
 
-static void gather_grad(Gen *g, const Group *gr) {
-  const Gather s = gather_of(gr);
+static void look_through(Gen *g, const Group *gr, Kernel *k, const Gather s) {
   const Type *ids = s.ids, *out = s.out;
   int64_t depth = s.rows, row = s.row, many = s.tables, n = s.ids_each;
   int64_t parts = (row + WARP - 1) / WARP;
-  Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
-  k->flops = (uint64_t)s.table->numel;
   cuda_threads(g, k, many * depth * parts * WARP, "t"); /* whole warps leave */
   const char *T = dtype_compute(out->dtype), *own = "own", *reports = "u == 0";
   const char *first = "0", *last = arena_printf(g->a, "%lld", (long long)n);
@@ -77,6 +75,89 @@ static void gather_grad(Gen *g, const Group *gr) {
   text_close(x, "}");
   if (row % WARP) text_line(x, "if (j >= %lld) return;", (long long)row);
   text_line(x, "out0[own * %lld + j] = %s;", (long long)row, scalar_store(g->a, out->dtype, "sum"));
+}
+
+static GridScatterSchedule schedule_of(const CudaTarget *t, const Gather *s) {
+  GridScatterShape shape = {
+      .tables = s->tables, .ids = s->ids_each, .rows = s->rows, .row = s->row};
+  return grid_scatter_schedule(&t->machine, &shape);
+}
+
+uint64_t cuda_index_scratch(const CudaTarget *t, const Group *gr) {
+  if (gr->root->kind != OP_GATHER_GRAD) return 0;
+  const Gather s = gather_of(gr);
+  return schedule_of(t, &s).scratch;
+}
+
+/* Where the places of each row's ids begin in their order, and where the last one's end. */
+static void find_starts(Gen *g, Kernel *k, const Gather *s, const char *order, const char *starts) {
+  const char *I = g->index;
+  Text *x = &k->text;
+  long long n = s->ids_each, all = s->rows + 1;
+  cuda_threads(g, k, s->tables * all, "t");
+  text_line(x, "const %s first = t / %lld * %lld;", I, all, n);
+  text_line(x, "const int64_t row = t %% %lld;", all);
+  text_line(x, "%s lo = 0, hi = %lld;", I, n);
+  text_open(x, "while (lo < hi) {");
+  text_line(x, "const %s at = (lo + hi) / 2;", I);
+  text_line(x, "const int64_t id = (int64_t)%s;",
+            scalar_load(g->a, s->ids->dtype, arena_printf(g->a, "in%d", s->ids_arg),
+                        arena_printf(g->a, "first + (%s)[first + at]", order)));
+  text_line(x, "if (id < row) lo = at + 1;");
+  text_line(x, "else hi = at;");
+  text_close(x, "}");
+  text_line(x, "(%s)[t] = (int)lo;", starts);
+}
+
+static void add_rows(Gen *g, Kernel *k, const Gather *s, const char *order, const char *starts) {
+  const char *I = g->index, *T = dtype_compute(s->out->dtype);
+  Text *x = &k->text;
+  long long row = s->row, n = s->ids_each;
+  cuda_threads(g, k, s->out->numel, "t");
+  text_line(x, "const %s own = t / %lld, j = t %% %lld, table = own / %lld;", I, row, row,
+            (long long)s->rows);
+  text_line(x, "const int *starts = %s + own + table;", starts);
+  text_line(x, "const int *order = %s + table * %lld;", order, n);
+  text_line(x, "const int end = starts[1];");
+  text_line(x, "%s sum = 0;", T);
+  text_line(x, "#pragma unroll 4");
+  text_open(x, "for (int i = starts[0]; i < end; i++) {");
+  text_line(x, "const %s from = table * %lld + order[i];", I, n);
+  text_line(x, "sum += %s;",
+            scalar_load(g->a, s->table->dtype, "in0", arena_printf(g->a, "from * %lld + j", row)));
+  text_close(x, "}");
+  text_line(x, "out0[t] = %s;", scalar_store(g->a, s->out->dtype, "sum"));
+}
+
+static void gather_grad(Gen *g, const Group *gr) {
+  const Gather s = gather_of(gr);
+  const GridScatterSchedule d = schedule_of(cuda_target(g->target), &s);
+  Kernel *k = cuda_kernel(g, gr);
+  kernel_schedule(k, &grid_scatter_kind, &d, sizeof d);
+  k->flops = (uint64_t)s.table->numel;
+  if (!d.sorted) {
+    look_through(g, gr, k, s);
+    return;
+  }
+  const char *order = "(int *)scratch";
+  const char *starts = arena_printf(g->a, "(int *)(scratch + %llu)", (unsigned long long)d.order);
+  const char *other =
+      arena_printf(g->a, "(int *)(scratch + %llu)", (unsigned long long)(d.order + d.starts));
+  const char *fault = gen_fault(g, gr, gr->root, "an index", "own", "id", s.rows);
+  Sort sort = {.dt = s.ids->dtype,
+               .in = arena_printf(g->a, "in%d", s.ids_arg),
+               .check = arena_printf(
+                   g->a, "const int64_t id = (int64_t)key[i]; if (id < 0 || id >= %lld) %s",
+                   (long long)s.rows, fault),
+               .buffer = {order, other},
+               .schedule = d.sort};
+  sort_rows(g, gr, k, &sort);
+  k = cuda_kernel_next(g, gr, "starts");
+  kernel_schedule(k, &grid_scatter_kind, &d, sizeof d);
+  find_starts(g, k, &s, order, starts);
+  k = cuda_kernel_next(g, gr, "sums");
+  kernel_schedule(k, &grid_scatter_kind, &d, sizeof d);
+  add_rows(g, k, &s, order, starts);
 }
 
 /* Where the result lies over x, only y moves. */

@@ -55,7 +55,8 @@ const char *cuda_converter(Gen *g, Dtype dt);
 /* Bytes that the launches of a group need beside its values. */
 uint64_t cuda_rows_scratch(const CudaTarget *t, const Group *gr);
 uint64_t cuda_reduce_scratch(const CudaTarget *t, const Group *gr);
-uint64_t cuda_order_scratch(const Group *gr);
+uint64_t cuda_order_scratch(const CudaTarget *t, const Group *gr);
+uint64_t cuda_index_scratch(const CudaTarget *t, const Group *gr);
 
 void cuda_map(Gen *g, const Group *gr);
 void cuda_rows(Gen *g, const Group *gr);
@@ -69,5 +70,6 @@ bool cuda_conv(Gen *g, const Group *gr);
 void cuda_attention(Gen *g, const Group *gr); /* and its gradients */
 void cuda_index(Gen *g, const Group *gr);
 void cuda_order(Gen *g, const Group *gr);
+void cuda_cumsum(Gen *g, const Group *gr);
 void cuda_random(Gen *g, const Group *gr);
 #endif

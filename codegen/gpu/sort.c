@@ -1,86 +1,147 @@
-/* Running sums along an axis: a thread does one line of elements, in the CPU's order. Sorting along
-   the last axis: a block merges the runs of one row, each thread finding by bisection where its
-   elements go, forth and back between result and scratch. Contract: of sums an element is read
-   right before its sum is written, so the result may lie over the operand; neighbouring threads
-   have neighbouring lines. */
-#include "codegen/gpu/gpu.h"
+/* Sorting along the last axis: a block sorts a tile of a row in shared memory, then each launch
+   merges runs of twice the length, forth and back between two buffers, each thread finding by
+   bisection where its element goes: the ends of merge sort, stable. Contract: the order is that of
+   the numbers alone, so no two ways of finding it differ. */
+#include "codegen/gpu/sort.h"
 #include "codegen/print/reduction.h"
 
-uint64_t cuda_order_scratch(const Group *gr) {
-  return gr->root->kind == OP_ARGSORT ? value_type(gr->e, gr->out[0])->bytes : 0;
+/* A step of merging: element i of w, whose runs are `run` long, goes to the variable `place`.
+   order: where the element at a place is; key: its number. */
+typedef struct Merge {
+  const char *i, *w, *run;
+  const char *order, *key; /* formats of one name: "order[side][%s]", "key[%s]" */
+} Merge;
+
+static const char *named(Gen *g, const char *format, const char *name) {
+  const char *at = strstr(format, "%s");
+  return arena_printf(g->a, "%.*s%s%s", (int)(at - format), format, name, at + 2);
 }
 
-static void running_sums(Gen *g, const Group *gr) {
-  const Op *op = gr->root;
-  const Type *t = value_type(gr->e, gr->in[0]);
-  int axis = (int)op->attr[AT_AXIS].i;
-  long long n = t->dim[axis], inner = 1;
-  for (int i = axis + 1; i < t->rank; i++) inner *= t->dim[i];
-  Kernel *k = cuda_kernel(g, gr);
-  Text *x = &k->text;
-  k->flops = (uint64_t)t->numel;
-  cuda_threads(g, k, n ? t->numel / n : 0, "t");
-  if (t->numel == 0) return;
-  text_line(x, "const %s first = t / %lld * %lld + t %% %lld;", g->index, inner, n * inner, inner);
-  text_line(x, "%s sum = %s;", dtype_compute(t->dtype), reduce_start(g, OP_SUM, t->dtype, n));
-  text_open(x, "for (%s i = 0; i < %lld; i++) {", g->index, n);
-  text_line(x, "const %s at = first + %s * %lld;", g->index,
-            op->attr[AT_BACKWARD].i ? arena_printf(g->a, "(%lld - i)", n - 1) : "i", inner);
-  text_line(x, "sum += %s;", scalar_load(g->a, t->dtype, "in0", "at"));
-  text_line(x, "out0[at] = %s;", scalar_store(g->a, t->dtype, "sum"));
-  text_close(x, "}");
-}
-
-static void sort(Gen *g, const Group *gr) {
-  const Type *t = value_type(gr->e, gr->in[0]);
-  long long n = t->dim[t->rank - 1];
-  bool down = gr->root->attr[AT_DESCENDING].i, odd = false;
-  for (long long run = 1; run < n; run *= 2) odd = !odd;
-  Kernel *k = cuda_kernel(g, gr);
-  Text *x = &k->text;
-  if (t->numel == 0) return;
-  k->grid = t->numel / n;
-  k->args[gr->nin].access.read = true; /* merges go back and forth */
-  const char *T = dtype_compute(t->dtype), *I = g->index;
-  text_line(x, "const %s u = (%s)blockIdx.x * %lld;", I, I, n);
-  text_line(x, "const %s *row = in0 + u;", dtype_storage(t->dtype));
-  text_line(x, "int *from = %s + u, *to = %s + u;", odd ? "(int *)scratch" : "out0",
-            odd ? "out0" : "(int *)scratch");
-  text_line(x, "for (%s i = (int)threadIdx.x; i < %lld; i += %d) from[i] = (int)i;", I, n,
-            k->block);
-  text_open(x, "for (int64_t run = 1; run < %lld; run *= 2) {", n);
-  text_line(x, "__syncthreads();");
-  text_open(x, "for (%s i = (int)threadIdx.x; i < %lld; i += %d) {", I, n, k->block);
-  text_line(x, "const int64_t first = i / (2 * run) * (2 * run);");
-  text_line(x, "const int64_t mid = first + run < %lld ? first + run : %lld;", n, n);
-  text_line(x, "const int64_t end = mid + run < %lld ? mid + run : %lld;", n, n);
-  text_line(x, "const bool left = i < mid;");
-  text_line(x, "const int own = from[i];");
-  text_line(x, "const %s mine = %s;", T, scalar_load(g->a, t->dtype, "row", "own"));
+static void merge(Gen *g, Text *x, const Sort *s, const Merge *m) {
+  const char *T = dtype_compute(s->dt), *I = g->index;
+  text_line(x, "const %s first = %s / (2 * %s) * (2 * %s), mid = smaller(first + %s, %s);", I, m->i,
+            m->run, m->run, m->run, m->w);
+  text_line(x, "const %s end = smaller(mid + %s, %s);", I, m->run, m->w);
+  text_line(x, "const bool left = %s < mid;", m->i);
+  text_line(x, "const int own = %s;", named(g, m->order, m->i));
+  text_line(x, "const %s mine = %s;", T, named(g, m->key, "own"));
   /* how many of the other run come before it: of the right one those that are in front of it, of
      the left one all that it is not in front of */
-  text_line(x, "const int64_t start = left ? mid : first;");
-  text_line(x, "int64_t lo = start, hi = left ? end : mid;");
+  text_line(x, "const %s other = left ? mid : first;", I);
+  text_line(x, "%s lo = other, hi = left ? end : mid;", I);
   text_open(x, "while (lo < hi) {");
-  text_line(x, "const int64_t at = (lo + hi) / 2;");
-  text_line(x, "const %s other = %s;", T, scalar_load(g->a, t->dtype, "row", "from[at]"));
-  const char *mine = reduce_beats(g, OP_ARGMAX, t->dtype, "mine", "other");
-  const char *other = reduce_beats(g, OP_ARGMAX, t->dtype, "other", "mine");
-  text_line(x, "const bool before = left ? %s : !(%s);", down ? other : mine, down ? mine : other);
+  text_line(x, "const %s at = (lo + hi) / 2;", I);
+  text_line(x, "const %s that = %s;", T, named(g, m->key, named(g, m->order, "at")));
+  const char *mine = reduce_beats(g, OP_ARGMAX, s->dt, "mine", "that");
+  const char *that = reduce_beats(g, OP_ARGMAX, s->dt, "that", "mine");
+  text_line(x, "const bool before = left ? %s : !(%s);", s->descending ? that : mine,
+            s->descending ? mine : that);
   text_line(x, "if (before) lo = at + 1;");
   text_line(x, "else hi = at;");
   text_close(x, "}");
-  text_line(x, "to[(left ? i : i - run) + lo - start] = own;");
+  text_line(x, "const %s place = (left ? %s : %s - %s) + lo - other;", I, m->i, m->i, m->run);
+}
+
+/* The first launch: `to` is the buffer that it writes. */
+static void tiles(Gen *g, Kernel *k, const Sort *s, const char *to) {
+  const GridSortSchedule *d = &s->schedule;
+  const char *I = g->index, *T = dtype_compute(s->dt);
+  Text *x = &k->text;
+  long long n = d->elements;
+  k->grid = d->blocks;
+  k->block = d->threads;
+  if (d->tiles > 1) {
+    text_line(x, "const %s u = (%s)blockIdx.x / %lld * %lld;", I, I, (long long)d->tiles, n);
+    text_line(x, "const %s tile = (%s)blockIdx.x %% %lld * %d;", I, I, (long long)d->tiles,
+              d->tile);
+    text_line(x, "const int w = (int)smaller((%s)%d, (%s)%lld - tile);", I, d->tile, I, n);
+  } else {
+    text_line(x, "const %s u = (%s)blockIdx.x * %lld;", I, I, n);
+    text_line(x, "const int tile = 0, w = %lld;", n);
+  }
+  text_line(x, "__shared__ %s key[%d];", T, d->tile);
+  text_line(x, "__shared__ int order[2][%d];", d->tile);
+  text_open(x, "for (int i = (int)threadIdx.x; i < w; i += %d) {", d->threads);
+  text_line(x, "const %s own = u + tile + i;", I);
+  text_line(x, "key[i] = %s;", scalar_load(g->a, s->dt, s->in, "own"));
+  text_line(x, "order[0][i] = i;");
+  if (s->check) text_line(x, "%s", s->check);
   text_close(x, "}");
-  text_line(x, "int *const swap = from;");
-  text_line(x, "from = to;");
-  text_line(x, "to = swap;");
+  text_line(x, "int side = 0;");
+  text_open(x, "for (int run = 1; run < w; run *= 2) {");
+  text_line(x, "block_sync();");
+  text_open(x, "for (int i = (int)threadIdx.x; i < w; i += %d) {", d->threads);
+  const char *index = g->index;
+  g->index = "int";
+  merge(g, x, s,
+        &(Merge){.i = "i", .w = "w", .run = "run", .order = "order[side][%s]", .key = "key[%s]"});
+  g->index = index;
+  text_line(x, "order[1 - side][place] = own;");
   text_close(x, "}");
+  text_line(x, "side = 1 - side;");
+  text_close(x, "}");
+  text_line(x, "block_sync();");
+  text_line(x, "for (int i = (int)threadIdx.x; i < w; i += %d)", d->threads);
+  text_line(x, "  (%s)[u + tile + i] = (int)tile + order[side][i];", to);
+}
+
+/* Merges runs of `run` elements. */
+static void runs(Gen *g, Kernel *k, const Sort *s, int64_t run, const char *from, const char *to) {
+  const GridSortSchedule *d = &s->schedule;
+  const char *I = g->index;
+  Text *x = &k->text;
+  long long n = d->elements;
+  cuda_threads(g, k, d->rows * d->elements, "t");
+  text_line(x, "const %s i = t %% %lld, u = t - i;", I, n);
+  text_line(x, "const int *from = %s + u;", from);
+  const char *key = scalar_load(g->a, s->dt, arena_printf(g->a, "(%s + u)", s->in), "%s");
+  merge(g, x, s,
+        &(Merge){.i = "i",
+                 .w = arena_printf(g->a, "(%s)%lld", I, n),
+                 .run = arena_printf(g->a, "%lld", (long long)run),
+                 .order = "from[%s]",
+                 .key = key});
+  text_line(x, "(%s)[u + place] = own;", to);
+}
+
+void sort_rows(Gen *g, const Group *gr, Kernel *k, const Sort *s) {
+  const GridSortSchedule *d = &s->schedule;
+  int side = d->merges % 2; /* the last merge writes to buffer 0 */
+  tiles(g, k, s, s->buffer[side]);
+  int64_t run = d->tile;
+  for (int i = 0; i < d->merges; i++, run *= 2, side = 1 - side) {
+    k = cuda_kernel_next(g, gr, "merge");
+    kernel_schedule(k, &grid_sort_kind, d, sizeof *d);
+    runs(g, k, s, run, s->buffer[side], s->buffer[1 - side]);
+  }
+}
+
+static GridSortSchedule schedule_of(const CudaTarget *t, const Group *gr) {
+  const Type *x = value_type(gr->e, gr->in[0]);
+  int64_t n = x->dim[x->rank - 1];
+  return grid_sort_schedule(&t->machine, n ? x->numel / n : 0, n);
+}
+
+uint64_t cuda_order_scratch(const CudaTarget *t, const Group *gr) {
+  if (gr->root->kind != OP_ARGSORT || !schedule_of(t, gr).merges) return 0;
+  return value_type(gr->e, gr->out[0])->bytes;
 }
 
 void cuda_order(Gen *g, const Group *gr) {
-  if (gr->root->kind == OP_CUMSUM)
-    running_sums(g, gr);
-  else
-    sort(g, gr);
+  if (gr->root->kind == OP_CUMSUM) {
+    cuda_cumsum(g, gr);
+    return;
+  }
+  const Type *t = value_type(gr->e, gr->in[0]);
+  Kernel *k = cuda_kernel(g, gr);
+  Sort s = {.dt = t->dtype,
+            .descending = gr->root->attr[AT_DESCENDING].i,
+            .in = "in0",
+            .buffer = {"out0", "(int *)scratch"},
+            .schedule = schedule_of(cuda_target(g->target), gr)};
+  kernel_schedule(k, &grid_sort_kind, &s.schedule, sizeof s.schedule);
+  if (t->numel == 0) return;
+  sort_rows(g, gr, k, &s);
+  for (uint32_t i = 1; i < g->out.n; i++) /* merges go back and forth */
+    g->out.at[i]->args[gr->nin].access.read = true;
 }

@@ -19,7 +19,10 @@ static uint64_t cuda_scratch(const Target *t, const Entry *e, const Op *op) {
   if (g->form == FORM_COLS || g->form == FORM_REDUCE)
     bytes = cuda_reduce_scratch(cuda_target(t), g);
   if (g->form == FORM_ROWS) bytes = cuda_rows_scratch(cuda_target(t), g);
-  if (g->form == FORM_SINGLE && op_info[op->kind].cls == CLASS_ORDER) bytes = cuda_order_scratch(g);
+  if (g->form == FORM_SINGLE && op_info[op->kind].cls == CLASS_ORDER)
+    bytes = cuda_order_scratch(cuda_target(t), g);
+  if (g->form == FORM_SINGLE && op_info[op->kind].cls == CLASS_INDEX)
+    bytes = cuda_index_scratch(cuda_target(t), g);
   arena_free(a);
   return bytes;
 }

@@ -55,3 +55,6 @@ entry tiles(x : f32[600, 37], y : f32[3, 5, 7, 29], b : f32[5, 1, 1]) {
   return a = sum(x, axis = 0), c = sum((y - b) ** 2, axis = [0, 2, 3]), d = argmax(x, axis = 0)
 }
 entry parts(x : f32[1800, 37]) { return a = sum(x, axis = 0) * 2 }
+entry merges(x : f32[2, 2100]) { return s = argsort(x) }
+entry table(t : f32[11, 3], i : i32[530], w : f32[530, 3]) { return d = grad(sum(gather(t, i) * w), t) }
+entry lines(x : f32[3, 9, 70], y : f32[2, 2100]) { return a = cumsum(x, axis = 1), b = cumsum(y) }

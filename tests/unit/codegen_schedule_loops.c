@@ -3,6 +3,7 @@
    machine, blocks of a device fit. */
 #include "codegen/schedule/attention.h"
 #include "codegen/schedule/map.h"
+#include "codegen/schedule/order.h"
 #include "codegen/schedule/reduce.h"
 #include "tests/unit/schedule_rig.h"
 
@@ -100,6 +101,52 @@ static void decides_columns(void **state) {
   assert_int_equal(c.units, 12);
   s.chunked = false, s.columns = 10, s.rows = 1 << 16; /* a largest has no chunks to add up */
   assert_false(columns_schedule(&s).split);
+}
+
+static void decides_orders(void **state) {
+  GridSortSchedule s = grid_sort_schedule(&grid, 3, 43);
+  assert_int_equal(s.tile, 64);
+  assert_int_equal(s.merges, 0);
+  assert_int_equal(s.blocks, 3);
+  s = grid_sort_schedule(&grid, 1, 50000); /* one long row: its tiles are blocks */
+  assert_int_equal(s.blocks, 25);
+  assert_int_equal(s.merges, 5);
+  GridCumsumSchedule c = grid_cumsum_schedule(&grid, 1, 1 << 20, 1, 4);
+  assert_true(c.along);
+  assert_int_equal(c.depth, 2048);
+  c = grid_cumsum_schedule(&grid, 1 << 16, 100, 768, 4);
+  assert_false(c.along);
+  assert_int_equal(c.width, 32);
+  assert_int_equal(c.depth, 128);
+  c = grid_cumsum_schedule(&grid, 256, 100, 1, 4); /* fewer lines a block, for more blocks */
+  assert_int_equal(c.width, 2);
+  GridScatterShape few = {.tables = 1, .ids = 256, .rows = 50257, .row = 768};
+  assert_false(grid_scatter_schedule(&grid, &few).sorted);
+  GridScatterShape many = {.tables = 1, .ids = 4096, .rows = 50257, .row = 768};
+  GridScatterSchedule d = grid_scatter_schedule(&grid, &many);
+  assert_true(d.sorted);
+  assert_int_equal(d.sort.merges, 1);
+  assert_int_equal(d.scratch, 4 * (2 * 4096 + 50258));
+}
+
+static void orders_cover_every_shape(void **state) {
+  for (int i = 0; i < EXTENTS; i++)
+    for (int j = 0; j < EXTENTS; j++) {
+      int64_t n = extents[i], elements = extents[j];
+      GridSortSchedule s = grid_sort_schedule(&grid, n, elements);
+      assert_true(s.tiles * s.tile >= elements && (s.tiles - 1) * s.tile < elements);
+      assert_true(((int64_t)s.tile << s.merges) >= elements && s.threads <= s.tile);
+      assert_int_equal(s.blocks, n * s.tiles);
+      for (int size = 4; size <= 8; size += 4)
+        for (int64_t inner = 1; inner <= 64; inner *= 64) {
+          GridCumsumSchedule c = grid_cumsum_schedule(&grid, n, elements, inner, size);
+          assert_true(c.blocks * c.width >= n && (c.blocks - 1) * c.width < n);
+          assert_true(c.depth > 0 && c.depth * (c.width | 1) * size <= 17 << 10);
+        }
+      GridScatterShape shape = {.tables = 3, .ids = n, .rows = elements, .row = 5};
+      GridScatterSchedule d = grid_scatter_schedule(&grid, &shape);
+      assert_true(!d.sorted || d.scratch >= d.order * (d.sort.merges ? 2 : 1) + d.starts);
+    }
 }
 
 static void decides_maps(void **state) {
@@ -282,6 +329,8 @@ int main(void) {
       cmocka_unit_test(decides_groups_of_threads),
       cmocka_unit_test(decides_columns),
       cmocka_unit_test(decides_tiles),
+      cmocka_unit_test(decides_orders),
+      cmocka_unit_test(orders_cover_every_shape),
       cmocka_unit_test(decides_maps),
       cmocka_unit_test(decides_vectors),
       cmocka_unit_test(covers_every_shape),

@@ -1,0 +1,18 @@
+# what takes several launches, or tiles, on a GPU alone: long rows to sort, tables of many ids, long lines, channels
+entry running(z : f32[4501], h : f16[2, 300, 3], i : i64[3, 40, 33]) { return a = cumsum(z), b = cumsum(h, axis = 1), c = cumsum(i, axis = 1) }
+entry sorted(x : f32[2, 5000], h : bf16[2, 2049], i : i32[4100]) {
+  u, ties = topk(i % 4, 50)
+  return u, ties, a = sort(x), b = argsort(h)
+}
+entry table(t : f32[300, 10], i : i32[3000], w : f32[3000, 10], h : bf16[33, 7], k : i64[4100], q : i64[3, 600], z : f32[3, 30]) {
+  a = gather(t, abs(i) % 300)
+  b = gather(h, abs(k) % 33)
+  return d = grad(sum(a * w), t), e = grad(sum(f32(b * b)), h), f = grad(sum(take_along(z, abs(q) % 30) ** 2), z)
+}
+entry channels(x : f32[8, 6, 41, 43], m : f32[6, 1, 1], y : f64[3, 40, 7, 7]) {
+  return a = sum((x - m) ** 2, axis = [0, 2, 3]), b = max(x, axis = [0, 2, 3]), c = sum(y, axis = [0, 2, 3]), d = argmax(y, axis = 1)
+}
+entry columns(x : f32[5000, 70], b : f32[70], i : i32[3000, 40], y : bool[3000, 40], z : f64[30000, 3]) {
+  return a = sum(x, axis = 0) * 0.5 + b, c = sum(i, axis = 0), d = max(y, axis = 0), e = sum(z, axis = 0), f = prod(z / 10 + 1, axis = 0),
+         g = argmin(z, axis = 0)
+}
