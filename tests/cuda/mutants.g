@@ -51,7 +51,7 @@ entry chunks(x : f32[131, 131]) {
   y = x * 2 + 1
   return y, a = sum(y * y), b = sum(x)
 }
-entry tiles(x : f32[600, 37], y : f32[3, 5, 7, 29], b : f32[5, 1, 1]) {
+entry column_tiles(x : f32[600, 37], y : f32[3, 5, 7, 29], b : f32[5, 1, 1]) {
   return a = sum(x, axis = 0), c = sum((y - b) ** 2, axis = [0, 2, 3]), d = argmax(x, axis = 0)
 }
 entry parts(x : f32[1800, 37]) { return a = sum(x, axis = 0) * 2 }
