@@ -227,9 +227,14 @@ static void tile(Reduce *r, Tile *t) {
     text_line(x, "const %s t0 = %s;", I, t->from);
   else
     text_open(x, "for (%s t0 = %s; t0 < %s; t0 += %d) {", I, t->from, t->to, t->depth);
-  text_line(x, "#pragma unroll %d", t->unroll < each ? t->unroll : each);
-  text_open(x, "for (int q = 0; q < %d; q++) {", each);
-  text_line(x, "const int n = q * %d + (int)threadIdx.x;", s->threads);
+  if (each > 1) {
+    text_line(x, "#pragma unroll %d", t->unroll < each ? t->unroll : each);
+    text_open(x, "for (int q = 0; q < %d; q++) {", each);
+    text_line(x, "const int n = q * %d + (int)threadIdx.x;", s->threads);
+  } else {
+    text_open(x, "{");
+    text_line(x, "const int n = (int)threadIdx.x;");
+  }
   if (t->along)
     text_line(x, "const int row = n %% %d, column = n / %d;", t->depth, t->depth);
   else
@@ -372,9 +377,11 @@ void cuda_reduce(Gen *g, const Group *gr) {
     chunks(&r, k);
     k = cuda_kernel_next(g, gr, "combine");
     k->block = r.s.threads;
-    k->grid = r.s.column_blocks;
+    k->grid = r.s.combine_blocks;
+    kernel_schedule(k, &grid_columns_kind, &r.s, sizeof r.s);
     Reduce again = reduce_of(g, gr);
-    kernel_schedule(k, &grid_columns_kind, &again.s, sizeof again.s);
+    again.s.width = r.s.combine_width;
+    again.s.column_blocks = r.s.combine_blocks;
     combine(&again, k);
   }
 }

@@ -272,6 +272,12 @@ static const char *partials(const Teams *t, uint32_t work) {
                       (long long)work * t->s.rows * t->s.chunks * PARTIAL);
 }
 
+/* What rows come to; of one chunk its own. */
+static const char *sum_of(const Teams *t, uint32_t work) {
+  return arena_printf(t->r.g->a, "scratch + %llu",
+                      (unsigned long long)(t->s.sums + work * (uint64_t)t->s.rows * PARTIAL));
+}
+
 /* What a thread does for its elements of a tile. */
 typedef struct TileTexts {
   Text declare, read, write; /* read: the operands of all of them before anything is written */
@@ -283,7 +289,7 @@ static TileTexts tile_texts(Teams *t, const RowLoops *l) {
   Gen *g = r->g;
   const Group *gr = r->gr;
   Printer *p = &r->p;
-  bool *full = full_yields(r);
+  bool *full = t->s.apply ? ARENA_ARRAY(g->a, bool, gr->nout + 1) : full_yields(r);
   TileTexts x = {0};
   for (int i = 0; i < gr->nout; i++) x.writes |= full[i];
   int deep =
@@ -349,10 +355,15 @@ static void chunk(Teams *t, Kernel *k, const RowLoops *l) {
   k->grid = t->s.blocks;
   text_line(&k->text, "const int lane = (int)threadIdx.x %% %d, warp = (int)threadIdx.x / %d;",
             WARP, WARP);
-  text_line(&k->text, "const %s u = (%s)blockIdx.x / %lld;", I, I, (long long)t->s.chunks);
-  text_line(&k->text, "const int64_t b = (int64_t)blockIdx.x %% %lld * %d;", (long long)t->s.chunks,
-            ROW_CHUNK);
-  text_line(&k->text, "const int64_t e = smaller(b + %d, (i64)%lld);", ROW_CHUNK, c);
+  if (t->s.chunks > 1) {
+    text_line(&k->text, "const %s u = (%s)blockIdx.x / %lld;", I, I, (long long)t->s.chunks);
+    text_line(&k->text, "const int64_t b = (int64_t)blockIdx.x %% %lld * %d;",
+              (long long)t->s.chunks, ROW_CHUNK);
+    text_line(&k->text, "const int64_t e = smaller(b + %d, (i64)%lld);", ROW_CHUNK, c);
+  } else {
+    text_line(&k->text, "const %s u = (%s)blockIdx.x;", I, I);
+    text_line(&k->text, "const int64_t b = 0, e = %lld;", c);
+  }
   if (l->nouter) printer_decode(&r->p, l->outer, l->nouter, "u", "i", 1);
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
@@ -402,10 +413,16 @@ static void chunk(Teams *t, Kernel *k, const RowLoops *l) {
               lanes_function(g, w->kind, dt), w->name);
   }
   text_line(row, "if (lane != 0) return;");
+}
+
+/* Stores what chunks or rows come to: one number of each reduction for each block. */
+static void keep(Teams *t, bool sums) {
+  Rows *r = &t->r;
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
-    text_line(row, "((%s *)(%s))[blockIdx.x] = %s;",
-              dtype_compute(value_type(r->gr->e, w->x)->dtype), partials(t, i), w->name);
+    text_line(r->p.level[1], "((%s *)(%s))[blockIdx.x] = %s;",
+              dtype_compute(value_type(r->gr->e, w->x)->dtype),
+              sums ? sum_of(t, i) : partials(t, i), w->name);
   }
 }
 
@@ -450,20 +467,83 @@ static void combine(Teams *t, Kernel *k, const RowLoops *l) {
   text_line(row, "if (threadIdx.x != 0) return;");
 }
 
-static void in_chunks(Teams *t, Kernel *k, const RowLoops *l) {
+/* What is known of the row of this thread, from the sums that lie in scratch. */
+static void reduced(Teams *t, const RowLoops *l) {
   Rows *r = &t->r;
-  chunk(t, k, l);
+  if (l->nouter) printer_decode(&r->p, l->outer, l->nouter, "u", "i", 1);
+  for (uint32_t i = 0; i < r->work.n; i++) {
+    const Work *w = &r->work.at[i];
+    const char *T = dtype_compute(value_type(r->gr->e, w->x)->dtype);
+    text_line(r->p.level[1], "const %s %s = ((const %s *)(%s))[u];", T, w->name, T, sum_of(t, i));
+  }
+  rows_before(r, r->npasses);
+}
+
+/* Results of the full shape, a thread a vector. */
+static void apply(Teams *t, Kernel *k, const RowLoops *l) {
+  Rows *r = &t->r;
+  Gen *g = r->g;
+  const char *I = g->index;
+  int v = l->ninner == 1 ? cuda_width(r->gr, r->c) : 1;
+  int64_t share = (int64_t)v * t->s.threads, parts = (r->c + share - 1) / share;
+  k->grid = t->s.rows * parts;
+  text_line(&k->text, "const %s u = (%s)blockIdx.x / %lld;", I, I, (long long)parts);
+  text_line(&k->text, "const %s c = ((%s)blockIdx.x %% %lld * %d + (int)threadIdx.x) * %d;", I, I,
+            (long long)parts, t->s.threads, v);
+  if (r->c % share) text_line(&k->text, "if (c >= %lld) return;", (long long)r->c);
+  reduced(t, l);
+  printer_drop(&r->p, 2);
+  *r->p.level[2] = text_new(g->a, 1);
+  if (l->ninner > 1) rows_name(r, l->inner, l->ninner);
+  cuda_vector(&r->p, l->ninner == 1 ? l->inner[0].coord : -1, "c", v, 2, full_yields(r));
+  text_append(r->p.level[1], r->p.level[2]);
+}
+
+static void finish(Rows *r, Kernel *k) {
   text_append(&k->text, r->p.level[0]);
   text_append(&k->text, r->p.level[1]);
-  k = cuda_kernel_next(r->g, r->gr, "combine");
+}
+
+static Kernel *next(Teams *t, const char *suffix, RowLoops *l) {
+  Kernel *k = cuda_kernel_next(t->r.g, t->r.gr, suffix);
   k->block = t->s.threads;
   kernel_schedule(k, &grid_rows_kind, &t->s, sizeof t->s);
-  RowLoops again = start(r);
-  combine(t, k, &again);
-  rows_before(r, r->npasses);
-  results(t, again.inner, again.ninner);
-  text_append(&k->text, r->p.level[0]);
-  text_append(&k->text, r->p.level[1]);
+  *l = start(&t->r);
+  return k;
+}
+
+static void in_chunks(Teams *t, Kernel *k, const RowLoops *first) {
+  Rows *r = &t->r;
+  RowLoops l = *first;
+  chunk(t, k, &l);
+  if (t->s.chunks > 1 || t->s.apply) {
+    keep(t, false);
+    finish(r, k);
+  }
+  if (t->s.chunks > 1) {
+    k = next(t, "combine", &l);
+    combine(t, k, &l);
+    if (t->s.apply) {
+      keep(t, true);
+      finish(r, k);
+    }
+  }
+  if (t->s.apply) {
+    k = next(t, "apply", &l);
+    apply(t, k, &l);
+    finish(r, k);
+    bool all = true, *full = full_yields(r);
+    for (int i = 0; i < r->gr->nout; i++) all &= full[i];
+    if (all) return;
+    k = next(t, "results", &l);
+    k->block = WARP;
+    cuda_threads(r->g, k, t->s.rows, "u");
+    reduced(t, &l);
+  } else {
+    rows_before(r, r->npasses);
+  }
+  results(t, l.inner, l.ninner);
+  finish(r, k);
 }
 
 /* ---- the whole ---- */
@@ -472,6 +552,7 @@ static GridRowsSchedule schedule_of(const CudaTarget *t, const Group *gr) {
   GridRowsShape s = {.rows = 1,
                      .elements = rows_elements(gr),
                      .independent = rows_independent(gr),
+                     .one_pass = rows_one_pass(gr),
                      .reductions = rows_reductions(gr),
                      .unroll = cuda_unroll(gr, 16)};
   int outer = op_outer_axes(gr->e, gr->root);

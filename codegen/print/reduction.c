@@ -166,6 +166,29 @@ bool rows_independent(const Group *gr) {
   return true;
 }
 
+/* Is the op's result made of a reduction's? seen: by member, of those before it. */
+static bool is_reduced(const Group *gr, const bool *seen, const Op *op) {
+  for (int i = 0; i < op->noperands; i++)
+    for (int k = 0; k < gr->nops && group_arg(gr, op->operands[i]) < 0; k++)
+      if (seen[k] && gr->ops[k]->id == value_at(gr->e, op->operands[i])->def) return true;
+  return false;
+}
+
+bool rows_one_pass(const Group *gr) {
+  Arena *a = arena_new();
+  bool *seen = ARENA_ARRAY(a, bool, gr->nops + 1), one = true;
+  for (int i = 0; i < gr->nops && one; i++) {
+    const Op *op = gr->ops[i];
+    bool reduces = op_is_reduction(op);
+    seen[i] = is_reduced(gr, seen, op);
+    one = !reduces || (!seen[i] && op_info[op->kind].cls != CLASS_ROWS && op->kind != OP_ARGMAX &&
+                       op->kind != OP_ARGMIN);
+    seen[i] |= reduces;
+  }
+  arena_free(a);
+  return one;
+}
+
 int64_t rows_reductions(const Group *gr) {
   int64_t n = 0;
   for (int i = 0; i < gr->nops; i++) n += op_is_reduction(gr->ops[i]);

@@ -48,6 +48,8 @@ int64_t rows_elements(const Group *gr); /* of a row */
 /* Plain reductions that do not depend on each other. Results of the full shape do not depend on
    them either: each element can be written by whoever reads it. */
 bool rows_independent(const Group *gr);
+/* Plain reductions that do not depend on each other, whatever the results depend on. */
+bool rows_one_pass(const Group *gr);
 int64_t rows_reductions(const Group *gr);
 /* What is to be reduced, and in which pass; g, gr, p and outer are given. */
 void rows_passes(Rows *r);

@@ -40,17 +40,21 @@ static int grid_rows_tile(const GridMachine *m, const GridRowsShape *s) {
 }
 
 GridRowsSchedule grid_rows_schedule(const GridMachine *m, const GridRowsShape *s) {
-  enum { SMALL_BLOCK = 64, FEW = 1024 }; /* threads; rows of which small blocks keep more busy */
+  /* threads; rows of which small blocks keep more busy; elements that a warp does alone */
+  enum { SMALL_BLOCK = 64, FEW = 1024, SHORT = 4096 };
   GridRowsSchedule r = {.rows = s->rows, .elements = s->elements};
   r.group = s->elements < LANES        ? GROUP_THREAD
             : s->elements <= ROW_CHUNK ? GROUP_WARP
                                        : GROUP_BLOCK;
   int tile = grid_rows_tile(m, s);
-  if (r.group == GROUP_BLOCK && s->rows < m->blocks && s->independent && tile) {
+  if (s->elements > SHORT && s->rows < m->blocks && s->one_pass && tile) {
     r.group = GROUP_BLOCKS;
     r.chunks = ceil_div(s->elements, ROW_CHUNK);
     r.tile = tile;
-    r.scratch = (uint64_t)(s->reductions * s->rows * r.chunks * PARTIAL);
+    r.apply = !s->independent;
+    uint64_t sums = (uint64_t)(s->reductions * s->rows * PARTIAL);
+    if (r.chunks > 1 || r.apply) r.scratch = (uint64_t)r.chunks * sums;
+    if (r.chunks > 1 && r.apply) r.sums = r.scratch, r.scratch += sums;
   }
   r.threads = r.group == GROUP_THREAD                  ? SMALL_BLOCK
               : r.group == GROUP_WARP && s->rows < FEW ? 2 * m->warp
@@ -74,6 +78,7 @@ const ScheduleKind grid_rows_kind = {
                                     SCHEDULE_ENUM(GridRowsSchedule, group, groups),
                                     FIELD(chunks),
                                     FIELD(tile),
+                                    FIELD(apply),
                                     {0}}};
 #undef FIELD
 
@@ -114,10 +119,13 @@ static int grid_tile_depth(int64_t rows, int width, int size) {
 }
 
 GridColumnsSchedule grid_columns_schedule(const GridMachine *m, const GridColumnsShape *s) {
-  enum { SMALL_BLOCK = 64, LITTLE = 1 << 16 }; /* threads; elements that one launch does */
+  /* threads; elements that one launch does; rows that a thread walks alone; columns that share an
+     access to memory */
+  enum { SMALL_BLOCK = 64, LITTLE = 1 << 16, SHORT = 32, SECTOR = 8 };
   GridColumnsSchedule c = {.rows = s->rows, .columns = s->columns, .along = s->along, .chunks = 1};
   if (s->chunked && s->rows > COL_CHUNK) c.chunks = ceil_div(s->rows, COL_CHUNK);
-  c.tiled = s->columns && s->rows > 1 && (s->along || s->rows > COL_CHUNK);
+  bool few = s->rows > SHORT && ceil_div(s->columns, SMALL_BLOCK) < m->blocks;
+  c.tiled = s->columns && s->rows > 1 && (s->along || s->rows > COL_CHUNK || few);
   c.width = !c.tiled ? SMALL_BLOCK : s->columns < m->warp ? (int)s->columns : m->warp;
   c.threads = c.tiled ? m->block : SMALL_BLOCK;
   c.column_blocks = ceil_div(s->columns, c.width);
@@ -126,7 +134,9 @@ GridColumnsSchedule grid_columns_schedule(const GridMachine *m, const GridColumn
   c.split =
       c.tiled && c.chunks > 1 && c.column_blocks < m->blocks && s->rows * s->columns >= LITTLE;
   if (c.split) {
-    c.parts = grid_tile_depth(c.chunks, c.width, s->size);
+    c.combine_width = c.width < SECTOR ? c.width : SECTOR;
+    c.combine_blocks = ceil_div(s->columns, c.combine_width);
+    c.parts = grid_tile_depth(c.chunks, c.combine_width, s->size);
     c.scratch = (uint64_t)(c.chunks * s->columns * s->size);
   }
   c.blocks = c.column_blocks * (c.split ? c.chunks : 1);

@@ -30,6 +30,7 @@ extern const ScheduleKind rows_kind;
 typedef struct GridRowsShape {
   int64_t rows, elements; /* of a row */
   bool independent;       /* as of RowsShape */
+  bool one_pass;          /* plain reductions, none of which needs another one */
   int64_t reductions;
   int unroll; /* elements that a thread may evaluate side by side */
 } GridRowsShape;
@@ -44,8 +45,10 @@ typedef struct GridRowsSchedule {
                         puts what they come to together */
   int64_t chunks;    /* of a row that several blocks do; else 0 */
   int tile;          /* elements of a chunk that a block evaluates before it adds them up */
+  bool apply;        /* results of the full shape wait for the reductions: a launch of their own */
   int threads;       /* of a block */
   int64_t blocks;
+  uint64_t sums;    /* where what rows come to lies in scratch, if `apply` */
   uint64_t scratch; /* bytes */
 } GridRowsSchedule;
 
@@ -87,10 +90,12 @@ typedef struct GridColumnsSchedule {
   int64_t rows, columns;
   bool along;
   bool tiled;
-  int width, depth; /* columns of a block, and rows of a tile */
-  int64_t chunks;   /* of rows; 1: one sum */
-  bool split;       /* a block does one chunk, and a second launch combines what they come to, */
-  int parts;        /* ... so many of them at a time */
+  int width, depth;  /* columns of a block, and rows of a tile */
+  int64_t chunks;    /* of rows; 1: one sum */
+  bool split;        /* a block does one chunk, and a second launch combines what they come to, */
+  int parts;         /* ... so many of them at a time, */
+  int combine_width; /* ... of so many columns in a block */
+  int64_t combine_blocks;
   int threads;
   int64_t column_blocks, blocks;
   uint64_t scratch; /* bytes */

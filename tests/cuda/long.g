@@ -16,3 +16,15 @@ entry columns(x : f32[5000, 70], b : f32[70], i : i32[3000, 40], y : bool[3000, 
   return a = sum(x, axis = 0) * 0.5 + b, c = sum(i, axis = 0), d = max(y, axis = 0), e = sum(z, axis = 0), f = prod(z / 10 + 1, axis = 0),
          g = argmin(z, axis = 0)
 }
+# what waits for a sum over a tensor has a launch of its own
+entry clip(x : f32[200, 101], y : f32[200, 101], s : f32[]) {
+  n = sum(x * x) + s
+  return n, z = x / sqrt(n + 1) + y, m = sum(y)
+}
+entry scaled(x : f32[3, 17000], y : f32[3, 17000]) {
+  n = sum(abs(x), axis = 1, keep = true)
+  return z = x / (n + 1) + y
+}
+entry one_chunk(x : f32[70, 100], y : f32[90, 91], z : f32[91, 90], u : f32[5, 9000]) {
+  return a = x / sqrt(sum(x * x)), b = (y + z') / (sum(abs(y)) + 1), c = sum(u, axis = 1) * 2
+}

@@ -32,15 +32,22 @@ static void decides_rows(void **state) {
 }
 
 static GridRowsSchedule grid_rows(int64_t n, int64_t elements, bool independent) {
-  GridRowsShape s = {
-      .rows = n, .elements = elements, .independent = independent, .reductions = 2, .unroll = 16};
+  GridRowsShape s = {.rows = n,
+                     .elements = elements,
+                     .independent = independent,
+                     .one_pass = independent,
+                     .reductions = 2,
+                     .unroll = 16};
   return grid_rows_schedule(&grid, &s);
 }
 
 static void decides_groups_of_threads(void **state) {
   assert_int_equal(grid_rows(100, 63, false).group, GROUP_THREAD);
   assert_int_equal(grid_rows(100, 64, false).group, GROUP_WARP);
-  assert_int_equal(grid_rows(100, ROW_CHUNK, true).group, GROUP_WARP);
+  assert_int_equal(grid_rows(100, 4096, true).group, GROUP_WARP);
+  assert_int_equal(grid_rows(100, 4097, true).group, GROUP_BLOCKS);
+  assert_int_equal(grid_rows(100, ROW_CHUNK, true).scratch, 0); /* a block does a row */
+  assert_int_equal(grid_rows(100, ROW_CHUNK, false).group, GROUP_WARP);
   assert_int_equal(grid_rows(100, ROW_CHUNK + 1, false).group, GROUP_BLOCK);
   assert_int_equal(grid_rows(100, ROW_CHUNK + 1, false).blocks, 100);
   assert_int_equal(grid_rows(128, ROW_CHUNK + 1, true).group, GROUP_BLOCK); /* rows enough */
@@ -49,8 +56,14 @@ static void decides_groups_of_threads(void **state) {
   assert_int_equal(r.blocks, 3 * 64);
   assert_int_equal(r.scratch, 2 * 3 * 64 * 8);
   assert_int_equal(r.tile, 2048);
-  GridRowsShape s = {.rows = 1, .elements = 1 << 20, .independent = true, .reductions = 17};
+  GridRowsShape s = {.rows = 1, .elements = 1 << 20, .one_pass = true, .reductions = 2};
   s.unroll = 16;
+  r = grid_rows_schedule(&grid, &s); /* what waits for the sums has a launch of its own */
+  assert_true(r.group == GROUP_BLOCKS && r.apply);
+  assert_int_equal(r.sums, 2 * 64 * 8);
+  assert_int_equal(r.scratch, 2 * 65 * 8);
+  s.independent = true;
+  s.reductions = 17;
   assert_int_equal(grid_rows_schedule(&grid, &s).group, GROUP_BLOCK); /* no room for their tiles */
 }
 
@@ -62,15 +75,18 @@ static GridColumnsSchedule grid_columns(int64_t n, int64_t columns, bool chunked
 }
 
 static void decides_tiles(void **state) {
-  GridColumnsSchedule c = grid_columns(64, 256, true, false, 4); /* a thread does a column */
+  GridColumnsSchedule c = grid_columns(32, 256, true, false, 4); /* a thread does a column */
   assert_true(!c.tiled && !c.split);
   assert_int_equal(c.blocks, 4);
+  assert_true(grid_columns(64, 256, true, false, 4).tiled);
+  assert_false(grid_columns(64, 1 << 14, true, false, 4).tiled); /* columns enough */
   c = grid_columns(4096, 768, true, false, 4); /* a bias: blocks do chunks of 32 columns */
   assert_true(c.tiled && c.split);
   assert_int_equal(c.width, 32);
   assert_int_equal(c.depth, 128);
   assert_int_equal(c.blocks, 24 * 16);
   assert_int_equal(c.parts, 16);
+  assert_int_equal(c.combine_blocks, 96);
   assert_int_equal(c.scratch, 16 * 768 * 4);
   c = grid_columns(4096, 768, true, false, 8); /* of f64 a tile has half the rows */
   assert_int_equal(c.depth, 64);
@@ -190,7 +206,7 @@ static void covers_every_shape(void **state) {
           per_row *= w.chunks;
           assert_true(independent && w.chunks == r.chunks); /* the same sums on both */
           assert_true(w.tile > 0 && ROW_CHUNK % w.tile == 0 && w.tile % (2 * w.threads) == 0);
-          assert_true(w.scratch >= (uint64_t)(2 * n * w.chunks) * sizeof(double));
+          assert_true(w.chunks == 1 || w.scratch >= (uint64_t)(2 * n * w.chunks) * sizeof(double));
         }
         assert_true(w.blocks * w.threads >= n * per_row);
         assert_true((w.blocks - 1) * w.threads < n * per_row && w.threads <= 1024);
@@ -216,7 +232,8 @@ static void covers_every_shape(void **state) {
             assert_true(!g.tiled ||
                         (g.width <= grid.warp && g.depth * (g.width | 1) * size <= 17 << 10));
             assert_true(!g.tiled || (g.depth > 0 && COL_CHUNK % g.depth == 0));
-            assert_true(!g.split || (g.tiled && g.chunks > 1 && g.parts > 0));
+            assert_true(!g.split || (g.tiled && g.chunks > 1 && g.parts > 0 &&
+                                     g.combine_blocks * g.combine_width >= elements));
             assert_true(!g.split || g.scratch >= (uint64_t)(g.chunks * elements * size));
           }
       }
