@@ -117,7 +117,7 @@ static Compiled *open_gpu(Ctx *c, const Part *p, CodegenOptions *o, int *bad) {
   if (!nvrtc_compile(c, m->arena, NULL, cuda_source(alone, NULL), &arch, 1, &image, &code))
     return NULL;
   Compiled *on = device_ptx(alone, &image);
-  if (on) ((DeviceHead *)on->device)->some = SOME;
+  if (on) ((DeviceHead *)on->device)->some = SOME, ((DeviceHead *)on->device)->count = true;
   return on;
 }
 
@@ -197,6 +197,21 @@ static int check_results(const char *what, int64_t blocks, int n, const Tensor *
   return bad;
 }
 
+/* Neighbouring threads read and write neighbouring bytes, but where scattered.def says why not. */
+static int check_sectors(const char *what, const DeviceHead *h) {
+  static const char *const scattered[] = {
+#define SCATTERED(what, why) what,
+#include "scattered.def"
+#undef SCATTERED
+  };
+  if (h->sectors <= 2 * h->sectors_needed) return 0;
+  for (size_t i = 0; i < sizeof scattered / sizeof *scattered; i++)
+    if (strstr(what, scattered[i])) return 0;
+  printf("%s: warps touch %llu sectors of 32 bytes, what they access would fill %llu\n", what,
+         (unsigned long long)h->sectors, (unsigned long long)h->sectors_needed);
+  return 1;
+}
+
 static int run_entry(Ctx *c, Compiled *x, Compiled *y, const CudaFunction *f, const Entry *e,
                      int i) {
   Arena *a = arena_new();
@@ -214,8 +229,10 @@ static int run_entry(Ctx *c, Compiled *x, Compiled *y, const CudaFunction *f, co
   if (!bad && vain) bad = 1, printf("%s: nothing to compare: most of it is no number\n", what);
   memset(y->region[GC_ARENA], UNWRITTEN, y->bytes[GC_ARENA]);
   device_order(y, (unsigned)i % 3);
+  DeviceHead *h = y->device;
+  h->sectors = h->sectors_needed = 0;
   if (!bad && !compiled_run(y, name, &ro, in, got, c)) bad = 1, printf("%s: %s\n", what, y->fault);
-  if (!bad) bad = check_results(what, blocks_of(y, i), n, want, got);
+  if (!bad) bad = check_results(what, blocks_of(y, i), n, want, got) + check_sectors(what, h);
   arena_free(a);
   return bad != 0;
 }

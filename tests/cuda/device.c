@@ -61,6 +61,14 @@ static bool is_read_later(const Compiled *c, const GcStep *s) {
   return false;
 }
 
+/* Keeps what the worst launch touches. */
+static void note_sectors(DeviceHead *h, const PtxResult *r) {
+  enum { MANY = 512 }; /* sectors: fewer say little */
+  if (r->sectors < MANY || r->sectors * h->sectors_needed < h->sectors * r->sectors_needed) return;
+  h->sectors = r->sectors;
+  h->sectors_needed = r->sectors_needed;
+}
+
 static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env) {
   Device *d = c->device;
   const GcDeviceCode *code = c->program->code;
@@ -88,7 +96,7 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
                       .params_size = 8 * (size_t)(s->nargs + 2),
                       .bufs = b.at,
                       .nbufs = b.n,
-                      .checks = PTX_CHECK_ALL,
+                      .checks = PTX_CHECK_ALL | (d->head.count ? PTX_COUNT_SECTORS : 0),
                       .order = d->head.order,
                       .some = d->head.some && is_read_later(c, s) ? 0 : d->head.some,
                       .ends = d->head.ends,
@@ -108,6 +116,7 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
   if (status == PTX_OK && fault.site >= 0)
     snprintf(c->fault, sizeof c->fault, "index %lld at element %lld is not below %lld",
              (long long)fault.value, (long long)fault.at, (long long)fault.limit);
+  note_sectors(&d->head, &r);
   ptx_result_free(&r);
   return !c->fault[0];
 }

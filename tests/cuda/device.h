@@ -16,6 +16,8 @@ typedef struct DeviceHead { /* what Compiled.device starts with */
   unsigned some; /* blocks of a launch that run, the first and the last among them; 0: all, as of a
                     launch whose results another one reads */
   bool ends;     /* ... of which one half are the first ones, the other the last ones */
+  bool count; /* sectors, of the launch whose accesses are the most scattered, from MANY on: … */
+  uint64_t sectors, sectors_needed; /* … as of PtxResult; 0: there was none */
   void (*close)(Compiled *c);
 } DeviceHead;
 

@@ -63,6 +63,27 @@ static const char *read_place(Warp *w, const Ins *i, Places *p, uint32_t lane, u
   return at;
 }
 
+/* What an access of the warp touches: `size` bytes a lane. */
+static void count_sectors(Warp *w, const Opd *o, uint32_t mask, uint64_t size) {
+  enum { SECTOR = 32 };
+  uint64_t at[32], end = 0, next = 0, bytes = 0;
+  int n = 0;
+  if (!(w->x->l->checks & PTX_COUNT_SECTORS)) return;
+  FOR_LANES(l, mask) { /* sorted; they nearly always are */
+    uint64_t a = address_of(w, o, l);
+    int k = n++;
+    for (; k > 0 && at[k - 1] > a; k--) at[k] = at[k - 1];
+    at[k] = a;
+  }
+  for (int k = 0; k < n; k++) {
+    uint64_t from = at[k] > end ? at[k] : end, last = (at[k] + size - 1) / SECTOR + 1;
+    uint64_t first = at[k] / SECTOR > next ? at[k] / SECTOR : next;
+    if (at[k] + size > from) bytes += at[k] + size - from, end = at[k] + size;
+    if (last > first) w->x->r->sectors += last - first, next = last;
+  }
+  w->x->r->sectors_needed += (bytes + SECTOR - 1) / SECTOR;
+}
+
 void exec_ld(Warp *w, const Ins *i, uint32_t mask) {
   const Opd *addr = &i->opd[i->vec];
   Type t = (Type)i->type;
@@ -73,6 +94,7 @@ void exec_ld(Warp *w, const Ins *i, uint32_t mask) {
   memset(places.readers, 0, sizeof places.readers);
   need_defined(w, addr, mask, "an address");
   w->x->read_only = i->mode == 1;
+  if (i->space == SPACE_GLOBAL) count_sectors(w, addr, mask, n * i->vec);
   FOR_LANES(l, mask) {
     bool defined = true;
     const char *at = read_place(w, i, &places, l, address_of(w, addr, l), n * i->vec, &defined);
@@ -94,6 +116,7 @@ void exec_st(Warp *w, const Ins *i, uint32_t mask) {
   size_t n = type_bytes((Type)i->type);
   need_defined(w, addr, mask, "an address");
   uint32_t ok = ~0u;
+  if (i->space == SPACE_GLOBAL) count_sectors(w, addr, mask, n * i->vec);
   for (int v = 0; v < i->vec; v++) {
     if (i->space != SPACE_LOCAL) need_defined(w, &i->opd[1 + v], mask, "a stored value");
     ok &= opd_defined(w, &i->opd[1 + v]);
@@ -176,6 +199,7 @@ void exec_cp_async(Warp *w, const Ins *i, uint32_t mask) {
   need_defined(w, to, mask, "an address");
   need_defined(w, from, mask, "an address");
   need_defined(w, size, mask, "the size of a cp.async");
+  count_sectors(w, from, mask, i->vec);
   FOR_LANES(l, mask) {
     uint64_t n = size->cls == SLOT_NONE ? i->vec : lane_bits(w, size, (int)l);
     if (n > i->vec) n = i->vec;

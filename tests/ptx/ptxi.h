@@ -41,6 +41,7 @@ enum {
   PTX_CHECK_RACE = 1, /* shared and global, within and between CTAs */
   PTX_CHECK_INIT = 2, /* registers, shared memory, buffers with an init map */
   PTX_CHECK_ALL = 3,
+  PTX_COUNT_SECTORS = 4, /* no check: PtxResult.sectors */
 };
 
 typedef struct PtxLaunch {
@@ -77,6 +78,9 @@ typedef struct PtxFinding {
 typedef struct PtxResult {
   uint64_t steps;      /* warp instructions */
   uint64_t lane_steps; /* instructions times active lanes */
+  /* where they are counted: sectors of 32 bytes of global memory that the warps' accesses touch,
+     and so many as their bytes would fill */
+  uint64_t sectors, sectors_needed;
   PtxFinding *findings;
   size_t count;
   char error[256]; /* why the launch was refused or given up; empty otherwise */
