@@ -1,21 +1,15 @@
 /* The builder: appends ops to a block, folds and hash-conses pure ones, and the convenience forms.
    Contract: a built op satisfies its shape rule, or the compiler has a bug (exit 70); attributes of
    kind ATTR_NUM are rounded to the dtype; effects, copies, blocks and multi-result ops never merge.
-   Hash-consing is one open-addressing table a block, over kind, operands, attributes and type. */
+   Hash-consing is one index a block, over kind, operands, attributes and type. */
 #include "ir/eval/interp.h"
 #include "ir/fold/fold.h"
-#include "ir/support/ctx_impl.h"
-
-#include <stdlib.h>
-
-enum { FIRST_CONS = 64 };
 
 struct ConsTable {
   Block *block;            /* whose ops are in the table */
   struct ConsTable *outer; /* of a block around it: still good when the builder comes back */
   uint32_t entered;        /* ops of the block that have been looked at: the first ones */
-  uint32_t n, size;        /* size is a power of two */
-  OpId *slot;              /* id plus 1; 0: free */
+  HashIndex index;         /* of ops by their ids */
 };
 
 Builder *builder_new(Entry *e, Block *b) {
@@ -34,50 +28,43 @@ void builder_like(Builder *b, const Op *op) {
 
 /* ---- hash-consing ---- */
 
-/* Copies are asked for because their bytes are their own; loads are merged even without folding,
-   since a block may hold only one of each global. */
-static bool may_merge(const Builder *b, OpKind k) {
+/* Copies are asked for because their bytes are their own. */
+static bool can_merge(OpKind k) {
   const OpInfo *i = &op_info[k];
-  if (k == OP_LOAD) return true;
-  return b->fold && i->results == 1 && i->blocks == 0 && !(i->flags & OPF_EFFECT) && k != OP_COPY;
+  return i->results == 1 && i->blocks == 0 && !(i->flags & OPF_EFFECT) && k != OP_COPY;
 }
 
-static uint32_t mix(uint32_t h, uint64_t v) {
-  uint64_t x = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
-  return (uint32_t)(x >> 32) ^ (uint32_t)x;
-}
+/* An op, built or not. */
+typedef struct ConsKey {
+  OpKind kind;
+  const ValueId *x;
+  int n;
+  const Attr *attr;
+  const Type *type; /* of the result */
+} ConsKey;
 
-static uint32_t op_hash(OpKind k, const ValueId *x, int n, const Attr *attr, const Type *t) {
-  uint32_t h = mix((uint32_t)k, (uint64_t)(uintptr_t)t);
-  for (int i = 0; i < n; i++) h = mix(h, x[i]);
-  for (int i = 0; i < MAX_ATTRS; i++) h = mix(h, (uint64_t)attr[i].i);
+static uint64_t cons_hash(const ConsKey *k) {
+  uint64_t h = hash_word(k->kind, (uint64_t)(uintptr_t)k->type);
+  for (int i = 0; i < k->n; i++) h = hash_word(h, k->x[i]);
+  for (int i = 0; i < MAX_ATTRS; i++) h = hash_word(h, (uint64_t)k->attr[i].i);
   return h;
 }
 
-static bool op_same(const Entry *e, const Op *op, OpKind k, const ValueId *x, int n,
-                    const Attr *attr, const Type *t) {
-  if (op->kind != k || op->noperands != n || value_type(e, op->results[0]) != t) return false;
-  if (n && memcmp(op->operands, x, sizeof x[0] * (size_t)n) != 0) return false;
+static bool cons_equal(const void *entry, uint32_t id, const void *key) {
+  const Entry *e = entry;
+  const Op *op = op_at(e, id);
+  const ConsKey *k = key;
+  if (op->kind != k->kind || op->noperands != k->n || value_type(e, op->results[0]) != k->type)
+    return false;
+  if (k->n && memcmp(op->operands, k->x, sizeof k->x[0] * (size_t)k->n) != 0) return false;
   for (int i = 0; i < MAX_ATTRS; i++)
-    if (op->attr[i].i != attr[i].i) return false;
+    if (op->attr[i].i != k->attr[i].i) return false;
   return true;
 }
 
-/* Where an equal op is, or the free slot for it. */
-static OpId *cons_slot(const Entry *e, struct ConsTable *t, OpKind k, const ValueId *x, int n,
-                       const Attr *attr, const Type *type) {
-  uint32_t i = op_hash(k, x, n, attr, type) & (t->size - 1);
-  while (t->slot[i] && !op_same(e, op_at(e, t->slot[i] - 1), k, x, n, attr, type))
-    i = (i + 1) & (t->size - 1);
-  return &t->slot[i];
-}
-
-static void cons_enter(const Entry *e, struct ConsTable *t, const Op *op) {
-  OpId *slot = cons_slot(e, t, op->kind, op->operands, op->noperands, op->attr,
-                         value_type(e, op->results[0]));
-  if (*slot) return;
-  *slot = op->id + 1;
-  t->n++;
+/* The op that equals the key; `fresh` if there is none, which is then the op of that id. */
+static OpId cons_enter(const Builder *b, struct ConsTable *t, const ConsKey *k, OpId fresh) {
+  return index_enter(b->m->arena, &t->index, cons_hash(k), cons_equal, b->e, k, fresh);
 }
 
 static bool is_within(const Block *b, const Block *outer) {
@@ -85,7 +72,7 @@ static bool is_within(const Block *b, const Block *outer) {
   return b == outer;
 }
 
-/* Brings the table up to date with the builder's block, whoever appended to it. */
+/* The table of the builder's block, with every op that has been appended to it by any way. */
 static struct ConsTable *cons_table(Builder *b) {
   while (b->cons && !is_within(b->b, b->cons->block)) b->cons = b->cons->outer;
   if (!b->cons || b->cons->block != b->b) {
@@ -95,20 +82,13 @@ static struct ConsTable *cons_table(Builder *b) {
     b->cons = fresh;
   }
   struct ConsTable *t = b->cons;
-  uint32_t pending = b->b->ops.n - t->entered;
-  if (!t->size || (t->n + pending) * 2 > t->size) {
-    t->size = t->size ? t->size : FIRST_CONS;
-    /* all are entered again, also those that were left out while folding was off */
-    while ((b->b->ops.n + 1) * 2 > t->size) t->size *= 2;
-    t->slot = ARENA_ARRAY(b->m->arena, OpId, t->size);
-    t->n = 0;
-    t->entered = 0;
-  }
   for (; t->entered < b->b->ops.n; t->entered++) {
     const Op *op = op_at(b->e, b->b->ops.at[t->entered]);
     /* a value with a layout of its own is not what a new op would give */
-    if (may_merge(b, op->kind) && (op->kind == OP_LOAD || !value_at(b->e, op->results[0])->layout))
-      cons_enter(b->e, t, op);
+    bool plain = op->kind == OP_LOAD || !op->nresults || !value_at(b->e, op->results[0])->layout;
+    if (!can_merge(op->kind) || !plain) continue;
+    ConsKey k = {op->kind, op->operands, op->noperands, op->attr, value_type(b->e, op->results[0])};
+    (void)cons_enter(b, t, &k, op->id);
   }
   return t;
 }
@@ -214,7 +194,9 @@ ValueId build(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *
   Attr own[MAX_ATTRS] = {0};
   if (attr) memcpy(own, attr, sizeof own);
   round_num(info, own, t);
-  if (!may_merge(b, k)) return build_op(b, k, operands, n, own, &t, 1)->results[0];
+  /* loads are merged even without folding, since a block may hold only one of each global */
+  if (!can_merge(k) || !(b->fold || k == OP_LOAD))
+    return build_op(b, k, operands, n, own, &t, 1)->results[0];
 
   ValueId swapped[2];
   if (b->fold && n == 2 && info->flags & OPF_COMMUTATIVE &&
@@ -235,13 +217,10 @@ ValueId build(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *
     if (v != NO_ID) return give_name(b, v);
   }
   struct ConsTable *table = cons_table(b);
-  OpId *slot = cons_slot(b->e, table, k, operands, n, own, t);
-  if (*slot) return give_name(b, op_at(b->e, *slot - 1)->results[0]);
-  Op *op = build_op(b, k, operands, n, own, &t, 1);
-  *slot = op->id + 1;
-  table->n++;
+  OpId same = cons_enter(b, table, &(ConsKey){k, operands, n, own, t}, b->e->ops.n);
+  if (same < b->e->ops.n) return give_name(b, op_at(b->e, same)->results[0]);
   table->entered++;
-  return op->results[0];
+  return build_op(b, k, operands, n, own, &t, 1)->results[0];
 }
 
 bool value_const(const Entry *e, ValueId v, Attr *out) {

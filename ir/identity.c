@@ -4,18 +4,17 @@
    Contract: of a module as it was written, before any pass; places in the source, names of values,
    hypers' defaults and entries that do not train change nothing. FNV-1a. */
 #include "ir.h"
-#include "ir/support/fnv.h"
-#include <string.h>
+#include "ir/support/hash.h"
 
-static uint64_t add_int(uint64_t h, int64_t v) { return fnv_add(h, &v, sizeof v); }
+static uint64_t add_int(uint64_t h, int64_t v) { return hash_bytes(h, &v, sizeof v); }
 
 static uint64_t add_text(uint64_t h, const char *s) {
-  return s ? fnv_add(h, s, strlen(s) + 1) : add_int(h, -1);
+  return s ? hash_bytes(h, s, strlen(s) + 1) : add_int(h, -1);
 }
 
 uint64_t type_identity(uint64_t h, const Type *t) {
   h = add_int(add_int(h, t->dtype), t->rank);
-  return fnv_add(h, t->dim, sizeof *t->dim * (size_t)t->rank);
+  return hash_bytes(h, t->dim, sizeof *t->dim * (size_t)t->rank);
 }
 
 static uint64_t add_attrs(uint64_t h, const Op *op) {
@@ -26,7 +25,7 @@ static uint64_t add_attrs(uint64_t h, const Op *op) {
     } else if (kind == ATTR_INTS) {
       const Ints *x = op->attr[i].ints;
       h = add_int(h, x ? (int64_t)x->n : -1);
-      if (x) h = fnv_add(h, x->at, sizeof *x->at * (size_t)x->n);
+      if (x) h = hash_bytes(h, x->at, sizeof *x->at * (size_t)x->n);
     } else if (kind != ATTR_NONE) {
       h = add_int(h, op->attr[i].i);
     }
@@ -54,7 +53,7 @@ static uint64_t add_block(uint64_t h, const Entry *e, const Block *b) {
 }
 
 void module_identify(Module *m) {
-  uint64_t h = FNV_START;
+  uint64_t h = HASH_START;
   for (uint32_t i = 0; i < m->globals.n; i++) {
     h = add_text(h, m->globals.at[i].path);
     h = type_identity(h, m->globals.at[i].type);

@@ -8,6 +8,7 @@
 #include "ir/support/arena.h"
 #include "ir/support/checked.h"
 #include "ir/support/ctx.h"
+#include "ir/support/map.h"
 
 /* ---------------------------------------------------------------- types ---- */
 
@@ -28,7 +29,6 @@ typedef struct Type { /* interned: equality is == */
   int rank;
   int64_t numel;  /* product of dims; 1 for rank 0 */
   uint64_t bytes; /* numel times the dtype's size, in the logical row-major layout */
-  uint32_t hash;
   int64_t dim[];
 } Type;
 
@@ -255,9 +255,9 @@ struct Module {
   uint64_t identity;  /* of what is trained, as it was written: module_identify */
   VEC(Global) globals;
   VEC(Entry *) entries;
-  Entry *init;                /* NULL if there are no params or states */
-  struct ModuleNotes *notes;  /* what passes have found out about the whole; or NULL */
-  struct GlobalTable *lookup; /* hash of the globals' paths; NULL while there are few */
+  Entry *init;               /* NULL if there are no params or states */
+  struct ModuleNotes *notes; /* what passes have found out about the whole; or NULL */
+  Map by_path;               /* from a global's path to its index */
 };
 
 Module *module_new(Ctx *c, const char *source);
@@ -268,8 +268,7 @@ void module_identify(Module *m);
    numbers in every run. */
 uint64_t type_identity(uint64_t h, const Type *t);
 uint64_t op_identity(uint64_t h, const Op *op);
-int module_find_global(const Module *m,
-                       const char *path); /* -1 if none; linear on purpose for < 64, hashed above */
+int module_find_global(const Module *m, const char *path); /* -1 if none */
 int module_add_global(Module *m, Global g);
 Entry *entry_new(Module *m, const char *name,
                  Loc loc); /* with an empty body; not yet in m->entries */

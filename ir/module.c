@@ -1,16 +1,7 @@
 /* Modules, entries and globals: making them and finding globals by path.
-   Contract: all memory is the module's arena; a global's index never changes.
-   Up to 64 globals are searched one by one, more through an open-addressing hash table. */
+   Contract: all memory is the module's arena; a global's index never changes; of two globals of one
+   path, which the verifier rejects, the first is found. */
 #include "ir.h"
-#include "ir/support/ctx_impl.h"
-
-enum { LINEAR_GLOBALS = 64 };
-
-struct GlobalTable {
-  uint32_t size;    /* a power of two, at least twice the globals in it */
-  uint32_t *slot;   /* index of a global plus 1; 0: free */
-  uint32_t entered; /* globals that are in the table: the first ones */
-};
 
 Module *module_new(Ctx *c, const char *source) {
   Arena *a = arena_new();
@@ -25,39 +16,16 @@ void module_free(Module *m) {
   if (m) arena_free(m->arena);
 }
 
-static uint32_t *table_slot(const Module *m, struct GlobalTable *t, const char *path) {
-  uint32_t i = hash_bytes(path, strlen(path)) & (t->size - 1);
-  while (t->slot[i] && strcmp(m->globals.at[t->slot[i] - 1].path, path) != 0)
-    i = (i + 1) & (t->size - 1);
-  return &t->slot[i];
-}
-
-static void table_extend(Module *m) {
-  struct GlobalTable *t = m->lookup;
-  if (!t) t = m->lookup = ARENA_NEW(m->arena, struct GlobalTable);
-  if (m->globals.n * 2 > t->size) {
-    t->size = t->size ? t->size * 2 : LINEAR_GLOBALS * 4;
-    while (m->globals.n * 2 > t->size) t->size *= 2;
-    t->slot = ARENA_ARRAY(m->arena, uint32_t, t->size);
-    t->entered = 0;
-  }
-  for (; t->entered < m->globals.n; t->entered++) {
-    uint32_t *slot = table_slot(m, t, m->globals.at[t->entered].path);
-    if (!*slot) *slot = t->entered + 1;
-  }
-}
-
 int module_find_global(const Module *m, const char *path) {
-  if (m->lookup && m->lookup->entered == m->globals.n)
-    return (int)*table_slot(m, m->lookup, path) - 1;
-  for (uint32_t i = 0; i < m->globals.n; i++)
-    if (strcmp(m->globals.at[i].path, path) == 0) return (int)i;
-  return -1;
+  uint32_t i;
+  return map_get(&m->by_path, intern(m->ctx, path), &i) ? (int)i : -1;
 }
 
 int module_add_global(Module *m, Global g) {
+  uint32_t first;
+  g.path = intern(m->ctx, g.path);
+  if (!map_get(&m->by_path, g.path, &first)) map_put(m->arena, &m->by_path, g.path, m->globals.n);
   vec_push(m->arena, &m->globals, g);
-  if (m->globals.n > LINEAR_GLOBALS) table_extend(m);
   return (int)m->globals.n - 1;
 }
 

@@ -4,8 +4,6 @@
  */
 #include "ir.h"
 
-#include <stdlib.h>
-
 /* ---- copying ---- */
 
 static ValueId mapped(const Builder *b, const Entry *from, const Op *op, ValueId v,
@@ -99,21 +97,16 @@ static void mark_effects(Marker *m, const Block *b) {
 }
 
 /* An op with a live op inside is live: its block's terminator is reached only through it. */
-static bool *mark_live(const Entry *e) {
+static bool *mark_live(const Entry *e, Arena *scratch) {
   Marker m = {.e = e,
-              .live = calloc(e->ops.n + 1, sizeof(bool)),
-              .stack = malloc((e->ops.n + 1) * sizeof(OpId))};
-  if (!m.live || !m.stack) {
-    fprintf(stderr, "gc: error: out of memory\n");
-    exit(3);
-  }
+              .live = ARENA_ARRAY(scratch, bool, e->ops.n),
+              .stack = ARENA_ARRAY(scratch, OpId, e->ops.n)};
   mark_effects(&m, e->body);
   while (m.n) {
     const Op *op = op_at(e, m.stack[--m.n]);
     for (int i = 0; i < op->noperands; i++) mark(&m, value_at(e, op->operands[i])->def);
     for (int i = 0; i < op->nblocks; i++) mark_effects(&m, op->blocks[i]);
   }
-  free(m.stack);
   return m.live;
 }
 
@@ -154,20 +147,15 @@ static void renumber_block(Renumber *r, Block *b) {
   b->ops.n = kept;
 }
 
-static void compact(Entry *e, const bool *live) {
+static void compact(Entry *e, const bool *live, Arena *scratch) {
   Arena *a = e->module->arena;
   Renumber r = {.e = e,
                 .live = live,
-                .value = malloc((e->values.n + 1) * sizeof(ValueId)),
+                .value = ARENA_ARRAY(scratch, ValueId, e->values.n),
                 .values = ARENA_ARRAY(a, Value, e->values.n + 1),
                 .ops = ARENA_ARRAY(a, Op *, e->ops.n + 1)};
-  if (!r.value) {
-    fprintf(stderr, "gc: error: out of memory\n");
-    exit(3);
-  }
   uint32_t vcap = e->values.n + 1, ocap = e->ops.n + 1;
   renumber_block(&r, e->body);
-  free(r.value);
   e->values.at = r.values;
   e->values.n = r.nvalues;
   e->values.cap = vcap;
@@ -181,12 +169,9 @@ static void compact(Entry *e, const bool *live) {
 void entry_rebuild(Entry *e, RebuildFn *each, void *data, bool fold, bool drop_dead) {
   Entry old = *e;
   Arena *a = e->module->arena;
-  ValueId *map = malloc((old.values.n + 1) * sizeof *map);
-  if (!map) {
-    fprintf(stderr, "gc: error: out of memory\n");
-    exit(3);
-  }
-  memset(map, 0xff, (old.values.n + 1) * sizeof *map); /* NO_ID everywhere */
+  Arena *scratch = arena_new();
+  ValueId *map = ARENA_ARRAY(scratch, ValueId, old.values.n);
+  for (uint32_t i = 0; i < old.values.n; i++) map[i] = NO_ID;
   e->ops.n = e->values.n = 0; /* as many will come, or few more: room at once, not by doubling */
   e->ops.cap = old.ops.n + old.ops.n / 8;
   e->values.cap = old.values.n + old.values.n / 8;
@@ -207,13 +192,13 @@ void entry_rebuild(Entry *e, RebuildFn *each, void *data, bool fold, bool drop_d
   b->data = data;
   for (uint32_t i = 0; i < old.body->ops.n; i++)
     rebuild_op(b, &old, op_at(&old, old.body->ops.at[i]), map);
-  free(map);
-  if (!drop_dead) return;
-  bool *live = mark_live(e);
-  uint32_t dead = 0;
-  for (uint32_t i = 0; i < e->ops.n; i++) dead += !live[i];
-  if (dead) compact(e, live);
-  free(live);
+  if (drop_dead) {
+    bool *live = mark_live(e, scratch);
+    uint32_t dead = 0;
+    for (uint32_t i = 0; i < e->ops.n; i++) dead += !live[i];
+    if (dead) compact(e, live, scratch);
+  }
+  arena_free(scratch);
 }
 
 static void copy_op(Builder *b, const Entry *old, const Op *op, ValueId *map, void *unused) {

@@ -71,19 +71,18 @@ const Type *type_get(Ctx *c, Dtype dt, int rank, const int64_t *dim) {
   uint64_t bytes;
   if (rank < 0 || !count_elements(&key, &numel, &bytes)) return NULL;
   size_t dim_bytes = sizeof dim[0] * (size_t)rank;
-  uint32_t hash = (rank ? hash_bytes(dim, dim_bytes) : 0) * 31 + (uint32_t)dt;
-  void **slot = intern_slot(&c->types, hash, type_equal, &key);
-  if (!*slot) {
+  uint64_t hash = hash_word(rank ? hash_bytes(HASH_START, dim, dim_bytes) : 0, dt);
+  void **entry = intern_entry(c, &c->types, hash, type_equal, &key);
+  if (!*entry) {
     Type *t = arena_alloc(c->arena, sizeof *t + dim_bytes);
     t->dtype = dt;
     t->rank = rank;
     t->numel = numel;
     t->bytes = bytes;
-    t->hash = hash;
     if (rank) memcpy(t->dim, dim, dim_bytes);
-    *slot = t;
+    *entry = t;
   }
-  return *slot;
+  return *entry;
 }
 
 const Type *type_scalar(Ctx *c, Dtype dt) { return type_get(c, dt, 0, NULL); }
@@ -143,14 +142,14 @@ const Layout *layout_get(Ctx *c, const int64_t *order, int n, int nr) {
   for (int i = 0; order && i < n; i++) same = same && order[i] == i;
   Layout key = {same ? NULL : intern_ints(c, order, n), nr};
   if (!key.order && !nr) return NULL;
-  uint64_t words[2] = {(uint64_t)(uintptr_t)key.order, (uint64_t)nr};
-  void **slot = intern_slot(&c->layouts, hash_bytes(words, sizeof words), layout_equal, &key);
-  if (!*slot) {
+  uint64_t hash = hash_word((uint64_t)(uintptr_t)key.order, (uint64_t)nr);
+  void **entry = intern_entry(c, &c->layouts, hash, layout_equal, &key);
+  if (!*entry) {
     Layout *l = ARENA_NEW(c->arena, Layout);
     *l = key;
-    *slot = l;
+    *entry = l;
   }
-  return *slot;
+  return *entry;
 }
 
 const Layout *layout_panels(Ctx *c, int nr) { return layout_get(c, NULL, 0, nr); }

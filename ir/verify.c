@@ -6,12 +6,12 @@
 #include "ir/eval/interp.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 
 typedef struct Verifier {
   const Module *m;
   const Entry *e;
   const char *after;
+  Arena *scratch;  /* of the entry at hand */
   int *depth;      /* by value: 1 + depth of the block that defines it; 0: not in sight */
   bool *placed;    /* by op: seen in a block */
   uint32_t *seen;  /* by global and by kind of access: stamp of the last block that did it */
@@ -23,12 +23,6 @@ typedef struct Verifier {
 } Verifier;
 
 enum { LOADED, STORED, ACCESSES };
-
-static void *must(void *p) {
-  if (p) return p;
-  fprintf(stderr, "gc: error: out of memory\n");
-  exit(3);
-}
 
 /* ---- messages ---- */
 
@@ -117,7 +111,7 @@ static bool rule_shape(Verifier *v, const Op *op) {
   if (!op_info[op->kind].shape) return true;
   const Type *small[SMALL] = {NULL};
   const Type **types =
-      op->noperands <= SMALL ? small : must(malloc((size_t)op->noperands * sizeof *types));
+      op->noperands <= SMALL ? small : ARENA_ARRAY(v->scratch, const Type *, op->noperands);
   for (int i = 0; i < op->noperands; i++) types[i] = value_type(v->e, op->operands[i]);
   bool ok = true;
   for (int i = 0; ok && i < op->nresults; i++) {
@@ -130,7 +124,6 @@ static bool rule_shape(Verifier *v, const Op *op) {
       ok = bad(v, op, "has type %s, but its rule gives %s", type_str(v->m->ctx, have),
                type_str(v->m->ctx, t));
   }
-  if (types != small) free(types);
   return ok;
 }
 
@@ -375,9 +368,10 @@ static void verify_entry(Verifier *v, const Entry *e) {
     bad(v, NULL, "the entry has no body of its own");
     return;
   }
-  v->depth = must(calloc(e->values.n + 1, sizeof v->depth[0]));
-  v->placed = must(calloc(e->ops.n + 1, sizeof v->placed[0]));
-  v->seen = must(calloc((size_t)v->m->globals.n * ACCESSES + 1, sizeof v->seen[0]));
+  v->scratch = arena_new();
+  v->depth = ARENA_ARRAY(v->scratch, int, e->values.n);
+  v->placed = ARENA_ARRAY(v->scratch, bool, e->ops.n);
+  v->seen = ARENA_ARRAY(v->scratch, uint32_t, (size_t)v->m->globals.n * ACCESSES);
   v->stamp = v->stamps = 1;
   v->block_depth = 0;
   v->floor = 0;
@@ -389,9 +383,7 @@ static void verify_entry(Verifier *v, const Entry *e) {
     if (x->def != NO_ID && x->def >= e->ops.n)
       bad(v, NULL, "value %u is defined by op %u of %u", i, x->def, e->ops.n);
   }
-  free(v->depth);
-  free(v->placed);
-  free(v->seen);
+  arena_free(v->scratch);
   v->e = NULL;
 }
 
@@ -428,7 +420,8 @@ static void verify_init(Verifier *v) {
   if (!e) return;
   v->e = e;
   if (e->body->args.n) bad(v, NULL, "init has inputs");
-  bool *set = must(calloc(m->globals.n + 1, sizeof *set));
+  Arena *scratch = arena_new();
+  bool *set = ARENA_ARRAY(scratch, bool, m->globals.n);
   for (uint32_t i = 0; i < e->body->ops.n; i++) {
     const Op *op = op_at(e, e->body->ops.at[i]);
     if (op->kind == OP_STORE) set[op->attr[AT_GLOBAL].i] = true;
@@ -436,7 +429,7 @@ static void verify_init(Verifier *v) {
   for (uint32_t i = 0; i < m->globals.n; i++)
     if (!set[i] && m->globals.at[i].kind != GLOBAL_HYPER)
       bad(v, NULL, "init does not set @%s", m->globals.at[i].path);
-  free(set);
+  arena_free(scratch);
 }
 
 /* Entries are few, so pairs are compared. */

@@ -3,11 +3,11 @@
    GC_TILE of text/gemm.h: literal bounds, one named fma for each product, full registers of b are
    read and only the columns that there are written. */
 #include "codegen/cpu/tile.h"
-#include "ir/support/fnv.h"
+#include "ir/support/hash.h"
 
 const char *tile_helper(Gen *g, const char *kind, const char *parameters, const char *body) {
-  uint64_t hash = fnv_add(FNV_START, parameters, strlen(parameters));
-  hash = fnv_add(hash, body, strlen(body));
+  uint64_t hash = hash_bytes(HASH_START, parameters, strlen(parameters));
+  hash = hash_bytes(hash, body, strlen(body));
   const char *name = intern_printf(g->ctx, "%s_%016llx", kind, (unsigned long long)hash);
   gen_long_helper(g, intern_printf(g->ctx,
                                    "static __attribute__((noinline)) void %s(\n"

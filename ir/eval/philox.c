@@ -2,9 +2,7 @@
    Contract: key is two words, low first; counter and result are four; see interp.h for their use.
    Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011). */
 #include "ir/eval/interp.h"
-#include "ir/support/fnv.h"
-
-#include <string.h>
+#include "ir/support/hash.h"
 
 void philox4x32(uint64_t key, const uint32_t counter[4], uint32_t out[4]) {
   uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
@@ -21,7 +19,7 @@ void philox4x32(uint64_t key, const uint32_t counter[4], uint32_t out[4]) {
   out[0] = x0, out[1] = x1, out[2] = x2, out[3] = x3;
 }
 
-uint64_t random_hash(const char *key) { return fnv_add(FNV_START, key, strlen(key)); }
+uint64_t random_hash(const char *key) { return hash_bytes(HASH_START, key, strlen(key)); }
 
 uint64_t random_key(uint64_t hash, uint64_t draw) {
   uint64_t h = hash + draw * 0x9e3779b97f4a7c15u; /* splitmix64's step, then its finaliser */

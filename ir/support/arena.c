@@ -18,12 +18,14 @@ struct Arena {
   Chunk *chunks; /* newest first */
 };
 
+void out_of_memory(void) {
+  fputs("gc: error: out of memory\n", stderr);
+  exit(3);
+}
+
 static void *system_alloc(size_t bytes) {
   void *p = calloc(1, bytes);
-  if (!p) {
-    fprintf(stderr, "gc: error: out of memory (%zu bytes were asked for)\n", bytes);
-    exit(3);
-  }
+  if (!p) out_of_memory();
   return p;
 }
 

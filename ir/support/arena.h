@@ -12,6 +12,7 @@ typedef struct Arena Arena;
 Arena *arena_new(void);
 void arena_free(Arena *a); /* NULL is allowed */
 void *arena_alloc(Arena *a, size_t bytes) __attribute__((returns_nonnull));
+_Noreturn void out_of_memory(void); /* one message, exit code 3: for memory of any kind */
 
 char *arena_strdup(Arena *a, const char *s);
 char *arena_printf(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

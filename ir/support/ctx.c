@@ -1,13 +1,11 @@
 /* The context: string and list interning, source texts; see ctx.h. Diagnostics are in diag.c.
-   Interning is open addressing over FNV-1a hashes; tables double at half load. */
+   An interned thing is an entry of a table; an index finds it by its content. */
 #include "ir/support/ctx_impl.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-
-enum { FIRST_TABLE = 256 };
 
 Ctx *ctx_new(void) {
   Arena *a = arena_new();
@@ -18,65 +16,48 @@ Ctx *ctx_new(void) {
 }
 
 void ctx_free(Ctx *c) {
-  if (!c) return;
-  free(c->strings.slot);
-  free(c->ints.slot);
-  free(c->types.slot);
-  free(c->layouts.slot);
-  arena_free(c->arena);
+  if (c) arena_free(c->arena);
 }
 
 Arena *ctx_arena(Ctx *c) { return c->arena; }
 
-uint32_t hash_bytes(const void *data, size_t n) {
-  const unsigned char *p = data;
-  uint32_t h = 2166136261u;
-  for (size_t i = 0; i < n; i++) h = (h ^ p[i]) * 16777619u;
-  return h ^ h >> 15;
+typedef struct InternKey {
+  InternEqual *equal;
+  const void *key;
+} InternKey;
+
+static bool entry_equal(const void *table, uint32_t i, const void *key) {
+  const InternTable *t = table;
+  const InternKey *k = key;
+  return k->equal(t->entries.at[i], k->key);
 }
 
-/* The slot that holds an equal entry, or the free slot where it belongs. */
-void **intern_slot(InternTable *t, uint32_t hash, InternEqual *equal, const void *key) {
-  if (t->n * 2 >= t->size) {
-    InternTable old = *t;
-    t->size = old.size ? old.size * 2 : FIRST_TABLE;
-    t->slot = calloc(t->size, sizeof *t->slot);
-    if (!t->slot) exit(3);
-    for (uint32_t i = 0; i < old.size; i++) {
-      if (!old.slot[i].entry) continue;
-      uint32_t j = old.slot[i].hash & (t->size - 1);
-      while (t->slot[j].entry) j = (j + 1) & (t->size - 1);
-      t->slot[j] = old.slot[i];
-    }
-    free(old.slot);
-  }
-  uint32_t j = hash & (t->size - 1);
-  while (t->slot[j].entry && !(t->slot[j].hash == hash && equal(t->slot[j].entry, key)))
-    j = (j + 1) & (t->size - 1);
-  t->slot[j].hash = hash;
-  if (!t->slot[j].entry) t->n++;
-  return &t->slot[j].entry;
+void **intern_entry(Ctx *c, InternTable *t, uint64_t hash, InternEqual *equal, const void *key) {
+  uint32_t i = index_enter(c->arena, &t->index, hash, entry_equal, t, &(InternKey){equal, key},
+                           t->entries.n);
+  if (i == t->entries.n) vec_push(c->arena, &t->entries, NULL);
+  return &t->entries.at[i];
 }
 
-typedef struct Span {
+typedef struct Bytes {
   const char *s;
   size_t n;
-} Span;
+} Bytes;
 
-static bool span_equal(const void *entry, const void *key) {
-  const Span *k = key;
+static bool string_equal(const void *entry, const void *key) {
+  const Bytes *k = key;
   return strncmp(entry, k->s, k->n) == 0 && ((const char *)entry)[k->n] == 0;
 }
 
 const char *intern_n(Ctx *c, const char *s, size_t n) {
-  Span key = {s, n};
-  void **slot = intern_slot(&c->strings, hash_bytes(s, n), span_equal, &key);
-  if (!*slot) {
+  Bytes key = {s, n};
+  void **entry = intern_entry(c, &c->strings, hash_bytes(HASH_START, s, n), string_equal, &key);
+  if (!*entry) {
     char *copy = arena_alloc(c->arena, n + 1);
     memcpy(copy, s, n);
-    *slot = copy;
+    *entry = copy;
   }
-  return *slot;
+  return *entry;
 }
 
 const char *intern(Ctx *c, const char *s) { return intern_n(c, s, strlen(s)); }
@@ -107,10 +88,10 @@ const Ints *intern_ints(Ctx *c, const int64_t *at, int n) {
   Ints *key = arena_alloc(c->arena, bytes);
   key->n = n;
   if (n) memcpy(key->at, at, sizeof at[0] * (size_t)n);
-  key->hash = hash_bytes(key->at, sizeof at[0] * (size_t)n);
-  void **slot = intern_slot(&c->ints, key->hash, ints_equal, key);
-  if (!*slot) *slot = key;
-  return *slot;
+  uint64_t hash = hash_bytes(HASH_START, key->at, sizeof at[0] * (size_t)n);
+  void **entry = intern_entry(c, &c->ints, hash, ints_equal, key);
+  if (!*entry) *entry = key;
+  return *entry;
 }
 
 uint16_t ctx_add_source(Ctx *c, const char *name, const char *text, size_t len) {

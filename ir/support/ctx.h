@@ -29,7 +29,6 @@ const char *intern_n(Ctx *c, const char *s, size_t n);
 const char *intern_printf(Ctx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 typedef struct Ints { /* an interned list of integers: axes, starts, permutations */
-  uint32_t hash;
   int n;
   int64_t at[];
 } Ints;

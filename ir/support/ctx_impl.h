@@ -2,18 +2,16 @@
 #ifndef GC_IR_CTX_IMPL_H
 #define GC_IR_CTX_IMPL_H
 #include "ir/support/ctx.h"
-
-typedef struct InternTable {
-  struct {
-    uint32_t hash;
-    void *entry;
-  } * slot;
-  uint32_t n, size; /* size is a power of two */
-} InternTable;
+#include "ir/support/map.h"
 
 typedef bool InternEqual(const void *entry, const void *key);
-void **intern_slot(InternTable *t, uint32_t hash, InternEqual *equal, const void *key);
-uint32_t hash_bytes(const void *data, size_t n);
+typedef struct InternTable {
+  VEC(void *) entries;
+  HashIndex index;
+} InternTable;
+
+/* The entry that equals the key, or a new one, *entry == NULL, which the caller makes. */
+void **intern_entry(Ctx *c, InternTable *t, uint64_t hash, InternEqual *equal, const void *key);
 
 typedef struct Source {
   const char *name, *text; /* text is NUL-terminated */

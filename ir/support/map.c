@@ -1,9 +1,11 @@
-/* See map.h. Multiplicative hashing: the upper bits of an address times a large odd number. */
+/* See map.h. A table doubles when it is half full; an index keeps each item's hash, so that growing
+   compares nothing. */
 #include "ir/support/map.h"
 
+enum { FIRST_SIZE = 16 };
+
 static MapSlot *slot_of(const Map *m, const void *key) {
-  uint64_t h = (uint64_t)(uintptr_t)key * UINT64_C(0x9e3779b97f4a7c15);
-  uint32_t i = (uint32_t)(h >> 32) & (m->size - 1);
+  uint32_t i = (uint32_t)hash_word(0, (uintptr_t)key) & (m->size - 1);
   while (m->slot[i].key && m->slot[i].key != key) i = (i + 1) & (m->size - 1);
   return &m->slot[i];
 }
@@ -17,7 +19,6 @@ bool map_get(const Map *m, const void *key, uint32_t *value) {
 }
 
 void map_put(Arena *a, Map *m, const void *key, uint32_t value) {
-  enum { FIRST_SIZE = 16 };
   if (m->n >= m->size / 2) {
     Map old = *m;
     m->size = old.size ? old.size * 2 : FIRST_SIZE;
@@ -28,4 +29,28 @@ void map_put(Arena *a, Map *m, const void *key, uint32_t value) {
   MapSlot *s = slot_of(m, key);
   m->n += !s->key;
   *s = (MapSlot){key, value};
+}
+
+static void index_grow(Arena *a, HashIndex *x) {
+  HashIndex old = *x;
+  x->size = old.size ? old.size * 2 : FIRST_SIZE;
+  x->slot = arena_alloc(a, sizeof *x->slot * x->size);
+  for (uint32_t i = 0; i < old.size; i++) {
+    if (!old.slot[i].item) continue;
+    uint32_t k = old.slot[i].hash & (x->size - 1);
+    while (x->slot[k].item) k = (k + 1) & (x->size - 1);
+    x->slot[k] = old.slot[i];
+  }
+}
+
+uint32_t index_enter(Arena *a, HashIndex *x, uint64_t hash, HashEqual *equal, const void *items,
+                     const void *key, uint32_t fresh) {
+  if (x->n >= x->size / 2) index_grow(a, x);
+  uint32_t h = (uint32_t)(hash ^ hash >> 32), i = h & (x->size - 1);
+  for (; x->slot[i].item; i = (i + 1) & (x->size - 1))
+    if (x->slot[i].hash == h && equal(items, x->slot[i].item - 1, key)) return x->slot[i].item - 1;
+  x->slot[i].hash = h;
+  x->slot[i].item = fresh + 1;
+  x->n++;
+  return fresh;
 }

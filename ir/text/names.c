@@ -3,21 +3,14 @@
    keeps what it found in Entry.names and starts again when a name was changed under it. A hash
    table from interned name to its next suffix; each new name costs amortised O(1). */
 #include "ir/text/names.h"
-#include "ir/support/ctx_impl.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 
-typedef struct NameSlot {
-  const char *name; /* interned; NULL: free */
-  uint32_t next;    /* suffix to try when the name is wanted again */
-} NameSlot;
-
 struct Names {
   Ctx *c;
   Arena *arena;
-  NameSlot *slot;
-  uint32_t n, size; /* size is a power of two */
+  Map next; /* from a name that is taken to the suffix to try when it is wanted again */
   /* of value_str: by value id, the text and the name that it was made for */
   VEC(const char *) text;
   VEC(const char *) made_for;
@@ -30,42 +23,20 @@ Names *names_new(Ctx *c, Arena *a) {
   return n;
 }
 
-static uint32_t pointer_hash(const char *p) {
-  return (uint32_t)(((uint64_t)(uintptr_t)p * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
-}
-
-static NameSlot *name_slot(const Names *n, const char *name) {
-  uint32_t i = pointer_hash(name) & (n->size - 1);
-  while (n->slot[i].name && n->slot[i].name != name) i = (i + 1) & (n->size - 1);
-  return &n->slot[i];
-}
-
-static void make_room(Names *n) {
-  enum { FIRST_SIZE = 64 };
-  if (n->n * 2 < n->size) return;
-  NameSlot *old = n->slot;
-  uint32_t size = n->size;
-  n->size = size ? size * 2 : FIRST_SIZE;
-  n->slot = ARENA_ARRAY(n->arena, NameSlot, n->size);
-  for (uint32_t i = 0; i < size; i++)
-    if (old[i].name) *name_slot(n, old[i].name) = old[i];
-}
-
 const char *names_peek(Names *n, const char *base) {
-  make_room(n);
+  uint32_t suffix, unused;
   base = intern(n->c, base);
-  NameSlot *s = name_slot(n, base);
-  if (!s->name) return base;
-  for (;; s->next++) { /* what was taken stays taken, so the search never goes back */
-    const char *name = intern_printf(n->c, "%s.%u", base, s->next);
-    if (!name_slot(n, name)->name) return name;
+  if (!map_get(&n->next, base, &suffix)) return base;
+  for (;; suffix++) { /* what was taken stays taken, so the search never goes back */
+    const char *name = intern_printf(n->c, "%s.%u", base, suffix);
+    map_put(n->arena, &n->next, base, suffix);
+    if (!map_get(&n->next, name, &unused)) return name;
   }
 }
 
 const char *names_take(Names *n, const char *base) {
   const char *name = names_peek(n, base);
-  *name_slot(n, name) = (NameSlot){name, 1};
-  n->n++;
+  map_put(n->arena, &n->next, name, 1);
   return name;
 }
 

@@ -31,34 +31,11 @@ enum { MAX_DEPTH = 100 }; /* blocks in blocks: reading recurses, and no program 
 
 /* ---- values ---- */
 
-static uint32_t map_index(const ValueMap *m, const char *name) {
-  uint64_t h = (uint64_t)(uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15);
-  uint32_t i = (uint32_t)(h >> 32) & (m->size - 1);
-  while (m->slot[i].name && m->slot[i].name != name) i = (i + 1) & (m->size - 1);
-  return i;
-}
-
-static bool map_add(Reader *r, const char *text, ValueId v) {
-  enum { FIRST_SIZE = 64 };
-  ValueMap *m = &r->map;
-  if (m->n * 2 >= m->size) {
-    ValueMap old = *m;
-    m->size = old.size ? old.size * 2 : FIRST_SIZE;
-    m->slot = arena_alloc(r->scratch, sizeof *m->slot * m->size);
-    for (uint32_t i = 0; i < old.size; i++)
-      if (old.slot[i].name) m->slot[map_index(m, old.slot[i].name)] = old.slot[i];
-  }
-  uint32_t i = map_index(m, text);
-  if (m->slot[i].name) return false;
-  m->slot[i].name = text;
-  m->slot[i].value = v;
-  m->n++;
-  return true;
-}
-
 /* Gives a value the name from which the printer makes this text, and enters it. */
 static bool define(Reader *r, const char *text, Loc loc, ValueId v) {
-  if (!map_add(r, text, v)) return FAIL(r, loc, "%%%s is defined twice", text);
+  ValueId first;
+  if (map_get(&r->values, text, &first)) return FAIL(r, loc, "%%%s is defined twice", text);
+  map_put(r->scratch, &r->values, text, v);
   const char *id = names_of_id(r->c, v);
   if (names_peek(r->names, id) == text) {
     names_take(r->names, id);
@@ -92,11 +69,8 @@ static bool operand(Reader *r, ValueId *out) {
   if (!read_next_is(r, '%'))
     return FAIL(r, read_loc(r, r->p, 1), "a value is expected, not %s", read_found(r));
   if (!read_name(r, &text, &loc)) return false;
-  uint32_t i = r->map.size ? map_index(&r->map, text) : 0;
-  if (!r->map.size || !r->map.slot[i].name)
-    return FAIL(r, loc, "%%%s is not defined before this use", text);
-  *out = r->map.slot[i].value;
-  return true;
+  if (map_get(&r->values, text, out)) return true;
+  return FAIL(r, loc, "%%%s is not defined before this use", text);
 }
 
 /* ---- ops ---- */
@@ -346,7 +320,7 @@ static Entry *begin_entry(Reader *r, const char *entry_name) {
   r->b = builder_new(r->e, r->e->body);
   r->b->fold = false;
   r->names = names_new(r->c, r->scratch);
-  r->map = (ValueMap){0};
+  r->values = (Map){0};
   r->depth = 0;
   return r->e;
 }

@@ -11,15 +11,6 @@ typedef struct Span {
   Loc loc;
 } Span;
 
-/* From a name in the entry's text to its value. */
-typedef struct ValueMap {
-  struct {
-    const char *name;
-    ValueId value;
-  } * slot;
-  uint32_t n, size; /* size is a power of two */
-} ValueMap;
-
 typedef struct Reader {
   Ctx *c;
   Module *m;
@@ -33,7 +24,7 @@ typedef struct Reader {
   Entry *e;
   Builder *b;
   Names *names;
-  ValueMap map;
+  Map values; /* by the interned name that its text has */
   int depth;
   bool failed;
 } Reader;

@@ -52,10 +52,7 @@ static Expr *parse_source(Reader *r, uint16_t file, int start) {
   }
   char *copy = malloc(len + 2); /* flex writes into what it scans and wants two NULs after it */
   Scanner scanner = NULL;
-  if (!copy || gc_scan_lex_init_extra(&ps, &scanner) != 0) {
-    fprintf(stderr, "gc: error: out of memory\n");
-    exit(3);
-  }
+  if (!copy || gc_scan_lex_init_extra(&ps, &scanner) != 0) out_of_memory();
   memcpy(copy, text, len);
   copy[len] = copy[len + 1] = 0;
   gc_scan__scan_buffer(copy, len + 2, scanner);

@@ -8,20 +8,18 @@
  */
 #include "passes/manager/pass_list.h"
 
-typedef struct Slot {
-  uint64_t hash;
-  OpId op;        /* of the new entry */
-  uint32_t at, n; /* its key: words of the pool */
-  bool used;
-} Slot;
+typedef struct Numbered { /* an op that others may become */
+  OpId op;                /* of the new entry */
+  uint32_t at, n;         /* its key: words of the pool */
+} Numbered;
 
 typedef struct Cse {
   PassRun *r;
   const bool *is_target;
   VEC(uint64_t) pool; /* keys, one after the other */
-  Slot *slot;
-  uint32_t n, size; /* size is a power of two */
-  uint32_t *local;  /* by old value: 1 + number in the nested block at hand; 0: from outside */
+  VEC(Numbered) ops;
+  HashIndex index; /* of ops */
+  uint32_t *local; /* by old value: 1 + number in the nested block at hand; 0: from outside */
 } Cse;
 
 static void put(Cse *c, uint64_t word) { vec_push(c->r->scratch, &c->pool, word); }
@@ -84,44 +82,21 @@ static void key_of(Cse *c, const Entry *e, const Op *op, const ValueId *map) {
   for (int k = 0; k < op->nblocks; k++) key_of_block(c, e, op->blocks[k], map);
 }
 
-static uint64_t hash_words(const uint64_t *w, uint32_t n) {
-  uint64_t h = 0x9e3779b97f4a7c15u;
-  for (uint32_t i = 0; i < n; i++) {
-    h = (h ^ w[i]) * 0xff51afd7ed558ccdu;
-    h ^= h >> 32;
-  }
-  return h;
+static bool same_key(const void *cse, uint32_t i, const void *key) {
+  const Cse *c = cse;
+  const Numbered *a = &c->ops.at[i], *b = key;
+  return a->n == b->n &&
+         memcmp(c->pool.at + a->at, c->pool.at + b->at, sizeof *c->pool.at * a->n) == 0;
 }
 
-static void grow(Cse *c) {
-  Slot *old = c->slot;
-  uint32_t n = c->size;
-  c->size = n ? n * 2 : 256;
-  c->slot = ARENA_ARRAY(c->r->scratch, Slot, c->size);
-  for (uint32_t i = 0; i < n; i++) {
-    if (!old[i].used) continue;
-    uint32_t j = (uint32_t)old[i].hash & (c->size - 1);
-    while (c->slot[j].used) j = (j + 1) & (c->size - 1);
-    c->slot[j] = old[i];
-  }
-}
-
-/* The slot of an equal op, or the free one where the key in the pool's words [at, n) belongs. */
-static Slot *find(Cse *c, uint32_t at) {
-  if (c->n * 2 >= c->size) grow(c);
-  uint32_t n = c->pool.n - at;
-  const uint64_t *key = c->pool.at + at;
-  uint64_t h = hash_words(key, n);
-  uint32_t j = (uint32_t)h & (c->size - 1);
-  for (; c->slot[j].used; j = (j + 1) & (c->size - 1)) {
-    const Slot *s = &c->slot[j];
-    if (s->hash == h && s->n == n && memcmp(c->pool.at + s->at, key, sizeof *key * n) == 0)
-      return &c->slot[j];
-  }
-  c->slot[j].hash = h;
-  c->slot[j].at = at;
-  c->slot[j].n = n;
-  return &c->slot[j];
+/* The op whose key is that in the pool's words from `at` on; a new one has the op NO_ID. */
+static uint32_t number_of(Cse *c, uint32_t at) {
+  Numbered key = {NO_ID, at, c->pool.n - at};
+  uint64_t h = HASH_START;
+  for (uint32_t i = at; i < c->pool.n; i++) h = hash_word(h, c->pool.at[i]);
+  uint32_t i = index_enter(c->r->scratch, &c->index, h, same_key, c, &key, c->ops.n);
+  if (i == c->ops.n) vec_push(c->r->scratch, &c->ops, key);
+  return i;
 }
 
 /* What is defined in this block is seen where the builder stands. */
@@ -147,16 +122,15 @@ static void cse_each(Builder *b, const Entry *old, const Op *op, ValueId *map, v
   }
   uint32_t at = c->pool.n;
   key_of(c, old, op, map);
-  Slot *s = find(c, at);
-  if (!s->used || !in_sight(b, op_at(b->e, s->op)->parent)) {
-    c->n += !s->used;
-    s->used = true; /* of an op in a body that is over, another takes the slot */
-    s->op = b->e->ops.n;
-    build_copy(b, old, op, map); /* which may find slots for what is in the op, and move this one */
+  uint32_t number = number_of(c, at);
+  OpId have = c->ops.at[number].op;
+  if (have == NO_ID || !in_sight(b, op_at(b->e, have)->parent)) {
+    c->ops.at[number].op = b->e->ops.n; /* in place of an op in a body that is over */
+    build_copy(b, old, op, map);
     return;
   }
   c->pool.n = at;
-  const Op *same = op_at(b->e, s->op);
+  const Op *same = op_at(b->e, have);
   for (int k = 0; k < op->nresults; k++) {
     Value *kept = value_at(b->e, same->results[k]);
     if (!kept->name) kept->name = value_at(old, op->results[k])->name;

@@ -1,0 +1,72 @@
+/* Hash tables of ir/support/map.h: what was put is found, whatever the table's size and however
+   hashes collide. */
+#include "ir/support/map.h"
+
+#include "tests/unit/rig.h"
+
+static void a_map_keeps_every_key(void **state) {
+  (void)state;
+  enum { KEYS = 3000 };
+  static const char at[KEYS];
+  Arena *a = arena_new();
+  Map m = {0}, ids = {0};
+  uint32_t v = 7;
+  assert_false(map_get(&m, at, &v));
+  assert_int_equal(v, 7);
+  for (uint32_t i = 0; i < KEYS; i++) {
+    map_put(a, &m, at + i, i);
+    map_put(a, &ids, map_id(i), i);
+    if (i % 5 == 0) map_put(a, &m, at + i, 2 * i); /* the last value counts */
+  }
+  for (uint32_t i = 0; i < KEYS; i++) {
+    assert_true(map_get(&m, at + i, &v));
+    assert_int_equal(v, i % 5 ? i : 2 * i);
+    assert_true(map_get(&ids, map_id(i), &v));
+    assert_int_equal(v, i);
+  }
+  assert_false(map_get(&ids, map_id(KEYS), &v));
+  assert_int_equal(m.n, KEYS);
+  arena_free(a);
+}
+
+static bool same_number(const void *items, uint32_t item, const void *key) {
+  return ((const int *)items)[item] == *(const int *)key;
+}
+
+/* All hashes are equal in one index, and each has its own in the other. */
+static void an_index_tells_items_of_one_hash_apart(void **state) {
+  (void)state;
+  enum { ITEMS = 500 };
+  int items[ITEMS];
+  Arena *a = arena_new();
+  HashIndex one = {0}, own = {0};
+  for (int i = 0; i < ITEMS; i++) {
+    items[i] = i * i;
+    uint64_t hash = hash_bytes(HASH_START, &items[i], sizeof items[i]);
+    assert_int_equal(index_enter(a, &one, 1, same_number, items, &items[i], (uint32_t)i), i);
+    assert_int_equal(index_enter(a, &own, hash, same_number, items, &items[i], (uint32_t)i), i);
+  }
+  for (int i = 0; i < ITEMS; i++) {
+    uint64_t hash = hash_bytes(HASH_START, &items[i], sizeof items[i]);
+    assert_int_equal(index_enter(a, &one, 1, same_number, items, &items[i], ITEMS), i);
+    assert_int_equal(index_enter(a, &own, hash, same_number, items, &items[i], ITEMS), i);
+  }
+  arena_free(a);
+}
+
+static void hashes_continue(void **state) {
+  (void)state;
+  assert_true(hash_bytes(HASH_START, "foobar", 6) == UINT64_C(0x85944171f73967e8));
+  assert_true(hash_bytes(hash_bytes(HASH_START, "foo", 3), "bar", 3) ==
+              hash_bytes(HASH_START, "foobar", 6));
+  assert_true(hash_word(hash_word(0, 1), 2) != hash_word(hash_word(0, 2), 1));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_map_keeps_every_key),
+      cmocka_unit_test(an_index_tells_items_of_one_hash_apart),
+      cmocka_unit_test(hashes_continue),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
