@@ -6,8 +6,7 @@
 #include "codegen/cpu/target.h"
 #include "codegen/cpu/units.h"
 #include "codegen/program/tables.h"
-
-#include <stdlib.h>
+#include "ir/support/memfile.h"
 
 #define CPU_COMMON "common.h"
 
@@ -115,14 +114,11 @@ bool cpu_source(const CodegenPart *part, const CodegenOptions *o, FILE *f) {
 /* ---- the same in several files ---- */
 
 static const char *text_of(Arena *a, void (*write)(Program *p, FILE *f), Program *p) {
-  char *s = NULL;
-  size_t n = 0;
-  FILE *f = open_memstream(&s, &n);
-  if (!f) return NULL;
-  write(p, f);
-  bool whole = fclose(f) == 0;
-  const char *text = whole ? arena_strdup(a, s) : NULL;
-  free(s);
+  MemFile m;
+  write(p, memfile_open(&m));
+  memfile_close(&m);
+  const char *text = arena_strdup(a, m.text);
+  memfile_free(&m);
   return text;
 }
 
@@ -154,9 +150,8 @@ static bool cpu_files(const CodegenPart *part, const CodegenOptions *o, const ch
   *out = (CodegenFiles){.header = CPU_COMMON};
   add_files(part, o, a, false, out);
   if (o->fma_march) add_files(part, o, a, true, out);
-  bool ok = out->header_text && out->files.at[0].text;
-  if (!ok) *code = 1;
-  return ok;
+  (void)code;
+  return true;
 }
 
 static bool cpu_schedules(const CodegenPart *part, const CodegenOptions *o, FILE *f) {

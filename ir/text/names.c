@@ -3,9 +3,9 @@
    keeps what it found in Entry.names and starts again when a name was changed under it. A hash
    table from interned name to its next suffix; each new name costs amortised O(1). */
 #include "ir/text/names.h"
+#include "ir/support/memfile.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 
 struct Names {
   Ctx *c;
@@ -79,15 +79,9 @@ void names_print(FILE *f, char sigil, const char *name) {
 
 static const char *with_sigil(Ctx *c, const char *name) {
   if (names_is_plain(name)) return intern_printf(c, "%%%s", name);
-  char *text = NULL;
-  size_t len;
-  FILE *f = open_memstream(&text, &len);
-  if (!f) gc_bug(c, "out of memory for a name of %zu bytes", strlen(name));
-  names_print(f, '%', name);
-  fclose(f);
-  const char *s = intern_n(c, text, len);
-  free(text);
-  return s;
+  MemFile m;
+  names_print(memfile_open(&m), '%', name);
+  return memfile_intern(c, &m);
 }
 
 const char *value_str(const Entry *e, ValueId v) {

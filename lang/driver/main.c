@@ -5,6 +5,7 @@
 #include "codegen/build/output.h"
 #include "codegen/codegen.h"
 #include "ir/support/clock.h"
+#include "ir/support/memfile.h"
 #include "lang/driver/command.h"
 #include "passes/passes.h"
 
@@ -278,14 +279,11 @@ static int choose_options(Compilation *r) {
 
 /* A text is made whole in memory before a byte of it is written; `print` returns an exit code. */
 static int emit_text(Compilation *r, int (*print)(FILE *f, Compilation *r)) {
-  char *text = NULL;
-  size_t n = 0;
-  FILE *f = open_memstream(&text, &n);
-  if (!f) return EXIT_ENVIRONMENT;
-  int code = print(f, r);
-  bool whole = fclose(f) == 0;
-  if (code == EXIT_DONE && (!whole || !output_write(r->output, text, n))) code = EXIT_ENVIRONMENT;
-  free(text);
+  MemFile m;
+  int code = print(memfile_open(&m), r);
+  memfile_close(&m);
+  if (code == EXIT_DONE && !output_write(r->output, m.text, m.n)) code = EXIT_ENVIRONMENT;
+  memfile_free(&m);
   return code;
 }
 
@@ -546,13 +544,13 @@ static int pack(Compilation *r) {
   r->output = option_value(&r->o, OPT_OUTPUT, NULL);
   int code = check_files(r, false);
   if (code) return code;
-  char *note = NULL;
-  size_t n = 0;
-  r->note = open_memstream(&note, &n);
-  code = r->note ? emit_text(r, print_packed) : EXIT_ENVIRONMENT;
-  if (r->note && fclose(r->note) != 0) code = EXIT_ENVIRONMENT;
-  if (code == EXIT_DONE) fputs(note, stderr); /* nothing is said of what could not be written */
-  free(note);
+  MemFile note;
+  r->note = memfile_open(&note);
+  code = emit_text(r, print_packed);
+  memfile_close(&note);
+  if (code == EXIT_DONE)
+    fputs(note.text, stderr); /* nothing is said of what could not be written */
+  memfile_free(&note);
   return code;
 }
 

@@ -1,6 +1,7 @@
 /* Values of the elaboration: how they are made, named in messages, compared, and turned into what
    an operation needs. Contract: a conversion that fails has been reported and gives error_value,
    false or NULL. */
+#include "ir/support/memfile.h"
 #include "lang/elab/elab_impl.h"
 
 #include <math.h>
@@ -90,18 +91,13 @@ const char *val_canon(Elab *e, Val v) {
   case VAL_LIST:
   case VAL_TUPLE: break;
   }
-  char *text = NULL;
-  size_t size;
-  FILE *f = open_memstream(&text, &size);
-  if (!f) gc_bug(e->c, "no memory for a list's text");
+  MemFile m;
+  FILE *f = memfile_open(&m);
   fputc('[', f);
   for (int i = 0; i < v.list->n; i++)
     fprintf(f, "%s%s", i ? ", " : "", val_canon(e, v.list->at[i]));
   fputc(']', f);
-  fclose(f);
-  const char *s = intern_n(e->c, text, size);
-  free(text);
-  return s;
+  return memfile_intern(e->c, &m);
 }
 
 bool val_equal(Elab *e, Val a, Val b) {

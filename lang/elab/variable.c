@@ -2,10 +2,9 @@
    Contract: a global is declared with one type and one initialiser, whoever reaches its path; the
    entry `init` stores every initial value, with random numbers keyed by the path. An entry loads a
    global at its first use and stores it once, at the end, with the last value assigned. */
+#include "ir/support/memfile.h"
 #include "lang/elab/elab_impl.h"
 #include "lang/elab/loop/loop.h"
-
-#include <stdlib.h>
 
 /* ---- runs ---- */
 
@@ -161,15 +160,10 @@ static Val initial_value(Elab *e, const Expr *x, const char *path, const Type *t
   e->frame = frame;
   e->init_shape = intern_ints(e->c, type->dim, type->rank);
   e->init_dtype = type->dtype;
-  char *bytes = NULL;
-  size_t len;
-  FILE *f = open_memstream(&bytes, &len);
-  if (!f) gc_bug(e->c, "no memory for a text");
+  MemFile m;
   int errors = elab_errors(e);
-  canon(e, f, x);
-  fclose(f);
-  *text = intern(e->c, bytes);
-  free(bytes);
+  canon(e, memfile_open(&m), x);
+  *text = memfile_intern(e->c, &m);
   Val v = elab_errors(e) > errors ? error_value : (Val){.kind = VAL_NONE};
   if (v.kind == VAL_NONE && module_find_global(e->m, path) < 0) {
     v = eval_one(e, x);

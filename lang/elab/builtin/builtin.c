@@ -2,8 +2,7 @@
    Contract: a handler finds every argument checked against its kind; a number stays one, unless
    the kind makes it a constant. */
 #include "lang/elab/builtin/builtin.h"
-
-#include <stdlib.h>
+#include "ir/support/memfile.h"
 
 #define BUILTIN(NAME, ARGS, HANDLER, DATA, HELP) {NAME, ARGS, HANDLER, DATA, HELP},
 static const Builtin builtin[] = {
@@ -16,15 +15,13 @@ enum { BUILTINS = sizeof builtin / sizeof *builtin };
 
 /* All rows as one program of defs without a body, in the same order. */
 static const Program *signatures(Ctx *c) {
-  char *text = NULL;
-  size_t len = 0;
-  FILE *f = open_memstream(&text, &len);
-  if (!f) gc_bug(c, "no memory for the built-in functions");
+  MemFile m;
+  FILE *f = memfile_open(&m);
   for (int i = 0; i < BUILTINS; i++)
     fprintf(f, "def %s(%s) {}\n", builtin[i].name, builtin[i].args);
-  fclose(f);
-  const Program *p = parse_text(c, "builtins.def", text, len);
-  free(text);
+  memfile_close(&m);
+  const Program *p = parse_text(c, "builtins.def", m.text, m.n);
+  memfile_free(&m);
   if (!p || p->decls.n != BUILTINS) gc_bug(c, "builtins.def: a row is no signature");
   return p;
 }
