@@ -152,15 +152,14 @@ Op *build_op(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *a
 /* The type of a result by the op's rule; a contradiction names the operands' types. */
 static const Type *result_type(Builder *b, OpKind k, int result, const ValueId *x, int n,
                                const Attr *attr, const Type *given) {
-  enum { SMALL = 8 };
-  const Type *small[SMALL] = {NULL};
-  const Type **types = n <= SMALL ? small : ARENA_ARRAY(b->m->arena, const Type *, n);
+  const Type *small[SMALL_OPERANDS] = {NULL};
+  const Type **types = n <= SMALL_OPERANDS ? small : ARENA_ARRAY(b->m->arena, const Type *, n);
   for (int i = 0; i < n; i++) {
     if (x[i] >= b->e->values.n)
       gc_bug(b->m->ctx, "%s is built on value %u, which does not exist", op_info[k].name, x[i]);
     types[i] = value_type(b->e, x[i]);
   }
-  char why[256];
+  char why[WHY_BYTES];
   const Type *t = op_shape_of(b->m->ctx, k, result, types, n, attr, given, why);
   if (!t)
     gc_bug(b->m->ctx, "building %s at %s in entry %s: %s", op_info[k].name,
@@ -169,10 +168,10 @@ static const Type *result_type(Builder *b, OpKind k, int result, const ValueId *
 }
 
 Op *build_several(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *attr) {
-  enum { SMALL = 8 };
-  const Type *small[SMALL] = {NULL};
+  const Type *small[SMALL_OPERANDS] = {NULL};
   int results = op_info[k].results;
-  const Type **types = results <= SMALL ? small : ARENA_ARRAY(b->m->arena, const Type *, results);
+  const Type **types =
+      results <= SMALL_OPERANDS ? small : ARENA_ARRAY(b->m->arena, const Type *, results);
   for (int i = 0; i < results; i++) types[i] = result_type(b, k, i, operands, n, attr, NULL);
   return build_op(b, k, operands, n, attr, types, results);
 }

@@ -32,6 +32,7 @@ typedef struct Type { /* interned: equality is == */
   int64_t dim[];
 } Type;
 
+enum { SMALL_RANK = 8 }; /* up to this rank, scratch dims lie on the stack */
 /* NULL if the size overflows 2^62 bytes or a dim is negative: the caller reports it. */
 const Type *type_get(Ctx *c, Dtype dt, int rank, const int64_t *dim);
 const Type *type_scalar(Ctx *c, Dtype dt);
@@ -140,8 +141,13 @@ typedef enum OpFlags {
       64 /* of f64 it takes a function of the C library, each of which rounds its own way */
 } OpFlags;
 
-/* Shape inference. Returns the type of one result, or NULL with a one-line reason in why: the same
-   function serves the elaborator (which reports it to the user), the builder and the verifier. */
+enum {
+  WHY_BYTES = 256,   /* of the reason that a shape rule gives */
+  SMALL_OPERANDS = 8 /* up to as many, a list of operands or results lies on the stack */
+};
+
+/* Shape inference. Returns the type of one result, or NULL with a one-line reason in why. The same
+   function serves the elaborator, which reports the reason, the builder and the verifier. */
 typedef struct ShapeIn {
   Ctx *ctx;
   OpKind kind;
@@ -150,7 +156,7 @@ typedef struct ShapeIn {
   const Type *const *type; /* of each operand */
   const Attr *attr;
   const Type *given; /* OPF_TYPED: the wanted result; else NULL */
-  char *why;         /* at least 256 bytes */
+  char *why;         /* WHY_BYTES */
 } ShapeIn;
 typedef const Type *ShapeFn(const ShapeIn *in);
 
@@ -161,7 +167,7 @@ typedef const Type *ShapeFn(const ShapeIn *in);
 typedef struct GradCtx GradCtx;
 typedef void GradFn(GradCtx *g, const Op *op, ValueId dy);
 
-/* What a composite is made of: builds it from its operands x, with op's attributes. */
+/* The decomposition of a composite into primitive ops, on operands x, with op's attributes. */
 typedef ValueId ExpandFn(Builder *b, const Op *op, const ValueId *x);
 
 /* Reference semantics, slow and plain; see interp.h. */
@@ -290,10 +296,10 @@ static inline Block *value_block(const Entry *e, ValueId v) {
   return x->def == NO_ID ? x->block : e->ops.at[x->def]->parent;
 }
 bool op_parse_kind(const char *mnemonic, OpKind *out);
-/* The operand of a sum or conv_filter_grad that says what has been added up so far, or -1: the
-   result is that and the op's own parts, added in their order. A sum in two steps has the bits of
-   the whole, where the first ends where a part does. */
-int op_start(const Op *op);
+/* The accumulator operand of a sum or conv_filter_grad, or -1. The op continues the sum in the
+   order of its parts, so a sum in two steps has the bits of the whole if the first ends where a
+   part ends. */
+int op_accumulator(const Op *op);
 
 /* ---------------------------------------------------------------- builder -- */
 
@@ -330,8 +336,8 @@ Op *build_op(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *a
              const Type *const *types, int nresults);
 /* The same, with the types that the op's shape rule gives. */
 Op *build_several(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *attr);
-/* Shape of an op on these operand types: NULL and a reason in why (256 bytes) where it does not
-   fit. op_shape_of: of one of several results. */
+/* Shape of an op on these operand types; NULL and a reason in why (WHY_BYTES) if they do not fit.
+   op_shape_of: of one of several results. */
 const Type *op_shape(Ctx *c, OpKind k, const Type *const *types, int n, const Attr *attr,
                      const Type *given, char *why);
 const Type *op_shape_of(Ctx *c, OpKind k, int result, const Type *const *types, int n,

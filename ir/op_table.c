@@ -18,7 +18,7 @@ bool op_parse_kind(const char *mnemonic, OpKind *out) {
   return false;
 }
 
-int op_start(const Op *op) {
+int op_accumulator(const Op *op) {
   if (op->kind == OP_SUM) return op->noperands > 1 ? 1 : -1;
   return op->kind == OP_CONV_FILTER_GRAD && op->noperands > 2 ? 2 : -1;
 }
@@ -30,7 +30,6 @@ const Type *op_shape(Ctx *c, OpKind k, const Type *const *types, int n, const At
 
 const Type *op_shape_of(Ctx *c, OpKind k, int result, const Type *const *types, int n,
                         const Attr *attr, const Type *given, char *why) {
-  enum { WHY_BYTES = 256 };
   static const Attr none[MAX_ATTRS];
   const OpInfo *info = &op_info[k];
   why[0] = 0;

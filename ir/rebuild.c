@@ -43,9 +43,9 @@ static bool plain(const Entry *from, const Op *op) {
 }
 
 void build_copy(Builder *b, const Entry *from, const Op *op, ValueId *map) {
-  enum { SMALL = 8 };
-  ValueId small[SMALL];
-  ValueId *x = op->noperands <= SMALL ? small : ARENA_ARRAY(b->m->arena, ValueId, op->noperands);
+  ValueId small[SMALL_OPERANDS];
+  ValueId *x =
+      op->noperands <= SMALL_OPERANDS ? small : ARENA_ARRAY(b->m->arena, ValueId, op->noperands);
   for (int i = 0; i < op->noperands; i++) x[i] = mapped(b, from, op, op->operands[i], map);
   Loc loc = b->loc;
   const char *scope = b->scope;

@@ -4,7 +4,6 @@
 #include "ir.h"
 #include "ir/support/ctx_impl.h"
 
-enum { STACK_RANK = 8 };
 static const uint64_t MAX_TYPE_BYTES = UINT64_C(1) << 62;
 enum { WIDEST = 8 }; /* bytes of the widest dtype */
 
@@ -107,8 +106,8 @@ const char *type_str(Ctx *c, const Type *t) {
 
 const Type *type_broadcast(Ctx *c, const Type *a, const Type *b) {
   int rank = a->rank > b->rank ? a->rank : b->rank;
-  int64_t small[STACK_RANK];
-  int64_t *dim = rank <= STACK_RANK ? small : ARENA_ARRAY(c->arena, int64_t, rank);
+  int64_t small[SMALL_RANK];
+  int64_t *dim = rank <= SMALL_RANK ? small : ARENA_ARRAY(c->arena, int64_t, rank);
   for (int i = 1; i <= rank; i++) { /* from the last axis */
     int64_t x = i <= a->rank ? a->dim[a->rank - i] : 1, y = i <= b->rank ? b->dim[b->rank - i] : 1;
     if (x != y && x != 1 && y != 1) return NULL;

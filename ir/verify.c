@@ -107,16 +107,16 @@ static bool rule_results(Verifier *v, const Op *op) {
 }
 
 static bool rule_shape(Verifier *v, const Op *op) {
-  enum { SMALL = 8 };
   if (!op_info[op->kind].shape) return true;
-  const Type *small[SMALL] = {NULL};
-  const Type **types =
-      op->noperands <= SMALL ? small : ARENA_ARRAY(v->scratch, const Type *, op->noperands);
+  const Type *small[SMALL_OPERANDS] = {NULL};
+  const Type **types = op->noperands <= SMALL_OPERANDS
+                           ? small
+                           : ARENA_ARRAY(v->scratch, const Type *, op->noperands);
   for (int i = 0; i < op->noperands; i++) types[i] = value_type(v->e, op->operands[i]);
   bool ok = true;
   for (int i = 0; ok && i < op->nresults; i++) {
     const Type *have = value_type(v->e, op->results[i]);
-    char why[256];
+    char why[WHY_BYTES];
     const Type *t = op_shape_of(v->m->ctx, op->kind, i, types, op->noperands, op->attr, have, why);
     if (!t)
       ok = bad(v, op, "%s", why);

@@ -208,7 +208,7 @@ void cpu_depthwise(Gen *g, const Group *gr) {
             group_arg(gr, gr->root->operands[1]));
   text_line(x, "f32 *sum = (f32 *)%s;", gr->nops > 1 ? "scratch" : "out0");
   kernel_buffer(g, k, x, "f32", 4, "part", d.s.rows * d.s.columns * BLOCK);
-  int start = op_start(gr->root);
+  int start = op_accumulator(gr->root);
   print_units(&d, x, first, last);
   print_taps(&d, x);
   if (start < 0)

@@ -110,7 +110,7 @@ static void print_tile(const Filter *f, Text *x, const Tile *t) {
   text_line(x, "%s(a, %lldL, %lldL, b, %lldL, %lldL, c, %lldL, rows, images%s, %s);",
             tile_function(f->g, t), row, image, (long long)(f->s.c.w.out * f->s.lb),
             (long long)(f->s.c.h.out * f->s.c.w.out * f->s.lb), (long long)f->s.ld,
-            tile_arguments(f->g, t), op_start(f->op) < 0 ? "h == 0" : "0");
+            tile_arguments(f->g, t), op_accumulator(f->op) < 0 ? "h == 0" : "0");
 }
 
 /* ---- a filter column for itself ---- */
@@ -268,7 +268,8 @@ static void print_epilogue(const Filter *f, Text *x) {
 
 /* The tiles begin with what has been added up so far, which may lie there already. */
 static void print_start(const Filter *f, Text *x, const char *first, const char *last) {
-  text_line(x, "const f32 *before = in%d;", group_arg(f->gr, f->op->operands[op_start(f->op)]));
+  text_line(x, "const f32 *before = in%d;",
+            group_arg(f->gr, f->op->operands[op_accumulator(f->op)]));
   text_open(x, "for (long u = %s; before != sum && u < %s; u++) {", first, last);
   print_unit(f, x);
   print_extent(f, x);
@@ -350,7 +351,7 @@ void cpu_filter(Gen *g, const Group *gr) {
   if (f.s.pack) kernel_buffer(g, k, x, "f32", 4, "panel", window_chunk_pixels(c) * f.s.nr);
   if (f.s.block)
     kernel_buffer(g, k, x, "f32", 4, "tiles", f.s.block * window_chunk_pixels(c) * f.s.la);
-  if (op_start(f.op) >= 0) print_start(&f, x, first, last);
+  if (op_accumulator(f.op) >= 0) print_start(&f, x, first, last);
   window_chunks(x, c);
   if (f.s.pack) text_line(x, "long packed = -1;");
   if (f.s.block) text_line(x, "long packed_x = -1;");

@@ -79,8 +79,8 @@ static Reduce reduce_of(Gen *g, const Group *gr) {
   r.T = dtype_compute(r.dt);
   Leaves leaves = {0};
   leaves_of(p, x, printer_identity(p, x), &leaves);
-  if (op_start(r.root) >= 0) {
-    r.before = r.root->operands[op_start(r.root)];
+  if (op_accumulator(r.root) >= 0) {
+    r.before = r.root->operands[op_accumulator(r.root)];
     leaves_of(p, r.before, cols_map(&r.c, r.before), &leaves);
   }
   for (int i = 0; i < gr->nout; i++) leaves_result(p, i, cols_map(&r.c, gr->yield[i]), &leaves);

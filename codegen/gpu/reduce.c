@@ -75,7 +75,7 @@ static Reduce reduce_of(Gen *g, const Group *gr) {
   leaves_of(p, x, printer_identity(p, x), &leaves);
   r.s = schedule_of(cuda_target(g->target), gr, is_along(&r.c, &leaves));
   r.start = reduce_start(g, r.root->kind, r.dt, r.s.rows);
-  r.so_far = op_start(r.root) < 0 ? NULL : &r.root->operands[op_start(r.root)];
+  r.so_far = op_accumulator(r.root) < 0 ? NULL : &r.root->operands[op_accumulator(r.root)];
   if (r.so_far) leaves_of(p, *r.so_far, cols_map(&r.c, *r.so_far), &leaves);
   for (int i = 0; i < gr->nout; i++)
     leaves_of(p, gr->yield[i], cols_map(&r.c, gr->yield[i]), &leaves);

@@ -137,7 +137,7 @@ void rows_passes(Rows *r) {
       r->ready[i] = at;
       if (op_is_reduction(op)) {
         int work = want(r, op->kind, op->operands[0], op, at);
-        if (op_start(op) < 0) term(r, op, ROLE_VALUE, work); /* else in rows_before */
+        if (op_accumulator(op) < 0) term(r, op, ROLE_VALUE, work); /* else in rows_before */
         r->ready[i] = at + 1;
       }
     }
@@ -301,7 +301,7 @@ static void norm_terms(Rows *r, const Op *op, int number) {
 
 /* What has been added up so far and the row's sum. */
 static void go_on(Rows *r, const Op *op) {
-  ValueId so_far = op->operands[op_start(op)];
+  ValueId so_far = op->operands[op_accumulator(op)];
   const char *sum = printer_value(&r->p, so_far, printer_identity(&r->p, so_far)).text;
   for (uint32_t i = 0; r->c > 0 && i < r->work.n; i++)
     if (r->work.at[i].kind == OP_SUM && r->work.at[i].x == op->operands[0])
@@ -313,7 +313,7 @@ static void go_on(Rows *r, const Op *op) {
 void rows_before(Rows *r, int number) {
   for (int i = 0; i < r->gr->nops; i++) {
     const Op *op = r->gr->ops[i];
-    if (op_start(op) >= 0 && r->ready[i] == number) go_on(r, op);
+    if (op_accumulator(op) >= 0 && r->ready[i] == number) go_on(r, op);
     if (op_is_norm(op) || op_is_norm_grad(op)) norm_terms(r, op, number);
     if (op->kind != OP_XENT && op->kind != OP_XENT_GRAD) continue;
     int when = ready(r, op->operands[op->noperands - 1]);

@@ -161,7 +161,7 @@ static void conv_filter_grad(const Window *w, const ConvGeom *g) {
   text_line(x, "const pos s = j0 + l;");
   outputs_of_tap(x, &g->w);
   text_line(x, "if (z > %lld) z = %lld;", (long long)g->w.out, (long long)g->w.out);
-  bool goes_on = op_start(w->op) >= 0;
+  bool goes_on = op_accumulator(w->op) >= 0;
   if (goes_on)
     text_line(x, "%s total = %s;", w->T,
               load(w, 2,

@@ -7,14 +7,15 @@
 #include <math.h>
 #include <stdarg.h>
 
-/* Nearest even among the floats with p bits of precision and 2^least as their smallest step. */
-static double round_float(double x, int p, int least, double largest) {
+/* Nearest even among the floats with p bits of precision, the spacing 2^min_exponent of subnormal
+   numbers and the largest finite value max. */
+static double round_float(double x, int p, int min_exponent, double max) {
   int e;
   if (x == 0 || !isfinite(x)) return x;
   frexp(x, &e);
-  int step = e - p > least ? e - p : least;
+  int step = e - p > min_exponent ? e - p : min_exponent;
   double r = ldexp(rint(ldexp(x, -step)), step);
-  return fabs(r) > largest ? copysign(INFINITY, x) : r;
+  return fabs(r) > max ? copysign(INFINITY, x) : r;
 }
 
 Scalar scalar_round(Scalar s, Dtype dt, InterpMode mode) {
@@ -74,6 +75,15 @@ Tensor *eval_out_of(EvalCtx *c, const Op *op, int result) {
 }
 
 Tensor *eval_out(EvalCtx *c, const Op *op) { return eval_out_of(c, op, 0); }
+
+void eval_set(EvalCtx *c, Tensor *y, int64_t i, double v) {
+  y->at[i] = scalar_round((Scalar){.f = v}, y->type->dtype, c->it->mode);
+}
+
+void eval_round(EvalCtx *c, Tensor *y) {
+  for (int64_t i = 0; i < y->type->numel; i++)
+    y->at[i] = scalar_round(y->at[i], y->type->dtype, c->it->mode);
+}
 
 void eval_fault(EvalCtx *c, const char *fmt, ...) {
   if (c->it->why[0]) return;

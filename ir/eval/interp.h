@@ -44,6 +44,9 @@ struct EvalCtx {
 Tensor *eval_in(EvalCtx *c, const Op *op, int i);
 Tensor *eval_out(EvalCtx *c, const Op *op); /* result 0, allocated */
 Tensor *eval_out_of(EvalCtx *c, const Op *op, int result);
+/* Rounds a float to y's dtype and stores it; rounds all elements in place. */
+void eval_set(EvalCtx *c, Tensor *y, int64_t i, double v);
+void eval_round(EvalCtx *c, Tensor *y);
 /* Evaluates a nested block's ops, terminator included; its arguments are already bound. */
 void eval_block(EvalCtx *c, const Block *b);
 /* The data is at fault: the run ends after this op. The first reason stays. */

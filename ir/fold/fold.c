@@ -58,7 +58,7 @@ static ValueId make_num(const Fold *f, double v) {
                                         : fold_make(f, (Attr){.i = (int64_t)v});
 }
 
-static bool real(const Fold *f) { return dtype_is_float(value_type(f->e, f->x[0])->dtype); }
+static bool is_float(const Fold *f) { return dtype_is_float(value_type(f->e, f->x[0])->dtype); }
 
 bool fold_commutes(OpKind k, const Type *operand) {
   /* min(0, -0) is its second operand */
@@ -91,17 +91,17 @@ static bool never_negative(const Entry *e, ValueId v, int depth) {
   if (dt == DT_U8 || dt == DT_BOOL) return true;
   if (value_const(e, v, &c)) return c.i >= 0; /* the sign bit of a float, too */
   if (!op || depth == 0) return false;
-  bool real = dtype_is_float(dt), pair = false;
+  bool floats = dtype_is_float(dt), pair = false;
   switch ((int)op->kind) {
   case OP_EXP:
   case OP_SIGMOID:
   case OP_SOFTMAX:
   case OP_RANDOM_UNIFORM: return true;
-  case OP_ABS: return real;   /* the least integer has no positive twin */
-  case OP_RELU: return !real; /* relu(-0) is -0 */
-  case OP_MUL: pair = real && op->operands[0] != op->operands[1]; break;
+  case OP_ABS: return floats;   /* the least integer has no positive twin */
+  case OP_RELU: return !floats; /* relu(-0) is -0 */
+  case OP_MUL: pair = floats && op->operands[0] != op->operands[1]; break;
   case OP_ADD:
-  case OP_DIV: pair = real; break;
+  case OP_DIV: pair = floats; break;
   case OP_MIN:
   case OP_MAX: pair = true; break;
   case OP_RESHAPE:
@@ -110,16 +110,16 @@ static bool never_negative(const Entry *e, ValueId v, int depth) {
   case OP_SLICE:
   case OP_REVERSE: return never_negative(e, op->operands[0], depth - 1);
   case OP_SUM:
-    if (op_start(op) >= 0 && !never_negative(e, op->operands[op_start(op)], depth - 1))
+    if (op_accumulator(op) >= 0 && !never_negative(e, op->operands[op_accumulator(op)], depth - 1))
       return false;
-    return real && never_negative(e, op->operands[0], depth - 1);
-  case OP_SQRT: return real && never_negative(e, op->operands[0], depth - 1);
+    return floats && never_negative(e, op->operands[0], depth - 1);
+  case OP_SQRT: return floats && never_negative(e, op->operands[0], depth - 1);
   case OP_CONVERT:
-    return (real || embeds(value_type(e, op->operands[0])->dtype, dt)) &&
+    return (floats || embeds(value_type(e, op->operands[0])->dtype, dt)) &&
            never_negative(e, op->operands[0], depth - 1);
   default: return false;
   }
-  if (op->kind == OP_MUL && !pair) return real;
+  if (op->kind == OP_MUL && !pair) return floats;
   return pair && never_negative(e, op->operands[0], depth - 1) &&
          never_negative(e, op->operands[1], depth - 1);
 }
@@ -183,7 +183,7 @@ static ValueId element_of_consts(const Fold *f) {
 
 /* x + -0 → x;  x + 0 → x for integers: as floats, -0 + 0 is 0 */
 static ValueId add_zero(const Fold *f) {
-  return fold_is(f, 1, real(f) ? -0.0 : 0.0) ? f->x[0] : NO_ID;
+  return fold_is(f, 1, is_float(f) ? -0.0 : 0.0) ? f->x[0] : NO_ID;
 }
 
 /* x + -y → x - y;  -x + y → y - x */
@@ -198,7 +198,7 @@ static ValueId add_neg(const Fold *f) {
 static ValueId associate(const Fold *f) {
   Attr c, d;
   const Op *inner = fold_def(f, 0, f->kind);
-  if (real(f) || !inner || !fold_const(f, 1, &d) || !value_const(f->e, inner->operands[1], &c))
+  if (is_float(f) || !inner || !fold_const(f, 1, &d) || !value_const(f->e, inner->operands[1], &c))
     return NO_ID;
   ValueId k = build2(f->b, f->kind, inner->operands[1], f->x[1]);
   return build2(f->b, f->kind, inner->operands[0], k);
@@ -209,12 +209,12 @@ static ValueId sub_zero(const Fold *f) { return fold_is(f, 1, 0) ? f->x[0] : NO_
 
 /* x - x → 0 for integers: as floats, infinities and NaN give NaN */
 static ValueId sub_self(const Fold *f) {
-  return !real(f) && f->x[0] == f->x[1] ? make_num(f, 0) : NO_ID;
+  return !is_float(f) && f->x[0] == f->x[1] ? make_num(f, 0) : NO_ID;
 }
 
 /* -0 - x → -x;  0 - x → -x for integers: as floats, 0 - 0 is 0 */
 static ValueId sub_from_zero(const Fold *f) {
-  return fold_is(f, 0, real(f) ? -0.0 : 0.0) ? build1(f->b, OP_NEG, f->x[1]) : NO_ID;
+  return fold_is(f, 0, is_float(f) ? -0.0 : 0.0) ? build1(f->b, OP_NEG, f->x[1]) : NO_ID;
 }
 
 /* x - -y → x + y */
@@ -233,7 +233,7 @@ static ValueId times_minus_one(const Fold *f) {
 
 /* x * 0 → 0 for integers: as floats, an infinity gives NaN, and the sign of x stays */
 static ValueId mul_zero(const Fold *f) {
-  return !real(f) && fold_is(f, 1, 0) ? make_num(f, 0) : NO_ID;
+  return !is_float(f) && fold_is(f, 1, 0) ? make_num(f, 0) : NO_ID;
 }
 
 /* -x * -y → x * y;  -x * c → x * -c;  the same for division */
@@ -248,14 +248,14 @@ static ValueId times_neg(const Fold *f) {
 
 /* x / 2^k → x * 2^-k: both round the same number, as long as neither constant is subnormal */
 static ValueId div_by_power(const Fold *f) {
-  static const double least[DTYPES] = {
+  static const double min_normal[DTYPES] = {
       [DT_F16] = 0x1p-14, [DT_BF16] = 0x1p-126, [DT_F32] = 0x1p-126, [DT_F64] = 0x1p-1022};
   Dtype dt = f->type->dtype;
   Attr c;
   int k;
   if (!fold_const(f, 1, &c) || !isfinite(c.f) || fabs(frexp(c.f, &k)) != 0.5) return NO_ID;
   double inverse = 1 / c.f;
-  if (fabs(c.f) < least[dt] || fabs(inverse) < least[dt] ||
+  if (fabs(c.f) < min_normal[dt] || fabs(inverse) < min_normal[dt] ||
       scalar_round((Scalar){.f = inverse}, dt, INTERP_DTYPE).f != inverse)
     return NO_ID;
   return build2(f->b, OP_MUL, f->x[0], make_num(f, inverse));
@@ -263,7 +263,7 @@ static ValueId div_by_power(const Fold *f) {
 
 /* x mod 1 → 0 for integers */
 static ValueId mod_one(const Fold *f) {
-  return !real(f) && fold_is(f, 1, 1) ? make_num(f, 0) : NO_ID;
+  return !is_float(f) && fold_is(f, 1, 1) ? make_num(f, 0) : NO_ID;
 }
 
 /* x ** 0 → 1, as C and numpy have it, also for NaN */
@@ -301,7 +301,7 @@ static ValueId neg_of_neg(const Fold *f) {
 /* -(x - y) → y - x for integers: as floats, -(x - x) is -0 */
 static ValueId neg_of_sub(const Fold *f) {
   const Op *s = fold_def(f, 0, OP_SUB);
-  return s && !real(f) ? build2(f->b, OP_SUB, s->operands[1], s->operands[0]) : NO_ID;
+  return s && !is_float(f) ? build2(f->b, OP_SUB, s->operands[1], s->operands[0]) : NO_ID;
 }
 
 /* abs(-x) → abs(x) */
@@ -321,7 +321,7 @@ static ValueId idempotent(const Fold *f) { return fold_def(f, 0, f->kind) ? f->x
 /* floor(x) → x where x is an integer: of an integer dtype, or rounded or converted from one */
 static ValueId round_of_whole(const Fold *f) {
   const Op *c = fold_def(f, 0, OP_CONVERT);
-  bool whole = !real(f) || fold_def(f, 0, OP_FLOOR) || fold_def(f, 0, OP_CEIL) ||
+  bool whole = !is_float(f) || fold_def(f, 0, OP_FLOOR) || fold_def(f, 0, OP_CEIL) ||
                fold_def(f, 0, OP_ROUND) ||
                (c && !dtype_is_float(value_type(f->e, c->operands[0])->dtype));
   return whole ? f->x[0] : NO_ID;
@@ -333,7 +333,7 @@ static ValueId same_operands(const Fold *f) { return f->x[0] == f->x[1] ? f->x[0
 /* max(x, -inf) → x, min(x, inf) → x, in either order */
 static ValueId extreme_of_limit(const Fold *f) {
   double limit = f->kind == OP_MAX ? -INFINITY : INFINITY;
-  if (!real(f)) return NO_ID;
+  if (!is_float(f)) return NO_ID;
   return fold_is(f, 1, limit) ? f->x[0] : fold_is(f, 0, limit) ? f->x[1] : NO_ID;
 }
 
@@ -367,7 +367,7 @@ static ValueId logic_const(const Fold *f) {
 static ValueId compare_self(const Fold *f) {
   if (f->x[0] != f->x[1]) return NO_ID;
   if (f->kind == OP_LT || f->kind == OP_GT) return make_num(f, 0);
-  if (real(f)) return NO_ID;
+  if (is_float(f)) return NO_ID;
   return make_num(f, f->kind != OP_NE);
 }
 
@@ -408,7 +408,7 @@ static ValueId relu_grad_const(const Fold *f) {
   Attr c;
   if (fold_is(f, 0, 0)) return f->x[0];
   if (!fold_const(f, 1, &c)) return NO_ID;
-  return (real(f) ? c.f > 0 : c.i > 0) ? f->x[0] : make_num(f, 0);
+  return (is_float(f) ? c.f > 0 : c.i > 0) ? f->x[0] : make_num(f, 0);
 }
 
 /* relu_grad(max_pool_grad(dy, max_pool_index(x)), x) → max_pool_grad(relu_grad(dy, max_pool(x)),

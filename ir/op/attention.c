@@ -40,7 +40,7 @@ static bool mask_fits(const ShapeIn *in, const Type *q, const Type *k, const Typ
                               shape_str(in, whole), shape_str(in, mask));
 }
 
-/* Of q, k, v and perhaps a mask, at `first` of the operands. */
+/* The types of q, k, v and the mask, if there is one, fit each other. */
 static bool parts_fit(const ShapeIn *in, const Type *q, const Type *k, const Type *v,
                       const Type *mask) {
   for (int i = 0; i < 3; i++) {
@@ -101,21 +101,12 @@ const Type *shape_attention_grad(const ShapeIn *in) {
 
 /* ---- gradients ---- */
 
-static ValueId sum_last(GradCtx *g, ValueId v) {
-  return build_reduce(g->b, OP_SUM, v, &(int64_t){value_type(g->e, v)->rank - 1}, 1);
-}
-
-static ValueId over_last(GradCtx *g, ValueId v, ValueId like) {
-  const Type *t = value_type(g->e, like);
-  return grad_spread(g, v, t, intern_ints(g->e->module->ctx, &(int64_t){t->rank - 1}, 1));
-}
-
 void grad_attention(GradCtx *g, const Op *op, ValueId dy) {
   ValueId y = op->results[0], lse = op->results[1], dlse = grad_of(g, op, 1);
   if (dy == NO_ID) dy = grad_const(g, y, 0);
   Dtype sums = dtype_sum(value_type(g->e, y)->dtype);
   ValueId wide_dy = build_convert(g->b, dy, sums), wide_y = build_convert(g->b, y, sums);
-  ValueId delta = sum_last(g, build2(g->b, OP_MUL, wide_dy, wide_y));
+  ValueId delta = grad_sum_last(g, build2(g->b, OP_MUL, wide_dy, wide_y));
   if (dlse != NO_ID) delta = build2(g->b, OP_SUB, delta, dlse);
   ValueId in[7] = {dy, op->operands[0], op->operands[1], op->operands[2], lse, delta};
   int n = 6;
@@ -152,20 +143,20 @@ static ValueId ungrouped(const Grouped *x, ValueId v, const Type *t, bool is_key
   return build_reshape(x->g->b, v, t);
 }
 
-/* A number a row of the queries, over the keys of the matrix `like`. */
+/* A value of each query, broadcast over the keys of the matrix `like`. */
 static ValueId rows_over(const Grouped *x, ValueId v, ValueId like) {
   const Type *t = value_type(x->g->e, like);
   v = build_convert(x->g->b, v, t->dtype);
   const Type *row = type_get(x->g->e->module->ctx, t->dtype, t->rank - 1, t->dim);
-  return over_last(x->g, build_reshape(x->g->b, v, row), like);
+  return grad_over_last(x->g, build_reshape(x->g->b, v, row), t);
 }
 
 static ValueId add_to(GradCtx *g, ValueId sum, ValueId v) {
   return sum == NO_ID ? v : build2(g->b, OP_ADD, sum, v);
 }
 
-/* Which keys each query sees, over the matrix of scores; NO_ID: all. */
-static ValueId seen(const Grouped *x, const Op *op, ValueId scores) {
+/* The mask of all scores: true for the keys that a query attends to; NO_ID: all. */
+static ValueId visible_keys(const Grouped *x, const Op *op, ValueId scores) {
   GradCtx *g = x->g;
   Ctx *c = g->e->module->ctx;
   const Type *t = value_type(g->e, scores), *bools = type_with_dtype(c, t, DT_BOOL);
@@ -205,11 +196,11 @@ void grad_attention_grad(GradCtx *g, const Op *op, ValueId da) {
   ValueId scale = grad_const(g, s, op->attr[AT_SCALE].f), zero = grad_const(g, s, 0);
   ValueId p = build1(
       b, OP_EXP, build2(b, OP_SUB, build2(b, OP_MUL, s, scale), rows_over(&x, op->operands[4], s)));
-  ValueId sees = seen(&x, op, s);
-  if (sees != NO_ID) p = build3(b, OP_WHERE, sees, p, zero);
+  ValueId visible = visible_keys(&x, op, s);
+  if (visible != NO_ID) p = build3(b, OP_WHERE, visible, p, zero);
   ValueId u = build_matmul(b, dy, v, false, true);
-  ValueId away = build2(b, OP_SUB, u, rows_over(&x, op->operands[5], s));
-  ValueId w = build2(b, OP_MUL, p, away), ws = build2(b, OP_MUL, w, scale);
+  ValueId centred = build2(b, OP_SUB, u, rows_over(&x, op->operands[5], s));
+  ValueId w = build2(b, OP_MUL, p, centred), ws = build2(b, OP_MUL, w, scale);
   ValueId to_w = NO_ID, to_p = NO_ID, to_dy = NO_ID, to_q = NO_ID, to_k = NO_ID, to_v = NO_ID;
   if (da != NO_ID) {
     to_w = add_to(g, to_w, build_matmul(b, da, k, false, true));
@@ -226,13 +217,13 @@ void grad_attention_grad(GradCtx *g, const Op *op, ValueId da) {
   ValueId to_delta = NO_ID;
   if (to_w != NO_ID) {
     to_w = build2(b, OP_MUL, to_w, scale);
-    to_p = add_to(g, to_p, build2(b, OP_MUL, to_w, away));
+    to_p = add_to(g, to_p, build2(b, OP_MUL, to_w, centred));
     ValueId to_u = build2(b, OP_MUL, to_w, p);
-    to_delta = build1(b, OP_NEG, sum_last(g, to_u));
+    to_delta = build1(b, OP_NEG, grad_sum_last(g, to_u));
     to_dy = add_to(g, to_dy, build_matmul(b, to_u, v, false, false));
     to_v = build_matmul(b, to_u, dy, true, false);
   }
-  ValueId to_s = build2(b, OP_MUL, to_p, p), to_lse = build1(b, OP_NEG, sum_last(g, to_s));
+  ValueId to_s = build2(b, OP_MUL, to_p, p), to_lse = build1(b, OP_NEG, grad_sum_last(g, to_s));
   to_s = build2(b, OP_MUL, to_s, scale);
   to_q = add_to(g, to_q, build_matmul(b, to_s, k, false, false));
   to_k = add_to(g, to_k, build_matmul(b, to_s, q, true, false));
@@ -253,7 +244,7 @@ typedef struct Heads {
   bool causal;
   const Tensor *mask; /* or NULL */
   const int64_t *stride;
-  Walk at; /* through the mask, by the rows and keys of all heads */
+  StridedIter at; /* over the mask, by the rows and keys of all heads */
 } Heads;
 
 static Heads heads_of(EvalCtx *c, const Op *op, const Tensor *q, const Tensor *k, const Tensor *v,
@@ -272,22 +263,22 @@ static Heads heads_of(EvalCtx *c, const Op *op, const Tensor *q, const Tensor *k
   int rank = q->type->rank;
   int64_t *dim = ARENA_ARRAY(c->scratch, int64_t, rank),
           *stride = ARENA_ARRAY(c->scratch, int64_t, rank);
-  const int64_t *own = walk_strides(c->scratch, mask->type);
+  const int64_t *own = row_major_strides(c->scratch, mask->type);
   for (int i = 0; i < rank; i++) {
     int at = i - (rank - mask->type->rank);
     dim[i] = i == rank - 1 ? h.s : q->type->dim[i];
     stride[i] = at < 0 || mask->type->dim[at] == 1 ? 0 : own[at];
   }
-  h.at = walk_new(c->scratch, type_get(c->it->m->ctx, DT_BOOL, rank, dim), 0, stride);
+  h.at = strided_new(c->scratch, type_get(c->it->m->ctx, DT_BOOL, rank, dim), 0, stride);
   return h;
 }
 
-/* The next key of the walk is seen by the query. */
-static bool sees(Heads *h, int64_t i, int64_t j) {
+/* Query i attends to key j, the next one of the mask's iterator. */
+static bool is_visible(Heads *h, int64_t i, int64_t j) {
   bool yes = !h->causal || j <= i;
   if (!h->mask) return yes;
   yes &= h->mask->at[h->at.to].i != 0;
-  walk_next(&h->at);
+  strided_next(&h->at);
   return yes;
 }
 
@@ -297,11 +288,6 @@ static double dot(const Scalar *a, const Scalar *b, int64_t n) {
   return sum;
 }
 
-static void round_all(EvalCtx *c, Tensor *t) {
-  for (int64_t i = 0; i < t->type->numel; i++)
-    t->at[i] = scalar_round(t->at[i], t->type->dtype, c->it->mode);
-}
-
 void eval_attention(EvalCtx *c, const Op *op) {
   const Tensor *q = eval_in(c, op, 0), *k = eval_in(c, op, 1), *v = eval_in(c, op, 2);
   Tensor *y = eval_out(c, op), *lse = eval_out_of(c, op, 1);
@@ -309,21 +295,21 @@ void eval_attention(EvalCtx *c, const Op *op) {
   double *p = ARENA_ARRAY(c->scratch, double, h.s + 1);
   for (int64_t row = 0; row < h.n * h.t; row++) {
     int64_t kv = row / h.t / h.group * h.s;
-    double most = -INFINITY, total = 0;
+    double max = -INFINITY, total = 0;
     for (int64_t j = 0; j < h.s; j++) {
       p[j] = dot(q->at + row * h.d, k->at + (kv + j) * h.d, h.d) * h.scale;
-      if (!sees(&h, row % h.t, j)) p[j] = -INFINITY;
-      if (p[j] > most) most = p[j];
+      if (!is_visible(&h, row % h.t, j)) p[j] = -INFINITY;
+      if (p[j] > max) max = p[j];
     }
-    double shift = most == -INFINITY ? 0 : most;
+    double shift = max == -INFINITY ? 0 : max;
     for (int64_t j = 0; j < h.s; j++) total += p[j] = exp(p[j] - shift);
     lse->at[row].f = log(total) + shift;
     for (int64_t j = 0; j < h.s && total != 0; j++) /* 0: no key is visible; NaN goes through */
       for (int64_t e = 0; e < h.e; e++)
         y->at[row * h.e + e].f += p[j] / total * v->at[(kv + j) * h.e + e].f;
   }
-  round_all(c, y);
-  round_all(c, lse);
+  eval_round(c, y);
+  eval_round(c, lse);
 }
 
 void eval_attention_grad(EvalCtx *c, const Op *op) {
@@ -335,7 +321,7 @@ void eval_attention_grad(EvalCtx *c, const Op *op) {
     int64_t kv = row / h.t / h.group * h.s;
     const Scalar *qi = q->at + row * h.d, *dyi = dy->at + row * h.e;
     for (int64_t j = 0; j < h.s; j++) {
-      if (!sees(&h, row % h.t, j)) continue;
+      if (!is_visible(&h, row % h.t, j)) continue;
       const Scalar *kj = k->at + (kv + j) * h.d, *vj = v->at + (kv + j) * h.e;
       double p = exp(dot(qi, kj, h.d) * h.scale - lse->at[row].f);
       double w = p * (dot(dyi, vj, h.e) - delta->at[row].f) * h.scale;
@@ -346,7 +332,7 @@ void eval_attention_grad(EvalCtx *c, const Op *op) {
       for (int64_t e = 0; e < h.e; e++) dv->at[(kv + j) * h.e + e].f += p * dyi[e].f;
     }
   }
-  round_all(c, dq);
-  round_all(c, dk);
-  round_all(c, dv);
+  eval_round(c, dq);
+  eval_round(c, dk);
+  eval_round(c, dv);
 }

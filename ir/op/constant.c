@@ -61,9 +61,10 @@ void eval_iota(EvalCtx *c, const Op *op) {
   Tensor *y = eval_out(c, op);
   int64_t *stride = ARENA_ARRAY(c->scratch, int64_t, y->type->rank + 1);
   stride[op->attr[AT_AXIS].i] = 1;
-  bool real = dtype_is_float(y->type->dtype);
-  for (Walk w = walk_new(c->scratch, y->type, 0, stride); walk_more(&w); walk_next(&w)) {
-    Scalar s = real ? (Scalar){.f = (double)w.to} : (Scalar){.i = w.to};
+  bool is_float = dtype_is_float(y->type->dtype);
+  for (StridedIter w = strided_new(c->scratch, y->type, 0, stride); strided_more(&w);
+       strided_next(&w)) {
+    Scalar s = is_float ? (Scalar){.f = (double)w.to} : (Scalar){.i = w.to};
     y->at[w.from] = scalar_round(s, y->type->dtype, c->it->mode);
   }
 }

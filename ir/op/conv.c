@@ -76,7 +76,7 @@ const Type *shape_conv_input_grad(const ShapeIn *in) {
 const Type *shape_conv_filter_grad(const ShapeIn *in) {
   if (in->n < 2 || in->n > 3) return shape_wrong(in, "takes 2 or 3 operands, not %d", in->n);
   const Type *t = conv_fits(in, in->type[1], in->given, in->type[0]);
-  return in->n > 2 ? shape_start(in, t) : t;
+  return in->n > 2 ? shape_accumulator(in, t) : t;
 }
 
 /* ---- gradients ---- */
@@ -110,7 +110,7 @@ void grad_conv_filter_grad(GradCtx *g, const Op *op, ValueId dz) {
   ValueId dy = op->operands[0], x = op->operands[1];
   if (grad_wants(g, op, 0)) grad_to(g, op, 0, build_conv(g, op, x, dz));
   if (grad_wants(g, op, 1)) grad_to(g, op, 1, build_input_grad(g, op, dy, dz, value_type(g->e, x)));
-  if (op_start(op) >= 0) grad_to(g, op, op_start(op), dz);
+  if (op_accumulator(op) >= 0) grad_to(g, op, op_accumulator(op), dz);
 }
 
 /* ---- evaluation ---- */
@@ -148,13 +148,12 @@ void eval_conv(EvalCtx *c, const Op *op) {
   Scalar *a = eval_in(c, op, 0)->at, *b = eval_in(c, op, 1)->at;
   Tensor *z = eval_out(c, op);
   ConvGeom g = conv_geom(c->e, op);
-  const Tensor *before = op_start(op) >= 0 ? eval_in(c, op, op_start(op)) : NULL;
+  const Tensor *before = op_accumulator(op) >= 0 ? eval_in(c, op, op_accumulator(op)) : NULL;
   for (int64_t i = 0; before && i < z->type->numel; i++) z->at[i] = before->at[i];
   switch ((int)op->kind) {
   case OP_CONV: each_term(&g, a, b, z->at, to_y); break;
   case OP_CONV_INPUT_GRAD: each_term(&g, z->at, b, a, to_x); break;
   default: each_term(&g, b, z->at, a, to_f); break;
   }
-  for (int64_t i = 0; i < z->type->numel; i++)
-    z->at[i] = scalar_round(z->at[i], z->type->dtype, c->it->mode);
+  eval_round(c, z);
 }

@@ -55,8 +55,8 @@ void eval_dynamic_update(EvalCtx *c, const Op *op) {
     return;
   }
   if (x->type->numel) memcpy(z->at, x->at, sizeof(Scalar) * (size_t)x->type->numel);
-  const int64_t *stride = walk_strides(c->scratch, x->type);
-  for (Walk w = walk_new(c->scratch, y->type, at * stride[axis], stride); walk_more(&w);
-       walk_next(&w))
+  const int64_t *stride = row_major_strides(c->scratch, x->type);
+  for (StridedIter w = strided_new(c->scratch, y->type, at * stride[axis], stride);
+       strided_more(&w); strided_next(&w))
     z->at[w.to] = y->at[w.from];
 }

@@ -97,8 +97,8 @@ RULE(log1p) {
 RULE(log2) { grad_to(g, op, 0, SCALE(build2(g->b, OP_DIV, dy, A), M_LOG2E)); }
 
 RULE(erf) { /* 2 / sqrt(pi) exp(-a^2) */
-  ValueId bell = build1(g->b, OP_EXP, build1(g->b, OP_NEG, MUL(A, A)));
-  grad_to(g, op, 0, MUL(SCALE(dy, M_2_SQRTPI), bell));
+  ValueId gaussian = build1(g->b, OP_EXP, build1(g->b, OP_NEG, MUL(A, A)));
+  grad_to(g, op, 0, MUL(SCALE(dy, M_2_SQRTPI), gaussian));
 }
 
 RULE(convert) {
@@ -158,13 +158,13 @@ RULE(pow) {
   grad_to(g, op, 1, MUL(dy, MUL(build1(g->b, OP_LOG, safe), Y)));
 }
 
-/* All of dy to the winner, half to each of two equals. */
-static void grad_pick(GradCtx *g, const Op *op, ValueId dy, OpKind wins[2]) {
+/* All of dy to the operand that was picked, half to each of two equals. */
+static void grad_pick(GradCtx *g, const Op *op, ValueId dy, OpKind is_picked[2]) {
   ValueId equal = build2(g->b, OP_EQ, A, B), none = grad_const(g, dy, 0);
   ValueId tie = build3(g->b, OP_WHERE, equal, SCALE(dy, 0.5), none);
   for (int i = 0; i < 2; i++)
     if (grad_wants(g, op, i))
-      grad_to(g, op, i, build3(g->b, OP_WHERE, build2(g->b, wins[i], A, B), dy, tie));
+      grad_to(g, op, i, build3(g->b, OP_WHERE, build2(g->b, is_picked[i], A, B), dy, tie));
 }
 
 RULE(max) { grad_pick(g, op, dy, (OpKind[2]){OP_GT, OP_LT}); }
@@ -201,92 +201,92 @@ RULE(tanh_grad) { /* a (1 - b^2) */
 
 /* ---- evaluation ---- */
 
-/* The rows' texts become one function of doubles and one of wide integers each. 128 bits hold every
-   sum and product of 64-bit operands, so that wrapping is left to the final rounding. "- 0" makes
-   the text ~ of an undefined case an expression, too; it is never called. */
-typedef __int128 Wide;
-typedef double RealFn(double a, double b, double c);
-typedef Wide WideFn(Wide a, Wide b, Wide c);
+/* Each row's two texts become a function of doubles and one of 128-bit integers. 128 bits hold
+   every sum and product of 64-bit operands, so only the final rounding wraps. "- 0" makes an
+   expression of the text ~, which means undefined; that function is never called. */
+typedef __int128 Int128;
+typedef double FloatFn(double a, double b, double c);
+typedef Int128 IntFn(Int128 a, Int128 b, Int128 c);
 
-#define real_abs fabs
-#define real_exp exp
-#define real_expm1 expm1
-#define real_log log
-#define real_log1p log1p
-#define real_log2 log2
-#define real_sqrt sqrt
-#define real_sin sin
-#define real_cos cos
-#define real_tanh tanh
-#define real_erf erf
-#define real_floor floor
-#define real_ceil ceil
-#define real_rint rint
+#define float_abs fabs
+#define float_exp exp
+#define float_expm1 expm1
+#define float_log log
+#define float_log1p log1p
+#define float_log2 log2
+#define float_sqrt sqrt
+#define float_sin sin
+#define float_cos cos
+#define float_tanh tanh
+#define float_erf erf
+#define float_floor floor
+#define float_ceil ceil
+#define float_rint rint
 
 /* Powers that folding turns into other functions give the bits of those, which round once. */
-static double real_pow(double a, double b) {
+static double float_pow(double a, double b) {
   if (b == -1) return 1 / a;
   if (b == 2) return a * a;
   return b == 0.5 && a > 0 ? sqrt(a) : pow(a, b);
 }
 
-static double real_sigmoid(double a) { return a < 0 ? exp(a) / (1 + exp(a)) : 1 / (1 + exp(-a)); }
+static double float_sigmoid(double a) { return a < 0 ? exp(a) / (1 + exp(a)) : 1 / (1 + exp(-a)); }
 
-static double real_mod(double a, double b) {
+static double float_mod(double a, double b) {
   double r = fmod(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
 #define divide(a, b) ((a) / (b))
 
-static double real_tf32(double a) {
+static double float_tf32(double a) {
   int e;
   double m = frexp(a, &e);
   return a - a == 0 ? ldexp(round(ldexp(m, 11)), e - 11) : a;
 }
 
-static Wide wide_abs(Wide a) { return a < 0 ? -a : a; }
+static Int128 int_abs(Int128 a) { return a < 0 ? -a : a; }
 
-static Wide wide_mod(Wide a, Wide b) {
+static Int128 int_mod(Int128 a, Int128 b) {
   if (b == 0) return 0;
-  Wide r = a % b;
+  Int128 r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-#define FN(f) real_##f
+#define FN(f) float_##f
 #define ELEM(KIND, NAME, N, FLAGS, F, ...)                                                         \
-  static double real_of_##KIND(double a, double b, double c) { return F - 0; }
+  static double float_of_##KIND(double a, double b, double c) { return F - 0; }
 #include "ir/ops.def"
 #undef ELEM
 #undef FN
-#define FN(f) wide_##f
+#define FN(f) int_##f
 #define ELEM(KIND, NAME, N, FLAGS, F, I, ...)                                                      \
-  static Wide wide_of_##KIND(Wide a, Wide b, Wide c) { return I - 0; }
+  static Int128 int_of_##KIND(Int128 a, Int128 b, Int128 c) { return I - 0; }
 #include "ir/ops.def"
 #undef ELEM
 #undef FN
 
 static const struct {
-  RealFn *real;
-  WideFn *wide;
+  FloatFn *on_floats;
+  IntFn *on_ints;
 } element_fn[OP_KINDS] = {
-#define ELEM(KIND, ...) [OP_##KIND] = {real_of_##KIND, wide_of_##KIND},
+#define ELEM(KIND, ...) [OP_##KIND] = {float_of_##KIND, int_of_##KIND},
 #include "ir/ops.def"
 #undef ELEM
 };
 
-double element_of_number(OpKind k, double x) { return element_fn[k].real(x, 0, 0); }
+double element_of_number(OpKind k, double x) { return element_fn[k].on_floats(x, 0, 0); }
 
 static Scalar convert(Scalar s, Dtype from, Dtype to, InterpMode mode) {
   static const int64_t lo[DTYPES] = {[DT_I32] = INT32_MIN, [DT_I64] = INT64_MIN};
   static const int64_t hi[DTYPES] = {[DT_U8] = 255, [DT_I32] = INT32_MAX, [DT_I64] = INT64_MAX};
-  bool real = dtype_is_float(from);
+  bool is_float = dtype_is_float(from);
   if (dtype_is_float(to)) {
-    if (real) return s;
+    if (is_float) return s;
     bool once = to == DT_F32 && mode == INTERP_DTYPE; /* by way of double would be two roundings */
     return (Scalar){.f = once ? (double)(float)s.i : (double)s.i};
   }
-  if (!real) return s;
+  if (!is_float) return s;
   if (to == DT_BOOL) return (Scalar){.i = s.f != 0};
   if (s.f != s.f) return (Scalar){.i = 0};
   /* the bounds are powers of two or exact, and 2^63 as a double is the first one out of range */
@@ -302,21 +302,21 @@ void eval_element(EvalCtx *c, const Op *op) {
   Dtype from = x[op->noperands > 1]->type->dtype;
   Tensor *y = eval_out(c, op);
   Dtype to = y->type->dtype;
-  bool real = dtype_is_float(from);
+  bool is_float = dtype_is_float(from);
   for (int64_t i = 0; i < y->type->numel; i++) {
     Scalar s;
     if (op->kind == OP_CONVERT) {
       s = convert(x[0]->at[i], from, to, c->it->mode);
-    } else if (real) {
+    } else if (is_float) {
       double v[3] = {0};
       for (int k = 0; k < op->noperands; k++)
         v[k] = dtype_is_float(x[k]->type->dtype) ? x[k]->at[i].f : (double)x[k]->at[i].i;
-      double r = element_fn[op->kind].real(v[0], v[1], v[2]);
+      double r = element_fn[op->kind].on_floats(v[0], v[1], v[2]);
       s = dtype_is_float(to) ? (Scalar){.f = r} : (Scalar){.i = r != 0};
     } else {
-      Wide v[3] = {0};
+      Int128 v[3] = {0};
       for (int k = 0; k < op->noperands; k++) v[k] = x[k]->at[i].i;
-      s = (Scalar){.i = (int64_t)element_fn[op->kind].wide(v[0], v[1], v[2])};
+      s = (Scalar){.i = (int64_t)element_fn[op->kind].on_ints(v[0], v[1], v[2])};
     }
     y->at[i] = scalar_round(s, to, c->it->mode);
   }

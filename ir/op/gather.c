@@ -112,20 +112,19 @@ void eval_gather_grad(EvalCtx *c, const Op *op) {
   const Tensor *dy = eval_in(c, op, 0), *ids = eval_in(c, op, 1);
   Tensor *dx = eval_out(c, op);
   int64_t n = ids->type->numel, width = n ? dy->type->numel / n : 0;
-  bool real = dtype_is_float(dx->type->dtype);
+  bool is_float = dtype_is_float(dx->type->dtype);
   for (int64_t i = 0; i < n; i++) {
     int64_t row = row_at(c, ids, i, op->attr[AT_BATCH].i, op->attr[AT_ROWS].i);
     if (row < 0) return;
     for (int64_t j = 0; j < width; j++) {
       Scalar *acc = &dx->at[row * width + j], v = dy->at[i * width + j];
-      if (real)
+      if (is_float)
         acc->f += v.f;
       else
         acc->i = (int64_t)((uint64_t)acc->i + (uint64_t)v.i);
     }
   }
-  for (int64_t i = 0; i < dx->type->numel; i++)
-    dx->at[i] = scalar_round(dx->at[i], dx->type->dtype, c->it->mode);
+  eval_round(c, dx);
 }
 
 void eval_one_hot(EvalCtx *c, const Op *op) {

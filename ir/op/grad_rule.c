@@ -1,4 +1,4 @@
-/* What the gradient rules share: who wants a gradient, constants, undoing a reduction.
+/* Helpers of gradient rules: operands that need a gradient, constants, the inverse of a reduction.
    Contract: rules build through the context's builder and name only the values they read. */
 #include "ir/op/op.h"
 
@@ -11,14 +11,26 @@ ValueId grad_const(GradCtx *g, ValueId like, double k) {
   return build_const(g->b, value_type(g->e, like), k);
 }
 
-ValueId grad_spread(GradCtx *g, ValueId v, const Type *t, const Ints *axes) {
-  int64_t *dim = ARENA_ARRAY(g->e->module->arena, int64_t, t->rank + 1);
+ValueId build_unreduce(Builder *b, ValueId v, const Type *t, const Ints *axes) {
+  Ctx *c = b->m->ctx;
+  int64_t *dim = ARENA_ARRAY(b->m->arena, int64_t, t->rank + 1);
   for (int i = 0, k = 0; i < t->rank; i++) {
     bool dropped = k < ints_n(axes) && axes->at[k] == i;
     k += dropped;
     dim[i] = dropped ? 1 : t->dim[i];
   }
-  const Type *keep = type_get(g->e->module->ctx, value_type(g->e, v)->dtype, t->rank, dim);
-  const Type *full = type_with_dtype(g->e->module->ctx, t, keep->dtype);
-  return build_broadcast(g->b, build_reshape(g->b, v, keep), full);
+  const Type *kept = type_get(c, value_type(b->e, v)->dtype, t->rank, dim);
+  return build_broadcast(b, build_reshape(b, v, kept), type_with_dtype(c, t, kept->dtype));
+}
+
+ValueId grad_unreduce(GradCtx *g, ValueId v, const Type *t, const Ints *axes) {
+  return build_unreduce(g->b, v, t, axes);
+}
+
+ValueId grad_sum_last(GradCtx *g, ValueId v) {
+  return build_reduce(g->b, OP_SUM, v, &(int64_t){value_type(g->e, v)->rank - 1}, 1);
+}
+
+ValueId grad_over_last(GradCtx *g, ValueId v, const Type *t) {
+  return grad_unreduce(g, v, t, intern_ints(g->e->module->ctx, &(int64_t){t->rank - 1}, 1));
 }

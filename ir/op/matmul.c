@@ -60,7 +60,7 @@ void eval_matmul(EvalCtx *c, const Op *op) {
   const Tensor *a = eval_in(c, op, 0), *b = eval_in(c, op, 1);
   Tensor *y = eval_out(c, op);
   int r = y->type->rank;
-  bool ta = op->attr[AT_TA].i, tb = op->attr[AT_TB].i, real = dtype_is_float(y->type->dtype);
+  bool ta = op->attr[AT_TA].i, tb = op->attr[AT_TB].i, is_float = dtype_is_float(y->type->dtype);
   int64_t m = y->type->dim[r - 2], n = y->type->dim[r - 1], k = a->type->dim[ta ? r - 2 : r - 1];
   for (int64_t o = 0; o < y->type->numel; o++) {
     int64_t page = o / (m * n), i = o / n % m, j = o % n;
@@ -69,7 +69,7 @@ void eval_matmul(EvalCtx *c, const Op *op) {
     int64_t dx = ta ? m : 1, dw = tb ? 1 : n;
     Scalar acc = {0};
     for (int64_t l = 0; l < k; l++) {
-      if (real)
+      if (is_float)
         acc.f += x[l * dx].f * w[l * dw].f;
       else
         acc.i = (int64_t)((uint64_t)acc.i + (uint64_t)x[l * dx].i * (uint64_t)w[l * dw].i);

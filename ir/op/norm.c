@@ -27,18 +27,10 @@ const Type *shape_norm_grad(const ShapeIn *in) {
 
 /* ---- gradients ---- */
 
-static ValueId over_rows(GradCtx *g, ValueId v, const Type *t) {
-  return grad_spread(g, v, t, intern_ints(g->e->module->ctx, &(int64_t){t->rank - 1}, 1));
-}
-
-static ValueId row_sum(GradCtx *g, ValueId v) {
-  return build_reduce(g->b, OP_SUM, v, &(int64_t){value_type(g->e, v)->rank - 1}, 1);
-}
-
 /* mean(a b) of each row, over the rows */
 static ValueId mean_product(GradCtx *g, ValueId a, ValueId b) {
   const Type *t = value_type(g->e, a);
-  ValueId sum = over_rows(g, row_sum(g, build2(g->b, OP_MUL, a, b)), t);
+  ValueId sum = grad_over_last(g, grad_sum_last(g, build2(g->b, OP_MUL, a, b)), t);
   return build2(g->b, OP_MUL, sum, grad_const(g, sum, 1.0 / (double)t->dim[t->rank - 1]));
 }
 
@@ -47,7 +39,7 @@ static ValueId through_scale(GradCtx *g, ValueId y, ValueId s, ValueId ds) {
   const Type *t = value_type(g->e, y);
   ValueId k = build2(g->b, OP_MUL, ds, build2(g->b, OP_MUL, s, s));
   k = build2(g->b, OP_MUL, k, grad_const(g, k, -1.0 / (double)t->dim[t->rank - 1]));
-  return build2(g->b, OP_MUL, over_rows(g, k, t), y);
+  return build2(g->b, OP_MUL, grad_over_last(g, k, t), y);
 }
 
 static void grad_norm(GradCtx *g, const Op *op, ValueId dy) {
@@ -66,14 +58,14 @@ static void grad_norm_grad(GradCtx *g, const Op *op, ValueId dz) {
   const Type *t = value_type(g->e, y);
   if (grad_wants(g, op, 0)) grad_to(g, op, 0, build3(g->b, op->kind, dz, y, s));
   if (grad_wants(g, op, 1)) {
-    ValueId w = build2(g->b, OP_MUL, dz, over_rows(g, s, t));
+    ValueId w = build2(g->b, OP_MUL, dz, grad_over_last(g, s, t));
     ValueId one = build2(g->b, OP_MUL, w, mean_product(g, u, y));
     ValueId two = build2(g->b, OP_MUL, u, mean_product(g, w, y));
     grad_to(g, op, 1, build1(g->b, OP_NEG, build2(g->b, OP_ADD, one, two)));
   }
   if (grad_wants(g, op, 2)) {
     ValueId plain = build3(g->b, op->kind, u, y, grad_const(g, s, 1));
-    grad_to(g, op, 2, row_sum(g, build2(g->b, OP_MUL, dz, plain)));
+    grad_to(g, op, 2, grad_sum_last(g, build2(g->b, OP_MUL, dz, plain)));
   }
 }
 
@@ -81,10 +73,6 @@ void grad_layer_norm_grad(GradCtx *g, const Op *op, ValueId dz) { grad_norm_grad
 void grad_rms_norm_grad(GradCtx *g, const Op *op, ValueId dz) { grad_norm_grad(g, op, dz); }
 
 /* ---- evaluation ---- */
-
-static void set(EvalCtx *c, Tensor *y, int64_t i, double v) {
-  y->at[i] = scalar_round((Scalar){.f = v}, y->type->dtype, c->it->mode);
-}
 
 void eval_norm(EvalCtx *c, const Op *op) {
   const Tensor *x = eval_in(c, op, 0);
@@ -96,8 +84,8 @@ void eval_norm(EvalCtx *c, const Op *op) {
     for (int64_t j = 0; j < n && is_layer(op->kind); j++) mean += from[j].f / (double)n;
     for (int64_t j = 0; j < n; j++) square += (from[j].f - mean) * (from[j].f - mean);
     double scale = 1 / sqrt(square / (double)n + op->attr[AT_EPS].f);
-    set(c, s, row, scale);
-    for (int64_t j = 0; j < n; j++) set(c, y, row * n + j, (from[j].f - mean) * scale);
+    eval_set(c, s, row, scale);
+    for (int64_t j = 0; j < n; j++) eval_set(c, y, row * n + j, (from[j].f - mean) * scale);
   }
 }
 
@@ -112,6 +100,6 @@ void eval_norm_grad(EvalCtx *c, const Op *op) {
       dot += dy->at[j].f * y->at[j].f / (double)n;
     }
     for (int64_t j = row * n; j < row * n + n; j++)
-      set(c, dx, j, s->at[row].f * (dy->at[j].f - mean - y->at[j].f * dot));
+      eval_set(c, dx, j, s->at[row].f * (dy->at[j].f - mean - y->at[j].f * dot));
   }
 }

@@ -13,15 +13,14 @@
 const Type *shape_wrong(const ShapeIn *in, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* Room for the dims of a result: the caller's own array up to SMALL_RANK, the context's above. */
-enum { SMALL_RANK = 8 };
 int64_t *shape_dims(const ShapeIn *in, int64_t small[SMALL_RANK], int rank);
 /* NULL, with the overflow as reason, if the dims are more than a type can hold. */
 const Type *shape_make(const ShapeIn *in, Dtype dt, int rank, const int64_t *dim);
 /* Both operands have one dtype and one shape; otherwise the reason is written. */
 bool shape_equal(const ShapeIn *in, int i, int j);
 const char *shape_str(const ShapeIn *in, const Type *t); /* type_str */
-/* The result's type t, if the last operand, what has been added up so far, has it, too. */
-const Type *shape_start(const ShapeIn *in, const Type *t);
+/* The result's type t, if the last operand, the accumulator, has it, too. */
+const Type *shape_accumulator(const ShapeIn *in, const Type *t);
 /* Floats, with at least one along the last axis; otherwise the reason is written. */
 bool shape_has_rows(const ShapeIn *in, const Type *t);
 /* An attribute list; NULL counts as empty. */
@@ -32,21 +31,28 @@ bool shape_axes(const ShapeIn *in, const Ints *axes, int rank);
 /* grad_needs, and the operand is of a float dtype: nothing else has a gradient. */
 bool grad_wants(const GradCtx *g, const Op *op, int operand);
 ValueId grad_const(GradCtx *g, ValueId like, double k); /* of the type of `like` */
-/* Puts back the axes that a reduction of a t dropped and repeats v along them. */
-ValueId grad_spread(GradCtx *g, ValueId v, const Type *t, const Ints *axes);
+/* v, a reduction over `axes` of a tensor of t's shape, broadcast to that shape; v's dtype stays. */
+ValueId build_unreduce(Builder *b, ValueId v, const Type *t, const Ints *axes);
+ValueId grad_unreduce(GradCtx *g, ValueId v, const Type *t, const Ints *axes);
+/* The sum along the last axis; a value of each row broadcast to all rows of t. */
+ValueId grad_sum_last(GradCtx *g, ValueId v);
+ValueId grad_over_last(GradCtx *g, ValueId v, const Type *t);
 
-/* Visits a tensor's elements in row-major order and keeps a second offset, base + sum index[i]
-   stride[i], into another tensor. for (Walk w = walk_new(…); walk_more(&w); walk_next(&w)). */
-typedef struct Walk {
+/* An iterator over a tensor's elements in row-major order, with a second offset, base + sum
+   index[i] stride[i], into another tensor:
+   for (StridedIter w = strided_new(…); strided_more(&w); strided_next(&w)). */
+typedef struct StridedIter {
   const Type *type;
   const int64_t *stride; /* elements; may be 0 or negative */
   int64_t *index;
-  int64_t from, to; /* position in the walked tensor; the offset into the other */
-} Walk;
-Walk walk_new(Arena *a, const Type *t, int64_t base, const int64_t *stride);
-static inline bool walk_more(const Walk *w) { return w->from < w->type->numel; }
-void walk_next(Walk *w);
+  int64_t from, to; /* offset into the tensor, and into the other */
+} StridedIter;
+StridedIter strided_new(Arena *a, const Type *t, int64_t base, const int64_t *stride);
+static inline bool strided_more(const StridedIter *w) { return w->from < w->type->numel; }
+void strided_next(StridedIter *w);
 /* Row-major strides of a type, in elements. */
-int64_t *walk_strides(Arena *a, const Type *t);
+int64_t *row_major_strides(Arena *a, const Type *t);
+/* The same of a reduction over `axes` of a t, by the axes of t: 0 for those that are reduced. */
+int64_t *reduced_strides(Arena *a, const Type *t, const Type *reduced, const Ints *axes);
 
 #endif

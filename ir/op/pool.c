@@ -162,7 +162,7 @@ static void each_window(const Pool *p, WindowFn *f) {
   }
 }
 
-static bool beats(Dtype dt, Scalar v, Scalar best) {
+static bool is_greater(Dtype dt, Scalar v, Scalar best) {
   if (!dtype_is_float(dt)) return v.i > best.i;
   return best.f == best.f && (v.f != v.f || v.f > best.f);
 }
@@ -170,12 +170,12 @@ static bool beats(Dtype dt, Scalar v, Scalar best) {
 /* The tap of the largest pixel. */
 static int64_t largest(const Pool *p, const Window *w) {
   int64_t best = w->r0 * p->g->w.taps + w->s0;
-  Scalar most = p->a->at[pixel(p->g, w, w->r0, w->s0)];
+  Scalar max = p->a->at[pixel(p->g, w, w->r0, w->s0)];
   for (int64_t r = w->r0; r < w->r1; r++)
     for (int64_t s = w->s0; s < w->s1; s++) {
       Scalar v = p->a->at[pixel(p->g, w, r, s)];
-      if (!beats(p->dt, v, most)) continue;
-      most = v;
+      if (!is_greater(p->dt, v, max)) continue;
+      max = v;
       best = r * p->g->w.taps + s;
     }
   return best;
@@ -236,6 +236,5 @@ void eval_pool(EvalCtx *c, const Op *op) {
   default: f = do_mean_grad; break;
   }
   each_window(&p, f);
-  for (int64_t i = 0; i < p.z->type->numel; i++)
-    p.z->at[i] = scalar_round(p.z->at[i], p.z->type->dtype, c->it->mode);
+  eval_round(c, p.z);
 }

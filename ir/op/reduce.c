@@ -31,12 +31,12 @@ static const Type *reduced(const ShapeIn *in) {
   return shape_make(in, t->dtype, n, dim);
 }
 
-/* A sum may go on from what has been added up so far. */
+/* A sum may continue from an accumulator. */
 const Type *shape_reduce(const ShapeIn *in) {
   if (in->kind == OP_SUM && (in->n < 1 || in->n > 2))
     return shape_wrong(in, "takes 1 or 2 operands, not %d", in->n);
   const Type *t = reduced(in);
-  return in->n > 1 ? shape_start(in, t) : t;
+  return in->n > 1 ? shape_accumulator(in, t) : t;
 }
 
 const Type *shape_arg(const ShapeIn *in) {
@@ -57,8 +57,8 @@ const Type *shape_arg(const ShapeIn *in) {
 
 void grad_sum(GradCtx *g, const Op *op, ValueId dy) {
   const Type *t = value_type(g->e, op->operands[0]);
-  if (grad_wants(g, op, 0)) grad_to(g, op, 0, grad_spread(g, dy, t, op->attr[AT_AXES].ints));
-  if (op_start(op) >= 0) grad_to(g, op, op_start(op), dy);
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, grad_unreduce(g, dy, t, op->attr[AT_AXES].ints));
+  if (op_accumulator(op) >= 0) grad_to(g, op, op_accumulator(op), dy);
 }
 
 /* Ties share evenly. */
@@ -66,10 +66,10 @@ static void grad_extreme(GradCtx *g, const Op *op, ValueId dy) {
   ValueId x = op->operands[0];
   const Type *t = value_type(g->e, x);
   const Ints *axes = op->attr[AT_AXES].ints;
-  ValueId best = build2(g->b, OP_EQ, x, grad_spread(g, op->results[0], t, axes));
+  ValueId best = build2(g->b, OP_EQ, x, grad_unreduce(g, op->results[0], t, axes));
   ValueId count = build_reduce(g->b, OP_SUM, build_convert(g->b, best, t->dtype),
                                axes ? axes->at : NULL, ints_n(axes));
-  ValueId share = grad_spread(g, build2(g->b, OP_DIV, dy, count), t, axes);
+  ValueId share = grad_unreduce(g, build2(g->b, OP_DIV, dy, count), t, axes);
   grad_to(g, op, 0, build3(g->b, OP_WHERE, best, share, grad_const(g, x, 0)));
 }
 
@@ -119,7 +119,7 @@ void grad_prod(GradCtx *g, const Op *op, ValueId dy) {
     back[i] = drop ? dropped++ : kept++;
     perm[back[i]] = i;
   }
-  ValueId d = grad_spread(g, dy, t, axes);
+  ValueId d = grad_unreduce(g, dy, t, axes);
   if (n > 1 && rows > 0) {
     ValueId moved = build_transpose(g->b, x, perm);
     const Type *order = value_type(g->e, moved);
@@ -134,7 +134,7 @@ void grad_prod(GradCtx *g, const Op *op, ValueId dy) {
 
 /* ---- evaluation ---- */
 
-static double fold_real(OpKind k, double acc, double v) {
+static double fold_float(OpKind k, double acc, double v) {
   if (k == OP_SUM) return acc + v;
   if (k == OP_PROD) return acc * v;
   if (acc != acc || v != v) return acc != acc ? acc : v;
@@ -151,52 +151,46 @@ static int64_t fold_int(OpKind k, int64_t acc, int64_t v) {
 void eval_reduce(EvalCtx *c, const Op *op) {
   const Tensor *x = eval_in(c, op, 0);
   Tensor *y = eval_out(c, op);
-  bool real = dtype_is_float(x->type->dtype);
+  bool is_float = dtype_is_float(x->type->dtype);
   const Ints *axes = op->attr[AT_AXES].ints;
-  int64_t *stride = ARENA_ARRAY(c->scratch, int64_t, x->type->rank + 1);
-  const int64_t *kept = walk_strides(c->scratch, y->type);
-  for (int i = 0, k = 0, n = 0; i < x->type->rank; i++) {
-    bool drop = k < ints_n(axes) && axes->at[k] == i;
-    k += drop;
-    stride[i] = drop ? 0 : kept[n++];
-  }
+  const int64_t *stride = reduced_strides(c->scratch, x->type, y->type, axes);
   Scalar start = {0};
   switch ((int)op->kind) {
   case OP_SUM: /* -0 + x is x: the sum of one element is that element */
-    if (real && x->type->numel > 0) start = (Scalar){.f = -0.0};
+    if (is_float && x->type->numel > 0) start = (Scalar){.f = -0.0};
     break;
-  case OP_PROD: start = real ? (Scalar){.f = 1} : (Scalar){.i = 1}; break;
-  case OP_REDUCE_MAX: start = real ? (Scalar){.f = -INFINITY} : (Scalar){.i = INT64_MIN}; break;
-  case OP_REDUCE_MIN: start = real ? (Scalar){.f = INFINITY} : (Scalar){.i = INT64_MAX}; break;
+  case OP_PROD: start = is_float ? (Scalar){.f = 1} : (Scalar){.i = 1}; break;
+  case OP_REDUCE_MAX: start = is_float ? (Scalar){.f = -INFINITY} : (Scalar){.i = INT64_MIN}; break;
+  case OP_REDUCE_MIN: start = is_float ? (Scalar){.f = INFINITY} : (Scalar){.i = INT64_MAX}; break;
   default: break;
   }
-  const Tensor *before = op_start(op) >= 0 ? eval_in(c, op, op_start(op)) : NULL;
+  const Tensor *before = op_accumulator(op) >= 0 ? eval_in(c, op, op_accumulator(op)) : NULL;
   for (int64_t i = 0; i < y->type->numel; i++) y->at[i] = before ? before->at[i] : start;
-  for (Walk w = walk_new(c->scratch, x->type, 0, stride); walk_more(&w); walk_next(&w)) {
+  for (StridedIter w = strided_new(c->scratch, x->type, 0, stride); strided_more(&w);
+       strided_next(&w)) {
     Scalar *acc = &y->at[w.to], v = x->at[w.from];
-    if (real)
-      acc->f = fold_real(op->kind, acc->f, v.f);
+    if (is_float)
+      acc->f = fold_float(op->kind, acc->f, v.f);
     else
       acc->i = fold_int(op->kind, acc->i, v.i);
   }
-  for (int64_t i = 0; i < y->type->numel; i++)
-    y->at[i] = scalar_round(y->at[i], y->type->dtype, c->it->mode);
+  eval_round(c, y);
 }
 
 void eval_arg(EvalCtx *c, const Op *op) {
   const Tensor *x = eval_in(c, op, 0);
   Tensor *y = eval_out(c, op);
   int64_t axis = op->attr[AT_AXIS].i, n = x->type->dim[axis];
-  int64_t inner = walk_strides(c->scratch, x->type)[axis];
-  bool real = dtype_is_float(x->type->dtype), max = op->kind == OP_ARGMAX;
+  int64_t inner = row_major_strides(c->scratch, x->type)[axis];
+  bool is_float = dtype_is_float(x->type->dtype), max = op->kind == OP_ARGMAX;
   for (int64_t i = 0; i < y->type->numel; i++) {
     const Scalar *row = x->at + i / inner * inner * n + i % inner;
     int64_t best = 0;
     for (int64_t k = 1; k < n; k++) {
       Scalar v = row[k * inner], b = row[best * inner];
-      bool wins = real ? b.f == b.f && (v.f != v.f || (max ? v.f > b.f : v.f < b.f))
-                       : (max ? v.i > b.i : v.i < b.i);
-      if (wins) best = k;
+      bool is_greater = is_float ? b.f == b.f && (v.f != v.f || (max ? v.f > b.f : v.f < b.f))
+                                 : (max ? v.i > b.i : v.i < b.i);
+      if (is_greater) best = k;
     }
     y->at[i].i = best;
   }

@@ -1,11 +1,9 @@
-/* What the shape rules share: reasons, equality of operands, axis lists.
-   Contract: a rule returns the result type, or NULL after one line written to in->why (256 bytes)
-   that a user can act on; it never reports by itself, since the verifier calls it, too. */
+/* Helpers of shape rules: reasons, equality of operands, axis lists.
+   Contract: a rule returns the result type, or NULL after it wrote one line to in->why (WHY_BYTES)
+   that a user can act on. It reports nothing itself, since the verifier calls it, too. */
 #include "ir/op/op.h"
 
 #include <stdarg.h>
-
-enum { WHY_BYTES = 256 };
 
 const Type *shape_wrong(const ShapeIn *in, const char *fmt, ...) {
   int n = snprintf(in->why, WHY_BYTES, "%s ", op_info[in->kind].name);
@@ -16,11 +14,11 @@ const Type *shape_wrong(const ShapeIn *in, const char *fmt, ...) {
   return NULL;
 }
 
-const Type *shape_start(const ShapeIn *in, const Type *t) {
-  const Type *start = in->type[in->n - 1];
-  if (!t || t == start) return t;
-  return shape_wrong(in, "needs what has been added up so far as %s, not %s", shape_str(in, t),
-                     shape_str(in, start));
+const Type *shape_accumulator(const ShapeIn *in, const Type *t) {
+  const Type *have = in->type[in->n - 1];
+  if (!t || t == have) return t;
+  return shape_wrong(in, "needs an accumulator of type %s, not %s", shape_str(in, t),
+                     shape_str(in, have));
 }
 
 const char *shape_str(const ShapeIn *in, const Type *t) { return type_str(in->ctx, t); }

@@ -46,16 +46,9 @@ const Type *shape_xent_grad(const ShapeIn *in) {
 
 /* ---- gradients ---- */
 
-static const Ints *last_axis(GradCtx *g, const Type *t) {
-  return intern_ints(g->e->module->ctx, &(int64_t){t->rank - 1}, 1);
-}
-
 /* The sum of x y along the last axis, repeated along it. */
 static ValueId row_dot(GradCtx *g, ValueId x, ValueId y) {
-  const Type *t = value_type(g->e, x);
-  const Ints *axis = last_axis(g, t);
-  ValueId s = build_reduce(g->b, OP_SUM, build2(g->b, OP_MUL, x, y), axis->at, 1);
-  return grad_spread(g, s, t, axis);
+  return grad_over_last(g, grad_sum_last(g, build2(g->b, OP_MUL, x, y)), value_type(g->e, x));
 }
 
 void grad_softmax(GradCtx *g, const Op *op, ValueId dy) {
@@ -81,9 +74,7 @@ void grad_log_softmax_grad(GradCtx *g, const Op *op, ValueId dz) {
   ValueId u = op->operands[0], p = build1(g->b, OP_EXP, op->operands[1]);
   if (grad_wants(g, op, 0)) grad_to(g, op, 0, build2(g->b, OP_SUB, dz, row_dot(g, dz, p)));
   if (!grad_wants(g, op, 1)) return;
-  const Type *t = value_type(g->e, u);
-  const Ints *axis = last_axis(g, t);
-  ValueId sum = grad_spread(g, build_reduce(g->b, OP_SUM, u, axis->at, 1), t, axis);
+  ValueId sum = grad_over_last(g, grad_sum_last(g, u), value_type(g->e, u));
   ValueId d = build2(g->b, OP_MUL, build2(g->b, OP_MUL, dz, p), sum);
   grad_to(g, op, 1, build1(g->b, OP_NEG, d));
 }
@@ -95,16 +86,14 @@ void grad_xent(GradCtx *g, const Op *op, ValueId dy) {
 /* z = u (p - one_hot(label)) with p = softmax(x) */
 void grad_xent_grad(GradCtx *g, const Op *op, ValueId dz) {
   ValueId u = op->operands[0], x = op->operands[1], labels = op->operands[2];
-  const Type *t = value_type(g->e, x);
-  const Ints *axis = last_axis(g, t);
   if (grad_wants(g, op, 0)) {
     ValueId d = build3(g->b, OP_XENT_GRAD, grad_const(g, u, 1), x, labels);
-    grad_to(g, op, 0, build_reduce(g->b, OP_SUM, build2(g->b, OP_MUL, dz, d), axis->at, 1));
+    grad_to(g, op, 0, grad_sum_last(g, build2(g->b, OP_MUL, dz, d)));
   }
   if (grad_wants(g, op, 1)) {
     ValueId p = build1(g->b, OP_SOFTMAX, x);
-    grad_to(g, op, 1,
-            build2(g->b, OP_MUL, grad_spread(g, u, t, axis), build2(g->b, OP_SOFTMAX_GRAD, dz, p)));
+    ValueId rows = grad_over_last(g, u, value_type(g->e, x));
+    grad_to(g, op, 1, build2(g->b, OP_MUL, rows, build2(g->b, OP_SOFTMAX_GRAD, dz, p)));
   }
 }
 
@@ -123,10 +112,6 @@ static Row row_sum(const Scalar *x, int64_t n) {
   return r;
 }
 
-static void set(EvalCtx *c, Tensor *y, int64_t i, double v) {
-  y->at[i] = scalar_round((Scalar){.f = v}, y->type->dtype, c->it->mode);
-}
-
 static int64_t width_of(const Type *t) { return t->dim[t->rank - 1]; }
 
 void eval_softmax(EvalCtx *c, const Op *op) {
@@ -134,7 +119,7 @@ void eval_softmax(EvalCtx *c, const Op *op) {
   Tensor *y = eval_out(c, op);
   for (int64_t i = 0, n = width_of(x->type); i < x->type->numel; i += n) {
     Row r = row_sum(x->at + i, n);
-    for (int64_t j = i; j < i + n; j++) set(c, y, j, exp(x->at[j].f - r.shift) / r.total);
+    for (int64_t j = i; j < i + n; j++) eval_set(c, y, j, exp(x->at[j].f - r.shift) / r.total);
   }
 }
 
@@ -143,7 +128,7 @@ void eval_log_softmax(EvalCtx *c, const Op *op) {
   Tensor *y = eval_out(c, op);
   for (int64_t i = 0, n = width_of(x->type); i < x->type->numel; i += n) {
     Row r = row_sum(x->at + i, n);
-    for (int64_t j = i; j < i + n; j++) set(c, y, j, x->at[j].f - r.shift - log(r.total));
+    for (int64_t j = i; j < i + n; j++) eval_set(c, y, j, x->at[j].f - r.shift - log(r.total));
   }
 }
 
@@ -153,7 +138,7 @@ void eval_softmax_grad(EvalCtx *c, const Op *op) {
   for (int64_t i = 0, n = width_of(y->type); i < y->type->numel; i += n) {
     double dot = -0.0;
     for (int64_t j = i; j < i + n; j++) dot += dy->at[j].f * y->at[j].f;
-    for (int64_t j = i; j < i + n; j++) set(c, dx, j, y->at[j].f * (dy->at[j].f - dot));
+    for (int64_t j = i; j < i + n; j++) eval_set(c, dx, j, y->at[j].f * (dy->at[j].f - dot));
   }
 }
 
@@ -163,7 +148,7 @@ void eval_log_softmax_grad(EvalCtx *c, const Op *op) {
   for (int64_t i = 0, n = width_of(y->type); i < y->type->numel; i += n) {
     double sum = -0.0;
     for (int64_t j = i; j < i + n; j++) sum += dy->at[j].f;
-    for (int64_t j = i; j < i + n; j++) set(c, dx, j, dy->at[j].f - exp(y->at[j].f) * sum);
+    for (int64_t j = i; j < i + n; j++) eval_set(c, dx, j, dy->at[j].f - exp(y->at[j].f) * sum);
   }
 }
 
@@ -186,7 +171,7 @@ void eval_xent(EvalCtx *c, const Op *op) {
   for (int64_t i = 0; i < y->type->numel; i++) {
     if (!label_in(c, labels, i, n)) return;
     Row r = row_sum(x->at + i * n, n);
-    set(c, y, i, log(r.total) + r.shift - x->at[i * n + labels->at[i].i].f);
+    eval_set(c, y, i, log(r.total) + r.shift - x->at[i * n + labels->at[i].i].f);
   }
 }
 
@@ -199,7 +184,7 @@ void eval_xent_grad(EvalCtx *c, const Op *op) {
     Row r = row_sum(x->at + i * n, n);
     for (int64_t j = 0; j < n; j++) {
       double p = exp(x->at[i * n + j].f - r.shift) / r.total;
-      set(c, dx, i * n + j, dy->at[i].f * (p - (j == labels->at[i].i)));
+      eval_set(c, dx, i * n + j, dy->at[i].f * (p - (j == labels->at[i].i)));
     }
   }
 }

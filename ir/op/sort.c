@@ -40,14 +40,15 @@ void eval_cumsum(EvalCtx *c, const Op *op) {
   const Tensor *x = eval_in(c, op, 0);
   Tensor *y = eval_out(c, op);
   const Type *t = x->type;
-  int64_t n = t->dim[op->attr[AT_AXIS].i], step = walk_strides(c->scratch, t)[op->attr[AT_AXIS].i];
-  bool real = dtype_is_float(t->dtype), back = op->attr[AT_BACKWARD].i;
+  int64_t n = t->dim[op->attr[AT_AXIS].i],
+          step = row_major_strides(c->scratch, t)[op->attr[AT_AXIS].i];
+  bool is_float = dtype_is_float(t->dtype), back = op->attr[AT_BACKWARD].i;
   for (int64_t line = 0; n && line < t->numel / n; line++) {
     int64_t first = line / step * step * n + line % step;
-    Scalar sum = real ? (Scalar){.f = -0.0} : (Scalar){.i = 0};
+    Scalar sum = is_float ? (Scalar){.f = -0.0} : (Scalar){.i = 0};
     for (int64_t i = 0; i < n; i++) {
       int64_t at = first + (back ? n - 1 - i : i) * step;
-      if (real)
+      if (is_float)
         sum.f += x->at[at].f;
       else
         sum.i = (int64_t)((uint64_t)sum.i + (uint64_t)x->at[at].i);
@@ -56,8 +57,8 @@ void eval_cumsum(EvalCtx *c, const Op *op) {
   }
 }
 
-static bool larger(bool real, Scalar a, Scalar b) {
-  if (!real) return a.i > b.i;
+static bool larger(bool is_float, Scalar a, Scalar b) {
+  if (!is_float) return a.i > b.i;
   return a.f > b.f || (a.f != a.f && b.f == b.f);
 }
 
@@ -66,7 +67,7 @@ void eval_argsort(EvalCtx *c, const Op *op) {
   const Tensor *x = eval_in(c, op, 0);
   Tensor *y = eval_out(c, op);
   int64_t n = x->type->dim[x->type->rank - 1];
-  bool real = dtype_is_float(x->type->dtype), down = op->attr[AT_DESCENDING].i;
+  bool is_float = dtype_is_float(x->type->dtype), down = op->attr[AT_DESCENDING].i;
   Scalar *spare = ARENA_ARRAY(c->scratch, Scalar, n + 1);
   for (int64_t row = 0; n && row < x->type->numel / n; row++) {
     const Scalar *v = x->at + row * n;
@@ -78,8 +79,8 @@ void eval_argsort(EvalCtx *c, const Op *op) {
         for (int64_t i = from, a = from, b = mid; i < end; i++) {
           bool right = a == mid;
           if (a < mid && b < end)
-            right =
-                down ? larger(real, v[at[b].i], v[at[a].i]) : larger(real, v[at[a].i], v[at[b].i]);
+            right = down ? larger(is_float, v[at[b].i], v[at[a].i])
+                         : larger(is_float, v[at[a].i], v[at[b].i]);
           spare[i] = right ? at[b++] : at[a++];
         }
       }

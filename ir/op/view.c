@@ -5,16 +5,16 @@
 
 /* ---- shapes ---- */
 
-/* A list with one entry for every axis of the operand, none below `least`. */
-static bool per_axis(const ShapeIn *in, const char *what, const Ints *l, int64_t least) {
+/* A list with one entry for every axis of the operand, none below `min`. */
+static bool per_axis(const ShapeIn *in, const char *what, const Ints *l, int64_t min) {
   const Type *t = in->type[0];
   if (ints_n(l) != t->rank)
     return shape_wrong(in, "needs as many %s as %s has axes, not %d", what, shape_str(in, t),
                        ints_n(l));
   for (int i = 0; i < t->rank; i++)
-    if (l->at[i] < least)
+    if (l->at[i] < min)
       return shape_wrong(in, "needs %s of at least %lld, not %lld, on axis %d", what,
-                         (long long)least, (long long)l->at[i], i);
+                         (long long)min, (long long)l->at[i], i);
   return true;
 }
 
@@ -224,54 +224,57 @@ void eval_reshape(EvalCtx *c, const Op *op) {
 void eval_copy(EvalCtx *c, const Op *op) { eval_reshape(c, op); }
 
 /* Each result element is the operand's at base + sum index[i] stride[i]. */
-static void pull(EvalCtx *c, const Op *op, int64_t base, const int64_t *stride) {
+static void gather_strided(EvalCtx *c, const Op *op, int64_t base, const int64_t *stride) {
   const Tensor *x = eval_in(c, op, 0);
   Tensor *y = eval_out(c, op);
-  for (Walk w = walk_new(c->scratch, y->type, base, stride); walk_more(&w); walk_next(&w))
+  for (StridedIter w = strided_new(c->scratch, y->type, base, stride); strided_more(&w);
+       strided_next(&w))
     y->at[w.from] = x->at[w.to];
 }
 
 /* Each operand element goes to the result's at base + sum index[i] stride[i]. */
-static void push(EvalCtx *c, const Tensor *x, Tensor *y, int64_t base, const int64_t *stride) {
-  for (Walk w = walk_new(c->scratch, x->type, base, stride); walk_more(&w); walk_next(&w))
+static void scatter_strided(EvalCtx *c, const Tensor *x, Tensor *y, int64_t base,
+                            const int64_t *stride) {
+  for (StridedIter w = strided_new(c->scratch, x->type, base, stride); strided_more(&w);
+       strided_next(&w))
     y->at[w.to] = x->at[w.from];
 }
 
 void eval_transpose(EvalCtx *c, const Op *op) {
   const Type *t = eval_in(c, op, 0)->type;
-  int64_t *from = walk_strides(c->scratch, t), *stride = walk_strides(c->scratch, t);
+  int64_t *from = row_major_strides(c->scratch, t), *stride = row_major_strides(c->scratch, t);
   for (int i = 0; i < t->rank; i++) stride[i] = from[op->attr[AT_PERM].ints->at[i]];
-  pull(c, op, 0, stride);
+  gather_strided(c, op, 0, stride);
 }
 
 void eval_broadcast(EvalCtx *c, const Op *op) {
   const Type *t = eval_in(c, op, 0)->type, *to = value_type(c->e, op->results[0]);
-  int64_t *from = walk_strides(c->scratch, t);
+  int64_t *from = row_major_strides(c->scratch, t);
   int64_t *stride = ARENA_ARRAY(c->scratch, int64_t, to->rank + 1);
   for (int i = 0, lead = to->rank - t->rank; i < t->rank; i++)
     stride[lead + i] = t->dim[i] == 1 ? 0 : from[i];
-  pull(c, op, 0, stride);
+  gather_strided(c, op, 0, stride);
 }
 
 void eval_slice(EvalCtx *c, const Op *op) {
   const Type *t = eval_in(c, op, 0)->type;
-  int64_t *stride = walk_strides(c->scratch, t), base = 0;
+  int64_t *stride = row_major_strides(c->scratch, t), base = 0;
   for (int i = 0; i < t->rank; i++) {
     base += op->attr[AT_STARTS].ints->at[i] * stride[i];
     stride[i] *= op->attr[AT_STEPS].ints->at[i];
   }
-  pull(c, op, base, stride);
+  gather_strided(c, op, base, stride);
 }
 
 void eval_reverse(EvalCtx *c, const Op *op) {
   const Type *t = eval_in(c, op, 0)->type;
-  int64_t *stride = walk_strides(c->scratch, t), base = 0;
+  int64_t *stride = row_major_strides(c->scratch, t), base = 0;
   for (int k = 0; k < ints_n(op->attr[AT_AXES].ints); k++) {
     int64_t i = op->attr[AT_AXES].ints->at[k];
     base += (t->dim[i] - 1) * stride[i];
     stride[i] = -stride[i];
   }
-  pull(c, op, base, stride);
+  gather_strided(c, op, base, stride);
 }
 
 void eval_pad(EvalCtx *c, const Op *op) {
@@ -279,21 +282,21 @@ void eval_pad(EvalCtx *c, const Op *op) {
   Tensor *y = eval_out(c, op);
   Scalar fill = scalar_round((Scalar){.i = op->attr[AT_VALUE].i}, y->type->dtype, c->it->mode);
   for (int64_t i = 0; i < y->type->numel; i++) y->at[i] = fill;
-  int64_t *stride = walk_strides(c->scratch, y->type), base = 0;
+  int64_t *stride = row_major_strides(c->scratch, y->type), base = 0;
   for (int i = 0; i < y->type->rank; i++) {
     base += op->attr[AT_LO].ints->at[i] * stride[i];
     stride[i] *= op->attr[AT_INTERIOR].ints->at[i] + 1;
   }
-  push(c, x, y, base, stride);
+  scatter_strided(c, x, y, base, stride);
 }
 
 void eval_concat(EvalCtx *c, const Op *op) {
   Tensor *y = eval_out(c, op);
   int64_t axis = op->attr[AT_AXIS].i, base = 0;
-  const int64_t *stride = walk_strides(c->scratch, y->type);
+  const int64_t *stride = row_major_strides(c->scratch, y->type);
   for (int k = 0; k < op->noperands; k++) {
     const Tensor *x = eval_in(c, op, k);
-    push(c, x, y, base, stride);
+    scatter_strided(c, x, y, base, stride);
     base += x->type->dim[axis] * stride[axis];
   }
 }

@@ -3,12 +3,12 @@
    Contract: an op that passed its shape rule has a geometry without overflow. */
 #include "ir/op/window_rule.h"
 
-bool window_lists(const ShapeIn *in, int slot, const char *what, int n, int64_t least) {
+bool window_lists(const ShapeIn *in, int slot, const char *what, int n, int64_t min) {
   const Ints *l = in->attr[slot].ints;
   if (ints_n(l) != n) return shape_wrong(in, "needs %d numbers for %s, not %d", n, what, ints_n(l));
   for (int i = 0; i < n; i++)
-    if (l->at[i] < least || l->at[i] > INT32_MAX)
-      return shape_wrong(in, "needs a %s of %lld to 2147483647, not %lld", what, (long long)least,
+    if (l->at[i] < min || l->at[i] > INT32_MAX)
+      return shape_wrong(in, "needs a %s of %lld to 2147483647, not %lld", what, (long long)min,
                          (long long)l->at[i]);
   return true;
 }

@@ -4,8 +4,8 @@
 #include "ir/op/op.h"
 #include "ir/op/window.h"
 
-/* The attribute is a list of n numbers from `least` on. */
-bool window_lists(const ShapeIn *in, int slot, const char *what, int n, int64_t least);
+/* The attribute is a list of n numbers from `min` on. */
+bool window_lists(const ShapeIn *in, int slot, const char *what, int n, int64_t min);
 /* Sets a->out; false where the window does not fit into the padded image. rows: "rows", "columns".
  */
 bool window_extent(const ShapeIn *in, const char *rows, WindowAxis *a);

@@ -221,7 +221,7 @@ static bool check_op(Reader *r, OpText *o) {
   for (uint32_t i = 0; i < o->operands.n; i++) types[i] = value_type(r->e, o->operands.at[i]);
   for (uint32_t i = 0; i < o->types.n; i++) {
     const Type *have = o->types.at[i];
-    char why[256];
+    char why[WHY_BYTES];
     const Type *t =
         op_shape_of(r->c, o->kind, (int)i, types, (int)o->operands.n, o->attr, have, why);
     if (!t) return FAIL(r, o->at, "%s", why);

@@ -144,7 +144,7 @@ const char *without_op(OpKind k, const char *why) {
 
 static Val build_named(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, const Type *given,
                        Subject what, Loc loc) {
-  char why[256];
+  char why[WHY_BYTES];
   const Type **types = ARENA_ARRAY(e->a, const Type *, n + 1);
   ValueId *ids = ARENA_ARRAY(e->a, ValueId, n + 1);
   for (int i = 0; i < n; i++) {

@@ -79,7 +79,8 @@ static Dep set_row(KernelRule *k, int lead) {
 }
 
 static Dep reduce_dep(KernelRule *k, const Op *op) {
-  if (op_start(op) >= 0 && dep_of(k, op->operands[op_start(op)]) != DEP_NONE) return DEP_BAD;
+  if (op_accumulator(op) >= 0 && dep_of(k, op->operands[op_accumulator(op)]) != DEP_NONE)
+    return DEP_BAD;
   Dep d = dep_of(k, op->operands[0]);
   int lead;
   if (d == DEP_NONE) return DEP_NONE;
@@ -230,11 +231,11 @@ static bool kernel_ok(const Entry *e, const Op *op, int result, int operand) {
   return ok;
 }
 
-/* What has been added up so far: an element is read by whoever writes it, or by all before. */
-static bool is_start(const Op *op, int operand) {
+/* The accumulator: each element is read by the thread that writes it, or before any is written. */
+static bool is_accumulator(const Op *op, int operand) {
   for (int i = 0; i < op->noperands; i++)
     if (i != operand && op->operands[i] == op->operands[operand]) return false;
-  return operand == op_start(op);
+  return operand == op_accumulator(op);
 }
 
 const char *op_inplace_refusal(const Entry *e, const Op *op, int result, int operand) {
@@ -262,7 +263,7 @@ bool op_inplace_ok(const Entry *e, const Op *op, int result, int operand) {
     if (op->kind == OP_SCAN) return result == operand && result < op->attr[AT_CARRIES].i;
     return kernel_ok(e, op, result, operand);
   case CLASS_REDUCE:
-  case CLASS_WINDOW: return is_start(op, operand);
+  case CLASS_WINDOW: return is_accumulator(op, operand);
   case CLASS_LEAF:
   case CLASS_GLOBAL:
   case CLASS_CONTRACT:

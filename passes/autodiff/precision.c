@@ -188,7 +188,7 @@ Saved *saved_new(Arena *a, const Entry *e, Precision p) {
     const Op *op = op_at(e, e->body->ops.at[i]);
     if (!op->backward || needs_f32(op) || op->nblocks) continue;
     for (int k = 0; k < op->noperands; k++) {
-      if (k == op_start(op)) continue;
+      if (k == op_accumulator(op)) continue;
       ValueId v = source_of(e, op->operands[k]);
       s->keep[v] |= can_save(s, e, statistic, v);
     }
@@ -198,8 +198,8 @@ Saved *saved_new(Arena *a, const Entry *e, Precision p) {
 
 static bool reads_saved(const void *data, const Op *op, int i) {
   const Saved *s = data;
-  return op->backward && !needs_f32(op) && i != op_start(op) && is_f32(s->n.old, op->operands[i]) &&
-         s->keep[source_of(s->n.old, op->operands[i])];
+  return op->backward && !needs_f32(op) && i != op_accumulator(op) &&
+         is_f32(s->n.old, op->operands[i]) && s->keep[source_of(s->n.old, op->operands[i])];
 }
 
 void saved_copy(Saved *s, Builder *b, const Entry *old, const Op *op, ValueId *map) {

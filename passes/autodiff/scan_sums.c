@@ -96,7 +96,7 @@ static bool can_wait(ScanBack *s, const Block *b, SumTerm *t) {
   bool product = op->kind == OP_MATMUL && op->attr[AT_TA].i && !op->attr[AT_TB].i &&
                  value_type(s->e, op->operands[0])->rank == 2;
   if (!is_rows(s, op, &t->sign, &t->from)) t->sign = 0;
-  if (!t->sign && !product && (op->kind != OP_SUM || op_start(op) >= 0)) return false;
+  if (!t->sign && !product && (op->kind != OP_SUM || op_accumulator(op) >= 0)) return false;
   bool all = true;
   for (int k = 0; k < read_of(t); k++) {
     t->x[k] = op->operands[k];

@@ -6,7 +6,7 @@
 
 /* Belongs to a group: it computes. */
 bool fuse_is_core(const Fuse *f, const Op *op) {
-  if (op_start(op) >= 0) return false; /* it goes on in the bytes of what it begins with */
+  if (op_accumulator(op) >= 0) return false; /* it goes on in the bytes of what it begins with */
   OpClass c = op_info[op->kind].cls;
   if (c != CLASS_ELEMENT && c != CLASS_REDUCE && c != CLASS_ROWS && !op_reads_memory(op))
     return false;

@@ -8,7 +8,7 @@ static bool only_summed(const Fuse *f, const Op *op, bool columns) {
   if (op->nresults != 1 || op_info[op->kind].cls != CLASS_ELEMENT) return false;
   for (uint32_t i = 0; i < f->users[op->results[0]].n; i++) {
     const Op *user = f->users[op->results[0]].at[i];
-    if (op_info[user->kind].cls != CLASS_REDUCE || op_start(user) >= 0) return false;
+    if (op_info[user->kind].cls != CLASS_REDUCE || op_accumulator(user) >= 0) return false;
     if (op_outer_axes(f->e, user) > (columns ? -1 : 0)) return false;
   }
   return f->users[op->results[0]].n > 0;

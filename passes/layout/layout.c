@@ -114,7 +114,7 @@ static void convolution(Layouts *l, uint32_t base, const Entry *e, const Op *op)
   if (op->kind != OP_CONV_INPUT_GRAD)
     want(l, base + (by_filter ? op->results[0] : op->operands[1]),
          layout_filter(l->m->ctx, l->r->opt->target, e, op, false));
-  if (op_start(op) >= 0) unite(l, base + op->operands[op_start(op)], base + op->results[0]);
+  if (op_accumulator(op) >= 0) unite(l, base + op->operands[op_accumulator(op)], base + op->results[0]);
 }
 
 /* What a load gives or a store takes. For init the layouts of globals are decided already; tails of
@@ -163,7 +163,7 @@ static void look(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool i
     if (op->attr[AT_AXES].ints->n != value_type(e, op->operands[0])->rank ||
         !whole_panels(l, value_type(e, op->operands[0])))
       constrain_plain(l, base + op->operands[0]);
-    if (op_start(op) >= 0) constrain_plain(l, base + op->operands[op_start(op)]);
+    if (op_accumulator(op) >= 0) constrain_plain(l, base + op->operands[op_accumulator(op)]);
     constrain_plain(l, base + op->results[0]);
     return;
   case OP_CONVERT: /* panels are of one dtype */

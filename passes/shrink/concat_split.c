@@ -59,7 +59,7 @@ static const Op *concat_of(const Parts *p, const Entry *e, ValueId v) {
 
 /* The images under a filter's gradient. */
 static const Op *concat_under(const Parts *p, const Entry *e, const Op *op) {
-  if (op->kind != OP_CONV_FILTER_GRAD || op->attr[AT_GROUPS].i != 1 || op_start(op) >= 0)
+  if (op->kind != OP_CONV_FILTER_GRAD || op->attr[AT_GROUPS].i != 1 || op_accumulator(op) >= 0)
     return NULL;
   return concat_of(p, e, op->operands[1]);
 }

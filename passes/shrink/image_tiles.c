@@ -28,7 +28,7 @@ bool blocks_is_apart(const Op *op) {
 /* Each channel of the operand comes to something of its own. */
 static bool keeps_channels(const Op *op) {
   const Ints *axes = op->attr[AT_AXES].ints;
-  if (op_start(op) >= 0) return false;
+  if (op_accumulator(op) >= 0) return false;
   if (op->kind == OP_CONV_FILTER_GRAD) return op->attr[AT_GROUPS].i == 1;
   if (op->kind != OP_SUM && op->kind != OP_REDUCE_MAX && op->kind != OP_REDUCE_MIN) return false;
   bool has = false;

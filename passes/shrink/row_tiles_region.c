@@ -48,7 +48,8 @@ static bool spreads_in_rows(const Region *g, const Op *op) {
 }
 
 bool region_is_row_op(const Region *g, const Op *op) {
-  if (op->nblocks || op->noperands == 0 || op->nresults == 0 || op_start(op) >= 0) return false;
+  if (op->nblocks || op->noperands == 0 || op->nresults == 0 || op_accumulator(op) >= 0)
+    return false;
   if (op->kind == OP_MATMUL)
     return !op->attr[AT_TA].i && operand_type(g, op, 0)->rank == 2 &&
            operand_type(g, op, 0)->dim[0] == g->rows;
@@ -88,7 +89,7 @@ static bool is_sum(const Region *g, const Op *op) {
     return op->attr[AT_TA].i && !op->attr[AT_TB].i && x->rank == 2 && x->dim[0] == g->rows &&
            is_single(g, op);
   }
-  if (op->kind != OP_SUM || !is_single(g, op) || op_start(op) >= 0) return false;
+  if (op->kind != OP_SUM || !is_single(g, op) || op_accumulator(op) >= 0) return false;
   int lead = region_lead(g, operand_type(g, op, 0));
   const Ints *axes = op->attr[AT_AXES].ints;
   return lead && axes && axes->n == lead && axes->at[lead - 1] == lead - 1;

@@ -120,7 +120,7 @@ static Val over_images(BuiltinCall *s, OpKind k, const Val *own, int n, const At
   if (axes == 2) return build_checked(e, k, own, n, attr, NULL, s->name, s->loc);
   Val image[2];
   const Type *type[2];
-  char why[256];
+  char why[WHY_BYTES];
   for (int i = 0; i < n; i++) image[i] = with_row(s, own[i], true), type[i] = image[i].tensor.type;
   if (op_shape(e->c, k, type, n, attr, NULL, why)) {
     Val y = build_checked(e, k, image, n, attr, NULL, s->name, s->loc);
