@@ -1,5 +1,6 @@
 /* Hashes of bytes (FNV-1a, 64 bits) and of words. A hash continues from the one before; the first
-   continues from HASH_START. Files and random streams hold hashes of bytes, so these never change. */
+   continues from HASH_START. Files and random streams hold hashes of bytes, so these never change.
+ */
 #ifndef GC_IR_HASH_H
 #define GC_IR_HASH_H
 #include <stddef.h>

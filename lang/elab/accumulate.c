@@ -1,8 +1,8 @@
-/* minimize … accumulate = k: gradients are averaged over k runs of the entry, and what the
-   optimizer assigns takes effect in each k-th of them. Contract: the sums lie at accumulate.PATH
-   and start again at zero after each update; the optimizer sees the mean so far, so clip is of the
-   mean; in its body `step` counts updates. It is computed in every run: an entry has no branches at
-   run time. */
+/* minimize … accumulate = k: gradients are averaged over k runs of the entry, and the optimizer's
+   assignments take effect in every k-th run. Contract: the sums are the states accumulate.PATH,
+   which are zero after each update. The optimizer gets the mean, so clip limits the norm of the
+   mean; in its body `step` counts updates. The optimizer is computed in every run, since an entry
+   has no run-time branches. */
 #include "lang/elab/elab_impl.h"
 
 static ValueId integer(Elab *e, int64_t v, Loc loc) {

@@ -1,6 +1,7 @@
-/* Tensor arithmetic: one dtype, one shape, then one op.
-   Contract: broadcasting is explicit in the IR; integers of different width become the wider,
-   floats as well, integers and floats never mix; a literal takes the dtype of the other operand. */
+/* Tensor arithmetic: operands are brought to one dtype and shape, then one op is built.
+   Contract: broadcasts are ops of the IR. Integers of different widths become the wider one, and
+   floats do; an integer and a float are an error. A literal takes the dtype of the other operand.
+ */
 #include "lang/elab/elab_impl.h"
 
 static const char *const side_name[2][4] = {{"left", "right", "", ""},
@@ -8,7 +9,7 @@ static const char *const side_name[2][4] = {{"left", "right", "", ""},
 
 static const char *side(int i, bool infix) { return i < 4 ? side_name[!infix][i] : "an operand"; }
 
-/* What is computed, as messages name it: where(c, a, b), or an operator between its operands. */
+/* The operation as messages name it: where(c, a, b), or an infix operator. */
 typedef struct Subject {
   const char *name;
   bool infix;
@@ -18,7 +19,7 @@ static const char *subject_text(Elab *e, Subject s) {
   return s.infix ? intern_printf(e->c, "'%s'", s.name) : s.name;
 }
 
-/* The dtype that two tensors meet in; false where they must not. */
+/* The common dtype of two tensors; false if they have none. */
 static bool common_dtype(Dtype a, Dtype b, Dtype *out) {
   if (a == b) return *out = a, true;
   if (dtype_is_int(a) && dtype_is_int(b)) return *out = a > b ? a : b, true;
@@ -64,8 +65,8 @@ static bool shapes_differ(Elab *e, Val l, Val r, const Type *a, const Type *b, i
   return false;
 }
 
-/* Nothing of the prelude means an outer product: mse(f32[8,1], f32[8]) is a slip that would train
-   on all pairs. */
+/* Warns of an outer product in the prelude, which never means one: mse(f32[8,1], f32[8]) would
+   train on all pairs. */
 static void check_outer(Elab *e, const Val *v, int n, const Type *shape, Loc loc) {
   if (!e->frame->env->prelude) return;
   const Val *of[2] = {NULL, NULL};
@@ -85,8 +86,9 @@ static void check_outer(Elab *e, const Val *v, int n, const Type *shape, Loc loc
   elab_trace(e);
 }
 
-/* Gives v[from..n) one dtype and all of v one shape; false after an error in the name of `what`. */
-static bool unify(Elab *e, Val *v, int n, int from, Subject what, Loc loc) {
+/* Gives v[first_value..n) one dtype and all of v one shape; false after an error that names `what`.
+ */
+static bool unify(Elab *e, Val *v, int n, int first_value, Subject what, Loc loc) {
   int model = -1; /* the first tensor among those of one dtype */
   Dtype dt = DT_F32;
   bool literal_float = false, literal_bool = false;
@@ -96,7 +98,7 @@ static bool unify(Elab *e, Val *v, int n, int from, Subject what, Loc loc) {
       fail(e, loc, "%s is not defined for %s", subject_text(e, what), val_str(e, v[i]));
       return false;
     }
-    if (i < from) continue;
+    if (i < first_value) continue;
     literal_float |= v[i].kind == VAL_NUM;
     literal_bool |= v[i].kind == VAL_BOOL;
     if (v[i].kind != VAL_TENSOR) continue;
@@ -121,10 +123,10 @@ static bool unify(Elab *e, Val *v, int n, int from, Subject what, Loc loc) {
   if (!shape) shape = type_scalar(e->c, dt);
   check_outer(e, v, n, shape, loc);
   for (int i = 0; i < n; i++) {
-    const Type *want = i < from && v[i].kind == VAL_TENSOR
+    const Type *want = i < first_value && v[i].kind == VAL_TENSOR
                            ? type_with_dtype(e->c, shape, v[i].tensor.type->dtype)
-                       : i < from ? type_with_dtype(e->c, shape, DT_BOOL)
-                                  : type_with_dtype(e->c, shape, dt);
+                       : i < first_value ? type_with_dtype(e->c, shape, DT_BOOL)
+                                         : type_with_dtype(e->c, shape, dt);
     if (v[i].kind != VAL_TENSOR) v[i] = val_to_const(e, v[i], want, loc);
     if (v[i].kind == VAL_ERROR) return false;
     Loc made = v[i].loc;
@@ -207,8 +209,8 @@ Val tensor_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
   return infix(e, binary_kind[op], l, r, binary_spelling(op), loc);
 }
 
-/* Small integer powers are products, which every dtype has and whose gradient is exact. */
-static Val repeated(Elab *e, Val x, int64_t n, Loc loc) {
+/* A small integer power as products: they are defined for every dtype, with an exact gradient. */
+static Val power_by_squaring(Elab *e, Val x, int64_t n, Loc loc) {
   Val r = error_value;
   bool any = false;
   for (Val p = x; n > 0; n >>= 1) {
@@ -220,13 +222,13 @@ static Val repeated(Elab *e, Val x, int64_t n, Loc loc) {
 }
 
 Val tensor_power(Elab *e, Val l, Val r, Loc loc) {
-  enum { MANY = 64 };
+  enum { MAX_POWER = 64 };
   if (l.kind == VAL_ERROR || r.kind == VAL_ERROR) return error_value;
   if (l.kind == VAL_TENSOR && l.tensor.type->dtype != DT_BOOL) {
-    if (r.kind == VAL_INT && r.i >= 1 && r.i <= MANY) return repeated(e, l, r.i, loc);
+    if (r.kind == VAL_INT && r.i >= 1 && r.i <= MAX_POWER) return power_by_squaring(e, l, r.i, loc);
     if (r.kind == VAL_INT && r.i == 0) return val_to_const(e, val_int(1, loc), l.tensor.type, loc);
-    if (is_float_tensor(l) && r.kind == VAL_INT && r.i < 0 && r.i >= -MANY)
-      return tensor_binary(e, BIN_DIV, val_int(1, loc), repeated(e, l, -r.i, loc), loc);
+    if (is_float_tensor(l) && r.kind == VAL_INT && r.i < 0 && r.i >= -MAX_POWER)
+      return tensor_binary(e, BIN_DIV, val_int(1, loc), power_by_squaring(e, l, -r.i, loc), loc);
     if (is_float_tensor(l) && r.kind == VAL_NUM && r.f == 0.5)
       return build_checked(e, OP_SQRT, &l, 1, NULL, NULL, "'**'", loc);
     if (is_float_tensor(l) && r.kind == VAL_NUM && r.f == -0.5)

@@ -1,6 +1,6 @@
-/* The binder: which argument each parameter of a def or built-in function gets.
-   Contract: an argument has the type or kind of its parameter, or there was one error that says
-   what the function takes; none is good only where it is the default, or where nothing is asked. */
+/* The binder: assigns arguments to the parameters of a def or built-in function.
+   Contract: an argument has the type or kind of its parameter, or one error was reported, with the
+   function's signature. none is accepted if it is the default, or if the parameter has no type. */
 #include "lang/elab/builtin/builtin.h"
 #include "lang/elab/elab_impl.h"
 #include "lang/syntax/hints.h"
@@ -14,8 +14,8 @@ static int param_index(const CallSite *s, const char *name) {
   return -1;
 }
 
-/* The end of an error: what the function takes, and how one got there. */
-static void say_signature(Elab *e, const CallSite *s) {
+/* The end of an error: the function's signature and the trace. */
+static void note_signature(Elab *e, const CallSite *s) {
   const Decl *d = s->f->decl;
   if (s->f->kind == FUNC_DEF)
     elab_note(e, d->name.loc, "%s is defined here", d->name.name);
@@ -24,7 +24,7 @@ static void say_signature(Elab *e, const CallSite *s) {
   elab_trace(e);
 }
 
-static void unhint_for_argument(Elab *e, const CallSite *s, Ident name) {
+static void unknown_argument(Elab *e, const CallSite *s, Ident name) {
   int np = param_count(s), n = 0;
   const char **names = ARENA_ARRAY(e->a, const char *, np + MINIMIZE_ARGS);
   for (int k = 0; k < np; k++)
@@ -37,7 +37,7 @@ static void unhint_for_argument(Elab *e, const CallSite *s, Ident name) {
   if (near && s->f->kind == FUNC_BUILTIN)
     elab_trace(e);
   else
-    say_signature(e, s);
+    note_signature(e, s);
 }
 
 static bool is_of(const Param *p, ArgKind kind) { return p->type && p->type->kind == kind; }
@@ -70,7 +70,7 @@ static void too_many(Elab *e, const CallSite *s, Loc loc) {
     elab_hint(e, "%s", list);
     elab_trace(e);
   } else {
-    say_signature(e, s);
+    note_signature(e, s);
   }
 }
 
@@ -78,7 +78,7 @@ static bool is_none(const Expr *init) {
   return init && init->kind == EX_NAME && strcmp(init->name, "none") == 0;
 }
 
-/* In an initialiser an argument `shape` that is not given is the declared shape. */
+/* In an initialiser the default of an argument `shape` is the declared shape. */
 static bool is_declared(Elab *e, const Param *p) {
   return e->init_shape && (!p->init || is_none(p->init)) && p->name.name == intern(e->c, "shape");
 }
@@ -102,7 +102,7 @@ Bound *bind_given(Elab *e, const CallSite *s) {
     const Actual *a = &s->arg[i];
     if (!a->name.name && next < np && param_at(s, next)->rest) continue; /* bind_rest takes it */
     int p = a->name.name ? param_index(s, a->name.name) : next;
-    if (p < 0) return unhint_for_argument(e, s, a->name), NULL;
+    if (p < 0) return unknown_argument(e, s, a->name), NULL;
     if (p >= np) return too_many(e, s, a->loc), NULL;
     if (bound[p].given) {
       elab_error(e, a->loc, "argument '%s' of %s is given twice", param_at(s, p)->name.name,
@@ -123,7 +123,7 @@ Bound *bind_given(Elab *e, const CallSite *s) {
     if (whole && s->f->kind == FUNC_BUILTIN)
       elab_trace(e);
     else
-      say_signature(e, s);
+      note_signature(e, s);
     return NULL;
   }
   return bound;
@@ -131,7 +131,7 @@ Bound *bind_given(Elab *e, const CallSite *s) {
 
 Val bind_default(Elab *e, const CallSite *s, const Param *p) {
   if (is_declared(e, p)) return val_ints(e, e->init_shape->at, e->init_shape->n, s->loc);
-  /* of a built-in function it is a literal, whatever the caller means by none */
+  /* the default of a built-in function is the literal, though the caller may bind the name none */
   if (is_none(p->init) && s->f->kind == FUNC_BUILTIN) return (Val){.kind = VAL_NONE, .loc = s->loc};
   return eval_one(e, p->init);
 }
@@ -141,7 +141,7 @@ bool bind_match(Elab *e, const CallSite *s, const Param *p, Bound *b) {
   if (b->v.kind == VAL_NONE) {
     if (is_none(p->init) || (!p->type && s->f->kind == FUNC_DEF)) return true;
     elab_error(e, b->loc, "argument '%s' of %s cannot be none", p->name.name, s->f->name);
-    return say_signature(e, s), false;
+    return note_signature(e, s), false;
   }
   if (!p->type) return true;
   if (!p->rest) return type_match(e, p->type, &b->v, true, p->name.name, s, b->loc);

@@ -1,7 +1,7 @@
-/* Calls: what is called, with which arguments, under which instance name; a def is inlined.
-   Contract: arguments are evaluated once, left to right, in the caller; a signature's types check
-   them and bind dims; defaults see the arguments and dims before them. A def that reaches itself is
-   an error. */
+/* Calls: the callee, its arguments, its instance name. A def is inlined.
+   Contract: arguments are evaluated once, left to right, in the caller. The types of a signature
+   check them and bind dims; a default may use the arguments and dims before it. Recursion is an
+   error. */
 #include "lang/elab/builtin/builtin.h"
 #include "lang/elab/elab_impl.h"
 #include "lang/elab/loop/loop.h"
@@ -16,9 +16,9 @@ Actual *call_args(Elab *e, const Args *args, int room, bool *ok) {
   return a;
 }
 
-/* Recursion, and calls nested so deep that they must be a mistake. */
+/* Rejects recursion, and calls nested deeper than any intended program. */
 static bool may_enter(Elab *e, const Func *f, Loc loc) {
-  enum { DEEPEST = 500 };
+  enum { MAX_CALL_DEPTH = 500 };
   int depth = 0;
   for (const Frame *fr = e->frame; fr; fr = fr->up, depth++)
     if (fr->env->func == f && !fr->scope) {
@@ -32,7 +32,8 @@ static bool may_enter(Elab *e, const Func *f, Loc loc) {
   if (++e->unrolled > MAX_UNROLL)
     return fail(e, loc, "the program would inline more than %d calls and iterations", MAX_UNROLL),
            false;
-  if (depth > DEEPEST) return fail(e, loc, "calls are nested more than %d deep", DEEPEST), false;
+  if (depth > MAX_CALL_DEPTH)
+    return fail(e, loc, "calls are nested more than %d deep", MAX_CALL_DEPTH), false;
   return true;
 }
 
@@ -40,7 +41,7 @@ Val call_def(Elab *e, const CallSite *s) {
   int np = s->f->decl->function.n;
   const Param *params = s->f->decl->function.params;
   Frame *inner = e->frame;
-  e->frame = inner->up; /* what is wrong with the call is the caller's fault */
+  e->frame = inner->up; /* errors in the arguments are the caller's */
   Bound *bound = may_enter(e, s->f, s->loc) ? bind_given(e, s) : NULL;
   e->frame = inner;
   if (!bound) return error_value;
@@ -67,23 +68,24 @@ Val call_def(Elab *e, const CallSite *s) {
   return inner->env->result;
 }
 
-static Val enter(Elab *e, const Func *f, const Expr *x, const Actual *arg, int n) {
+static Val call_instance(Elab *e, const Func *f, const Expr *x, const Actual *arg, int n) {
   const Instance *as = &x->call.as;
   const char *name = as->name.name ? instance_name(e, as) : f->name;
   if (!name) return error_value;
-  Loc place = as->name.name ? as->loc : x->call.callee.loc;
-  const Actual *same = scan_origin(e, arg, n);
-  const Child *before = frame_reach(e, e->frame, (Child){name, place, f, same, n});
+  Loc loc = as->name.name ? as->loc : x->call.callee.loc;
+  const Actual *same = args_resolve(e, arg, n);
+  const InstanceRecord *before =
+      instance_lookup(e, e->frame, (InstanceRecord){name, loc, f, same, n});
   Env *env = env_new(e, f, f->prelude);
   env->result = (Val){.kind = VAL_VOID, .loc = x->loc};
   Frame *frame = frame_push(e, name, x->call.callee.loc, env, f->prelude);
   frame->in_scan = frame->up->env->loop == frame->up;
-  frame->again = !as->name.name && ((frame->in_scan && e->run->training) ||
-                                    (before && !calls_congruent(e, before, f, same, n)));
-  if (!as->name.name && frame->in_scan) frame->repeats = e->run->scan;
+  frame->duplicate = !as->name.name && ((frame->in_scan && e->run->training) ||
+                                        (before && !calls_congruent(e, before, f, same, n)));
+  if (!as->name.name && frame->in_scan) frame->in_loop = e->run->scan;
   frame->arg = arg;
   frame->n = n;
-  frame->first = before ? before->loc : place;
+  frame->first_call = before ? before->loc : loc;
   Val v = call_def(e, &(CallSite){f, arg, n, 0, x->call.callee.loc});
   frame_pop(e);
   return v;
@@ -95,7 +97,7 @@ Val expr_call(Elab *e, const Expr *x) {
   Actual *arg = call_args(e, &x->call.args, 0, &ok);
   int n = x->call.args.n;
   if (!f || !ok) return error_value;
-  if (f->kind == FUNC_DEF) return enter(e, f, x, arg, n);
+  if (f->kind == FUNC_DEF) return call_instance(e, f, x, arg, n);
   const Instance *as = &x->call.as;
   if (as->name.name) {
     const char *name = instance_name(e, as);

@@ -1,6 +1,6 @@
-/* Compile-time arithmetic: exact integers while they last, doubles otherwise.
-   Contract: integers never wrap, an overflow is an error; `/` of integers is exact where it divides
-   and a float where it does not; `%` follows the divisor's sign, as numpy's does. */
+/* Compile-time arithmetic on 64-bit integers and doubles.
+   Contract: integer overflow is an error. The quotient of integers is an integer if the division is
+   exact, else a float. The sign of `%` is the divisor's, as in numpy. */
 #include "ir/eval/interp.h"
 #include "lang/elab/elab_impl.h"
 

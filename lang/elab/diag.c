@@ -1,38 +1,41 @@
-/* Errors and warnings of the elaboration: the place, the other place, and the calls that led there.
-   Contract: an error found inside the prelude is shown at the user's call; an unrolled loop or a
-   function called often says the same thing once. */
+/* Errors and warnings of the elaboration: the location, related locations, and the calls that led
+   there. Contract: an error inside the prelude is shown at the user's call; an unrolled loop, or a
+   function that is called often, reports the same error once. */
 #include "lang/elab/elab_impl.h"
 
 #include <stdarg.h>
 
-static bool same_place(Loc a, Loc b) {
-  return a.file == b.file && a.line == b.line && a.col == b.col;
+static bool same_report(const void *reported, uint32_t i, const void *key) {
+  const Reported *a = &((const Reported *)reported)[i], *b = key;
+  return a->fmt == b->fmt && a->loc.file == b->loc.file && a->loc.line == b->loc.line &&
+         a->loc.col == b->loc.col;
 }
 
-static bool report_again(Elab *e, const char *fmt, Loc loc) {
-  for (uint32_t i = 0; i < e->nreported; i++)
-    if (e->reported[i].fmt == fmt && same_place(e->reported[i].loc, loc)) return true;
-  if (e->nreported == e->reported_cap)
-    e->reported =
-        arena_grow(e->a, e->reported, e->nreported, &e->reported_cap, sizeof *e->reported);
-  e->reported[e->nreported].fmt = fmt;
-  e->reported[e->nreported++].loc = loc;
+/* The message was reported at this location before. */
+static bool is_repetition(Elab *e, const char *fmt, Loc loc) {
+  Reported r = {fmt, loc};
+  uint64_t h = hash_word((uintptr_t)fmt, (uint64_t)loc.line << 32 | loc.col);
+  uint32_t n = e->reported.n;
+  if (index_enter(e->a, &e->reported_index, hash_word(h, loc.file), same_report, e->reported.at, &r,
+                  n) < n)
+    return true;
+  vec_push(e->a, &e->reported, r);
   return false;
 }
 
 static void say_at(Elab *e, Severity sev, Loc loc, const char *fmt, va_list ap) {
   Loc user = e->frame ? e->frame->user : (Loc){0};
   bool prelude = loc.file >= e->prelude_first && loc.file <= e->prelude_last;
-  Loc place = user.line && prelude ? user : loc;
+  Loc shown = user.line && prelude ? user : loc;
   char text[1024];
   vsnprintf(text, sizeof text, fmt, ap);
-  e->muted = report_again(e, fmt, place);
+  e->muted = is_repetition(e, fmt, shown);
   if (e->muted) {
     e->repeated += sev == SEV_ERROR;
     return;
   }
-  diag(e->c, sev, place, "%s", text);
-  if (place.line != loc.line || place.file != loc.file)
+  diag(e->c, sev, shown, "%s", text);
+  if (shown.line != loc.line || shown.file != loc.file)
     diag(e->c, SEV_NOTE, loc, "inside %s", e->frame->env->func->name);
 }
 

@@ -1,19 +1,26 @@
-/* The inside of the elaboration: its state, and what reads expressions and statements. Values,
-   names, entries, calls, loops and built-in functions have headers of their own. */
+/* The state of the elaboration, and its functions for expressions and statements. Values, names,
+   entries, calls, loops and built-in functions have headers of their own. */
 #ifndef GC_LANG_ELAB_IMPL_H
 #define GC_LANG_ELAB_IMPL_H
 #include "lang/elab/call.h"
 #include "lang/elab/elab.h"
 #include "lang/elab/entry.h"
 
+typedef struct Reported { /* an error or warning: one message at one location */
+  const char *fmt;
+  Loc loc;
+} Reported;
+
 struct Elab {
   Ctx *c;
   Arena *a;
   Module *m;
   const ElabOptions *options;
-  VEC(Top *) user, prelude;             /* declarations */
+  VEC(Top *) user, prelude; /* declarations */
+  Map user_by_name, prelude_by_name;
   uint16_t prelude_first, prelude_last; /* of its files, added one behind the other */
   VEC(const Func *) builtins;           /* in the order of builtins.def */
+  Map builtin_by_name;
   VEC(GlobalInfo) info;
   EntryBuilder *run, init, let;
   Frame *frame;
@@ -21,23 +28,20 @@ struct Elab {
   Dtype init_dtype;           /* ... and dtype */
   int64_t accumulate;         /* inside a minimize: runs that an update takes; else 0 */
   const char *optimizer_path; /* inside an optimizer: the path of its param; else NULL */
-  bool callers_fault;         /* what is wrong is an argument, so the call itself is no way to it */
-  bool muted;                 /* the last error was a repetition: so are its notes */
-  int64_t unrolled;           /* iterations of all loops and inlined calls so far */
-  int depth;                  /* of statements and expressions being evaluated */
-  int repeated;               /* errors that were not said, since the same one had been */
-  struct {
-    const char *fmt;
-    Loc loc;
-  } * reported;
-  uint32_t nreported, reported_cap;
+  bool callers_fault;         /* errors are about an argument: the trace leaves the call out */
+  bool muted;       /* the last error was a repetition: its notes are not printed either */
+  int64_t unrolled; /* iterations of all loops and inlined calls so far */
+  int depth;        /* of statements and expressions being evaluated */
+  int repeated;     /* errors that were not printed, since the same one had been */
+  VEC(Reported) reported;
+  HashIndex reported_index;
 };
 
 /* ---- diag.c: errors with the path of calls ---- */
 /* Reports at loc; an error inside the prelude is reported at the user's call. The same message at
-   the same place is said once. Notes and hints follow, then elab_trace says by which calls one got
-   there. */
-/* Errors so far, those that were not said again included. */
+   the same location is printed once. Notes and hints follow, then elab_trace prints the calls that
+   led there. */
+/* Errors so far, those that were not printed again included. */
 int elab_errors(const Elab *e);
 void elab_error(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void elab_note(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -49,7 +53,7 @@ void elab_warning(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(
 Val fail(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void elab_note_tensor(Elab *e, const char *what, Val v); /* "left is f32[3,4], made here" */
 const char *source_slice(Elab *e, Loc loc);              /* the text under the caret range */
-/* Sets the builder's place and scope for what is built next. */
+/* Sets the builder's location and scope for the ops built next. */
 Builder *at(Elab *e, Loc loc);
 /* ---- expr.c ---- */
 /* Counts one more statement or expression within others; false after an error, where they are too
@@ -58,7 +62,7 @@ bool elab_deeper(Elab *e, Loc loc);
 Val eval(Elab *e, const Expr *x);
 /* One value, neither none nor a tuple; error_value after an error. */
 Val eval_one(Elab *e, const Expr *x);
-/* The error where an `if` asks something else than a bool. */
+/* The error if the test of an `if` is not a bool. */
 Val not_a_bool(Elab *e, const Expr *test, Val found);
 Val expr_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
 /* ---- const_eval.c: compile-time arithmetic ---- */
@@ -72,7 +76,7 @@ Val tensor_elementwise(Elab *e, OpKind k, Val *v, int n, const char *what, Loc l
  */
 Val build_checked(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, const Type *given,
                   const char *what, Loc loc);
-/* What a shape rule says without the op's name: the user wrote another word, perhaps. */
+/* A shape rule's reason without the op's name: the user may have written another word. */
 const char *without_op(OpKind k, const char *why);
 /* ---- matmul.c ---- */
 Val tensor_matmul(Elab *e, Val l, Val r, Loc loc);
@@ -85,14 +89,14 @@ void exec_body(Elab *e, const Body *b);
 bool body_has_minimize(const Body *b);
 void bind_name(Elab *e, Ident name, Val v);
 /* A bound of a for or scan; false after an error. */
-bool loop_bound(Elab *e, const Expr *x, int64_t least, const char *what, int64_t *out);
+bool loop_bound(Elab *e, const Expr *x, int64_t min, const char *what, int64_t *out);
 /* ---- grad.c ---- */
 /* By value: a gradient of the loss can flow to it. */
 bool *grad_reach(Elab *e, ValueId loss);
 /* A loss is a single float; false after an error. */
 bool grad_loss(Elab *e, Val loss, const char *what, Loc loc);
 /* ---- minimize.c ---- */
-/* What minimize itself takes from the arguments of its optimizer. */
+/* The arguments among those of its optimizer that minimize itself takes. */
 typedef enum MinimizeArg {
   MINIMIZE_CLIP,
   MINIMIZE_ONLY,
@@ -101,6 +105,7 @@ typedef enum MinimizeArg {
 } MinimizeArg;
 extern const char *const minimize_arg[MINIMIZE_ARGS];
 void exec_minimize(Elab *e, const Stmt *s);
-/* What a read of a global that is `now` gives: through an update no gradient flows. */
+/* The value that a read of a global gives, whose current value is `now`: no gradient flows through
+   an update. */
 ValueId minimize_read(Elab *e, int global, ValueId now, Loc loc);
 #endif

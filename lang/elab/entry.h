@@ -1,4 +1,4 @@
-/* The entry that ops are appended to, and what it does with params, states and random numbers. */
+/* The entry under construction: its params, states and random numbers. */
 #ifndef GC_LANG_ENTRY_H
 #define GC_LANG_ENTRY_H
 #include "lang/elab/scope.h"
@@ -13,18 +13,18 @@ typedef struct KeyCount {
   uint64_t n;
 } KeyCount;
 
-/* The numbers of a random op: its key, its draw, and in a loop what is added to the draw. */
+/* The counter of a random op: its key and draw; in a loop an offset is added to the draw. */
 typedef struct RandomKey {
   const char *key;
   int64_t draw;
-  ValueId place; /* i32[], NO_ID outside of loops */
+  ValueId offset; /* i32[], NO_ID outside of loops */
 } RandomKey;
 
-typedef struct Stored {
+typedef struct StoredGlobal {
   int global;
   Loc loc; /* of the last assignment */
   const char *scope;
-} Stored;
+} StoredGlobal;
 
 /* A param that a minimize of this entry has updated. */
 typedef struct Updated {
@@ -39,18 +39,18 @@ struct EntryBuilder {
   Builder *b;
   bool training;
   VEC(ValueId) current;          /* by global: its value here and now, NO_ID before the first use */
-  VEC(Stored) stored;            /* globals assigned, in order of the first time */
-  VEC(uint32_t) stored_at;       /* by global: its place in stored + 1, 0: it is not there */
-  VEC(bool) weak_name;           /* by value: it has only a name of the prelude's */
+  VEC(StoredGlobal) stored;      /* globals assigned, in order of the first time */
+  VEC(uint32_t) stored_at;       /* by global: its index in stored + 1, 0: it is not there */
+  VEC(bool) weak_name;           /* by value: its name comes from the prelude */
   struct Congruence *congruence; /* loop/congruent.c; NULL until two calls are compared */
   VEC(KeyCount) keys;            /* random ops so far, by path */
   NameIndex key_index;
-  ScanLevel *scan;                 /* the innermost, NULL outside of all */
-  VEC(const IndexRange *) counted; /* by value, as far as was asked for */
+  ScanLevel *scan;                /* the innermost open one, or NULL */
+  VEC(const IndexRange *) ranges; /* by value, for the first ones */
   VEC(Updated) updated;
   bool minimized;
-  Loc minimize;      /* where first */
-  ValueId next_step; /* ... the step counter's new value */
+  Loc minimize;      /* of the first one */
+  ValueId next_step; /* the step counter's new value; NO_ID without minimize */
 };
 
 typedef struct GlobalInfo { /* beside module->globals, by index */

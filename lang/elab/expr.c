@@ -1,6 +1,6 @@
-/* Expressions: what is known at compile time is computed here and now, the rest becomes ops.
-   Contract: each operand is evaluated once, left to right; `and`, `or` and `if` look only at what
-   they need where the left side is known. */
+/* Expressions: compile-time values are computed, tensors become ops.
+   Contract: each operand is evaluated once, left to right. `and`, `or` and `if` evaluate only the
+   operands that they need if the left side is a compile-time value. */
 #include "lang/elab/elab_impl.h"
 
 Val eval_one(Elab *e, const Expr *x) {
@@ -74,7 +74,8 @@ static Val expr_unary(Elab *e, const Expr *x) {
 }
 
 Val not_a_bool(Elab *e, const Expr *test, Val found) {
-  if (e->frame->user.line && test->kind == EX_NAME) /* the prelude asks what its caller has given */
+  if (e->frame->user.line &&
+      test->kind == EX_NAME) /* a condition of the prelude on an argument of its caller */
     elab_error(e, test->loc, "'%s' must be true or false, found %s", test->name, val_str(e, found));
   else
     elab_error(e, test->loc, "the condition of 'if' must be a compile-time bool, found %s",
@@ -142,9 +143,10 @@ static Val eval_kind(Elab *e, const Expr *x) {
 }
 
 bool elab_deeper(Elab *e, Loc loc) {
-  enum { DEEPEST = 4000 }; /* the stack holds as many */
-  if (e->depth >= DEEPEST)
-    return fail(e, loc, "statements, expressions and calls are nested more than %d deep", DEEPEST),
+  enum { MAX_DEPTH = 4000 }; /* the stack holds as many */
+  if (e->depth >= MAX_DEPTH)
+    return fail(e, loc, "statements, expressions and calls are nested more than %d deep",
+                MAX_DEPTH),
            false;
   e->depth++;
   return true;

@@ -1,6 +1,6 @@
 /* `grad(L, x)`: the gradient of a scalar, as one op that the pass autodiff expands. In the body of
-   a scan the op is made whatever L depends on, since what is carried is not known before the body
-   is read to its end; loop/grad_dependence.c then says what it counts. */
+   a scan the op is built whether or not L depends on x, since the carries are known only at the
+   body's end; loop/grad_dependence.c then checks the dependence. */
 #include "lang/elab/builtin/builtin.h"
 #include "lang/elab/loop/loop.h"
 
@@ -62,7 +62,7 @@ Val builtin_grad(BuiltinCall *s) {
     if (!e->run->scan && !grad_check_result(e, loss.tensor.id, seen, x.tensor.id, s->loc))
       return error_value;
     if (reach[i]) {
-      scan_ask(e, x.tensor.id);
+      scan_grad_target(e, x.tensor.id);
       types[k] = x.tensor.type;
       operand[++k] = x.tensor.id;
     } else {

@@ -1,16 +1,29 @@
-/* Indexing: x[3], x[1:4], x[::-1], x[..., 0] for tensors, lists too.
-   Contract: numpy's rules. Negative places count from the end, slices are cut at the ends, a place
-   outside is an error; a negative step is a slice that is reversed. An empty result is an error. */
+/* Indexing of tensors and lists: x[3], x[1:4], x[::-1], x[..., 0].
+   Contract: numpy's rules. Negative indices count from the end; slices are clamped; an index out of
+   range is an error; a negative step is a slice that is reversed. An empty result is an error. */
 #include "lang/elab/elab_impl.h"
 #include "lang/elab/loop/loop.h"
 
-/* A slice of n elements: `count` of them from `start` by `step`, which may be negative. */
-typedef struct Cut {
+/* The elements that an index takes of one axis: `count` from `start` by `step`, which may be
+   negative. */
+typedef struct IndexSpec {
   int64_t start, step, count;
-  bool drop; /* a single place: the axis goes */
-  bool late; /* ... which is known at run time only: place */
-  Val place;
-} Cut;
+  bool drop;    /* a single index: the axis is dropped */
+  bool dynamic; /* a single index that is a run-time value */
+  Val index;
+} IndexSpec;
+
+/* The axis or list of n elements that is indexed. */
+typedef struct Axis {
+  Val of;
+  int number; /* -1: a list */
+  int64_t n;
+} Axis;
+
+static const char *axis_text(Elab *e, const Axis *a) {
+  return a->number < 0 ? "a list"
+                       : intern_printf(e->c, "axis %d of %s", a->number, val_str(e, a->of));
+}
 
 static bool bound(Elab *e, const Expr *x, int64_t *out) {
   static const char what[] = "a slice bound",
@@ -22,8 +35,8 @@ static bool bound(Elab *e, const Expr *x, int64_t *out) {
 
 static int64_t clip(int64_t i, int64_t lo, int64_t hi) { return i < lo ? lo : i > hi ? hi : i; }
 
-static bool cut_slice(Elab *e, const Index *ix, int64_t n, const char *what, Cut *out) {
-  int64_t step = 1, start, stop;
+static bool slice_spec(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) {
+  int64_t step = 1, n = a->n, start, stop;
   if (!bound(e, ix->step, &step)) return false;
   if (step == 0 || step == INT64_MIN)
     return fail(e, ix->loc, "the step of a slice must not be %lld", (long long)step), false;
@@ -36,27 +49,28 @@ static bool cut_slice(Elab *e, const Index *ix, int64_t n, const char *what, Cut
   int64_t span = step > 0 ? stop - start : start - stop, by = step > 0 ? step : -step;
   int64_t count = span > 0 ? (span - 1) / by + 1 : 0;
   if (count == 0)
-    return fail(e, ix->loc, "this slice of %s is empty: from %lld to %lld by %lld of %lld", what,
-                (long long)start, (long long)stop, (long long)step, (long long)n),
+    return fail(e, ix->loc, "this slice of %s is empty: from %lld to %lld by %lld of %lld",
+                axis_text(e, a), (long long)start, (long long)stop, (long long)step, (long long)n),
            false;
-  *out = (Cut){.start = start, .step = step, .count = count};
+  *out = (IndexSpec){.start = start, .step = step, .count = count};
   return true;
 }
 
-static bool outside(Elab *e, const Index *ix, int64_t i, const char *what, int64_t n) {
-  return fail(e, ix->loc, "index %lld is outside of %s of %lld", (long long)i, what, (long long)n),
+static bool out_of_range(Elab *e, const Index *ix, int64_t i, const Axis *a) {
+  return fail(e, ix->loc, "index %lld is outside of %s of %lld", (long long)i, axis_text(e, a),
+              (long long)a->n),
          false;
 }
 
-/* A place that a for would know: it is checked here, and where it may be negative it counts from
-   the end. */
-static bool counted_place(Elab *e, const Index *ix, int64_t n, const char *what, Val *place) {
-  const IndexRange *c = index_range_of(e, place->tensor.id);
-  int64_t i;
-  if (index_range_outside(e, c, n, &i)) return outside(e, ix, i, what, n);
+/* An index computed from loop counters: checks its range, and makes a negative one count from the
+   end. */
+static bool normalize_index(Elab *e, const Index *ix, const Axis *a, Val *index) {
+  const IndexRange *c = index_range_of(e, index->tensor.id);
+  int64_t i, n = a->n;
+  if (index_range_outside(e, c, n, &i)) return out_of_range(e, ix, i, a);
   if (!c->known || c->lo >= 0) return true;
   Builder *b = at(e, ix->loc);
-  ValueId k = place->tensor.id;
+  ValueId k = index->tensor.id;
   if (n > INT32_MAX) k = build_convert(b, k, DT_I64);
   const Type *t = value_type(e->run->entry, k);
   ValueId from_end = build2(b, OP_ADD, k, build_const_int(b, t, n));
@@ -64,48 +78,47 @@ static bool counted_place(Elab *e, const Index *ix, int64_t n, const char *what,
     ValueId negative = build2(b, OP_LT, k, build_const_int(b, t, 0));
     from_end = build(b, OP_WHERE, (ValueId[]){negative, from_end, k}, 3, NULL, NULL);
   }
-  *place = val_tensor(e, from_end);
+  *index = val_tensor(e, from_end);
   return true;
 }
 
-static bool index_at(Elab *e, const Index *ix, Val v, int64_t n, const char *what, Cut *out) {
+static bool index_spec(Elab *e, const Index *ix, Val v, const Axis *a, IndexSpec *out) {
   if (v.kind == VAL_ERROR) return false;
   if (v.kind == VAL_TENSOR) {
     if (v.tensor.type->rank == 0 && dtype_is_int(v.tensor.type->dtype)) {
-      *out = (Cut){.step = 1, .count = n, .late = true, .place = v};
-      return !e->run->scan || counted_place(e, ix, n, what, &out->place);
+      *out = (IndexSpec){.step = 1, .count = a->n, .dynamic = true, .index = v};
+      return !e->run->scan || normalize_index(e, ix, a, &out->index);
     }
     elab_error(e, ix->loc, "an index is an integer or an integer scalar, not %s", val_str(e, v));
     if (dtype_is_int(v.tensor.type->dtype)) elab_hint(e, "rows by integer ids: gather(x, ids)");
     elab_trace(e);
     return false;
   }
-  int64_t i;
+  int64_t i, n = a->n;
   if (!val_to_int(e, v, INT64_MIN, "an index", ix->loc, &i)) return false;
-  if (i < -n || i >= n) return outside(e, ix, i, what, n);
-  *out = (Cut){.start = i < 0 ? i + n : i, .step = 1, .count = 1, .drop = true};
+  if (i < -n || i >= n) return out_of_range(e, ix, i, a);
+  *out = (IndexSpec){.start = i < 0 ? i + n : i, .step = 1, .count = 1, .drop = true};
   return true;
 }
 
-static bool cut_axis(Elab *e, const Index *ix, int64_t n, const char *what, Cut *out) {
-  if (ix->kind == INDEX_SLICE) return cut_slice(e, ix, n, what, out);
-  return index_at(e, ix, eval_one(e, ix->at), n, what, out);
+static bool axis_spec(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) {
+  if (ix->kind == INDEX_SLICE) return slice_spec(e, ix, a, out);
+  return index_spec(e, ix, eval_one(e, ix->at), a, out);
 }
 
 static Val index_list(Elab *e, const Expr *x, Val base) {
-  Cut c;
+  IndexSpec c;
   if (x->index.n != 1 || x->index.at[0].kind == INDEX_ELLIPSIS)
     return fail(e, x->loc, "a list has one axis");
-  const char *what = "a list";
-  if (!cut_axis(e, &x->index.at[0], base.list->n, what, &c)) return error_value;
-  if (c.late) return fail(e, x->index.at[0].loc, "a list is indexed at compile time");
+  if (!axis_spec(e, &x->index.at[0], &(Axis){base, -1, base.list->n}, &c)) return error_value;
+  if (c.dynamic) return fail(e, x->index.at[0].loc, "a list is indexed at compile time");
   if (c.drop) return base.list->at[c.start];
   Val *item = ARENA_ARRAY(e->a, Val, c.count + 1);
   for (int64_t i = 0; i < c.count; i++) item[i] = base.list->at[c.start + i * c.step];
   return val_list(e, VAL_LIST, item, (int)c.count, x->loc);
 }
 
-static Val apply(Elab *e, Val base, const Cut *cut, Loc loc) {
+static Val apply_static(Elab *e, Val base, const IndexSpec *spec, Loc loc) {
   const Type *t = base.tensor.type;
   int rank = t->rank, kept = 0, flips = 0;
   int64_t *start = ARENA_ARRAY(e->a, int64_t, rank + 1),
@@ -114,7 +127,7 @@ static Val apply(Elab *e, Val base, const Cut *cut, Loc loc) {
   int64_t *flip = ARENA_ARRAY(e->a, int64_t, rank + 1);
   bool whole = true;
   for (int i = 0; i < rank; i++) {
-    const Cut *c = &cut[i];
+    const IndexSpec *c = &spec[i];
     bool back = c->step < 0;
     start[i] = back ? c->start + (c->count - 1) * c->step : c->start;
     step[i] = back ? -c->step : c->step;
@@ -140,8 +153,8 @@ static Val apply(Elab *e, Val base, const Cut *cut, Loc loc) {
   return y;
 }
 
-/* Place `id` of an axis: a row of each of the tables that lie in x. In a loop the axis is brought
-   to the front instead; the pass hoist knows whether gradients want it so. */
+/* x[…, id, …] by one gather: with the axes before it as batch axes or, in a scan, with the axis
+   moved to the front; the pass hoist decides whether gradients need it there. */
 static Val gather_at(Elab *e, Val x, int axis, Val id, Loc loc) {
   const Type *t = x.tensor.type;
   Val in[2] = {x, id};
@@ -161,15 +174,15 @@ static Val gather_at(Elab *e, Val x, int axis, Val id, Loc loc) {
   return build_checked(e, OP_GATHER, in, 2, attr, NULL, "this index", loc);
 }
 
-/* The places that are known at run time, the first axis first. */
-static Val apply_late(Elab *e, Val y, const Cut *cut, int rank, Loc loc) {
+/* Applies the run-time indices, the first axis first. */
+static Val apply_dynamic(Elab *e, Val y, const IndexSpec *spec, int rank, Loc loc) {
   int axis = 0;
   for (int i = 0; i < rank && y.kind == VAL_TENSOR; i++) {
-    if (!cut[i].late) {
-      axis += !cut[i].drop;
+    if (!spec[i].dynamic) {
+      axis += !spec[i].drop;
       continue;
     }
-    y = gather_at(e, y, axis, cut[i].place, loc);
+    y = gather_at(e, y, axis, spec[i].index, loc);
   }
   return y;
 }
@@ -189,20 +202,20 @@ Val expr_index(Elab *e, const Expr *x) {
     elab_note_tensor(e, "it", base);
     return elab_trace(e);
   }
-  Cut *cut = ARENA_ARRAY(e->a, Cut, t->rank + 1);
+  IndexSpec *spec = ARENA_ARRAY(e->a, IndexSpec, t->rank + 1);
   int axis = 0;
   bool ok = true;
   for (int i = 0; i < n; i++) {
     const Index *ix = &x->index.at[i];
     if (ix->kind == INDEX_ELLIPSIS) {
       for (int k = 0; k < t->rank - (n - 1); k++, axis++)
-        cut[axis] = (Cut){.step = 1, .count = t->dim[axis]};
+        spec[axis] = (IndexSpec){.step = 1, .count = t->dim[axis]};
       continue;
     }
-    const char *what = intern_printf(e->c, "axis %d of %s", axis, val_str(e, base));
-    ok &= cut_axis(e, ix, t->dim[axis], what, &cut[axis]);
+    ok &= axis_spec(e, ix, &(Axis){base, axis, t->dim[axis]}, &spec[axis]);
     axis++;
   }
-  for (; axis < t->rank; axis++) cut[axis] = (Cut){.step = 1, .count = t->dim[axis]};
-  return ok ? apply_late(e, apply(e, base, cut, x->loc), cut, t->rank, x->loc) : error_value;
+  for (; axis < t->rank; axis++) spec[axis] = (IndexSpec){.step = 1, .count = t->dim[axis]};
+  return ok ? apply_dynamic(e, apply_static(e, base, spec, x->loc), spec, t->rank, x->loc)
+            : error_value;
 }

@@ -1,7 +1,6 @@
-/* Kinds of arguments: what a value must be where a word stands in the place of a type.
-   Contract: a value of the kind gets the form that the kind promises (one integer where a list may
-   stand becomes a list of one, a number where floats are needed a constant); texts for messages are
-   made where there is a message. */
+/* Kinds of arguments: the checks of the words that a signature may have in place of a type.
+   Contract: a matching value is brought to the kind's form: a single integer becomes a list for
+   ints, and a number a constant for floats. Texts for messages are built after an error only. */
 #include "lang/elab/elab_impl.h"
 
 static const char *const wanted[ARG_KINDS] = {
@@ -10,23 +9,23 @@ static const char *const wanted[ARG_KINDS] = {
 #undef KIND
 };
 
-typedef struct Place { /* what messages speak of */
+typedef struct Subject { /* of the messages */
   const TypeExpr *t;
   const char *name;
   const CallSite *s; /* or NULL */
   Loc loc;
-} Place;
+} Subject;
 
-/* The end of an error: where the kind is written, and how one got there. */
-static bool traced(Elab *e, Place p) {
+/* The end of an error: the declared kind and the trace. */
+static bool traced(Elab *e, Subject p) {
   const char *list = p.s ? one_list(e, p.s) : NULL;
   if (list) elab_hint(e, "%s", list);
-  if (!p.s || p.s->f->kind == FUNC_DEF) elab_note(e, p.t->loc, "it must be this");
+  if (!p.s || p.s->f->kind == FUNC_DEF) elab_note(e, p.t->loc, "declared here");
   elab_trace(e);
   return false;
 }
 
-static bool wrong(Elab *e, Place p, Val v) {
+static bool wrong(Elab *e, Subject p, Val v) {
   if (p.s)
     elab_error(e, p.loc, "%s needs %s for '%s', found %s", p.s->f->name, wanted[p.t->kind], p.name,
                val_str(e, v));
@@ -40,31 +39,31 @@ static bool wrong(Elab *e, Place p, Val v) {
   return traced(e, p);
 }
 
-static const char *what(Elab *e, Place p) {
+static const char *what(Elab *e, Subject p) {
   return p.s ? intern_printf(e->c, "'%s' of %s", p.name, p.s->f->name) : p.name;
 }
 
-static bool is_int(Val v, int64_t least) { return v.kind == VAL_INT && v.i >= least; }
+static bool is_int(Val v, int64_t min) { return v.kind == VAL_INT && v.i >= min; }
 
-static bool match_int(Elab *e, Place p, Val *v, int64_t least) {
+static bool match_int(Elab *e, Subject p, Val *v, int64_t min) {
   int64_t n;
-  if (is_int(*v, least)) return true;
-  if (!val_to_int(e, *v, least, what(e, p), p.loc, &n)) return false;
+  if (is_int(*v, min)) return true;
+  if (!val_to_int(e, *v, min, what(e, p), p.loc, &n)) return false;
   *v = val_int(n, v->loc);
   return true;
 }
 
-static bool match_ints(Elab *e, Place p, Val *v, int64_t least) {
+static bool match_ints(Elab *e, Subject p, Val *v, int64_t min) {
   bool all = v->kind == VAL_LIST;
-  for (int i = 0; all && i < v->list->n; i++) all = is_int(v->list->at[i], least);
+  for (int i = 0; all && i < v->list->n; i++) all = is_int(v->list->at[i], min);
   if (all) return true;
-  if (is_int(*v, least)) return *v = val_ints(e, (int64_t[]){v->i}, 1, v->loc), true;
-  const Ints *l = val_to_ints(e, *v, least, what(e, p), p.loc);
+  if (is_int(*v, min)) return *v = val_ints(e, (int64_t[]){v->i}, 1, v->loc), true;
+  const Ints *l = val_to_ints(e, *v, min, what(e, p), p.loc);
   if (l) *v = val_ints(e, l->at, l->n, v->loc);
   return l != NULL;
 }
 
-static bool match_tensors(Elab *e, Place p, const Val *v) {
+static bool match_tensors(Elab *e, Subject p, const Val *v) {
   if ((v->kind != VAL_LIST && v->kind != VAL_TUPLE) || v->list->n == 0) return wrong(e, p, *v);
   for (int k = 0; k < v->list->n; k++) {
     Val one = v->list->at[k];
@@ -77,7 +76,7 @@ static bool match_tensors(Elab *e, Place p, const Val *v) {
 }
 
 bool kind_match(Elab *e, const TypeExpr *t, Val *v, const char *name, const CallSite *s, Loc loc) {
-  Place p = {t, name, s, loc};
+  Subject p = {t, name, s, loc};
   bool fits = false;
   if (v->kind == VAL_ERROR) return false;
   switch (t->kind) {

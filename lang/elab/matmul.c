@@ -1,7 +1,6 @@
 /* The product `@` with numpy's rules: vectors, matrices, stacks of matrices that broadcast.
-   Contract: gives one matmul op with equal leading axes. A transposed operand is read as it is
-   stored (ta, tb), and a stack times one matrix is one tall product, so that no copy is made for
-   either. */
+   Contract: builds one matmul op with equal leading axes. A transposed operand becomes a flag (ta,
+   tb), and a stack times one matrix becomes one tall product, so neither needs a copy. */
 #include "lang/elab/elab_impl.h"
 
 static void swap_last(int64_t *perm, int rank) {

@@ -1,9 +1,9 @@
-/* `minimize L with opt(args)`: gradients as one op, then the optimizer's body inlined for each
-   param. Contract: the params are those that a gradient can reach from L, in the order of their
-   paths, or those of them that `only` names; the optimizer is called with (p, g) in front of what
-   the user wrote, `p` assigns the param, and its states lie at NAME.state.PATH. An entry may have
-   several, of different params: what is read after an update is the new value, and no gradient
-   flows into the update. The pass autodiff expands the grad op. */
+/* `minimize L with opt(args)`: one grad op, then the optimizer's body inlined for each param.
+   Contract: the params are those that L depends on, in the order of their paths, or those of them
+   that `only` names. The optimizer is called with (p, g) before the user's arguments; an assignment
+   to `p` assigns the param; its states are NAME.state.PATH. An entry may have several minimize, of
+   different params: a read after an update gives the new value, and no gradient flows into the
+   update. */
 #include "lang/elab/builtin/builtin.h"
 
 #include <stdlib.h>
@@ -58,20 +58,20 @@ static int all_params(Elab *e, ValueId loss, Trained **out) {
 
 /* ---- only = "path" ---- */
 
-static bool lies_at(const char *path, const char *at) {
+static bool is_at_or_below(const char *path, const char *at) {
   size_t n = strlen(at);
   return strncmp(path, at, n) == 0 && (!path[n] || path[n] == '.');
 }
 
-/* Marks the params at the path or below it. False after an error. */
-static bool take_path(Elab *e, Val path, Loc loc, const Trained *p, int n, bool *taken) {
+/* Selects the params at the path or below it. False after an error. */
+static bool select_path(Elab *e, Val path, Loc loc, const Trained *p, int n, bool *selected) {
   bool any = false;
   if (path.kind != VAL_STR)
     return fail(e, loc, "'only' of minimize needs the paths of params as strings, found %s",
                 val_str(e, path)),
            false;
   for (int i = 0; i < n; i++)
-    if (lies_at(p[i].path, path.str)) any = taken[i] = true;
+    if (is_at_or_below(p[i].path, path.str)) any = selected[i] = true;
   if (any) return true;
   elab_error(e, loc, "the loss depends on no param at \"%s\"", path.str);
   elab_hint(e, "it depends on %s%s", p[0].path,
@@ -81,21 +81,21 @@ static bool take_path(Elab *e, Val path, Loc loc, const Trained *p, int n, bool 
 }
 
 /* Keeps what `only` names, all if it is not given. False after an error. */
-static bool choose_params(Elab *e, const Actual *only, Trained *p, int *n, Loc loc) {
-  bool *taken = ARENA_ARRAY(e->a, bool, *n + 1), ok = true;
+static bool select_params(Elab *e, const Actual *only, Trained *p, int *n, Loc loc) {
+  bool *selected = ARENA_ARRAY(e->a, bool, *n + 1), ok = true;
   const Val *v = &only->v;
   if (v->kind == VAL_LIST && v->list->n == 0)
     return fail(e, only->loc, "'only' of minimize names no param"), false;
   if (v->kind == VAL_NONE)
-    memset(taken, true, (size_t)*n);
+    memset(selected, true, (size_t)*n);
   else if (v->kind == VAL_LIST)
     for (int i = 0; i < v->list->n && ok; i++)
-      ok = take_path(e, v->list->at[i], only->loc, p, *n, taken);
+      ok = select_path(e, v->list->at[i], only->loc, p, *n, selected);
   else
-    ok = take_path(e, *v, only->loc, p, *n, taken);
+    ok = select_path(e, *v, only->loc, p, *n, selected);
   int kept = 0;
   for (int i = 0; i < *n && ok; i++) {
-    const Updated *u = taken[i] ? updated(e, p[i].global) : NULL;
+    const Updated *u = selected[i] ? updated(e, p[i].global) : NULL;
     if (u) {
       elab_error(e, loc, "%s is trained by two minimize", p[i].path);
       elab_note(e, u->loc, "the other is here");
@@ -103,16 +103,16 @@ static bool choose_params(Elab *e, const Actual *only, Trained *p, int *n, Loc l
       elab_trace(e);
       return false;
     }
-    if (taken[i]) p[kept++] = p[i];
+    if (selected[i]) p[kept++] = p[i];
   }
   *n = kept;
   return ok;
 }
 
 /* Scales all gradients so that their common norm is at most `most`. */
-static void clip_norm(Elab *e, Trained *p, int n, Val most, Loc loc) {
-  if (val_is_number(most) && !(val_number(most) > 0)) {
-    elab_error(e, loc, "clip needs a norm above 0, found %s", val_str(e, most));
+static void clip_norm(Elab *e, Trained *p, int n, Val max_norm, Loc loc) {
+  if (val_is_number(max_norm) && !(val_number(max_norm) > 0)) {
+    elab_error(e, loc, "clip needs a norm above 0, found %s", val_str(e, max_norm));
     elab_hint(e, "without clip the gradients are taken as they are");
     elab_trace(e);
     return;
@@ -130,12 +130,12 @@ static void clip_norm(Elab *e, Trained *p, int n, Val most, Loc loc) {
   }
   Val norm = build_checked(e, OP_SQRT, &total, 1, NULL, NULL, "clip", loc);
   norm = tensor_binary(e, BIN_ADD, norm, val_num(1e-6, loc), loc);
-  Val ratio = tensor_binary(e, BIN_DIV, most, norm, loc);
+  Val ratio = tensor_binary(e, BIN_DIV, max_norm, norm, loc);
   Val pair[2] = {ratio, val_int(1, loc)};
   Val scale = tensor_elementwise(e, OP_MIN, pair, 2, "clip", loc);
   if (scale.kind == VAL_ERROR) return;
   if (scale.tensor.type->rank != 0) {
-    fail(e, loc, "clip needs one number, found %s", val_str(e, most));
+    fail(e, loc, "clip needs one number, found %s", val_str(e, max_norm));
     return;
   }
   value_at(e->run->entry, scale.tensor.id)->name = intern(e->c, "clip_scale");
@@ -173,7 +173,7 @@ static void update_params(Elab *e, const Func *f, const Expr *x, Actual *arg, in
     frame_pop(e);
     if (elab_errors(e) > errors) return; /* the next param would say the same */
     if (e->run->current.at[p[i].global] == now) {
-      elab_error(e, loc, "%s leaves its first argument as it was: it is no optimizer", f->name);
+      elab_error(e, loc, "%s is not an optimizer: it does not assign its first argument", f->name);
       elab_note(e, f->decl->name.loc, "%s is defined here", f->name);
       elab_hint(e, "an optimizer is a def f(p, g, …) that assigns p := …");
       elab_trace(e);
@@ -182,7 +182,7 @@ static void update_params(Elab *e, const Func *f, const Expr *x, Actual *arg, in
   }
 }
 
-static void remember(Elab *e, const Trained *p, int n, Loc loc) {
+static void record_updates(Elab *e, const Trained *p, int n, Loc loc) {
   for (int i = 0; i < n; i++)
     vec_push(e->a, &e->run->updated, (Updated){p[i].global, *global_current(e, p[i].global), loc});
 }
@@ -206,7 +206,8 @@ static bool may_minimize(Elab *e, const Stmt *s) {
 const char *const minimize_arg[MINIMIZE_ARGS] = {
     [MINIMIZE_CLIP] = "clip", [MINIMIZE_ONLY] = "only", [MINIMIZE_ACCUMULATE] = "accumulate"};
 
-/* Takes an argument of minimize's own out of the optimizer's, unless that has one of this name. */
+/* Removes an argument of minimize itself from those of the optimizer, unless the optimizer has a
+   parameter of this name. */
 static bool take_arg(Elab *e, const Func *f, Actual *arg, int *n, MinimizeArg which, Actual *out) {
   const char *name = intern(e->c, minimize_arg[which]);
   for (int i = 2; i < *n + 2 && !has_param(f, name); i++) {
@@ -231,7 +232,7 @@ void exec_minimize(Elab *e, const Stmt *s) {
   if (!f || !ok) return;
   Loc loc = x->call.callee.loc;
   if (f->kind != FUNC_DEF || f->decl->function.n < 2) {
-    elab_error(e, loc, "%s is no optimizer", f->name);
+    elab_error(e, loc, "%s is not an optimizer", f->name);
     elab_hint(
         e,
         "use sgd, adam, adamw, rmsprop, adagrad or lion, or a def f(p, g, …) that assigns p := …");
@@ -254,7 +255,7 @@ void exec_minimize(Elab *e, const Stmt *s) {
     elab_trace(e);
     return;
   }
-  if (!choose_params(e, &only, p, &count, s->loc)) return;
+  if (!select_params(e, &only, p, &count, s->loc)) return;
   ValueId *operand = ARENA_ARRAY(e->a, ValueId, count + 1);
   const Type **types = ARENA_ARRAY(e->a, const Type *, count);
   operand[0] = loss.tensor.id;
@@ -274,12 +275,11 @@ void exec_minimize(Elab *e, const Stmt *s) {
   if (elab_errors(e) == errors) update_params(e, f, x, arg, n, p, count);
   if (k > 1) accumulate_choose(e, due, before, before_n, runs.loc);
   e->accumulate = 0;
-  remember(e, p, count, s->loc);
+  record_updates(e, p, count, s->loc);
   if (e->run->next_step != NO_ID) return; /* a run is one step, however many minimize it has */
   int step = global_step(e);
   ValueId now = global_read(e, step, s->loc);
   ValueId one = build_const_int(at(e, s->loc), type_scalar(e->c, DT_I64), 1);
-  /* Reads of `step` later in this entry still mean the step at hand: the store is made at the end.
-   */
+  /* Later reads of `step` in this entry give the current step: it is stored at the end. */
   e->run->next_step = build2(at(e, s->loc), OP_ADD, now, one);
 }

@@ -1,6 +1,6 @@
-/* The elaboration of a program: declarations, entries, and the entry that initialises.
+/* The elaboration of a program: declarations, entries, and the entry `init`.
    Contract: see elab.h. Every let is computed and every entry elaborated, also after errors, so
-   that one run reports as many as it can; a def is only read where it is called. */
+   that one run reports as many as it can. A def is elaborated where it is called. */
 #include "lang/elab/builtin/builtin.h"
 #include "lang/elab/elab_impl.h"
 
@@ -18,7 +18,7 @@ bool program_has_option(const char *name) {
   return false;
 }
 
-/* What a name on the compiled program's command line must not be. */
+/* An input or hyper becomes an option of the program, so it must not have an option's name. */
 static void check_option(Elab *e, const char *what, Ident name) {
   if (!program_has_option(name.name)) return;
   elab_error(e, name.loc, "%s cannot be called '%s': every program has an option --%s", what,
@@ -27,13 +27,15 @@ static void check_option(Elab *e, const char *what, Ident name) {
 }
 
 static void add_top(Elab *e, const Decl *d, bool prelude) {
-  for (uint32_t i = 0; !prelude && i < e->user.n; i++) {
-    const Decl *o = e->user.at[i]->decl;
-    if (o->name.name != d->name.name) continue;
+  uint32_t first;
+  Map *by_name = prelude ? &e->prelude_by_name : &e->user_by_name;
+  if (map_get(by_name, d->name.name, &first)) {
+    if (prelude) gc_bug(e->c, "the prelude declares %s twice", d->name.name);
     elab_error(e, d->name.loc, "'%s' is declared twice", d->name.name);
-    elab_note(e, o->name.loc, "the first is here");
+    elab_note(e, e->user.at[first]->decl->name.loc, "the first is here");
     return;
   }
+  map_put(e->a, by_name, d->name.name, prelude ? e->prelude.n : e->user.n);
   Top *t = ARENA_NEW(e->a, Top);
   t->decl = d;
   t->global = -1;
@@ -162,7 +164,7 @@ static void elaborate_all(Elab *e) {
     if (e->user.at[i]->decl->kind == DECL_ENTRY) elaborate_entry(e, e->user.at[i]->decl);
 }
 
-/* What no entry reads would be an option of the program that changes nothing. */
+/* Warns of hypers that no entry reads: such an option of the program changes nothing. */
 static void check_hypers(Elab *e) {
   for (uint32_t i = 0; i < e->user.n; i++) {
     const Decl *d = e->user.at[i]->decl;
@@ -192,8 +194,8 @@ static void note_uses(const Entry *en, Uses *uses) {
   }
 }
 
-/* A net that is trained at one path and used at another, since it is called in another function
-   there, stays at its initial values. Said once, of the first such param. */
+/* Warns of a net that is trained at one path and read at another, which keeps its initial values:
+   an entry calls it from another function. The first such param is reported. */
 static void check_params(Elab *e) {
   uint32_t n = e->m->globals.n;
   Uses *uses = ARENA_ARRAY(e->a, Uses, n + 1);

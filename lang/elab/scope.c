@@ -1,7 +1,7 @@
-/* Names: what a name means where it stands, and the frames that parameter paths are made of.
+/* Name lookup, and the frames that make up parameter paths.
    Contract: a function sees its own names, then the program's declarations, then the prelude, then
-   what is built in; the prelude sees only itself and what is built in, so that a program may define
-   a function of any name. A name first bound in a loop lives for one iteration. */
+   the built-in functions. The prelude sees only itself and the built-in functions, so a program may
+   define a function of any name. A name that is first bound in a loop lives for one iteration. */
 #include "lang/elab/elab_impl.h"
 #include "lang/syntax/hints.h"
 
@@ -44,12 +44,9 @@ void env_bind(Elab *e, const char *name, Val v, int global, Loc loc) {
 }
 
 void env_drop(Elab *e, Env *env, uint32_t n) {
-  for (uint32_t i = n; i < env->names.n; i++) {
-    bool known = false;
-    for (uint32_t k = 0; k < env->gone.n && !known; k++)
-      known = env->gone.at[k].name == env->names.at[i].name;
-    if (!known) vec_push(e->a, &env->gone, env->names.at[i]);
-  }
+  for (uint32_t i = n; i < env->names.n; i++)
+    if (NAME_FIND(e, &env->gone_index, &env->gone, env->names.at[i].name) == env->gone.n)
+      vec_push(e->a, &env->gone, env->names.at[i]);
   if (env->names.n > n) env->names.n = n;
   if (env->index.n > n) env->index.n = n;
 }
@@ -58,17 +55,14 @@ void env_drop(Elab *e, Env *env, uint32_t n) {
 
 Top *top_find(Elab *e, const char *name) {
   bool prelude = e->frame && e->frame->env->prelude;
-  for (uint32_t i = 0; !prelude && i < e->user.n; i++)
-    if (e->user.at[i]->decl->name.name == name) return e->user.at[i];
-  for (uint32_t i = 0; i < e->prelude.n; i++)
-    if (e->prelude.at[i]->decl->name.name == name) return e->prelude.at[i];
-  return NULL;
+  uint32_t i;
+  if (!prelude && map_get(&e->user_by_name, name, &i)) return e->user.at[i];
+  return map_get(&e->prelude_by_name, name, &i) ? e->prelude.at[i] : NULL;
 }
 
 static const Func *builtin_find(Elab *e, const char *name) {
-  for (uint32_t i = 0; i < e->builtins.n; i++)
-    if (e->builtins.at[i]->name == name) return e->builtins.at[i];
-  return NULL;
+  uint32_t i;
+  return map_get(&e->builtin_by_name, name, &i) ? e->builtins.at[i] : NULL;
 }
 
 Val let_value(Elab *e, Top *t) {
@@ -84,7 +78,7 @@ Val let_value(Elab *e, Top *t) {
       x = e->options->defines[i].value;
       break;
     }
-  /* A let is read outside of every function, whoever asks for it. */
+  /* A let is evaluated outside of every function, wherever it is used. */
   EntryBuilder *run = e->run;
   Frame *frame = e->frame, top = {.env = env_new(e, NULL, false), .path = intern(e->c, "")};
   const Ints *shape = e->init_shape;
@@ -112,8 +106,7 @@ static void add_name(Elab *e, const char **list, int *n, int room, const char *n
   if (*n < room) list[(*n)++] = name;
 }
 
-/* A name that no scope knows, with what it is called here or the nearest one that it could have
- * meant. */
+/* Reports a name that no scope knows, with its equivalent here or the nearest known name. */
 void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
   Env *env = e->frame->env;
   int n = 0, room = (int)(env->names.n + e->user.n + e->prelude.n + e->builtins.n) + 2;
@@ -260,7 +253,7 @@ Frame *frame_push(Elab *e, const char *name, Loc call, Env *env, bool prelude) {
   f->up = up;
   f->env = env;
   f->call = call;
-  /* An initialiser's ops all stand under the path of what they initialise. */
+  /* All ops of an initialiser have the path of the variable as their scope. */
   f->path = e->run->kind != RUN_ENTRY ? up->path
             : up->path[0]             ? intern_printf(e->c, "%s.%s", up->path, name)
                                       : name;
@@ -282,7 +275,7 @@ const char *instance_name(Elab *e, const Instance *as) {
   return s;
 }
 
-const Child *frame_reach(Elab *e, Frame *f, Child call) {
+const InstanceRecord *instance_lookup(Elab *e, Frame *f, InstanceRecord call) {
   uint32_t i = NAME_FIND(e, &f->call_index, &f->calls, call.name);
   if (i < f->calls.n) return &f->calls.at[i];
   vec_push(e->a, &f->calls, call);

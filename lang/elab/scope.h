@@ -1,5 +1,5 @@
-/* What names mean: declarations, functions, the names of one activation, and the frames that the
-   paths of parameters are made of. */
+/* Names: declarations, functions, the bindings of one activation, and the frames that make up the
+   paths of parameters. */
 #ifndef GC_LANG_SCOPE_H
 #define GC_LANG_SCOPE_H
 #include "ir/support/map.h"
@@ -26,13 +26,13 @@ typedef struct Binding {
   Loc loc;
 } Binding;
 
-/* Where the names of a list's first n items are. */
+/* From a name to its item in a list, for the list's first n items. */
 typedef struct NameIndex {
   Map map;
   uint32_t n;
 } NameIndex;
 
-/* Where the yields of a loop go. */
+/* The yields of a loop. */
 typedef struct Yields {
   struct Yields *up;
   int targets;
@@ -45,23 +45,24 @@ typedef struct Env { /* one activation of a function or an entry */
   VEC(Binding) names;
   NameIndex index;   /* of names */
   VEC(Binding) gone; /* bound in a loop that is over: for the hint */
-  const Func *func;  /* NULL: an entry */
+  NameIndex gone_index;
+  const Func *func; /* NULL: an entry */
   bool prelude, returned;
-  int scans;         /* of this activation whose bodies are being read … */
-  const Frame *loop; /* … and the frame that the innermost stands in */
+  int scans;         /* open scans of this activation */
+  const Frame *loop; /* the frame around the innermost of them */
   Val result;
   Yields *yields;
   VEC(Ident) outputs; /* of an entry */
 } Env;
 
 typedef struct Actual Actual;
-typedef struct Child { /* an instance name reached in one activation */
+typedef struct InstanceRecord { /* the first call of an instance name in one activation */
   const char *name;
   Loc loc;
-  const Func *func; /* what was called with which arguments */
+  const Func *func; /* the callee and its arguments */
   const Actual *arg;
   int n;
-} Child;
+} InstanceRecord;
 
 struct Frame {
   Frame *up;
@@ -71,14 +72,13 @@ struct Frame {
   Loc user;         /* of code of the prelude: the user's call; else line 0 */
   bool scope;       /* no call: scope h[l] {…}, or an instance name of a built-in function */
   bool in_scan;     /* the call stands in the body of a scan */
-  bool again;       /* an unnamed call whose name was taken already in the frame above, or that a
-                       scan makes in each iteration */
-  Loc first;        /* ... there */
-  struct ScanLevel *repeats; /* the loop whose iterations make this unnamed call, perhaps with other
-                                arguments, or NULL … */
-  const Actual *arg;         /* … than these */
+  bool duplicate; /* an unnamed call: a second one of its name in the frame above, or one that each
+                     iteration of a scan makes */
+  Loc first_call; /* the first one */
+  struct ScanLevel *in_loop; /* the innermost scan around this unnamed call, NULL: none */
+  const Actual *arg;
   int n;
-  VEC(Child) calls, variables;
+  VEC(InstanceRecord) calls, variables;
   NameIndex call_index, variable_index;
 };
 
@@ -94,8 +94,8 @@ typedef struct Top { /* a declaration by name */
 } Top;
 
 Env *env_new(Elab *e, const Func *f, bool prelude);
-/* The item of that name in a list whose n items begin with their names, or n: constant time. What
-   lies behind the list's end may be dropped and replaced from one search to the next. */
+/* The item of that name in a list whose n items begin with their names, or n: constant time. The
+   list may be cut and grow again between two searches. */
 uint32_t name_find(Elab *e, NameIndex *index, const void *list, uint32_t n, size_t size,
                    const char *name);
 #define NAME_FIND(e, index, list, name)                                                            \
@@ -105,7 +105,7 @@ void env_bind(Elab *e, const char *name, Val v, int global, Loc loc);
 void env_drop(Elab *e, Env *env, uint32_t n); /* forgets all but the first n names */
 bool name_is_known(Elab *e, const char *name);
 Val name_lookup(Elab *e, const char *name, Loc loc);
-/* What a call's name stands for; NULL after an error. */
+/* The function that a call's name stands for; NULL after an error. */
 const Func *func_lookup(Elab *e, Ident callee);
 Top *top_find(Elab *e, const char *name); /* as seen from the current function */
 Val let_value(Elab *e, Top *t);
@@ -114,7 +114,7 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc);
 Frame *frame_push(Elab *e, const char *name, Loc call, Env *env, bool prelude);
 void frame_pop(Elab *e);
 const char *instance_name(Elab *e, const Instance *as); /* "stage.0.1"; NULL after an error */
-/* Remembers a call by its instance name; the earlier one of that name in this activation, or NULL.
- */
-const Child *frame_reach(Elab *e, Frame *f, Child call);
+/* Records a call by its instance name. Returns the earlier one of that name in this activation, or
+   NULL. */
+const InstanceRecord *instance_lookup(Elab *e, Frame *f, InstanceRecord call);
 #endif

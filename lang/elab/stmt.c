@@ -1,10 +1,11 @@
-/* Statements: bindings, loops that are unrolled, branches that are decided, scopes, returns.
-   Contract: after a return nothing more of the body is read; a loop's own names end with each
-   iteration, while names from outside keep what the loop gave them. */
+/* Statements: bindings, unrolled loops, branches, scopes, returns.
+   Contract: statements after a return are not read. The names that a loop's body binds first end
+   with each iteration; names from outside keep the values that the loop assigned. */
 #include "lang/elab/elab_impl.h"
 #include "lang/elab/loop/loop.h"
 
-/* The first name of a value stays, but the user's own goes before one that the prelude gave. */
+/* Names a value, unless it has a name. A name from the user's code replaces one from the prelude.
+ */
 static void give_name(Elab *e, Val v, const char *name) {
   if (v.kind != VAL_TENSOR || v.tensor.run != e->run) return;
   EntryBuilder *run = e->run;
@@ -93,7 +94,7 @@ static void exec_yield(Elab *e, const Stmt *s) {
   }
 }
 
-/* What the iterations yielded for one target, stacked on a new first axis. */
+/* The yields of all iterations for one target, stacked along a new first axis. */
 static Val stack_yields(Elab *e, const Yields *y, int target, Loc loc) {
   int n = (int)y->at.n / y->targets;
   Val *v = ARENA_ARRAY(e->a, Val, n + 1);
@@ -117,12 +118,12 @@ static Val stack_yields(Elab *e, const Yields *y, int target, Loc loc) {
   return build_checked(e, OP_CONCAT, v, n, attr, NULL, "yield", loc);
 }
 
-bool loop_bound(Elab *e, const Expr *x, int64_t least, const char *what, int64_t *out) {
+bool loop_bound(Elab *e, const Expr *x, int64_t min, const char *what, int64_t *out) {
   Val v = eval_one(e, x);
   return val_is_known(e, v, what,
                       "loop to the most that it may be, and keep what was: where(i < n, new, old)",
                       x->loc) &&
-         val_to_int(e, v, least, what, x->loc, out);
+         val_to_int(e, v, min, what, x->loc, out);
 }
 
 static void exec_for(Elab *e, const Stmt *s) {
@@ -192,7 +193,7 @@ static void exec_scope(Elab *e, const Stmt *s) {
 
 static bool entry_body(const Elab *e) { return e->frame->env->func == NULL; }
 
-/* The name of an output: as written, the plain name's own, the call's, else "out". */
+/* The name of an output: as written, or the name that is returned, or "out". */
 static const char *output_name(Elab *e, const Out *o) {
   if (o->name.name) return o->name.name;
   if (o->value->kind == EX_NAME) return o->value->name;
@@ -260,8 +261,7 @@ static void exec_kind(Elab *e, const Stmt *s) {
   }
 }
 
-/* Statements within statements count like expressions within expressions: both recur through calls,
-   and the stack holds only so many. */
+/* Nested statements count towards the depth like nested expressions: both recurse through calls. */
 static void exec(Elab *e, const Stmt *s) {
   if (!elab_deeper(e, s->loc)) return;
   exec_kind(e, s);

@@ -1,10 +1,10 @@
-/* Types as written: f32[n, 3], [..., d]; checked against values, and a signature's free names
-   bound; words in their place are kind.c's. Contract: a lone name in a signature's dims that is no
-   compile-time integer yet is bound to the argument's extent; a dim that is a list stands for as
-   many axes as it has elements. */
+/* Types as written, f32[n, 3] or [..., d]: checks values against them, and binds the free names of
+   a signature (kinds are checked in kind.c). Contract: a lone name among a signature's dims that is
+   not a compile-time integer yet is bound to the argument's extent. A dim that is a list stands for
+   one axis an element. */
 #include "lang/elab/elab_impl.h"
 
-/* A dim after its expression was looked at. */
+/* A dim whose expression was evaluated. */
 typedef struct Want {
   bool any;         /* "...": any leading dims */
   int64_t n;        /* the extent, or -1: to be bound */
@@ -96,7 +96,7 @@ static void mismatch(Elab *e, const TypeExpr *t, Val v, const char *name, Loc lo
     elab_error(e, loc, "%s is %s, but must be %s: axis %d is %lld, not %lld", name,
                type_str(e->c, type), written, axis, (long long)type->dim[axis], (long long)w->n);
   elab_note_tensor(e, name, v);
-  elab_note(e, t->loc, "it must be this");
+  elab_note(e, t->loc, "declared here");
   if (axis >= 0 && w->bound.line)
     elab_note(e, w->bound, "%s is %lld since here", w->name, (long long)w->n);
   elab_trace(e);
@@ -119,7 +119,7 @@ bool type_match(Elab *e, const TypeExpr *t, Val *v, bool bind, const char *name,
   if (v->kind != VAL_TENSOR && t->n == 0 && scalar_match(t, v)) return true;
   if (v->kind != VAL_TENSOR) {
     elab_error(e, loc, "%s must be %s, found %s", name, source_slice(e, t->loc), val_str(e, *v));
-    elab_note(e, t->loc, "it must be this");
+    elab_note(e, t->loc, "declared here");
     return elab_trace(e), false;
   }
   if (!wants_of(e, t, bind, &w)) return false;

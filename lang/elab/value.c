@@ -1,6 +1,5 @@
-/* Values of the elaboration: how they are made, named in messages, compared, and turned into what
-   an operation needs. Contract: a conversion that fails has been reported and gives error_value,
-   false or NULL. */
+/* Values of the elaboration: creation, text for messages, comparison, conversion.
+   Contract: a conversion that fails was reported, and returns error_value, false or NULL. */
 #include "ir/support/memfile.h"
 #include "lang/elab/elab_impl.h"
 
@@ -21,8 +20,8 @@ Val val_list(Elab *e, ValKind kind, const Val *items, int n, Loc loc) {
   return (Val){.kind = kind, .loc = loc, .list = l};
 }
 
-/* A list is not changed once it is made, but what lies behind its end may become the end of a
-   longer one: so a list that a loop appends to takes its own length, not the square of it. */
+/* A list is immutable, but a longer list may use the room after its end. So a list that a loop
+   appends to takes memory linear in its length. */
 Val val_joined(Elab *e, const ValList *a, const ValList *b, Loc loc) {
   int n = a->n + b->n;
   bool behind = *a->used == a->n && n <= a->room;
@@ -193,26 +192,26 @@ bool val_is_known(Elab *e, Val v, const char *what, const char *hint, Loc loc) {
   return elab_trace(e), false;
 }
 
-bool val_to_int(Elab *e, Val v, int64_t least, const char *what, Loc loc, int64_t *out) {
+bool val_to_int(Elab *e, Val v, int64_t min, const char *what, Loc loc, int64_t *out) {
   if (v.kind == VAL_ERROR) return false;
   if (v.kind == VAL_NUM && v.f == floor(v.f) && fabs(v.f) < 0x1p53)
     v = val_int((int64_t)v.f, v.loc); /* 16 * 2.0 is an integer to its writer */
   if (!val_is_known(e, v, what, NULL, loc)) return false;
   if (v.kind != VAL_INT)
     return fail(e, loc, "%s must be an integer, found %s", what, val_str(e, v)), false;
-  if (v.i < least)
-    return fail(e, loc, "%s must be at least %lld, found %lld", what, (long long)least,
+  if (v.i < min)
+    return fail(e, loc, "%s must be at least %lld, found %lld", what, (long long)min,
                 (long long)v.i),
            false;
   *out = v.i;
   return true;
 }
 
-const Ints *val_to_ints(Elab *e, Val v, int64_t least, const char *what, Loc loc) {
+const Ints *val_to_ints(Elab *e, Val v, int64_t min, const char *what, Loc loc) {
   if (v.kind == VAL_ERROR) return NULL;
   if (v.kind != VAL_LIST && v.kind != VAL_TUPLE) v = val_list(e, VAL_LIST, &v, 1, v.loc);
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, v.list->n + 1);
   for (int i = 0; i < v.list->n; i++)
-    if (!val_to_int(e, v.list->at[i], least, what, loc, &dim[i])) return NULL;
+    if (!val_to_int(e, v.list->at[i], min, what, loc, &dim[i])) return NULL;
   return intern_ints(e->c, dim, v.list->n);
 }

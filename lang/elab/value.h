@@ -1,6 +1,6 @@
-/* What an expression gives while the program is read: a number, a list, a function, or a tensor of
-   the entry at hand.
-   Contract: VAL_ERROR follows a reported error and silences what depends on it. */
+/* The value of an expression during elaboration: a number, a list, a function, or a tensor of the
+   entry under construction.
+   Contract: VAL_ERROR follows a reported error; expressions that depend on it report nothing. */
 #ifndef GC_LANG_VALUE_H
 #define GC_LANG_VALUE_H
 #include "ir/ir.h"
@@ -13,8 +13,8 @@ typedef struct ValList ValList;
 
 typedef enum ValKind {
   VAL_ERROR, /* an error was reported */
-  VAL_NONE,  /* none: what stands for an optional argument that is not there */
-  VAL_VOID,  /* what a function without return gives; no expression may use it */
+  VAL_NONE,  /* none: an optional argument that is missing */
+  VAL_VOID,  /* of a function without return; no expression may use it */
   VAL_INT,   /* i: exact */
   VAL_NUM,   /* f */
   VAL_BOOL,  /* b */
@@ -28,7 +28,7 @@ typedef enum ValKind {
 
 typedef struct Val {
   ValKind kind;
-  Loc loc; /* where it was made: the other place of a shape error */
+  Loc loc; /* of its definition, for the notes of a shape error */
   union {
     int64_t i;
     double f;
@@ -48,8 +48,8 @@ typedef struct Val {
 struct ValList {
   int n;
   Val *at;
-  int room;  /* values that fit there */
-  int *used; /* ... of them some list has; lists that grew out of one another share them */
+  int room;  /* capacity of at */
+  int *used; /* elements that some list has; lists that share `at` share it */
 };
 
 static const Val error_value = {.kind = VAL_ERROR};
@@ -65,24 +65,24 @@ Val val_ints(Elab *e, const int64_t *at, int n, Loc loc);
 Val val_tensor(Elab *e, ValueId id); /* of the current run, made where the builder stands */
 /* For messages: "f32[64,10]", "the number 3", "a list of 2"; interned. */
 const char *val_str(Elab *e, Val v);
-/* The value as text that is equal exactly where the values are: "3", "[1, 2]", "def relu". */
+/* The value as canonical text, equal if and only if the values are: "3", "[1, 2]", "relu". */
 const char *val_canon(Elab *e, Val v);
 bool val_equal(Elab *e, Val a, Val b); /* compile-time values */
 
-/* A value where a tensor is needed: a number becomes a constant f32[] or i32[]. Poison after an
-   error that names `what`. */
+/* The value as a tensor: a number becomes a constant f32[] or i32[]. error_value after an error
+   that names `what`. */
 Val val_to_tensor(Elab *e, Val v, const char *what, Loc loc);
 /* A compile-time number or bool as a constant of type t; error_value after an error where it does
  * not fit. */
 Val val_to_const(Elab *e, Val v, const Type *t, Loc loc);
 Val val_convert(Elab *e, Val v, Dtype dt); /* a tensor */
-/* After an error that v is no compile-time value: that it comes from a hyper, if so, else the hint,
-   or NULL. */
+/* The hint after an error that v is not a compile-time value: that it comes from a hyper, if so;
+   else the hint given, which may be NULL. */
 void val_hint_known(Elab *e, Val v, const char *hint);
 /* False after the error that a run-time value cannot be what is needed; hint: or NULL. */
 bool val_is_known(Elab *e, Val v, const char *what, const char *hint, Loc loc);
 /* A compile-time integer of at least `least`; false after an error. */
-bool val_to_int(Elab *e, Val v, int64_t least, const char *what, Loc loc, int64_t *out);
+bool val_to_int(Elab *e, Val v, int64_t min, const char *what, Loc loc, int64_t *out);
 /* A list of them, or one alone; the result is interned; NULL after an error. */
-const Ints *val_to_ints(Elab *e, Val v, int64_t least, const char *what, Loc loc);
+const Ints *val_to_ints(Elab *e, Val v, int64_t min, const char *what, Loc loc);
 #endif

@@ -1,7 +1,7 @@
-/* Params, states and hypers: how a path becomes a global, its initial value, reads and writes.
-   Contract: a global is declared with one type and one initialiser, whoever reaches its path; the
-   entry `init` stores every initial value, with random numbers keyed by the path. An entry loads a
-   global at its first use and stores it once, at the end, with the last value assigned. */
+/* Params, states and hypers: declaration of globals by path, initial values, reads and writes.
+   Contract: all declarations of a path have one type and one initialiser. The entry `init` stores
+   every initial value, with random numbers keyed by the path. An entry loads a global at its first
+   use and stores it once, at the end, with the last value assigned. */
 #include "ir/support/memfile.h"
 #include "lang/elab/elab_impl.h"
 #include "lang/elab/loop/loop.h"
@@ -50,14 +50,14 @@ ValueId global_read(Elab *e, int global, Loc loc) {
 
 void global_write(Elab *e, int global, ValueId v) {
   EntryBuilder *run = e->run;
-  Stored s = {global, run->b->loc, run->b->scope};
+  StoredGlobal s = {global, run->b->loc, run->b->scope};
   while (run->stored_at.n <= (uint32_t)global) vec_push(e->a, &run->stored_at, 0);
-  uint32_t *place = &run->stored_at.at[global];
-  if (*place) {
-    run->stored.at[*place - 1] = s;
+  uint32_t *index = &run->stored_at.at[global];
+  if (*index) {
+    run->stored.at[*index - 1] = s;
   } else {
     vec_push(e->a, &run->stored, s);
-    *place = run->stored.n;
+    *index = run->stored.n;
   }
   if (e->run->scan) (void)global_read(e, global, e->run->b->loc); /* the value to begin with */
   *global_current(e, global) = v;
@@ -68,7 +68,7 @@ void global_write(Elab *e, int global, ValueId v) {
 
 void run_store_all(Elab *e, Loc loc) {
   for (uint32_t i = 0; i < e->run->stored.n; i++) {
-    const Stored *s = &e->run->stored.at[i];
+    const StoredGlobal *s = &e->run->stored.at[i];
     Builder *b = at(e, s->loc);
     b->scope = s->scope;
     build_store(b, s->global, e->run->current.at[s->global]);
@@ -78,22 +78,22 @@ void run_store_all(Elab *e, Loc loc) {
   at(e, loc);
 }
 
-/* In an initialiser the key of a random op is the path of what it fills, so that the same path
-   gives the same numbers whatever else the program holds; in an entry it is the scope. The draw
-   counts the ops of a key, each as often as a loop runs it, so that the loop may be unrolled. */
+/* The key of a random op is the variable's path in an initialiser, and the scope in an entry. So
+   the same path has the same numbers in every program. The draw counts the ops of a key, each once
+   for every iteration of a loop, so unrolling the loop changes no number. */
 RandomKey draw_next(Elab *e) {
   const char *path = e->frame->path;
   uint32_t k = NAME_FIND(e, &e->run->key_index, &e->run->keys, path);
   if (k == e->run->keys.n) vec_push(e->a, &e->run->keys, (KeyCount){path, 0});
   bool init = e->run->kind == RUN_INIT;
-  ValueId place = e->run->scan ? scan_draws_before(e, k) : NO_ID;
+  ValueId offset = e->run->scan ? scan_draw_offset(e, k) : NO_ID;
   return (RandomKey){init ? path : intern_printf(e->c, "%s#", path),
-                     (int64_t)e->run->keys.at[k].n++, place};
+                     (int64_t)e->run->keys.at[k].n++, offset};
 }
 
 /* ---- initialisers ---- */
 
-/* An initialiser as text in which every name stands for its value: equal where the values are. */
+/* An initialiser as text, with values in place of names: equal texts have equal values. */
 static void canon(Elab *e, FILE *f, const Expr *x) {
   switch (x->kind) {
   case EX_INT: fprintf(f, "%lld", (long long)x->integer); return;
@@ -147,7 +147,7 @@ static void canon(Elab *e, FILE *f, const Expr *x) {
   }
 }
 
-/* Evaluates the initialiser into the entry `init`, unless the path has its value already. */
+/* Evaluates the initialiser into the entry `init`, unless the path is initialised already. */
 static Val initial_value(Elab *e, const Expr *x, const char *path, const Type *type,
                          const char **text) {
   EntryBuilder *run = e->run;
@@ -226,16 +226,16 @@ void global_declared_again(Elab *e, const Frame *f, const char *path) {
   const char *name = f->env->func->name;
   Frame *inner = e->frame;
   e->frame = f->up; /* the mistake is the caller's */
-  Loc place = f->user.line ? f->user : f->call;
-  elab_error(e, place, "this call of %s would declare %s a second time", name, path);
-  bool loop = f->first.line == f->call.line && f->first.col == f->call.col;
+  elab_error(e, f->user.line ? f->user : f->call, "this call of %s would declare %s a second time",
+             name, path);
+  bool loop = f->first_call.line == f->call.line && f->first_call.col == f->call.col;
   if (loop && f->in_scan) {
     elab_hint(e, "in a scan, %s(…) as a makes one for all iterations", name);
   } else if (loop) {
     elab_hint(e, "in a loop, %s(…) as a[i] makes one for each iteration, %s(…) as a one for all",
               name, name);
   } else {
-    elab_note(e, f->first, "the first call is here");
+    elab_note(e, f->first_call, "the first call is here");
     elab_hint(e, "name both, as in %s(…) as a and %s(…) as b; one name for both shares the tensors",
               name, name);
   }
@@ -243,12 +243,12 @@ void global_declared_again(Elab *e, const Frame *f, const char *path) {
   e->frame = inner;
 }
 
-/* An unnamed call reached twice would declare the same path for two tensors. */
-static bool called_twice(Elab *e, const char *path) {
+/* The error if this path belongs to a duplicate unnamed call: it would declare a second tensor. */
+static bool is_duplicate_call(Elab *e, const char *path) {
   for (Frame *f = e->frame; f; f = f->up) {
-    if (f->repeats) vec_push(e->a, &f->repeats->repeats, (Repeat){f, path, f->arg, f->n});
-    f->repeats = NULL; /* once is enough */
-    if (!f->again) continue;
+    if (f->in_loop) vec_push(e->a, &f->in_loop->calls, (InvariantCall){f, path, f->arg, f->n});
+    f->in_loop = NULL; /* one record a call */
+    if (!f->duplicate) continue;
     global_declared_again(e, f, path);
     return true;
   }
@@ -266,7 +266,7 @@ static bool declared_twice(Elab *e, const Stmt *s) {
   Frame *f = e->frame;
   uint32_t i = NAME_FIND(e, &f->variable_index, &f->variables, s->variable.name.name);
   if (i < f->variables.n) {
-    const Child *v = &f->variables.at[i];
+    const InstanceRecord *v = &f->variables.at[i];
     elab_error(e, s->variable.name.loc, "'%s' is declared twice in one scope", v->name);
     if (v->loc.line != s->loc.line || v->loc.col != s->loc.col)
       elab_note(e, v->loc, "the first is here");
@@ -274,7 +274,7 @@ static bool declared_twice(Elab *e, const Stmt *s) {
     elab_trace(e);
     return true;
   }
-  vec_push(e->a, &f->variables, (Child){.name = s->variable.name.name, .loc = s->loc});
+  vec_push(e->a, &f->variables, (InstanceRecord){.name = s->variable.name.name, .loc = s->loc});
   return false;
 }
 
@@ -325,7 +325,7 @@ static int declare(Elab *e, const Stmt *s) {
     elab_hint(e, "choose another name; to read the counter, just write step");
     return elab_trace(e), -1;
   }
-  if (called_twice(e, path) || declared_twice(e, s)) return -1;
+  if (is_duplicate_call(e, path) || declared_twice(e, s)) return -1;
   const Type *type = type_eval(e, s->variable.type, DT_F32);
   if (!type) return -1;
   if (s->kind == ST_PARAM && !dtype_is_float(type->dtype)) {
@@ -339,8 +339,8 @@ static int declare(Elab *e, const Stmt *s) {
   if (init.kind == VAL_ERROR) return -1;
   int global = module_find_global(e->m, path);
   if (global >= 0) return agrees(e, global, kind, type, canonical, s) ? global : -1;
-  Loc place = e->frame->user.line ? e->frame->user : s->variable.name.loc;
-  return add_global(e, kind, path, init, canonical, place);
+  Loc loc = e->frame->user.line ? e->frame->user : s->variable.name.loc;
+  return add_global(e, kind, path, init, canonical, loc);
 }
 
 void declare_variable(Elab *e, const Stmt *s) {
@@ -358,7 +358,7 @@ static void not_assignable(Elab *e, const Stmt *s, const Binding *b) {
     elab_note(e, t->decl->name.loc, "declared here");
     elab_hint(e, "a number that the program changes is a state");
   } else if (b || t) {
-    elab_error(e, s->loc, "'%s' is no param or state: ':=' assigns only these", name);
+    elab_error(e, s->loc, "'%s' is not a param or state: ':=' assigns only these", name);
     elab_note(e, b ? b->loc : t->decl->name.loc, "'%s' is bound here", name);
     if (b) elab_hint(e, "write %s = … to bind the name anew", name);
   } else {

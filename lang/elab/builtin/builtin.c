@@ -1,6 +1,6 @@
-/* Built-in functions: the table, whose signatures are those of defs, and a call of one.
-   Contract: a handler finds every argument checked against its kind; a number stays one, unless
-   the kind makes it a constant. */
+/* Built-in functions: the table, whose signatures are written as those of defs, and their calls.
+   Contract: all arguments of a handler match their kinds. A number stays a number, unless the kind
+   converts it to a constant. */
 #include "lang/elab/builtin/builtin.h"
 #include "ir/support/memfile.h"
 
@@ -58,6 +58,7 @@ void builtins_init(Elab *e) {
     const Decl *d = p->decls.at[i];
     Func *f = ARENA_NEW(e->a, Func);
     *f = (Func){.kind = FUNC_BUILTIN, .name = d->name.name, .decl = d, .builtin = &builtin[i]};
+    map_put(e->a, &e->builtin_by_name, f->name, e->builtins.n);
     vec_push(e->a, &e->builtins, f);
   }
 }

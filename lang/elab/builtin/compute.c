@@ -1,6 +1,6 @@
-/* Built-in functions that compute: element-wise, reductions, rows, gather.
-   Contract: of numbers an element-wise function is a number; a sum of bools or bytes counts in i32;
-   a mean of integers is an f32. */
+/* Built-in functions: element-wise, reductions, softmax, gather.
+   Contract: an element-wise function of a number is a number. A sum of bools or bytes is an i32, a
+   mean of integers an f32. */
 #include "lang/elab/builtin/builtin.h"
 
 static Val needs_float(BuiltinCall *s, Val v) {
@@ -46,7 +46,7 @@ Val builtin_where(BuiltinCall *s) {
 }
 
 /* max or min of two values, numbers or tensors. */
-static Val pick(Elab *e, OpKind k, Val a, Val b, const char *what, Loc loc) {
+static Val min_or_max(Elab *e, OpKind k, Val a, Val b, const char *what, Loc loc) {
   if (a.kind != VAL_TENSOR && b.kind != VAL_TENSOR) {
     Val less = number_binary(e, BIN_LT, a, b, loc);
     if (less.kind == VAL_ERROR) return less;
@@ -58,9 +58,9 @@ static Val pick(Elab *e, OpKind k, Val a, Val b, const char *what, Loc loc) {
 
 Val builtin_clamp(BuiltinCall *s) {
   Val v = arg(s, "x");
-  if (arg(s, "lo").kind != VAL_NONE) v = pick(s->e, OP_MAX, v, arg(s, "lo"), s->name, s->loc);
+  if (arg(s, "lo").kind != VAL_NONE) v = min_or_max(s->e, OP_MAX, v, arg(s, "lo"), s->name, s->loc);
   if (arg(s, "hi").kind != VAL_NONE && v.kind != VAL_ERROR)
-    v = pick(s->e, OP_MIN, v, arg(s, "hi"), s->name, s->loc);
+    v = min_or_max(s->e, OP_MIN, v, arg(s, "hi"), s->name, s->loc);
   return v;
 }
 
@@ -123,7 +123,7 @@ Val builtin_extreme(BuiltinCall *s) {
   const Ints *axes;
   if (arg(s, "y").kind != VAL_NONE) {
     if (!arg_is_given(s, "axis") && !arg_is_given(s, "keep"))
-      return pick(e, k, arg(s, "x"), arg(s, "y"), s->name, s->loc);
+      return min_or_max(e, k, arg(s, "x"), arg(s, "y"), s->name, s->loc);
     return fail(e, arg_loc(s, "y"), "%s of two values has no axis; a reduction has one value",
                 s->name);
   }
@@ -131,7 +131,7 @@ Val builtin_extreme(BuiltinCall *s) {
   if (x.kind == VAL_LIST && x.list->n > 0 && x.list->at[0].kind != VAL_TENSOR) {
     Val best = x.list->at[0];
     for (int i = 1; i < x.list->n && best.kind != VAL_ERROR; i++)
-      best = pick(e, k, best, x.list->at[i], s->name, s->loc);
+      best = min_or_max(e, k, best, x.list->at[i], s->name, s->loc);
     return best;
   }
   x = val_to_tensor(e, x, s->name, arg_loc(s, "x"));

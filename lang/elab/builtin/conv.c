@@ -1,8 +1,8 @@
 /* Built-in functions over windows of images: convolutions, pools, batch normalisation.
-   Contract: users write a number for both axes or [rows, columns]; images are [N, C, H, W], over
-   one axis [N, C, L], which is an image of one row. Padding is a number, [rows, columns],
-   [top, bottom, left, right], "valid" for none, or "same": (taps - 1) dilation in all, one more
-   after than before where that is odd, so that the result has ceil(extent / stride). */
+   Contract: an argument is one number for both axes or [rows, columns]. Images are [N, C, H, W];
+   [N, C, L], with one axis, is an image of one row. Padding is a number, [rows, columns], [top,
+   bottom, left, right], "valid" for none, or "same": (taps - 1) dilation in all, the odd one after,
+   so the result's extent is ceil(extent / stride). */
 #include "lang/elab/builtin/builtin.h"
 
 enum { AXES = 2 };
@@ -13,17 +13,13 @@ typedef struct Pads {
 
 /* Numbers for rows and columns; over one axis there is one number, and rows have `rows`. */
 static bool per_axis(BuiltinCall *s, const char *name, int axes, int64_t rows, int64_t out[AXES]) {
-  Elab *e = s->e;
-  Loc loc = arg_loc(s, name);
-  const Ints *l = val_to_ints(e, arg(s, name), INT64_MIN,
-                              intern_printf(e->c, "'%s' of %s", name, s->name), loc);
-  if (!l) return false;
+  const ValList *l = arg(s, name).list; /* of the kind ints */
   if (l->n == axes || l->n == 1) {
-    out[0] = axes == 1 ? rows : l->at[0];
-    out[1] = l->at[l->n - 1];
+    out[0] = axes == 1 ? rows : l->at[0].i;
+    out[1] = l->at[l->n - 1].i;
     return true;
   }
-  fail(e, loc,
+  fail(s->e, arg_loc(s, name),
        axes == 1 ? "%s needs one number for '%s', found %d"
                  : "%s needs one number or [rows, columns] for '%s', found %d numbers",
        s->name, name, l->n);
@@ -100,7 +96,7 @@ static Val with_row(BuiltinCall *s, Val x, bool with) {
   return y;
 }
 
-/* The text with each `old` as `new`. */
+/* The text with `new` in place of each `old`. */
 static const char *replaced(Elab *e, const char *text, const char *old, const char *new) {
   const char *found;
   size_t n = strlen(old);
@@ -168,10 +164,10 @@ static Val transpose_misfit(BuiltinCall *s, const char *why) {
   return elab_trace(e);
 }
 
-static bool in_range(BuiltinCall *s, const char *what, int64_t n, int64_t least) {
-  if (n >= least && n <= INT32_MAX) return true;
+static bool in_range(BuiltinCall *s, const char *what, int64_t n, int64_t min) {
+  if (n >= min && n <= INT32_MAX) return true;
   (void)transpose_misfit(s, intern_printf(s->e->c, "needs a %s of %lld to 2147483647, not %lld",
-                                          what, (long long)least, (long long)n));
+                                          what, (long long)min, (long long)n));
   return false;
 }
 
@@ -230,8 +226,8 @@ Val builtin_conv_transpose(BuiltinCall *s) {
 
 /* ---- pools ---- */
 
-/* With `ceil` a last window that begins on the image or before it is not left out: it reaches into
-   padding that nobody counts. */
+/* The padding with `ceil`: the last window is kept if it begins on the image or before it; the
+   additional padding is not counted by a mean. */
 static int64_t ceil_pad(int64_t in, int64_t taps, int64_t stride, int64_t dilation, int64_t lo,
                         int64_t hi) {
   int64_t reach = same_pad(taps, dilation);
@@ -295,13 +291,13 @@ Val builtin_batch_norm(BuiltinCall *s) {
   }
   if (!(val_number(arg(s, "eps")) >= 0))
     return fail(e, arg_loc(s, "eps"), "%s needs an eps of at least 0", s->name);
-  Val spread = tensor_binary(e, BIN_ADD, arg(s, "var"), arg(s, "eps"), s->loc);
-  if (spread.kind == VAL_ERROR) return spread;
-  spread = build_checked(e, OP_RSQRT, &spread, 1, NULL, NULL, s->name, s->loc);
+  Val inv_std = tensor_binary(e, BIN_ADD, arg(s, "var"), arg(s, "eps"), s->loc);
+  if (inv_std.kind == VAL_ERROR) return inv_std;
+  inv_std = build_checked(e, OP_RSQRT, &inv_std, 1, NULL, NULL, s->name, s->loc);
   if (arg(s, "scale").kind != VAL_NONE)
-    spread = tensor_binary(e, BIN_MUL, arg(s, "scale"), spread, s->loc);
+    inv_std = tensor_binary(e, BIN_MUL, arg(s, "scale"), inv_std, s->loc);
   Val shift = arg(s, "shift");
   if (shift.kind == VAL_NONE) shift = val_to_const(e, val_int(0, s->loc), channel, s->loc);
-  Val v[4] = {arg(s, "x"), arg(s, "mean"), spread, shift};
+  Val v[4] = {arg(s, "x"), arg(s, "mean"), inv_std, shift};
   return build_checked(e, OP_BATCH_NORM, v, 4, NULL, NULL, s->name, s->loc);
 }

@@ -1,10 +1,10 @@
-/* Built-in functions that make tensors of nothing: constants, ramps, random numbers.
-   Contract: inside an initialiser shape and dtype default to the declared ones; a random op gets a
-   key of its own from its path, so that its numbers do not depend on the rest of the program. */
+/* Built-in functions that create tensors: constants, iota, random numbers.
+   Contract: in an initialiser shape and dtype default to the declared ones. The key of a random op
+   is its path, so its numbers do not depend on the rest of the program. */
 #include "lang/elab/builtin/builtin.h"
 
-/* The type of what is made: the argument of this name says its shape. */
-static const Type *made_type(BuiltinCall *s, const char *shape, Dtype dt) {
+/* The result's type, whose shape is the argument of this name. */
+static const Type *type_of_shape(BuiltinCall *s, const char *shape, Dtype dt) {
   Elab *e = s->e;
   Val v = arg(s, shape);
   if (v.kind == VAL_NONE) {
@@ -35,7 +35,7 @@ static Dtype wanted_dtype(BuiltinCall *s, Val dtype, Val value) {
 
 static Val filled(BuiltinCall *s, Val value, Dtype dt, Loc loc) {
   Elab *e = s->e;
-  const Type *t = made_type(s, "shape", dt);
+  const Type *t = type_of_shape(s, "shape", dt);
   if (!t) return error_value;
   if (value.kind == VAL_BOOL && dt != DT_BOOL) value = val_int(value.b, value.loc);
   if (value.kind != VAL_TENSOR && dt == DT_BOOL && value.kind == VAL_INT && s->f->data < 2)
@@ -61,7 +61,7 @@ Val builtin_constant(BuiltinCall *s) {
 
 Val builtin_iota(BuiltinCall *s) {
   Elab *e = s->e;
-  const Type *t = made_type(s, "n", arg(s, "dtype").dtype);
+  const Type *t = type_of_shape(s, "n", arg(s, "dtype").dtype);
   Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};
   return t ? build_checked(e, OP_IOTA, NULL, 0, attr, t, s->name, s->loc) : error_value;
 }
@@ -98,17 +98,17 @@ static Val random_tensor(BuiltinCall *s, OpKind k) {
   Elab *e = s->e;
   if (e->run->kind == RUN_LET)
     return fail(e, s->loc, "a let is computed at compile time and cannot hold random numbers");
-  const Type *t = made_type(s, "shape", float_dtype(e));
+  const Type *t = type_of_shape(s, "shape", float_dtype(e));
   if (!t) return error_value;
   RandomKey r = draw_next(e);
   Attr attr[MAX_ATTRS] = {[AT_KEY] = {.str = r.key}, [AT_DRAW] = {.i = r.draw}};
-  bool loop = r.place != NO_ID;
-  Val place = loop ? val_tensor(e, r.place) : error_value;
-  return build_checked(e, k, &place, loop, attr, t, s->name, s->loc);
+  bool loop = r.offset != NO_ID;
+  Val offset = loop ? val_tensor(e, r.offset) : error_value;
+  return build_checked(e, k, &offset, loop, attr, t, s->name, s->loc);
 }
 
 /* x * scale + shift, where scale 1 and shift 0 leave no op. */
-static Val spread(BuiltinCall *s, Val x, Val scale, Val shift) {
+static Val affine(BuiltinCall *s, Val x, Val scale, Val shift) {
   Elab *e = s->e;
   if (!(val_is_number(scale) && val_number(scale) == 1))
     x = expr_binary(e, BIN_MUL, x, scale, s->loc);
@@ -120,12 +120,12 @@ static Val spread(BuiltinCall *s, Val x, Val scale, Val shift) {
 Val builtin_uniform(BuiltinCall *s) {
   Val x = random_tensor(s, OP_RANDOM_UNIFORM);
   if (x.kind == VAL_ERROR) return x;
-  return spread(s, x, expr_binary(s->e, BIN_SUB, arg(s, "b"), arg(s, "a"), s->loc), arg(s, "a"));
+  return affine(s, x, expr_binary(s->e, BIN_SUB, arg(s, "b"), arg(s, "a"), s->loc), arg(s, "a"));
 }
 
 Val builtin_normal(BuiltinCall *s) {
   Val x = random_tensor(s, OP_RANDOM_NORMAL);
-  return x.kind == VAL_ERROR ? x : spread(s, x, arg(s, "std"), arg(s, "mean"));
+  return x.kind == VAL_ERROR ? x : affine(s, x, arg(s, "std"), arg(s, "mean"));
 }
 
 Val builtin_bernoulli(BuiltinCall *s) {

@@ -1,19 +1,19 @@
-/* einsum: sums of products over axes that letters name, as transposes, sums and products of two.
-   Contract: any number of tensors; letters that stand in one tensor alone and not in the result are
-   summed there first. Of two tensors the letters that both have are a batch where somebody needs
-   them still, else the depth of the product. More are multiplied two by two, in the order of the
-   least work: exactly, over all sets of tensors, for up to EXACT of them; the cheapest two at a
-   time as long as there are more. */
+/* einsum: sums of products over axes named by letters, as transposes, sums and matrix products.
+   Contract: any number of tensors. A letter of one tensor only that is not in the result is summed
+   first. A letter of both operands of a product is a batch axis if the result or a later product
+   needs it, else the contracted axis. The order of the products minimises the multiplications: by
+   dynamic programming over all subsets for up to MAX_EXACT tensors, greedily while there are more.
+ */
 #include "lang/elab/builtin/einsum.h"
 
 #include <math.h>
 
-enum { EXACT = 10 };
+enum { MAX_EXACT = 10 };
 
 /* ---- one product ---- */
 
 /* The letter is in the result or in a tensor that is neither a nor b. */
-static bool is_needed(const Einsum *m, int a, int b, char c) {
+static bool is_needed_later(const Einsum *m, int a, int b, char c) {
   for (int i = 0; i < m->n; i++)
     if (i != a && i != b && einsum_has(m->in[i].axis, c)) return true;
   return einsum_has(m->out, c);
@@ -23,18 +23,18 @@ static bool is_needed(const Einsum *m, int a, int b, char c) {
  */
 static void pick(const Einsum *m, int of, int other, bool both, bool needed, char *out) {
   for (const char *p = m->in[of].axis; *p; p++)
-    if (einsum_has(m->in[other].axis, *p) == both && is_needed(m, of, other, *p) == needed)
+    if (einsum_has(m->in[other].axis, *p) == both && is_needed_later(m, of, other, *p) == needed)
       *out++ = *p;
   *out = 0;
 }
 
-/* Sums what only this side has and the result has not. */
+/* Sums the letters that no other tensor and not the result have. */
 static void sum_alone(Einsum *m, int side) {
   Side *x = &m->in[side];
-  int64_t axes[MOST_AXES];
+  int64_t axes[MAX_AXES];
   int n = 0, kept = 0;
   for (int i = 0; x->axis[i]; i++) {
-    if (is_needed(m, side, side, x->axis[i]))
+    if (is_needed_later(m, side, side, x->axis[i]))
       x->axis[kept++] = x->axis[i];
     else
       axes[n++] = i;
@@ -44,7 +44,7 @@ static void sum_alone(Einsum *m, int side) {
 }
 
 static ValueId ordered(Einsum *m, ValueId v, const char *from, const char *to) {
-  int64_t perm[MOST_AXES];
+  int64_t perm[MAX_AXES];
   for (int i = 0; to[i]; i++) perm[i] = strchr(from, to[i]) - from;
   return build_transpose(at(m->s->e, m->s->loc), v, perm);
 }
@@ -66,18 +66,17 @@ static ValueId as_matrices(Einsum *m, int side, const char *batch, const char *r
   return build_reshape(at(e, m->s->loc), v, type_get(e->c, x->x.tensor.type->dtype, 3, dim));
 }
 
-/* The product of two sides takes the place of the first, and the last that of the second. False
-   after an error. */
+/* The product replaces the first operand, and the last tensor the second. False after an error. */
 static bool multiply(Einsum *m, int a, int b) {
   Elab *e = m->s->e;
-  char batch[MOST_AXES + 1], rows[MOST_AXES + 1], columns[MOST_AXES + 1], depth[MOST_AXES + 1];
+  char batch[MAX_AXES + 1], rows[MAX_AXES + 1], columns[MAX_AXES + 1], depth[MAX_AXES + 1];
   pick(m, a, b, true, true, batch);
   pick(m, a, b, false, true, rows);
   pick(m, b, a, false, true, columns);
   pick(m, a, b, true, false, depth);
   Side *to = &m->in[a];
   const char *have = arena_printf(e->a, "%s%s%s", batch, rows, columns);
-  int64_t dim[MOST_AXES];
+  int64_t dim[MAX_AXES];
   int rank = (int)strlen(have);
   for (int i = 0; i < rank; i++) dim[i] = m->dim[(int)have[i]];
   const Type *t = type_get(e->c, to->x.tensor.type->dtype, rank, dim);
@@ -124,20 +123,20 @@ static double work_of_sets(const Einsum *m, unsigned x, unsigned y) {
 /* Multiplies the two whose product is the least work. */
 static bool multiply_cheapest(Einsum *m) {
   int a = 0, b = 1;
-  double least = INFINITY;
+  double min_work = INFINITY;
   for (int i = 0; i < m->n; i++)
     for (int k = i + 1; k < m->n; k++) {
       bool letter[LETTERS] = {false};
       for (const char *p = m->in[i].axis; *p; p++) letter[(int)*p] = true;
       for (const char *p = m->in[k].axis; *p; p++) letter[(int)*p] = true;
       double w = work(m, letter);
-      if (w < least) least = w, a = i, b = k;
+      if (w < min_work) min_work = w, a = i, b = k;
     }
   return multiply(m, a, b);
 }
 
-/* Multiplies the tensors of the set by the best splits found; where the product is, or -1. `where`
-   follows them as they move. */
+/* Multiplies the tensors of the set by the best splits. Returns the index of the product in
+   `where`, which holds the current positions of the tensors, or -1. */
 static int multiply_set(Einsum *m, const unsigned *split, unsigned set, int *where, int n) {
   if (!split[set]) { /* one tensor */
     int i = 0;
@@ -155,22 +154,22 @@ static int multiply_set(Einsum *m, const unsigned *split, unsigned set, int *whe
 }
 
 static bool multiply_all(Einsum *m) {
-  while (m->n > EXACT)
+  while (m->n > MAX_EXACT)
     if (!multiply_cheapest(m)) return false;
   unsigned all = (1u << m->n) - 1;
-  double *least = ARENA_ARRAY(m->s->e->a, double, all + 1);
+  double *min_work = ARENA_ARRAY(m->s->e->a, double, all + 1);
   unsigned *split = ARENA_ARRAY(m->s->e->a, unsigned, all + 1);
   for (unsigned set = 1; set <= all; set++) {
     unsigned low = set & -set;
     if (set == low) continue; /* one tensor is there */
-    least[set] = INFINITY;
+    min_work[set] = INFINITY;
     for (unsigned part = (set - 1) & set; part; part = (part - 1) & set) {
       if (!(part & low)) continue; /* each split once */
-      double w = least[part] + least[set & ~part] + work_of_sets(m, part, set & ~part);
-      if (w < least[set]) least[set] = w, split[set] = part;
+      double w = min_work[part] + min_work[set & ~part] + work_of_sets(m, part, set & ~part);
+      if (w < min_work[set]) min_work[set] = w, split[set] = part;
     }
   }
-  int where[EXACT], n = m->n;
+  int where[MAX_EXACT], n = m->n;
   for (int i = 0; i < n; i++) where[i] = i;
   return multiply_set(m, split, all, where, n) >= 0;
 }

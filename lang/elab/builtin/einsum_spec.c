@@ -29,7 +29,7 @@ static bool read_parts(Einsum *m, bool *result) {
       side++, at = 0;
     } else if (*p == '-' && p[1] == '>' && !*result) {
       *result = true, at = 0, p++;
-    } else if ((is_letter(*p) || some) && at < MOST_WRITTEN) {
+    } else if ((is_letter(*p) || some) && at < MAX_WRITTEN) {
       if (some) p += 2;
       if (side >= m->n && !*result) continue; /* counted below */
       char *axes = *result ? m->out : m->in[side].axis;
@@ -63,7 +63,7 @@ static void put_dots(char *axes, int n) {
 }
 
 static const char *as_written(Einsum *m, const char *axes) {
-  char *t = ARENA_ARRAY(m->s->e->a, char, MOST_WRITTEN + 6), *to = t;
+  char *t = ARENA_ARRAY(m->s->e->a, char, MAX_WRITTEN + 6), *to = t;
   for (; *axes; axes++) {
     memcpy(to, is_letter(*axes) ? axes : "...", 3);
     to += is_letter(*axes) ? 1 : 3;
@@ -75,7 +75,7 @@ static const char *as_written(Einsum *m, const char *axes) {
 /* How many axes "..." is at most, or -1 after an error. */
 static int name_dots(Einsum *m) {
   Elab *e = m->s->e;
-  int most = 0;
+  int max_dots = 0;
   for (int i = 0; i < m->n; i++) {
     Side *x = &m->in[i];
     int rank = x->x.tensor.type->rank, named = (int)strlen(x->axis);
@@ -86,14 +86,14 @@ static int name_dots(Einsum *m) {
       return fail(e, x->x.loc, "\"%s\" names %d axes of %s", x->written, named - some,
                   val_str(e, x->x)),
              -1;
-    if (some && (n > MOST_DOTS || rank > MOST_AXES))
-      return fail(e, x->x.loc, "einsum takes \"...\" for %d axes at most, found %s", MOST_DOTS,
+    if (some && (n > MAX_DOTS || rank > MAX_AXES))
+      return fail(e, x->x.loc, "einsum takes \"...\" for %d axes at most, found %s", MAX_DOTS,
                   val_str(e, x->x)),
              -1;
     put_dots(x->axis, n);
-    if (some && n > most) most = n;
+    if (some && n > max_dots) max_dots = n;
   }
-  return most;
+  return max_dots;
 }
 
 /* ---- letters that stand twice in a tensor ---- */
@@ -103,7 +103,7 @@ static bool take_diagonal(Einsum *m, Side *x, char c, int64_t n) {
   Elab *e = m->s->e;
   Builder *b = at(e, m->s->loc);
   const Type *t = x->x.tensor.type;
-  int64_t perm[MOST_AXES], dim[MOST_AXES], start[MOST_AXES] = {0}, step[MOST_AXES];
+  int64_t perm[MAX_AXES], dim[MAX_AXES], start[MAX_AXES] = {0}, step[MAX_AXES];
   int rest = 0, times = 0;
   for (int i = 0; i < t->rank; i++)
     if (x->axis[i] != c) perm[rest] = i, dim[rest++] = t->dim[i];
@@ -152,7 +152,7 @@ static bool take_diagonals(Einsum *m, Side *x) {
 /* Drops axes of "..." with one element where another tensor has more. */
 static void drop_single(Einsum *m, Side *x) {
   const Type *t = x->x.tensor.type;
-  int64_t dim[MOST_AXES];
+  int64_t dim[MAX_AXES];
   int n = 0;
   for (int i = 0; i < t->rank; i++) {
     char c = x->axis[i];
@@ -176,17 +176,17 @@ static bool read_dims(Einsum *m) {
     const char *axes = m->in[i].axis;
     for (int k = 0; k < t->rank; k++) {
       int c = (unsigned char)axes[k];
-      bool met = first[c] != NULL, wide = met && m->dim[c] != t->dim[k];
-      if (wide && is_letter((char)c))
+      bool met = first[c] != NULL, differs = met && m->dim[c] != t->dim[k];
+      if (differs && is_letter((char)c))
         return fail(e, m->s->loc, "axis '%c' is %lld in \"%s\" and %lld in \"%s\"", c,
                     (long long)m->dim[c], first[c], (long long)t->dim[k], m->in[i].written),
                false;
-      if (wide && t->dim[k] != 1 && m->dim[c] != 1)
+      if (differs && t->dim[k] != 1 && m->dim[c] != 1)
         return fail(e, m->s->loc, "an axis of \"...\" is %lld in \"%s\" and %lld in \"%s\"",
                     (long long)m->dim[c], first[c], (long long)t->dim[k], m->in[i].written),
                false;
-      if (wide && t->dim[k] == 1) continue;
-      if (!met || wide) first[c] = m->in[i].written;
+      if (differs && t->dim[k] == 1) continue;
+      if (!met || differs) first[c] = m->in[i].written;
       m->dim[c] = t->dim[k];
     }
   }

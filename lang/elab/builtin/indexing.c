@@ -1,5 +1,5 @@
-/* Built-in functions with places that are known at run time: dynamic_slice, dynamic_update,
-   scatter_add. Contract: places outside stop the program when it runs; shapes are checked here. */
+/* Built-in functions with run-time indices: dynamic_slice, dynamic_update, scatter_add.
+   Contract: shapes are checked here; an index out of range stops the program when it runs. */
 #include "lang/elab/builtin/builtin.h"
 
 /* That the start is a single integer; false after an error. */
@@ -22,19 +22,18 @@ Val builtin_dynamic_slice(BuiltinCall *s) {
   const Type *t = x.tensor.type;
   if (!arg_axis(s, "axis", x, &axis) || !one_start(s)) return error_value;
   if (n > t->dim[axis])
-    return fail(e, arg_loc(s, "n"), "%s cannot take %lld places along axis %lld of %s", s->name,
+    return fail(e, arg_loc(s, "n"), "%s cannot take %lld elements along axis %lld of %s", s->name,
                 (long long)n, (long long)axis, val_str(e, x));
   Builder *b = at(e, s->loc);
-  int64_t *dim = ARENA_ARRAY(e->a, int64_t, axis + 1); /* places in each of the tables that x is */
+  int64_t *dim = ARENA_ARRAY(e->a, int64_t, axis + 1); /* ids for each index of the batch axes */
   for (int i = 0; i < axis; i++) dim[i] = t->dim[i];
   dim[axis] = n;
-  ValueId places = build_convert(b, arg(s, "start").tensor.id, DT_I64);
-  places = build_broadcast(b, places, type_get(e->c, DT_I64, 1, &n));
-  places =
-      build2(b, OP_ADD, places, build(b, OP_IOTA, NULL, 0, NULL, type_get(e->c, DT_I64, 1, &n)));
-  places = build_broadcast(b, places, type_get(e->c, DT_I64, (int)axis + 1, dim));
+  ValueId ids = build_convert(b, arg(s, "start").tensor.id, DT_I64);
+  ids = build_broadcast(b, ids, type_get(e->c, DT_I64, 1, &n));
+  ids = build2(b, OP_ADD, ids, build(b, OP_IOTA, NULL, 0, NULL, type_get(e->c, DT_I64, 1, &n)));
+  ids = build_broadcast(b, ids, type_get(e->c, DT_I64, (int)axis + 1, dim));
   Attr attr[MAX_ATTRS] = {[AT_BATCH] = {.i = axis}};
-  return val_tensor(e, build(b, OP_GATHER, (ValueId[]){x.tensor.id, places}, 2, attr, NULL));
+  return val_tensor(e, build(b, OP_GATHER, (ValueId[]){x.tensor.id, ids}, 2, attr, NULL));
 }
 
 Val builtin_dynamic_update(BuiltinCall *s) {
@@ -50,7 +49,7 @@ Val builtin_dynamic_update(BuiltinCall *s) {
     return error_value;
   if (in[1].kind == VAL_ERROR || !one_start(s)) return error_value;
   const Type *part = in[1].tensor.type;
-  if (part->rank == t->rank - 1) { /* one place: its axis may be left out */
+  if (part->rank == t->rank - 1) { /* one element: its axis may be left out */
     int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank);
     for (int i = 0; i < t->rank; i++) dim[i] = i == axis ? 1 : part->dim[i - (i > axis)];
     const Type *row = type_get(e->c, part->dtype, t->rank, dim);

@@ -1,5 +1,6 @@
 /* Built-in functions along sequences: norms, attention, dropout.
-   Contract: each is one op whose gradient keeps little; what is optional is left out of the op. */
+   Contract: each is one op, whose gradient saves little. A missing optional argument is no operand.
+ */
 #include "lang/elab/builtin/builtin.h"
 
 #include <math.h>
@@ -40,11 +41,11 @@ Val builtin_dropout(BuiltinCall *s) {
       [AT_KEEP] = {.f = 1 - p}, [AT_KEY] = {.str = r.key}, [AT_DRAW] = {.i = r.draw}};
   const Type *t = arg(s, "x").tensor.type;
   Val in[2] = {arg(s, "x"), error_value};
-  bool loop = r.place != NO_ID;
+  bool loop = r.offset != NO_ID;
   if (loop) {
-    const Type *places = type_get(e->c, DT_I32, t->rank, t->dim);
-    if (!places) return fail(e, s->loc, "a dropout of this size in a loop cannot be addressed");
-    in[1] = val_tensor(e, build(at(e, s->loc), OP_BROADCAST, &r.place, 1, NULL, places));
+    const Type *offsets = type_get(e->c, DT_I32, t->rank, t->dim);
+    if (!offsets) return fail(e, s->loc, "a dropout of this size in a loop cannot be addressed");
+    in[1] = val_tensor(e, build(at(e, s->loc), OP_BROADCAST, &r.offset, 1, NULL, offsets));
   }
   return build_checked(e, OP_DROPOUT, in, 1 + loop, attr, NULL, s->name, s->loc);
 }

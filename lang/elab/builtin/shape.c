@@ -1,5 +1,5 @@
 /* Built-in functions that move elements: reshape, transpose, concat, split and their kin.
-   Contract: numpy's rules; every dim is at least 1, what would be empty is an error. */
+   Contract: numpy's rules; an empty result is an error, so every dim is at least 1. */
 #include "lang/elab/builtin/builtin.h"
 
 static Val too_large(BuiltinCall *s) {
@@ -84,7 +84,7 @@ Val builtin_broadcast(BuiltinCall *s) {
 }
 
 /* Counts for every axis: as listed, or one for all. */
-static const Ints *per_axis(BuiltinCall *s, const char *name, int rank) {
+static const Ints *counts_per_axis(BuiltinCall *s, const char *name, int rank) {
   Elab *e = s->e;
   Loc loc = arg_loc(s, name);
   const Ints *l = val_to_ints(e, arg(s, name), 0, "a count of 'pad'", loc);
@@ -103,7 +103,7 @@ Val builtin_pad(BuiltinCall *s) {
   Val x = arg_tensor(s, "x");
   if (x.kind == VAL_ERROR) return x;
   const Type *t = x.tensor.type;
-  const Ints *lo = per_axis(s, "lo", t->rank), *hi = per_axis(s, "hi", t->rank);
+  const Ints *lo = counts_per_axis(s, "lo", t->rank), *hi = counts_per_axis(s, "hi", t->rank);
   if (!lo || !hi) return error_value;
   int64_t *none = ARENA_ARRAY(e->a, int64_t, t->rank + 1);
   if (!val_is_number(arg(s, "value")) && arg(s, "value").kind != VAL_BOOL)

@@ -1,6 +1,6 @@
 /* Built-in functions along one axis: cumsum, take_along, sort, argsort, topk.
-   Contract: indices out of range stop the program when it runs; shapes are checked here. An op that
-   works along the last axis gets that axis exchanged with the last, and its result back. */
+   Contract: shapes are checked here; an index out of range stops the program when it runs. For an
+   op along the last axis, the axis is exchanged with the last, and back in the result. */
 #include "lang/elab/builtin/builtin.h"
 
 ValueId swap_last(Elab *e, ValueId x, int64_t axis) {
@@ -69,7 +69,7 @@ static bool can_sort(BuiltinCall *s, Val x, int64_t axis) {
 }
 
 /* The tensor that is to be sorted, turned so that the axis is the last; NO_ID after an error. */
-static ValueId turned(BuiltinCall *s, int64_t *axis) {
+static ValueId with_axis_last(BuiltinCall *s, int64_t *axis) {
   Elab *e = s->e;
   Val x = arg_tensor(s, "x");
   if (x.kind == VAL_ERROR) return NO_ID;
@@ -82,7 +82,7 @@ static ValueId turned(BuiltinCall *s, int64_t *axis) {
 Val builtin_sort(BuiltinCall *s) {
   Elab *e = s->e;
   int64_t axis;
-  ValueId last = turned(s, &axis);
+  ValueId last = with_axis_last(s, &axis);
   if (last == NO_ID) return error_value;
   ValueId y = take_last(e, last, argsort(e, last, false));
   return val_tensor(e, swap_last(e, y, axis));
@@ -90,7 +90,7 @@ Val builtin_sort(BuiltinCall *s) {
 
 Val builtin_argsort(BuiltinCall *s) {
   int64_t axis;
-  ValueId last = turned(s, &axis);
+  ValueId last = with_axis_last(s, &axis);
   if (last == NO_ID) return error_value;
   return val_tensor(s->e, swap_last(s->e, argsort(s->e, last, arg(s, "descending").b), axis));
 }

@@ -1,8 +1,8 @@
-/* The same call: where nothing is trained, net(x) twice is one net, and net(x * 2) twice as well. A
-   second layer of the same shape that was meant to be another one shows in the entry that trains
-   it. Contract: arguments are the same if they are one value or computed alike from the same
-   values. A draw of random numbers is like no other. Captured values of open loops count as what
-   they stand for; whether a loop changes that is asked when it is over (loop/invariant_call.c). */
+/* Structural equality of calls: in an entry that trains nothing, net(x) twice is one net, and
+   net(x * 2) twice as well. If a second layer was meant, the entry that trains reports it.
+   Contract: two arguments are congruent if they are one value, or the same ops on congruent values.
+   No two draws of random numbers are congruent. A captured value counts as its outer value; whether
+   the loop changes it is checked at the loop's end (loop/invariant_call.c). */
 #include "lang/elab/elab_impl.h"
 #include "lang/elab/loop/loop.h"
 
@@ -10,9 +10,8 @@ typedef struct Pair {
   ValueId a, b;
 } Pair;
 
-/* What one comparison assumes: by value, another one that is to be the same. Kept with the run from
-   one to the next, since there is one for each unnamed call; `round` tells whose an assumption is.
- */
+/* The assumptions of one comparison: by value, the value that it is assumed to be congruent to. The
+   arrays serve all comparisons of an entry; `round` tells which one an assumption belongs to. */
 typedef struct Congruence {
   ValueId *equal;
   uint32_t *round_of;
@@ -20,7 +19,7 @@ typedef struct Congruence {
   VEC(Pair) todo;
 } Congruence;
 
-/* The ops that make both values differ in nothing but their operands. */
+/* The ops that define both values differ in their operands only. */
 static bool ops_congruent(const Entry *en, ValueId a, ValueId b, const Op **x, const Op **y) {
   *x = value_def(en, a);
   *y = value_def(en, b);
@@ -34,9 +33,9 @@ static bool ops_congruent(const Entry *en, ValueId a, ValueId b, const Op **x, c
   return true;
 }
 
-/* A list of pairs instead of recursion: values may be made of very many others. */
+/* A worklist of pairs instead of recursion, whose depth would be that of the program. */
 static bool values_congruent(Elab *e, ValueId a, ValueId b) {
-  if (scan_outward(e, a) == scan_outward(e, b)) return true;
+  if (capture_resolve(e, a) == capture_resolve(e, b)) return true;
   const Entry *en = e->run->entry;
   if (!e->run->congruence) e->run->congruence = ARENA_NEW(e->a, Congruence);
   Congruence *c = e->run->congruence;
@@ -52,7 +51,7 @@ static bool values_congruent(Elab *e, ValueId a, ValueId b) {
   while (c->todo.n) {
     Pair p = c->todo.at[--c->todo.n];
     const Op *x, *y;
-    p = (Pair){scan_outward(e, p.a), scan_outward(e, p.b)};
+    p = (Pair){capture_resolve(e, p.a), capture_resolve(e, p.b)};
     if (p.a == p.b || (c->round_of[p.a] == c->round && c->equal[p.a] == p.b)) continue;
     if (!ops_congruent(en, p.a, p.b, &x, &y)) return false;
     c->equal[p.a] = p.b;
@@ -75,7 +74,7 @@ static bool vals_same(Elab *e, Val x, Val y) {
   return true;
 }
 
-bool calls_congruent(Elab *e, const Child *a, const Func *f, const Actual *arg, int n) {
+bool calls_congruent(Elab *e, const InstanceRecord *a, const Func *f, const Actual *arg, int n) {
   if (e->run->training || a->func != f || a->n != n) return false;
   for (int i = 0; i < n; i++)
     if (a->arg[i].name.name != arg[i].name.name || !vals_same(e, a->arg[i].v, arg[i].v))

@@ -1,8 +1,8 @@
-/* scan: a loop that stays one in the program, an op `scan` whose block is the body read once.
-   Contract: inside the body every tensor from outside goes by a captured value, an argument of the
-   block. A name or state that has another value after the body is carried: its captured value is
-   the carry. All other captured values are replaced by what they stand for. A global is loaded
-   before the outermost loop and stored after it, so that a body holds neither loads nor stores. */
+/* scan: a loop that is not unrolled, an op `scan` whose block is the body, read once.
+   Contract: while the body is read, an argument of the block stands for every tensor from outside:
+   a capture. A name or state that has another value after the body becomes a carry. All other
+   captures are replaced by the outer values. A global is loaded before the outermost loop and
+   stored after it, so a body holds neither loads nor stores. */
 #include "lang/elab/elab_impl.h"
 #include "lang/elab/loop/loop.h"
 
@@ -24,17 +24,17 @@ static void level_end(Elab *e) {
   e->run->scan = e->run->scan->up;
 }
 
-static ValueId stand_in(Elab *e, ScanLevel *l, ValueId outer, int global, bool fixed) {
+static ValueId capture_value(Elab *e, ScanLevel *l, ValueId outer, int global, bool fixed) {
   Value like = *value_at(e->run->entry, outer);
   ValueId arg = block_add_arg(e->run->entry, l->block, like);
+  map_put(e->a, &l->capture_at, map_id(arg), l->captures.n);
   vec_push(e->a, &l->captures, (Capture){arg, outer, NO_ID, NO_ID, global, fixed, false});
   return arg;
 }
 
-static Capture *capture_of(const ScanLevel *l, ValueId arg) {
-  for (uint32_t i = 0; i < l->captures.n; i++)
-    if (l->captures.at[i].arg == arg) return &l->captures.at[i];
-  return NULL;
+Capture *capture_of(const ScanLevel *l, ValueId arg) {
+  uint32_t i;
+  return map_get(&l->capture_at, map_id(arg), &i) ? &l->captures.at[i] : NULL;
 }
 
 const Op *scan_end(const Entry *en, const Op *op) {
@@ -43,9 +43,9 @@ const Op *scan_end(const Entry *en, const Op *op) {
   return op_at(en, b->ops.at[b->ops.n - 1]);
 }
 
-void scan_ask(Elab *e, ValueId v) {
+void scan_grad_target(Elab *e, ValueId v) {
   Capture *s = e->run->scan ? capture_of(e->run->scan, v) : NULL;
-  if (s) s->asked = true;
+  if (s) s->is_grad_target = true;
 }
 
 ValueId scan_read_global(Elab *e, int global, Loc loc) {
@@ -56,28 +56,28 @@ ValueId scan_read_global(Elab *e, int global, Loc loc) {
   ValueId outer = global_read(e, global, loc);
   builder_at(e->run->b, inner);
   e->run->scan = l;
-  return stand_in(e, l, outer, global, false);
+  return capture_value(e, l, outer, global, false);
 }
 
 /* ---- random numbers ---- */
 
-static ValueId draws_before(Elab *e, ScanLevel *l, uint32_t key) {
+static ValueId draw_offset(Elab *e, ScanLevel *l, uint32_t key) {
   for (uint32_t i = 0; i < l->draws.n; i++)
     if (l->draws.at[i].key == key) return l->draws.at[i].arg;
-  ValueId outer = l->up ? draws_before(e, l->up, key) : NO_ID;
+  ValueId outer = l->up ? draw_offset(e, l->up, key) : NO_ID;
   ValueId arg = block_add_arg(e->run->entry, l->block, (Value){.type = type_scalar(e->c, DT_I32)});
-  vec_push(e->a, &l->draws, (DrawsBefore){arg, key, e->run->keys.at[key].n, outer});
+  vec_push(e->a, &l->draws, (DrawOffset){arg, key, e->run->keys.at[key].n, outer});
   return arg;
 }
 
-ValueId scan_draws_before(Elab *e, uint32_t key) { return draws_before(e, e->run->scan, key); }
+ValueId scan_draw_offset(Elab *e, uint32_t key) { return draw_offset(e, e->run->scan, key); }
 
-/* Draws of one iteration times the iterations before, and what the loop around adds. The path has
-   then been drawn from as often as all iterations do. */
-static void count_draws(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
+/* The offset is the draws of one iteration times the earlier iterations, plus that of the loop
+   around. After the loop the path's counter stands at the draws of all iterations. */
+static void define_draw_offsets(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
   Builder *b = e->run->b;
   for (uint32_t i = 0; i < l->draws.n; i++) {
-    const DrawsBefore *d = &l->draws.at[i];
+    const DrawOffset *d = &l->draws.at[i];
     KeyCount *count = &e->run->keys.at[d->key];
     uint64_t each = count->n - d->from;
     ValueId n = l->block->args.at[0];
@@ -89,12 +89,12 @@ static void count_draws(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
   }
 }
 
-/* Values from outside that a grad of the body is by, one copy each however many names they have. */
-static void copy_asked(Elab *e, ScanLevel *l, ValueId *by) {
+/* Captures that a grad of the body differentiates by: one copy for each outer value. */
+static void copy_grad_targets(Elab *e, ScanLevel *l, ValueId *by) {
   Builder *b = e->run->b;
   for (uint32_t i = 0; i < l->captures.n; i++) {
     const Capture *s = &l->captures.at[i];
-    if (!s->asked || s->next != NO_ID || by[s->arg] != s->arg) continue;
+    if (!s->is_grad_target || s->next != NO_ID || by[s->arg] != s->arg) continue;
     Value like = *value_at(e->run->entry, s->arg);
     ValueId own = build_op(b, OP_COPY, &s->outer, 1, NULL, &like.type, 1)->results[0];
     value_at(e->run->entry, own)->name = like.name;
@@ -105,13 +105,13 @@ static void copy_asked(Elab *e, ScanLevel *l, ValueId *by) {
   }
 }
 
-/* Puts what the body needs, now that it is read, at its front. */
-static void put_in_front(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
+/* Inserts the draw offsets and copies, which are known once the body is read, before its ops. */
+static void insert_prologue(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
   Builder *b = e->run->b;
   Block *front = ARENA_NEW(e->m->arena, Block);
   builder_at(b, front);
-  count_draws(e, l, trips, by);
-  copy_asked(e, l, by);
+  define_draw_offsets(e, l, trips, by);
+  copy_grad_targets(e, l, by);
   for (uint32_t i = 0; i < l->block->ops.n; i++)
     vec_push(e->m->arena, &front->ops, l->block->ops.at[i]);
   for (uint32_t i = 0; i < front->ops.n; i++)
@@ -124,22 +124,22 @@ static void put_in_front(Elab *e, ScanLevel *l, int64_t trips, ValueId *by) {
 
 /* ---- names ---- */
 
-/* The value with a captured value for every tensor in it. */
-static Val enter(Elab *e, ScanLevel *l, Val v, bool fixed) {
+/* The value with every tensor in it captured. */
+static Val capture(Elab *e, ScanLevel *l, Val v, bool fixed) {
   if (v.kind == VAL_TENSOR && v.tensor.run == e->run) {
-    v.tensor.id = stand_in(e, l, v.tensor.id, -1, fixed);
+    v.tensor.id = capture_value(e, l, v.tensor.id, -1, fixed);
     return v;
   }
   if (v.kind != VAL_LIST && v.kind != VAL_TUPLE) return v;
   Val *item = ARENA_ARRAY(e->a, Val, v.list->n + 1);
-  for (int i = 0; i < v.list->n; i++) item[i] = enter(e, l, v.list->at[i], fixed);
+  for (int i = 0; i < v.list->n; i++) item[i] = capture(e, l, v.list->at[i], fixed);
   return val_list(e, v.kind, item, v.list->n, v.loc);
 }
 
-static void differs(Elab *e, const char *name, Val before, Val after, Loc loc) {
+static void type_changes(Elab *e, const char *name, Val before, Val restore, Loc loc) {
   elab_error(e, loc, "'%s' is %s before the scan and %s after an iteration: it needs one type",
-             name, val_str(e, before), val_str(e, after));
-  if (before.kind != VAL_TENSOR && after.kind == VAL_TENSOR)
+             name, val_str(e, before), val_str(e, restore));
+  if (before.kind != VAL_TENSOR && restore.kind == VAL_TENSOR)
     elab_hint(e, "start with a tensor, such as zeros([…]), not with a compile-time value");
   else if (before.kind != VAL_TENSOR)
     elab_hint(e, "compile-time values change in a for, which is unrolled, not in a scan");
@@ -148,27 +148,28 @@ static void differs(Elab *e, const char *name, Val before, Val after, Loc loc) {
   elab_trace(e);
 }
 
-/* What name was as the body began against what it is now: tensors that changed are carried. */
-static void leave(Elab *e, ScanLevel *l, const char *name, Val was, Val now, Loc loc) {
+/* Compares a name's value at the body's begin and end: a tensor that changed becomes a carry. */
+static void collect_carries(Elab *e, ScanLevel *l, const char *name, Val was, Val now, Loc loc) {
   if (was.kind == VAL_ERROR || now.kind == VAL_ERROR) return;
   bool lists = was.kind == VAL_LIST || was.kind == VAL_TUPLE;
   if (was.kind == VAL_TENSOR && now.kind == VAL_TENSOR) {
     Capture *s = capture_of(l, was.tensor.id);
     if (!s || was.tensor.id == now.tensor.id) return;
     if (was.tensor.type != now.tensor.type)
-      differs(e, name, was, now, loc);
+      type_changes(e, name, was, now, loc);
     else
       s->next = now.tensor.id;
   } else if (lists && now.kind == was.kind && was.list->n == now.list->n) {
-    for (int i = 0; i < was.list->n; i++) leave(e, l, name, was.list->at[i], now.list->at[i], loc);
+    for (int i = 0; i < was.list->n; i++)
+      collect_carries(e, l, name, was.list->at[i], now.list->at[i], loc);
   } else if (was.kind == VAL_TENSOR || now.kind == VAL_TENSOR || lists || now.kind != was.kind ||
              !val_equal(e, was, now)) {
-    differs(e, name, was, now, loc);
+    type_changes(e, name, was, now, loc);
   }
 }
 
-/* The value after the loop: results of the carries, what was there before for the rest. */
-static Val after(Elab *e, ScanLevel *l, Val inside, Val before) {
+/* The value after the loop: the results of carries, the values from before for the rest. */
+static Val restore(Elab *e, ScanLevel *l, Val inside, Val before) {
   if (inside.kind == VAL_TENSOR && inside.tensor.run == e->run) {
     const Capture *s = capture_of(l, inside.tensor.id);
     if (!s || s->result == NO_ID) return before;
@@ -177,29 +178,28 @@ static Val after(Elab *e, ScanLevel *l, Val inside, Val before) {
   if (inside.kind != VAL_LIST && inside.kind != VAL_TUPLE) return before;
   Val *item = ARENA_ARRAY(e->a, Val, inside.list->n + 1);
   for (int i = 0; i < inside.list->n; i++)
-    item[i] = after(e, l, inside.list->at[i], before.list->at[i]);
+    item[i] = restore(e, l, inside.list->at[i], before.list->at[i]);
   return val_list(e, inside.kind, item, inside.list->n, before.loc);
 }
 
 /* ---- the op ---- */
 
-static void replace(Entry *en, const Block *b, const ValueId *by) {
+static void replace_operands(Entry *en, const Block *b, const ValueId *by) {
   for (uint32_t i = 0; i < b->ops.n; i++) {
     Op *op = op_at(en, b->ops.at[i]);
     ValueId *x = (ValueId *)op->operands; /* of an op that was built here */
     for (int k = 0; k < op->noperands; k++) x[k] = by[x[k]];
-    for (int k = 0; k < op->nblocks; k++) replace(en, op->blocks[k], by);
+    for (int k = 0; k < op->nblocks; k++) replace_operands(en, op->blocks[k], by);
   }
 }
 
-/* Captured values of what does not change give way to it; the arguments that stay are numbered
- * again. */
-static void settle(Elab *e, ScanLevel *l, int64_t trips) {
+/* Replaces captures that are not carries by their outer values, and numbers the arguments again. */
+static void resolve_captures(Elab *e, ScanLevel *l, int64_t trips) {
   Entry *en = e->run->entry;
-  uint32_t most = en->values.n + 3 * l->draws.n + l->captures.n; /* with what is put in front */
-  ValueId *by = ARENA_ARRAY(e->a, ValueId, most + 1);
-  for (ValueId v = 0; v < most; v++) by[v] = v;
-  put_in_front(e, l, trips, by);
+  uint32_t max = en->values.n + 3 * l->draws.n + l->captures.n; /* with the prologue */
+  ValueId *by = ARENA_ARRAY(e->a, ValueId, max + 1);
+  for (ValueId v = 0; v < max; v++) by[v] = v;
+  insert_prologue(e, l, trips, by);
   uint32_t n = 1; /* the counter stays */
   for (uint32_t i = 0; i < l->captures.n; i++) {
     Capture *s = &l->captures.at[i];
@@ -211,7 +211,7 @@ static void settle(Elab *e, ScanLevel *l, int64_t trips) {
     l->block->args.at[n++] = s->arg;
   }
   l->block->args.n = n;
-  replace(en, l->block, by);
+  replace_operands(en, l->block, by);
   for (uint32_t i = 0; i < l->captures.n; i++)
     if (l->captures.at[i].next != NO_ID) l->captures.at[i].next = by[l->captures.at[i].next];
   for (uint32_t i = 0; i < l->stacked.n; i++) l->stacked.at[i] = by[l->stacked.at[i]];
@@ -224,11 +224,11 @@ static const Type *stacked_type(Elab *e, const Type *row, int64_t trips) {
   return type_get(e->c, row->dtype, row->rank + 1, dim);
 }
 
-/* Ends the block and puts the op behind what stands before the loop. NULL after an error. */
-static Op *finish(Elab *e, ScanLevel *l, int64_t trips, Loc loc) {
+/* Ends the block and appends the op to the block around the loop. NULL after an error. */
+static Op *build_scan(Elab *e, ScanLevel *l, int64_t trips, Loc loc) {
   Entry *en = e->run->entry;
   at(e, loc);
-  settle(e, l, trips);
+  resolve_captures(e, l, trips);
   uint32_t room = l->captures.n + l->stacked.n + 1, n = 0;
   ValueId *init = ARENA_ARRAY(e->a, ValueId, room), *yield = ARENA_ARRAY(e->a, ValueId, room);
   const Type **type = ARENA_ARRAY(e->a, const Type *, room);
@@ -265,19 +265,19 @@ static Op *finish(Elab *e, ScanLevel *l, int64_t trips, Loc loc) {
 
 /* ---- the statement ---- */
 
-typedef struct Outside { /* names as they were */
+typedef struct OuterNames { /* values of the names before and at the begin of the body */
   Val *before, *inside;
   uint32_t n;
-} Outside;
+} OuterNames;
 
-static Outside enter_names(Elab *e, ScanLevel *l, Env *env, const Body *body) {
-  Outside o = {.n = env->names.n};
+static OuterNames capture_names(Elab *e, ScanLevel *l, Env *env, const Body *body) {
+  OuterNames o = {.n = env->names.n};
   o.before = ARENA_ARRAY(e->a, Val, o.n + 1);
   o.inside = ARENA_ARRAY(e->a, Val, o.n + 1);
   for (uint32_t i = 0; i < o.n; i++) {
     Binding *b = &env->names.at[i];
     o.before[i] = b->val;
-    if (b->global < 0) b->val = enter(e, l, b->val, !body_assigns(body, b->name));
+    if (b->global < 0) b->val = capture(e, l, b->val, !body_assigns(body, b->name));
     o.inside[i] = b->val;
     if (b->val.kind == VAL_TENSOR && b->global < 0)
       value_at(e->run->entry, b->val.tensor.id)->name = b->name;
@@ -322,10 +322,10 @@ static bool read_body(Elab *e, ScanLevel *l, const Stmt *s, int64_t from, Yields
   return true;
 }
 
-static void carry_what_changed(Elab *e, ScanLevel *l, Env *env, const Outside *o) {
+static void find_carries(Elab *e, ScanLevel *l, Env *env, const OuterNames *o) {
   for (uint32_t i = 0; i < o->n; i++) {
     const Binding *b = &env->names.at[i];
-    if (b->global < 0) leave(e, l, b->name, o->inside[i], b->val, b->loc);
+    if (b->global < 0) collect_carries(e, l, b->name, o->inside[i], b->val, b->loc);
   }
   for (uint32_t i = 0; i < l->captures.n; i++) {
     Capture *s = &l->captures.at[i];
@@ -351,34 +351,34 @@ static bool bounds(Elab *e, const Stmt *s, int64_t *from, int64_t *to) {
   return ok;
 }
 
-/* The body has not given the name anew. */
-static bool is_still(Elab *e, Val inside, Val now) {
+/* The body has not assigned the name. */
+static bool is_unchanged(Elab *e, Val inside, Val now) {
   if (inside.kind != now.kind) return false;
   if (now.kind == VAL_TENSOR) return inside.tensor.id == now.tensor.id;
   if (now.kind == VAL_LIST || now.kind == VAL_TUPLE) return inside.list == now.list;
   return now.kind == VAL_ERROR || val_equal(e, inside, now);
 }
 
-/* False after an error: names are as they were, but unknown where the body gives them anew. */
+/* False after an error: names are as before the loop, but unknown if the body assigns them. */
 static bool scan(Elab *e, const Stmt *s, int64_t from, int64_t trips, Val *stacked) {
   Env *env = e->frame->env;
   Yields yields = {.up = env->yields, .targets = s->loop.targets.n};
   ScanLevel *l = level_begin(e, s->loop.var.name, trips);
-  Outside o = enter_names(e, l, env, &s->loop.body);
+  OuterNames o = capture_names(e, l, env, &s->loop.body);
   int errors = elab_errors(e);
   bool ok = read_body(e, l, s, from, &yields);
-  if (ok) carry_what_changed(e, l, env, &o);
-  ok = ok && scan_repeats(e, l);
-  const Op *op = ok && elab_errors(e) == errors ? finish(e, l, trips, s->loc) : NULL;
+  if (ok) find_carries(e, l, env, &o);
+  ok = ok && scan_check_calls(e, l);
+  const Op *op = ok && elab_errors(e) == errors ? build_scan(e, l, trips, s->loc) : NULL;
   if (!op) level_end(e);
   if (op && !e->run->scan) grad_check_scan(e, op);
   for (uint32_t i = 0; i < o.n; i++) {
     Binding *b = &env->names.at[i];
     if (b->global >= 0) continue;
     if (op)
-      b->val = after(e, l, o.inside[i], o.before[i]);
+      b->val = restore(e, l, o.inside[i], o.before[i]);
     else
-      b->val = is_still(e, o.inside[i], b->val) ? o.before[i] : error_value;
+      b->val = is_unchanged(e, o.inside[i], b->val) ? o.before[i] : error_value;
   }
   int first = op ? (int)op->attr[AT_CARRIES].i : 0;
   for (int k = 0; op && k < yields.targets; k++) stacked[k] = val_tensor(e, op->results[first + k]);
