@@ -1,7 +1,7 @@
-/* The builder: appends ops to a block, folds and hash-conses pure ones, and the convenience forms.
-   Contract: a built op satisfies its shape rule, or the compiler has a bug (exit 70); attributes of
-   kind ATTR_NUM are rounded to the dtype; effects, copies, blocks and multi-result ops never merge.
-   Hash-consing is one index a block, over kind, operands, attributes and type. */
+/* The builder: appends ops to a block, folds and hash-conses pure ones; convenience forms.
+   Contract: a built op satisfies its shape rule, or it is an internal error. Attributes of kind
+   ATTR_NUM are rounded to the dtype. Effects, copies, ops with blocks or several results never
+   merge. Hash-consing is one index a block, over kind, operands, attributes and type. */
 #include "ir/eval/interp.h"
 #include "ir/fold/fold.h"
 
@@ -28,7 +28,7 @@ void builder_like(Builder *b, const Op *op) {
 
 /* ---- hash-consing ---- */
 
-/* Copies are asked for because their bytes are their own. */
+/* A copy is built to have bytes of its own, so two copies never merge. */
 static bool can_merge(OpKind k) {
   const OpInfo *i = &op_info[k];
   return i->results == 1 && i->blocks == 0 && !(i->flags & OPF_EFFECT) && k != OP_COPY;

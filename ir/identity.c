@@ -1,8 +1,7 @@
-/* What a training run depends on, as one number: the globals' paths and types, and of every entry
-   that trains its name, inputs and ops with their attributes. And the numbers of types and ops that
-   it is made of.
-   Contract: of a module as it was written, before any pass; places in the source, names of values,
-   hypers' defaults and entries that do not train change nothing. FNV-1a. */
+/* The identity of a training program, a hash (FNV-1a) of the globals' paths and types and, for
+   every training entry, of its name, inputs and ops with their attributes; and the hashes of types
+   and ops that it is built from. Contract: computed before any pass. Source locations, names of
+   values, defaults of hypers and entries that do not train do not change it. */
 #include "ir.h"
 #include "ir/support/hash.h"
 

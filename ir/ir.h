@@ -1,6 +1,6 @@
 /* The intermediate representation: what a .g program is between the parser and the kernels.
    SSA: a module holds globals and entries; an entry holds a block of ops; an op has operands,
-   results, attributes, a place in the source, a scope and sometimes nested blocks. Values and ops
+   results, attributes, a source location, a scope and sometimes nested blocks. Values and ops
    are dense ids into arrays of their entry, so an analysis is a plain array indexed by id.
    Ownership: everything lives in the module's arena. Nothing here is thread-safe. */
 #ifndef GC_IR_IR_H
@@ -45,8 +45,8 @@ bool type_same_dims(const Type *a, const Type *b); /* whatever their dtypes */
 bool type_same_rows(const Type *a, const Type *b);
 
 int dtype_size(Dtype dt); /* bytes */
-/* The dtype that sums over elements of dt are carried in: f32 for halves, whose range and precision
-   a count of elements soon leaves; else dt itself. */
+/* The dtype of accumulators of elements of dt: f32 for half precisions, whose range and precision a
+   sum soon exceeds; else dt itself. */
 Dtype dtype_sum(Dtype dt);
 const char *dtype_name(Dtype dt);
 bool dtype_parse(const char *s, Dtype *out);
@@ -54,10 +54,10 @@ static inline bool dtype_is_float(Dtype dt) { return dt >= DT_F16 && dt <= DT_F6
 static inline bool dtype_is_half(Dtype dt) { return dt == DT_F16 || dt == DT_BF16; }
 static inline bool dtype_is_int(Dtype dt) { return dt >= DT_U8 && dt <= DT_I64; }
 
-/* Where the elements of a value lie. NULL is row-major. Interned. The axes lie in `order`; with
-   panels the last of them is cut into runs of nr, which stand outermost: a matrix [K, N] is stored
-   as [ceil(N/nr)][K][nr], the tail filled with zeros, which is how a product reads its right
-   operand; images [N, C, H, W] in order 0,2,3,1 have a pixel's channels side by side. */
+/* The memory layout of a value's elements; NULL is row-major. Interned. The axes are stored in
+   `order`. With panels, the last of them is split into runs of nr, which are the outermost axis: a
+   matrix [K, N] is stored as [ceil(N/nr)][K][nr], the tail filled with zeros, in the order in which
+   a product reads its right operand. Images [N, C, H, W] in order 0,2,3,1 are NHWC. */
 typedef struct Layout {
   const Ints *order; /* axes, the outermost first; NULL: as they are numbered */
   int nr;            /* columns of a panel; 0: no panels */
@@ -65,13 +65,14 @@ typedef struct Layout {
 /* NULL where that is row-major. order: n axes or NULL. */
 const Layout *layout_get(Ctx *c, const int64_t *order, int n, int nr);
 const Layout *layout_panels(Ctx *c, int nr);
-/* The layout is one of this type: all its axes, and at least a matrix for panels. */
+/* The layout has the axes of this type; panels need at least a matrix. */
 bool layout_fits(const Type *t, const Layout *l);
 int layout_axis(const Layout *l, int i); /* the i-th axis of storage */
-/* Every element of the type lies at the same place in both. */
+/* Every element of the type has the same offset in both layouts. */
 bool layout_same(const Type *t, const Layout *a, const Layout *b);
-/* Elements from one index to the next on every axis; in panels, inside of one. Returns the elements
-   of a panel, or 0. */
+/* The strides of all axes in elements; in panels, within one. Returns the elements of a panel, or
+ * 0.
+ */
 int64_t layout_strides(const Type *t, const Layout *l, int64_t *stride);
 /* Bytes of a value's storage, padding included; false on overflow. */
 bool layout_bytes(const Type *t, const Layout *l, uint64_t *out);
@@ -112,20 +113,20 @@ typedef struct Module Module;
 typedef struct Builder Builder;
 typedef void RebuildFn(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data);
 
-/* What an op is to passes and targets. */
+/* The class of an op, for passes and targets. */
 typedef enum OpClass {
-  CLASS_LEAF,      /* made of no tensor: const, iota, random */
+  CLASS_LEAF,      /* without tensor operands: const, iota, random */
   CLASS_GLOBAL,    /* load, store */
   CLASS_ELEMENT,   /* same shape in and out, element by element */
-  CLASS_VIEW,      /* same numbers elsewhere: reshape, transpose, broadcast, slice, … */
+  CLASS_VIEW,      /* moves elements: reshape, transpose, broadcast, slice, … */
   CLASS_REDUCE,    /* fewer elements out */
   CLASS_CONTRACT,  /* matmul */
-  CLASS_ATTENTION, /* sequences against sequences */
+  CLASS_ATTENTION, /* attention and its gradient */
   CLASS_WINDOW,    /* windows over images: convolutions, pools */
-  CLASS_INDEX,     /* addresses come from data: gather, scatter */
-  CLASS_ORDER,     /* along one axis, in its order: cumsum, argsort */
+  CLASS_INDEX,     /* run-time indices: gather, scatter */
+  CLASS_ORDER,     /* sequential along one axis: cumsum, argsort */
   CLASS_ROWS,      /* along the last axis, row by row: softmax, xent */
-  CLASS_COMPOSITE, /* has a gradient rule of its own; made of ordinary ops afterwards */
+  CLASS_COMPOSITE, /* has its own gradient rule; autodiff then decomposes it */
   CLASS_REGION,    /* kernel, scan */
   CLASS_META       /* grad, stop_gradient, yield, return: no arithmetic of their own */
 } OpClass;
@@ -136,7 +137,7 @@ typedef enum OpFlags {
   OPF_TYPED = 4,        /* the result type is part of the op, not inferred: const, broadcast, … */
   OPF_TERMINATOR = 8,   /* ends a block */
   OPF_BOOL_RESULT = 16, /* element-wise with a bool result of the operands' shape */
-  OPF_POSITION = 32,    /* element-wise, but of where the element lies, too: no scalar text */
+  OPF_POSITION = 32,    /* element-wise, but depends on the element's index: no scalar text */
   OPF_LIBRARY =
       64 /* of f64 it takes a function of the C library, each of which rounds its own way */
 } OpFlags;
@@ -160,17 +161,17 @@ typedef struct ShapeIn {
 } ShapeIn;
 typedef const Type *ShapeFn(const ShapeIn *in);
 
-/* Gradient: the op y = f(x…) at hand, dy is the gradient of y; the rule builds what it needs and
-   calls grad_to for every operand that grad_needs. A rule names only the values it reads. Of an op
-   with several results dy is that of the first, NO_ID where it has none; grad_of gives the others.
- */
+/* Gradient rule of y = f(x…): dy is the gradient of y. The rule builds the gradient of every
+   operand that grad_needs and passes it to grad_to. The forward values that it reads are saved. For
+   an op with several results, dy is the gradient of the first, NO_ID if it has none; grad_of gives
+   the others. */
 typedef struct GradCtx GradCtx;
 typedef void GradFn(GradCtx *g, const Op *op, ValueId dy);
 
 /* The decomposition of a composite into primitive ops, on operands x, with op's attributes. */
 typedef ValueId ExpandFn(Builder *b, const Op *op, const ValueId *x);
 
-/* Reference semantics, slow and plain; see interp.h. */
+/* Reference semantics; see interp.h. */
 typedef struct EvalCtx EvalCtx;
 typedef void EvalFn(EvalCtx *e, const Op *op);
 
@@ -182,7 +183,7 @@ typedef struct OpInfo {
   int blocks;   /* nested blocks */
   int flags;    /* OpFlags */
   AttrSpec attr[MAX_ATTRS];
-  ShapeFn *shape; /* NULL: the op's maker gives the types (regions, meta) */
+  ShapeFn *shape; /* NULL: the caller of build_op gives the types (regions, meta) */
   GradFn *grad;   /* NULL: no gradient flows (comparisons, indices, randoms) */
   EvalFn *eval;
   ExpandFn *expand;  /* CLASS_COMPOSITE */
@@ -212,15 +213,15 @@ struct Op {
 
 typedef struct Value {
   const Type *type;
-  const char *name;    /* the user's name or NULL; made unique when printed: %logits, %logits.1 */
+  const char *name;    /* the user's name or NULL; unique in text: %logits, %logits.1 */
   OpId def;            /* NO_ID: a block argument */
   uint32_t index;      /* which result or argument */
-  struct Block *block; /* of an argument: whose it is; NULL for a result */
+  struct Block *block; /* of an argument; NULL for a result */
   const Layout *layout;
 } Value;
 
 typedef struct Block {
-  struct Op *op; /* that holds the block, NULL for an entry's body */
+  struct Op *op; /* the parent op, NULL for an entry's body */
   VEC(OpId) ops; /* in order; the last one is the terminator */
   VEC(ValueId) args;
 } Block;
@@ -233,9 +234,9 @@ struct Entry {
   Block *body; /* arguments are the inputs, named; ends with `return` */
   VEC(Op *) ops;
   VEC(Value) values;
-  struct Names *names;         /* of the values in text, see names.h; NULL until asked for */
-  struct AnalysisCache *cache; /* what passes know of it as it is; NULL once it is rebuilt */
-  struct EntryNotes *notes;    /* what passes have decided and tell those behind them */
+  struct Names *names;         /* of the values in text, see names.h; NULL until first used */
+  struct AnalysisCache *cache; /* analyses of the passes; NULL once it is rebuilt */
+  struct EntryNotes *notes;    /* decisions of passes for later passes */
 };
 
 typedef enum GlobalKind { GLOBAL_PARAM, GLOBAL_STATE, GLOBAL_OPTIMIZER, GLOBAL_HYPER } GlobalKind;
@@ -258,7 +259,7 @@ struct Module {
   Ctx *ctx;
   Arena *arena;
   const char *source; /* "mnist.g" */
-  uint64_t identity;  /* of what is trained, as it was written: module_identify */
+  uint64_t identity;  /* hash of the training program: module_identify */
   VEC(Global) globals;
   VEC(Entry *) entries;
   Entry *init;               /* NULL if there are no params or states */
@@ -268,7 +269,7 @@ struct Module {
 
 Module *module_new(Ctx *c, const char *source);
 void module_free(Module *m);
-/* Sets what a checkpoint is tied to: equal for programs whose training does the same. */
+/* Sets m->identity, which checkpoints hold: equal for programs with the same training. */
 void module_identify(Module *m);
 /* h and what a type is, or an op of its kind with its attributes, but for its operands: the same
    numbers in every run. */
@@ -309,10 +310,10 @@ struct Builder {
   Module *m;
   Entry *e;
   Block *b;
-  Loc loc;           /* given to what is built next */
-  const char *scope; /* the same */
-  bool backward;     /* the same */
-  const char *name;  /* wanted name of the next result, cleared by it */
+  Loc loc; /* of the next ops … */
+  const char *scope;
+  bool backward;
+  const char *name; /* wanted name of the next result, cleared by it */
   bool fold;
   struct ConsTable *cons; /* per builder; NULL at first */
   RebuildFn *each;        /* while an entry is rebuilt: also of the ops in the bodies of loops */
@@ -320,9 +321,9 @@ struct Builder {
 };
 
 Builder *builder_new(Entry *e, Block *b); /* in the module's arena */
-/* What is built next goes to the end of the block; hash-consing looks in that block alone. */
+/* The next ops are appended to the block; hash-consing is within that block. */
 void builder_at(Builder *b, Block *block);
-/* What is built next stands where the op does: place in the source, scope, direction. */
+/* The next ops get the op's location, scope and direction. */
 void builder_like(Builder *b, const Op *op);
 
 /* The general way; of several results the first. attr may be NULL. type: the wanted result for
@@ -366,8 +367,8 @@ ValueId build_matmul_narrow(Builder *b, ValueId x, ValueId y, bool ta, bool tb);
 ValueId build_load(Builder *b, int global);
 void build_store(Builder *b, int global, ValueId v);
 void build_return(Builder *b, const ValueId *v, const char *const *names, int n);
-/* How many outputs an entry has; where they are asked for, their values and names, in the order of
-   the return's operands; interned strings */
+/* The number of outputs; *values and *names (interned), unless these are NULL, in the order of the
+   return's operands. */
 int entry_outputs(const Entry *e, const ValueId **values, const char *const **names);
 
 /* A constant's value: true and *out if v is a const op. */
@@ -375,7 +376,7 @@ bool value_const(const Entry *e, ValueId v, Attr *out);
 
 /* Copies an op of one entry into a builder (same module, perhaps another entry), its operands
    mapped through map[old value] -> new value; sets map for its results; nested blocks are copied
-   deeply. Pure single-result ops go through folding and hash-consing. Keeps names, places and
+   deeply. Pure single-result ops go through folding and hash-consing. Keeps names, locations and
    scopes. */
 void build_copy(Builder *b, const Entry *from, const Op *op, ValueId *map);
 /* Rebuilds an entry op by op: `each` may copy the op (build_copy), replace it or leave it out. The
@@ -383,8 +384,8 @@ void build_copy(Builder *b, const Entry *from, const Op *op, ValueId *map);
    Values and ops are dense again afterwards; dead pure ops are dropped if drop_dead. The entry
    pointer stays. */
 void entry_rebuild(Entry *e, RebuildFn *each, void *data, bool fold, bool drop_dead);
-/* The same ops again, in blocks of their own, with ids in the order of the text: what a copy of *e
-   from before holds stays as it was. */
+/* Copies all ops to new blocks, with ids in the order of the text. A copy of *e from before stays
+   valid. */
 void entry_copy(Entry *e);
 
 /* ---------------------------------------------------------------- gradient - */
@@ -392,7 +393,7 @@ void entry_copy(Entry *e);
 struct GradCtx {
   Builder *b;
   const Entry *e; /* where op lives: also the builder's entry */
-  void *state;    /* of whoever asks for gradients: the autodiff pass, a test */
+  void *state;    /* of the caller: the pass autodiff, a test */
   bool (*needs)(const GradCtx *g, const Op *op, int operand);   /* behind grad_needs */
   ValueId (*of)(const GradCtx *g, const Op *op, int result);    /* behind grad_of */
   void (*to)(GradCtx *g, const Op *op, int operand, ValueId d); /* behind grad_to */
@@ -408,7 +409,7 @@ void grad_to(GradCtx *g, const Op *op, int operand, ValueId d); /* d has the ope
    in
    `; ws+0x4000 live 12..31 in place of %7`, through the hook that passes/ gives. */
 typedef struct PrintOptions {
-  bool locs; /* places and scopes */
+  bool locs; /* source locations and scopes */
   /* Called at the end of each op's line, may write "   ; text" without a newline; may be NULL. */
   void (*note)(FILE *f, const Entry *e, const Op *op, void *data);
   void *data;
@@ -422,7 +423,7 @@ Module *module_read(Ctx *c, uint16_t file);
 
 /* ---------------------------------------------------------------- verifier - */
 
-/* Proves every invariant above; false after printing what and where ("op %12 matmul: …"). */
+/* Checks every invariant above; false after printing each violation ("op %12 matmul: …"). */
 bool module_verify(const Module *m,
                    const char *after); /* after: pass name for the message, or NULL */
 bool entry_verify(const Entry *e, const char *after);

@@ -1,6 +1,6 @@
-/* The op table, made of the rows of ops.def, and what can be asked of it by name.
-   Contract: op_table_check finds every row that contradicts another part of the compiler (a missing
-   rule or text) and names it; docs/ops.md is printed from the same rows. */
+/* The op table, from the rows of ops.def, and lookups in it.
+   Contract: op_table_check reports every row that lacks a rule or text; docs/ops.md is printed from
+   the same rows. */
 #include "op/op.h"
 
 const OpInfo op_info[OP_KINDS] = {

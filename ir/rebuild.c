@@ -1,7 +1,6 @@
 /* Copying ops between entries and rebuilding an entry op by op, the way every pass changes the IR.
-   Contract: old values are mapped before they are used; values and ops of a rebuilt entry are dense
-   and in the order of the text; what keeps a pure op alive is a use by an effect or a terminator.
- */
+   Contract: old values are mapped before they are used. Values and ops of a rebuilt entry are
+   dense, in the order of the text. A pure op is live if an effect or a terminator depends on it. */
 #include "ir.h"
 
 /* ---- copying ---- */
@@ -15,7 +14,7 @@ static ValueId mapped(const Builder *b, const Entry *from, const Op *op, ValueId
 }
 
 static void rebuild_op(Builder *b, const Entry *old, const Op *op, ValueId *map) {
-  builder_like(b, op); /* what replaces an op keeps its place */
+  builder_like(b, op); /* ops that replace it keep its location */
   b->name = NULL;
   b->each(b, old, op, map, b->data);
 }
@@ -76,7 +75,7 @@ void build_copy(Builder *b, const Entry *from, const Op *op, ValueId *map) {
   b->backward = backward;
 }
 
-/* ---- dropping what is dead ---- */
+/* ---- dead ops ---- */
 
 typedef struct Marker {
   const Entry *e;
@@ -96,7 +95,7 @@ static void mark_effects(Marker *m, const Block *b) {
     if (op_info[op_at(m->e, b->ops.at[i])->kind].flags & OPF_EFFECT) mark(m, b->ops.at[i]);
 }
 
-/* An op with a live op inside is live: its block's terminator is reached only through it. */
+/* The ops in a block are visited if its parent op is live. */
 static bool *mark_live(const Entry *e, Arena *scratch) {
   Marker m = {.e = e,
               .live = ARENA_ARRAY(scratch, bool, e->ops.n),

@@ -1,6 +1,6 @@
 /* Types and layouts: interned, so that equality is ==; names and sizes of dtypes; broadcasting.
    Contract: a type's bytes stay below 2^62, so that sums of a few sizes never overflow 64 bits.
-   Scratch dims live on the stack up to rank 8 and in the context's arena above. */
+   Scratch dims are on the stack up to SMALL_RANK, in the context's arena above. */
 #include "ir.h"
 #include "ir/support/ctx_impl.h"
 

@@ -1,7 +1,7 @@
-/* The verifier: proves the invariants of ir.h after any pass, and says where one is broken.
-   Contract: reports every broken op once, through diag without a place, as "after pass NAME: in
-   entry E: op %12 matmul at mlp.g:4:7: …"; it changes nothing and survives ids that point nowhere.
-   A table of rules for ops and one for blocks; time is linear in the values, ops and uses. */
+/* The verifier: checks the invariants of ir.h after any pass.
+   Contract: reports every invalid op once, through diag without a location, as "after pass NAME: in
+   entry E: op %12 matmul at mlp.g:4:7: …". It changes nothing, and accepts dangling ids as input.
+   The rules are a table; time is linear in values, ops and uses. */
 #include "ir.h"
 #include "ir/eval/interp.h"
 
@@ -12,13 +12,13 @@ typedef struct Verifier {
   const Entry *e;
   const char *after;
   Arena *scratch;  /* of the entry at hand */
-  int *depth;      /* by value: 1 + depth of the block that defines it; 0: not in sight */
+  int *depth;      /* by value: 1 + depth of the block that defines it; 0: out of scope */
   bool *placed;    /* by op: seen in a block */
   uint32_t *seen;  /* by global and by kind of access: stamp of the last block that did it */
-  uint32_t stamp;  /* of the block at hand */
-  uint32_t stamps; /* given out so far */
-  int block_depth; /* of the block at hand; the body has 1 */
-  int floor; /* values from blocks above this depth may not be used here: kernels are closed */
+  uint32_t stamp;  /* of the current block */
+  uint32_t stamps; /* the last stamp */
+  int block_depth; /* of the current block; the body has 1 */
+  int min_depth;   /* of values that may be used here: kernels are isolated from above */
   bool ok, op_failed;
 } Verifier;
 
@@ -43,7 +43,7 @@ static void say(Verifier *v, const char *what, const char *why) {
   v->ok = false;
 }
 
-/* One message an op: what follows from the first is noise. */
+/* Reports the first violation of an op only. */
 __attribute__((format(printf, 3, 4))) static bool bad(Verifier *v, const Op *op, const char *fmt,
                                                       ...) {
   char why[512];
@@ -80,7 +80,7 @@ static bool rule_uses(Verifier *v, const Op *op) {
       return bad(v, op, "operand %d is value %u, which does not exist", i, x);
     if (v->depth[x] == 0)
       return bad(v, op, "uses %s, which is not defined before it", value_str(v->e, x));
-    if (v->depth[x] < v->floor)
+    if (v->depth[x] < v->min_depth)
       return bad(v, op, "uses %s from outside its kernel", value_str(v->e, x));
   }
   return true;
@@ -145,14 +145,14 @@ static bool rule_attrs(Verifier *v, const Op *op) {
   return true;
 }
 
-/* The value of a load or store is of the global's type and lies as the global does. */
+/* The value of a load or store has the global's type and layout. */
 static bool rule_global(Verifier *v, const Op *op) {
   if (op_info[op->kind].cls != CLASS_GLOBAL) return true;
   int64_t g = op->attr[AT_GLOBAL].i;
   if (g < 0 || g >= v->m->globals.n)
     return bad(v, op, "names global %lld of %u", (long long)g, v->m->globals.n);
   const Global *global = &v->m->globals.at[g];
-  if (v->floor)
+  if (v->min_depth)
     return bad(v, op, "touches @%s inside a kernel: it must come in as an operand", global->path);
   if (v->block_depth > 1)
     return bad(v, op, "touches @%s inside a loop: load it before, and carry what it becomes",
@@ -186,7 +186,7 @@ static bool rule_return(Verifier *v, const Op *op) {
   return true;
 }
 
-/* Each result is the gradient by its operand, so it is of its type. */
+/* Each result is the gradient with respect to an operand, and has its type. */
 static bool rule_grad(Verifier *v, const Op *op) {
   if (op->kind != OP_GRAD) return true;
   if (op->noperands < 2 || op->nresults != op->noperands - 1)
@@ -247,7 +247,7 @@ static bool stacks(const Type *t, int64_t trips, const Type *row) {
   return same;
 }
 
-/* One of a scan's operands, arguments, yields or results beside another. */
+/* Compares an operand with an argument, or a result with a yield, of a scan. */
 static bool scan_pair(Verifier *v, const Op *op, const char *what, ValueId outer, ValueId inner,
                       bool stacked) {
   if (outer >= v->e->values.n || inner >= v->e->values.n)
@@ -295,14 +295,14 @@ static OpRule *const op_rules[] = {rule_counts, rule_uses,   rule_results, rule_
 static void verify_block(Verifier *v, const Block *b, const Op *owner);
 
 static void verify_nested(Verifier *v, const Op *op) {
-  int floor = v->floor;
+  int min_depth = v->min_depth;
   uint32_t stamp = v->stamp;
   for (int i = 0; i < op->nblocks; i++) {
-    if (op->kind == OP_KERNEL) v->floor = v->block_depth + 1;
+    if (op->kind == OP_KERNEL) v->min_depth = v->block_depth + 1;
     v->stamp = ++v->stamps;
     verify_block(v, op->blocks[i], op);
   }
-  v->floor = floor;
+  v->min_depth = min_depth;
   v->stamp = stamp;
 }
 
@@ -346,7 +346,7 @@ static void verify_block(Verifier *v, const Block *b, const Op *owner) {
   for (uint32_t i = 0; i < b->args.n; i++)
     if (value_ok(v, owner, b->args.at[i], NO_ID, i)) v->depth[b->args.at[i]] = v->block_depth;
   for (uint32_t i = 0; i < b->ops.n; i++) verify_op(v, b, i);
-  if (owner) { /* what a nested block defines is not seen after it */
+  if (owner) { /* values of a nested block are out of scope after it */
     for (uint32_t i = 0; i < b->args.n; i++)
       if (b->args.at[i] < v->e->values.n) v->depth[b->args.at[i]] = 0;
     for (uint32_t i = 0; i < b->ops.n; i++) {
@@ -374,7 +374,7 @@ static void verify_entry(Verifier *v, const Entry *e) {
   v->seen = ARENA_ARRAY(v->scratch, uint32_t, (size_t)v->m->globals.n * ACCESSES);
   v->stamp = v->stamps = 1;
   v->block_depth = 0;
-  v->floor = 0;
+  v->min_depth = 0;
   verify_block(v, e->body, NULL);
   for (uint32_t i = 0; i < e->ops.n && v->ok; i++)
     if (!v->placed[i]) bad(v, op_at(e, i), "stands in no block");
@@ -412,8 +412,7 @@ static void verify_globals(Verifier *v) {
   }
 }
 
-/* A module without an init entry is a piece of a program, as tests write it; one with init sets
-   every param and state there. */
+/* If there is an init entry, it stores every param and state. Modules of tests may have none. */
 static void verify_init(Verifier *v) {
   const Module *m = v->m;
   const Entry *e = m->init;

@@ -1,4 +1,4 @@
-/* The reference interpreter: evaluates any entry, slowly and plainly. The oracle of numeric tests.
+/* The reference interpreter: evaluates any entry; the oracle of numeric tests.
    Contract: every element is a Scalar, f for floats, i for integers and bool. INTERP_F64 computes
    floats in double whatever their dtype (for finite differences); INTERP_DTYPE rounds every result
    to its declared dtype. Element-wise functions come from libm, in double. */
@@ -33,12 +33,12 @@ void interp_free(Interp *it);
    interpreter's arena. Stores take effect at the end. False and `why` on a fault in the data. */
 bool interp_run(Interp *it, const Entry *e, const Tensor *inputs, Tensor *outputs);
 
-/* What eval functions use. */
+/* ---- for eval functions ---- */
 struct EvalCtx {
   Interp *it;
   const Entry *e;
   Tensor *value;  /* by value id */
-  Tensor *stored; /* by global: what `store` left for the end of the run; at is NULL if nothing */
+  Tensor *stored; /* by global: its new value, which takes effect at the end; at NULL: none */
   Arena *scratch;
 };
 Tensor *eval_in(EvalCtx *c, const Op *op, int i);
@@ -49,11 +49,11 @@ void eval_set(EvalCtx *c, Tensor *y, int64_t i, double v);
 void eval_round(EvalCtx *c, Tensor *y);
 /* Evaluates a nested block's ops, terminator included; its arguments are already bound. */
 void eval_block(EvalCtx *c, const Block *b);
-/* The data is at fault: the run ends after this op. The first reason stays. */
+/* A fault of the data: the run ends after this op. The first reason is kept. */
 void eval_fault(EvalCtx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Rounds to nearest even, overflows to infinity; wraps integers; makes bool 0 or 1. */
 Scalar scalar_round(Scalar s, Dtype dt, InterpMode mode);
-/* What an element-wise op of one operand makes of a number, in f64; one that floats have (expr). */
+/* An element-wise op of one operand on a number, in f64; the op is defined for floats. */
 double element_of_number(OpKind k, double x);
 
 /* Random numbers: Philox4x32-10 (Salmon et al., SC 2011), key = seed ^ random_key(of the op),

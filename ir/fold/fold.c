@@ -1,22 +1,22 @@
 /* Algebraic simplification and constant folding, one op at a time, while the IR is built.
 
-   The rules of the game. The builder has an op at hand, with its operands and its result type, but
-   not in the IR yet; it asks the rules of that kind in the order of the table at the end of this
-   file, and the first one that gives a value wins. A rule
+   Contract of the rules. The builder has an op with its operands and result type, which is not in
+   the IR yet. It tries the rules of that kind in the order of the table at the end of this file;
+   the first result other than NO_ID is taken. A rule
 
-   - gives a value of exactly the result's type, or NO_ID and has built nothing;
+   - returns a value of exactly the result's type, or NO_ID and has built nothing;
    - never changes a bit of any result, beyond the payload and sign of a NaN: floats are not
      reassociated, x + 0 stays (it turns -0 into 0), x * 0 stays (infinities), and a function whose
-     last bit is the target's own choice (exp, log, tanh, …) is not evaluated here;
-   - is monotonic: what it gives has fewer ops, or ops of less work, and no rule leads back, so that
-   folding ends without a counter;
-   - looks at the ops that made its operands, never at who else reads them, and builds through the
-     builder, so that what it makes is folded and hash-consed in turn;
+     last bit depends on the target (exp, log, tanh, …) is not evaluated here;
+   - is monotonic: the result has fewer ops, or ops of less work, and no rule is the inverse of
+     another, so folding terminates;
+   - reads the definitions of its operands, never their other uses, and builds through the builder,
+     so its ops are folded and hash-consed in turn;
    - keeps the gradient: x, seen by the autodiff pass, has the derivative that the op had, up to
      points where it was not defined.
 
-   Operands with a layout of their own are left alone. A constant is one number for all elements, so
-   a folded constant costs nothing; the second operand of a commutative op is where it stands.
+   Operands with a layout are not folded. A constant is one number for all elements, so a folded
+   constant costs nothing. The constant operand of a commutative op is the second one.
 
    To add a rule: its law as a comment, its function, its place in the table, and in
    tests/unit/ir_fold.c one program where it fires and one where it must not. */
@@ -28,7 +28,7 @@
 
 enum { LOOK_DEPTH = 6, MAX_RULES = 10 };
 
-/* ---- what rules ask ---- */
+/* ---- queries of the rules ---- */
 
 const Op *fold_def(const Fold *f, int i, OpKind k) {
   const Op *op = value_def(f->e, f->x[i]);
@@ -65,7 +65,7 @@ bool fold_commutes(OpKind k, const Type *operand) {
   return !((k == OP_MIN || k == OP_MAX) && dtype_is_float(operand->dtype));
 }
 
-/* Each number of dtype a is one of dtype b, too. */
+/* Each value of dtype a is a value of dtype b. */
 static bool embeds(Dtype a, Dtype b) {
   static const unsigned into[DTYPES] = {
 #define D(X) 1u << DT_##X
@@ -82,8 +82,8 @@ static bool embeds(Dtype a, Dtype b) {
   return into[a] >> b & 1;
 }
 
-/* The value is NaN or has a clear sign bit, as far as a short look can tell. Sums and products of
-   integers wrap, so little is known of them. */
+/* The value is known to be NaN or to have a clear sign bit. Conservative: the search has a depth,
+   and sums and products of integers may wrap. */
 static bool never_negative(const Entry *e, ValueId v, int depth) {
   Dtype dt = value_type(e, v)->dtype;
   const Op *op = value_def(e, v);

@@ -1,4 +1,4 @@
-/* Folding, as the builder calls it; the rules and their contract stand in fold.c. */
+/* Folding; the rules' contract is in fold.c. */
 #ifndef GC_IR_FOLD_H
 #define GC_IR_FOLD_H
 #include "ir/ir.h"
@@ -18,7 +18,7 @@ ValueId fold_op(const Fold *f);
 /* The operands of op k may be exchanged without a change of any bit of the result. */
 bool fold_commutes(OpKind k, const Type *operand);
 
-/* ---- between fold.c and fold_view.c ---- */
+/* ---- shared by fold.c and view.c ---- */
 
 typedef ValueId FoldRule(const Fold *f);
 
@@ -31,7 +31,7 @@ bool fold_is(const Fold *f, int i, double v);
 /* A constant of the result's type. */
 ValueId fold_make(const Fold *f, Attr v);
 
-/* Rules for ops that move or reduce elements, in fold_view.c. */
+/* Rules for ops that move or reduce elements, in view.c. */
 FoldRule view_of_const, view_identity, reshape_of_reshape, transpose_of_transpose,
     transpose_as_reshape, broadcast_of_broadcast, broadcast_as_reshape, slice_of_slice,
     slice_of_concat, reverse_of_reverse, reverse_of_one, pad_of_same, concat_empty, concat_const,

@@ -1,5 +1,6 @@
-/* Folding rules for ops that move or reduce elements; the rules of the game stand in fold.c.
-   Contract: as there; in addition, a rule never makes a view whose index arithmetic could overflow.
+/* Folding rules for ops that move or reduce elements.
+   Contract: that of fold.c; in addition, a rule never builds a view whose index arithmetic could
+   overflow.
    The table of the rules is at the end of fold.c. */
 #include "ir/eval/interp.h"
 #include "ir/fold/fold.h"

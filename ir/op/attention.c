@@ -1,11 +1,10 @@
-/* Attention: every query's mean of the values, weighed by the softmax of its products with the
-   keys. Contract: q [B…, H, T, D], k [B…, H', S, D], v [B…, H', S, E] give [B…, H, T, E] and the
-   logarithm of each row's sum of exps [B…, H, T], in f32 if they are halves; H' divides H, and
-   query head h reads head h / (H / H'). Without heads ranks are 2. The mask says which keys a query
-   sees; one that sees none gets zeros. Gradients read q, k, v, these logarithms, and sum(dy y) of
-   each row, and compute the weights again: no array of T by S is ever kept. Only the gradient of
-   the gradient is made of ordinary ops, which does keep some. (Rabe and Staats, 2021; Dao et al.,
-   2022.) */
+/* Attention: softmax(scale q k') v. Contract: q [B…, H, T, D], k [B…, H', S, D], v [B…, H', S, E]
+   give [B…, H, T, E] and the logarithm of each row's sum of exps [B…, H, T], in f32 for half
+   precisions; H' divides H, and query head h reads head h / (H / H'). Without heads ranks are 2.
+   The mask selects the keys that a query attends to; a query without keys gets zeros. Gradients
+   read q, k, v, these logarithms and sum(dy y) of each row, and recompute the weights, so no T by S
+   array is saved. Only the second-order gradient is built of primitive ops, and saves such arrays.
+   (Rabe and Staats, 2021; Dao et al., 2022.) */
 #include "ir/op/op.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-/* Leaves: constants, index ramps and random numbers.
-   Contract: the wanted type is part of the op; randoms are a function of (seed, step, key, draw,
-   position) as interp.h defines, never of order. */
+/* Ops without tensor operands: constants, iota and random numbers; dropout.
+   Contract: the result type is part of the op. Random numbers are a function of (seed, step, key,
+   draw, position), see interp.h, and do not depend on the order of ops. */
 #include "ir/op/op.h"
 
 #include <math.h>

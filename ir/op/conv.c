@@ -2,8 +2,8 @@
    under differentiation: with z = conv(x, f), dx = conv_input_grad(dz, f) and
    df = conv_filter_grad(dz, x), the sums of dz z, dx x and df f are the same number, and each op is
    linear in each operand, so the gradient of each is made of the other two.
-   Contract: what lies in the padding is left out of sums, not added as zero. Evaluation accumulates
-   in double and rounds once. */
+   Contract: taps in the padding are skipped, not added as zero. Evaluation accumulates in double
+   and rounds once. */
 #include "ir/op/window_rule.h"
 
 /* ---- shapes ---- */

@@ -1,6 +1,6 @@
-/* dynamic_update: a tensor with a part of it replaced, at a place that is known at run time: what a
-   cache of keys and values does at every step, in place.
-   Contract: the start is an integer scalar of any dtype, at least 0 and such that y fits; another
+/* dynamic_update: a tensor with a part replaced that starts at a run-time index, as in a key-value
+   cache, which is updated in place at every step.
+   Contract: the start is an integer scalar of any dtype, at least 0, and y fits behind it; else it
    is a fault of the data. */
 #include "ir/op/op.h"
 
@@ -20,7 +20,7 @@ const Type *shape_dynamic_update(const ShapeIn *in) {
   return x;
 }
 
-/* What y replaced has no gradient; y's is that part of dz. */
+/* The replaced part of x has no gradient; y has that part of dz. */
 void grad_dynamic_update(GradCtx *g, const Op *op, ValueId dz) {
   Ctx *c = g->e->module->ctx;
   const Type *x = value_type(g->e, op->operands[0]), *y = value_type(g->e, op->operands[1]);

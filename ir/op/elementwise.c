@@ -1,7 +1,6 @@
 /* Element-wise ops: shape rules, gradients, and the evaluation made of the texts in ops.def.
-   Contract: operands of one op have equal shapes (the elaborator broadcasts before); a gradient
-   rule names only the values it reads, results where they suffice, so that operands can die early.
- */
+   Contract: operands of one op have equal shapes (the elaboration broadcasts them). A gradient rule
+   reads results rather than operands if they suffice, so that operands are not saved. */
 #include "ir/op/op.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
-/* Addresses from data: rows of a table by id, their gradient, and one_hot.
-   Contract: ids are integers of any dtype. With `batch` the tables and the ids have as many leading
-   axes in common, and each id names a row of its own table. An id out of range is a fault of the
-   data that stops the run with its place and value; one_hot alone gives zeros for it. */
+/* Indexing by data: rows of a table by id, their gradient, and one_hot.
+   Contract: ids are integers of any dtype. `batch` leading axes are equal in the table and the ids,
+   and each index of them has its own table. An id out of range is a fault of the data, which stops
+   the run with its position and value; one_hot gives zeros for it. */
 #include "ir/op/op.h"
 
 /* ---- shapes ---- */

@@ -1,6 +1,6 @@
-/* Ops that touch the run around them: globals, fused kernels, loops, terminators.
-   Contract: a load sees the value at entry and copies it; a store waits until the entry has ended,
-   so the order of loads and stores inside one run cannot matter. */
+/* Globals and regions: load, store, fused kernels, scans, terminators.
+   Contract: a load copies the value at entry; a store takes effect when the entry has ended. So the
+   order of loads and stores within a run does not matter. */
 #include "ir/op/op.h"
 
 void eval_load(EvalCtx *c, const Op *op) {
@@ -59,7 +59,7 @@ void eval_scan(EvalCtx *c, const Op *op) {
   for (int64_t i = 0; i < carries; i++) c->value[op->results[i]] = next[i];
 }
 
-/* A loop's backward pass is another loop: whoever expands gradients builds it. */
+/* The backward pass of a scan is another scan, which the pass autodiff builds. */
 void grad_scan(GradCtx *g, const Op *op, ValueId dy) {
   (void)dy;
   g->region(g, op);

@@ -1,7 +1,7 @@
-/* What gradient rules call: does anyone want this operand's gradient, and here it is.
-   Contract: the answers belong to whoever asked for gradients (passes/autodiff/autodiff.c), a floor
-   above, and are reached through the context; a gradient of another type than its operand is an
-   internal error. */
+/* The calls of gradient rules to the pass autodiff: is this operand's gradient needed, and the
+   gradient that was built.
+   Contract: the calls go through functions of the context, since passes/ is a floor above. A
+   gradient whose type differs from its operand's is an internal error. */
 #include "ir/ir.h"
 
 bool grad_needs(const GradCtx *g, const Op *op, int operand) { return g->needs(g, op, operand); }

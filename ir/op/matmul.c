@@ -1,5 +1,5 @@
 /* Matrix product over the last two axes, with equal leading axes and operands perhaps transposed.
-   Contract: rank 2 or more, equal ranks; vectors and broadcasting are the elaborator's business.
+   Contract: equal ranks of 2 or more; the elaboration handles vectors and broadcasting.
    Evaluation accumulates in double (integers in 64 bits) and rounds once. */
 #include "ir/op/op.h"
 
@@ -40,8 +40,8 @@ const Type *shape_matmul(const ShapeIn *in) {
 
 /* ---- gradient ---- */
 
-/* No transpose is ever built: the flags say it all. The gradient of a wide product is narrowed to
-   its operands' dtype first. */
+/* Flags in place of transposes. The gradient of a wide product is first converted to its operands'
+   dtype. */
 void grad_matmul(GradCtx *g, const Op *op, ValueId dy) {
   ValueId a = op->operands[0], b = op->operands[1];
   dy = build_convert(g->b, dy, value_type(g->e, a)->dtype);

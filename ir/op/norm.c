@@ -1,6 +1,6 @@
-/* Rows brought to mean 0 and variance 1, or to root mean square 1, and the gradients of that.
-   Contract: results are the rows and, one a row, 1 / sqrt(variance + eps), which with the rows is
-   all that the gradients read: x may die. Variance is the mean of squared distances. */
+/* Layer norm and RMS norm along the last axis, and their gradients.
+   Contract: the results are the normalised rows and 1 / sqrt(variance + eps) of each row. The
+   gradients read the results only, so x is not saved. The variance is the biased one. */
 #include "ir/op/op.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ static ValueId mean_product(GradCtx *g, ValueId a, ValueId b) {
   return build2(g->b, OP_MUL, sum, grad_const(g, sum, 1.0 / (double)t->dim[t->rank - 1]));
 }
 
-/* What the scale s wants: ds/dx = -s^2 y / n, of both norms. */
+/* The gradient of x through the scale s: ds/dx = -s^2 y / n, for both norms. */
 static ValueId through_scale(GradCtx *g, ValueId y, ValueId s, ValueId ds) {
   const Type *t = value_type(g->e, y);
   ValueId k = build2(g->b, OP_MUL, ds, build2(g->b, OP_MUL, s, s));

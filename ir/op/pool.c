@@ -1,8 +1,8 @@
 /* Pools over windows of images: the largest, the mean, and their gradients.
-   Contract: padding never is the largest and every window holds a pixel. The largest is the first
-   one in the order of the window's rows; NaN wins. What backward keeps of a max_pool is the index
-   of its pixel in the window: a byte where the window has up to 256. An index that names padding,
-   or no tap, names nothing. */
+   Contract: padding is never the maximum, and every window has a pixel. Of equal pixels the first
+   in row-major order is the maximum; NaN is larger than all. The backward pass of max_pool saves
+   the index of the maximum within its window, a byte if the window has up to 256 taps. An index
+   outside of the image selects no pixel. */
 #include "ir/op/window_rule.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Reductions over axes, and the indices of the largest and the smallest.
+/* Reductions over axes, argmax and argmin.
    Contract: axes are ascending and dropped. Sums and products accumulate in double (integers in 64
    bits) and are rounded once, so a target's result agrees within a tolerance, not in every bit.
    A sum begins at -0, so that of -0 alone is -0. Over an empty axis a sum is 0 and a product 1;

@@ -1,6 +1,6 @@
 /* Ops along the last axis, row by row: softmax, log_softmax, cross entropy, and their gradients.
-   Contract: the largest element of a row is subtracted before exp, so no finite row overflows; the
-   gradients read the outputs, xent's reads the logits, nothing else is kept. */
+   Contract: the maximum of a row is subtracted before exp, so no finite row overflows. The
+   gradients read the outputs, that of xent the logits; nothing else is saved. */
 #include "ir/op/op.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
-/* Along one axis, one element after the other: running sums, and the order of elements.
+/* Ops that are sequential along one axis: cumsum and argsort.
    Contract of cumsum: element i is the sum of elements 0 to i, or with `reverse` of all from i on.
    Sums of halves are kept in f32, those of f32 in f32; the reference keeps them in double and
-   rounds each once. The gradient of either is the other. argsort is stable either way; its values
-   are gathered by it, and so are its gradients, so it has none. */
+   rounds each once. The gradient of either is the other. argsort is stable in both
+   directions; it has no gradient: sorted values are gathered by the indices. */
 #include "ir/op/op.h"
 
 /* ---- shapes ---- */

@@ -1,6 +1,6 @@
-/* Views: the same numbers elsewhere, and their inverses as gradients.
-   Contract: elements are visited in row-major order of the result; every view is an index map from
-   result to operand, so one walk evaluates them all. */
+/* Views, which move elements; their gradients are the inverse views.
+   Contract: a view is an affine map of indices, from the result to the operand or back, so one
+   strided iterator evaluates each of them. */
 #include "ir/op/op.h"
 
 /* ---- shapes ---- */

@@ -1,5 +1,5 @@
-/* The geometry of windows: read from an op's types and attributes, and the shape rules' part that
-   convolutions and pools share.
+/* The geometry of windows, from an op's types and attributes, and the shape rule that convolutions
+   and pools share.
    Contract: an op that passed its shape rule has a geometry without overflow. */
 #include "ir/op/window_rule.h"
 

@@ -1,4 +1,4 @@
-/* Windows that slide over images: the geometry of convolutions and pools, for all who walk them.
+/* The geometry of convolutions and pools: windows that slide over images.
    Images are [N, C, H, W], filters [O, C / groups, KH, KW], in logical order whatever the layout.
    Tap k of output o reads the image at o stride - lo + k dilation, where that is inside. */
 #ifndef GC_IR_OP_WINDOW_H
@@ -30,7 +30,7 @@ typedef struct PoolGeom {
 
 /* Of conv, conv_input_grad and conv_filter_grad. */
 ConvGeom conv_geom(const Entry *e, const Op *op);
-/* Of max_pool, avg_pool and what belongs to them. */
+/* Of max_pool, avg_pool and their gradients. */
 PoolGeom pool_geom(const Entry *e, const Op *op);
 
 /* The taps [*from, *to) of output o that lie inside the image. */

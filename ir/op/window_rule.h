@@ -1,4 +1,4 @@
-/* What the shape rules of convolutions and pools share. */
+/* Helpers of the shape rules of convolutions and pools. */
 #ifndef GC_IR_OP_WINDOW_RULE_H
 #define GC_IR_OP_WINDOW_RULE_H
 #include "ir/op/op.h"

@@ -1,6 +1,6 @@
-/* The context: everything that would otherwise be a global. Interned strings, types and lists,
-   source texts, diagnostics. One context a compilation; single-threaded.
-   Ownership: all that these functions return lives in the context's arena until ctx_free. */
+/* The context of a compilation, in place of global variables: interned strings, types and lists,
+   source texts, diagnostics. Single-threaded.
+   Ownership: all results of these functions live in the context's arena until ctx_free. */
 #ifndef GC_IR_CTX_H
 #define GC_IR_CTX_H
 #include "ir/support/arena.h"
@@ -11,12 +11,12 @@
 
 typedef struct Ctx Ctx;
 
-/* A place in a source text. line and col count from 1; line 0: no place. The caret range is
-   [col, col + len) on that line. Columns are bytes. */
+/* A source location. line and col count from 1; line 0: none. The caret range is [col, col + len)
+   on that line. Columns are bytes. */
 typedef struct Loc {
   uint32_t line, col;
   uint16_t file; /* index from ctx_add_source */
-  uint16_t len;  /* at least 1 where there is a place */
+  uint16_t len;  /* at least 1, unless line is 0 */
 } Loc;
 
 Ctx *ctx_new(void);
@@ -40,8 +40,7 @@ uint16_t ctx_add_source(Ctx *c, const char *name, const char *text, size_t len);
 bool ctx_read_source(Ctx *c, const char *path, uint16_t *file);
 const char *ctx_source_name(const Ctx *c, uint16_t file);
 const char *ctx_source_text(const Ctx *c, uint16_t file, size_t *len);
-/* The line that a place is in, counted from 1, and its bytes without the newline; NULL: there is
- * none. */
+/* The text of a location's line, and its bytes without the newline; NULL if there is none. */
 const char *ctx_source_line(const Ctx *c, Loc loc, size_t *len);
 int ctx_source_count(const Ctx *c);
 
@@ -49,22 +48,22 @@ int ctx_source_count(const Ctx *c);
 typedef enum Severity { SEV_ERROR, SEV_WARNING, SEV_NOTE, SEV_HINT, SEV_REMARK } Severity;
 
 /* Prints "file:line:col: error: message", the line and a caret range, to the context's stream;
-   without a place "gc: error: message".
-   Notes and hints belong to the error before them and are dropped with it. After 20 errors one
-   line says so and the rest is only counted. The message is one line, without a full stop. */
+   without a location "gc: error: message".
+   Notes and hints belong to the error before them, and are dropped with it. After 20 errors one
+   line says so, and further errors are counted only. A message is one line, without a full stop. */
 void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 int ctx_errors(const Ctx *c);
 void ctx_set_stream(Ctx *c, FILE *f); /* default stderr; NULL: silent, still counted */
 
-/* The text "mnist.g:4:7", or "<none>" without a place; interned. */
+/* The text "mnist.g:4:7", or "<none>"; interned. */
 const char *loc_str(Ctx *c, Loc loc);
 
 /* The nearest of n names within a third of the length in edits, for "did you mean"; NULL if none.
  */
 const char *nearest_name(Ctx *c, const char *name, const char *const *names, int n);
 
-/* An internal contradiction: prints it, lets the hook write a reproducer, exits with 70. */
+/* An internal error: prints it, calls the hook, which writes a reproducer, and exits with 70. */
 _Noreturn void gc_bug(Ctx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void ctx_set_bug_hook(Ctx *c, void (*hook)(void *data), void *data);
 #endif

@@ -9,7 +9,7 @@
 
 typedef bool HeapOrder(const void *a, const void *b); /* a comes before b */
 
-/* Puts the last of n items in its place; those before it are a heap. */
+/* Moves the last of n items up; the items before it are a heap. */
 static inline void heap_pushed(void *items, uint32_t n, size_t size, HeapOrder *before) {
   char *at = items;
   char x[64];

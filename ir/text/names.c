@@ -1,7 +1,7 @@
-/* Unique names of values: the user's name where there is one, digits elsewhere, a suffix on a
-   clash. Contract: a value's text is stable while the names of the values before it are; value_str
-   keeps what it found in Entry.names and starts again when a name was changed under it. A hash
-   table from interned name to its next suffix; each new name costs amortised O(1). */
+/* Unique names of values: the user's name or the id in digits, with a suffix if it is taken.
+   Contract: a value's text is stable while the names of the values before it are. value_str caches
+   texts in Entry.names, and starts again when a name has changed. A map from each name to its next
+   suffix makes a new name amortised O(1). */
 #include "ir/text/names.h"
 #include "ir/support/memfile.h"
 

@@ -1,6 +1,6 @@
 /* The text form of modules and entries, which read.c reads back exactly; its grammar stands there.
-   Contract: what is printed depends on the IR alone, never on addresses; attributes that are zero
-   or NULL are left out; floats are text of few digits (6, 8, 9, 15, 16 or 17) that reads back to
+   Contract: the text depends on the IR only, never on addresses; attributes that are zero or NULL
+   are left out; floats are text of few digits (6, 8, 9, 15, 16 or 17) that reads back to
    the same bits. */
 #include "ir/eval/interp.h"
 #include "ir/text/names.h"

@@ -1,6 +1,6 @@
 /* The words of the IR's text form: blanks, names, strings, numbers, types and places; see read.c
-   for the grammar. Contract: nothing is read beyond the text's end, a failure has reported its
-   place, and a word that might belong to what follows is given back. */
+   for the grammar. Contract: nothing is read beyond the text's end; a failure was reported with its
+   location; a word that may belong to the next construct is not consumed. */
 #include "ir/text/read.h"
 
 #include <ctype.h>
@@ -270,7 +270,7 @@ bool read_place(Reader *r, Loc *out) {
             (p++, digits(r, &p, &loc.col)) && loc.line > 0 && loc.col > 0;
   if (!ok) {
     r->p = start;
-    if (meant) return FAIL(r, read_loc(r, start, 1), "a place is written file:line:column");
+    if (meant) return FAIL(r, read_loc(r, start, 1), "a location is written file:line:column");
     return true;
   }
   r->p = p;

@@ -199,7 +199,7 @@ static const struct {
      "1:31: error: an order of axes names each axis of the type once"},
     {"module \"\" hyper @a = 1 hyper @a = 2", "1:30: error: @a is declared twice"},
     {"module \"\" hyper @a = 1x", "1:22: error: '1x' is not a number"},
-    {"module \"\" hyper @a = 1 x.g:1:", "1:24: error: a place is written file:line:column"},
+    {"module \"\" hyper @a = 1 x.g:1:", "1:24: error: a location is written file:line:column"},
     {"module \"\" entry f() { return } entry f() { return }",
      "1:38: error: there are two entries f"},
     {"module \"\" init { return } init { return }", "1:27: error: there are two init entries"},
