@@ -114,7 +114,8 @@ static void convolution(Layouts *l, uint32_t base, const Entry *e, const Op *op)
   if (op->kind != OP_CONV_INPUT_GRAD)
     want(l, base + (by_filter ? op->results[0] : op->operands[1]),
          layout_filter(l->m->ctx, l->r->opt->target, e, op, false));
-  if (op_accumulator(op) >= 0) unite(l, base + op->operands[op_accumulator(op)], base + op->results[0]);
+  if (op_accumulator(op) >= 0)
+    unite(l, base + op->operands[op_accumulator(op)], base + op->results[0]);
 }
 
 /* What a load gives or a store takes. For init the layouts of globals are decided already; tails of
