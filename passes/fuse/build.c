@@ -3,7 +3,7 @@
    every group that reads them. Kernels that compute the same have the same text: operands of sums
    and products stand in an order that follows from what they compute. */
 #include "ir/fold/fold.h"
-#include "ir/support/fnv.h"
+#include "ir/support/hash.h"
 #include "passes/fuse/fuse_impl.h"
 
 typedef struct KernelBuilder {
@@ -62,17 +62,17 @@ static bool commutes(const Fuse *f, const Op *op) {
 static uint64_t computes(Fuse *f, const FusionGroup *u, ValueId v) {
   if (f->computed_in[v] == u) return f->computes[v];
   const Op *def = value_def(f->e, v);
-  uint64_t h = type_identity(FNV_START, value_type(f->e, v));
+  uint64_t h = type_identity(HASH_START, value_type(f->e, v));
   if (is_inside(f, u, def)) {
     h = op_identity(h, def);
-    h = fnv_add(h, &value_at(f->e, v)->index, sizeof value_at(f->e, v)->index);
+    h = hash_bytes(h, &value_at(f->e, v)->index, sizeof value_at(f->e, v)->index);
     for (int k = 0; k < def->noperands; k++) {
       uint64_t x = computes(f, u, def->operands[k]);
       if (commutes(f, def) && k == 0 && computes(f, u, def->operands[1]) < x)
         x = computes(f, u, def->operands[1]);
       else if (commutes(f, def) && k == 1 && computes(f, u, def->operands[0]) < x)
         x = computes(f, u, def->operands[0]);
-      h = fnv_add(h, &x, sizeof x);
+      h = hash_bytes(h, &x, sizeof x);
     }
   }
   f->computed_in[v] = u;
