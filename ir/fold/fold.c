@@ -37,7 +37,8 @@ const Op *fold_def(const Fold *f, int i, OpKind k) {
 
 bool fold_const(const Fold *f, int i, Attr *out) { return value_const(f->e, f->x[i], out); }
 
-bool fold_is(const Fold *f, int i, double v) {
+/* Operand i is this constant to the bit: 0 is not -0. */
+static bool is_const(const Fold *f, int i, double v) {
   Attr have, want;
   if (!fold_const(f, i, &have)) return false;
   if (dtype_is_float(value_type(f->e, f->x[i])->dtype))
@@ -183,7 +184,7 @@ static ValueId element_of_consts(const Fold *f) {
 
 /* x + -0 → x;  x + 0 → x for integers: as floats, -0 + 0 is 0 */
 static ValueId add_zero(const Fold *f) {
-  return fold_is(f, 1, is_float(f) ? -0.0 : 0.0) ? f->x[0] : NO_ID;
+  return is_const(f, 1, is_float(f) ? -0.0 : 0.0) ? f->x[0] : NO_ID;
 }
 
 /* x + -y → x - y;  -x + y → y - x */
@@ -205,7 +206,7 @@ static ValueId associate(const Fold *f) {
 }
 
 /* x - 0 → x: also as floats, -0 - 0 is -0; but x - -0 turns -0 into 0 */
-static ValueId sub_zero(const Fold *f) { return fold_is(f, 1, 0) ? f->x[0] : NO_ID; }
+static ValueId sub_zero(const Fold *f) { return is_const(f, 1, 0) ? f->x[0] : NO_ID; }
 
 /* x - x → 0 for integers: as floats, infinities and NaN give NaN */
 static ValueId sub_self(const Fold *f) {
@@ -214,7 +215,7 @@ static ValueId sub_self(const Fold *f) {
 
 /* -0 - x → -x;  0 - x → -x for integers: as floats, 0 - 0 is 0 */
 static ValueId sub_from_zero(const Fold *f) {
-  return fold_is(f, 0, is_float(f) ? -0.0 : 0.0) ? build1(f->b, OP_NEG, f->x[1]) : NO_ID;
+  return is_const(f, 0, is_float(f) ? -0.0 : 0.0) ? build1(f->b, OP_NEG, f->x[1]) : NO_ID;
 }
 
 /* x - -y → x + y */
@@ -224,16 +225,16 @@ static ValueId sub_neg(const Fold *f) {
 }
 
 /* x * 1 → x;  x / 1 → x */
-static ValueId times_one(const Fold *f) { return fold_is(f, 1, 1) ? f->x[0] : NO_ID; }
+static ValueId times_one(const Fold *f) { return is_const(f, 1, 1) ? f->x[0] : NO_ID; }
 
 /* x * -1 → -x;  x / -1 → -x */
 static ValueId times_minus_one(const Fold *f) {
-  return fold_is(f, 1, -1) ? build1(f->b, OP_NEG, f->x[0]) : NO_ID;
+  return is_const(f, 1, -1) ? build1(f->b, OP_NEG, f->x[0]) : NO_ID;
 }
 
 /* x * 0 → 0 for integers: as floats, an infinity gives NaN, and the sign of x stays */
 static ValueId mul_zero(const Fold *f) {
-  return !is_float(f) && fold_is(f, 1, 0) ? make_num(f, 0) : NO_ID;
+  return !is_float(f) && is_const(f, 1, 0) ? make_num(f, 0) : NO_ID;
 }
 
 /* -x * -y → x * y;  -x * c → x * -c;  the same for division */
@@ -263,30 +264,30 @@ static ValueId div_by_power(const Fold *f) {
 
 /* x mod 1 → 0 for integers */
 static ValueId mod_one(const Fold *f) {
-  return !is_float(f) && fold_is(f, 1, 1) ? make_num(f, 0) : NO_ID;
+  return !is_float(f) && is_const(f, 1, 1) ? make_num(f, 0) : NO_ID;
 }
 
 /* x ** 0 → 1, as C and numpy have it, also for NaN */
 static ValueId pow_zero(const Fold *f) {
-  return fold_is(f, 1, 0) || fold_is(f, 1, -0.0) ? make_num(f, 1) : NO_ID;
+  return is_const(f, 1, 0) || is_const(f, 1, -0.0) ? make_num(f, 1) : NO_ID;
 }
 
 /* x ** 1 → x */
-static ValueId pow_one(const Fold *f) { return fold_is(f, 1, 1) ? f->x[0] : NO_ID; }
+static ValueId pow_one(const Fold *f) { return is_const(f, 1, 1) ? f->x[0] : NO_ID; }
 
 /* x ** 2 → x * x;  this, the next two: pow gives the same bits in the interpreter and in kernels */
 static ValueId pow_two(const Fold *f) {
-  return fold_is(f, 1, 2) ? build2(f->b, OP_MUL, f->x[0], f->x[0]) : NO_ID;
+  return is_const(f, 1, 2) ? build2(f->b, OP_MUL, f->x[0], f->x[0]) : NO_ID;
 }
 
 /* x ** -1 → 1 / x */
 static ValueId pow_minus_one(const Fold *f) {
-  return fold_is(f, 1, -1) ? build2(f->b, OP_DIV, make_num(f, 1), f->x[0]) : NO_ID;
+  return is_const(f, 1, -1) ? build2(f->b, OP_DIV, make_num(f, 1), f->x[0]) : NO_ID;
 }
 
 /* x ** 0.5 → sqrt(x) where x is never below zero: they differ at -0 and at -inf */
 static ValueId pow_half(const Fold *f) {
-  if (!fold_is(f, 1, 0.5) || !never_negative(f->e, f->x[0], LOOK_DEPTH)) return NO_ID;
+  if (!is_const(f, 1, 0.5) || !never_negative(f->e, f->x[0], LOOK_DEPTH)) return NO_ID;
   return build1(f->b, OP_SQRT, f->x[0]);
 }
 
@@ -334,7 +335,7 @@ static ValueId same_operands(const Fold *f) { return f->x[0] == f->x[1] ? f->x[0
 static ValueId extreme_of_limit(const Fold *f) {
   double limit = f->kind == OP_MAX ? -INFINITY : INFINITY;
   if (!is_float(f)) return NO_ID;
-  return fold_is(f, 1, limit) ? f->x[0] : fold_is(f, 0, limit) ? f->x[1] : NO_ID;
+  return is_const(f, 1, limit) ? f->x[0] : is_const(f, 0, limit) ? f->x[1] : NO_ID;
 }
 
 /* ---- logic ---- */
@@ -389,8 +390,8 @@ static ValueId where_not(const Fold *f) {
 /* where(c, true, false) → c;  where(c, false, true) → not c */
 static ValueId where_bool(const Fold *f) {
   if (f->type->dtype != DT_BOOL) return NO_ID;
-  if (fold_is(f, 1, 1) && fold_is(f, 2, 0)) return f->x[0];
-  return fold_is(f, 1, 0) && fold_is(f, 2, 1) ? build1(f->b, OP_NOT, f->x[0]) : NO_ID;
+  if (is_const(f, 1, 1) && is_const(f, 2, 0)) return f->x[0];
+  return is_const(f, 1, 0) && is_const(f, 2, 1) ? build1(f->b, OP_NOT, f->x[0]) : NO_ID;
 }
 
 /* where(c, where(c, x, y), z) → where(c, x, z);  where(c, x, where(c, y, z)) → where(c, x, z) */
@@ -406,7 +407,7 @@ static ValueId where_of_where(const Fold *f) {
 /* relu_grad(0, y) → 0;  relu_grad(dy, c) → dy or 0 */
 static ValueId relu_grad_const(const Fold *f) {
   Attr c;
-  if (fold_is(f, 0, 0)) return f->x[0];
+  if (is_const(f, 0, 0)) return f->x[0];
   if (!fold_const(f, 1, &c)) return NO_ID;
   return (is_float(f) ? c.f > 0 : c.i > 0) ? f->x[0] : make_num(f, 0);
 }

@@ -26,8 +26,6 @@ typedef ValueId FoldRule(const Fold *f);
 const Op *fold_def(const Fold *f, int i, OpKind k);
 /* Operand i is a constant: its value, of its dtype. */
 bool fold_const(const Fold *f, int i, Attr *out);
-/* Operand i is this constant to the bit: 0 is not -0. */
-bool fold_is(const Fold *f, int i, double v);
 /* A constant of the result's type. */
 ValueId fold_make(const Fold *f, Attr v);
 

@@ -21,14 +21,14 @@ char *arena_printf(Arena *a, const char *fmt, ...) __attribute__((format(printf,
 #define ARENA_ARRAY(a, T, n) ((T *)arena_alloc((a), sizeof(T) * (size_t)(n)))
 
 /* A growing array in an arena: VEC(T) declares {T *at; uint32_t n, cap;}, vec_push appends a copy.
-   What a grown array leaves behind stays in the arena: at most as much again. */
+   n may be an int. Growing leaves the old elements in the arena: at most as much again. */
 #define VEC(T)                                                                                     \
   struct {                                                                                         \
     T *at;                                                                                         \
     uint32_t n, cap;                                                                               \
   }
 #define vec_push(a, v, ...)                                                                        \
-  ((void)((v)->n == (v)->cap                                                                       \
+  ((void)((uint32_t)(v)->n == (v)->cap                                                             \
               ? ((v)->at = arena_grow((a), (v)->at, (v)->n, &(v)->cap, sizeof *(v)->at), 0)        \
               : 0),                                                                                \
    (v)->at[(v)->n++] = __VA_ARGS__)

@@ -1,8 +1,7 @@
 /* The texts of the prelude: the files NAME.g beside this one, compiled into gc. Contract: see
  * elab.h. */
+#include "lang/prelude/prelude.h"
 #include "lang/elab/elab.h"
-
-extern const char *const lang_prelude[]; /* made when gc is built: names and texts in turn, NULL */
 
 const char *prelude_text(Ctx *c, int i, const char **name) {
   for (int k = 0; k < i; k++)

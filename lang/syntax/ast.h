@@ -1,6 +1,6 @@
 /* The syntax tree of a .g program, as the parser leaves it and the elaboration reads it.
    Contract: nodes and arrays live in the context's arena, names are interned (compare with ==), and
-   every node has a place whose caret range covers it (its first line, where it has several).
+   every node has a location whose caret range covers it (its first line, if it has several).
    No tree is nested deeper than AST_MAX_DEPTH, so walking it by recursion is safe. */
 #ifndef GC_LANG_AST_H
 #define GC_LANG_AST_H
@@ -47,9 +47,11 @@ typedef enum BinaryOp { AST_BINARY_OPS(AST_ROW) BIN_COUNT } BinaryOp;
 const char *unary_spelling(UnaryOp op);
 const char *binary_spelling(BinaryOp op);
 
+/* Lists grow by vec_push while they are parsed. */
 typedef struct Exprs {
   Expr **at;
   int n;
+  uint32_t cap;
 } Exprs;
 
 /* "as NAME[e][e]" after a call, and the path of a scope */
@@ -67,9 +69,10 @@ typedef struct Arg {
 typedef struct Args {
   Arg *at;
   int n;
+  uint32_t cap;
 } Args;
 
-/* One place between the brackets of x[…]. */
+/* One index between the brackets of x[…]. */
 typedef enum IndexKind {
   INDEX_AT,      /* e: this axis goes */
   INDEX_SLICE,   /* start:stop:step, each may be NULL */
@@ -178,6 +181,7 @@ typedef struct Body { /* statements between braces (the IR has the name Block) *
 typedef struct Idents {
   Ident *at;
   int n;
+  uint32_t cap;
 } Idents;
 
 typedef struct Out {

@@ -1,7 +1,6 @@
-/* Says what is wrong where the grammar cannot go on: in the user's words, what was expected and
-   what was found; where a habit or a slip of the keyboard is recognised, what to do instead.
-   Contract: one error (with its notes) for each call; kinds of tokens decide, and their words come
-   from the token table of parse.y. */
+/* Syntax errors: the expected and the found token; for a known mistake, the remedy.
+   Contract: one error with its notes for each call. Decisions are by kinds of tokens; their words
+   come from the token table of parse.y. */
 #include "lang/syntax/hints.h"
 #include "lang/syntax/parse.tab.h"
 #include "lang/syntax/parse_impl.h"

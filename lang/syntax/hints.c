@@ -1,4 +1,4 @@
-/* Hints for what people write out of habit: the rows of hints.def. */
+/* Hints for names and syntax of other libraries and languages: the rows of hints.def. */
 #include "lang/syntax/hints.h"
 #include "lang/syntax/parse.tab.h"
 #include "lang/syntax/parse_impl.h"

@@ -1,5 +1,4 @@
-/* What people write out of habit from other libraries and languages, and what does the same here.
- */
+/* Names and syntax of other libraries and languages, and their equivalents here. */
 #ifndef GC_LANG_HINTS_H
 #define GC_LANG_HINTS_H
 #include <stdbool.h>
@@ -8,10 +7,10 @@
  */
 const char *hint_for_name(const char *name);
 
-/* Which of n names of arguments means what `name` does there; NULL: none. */
+/* The equivalent of the argument `name` among n names; NULL: none. */
 const char *hint_for_argument(const char *name, const char *const *names, int n);
 
-/* What to write instead of a keyword of another language; NULL: it is none, or word is NULL. */
+/* The hint for a keyword of another language; NULL: none, or word is NULL. */
 const char *hint_for_keyword(const char *word);
 
 /* What to say of a text that is no token here, and which token it stands for (0: none); NULL: it is

@@ -1,5 +1,5 @@
-/* Between scanner and grammar: decides which newlines end a statement, keeps the open brackets, and
-   mends what is wrong with them, so that the grammar only ever sees brackets that match.
+/* The filter between scanner and grammar: selects the newlines that end a statement, and repairs
+   brackets, so that the grammar gets matching brackets only.
    Contract: a NEWLINE ends every statement and declaration, also before "}" and the end of the
    file; there are never two in a row. An unclosed "{" is noticed where the next declaration starts.
  */
@@ -8,7 +8,7 @@
 
 typedef struct Token {
   int kind;
-  Value val;
+  TokenValue val;
   Loc loc;
   bool after_newline; /* the first of its line */
 } Token;
@@ -27,7 +27,7 @@ struct Lexer {
   Token held;       /* read, not yet handed out */
   Token last;       /* handed out before `found` */
   Token found;      /* handed out last */
-  bool unwritten;   /* found is a NEWLINE that nobody wrote: the held token stands there */
+  bool unwritten;   /* found is an implicit NEWLINE: the held token follows on the line */
   Bracket given_up; /* the innermost bracket that was dropped by the last NEWLINE */
   VEC(Bracket) open;
   bool closing; /* an unclosed "{" was reported, its "}" and those around it are being supplied */
@@ -87,7 +87,7 @@ static void read_held(Parser *ps) {
   if (t->kind == END) lx->ended = true;
 }
 
-static int hand_out(Lexer *lx, Token t, Value *val, Loc *loc) {
+static int hand_out(Lexer *lx, Token t, TokenValue *val, Loc *loc) {
   if (t.kind != NEWLINE) lx->given_up = (Bracket){0};
   lx->last = lx->found;
   lx->found = t;
@@ -105,7 +105,7 @@ static Loc after_found(Lexer *lx) {
   return loc;
 }
 
-static int hand_out_newline(Lexer *lx, Value *val, Loc *loc) {
+static int hand_out_newline(Lexer *lx, TokenValue *val, Loc *loc) {
   Token t = {.kind = NEWLINE, .loc = after_found(lx)};
   bool written = lx->held.after_newline && !in_parens(lx) && !goes_on(lx->found.kind);
   lx->unwritten = !written;
@@ -171,7 +171,7 @@ static void open_bracket(Parser *ps, const Token *t) {
   check_depth(ps, (int)lx->open.n, t->loc);
 }
 
-int lex_next(Value *val, Loc *loc, Parser *ps) {
+int lex_next(TokenValue *val, Loc *loc, Parser *ps) {
   Lexer *lx = ps->lex;
   if (lx->start) {
     Token t = {.kind = lx->start, .loc = {.line = 1, .col = 1, .file = ps->file}};

@@ -1,18 +1,11 @@
-/* Makes the nodes of the syntax tree and checks what needs no knowledge of names: what may stand
-   left of "as" and right of "|>", the order of arguments, inputs with types, the depth of the tree.
+/* Builds the nodes of the syntax tree, and checks everything that does not depend on names:
+   operands of "as" and "|>", the order of arguments, types of inputs, the depth of the tree.
    Contract: always returns a node, so the grammar's actions need no tests; errors are reported. */
 #include "lang/syntax/parse_impl.h"
 
 /* A name or call followed by "as" but without arguments: only a stage of "|>" may be that. Within
    the parser alone it is a call with this many arguments. */
 enum { NO_ARGS_YET = -1 };
-
-void *list_room(Parser *ps, void *at, int n, size_t size) {
-  if (n != 0 && (n < 4 || (n & (n - 1)) != 0)) return at;
-  void *room = arena_alloc(ps->arena, size * (size_t)(n ? n * 2 : 4));
-  if (n) memcpy(room, at, size * (size_t)n);
-  return room;
-}
 
 Loc loc_join(Loc a, Loc b) {
   if (a.line != b.line || a.file != b.file) return a;
@@ -157,8 +150,8 @@ Expr *make_pipe(Parser *ps, Expr *left, Expr *stage, Loc loc) {
     return stage;
   }
   Args args = {0};
-  list_add(ps, &args, (Arg){{0}, left});
-  for (int i = 0; i < call->call.args.n; i++) list_add(ps, &args, call->call.args.at[i]);
+  vec_push(ps->arena, &args, (Arg){{0}, left});
+  for (int i = 0; i < call->call.args.n; i++) vec_push(ps->arena, &args, call->call.args.at[i]);
   call->call.args = args;
   call->call.piped = true;
   set_depth(ps, call, depth_of_call(call));
@@ -191,7 +184,7 @@ void args_add(Parser *ps, Args *args, Arg arg) {
     parse_note(ps, SEV_NOTE, args->at[i].name.loc, "first given here");
     break;
   }
-  list_add(ps, args, arg);
+  vec_push(ps->arena, args, arg);
 }
 
 /* ---- types and signatures ---- */
@@ -233,7 +226,7 @@ void params_add(Parser *ps, Params *params, Param param) {
                 params->at[params->n - 1].name.name);
   else if (!param.rest && !param.init && params->n && params->at[params->n - 1].init)
     parse_error(ps, param.loc, "an argument without a default cannot follow one with a default");
-  list_add(ps, params, param);
+  vec_push(ps->arena, params, param);
 }
 
 /* ---- statements ---- */
@@ -322,7 +315,7 @@ void stmts_add(Parser *ps, Stmts *stmts, Stmt *s, bool quiet) {
       parse_note(ps, SEV_HINT, (Loc){0},
                  "to go on with the line above, end that line with its operator");
   }
-  list_add(ps, stmts, s); // NOLINT(bugprone-sizeof-expression): it holds pointers
+  vec_push(ps->arena, stmts, s); // NOLINT(bugprone-sizeof-expression): it holds pointers
 }
 
 void stray_stmt(Parser *ps, const Stmt *s) {

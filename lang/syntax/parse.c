@@ -42,7 +42,7 @@ void parse_note(Parser *ps, Severity sev, Loc loc, const char *fmt, ...) {
 }
 
 /* Parses one source into the reader's program; the value of parse_value. */
-static Expr *parse_source(Reader *r, uint16_t file, int start) {
+static Expr *parse_source(ProgramReader *r, uint16_t file, int start) {
   Parser ps = {.c = r->c, .arena = ctx_arena(r->c), .reader = r, .file = file, .line = 1, .col = 1};
   size_t len;
   const char *text = ctx_source_text(r->c, file, &len);
@@ -65,14 +65,14 @@ static Expr *parse_source(Reader *r, uint16_t file, int start) {
 
 /* ---- files ---- */
 
-static void report_unreadable(Reader *r, Loc use, const char *path) {
+static void report_unreadable(ProgramReader *r, Loc use, const char *path) {
   r->failed = true;
   r->unreadable = !use.line;
   diag(r->c, SEV_ERROR, use, "cannot read %s: %s", path, strerror(errno));
 }
 
 /* Reads a file that was not yet read; use: the place that asks for it, line 0 for the main file. */
-static void read_file(Reader *r, const char *path, Loc use) {
+static void read_file(ProgramReader *r, const char *path, Loc use) {
   char *resolved = realpath(path, NULL);
   const char *identity = intern(r->c, resolved ? resolved : path);
   free(resolved);
@@ -89,7 +89,7 @@ static void read_file(Reader *r, const char *path, Loc use) {
 }
 
 void parse_use(Parser *ps, Text path, Loc loc) {
-  Reader *r = ps->reader;
+  ProgramReader *r = ps->reader;
   if (ps->stopped || !path.bytes) return;
   if (!path.n) {
     parse_error(ps, loc, "the name of a file is missing");
@@ -107,26 +107,26 @@ void parse_use(Parser *ps, Text path, Loc loc) {
   r->use_depth--;
 }
 
-static Reader reader_new(Ctx *c) {
-  return (Reader){.c = c, .prog = ARENA_NEW(ctx_arena(c), Program)};
+static ProgramReader reader_new(Ctx *c) {
+  return (ProgramReader){.c = c, .prog = ARENA_NEW(ctx_arena(c), Program)};
 }
 
 Program *parse_file(Ctx *c, const char *path, bool *unreadable) {
-  Reader r = reader_new(c);
+  ProgramReader r = reader_new(c);
   read_file(&r, path, (Loc){0});
   if (unreadable) *unreadable = r.unreadable;
   return r.failed ? NULL : r.prog;
 }
 
 Program *parse_text(Ctx *c, const char *name, const char *text, size_t len) {
-  Reader r = reader_new(c);
+  ProgramReader r = reader_new(c);
   r.prog->file = ctx_add_source(c, name, text, len);
   parse_source(&r, r.prog->file, FILE_START);
   return r.failed ? NULL : r.prog;
 }
 
 Expr *parse_value(Ctx *c, const char *name, const char *text) {
-  Reader r = reader_new(c);
+  ProgramReader r = reader_new(c);
   Expr *e = parse_source(&r, ctx_add_source(c, name, text, strlen(text)), VALUE_START);
   return r.failed ? NULL : e;
 }

@@ -139,8 +139,8 @@ dims: %empty  { $$ = (Dims){0}; }
     | dim_list
     | dim_list ','
     ;
-dim_list: dim  { $$ = (Dims){0}; list_add(ps, &$$, $1); }
-        | dim_list ',' dim  { $$ = $1; list_add(ps, &$$, $3); }
+dim_list: dim  { $$ = (Dims){0}; vec_push(ps->arena, &$$, $1); }
+        | dim_list ',' dim  { $$ = $1; vec_push(ps->arena, &$$, $3); }
         ;
 dim: ELLIPSIS  { $$ = (Dim){true, NULL, @1}; }
    | expr  { $$ = (Dim){false, $1, @1}; }
@@ -184,17 +184,17 @@ branch: IF expr block  { $$ = make_branch(ps, $2, $3, (Body){0}, false, loc_join
       | IF expr block ELSE block  { $$ = make_branch(ps, $2, $3, $5, true, loc_join(@1, @2)); }
       | IF expr block ELSE branch
           { Stmts one = {0};
-            list_add(ps, &one, $5);
+            vec_push(ps->arena, &one, $5);
             $$ = make_branch(ps, $2, $3, make_body(ps, one, @5, @5), true, loc_join(@1, @2)); }
       ;
 
-names: name  { $$ = (Idents){0}; list_add(ps, &$$, $1); }
-     | names ',' name  { $$ = $1; list_add(ps, &$$, $3); }
+names: name  { $$ = (Idents){0}; vec_push(ps->arena, &$$, $1); }
+     | names ',' name  { $$ = $1; vec_push(ps->arena, &$$, $3); }
      ;
 name: NAME  { $$ = (Ident){$1, @1}; } ;
 
-outs: out  { $$ = (Outs){0}; list_add(ps, &$$, $1); }
-    | outs ',' out  { $$ = $1; list_add(ps, &$$, $3); }
+outs: out  { $$ = (Outs){0}; vec_push(ps->arena, &$$, $1); }
+    | outs ',' out  { $$ = $1; vec_push(ps->arena, &$$, $3); }
     ;
 out: expr type_opt  { $$ = (Out){{0}, $1, $2, @$}; }
    | name '=' expr type_opt  { $$ = (Out){$1, $3, $4, @$}; }
@@ -202,13 +202,13 @@ out: expr type_opt  { $$ = (Out){{0}, $1, $2, @$}; }
 
 instance: name  { $$ = (Instance){$1, {0}, @1}; }
         | instance '[' expr ']'
-            { $$ = $1; list_add(ps, &$$.index, $3); $$.loc = @$; check_depth(ps, $3->depth, @3); }
+            { $$ = $1; vec_push(ps->arena, &$$.index, $3); $$.loc = @$; check_depth(ps, $3->depth, @3); }
         ;
 
 /* ---- expressions, loosest first ---- */
 
-exprs: expr  { $$ = (Exprs){0}; list_add(ps, &$$, $1); }
-     | exprs ',' expr  { $$ = $1; list_add(ps, &$$, $3); }
+exprs: expr  { $$ = (Exprs){0}; vec_push(ps->arena, &$$, $1); }
+     | exprs ',' expr  { $$ = $1; vec_push(ps->arena, &$$, $3); }
      ;
 expr: pipe ;
 pipe: cond
@@ -280,8 +280,8 @@ arg_list: arg  { $$ = (Args){0}; args_add(ps, &$$, $1); }
 arg: expr  { $$ = (Arg){{0}, $1}; }
    | name '=' expr  { $$ = (Arg){$1, $3}; }
    ;
-indices: index  { $$ = (Indices){0}; list_add(ps, &$$, $1); }
-       | indices ',' index  { $$ = $1; list_add(ps, &$$, $3); }
+indices: index  { $$ = (Indices){0}; vec_push(ps->arena, &$$, $1); }
+       | indices ',' index  { $$ = $1; vec_push(ps->arena, &$$, $3); }
        ;
 index: expr  { $$ = (Index){.kind = INDEX_AT, .at = $1, .loc = @$}; }
      | ELLIPSIS  { $$ = (Index){.kind = INDEX_ELLIPSIS, .loc = @$}; }

@@ -1,38 +1,34 @@
 /* The inside of the parser: what scan.l, token_value.c, newline.c, parse.y, nodes.c, errors.c
-   and parse.c share. A Parser reads one source; a Reader belongs to the program with all it uses.
-   Contract: an error is reported where it is found; parsing goes on with what was most likely
-   meant. */
+   and parse.c share. A Parser reads one source; a ProgramReader belongs to the program with all
+   files that it uses. Contract: an error is reported where it is found; parsing goes on with what
+   was most likely meant. */
 #ifndef GC_LANG_PARSE_IMPL_H
 #define GC_LANG_PARSE_IMPL_H
 #include "lang/syntax/ast.h"
 
 typedef struct Parser Parser;
-typedef union GC_PARSE_STYPE Value; /* of a token; parse.y says of which kind */
+typedef union GC_PARSE_STYPE TokenValue; /* its members are declared in parse.y */
 
-/* Everything that reads one program has in common. */
-typedef struct Reader {
+/* The state of reading one program, shared by the parsers of its files. */
+typedef struct ProgramReader {
   Ctx *c;
   Program *prog;
   VEC(const char *) seen; /* resolved paths, interned: each file is read once */
   int use_depth;          /* files that wait for a used one to end */
   bool failed;            /* an error was reported */
   bool unreadable;        /* ... because the main file cannot be read */
-} Reader;
+} ProgramReader;
 
 /* Words of the scanner that the grammar never sees. */
 enum { RAW_NEWLINE = 1 << 16, RAW_SEMICOLON };
 
-/* ---- growing lists of the tree: at and n; the room doubles when n is a power of two ---- */
+/* ---- growing lists of the tree ---- */
 #define LIST(T)                                                                                    \
   struct {                                                                                         \
     T *at;                                                                                         \
     int n;                                                                                         \
+    uint32_t cap;                                                                                  \
   }
-#define list_add(ps, list, ...)                                                                    \
-  ((list)->at = list_room(ps, (list)->at, (list)->n, sizeof((list)->at[0])),                       \
-   (list)->at[(list)->n++] = (__VA_ARGS__))
-void *list_room(Parser *ps, void *at, int n, size_t size);
-
 typedef LIST(Param) Params;
 typedef LIST(Index) Indices;
 typedef LIST(Dim) Dims;
@@ -52,24 +48,25 @@ typedef struct LoopHead { /* i in a..b */
 /* ---- scan.l calls these (token_value.c) ---- */
 Loc scan_place(Parser *ps, size_t bytes);
 void scan_newline(Parser *ps);
-int scan_number(Parser *ps, Loc loc, const char *text, size_t n, Value *val);
-int scan_bad_number(Parser *ps, Loc loc, const char *text, Value *val);
-int scan_string(Parser *ps, Loc loc, const char *text, size_t n, Value *val);
-int scan_open_string(Parser *ps, Loc loc, Value *val);
-int scan_word(Parser *ps, const char *text, size_t n, Value *val);
+int scan_number(Parser *ps, Loc loc, const char *text, size_t n, TokenValue *val);
+int scan_bad_number(Parser *ps, Loc loc, const char *text, TokenValue *val);
+int scan_string(Parser *ps, Loc loc, const char *text, size_t n, TokenValue *val);
+int scan_open_string(Parser *ps, Loc loc, TokenValue *val);
+int scan_word(Parser *ps, const char *text, size_t n, TokenValue *val);
 /* What other languages write; the token that it stands for here, 0: none. */
 int scan_foreign(Parser *ps, Loc loc, const char *text);
 void scan_bad_bytes(Parser *ps, Loc loc, const char *text, int n);
-void scan_field(Parser *ps, Loc loc, const char *text);                   /* .name */
-int scan_foreign_name(Parser *ps, Loc loc, const char *text, Value *val); /* with other letters */
-int scan_foreign_string(Parser *ps, Loc loc, Value *val);                 /* in curly quotes */
+void scan_field(Parser *ps, Loc loc, const char *text); /* .name */
+int scan_foreign_name(Parser *ps, Loc loc, const char *text,
+                      TokenValue *val);                        /* with other letters */
+int scan_foreign_string(Parser *ps, Loc loc, TokenValue *val); /* in curly quotes */
 
-int parse_scan(Value *val, Loc *loc, void *scanner); /* the scanner itself: the next word */
+int parse_scan(TokenValue *val, Loc *loc, void *scanner); /* the scanner itself: the next word */
 
 /* ---- between scanner and grammar (newline.c): the newline rule and the brackets ---- */
 typedef struct Lexer Lexer;
 Lexer *lex_new(Parser *ps, void *scanner, int start);
-int lex_next(Value *val, Loc *loc, Parser *ps);
+int lex_next(TokenValue *val, Loc *loc, Parser *ps);
 /* After a syntax error: the open "(" and "[" are given up, so that the next newline counts. */
 void lex_recover(Parser *ps);
 bool lex_is_recovering(Parser *ps);
@@ -136,7 +133,7 @@ void check_depth(Parser *ps, int depth, Loc loc);
 struct Parser {
   Ctx *c;
   Arena *arena;
-  Reader *reader;
+  ProgramReader *reader;
   uint16_t file;
   uint32_t line, col; /* of the scanner: the place of the next byte */
   Lexer *lex;

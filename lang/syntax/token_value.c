@@ -1,6 +1,6 @@
-/* Turns the text of single words into token values: numbers, strings, names, reserved words, and
-   what habit from other languages writes. Contract: called by scan.l alone; what is wrong has been
-   reported, and a value of the right kind comes back, so that parsing goes on. */
+/* Token values from text: numbers, strings, names, reserved words, and symbols of other languages.
+   Contract: called by scan.l only. After an error, which was reported, the value has the right
+   kind, so that parsing continues. */
 #include "lang/syntax/hints.h"
 #include "lang/syntax/parse.tab.h"
 #include "lang/syntax/parse_impl.h"
@@ -36,7 +36,7 @@ void scan_newline(Parser *ps) {
  */
 #define scan_error(ps, ...) (lex_is_recovering(ps) ? (void)0 : parse_error(ps, __VA_ARGS__))
 
-static int number_token(Value *val, const char *text, bool *out_of_range) {
+static int number_token(TokenValue *val, const char *text, bool *out_of_range) {
   errno = 0;
   if (!strpbrk(text, ".eE")) {
     val->INTEGER = strtoll(text, NULL, 10);
@@ -48,7 +48,7 @@ static int number_token(Value *val, const char *text, bool *out_of_range) {
   return FLOAT;
 }
 
-int scan_number(Parser *ps, Loc loc, const char *text, size_t n, Value *val) {
+int scan_number(Parser *ps, Loc loc, const char *text, size_t n, TokenValue *val) {
   bool out_of_range;
   int token = number_token(val, text, &out_of_range);
   if (out_of_range && token == INTEGER)
@@ -60,7 +60,7 @@ int scan_number(Parser *ps, Loc loc, const char *text, size_t n, Value *val) {
   return token;
 }
 
-int scan_bad_number(Parser *ps, Loc loc, const char *text, Value *val) {
+int scan_bad_number(Parser *ps, Loc loc, const char *text, TokenValue *val) {
   size_t digits = strspn(text, "0123456789._eE+-");
   if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X' || text[1] == 'b' || text[1] == 'o'))
     scan_error(ps, loc, "numbers are decimal; '%.40s' is not one", text);
@@ -78,10 +78,10 @@ int scan_bad_number(Parser *ps, Loc loc, const char *text, Value *val) {
   return INTEGER;
 }
 
-/* A wrong string has no bytes: nobody should then miss the file that it names. */
+/* A wrong string has no bytes, so that no second error says that its file is missing. */
 static const Text wrong_string = {NULL, 0};
 
-int scan_string(Parser *ps, Loc loc, const char *text, size_t n, Value *val) {
+int scan_string(Parser *ps, Loc loc, const char *text, size_t n, TokenValue *val) {
   char *out = arena_alloc(ps->arena, n);
   Text whole = {out, 0};
   bool bad = false;
@@ -104,12 +104,12 @@ int scan_string(Parser *ps, Loc loc, const char *text, size_t n, Value *val) {
   return STRING;
 }
 
-int scan_open_string(Parser *ps, Loc loc, Value *val) {
+int scan_open_string(Parser *ps, Loc loc, TokenValue *val) {
   scan_error(ps, loc, "this string does not end on its line; it lacks a closing \"");
   return GC_PARSE_error;
 }
 
-int scan_word(Parser *ps, const char *text, size_t n, Value *val) {
+int scan_word(Parser *ps, const char *text, size_t n, TokenValue *val) {
   for (int i = 0; i < WORDS; i++) {
     if (strncmp(words[i].text, text, n) != 0 || words[i].text[n] != 0) continue;
     switch (words[i].token) {
@@ -161,13 +161,13 @@ void scan_field(Parser *ps, Loc loc, const char *text) {
                text + 1);
 }
 
-int scan_foreign_name(Parser *ps, Loc loc, const char *text, Value *val) {
+int scan_foreign_name(Parser *ps, Loc loc, const char *text, TokenValue *val) {
   scan_error(ps, loc, "names are made of A-Z, a-z, 0-9 and _; '%.60s' is not one", text);
   val->NAME = intern(ps->c, text);
   return NAME;
 }
 
-int scan_foreign_string(Parser *ps, Loc loc, Value *val) {
+int scan_foreign_string(Parser *ps, Loc loc, TokenValue *val) {
   scan_error(ps, loc, "a string stands in plain double quotes (\"), not in “ ”");
   val->STRING = wrong_string;
   return STRING;
