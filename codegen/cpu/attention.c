@@ -1,13 +1,12 @@
-/* Prints attention and its gradients: blocks of queries against blocks of keys, of which six
-   queries go by at a time: their scores, weights and results by the strips and rows of
-   text/attention.h. Contract: see attention.h for the order of all sums. A block of scores lives on
-   the stack and nowhere else; blocks that a causal query cannot see are not computed, and of the
-   one on the diagonal only what one of the six sees. Threads share the queries' blocks; of the
-   gradients, the heads of keys, so that all three are added up by one thread in one order, each
-   product once. Methods: the largest score so far is subtracted, and what was summed before is
-   scaled down when it grows (Milakov and Gimelshein, 2018; Dao et al., 2022). Where heads are long,
-   what is as long as they are lies in scratch, a part for each unit, since threads may have small
-   stacks. */
+/* Prints FlashAttention and its gradients: blocks of queries by blocks of keys, six queries at a
+   time, with the micro-kernel and the online softmax of text/attention.h. Contract:
+   print/attention.h has the order of all sums. A block of scores lives in the thread's workspace
+   alone. Blocks whose keys a causal mask hides are not computed; of the block on the diagonal, the
+   keys that one of the six queries sees are. Threads share the blocks of queries. Of the gradients,
+   they share the heads of keys: one thread adds up all three in one order and computes each product
+   once. Methods: the running maximum is subtracted from scores, and earlier results are rescaled
+   when it grows (Milakov and Gimelshein, 2018; Dao et al., 2022). Buffers of long heads lie in
+   scratch, a part for each unit, since threads may have small stacks. */
 #include "codegen/print/attention.h"
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/target.h"
@@ -15,43 +14,43 @@
 
 enum { BLOCK_ROWS = ATTENTION_ROWS };
 
-typedef struct Printing {
+typedef struct AttentionPrinter {
   Gen *g;
   Kernel *k;
   Attention a;
   const VectorMachine *machine;
   AttentionSchedule s;
-  bool half; /* blocks are converted on their way in */
-} Printing;
+  bool half; /* blocks are converted when they are loaded */
+} AttentionPrinter;
 
 typedef struct Buffer { /* for numbers, the thread's own or in scratch */
   const char *name;
   int64_t n;
 } Buffer;
-enum { MOST_BUFFERS = 8, ROOM_ALIGN = 64 };
+enum { MOST_BUFFERS = 8, BUFFER_ALIGN = 64 };
 
 /* ---- products ---- */
 
-typedef struct RowBlock { /* c [r, n] = a b, or added to it: rows i to i + r of up to `extent` */
+typedef struct RowPanel { /* c [r, n] = a b, or added to it: rows i to i + r of up to `extent` */
   int64_t extent;
   const char *a;  /* text, where row i begins */
   int64_t li, lk; /* steps in a from row to row and along the depth */
   const char *b;
-  int64_t lb, next; /* steps in b along the depth and from panel to panel */
+  int64_t lb, panel_stride; /* steps in b along the depth and from panel to panel */
   int64_t n;
-  const char *panels; /* text of how many are wanted, or NULL: all */
+  const char *panels; /* text of how many are computed, or NULL: all */
   const char *c;
   int64_t ldc;
   const char *depth;
-  enum { PRODUCT, ADDED, ADDED_TO_LESS } keep; /* the last: to c scaled down by less */
-} RowBlock;
+  enum { STORE, ADD, ADD_TO_RESCALED } add; /* the last: to c times `rescale` */
+} RowPanel;
 
-static int64_t panel_width(const Printing *p, int64_t n) {
+static int64_t panel_width(const AttentionPrinter *p, int64_t n) {
   return attention_panel(p->machine, p->a.compute, n);
 }
 
-static void product_calls(Printing *p, Text *x, const RowBlock *m, int64_t width, const char *b,
-                          const char *c, const char *panels) {
+static void product_calls(AttentionPrinter *p, Text *x, const RowPanel *m, int64_t width,
+                          const char *b, const char *c, const char *panels) {
   int64_t B = p->a.block, last = m->extent % B;
   bool height[BLOCK_ROWS + 1] = {false};
   for (int i = 0; i < 2; i++) {
@@ -64,93 +63,94 @@ static void product_calls(Printing *p, Text *x, const RowBlock *m, int64_t width
     if (!height[h]) continue;
     const char *shape =
         arena_printf(p->g->a, "%d, %lld, %lld, %lld, %lld, %d", h, (long long)width,
-                     (long long)m->li, (long long)m->lk, (long long)m->lb, (int)m->keep);
+                     (long long)m->li, (long long)m->lk, (long long)m->lb, (int)m->add);
     const char *name =
-        arena_printf(p->g->a, "strip_%s_%dx%lld_a%lld_%lld_b%lld_%d", T, h, (long long)width,
-                     (long long)m->li, (long long)m->lk, (long long)m->lb, (int)m->keep);
-    gen_helper(p->g, arena_printf(p->g->a, "GC_STRIP(%s, %s, %s)\n", name, T, shape));
+        arena_printf(p->g->a, "panels_%s_%dx%lld_a%lld_%lld_b%lld_%d", T, h, (long long)width,
+                     (long long)m->li, (long long)m->lk, (long long)m->lb, (int)m->add);
+    gen_helper(p->g, arena_printf(p->g->a, "GC_PANELS_TILE(%s, %s, %s)\n", name, T, shape));
     text_line(x, "%sif (r == %d) %s(%s, %s, %lld, %s, %lld, %s, %s, %s);", other, h, name, m->a, b,
-              (long long)m->next, c, (long long)m->ldc, panels, m->depth,
-              m->keep == ADDED_TO_LESS ? "less" : "NULL");
+              (long long)m->panel_stride, c, (long long)m->ldc, panels, m->depth,
+              m->add == ADD_TO_RESCALED ? "rescale" : "NULL");
     other = "else ";
   }
 }
 
-static void print_product(Printing *p, Text *x, const RowBlock *m) {
+static void print_product(AttentionPrinter *p, Text *x, const RowPanel *m) {
   int64_t nr = panel_width(p, m->n), panels = m->n ? m->n / nr : 0, tail = m->n - panels * nr;
   const char *all = arena_printf(p->g->a, "%lld", (long long)panels);
   if (panels) product_calls(p, x, m, nr, m->b, m->c, m->panels ? m->panels : all);
   if (!tail) return;
   product_calls(p, x, m, tail,
-                arena_printf(p->g->a, "%s + %lld", m->b, (long long)(panels * m->next)),
+                arena_printf(p->g->a, "%s + %lld", m->b, (long long)(panels * m->panel_stride)),
                 arena_printf(p->g->a, "%s + %lld", m->c, (long long)(panels * nr)), "1");
 }
 
-/* Of six rows of queries: scores, or what their weights want. */
-static void strip_of_scores(Printing *p, Text *x, const char *q, const char *keys, const char *to,
-                            int64_t width) {
+/* Of six queries: scores q k^T, or the gradients dy v^T with respect to the weights. */
+static void print_scores(AttentionPrinter *p, Text *x, const char *q, const char *keys,
+                         const char *to, int64_t width) {
   const Attention *a = &p->a;
   int64_t nr = panel_width(p, a->block);
   print_product(p, x,
-                &(RowBlock){.extent = a->t,
+                &(RowPanel){.extent = a->t,
                             .a = arena_printf(p->g->a, "%s + i * %lld", q, (long long)width),
                             .li = width,
                             .lk = 1,
                             .b = keys,
                             .lb = nr,
-                            .next = nr * width,
+                            .panel_stride = nr * width,
                             .n = a->block,
-                            .panels = arena_printf(p->g->a, "(upto + %lld) / %lld",
+                            .panels = arena_printf(p->g->a, "(visible + %lld) / %lld",
                                                    (long long)nr - 1, (long long)nr),
                             .c = to,
                             .ldc = a->block,
                             .depth = arena_printf(p->g->a, "%lld", (long long)width)});
 }
 
-/* Of six rows of queries: what weights make of values, or slopes of keys. */
-static void strip_of_results(Printing *p, Text *x, const char *weights, const char *values,
-                             const char *to, int64_t width, bool to_less) {
+/* Of six queries: results, weights times values; or dq, the gradients of scores times keys. */
+static void print_results(AttentionPrinter *p, Text *x, const char *weights, const char *values,
+                          const char *to, int64_t width, bool rescaled) {
   int64_t nr = panel_width(p, width);
   print_product(p, x,
-                &(RowBlock){.extent = p->a.t,
+                &(RowPanel){.extent = p->a.t,
                             .a = weights,
                             .li = p->a.block,
                             .lk = 1,
                             .b = values,
                             .lb = width,
-                            .next = nr,
+                            .panel_stride = nr,
                             .n = width,
                             .c = arena_printf(p->g->a, "%s + i * %lld", to, (long long)width),
                             .ldc = width,
-                            .depth = "upto",
-                            .keep = to_less ? ADDED_TO_LESS : ADDED});
+                            .depth = "visible",
+                            .add = rescaled ? ADD_TO_RESCALED : ADD});
 }
 
-/* Of six rows of keys: what all queries of the block that see one of them make of theirs. */
-static void strip_of_keys(Printing *p, Text *x, const char *weights, const char *from,
-                          const char *to, int64_t width) {
+/* Of six keys: dv or dk, summed over the queries of the block to which one of the six is visible.
+ */
+static void print_key_gradients(AttentionPrinter *p, Text *x, const char *weights, const char *from,
+                                const char *to, int64_t width) {
   int64_t nr = panel_width(p, width), B = p->a.block;
   print_product(
       p, x,
-      &(RowBlock){.extent = p->a.s,
+      &(RowPanel){.extent = p->a.s,
                   .a = arena_printf(p->g->a, "%s + from * %lld + i", weights, (long long)B),
                   .li = 1,
                   .lk = B,
                   .b = arena_printf(p->g->a, "%s + from * %lld", from, (long long)width),
                   .lb = width,
-                  .next = nr,
+                  .panel_stride = nr,
                   .n = width,
                   .c = arena_printf(p->g->a, "%s + i * %lld", to, (long long)width),
                   .ldc = width,
                   .depth = "rows - from",
-                  .keep = ADDED});
+                  .add = ADD});
 }
 
 /* ---- blocks ---- */
 
 /* Declares `name`, `rows` rows of `width` from argument `arg` on at row `at`: where they lie, or
    converted. */
-static void block_of(Printing *p, Text *x, const char *name, int arg, const char *at,
+static void block_of(AttentionPrinter *p, Text *x, const char *name, int arg, const char *at,
                      const char *rows, int64_t width) {
   const char *T = p->a.T, *base = arena_printf(p->g->a, "in%d", arg);
   if (!p->half) {
@@ -166,12 +166,12 @@ static void block_of(Printing *p, Text *x, const char *name, int arg, const char
   text_line(x, "const %s *%s = %s_block;", T, name, name);
 }
 
-static void buffer_for(Printing *p, Text *x, const char *name, int64_t n) {
+static void buffer_for(AttentionPrinter *p, Text *x, const char *name, int64_t n) {
   kernel_buffer(p->g, p->k, x, p->a.T, dtype_size(p->a.compute), name, n);
 }
 
 /* Packs `cols` rows of `from`, transposed, in panels. */
-static void pack(Printing *p, Text *x, const char *from, const char *to, int64_t width) {
+static void pack(AttentionPrinter *p, Text *x, const char *from, const char *to, int64_t width) {
   int64_t nr = panel_width(p, p->a.block);
   gen_helper(p->g, arena_printf(p->g->a, "GC_PACK(%s)\n", p->a.T));
   text_open(x, "for (long n = 0; n < cols; n += %lld) {", (long long)nr);
@@ -182,21 +182,21 @@ static void pack(Printing *p, Text *x, const char *from, const char *to, int64_t
   text_close(x, "}");
 }
 
-static void open_strips(Text *x, const char *rows) {
+static void open_row_panels(Text *x, const char *rows) {
   text_open(x, "for (long i = 0; i < %s; i += %d) {", rows, BLOCK_ROWS);
   text_line(x, "const long r = %s - i < %d ? %s - i : %d;", rows, BLOCK_ROWS, rows, BLOCK_ROWS);
 }
 
-/* Declares `upto`, how many of the block's keys one of the queries i0 + i to i0 + i + r may see. */
-static void strip_sight(const Printing *p, Text *x) {
-  text_line(x, p->a.causal ? "const long upto = i0 + i + r - j0 < cols ? i0 + i + r - j0 : cols;"
-                           : "const long upto = cols;");
+/* Declares `visible`: the block's keys from there on are masked for the queries i0 + i to i0 + i +
+ * r. */
+static void declare_visible(const AttentionPrinter *p, Text *x) {
+  text_line(x, p->a.causal ? "const long visible = i0 + i + r - j0 < cols ? i0 + i + r - j0 : cols;"
+                           : "const long visible = cols;");
 }
 
-/* For each of the block's queries m, from row `row` of scores on: a loop over its keys c, which
-   says in `on` whether it sees them. Nothing is printed where all of them see all keys of all
-   blocks. */
-static bool open_unseen(Printing *p, Text *x, const char *row) {
+/* For each of the block's queries m, from row `row` of scores on: a loop over the keys c, which
+   declares is_visible. Nothing is printed if all keys of all blocks are visible to all queries. */
+static bool open_mask(AttentionPrinter *p, Text *x, const char *row) {
   const Attention *a = &p->a;
   long long B = a->block;
   Text some = text_new(p->g->a, 0);
@@ -208,43 +208,44 @@ static bool open_unseen(Printing *p, Text *x, const char *row) {
   text_line(x, "const int last = %s;",
             a->causal ? "(int)(i0 + i + m - j0 < cols ? i0 + i + m - j0 + 1 : cols)" : "(int)cols");
   if (a->masked)
-    text_line(x, "const uint8_t *see = in%d + %s%s;", a->mask,
+    text_line(x, "const uint8_t *mask = in%d + %s%s;", a->mask,
               attention_mask_row(p->g, a, "h", "i0 + i + m"),
               attention_mask_step(a) ? " + j0" : "");
   text_line(x, "%s *s = scores + %s * %lld;", a->T, row, B);
-  if (a->grad) text_line(x, "%s *w = slopes + %s * %lld;", a->T, row, B);
+  if (a->grad) text_line(x, "%s *ds = grads + %s * %lld;", a->T, row, B);
   text_open(x, "GC_IVDEP for (int c = 0; c < %lld; c++) {", B);
-  text_line(x, "const int on = %s;",
+  text_line(x, "const int is_visible = %s;",
             !a->masked               ? "c < last"
-            : attention_mask_step(a) ? "(c < last) & (see[c] != 0)"
-                                     : "(c < last) & (see[0] != 0)");
+            : attention_mask_step(a) ? "(c < last) & (mask[c] != 0)"
+                                     : "(c < last) & (mask[0] != 0)");
   return true;
 }
 
-static void close_unseen(Text *x) {
+static void close_mask(Text *x) {
   for (int i = 0; i < 2; i++) text_close(x, "}");
 }
 
 /* ---- the results ---- */
 
-static void print_rows(Printing *p, Text *x) {
+static void print_rows(AttentionPrinter *p, Text *x) {
   const Attention *a = &p->a;
   long long B = a->block;
   const char *T = a->T, *scale = attention_scale(p->g, a);
   text_line(x, "%s scale = %s;", T, scale);
-  if (open_unseen(p, x, "m")) {
+  if (open_mask(p, x, "m")) {
     text_line(x, "const %s score = s[c] * scale;", T);
-    text_line(x, "s[c] = on ? score : -(%s)__builtin_inff();", T);
-    close_unseen(x);
-    text_line(x, "scale = 1; /* done */");
+    text_line(x, "s[c] = is_visible ? score : -(%s)__builtin_inff();", T);
+    close_mask(x);
+    text_line(x, "scale = 1; /* they are scaled */");
     text_close(x, "}");
   }
-  text_line(x, "GC_LANES %s less[%d];", T, BLOCK_ROWS);
-  text_line(x, "attend_%s_%lld(scores, r, scale, upto, most + i, sum + i, less);", T, B);
+  text_line(x, "GC_LANES %s rescale[%d];", T, BLOCK_ROWS);
+  text_line(x, "softmax_%s_%lld(scores, r, scale, visible, row_max + i, row_sum + i, rescale);", T,
+            B);
 }
 
-/* What is as long as queries, keys or values; gives how many. */
-static int buffers_of(const Printing *p, Buffer *out) {
+/* Buffers as long as queries, keys or values; returns how many. */
+static int buffers_of(const AttentionPrinter *p, Buffer *out) {
   const Attention *a = &p->a;
   int64_t B = a->block, d = B * a->d, e = B * a->e;
   int64_t slack = 64; /* elements that a row block may read past its last row */
@@ -262,13 +263,13 @@ static int buffers_of(const Printing *p, Buffer *out) {
   return n;
 }
 
-static uint64_t buffer_bytes(const Printing *p, const Buffer *r) {
+static uint64_t buffer_bytes(const AttentionPrinter *p, const Buffer *r) {
   uint64_t bytes = (uint64_t)r->n * (uint64_t)dtype_size(p->a.compute);
-  return (bytes + ROOM_ALIGN - 1) / ROOM_ALIGN * ROOM_ALIGN;
+  return (bytes + BUFFER_ALIGN - 1) / BUFFER_ALIGN * BUFFER_ALIGN;
 }
 
 /* Of all buffers of a unit in scratch; 0: they are the thread's own. */
-static uint64_t unit_bytes(const Printing *p) {
+static uint64_t unit_bytes(const AttentionPrinter *p) {
   Buffer buffer[MOST_BUFFERS];
   uint64_t bytes = 0;
   for (int i = buffers_of(p, buffer) - 1; i >= 0 && p->a.long_heads; i--)
@@ -279,11 +280,12 @@ static uint64_t unit_bytes(const Printing *p) {
 /* Gradients by the queries of half precision are added up in f32, where scratch begins. */
 static uint64_t sums_bytes(const Attention *a) {
   uint64_t bytes = (uint64_t)(a->heads * a->t * a->d) * 4;
-  return a->grad && a->compute != a->dt ? (bytes + ROOM_ALIGN - 1) / ROOM_ALIGN * ROOM_ALIGN : 0;
+  return a->grad && a->compute != a->dt ? (bytes + BUFFER_ALIGN - 1) / BUFFER_ALIGN * BUFFER_ALIGN
+                                        : 0;
 }
 
 /* Opens the loop over units, behind the thread's own buffers or before those in scratch. */
-static void open_units(Printing *p, Text *x) {
+static void open_units(AttentionPrinter *p, Text *x) {
   Buffer buffer[MOST_BUFFERS];
   int n = buffers_of(p, buffer);
   for (int i = 0; i < n && !p->a.long_heads; i++) buffer_for(p, x, buffer[i].name, buffer[i].n);
@@ -296,20 +298,21 @@ static void open_units(Printing *p, Text *x) {
   }
 }
 
-static void print_attention(Printing *p, Kernel *k) {
+static void print_attention(AttentionPrinter *p, Kernel *k) {
   const Attention *a = &p->a;
   Text *x = &k->text;
   long long nb = p->s.blocks, B = a->block, e = a->e;
   const char *T = a->T;
-  gen_helper(p->g, arena_printf(p->g->a, "GC_ATTEND(%s, %lld, %d)\n", T, B, BLOCK_ROWS));
+  gen_helper(p->g, arena_printf(p->g->a, "GC_SOFTMAX(%s, %lld, %d)\n", T, B, BLOCK_ROWS));
   buffer_for(p, x, "scores", BLOCK_ROWS * B);
-  text_line(x, "%s most[%lld], sum[%lld];", T, B, B);
+  text_line(x, "%s row_max[%lld], row_sum[%lld];", T, B, B);
   open_units(p, x);
   text_line(x, "const long h = u / %lld, i0 = u %% %lld * %lld;", nb, nb, B);
   text_line(x, "const long rows = %lld - i0 < %lld ? %lld - i0 : %lld;", (long long)a->t, B,
             (long long)a->t, B);
   block_of(p, x, "q", a->q, arena_printf(p->g->a, "h * %lld + i0", (long long)a->t), "rows", a->d);
-  text_line(x, "for (long r = 0; r < rows; r++) most[r] = -(%s)__builtin_inff(), sum[r] = 0;", T);
+  text_line(
+      x, "for (long r = 0; r < rows; r++) row_max[r] = -(%s)__builtin_inff(), row_sum[r] = 0;", T);
   text_line(x, "for (long l = 0; l < rows * %lld; l++) y[l] = 0;", e);
   text_line(x, "const long end = %s;",
             a->causal ? "i0 + rows" : arena_printf(p->g->a, "%lld", (long long)a->s));
@@ -321,15 +324,15 @@ static void print_attention(Printing *p, Kernel *k) {
   block_of(p, x, "k", a->k, at, "cols", a->d);
   block_of(p, x, "v", a->v, at, "cols", a->e);
   pack(p, x, "k", "keys", a->d);
-  open_strips(x, "rows");
-  strip_sight(p, x);
-  strip_of_scores(p, x, "q", "keys", "scores", a->d);
+  open_row_panels(x, "rows");
+  declare_visible(p, x);
+  print_scores(p, x, "q", "keys", "scores", a->d);
   print_rows(p, x);
-  strip_of_results(p, x, "scores", "v", "y", e, true);
+  print_results(p, x, "scores", "v", "y", e, true);
   text_close(x, "}");
   text_close(x, "}");
   text_open(x, "for (long r = 0; r < rows; r++) {");
-  text_line(x, "const %s l = sum[r] == 0 ? 1 : sum[r];", T);
+  text_line(x, "const %s l = row_sum[r] == 0 ? 1 : row_sum[r];", T);
   text_open(x, "GC_IVDEP for (long c = 0; c < %lld; c++) {", e);
   text_line(x, "const %s value = divide(y[r * %lld + c], l);", T, e);
   text_line(x, "out0[(h * %lld + i0 + r) * %lld + c] = %s;", (long long)a->t, e,
@@ -337,8 +340,8 @@ static void print_attention(Printing *p, Kernel *k) {
   text_close(x, "}");
   text_close(x, "}");
   text_open(x, "GC_IVDEP for (long r = 0; r < rows; r++) {");
-  text_line(x, "const %s m = most[r] == -(%s)__builtin_inff() ? 0 : most[r];", T, T);
-  text_line(x, "const %s lse = m + %s_log(sum[r]);", T, T);
+  text_line(x, "const %s m = row_max[r] == -(%s)__builtin_inff() ? 0 : row_max[r];", T, T);
+  text_line(x, "const %s lse = m + %s_log(row_sum[r]);", T, T);
   text_line(x, "out1[h * %lld + i0 + r] = lse;", (long long)a->t);
   text_close(x, "}");
   text_close(x, "}");
@@ -346,23 +349,24 @@ static void print_attention(Printing *p, Kernel *k) {
 
 /* ---- the gradients ---- */
 
-static void print_slopes(Printing *p, Text *x) {
+static void print_softmax_grad(AttentionPrinter *p, Text *x) {
   const Attention *a = &p->a;
   long long B = a->block;
-  text_line(x,
-            "slopes_%s_%lld(scores + i * %lld, slopes + i * %lld, r, %s, upto, lse + i, delta + "
-            "i);",
-            a->T, B, B, B, attention_scale(p->g, a));
-  if (!open_unseen(p, x, "(i + m)")) return;
-  text_line(x, "s[c] = on ? s[c] : 0;");
-  text_line(x, "w[c] = on ? w[c] : 0;");
-  close_unseen(x);
+  text_line(
+      x,
+      "softmax_grad_%s_%lld(scores + i * %lld, grads + i * %lld, r, %s, visible, lse + i, delta + "
+      "i);",
+      a->T, B, B, B, attention_scale(p->g, a));
+  if (!open_mask(p, x, "(i + m)")) return;
+  text_line(x, "s[c] = is_visible ? s[c] : 0;");
+  text_line(x, "ds[c] = is_visible ? ds[c] : 0;");
+  close_mask(x);
   text_close(x, "}");
 }
 
 /* Declares `name`, zeros for the block's keys: where output `out` has them, or a block of its own.
  */
-static void sums_of_keys(Printing *p, Text *x, const char *name, int out, int64_t width) {
+static void sums_of_keys(AttentionPrinter *p, Text *x, const char *name, int out, int64_t width) {
   if (p->half)
     text_line(x, "%s *%s = %s_block;", p->a.T, name, name);
   else
@@ -371,7 +375,7 @@ static void sums_of_keys(Printing *p, Text *x, const char *name, int out, int64_
   text_line(x, "for (long l = 0; l < cols * %lld; l++) %s[l] = 0;", (long long)width, name);
 }
 
-static void store_block(Printing *p, Text *x, const char *from, int out, int64_t width) {
+static void store_block(AttentionPrinter *p, Text *x, const char *from, int out, int64_t width) {
   if (!p->half) return;
   text_open(x, "GC_IVDEP for (long l = 0; l < cols * %lld; l++) {", (long long)width);
   text_line(x, "out%d[(u * %lld + j0) * %lld + l] = %s;", out, (long long)p->a.s, (long long)width,
@@ -379,14 +383,14 @@ static void store_block(Printing *p, Text *x, const char *from, int out, int64_t
   text_close(x, "}");
 }
 
-static void print_gradients(Printing *p, Kernel *k) {
+static void print_gradients(AttentionPrinter *p, Kernel *k) {
   const Attention *a = &p->a;
   Text *x = &k->text;
   long long B = a->block, d = a->d, e = a->e, t = a->t, s = a->s;
   const char *T = a->T;
-  gen_helper(p->g, arena_printf(p->g->a, "GC_SLOPES(%s, %lld)\n", T, B));
+  gen_helper(p->g, arena_printf(p->g->a, "GC_SOFTMAX_GRAD(%s, %lld)\n", T, B));
   buffer_for(p, x, "scores", B * B);
-  buffer_for(p, x, "slopes", B * B);
+  buffer_for(p, x, "grads", B * B);
   text_line(x, "%s *dq_all = (%s *)%s;", T, T, p->half ? "scratch" : "out0");
   open_units(p, x);
   text_line(x, "%s *dq_head = dq_all + u * %lld;", T, (long long)a->group * t * d);
@@ -409,20 +413,20 @@ static void print_gradients(Printing *p, Kernel *k) {
   text_line(x, "const %s *lse = (const %s *)in%d + %s;", T, T, a->lse, at);
   text_line(x, "const %s *delta = (const %s *)in%d + %s;", T, T, a->delta, at);
   text_line(x, "%s *dq = dq_all + (%s) * %lld;", T, at, d);
-  open_strips(x, "rows");
-  strip_sight(p, x);
+  open_row_panels(x, "rows");
+  declare_visible(p, x);
   const char *to_scores = arena_printf(p->g->a, "scores + i * %lld", B);
-  const char *to_slopes = arena_printf(p->g->a, "slopes + i * %lld", B);
-  strip_of_scores(p, x, "q", "keys", to_scores, d);
-  strip_of_scores(p, x, "dy", "values", to_slopes, e);
-  print_slopes(p, x);
-  strip_of_results(p, x, to_slopes, "k", "dq", d, false);
+  const char *to_grads = arena_printf(p->g->a, "grads + i * %lld", B);
+  print_scores(p, x, "q", "keys", to_scores, d);
+  print_scores(p, x, "dy", "values", to_grads, e);
+  print_softmax_grad(p, x);
+  print_results(p, x, to_grads, "k", "dq", d, false);
   text_close(x, "}");
-  const char *const of_keys[2][3] = {{"scores", "dy", "dv"}, {"slopes", "q", "dk"}};
+  const char *const of_keys[2][3] = {{"scores", "dy", "dv"}, {"grads", "q", "dk"}};
   for (int i = 0; i < 2; i++) {
-    open_strips(x, "cols");
+    open_row_panels(x, "cols");
     text_line(x, "const long from = %s;", a->causal ? "i0 == j0 ? i : 0" : "0");
-    strip_of_keys(p, x, of_keys[i][0], of_keys[i][1], of_keys[i][2], i ? d : e);
+    print_key_gradients(p, x, of_keys[i][0], of_keys[i][1], of_keys[i][2], i ? d : e);
     text_close(x, "}");
   }
   text_close(x, "}");
@@ -440,13 +444,13 @@ static void print_gradients(Printing *p, Kernel *k) {
 /* ---- the whole ---- */
 
 uint64_t cpu_attention_scratch(const Group *gr) {
-  Printing p = {.a = attention_of(gr)};
+  AttentionPrinter p = {.a = attention_of(gr)};
   p.half = p.a.compute != p.a.dt;
   return sums_bytes(&p.a) + (uint64_t)attention_units(&p.a.shape) * unit_bytes(&p);
 }
 
 void cpu_attention(Gen *g, const Group *gr) {
-  Printing p = {.g = g, .a = attention_of(gr)};
+  AttentionPrinter p = {.g = g, .a = attention_of(gr)};
   const Attention *a = &p.a;
   p.machine = &cpu_target(g->target)->machine;
   p.half = a->compute != a->dt;

@@ -234,10 +234,10 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
       : p->s.ta
           ? intern_printf(g->ctx, "A + %s", text_plus(g->a, text_times(g->a, p->k0, p->s.m), "m"))
           : intern_printf(g->ctx, "A + %s", text_plus(g->a, text_times(g->a, "m", p->s.k), p->k0));
-  const char *old = p->addend >= 0
-                        ? intern_printf(g->ctx, "(const %s *)in%d + (c - out0)", p->T, p->addend)
-                    : p->s.k > DEPTH ? "k0 == 0 ? NULL : c"
-                                     : "NULL";
+  const char *c_in = p->addend >= 0
+                         ? intern_printf(g->ctx, "(const %s *)in%d + (c - out0)", p->T, p->addend)
+                     : p->s.k > DEPTH ? "k0 == 0 ? NULL : c"
+                                      : "NULL";
   const char *prefetch = "NULL, 0, 0";
   if (p->s.prefetch) {
     product_prefetch(g, gr, x, p);
@@ -249,16 +249,16 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
                              (long long)(p->s.tb || p->s.b_panels ? p->s.nr : p->s.n), interval);
   }
   const char *call =
-      intern_printf(g->ctx, "(%s, b, c, %s, %s, %s, %s);", a, ld, p->depth, old, prefetch);
+      intern_printf(g->ctx, "(%s, b, c, %s, %s, %s, %s);", a, ld, p->depth, c_in, prefetch);
   if (p->s.epilogue) print_prefetches(x, gr, p, width);
   if (p->s.pack_first) {
     long long n = p->s.n;
     text_line(x, "const %s *from = B + %s;", p->T,
               text_plus(g->a, text_times(g->a, p->k0, n), "n"));
     text_open(x, "if (i == %s) {", p->i0);
-    print_calls(
-        g, x, p, width, true,
-        intern_printf(g->ctx, "(%s, from, c, %s, %s, %s, %s, b);", a, ld, p->depth, old, prefetch));
+    print_calls(g, x, p, width, true,
+                intern_printf(g->ctx, "(%s, from, c, %s, %s, %s, %s, b);", a, ld, p->depth, c_in,
+                              prefetch));
     x->indent--;
     text_open(x, "} else {");
   }

@@ -90,9 +90,9 @@ const char *tile_function(Gen *g, const Tile *t) {
   text_line(&x, "f32 *to = c + i * ldc + j * L;");
   if (t->adds) {
     text_open(&x, "if (!first) {");
-    text_line(&x, "Vf32 old = {0};");
-    text_line(&x, "__builtin_memcpy(&old, to, m);");
-    text_line(&x, "acc[i][j] += old;");
+    text_line(&x, "Vf32 in = {0};");
+    text_line(&x, "__builtin_memcpy(&in, to, m);");
+    text_line(&x, "acc[i][j] += in;");
     text_close(&x, "}");
   }
   text_line(&x, "__builtin_memcpy(to, &acc[i][j], m);");

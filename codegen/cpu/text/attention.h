@@ -1,13 +1,13 @@
-/* Attention by blocks of B queries and B keys, of which R queries go by at a time.
-   A row block: R rows of a meet `panels` panels of b, `next` apart, by the tile of gemm.h; all of it is
-   near, so nothing is prefetched. KEEP says what c is: 0 the product, 1 what it is added to, 2
-   the same with row i multiplied by by[i] before. */
-#define GC_STRIP(NAME, T, R, W, LI, LK, LB, KEEP)                                                 \
-  static __attribute__((noinline)) void NAME(const T *restrict a, const T *restrict b, long next, \
-                                             T *restrict c, long ldc, long panels, long depth,    \
-                                             const T *restrict by) {                              \
+/* FlashAttention on the CPU: blocks of B queries by B keys, R queries at a time.
+   The micro-kernel multiplies R rows of a by `panels` panels of b, panel_stride apart, with the tile of gemm.h.
+   Nothing is prefetched, since all operands are in the cache. ADD 0: c = a b; 1: c += a b; 2: c = a b + c, row
+   i of c multiplied by rescale[i]. */
+#define GC_PANELS_TILE(NAME, T, R, W, LI, LK, LB, ADD)                                            \
+  static __attribute__((noinline)) void NAME(const T *restrict a, const T *restrict b,            \
+                                             long panel_stride, T *restrict c, long ldc,          \
+                                             long panels, long depth, const T *restrict rescale) { \
     enum { L = VBYTES / sizeof(T), NV = (W + L - 1) / L };                                        \
-    for (long p = 0; p < panels; p++, b += next, c += W) {                                        \
+    for (long p = 0; p < panels; p++, b += panel_stride, c += W) {                                \
       V##T acc[R][NV];                                                                            \
       const T *pa = a, *pb = b;                                                                   \
       UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (V##T){0}; \
@@ -22,11 +22,11 @@
       UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) {                    \
         const unsigned long n = (W - j * L < L ? W - j * L : L) * sizeof(T);                      \
         T *to = c + i * ldc + j * L;                                                              \
-        if (KEEP) {                                                                               \
-          V##T was = {0};                                                                         \
-          __builtin_memcpy(&was, to, n);                                                          \
-          if (KEEP > 1) was *= splat_##T(by[i]);                                                  \
-          acc[i][j] += was;                                                                       \
+        if (ADD) {                                                                                \
+          V##T c_in = {0};                                                                        \
+          __builtin_memcpy(&c_in, to, n);                                                         \
+          if (ADD > 1) c_in *= splat_##T(rescale[i]);                                             \
+          acc[i][j] += c_in;                                                                      \
         }                                                                                         \
         __builtin_memcpy(to, &acc[i][j], n);                                                      \
       }                                                                                           \
@@ -36,8 +36,8 @@
    and a processor looks ahead by about two vectors. The bits are those of f32_exp; nothing is
    clamped, since what is out of range is replaced in the end. NaN stays NaN. */
 #define EACH UNROLL for (int j = 0; j < n; j++)
-INL Vf32 vkeep_f32(Vf32 x, Vi32 on) { return (Vf32)((Vi32)x & on); }
-/* x = 2^e p: the last bits of t are e */
+INL Vf32 vand_f32(Vf32 x, Vi32 on) { return (Vf32)((Vi32)x & on); }
+/* exp(x) = 2^e p: the last bits of t are e */
 INL void vexp_parts_f32(const Vf32 *x, Vf32 *t, Vf32 *p, const int n) {
   Vf32 m[4], r[4];
   EACH t[j] = vfma_f32(x[j], splat_f32(1.44269504f), splat_f32(ROUND_MAGIC));
@@ -60,26 +60,26 @@ INL void vexp_f32(Vf32 *x, const int n) {
   }
   EACH {
     const Vi32 high = x[j] > splat_f32(EXP_HI), low = x[j] < splat_f32(EXP_LO);
-    x[j] = (Vf32)((Vi32)vkeep_f32(p[j], ~(low | high)) | ((Vi32)splat_f32(__builtin_inff()) & high));
+    x[j] = (Vf32)((Vi32)vand_f32(p[j], ~(low | high)) | ((Vi32)splat_f32(__builtin_inff()) & high));
   }
 }
-/* ... of numbers that are not above 0, where one factor makes 2^e */
+/* ... of numbers of at most 0, where one factor makes 2^e */
 INL void vexp_down_f32(Vf32 *x, const int n) {
   Vf32 t[4], p[4];
   vexp_parts_f32(x, t, p, n);
   EACH p[j] = p[j] * (Vf32)(((Vi32)t[j] + splat_i32(127 - 0x4b400000)) << 23);
-  EACH x[j] = vkeep_f32(p[j], ~(x[j] < splat_f32(EXP_LO)));
+  EACH x[j] = vand_f32(p[j], ~(x[j] < splat_f32(EXP_LO)));
 }
 INL void vexp_f64(Vf64 *x, const int n) {
   EACH for (unsigned l = 0; l < VBYTES / sizeof(f64); l++) x[j][l] = f64_exp(x[j][l]);
 }
 INL void vexp_down_f64(Vf64 *x, const int n) { vexp_f64(x, n); }
 #undef EACH
-/* The work on rows of scores, each of B numbers in NV vectors, G of them at a time. Keys from `upto` on
-   are seen by none of the rows. */
-#define GC_ATTEND(T, B, R)                                                                        \
-  /* combines the B numbers of t by a tree: the bits do not depend on how it is computed */       \
-  INL T attend_max_##T##_##B(V##T *t) {                                                           \
+/* Online softmax of rows of scores, each of B numbers in NV vectors, G of them at a time. Keys from `visible`
+   on are masked in all rows. */
+#define GC_SOFTMAX(T, B, R)                                                                       \
+  /* reduces the B numbers of t by a tree: the bits do not depend on the vectors */               \
+  INL T row_max_##T##_##B(V##T *t) {                                                              \
     enum { L = VBYTES / sizeof(T), NV = B / L };                                                  \
     T l[L];                                                                                       \
     UNROLL for (int h = NV / 2; h; h /= 2) UNROLL for (int c = 0; c < h; c++)                     \
@@ -89,7 +89,7 @@ INL void vexp_down_f64(Vf64 *x, const int n) { vexp_f64(x, n); }
         l[c] = l[c + h] > l[c] ? l[c + h] : l[c];                                                 \
     return l[0];                                                                                  \
   }                                                                                               \
-  INL T attend_sum_##T##_##B(V##T *t) {                                                           \
+  INL T row_sum_##T##_##B(V##T *t) {                                                              \
     enum { L = VBYTES / sizeof(T), NV = B / L };                                                  \
     T l[L];                                                                                       \
     UNROLL for (int h = NV / 2; h; h /= 2) UNROLL for (int c = 0; c < h; c++) t[c] += t[c + h];   \
@@ -97,14 +97,15 @@ INL void vexp_down_f64(Vf64 *x, const int n) { vexp_f64(x, n); }
     UNROLL for (int h = L / 2; h; h /= 2) UNROLL for (int c = 0; c < h; c++) l[c] += l[c + h];    \
     return l[0];                                                                                  \
   }                                                                                               \
-  /* Scores s, times scale, of up to R queries become weights exp(s - m), m the largest of a query so\
-     far; less is what its results and the sum l of its weights were too large by. No key seen yet:\
-     m is -inf, l is 0. A score that is NaN makes all of its query's results NaN. */              \
-  static __attribute__((noinline)) void attend_##T##_##B(T *restrict s, long rows, T scale,       \
-                                                         long upto, T *restrict m,                \
-                                                         T *restrict l, T *restrict less) {       \
+  /* Scores s, times scale, of up to R queries become weights exp(s - m), m the running maximum of a \
+     query; rescale = exp(old m - m) is what its results and the running sum l are multiplied by. \
+     Before the first visible key m is -inf and l is 0. A NaN score makes all results of its query \
+     NaN. */                                                                                      \
+  static __attribute__((noinline)) void softmax_##T##_##B(T *restrict s, long rows, T scale,      \
+                                                          long visible, T *restrict m,            \
+                                                          T *restrict l, T *restrict rescale) {   \
     enum { L = VBYTES / sizeof(T), NV = B / L, G = NV < 4 ? NV : 4 };                             \
-    T was[R] = {0}, most[R] = {0}, shift[R];                                                      \
+    T old[R] = {0}, max[R] = {0}, shift[R];                                                       \
     for (long r = 0; r < rows; r++) {                                                             \
       V##T t[NV];                                                                                 \
       UNROLL for (int j = 0; j < NV; j++) {                                                       \
@@ -112,18 +113,18 @@ INL void vexp_down_f64(Vf64 *x, const int n) { vexp_f64(x, n); }
         t[j] *= splat_##T(scale);                                                                 \
         __builtin_memcpy(s + r * B + j * L, &t[j], VBYTES);                                       \
       }                                                                                           \
-      most[r] = attend_max_##T##_##B(t);                                                          \
-      was[r] = m[r];                                                                              \
+      max[r] = row_max_##T##_##B(t);                                                              \
+      old[r] = m[r];                                                                              \
     }                                                                                             \
     GC_IVDEP for (int r = 0; r < R; r++) {                                                        \
-      most[r] = most[r] > was[r] ? most[r] : was[r];                                              \
-      shift[r] = most[r] == -(T)__builtin_inff() ? 0 : most[r];                                   \
-      less[r] = T##_exp_down(was[r] - shift[r]);                                                       \
+      max[r] = max[r] > old[r] ? max[r] : old[r];                                                 \
+      shift[r] = max[r] == -(T)__builtin_inff() ? 0 : max[r];                                     \
+      rescale[r] = T##_exp_down(old[r] - shift[r]);                                               \
     }                                                                                             \
     for (long r = 0; r < rows; r++) {                                                             \
       V##T t[NV];                                                                                 \
       UNROLL for (int g = 0; g < NV; g += G) {                                                    \
-        if (g * L >= upto) {                                                                      \
+        if (g * L >= visible) {                                                                   \
           UNROLL for (int j = g; j < g + G; j++) t[j] = (V##T){0};                                \
           continue;                                                                               \
         }                                                                                         \
@@ -135,29 +136,30 @@ INL void vexp_down_f64(Vf64 *x, const int n) { vexp_f64(x, n); }
         UNROLL for (int j = g; j < g + G; j++)                                                    \
             __builtin_memcpy(s + r * B + j * L, &t[j], VBYTES);                                   \
       }                                                                                           \
-      m[r] = most[r];                                                                             \
-      l[r] = l[r] * less[r] + attend_sum_##T##_##B(t);                                            \
+      m[r] = max[r];                                                                              \
+      l[r] = l[r] * rescale[r] + row_sum_##T##_##B(t);                                            \
     }                                                                                             \
   }
-/* Of the gradients: scores s become weights again, and w, what the weights want, what scores want. */
-#define GC_SLOPES(T, B)                                                                           \
-  static __attribute__((noinline)) void slopes_##T##_##B(T *restrict s, T *restrict w, long rows, \
-                                                         T scale, long upto, const T *lse,        \
+/* Of the gradients: scores s become the weights again; ds, the gradient with respect to the weights, becomes the
+   one with respect to the scores. */
+#define GC_SOFTMAX_GRAD(T, B)                                                                     \
+  static __attribute__((noinline)) void softmax_grad_##T##_##B(T *restrict s, T *restrict ds, long rows, \
+                                                         T scale, long visible, const T *lse,     \
                                                          const T *delta) {                        \
     enum { L = VBYTES / sizeof(T), NV = B / L, G = NV < 4 ? NV : 4 };                             \
-    for (long r = 0; r < rows; r++, s += B, w += B)                                               \
-      for (int g = 0; g < NV && g * L < upto; g += G) {                                           \
+    for (long r = 0; r < rows; r++, s += B, ds += B)                                              \
+      for (int g = 0; g < NV && g * L < visible; g += G) {                                        \
         V##T p[G], a[G];                                                                          \
         UNROLL for (int j = 0; j < G; j++) {                                                      \
           __builtin_memcpy(&p[j], s + (g + j) * L, VBYTES);                                       \
-          __builtin_memcpy(&a[j], w + (g + j) * L, VBYTES);                                       \
+          __builtin_memcpy(&a[j], ds + (g + j) * L, VBYTES);                                      \
           p[j] = p[j] * splat_##T(scale) - splat_##T(lse[r]);                                     \
         }                                                                                         \
         vexp_##T(p, G);                                                                           \
         UNROLL for (int j = 0; j < G; j++) {                                                      \
           a[j] = p[j] * (a[j] - splat_##T(delta[r])) * splat_##T(scale);                          \
           __builtin_memcpy(s + (g + j) * L, &p[j], VBYTES);                                       \
-          __builtin_memcpy(w + (g + j) * L, &a[j], VBYTES);                                       \
+          __builtin_memcpy(ds + (g + j) * L, &a[j], VBYTES);                                      \
         }                                                                                         \
       }                                                                                           \
   }

@@ -1,36 +1,34 @@
-/* Products. One tile for all: R rows and W columns of C stay in registers while the depth runs. Bounds
-   are literals, so every loop over rows and columns vanishes; a is read as it lies (LI from row to row,
-   LK from k to k), b by rows of at least W, LB apart. What lies beyond W in the last register of a row
-   of b is read (up to a register past the end of a buffer) and not used. C is the product, or the sum
-   of it and `old`, which is C itself where depths are cut, which keeps the chain of roundings short, or
-   a tensor that lies as C does. C, `old` and the beginning of the next rows of A are prefetched, since the
-   hardware's own prefetching ends with a page; C row by row while the depth runs, because all of it at once
-   would hold up the loads of b. In between, the tile prefetches rows of the next panel: from `prefetch` on,
-   `prefetch_stride` apart, one each `interval` of the depth. That panel is in memory, and the first tile that
-   reads it would wait for every row. Not inlined: one function serves every kernel of the same shape, and one call
-   is a microsecond of work. */
+/* Products: one micro-kernel for all. R rows and W columns of C stay in registers while the depth runs; bounds are
+   literals, so loops over rows and columns vanish. a is read as it lies (LI from row to row, LK from k to k), b by
+   rows of at least W, LB apart. The last register of a row of b reads past W, up to a register past the end of a
+   buffer; those lanes are not used. C = a b + c_in. c_in is NULL, C itself between chains of the depth, or a tensor
+   that lies as C does.
+   Prefetched are C, c_in and the beginning of the next rows of A, since the hardware prefetcher ends at a page; C
+   row by row while the depth runs, because all of it at once would delay the loads of b. The tile also prefetches
+   rows of the next panel, which is in memory: from `prefetch` on, `prefetch_stride` apart, one each `interval` of
+   the depth. Not inlined: one function serves all kernels of a shape, and a call is a microsecond of work. */
 #define GC_TILE(NAME, T, R, W, LI, LK, LB)                                                        \
   static __attribute__((noinline)) void NAME(const T *restrict a, const T *restrict b,            \
-                                             T *c, long ldc, long depth, const T *old,            \
+                                             T *c, long ldc, long depth, const T *c_in,           \
                                              const T *prefetch, long prefetch_stride, long interval) { \
     GC_TILE_BODY(T, R, W, LI, LK, LB, GC_PACK_NONE)                                               \
   }
-/* The same, and rows of b are kept, NR apart: they become the panel that the other tiles read. Loads and
-   stores go by while the products are computed, so that packing takes no time of its own; rows of b lie
-   too far apart for the processor to foresee, so they are prefetched. */
+/* The same, and packs b: its rows are stored NR apart, as the panel that the other tiles read. Packing takes no time
+   of its own, since it overlaps with the products. Rows of b are prefetched: the hardware prefetcher does not
+   follow strides of that length. */
 #define GC_TILE_PACKING(NAME, T, R, W, LI, LK, LB, NR)                                            \
   static __attribute__((noinline)) void NAME(const T *restrict a, const T *restrict b,            \
-                                             T *c, long ldc, long depth, const T *old,            \
+                                             T *c, long ldc, long depth, const T *c_in,           \
                                              const T *prefetch, long prefetch_stride, long interval, \
-                                             T *restrict keep) {                                  \
+                                             T *restrict packed) {                                \
     GC_TILE_BODY(T, R, W, LI, LK, LB, GC_PACK_ROW, NR)                                            \
   }
 #define GC_PACK_NONE(T, W, LB, ...)
 #define GC_PACK_ROW(T, W, LB, NR)                                                                 \
       UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(b, B_PREFETCH * (long)LB + j); \
-      UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(keep + j * L, &v[j], VBYTES);          \
-      keep += NR;
-#define GC_TILE_BODY(T, R, W, LI, LK, LB, KEEP, ...)                                              \
+      UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(packed + j * L, &v[j], VBYTES);        \
+      packed += NR;
+#define GC_TILE_BODY(T, R, W, LI, LK, LB, PACK, ...)                                              \
     enum { L = VBYTES / sizeof(T), NV = (W + L - 1) / L };                                        \
     V##T acc[R][NV];                                                                              \
     UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) acc[i][j] = (V##T){0}; \
@@ -42,7 +40,7 @@
     for (long k = 0, r = 0; k < depth;) {                                                         \
       if (r < R) {                                                                                \
         UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(c, r * ldc + j, 1);   \
-        if (old) UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(old, r * ldc + j); \
+        if (c_in) UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(c_in, r * ldc + j); \
       }                                                                                           \
       if (prefetch) {                                                                             \
         UNROLL for (int j = 0; j < W; j += 64 / (int)sizeof(T)) GC_PREFETCH(prefetch, j, 0, 2);   \
@@ -52,7 +50,7 @@
       for (const long end = more && k + part < depth ? k + part : depth; k < end; k++, a += LK, b += LB) { \
         V##T v[NV];                                                                               \
         UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], b + j * L, VBYTES);           \
-        KEEP(T, W, LB, ##__VA_ARGS__)                                                             \
+        PACK(T, W, LB, ##__VA_ARGS__)                                                             \
         UNROLL for (int i = 0; i < R; i++) {                                                      \
           V##T s = splat_##T(a[i * (long)LI]);                                                    \
           UNROLL for (int j = 0; j < NV; j++) acc[i][j] = vfma_##T(v[j], s, acc[i][j]);           \
@@ -62,10 +60,10 @@
     UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) {                      \
       const unsigned long n = (W - j * L < L ? W - j * L : L) * sizeof(T);                        \
       T *p = c + i * ldc + j * L;                                                                 \
-      if (old) {                                                                                  \
-        V##T was = {0};                                                                           \
-        __builtin_memcpy(&was, old + i * ldc + j * L, n);                                         \
-        acc[i][j] += was;                                                                         \
+      if (c_in) {                                                                                 \
+        V##T in = {0};                                                                            \
+        __builtin_memcpy(&in, c_in + i * ldc + j * L, n);                                         \
+        acc[i][j] += in;                                                                          \
       }                                                                                           \
       __builtin_memcpy(p, &acc[i][j], n);                                                         \
     }
