@@ -106,9 +106,13 @@ static const char *features_of(Arena *a, const char *macros) {
     const char *macro, *name;
   } all[] = {
 #define X86_FEATURE(MACRO, NAME) {"#define " MACRO " ", NAME},
+#define X86_CPUID X86_FEATURE
 #define ARM_FEATURE X86_FEATURE
+#define UNUSED(MACRO)
 #include "codegen/cpu/features.def"
+#undef UNUSED
 #undef ARM_FEATURE
+#undef X86_CPUID
 #undef X86_FEATURE
   };
   const char *list = "";

@@ -27,12 +27,22 @@ static CpuId cpuid(unsigned leaf, unsigned part) {
   return id;
 }
 
+/* The system saves the registers that APX adds. */
+static bool saves_apx(void) {
+  unsigned low, high;
+  if (!(cpuid(1, 0).ecx >> 27 & 1)) return false; /* it says what it saves */
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low >> 19 & 1;
+}
+
+/* Bits of CPUID: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. */
 static bool has(const char *name, size_t n) {
   __builtin_cpu_init();
-  /* clang 16 asks for some of them by no name */
+  /* not every compiler knows the name of each */
   bool avx = __builtin_cpu_supports("avx"); /* whose registers the system saves, too */
   unsigned basic_ecx = cpuid(1, 0).ecx, extended_ecx = cpuid(0x80000001, 0).ecx;
-  unsigned more_eax = cpuid(7, 1).eax;
+  const CpuId seven = cpuid(7, 0), more = cpuid(7, 1);
+  bool avx512 = __builtin_cpu_supports("avx512f"), avx10 = avx512 && more.edx >> 19 & 1;
   const Feature all[] = {
       {"sse3", __builtin_cpu_supports("sse3")},
       {"ssse3", __builtin_cpu_supports("ssse3")},
@@ -52,7 +62,7 @@ static bool has(const char *name, size_t n) {
       {"prfchw", extended_ecx >> 8 & 1},
       {"avx", __builtin_cpu_supports("avx")},
       {"avx2", __builtin_cpu_supports("avx2")},
-      {"avxvnni", avx && more_eax >> 4 & 1},
+      {"avxvnni", avx && more.eax >> 4 & 1},
       {"gfni", __builtin_cpu_supports("gfni")},
       {"avx512f", __builtin_cpu_supports("avx512f")},
       {"avx512cd", __builtin_cpu_supports("avx512cd")},
@@ -67,6 +77,14 @@ static bool has(const char *name, size_t n) {
       {"avx512vpopcntdq", __builtin_cpu_supports("avx512vpopcntdq")},
       {"avx512bf16", __builtin_cpu_supports("avx512bf16")},
       {"avx512vp2intersect", __builtin_cpu_supports("avx512vp2intersect")},
+      {"avx512fp16", avx512 && seven.edx >> 23 & 1},
+      {"prefetchwt1", seven.ecx & 1},
+      {"avxifma", avx && more.eax >> 23 & 1},
+      {"avxvnniint8", avx && more.edx >> 4 & 1},
+      {"avxvnniint16", avx && more.edx >> 10 & 1},
+      {"avxneconvert", avx && more.edx >> 5 & 1},
+      {"avx10.2", avx10 && (cpuid(0x24, 0).ebx & 0xFF) >= 2},
+      {"apxf", more.edx >> 21 & 1 && saves_apx()},
   };
   for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
     if (strlen(all[i].name) == n && memcmp(all[i].name, name, n) == 0) return all[i].here;
