@@ -317,10 +317,16 @@ static void print_panel_of_dy(const Filter *f, Text *x) {
             (long long)(f->s.c.w.out * f->s.c.cout));
   if (f->s.np > 1 && tail != f->s.nr) {
     text_line(x, "if (q < %lld)", (long long)f->s.np - 1);
+    x->indent++;
     print_packing(f, x, f->s.nr);
+    x->indent--;
     text_line(x, "else");
+    x->indent++;
+    print_packing(f, x, tail);
+    x->indent--;
+  } else {
+    print_packing(f, x, tail);
   }
-  print_packing(f, x, tail);
   text_close(x, "}");
 }
 

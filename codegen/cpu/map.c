@@ -63,9 +63,9 @@ static void stores(Printer *p, int level) {
 static void loop(Printer *p, Text *into, int level, const char *var, const char *lo,
                  const char *hi) {
   if (level == p->nlevels - 1) text_line(into, "GC_IVDEP");
-  text_line(into, "for (long %s = %s; %s < %s; %s++) {", var, lo, var, hi, var);
+  text_open(into, "for (long %s = %s; %s < %s; %s++) {", var, lo, var, hi, var);
   text_append(into, p->level[level]);
-  text_line(into, "}");
+  text_close(into, "}");
 }
 
 /* The axes in the order of the loops: that of the results' storage. Where an argument lies in

@@ -132,10 +132,10 @@ static void accumulate(Reduce *r, const char *from, const char *to) {
   if (r->ngone) printer_decode(p, r->gone, r->ngone, "r", "k", 2);
   const char *value = printer_value(p, x, printer_identity(p, x)).text;
   if (arg) {
-    text_line(cell, "if (r == 0 || (%s)) {", reduce_beats(g, kind, r->dt, value, "acc[l]"));
-    text_line(cell, "  acc[l] = %s;", value);
-    text_line(cell, "  at[l] = (int32_t)r;");
-    text_line(cell, "}");
+    text_open(cell, "if (r == 0 || (%s)) {", reduce_beats(g, kind, r->dt, value, "acc[l]"));
+    text_line(cell, "acc[l] = %s;", value);
+    text_line(cell, "at[l] = (int32_t)r;");
+    text_close(cell, "}");
   } else {
     text_line(cell, "acc[l] = %s;", reduce_step(g, kind, "acc[l]", value));
   }
@@ -232,9 +232,9 @@ static void print_results(Reduce *r, const char *sum) {
 
 static void finish(Reduce *r, Kernel *k, const char *from, const char *to) {
   text_append(&k->text, r->c.p.level[0]);
-  text_line(&k->text, "for (long u = %s; u < %s; u++) {", from, to);
+  text_open(&k->text, "for (long u = %s; u < %s; u++) {", from, to);
   text_append(&k->text, r->c.p.level[1]);
-  text_line(&k->text, "}");
+  text_close(&k->text, "}");
 }
 
 /* Chunks of rows side by side, then their sums in order: the same as in one go. */
@@ -257,9 +257,9 @@ static void print_split(Reduce *r, Kernel *k) {
             (long long)(r->s.outer * r->s.columns), at);
   text_line(unit, "for (int l = 0; l < w; l++) part[l] = acc[l];");
   text_append(&k->text, r->c.p.level[0]);
-  text_line(&k->text, "for (long v = u0; v < u1; v++) {");
+  text_open(&k->text, "for (long v = u0; v < u1; v++) {");
   text_append(&k->text, unit);
-  text_line(&k->text, "}");
+  text_close(&k->text, "}");
 
   k = kernel_next(g, gr, "combine");
   kernel_args(g, k, gr);

@@ -360,9 +360,9 @@ static void results(Rows *r, const Loop *inner, int ninner, bool full) {
 
 static void finish(Rows *r, Kernel *k, const char *from, const char *to) {
   text_append(&k->text, r->p.level[0]);
-  text_line(&k->text, "for (long u = %s; u < %s; u++) {", from, to);
+  text_open(&k->text, "for (long u = %s; u < %s; u++) {", from, to);
   text_append(&k->text, r->p.level[1]);
-  text_line(&k->text, "}");
+  text_close(&k->text, "}");
 }
 
 /* The partial results of a row's chunks, in order. */

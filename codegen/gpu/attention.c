@@ -128,9 +128,8 @@ static void keys(Gen *g, Kernel *k, const Attention *a, const GridAttentionSched
   text_line(
       x,
       "block.backward_kv(%s, out1 + (int64_t)h * %lld, out2 + (int64_t)h * %lld, params, %lld, "
-      "j0, first_column,",
-      in, (long long)(a->s * a->d), (long long)(a->s * a->e), group);
-  text_line(x, "              [=](int g) { return %s; });", mask);
+      "j0, first_column, [=](int g) { return %s; });",
+      in, (long long)(a->s * a->d), (long long)(a->s * a->e), group, mask);
 }
 
 void cuda_attention(Gen *g, const Group *gr) {

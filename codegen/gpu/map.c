@@ -25,10 +25,10 @@ void cuda_map(Gen *g, const Group *gr) {
   if (n > 1) {
     text_line(body, "const %s u = t / %lld;", g->index, (long long)(inner / v));
     printer_decode(&p, loops, n - 1, "u", "i", 1);
-    base = arena_printf(g->a, "t %% %lld", (long long)(inner / v));
+    base = arena_printf(g->a, "(t %% %lld)", (long long)(inner / v));
   }
   if (n && (n > 1 || v > 1)) {
-    text_line(body, v > 1 ? "const %s j = (%s) * %d;" : "const %s j = %s;", g->index, base, v);
+    text_line(body, v > 1 ? "const %s j = %s * %d;" : "const %s j = %s;", g->index, base, v);
     base = "j";
   }
   cuda_vector(&p, n ? loops[n - 1].coord : -1, base, v, 1, NULL);

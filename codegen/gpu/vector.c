@@ -179,8 +179,8 @@ static void load(Printer *p, const Read *r, int v, int level) {
   int deep = 0, id = p->g->names++;
   const char *index = printer_index(p, r->v, r->map, &deep);
   const char *type = arena_printf(a, "const Vec<%s, %d>", dtype_storage(dt), v);
-  text_line(p->level[level], "%s x%d = *(%s *)(in%d + (%s));", type, id, type,
-            group_arg(p->gr, r->v), index);
+  text_line(p->level[level], "%s x%d = *(%s *)(in%d + %s);", type, id, type, group_arg(p->gr, r->v),
+            index);
   const char *name = arena_printf(a, "v%d", p->g->names++);
   text_line(p->level[level + 1], "const %s %s = %s;", dtype_compute(dt), name,
             scalar_load(a, dt, arena_printf(a, "x%d.at", id), "l"));
@@ -204,7 +204,7 @@ void cuda_vector(Printer *p, int coord, const char *base, int v, int level, cons
     int deep = 0;
     const char *index = printer_index(p, gr->out[i], printer_identity(p, gr->yield[i]), &deep);
     const char *T = dtype_storage(value_type(gr->e, gr->out[i])->dtype);
-    text_line(&stores, "*(Vec<%s, %d> *)(out%d + (%s)) = y%d;", T, v, i, index, i);
+    text_line(&stores, "*(Vec<%s, %d> *)(out%d + %s) = y%d;", T, v, i, index, i);
   }
   if (v > 1) {
     Reads reads = {0};

@@ -8,6 +8,7 @@
 Text text_new(Arena *a, int indent) { return (Text){.a = a, .indent = indent}; }
 
 static void put(Text *x, const char *s, size_t n) {
+  if (!x->s.n) x->base = x->indent;
   for (size_t i = 0; i < n; i++) vec_push(x->a, &x->s, s[i]);
 }
 
@@ -58,7 +59,17 @@ void text_close(Text *x, const char *line) {
   text_line(x, "%s", line);
 }
 
-void text_append(Text *x, const Text *y) { put(x, y->s.at, y->s.n); }
+void text_append(Text *x, const Text *y) {
+  const char *s = y->s.at, *end = s + y->s.n;
+  int shift = x->indent - y->base;
+  while (s < end) {
+    const char *line = memchr(s, '\n', (size_t)(end - s)), *next = line ? line + 1 : end;
+    for (int i = 0; i < shift && *s != '\n'; i++) put(x, "  ", 2);
+    for (int i = 0; i > shift && s + 2 <= next && s[0] == ' ' && s[1] == ' '; i--) s += 2;
+    put(x, s, (size_t)(next - s));
+    s = next;
+  }
+}
 
 const char *text_str(Text *x) {
   char *s = arena_alloc(x->a, x->s.n + 1);

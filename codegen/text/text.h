@@ -8,6 +8,7 @@ typedef struct Text {
   Arena *a;
   VEC(char) s; /* not terminated; text_str terminates */
   int indent;  /* of text_line, in steps of two spaces */
+  int base;    /* ... of the first line */
 } Text;
 Text text_new(Arena *a, int indent);
 void text_add(Text *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -17,6 +18,7 @@ void text_open(Text *x, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));  /* line, then deeper */
 void text_close(Text *x, const char *line); /* shallower, then the line: "}" */
 const char *text_str(Text *x);
+/* The lines of y, as deep in x as a line would be now. */
 void text_append(Text *x, const Text *y);
 
 /* Texts of positions: x n, x + y and x - y, where "0" and factors of 0 and 1 leave no trace. What

@@ -2,7 +2,7 @@
 # RUN: %gc %s --emit=cuda -o - | FileCheck-14 %s
 # CHECK: /* {{.*}}add: f32[1073741824] */
 # CHECK: const int64_t t = (int64_t)blockIdx.x * 256
-# CHECK: const int64_t j = (t) * 4;
+# CHECK: const int64_t j = t * 4;
 entry map(x : f32[1073741824]) { return y = x + 1 }
 # CHECK: /* gather_grad: f32[100000000,1] */
 # CHECK: const int64_t t = (int64_t)blockIdx.x * 256 + (int)threadIdx.x;
