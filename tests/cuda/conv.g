@@ -19,7 +19,7 @@ entry groups(x : f32[2, 32, 9, 9], w : f32[48, 16, 3, 3], y : f32[2, 48, 7, 7]) 
   dx, dw = grad(sum(z * y), [x, w])
   return z, dx, dw
 }
-entry many(x : f32[40, 16, 24, 24], w : f32[64, 16, 3, 3]) { return y = conv2d(x, w, 1, 1) }
+entry many(x : f32[3, 16, 24, 24], w : f32[64, 16, 3, 3]) { return y = conv2d(x, w, 1, 1) }
 entry double(x : f64[2, 17, 8, 8], w : f64[40, 17, 3, 3], y : f64[2, 40, 8, 8]) {
   z = conv2d(x, w, 1, 1)
   return z, dx = grad(sum(z * y), x)
