@@ -155,6 +155,9 @@ OWN int __shfl_sync(unsigned who, int x, int from) {
 OWN float __shfl_down_sync(unsigned who, float x, int by) {
   return __nvvm_shfl_sync_down_f32(who, x, by, 31);
 }
+OWN float __shfl_xor_sync(unsigned who, float x, int by) {
+  return __nvvm_shfl_sync_bfly_f32(who, x, by, 31);
+}
 OWN float __shfl_sync(unsigned who, float x, int from) {
   return __nvvm_shfl_sync_idx_f32(who, x, from, 31);
 }
