@@ -1,13 +1,13 @@
-/* Prints convolutions of f32 images that lie [N, H, W, C] and their gradients by the images, with
-   element-wise work on the result behind, without a copy of the input: a tile of the result is some
-   pixels of one image row by a panel of channels; for one row of the filter its operands lie side
-   by side, so the tile runs through the filter's rows, columns and channels as through the depth of
-   a product. Contract: filters lie in panels of the result's channels (passes/layout/images.c).
-   Padding is left out: rows are clipped, and at an image's sides each filter column has its own
-   loop over just the pixels that it reaches. Where image rows are short, a tile is one pixel of
-   several images instead: of those every filter column reaches all or none. Every element is one
-   chain of fma in the order of the filter's rows, columns and channels, as in window.c. With a
-   stride the gradient's columns fall into as many phases, each with filter columns of its own. */
+/* Prints convolutions of f32 images in NHWC, and their gradients with respect to the images, as
+   direct convolution without im2col, with an element-wise epilogue. A register tile of the result
+   is some pixels of one image row by a panel of channels. Its operands for one filter row are
+   contiguous, so the tile's loop over filter rows, columns and channels is the depth loop of a
+   product. Contract: filters lie in panels of the result's channels (passes/layout/images.c). Every
+   element is one chain of fma in the order of the filter's rows, columns and channels, without the
+   padding, as in print/window.c. Rows are clipped; at an image's sides each filter column has a
+   loop of its own over the pixels that it reaches. If image rows are short, a tile is one pixel of
+   several images, of which every filter column reaches all or none. With a stride, the gradient's
+   columns fall into as many phases, each with its own filter columns. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/cpu/tile.h"

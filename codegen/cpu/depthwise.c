@@ -1,11 +1,11 @@
-/* Prints the gradient by the filters of a convolution with a filter for each channel, for f32
-   images that lie [N, H, W, C]: the taps of some filter rows and columns are summed at once for
-   channels that lie side by side, so that a chunk's pixels are read once for all of them. Contract:
-   filters lie [R, S, C]; sums are made in the result, or in scratch if work comes behind. A unit is
-   a block of channels and a group of taps, and its thread goes over all pixels: nothing is added up
-   between threads. Every element is one chain of fma a chunk in the order of images, rows and
-   columns, chunks added in order, as in window.c: a chain waits in memory while others have rows or
-   columns to themselves, which near the sides of an image only some taps reach. */
+/* Prints the gradient of a depthwise convolution with respect to its filters, for f32 images in
+   NHWC. A register tile sums the taps of some filter rows and columns for a vector of channels, so
+   that a chunk of pixels is read once for all of them. Contract: filters lie as [R, S, C]; sums are
+   made in the result, or in scratch if there is an epilogue. A unit is a block of channels and a
+   group of taps; its thread goes over all pixels, so no sum crosses threads. Every element is one
+   chain of fma per chunk, in the order of images, rows and columns; chunks are added in order, as
+   in print/window.c. Near the sides of an image only some taps reach a pixel; the other chains wait
+   in memory. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/cpu/tile.h"

@@ -1,13 +1,13 @@
-/* Prints the gradient of a convolution by its filters, for f32 images that lie [N, H, W, C]: for
-   one filter row and column, rows of channels of x times columns of channels of dy, summed over
-   pixels. Contract: the filters' layout is that of the convolution (passes/layout/images.c). A unit
-   is a tile of the result, and its thread goes over all pixels: nothing is added up between
-   threads. Pixels come in chunks of whole rows of one image, or of whole images where they are
-   small; every element is one chain of fma a chunk in the order of images, rows and columns, chunks
-   added in order, as in window.c. The chunk's part of x and dy stays near while tiles go over it.
-   Pixels with many channels lie so far apart that the cache has few places for them: those of dy
-   are copied panel by panel, and, where each pixel of x is read once for a panel (1x1), those of x
-   tile by tile, a block of tiles for all panels. */
+/* Prints the gradient of a convolution with respect to its filters, for f32 images in NHWC. For one
+   filter row and column it is a product, summed over pixels: channels of x by channels of dy.
+   Contract: the filters' layout is that of the convolution (passes/layout/images.c). A unit is a
+   tile of the result; its thread goes over all pixels, so no sum crosses threads. Pixels come in
+   chunks of whole rows of one image, or of whole images if they are small. Every element is one
+   chain of fma per chunk, in the order of images, rows and columns; chunks are added in order, as
+   in print/window.c. Blocking: a chunk's part of x and dy stays in the cache while tiles go over
+   it. Pixels of many channels conflict in few cache sets, so dy is packed panel by panel; for 1x1
+   filters, which read each pixel of x once a panel, x is packed, too, a block of tiles for all
+   panels. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/cpu/tile.h"

@@ -1,11 +1,10 @@
-/* Prints windows over images that lie [N, H, W, C] in which no channel meets another: pools, and
-   convolutions with a filter for each channel and their gradients by the images; with element-wise
-   work on the result behind. Contract: a unit is an image row of the result, a block of channels is
-   computed side by side; what is added, and in which order, is what codegen/print/window.c says.
-   Where a window has few taps, rows and columns that the same taps reach have a text of their own
-   without any test; a tap is then one line for all channels of the block. Where it has more,
-   columns alone do, with a loop over the window's rows; and where it is very wide, each tap is
-   tested. */
+/* Prints windows over images in NHWC that do not mix channels: pools, depthwise convolutions and
+   their gradients with respect to the images, with an element-wise epilogue. Contract: a unit is an
+   image row of the result, a block of channels is computed side by side. The terms of a sum and
+   their order are those of print/window.c. Rows and columns that the same taps reach have code of
+   their own without tests if the window has few taps; then a tap is one line for all channels of
+   the block. A window of more taps is specialised by columns alone, with a loop over its rows. In a
+   very wide one each tap is tested. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/pixel.h"
 #include "codegen/print/reduction.h"

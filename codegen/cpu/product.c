@@ -1,4 +1,4 @@
-/* Prints how operands of a product come near: packed, converted, prefetched. Contract: within the
+/* Prints the packing, conversion and prefetching of a product's operands. Contract: within the
    loops of cpu_matmul, whose variables the texts use: blocks of tiles i0 to i1, groups of panels g0
    to g1, chains of `depth` from k0 on. Algorithm: see text/gemm.h. */
 #include "codegen/cpu/product.h"

@@ -1,11 +1,11 @@
 /* Kernels over rows: element-wise work on the full shape and on one element a row, reductions along
-   the row, softmax and cross entropy as passes over the row.
-   Contract: a row is read completely before its results are written, so they may lie over operands.
-   A float reduction of at least 64 elements runs in 64 lanes that are added in a fixed tree, in
-   chunks of 16,384 that are added in order; a shorter one element by element: the bits depend on
-   the length alone. Method: each reduction is due in the first pass in which its operand can be
-   computed; passes recompute what they need from the operands, which costs less than rows kept in
-   memory; but the exp of a softmax stays on the stack for the pass that divides by their sum. */
+   the row, softmax and cross entropy as passes over the row. Contract: a row is read completely
+   before its results are written, so they may overlap operands. A float reduction of at least 64
+   elements runs in 64 lanes that are added in a fixed tree, in chunks of 16,384 that are added in
+   order; a shorter one runs element by element. The bits depend on the length alone. Method: each
+   reduction runs in the first pass that can compute its operand. Passes recompute operands, which
+   costs less than rows in memory; only the exps of a softmax stay in a buffer for the pass that
+   divides by their sum. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/target.h"
 #include "codegen/print/reduction.h"

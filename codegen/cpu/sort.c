@@ -1,9 +1,9 @@
 /* Prints running sums along an axis, and sorting along the last one.
-   Contract: of sums one sum after the other, in the order of the axis, so the bits are the shape's
-   alone; an element is read right before its sum is written, so the result may lie over the
-   operand. A unit is a few neighbouring lines: their sums stand side by side, in f32 for halves. A
-   row is sorted by merging runs of twice the length each time, forth and back between result and
-   scratch, so that the last merge ends in the result. */
+   Contract: running sums are added in the order of the axis, so the bits depend on the shape alone.
+   An element is read right before its sum is written, so the result may overlap the operand. A unit
+   is a few neighbouring lines, whose sums are computed side by side, in f32 for halves. Sorting is
+   a bottom-up merge sort that alternates between result and scratch, so that the last merge ends in
+   the result. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/print/reduction.h"
 

@@ -1,10 +1,9 @@
-/* The sums and searches of windows over images that lie row-major, the same text for every target;
-   see window.h.
-   Contract: padding is left out of every sum. The bits depend on the shape alone: an element of a
-   convolution is one chain of fma in the order of the filter's rows, columns and channels, of its
-   gradient by the images the same with filters for channels, of its gradient by the filters a
-   chain a chunk of pixels, chunks added in order; what pools add is added in the order of the
-   windows. */
+/* The sums and searches of windows over row-major images, the same text for every target; see
+   window.h. Contract: padding is left out of every sum, and the bits depend on the shape alone. An
+   element of a convolution is one chain of fma in the order of the filter's rows, columns and
+   channels. An element of its gradient with respect to the images is the same, with filters for
+   channels. An element of its gradient with respect to the filters is one chain per chunk of
+   pixels, chunks added in order. Pools add in the order of the windows. */
 #include "codegen/print/window.h"
 
 #include "codegen/print/reduction.h"

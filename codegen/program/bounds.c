@@ -1,12 +1,11 @@
 /* What an entry's inputs index; see bounds.h.
-   Contract: a limit never refuses data that the program would take; what it does not see the
-   kernels report while they run, and what they report is traced to an input only where it comes
-   from no other.
-   The walk carries, for every value that is made of one input, which element of the input stands
-   at each position: the interpreter's own views, run on positions instead of numbers. Numbers that
-   no data is in are computed, since rows are taken by them: by that of an iteration, or, in a loop
-   that runs in blocks, by a table of such numbers. It follows the values that indices are made of,
-   and no others. Of an entry with more elements than MOST_ELEMENTS nothing is said beforehand. */
+   Contract: a limit never refuses data that the program would take. Kernels report what this
+   analysis does not see, and a report is traced to an input only if its index comes from no other
+   input. Method: abstract interpretation. For every value derived from one input the walk carries
+   which element of the input stands at each position: the interpreter's own views, run on positions
+   instead of elements. Constants are computed, since rows are taken by them: the iteration's, or,
+   in a loop that runs in blocks, a table's. Only values that indices derive from are followed.
+   Entries of more than MOST_ELEMENTS elements are not analysed. */
 #include "codegen/program/bounds.h"
 
 #include "ir/eval/interp.h"
