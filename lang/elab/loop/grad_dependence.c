@@ -178,13 +178,14 @@ static void report_missed_path(Elab *e, const Op *grad, ValueId x, ValueId root)
   const Entry *en = e->run->entry;
   const char *name = value_at(en, root)->name;
   bool first = root == before_loop(en, grad->parent, x) && name == value_at(en, x)->name;
-  elab_error(e, grad->loc,
-             "grad in a scan counts what the iteration computes: the loss may depend on %s also by "
-             "way of %s",
-             quoted(e, x, "it"),
-             first ? "its value before the scan"
-                   : intern_printf(e->c, "%s, which is older", quoted(e, root, "a value")));
-  elab_hint(e, "stop_gradient(%s) leaves that way out; a for, which is unrolled, counts it",
+  elab_error(
+      e, grad->loc,
+      "grad in a scan differentiates through the current iteration only, but the loss may "
+      "depend on %s through %s",
+      quoted(e, x, "it"),
+      first ? "its value before the scan"
+            : intern_printf(e->c, "%s, which is computed before it", quoted(e, root, "a value")));
+  elab_hint(e, "stop_gradient(%s) excludes that path; an unrolled for includes it",
             name && !first ? name : "…");
   elab_trace(e);
 }
@@ -263,11 +264,13 @@ bool grad_check_result(Elab *e, ValueId loss, const bool *reach, ValueId x, Loc 
   const char *name = value_at(en, other)->name;
   bool made = value_def(en, other) == scan;
   elab_error(e, loc,
-             "grad counts what follows a scan: the loss %s on %s also by way of %s, which %s",
-             made ? "depends" : "may depend", quoted(e, x, "what is carried"),
-             quoted(e, other, made ? "what is yielded" : "a value"),
-             made ? "the last iteration made of it" : "may be the same value or made of it");
-  elab_hint(e, "stop_gradient(%s) leaves that way out; a for, which is unrolled, counts it",
+             "grad differentiates through the ops after a scan only, but the loss %s on %s through "
+             "%s, which %s",
+             made ? "depends" : "may depend", quoted(e, x, "a carried value"),
+             quoted(e, other, made ? "a result of the scan" : "a value"),
+             made ? "the last iteration computes from it"
+                  : "may be equal to it or computed from it");
+  elab_hint(e, "stop_gradient(%s) excludes that path; an unrolled for includes it",
             name ? name : "…");
   (void)elab_trace(e);
   return false;
