@@ -267,6 +267,36 @@ ValueId build_reshape(Builder *b, ValueId x, const Type *t) {
   return build(b, OP_RESHAPE, &x, 1, NULL, t);
 }
 
+/* One number an axis: `at` for this one, `rest` for the others. */
+static const Ints *by_axis(Builder *b, const Type *t, int axis, int64_t at, int64_t rest) {
+  int64_t small[SMALL_RANK];
+  int64_t *all = t->rank <= SMALL_RANK ? small : ARENA_ARRAY(b->m->arena, int64_t, t->rank);
+  for (int i = 0; i < t->rank; i++) all[i] = i == axis ? at : rest;
+  return intern_ints(b->m->ctx, all, t->rank);
+}
+
+ValueId build_slice(Builder *b, ValueId x, int axis, int64_t from, int64_t n) {
+  const Type *t = value_type(b->e, x);
+  const Attr attr[MAX_ATTRS] = {
+      [AT_STARTS].ints = by_axis(b, t, axis, from, 0), [AT_STEPS].ints = by_axis(b, t, axis, 1, 1)};
+  return build(b, OP_SLICE, &x, 1, attr, type_with_extent(b->m->ctx, t, axis, n));
+}
+
+ValueId build_pad(Builder *b, ValueId x, int axis, int64_t before, int64_t behind) {
+  const Type *t = value_type(b->e, x);
+  const Attr attr[MAX_ATTRS] = {[AT_LO].ints = by_axis(b, t, axis, before, 0),
+                                [AT_HI].ints = by_axis(b, t, axis, behind, 0),
+                                [AT_INTERIOR].ints = by_axis(b, t, axis, 0, 0)};
+  return build(b, OP_PAD, &x, 1, attr, NULL);
+}
+
+ValueId build_part(Builder *b, ValueId whole, ValueId part, int axis, int64_t at, int64_t extent) {
+  if (whole == NO_ID)
+    return build_pad(b, part, axis, at, extent - value_type(b->e, part)->dim[axis] - at);
+  ValueId x[] = {whole, part, build_const_int(b, type_scalar(b->m->ctx, DT_I32), at)};
+  return build(b, OP_DYNAMIC_UPDATE, x, 3, (Attr[MAX_ATTRS]){[AT_AXIS].i = axis}, NULL);
+}
+
 ValueId build_transpose(Builder *b, ValueId x, const int64_t *perm) {
   const Ints *p = intern_ints(b->m->ctx, perm, value_type(b->e, x)->rank);
   return build(b, OP_TRANSPOSE, &x, 1, (Attr[MAX_ATTRS]){[AT_PERM] = {.ints = p}}, NULL);

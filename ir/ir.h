@@ -36,7 +36,9 @@ enum { SMALL_RANK = 8 }; /* up to this rank, scratch dims lie on the stack */
 /* NULL if the size overflows 2^62 bytes or a dim is negative: the caller reports it. */
 const Type *type_get(Ctx *c, Dtype dt, int rank, const int64_t *dim);
 const Type *type_scalar(Ctx *c, Dtype dt);
-const Type *type_with_dtype(Ctx *c, const Type *t, Dtype dt); /* same shape */
+const Type *type_with_dtype(Ctx *c, const Type *t, Dtype dt);             /* same shape */
+const Type *type_with_extent(Ctx *c, const Type *t, int axis, int64_t n); /* of that one axis */
+const Type *type_stacked(Ctx *c, const Type *row, int64_t n); /* behind a new first axis */
 const char *type_str(Ctx *c, const Type *t);                  /* "f32[64,256]", "f32[]"; interned */
 /* numpy's broadcasting of two shapes; dtype is a's. NULL where they do not fit. */
 const Type *type_broadcast(Ctx *c, const Type *a, const Type *b);
@@ -301,6 +303,9 @@ bool op_parse_kind(const char *mnemonic, OpKind *out);
    order of its parts, so a sum in two steps has the bits of the whole if the first ends where a
    part ends. */
 int op_accumulator(const Op *op);
+/* Of a scan: how many carries it has, and how many iterations. */
+static inline int scan_carries(const Op *scan) { return (int)scan->attr[AT_CARRIES].i; }
+static inline int64_t scan_trips(const Op *scan) { return scan->attr[AT_TRIPS].i; }
 
 /* ---------------------------------------------------------------- builder -- */
 
@@ -353,6 +358,12 @@ ValueId build_const_int(Builder *b, const Type *t, int64_t v);
 ValueId build_convert(Builder *b, ValueId x, Dtype dt);        /* x itself if it is of that dtype */
 ValueId build_broadcast(Builder *b, ValueId x, const Type *t); /* numpy's rule; dtype must agree */
 ValueId build_reshape(Builder *b, ValueId x, const Type *t);
+/* n elements of an axis; zeros before and behind the elements of an axis. */
+ValueId build_slice(Builder *b, ValueId x, int axis, int64_t from, int64_t n);
+ValueId build_pad(Builder *b, ValueId x, int axis, int64_t before, int64_t behind);
+/* Writes a part at a place of a whole that has so many elements along the axis. The first part, at
+   0, makes the whole: `whole` is NO_ID, and the rest of it is zeros. */
+ValueId build_part(Builder *b, ValueId whole, ValueId part, int axis, int64_t at, int64_t extent);
 ValueId build_transpose(Builder *b, ValueId x, const int64_t *perm);
 ValueId build_reduce(Builder *b, OpKind k, ValueId x, const int64_t *axes,
                      int n); /* axes dropped */

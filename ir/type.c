@@ -90,6 +90,24 @@ const Type *type_with_dtype(Ctx *c, const Type *t, Dtype dt) {
   return t->dtype == dt ? t : type_get(c, dt, t->rank, t->dim);
 }
 
+/* Room for n dims. */
+static int64_t *dims_of(Ctx *c, int n, int64_t *small) {
+  return n <= SMALL_RANK ? small : ARENA_ARRAY(c->arena, int64_t, n);
+}
+
+const Type *type_with_extent(Ctx *c, const Type *t, int axis, int64_t n) {
+  int64_t small[SMALL_RANK], *dim = dims_of(c, t->rank, small);
+  for (int i = 0; i < t->rank; i++) dim[i] = i == axis ? n : t->dim[i];
+  return type_get(c, t->dtype, t->rank, dim);
+}
+
+const Type *type_stacked(Ctx *c, const Type *row, int64_t n) {
+  int64_t small[SMALL_RANK], *dim = dims_of(c, row->rank + 1, small);
+  dim[0] = n;
+  for (int i = 0; i < row->rank; i++) dim[i + 1] = row->dim[i];
+  return type_get(c, row->dtype, row->rank + 1, dim);
+}
+
 const char *type_str(Ctx *c, const Type *t) {
   char small[256], *text = small;
   size_t room = 16 + (size_t)t->rank * 21, at; /* a dim has at most 19 digits and a comma */
@@ -107,7 +125,7 @@ const char *type_str(Ctx *c, const Type *t) {
 const Type *type_broadcast(Ctx *c, const Type *a, const Type *b) {
   int rank = a->rank > b->rank ? a->rank : b->rank;
   int64_t small[SMALL_RANK];
-  int64_t *dim = rank <= SMALL_RANK ? small : ARENA_ARRAY(c->arena, int64_t, rank);
+  int64_t *dim = dims_of(c, rank, small);
   for (int i = 1; i <= rank; i++) { /* from the last axis */
     int64_t x = i <= a->rank ? a->dim[a->rank - i] : 1, y = i <= b->rank ? b->dim[b->rank - i] : 1;
     if (x != y && x != 1 && y != 1) return NULL;

@@ -241,9 +241,9 @@ static void walk_scan(Walk *w, const Op *op) {
   w->is[count] |= COUNT | VARIES;
   w->c.value[count] =
       (Tensor){.type = value_type(w->c.e, count), .at = ARENA_NEW(w->c.scratch, Scalar)};
-  for (int64_t trip = 0; trip < op->attr[AT_TRIPS].i && afford(w, 1); trip++) {
+  for (int64_t trip = 0; trip < scan_trips(op) && afford(w, 1); trip++) {
     w->c.value[count].at[0].i = trip;
-    for (int k = (int)op->attr[AT_CARRIES].i; k < op->noperands; k++) {
+    for (int k = scan_carries(op); k < op->noperands; k++) {
       ValueId slice = inner->args.at[1 + k];
       const Tensor *all = &w->c.value[op->operands[k]];
       const Type *t = value_type(w->c.e, slice);

@@ -274,7 +274,7 @@ typedef struct LaunchBuilder {
 static uint64_t times_run(const Op *op) {
   uint64_t n = 1;
   for (const Op *scan = op->parent->op; scan; scan = scan->parent->op)
-    n *= (uint64_t)scan->attr[AT_TRIPS].i;
+    n *= (uint64_t)scan_trips(scan);
   return n;
 }
 
@@ -325,7 +325,7 @@ static void add_copy(LaunchBuilder *m, const Op *op, ValueId from, const Place *
 
 /* First values to the carries. */
 static void begin_loop(LaunchBuilder *m, const Op *scan) {
-  for (int i = 0; i < scan->attr[AT_CARRIES].i; i++)
+  for (int i = 0; i < scan_carries(scan); i++)
     add_copy(m, scan, scan->operands[i], &plan_of(m->e)->place[scan->results[i]], scan->parent);
   vec_push(m->g->a, &m->around, m->out->loops.n);
   vec_push(m->g->a, &m->out->loops,
@@ -335,7 +335,7 @@ static void begin_loop(LaunchBuilder *m, const Op *scan) {
 /* What the iteration gives: slices of what is stacked before the carries, which they may be. */
 static void end_iteration(LaunchBuilder *m, const Op *yield) {
   const Op *scan = yield->parent->op;
-  int carries = (int)scan->attr[AT_CARRIES].i;
+  int carries = scan_carries(scan);
   for (int pass = 0; pass < 2; pass++)
     for (int i = pass ? 0 : carries; i < (pass ? carries : yield->noperands); i++) {
       Place to = plan_target(m->e, m->g->a, scan, i);

@@ -98,8 +98,8 @@ static void loops(Tables *p, const char *id, const Launches *l) {
   for (uint32_t i = 0; i < l->loops.n; i++) {
     const LaunchLoop *at = &l->loops.at[i];
     text_add(x, "  {%u, %u, %d, %d, %s, %s, %u},\n", at->first, at->end, at->depth,
-             (int)at->scan->attr[AT_TRIPS].i, at->scan->attr[AT_REVERSE].i ? "true" : "false",
-             dead.at[i], at->dead.n);
+             (int)scan_trips(at->scan), at->scan->attr[AT_REVERSE].i ? "true" : "false", dead.at[i],
+             at->dead.n);
   }
   text_add(x, "};\n");
 }

@@ -108,10 +108,7 @@ static Val stack_yields(Elab *e, const Yields *y, int target, Loc loc) {
     }
   }
   const Type *t = v[0].tensor.type;
-  int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank + 1);
-  dim[0] = 1;
-  for (int k = 0; k < t->rank; k++) dim[k + 1] = t->dim[k];
-  const Type *row = type_get(e->c, t->dtype, t->rank + 1, dim);
+  const Type *row = type_stacked(e->c, t, 1);
   for (int i = 0; i < n; i++) v[i] = val_tensor(e, build_reshape(at(e, loc), v[i].tensor.id, row));
   if (n == 1) return v[0];
   Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};

@@ -14,7 +14,7 @@ void plan_accesses(Arena *a, const Entry *e, const Plan *p, const Storages *s, c
                    AccessList *out) {
   out->n = 0;
   bool moves = !plan_is_alias(e, op), loop = op->kind == OP_SCAN;
-  int carries = loop ? (int)op->attr[AT_CARRIES].i : 0;
+  int carries = loop ? scan_carries(op) : 0;
   /* A loop reads what it scans though its body may not: a later write must wait for it. */
   for (int k = 0; k < op->noperands; k++) add(a, p, s, op->operands[k], false, moves, out);
   for (int k = 0; k < (loop ? carries : op->nresults); k++)

@@ -54,7 +54,7 @@ uint64_t op_flops(const Entry *e, const Op *op) {
     for (int k = 0; k < op->nblocks; k++)
       for (uint32_t i = 0; i < op->blocks[k]->ops.n; i++)
         sum += op_flops(e, op_at(e, op->blocks[k]->ops.at[i]));
-    return op->kind == OP_SCAN ? (uint64_t)op->attr[AT_TRIPS].i * sum : sum;
+    return op->kind == OP_SCAN ? (uint64_t)scan_trips(op) * sum : sum;
   case CLASS_LEAF:
   case CLASS_GLOBAL:
   case CLASS_VIEW:
@@ -75,6 +75,6 @@ double plan_work(const Entry *e, const Plan *p, const Op *op) {
   for (int k = 0; k < op->nresults; k++)
     work += FLOPS_A_BYTE * (double)p->place[part ? op->operands[1] : op->results[k]].bytes;
   for (const Op *scan = op->parent->op; scan; scan = scan->parent->op)
-    work *= (double)scan->attr[AT_TRIPS].i;
+    work *= (double)scan_trips(scan);
   return work;
 }

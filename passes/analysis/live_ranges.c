@@ -114,15 +114,15 @@ static bool time_scan(Times *w, const Op *op, uint64_t runs, int depth) {
   Plan *p = w->p;
   int begin = p->nsteps - 1;
   if (!place_arguments(w, op, begin)) return false;
-  if (!time_block(w, op->blocks[0], runs * (uint64_t)op->attr[AT_TRIPS].i, depth + 1)) return false;
+  if (!time_block(w, op->blocks[0], runs * (uint64_t)scan_trips(op), depth + 1)) return false;
   int end = p->nsteps - 1;
   ValueList captured = {0};
   plan_captured(w->scratch, w->e, op, &captured);
   for (uint32_t i = 0; i < captured.n; i++) read_at(w, op->parent, captured.at[i], end);
-  for (int i = (int)op->attr[AT_CARRIES].i; i < op->noperands; i++)
+  for (int i = scan_carries(op); i < op->noperands; i++)
     read_at(w, op->parent, op->operands[i], end);
   for (int i = 0; i < op->nresults; i++) p->place[op->results[i]].last = end;
-  uint64_t counts = 4 * (uint64_t)op->attr[AT_TRIPS].i;
+  uint64_t counts = 4 * (uint64_t)scan_trips(op);
   if (p->place[op->blocks[0]->args.at[0]].last > begin && counts > p->counts_bytes)
     p->counts_bytes = counts;
   return true;

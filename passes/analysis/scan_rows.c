@@ -22,7 +22,7 @@ static bool counts(const Entry *e, ValueId counter, ValueId id, int *sign, int64
 
 bool rows_by_counter(const Entry *e, const Op *scan, ValueId id, int64_t depth, int *sign,
                      int64_t *from) {
-  int64_t shift, trips = scan->attr[AT_TRIPS].i;
+  int64_t shift, trips = scan_trips(scan);
   if (!counts(e, scan->blocks[0]->args.at[0], id, sign, &shift)) return false;
   *from = *sign < 0 ? shift - (trips - 1) : shift;
   return *from >= 0 && *from <= depth - trips;
@@ -34,23 +34,10 @@ bool row_by_counter(const Entry *e, const Op *scan, const Op *op, int *sign, int
                          from);
 }
 
-ValueId rows_slice(Builder *b, Arena *a, ValueId table, int64_t from, int64_t n, int sign) {
-  const Type *t = value_type(b->e, table);
-  Ctx *c = b->e->module->ctx;
-  int64_t *dim = ARENA_ARRAY(a, int64_t, 3 * t->rank), *start = dim + t->rank;
-  int64_t *step = start + t->rank;
-  for (int i = 0; i < t->rank; i++) {
-    dim[i] = i ? t->dim[i] : n;
-    start[i] = i ? 0 : from;
-    step[i] = 1;
-  }
-  if (n < t->dim[0]) {
-    Attr attr[MAX_ATTRS] = {[AT_STARTS] = {.ints = intern_ints(c, start, t->rank)},
-                            [AT_STEPS] = {.ints = intern_ints(c, step, t->rank)}};
-    table = build(b, OP_SLICE, &table, 1, attr, type_get(c, t->dtype, t->rank, dim));
-  }
+ValueId rows_slice(Builder *b, ValueId table, int64_t from, int64_t n, int sign) {
+  if (n < value_type(b->e, table)->dim[0]) table = build_slice(b, table, 0, from, n);
   if (sign < 0) {
-    Attr attr[MAX_ATTRS] = {[AT_AXES] = {.ints = intern_ints(c, (int64_t[]){0}, 1)}};
+    Attr attr[MAX_ATTRS] = {[AT_AXES] = {.ints = intern_ints(b->m->ctx, (int64_t[]){0}, 1)}};
     table = build(b, OP_REVERSE, &table, 1, attr, NULL);
   }
   return table;

@@ -15,29 +15,29 @@ uint64_t plan_reach(const Place *x, const Block *b) {
   uint64_t end = x->offset + x->bytes;
   if (!x->stride) return end;
   for (const Op *scan = b->op; scan; scan = scan->parent->op)
-    end += (uint64_t)((scan->attr[AT_TRIPS].i - 1) * x->stride[plan_level(scan)]);
+    end += (uint64_t)((scan_trips(scan) - 1) * x->stride[plan_level(scan)]);
   return end;
 }
 
 /* What iteration k of the scan has of a stacked tensor. */
 static Place slice_of(Arena *a, const Plan *p, const Op *scan, const Place *whole) {
   Place x = *whole;
-  x.bytes = whole->bytes / (uint64_t)scan->attr[AT_TRIPS].i;
+  x.bytes = whole->bytes / (uint64_t)scan_trips(scan);
   x.stride = moved(a, p, whole->stride, plan_level(scan), x.bytes);
   return x;
 }
 
 Place plan_target(const Entry *e, Arena *a, const Op *scan, int result) {
   const Place *y = &plan_of(e)->place[scan->results[result]];
-  return result < scan->attr[AT_CARRIES].i ? *y : slice_of(a, plan_of(e), scan, y);
+  return result < scan_carries(scan) ? *y : slice_of(a, plan_of(e), scan, y);
 }
 
 /* The value is an iteration's slice of what `of` is the whole of. */
 static bool is_slice(const Entry *e, ValueId v, ValueId of) {
   const Op *def = value_def(e, of), *around = value_block(e, v)->op;
   if (!value_def(e, v)) /* an argument */
-    return around && plan_same(e, v) == of && value_at(e, v)->index > around->attr[AT_CARRIES].i;
-  return def && def == around && value_at(e, of)->index >= def->attr[AT_CARRIES].i;
+    return around && plan_same(e, v) == of && (int)value_at(e, v)->index > scan_carries(around);
+  return def && def == around && (int)value_at(e, of)->index >= scan_carries(def);
 }
 
 void plan_strides(Arena *a, const Entry *e, Plan *p) {

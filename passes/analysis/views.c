@@ -8,7 +8,7 @@ ValueId plan_same(const Entry *e, ValueId v) {
   const Op *scan = value_block(e, v)->op;
   int k = (int)value_at(e, v)->index - 1;
   if (!scan || k < 0) return NO_ID;
-  return k < scan->attr[AT_CARRIES].i ? scan->results[k] : scan->operands[k];
+  return k < scan_carries(scan) ? scan->results[k] : scan->operands[k];
 }
 
 /* Rows that lie side by side, at a place that every target takes: all of them or all but one of

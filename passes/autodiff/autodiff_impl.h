@@ -70,7 +70,6 @@ typedef struct ScanBack {
 bool diff_mark_scan(Diff *d, const Entry *e, const Op *scan);
 void diff_back_scan(GradCtx *g, const Op *scan);
 
-static inline int carries_of(const Op *scan) { return (int)scan->attr[AT_CARRIES].i; }
 /* The type of a value's stack over all iterations. */
 const Type *back_stack_type(const ScanBack *s, ValueId v);
 /* The forward loop's stack of a value of its body, if it has one; else NO_ID. */

@@ -31,14 +31,14 @@ bool diff_mark_scan(Diff *d, const Entry *e, const Op *scan) {
     for (int k = 0; k < scan->noperands; k++) {
       ValueId arg = b->args.at[k + 1];
       more |= activate(d, e, arg, diff_active(d, scan->operands[k]));
-      if (k < carries_of(scan)) more |= activate(d, e, arg, diff_active(d, yield->operands[k]));
+      if (k < scan_carries(scan)) more |= activate(d, e, arg, diff_active(d, yield->operands[k]));
     }
     more |= diff_mark(d, e, b, 0, b->ops.n);
     any |= more;
   }
   for (int k = 0; k < scan->nresults; k++) {
     bool because = diff_active(d, yield->operands[k]);
-    if (k < carries_of(scan)) because |= diff_active(d, b->args.at[k + 1]);
+    if (k < scan_carries(scan)) because |= diff_active(d, b->args.at[k + 1]);
     any |= activate(d, e, scan->results[k], because);
   }
   return any;
@@ -64,7 +64,7 @@ static bool *find_reached(ScanBack *s) {
       plan_captured(s->a, s->e, op, &captured);
       for (uint32_t k = 0; k < captured.n; k++) reached[captured.at[k]] = true;
     }
-    for (int k = 0; k < carries_of(s->scan); k++) {
+    for (int k = 0; k < scan_carries(s->scan); k++) {
       ValueId next = s->yield->operands[k];
       if (!reached[b->args.at[k + 1]] || reached[next]) continue;
       more = reached[next] = true;
@@ -86,7 +86,7 @@ static void come_in(ScanBack *s, Block *b, const bool *reached) {
   const Op *scan = s->scan;
   Builder *w = s->g->b;
   Diff *d = s->d;
-  for (int k = 0; k < carries_of(scan); k++) {
+  for (int k = 0; k < scan_carries(scan); k++) {
     ValueId arg = scan->blocks[0]->args.at[k + 1], dy = grad_of(s->g, scan, k);
     s->carry[k] = NO_ID;
     if (!diff_active(d, arg) || !(reached[arg] || dy != NO_ID)) continue;
@@ -113,9 +113,9 @@ static void come_in(ScanBack *s, Block *b, const bool *reached) {
 /* Gradients of what an iteration gives. */
 static void seed(ScanBack *s, Block *b) {
   const Op *scan = s->scan;
-  for (int k = 0; k < carries_of(scan); k++)
+  for (int k = 0; k < scan_carries(scan); k++)
     if (s->carry[k] != NO_ID) diff_add(s->g, s->yield->operands[k], s->carry[k]);
-  for (int k = carries_of(scan); k < scan->nresults; k++) {
+  for (int k = scan_carries(scan); k < scan->nresults; k++) {
     ValueId dy = grad_of(s->g, scan, k), y = s->yield->operands[k];
     if (dy == NO_ID || !diff_active(s->d, y)) continue;
     ValueId slice = add_arg(s, b, y);
@@ -133,14 +133,14 @@ static bool is_cheap(const Op *op) {
 }
 
 ValueId back_stack_of(const ScanBack *s, ValueId v) {
-  for (int k = carries_of(s->scan); k < s->scan->nresults; k++)
+  for (int k = scan_carries(s->scan); k < s->scan->nresults; k++)
     if (s->yield->operands[k] == v) return s->scan->results[k];
   return NO_ID;
 }
 
 int back_slice_of(const ScanBack *s, ValueId v) {
   const Value *x = value_at(s->e, v);
-  return x->def == NO_ID && (int)x->index > carries_of(s->scan) ? (int)x->index - 1 : -1;
+  return x->def == NO_ID && (int)x->index > scan_carries(s->scan) ? (int)x->index - 1 : -1;
 }
 
 bool back_is_row(const ScanBack *s, const Op *op, int *sign, int64_t *from) {
@@ -184,11 +184,7 @@ static ValueId slice_again(ScanBack *s, ValueId v, ValueId of) {
 }
 
 const Type *back_stack_type(const ScanBack *s, ValueId v) {
-  const Type *row = value_type(s->e, v);
-  int64_t *dim = ARENA_ARRAY(s->a, int64_t, row->rank + 1);
-  dim[0] = s->scan->attr[AT_TRIPS].i;
-  for (int i = 0; i < row->rank; i++) dim[i + 1] = row->dim[i];
-  const Type *t = type_get(s->e->module->ctx, row->dtype, row->rank + 1, dim);
+  const Type *t = type_stacked(s->e->module->ctx, value_type(s->e, v), scan_trips(s->scan));
   if (!t) gc_bug(s->e->module->ctx, "a stack of more bytes than can be addressed");
   return t;
 }
@@ -321,7 +317,7 @@ static void bring_in(ScanBack *s, Block *b) {
    made of. */
 static void find_given(ScanBack *s, const Block *b, const bool *reached) {
   const Op *scan = s->scan;
-  for (int k = carries_of(scan); k < scan->noperands; k++) {
+  for (int k = scan_carries(scan); k < scan->noperands; k++) {
     ValueId arg = scan->blocks[0]->args.at[k + 1];
     if (!diff_active(s->d, arg) || !reached[arg]) continue;
     ValueId sum = s->d->sum[arg - s->d->lo];
@@ -368,10 +364,10 @@ static void hand_over(ScanBack *s, const bool *reached, const Op *back) {
     s->d->sum[s->outside.at[i] - s->d->lo] =
         s->behind[i].n ? back_sum(s, back, i) : back->results[first + i];
   int n = 0;
-  for (int k = 0; k < carries_of(scan); k++)
+  for (int k = 0; k < scan_carries(scan); k++)
     if (s->carry[k] != NO_ID) grad_to(s->g, scan, k, back->results[n++]);
   n = (int)s->types_of.n;
-  for (int k = carries_of(scan); k < scan->noperands; k++) {
+  for (int k = scan_carries(scan); k < scan->noperands; k++) {
     ValueId arg = scan->blocks[0]->args.at[k + 1];
     if (diff_active(s->d, arg) && reached[arg]) grad_to(s->g, scan, k, back->results[n++]);
   }
@@ -382,7 +378,7 @@ void diff_back_scan(GradCtx *g, const Op *scan) {
   ScanBack s = {.g = g, .d = d, .e = g->b->e, .a = d->r->scratch};
   s.scan = op_at(s.e, scan->id);
   s.yield = end_of(s.e, scan);
-  s.carry = ARENA_ARRAY(s.a, ValueId, carries_of(scan) + 1);
+  s.carry = ARENA_ARRAY(s.a, ValueId, scan_carries(scan) + 1);
   Arena *m = s.e->module->arena;
   Block *body = ARENA_NEW(m, Block), *outer = g->b->b;
   s.again = ARENA_NEW(m, Block);

@@ -67,7 +67,7 @@ static bool can_stack(ScanBack *s, const Block *b, ValueId v) {
 
 /* Bytes of the stacks that terms [0, n) would have the backward loop make; TOO_MANY at most. */
 static int64_t cost(const ScanBack *s, const SumTerms *terms) {
-  int64_t all = 0, trips = s->scan->attr[AT_TRIPS].i;
+  int64_t all = 0, trips = scan_trips(s->scan);
   for (uint32_t t = 0; t < 2 * terms->n; t++) {
     const SumTerm *term = &terms->at[t / 2];
     if ((int)t % 2 >= read_of(term)) continue;
@@ -171,7 +171,7 @@ static ValueId whole(ScanBack *s, const Op *back, ValueId v) {
     all = back_stack_of(s, x);
     if (all == NO_ID)
       all = op && back_is_row(s, op, &sign, &from)
-                ? rows_slice(s->g->b, s->a, op->operands[0], from, s->scan->attr[AT_TRIPS].i, sign)
+                ? rows_slice(s->g->b, op->operands[0], from, scan_trips(s->scan), sign)
                 : back_save(s, x);
   }
   return build_reshape(s->g->b, all, back_stack_type(s, v));
@@ -194,13 +194,7 @@ static ValueId placed(ScanBack *s, ValueId x, int64_t depth, int sign, int64_t f
     x = build(b, OP_REVERSE, &x, 1, attr, NULL);
   }
   if (t->dim[0] == depth) return x;
-  int64_t *lo = ARENA_ARRAY(s->a, int64_t, 3 * t->rank), *hi = lo + t->rank, *in = hi + t->rank;
-  lo[0] = from;
-  hi[0] = depth - from - t->dim[0];
-  Attr attr[MAX_ATTRS] = {[AT_LO] = {.ints = intern_ints(c, lo, t->rank)},
-                          [AT_HI] = {.ints = intern_ints(c, hi, t->rank)},
-                          [AT_INTERIOR] = {.ints = intern_ints(c, in, t->rank)}};
-  return build(b, OP_PAD, &x, 1, attr, NULL);
+  return build_pad(b, x, 0, from, depth - from - t->dim[0]);
 }
 
 static ValueId sum_of_all(ScanBack *s, const Op *back, const SumTerm *t) {

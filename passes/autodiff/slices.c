@@ -80,32 +80,18 @@ static bool place(Pieces *p, ValueId x, int64_t from, int64_t n) {
   return true;
 }
 
-static const Type *as_long(const Builder *b, const Type *t, int axis, int64_t n) {
-  int64_t *dim = ARENA_ARRAY(b->m->arena, int64_t, t->rank);
-  memcpy(dim, t->dim, sizeof *dim * (size_t)t->rank);
-  dim[axis] = n;
-  return type_get(b->m->ctx, t->dtype, t->rank, dim);
-}
-
-static const Ints *along(const Builder *b, const Type *t, int axis, int64_t n) {
-  int64_t *list = ARENA_ARRAY(b->m->arena, int64_t, t->rank);
-  list[axis] = n;
-  return intern_ints(b->m->ctx, list, t->rank);
-}
-
 /* Zeros on both sides stay a margin. */
 static ValueId put_together(Builder *b, const Type *t, const Pieces *p) {
   int first = p->at[0].v == NO_ID, last = p->n - (p->at[p->n - 1].v == NO_ID);
   ValueId x[MOST_PIECES + 4];
   for (int k = first; k < last; k++)
-    x[k] = p->at[k].v != NO_ID ? p->at[k].v : build_const(b, as_long(b, t, p->axis, p->at[k].n), 0);
+    x[k] = p->at[k].v != NO_ID
+               ? p->at[k].v
+               : build_const(b, type_with_extent(b->m->ctx, t, p->axis, p->at[k].n), 0);
   Attr concat[MAX_ATTRS] = {[AT_AXIS] = {.i = p->axis}};
   ValueId v = build(b, OP_CONCAT, x + first, last - first, concat, NULL);
   if (last - first == p->n) return v;
-  Attr pad[MAX_ATTRS] = {[AT_LO] = {.ints = along(b, t, p->axis, first ? p->at[0].n : 0)},
-                         [AT_HI] = {.ints = along(b, t, p->axis, last < p->n ? p->at[last].n : 0)},
-                         [AT_INTERIOR] = {.ints = along(b, t, p->axis, 0)}};
-  return build(b, OP_PAD, &v, 1, pad, NULL);
+  return build_pad(b, v, p->axis, first ? p->at[0].n : 0, last < p->n ? p->at[last].n : 0);
 }
 
 ValueId diff_beside(Builder *b, ValueId sum, ValueId dv) {

@@ -91,7 +91,7 @@ static void kernel(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool
 static void scan(Layouts *l, uint32_t base, const Entry *e, const Op *op, bool is_init) {
   const Block *b = op->blocks[0];
   const Op *yield = op_at(e, b->ops.at[b->ops.n - 1]);
-  int carries = (int)op->attr[AT_CARRIES].i;
+  int carries = scan_carries(op);
   constrain_plain(l, base + b->args.at[0]);
   for (int i = 0; i < op->noperands; i++) {
     uint32_t x = base + op->operands[i], arg = base + b->args.at[i + 1];

@@ -51,7 +51,7 @@ static int transposed_operand(const TransposedWeights *t, const Op *op) {
 /* ---- before a loop ---- */
 
 static uint64_t bytes_for(const TransposedWeights *t, const Op *loop) {
-  int carries = (int)loop->attr[AT_CARRIES].i;
+  int carries = scan_carries(loop);
   uint64_t bytes = 0;
   for (int k = carries; k < loop->noperands; k++)
     bytes += value_type(t->e, loop->operands[k])->bytes;
@@ -87,7 +87,7 @@ static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void 
   TransposedWeights *t = data;
   t->e = old;
   uint32_t known = t->known.n;
-  if (op->kind == OP_SCAN && op->attr[AT_TRIPS].i >= PACK_TRIPS) {
+  if (op->kind == OP_SCAN && scan_trips(op) >= PACK_TRIPS) {
     t->left = bytes_for(t, op);
     copy_for(t, b, op, op->blocks[0], map);
   }

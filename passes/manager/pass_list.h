@@ -100,7 +100,7 @@ bool rows_by_counter(const Entry *e, const Op *scan, ValueId id, int64_t depth, 
 /* The op takes such a row. */
 bool row_by_counter(const Entry *e, const Op *scan, const Op *op, int *sign, int64_t *from);
 /* Builds what all iterations take: n rows of the table, backwards if sign is -1. */
-ValueId rows_slice(Builder *b, Arena *a, ValueId table, int64_t from, int64_t n, int sign);
+ValueId rows_slice(Builder *b, ValueId table, int64_t from, int64_t n, int sign);
 
 /* saved.c: a remark for each activation that is saved for the backward pass. */
 void report_saved_activations(PassRun *r, const Entry *e);

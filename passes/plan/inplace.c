@@ -244,7 +244,7 @@ static void take(Inplace *w, ValueId head, ValueId of, ValueId root) {
 
 static void place_yield(Inplace *w, const Op *yield, int align) {
   const Op *scan = yield->parent->op;
-  int carries = (int)scan->attr[AT_CARRIES].i;
+  int carries = scan_carries(scan);
   for (int k = 0; k < yield->noperands; k++) {
     ValueId v = yield->operands[k], head = own_head(w, scan, v), y = scan->results[k], of = y;
     bool carry = k < carries;

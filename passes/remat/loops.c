@@ -23,9 +23,6 @@ enum {
 /* What takes at most this part of a loop's work is nearly free. */
 static const double FREE = 0.02;
 
-static int carries_of(const Op *scan) { return (int)scan->attr[AT_CARRIES].i; }
-static int64_t trips_of(const Op *scan) { return scan->attr[AT_TRIPS].i; }
-
 /* ---- pairs ---- */
 
 typedef struct Finder {
@@ -60,7 +57,7 @@ static void find_uses(Finder *f) {
 /* The backward pass is the only one that reads the stack, slice by slice. */
 static bool read_by_slices(const Finder *f, const Op *back, ValueId stack) {
   uint32_t n = 0;
-  for (int j = carries_of(back); j < back->noperands; j++) n += back->operands[j] == stack;
+  for (int j = scan_carries(back); j < back->noperands; j++) n += back->operands[j] == stack;
   return n && n == f->uses[stack];
 }
 
@@ -82,7 +79,7 @@ static bool reads_last(const Finder *f, LoopPair *p) {
     for (int i = 0; i < p->nlate; i++) twice |= p->late[i] == store;
     if (!twice) p->late[p->nlate++] = store;
   }
-  for (int k = 0; k < carries_of(there); k++) /* stacks are row-major */
+  for (int k = 0; k < scan_carries(there); k++) /* stacks are row-major */
     if (value_at(f->e, there->results[k])->layout) return false;
   return true;
 }
@@ -92,8 +89,8 @@ static double worth(const Finder *f, const Op *there, const Op *back) {
   LoopPair pair = {.there = there, .back = back};
   double bytes = 0;
   bool turns = !there->attr[AT_REVERSE].i != !back->attr[AT_REVERSE].i;
-  if (trips_of(there) != trips_of(back) || !turns || trips_of(there) < 2) return 0;
-  for (int k = carries_of(there); k < there->nresults; k++)
+  if (scan_trips(there) != scan_trips(back) || !turns || scan_trips(there) < 2) return 0;
+  for (int k = scan_carries(there); k < there->nresults; k++)
     if (read_by_slices(f, back, there->results[k])) bytes += bytes_of(f->e, there->results[k]);
   return bytes > 0 && reads_last(f, &pair) ? bytes : 0;
 }
@@ -105,7 +102,7 @@ static LoopPair pair_of(const Finder *f, const Op *there, const Op *back) {
   p.back_end = plan_yield(f->e, back);
   p.droppable = ARENA_ARRAY(f->a, bool, there->nresults);
   p.alive = ARENA_ARRAY(f->a, bool, there->nresults);
-  for (int k = carries_of(there); k < there->nresults; k++) {
+  for (int k = scan_carries(there); k < there->nresults; k++) {
     p.droppable[k] = read_by_slices(f, back, there->results[k]);
     p.alive[k] = !p.droppable[k] && f->last[there->results[k]] >= f->position[back->id];
   }
@@ -183,7 +180,7 @@ static void need_from_outside(Need *w, ValueId v) {
 
 /* The stack of the value that stays; NO_ID: none. */
 static bool is_stacked(const Need *w, ValueId v) {
-  for (int k = carries_of(w->p->there); k < w->p->there->nresults; k++)
+  for (int k = scan_carries(w->p->there); k < w->p->there->nresults; k++)
     if (w->p->there_end->operands[k] == v && !w->dropped[k] &&
         (w->p->droppable[k] || w->p->alive[k]))
       return true;
@@ -193,7 +190,7 @@ static bool is_stacked(const Need *w, ValueId v) {
 static void need_argument(Need *w, const Value *x) {
   int k = (int)x->index - 1;
   if (k < 0) return;
-  if (k >= carries_of(w->p->there)) {
+  if (k >= scan_carries(w->p->there)) {
     need_from_outside(w, w->p->there->operands[k]);
     return;
   }
@@ -254,8 +251,8 @@ static void find_need(Need *w) {
   const Op *there = w->p->there;
   w->n++;
   w->flops = w->cost = w->longer = 0;
-  memset(w->carry, 0, sizeof *w->carry * (size_t)carries_of(there));
-  for (int k = carries_of(there); k < there->nresults; k++)
+  memset(w->carry, 0, sizeof *w->carry * (size_t)scan_carries(there));
+  for (int k = scan_carries(there); k < there->nresults; k++)
     if (w->dropped[k]) need(w, w->p->there_end->operands[k]);
   while (w->todo.n) {
     ValueId v = w->todo.at[--w->todo.n];
@@ -279,7 +276,7 @@ static bool is_argument(const Need *w, int result) {
 static double kept_bytes(const Need *w) {
   const Op *there = w->p->there;
   double bytes = 0;
-  for (int k = 0; k < carries_of(there); k++) {
+  for (int k = 0; k < scan_carries(there); k++) {
     ValueId arg = there->blocks[0]->args.at[k + 1];
     if (w->carry[k] && !is_stacked(w, arg)) bytes += bytes_of(w->f->e, arg);
   }
@@ -290,10 +287,10 @@ static double kept_bytes(const Need *w) {
    loop behind the blocks will drop in its turn, with blocks of the best length. */
 static LoopSchedule way_of(const Need *w, int64_t block, int64_t blocks) {
   const Op *there = w->p->there;
-  double trips = (double)trips_of(there), again = (double)(block * blocks), row = 0, free = 0;
+  double trips = (double)scan_trips(there), again = (double)(block * blocks), row = 0, free = 0;
   LoopSchedule x = {.block = block, .blocks = blocks, .dropped = w->dropped, .bytes = w->longer};
   x.bytes += (double)blocks * kept_bytes(w);
-  for (int k = carries_of(there); k < there->nresults; k++) {
+  for (int k = scan_carries(there); k < there->nresults; k++) {
     if (!w->p->droppable[k]) continue;
     if (!w->dropped[k]) x.bytes += trips * row_bytes(w, k);
     if (w->dropped[k]) row += row_bytes(w, k);
@@ -310,7 +307,7 @@ static LoopSchedule way_of(const Need *w, int64_t block, int64_t blocks) {
 
 /* A length at which the blocks show what a set is worth. */
 static LoopSchedule typical_way(const Need *w) {
-  int64_t trips = trips_of(w->p->there), block = 1;
+  int64_t trips = scan_trips(w->p->there), block = 1;
   while (w->by_blocks && (block + 1) * (block + 1) <= trips) block++;
   return way_of(w, block, w->by_blocks ? (trips - 1) / block : trips);
 }
@@ -319,7 +316,7 @@ static LoopSchedule typical_way(const Need *w) {
    blocks as long or some times shorter. */
 static void ways_of_set(Arena *a, const Need *w, Ways *out) {
   enum { SHORTER = 4 };
-  int64_t trips = trips_of(w->p->there);
+  int64_t trips = scan_trips(w->p->there);
   if (!w->by_blocks) {
     vec_push(a, out, way_of(w, 1, trips));
     return;
@@ -400,8 +397,8 @@ static Ways ways_of(const Finder *f, const LoopPair *p) {
   Need w = {.f = f, .p = p};
   w.seen = ARENA_ARRAY(f->a, uint32_t, f->e->values.n);
   w.ran = ARENA_ARRAY(f->a, uint32_t, f->e->ops.n);
-  w.carry = ARENA_ARRAY(f->a, bool, carries_of(p->there) + 1);
-  double bytes = 0, body = (double)op_flops(f->e, p->there) / (double)trips_of(p->there);
+  w.carry = ARENA_ARRAY(f->a, bool, scan_carries(p->there) + 1);
+  double bytes = 0, body = (double)op_flops(f->e, p->there) / (double)scan_trips(p->there);
   for (int k = 0; k < n; k++) {
     droppable += p->droppable[k];
     if (p->droppable[k]) bytes += bytes_of(f->e, p->there->results[k]);

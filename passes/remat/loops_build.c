@@ -32,17 +32,14 @@ typedef struct Climb {
   ValueId *map;
 } Climb;
 
-static int carries_of(const Op *scan) { return (int)scan->attr[AT_CARRIES].i; }
-static int64_t trips_of(const Op *scan) { return scan->attr[AT_TRIPS].i; }
-
 static bool is_stacked(const Again *g, int result) {
-  return result >= carries_of(g->p->there) && !g->way->dropped[result] &&
+  return result >= scan_carries(g->p->there) && !g->way->dropped[result] &&
          (g->p->droppable[result] || g->p->alive[result]);
 }
 
 /* The result of `there` that the backward pass can read the value from; -1: none. */
 static int stack_of(const Again *g, ValueId v) {
-  for (int k = carries_of(g->p->there); k < g->p->there->nresults; k++)
+  for (int k = scan_carries(g->p->there); k < g->p->there->nresults; k++)
     if (g->p->there_end->operands[k] == v && is_stacked(g, k)) return k;
   return -1;
 }
@@ -50,19 +47,12 @@ static int stack_of(const Again *g, ValueId v) {
 /* The dropped result that operand j of the backward pass slices; -1: none. */
 static int dropped_at(const Again *g, int j) {
   const Op *there = g->p->there;
-  for (int k = carries_of(there); j >= carries_of(g->p->back) && k < there->nresults; k++)
+  for (int k = scan_carries(there); j >= scan_carries(g->p->back) && k < there->nresults; k++)
     if (g->way->dropped[k] && there->results[k] == g->p->back->operands[j]) return k;
   return -1;
 }
 
 /* ---- building ---- */
-
-static const Type *stack_type(Climb *w, const Type *row, int64_t trips) {
-  int64_t *dim = ARENA_ARRAY(w->a, int64_t, row->rank + 1);
-  dim[0] = trips;
-  for (int i = 0; i < row->rank; i++) dim[i + 1] = row->dim[i];
-  return type_get(w->b->m->ctx, row->dtype, row->rank + 1, dim);
-}
 
 static const Type *row_type(Climb *w, const Type *t) {
   return type_get(w->b->m->ctx, t->dtype, t->rank - 1, t->dim + 1);
@@ -78,7 +68,7 @@ static ValueId row_at(Climb *w, ValueId table, ValueId number) {
 
 static ValueId with_row(Climb *w, ValueId table, ValueId row, ValueId number) {
   const Type *t = value_type(w->b->e, row);
-  ValueId in[] = {table, build_reshape(w->b, row, stack_type(w, t, 1)), number};
+  ValueId in[] = {table, build_reshape(w->b, row, type_stacked(w->b->m->ctx, t, 1)), number};
   return build(w->b, OP_DYNAMIC_UPDATE, in, 3, NULL, NULL);
 }
 
@@ -109,7 +99,7 @@ static Op *loop_begin(Climb *w, const Op *like, int64_t trips, const ValueList *
   }
   for (uint32_t i = 0; i < slices->n; i++) vec_push(w->a, &operands, slices->at[i]);
   for (uint32_t i = 0; i < stacks->n; i++)
-    vec_push(w->a, &types, stack_type(w, stacks->at[i], trips));
+    vec_push(w->a, &types, type_stacked(b->m->ctx, stacks->at[i], trips));
   Attr attr[MAX_ATTRS] = {[AT_TRIPS] = {.i = trips},
                           [AT_CARRIES] = {.i = carries->n},
                           [AT_REVERSE] = like->attr[AT_REVERSE]};
@@ -212,7 +202,7 @@ static void copy_body(Climb *w, const Again *g, const Op *scan, const ValueId *f
 
 static void there_each(Climb *w, Again *g) {
   const Op *there = g->p->there;
-  int n = carries_of(there);
+  int n = scan_carries(there);
   ValueList carries = {0}, slices = {0}, yield = {0};
   Types stacks = {0};
   add_mapped(w, &carries, there->operands, n);
@@ -223,7 +213,7 @@ static void there_each(Climb *w, Again *g) {
   for (int k = 0; k < n; k++)
     if (stack_of(g, there->blocks[0]->args.at[k + 1]) < 0)
       vec_push(w->a, &stacks, value_type(w->old, there->results[k]));
-  const Op *op = loop_begin(w, there, trips_of(there), &carries, &slices, &stacks);
+  const Op *op = loop_begin(w, there, scan_trips(there), &carries, &slices, &stacks);
   for (uint32_t i = 0; i < op->blocks[0]->args.n; i++)
     set(w, there->blocks[0]->args.at[i], op->blocks[0]->args.at[i]);
   copy_body(w, g, there, NULL);
@@ -251,7 +241,7 @@ static uint32_t add_slice(Climb *w, ValueList *slices, ValueId v) {
 
 static void back_each(Climb *w, Again *g) {
   const Op *there = g->p->there, *back = g->p->back;
-  int n = carries_of(there), m = carries_of(back);
+  int n = scan_carries(there), m = scan_carries(back);
   uint32_t *stack = ARENA_ARRAY(w->a, uint32_t, there->nresults + 1); /* among the slices */
   uint32_t *carry = ARENA_ARRAY(w->a, uint32_t, n + 1);
   uint32_t *slice = ARENA_ARRAY(w->a, uint32_t, there->noperands + back->noperands + 1);
@@ -271,7 +261,7 @@ static void back_each(Climb *w, Again *g) {
       carry[k] = add_slice(w, &slices, g->carry[k]);
   for (int k = m; k < back->nresults; k++)
     vec_push(w->a, &stacks, value_type(w->old, g->p->back_end->operands[k]));
-  const Op *op = loop_begin(w, back, trips_of(back), &carries, &slices, &stacks);
+  const Op *op = loop_begin(w, back, scan_trips(back), &carries, &slices, &stacks);
   for (int k = n; k < there->nresults; k++)
     if (is_stacked(g, k)) from[k] = arg_at(op, (uint32_t)m + stack[k]);
   const ValueId *args = there->blocks[0]->args.at;
@@ -303,8 +293,8 @@ static void back_each(Climb *w, Again *g) {
 static ValueId numbers(Climb *w, const Again *g, bool behind) {
   const Op *there = g->p->there;
   int64_t in_blocks = g->way->block * g->way->blocks, from, n;
-  n = behind ? trips_of(there) - in_blocks : in_blocks;
-  from = behind == !there->attr[AT_REVERSE].i ? trips_of(there) - n : 0;
+  n = behind ? scan_trips(there) - in_blocks : in_blocks;
+  from = behind == !there->attr[AT_REVERSE].i ? scan_trips(there) - n : 0;
   const Type *t = counts_type(w, n);
   ValueId v = build(w->b, OP_IOTA, NULL, 0, NULL, t);
   if (from) v = build2(w->b, OP_ADD, v, build_const_int(w->b, t, from));
@@ -314,7 +304,7 @@ static ValueId numbers(Climb *w, const Again *g, bool behind) {
 
 /* Zeros in which the loop's rows are put: one for each stack that is whole. */
 static void add_tables(Climb *w, const Again *g, const Op *scan, ValueList *out) {
-  for (int k = carries_of(scan); k < scan->nresults; k++)
+  for (int k = scan_carries(scan); k < scan->nresults; k++)
     if (scan == g->p->back || !g->way->dropped[k])
       vec_push(w->a, out, build_const(w->b, value_type(w->old, scan->results[k]), 0));
 }
@@ -326,35 +316,35 @@ static void iterate(Climb *w, const Again *g, const Op *scan, const Op *loop, Va
                     ValueList *yield) {
   const Op *end = plan_yield(w->old, scan);
   const ValueId *args = scan->blocks[0]->args.at;
-  uint32_t table = (uint32_t)carries_of(scan);
+  uint32_t table = (uint32_t)scan_carries(scan);
   bool there = scan == g->p->there;
   w->map[args[0]] = number;
   for (int j = 0; j < scan->noperands; j++) {
-    if (j < carries_of(scan))
+    if (j < scan_carries(scan))
       set(w, args[j + 1], arg_at(loop, (uint32_t)j));
     else if (there || dropped_at(g, j) < 0) /* else the caller has mapped it */
       set(w, args[j + 1], row_at(w, w->map[scan->operands[j]], number));
   }
   copy_body(w, g, scan, NULL);
-  add_mapped(w, yield, end->operands, carries_of(scan));
-  for (int k = carries_of(scan); k < scan->nresults; k++)
+  add_mapped(w, yield, end->operands, scan_carries(scan));
+  for (int k = scan_carries(scan); k < scan->nresults; k++)
     if (!there || !g->way->dropped[k])
       vec_push(w->a, yield, with_row(w, arg_at(loop, table++), w->map[end->operands[k]], number));
 }
 
 static void dropped_types(Climb *w, const Again *g, Types *out) {
-  for (int k = carries_of(g->p->there); k < g->p->there->nresults; k++)
+  for (int k = scan_carries(g->p->there); k < g->p->there->nresults; k++)
     if (g->way->dropped[k]) vec_push(w->a, out, value_type(w->old, g->p->there_end->operands[k]));
 }
 
 static void add_dropped(Climb *w, const Again *g, ValueList *out) {
-  for (int k = carries_of(g->p->there); k < g->p->there->nresults; k++)
+  for (int k = scan_carries(g->p->there); k < g->p->there->nresults; k++)
     if (g->way->dropped[k]) vec_push(w->a, out, w->map[g->p->there_end->operands[k]]);
 }
 
 static void there_blocks(Climb *w, Again *g) {
   const Op *there = g->p->there;
-  int n = carries_of(there);
+  int n = scan_carries(there);
   ValueList all = {0}, slices = {0}, kept = {0}, yield = {0};
   Types stacks = {0}, none = {0};
   names_of(w, there);
@@ -384,7 +374,7 @@ static void there_blocks(Climb *w, Again *g) {
   add_results(w, &all, outer, (int)carried);
   vec_push(w->a, &slices, behind);
   dropped_types(w, g, (stacks.n = 0, &stacks));
-  const Op *last = loop_begin(w, there, trips_of(there) - g->way->block * g->way->blocks, &all,
+  const Op *last = loop_begin(w, there, scan_trips(there) - g->way->block * g->way->blocks, &all,
                               &slices, &stacks);
   iterate(w, g, there, last, arg_at(last, carried), &yield);
   add_dropped(w, g, &yield);
@@ -402,7 +392,7 @@ static void there_blocks(Climb *w, Again *g) {
 static const Op *run_again(Climb *w, const Again *g, const ValueList *carries, ValueId number) {
   const Op *there = g->p->there;
   const ValueId *args = there->blocks[0]->args.at;
-  int n = carries_of(there);
+  int n = scan_carries(there);
   ValueId *from = ARENA_ARRAY(w->a, ValueId, there->nresults + 1);
   ValueList slices = {0}, yield = {0};
   Types stacks = {0};
@@ -448,7 +438,7 @@ static const Op *go_back(Climb *w, const Again *g, int64_t trips, const ValueLis
 
 static void back_blocks(Climb *w, Again *g) {
   const Op *there = g->p->there, *back = g->p->back;
-  int n = carries_of(there), m = carries_of(back);
+  int n = scan_carries(there), m = scan_carries(back);
   ValueId *dropped = ARENA_ARRAY(w->a, ValueId, there->nresults + 1);
   ValueList all = {0}, slices = {0}, kept = {0}, yield = {0};
   Types none = {0};
@@ -457,7 +447,7 @@ static void back_blocks(Climb *w, Again *g) {
   add_tables(w, g, back, &all);
   vec_push(w->a, &slices, numbers(w, g, false));
   for (int k = 0; k < n; k++) vec_push(w->a, &slices, g->carry[k]);
-  const Op *last = go_back(w, g, trips_of(back) - g->way->block * g->way->blocks, &all,
+  const Op *last = go_back(w, g, scan_trips(back) - g->way->block * g->way->blocks, &all,
                            numbers(w, g, true), g->stack);
   uint32_t carried = all.n;
   all.n = 0;
@@ -527,7 +517,7 @@ void remat_apply_loops(Arena *a, Entry *e, const LoopFrontier *l, const LoopPoin
     if (!r->way[i]) continue;
     Again *g = &w.again[w.n++];
     *g = (Again){.p = &l->pair[i], .way = r->way[i]};
-    g->carry = ARENA_ARRAY(a, ValueId, carries_of(g->p->there) + 1);
+    g->carry = ARENA_ARRAY(a, ValueId, scan_carries(g->p->there) + 1);
     g->stack = ARENA_ARRAY(a, ValueId, g->p->there->nresults + 1);
   }
   entry_rebuild(e, apply_each, &w, false, false);

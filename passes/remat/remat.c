@@ -26,7 +26,7 @@ static void report_recomputed(Remat *w) {
 /* The storage is the place of a carry of the loop that runs at the step. */
 static bool is_carry(const Remat *w, int v, int step) {
   const Op *op = w->p.step[step].op;
-  for (int k = 0; op->kind == OP_SCAN && k < op->attr[AT_CARRIES].i; k++)
+  for (int k = 0; op->kind == OP_SCAN && k < scan_carries(op); k++)
     if (op->results[k] == w->p.storage[v].value) return true;
   return false;
 }
@@ -126,7 +126,7 @@ static void report_loop_schedule(const Remat *w, const AppliedLoops *c) {
       remark(w->r, REMARK_REMAT, "remat", p->there->loc,
              "%lld of %lld iterations of scan are recomputed before their backward pass, %lld at a "
              "time: %s bytes are stacked in part",
-             (long long)(way->blocks * way->block), (long long)p->there->attr[AT_TRIPS].i,
+             (long long)(way->blocks * way->block), (long long)scan_trips(p->there),
              (long long)way->block, plan_commas(buf, bytes));
     w->r->changes++;
   }

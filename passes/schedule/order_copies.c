@@ -11,8 +11,7 @@ typedef struct Stores {
 
 /* A carry begins in the bytes of its first value, which a constant has for one carry alone. */
 static bool shares_constant(const Entry *e, const Stores *s, const Op *op, int i) {
-  if (op->kind != OP_SCAN || i >= op->attr[AT_CARRIES].i || s->uses[op->operands[i]] < 2)
-    return false;
+  if (op->kind != OP_SCAN || i >= scan_carries(op) || s->uses[op->operands[i]] < 2) return false;
   const Op *def = value_def(e, op->operands[i]);
   return def && def->kind == OP_CONST;
 }
@@ -20,10 +19,10 @@ static bool shares_constant(const Entry *e, const Stores *s, const Op *op, int i
 /* The yield of a loop brings each value to its carry, where it must not find another carry's. */
 static bool moves_carry(const Entry *e, const Op *yield, int i) {
   const Op *scan = yield->parent->op;
-  if (!scan || scan->kind != OP_SCAN || i >= scan->attr[AT_CARRIES].i) return false;
+  if (!scan || scan->kind != OP_SCAN || i >= scan_carries(scan)) return false;
   ValueId v = order_source(e, yield->operands[i]);
   const Value *x = value_at(e, v);
-  return x->block == scan->blocks[0] && x->index <= scan->attr[AT_CARRIES].i && x->index > 0 &&
+  return x->block == scan->blocks[0] && (int)x->index <= scan_carries(scan) && x->index > 0 &&
          x->index != (uint32_t)i + 1;
 }
 
@@ -38,7 +37,7 @@ static bool needs_copy(const Entry *e, const Stores *s, const Op *op, int i) {
 
 /* Each of the loop's carries begins with a constant of its own. */
 static void copy_scan(Builder *b, const Entry *old, const Stores *s, const Op *op, ValueId *map) {
-  int carries = (int)op->attr[AT_CARRIES].i;
+  int carries = scan_carries(op);
   ValueId *own = ARENA_ARRAY(b->m->arena, ValueId, carries + 1);
   for (int i = 0; i < carries; i++) {
     own[i] = map[op->operands[i]];

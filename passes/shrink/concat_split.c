@@ -91,24 +91,12 @@ static bool any_part(PassRun *r, const Entry *e, uint64_t least) {
 
 /* ---- doing it ---- */
 
-static Attr ints_of(Builder *b, const int64_t *at) {
-  return (Attr){.ints = intern_ints(b->m->ctx, at, 4)};
-}
-
-static const Type *with_channels(Builder *b, const Type *t, int64_t channels) {
-  int64_t dim[4] = {t->dim[0], channels, t->dim[2], t->dim[3]};
-  return type_get(b->m->ctx, t->dtype, 4, dim);
-}
-
 /* The gradient of the slice's channels alone, by a slice of the filters. */
 static ValueId gradient_of_slice(Builder *b, const Entry *old, const Op *op, const Op *back,
                                  const ValueId *map) {
-  ValueId w = map[back->operands[1]];
-  const Type *t = type_of(b->e, w), *y = type_of(old, op->results[0]);
-  const Attr attr[MAX_ATTRS] = {
-      [AT_STARTS] = ints_of(b, (int64_t[]){0, op->attr[AT_STARTS].ints->at[CHANNELS], 0, 0}),
-      [AT_STEPS] = ints_of(b, (int64_t[]){1, 1, 1, 1})};
-  w = build(b, OP_SLICE, &w, 1, attr, with_channels(b, t, y->dim[CHANNELS]));
+  const Type *y = type_of(old, op->results[0]);
+  ValueId w = build_slice(b, map[back->operands[1]], CHANNELS,
+                          op->attr[AT_STARTS].ints->at[CHANNELS], y->dim[CHANNELS]);
   return build(b, OP_CONV_INPUT_GRAD, (ValueId[]){map[back->operands[0]], w}, 2, back->attr, y);
 }
 
@@ -120,23 +108,18 @@ static ValueId gradient_by_parts(Builder *b, const Entry *old, const Op *op, con
   for (int i = 0; i < concat->noperands; i++) {
     int64_t channels = type_of(old, concat->operands[i])->dim[CHANNELS];
     ValueId x[] = {map[op->operands[0]], map[concat->operands[i]]};
-    part[i] = build(b, OP_CONV_FILTER_GRAD, x, 2, op->attr, with_channels(b, t, channels));
+    part[i] = build(b, OP_CONV_FILTER_GRAD, x, 2, op->attr,
+                    type_with_extent(b->m->ctx, t, CHANNELS, channels));
   }
   return build(b, OP_CONCAT, part, concat->noperands, concat->attr, NULL);
 }
 
-/* The first part and room behind it, then one part after the other. */
+/* Written into the result one part after the other. */
 static ValueId part_after_part(Builder *b, const Entry *old, const Op *op, const ValueId *map) {
-  int64_t at = type_of(old, op->operands[0])->dim[CHANNELS];
-  int64_t room = type_of(old, op->results[0])->dim[CHANNELS] - at;
-  const Attr pad[MAX_ATTRS] = {[AT_LO] = ints_of(b, (int64_t[]){0, 0, 0, 0}),
-                               [AT_HI] = ints_of(b, (int64_t[]){0, room, 0, 0}),
-                               [AT_INTERIOR] = ints_of(b, (int64_t[]){0, 0, 0, 0})};
-  ValueId whole = build(b, OP_PAD, &map[op->operands[0]], 1, pad, NULL);
-  for (int i = 1; i < op->noperands; i++) {
-    ValueId start = build_const_int(b, type_scalar(b->m->ctx, DT_I32), at);
-    ValueId x[] = {whole, map[op->operands[i]], start};
-    whole = build(b, OP_DYNAMIC_UPDATE, x, 3, op->attr, NULL);
+  int64_t at = 0, extent = type_of(old, op->results[0])->dim[CHANNELS];
+  ValueId whole = NO_ID;
+  for (int i = 0; i < op->noperands; i++) {
+    whole = build_part(b, whole, map[op->operands[i]], CHANNELS, at, extent);
     at += type_of(old, op->operands[i])->dim[CHANNELS];
   }
   return whole;

@@ -23,25 +23,6 @@ static int64_t start_of(const Type *t, int axis, int64_t k) {
   return k * t->dim[axis] / blocks_count(t, axis);
 }
 
-static const Type *with_extent(Build *c, const Type *t, int axis, int64_t n) {
-  int64_t *dim = ARENA_ARRAY(c->of->a, int64_t, t->rank);
-  for (int i = 0; i < t->rank; i++) dim[i] = i == axis ? n : t->dim[i];
-  return type_get(c->b->m->ctx, t->dtype, t->rank, dim);
-}
-
-static const Ints *ints(Build *c, int n, int axis, int64_t at, int64_t rest) {
-  int64_t *all = ARENA_ARRAY(c->of->a, int64_t, n);
-  for (int i = 0; i < n; i++) all[i] = i == axis ? at : rest;
-  return intern_ints(c->b->m->ctx, all, n);
-}
-
-static ValueId cut(Build *c, ValueId x, int axis, int64_t from, int64_t n) {
-  const Type *t = value_type(c->b->e, x);
-  const Attr attr[MAX_ATTRS] = {[AT_STARTS].ints = ints(c, t->rank, axis, from, 0),
-                                [AT_STEPS].ints = ints(c, t->rank, axis, 1, 1)};
-  return build(c->b, OP_SLICE, &x, 1, attr, with_extent(c, t, axis, n));
-}
-
 /* ---- blocks ---- */
 
 static ValueId block_of(Build *c, ValueId v, int axis, int64_t k);
@@ -53,7 +34,7 @@ static ValueId spread(Build *c, const Op *op, int axis, int64_t from, int64_t n,
   ValueId x = c->map[op->operands[0]];
   const Type *t = value_type(c->b->e, x);
   int i = axis - (to->rank - t->rank);
-  if (i >= 0 && t->dim[i] != 1) x = cut(c, x, i, from, n);
+  if (i >= 0 && t->dim[i] != 1) x = build_slice(c->b, x, i, from, n);
   return build_broadcast(c->b, x, to);
 }
 
@@ -73,7 +54,7 @@ static ValueId make_block(Build *c, ValueId v, int axis, int64_t k) {
   const Op *op = value_def(c->old, v);
   const Type *t = value_type(c->old, v);
   int64_t from = start_of(t, axis, k), n = start_of(t, axis, k + 1) - from;
-  const Type *to = with_extent(c, t, axis, n);
+  const Type *to = type_with_extent(c->b->m->ctx, t, axis, n);
   if (c->of->gone[v]) return op_of_blocks(c, op, axis, k, to);
   if (is_in_body(c, op) && op->kind == OP_CONST) {
     at_op(c, op);
@@ -83,7 +64,7 @@ static ValueId make_block(Build *c, ValueId v, int axis, int64_t k) {
     at_op(c, op);
     return spread(c, op, axis, from, n, to);
   }
-  return cut(c, c->map[v], axis, from, n);
+  return build_slice(c->b, c->map[v], axis, from, n);
 }
 
 static ValueId block_of(Build *c, ValueId v, int axis, int64_t k) {
@@ -157,19 +138,12 @@ static void add_part(Build *c, Reader *r, int axis, int64_t k, int64_t count, co
   int64_t from = start_of(like, axis, k), n = start_of(like, axis, k + 1) - from;
   int to = result_axis(r->op, axis);
   const Attr along[MAX_ATTRS] = {[AT_AXIS].i = to};
-  ValueId part = op_of_blocks(c, r->op, axis, k, with_extent(c, y, to, n));
+  ValueId part = op_of_blocks(c, r->op, axis, k, type_with_extent(c->b->m->ctx, y, to, n));
   r->part[k] = part;
-  if (axis == BLOCK_CHANNELS) {
-    if (k + 1 == count) r->whole = build(c->b, OP_CONCAT, r->part, (int)count, along, NULL);
-  } else if (k == 0) {
-    const Attr pad[MAX_ATTRS] = {[AT_LO].ints = ints(c, y->rank, to, 0, 0),
-                                 [AT_HI].ints = ints(c, y->rank, to, y->dim[to] - n, 0),
-                                 [AT_INTERIOR].ints = ints(c, y->rank, to, 0, 0)};
-    r->whole = build(c->b, OP_PAD, &part, 1, pad, NULL);
-  } else {
-    ValueId x[] = {r->whole, part, build_const_int(c->b, type_scalar(c->b->m->ctx, DT_I32), from)};
-    r->whole = build(c->b, OP_DYNAMIC_UPDATE, x, 3, along, NULL);
-  }
+  if (axis != BLOCK_CHANNELS)
+    r->whole = build_part(c->b, k ? r->whole : NO_ID, part, to, from, y->dim[to]);
+  else if (k + 1 == count)
+    r->whole = build(c->b, OP_CONCAT, r->part, (int)count, along, NULL);
 }
 
 static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {

@@ -21,15 +21,9 @@ static void at_op(Build *c, const Op *op) {
   c->b->name = NULL;
 }
 
-static const Type *with_rows(Build *c, const Type *t, int64_t rows) {
-  int64_t *dim = ARENA_ARRAY(c->m->a, int64_t, t->rank);
-  for (int i = 0; i < t->rank; i++) dim[i] = i ? t->dim[i] : rows;
-  return type_get(c->b->m->ctx, t->dtype, t->rank, dim);
-}
-
 static const Type *part_type(Build *c, ValueId v) {
   const Type *t = value_type(c->old, v);
-  return with_rows(c, t, t->dim[0] / c->m->parts);
+  return type_with_extent(c->b->m->ctx, t, 0, t->dim[0] / c->m->parts);
 }
 
 /* ---- parts ---- */
@@ -49,7 +43,7 @@ static ValueId make_part(Build *c, ValueId v) {
     at_op(c, op);
     if (from->rank < t->rank || from->dim[0] == 1) return build_broadcast(c->b, x, t);
   }
-  return rows_slice(c->b, c->m->a, c->map[v], c->k * t->dim[0], t->dim[0], 1);
+  return rows_slice(c->b, c->map[v], c->k * t->dim[0], t->dim[0], 1);
 }
 
 static ValueId part_of(Build *c, ValueId v) {
@@ -57,28 +51,13 @@ static ValueId part_of(Build *c, ValueId v) {
   return c->part[v];
 }
 
-static const Ints *first_axis(Build *c, int rank, int64_t n) {
-  int64_t *all = ARENA_ARRAY(c->m->a, int64_t, rank);
-  for (int i = 0; i < rank; i++) all[i] = i ? 0 : n;
-  return intern_ints(c->b->m->ctx, all, rank);
-}
-
-/* The part in its place of the whole, which begins with the first part and room behind it. */
+/* The part at its place of the whole. */
 static void put(Build *c, ValueId v) {
   const Type *t = value_type(c->old, v);
   int64_t rows = t->dim[0] / c->m->parts;
   c->b->name = c->k + 1 == c->m->parts ? value_at(c->old, v)->name : NULL;
-  if (c->k == 0) {
-    const Attr pad[MAX_ATTRS] = {[AT_LO].ints = first_axis(c, t->rank, 0),
-                                 [AT_HI].ints = first_axis(c, t->rank, t->dim[0] - rows),
-                                 [AT_INTERIOR].ints = first_axis(c, t->rank, 0)};
-    c->map[v] = build(c->b, OP_PAD, &c->part[v], 1, pad, NULL);
-    return;
-  }
-  const Attr along[MAX_ATTRS] = {[AT_AXIS].i = 0};
-  ValueId at = build_const_int(c->b, type_scalar(c->b->m->ctx, DT_I32), c->k * rows);
-  ValueId x[] = {c->map[v], c->part[v], at};
-  c->map[v] = build(c->b, OP_DYNAMIC_UPDATE, x, 3, along, NULL);
+  ValueId whole = c->k ? c->map[v] : NO_ID;
+  c->map[v] = build_part(c->b, whole, c->part[v], 0, c->k * rows, t->dim[0]);
 }
 
 static ValueId *operands_of(Build *c, const Op *op, int more) {
@@ -115,7 +94,7 @@ static ValueId emit_chains(Build *c, const Op *op, const ValueId *x, ValueId sum
   int64_t rows = value_type(c->b->e, x[0])->dim[0];
   for (int64_t at = 0; at < rows; at += SUM_CHAIN) {
     ValueId of[2];
-    for (int i = 0; i < 2; i++) of[i] = rows_slice(c->b, c->m->a, x[i], at, SUM_CHAIN, 1);
+    for (int i = 0; i < 2; i++) of[i] = rows_slice(c->b, x[i], at, SUM_CHAIN, 1);
     ValueId y = build(c->b, op->kind, of, 2, op->attr, NULL);
     sum = sum == NO_ID ? y : build2(c->b, OP_ADD, y, sum);
   }

@@ -95,9 +95,8 @@ static bool continues_filters(const Micro *m, const Op *op) {
 static bool continues_columns(const Micro *m, const Op *op) {
   const Type *t = operand_type(m, op, 0);
   const Ints *axes = op->attr[AT_AXES].ints;
-  int64_t *dim = ARENA_ARRAY(m->a, int64_t, t->rank), rows = t->dim[0] / m->parts;
-  for (int i = 0; i < t->rank; i++) dim[i] = i ? t->dim[i] : rows;
-  const Type *part = type_get(m->e->module->ctx, t->dtype, t->rank, dim);
+  int64_t rows = t->dim[0] / m->parts;
+  const Type *part = type_with_extent(m->e->module->ctx, t, 0, rows);
   for (int i = 1; i < axes->n; i++) rows *= t->dim[axes->at[i]];
   return axes_before(t, axes) < 0 && axes_before(part, axes) < 0 && rows % SUM_COLUMN == 0;
 }

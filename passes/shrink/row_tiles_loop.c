@@ -135,7 +135,7 @@ static ValueId add_columns(Loop *l, const Op *op, ValueId sum) {
   x = build_reshape(l->b, x, with_rows(l, t, runs, run));
   x = build_reduce(l->b, OP_SUM, x, &(int64_t){1}, 1);
   for (int64_t i = 0; i < runs; i++) {
-    ValueId row = rows_slice(l->b, l->g->a, x, i, 1, 1);
+    ValueId row = rows_slice(l->b, x, i, 1, 1);
     sum = build2(l->b, OP_ADD, sum, build_reshape(l->b, row, y));
   }
   return sum;

@@ -20,20 +20,18 @@ typedef struct Histories { /* of an entry */
   uint32_t n;
 } Histories;
 
-static int carries_of(const Op *scan) { return (int)scan->attr[AT_CARRIES].i; }
-
 /* Marks the stacks of the carry, if there are some before each iteration and some after. */
 static bool mark(Histories *h, const Op *scan, int carry, int *of) {
   const Block *body = scan->blocks[0];
   const Op *yield = plan_yield(h->e, scan);
   ValueId before = body->args.at[carry + 1], after = yield->operands[carry];
   const Op *def = value_def(h->e, after);
-  uint64_t row = value_type(h->e, before)->bytes, rows = (uint64_t)scan->attr[AT_TRIPS].i + 1;
+  uint64_t row = value_type(h->e, before)->bytes, rows = (uint64_t)scan_trips(scan) + 1;
   if (!def || def->parent != body || !row || row > INT64_MAX / rows) return false;
   if (rows < PLAN_MANY_ROWS && !h->all) return false;
   if (row % PLAN_ROW_ALIGN && !h->all) return false;
   bool first = false, second = false;
-  for (int k = carries_of(scan); k < scan->nresults; k++) {
+  for (int k = scan_carries(scan); k < scan->nresults; k++) {
     ValueId v = yield->operands[k];
     if (v != before && v != after) continue;
     if ((h->bound[scan->results[k]] && !h->all) || of[k] >= 0) return false;
@@ -41,7 +39,7 @@ static bool mark(Histories *h, const Op *scan, int carry, int *of) {
     second |= v == after;
   }
   if (!first || !second) return false;
-  for (int k = carries_of(scan); k < scan->nresults; k++)
+  for (int k = scan_carries(scan); k < scan->nresults; k++)
     if (yield->operands[k] == before || yield->operands[k] == after) of[k] = carry;
   return true;
 }
@@ -57,11 +55,11 @@ static Histories histories_of(PassRun *r, const Entry *e) {
   }
   for (uint32_t i = 0; i < e->ops.n; i++) {
     const Op *op = op_at(e, i);
-    if (op->kind != OP_SCAN || op->attr[AT_TRIPS].i < 2) continue;
+    if (op->kind != OP_SCAN || scan_trips(op) < 2) continue;
     int *of = ARENA_ARRAY(r->scratch, int, op->nresults + 1);
     uint32_t before = h.n;
     for (int k = 0; k < op->nresults; k++) of[k] = -1;
-    for (int k = 0; k < carries_of(op); k++) h.n += mark(&h, op, k, of);
+    for (int k = 0; k < scan_carries(op); k++) h.n += mark(&h, op, k, of);
     if (h.n > before) h.of[op->id] = of;
   }
   return h;
@@ -81,18 +79,9 @@ typedef struct Making { /* a loop */
 
 /* The type of n rows like this one. */
 static const Type *rows_type(const Making *m, const Type *row, int64_t n) {
-  int64_t *dim = ARENA_ARRAY(m->h->r->scratch, int64_t, row->rank + 1);
-  dim[0] = n;
-  for (int i = 0; i < row->rank; i++) dim[i + 1] = row->dim[i];
-  const Type *t = type_get(m->b->m->ctx, row->dtype, row->rank + 1, dim);
+  const Type *t = type_stacked(m->b->m->ctx, row, n);
   if (!t) gc_bug(m->b->m->ctx, "a history of more bytes than can be addressed");
   return t;
-}
-
-static const Ints *along_rows(const Making *m, const Type *t, int64_t rows, int64_t others) {
-  int64_t *at = ARENA_ARRAY(m->h->r->scratch, int64_t, t->rank);
-  for (int i = 0; i < t->rank; i++) at[i] = i ? others : rows;
-  return intern_ints(m->b->m->ctx, at, t->rank);
 }
 
 static bool runs_back(const Making *m) { return m->scan->attr[AT_REVERSE].i != 0; }
@@ -100,20 +89,14 @@ static bool runs_back(const Making *m) { return m->scan->attr[AT_REVERSE].i != 0
 /* The first value of the carry in its row; what the others hold, no op reads. */
 static ValueId begin(const Making *m, ValueId first) {
   const Type *row = value_type(m->b->e, first);
-  int64_t trips = m->scan->attr[AT_TRIPS].i;
+  int64_t trips = scan_trips(m->scan);
   Attr c;
   if (value_const(m->b->e, first, &c)) {
     const Type *t = rows_type(m, row, trips + 1);
     return build(m->b, OP_CONST, NULL, 0, (Attr[MAX_ATTRS]){[AT_VALUE] = c}, t);
   }
   ValueId x = build_reshape(m->b, first, rows_type(m, row, 1));
-  const Type *t = value_type(m->b->e, x);
-  Attr attr[MAX_ATTRS] = {
-      [AT_LO] = {.ints = along_rows(m, t, runs_back(m) ? trips : 0, 0)},
-      [AT_HI] = {.ints = along_rows(m, t, runs_back(m) ? 0 : trips, 0)},
-      [AT_INTERIOR] = {.ints = along_rows(m, t, 0, 0)},
-  };
-  return build(m->b, OP_PAD, &x, 1, attr, NULL);
+  return build_pad(m->b, x, 0, runs_back(m) ? trips : 0, runs_back(m) ? 0 : trips);
 }
 
 /* 1, 2, 3 …: the row that each iteration writes. */
@@ -126,7 +109,7 @@ static ValueId numbers(const Making *m) {
 /* All rows of the history but the one that comes last, or first. */
 static ValueId stack(const Making *m, ValueId history, bool later) {
   const Type *t = value_type(m->b->e, history);
-  return rows_slice(m->b, m->h->r->scratch, history, later, t->dim[0] - 1, 1);
+  return rows_slice(m->b, history, later, t->dim[0] - 1, 1);
 }
 
 static void names_of(Builder *b, const Op *op) {
@@ -138,7 +121,7 @@ static void names_of(Builder *b, const Op *op) {
 static void come_in(Making *m, Op *scan, ValueId *history) {
   const Block *from = m->scan->blocks[0];
   Entry *e = m->b->e;
-  uint32_t carries = (uint32_t)carries_of(m->scan), n = m->carry.n;
+  uint32_t carries = (uint32_t)scan_carries(m->scan), n = m->carry.n;
   for (uint32_t i = 0; i < from->args.n + n; i++) {
     bool fresh = i > carries && i <= carries + n;
     ValueId like = fresh ? scan->operands[i - 1] : from->args.at[i > carries ? i - n : i];
@@ -158,7 +141,7 @@ static void fill(Making *m, Op *scan) {
   Builder *b = m->b;
   Arena *a = m->h->r->scratch;
   Block *outer = b->b;
-  int carries = carries_of(was), n = (int)m->carry.n;
+  int carries = scan_carries(was), n = (int)m->carry.n;
   ValueId *history = ARENA_ARRAY(a, ValueId, n);
   VEC(ValueId) yield = {0};
   come_in(m, scan, history);
@@ -192,7 +175,7 @@ static void make(Making *m) {
   const Op *was = m->scan;
   Builder *b = m->b;
   Arena *a = m->h->r->scratch;
-  int carries = carries_of(was);
+  int carries = scan_carries(was);
   VEC(ValueId) operands = {0};
   VEC(const Type *) types = {0};
   for (int k = 0; k < carries; k++) {

@@ -23,7 +23,7 @@ static bool any_live(const Dce *d, const Op *op) {
 /* What a region op gives at this place is wanted: it is read, or is the next value of a carry. */
 static bool wants(const Dce *d, const Op *holder, int result) {
   if (d->live[holder->results[result]]) return true;
-  return holder->kind == OP_SCAN && result < holder->attr[AT_CARRIES].i &&
+  return holder->kind == OP_SCAN && result < scan_carries(holder) &&
          d->live[holder->blocks[0]->args.at[result + 1]];
 }
 
@@ -35,7 +35,7 @@ static ValueId arg_of(const Op *op, int operand) {
 /* The operand is read in the block; a carry that is wanted after the loop begins with it, too. */
 static bool reads(const Dce *d, const Op *op, int operand) {
   if (op->nblocks == 0 || d->live[arg_of(op, operand)]) return true;
-  return op->kind == OP_SCAN && operand < op->attr[AT_CARRIES].i && wants(d, op, operand);
+  return op->kind == OP_SCAN && operand < scan_carries(op) && wants(d, op, operand);
 }
 
 static int count_wanted(const Dce *d, const Op *op) {
@@ -123,7 +123,7 @@ static void copy_region(Dce *d, Builder *b, const Entry *old, const Op *op, Valu
     if (wants(d, op, k)) types[ny++] = value_type(old, op->results[k]);
   if (op->kind == OP_SCAN) {
     attr[AT_CARRIES].i = 0;
-    for (int k = 0; k < op->attr[AT_CARRIES].i; k++) attr[AT_CARRIES].i += wants(d, op, k);
+    for (int k = 0; k < scan_carries(op); k++) attr[AT_CARRIES].i += wants(d, op, k);
   }
   builder_like(b, op);
   Op *copy = build_op(b, op->kind, x, nx, attr, types, ny);

@@ -101,14 +101,14 @@ static void add_input(Hoist *h, Op *scan, ValueId x) {
 static bool slice_row(Hoist *h, Op *scan, const Op *op, Block *outer) {
   Block *body = scan->blocks[0];
   int sign;
-  int64_t from, trips = scan->attr[AT_TRIPS].i;
+  int64_t from, trips = scan_trips(scan);
   if (!row_by_counter(h->e, scan, op, &sign, &from) || !can_go(h, body, op->operands[0]))
     return false;
   go(h, body, outer, op->operands[0]);
   Block made = {.op = outer->op};
   builder_at(h->b, &made);
   builder_like(h->b, op);
-  ValueId x = rows_slice(h->b, h->r->scratch, op->operands[0], from, trips, sign);
+  ValueId x = rows_slice(h->b, op->operands[0], from, trips, sign);
   for (uint32_t i = 0; i < made.ops.n; i++) {
     op_at(h->e, made.ops.at[i])->parent = outer;
     vec_push(h->r->scratch, &h->ops, made.ops.at[i]);
@@ -164,7 +164,7 @@ static bool row_in_place(Hoist *h, const Op *scan, Op *op, uint32_t i, Block *ou
 
 /* What an inner loop takes slices of is made whole in memory. */
 static void inputs_go(Hoist *h, const Op *inner, Block *body, Block *outer) {
-  for (int k = (int)inner->attr[AT_CARRIES].i; k < inner->noperands; k++) {
+  for (int k = scan_carries(inner); k < inner->noperands; k++) {
     if (is_out(h, body, inner->operands[k]) || !can_go(h, body, inner->operands[k])) continue;
     go(h, body, outer, inner->operands[k]);
     h->r->changes++;

@@ -12,7 +12,7 @@ static const char *name_of(const Check *c, ValueId v) { return value_str(c->e, v
 static Place slice_place(const Check *c, const Op *scan, const Place *whole) {
   int64_t *stride = ARENA_ARRAY(c->a, int64_t, c->p->depth);
   Place x = *whole;
-  x.bytes = whole->bytes / (uint64_t)scan->attr[AT_TRIPS].i;
+  x.bytes = whole->bytes / (uint64_t)scan_trips(scan);
   for (int d = 0; d < c->p->depth; d++) stride[d] = verify_stride(whole, d);
   stride[verify_level(scan->blocks[0]) - 1] += (int64_t)x.bytes;
   x.stride = stride;
@@ -22,17 +22,16 @@ static Place slice_place(const Check *c, const Op *scan, const Place *whole) {
 /* Where the yield brings a value. */
 static Place target_place(const Check *c, const Op *scan, int i) {
   const Place *y = &c->p->place[scan->results[i]];
-  return i < scan->attr[AT_CARRIES].i ? *y : slice_place(c, scan, y);
+  return i < scan_carries(scan) ? *y : slice_place(c, scan, y);
 }
 
 static void check_arguments(Check *c, const Op *scan) {
   const Block *b = scan->blocks[0];
-  Place count = {.region = PLAN_COUNTS,
-                 .bytes = sizeof(int32_t) * (uint64_t)scan->attr[AT_TRIPS].i};
+  Place count = {.region = PLAN_COUNTS, .bytes = sizeof(int32_t) * (uint64_t)scan_trips(scan)};
   for (uint32_t i = 0; i < b->args.n; i++) {
     ValueId v = b->args.at[i];
     int k = (int)i - 1;
-    bool carry = k >= 0 && k < scan->attr[AT_CARRIES].i;
+    bool carry = k >= 0 && k < scan_carries(scan);
     Place want = carry   ? c->p->place[scan->results[k]]
                  : k < 0 ? slice_place(c, scan, &count)
                          : slice_place(c, scan, &c->p->place[scan->operands[k]]);
@@ -82,8 +81,7 @@ static void find_writes(Check *c, const Block *b, Writes *w) {
     for (int k = 0; k < op->nresults && op->kind != OP_SCAN; k++)
       add_write(c, w, c->p->place[op->results[k]], b);
     if (op->kind != OP_SCAN) continue;
-    for (int k = 0; k < op->attr[AT_CARRIES].i; k++)
-      add_write(c, w, c->p->place[op->results[k]], b);
+    for (int k = 0; k < scan_carries(op); k++) add_write(c, w, c->p->place[op->results[k]], b);
     find_writes(c, op->blocks[0], w);
   }
 }
@@ -95,7 +93,7 @@ static bool stays_within(const Place *slice, const Place *x, const Block *in, in
   for (const Block *b = in; b->op; b = b->op->parent) {
     int d = verify_level(b) - 1;
     if (d >= level)
-      end += (uint64_t)(b->op->attr[AT_TRIPS].i - 1) * (uint64_t)verify_stride(x, d);
+      end += (uint64_t)(scan_trips(b->op) - 1) * (uint64_t)verify_stride(x, d);
     else if (verify_stride(x, d) != verify_stride(slice, d))
       return false;
   }
@@ -111,7 +109,7 @@ static void forget_writes(Check *c, const Op *scan) {
     verify_write(c, verify_range_in(&w.at.at[i], w.in.at[i]), NOTHING, NO_ID);
   for (int k = 0; k < scan->nresults; k++) {
     Range r = verify_range(c, scan->results[k]);
-    if (k < scan->attr[AT_CARRIES].i) {
+    if (k < scan_carries(scan)) {
       verify_write(c, r, CONTENT, scan->blocks[0]->args.at[k + 1]);
       continue;
     }
@@ -125,7 +123,7 @@ static void forget_writes(Check *c, const Op *scan) {
 }
 
 void verify_loop_begin(Check *c, const Op *scan) {
-  int carries = (int)scan->attr[AT_CARRIES].i;
+  int carries = scan_carries(scan);
   for (int i = carries; i < scan->noperands; i++) verify_read(c, scan, scan->operands[i], c->step);
   if (!verify_results(c, scan, c->step)) return;
   check_arguments(c, scan);
@@ -143,7 +141,7 @@ void verify_loop_begin(Check *c, const Op *scan) {
 
 void verify_loop_round(Check *c, const Op *yield) {
   const Op *scan = yield->parent->op;
-  int carries = (int)scan->attr[AT_CARRIES].i;
+  int carries = scan_carries(scan);
   for (int pass = 0; pass < 2; pass++) /* what is stacked first: it may be a carry */
     for (int i = pass ? 0 : carries; i < (pass ? carries : yield->noperands) && !c->failed; i++) {
       Place to = target_place(c, scan, i);

@@ -31,8 +31,8 @@ static bool moves_well(const Check *c, const Place *x, const Block *b) {
     if (x->stride[d] < 0 || (d >= level && x->stride[d])) return false;
   if (!checked_add(x->offset, x->bytes, &end)) return false;
   for (; x->stride && b->op; b = b->op->parent)
-    if (!checked_mul((uint64_t)(b->op->attr[AT_TRIPS].i - 1),
-                     (uint64_t)x->stride[verify_level(b) - 1], &by) ||
+    if (!checked_mul((uint64_t)(scan_trips(b->op) - 1), (uint64_t)x->stride[verify_level(b) - 1],
+                     &by) ||
         !checked_add(end, by, &end))
       return false;
   return true;
@@ -48,7 +48,7 @@ bool verify_strides(Check *c) {
 Range verify_range_in(const Place *x, const Block *b) {
   Range r = {x->region, x->offset, x->bytes};
   for (; x->stride && b->op; b = b->op->parent)
-    r.bytes += (uint64_t)(b->op->attr[AT_TRIPS].i - 1) * (uint64_t)x->stride[verify_level(b) - 1];
+    r.bytes += (uint64_t)(scan_trips(b->op) - 1) * (uint64_t)x->stride[verify_level(b) - 1];
   return r;
 }
 

@@ -70,8 +70,7 @@ static void check_scratch(Check *c, const Op *op, int step) {
 static bool is_target(const Op *op, ValueId of) {
   const Op *scan = op->parent->op;
   for (int i = 0; scan && i < scan->nresults; i++)
-    if (scan->results[i] == of ||
-        (i < scan->attr[AT_CARRIES].i && scan->blocks[0]->args.at[i + 1] == of))
+    if (scan->results[i] == of || (i < scan_carries(scan) && scan->blocks[0]->args.at[i + 1] == of))
       return true;
   return false;
 }

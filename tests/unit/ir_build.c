@@ -344,6 +344,28 @@ static void expect_text(const Rig *r, const char *want) {
   free(text);
 }
 
+/* One axis cut, padded, written part by part; one more axis in front. */
+static void one_axis_is_changed(void **state) {
+  (void)state;
+  Rig r = rig();
+  assert_ptr_equal(type_with_extent(r.c, r.t, 1, 5), type_get(r.c, DT_F32, DIMS(2, 5)));
+  assert_ptr_equal(type_stacked(r.c, r.t, 4), type_get(r.c, DT_F32, DIMS(4, 2, 3)));
+  assert_null(type_stacked(r.c, r.t, INT64_MAX / 2));
+  ValueId part = build_slice(r.b, r.x, 1, 1, 2);
+  ValueId whole = build_part(r.b, NO_ID, part, 1, 0, 5);
+  whole = build_part(r.b, whole, r.y, 1, 2, 5);
+  finish(&r, build_pad(r.b, whole, 0, 1, 2));
+  expect_text(&r, "entry f(%x : f32[2,3], %y : f32[2,3]) {\n"
+                  "  %2 = slice %x {starts = [0, 1], steps = [1, 1]} : f32[2,2]\n"
+                  "  %3 = pad %2 {lo = [0, 0], hi = [0, 3], interior = [0, 0]} : f32[2,5]\n"
+                  "  %4 = const {value = 2} : i32[]\n"
+                  "  %5 = dynamic_update %3, %y, %4 {axis = 1} : f32[2,5]\n"
+                  "  %6 = pad %5 {lo = [1, 0], hi = [2, 0], interior = [0, 0]} : f32[5,5]\n"
+                  "  return %6 {names = \"out\"}\n"
+                  "}\n");
+  done(&r);
+}
+
 static void rebuild_drops_and_rewrites(void **state) {
   (void)state;
   Rig r = rig();
@@ -478,6 +500,7 @@ static void many_ops_take_linear_time(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(types_are_interned),
+      cmocka_unit_test(one_axis_is_changed),
       cmocka_unit_test(broadcasting),
       cmocka_unit_test(layouts),
       cmocka_unit_test(globals_are_found),

@@ -66,7 +66,7 @@ static View view_new(void) {
   const Type *all = floats(r, 2, (int64_t[]){TRIPS, COLS});
   ValueId x = entry_add_input(r->e, "x", all);
   w.whole = build1(r->b, OP_EXP, x);
-  w.view = rows_slice(r->b, r->m->arena, w.whole, 1, TRIPS - 1, 1);
+  w.view = rows_slice(r->b, w.whole, 1, TRIPS - 1, 1);
   w.beside = build1(r->b, OP_COS, x);
   ValueId y = build1(r->b, OP_SIN, w.view);
   build_return(r->b, (ValueId[]){y, w.beside}, (const char *[]){"y", "z"}, 2);

@@ -108,13 +108,8 @@ Val builtin_topk(BuiltinCall *s) {
                 s->name, (long long)k, val_str(e, x));
   if (!can_sort(s, x, axis)) return error_value;
   Builder *b = at(e, s->loc);
-  int64_t *start = ARENA_ARRAY(e->a, int64_t, t->rank), *step = ARENA_ARRAY(e->a, int64_t, t->rank);
-  int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank);
-  for (int i = 0; i < t->rank; i++) step[i] = 1, dim[i] = i == axis ? k : t->dim[i];
-  Attr attr[MAX_ATTRS] = {[AT_STARTS].ints = intern_ints(e->c, start, t->rank),
-                          [AT_STEPS].ints = intern_ints(e->c, step, t->rank)};
   ValueId all = argsort(e, x.tensor.id, true);
-  ValueId ids = build(b, OP_SLICE, &all, 1, attr, type_get(e->c, DT_I32, t->rank, dim));
+  ValueId ids = build_slice(b, all, (int)axis, 0, k);
   Val v[2] = {val_tensor(e, take_last(e, x.tensor.id, ids)), val_tensor(e, ids)};
   return val_list(e, VAL_TUPLE, v, 2, s->loc);
 }

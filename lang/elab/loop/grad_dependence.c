@@ -60,7 +60,7 @@ static int aliases_of(const Entry *en, ValueId v, ValueId out[2]) {
     out[1] = at_end(en, value_block(en, v), v);
     return 2;
   }
-  if (op->kind == OP_SCAN && k < (uint32_t)op->attr[AT_CARRIES].i)
+  if (op->kind == OP_SCAN && k < (uint32_t)scan_carries(op))
     out[0] = scan_end(en, op)->operands[k];
   else if (op->kind == OP_COPY)
     out[0] = op->operands[0];
@@ -249,7 +249,7 @@ bool grad_check_result(Elab *e, ValueId loss, const bool *reach, ValueId x, Loc 
   const Entry *en = e->run->entry;
   const Op *scan = value_def(en, x);
   uint32_t at = value_at(en, x)->index;
-  if (!scan || scan->kind != OP_SCAN || at >= (uint32_t)scan->attr[AT_CARRIES].i) return true;
+  if (!scan || scan->kind != OP_SCAN || at >= (uint32_t)scan_carries(scan)) return true;
   const Op *yield = scan_end(en, scan);
   Queries w = {.e = en, .a = arena_new()};
   ProgramPoint *last = point_of(&w, scan->blocks[0], yield->operands[at], false);

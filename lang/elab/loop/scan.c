@@ -217,13 +217,6 @@ static void resolve_captures(Elab *e, ScanLevel *l, int64_t trips) {
   for (uint32_t i = 0; i < l->stacked.n; i++) l->stacked.at[i] = by[l->stacked.at[i]];
 }
 
-static const Type *stacked_type(Elab *e, const Type *row, int64_t trips) {
-  int64_t *dim = ARENA_ARRAY(e->a, int64_t, row->rank + 1);
-  dim[0] = trips;
-  for (int i = 0; i < row->rank; i++) dim[i + 1] = row->dim[i];
-  return type_get(e->c, row->dtype, row->rank + 1, dim);
-}
-
 /* Ends the block and appends the op to the block around the loop. NULL after an error. */
 static Op *build_scan(Elab *e, ScanLevel *l, int64_t trips, Loc loc) {
   Entry *en = e->run->entry;
@@ -243,7 +236,7 @@ static Op *build_scan(Elab *e, ScanLevel *l, int64_t trips, Loc loc) {
   uint32_t carries = n;
   for (uint32_t i = 0; i < l->stacked.n; i++) {
     yield[n] = l->stacked.at[i];
-    type[n] = stacked_type(e, value_type(en, yield[n]), trips);
+    type[n] = type_stacked(e->c, value_type(en, yield[n]), trips);
     if (!type[n++])
       return fail(e, loc, "what the scan stacks has more bytes than can be addressed"), NULL;
   }
@@ -380,7 +373,7 @@ static bool scan(Elab *e, const Stmt *s, int64_t from, int64_t trips, Val *stack
     else
       b->val = is_unchanged(e, o.inside[i], b->val) ? o.before[i] : error_value;
   }
-  int first = op ? (int)op->attr[AT_CARRIES].i : 0;
+  int first = op ? scan_carries(op) : 0;
   for (int k = 0; op && k < yields.targets; k++) stacked[k] = val_tensor(e, op->results[first + k]);
   return op != NULL;
 }
