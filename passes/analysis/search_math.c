@@ -19,3 +19,10 @@ double search_exp(double x) {
   for (int k = 0; k < HALVINGS; k++) sum *= sum;
   return sum;
 }
+
+uint64_t search_random(uint64_t *state) {
+  *state ^= *state << 13;
+  *state ^= *state >> 7;
+  *state ^= *state << 17;
+  return *state;
+}

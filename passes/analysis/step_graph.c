@@ -142,13 +142,11 @@ static bool is_nested(const Model *m, const Buffer *x) {
 static void find_nested(Model *m, int align) {
   const Storages s = plan_storages(m->a, m->e, m->p, align, true);
   m->nested = ARENA_ARRAY(m->a, uint64_t, m->p->nsteps + 2);
-  for (int i = 0; i < s.b.n; i++) { /* differences from step to step, modulo 2^64 */
+  for (int i = 0; i < s.b.n; i++) {
     const Buffer *x = &s.b.at[i];
-    if (!is_nested(m, x)) continue;
-    m->nested[x->first] += x->bytes;
-    m->nested[x->last + 1] -= x->bytes;
+    if (is_nested(m, x)) live_add(m->nested, x->first, x->last, x->bytes);
   }
-  for (int t = 0; t < m->p->nsteps; t++) m->nested[t + 1] += m->nested[t];
+  live_sum(m->nested, m->p->nsteps + 1);
 }
 
 static int loop_extra(const Model *m, int step) {

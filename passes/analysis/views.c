@@ -30,6 +30,16 @@ bool plan_is_view(const Entry *e, const Op *op) {
          !value_at(e, op->operands[0])->layout && !value_at(e, op->results[0])->layout;
 }
 
+ValueId *plan_viewed(Arena *a, const Entry *e) {
+  ValueId *of = ARENA_ARRAY(a, ValueId, e->values.n + 1);
+  for (ValueId v = 0; v < e->values.n; v++) of[v] = v;
+  for (uint32_t i = 0; i < e->body->ops.n; i++) {
+    const Op *op = op_at(e, e->body->ops.at[i]);
+    if (plan_is_view(e, op)) of[op->results[0]] = of[op->operands[0]];
+  }
+  return of;
+}
+
 uint64_t plan_shift(const Entry *e, ValueId v) {
   uint64_t shift = 0;
   for (ValueId of; (of = plan_same(e, v)) != NO_ID; v = of) {

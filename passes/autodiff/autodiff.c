@@ -11,6 +11,7 @@
    program, operands of one reader as its rule gives them, ((last + before it) + … + first). So at
    most one partial sum of a value is alive, and the order is a function of the program alone.
    Gradients of slices that do not overlap are put side by side (autodiff_slices.c). */
+#include "ir/support/search.h"
 #include "passes/autodiff/autodiff_impl.h"
 #include "passes/autodiff/precision.h"
 
@@ -76,15 +77,9 @@ static void name_gradient(Diff *d, Entry *e, ValueId dv, const char *of) {
 /* First op of the block that is not older than the id: ids grow along a block that is only appended
  * to. */
 static uint32_t block_from(const Block *blk, OpId id) {
-  uint32_t lo = 0, hi = blk->ops.n;
-  while (lo < hi) {
-    uint32_t mid = lo + (hi - lo) / 2;
-    if (blk->ops.at[mid] < id)
-      lo = mid + 1;
-    else
-      hi = mid;
-  }
-  return lo;
+  uint32_t i;
+  SEARCH_FIRST(i, blk->ops.n, blk->ops.at[i] >= id);
+  return i;
 }
 
 bool diff_mark(Diff *d, const Entry *e, const Block *blk, uint32_t from, uint32_t to) {

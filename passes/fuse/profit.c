@@ -57,8 +57,6 @@ static bool goes_with_rows(const Fuse *f, const FusionGroup *producer, ValueId v
   return f->users[op->results[0]].n > 0 && is_stored(f, v);
 }
 
-enum { FAR = 2 }; /* anchor ops between */
-
 static bool read_behind(const Fuse *f, ValueId v, uint32_t anchors, const Op *but) {
   for (uint32_t i = 0; i < f->users[v].n; i++) {
     const Op *user = f->users[v].at[i];
@@ -80,7 +78,7 @@ static bool extends_live_ranges(const Fuse *f, const FusionGroup *a, ValueId v, 
                   !f->inlined[s.def->id] && f->unit[s.def->id] != a;
       if (!here || read_behind(f, s.v, anchors, op)) continue;
       held += value_type(f->e, s.v)->bytes;
-      far |= f->anchors[s.def->id] + FAR <= anchors;
+      far |= f->anchors[s.def->id] + FAR_ANCHORS <= anchors;
     }
   }
   return far && held > value_type(f->e, v)->bytes;
@@ -110,7 +108,7 @@ static bool delays(const Fuse *f, const FusionGroup *a, ValueId v, const Op *op)
     if (!def || def->parent != f->block || f->unit[def->id] == a) continue;
     uint32_t anchors = f->anchors[def->id];
     const FusionGroup *sum = product_of(f, &s);
-    bool far = a->root && anchors >= f->anchors[a->root->id] + FAR;
+    bool far = a->root && anchors >= f->anchors[a->root->id] + FAR_ANCHORS;
     if (far && sum && is_term(a) && !is_term(sum)) far = extends_live_ranges(f, a, v, anchors);
     if (far || (a->form == FORM_MAP && extends_live_ranges(f, a, v, anchors))) return true;
   }
@@ -194,7 +192,7 @@ static bool is_saved(const Late *w, ValueId v) {
     const Op *user = f->users[v].at[i];
     if (is_view(f, user) ? is_saved(w, user->results[0])
                          : user->parent == f->block && !is_among(w, user) &&
-                               f->anchors[user->id] + FAR >= w->first)
+                               f->anchors[user->id] + FAR_ANCHORS >= w->first)
       return true;
   }
   return false;
@@ -206,7 +204,7 @@ static bool is_saved(const Late *w, ValueId v) {
 static bool read_far(const Fuse *f, const Op *producer, const Op *op) {
   while (!fuse_computes(producer)) producer = value_def(f->e, producer->operands[0]);
   if (!is_late(f, op) || producer->backward) return false;
-  Late w = {.f = f, .far = f->anchors[op->id] + FAR, .first = UINT32_MAX};
+  Late w = {.f = f, .far = f->anchors[op->id] + FAR_ANCHORS, .first = UINT32_MAX};
   if (!add_late(&w, op)) return false;
   for (uint32_t i = 0; i < w.ops.n; i++)
     for (int k = 0; k < w.ops.at[i]->noperands; k++) add_operand(&w, w.ops.at[i]->operands[k]);

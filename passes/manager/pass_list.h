@@ -79,7 +79,9 @@ bool trial_rewrite(PassRun *r, const TrialRewrite *w, bool all);
 /* cheap_remat.c: bytes worth the trouble; cheap-remat{least=N} */
 enum { RECOMPUTE_LEAST = 4096 };
 
-/* Not to be done twice for nothing: what is behind two of them is far. */
+/* Anchor ops are the costly ones: a distance in the program counts them. A reader is far from a
+   value if at least so many of them stand between the two. */
+enum { FAR_ANCHORS = 2 };
 static inline bool op_is_anchor(const Op *op) {
   OpClass c = op_info[op->kind].cls;
   return c == CLASS_CONTRACT || c == CLASS_WINDOW || c == CLASS_ATTENTION || op->kind == OP_SCAN;

@@ -1,6 +1,7 @@
 /* The arena as it is taken by one buffer after the other: spans of bytes in order, each with the
    last buffer that lay there. Contract: buffers are laid in the order in which their lives begin.
  */
+#include "ir/support/search.h"
 #include "passes/plan/plan_impl.h"
 
 typedef struct Span {
@@ -23,15 +24,9 @@ ArenaOccupancy *occupancy_new(Arena *a, const Buffers *b) {
 }
 
 static int span_at(const ArenaOccupancy *g, uint64_t from) { /* the span that holds this byte */
-  int a = 0, b = g->n;
-  while (b - a > 1) {
-    int m = (a + b) / 2;
-    if (g->at[m].from <= from)
-      a = m;
-    else
-      b = m;
-  }
-  return a;
+  int i;
+  SEARCH_FIRST(i, g->n, g->at[i].from > from);
+  return i - 1;
 }
 
 int occupancy_add(ArenaOccupancy *g, int i, IntList *below) {

@@ -26,6 +26,9 @@ const Op *plan_yield(const Entry *e, const Op *op);
    carry; NO_ID: it has bytes of its own. */
 ValueId plan_same(const Entry *e, ValueId v);
 
+/* By value: what it is a view of at the bottom, through the views of the entry's body. */
+ValueId *plan_viewed(Arena *a, const Entry *e);
+
 /* Bytes from where the first value that v is another name of begins to where v does. */
 uint64_t plan_shift(const Entry *e, ValueId v);
 
@@ -85,6 +88,17 @@ typedef struct Buffers {
   int n;
   int64_t steps; /* every time is below */
 } Buffers;
+
+/* Sums over steps by differences: live_add adds bytes at steps [first, last], and once all are
+   added, live_sum leaves the sum at each of n steps. There is room for n + 1; unsigned differences
+   wrap and come back. */
+static inline void live_add(uint64_t *live, int64_t first, int64_t last, uint64_t bytes) {
+  live[first] += bytes;
+  live[last + 1] -= bytes;
+}
+static inline void live_sum(uint64_t *live, int64_t n) {
+  for (int64_t t = 1; t < n; t++) live[t] += live[t - 1];
+}
 
 /* Bytes in use at each time; NULL where a sum overflows. */
 uint64_t *buffers_live(Arena *a, const Buffers *b);

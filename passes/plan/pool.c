@@ -3,6 +3,7 @@
    The simulation of MXNet 0.7 (graph_memory_allocator.cc) and nnvm (plan_memory.cc): a request
    takes the smallest free box in [size, match*size], else the largest in [size/match, size), else a
    new one; what an op reads is given back only after its results have their boxes. */
+#include "ir/support/search.h"
 #include "passes/plan/plan_impl.h"
 
 #include <stdlib.h>
@@ -20,15 +21,9 @@ typedef struct Pool {
 
 /* First free box of at least that many bytes. */
 static int lower(const Pool *p, uint64_t bytes) {
-  int a = 0, b = p->nfree;
-  while (a < b) {
-    int m = (a + b) / 2;
-    if (p->box[p->free[m]].bytes < bytes)
-      a = m + 1;
-    else
-      b = m;
-  }
-  return a;
+  int i;
+  SEARCH_FIRST(i, p->nfree, p->box[p->free[i]].bytes >= bytes);
+  return i;
 }
 
 static int request(Pool *p, uint64_t bytes, int match) {

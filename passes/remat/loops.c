@@ -39,13 +39,11 @@ typedef struct Finder {
 static void find_uses(Finder *f) {
   const Block *body = f->e->body;
   ValueList reads = {0};
-  for (ValueId v = 0; v < f->e->values.n; v++) f->root[v] = v;
   for (uint32_t i = 0; i < body->ops.n; i++) {
     const Op *op = op_at(f->e, body->ops.at[i]);
     f->position[op->id] = (int)i;
     if (op->kind == OP_STORE) f->store[op->attr[AT_GLOBAL].i] = op;
     if (op->kind == OP_LOAD) f->loaded[op->attr[AT_GLOBAL].i] = (int)i;
-    if (plan_is_view(f->e, op)) f->root[op->results[0]] = f->root[op->operands[0]];
     plan_reads(f->a, f->e, op, &reads);
     for (uint32_t k = 0; k < reads.n; k++) {
       f->uses[reads.at[k]]++;
@@ -475,7 +473,7 @@ LoopFrontier remat_loop_frontier(Arena *a, const Entry *e) {
   LoopFrontier l = {0};
   Finder f = {.a = a, .e = e};
   f.position = ARENA_ARRAY(a, int, e->ops.n);
-  f.root = ARENA_ARRAY(a, ValueId, e->values.n);
+  f.root = plan_viewed(a, e);
   f.uses = ARENA_ARRAY(a, uint32_t, e->values.n);
   f.last = ARENA_ARRAY(a, int, e->values.n);
   f.store = ARENA_ARRAY(a, const Op *, e->module->globals.n + 1);

@@ -35,12 +35,7 @@ typedef struct Search {
   int *over;           /* by step: how many before it exceed the limit */
 } Search;
 
-static double random01(Search *w) { /* xorshift64 */
-  w->seed ^= w->seed << 13;
-  w->seed ^= w->seed >> 7;
-  w->seed ^= w->seed << 17;
-  return (double)(w->seed >> 11) * 0x1p-53;
-}
+static double random01(Search *w) { return (double)(search_random(&w->seed) >> 11) * 0x1p-53; }
 
 static double jitter(Search *w) {
   return w->noise > 0 ? search_exp(w->noise * (random01(w) - 0.5)) : 1;

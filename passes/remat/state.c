@@ -2,6 +2,7 @@
    and the bytes live at each step, exact after every move. Contract: primitive changes are logged
    with their inverse, so that a move is tried by making it; the cost of a move is the length of the
    gaps it changes. */
+#include "ir/support/search.h"
 #include "passes/remat/remat_impl.h"
 
 #include <math.h>
@@ -18,15 +19,9 @@ static void note(RematState *s, int kind, int a, int b, int c, int d) {
 
 int remat_use_after(const RematState *s, int storage, int step) {
   const RematUses *t = &s->use[storage];
-  int lo = 0, hi = (int)t->n;
-  while (lo < hi) {
-    int m = (lo + hi) / 2;
-    if (t->at[m].step < step)
-      lo = m + 1;
-    else
-      hi = m;
-  }
-  return lo;
+  int i;
+  SEARCH_FIRST(i, (int)t->n, t->at[i].step >= step);
+  return i;
 }
 
 int remat_use_at(const RematState *s, int storage, int step) {
@@ -69,15 +64,9 @@ static void bytes(RematState *s, int a, int b, int d) {
 }
 
 static int slot(const RematAgain *r, int step) {
-  int lo = 0, hi = (int)r->n;
-  while (lo < hi) {
-    int m = (lo + hi) / 2;
-    if (r->at[m] < step)
-      lo = m + 1;
-    else
-      hi = m;
-  }
-  return lo;
+  int i;
+  SEARCH_FIRST(i, (int)r->n, r->at[i] >= step);
+  return i;
 }
 
 static bool runs_again(const RematState *s, int at, int step) {

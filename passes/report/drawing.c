@@ -32,10 +32,9 @@ static void find_live(Drawing *d, const Storages *s) {
   d->live = ARENA_ARRAY(d->a, uint64_t, p->nsteps + 2);
   for (int i = 0; i < s->b.n; i++) {
     const Buffer *b = &s->b.at[i];
-    d->live[b->first] += b->bytes; /* unsigned differences wrap and come back */
-    d->live[b->last + 1] -= b->bytes;
+    live_add(d->live, b->first, b->last, b->bytes);
   }
-  for (int t = 1; t < p->nsteps; t++) d->live[t] += d->live[t - 1];
+  live_sum(d->live, p->nsteps);
   for (int t = 0; t < p->nsteps; t++)
     if (d->live[t] > d->live[d->peak]) d->peak = t;
 }

@@ -118,14 +118,10 @@ static void add_reader(Kept *w, const Op *op, ValueId v, bool begun) {
 static void find_readers(Kept *w) {
   const Block *b = w->e->body;
   ValueList reads = {0};
-  for (uint32_t v = 0; v < w->e->values.n; v++) w->root[v] = v;
   for (uint32_t i = 0; i < b->ops.n; i++) {
     const Op *op = op_at(w->e, b->ops.at[i]);
     if (op->kind == OP_KERNEL) look_into(w, op);
-    if (plan_is_view(w->e, op)) {
-      w->root[op->results[0]] = w->root[op->operands[0]];
-      continue;
-    }
+    if (plan_is_view(w->e, op)) continue;
     plan_reads(w->a, w->e, op, &reads);
     for (uint32_t k = 0; k < reads.n; k++) add_reader(w, op, reads.at[k], i >= w->begin);
   }
@@ -175,7 +171,7 @@ static void report(Kept *w, ValueId v) {
 void report_saved_activations(PassRun *r, const Entry *e) {
   if (!(r->opt->remarks & REMARK_SAVED)) return;
   Kept w = {.r = r, .e = e, .a = arena_new()};
-  w.root = ARENA_ARRAY(w.a, ValueId, e->values.n);
+  w.root = plan_viewed(w.a, e);
   w.readers = ARENA_ARRAY(w.a, Readers, e->values.n);
   w.back = ARENA_ARRAY(w.a, bool, e->values.n);
   w.ahead = ARENA_ARRAY(w.a, bool, e->values.n);

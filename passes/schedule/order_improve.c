@@ -5,6 +5,7 @@
    Contract: what must follow still follows. Deterministic; effort is counted, and grows with the
    number of ops: what is left of the search then is left out. Works on steps and storages as
    recomputation sees them (remat_impl.h): a loop is one step. */
+#include "passes/analysis/search_math.h"
 #include "passes/schedule/order_impl.h"
 
 #include <stdlib.h>
@@ -312,12 +313,7 @@ static int64_t descend(Improve *w, Held *held, int64_t floor) {
 
 /* ---------------------------------------------------------------- out of a dead end ---- */
 
-static int random_below(Improve *w, int n) { /* xorshift64 */
-  w->seed ^= w->seed << 13;
-  w->seed ^= w->seed >> 7;
-  w->seed ^= w->seed << 17;
-  return (int)(w->seed % (uint64_t)n);
-}
+static int random_below(Improve *w, int n) { return (int)(search_random(&w->seed) % (uint64_t)n); }
 
 /* Somewhere else within its bounds. */
 static void displace(Improve *w) {

@@ -85,11 +85,10 @@ static void find_held(Making *m, const int *task_at) {
       m->seen[k].held = w->nheld;
       w->held[w->nheld++] = (LiveBuffer){.bytes = x->bytes, .kept = kept};
     } else {
-      inner[x->first] += x->bytes; /* unsigned differences wrap and come back */
-      inner[x->last + 1] -= x->bytes;
+      live_add(inner, x->first, x->last, x->bytes);
     }
   }
-  for (int t = 1; t < m->p->nsteps; t++) inner[t] += inner[t - 1];
+  live_sum(inner, m->p->nsteps);
   for (int t = 0; t < m->p->nsteps; t++)
     if (inner[t] > w->at[task_at[t]].alone) w->at[task_at[t]].alone = inner[t];
 }

@@ -3,6 +3,7 @@
    given order could still go on from there: so there is always a way out, as for Dijkstra's banker
    (1965). List scheduling over simulated time: of what is ready in a stream, the task with the
    longest way behind it begins. */
+#include "ir/support/search.h"
 #include "passes/schedule/streams_impl.h"
 
 /* A task runs ahead of at most so many that are given before it; so many are asked whether they
@@ -29,14 +30,12 @@ typedef struct Run {
 
 /* By task: bytes in use if all before it are over. */
 static void given_order(const Tasks *w, uint64_t *live) {
-  for (int i = 0; i < w->n; i++) live[i] = 0;
+  for (int i = 0; i <= w->n; i++) live[i] = 0;
   for (int k = 0; k < w->nheld; k++) {
     const LiveBuffer *h = &w->held[k];
-    live[h->users.at[0]] += h->bytes; /* unsigned: differences may wrap on the way */
-    int last = h->users.at[h->users.n - 1];
-    if (!h->kept && last + 1 < w->n) live[last + 1] -= h->bytes;
+    live_add(live, h->users.at[0], h->kept ? w->n - 1 : h->users.at[h->users.n - 1], h->bytes);
   }
-  for (int i = 1; i < w->n; i++) live[i] += live[i - 1];
+  live_sum(live, w->n);
   for (int i = 0; i < w->n; i++) live[i] += w->at[i].alone;
 }
 
@@ -102,16 +101,10 @@ static bool is_after(const Run *r, int i, int j) { /* i begins after j, of two t
 static void make_ready(Run *r, int i) {
   IntList *l = &r->ready[r->w->at[i].stream];
   vec_push(r->w->a, l, i);
-  uint32_t lo = 0, hi = l->n - 1;
-  while (lo < hi) {
-    uint32_t mid = (lo + hi) / 2;
-    if (is_after(r, i, l->at[mid]))
-      hi = mid;
-    else
-      lo = mid + 1;
-  }
-  memmove(l->at + lo + 1, l->at + lo, (l->n - 1 - lo) * sizeof *l->at);
-  l->at[lo] = i;
+  uint32_t k;
+  SEARCH_FIRST(k, l->n - 1, is_after(r, i, l->at[k]));
+  memmove(l->at + k + 1, l->at + k, (l->n - 1 - k) * sizeof *l->at);
+  l->at[k] = i;
 }
 
 static void begin(Run *r, int i, double now) {

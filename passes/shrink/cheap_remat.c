@@ -9,7 +9,6 @@
 #include "passes/plan/plan_impl.h"
 
 enum {
-  FAR = 2,        /* anchor ops between */
   LONGEST = 24,   /* ops that are computed again for one value */
   WORTH_FREED = 2 /* times the bytes held */
 };
@@ -47,7 +46,9 @@ static int made(const Recompute *w, ValueId v) {
   return op && op->parent == w->e->body ? w->anchors[op->id] : 0;
 }
 
-static bool is_far(const Recompute *w, ValueId v) { return w->last_far[v] - made(w, v) >= FAR; }
+static bool is_far(const Recompute *w, ValueId v) {
+  return w->last_far[v] - made(w, v) >= FAR_ANCHORS;
+}
 
 /* Inputs, globals and constants are there; so is what is read far behind as it lies. */
 static bool is_there(const Recompute *w, ValueId v) {
@@ -95,7 +96,7 @@ static void look_at_uses(Recompute *w) {
     for (uint32_t k = 0; k < reads.n; k++) {
       ValueId v = reads.at[k];
       w->last_far[v] = anchors;
-      if (anchors - made(w, v) >= FAR && !reads_elements(op)) w->fixed[v] = true;
+      if (anchors - made(w, v) >= FAR_ANCHORS && !reads_elements(op)) w->fixed[v] = true;
     }
     anchors += op_is_anchor(op);
   }
@@ -167,10 +168,10 @@ static int64_t choose_more(Recompute *w) {
 static void make_again(Recompute *w, Builder *b, const Entry *old, ValueId v, ValueId *map,
                        int here) {
   const Op *op = value_def(old, v);
-  if (w->made_at[v] >= 0 && here - w->made_at[v] < FAR) return;
+  if (w->made_at[v] >= 0 && here - w->made_at[v] < FAR_ANCHORS) return;
   for (int k = 0; k < op->noperands; k++) {
     ValueId x = op->operands[k];
-    if (!is_there(w, x) && is_cheap(w, x) && !w->fixed[x] && here - made(w, x) >= FAR)
+    if (!is_there(w, x) && is_cheap(w, x) && !w->fixed[x] && here - made(w, x) >= FAR_ANCHORS)
       make_again(w, b, old, x, map, here);
   }
   build_copy(b, old, op, map);
@@ -186,7 +187,8 @@ static void recompute_each(Builder *b, const Entry *old, const Op *op, ValueId *
     int here = w->anchors[op->id];
     for (int k = 0; k < op->noperands; k++) {
       ValueId v = op->operands[k];
-      if (w->again[v] && here - made(&was, v) >= FAR) make_again(&was, b, old, v, map, here);
+      if (w->again[v] && here - made(&was, v) >= FAR_ANCHORS)
+        make_again(&was, b, old, v, map, here);
     }
   }
   build_copy(b, old, op, map);

@@ -1,18 +1,18 @@
 /* What the bytes of a region hold while the checker of a plan walks the program: an ordered list of
    cells, cut where a write begins or ends. */
+#include "ir/support/search.h"
 #include "passes/verify/verify_impl.h"
 
 #include <string.h>
 
+static int memory_find(const Memory *m, uint64_t from) { /* the cell that holds this byte */
+  int i;
+  SEARCH_FIRST(i, m->n, m->at[i].from > from);
+  return i - 1;
+}
+
 static void memory_cut(Memory *m, uint64_t at) { /* a cell begins at `at` afterwards */
-  int lo = 0, hi = m->n;
-  while (hi - lo > 1) {
-    int mid = (lo + hi) / 2;
-    if (m->at[mid].from <= at)
-      lo = mid;
-    else
-      hi = mid;
-  }
+  int lo = memory_find(m, at);
   if (m->at[lo].from == at) return;
   if (m->n == m->cap) {
     uint32_t cap = (uint32_t)m->cap;
@@ -23,18 +23,6 @@ static void memory_cut(Memory *m, uint64_t at) { /* a cell begins at `at` afterw
   m->at[lo + 1] = m->at[lo];
   m->at[lo + 1].from = at;
   m->n++;
-}
-
-static int memory_find(const Memory *m, uint64_t from) { /* the cell that holds this byte */
-  int lo = 0, hi = m->n;
-  while (hi - lo > 1) {
-    int mid = (lo + hi) / 2;
-    if (m->at[mid].from <= from)
-      lo = mid;
-    else
-      hi = mid;
-  }
-  return lo;
 }
 
 void memory_init(Memory *m, Arena *a) {

@@ -4,6 +4,7 @@
    then every run that the streams allow reads and writes what the checked order does. A loop
    counts as one step: its edges end at its first step, and begin at its last. What is ordered is
    found by clocks, one number a stream (Fidge, 1988; Mattern, 1989). */
+#include "ir/support/search.h"
 #include "passes/verify/verify_impl.h"
 
 typedef struct Trace { /* of bytes from `from` up to the next trace: who touched them last */
@@ -118,15 +119,9 @@ static bool is_over(const Check *c, int earlier) {
 /* ---- who touched what ---- */
 
 static uint32_t trace_at(const Traces *t, uint64_t from) { /* the one that holds this byte */
-  uint32_t lo = 0, hi = t->at.n;
-  while (hi - lo > 1) {
-    uint32_t mid = (lo + hi) / 2;
-    if (t->at.at[mid].from <= from)
-      lo = mid;
-    else
-      hi = mid;
-  }
-  return lo;
+  uint32_t i;
+  SEARCH_FIRST(i, t->at.n, t->at.at[i].from > from);
+  return i - 1;
 }
 
 static uint32_t trace_cut(Check *c, Traces *t, uint64_t from) { /* one begins here afterwards */

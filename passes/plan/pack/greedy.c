@@ -3,6 +3,7 @@
    orders, as in Sekiyama et al., "Profile-guided memory optimization", 2018, and Lee et al.,
    "On-device neural net inference", 2019; then random changes of the keys of the best order, kept
    where the arena does not grow (hill climbing over orders). */
+#include "ir/support/search.h"
 #include "passes/analysis/search_math.h"
 #include "passes/plan/pack/pack_impl.h"
 
@@ -59,16 +60,10 @@ static void make_blocks(Greedy *g) {
 
 static void insert(Arena *a, PlacedList *l, Placed q) {
   vec_push(a, l, q);
-  uint32_t lo = 0, hi = l->n - 1;
-  while (lo < hi) {
-    uint32_t m = (lo + hi) / 2;
-    if (l->at[m].offset <= q.offset)
-      lo = m + 1;
-    else
-      hi = m;
-  }
-  memmove(l->at + lo + 1, l->at + lo, (l->n - 1 - lo) * sizeof *l->at);
-  l->at[lo] = q;
+  uint32_t i;
+  SEARCH_FIRST(i, l->n - 1, l->at[i].offset > q.offset);
+  memmove(l->at + i + 1, l->at + i, (l->n - 1 - i) * sizeof *l->at);
+  l->at[i] = q;
 }
 
 /* Merges two sorted runs, from[0..n) and from[n..m), into `to`. */

@@ -4,6 +4,7 @@
    bytes, so they keep their common alignment. */
 #define _POSIX_C_SOURCE 200809L
 #include "ir/support/clock.h"
+#include "ir/support/search.h"
 #include "passes/plan/pack/pack_impl.h"
 
 #include <stdlib.h>
@@ -17,15 +18,9 @@ static int by_time(const void *a, const void *b) {
 
 /* The first section that starts at t or later. */
 static int section_at(const int64_t *start, int n, int64_t t) {
-  int a = 0, b = n;
-  while (a < b) {
-    int m = (a + b) / 2;
-    if (start[m] < t)
-      a = m + 1;
-    else
-      b = m;
-  }
-  return a;
+  int i;
+  SEARCH_FIRST(i, n, start[i] >= t);
+  return i;
 }
 
 /* The largest load over each life, from the largest over every run of 2^k sections. */
