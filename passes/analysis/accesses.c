@@ -3,15 +3,15 @@
 #include "passes/plan/plan_impl.h"
 
 static void add(Arena *a, const Plan *p, const Storages *s, ValueId v, bool write, bool moves,
-                AccessList *out) {
+                StepAccessList *out) {
   const Place *x = &p->place[v];
   int object = s->storage[v];
   if (object < 0 && x->region == PLAN_GLOBALS && x->global >= 0) object = s->b.n + x->global;
-  if (object >= 0) vec_push(a, out, (Access){object, write, moves});
+  if (object >= 0) vec_push(a, out, (StepAccess){object, write, moves});
 }
 
 void plan_accesses(Arena *a, const Entry *e, const Plan *p, const Storages *s, const Op *op,
-                   AccessList *out) {
+                   StepAccessList *out) {
   out->n = 0;
   bool moves = !plan_is_alias(e, op), loop = op->kind == OP_SCAN;
   int carries = loop ? scan_carries(op) : 0;
@@ -23,6 +23,6 @@ void plan_accesses(Arena *a, const Entry *e, const Plan *p, const Storages *s, c
     for (int k = 0; k < op->noperands; k++)
       add(a, p, s, op->parent->op->results[k], true, true, out);
   if (op->kind == OP_STORE && moves)
-    vec_push(a, out, (Access){s->b.n + (int)op->attr[AT_GLOBAL].i, true, true});
-  if (p->scratch[op->id].bytes) vec_push(a, out, (Access){s->scratch[op->id], true, true});
+    vec_push(a, out, (StepAccess){s->b.n + (int)op->attr[AT_GLOBAL].i, true, true});
+  if (p->scratch[op->id].bytes) vec_push(a, out, (StepAccess){s->scratch[op->id], true, true});
 }

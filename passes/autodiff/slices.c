@@ -64,7 +64,7 @@ static bool take_apart(const Entry *e, ValueId sum, Pieces *p) {
 }
 
 /* x takes the place of zeros from `from` on; false if something is there already. */
-static bool place(Pieces *p, ValueId x, int64_t from, int64_t n) {
+static bool place_piece(Pieces *p, ValueId x, int64_t from, int64_t n) {
   int64_t begin = 0;
   int i = 0;
   for (; i < p->n && begin + p->at[i].n <= from; i++) begin += p->at[i].n;
@@ -101,6 +101,7 @@ ValueId diff_beside(Builder *b, ValueId sum, ValueId dv) {
   if (!is_margin(op, &p.axis) || !take_apart(e, sum, &p)) return NO_ID;
   ValueId x = op->operands[0];
   const Type *t = value_type(e, dv);
-  if (!place(&p, x, op->attr[AT_LO].ints->at[p.axis], value_type(e, x)->dim[p.axis])) return NO_ID;
+  if (!place_piece(&p, x, op->attr[AT_LO].ints->at[p.axis], value_type(e, x)->dim[p.axis]))
+    return NO_ID;
   return put_together(b, t, &p);
 }

@@ -13,11 +13,11 @@ typedef struct KernelBuilder {
   ValueId *inner; /* by old value: in the kernel at hand, or NO_ID */
 } KernelBuilder;
 
-static void emit(Fuse *f, KernelBuilder *m, const Op *op);
+static void emit_kernel(Fuse *f, KernelBuilder *m, const Op *op);
 
 static void emit_value(Fuse *f, KernelBuilder *m, ValueId v) {
   const Op *def = value_def(m->old, v);
-  if (def) emit(f, m, def);
+  if (def) emit_kernel(f, m, def);
 }
 
 /* What an op reads is there before it; what the body of a loop reads, before the loop. */
@@ -30,11 +30,11 @@ static void emit_plain(Fuse *f, KernelBuilder *m, const Op *op) {
   build_copy(m->b, m->old, op, m->map);
 }
 
-typedef struct Parts {
+typedef struct KernelParts {
   VEC(const Op *) ops; /* members and what is copied, in order */
   VEC(ValueId) args, results;
   VEC(ValueId) reshaped; /* wanted, too: results in another shape */
-} Parts;
+} KernelParts;
 
 static bool has_value(const ValueId *at, uint32_t n, ValueId v) {
   for (uint32_t i = 0; i < n; i++)
@@ -42,7 +42,7 @@ static bool has_value(const ValueId *at, uint32_t n, ValueId v) {
   return false;
 }
 
-static bool has_op(const Parts *p, const Op *op) {
+static bool has_op(const KernelParts *p, const Op *op) {
   for (uint32_t i = 0; i < p->ops.n; i++)
     if (p->ops.at[i] == op) return true;
   return false;
@@ -94,7 +94,7 @@ static bool is_swapped(Fuse *f, const FusionGroup *u, const Op *op) {
   return px != py ? px > py : computes(f, u, x) > computes(f, u, y);
 }
 
-static void add_argument(Fuse *f, const FusionGroup *u, Parts *p, ValueId v, bool memory) {
+static void add_argument(Fuse *f, const FusionGroup *u, KernelParts *p, ValueId v, bool memory) {
   const Op *def = value_def(f->e, v);
   if (def && f->unit[def->id] == u) return;
   if (has_value(p->args.at, p->args.n, v)) return;
@@ -130,7 +130,7 @@ static ValueId same_elements(const Fuse *f, const FusionGroup *u, ValueId v) {
 }
 
 /* The value is a result, if it is not one already in another shape: then that of the domain is. */
-static void add_result(Fuse *f, const FusionGroup *u, Parts *p, ValueId v) {
+static void add_result(Fuse *f, const FusionGroup *u, KernelParts *p, ValueId v) {
   for (uint32_t i = 0; i < p->results.n; i++) {
     ValueId *had = &p->results.at[i];
     if (same_elements(f, u, *had) != same_elements(f, u, v)) continue;
@@ -143,8 +143,8 @@ static void add_result(Fuse *f, const FusionGroup *u, Parts *p, ValueId v) {
   vec_push(f->a, &p->results, v);
 }
 
-static Parts parts_of(Fuse *f, const FusionGroup *u) {
-  Parts p = {0};
+static KernelParts parts_of(Fuse *f, const FusionGroup *u) {
+  KernelParts p = {0};
   for (uint32_t i = 0; i < u->members.n;
        i++) { /* first, so that no op copies an operand as a whole */
     const Op *op = u->members.at[i];
@@ -173,7 +173,7 @@ static Parts parts_of(Fuse *f, const FusionGroup *u) {
 }
 
 /* "matmul+add+relu"; long groups name their first three kinds and how many ops there are. */
-static const char *name_of(Fuse *f, const FusionGroup *u, const Parts *p, uint32_t *ops) {
+static const char *name_of(Fuse *f, const FusionGroup *u, const KernelParts *p, uint32_t *ops) {
   enum { NAMED = 3 };
   const char *name = u->root ? op_info[u->root->kind].name : "";
   uint32_t named = u->root != NULL, total = 0;
@@ -200,7 +200,7 @@ static void build_member(Fuse *f, KernelBuilder *m, const FusionGroup *u, const 
   made->operands = operands;
 }
 
-static void emit_kernel(Fuse *f, KernelBuilder *m, const FusionGroup *u, const Parts *p) {
+static void emit_kernel(Fuse *f, KernelBuilder *m, const FusionGroup *u, const KernelParts *p) {
   Builder *b = m->b;
   const Op *lead = u->root ? u->root : u->members.at[u->members.n - 1];
   ValueId *operands = ARENA_ARRAY(f->a, ValueId, p->args.n + 1);
@@ -242,14 +242,14 @@ static void emit_kernel(Fuse *f, KernelBuilder *m, const FusionGroup *u, const P
          computing, attr[0].str);
 }
 
-static void emit(Fuse *f, KernelBuilder *m, const Op *op) {
+static void emit_kernel(Fuse *f, KernelBuilder *m, const Op *op) {
   if (f->emitted[op->id]) return;
   FusionGroup *u = f->unit[op->id];
   if (!u) {
     emit_plain(f, m, op);
     return;
   }
-  Parts p = parts_of(f, u);
+  KernelParts p = parts_of(f, u);
   if (p.ops.n == 1) {
     emit_plain(f, m, op);
     return;
@@ -282,8 +282,9 @@ static void each_op(Builder *b, const Entry *old, const Op *op, ValueId *map, vo
   const Block *block = op->parent;
   bool last = f->in_order && (op_info[op->kind].flags & OPF_TERMINATOR);
   for (uint32_t i = 0; last && i < block->ops.n; i++)
-    if (op_at(old, block->ops.at[i])->kind == OP_STORE) emit(f, &m, op_at(old, block->ops.at[i]));
-  emit(f, &m, op);
+    if (op_at(old, block->ops.at[i])->kind == OP_STORE)
+      emit_kernel(f, &m, op_at(old, block->ops.at[i]));
+  emit_kernel(f, &m, op);
 }
 
 void fuse_build(Fuse *f, Entry *e) {

@@ -37,15 +37,15 @@ typedef struct Images {
 
 static const Type *type_at(const Images *m, ValueId v) { return value_type(m->e, v); }
 
-static ValueId find(Images *m, ValueId v) {
+static ValueId find_class(Images *m, ValueId v) {
   while (m->parent[v] != v) v = m->parent[v] = m->parent[m->parent[v]];
   return v;
 }
 
 static void unite(Images *m, ValueId a, ValueId b) {
   if (m->fixed[a] || m->fixed[b]) return;
-  a = find(m, a);
-  b = find(m, b);
+  a = find_class(m, a);
+  b = find_class(m, b);
   if (a == b) return;
   m->parent[b] = a;
   m->wanted[a] |= m->wanted[b];
@@ -139,7 +139,7 @@ static void look_inside(Images *m, const Op *op) {
                             op->kind == OP_CONV_FILTER_GRAD ? op->operands[1] : op->operands[0],
                             op->kind == OP_CONV_FILTER_GRAD ? op->operands[0] : op->results[0]};
   for (int i = 0; i < 3; i++)
-    if (!m->fixed[image[i]]) m->wanted[find(m, image[i])] = true;
+    if (!m->fixed[image[i]]) m->wanted[find_class(m, image[i])] = true;
 }
 
 static bool is_flexible(const Images *m, const Op *op) {
@@ -224,7 +224,7 @@ static const Layout *needed(const Images *m, const Op *op, int i, LayoutConstrai
 static void set(Images *m) {
   const Block *body = m->e->body;
   for (ValueId v = 0; v < m->e->values.n; v++) {
-    if (!m->fixed[v] && m->wanted[find(m, v)]) {
+    if (!m->fixed[v] && m->wanted[find_class(m, v)]) {
       value_at(m->e, v)->layout = m->image;
       m->r->changes++;
     }
@@ -260,7 +260,7 @@ static ValueId copy_to(Builder *b, ValueId v, const Layout *l) {
   return made->results[0];
 }
 
-static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+static void layout_images_op(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Images *m = data;
   m->e = old;
   if (op->parent != old->body) { /* of a kernel or loop: it has what it needs */
@@ -322,5 +322,5 @@ void layout_images(PassRun *r, Entry *e) {
   fix(&m);
   for (uint32_t i = 0; i < ops; i++) look(&m, op_at(e, e->body->ops.at[i]));
   set(&m);
-  entry_rebuild(e, each, &m, false, false);
+  entry_rebuild(e, layout_images_op, &m, false, false);
 }

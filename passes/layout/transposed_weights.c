@@ -83,7 +83,7 @@ static void copy_for(TransposedWeights *t, Builder *b, const Op *loop, const Blo
 
 /* ---- rebuilding ---- */
 
-static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+static void transposed_op(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   TransposedWeights *t = data;
   t->e = old;
   uint32_t known = t->known.n;
@@ -115,7 +115,7 @@ void layout_transposed_weights(PassRun *r, Entry *e) {
   if (!any) return;
   TransposedWeights t = {.r = r, .e = e, .by = ARENA_ARRAY(r->scratch, ValueId, e->values.n + 1)};
   for (ValueId v = 0; v < e->values.n; v++) t.by[v] = NO_ID;
-  entry_rebuild(e, each, &t, false, false);
+  entry_rebuild(e, transposed_op, &t, false, false);
 }
 
 uint64_t layout_copies(const Entry *e, int align) {

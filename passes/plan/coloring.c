@@ -35,7 +35,7 @@ static bool is_free(const Life *l, int root, const Buffer *b) {
 }
 
 /* Cuts a treap in what ends before time t and what starts behind it. */
-static void cut(Life *l, int root, int64_t t, int *before, int *behind) {
+static void treap_split(Life *l, int root, int64_t t, int *before, int *behind) {
   while (root >= 0) {
     if (l[root].first < t) {
       *before = root;
@@ -55,7 +55,7 @@ static void add_life(Life *l, int *root, int fresh) {
     root = l[fresh].first < l[*root].first ? &l[*root].left : &l[*root].right;
   int under = *root;
   *root = fresh;
-  cut(l, under, l[fresh].first, &l[fresh].left, &l[fresh].right);
+  treap_split(l, under, l[fresh].first, &l[fresh].left, &l[fresh].right);
 }
 
 uint64_t color_plan(Arena *scratch, Buffers *b) {

@@ -234,7 +234,7 @@ static bool carry_in_place(Inplace *w, const Op *scan, int k, ValueId head, Valu
   return true;
 }
 
-static void take(Inplace *w, ValueId head, ValueId of, ValueId root) {
+static void take_bytes(Inplace *w, ValueId head, ValueId of, ValueId root) {
   Place *x = place_of(w, head);
   x->how = HOW_INPLACE;
   x->of = of;
@@ -252,7 +252,7 @@ static void place_yield(Inplace *w, const Op *yield, int align) {
     bool ok = head != NO_ID && place_of(w, head)->bytes == place_of(w, v)->bytes;
     if (ok && carry) ok = carry_in_place(w, scan, k, head, &of);
     if (ok && !carry) ok = place_of(w, v)->bytes % (uint64_t)align == 0;
-    if (ok) take(w, head, of, root_of(w, y));
+    if (ok) take_bytes(w, head, of, root_of(w, y));
     yield_remark(w, yield, carry ? "the carry" : "the stack",
                  carry ? scan->blocks[0]->args.at[k + 1] : y, v, ok);
   }
@@ -328,7 +328,7 @@ static void place_result(Inplace *w, int step, const Op *op, int result) {
     never_remark(w, step, op, result);
 }
 
-static bool is_free(Inplace *w, ValueId v) {
+static bool is_root_free(Inplace *w, ValueId v) {
   const Place *x = place_of(w, v);
   return x->region == PLAN_ARENA && x->how == HOW_NEW && x->bytes > 0 &&
          w->kept_global[root_of(w, v)] < 0;
@@ -347,7 +347,7 @@ static void place_results(Inplace *w, int step, const Op *op) {
     for (int i = 0; i < op->nresults; i++) {
       if (place_of(w, op->results[i])->bytes != size) continue;
       done++;
-      if (is_free(w, op->results[i])) place_result(w, step, op, i);
+      if (is_root_free(w, op->results[i])) place_result(w, step, op, i);
     }
     if (size == 0) break;
     below = size;

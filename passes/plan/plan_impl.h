@@ -158,14 +158,14 @@ int occupancy_add(ArenaOccupancy *g, int i, IntList *below);
 
 /* ---- analysis/accesses.c: what a step touches ---- */
 
-typedef struct Access {
+typedef struct StepAccess {
   int object; /* a buffer of the storages, or their number plus a global */
   bool write;
   bool moves; /* false: it only names the bytes */
-} Access;
-typedef VEC(Access) AccessList;
+} StepAccess;
+typedef VEC(StepAccess) StepAccessList;
 void plan_accesses(Arena *a, const Entry *e, const Plan *p, const Storages *s, const Op *op,
-                   AccessList *out);
+                   StepAccessList *out);
 
 /* ---- edges.c ---- */
 

@@ -29,7 +29,8 @@ static Points *points_of(PassRun *r, uint32_t k) {
 }
 
 /* The bound is one of programs whose loops run as they are. */
-static void add(PassRun *r, Points *to, const Remat *w, uint64_t arena, const RematPlan *plan) {
+static void add_point(PassRun *r, Points *to, const Remat *w, uint64_t arena,
+                      const RematPlan *plan) {
   double bound = w->loops[0].point ? NAN : remat_bound_joint(w->a, &w->p, remat_units(w, arena));
   vec_push(r->m->arena, to, ((Point){arena, plan->flops, plan->cost, bound}));
 }
@@ -39,22 +40,22 @@ static void add(PassRun *r, Points *to, const Remat *w, uint64_t arena, const Re
 static void add_all(PassRun *r, Points *to, Tries *x, uint64_t all) {
   RematPlan found = {0};
   uint64_t arena = all, last = all;
-  add(r, to, &x->at[0], all, &found);
+  add_point(r, to, &x->at[0], all, &found);
   for (int tenth = 9; tenth > 0; tenth--) {
     uint64_t limit = all / 10 * (uint64_t)tenth;
     if (last <= limit) continue;
     int64_t effort = remat_effort(&x->at[0], 100) / LEAST_SHARE * x->norders;
     const Remat *w = tries_fit(x, limit, 0, effort, &found, &arena);
     if (!w) break;
-    add(r, to, w, arena, &found);
+    add_point(r, to, w, arena, &found);
     last = arena;
   }
   const Remat *w = tries_least(x, false, &found, &arena);
   if (arena >= last) return;
-  add(r, to, w, arena, &found);
+  add_point(r, to, w, arena, &found);
   w = tries_fit(x, arena, 0, remat_effort(&x->at[0], 100), &found,
                 &arena); /* the same for less work */
-  if (w) add(r, to, w, arena, &found);
+  if (w) add_point(r, to, w, arena, &found);
 }
 
 static int by_arena(const void *pa, const void *pb) {

@@ -107,13 +107,13 @@ static LoopPair pair_of(const Finder *f, const Op *there, const Op *back) {
   return p;
 }
 
-typedef struct Candidate {
+typedef struct LoopCandidate {
   const Op *there, *back;
   double worth;
-} Candidate;
+} LoopCandidate;
 
 static int by_worth(const void *x, const void *y) {
-  const Candidate *a = x, *b = y;
+  const LoopCandidate *a = x, *b = y;
   if (a->worth != b->worth) return a->worth < b->worth ? 1 : -1;
   return a->back->id < b->back->id ? -1 : a->back->id > b->back->id;
 }
@@ -121,7 +121,7 @@ static int by_worth(const void *x, const void *y) {
 /* Each loop is of one pair at most: of the one that is worth most. */
 static void find_pairs(const Finder *f, LoopFrontier *l) {
   const Block *body = f->e->body;
-  VEC(Candidate) found = {0};
+  VEC(LoopCandidate) found = {0};
   OpId *asked = ARENA_ARRAY(f->a, OpId, f->e->ops.n + 1); /* by loop: 1 + the backward pass */
   for (uint32_t i = 0; i < body->ops.n; i++) {
     const Op *back = op_at(f->e, body->ops.at[i]);
@@ -129,7 +129,7 @@ static void find_pairs(const Finder *f, LoopFrontier *l) {
       const Op *there = value_def(f->e, back->operands[j]);
       if (!there || there->kind != OP_SCAN || asked[there->id] == back->id + 1) continue;
       asked[there->id] = back->id + 1;
-      Candidate x = {there, back, worth(f, there, back)};
+      LoopCandidate x = {there, back, worth(f, there, back)};
       if (x.worth > 0) vec_push(f->a, &found, x);
     }
   }
@@ -146,7 +146,7 @@ static void find_pairs(const Finder *f, LoopFrontier *l) {
 
 /* ---- what an iteration needs to recompute what was dropped ---- */
 
-typedef struct Need {
+typedef struct LoopCost {
   const Finder *f;
   const LoopPair *p;
   const bool *dropped;
@@ -161,15 +161,15 @@ typedef struct Need {
    */
   const bool *free;
   double free_carry;
-} Need;
+} LoopCost;
 
-static void need(Need *w, ValueId v) {
+static void need(LoopCost *w, ValueId v) {
   if (w->seen[v] == w->n) return;
   w->seen[v] = w->n;
   vec_push(w->f->a, &w->todo, v);
 }
 
-static void need_from_outside(Need *w, ValueId v) {
+static void need_from_outside(LoopCost *w, ValueId v) {
   ValueId root = w->f->root[v];
   const Op *def = value_def(w->f->e, root);
   if (!def || def->kind == OP_LOAD) return; /* an input, a global */
@@ -177,7 +177,7 @@ static void need_from_outside(Need *w, ValueId v) {
 }
 
 /* The stack of the value that stays; NO_ID: none. */
-static bool is_stacked(const Need *w, ValueId v) {
+static bool is_stacked(const LoopCost *w, ValueId v) {
   for (int k = scan_carries(w->p->there); k < w->p->there->nresults; k++)
     if (w->p->there_end->operands[k] == v && !w->dropped[k] &&
         (w->p->droppable[k] || w->p->alive[k]))
@@ -185,7 +185,7 @@ static bool is_stacked(const Need *w, ValueId v) {
   return false;
 }
 
-static void need_argument(Need *w, const Value *x) {
+static void need_argument(LoopCost *w, const Value *x) {
   int k = (int)x->index - 1;
   if (k < 0) return;
   if (k >= scan_carries(w->p->there)) {
@@ -197,17 +197,19 @@ static void need_argument(Need *w, const Value *x) {
 }
 
 /* A kernel gives the value of its block out, too, and that is stacked: it comes in then. */
-static bool is_given_out(Need *w, const Op *kernel, ValueId v) {
+static bool is_given_out(LoopCost *w, const Op *kernel, ValueId v) {
   const Op *yield = plan_yield(w->f->e, kernel);
   for (int k = 0; k < kernel->nresults; k++)
     if (yield->operands[k] == v && is_stacked(w, kernel->results[k])) return true;
   return false;
 }
 
-static void need_bytes(Need *w, ValueId v) { w->cost += STEP_FLOPS_A_BYTE * bytes_of(w->f->e, v); }
+static void need_bytes(LoopCost *w, ValueId v) {
+  w->cost += STEP_FLOPS_A_BYTE * bytes_of(w->f->e, v);
+}
 
 /* An op of the loop's body, or of a kernel, of which just what is needed will be left. */
-static void need_op(Need *w, const Op *op, bool in_kernel) {
+static void need_op(LoopCost *w, const Op *op, bool in_kernel) {
   const Entry *e = w->f->e;
   if (w->ran[op->id] == w->n) return;
   w->ran[op->id] = w->n;
@@ -222,7 +224,7 @@ static void need_op(Need *w, const Op *op, bool in_kernel) {
   for (int k = 0; k < op->nresults; k++) need_bytes(w, op->results[k]);
 }
 
-static void need_value(Need *w, ValueId v) {
+static void need_value(LoopCost *w, ValueId v) {
   const Entry *e = w->f->e;
   const Value *x = value_at(e, v);
   const Block *b = value_block(e, v), *body = w->p->there->blocks[0];
@@ -245,7 +247,7 @@ static void need_value(Need *w, ValueId v) {
   }
 }
 
-static void find_need(Need *w) {
+static void find_need(LoopCost *w) {
   const Op *there = w->p->there;
   w->n++;
   w->flops = w->cost = w->longer = 0;
@@ -262,16 +264,16 @@ static void find_need(Need *w) {
 
 typedef VEC(LoopSchedule) Ways;
 
-static double row_bytes(const Need *w, int result) {
+static double row_bytes(const LoopCost *w, int result) {
   return bytes_of(w->f->e, w->p->there_end->operands[result]);
 }
 
-static bool is_argument(const Need *w, int result) {
+static bool is_argument(const LoopCost *w, int result) {
   return value_at(w->f->e, w->p->there_end->operands[result])->def == NO_ID;
 }
 
 /* Bytes of the carries that are kept before a block. */
-static double kept_bytes(const Need *w) {
+static double kept_bytes(const LoopCost *w) {
   const Op *there = w->p->there;
   double bytes = 0;
   for (int k = 0; k < scan_carries(there); k++) {
@@ -283,7 +285,7 @@ static double kept_bytes(const Need *w) {
 
 /* The way with what is needed, found before. What is nearly free, in rows of so many bytes, the
    loop behind the blocks will drop in its turn, with blocks of the best length. */
-static LoopSchedule way_of(const Need *w, int64_t block, int64_t blocks) {
+static LoopSchedule way_of(const LoopCost *w, int64_t block, int64_t blocks) {
   const Op *there = w->p->there;
   double trips = (double)scan_trips(there), again = (double)(block * blocks), row = 0, free = 0;
   LoopSchedule x = {.block = block, .blocks = blocks, .dropped = w->dropped, .bytes = w->longer};
@@ -304,7 +306,7 @@ static LoopSchedule way_of(const Need *w, int64_t block, int64_t blocks) {
 }
 
 /* A length at which the blocks show what a set is worth. */
-static LoopSchedule typical_way(const Need *w) {
+static LoopSchedule typical_way(const LoopCost *w) {
   int64_t trips = scan_trips(w->p->there), block = 1;
   while (w->by_blocks && (block + 1) * (block + 1) <= trips) block++;
   return way_of(w, block, w->by_blocks ? (trips - 1) / block : trips);
@@ -312,7 +314,7 @@ static LoopSchedule typical_way(const Need *w) {
 
 /* For every number of iterations that may stay behind the blocks the fewest that are recomputed, in
    blocks as long or some times shorter. */
-static void ways_of_set(Arena *a, const Need *w, Ways *out) {
+static void ways_of_set(Arena *a, const LoopCost *w, Ways *out) {
   enum { SHORTER = 4 };
   int64_t trips = scan_trips(w->p->there);
   if (!w->by_blocks) {
@@ -328,7 +330,7 @@ static void ways_of_set(Arena *a, const Need *w, Ways *out) {
 }
 
 /* Another stack may be dropped. With blocks of 1 a carry that is stacked is just what is needed. */
-static bool may_drop(const Need *w, int k) {
+static bool may_drop(const LoopCost *w, int k) {
   return w->p->droppable[k] && !w->dropped[k] && (w->by_blocks || !is_argument(w, k));
 }
 
@@ -344,7 +346,7 @@ static int by_ratio(const void *x, const void *y) {
 }
 
 /* Drops what frees most for its work, and what is made along with it. False: nothing is left. */
-static bool drop_more(Arena *a, Need *w, int at_once) {
+static bool drop_more(Arena *a, LoopCost *w, int at_once) {
   int n = w->p->there->nresults, ngains = 0;
   Gain *gain = ARENA_ARRAY(a, Gain, n);
   bool *dropped = ARENA_ARRAY(a, bool, n);
@@ -392,7 +394,7 @@ static Ways best_ways(Arena *a, Ways all, double bytes) {
 static Ways ways_of(const Finder *f, const LoopPair *p) {
   int n = p->there->nresults, droppable = 0;
   Ways all = {0};
-  Need w = {.f = f, .p = p};
+  LoopCost w = {.f = f, .p = p};
   w.seen = ARENA_ARRAY(f->a, uint32_t, f->e->values.n);
   w.ran = ARENA_ARRAY(f->a, uint32_t, f->e->ops.n);
   w.carry = ARENA_ARRAY(f->a, bool, scan_carries(p->there) + 1);

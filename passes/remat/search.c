@@ -11,17 +11,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct Candidate {
+typedef struct Move {
   double score;
   double factor; /* a factor of the score */
   int storage, step;
-} Candidate;
+} Move;
 
-typedef struct Search {
+typedef struct RematSearch {
   RematState *s;
   Arena *a;
-  VEC(Candidate) heap;
-  VEC(Candidate) list;
+  VEC(Move) heap;
+  VEC(Move) list;
   RematSaved best;   /* the best start */
   double noise;      /* of scores: 0 none */
   double most;       /* added cost beyond which a start is given up */
@@ -33,18 +33,18 @@ typedef struct Search {
   int peak_step, peak; /* of the plan in which nothing is recomputed */
   double made;         /* units made up to peak_step */
   int *over;           /* by step: how many before it exceed the limit */
-} Search;
+} RematSearch;
 
-static double random01(Search *w) { return (double)(search_random(&w->seed) >> 11) * 0x1p-53; }
+static double random01(RematSearch *w) { return (double)(search_random(&w->seed) >> 11) * 0x1p-53; }
 
-static double jitter(Search *w) {
+static double jitter(RematSearch *w) {
   return w->noise > 0 ? search_exp(w->noise * (random01(w) - 0.5)) : 1;
 }
 
 enum { NEARLY_DONE = 8 }; /* of the excess, one part in so many */
 
 /* What has little left to do when its effort ends goes on: to begin again later costs as much. */
-static bool out_of_time(Search *w) {
+static bool out_of_time(RematSearch *w) {
   const RematState *s = w->s;
   if (s->work > w->deadline && (double)s->excess * NEARLY_DONE < w->all) {
     w->deadline += w->extension;
@@ -56,13 +56,13 @@ static bool out_of_time(Search *w) {
 /* ---------------------------------------------------------------- moves by score ---- */
 
 static bool is_better(const void *a, const void *b) {
-  return ((const Candidate *)a)->score > ((const Candidate *)b)->score;
+  return ((const Move *)a)->score > ((const Move *)b)->score;
 }
 
-static void push_move(Search *w, Candidate c) { HEAP_PUSH(w->a, &w->heap, is_better, c); }
+static void push_move(RematSearch *w, Move c) { HEAP_PUSH(w->a, &w->heap, is_better, c); }
 
-static Candidate pop_move(Search *w) {
-  Candidate first = w->heap.at[0];
+static Move pop_move(RematSearch *w) {
+  Move first = w->heap.at[0];
   HEAP_POP(&w->heap, is_better);
   return first;
 }
@@ -70,7 +70,7 @@ static Candidate pop_move(Search *w) {
 /* What dropping the gap before use i removes of the excess, per cost of its maker, other results
    of which may go with it; 0 where it cannot be dropped. A guess from above: what the rerun reads
    may have to be held or recomputed, too. */
-static double optimistic_score(Search *w, int v, int i) {
+static double optimistic_score(RematSearch *w, int v, int i) {
   RematState *s = w->s;
   if (!remat_droppable(s, v, i)) return 0;
   const RematUse *t = &s->use[v].at[i];
@@ -80,16 +80,16 @@ static double optimistic_score(Search *w, int v, int i) {
 
 enum { TO_OFFER = 20, TO_POP = 100 }; /* nanoseconds, about */
 
-static void offer(Search *w, int v, int i) {
+static void offer(RematSearch *w, int v, int i) {
   double score = optimistic_score(w, v, i), factor = jitter(w);
   w->s->work += TO_OFFER;
-  if (score > 0) push_move(w, (Candidate){score * factor, factor, v, w->s->use[v].at[i].step});
+  if (score > 0) push_move(w, (Move){score * factor, factor, v, w->s->use[v].at[i].step});
 }
 
 /* ---------------------------------------------------------------- greedy ---- */
 
 /* Makes the move; returns the excess removed per cost added. */
-static double attempt(Search *w, Candidate c, bool by_price) {
+static double attempt(RematSearch *w, Move c, bool by_price) {
   RematState *s = w->s;
   double cost = s->cost;
   int64_t excess = s->excess;
@@ -101,7 +101,7 @@ static double attempt(Search *w, Candidate c, bool by_price) {
 }
 
 /* The better of both ways to find what the rerun reads is left done. */
-static double attempt_both(Search *w, Candidate c) {
+static double attempt_both(RematSearch *w, Move c) {
   RematState *s = w->s;
   uint32_t mark = s->log.n;
   s->choices = 0;
@@ -115,7 +115,7 @@ static double attempt_both(Search *w, Candidate c) {
 }
 
 /* Gaps that a move opened or closed have new scores. */
-static void offer_changed(Search *w, uint32_t from) {
+static void offer_changed(RematSearch *w, uint32_t from) {
   RematState *s = w->s;
   for (uint32_t k = from, end = s->log.n; k < end; k++) {
     const RematChange *g = &s->log.at[k];
@@ -127,7 +127,7 @@ static void offer_changed(Search *w, uint32_t from) {
   }
 }
 
-static void offer_all(Search *w) {
+static void offer_all(RematSearch *w) {
   RematState *s = w->s;
   int *over = w->over;
   for (int t = 0; t <= s->p->nsteps; t++) over[t + 1] = over[t] + (remat_live(s, t) > s->limit);
@@ -145,14 +145,14 @@ static const double good_enough = 0.95;
 
 /* Drops gaps, the best first, until nothing exceeds the limit. A popped move is measured exactly
    and taken if it still beats the bound of the next one. */
-static bool greedy(Search *w) {
+static bool greedy_descent(RematSearch *w) {
   RematState *s = w->s;
   for (bool moved = true; s->excess > 0 && moved && !out_of_time(w);) {
     moved = false;
     offer_all(w);
     if (w->heap.n) s->price = w->heap.at[0].score;
     while (s->excess > 0 && w->heap.n && !out_of_time(w)) {
-      Candidate c = pop_move(w);
+      Move c = pop_move(w);
       s->work += TO_POP;
       int i = remat_use_at(s, c.storage, c.step);
       double now = i < 0 ? 0 : optimistic_score(w, c.storage, i) * c.factor;
@@ -167,7 +167,7 @@ static bool greedy(Search *w) {
       double score = attempt_both(w, c), noisy = score * c.factor;
       if (score <= 0 || (w->heap.n && noisy < w->heap.at[0].score * good_enough)) {
         remat_undo(s, mark);
-        if (score > 0) push_move(w, (Candidate){noisy, c.factor, c.storage, c.step});
+        if (score > 0) push_move(w, (Move){noisy, c.factor, c.storage, c.step});
         continue;
       }
       s->price = score;
@@ -180,8 +180,8 @@ static bool greedy(Search *w) {
 
 /* ---------------------------------------------------------------- holding again ---- */
 
-static int by_score(const void *pa, const void *pb) {
-  const Candidate *a = pa, *b = pb;
+static int moves_by_score(const void *pa, const void *pb) {
+  const Move *a = pa, *b = pb;
   if (a->score != b->score) return a->score > b->score ? -1 : 1;
   if (a->step != b->step) return a->step < b->step ? -1 : 1;
   return (a->storage > b->storage) - (a->storage < b->storage);
@@ -190,7 +190,7 @@ static int by_score(const void *pa, const void *pb) {
 /* Gaps that are dropped and end at steps lo to hi, most expensive first; with share < 1 some, in
  * any order.
  */
-static void list_dropped(Search *w, int lo, int hi, double share) {
+static void list_dropped(RematSearch *w, int lo, int hi, double share) {
   RematState *s = w->s;
   w->list.n = 0;
   for (int v = 0; v < s->p->nstorages; v++)
@@ -199,10 +199,10 @@ static void list_dropped(Search *w, int lo, int hi, double share) {
       if (t->held || t->step < lo || t->step > hi) continue;
       if (share < 1 && random01(w) >= share) continue;
       double score = share < 1 ? random01(w) : s->p->step[s->p->storage[v].maker].cost;
-      vec_push(w->a, &w->list, (Candidate){score, 1, v, t->step});
+      vec_push(w->a, &w->list, (Move){score, 1, v, t->step});
     }
   s->work += s->p->nstorages;
-  if (w->list.n) qsort(w->list.at, w->list.n, sizeof *w->list.at, by_score);
+  if (w->list.n) qsort(w->list.at, w->list.n, sizeof *w->list.at, moves_by_score);
 }
 
 static bool fits_held(const RematState *s, int v, int i) {
@@ -210,13 +210,13 @@ static bool fits_held(const RematState *s, int v, int i) {
   return remat_room(s, t[-1].step + 1, t->step - 1, s->p->storage[v].size);
 }
 
-static bool prune_once(Search *w) {
+static bool prune_once(RematSearch *w) {
   RematState *s = w->s;
   bool changed = false;
   list_dropped(w, 0, s->p->nsteps, 1);
   s->by_price = false;
   for (uint32_t k = 0; k < w->list.n && s->work < w->deadline; k++) {
-    Candidate c = w->list.at[k];
+    Move c = w->list.at[k];
     int i = remat_use_at(s, c.storage, c.step);
     s->work++;
     if (i < 1 || s->use[c.storage].at[i].held || !fits_held(s, c.storage, i)) continue;
@@ -233,7 +233,7 @@ static bool prune_once(Search *w) {
   return changed;
 }
 
-static void prune(Search *w) {
+static void prune(RematSearch *w) {
   while (prune_once(w) && w->s->work < w->deadline) {
   }
 }
@@ -247,7 +247,7 @@ enum {
 static const double most_noise = 1.5; /* of scores, as a power of e */
 
 /* Holds again some of what was dropped up to steps around the centre. */
-static void ruin(Search *w, int centre) {
+static void ruin(RematSearch *w, int centre) {
   RematState *s = w->s;
   double far = random01(w), share = 0.1 + 0.9 * random01(w);
   int reach = LEAST_REACH + (int)(far * far * far * s->p->nsteps / 3);
@@ -255,21 +255,21 @@ static void ruin(Search *w, int centre) {
   list_dropped(w, centre - reach, centre + reach, share < 1 ? share : 0.99);
   s->by_price = false;
   for (uint32_t k = 0; k < w->list.n && k < most; k++) {
-    Candidate c = w->list.at[k];
+    Move c = w->list.at[k];
     int i = remat_use_at(s, c.storage, c.step);
     if (i > 0 && !s->use[c.storage].at[i].held) remat_hold(s, c.storage, i);
   }
   remat_settle(s);
 }
 
-static bool recreate(Search *w) {
+static bool recreate(RematSearch *w) {
   w->noise = most_noise * random01(w);
-  bool ok = greedy(w);
+  bool ok = greedy_descent(w);
   w->noise = 0;
   return ok;
 }
 
-static void ruin_and_recreate(Search *w) {
+static void ruin_and_recreate(RematSearch *w) {
   RematState *s = w->s;
   for (int idle = 0; idle < IDLE_ROUNDS && s->work < w->deadline && s->cost > 0; idle++) {
     s->log.n = 0;
@@ -284,7 +284,7 @@ static void ruin_and_recreate(Search *w) {
 
 /* No single move takes more from where the limit is exceeded: what is recomputed there is in each
    other's way. The same around the step that exceeds it most. */
-static bool repair(Search *w) {
+static bool repair(RematSearch *w) {
   RematState *s = w->s;
   for (int idle = 0; idle < IDLE_REPAIRS && s->excess > 0 && !out_of_time(w); idle++) {
     s->log.n = 0;
@@ -301,7 +301,7 @@ static bool repair(Search *w) {
   return s->excess == 0;
 }
 
-static bool descend(Search *w) { return greedy(w) || (!out_of_time(w) && repair(w)); }
+static bool descend(RematSearch *w) { return greedy_descent(w) || (!out_of_time(w) && repair(w)); }
 
 /* ---------------------------------------------------------------- the whole ---- */
 
@@ -314,20 +314,20 @@ static const double tightest = 0.85;   /* limit of eviction, of the one asked fo
 static const double eviction_by = 0.1; /* of the limit, each */
 
 /* A looser limit first, tightened step by step. */
-static void start_looser(Search *w, int limit, int steps) {
+static void start_looser(RematSearch *w, int limit, int steps) {
   RematState *s = w->s;
   remat_reset(s);
   for (int j = steps; j > 0; j--) {
     double looser = limit * (1 + looser_by * j);
     if (looser >= w->peak) continue;
     remat_set_limit(s, (int)looser);
-    if (greedy(w)) prune(w);
+    if (greedy_descent(w)) prune(w);
   }
 }
 
 typedef enum Outcome { FITS, FAILS, LATE } Outcome; /* LATE: with more effort it might fit */
 
-static Outcome start(Search *w, int limit, int k, int64_t effort) {
+static Outcome start(RematSearch *w, int limit, int k, int64_t effort) {
   RematState *s = w->s;
   w->deadline = s->work > INT64_MAX - effort ? INT64_MAX : s->work + effort;
   s->limit = limit;
@@ -353,15 +353,15 @@ static Outcome start(Search *w, int limit, int k, int64_t effort) {
   return s->work > w->deadline ? LATE : FAILS;
 }
 
-static Search search_here(RematState *s) {
-  Search w = {
+static RematSearch search_here(RematState *s) {
+  RematSearch w = {
       .s = s, .a = s->a, .incumbent = INFINITY, .most = INFINITY, .seed = 88172645463325252u};
   w.over = ARENA_ARRAY(s->a, int, s->p->nsteps + 2);
   return w;
 }
 
-static Search search_new(RematState *s) {
-  Search w = search_here(s);
+static RematSearch search_new(RematState *s) {
+  RematSearch w = search_here(s);
   s->limit = INT32_MAX;
   remat_reset(s);
   w.peak = remat_peak(s, &w.peak_step);
@@ -401,7 +401,7 @@ static int next_start(const Start *of, int round, double cheapest, double all) {
    state at the best start; with any = true at the first one that fits. */
 static const double tolerance = 1.3, tolerance_of_program = 0.02;
 
-static bool best_start(Search *w, int limit, int64_t effort, bool any) {
+static bool best_start(RematSearch *w, int limit, int64_t effort, bool any) {
   enum { ROUNDS = 3 };
   static const int share[ROUNDS] = {256, 16, 1}, share_once_fit[ROUNDS] = {256, 2, 1};
   static const double too_much = 1.5;
@@ -446,7 +446,7 @@ static bool some_step_needs_more(const RematState *s, int limit) {
 }
 
 RematPlan remat_search(RematState *s, int limit, int64_t effort, double incumbent, double near) {
-  Search w = search_new(s);
+  RematSearch w = search_new(s);
   int64_t end = s->work + effort;
   w.incumbent = incumbent;
   if (some_step_needs_more(s, limit)) return (RematPlan){0};
@@ -460,7 +460,7 @@ RematPlan remat_search(RematState *s, int limit, int64_t effort, double incumben
 }
 
 RematPlan remat_tighten(RematState *s, int limit, int64_t effort) {
-  Search w = search_here(s);
+  RematSearch w = search_here(s);
   w.deadline = s->work + effort / 2;
   s->log.n = 0;
   remat_set_limit(s, limit);
@@ -477,7 +477,7 @@ RematPlan remat_tighten(RematState *s, int limit, int64_t effort) {
 int remat_least(RematState *s, int floor, int ceiling, int64_t effort) {
   enum { PRECISION = 400 }; /* of the peak */
   int at;
-  Search w = search_new(s);
+  RematSearch w = search_new(s);
   RematSaved least = {0};
   int precision = w.peak / PRECISION + 1;
   remat_save(s, &least);
@@ -501,7 +501,7 @@ int remat_shrink(RematState *s, int floor, int64_t effort) {
   RematSaved saved = {0};
   remat_save(s, &saved);
   for (int step = least / FIRST + 1; step > least / LAST && least > floor && s->work < end;) {
-    Search w = search_here(s);
+    RematSearch w = search_here(s);
     w.deadline = s->work + effort / SHARE < end ? s->work + effort / SHARE : end;
     s->log.n = 0;
     remat_set_limit(s, least - step > floor ? least - step : floor);

@@ -158,7 +158,7 @@ static const char *why_kept(const Kept *w, ValueId v) {
   return arena_printf(w->a, "what it is made of takes %s bytes", plan_commas(buf, bytes));
 }
 
-static void report(Kept *w, ValueId v) {
+static void report_saved_value(Kept *w, ValueId v) {
   const Op *op = value_def(w->e, v), *reader = w->readers[v].first;
   char bytes[32];
   const char *more = "";
@@ -187,7 +187,7 @@ void report_saved_activations(PassRun *r, const Entry *e) {
       const Place *x = &plan_of(e)->place[v];
       if (w.root[v] != v || !w.readers[v].last || x->region != PLAN_ARENA || !x->bytes) continue;
       if (i + 1 == w.begin && w.back[v]) continue; /* the first gradient */
-      report(&w, v);
+      report_saved_value(&w, v);
       n++;
       sum += x->bytes;
     }

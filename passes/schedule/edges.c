@@ -60,7 +60,7 @@ static void begin_object(Edges *w, int i) {
   }
 }
 
-static void touch(Edges *w, int t, const Access *x) {
+static void touch(Edges *w, int t, const StepAccess *x) {
   Object *o = &w->object[x->object];
   int stream = w->p->stream[t];
   if (!x->moves) return;
@@ -79,7 +79,7 @@ static void touch(Edges *w, int t, const Access *x) {
 
 /* ---------------------------------------------------------------- edges ---- */
 
-static void take(const Edges *w, int *clock, int from) {
+static void join_clock(const Edges *w, int *clock, int from) {
   const int *other = clock_of(w, w->begin[from]);
   for (int k = 0; k < w->p->streams; k++)
     if (other[k] > clock[k]) clock[k] = other[k];
@@ -99,7 +99,7 @@ static void edge_remark(const Edges *w, int from, int to, uint32_t bytes) {
 static void add_edges(Edges *w, int t, int before) {
   int *clock = clock_of(w, t);
   for (int k = 0; k < w->p->streams; k++) clock[k] = -1;
-  if (before >= 0) take(w, clock, before);
+  if (before >= 0) join_clock(w, clock, before);
   for (;;) {
     int latest = -1;
     for (int k = 0; k < w->p->streams; k++)
@@ -110,7 +110,7 @@ static void add_edges(Edges *w, int t, int before) {
     if (from >= t || from <= clock[k]) continue; /* its own steps; what is over already */
     edge_remark(w, latest, t, w->bytes[k]);
     vec_push(w->a, &w->found, (PlanEdge){from, t});
-    take(w, clock, from);
+    join_clock(w, clock, from);
   }
 }
 
@@ -146,7 +146,7 @@ void plan_edges(PassRun *r, const Entry *e, Plan *p, const Storages *s) {
   w.need = new_steps(&w);
   w.bytes = ARENA_ARRAY(w.a, uint32_t, p->streams);
   int *last = new_steps(&w);
-  AccessList touched = {0};
+  StepAccessList touched = {0};
   for (int t = 0, end; t < p->nsteps; t = end + 1) {
     int begin;
     plan_task(p, t, &begin, &end);

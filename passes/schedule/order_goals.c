@@ -80,7 +80,7 @@ static bool shrinks(const Goals *w, int node) {
   return d <= 0;
 }
 
-static void emit(Goals *w, int node) {
+static void emit_goal_node(Goals *w, int node) {
   const Graph *g = w->g;
   if (w->done[node]) return;
   for (uint32_t k = 0; k < g->reads[node].n; k++) { /* leaves on demand */
@@ -128,10 +128,10 @@ int *order_by_goals(Graph *g) {
   }
   for (int phase = 0; phase < g->n; phase++)
     for (uint32_t i = 0; i < of[phase].n; i++) {
-      while (w.ready.n) emit(&w, pop(&w));
-      emit(&w, of[phase].at[i]);
+      while (w.ready.n) emit_goal_node(&w, pop(&w));
+      emit_goal_node(&w, of[phase].at[i]);
     }
-  while (w.ready.n) emit(&w, pop(&w));
+  while (w.ready.n) emit_goal_node(&w, pop(&w));
   for (int k = 0; k < g->n; k++) /* leaves that only the return or a store reads */
     if (!w.done[k]) w.order[w.n++] = k;
   return w.order;

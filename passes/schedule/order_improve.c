@@ -73,7 +73,7 @@ static int64_t in_place(const Improve *w, const StepNode *s) {
 }
 
 /* Runs n nodes from a position on, where so much is held; with keep, writes down what is. */
-static Score run(Improve *w, const int *node, int n, int from, bool keep) {
+static Score simulate(Improve *w, const int *node, int n, int from, bool keep) {
   Score score = {0};
   int64_t live = w->live[from];
   count_readers(w, node, n, from + n - 1);
@@ -120,7 +120,7 @@ static void find_last(Improve *w, int v) {
 
 /* ---------------------------------------------------------------- a move ---- */
 
-static void take(Improve *w, int node) {
+static void take_node(Improve *w, int node) {
   w->taken[node] = true;
   vec_push(w->a, &w->moved, node);
 }
@@ -139,7 +139,7 @@ static bool close_set(Improve *w, int at, bool later) {
       int node = next->at[k], pos = w->pos[node];
       if (w->taken[node] || (later ? pos > at : pos < at)) continue;
       if (pos == at || w->moved.n == MOST_ALONG) return false;
-      take(w, node);
+      take_node(w, node);
     }
   }
   return true;
@@ -159,7 +159,7 @@ static bool grow_set(Improve *w, int at, bool later) {
         int pos = w->pos[bound->at[j]];
         free = w->taken[bound->at[j]] || (later ? pos > at : pos < at);
       }
-      if (free) take(w, node);
+      if (free) take_node(w, node);
     }
   }
   return w->moved.n > n;
@@ -178,7 +178,7 @@ static bool try_window(Improve *w, int from, int to, bool later, bool force) {
     int node = w->order[i];
     w->window[w->taken[node] ? go++ : stay++] = node;
   }
-  if (!force && !better(run(w, w->window, n, from, false), now(w, from, n))) return false;
+  if (!force && !better(simulate(w, w->window, n, from, false), now(w, from, n))) return false;
   for (int i = 0; i < n; i++) {
     w->order[from + i] = w->window[i];
     w->pos[w->window[i]] = from + i;
@@ -188,7 +188,7 @@ static bool try_window(Improve *w, int from, int to, bool later, bool force) {
     for (int k = 0; s && k < s->nin; k++) find_last(w, s->in[k]);
     for (int k = 0; s && k < s->nout; k++) find_last(w, s->out[k]);
   }
-  (void)run(w, w->window, n, from, true);
+  (void)simulate(w, w->window, n, from, true);
   return true;
 }
 
@@ -234,13 +234,13 @@ static bool try_set(Improve *w, int at, bool later) {
 static bool relieve(Improve *w, int at, int v) {
   int maker = w->maker[v], last = w->last[v];
   if (w->pos[maker] >= at || last <= at) return false;
-  take(w, maker);
+  take_node(w, maker);
   bool done = try_set(w, at, true);
   let_go(w);
   if (done || last == w->g->n) return done;
   for (uint32_t k = 0; k < w->readers[v].n; k++) { /* who reads it twice stands there twice */
     int reader = w->readers[v].at[k];
-    if (w->pos[reader] > at && !w->taken[reader]) take(w, reader);
+    if (w->pos[reader] > at && !w->taken[reader]) take_node(w, reader);
   }
   done = w->moved.n <= MOST_ALONG && try_set(w, at, false);
   let_go(w);
@@ -250,7 +250,7 @@ static bool relieve(Improve *w, int at, int v) {
 /* The step of the peak itself, and what it reads and makes. */
 static bool shift(Improve *w, int at) {
   for (int later = 0; later < 2; later++) {
-    take(w, w->order[at]);
+    take_node(w, w->order[at]);
     int far = farthest(w, later);
     bool done = far != at && try_window(w, later ? at : far, later ? far : at, later, false);
     let_go(w);
@@ -319,7 +319,7 @@ static int random_below(Improve *w, int n) { return (int)(search_random(&w->seed
 static void displace(Improve *w) {
   bool later = random_below(w, 2);
   int at = random_below(w, w->g->n);
-  take(w, w->order[at]);
+  take_node(w, w->order[at]);
   int far = farthest(w, later), by = far == at ? 0 : 1 + random_below(w, abs(far - at));
   if (by) (void)try_window(w, later ? at : at - by, later ? at + by : at, later, true);
   let_go(w);
@@ -330,7 +330,7 @@ static void set_order(Improve *w, const int *order) {
   for (int k = 0; k < w->g->n; k++) w->pos[order[k]] = k;
   for (int v = 0; v < w->p->nstorages; v++) find_last(w, v);
   w->effort -= w->g->n;
-  (void)run(w, w->order, w->g->n, 0, true);
+  (void)simulate(w, w->order, w->g->n, 0, true);
 }
 
 /* ---------------------------------------------------------------- the whole ---- */

@@ -13,7 +13,7 @@ typedef VEC(Ready) Heap;
 
 /* A schedule in the making. Ready nodes are in both heaps; stale entries are skipped when they come
  * up. */
-typedef struct Schedule {
+typedef struct ListSchedule {
   Graph *g;
   OrderRule rule;
   int *left;      /* by node: what must still come first */
@@ -24,7 +24,7 @@ typedef struct Schedule {
   Heap in_turn; /* by place */
   int *order;
   int n;
-} Schedule;
+} ListSchedule;
 
 static bool adds_less(const void *pa, const void *pb) {
   const Ready *a = pa, *b = pb;
@@ -35,7 +35,7 @@ static int64_t bytes_of(const Graph *g, ValueId v) { return (int64_t)value_type(
 
 /* Bytes that a node adds: its results, and those of its leaves, without what it reads last. Stored
    results cost nothing: they lie in their global. */
-static int64_t delta_of(const Schedule *s, int node) {
+static int64_t delta_of(const ListSchedule *s, int node) {
   const Graph *g = s->g;
   const Op *op = g->op[node];
   int64_t d = 0;
@@ -56,17 +56,17 @@ static int64_t delta_of(const Schedule *s, int node) {
   return d;
 }
 
-static void offer(Schedule *s, int node) {
+static void offer(ListSchedule *s, int node) {
   s->delta[node] = delta_of(s, node);
   HEAP_PUSH(s->g->a, &s->ready, adds_less, (Ready){s->delta[node], node});
 }
 
-static void emit(Schedule *s, int node) {
+static void schedule_node(ListSchedule *s, int node) {
   Graph *g = s->g;
   for (uint32_t k = 0; k < g->reads[node].n; k++) { /* leaves on demand */
     const Op *def = value_def(g->e, g->reads[node].at[k]);
     int maker = def ? g->node_of[def->id] : -1;
-    if (maker >= 0 && g->leaf[maker] && !s->done[maker]) emit(s, maker);
+    if (maker >= 0 && g->leaf[maker] && !s->done[maker]) schedule_node(s, maker);
   }
   s->done[node] = true;
   s->order[s->n++] = node;
@@ -88,7 +88,7 @@ static void emit(Schedule *s, int node) {
 }
 
 /* The next node by the rule, or -1. */
-static int choose(Schedule *s) {
+static int choose(ListSchedule *s) {
   while (s->ready.n) {
     Ready r = s->ready.at[0];
     if (s->done[r.node] || r.delta != s->delta[r.node]) {
@@ -108,7 +108,7 @@ static int choose(Schedule *s) {
 }
 
 int *order_list(Graph *g, OrderRule rule) {
-  Schedule s = {.g = g, .rule = rule};
+  ListSchedule s = {.g = g, .rule = rule};
   s.left = ARENA_ARRAY(g->a, int, g->n);
   s.unread = ARENA_ARRAY(g->a, int, g->e->values.n);
   s.delta = ARENA_ARRAY(g->a, int64_t, g->n);
@@ -124,7 +124,7 @@ int *order_list(Graph *g, OrderRule rule) {
       offer(&s, k);
       HEAP_PUSH(g->a, &s.in_turn, adds_less, (Ready){0, k});
     }
-  for (int node; (node = choose(&s)) >= 0;) emit(&s, node);
+  for (int node; (node = choose(&s)) >= 0;) schedule_node(&s, node);
   for (int k = 0; k < g->n; k++) /* leaves that only the return or a store reads */
     if (!s.done[k]) {
       s.done[k] = true;

@@ -12,33 +12,33 @@
 /* ---------------------------------------------------------------- tasks ---- */
 
 /* What a storage, or a global, sees of the tasks that were given so far. */
-typedef struct Seen {
+typedef struct StorageUsers {
   int writer, last;
   IntList readers; /* since it was written */
   int held;        /* in Tasks.held, or -1 */
-} Seen;
+} StorageUsers;
 
-typedef struct Making {
+typedef struct StreamBuild {
   PassRun *r;
   const Entry *e;
   const Plan *p;
   Arena *a;
   Tasks *w;
   Storages s;
-  Seen *seen;   /* by object */
-  int *stamp;   /* by task: 1 + the last one that was made to wait for it */
-  int *task_of; /* by op id of the entry's body, or -1 */
-} Making;
+  StorageUsers *seen; /* by object */
+  int *stamp;         /* by task: 1 + the last one that was made to wait for it */
+  int *task_of;       /* by op id of the entry's body, or -1 */
+} StreamBuild;
 
-static void wait_for(Making *m, int i, int earlier) {
+static void wait_for(StreamBuild *m, int i, int earlier) {
   if (earlier < 0 || earlier == i || m->stamp[earlier] == i + 1) return;
   m->stamp[earlier] = i + 1;
   vec_push(m->a, &m->w->at[earlier].after, i);
   m->w->at[i].nbefore++;
 }
 
-static void access_object(Making *m, int i, const Access *x) {
-  Seen *s = &m->seen[x->object];
+static void access_object(StreamBuild *m, int i, const StepAccess *x) {
+  StorageUsers *s = &m->seen[x->object];
   wait_for(m, i, s->writer);
   for (uint32_t k = 0; x->write && k < s->readers.n; k++) wait_for(m, i, s->readers.at[k]);
   if (x->write) {
@@ -54,7 +54,7 @@ static void access_object(Making *m, int i, const Access *x) {
 }
 
 /* By step: the task that it belongs to. */
-static int *number_tasks(Making *m) {
+static int *number_tasks(StreamBuild *m) {
   const Plan *p = m->p;
   int *of = ARENA_ARRAY(m->a, int, p->nsteps + 1);
   for (uint32_t i = 0; i < m->e->ops.n; i++) m->task_of[i] = -1;
@@ -73,7 +73,7 @@ static int *number_tasks(Making *m) {
 }
 
 /* Storages that one task alone needs count where they overlap within it; the others are held. */
-static void find_held(Making *m, const int *task_at) {
+static void find_held(StreamBuild *m, const int *task_at) {
   const Buffers *b = &m->s.b;
   Tasks *w = m->w;
   uint64_t *inner = ARENA_ARRAY(m->a, uint64_t, m->p->nsteps + 2);
@@ -93,18 +93,19 @@ static void find_held(Making *m, const int *task_at) {
     if (inner[t] > w->at[task_at[t]].alone) w->at[task_at[t]].alone = inner[t];
 }
 
-static void find_tasks(Making *m) {
+static void find_tasks(StreamBuild *m) {
   const Plan *p = m->p;
   *m->w = (Tasks){.a = m->a, .at = ARENA_ARRAY(m->a, Task, p->nsteps + 1)};
   m->s = plan_storages(m->a, m->e, p, m->r->opt->target->align, true);
   int objects = m->s.b.n + (int)m->e->module->globals.n;
-  m->seen = ARENA_ARRAY(m->a, Seen, objects);
+  m->seen = ARENA_ARRAY(m->a, StorageUsers, objects);
   m->stamp = ARENA_ARRAY(m->a, int, p->nsteps + 1);
   m->task_of = ARENA_ARRAY(m->a, int, m->e->ops.n);
-  for (int k = 0; k < objects; k++) m->seen[k] = (Seen){.writer = -1, .last = -1, .held = -1};
+  for (int k = 0; k < objects; k++)
+    m->seen[k] = (StorageUsers){.writer = -1, .last = -1, .held = -1};
   int *task_at = number_tasks(m);
   find_held(m, task_at);
-  AccessList touched = {0};
+  StepAccessList touched = {0};
   ValueList reads = {0};
   for (int t = 0; t < p->nsteps; t++) {
     int i = task_at[t];
@@ -138,7 +139,7 @@ static void longest(const Tasks *w, double *best, int *next) {
 }
 
 /* Gives every task a stream, at most n; returns how many there are. */
-static int assign_streams(const Making *m, Tasks *w, int64_t n) {
+static int assign_streams(const StreamBuild *m, Tasks *w, int64_t n) {
   double *best = ARENA_ARRAY(m->a, double, w->n + 1);
   int *next = ARENA_ARRAY(m->a, int, w->n + 1), used = 0;
   for (int i = 0; i < w->n; i++) w->at[i].stream = -1;
@@ -171,7 +172,7 @@ typedef struct Body { /* in the making */
   bool *done; /* by op id */
 } Body;
 
-static void put(Body *b, const Op *op) {
+static void append_op(Body *b, const Op *op) {
   if (b->done[op->id]) return;
   b->done[op->id] = true;
   b->out[b->n++] = op->id;
@@ -179,7 +180,7 @@ static void put(Body *b, const Op *op) {
 
 /* The ops of the body as their tasks begin, each load before its first reader and before the store
    of a new value. */
-static void write_order(const Making *m, Entry *e, const Tasks *w, const int *order) {
+static void write_order(const StreamBuild *m, Entry *e, const Tasks *w, const int *order) {
   Block *b = e->body;
   Body x = {.e = e, .out = ARENA_ARRAY(m->a, OpId, b->ops.n)};
   const Op **load_of = ARENA_ARRAY(m->a, const Op *, e->module->globals.n);
@@ -194,18 +195,18 @@ static void write_order(const Making *m, Entry *e, const Tasks *w, const int *or
     plan_reads(m->a, e, op, &reads);
     for (uint32_t k = 0; k < reads.n; k++) {
       const Op *def = value_def(e, reads.at[k]);
-      if (def && def->kind == OP_LOAD && def->parent == b) put(&x, def);
+      if (def && def->kind == OP_LOAD && def->parent == b) append_op(&x, def);
     }
     if (op->kind == OP_STORE && load_of[op->attr[AT_GLOBAL].i])
-      put(&x, load_of[op->attr[AT_GLOBAL].i]);
-    put(&x, op);
+      append_op(&x, load_of[op->attr[AT_GLOBAL].i]);
+    append_op(&x, op);
   }
-  for (uint32_t i = 0; i < b->ops.n; i++) put(&x, op_at(e, b->ops.at[i]));
+  for (uint32_t i = 0; i < b->ops.n; i++) append_op(&x, op_at(e, b->ops.at[i]));
   memcpy(b->ops.at, x.out, x.n * sizeof *x.out);
 }
 
 /* The last task, by its place in the order, that begins before the one at place i is over. */
-static int last_concurrent(const Tasks *w, const Schedule *s, int i) {
+static int last_concurrent(const Tasks *w, const StreamSchedule *s, int i) {
   int lo = i, hi = w->n;
   while (hi - lo > 1) {
     int mid = (lo + hi) / 2;
@@ -218,7 +219,7 @@ static int last_concurrent(const Tasks *w, const Schedule *s, int i) {
 }
 
 /* With a schedule the steps are in its order; without, in the given one. */
-static void set_streams(const Making *m, Plan *p, const Tasks *w, const Schedule *s) {
+static void set_streams(const StreamBuild *m, Plan *p, const Tasks *w, const StreamSchedule *s) {
   Arena *a = m->r->m->arena;
   int *end = ARENA_ARRAY(m->a, int, w->n + 1); /* the last step of the task at each place */
   p->streams = w->streams;
@@ -241,7 +242,7 @@ static void set_streams(const Making *m, Plan *p, const Tasks *w, const Schedule
 }
 
 /* Until when the bytes of each value are in use, as the schedule has it. */
-static void set_until(const Making *m, Plan *p) {
+static void set_until(const StreamBuild *m, Plan *p) {
   ValueList reads = {0};
   for (uint32_t v = 0; v < m->e->values.n; v++) p->place[v].until = p->place[v].last;
   for (int t = 0; t < p->nsteps; t++) {
@@ -257,8 +258,8 @@ static void set_until(const Making *m, Plan *p) {
 
 /* The entry in the order of the schedule, planned anew; NULL if that takes more than `most` after
    so many seconds of searching. */
-static Plan *plan_anew(const Making *m, Entry *e, const Tasks *w, const Schedule *s, uint64_t most,
-                       double seconds, const GlobalsPlan *g) {
+static Plan *plan_anew(const StreamBuild *m, Entry *e, const Tasks *w, const StreamSchedule *s,
+                       uint64_t most, double seconds, const GlobalsPlan *g) {
   Plan *p;
   PassRun *r = m->r;
   write_order(m, e, w, s->order);
@@ -282,7 +283,7 @@ static void streams_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g)
   Arena *a = arena_new();
   Plan *given = plan_of(e);
   Tasks w;
-  Making m = {.r = r, .e = e, .p = given, .a = a, .w = &w};
+  StreamBuild m = {.r = r, .e = e, .p = given, .a = a, .w = &w};
   find_tasks(&m);
   w.streams = assign_streams(&m, &w, n);
   uint64_t arena = plan_arena(r, e, given, r->opt->plan_seconds, 0), peak = streams_peak(&w);
@@ -295,7 +296,7 @@ static void streams_entry(PassRun *r, Entry *e, int64_t n, const GlobalsPlan *g)
   Plan *found = w.streams > 1 ? NULL : given;
   for (size_t k = 0; !found && k < sizeof tries / sizeof *tries; k++) {
     if (limited && tries[k].more > 0) continue;
-    Schedule s = streams_schedule(&w, peak + (uint64_t)(tries[k].more * (double)peak));
+    StreamSchedule s = streams_schedule(&w, peak + (uint64_t)(tries[k].more * (double)peak));
     memcpy(e->body->ops.at, order, ops * sizeof *order);
     found = plan_anew(&m, e, &w, &s, limited ? arena : arena + arena / 100,
                       tries[k].search ? r->opt->plan_seconds : 0, g);

@@ -29,13 +29,13 @@ typedef struct Tasks { /* in the given order, which the program allows */
 } Tasks;
 
 /* What could be at hand at once, were there as many processors as streams. */
-typedef struct Schedule {
+typedef struct StreamSchedule {
   int *order;          /* tasks as they begin */
   double *begin, *end; /* by task */
-} Schedule;
+} StreamSchedule;
 
 /* The most bytes that the given order needs, one task after the other. */
 uint64_t streams_peak(const Tasks *w);
 /* Never holds more than `most` bytes, which is at least the peak of the given order. */
-Schedule streams_schedule(const Tasks *w, uint64_t most);
+StreamSchedule streams_schedule(const Tasks *w, uint64_t most);
 #endif

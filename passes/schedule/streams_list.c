@@ -12,7 +12,7 @@ enum { FARTHEST = 1024, ASKED = 32 };
 
 typedef struct Run {
   const Tasks *w;
-  Schedule s;
+  StreamSchedule s;
   uint64_t most, now; /* bytes: allowed, and in use */
   uint64_t *later;    /* by task: in use when the given order comes to it from here */
   int *left;          /* by task: how many it still waits for */
@@ -153,11 +153,12 @@ static double earliest(const Run *r) {
   return t;
 }
 
-Schedule streams_schedule(const Tasks *w, uint64_t most) {
+StreamSchedule streams_schedule(const Tasks *w, uint64_t most) {
   Arena *a = w->a;
   size_t n = (size_t)w->n + 1;
   Run r = {.w = w, .most = most};
-  r.s = (Schedule){ARENA_ARRAY(a, int, n), ARENA_ARRAY(a, double, n), ARENA_ARRAY(a, double, n)};
+  r.s = (StreamSchedule){ARENA_ARRAY(a, int, n), ARENA_ARRAY(a, double, n),
+                         ARENA_ARRAY(a, double, n)};
   r.later = ARENA_ARRAY(a, uint64_t, n);
   r.left = ARENA_ARRAY(a, int, n);
   r.begun = ARENA_ARRAY(a, bool, n);

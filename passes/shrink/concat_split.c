@@ -14,11 +14,11 @@ enum { SMALL = 8 }; /* where nothing has 1 / SMALL of the limit, only a missed l
 
 enum { CHANNELS = 1 }; /* the axis of images [N, C, H, W] and of filters [O, C, KH, KW] */
 
-typedef struct Parts {
+typedef struct SplitUses {
   uint64_t least;    /* bytes of a tensor that is worth it */
   uint32_t *readers; /* by value */
   uint32_t *slices;  /* by value: readers that are slices along the channels alone */
-} Parts;
+} SplitUses;
 
 static const Type *type_of(const Entry *e, ValueId v) { return value_type(e, v); }
 
@@ -41,7 +41,7 @@ static const Op *def_in_body(const Entry *e, ValueId v) {
 }
 
 /* The gradient that the slice takes channels of, where no op reads it whole. */
-static const Op *sliced_gradient(const Parts *p, const Entry *e, const Op *op) {
+static const Op *sliced_gradient(const SplitUses *p, const Entry *e, const Op *op) {
   if (!slices_channels(e, op)) return NULL;
   const Op *back = def_in_body(e, op->operands[0]);
   if (!back || back->kind != OP_CONV_INPUT_GRAD || back->attr[AT_GROUPS].i != 1) return NULL;
@@ -49,7 +49,7 @@ static const Op *sliced_gradient(const Parts *p, const Entry *e, const Op *op) {
   return p->slices[v] == p->readers[v] && type_of(e, v)->bytes >= p->least ? back : NULL;
 }
 
-static const Op *concat_of(const Parts *p, const Entry *e, ValueId v) {
+static const Op *concat_of(const SplitUses *p, const Entry *e, ValueId v) {
   const Op *op = def_in_body(e, v);
   const Type *t = type_of(e, v);
   bool ok = op && op->kind == OP_CONCAT && op->noperands > 1 && t->rank == 4 &&
@@ -58,22 +58,22 @@ static const Op *concat_of(const Parts *p, const Entry *e, ValueId v) {
 }
 
 /* The images under a filter's gradient. */
-static const Op *concat_under(const Parts *p, const Entry *e, const Op *op) {
+static const Op *concat_under(const SplitUses *p, const Entry *e, const Op *op) {
   if (op->kind != OP_CONV_FILTER_GRAD || op->attr[AT_GROUPS].i != 1 || op_accumulator(op) >= 0)
     return NULL;
   return concat_of(p, e, op->operands[1]);
 }
 
-static bool can_do(const Parts *p, const Entry *e, const Op *op) {
+static bool can_do(const SplitUses *p, const Entry *e, const Op *op) {
   if (op->parent != e->body) return false;
   return sliced_gradient(p, e, op) || concat_under(p, e, op) ||
          (op->kind == OP_CONCAT && concat_of(p, e, op->results[0]));
 }
 
-static Parts parts_of(PassRun *r, const Entry *e, uint64_t least) {
-  Parts p = {.least = least,
-             .readers = ARENA_ARRAY(r->scratch, uint32_t, e->values.n),
-             .slices = ARENA_ARRAY(r->scratch, uint32_t, e->values.n)};
+static SplitUses parts_of(PassRun *r, const Entry *e, uint64_t least) {
+  SplitUses p = {.least = least,
+                 .readers = ARENA_ARRAY(r->scratch, uint32_t, e->values.n),
+                 .slices = ARENA_ARRAY(r->scratch, uint32_t, e->values.n)};
   for (uint32_t i = 0; i < e->ops.n; i++) {
     const Op *op = op_at(e, i);
     for (int k = 0; k < op->noperands; k++) p.readers[op->operands[k]]++;
@@ -83,7 +83,7 @@ static Parts parts_of(PassRun *r, const Entry *e, uint64_t least) {
 }
 
 static bool any_part(PassRun *r, const Entry *e, uint64_t least) {
-  Parts p = parts_of(r, e, least);
+  SplitUses p = parts_of(r, e, least);
   for (uint32_t i = 0; i < e->body->ops.n; i++)
     if (can_do(&p, e, op_at(e, e->body->ops.at[i]))) return true;
   return false;
@@ -126,7 +126,7 @@ static ValueId part_after_part(Builder *b, const Entry *old, const Op *op, const
 }
 
 static void parts_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
-  const Parts *p = data;
+  const SplitUses *p = data;
   const Op *of;
   ValueId v;
   if (op->parent != old->body)
@@ -148,15 +148,15 @@ static void parts_each(Builder *b, const Entry *old, const Op *op, ValueId *map,
 }
 
 static void in_parts(PassRun *r, Entry *e, uint64_t least) {
-  Parts p = parts_of(r, e, least);
+  SplitUses p = parts_of(r, e, least);
   entry_rebuild(e, parts_each, &p, false, true);
   r->changes++;
 }
 
 /* ---- as a pass ---- */
 
-static void report(PassRun *r, const Entry *old, uint64_t least) {
-  Parts p = parts_of(r, old, least);
+static void report_splits(PassRun *r, const Entry *old, uint64_t least) {
+  SplitUses p = parts_of(r, old, least);
   for (uint32_t i = 0; i < old->body->ops.n; i++) {
     const Op *op = op_at(old, old->body->ops.at[i]);
     if (!can_do(&p, old, op)) continue;
@@ -169,6 +169,7 @@ static void report(PassRun *r, const Entry *old, uint64_t least) {
 }
 
 bool pass_concat_split(PassRun *r) {
-  const TrialRewrite w = {.any = any_part, .apply = in_parts, .report = report, .share = SMALL};
+  const TrialRewrite w = {
+      .any = any_part, .apply = in_parts, .report = report_splits, .share = SMALL};
   return trial_rewrite(r, &w, pass_arg_int(r, "all", 0) != 0);
 }

@@ -191,7 +191,7 @@ static void in_blocks(PassRun *r, Entry *e, uint64_t least) {
 }
 
 /* Of what is gone, an op that stays reads. */
-static void report(PassRun *r, const Entry *old, uint64_t least) {
+static void report_tiles(PassRun *r, const Entry *old, uint64_t least) {
   Blocks b = blocks_of(r, old, least);
   char buf[32];
   bool *reported = ARENA_ARRAY(r->scratch, bool, old->values.n);
@@ -216,6 +216,7 @@ static void report(PassRun *r, const Entry *old, uint64_t least) {
 }
 
 bool pass_image_tiles(PassRun *r) {
-  const TrialRewrite w = {.any = any_block, .apply = in_blocks, .report = report, .share = SMALL};
+  const TrialRewrite w = {
+      .any = any_block, .apply = in_blocks, .report = report_tiles, .share = SMALL};
   return trial_rewrite(r, &w, pass_arg_int(r, "all", 0) != 0);
 }

@@ -4,7 +4,7 @@
    they need is there; a block is made once for each axis by which it is cut. */
 #include "passes/shrink/image_tiles_impl.h"
 
-typedef struct Build {
+typedef struct TileBuild {
   const Blocks *of;
   Builder *b;
   const Entry *old;
@@ -12,9 +12,9 @@ typedef struct Build {
   ValueId **block[BLOCK_AXES]; /* by old value: its blocks, as far as they are made */
   bool *done;                  /* by op */
   bool *ready;                 /* by value that is gone: is_ready has said so of its op */
-} Build;
+} TileBuild;
 
-static void at_op(Build *c, const Op *op) {
+static void at_op(TileBuild *c, const Op *op) {
   builder_like(c->b, op);
   c->b->name = NULL;
 }
@@ -25,12 +25,15 @@ static int64_t start_of(const Type *t, int axis, int64_t k) {
 
 /* ---- blocks ---- */
 
-static ValueId block_of(Build *c, ValueId v, int axis, int64_t k);
+static ValueId block_of(TileBuild *c, ValueId v, int axis, int64_t k);
 
-static bool is_in_body(const Build *c, const Op *op) { return op && op->parent == c->old->body; }
+static bool is_in_body(const TileBuild *c, const Op *op) {
+  return op && op->parent == c->old->body;
+}
 
 /* Of a broadcast: what is broadcast, cut if it has the axis. */
-static ValueId spread(Build *c, const Op *op, int axis, int64_t from, int64_t n, const Type *to) {
+static ValueId spread(TileBuild *c, const Op *op, int axis, int64_t from, int64_t n,
+                      const Type *to) {
   ValueId x = c->map[op->operands[0]];
   const Type *t = value_type(c->b->e, x);
   int i = axis - (to->rank - t->rank);
@@ -39,7 +42,7 @@ static ValueId spread(Build *c, const Op *op, int axis, int64_t from, int64_t n,
 }
 
 /* The op, of blocks of what it reads by this axis, and of filters and other images as they are. */
-static ValueId op_of_blocks(Build *c, const Op *op, int axis, int64_t k, const Type *to) {
+static ValueId op_of_blocks(TileBuild *c, const Op *op, int axis, int64_t k, const Type *to) {
   ValueId *x = ARENA_ARRAY(c->of->a, ValueId, op->noperands);
   for (int i = 0; i < op->noperands; i++) {
     bool whole = i > 0 && !blocks_is_apart(op);
@@ -50,7 +53,7 @@ static ValueId op_of_blocks(Build *c, const Op *op, int axis, int64_t k, const T
   return build(c->b, op->kind, x, op->noperands, op->attr, typed ? to : NULL);
 }
 
-static ValueId make_block(Build *c, ValueId v, int axis, int64_t k) {
+static ValueId make_block(TileBuild *c, ValueId v, int axis, int64_t k) {
   const Op *op = value_def(c->old, v);
   const Type *t = value_type(c->old, v);
   int64_t from = start_of(t, axis, k), n = start_of(t, axis, k + 1) - from;
@@ -67,7 +70,7 @@ static ValueId make_block(Build *c, ValueId v, int axis, int64_t k) {
   return build_slice(c->b, c->map[v], axis, from, n);
 }
 
-static ValueId block_of(Build *c, ValueId v, int axis, int64_t k) {
+static ValueId block_of(TileBuild *c, ValueId v, int axis, int64_t k) {
   ValueId **made = &c->block[axis][v];
   int64_t count = blocks_count(value_type(c->old, v), axis);
   if (!*made) {
@@ -90,7 +93,7 @@ typedef struct Reader {
 typedef VEC(Reader) Readers;
 
 /* What is gone among the op's operands, and by what axis it is read; NO_ID: nothing. */
-static ValueId gone_operand(const Build *c, const Op *op, int *axis) {
+static ValueId gone_operand(const TileBuild *c, const Op *op, int *axis) {
   *axis = -1;
   for (int i = 0; i < op->noperands; i++) {
     *axis = blocks_axis(op, i);
@@ -99,7 +102,7 @@ static ValueId gone_operand(const Build *c, const Op *op, int *axis) {
   return NO_ID;
 }
 
-static bool is_ready(const Build *c, const Op *op) {
+static bool is_ready(const TileBuild *c, const Op *op) {
   for (int i = 0; i < op->noperands; i++) {
     ValueId x = op->operands[i];
     if (!c->of->gone[x] && c->map[x] == NO_ID) return false;
@@ -111,7 +114,7 @@ static bool is_ready(const Build *c, const Op *op) {
 }
 
 /* This one, and those that read the same by the same axis and can be done now. */
-static Readers find_readers(const Build *c, const Op *first) {
+static Readers find_readers(const TileBuild *c, const Op *first) {
   const Block *body = c->old->body;
   Readers all = {0};
   int axis, other;
@@ -133,7 +136,8 @@ static int result_axis(const Op *op, int axis) {
 }
 
 /* What comes of images is written in place, block after block; what comes of channels is small. */
-static void add_part(Build *c, Reader *r, int axis, int64_t k, int64_t count, const Type *like) {
+static void add_part(TileBuild *c, Reader *r, int axis, int64_t k, int64_t count,
+                     const Type *like) {
   const Type *y = value_type(c->old, r->op->results[0]);
   int64_t from = start_of(like, axis, k), n = start_of(like, axis, k + 1) - from;
   int to = result_axis(r->op, axis);
@@ -146,8 +150,8 @@ static void add_part(Build *c, Reader *r, int axis, int64_t k, int64_t count, co
     r->whole = build(c->b, OP_CONCAT, r->part, (int)count, along, NULL);
 }
 
-static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
-  Build *c = data;
+static void image_tiles_op(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  TileBuild *c = data;
   int axis;
   c->b = b;
   c->old = old;
@@ -177,8 +181,8 @@ static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void 
 }
 
 void blocks_build(Blocks *of, Entry *e) {
-  Build c = {.of = of, .done = ARENA_ARRAY(of->a, bool, e->ops.n)};
+  TileBuild c = {.of = of, .done = ARENA_ARRAY(of->a, bool, e->ops.n)};
   c.ready = ARENA_ARRAY(of->a, bool, e->values.n);
   for (int i = 0; i < BLOCK_AXES; i++) c.block[i] = ARENA_ARRAY(of->a, ValueId *, e->values.n);
-  entry_rebuild(e, each, &c, false, true);
+  entry_rebuild(e, image_tiles_op, &c, false, true);
 }

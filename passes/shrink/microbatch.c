@@ -91,7 +91,7 @@ static Choices find_choices(Arena *a, const Entry *e, int64_t batch) {
   return out;
 }
 
-static void report(PassRun *r, const Entry *e, int64_t batch, int64_t parts) {
+static void report_microbatch(PassRun *r, const Entry *e, int64_t batch, int64_t parts) {
   enum { SMALL = 100 }; /* of what is gone: not worth a word */
   uint64_t all, gone;
   char buf[32];
@@ -108,7 +108,7 @@ static void report(PassRun *r, const Entry *e, int64_t batch, int64_t parts) {
   }
 }
 
-static void cut(PassRun *r, Entry *e, int64_t batch, int64_t parts) {
+static void apply_microbatch(PassRun *r, Entry *e, int64_t batch, int64_t parts) {
   Micro m = micro_of(r->scratch, e, batch, parts);
   micro_build(&m, e);
   r->changes++;
@@ -137,7 +137,7 @@ static bool choose_parts(PassRun *r, uint32_t k, uint64_t limit, const Trial *wh
     int64_t n = choices.at[i].parts;
     if (choices.at[i].is_record) idle = 0;
     if (idle >= MOST_IDLE) continue;
-    cut(r, e, batch, n);
+    apply_microbatch(r, e, batch, n);
     bool ok = trial_run(r, 0, now);
     *e = before;
     if (!ok) return false;
@@ -167,7 +167,7 @@ static bool try_parts(PassRun *r, uint32_t k, uint64_t limit, int64_t parts, boo
                       Trial *out) {
   Entry *e = r->m->entries.at[k], before = *e;
   Trial *all = ARENA_ARRAY(r->scratch, Trial, r->m->entries.n);
-  if (parts > 1) cut(r, e, batch_of(r->scratch, e), parts);
+  if (parts > 1) apply_microbatch(r, e, batch_of(r->scratch, e), parts);
   bool ok = brief ? trial_brief(r, limit, all) : trial_run(r, limit, all);
   *e = before;
   *out = all[k];
@@ -205,8 +205,8 @@ static bool under_limit(PassRun *r, uint32_t k, uint64_t limit, const Trial *who
   if (best.arena <= limit && !whole_is_cheap(r, k, limit, &cheap)) return false;
   if (best.arena > limit && !compare(r, k, limit, &parts)) return false;
   if (cheap || parts == 1) return true;
-  report(r, e, batch_of(r->scratch, e), parts);
-  cut(r, e, batch_of(r->scratch, e), parts);
+  report_microbatch(r, e, batch_of(r->scratch, e), parts);
+  apply_microbatch(r, e, batch_of(r->scratch, e), parts);
   return true;
 }
 
@@ -222,7 +222,7 @@ static bool curve_of(PassRun *r, const Trial *whole) {
     int64_t parts;
     ok = choose_parts(r, k, 0, &whole[k], &best, &parts);
     if (!ok || parts == 1) continue;
-    cut(r, e, batch_of(r->scratch, e), parts);
+    apply_microbatch(r, e, batch_of(r->scratch, e), parts);
     any = true;
   }
   ok = ok && (!any || trial_curve(r));
@@ -246,8 +246,8 @@ bool pass_microbatch(PassRun *r) {
     Entry *e = r->m->entries.at[k];
     int64_t batch = batch_of(r->scratch, e);
     if (batch <= 0 || batch % parts) continue;
-    report(r, e, batch, parts);
-    cut(r, e, batch, parts);
+    report_microbatch(r, e, batch, parts);
+    apply_microbatch(r, e, batch, parts);
   }
   bool limited = l->bytes || l->share > 0;
   if (parts > 1 || r->opt->trial || (!limited && !r->opt->curve) || !any_entry(r)) return true;

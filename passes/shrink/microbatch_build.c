@@ -6,7 +6,7 @@
 #include "passes/shrink/microbatch_impl.h"
 #include "passes/target.h"
 
-typedef struct Build {
+typedef struct MicrobatchBuild {
   const Micro *m;
   Builder *b;
   const Entry *old;
@@ -14,14 +14,14 @@ typedef struct Build {
   ValueId *part; /* by old value: the part at hand */
   int64_t k;     /* its number */
   bool done;
-} Build;
+} MicrobatchBuild;
 
-static void at_op(Build *c, const Op *op) {
+static void at_op(MicrobatchBuild *c, const Op *op) {
   builder_like(c->b, op);
   c->b->name = NULL;
 }
 
-static const Type *part_type(Build *c, ValueId v) {
+static const Type *part_type(MicrobatchBuild *c, ValueId v) {
   const Type *t = value_type(c->old, v);
   return type_with_extent(c->b->m->ctx, t, 0, t->dim[0] / c->m->parts);
 }
@@ -29,7 +29,7 @@ static const Type *part_type(Build *c, ValueId v) {
 /* ---- parts ---- */
 
 /* Of what is whole. Constants and broadcasts are made as small as the part. */
-static ValueId make_part(Build *c, ValueId v) {
+static ValueId make_part(MicrobatchBuild *c, ValueId v) {
   const Op *op = value_def(c->old, v);
   const Type *t = part_type(c, v);
   bool outer = !op || op->parent != c->old->body || c->m->role[op->id] != MICRO_ONCE;
@@ -46,13 +46,13 @@ static ValueId make_part(Build *c, ValueId v) {
   return rows_slice(c->b, c->map[v], c->k * t->dim[0], t->dim[0], 1);
 }
 
-static ValueId part_of(Build *c, ValueId v) {
+static ValueId part_of(MicrobatchBuild *c, ValueId v) {
   if (c->part[v] == NO_ID) c->part[v] = make_part(c, v);
   return c->part[v];
 }
 
 /* The part at its place of the whole. */
-static void put(Build *c, ValueId v) {
+static void put_part(MicrobatchBuild *c, ValueId v) {
   const Type *t = value_type(c->old, v);
   int64_t rows = t->dim[0] / c->m->parts;
   c->b->name = c->k + 1 == c->m->parts ? value_at(c->old, v)->name : NULL;
@@ -60,7 +60,7 @@ static void put(Build *c, ValueId v) {
   c->map[v] = build_part(c->b, whole, c->part[v], 0, c->k * rows, t->dim[0]);
 }
 
-static ValueId *operands_of(Build *c, const Op *op, int more) {
+static ValueId *operands_of(MicrobatchBuild *c, const Op *op, int more) {
   ValueId *x = ARENA_ARRAY(c->m->a, ValueId, op->noperands + more);
   bool sum = c->m->role[op->id] == MICRO_SUM; /* of products, say, of which both sides have parts */
   for (int i = 0; i < op->noperands; i++) {
@@ -71,7 +71,7 @@ static ValueId *operands_of(Build *c, const Op *op, int more) {
   return x;
 }
 
-static void emit_cut(Build *c, const Op *op) {
+static void emit_cut(MicrobatchBuild *c, const Op *op) {
   ValueId *x = operands_of(c, op, 0);
   if (op->nresults > 1) {
     const Op *made = build_several(c->b, op->kind, x, op->noperands, op->attr);
@@ -83,14 +83,14 @@ static void emit_cut(Build *c, const Op *op) {
     c->part[v] = build(c->b, op->kind, x, op->noperands, op->attr, typed ? part_type(c, v) : NULL);
   }
   for (int i = 0; i < op->nresults; i++)
-    if (c->m->whole[op->results[i]]) put(c, op->results[i]);
+    if (c->m->whole[op->results[i]]) put_part(c, op->results[i]);
 }
 
 /* ---- sums ---- */
 
 /* A product over its rows, chain by chain: each chain is a product of its own, to which the sum of
    all chains before it is added. */
-static ValueId emit_chains(Build *c, const Op *op, const ValueId *x, ValueId sum) {
+static ValueId emit_chains(MicrobatchBuild *c, const Op *op, const ValueId *x, ValueId sum) {
   int64_t rows = value_type(c->b->e, x[0])->dim[0];
   for (int64_t at = 0; at < rows; at += SUM_CHAIN) {
     ValueId of[2];
@@ -101,7 +101,7 @@ static ValueId emit_chains(Build *c, const Op *op, const ValueId *x, ValueId sum
   return sum;
 }
 
-static void emit_sum(Build *c, const Op *op) {
+static void emit_sum(MicrobatchBuild *c, const Op *op) {
   ValueId v = op->results[0], *x = operands_of(c, op, 1), before = c->k ? c->map[v] : NO_ID, y;
   int n = op->noperands;
   bool typed = op_info[op->kind].flags & OPF_TYPED;
@@ -116,7 +116,7 @@ static void emit_sum(Build *c, const Op *op) {
 
 /* ---- the whole program ---- */
 
-static void emit(Build *c, const Op *op) {
+static void emit_part(MicrobatchBuild *c, const Op *op) {
   switch (c->m->role[op->id]) {
   case MICRO_ONCE:
     if (c->k == 0) build_copy(c->b, c->old, op, c->map);
@@ -130,8 +130,8 @@ static void emit(Build *c, const Op *op) {
 }
 
 /* All at the first op: text order is followed once for each part. */
-static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
-  Build *c = data;
+static void microbatch_op(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  MicrobatchBuild *c = data;
   if (op->parent != old->body) { /* of a loop that is copied */
     build_copy(b, old, op, map);
     return;
@@ -143,11 +143,11 @@ static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void 
   c->map = map;
   for (c->k = 0; c->k < c->m->parts; c->k++) {
     for (ValueId v = 0; v < old->values.n; v++) c->part[v] = NO_ID;
-    for (uint32_t i = 0; i < old->body->ops.n; i++) emit(c, op_at(old, old->body->ops.at[i]));
+    for (uint32_t i = 0; i < old->body->ops.n; i++) emit_part(c, op_at(old, old->body->ops.at[i]));
   }
 }
 
 void micro_build(const Micro *m, Entry *e) {
-  Build c = {.m = m, .part = ARENA_ARRAY(m->a, ValueId, e->values.n)};
-  entry_rebuild(e, each, &c, false, true);
+  MicrobatchBuild c = {.m = m, .part = ARENA_ARRAY(m->a, ValueId, e->values.n)};
+  entry_rebuild(e, microbatch_op, &c, false, true);
 }

@@ -121,12 +121,12 @@ static bool is_sum(const Micro *m, const Op *op) {
 
 /* ---- all ---- */
 
-typedef struct Seen {
+typedef struct Visited {
   bool cut, late;
-} Seen;
+} Visited;
 
-static Seen look(const Micro *m, const Op *op, ValueList *read) {
-  Seen s = {false, false};
+static Visited look(const Micro *m, const Op *op, ValueList *read) {
+  Visited s = {false, false};
   read->n = 0;
   plan_reads(m->a, m->e, op, read);
   for (uint32_t i = 0; i < read->n; i++) {
@@ -136,7 +136,7 @@ static Seen look(const Micro *m, const Op *op, ValueList *read) {
   return s;
 }
 
-static MicroRole role_of(const Micro *m, const Op *op, Seen s) {
+static MicroRole role_of(const Micro *m, const Op *op, Visited s) {
   if (s.late || op_info[op->kind].flags & OPF_EFFECT) return MICRO_LAST;
   if (!s.cut) return MICRO_ONCE;
   if (is_cut(m, op)) return MICRO_CUT;

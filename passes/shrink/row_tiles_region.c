@@ -105,7 +105,7 @@ static bool reads(const Region *g, const Op *op, const bool *what) {
   return false;
 }
 
-static void mark(const Op *op, bool *what) {
+static void mark_operands(const Op *op, bool *what) {
   for (int i = 0; i < op->nresults; i++) what[op->results[i]] = true;
 }
 
@@ -124,15 +124,15 @@ static void take_all(Region *g) {
     bool late = reads(g, op, g->late) || reads(g, op, g->summed);
     if (!rows && !late) continue;
     if (late || reads_rows_as_whole(g, op)) {
-      mark(op, g->late);
+      mark_operands(op, g->late);
     } else if (region_is_row_op(g, op)) {
       g->in[op->id] = true;
-      mark(op, g->by_row);
+      mark_operands(op, g->by_row);
     } else if (is_sum(g, op)) {
       g->in[op->id] = true;
-      mark(op, g->summed);
+      mark_operands(op, g->summed);
     } else {
-      mark(op, g->late);
+      mark_operands(op, g->late);
     }
   }
 }
@@ -180,7 +180,7 @@ static bool look_outside(Region *g) {
     for (uint32_t k = 0; k < read.n; k++) {
       ValueId v = read.at[k];
       if (!is_made(g, v) && !g->late[v]) continue;
-      mark(op, g->late);
+      mark_operands(op, g->late);
       g->waits[op->id] = true;
       if (!is_made(g, v)) continue;
       if (g->by_row[v] && is_wide(g, v)) {

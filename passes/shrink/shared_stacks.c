@@ -21,7 +21,7 @@ typedef struct Histories { /* of an entry */
 } Histories;
 
 /* Marks the stacks of the carry, if there are some before each iteration and some after. */
-static bool mark(Histories *h, const Op *scan, int carry, int *of) {
+static bool mark_stack(Histories *h, const Op *scan, int carry, int *of) {
   const Block *body = scan->blocks[0];
   const Op *yield = plan_yield(h->e, scan);
   ValueId before = body->args.at[carry + 1], after = yield->operands[carry];
@@ -59,7 +59,7 @@ static Histories histories_of(PassRun *r, const Entry *e) {
     int *of = ARENA_ARRAY(r->scratch, int, op->nresults + 1);
     uint32_t before = h.n;
     for (int k = 0; k < op->nresults; k++) of[k] = -1;
-    for (int k = 0; k < scan_carries(op); k++) h.n += mark(&h, op, k, of);
+    for (int k = 0; k < scan_carries(op); k++) h.n += mark_stack(&h, op, k, of);
     if (h.n > before) h.of[op->id] = of;
   }
   return h;
@@ -67,7 +67,7 @@ static Histories histories_of(PassRun *r, const Entry *e) {
 
 /* ---- building ---- */
 
-typedef struct Making { /* a loop */
+typedef struct StackBuild { /* a loop */
   Histories *h;
   Builder *b;
   const Entry *old;
@@ -75,19 +75,19 @@ typedef struct Making { /* a loop */
   const int *of;
   ValueId *map;
   VEC(int) carry; /* those with a history, as they come behind the carries */
-} Making;
+} StackBuild;
 
 /* The type of n rows like this one. */
-static const Type *rows_type(const Making *m, const Type *row, int64_t n) {
+static const Type *rows_type(const StackBuild *m, const Type *row, int64_t n) {
   const Type *t = type_stacked(m->b->m->ctx, row, n);
   if (!t) gc_bug(m->b->m->ctx, "a history of more bytes than can be addressed");
   return t;
 }
 
-static bool runs_back(const Making *m) { return m->scan->attr[AT_REVERSE].i != 0; }
+static bool runs_back(const StackBuild *m) { return m->scan->attr[AT_REVERSE].i != 0; }
 
 /* The first value of the carry in its row; what the others hold, no op reads. */
-static ValueId begin(const Making *m, ValueId first) {
+static ValueId begin(const StackBuild *m, ValueId first) {
   const Type *row = value_type(m->b->e, first);
   int64_t trips = scan_trips(m->scan);
   Attr c;
@@ -100,14 +100,14 @@ static ValueId begin(const Making *m, ValueId first) {
 }
 
 /* 1, 2, 3 …: the row that each iteration writes. */
-static ValueId numbers(const Making *m) {
+static ValueId numbers(const StackBuild *m) {
   const Type *t = type_get(m->b->m->ctx, DT_I32, 1, &m->scan->attr[AT_TRIPS].i);
   ValueId counts = build(m->b, OP_IOTA, NULL, 0, NULL, t);
   return build2(m->b, OP_ADD, counts, build_const_int(m->b, t, 1));
 }
 
 /* All rows of the history but the one that comes last, or first. */
-static ValueId stack(const Making *m, ValueId history, bool later) {
+static ValueId stack(const StackBuild *m, ValueId history, bool later) {
   const Type *t = value_type(m->b->e, history);
   return rows_slice(m->b, history, later, t->dim[0] - 1, 1);
 }
@@ -118,7 +118,7 @@ static void names_of(Builder *b, const Op *op) {
 }
 
 /* Arguments of the new body: those of the old one, the histories behind the carries. */
-static void come_in(Making *m, Op *scan, ValueId *history) {
+static void come_in(StackBuild *m, Op *scan, ValueId *history) {
   const Block *from = m->scan->blocks[0];
   Entry *e = m->b->e;
   uint32_t carries = (uint32_t)scan_carries(m->scan), n = m->carry.n;
@@ -135,7 +135,7 @@ static void come_in(Making *m, Op *scan, ValueId *history) {
 }
 
 /* The body of the new loop: that of the old one, and a row of each history. */
-static void fill(Making *m, Op *scan) {
+static void fill(StackBuild *m, Op *scan) {
   const Op *was = m->scan;
   const Block *from = was->blocks[0];
   Builder *b = m->b;
@@ -171,7 +171,7 @@ static void fill(Making *m, Op *scan) {
   builder_at(b, outer);
 }
 
-static void make(Making *m) {
+static void make(StackBuild *m) {
   const Op *was = m->scan;
   Builder *b = m->b;
   Arena *a = m->h->r->scratch;
@@ -217,13 +217,13 @@ static void make(Making *m) {
   }
 }
 
-static void each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+static void shared_stacks_op(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   Histories *h = data;
   if (op->kind != OP_SCAN || !h->of[op->id]) {
     build_copy(b, old, op, map);
     return;
   }
-  Making m = {.h = h, .b = b, .old = old, .scan = op, .of = h->of[op->id], .map = map};
+  StackBuild m = {.h = h, .b = b, .old = old, .scan = op, .of = h->of[op->id], .map = map};
   make(&m);
 }
 
@@ -238,11 +238,11 @@ static void with_histories(PassRun *r, Entry *e, uint64_t least) {
   (void)least; /* what a history saves is all that is stacked */
   Histories h = histories_of(r, e);
   if (!h.n) return;
-  entry_rebuild(e, each, &h, false, false);
+  entry_rebuild(e, shared_stacks_op, &h, false, false);
   r->changes += h.n;
 }
 
-static void report(PassRun *r, const Entry *old, uint64_t least) {
+static void report_stacks(PassRun *r, const Entry *old, uint64_t least) {
   (void)least;
   Histories h = histories_of(r, old);
   for (uint32_t i = 0; i < old->ops.n; i++) {
@@ -277,7 +277,7 @@ static bool know_whole(PassRun *r) {
 }
 
 bool pass_shared_stacks(PassRun *r) {
-  const TrialRewrite w = {.any = any_history, .apply = with_histories, .report = report};
+  const TrialRewrite w = {.any = any_history, .apply = with_histories, .report = report_stacks};
   const MemoryLimit *l = &r->opt->limit;
   bool any = false;
   for (uint32_t k = 0; k < r->m->entries.n; k++) any |= any_history(r, r->m->entries.at[k], 0);

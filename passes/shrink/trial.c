@@ -4,7 +4,7 @@
 #include "passes/manager/pass_list.h"
 
 /* out: may be NULL; brief: with little search */
-static bool run(PassRun *r, uint64_t limit, FILE *curve, bool brief, Trial *out) {
+static bool dry_run(PassRun *r, uint64_t limit, FILE *curve, bool brief, Trial *out) {
   enum { BRIEF = 20 }; /* of the time for packing, as of the search for recomputation */
   Module *m = r->m;
   /* Under a limit streams take no more bytes than one: each number of them has the same rewrites.
@@ -27,11 +27,15 @@ static bool run(PassRun *r, uint64_t limit, FILE *curve, bool brief, Trial *out)
   return ok;
 }
 
-bool trial_run(PassRun *r, uint64_t limit, Trial *out) { return run(r, limit, NULL, false, out); }
+bool trial_run(PassRun *r, uint64_t limit, Trial *out) {
+  return dry_run(r, limit, NULL, false, out);
+}
 
-bool trial_brief(PassRun *r, uint64_t limit, Trial *out) { return run(r, limit, NULL, true, out); }
+bool trial_brief(PassRun *r, uint64_t limit, Trial *out) {
+  return dry_run(r, limit, NULL, true, out);
+}
 
-bool trial_curve(PassRun *r) { return run(r, 0, r->opt->curve, false, NULL); }
+bool trial_curve(PassRun *r) { return dry_run(r, 0, r->opt->curve, false, NULL); }
 
 bool trial_limit(PassRun *r, uint64_t *limit) {
   const MemoryLimit *l = &r->opt->limit;

@@ -22,7 +22,7 @@ typedef struct Cse {
   uint32_t *local; /* by old value: 1 + number in the nested block at hand; 0: from outside */
 } Cse;
 
-static void put(Cse *c, uint64_t word) { vec_push(c->r->scratch, &c->pool, word); }
+static void put_word(Cse *c, uint64_t word) { vec_push(c->r->scratch, &c->pool, word); }
 
 static uint64_t type_word(const Entry *e, ValueId v) {
   return (uint64_t)(uintptr_t)value_type(e, v);
@@ -42,11 +42,11 @@ static void key_of(Cse *c, const Entry *e, const Op *op, const ValueId *map);
 /* Everything in a block, its values numbered from 1 in order of definition. */
 static void key_of_block(Cse *c, const Entry *e, const Block *blk, const ValueId *map) {
   uint32_t number = 0;
-  put(c, blk->args.n);
-  put(c, blk->ops.n);
+  put_word(c, blk->args.n);
+  put_word(c, blk->ops.n);
   for (uint32_t i = 0; i < blk->args.n; i++) {
     c->local[blk->args.at[i]] = ++number;
-    put(c, type_word(e, blk->args.at[i]));
+    put_word(c, type_word(e, blk->args.at[i]));
   }
   for (uint32_t i = 0; i < blk->ops.n; i++) {
     const Op *op = op_at(e, blk->ops.at[i]);
@@ -61,12 +61,12 @@ static void key_of_block(Cse *c, const Entry *e, const Block *blk, const ValueId
 
 static void key_of(Cse *c, const Entry *e, const Op *op, const ValueId *map) {
   const OpInfo *info = &op_info[op->kind];
-  put(c, (uint64_t)op->kind << 32 | (uint32_t)op->noperands);
-  put(c, (uint64_t)op->nresults << 32 | (uint32_t)op->nblocks);
+  put_word(c, (uint64_t)op->kind << 32 | (uint32_t)op->noperands);
+  put_word(c, (uint64_t)op->nresults << 32 | (uint32_t)op->nblocks);
   uint32_t first = c->pool.n;
   for (int k = 0; k < op->noperands; k++) {
     ValueId v = op->operands[k];
-    put(c, c->local[v] ? (uint64_t)c->local[v] << 1 | LOCAL_BIT : (uint64_t)map[v] << 1);
+    put_word(c, c->local[v] ? (uint64_t)c->local[v] << 1 | LOCAL_BIT : (uint64_t)map[v] << 1);
   }
   if (commutes(e, op) && c->pool.at[first] > c->pool.at[first + 1]) {
     uint64_t t = c->pool.at[first];
@@ -74,10 +74,10 @@ static void key_of(Cse *c, const Entry *e, const Op *op, const ValueId *map) {
     c->pool.at[first + 1] = t;
   }
   for (int k = 0; k < MAX_ATTRS && info->attr[k].kind != ATTR_NONE; k++)
-    if (op->kind != OP_KERNEL) put(c, (uint64_t)op->attr[k].i); /* a kernel has a name alone */
+    if (op->kind != OP_KERNEL) put_word(c, (uint64_t)op->attr[k].i); /* a kernel has a name alone */
   for (int k = 0; k < op->nresults; k++) {
-    put(c, type_word(e, op->results[k]));
-    put(c, (uint64_t)(uintptr_t)value_at(e, op->results[k])->layout);
+    put_word(c, type_word(e, op->results[k]));
+    put_word(c, (uint64_t)(uintptr_t)value_at(e, op->results[k])->layout);
   }
   for (int k = 0; k < op->nblocks; k++) key_of_block(c, e, op->blocks[k], map);
 }

@@ -70,7 +70,7 @@ static bool check_streams(Check *c) {
   return !c->failed;
 }
 
-static void take(const Check *c, int *clock, int from) {
+static void join_clock(const Check *c, int *clock, int from) {
   const int *other = clock_of(c, from);
   for (int k = 0; k < c->p->streams; k++)
     if (other[k] > clock[k]) clock[k] = other[k];
@@ -98,8 +98,8 @@ void verify_streams_begin(Check *c) {
   for (int t = 0; t < p->nsteps; t++) {
     int *clock = clock_of(c, t);
     for (int k = 0; k < p->streams; k++) clock[k] = -1;
-    if (last[stream_of(c, t)] >= 0) take(c, clock, last[stream_of(c, t)]);
-    for (int i = first[t]; i >= 0; i = next[i]) take(c, clock, p->edges[i].from);
+    if (last[stream_of(c, t)] >= 0) join_clock(c, clock, last[stream_of(c, t)]);
+    for (int i = first[t]; i >= 0; i = next[i]) join_clock(c, clock, p->edges[i].from);
     last[stream_of(c, t)] = t;
   }
   for (int r = 0; r < PLAN_REGIONS; r++) {

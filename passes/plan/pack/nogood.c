@@ -35,7 +35,7 @@ struct Nogoods {
   int n;
   Watched *watched; /* by buffer: nogoods that do not hold because it lies too low */
   VEC(Nogood) list;
-  VEC(Need) need;
+  VEC(NogoodLiteral) need;
 };
 
 Nogoods *nogoods_new(Arena *a, int n) {
@@ -76,17 +76,18 @@ void nogoods_learn(Nogoods *g, const Conflict *c, int32_t capacity, const int32_
   if (watch < 0) return;
   vec_push(g->a, &g->watched[watch], g->list.n);
   vec_push(g->a, &g->list, ((Nogood){g->need.n, (uint32_t)c->n, capacity}));
-  for (int a = 0; a < c->n; a++) vec_push(g->a, &g->need, ((Need){c->in[a], c->least[c->in[a]]}));
+  for (int a = 0; a < c->n; a++)
+    vec_push(g->a, &g->need, ((NogoodLiteral){c->in[a], c->least[c->in[a]]}));
 }
 
-const Need *nogoods_raised(Nogoods *g, int i, int32_t capacity, const int32_t *low, int *n,
-                           int64_t *work) {
-  const Need *found = NULL;
+const NogoodLiteral *nogoods_raised(Nogoods *g, int i, int32_t capacity, const int32_t *low, int *n,
+                                    int64_t *work) {
+  const NogoodLiteral *found = NULL;
   uint32_t kept = 0;
   for (uint32_t q = 0; q < g->watched[i].n; q++) {
     uint32_t id = g->watched[i].at[q], k = 0;
     const Nogood *x = &g->list.at[id];
-    const Need *need = g->need.at + x->at;
+    const NogoodLiteral *need = g->need.at + x->at;
     if (!found && x->capacity >= capacity) {
       while (k < x->n && low[need[k].i] >= need[k].least) k++;
       *work -= k + 2;

@@ -125,7 +125,7 @@ static bool can_descend(const Pack *p, const PackLimit *limit) {
 }
 
 static void improve(Pack *p, Greedy *g, const PackLimit *limit) {
-  Search *s = can_descend(p, limit) ? search_new(p) : NULL;
+  PackSearch *s = can_descend(p, limit) ? search_new(p) : NULL;
   int64_t searched = 0, changed = 0, left = p->work;
   while (!pack_done(p, limit) && !pack_out_of_time(p)) {
     bool search = s && searched <= SEARCH_SHARE * changed;

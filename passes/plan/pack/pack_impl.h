@@ -58,19 +58,19 @@ void greedy_improve(Greedy *g);
 
 /* ---- pack_search.c ---- */
 
-typedef struct Search Search;
+typedef struct PackSearch PackSearch;
 /* NULL where sizes are beyond it. */
-Search *search_new(Pack *p);
+PackSearch *search_new(Pack *p);
 /* One attempt at a capacity. False: the limit's capacity is refuted. */
-bool search_attempt(Search *s, const PackLimit *limit);
+bool search_attempt(PackSearch *s, const PackLimit *limit);
 
 /* ---- pack_nogood.c ---- */
 
 /* Buffer i lies at `least` or higher. */
-typedef struct Need {
+typedef struct NogoodLiteral {
   int i;
   int32_t least;
-} Need;
+} NogoodLiteral;
 
 /* Why a state of the search failed: the capacity does not hold these buffers at their least offsets
    or higher. An exact one is already placed, and it is so only while it lies there. */
@@ -89,6 +89,6 @@ void nogoods_trim(Nogoods *g);
 /* Keeps a conflict that does not hold any more, now that one of its buffers has a lower `low`. */
 void nogoods_learn(Nogoods *g, const Conflict *c, int32_t capacity, const int32_t *low);
 /* Buffer i was raised. The needs of a nogood that holds now, if there is one. */
-const Need *nogoods_raised(Nogoods *g, int i, int32_t capacity, const int32_t *low, int *n,
-                           int64_t *work);
+const NogoodLiteral *nogoods_raised(Nogoods *g, int i, int32_t capacity, const int32_t *low, int *n,
+                                    int64_t *work);
 #endif

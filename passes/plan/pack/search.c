@@ -51,9 +51,9 @@ typedef struct Score {
   int i;
 } Score;
 
-typedef bool PileFn(Search *s, const Frame *f, const int *o);
+typedef bool PileFn(PackSearch *s, const Frame *f, const int *o);
 
-struct Search {
+struct PackSearch {
   Pack *p;
   uint64_t unit;    /* bytes of a unit: the greatest common divisor of all sizes */
   int32_t capacity; /* in units, as all that follows */
@@ -67,7 +67,7 @@ struct Search {
   PileFn *over_capacity; /* sets `top` of the stale sections, until one is too high */
   int over;              /* a section that is */
   Nogoods *nogoods;
-  const Need *held; /* of a nogood that holds in the state at hand; NULL: none is known */
+  const NogoodLiteral *held; /* of a nogood that holds in the state at hand; NULL: none is known */
   int nheld;
   Conflict why; /* of the failure at hand */
   VEC(Change) trail;
@@ -79,20 +79,20 @@ struct Search {
   Score *score;
 };
 
-static void raise_low(Search *s, int i, int32_t v) {
+static void raise_low(PackSearch *s, int i, int32_t v) {
   vec_push(s->p->a, &s->trail, (Change){.i = i, .was = s->low[i]});
   s->low[i] = v;
   if (!s->held)
     s->held = nogoods_raised(s->nogoods, i, s->capacity, s->low, &s->nheld, &s->p->work);
 }
 
-static void add_crossing(Search *s, int i, int n) {
+static void add_crossing(PackSearch *s, int i, int n) {
   for (int c = s->p->from[i] + 1; c < s->p->to[i]; c++) s->crossing[c] += n;
 }
 
 /* A placed buffer crosses no sections any more. True if nothing unplaced does at some of its own.
  */
-static bool place(Search *s, int i) {
+static bool place_buffer(PackSearch *s, int i) {
   vec_push(s->p->a, &s->trail, (Change){.i = i, .placed = true});
   s->placed[i] = true;
   add_crossing(s, i, -1);
@@ -102,7 +102,7 @@ static bool place(Search *s, int i) {
   return least == 0;
 }
 
-static void undo(Search *s, int mark) {
+static void undo(PackSearch *s, int mark) {
   while ((int)s->trail.n > mark) {
     const Change *c = &s->trail.at[--s->trail.n];
     if (c->placed) {
@@ -121,7 +121,7 @@ static bool meet(const Pack *p, int i, int j) {
 /* ---------------------------------------------------------------- conflicts ---- */
 
 /* A section is over the capacity: what is piled there without a gap, from where it is too high. */
-static void conflict_of_section(Search *s, const int *o, int k) {
+static void conflict_of_section(PackSearch *s, const int *o, int k) {
   const Pack *p = s->p;
   int c = s->over, from = 0, to = 0;
   int32_t top = 0, sum = 0;
@@ -142,20 +142,20 @@ static void conflict_of_section(Search *s, const int *o, int k) {
       conflict_need(&s->why, o[a], s->capacity + 1 - sum, false);
 }
 
-static void conflict_of_nogood(Search *s, const Need *held) {
+static void conflict_of_nogood(PackSearch *s, const NogoodLiteral *held) {
   conflict_clear(&s->why);
   for (int a = 0; a < s->nheld; a++) conflict_need(&s->why, held[a].i, held[a].least, false);
 }
 
 /* All that is unplaced: where a reason depends on what is placed now, but was not in this state. */
-static void conflict_of_state(Search *s, const int *o, int k) {
+static void conflict_of_state(PackSearch *s, const int *o, int k) {
   conflict_clear(&s->why);
   for (int a = 0; a < k; a++) conflict_need(&s->why, o[a], s->low[o[a]], false);
 }
 
 /* The buffer that was placed is not any more. True if the reason needs that it was; then it is kept
    as the reason why that buffer must lie higher. */
-static bool keep_reason(Search *s, int pick) {
+static bool keep_reason(PackSearch *s, int pick) {
   const Conflict *x = &s->why;
   bool needed = x->exact[pick];
   for (int a = 0; a < x->n; a++) needed |= x->least[x->in[a]] > s->low[x->in[a]];
@@ -173,7 +173,7 @@ static bool keep_reason(Search *s, int pick) {
 
 /* Both sides failed: the reason at hand is that of the higher place. Where that needs the buffer to
    lie so high, it is for the reasons of both: it does not lie lowest, and it rests on something. */
-static void join_reasons(Search *s, const State *t) {
+static void join_reasons(PackSearch *s, const State *t) {
   Conflict *x = &s->why;
   int c = t->pick;
   int32_t high = c < 0 ? 0 : x->least[c];
@@ -194,7 +194,7 @@ static void join_reasons(Search *s, const State *t) {
 /* ---------------------------------------------------------------- a node ---- */
 
 /* Least offset, then rank: what a frame's buffers are sorted by. */
-static uint64_t key_of(const Search *s, int i) {
+static uint64_t key_of(const PackSearch *s, int i) {
   return (uint64_t)(uint32_t)s->low[i] << 32 | (uint32_t)s->rank[i];
 }
 
@@ -218,7 +218,7 @@ static void sort_keys(uint64_t *key, uint64_t *tmp, int n) { /* insertion, then 
 }
 
 /* Few are out of order, those that were raised: they are taken out, sorted and merged again. */
-static void sort_by_low(Search *s, int *o, int k) {
+static void sort_by_low(PackSearch *s, int *o, int k) {
   uint64_t least = UINT64_MAX, *key = s->key;
   int raised = 0, kept = k; /* o[kept .. k) are in order */
   for (int a = k; a-- > 0;) {
@@ -258,7 +258,7 @@ static int32_t highest(const int32_t *top, int n) {
 }
 
 /* The height that the unplaced buffers of each section need at least, over the stale sections. */
-static inline __attribute__((always_inline)) bool pile_all(Search *s, const Frame *f,
+static inline __attribute__((always_inline)) bool pile_all(PackSearch *s, const Frame *f,
                                                            const int *o) {
   const Pack *p = s->p;
   if (f->lo < f->hi) memset(s->top + f->lo, 0, (size_t)(f->hi - f->lo) * sizeof *s->top);
@@ -275,11 +275,11 @@ static inline __attribute__((always_inline)) bool pile_all(Search *s, const Fram
   return false;
 }
 
-static bool pile_any(Search *s, const Frame *f, const int *o) { return pile_all(s, f, o); }
+static bool pile_any(PackSearch *s, const Frame *f, const int *o) { return pile_all(s, f, o); }
 
 /* Most of the search of a large instance, which takes 40 % of the time with wide vectors. */
 #if defined __x86_64__
-__attribute__((target("avx2"))) static bool pile_avx2(Search *s, const Frame *f, const int *o) {
+__attribute__((target("avx2"))) static bool pile_avx2(PackSearch *s, const Frame *f, const int *o) {
   return pile_all(s, f, o);
 }
 static PileFn *pile_best(void) { return __builtin_cpu_supports("avx2") ? pile_avx2 : pile_any; }
@@ -289,7 +289,7 @@ static PileFn *pile_best(void) { return pile_any; }
 
 /* Groups the frame's buffers where none crosses between two sections; returns the number of cuts.
  */
-static int split(Search *s, Frame *f, int *o, int lo, int hi) {
+static int split(PackSearch *s, Frame *f, int *o, int lo, int hi) {
   const Pack *p = s->p;
   int parts = 0;
   for (int c = lo; c < hi; c++) {
@@ -309,7 +309,7 @@ static int split(Search *s, Frame *f, int *o, int lo, int hi) {
 
 /* Of the buffers with the least low (nothing unplaced can lie under them) the one with least slack;
    places it there and lifts all that it meets. */
-static void place_lowest(Search *s, Frame *f, int *o) {
+static void place_lowest(PackSearch *s, Frame *f, int *o) {
   const Pack *p = s->p;
   int pick = 0;
   int32_t least = INT32_MAX;
@@ -343,7 +343,7 @@ static void place_lowest(Search *s, Frame *f, int *o) {
   }
 }
 
-static void push(Search *s, int at, int k, int lo, int hi, bool splits) {
+static void push(PackSearch *s, int at, int k, int lo, int hi, bool splits) {
   vec_push(s->p->a, &s->stack,
            (Frame){.at = at,
                    .k = k,
@@ -354,7 +354,7 @@ static void push(Search *s, int at, int k, int lo, int hi, bool splits) {
                    .splits = splits});
 }
 
-static bool push_part(Search *s, Frame *f) {
+static bool push_part(PackSearch *s, Frame *f) {
   while (f->part <= f->parts) {
     int end = s->ends.at[f->base + f->part++], begin = f->begin;
     f->begin = end;
@@ -366,7 +366,7 @@ static bool push_part(Search *s, Frame *f) {
 }
 
 /* A part failed. What it was found to need of other parts was placed in them after this state. */
-static void explain_part(Search *s, const Frame *f) {
+static void explain_part(PackSearch *s, const Frame *f) {
   const Conflict *x = &s->why;
   const int *end = s->ends.at + f->base + f->part;
   bool valid = true;
@@ -379,16 +379,16 @@ static void explain_part(Search *s, const Frame *f) {
   if (!valid) conflict_of_state(s, s->order + f->at + begin, end[-1] - begin);
 }
 
-static bool out_of_time(Search *s) { return ++s->nodes > s->limit || pack_out_of_time(s->p); }
+static bool out_of_time(PackSearch *s) { return ++s->nodes > s->limit || pack_out_of_time(s->p); }
 
 /* Expands a frame. True: a child was pushed; false: *out is its answer. */
-static bool enter(Search *s, Frame *f, Found *out) {
+static bool enter(PackSearch *s, Frame *f, Found *out) {
   const Pack *p = s->p;
   int *o = s->order + f->at, lo = p->sections, hi = 0;
   *out = FITS;
   if (f->k == 0) return false;
   sort_by_low(s, o, f->k);
-  const Need *held = s->held;
+  const NogoodLiteral *held = s->held;
   s->held = NULL;
   *out = GAVE_UP;
   if (out_of_time(s)) return false;
@@ -418,13 +418,13 @@ static bool enter(Search *s, Frame *f, Found *out) {
   }
   place_lowest(s, f, o);
   f->stage = LOWEST;
-  push(s, f->at, f->k - 1, f->lo, f->hi, place(s, f->pick));
+  push(s, f->at, f->k - 1, f->lo, f->hi, place_buffer(s, f->pick));
   return true;
 }
 
 /* A child of this frame answered. True: go on with the frame (or a new child); false: *out answers.
  */
-static bool resume(Search *s, Frame *f, Found *out) {
+static bool resume(PackSearch *s, Frame *f, Found *out) {
   if (f->stage == PARTS && *out == FAILED) explain_part(s, f);
   if (f->stage == PARTS) return *out == FITS && push_part(s, f);
   if (*out != FAILED) return false;
@@ -439,14 +439,14 @@ static bool resume(Search *s, Frame *f, Found *out) {
 }
 
 /* The frame failed: why, in the state in which it was entered. */
-static void explain(Search *s, const Frame *f) {
+static void explain(PackSearch *s, const Frame *f) {
   for (uint32_t q = s->states.n; q-- > (uint32_t)f->states;) {
     undo(s, s->states.at[q].mark);
     join_reasons(s, &s->states.at[q]);
   }
 }
 
-static Found search(Search *s) {
+static Found search(PackSearch *s) {
   Found answer = GAVE_UP;
   push(s, 0, s->p->n, 0, s->p->sections, true);
   bool fresh = true; /* the frame on top was not answered to */
@@ -489,7 +489,7 @@ static int64_t luby(int64_t r) {
 
 /* A static order for ties: by life, by load and area, by load and life; noise after the first
  * three. */
-static void make_ranks(Search *s, int64_t round) {
+static void make_ranks(PackSearch *s, int64_t round) {
   Pack *p = s->p;
   Score *score = s->score;
   double noise = round <= 3 ? 0 : 0.2 * pack_random(s->p);
@@ -511,7 +511,7 @@ static void make_ranks(Search *s, int64_t round) {
   }
 }
 
-static bool prepare(Search *s) {
+static bool prepare(PackSearch *s) {
   Pack *p = s->p;
   size_t n = (size_t)p->n;
   s->score = ARENA_ARRAY(p->a, Score, n);
@@ -554,7 +554,7 @@ static bool prepare(Search *s) {
 /* A full descent and some more nodes before the first restart: what was learnt outlives it. */
 enum { NODES = 2000 };
 
-static Found attempt(Search *s, int32_t capacity, int64_t round) {
+static Found attempt(PackSearch *s, int32_t capacity, int64_t round) {
   int64_t n = s->p->n;
   make_ranks(s, round);
   memset(s->low, 0, (size_t)n * sizeof *s->low);
@@ -570,14 +570,14 @@ static Found attempt(Search *s, int32_t capacity, int64_t round) {
   return search(s);
 }
 
-Search *search_new(Pack *p) {
-  Search *s = ARENA_NEW(p->a, Search);
+PackSearch *search_new(Pack *p) {
+  PackSearch *s = ARENA_NEW(p->a, PackSearch);
   s->p = p;
   s->round = 1;
   return prepare(s) ? s : NULL;
 }
 
-bool search_attempt(Search *s, const PackLimit *limit) {
+bool search_attempt(PackSearch *s, const PackLimit *limit) {
   /* Of the way from what is proven to what was found: half of the first are at the bound. */
   enum { BOLD = 16 };
   static const double part[2][4] = {{0, 0.5, 0, 0.9}, {0.95, 0.9, 0.95, 0.5}};
