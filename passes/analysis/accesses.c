@@ -1,5 +1,5 @@
-/* What a step of a plan reads and writes, as whole storages and globals. Contract: needs in-place
-   decisions and their storages; an op that moves nothing only names the bytes. */
+/* Accesses of a step: the storages and globals that it reads and writes. Contract: the plan has
+   in-place decisions and storages. An op that moves nothing only names the bytes. */
 #include "passes/plan/plan_impl.h"
 
 static void add(Arena *a, const Plan *p, const Storages *s, ValueId v, bool write, bool moves,

@@ -1,6 +1,6 @@
-/* Where parameters and states lie in their region, and what lies behind the end of every region.
-   Contract: the same for all entries of a module; fails after a diagnostic where a size overflows.
- */
+/* Offsets of parameters and states in their region, and the slack behind the end of every region.
+   Contract: offsets are the same for all entries of a module. Fails after a diagnostic if a size
+   overflows. */
 #include "passes/plan/plan_impl.h"
 
 uint64_t plan_slack(const Target *t) {

@@ -1,8 +1,8 @@
-/* May a result lie in the bytes of an operand? The rule of the op or kernel alone, without lives.
-   Contract: true only if every element of the operand is read, for the last time, by the
-   computation of the element that overwrites it, where a row (all trailing axes that a reduction or
-   a row op covers) counts as one element. Codegen writes the results of a row after all reads of
-   that row. */
+/* The rule of in-place results: may a result lie in the bytes of an operand? The op or kernel alone
+   decides; lives are not asked.
+   Contract: true only if every element of the operand is last read by the computation of the
+   element that overwrites it. A row counts as one element: it is all trailing axes that a reduction
+   or a row op covers. Codegen writes the results of a row after all reads of that row. */
 #include "passes/plan/plan_impl.h"
 
 /* Members of a kernel with a product stand in row-major order, each element alone. */

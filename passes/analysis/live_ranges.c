@@ -1,7 +1,7 @@
-/* Liveness: from which step to which each value lives.
-   Contract: needs a final order; leaves plan_of(entry) with steps, sizes, lives, and the places of
-   inputs, loads and views. One walk over the program; the sets of live values before and after
-   every op are live_sets.c's. */
+/* Live ranges: the first and the last step of each value.
+   Contract: the order is final; leaves plan_of(entry) with steps, sizes, lives, and the places of
+   inputs, loads and views. One walk over the program does it. The live sets before and after every
+   op are live_sets.c's. */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
 

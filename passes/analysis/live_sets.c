@@ -1,6 +1,6 @@
-/* Which values are still needed after every op, for --print-liveness alone: the planner's lives
-   need one walk (live_ranges.c). Contract: an entry in whatever order; nothing of it changes. The
-   sets are the worklist dataflow of Aho, Lam, Sethi, Ullman, section 9.2.5, over nested blocks. */
+/* Live sets after every op, for --print-liveness alone: the planner's live ranges need one walk
+   (live_ranges.c). Contract: the entry is in any order and stays as it is. Algorithm: the worklist
+   dataflow of Aho, Lam, Sethi, Ullman, section 9.2.5, over nested blocks. */
 #include "passes/passes.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What an op reads and makes, with the loops around it and in it.
+/* Reads and results of an op, with the loops around it and in it.
    Contract: pure questions of an entry; steps are those of a plan with times. */
 #include "passes/plan/plan_impl.h"
 

@@ -1,5 +1,5 @@
-/* Rows of a table by a loop's counter: in each iteration another one, all of them one slice of the
-   table. Declared in pass_list.h. */
+/* Rows of a table by a loop's counter: each iteration reads another row, and all rows are one slice
+   of the table. Declared in pass_list.h. */
 #include "passes/manager/pass_list.h"
 
 /* The id is sign * counter + shift. */

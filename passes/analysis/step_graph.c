@@ -1,6 +1,6 @@
-/* The step graph of an entry. Contract: the entry is in order and has a plan with lives
-   and in-place decisions, which say what lies in globals' bytes. What is computed there overwrites
-   them: it runs once, and whoever reads the old value cannot be recomputed afterwards. */
+/* The step graph of an entry. Contract: the entry is in order and has a plan with lives and
+   in-place decisions. These decide which values lie in globals' bytes. An op that writes there runs
+   once, and a reader of the old value cannot be recomputed afterwards. */
 #include "passes/analysis/step_graph.h"
 
 typedef struct Model {

@@ -1,5 +1,5 @@
-/* An entry as steps over storages: what each step makes and reads, what may be computed again, and
-   what it costs. Recomputation and ordering search in it. */
+/* An entry as a graph of steps over storages: results and reads of each step, its cost, and whether
+   it may be recomputed. Recomputation and ordering search in it. */
 #ifndef GC_PASSES_STEP_GRAPH_H
 #define GC_PASSES_STEP_GRAPH_H
 #include "passes/plan/plan_impl.h"

@@ -1,5 +1,5 @@
-/* What moves with a loop: slices of stacked tensors, by iteration.
-   Contract: strides follow from every decision about whose bytes a value has. */
+/* Strides of loops: a slice of a stacked tensor moves by its stride in each iteration.
+   Contract: strides follow from all decisions about shared bytes. */
 #include "passes/plan/plan_impl.h"
 
 /* Adds what an iteration of the loop at this level moves by. */

@@ -1,5 +1,6 @@
-/* What moves no bytes: values that are other names of the same bytes, and ops that only give them.
-   Contract: pure questions; of an entry with a plan the plan's decisions count. */
+/* Views: values that are other names of the same bytes, and ops that only give such names and move
+   nothing.
+   Contract: pure questions; the decisions of a plan count if the entry has one. */
 #include "passes/plan/plan_impl.h"
 
 ValueId plan_same(const Entry *e, ValueId v) {

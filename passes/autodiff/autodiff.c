@@ -10,7 +10,7 @@
    Several contributions to one value are added as they arrive: readers in reverse order of the
    program, operands of one reader as its rule gives them, ((last + before it) + … + first). So at
    most one partial sum of a value is alive, and the order is a function of the program alone.
-   Gradients of slices that do not overlap are put side by side (autodiff_slices.c). */
+   Gradients of slices that do not overlap are put side by side (slices.c). */
 #include "ir/support/search.h"
 #include "passes/autodiff/autodiff_impl.h"
 #include "passes/autodiff/precision.h"

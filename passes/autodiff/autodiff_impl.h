@@ -1,4 +1,4 @@
-/* What the files of autodiff share: the state of one expansion, and the backward pass of loops. */
+/* Shared by the files of autodiff: the state of one expansion, and the backward pass of loops. */
 #ifndef GC_PASSES_AUTODIFF_IMPL_H
 #define GC_PASSES_AUTODIFF_IMPL_H
 #include "passes/manager/pass_list.h"
@@ -29,12 +29,12 @@ bool diff_mark(Diff *d, const Entry *e, const Block *blk, uint32_t from, uint32_
 /* Runs the rules of the ops [from, to), the last one first. */
 void diff_back(GradCtx *g, const Block *blk, uint32_t from, uint32_t to);
 
-/* ---- autodiff_slices.c ---- */
+/* ---- slices.c ---- */
 /* The sum of both where the later one is the gradient of a slice that the sum so far has zeros for:
    its parts side by side. NO_ID where they have to be added. */
 ValueId diff_beside(Builder *b, ValueId sum, ValueId dv);
 
-/* ---- a scan's backward pass: autodiff_scan.c, autodiff_sums.c ---- */
+/* ---- a scan's backward pass: scan.c, scan_sums.c ---- */
 /* One of the ops that a sum adds up, to be done for all iterations at once. */
 typedef struct SumTerm {
   const Op *op;
@@ -66,7 +66,7 @@ typedef struct ScanBack {
   VEC(ValueId) given;   /* what the backward loop stacks */
 } ScanBack;
 
-/* ---- autodiff_scan.c ---- */
+/* ---- scan.c ---- */
 bool diff_mark_scan(Diff *d, const Entry *e, const Op *scan);
 void diff_back_scan(GradCtx *g, const Op *scan);
 
@@ -83,7 +83,7 @@ bool back_is_there(const ScanBack *s, ValueId v);
 /* The forward loop stacks the value from now on. */
 ValueId back_save(ScanBack *s, ValueId v);
 
-/* ---- autodiff_sums.c ---- */
+/* ---- scan_sums.c ---- */
 /* Takes sums out of the backward body b that are to be had behind the loop. */
 void back_find_sums(ScanBack *s, const Block *b);
 /* Builds the gradient of outside[i], behind the loop. */

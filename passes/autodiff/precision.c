@@ -1,11 +1,11 @@
 /* Precision: products, with bf16 those of attention too, take operands of fewer bits, and the
-   backward pass keeps activations in them. Contract: after autodiff; sums of products are f32, and
-   so are parameters, reductions, softmax, losses, optimizers, and everything in `init`. What a
-   program says in other dtypes than f32 stays. Method: bf16 is a dtype, so a narrowed value is a
-   conversion that fuses into its producer, and its bytes are half. tf32 is f32 with the last 13
-   bits off: it saves time on tensor cores, not bytes. A value that a product reads narrowed is read
-   so by sums, too, and by the whole backward path: else both would be kept. It is narrowed where it
-   is made, so that a loop reads what is narrowed once. */
+   backward pass saves activations in them. Contract: runs after autodiff. Sums of products are f32,
+   and so are parameters, reductions, softmax, losses, optimizers, and everything in `init`. Values
+   of other dtypes than f32 stay. Method: bf16 is a dtype, so a narrowed value is a conversion that
+   fuses into its producer, and its bytes are half. tf32 is f32 with the last 13 bits off: it saves
+   time on tensor cores, not bytes. If a product reads a value narrowed, sums and the whole backward
+   path read it narrowed, too: else both would be saved. It is narrowed at its definition, so that a
+   loop reads a value that was narrowed once. */
 #include "passes/autodiff/precision.h"
 
 #include "passes/manager/pass_list.h"

@@ -1,12 +1,12 @@
 /* The backward pass of a loop: a loop in the other direction behind it.
-   Contract: the backward loop carries the gradients of the carries and one accumulator for every
-   value from outside that has a gradient; it stacks the gradients of slices. What its body reads of
-   the forward body is stacked by the forward loop, which gets a result for it, unless it is there
-   without: what comes from outside and its rows by the counter, slices, the counter, what is
-   stacked already, and element-wise work and views of such values, which the backward body does
-   again. An accumulator whose sum can be had from stacks is none: the gradient is computed behind
-   the loop (autodiff_sums.c). Sums have the order of the unrolled program but for what a carry gets
-   from a stack. */
+   Contract: the backward loop carries the gradients of the carries, and one accumulator for every
+   value from outside that has a gradient. It stacks the gradients of slices. The forward loop
+   stacks each value that the backward body reads of the forward body, and gets a result for it.
+   Some values need no stack: values from outside and their rows by the counter, slices, the
+   counter, and values that are stacked already. Element-wise work and views of such values are
+   recomputed by the backward body. An accumulator is left out if its sum follows from stacks: the
+   gradient is then computed behind the loop (scan_sums.c). Sums have the order of the unrolled
+   program, except for the part of a carry that comes from a stack. */
 #include "passes/autodiff/autodiff_impl.h"
 
 static Op *end_of(const Entry *e, const Op *scan) {

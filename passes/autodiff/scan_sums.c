@@ -1,14 +1,14 @@
-/* Gradients that a backward loop would add up, as one op behind it.
-   Contract: called while the backward loop of autodiff_scan.c is built; all that it does follows
-   from the program. The gradient of a value from outside is a sum over iterations. Where it adds up
-   products A_i^T B_i or sums over axes of B_i, and A and B are stacked, it is one product of the
-   stacks, or one sum: as deep as all iterations together instead of a shallow one each, with the
-   accumulator read and written as often. Where it adds up gradients of rows by the counter, it is
-   these, stacked. What the backward loop makes and no op has stacked yet it stacks if that takes
-   no more bytes than the accumulator, which is not there during the loop any more; nothing is asked
-   of the forward loop that the backward one would not ask of it anyway. So the loops hold no more
-   than they did, and what is read behind them was alive to their end. Behind the loop what it has
-   stacked for this and the sum are there at once, up to twice the accumulator. */
+/* Gradients that a backward loop would add up, as one op behind the loop.
+   Contract: called while scan.c builds the backward loop; all decisions follow from the program.
+   The gradient of a value from outside is a sum over iterations. A sum of products A_i^T B_i, or of
+   sums over axes of B_i, becomes one product or one sum of the stacks if A and B are stacked. That
+   product is as deep as all iterations together, instead of a shallow one each that reads and
+   writes the accumulator. A sum of gradients of rows by the counter becomes these gradients,
+   stacked. The backward loop stacks a value of its own for this if the stack takes no more bytes
+   than the accumulator, which the loop then does without. The forward loop stacks only values that
+   the backward loop would need anyway. So the loops hold no more bytes, and every value read behind
+   them was alive to their end. Behind the loop its own stacks and the sum are live at once, up to
+   twice the accumulator. */
 #include "passes/autodiff/autodiff_impl.h"
 
 static const int64_t TOO_MANY = (int64_t)1 << 48; /* bytes of a stack */

@@ -1,10 +1,10 @@
-/* Gradients of a value's slices, side by side. The gradient of a slice is zeros around what comes
-   in: of a tensor that is split, as the gates of a recurrent cell and the queries, keys and values
-   of attention are, there would be one as large as the tensor for each part, and all of them would
-   be added up. Contract: every element keeps its sum and the order of it, but for the zeros of
-   slices that it is not in; a gradient of -0 stays one. Method: what is summed so far is taken
-   apart into pieces along an axis, zeros among them, and a slice that falls into zeros takes their
-   place. */
+/* Gradients of a value's slices, side by side. The gradient of a slice is zeros around the gradient
+   that comes in. A tensor may be split into parts, such as the gates of a recurrent cell or
+   queries, keys and values of attention. Each part would then have a gradient as large as the
+   tensor, and all would be added up. Contract: every element keeps its sum and the order of it,
+   except for the zeros of slices that do not hold it; a gradient of -0 stays one. Method: the sum
+   so far is taken apart into pieces along an axis, zeros among them, and a slice that falls into
+   zeros takes their place. */
 #include "passes/autodiff/autodiff_impl.h"
 
 enum { MOST_PIECES = 64 }; /* of a concat: what comes then is added */

@@ -1,10 +1,9 @@
-/* Cycles: may two groups become one, and where do all others stand then?
-   Contract: the groups, and the ops in none, stand in an order in which readers are behind what
-   they read. Two of them may become one where no way leads from the one in front to the other
-   through a third. Ways are looked for in a tree over the ops first, then from both ends at once:
-   one end soon has nothing left, and only what was found from there must move (the dynamic
-   topological order of Pearce and Kelly, 2006, on numbers with gaps, so that no other code has to).
- */
+/* Cycles: may two groups become one, and at which places do all others stand then?
+   Contract: groups, and ops in none, stand in an order in which readers are behind their operands.
+   Two groups may become one if no path leads from the first to the second through a third. Paths
+   are looked for in a tree over the ops first, then from both ends at once. One end soon has
+   nothing left, and only the nodes found from there must move. This is the dynamic topological
+   order of Pearce and Kelly, 2006, on numbers with gaps, so that no other number has to change. */
 #include "passes/fuse/fuse_impl.h"
 
 #include <stdlib.h>

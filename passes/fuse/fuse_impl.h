@@ -1,4 +1,4 @@
-/* What the files of fusion share: the groups in the making, and the order in which they stand. */
+/* Shared by the files of fusion: the groups in the making, and the order in which they stand. */
 #ifndef GC_PASSES_FUSE_IMPL_H
 #define GC_PASSES_FUSE_IMPL_H
 #include "passes/fuse/kernel_form.h"

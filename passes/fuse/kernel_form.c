@@ -1,7 +1,7 @@
-/* Which form a kernel has, from its members alone.
-   Contract: pure functions of the IR; fuse asks before it builds a group, targets when they print.
-   A reduction over the last axes is a ROWS, over all others a COLS or REDUCE; a matmul decides all.
- */
+/* The form of a kernel, from its members alone.
+   Contract: pure functions of the IR; fuse asks before it builds a group, targets ask when they
+   print. A reduction over the last axes is a ROWS, over all others a COLS or REDUCE; a matmul
+   decides all. */
 #include "passes/fuse/kernel_form.h"
 
 const char *form_name(Form f) {

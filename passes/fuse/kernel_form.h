@@ -1,5 +1,5 @@
-/* The forms of kernels: what a fused group may be, so that the pass that fuses and the targets that
-   print agree. A raw op outside a group has a form of its own, so both go through one door.
+/* The forms of kernels: the shapes of a fused group on which the pass that fuses and the targets
+   that print agree. A raw op outside a group has a form of its own, so both go through one door.
    Contract: the forms are about shapes only; no target is named here. */
 #ifndef GC_PASSES_KERNEL_FORM_H
 #define GC_PASSES_KERNEL_FORM_H

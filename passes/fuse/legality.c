@@ -1,5 +1,5 @@
-/* What may be fused: what an op is to fusion, and whether two groups may be one.
-   Contract: the forms are those of kernel_form.h; whether it pays is profit.c's to say. */
+/* Legality of fusion: the class of an op for fusion, and whether two groups may be one.
+   Contract: the forms are those of kernel_form.h; profit.c says whether it pays. */
 #include "passes/fuse/fuse_impl.h"
 
 /* ---- what an op is to fusion ---- */

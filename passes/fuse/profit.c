@@ -1,6 +1,6 @@
-/* What an op is computed with: which of its producers it joins first, and which better not.
-   Contract: says what would be held, and for how long; whether forms and shapes allow it is
-   fuse.c's to say. */
+/* Profit of fusion: the producer that an op joins first, and the producers that it should not join.
+   Contract: tells the bytes that would be held, and for how long; legality.c says whether forms and
+   shapes allow it. */
 #include "passes/fuse/fuse_impl.h"
 
 /* Only sums over columns, or also those over everything, read it. */

@@ -1,9 +1,9 @@
-/* Layout of images: for a target that wants it, what lies between convolutions, pools and the
-   element-wise work around them has the channels of a pixel side by side, in order [N, H, W, C],
-   whatever the program says; and convolutions read filters in the layout of their inner loops.
-   Contract: runs after weights have their layouts (layout.c), on one entry; what an op demands and
-   does not get is made by a copy before it, once for all its readers. Element-wise kernels and
-   reductions of columns read any order of axes, so they convert for nothing where an image comes
+/* Layout of images: for a target that asks for it, values between convolutions, pools and the
+   element-wise work around them lie in order [N, H, W, C]. The channels of a pixel are then side by
+   side, whatever the program says. Convolutions read filters in the layout of their inner loops.
+   Contract: runs after weights have their layouts (layout.c), on one entry. An operand in another
+   layout than an op demands is copied before the op, once for all its readers. Element-wise kernels
+   and reductions of columns read any order of axes, so they convert for nothing if an image comes
    in or leaves.
    Method: union-find over the values of rank 4 that an op may leave in any order; a class that a
    convolution reads or writes takes the images' order. */

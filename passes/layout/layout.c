@@ -1,12 +1,13 @@
 /* Layout: weights that are right operands of products or filters of convolutions lie in the panels
-   that the target's loops read, and with them all that is element-wise connected: gradients,
-   moments, updates. What lies between convolutions is the business of layout_images.c.
-   Contract: one decision for a global in all entries; a value that anything but products,
-   convolutions, element-wise work and sums of everything touches stays row-major. `init` computes
-   in the global's layout what is element-wise of random numbers and constants, so that it is made
-   in the global's own bytes; the rest in row-major order, converted by a copy at the store. Method:
-   union-find over globals and values; a class takes the layout that some product or convolution
-   wants if no other wants another and no other op reads or makes one of its values. */
+   that the target's loops read. All values that are element-wise connected lie so with them:
+   gradients, moments, updates. Values between convolutions are the business of images.c.
+   Contract: a global has one layout in all entries. A value stays row-major unless only products,
+   convolutions, element-wise work and sums of everything touch it. `init` computes element-wise
+   functions of random numbers and constants in the global's layout, so that they are made in the
+   global's own bytes. It computes the rest in row-major order, converted by a copy at the store.
+   Method: union-find over globals and values. A class takes the layout that some product or
+   convolution asks for if no other asks for another, and no other op reads or makes one of its
+   values. */
 #include "passes/fuse/kernel_form.h"
 #include "passes/layout/layout_impl.h"
 

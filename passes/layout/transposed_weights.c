@@ -1,9 +1,10 @@
-/* Weights that a loop reads transposed: B of A B', as the gradient by what comes out of a recurrent
-   cell asks in each of its steps. A product packs such a weight by panels, which for few rows takes
-   a quarter of its time; since no step changes it, it is copied into these panels once, before the
-   loop. Contract: layouts are decided; a copy lies in panels of the other axis, and products read
-   it in the order of sums they always have. Costs the copy's bytes while the loop runs, so only
-   little is copied beside what the loop reads and stacks, and nothing under a byte limit. */
+/* Weights that a loop reads transposed: B of A B', as in each step of the gradient with respect to
+   the output of a recurrent cell. A product packs such a weight by panels, which for few rows takes
+   a quarter of its time. No step changes the weight, so it is copied into these panels once, before
+   the loop. Contract: layouts are decided. A copy lies in panels of the other axis, and products
+   read it in the order of sums they always have. The copy costs its bytes while the loop runs, so
+   only few bytes are copied beside those that the loop reads and stacks, and none under a byte
+   limit. */
 #include "passes/layout/layout_impl.h"
 
 enum {

@@ -1,4 +1,4 @@
-/* What hangs on an entry and a module between passes: see cache.h. */
+/* Notes of passes on an entry and a module: see cache.h. */
 #include "passes/manager/cache.h"
 
 const AnalysisCache *cache_of(const Entry *e) {

@@ -1,4 +1,4 @@
-/* What hangs on an entry and a module between passes.
+/* Notes of passes on an entry and a module.
    Contract: results of analyses are of the entry as it is and are gone once it is rebuilt;
    decisions stay with it. Both are copied before they change, so that a copy of an entry keeps its
    own. */

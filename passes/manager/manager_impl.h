@@ -1,4 +1,4 @@
-/* What the files of the pass manager share: a pass, and a pipeline as it is read.
+/* Shared by the files of the pass manager: a pass, and a pipeline as it is read.
    Contract: a pipeline was checked as a whole before its first stage runs. */
 #ifndef GC_PASSES_MANAGER_IMPL_H
 #define GC_PASSES_MANAGER_IMPL_H

@@ -1,5 +1,5 @@
-/* The functions behind passes.def, and what passes share that is no business of other floors.
-   Contract: a pass returns false after a diagnostic; it counts what it changed in r->changes. */
+/* The functions behind passes.def, and helpers that passes share and other floors do not need.
+   Contract: a pass returns false after a diagnostic; it counts its changes in r->changes. */
 #ifndef GC_PASSES_PASS_LIST_H
 #define GC_PASSES_PASS_LIST_H
 #include "passes/manager/cache.h"

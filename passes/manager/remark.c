@@ -1,5 +1,5 @@
-/* Remarks: what a pass decided about memory or fusion, and why not where it could have been
-   otherwise. Contract: printed at once, one line each, only for the kinds that were asked for. */
+/* Remarks: decisions of a pass about memory or fusion, and the reasons of missed ones. Contract:
+   printed at once, one line each, only for the kinds that were asked for. */
 #include "passes/manager/pass_list.h"
 
 #include <stdarg.h>

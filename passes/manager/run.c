@@ -1,6 +1,6 @@
-/* Runs the stages of a pipeline: all of it, what is behind a pass, or the whole once more.
+/* Runs the stages of a pipeline: all of it, the stages behind a pass, or the whole once more.
    Contract: a property that a pass does not keep is lost, and with the liveness goes the plan; a
-   pass that an entry leaves out does not see it. */
+   pass that an entry leaves out does not see the entry. */
 #include "ir/support/clock.h"
 #include "passes/manager/manager_impl.h"
 

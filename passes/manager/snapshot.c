@@ -1,5 +1,6 @@
-/* Snapshots of a program, for passes that try something and come back, and what came of it.
-   Contract: what is restored is as it was, layouts of globals included. */
+/* Snapshots of a program, for passes that try a rewrite and come back, and the results of the
+   trial.
+   Contract: the restored program is as it was, layouts of globals included. */
 #include "passes/manager/pass_list.h"
 
 Snapshot snapshot_take(Arena *a, const Module *m) {

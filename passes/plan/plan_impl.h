@@ -1,6 +1,6 @@
-/* What the planning passes share: times, storages and the strategies that give them bytes.
-   A storage is a set of values that hold the same bytes one after the other: a value, what was
-   computed in place over it, and their reshapes. Nothing here is used by plan_verify.c. */
+/* Shared by the planning passes: times, storages and the strategies that give them bytes.
+   A storage is a set of values that hold the same bytes one after the other: a value, the results
+   computed in place over it, and their reshapes. Nothing here is used by verify/verify.c. */
 #ifndef GC_PASSES_PLAN_IMPL_H
 #define GC_PASSES_PLAN_IMPL_H
 #include "passes/passes.h"

@@ -1,9 +1,9 @@
-/* Bytes live at every step, and what they have above the limit in all. Contract: a change of a
-   range of steps, and the question what it would do to the excess, costs a look at each block of
-   steps that lies in it as a whole and at the steps of the two that do not, besides those blocks of
-   which some steps are above the limit and some below. A block remembers its least and most and
-   what was added to all of its steps since (lazy addition, as in a segment tree, on one level:
-   steps of one block lie side by side, so that to look at all of them takes few instructions). */
+/* Bytes live at every step, and the sum of their excess over the limit. Contract: a range of steps
+   is changed, or the excess after such a change is asked for. Either costs one look at each block
+   of steps that lies in the range as a whole, and at the steps of the two blocks at its ends.
+   Blocks with steps on both sides of the limit are looked at step by step, too. A block remembers
+   its minimum, its maximum and the sum added to all of its steps (lazy addition, as in a segment
+   tree, on one level: steps of one block lie side by side). */
 #include "passes/remat/remat_impl.h"
 
 static int last_of(const RematState *s, int block) {

@@ -1,13 +1,13 @@
-/* Which loops can hold less for their backward passes, and how: the frontier of ways that remat
-   applies. Contract: pure questions about an entry in order; what a point says is done by
-   loops_build.c. Method: a stack that the backward pass alone reads may be dropped, and what
-   an iteration needs to make it again is recomputed: from the carries that were kept before its
-   block, slices, what comes from outside and stacks that stay. Stacks are dropped one after the
-   other, the one that frees most bytes for the work first; each such set is tried with blocks of
-   every length (Chen et al. 2016, with blocks of a loop for segments). Only ways that no other one
-   beats in bytes and work are kept, and a frontier over all loops takes the next way of the loop
-   where it frees most for its work. Bytes are those at the turn, where all stacks are held at once.
- */
+/* Loops that can hold fewer bytes for their backward passes: the frontier of loop schedules that
+   remat applies. Contract: pure questions about an entry in order; loops_build.c applies a point of
+   the frontier. Method: a stack that only the backward pass reads may be dropped, and an iteration
+   is recomputed to have its rows again. It starts from the carries kept before its block, slices,
+   values from outside, and stacks that stay. Stacks are dropped one after the other, the one that
+   frees most bytes for its work first. Each such set is tried with blocks of every length (Chen et
+   al. 2016, with blocks of a loop for segments). A schedule is kept only if no other is better in
+   bytes and work. A frontier over all loops takes the next schedule of the loop that frees most for
+   its work. Bytes are those at the turn from forward to backward pass, at which all stacks are
+   live. */
 #include "passes/remat/remat_impl.h"
 
 #include <math.h>

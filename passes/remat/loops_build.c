@@ -1,14 +1,14 @@
-/* Runs loops again for their backward passes, as a point of the frontier says.
-   Contract: the entry is in order and stays so; iterations compute the same numbers from the same
-   numbers, and sums are added up as before, so results are the same bits. What is left over goes as
-   dead code.
+/* Recomputes loops for their backward passes, as a point of the frontier says.
+   Contract: the entry is in order and stays so. Iterations compute the same numbers from the same
+   numbers, and sums are added up in the same order, so results are the same bits. Ops left
+   without readers go as dead code.
    With a block of 1 the loop stacks the carries before each iteration, and the body of the backward
    pass begins with the iteration again. Longer blocks make a loop over blocks of a loop over the
-   block's iterations, twice: in the forward pass, which keeps the carries at the beginning of each
-   block, and in the backward pass, which runs the block again, stacking, and then its backward
-   pass. The iterations behind the last block are loops of their own, which stack as before. These
-   read rows of what was sliced and put rows in their places in what was stacked, in place, by their
-   number in the whole loop, which comes to them as a slice of a table. */
+   block's iterations, twice. The forward one keeps the carries at the beginning of each block. The
+   backward one recomputes the block, stacking, and then runs its backward pass. The iterations
+   behind the last block are loops of their own, which stack as before. These loops read rows of
+   sliced tensors, and write rows in place into stacked ones. The number of the iteration in the
+   whole loop selects the row; a slice of a table brings it. */
 #include "passes/manager/pass_list.h"
 #include "passes/remat/remat_impl.h"
 

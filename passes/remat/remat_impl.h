@@ -1,4 +1,4 @@
-/* What the parts of recomputation share. A problem is an entry's step graph. A schedule says, for
+/* Shared by the parts of recomputation. A problem is an entry's step graph. A schedule says, for
    every step, which earlier ops are recomputed in front of it, in the given order (a subset of a
    topological order is one), and for every gap between two uses of a storage whether its bytes are
    held. Sizes are in units of the problem. Ownership: everything lies in the arena that is handed

@@ -1,4 +1,4 @@
-/* Where a search for recomputation may begin: segments, and eviction step by step.
+/* Starts of a search for recomputation: segments, and eviction step by step.
    Contract: each leaves a state whose steps may still exceed the limit. Segments are those of Chen
    et al. 2016, cut at narrow places; eviction is that of Kirisame et al. 2021, run as a planner. */
 #include "passes/remat/remat_impl.h"

@@ -1,7 +1,7 @@
-/* The state of recomputation: uses of every storage, what is recomputed in front of every step,
-   and the bytes live at each step, exact after every move. Contract: primitive changes are logged
-   with their inverse, so that a move is tried by making it; the cost of a move is the length of the
-   gaps it changes. */
+/* The state of recomputation: uses of every storage, the ops recomputed in front of every step, and
+   the bytes live at each step, exact after every move. Contract: primitive changes are logged with
+   their inverse, so that a move is tried by making it; the cost of a move is the length of the gaps
+   it changes. */
 #include "ir/support/search.h"
 #include "passes/remat/remat_impl.h"
 

@@ -1,7 +1,7 @@
-/* --memory-report: what each idea saves, entry by entry, in the rows of the classic memory-cost
-   experiment (Chen et al. 2016, section 6): nothing, in place alone, sharing alone, both, and the
-   forward path alone with both. Contract: both modules are planned; the second is the same program
-   without its updates. */
+/* --memory-report: the bytes that each idea saves, entry by entry, in the rows of the classic
+   memory-cost experiment (Chen et al. 2016, section 6): nothing, in place alone, sharing alone,
+   both, and the forward path alone with both. Contract: both modules are planned; the second is the
+   same program without its updates. */
 #include "passes/plan/plan_impl.h"
 
 /* Drops what only training does: no update, hence no gradient. What an entry returns stays. */

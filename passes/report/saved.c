@@ -1,9 +1,9 @@
-/* Kept: what lives on only for the backward pass of a gradient (--remarks=saved): each value, for
-   whom, how large it is, and why it is not recomputed there instead. Contract: needs lives in the
-   plan; tells and changes nothing. The backward pass begins behind the last product, window or loop
-   that does not depend on it; what it needs may be made ahead, as the index of a pool. A value is
-   kept where it is made before the beginning and its last reader is in the backward pass. In a
-   kernel every op counts for itself. */
+/* Saved activations (--remarks=saved): each value that lives on only for the backward pass of a
+   gradient, its readers, its bytes, and the reason why it is not recomputed there. Contract: the
+   plan has lives; reports and changes nothing. The backward pass begins behind the last product,
+   window or loop that does not depend on it; its operands may be made ahead, as the index of a
+   pool. A value is saved if it is made before the beginning and its last reader is in the backward
+   pass. In a kernel every op counts for itself. */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
 

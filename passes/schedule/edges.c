@@ -1,8 +1,8 @@
-/* The edges of a plan with streams: what a step of one stream waits for in the others.
-   Contract: needs offsets; any two steps that touch the same bytes, one of them writing, are
-   ordered afterwards, by a stream or by edges; every edge orders two such steps that nothing else
-   does. What precedes what is known by clocks, one number a stream, which stay in the plan. Also
-   says how many streams are at work then. */
+/* The edges of a plan with streams: the steps of other streams for which a step waits.
+   Contract: the plan has offsets. Any two steps that touch the same bytes, one of them writing, are
+   ordered afterwards, by a stream or by edges. Every edge orders two such steps that nothing else
+   orders. Precedence is known by clocks, one number a stream, which stay in the plan. The average
+   parallelism of the streams is computed here, too. */
 #include "passes/plan/plan_impl.h"
 
 typedef struct Object { /* a storage or a global: the last steps, by stream */

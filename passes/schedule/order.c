@@ -1,12 +1,12 @@
-/* Order: a schedule of least peak, of the bodies of loops and then of what is around them. Also
-   makes the program fit to run in place: what would read a global's old value after its store gets
-   a copy, carries that begin with one constant get one each, and stores come after all readers of
-   the old value. Contract: needs no grad; leaves the ops of every entry in the order of execution,
-   never worse than the given one. List scheduling by memory pressure (Goodman and Hsu, 1988):
-   several orders are built, and those of an entry's body are improved where they hold most
-   (order_improve.c); another one goes from goal to goal (order_goals.c). All are planned with
-   in-place decisions, and the one with the least peak is kept; the earlier one if equal, but the
-   given one gives way to itself with what frees bytes put first. */
+/* Order: a schedule of least peak, of the bodies of loops and then of the ops around them. It also
+   makes the program fit to run in place: a reader of a global's old value behind its store gets a
+   copy, carries that begin with one constant get one each, and stores come after all readers of the
+   old value. Contract: the entry has no grad; its ops are left in the order of execution, never
+   worse than the given one. List scheduling by memory pressure (Goodman and Hsu, 1988) builds
+   several orders. Those of an entry's body are improved at their peaks (order_improve.c); another
+   one goes from goal to goal (order_goals.c). All are planned with in-place decisions, and the one
+   with the least peak is kept. Of equal ones the earlier is kept, but the given order gives way to
+   itself with ops that free bytes put first. */
 #include "passes/manager/pass_list.h"
 #include "passes/schedule/order_impl.h"
 

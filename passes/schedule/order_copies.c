@@ -1,5 +1,5 @@
-/* Copies that let a program run in place: what would read a global's old value after its store gets
-   one, and carries that begin with one constant get a constant each.
+/* Copies that let a program run in place: a reader of a global's old value behind its store gets a
+   copy, and carries that begin with one constant get a constant each.
    Contract: the entry is rebuilt if anything needs a copy, and only then. */
 #include "passes/manager/pass_list.h"
 #include "passes/schedule/order_impl.h"

@@ -1,10 +1,11 @@
-/* An order by goals: what no op reads, such as the update of a weight, is a goal, and goals are
-   served one after the other, the nearest first. What serves one goal alone runs as soon as it can,
-   so that a sum, such as a weight's gradient over the steps of a recurrent net, is open only while
-   its terms are made, and each term is gone at once; what serves several runs with the first of
-   them, or as soon as it frees as much as it makes. Of stacked recurrent layers, whose gradients
-   come step by step through all of them, it goes backwards layer by layer: the sums of one layer
-   are open at a time. Contract: what must follow follows; linear in the edges but for one sort. */
+/* An order by goals: a goal is an op without readers, such as the update of a weight, and goals are
+   served one after the other, the nearest first. An op that serves one goal alone runs as soon as
+   it can. So a sum, such as a weight's gradient over the steps of a recurrent net, is open only
+   while its terms are made, and each term is dead at once. An op that serves several goals runs
+   with the first of them, or as soon as it frees as many bytes as it makes. Gradients of stacked
+   recurrent layers come step by step through all layers; this order goes backwards layer by layer,
+   so that the sums of one layer are open at a time. Contract: dependences hold; linear in the edges
+   but for one sort. */
 #include "ir/support/heap.h"
 #include "passes/schedule/order_impl.h"
 

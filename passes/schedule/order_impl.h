@@ -1,4 +1,4 @@
-/* What the files of ordering share: a block as a graph of its ops, and the orders that are tried.
+/* Shared by the files of ordering: a block as a graph of its ops, and the orders that are tried.
  */
 #ifndef GC_PASSES_ORDER_IMPL_H
 #define GC_PASSES_ORDER_IMPL_H

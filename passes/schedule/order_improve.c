@@ -1,10 +1,10 @@
-/* Improves an order where it holds most: at the step of the peak, a value that is only held over it
-   is made later, or read for the last time earlier, with all ops that must go along, and with those
-   that then hold less on the other side as well. A move is kept where the peak of the steps between
-   falls, or where it stays and they hold less in sum.
-   Contract: what must follow still follows. Deterministic; effort is counted, and grows with the
-   number of ops: what is left of the search then is left out. Works on steps and storages as
-   recomputation sees them (remat_impl.h): a loop is one step. */
+/* Improves an order at its peak: a value that is only held over the peak's step is made later, or
+   read for the last time earlier. All ops that must go along move with it, and so do those that
+   then hold less on the other side. A move is kept if the peak of the steps between falls, or if it
+   stays and they hold less in sum.
+   Contract: dependences hold. Deterministic; effort is counted and grows with the number of ops,
+   and the search ends with it. Works on the step graph that recomputation uses (step_graph.h): a
+   loop is one step. */
 #include "passes/analysis/search_math.h"
 #include "passes/schedule/order_impl.h"
 

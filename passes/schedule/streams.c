@@ -1,11 +1,12 @@
-/* Streams: which operations may run concurrently, for --streams=N.
-   Contract: needs lives and in-place decisions; with one stream it leaves all as it is. Otherwise
-   leaves a stream for every step, an order of steps as they begin, and lives in it that know of
-   streams; share then gives bytes and adds edges. The longest paths, by work, are streams of their
-   own, and what is left is the last (longest-path coloring; MXNet's graph_algorithm.h has it by
-   number of nodes). Takes at most a hundredth more bytes than one stream, or none more under a
-   limit: the order in which tasks begin keeps to that (streams_schedule.c), and where packing does
-   not, the given order stays, in which sharing costs edges instead of bytes. */
+/* Streams: concurrent execution of operations, for --streams=N.
+   Contract: the plan has lives and in-place decisions; with one stream all stays as it is.
+   Otherwise leaves a stream for every step, an order of steps as they begin, and lives in it that
+   know of streams; share then gives bytes and adds edges. The longest paths, by work, are streams
+   of their own, and the remaining ops are the last one (longest-path coloring; MXNet's
+   graph_algorithm.h has it by number of nodes). Takes at most a hundredth more bytes than one
+   stream, or none more under a limit. The order in which tasks begin keeps to that
+   (streams_list.c). If packing does not, the given order stays, in which sharing costs edges
+   instead of bytes. */
 #include "passes/manager/pass_list.h"
 #include "passes/schedule/streams_impl.h"
 

@@ -1,8 +1,8 @@
-/* A schedule of an entry's streams that keeps to a number of bytes. Contract: a task begins when
-   its stream is idle and those that it waits for are over, if there is room for it now and if the
-   given order could still go on from there: so there is always a way out, as for Dijkstra's banker
-   (1965). List scheduling over simulated time: of what is ready in a stream, the task with the
-   longest way behind it begins. */
+/* A schedule of an entry's streams within a number of bytes. Contract: a task begins if its stream
+   is idle, its predecessors are over, there is room for it now, and the given order could still go
+   on from there. So there is always a way out, as for Dijkstra's banker (1965). List scheduling
+   over simulated time: of the ready tasks of a stream, the one with the longest path behind it
+   begins. */
 #include "ir/support/search.h"
 #include "passes/schedule/streams_impl.h"
 

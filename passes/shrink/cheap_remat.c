@@ -1,10 +1,10 @@
-/* Cheap recomputation: element-wise values that are read far behind, as in the backward pass, are
+/* Cheap recomputation: an element-wise value with a distant reader, as in the backward pass, is
    recomputed there from fewer bytes; of a gelu only its input is saved. Contract: bits stay, since
    the same ops read the same numbers. Runs after the last cse, which would merge the copies, and
-   before fuse, which puts them into the kernels that read them. Far is behind two or more anchor
-   ops: products, convolutions, loops. The choice is by groups of values with the same leaves: a
-   group is recomputed if that frees at least twice the bytes that its leaves then hold. Of the
-   other groups, values are recomputed that follow from leaves held anyway. */
+   before fuse, which puts them into the kernels that read them. A reader is distant if two or more
+   anchor ops stand between: products, convolutions, loops. The choice is by groups of values with
+   the same leaves. A group is recomputed if that frees at least twice the bytes that its leaves
+   then hold. Of the other groups, values are recomputed that follow from leaves held anyway. */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
 

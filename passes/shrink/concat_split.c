@@ -1,12 +1,12 @@
-/* Parts: what is concatenated, and the gradient that is sliced again, as far as it need not be
-   whole. Three things hold the same numbers with fewer bytes at a time: concat(a, b) = b written
-   into a tensor that begins with a, in place: a is gone before b's writing
-     slice(conv_input_grad(dy, w))       = conv_input_grad(dy, slice(w)), along the channels
+/* Concatenations split: a concatenated tensor, and a gradient that is sliced again, need not be
+   whole. Three identities hold the same numbers with fewer bytes at a time:
+     concat(a, b) = b written into a tensor that begins with a, in place: a is dead before b's
+   writing slice(conv_input_grad(dy, w))       = conv_input_grad(dy, slice(w)), along the channels
      conv_filter_grad(dy, concat(a, b))  = concat(conv_filter_grad(dy, a), conv_filter_grad(dy, b))
-   Contract: before fusion and layouts. Does nothing without a limit, nor where the rest of the
-   pipeline, tried with it and without, does not run less arithmetic again or meet the limit for it.
-   Results are the same to the last bit, since every element stays the same sum. With all=1 it is
-   done wherever it can be. */
+   Contract: runs before fusion and layouts. Does nothing without a limit. The rest of the pipeline
+   is tried with the split and without; it is kept if less arithmetic is recomputed, or if only it
+   meets the limit. Results are the same to the last bit, since every element stays the same sum.
+   With all=1 every concatenation is split. */
 #include "ir/op/window.h"
 #include "passes/manager/pass_list.h"
 

@@ -1,13 +1,13 @@
-/* Blocks: images between convolutions and pools that are wider than what they are made of and what
-   comes of them, a few images or a few channels at a time, so that they are never whole:
+/* Tiles of images: an image between convolutions and pools may be wider than its sources and its
+   results. It is computed a few images or a few channels at a time, so that it is never whole:
      max_pool(relu(conv(x, w)))           by images: pooled block after pooled block
      conv_input_grad(max_pool_grad(d), w) by images, too
      conv_filter_grad(max_pool_grad(d), x), sums of channels: by channels, each of which is a sum of
-                                          its own; what is element-wise, or a pool, is recomputed
-   Contract: before fusion and layouts. Does nothing without a limit, nor where the rest of the
-   pipeline, tried with it and without, does not run less arithmetic again or meet the limit for it.
-   Results are the same to the last bit, since every element stays the same sum; nothing is
-   convolved twice. With all=1 it is done wherever it can be. */
+                                          its own; element-wise ops and pools are recomputed
+   Contract: runs before fusion and layouts. Does nothing without a limit. The rest of the pipeline
+   is tried with the tiles and without; they are kept if less arithmetic is recomputed, or if only
+   they meet the limit. Results are the same to the last bit, since every element stays the same
+   sum; nothing is convolved twice. With all=1 every such image is tiled. */
 #include "passes/shrink/image_tiles_impl.h"
 
 enum { SMALL = 3 }; /* where nothing has 1 / SMALL of the limit, only a missed limit is a reason */

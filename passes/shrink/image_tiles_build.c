@@ -1,7 +1,7 @@
-/* The program with images in blocks: an op that reads what is never whole gets it block after
-   block, and what it makes of each is put together. Contract: what is gone has been chosen
-   (blocks.c). Ops that read the same are done side by side, block after block, as soon as all that
-   they need is there; a block is made once for each axis by which it is cut. */
+/* Builds the program with images in blocks: an op that reads an image which is never whole gets it
+   block after block, and its results are put together. Contract: image_tiles.c has chosen the
+   images. Ops that read the same image run side by side, block after block, as soon as all their
+   operands are there; a block is made once for each axis by which it is cut. */
 #include "passes/shrink/image_tiles_impl.h"
 
 typedef struct TileBuild {

@@ -1,4 +1,4 @@
-/* Images made in blocks: which are, and how the program is built anew. See blocks.c. */
+/* Images made in blocks: their choice, and how the program is built anew. See image_tiles.c. */
 #ifndef GC_PASSES_BLOCKS_IMPL_H
 #define GC_PASSES_BLOCKS_IMPL_H
 #include "passes/manager/pass_list.h"

@@ -1,11 +1,11 @@
 /* Micro-batches: under a byte limit a batch is done in equal parts, forward and backward for one
-   after the other, so that images are there for one part at a time, and gradients are added up from
-   part to part (gradient accumulation; Huang et al., GPipe, 2019, name the parts so). Contract:
-   before fusion and layouts. Does nothing without a limit, nor where the entry fits as it is, nor
-   where running little again makes it fit. Results stay the same to the last bit in f32: sums over
-   the batch are continued where a chunk of theirs ends, and what cannot be continued waits for the
-   whole (microbatch_roles.c). No arithmetic is done twice. With parts=N each entry's batch is done
-   in so many parts. */
+   after the other. Activations are live for one part at a time, and gradients are added up from
+   part to part (gradient accumulation; micro-batches are those of Huang et al., GPipe, 2019).
+   Contract: runs before fusion and layouts. Does nothing without a limit, nor if the entry fits as
+   it is, nor if little recomputation makes it fit. Results stay the same to the last bit in f32:
+   sums over the batch are continued at the end of one of their chunks, and a sum that cannot be
+   continued waits for the whole (microbatch_roles.c). No arithmetic is done twice. With parts=N
+   each entry's batch is done in so many parts. */
 #include "passes/shrink/microbatch_impl.h"
 
 /* What has as many elements along its first axis as most bytes of the inputs is the batch. */

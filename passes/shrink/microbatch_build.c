@@ -1,8 +1,8 @@
-/* The program with its batch done in parts. Contract: roles are chosen (microbatch_roles.c). Ops
-   that need nothing of a part are done once, before the first part's that read them; then those
-   that are cut and the sums over the batch, in the order of the text, once for each part; all that
-   needs the whole batch is done as soon as the last part has made what it reads. A value that an op
-   reads whole is written in place, part after part. */
+/* Builds the program with its batch in parts. Contract: roles are chosen (microbatch_roles.c). Ops
+   that depend on no part run once, before the first part's ops that read them. Then the ops that
+   are cut and the sums over the batch follow, in the order of the text, once for each part. An op
+   that needs the whole batch runs as soon as the last part has made its operands. A value that an
+   op reads whole is written in place, part after part. */
 #include "passes/shrink/microbatch_impl.h"
 #include "passes/target.h"
 

@@ -1,9 +1,9 @@
-/* What can be done with one part of a batch after the other. Contract: reads the IR alone. A part
-   is an equal share of the first axis, in order; an op is cut where each part of its results comes
-   of the same part of what it reads, apart from operands that no part has to do with, such as
-   weights. A sum over the batch is continued where a part ends between two of the chunks in which
-   targets add up (passes/target.h), so that its bits stay; all else that needs the whole batch
-   waits for the last part. */
+/* Roles of ops in a batch done part after part. Contract: reads the IR alone. A part is an equal
+   share of the first axis, in order. An op is cut if each part of its results follows from the same
+   part of its operands, apart from operands that are the same for all parts, such as weights. A sum
+   over the batch is continued if each part ends between two of the chunks in which targets add up
+   (passes/target.h), so that its bits stay. All other ops that need the whole batch wait for the
+   last part. */
 #include "ir/op/window.h"
 #include "passes/fuse/kernel_form.h"
 #include "passes/shrink/microbatch_impl.h"

@@ -1,11 +1,11 @@
-/* Chunks of rows: the loss of a large vocabulary is a product of many rows, each as wide as the
-   vocabulary, of which in the end a number and a few gradients are left. Under a byte limit the
-   product and all that is done with its rows become a loop over chunks of them, forward and
-   backward at once, so that neither the product nor its gradient is ever whole. Contract: before
-   fusion and layouts. Does nothing without a limit, and nothing that the bytes of the arena do not
-   show: the rest of the pipeline is run on a copy with and without each loop. A chunk has as many
-   rows as a chain of a product, so f32 results stay the same to the last bit. With `rows` every
-   such product is done so many rows at a time, whatever it saves. */
+/* Tiles of rows: the loss of a large vocabulary is a product of many rows, each as wide as the
+   vocabulary, and only a number and a few gradients are left of it. Under a byte limit the product
+   and all ops on its rows become a loop over chunks of rows, forward and backward at once, so that
+   neither the product nor its gradient is ever whole. Contract: runs before fusion and layouts.
+   Does nothing without a limit. The rest of the pipeline is run on a copy with and without each
+   loop, and the bytes of the arena decide. A chunk has as many rows as a chain of a product, so f32
+   results stay the same to the last bit. With `rows` every such product is done so many rows at a
+   time, whatever it saves. */
 #include "passes/shrink/row_tiles_impl.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* A product and what is done with its rows, as one loop over chunks of rows: what is in the loop,
-   and how it is built. See chunks.c. */
+/* A product and the ops on its rows, as one loop over chunks of rows: the region that is in the
+   loop, and how it is built. See row_tiles.c. */
 #ifndef GC_PASSES_CHUNKS_IMPL_H
 #define GC_PASSES_CHUNKS_IMPL_H
 #include "passes/manager/pass_list.h"

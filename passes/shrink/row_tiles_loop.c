@@ -1,7 +1,7 @@
 /* A region of rows as a loop: an iteration does a chunk of them. Contract: the region is closed
-   (see chunks_region.c). What comes out is the same to the last bit where a chunk has as many rows
-   as a chain of a product: a product over rows adds up chains, and a sum of columns what shorter
-   runs of rows come to, and that is what is carried from chunk to chunk. */
+   (see row_tiles_region.c). Results are the same to the last bit if a chunk has as many rows as a
+   chain of a product. A product over rows adds up chains, and a sum of columns adds up shorter runs
+   of rows. These sums are carried from chunk to chunk. */
 #include "passes/shrink/row_tiles_impl.h"
 
 typedef struct Loop {

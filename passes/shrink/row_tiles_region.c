@@ -1,8 +1,7 @@
-/* What can be done with a product row by row, chunk after chunk, so that the product is never
-   whole. Contract: reads the IR alone. The region is closed: a value that is as wide as the product
-   is read by nothing but the region, and nothing in it needs what comes of the whole, such as a
-   mean over all rows. Sums over rows may be in it: products with the rows as depth, sums of
-   columns. */
+/* The region of ops that can follow a product row by row, chunk after chunk, so that the product is
+   never whole. Contract: reads the IR alone. The region is closed: only the region reads a value as
+   wide as the product, and no op in it needs a result of the whole, such as a mean over all rows.
+   Sums over rows may be in it: products with the rows as depth, sums of columns. */
 #include "passes/shrink/row_tiles_impl.h"
 
 int region_lead(const Region *g, const Type *t) {

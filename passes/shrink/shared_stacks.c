@@ -1,11 +1,12 @@
-/* History: where a loop stacks a carry both as it is before each iteration and as it is after it,
-   the two stacks hold the same rows, shifted by one. One tensor with a row more takes their place:
-   the first value of the carry, then what each iteration makes of it; each stack is all of its rows
-   but one. The loop carries it and writes a row of it in every iteration.
-   Contract: before fusion and layouts; values stay the same to the last bit. Rows begin where every
-   target may find a tensor, so that the stacks are read where they lie; a stack that is stored, or
-   stacked by a loop around, is left to be made in its place. A loop can be recomputed without its
-   stacks but not without a carry, so under a limit both ways are tried. */
+/* Shared stacks: a loop may stack a carry both as it is before each iteration and as it is after
+   it. The two stacks hold the same rows, shifted by one. One tensor with a row more takes their
+   place: the first value of the carry, then its value after each iteration. Each stack is all of
+   its rows but one. The loop carries the tensor and writes a row of it in every iteration.
+   Contract: runs before fusion and layouts; values stay the same to the last bit. Rows begin at
+   places that every target accepts for a tensor, so that the stacks are read in place. A stack that
+   is stored, or stacked by a loop around, is left alone, so that it is made in its place. A loop
+   can be recomputed without its stacks but not without a carry, so under a limit both ways are
+   tried. */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
 

@@ -1,12 +1,12 @@
-/* Tables: the product of rows that are taken from a table becomes rows of the table's product,
-   where the table has fewer rows than are taken, as with an embedding of characters under a dense
-   layer. Contract: before autodiff, whose gradients then have the table's rows, too; at every level
-   of optimization, since sums over rows come in another order then. Values themselves stay the same
-   to the last bit: an element of a product depends on its row and column alone. In a gradient by
-   the matrix rows that no op took have a part of 0 times what they hold, so they must be finite.
-   What is asked for a gradient by, and rows that another op reads, stay. The product of the
-   table has no more bytes than the rows that are not taken any more, but it may live longer: around
-   a loop in which rows are taken. */
+/* Gathers behind products: the product of rows gathered from a table becomes rows gathered from the
+   table's product. This pays if the table has fewer rows than are gathered, as with an embedding of
+   characters under a dense layer. Contract: runs before autodiff, whose gradients then have the
+   table's rows, too. Runs at every level of optimization, since sums over rows then come in another
+   order. Values themselves stay the same to the last bit: an element of a product depends on its
+   row and column alone. In a gradient by the matrix, a row that no op gathers takes part with 0
+   times its value, so it must be finite. Targets of gradients, and rows that another op reads,
+   stay. The product of the table has no more bytes than the gathered rows that it replaces, but it
+   may live longer: around a loop in which rows are gathered. */
 #include "passes/manager/pass_list.h"
 
 typedef struct Tables {

@@ -1,12 +1,12 @@
-/* Hoist: what is the same in every iteration of a loop is computed before it, and row i of a tensor
-   from outside, where i is the counter, becomes a slice that the loop hands to the iteration.
-   Contract: needs nothing; values stay the same to the last bit. A constant, a ramp or a view goes
-   out with what needs it, not on its own, since kernels copy them. A row that the tensor does not
-   have stays a gather, which says so when it runs. Inner loops come first, so that an op goes as
-   far out as it can.
-   Row i along another axis than the first is read where it lies: no turned copy of the tensor is
-   held. But where a gradient is wanted the tensor is turned once, since the gradients of its rows
-   are then stacked as the rows are. */
+/* Hoist: a value that is the same in every iteration of a loop is computed before it. Row i of a
+   tensor from outside, with i the counter, becomes a slice that the loop hands to the iteration.
+   Contract: values stay the same to the last bit. A constant, a ramp or a view goes out with its
+   reader, not on its own, since kernels copy them. A row that the tensor does not have stays a
+   gather, which reports it at run time. Inner loops come first, so that an op goes as far out as it
+   can.
+   Row i along another axis than the first is read in place: no transposed copy of the tensor is
+   held. But a tensor with a gradient is transposed once, since the gradients of its rows are then
+   stacked as the rows are. */
 #include "passes/manager/pass_list.h"
 
 typedef struct Ahead { /* of op i of the body */

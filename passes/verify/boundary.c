@@ -1,5 +1,5 @@
-/* Before the first step and after the last, for the checker of a plan: inputs, hypers and globals
-   hold what they should. */
+/* The state before the first step and after the last, for the checker of a plan: contents of
+   inputs, hypers and globals. */
 #include "passes/verify/verify_impl.h"
 
 static const char *name_of(const Check *c, ValueId v) { return value_str(c->e, v); }

@@ -1,9 +1,9 @@
 /* Loops, for the checker of a plan.
-   A loop is proven by what holds at the head of every iteration: each carry's bytes hold the carry,
-   and bytes that no iteration writes hold what they held before. It is shown to hold before the
-   first one; then one iteration is walked from it, for all of them, and must end with it. A stack
-   is whole at the end if each iteration leaves its slice there and nothing in the loop writes to
-   it but within the slice of its own iteration. */
+   The proof of a loop is an invariant at the head of every iteration: each carry's bytes hold the
+   carry, and bytes that no iteration writes are unchanged. It is shown to hold before the first
+   iteration. Then one iteration is walked from it, for all of them, and must end with it. A stack
+   is whole at the end if each iteration leaves its slice there, and the loop writes to the stack
+   only within the slice of its own iteration. */
 #include "passes/verify/verify_impl.h"
 
 static const char *name_of(const Check *c, ValueId v) { return value_str(c->e, v); }

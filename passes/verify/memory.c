@@ -1,5 +1,5 @@
-/* What the bytes of a region hold while the checker of a plan walks the program: an ordered list of
-   cells, cut where a write begins or ends. */
+/* Contents of the bytes of a region while the checker of a plan walks the program: an ordered list
+   of cells, cut at the begin and the end of each write. */
 #include "ir/support/search.h"
 #include "passes/verify/verify_impl.h"
 

@@ -1,6 +1,6 @@
-/* Which operands an op may write its result over, for the checker of a plan.
-   Contract: a rule of its own, which shares nothing with the planner's (inplace_rule.c); what it
-   does not understand it refuses. */
+/* Operands that an op may overwrite with its result, for the checker of a plan.
+   Contract: a rule of its own, which shares nothing with the planner's (inplace_rule.c). An op that
+   the rule does not understand is refused. */
 #include "passes/verify/verify_impl.h"
 
 static bool equal_dims(const Type *a, const Type *b, int n) {

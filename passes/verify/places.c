@@ -1,5 +1,6 @@
-/* Where values lie, for the checker of a plan: ranges of bytes, places in their regions, and that a
-   read finds what it means. Contract: a place is checked before its range is used. */
+/* Places of values, for the checker of a plan: ranges of bytes, places in their regions, and the
+   proof that a read finds the value it means. Contract: a place is checked before its range is
+   used. */
 #include "passes/verify/verify_impl.h"
 
 static const char *name_of(const Check *c, ValueId v) { return verify_name(c, v); }

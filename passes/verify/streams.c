@@ -1,9 +1,9 @@
 /* Streams, for the checker of a plan: steps of one stream run in order, an edge lets a step begin
    when another one is over, and nothing else is promised. Contract: accepts a plan only if any two
-   steps that touch the same bytes, one of them writing, are ordered so, in the order of the steps:
-   then every run that the streams allow reads and writes what the checked order does. A loop
-   counts as one step: its edges end at its first step, and begin at its last. What is ordered is
-   found by clocks, one number a stream (Fidge, 1988; Mattern, 1989). */
+   steps that touch the same bytes, one of them writing, are ordered so, in the order of the steps.
+   Then every run that the streams allow reads and writes the same values as the checked order. A
+   loop counts as one step: its edges end at its first step, and begin at its last. Order is found
+   by clocks, one number a stream (Fidge, 1988; Mattern, 1989). */
 #include "ir/support/search.h"
 #include "passes/verify/verify_impl.h"
 

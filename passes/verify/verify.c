@@ -1,8 +1,8 @@
-/* The independent checker of a plan: walks the final program, keeps for every byte of memory whose
-   value it holds, and proves that every read finds the value that it means.
-   Contract: reads the plan and nothing that made it; no code of the planner is used but the places
-   of globals. What scratch an op needs is asked of the target, whose kernels use it. What it cannot
-   prove it rejects, with the op, its place and both values. */
+/* The independent checker of a plan: walks the final program, keeps for every byte of memory the
+   value that it holds, and proves that every read finds the value that it means.
+   Contract: reads the plan and nothing that made it; of the planner's code only the places of
+   globals are used. The target, whose kernels use scratch, tells how much an op needs. A plan is
+   rejected if the proof fails, with the op, its place and both values. */
 #include "passes/verify/verify_impl.h"
 
 #include "passes/manager/pass_list.h"

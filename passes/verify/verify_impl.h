@@ -1,11 +1,11 @@
-/* The parts of the independent checker of a plan (verify.c): what memory holds, where values
-   lie, loops, the beginning and the end, streams, and which operands an op may write its result
-   over. Contract: nothing here is shared with the planner. */
+/* The parts of the independent checker of a plan (verify.c): contents of memory, places of values,
+   loops, the first and the last state, streams, and the rule of overwriting. Contract: nothing here
+   is shared with the planner. */
 #ifndef GC_PASSES_VERIFY_IMPL_H
 #define GC_PASSES_VERIFY_IMPL_H
 #include "passes/passes.h"
 
-/* ---- verify_memory.c ---- */
+/* ---- memory.c ---- */
 
 /* What bytes hold: nothing known, the scratch of a step, or the bytes of a value. Views of a value,
    and the value that a load names, share one content. A global that no load names has a content of
@@ -31,7 +31,7 @@ void memory_write(Memory *m, uint64_t from, uint64_t bytes, Kind kind, ValueId c
 bool memory_holds(const Memory *m, uint64_t from, uint64_t bytes, ValueId content, uint64_t at,
                   const Cell **other);
 
-/* ---- plan_verify.c ---- */
+/* ---- verify.c ---- */
 
 typedef struct StreamCheck StreamCheck;
 
@@ -61,7 +61,7 @@ void verify_fail(Check *c, const Op *op, const char *fmt, ...)
 /* The op's results lie where a step may write them. */
 bool verify_results(Check *c, const Op *op, int step);
 
-/* ---- verify_place.c ---- */
+/* ---- places.c ---- */
 
 /* What an op can touch through a place: its bytes in one iteration, or, for a slice that moves, all
    that the iterations of the loops around touch. */
@@ -96,24 +96,24 @@ ValueId verify_copied(const Check *c, ValueId v);
 void verify_write(Check *c, Range r, Kind kind, ValueId content);
 bool verify_holds(const Check *c, Range r, ValueId content);
 
-/* ---- verify_loop.c ---- */
+/* ---- loops.c ---- */
 
 void verify_loop_begin(Check *c, const Op *scan); /* c->step is the scan's */
 void verify_loop_round(Check *c, const Op *yield);
 void verify_loop_end(Check *c, const Op *scan);
 
-/* ---- verify_end.c: before the first step and after the last ---- */
+/* ---- boundary.c: before the first step and after the last ---- */
 
 void verify_begin(Check *c);
 void verify_end(Check *c, const Op *ret);
 
-/* ---- verify_streams.c ---- */
+/* ---- streams.c ---- */
 
 void verify_streams_begin(Check *c);
 /* The op at c->step reads or writes these bytes. */
 void verify_touch(Check *c, const Op *op, Range r, bool write);
 
-/* ---- verify_overwrite.c ---- */
+/* ---- overwrite.c ---- */
 
 /* The op may write the result over exactly the bytes of the operand. */
 bool verify_overwrite(const Entry *e, const Op *op, int result, int operand);

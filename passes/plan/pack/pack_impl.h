@@ -48,7 +48,7 @@ static inline uint64_t pack_mix(uint64_t x) { /* splitmix64's finaliser */
   return x ^ (x >> 31);
 }
 
-/* ---- pack_greedy.c ---- */
+/* ---- greedy.c ---- */
 
 typedef struct Greedy Greedy;
 /* A portfolio of orders. */
@@ -56,7 +56,7 @@ Greedy *greedy_new(Pack *p, const PackLimit *limit);
 /* One more order, near the best one so far. */
 void greedy_improve(Greedy *g);
 
-/* ---- pack_search.c ---- */
+/* ---- search.c ---- */
 
 typedef struct PackSearch PackSearch;
 /* NULL where sizes are beyond it. */
@@ -64,7 +64,7 @@ PackSearch *search_new(Pack *p);
 /* One attempt at a capacity. False: the limit's capacity is refuted. */
 bool search_attempt(PackSearch *s, const PackLimit *limit);
 
-/* ---- pack_nogood.c ---- */
+/* ---- nogood.c ---- */
 
 /* Buffer i lies at `least` or higher. */
 typedef struct NogoodLiteral {

@@ -4,7 +4,7 @@
    offset: it lies there, or it rests on another one. Bound per section: one machine with release
    dates (Carlier, 1982). Luby's restarts. Each failure has its reason, a conflict: buffers that do
    not fit at their least offsets or higher. Where it does not depend on a branch, the other side is
-   not tried (conflict-directed backjumping: Prosser, 1993), and it is learnt (pack_nogood.c). */
+   not tried (conflict-directed backjumping: Prosser, 1993), and it is learnt (nogood.c). */
 #include "passes/analysis/search_math.h"
 #include "passes/plan/pack/pack_impl.h"
 
