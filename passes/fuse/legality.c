@@ -147,7 +147,7 @@ static const char *columns_refuse(const Fuse *f, const FusionGroup *a, const Fus
           continue;
         for (uint32_t j = 0; j < f->users[op->results[k]].n; j++)
           if (!in_either(f, f->users[op->results[k]].at[j], a, b))
-            return "what is summed is read again elsewhere";
+            return "the summand is read again elsewhere";
       }
     }
   }

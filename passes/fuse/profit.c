@@ -219,7 +219,7 @@ const char *fuse_apart(const Fuse *f, const FusionGroup *a, const Source *s, con
   return goes_with_sum(f, a, s->v, op)    ? "it is computed where it is summed"
          : goes_with_rows(f, a, s->v, op) ? "rows compute it"
          : read_far(f, s->def, op)        ? "it is computed where it is read"
-         : delays(f, a, s->v, op)         ? "it would wait for what is made far behind"
+         : delays(f, a, s->v, op)         ? "it would wait for a value made far behind"
                                           : NULL;
 }
 

@@ -79,7 +79,7 @@ static void report_refusal(const Remat *w, uint64_t limit, uint64_t bytes, doubl
   Ctx *c = w->r->m->ctx;
   char b1[32], b2[32];
   diag(c, SEV_ERROR, w->e->loc,
-       "%s not fit into %s bytes: the least that was found is %s bytes, with %.1f %% more "
+       "%s not fit into %s bytes: the minimum found is %s bytes, with %.1f %% more "
        "arithmetic",
        w->e == w->r->m->init ? "the initial values do"
                              : intern_printf(c, "entry '%s' does", w->e->name),
@@ -172,7 +172,7 @@ static Remat *fit_better(Tries *x, Remat *w, const RematKnown *known, RematPlan 
 }
 
 /* Rewrites that passes make for a limit depend on it: under another one they may take less than the
-   least that was found here. Limits below it are asked for, the first by one unit less, until one
+   minimum found here. Limits below it are asked for, the first by one unit less, until one
    is refused, as `asked` was; `found` is what entry k takes under the least that is met. */
 static uint64_t least_of_all(PassRun *r, uint32_t k, uint64_t asked, uint64_t least, Trial *found) {
   uint64_t unit = (uint64_t)r->opt->target->align, step = unit;

@@ -74,7 +74,7 @@ typedef struct RematKnown { /* about an entry under a limit */
   int chosen;       /* try; -1: not searched */
   RematSaved again; /* what is recomputed */
   RematPlan found;
-  uint64_t arena; /* may be above the limit: the least that was found */
+  uint64_t arena; /* may be above the limit: the minimum found */
   struct RematKnown *next;
 } RematKnown;
 /* What is known about the entry as it is; a new one, of which that is nothing, is the module's. */

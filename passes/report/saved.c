@@ -155,7 +155,7 @@ static const char *why_kept(const Kept *w, ValueId v) {
   plan_reads(w->a, w->e, op, &reads);
   for (uint32_t k = 0; k < reads.n; k++)
     if (place[reads.at[k]].region == PLAN_ARENA) bytes += place[reads.at[k]].bytes;
-  return arena_printf(w->a, "what it is made of takes %s bytes", plan_commas(buf, bytes));
+  return arena_printf(w->a, "its operands take %s bytes", plan_commas(buf, bytes));
 }
 
 static void report_saved_value(Kept *w, ValueId v) {

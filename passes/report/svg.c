@@ -122,9 +122,9 @@ static void put_entry(FILE *f, const Drawing *d, int at) {
   if (p->streams > 1) put_streams(f, d);
   /* what lies above the picture is drawn at its upper edge, and says how far above it is */
   bool above = p->naive_bytes > p->arena_bytes + p->arena_bytes / 12;
-  const char *text = "every value alone:";
+  const char *text = "without sharing:";
   if (above)
-    text = arena_printf(d->a, "every value alone, %.1f times as high:",
+    text = arena_printf(d->a, "without sharing, %.1f times as high:",
                         (double)p->naive_bytes / (double)(p->arena_bytes ? p->arena_bytes : 1));
   put_line(f, "naive", above ? TOP - 28 : y_of(d, p->naive_bytes), text, p->naive_bytes);
   put_line(f, "bound", y_of(d, p->lower_bound_bytes), "lower bound:", p->lower_bound_bytes);

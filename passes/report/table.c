@@ -211,7 +211,7 @@ static void print_summary(FILE *f, const Table *t) {
   char buf[32];
   fprintf(f, "entry %s: %s, %d steps, memory %s\n", t->e->name,
           t->e->training ? "training" : "inference", p->nsteps, p->strategy ? p->strategy : "?");
-  print_figure(f, "every value alone", p->naive_bytes, p->naive_bytes);
+  print_figure(f, "without sharing", p->naive_bytes, p->naive_bytes);
   print_figure(f, "in place", p->inplace_bytes, p->naive_bytes);
   print_figure(f, "pool", p->pool_bytes, p->naive_bytes);
   print_figure(f, certificate(buf, sizeof buf, p), p->arena_bytes, p->naive_bytes);
@@ -231,7 +231,7 @@ static void print_entry(FILE *f, const Entry *e) {
   t.peak = peak_step(e, a);
   print_summary(f, &t);
   if (p->nsteps)
-    fprintf(f, "  most bytes are live at step %d, %s; what lives then is marked *\n", t.peak,
+    fprintf(f, "  most bytes are live at step %d, %s; values live then are marked *\n", t.peak,
             plan_op_name(p->steps[t.peak]));
   for (uint32_t i = 0; i < e->body->args.n; i++) add_value(&t, e->body->args.at[i], NULL);
   add_block(&t, e->body);

@@ -46,7 +46,7 @@ falls docs/examples/mnist.g train 2
 falls docs/examples/seq2seq.g train 6 "-O2 $windows"
 
 # least: what the refusal in out.txt names for entry train, in bytes
-least() { sed -n "s/.*entry 'train' .*the least that was found is \([0-9,]*\) bytes.*/\1/p" out.txt | tr -d ,; }
+least() { sed -n "s/.*entry 'train' .*the minimum found is \([0-9,]*\) bytes.*/\1/p" out.txt | tr -d ,; }
 
 # ---- images between convolutions and pools in blocks: the gradient of VGG-A's first pool whole takes 539,492,352 ----
 run 0 "$gc" "$here/docs/examples/vgg.g" -O2 --memory-limit=460M --dump-plan=json
@@ -77,7 +77,7 @@ run 1 "$gc" "$here/docs/examples/seq2seq.g" -O2 $windows --memory-limit=500K --d
 least=$(least)
 # shellcheck disable=SC2086
 run 0 "$gc" "$here/docs/examples/seq2seq.g" -O2 $windows --memory-limit="$least" --dump-plan=json
-at_most "$(arena train)" "$least" 'the least that was found'
+at_most "$(arena train)" "$least" 'the minimum found'
 
 # ---- it is no more than what can be met; minutes: at the level full ----
 if [ "${GC_TEST_LEVEL-}" = full ]; then

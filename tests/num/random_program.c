@@ -372,7 +372,7 @@ Tensor *random_inputs(Arena *a, const Entry *e, uint64_t seed) {
 }
 
 uint64_t random_least(const char *refusals) {
-  static const char before[] = "the least that was found is "; /* "… 1,216 bytes" */
+  static const char before[] = "the minimum found is "; /* "… 1,216 bytes" */
   uint64_t most = 0;
   for (const char *s = refusals; (s = strstr(s, before));) {
     uint64_t bytes = 0;

@@ -24,5 +24,5 @@ entry train(x : f32[4, 3, 32, 32], t : f32[4, 1, 32, 32]) {
 # WHY: concat_split.g:13:29: remark: %d.up of slice is made without the gradient that it is part of [remat]
 # WHOLE: concat {{.*}} f32[4,16,32,32]
 # WHOLE: conv_input_grad {{.*}} f32[4,16,32,32]
-# LEAST: does not fit into 409,600 bytes: the least that was found is 4{{[56][0-9],[0-9]+}} bytes
+# LEAST: does not fit into 409,600 bytes: the minimum found is 4{{[56][0-9],[0-9]+}} bytes
 # LEAST: dynamic_update holds it there

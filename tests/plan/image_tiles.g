@@ -21,4 +21,4 @@ entry train(x : f32[16, 3, 16, 16], t : i32[16]) {
 # WHY: of max_pool_grad (1,048,576) is never whole: it is made some channels at a time
 # WHOLE: arena (optimal) 1,425,536
 # WHOLE: conv+add+relu {{.*}} f32[16,64,16,16]
-# LEAST: does not fit into 921,600 bytes: the least that was found is 1,376,384 bytes
+# LEAST: does not fit into 921,600 bytes: the minimum found is 1,376,384 bytes

@@ -5,7 +5,7 @@ gc=$1
 shift
 least() { # limit, file: the most that any entry's refusal names; nothing if the limit is met
   { "$gc" -march=x86-64-v3 --memory-limit="$1" --emit=plan -o /dev/null "$2" 2>&1 || true; } |
-    sed -n 's/.*the least that was found is \([0-9,]*\) bytes.*/\1/p' | tr -d , | sort -n | tail -n 1
+    sed -n 's/.*the minimum found is \([0-9,]*\) bytes.*/\1/p' | tr -d , | sort -n | tail -n 1
 }
 status=0
 for file; do

@@ -26,4 +26,4 @@ entry train(x : f32[8, 3, 32, 32], t : i32[8]) {
 # WHY: microbatch.g:[[@LINE-11]]:7: remark: the batch of 8 is done in 4 parts of 2: 7,106,176 bytes are never whole [remat]
 # TWO: the batch of 8 is done in 2 parts of 4
 # FEW-NOT: the batch of 8
-# NORM: does not fit into 512,000 bytes: the least that was found is {{[12],}}
+# NORM: does not fit into 512,000 bytes: the minimum found is {{[12],}}
