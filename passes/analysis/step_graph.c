@@ -28,7 +28,7 @@ static uint64_t unit_of(const Plan *p, uint64_t align) {
     count += 1 + p->steps[t]->nresults;
   }
   uint64_t unit = align;
-  while (sum / (double)unit + count > STEP_MOST_UNITS) unit *= 2;
+  while (sum / (double)unit + count > STEP_MAX_UNITS) unit *= 2;
   return unit;
 }
 
@@ -150,10 +150,10 @@ static void find_nested(Model *m, int align) {
 }
 
 static int loop_extra(const Model *m, int step) {
-  uint64_t most = 0;
+  uint64_t max = 0;
   for (int t = step + 1; t < m->p->nsteps && m->p->steps[t]->parent != m->e->body; t++)
-    if (m->nested[t] > most) most = m->nested[t];
-  return (int)units(m->out, most);
+    if (m->nested[t] > max) max = m->nested[t];
+  return (int)units(m->out, max);
 }
 
 StepGraph step_graph(Arena *a, const Entry *e, const Plan *plan, const Target *t) {
@@ -183,7 +183,7 @@ StepGraph step_graph(Arena *a, const Entry *e, const Plan *plan, const Target *t
   }
   int64_t all = 0;
   for (int v = 0; v < p.nstorages; v++) all += p.storage[v].size;
-  if (all > STEP_MOST_UNITS)
+  if (all > STEP_MAX_UNITS)
     gc_bug(e->module->ctx, "recomputation counts %lld units", (long long)all);
   const Op *ret = op_at(e, e->body->ops.at[e->body->ops.n - 1]);
   for (int i = 0; i < ret->noperands; i++) {

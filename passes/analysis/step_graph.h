@@ -6,8 +6,8 @@
 
 /* What is live is an int: all storages, each with a second instance in the step that computes it
    again, a block's offset from its steps, and the difference of two such sums fit into one. */
-enum { STEP_MOST_UNITS = 500000000 };
-_Static_assert((int64_t)4 * STEP_MOST_UNITS <= INT32_MAX, "sums of units are ints");
+enum { STEP_MAX_UNITS = 500000000 };
+_Static_assert((int64_t)4 * STEP_MAX_UNITS <= INT32_MAX, "sums of units are ints");
 
 typedef struct StepPair {
   int in, out; /* result `out` may take the bytes of operand `in`: indices into the step's lists */

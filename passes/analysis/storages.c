@@ -82,10 +82,10 @@ uint64_t *buffers_live(Arena *a, const Buffers *b) {
 
 uint64_t buffers_bound(Arena *scratch, const Buffers *b) {
   const uint64_t *live = buffers_live(scratch, b);
-  uint64_t most = 0;
+  uint64_t max = 0;
   for (int64_t t = 0; live && t < b->steps; t++)
-    if (live[t] > most) most = live[t];
-  return live ? most : UINT64_MAX;
+    if (live[t] > max) max = live[t];
+  return live ? max : UINT64_MAX;
 }
 
 uint64_t buffers_stack(Buffers *b) {

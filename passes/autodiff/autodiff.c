@@ -195,7 +195,7 @@ static void expand(Diff *d, Builder *b, ValueId loss, const ValueId *x, ValueId 
   b->backward = false;
 }
 
-static ValueId pin(Diff *d, Builder *b, const Entry *old, ValueId was, ValueId now) {
+static ValueId copy_target(Diff *d, Builder *b, const Entry *old, ValueId was, ValueId now) {
   ValueId v = mark_grad_target(b, old, was, now);
   vec_push(d->r->scratch, &d->extra, value_at(b->e, v)->def);
   return v;
@@ -220,7 +220,7 @@ static void expand_grad(Diff *d, Builder *b, const Entry *old, const Op *op, Val
     ValueId r = op->results[k], v = dx[k];
     d->r->changes++;
     if (d->is_target && d->is_target[r]) {
-      map[r] = pin(d, b, old, r, v); /* a later grad asks for this very gradient */
+      map[r] = copy_target(d, b, old, r, v); /* a later grad asks for this very gradient */
       continue;
     }
     const char *name = value_at(old, r)->name;
@@ -241,7 +241,7 @@ static void expand_each(Builder *b, const Entry *old, const Op *op, ValueId *map
     vec_push(d->r->scratch, &d->extra, value_at(b->e, map[op->results[0]])->def);
   for (int k = 0; k < op->nresults; k++) {
     ValueId was = op->results[k];
-    if (d->is_target && d->is_target[was]) map[was] = pin(d, b, old, was, map[was]);
+    if (d->is_target && d->is_target[was]) map[was] = copy_target(d, b, old, was, map[was]);
   }
 }
 

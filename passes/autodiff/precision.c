@@ -119,9 +119,9 @@ static void narrow_results(Narrow *n, Builder *b, const Op *op, const ValueId *m
 typedef bool ReadsLow(const void *data, const Op *op, int operand);
 static void copy_reading(Narrow *n, Builder *b, const Op *op, ValueId *map, ReadsLow *reads,
                          const void *data) {
-  enum { MOST = 3 }; /* operands of an op that computes; others read no single values */
-  ValueId kept[MOST];
-  int many = op->noperands <= MOST && !op->nblocks ? op->noperands : 0;
+  enum { MAX = 3 }; /* operands of an op that computes; others read no single values */
+  ValueId kept[MAX];
+  int many = op->noperands <= MAX && !op->nblocks ? op->noperands : 0;
   for (int i = 0; i < many; i++) {
     ValueId v = op->operands[i];
     kept[i] = map[v];

@@ -7,7 +7,7 @@
    zeros takes their place. */
 #include "passes/autodiff/autodiff_impl.h"
 
-enum { MOST_PIECES = 64 }; /* of a concat: what comes then is added */
+enum { MAX_PIECES = 64 }; /* of a concat: what comes then is added */
 
 typedef struct Piece {
   ValueId v; /* NO_ID: zeros */
@@ -16,7 +16,7 @@ typedef struct Piece {
 
 typedef struct Pieces {
   int axis, n;
-  Piece at[MOST_PIECES + 4]; /* zeros on both sides, and of the last that was placed */
+  Piece at[MAX_PIECES + 4]; /* zeros on both sides, and of the last that was placed */
 } Pieces;
 
 static void push(Pieces *p, ValueId v, int64_t n) {
@@ -24,7 +24,7 @@ static void push(Pieces *p, ValueId v, int64_t n) {
 }
 
 static bool push_concat(Pieces *p, const Entry *e, const Op *op) {
-  if (op->noperands > MOST_PIECES) return false;
+  if (op->noperands > MAX_PIECES) return false;
   for (int k = 0; k < op->noperands; k++) {
     ValueId x = op->operands[k];
     Attr c;
@@ -69,7 +69,7 @@ static bool place_piece(Pieces *p, ValueId x, int64_t from, int64_t n) {
   int i = 0;
   for (; i < p->n && begin + p->at[i].n <= from; i++) begin += p->at[i].n;
   if (i == p->n || p->at[i].v != NO_ID || begin + p->at[i].n < from + n) return false;
-  if (p->n > MOST_PIECES) return false;
+  if (p->n > MAX_PIECES) return false;
   Pieces with = {.axis = p->axis};
   for (int k = 0; k < i; k++) with.at[with.n++] = p->at[k];
   push(&with, NO_ID, from - begin);
@@ -83,7 +83,7 @@ static bool place_piece(Pieces *p, ValueId x, int64_t from, int64_t n) {
 /* Zeros on both sides stay a margin. */
 static ValueId put_together(Builder *b, const Type *t, const Pieces *p) {
   int first = p->at[0].v == NO_ID, last = p->n - (p->at[p->n - 1].v == NO_ID);
-  ValueId x[MOST_PIECES + 4];
+  ValueId x[MAX_PIECES + 4];
   for (int k = first; k < last; k++)
     x[k] = p->at[k].v != NO_ID
                ? p->at[k].v

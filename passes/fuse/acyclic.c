@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_BETWEEN = 2000 }; /* groups that are looked at: more of them are too far apart */
+enum { MAX_BETWEEN = 2000 }; /* groups that are looked at: more of them are too far apart */
 
 /* ---- the order ---- */
 
@@ -185,7 +185,7 @@ static End search(Fuse *f, const FusionGroup *a, const FusionGroup *b, Between *
   for (uint32_t i = 0; !w->cycle; i++) {
     if (i == w->ahead.n) return ALL_AHEAD;
     if (i == w->behind.n) return ALL_BEHIND;
-    if (i == MOST_BETWEEN) return TOO_MANY;
+    if (i == MAX_BETWEEN) return TOO_MANY;
     visit(w, w->behind.at[i], true);
     if (!w->cycle) visit(w, w->ahead.at[i], false);
   }

@@ -13,11 +13,11 @@ typedef struct KernelBuilder {
   ValueId *inner; /* by old value: in the kernel at hand, or NO_ID */
 } KernelBuilder;
 
-static void emit_kernel(Fuse *f, KernelBuilder *m, const Op *op);
+static void emit_group(Fuse *f, KernelBuilder *m, const Op *op);
 
 static void emit_value(Fuse *f, KernelBuilder *m, ValueId v) {
   const Op *def = value_def(m->old, v);
-  if (def) emit_kernel(f, m, def);
+  if (def) emit_group(f, m, def);
 }
 
 /* What an op reads is there before it; what the body of a loop reads, before the loop. */
@@ -242,7 +242,7 @@ static void emit_kernel(Fuse *f, KernelBuilder *m, const FusionGroup *u, const K
          computing, attr[0].str);
 }
 
-static void emit_kernel(Fuse *f, KernelBuilder *m, const Op *op) {
+static void emit_group(Fuse *f, KernelBuilder *m, const Op *op) {
   if (f->emitted[op->id]) return;
   FusionGroup *u = f->unit[op->id];
   if (!u) {
@@ -283,8 +283,8 @@ static void each_op(Builder *b, const Entry *old, const Op *op, ValueId *map, vo
   bool last = f->in_order && (op_info[op->kind].flags & OPF_TERMINATOR);
   for (uint32_t i = 0; last && i < block->ops.n; i++)
     if (op_at(old, block->ops.at[i])->kind == OP_STORE)
-      emit_kernel(f, &m, op_at(old, block->ops.at[i]));
-  emit_kernel(f, &m, op);
+      emit_group(f, &m, op_at(old, block->ops.at[i]));
+  emit_group(f, &m, op);
 }
 
 void fuse_build(Fuse *f, Entry *e) {

@@ -151,15 +151,15 @@ static void join_beside(Fuse *f) {
 }
 
 static uint32_t anchors_before(const Fuse *f, const Op *op) {
-  uint32_t most = 0;
+  uint32_t max = 0;
   ValueList reads = {0};
   plan_reads(f->a, f->e, op, &reads);
   for (uint32_t k = 0; k < reads.n; k++) {
     const Op *def = value_def(f->e, reads.at[k]);
     uint32_t n = def ? f->anchors[def->id] + op_is_anchor(def) : 0;
-    if (n > most) most = n;
+    if (n > max) max = n;
   }
-  return most;
+  return max;
 }
 
 static void group(Fuse *f, const Block *block) {

@@ -157,8 +157,8 @@ static const char *columns_refuse(const Fuse *f, const FusionGroup *a, const Fus
 const char *fuse_refuses(Fuse *f, FusionGroup *a, FusionGroup *b) {
   FusionGroup whole;
   const Target *t = f->r->opt->target;
-  uint32_t most = t && t->max_fused_ops ? (uint32_t)t->max_fused_ops : 64;
-  if (a->members.n + b->members.n > most) return "the kernel would be too long";
+  uint32_t max = t && t->max_fused_ops ? (uint32_t)t->max_fused_ops : 64;
+  if (a->members.n + b->members.n > max) return "the kernel would be too long";
   const char *why = fuse_form_refuses(f, a, b, &whole);
   if (!why) why = edges_refuse(f, a, b, &whole);
   if (!why) why = columns_refuse(f, a, b, &whole);

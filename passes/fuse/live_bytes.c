@@ -15,7 +15,7 @@ typedef struct Span { /* of places, both included; empty: first > last */
 struct LiveBytes {
   int places;            /* of the block's ops; the last one is its end */
   int leaves;            /* of the tree: a power of two */
-  int64_t *most;         /* by node of the tree: below it, without what is added above it */
+  int64_t *max;          /* by node of the tree: below it, without what is added above it */
   int64_t *add;          /* by node: to all places below it */
   Span *span;            /* by value */
   int64_t limit;         /* the peak before any group formed */
@@ -30,15 +30,15 @@ struct LiveBytes {
 static void add_below(LiveBytes *w, int node, int from, int to, Span s, int64_t bytes) {
   if (s.last < from || to < s.first) return;
   if (s.first <= from && to <= s.last) {
-    w->most[node] += bytes;
+    w->max[node] += bytes;
     w->add[node] += bytes;
     return;
   }
   int mid = from + (to - from) / 2;
   add_below(w, 2 * node, from, mid, s, bytes);
   add_below(w, 2 * node + 1, mid + 1, to, s, bytes);
-  int64_t a = w->most[2 * node], b = w->most[2 * node + 1];
-  w->most[node] = w->add[node] + (a > b ? a : b);
+  int64_t a = w->max[2 * node], b = w->max[2 * node + 1];
+  w->max[node] = w->add[node] + (a > b ? a : b);
 }
 
 static void add_span(LiveBytes *w, Span s, int64_t bytes) {
@@ -237,7 +237,7 @@ static bool try_at(Fuse *f, FusionGroup *a, FusionGroup *b, OpId node) {
   }
   a->node = node;
   measure(f);
-  bool ok = w->most[1] <= w->limit;
+  bool ok = w->max[1] <= w->limit;
   if (!ok) {
     for (uint32_t i = 0; i < b->members.n; i++) f->unit[b->members.at[i]->id] = b;
     a->node = was;
@@ -286,7 +286,7 @@ void fuse_live_bytes(Fuse *f) {
   f->live = w;
   w->places = (int)b->ops.n;
   for (w->leaves = 1; w->leaves < w->places;) w->leaves *= 2;
-  w->most = ARENA_ARRAY(f->a, int64_t, 2 * w->leaves);
+  w->max = ARENA_ARRAY(f->a, int64_t, 2 * w->leaves);
   w->add = ARENA_ARRAY(f->a, int64_t, 2 * w->leaves);
   w->stamp++;
   w->changed.n = 0;
@@ -298,7 +298,7 @@ void fuse_live_bytes(Fuse *f) {
     if (def && def->parent == b) w->update[op->attr[AT_GLOBAL].i] = def->id;
   }
   measure(f);
-  w->limit = w->most[1];
+  w->limit = w->max[1];
 }
 
 bool fuse_floats(const Fuse *f, const Op *op) { return floats(f, op); }

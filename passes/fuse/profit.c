@@ -117,7 +117,7 @@ static bool delays(const Fuse *f, const FusionGroup *a, ValueId v, const Op *op)
 
 /* ---- what the backward pass computes from values of the forward pass ---- */
 
-enum { MOST_LATE = 64 }; /* ops that are looked at */
+enum { MAX_LATE = 64 }; /* ops that are looked at */
 
 /* Element-wise ops of the backward pass that follow from forward values alone, and what is saved
    for the backward pass with them and without them. */
@@ -145,7 +145,7 @@ static bool is_among(const Late *w, const Op *op) {
 static bool add_late(Late *w, const Op *op) {
   const Fuse *f = w->f;
   if (is_among(w, op)) return true;
-  if (!is_late(f, op) || w->ops.n == MOST_LATE || !f->users[op->results[0]].n) return false;
+  if (!is_late(f, op) || w->ops.n == MAX_LATE || !f->users[op->results[0]].n) return false;
   vec_push(f->a, &w->ops, op);
   bool saved = false;
   for (uint32_t i = 0; i < f->users[op->results[0]].n; i++) {

@@ -23,14 +23,14 @@ static const struct {
                 {"shared-stacks", REST},    {"fuse", REST}};
 enum { OPTIONAL = sizeof optional / sizeof *optional };
 
-typedef struct Way {
+typedef struct Variant {
   unsigned left_out; /* bits of Kind */
   bool in_order;     /* its ops come in the order that the program has as it is written */
   const char *what;  /* for a remark */
-} Way;
+} Variant;
 
 enum { AS_WRITTEN = RECOMPUTE | MERGE | FOLD | REST };
-static const Way ways[] = {
+static const Variant variants[] = {
     {RECOMPUTE, false, "no recomputation"},
     {0, true, "fusion within the live bytes of the program's order"},
     {RECOMPUTE, true, "fusion within the live bytes of the program's order, no recomputation"},
@@ -39,7 +39,7 @@ static const Way ways[] = {
     {RECOMPUTE | MERGE | FOLD, true, "fusion within live bytes, and nothing else"},
     {AS_WRITTEN, false, "no optimization"},
 };
-enum { WAYS = sizeof ways / sizeof *ways };
+enum { VARIANTS = sizeof variants / sizeof *variants };
 
 typedef struct Guard {
   PassRun *r;
@@ -47,8 +47,8 @@ typedef struct Guard {
   uint64_t *goal;  /* by entry: bytes of its arena as it is written */
   uint64_t *given; /* of which so many are given for speed, to copies of weights for loops */
   Trial *first;    /* with all passes */
-  uint64_t *least; /* bytes of the best way so far that count */
-  int *best;       /* that way; -1: all passes */
+  uint64_t *min;   /* bytes of the best variant so far that count */
+  int *best;       /* that variant; -1: all passes */
   Entry *written;  /* by entry */
   Entry *ordered;  /* by entry: in the order that it has as it is written */
 } Guard;
@@ -64,9 +64,9 @@ static uint64_t stages_of(const Guard *g, unsigned kinds) {
   return bits;
 }
 
-static void set_way(Guard *g, uint32_t k, int way) {
+static void set_variant(Guard *g, uint32_t k, int variant) {
   Entry *e = entry_of(g, k);
-  const Way *w = way < 0 ? &(Way){0} : &ways[way];
+  const Variant *w = variant < 0 ? &(Variant){0} : &variants[variant];
   *e = w->in_order ? g->ordered[k] : g->written[k];
   EntryNotes *notes = notes_change(e);
   notes->left_out = stages_of(g, w->left_out);
@@ -91,12 +91,12 @@ static bool order_entries(Guard *g) {
   return ok;
 }
 
-/* Every entry in its best way. */
+/* Every entry in its best variant. */
 static void choose(Guard *g) {
-  for (uint32_t k = 0; k < g->n; k++) set_way(g, k, g->best[k]);
+  for (uint32_t k = 0; k < g->n; k++) set_variant(g, k, g->best[k]);
 }
 
-static bool is_over(const Guard *g, uint32_t k) { return g->least[k] > g->goal[k]; }
+static bool is_over(const Guard *g, uint32_t k) { return g->min[k] > g->goal[k]; }
 
 /* What counts of an arena: not the copies for loops that the program as it is written has not. */
 static uint64_t counted(const Guard *g, uint32_t k, const Trial *t) {
@@ -113,7 +113,7 @@ static bool find_goals(Guard *g, bool exactly) {
   for (uint32_t k = 0; k < g->n; k++) {
     g->goal[k] = exactly ? found[k].arena : found[k].bound;
     g->given[k] = found[k].copies;
-    g->least[k] = counted(g, k, &g->first[k]);
+    g->min[k] = counted(g, k, &g->first[k]);
   }
   choose(g);
   return ok;
@@ -126,14 +126,14 @@ static bool any_over(const Guard *g) {
   return false;
 }
 
-static bool try_way(Guard *g, int way, Trial *found) {
+static bool try_variant(Guard *g, int variant, Trial *found) {
   for (uint32_t k = 0; k < g->n; k++)
-    if (is_over(g, k)) set_way(g, k, way);
+    if (is_over(g, k)) set_variant(g, k, variant);
   bool ok = trial_run(g->r, 0, found);
   for (uint32_t k = 0; ok && k < g->n; k++)
-    if (is_over(g, k) && counted(g, k, &found[k]) < g->least[k]) {
-      g->least[k] = counted(g, k, &found[k]);
-      g->best[k] = way;
+    if (is_over(g, k) && counted(g, k, &found[k]) < g->min[k]) {
+      g->min[k] = counted(g, k, &found[k]);
+      g->best[k] = variant;
     }
   choose(g);
   return ok;
@@ -161,23 +161,23 @@ static bool plan_all(Guard *g, Snapshot *planned) {
   return true;
 }
 
-/* The first way of each entry that meets its goal, else the one that needs least. */
-static bool try_ways(Guard *g) {
+/* The first variant of each entry that meets its goal, else the one with the minimum. */
+static bool try_variants(Guard *g) {
   PassRun *r = g->r;
   Trial *found = ARENA_ARRAY(r->scratch, Trial, g->n + 1);
   uint64_t *all = ARENA_ARRAY(r->scratch, uint64_t, g->n + 1);
-  memcpy(all, g->least, sizeof *all * g->n);
+  memcpy(all, g->min, sizeof *all * g->n);
   if (!order_entries(g)) return false;
   choose(g);
-  for (int way = 0; way < WAYS && any_over(g); way++)
-    if (!try_way(g, way, found)) return false;
+  for (int variant = 0; variant < VARIANTS && any_over(g); variant++)
+    if (!try_variant(g, variant, found)) return false;
   for (uint32_t k = 0; k < g->n; k++) {
     if (g->best[k] < 0) continue;
     r->changes++;
     char is[32], was[32];
     remark(r, REMARK_FUSE, "fuse-limited", entry_of(g, k)->loc,
            "'%s' takes %s bytes instead of %s: %s", entry_of(g, k)->name,
-           plan_commas(is, g->least[k]), plan_commas(was, all[k]), ways[g->best[k]].what);
+           plan_commas(is, g->min[k]), plan_commas(was, all[k]), variants[g->best[k]].what);
   }
   return true;
 }
@@ -188,7 +188,7 @@ bool pass_guard(PassRun *r) {
   g.goal = ARENA_ARRAY(r->scratch, uint64_t, n + 1);
   g.given = ARENA_ARRAY(r->scratch, uint64_t, n + 1);
   g.first = ARENA_ARRAY(r->scratch, Trial, n + 1);
-  g.least = ARENA_ARRAY(r->scratch, uint64_t, n + 1);
+  g.min = ARENA_ARRAY(r->scratch, uint64_t, n + 1);
   g.best = ARENA_ARRAY(r->scratch, int, n + 1);
   g.written = ARENA_ARRAY(r->scratch, Entry, n + 1);
   g.ordered = ARENA_ARRAY(r->scratch, Entry, n + 1);
@@ -199,7 +199,7 @@ bool pass_guard(PassRun *r) {
   Snapshot planned = {0};
   if (!plan_all(&g, &planned) || !find_goals(&g, false)) return false;
   if (any_over(&g) && !find_goals(&g, true)) return false;
-  if (any_over(&g)) return try_ways(&g);
+  if (any_over(&g)) return try_variants(&g);
   if (planned.entry) {
     snapshot_restore(r->m, &planned);
     r->ends = true;

@@ -62,11 +62,11 @@ bool trial_curve(PassRun *r);
  */
 bool trial_limit(PassRun *r, uint64_t *limit);
 
-/* What a pass may do with large tensors of an entry; `least`: bytes of those that it looks at. */
+/* What a pass may do with large tensors of an entry; `min`: bytes of those that it looks at. */
 typedef struct TrialRewrite {
-  bool (*any)(PassRun *r, const Entry *e, uint64_t least);
-  void (*apply)(PassRun *r, Entry *e, uint64_t least);
-  void (*report)(PassRun *r, const Entry *old, uint64_t least); /* what has been done, as remarks */
+  bool (*any)(PassRun *r, const Entry *e, uint64_t min);
+  void (*apply)(PassRun *r, Entry *e, uint64_t min);
+  void (*report)(PassRun *r, const Entry *old, uint64_t min); /* what has been done, as remarks */
   int share; /* where no tensor has 1 / share of the limit it is tried only if the limit is not met
                 without; 0: it is tried everywhere */
 } TrialRewrite;
@@ -77,7 +77,7 @@ typedef struct TrialRewrite {
 bool trial_rewrite(PassRun *r, const TrialRewrite *w, bool all);
 
 /* cheap_remat.c: bytes worth the trouble; cheap-remat{least=N} */
-enum { RECOMPUTE_LEAST = 4096 };
+enum { RECOMPUTE_MIN = 4096 };
 
 /* Anchor ops are the costly ones: a distance in the program counts them. A reader is far from a
    value if at least so many of them stand between the two. */

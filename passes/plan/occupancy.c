@@ -30,15 +30,15 @@ static int span_at(const ArenaOccupancy *g, uint64_t from) { /* the span that ho
 }
 
 int occupancy_add(ArenaOccupancy *g, int i, IntList *below) {
-  uint64_t from = g->b->at[i].offset, to = from + g->b->at[i].bytes, most = 0;
+  uint64_t from = g->b->at[i].offset, to = from + g->b->at[i].bytes, max = 0;
   int lo = span_at(g, from), hi = lo, who = -1;
   for (; hi < g->n && g->at[hi].from < to; hi++) {
     uint64_t f = g->at[hi].from > from ? g->at[hi].from : from;
     uint64_t t = hi + 1 < g->n && g->at[hi + 1].from < to ? g->at[hi + 1].from : to;
     if (g->at[hi].holder < 0) continue;
     if (below) vec_push(g->a, below, g->at[hi].holder);
-    if (t - f > most) {
-      most = t - f;
+    if (t - f > max) {
+      max = t - f;
       who = g->at[hi].holder;
     }
   }

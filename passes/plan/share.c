@@ -98,15 +98,15 @@ static uint64_t assign(const PassRun *r, const Entry *e, Plan *p, Strategy how, 
   Arena *a = r->scratch;
   const Target *t = r->opt->target;
   uint64_t slack = plan_slack(t);
-  Storages alone = plan_storages(a, e, p, t->align, false);
+  Storages unshared = plan_storages(a, e, p, t->align, false);
   Storages in = plan_storages(a, e, p, t->align, true);
-  p->naive_bytes = with_slack(buffers_stack(&alone.b), slack);
+  p->naive_bytes = with_slack(buffers_stack(&unshared.b), slack);
   p->inplace_bytes = with_slack(buffers_stack(&in.b), slack);
   p->lower_bound_bytes = with_slack(buffers_bound(a, &in.b), slack);
   if (enough && p->lower_bound_bytes > enough) return p->lower_bound_bytes;
   p->pool_bytes = with_slack(pool_search(a, &in.b, match), slack);
   p->proven_bytes = p->lower_bound_bytes;
-  *s = how == SHARE_NONE ? alone : in;
+  *s = how == SHARE_NONE ? unshared : in;
   if (p->naive_bytes == UINT64_MAX) return UINT64_MAX;
   switch (how) {
   case SHARE_NONE: return p->naive_bytes;
@@ -190,7 +190,7 @@ static void write_places(PassRun *r, const Entry *e, Plan *p, const Storages *s)
 static bool arena_of(PassRun *r, const Entry *e, Plan *p, Strategy how, int match, Storages *s) {
   Ctx *c = r->m->ctx;
   double seconds = r->opt->plan_seconds;
-  uint64_t most =
+  uint64_t max =
       how == SHARE_PACK && notes_of(e)->memory_limit ? notes_of(e)->memory_limit : UINT64_MAX;
   int64_t effort = r->opt->trial ? 100 : pass_arg_int(r, "effort", 100);
   p->arena_bytes = assign(r, e, p, how, match, seconds, 0, s);
@@ -202,17 +202,17 @@ static bool arena_of(PassRun *r, const Entry *e, Plan *p, Strategy how, int matc
     if (more.arena_bytes > p->arena_bytes) more.arena_bytes = p->arena_bytes;
     *p = more;
   }
-  if (p->arena_bytes > most && p->lower_bound_bytes <= most)
-    p->arena_bytes = assign(r, e, p, how, match, seconds, most, s);
+  if (p->arena_bytes > max && p->lower_bound_bytes <= max)
+    p->arena_bytes = assign(r, e, p, how, match, seconds, max, s);
   if (p->arena_bytes == UINT64_MAX) {
     diag(c, SEV_ERROR, e->loc, "the values of entry '%s' need more than 2^64 bytes", e->name);
-  } else if (p->arena_bytes > most) {
+  } else if (p->arena_bytes > max) {
     char b1[32], b2[32];
     diag(c, SEV_ERROR, e->loc, "entry '%s' takes %s bytes in %d streams, where %s are allowed",
-         e->name, plan_commas(b1, p->arena_bytes), p->streams, plan_commas(b2, most));
+         e->name, plan_commas(b1, p->arena_bytes), p->streams, plan_commas(b2, max));
     diag(c, SEV_HINT, e->loc, "allow as many, or fewer streams");
   }
-  return p->arena_bytes < UINT64_MAX && p->arena_bytes <= most;
+  return p->arena_bytes < UINT64_MAX && p->arena_bytes <= max;
 }
 
 bool pass_share(PassRun *r) {

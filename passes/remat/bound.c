@@ -19,7 +19,7 @@
 
 /* ---------------------------------------------------------------- steps, and a cut ---- */
 
-enum { MOST_POINTS = 2 };
+enum { MAX_POINTS = 2 };
 
 typedef struct ProgramPoint { /* a step of the order */
   int t;
@@ -31,12 +31,12 @@ typedef struct ProgramPoint { /* a step of the order */
 typedef struct ProgramPoints {
   const StepGraph *p;
   int n;
-  ProgramPoint at[MOST_POINTS]; /* the earlier one first */
+  ProgramPoint at[MAX_POINTS]; /* the earlier one first */
 } ProgramPoints;
 
 typedef struct Cut {
-  double flops;             /* of what is recomputed */
-  double size[MOST_POINTS]; /* of what is held then */
+  double flops;            /* of what is recomputed */
+  double size[MAX_POINTS]; /* of what is held then */
 } Cut;
 
 enum { SOURCE, SINK, FIRST };
@@ -91,13 +91,13 @@ static Cut cheapest(const ProgramPoints *m, const double *lambda) {
   static const double epsilon = 1e-9; /* of the largest flow: what rounding leaves over */
   Arena *a = arena_new();
   FlowNet g = flow_net(a, of_point(m->p, m->n));
-  double most = 0;
+  double max = 0;
   Cut c = {0};
   for (int i = 0; i < m->n; i++) {
     add_point(&g, m, i, lambda[i]);
-    most = fmax(most, lambda[i]);
+    max = fmax(max, lambda[i]);
   }
-  flow_most(&g, SOURCE, SINK, epsilon * (most + 1));
+  flow_max(&g, SOURCE, SINK, epsilon * (max + 1));
   for (int i = 0; i < m->n; i++) {
     c.size[i] = held_at(m, &g, i);
     for (int o = 0; o < m->at[i].t; o++)
@@ -153,7 +153,7 @@ static Cut none_again(const ProgramPoints *m) {
 
 /* ---------------------------------------------------------------- cutting planes ---- */
 
-enum { MOST_CUTS = 24, AXES = 3 };
+enum { MAX_CUTS = 24, AXES = 3 };
 
 /* The cut as a plane over the lambdas: at them it has this value. */
 static double plane_value(const ProgramPoints *m, const Cut *c, const double *lambda) {
@@ -168,7 +168,7 @@ typedef struct Vertices {
   const Cut *cut;
   int ncuts, nsides;
   double lambda_max;
-  double best, lambda[MOST_POINTS];
+  double best, lambda[MAX_POINTS];
 } Vertices;
 
 /* A row of the equations for the lambdas and the value z: row . (lambda 0, lambda 1, z) =
@@ -195,14 +195,14 @@ static double determinant(double r[AXES][AXES]) {
 /* The highest point below all cuts so far is a vertex: three planes meet there (Cramer's rule). */
 static void try_vertex(Vertices *x, const int *plane) {
   static const double grazing = 1e-12; /* of what a determinant may be: no vertex */
-  double row[AXES][AXES], right[AXES], at[MOST_POINTS], scale = 1;
+  double row[AXES][AXES], right[AXES], at[MAX_POINTS], scale = 1;
   for (int k = 0; k < AXES; k++) {
     equation(x, plane[k], row[k], &right[k]);
     scale *= fmax(1, fmax(fabs(row[k][0]), fabs(row[k][1])));
   }
   double all = determinant(row);
   if (fabs(all) <= grazing * scale) return;
-  for (int i = 0; i < MOST_POINTS; i++) {
+  for (int i = 0; i < MAX_POINTS; i++) {
     double other[AXES][AXES];
     memcpy(other, row, sizeof other);
     for (int k = 0; k < AXES; k++) other[k][i] = right[k];
@@ -227,15 +227,15 @@ static void highest_vertex(Vertices *x) {
 
 static double bound_at(const ProgramPoints *m) {
   static const double close = 1e-6;
-  Cut cut[MOST_CUTS];
+  Cut cut[MAX_CUTS];
   Vertices x = {.m = m, .cut = cut, .lambda_max = 2 * m->p->flops + 1};
-  double best = 0, lambda_max[MOST_POINTS] = {x.lambda_max, x.lambda_max};
+  double best = 0, lambda_max[MAX_POINTS] = {x.lambda_max, x.lambda_max};
   cut[x.ncuts++] = none_again(m);
   cut[x.ncuts] = cheapest(m, lambda_max); /* holding a unit costs more than everything */
   for (int i = 0; i < m->n; i++)
     if (cut[x.ncuts].size[i] > m->at[i].slack) return INFINITY;
   x.ncuts++;
-  while (x.ncuts < MOST_CUTS) {
+  while (x.ncuts < MAX_CUTS) {
     highest_vertex(&x);
     Cut c = cheapest(m, x.lambda);
     double value = plane_value(m, &c, x.lambda);

@@ -44,13 +44,13 @@ static void add_all(PassRun *r, Points *to, Tries *x, uint64_t all) {
   for (int tenth = 9; tenth > 0; tenth--) {
     uint64_t limit = all / 10 * (uint64_t)tenth;
     if (last <= limit) continue;
-    int64_t effort = remat_effort(&x->at[0], 100) / LEAST_SHARE * x->norders;
+    int64_t effort = remat_effort(&x->at[0], 100) / MIN_SHARE * x->norders;
     const Remat *w = tries_fit(x, limit, 0, effort, &found, &arena);
     if (!w) break;
     add_point(r, to, w, arena, &found);
     last = arena;
   }
-  const Remat *w = tries_least(x, false, &found, &arena);
+  const Remat *w = tries_min(x, false, &found, &arena);
   if (arena >= last) return;
   add_point(r, to, w, arena, &found);
   w = tries_fit(x, arena, 0, remat_effort(&x->at[0], 100), &found,

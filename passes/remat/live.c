@@ -25,9 +25,9 @@ static int64_t rise_of(const int *live, int n, int limit, int d) {
 enum { TO_PASS = 2, TO_SCAN = 25 };
 
 static int64_t rise_of_block(RematState *s, const RematBlock *x, const int *live, int n, int d) {
-  int least = x->least + x->add - s->limit, most = x->most + x->add - s->limit;
-  if ((d > 0 ? most + d : most) <= 0) return 0;
-  if ((d < 0 ? least + d : least) >= 0) return (int64_t)n * d;
+  int min = x->min + x->add - s->limit, max = x->max + x->add - s->limit;
+  if ((d > 0 ? max + d : max) <= 0) return 0;
+  if ((d < 0 ? min + d : min) >= 0) return (int64_t)n * d;
   s->work += TO_SCAN;
   return rise_of(live, n, s->limit - x->add, d);
 }
@@ -45,14 +45,14 @@ int64_t remat_rise(RematState *s, int a, int b, int d) {
 
 static void look_at(RematState *s, int block) {
   const int *live = s->live + block * REMAT_BLOCK;
-  int n = last_of(s, block) - block * REMAT_BLOCK + 1, least = live[0], most = live[0];
+  int n = last_of(s, block) - block * REMAT_BLOCK + 1, min = live[0], max = live[0];
   for (int t = 1; t < n; t++) {
-    least = live[t] < least ? live[t] : least;
-    most = live[t] > most ? live[t] : most;
+    min = live[t] < min ? live[t] : min;
+    max = live[t] > max ? live[t] : max;
   }
   s->work += TO_SCAN;
-  s->block[block].least = least;
-  s->block[block].most = most;
+  s->block[block].min = min;
+  s->block[block].max = max;
 }
 
 void remat_add(RematState *s, int a, int b, int d) {
@@ -73,7 +73,7 @@ bool remat_room(const RematState *s, int a, int b, int d) {
   for (int t = a; t <= b;) {
     int block = t / REMAT_BLOCK, end = last_of(s, block) < b ? last_of(s, block) : b;
     const RematBlock *x = &s->block[block];
-    if (x->most + x->add + d > s->limit)
+    if (x->max + x->add + d > s->limit)
       for (int k = t; k <= end; k++)
         if (s->live[k] + x->add + d > s->limit) return false;
     t = end + 1;

@@ -17,7 +17,7 @@ enum {
   POINTS = 32,   /* of a frontier: each is planned as a program of its own */
   LENGTHS = 256, /* of stacks that are tried */
   STEPS = 16,    /* in which all stacks are dropped, if there are more */
-  APART = 64     /* ways of a pair are at least 1/64 of its bytes apart */
+  APART = 64     /* schedules of a pair are at least 1/64 of its bytes apart */
 };
 
 /* What takes at most this part of a loop's work is nearly free. */
@@ -53,9 +53,10 @@ static void find_uses(Finder *f) {
 }
 
 /* The backward pass is the only one that reads the stack, slice by slice. */
-static bool read_by_slices(const Finder *f, const Op *back, ValueId stack) {
+static bool read_by_slices(const Finder *f, const Op *backward, ValueId stack) {
   uint32_t n = 0;
-  for (int j = scan_carries(back); j < back->noperands; j++) n += back->operands[j] == stack;
+  for (int j = scan_carries(backward); j < backward->noperands; j++)
+    n += backward->operands[j] == stack;
   return n && n == f->uses[stack];
 }
 
@@ -64,58 +65,59 @@ static double bytes_of(const Entry *e, ValueId v) { return (double)value_type(e,
 /* What the loop reads from outside must be there, unchanged, when it is recomputed: where a state
    is stored before, the store waits. It cannot where the new value is loaded. */
 static bool reads_last(const Finder *f, LoopPair *p) {
-  const Op *there = p->there, *back = p->back;
+  const Op *forward = p->forward, *backward = p->backward;
   ValueList reads = {0};
-  plan_reads(f->a, f->e, there, &reads);
+  plan_reads(f->a, f->e, forward, &reads);
   p->late = ARENA_ARRAY(f->a, const Op *, reads.n + 1);
   for (uint32_t k = 0; k < reads.n; k++) {
     const Op *def = value_def(f->e, f->root[reads.at[k]]);
     const Op *store = def && def->kind == OP_LOAD ? f->store[def->attr[AT_GLOBAL].i] : NULL;
-    if (!store || f->position[store->id] > f->position[back->id]) continue;
+    if (!store || f->position[store->id] > f->position[backward->id]) continue;
     if (f->loaded[def->attr[AT_GLOBAL].i] > f->position[store->id]) return false;
     bool twice = false;
     for (int i = 0; i < p->nlate; i++) twice |= p->late[i] == store;
     if (!twice) p->late[p->nlate++] = store;
   }
-  for (int k = 0; k < scan_carries(there); k++) /* stacks are row-major */
-    if (value_at(f->e, there->results[k])->layout) return false;
+  for (int k = 0; k < scan_carries(forward); k++) /* stacks are row-major */
+    if (value_at(f->e, forward->results[k])->layout) return false;
   return true;
 }
 
 /* Bytes that the pair may drop; 0: it is none. */
-static double worth(const Finder *f, const Op *there, const Op *back) {
-  LoopPair pair = {.there = there, .back = back};
+static double worth(const Finder *f, const Op *forward, const Op *backward) {
+  LoopPair pair = {.forward = forward, .backward = backward};
   double bytes = 0;
-  bool turns = !there->attr[AT_REVERSE].i != !back->attr[AT_REVERSE].i;
-  if (scan_trips(there) != scan_trips(back) || !turns || scan_trips(there) < 2) return 0;
-  for (int k = scan_carries(there); k < there->nresults; k++)
-    if (read_by_slices(f, back, there->results[k])) bytes += bytes_of(f->e, there->results[k]);
+  bool turns = !forward->attr[AT_REVERSE].i != !backward->attr[AT_REVERSE].i;
+  if (scan_trips(forward) != scan_trips(backward) || !turns || scan_trips(forward) < 2) return 0;
+  for (int k = scan_carries(forward); k < forward->nresults; k++)
+    if (read_by_slices(f, backward, forward->results[k]))
+      bytes += bytes_of(f->e, forward->results[k]);
   return bytes > 0 && reads_last(f, &pair) ? bytes : 0;
 }
 
-static LoopPair pair_of(const Finder *f, const Op *there, const Op *back) {
-  LoopPair p = {.there = there, .back = back};
+static LoopPair pair_of(const Finder *f, const Op *forward, const Op *backward) {
+  LoopPair p = {.forward = forward, .backward = backward};
   (void)reads_last(f, &p);
-  p.there_end = plan_yield(f->e, there);
-  p.back_end = plan_yield(f->e, back);
-  p.droppable = ARENA_ARRAY(f->a, bool, there->nresults);
-  p.alive = ARENA_ARRAY(f->a, bool, there->nresults);
-  for (int k = scan_carries(there); k < there->nresults; k++) {
-    p.droppable[k] = read_by_slices(f, back, there->results[k]);
-    p.alive[k] = !p.droppable[k] && f->last[there->results[k]] >= f->position[back->id];
+  p.forward_end = plan_yield(f->e, forward);
+  p.backward_end = plan_yield(f->e, backward);
+  p.droppable = ARENA_ARRAY(f->a, bool, forward->nresults);
+  p.alive = ARENA_ARRAY(f->a, bool, forward->nresults);
+  for (int k = scan_carries(forward); k < forward->nresults; k++) {
+    p.droppable[k] = read_by_slices(f, backward, forward->results[k]);
+    p.alive[k] = !p.droppable[k] && f->last[forward->results[k]] >= f->position[backward->id];
   }
   return p;
 }
 
 typedef struct LoopCandidate {
-  const Op *there, *back;
+  const Op *forward, *backward;
   double worth;
 } LoopCandidate;
 
 static int by_worth(const void *x, const void *y) {
   const LoopCandidate *a = x, *b = y;
   if (a->worth != b->worth) return a->worth < b->worth ? 1 : -1;
-  return a->back->id < b->back->id ? -1 : a->back->id > b->back->id;
+  return a->backward->id < b->backward->id ? -1 : a->backward->id > b->backward->id;
 }
 
 /* Each loop is of one pair at most: of the one that is worth most. */
@@ -124,12 +126,12 @@ static void find_pairs(const Finder *f, LoopFrontier *l) {
   VEC(LoopCandidate) found = {0};
   OpId *asked = ARENA_ARRAY(f->a, OpId, f->e->ops.n + 1); /* by loop: 1 + the backward pass */
   for (uint32_t i = 0; i < body->ops.n; i++) {
-    const Op *back = op_at(f->e, body->ops.at[i]);
-    for (int j = 0; back->kind == OP_SCAN && j < back->noperands; j++) {
-      const Op *there = value_def(f->e, back->operands[j]);
-      if (!there || there->kind != OP_SCAN || asked[there->id] == back->id + 1) continue;
-      asked[there->id] = back->id + 1;
-      LoopCandidate x = {there, back, worth(f, there, back)};
+    const Op *backward = op_at(f->e, body->ops.at[i]);
+    for (int j = 0; backward->kind == OP_SCAN && j < backward->noperands; j++) {
+      const Op *forward = value_def(f->e, backward->operands[j]);
+      if (!forward || forward->kind != OP_SCAN || asked[forward->id] == backward->id + 1) continue;
+      asked[forward->id] = backward->id + 1;
+      LoopCandidate x = {forward, backward, worth(f, forward, backward)};
       if (x.worth > 0) vec_push(f->a, &found, x);
     }
   }
@@ -137,10 +139,10 @@ static void find_pairs(const Finder *f, LoopFrontier *l) {
   bool *taken = ARENA_ARRAY(f->a, bool, f->e->ops.n + 1);
   l->pair = ARENA_ARRAY(f->a, LoopPair, found.n + 1);
   for (uint32_t i = 0; i < found.n; i++) {
-    const Op *there = found.at[i].there, *back = found.at[i].back;
-    if (taken[there->id] || taken[back->id]) continue;
-    taken[there->id] = taken[back->id] = true;
-    l->pair[l->npairs++] = pair_of(f, there, back);
+    const Op *forward = found.at[i].forward, *backward = found.at[i].backward;
+    if (taken[forward->id] || taken[backward->id]) continue;
+    taken[forward->id] = taken[backward->id] = true;
+    l->pair[l->npairs++] = pair_of(f, forward, backward);
   }
 }
 
@@ -173,13 +175,13 @@ static void need_from_outside(LoopCost *w, ValueId v) {
   ValueId root = w->f->root[v];
   const Op *def = value_def(w->f->e, root);
   if (!def || def->kind == OP_LOAD) return; /* an input, a global */
-  if (w->f->last[root] < w->f->position[w->p->back->id]) w->longer += bytes_of(w->f->e, root);
+  if (w->f->last[root] < w->f->position[w->p->backward->id]) w->longer += bytes_of(w->f->e, root);
 }
 
 /* The stack of the value that stays; NO_ID: none. */
 static bool is_stacked(const LoopCost *w, ValueId v) {
-  for (int k = scan_carries(w->p->there); k < w->p->there->nresults; k++)
-    if (w->p->there_end->operands[k] == v && !w->dropped[k] &&
+  for (int k = scan_carries(w->p->forward); k < w->p->forward->nresults; k++)
+    if (w->p->forward_end->operands[k] == v && !w->dropped[k] &&
         (w->p->droppable[k] || w->p->alive[k]))
       return true;
   return false;
@@ -188,12 +190,12 @@ static bool is_stacked(const LoopCost *w, ValueId v) {
 static void need_argument(LoopCost *w, const Value *x) {
   int k = (int)x->index - 1;
   if (k < 0) return;
-  if (k >= scan_carries(w->p->there)) {
-    need_from_outside(w, w->p->there->operands[k]);
+  if (k >= scan_carries(w->p->forward)) {
+    need_from_outside(w, w->p->forward->operands[k]);
     return;
   }
   w->carry[k] = true;
-  if (w->by_blocks) need(w, w->p->there_end->operands[k]);
+  if (w->by_blocks) need(w, w->p->forward_end->operands[k]);
 }
 
 /* A kernel gives the value of its block out, too, and that is stacked: it comes in then. */
@@ -227,7 +229,7 @@ static void need_op(LoopCost *w, const Op *op, bool in_kernel) {
 static void need_value(LoopCost *w, ValueId v) {
   const Entry *e = w->f->e;
   const Value *x = value_at(e, v);
-  const Block *b = value_block(e, v), *body = w->p->there->blocks[0];
+  const Block *b = value_block(e, v), *body = w->p->forward->blocks[0];
   const Op *op = x->def == NO_ID ? NULL : op_at(e, x->def);
   bool in_kernel = b->op && b->op->kind == OP_KERNEL;
   if (in_kernel && !op) {
@@ -248,49 +250,49 @@ static void need_value(LoopCost *w, ValueId v) {
 }
 
 static void find_need(LoopCost *w) {
-  const Op *there = w->p->there;
+  const Op *forward = w->p->forward;
   w->n++;
   w->flops = w->cost = w->longer = 0;
-  memset(w->carry, 0, sizeof *w->carry * (size_t)scan_carries(there));
-  for (int k = scan_carries(there); k < there->nresults; k++)
-    if (w->dropped[k]) need(w, w->p->there_end->operands[k]);
+  memset(w->carry, 0, sizeof *w->carry * (size_t)scan_carries(forward));
+  for (int k = scan_carries(forward); k < forward->nresults; k++)
+    if (w->dropped[k]) need(w, w->p->forward_end->operands[k]);
   while (w->todo.n) {
     ValueId v = w->todo.at[--w->todo.n];
     if (!is_stacked(w, v)) need_value(w, v);
   }
 }
 
-/* ---- ways of one pair ---- */
+/* ---- schedules of one pair ---- */
 
-typedef VEC(LoopSchedule) Ways;
+typedef VEC(LoopSchedule) LoopSchedules;
 
 static double row_bytes(const LoopCost *w, int result) {
-  return bytes_of(w->f->e, w->p->there_end->operands[result]);
+  return bytes_of(w->f->e, w->p->forward_end->operands[result]);
 }
 
 static bool is_argument(const LoopCost *w, int result) {
-  return value_at(w->f->e, w->p->there_end->operands[result])->def == NO_ID;
+  return value_at(w->f->e, w->p->forward_end->operands[result])->def == NO_ID;
 }
 
 /* Bytes of the carries that are kept before a block. */
 static double kept_bytes(const LoopCost *w) {
-  const Op *there = w->p->there;
+  const Op *forward = w->p->forward;
   double bytes = 0;
-  for (int k = 0; k < scan_carries(there); k++) {
-    ValueId arg = there->blocks[0]->args.at[k + 1];
+  for (int k = 0; k < scan_carries(forward); k++) {
+    ValueId arg = forward->blocks[0]->args.at[k + 1];
     if (w->carry[k] && !is_stacked(w, arg)) bytes += bytes_of(w->f->e, arg);
   }
   return bytes;
 }
 
-/* The way with what is needed, found before. What is nearly free, in rows of so many bytes, the
+/* The schedule with its needs, found before. What is nearly free, in rows of so many bytes, the
    loop behind the blocks will drop in its turn, with blocks of the best length. */
-static LoopSchedule way_of(const LoopCost *w, int64_t block, int64_t blocks) {
-  const Op *there = w->p->there;
-  double trips = (double)scan_trips(there), again = (double)(block * blocks), row = 0, free = 0;
+static LoopSchedule schedule_of(const LoopCost *w, int64_t block, int64_t blocks) {
+  const Op *forward = w->p->forward;
+  double trips = (double)scan_trips(forward), again = (double)(block * blocks), row = 0, free = 0;
   LoopSchedule x = {.block = block, .blocks = blocks, .dropped = w->dropped, .bytes = w->longer};
   x.bytes += (double)blocks * kept_bytes(w);
-  for (int k = scan_carries(there); k < there->nresults; k++) {
+  for (int k = scan_carries(forward); k < forward->nresults; k++) {
     if (!w->p->droppable[k]) continue;
     if (!w->dropped[k]) x.bytes += trips * row_bytes(w, k);
     if (w->dropped[k]) row += row_bytes(w, k);
@@ -306,26 +308,26 @@ static LoopSchedule way_of(const LoopCost *w, int64_t block, int64_t blocks) {
 }
 
 /* A length at which the blocks show what a set is worth. */
-static LoopSchedule typical_way(const LoopCost *w) {
-  int64_t trips = scan_trips(w->p->there), block = 1;
+static LoopSchedule typical_schedule(const LoopCost *w) {
+  int64_t trips = scan_trips(w->p->forward), block = 1;
   while (w->by_blocks && (block + 1) * (block + 1) <= trips) block++;
-  return way_of(w, block, w->by_blocks ? (trips - 1) / block : trips);
+  return schedule_of(w, block, w->by_blocks ? (trips - 1) / block : trips);
 }
 
 /* For every number of iterations that may stay behind the blocks the fewest that are recomputed, in
    blocks as long or some times shorter. */
-static void ways_of_set(Arena *a, const LoopCost *w, Ways *out) {
+static void schedules_of_set(Arena *a, const LoopCost *w, LoopSchedules *out) {
   enum { SHORTER = 4 };
-  int64_t trips = scan_trips(w->p->there);
+  int64_t trips = scan_trips(w->p->forward);
   if (!w->by_blocks) {
-    vec_push(a, out, way_of(w, 1, trips));
+    vec_push(a, out, schedule_of(w, 1, trips));
     return;
   }
-  for (int64_t most = 2; most < trips; most += trips / LENGTHS + 1)
+  for (int64_t max = 2; max < trips; max += trips / LENGTHS + 1)
     for (int64_t times = 1; times <= SHORTER; times++) {
-      int64_t blocks = times * ((trips - 1) / most), again = trips - most;
+      int64_t blocks = times * ((trips - 1) / max), again = trips - max;
       int64_t block = (again + blocks - 1) / blocks;
-      if (block > 1 && block * blocks < trips) vec_push(a, out, way_of(w, block, blocks));
+      if (block > 1 && block * blocks < trips) vec_push(a, out, schedule_of(w, block, blocks));
     }
 }
 
@@ -347,18 +349,18 @@ static int by_ratio(const void *x, const void *y) {
 
 /* Drops what frees most for its work, and what is made along with it. False: nothing is left. */
 static bool drop_more(Arena *a, LoopCost *w, int at_once) {
-  int n = w->p->there->nresults, ngains = 0;
+  int n = w->p->forward->nresults, ngains = 0;
   Gain *gain = ARENA_ARRAY(a, Gain, n);
   bool *dropped = ARENA_ARRAY(a, bool, n);
   memcpy(dropped, w->dropped, sizeof *dropped * (size_t)n);
   find_need(w);
-  LoopSchedule before = typical_way(w);
+  LoopSchedule before = typical_schedule(w);
   w->dropped = dropped;
   for (int k = 0; k < n; k++) {
     if (!may_drop(w, k)) continue;
     dropped[k] = true;
     find_need(w);
-    LoopSchedule x = typical_way(w);
+    LoopSchedule x = typical_schedule(w);
     gain[ngains++] = (Gain){k, (before.bytes - x.bytes) / (x.cost - before.cost + 1)};
     dropped[k] = false;
   }
@@ -366,7 +368,7 @@ static bool drop_more(Arena *a, LoopCost *w, int at_once) {
   for (int k = 0; k < ngains && k < at_once; k++) dropped[gain[k].stack] = true;
   find_need(w);
   for (int k = 0; k < n; k++)
-    if (may_drop(w, k) && w->seen[w->p->there_end->operands[k]] == w->n) dropped[k] = true;
+    if (may_drop(w, k) && w->seen[w->p->forward_end->operands[k]] == w->n) dropped[k] = true;
   return ngains > 0;
 }
 
@@ -378,30 +380,30 @@ static int by_cost(const void *x, const void *y) {
 }
 
 /* Those that hold less than all that cost less. */
-static Ways best_ways(Arena *a, Ways all, double bytes) {
-  Ways out = {0};
-  double least = bytes;
+static LoopSchedules best_schedules(Arena *a, LoopSchedules all, double bytes) {
+  LoopSchedules out = {0};
+  double min = bytes;
   for (uint32_t i = 0; i < all.n; i++) all.at[i].found = i;
   if (all.n) qsort(all.at, all.n, sizeof *all.at, by_cost);
   for (uint32_t i = 0; i < all.n; i++) {
-    if (all.at[i].bytes > least - bytes / APART) continue;
-    least = all.at[i].bytes;
+    if (all.at[i].bytes > min - bytes / APART) continue;
+    min = all.at[i].bytes;
     vec_push(a, &out, all.at[i]);
   }
   return out;
 }
 
-static Ways ways_of(const Finder *f, const LoopPair *p) {
-  int n = p->there->nresults, droppable = 0;
-  Ways all = {0};
+static LoopSchedules schedules_of(const Finder *f, const LoopPair *p) {
+  int n = p->forward->nresults, droppable = 0;
+  LoopSchedules all = {0};
   LoopCost w = {.f = f, .p = p};
   w.seen = ARENA_ARRAY(f->a, uint32_t, f->e->values.n);
   w.ran = ARENA_ARRAY(f->a, uint32_t, f->e->ops.n);
-  w.carry = ARENA_ARRAY(f->a, bool, scan_carries(p->there) + 1);
-  double bytes = 0, body = (double)op_flops(f->e, p->there) / (double)scan_trips(p->there);
+  w.carry = ARENA_ARRAY(f->a, bool, scan_carries(p->forward) + 1);
+  double bytes = 0, body = (double)op_flops(f->e, p->forward) / (double)scan_trips(p->forward);
   for (int k = 0; k < n; k++) {
     droppable += p->droppable[k];
-    if (p->droppable[k]) bytes += bytes_of(f->e, p->there->results[k]);
+    if (p->droppable[k]) bytes += bytes_of(f->e, p->forward->results[k]);
   }
   for (int by_blocks = 0; by_blocks < 2; by_blocks++) {
     w.by_blocks = by_blocks;
@@ -413,10 +415,10 @@ static Ways ways_of(const Finder *f, const LoopPair *p) {
       if (is_free) w.free_carry = kept_bytes(&w);
       if (is_free) free = w.dropped;
       w.free = is_free ? NULL : free;
-      ways_of_set(f->a, &w, &all);
+      schedules_of_set(f->a, &w, &all);
     }
   }
-  return best_ways(f->a, all, bytes);
+  return best_schedules(f->a, all, bytes);
 }
 
 /* ---- the frontier ---- */
@@ -429,42 +431,42 @@ static void thin_out(LoopFrontier *l) {
 }
 
 static LoopPoint higher(Arena *a, const LoopFrontier *l, const LoopPoint *from, int pair,
-                        const LoopSchedule *way) {
-  LoopPoint r = {.way = ARENA_ARRAY(a, const LoopSchedule *, l->npairs)};
+                        const LoopSchedule *schedule) {
+  LoopPoint r = {.schedule = ARENA_ARRAY(a, const LoopSchedule *, l->npairs)};
   for (int i = 0; i < l->npairs; i++) {
-    r.way[i] = i == pair ? way : from ? from->way[i] : NULL;
-    r.flops += r.way[i] ? r.way[i]->flops : 0;
-    r.cost += r.way[i] ? r.way[i]->cost : 0;
+    r.schedule[i] = i == pair ? schedule : from ? from->schedule[i] : NULL;
+    r.flops += r.schedule[i] ? r.schedule[i]->flops : 0;
+    r.cost += r.schedule[i] ? r.schedule[i]->cost : 0;
   }
   return r;
 }
 
 static void build_frontier(const Finder *f, LoopFrontier *l) {
-  Ways *ways = ARENA_ARRAY(f->a, Ways, l->npairs);
+  LoopSchedules *schedules = ARENA_ARRAY(f->a, LoopSchedules, l->npairs);
   uint32_t *at = ARENA_ARRAY(f->a, uint32_t, l->npairs), all = 0;
   for (int i = 0; i < l->npairs; i++) {
-    ways[i] = ways_of(f, &l->pair[i]);
-    all += ways[i].n;
+    schedules[i] = schedules_of(f, &l->pair[i]);
+    all += schedules[i].n;
   }
   l->point = ARENA_ARRAY(f->a, LoopPoint, all + 1);
   for (int best = 0; best >= 0;) {
     const LoopPoint *from = l->npoints ? &l->point[l->npoints - 1] : NULL;
-    double most = -1;
+    double max = -1;
     best = -1;
     for (int i = 0; i < l->npairs; i++) {
-      if (at[i] == ways[i].n) continue;
-      const LoopSchedule *now = from ? from->way[i] : NULL, *next = &ways[i].at[at[i]];
+      if (at[i] == schedules[i].n) continue;
+      const LoopSchedule *now = from ? from->schedule[i] : NULL, *next = &schedules[i].at[at[i]];
       double bytes = 0;
-      for (int k = 0; !now && k < l->pair[i].there->nresults; k++)
-        if (l->pair[i].droppable[k]) bytes += bytes_of(f->e, l->pair[i].there->results[k]);
+      for (int k = 0; !now && k < l->pair[i].forward->nresults; k++)
+        if (l->pair[i].droppable[k]) bytes += bytes_of(f->e, l->pair[i].forward->results[k]);
       bytes = (now ? now->bytes : bytes) - next->bytes;
       double ratio = bytes / (next->cost - (now ? now->cost : 0) + 1);
-      if (ratio <= most) continue;
-      most = ratio;
+      if (ratio <= max) continue;
+      max = ratio;
       best = i;
     }
     if (best < 0) continue;
-    l->point[l->npoints] = higher(f->a, l, from, best, &ways[best].at[at[best]]);
+    l->point[l->npoints] = higher(f->a, l, from, best, &schedules[best].at[at[best]]);
     l->npoints++;
     at[best]++;
   }

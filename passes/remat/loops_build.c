@@ -17,9 +17,9 @@ typedef VEC(const Type *) Types;
 typedef struct Again { /* of a pair, from its forward pass to its backward pass; values of the new
                           entry */
   const LoopPair *p;
-  const LoopSchedule *way;
+  const LoopSchedule *schedule;
   ValueId *carry; /* by carry: its stack, before each block or iteration */
-  ValueId *stack; /* by result of `there`: what the iterations behind the blocks dropped */
+  ValueId *stack; /* by result of `forward`: what the iterations behind the blocks dropped */
   bool done;      /* the backward pass has been built */
 } Again;
 
@@ -33,22 +33,23 @@ typedef struct Climb {
 } Climb;
 
 static bool is_stacked(const Again *g, int result) {
-  return result >= scan_carries(g->p->there) && !g->way->dropped[result] &&
+  return result >= scan_carries(g->p->forward) && !g->schedule->dropped[result] &&
          (g->p->droppable[result] || g->p->alive[result]);
 }
 
-/* The result of `there` that the backward pass can read the value from; -1: none. */
+/* The result of `forward` that the backward pass can read the value from; -1: none. */
 static int stack_of(const Again *g, ValueId v) {
-  for (int k = scan_carries(g->p->there); k < g->p->there->nresults; k++)
-    if (g->p->there_end->operands[k] == v && is_stacked(g, k)) return k;
+  for (int k = scan_carries(g->p->forward); k < g->p->forward->nresults; k++)
+    if (g->p->forward_end->operands[k] == v && is_stacked(g, k)) return k;
   return -1;
 }
 
 /* The dropped result that operand j of the backward pass slices; -1: none. */
 static int dropped_at(const Again *g, int j) {
-  const Op *there = g->p->there;
-  for (int k = scan_carries(there); j >= scan_carries(g->p->back) && k < there->nresults; k++)
-    if (g->way->dropped[k] && there->results[k] == g->p->back->operands[j]) return k;
+  const Op *forward = g->p->forward;
+  for (int k = scan_carries(forward); j >= scan_carries(g->p->backward) && k < forward->nresults;
+       k++)
+    if (g->schedule->dropped[k] && forward->results[k] == g->p->backward->operands[j]) return k;
   return -1;
 }
 
@@ -200,30 +201,32 @@ static void copy_body(Climb *w, const Again *g, const Op *scan, const ValueId *f
 
 /* ---- each iteration in front of its own backward pass ---- */
 
-static void there_each(Climb *w, Again *g) {
-  const Op *there = g->p->there;
-  int n = scan_carries(there);
+static void forward_each(Climb *w, Again *g) {
+  const Op *forward = g->p->forward;
+  int n = scan_carries(forward);
   ValueList carries = {0}, slices = {0}, yield = {0};
   Types stacks = {0};
-  add_mapped(w, &carries, there->operands, n);
-  add_mapped(w, &slices, there->operands + n, there->noperands - n);
-  for (int k = n; k < there->nresults; k++)
-    if (!g->way->dropped[k])
-      vec_push(w->a, &stacks, value_type(w->old, g->p->there_end->operands[k]));
+  add_mapped(w, &carries, forward->operands, n);
+  add_mapped(w, &slices, forward->operands + n, forward->noperands - n);
+  for (int k = n; k < forward->nresults; k++)
+    if (!g->schedule->dropped[k])
+      vec_push(w->a, &stacks, value_type(w->old, g->p->forward_end->operands[k]));
   for (int k = 0; k < n; k++)
-    if (stack_of(g, there->blocks[0]->args.at[k + 1]) < 0)
-      vec_push(w->a, &stacks, value_type(w->old, there->results[k]));
-  const Op *op = loop_begin(w, there, scan_trips(there), &carries, &slices, &stacks);
+    if (stack_of(g, forward->blocks[0]->args.at[k + 1]) < 0)
+      vec_push(w->a, &stacks, value_type(w->old, forward->results[k]));
+  const Op *op = loop_begin(w, forward, scan_trips(forward), &carries, &slices, &stacks);
   for (uint32_t i = 0; i < op->blocks[0]->args.n; i++)
-    set(w, there->blocks[0]->args.at[i], op->blocks[0]->args.at[i]);
-  copy_body(w, g, there, NULL);
-  for (int k = 0; k < there->nresults; k++)
-    if (k < n || !g->way->dropped[k]) vec_push(w->a, &yield, w->map[g->p->there_end->operands[k]]);
+    set(w, forward->blocks[0]->args.at[i], op->blocks[0]->args.at[i]);
+  copy_body(w, g, forward, NULL);
+  for (int k = 0; k < forward->nresults; k++)
+    if (k < n || !g->schedule->dropped[k])
+      vec_push(w->a, &yield, w->map[g->p->forward_end->operands[k]]);
   int at = n;
-  for (int k = 0; k < there->nresults; k++)
-    if (k < n || !g->way->dropped[k]) set(w, there->results[k], op->results[k < n ? k : at++]);
+  for (int k = 0; k < forward->nresults; k++)
+    if (k < n || !g->schedule->dropped[k])
+      set(w, forward->results[k], op->results[k < n ? k : at++]);
   for (int k = 0; k < n; k++) {
-    ValueId arg = there->blocks[0]->args.at[k + 1];
+    ValueId arg = forward->blocks[0]->args.at[k + 1];
     if (stack_of(g, arg) >= 0) continue;
     vec_push(w->a, &yield, w->map[arg]);
     g->carry[k] = named(w, arg, op->results[at++]);
@@ -239,51 +242,51 @@ static uint32_t add_slice(Climb *w, ValueList *slices, ValueId v) {
   return slices->n - 1;
 }
 
-static void back_each(Climb *w, Again *g) {
-  const Op *there = g->p->there, *back = g->p->back;
-  int n = scan_carries(there), m = scan_carries(back);
-  uint32_t *stack = ARENA_ARRAY(w->a, uint32_t, there->nresults + 1); /* among the slices */
+static void backward_each(Climb *w, Again *g) {
+  const Op *forward = g->p->forward, *backward = g->p->backward;
+  int n = scan_carries(forward), m = scan_carries(backward);
+  uint32_t *stack = ARENA_ARRAY(w->a, uint32_t, forward->nresults + 1); /* among the slices */
   uint32_t *carry = ARENA_ARRAY(w->a, uint32_t, n + 1);
-  uint32_t *slice = ARENA_ARRAY(w->a, uint32_t, there->noperands + back->noperands + 1);
-  ValueId *from = ARENA_ARRAY(w->a, ValueId, there->nresults + 1);
+  uint32_t *slice = ARENA_ARRAY(w->a, uint32_t, forward->noperands + backward->noperands + 1);
+  ValueId *from = ARENA_ARRAY(w->a, ValueId, forward->nresults + 1);
   ValueList carries = {0}, slices = {0}, yield = {0};
   Types stacks = {0};
-  add_mapped(w, &carries, back->operands, m);
-  for (int j = m; j < back->noperands; j++)
-    if (dropped_at(g, j) < 0) slice[j] = add_slice(w, &slices, w->map[back->operands[j]]);
-  uint32_t *other = slice + back->noperands;
-  for (int j = n; j < there->noperands; j++)
-    other[j] = add_slice(w, &slices, w->map[there->operands[j]]);
-  for (int k = n; k < there->nresults; k++)
-    if (is_stacked(g, k)) stack[k] = add_slice(w, &slices, w->map[there->results[k]]);
+  add_mapped(w, &carries, backward->operands, m);
+  for (int j = m; j < backward->noperands; j++)
+    if (dropped_at(g, j) < 0) slice[j] = add_slice(w, &slices, w->map[backward->operands[j]]);
+  uint32_t *other = slice + backward->noperands;
+  for (int j = n; j < forward->noperands; j++)
+    other[j] = add_slice(w, &slices, w->map[forward->operands[j]]);
+  for (int k = n; k < forward->nresults; k++)
+    if (is_stacked(g, k)) stack[k] = add_slice(w, &slices, w->map[forward->results[k]]);
   for (int k = 0; k < n; k++)
-    if (stack_of(g, there->blocks[0]->args.at[k + 1]) < 0)
+    if (stack_of(g, forward->blocks[0]->args.at[k + 1]) < 0)
       carry[k] = add_slice(w, &slices, g->carry[k]);
-  for (int k = m; k < back->nresults; k++)
-    vec_push(w->a, &stacks, value_type(w->old, g->p->back_end->operands[k]));
-  const Op *op = loop_begin(w, back, scan_trips(back), &carries, &slices, &stacks);
-  for (int k = n; k < there->nresults; k++)
+  for (int k = m; k < backward->nresults; k++)
+    vec_push(w->a, &stacks, value_type(w->old, g->p->backward_end->operands[k]));
+  const Op *op = loop_begin(w, backward, scan_trips(backward), &carries, &slices, &stacks);
+  for (int k = n; k < forward->nresults; k++)
     if (is_stacked(g, k)) from[k] = arg_at(op, (uint32_t)m + stack[k]);
-  const ValueId *args = there->blocks[0]->args.at;
+  const ValueId *args = forward->blocks[0]->args.at;
   w->map[args[0]] = op->blocks[0]->args.at[0];
-  for (int j = n; j < there->noperands; j++)
+  for (int j = n; j < forward->noperands; j++)
     w->map[args[j + 1]] = arg_at(op, (uint32_t)m + other[j]);
   for (int k = 0; k < n; k++) {
     int s = stack_of(g, args[k + 1]);
     w->map[args[k + 1]] = s >= 0 ? from[s] : arg_at(op, (uint32_t)m + carry[k]);
   }
-  copy_body(w, g, there, from);
-  args = back->blocks[0]->args.at;
+  copy_body(w, g, forward, from);
+  args = backward->blocks[0]->args.at;
   w->map[args[0]] = op->blocks[0]->args.at[0];
-  for (int j = 0; j < back->noperands; j++) {
+  for (int j = 0; j < backward->noperands; j++) {
     int k = dropped_at(g, j);
     w->map[args[j + 1]] = j < m   ? arg_at(op, (uint32_t)j)
                           : k < 0 ? arg_at(op, (uint32_t)m + slice[j])
-                                  : w->map[g->p->there_end->operands[k]];
+                                  : w->map[g->p->forward_end->operands[k]];
   }
-  copy_body(w, g, back, NULL);
-  add_mapped(w, &yield, g->p->back_end->operands, back->nresults);
-  for (int k = 0; k < back->nresults; k++) set(w, back->results[k], op->results[k]);
+  copy_body(w, g, backward, NULL);
+  add_mapped(w, &yield, g->p->backward_end->operands, backward->nresults);
+  for (int k = 0; k < backward->nresults; k++) set(w, backward->results[k], op->results[k]);
   body_end(w, op, &yield);
 }
 
@@ -291,21 +294,21 @@ static void back_each(Climb *w, Again *g) {
 
 /* The numbers of the iterations in the blocks, block by block, or of those behind them. */
 static ValueId numbers(Climb *w, const Again *g, bool behind) {
-  const Op *there = g->p->there;
-  int64_t in_blocks = g->way->block * g->way->blocks, from, n;
-  n = behind ? scan_trips(there) - in_blocks : in_blocks;
-  from = behind == !there->attr[AT_REVERSE].i ? scan_trips(there) - n : 0;
+  const Op *forward = g->p->forward;
+  int64_t in_blocks = g->schedule->block * g->schedule->blocks, from, n;
+  n = behind ? scan_trips(forward) - in_blocks : in_blocks;
+  from = behind == !forward->attr[AT_REVERSE].i ? scan_trips(forward) - n : 0;
   const Type *t = counts_type(w, n);
   ValueId v = build(w->b, OP_IOTA, NULL, 0, NULL, t);
   if (from) v = build2(w->b, OP_ADD, v, build_const_int(w->b, t, from));
-  int64_t dim[] = {g->way->blocks, g->way->block};
+  int64_t dim[] = {g->schedule->blocks, g->schedule->block};
   return behind ? v : build_reshape(w->b, v, type_get(w->b->m->ctx, DT_I32, 2, dim));
 }
 
 /* Zeros in which the loop's rows are put: one for each stack that is whole. */
 static void add_tables(Climb *w, const Again *g, const Op *scan, ValueList *out) {
   for (int k = scan_carries(scan); k < scan->nresults; k++)
-    if (scan == g->p->back || !g->way->dropped[k])
+    if (scan == g->p->backward || !g->schedule->dropped[k])
       vec_push(w->a, out, build_const(w->b, value_type(w->old, scan->results[k]), 0));
 }
 
@@ -317,153 +320,156 @@ static void iterate(Climb *w, const Again *g, const Op *scan, const Op *loop, Va
   const Op *end = plan_yield(w->old, scan);
   const ValueId *args = scan->blocks[0]->args.at;
   uint32_t table = (uint32_t)scan_carries(scan);
-  bool there = scan == g->p->there;
+  bool forward = scan == g->p->forward;
   w->map[args[0]] = number;
   for (int j = 0; j < scan->noperands; j++) {
     if (j < scan_carries(scan))
       set(w, args[j + 1], arg_at(loop, (uint32_t)j));
-    else if (there || dropped_at(g, j) < 0) /* else the caller has mapped it */
+    else if (forward || dropped_at(g, j) < 0) /* else the caller has mapped it */
       set(w, args[j + 1], row_at(w, w->map[scan->operands[j]], number));
   }
   copy_body(w, g, scan, NULL);
   add_mapped(w, yield, end->operands, scan_carries(scan));
   for (int k = scan_carries(scan); k < scan->nresults; k++)
-    if (!there || !g->way->dropped[k])
+    if (!forward || !g->schedule->dropped[k])
       vec_push(w->a, yield, with_row(w, arg_at(loop, table++), w->map[end->operands[k]], number));
 }
 
 static void dropped_types(Climb *w, const Again *g, Types *out) {
-  for (int k = scan_carries(g->p->there); k < g->p->there->nresults; k++)
-    if (g->way->dropped[k]) vec_push(w->a, out, value_type(w->old, g->p->there_end->operands[k]));
+  for (int k = scan_carries(g->p->forward); k < g->p->forward->nresults; k++)
+    if (g->schedule->dropped[k])
+      vec_push(w->a, out, value_type(w->old, g->p->forward_end->operands[k]));
 }
 
 static void add_dropped(Climb *w, const Again *g, ValueList *out) {
-  for (int k = scan_carries(g->p->there); k < g->p->there->nresults; k++)
-    if (g->way->dropped[k]) vec_push(w->a, out, w->map[g->p->there_end->operands[k]]);
+  for (int k = scan_carries(g->p->forward); k < g->p->forward->nresults; k++)
+    if (g->schedule->dropped[k]) vec_push(w->a, out, w->map[g->p->forward_end->operands[k]]);
 }
 
-static void there_blocks(Climb *w, Again *g) {
-  const Op *there = g->p->there;
-  int n = scan_carries(there);
+static void forward_blocks(Climb *w, Again *g) {
+  const Op *forward = g->p->forward;
+  int n = scan_carries(forward);
   ValueList all = {0}, slices = {0}, kept = {0}, yield = {0};
   Types stacks = {0}, none = {0};
-  names_of(w, there);
+  names_of(w, forward);
   vec_push(w->a, &slices, numbers(w, g, false));
   ValueId behind = numbers(w, g, true);
-  add_mapped(w, &all, there->operands, n);
-  add_tables(w, g, there, &all);
-  for (int k = 0; k < n; k++) vec_push(w->a, &stacks, value_type(w->old, there->results[k]));
-  const Op *outer = loop_begin(w, there, g->way->blocks, &all, &slices, &stacks);
+  add_mapped(w, &all, forward->operands, n);
+  add_tables(w, g, forward, &all);
+  for (int k = 0; k < n; k++) vec_push(w->a, &stacks, value_type(w->old, forward->results[k]));
+  const Op *outer = loop_begin(w, forward, g->schedule->blocks, &all, &slices, &stacks);
   for (int k = 0; k < n; k++) /* a copy, so that the carry's bytes are free to go on in */
     vec_push(w->a, &kept, build1(w->b, OP_COPY, arg_at(outer, (uint32_t)k)));
   uint32_t carried = all.n;
   all.n = slices.n = 0;
   add_args(w, &all, outer, carried);
   vec_push(w->a, &slices, arg_at(outer, carried));
-  const Op *inner = loop_begin(w, there, g->way->block, &all, &slices, &none);
-  iterate(w, g, there, inner, arg_at(inner, carried), &yield);
+  const Op *inner = loop_begin(w, forward, g->schedule->block, &all, &slices, &none);
+  iterate(w, g, forward, inner, arg_at(inner, carried), &yield);
   body_end(w, inner, &yield);
   yield.n = 0;
   add_results(w, &yield, inner, (int)carried);
   for (int k = 0; k < n; k++) vec_push(w->a, &yield, kept.at[k]);
   body_end(w, outer, &yield);
   for (int k = 0; k < n; k++)
-    g->carry[k] = named(w, there->blocks[0]->args.at[k + 1], outer->results[(int)carried + k]);
+    g->carry[k] = named(w, forward->blocks[0]->args.at[k + 1], outer->results[(int)carried + k]);
   /* behind the blocks */
   all.n = slices.n = yield.n = 0;
   add_results(w, &all, outer, (int)carried);
   vec_push(w->a, &slices, behind);
   dropped_types(w, g, (stacks.n = 0, &stacks));
-  const Op *last = loop_begin(w, there, scan_trips(there) - g->way->block * g->way->blocks, &all,
-                              &slices, &stacks);
-  iterate(w, g, there, last, arg_at(last, carried), &yield);
+  const Op *last =
+      loop_begin(w, forward, scan_trips(forward) - g->schedule->block * g->schedule->blocks, &all,
+                 &slices, &stacks);
+  iterate(w, g, forward, last, arg_at(last, carried), &yield);
   add_dropped(w, g, &yield);
   body_end(w, last, &yield);
   uint32_t table = (uint32_t)n, stack = carried;
-  for (int k = 0; k < there->nresults; k++) {
-    if (k >= n && g->way->dropped[k])
+  for (int k = 0; k < forward->nresults; k++) {
+    if (k >= n && g->schedule->dropped[k])
       g->stack[k] = last->results[stack++];
     else
-      set(w, there->results[k], last->results[k < n ? k : (int)table++]);
+      set(w, forward->results[k], last->results[k < n ? k : (int)table++]);
   }
 }
 
 /* The block's iterations again, from the carries that were kept, stacking what was dropped. */
 static const Op *run_again(Climb *w, const Again *g, const ValueList *carries, ValueId number) {
-  const Op *there = g->p->there;
-  const ValueId *args = there->blocks[0]->args.at;
-  int n = scan_carries(there);
-  ValueId *from = ARENA_ARRAY(w->a, ValueId, there->nresults + 1);
+  const Op *forward = g->p->forward;
+  const ValueId *args = forward->blocks[0]->args.at;
+  int n = scan_carries(forward);
+  ValueId *from = ARENA_ARRAY(w->a, ValueId, forward->nresults + 1);
   ValueList slices = {0}, yield = {0};
   Types stacks = {0};
   vec_push(w->a, &slices, number);
   dropped_types(w, g, &stacks);
-  Op *op = loop_begin(w, there, g->way->block, carries, &slices, &stacks);
+  Op *op = loop_begin(w, forward, g->schedule->block, carries, &slices, &stacks);
   op->backward = true;
   ValueId here = arg_at(op, (uint32_t)n);
   w->map[args[0]] = here;
-  for (int k = n; k < there->nresults; k++)
-    if (is_stacked(g, k)) from[k] = row_at(w, w->map[there->results[k]], here);
-  for (int j = 0; j < there->noperands; j++) {
+  for (int k = n; k < forward->nresults; k++)
+    if (is_stacked(g, k)) from[k] = row_at(w, w->map[forward->results[k]], here);
+  for (int j = 0; j < forward->noperands; j++) {
     int s = stack_of(g, args[j + 1]);
     set(w, args[j + 1],
         s >= 0  ? from[s]
         : j < n ? arg_at(op, (uint32_t)j)
-                : row_at(w, w->map[there->operands[j]], here));
+                : row_at(w, w->map[forward->operands[j]], here));
   }
-  copy_body(w, g, there, from);
-  add_mapped(w, &yield, g->p->there_end->operands, n);
+  copy_body(w, g, forward, from);
+  add_mapped(w, &yield, g->p->forward_end->operands, n);
   add_dropped(w, g, &yield);
   body_end(w, op, &yield);
   return op;
 }
 
 /* The backward pass of iterations whose dropped stacks are there. */
-static const Op *go_back(Climb *w, const Again *g, int64_t trips, const ValueList *carries,
-                         ValueId number, const ValueId *dropped) {
-  const Op *back = g->p->back;
+static const Op *build_backward(Climb *w, const Again *g, int64_t trips, const ValueList *carries,
+                                ValueId number, const ValueId *dropped) {
+  const Op *backward = g->p->backward;
   ValueList slices = {0}, yield = {0};
   Types none = {0};
   vec_push(w->a, &slices, number);
-  for (int j = 0; j < back->noperands; j++)
+  for (int j = 0; j < backward->noperands; j++)
     if (dropped_at(g, j) >= 0) vec_push(w->a, &slices, dropped[dropped_at(g, j)]);
-  const Op *op = loop_begin(w, back, trips, carries, &slices, &none);
+  const Op *op = loop_begin(w, backward, trips, carries, &slices, &none);
   uint32_t at = carries->n + 1;
-  for (int j = 0; j < back->noperands; j++)
-    if (dropped_at(g, j) >= 0) w->map[back->blocks[0]->args.at[j + 1]] = arg_at(op, at++);
-  iterate(w, g, back, op, arg_at(op, carries->n), &yield);
+  for (int j = 0; j < backward->noperands; j++)
+    if (dropped_at(g, j) >= 0) w->map[backward->blocks[0]->args.at[j + 1]] = arg_at(op, at++);
+  iterate(w, g, backward, op, arg_at(op, carries->n), &yield);
   body_end(w, op, &yield);
   return op;
 }
 
-static void back_blocks(Climb *w, Again *g) {
-  const Op *there = g->p->there, *back = g->p->back;
-  int n = scan_carries(there), m = scan_carries(back);
-  ValueId *dropped = ARENA_ARRAY(w->a, ValueId, there->nresults + 1);
+static void backward_blocks(Climb *w, Again *g) {
+  const Op *forward = g->p->forward, *backward = g->p->backward;
+  int n = scan_carries(forward), m = scan_carries(backward);
+  ValueId *dropped = ARENA_ARRAY(w->a, ValueId, forward->nresults + 1);
   ValueList all = {0}, slices = {0}, kept = {0}, yield = {0};
   Types none = {0};
-  names_of(w, back);
-  add_mapped(w, &all, back->operands, m);
-  add_tables(w, g, back, &all);
+  names_of(w, backward);
+  add_mapped(w, &all, backward->operands, m);
+  add_tables(w, g, backward, &all);
   vec_push(w->a, &slices, numbers(w, g, false));
   for (int k = 0; k < n; k++) vec_push(w->a, &slices, g->carry[k]);
-  const Op *last = go_back(w, g, scan_trips(back) - g->way->block * g->way->blocks, &all,
-                           numbers(w, g, true), g->stack);
+  const Op *last =
+      build_backward(w, g, scan_trips(backward) - g->schedule->block * g->schedule->blocks, &all,
+                     numbers(w, g, true), g->stack);
   uint32_t carried = all.n;
   all.n = 0;
   add_results(w, &all, last, (int)carried);
-  const Op *outer = loop_begin(w, back, g->way->blocks, &all, &slices, &none);
+  const Op *outer = loop_begin(w, backward, g->schedule->blocks, &all, &slices, &none);
   for (int k = 0; k < n; k++) vec_push(w->a, &kept, arg_at(outer, carried + 1 + (uint32_t)k));
   const Op *again = run_again(w, g, &kept, arg_at(outer, carried));
   int at = n;
-  for (int k = n; k < there->nresults; k++)
-    if (g->way->dropped[k]) dropped[k] = again->results[at++];
+  for (int k = n; k < forward->nresults; k++)
+    if (g->schedule->dropped[k]) dropped[k] = again->results[at++];
   all.n = 0;
   add_args(w, &all, outer, carried);
-  const Op *inner = go_back(w, g, g->way->block, &all, arg_at(outer, carried), dropped);
+  const Op *inner = build_backward(w, g, g->schedule->block, &all, arg_at(outer, carried), dropped);
   add_results(w, &yield, inner, (int)carried);
   body_end(w, outer, &yield);
-  for (int k = 0; k < back->nresults; k++) set(w, back->results[k], outer->results[k]);
+  for (int k = 0; k < backward->nresults; k++) set(w, backward->results[k], outer->results[k]);
 }
 
 /* ---- the entry ---- */
@@ -490,13 +496,13 @@ static void apply_each(Builder *b, const Entry *old, const Op *op, ValueId *map,
   w->map = map;
   for (int i = 0; i < w->n; i++) {
     Again *g = &w->again[i];
-    bool each = g->way->block == 1;
-    if (op == g->p->there) {
-      each ? there_each(w, g) : there_blocks(w, g);
+    bool each = g->schedule->block == 1;
+    if (op == g->p->forward) {
+      each ? forward_each(w, g) : forward_blocks(w, g);
       return;
     }
-    if (op == g->p->back) {
-      each ? back_each(w, g) : back_blocks(w, g);
+    if (op == g->p->backward) {
+      each ? backward_each(w, g) : backward_blocks(w, g);
       store_late(w, g);
       return;
     }
@@ -514,11 +520,11 @@ void remat_apply_loops(Arena *a, Entry *e, const LoopFrontier *l, const LoopPoin
   Climb w = {.a = a, .again = ARENA_ARRAY(a, Again, l->npairs + 1)};
   uint64_t before = flops_of(e);
   for (int i = 0; i < l->npairs; i++) {
-    if (!r->way[i]) continue;
+    if (!r->schedule[i]) continue;
     Again *g = &w.again[w.n++];
-    *g = (Again){.p = &l->pair[i], .way = r->way[i]};
-    g->carry = ARENA_ARRAY(a, ValueId, scan_carries(g->p->there) + 1);
-    g->stack = ARENA_ARRAY(a, ValueId, g->p->there->nresults + 1);
+    *g = (Again){.p = &l->pair[i], .schedule = r->schedule[i]};
+    g->carry = ARENA_ARRAY(a, ValueId, scan_carries(g->p->forward) + 1);
+    g->stack = ARENA_ARRAY(a, ValueId, g->p->forward->nresults + 1);
   }
   entry_rebuild(e, apply_each, &w, false, false);
   (void)dce_entry(a, e);

@@ -27,7 +27,7 @@ void flow_arc(FlowNet *g, int from, int to, double capacity) {
   g->first[to] = i + 1;
 }
 
-static bool find_levels(FlowNet *g, int source, int sink, double least) {
+static bool find_levels(FlowNet *g, int source, int sink, double min) {
   int head = 0, tail = 0;
   for (int v = 0; v < g->nodes; v++) g->level[v] = NOWHERE;
   g->level[source] = 0;
@@ -36,7 +36,7 @@ static bool find_levels(FlowNet *g, int source, int sink, double least) {
     int v = g->queue[head++];
     for (int i = g->first[v]; i != NOWHERE; i = g->next.at[i]) {
       const Arc *x = &g->arc.at[i];
-      if (x->capacity <= least || g->level[x->to] != NOWHERE) continue;
+      if (x->capacity <= min || g->level[x->to] != NOWHERE) continue;
       g->level[x->to] = g->level[v] + 1;
       g->queue[tail++] = x->to;
     }
@@ -45,12 +45,12 @@ static bool find_levels(FlowNet *g, int source, int sink, double least) {
 }
 
 /* One path of the level graph; returns what it carries, 0 where there is none left. */
-static double push_path(FlowNet *g, int source, int sink, double least) {
+static double push_path(FlowNet *g, int source, int sink, double min) {
   int depth = 0, v = source;
   while (v != sink) {
     int i = g->current[v];
     while (i != NOWHERE &&
-           (g->arc.at[i].capacity <= least || g->level[g->arc.at[i].to] != g->level[v] + 1))
+           (g->arc.at[i].capacity <= min || g->level[g->arc.at[i].to] != g->level[v] + 1))
       i = g->next.at[i];
     g->current[v] = i;
     if (i != NOWHERE) {
@@ -62,23 +62,23 @@ static double push_path(FlowNet *g, int source, int sink, double least) {
       v = g->arc.at[g->arc.at[g->path[--depth]].back].to;
     }
   }
-  double most = INFINITY;
+  double max = INFINITY;
   for (int k = 0; k < depth; k++)
-    if (g->arc.at[g->path[k]].capacity < most) most = g->arc.at[g->path[k]].capacity;
-  if (isinf(most)) return INFINITY;
+    if (g->arc.at[g->path[k]].capacity < max) max = g->arc.at[g->path[k]].capacity;
+  if (isinf(max)) return INFINITY;
   for (int k = 0; k < depth; k++) {
     Arc *x = &g->arc.at[g->path[k]];
-    x->capacity -= most;
-    g->arc.at[x->back].capacity += most;
+    x->capacity -= max;
+    g->arc.at[x->back].capacity += max;
   }
-  return most;
+  return max;
 }
 
-double flow_most(FlowNet *g, int source, int sink, double least) {
+double flow_max(FlowNet *g, int source, int sink, double min) {
   double sum = 0;
-  while (find_levels(g, source, sink, least)) { /* at last those that the source still reaches */
+  while (find_levels(g, source, sink, min)) { /* at last those that the source still reaches */
     memcpy(g->current, g->first, sizeof *g->first * (size_t)g->nodes);
-    for (double more; (more = push_path(g, source, sink, least)) > 0; sum += more)
+    for (double more; (more = push_path(g, source, sink, min)) > 0; sum += more)
       if (isinf(more)) return INFINITY;
   }
   return sum;

@@ -22,9 +22,9 @@ typedef struct FlowNet {
 
 FlowNet flow_net(Arena *a, int nodes);
 void flow_arc(FlowNet *g, int from, int to, double capacity);
-/* INFINITY where a path has no end to what it carries. Rooms up to `least` count as none: what
+/* INFINITY where a path has no end to what it carries. Rooms up to `min` count as none: what
    rounding leaves over. */
-double flow_most(FlowNet *g, int source, int sink, double least);
+double flow_max(FlowNet *g, int source, int sink, double min);
 /* After that: is the node on the sink's side of the least cut? */
 bool flow_is_cut_off(const FlowNet *g, int node);
 #endif

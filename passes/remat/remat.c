@@ -111,23 +111,23 @@ static void report_holders(Remat *w) {
 static void report_loop_schedule(const Remat *w, const AppliedLoops *c) {
   for (int i = 0; c->point && i < c->frontier->npairs; i++) {
     const LoopPair *p = &c->frontier->pair[i];
-    const LoopSchedule *way = c->point->way[i];
+    const LoopSchedule *schedule = c->point->schedule[i];
     char buf[32];
     uint64_t bytes = 0;
-    if (!way) continue;
-    for (int k = 0; k < p->there->nresults; k++)
-      bytes += way->dropped[k] ? value_type(&c->from, p->there->results[k])->bytes : 0;
-    if (way->block == 1)
+    if (!schedule) continue;
+    for (int k = 0; k < p->forward->nresults; k++)
+      bytes += schedule->dropped[k] ? value_type(&c->from, p->forward->results[k])->bytes : 0;
+    if (schedule->block == 1)
       remark(
-          w->r, REMARK_REMAT, "remat", p->there->loc,
+          w->r, REMARK_REMAT, "remat", p->forward->loc,
           "each iteration of scan is recomputed before its backward pass: %s bytes are not stacked",
           plan_commas(buf, bytes));
     else
-      remark(w->r, REMARK_REMAT, "remat", p->there->loc,
+      remark(w->r, REMARK_REMAT, "remat", p->forward->loc,
              "%lld of %lld iterations of scan are recomputed before their backward pass, %lld at a "
              "time: %s bytes are stacked in part",
-             (long long)(way->blocks * way->block), (long long)scan_trips(p->there),
-             (long long)way->block, plan_commas(buf, bytes));
+             (long long)(schedule->blocks * schedule->block), (long long)scan_trips(p->forward),
+             (long long)schedule->block, plan_commas(buf, bytes));
     w->r->changes++;
   }
 }
@@ -148,7 +148,7 @@ static Remat *fit_once(PassRun *r, Tries *x, RematKnown *known, RematPlan *found
     return tries_again(x, known->chosen, &known->again);
   }
   Remat *w = tries_fit(x, known->limit, 0, remat_effort(&x->at[0], 100), found, arena);
-  if (!w && (r->opt->trial || r->opt->probe)) w = tries_least(x, false, found, arena);
+  if (!w && (r->opt->trial || r->opt->probe)) w = tries_min(x, false, found, arena);
   if (w) remat_keep(r, known, x, w, found, *arena);
   return w;
 }
@@ -157,8 +157,8 @@ static Remat *fit_once(PassRun *r, Tries *x, RematKnown *known, RematPlan *found
    rewrites are chosen as with 100. What w has found is known. */
 static Remat *fit_better(Tries *x, Remat *w, const RematKnown *known, RematPlan *found,
                          uint64_t *arena) {
-  enum { MOST = 10000 };
-  int64_t spent = remat_effort(&x->at[0], 100), effort = remat_effort(&x->at[0], MOST);
+  enum { MAX = 10000 };
+  int64_t spent = remat_effort(&x->at[0], 100), effort = remat_effort(&x->at[0], MAX);
   RematPlan plan;
   uint64_t bytes;
   if (x->at[0].r->opt->trial || effort <= spent) return w;
@@ -174,35 +174,35 @@ static Remat *fit_better(Tries *x, Remat *w, const RematKnown *known, RematPlan 
 /* Rewrites that passes make for a limit depend on it: under another one they may take less than the
    minimum found here. Limits below it are asked for, the first by one unit less, until one
    is refused, as `asked` was; `found` is what entry k takes under the least that is met. */
-static uint64_t least_of_all(PassRun *r, uint32_t k, uint64_t asked, uint64_t least, Trial *found) {
+static uint64_t min_of_all(PassRun *r, uint32_t k, uint64_t asked, uint64_t min, Trial *found) {
   uint64_t unit = (uint64_t)r->opt->target->align, step = unit;
-  while (least > asked + unit) {
-    uint64_t limit = least > asked + step ? least - step : asked + unit;
+  while (min > asked + unit) {
+    uint64_t limit = min > asked + step ? min - step : asked + unit;
     Trial x, again;
-    if (!passes_again(r, limit, k, &x)) return least;
-    if (x.arena > limit && step == unit) return least;
+    if (!passes_again(r, limit, k, &x)) return min;
+    if (x.arena > limit && step == unit) return min;
     if (x.arena > limit) {
       step = unit;
       continue;
     }
-    least = limit; /* and less, if that is met when it is asked for, too */
+    min = limit; /* and less, if that is met when it is asked for, too */
     if (x.arena > asked && x.arena < limit && passes_again(r, x.arena, k, &again) &&
         again.arena <= x.arena)
-      least = x.arena;
+      min = x.arena;
     *found = x;
     step *= 2;
   }
-  return least;
+  return min;
 }
 
 /* What holds the program there is known of the one at hand. */
 static void refuse(Remat *w, uint32_t k, uint64_t limit, uint64_t arena, double share) {
   Trial other = {0};
   bool is_init = w->e == w->r->m->init;
-  uint64_t least = is_init ? arena : least_of_all(w->r, k, limit, arena, &other);
-  if (least < arena) share = other.flops ? (double)other.again / (double)other.flops : 0;
-  report_refusal(w, limit, least, share);
-  if (least == arena) report_holders(w);
+  uint64_t min = is_init ? arena : min_of_all(w->r, k, limit, arena, &other);
+  if (min < arena) share = other.flops ? (double)other.again / (double)other.flops : 0;
+  report_refusal(w, limit, min, share);
+  if (min == arena) report_holders(w);
 }
 
 static bool limit_entry(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t limit) {
@@ -219,7 +219,7 @@ static bool limit_entry(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t l
   Remat *w = ok ? fit_once(r, &x, known, &found, &arena) : NULL;
   if (ok) w = fit_better(&x, w, known, &found, &arena);
   if (ok && !r->opt->trial && !r->opt->probe && (!w || arena > limit)) {
-    w = tries_least(&x, true, &found, &arena); /* which may fit after all */
+    w = tries_min(&x, true, &found, &arena); /* which may fit after all */
     ok = w && arena <= limit;
     double flops = x.at[0].p.flops;
     if (w && !ok) refuse(w, k, limit, arena, flops > 0 ? found.flops / flops : 0);
@@ -241,7 +241,7 @@ static bool limit_entry(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t l
    alone. */
 static uint64_t limit_of(PassRun *r, const GlobalsPlan *g) {
   const MemoryLimit *l = &r->opt->limit;
-  uint64_t most = 0;
+  uint64_t max = 0;
   if (l->bytes) return l->bytes;
   if (l->share <= 0) return UINT64_MAX;
   uint64_t whole = module_notes(r->m)->whole_arena;
@@ -249,9 +249,9 @@ static uint64_t limit_of(PassRun *r, const GlobalsPlan *g) {
   for (uint32_t k = 0; k < r->m->entries.n; k++) {
     Remat w = remat_new(r, r->m->entries.at[k], g);
     uint64_t arena = remat_arena(&w, 0);
-    if (arena > most) most = arena;
+    if (arena > max) max = arena;
   }
-  return (uint64_t)((double)most * l->share);
+  return (uint64_t)((double)max * l->share);
 }
 
 bool pass_remat(PassRun *r) {

@@ -31,8 +31,8 @@ typedef struct RematTask { /* what a change asks for: state.c */
 enum { REMAT_BLOCK = 64 }; /* steps side by side */
 
 typedef struct RematBlock {
-  int add;         /* to all of its steps */
-  int least, most; /* of its steps, without that */
+  int add;      /* to all of its steps */
+  int min, max; /* of its steps, without that */
 } RematBlock;
 
 /* Every primitive change is logged with its inverse: a move is tried by making it, and rolled back.
@@ -110,12 +110,12 @@ void remat_step_ops(RematState *s, int step, RematEmit *emit, void *data);
 
 /* ---- where to begin: starts.c ---- */
 
-/* Cuts the way to step `turnaround` each time `length` units were made; holds what crosses a cut
+/* Cuts the path to step `turnaround` each time `length` units were made; holds what crosses a cut
    and what is made behind the last one, makes the rest again behind. */
 void remat_segments(RematState *s, int turnaround, double length);
 /* Runs the steps in order and evicts what is cheapest to recompute for its size and age. False
-   where that does not fit, costs more than `most`, or takes the work beyond the deadline. */
-bool remat_evict(RematState *s, int64_t limit, double most, int64_t deadline);
+   where that does not fit, costs more than `max`, or takes the work beyond the deadline. */
+bool remat_evict(RematState *s, int64_t limit, double max, int64_t deadline);
 
 /* ---- the search: search.c ---- */
 
@@ -134,7 +134,7 @@ RematPlan remat_search(RematState *s, int limit, int64_t effort, double incumben
 RematPlan remat_tighten(RematState *s, int limit, int64_t effort);
 /* The least limit that the search meets, between floor and ceiling; leaves the state there. Effort:
    of each try. */
-int remat_least(RematState *s, int floor, int ceiling, int64_t effort);
+int remat_min(RematState *s, int floor, int ceiling, int64_t effort);
 /* Goes on from the state to limits below, step by step, as long as the effort lasts; returns the
    peak of what it leaves the state at. */
 int remat_shrink(RematState *s, int floor, int64_t effort);
@@ -143,11 +143,12 @@ int remat_shrink(RematState *s, int floor, int64_t effort);
 
 /* A loop and the one in the other direction that reads its stacks in the backward pass. */
 typedef struct LoopPair {
-  const Op *there, *back;
-  const Op *there_end, *back_end; /* their yields */
-  bool *droppable;                /* by result of `there`: a stack that `back` alone reads */
-  bool *alive;     /* by result of `there`: another stack, held up to `back` anyway */
-  const Op **late; /* stores over what `there` reads: they wait for `back`, if it is recomputed */
+  const Op *forward, *backward;
+  const Op *forward_end, *backward_end; /* their yields */
+  bool *droppable; /* by result of `forward`: a stack that only `backward` reads */
+  bool *alive;     /* by result of `forward`: another stack, held up to `backward` anyway */
+  const Op *
+      *late; /* stores over operands of `forward`: they wait for `backward`, if it is recomputed */
   int nlate;
 } LoopPair;
 
@@ -158,15 +159,15 @@ typedef struct LoopPair {
    the blocks. */
 typedef struct LoopSchedule {
   int64_t block, blocks;
-  const bool *dropped; /* by result of `there` */
+  const bool *dropped; /* by result of `forward` */
   double bytes;        /* about what is held for the backward pass, of what differs between ways */
   double flops, cost;  /* added */
   uint32_t found;      /* its number: of equal ones the first */
 } LoopSchedule;
 
 typedef struct LoopPoint {
-  const LoopSchedule **way; /* by pair; NULL: as it is */
-  double flops, cost;       /* added */
+  const LoopSchedule **schedule; /* by pair; NULL: as it is */
+  double flops, cost;            /* added */
 } LoopPoint;
 
 /* The ways of all pairs of an entry, one step after the other from the least added work to the
@@ -178,7 +179,7 @@ typedef struct LoopFrontier {
   int npoints;
 } LoopFrontier;
 LoopFrontier remat_loop_frontier(Arena *a, const Entry *e);
-/* Rebuilds the entry of the frontier in the way of the point; it stays in order. */
+/* Rebuilds the entry of the frontier by the schedules of the point; it stays in order. */
 void remat_apply_loops(Arena *a, Entry *e, const LoopFrontier *l, const LoopPoint *r);
 
 /* ---- the bound: bound.c ---- */

@@ -24,7 +24,7 @@ typedef struct RematSearch {
   VEC(Move) list;
   RematSaved best;   /* the best start */
   double noise;      /* of scores: 0 none */
-  double most;       /* added cost beyond which a start is given up */
+  double max;        /* added cost beyond which a start is given up */
   double incumbent;  /* added cost of a plan that is there already */
   double all;        /* excess where nothing is recomputed */
   int64_t deadline;  /* of s->work */
@@ -50,7 +50,7 @@ static bool out_of_time(RematSearch *w) {
     w->deadline += w->extension;
     w->extension = 0;
   }
-  return s->work > w->deadline || s->cost > w->most;
+  return s->work > w->deadline || s->cost > w->max;
 }
 
 /* ---------------------------------------------------------------- moves by score ---- */
@@ -241,20 +241,20 @@ static void prune(RematSearch *w) {
 enum {
   IDLE_ROUNDS = 1000, /* without gain: enough is enough */
   IDLE_REPAIRS = 40,
-  MOST_HELD = 40, /* gaps that a round holds again */
-  LEAST_REACH = 4 /* steps on either side of its centre */
+  MAX_HELD = 40, /* gaps that a round holds again */
+  MIN_REACH = 4  /* steps on either side of its centre */
 };
-static const double most_noise = 1.5; /* of scores, as a power of e */
+static const double max_noise = 1.5; /* of scores, as a power of e */
 
 /* Holds again some of what was dropped up to steps around the centre. */
 static void ruin(RematSearch *w, int centre) {
   RematState *s = w->s;
   double far = random01(w), share = 0.1 + 0.9 * random01(w);
-  int reach = LEAST_REACH + (int)(far * far * far * s->p->nsteps / 3);
-  uint32_t most = 1 + (uint32_t)(MOST_HELD * random01(w));
+  int reach = MIN_REACH + (int)(far * far * far * s->p->nsteps / 3);
+  uint32_t max = 1 + (uint32_t)(MAX_HELD * random01(w));
   list_dropped(w, centre - reach, centre + reach, share < 1 ? share : 0.99);
   s->by_price = false;
-  for (uint32_t k = 0; k < w->list.n && k < most; k++) {
+  for (uint32_t k = 0; k < w->list.n && k < max; k++) {
     Move c = w->list.at[k];
     int i = remat_use_at(s, c.storage, c.step);
     if (i > 0 && !s->use[c.storage].at[i].held) remat_hold(s, c.storage, i);
@@ -263,7 +263,7 @@ static void ruin(RematSearch *w, int centre) {
 }
 
 static bool recreate(RematSearch *w) {
-  w->noise = most_noise * random01(w);
+  w->noise = max_noise * random01(w);
   bool ok = greedy_descent(w);
   w->noise = 0;
   return ok;
@@ -340,12 +340,12 @@ static Outcome start(RematSearch *w, int limit, int k, int64_t effort) {
   } else {
     double lower = limit * (tightest + eviction_by * (k - LOOSER - SEGMENTS - 1));
     if (lower > w->peak) return FAILS;
-    if (!remat_evict(s, (int64_t)lower, w->most, w->deadline))
+    if (!remat_evict(s, (int64_t)lower, w->max, w->deadline))
       return s->work > w->deadline ? LATE : FAILS;
   }
   s->log.n = 0;
   remat_set_limit(s, limit);
-  if (s->excess > 0 && s->cost > w->most) return FAILS;
+  if (s->excess > 0 && s->cost > w->max) return FAILS;
   bool ok = descend(w);
   if (ok) prune(w);
   s->log.n = 0;
@@ -355,7 +355,7 @@ static Outcome start(RematSearch *w, int limit, int k, int64_t effort) {
 
 static RematSearch search_here(RematState *s) {
   RematSearch w = {
-      .s = s, .a = s->a, .incumbent = INFINITY, .most = INFINITY, .seed = 88172645463325252u};
+      .s = s, .a = s->a, .incumbent = INFINITY, .max = INFINITY, .seed = 88172645463325252u};
   w.over = ARENA_ARRAY(s->a, int, s->p->nsteps + 2);
   return w;
 }
@@ -381,16 +381,16 @@ typedef struct Start {
    comes before what has hardly begun, of which unknown. -1: none. */
 static int next_start(const Start *of, int round, double cheapest, double all) {
   int best = -1;
-  double least = 0;
+  double min = 0;
   bool fits = isfinite(cheapest);
   for (int k = 0; k < STARTS; k++) {
     if (of[k].ended || of[k].rounds > round) continue;
     double done = all > of[k].excess ? 1 - of[k].excess / all : 0;
     double key = !fits ? of[k].excess : done > 0 ? of[k].cost / done : INFINITY;
     if (fits && key < cheapest && of[k].excess * NEARLY_DONE < all) key -= cheapest;
-    if (best >= 0 && key >= least) continue;
+    if (best >= 0 && key >= min) continue;
     best = k;
-    least = key;
+    min = key;
   }
   return best;
 }
@@ -407,29 +407,29 @@ static bool best_start(RematSearch *w, int limit, int64_t effort, bool any) {
   static const double too_much = 1.5;
   RematState *s = w->s;
   Start of[STARTS] = {0};
-  double least = INFINITY;
+  double min = INFINITY;
   int64_t end = s->work + effort;
   remat_set_limit(s, limit); /* of the state in which nothing is recomputed */
   w->all = (double)s->excess;
   for (int round = 0; round < ROUNDS; round++)
-    for (int k; s->work < end && (k = next_start(of, round, least, w->all)) >= 0;) {
-      double bar = least < w->incumbent ? least : w->incumbent;
-      w->most =
+    for (int k; s->work < end && (k = next_start(of, round, min, w->all)) >= 0;) {
+      double bar = min < w->incumbent ? min : w->incumbent;
+      w->max =
           isinf(bar) ? too_much * s->p->cost : tolerance * bar + tolerance_of_program * s->p->cost;
-      int64_t most = effort / (isinf(bar) ? share : share_once_fit)[round], rest = end - s->work;
-      if (most > rest) most = rest;
-      w->extension = round ? (most < rest - most ? most : rest - most) : 0;
+      int64_t max = effort / (isinf(bar) ? share : share_once_fit)[round], rest = end - s->work;
+      if (max > rest) max = rest;
+      w->extension = round ? (max < rest - max ? max : rest - max) : 0;
       s->excess = INT64_MAX; /* unless the start comes to its descent */
-      Outcome got = start(w, limit, k, most);
+      Outcome got = start(w, limit, k, max);
       of[k] = (Start){(double)s->excess, s->cost, round + 1, got != LATE};
-      if (got != FITS || s->cost >= least) continue;
+      if (got != FITS || s->cost >= min) continue;
       if (any) return true;
-      least = s->cost;
+      min = s->cost;
       remat_save(s, &w->best);
     }
-  w->most = INFINITY;
+  w->max = INFINITY;
   w->extension = 0;
-  if (isinf(least)) return false;
+  if (isinf(min)) return false;
   remat_restore(s, &w->best, limit);
   return true;
 }
@@ -474,46 +474,46 @@ RematPlan remat_tighten(RematState *s, int limit, int64_t effort) {
   return result(s, fits);
 }
 
-int remat_least(RematState *s, int floor, int ceiling, int64_t effort) {
+int remat_min(RematState *s, int floor, int ceiling, int64_t effort) {
   enum { PRECISION = 400 }; /* of the peak */
   int at;
   RematSearch w = search_new(s);
-  RematSaved least = {0};
+  RematSaved min = {0};
   int precision = w.peak / PRECISION + 1;
-  remat_save(s, &least);
+  remat_save(s, &min);
   for (int lo = floor; ceiling - lo > precision;) {
     int m = lo + (ceiling - lo) / 2;
     if (best_start(&w, m, effort, true)) {
       ceiling = remat_peak(s, &at);
-      remat_save(s, &least);
+      remat_save(s, &min);
     } else {
       lo = m + 1;
     }
   }
-  remat_restore(s, &least, ceiling);
+  remat_restore(s, &min, ceiling);
   return ceiling;
 }
 
 int remat_shrink(RematState *s, int floor, int64_t effort) {
   enum { FIRST = 64, LAST = 400, SHARE = 4 }; /* steps, of what is left; effort of one */
-  int at, least = remat_peak(s, &at);
+  int at, min = remat_peak(s, &at);
   int64_t end = s->work + effort;
   RematSaved saved = {0};
   remat_save(s, &saved);
-  for (int step = least / FIRST + 1; step > least / LAST && least > floor && s->work < end;) {
+  for (int step = min / FIRST + 1; step > min / LAST && min > floor && s->work < end;) {
     RematSearch w = search_here(s);
     w.deadline = s->work + effort / SHARE < end ? s->work + effort / SHARE : end;
     s->log.n = 0;
-    remat_set_limit(s, least - step > floor ? least - step : floor);
+    remat_set_limit(s, min - step > floor ? min - step : floor);
     if (descend(&w)) {
-      least = remat_peak(s, &at);
+      min = remat_peak(s, &at);
       remat_save(s, &saved);
       step *= 2;
     } else {
-      remat_restore(s, &saved, least);
+      remat_restore(s, &saved, min);
       step /= 4;
     }
   }
-  remat_restore(s, &saved, least);
-  return least;
+  remat_restore(s, &saved, min);
+  return min;
 }

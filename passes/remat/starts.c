@@ -83,7 +83,7 @@ typedef struct Evict {
   int64_t stamp;
   int clock, step;
   int64_t held, limit;
-  double cost, most;
+  double cost, max;
   int64_t deadline; /* of s->work */
 } Evict;
 
@@ -111,7 +111,7 @@ static bool evictable(const Evict *d, int v) {
 
 static bool make_room(Evict *d, int64_t want) {
   while (d->held + want > d->limit) {
-    double least = INFINITY;
+    double min = INFINITY;
     int victim = -1;
     for (int v = 0; v < d->p->nstorages; v++) {
       d->s->work++;
@@ -119,8 +119,8 @@ static bool make_room(Evict *d, int64_t want) {
       d->stamp++;
       double age = d->clock - d->used[v] + 1, size = d->p->storage[v].size;
       double h = neighbourhood(d, v, 0) / (size * age);
-      if (h < least) {
-        least = h;
+      if (h < min) {
+        min = h;
         victim = v;
       }
     }
@@ -152,7 +152,7 @@ static int64_t bytes_wanted(Evict *d, const StepNode *o, bool again) {
 static bool evict_run(Evict *d, int step, int depth) {
   const StepNode *o = &d->p->step[step];
   enum { DEEPEST = 5000 }; /* of the recursion: a longer chain of reruns is no good plan */
-  bool ok = depth < DEEPEST && d->cost < d->most && d->s->work < d->deadline;
+  bool ok = depth < DEEPEST && d->cost < d->max && d->s->work < d->deadline;
   for (int k = 0; k < o->nin; k++) d->in_use[o->in[k]]++;
   for (int k = 0; k < o->nin && ok; k++) {
     int maker = d->p->storage[o->in[k]].maker;
@@ -189,9 +189,9 @@ static bool evict_run(Evict *d, int step, int depth) {
   return ok;
 }
 
-bool remat_evict(RematState *s, int64_t limit, double most, int64_t deadline) {
+bool remat_evict(RematState *s, int64_t limit, double max, int64_t deadline) {
   int n = s->p->nstorages;
-  Evict d = {.s = s, .p = s->p, .limit = limit, .most = most, .deadline = deadline};
+  Evict d = {.s = s, .p = s->p, .limit = limit, .max = max, .deadline = deadline};
   d.here = ARENA_ARRAY(s->a, bool, n + 1);
   d.used = ARENA_ARRAY(s->a, int, n + 1);
   d.unread = ARENA_ARRAY(s->a, int, n + 1);

@@ -196,8 +196,8 @@ static int peak_within(RematState *s, int step) {
       made += s->p->storage[w].size;
       if (!made_here(s, w) || !(s->left[w] || goes_on(s, w))) dead += s->p->storage[w].size;
     }
-    int64_t most = now + made - in_place(s, o) + o->extra;
-    if (most > peak) peak = most;
+    int64_t max = now + made - in_place(s, o) + o->extra;
+    if (max > peak) peak = max;
     now += made - dead;
   }
   return (int)peak;
@@ -217,14 +217,14 @@ void remat_settle(RematState *s) {
 }
 
 void remat_step_ops(RematState *s, int step, RematEmit *emit, void *data) {
-  int n = (int)s->again[step].n, most = 0;
+  int n = (int)s->again[step].n, max = 0;
   s->clock++;
   for (int j = 0; j <= n; j++) {
     const StepNode *o = op_of(s, step, j);
     enter(s, step, o->out, o->nout);
-    if (o->nout > most) most = o->nout;
+    if (o->nout > max) max = o->nout;
   }
-  bool *made = ARENA_ARRAY(s->a, bool, most + 1);
+  bool *made = ARENA_ARRAY(s->a, bool, max + 1);
   for (int j = 0; j <= n; j++) {
     const StepNode *o = op_of(s, step, j);
     for (int k = 0; k < o->nout; k++) made[k] = made_here(s, o->out[k]);

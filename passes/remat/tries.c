@@ -10,16 +10,16 @@
 
 /* About nanoseconds, for the searches of all orders, of which effort=N takes N per cent; where
    packing misses the limit, each is gone on with up to TRIES times. */
-static const int64_t most_effort = 3000 * INT64_C(1000000), effort_a_step = 2 * INT64_C(1000000);
+static const int64_t max_effort = 3000 * INT64_C(1000000), effort_a_step = 2 * INT64_C(1000000);
 
 enum {
-  TRIES = 16,           /* where packing misses the limit */
-  LEAST_TIGHTER = 3200, /* the next one is, of the limit; twice as much each time */
-  PART_OF_MISS = 6,     /* or so much of what packing missed the limit by */
-  BY_CHANCE = 2,        /* times that packing may miss the limit by chance */
-  NEARLY = 400,         /* of the limit: what packing misses by, and need not */
-  BRIEF = 50,           /* a brief trial's part of the effort */
-  SHORTEST = 64         /* the first search's part of the effort; four times as much each time */
+  TRIES = 16,         /* where packing misses the limit */
+  MIN_TIGHTER = 3200, /* the next one is, of the limit; twice as much each time */
+  PART_OF_MISS = 6,   /* or so much of what packing missed the limit by */
+  BY_CHANCE = 2,      /* times that packing may miss the limit by chance */
+  NEARLY = 400,       /* of the limit: what packing misses by, and need not */
+  BRIEF = 50,         /* a brief trial's part of the effort */
+  SHORTEST = 64       /* the first search's part of the effort; four times as much each time */
 };
 
 /* ---------------------------------------------------------------- the arena ---- */
@@ -119,12 +119,12 @@ int remat_units(const Remat *w, uint64_t bytes) {
 
 static int64_t whole_effort(const Remat *w) {
   int64_t e = w->p.nsteps * effort_a_step;
-  return e < most_effort ? e : most_effort;
+  return e < max_effort ? e : max_effort;
 }
 
-int64_t remat_effort(const Remat *w, int most) {
+int64_t remat_effort(const Remat *w, int max) {
   int64_t percent = pass_arg_int(w->r, "effort", 100);
-  if (percent > most) percent = most;
+  if (percent > max) percent = max;
   if (w->r->opt->brief) percent /= BRIEF;
   return whole_effort(w) / 100 * (percent < 1 ? 1 : percent);
 }
@@ -165,7 +165,7 @@ static RematPlan search(Remat *w, int limit, int64_t effort, double incumbent, d
    chance. After that packing loses about the same share again, so that a part of its loss is the
    step. */
 static uint64_t tighter(uint64_t limit, uint64_t over, int k) {
-  uint64_t by = (limit / LEAST_TIGHTER) << k, part = over / PART_OF_MISS;
+  uint64_t by = (limit / MIN_TIGHTER) << k, part = over / PART_OF_MISS;
   if (over < (k < BY_CHANCE ? limit / NEARLY : by)) return over;
   return k < BY_CHANCE || part < by ? by : part;
 }
@@ -256,14 +256,14 @@ static Remat *try_at(Tries *x, int k) {
 }
 
 typedef struct RankedTry {
-  double least; /* that the try adds: flops of an order, work of a point */
+  double min; /* that the try adds: flops of an order, work of a point */
   int k;
   uint64_t missed; /* bytes by which packing missed the limit at first */
 } RankedTry;
 
 static int by_bound(const void *pa, const void *pb) {
   const RankedTry *a = pa, *b = pb;
-  if (a->least != b->least) return a->least < b->least ? -1 : 1;
+  if (a->min != b->min) return a->min < b->min ? -1 : 1;
   return (a->k > b->k) - (a->k < b->k);
 }
 
@@ -287,7 +287,7 @@ static int rank_tries(Tries *x, uint64_t limit, RankedTry *out) {
   if (n) qsort(out, (size_t)n, sizeof *out, by_bound);
   for (int i = 1; i < n; i++) {
     RankedTry first = out[i];
-    if (first.k || first.least > near_bound * out[0].least) continue;
+    if (first.k || first.min > near_bound * out[0].min) continue;
     memmove(out + 1, out, sizeof *out * (size_t)i);
     out[0] = first;
   }
@@ -311,16 +311,16 @@ typedef struct Best {
 static void fit_all(Tries *x, uint64_t limit, int64_t effort, RankedTry *ranked, int n, Best *b) {
   for (int i = 0; i < n; i++) {
     bool point = ranked[i].k >= x->norders;
-    if (b->of && point && ranked[i].least >= b->found->cost) continue;
+    if (b->of && point && ranked[i].min >= b->found->cost) continue;
     if (b->of && !point && b->of != &x->at[ranked[i].k] &&
-        (b->near || near_bound * ranked[i].least >= b->found->flops))
+        (b->near || near_bound * ranked[i].min >= b->found->flops))
       continue;
     Remat *w = try_at(x, ranked[i].k);
     RematPlan plan;
     uint64_t bytes;
     if (!w) continue;
     int64_t share = point ? effort / 8 : i && b->of ? effort / 4 : effort / 2;
-    double enough = point ? INFINITY : near_bound * ranked[i].least + near_by * w->p.flops;
+    double enough = point ? INFINITY : near_bound * ranked[i].min + near_by * w->p.flops;
     double incumbent = b->of ? b->found->cost : INFINITY;
     if (!fit(w, limit, share, incumbent, enough, &ranked[i].missed, &plan, &bytes)) continue;
     b->of = w;
@@ -328,9 +328,9 @@ static void fit_all(Tries *x, uint64_t limit, int64_t effort, RankedTry *ranked,
     remat_save(&w->s, &b->saved);
     *b->found = plan;
     *b->arena = bytes;
-    b->near = !point && plan.flops <= near_bound * ranked[i].least;
+    b->near = !point && plan.flops <= near_bound * ranked[i].min;
     b->done = plan.cost <= little * w->p.cost ||
-              (!point && plan.flops <= ranked[i].least + little * w->p.flops);
+              (!point && plan.flops <= ranked[i].min + little * w->p.flops);
   }
 }
 
@@ -374,21 +374,21 @@ static int floor_of(Remat *w) {
 }
 
 /* Shrinks the plan of the try that takes least, and of those that may come below it. */
-static Remat *shrink_nearest(Tries *x, int *least, const int *floor) {
+static Remat *shrink_nearest(Tries *x, int *min, const int *floor) {
   enum { NEAREST = 3 };
   Remat *best = NULL;
   bool *done = ARENA_ARRAY(x->at[0].a, bool, x->n + 1);
   for (int j = 0; j < NEAREST; j++) {
     int next = -1;
     for (int k = 0; k < x->n; k++)
-      if (least[k] >= 0 && !done[k] &&
-          (next < 0 || bytes_of(&x->at[k], least[k]) < bytes_of(&x->at[next], least[next])))
+      if (min[k] >= 0 && !done[k] &&
+          (next < 0 || bytes_of(&x->at[k], min[k]) < bytes_of(&x->at[next], min[next])))
         next = k;
     if (next < 0) break;
     Remat *w = &x->at[next];
     done[next] = true;
-    least[next] = remat_shrink(&w->s, floor[next], remat_effort(w, 100) / 4);
-    if (!best || bytes_of(w, least[next]) < bytes_of(best, least[best - x->at])) best = w;
+    min[next] = remat_shrink(&w->s, floor[next], remat_effort(w, 100) / 4);
+    if (!best || bytes_of(w, min[next]) < bytes_of(best, min[best - x->at])) best = w;
   }
   return best;
 }
@@ -403,7 +403,7 @@ typedef struct Least {
   uint64_t *arena;
 } Least;
 
-static void keep_least(Least *l, Remat *w, const RematPlan *plan, uint64_t bytes) {
+static void keep_min(Least *l, Remat *w, const RematPlan *plan, uint64_t bytes) {
   l->best = w;
   l->fitted = *w->e;
   l->saved = (RematSaved){0};
@@ -428,7 +428,7 @@ static void probe_below(Least *l) {
       step = (arena - limit) / 2;
       continue;
     }
-    keep_least(l, w, &plan, bytes);
+    keep_min(l, w, &plan, bytes);
     if (bytes <= failed) failed = 0; /* what is far below its limit */
     step = failed ? (bytes - failed) / 2 : 2 * step;
   }
@@ -450,7 +450,7 @@ static bool find_end(Least *l) {
     if (w) {
       tries_free(l->x);
       *l->x = own;
-      keep_least(l, w, &plan, bytes);
+      keep_min(l, w, &plan, bytes);
       step *= 2;
       continue;
     }
@@ -461,19 +461,18 @@ static bool find_end(Least *l) {
   return true;
 }
 
-Remat *tries_least(Tries *x, bool probe, RematPlan *found, uint64_t *arena) {
-  int *least = ARENA_ARRAY(x->at[0].a, int, x->n + 1),
+Remat *tries_min(Tries *x, bool probe, RematPlan *found, uint64_t *arena) {
+  int *min = ARENA_ARRAY(x->at[0].a, int, x->n + 1),
       *floor = ARENA_ARRAY(x->at[0].a, int, x->n + 1);
   int at;
   for (int k = 0; k < x->n; k++) {
     Remat *w = try_at(x, k);
-    least[k] = -1;
+    min[k] = -1;
     if (!w) continue;
     floor[k] = floor_of(w);
-    least[k] =
-        remat_least(&w->s, floor[k], remat_peak(&w->s, &at), remat_effort(w, 100) / LEAST_SHARE);
+    min[k] = remat_min(&w->s, floor[k], remat_peak(&w->s, &at), remat_effort(w, 100) / MIN_SHARE);
   }
-  Remat *best = shrink_nearest(x, least, floor);
+  Remat *best = shrink_nearest(x, min, floor);
   remat_as_given(best);
   *found =
       added(best, remat_tighten(&best->s, remat_peak(&best->s, &at), remat_effort(best, 100) / 4));
@@ -481,7 +480,7 @@ Remat *tries_least(Tries *x, bool probe, RematPlan *found, uint64_t *arena) {
   *arena = remat_arena(best, 0);
   if (!probe) return best;
   Least l = {.x = x, .found = found, .arena = arena};
-  keep_least(&l, best, found, *arena);
+  keep_min(&l, best, found, *arena);
   probe_below(&l);
   if (!find_end(&l)) return NULL;
   *l.best->e = l.fitted;

@@ -39,7 +39,7 @@ typedef struct Tries {
 } Tries;
 
 /* Of the effort of a search: one try on the way to the least, one point of a curve. */
-enum { LEAST_SHARE = 16 };
+enum { MIN_SHARE = 16 };
 
 Remat remat_new(PassRun *r, Entry *e, const GlobalsPlan *g);
 /* Bytes of the packed arena of the entry as it is; with `enough` above 0 nothing smaller is looked
@@ -49,7 +49,7 @@ uint64_t remat_arena(Remat *w, uint64_t enough);
 void remat_as_given(Remat *w);
 int remat_units(const Remat *w, uint64_t bytes);
 /* What effort=N allows, but at most this per cent. */
-int64_t remat_effort(const Remat *w, int most);
+int64_t remat_effort(const Remat *w, int max);
 
 bool tries_new(Arena *a, PassRun *r, Entry *e, const GlobalsPlan *g, Tries *out);
 void tries_free(Tries *x);
@@ -61,7 +61,7 @@ Remat *tries_fit(Tries *x, uint64_t limit, int64_t spent, int64_t effort, RematP
                  uint64_t *arena);
 /* Fits it into the least bytes that are found; with `probe` no limit below is met if it is asked
    for by as little as the alignment, and the effort is that of many limits. NULL after an error. */
-Remat *tries_least(Tries *x, bool probe, RematPlan *found, uint64_t *arena);
+Remat *tries_min(Tries *x, bool probe, RematPlan *found, uint64_t *arena);
 /* The entry in the way of try k with what is recomputed there. */
 Remat *tries_again(Tries *x, int k, const RematSaved *again);
 

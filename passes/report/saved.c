@@ -146,7 +146,7 @@ static const char *why_kept(const Kept *w, ValueId v) {
   if (holds(w, op, op_is_anchor))
     return arena_printf(w->a, "only a memory limit recomputes %s, which takes %s operations", name,
                         plan_commas(buf, op_flops(w->e, op)));
-  if (place[v].bytes < RECOMPUTE_LEAST) return "it is too small to be worth the trouble";
+  if (place[v].bytes < RECOMPUTE_MIN) return "it is too small to be worth the trouble";
   if (holds(w, op, is_not_elementwise))
     return arena_printf(w->a, "only a memory limit recomputes %s, which is not element-wise", name);
   if (anchor) return arena_printf(w->a, "%s reads it from memory", plan_op_name(anchor));

@@ -146,7 +146,7 @@ static void add_block(Table *t, const Block *b) {
 static int peak_step(const Entry *e, Arena *a) {
   const Plan *p = plan_of(e);
   Storages s = plan_storages(a, e, p, 1, true);
-  uint64_t *more = ARENA_ARRAY(a, uint64_t, p->nsteps + 2), live = 0, most = 0;
+  uint64_t *more = ARENA_ARRAY(a, uint64_t, p->nsteps + 2), live = 0, max = 0;
   int at = 0;
   for (int i = 0; i < s.b.n; i++) {
     more[s.b.at[i].first] += s.b.at[i].bytes; /* unsigned differences wrap and come back */
@@ -154,8 +154,8 @@ static int peak_step(const Entry *e, Arena *a) {
   }
   for (int t = 0; t < p->nsteps; t++) {
     live += more[t];
-    if (live > most) {
-      most = live;
+    if (live > max) {
+      max = live;
       at = t;
     }
   }

@@ -117,7 +117,7 @@ static void add_edges(Edges *w, int t, int before) {
 /* The work of all tasks, and of the longest way along streams and edges. */
 static double average_parallelism(const Edges *w) {
   const Plan *p = w->p;
-  double *end = ARENA_ARRAY(w->a, double, p->nsteps + 1), sum = 0, most = 0;
+  double *end = ARENA_ARRAY(w->a, double, p->nsteps + 1), sum = 0, max = 0;
   int *last = new_steps(w), edge = 0;
   for (int t = 0; t < p->nsteps; t = w->end[t] + 1) {
     double begin = last[p->stream[t]] >= 0 ? end[last[p->stream[t]]] : 0, work = 0;
@@ -127,9 +127,9 @@ static double average_parallelism(const Edges *w) {
     last[p->stream[t]] = w->end[t];
     end[w->end[t]] = begin + work;
     sum += work;
-    if (begin + work > most) most = begin + work;
+    if (begin + work > max) max = begin + work;
   }
-  return most > 0 ? sum / most : 1;
+  return max > 0 ? sum / max : 1;
 }
 
 void plan_edges(PassRun *r, const Entry *e, Plan *p, const Storages *s) {

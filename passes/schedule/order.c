@@ -66,8 +66,8 @@ void order_tries(const Entry *e, Graph *g, int **node, OpId **tried) {
   order_write(g->a, e, g, node[ORDER_GOALS] = order_by_goals(g), tried[ORDER_GOALS]);
 }
 
-bool order_is_chosen(int k, uint64_t peak, uint64_t least) {
-  return k == 0 || peak < least || (k == ORDER_LISTED && peak == least);
+bool order_is_chosen(int k, uint64_t peak, uint64_t min) {
+  return k == 0 || peak < min || (k == ORDER_LISTED && peak == min);
 }
 
 int64_t order_moved(const OpId *best, const OpId *given, uint32_t n) {
@@ -87,12 +87,12 @@ static int64_t order_body(PassRun *r, Entry *e, const GlobalsPlan *globals) {
   for (int k = 0; k < ORDER_TRIED; k++) tried[k] = ARENA_ARRAY(a, OpId, n);
   memcpy(given, block->ops.at, bytes);
   order_tries(e, &g, node, tried);
-  uint64_t least = UINT64_MAX;
+  uint64_t min = UINT64_MAX;
   for (int k = 0; k < orders; k++) {
     memcpy(block->ops.at, tried[k], bytes);
     uint64_t peak = peak_of(a, e, r, globals);
-    if (order_is_chosen(k, peak, least)) {
-      least = peak;
+    if (order_is_chosen(k, peak, min)) {
+      min = peak;
       memcpy(best, tried[k], bytes);
     }
     if (k == ORDER_IMPROVED - 1) {

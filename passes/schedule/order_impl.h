@@ -67,7 +67,7 @@ enum {
    graph. */
 void order_tries(const Entry *e, Graph *g, int **node, OpId **tried);
 /* Of equal peaks the earlier order, but the given one gives way to the first that is listed. */
-bool order_is_chosen(int k, uint64_t peak, uint64_t least);
+bool order_is_chosen(int k, uint64_t peak, uint64_t min);
 /* Ops that are in another place than before. */
 int64_t order_moved(const OpId *best, const OpId *given, uint32_t n);
 

@@ -11,15 +11,15 @@
 #include <stdlib.h>
 
 enum {
-  LEAST_EFFORT = 10000, /* reads and writes of steps that may be looked at, in small programs */
-  EFFORT_A_NODE = 80,   /* and besides for each node */
-  EFFORT_A_PAIR = 2,    /* of nodes: a try looks at many of them, and there is one for each */
-  MOST_FOR_PAIRS = 3000000,
-  MOST_ALONG = 64, /* nodes that move together */
-  DISPLACED = 3,   /* nodes, to get out of a dead end */
-  GROWTHS = 6,     /* times that a move takes in what hangs on it */
-  SCAN_SHARE = 2,  /* looking through all steps costs as much as so many of them */
-  SORT = 6         /* a value in a list to be sorted */
+  MIN_EFFORT = 10000, /* reads and writes of steps that may be looked at, in small programs */
+  EFFORT_A_NODE = 80, /* and besides for each node */
+  EFFORT_A_PAIR = 2,  /* of nodes: a try looks at many of them, and there is one for each */
+  MAX_FOR_PAIRS = 3000000,
+  MAX_ALONG = 64, /* nodes that move together */
+  DISPLACED = 3,  /* nodes, to get out of a dead end */
+  GROWTHS = 6,    /* times that a move takes in what hangs on it */
+  SCAN_SHARE = 2, /* looking through all steps costs as much as so many of them */
+  SORT = 6        /* a value in a list to be sorted */
 };
 
 typedef struct Improve {
@@ -79,7 +79,7 @@ static Score simulate(Improve *w, const int *node, int n, int from, bool keep) {
   count_readers(w, node, n, from + n - 1);
   for (int i = 0; i < n; i++) {
     const StepNode *s = w->step[node[i]];
-    int64_t most = live, made = 0, dead = 0;
+    int64_t max = live, made = 0, dead = 0;
     if (keep) w->live[from + i] = live;
     if (s) {
       for (int k = 0; k < s->nin; k++)
@@ -88,14 +88,14 @@ static Score simulate(Improve *w, const int *node, int n, int from, bool keep) {
         made += w->p->storage[s->out[k]].size;
         if (!w->left[s->out[k]]) dead += w->p->storage[s->out[k]].size;
       }
-      most = live + made + s->extra - in_place(w, s);
+      max = live + made + s->extra - in_place(w, s);
       live += made - dead;
       w->effort -= s->nin + s->nout;
     }
     w->effort--;
-    if (keep) w->within[from + i] = most;
-    if (most > score.peak) score.peak = most;
-    score.sum += most;
+    if (keep) w->within[from + i] = max;
+    if (max > score.peak) score.peak = max;
+    score.sum += max;
   }
   return score;
 }
@@ -138,7 +138,7 @@ static bool close_set(Improve *w, int at, bool later) {
     for (uint32_t k = 0; k < next->n; k++) {
       int node = next->at[k], pos = w->pos[node];
       if (w->taken[node] || (later ? pos > at : pos < at)) continue;
-      if (pos == at || w->moved.n == MOST_ALONG) return false;
+      if (pos == at || w->moved.n == MAX_ALONG) return false;
       take_node(w, node);
     }
   }
@@ -151,7 +151,7 @@ static bool grow_set(Improve *w, int at, bool later) {
   uint32_t n = w->moved.n;
   for (uint32_t i = 0; i < n; i++) {
     const IntList *near = later ? &w->comes_first[w->moved.at[i]] : &w->g->after[w->moved.at[i]];
-    for (uint32_t k = 0; k < near->n && w->moved.n < MOST_ALONG; k++) {
+    for (uint32_t k = 0; k < near->n && w->moved.n < MAX_ALONG; k++) {
       int node = near->at[k];
       const IntList *bound = later ? &w->g->after[node] : &w->comes_first[node];
       bool free = !w->taken[node] && (later ? w->pos[node] < at : w->pos[node] > at);
@@ -242,7 +242,7 @@ static bool relieve(Improve *w, int at, int v) {
     int reader = w->readers[v].at[k];
     if (w->pos[reader] > at && !w->taken[reader]) take_node(w, reader);
   }
-  done = w->moved.n <= MOST_ALONG && try_set(w, at, false);
+  done = w->moved.n <= MAX_ALONG && try_set(w, at, false);
   let_go(w);
   return done;
 }
@@ -290,18 +290,18 @@ static int peak_at(Improve *w) {
 }
 
 /* No step needs less by itself than this. */
-static int64_t most_of_one(Improve *w) {
-  int64_t most = 0;
+static int64_t max_of_one(Improve *w) {
+  int64_t max = 0;
   for (int t = 0; t < w->p->nsteps; t++) {
     const StepNode *s = &w->p->step[t];
     int64_t in = 0, out = 0, saved = 0;
     for (int k = 0; k < s->nin; k++) in += w->p->storage[s->in[k]].size;
     for (int k = 0; k < s->nout; k++) out += w->p->storage[s->out[k]].size;
     for (int q = 0; q < s->npairs; q++) saved += w->p->storage[s->out[s->pair[q].out]].size;
-    if (in + s->extra > most) most = in + s->extra;
-    if (in + out + s->extra - saved > most) most = in + out + s->extra - saved;
+    if (in + s->extra > max) max = in + s->extra;
+    if (in + out + s->extra - saved > max) max = in + out + s->extra - saved;
   }
-  return most;
+  return max;
 }
 
 /* Lower until no move helps. */
@@ -351,8 +351,8 @@ static Improve improve_new(const Graph *g, const StepGraph *p) {
   w.taken = ARENA_ARRAY(a, bool, g->n + 1);
   w.window = ARENA_ARRAY(a, int, g->n + 1);
   int64_t pairs = (int64_t)g->n * g->n * EFFORT_A_PAIR;
-  w.effort = LEAST_EFFORT + (int64_t)g->n * EFFORT_A_NODE;
-  w.effort += pairs < MOST_FOR_PAIRS ? pairs : MOST_FOR_PAIRS;
+  w.effort = MIN_EFFORT + (int64_t)g->n * EFFORT_A_NODE;
+  w.effort += pairs < MAX_FOR_PAIRS ? pairs : MAX_FOR_PAIRS;
   for (int t = 0; t < p->nsteps; t++) {
     int node = g->node_of[p->step[t].op->id];
     if (node < 0) continue; /* a store: it stands where its value is made */
@@ -382,13 +382,13 @@ bool order_improve(const Graph *g, const StepGraph *p, int *order) {
   Held *held = ARENA_ARRAY(g->a, Held, p->nstorages + 1);
   set_order(&w, order);
   if (!keeps_edges(&w)) return false;
-  int64_t floor = most_of_one(&w), given = w.within[peak_at(&w)], least = given;
+  int64_t floor = max_of_one(&w), given = w.within[peak_at(&w)], min = given;
   for (int64_t peak = descend(&w, held, floor);; peak = descend(&w, held, floor)) {
-    if (peak < least) least = peak;
-    if (peak == least) memcpy(order, w.order, sizeof *order * (size_t)g->n);
-    if (least <= floor || w.effort <= 0) break;
-    if (peak > least) set_order(&w, order);
+    if (peak < min) min = peak;
+    if (peak == min) memcpy(order, w.order, sizeof *order * (size_t)g->n);
+    if (min <= floor || w.effort <= 0) break;
+    if (peak > min) set_order(&w, order);
     for (int k = DISPLACED; k > 0; k--) displace(&w);
   }
-  return least < given;
+  return min < given;
 }

@@ -99,13 +99,13 @@ static int64_t order_depth(PassRun *r, Entry *e, const GlobalsPlan *globals, Loo
   }
   for (uint32_t i = 0; i < all->v.n; i++) {
     const LoopOrders *l = &all->v.at[i];
-    uint64_t others = rest > behind[i + 1] ? rest : behind[i + 1], least = UINT64_MAX;
+    uint64_t others = rest > behind[i + 1] ? rest : behind[i + 1], min = UINT64_MAX;
     int best = ORDER_GIVEN;
     if (l->depth != depth) continue;
     for (int k = 0; k < ORDER_IMPROVED; k++) {
       uint64_t peak = l->peak[k] > others ? l->peak[k] : others;
-      if (!order_is_chosen(k, peak, least)) continue;
-      least = peak;
+      if (!order_is_chosen(k, peak, min)) continue;
+      min = peak;
       best = k;
     }
     if (l->peak[best] > rest) rest = l->peak[best];

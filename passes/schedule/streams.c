@@ -91,7 +91,7 @@ static void find_held(StreamBuild *m, const int *task_at) {
   }
   live_sum(inner, m->p->nsteps);
   for (int t = 0; t < m->p->nsteps; t++)
-    if (inner[t] > w->at[task_at[t]].alone) w->at[task_at[t]].alone = inner[t];
+    if (inner[t] > w->at[task_at[t]].private_bytes) w->at[task_at[t]].private_bytes = inner[t];
 }
 
 static void find_tasks(StreamBuild *m) {
@@ -257,10 +257,10 @@ static void set_until(const StreamBuild *m, Plan *p) {
   }
 }
 
-/* The entry in the order of the schedule, planned anew; NULL if that takes more than `most` after
+/* The entry in the order of the schedule, planned anew; NULL if that takes more than `max` after
    so many seconds of searching. */
 static Plan *plan_anew(const StreamBuild *m, Entry *e, const Tasks *w, const StreamSchedule *s,
-                       uint64_t most, double seconds, const GlobalsPlan *g) {
+                       uint64_t max, double seconds, const GlobalsPlan *g) {
   Plan *p;
   PassRun *r = m->r;
   write_order(m, e, w, s->order);
@@ -270,7 +270,7 @@ static Plan *plan_anew(const StreamBuild *m, Entry *e, const Tasks *w, const Str
   plan_strides(r->m->arena, e, p);
   set_streams(m, p, w, s);
   set_until(m, p);
-  return plan_arena(r, e, p, seconds, 0) <= most ? p : NULL;
+  return plan_arena(r, e, p, seconds, 0) <= max ? p : NULL;
 }
 
 /* What a schedule may take more than the given order does, and whether its packing is searched for:

@@ -7,10 +7,10 @@ typedef struct Task { /* an op of the entry's body, with all that is in it if it
   int first, last;    /* steps */
   double work;        /* 0: it moves nothing */
   int stream;
-  uint64_t alone; /* bytes that it alone needs, while it runs */
-  IntList after;  /* tasks that wait for it */
-  int nbefore;    /* how many it waits for */
-  IntList uses;   /* the storages that it shares with others */
+  uint64_t private_bytes; /* bytes that it alone needs, while it runs */
+  IntList after;          /* tasks that wait for it */
+  int nbefore;            /* how many it waits for */
+  IntList uses;           /* the storages that it shares with others */
 } Task;
 
 typedef struct LiveBuffer { /* a storage that several tasks use, or that is returned */
@@ -36,6 +36,6 @@ typedef struct StreamSchedule {
 
 /* The most bytes that the given order needs, one task after the other. */
 uint64_t streams_peak(const Tasks *w);
-/* Never holds more than `most` bytes, which is at least the peak of the given order. */
-StreamSchedule streams_schedule(const Tasks *w, uint64_t most);
+/* Never holds more than `max` bytes, which is at least the peak of the given order. */
+StreamSchedule streams_schedule(const Tasks *w, uint64_t max);
 #endif

@@ -13,16 +13,16 @@ enum { FARTHEST = 1024, ASKED = 32 };
 typedef struct Run {
   const Tasks *w;
   StreamSchedule s;
-  uint64_t most, now; /* bytes: allowed, and in use */
-  uint64_t *later;    /* by task: in use when the given order comes to it from here */
-  int *left;          /* by task: how many it still waits for */
-  bool *begun;        /* by task */
-  int *unfinished;    /* by storage: users that are not over */
-  int *not_started;   /* by storage: users that have not begun */
-  double *way;        /* by task: the work of the longest way from its begin to the end */
-  IntList *ready;     /* by stream: tasks that could begin, the longest way last */
-  int *busy;          /* by stream: the running task, or -1 */
-  int frontier;       /* the first task that has not begun */
+  uint64_t max, now;    /* bytes: allowed, and in use */
+  uint64_t *later;      /* by task: in use when the given order comes to it from here */
+  int *left;            /* by task: how many it still waits for */
+  bool *begun;          /* by task */
+  int *unfinished;      /* by storage: users that are not over */
+  int *not_started;     /* by storage: users that have not begun */
+  double *longest_path; /* by task: the work of the longest way from its begin to the end */
+  IntList *ready;       /* by stream: tasks that could begin, the longest way last */
+  int *busy;            /* by stream: the running task, or -1 */
+  int frontier;         /* the first task that has not begun */
   int nbegun;
 } Run;
 
@@ -36,15 +36,15 @@ static void given_order(const Tasks *w, uint64_t *live) {
     live_add(live, h->users.at[0], h->kept ? w->n - 1 : h->users.at[h->users.n - 1], h->bytes);
   }
   live_sum(live, w->n);
-  for (int i = 0; i < w->n; i++) live[i] += w->at[i].alone;
+  for (int i = 0; i < w->n; i++) live[i] += w->at[i].private_bytes;
 }
 
 uint64_t streams_peak(const Tasks *w) {
-  uint64_t *live = ARENA_ARRAY(w->a, uint64_t, w->n + 1), most = 0;
+  uint64_t *live = ARENA_ARRAY(w->a, uint64_t, w->n + 1), max = 0;
   given_order(w, live);
   for (int i = 0; i < w->n; i++)
-    if (live[i] > most) most = live[i];
-  return most;
+    if (live[i] > max) max = live[i];
+  return max;
 }
 
 static bool is_fresh(const Run *r, int k) { /* no task has begun to write to it */
@@ -53,18 +53,18 @@ static bool is_fresh(const Run *r, int k) { /* no task has begun to write to it 
 
 static bool fits(const Run *r, int i) {
   const Task *t = &r->w->at[i];
-  uint64_t fresh = 0, freed = 0, most = 0;
+  uint64_t fresh = 0, freed = 0, max = 0;
   for (uint32_t j = 0; j < t->uses.n; j++) {
     int k = t->uses.at[j];
     if (is_fresh(r, k)) fresh += r->w->held[k].bytes;
     if (r->not_started[k] == 1 && !r->w->held[k].kept) freed += r->w->held[k].bytes;
   }
-  if (r->now + fresh + t->alone > r->most) return false;
+  if (r->now + fresh + t->private_bytes > r->max) return false;
   if (i == r->frontier || fresh <= freed) return true;
   if (i - r->frontier > FARTHEST) return false;
   for (int p = r->frontier; p < i; p++)
-    if (r->later[p] > most) most = r->later[p];
-  return most + fresh - freed <= r->most;
+    if (r->later[p] > max) max = r->later[p];
+  return max + fresh - freed <= r->max;
 }
 
 /* The last user of a storage that has not begun; behind all where it is kept, before all if none.
@@ -79,7 +79,7 @@ static int last_not_started(const Run *r, int k) {
 
 static void begin_bytes(Run *r, int i) {
   const Task *t = &r->w->at[i];
-  r->now += t->alone;
+  r->now += t->private_bytes;
   for (uint32_t j = 0; j < t->uses.n; j++) {
     int k = t->uses.at[j], last = last_not_started(r, k);
     uint64_t bytes = r->w->held[k].bytes;
@@ -95,7 +95,7 @@ static void begin_bytes(Run *r, int i) {
 /* ---- time ---- */
 
 static bool is_after(const Run *r, int i, int j) { /* i begins after j, of two that are ready */
-  return r->way[i] != r->way[j] ? r->way[i] < r->way[j] : i > j;
+  return r->longest_path[i] != r->longest_path[j] ? r->longest_path[i] < r->longest_path[j] : i > j;
 }
 
 static void make_ready(Run *r, int i) {
@@ -125,7 +125,7 @@ static void begin(Run *r, int i, double now) {
 static void finish(Run *r, int i) {
   const Task *t = &r->w->at[i];
   r->busy[t->stream] = -1;
-  r->now -= t->alone;
+  r->now -= t->private_bytes;
   for (uint32_t j = 0; j < t->uses.n; j++) {
     int k = t->uses.at[j];
     if (--r->unfinished[k] == 0 && !r->w->held[k].kept) r->now -= r->w->held[k].bytes;
@@ -153,16 +153,16 @@ static double earliest(const Run *r) {
   return t;
 }
 
-StreamSchedule streams_schedule(const Tasks *w, uint64_t most) {
+StreamSchedule streams_schedule(const Tasks *w, uint64_t max) {
   Arena *a = w->a;
   size_t n = (size_t)w->n + 1;
-  Run r = {.w = w, .most = most};
+  Run r = {.w = w, .max = max};
   r.s = (StreamSchedule){ARENA_ARRAY(a, int, n), ARENA_ARRAY(a, double, n),
                          ARENA_ARRAY(a, double, n)};
   r.later = ARENA_ARRAY(a, uint64_t, n);
   r.left = ARENA_ARRAY(a, int, n);
   r.begun = ARENA_ARRAY(a, bool, n);
-  r.way = ARENA_ARRAY(a, double, n);
+  r.longest_path = ARENA_ARRAY(a, double, n);
   r.unfinished = ARENA_ARRAY(a, int, w->nheld);
   r.not_started = ARENA_ARRAY(a, int, w->nheld);
   r.ready = ARENA_ARRAY(a, IntList, w->streams);
@@ -173,8 +173,9 @@ StreamSchedule streams_schedule(const Tasks *w, uint64_t most) {
   for (int i = w->n; i-- > 0;) {
     const IntList *after = &w->at[i].after;
     for (uint32_t k = 0; k < after->n; k++)
-      if (r.way[after->at[k]] > r.way[i]) r.way[i] = r.way[after->at[k]];
-    r.way[i] += w->at[i].work;
+      if (r.longest_path[after->at[k]] > r.longest_path[i])
+        r.longest_path[i] = r.longest_path[after->at[k]];
+    r.longest_path[i] += w->at[i].work;
     r.left[i] = w->at[i].nbefore;
     if (r.left[i] == 0) make_ready(&r, i);
   }

@@ -16,7 +16,7 @@ enum {
 typedef struct Recompute {
   const Entry *e;
   Arena *a;
-  uint64_t least;         /* bytes of a value worth the trouble */
+  uint64_t min;           /* bytes of a value worth the trouble */
   int *anchors;           /* by op of the body: anchor ops before it */
   int *last_far;          /* by value: anchor ops before its last reader */
   bool *fixed;            /* by value: read far behind by what needs it in memory */
@@ -55,14 +55,14 @@ static bool is_there(const Recompute *w, ValueId v) {
   const Op *op = value_def(w->e, v);
   if (!op || op->parent != w->e->body) return true;
   OpClass c = op_info[op->kind].cls;
-  return c == CLASS_GLOBAL || c == CLASS_LEAF || value_type(w->e, v)->bytes < w->least ||
+  return c == CLASS_GLOBAL || c == CLASS_LEAF || value_type(w->e, v)->bytes < w->min ||
          (is_far(w, v) && (w->fixed[v] || !is_cheap(w, v)));
 }
 
 static bool wants(const Recompute *w, ValueId v) {
   const Op *op = value_def(w->e, v);
   return op && op_info[op->kind].cls == CLASS_ELEMENT && is_cheap(w, v) && is_far(w, v) &&
-         !w->fixed[v] && value_type(w->e, v)->bytes >= w->least;
+         !w->fixed[v] && value_type(w->e, v)->bytes >= w->min;
 }
 
 static ValueId root(Recompute *w, ValueId v) {
@@ -128,7 +128,7 @@ static int64_t choose(Recompute *w) {
 
 typedef struct Follows {
   ValueId of;
-  bool pin;      /* what it follows from stays, though it could be computed again, too */
+  bool fix;      /* what it follows from stays, though it could be computed again, too */
   int ops;       /* that are computed again */
   uint64_t held; /* bytes that are held until `of` is read, and would not be otherwise */
 } Follows;
@@ -145,7 +145,7 @@ static bool follows(Recompute *w, ValueId v, Follows *f) {
       if (!follows(w, x, f)) return false;
       continue;
     }
-    w->fixed[x] |= f->pin && wants(w, x);
+    w->fixed[x] |= f->fix && wants(w, x);
     bool made_here = def && def->parent == w->e->body && op_info[def->kind].cls != CLASS_GLOBAL;
     if (made_here && w->last_far[x] < w->last_far[f->of]) f->held += value_type(w->e, x)->bytes;
   }
@@ -155,7 +155,7 @@ static bool follows(Recompute *w, ValueId v, Follows *f) {
 static int64_t choose_more(Recompute *w) {
   int64_t chosen = 0;
   for (ValueId v = (ValueId)w->e->values.n; v-- > 0;) {
-    Follows try = {.of = v}, take = {.of = v, .pin = true};
+    Follows try = {.of = v}, take = {.of = v, .fix = true};
     if (!wants(w, v) || w->again[v] || !follows(w, v, &try)) continue;
     w->again[v] = follows(w, v, &take);
     chosen++;
@@ -199,7 +199,7 @@ bool pass_cheap_remat(PassRun *r) {
   for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
     Arena *a = arena_new();
     uint32_t n = e->values.n;
-    Recompute w = {.e = e, .a = a, .least = (uint64_t)pass_arg_int(r, "least", RECOMPUTE_LEAST)};
+    Recompute w = {.e = e, .a = a, .min = (uint64_t)pass_arg_int(r, "least", RECOMPUTE_MIN)};
     w.anchors = ARENA_ARRAY(a, int, e->ops.n + 1);
     w.last_far = ARENA_ARRAY(a, int, n + 1);
     w.made_at = ARENA_ARRAY(a, int, n + 1);

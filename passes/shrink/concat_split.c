@@ -15,7 +15,7 @@ enum { SMALL = 8 }; /* where nothing has 1 / SMALL of the limit, only a missed l
 enum { CHANNELS = 1 }; /* the axis of images [N, C, H, W] and of filters [O, C, KH, KW] */
 
 typedef struct SplitUses {
-  uint64_t least;    /* bytes of a tensor that is worth it */
+  uint64_t min;      /* bytes of a tensor that is worth it */
   uint32_t *readers; /* by value */
   uint32_t *slices;  /* by value: readers that are slices along the channels alone */
 } SplitUses;
@@ -46,14 +46,14 @@ static const Op *sliced_gradient(const SplitUses *p, const Entry *e, const Op *o
   const Op *back = def_in_body(e, op->operands[0]);
   if (!back || back->kind != OP_CONV_INPUT_GRAD || back->attr[AT_GROUPS].i != 1) return NULL;
   ValueId v = back->results[0];
-  return p->slices[v] == p->readers[v] && type_of(e, v)->bytes >= p->least ? back : NULL;
+  return p->slices[v] == p->readers[v] && type_of(e, v)->bytes >= p->min ? back : NULL;
 }
 
 static const Op *concat_of(const SplitUses *p, const Entry *e, ValueId v) {
   const Op *op = def_in_body(e, v);
   const Type *t = type_of(e, v);
   bool ok = op && op->kind == OP_CONCAT && op->noperands > 1 && t->rank == 4 &&
-            t->bytes >= p->least && op->attr[AT_AXIS].i == CHANNELS;
+            t->bytes >= p->min && op->attr[AT_AXIS].i == CHANNELS;
   return ok ? op : NULL;
 }
 
@@ -70,8 +70,8 @@ static bool can_do(const SplitUses *p, const Entry *e, const Op *op) {
          (op->kind == OP_CONCAT && concat_of(p, e, op->results[0]));
 }
 
-static SplitUses parts_of(PassRun *r, const Entry *e, uint64_t least) {
-  SplitUses p = {.least = least,
+static SplitUses parts_of(PassRun *r, const Entry *e, uint64_t min) {
+  SplitUses p = {.min = min,
                  .readers = ARENA_ARRAY(r->scratch, uint32_t, e->values.n),
                  .slices = ARENA_ARRAY(r->scratch, uint32_t, e->values.n)};
   for (uint32_t i = 0; i < e->ops.n; i++) {
@@ -82,8 +82,8 @@ static SplitUses parts_of(PassRun *r, const Entry *e, uint64_t least) {
   return p;
 }
 
-static bool any_part(PassRun *r, const Entry *e, uint64_t least) {
-  SplitUses p = parts_of(r, e, least);
+static bool any_part(PassRun *r, const Entry *e, uint64_t min) {
+  SplitUses p = parts_of(r, e, min);
   for (uint32_t i = 0; i < e->body->ops.n; i++)
     if (can_do(&p, e, op_at(e, e->body->ops.at[i]))) return true;
   return false;
@@ -147,16 +147,16 @@ static void parts_each(Builder *b, const Entry *old, const Op *op, ValueId *map,
   map[op->results[0]] = v;
 }
 
-static void in_parts(PassRun *r, Entry *e, uint64_t least) {
-  SplitUses p = parts_of(r, e, least);
+static void in_parts(PassRun *r, Entry *e, uint64_t min) {
+  SplitUses p = parts_of(r, e, min);
   entry_rebuild(e, parts_each, &p, false, true);
   r->changes++;
 }
 
 /* ---- as a pass ---- */
 
-static void report_splits(PassRun *r, const Entry *old, uint64_t least) {
-  SplitUses p = parts_of(r, old, least);
+static void report_splits(PassRun *r, const Entry *old, uint64_t min) {
+  SplitUses p = parts_of(r, old, min);
   for (uint32_t i = 0; i < old->body->ops.n; i++) {
     const Op *op = op_at(old, old->body->ops.at[i]);
     if (!can_do(&p, old, op)) continue;

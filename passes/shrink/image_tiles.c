@@ -44,9 +44,9 @@ int blocks_axis(const Op *op, int operand) {
 
 /* Sizes differ by one at most, so that none is much smaller. */
 int64_t blocks_count(const Type *t, int axis) {
-  enum { MOST = 8, PANEL = 16 }; /* blocks; channels that a target computes side by side */
-  int64_t n = t->dim[axis], most = axis == BLOCK_CHANNELS ? n / PANEL : n;
-  return most > MOST ? MOST : most;
+  enum { MAX = 8, PANEL = 16 }; /* blocks; channels that a target computes side by side */
+  int64_t n = t->dim[axis], max = axis == BLOCK_CHANNELS ? n / PANEL : n;
+  return max > MAX ? MAX : max;
 }
 
 /* ---- what is never whole ---- */
@@ -54,7 +54,7 @@ int64_t blocks_count(const Type *t, int axis) {
 static bool may_be_gone(const Blocks *b, const Op *op) {
   if (op->parent != b->e->body || (!blocks_is_apart(op) && !blocks_is_conv(op))) return false;
   const Type *t = value_type(b->e, op->results[0]);
-  return t->rank == 4 && t->bytes >= b->least;
+  return t->rank == 4 && t->bytes >= b->min;
 }
 
 /* Of what size an operand counts as a source: what a block can be made of at once is none. */
@@ -147,12 +147,12 @@ static bool check_sources(Blocks *b) {
   return changed;
 }
 
-static Blocks blocks_of(PassRun *r, const Entry *e, uint64_t least) {
+static Blocks blocks_of(PassRun *r, const Entry *e, uint64_t min) {
   Arena *a = r->scratch;
   uint32_t n = e->values.n;
   Blocks b = {.a = a,
               .e = e,
-              .least = least,
+              .min = min,
               .at = ARENA_ARRAY(a, uint32_t, e->ops.n),
               .gone = ARENA_ARRAY(a, bool, n),
               .asked = ARENA_ARRAY(a, uint8_t, n),
@@ -177,22 +177,22 @@ static Blocks blocks_of(PassRun *r, const Entry *e, uint64_t least) {
 
 /* ---- as a pass ---- */
 
-static bool any_block(PassRun *r, const Entry *e, uint64_t least) {
-  Blocks b = blocks_of(r, e, least);
+static bool any_block(PassRun *r, const Entry *e, uint64_t min) {
+  Blocks b = blocks_of(r, e, min);
   for (ValueId v = 0; v < e->values.n; v++)
     if (b.gone[v]) return true;
   return false;
 }
 
-static void in_blocks(PassRun *r, Entry *e, uint64_t least) {
-  Blocks b = blocks_of(r, e, least);
+static void in_blocks(PassRun *r, Entry *e, uint64_t min) {
+  Blocks b = blocks_of(r, e, min);
   blocks_build(&b, e);
   r->changes++;
 }
 
 /* Of what is gone, an op that stays reads. */
-static void report_tiles(PassRun *r, const Entry *old, uint64_t least) {
-  Blocks b = blocks_of(r, old, least);
+static void report_tiles(PassRun *r, const Entry *old, uint64_t min) {
+  Blocks b = blocks_of(r, old, min);
   char buf[32];
   bool *reported = ARENA_ARRAY(r->scratch, bool, old->values.n);
   for (uint32_t i = 0; i < old->body->ops.n; i++) {

@@ -9,7 +9,7 @@ enum { BLOCK_IMAGES, BLOCK_CHANNELS, BLOCK_AXES }; /* the axes of [N, C, H, W] t
 typedef struct Blocks {
   Arena *a;
   const Entry *e;
-  uint64_t least;  /* bytes of a tensor that is worth it */
+  uint64_t min;    /* bytes of a tensor that is worth it */
   uint32_t *at;    /* by op: its place in the body */
   bool *gone;      /* by value: it is made in blocks, and never whole */
   uint8_t *asked;  /* by value that is gone: bits of the axes by which it is */

@@ -11,7 +11,7 @@
 /* What has as many elements along its first axis as most bytes of the inputs is the batch. */
 static int64_t batch_of(Arena *a, const Entry *e) {
   const Block *body = e->body;
-  uint64_t *bytes = ARENA_ARRAY(a, uint64_t, body->args.n), most = 0;
+  uint64_t *bytes = ARENA_ARRAY(a, uint64_t, body->args.n), max = 0;
   int64_t batch = 0;
   for (uint32_t i = 0; i < body->args.n; i++) {
     const Type *t = value_type(e, body->args.at[i]);
@@ -19,7 +19,7 @@ static int64_t batch_of(Arena *a, const Entry *e) {
       const Type *u = value_type(e, body->args.at[k]);
       if (!u->rank || u->dim[0] != t->dim[0]) continue;
       bytes[k] += t->bytes;
-      if (bytes[k] > most) most = bytes[k], batch = t->dim[0];
+      if (bytes[k] > max) max = bytes[k], batch = t->dim[0];
       break;
     }
   }
@@ -69,22 +69,22 @@ typedef VEC(Choice) Choices;
    All parts together are a program that is planned in seconds. */
 static Choices find_choices(Arena *a, const Entry *e, int64_t batch) {
   enum {
-    MOST_OPS = 20000,        /* of all parts */
-    MOST_RECORD_OPS = 80000, /* of those that are a record */
-    MUCH = 8                 /* less by this part of what is left whole */
+    MAX_OPS = 20000,        /* of all parts */
+    MAX_RECORD_OPS = 80000, /* of those that are a record */
+    MUCH = 8                /* less by this part of what is left whole */
   };
   int64_t ops = (int64_t)e->body->ops.n, next = 2;
-  uint64_t least = UINT64_MAX, least_live = UINT64_MAX, all, gone;
+  uint64_t min = UINT64_MAX, min_live = UINT64_MAX, all, gone;
   Choices out = {0};
-  for (int64_t n = 2; n <= batch && n <= MOST_RECORD_OPS / ops; n++) {
+  for (int64_t n = 2; n <= batch && n <= MAX_RECORD_OPS / ops; n++) {
     if (batch % n || !pays(a, e, batch, n)) continue;
     Micro m = micro_of(a, e, batch, n);
     weigh(&m, &all, &gone);
     uint64_t left = all - gone, live = left + gone / (uint64_t)n;
-    bool record = left < least - least / MUCH;
-    if (live >= least_live || (!record && (n < next || n > MOST_OPS / ops))) continue;
-    least_live = live;
-    if (left < least) least = left;
+    bool record = left < min - min / MUCH;
+    if (live >= min_live || (!record && (n < next || n > MAX_OPS / ops))) continue;
+    min_live = live;
+    if (left < min) min = left;
     if (n >= next) next = 2 * n;
     vec_push(a, &out, (Choice){n, record});
   }
@@ -123,8 +123,8 @@ static void apply_microbatch(PassRun *r, Entry *e, int64_t batch, int64_t parts)
 static bool choose_parts(PassRun *r, uint32_t k, uint64_t limit, const Trial *whole, Trial *best,
                          int64_t *parts) {
   enum {
-    LESS = 8,     /* a part that they save, if they do not fit */
-    MOST_IDLE = 2 /* more parts since the last record, one after the other, that take no fewer */
+    LESS = 8,    /* a part that they save, if they do not fit */
+    MAX_IDLE = 2 /* more parts since the last record, one after the other, that take no fewer */
   };
   int idle = 0;
   Entry *e = r->m->entries.at[k], before = *e;
@@ -136,7 +136,7 @@ static bool choose_parts(PassRun *r, uint32_t k, uint64_t limit, const Trial *wh
   for (uint32_t i = 0; i < choices.n && best->arena > limit; i++) {
     int64_t n = choices.at[i].parts;
     if (choices.at[i].is_record) idle = 0;
-    if (idle >= MOST_IDLE) continue;
+    if (idle >= MAX_IDLE) continue;
     apply_microbatch(r, e, batch, n);
     bool ok = trial_run(r, 0, now);
     *e = before;

@@ -30,27 +30,27 @@ static void tell_why_not(PassRun *r, const Entry *e, const Region *g) {
 
 /* The largest product of the entry that can be a loop, of at least so many bytes; false if there is
    none. Tells of those that cannot. */
-static bool find_product(PassRun *r, Region *best, const Entry *e, int64_t chunk, uint64_t least,
+static bool find_product(PassRun *r, Region *best, const Entry *e, int64_t chunk, uint64_t min,
                          bool report) {
-  uint64_t most = 0;
+  uint64_t max = 0;
   *best = (Region){0};
   for (uint32_t i = 0; i < e->body->ops.n; i++) {
     const Op *op = op_at(e, e->body->ops.at[i]);
     if (op->kind != OP_MATMUL) continue;
     uint64_t bytes = value_type(e, op->results[0])->bytes;
-    if (bytes < least || bytes <= most) continue;
+    if (bytes < min || bytes <= max) continue;
     Region g;
     bool found = region_find(&g, e, op, chunk), even = found && g.rows % chunk == 0;
     if (report && (g.what || (found && !even))) tell_why_not(r, e, &g);
     if (even) {
       region_free(best);
       *best = g;
-      most = bytes;
+      max = bytes;
     } else {
       region_free(&g);
     }
   }
-  return most > 0;
+  return max > 0;
 }
 
 static void tell_loop(PassRun *r, const Region *g) {

@@ -38,7 +38,7 @@ static void at_op(Loop *l, const Op *op) {
 
 /* ---- what an iteration reads ---- */
 
-static void emit_row_op(Loop *l, const Op *op);
+static void emit_chunk_op(Loop *l, const Op *op);
 
 /* A broadcast of what all rows share. */
 static bool same_in_rows(const Loop *l, const Op *op) {
@@ -80,7 +80,7 @@ static ValueId chunk_of(Loop *l, ValueId v) {
   } else if (op && op->nresults == 1 && region_is_row_op(l->g, op) &&
              op_info[op->kind].cls != CLASS_CONTRACT &&
              region_width(l->g, value_type(l->old, v)) >= l->g->wide) {
-    emit_row_op(l, op);
+    emit_chunk_op(l, op);
   } else {
     l->inner[v] = slice(l, v);
   }
@@ -141,7 +141,7 @@ static ValueId add_columns(Loop *l, const Op *op, ValueId sum) {
   return sum;
 }
 
-static void emit_row_op(Loop *l, const Op *op) {
+static void emit_chunk_op(Loop *l, const Op *op) {
   ValueId v = op->results[0];
   if (!l->g->summed[v]) {
     emit_row_op(l, op);
@@ -169,7 +169,7 @@ static void build_body(Loop *l) {
   for (uint32_t i = 0; i < ops->ops.n; i++) {
     const Op *op = op_at(l->old, ops->ops.at[i]);
     if (!g->in[op->id]) continue;
-    emit_row_op(l, op);
+    emit_chunk_op(l, op);
     for (int k = 0; k < op->nresults; k++)
       if (g->given[op->results[k]] && g->by_row[op->results[k]])
         vec_push(g->a, &l->stacks, op->results[k]);

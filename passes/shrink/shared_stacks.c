@@ -230,21 +230,21 @@ static void shared_stacks_op(Builder *b, const Entry *old, const Op *op, ValueId
 
 /* ---- as a pass ---- */
 
-static bool any_history(PassRun *r, const Entry *e, uint64_t least) {
-  (void)least;
+static bool any_history(PassRun *r, const Entry *e, uint64_t min) {
+  (void)min;
   return histories_of(r, e).n > 0;
 }
 
-static void with_histories(PassRun *r, Entry *e, uint64_t least) {
-  (void)least; /* what a history saves is all that is stacked */
+static void with_histories(PassRun *r, Entry *e, uint64_t min) {
+  (void)min; /* what a history saves is all that is stacked */
   Histories h = histories_of(r, e);
   if (!h.n) return;
   entry_rebuild(e, shared_stacks_op, &h, false, false);
   r->changes += h.n;
 }
 
-static void report_stacks(PassRun *r, const Entry *old, uint64_t least) {
-  (void)least;
+static void report_stacks(PassRun *r, const Entry *old, uint64_t min) {
+  (void)min;
   Histories h = histories_of(r, old);
   for (uint32_t i = 0; i < old->ops.n; i++) {
     const Op *op = op_at(old, i);

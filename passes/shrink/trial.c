@@ -63,13 +63,13 @@ bool trial_is_better(const Trial *now, const Trial *was, uint64_t limit) {
 
 /* Bytes of the largest value that the entry makes. */
 static uint64_t largest_of(const Entry *e) {
-  uint64_t most = 0;
+  uint64_t max = 0;
   for (uint32_t i = 0; i < e->ops.n; i++) {
     const Op *op = op_at(e, i);
     for (int k = 0; k < op->nresults && op->kind != OP_LOAD; k++)
-      if (value_type(e, op->results[k])->bytes > most) most = value_type(e, op->results[k])->bytes;
+      if (value_type(e, op->results[k])->bytes > max) max = value_type(e, op->results[k])->bytes;
   }
-  return most;
+  return max;
 }
 
 /* Something that the entry makes is large for the limit: what is rewritten may pay. */
@@ -79,7 +79,7 @@ static bool is_large(const TrialRewrite *w, const Entry *e, uint64_t limit) {
 
 /* What is rewritten follows from the entry alone: it is the same under all limits, so that the
    least that a refusal names is met. */
-static uint64_t least_of(const TrialRewrite *w, const Entry *e) {
+static uint64_t min_of(const TrialRewrite *w, const Entry *e) {
   enum { PART = 4 }; /* of the largest: what has less is not worth it */
   return w->share ? largest_of(e) / PART : 0;
 }
@@ -90,10 +90,10 @@ static bool try_entries(PassRun *r, const TrialRewrite *w, const Trial *was, uin
   bool any = false;
   for (uint32_t k = 0; k < r->m->entries.n; k++) {
     Entry *e = r->m->entries.at[k];
-    uint64_t least = least_of(w, e);
+    uint64_t min = min_of(w, e);
     bool pays = was[k].arena > limit || (was[k].again && is_large(w, e, limit));
-    if (!pays || !w->any(r, e, least)) continue;
-    w->apply(r, e, least);
+    if (!pays || !w->any(r, e, min)) continue;
+    w->apply(r, e, min);
     any = true;
   }
   return any;
@@ -119,7 +119,7 @@ static bool under_limit(PassRun *r, const TrialRewrite *w) {
   if (!trial_limit(r, &limit)) return false;
   for (uint32_t k = 0; k < n; k++) {
     before[k] = *m->entries.at[k];
-    bool found = w->any(r, m->entries.at[k], least_of(w, m->entries.at[k]));
+    bool found = w->any(r, m->entries.at[k], min_of(w, m->entries.at[k]));
     any |= found;
     large |= found && is_large(w, m->entries.at[k], limit);
   }
@@ -133,7 +133,7 @@ static bool under_limit(PassRun *r, const TrialRewrite *w) {
     Entry *e = m->entries.at[k];
     if (e->body == before[k].body) continue;
     if (trial_is_better(&now[k], &was[k], limit))
-      w->report(r, &before[k], least_of(w, &before[k]));
+      w->report(r, &before[k], min_of(w, &before[k]));
     else
       *e = before[k];
   }
@@ -152,10 +152,10 @@ static bool curve_of(PassRun *r, const TrialRewrite *w) {
   if (!trial_run(r, 0, now) || (limited && !trial_curve(r))) return false;
   for (uint32_t k = 0; k < n; k++) {
     Entry *e = m->entries.at[k];
-    uint64_t least = least_of(w, e);
+    uint64_t min = min_of(w, e);
     before[k] = *e;
-    if (!is_large(w, e, now[k].arena / HALF) || !w->any(r, e, least)) continue;
-    w->apply(r, e, least);
+    if (!is_large(w, e, now[k].arena / HALF) || !w->any(r, e, min)) continue;
+    w->apply(r, e, min);
     any = true;
   }
   bool ok = !any || trial_curve(r);

@@ -110,17 +110,17 @@ static int row_lead(const Entry *e, const Block *b, const Type *full) {
 
 /* Ids of the block's values lie in [*base, *base + the number returned). */
 static size_t id_span(const Entry *e, const Block *b, ValueId *base) {
-  ValueId least = NO_ID, most = 0;
+  ValueId min = NO_ID, max = 0;
   for (uint32_t i = 0; i < b->args.n + b->ops.n; i++) {
     const Op *op = i < b->args.n ? NULL : op_at(e, b->ops.at[i - b->args.n]);
     const ValueId *v = op ? op->results : &b->args.at[i];
     for (int k = 0; k < (op ? op->nresults : 1); k++) {
-      least = v[k] < least ? v[k] : least;
-      most = v[k] > most ? v[k] : most;
+      min = v[k] < min ? v[k] : min;
+      max = v[k] > max ? v[k] : max;
     }
   }
-  *base = least;
-  return (size_t)(most - least) + 1;
+  *base = min;
+  return (size_t)(max - min) + 1;
 }
 
 static bool wants_allow(Want *w, const Op *op, int result, int operand) {

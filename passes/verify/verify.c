@@ -82,7 +82,8 @@ static void check_reason(Check *c, const Op *op, ValueId v) {
   bool known = is_target(op, y->of);
   for (int i = 0; i < op->noperands; i++) known |= op->operands[i] == y->of;
   if (!known) {
-    verify_fail(c, op, "%s is said to be in place of a value that is not its operand", name_of(c, v));
+    verify_fail(c, op, "%s is said to be in place of a value that is not its operand",
+                name_of(c, v));
     return;
   }
   const Place *x = &c->p->place[y->of];

@@ -349,8 +349,8 @@ static Module *loops_module(Ctx *c, uint64_t seed, const Target *t, const char *
 
 static void count_kinds(const LoopFrontier *l, const LoopPoint *r, Loops *n) {
   for (int i = 0; i < l->npairs; i++) {
-    n->each += r->way[i] && r->way[i]->block == 1;
-    n->blocks += r->way[i] && r->way[i]->block > 1;
+    n->each += r->schedule[i] && r->schedule[i]->block == 1;
+    n->blocks += r->schedule[i] && r->schedule[i]->block > 1;
   }
   n->ways++;
 }

@@ -120,7 +120,7 @@ typedef struct Gap {
   int from, to; /* the life of the buffer that needs it */
   uint64_t size;
   bool tight;
-  uint64_t top, at, least; /* top of all met so far; the best gap and its size */
+  uint64_t top, at, min; /* top of all met so far; the best gap and its size */
   int64_t looks;
 } Gap;
 
@@ -131,8 +131,8 @@ static inline bool meet(Gap *g, const Placed *q) {
   uint64_t top = g->top, gap = q->offset - top;
   g->looks++;
   g->top = (with & (q->top > top)) ? q->top : top;
-  if (!(with & (q->offset >= top) & (gap >= g->size) & (gap < g->least))) return false;
-  g->least = gap;
+  if (!(with & (q->offset >= top) & (gap >= g->size) & (gap < g->min))) return false;
+  g->min = gap;
   g->at = top;
   return !g->tight || gap == g->size;
 }
@@ -191,9 +191,9 @@ static int by_rank(const void *pa, const void *pb) {
   return a->i - b->i;
 }
 
-/* Places all in the order of their ranks. Returns the arena, or UINT64_MAX once it exceeds `most`
+/* Places all in the order of their ranks. Returns the arena, or UINT64_MAX once it exceeds `max`
    or the deadline is over. */
-static uint64_t greedy(Greedy *g, bool tight, uint64_t most) {
+static uint64_t greedy(Greedy *g, bool tight, uint64_t max) {
   Pack *p = g->p;
   uint64_t end = 0;
   qsort(g->rank, (size_t)p->n, sizeof *g->rank, by_rank);
@@ -204,7 +204,7 @@ static uint64_t greedy(Greedy *g, bool tight, uint64_t most) {
     uint64_t at = find_gap(g, i, tight), top = at + p->b->at[i].bytes;
     p->offset[i] = at;
     if (top > end) end = top;
-    if (end > most || pack_late(p)) return UINT64_MAX;
+    if (end > max || pack_late(p)) return UINT64_MAX;
     Placed q = {at, top, p->from[i], p->to[i]};
     for (int b = g->block_of[q.from]; b <= g->block_of[q.to - 1]; b++) insert(p->a, &g->list[b], q);
   }
@@ -234,7 +234,7 @@ typedef enum Key {
 enum { STEEP_LOAD = 5, STEEPER_LOAD = 10 };
 
 static double steep_key(const Pack *p, int load, int i) {
-  return load * ((double)p->most[i] / (double)p->bound) + search_log((double)p->b->at[i].bytes) +
+  return load * ((double)p->max[i] / (double)p->bound) + search_log((double)p->b->at[i].bytes) +
          0.5 * search_log((double)pack_life(p, i));
 }
 
@@ -250,7 +250,7 @@ static Rank rank_of(const Pack *p, Key key, int i) {
   case SIZE_ROOT_LIFE: r.key = size * sqrt(life); break;
   case LIFE: r.key = life; break;
   case SIZE: r.key = size; break;
-  case LOAD: r.key = (double)p->most[i]; break;
+  case LOAD: r.key = (double)p->max[i]; break;
   case END: r.key = (double)p->b->at[i].last; break;
   case STEEP: r.key = steep_key(p, STEEP_LOAD, i); break;
   case STEEPER:
@@ -274,9 +274,9 @@ Greedy *greedy_new(Pack *p, const PackLimit *limit) {
   g->arena = UINT64_MAX;
   make_blocks(g);
   int rounds = p->n > MANY ? 3 : 2 * KEYS;
-  int64_t most = limit->work > PORTFOLIO ? limit->work : PORTFOLIO;
+  int64_t max = limit->work > PORTFOLIO ? limit->work : PORTFOLIO;
   for (int q = 0; q < rounds && !pack_done(p, limit) && !pack_late(p); q++) {
-    if (work - p->work > most) break;
+    if (work - p->work > max) break;
     Key key = p->n > MANY ? many[q] : few[q / 2];
     for (int i = 0; i < p->n; i++) g->rank[i] = rank_of(p, key, i);
     greedy(g, p->n <= MANY && q % 2, p->arena - 1);

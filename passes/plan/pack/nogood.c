@@ -8,20 +8,20 @@
 
 void conflict_clear(Conflict *c) {
   for (int a = 0; a < c->n; a++) {
-    c->least[c->in[a]] = -1;
+    c->min[c->in[a]] = -1;
     c->exact[c->in[a]] = false;
   }
   c->n = 0;
 }
 
-void conflict_need(Conflict *c, int i, int32_t least, bool exact) {
-  if (least < 0) least = 0;
-  if (c->least[i] < 0) c->in[c->n++] = i;
-  if (c->least[i] < least) c->least[i] = least;
+void conflict_need(Conflict *c, int i, int32_t min, bool exact) {
+  if (min < 0) min = 0;
+  if (c->min[i] < 0) c->in[c->n++] = i;
+  if (c->min[i] < min) c->min[i] = min;
   c->exact[i] |= exact;
 }
 
-enum { LONGEST = 4096, MOST_NEEDS = 1 << 21 /* 16 MiB */ };
+enum { LONGEST = 4096, MAX_NEEDS = 1 << 21 /* 16 MiB */ };
 
 typedef struct Nogood {
   uint32_t at, n; /* its needs */
@@ -47,7 +47,7 @@ Nogoods *nogoods_new(Arena *a, int n) {
 }
 
 void nogoods_trim(Nogoods *g) {
-  if (g->need.n < MOST_NEEDS / 2) return;
+  if (g->need.n < MAX_NEEDS / 2) return;
   uint32_t from = g->list.n / 2, needs = g->list.at[from].at, kept = 0;
   for (int i = 0; i < g->n; i++) {
     Watched *w = &g->watched[i];
@@ -67,17 +67,17 @@ void nogoods_trim(Nogoods *g) {
 
 void nogoods_learn(Nogoods *g, const Conflict *c, int32_t capacity, const int32_t *low) {
   int watch = -1;
-  if (c->n > LONGEST || g->need.n + (uint32_t)c->n > MOST_NEEDS) return;
+  if (c->n > LONGEST || g->need.n + (uint32_t)c->n > MAX_NEEDS) return;
   for (int a = 0; a < c->n; a++) {
     int i = c->in[a];
     if (c->exact[i]) return; /* it says less: only while that one lies where it was put */
-    if (c->least[i] > low[i]) watch = i;
+    if (c->min[i] > low[i]) watch = i;
   }
   if (watch < 0) return;
   vec_push(g->a, &g->watched[watch], g->list.n);
   vec_push(g->a, &g->list, ((Nogood){g->need.n, (uint32_t)c->n, capacity}));
   for (int a = 0; a < c->n; a++)
-    vec_push(g->a, &g->need, ((NogoodLiteral){c->in[a], c->least[c->in[a]]}));
+    vec_push(g->a, &g->need, ((NogoodLiteral){c->in[a], c->min[c->in[a]]}));
 }
 
 const NogoodLiteral *nogoods_raised(Nogoods *g, int i, int32_t capacity, const int32_t *low, int *n,
@@ -89,7 +89,7 @@ const NogoodLiteral *nogoods_raised(Nogoods *g, int i, int32_t capacity, const i
     const Nogood *x = &g->list.at[id];
     const NogoodLiteral *need = g->need.at + x->at;
     if (!found && x->capacity >= capacity) {
-      while (k < x->n && low[need[k].i] >= need[k].least) k++;
+      while (k < x->n && low[need[k].i] >= need[k].min) k++;
       *work -= k + 2;
       if (k == x->n) {
         found = need;

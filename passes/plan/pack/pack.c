@@ -24,7 +24,7 @@ static int section_at(const int64_t *start, int n, int64_t t) {
 }
 
 /* The largest load over each life, from the largest over every run of 2^k sections. */
-static void find_most(Pack *p) {
+static void find_max(Pack *p) {
   uint64_t *run[32] = {p->load};
   for (int k = 1; INT64_C(1) << k <= p->sections; k++) {
     int half = 1 << (k - 1);
@@ -34,12 +34,12 @@ static void find_most(Pack *p) {
       run[k][s] = a > b ? a : b;
     }
   }
-  p->most = ARENA_ARRAY(p->a, uint64_t, p->n);
+  p->max = ARENA_ARRAY(p->a, uint64_t, p->n);
   for (int i = 0; i < p->n; i++) {
     int k = 0, from = p->from[i], to = p->to[i];
     while (INT64_C(2) << k <= to - from) k++;
     uint64_t a = run[k][from], b = run[k][to - (1 << k)];
-    p->most[i] = a > b ? a : b;
+    p->max[i] = a > b ? a : b;
   }
 }
 
@@ -67,7 +67,7 @@ static void make_sections(Pack *p) {
     }
   p->proven = p->bound;
   for (int i = 0; i < p->n; i++) p->spans += p->to[i] - p->from[i];
-  find_most(p);
+  find_max(p);
 }
 
 void pack_keep(Pack *p) {

@@ -11,7 +11,7 @@ typedef struct Pack {
   int n, sections;
   int *from, *to;   /* life of each buffer in sections, half open */
   uint64_t *load;   /* by section: live bytes */
-  uint64_t *most;   /* by buffer: largest load over its life */
+  uint64_t *max;    /* by buffer: largest load over its life */
   int64_t spans;    /* sum of all lives in sections */
   int peak;         /* section of the largest load */
   uint64_t bound;   /* that load: no packing is smaller */
@@ -66,21 +66,21 @@ bool search_attempt(PackSearch *s, const PackLimit *limit);
 
 /* ---- nogood.c ---- */
 
-/* Buffer i lies at `least` or higher. */
+/* Buffer i lies at `min` or higher. */
 typedef struct NogoodLiteral {
   int i;
-  int32_t least;
+  int32_t min;
 } NogoodLiteral;
 
 /* Why a state of the search failed: the capacity does not hold these buffers at their least offsets
    or higher. An exact one is already placed, and it is so only while it lies there. */
 typedef struct Conflict {
-  int32_t *least; /* by buffer; -1: it has no part in it */
+  int32_t *min; /* by buffer; -1: it has no part in it */
   bool *exact;
   int *in, n; /* those that have */
 } Conflict;
 void conflict_clear(Conflict *c);
-void conflict_need(Conflict *c, int i, int32_t least, bool exact);
+void conflict_need(Conflict *c, int i, int32_t min, bool exact);
 
 typedef struct Nogoods Nogoods;
 Nogoods *nogoods_new(Arena *a, int n);

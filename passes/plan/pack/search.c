@@ -23,7 +23,7 @@ typedef struct Frame {
   int pick;                /* the buffer it branches on */
   int32_t support;         /* its least offset if it does not lie lowest */
   bool splits;             /* it may fall apart */
-  bool alone;              /* it lifts nothing unplaced: it may as well stay there */
+  bool lifts_nothing;      /* it lifts nothing unplaced: it may as well stay there */
   int parts, part, base, begin;
 } Frame;
 
@@ -42,7 +42,7 @@ typedef struct State {
 
 typedef struct Reason {
   int i;
-  int32_t least;
+  int32_t min;
   bool exact;
 } Reason;
 
@@ -96,10 +96,10 @@ static bool place_buffer(PackSearch *s, int i) {
   vec_push(s->p->a, &s->trail, (Change){.i = i, .placed = true});
   s->placed[i] = true;
   add_crossing(s, i, -1);
-  int least = INT32_MAX;
+  int min = INT32_MAX;
   for (int c = s->p->from[i] + 1; c < s->p->to[i]; c++)
-    least = least < s->crossing[c] ? least : s->crossing[c];
-  return least == 0;
+    min = min < s->crossing[c] ? min : s->crossing[c];
+  return min == 0;
 }
 
 static void undo(PackSearch *s, int mark) {
@@ -144,7 +144,7 @@ static void conflict_of_section(PackSearch *s, const int *o, int k) {
 
 static void conflict_of_nogood(PackSearch *s, const NogoodLiteral *held) {
   conflict_clear(&s->why);
-  for (int a = 0; a < s->nheld; a++) conflict_need(&s->why, held[a].i, held[a].least, false);
+  for (int a = 0; a < s->nheld; a++) conflict_need(&s->why, held[a].i, held[a].min, false);
 }
 
 /* All that is unplaced: where a reason depends on what is placed now, but was not in this state. */
@@ -158,15 +158,15 @@ static void conflict_of_state(PackSearch *s, const int *o, int k) {
 static bool keep_reason(PackSearch *s, int pick) {
   const Conflict *x = &s->why;
   bool needed = x->exact[pick];
-  for (int a = 0; a < x->n; a++) needed |= x->least[x->in[a]] > s->low[x->in[a]];
+  for (int a = 0; a < x->n; a++) needed |= x->min[x->in[a]] > s->low[x->in[a]];
   if (!needed) return false;
   nogoods_learn(s->nogoods, x, s->capacity, s->low);
   s->states.at[s->states.n - 1].pick = pick;
   for (int a = 0; a < x->n; a++) {
     int i = x->in[a];
-    int32_t least = x->least[i]; /* what was lifted by it cannot lie below it */
-    if (least > s->low[i]) least = s->low[pick] - s->size[i] + 1;
-    vec_push(s->p->a, &s->reasons, ((Reason){i, least, x->exact[i] && i != pick}));
+    int32_t min = x->min[i]; /* what was lifted by it cannot lie below it */
+    if (min > s->low[i]) min = s->low[pick] - s->size[i] + 1;
+    vec_push(s->p->a, &s->reasons, ((Reason){i, min, x->exact[i] && i != pick}));
   }
   return true;
 }
@@ -176,16 +176,16 @@ static bool keep_reason(PackSearch *s, int pick) {
 static void join_reasons(PackSearch *s, const State *t) {
   Conflict *x = &s->why;
   int c = t->pick;
-  int32_t high = c < 0 ? 0 : x->least[c];
+  int32_t high = c < 0 ? 0 : x->min[c];
   if (c >= 0 && high > s->low[c]) {
-    x->least[c] = s->low[c];
+    x->min[c] = s->low[c];
     for (uint32_t r = (uint32_t)t->why; r < s->reasons.n; r++)
-      conflict_need(x, s->reasons.at[r].i, s->reasons.at[r].least, s->reasons.at[r].exact);
+      conflict_need(x, s->reasons.at[r].i, s->reasons.at[r].min, s->reasons.at[r].exact);
     for (int a = 0; a < x->n; a++) {
       int i = x->in[a];
-      if (i == c || !meet(s->p, i, c) || x->least[i] + s->size[i] >= high) continue;
+      if (i == c || !meet(s->p, i, c) || x->min[i] + s->size[i] >= high) continue;
       x->exact[i] |= s->low[i] + s->size[i] < high; /* it lies below */
-      x->least[i] = x->exact[i] ? s->low[i] : high - s->size[i];
+      x->min[i] = x->exact[i] ? s->low[i] : high - s->size[i];
     }
   }
   s->reasons.n = (uint32_t)t->why;
@@ -219,14 +219,14 @@ static void sort_keys(uint64_t *key, uint64_t *tmp, int n) { /* insertion, then 
 
 /* Few are out of order, those that were raised: they are taken out, sorted and merged again. */
 static void sort_by_low(PackSearch *s, int *o, int k) {
-  uint64_t least = UINT64_MAX, *key = s->key;
+  uint64_t min = UINT64_MAX, *key = s->key;
   int raised = 0, kept = k; /* o[kept .. k) are in order */
   for (int a = k; a-- > 0;) {
     uint64_t x = key_of(s, o[a]);
-    if (x > least) {
+    if (x > min) {
       key[raised++] = x;
     } else {
-      least = x;
+      min = x;
       o[--kept] = o[a];
     }
   }
@@ -242,19 +242,19 @@ static void sort_by_low(PackSearch *s, int *o, int k) {
 
 /* A buffer of that size and least offset on top of what its sections need; the highest of them. */
 static inline int32_t pile(int32_t *top, int n, int32_t low, int32_t size) {
-  int32_t most = 0;
+  int32_t max = 0;
   for (int c = 0; c < n; c++) {
     int32_t t = (top[c] > low ? top[c] : low) + size;
     top[c] = t;
-    most = most > t ? most : t;
+    max = max > t ? max : t;
   }
-  return most;
+  return max;
 }
 
 static int32_t highest(const int32_t *top, int n) {
-  int32_t most = 0;
-  for (int c = 0; c < n; c++) most = most > top[c] ? most : top[c];
-  return most;
+  int32_t max = 0;
+  for (int c = 0; c < n; c++) max = max > top[c] ? max : top[c];
+  return max;
 }
 
 /* The height that the unplaced buffers of each section need at least, over the stale sections. */
@@ -312,11 +312,11 @@ static int split(PackSearch *s, Frame *f, int *o, int lo, int hi) {
 static void place_lowest(PackSearch *s, Frame *f, int *o) {
   const Pack *p = s->p;
   int pick = 0;
-  int32_t least = INT32_MAX;
+  int32_t min = INT32_MAX;
   for (int a = 0; a < f->k && s->low[o[a]] == s->low[o[0]]; a++) {
     int32_t t = highest(s->top + p->from[o[a]], p->to[o[a]] - p->from[o[a]]);
-    if (s->capacity - t < least) {
-      least = s->capacity - t;
+    if (s->capacity - t < min) {
+      min = s->capacity - t;
       pick = a;
     }
   }
@@ -327,7 +327,7 @@ static void place_lowest(PackSearch *s, Frame *f, int *o) {
   int32_t end = s->low[c] + s->size[c];
   f->pick = c;
   f->inner = (int)s->trail.n;
-  f->alone = true;
+  f->lifts_nothing = true;
   f->support = INT32_MAX;
   f->lo = from;
   f->hi = to;
@@ -336,7 +336,7 @@ static void place_lowest(PackSearch *s, Frame *f, int *o) {
     if (!meet(p, c, j)) continue;
     if (s->low[j] + s->size[j] < f->support) f->support = s->low[j] + s->size[j];
     if (s->low[j] >= end) continue;
-    f->alone = false;
+    f->lifts_nothing = false;
     raise_low(s, j, end);
     if (p->from[j] < f->lo) f->lo = p->from[j];
     if (p->to[j] > f->hi) f->hi = p->to[j];
@@ -373,7 +373,7 @@ static void explain_part(PackSearch *s, const Frame *f) {
   undo(s, f->inner);
   for (int a = 0; a < x->n; a++) {
     int i = x->in[a];
-    valid &= x->least[i] <= s->low[i] && (!x->exact[i] || s->placed[i]);
+    valid &= x->min[i] <= s->low[i] && (!x->exact[i] || s->placed[i]);
   }
   int begin = f->part > 1 ? end[-2] : 0;
   if (!valid) conflict_of_state(s, s->order + f->at + begin, end[-1] - begin);
@@ -429,8 +429,8 @@ static bool resume(PackSearch *s, Frame *f, Found *out) {
   if (f->stage == PARTS) return *out == FITS && push_part(s, f);
   if (*out != FAILED) return false;
   undo(s, f->inner);
-  if (f->alone && s->why.exact[f->pick]) conflict_of_state(s, s->order + f->at, f->k);
-  if (f->alone || !keep_reason(s, f->pick)) return false;
+  if (f->lifts_nothing && s->why.exact[f->pick]) conflict_of_state(s, s->order + f->at, f->k);
+  if (f->lifts_nothing || !keep_reason(s, f->pick)) return false;
   f->lo = 0;
   f->hi = s->p->sections;
   raise_low(s, f->pick, f->support); /* not lowest: so it rests on something unplaced */
@@ -496,7 +496,7 @@ static void make_ranks(PackSearch *s, int64_t round) {
   for (int i = 0; i < p->n; i++) {
     double life = search_log((double)pack_life(p, i));
     double area = life + search_log((double)p->b->at[i].bytes + 1);
-    double load = 20 * (double)p->most[i] / (double)p->bound, r = -2;
+    double load = 20 * (double)p->max[i] / (double)p->bound, r = -2;
     double base = round % 3 == 0   ? life + 0.01 * area
                   : round % 3 == 1 ? load + area
                                    : load + life + 0.01 * area;
@@ -539,14 +539,14 @@ static bool prepare(PackSearch *s) {
   s->cover = ARENA_ARRAY(p->a, int, p->sections + 2);
   s->crossing = ARENA_ARRAY(p->a, int32_t, p->sections + 1);
   s->placed = ARENA_ARRAY(p->a, bool, n);
-  s->why = (Conflict){.least = ARENA_ARRAY(p->a, int32_t, n),
+  s->why = (Conflict){.min = ARENA_ARRAY(p->a, int32_t, n),
                       .exact = ARENA_ARRAY(p->a, bool, n),
                       .in = ARENA_ARRAY(p->a, int, n)};
   s->nogoods = nogoods_new(p->a, p->n);
   s->over_capacity = pile_best();
   for (int i = 0; i < p->n; i++) {
     s->size[i] = (int32_t)(p->b->at[i].bytes / s->unit);
-    s->why.least[i] = -1;
+    s->why.min[i] = -1;
   }
   return true;
 }
@@ -582,11 +582,11 @@ bool search_attempt(PackSearch *s, const PackLimit *limit) {
   enum { BOLD = 16 };
   static const double part[2][4] = {{0, 0.5, 0, 0.9}, {0.95, 0.9, 0.95, 0.5}};
   Pack *p = s->p;
-  uint64_t least = (p->proven + s->unit - 1) / s->unit, most = p->arena / s->unit - 1, aim;
+  uint64_t min = (p->proven + s->unit - 1) / s->unit, max = p->arena / s->unit - 1, aim;
   if (limit->capacity)
-    aim = limit->capacity / s->unit < most ? limit->capacity / s->unit : most;
+    aim = limit->capacity / s->unit < max ? limit->capacity / s->unit : max;
   else
-    aim = least + (uint64_t)((double)(most - least) * part[s->step >= BOLD][s->step & 3]);
+    aim = min + (uint64_t)((double)(max - min) * part[s->step >= BOLD][s->step & 3]);
   Found found = attempt(s, (int32_t)aim, s->round);
   if (found == FITS) {
     for (int i = 0; i < p->n; i++) p->offset[i] = (uint64_t)s->found[i] * s->unit;
