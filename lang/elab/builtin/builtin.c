@@ -104,6 +104,12 @@ bool arg_axes(const BuiltinCall *s, const char *name, Val x, const Ints **out) {
   return true;
 }
 
+Val op_of_arguments(BuiltinCall *s, OpKind k) {
+  const Bound *b = s->bound;
+  Val v[2] = {val_to_tensor(s->e, b[0].v, s->name, b[0].loc), b[1].v};
+  return build_checked(s->e, k, v, 2, NULL, NULL, s->name, s->loc);
+}
+
 Val call_builtin(Elab *e, const CallSite *s) {
   const Decl *d = s->f->decl;
   Bound *bound = bind_given(e, s);

@@ -21,6 +21,12 @@ Val arg_tensor(const BuiltinCall *s, const char *name); /* a number as a constan
  */
 bool arg_axis(const BuiltinCall *s, const char *name, Val x, int64_t *out);
 bool arg_axes(const BuiltinCall *s, const char *name, Val x, const Ints **out);
+/* The op whose operands are the two arguments, in their order. */
+Val op_of_arguments(BuiltinCall *s, OpKind k);
+/* The type of the argument `shape`, or of an initialiser's parameter; NULL after an error. */
+const Type *type_of_shape(BuiltinCall *s, const char *shape, Dtype dt);
+/* max or min of two values, numbers or tensors. */
+Val min_or_max(Elab *e, OpKind k, Val a, Val b, const char *what, Loc loc);
 typedef Val Handler(BuiltinCall *s);
 struct Builtin {
   const char *name, *args;

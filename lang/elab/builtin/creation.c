@@ -1,10 +1,8 @@
-/* Built-in functions that create tensors: constants, iota, random numbers.
-   Contract: in an initialiser shape and dtype default to the declared ones. The key of a random op
-   is its path, so its numbers do not depend on the rest of the program. */
+/* Built-in functions that create tensors: constants, iota, one_hot, masks.
+   Contract: in an initialiser shape and dtype default to the declared ones. */
 #include "lang/elab/builtin/builtin.h"
 
-/* The result's type, whose shape is the argument of this name. */
-static const Type *type_of_shape(BuiltinCall *s, const char *shape, Dtype dt) {
+const Type *type_of_shape(BuiltinCall *s, const char *shape, Dtype dt) {
   Elab *e = s->e;
   Val v = arg(s, shape);
   if (v.kind == VAL_NONE) {
@@ -17,10 +15,6 @@ static const Type *type_of_shape(BuiltinCall *s, const char *shape, Dtype dt) {
   if (dims && !t)
     fail(e, arg_loc(s, shape), "a tensor of this shape has more bytes than can be addressed");
   return t;
-}
-
-static Dtype float_dtype(const Elab *e) {
-  return e->init_shape && dtype_is_float(e->init_dtype) ? e->init_dtype : DT_F32;
 }
 
 /* The dtype argument, else that of an initialiser, else what the value is in itself. */
@@ -90,49 +84,4 @@ Val builtin_one_hot(BuiltinCall *s) {
   Attr attr[MAX_ATTRS] = {[AT_DEPTH] = {.i = arg(s, "n").i}};
   Val x = arg(s, "ids");
   return build_checked(e, OP_ONE_HOT, &x, 1, attr, t, s->name, s->loc);
-}
-
-/* ---- random ---- */
-
-static Val random_tensor(BuiltinCall *s, OpKind k) {
-  Elab *e = s->e;
-  if (e->run->kind == RUN_LET)
-    return fail(e, s->loc, "a let is computed at compile time and cannot hold random numbers");
-  const Type *t = type_of_shape(s, "shape", float_dtype(e));
-  if (!t) return error_value;
-  RandomKey r = draw_next(e);
-  Attr attr[MAX_ATTRS] = {[AT_KEY] = {.str = r.key}, [AT_DRAW] = {.i = r.draw}};
-  bool loop = r.offset != NO_ID;
-  Val offset = loop ? val_tensor(e, r.offset) : error_value;
-  return build_checked(e, k, &offset, loop, attr, t, s->name, s->loc);
-}
-
-/* x * scale + shift, where scale 1 and shift 0 leave no op. */
-static Val affine(BuiltinCall *s, Val x, Val scale, Val shift) {
-  Elab *e = s->e;
-  if (!(val_is_number(scale) && val_number(scale) == 1))
-    x = expr_binary(e, BIN_MUL, x, scale, s->loc);
-  if (!(val_is_number(shift) && val_number(shift) == 0))
-    x = expr_binary(e, BIN_ADD, x, shift, s->loc);
-  return x;
-}
-
-Val builtin_uniform(BuiltinCall *s) {
-  Val x = random_tensor(s, OP_RANDOM_UNIFORM);
-  if (x.kind == VAL_ERROR) return x;
-  return affine(s, x, expr_binary(s->e, BIN_SUB, arg(s, "b"), arg(s, "a"), s->loc), arg(s, "a"));
-}
-
-Val builtin_normal(BuiltinCall *s) {
-  Val x = random_tensor(s, OP_RANDOM_NORMAL);
-  return x.kind == VAL_ERROR ? x : affine(s, x, arg(s, "std"), arg(s, "mean"));
-}
-
-Val builtin_bernoulli(BuiltinCall *s) {
-  double p = val_is_number(arg(s, "p")) ? val_number(arg(s, "p")) : 0;
-  if (!(p >= 0 && p <= 1))
-    return fail(s->e, arg_loc(s, "p"), "bernoulli needs a probability from 0 to 1, not %s",
-                val_str(s->e, arg(s, "p")));
-  Val x = random_tensor(s, OP_RANDOM_UNIFORM);
-  return x.kind == VAL_ERROR ? x : expr_binary(s->e, BIN_LT, x, arg(s, "p"), s->loc);
 }

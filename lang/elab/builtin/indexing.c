@@ -1,4 +1,4 @@
-/* Built-in functions with run-time indices: dynamic_slice, dynamic_update, scatter_add.
+/* Built-in functions with run-time indices: gather, dynamic_slice, dynamic_update, scatter_add.
    Contract: shapes are checked here; an index out of range stops the program when it runs. */
 #include "lang/elab/builtin/builtin.h"
 
@@ -79,3 +79,5 @@ Val builtin_scatter_add(BuiltinCall *s) {
   }
   return tensor_binary(e, BIN_ADD, x, sum, s->loc);
 }
+
+Val builtin_gather(BuiltinCall *s) { return op_of_arguments(s, OP_GATHER); }

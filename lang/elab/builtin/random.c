@@ -1,0 +1,72 @@
+/* Built-in functions that draw random numbers: uniform, normal, bernoulli, dropout.
+   Contract: the key of a random op is its path, so its numbers do not depend on the rest of the
+   program. In an initialiser shape and dtype default to the declared ones. */
+#include "lang/elab/builtin/builtin.h"
+
+static Dtype float_dtype(const Elab *e) {
+  return e->init_shape && dtype_is_float(e->init_dtype) ? e->init_dtype : DT_F32;
+}
+
+static Val random_tensor(BuiltinCall *s, OpKind k) {
+  Elab *e = s->e;
+  if (e->run->kind == RUN_LET)
+    return fail(e, s->loc, "a let is computed at compile time and cannot hold random numbers");
+  const Type *t = type_of_shape(s, "shape", float_dtype(e));
+  if (!t) return error_value;
+  RandomKey r = draw_next(e);
+  Attr attr[MAX_ATTRS] = {[AT_KEY] = {.str = r.key}, [AT_DRAW] = {.i = r.draw}};
+  bool loop = r.offset != NO_ID;
+  Val offset = loop ? val_tensor(e, r.offset) : error_value;
+  return build_checked(e, k, &offset, loop, attr, t, s->name, s->loc);
+}
+
+/* x * scale + shift, where scale 1 and shift 0 leave no op. */
+static Val affine(BuiltinCall *s, Val x, Val scale, Val shift) {
+  Elab *e = s->e;
+  if (!(val_is_number(scale) && val_number(scale) == 1))
+    x = expr_binary(e, BIN_MUL, x, scale, s->loc);
+  if (!(val_is_number(shift) && val_number(shift) == 0))
+    x = expr_binary(e, BIN_ADD, x, shift, s->loc);
+  return x;
+}
+
+Val builtin_uniform(BuiltinCall *s) {
+  Val x = random_tensor(s, OP_RANDOM_UNIFORM);
+  if (x.kind == VAL_ERROR) return x;
+  return affine(s, x, expr_binary(s->e, BIN_SUB, arg(s, "b"), arg(s, "a"), s->loc), arg(s, "a"));
+}
+
+Val builtin_normal(BuiltinCall *s) {
+  Val x = random_tensor(s, OP_RANDOM_NORMAL);
+  return x.kind == VAL_ERROR ? x : affine(s, x, arg(s, "std"), arg(s, "mean"));
+}
+
+Val builtin_bernoulli(BuiltinCall *s) {
+  double p = val_is_number(arg(s, "p")) ? val_number(arg(s, "p")) : 0;
+  if (!(p >= 0 && p <= 1))
+    return fail(s->e, arg_loc(s, "p"), "bernoulli needs a probability from 0 to 1, not %s",
+                val_str(s->e, arg(s, "p")));
+  Val x = random_tensor(s, OP_RANDOM_UNIFORM);
+  return x.kind == VAL_ERROR ? x : expr_binary(s->e, BIN_LT, x, arg(s, "p"), s->loc);
+}
+
+Val builtin_dropout(BuiltinCall *s) {
+  Elab *e = s->e;
+  double p = val_number(arg(s, "p"));
+  if (!(p >= 0 && p < 1))
+    return fail(e, arg_loc(s, "p"), "dropout needs a probability of at least 0 and below 1, not %s",
+                val_str(e, arg(s, "p")));
+  if (!e->run->training || p == 0) return arg(s, "x");
+  RandomKey r = draw_next(e);
+  Attr attr[MAX_ATTRS] = {
+      [AT_KEEP] = {.f = 1 - p}, [AT_KEY] = {.str = r.key}, [AT_DRAW] = {.i = r.draw}};
+  const Type *t = arg(s, "x").tensor.type;
+  Val in[2] = {arg(s, "x"), error_value};
+  bool loop = r.offset != NO_ID;
+  if (loop) {
+    const Type *offsets = type_get(e->c, DT_I32, t->rank, t->dim);
+    if (!offsets) return fail(e, s->loc, "a dropout of this size in a loop cannot be addressed");
+    in[1] = val_tensor(e, build(at(e, s->loc), OP_BROADCAST, &r.offset, 1, NULL, offsets));
+  }
+  return build_checked(e, OP_DROPOUT, in, 1 + loop, attr, NULL, s->name, s->loc);
+}
