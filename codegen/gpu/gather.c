@@ -131,6 +131,7 @@ static void add_rows(Gen *g, Kernel *k, const Gather *s, const char *order, cons
 
 static void gather_grad(Gen *g, const Group *gr) {
   const Gather s = gather_of(gr);
+  cuda_counts(g, gr->root, s.ids_each, "ids"); /* their order is of ints */
   const GridScatterSchedule d = schedule_of(cuda_target(g->target), &s);
   Kernel *k = cuda_kernel(g, gr);
   kernel_schedule(k, &grid_scatter_kind, &d, sizeof d);

@@ -98,7 +98,7 @@ static void runs(Gen *g, Kernel *k, const Sort *s, int64_t run, const char *from
   merge(g, x, s,
         &(Merge){.i = "i",
                  .w = arena_printf(g->a, "(%s)%lld", I, n),
-                 .run = arena_printf(g->a, "%lld", (long long)run),
+                 .run = arena_printf(g->a, "(%s)%lld", I, (long long)run),
                  .order = "from[%s]",
                  .key = key});
   text_line(x, "(%s)[u + place] = own;", to);

@@ -46,7 +46,7 @@ static void index_grow(Arena *a, HashIndex *x) {
 uint32_t index_enter(Arena *a, HashIndex *x, uint64_t hash, HashEqual *equal, const void *items,
                      const void *key, uint32_t fresh) {
   if (x->n >= x->size / 2) index_grow(a, x);
-  uint32_t h = (uint32_t)(hash ^ hash >> 32), i = h & (x->size - 1);
+  uint32_t h = (uint32_t)hash_word(0, hash), i = h & (x->size - 1);
   for (; x->slot[i].item; i = (i + 1) & (x->size - 1))
     if (x->slot[i].hash == h && equal(items, x->slot[i].item - 1, key)) return x->slot[i].item - 1;
   x->slot[i].hash = h;

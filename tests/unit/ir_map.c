@@ -33,6 +33,10 @@ static bool same_number(const void *items, uint32_t item, const void *key) {
   return ((const int *)items)[item] == *(const int *)key;
 }
 
+static bool same_double(const void *items, uint32_t item, const void *key) {
+  return memcmp((const double *)items + item, key, sizeof(double)) == 0;
+}
+
 /* All hashes are equal in one index, and each has its own in the other. */
 static void an_index_tells_items_of_one_hash_apart(void **state) {
   (void)state;
@@ -54,6 +58,26 @@ static void an_index_tells_items_of_one_hash_apart(void **state) {
   arena_free(a);
 }
 
+/* Doubles of few digits have zeros in their lower half: their hashes differ, and are spread over
+   the table, so that each item lies near the slot where its search begins. */
+static void an_index_spreads_words_of_few_digits(void **state) {
+  (void)state;
+  enum { ITEMS = 4000, FAR = 64 };
+  double items[ITEMS];
+  Arena *a = arena_new();
+  HashIndex x = {0};
+  for (int i = 0; i < ITEMS; i++) {
+    uint64_t word;
+    items[i] = 0.5 * i;
+    memcpy(&word, &items[i], sizeof word);
+    assert_int_equal(
+        index_enter(a, &x, hash_word(0, word), same_double, items, &items[i], (uint32_t)i), i);
+  }
+  for (uint32_t i = 0; i < x.size; i++)
+    if (x.slot[i].item) assert_true(((i - x.slot[i].hash) & (x.size - 1)) < FAR);
+  arena_free(a);
+}
+
 static void hashes_continue(void **state) {
   (void)state;
   assert_true(hash_bytes(HASH_START, "foobar", 6) == UINT64_C(0x85944171f73967e8));
@@ -66,6 +90,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_map_keeps_every_key),
       cmocka_unit_test(an_index_tells_items_of_one_hash_apart),
+      cmocka_unit_test(an_index_spreads_words_of_few_digits),
       cmocka_unit_test(hashes_continue),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

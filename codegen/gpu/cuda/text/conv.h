@@ -10,10 +10,10 @@
 template <typename G, typename I> struct ConvForward {
   enum { M = G::GOUT, CHANNELS = G::GIN, ROWS = G::OH, COLS = G::OW, KH = G::KH, KW = G::KW };
   INL_MEMBER I filter(int group, int m, int c, int tap) {
-    return ((I)(group * G::GOUT + m) * G::GIN + c) * (KH * KW) + tap;
+    return (((I)group * G::GOUT + m) * G::GIN + c) * (KH * KW) + tap;
   }
   INL_MEMBER I pixel(int n, int group, int c, int row, int col) {
-    return ((I)(n * G::CIN + group * G::GIN + c) * G::H + row) * G::W + col;
+    return (((I)n * G::CIN + group * G::GIN + c) * G::H + row) * G::W + col;
   }
   /* the source's row under tap r of the result's row y; is there one? */
   INL_MEMBER bool row(int y, int r, int &at) {
@@ -28,10 +28,10 @@ template <typename G, typename I> struct ConvForward {
 template <typename G, typename I> struct ConvInputGrad {
   enum { M = G::GIN, CHANNELS = G::GOUT, ROWS = G::H, COLS = G::W, KH = G::KH, KW = G::KW };
   INL_MEMBER I filter(int group, int m, int c, int tap) {
-    return ((I)(group * G::GOUT + c) * G::GIN + m) * (KH * KW) + tap;
+    return (((I)group * G::GOUT + c) * G::GIN + m) * (KH * KW) + tap;
   }
   INL_MEMBER I pixel(int n, int group, int c, int row, int col) {
-    return ((I)(n * G::COUT + group * G::GOUT + c) * G::OH + row) * G::OW + col;
+    return (((I)n * G::COUT + group * G::GOUT + c) * G::OH + row) * G::OW + col;
   }
   INL_MEMBER bool row(int y, int r, int &at) {
     const int from = y + G::PH - r * G::DH;
