@@ -6,6 +6,7 @@
 #include "tests/cuda/alone.h"
 
 #include "tests/cuda/device.h"
+#include "tests/cuda/listed.h"
 #include "tests/num/bytes.h"
 #include "tests/num/compare.h"
 #include "tests/num/random_program.h"
@@ -198,17 +199,18 @@ static int check_results(const char *what, int64_t blocks, int n, const Tensor *
 }
 
 /* Neighbouring threads read and write neighbouring bytes, but where scattered.def says why not. */
-static int check_sectors(const char *what, const DeviceHead *h) {
+static int check_sectors(Arena *a, const CudaFunction *f, const DeviceHead *h) {
   static const char *const scattered[] = {
-#define SCATTERED(what, why) what,
+#define SCATTERED(kernels, why) kernels,
 #include "scattered.def"
 #undef SCATTERED
   };
   if (h->sectors <= 2 * h->sectors_needed) return 0;
   for (size_t i = 0; i < sizeof scattered / sizeof *scattered; i++)
-    if (strstr(what, scattered[i])) return 0;
-  printf("%s: warps touch %llu sectors of 32 bytes, what they access would fill %llu\n", what,
-         (unsigned long long)h->sectors, (unsigned long long)h->sectors_needed);
+    if (kernel_is(a, f, scattered[i])) return 0;
+  printf("%s: warps touch %llu sectors of 32 bytes, what they access would fill %llu: %s\n",
+         f->what, (unsigned long long)h->sectors, (unsigned long long)h->sectors_needed,
+         kernel_kind(a, f));
   return 1;
 }
 
@@ -232,7 +234,7 @@ static int run_entry(Ctx *c, Compiled *x, Compiled *y, const CudaFunction *f, co
   DeviceHead *h = y->device;
   h->sectors = h->sectors_needed = 0;
   if (!bad && !compiled_run(y, name, &ro, in, got, c)) bad = 1, printf("%s: %s\n", what, y->fault);
-  if (!bad) bad = check_results(what, blocks_of(y, i), n, want, got) + check_sectors(what, h);
+  if (!bad) bad = check_results(what, blocks_of(y, i), n, want, got) + check_sectors(a, f, h);
   arena_free(a);
   return bad != 0;
 }

@@ -1,9 +1,11 @@
 /* Every launch of programs, at the programs' own sizes, has blocks for many multiprocessors: one
    that moves more than LARGE bytes has at least BLOCKS blocks, or none of them moves more than
-   SHARE; but for those that few_blocks.def lists with the reason. Needs no NVRTC.
+   SHARE; but for those that few_blocks.def lists with the reason. A row of few_blocks.def that
+   excuses no launch of the programs is an error, and so is one of scattered.def that names none of
+   their kernels. Needs no NVRTC.
      launches FILE.g… */
-#include "codegen/gpu/emit.h"
 #include "passes/passes.h"
+#include "tests/cuda/listed.h"
 #include "tests/num/source.h"
 
 #include <ctype.h>
@@ -12,10 +14,24 @@
 
 enum { LARGE = 1 << 20, BLOCKS = 100, SHARE = 128 << 10 }; /* bytes; and blocks */
 
-static const char *const listed[] = {
-#define FEW_BLOCKS(what, why) what,
+typedef struct Row {
+  const char *kernels;
+  int uses;
+} Row;
+
+static Row few_blocks[] = {
+#define FEW_BLOCKS(kernels, why) {kernels, 0},
 #include "few_blocks.def"
 #undef FEW_BLOCKS
+};
+static Row scattered[] = {
+#define SCATTERED(kernels, why) {kernels, 0},
+#include "scattered.def"
+#undef SCATTERED
+};
+enum {
+  FEW_BLOCKS_ROWS = sizeof few_blocks / sizeof *few_blocks,
+  SCATTERED_ROWS = sizeof scattered / sizeof *scattered
 };
 
 /* Argument i has a name in the kernel, "in0 = (const float *)p0;", which stands there once more. */
@@ -45,10 +61,24 @@ static uint64_t bytes_of(const CudaFunction *f) {
   return read + written;
 }
 
-static bool is_listed(const char *what) {
-  for (size_t i = 0; i < sizeof listed / sizeof *listed; i++)
-    if (strstr(what, listed[i])) return true;
-  return false;
+static bool is_listed(Arena *a, const CudaFunction *f, Row *rows, int n) {
+  bool found = false;
+  for (int i = 0; i < n; i++) {
+    bool is = kernel_is(a, f, rows[i].kernels);
+    rows[i].uses += is;
+    found |= is;
+  }
+  return found;
+}
+
+static int check_uses(const char *file, const Row *rows, int n) {
+  int bad = 0;
+  for (int i = 0; i < n; i++) {
+    if (rows[i].uses) continue;
+    printf("%s: no kernel needs the row \"%s\"\n", file, rows[i].kernels);
+    bad++;
+  }
+  return bad;
 }
 
 static int check(const char *file) {
@@ -64,10 +94,11 @@ static int check(const char *file) {
   for (uint32_t i = 0; i < p->functions.n; i++) {
     const CudaFunction *f = &p->functions.at[i];
     uint64_t bytes = bytes_of(f);
+    (void)is_listed(a, f, scattered, SCATTERED_ROWS);
     if (bytes <= LARGE || f->grid >= BLOCKS || bytes / (uint64_t)f->grid <= SHARE) continue;
-    if (is_listed(f->what)) continue;
-    printf("%s: %s (%s): %llu bytes by %lld blocks\n", file, f->name, f->what,
-           (unsigned long long)bytes, (long long)f->grid);
+    if (is_listed(a, f, few_blocks, FEW_BLOCKS_ROWS)) continue;
+    printf("%s: %s (%s): %llu bytes by %lld blocks: %s\n", file, f->name, f->what,
+           (unsigned long long)bytes, (long long)f->grid, kernel_kind(a, f));
     bad++;
   }
   arena_free(a);
@@ -82,6 +113,8 @@ int main(int argc, char **argv) {
     return 2;
   }
   for (int i = 1; i < argc; i++) bad += check(argv[i]);
-  printf("%d launches of few blocks\n", bad);
+  bad += check_uses("few_blocks.def", few_blocks, FEW_BLOCKS_ROWS);
+  bad += check_uses("scattered.def", scattered, SCATTERED_ROWS);
+  printf("%d launches of few blocks, or rows that nothing needs\n", bad);
   return bad != 0;
 }

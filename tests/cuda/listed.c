@@ -1,0 +1,24 @@
+/* See listed.h. */
+#include "tests/cuda/listed.h"
+
+#include <string.h>
+
+const char *kernel_kind(Arena *a, const CudaFunction *f) {
+  const Kernel *k = f->kernel;
+  const char *schedule = "elements";
+  if (k->schedule_kind) schedule = schedule_text(a, k->schedule_kind, k->schedule);
+  return arena_printf(a, "%s %s", op_info[k->op->kind].name, schedule);
+}
+
+static const char *next_word(const char *s) {
+  s += strcspn(s, " ");
+  return s + strspn(s, " ");
+}
+
+bool kernel_is(Arena *a, const CudaFunction *f, const char *row) {
+  for (const char *kind = kernel_kind(a, f); *kind && *row; kind = next_word(kind)) {
+    size_t n = strcspn(row, " ");
+    if (strcspn(kind, " ") == n && memcmp(kind, row, n) == 0) row = next_word(row);
+  }
+  return !*row;
+}
