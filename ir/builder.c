@@ -198,8 +198,7 @@ ValueId build(Builder *b, OpKind k, const ValueId *operands, int n, const Attr *
     return build_op(b, k, operands, n, own, &t, 1)->results[0];
 
   ValueId swapped[2];
-  if (b->fold && n == 2 && info->flags & OPF_COMMUTATIVE &&
-      fold_commutes(k, value_type(b->e, operands[0]))) {
+  if (b->fold && n == 2 && fold_commutes(k, value_type(b->e, operands[0]))) {
     Attr c;
     bool c0 = value_const(b->e, operands[0], &c), c1 = value_const(b->e, operands[1], &c);
     if (c0 != c1 ? c0 : operands[0] > operands[1]) {

@@ -299,6 +299,8 @@ static inline Block *value_block(const Entry *e, ValueId v) {
   return x->def == NO_ID ? x->block : e->ops.at[x->def]->parent;
 }
 bool op_parse_kind(const char *mnemonic, OpKind *out);
+/* The scalar text of an element-wise op calls a function. */
+bool op_calls_function(OpKind k);
 /* The accumulator operand of a sum or conv_filter_grad, or -1. The op continues the sum in the
    order of its parts, so a sum in two steps has the bits of the whole if the first ends where a
    part ends. */

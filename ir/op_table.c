@@ -18,6 +18,8 @@ bool op_parse_kind(const char *mnemonic, OpKind *out) {
   return false;
 }
 
+bool op_calls_function(OpKind k) { return op_info[k].expr && strstr(op_info[k].expr, "FN("); }
+
 int op_accumulator(const Op *op) {
   if (op->kind == OP_SUM) return op->noperands > 1 ? 1 : -1;
   return op->kind == OP_CONV_FILTER_GRAD && op->noperands > 2 ? 2 : -1;

@@ -91,8 +91,7 @@ static int weight(const Group *gr) {
   int w = 0;
   for (int i = 0; i < gr->nops; i++) {
     const Op *op = gr->ops[i];
-    const char *x = op_info[op->kind].expr;
-    bool function = x && strstr(x, "FN(") && op->kind != OP_ABS && op->kind != OP_SQRT &&
+    bool function = op_calls_function(op->kind) && op->kind != OP_ABS && op->kind != OP_SQRT &&
                     op->kind != OP_FLOOR && op->kind != OP_CEIL && op->kind != OP_ROUND;
     if (op_info[op->kind].cls == CLASS_ROWS) w++;
     if (!function) continue;

@@ -70,8 +70,7 @@ const char *scalar_expr(Gen *g, const Entry *e, const Op *op, const char *const 
   const char *text = dtype_is_float(in) ? info->expr : info->iexpr;
   if (!text) gc_bug(g->ctx, "op %s has no scalar text for %s", info->name, dtype_name(in));
   const char *swapped[2];
-  if (info->flags & OPF_COMMUTATIVE && fold_commutes(op->kind, value_type(e, op->operands[0])) &&
-      variable_number(operand[1]) >= 0 &&
+  if (op_commutes(e, op) && variable_number(operand[1]) >= 0 &&
       variable_number(operand[1]) < variable_number(operand[0])) {
     swapped[0] = operand[1]; /* in order, so that kernels that compute the same are equal texts */
     swapped[1] = operand[0];

@@ -36,8 +36,7 @@ int64_t group_work(const Group *gr) {
     const Op *op = gr->ops[i];
     const Type *t = op_is_reduction(op) ? value_type(gr->e, op->operands[op_full_operand(op)])
                                         : value_type(gr->e, op->results[0]);
-    const char *x = op_info[op->kind].expr;
-    bool costly = op_info[op->kind].cls == CLASS_ROWS || (x && strstr(x, "FN("));
+    bool costly = op_info[op->kind].cls == CLASS_ROWS || op_calls_function(op->kind);
     work += t->numel * (costly ? 8 : 1);
   }
   return work;

@@ -62,8 +62,13 @@ static ValueId make_num(const Fold *f, double v) {
 static bool is_float(const Fold *f) { return dtype_is_float(value_type(f->e, f->x[0])->dtype); }
 
 bool fold_commutes(OpKind k, const Type *operand) {
+  if (!(op_info[k].flags & OPF_COMMUTATIVE)) return false;
   /* min(0, -0) is its second operand */
   return !((k == OP_MIN || k == OP_MAX) && dtype_is_float(operand->dtype));
+}
+
+bool op_commutes(const Entry *e, const Op *op) {
+  return op->noperands == 2 && fold_commutes(op->kind, value_type(e, op->operands[0]));
 }
 
 /* Each value of dtype a is a value of dtype b. */

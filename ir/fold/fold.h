@@ -17,6 +17,7 @@ typedef struct Fold {
 ValueId fold_op(const Fold *f);
 /* The operands of op k may be exchanged without a change of any bit of the result. */
 bool fold_commutes(OpKind k, const Type *operand);
+bool op_commutes(const Entry *e, const Op *op);
 
 /* ---- shared by fold.c and view.c ---- */
 

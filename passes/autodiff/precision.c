@@ -1,11 +1,12 @@
 /* Precision: products, with bf16 those of attention too, take operands of fewer bits, and the
-   backward pass saves activations in them. Contract: runs after autodiff. Sums of products are f32,
-   and so are parameters, reductions, softmax, losses, optimizers, and everything in `init`. Values
-   of other dtypes than f32 stay. Method: bf16 is a dtype, so a narrowed value is a conversion that
-   fuses into its producer, and its bytes are half. tf32 is f32 with the last 13 bits off: it saves
-   time on tensor cores, not bytes. If a product reads a value narrowed, sums and the whole backward
-   path read it narrowed, too: else both would be saved. It is narrowed at its definition, so that a
-   loop reads a value that was narrowed once. */
+   backward pass saves activations in them.
+   Contract: runs after autodiff. Sums of products are f32, and so are parameters, reductions,
+   softmax, losses, optimizers, and everything in `init`. Values of other dtypes than f32 stay.
+   Method: bf16 is a dtype, so a narrowed value is a conversion that fuses into its producer, and
+   its bytes are half. tf32 is f32 with the last 13 bits off: it saves time on tensor cores, not
+   bytes. If a product reads a value narrowed, sums and the whole backward path read it narrowed,
+   too: else both would be saved. It is narrowed at its definition, so that a loop reads a value
+   that was narrowed once. */
 #include "passes/autodiff/precision.h"
 
 #include "passes/manager/pass_list.h"
@@ -43,8 +44,8 @@ static ValueId source_of(const Entry *e, ValueId v) {
 
 static bool is_f32(const Entry *e, ValueId v) { return value_type(e, v)->dtype == DT_F32; }
 
-/* Operands of a product: the first two; of attention in bf16, queries, keys and values, and dy
-   before them; `first` of them. 0: the op is no product. */
+/* How many operands are narrowed, from the first on: both of a product; of attention in bf16 the
+   queries, keys and values, of its gradient also dy, which precedes them. 0: none. */
 static int product_operands(const Entry *e, const Op *op, Precision p) {
   int n = 0;
   if (op->kind == OP_MATMUL) n = op->attr[AT_TF32].i ? 0 : 2;
@@ -228,7 +229,7 @@ static void narrow_matmul(Narrow *n, Builder *b, const Op *op, ValueId *map) {
 
 /* Its results are narrow, too, but for numbers a row. */
 static void narrow_attention(Narrow *n, Builder *b, const Op *op, ValueId *map, int narrow) {
-  ValueId in[7];
+  ValueId *in = ARENA_ARRAY(b->m->arena, ValueId, op->noperands);
   for (int i = 0; i < op->noperands; i++)
     in[i] = i < narrow ? low_of(n, b, op->operands[i], map) : map[op->operands[i]];
   b->name = NULL;

@@ -53,11 +53,6 @@ static bool is_inside(const Fuse *f, const FusionGroup *u, const Op *def) {
   return def && (f->unit[def->id] == u || (!f->unit[def->id] && f->inlined[def->id]));
 }
 
-static bool commutes(const Fuse *f, const Op *op) {
-  return op->noperands == 2 && op_info[op->kind].flags & OPF_COMMUTATIVE &&
-         fold_commutes(op->kind, value_type(f->e, op->operands[0]));
-}
-
 /* Equal for values that are computed alike from arguments of the same types. */
 static uint64_t computes(Fuse *f, const FusionGroup *u, ValueId v) {
   if (f->computed_in[v] == u) return f->computes[v];
@@ -68,9 +63,9 @@ static uint64_t computes(Fuse *f, const FusionGroup *u, ValueId v) {
     h = hash_bytes(h, &value_at(f->e, v)->index, sizeof value_at(f->e, v)->index);
     for (int k = 0; k < def->noperands; k++) {
       uint64_t x = computes(f, u, def->operands[k]);
-      if (commutes(f, def) && k == 0 && computes(f, u, def->operands[1]) < x)
+      if (op_commutes(f->e, def) && k == 0 && computes(f, u, def->operands[1]) < x)
         x = computes(f, u, def->operands[1]);
-      else if (commutes(f, def) && k == 1 && computes(f, u, def->operands[0]) < x)
+      else if (op_commutes(f->e, def) && k == 1 && computes(f, u, def->operands[0]) < x)
         x = computes(f, u, def->operands[0]);
       h = hash_bytes(h, &x, sizeof x);
     }
@@ -88,7 +83,7 @@ static int precedence(const Fuse *f, const FusionGroup *u, ValueId v) {
 }
 
 static bool is_swapped(Fuse *f, const FusionGroup *u, const Op *op) {
-  if (!commutes(f, op)) return false;
+  if (!op_commutes(f->e, op)) return false;
   ValueId x = op->operands[0], y = op->operands[1];
   int px = precedence(f, u, x), py = precedence(f, u, y);
   return px != py ? px > py : computes(f, u, x) > computes(f, u, y);

@@ -22,8 +22,7 @@ static FusionGroup *group_new(Fuse *f, const Op *op) {
     u->outer = op_outer_axes(f->e, op);
     u->form = u->outer >= 0 ? FORM_ROWS : FORM_COLS;
   }
-  const char *text = op_info[op->kind].expr;
-  u->expensive = c == CLASS_ELEMENT && (!text || strstr(text, "FN("));
+  u->expensive = c == CLASS_ELEMENT && (!op_info[op->kind].expr || op_calls_function(op->kind));
   u->row_ops = c == CLASS_ROWS;
   u->node = op->id;
   vec_push(f->a, &u->members, op);

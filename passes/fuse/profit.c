@@ -45,9 +45,9 @@ static bool is_stored(const Fuse *f, ValueId v) {
 /* Ops along rows compute it on their way, and the product is stored for others anyway: with the
    product it would be stored, too. */
 static bool goes_with_rows(const Fuse *f, const FusionGroup *producer, ValueId v, const Op *op) {
-  const char *text = op_info[op->kind].expr;
   if (!fuse_memory_form(producer->form) || op->nresults != 1) return false;
-  if (op_info[op->kind].cls != CLASS_ELEMENT || !text || strstr(text, "FN(")) return false;
+  if (op_info[op->kind].cls != CLASS_ELEMENT || !op_info[op->kind].expr) return false;
+  if (op_calls_function(op->kind)) return false;
   for (uint32_t i = 0; i < f->users[op->results[0]].n; i++) {
     const Op *user = f->users[op->results[0]].at[i];
     if (op_info[user->kind].cls != CLASS_ROWS || user->parent != f->block) return false;

@@ -1,9 +1,8 @@
 /* Results of searches for recomputation are kept and reused. Contract: the key is the text of the
    entry and of each of its orders, whole: equal texts have equal step graphs. Dry runs ask for the
    same entry under the same limit repeatedly, and the pipeline itself does so last. */
+#include "ir/support/memfile.h"
 #include "passes/remat/tries.h"
-
-#include <stdlib.h>
 
 static void print_orders(FILE *f, const Entry *e) {
   const Orders *o = cache_of(e)->orders;
@@ -16,33 +15,26 @@ static void print_orders(FILE *f, const Entry *e) {
 
 RematKnown *remat_known(PassRun *r, const Entry *e, uint64_t limit) {
   ModuleNotes *m = module_notes(r->m);
-  char *text = NULL;
-  size_t size = 0;
-  FILE *f = open_memstream(&text, &size);
-  bool whole = f != NULL;
-  if (f) {
-    entry_print(f, e, &(PrintOptions){0});
-    print_orders(f, e);
-    whole = !ferror(f);
-    whole &= fclose(f) == 0;
-  }
-  RematKnown *known = whole ? m->fitted : NULL;
+  MemFile text;
+  FILE *f = memfile_open(&text);
+  entry_print(f, e, &(PrintOptions){0});
+  print_orders(f, e);
+  memfile_close(&text);
+  RematKnown *known = m->fitted;
   const char *kept = NULL;
   for (; known; known = known->next) {
-    if (known->size != size || memcmp(known->text, text, size) != 0) continue;
+    if (known->size != text.n || memcmp(known->text, text.text, text.n) != 0) continue;
     kept = known->text;
     if (known->limit == limit && known->brief == r->opt->brief) break;
   }
   if (!known) {
     known = ARENA_NEW(r->m->arena, RematKnown);
     *known = (RematKnown){
-        .size = size, .limit = limit, .brief = r->opt->brief, .chosen = -1, .next = m->fitted};
-    if (whole) { /* else it is no key */
-      known->text = kept ? kept : memcpy(arena_alloc(r->m->arena, size + 1), text, size);
-      m->fitted = known;
-    }
+        .size = text.n, .limit = limit, .brief = r->opt->brief, .chosen = -1, .next = m->fitted};
+    known->text = kept ? kept : memcpy(arena_alloc(r->m->arena, text.n + 1), text.text, text.n);
+    m->fitted = known;
   }
-  free(text);
+  memfile_free(&text);
   return known;
 }
 

@@ -6,6 +6,7 @@
    with operands replaced by the values they became (a nested block's own values by their numbers in
    it). An op in the body of a loop can become one with an op before it there or around the loop.
  */
+#include "ir/fold/fold.h"
 #include "passes/manager/pass_list.h"
 
 typedef struct Numbered { /* an op that others may become */
@@ -29,13 +30,6 @@ static uint64_t type_word(const Entry *e, ValueId v) {
 }
 
 enum { LOCAL_BIT = 1 }; /* of an operand's word */
-
-/* Not the least and greatest of floats, where the order tells which of -0 and 0 it is. */
-static bool commutes(const Entry *e, const Op *op) {
-  if (!(op_info[op->kind].flags & OPF_COMMUTATIVE)) return false;
-  bool picks = op->kind == OP_MIN || op->kind == OP_MAX;
-  return !picks || !dtype_is_float(value_type(e, op->operands[0])->dtype);
-}
 
 static void key_of(Cse *c, const Entry *e, const Op *op, const ValueId *map);
 
@@ -68,7 +62,7 @@ static void key_of(Cse *c, const Entry *e, const Op *op, const ValueId *map) {
     ValueId v = op->operands[k];
     put_word(c, c->local[v] ? (uint64_t)c->local[v] << 1 | LOCAL_BIT : (uint64_t)map[v] << 1);
   }
-  if (commutes(e, op) && c->pool.at[first] > c->pool.at[first + 1]) {
+  if (op_commutes(e, op) && c->pool.at[first] > c->pool.at[first + 1]) {
     uint64_t t = c->pool.at[first];
     c->pool.at[first] = c->pool.at[first + 1];
     c->pool.at[first + 1] = t;
