@@ -113,8 +113,6 @@ static int choose_output(Compilation *r) {
     r->output = intern_printf(r->c, "%.*s%s%.*s%s", (int)name_at, o->input, library ? "lib" : "",
                               (int)(n - 2 - name_at), o->input + name_at, library ? ".so" : "");
   }
-  if (option_given(o, OPT_CHECK) && (r->output || name))
-    return usage_error("--check makes nothing: leave out %s", r->output ? "-o" : "--emit");
   if (r->emit == EMIT_EXE && is_named_as_plan(o, r->output))
     return usage_error("-o %s would be the executable, and the plan goes to the screen; for a file "
                        "leave -o out and write >%s",

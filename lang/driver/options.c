@@ -186,6 +186,13 @@ static bool take_option(Ctx *c, int argc, char **argv, int *i, Options *o) {
   return unknown(c, arg);
 }
 
+/* What is written or printed after the elaboration, at which --check stops. */
+static const OptionId printing[] = {
+    OPT_OUTPUT,    OPT_EMIT,          OPT_SAVE_TEMPS,     OPT_MEMORY_CURVE,
+    OPT_DUMP_PLAN, OPT_MEMORY_REPORT, OPT_PRINT_LIVENESS, OPT_PRINT_SCHEDULES,
+    OPT_REMARKS,   OPT_PRINT_AFTER,   OPT_PRINT_CHANGED,  OPT_TIME_PASSES,
+    OPT_STATS};
+
 static bool check_together(const Options *o) {
   bool pack = option_given(o, OPT_PACK);
   for (int i = 0; i < OPTIONS; i++) {
@@ -193,6 +200,10 @@ static bool check_together(const Options *o) {
     return pack ? !usage_error("%s does not go with --pack", rows[i].spelling)
                 : !usage_error("%s goes with --pack only", rows[i].spelling);
   }
+  for (size_t i = 0; option_given(o, OPT_CHECK) && i < sizeof printing / sizeof printing[0]; i++)
+    if (option_given(o, printing[i]))
+      return !usage_error("--check reports errors and warnings only: leave out %s",
+                          rows[printing[i]].spelling);
   return true;
 }
 
