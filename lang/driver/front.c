@@ -21,6 +21,11 @@ static bool has_hyper(const Program *prog, const char *name) {
   return false;
 }
 
+static bool wrong_define(const Define *d) {
+  return !usage_error("-D %s takes a compile-time value, as in -D %s=128, not '%s'", d->name,
+                      d->name, d->value);
+}
+
 /* Every -D must name a "let" of the program; their values in the order given. */
 static bool parse_defines(Front *f, const Program *prog, DefineFlag *out) {
   const Options *o = f->o;
@@ -44,7 +49,7 @@ static bool parse_defines(Front *f, const Program *prog, DefineFlag *out) {
       return false;
     }
     Expr *value = parse_value(f->c, intern_printf(f->c, "-D %s", d->name), d->value);
-    if (!value) return false;
+    if (!value) return wrong_define(d);
     out[i] = (DefineFlag){name, value};
   }
   return true;
@@ -59,10 +64,13 @@ static Module *module_from_program(Front *f, int *code) {
     return NULL;
   }
   double start = clock_seconds();
-  ElabOptions eo = {.defines = defines, .n = (int)f->o->defines.n};
+  const char *wrong = NULL;
+  ElabOptions eo = {.defines = defines, .n = (int)f->o->defines.n, .wrong = &wrong};
   Module *m = elaborate(f->c, prog, &eo);
   f->elaborate_seconds = clock_seconds() - start;
-  if (!m) *code = EXIT_PROGRAM;
+  if (!m) *code = wrong ? EXIT_USAGE : EXIT_PROGRAM;
+  for (int i = 0; !m && wrong && i < eo.n; i++)
+    if (defines[i].name == wrong) wrong_define(&f->o->defines.at[i]);
   return m;
 }
 

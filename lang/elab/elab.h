@@ -15,6 +15,7 @@ typedef struct DefineFlag { /* gc -D NAME=V */
 typedef struct ElabOptions {
   const DefineFlag *defines; /* of one name the last counts */
   int n;
+  const char **wrong; /* or NULL; set to the name of a -D whose value is wrong */
 } ElabOptions;
 
 Module *elaborate(Ctx *c, const Program *prog, const ElabOptions *opts);

@@ -73,9 +73,11 @@ Val let_value(Elab *e, Top *t) {
   t->state = TOP_BUSY;
   t->val = error_value;
   const Expr *x = t->decl->value;
+  bool defined = false;
   for (int i = e->options->n; i-- > 0;)
     if (e->options->defines[i].name == t->decl->name.name) {
       x = e->options->defines[i].value;
+      defined = true;
       break;
     }
   /* A let is evaluated outside of every function, wherever it is used. */
@@ -96,6 +98,7 @@ Val let_value(Elab *e, Top *t) {
   e->frame = frame;
   e->init_shape = shape;
   t->state = TOP_DONE;
+  if (v.kind == VAL_ERROR && defined && e->options->wrong) *e->options->wrong = t->decl->name.name;
   if (v.kind != VAL_ERROR) v.loc = place;
   return t->val = v;
 }
