@@ -75,6 +75,23 @@ static bool match_tensors(Elab *e, Subject p, const Val *v) {
   return true;
 }
 
+/* bn(x, 16): layers of other libraries are given their channels there. */
+static bool is_second_by_place(const CallSite *s, const char *name) {
+  const Decl *d = s->f->decl;
+  return s->n > 1 && !s->arg[1].name.name && d->function.n > 1 && d->function.params[1].init &&
+         strcmp(d->function.params[1].name.name, name) == 0;
+}
+
+static bool match_fraction(Elab *e, Subject p, Val v) {
+  if (!val_is_number(v)) return wrong(e, p, v);
+  double x = val_number(v);
+  if (x >= 0 && x <= 1) return true;
+  elab_error(e, p.loc, "%s must be from 0 to 1, found %s", what(e, p), val_str(e, v));
+  if (v.kind == VAL_INT && p.s && is_second_by_place(p.s, p.name))
+    elab_hint(e, "channels are inferred from the input: %s(x)", p.s->f->name);
+  return traced(e, p);
+}
+
 bool kind_match(Elab *e, const TypeExpr *t, Val *v, const char *name, const CallSite *s, Loc loc) {
   Subject p = {t, name, s, loc};
   bool fits = false;
@@ -95,6 +112,7 @@ bool kind_match(Elab *e, const TypeExpr *t, Val *v, const char *name, const Call
   case ARG_INTS: return match_ints(e, p, v, INT64_MIN);
   case ARG_SHAPE: return match_ints(e, p, v, 1);
   case ARG_NUMBER: fits = val_is_number(*v); break;
+  case ARG_FRACTION: return match_fraction(e, p, *v);
   case ARG_FLAG: fits = v->kind == VAL_BOOL; break;
   case ARG_DTYPE: fits = v->kind == VAL_DTYPE; break;
   case ARG_STRING: fits = v->kind == VAL_STR; break;

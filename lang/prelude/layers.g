@@ -21,21 +21,21 @@ def embed(ids : indices, n : count, d : count, std = 1) {
 }
 
 # layer normalization along the last axis, then a trained scale and shift
-def layernorm(x : [..., d], eps = 1e-5) {
+def layernorm(x : [..., d], eps : fraction = 1e-5) {
   param g : f32[d] = ones()
   param b : f32[d] = zeros()
   return layer_norm(x, eps) * g + b
 }
 
 # normalization to root mean square 1 along the last axis, then a trained scale
-def rmsnorm(x : [..., d], eps = 1e-6) {
+def rmsnorm(x : [..., d], eps : fraction = 1e-6) {
   param g : f32[d] = ones()
   return rms_norm(x, eps) * g
 }
 
 # group normalization: each of `groups` groups of adjacent channels of x [N, C, ...] has mean 0 and variance 1; then a
 # trained scale and shift of each channel
-def groupnorm(x : floats, groups : count, eps = 1e-5) {
+def groupnorm(x : floats, groups : count, eps : fraction = 1e-5) {
   n = dim(x, 0)
   c = dim(x, 1)
   param g : f32[dim(x, 1)] = ones()
@@ -71,7 +71,7 @@ def conv_transpose(x : floats, out : count, k : ints, stride : ints = 1, pad = 0
 
 # batch normalization of each channel of x [N, C, ...], then a trained scale and shift. Training uses the statistics of the
 # batch and updates the running statistics; inference uses the running statistics.
-def bn(x : floats, momentum = 0.1, eps = 1e-5) {
+def bn(x : floats, momentum : fraction = 0.1, eps : fraction = 1e-5) {
   c = dim(x, 1)
   param g : f32[dim(x, 1)] = ones()
   param b : f32[dim(x, 1)] = zeros()
