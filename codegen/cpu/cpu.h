@@ -28,12 +28,13 @@ uint64_t cpu_filter_scratch(const Group *gr);
 uint64_t cpu_attention_scratch(const Group *gr);
 uint64_t cpu_order_scratch(const Group *gr);
 uint64_t cpu_index_scratch(const Group *gr);
-/* The text that every program starts with: vectors, math, tiles, conversions, Philox. Names it
-   gives: GC_IVDEP; GC_BRANCH; f32_ and f64_ exp expm1 log log1p sqrt sin cos tanh sigmoid erf pow
-   mod abs floor ceil rint; i32_ i64_ u8_ abs mod; f16_ and bf16_ load, store, round; i32_from_f32 …
-   (float to integer, saturating, NaN to 0: D_from_S for D in u8 i32 i64, S in f32 f64); float
-   f32_random_uniform(uint64_t key, const GcEnv *env, uint64_t position) and …_normal, with the key
-   of ir/eval/interp.h's random_key (before the seed is mixed in); f64_ likewise; random_key itself.
+/* The code that kernels stand on, from the files in text/ and in shared/: vectors, math, tiles,
+   conversions, Philox. Names it gives: GC_IVDEP; GC_BRANCH; f32_ and f64_ exp expm1 log log1p sqrt
+   sin cos tanh sigmoid erf pow mod abs floor ceil rint; i32_ i64_ u8_ abs mod; f16_ and bf16_ load,
+   store, round; i32_from_f32 … (float to integer, saturating, NaN to 0: D_from_S for D in u8 i32
+   i64, S in f32 f64); float f32_random_uniform(uint64_t key, const GcEnv *env, uint64_t position)
+   and …_normal, with the key of ir/eval/interp.h's random_key (before the seed is mixed in); f64_
+   likewise; random_key itself.
  */
-void cpu_prelude(FILE *f);
+const Sections *cpu_library(Arena *a);
 #endif

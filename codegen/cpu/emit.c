@@ -1,7 +1,7 @@
-/* The whole C file of a program: what every program starts with, one function for each distinct
-   kernel, and the tables that the runtime runs (codegen/program/tables.c).
-   Contract: no byte of the user's text reaches the file but in comments and string literals, both
-   escaped. The same module gives the same bytes. */
+/* The whole C file of a program: the library code that its kernels use, one function for each
+   distinct kernel, and the tables that the runtime runs (codegen/program/tables.c). Contract: no
+   byte of the user's text reaches the file but in comments and string literals, both escaped. The
+   same module gives the same bytes. */
 #include "codegen/cpu/cpu.h"
 #include "codegen/cpu/target.h"
 #include "codegen/cpu/units.h"
@@ -68,6 +68,7 @@ static Program *program_of(const CodegenPart *part, const CodegenOptions *o, Are
                .target = part->target,
                .opt = o,
                .a = a,
+               .library = cpu_library(a),
                .print = &printers,
                .fault = "gcrt_fault(",
                .ivdep = "GC_IVDEP"};
@@ -82,9 +83,8 @@ static void write_title(const Program *p, FILE *f) {
           o->version ? o->version : "", p->g.target->name);
 }
 
-static void write_common(FILE *f) {
-  cpu_prelude(f);
-  fputs("#include <string.h>\n\n", f);
+static void write_common(const Program *p, FILE *f) {
+  fprintf(f, "#include \"gcrt.h\"\n#include <string.h>\n\n%s", sections_base(p->g.library));
 }
 
 static void write_tables(Program *p, FILE *f, bool faster) {
@@ -100,9 +100,12 @@ bool cpu_source(const CodegenPart *part, const CodegenOptions *o, FILE *f) {
   Arena *a = arena_new();
   Program *p = program_of(part, o, a, false);
   write_title(p, f);
-  write_common(f);
-  for (uint32_t i = 0; i < p->g.helpers.n; i++) fprintf(f, "%s\n", p->g.helpers.at[i].text);
-  fputs("/* ---- kernels ---- */\n\n", f);
+  write_common(p, f);
+  for (uint32_t i = 0; i < p->functions.n; i++)
+    gen_use(&p->g, p->functions.at[i].kernel, p->functions.at[i].body);
+  Text definitions = text_new(a, 0);
+  gen_print_definitions(&p->g, &definitions);
+  fprintf(f, "%s\n/* ---- kernels ---- */\n\n", text_str(&definitions));
   for (uint32_t i = 0; i < p->functions.n; i++)
     fprintf(f, "%s\nstatic void %s" KERNEL_PARAMETERS " {\n%s}\n\n", p->functions.at[i].comment,
             p->functions.at[i].name, p->functions.at[i].body);
@@ -122,7 +125,7 @@ static const char *text_of(Arena *a, void (*write)(Program *p, FILE *f), Program
   return text;
 }
 
-static void write_common_file(Program *p, FILE *f) { write_common(f); }
+static void write_common_file(Program *p, FILE *f) { write_common(p, f); }
 
 static void write_tables_file(Program *p, FILE *f) {
   fprintf(f, "#include \"%s\"\n", CPU_COMMON);

@@ -46,14 +46,10 @@ static int by_unit(const void *a, const void *b) {
 }
 
 static const char *unit_text(Gen *g, const char *common, const Member *m, uint32_t n) {
-  bool *needed = ARENA_ARRAY(g->a, bool, g->helpers.n + 1);
-  for (uint32_t i = 0; i < n; i++)
-    for (uint32_t h = 0; h < m[i].function->kernel->helpers.n; h++)
-      needed[m[i].function->kernel->helpers.at[h]] = true;
+  for (uint32_t i = 0; i < n; i++) gen_use(g, m[i].function->kernel, m[i].function->body);
   Text x = text_new(g->a, 0);
   text_line(&x, "#include \"%s\"", common);
-  for (uint32_t h = 0; h < g->helpers.n; h++)
-    if (needed[h]) text_add(&x, "%s\n", g->helpers.at[h].text);
+  gen_print_definitions(g, &x);
   for (uint32_t i = 0; i < n; i++)
     text_add(&x, "void %s" KERNEL_PARAMETERS " {\n%s}\n\n", m[i].function->symbol,
              m[i].function->body);

@@ -9,8 +9,6 @@
 #include "codegen/gpu/gpu.h"
 #include "passes/plan.h"
 
-extern const char cuda_text_tensor[], cuda_text_tensor_attention[];
-
 /* Declares the head h, the first of its block's `rows` rows, and the first column of the results.
  */
 static void declare_block(Text *x, const GridAttentionSchedule *s, const char *row, long long rows,
@@ -39,8 +37,6 @@ static void exact_instance(Gen *g, Text *x, const Attention *a, const GridAttent
 static void tensor_instance(Gen *g, Kernel *k, const Attention *a, const GridAttentionSchedule *s,
                             bool keys) {
   Text *x = &k->text;
-  gen_helper(g, cuda_text_tensor);
-  gen_helper(g, cuda_text_tensor_attention);
   text_line(x,
             "typedef TensorAttention<%s, %lld, %lld, %lld, %lld, %d, %d, %d, %s, %lld, %d, %d> "
             "Block;",

@@ -7,8 +7,6 @@
 #include "codegen/schedule/grid_conv.h"
 #include "ir/op/window.h"
 
-extern const char cuda_text_conv[];
-
 static GridConvSchedule schedule_of(Gen *g, const Group *gr, const ConvGeom *c) {
   bool back = gr->root->kind == OP_CONV_INPUT_GRAD;
   GridConvShape s = {.groups = c->groups,
@@ -73,7 +71,6 @@ bool cuda_conv(Gen *g, const Group *gr) {
   k->grid = s.blocks;
   k->min_blocks = 1;
   kernel_schedule(k, &grid_conv_kind, &s, sizeof s);
-  gen_helper(g, cuda_text_conv);
   Dtype in = value_type(gr->e, op->operands[0])->dtype;
   const char *from = cuda_converter(g, in);
   print_geometry(x, &c);

@@ -1,13 +1,14 @@
-/* The CUDA C source of a program: what every kernel stands on, then one function for each distinct
-   kernel; and the tables of the program, for the C compiler.
+/* The CUDA C source of a program: the library code that its kernels use, then one function for each
+   distinct kernel; and the tables of the program, for the C compiler.
    Contract: not a byte of the user's text is in the CUDA source: kernels are numbered, and what
    they are is said with the names of ops and types. The same module gives the same bytes. */
 #include "codegen/gpu/emit.h"
 
 #include <inttypes.h>
 
-extern const char cuda_text_device[], cuda_text_gemm[], cuda_text_attention[], shared_text_math[],
-    shared_text_convert[], shared_text_random[];
+extern const char cuda_text_device[], cuda_text_gemm[], cuda_text_attention[], cuda_text_tensor[],
+    cuda_text_tensor_attention[], cuda_text_conv[], shared_text_math[], shared_text_convert[],
+    shared_text_random[];
 
 static const GroupPrinters printers = {.map = cuda_map,
                                        .rows = cuda_rows,
@@ -104,6 +105,15 @@ static StepText step_of(Tables *t, const Entry *e, const Launch *l) {
   return (StepText){"NULL", arena_printf(p->g.a, "&launch%d", id)};
 }
 
+const Sections *cuda_library(Arena *a) {
+  const char *const texts[] = {cuda_text_device,    shared_text_math,
+                               shared_text_convert, shared_text_random,
+                               cuda_text_gemm,      cuda_text_tensor,
+                               cuda_text_attention, cuda_text_tensor_attention,
+                               cuda_text_conv,      NULL};
+  return sections_of(a, texts);
+}
+
 CudaProgram *cuda_program(Module *m, const Target *t, const CodegenOptions *o, Arena *a) {
   CudaProgram *p = ARENA_NEW(a, CudaProgram);
   p->g = (Gen){.ctx = m->ctx,
@@ -111,6 +121,7 @@ CudaProgram *cuda_program(Module *m, const Target *t, const CodegenOptions *o, A
                .target = t,
                .opt = o,
                .a = a,
+               .library = cuda_library(a),
                .print = &printers,
                .fault = "gc_fault(fault, ",
                .own = &p->notes};
@@ -128,11 +139,11 @@ const char *cuda_source(const CudaProgram *p, const bool *only) {
   const CodegenOptions *o = p->g.opt;
   Text x = text_new(p->g.a, 0);
   text_add(&x, "/* Compiled by gc %s for CUDA. */\n", o->version ? o->version : "");
-  const char *const texts[] = {cuda_text_device,   shared_text_math, shared_text_convert,
-                               shared_text_random, cuda_text_gemm,   cuda_text_attention};
-  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) text_add(&x, "%s\n", texts[i]);
-  for (uint32_t i = 0; i < p->g.helpers.n; i++) text_add(&x, "%s\n", p->g.helpers.at[i].text);
-  text_add(&x, "/* ---- kernels ---- */\n\n");
+  text_add(&x, "%s", sections_base(p->g.library));
+  for (uint32_t i = 0; i < p->functions.n; i++)
+    if (!only || only[i]) gen_use(&p->g, p->functions.at[i].kernel, p->functions.at[i].body);
+  gen_print_definitions(&p->g, &x);
+  text_add(&x, "\n/* ---- kernels ---- */\n\n");
   for (uint32_t i = 0; i < p->functions.n; i++) {
     const CudaFunction *f = &p->functions.at[i];
     if (!only || only[i]) text_add(&x, "/* %s */\n%s\n%s}\n\n", f->what, f->head, f->body);

@@ -30,6 +30,8 @@ typedef struct CudaProgram {
 
 /* "p0 read 4096, p1 write 64, env read 16, fault both 32": what the function may touch. */
 const char *cuda_buffers(Arena *a, const CudaFunction *f);
+/* The code that kernels stand on, from the files in text/ and in shared/. */
+const Sections *cuda_library(Arena *a);
 /* In the arena given. */
 CudaProgram *cuda_program(Module *m, const Target *t, const CodegenOptions *o, Arena *a);
 /* Its CUDA C source, with function i where only[i], or with all of them. */

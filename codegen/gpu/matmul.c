@@ -6,8 +6,6 @@
 #include "codegen/gpu/gpu.h"
 #include "codegen/schedule/product.h"
 
-extern const char cuda_text_tensor[];
-
 typedef struct Product {
   GridProductSchedule s;
   bool rounded; /* the product itself is rounded to its dtype */
@@ -100,7 +98,6 @@ static void store(Gen *g, const Group *gr, Text *x, const Product *p) {
 
 static void print_tensor_tile(Gen *g, Text *x, const Product *p) {
   const char *mma = p->s.in == DT_F16 ? "MmaF16" : p->s.in == DT_BF16 ? "MmaBf16" : "MmaTf32";
-  gen_helper(g, cuda_text_tensor);
   text_line(x, "typedef TensorTile<%s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d, %d, %d> Tile;",
             g->index, mma, (long long)p->s.m, (long long)p->s.n, (long long)p->s.k,
             p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm, p->s.bn, p->s.wm,

@@ -7,7 +7,7 @@
 static void need(Gen *g, const char *text, bool long_to_compile) {
   uint32_t at = 0;
   while (at < g->helpers.n && strcmp(g->helpers.at[at].text, text) != 0) at++;
-  if (at == g->helpers.n) vec_push(g->a, &g->helpers, (Helper){text, long_to_compile});
+  if (at == g->helpers.n) vec_push(g->a, &g->helpers, (Helper){text, long_to_compile, false});
   for (uint32_t i = 0; i < g->needed.n; i++)
     if (g->needed.at[i] == at) return;
   vec_push(g->a, &g->needed, at);
@@ -15,6 +15,23 @@ static void need(Gen *g, const char *text, bool long_to_compile) {
 
 void gen_helper(Gen *g, const char *text) { need(g, text, false); }
 void gen_long_helper(Gen *g, const char *text) { need(g, text, true); }
+
+void gen_use(const Gen *g, const Kernel *k, const char *body) {
+  sections_use(g->library, body);
+  for (uint32_t i = 0; i < k->helpers.n; i++) {
+    Helper *h = &g->helpers.at[k->helpers.at[i]];
+    if (!h->used) sections_use(g->library, h->text);
+    h->used = true;
+  }
+}
+
+void gen_print_definitions(const Gen *g, Text *x) {
+  sections_print(g->library, x);
+  for (uint32_t i = 0; i < g->helpers.n; i++) {
+    if (g->helpers.at[i].used) text_add(x, "%s\n", g->helpers.at[i].text);
+    g->helpers.at[i].used = false;
+  }
+}
 
 static PrintGroup *printer_of(const GroupPrinters *p, const Group *gr) {
   switch (gr->form) {

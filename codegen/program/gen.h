@@ -5,11 +5,13 @@
 #include "codegen/codegen.h"
 #include "codegen/program/bounds.h"
 #include "codegen/program/kernel.h"
+#include "codegen/text/sections.h"
 
 /* A definition at file level that kernels need. */
 typedef struct Helper {
   const char *text;
   bool long_to_compile; /* kernels that call it are compiled together, so that it is once */
+  bool used;            /* by the file at hand */
 } Helper;
 
 /* Prints the group's kernels into g->out. */
@@ -27,6 +29,7 @@ struct Gen {
   const Target *target;
   const CodegenOptions *opt;
   Arena *a;
+  const Sections *library; /* of the target: code that kernels and helpers call */
   VEC(Helper) helpers;     /* each once, in the order of first need */
   VEC(uint32_t) needed;    /* those of the group at hand */
   VEC(Kernel *) out;       /* launches of the group at hand */
@@ -50,6 +53,11 @@ bool gen_can_fuse(const Target *t, const Entry *e, const Op *op);
 /* The group at hand needs the definition. */
 void gen_helper(Gen *g, const char *text);
 void gen_long_helper(Gen *g, const char *text);
+/* The file at hand has a function with this kernel's text. */
+void gen_use(const Gen *g, const Kernel *k, const char *body);
+/* What the functions of the file at hand need: sections of the library, then helpers. The next file
+ * begins. */
+void gen_print_definitions(const Gen *g, Text *x);
 
 /* The statement that reports an index of `op` that is out of range: element `at` of it is `value`;
    what it is, "a label". */

@@ -1,11 +1,16 @@
 /* Conversions between dtypes, as the reference has them: integers wrap, floats to integers truncate
    and saturate (NaN is 0), half precisions round to nearest even. All in integers or in normal f32
    numbers, so that flushing subnormals to zero does not change them. */
+/* section bf16_to_f32 f32_to_bf16 bf16_load bf16_store bf16_round */
 INL f32 bf16_to_f32(uint16_t h) { return bits_f32((i32)((uint32_t)h << 16)); }
 INL uint16_t f32_to_bf16(f32 x) {
   uint32_t b = (uint32_t)f32_bits(x), r = b + 0x7fffu + (b >> 16 & 1);
   return (uint16_t)(((b & 0x7fffffffu) > 0x7f800000u ? b | 0x400000u : r) >> 16);
 }
+INL f32 bf16_load(uint16_t h) { return bf16_to_f32(h); }
+INL uint16_t bf16_store(f32 x) { return f32_to_bf16(x); }
+INL f32 bf16_round(f32 x) { return bf16_to_f32(f32_to_bf16(x)); }
+/* section f16_to_f32 f32_to_f16 f16_load f16_store f16_round */
 INL f32 f16_to_f32(uint16_t h) {
   uint32_t sign = (uint32_t)(h & 0x8000) << 16, e = h >> 10 & 31, m = h & 0x3ff;
   f32 sub = (f32)(i32)m * 5.9604644775390625e-8f; /* 2^-24: normal in f32 */
@@ -22,6 +27,10 @@ INL uint16_t f32_to_f16(f32 x) {
   r = a > 0x7f800000u ? 0x7e00u : r;
   return (uint16_t)(sign | r);
 }
+INL f32 f16_load(uint16_t h) { return f16_to_f32(h); }
+INL uint16_t f16_store(f32 x) { return f32_to_f16(x); }
+INL f32 f16_round(f32 x) { return f16_to_f32(f32_to_f16(x)); }
+/* section f32_sticky */
 /* Rounds to odd: what is lost stays visible in the last bit, so that rounding on to a half precision
    gives what rounding x once would. */
 INL f32 f32_sticky(f64 x) {
@@ -30,12 +39,7 @@ INL f32 f32_sticky(f64 x) {
   f64 ay = __builtin_fabs((f64)y), ax = __builtin_fabs(x);
   return x == x && ay != ax && !(b & 1) ? bits_f32(ay < ax ? b + 1 : b - 1) : y;
 }
-INL f32 f16_load(uint16_t h) { return f16_to_f32(h); }
-INL uint16_t f16_store(f32 x) { return f32_to_f16(x); }
-INL f32 f16_round(f32 x) { return f16_to_f32(f32_to_f16(x)); }
-INL f32 bf16_load(uint16_t h) { return bf16_to_f32(h); }
-INL uint16_t bf16_store(f32 x) { return f32_to_bf16(x); }
-INL f32 bf16_round(f32 x) { return bf16_to_f32(f32_to_bf16(x)); }
+/* section FLOAT_TO_INT i32_from_f32 i32_from_f64 i64_from_f32 i64_from_f64 u8_from_f32 u8_from_f64 */
 #define FLOAT_TO_INT(F, I, LO, HI, LIM)                                                           \
   INL I I##_from_##F(F x) { return x != x ? 0 : x >= (F)LIM ? HI : x <= (F)LO ? LO : (I)x; }
 FLOAT_TO_INT(f32, i32, INT32_MIN, INT32_MAX, 2147483648.0)
@@ -44,6 +48,7 @@ FLOAT_TO_INT(f32, i64, INT64_MIN, INT64_MAX, 9223372036854775808.0)
 FLOAT_TO_INT(f64, i64, INT64_MIN, INT64_MAX, 9223372036854775808.0)
 FLOAT_TO_INT(f32, u8, 0, 255, 256.0)
 FLOAT_TO_INT(f64, u8, 0, 255, 256.0)
+/* section INT_FUNCTIONS i32_abs i32_mod i64_abs i64_mod */
 #define INT_FUNCTIONS(I, U)                                                                       \
   INL I I##_abs(I a) { return a < 0 ? (I)(0 - (U)a) : a; }                                        \
   INL I I##_mod(I a, I b) { /* floor-mod; 0 where b is 0 */                                       \
@@ -53,5 +58,6 @@ FLOAT_TO_INT(f64, u8, 0, 255, 256.0)
   }
 INT_FUNCTIONS(i32, uint32_t)
 INT_FUNCTIONS(i64, uint64_t)
+/* section u8_abs u8_mod */
 INL u8 u8_abs(u8 a) { return a; }
 INL u8 u8_mod(u8 a, u8 b) { return b == 0 ? 0 : (u8)(a % b); }

@@ -3,21 +3,25 @@
    width and any target give the same bits. f64 uses libm. Errors in units in the last place, over
    dense samples: exp 1.0, log 0.8, expm1 1.5, log1p 2.5, log2 1.3, tanh 1.3, sigmoid 2.2, erf 6.3, sin and cos
    0.6, pow 0.6. Coefficients: Cephes' minimax polynomials (exp, log, tanh), Eigen's rational (erf). */
+/* section f32_bits bits_f32 f64_bits bits_f64 */
 INL i32 f32_bits(f32 x) { i32 i; __builtin_memcpy(&i, &x, 4); return i; }
 INL f32 bits_f32(i32 i) { f32 x; __builtin_memcpy(&x, &i, 4); return x; }
 INL i64 f64_bits(f64 x) { i64 i; __builtin_memcpy(&i, &x, 8); return i; }
 INL f64 bits_f64(i64 i) { f64 x; __builtin_memcpy(&x, &i, 8); return x; }
+/* section f32_fma */
 INL f32 f32_fma(f32 a, f32 b, f32 c) { return __builtin_fmaf(a, b, c); }
+/* section f32_abs f32_sqrt f32_floor f32_ceil f32_rint */
 INL f32 f32_abs(f32 x) { return __builtin_fabsf(x); }
 INL f32 f32_sqrt(f32 x) { return __builtin_sqrtf(x); }
 INL f32 f32_floor(f32 x) { return __builtin_floorf(x); }
 INL f32 f32_ceil(f32 x) { return __builtin_ceilf(x); }
 INL f32 f32_rint(f32 x) { return __builtin_rintf(x); }
+/* section f32_tf32 */
 INL f32 f32_tf32(f32 x) { /* rounds off the last 13 bits; infinities and NaN stay */
   const i32 b = f32_bits(x), r = (i32)(((uint32_t)b + 0x1000u) & ~0x1fffu);
   return bits_f32((b & 0x7f800000) == 0x7f800000 ? b : r);
 }
-
+/* section EXP_HI EXP_LO ROUND_MAGIC f32_exp_poly */
 #define EXP_HI 88.72284f   /* above: infinite */
 #define EXP_LO -87.33655f  /* below: 0, results would be subnormal */
 #define ROUND_MAGIC 12582912.f /* 1.5 2^23: adding it rounds to an integer, halves to even */
@@ -30,6 +34,7 @@ INL f32 f32_exp_poly(f32 r) {
   p = f32_fma(p, r, 1.6666665459e-1f);
   return f32_fma(p, r, 5.0000001201e-1f);
 }
+/* section f32_exp */
 INL f32 f32_exp(f32 x) {
   f32 c = x > EXP_HI ? EXP_HI : x;
   c = c < EXP_LO ? EXP_LO : c;
@@ -42,6 +47,7 @@ INL f32 f32_exp(f32 x) {
   y = x < EXP_LO ? 0.0f : y;
   return x > EXP_HI ? __builtin_inff() : y;
 }
+/* section f32_exp_near f32_exp_down */
 /* the same bits where 2^e is one factor: of x from EXP_LO to 88 */
 INL f32 f32_exp_near(f32 x) {
   f32 t = f32_fma(x, 1.44269504f, ROUND_MAGIC), n = t - ROUND_MAGIC;
@@ -55,6 +61,7 @@ INL f32 f32_exp_down(f32 x) {
   f32 y = f32_exp_near(x);
   return x < EXP_LO ? 0.0f : y;
 }
+/* section f32_expm1 */
 INL f32 f32_expm1(f32 x) { /* 2^n expm1(r) + (2^n - 1), halved so that n = 128 does not overflow */
   f32 c = x > EXP_HI ? EXP_HI : x;
   c = c < -20.0f ? -20.0f : c;
@@ -68,6 +75,7 @@ INL f32 f32_expm1(f32 x) { /* 2^n expm1(r) + (2^n - 1), halved so that n = 128 d
   y = x == 0.0f ? x : y;
   return x > EXP_HI ? __builtin_inff() : y;
 }
+/* section f32_log_rest f32_log_end */
 /* x = 2^e (1 + m) with 1 + m near 1: of log(1 + m) what is beyond m - m^2 / 2 */
 INL f32 f32_log_rest(f32 x, f32 *e, f32 *m) {
   f32 small = x < 1.17549435e-38f ? 1.0f : 0.0f;
@@ -92,24 +100,28 @@ INL f32 f32_log_end(f32 x, f32 y) {
   y = x < 0.0f || x != x ? __builtin_nanf("") : y;
   return x == 0.0f ? -__builtin_inff() : y;
 }
+/* section f32_log */
 INL f32 f32_log(f32 x) {
   f32 e, m, y = f32_log_rest(x, &e, &m);
   y = f32_fma(e, -2.12194440e-4f, y);
   y = f32_fma(m * m, -0.5f, y);
   return f32_log_end(x, f32_fma(e, 0.693359375f, m + y));
 }
+/* section f32_log2 */
 INL f32 f32_log2(f32 x) { /* log(1 + m) (1 + (1 / ln 2 - 1)), the small terms first */
   f32 e, m, y = f32_log_rest(x, &e, &m);
   y = f32_fma(m * m, -0.5f, y);
   f32 r = f32_fma(m, 0.44269504f, y * 0.44269504f);
   return f32_log_end(x, e + (m + (y + r)));
 }
+/* section f32_log1p */
 INL f32 f32_log1p(f32 x) { /* log(u) x / (u - 1) with u = 1 + x rounded (Kahan) */
   f32 u = 1.0f + x, d = u - 1.0f;
   f32 y = f32_log(u) * divide(x, d);
   y = d == 0.0f ? x : y;
   return x == __builtin_inff() || x == -1.0f ? f32_log(u) : y;
 }
+/* section f32_tanh */
 /* 1 - 2 / (exp(2 x) + 1) where an error of y is much of 1 - y^2, which gradients need; x + x^3 P(x^2)
    below. The sign comes last, so that -0 keeps its own. */
 INL f32 f32_tanh(f32 x) {
@@ -126,10 +138,12 @@ INL f32 f32_tanh(f32 x) {
   f32 y = a < 0.625f ? near : far;
   return f32_bits(x) < 0 ? -y : y;
 }
+/* section f32_sigmoid */
 INL f32 f32_sigmoid(f32 x) { /* from exp(-|x|), so that neither side overflows */
   f32 e = f32_exp_down(-f32_abs(x));
   return divide(x < 0.0f ? e : 1.0f, 1.0f + e);
 }
+/* section f32_erf */
 INL f32 f32_erf(f32 x) {
   f32 c = x > 4.0f ? 4.0f : x;
   c = c < -4.0f ? -4.0f : c;
@@ -148,6 +162,7 @@ INL f32 f32_erf(f32 x) {
   q = f32_fma(q, z, -1.42647390514189e-02f);
   return divide(c * p, q);
 }
+/* section f32_sincos f32_sin f32_cos */
 /* sin and cos in double: the quadrant from the low bits of x 2/pi + 1.5 2^52, the rest in +-pi/4.
    Right for |x| < 2^50; beyond, NaN: an f32 there is further from its neighbour than a period. */
 INL f32 f32_sincos(f32 x, i64 shift) {
@@ -171,10 +186,12 @@ INL f32 f32_sincos(f32 x, i64 shift) {
 }
 INL f32 f32_sin(f32 x) { return f32_sincos(x, 0); }
 INL f32 f32_cos(f32 x) { return f32_sincos(x, 1); }
+/* section f32_mod */
 INL f32 f32_mod(f32 a, f32 b) { /* a - b floor(a / b), exact as fmod is, with the sign of b */
   f32 r = __builtin_fmodf(a, b);
   return r != 0.0f && (r < 0.0f) != (b < 0.0f) ? r + b : r;
 }
+/* section f32_pow */
 /* a^b = 2^(b log2 a) in double: 2^-45 relative before the last rounding, for every finite result. */
 INL f32 f32_pow(f32 a, f32 b) { /* the powers that are folded to other functions give their bits */
   f64 x = f32_abs(a);
@@ -222,12 +239,13 @@ INL f32 f32_pow(f32 a, f32 b) { /* the powers that are folded to other functions
   y = b == 0.5f && a > 0.0f ? __builtin_sqrtf(a) : y;
   return b == 0.0f || a == 1.0f ? 1.0f : y;
 }
-
+/* section f64_abs f64_sqrt f64_floor f64_ceil f64_rint */
 INL f64 f64_abs(f64 x) { return __builtin_fabs(x); }
 INL f64 f64_sqrt(f64 x) { return __builtin_sqrt(x); }
 INL f64 f64_floor(f64 x) { return __builtin_floor(x); }
 INL f64 f64_ceil(f64 x) { return __builtin_ceil(x); }
 INL f64 f64_rint(f64 x) { return __builtin_rint(x); }
+/* section f64_opaque f64_exp f64_exp_down f64_expm1 f64_log f64_log1p f64_log2 f64_sin f64_cos f64_tanh f64_erf */
 /* Hides a value from the compiler, which evaluates functions of constants with another rounding than
    libm has: the same number must not depend on whether it is known at compile time. */
 INL f64 f64_opaque(f64 x) {
@@ -246,16 +264,19 @@ INL f64 f64_sin(f64 x) { return __builtin_sin(f64_opaque(x)); }
 INL f64 f64_cos(f64 x) { return __builtin_cos(f64_opaque(x)); }
 INL f64 f64_tanh(f64 x) { return __builtin_tanh(f64_opaque(x)); }
 INL f64 f64_erf(f64 x) { return __builtin_erf(f64_opaque(x)); }
+/* section f64_pow */
 INL f64 f64_pow(f64 a, f64 b) {
   if (b == -1) return divide(1.0, a);
   if (b == 2) return a * a;
   if (b == 0.5 && a > 0) return __builtin_sqrt(a);
   return __builtin_pow(f64_opaque(a), f64_opaque(b));
 }
+/* section f64_sigmoid */
 INL f64 f64_sigmoid(f64 x) {
   f64 e = f64_exp(-__builtin_fabs(x));
   return divide(x < 0 ? e : 1, 1 + e);
 }
+/* section f64_mod */
 INL f64 f64_mod(f64 a, f64 b) {
   f64 r = __builtin_fmod(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;

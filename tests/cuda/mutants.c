@@ -24,9 +24,6 @@ enum {
   MAX_STEPS = 3000000
 }; /* warp instructions of a launch: hundreds of the longest */
 
-extern const char cuda_text_device[], cuda_text_gemm[], cuda_text_attention[], cuda_text_tensor[],
-    cuda_text_tensor_attention[], cuda_text_conv[];
-
 static const struct Edit {
   const char *from, *to;
 } edits[] = {
@@ -169,11 +166,12 @@ static void add_part(Alone *k, const char *from, size_t n) {
   if (from) k->part[k->parts++] = (Part){from, from + n};
 }
 
-/* A text that all kernels may stand on is edited under the first kernel that does. */
-static void add_text(Subject *s, Alone *k, int text, const char *user, const char *all) {
+/* A section that kernels may use is edited under the first kernel that does. */
+static void add_text(Subject *s, Alone *k, int text, const char *user, const char *name) {
   const char *body = k->part[0].from;
   if (s->taken[text] || !memmem(body, (size_t)(k->part[0].to - body), user, strlen(user))) return;
   s->taken[text] = true;
+  const char *all = sections_find(s->p->g.library, name, strlen(name))->text;
   add_part(k, strstr(k->source, all), strlen(all));
 }
 
@@ -184,14 +182,12 @@ static bool take_kernel(Subject *s, int i, Alone *k) {
   *k = (Alone){.name = f->name, .entry = entry_of(s, i), .source = cuda_source(s->p, only)};
   k->ptx = ptx_of(s, k->source, false);
   add_part(k, strstr(strstr(k->source, "/* ---- kernels ---- */"), f->body), strlen(f->body));
-  static const char async[] = "/* ---- asynchronous copies";
-  const char *bytes = strstr(cuda_text_device, async);
-  add_text(s, k, 0, "TensorTile<", cuda_text_tensor);
-  add_text(s, k, 1, "TensorTile<", bytes ? bytes : "");
-  add_text(s, k, 2, "FlashAttention<", cuda_text_attention);
-  add_text(s, k, 4, "TensorAttention<", cuda_text_tensor_attention);
-  add_text(s, k, 5, "ConvTile<", cuda_text_conv);
-  add_text(s, k, 3, "Gemm<", cuda_text_gemm);
+  add_text(s, k, 0, "TensorTile<", "TensorTile");
+  add_text(s, k, 1, "TensorTile<", "async_copy");
+  add_text(s, k, 2, "FlashAttention<", "FlashAttention");
+  add_text(s, k, 4, "TensorAttention<", "TensorAttention");
+  add_text(s, k, 5, "ConvTile<", "ConvTile");
+  add_text(s, k, 3, "Gemm<", "Gemm");
   return k->ptx && k->entry >= 0;
 }
 

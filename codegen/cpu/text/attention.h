@@ -1,5 +1,6 @@
-/* FlashAttention on the CPU: blocks of B queries by B keys, R queries at a time.
-   The micro-kernel multiplies R rows of a by `panels` panels of b, panel_stride apart, with the tile of gemm.h.
+/* FlashAttention on the CPU: blocks of B queries by B keys, R queries at a time. */
+/* section GC_PANELS_TILE: vfma_f32 splat_f32 */
+/* The micro-kernel multiplies R rows of a by `panels` panels of b, panel_stride apart, with the tile of gemm.h.
    Nothing is prefetched, since all operands are in the cache. ADD 0: c = a b; 1: c += a b; 2: c = a b + c, row
    i of c multiplied by rescale[i]. */
 #define GC_PANELS_TILE(NAME, T, R, W, LI, LK, LB, ADD)                                            \
@@ -32,6 +33,7 @@
       }                                                                                           \
     }                                                                                             \
   }
+/* section vexp_f32 vexp_f64 vexp_down_f32 vexp_down_f64 */
 /* exp of n vectors, one step at a time for all of them: the steps of one vector wait for each other,
    and a processor looks ahead by about two vectors. The bits are those of f32_exp; nothing is
    clamped, since what is out of range is replaced in the end. NaN stays NaN. */
@@ -75,6 +77,7 @@ INL void vexp_f64(Vf64 *x, const int n) {
 }
 INL void vexp_down_f64(Vf64 *x, const int n) { vexp_f64(x, n); }
 #undef EACH
+/* section GC_SOFTMAX: splat_f32 vmax_f32 vexp_down_f32 f32_exp_down f64_exp_down */
 /* Online softmax of rows of scores, each of B numbers in NV vectors, G of them at a time. Keys from `visible`
    on are masked in all rows. */
 #define GC_SOFTMAX(T, B, R)                                                                       \
@@ -140,6 +143,7 @@ INL void vexp_down_f64(Vf64 *x, const int n) { vexp_f64(x, n); }
       l[r] = l[r] * rescale[r] + row_sum_##T##_##B(t);                                            \
     }                                                                                             \
   }
+/* section GC_SOFTMAX_GRAD: splat_f32 vexp_f32 */
 /* Of the gradients: scores s become the weights again; ds, the gradient with respect to the weights, becomes the
    one with respect to the scores. */
 #define GC_SOFTMAX_GRAD(T, B)                                                                     \

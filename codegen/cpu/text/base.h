@@ -21,6 +21,7 @@
 #if defined(__AVX512F__)
 #define GC_AVX512
 #define VW 16
+enum { GC_ROUND_CURRENT = 4 }; /* the rounding mode of the thread */
 #elif defined(__AVX2__) && defined(__FMA__)
 #define GC_AVX2
 #define VW 8
@@ -49,25 +50,15 @@ typedef f64 Vf64 __attribute__((vector_size(VBYTES), may_alias));
 typedef i32 Vi32 __attribute__((vector_size(VBYTES), may_alias));
 typedef i64 Vi64 __attribute__((vector_size(VBYTES), may_alias));
 typedef u8 Vu8 __attribute__((vector_size(VBYTES), may_alias));
-
+/* section vfma_f32 vfma_f64 splat_f32 splat_f64 */
 #if defined(GC_AVX512)
-enum { GC_ROUND_CURRENT = 4 }; /* the rounding mode of the thread */
 INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)__builtin_ia32_vfmaddps512_mask(a, b, c, -1, GC_ROUND_CURRENT); }
 INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)__builtin_ia32_vfmaddpd512_mask(a, b, c, -1, GC_ROUND_CURRENT); }
-#ifdef __clang__
-INL Vf32 vmax_f32(Vf32 a, Vf32 b) { return (Vf32)__builtin_ia32_maxps512(a, b, GC_ROUND_CURRENT); }
-INL Vf64 vmax_f64(Vf64 a, Vf64 b) { return (Vf64)__builtin_ia32_maxpd512(a, b, GC_ROUND_CURRENT); }
-#else
-INL Vf32 vmax_f32(Vf32 a, Vf32 b) { return (Vf32)__builtin_ia32_maxps512_mask(a, b, a, -1, GC_ROUND_CURRENT); }
-INL Vf64 vmax_f64(Vf64 a, Vf64 b) { return (Vf64)__builtin_ia32_maxpd512_mask(a, b, a, -1, GC_ROUND_CURRENT); }
-#endif
 INL Vf32 splat_f32(f32 s) { return (Vf32){s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s}; }
 INL Vf64 splat_f64(f64 s) { return (Vf64){s, s, s, s, s, s, s, s}; }
 #elif defined(GC_AVX2)
 INL Vf32 vfma_f32(Vf32 a, Vf32 b, Vf32 c) { return (Vf32)__builtin_ia32_vfmaddps256(a, b, c); }
 INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) { return (Vf64)__builtin_ia32_vfmaddpd256(a, b, c); }
-INL Vf32 vmax_f32(Vf32 a, Vf32 b) { return (Vf32)__builtin_ia32_maxps256(a, b); }
-INL Vf64 vmax_f64(Vf64 a, Vf64 b) { return (Vf64)__builtin_ia32_maxpd256(a, b); }
 INL Vf32 splat_f32(f32 s) { return (Vf32){s, s, s, s, s, s, s, s}; }
 INL Vf64 splat_f64(f64 s) { return (Vf64){s, s, s, s}; }
 #elif defined(__ARM_NEON) && defined(__aarch64__)
@@ -151,7 +142,19 @@ INL Vf64 vfma_f64(Vf64 a, Vf64 b, Vf64 c) {
 INL Vf32 splat_f32(f32 s) { return s - (Vf32){0}; }
 INL Vf64 splat_f64(f64 s) { return s - (Vf64){0}; }
 #endif
-#if !defined(GC_AVX512) && !defined(GC_AVX2)
+/* section vmax_f32 vmax_f64 */
+#if defined(GC_AVX512)
+#ifdef __clang__
+INL Vf32 vmax_f32(Vf32 a, Vf32 b) { return (Vf32)__builtin_ia32_maxps512(a, b, GC_ROUND_CURRENT); }
+INL Vf64 vmax_f64(Vf64 a, Vf64 b) { return (Vf64)__builtin_ia32_maxpd512(a, b, GC_ROUND_CURRENT); }
+#else
+INL Vf32 vmax_f32(Vf32 a, Vf32 b) { return (Vf32)__builtin_ia32_maxps512_mask(a, b, a, -1, GC_ROUND_CURRENT); }
+INL Vf64 vmax_f64(Vf64 a, Vf64 b) { return (Vf64)__builtin_ia32_maxpd512_mask(a, b, a, -1, GC_ROUND_CURRENT); }
+#endif
+#elif defined(GC_AVX2)
+INL Vf32 vmax_f32(Vf32 a, Vf32 b) { return (Vf32)__builtin_ia32_maxps256(a, b); }
+INL Vf64 vmax_f64(Vf64 a, Vf64 b) { return (Vf64)__builtin_ia32_maxpd256(a, b); }
+#else
 INL Vf32 vmax_f32(Vf32 a, Vf32 b) { /* a > b ? a : b, as the others */
   const Vi32 m = a > b;
   return (Vf32)(((Vi32)a & m) | ((Vi32)b & ~m));
@@ -161,6 +164,7 @@ INL Vf64 vmax_f64(Vf64 a, Vf64 b) {
   return (Vf64)(((Vi64)a & m) | ((Vi64)b & ~m));
 }
 #endif
+/* section splat_i32 splat_i64 vfma_i32 vfma_i64 */
 INL Vi32 splat_i32(i32 s) { return s - (Vi32){0}; }
 INL Vi64 splat_i64(i64 s) { return s - (Vi64){0}; }
 /* integers wrap: computed unsigned */

@@ -1,4 +1,6 @@
-/* Products: one micro-kernel for all. R rows and W columns of C stay in registers while the depth runs; bounds are
+/* Products. */
+/* section GC_TILE GC_TILE_PACKING: vfma_f32 splat_f32 vfma_i32 splat_i32 */
+/* One micro-kernel for all: R rows and W columns of C stay in registers while the depth runs; bounds are
    literals, so loops over rows and columns vanish. a is read as it lies (LI from row to row, LK from k to k), b by
    rows of at least W, LB apart. The last register of a row of b reads past W, up to a register past the end of a
    buffer; those lanes are not used. C = a b + c_in. c_in is NULL, C itself between chains of the depth, or a tensor
@@ -7,6 +9,9 @@
    row by row while the depth runs, because all of it at once would delay the loads of b. The tile also prefetches
    rows of the next panel, which is in memory: from `prefetch` on, `prefetch_stride` apart, one each `interval` of
    the depth. Not inlined: one function serves all kernels of a shape, and a call is a microsecond of work. */
+/* A smaller depth ends before rows of C that are prefetched one by one have arrived. */
+enum { GC_SHALLOW = 64 };
+enum { B_PREFETCH = 16 };
 #define GC_TILE(NAME, T, R, W, LI, LK, LB)                                                        \
   static __attribute__((noinline)) void NAME(const T *restrict a, const T *restrict b,            \
                                              T *c, long ldc, long depth, const T *c_in,           \
@@ -67,26 +72,10 @@
       }                                                                                           \
       __builtin_memcpy(p, &acc[i][j], n);                                                         \
     }
-/* A smaller depth ends before rows of C that are prefetched one by one have arrived. */
-enum { GC_SHALLOW = 64 };
-enum { B_PREFETCH = 16 };
+/* section A_PREFETCH */
 /* Rows of A^T are prefetched so many rows before they are packed. */
 enum { A_PREFETCH = 16 };
-/* Packs columns of b, `ld` apart: p[k][j] = b[j][k], j < w, k < depth, in rows of `to` elements, in blocks
-   of 16 that stay in registers. */
-#define GC_PACK(T)                                                                                \
-  static __attribute__((noinline)) void pack_t_##T(const T *restrict b, long ld, T *restrict p,   \
-                                                   long to, long depth, long w) {                 \
-    long j = 0;                                                                                   \
-    for (; j + 16 <= w; j += 16) {                                                                \
-      long k = 0;                                                                                 \
-      for (; k + 16 <= depth; k += 16) transpose16_##T(b + j * ld + k, ld, p + k * to + j, to);   \
-      for (; k < depth; k++)                                                                      \
-        for (long i = 0; i < 16; i++) p[k * to + j + i] = b[(j + i) * ld + k];                    \
-    }                                                                                             \
-    for (; j < w; j++)                                                                            \
-      for (long k = 0; k < depth; k++) p[k * to + j] = b[j * ld + k];                             \
-  }
+/* section GC_TRANSPOSE transpose16_f32 transpose16_f64 transpose16_i32 transpose16_i64 */
 #define GC_TRANSPOSE(T)                                                                           \
   INL void transpose16_##T(const T *restrict b, long ld, T *restrict p, long to) {                \
     for (long k = 0; k < 16; k++)                                                                 \
@@ -171,3 +160,19 @@ GC_TRANSPOSE(f32)
 GC_TRANSPOSE(f64)
 GC_TRANSPOSE(i32)
 GC_TRANSPOSE(i64)
+/* section GC_PACK: transpose16_f32 */
+/* Packs columns of b, `ld` apart: p[k][j] = b[j][k], j < w, k < depth, in rows of `to` elements, in blocks
+   of 16 that stay in registers. */
+#define GC_PACK(T)                                                                                \
+  static __attribute__((noinline)) void pack_t_##T(const T *restrict b, long ld, T *restrict p,   \
+                                                   long to, long depth, long w) {                 \
+    long j = 0;                                                                                   \
+    for (; j + 16 <= w; j += 16) {                                                                \
+      long k = 0;                                                                                 \
+      for (; k + 16 <= depth; k += 16) transpose16_##T(b + j * ld + k, ld, p + k * to + j, to);   \
+      for (; k < depth; k++)                                                                      \
+        for (long i = 0; i < 16; i++) p[k * to + j + i] = b[(j + i) * ld + k];                    \
+    }                                                                                             \
+    for (; j < w; j++)                                                                            \
+      for (long k = 0; k < depth; k++) p[k * to + j] = b[j * ld + k];                             \
+  }

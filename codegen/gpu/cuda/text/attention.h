@@ -4,6 +4,13 @@
    TQ queries of KEY_DIM numbers, SK keys, values of VALUE_DIM. A block of 256 threads computes B queries; of the
    gradients with respect to keys and values, B keys. It computes at most COLUMNS columns of the results, from
    first_column on; blocks for other columns compute the scores again. */
+/* section AttentionParams */
+template <typename T> struct AttentionParams {
+  T scale;                      /* of scores */
+  const uint8_t *mask;          /* of the head, or null */
+  int query_stride, key_stride; /* of the mask */
+};
+/* section FlashAttention attention_exp attention_log attention_store */
 INL f32 attention_exp(f32 x) { return f32_exp(x); }
 INL f64 attention_exp(f64 x) { return f64_exp(x); }
 INL f32 attention_log(f32 x) { return f32_log(x); }
@@ -11,12 +18,6 @@ INL f64 attention_log(f64 x) { return f64_log(x); }
 template <typename T> INL void attention_store(Identity<T>, T *to, T x) { *to = x; }
 INL void attention_store(FromF16, uint16_t *to, f32 x) { *to = f16_store(x); }
 INL void attention_store(FromBf16, uint16_t *to, f32 x) { *to = bf16_store(x); }
-
-template <typename T> struct AttentionParams {
-  T scale;                      /* of scores */
-  const uint8_t *mask;          /* of the head, or null */
-  int query_stride, key_stride; /* of the mask */
-};
 
 template <typename T, typename A, int TQ, int SK, int KEY_DIM, int VALUE_DIM, int B, bool CAUSAL,
           int COLUMNS>

@@ -7,6 +7,7 @@
    multiplied.
    G: what the printer knows: N images, CIN and COUT channels, GIN and GOUT of a group, H x W pixels of the image,
    OH x OW of the result, KH x KW taps, strides SH, SW, dilations DH, DW, padding PH, PW before. I: of positions. */
+/* section ConvTile ConvForward ConvInputGrad */
 template <typename G, typename I> struct ConvForward {
   enum { M = G::GOUT, CHANNELS = G::GIN, ROWS = G::OH, COLS = G::OW, KH = G::KH, KW = G::KW };
   INL_MEMBER I filter(int group, int m, int c, int tap) {

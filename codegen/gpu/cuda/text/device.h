@@ -18,6 +18,7 @@ typedef int64_t i64;
 #define INT64_MAX 9223372036854775807LL
 #define INT64_MIN (-INT64_MAX - 1)
 #define INL static __device__ __forceinline__
+#define INL_MEMBER static __device__ __forceinline__
 #define ALL 0xffffffffu /* threads of a warp */
 
 /* ---- names that the shared texts have from the C compiler ---- */
@@ -74,15 +75,18 @@ INL void gc_fault(GcDeviceFault *fault, i32 site, int64_t at, int64_t value, int
   fault->limit = limit;
 }
 
+/* section smaller */
 INL i32 smaller(i32 a, i32 b) { return a < b ? a : b; }
 INL i64 smaller(i64 a, i64 b) { return a < b ? a : b; }
 
+/* section Vec */
 /* ---- vectors: V elements that one access loads or stores, at most 16 bytes ---- */
 template <typename T, int V> struct __align__(sizeof(T) * V < 16 ? sizeof(T) * V : 16) Vec { T at[V]; };
 
-/* ---- threads ---- */
+/* section warp_sync block_sync */
 INL void warp_sync() { __syncwarp(ALL); }
 INL void block_sync() { __syncthreads(); }
+/* section warp_down warp_first */
 /* warp shuffles: the value of the thread `by` further, and that of thread 0 of the warp */
 INL f32 warp_down(f32 x, int by) { return __shfl_down_sync(ALL, x, by); }
 INL i32 warp_down(i32 x, int by) { return __shfl_down_sync(ALL, x, by); }
@@ -94,12 +98,15 @@ INL i32 warp_first(i32 x) { return __shfl_sync(ALL, x, 0); }
 INL f64 warp_first(f64 x) { return __shfl_sync(ALL, x, 0); }
 INL i64 warp_first(i64 x) { return __shfl_sync(ALL, x, 0); }
 INL u8 warp_first(u8 x) { return (u8)__shfl_sync(ALL, (i32)x, 0); }
+/* section warp_xor */
 /* what the thread has whose number differs in the bits of `by` */
 INL f32 warp_xor(f32 x, int by) { return __shfl_xor_sync(ALL, x, by); }
+/* section warp_ballot */
 /* a bit for every thread of the warp whose condition holds */
 INL uint32_t warp_ballot(bool x) { return __ballot_sync(ALL, x); }
-#define INL_MEMBER static __device__ __forceinline__
 
+/* section async_copy async_commit async_wait matrix_load matrix_load_t tensor_fma_bf16 tensor_fma_f16 tensor_fma_tf32
+   pack_bf16 pack_f16 exp2_approximate */
 /* ---- asynchronous copies from global to shared memory (cp.async): 4, 8 or 16 BYTES, aligned to that. The
    first `valid` are read, and zeros follow. The copies that a thread began before async_commit are one group.
    async_wait<N> returns when all but its last N groups have arrived; other threads of the block see them after

@@ -2,27 +2,33 @@
    depth, such chains added in order, as on the CPU. A block of 256 threads does BM x BN of C, a thread
    TM x TN of it, from k-tiles of BK of the depth in shared memory; the next one is loaded into registers while
    one is multiplied. All sizes are constants: what cannot lie outside is not checked. */
+/* section gemm_fma */
 INL f32 gemm_fma(f32 a, f32 b, f32 c) { return __fmaf_rn(a, b, c); }
 INL f64 gemm_fma(f64 a, f64 b, f64 c) { return __fma_rn(a, b, c); }
 INL i32 gemm_fma(i32 a, i32 b, i32 c) { return (i32)((uint32_t)a * (uint32_t)b + (uint32_t)c); }
 INL i64 gemm_fma(i64 a, i64 b, i64 c) { return (i64)((uint64_t)a * (uint64_t)b + (uint64_t)c); }
+/* section Identity */
 /* converters from the stored type of an operand to that of the sums */
 template <typename T> struct Identity {
   typedef T Stored;
   INL_MEMBER T get(T x) { return x; }
 };
+/* section FromF16 */
 struct FromF16 {
   typedef uint16_t Stored;
   INL_MEMBER f32 get(uint16_t x) { return f16_to_f32(x); }
 };
+/* section FromBf16 */
 struct FromBf16 {
   typedef uint16_t Stored;
   INL_MEMBER f32 get(uint16_t x) { return bf16_to_f32(x); }
 };
+/* section FromByte */
 struct FromByte {
   typedef u8 Stored;
   INL_MEMBER i32 get(u8 x) { return x; }
 };
+/* section Gemm */
 /* I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. DEPTH: the most of a chain. */
 template <typename I, typename T, typename A, typename B, int M, int N, int K, bool TA, bool TB, int BM,
           int BN, int TM, int TN, int DEPTH = 1024>

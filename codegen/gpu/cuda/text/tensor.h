@@ -13,6 +13,7 @@
 
    Parts are separate so that other contractions can use them: SmemTile loads an operand from any address
    function of its rows, TensorTile multiplies, and the caller reads c[i][j]. */
+/* section TensorTile SmemTile MmaBf16 MmaF16 MmaTf32 */
 struct MmaBf16 {
   typedef uint16_t Stored;
   INL_MEMBER void fma(f32 &c0, f32 &c1, f32 &c2, f32 &c3, const uint32_t *a, const uint32_t *b) {

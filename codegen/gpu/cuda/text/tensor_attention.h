@@ -8,6 +8,7 @@
    on. COPY_D, COPY_E: bytes of a copy of rows of DIM and of WIDE elements. Contract: sums are in f32, in an
    order that the shape alone gives; weights and slopes of scores are rounded to the operands' dtype.
    E: MmaBf16 or MmaF16 of tensor.h; AttentionParams is of attention.h. */
+/* section TensorAttention RowTile */
 #define LOG2_E 1.4426950408889634f
 #define LN_2 0.6931471805599453f
 
