@@ -1,4 +1,5 @@
-/* Prints ops whose addresses come from data: gather, gather_grad and one_hot standing alone.
+/* Prints ops whose addresses come from data: gather, gather_grad and one_hot as kernels of
+   their own.
    Contract: an id out of range stops the program after the step (gcrt_fault) and reads or adds
    nothing; gather_grad adds the rows of one id in their order, whatever the number of threads: each
    thread owns rows of the table and looks through all ids, or owns whole tables of many. */

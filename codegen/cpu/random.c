@@ -1,5 +1,5 @@
-/* Prints random ops standing alone: four elements a Philox block, so that no block is computed
-   twice. Contract: the same numbers as the scalar text in maps, element by element
+/* Prints random ops as kernels of their own: four elements a Philox block, so that no block is
+   computed twice. Contract: the same numbers as the scalar text in maps, element by element
    (ir/eval/interp.h). The result lies in any layout, in panels if they have no tail. */
 #include "codegen/cpu/cpu.h"
 

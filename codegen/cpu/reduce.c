@@ -174,7 +174,7 @@ static void print_total(Reduce *r) {
   *cell = text_new(r->c.g->a, 3);
 }
 
-/* The whole of a block's columns; gives the name of what they come to. */
+/* The whole of a block's columns; gives the name of their totals. */
 static const char *print_sums(Reduce *r) {
   Text *unit = r->c.p.level[1];
   const char *rows = arena_printf(r->c.g->a, "%lld", (long long)r->s.rows);

@@ -180,7 +180,7 @@ typedef struct Parts {
   Text end;    /* after a chunk */
   Text after;  /* after the row */
   bool lanes, chunks;
-  bool split; /* the chunk is the unit's own, and what it comes to goes to scratch */
+  bool split; /* the chunk is the unit's own, and its partial result goes to scratch */
 } Parts;
 
 /* One result of the pass: what it is called, how it combines, what each element adds. */
@@ -208,7 +208,7 @@ static void place_of_best(Rows *r, Parts *p, const Sum *y) {
   text_close(&p->tail, "}");
 }
 
-/* Lane by lane, then the lanes, then the chunks. Returns what a chunk comes to. */
+/* Lane by lane, then the lanes, then the chunks. Returns a chunk's partial result. */
 static const char *sum_of_lanes(Rows *r, Parts *p, const Sum *y) {
   Gen *g = r->g;
   const char *T = y->type, *s = y->name, *acc = arena_printf(g->a, "%s_a", s);

@@ -1,8 +1,8 @@
 /* Attention on the GPU. A block of threads computes a block of queries. Gradients take two
    launches, with respect to queries and with respect to keys and values, so that nothing is added
    up across blocks. Halves go through tensor cores (TensorAttention of text/tensor_attention.h),
-   unless
-   --exact forbids it or heads are too long; all else through FlashAttention of text/attention.h.
+   unless --exact forbids it or heads are too long; all else through FlashAttention of
+   text/attention.h.
    Contract: the CPU's bits, except on tensor cores, where the shape alone gives the order of sums.
  */
 #include "codegen/print/attention.h"

@@ -129,8 +129,8 @@ CudaProgram *cuda_program(Module *m, const Target *t, const CodegenOptions *o, A
   tables_make(&p->tables);
   if (p->notes.tensor_cores_off)
     diag(m->ctx, SEV_NOTE, (Loc){0},
-         "products of f16, bf16 and tf32 stay off tensor cores, for every architecture: --arch "
-         "names %s, and gc uses those of sm_80 and later",
+         "products and attention of f16, bf16 and tf32 stay off tensor cores, for every "
+         "architecture: --arch names %s, and gc uses those of sm_80 and later",
          cuda_target(t)->pre_sm80);
   return p;
 }

@@ -1,4 +1,5 @@
-/* Ops whose addresses come from data: gather, gather_grad and one_hot standing alone.
+/* Ops whose addresses come from data: gather, gather_grad and one_hot as kernels of
+   their own.
    Contract: an id out of range is reported and reads or adds nothing; gather_grad adds the rows of
    one id in their order, as the CPU does. Of many ids it sorts the places first, stable, so that
    those of one id follow each other; of few a warp owns a part of a row of the table and looks

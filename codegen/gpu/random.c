@@ -1,4 +1,4 @@
-/* Random ops standing alone: a thread makes the four elements of a Philox block.
+/* Random ops as kernels of their own: a thread makes the four elements of a Philox block.
    Contract: the same numbers as on the CPU, element by element (ir/eval/interp.h). */
 #include "codegen/gpu/gpu.h"
 

@@ -14,7 +14,7 @@ typedef struct Reduce {
   const Op *root;
   Dtype dt;
   const char *T;         /* what is combined */
-  const char *start;     /* what nothing comes to */
+  const char *start;     /* the identity of the combination */
   const ValueId *so_far; /* what has been added up before; or NULL */
   Loop *kept, *gone;
   int nkept, ngone;
@@ -144,7 +144,7 @@ static void finish(Reduce *r, Kernel *k) {
   text_append(&k->text, r->c.p.level[1]);
 }
 
-/* What a column comes to beside what has been added up before it. */
+/* A column's total, with what has been added up before it. */
 static const char *alone(Reduce *r, const char *so_far) {
   if (is_arg(r->root)) return "at";
   if (!so_far) return "acc";
@@ -339,7 +339,7 @@ static void chunks(Reduce *r, Kernel *k) {
   finish(r, k);
 }
 
-/* What the chunks of a column come to, in order. */
+/* The total of a column from the partial results of its chunks, in order. */
 static void combine(Reduce *r, Kernel *k) {
   const GridColumnsSchedule *s = &r->s;
   Text *x = r->c.p.level[1];

@@ -9,11 +9,11 @@
 
 enum { WARPS = BLOCK / WARP };
 
-typedef struct Teams {
+typedef struct WarpRows {
   Rows r;
   ThreadGroup group;
   GridRowsSchedule s;
-} Teams;
+} WarpRows;
 
 /* ---- what a group makes of its threads' parts ---- */
 
@@ -68,11 +68,11 @@ static const char *best_function(Gen *g, OpKind k, Dtype dt) {
 typedef struct Texts {   /* around the loop over elements */
   Text before;           /* of the row */
   Text start;            /* of a chunk */
-  Text end, share, join; /* what a warp's chunk comes to; into shared memory; out of it */
+  Text end, share, join; /* partial result of a warp's chunk; into shared memory; out of it */
   Text after;
 } Texts;
 
-static void add_arg(Teams *t, const Work *w, const char *x, Texts *s) {
+static void add_arg(WarpRows *t, const Work *w, const char *x, Texts *s) {
   Gen *g = t->r.g;
   Dtype dt = value_type(t->r.gr->e, w->x)->dtype;
   const char *T = dtype_compute(dt), *n = w->name;
@@ -102,7 +102,7 @@ static void add_arg(Teams *t, const Work *w, const char *x, Texts *s) {
   text_line(&s->after, "const i32 %s = %s_at;", n, n);
 }
 
-static void add_sum(Teams *t, const Work *w, const char *x, Texts *s) {
+static void add_sum(WarpRows *t, const Work *w, const char *x, Texts *s) {
   Gen *g = t->r.g;
   Dtype dt = value_type(t->r.gr->e, w->x)->dtype;
   OpKind k = rows_combine(w);
@@ -132,7 +132,7 @@ static void add_sum(Teams *t, const Work *w, const char *x, Texts *s) {
   text_line(&s->join, "%s = %s;", n, reduce_step(g, k, n, arena_printf(g->a, "%s_p[q]", n)));
 }
 
-static void pass(Teams *t, int number, const Loop *loop, int n) {
+static void pass(WarpRows *t, int number, const Loop *loop, int n) {
   Rows *r = &t->r;
   Gen *g = r->g;
   Text *row = r->p.level[1];
@@ -206,7 +206,7 @@ static bool *full_yields(const Rows *r) {
   return full;
 }
 
-static void results(Teams *t, const Loop *inner, int ninner) {
+static void results(WarpRows *t, const Loop *inner, int ninner) {
   Rows *r = &t->r;
   Gen *g = r->g;
   const Group *gr = r->gr;
@@ -267,13 +267,13 @@ static RowLoops start(Rows *r) {
   return l;
 }
 
-static const char *partials(const Teams *t, uint32_t work) {
+static const char *partials(const WarpRows *t, uint32_t work) {
   return arena_printf(t->r.g->a, "scratch + %lld",
                       (long long)work * t->s.rows * t->s.chunks * PARTIAL);
 }
 
-/* What rows come to; of one chunk its own. */
-static const char *sum_of(const Teams *t, uint32_t work) {
+/* The totals of rows; of one chunk its partial result. */
+static const char *sum_of(const WarpRows *t, uint32_t work) {
   return arena_printf(t->r.g->a, "scratch + %llu",
                       (unsigned long long)(t->s.sums + work * (uint64_t)t->s.rows * PARTIAL));
 }
@@ -284,7 +284,7 @@ typedef struct TileTexts {
   bool writes;               /* there are results of the full shape */
 } TileTexts;
 
-static TileTexts tile_texts(Teams *t, const RowLoops *l) {
+static TileTexts tile_texts(WarpRows *t, const RowLoops *l) {
   Rows *r = &t->r;
   Gen *g = r->g;
   const Group *gr = r->gr;
@@ -324,11 +324,11 @@ static TileTexts tile_texts(Teams *t, const RowLoops *l) {
 
 /* All threads evaluate a tile: what is combined goes to shared memory, results of the full shape to
    where they belong. If `whole`, no element of it is behind the end. */
-static void tile(Teams *t, const TileTexts *x, bool whole) {
+static void tile(WarpRows *t, const TileTexts *x, bool whole) {
   Text *row = t->r.p.level[1];
   const char *I = t->r.g->index;
   /* Behind the end a thread evaluates the last element once more, so that no branch keeps its loads
-     from being under way together; but not where somebody else writes that element. */
+     from being under way together; but not where another thread writes that element. */
   bool again = !whole && !x->writes;
   text_append(row, &x->declare);
   for (int write = 0; write <= x->writes; write++) {
@@ -346,7 +346,7 @@ static void tile(Teams *t, const TileTexts *x, bool whole) {
 }
 
 /* A block evaluates a chunk, and its first warp adds it up, lane by lane. */
-static void chunk(Teams *t, Kernel *k, const RowLoops *l) {
+static void chunk(WarpRows *t, Kernel *k, const RowLoops *l) {
   Rows *r = &t->r;
   Gen *g = r->g;
   Text *row = r->p.level[1];
@@ -415,8 +415,9 @@ static void chunk(Teams *t, Kernel *k, const RowLoops *l) {
   text_line(row, "if (lane != 0) return;");
 }
 
-/* Stores what chunks or rows come to: one number of each reduction for each block. */
-static void keep(Teams *t, bool sums) {
+/* Stores the partial results of chunks, or the totals of rows: one number of each reduction for
+ * each block. */
+static void keep(WarpRows *t, bool sums) {
   Rows *r = &t->r;
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
@@ -426,8 +427,9 @@ static void keep(Teams *t, bool sums) {
   }
 }
 
-/* What the chunks of a row come to, in order: a block brings them into shared memory. */
-static void combine(Teams *t, Kernel *k, const RowLoops *l) {
+/* The total of a row from the partial results of its chunks, in order: a block brings them into
+ * shared memory. */
+static void combine(WarpRows *t, Kernel *k, const RowLoops *l) {
   Rows *r = &t->r;
   Gen *g = r->g;
   Text *row = r->p.level[1];
@@ -468,7 +470,7 @@ static void combine(Teams *t, Kernel *k, const RowLoops *l) {
 }
 
 /* What is known of the row of this thread, from the sums that lie in scratch. */
-static void reduced(Teams *t, const RowLoops *l) {
+static void reduced(WarpRows *t, const RowLoops *l) {
   Rows *r = &t->r;
   if (l->nouter) printer_decode(&r->p, l->outer, l->nouter, "u", "i", 1);
   for (uint32_t i = 0; i < r->work.n; i++) {
@@ -480,7 +482,7 @@ static void reduced(Teams *t, const RowLoops *l) {
 }
 
 /* Results of the full shape, a thread a vector. */
-static void apply(Teams *t, Kernel *k, const RowLoops *l) {
+static void apply(WarpRows *t, Kernel *k, const RowLoops *l) {
   Rows *r = &t->r;
   Gen *g = r->g;
   const char *I = g->index;
@@ -504,7 +506,7 @@ static void finish(Rows *r, Kernel *k) {
   text_append(&k->text, r->p.level[1]);
 }
 
-static Kernel *next(Teams *t, const char *suffix, RowLoops *l) {
+static Kernel *next(WarpRows *t, const char *suffix, RowLoops *l) {
   Kernel *k = cuda_kernel_next(t->r.g, t->r.gr, suffix);
   k->block = t->s.threads;
   kernel_schedule(k, &grid_rows_kind, &t->s, sizeof t->s);
@@ -512,7 +514,7 @@ static Kernel *next(Teams *t, const char *suffix, RowLoops *l) {
   return k;
 }
 
-static void in_chunks(Teams *t, Kernel *k, const RowLoops *first) {
+static void in_chunks(WarpRows *t, Kernel *k, const RowLoops *first) {
   Rows *r = &t->r;
   RowLoops l = *first;
   chunk(t, k, &l);
@@ -566,12 +568,12 @@ uint64_t cuda_rows_scratch(const CudaTarget *t, const Group *gr) {
 
 void cuda_rows(Gen *g, const Group *gr) {
   Kernel *k = cuda_kernel(g, gr);
-  Teams t = {.r = {.g = g,
-                   .gr = gr,
-                   .outer = op_outer_axes(gr->e, gr->root),
-                   .c = rows_elements(gr),
-                   .number = "u"},
-             .s = schedule_of(cuda_target(g->target), gr)};
+  WarpRows t = {.r = {.g = g,
+                      .gr = gr,
+                      .outer = op_outer_axes(gr->e, gr->root),
+                      .c = rows_elements(gr),
+                      .number = "u"},
+                .s = schedule_of(cuda_target(g->target), gr)};
   Rows *r = &t.r;
   RowLoops l = start(r);
   int64_t rows = t.s.rows;

@@ -150,8 +150,8 @@ void window_chunk_rows(Text *x, const ConvGeom *g) {
   text_line(x, "const pos rows = (end < y1 ? end : y1) > y ? (end < y1 ? end : y1) - y : 0;");
 }
 
-/* i0 is the filter, i1 its channel, i2 its row; a column is a tap. What the first chunk comes to
-   stays as it is, also a -0, unless it is added to what has been added up so far. */
+/* i0 is the filter, i1 its channel, i2 its row; a column is a tap. The partial sum of
+   the first chunk stays as it is, also a -0, unless an accumulator is added to. */
 static void conv_filter_grad(const Window *w, const ConvGeom *g) {
   Text *x = w->x;
   text_line(x, "const pos channel = i0 / %lld * %lld + i1, r = i2;", (long long)g->gout,

@@ -1,8 +1,8 @@
 /* Schedules of convolutions on a device; see grid_conv.h. */
 #include "codegen/schedule/grid_conv.h"
 
-/* Instructions for each fma of a thread that computes one element by itself: two loads and their
- * addresses. */
+/* Instructions for each fma of a thread that computes one element by itself: two loads and
+   their addresses. */
 #define ALONE 8.0
 
 /* How long all multiprocessors take, in fma of a thread block that reads nothing: tiles behind the

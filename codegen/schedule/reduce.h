@@ -19,7 +19,7 @@ typedef struct RowsSchedule {
   int64_t rows, elements;
   bool lanes;     /* LANES elements side by side; else one by one */
   int64_t chunks; /* of a row */
-  bool split;     /* chunks are units, and a second launch puts what they come to together */
+  bool split;     /* chunks are units, and a second launch combines their partial results */
   bool copied;    /* ... which first copy their part of the operands that lie in panels */
   int64_t units;
 } RowsSchedule;
@@ -42,13 +42,13 @@ enum { PARTIAL = 8 }; /* bytes of a partial result in scratch, at most */
 typedef struct GridRowsSchedule {
   int64_t rows, elements;
   ThreadGroup group; /* that does a row; of several blocks each does a chunk, and a second launch
-                        puts what they come to together */
+                        combines their partial results */
   int64_t chunks;    /* of a row that several blocks do; else 0 */
   int tile;          /* elements of a chunk that a block evaluates before it adds them up */
   bool apply;        /* results of the full shape wait for the reductions: a launch of their own */
   int threads;       /* of a block */
   int64_t blocks;
-  uint64_t sums;    /* where what rows come to lies in scratch, if `apply` */
+  uint64_t sums;    /* where the totals of rows lie in scratch, if `apply` */
   uint64_t scratch; /* bytes */
 } GridRowsSchedule;
 
@@ -70,7 +70,7 @@ typedef struct ColumnsSchedule {
   int64_t blocks; /* of columns */
   int width;      /* columns of a block, at most */
   int64_t chunks; /* of rows; 1: one sum */
-  bool split;     /* chunks are units, too, and a second launch adds up what they come to */
+  bool split;     /* chunks are units, too, and a second launch adds up their partial sums */
   int64_t all_units, units;
 } ColumnsSchedule;
 
@@ -92,7 +92,7 @@ typedef struct GridColumnsSchedule {
   bool tiled;
   int width, depth;  /* columns of a block, and rows of a tile */
   int64_t chunks;    /* of rows; 1: one sum */
-  bool split;        /* a block does one chunk, and a second launch combines what they come to, */
+  bool split;        /* a block does one chunk, and a second launch combines partial results, */
   int parts;         /* ... so many of them at a time, */
   int combine_width; /* ... of so many columns in a block */
   int64_t combine_blocks;

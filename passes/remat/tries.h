@@ -55,8 +55,8 @@ bool tries_new(Arena *a, PassRun *r, Entry *e, const GlobalsPlan *g, Tries *out)
 void tries_free(Tries *x);
 /* Fits the entry with the least work: in one of the orders, or with loops that are recomputed. NULL
    where nothing fits, and the entry is as it was. Searches follow each other, each four times as
-   long as all before it and whatever the effort is, and the best plan is kept: more effort never
-   costs more work. `spent`: effort of those that were done before. */
+   long as all before it and whatever the effort is, and the best plan is kept: for one entry and
+   limit, more effort never costs more work. `spent`: effort of those that were done before. */
 Remat *tries_fit(Tries *x, uint64_t limit, int64_t spent, int64_t effort, RematPlan *found,
                  uint64_t *arena);
 /* Fits it into the least bytes that are found; with `probe` no limit below is met if it is asked

@@ -190,7 +190,7 @@ static void in_blocks(PassRun *r, Entry *e, uint64_t min) {
   r->changes++;
 }
 
-/* Of what is gone, an op that stays reads. */
+/* Reports each value that is gone and that an op which stays reads. */
 static void report_tiles(PassRun *r, const Entry *old, uint64_t min) {
   Blocks b = blocks_of(r, old, min);
   char buf[32];

@@ -157,7 +157,7 @@ env XDG_CACHE_HOME="$dir" "$gc" very_own.g --emit=ptx --arch=sm_90 -v -o kept.pt
 grep -q '^gc: 0 of 1 images' err || fail "another architecture comes from the cache: $(cat err)"
 "$gc" very_own.g --emit=cubin --arch=sm_90a --stats -o a.cubin 2>stats || fail "--emit=cubin"
 grep -qE '^ +k0 +[0-9]+ +[0-9]+ +0 +0 ' stats || fail "--stats does not say what kernels take"
-# the rings of products on tensor cores are shared memory, too: 4 stages of 64 bytes of 32 rows and 32 columns
+# the pipelines of products on tensor cores are shared memory, too: 4 stages of 64 bytes of 32 rows and 32 columns
 echo 'entry f(x : f16[8, 40], w : f16[40, 48]) { return y = x @ w }' >pipeline.g
 "$gc" pipeline.g --emit=cubin --arch=sm_80 --stats -o a.cubin 2>stats || fail "--stats of a product on tensor cores"
 grep -qE '^ +k0 +[0-9]+ +16384 +0 +0 +128$' stats || fail "--stats does not count the pipeline: $(cat stats)"

@@ -116,7 +116,7 @@ struct ConvTile {
     }
     if ((int)threadIdx.x >= BN) return;
 #pragma unroll
-    for (int q = 0; q < TP; q++) inside[q][threadIdx.x] = on[q] || !in; /* nobody wants pixels behind the last */
+    for (int q = 0; q < TP; q++) inside[q][threadIdx.x] = on[q] || !in; /* results of pixels behind the last are not stored */
   }
   __device__ __forceinline__ void multiply(T (&acc)[TM][TN], int tap0, int c0) {
 #pragma unroll

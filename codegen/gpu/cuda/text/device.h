@@ -162,7 +162,7 @@ INL uint32_t pack_f16(f32 low, f32 high) {
   return r;
 }
 /* 2^x by the special function unit, to two units in the last place: for kernels on tensor cores, whose bits
-   nobody is promised. Results below the normal numbers are 0. */
+   are not those of the CPU. Results below the normal numbers are 0. */
 INL f32 exp2_approximate(f32 x) {
   f32 r;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
