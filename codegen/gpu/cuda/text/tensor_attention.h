@@ -86,6 +86,11 @@ struct TensorAttention {
     return params.mask || (SK % keys != 0 && j0 + keys > SK) || (CAUSAL && j0 + keys - 1 > i0);
   }
 
+  /* Begins copies of a step's keys and values, those from j0 on. */
+  INL_MEMBER void load_keys(char *stage, const Stored *k, const Stored *v, int j0) {
+    StepD::load_async(stage, k + (int64_t)j0 * DIM, SK - j0);
+    StepE::load_async(stage + StepD::BYTES, v + (int64_t)j0 * WIDE, SK - j0);
+  }
   template <int N> INL_MEMBER void clear(f32 (&y)[MT][N][4]) {
 #pragma unroll
     for (int m = 0; m < MT; m++)
@@ -207,8 +212,7 @@ struct TensorAttention {
 #pragma unroll
       for (int h = 0; h < 2; h++) row_max[m][h] = -__builtin_inff(), row_sum[m][h] = 0;
     RowsD::load_async(own, q + (int64_t)i0 * DIM, TQ - i0);
-    StepD::load_async(ring, k, SK);
-    StepE::load_async(ring + StepD::BYTES, v, SK);
+    load_keys(ring, k, v, 0);
     async_commit();
     int now = 0;
 #pragma unroll 1
@@ -217,10 +221,7 @@ struct TensorAttention {
       block_sync();
       const char *stage = ring + now * STAGE;
       now ^= 1;
-      if (j0 + STEP < end) {
-        StepD::load_async(ring + now * STAGE, k + (int64_t)(j0 + STEP) * DIM, SK - j0 - STEP);
-        StepE::load_async(ring + now * STAGE + StepD::BYTES, v + (int64_t)(j0 + STEP) * WIDE, SK - j0 - STEP);
-      }
+      if (j0 + STEP < end) load_keys(ring + now * STAGE, k, v, j0 + STEP);
       async_commit();
       Scores s;
       scores<RowsD, StepD>(s, own, stage);
@@ -278,8 +279,7 @@ struct TensorAttention {
     clear(y);
     RowsD::load_async(own_q, q + (int64_t)i0 * DIM, TQ - i0);
     RowsE::load_async(own_dy, dy + (int64_t)i0 * WIDE, TQ - i0);
-    StepD::load_async(ring, k, SK);
-    StepE::load_async(ring + StepD::BYTES, v, SK);
+    load_keys(ring, k, v, 0);
     async_commit();
 #pragma unroll
     for (int m = 0; m < MT; m++)
@@ -297,10 +297,7 @@ struct TensorAttention {
       block_sync();
       const char *stage = ring + now * STAGE;
       now ^= 1;
-      if (j0 + STEP < end) {
-        StepD::load_async(ring + now * STAGE, k + (int64_t)(j0 + STEP) * DIM, SK - j0 - STEP);
-        StepE::load_async(ring + now * STAGE + StepD::BYTES, v + (int64_t)(j0 + STEP) * WIDE, SK - j0 - STEP);
-      }
+      if (j0 + STEP < end) load_keys(ring + now * STAGE, k, v, j0 + STEP);
       async_commit();
       Scores s, w;
       scores<RowsD, StepD>(s, own_q, stage);
