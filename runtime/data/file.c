@@ -160,15 +160,18 @@ bool out_begin(OutFile *o, Err *e) {
   return o->fd >= 0 || out_fail(o, "creating a file beside it", errno, e);
 }
 
-/* Gives the complete file its name: over the old one in one step. Another run that writes the same
-   file may put this one in its place, or take the temporary name away; all that comes there is
-   complete. */
+/* Gives the complete file its name: at once where nobody has it, else over the old one in one step,
+   by way of the temporary name, which is all that a run leaves that is killed between: a complete
+   file, which the next one takes away. Another run that writes the same file may put this one in
+   its place, or take the temporary name away; all that comes there is complete. */
 static bool put_in_place(OutFile *o) {
   enum { TRIES = 100 };
   char self[40];
   bool linked = false;
   if (!o->unnamed) return rename(o->tmp, o->target) == 0;
   snprintf(self, sizeof self, "/proc/self/fd/%d", o->fd);
+  if (linkat(AT_FDCWD, self, AT_FDCWD, o->target, AT_SYMLINK_FOLLOW) == 0) return true;
+  if (errno != EEXIST) return false;
   for (int i = 0; i < TRIES; i++) {
     if (linkat(AT_FDCWD, self, AT_FDCWD, o->tmp, AT_SYMLINK_FOLLOW) != 0) {
       if (errno == ENOENT && linked) return true; /* it was in place, and has been replaced since */

@@ -4,10 +4,11 @@
    which it must catch all. An edit that leaves NVRTC's PTX as it was changes nothing and does not
    count; nor do those of mutants.def, with the reason why no result can change: what a row names
    must not be there before the edit. Caught: a finding, another result than before the edit, a
-   refusal. mutants RUNTIME_DIR FILE.g KERNELS PLANS     every n-th edit, and every n-th plan Says
-   "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP. */
+   refusal. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP.
+     mutants RUNTIME_DIR FILE.g KERNELS PLANS     one in so many edits, and every n-th plan */
 #define _GNU_SOURCE
 #include "tests/cuda/mutants.h"
+#include "ir/support/hash.h"
 #include "tests/cuda/device.h"
 #include "tests/num/random_program.h"
 #include "tests/num/source.h"
@@ -273,22 +274,31 @@ static const char *past_text(const char *at) {
   return end ? end : at;
 }
 
-static void each_edit(Subject *s, const Alone *k, const Part *p, int *seen, Count *n) {
+/* One in `every` of all edits, chosen by what is edited and where, so that another text draws no
+   other edits of this one. */
+static bool is_drawn(const Subject *s, const Alone *k, const char *at, const struct Edit *e) {
+  char lines[800];
+  edited_lines(k->source, at, e, lines, sizeof lines);
+  const char *entry = s->m->entries.at[k->entry]->name;
+  uint64_t h = hash_bytes(hash_bytes(HASH_START, entry, strlen(entry)), lines, strlen(lines));
+  return h % (uint64_t)s->every == 0;
+}
+
+static void each_edit(Subject *s, const Alone *k, const Part *p, Count *n) {
   for (const char *at = p->from; at < p->to; at++) {
     at = past_text(at);
     for (size_t e = 0; e < sizeof edits / sizeof *edits; e++)
-      if (strncmp(at, edits[e].from, strlen(edits[e].from)) == 0 && (*seen)++ % s->every == 0)
+      if (strncmp(at, edits[e].from, strlen(edits[e].from)) == 0 && is_drawn(s, k, at, &edits[e]))
         try_edit(s, k, at, &edits[e], n);
   }
 }
 
 static void edit_kernels(Subject *s, Count *n) {
-  int seen = 0;
   for (uint32_t i = 0; i < s->p->functions.n; i++) {
     Alone k;
     if (take_kernel(s, (int)i, &k)) {
       find_vain(s, &k);
-      for (int p = 0; p < k.parts; p++) each_edit(s, &k, &k.part[p], &seen, n);
+      for (int p = 0; p < k.parts; p++) each_edit(s, &k, &k.part[p], n);
       device_kernel(s->whole, NULL, 0);
     }
     free(k.ptx);
