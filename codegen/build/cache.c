@@ -17,11 +17,11 @@
 enum { KEY_DIGITS = 32, STALE_SECONDS = 3600 };
 static const uint64_t LIMIT = UINT64_C(512) << 20;
 
-typedef struct Head {
+typedef struct CacheHead {
   char mark[8];
   uint64_t bytes; /* behind the head */
   Hash content;
-} Head;
+} CacheHead;
 static const char MARK[8] = "gcobj01";
 
 Cache cache_open(char *path) {
@@ -76,7 +76,7 @@ static bool write_whole(int fd, const void *s, size_t n) {
 
 /* What stands in the file, if it is whole. */
 static void *content_of(char *s, size_t *n) {
-  Head head = {0};
+  CacheHead head = {0};
   if (s && *n >= sizeof head) memcpy(&head, s, sizeof head);
   bool whole = s && *n >= sizeof head && memcmp(head.mark, MARK, sizeof MARK) == 0 &&
                head.bytes == *n - sizeof head &&
@@ -115,7 +115,7 @@ bool cache_get(const Cache *c, Hash key, const char *file) {
 
 void cache_keep(const Cache *c, Hash key, const void *bytes, size_t n) {
   if (!c->dir) return;
-  Head head = {.bytes = n, .content = hash_of(bytes, n)};
+  CacheHead head = {.bytes = n, .content = hash_of(bytes, n)};
   memcpy(head.mark, MARK, sizeof MARK);
   char path[CACHE_PATH + 64], temporary[CACHE_PATH + 64];
   name_of(path, sizeof path, c, key);
@@ -138,14 +138,14 @@ void cache_put(const Cache *c, Hash key, const char *file) {
 
 /* ---- the limit ---- */
 
-typedef struct Entry {
+typedef struct CacheEntry {
   char name[KEY_DIGITS + 1];
   uint64_t bytes;
   struct timespec used;
-} Entry;
+} CacheEntry;
 
 static int by_use(const void *a, const void *b) {
-  const Entry *x = a, *y = b;
+  const CacheEntry *x = a, *y = b;
   if (x->used.tv_sec != y->used.tv_sec) return x->used.tv_sec < y->used.tv_sec ? -1 : 1;
   if (x->used.tv_nsec != y->used.tv_nsec) return x->used.tv_nsec < y->used.tv_nsec ? -1 : 1;
   return strcmp(x->name, y->name);
@@ -158,7 +158,7 @@ static bool is_key(const char *s) {
 void cache_trim(const Cache *c) {
   DIR *d = c->dir ? opendir(c->dir) : NULL;
   if (!d) return;
-  Entry *at = NULL;
+  CacheEntry *at = NULL;
   size_t n = 0, room = 0;
   uint64_t bytes = 0;
   struct stat st;
@@ -171,11 +171,11 @@ void cache_trim(const Cache *c) {
       continue;
     }
     if (n == room) {
-      Entry *more = realloc(at, sizeof *at * (room = room ? 2 * room : 256));
+      CacheEntry *more = realloc(at, sizeof *at * (room = room ? 2 * room : 256));
       if (!more) break;
       at = more;
     }
-    at[n] = (Entry){.bytes = (uint64_t)st.st_size, .used = st.st_mtim};
+    at[n] = (CacheEntry){.bytes = (uint64_t)st.st_size, .used = st.st_mtim};
     memcpy(at[n++].name, e->d_name, KEY_DIGITS + 1);
     bytes += (uint64_t)st.st_size;
   }

@@ -66,19 +66,19 @@ static const char *identifier(Arena *a, const char *s) {
   return arena_printf(a, "%s%s", letter ? "" : "m", text_mangled(a, s));
 }
 
-typedef struct Names {
+typedef struct PublicNames {
   Arena *a;
   VEC(const char *) at;
-} Names;
+} PublicNames;
 
-static bool taken(const Names *n, const char *s) {
+static bool taken(const PublicNames *n, const char *s) {
   for (uint32_t i = 0; i < n->at.n; i++)
     if (strcmp(n->at.at[i], s) == 0) return true;
   return false;
 }
 
 /* A name that is none yet: s, s_END, s_END_, … */
-static const char *name_new(Names *n, const char *s, const char *end) {
+static const char *name_new(PublicNames *n, const char *s, const char *end) {
   const char *name = s;
   if (taken(n, name) || is_word(name)) name = arena_printf(n->a, "%s_%s", s, end);
   while (taken(n, name)) name = arena_printf(n->a, "%s_", name);
@@ -88,18 +88,18 @@ static const char *name_new(Names *n, const char *s, const char *end) {
 
 /* ---- the functions ---- */
 
-typedef struct Param {
+typedef struct LibraryParam {
   const char *name, *count; /* count: the macro's name; NULL of scalars */
   const Type *type;
   bool output;
-} Param;
+} LibraryParam;
 
-typedef struct Function {
+typedef struct LibraryFunction {
   const char *name; /* with the prefix */
   const Entry *entry;
   int nparams, ninputs;
-  Param *param; /* inputs, then outputs */
-} Function;
+  LibraryParam *param; /* inputs, then outputs */
+} LibraryFunction;
 
 typedef struct Hyper {
   const char *name, *set, *get; /* the last two with the prefix */
@@ -111,8 +111,8 @@ typedef struct Library {
   const Module *m;
   const CodegenOptions *o;
   const char *prefix, *source, *file; /* the last two: names without folders */
-  Names names;                        /* of all that is public */
-  VEC(Function) functions;
+  PublicNames names;                  /* of all that is public */
+  VEC(LibraryFunction) functions;
   VEC(Hyper) hypers;
 } Library;
 
@@ -124,21 +124,21 @@ static const char *public_name(Library *l, const char *s, const char *end) {
 }
 
 static void add_entry(Library *l, const Entry *e) {
-  Function f = {.name = public_name(l, e->name, "entry"), .entry = e};
+  LibraryFunction f = {.name = public_name(l, e->name, "entry"), .entry = e};
   const ValueId *outputs;
   const char *const *output_names;
   int nout = entry_outputs(e, &outputs, &output_names);
-  Names local = {.a = l->a};
+  PublicNames local = {.a = l->a};
   vec_push(l->a, &local.at, "m");
   vec_push(l->a, &local.at, l->prefix);
   f.ninputs = (int)e->body->args.n;
   f.nparams = f.ninputs + nout;
-  f.param = ARENA_ARRAY(l->a, Param, f.nparams + 1);
+  f.param = ARENA_ARRAY(l->a, LibraryParam, f.nparams + 1);
   for (int i = 0; i < f.nparams; i++) {
     bool output = i >= f.ninputs;
     ValueId v = output ? outputs[i - f.ninputs] : e->body->args.at[i];
     const char *name = output ? output_names[i - f.ninputs] : value_at(e, v)->name;
-    f.param[i] = (Param){.type = value_type(e, v), .output = output};
+    f.param[i] = (LibraryParam){.type = value_type(e, v), .output = output};
     f.param[i].name = name_new(&local, identifier(l->a, name ? name : "x"), output ? "out" : "in");
   }
   vec_push(l->a, &l->functions, f);
@@ -158,9 +158,9 @@ static void name_all(Library *l) {
   }
   for (uint32_t i = 0; i < l->m->entries.n; i++) add_entry(l, l->m->entries.at[i]);
   for (uint32_t i = 0; i < l->functions.n; i++) {
-    Function *f = &l->functions.at[i];
+    LibraryFunction *f = &l->functions.at[i];
     for (int k = 0; k < f->nparams; k++) {
-      Param *p = &f->param[k];
+      LibraryParam *p = &f->param[k];
       if (!p->type->rank) continue;
       p->count = name_new(&l->names, arena_printf(l->a, "%s_%s_count", f->name, p->name), "of");
     }
@@ -212,7 +212,7 @@ static const char *shape(Arena *a, const Type *t) {
   return text_str(&x);
 }
 
-static const char *parameter(Arena *a, const Param *p) {
+static const char *parameter(Arena *a, const LibraryParam *p) {
   const char *type = c_type[p->type->dtype], *note = shape(a, p->type);
   if (p->output || p->type->rank)
     type = arena_printf(a, "%s%s *", p->output ? "" : "const ", type);
@@ -223,7 +223,7 @@ static const char *parameter(Arena *a, const Param *p) {
 }
 
 /* bool mnist_train(mnist *m, const uint8_t *image, …), a parameter a line. */
-static const char *prototype(const Library *l, const Function *f) {
+static const char *prototype(const Library *l, const LibraryFunction *f) {
   Text x = text_new(l->a, 0);
   text_add(&x, "bool %s(%s *m", f->name, l->prefix);
   int indent = (int)strlen(f->name) + 6;
@@ -320,7 +320,7 @@ static void print_header(const Library *l, FILE *f) {
             p, h->value, h->get, p);
   }
   for (uint32_t i = 0; i < l->functions.n; i++) {
-    const Function *e = &l->functions.at[i];
+    const LibraryFunction *e = &l->functions.at[i];
     fprintf(f, "\n/* ---- %s%s ---- */\n", plain(l->a, e->entry->name),
             e->entry->training ? ": one step of training" : "");
     for (int k = 0; k < e->nparams; k++)
@@ -333,7 +333,7 @@ static void print_header(const Library *l, FILE *f) {
 
 /* ---- the source ---- */
 
-static void print_array(FILE *f, const char *type, const Param *p, int n) {
+static void print_array(FILE *f, const char *type, const LibraryParam *p, int n) {
   if (!n) {
     fputs("NULL", f);
     return;
@@ -356,7 +356,7 @@ static void print_source(const Library *l, FILE *f) {
             "float %s(const %s *m) { return embed_hyper((const GcModel *)m, %u); }\n",
             l->hypers.at[i].set, p, i, l->hypers.at[i].get, p, i);
   for (uint32_t i = 0; i < l->functions.n; i++) {
-    const Function *e = &l->functions.at[i];
+    const LibraryFunction *e = &l->functions.at[i];
     fprintf(f, "\n%s {\n  return embed_run((GcModel *)m, %u, ", prototype(l, e), i);
     print_array(f, "const void *const", e->param, e->ninputs);
     fputs(", ", f);

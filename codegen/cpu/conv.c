@@ -80,13 +80,13 @@ static void print_epilogue(const Conv *v, Text *x, const Phase *f, int64_t count
   text_line(x, "const f32 *acc = from + i * %d;", v->s.nr);
   text_line(x, "(void)flat;");
   text_open(x, "GC_IVDEP for (long j = 0; j < %lld; j++) {", (long long)width);
-  Site s = {.shape = t,
-            .coord = (const char *[]){"n", "(k0 + j)", "oy", "ox"},
-            .flat = "(flat + j)",
-            .layout = pixel_layout(v->g->ctx),
-            .have = v->op->results[0],
-            .have_text = "acc[j]"};
-  site_body(v->g, x, v->gr, &s);
+  EpilogueSite s = {.shape = t,
+                    .coord = (const char *[]){"n", "(k0 + j)", "oy", "ox"},
+                    .flat = "(flat + j)",
+                    .layout = pixel_layout(v->g->ctx),
+                    .have = v->op->results[0],
+                    .have_text = "acc[j]"};
+  epilogue_body(v->g, x, v->gr, &s);
   text_close(x, "}");
   text_close(x, "}");
 }

@@ -164,13 +164,13 @@ static void print_taps(const Depthwise *d, Text *x) {
 
 static void print_epilogue(const Depthwise *d, Text *x) {
   print_taps(d, x);
-  Site s = {.shape = d->gr->domain,
-            .coord = (const char *[]){"(k0 + l)", "0", "r", "s"},
-            .flat = "(flat + l)",
-            .layout = filter_layout(d->g->ctx, 0),
-            .have = d->gr->root->results[0],
-            .have_text = "sum[flat + l]"};
-  site_body(d->g, x, d->gr, &s);
+  EpilogueSite s = {.shape = d->gr->domain,
+                    .coord = (const char *[]){"(k0 + l)", "0", "r", "s"},
+                    .flat = "(flat + l)",
+                    .layout = filter_layout(d->g->ctx, 0),
+                    .have = d->gr->root->results[0],
+                    .have_text = "sum[flat + l]"};
+  epilogue_body(d->g, x, d->gr, &s);
   text_close(x, "}");
   text_close(x, "}");
 }

@@ -26,7 +26,7 @@ static const GroupPrinters printers = {.map = cpu_map,
 typedef struct Program {
   const CodegenPart *part;
   Gen g;
-  Functions functions;
+  KernelFunctions functions;
   Tables tables;
   bool fma; /* the copy for o->fma_march */
 } Program;
@@ -41,7 +41,7 @@ static const char *function_of(Program *p, const Entry *e, const Launch *l) {
       p->functions.at[i].launches++;
       return p->functions.at[i].name;
     }
-  Function f = {
+  KernelFunction f = {
       .body = body, .launches = 1, .hash = hash_of(body, strlen(body)), .kernel = l->kernel};
   f.name = arena_printf(a, "k%d_%s", (int)p->functions.n, text_mangled(a, l->kernel->name));
   f.symbol = arena_printf(a, "gc_kernel%s_%016llx%016llx", p->fma ? FMA_SUFFIX : "",
@@ -161,7 +161,7 @@ static bool cpu_schedules(const CodegenPart *part, const CodegenOptions *o, FILE
   Arena *a = arena_new();
   Program *p = program_of(part, o, a, false);
   for (uint32_t i = 0; i < p->functions.n; i++) {
-    const Function *x = &p->functions.at[i];
+    const KernelFunction *x = &p->functions.at[i];
     kernel_print_schedule(f, &p->g, x->kernel, x->name,
                           arena_printf(a, "units=%lld", (long long)x->kernel->units), x->launches);
   }

@@ -90,13 +90,13 @@ static void print_unit(const Filter *f, Text *x) {
 /* The next tile's channels of a pixel are prefetched, a line of them ahead: pixels with many
    channels lie too far apart for the processor to foresee them. */
 static Tile tile_new(const Filter *f, int rows, int64_t width) {
-  int64_t ahead = f->s.tiles > 1 && !f->s.block && f->s.c.cin > rows + LINE ? rows + LINE : 0;
+  int64_t distance = f->s.tiles > 1 && !f->s.block && f->s.c.cin > rows + LINE ? rows + LINE : 0;
   return (Tile){.rows = rows,
                 .width = width,
                 .li = 1,
                 .lk = f->s.block ? f->s.la : f->s.c.w.stride * f->s.c.cin,
                 .lb = f->s.lb,
-                .ahead = ahead,
+                .distance = distance,
                 .adds = true};
 }
 
@@ -117,7 +117,7 @@ static void print_tile(const Filter *f, Text *x, const Tile *t) {
 
 /* `depth` pixels reach the column. */
 static void print_call(const Filter *f, Text *x, int rows, int64_t width, int64_t depth) {
-  Run run = {.depth = depth, .hi = rows};
+  TapRun run = {.depth = depth, .hi = rows};
   Tile t = tile_new(f, rows, width);
   t.run = &run;
   t.nruns = depth > 0;
@@ -180,7 +180,7 @@ static Tile row_tile(const Filter *f, int64_t k, int64_t width) {
   const WindowAxis *w = &f->s.c.w;
   int64_t m = k * f->s.rows + (k > f->s.low ? k - f->s.low : 0);
   Tile t = tile_new(f, (int)(f->s.rows + (k >= f->s.low)), width);
-  t.run = ARENA_ARRAY(f->g->a, Run, w->out + 1);
+  t.run = ARENA_ARRAY(f->g->a, TapRun, w->out + 1);
   for (int64_t j = 0; j < w->out; j++) {
     int64_t from, to;
     window_taps(w, j, &from, &to);
@@ -254,14 +254,14 @@ static void print_epilogue(const Filter *f, Text *x) {
   text_line(x, "const long place = acc - sum;");
   text_line(x, "(void)s, (void)ch, (void)place;");
   text_open(x, "GC_IVDEP for (long j = 0; j < w; j++) {");
-  Site s = {.shape = f->gr->domain,
-            .coord = (const char *[]){"(k0 + j)", "ch", "r", "s"},
-            .flat = "(place + j)",
-            .panel = "(place + j)",
-            .layout = f->layout,
-            .have = f->op->results[0],
-            .have_text = "acc[j]"};
-  site_body(f->g, x, f->gr, &s);
+  EpilogueSite s = {.shape = f->gr->domain,
+                    .coord = (const char *[]){"(k0 + j)", "ch", "r", "s"},
+                    .flat = "(place + j)",
+                    .panel = "(place + j)",
+                    .layout = f->layout,
+                    .have = f->op->results[0],
+                    .have_text = "acc[j]"};
+  epilogue_body(f->g, x, f->gr, &s);
   text_close(x, "}");
   text_close(x, "}");
 }

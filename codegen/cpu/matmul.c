@@ -154,17 +154,17 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
   text_line(x, "const long panel = (q * %lld + row) * %d;", (long long)p->s.m, p->s.nr);
   text_line(x, "const %s *acc = c + r * %d;", p->T, p->s.nr);
   text_open(x, "GC_IVDEP for (long j = 0; j < %lld; j++) {", (long long)width);
-  Site s = {.shape = gr->domain,
-            .coord = coordinates(g, gr, p, c),
-            .flat = "(flat + j)",
-            .panel = "(panel + j)",
-            .have = gr->root->results[0],
-            .have_text = "acc[j]"};
+  EpilogueSite s = {.shape = gr->domain,
+                    .coord = coordinates(g, gr, p, c),
+                    .flat = "(flat + j)",
+                    .panel = "(panel + j)",
+                    .have = gr->root->results[0],
+                    .have_text = "acc[j]"};
   if (product_dtype(c->dtype) != c->dtype) /* the product itself is rounded to its dtype */
     s.have_text = dtype_is_float(c->dtype)
                       ? intern_printf(g->ctx, "%s_round(acc[j])", dtype_name(c->dtype))
                       : intern_printf(g->ctx, "(%s)acc[j]", dtype_compute(c->dtype));
-  site_body(g, x, gr, &s);
+  epilogue_body(g, x, gr, &s);
   text_close(x, "}");
   text_close(x, "}");
 }

@@ -139,11 +139,11 @@ static void copy_panels(Gen *g, Kernel *k, const Type *t, const Layout *from_lay
 }
 
 /* Axes that lie side by side in both orders are one; outermost first as the source lies. */
-typedef struct Run {
+typedef struct AxisRun {
   int64_t n, from, to; /* elements; from one to the next on both sides */
-} Run;
+} AxisRun;
 
-static int runs_of(Gen *g, const Type *t, const Layout *from, const Layout *to, Run *run) {
+static int runs_of(Gen *g, const Type *t, const Layout *from, const Layout *to, AxisRun *run) {
   int64_t *x = ARENA_ARRAY(g->a, int64_t, t->rank), *y = ARENA_ARRAY(g->a, int64_t, t->rank);
   int n = 0;
   layout_strides(t, from, x);
@@ -151,11 +151,11 @@ static int runs_of(Gen *g, const Type *t, const Layout *from, const Layout *to, 
   for (int i = 0; i < t->rank; i++) {
     int axis = layout_axis(from, i);
     if (t->dim[axis] == 1) continue;
-    Run *last = n ? &run[n - 1] : NULL;
+    AxisRun *last = n ? &run[n - 1] : NULL;
     if (last && last->from == x[axis] * t->dim[axis] && last->to == y[axis] * t->dim[axis])
-      *last = (Run){last->n * t->dim[axis], x[axis], y[axis]};
+      *last = (AxisRun){last->n * t->dim[axis], x[axis], y[axis]};
     else
-      run[n++] = (Run){t->dim[axis], x[axis], y[axis]};
+      run[n++] = (AxisRun){t->dim[axis], x[axis], y[axis]};
   }
   return n;
 }
@@ -165,14 +165,14 @@ static int runs_of(Gen *g, const Type *t, const Layout *from, const Layout *to, 
 static void copy_ordered(Gen *g, Kernel *k, const Group *gr, const Type *t, const Layout *from,
                          const Layout *to) {
   enum { ROWS = 64 };
-  Run *run = ARENA_ARRAY(g->a, Run, t->rank);
+  AxisRun *run = ARENA_ARRAY(g->a, AxisRun, t->rank);
   int n = runs_of(g, t, from, to, run);
   Text *x = &k->text;
   (void)gr;
   bool matrices = t->dtype == DT_F32 && n >= 2 && n <= 3 && run[n - 2].to == 1;
   if (matrices) {
     gen_helper(g, intern_printf(g->ctx, "GC_PACK(f32)\n"));
-    const Run *r = &run[n - 2], *c = &run[n - 1];
+    const AxisRun *r = &run[n - 2], *c = &run[n - 1];
     long long blocks = (c->n + ROWS - 1) / ROWS, count = n == 3 ? run[0].n : 1;
     kernel_units(k, t->numel < SERIAL_WORK ? 1 : count * blocks);
     if (k->units == 1)

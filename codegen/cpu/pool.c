@@ -174,13 +174,13 @@ static void print_results(const Pool *p, const char *const *coord, const char *f
   text_line(x, "(void)flat;");
   text_line(x, "GC_IVDEP");
   text_open(x, "for (int l = 0; l < w; l++) {");
-  Site s = {.shape = gr->domain,
-            .coord = coord,
-            .flat = "(flat + l)",
-            .layout = pixel_layout(p->w.g->ctx),
-            .have = p->w.op->results[0],
-            .have_text = p->w.sum};
-  site_body(p->w.g, x, gr, &s);
+  EpilogueSite s = {.shape = gr->domain,
+                    .coord = coord,
+                    .flat = "(flat + l)",
+                    .layout = pixel_layout(p->w.g->ctx),
+                    .have = p->w.op->results[0],
+                    .have_text = p->w.sum};
+  epilogue_body(p->w.g, x, gr, &s);
   text_close(x, "}");
 }
 
@@ -234,16 +234,16 @@ static void close_span(Pool *p) {
 }
 
 /* A tap in the column of the window that `c` names. */
-static void print_reach(const Pool *p, const Phase *columns, const Reach *c, const char *tap,
-                        const char *acc, const char *most) {
+static void print_tap_at(const Pool *p, const Phase *columns, const Tap *c, const char *tap,
+                         const char *acc, const char *most) {
   Text *x = p->w.x;
   text_line(x, "const long col = i * %lld + %lld;", (long long)columns->over, (long long)c->at);
   print_count(p);
   print_tap(p, tap, acc, most);
 }
 
-static const Reach *reach_at(const Pool *p, const Phase *f, int k) {
-  return &f->reach[p->descending ? f->nreach - 1 - k : k];
+static const Tap *tap_at(const Pool *p, const Phase *f, int k) {
+  return &f->tap[p->descending ? f->ntaps - 1 - k : k];
 }
 
 /* The pixels of a span of rows by one of columns. */
@@ -256,14 +256,14 @@ static void print_span(Pool *p, const Phase *rows, const Phase *columns) {
   text_open(x, "for (int l = 0; l < %s; l++) {", end);
   text_line(x, "%s sum = %s;", p->index ? "int32_t" : p->w.T, start_of(p));
   if (p->index) text_line(x, "%s best = %s;", p->w.T, reduce_start(g, OP_REDUCE_MAX, p->w.dt, 1));
-  for (int i = 0; i < rows->nreach; i++)
-    for (int k = 0; k < columns->nreach; k++) {
-      const Reach *r = reach_at(p, rows, i), *c = reach_at(p, columns, k);
+  for (int i = 0; i < rows->ntaps; i++)
+    for (int k = 0; k < columns->ntaps; k++) {
+      const Tap *r = tap_at(p, rows, i), *c = tap_at(p, columns, k);
       text_open(x, "{");
       text_line(x, "const long row = y * %lld + %lld;", (long long)rows->over, (long long)r->at);
-      print_reach(p, columns, c,
-                  arena_printf(g->a, "%lld", (long long)(r->tap * p->v.taps + c->tap)), "sum",
-                  "best");
+      print_tap_at(p, columns, c,
+                   arena_printf(g->a, "%lld", (long long)(r->index * p->v.taps + c->index)), "sum",
+                   "best");
       text_close(x, "}");
     }
   text_line(x, "acc[l] = sum;");
@@ -279,13 +279,13 @@ static void print_column_span(Pool *p, const Phase *columns) {
   print_start(p, end);
   print_axis(p, &p->h, "r", "row", "oy", p->descending);
   text_line(x, "GC_BRANCH;");
-  for (int k = 0; k < columns->nreach; k++) {
-    const Reach *c = reach_at(p, columns, k);
+  for (int k = 0; k < columns->ntaps; k++) {
+    const Tap *c = tap_at(p, columns, k);
     text_line(x, "GC_IVDEP");
     text_open(x, "for (int l = 0; l < %s; l++) {", end);
-    print_reach(p, columns, c,
-                arena_printf(g->a, "r * %lld + %lld", (long long)p->v.taps, (long long)c->tap),
-                "acc[l]", "most[l]");
+    print_tap_at(p, columns, c,
+                 arena_printf(g->a, "r * %lld + %lld", (long long)p->v.taps, (long long)c->index),
+                 "acc[l]", "most[l]");
     text_close(x, "}");
   }
   text_close(x, "}");

@@ -40,7 +40,7 @@ static bool elementwise(const Group *gr, int arg) {
 }
 
 /* With one loop over kept and one over reduced axes, columns last, a unit owns its columns. */
-static void split(Cols *c, Kernel *k, int64_t rows, int64_t cols) {
+static void split(ColsPrinter *c, Kernel *k, int64_t rows, int64_t cols) {
   for (int i = 0; i < c->gr->nin + c->gr->nout; i++) {
     bool in = i < c->gr->nin;
     const Value *v = value_at(c->gr->e, in ? c->gr->in[i] : c->gr->out[i - c->gr->nin]);
@@ -58,14 +58,14 @@ static void split(Cols *c, Kernel *k, int64_t rows, int64_t cols) {
 }
 
 typedef struct Reduce {
-  Cols c;
+  ColsPrinter c;
   Kernel *k;
   const Op *root;
   ValueId before; /* what has been added up so far, or NO_ID */
   Dtype dt;
   const char *T;
-  Loop *kept, *gone;
-  int nkept, ngone;
+  Loop *kept, *reduced;
+  int nkept, nreduced;
   ColumnsSchedule s;
 } Reduce;
 
@@ -85,11 +85,11 @@ static Reduce reduce_of(Gen *g, const Group *gr) {
   }
   for (int i = 0; i < gr->nout; i++) leaves_result(p, i, cols_map(&r.c, gr->yield[i]), &leaves);
   r.kept = ARENA_ARRAY(g->a, Loop, r.c.nkept + 1);
-  r.gone = ARENA_ARRAY(g->a, Loop, r.c.ngone + 1);
+  r.reduced = ARENA_ARRAY(g->a, Loop, r.c.nreduced + 1);
   r.nkept = loops_over(p, &leaves, r.c.kept, r.c.nkept, r.kept);
-  r.ngone = loops_over(p, &leaves, r.c.gone, r.c.ngone, r.gone);
+  r.nreduced = loops_over(p, &leaves, r.c.reduced, r.c.nreduced, r.reduced);
   ColumnsShape shape = shape_of(gr);
-  shape.rows = loops_count(r.gone, r.ngone);
+  shape.rows = loops_count(r.reduced, r.nreduced);
   shape.columns = r.nkept ? r.kept[r.nkept - 1].n : 1;
   shape.outer = r.nkept ? loops_count(r.kept, r.nkept - 1) : 1;
   r.s = columns_schedule(&shape);
@@ -129,7 +129,7 @@ static void accumulate(Reduce *r, const char *from, const char *to) {
   OpKind kind = r->root->kind;
   Text *unit = p->level[1], *row = p->level[2], *cell = p->level[3];
   bool arg = is_arg(r->root);
-  if (r->ngone) printer_decode(p, r->gone, r->ngone, "r", "k", 2);
+  if (r->nreduced) printer_decode(p, r->reduced, r->nreduced, "r", "k", 2);
   const char *value = printer_value(p, x, printer_identity(p, x)).text;
   if (arg) {
     text_open(cell, "if (r == 0 || (%s)) {", reduce_beats(g, kind, r->dt, value, "acc[l]"));
@@ -289,7 +289,7 @@ void cpu_reduce(Gen *g, const Group *gr) {
     return;
   }
   kernel_units(k, r.s.units);
-  if (k->units > 1 && r.s.outer == 1 && r.ngone <= 1 && r.s.columns % BLOCK == 0)
+  if (k->units > 1 && r.s.outer == 1 && r.nreduced <= 1 && r.s.columns % BLOCK == 0)
     split(&r.c, k, r.s.rows, r.s.columns);
   positions(&r);
   print_results(&r, print_sums(&r));

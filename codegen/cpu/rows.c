@@ -74,7 +74,7 @@ static bool reads_exps(const Op *op, const Work *w) {
 
 /* exp is costly: what the last pass wants again stays in a row of the thread's own, as long as all
    such rows are in reach of the cache. */
-static void keep_exps(Rows *r, Kernel *kernel) {
+static void keep_exps(RowsPrinter *r, Kernel *kernel) {
   int64_t room = cpu_target(r->g->target)->machine.l2 / 4; /* bytes */
   for (uint32_t i = 0; i < r->work.n; i++) {
     Work *w = &r->work.at[i];
@@ -92,7 +92,7 @@ static void keep_exps(Rows *r, Kernel *kernel) {
 }
 
 /* After the pass that kept them. */
-static void bind_exps(Rows *r, int number) {
+static void bind_exps(RowsPrinter *r, int number) {
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
     for (int k = 0; w->keep && w->pass + 1 == number && k < r->gr->nops; k++)
@@ -104,7 +104,7 @@ static void bind_exps(Rows *r, int number) {
 
 /* A unit's chunk of operands in panels is copied together before it is summed: in order of the row,
    a loop over it would take a line of every panel by turns, all from few sets of the cache. */
-static void copy_chunks(Rows *r, Kernel *kernel, Text *row) {
+static void copy_chunks(RowsPrinter *r, Kernel *kernel, Text *row) {
   for (int i = 0; i < r->gr->nin; i++) {
     const Value *v = value_at(r->gr->e, r->gr->in[i]);
     if (!v->layout || !v->layout->nr || group_arg(r->gr, r->gr->arg[i]) != i) continue;
@@ -130,7 +130,7 @@ static void copy_chunks(Rows *r, Kernel *kernel, Text *row) {
 /* The loops over elements c = c0 + l, l < w, in order of the row whatever the operands' layout.
    Where that is panels, elements side by side are so many as a panel is wide. Gives how many are
    open. */
-static int open_elements(Rows *r, Text *row, const char *c0, const char *w) {
+static int open_elements(RowsPrinter *r, Text *row, const char *c0, const char *w) {
   const Value *v = r->s.copied ? NULL : in_panels(r->gr);
   if (v) {
     const Type *t = v->type;
@@ -155,7 +155,7 @@ static int open_elements(Rows *r, Text *row, const char *c0, const char *w) {
 
 /* The values of the full shape at the loop's element, then their stores: one may lie over what
    another is made of. Tells whether there are any. */
-static bool full_results(Rows *r) {
+static bool full_results(RowsPrinter *r) {
   const Group *gr = r->gr;
   bool any = false;
   for (int store = 0; store < 2; store++)
@@ -191,7 +191,7 @@ typedef struct Sum {
 } Sum;
 
 /* Where the largest or the smallest is. */
-static void place_of_best(Rows *r, Parts *p, const Sum *y) {
+static void place_of_best(RowsPrinter *r, Parts *p, const Sum *y) {
   Gen *g = r->g;
   const char *T = y->type, *s = y->name;
   text_line(&p->before, "%s %s_best = 0, %s_t[%d];", T, s, s, p->lanes ? LANES : (int)r->c);
@@ -209,7 +209,7 @@ static void place_of_best(Rows *r, Parts *p, const Sum *y) {
 }
 
 /* Lane by lane, then the lanes, then the chunks. Returns a chunk's partial result. */
-static const char *sum_of_lanes(Rows *r, Parts *p, const Sum *y) {
+static const char *sum_of_lanes(RowsPrinter *r, Parts *p, const Sum *y) {
   Gen *g = r->g;
   const char *T = y->type, *s = y->name, *acc = arena_printf(g->a, "%s_a", s);
   lanes_helper(g, y->kind, y->dt);
@@ -235,7 +235,7 @@ static const char *sum_of_lanes(Rows *r, Parts *p, const Sum *y) {
 }
 
 /* Of a row that is shorter than the lanes: one element after the other. */
-static void sum_of_few(Rows *r, Parts *p, const Sum *y) {
+static void sum_of_few(RowsPrinter *r, Parts *p, const Sum *y) {
   Gen *g = r->g;
   const char *T = y->type, *s = y->name, *acc = arena_printf(g->a, "%s_a", s);
   text_line(&p->before, "%s %s_t[%d];", T, s, r->c > 0 ? (int)r->c : 1);
@@ -246,7 +246,7 @@ static void sum_of_few(Rows *r, Parts *p, const Sum *y) {
   text_line(&p->after, "const %s %s = %s;", T, s, acc);
 }
 
-static void pass_work(Rows *r, Parts *p, const Work *w, uint32_t i) {
+static void pass_work(RowsPrinter *r, Parts *p, const Work *w, uint32_t i) {
   Gen *g = r->g;
   Dtype dt = value_type(r->gr->e, w->x)->dtype;
   Sum y = {dt, dtype_compute(dt), w->name, rows_addend(r, w), rows_combine(w)};
@@ -266,7 +266,7 @@ static void pass_work(Rows *r, Parts *p, const Work *w, uint32_t i) {
 }
 
 /* The loops over a row, in blocks of lanes and, where the row is long, in chunks. */
-static void pass(Rows *r, Kernel *k, int number, const Loop *loop, int n, bool split) {
+static void pass(RowsPrinter *r, Kernel *k, int number, const Loop *loop, int n, bool split) {
   Gen *g = r->g;
   Text *row = r->p.level[1];
   *r->p.level[2] = text_new(g->a, row->indent + 2);
@@ -340,7 +340,7 @@ static void split_row_level(Kernel *k, const Group *gr, int64_t rows) {
 
 /* Values of one element a row, then those of the full shape where `full`, from what the passes have
    bound. */
-static void results(Rows *r, const Loop *inner, int ninner, bool full) {
+static void results(RowsPrinter *r, const Loop *inner, int ninner, bool full) {
   const Group *gr = r->gr;
   Text *row = r->p.level[1];
   /* results of one element a row are computed before any result is written */
@@ -358,7 +358,7 @@ static void results(Rows *r, const Loop *inner, int ninner, bool full) {
     if (!is_full(gr, i)) printer_store(&r->p, i, printer_identity(&r->p, gr->yield[i]), 1);
 }
 
-static void finish(Rows *r, Kernel *k, const char *from, const char *to) {
+static void finish(RowsPrinter *r, Kernel *k, const char *from, const char *to) {
   text_append(&k->text, r->p.level[0]);
   text_open(&k->text, "for (long u = %s; u < %s; u++) {", from, to);
   text_append(&k->text, r->p.level[1]);
@@ -366,7 +366,7 @@ static void finish(Rows *r, Kernel *k, const char *from, const char *to) {
 }
 
 /* The partial results of a row's chunks, in order. */
-static void combine_chunks(Rows *r) {
+static void combine_chunks(RowsPrinter *r) {
   Gen *g = r->g;
   Text *row = r->p.level[1];
   for (uint32_t i = 0; i < r->work.n; i++) {
@@ -383,7 +383,8 @@ static void combine_chunks(Rows *r) {
   }
 }
 
-static void start(Rows *r, const Group *gr, Loop *outer, int *nouter, Loop *inner, int *ninner) {
+static void start(RowsPrinter *r, const Group *gr, Loop *outer, int *nouter, Loop *inner,
+                  int *ninner) {
   Gen *g = r->g;
   r->p = printer_new(g, gr, 3, 1);
   if (in_panels(gr)) {
@@ -403,12 +404,12 @@ static void start(Rows *r, const Group *gr, Loop *outer, int *nouter, Loop *inne
 void cpu_rows(Gen *g, const Group *gr) {
   Kernel *k = kernel_new(g, gr);
   kernel_args(g, k, gr);
-  Rows r = {.g = g,
-            .gr = gr,
-            .outer = op_outer_axes(gr->e, gr->root),
-            .c = rows_elements(gr),
-            .number = "u",
-            .s = schedule_of(gr)};
+  RowsPrinter r = {.g = g,
+                   .gr = gr,
+                   .outer = op_outer_axes(gr->e, gr->root),
+                   .c = rows_elements(gr),
+                   .number = "u",
+                   .s = schedule_of(gr)};
   int nouter, ninner, rank = gr->domain->rank;
   Loop *outer = ARENA_ARRAY(g->a, Loop, rank + 1), *inner = ARENA_ARRAY(g->a, Loop, rank + 1);
   start(&r, gr, outer, &nouter, inner, &ninner);

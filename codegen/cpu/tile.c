@@ -23,7 +23,7 @@ const char *tile_arguments(Gen *g, const Tile *t) {
 }
 
 /* The loop over a run's depth, for `rows` lo to hi of the tile. */
-static void print_run(Gen *g, Text *x, const Tile *t, const Run *run) {
+static void print_run(Gen *g, Text *x, const Tile *t, const TapRun *run) {
   const char *depth = "depth", *lk = "lk", *lb = "lb";
   if (!tile_is_general(t)) {
     depth = arena_printf(g->a, "%lldL", (long long)run->depth);
@@ -39,7 +39,7 @@ static void print_run(Gen *g, Text *x, const Tile *t, const Run *run) {
   }
   text_open(x, "for (long k = 0; k < %s; k++, p += %s, q += %s) {", depth, lk, lb);
   text_line(x, "Vf32 v[NV];");
-  if (t->ahead) text_line(x, "GC_PREFETCH(p, %lldL, 0, 2);", (long long)t->ahead);
+  if (t->distance) text_line(x, "GC_PREFETCH(p, %lldL, 0, 2);", (long long)t->distance);
   text_line(x, "UNROLL for (int j = 0; j < NV; j++) __builtin_memcpy(&v[j], q + j * L, VBYTES);");
   text_open(x, "UNROLL for (int i = %d; i < %d; i++) {", (int)run->lo, (int)run->hi);
   text_line(x, "const Vf32 s = splat_f32(p[i * %lldL]);", (long long)t->li);
@@ -54,7 +54,7 @@ static void print_runs(Gen *g, Text *x, const Tile *t) {
     text_line(x,
               "  UNROLL for (int j = 0; j < NV; j++) GC_PREFETCH(c, prefetched * ldc + j * L, 1);");
   }
-  for (const Run *run = t->run; run < t->run + t->nruns; run++) {
+  for (const TapRun *run = t->run; run < t->run + t->nruns; run++) {
     text_open(x, "{");
     text_line(x, "const f32 *p = ra + %lldL, *q = rb + %lldL;", (long long)run->a,
               (long long)run->b);

@@ -5,15 +5,15 @@
 #include "codegen/text/hash.h"
 
 /* A kernel's function. */
-typedef struct Function {
+typedef struct KernelFunction {
   const char *body, *name; /* interned; of the tables and of the one file: "k3_matmul_relu" */
   const char *symbol;      /* where it is a file's: follows from the body alone */
   const char *comment;     /* where it comes from: a line */
   Hash hash;               /* of the body */
   const Kernel *kernel;    /* of the first launch */
   int launches;
-} Function;
-typedef VEC(Function) Functions;
+} KernelFunction;
+typedef VEC(KernelFunction) KernelFunctions;
 
 /* After a name. */
 #define KERNEL_PARAMETERS "(void *const *p, const GcEnv *env, int t, int nt)"
@@ -22,5 +22,5 @@ typedef VEC(Function) Functions;
    file `common`. A file's text follows from its kernels' bodies alone, not from where they stand
    in the program: most stay as they were when the program changes a little. */
 typedef VEC(const char *) UnitTexts;
-UnitTexts units_of(Gen *g, const Functions *functions, const char *common);
+UnitTexts units_of(Gen *g, const KernelFunctions *functions, const char *common);
 #endif

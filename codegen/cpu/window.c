@@ -80,11 +80,11 @@ void cpu_window(Gen *g, const Group *gr) {
   text_line(x, "const long flat = u * %lld + j0;", columns);
   text_line(x, "GC_IVDEP");
   text_open(x, "for (int l = 0; l < w; l++) {");
-  Site s = {.shape = t,
-            .coord = (const char *[]){"i0", "i1", "i2", "(j0 + l)"},
-            .flat = "(flat + l)",
-            .have = gr->root->results[0],
-            .have_text = w.sum};
-  site_body(g, x, gr, &s);
+  EpilogueSite s = {.shape = t,
+                    .coord = (const char *[]){"i0", "i1", "i2", "(j0 + l)"},
+                    .flat = "(flat + l)",
+                    .have = gr->root->results[0],
+                    .have_text = w.sum};
+  epilogue_body(g, x, gr, &s);
   for (int i = 0; i < 3; i++) text_close(x, "}");
 }

@@ -49,12 +49,12 @@ static void print_results(Gen *g, const Group *gr, Text *x, const GridConvSchedu
   text_line(x, "const %s i1 = group * %lld + m;", g->index, (long long)s->m);
   text_line(x, "const %s u = ((i0 * %lld + i1) * %lld + i2) * %lld + j0;", g->index,
             (long long)t->dim[1], (long long)t->dim[2], (long long)t->dim[3]);
-  Site site = {.shape = t,
-               .coord = (const char *[]){"i0", "i1", "i2", "j0"},
-               .flat = "u",
-               .have = gr->root->results[0],
-               .have_text = scalar_round_text(g->a, out, "acc[i][j]")};
-  site_body(g, x, gr, &site);
+  EpilogueSite site = {.shape = t,
+                       .coord = (const char *[]){"i0", "i1", "i2", "j0"},
+                       .flat = "u",
+                       .have = gr->root->results[0],
+                       .have_text = scalar_round_text(g->a, out, "acc[i][j]")};
+  epilogue_body(g, x, gr, &site);
   text_close(x, "}");
   text_close(x, "}");
 }

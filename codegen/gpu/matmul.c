@@ -6,13 +6,13 @@
 #include "codegen/gpu/gpu.h"
 #include "codegen/schedule/product.h"
 
-typedef struct Product {
+typedef struct GridProduct {
   GridProductSchedule s;
   bool rounded; /* the product itself is rounded to its dtype */
   int a, b;     /* inputs of the group */
-} Product;
+} GridProduct;
 
-static Product product_of(Gen *g, const Group *gr) {
+static GridProduct product_of(Gen *g, const Group *gr) {
   const Op *mm = gr->root;
   const Type *a = value_type(gr->e, mm->operands[0]), *c = value_type(gr->e, mm->results[0]);
   bool ta = mm->attr[AT_TA].i != 0;
@@ -28,15 +28,15 @@ static Product product_of(Gen *g, const Group *gr) {
   const char *pre_sm80 = cuda_target(g->target)->pre_sm80;
   shape.tensor = narrow && !g->opt->exact && !pre_sm80;
   ((CudaNotes *)g->own)->tensor_cores_off |= narrow && !g->opt->exact && pre_sm80;
-  return (Product){.s = grid_product_schedule(&cuda_target(g->target)->machine, &shape),
-                   .rounded = product_dtype(c->dtype) != c->dtype,
-                   .a = group_arg(gr, mm->operands[0]),
-                   .b = group_arg(gr, mm->operands[1])};
+  return (GridProduct){.s = grid_product_schedule(&cuda_target(g->target)->machine, &shape),
+                       .rounded = product_dtype(c->dtype) != c->dtype,
+                       .a = group_arg(gr, mm->operands[0]),
+                       .b = group_arg(gr, mm->operands[1])};
 }
 
 /* Positions of C: batch axes from bt, then row, then a column that the vector names. Another domain
    has its leading axes from the row among all of the batch. */
-static Printer site(Gen *g, const Group *gr, const Product *p) {
+static Printer site(Gen *g, const Group *gr, const GridProduct *p) {
   Printer s = printer_new(g, gr, 3, 1);
   const Type *c = value_type(gr->e, gr->root->results[0]);
   Coord *lead = s.coord + (gr->matrix ? gr->domain->rank : 0);
@@ -59,7 +59,7 @@ static Printer site(Gen *g, const Group *gr, const Product *p) {
   return s;
 }
 
-static void store(Gen *g, const Group *gr, Text *x, const Product *p) {
+static void store(Gen *g, const Group *gr, Text *x, const GridProduct *p) {
   ValueId root = gr->root->results[0];
   Dtype dt = value_type(gr->e, root)->dtype;
   Printer s = site(g, gr, p);
@@ -96,7 +96,7 @@ static void store(Gen *g, const Group *gr, Text *x, const Product *p) {
   text_close(x, "}");
 }
 
-static void print_tensor_tile(Gen *g, Text *x, const Product *p) {
+static void print_tensor_tile(Gen *g, Text *x, const GridProduct *p) {
   const char *mma = p->s.in == DT_F16 ? "MmaF16" : p->s.in == DT_BF16 ? "MmaBf16" : "MmaTf32";
   text_line(x, "typedef TensorTile<%s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d, %d, %d> Tile;",
             g->index, mma, (long long)p->s.m, (long long)p->s.n, (long long)p->s.k,
@@ -105,7 +105,7 @@ static void print_tensor_tile(Gen *g, Text *x, const Product *p) {
   text_line(x, "extern __shared__ __align__(128) char smem[];");
 }
 
-static void print_tile(Gen *g, Text *x, const Product *p) {
+static void print_tile(Gen *g, Text *x, const GridProduct *p) {
   const char *from = cuda_converter(g, p->s.in);
   text_line(x, "typedef Gemm<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d> Tile;",
             g->index, dtype_prefix(p->s.dt), from, from, (long long)p->s.m, (long long)p->s.n,
@@ -115,7 +115,7 @@ static void print_tile(Gen *g, Text *x, const Product *p) {
 }
 
 void cuda_matmul(Gen *g, const Group *gr) {
-  Product p = product_of(g, gr);
+  GridProduct p = product_of(g, gr);
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;
   k->flops = 2 * (uint64_t)p.s.batch * (uint64_t)p.s.m * (uint64_t)p.s.n * (uint64_t)p.s.k;

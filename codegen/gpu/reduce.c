@@ -10,14 +10,14 @@
 #include "codegen/print/reduction.h"
 
 typedef struct Reduce {
-  Cols c;
+  ColsPrinter c;
   const Op *root;
   Dtype dt;
   const char *T;         /* what is combined */
   const char *start;     /* the identity of the combination */
   const ValueId *so_far; /* what has been added up before; or NULL */
-  Loop *kept, *gone;
-  int nkept, ngone;
+  Loop *kept, *reduced;
+  int nkept, nreduced;
   GridColumnsSchedule s;
 } Reduce;
 
@@ -26,21 +26,21 @@ static bool is_arg(const Op *root) { return root->kind == OP_ARGMAX || root->kin
 /* ---- the schedule ---- */
 
 /* The last axis of these that is more than one element, or -1. */
-static int last_axis(const Cols *c, const int *axes, int n) {
+static int last_axis(const ColsPrinter *c, const int *axes, int n) {
   while (n > 0 && c->gr->domain->dim[axes[n - 1]] == 1) n--;
   return n ? axes[n - 1] : -1;
 }
 
 /* Do more bytes of what is read lie side by side along the reduced axes than along the kept ones?
  */
-static bool is_along(const Cols *c, const Leaves *l) {
-  int gone = last_axis(c, c->gone, c->ngone), kept = last_axis(c, c->kept, c->nkept);
+static bool is_along(const ColsPrinter *c, const Leaves *l) {
+  int reduced = last_axis(c, c->reduced, c->nreduced), kept = last_axis(c, c->kept, c->nkept);
   int64_t more = 0;
   for (uint32_t i = 0; i < l->at.n; i++) {
     const Leaf *x = &l->at.at[i];
     int64_t size = (int64_t)value_type(c->gr->e, x->v)->bytes;
     if (group_arg(c->gr, x->v) < 0) continue;
-    if (gone >= 0 && x->stride[gone] == 1) more += size;
+    if (reduced >= 0 && x->stride[reduced] == 1) more += size;
     if (kept >= 0 && x->stride[kept] == 1) more -= size;
   }
   return more > 0;
@@ -80,9 +80,9 @@ static Reduce reduce_of(Gen *g, const Group *gr) {
   for (int i = 0; i < gr->nout; i++)
     leaves_of(p, gr->yield[i], cols_map(&r.c, gr->yield[i]), &leaves);
   r.kept = ARENA_ARRAY(g->a, Loop, r.c.nkept + 1);
-  r.gone = ARENA_ARRAY(g->a, Loop, r.c.ngone + 1);
+  r.reduced = ARENA_ARRAY(g->a, Loop, r.c.nreduced + 1);
   r.nkept = loops_over(p, &leaves, r.c.kept, r.c.nkept, r.kept);
-  r.ngone = loops_over(p, &leaves, r.c.gone, r.c.ngone, r.gone);
+  r.nreduced = loops_over(p, &leaves, r.c.reduced, r.c.nreduced, r.reduced);
   return r;
 }
 
@@ -119,7 +119,7 @@ static void step(Reduce *r, Text *x, const char *value) {
 static const char *element(Reduce *r) {
   Printer *p = &r->c.p;
   ValueId x = r->root->operands[0];
-  if (r->ngone) printer_decode(p, r->gone, r->ngone, "r", "k", 2);
+  if (r->nreduced) printer_decode(p, r->reduced, r->nreduced, "r", "k", 2);
   return printer_value(p, x, printer_identity(p, x)).text;
 }
 

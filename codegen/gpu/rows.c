@@ -10,7 +10,7 @@
 enum { WARPS = BLOCK / WARP };
 
 typedef struct WarpRows {
-  Rows r;
+  RowsPrinter r;
   ThreadGroup group;
   GridRowsSchedule s;
 } WarpRows;
@@ -133,7 +133,7 @@ static void add_sum(WarpRows *t, const Work *w, const char *x, Texts *s) {
 }
 
 static void pass(WarpRows *t, int number, const Loop *loop, int n) {
-  Rows *r = &t->r;
+  RowsPrinter *r = &t->r;
   Gen *g = r->g;
   Text *row = r->p.level[1];
   long long c = r->c;
@@ -199,7 +199,7 @@ static void pass(WarpRows *t, int number, const Loop *loop, int n) {
 
 /* ---- results ---- */
 
-static bool *full_yields(const Rows *r) {
+static bool *full_yields(const RowsPrinter *r) {
   bool *full = ARENA_ARRAY(r->g->a, bool, r->gr->nout + 1);
   for (int i = 0; i < r->gr->nout; i++)
     full[i] = type_same_dims(value_type(r->gr->e, r->gr->yield[i]), r->gr->domain);
@@ -207,7 +207,7 @@ static bool *full_yields(const Rows *r) {
 }
 
 static void results(WarpRows *t, const Loop *inner, int ninner) {
-  Rows *r = &t->r;
+  RowsPrinter *r = &t->r;
   Gen *g = r->g;
   const Group *gr = r->gr;
   Printer *p = &r->p;
@@ -250,7 +250,7 @@ typedef struct RowLoops {
   int nouter, ninner;
 } RowLoops;
 
-static RowLoops start(Rows *r) {
+static RowLoops start(RowsPrinter *r) {
   Gen *g = r->g;
   const Group *gr = r->gr;
   r->p = printer_new(g, gr, 4, 1);
@@ -285,7 +285,7 @@ typedef struct TileTexts {
 } TileTexts;
 
 static TileTexts tile_texts(WarpRows *t, const RowLoops *l) {
-  Rows *r = &t->r;
+  RowsPrinter *r = &t->r;
   Gen *g = r->g;
   const Group *gr = r->gr;
   Printer *p = &r->p;
@@ -347,7 +347,7 @@ static void tile(WarpRows *t, const TileTexts *x, bool whole) {
 
 /* A block evaluates a chunk, and its first warp adds it up, lane by lane. */
 static void chunk(WarpRows *t, Kernel *k, const RowLoops *l) {
-  Rows *r = &t->r;
+  RowsPrinter *r = &t->r;
   Gen *g = r->g;
   Text *row = r->p.level[1];
   long long c = r->c;
@@ -418,7 +418,7 @@ static void chunk(WarpRows *t, Kernel *k, const RowLoops *l) {
 /* Stores the partial results of chunks, or the totals of rows: one number of each reduction for
  * each block. */
 static void keep(WarpRows *t, bool sums) {
-  Rows *r = &t->r;
+  RowsPrinter *r = &t->r;
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
     text_line(r->p.level[1], "((%s *)(%s))[blockIdx.x] = %s;",
@@ -430,7 +430,7 @@ static void keep(WarpRows *t, bool sums) {
 /* The total of a row from the partial results of its chunks, in order: a block brings them into
  * shared memory. */
 static void combine(WarpRows *t, Kernel *k, const RowLoops *l) {
-  Rows *r = &t->r;
+  RowsPrinter *r = &t->r;
   Gen *g = r->g;
   Text *row = r->p.level[1];
   long long chunks = t->s.chunks, most = chunks < t->s.tile ? chunks : t->s.tile;
@@ -471,7 +471,7 @@ static void combine(WarpRows *t, Kernel *k, const RowLoops *l) {
 
 /* What is known of the row of this thread, from the sums that lie in scratch. */
 static void reduced(WarpRows *t, const RowLoops *l) {
-  Rows *r = &t->r;
+  RowsPrinter *r = &t->r;
   if (l->nouter) printer_decode(&r->p, l->outer, l->nouter, "u", "i", 1);
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
@@ -483,7 +483,7 @@ static void reduced(WarpRows *t, const RowLoops *l) {
 
 /* Results of the full shape, a thread a vector. */
 static void apply(WarpRows *t, Kernel *k, const RowLoops *l) {
-  Rows *r = &t->r;
+  RowsPrinter *r = &t->r;
   Gen *g = r->g;
   const char *I = g->index;
   int v = l->ninner == 1 ? cuda_width(r->gr, r->c) : 1;
@@ -501,7 +501,7 @@ static void apply(WarpRows *t, Kernel *k, const RowLoops *l) {
   text_append(r->p.level[1], r->p.level[2]);
 }
 
-static void finish(Rows *r, Kernel *k) {
+static void finish(RowsPrinter *r, Kernel *k) {
   text_append(&k->text, r->p.level[0]);
   text_append(&k->text, r->p.level[1]);
 }
@@ -515,7 +515,7 @@ static Kernel *next(WarpRows *t, const char *suffix, RowLoops *l) {
 }
 
 static void in_chunks(WarpRows *t, Kernel *k, const RowLoops *first) {
-  Rows *r = &t->r;
+  RowsPrinter *r = &t->r;
   RowLoops l = *first;
   chunk(t, k, &l);
   if (t->s.chunks > 1 || t->s.apply) {
@@ -574,7 +574,7 @@ void cuda_rows(Gen *g, const Group *gr) {
                       .c = rows_elements(gr),
                       .number = "u"},
                 .s = schedule_of(cuda_target(g->target), gr)};
-  Rows *r = &t.r;
+  RowsPrinter *r = &t.r;
   RowLoops l = start(r);
   int64_t rows = t.s.rows;
   kernel_schedule(k, &grid_rows_kind, &t.s, sizeof t.s);

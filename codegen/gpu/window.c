@@ -24,10 +24,10 @@ void cuda_window(Gen *g, const Group *gr) {
   text_line(x, "enum { w = 1 };");
   Window w = window_new(g, gr, x, 1);
   window_sums(&w);
-  Site s = {.shape = t,
-            .coord = (const char *[]){"i0", "i1", "i2", "j0"},
-            .flat = "u",
-            .have = gr->root->results[0],
-            .have_text = w.sum};
-  site_body(g, x, gr, &s);
+  EpilogueSite s = {.shape = t,
+                    .coord = (const char *[]){"i0", "i1", "i2", "j0"},
+                    .flat = "u",
+                    .have = gr->root->results[0],
+                    .have_text = w.sum};
+  epilogue_body(g, x, gr, &s);
 }

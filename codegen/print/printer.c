@@ -509,7 +509,7 @@ Printed printer_value(Printer *p, ValueId v, const Axis *map) {
 
 /* ---- the body of an element-wise loop whose position the caller gives ---- */
 
-static void site_start(Gen *g, Text *x, const Group *gr, const Site *s, Printer *p) {
+static void epilogue_start(Gen *g, Text *x, const Group *gr, const EpilogueSite *s, Printer *p) {
   *p = (Printer){.g = g,
                  .gr = gr,
                  .ncoords = s->shape->rank + extra_coords(gr),
@@ -531,9 +531,9 @@ static void site_start(Gen *g, Text *x, const Group *gr, const Site *s, Printer 
   printer_bind(p, s->have, printer_identity(p, s->have), have);
 }
 
-void site_body(Gen *g, Text *x, const Group *gr, const Site *s) {
+void epilogue_body(Gen *g, Text *x, const Group *gr, const EpilogueSite *s) {
   Printer p;
-  site_start(g, x, gr, s, &p);
+  epilogue_start(g, x, gr, s, &p);
   Printed *out = ARENA_ARRAY(g->a, Printed, gr->nout + 1);
   const Axis **map = ARENA_ARRAY(g->a, const Axis *, gr->nout + 1);
   for (int i = 0; i < gr->nout; i++) {

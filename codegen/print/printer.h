@@ -118,7 +118,7 @@ const Term *printer_term(const Printer *p, const Op *op, Role role);
 /* ---- a body without a printer of its own ---- */
 
 /* Where a loop's body stands in the domain of a group. */
-typedef struct Site {
+typedef struct EpilogueSite {
   const Type *shape;        /* of the positions: the group's domain, or a part of it */
   const char *const *coord; /* text of the position on each coordinate of a printer: names,
                                literals, or sums in () */
@@ -128,11 +128,11 @@ typedef struct Site {
                             NULL: made from coord */
   ValueId have;          /* an inner value that is computed already, or NO_ID … */
   const char *have_text; /* … its text, in the compute type: "acc[j]" */
-} Site;
+} EpilogueSite;
 
 /* Prints the body of an element-wise loop (what no position changes goes to the head of the
    function at hand): a load of each input that is read, one line `const float v12 = …;` for every
    member op but `skip`, and the store of each yield. Every value it meets has the site's shape or
    broadcasts to it. */
-void site_body(Gen *g, Text *x, const Group *gr, const Site *s);
+void epilogue_body(Gen *g, Text *x, const Group *gr, const EpilogueSite *s);
 #endif

@@ -50,7 +50,7 @@ const char *reduce_beats(Gen *g, OpKind k, Dtype dt, const char *a, const char *
 
 /* ---- terms: what is reduced, and in which pass ---- */
 
-static int ready(const Rows *r, ValueId v) {
+static int ready(const RowsPrinter *r, ValueId v) {
   if (group_arg(r->gr, v) >= 0) return 0;
   OpId def = value_at(r->gr->e, v)->def;
   for (int i = 0; i < r->gr->nops; i++)
@@ -59,7 +59,7 @@ static int ready(const Rows *r, ValueId v) {
 }
 
 /* The work, found or added: equal reductions of one value are one. */
-static int want(Rows *r, OpKind kind, ValueId x, const Op *op, int pass) {
+static int want(RowsPrinter *r, OpKind kind, ValueId x, const Op *op, int pass) {
   for (uint32_t i = 0; i < r->work.n; i++) {
     const Work *w = &r->work.at[i];
     if (w->kind == kind && w->x == x && kind != OP_SOFTMAX_GRAD) return (int)i;
@@ -71,14 +71,14 @@ static int want(Rows *r, OpKind kind, ValueId x, const Op *op, int pass) {
 }
 
 /* A sum that is an op's result is rounded to its dtype; one inside of a softmax is not. */
-static void term(Rows *r, const Op *op, Role role, int work) {
+static void term(RowsPrinter *r, const Op *op, Role role, int work) {
   const char *text = r->work.at[work].name;
   if (role == ROLE_VALUE)
     text = scalar_round_text(r->g->a, value_type(r->gr->e, op->results[0])->dtype, text);
   vec_push(r->g->a, &r->p.terms, (Term){op, role, text, 1});
 }
 
-void rows_passes(Rows *r) {
+void rows_passes(RowsPrinter *r) {
   const Group *gr = r->gr;
   r->ready = ARENA_ARRAY(r->g->a, int, gr->nops + 1);
   for (int i = 0; i < gr->nops; i++) {
@@ -197,7 +197,7 @@ int64_t rows_reductions(const Group *gr) {
 /* ---- passes over a row ---- */
 
 /* What is combined at a position: its text in the level of the inner loop. */
-const char *rows_addend(Rows *r, const Work *w) {
+const char *rows_addend(RowsPrinter *r, const Work *w) {
   Printer *p = &r->p;
   Dtype dt = value_type(r->gr->e, w->x)->dtype;
   const Axis *map = printer_identity(p, w->x);
@@ -226,13 +226,13 @@ OpKind rows_combine(const Work *w) { return op_info[w->kind].cls == CLASS_ROWS ?
 bool rows_is_arg(const Work *w) { return w->kind == OP_ARGMAX || w->kind == OP_ARGMIN; }
 
 /* Names the coordinates of a row's elements for the inner loop: its variable is c. */
-void rows_name(Rows *r, const Loop *loop, int n) {
+void rows_name(RowsPrinter *r, const Loop *loop, int n) {
   if (n == 0) return;
   printer_decode(&r->p, loop, n, "c", "x", 2);
 }
 
 /* A label, checked, as soon as it can be computed: before pass `number`. */
-static void label(Rows *r, const Op *op, const char *name) {
+static void label(RowsPrinter *r, const Op *op, const char *name) {
   Printer *p = &r->p;
   Text *row = p->level[1];
   ValueId v = op->operands[op->noperands - 1];
@@ -246,7 +246,7 @@ static void label(Rows *r, const Op *op, const char *name) {
 }
 
 /* The element of the row that a label names. */
-static void at_label(Rows *r, const Op *op) {
+static void at_label(RowsPrinter *r, const Op *op) {
   Printer *p = &r->p;
   ValueId x = op->operands[0];
   const Type *t = value_type(r->gr->e, x);
@@ -263,7 +263,7 @@ static void at_label(Rows *r, const Op *op) {
 }
 
 /* Declares a number of the row, a term of the op. */
-static void row_term(Rows *r, const Op *op, Role role, const char *expr) {
+static void row_term(RowsPrinter *r, const Op *op, Role role, const char *expr) {
   const char *name = arena_printf(r->g->a, "v%d", r->g->names++);
   Dtype dt = value_type(r->gr->e, op->results[0])->dtype;
   text_line(r->p.level[1], "const %s %s = %s;", dtype_compute(dt), name, expr);
@@ -271,7 +271,7 @@ static void row_term(Rows *r, const Op *op, Role role, const char *expr) {
 }
 
 /* The sum over the number of elements. */
-static const char *row_mean(Rows *r, const Op *op, Role sum) {
+static const char *row_mean(RowsPrinter *r, const Op *op, Role sum) {
   Dtype dt = value_type(r->gr->e, op->results[0])->dtype;
   const char *n =
       scalar_literal(r->g->a, dt == DT_F64 ? DT_F64 : DT_F32, (Attr){.f = (double)r->c});
@@ -279,7 +279,7 @@ static const char *row_mean(Rows *r, const Op *op, Role sum) {
 }
 
 /* Means and scales of norms whose sums are known when pass `number` begins. */
-static void norm_terms(Rows *r, const Op *op, int number) {
+static void norm_terms(RowsPrinter *r, const Op *op, int number) {
   int x = ready(r, op->operands[0]);
   bool layer = op->kind == OP_LAYER_NORM;
   if (op_is_norm_grad(op)) {
@@ -299,7 +299,7 @@ static void norm_terms(Rows *r, const Op *op, int number) {
 }
 
 /* What has been added up so far and the row's sum. */
-static void go_on(Rows *r, const Op *op) {
+static void go_on(RowsPrinter *r, const Op *op) {
   ValueId so_far = op->operands[op_accumulator(op)];
   const char *sum = printer_value(&r->p, so_far, printer_identity(&r->p, so_far)).text;
   for (uint32_t i = 0; r->c > 0 && i < r->work.n; i++)
@@ -309,7 +309,7 @@ static void go_on(Rows *r, const Op *op) {
            scalar_round_text(r->g->a, value_type(r->gr->e, op->results[0])->dtype, sum));
 }
 
-void rows_before(Rows *r, int number) {
+void rows_before(RowsPrinter *r, int number) {
   for (int i = 0; i < r->gr->nops; i++) {
     const Op *op = r->gr->ops[i];
     if (op_accumulator(op) >= 0 && r->ready[i] == number) go_on(r, op);
@@ -322,7 +322,7 @@ void rows_before(Rows *r, int number) {
   }
 }
 
-void rows_leaves(Rows *r, Leaves *l) {
+void rows_leaves(RowsPrinter *r, Leaves *l) {
   Printer *p = &r->p;
   for (uint32_t i = 0; i < r->work.n; i++)
     leaves_of(p, r->work.at[i].x, printer_identity(p, r->work.at[i].x), l);
@@ -338,20 +338,20 @@ void rows_leaves(Rows *r, Leaves *l) {
 
 /* ---- columns ---- */
 
-void cols_axes(Cols *c) {
+void cols_axes(ColsPrinter *c) {
   const Op *op = c->gr->root;
   int rank = c->gr->domain->rank;
   c->kept = ARENA_ARRAY(c->g->a, int, rank + 1);
-  c->gone = ARENA_ARRAY(c->g->a, int, rank + 1);
+  c->reduced = ARENA_ARRAY(c->g->a, int, rank + 1);
   for (int i = 0; i < rank; i++) {
-    bool gone = false;
+    bool reduced = false;
     if (op->kind == OP_ARGMAX || op->kind == OP_ARGMIN)
-      gone = op->attr[AT_AXIS].i == i;
+      reduced = op->attr[AT_AXIS].i == i;
     else
       for (int k = 0; k < op->attr[AT_AXES].ints->n; k++)
-        gone |= op->attr[AT_AXES].ints->at[k] == i;
-    if (gone)
-      c->gone[c->ngone++] = i;
+        reduced |= op->attr[AT_AXES].ints->at[k] == i;
+    if (reduced)
+      c->reduced[c->nreduced++] = i;
     else
       c->kept[c->nkept++] = i;
   }
@@ -359,7 +359,7 @@ void cols_axes(Cols *c) {
 
 /* A value of the kept shape, axis i at the i-th kept axis of the domain. Values whose axes of
    extent 1 come and go are matched from the left. */
-const Axis *cols_map(Cols *c, ValueId v) {
+const Axis *cols_map(ColsPrinter *c, ValueId v) {
   const Type *t = value_type(c->gr->e, v);
   Axis *m = ARENA_ARRAY(c->g->a, Axis, t->rank + 1);
   int k = 0;
@@ -374,7 +374,7 @@ const Axis *cols_map(Cols *c, ValueId v) {
   return m;
 }
 
-bool cols_is_kept(const Cols *c, const Type *t) {
+bool cols_is_kept(const ColsPrinter *c, const Type *t) {
   int k = 0;
   for (int i = 0; i < t->rank; i++) {
     if (t->dim[i] == 1) continue;

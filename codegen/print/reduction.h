@@ -31,7 +31,7 @@ typedef struct Work {
       *keep; /* sum of exp: where a target keeps each addend for later passes, "r1_k[c]"; or NULL */
 } Work;
 
-typedef struct Rows {
+typedef struct RowsPrinter {
   Gen *g;
   const Group *gr;
   Printer p;
@@ -42,7 +42,7 @@ typedef struct Rows {
   int64_t c;          /* elements of a row */
   const char *number; /* text of a row's number */
   RowsSchedule s;     /* of a target whose units are rows or chunks of them */
-} Rows;
+} RowsPrinter;
 
 int64_t rows_elements(const Group *gr); /* of a row */
 /* Plain reductions that do not depend on each other. Results of the full shape do not depend on
@@ -52,30 +52,30 @@ bool rows_independent(const Group *gr);
 bool rows_one_pass(const Group *gr);
 int64_t rows_reductions(const Group *gr);
 /* What is to be reduced, and in which pass; g, gr, p and outer are given. */
-void rows_passes(Rows *r);
+void rows_passes(RowsPrinter *r);
 /* Leaves of all that the passes and the results read. */
-void rows_leaves(Rows *r, Leaves *l);
+void rows_leaves(RowsPrinter *r, Leaves *l);
 /* Text of what is combined at a position, in the level of the inner loop. */
-const char *rows_addend(Rows *r, const Work *w);
+const char *rows_addend(RowsPrinter *r, const Work *w);
 OpKind rows_combine(const Work *w); /* how: OP_SUM, … */
 bool rows_is_arg(const Work *w);    /* argmax, argmin */
 /* Names the coordinates of a row's elements for the inner loop: its variable is c. */
-void rows_name(Rows *r, const Loop *loop, int n);
+void rows_name(RowsPrinter *r, const Loop *loop, int n);
 /* What is known of a row before pass `number`: labels, checked, and the elements that they name;
    means and scales. */
-void rows_before(Rows *r, int number);
+void rows_before(RowsPrinter *r, int number);
 
 /* ---- columns: reductions over axes that are not the last ---- */
 
-typedef struct Cols {
+typedef struct ColsPrinter {
   Gen *g;
   const Group *gr;
   Printer p;
-  int *kept, nkept, *gone, ngone; /* axes of the domain */
-} Cols;
+  int *kept, nkept, *reduced, nreduced; /* axes of the domain */
+} ColsPrinter;
 
-void cols_axes(Cols *c);
+void cols_axes(ColsPrinter *c);
 /* A value of the kept shape, axis i at the i-th kept axis of the domain. */
-const Axis *cols_map(Cols *c, ValueId v);
-bool cols_is_kept(const Cols *c, const Type *t);
+const Axis *cols_map(ColsPrinter *c, ValueId v);
+bool cols_is_kept(const ColsPrinter *c, const Type *t);
 #endif

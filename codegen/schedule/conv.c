@@ -24,13 +24,13 @@ Tile conv_tile_along(Arena *a, const ConvSchedule *v, const Phase *f, int64_t i0
   Tile t = tile_new(v, rows, width);
   t.li = f->over * v->from_channels;
   if (v->once) t.next = rows * t.li;
-  t.run = ARENA_ARRAY(a, Run, f->nreach + 1);
-  for (int k = 0; k < f->nreach; k++) {
-    const Reach *c = &f->reach[k];
+  t.run = ARENA_ARRAY(a, TapRun, f->ntaps + 1);
+  for (int k = 0; k < f->ntaps; k++) {
+    const Tap *c = &f->tap[k];
     int lo = 0, hi = rows;
     while (lo < rows && c->at + (i0 + lo) * f->over < 0) lo++;
     while (hi > lo && c->at + (i0 + hi - 1) * f->over >= v->in_columns) hi--;
-    if (lo < hi) tile_add_run(&t, c->at * v->from_channels, c->tap * v->tap, v->depth, lo, hi);
+    if (lo < hi) tile_add_run(&t, c->at * v->from_channels, c->index * v->tap, v->depth, lo, hi);
   }
   return t;
 }
@@ -41,10 +41,10 @@ Tile conv_tile_across(Arena *a, const ConvSchedule *v, const Phase *span, int im
   Tile t = tile_new(v, images, width);
   t.li = v->in_rows * v->in_columns * v->from_channels;
   if (v->once) t.next = span->over * v->from_channels;
-  t.run = ARENA_ARRAY(a, Run, span->nreach + 1);
-  for (int k = 0; k < span->nreach; k++) {
-    const Reach *c = &span->reach[k];
-    tile_add_run(&t, c->at * v->from_channels, c->tap * v->tap, v->depth, 0, images);
+  t.run = ARENA_ARRAY(a, TapRun, span->ntaps + 1);
+  for (int k = 0; k < span->ntaps; k++) {
+    const Tap *c = &span->tap[k];
+    tile_add_run(&t, c->at * v->from_channels, c->index * v->tap, v->depth, 0, images);
   }
   return t;
 }

@@ -13,7 +13,7 @@ enum {
 
 static int64_t spans_taps(const Phase *span, int n) {
   int64_t taps = 0;
-  for (int i = 0; i < n; i++) taps += span[i].nreach;
+  for (int i = 0; i < n; i++) taps += span[i].ntaps;
   return taps;
 }
 

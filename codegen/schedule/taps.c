@@ -13,17 +13,17 @@ Phase *window_phases(Arena *a, const WindowAxis *w, bool back, int *n) {
     Phase *f = &phase[p];
     *f = (Phase){.first = p, .step = back ? w->stride : 1, .over = back ? 1 : w->stride};
     f->n = (positions - p + f->step - 1) / f->step;
-    f->reach = ARENA_ARRAY(a, Reach, w->taps + 1);
+    f->tap = ARENA_ARRAY(a, Tap, w->taps + 1);
     for (int64_t s = 0; s < w->taps; s++) {
       int64_t at = back ? p + w->lo - s * w->dilation : s * w->dilation - w->lo;
       if (back && at % w->stride) continue;
-      f->reach[f->nreach++] = (Reach){s, back ? at / w->stride : at};
+      f->tap[f->ntaps++] = (Tap){s, back ? at / w->stride : at};
     }
   }
   return phase;
 }
 
-static bool on_source(const Phase *f, const Reach *r, int64_t i, int64_t places) {
+static bool on_source(const Phase *f, const Tap *r, int64_t i, int64_t places) {
   int64_t at = r->at + i * f->over;
   return at >= 0 && at < places;
 }
@@ -32,9 +32,9 @@ static bool on_source(const Phase *f, const Reach *r, int64_t i, int64_t places)
  * does. */
 static int64_t next_change(const Phase *f, int64_t i, int64_t places) {
   int64_t end = f->n;
-  for (int t = 0; t < f->nreach; t++)
+  for (int t = 0; t < f->ntaps; t++)
     for (int side = 0; side < 2; side++) {
-      int64_t left = (side ? places : 0) - f->reach[t].at; /* to this side, from position 0 */
+      int64_t left = (side ? places : 0) - f->tap[t].at; /* to this side, from position 0 */
       int64_t k = left > 0 ? (left - 1) / f->over + 1 : 0;
       if (k > i && k < end) end = k;
     }
@@ -50,10 +50,10 @@ Phase *window_spans(Arena *a, const WindowAxis *w, bool back, int *n) {
     for (int64_t i = 0, end; i < f->n; i = end) {
       end = next_change(f, i, places);
       Phase s = {.first = f->first + i * f->step, .step = f->step, .n = end - i, .over = f->over};
-      s.reach = ARENA_ARRAY(a, Reach, f->nreach + 1);
-      for (int t = 0; t < f->nreach; t++)
-        if (on_source(f, &f->reach[t], i, places))
-          s.reach[s.nreach++] = (Reach){f->reach[t].tap, f->reach[t].at + i * f->over};
+      s.tap = ARENA_ARRAY(a, Tap, f->ntaps + 1);
+      for (int t = 0; t < f->ntaps; t++)
+        if (on_source(f, &f->tap[t], i, places))
+          s.tap[s.ntaps++] = (Tap){f->tap[t].index, f->tap[t].at + i * f->over};
       vec_push(a, &spans, s);
     }
   *n = (int)spans.n;

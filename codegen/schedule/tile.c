@@ -12,7 +12,7 @@ int tile_rows(const VectorMachine *m, int64_t width) {
 }
 
 void tile_add_run(Tile *t, int64_t a, int64_t b, int64_t depth, int64_t lo, int64_t hi) {
-  Run *last = t->nruns ? &t->run[t->nruns - 1] : NULL;
+  TapRun *last = t->nruns ? &t->run[t->nruns - 1] : NULL;
   if (last && last->lo == lo && last->hi == hi) {
     int64_t da = a - last->a, db = b - last->b, n = last->more + 1;
     if (!last->more && da == last->depth * t->lk && db == last->depth * t->lb) {
@@ -26,11 +26,11 @@ void tile_add_run(Tile *t, int64_t a, int64_t b, int64_t depth, int64_t lo, int6
       return;
     }
   }
-  t->run[t->nruns++] = (Run){.a = a, .b = b, .depth = depth, .lo = lo, .hi = hi};
+  t->run[t->nruns++] = (TapRun){.a = a, .b = b, .depth = depth, .lo = lo, .hi = hi};
 }
 
 bool tile_is_general(const Tile *t) {
-  const Run *r = t->run;
+  const TapRun *r = t->run;
   return t->li == 1 && !t->next &&
          (!t->nruns ||
           (t->nruns == 1 && !r->more && !r->a && !r->b && r->lo == 0 && r->hi == t->rows));

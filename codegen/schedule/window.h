@@ -9,17 +9,17 @@
 /* ---- taps.c ---- */
 
 /* A tap of the window, for the positions of one phase. */
-typedef struct Reach {
-  int64_t tap;
-  int64_t at; /* place of the source under it at the phase's first position */
-} Reach;
+typedef struct Tap {
+  int64_t index; /* of the window's */
+  int64_t at;    /* place of the source under it at the phase's first position */
+} Tap;
 
 /* Rows or columns of the result that have their taps alike. */
 typedef struct Phase {
   int64_t first, step, n; /* positions of the result */
   int64_t over;           /* places of the source from one position to the next */
-  Reach *reach;           /* in the order of taps */
-  int nreach;
+  Tap *tap;               /* in the order of taps */
+  int ntaps;
 } Phase;
 
 /* Of one axis: one from the image to the result; back, from the result to the image, as many as the
@@ -36,24 +36,24 @@ int64_t window_chunk_pixels(const ConvGeom *g);
 
 enum { LINE = 16 }; /* numbers of a line of the cache */
 
-typedef struct Run {
+typedef struct TapRun {
   int64_t a, b;   /* where it begins, in elements from the row's start in both operands */
   int64_t depth;  /* of the run */
   int64_t lo, hi; /* rows of the tile that it reaches */
   int64_t more;   /* so many equal ones follow … */
   int64_t da, db; /* … each so far behind the one before */
-} Run;
+} TapRun;
 
 typedef struct Tile {
   int rows;
   int64_t width;
   int64_t li, lk, lb; /* elements of a from row to row and from k to k, of b from k to k */
-  int64_t
-      ahead; /* elements from a's first to those that are prefetched, for another tile; 0: none */
-  int64_t next; /* the same where k lie side by side: from a's rows to the next tile's */
-  int prefetch; /* rows of c that are prefetched with each of `rows` */
-  bool adds;    /* to what lies in c, but for the first sum */
-  Run *run;     /* room for all */
+  int64_t distance;   /* elements from a's first to those that are prefetched, for another tile; 0:
+                         none */
+  int64_t next;       /* the same where k lie side by side: from a's rows to the next tile's */
+  int prefetch;       /* rows of c that are prefetched with each of `rows` */
+  bool adds;          /* to what lies in c, but for the first sum */
+  TapRun *run;        /* room for all */
   int nruns;
 } Tile;
 

@@ -29,7 +29,7 @@ typedef struct Id {
   uint32_t line;
 } Id;
 
-typedef struct Rows {
+typedef struct RowsReader {
   Ctx *c;
   Arena *a;
   uint16_t file;
@@ -41,11 +41,11 @@ typedef struct Rows {
   uint64_t total; /* bytes of all buffers */
   bool has_offset;
   bool failed;
-} Rows;
+} RowsReader;
 
-static void wrong(Rows *r, uint32_t col, size_t len, const char *fmt, ...)
+static void wrong(RowsReader *r, uint32_t col, size_t len, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-static void wrong(Rows *r, uint32_t col, size_t len, const char *fmt, ...) {
+static void wrong(RowsReader *r, uint32_t col, size_t len, const char *fmt, ...) {
   char text[512];
   va_list args;
   va_start(args, fmt);
@@ -63,7 +63,7 @@ static void wrong(Rows *r, uint32_t col, size_t len, const char *fmt, ...) {
 
 /* ---- reading ---- */
 
-static void split(Rows *r, const char *s, size_t n, Fields *out) {
+static void split(RowsReader *r, const char *s, size_t n, Fields *out) {
   out->n = 0;
   for (size_t i = 0;;) {
     size_t end = i;
@@ -82,7 +82,7 @@ static bool field_is(const Field *f, const char *word) {
 }
 
 /* A quoted field could hold commas and line ends. False after an error. */
-static bool no_quotes(Rows *r, const Fields *f) {
+static bool no_quotes(RowsReader *r, const Fields *f) {
   for (uint32_t i = 0; i < f->n; i++) {
     if (!f->at[i].n || f->at[i].at[0] != '"') continue;
     wrong(r, f->at[i].col, f->at[i].n,
@@ -93,7 +93,7 @@ static bool no_quotes(Rows *r, const Fields *f) {
 }
 
 /* The header names the columns, in any order; one of offsets is replaced. */
-static void read_header(Rows *r, const Fields *f) {
+static void read_header(RowsReader *r, const Fields *f) {
   for (int k = 0; k < NCOLUMNS; k++) r->column[k] = -1;
   r->fields = f->n;
   if (!no_quotes(r, f)) return;
@@ -119,7 +119,7 @@ static void read_header(Rows *r, const Fields *f) {
             column_name[k]);
 }
 
-static bool read_number(Rows *r, const Field *f, const char *what, int64_t *out) {
+static bool read_number(RowsReader *r, const Field *f, const char *what, int64_t *out) {
   char buf[32], *end = buf;
   *out = 0;
   errno = 0;
@@ -134,7 +134,7 @@ static bool read_number(Rows *r, const Field *f, const char *what, int64_t *out)
   return false;
 }
 
-static void read_row(Rows *r, const Fields *f, size_t len) {
+static void read_row(RowsReader *r, const Fields *f, size_t len) {
   int64_t lower, upper, size;
   if (!no_quotes(r, f)) return;
   if (f->n != r->fields) {
@@ -174,7 +174,7 @@ static int by_line(const void *a, const void *b) {
 }
 
 /* The offsets are found by their ids: no two rows have the same. */
-static void check_ids(Rows *r) {
+static void check_ids(RowsReader *r) {
   VEC(Id) again = {0};
   Id *sorted = ARENA_ARRAY(r->a, Id, r->ids.n + 1);
   for (uint32_t i = 0; i < r->ids.n; i++) sorted[i] = r->ids.at[i];
@@ -190,7 +190,7 @@ static void check_ids(Rows *r) {
 
 static const char byte_order_mark[] = "\xEF\xBB\xBF";
 
-static void read_rows(Rows *r, const char *text, size_t len) {
+static void read_rows(RowsReader *r, const char *text, size_t len) {
   Fields f = {0};
   bool header = false;
   size_t mark = sizeof byte_order_mark - 1;
@@ -219,7 +219,7 @@ static void read_rows(Rows *r, const char *text, size_t len) {
 
 /* ---- writing ---- */
 
-static void write_rows(const Rows *r, FILE *f) {
+static void write_rows(const RowsReader *r, FILE *f) {
   fputs("id,lower,upper,size,offset\n", f);
   for (uint32_t i = 0; i < r->buffers.n; i++) {
     const Buffer *b = &r->buffers.at[i];
@@ -228,7 +228,7 @@ static void write_rows(const Rows *r, FILE *f) {
   }
 }
 
-static void say(FILE *f, const Rows *r, uint64_t capacity, const PackResult *found) {
+static void say(FILE *f, const RowsReader *r, uint64_t capacity, const PackResult *found) {
   char n[32], arena[32], bound[32];
   fprintf(f, "%s buffers in %s bytes: ", plan_commas(n, r->buffers.n),
           plan_commas(arena, found->arena));
@@ -239,7 +239,7 @@ static void say(FILE *f, const Rows *r, uint64_t capacity, const PackResult *fou
             plan_commas(bound, found->proven));
 }
 
-static int too_small(const Rows *r, uint64_t capacity, const PackResult *found) {
+static int too_small(const RowsReader *r, uint64_t capacity, const PackResult *found) {
   char a[32], b[32];
   if (found->proven > capacity)
     diag(r->c, SEV_ERROR, (Loc){0}, "the buffers do not fit into %s bytes: they need at least %s",
@@ -253,7 +253,7 @@ static int too_small(const Rows *r, uint64_t capacity, const PackResult *found) 
 
 int pack_command(Ctx *c, const char *file, uint64_t capacity, double timeout, FILE *out,
                  FILE *note) {
-  Rows r = {.c = c, .a = ctx_arena(c), .line = 1};
+  RowsReader r = {.c = c, .a = ctx_arena(c), .line = 1};
   if (!ctx_read_source(c, file, &r.file)) {
     diag(c, SEV_ERROR, (Loc){0}, "cannot read %s: %s", file, strerror(errno));
     return USAGE_WRONG;

@@ -10,7 +10,7 @@
    fit. */
 enum { FARTHEST = 1024, ASKED = 32 };
 
-typedef struct Run {
+typedef struct Simulation {
   const Tasks *w;
   StreamSchedule s;
   uint64_t max, now;    /* bytes: allowed, and in use */
@@ -24,7 +24,7 @@ typedef struct Run {
   int *busy;            /* by stream: the running task, or -1 */
   int frontier;         /* the first task that has not begun */
   int nbegun;
-} Run;
+} Simulation;
 
 /* ---- bytes ---- */
 
@@ -47,11 +47,11 @@ uint64_t streams_peak(const Tasks *w) {
   return max;
 }
 
-static bool is_fresh(const Run *r, int k) { /* no task has begun to write to it */
+static bool is_fresh(const Simulation *r, int k) { /* no task has begun to write to it */
   return r->not_started[k] == (int)r->w->held[k].users.n;
 }
 
-static bool fits(const Run *r, int i) {
+static bool fits(const Simulation *r, int i) {
   const Task *t = &r->w->at[i];
   uint64_t fresh = 0, freed = 0, max = 0;
   for (uint32_t j = 0; j < t->uses.n; j++) {
@@ -69,7 +69,7 @@ static bool fits(const Run *r, int i) {
 
 /* The last user of a storage that has not begun; behind all where it is kept, before all if none.
  */
-static int last_not_started(const Run *r, int k) {
+static int last_not_started(const Simulation *r, int k) {
   const LiveBuffer *h = &r->w->held[k];
   if (h->kept) return r->w->n;
   for (uint32_t u = h->users.n; u-- > 0;)
@@ -77,7 +77,7 @@ static int last_not_started(const Run *r, int k) {
   return -1;
 }
 
-static void begin_bytes(Run *r, int i) {
+static void begin_bytes(Simulation *r, int i) {
   const Task *t = &r->w->at[i];
   r->now += t->private_bytes;
   for (uint32_t j = 0; j < t->uses.n; j++) {
@@ -94,11 +94,12 @@ static void begin_bytes(Run *r, int i) {
 
 /* ---- time ---- */
 
-static bool is_after(const Run *r, int i, int j) { /* i begins after j, of two that are ready */
+static bool is_after(const Simulation *r, int i,
+                     int j) { /* i begins after j, of two that are ready */
   return r->longest_path[i] != r->longest_path[j] ? r->longest_path[i] < r->longest_path[j] : i > j;
 }
 
-static void make_ready(Run *r, int i) {
+static void make_ready(Simulation *r, int i) {
   IntList *l = &r->ready[r->w->at[i].stream];
   vec_push(r->w->a, l, i);
   uint32_t k;
@@ -107,7 +108,7 @@ static void make_ready(Run *r, int i) {
   l->at[k] = i;
 }
 
-static void begin(Run *r, int i, double now) {
+static void begin(Simulation *r, int i, double now) {
   const Task *t = &r->w->at[i];
   r->begun[i] = true;
   begin_bytes(r, i);
@@ -122,7 +123,7 @@ static void begin(Run *r, int i, double now) {
   while (r->frontier < r->w->n && r->begun[r->frontier]) r->frontier++;
 }
 
-static void finish(Run *r, int i) {
+static void finish(Simulation *r, int i) {
   const Task *t = &r->w->at[i];
   r->busy[t->stream] = -1;
   r->now -= t->private_bytes;
@@ -135,7 +136,7 @@ static void finish(Run *r, int i) {
 }
 
 /* What may begin now, or -1. */
-static int choose(const Run *r) {
+static int choose(const Simulation *r) {
   bool idle = true;
   for (int s = 0; s < r->w->streams; s++) {
     const IntList *l = &r->ready[s];
@@ -146,7 +147,7 @@ static int choose(const Run *r) {
   return idle ? r->frontier : -1;
 }
 
-static double earliest(const Run *r) {
+static double earliest(const Simulation *r) {
   double t = -1;
   for (int s = 0; s < r->w->streams; s++)
     if (r->busy[s] >= 0 && (t < 0 || r->s.end[r->busy[s]] < t)) t = r->s.end[r->busy[s]];
@@ -156,7 +157,7 @@ static double earliest(const Run *r) {
 StreamSchedule streams_schedule(const Tasks *w, uint64_t max) {
   Arena *a = w->a;
   size_t n = (size_t)w->n + 1;
-  Run r = {.w = w, .max = max};
+  Simulation r = {.w = w, .max = max};
   r.s = (StreamSchedule){ARENA_ARRAY(a, int, n), ARENA_ARRAY(a, double, n),
                          ARENA_ARRAY(a, double, n)};
   r.later = ARENA_ARRAY(a, uint64_t, n);

@@ -61,13 +61,13 @@ static bool find_directory(const File *f, uint8_t *buf, Directory *d, Err *e) {
   return true;
 }
 
-typedef struct Member {
+typedef struct NpzMember {
   uint64_t flags, method, crc, packed, size, local;
   uint64_t name_len;
-} Member;
+} NpzMember;
 
 /* The 64-bit sizes of the zip64 extra field, for those that are all ones in the entry itself. */
-static bool zip64(const uint8_t *x, uint64_t n, Member *m) {
+static bool zip64(const uint8_t *x, uint64_t n, NpzMember *m) {
   uint64_t *wide[3];
   int want = 0;
   if (m->size == 0xFFFFFFFF) wide[want++] = &m->size;
@@ -86,7 +86,7 @@ static bool zip64(const uint8_t *x, uint64_t n, Member *m) {
   return want == 0;
 }
 
-static bool member_source(const File *f, const Directory *d, const Member *m, char *name,
+static bool member_source(const File *f, const Directory *d, const NpzMember *m, char *name,
                           uint8_t *buf, Source *out, Err *e) {
   if (m->flags & 0x41) {
     err_set(e, EXIT_WRONG, "%s: %s is encrypted", f->path, name);
@@ -129,12 +129,12 @@ static bool member_source(const File *f, const Directory *d, const Member *m, ch
 }
 
 /* The members' names, for the message that the wanted one is missing. */
-typedef struct Names {
+typedef struct MemberNames {
   char text[200];
   int at;
-} Names;
+} MemberNames;
 
-static void names_add(Names *n, const uint8_t *name, uint64_t len) {
+static void names_add(MemberNames *n, const uint8_t *name, uint64_t len) {
   if (n->at > 150 || len > 60 || len < 4) return;
   n->at += snprintf(n->text + n->at, sizeof n->text - (size_t)n->at, "%s%.*s", n->at ? ", " : "",
                     (int)len - 4, name);
@@ -142,22 +142,22 @@ static void names_add(Names *n, const uint8_t *name, uint64_t len) {
 
 static bool scan(const File *f, const char *key, char *name, uint8_t *buf, Source *out, Err *e) {
   Directory d = {0};
-  Names names = {0};
+  MemberNames names = {0};
   if (!find_directory(f, buf, &d, e)) return false;
-  Member found = {0};
+  NpzMember found = {0};
   int hits = 0;
   uint64_t at = d.at, end = d.at + d.bytes, key_len = strlen(key);
   for (uint64_t i = 0; i < d.members; i++) {
     if (end - at < 46) return broken(f, "its directory is cut short", e);
     if (!file_read(f, at, buf, 46, e)) return false;
     if (le(buf, 4) != 0x02014b50) return broken(f, "its directory holds something else", e);
-    Member m = {.flags = le(buf + 8, 2),
-                .method = le(buf + 10, 2),
-                .crc = le(buf + 16, 4),
-                .packed = le(buf + 20, 4),
-                .size = le(buf + 24, 4),
-                .name_len = le(buf + 28, 2),
-                .local = le(buf + 42, 4)};
+    NpzMember m = {.flags = le(buf + 8, 2),
+                   .method = le(buf + 10, 2),
+                   .crc = le(buf + 16, 4),
+                   .packed = le(buf + 20, 4),
+                   .size = le(buf + 24, 4),
+                   .name_len = le(buf + 28, 2),
+                   .local = le(buf + 42, 4)};
     uint64_t extra = le(buf + 30, 2), rest = m.name_len + extra + le(buf + 32, 2);
     at += 46;
     if (rest > end - at) return broken(f, "its directory is cut short", e);

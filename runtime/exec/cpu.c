@@ -109,16 +109,16 @@ static bool cpu_start(Session *s, Err *e) {
 
 /* ---- loops ---- */
 
-typedef struct Job {
+typedef struct EntryJob {
   PoolJob *run;
   Session *s;
   const CpuExec *x;
   uint64_t batch;
   bool gather; /* on all threads */
-} Job;
+} EntryJob;
 
 typedef struct Context { /* of one thread on its way through an entry */
-  const Job *job;
+  const EntryJob *job;
   GcEnv env;
   int who;      /* it is, of all */
   Slot slot;    /* among those that run its steps */
@@ -133,7 +133,7 @@ static GcEnv env_of(const Session *s, int t) {
 }
 
 /* Of all threads, or of the group of them that has some of the streams. */
-static Context context_of(const Job *j, int t, int nt, bool groups) {
+static Context context_of(const EntryJob *j, int t, int nt, bool groups) {
   bool group = groups && j->x->streams;
   Slot all = {&j->s->pool->barrier, t, nt};
   return (Context){.job = j,
@@ -217,14 +217,14 @@ static bool step_poisoned(void *arg, int step, int loop, const int64_t *at) {
 
 /* ---- jobs ---- */
 
-static void gather_in_job(const Job *j, int t, int nt) {
+static void gather_in_job(const EntryJob *j, int t, int nt) {
   if (!j->gather) return;
   dataset_gather(j->s->data, j->s->memory.region[GC_INPUTS], j->batch, t, nt);
   barrier_wait(&j->s->pool->barrier);
 }
 
 static void run_plain(void *arg, int t, int nt) {
-  const Job *j = arg;
+  const EntryJob *j = arg;
   const GcEntry *e = j->x->base.entry;
   gather_in_job(j, t, nt);
   if (has_contexts(e)) {
@@ -242,7 +242,7 @@ static void run_plain(void *arg, int t, int nt) {
 }
 
 static void run_traced(void *arg, int t, int nt) {
-  const Job *j = arg;
+  const EntryJob *j = arg;
   gather_in_job(j, t, nt);
   trace_begin(j->s->trace, t);
   Context c = context_of(j, t, nt, true);
@@ -250,7 +250,7 @@ static void run_traced(void *arg, int t, int nt) {
 }
 
 static void run_poisoned(void *arg, int t, int nt) {
-  const Job *j = arg;
+  const EntryJob *j = arg;
   Session *s = j->s;
   if (t == 0) memset(s->memory.region[GC_ARENA], 0xFF, j->x->base.entry->arena_bytes);
   if (j->gather) dataset_gather(s->data, s->memory.region[GC_INPUTS], j->batch, t, nt);
@@ -262,7 +262,7 @@ static void run_poisoned(void *arg, int t, int nt) {
 static _Thread_local Fault *fault_here;
 
 static void run_job(void *arg, int t, int nt) {
-  const Job *j = arg;
+  const EntryJob *j = arg;
   fault_here = &j->s->fault;
   j->run(arg, t, nt);
   fault_here = NULL;
@@ -271,7 +271,7 @@ static void run_job(void *arg, int t, int nt) {
 static void cpu_run(Session *s, Exec *exec, const RunRequest *q) {
   const CpuExec *x = (const CpuExec *)(const void *)exec;
   const GcEntry *e = exec->entry;
-  Job j = {.s = s, .x = x, .batch = q->batch};
+  EntryJob j = {.s = s, .x = x, .batch = q->batch};
   bool batch = q->batch != NO_BATCH;
   uint64_t mode = float_mode_set(); /* of the caller's thread, as workers have it */
   j.gather = batch && e->inputs_bytes >= GATHER_SERIAL && pool_size(s->pool) > 1;

@@ -107,18 +107,18 @@ static bool table(const Trace *p) {
   return true;
 }
 
-typedef struct Sink { /* of a stream that an OutFile takes */
+typedef struct StreamSink { /* of a stream that an OutFile takes */
   OutFile *out;
   Err *e;
-} Sink;
+} StreamSink;
 
 static ssize_t sink_write(void *cookie, const char *bytes, size_t n) {
-  const Sink *s = cookie;
+  const StreamSink *s = cookie;
   return out_write(s->out, bytes, n, s->e) ? (ssize_t)n : 0;
 }
 
 bool profile_write(const Trace *p, OutFile *out, Err *e) {
-  Sink sink = {out, e};
+  StreamSink sink = {out, e};
   if (!out_begin(out, e)) return false;
   FILE *f = fopencookie(&sink, "w", (cookie_io_functions_t){.write = sink_write});
   if (!f) return err_set(e, EXIT_ENV, "no memory for the profile");

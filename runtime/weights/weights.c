@@ -29,21 +29,21 @@ uint64_t weights_bytes(GlobalChoice *choose) {
 }
 
 /* ---- writing ---- */
-typedef struct Sink { /* text through the staging buffer */
+typedef struct TextSink { /* text through the staging buffer */
   uint8_t *stage;
   OutFile *out; /* NULL: only count */
   uint64_t n;   /* bytes so far */
   uint64_t at;  /* in the buffer */
   bool ok;
   Err *e;
-} Sink;
+} TextSink;
 
-static void sink_flush(Sink *s) {
+static void sink_flush(TextSink *s) {
   if (s->out && s->ok) s->ok = out_write(s->out, s->stage, s->at, s->e);
   s->at = 0;
 }
 
-static void sink_put(Sink *s, const char *p, uint64_t n) {
+static void sink_put(TextSink *s, const char *p, uint64_t n) {
   s->n += n;
   while (s->out && n) {
     if (s->at == STAGE_BYTES) sink_flush(s);
@@ -53,9 +53,9 @@ static void sink_put(Sink *s, const char *p, uint64_t n) {
   }
 }
 
-static void sink_text(Sink *s, const char *p) { sink_put(s, p, strlen(p)); }
+static void sink_text(TextSink *s, const char *p) { sink_put(s, p, strlen(p)); }
 
-static void header(Sink *s, GlobalChoice *choose, const Meta *meta, int nmeta) {
+static void header(TextSink *s, GlobalChoice *choose, const Meta *meta, int nmeta) {
   char line[512];
   uint64_t at = 0;
   sink_text(s, "{\"__metadata__\":{\"format\":\"gc\"");
@@ -94,7 +94,7 @@ static uint8_t *at_host(const Globals *w, const GcTensor *t) { return w->base + 
 
 bool weights_write(const Globals *w, OutFile *out, GlobalChoice *choose, const Meta *meta,
                    int nmeta, Err *e) {
-  Sink count = {.ok = true}, s = {.stage = w->stage, .out = out, .ok = true, .e = e};
+  TextSink count = {.ok = true}, s = {.stage = w->stage, .out = out, .ok = true, .e = e};
   header(&count, choose, meta, nmeta);
   if (!out_begin(out, e)) return false;
   uint64_t n = count.n;

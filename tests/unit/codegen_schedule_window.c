@@ -90,7 +90,7 @@ static void decides_depthwise_and_pools(void **state) {
 
 /* Runs that go on, or come again evenly, are one, and only where all rows have them. */
 static void joins_runs(void **state) {
-  Run run[8];
+  TapRun run[8];
   Tile t = {.rows = 7, .li = 32, .lk = 1, .lb = 64, .run = run};
   tile_add_run(&t, -32, 0, 32, 1, 7);
   tile_add_run(&t, 0, 2048, 32, 0, 7);
@@ -116,7 +116,7 @@ static void joins_runs(void **state) {
 /* Runs read the image alone, and no more rows of the tile than it has. */
 static void check_tile(const ConvSchedule *v, const Tile *t, int64_t i0, const Phase *f) {
   for (int i = 0; i < t->nruns; i++) {
-    const Run *r = &t->run[i];
+    const TapRun *r = &t->run[i];
     int64_t first = r->a + (r->lo + i0) * f->over * v->from_channels;
     int64_t last = r->a + (r->hi - 1 + i0) * f->over * v->from_channels + r->depth;
     if (r->da < 0) first += r->more * r->da;

@@ -138,11 +138,12 @@ typedef struct Part { /* of an answer */
 } Part;
 enum { PART_LOG, PART_BYTES, PART_TEXT, PARTS };
 
-typedef struct Head { /* of what comes through the pipe, and of a cache's entry; the parts follow */
+typedef struct AnswerHead { /* of what comes through the pipe, and of a cache's entry; the parts
+                               follow */
   uint32_t answer;
   uint32_t cached;
   uint64_t size[PARTS];
-} Head;
+} AnswerHead;
 
 static void put(int fd, const void *p, size_t n) {
   const char *s = p;
@@ -155,14 +156,14 @@ static void put(int fd, const void *p, size_t n) {
   }
 }
 
-static Head head_of(Answer what, const Part *part) {
-  Head h = {.answer = what};
+static AnswerHead head_of(Answer what, const Part *part) {
+  AnswerHead h = {.answer = what};
   for (int i = 0; i < PARTS; i++) h.size[i] = part[i].size;
   return h;
 }
 
 static _Noreturn void answer(int fd, Answer what, const Part *part) {
-  Head h = head_of(what, part);
+  AnswerHead h = head_of(what, part);
   put(fd, &h, sizeof h);
   for (int i = 0; i < PARTS; i++) put(fd, part[i].at, part[i].size);
   _exit(0);
@@ -233,11 +234,11 @@ static bool key_of(const Nvrtc *n, const char *const *options, int noptions, con
   return true;
 }
 
-/* Answers with an entry: a Head and its parts. */
+/* Answers with an entry: an AnswerHead and its parts. */
 static void answer_from(const Cache *c, Hash key, int fd) {
-  size_t n = 0, want = sizeof(Head);
+  size_t n = 0, want = sizeof(AnswerHead);
   char *s = cache_read(c, key, &n);
-  Head h;
+  AnswerHead h;
   if (!s || n < sizeof h) return;
   memcpy(&h, s, sizeof h);
   for (int i = 0; i < PARTS; i++) want += h.size[i];
@@ -249,7 +250,7 @@ static void answer_from(const Cache *c, Hash key, int fd) {
 }
 
 static void keep_in(const Cache *c, Hash key, const Part *part) {
-  Head h = head_of(ANSWER_MADE, part);
+  AnswerHead h = head_of(ANSWER_MADE, part);
   size_t n = sizeof h;
   for (int i = 0; i < PARTS; i++) n += part[i].size;
   char *s = malloc(n), *to = s;
@@ -319,13 +320,13 @@ static _Noreturn void describe(int fd) {
 
 /* ---- the parent ---- */
 
-typedef struct Job {
+typedef struct CompileJob {
   pid_t pid;
   int fd;
-} Job;
+} CompileJob;
 
 /* Compiles; where there is no source it tells what NVRTC knows. */
-static bool start(Job *j, const Cache *cache, const char *source, const char *arch) {
+static bool start(CompileJob *j, const Cache *cache, const char *source, const char *arch) {
   int fd[2];
   if (pipe2(fd, O_CLOEXEC) != 0) return false;
   fflush(NULL);
@@ -342,7 +343,7 @@ static bool start(Job *j, const Cache *cache, const char *source, const char *ar
 }
 
 /* Everything, or false at the end of the pipe or of the time. */
-static bool take(Job *j, void *to, size_t n, double until) {
+static bool take(CompileJob *j, void *to, size_t n, double until) {
   char *s = to;
   while (n) {
     struct pollfd p = {.fd = j->fd, .events = POLLIN};
@@ -360,9 +361,9 @@ static bool take(Job *j, void *to, size_t n, double until) {
 }
 
 /* The answer; ANSWER_NONE with how the child ended in *image->log. */
-static Answer finish(Job *j, Arena *a, CudaImage *image) {
+static Answer finish(CompileJob *j, Arena *a, CudaImage *image) {
   enum { MOST = 1 << 30 };
-  Head h = {0};
+  AnswerHead h = {0};
   int most = seconds();
   double until = clock_seconds() + 2.0 * (most ? most : SECONDS);
   char *part[PARTS] = {NULL};
@@ -404,7 +405,7 @@ const char nvrtc_remedy[] = "install the CUDA toolkit, or the wheel (pip install
                             "holds libnvrtc.so";
 
 const char *nvrtc_version(Ctx *c, const char *arch, bool *knows) {
-  Job j;
+  CompileJob j;
   CudaImage image = {0};
   Known k;
   if (!start(&j, NULL, NULL, "") || finish(&j, ctx_arena(c), &image) != ANSWER_MADE ||
@@ -435,7 +436,7 @@ static bool failed(Ctx *c, const CudaImage *image, Answer what, int *code) {
 
 bool nvrtc_compile(Ctx *c, Arena *a, const Cache *cache, const char *source,
                    const char *const *arch, int n, CudaImage *out, int *code) {
-  Job *job = ARENA_ARRAY(a, Job, n + 1);
+  CompileJob *job = ARENA_ARRAY(a, CompileJob, n + 1);
   bool ok = true;
   if (!seconds()) {
     diag(c, SEV_ERROR, (Loc){0}, "GC_NVRTC_SECONDS=%s is no number of seconds",
