@@ -19,8 +19,9 @@ void cpu_move(Gen *g, const Group *gr);   /* concat, pad, copies between layouts
 void cpu_matmul(Gen *g, const Group *gr);
 void cpu_window(Gen *g, const Group *gr);
 void cpu_attention(Gen *g, const Group *gr); /* and its gradients */
-void cpu_index(Gen *g, const Group *gr);  /* gather, gather_grad, one_hot as kernels of their own */
-void cpu_order(Gen *g, const Group *gr);  /* running sums, sorting */
+void cpu_index(Gen *g, const Group *gr); /* gather, gather_grad, one_hot as kernels of their own */
+void cpu_order(Gen *g, const Group *gr); /* cumsum, argsort */
+void cpu_cumsum(Gen *g, const Group *gr);
 void cpu_random(Gen *g, const Group *gr); /* random ops, which stand alone */
 uint64_t cpu_rows_scratch(const Group *gr);
 uint64_t cpu_reduce_scratch(const Group *gr);

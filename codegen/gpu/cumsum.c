@@ -2,9 +2,9 @@
    threads neighbouring elements, one of its threads adds up each line in the CPU's order, and the
    tile goes to the result. Contract: a tile is read before its sums are written, so the result may
    lie over the operand. */
+#include "codegen/schedule/cumsum.h"
 #include "codegen/gpu/gpu.h"
 #include "codegen/print/reduction.h"
-#include "codegen/schedule/order.h"
 
 /* Opens a loop over the elements of a tile: row and column in it, line and place `at` of all. A
    thread has the same elements each time. */

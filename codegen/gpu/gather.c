@@ -6,6 +6,7 @@
    through all of them, 32 at once. */
 #include "codegen/print/gather.h"
 #include "codegen/gpu/sort.h"
+#include "codegen/schedule/scatter.h"
 #include "passes/plan.h"
 
 static void gather(Gen *g, const Group *gr) {

@@ -69,7 +69,7 @@ void cuda_window(Gen *g, const Group *gr);
 bool cuda_conv(Gen *g, const Group *gr);
 void cuda_attention(Gen *g, const Group *gr); /* and its gradients */
 void cuda_index(Gen *g, const Group *gr);
-void cuda_order(Gen *g, const Group *gr);
+void cuda_order(Gen *g, const Group *gr); /* cumsum, argsort */
 void cuda_cumsum(Gen *g, const Group *gr);
 void cuda_random(Gen *g, const Group *gr);
 #endif

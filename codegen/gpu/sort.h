@@ -2,7 +2,7 @@
 #ifndef GC_CODEGEN_GPU_SORT_H
 #define GC_CODEGEN_GPU_SORT_H
 #include "codegen/gpu/gpu.h"
-#include "codegen/schedule/order.h"
+#include "codegen/schedule/sort.h"
 
 typedef struct Sort {
   Dtype dt; /* of the numbers */

@@ -2,9 +2,10 @@
    holds for all: units cover the work, a row's or a column's sums keep their order on every
    machine, blocks of a device fit. */
 #include "codegen/schedule/attention.h"
+#include "codegen/schedule/cumsum.h"
 #include "codegen/schedule/map.h"
-#include "codegen/schedule/order.h"
 #include "codegen/schedule/reduce.h"
+#include "codegen/schedule/scatter.h"
 #include "tests/unit/schedule_rig.h"
 
 #include <string.h>

@@ -1,0 +1,20 @@
+/* The schedule of scattered sums on a device; see scatter.h. */
+#include "codegen/schedule/scatter.h"
+
+GridScatterSchedule grid_scatter_schedule(const GridMachine *m, const GridScatterShape *s) {
+  enum { FEW = 512 }; /* ids that a warp looks through sooner than they are sorted */
+  GridScatterSchedule r = {.tables = s->tables, .ids = s->ids, .rows = s->rows, .row = s->row};
+  r.sorted = s->ids > FEW && s->tables * s->rows * s->row > 0;
+  if (!r.sorted) return r;
+  r.sort = grid_sort_schedule(m, s->tables, s->ids);
+  r.order = (uint64_t)(s->tables * s->ids) * sizeof(int32_t);
+  r.starts = (uint64_t)(s->tables * (s->rows + 1)) * sizeof(int32_t);
+  r.scratch = (r.sort.merges ? 2 : 1) * r.order + r.starts;
+  return r;
+}
+
+#define FIELD(f) SCHEDULE_FIELD(GridScatterSchedule, f)
+const ScheduleKind grid_scatter_kind = {
+    "scatter", (const ScheduleField[]){
+                   FIELD(tables), FIELD(ids), FIELD(rows), FIELD(row), FIELD(sorted), {0}}};
+#undef FIELD

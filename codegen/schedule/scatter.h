@@ -1,0 +1,24 @@
+/* The schedule of scattered sums on a device: rows of a table that an index names. */
+#ifndef GC_CODEGEN_SCHEDULE_SCATTER_H
+#define GC_CODEGEN_SCHEDULE_SCATTER_H
+#include "codegen/schedule/sort.h"
+
+typedef struct GridScatterShape {
+  int64_t tables, ids; /* ids of a table */
+  int64_t rows, row;   /* rows of a table, elements of a row */
+} GridScatterShape;
+
+/* Where there are many ids they are sorted first, so that a row of the table has its own side by
+   side; of few ids a warp looks through all of them. */
+typedef struct GridScatterSchedule {
+  int64_t tables, ids, rows, row;
+  bool sorted;
+  GridSortSchedule sort;
+  uint64_t order,
+      starts;       /* bytes of scratch: of one of two orders; of where each row's ids begin */
+  uint64_t scratch; /* bytes, of all of it */
+} GridScatterSchedule;
+
+GridScatterSchedule grid_scatter_schedule(const GridMachine *m, const GridScatterShape *s);
+extern const ScheduleKind grid_scatter_kind;
+#endif
