@@ -363,11 +363,11 @@ void build_store(Builder *b, int global, ValueId v) {
 }
 
 void build_return(Builder *b, const ValueId *v, const char *const *names, int n) {
-  size_t room = 1, at = 0;
-  for (int i = 0; i < n; i++) room += strlen(names[i]) + 1;
-  char *list = ARENA_ARRAY(b->m->arena, char, room);
+  size_t size = 1, at = 0;
+  for (int i = 0; i < n; i++) size += strlen(names[i]) + 1;
+  char *list = ARENA_ARRAY(b->m->arena, char, size);
   for (int i = 0; i < n; i++)
-    at += (size_t)snprintf(list + at, room - at, i ? ",%s" : "%s", names[i]);
+    at += (size_t)snprintf(list + at, size - at, i ? ",%s" : "%s", names[i]);
   Attr attr[MAX_ATTRS] = {[AT_NAMES] = {.str = n ? intern(b->m->ctx, list) : NULL}};
   build_op(b, OP_RETURN, v, n, attr, NULL, 0);
 }

@@ -110,14 +110,14 @@ const Type *type_stacked(Ctx *c, const Type *row, int64_t n) {
 
 const char *type_str(Ctx *c, const Type *t) {
   char small[256], *text = small;
-  size_t room = 16 + (size_t)t->rank * 21, at; /* a dim has at most 19 digits and a comma */
-  if (room > sizeof small)
-    text = arena_alloc(c->arena, room);
+  size_t size = 16 + (size_t)t->rank * 21, at; /* a dim has at most 19 digits and a comma */
+  if (size > sizeof small)
+    text = arena_alloc(c->arena, size);
   else
-    room = sizeof small;
-  at = (size_t)snprintf(text, room, "%s[", dtype_name(t->dtype));
+    size = sizeof small;
+  at = (size_t)snprintf(text, size, "%s[", dtype_name(t->dtype));
   for (int i = 0; i < t->rank; i++)
-    at += (size_t)snprintf(text + at, room - at, i ? ",%lld" : "%lld", (long long)t->dim[i]);
+    at += (size_t)snprintf(text + at, size - at, i ? ",%lld" : "%lld", (long long)t->dim[i]);
   text[at++] = ']';
   return intern_n(c, text, at);
 }

@@ -39,8 +39,8 @@ Cache cache_open(char *path) {
   return safe ? (Cache){path, LIMIT} : (Cache){0};
 }
 
-static void name_of(char *out, size_t room, const Cache *c, Hash key) {
-  snprintf(out, room, "%s/%016llx%016llx", c->dir, (unsigned long long)key.high,
+static void name_of(char *out, size_t size, const Cache *c, Hash key) {
+  snprintf(out, size, "%s/%016llx%016llx", c->dir, (unsigned long long)key.high,
            (unsigned long long)key.low);
 }
 
@@ -159,7 +159,7 @@ void cache_trim(const Cache *c) {
   DIR *d = c->dir ? opendir(c->dir) : NULL;
   if (!d) return;
   CacheEntry *at = NULL;
-  size_t n = 0, room = 0;
+  size_t n = 0, capacity = 0;
   uint64_t bytes = 0;
   struct stat st;
   for (const struct dirent *e; (e = readdir(d));) {
@@ -170,8 +170,8 @@ void cache_trim(const Cache *c) {
       if (st.st_mtime + STALE_SECONDS < time(NULL)) unlinkat(dirfd(d), e->d_name, 0);
       continue;
     }
-    if (n == room) {
-      CacheEntry *more = realloc(at, sizeof *at * (room = room ? 2 * room : 256));
+    if (n == capacity) {
+      CacheEntry *more = realloc(at, sizeof *at * (capacity = capacity ? 2 * capacity : 256));
       if (!more) break;
       at = more;
     }

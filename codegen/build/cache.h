@@ -13,7 +13,7 @@ typedef struct Cache {
   uint64_t limit;  /* bytes; beyond it the entries go that were not used for the longest time */
 } Cache;
 
-/* $XDG_CACHE_HOME/gc or ~/.cache/gc, made if there is none; path: room of CACHE_PATH bytes. */
+/* $XDG_CACHE_HOME/gc or ~/.cache/gc, made if there is none; path: CACHE_PATH bytes. */
 enum { CACHE_PATH = 4096 };
 Cache cache_open(char *path);
 /* The entry's content, to be freed, and its size; NULL where there is none. */

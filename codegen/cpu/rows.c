@@ -75,7 +75,7 @@ static bool reads_exps(const Op *op, const Work *w) {
 /* exp is costly: what the last pass wants again stays in a row of the thread's own, as long as all
    such rows are in reach of the cache. */
 static void keep_exps(RowsPrinter *r, Kernel *kernel) {
-  int64_t room = cpu_target(r->g->target)->machine.l2 / 4; /* bytes */
+  int64_t left = cpu_target(r->g->target)->machine.l2 / 4; /* bytes */
   for (uint32_t i = 0; i < r->work.n; i++) {
     Work *w = &r->work.at[i];
     Dtype dt = value_type(r->gr->e, w->x)->dtype;
@@ -83,8 +83,8 @@ static void keep_exps(RowsPrinter *r, Kernel *kernel) {
     bool wanted = false;
     for (int k = 0; k < r->gr->nops; k++) wanted |= reads_exps(r->gr->ops[k], w);
     int64_t bytes = r->c * (dt == DT_F64 ? 8 : 4);
-    if (w->kind != OP_SOFTMAX || !wanted || bytes > room) continue;
-    room -= bytes;
+    if (w->kind != OP_SOFTMAX || !wanted || bytes > left) continue;
+    left -= bytes;
     w->keep = arena_printf(r->g->a, "%s_k[c]", w->name);
     kernel_buffer(r->g, kernel, r->p.level[1], T, dt == DT_F64 ? 8 : 4,
                   arena_printf(r->g->a, "%s_k", w->name), r->c);

@@ -9,7 +9,9 @@
 
 static const Type *type_of(const Fold *f, int i) { return value_type(f->e, f->x[i]); }
 
-static int64_t *room(const Fold *f, int n) { return ARENA_ARRAY(f->b->m->arena, int64_t, n + 1); }
+static int64_t *ints_new(const Fold *f, int n) {
+  return ARENA_ARRAY(f->b->m->arena, int64_t, n + 1);
+}
 
 static const Ints *list(const Fold *f, const int64_t *at, int n) {
   return intern_ints(f->b->m->ctx, at, n);
@@ -40,7 +42,7 @@ ValueId transpose_of_transpose(const Fold *f) {
   const Op *t = fold_def(f, 0, OP_TRANSPOSE);
   if (!t) return NO_ID;
   const Ints *p = t->attr[AT_PERM].ints, *q = f->attr[AT_PERM].ints;
-  int64_t *both = room(f, f->type->rank);
+  int64_t *both = ints_new(f, f->type->rank);
   for (int i = 0; i < f->type->rank; i++) both[i] = p->at[q->at[i]];
   return build_transpose(f->b, t->operands[0], both);
 }
@@ -90,7 +92,7 @@ ValueId slice_of_slice(const Fold *f) {
   const Op *s = fold_def(f, 0, OP_SLICE);
   if (!s) return NO_ID;
   int rank = f->type->rank;
-  int64_t *start = room(f, rank), *step = room(f, rank);
+  int64_t *start = ints_new(f, rank), *step = ints_new(f, rank);
   for (int i = 0; i < rank; i++) {
     int64_t inner = s->attr[AT_STEPS].ints->at[i];
     if (__builtin_mul_overflow(f->attr[AT_STARTS].ints->at[i], inner, &start[i]) ||
@@ -114,7 +116,7 @@ ValueId slice_of_concat(const Fold *f) {
   for (int k = 0; k < c->noperands; k++) {
     int64_t n = value_type(f->e, c->operands[k])->dim[axis];
     if (first >= base && last < base + n) {
-      int64_t *start = room(f, f->type->rank);
+      int64_t *start = ints_new(f, f->type->rank);
       memcpy(start, f->attr[AT_STARTS].ints->at, sizeof start[0] * (size_t)f->type->rank);
       start[axis] -= base;
       Attr attr[MAX_ATTRS] = {

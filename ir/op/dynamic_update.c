@@ -48,8 +48,8 @@ void eval_dynamic_update(EvalCtx *c, const Op *op) {
   const Tensor *x = eval_in(c, op, 0), *y = eval_in(c, op, 1), *start = eval_in(c, op, 2);
   Tensor *z = eval_out(c, op);
   int axis = (int)op->attr[AT_AXIS].i;
-  int64_t at = start->at[0].i, room = x->type->dim[axis] - y->type->dim[axis];
-  if (at < 0 || at > room) {
+  int64_t at = start->at[0].i, last = x->type->dim[axis] - y->type->dim[axis];
+  if (at < 0 || at > last) {
     eval_fault(c, "a part that starts at %lld leaves the axis of %lld", (long long)at,
                (long long)x->type->dim[axis]);
     return;

@@ -6,12 +6,12 @@
 #include "lang/elab/elab_impl.h"
 
 static ValueId integer(Elab *e, int64_t v, Loc loc) {
-  return build_const_int(at(e, loc), type_scalar(e->c, DT_I64), v);
+  return build_const_int(elab_at(e, loc), type_scalar(e->c, DT_I64), v);
 }
 
 ValueId accumulate_due(Elab *e, Loc loc) {
   ValueId step = global_read(e, global_step(e), loc);
-  Builder *b = at(e, loc);
+  Builder *b = elab_at(e, loc);
   ValueId next = build2(b, OP_ADD, step, integer(e, 1, loc));
   ValueId over = build2(b, OP_MOD, next, integer(e, e->accumulate, loc));
   return build2(b, OP_EQ, over, integer(e, 0, loc));
@@ -19,7 +19,7 @@ ValueId accumulate_due(Elab *e, Loc loc) {
 
 Val accumulate_step(Elab *e, Loc loc) {
   ValueId step = global_read(e, global_step(e), loc);
-  Builder *b = at(e, loc);
+  Builder *b = elab_at(e, loc);
   ValueId exact = build_convert(b, step, DT_F64);
   ValueId k = build_const(b, type_scalar(e->c, DT_F64), (double)e->accumulate);
   ValueId updates = build1(b, OP_FLOOR, build2(b, OP_DIV, exact, k));
@@ -27,7 +27,7 @@ Val accumulate_step(Elab *e, Loc loc) {
 }
 
 static ValueId choose(Elab *e, ValueId due, ValueId yes, ValueId no, Loc loc) {
-  Builder *b = at(e, loc);
+  Builder *b = elab_at(e, loc);
   const Type *t = value_type(b->e, yes);
   ValueId all = build_broadcast(b, due, type_with_dtype(e->c, t, DT_BOOL));
   return build3(b, OP_WHERE, all, yes, no);
@@ -37,7 +37,7 @@ Val accumulate_add(Elab *e, ValueId due, const char *path, Val g, Loc loc) {
   const Type *t = g.tensor.type;
   int global = global_zeros(e, GLOBAL_OPTIMIZER, intern_printf(e->c, "accumulate.%s", path), t);
   ValueId sum = global_read(e, global, loc);
-  Builder *b = at(e, loc);
+  Builder *b = elab_at(e, loc);
   ValueId share = build2(b, OP_MUL, g.tensor.id, build_const(b, t, 1.0 / (double)e->accumulate));
   ValueId total = build2(b, OP_ADD, sum, share);
   global_write(e, global, choose(e, due, build_const(b, t, 0), total, loc));
@@ -57,7 +57,7 @@ void accumulate_choose(Elab *e, ValueId due, const ValueId *before, int n, Loc l
     int global = e->run->stored.at[i].global;
     ValueId now = e->run->current.at[global], was = global < n ? before[global] : NO_ID;
     if (now == was) continue;
-    if (was == NO_ID) was = build_load(at(e, loc), global);
+    if (was == NO_ID) was = build_load(elab_at(e, loc), global);
     if (now != was) global_write(e, global, choose(e, due, now, was, loc));
   }
 }

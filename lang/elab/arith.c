@@ -95,7 +95,7 @@ static bool unify(Elab *e, Val *v, int n, int first_value, Subject what, Loc loc
   for (int i = 0; i < n; i++) {
     if (v[i].kind == VAL_ERROR) return false;
     if (v[i].kind != VAL_TENSOR && !val_is_number(v[i]) && v[i].kind != VAL_BOOL) {
-      fail(e, loc, "%s is not defined for %s", subject_text(e, what), val_str(e, v[i]));
+      elab_fail(e, loc, "%s is not defined for %s", subject_text(e, what), val_str(e, v[i]));
       return false;
     }
     if (i < first_value) continue;
@@ -110,7 +110,7 @@ static bool unify(Elab *e, Val *v, int n, int first_value, Subject what, Loc loc
     if (model < 0) model = i;
   }
   if (model < 0) dt = literal_bool ? DT_BOOL : literal_float ? DT_F32 : DT_I32;
-  at(e, loc);
+  elab_at(e, loc);
   const Type *shape = NULL;
   int first = -1;
   for (int i = 0; i < n; i++) {
@@ -130,7 +130,7 @@ static bool unify(Elab *e, Val *v, int n, int first_value, Subject what, Loc loc
     if (v[i].kind != VAL_TENSOR) v[i] = val_to_const(e, v[i], want, loc);
     if (v[i].kind == VAL_ERROR) return false;
     Loc made = v[i].loc;
-    at(e, loc);
+    elab_at(e, loc);
     v[i] = val_convert(e, v[i], want->dtype);
     if (v[i].tensor.type != want)
       v[i] = val_tensor(e, build_broadcast(e->run->b, v[i].tensor.id, want));
@@ -159,7 +159,7 @@ static Val build_named(Elab *e, OpKind k, const Val *v, int n, const Attr *attr,
     for (int i = 0; i < n && i < 4; i++) elab_note_tensor(e, n == 1 ? "it" : side(i, false), v[i]);
     return elab_trace(e);
   }
-  return val_tensor(e, build(at(e, loc), k, ids, n, attr, given));
+  return val_tensor(e, build(elab_at(e, loc), k, ids, n, attr, given));
 }
 
 Val build_checked(Elab *e, OpKind k, const Val *v, int n, const Attr *attr, const Type *given,
@@ -214,9 +214,10 @@ static Val power_by_squaring(Elab *e, Val x, int64_t n, Loc loc) {
   Val r = error_value;
   bool any = false;
   for (Val p = x; n > 0; n >>= 1) {
-    if (n & 1) r = any ? val_tensor(e, build2(at(e, loc), OP_MUL, r.tensor.id, p.tensor.id)) : p;
+    if (n & 1)
+      r = any ? val_tensor(e, build2(elab_at(e, loc), OP_MUL, r.tensor.id, p.tensor.id)) : p;
     any |= n & 1;
-    if (n > 1) p = val_tensor(e, build2(at(e, loc), OP_MUL, p.tensor.id, p.tensor.id));
+    if (n > 1) p = val_tensor(e, build2(elab_at(e, loc), OP_MUL, p.tensor.id, p.tensor.id));
   }
   return r;
 }

@@ -133,7 +133,7 @@ Val bind_default(Elab *e, const CallSite *s, const Param *p) {
   if (is_declared(e, p)) return val_ints(e, e->init_shape->at, e->init_shape->n, s->loc);
   /* the default of a built-in function is the literal, though the caller may bind the name none */
   if (is_none(p->init) && s->f->kind == FUNC_BUILTIN) return (Val){.kind = VAL_NONE, .loc = s->loc};
-  return eval_one(e, p->init);
+  return elab_eval_one(e, p->init);
 }
 
 bool bind_match(Elab *e, const CallSite *s, const Param *p, Bound *b) {

@@ -6,11 +6,12 @@
 #include "lang/elab/elab_impl.h"
 #include "lang/elab/loop/loop.h"
 
-Actual *call_args(Elab *e, const Args *args, int room, bool *ok) {
-  Actual *a = ARENA_ARRAY(e->a, Actual, args->n + room + 1);
+Actual *call_args(Elab *e, const Args *args, int before, bool *ok) {
+  Actual *a = ARENA_ARRAY(e->a, Actual, args->n + before + 1);
   for (int i = 0; i < args->n; i++) {
-    Actual *arg = &a[room + i];
-    *arg = (Actual){args->at[i].name, eval_one(e, args->at[i].value), args->at[i].value->loc, -1};
+    Actual *arg = &a[before + i];
+    *arg =
+        (Actual){args->at[i].name, elab_eval_one(e, args->at[i].value), args->at[i].value->loc, -1};
     *ok &= arg->v.kind != VAL_ERROR;
   }
   return a;
@@ -30,10 +31,11 @@ static bool may_enter(Elab *e, const Func *f, Loc loc) {
       return false;
     }
   if (++e->unrolled > MAX_UNROLL)
-    return fail(e, loc, "the program would inline more than %d calls and iterations", MAX_UNROLL),
+    return elab_fail(e, loc, "the program would inline more than %d calls and iterations",
+                     MAX_UNROLL),
            false;
   if (depth > MAX_CALL_DEPTH)
-    return fail(e, loc, "calls are nested more than %d deep", MAX_CALL_DEPTH), false;
+    return elab_fail(e, loc, "calls are nested more than %d deep", MAX_CALL_DEPTH), false;
   return true;
 }
 

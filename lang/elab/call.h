@@ -34,7 +34,8 @@ typedef struct Bound { /* an argument as the function gets it, in the order of t
   bool given; /* in the call; else its default */
 } Bound;
 Val expr_call(Elab *e, const Expr *x);
-Actual *call_args(Elab *e, const Args *args, int room, bool *ok); /* room: unused items in front */
+Actual *call_args(Elab *e, const Args *args, int before,
+                  bool *ok); /* before: unused items in front */
 /* Inlines s->f in the current frame, which the caller has pushed. */
 Val call_def(Elab *e, const CallSite *s);
 /* ---- bind.c ---- */

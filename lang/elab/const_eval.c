@@ -6,7 +6,9 @@
 
 #include <math.h>
 
-static Val overflow(Elab *e, Loc loc) { return fail(e, loc, "the integer does not fit 64 bits"); }
+static Val overflow(Elab *e, Loc loc) {
+  return elab_fail(e, loc, "the integer does not fit 64 bits");
+}
 
 static Val int_power(Elab *e, int64_t base, int64_t n, Loc loc) {
   int64_t r = 1;
@@ -35,7 +37,7 @@ static Val int_binary(Elab *e, BinaryOp op, int64_t a, int64_t b, Loc loc) {
   case BIN_SUB: bad = __builtin_sub_overflow(a, b, &r); break;
   case BIN_MUL: bad = __builtin_mul_overflow(a, b, &r); break;
   case BIN_DIV:
-    if (b == 0) return fail(e, loc, "division by zero");
+    if (b == 0) return elab_fail(e, loc, "division by zero");
     if (b == -1)
       bad = __builtin_sub_overflow(0, a, &r);
     else if (a % b == 0)
@@ -44,7 +46,7 @@ static Val int_binary(Elab *e, BinaryOp op, int64_t a, int64_t b, Loc loc) {
       return val_num((double)a / (double)b, loc);
     break;
   case BIN_MOD:
-    if (b == 0) return fail(e, loc, "remainder of a division by zero");
+    if (b == 0) return elab_fail(e, loc, "remainder of a division by zero");
     r = b == -1 ? 0 : a % b;
     if (r != 0 && (r < 0) != (b < 0)) r += b;
     break;
@@ -64,11 +66,11 @@ static Val float_binary(Elab *e, BinaryOp op, double a, double b, Loc loc) {
   case BIN_SUB: r = a - b; break;
   case BIN_MUL: r = a * b; break;
   case BIN_DIV:
-    if (b == 0) return fail(e, loc, "division by zero");
+    if (b == 0) return elab_fail(e, loc, "division by zero");
     r = a / b;
     break;
   case BIN_MOD:
-    if (b == 0) return fail(e, loc, "remainder of a division by zero");
+    if (b == 0) return elab_fail(e, loc, "remainder of a division by zero");
     r = a - b * floor(a / b);
     break;
   case BIN_POW:
@@ -88,8 +90,8 @@ Val number_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
     return val_bool(val_equal(e, l, r) == (op == BIN_EQ), loc);
   if (op == BIN_ADD && l.kind == VAL_LIST && r.kind == VAL_LIST)
     return val_joined(e, l.list, r.list, loc);
-  return fail(e, loc, "'%s' is not defined for %s and %s", binary_spelling(op), val_str(e, l),
-              val_str(e, r));
+  return elab_fail(e, loc, "'%s' is not defined for %s and %s", binary_spelling(op), val_str(e, l),
+                   val_str(e, r));
 }
 
 static Val integral(double f, Loc loc) {

@@ -80,7 +80,7 @@ Val elab_trace(Elab *e) {
   return error_value;
 }
 
-Val fail(Elab *e, Loc loc, const char *fmt, ...) {
+Val elab_fail(Elab *e, Loc loc, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
   say_at(e, SEV_ERROR, loc, fmt, ap);
@@ -100,7 +100,7 @@ const char *source_slice(Elab *e, Loc loc) {
   return intern_n(e->c, p + loc.col - 1, loc.len < left ? loc.len : left);
 }
 
-Builder *at(Elab *e, Loc loc) {
+Builder *elab_at(Elab *e, Loc loc) {
   Builder *b = e->run->b;
   b->loc = e->frame && e->frame->user.line ? e->frame->user : loc;
   b->scope = e->frame ? e->frame->path : intern(e->c, "");

@@ -50,18 +50,18 @@ Val elab_trace(Elab *e); /* gives error_value */
 /* The same as elab_error, but the program is right as it is. */
 void elab_warning(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* error and trace */
-Val fail(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+Val elab_fail(Elab *e, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void elab_note_tensor(Elab *e, const char *what, Val v); /* "left is f32[3,4], made here" */
 const char *source_slice(Elab *e, Loc loc);              /* the text under the caret range */
 /* Sets the builder's location and scope for the ops built next. */
-Builder *at(Elab *e, Loc loc);
+Builder *elab_at(Elab *e, Loc loc);
 /* ---- expr.c ---- */
 /* Counts one more statement or expression within others; false after an error, where they are too
    many for the stack. The caller takes it back: e->depth--. */
 bool elab_deeper(Elab *e, Loc loc);
-Val eval(Elab *e, const Expr *x);
+Val elab_eval(Elab *e, const Expr *x);
 /* One value, neither none nor a tuple; error_value after an error. */
-Val eval_one(Elab *e, const Expr *x);
+Val elab_eval_one(Elab *e, const Expr *x);
 /* The error if the test of an `if` is not a bool. */
 Val not_a_bool(Elab *e, const Expr *test, Val found);
 Val expr_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);

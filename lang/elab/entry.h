@@ -6,7 +6,7 @@
 typedef struct ScanLevel ScanLevel;   /* loop/loop.h */
 typedef struct IndexRange IndexRange; /* … */
 
-typedef enum RunKind { RUN_ENTRY, RUN_INIT, RUN_LET } RunKind;
+typedef enum BuilderKind { BUILD_ENTRY, BUILD_INIT, BUILD_LET } BuilderKind;
 
 typedef struct KeyCount {
   const char *path;
@@ -34,7 +34,7 @@ typedef struct Updated {
 } Updated;
 
 struct EntryBuilder {
-  RunKind kind;
+  BuilderKind kind;
   Entry *entry;
   Builder *b;
   bool training;
@@ -70,9 +70,9 @@ void global_write(Elab *e, int global, ValueId v);
 /* A param, state or optimizer's state of zeros, made at first use. */
 int global_zeros(Elab *e, GlobalKind kind, const char *path, const Type *t);
 int global_step(Elab *e); /* the counter of training steps, made at first use */
-void run_begin(Elab *e, EntryBuilder *r, RunKind kind, const char *name, Loc loc);
-void run_store_all(Elab *e, Loc loc); /* at the end of an entry */
-RandomKey draw_next(Elab *e);         /* for one more random op here */
+void elab_begin(Elab *e, EntryBuilder *r, BuilderKind kind, const char *name, Loc loc);
+void elab_store_all(Elab *e, Loc loc); /* at the end of an entry */
+RandomKey draw_next(Elab *e);          /* for one more random op here */
 
 /* ---- accumulate.c: e->accumulate is more than 1 ---- */
 ValueId accumulate_due(Elab *e, Loc loc); /* bool[]: this run ends in an update */

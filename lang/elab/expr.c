@@ -3,8 +3,8 @@
    operands that they need if the left side is a compile-time value. */
 #include "lang/elab/elab_impl.h"
 
-Val eval_one(Elab *e, const Expr *x) {
-  Val v = eval(e, x);
+Val elab_eval_one(Elab *e, const Expr *x) {
+  Val v = elab_eval(e, x);
   if (v.kind == VAL_VOID) {
     const char *name = x->kind == EX_CALL ? x->call.callee.name : NULL;
     elab_error(e, x->loc, "a value is needed here, but %s returns nothing", name ? name : "this");
@@ -26,15 +26,15 @@ static bool is_bool(Val v) {
 
 static Val expr_logic(Elab *e, const Expr *x) {
   BinaryOp op = x->binary.op;
-  Val l = eval_one(e, x->binary.left);
+  Val l = elab_eval_one(e, x->binary.left);
   if (l.kind == VAL_BOOL) {
     if (l.b == (op == BIN_OR)) return l;
-    Val r = eval_one(e, x->binary.right);
+    Val r = elab_eval_one(e, x->binary.right);
     if (is_bool(r) || r.kind == VAL_ERROR) return r;
-    return fail(e, x->binary.right->loc, "'%s' needs bools, found %s", binary_spelling(op),
-                val_str(e, r));
+    return elab_fail(e, x->binary.right->loc, "'%s' needs bools, found %s", binary_spelling(op),
+                     val_str(e, r));
   }
-  Val r = eval_one(e, x->binary.right);
+  Val r = elab_eval_one(e, x->binary.right);
   if (l.kind == VAL_ERROR || r.kind == VAL_ERROR) return error_value;
   const Expr *odd = !is_bool(l) ? x->binary.left : x->binary.right;
   Val bad = !is_bool(l) ? l : r;
@@ -52,7 +52,7 @@ Val expr_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
     return val_bool((l.kind == r.kind) == (op == BIN_EQ), loc);
   if (l.kind != VAL_TENSOR && r.kind != VAL_TENSOR) {
     if (op == BIN_MATMUL)
-      return fail(e, loc, "'@' needs tensors, found %s and %s", val_str(e, l), val_str(e, r));
+      return elab_fail(e, loc, "'@' needs tensors, found %s and %s", val_str(e, l), val_str(e, r));
     return number_binary(e, op, l, r, loc);
   }
   if (op == BIN_MATMUL) return tensor_matmul(e, l, r, loc);
@@ -61,15 +61,17 @@ Val expr_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
 }
 
 static Val expr_unary(Elab *e, const Expr *x) {
-  Val v = eval_one(e, x->unary.operand);
+  Val v = elab_eval_one(e, x->unary.operand);
   if (v.kind == VAL_ERROR) return v;
   if (x->unary.op == UN_NOT) {
     if (v.kind == VAL_BOOL) return val_bool(!v.b, x->loc);
-    if (v.kind != VAL_TENSOR) return fail(e, x->loc, "'not' needs a bool, found %s", val_str(e, v));
+    if (v.kind != VAL_TENSOR)
+      return elab_fail(e, x->loc, "'not' needs a bool, found %s", val_str(e, v));
     return build_checked(e, OP_NOT, &v, 1, NULL, NULL, "'not'", x->loc);
   }
   if (val_is_number(v)) return number_function(e, OP_NEG, v, x->loc);
-  if (v.kind != VAL_TENSOR) return fail(e, x->loc, "'-' needs a number, found %s", val_str(e, v));
+  if (v.kind != VAL_TENSOR)
+    return elab_fail(e, x->loc, "'-' needs a number, found %s", val_str(e, v));
   return build_checked(e, OP_NEG, &v, 1, NULL, NULL, "'-'", x->loc);
 }
 
@@ -86,17 +88,17 @@ Val not_a_bool(Elab *e, const Expr *test, Val found) {
 }
 
 static Val expr_cond(Elab *e, const Expr *x) {
-  Val t = eval_one(e, x->cond.test);
+  Val t = elab_eval_one(e, x->cond.test);
   if (t.kind == VAL_ERROR) return error_value;
   if (t.kind != VAL_BOOL) return not_a_bool(e, x->cond.test, t);
-  return eval(e, t.b ? x->cond.then : x->cond.other);
+  return elab_eval(e, t.b ? x->cond.then : x->cond.other);
 }
 
 static Val expr_list(Elab *e, const Expr *x) {
   Val *item = ARENA_ARRAY(e->a, Val, x->list.n + 1);
   bool bad = false;
   for (int i = 0; i < x->list.n; i++) {
-    item[i] = eval_one(e, x->list.at[i]);
+    item[i] = elab_eval_one(e, x->list.at[i]);
     bad |= item[i].kind == VAL_ERROR;
   }
   return bad ? error_value : val_list(e, VAL_LIST, item, x->list.n, x->loc);
@@ -105,13 +107,13 @@ static Val expr_list(Elab *e, const Expr *x) {
 static Val eval_transpose(Elab *e, Val v, Loc loc) {
   if (v.kind == VAL_ERROR) return v;
   if (v.kind != VAL_TENSOR)
-    return fail(e, loc, "transposing needs a tensor, found %s", val_str(e, v));
+    return elab_fail(e, loc, "transposing needs a tensor, found %s", val_str(e, v));
   if (v.tensor.type->rank < 2) {
     elab_error(e, loc, "transposing needs at least two axes, this is %s", val_str(e, v));
     elab_note_tensor(e, "it", v);
     return elab_trace(e);
   }
-  at(e, loc);
+  elab_at(e, loc);
   return transpose_last(e, v);
 }
 
@@ -131,13 +133,13 @@ static Val eval_kind(Elab *e, const Expr *x) {
   case EX_UNARY: return expr_unary(e, x);
   case EX_BINARY: {
     if (x->binary.op == BIN_AND || x->binary.op == BIN_OR) return expr_logic(e, x);
-    Val l = eval_one(e, x->binary.left);
-    return expr_binary(e, x->binary.op, l, eval_one(e, x->binary.right), x->binary.op_loc);
+    Val l = elab_eval_one(e, x->binary.left);
+    return expr_binary(e, x->binary.op, l, elab_eval_one(e, x->binary.right), x->binary.op_loc);
   }
   case EX_COND: return expr_cond(e, x);
   case EX_CALL: return expr_call(e, x);
   case EX_INDEX: return expr_index(e, x);
-  case EX_TRANSPOSE: return eval_transpose(e, eval_one(e, x->operand), x->loc);
+  case EX_TRANSPOSE: return eval_transpose(e, elab_eval_one(e, x->operand), x->loc);
   }
   return error_value;
 }
@@ -145,14 +147,14 @@ static Val eval_kind(Elab *e, const Expr *x) {
 bool elab_deeper(Elab *e, Loc loc) {
   enum { MAX_DEPTH = 4000 }; /* the stack holds as many */
   if (e->depth >= MAX_DEPTH)
-    return fail(e, loc, "statements, expressions and calls are nested more than %d deep",
-                MAX_DEPTH),
+    return elab_fail(e, loc, "statements, expressions and calls are nested more than %d deep",
+                     MAX_DEPTH),
            false;
   e->depth++;
   return true;
 }
 
-Val eval(Elab *e, const Expr *x) {
+Val elab_eval(Elab *e, const Expr *x) {
   if (!elab_deeper(e, x->loc)) return error_value;
   Val v = eval_kind(e, x);
   e->depth--;

@@ -46,7 +46,8 @@ Val builtin_grad(BuiltinCall *s) {
   Val one = arg(s, "x");
   if (!many) list = val_list(e, VAL_LIST, &one, 1, arg_loc(s, "x"));
   int n = list.list->n, k = 0;
-  if (n == 0) return fail(e, arg_loc(s, "x"), "grad needs at least one value to differentiate by");
+  if (n == 0)
+    return elab_fail(e, arg_loc(s, "x"), "grad needs at least one value to differentiate by");
   ValueId *operand = ARENA_ARRAY(e->a, ValueId, n + 1);
   const Type **types = ARENA_ARRAY(e->a, const Type *, n + 1);
   const bool *seen = grad_reach(e, loss.tensor.id);
@@ -56,8 +57,8 @@ Val builtin_grad(BuiltinCall *s) {
     Val x = list.list->at[i];
     if (x.kind == VAL_ERROR) return error_value;
     if (x.kind != VAL_TENSOR || !dtype_is_float(x.tensor.type->dtype))
-      return fail(e, arg_loc(s, "x"), "grad differentiates by float tensors, not by %s",
-                  val_str(e, x));
+      return elab_fail(e, arg_loc(s, "x"), "grad differentiates by float tensors, not by %s",
+                       val_str(e, x));
     reach[i] = e->run->scan || seen[x.tensor.id];
     if (!e->run->scan && !grad_check_result(e, loss.tensor.id, seen, x.tensor.id, s->loc))
       return error_value;
@@ -71,10 +72,10 @@ Val builtin_grad(BuiltinCall *s) {
            many ? intern_printf(e->c, " (number %d of the list)", i + 1) : "");
     }
   }
-  const Op *op = k ? build_op(at(e, s->loc), OP_GRAD, operand, k + 1, NULL, types, k) : NULL;
+  const Op *op = k ? build_op(elab_at(e, s->loc), OP_GRAD, operand, k + 1, NULL, types, k) : NULL;
   Val *out = ARENA_ARRAY(e->a, Val, n);
   k = 0;
-  at(e, s->loc);
+  elab_at(e, s->loc);
   for (int i = 0; i < n; i++) {
     Val x = list.list->at[i];
     out[i] = reach[i] ? val_tensor(e, op->results[k++])

@@ -29,7 +29,7 @@ static bool bound(Elab *e, const Expr *x, int64_t *out) {
   static const char what[] = "a slice bound",
                     hint[] = "n places from a run-time start on: dynamic_slice(x, start, n)";
   if (!x) return true;
-  Val v = eval_one(e, x);
+  Val v = elab_eval_one(e, x);
   return val_is_known(e, v, what, hint, x->loc) && val_to_int(e, v, INT64_MIN, what, x->loc, out);
 }
 
@@ -39,7 +39,7 @@ static bool slice_spec(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) 
   int64_t step = 1, n = a->n, start, stop;
   if (!bound(e, ix->step, &step)) return false;
   if (step == 0 || step == INT64_MIN)
-    return fail(e, ix->loc, "the step of a slice must not be %lld", (long long)step), false;
+    return elab_fail(e, ix->loc, "the step of a slice must not be %lld", (long long)step), false;
   start = step > 0 ? 0 : n - 1;
   stop = step > 0 ? n : -1;
   int64_t lo = step > 0 ? 0 : -1, hi = step > 0 ? n : n - 1;
@@ -49,16 +49,17 @@ static bool slice_spec(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) 
   int64_t span = step > 0 ? stop - start : start - stop, by = step > 0 ? step : -step;
   int64_t count = span > 0 ? (span - 1) / by + 1 : 0;
   if (count == 0)
-    return fail(e, ix->loc, "this slice of %s is empty: from %lld to %lld by %lld of %lld",
-                axis_text(e, a), (long long)start, (long long)stop, (long long)step, (long long)n),
+    return elab_fail(e, ix->loc, "this slice of %s is empty: from %lld to %lld by %lld of %lld",
+                     axis_text(e, a), (long long)start, (long long)stop, (long long)step,
+                     (long long)n),
            false;
   *out = (IndexSpec){.start = start, .step = step, .count = count};
   return true;
 }
 
 static bool out_of_range(Elab *e, const Index *ix, int64_t i, const Axis *a) {
-  return fail(e, ix->loc, "index %lld is outside of %s of %lld", (long long)i, axis_text(e, a),
-              (long long)a->n),
+  return elab_fail(e, ix->loc, "index %lld is outside of %s of %lld", (long long)i, axis_text(e, a),
+                   (long long)a->n),
          false;
 }
 
@@ -69,7 +70,7 @@ static bool normalize_index(Elab *e, const Index *ix, const Axis *a, Val *index)
   int64_t i, n = a->n;
   if (index_range_outside(e, c, n, &i)) return out_of_range(e, ix, i, a);
   if (!c->known || c->lo >= 0) return true;
-  Builder *b = at(e, ix->loc);
+  Builder *b = elab_at(e, ix->loc);
   ValueId k = index->tensor.id;
   if (n > INT32_MAX) k = build_convert(b, k, DT_I64);
   const Type *t = value_type(e->run->entry, k);
@@ -103,15 +104,15 @@ static bool index_spec(Elab *e, const Index *ix, Val v, const Axis *a, IndexSpec
 
 static bool axis_spec(Elab *e, const Index *ix, const Axis *a, IndexSpec *out) {
   if (ix->kind == INDEX_SLICE) return slice_spec(e, ix, a, out);
-  return index_spec(e, ix, eval_one(e, ix->at), a, out);
+  return index_spec(e, ix, elab_eval_one(e, ix->at), a, out);
 }
 
 static Val index_list(Elab *e, const Expr *x, Val base) {
   IndexSpec c;
   if (x->index.n != 1 || x->index.at[0].kind == INDEX_ELLIPSIS)
-    return fail(e, x->loc, "a list has one axis");
+    return elab_fail(e, x->loc, "a list has one axis");
   if (!axis_spec(e, &x->index.at[0], &(Axis){base, -1, base.list->n}, &c)) return error_value;
-  if (c.dynamic) return fail(e, x->index.at[0].loc, "a list is indexed at compile time");
+  if (c.dynamic) return elab_fail(e, x->index.at[0].loc, "a list is indexed at compile time");
   if (c.drop) return base.list->at[c.start];
   Val *item = ARENA_ARRAY(e->a, Val, c.count + 1);
   for (int64_t i = 0; i < c.count; i++) item[i] = base.list->at[c.start + i * c.step];
@@ -137,7 +138,7 @@ static Val apply_static(Elab *e, Val base, const IndexSpec *spec, Loc loc) {
     if (!c->drop) left[kept++] = c->count;
   }
   Val y = base;
-  Builder *b = at(e, loc);
+  Builder *b = elab_at(e, loc);
   if (!whole) {
     Attr attr[MAX_ATTRS] = {[AT_STARTS] = {.ints = intern_ints(e->c, start, rank)},
                             [AT_STEPS] = {.ints = intern_ints(e->c, step, rank)}};
@@ -159,7 +160,7 @@ static Val gather_at(Elab *e, Val x, int axis, Val id, Loc loc) {
   const Type *t = x.tensor.type;
   Val in[2] = {x, id};
   Attr attr[MAX_ATTRS] = {0};
-  Builder *b = at(e, loc);
+  Builder *b = elab_at(e, loc);
   if (axis && !e->run->scan) {
     const Type *ids = type_get(e->c, id.tensor.type->dtype, axis, t->dim);
     in[1] = val_tensor(e, build_broadcast(b, id.tensor.id, ids));
@@ -188,15 +189,15 @@ static Val apply_dynamic(Elab *e, Val y, const IndexSpec *spec, int rank, Loc lo
 }
 
 Val expr_index(Elab *e, const Expr *x) {
-  Val base = eval(e, x->index.base);
+  Val base = elab_eval(e, x->index.base);
   if (base.kind == VAL_ERROR) return base;
   if (base.kind == VAL_LIST || base.kind == VAL_TUPLE) return index_list(e, x, base);
   if (base.kind != VAL_TENSOR)
-    return fail(e, x->index.base->loc, "%s has no axes to index", val_str(e, base));
+    return elab_fail(e, x->index.base->loc, "%s has no axes to index", val_str(e, base));
   const Type *t = base.tensor.type;
   int n = x->index.n, dots = 0;
   for (int i = 0; i < n; i++) dots += x->index.at[i].kind == INDEX_ELLIPSIS;
-  if (dots > 1) return fail(e, x->loc, "'...' may stand only once in an index");
+  if (dots > 1) return elab_fail(e, x->loc, "'...' may stand only once in an index");
   if (n - dots > t->rank) {
     elab_error(e, x->loc, "%d indices for the %d axes of %s", n - dots, t->rank, val_str(e, base));
     elab_note_tensor(e, "it", base);

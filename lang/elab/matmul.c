@@ -86,17 +86,17 @@ Val tensor_matmul(Elab *e, Val l, Val r, Loc loc) {
   if (a != b && !same_family(a, b)) return mixed(e, l, r, loc);
   if (a != b) {
     Dtype wide = dtype_size(a) > dtype_size(b) ? a : b;
-    at(e, loc);
+    elab_at(e, loc);
     l = val_convert(e, l, wide);
     r = val_convert(e, r, wide);
     l.loc = v[0].loc;
     r.loc = v[1].loc;
   }
   const Type *tl = l.tensor.type, *tr = r.tensor.type;
-  if (tl->dtype == DT_BOOL) return fail(e, loc, "'@' needs numbers, not bools");
+  if (tl->dtype == DT_BOOL) return elab_fail(e, loc, "'@' needs numbers, not bools");
   if (tl->dim[tl->rank - 1] != tr->dim[tr->rank < 2 ? 0 : tr->rank - 2])
     return misfit(e, l, r, loc);
-  at(e, loc);
+  elab_at(e, loc);
   /* Vectors become a row on the left, a column on the right, and lose that axis at the end. */
   bool row = tl->rank == 1, column = tr->rank == 1;
   if (row) l = reshape_to(e, l, 2, (int64_t[]){1, tl->dim[0]});
@@ -115,8 +115,8 @@ Val tensor_matmul(Elab *e, Val l, Val r, Loc loc) {
     const Type *other = type_get(e->c, tr->dtype, tr->rank - 2, tr->dim);
     const Type *both = type_broadcast(e->c, lead, other);
     if (!both)
-      return fail(e, loc, "'@' cannot broadcast the leading axes of %s and %s",
-                  type_str(e->c, v[0].tensor.type), type_str(e->c, v[1].tensor.type));
+      return elab_fail(e, loc, "'@' cannot broadcast the leading axes of %s and %s",
+                       type_str(e->c, v[0].tensor.type), type_str(e->c, v[1].tensor.type));
     if (lead != both) l = lead_broadcast(e, l, both);
     if (other != both) r = lead_broadcast(e, r, both);
     lead = both;

@@ -30,7 +30,7 @@ static Updated *updated(const Elab *e, int global) {
 ValueId minimize_read(Elab *e, int global, ValueId now, Loc loc) {
   Updated *u = updated(e, global);
   if (!u || u->value != now) return now;
-  u->value = build1(at(e, loc), OP_STOP_GRADIENT, now);
+  u->value = build1(elab_at(e, loc), OP_STOP_GRADIENT, now);
   return *global_current(e, global) = u->value;
 }
 
@@ -67,8 +67,8 @@ static bool is_at_or_below(const char *path, const char *at) {
 static bool select_path(Elab *e, Val path, Loc loc, const Trained *p, int n, bool *selected) {
   bool any = false;
   if (path.kind != VAL_STR)
-    return fail(e, loc, "'only' of minimize needs the paths of params as strings, found %s",
-                val_str(e, path)),
+    return elab_fail(e, loc, "'only' of minimize needs the paths of params as strings, found %s",
+                     val_str(e, path)),
            false;
   for (int i = 0; i < n; i++)
     if (is_at_or_below(p[i].path, path.str)) any = selected[i] = true;
@@ -85,7 +85,7 @@ static bool select_params(Elab *e, const Actual *only, Trained *p, int *n, Loc l
   bool *selected = ARENA_ARRAY(e->a, bool, *n + 1), ok = true;
   const Val *v = &only->v;
   if (v->kind == VAL_LIST && v->list->n == 0)
-    return fail(e, only->loc, "'only' of minimize names no param"), false;
+    return elab_fail(e, only->loc, "'only' of minimize names no param"), false;
   if (v->kind == VAL_NONE)
     memset(selected, true, (size_t)*n);
   else if (v->kind == VAL_LIST)
@@ -124,8 +124,9 @@ static void clip_norm(Elab *e, Trained *p, int n, Val max_norm, Loc loc) {
     int rank = g.tensor.type->rank;
     int64_t *axes = ARENA_ARRAY(e->a, int64_t, rank + 1);
     for (int k = 0; k < rank; k++) axes[k] = k;
-    Val sum = rank ? val_tensor(e, build_reduce(at(e, loc), OP_SUM, square.tensor.id, axes, rank))
-                   : square;
+    Val sum =
+        rank ? val_tensor(e, build_reduce(elab_at(e, loc), OP_SUM, square.tensor.id, axes, rank))
+             : square;
     total = i ? tensor_binary(e, BIN_ADD, total, sum, loc) : sum;
   }
   Val norm = build_checked(e, OP_SQRT, &total, 1, NULL, NULL, "clip", loc);
@@ -135,7 +136,7 @@ static void clip_norm(Elab *e, Trained *p, int n, Val max_norm, Loc loc) {
   Val scale = tensor_elementwise(e, OP_MIN, pair, 2, "clip", loc);
   if (scale.kind == VAL_ERROR) return;
   if (scale.tensor.type->rank != 0) {
-    fail(e, loc, "clip needs one number, found %s", val_str(e, max_norm));
+    elab_fail(e, loc, "clip needs one number, found %s", val_str(e, max_norm));
     return;
   }
   value_at(e->run->entry, scale.tensor.id)->name = intern(e->c, "clip_scale");
@@ -159,7 +160,7 @@ static void update_params(Elab *e, const Func *f, const Expr *x, Actual *arg, in
   Loc loc = x->call.callee.loc;
   for (int i = 0; i < count; i++) {
     ValueId now = global_read(e, p[i].global, loc);
-    at(e, loc);
+    elab_at(e, loc);
     Val value = val_tensor(e, now);
     arg[0] = (Actual){{0}, value, loc, p[i].global};
     arg[1] = (Actual){{0}, p[i].g, loc, -1};
@@ -223,7 +224,7 @@ static bool take_arg(Elab *e, const Func *f, Actual *arg, int *n, MinimizeArg wh
 void exec_minimize(Elab *e, const Stmt *s) {
   if (!may_minimize(e, s)) return;
   const Expr *x = s->minimize.optimizer;
-  Val loss = eval_one(e, s->minimize.loss);
+  Val loss = elab_eval_one(e, s->minimize.loss);
   const Func *f = func_lookup(e, x->call.callee);
   bool ok = f != NULL;
   Actual *arg = call_args(e, &x->call.args, 2, &ok);
@@ -263,7 +264,7 @@ void exec_minimize(Elab *e, const Stmt *s) {
     operand[i + 1] = p[i].value;
     types[i] = value_type(e->run->entry, p[i].value);
   }
-  const Op *op = build_op(at(e, s->loc), OP_GRAD, operand, count + 1, NULL, types, count);
+  const Op *op = build_op(elab_at(e, s->loc), OP_GRAD, operand, count + 1, NULL, types, count);
   for (int i = 0; i < count; i++) p[i].g = val_tensor(e, op->results[i]);
   e->accumulate = k;
   ValueId due = k > 1 ? accumulate_due(e, runs.loc) : NO_ID;
@@ -279,7 +280,7 @@ void exec_minimize(Elab *e, const Stmt *s) {
   if (e->run->next_step != NO_ID) return; /* a run is one step, however many minimize it has */
   int step = global_step(e);
   ValueId now = global_read(e, step, s->loc);
-  ValueId one = build_const_int(at(e, s->loc), type_scalar(e->c, DT_I64), 1);
+  ValueId one = build_const_int(elab_at(e, s->loc), type_scalar(e->c, DT_I64), 1);
   /* Later reads of `step` in this entry give the current step: it is stored at the end. */
-  e->run->next_step = build2(at(e, s->loc), OP_ADD, now, one);
+  e->run->next_step = build2(elab_at(e, s->loc), OP_ADD, now, one);
 }

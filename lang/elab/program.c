@@ -57,10 +57,10 @@ static void add_hyper(Elab *e, Top *t) {
   Frame top = {.env = env_new(e, NULL, false), .path = intern(e->c, "")};
   e->run = &e->let;
   e->frame = &top;
-  Val v = eval_one(e, d->value);
+  Val v = elab_eval_one(e, d->value);
   if (v.kind != VAL_ERROR && !val_is_number(v)) {
-    fail(e, d->value->loc, "the default of hyper %s must be a number, found %s", d->name.name,
-         val_str(e, v));
+    elab_fail(e, d->value->loc, "the default of hyper %s must be a number, found %s", d->name.name,
+              val_str(e, v));
     v = error_value;
   }
   e->run = NULL;
@@ -87,7 +87,7 @@ static void add_inputs(Elab *e, const Decl *d) {
       env_bind(e, p->name.name, error_value, -1, p->name.loc);
       continue;
     }
-    at(e, p->name.loc);
+    elab_at(e, p->name.loc);
     Val v = val_tensor(e, entry_add_input(e->run->entry, p->name.name, t));
     env_bind(e, p->name.name, v, -1, p->name.loc);
   }
@@ -116,13 +116,13 @@ static void finish_entry(Elab *e, const Decl *d) {
     v[i] = (r.kind == VAL_TUPLE ? r.list->at[i] : r).tensor.id;
     names[i] = env->outputs.at[i].name;
   }
-  run_store_all(e, loc);
-  build_return(at(e, loc), v, names, n);
+  elab_store_all(e, loc);
+  build_return(elab_at(e, loc), v, names, n);
 }
 
 static void elaborate_entry(Elab *e, const Decl *d) {
   EntryBuilder run;
-  run_begin(e, &run, RUN_ENTRY, d->name.name, d->name.loc);
+  elab_begin(e, &run, BUILD_ENTRY, d->name.name, d->name.loc);
   run.training = run.entry->training = body_has_minimize(&d->function.body);
   Frame root = {.env = env_new(e, NULL, false), .path = intern(e->c, "")};
   root.env->result = (Val){.kind = VAL_VOID};
@@ -130,7 +130,7 @@ static void elaborate_entry(Elab *e, const Decl *d) {
   e->frame = &root;
   int errors = elab_errors(e);
   if (strcmp(d->name.name, "info") == 0)
-    fail(e, d->name.loc, "an entry cannot be called 'info': every program has this command");
+    elab_fail(e, d->name.loc, "an entry cannot be called 'info': every program has this command");
   add_inputs(e, d);
   exec_body(e, &d->function.body);
   if (elab_errors(e) == errors) finish_entry(e, d);
@@ -232,8 +232,8 @@ Module *elaborate(Ctx *c, const Program *prog, const ElabOptions *opts) {
     add_top(&e, prog->decls.at[i], false);
     any |= prog->decls.at[i]->kind == DECL_ENTRY;
   }
-  run_begin(&e, &e.init, RUN_INIT, "init", file);
-  run_begin(&e, &e.let, RUN_LET, "let", file);
+  elab_begin(&e, &e.init, BUILD_INIT, "init", file);
+  elab_begin(&e, &e.let, BUILD_LET, "let", file);
   e.let.b->fold = true;
   elaborate_all(&e);
   if (!any) {

@@ -45,8 +45,8 @@ void env_bind(Elab *e, const char *name, Val v, int global, Loc loc) {
 
 void env_drop(Elab *e, Env *env, uint32_t n) {
   for (uint32_t i = n; i < env->names.n; i++)
-    if (NAME_FIND(e, &env->gone_index, &env->gone, env->names.at[i].name) == env->gone.n)
-      vec_push(e->a, &env->gone, env->names.at[i]);
+    if (NAME_FIND(e, &env->ended_index, &env->ended, env->names.at[i].name) == env->ended.n)
+      vec_push(e->a, &env->ended, env->names.at[i]);
   if (env->names.n > n) env->names.n = n;
   if (env->index.n > n) env->index.n = n;
 }
@@ -69,7 +69,7 @@ Val let_value(Elab *e, Top *t) {
   Loc place = t->decl->name.loc;
   if (t->state == TOP_DONE) return t->val;
   if (t->state == TOP_BUSY)
-    return fail(e, place, "let %s is defined by itself", t->decl->name.name);
+    return elab_fail(e, place, "let %s is defined by itself", t->decl->name.name);
   t->state = TOP_BUSY;
   t->val = error_value;
   const Expr *x = t->decl->value;
@@ -87,7 +87,7 @@ Val let_value(Elab *e, Top *t) {
   e->init_shape = NULL;
   e->run = &e->let;
   e->frame = &top;
-  Val v = eval_one(e, x);
+  Val v = elab_eval_one(e, x);
   if (v.kind == VAL_TENSOR) {
     elab_error(e, x->loc, "let %s is computed at compile time, but this is a run-time value %s",
                t->decl->name.name, val_str(e, v));
@@ -105,30 +105,31 @@ Val let_value(Elab *e, Top *t) {
 
 /* ---- look-up ---- */
 
-static void add_name(Elab *e, const char **list, int *n, int room, const char *name) {
-  if (*n < room) list[(*n)++] = name;
+static void add_name(Elab *e, const char **list, int *n, int capacity, const char *name) {
+  if (*n < capacity) list[(*n)++] = name;
 }
 
 /* Reports a name that no scope knows, with its equivalent here or the nearest known name. */
 void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
   Env *env = e->frame->env;
-  int n = 0, room = (int)(env->names.n + e->user.n + e->prelude.n + e->builtins.n) + 2;
-  const char **list = ARENA_ARRAY(e->a, const char *, room);
-  for (uint32_t i = env->names.n; i-- > 0;) add_name(e, list, &n, room, env->names.at[i].name);
+  int n = 0, capacity = (int)(env->names.n + e->user.n + e->prelude.n + e->builtins.n) + 2;
+  const char **list = ARENA_ARRAY(e->a, const char *, capacity);
+  for (uint32_t i = env->names.n; i-- > 0;) add_name(e, list, &n, capacity, env->names.at[i].name);
   for (uint32_t i = 0; i < e->user.n; i++)
-    add_name(e, list, &n, room, e->user.at[i]->decl->name.name);
+    add_name(e, list, &n, capacity, e->user.at[i]->decl->name.name);
   for (uint32_t i = 0; i < e->prelude.n; i++)
-    add_name(e, list, &n, room, e->prelude.at[i]->decl->name.name);
-  for (uint32_t i = 0; i < e->builtins.n; i++) add_name(e, list, &n, room, e->builtins.at[i]->name);
-  add_name(e, list, &n, room, intern(e->c, "training"));
-  add_name(e, list, &n, room, intern(e->c, "step"));
+    add_name(e, list, &n, capacity, e->prelude.at[i]->decl->name.name);
+  for (uint32_t i = 0; i < e->builtins.n; i++)
+    add_name(e, list, &n, capacity, e->builtins.at[i]->name);
+  add_name(e, list, &n, capacity, intern(e->c, "training"));
+  add_name(e, list, &n, capacity, intern(e->c, "step"));
   elab_error(e, loc, "unknown %s '%s'", kind, name);
-  const Binding *gone = NULL;
-  for (uint32_t i = 0; i < env->gone.n; i++)
-    if (env->gone.at[i].name == name) gone = &env->gone.at[i];
+  const Binding *ended = NULL;
+  for (uint32_t i = 0; i < env->ended.n; i++)
+    if (env->ended.at[i].name == name) ended = &env->ended.at[i];
   const char *near = nearest_name(e->c, name, list, n);
-  if (gone) {
-    elab_note(e, gone->loc, "'%s' is bound in a loop and ends with each iteration", name);
+  if (ended) {
+    elab_note(e, ended->loc, "'%s' is bound in a loop and ends with each iteration", name);
     elab_hint(e, "bind it before the loop; the loop then changes it");
   } else if (hint_for_name(name)) {
     elab_hint(e, "%s", hint_for_name(name));
@@ -158,7 +159,7 @@ static Val outside(Elab *e, const char *name, Loc loc) {
 static Val run_value(Elab *e, int global, Loc loc) {
   ValueId id = global_read(e, global, loc);
   if (id == NO_ID) return error_value;
-  at(e, loc);
+  elab_at(e, loc);
   Val v = val_tensor(e, id);
   v.loc = e->info.at[global].loc.line ? e->info.at[global].loc : loc;
   return v;
@@ -180,14 +181,14 @@ bool name_is_known(Elab *e, const char *name) {
 Val name_lookup(Elab *e, const char *name, Loc loc) {
   Binding *b = env_find(e, e->frame->env, name);
   if (b && b->global >= 0)
-    return e->run->kind == RUN_INIT ? outside(e, name, loc) : run_value(e, b->global, loc);
+    return e->run->kind == BUILD_INIT ? outside(e, name, loc) : run_value(e, b->global, loc);
   if (b) return of_this_run(e, b->val) ? b->val : outside(e, name, loc);
   Top *t = top_find(e, name);
   if (t && t->decl->kind == DECL_LET) return let_value(e, t);
   if (t && t->decl->kind == DECL_HYPER) {
     if (t->global < 0) return error_value; /* its declaration was wrong */
     t->read = true;
-    if (e->run->kind != RUN_LET) return run_value(e, t->global, loc);
+    if (e->run->kind != BUILD_LET) return run_value(e, t->global, loc);
     elab_error(e, loc, "hyper %s is known only at run time", name);
     elab_note(e, t->decl->name.loc, "declared here");
     elab_hint(e, "a compile-time constant is a let");
@@ -203,8 +204,8 @@ Val name_lookup(Elab *e, const char *name, Loc loc) {
   if (name == intern(e->c, "training")) return val_bool(e->run->training, loc);
   if (name == intern(e->c, "step")) {
     if (e->optimizer_path && e->accumulate > 1) return accumulate_step(e, loc);
-    if (e->run->kind == RUN_ENTRY) return run_value(e, global_step(e), loc);
-    return fail(e, loc, "the step counter is known only at run time");
+    if (e->run->kind == BUILD_ENTRY) return run_value(e, global_step(e), loc);
+    return elab_fail(e, loc, "the step counter is known only at run time");
   }
   if (name == intern(e->c, "none")) return (Val){.kind = VAL_NONE, .loc = loc};
   unknown_name(e, "name", name, loc);
@@ -257,9 +258,9 @@ Frame *frame_push(Elab *e, const char *name, Loc call, Env *env, bool prelude) {
   f->env = env;
   f->call = call;
   /* All ops of an initialiser have the path of the variable as their scope. */
-  f->path = e->run->kind != RUN_ENTRY ? up->path
-            : up->path[0]             ? intern_printf(e->c, "%s.%s", up->path, name)
-                                      : name;
+  f->path = e->run->kind != BUILD_ENTRY ? up->path
+            : up->path[0]               ? intern_printf(e->c, "%s.%s", up->path, name)
+                                        : name;
   if (prelude) f->user = up->user.line ? up->user : call;
   return e->frame = f;
 }
@@ -270,7 +271,7 @@ const char *instance_name(Elab *e, const Instance *as) {
   const char *s = as->name.name;
   for (int i = 0; i < as->index.n; i++) {
     const Expr *x = as->index.at[i];
-    Val v = eval_one(e, x);
+    Val v = elab_eval_one(e, x);
     int64_t n;
     if (!val_to_int(e, v, 0, "the index of an instance name", x->loc, &n)) return NULL;
     s = intern_printf(e->c, "%s.%lld", s, (long long)n);

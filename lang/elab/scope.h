@@ -43,9 +43,9 @@ typedef struct Yields {
 
 typedef struct Env { /* one activation of a function or an entry */
   VEC(Binding) names;
-  NameIndex index;   /* of names */
-  VEC(Binding) gone; /* bound in a loop that is over: for the hint */
-  NameIndex gone_index;
+  NameIndex index;    /* of names */
+  VEC(Binding) ended; /* bound in a loop that is over: for the hint */
+  NameIndex ended_index;
   const Func *func; /* NULL: an entry */
   bool prelude, returned;
   int scans;         /* open scans of this activation */

@@ -39,26 +39,26 @@ static void bind_all(Elab *e, const Idents *names, const Val *v, int n, Loc loc,
   for (int i = 0; i < names->n; i++)
     for (int k = 0; k < i; k++)
       if (names->at[i].name == names->at[k].name)
-        fail(e, names->at[i].loc, "'%s' stands twice on the left", names->at[i].name);
+        elab_fail(e, names->at[i].loc, "'%s' stands twice on the left", names->at[i].name);
 }
 
 static void exec_assign(Elab *e, const Stmt *s) {
   const Idents *names = &s->assign.names;
   const Exprs *values = &s->assign.values;
   if (values->n == 1 && names->n > 1) {
-    Val v = eval(e, values->at[0]);
+    Val v = elab_eval(e, values->at[0]);
     if (v.kind == VAL_TUPLE || v.kind == VAL_LIST) {
       bind_all(e, names, v.list->at, v.list->n, values->at[0]->loc, "");
     } else {
       if (v.kind != VAL_ERROR)
-        fail(e, values->at[0]->loc, "%d names for one value, %s", names->n, val_str(e, v));
+        elab_fail(e, values->at[0]->loc, "%d names for one value, %s", names->n, val_str(e, v));
       for (int i = 0; i < names->n; i++) bind_name(e, names->at[i], error_value);
     }
     return;
   }
   Val *v = ARENA_ARRAY(e->a, Val, values->n + 1);
   for (int i = 0; i < values->n; i++) {
-    v[i] = eval_one(e, values->at[i]);
+    v[i] = elab_eval_one(e, values->at[i]);
     if (s->assign.type &&
         !type_match(e, s->assign.type, &v[i], false, names->at[i < names->n ? i : 0].name, NULL,
                     values->at[i]->loc))
@@ -85,10 +85,10 @@ static void exec_yield(Elab *e, const Stmt *s) {
   y->seen = true;
   y->loc = s->loc;
   if (s->values.n != y->targets)
-    fail(e, s->loc, "yield gives %d value%s, but the loop takes %d", s->values.n,
-         s->values.n == 1 ? "" : "s", y->targets);
+    elab_fail(e, s->loc, "yield gives %d value%s, but the loop takes %d", s->values.n,
+              s->values.n == 1 ? "" : "s", y->targets);
   for (int i = 0; i < y->targets; i++) {
-    Val v = i < s->values.n ? eval_one(e, s->values.at[i]) : error_value;
+    Val v = i < s->values.n ? elab_eval_one(e, s->values.at[i]) : error_value;
     if (v.kind != VAL_ERROR) v = val_to_tensor(e, v, "yield", s->values.at[i]->loc);
     vec_push(e->a, &y->at, v);
   }
@@ -109,14 +109,15 @@ static Val stack_yields(Elab *e, const Yields *y, int target, Loc loc) {
   }
   const Type *t = v[0].tensor.type;
   const Type *row = type_stacked(e->c, t, 1);
-  for (int i = 0; i < n; i++) v[i] = val_tensor(e, build_reshape(at(e, loc), v[i].tensor.id, row));
+  for (int i = 0; i < n; i++)
+    v[i] = val_tensor(e, build_reshape(elab_at(e, loc), v[i].tensor.id, row));
   if (n == 1) return v[0];
   Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};
   return build_checked(e, OP_CONCAT, v, n, attr, NULL, "yield", loc);
 }
 
 bool loop_bound(Elab *e, const Expr *x, int64_t min, const char *what, int64_t *out) {
-  Val v = eval_one(e, x);
+  Val v = elab_eval_one(e, x);
   return val_is_known(e, v, what,
                       "loop to the most that it may be, and keep what was: where(i < n, new, old)",
                       x->loc) &&
@@ -137,8 +138,8 @@ static void exec_for(Elab *e, const Stmt *s) {
     ok = false;
   }
   if (ok && yields.targets && to <= from) {
-    fail(e, s->loc, "a loop that yields needs at least one iteration: %lld..%lld", (long long)from,
-         (long long)to);
+    elab_fail(e, s->loc, "a loop that yields needs at least one iteration: %lld..%lld",
+              (long long)from, (long long)to);
     ok = false;
   }
   if (yields.targets) env->yields = &yields;
@@ -152,7 +153,7 @@ static void exec_for(Elab *e, const Stmt *s) {
     exec_body(e, &s->loop.body);
     env_drop(e, env, names);
     if (yields.targets && !yields.seen && !env->returned) {
-      fail(e, s->loc, "iteration %lld of the loop yields nothing", (long long)i);
+      elab_fail(e, s->loc, "iteration %lld of the loop yields nothing", (long long)i);
       ok = false;
     }
   }
@@ -166,7 +167,7 @@ static void exec_for(Elab *e, const Stmt *s) {
 }
 
 static void exec_if(Elab *e, const Stmt *s) {
-  Val t = eval_one(e, s->branch.test);
+  Val t = elab_eval_one(e, s->branch.test);
   if (t.kind == VAL_ERROR) return;
   if (t.kind != VAL_BOOL) {
     (void)not_a_bool(e, s->branch.test, t);
@@ -225,7 +226,7 @@ static void exec_return(Elab *e, const Stmt *s) {
   bool bad = false;
   for (int i = 0; i < s->outs.n; i++) {
     const Out *o = &s->outs.at[i];
-    v[i] = s->outs.n == 1 && !entry_body(e) ? eval(e, o->value) : eval_one(e, o->value);
+    v[i] = s->outs.n == 1 && !entry_body(e) ? elab_eval(e, o->value) : elab_eval_one(e, o->value);
     if (v[i].kind != VAL_ERROR && entry_body(e))
       v[i] = val_to_tensor(e, v[i], "an output", o->value->loc);
     const char *name = o->name.name ? o->name.name : "the result";
@@ -254,7 +255,7 @@ static void exec_kind(Elab *e, const Stmt *s) {
   case ST_MINIMIZE: exec_minimize(e, s); return;
   case ST_RETURN: exec_return(e, s); return;
   case ST_YIELD: exec_yield(e, s); return;
-  case ST_CALL: (void)eval(e, s->call); return;
+  case ST_CALL: (void)elab_eval(e, s->call); return;
   }
 }
 
@@ -270,7 +271,7 @@ void exec_body(Elab *e, const Body *b) {
   for (int i = 0; i < b->n; i++) {
     if (env->returned) {
       if (i > 0 && b->at[i - 1]->kind == ST_RETURN)
-        fail(e, b->at[i]->loc, "nothing after a return is reached");
+        elab_fail(e, b->at[i]->loc, "nothing after a return is reached");
       return;
     }
     exec(e, b->at[i]);

@@ -30,7 +30,7 @@ static bool wants_of(Elab *e, const TypeExpr *t, bool bind, Wants *out) {
     const Dim *d = &t->dims[i];
     Want w = {.n = -1, .loc = d->loc};
     if (d->ellipsis) {
-      if (dots) return fail(e, d->loc, "'...' may stand only once in a type"), false;
+      if (dots) return elab_fail(e, d->loc, "'...' may stand only once in a type"), false;
       dots = w.any = true;
       vec_push(e->a, out, w);
       continue;
@@ -49,7 +49,7 @@ static bool wants_of(Elab *e, const TypeExpr *t, bool bind, Wants *out) {
       ok = false;
       continue;
     }
-    Val v = eval_one(e, d->expr);
+    Val v = elab_eval_one(e, d->expr);
     int list = v.kind == VAL_LIST ? v.list->n : 1;
     for (int k = 0; k < list; k++) {
       Val one = v.kind == VAL_LIST ? v.list->at[k] : v;
@@ -78,11 +78,11 @@ const Type *type_eval(Elab *e, const TypeExpr *t, Dtype dt) {
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, w.n + 1);
   for (uint32_t i = 0; i < w.n; i++) {
     if (w.at[i].any)
-      return fail(e, w.at[i].loc, "every dim must be known here, '...' is not"), NULL;
+      return elab_fail(e, w.at[i].loc, "every dim must be known here, '...' is not"), NULL;
     dim[i] = w.at[i].n;
   }
   const Type *type = type_get(e->c, dtype_of(t, dt), (int)w.n, dim);
-  if (!type) fail(e, t->loc, "a tensor of this shape has more elements than can be addressed");
+  if (!type) elab_fail(e, t->loc, "a tensor of this shape has more elements than can be addressed");
   return type;
 }
 

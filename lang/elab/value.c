@@ -6,9 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-static ValList *list_new(Elab *e, int n, int room) {
+static ValList *list_new(Elab *e, int n, int capacity) {
   ValList *l = ARENA_NEW(e->a, ValList);
-  *l = (ValList){.n = n, .room = room, .at = ARENA_ARRAY(e->a, Val, room + 1)};
+  *l = (ValList){.n = n, .capacity = capacity, .at = ARENA_ARRAY(e->a, Val, capacity + 1)};
   l->used = ARENA_NEW(e->a, int);
   *l->used = n;
   return l;
@@ -24,7 +24,7 @@ Val val_list(Elab *e, ValKind kind, const Val *items, int n, Loc loc) {
    appends to takes memory linear in its length. */
 Val val_joined(Elab *e, const ValList *a, const ValList *b, Loc loc) {
   int n = a->n + b->n;
-  bool behind = *a->used == a->n && n <= a->room;
+  bool behind = *a->used == a->n && n <= a->capacity;
   ValList *l = behind ? ARENA_NEW(e->a, ValList) : list_new(e, n, 2 * n);
   if (behind)
     *l = *a;
@@ -115,13 +115,13 @@ static bool int_fits(int64_t i, Dtype dt) {
 }
 
 Val val_to_const(Elab *e, Val v, const Type *t, Loc loc) {
-  Builder *b = at(e, loc);
+  Builder *b = elab_at(e, loc);
   if (v.kind == VAL_BOOL) {
     if (t->dtype == DT_BOOL) return val_tensor(e, build_const_int(b, t, v.b));
     elab_error(e, loc, "%s cannot stand for a number of %s", val_str(e, v), type_str(e->c, t));
     return elab_trace(e);
   }
-  if (!val_is_number(v)) return fail(e, loc, "expected a number, found %s", val_str(e, v));
+  if (!val_is_number(v)) return elab_fail(e, loc, "expected a number, found %s", val_str(e, v));
   if (t->dtype == DT_BOOL) {
     elab_error(e, loc, "%s cannot stand for a bool of %s", val_str(e, v), type_str(e->c, t));
     elab_hint(e, "write true or false, or convert the bools with f32(x) or i32(x)");
@@ -135,7 +135,7 @@ Val val_to_const(Elab *e, Val v, const Type *t, Loc loc) {
     return elab_trace(e);
   }
   if (!int_fits(v.i, t->dtype))
-    return fail(e, loc, "%s does not fit %s", val_str(e, v), dtype_name(t->dtype));
+    return elab_fail(e, loc, "%s does not fit %s", val_str(e, v), dtype_name(t->dtype));
   return val_tensor(e, build_const_int(b, t, v.i));
 }
 
@@ -146,7 +146,7 @@ Val val_to_tensor(Elab *e, Val v, const char *what, Loc loc) {
   if (v.kind == VAL_INT) return val_to_const(e, v, type_scalar(e->c, DT_I64), loc);
   if (v.kind == VAL_NUM) return val_to_const(e, v, type_scalar(e->c, DT_F32), loc);
   if (v.kind == VAL_BOOL) return val_to_const(e, v, type_scalar(e->c, DT_BOOL), loc);
-  return fail(e, loc, "%s needs a tensor, found %s", what, val_str(e, v));
+  return elab_fail(e, loc, "%s needs a tensor, found %s", what, val_str(e, v));
 }
 
 Val val_convert(Elab *e, Val v, Dtype dt) {
@@ -198,10 +198,10 @@ bool val_to_int(Elab *e, Val v, int64_t min, const char *what, Loc loc, int64_t 
     v = val_int((int64_t)v.f, v.loc); /* 16 * 2.0 is an integer to its writer */
   if (!val_is_known(e, v, what, NULL, loc)) return false;
   if (v.kind != VAL_INT)
-    return fail(e, loc, "%s must be an integer, found %s", what, val_str(e, v)), false;
+    return elab_fail(e, loc, "%s must be an integer, found %s", what, val_str(e, v)), false;
   if (v.i < min)
-    return fail(e, loc, "%s must be at least %lld, found %lld", what, (long long)min,
-                (long long)v.i),
+    return elab_fail(e, loc, "%s must be at least %lld, found %lld", what, (long long)min,
+                     (long long)v.i),
            false;
   *out = v.i;
   return true;

@@ -48,8 +48,8 @@ typedef struct Val {
 struct ValList {
   int n;
   Val *at;
-  int room;  /* capacity of at */
-  int *used; /* elements that some list has; lists that share `at` share it */
+  int capacity; /* capacity of at */
+  int *used;    /* elements that some list has; lists that share `at` share it */
 };
 
 static const Val error_value = {.kind = VAL_ERROR};

@@ -8,7 +8,7 @@
 
 /* ---- runs ---- */
 
-void run_begin(Elab *e, EntryBuilder *r, RunKind kind, const char *name, Loc loc) {
+void elab_begin(Elab *e, EntryBuilder *r, BuilderKind kind, const char *name, Loc loc) {
   *r = (EntryBuilder){.kind = kind, .next_step = NO_ID};
   r->entry = entry_new(e->m, intern(e->c, name), loc);
   r->b = builder_new(r->entry, r->entry->body);
@@ -37,14 +37,14 @@ ValueId global_read(Elab *e, int global, Loc loc) {
   if (*id != NO_ID) return minimize_read(e, global, *id, loc);
   if (e->run->scan) return *id = scan_read_global(e, global, loc);
   const Global *g = &e->m->globals.at[global];
-  Builder *b = at(e, loc);
+  Builder *b = elab_at(e, loc);
   /* A load says which tensor it reads by its scope: the path without the name. */
   const char *name = last_part(g->path);
   if (g->kind != GLOBAL_HYPER && name > g->path)
     b->scope = intern_n(e->c, g->path, (size_t)(name - g->path - 1));
   b->name = g->path;
   *id = build_load(b, global);
-  at(e, loc);
+  elab_at(e, loc);
   return *id;
 }
 
@@ -66,16 +66,16 @@ void global_write(Elab *e, int global, ValueId v) {
   if (!value->name && op && op->kind != OP_CONST) value->name = e->m->globals.at[global].path;
 }
 
-void run_store_all(Elab *e, Loc loc) {
+void elab_store_all(Elab *e, Loc loc) {
   for (uint32_t i = 0; i < e->run->stored.n; i++) {
     const StoredGlobal *s = &e->run->stored.at[i];
-    Builder *b = at(e, s->loc);
+    Builder *b = elab_at(e, s->loc);
     b->scope = s->scope;
     build_store(b, s->global, e->run->current.at[s->global]);
   }
   if (e->run->next_step != NO_ID)
-    build_store(at(e, e->run->minimize), global_step(e), e->run->next_step);
-  at(e, loc);
+    build_store(elab_at(e, e->run->minimize), global_step(e), e->run->next_step);
+  elab_at(e, loc);
 }
 
 /* The key of a random op is the variable's path in an initialiser, and the scope in an entry. So
@@ -85,7 +85,7 @@ RandomKey draw_next(Elab *e) {
   const char *path = e->frame->path;
   uint32_t k = NAME_FIND(e, &e->run->key_index, &e->run->keys, path);
   if (k == e->run->keys.n) vec_push(e->a, &e->run->keys, (KeyCount){path, 0});
-  bool init = e->run->kind == RUN_INIT;
+  bool init = e->run->kind == BUILD_INIT;
   ValueId offset = e->run->scan ? scan_draw_offset(e, k) : NO_ID;
   return (RandomKey){init ? path : intern_printf(e->c, "%s#", path),
                      (int64_t)e->run->keys.at[k].n++, offset};
@@ -101,7 +101,7 @@ static void canon(Elab *e, FILE *f, const Expr *x) {
   case EX_BOOL: fputs(x->boolean ? "true" : "false", f); return;
   case EX_STRING: fprintf(f, "\"%s\"", x->string.bytes); return;
   case EX_DTYPE: fputs(x->name, f); return;
-  case EX_NAME: fputs(val_canon(e, eval(e, x)), f); return;
+  case EX_NAME: fputs(val_canon(e, elab_eval(e, x)), f); return;
   case EX_LIST:
     fputc('[', f);
     for (int i = 0; i < x->list.n; i++) {
@@ -123,7 +123,7 @@ static void canon(Elab *e, FILE *f, const Expr *x) {
     fputc(')', f);
     return;
   case EX_COND: {
-    Val t = eval(e, x->cond.test);
+    Val t = elab_eval(e, x->cond.test);
     canon(e, f, t.kind == VAL_BOOL && t.b ? x->cond.then : x->cond.other);
     return;
   }
@@ -139,7 +139,7 @@ static void canon(Elab *e, FILE *f, const Expr *x) {
     fputc(')', f);
     return;
   }
-  case EX_INDEX: fputs(val_canon(e, eval(e, x)), f); return;
+  case EX_INDEX: fputs(val_canon(e, elab_eval(e, x)), f); return;
   case EX_TRANSPOSE:
     canon(e, f, x->operand);
     fputc('\'', f);
@@ -166,20 +166,20 @@ static Val initial_value(Elab *e, const Expr *x, const char *path, const Type *t
   *text = memfile_intern(e->c, &m);
   Val v = elab_errors(e) > errors ? error_value : (Val){.kind = VAL_NONE};
   if (v.kind == VAL_NONE && module_find_global(e->m, path) < 0) {
-    v = eval_one(e, x);
+    v = elab_eval_one(e, x);
     if (v.kind != VAL_TENSOR && v.kind != VAL_ERROR) v = val_to_const(e, v, type, x->loc);
   }
   if (v.kind == VAL_TENSOR && v.tensor.type != type) {
     const Type *t = v.tensor.type;
     bool floats = dtype_is_float(t->dtype) && dtype_is_float(type->dtype);
     const Type *as = type_with_dtype(e->c, t, type->dtype);
-    at(e, x->loc);
+    elab_at(e, x->loc);
     if ((floats || t->dtype == type->dtype) && (as == type || t->rank == 0)) {
       v = val_convert(e, v, type->dtype);
       if (as != type) v = val_tensor(e, build_broadcast(e->run->b, v.tensor.id, type));
     } else {
-      v = fail(e, x->loc, "the initial value of %s is %s, but it is declared %s", path,
-               type_str(e->c, t), type_str(e->c, type));
+      v = elab_fail(e, x->loc, "the initial value of %s is %s, but it is declared %s", path,
+                    type_str(e->c, t), type_str(e->c, type));
     }
   }
   e->run = run;
@@ -309,10 +309,10 @@ static int declare(Elab *e, const Stmt *s) {
                     : s->kind == ST_PARAM ? GLOBAL_PARAM
                                           : GLOBAL_STATE;
   const char *name = s->variable.name.name, *path = name;
-  if (e->run->kind == RUN_INIT)
-    return fail(e, s->loc, "an initialiser cannot declare %s", kind_name[kind]), -1;
-  if (e->run->kind == RUN_LET)
-    return fail(e, s->loc, "a let cannot declare %s", kind_name[kind]), -1;
+  if (e->run->kind == BUILD_INIT)
+    return elab_fail(e, s->loc, "an initialiser cannot declare %s", kind_name[kind]), -1;
+  if (e->run->kind == BUILD_LET)
+    return elab_fail(e, s->loc, "a let cannot declare %s", kind_name[kind]), -1;
   if (e->optimizer_path && s->kind == ST_PARAM) {
     elab_error(e, s->loc, "an optimizer cannot declare a param");
     elab_hint(e, "what it keeps is a state");
@@ -371,7 +371,7 @@ static void not_assignable(Elab *e, const Stmt *s, const Binding *b) {
 void assign_variable(Elab *e, const Stmt *s) {
   const char *name = s->update.name.name;
   Binding *b = env_find(e, e->frame->env, name);
-  Val v = eval_one(e, s->update.value);
+  Val v = elab_eval_one(e, s->update.value);
   if (!b || b->global < 0) {
     if (!b || b->val.kind != VAL_ERROR) not_assignable(e, s, b);
     return;
@@ -396,7 +396,7 @@ void assign_variable(Elab *e, const Stmt *s) {
     elab_trace(e);
     return;
   }
-  at(e, s->loc);
+  elab_at(e, s->loc);
   v = val_convert(e, v, g->type->dtype); /* storing rounds to the declared dtype */
   global_write(e, global, v.tensor.id);
 }

@@ -21,7 +21,7 @@ typedef struct Kept {
   ValueId *root;    /* by value: what it is a view of */
   Readers *readers; /* by value: of it and its views */
   bool *back;       /* by value: made in the backward pass, or from what is */
-  bool *ahead;      /* by value of a kernel's block: read by what is not in the backward pass */
+  bool *forward;    /* by value of a kernel's block: read by what is not in the backward pass */
   bool *read;       /* by value of a kernel's block */
   uint32_t begin;   /* of the backward pass: index in the entry's body */
 } Kept;
@@ -38,18 +38,18 @@ static bool is_back(Kept *w, const Op *op) {
 }
 
 /* True if an anchor op that is not in the backward pass is in it. */
-static bool goes_ahead(Kept *w, const Op *op) {
+static bool in_forward_pass(Kept *w, const Op *op) {
   if (op->kind != OP_KERNEL) return !is_back(w, op) && op_is_anchor(op);
   const Block *b = op->blocks[0];
-  bool ahead = false;
+  bool forward = false;
   for (int k = 0; k < op->noperands; k++) w->back[b->args.at[k]] = w->back[op->operands[k]];
   for (uint32_t i = 0; i < b->ops.n; i++) {
     const Op *in = op_at(w->e, b->ops.at[i]);
-    ahead |= !is_back(w, in) && op_is_anchor(in);
+    forward |= !is_back(w, in) && op_is_anchor(in);
   }
   const Op *yield = plan_yield(w->e, op);
   for (int k = 0; k < op->nresults; k++) w->back[op->results[k]] = w->back[yield->operands[k]];
-  return ahead;
+  return forward;
 }
 
 /* If no reader is an anchor, at the first op of it. */
@@ -59,7 +59,7 @@ static void find_begin(Kept *w) {
   for (uint32_t i = 0; i < b->ops.n; i++) {
     const Op *op = op_at(w->e, b->ops.at[i]);
     if (op->backward && first == b->ops.n) first = i;
-    if (goes_ahead(w, op)) w->begin = i + 1;
+    if (in_forward_pass(w, op)) w->begin = i + 1;
   }
   if (!w->begin) w->begin = first;
 }
@@ -76,15 +76,15 @@ static void look_into(Kept *w, const Op *kernel) {
   const Block *b = kernel->blocks[0];
   for (uint32_t i = b->ops.n; i-- > 0;) {
     const Op *op = op_at(w->e, b->ops.at[i]);
-    bool read = false, ahead = false;
+    bool read = false, forward = false;
     for (int k = 0; k < op->nresults; k++) {
       read |= w->read[op->results[k]];
-      ahead |= w->ahead[op->results[k]];
+      forward |= w->forward[op->results[k]];
     }
-    bool back = op->kind != OP_YIELD && (op->backward || (only_brings(op) && read && !ahead));
+    bool back = op->kind != OP_YIELD && (op->backward || (only_brings(op) && read && !forward));
     for (int k = 0; k < op->noperands; k++) {
       w->read[op->operands[k]] = true;
-      w->ahead[op->operands[k]] |= !back;
+      w->forward[op->operands[k]] |= !back;
     }
   }
 }
@@ -93,7 +93,7 @@ static bool reads_back(const Kept *w, const Op *op, ValueId v) {
   bool back = true;
   if (op->kind != OP_KERNEL) return op->backward;
   for (int k = 0; k < op->noperands; k++)
-    if (op->operands[k] == v) back &= !w->ahead[op->blocks[0]->args.at[k]];
+    if (op->operands[k] == v) back &= !w->forward[op->blocks[0]->args.at[k]];
   return back;
 }
 
@@ -174,7 +174,7 @@ void report_saved_activations(PassRun *r, const Entry *e) {
   w.root = plan_viewed(w.a, e);
   w.readers = ARENA_ARRAY(w.a, Readers, e->values.n);
   w.back = ARENA_ARRAY(w.a, bool, e->values.n);
-  w.ahead = ARENA_ARRAY(w.a, bool, e->values.n);
+  w.forward = ARENA_ARRAY(w.a, bool, e->values.n);
   w.read = ARENA_ARRAY(w.a, bool, e->values.n);
   find_begin(&w);
   find_readers(&w);

@@ -27,7 +27,7 @@ static int64_t batch_of(Arena *a, const Entry *e) {
 }
 
 /* Bytes of all that the entry makes, and of what is then never whole. */
-static void weigh(const Micro *m, uint64_t *all, uint64_t *gone) {
+static void weigh(const Micro *m, uint64_t *all, uint64_t *saved) {
   const Block *body = m->e->body;
   uint64_t cut = 0, whole = 0; /* a view of what is cut may be whole */
   *all = 0;
@@ -41,18 +41,18 @@ static void weigh(const Micro *m, uint64_t *all, uint64_t *gone) {
       whole += m->whole[op->results[k]] ? bytes : 0;
     }
   }
-  *gone = cut > whole ? cut - whole : 0;
+  *saved = cut > whole ? cut - whole : 0;
 }
 
 /* Much of what the entry makes need not be whole: a mean over the batch in its midst, such as batch
    normalisation has in training, leaves little. */
 static bool pays(Arena *a, const Entry *e, int64_t batch, int64_t parts) {
   enum { WORTH = 8 };
-  uint64_t all, gone;
+  uint64_t all, saved;
   if (batch <= 0 || parts <= 1 || batch % parts) return false;
   Micro m = micro_of(a, e, batch, parts);
-  weigh(&m, &all, &gone);
-  return gone > all / WORTH;
+  weigh(&m, &all, &saved);
+  return saved > all / WORTH;
 }
 
 typedef struct Choice {
@@ -74,13 +74,13 @@ static Choices find_choices(Arena *a, const Entry *e, int64_t batch) {
     MUCH = 8                /* less by this part of what is left whole */
   };
   int64_t ops = (int64_t)e->body->ops.n, next = 2;
-  uint64_t min = UINT64_MAX, min_live = UINT64_MAX, all, gone;
+  uint64_t min = UINT64_MAX, min_live = UINT64_MAX, all, saved;
   Choices out = {0};
   for (int64_t n = 2; n <= batch && n <= MAX_RECORD_OPS / ops; n++) {
     if (batch % n || !pays(a, e, batch, n)) continue;
     Micro m = micro_of(a, e, batch, n);
-    weigh(&m, &all, &gone);
-    uint64_t left = all - gone, live = left + gone / (uint64_t)n;
+    weigh(&m, &all, &saved);
+    uint64_t left = all - saved, live = left + saved / (uint64_t)n;
     bool record = left < min - min / MUCH;
     if (live >= min_live || (!record && (n < next || n > MAX_OPS / ops))) continue;
     min_live = live;
@@ -92,17 +92,17 @@ static Choices find_choices(Arena *a, const Entry *e, int64_t batch) {
 }
 
 static void report_microbatch(PassRun *r, const Entry *e, int64_t batch, int64_t parts) {
-  enum { SMALL = 100 }; /* of what is gone: not worth a word */
-  uint64_t all, gone;
+  enum { SMALL = 100 }; /* of what is saved: not worth a word */
+  uint64_t all, saved;
   char buf[32];
   Micro m = micro_of(r->scratch, e, batch, parts);
-  weigh(&m, &all, &gone);
+  weigh(&m, &all, &saved);
   remark(r, REMARK_REMAT, "remat", e->loc,
          "the batch of %lld is done in %lld parts of %lld: %s bytes are never whole",
-         (long long)batch, (long long)parts, (long long)(batch / parts), plan_commas(buf, gone));
+         (long long)batch, (long long)parts, (long long)(batch / parts), plan_commas(buf, saved));
   for (ValueId v = 0; v < e->values.n; v++) {
     const Op *op = value_def(e, v);
-    if (!op || !m.whole[v] || value_type(e, v)->bytes < gone / SMALL) continue;
+    if (!op || !m.whole[v] || value_type(e, v)->bytes < saved / SMALL) continue;
     remark(r, REMARK_REMAT, "remat-missed", op->loc, "%s of %s (%s) is whole all the same",
            value_str(e, v), op_info[op->kind].name, plan_commas(buf, value_type(e, v)->bytes));
   }

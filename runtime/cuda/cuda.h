@@ -93,7 +93,7 @@ typedef struct Cuda {
   CuEvent *trace_events; /* --profile: before each launch, and one after the last */
   CudaExec **execs;      /* of the entries that can run, and of init */
   int nexecs;
-  int current; /* block of the step that is waited for next; base.ahead: it was begun already */
+  int current; /* block of the step that is waited for next; base.in_flight: it was begun already */
   int shown_results; /* the set of results that is read */
 } Cuda;
 

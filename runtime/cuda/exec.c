@@ -384,9 +384,9 @@ static void run_step(Session *s, CudaExec *x, const RunRequest *request) {
   double begin = clock_now();
   bool alone = s->trace && x->slots; /* its events are of one step */
   c->downloaded = false;
-  if (!c->base.ahead && !queue(s, x, q, request->batch, s->env.step)) return;
-  c->base.ahead = request->more && !alone;
-  if (c->base.ahead && !queue(s, x, !q, request->next, s->env.step + 1)) return;
+  if (!c->base.in_flight && !queue(s, x, q, request->batch, s->env.step)) return;
+  c->base.in_flight = request->more && !alone;
+  if (c->base.in_flight && !queue(s, x, !q, request->next, s->env.step + 1)) return;
   if (!CUDA_CALL_FOR(c, x->base.entry->name, EventSynchronize, c->done[q])) return;
   c->current = !q;
   c->shown_results = q;
@@ -436,8 +436,8 @@ static bool cuda_upload(Session *s, Err *e) {
   return cuda_restore_sink(c, was, ok);
 }
 
-static void cuda_describe(const Session *s, char *out, size_t room) {
-  snprintf(out, room, "%s", cuda_of(s)->name);
+static void cuda_describe(const Session *s, char *out, size_t size) {
+  snprintf(out, size, "%s", cuda_of(s)->name);
 }
 
 /* ---- open and close ---- */

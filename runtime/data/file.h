@@ -60,7 +60,7 @@ typedef struct Source {
 /* Reads unpacked bytes [at, at + n) to dst; `whole` reads on to the end and checks length and sum.
  */
 bool source_read(const Source *s, uint64_t at, void *dst, uint64_t n, bool whole, Err *e);
-bool source_head(const Source *s, void *dst, uint64_t room, uint64_t *got, Err *e);
+bool source_head(const Source *s, void *dst, uint64_t size, uint64_t *got, Err *e);
 /* Finds the size of a packed source by unpacking it, once: length and sum are checked then. An
    error where it goes on for too long behind the `asked` bytes that rows are to be taken from. */
 bool source_measure(Source *s, uint64_t asked, Err *e);
@@ -78,7 +78,7 @@ typedef struct Array {
 bool array_count(Array *a, uint64_t *bytes); /* checked product; false: overflow */
 bool npy_is(const uint8_t *p, uint64_t n);
 bool npy_parse(const uint8_t *p, uint64_t n, Array *a, const char *path, Err *e);
-uint64_t npy_header(char *out, uint64_t room, Elem type, int rank, const uint64_t *dims);
+uint64_t npy_header(char *out, uint64_t size, Elem type, int rank, const uint64_t *dims);
 enum { SAFETENSORS_HEADER = 16 << 20 }; /* bytes of a header of safetensors, at most */
 bool npz_is(const uint8_t *p, uint64_t n);
 /* `scratch` of SOURCE_HEAD bytes receives the member's name. */

@@ -37,13 +37,13 @@ static bool take(Dict *d, char c) {
   return true;
 }
 
-static bool quoted(Dict *d, char *out, int room) {
+static bool quoted(Dict *d, char *out, int size) {
   blanks(d);
   if (d->p >= d->end || (*d->p != '\'' && *d->p != '"')) return false;
   char quote = *d->p++;
   int n = 0;
   while (d->p < d->end && *d->p != quote) {
-    if (*d->p < 0x20 || *d->p == '\\' || n + 1 >= room) return false;
+    if (*d->p < 0x20 || *d->p == '\\' || n + 1 >= size) return false;
     out[n++] = *d->p++;
   }
   out[n] = 0;
@@ -153,15 +153,15 @@ bool npy_parse(const uint8_t *p, uint64_t n, Array *a, const char *path, Err *e)
   return true;
 }
 
-uint64_t npy_header(char *out, uint64_t room, Elem type, int rank, const uint64_t *dims) {
-  int n = snprintf(out + 10, room - 10, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+uint64_t npy_header(char *out, uint64_t size, Elem type, int rank, const uint64_t *dims) {
+  int n = snprintf(out + 10, size - 10, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
                    elem_info[type].size == 1 ? '|' : '<', elem_info[type].npy);
   for (int i = 0; i < rank; i++)
-    n += snprintf(out + 10 + n, room - 10 - (uint64_t)n, "%llu%s", (unsigned long long)dims[i],
+    n += snprintf(out + 10 + n, size - 10 - (uint64_t)n, "%llu%s", (unsigned long long)dims[i],
                   rank == 1      ? ","
                   : i + 1 < rank ? ", "
                                  : "");
-  n += snprintf(out + 10 + n, room - 10 - (uint64_t)n, "), }");
+  n += snprintf(out + 10 + n, size - 10 - (uint64_t)n, "), }");
   while ((10 + n + 1) % 64) out[10 + n++] = ' ';
   out[10 + n++] = '\n';
   memcpy(out, "\x93NUMPY\x01", 7);

@@ -151,10 +151,10 @@ bool source_read(const Source *s, uint64_t at, void *dst, uint64_t n, bool whole
   return whole && s->has_crc ? plain_sum(s, e) : true;
 }
 
-bool source_head(const Source *s, void *dst, uint64_t room, uint64_t *got, Err *e) {
+bool source_head(const Source *s, void *dst, uint64_t size, uint64_t *got, Err *e) {
   uint64_t total;
-  if (s->kind != SOURCE_PLAIN) return packed(s, 0, dst, room, false, room, got, &total, e);
-  *got = s->packed < room ? s->packed : room;
+  if (s->kind != SOURCE_PLAIN) return packed(s, 0, dst, size, false, size, got, &total, e);
+  *got = s->packed < size ? s->packed : size;
   return file_read(s->file, s->start, dst, *got, e);
 }
 

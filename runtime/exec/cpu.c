@@ -302,9 +302,9 @@ static void *cpu_at(const Session *s, const GcTensor *t) {
   return s->memory.region[t->region] + t->offset;
 }
 
-static void cpu_describe(const Session *s, char *out, size_t room) {
+static void cpu_describe(const Session *s, char *out, size_t size) {
   int threads = pool_size(s->pool);
-  snprintf(out, room, "%d thread%s", threads, threads == 1 ? "" : "s");
+  snprintf(out, size, "%d thread%s", threads, threads == 1 ? "" : "s");
 }
 
 static Device *cpu_open(const GcProgram *p, int ordinal, DeviceUse use, Err *e) {

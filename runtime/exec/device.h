@@ -62,13 +62,13 @@ typedef struct DeviceOps {
   bool (*upload)(Session *s, Err *e); /* after it wrote some; it must have downloaded them */
   bool (*upload_hypers)(Session *s, Err *e);
   bool (*clear_fault)(Session *s, Err *e);                    /* a kernel's report has been read */
-  void (*describe)(const Session *s, char *out, size_t room); /* "2 threads", or its name */
+  void (*describe)(const Session *s, char *out, size_t size); /* "2 threads", or its name */
 } DeviceOps;
 
 struct Device {
   const DeviceOps *ops;
   const GcProgram *program;
-  bool broken; /* a call failed: it may be of no use */
-  bool ahead;  /* the next run has begun: it must be asked for before the globals are final */
+  bool broken;    /* a call failed: it may be of no use */
+  bool in_flight; /* the next run has begun: it must be asked for before the globals are final */
 };
 #endif

@@ -59,8 +59,8 @@ static bool refuse(const FileUse *a, const FileUse *b, Err *e) {
 bool files_check(const Command *cmd, const char *checkpoint, const char *load, Err *e) {
   const GcEntry *en = cmd->options.entry;
   const int single = 7; /* the options below, and the program */
-  size_t room = (size_t)single + (size_t)en->ninputs + 2 * (size_t)en->noutputs;
-  Files f = {.at = calloc(room, sizeof *f.at)};
+  size_t capacity = (size_t)single + (size_t)en->ninputs + 2 * (size_t)en->noutputs;
+  Files f = {.at = calloc(capacity, sizeof *f.at)};
   if (!f.at) return err_set(e, EXIT_ENV, "no memory for the names of files");
   const char *const *text = cmd->options.text;
   add(&f, NULL, "/proc/self/exe", false);

@@ -192,7 +192,7 @@ static bool loop(Infer *f) {
   for (uint64_t run = 0; run < f->runs; run++) {
     uint64_t batch = cmd->data.n ? run : NO_BATCH;
     bool ends = signal_seen() || ferror(stdout); /* nobody reads on: main reports it */
-    if (ends && !cmd->session.device->ahead) return true;
+    if (ends && !cmd->session.device->in_flight) return true;
     cmd->session.env.step = run;
     const RunRequest q = {.batch = batch,
                           .more = !ends && run + 1 < f->runs,

@@ -22,14 +22,14 @@ static void time_text(char out[32], double s) {
     snprintf(out, 32, "%d:%02d", (int)(n / 60), (int)(n % 60));
 }
 
-static int averages(Command *cmd, const Position *p, char *out, int room) {
+static int averages(Command *cmd, const Position *p, char *out, int size) {
   const GcEntry *e = cmd->entry;
   int at = 0;
-  for (int i = 0; i < e->noutputs && at < room; i++)
+  for (int i = 0; i < e->noutputs && at < size; i++)
     if (tensor_count(&e->outputs[i]) == 1)
-      at += snprintf(out + at, (size_t)(room - at), "  %.40s %.5g", e->outputs[i].name,
+      at += snprintf(out + at, (size_t)(size - at), "  %.40s %.5g", e->outputs[i].name,
                      cmd->sums[i] / (double)p->epoch_steps);
-  return at < room ? at : room - 1;
+  return at < size ? at : size - 1;
 }
 
 static void line(Command *cmd, Progress *g, const Position *p, uint64_t total, FILE *f) {

@@ -110,7 +110,7 @@ int train_run(Command *cmd) {
   dataset_order(&cmd->data, cmd->session.env.seed, p.epoch);
   progress_start(cmd, &g, &p);
   bool checkpointed = p.done > 0 && p.done >= total;
-  while (p.done < total && (!signal_seen() || cmd->session.device->ahead)) {
+  while (p.done < total && (!signal_seen() || cmd->session.device->in_flight)) {
     if (!one_step(cmd, &p, total)) {
       if (g.terminal && !cmd->options.given[OPT_QUIET]) fputc('\n', stderr);
       log_close(cmd, &cmd->err);

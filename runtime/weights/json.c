@@ -142,12 +142,12 @@ static bool take_size(Json *j, uint64_t *out) {
   return true;
 }
 
-bool json_sizes(Json *j, uint64_t *out, int room, int *n) {
+bool json_sizes(Json *j, uint64_t *out, int most, int *n) {
   *n = 0;
   if (!json_expect(j, '[')) return false;
   if (json_take(j, ']')) return true;
   do {
-    if (*n == room) return json_fail(j, "a list of sizes is too long");
+    if (*n == most) return json_fail(j, "a list of sizes is too long");
     if (!take_size(j, &out[*n])) return false;
     ++*n;
   } while (json_take(j, ','));

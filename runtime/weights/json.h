@@ -20,6 +20,6 @@ bool json_fail(Json *j, const char *what);
 bool json_take(Json *j, char c);   /* skips blanks; true if c follows, and takes it */
 bool json_expect(Json *j, char c); /* fails otherwise */
 bool json_string(Json *j, JsonText *out);
-bool json_sizes(Json *j, uint64_t *out, int room, int *n);
+bool json_sizes(Json *j, uint64_t *out, int most, int *n);
 bool json_end(Json *j); /* only blanks follow */
 #endif

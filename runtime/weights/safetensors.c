@@ -85,10 +85,10 @@ static bool read_entry(Json *j, SafeEntry *x) {
   return true;
 }
 
-static bool read_meta(Json *j, SafeTable *t, uint64_t room) {
+static bool read_meta(Json *j, SafeTable *t, uint64_t size) {
   if (!json_expect(j, '{')) return false;
   if (json_take(j, '}')) return true;
-  t->meta = calloc(room / LEAST_META + 1, sizeof *t->meta);
+  t->meta = calloc(size / LEAST_META + 1, sizeof *t->meta);
   if (!t->meta) return err_set(j->e, EXIT_ENV, "%s: no memory to read its header", j->path);
   do {
     SafeMeta *m = &t->meta[t->nmeta];

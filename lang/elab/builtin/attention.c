@@ -14,7 +14,7 @@ Val builtin_attention(BuiltinCall *s) {
   Val in[4] = {arg(s, "q"), arg(s, "k"), arg(s, "v"), arg(s, "mask")};
   bool masked = in[3].kind != VAL_NONE;
   if (masked && in[3].kind != VAL_TENSOR)
-    return fail(e, arg_loc(s, "mask"), "attention needs bools for 'mask', found %s",
-                val_str(e, in[3]));
+    return elab_fail(e, arg_loc(s, "mask"), "attention needs bools for 'mask', found %s",
+                     val_str(e, in[3]));
   return build_checked(e, OP_ATTENTION, in, 3 + masked, attr, NULL, s->name, s->loc);
 }

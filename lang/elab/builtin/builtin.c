@@ -95,7 +95,7 @@ bool arg_axes(const BuiltinCall *s, const char *name, Val x, const Ints **out) {
   for (int i = 0; v.kind == VAL_LIST && i < v.list->n; i++) {
     if (!axis_of(e, v.list->at[i].i, rank, x, s->name, loc, &axis)) return false;
     if (taken[axis])
-      return fail(e, loc, "%s names axis %lld twice", s->name, (long long)axis), false;
+      return elab_fail(e, loc, "%s names axis %lld twice", s->name, (long long)axis), false;
     taken[axis] = true;
   }
   for (int i = 0; i < rank; i++)
@@ -120,7 +120,7 @@ Val call_builtin(Elab *e, const CallSite *s) {
     if (!bind_match(e, s, p, &bound[i])) return error_value;
   }
   BuiltinCall call = {e, s->f->builtin, s->f->name, s->loc, s->f, bound};
-  at(e, s->loc);
+  elab_at(e, s->loc);
   return s->f->builtin->run(&call);
 }
 
@@ -130,20 +130,20 @@ Val convert_call(Elab *e, const CallSite *s) {
   int n = s->n;
   Loc loc = s->loc;
   if (n != 1 || arg[0].name.name)
-    return fail(e, loc, "%s takes one value to convert, %d given", dtype_name(dt), n);
+    return elab_fail(e, loc, "%s takes one value to convert, %d given", dtype_name(dt), n);
   Val v = arg[0].v;
   if (v.kind == VAL_TENSOR) {
-    at(e, loc);
+    elab_at(e, loc);
     return val_convert(e, v, dt);
   }
   if (v.kind == VAL_BOOL) v = val_int(v.b, v.loc);
   if (!val_is_number(v))
-    return fail(e, arg[0].loc, "%s cannot convert %s", dtype_name(dt), val_str(e, v));
+    return elab_fail(e, arg[0].loc, "%s cannot convert %s", dtype_name(dt), val_str(e, v));
   if (dt == DT_BOOL) return val_bool(val_number(v) != 0, loc);
   if (dtype_is_float(dt)) return val_num(val_number(v), loc);
   if (v.kind == VAL_INT) return val_int(v.i, loc);
   if (!(v.f > -0x1p62 && v.f < 0x1p62))
-    return fail(e, arg[0].loc, "%s does not fit %s", val_str(e, v), dtype_name(dt));
+    return elab_fail(e, arg[0].loc, "%s does not fit %s", val_str(e, v), dtype_name(dt));
   return val_int((int64_t)v.f, loc);
 }
 

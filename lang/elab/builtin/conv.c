@@ -19,10 +19,10 @@ static bool per_axis(BuiltinCall *s, const char *name, int axes, int64_t rows, i
     out[1] = l->at[l->n - 1].i;
     return true;
   }
-  fail(s->e, arg_loc(s, name),
-       axes == 1 ? "%s needs one number for '%s', found %d"
-                 : "%s needs one number or [rows, columns] for '%s', found %d numbers",
-       s->name, name, l->n);
+  elab_fail(s->e, arg_loc(s, name),
+            axes == 1 ? "%s needs one number for '%s', found %d"
+                      : "%s needs one number or [rows, columns] for '%s', found %d numbers",
+            s->name, name, l->n);
   return false;
 }
 
@@ -40,7 +40,7 @@ static bool pads(BuiltinCall *s, int axes, const int64_t taps[AXES], const int64
   if (v.kind == VAL_STR) {
     bool same = strcmp(v.str, "same") == 0;
     if (!same && strcmp(v.str, "valid") != 0) {
-      fail(e, loc, "%s knows the paddings \"same\" and \"valid\", not \"%s\"", s->name, v.str);
+      elab_fail(e, loc, "%s knows the paddings \"same\" and \"valid\", not \"%s\"", s->name, v.str);
       return false;
     }
     for (int i = 0; same && i < AXES; i++) {
@@ -58,10 +58,10 @@ static bool pads(BuiltinCall *s, int axes, const int64_t taps[AXES], const int64
     return true;
   }
   if (axes == 1 || (l->n != 1 && l->n != 2 && l->n != 4)) {
-    fail(e, loc, "%s needs %s for 'pad', found %d numbers", s->name,
-         axes == 1 ? "one number or [before, after]"
-                   : "one number, [rows, columns] or [top, bottom, left, right]",
-         l->n);
+    elab_fail(e, loc, "%s needs %s for 'pad', found %d numbers", s->name,
+              axes == 1 ? "one number or [before, after]"
+                        : "one number, [rows, columns] or [top, bottom, left, right]",
+              l->n);
     return false;
   }
   for (int i = 0; i < 4; i++) out->at[i] = l->at[l->n == 4 ? i : l->n == 2 ? i / 2 : 0];
@@ -91,7 +91,7 @@ static Val with_row(BuiltinCall *s, Val x, bool with) {
     dim[n++] = t->dim[i];
   }
   Val y = val_tensor(
-      s->e, build_reshape(at(s->e, s->loc), x.tensor.id, type_get(s->e->c, t->dtype, n, dim)));
+      s->e, build_reshape(elab_at(s->e, s->loc), x.tensor.id, type_get(s->e->c, t->dtype, n, dim)));
   y.loc = x.loc;
   return y;
 }
@@ -205,10 +205,10 @@ Val builtin_conv_transpose(BuiltinCall *s) {
     if (reach > INT32_MAX || x->dim[2 + i] > INT32_MAX)
       return transpose_misfit(s, intern_printf(c, "needs fewer than 2^31 %s", rows));
     if (more[i] < 0 || more[i] >= stride[i])
-      return fail(e, arg_loc(s, "output_pad"),
-                  "'output_pad' of %s must be from 0 to less than the stride %lld, "
-                  "found %lld",
-                  s->name, (long long)stride[i], (long long)more[i]);
+      return elab_fail(e, arg_loc(s, "output_pad"),
+                       "'output_pad' of %s must be from 0 to less than the stride %lld, "
+                       "found %lld",
+                       s->name, (long long)stride[i], (long long)more[i]);
     dim[2 + i] = (x->dim[2 + i] - 1) * stride[i] - p[0] - p[1] + reach + more[i] + 1;
     if (dim[2 + i] < 1)
       return transpose_misfit(

@@ -13,7 +13,7 @@ const Type *type_of_shape(BuiltinCall *s, const char *shape, Dtype dt) {
   const Ints *dims = val_to_ints(e, v, 1, "a dim", arg_loc(s, shape));
   const Type *t = dims ? type_get(e->c, dt, dims->n, dims->at) : NULL;
   if (dims && !t)
-    fail(e, arg_loc(s, shape), "a tensor of this shape has more bytes than can be addressed");
+    elab_fail(e, arg_loc(s, shape), "a tensor of this shape has more bytes than can be addressed");
   return t;
 }
 
@@ -35,7 +35,7 @@ static Val filled(BuiltinCall *s, Val value, Dtype dt, Loc loc) {
   if (value.kind != VAL_TENSOR && dt == DT_BOOL && value.kind == VAL_INT && s->f->data < 2)
     value = val_bool(value.i != 0, value.loc); /* zeros and ones of bool */
   if (value.kind != VAL_TENSOR) return val_to_const(e, value, t, loc);
-  at(e, s->loc);
+  elab_at(e, s->loc);
   value = val_convert(e, value, dt);
   return build_checked(e, OP_BROADCAST, &value, 1, NULL, t, s->name, s->loc);
 }
@@ -65,9 +65,10 @@ Val builtin_causal(BuiltinCall *s) {
   int64_t n = arg(s, "n").i, dim[2] = {n, n};
   const Type *t = type_get(e->c, DT_I32, 2, dim);
   if (!t)
-    return fail(e, arg_loc(s, "n"), "a mask of this size has more bytes than can be addressed");
+    return elab_fail(e, arg_loc(s, "n"),
+                     "a mask of this size has more bytes than can be addressed");
   Attr row[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}}, column[MAX_ATTRS] = {[AT_AXIS] = {.i = 1}};
-  Builder *b = at(e, s->loc);
+  Builder *b = elab_at(e, s->loc);
   ValueId r = build(b, OP_IOTA, NULL, 0, row, t), c = build(b, OP_IOTA, NULL, 0, column, t);
   return val_tensor(e, build2(b, OP_GE, r, c));
 }
@@ -80,7 +81,8 @@ Val builtin_one_hot(BuiltinCall *s) {
   dim[ids->rank] = arg(s, "n").i;
   const Type *t = type_get(e->c, arg(s, "dtype").dtype, ids->rank + 1, dim);
   if (!t)
-    return fail(e, arg_loc(s, "n"), "a tensor of this shape has more bytes than can be addressed");
+    return elab_fail(e, arg_loc(s, "n"),
+                     "a tensor of this shape has more bytes than can be addressed");
   Attr attr[MAX_ATTRS] = {[AT_DEPTH] = {.i = arg(s, "n").i}};
   Val x = arg(s, "ids");
   return build_checked(e, OP_ONE_HOT, &x, 1, attr, t, s->name, s->loc);

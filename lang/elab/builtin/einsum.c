@@ -40,13 +40,14 @@ static void sum_alone(Einsum *m, int side) {
       axes[n++] = i;
   }
   x->axis[kept] = 0;
-  x->x = val_tensor(m->s->e, build_reduce(at(m->s->e, m->s->loc), OP_SUM, x->x.tensor.id, axes, n));
+  x->x = val_tensor(m->s->e,
+                    build_reduce(elab_at(m->s->e, m->s->loc), OP_SUM, x->x.tensor.id, axes, n));
 }
 
 static ValueId ordered(Einsum *m, ValueId v, const char *from, const char *to) {
   int64_t perm[MAX_AXES];
   for (int i = 0; to[i]; i++) perm[i] = strchr(from, to[i]) - from;
-  return build_transpose(at(m->s->e, m->s->loc), v, perm);
+  return build_transpose(elab_at(m->s->e, m->s->loc), v, perm);
 }
 
 static int64_t extent(const Einsum *m, const char *axes) {
@@ -63,7 +64,7 @@ static ValueId as_matrices(Einsum *m, int side, const char *batch, const char *r
   const char *order = arena_printf(e->a, "%s%s%s", batch, rows, columns);
   ValueId v = ordered(m, x->x.tensor.id, x->axis, order);
   int64_t dim[3] = {extent(m, batch), extent(m, rows), extent(m, columns)};
-  return build_reshape(at(e, m->s->loc), v, type_get(e->c, x->x.tensor.type->dtype, 3, dim));
+  return build_reshape(elab_at(e, m->s->loc), v, type_get(e->c, x->x.tensor.type->dtype, 3, dim));
 }
 
 /* The product replaces the first operand, and the last tensor the second. False after an error. */
@@ -81,10 +82,11 @@ static bool multiply(Einsum *m, int a, int b) {
   for (int i = 0; i < rank; i++) dim[i] = m->dim[(int)have[i]];
   const Type *t = type_get(e->c, to->x.tensor.type->dtype, rank, dim);
   if (!t)
-    return fail(e, m->s->loc, "einsum makes a tensor of more bytes than can be addressed"), false;
+    return elab_fail(e, m->s->loc, "einsum makes a tensor of more bytes than can be addressed"),
+           false;
   ValueId x = as_matrices(m, a, batch, rows, depth), y = as_matrices(m, b, batch, depth, columns);
-  ValueId z = build_matmul(at(e, m->s->loc), x, y, false, false);
-  to->x = val_tensor(e, build_reshape(at(e, m->s->loc), z, t));
+  ValueId z = build_matmul(elab_at(e, m->s->loc), x, y, false, false);
+  to->x = val_tensor(e, build_reshape(elab_at(e, m->s->loc), z, t));
   memcpy(to->axis, have, (size_t)rank + 1);
   m->in[b] = m->in[--m->n];
   return true;
@@ -191,7 +193,7 @@ Val builtin_einsum(BuiltinCall *s) {
     return elab_trace(e);
   }
   if (m.in[0].x.tensor.type->dtype == DT_BOOL)
-    return fail(e, arg_loc(s, "x"), "einsum needs numbers, found %s", val_str(e, m.in[0].x));
+    return elab_fail(e, arg_loc(s, "x"), "einsum needs numbers, found %s", val_str(e, m.in[0].x));
   if (!einsum_read(&m)) return error_value;
   for (int i = 0; i < m.n; i++) sum_alone(&m, i);
   if (!multiply_all(&m)) return error_value;

@@ -34,12 +34,12 @@ static bool read_parts(Einsum *m, bool *result) {
       if (side >= m->n && !*result) continue; /* counted below */
       char *axes = *result ? m->out : m->in[side].axis;
       if (some && einsum_has(axes, dots))
-        return fail(s->e, arg_loc(s, "spec"), "einsum has \"...\" twice in one part of \"%s\"",
-                    m->spec),
+        return elab_fail(s->e, arg_loc(s, "spec"), "einsum has \"...\" twice in one part of \"%s\"",
+                         m->spec),
                false;
       if (*result && einsum_has(axes, *p))
-        return fail(s->e, arg_loc(s, "spec"), "einsum's result names axis '%c' twice in \"%s\"", *p,
-                    m->spec),
+        return elab_fail(s->e, arg_loc(s, "spec"),
+                         "einsum's result names axis '%c' twice in \"%s\"", *p, m->spec),
                false;
       axes[at++] = some ? dots : *p;
     } else {
@@ -47,8 +47,8 @@ static bool read_parts(Einsum *m, bool *result) {
     }
   }
   if (side + 1 == m->n) return true;
-  fail(s->e, arg_loc(s, "spec"), "\"%s\" is of %d tensor%s, but %d %s given", m->spec, side + 1,
-       side ? "s" : "", m->n, m->n == 1 ? "is" : "are");
+  elab_fail(s->e, arg_loc(s, "spec"), "\"%s\" is of %d tensor%s, but %d %s given", m->spec,
+            side + 1, side ? "s" : "", m->n, m->n == 1 ? "is" : "are");
   return false;
 }
 
@@ -83,12 +83,12 @@ static int name_dots(Einsum *m) {
     x->written = as_written(m, x->axis);
     int n = rank - (named - some);
     if (some ? n < 0 : n != 0)
-      return fail(e, x->x.loc, "\"%s\" names %d axes of %s", x->written, named - some,
-                  val_str(e, x->x)),
+      return elab_fail(e, x->x.loc, "\"%s\" names %d axes of %s", x->written, named - some,
+                       val_str(e, x->x)),
              -1;
     if (some && (n > MAX_DOTS || rank > MAX_AXES))
-      return fail(e, x->x.loc, "einsum takes \"...\" for %d axes at most, found %s", MAX_DOTS,
-                  val_str(e, x->x)),
+      return elab_fail(e, x->x.loc, "einsum takes \"...\" for %d axes at most, found %s", MAX_DOTS,
+                       val_str(e, x->x)),
              -1;
     put_dots(x->axis, n);
     if (some && n > max_dots) max_dots = n;
@@ -101,7 +101,7 @@ static int name_dots(Einsum *m) {
 /* The axes of letter c, of n elements each, become one, their diagonal, which comes last. */
 static bool take_diagonal(Einsum *m, Side *x, char c, int64_t n) {
   Elab *e = m->s->e;
-  Builder *b = at(e, m->s->loc);
+  Builder *b = elab_at(e, m->s->loc);
   const Type *t = x->x.tensor.type;
   int64_t perm[MAX_AXES], dim[MAX_AXES], start[MAX_AXES] = {0}, step[MAX_AXES];
   int rest = 0, times = 0;
@@ -110,8 +110,8 @@ static bool take_diagonal(Einsum *m, Side *x, char c, int64_t n) {
   for (int i = 0; i < t->rank; i++) {
     if (x->axis[i] != c) continue;
     if (t->dim[i] != n)
-      return fail(e, x->x.loc, "axis '%c' is %lld and %lld in \"%s\"", c, (long long)n,
-                  (long long)t->dim[i], x->written),
+      return elab_fail(e, x->x.loc, "axis '%c' is %lld and %lld in \"%s\"", c, (long long)n,
+                       (long long)t->dim[i], x->written),
              false;
     perm[rest + times++] = i;
   }
@@ -164,7 +164,7 @@ static void drop_single(Einsum *m, Side *x) {
   if (n == t->rank) return;
   Elab *e = m->s->e;
   const Type *less = type_get(e->c, t->dtype, n, dim);
-  x->x = val_tensor(e, build_reshape(at(e, m->s->loc), x->x.tensor.id, less));
+  x->x = val_tensor(e, build_reshape(elab_at(e, m->s->loc), x->x.tensor.id, less));
 }
 
 static bool read_dims(Einsum *m) {
@@ -178,12 +178,12 @@ static bool read_dims(Einsum *m) {
       int c = (unsigned char)axes[k];
       bool met = first[c] != NULL, differs = met && m->dim[c] != t->dim[k];
       if (differs && is_letter((char)c))
-        return fail(e, m->s->loc, "axis '%c' is %lld in \"%s\" and %lld in \"%s\"", c,
-                    (long long)m->dim[c], first[c], (long long)t->dim[k], m->in[i].written),
+        return elab_fail(e, m->s->loc, "axis '%c' is %lld in \"%s\" and %lld in \"%s\"", c,
+                         (long long)m->dim[c], first[c], (long long)t->dim[k], m->in[i].written),
                false;
       if (differs && t->dim[k] != 1 && m->dim[c] != 1)
-        return fail(e, m->s->loc, "an axis of \"...\" is %lld in \"%s\" and %lld in \"%s\"",
-                    (long long)m->dim[c], first[c], (long long)t->dim[k], m->in[i].written),
+        return elab_fail(e, m->s->loc, "an axis of \"...\" is %lld in \"%s\" and %lld in \"%s\"",
+                         (long long)m->dim[c], first[c], (long long)t->dim[k], m->in[i].written),
                false;
       if (differs && t->dim[k] == 1) continue;
       if (!met || differs) first[c] = m->in[i].written;
@@ -192,7 +192,8 @@ static bool read_dims(Einsum *m) {
   }
   for (const char *p = m->out; *p; p++)
     if (is_letter(*p) && !first[(int)*p])
-      return fail(e, arg_loc(m->s, "spec"), "einsum's result has axis '%c', but no tensor has", *p),
+      return elab_fail(e, arg_loc(m->s, "spec"), "einsum's result has axis '%c', but no tensor has",
+                       *p),
              false;
   for (int i = 0; i < m->n; i++) drop_single(m, &m->in[i]);
   return true;
@@ -220,9 +221,9 @@ bool einsum_read(Einsum *m) {
   if (some < 0) return false;
   if (!result) lone_axes(m, some);
   if (some && !einsum_has(m->out, dots))
-    return fail(e, arg_loc(m->s, "spec"),
-                "einsum's result lacks \"...\", which stands for %d ax%s of the tensors", some,
-                some == 1 ? "is" : "es"),
+    return elab_fail(e, arg_loc(m->s, "spec"),
+                     "einsum's result lacks \"...\", which stands for %d ax%s of the tensors", some,
+                     some == 1 ? "is" : "es"),
            false;
   put_dots(m->out, some);
   return read_dims(m);

@@ -15,7 +15,8 @@ Val builtin_elementwise(BuiltinCall *s) {
   Val v = arg(s, "x");
   if (val_is_number(v)) return number_function(s->e, k, v, s->loc);
   if (v.kind == VAL_BOOL)
-    return fail(s->e, arg_loc(s, "x"), "%s needs a number, found %s", s->name, val_str(s->e, v));
+    return elab_fail(s->e, arg_loc(s, "x"), "%s needs a number, found %s", s->name,
+                     val_str(s->e, v));
   if (!op_info[k].iexpr && !dtype_is_float(v.tensor.type->dtype)) return needs_float(s, v);
   return build_checked(s->e, k, &v, 1, NULL, NULL, s->name, s->loc);
 }

@@ -18,13 +18,13 @@ Val builtin_dynamic_slice(BuiltinCall *s) {
   Val x = arg(s, "x");
   int64_t n = arg(s, "n").i, axis;
   if (x.kind != VAL_TENSOR)
-    return fail(e, arg_loc(s, "x"), "%s needs a tensor, found %s", s->name, val_str(e, x));
+    return elab_fail(e, arg_loc(s, "x"), "%s needs a tensor, found %s", s->name, val_str(e, x));
   const Type *t = x.tensor.type;
   if (!arg_axis(s, "axis", x, &axis) || !one_start(s)) return error_value;
   if (n > t->dim[axis])
-    return fail(e, arg_loc(s, "n"), "%s cannot take %lld elements along axis %lld of %s", s->name,
-                (long long)n, (long long)axis, val_str(e, x));
-  Builder *b = at(e, s->loc);
+    return elab_fail(e, arg_loc(s, "n"), "%s cannot take %lld elements along axis %lld of %s",
+                     s->name, (long long)n, (long long)axis, val_str(e, x));
+  Builder *b = elab_at(e, s->loc);
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, axis + 1); /* ids for each index of the batch axes */
   for (int i = 0; i < axis; i++) dim[i] = t->dim[i];
   dim[axis] = n;
@@ -41,7 +41,7 @@ Val builtin_dynamic_update(BuiltinCall *s) {
   Val in[3] = {arg(s, "x"), arg(s, "y"), arg(s, "start")};
   int64_t axis;
   if (in[0].kind != VAL_TENSOR)
-    return fail(e, arg_loc(s, "x"), "%s needs a tensor, found %s", s->name, val_str(e, in[0]));
+    return elab_fail(e, arg_loc(s, "x"), "%s needs a tensor, found %s", s->name, val_str(e, in[0]));
   const Type *t = in[0].tensor.type;
   if (in[1].kind != VAL_TENSOR)
     in[1] = val_to_const(e, in[1], type_scalar(e->c, t->dtype), arg_loc(s, "y"));
@@ -53,7 +53,7 @@ Val builtin_dynamic_update(BuiltinCall *s) {
     int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank);
     for (int i = 0; i < t->rank; i++) dim[i] = i == axis ? 1 : part->dim[i - (i > axis)];
     const Type *row = type_get(e->c, part->dtype, t->rank, dim);
-    in[1] = val_tensor(e, build_reshape(at(e, s->loc), in[1].tensor.id, row));
+    in[1] = val_tensor(e, build_reshape(elab_at(e, s->loc), in[1].tensor.id, row));
   }
   Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = axis}};
   return build_checked(e, OP_DYNAMIC_UPDATE, in, 3, attr, NULL, s->name, s->loc);
@@ -64,7 +64,8 @@ Val builtin_scatter_add(BuiltinCall *s) {
   Val x = arg(s, "x"), ids = arg(s, "ids");
   Val y = arg_tensor(s, "y");
   if (x.kind != VAL_TENSOR || x.tensor.type->rank == 0)
-    return fail(e, arg_loc(s, "x"), "%s needs a table with rows, found %s", s->name, val_str(e, x));
+    return elab_fail(e, arg_loc(s, "x"), "%s needs a table with rows, found %s", s->name,
+                     val_str(e, x));
   if (y.kind == VAL_ERROR) return y;
   Attr attr[MAX_ATTRS] = {[AT_ROWS] = {.i = x.tensor.type->dim[0]}};
   Val in[2] = {y, ids};

@@ -16,8 +16,8 @@ Val builtin_batch_norm(BuiltinCall *s) {
   Elab *e = s->e;
   const Type *t = arg(s, "x").tensor.type;
   if (t->rank < 2)
-    return fail(e, arg_loc(s, "x"), "%s needs x [N, C, ...], found %s", s->name,
-                val_str(e, arg(s, "x")));
+    return elab_fail(e, arg_loc(s, "x"), "%s needs x [N, C, ...], found %s", s->name,
+                     val_str(e, arg(s, "x")));
   const Type *channel = type_get(e->c, t->dtype, 1, t->dim + 1);
   for (int i = 1; i < 5; i++) {
     Val v = arg(s, name[i]);

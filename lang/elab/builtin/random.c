@@ -9,8 +9,8 @@ static Dtype float_dtype(const Elab *e) {
 
 static Val random_tensor(BuiltinCall *s, OpKind k) {
   Elab *e = s->e;
-  if (e->run->kind == RUN_LET)
-    return fail(e, s->loc, "a let is computed at compile time and cannot hold random numbers");
+  if (e->run->kind == BUILD_LET)
+    return elab_fail(e, s->loc, "a let is computed at compile time and cannot hold random numbers");
   const Type *t = type_of_shape(s, "shape", float_dtype(e));
   if (!t) return error_value;
   RandomKey r = draw_next(e);
@@ -44,8 +44,8 @@ Val builtin_normal(BuiltinCall *s) {
 Val builtin_bernoulli(BuiltinCall *s) {
   double p = val_is_number(arg(s, "p")) ? val_number(arg(s, "p")) : 0;
   if (!(p >= 0 && p <= 1))
-    return fail(s->e, arg_loc(s, "p"), "bernoulli needs a probability from 0 to 1, not %s",
-                val_str(s->e, arg(s, "p")));
+    return elab_fail(s->e, arg_loc(s, "p"), "bernoulli needs a probability from 0 to 1, not %s",
+                     val_str(s->e, arg(s, "p")));
   Val x = random_tensor(s, OP_RANDOM_UNIFORM);
   return x.kind == VAL_ERROR ? x : expr_binary(s->e, BIN_LT, x, arg(s, "p"), s->loc);
 }
@@ -54,8 +54,9 @@ Val builtin_dropout(BuiltinCall *s) {
   Elab *e = s->e;
   double p = val_number(arg(s, "p"));
   if (!(p >= 0 && p < 1))
-    return fail(e, arg_loc(s, "p"), "dropout needs a probability of at least 0 and below 1, not %s",
-                val_str(e, arg(s, "p")));
+    return elab_fail(e, arg_loc(s, "p"),
+                     "dropout needs a probability of at least 0 and below 1, not %s",
+                     val_str(e, arg(s, "p")));
   if (!e->run->training || p == 0) return arg(s, "x");
   RandomKey r = draw_next(e);
   Attr attr[MAX_ATTRS] = {
@@ -65,8 +66,9 @@ Val builtin_dropout(BuiltinCall *s) {
   bool loop = r.offset != NO_ID;
   if (loop) {
     const Type *offsets = type_get(e->c, DT_I32, t->rank, t->dim);
-    if (!offsets) return fail(e, s->loc, "a dropout of this size in a loop cannot be addressed");
-    in[1] = val_tensor(e, build(at(e, s->loc), OP_BROADCAST, &r.offset, 1, NULL, offsets));
+    if (!offsets)
+      return elab_fail(e, s->loc, "a dropout of this size in a loop cannot be addressed");
+    in[1] = val_tensor(e, build(elab_at(e, s->loc), OP_BROADCAST, &r.offset, 1, NULL, offsets));
   }
   return build_checked(e, OP_DROPOUT, in, 1 + loop, attr, NULL, s->name, s->loc);
 }

@@ -5,7 +5,7 @@
 static Val reduced(BuiltinCall *s, OpKind k, Val x, const Ints *axes, bool keep) {
   Elab *e = s->e;
   if (axes->n == 0) return x;
-  Builder *b = at(e, s->loc);
+  Builder *b = elab_at(e, s->loc);
   ValueId id = keep ? build_reduce_keep(b, k, x.tensor.id, axes->at, axes->n)
                     : build_reduce(b, k, x.tensor.id, axes->at, axes->n);
   return val_tensor(e, id);
@@ -27,7 +27,7 @@ Val builtin_reduce(BuiltinCall *s) {
   Val x = arg_tensor(s, "x");
   if (x.kind == VAL_ERROR || !arg_axes(s, "axis", x, &axes)) return error_value;
   Dtype dt = x.tensor.type->dtype;
-  at(e, s->loc);
+  elab_at(e, s->loc);
   if (dt == DT_BOOL || dt == DT_U8) x = val_convert(e, x, DT_I32); /* a byte overflows at once */
   return reduced(s, (OpKind)s->f->data, x, axes, arg(s, "keep").b);
 }
@@ -47,7 +47,7 @@ Val builtin_mean(BuiltinCall *s) {
   const Ints *axes;
   Val x = arg_tensor(s, "x");
   if (x.kind == VAL_ERROR || !arg_axes(s, "axis", x, &axes)) return error_value;
-  at(e, s->loc);
+  elab_at(e, s->loc);
   if (!dtype_is_float(x.tensor.type->dtype)) x = val_convert(e, x, DT_F32);
   if (s->f->data == 0) return mean_over(s, x, axes, arg(s, "keep").b);
   return reduced(s, OP_VARIANCE, x, axes, arg(s, "keep").b);
@@ -60,8 +60,8 @@ Val builtin_extreme(BuiltinCall *s) {
   if (arg(s, "y").kind != VAL_NONE) {
     if (!arg_is_given(s, "axis") && !arg_is_given(s, "keep"))
       return min_or_max(e, k, arg(s, "x"), arg(s, "y"), s->name, s->loc);
-    return fail(e, arg_loc(s, "y"), "%s of two values has no axis; a reduction has one value",
-                s->name);
+    return elab_fail(e, arg_loc(s, "y"), "%s of two values has no axis; a reduction has one value",
+                     s->name);
   }
   Val x = arg(s, "x");
   if (x.kind == VAL_LIST && x.list->n > 0 && x.list->at[0].kind != VAL_TENSOR) {

@@ -3,8 +3,8 @@
 #include "lang/elab/builtin/builtin.h"
 
 static Val too_large(BuiltinCall *s) {
-  return fail(s->e, arg_loc(s, "shape"),
-              "a tensor of this shape has more bytes than can be addressed");
+  return elab_fail(s->e, arg_loc(s, "shape"),
+                   "a tensor of this shape has more bytes than can be addressed");
 }
 
 static const char *shape_text(Elab *e, const int64_t *dim, int n) {
@@ -23,12 +23,13 @@ Val builtin_reshape(BuiltinCall *s) {
   for (int i = 0; i < n; i++) {
     dim[i] = arg(s, "shape").list->at[i].i;
     if (dim[i] == -1 && open >= 0)
-      return fail(e, arg_loc(s, "shape"), "only one dim of a new shape may be -1");
+      return elab_fail(e, arg_loc(s, "shape"), "only one dim of a new shape may be -1");
     if (dim[i] == -1)
       open = i;
     else if (dim[i] < 1)
-      return fail(e, arg_loc(s, "shape"),
-                  "a dim must be at least 1 (or -1: what is left), found %lld", (long long)dim[i]);
+      return elab_fail(e, arg_loc(s, "shape"),
+                       "a dim must be at least 1 (or -1: what is left), found %lld",
+                       (long long)dim[i]);
     else if (__builtin_mul_overflow(known, dim[i], &known))
       return too_large(s);
   }
@@ -42,7 +43,7 @@ Val builtin_reshape(BuiltinCall *s) {
     return elab_trace(e);
   }
   const Type *t = type_get(e->c, x.tensor.type->dtype, n, dim);
-  return val_tensor(e, build_reshape(at(e, s->loc), x.tensor.id, t));
+  return val_tensor(e, build_reshape(elab_at(e, s->loc), x.tensor.id, t));
 }
 
 Val builtin_transpose(BuiltinCall *s) {
@@ -68,9 +69,10 @@ Val builtin_transpose(BuiltinCall *s) {
       return error_value;
     for (int k = 0; k < i; k++)
       if (perm[k] == perm[i])
-        return fail(e, arg_loc(s, "perm"), "transpose names axis %lld twice", (long long)perm[i]);
+        return elab_fail(e, arg_loc(s, "perm"), "transpose names axis %lld twice",
+                         (long long)perm[i]);
   }
-  return val_tensor(e, build_transpose(at(e, s->loc), x.tensor.id, perm));
+  return val_tensor(e, build_transpose(elab_at(e, s->loc), x.tensor.id, perm));
 }
 
 Val builtin_broadcast(BuiltinCall *s) {
@@ -90,8 +92,8 @@ static const Ints *counts_per_axis(BuiltinCall *s, const char *name, int rank) {
   const Ints *l = val_to_ints(e, arg(s, name), 0, "a count of 'pad'", loc);
   if (!l || l->n == rank) return l;
   if (l->n != 1)
-    return fail(e, loc, "pad needs a count for each of %d axes, or one for all, found %d", rank,
-                l->n),
+    return elab_fail(e, loc, "pad needs a count for each of %d axes, or one for all, found %d",
+                     rank, l->n),
            NULL;
   int64_t *all = ARENA_ARRAY(e->a, int64_t, rank + 1);
   for (int i = 0; i < rank; i++) all[i] = l->at[0];
@@ -107,8 +109,9 @@ Val builtin_pad(BuiltinCall *s) {
   if (!lo || !hi) return error_value;
   int64_t *none = ARENA_ARRAY(e->a, int64_t, t->rank + 1);
   if (!val_is_number(arg(s, "value")) && arg(s, "value").kind != VAL_BOOL)
-    return fail(e, arg_loc(s, "value"), "pad needs a compile-time number for 'value', found %s",
-                val_str(e, arg(s, "value")));
+    return elab_fail(e, arg_loc(s, "value"),
+                     "pad needs a compile-time number for 'value', found %s",
+                     val_str(e, arg(s, "value")));
   Val value = val_to_const(e, arg(s, "value"), type_scalar(e->c, t->dtype), arg_loc(s, "value"));
   if (value.kind == VAL_ERROR) return value;
   Attr number;
@@ -162,8 +165,8 @@ Val builtin_stack(BuiltinCall *s) {
   const Type *t = v[0].tensor.type;
   int64_t axis = arg(s, "axis").i < 0 ? arg(s, "axis").i + t->rank + 1 : arg(s, "axis").i;
   if (axis < 0 || axis > t->rank)
-    return fail(e, arg_loc(s, "axis"), "stack cannot put a new axis %lld into %s",
-                (long long)arg(s, "axis").i, val_str(e, v[0]));
+    return elab_fail(e, arg_loc(s, "axis"), "stack cannot put a new axis %lld into %s",
+                     (long long)arg(s, "axis").i, val_str(e, v[0]));
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank + 1);
   for (int i = 0; i <= t->rank; i++) dim[i] = i == axis ? 1 : t->dim[i > axis ? i - 1 : i];
   const Type *one = type_get(e->c, t->dtype, t->rank + 1, dim);
@@ -177,7 +180,7 @@ Val builtin_stack(BuiltinCall *s) {
     }
   }
   for (int i = 0; i < arg(s, "xs").list->n; i++)
-    v[i] = val_tensor(e, build_reshape(at(e, s->loc), v[i].tensor.id, one));
+    v[i] = val_tensor(e, build_reshape(elab_at(e, s->loc), v[i].tensor.id, one));
   return join(s, v, arg(s, "xs").list->n, axis);
 }
 
@@ -200,14 +203,14 @@ Val builtin_split(BuiltinCall *s) {
     return elab_trace(e);
   }
   if (even && parts->at[0] > MAX_UNROLL)
-    return fail(e, arg_loc(s, "n"), "split into %lld parts would make more than %d tensors",
-                (long long)parts->at[0], MAX_UNROLL);
+    return elab_fail(e, arg_loc(s, "n"), "split into %lld parts would make more than %d tensors",
+                     (long long)parts->at[0], MAX_UNROLL);
   if (even) n = (int)parts->at[0];
   for (int i = 0; !even && i < n; i++)
     if (__builtin_add_overflow(total, parts->at[i], &total)) total = -1;
   if (!even && total != extent)
-    return fail(e, arg_loc(s, "n"), "the parts of axis %lld of %s must add up to %lld",
-                (long long)axis, val_str(e, x), (long long)extent);
+    return elab_fail(e, arg_loc(s, "n"), "the parts of axis %lld of %s must add up to %lld",
+                     (long long)axis, val_str(e, x), (long long)extent);
   Val *out = ARENA_ARRAY(e->a, Val, n);
   int64_t *start = ARENA_ARRAY(e->a, int64_t, t->rank), *step = ARENA_ARRAY(e->a, int64_t, t->rank);
   int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank);
@@ -252,8 +255,8 @@ Val builtin_dim(BuiltinCall *s) {
 Val builtin_len(BuiltinCall *s) {
   Val v = arg(s, "list");
   if (v.kind != VAL_LIST && v.kind != VAL_TUPLE)
-    return fail(s->e, arg_loc(s, "list"), "len needs a compile-time list, found %s",
-                val_str(s->e, v));
+    return elab_fail(s->e, arg_loc(s, "list"), "len needs a compile-time list, found %s",
+                     val_str(s->e, v));
   return val_int(v.list->n, s->loc);
 }
 
@@ -261,8 +264,8 @@ Val builtin_list(BuiltinCall *s) {
   Val v = arg(s, "x");
   if (v.kind == VAL_LIST || v.kind == VAL_TUPLE) return v;
   if (!val_is_number(v) && v.kind != VAL_BOOL)
-    return fail(s->e, arg_loc(s, "x"), "list needs a compile-time number or list, found %s",
-                val_str(s->e, v));
+    return elab_fail(s->e, arg_loc(s, "x"), "list needs a compile-time number or list, found %s",
+                     val_str(s->e, v));
   return val_list(s->e, VAL_LIST, &v, 1, s->loc);
 }
 
@@ -271,9 +274,9 @@ Val builtin_pair(BuiltinCall *s) {
   if (v.kind == VAL_LIST && (v.list->n == 1 || v.list->n == 2))
     two[0] = v.list->at[0], two[1] = v.list->at[v.list->n - 1];
   if (!val_is_number(two[0]) || !val_is_number(two[1]))
-    return fail(s->e, arg_loc(s, "x"),
-                "pair needs a compile-time number, or a list of one or two, found %s",
-                val_str(s->e, v));
+    return elab_fail(s->e, arg_loc(s, "x"),
+                     "pair needs a compile-time number, or a list of one or two, found %s",
+                     val_str(s->e, v));
   return val_list(s->e, VAL_LIST, two, 2, s->loc);
 }
 

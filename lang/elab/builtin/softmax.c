@@ -10,7 +10,7 @@ Val builtin_softmax(BuiltinCall *s) {
   int64_t axis;
   if (!arg_axis(s, "axis", x, &axis)) return error_value;
   if (axis == rank - 1) return build_checked(e, k, &x, 1, NULL, NULL, s->name, s->loc);
-  ValueId y = build1(at(e, s->loc), k, swap_last(e, x.tensor.id, axis));
+  ValueId y = build1(elab_at(e, s->loc), k, swap_last(e, x.tensor.id, axis));
   return val_tensor(e, swap_last(e, y, axis));
 }
 

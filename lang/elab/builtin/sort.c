@@ -21,7 +21,7 @@ Val builtin_cumsum(BuiltinCall *s) {
   if (x.kind == VAL_ERROR) return x;
   if (!arg_axis(s, "axis", x, &axis)) return error_value;
   Dtype dt = x.tensor.type->dtype;
-  at(e, s->loc);
+  elab_at(e, s->loc);
   if (dt == DT_BOOL || dt == DT_U8) x = val_convert(e, x, DT_I32);
   Attr attr[MAX_ATTRS] = {[AT_AXIS].i = axis};
   return build_checked(e, OP_CUMSUM, &x, 1, attr, NULL, s->name, s->loc);
@@ -50,7 +50,7 @@ Val builtin_take_along(BuiltinCall *s) {
     elab_note_tensor(e, "ids", ids);
     return elab_trace(e);
   }
-  at(e, s->loc);
+  elab_at(e, s->loc);
   ValueId y = take_last(e, swap_last(e, x.tensor.id, axis), swap_last(e, ids.tensor.id, axis));
   return val_tensor(e, swap_last(e, y, axis));
 }
@@ -63,8 +63,8 @@ static ValueId argsort(Elab *e, ValueId x, bool descending) {
 /* The extent of an axis that is to be sorted is one of i32; false after an error. */
 static bool can_sort(BuiltinCall *s, Val x, int64_t axis) {
   if (x.tensor.type->dim[axis] <= INT32_MAX) return true;
-  fail(s->e, arg_loc(s, "x"), "%s needs at most 2147483647 elements along axis %lld of %s", s->name,
-       (long long)axis, val_str(s->e, x));
+  elab_fail(s->e, arg_loc(s, "x"), "%s needs at most 2147483647 elements along axis %lld of %s",
+            s->name, (long long)axis, val_str(s->e, x));
   return false;
 }
 
@@ -75,7 +75,7 @@ static ValueId with_axis_last(BuiltinCall *s, int64_t *axis) {
   if (x.kind == VAL_ERROR) return NO_ID;
   if (!arg_axis(s, "axis", x, axis)) return NO_ID;
   if (!can_sort(s, x, *axis)) return NO_ID;
-  at(e, s->loc);
+  elab_at(e, s->loc);
   return swap_last(e, x.tensor.id, *axis);
 }
 
@@ -104,10 +104,10 @@ Val builtin_topk(BuiltinCall *s) {
   const Type *t = x.tensor.type;
   if (!axis_of(e, -1, t->rank, x, s->name, arg_loc(s, "x"), &axis)) return error_value;
   if (k > t->dim[axis])
-    return fail(e, arg_loc(s, "k"), "%s cannot take %lld elements along the last axis of %s",
-                s->name, (long long)k, val_str(e, x));
+    return elab_fail(e, arg_loc(s, "k"), "%s cannot take %lld elements along the last axis of %s",
+                     s->name, (long long)k, val_str(e, x));
   if (!can_sort(s, x, axis)) return error_value;
-  Builder *b = at(e, s->loc);
+  Builder *b = elab_at(e, s->loc);
   ValueId all = argsort(e, x.tensor.id, true);
   ValueId ids = build_slice(b, all, (int)axis, 0, k);
   Val v[2] = {val_tensor(e, take_last(e, x.tensor.id, ids)), val_tensor(e, ids)};

@@ -220,11 +220,12 @@ static void resolve_captures(Elab *e, ScanLevel *l, int64_t trips) {
 /* Ends the block and appends the op to the block around the loop. NULL after an error. */
 static Op *build_scan(Elab *e, ScanLevel *l, int64_t trips, Loc loc) {
   Entry *en = e->run->entry;
-  at(e, loc);
+  elab_at(e, loc);
   resolve_captures(e, l, trips);
-  uint32_t room = l->captures.n + l->stacked.n + 1, n = 0;
-  ValueId *init = ARENA_ARRAY(e->a, ValueId, room), *yield = ARENA_ARRAY(e->a, ValueId, room);
-  const Type **type = ARENA_ARRAY(e->a, const Type *, room);
+  uint32_t capacity = l->captures.n + l->stacked.n + 1, n = 0;
+  ValueId *init = ARENA_ARRAY(e->a, ValueId, capacity),
+          *yield = ARENA_ARRAY(e->a, ValueId, capacity);
+  const Type **type = ARENA_ARRAY(e->a, const Type *, capacity);
   for (uint32_t i = 0; i < l->captures.n; i++) {
     const Capture *s = &l->captures.at[i];
     if (s->next == NO_ID) continue;
@@ -238,11 +239,11 @@ static Op *build_scan(Elab *e, ScanLevel *l, int64_t trips, Loc loc) {
     yield[n] = l->stacked.at[i];
     type[n] = type_stacked(e->c, value_type(en, yield[n]), trips);
     if (!type[n++])
-      return fail(e, loc, "what the scan stacks has more bytes than can be addressed"), NULL;
+      return elab_fail(e, loc, "what the scan stacks has more bytes than can be addressed"), NULL;
   }
-  build_op(at(e, loc), OP_YIELD, yield, (int)n, NULL, NULL, 0);
+  build_op(elab_at(e, loc), OP_YIELD, yield, (int)n, NULL, NULL, 0);
   level_end(e);
-  Op *op = build_op(at(e, loc), OP_SCAN, init, (int)carries, attr, type, (int)n);
+  Op *op = build_op(elab_at(e, loc), OP_SCAN, init, (int)carries, attr, type, (int)n);
   op->blocks[0] = l->block;
   l->block->op = op;
   n = 0;
@@ -286,7 +287,7 @@ static bool read_body(Elab *e, ScanLevel *l, const Stmt *s, int64_t from, Yields
   env->yields = y->targets ? y : NULL;
   Val i = val_tensor(e, l->block->args.at[0]);
   if (from) {
-    ValueId shift = build_const_int(at(e, s->loop.var.loc), i.tensor.type, from);
+    ValueId shift = build_const_int(elab_at(e, s->loop.var.loc), i.tensor.type, from);
     i = val_tensor(e, build2(e->run->b, OP_ADD, i.tensor.id, shift));
   }
   uint32_t names = env->names.n;
@@ -329,17 +330,17 @@ static void find_carries(Elab *e, ScanLevel *l, Env *env, const OuterNames *o) {
 }
 
 static bool bounds(Elab *e, const Stmt *s, int64_t *from, int64_t *to) {
-  if (e->run->kind != RUN_ENTRY)
-    return fail(e, s->loc, "a scan runs in an entry, not at compile time"), false;
+  if (e->run->kind != BUILD_ENTRY)
+    return elab_fail(e, s->loc, "a scan runs in an entry, not at compile time"), false;
   bool ok = loop_bound(e, s->loop.from, INT32_MIN, "the start of a scan", from);
   ok &= loop_bound(e, s->loop.to, INT32_MIN, "the end of a scan", to);
   if (ok && (*from > INT32_MAX || *to > INT32_MAX || *to - *from > INT32_MAX))
-    return fail(e, s->loc, "the counter of a scan is an i32: %lld..%lld is too far",
-                (long long)*from, (long long)*to),
+    return elab_fail(e, s->loc, "the counter of a scan is an i32: %lld..%lld is too far",
+                     (long long)*from, (long long)*to),
            false;
   if (ok && s->loop.targets.n && *to <= *from)
-    return fail(e, s->loc, "a loop that yields needs at least one iteration: %lld..%lld",
-                (long long)*from, (long long)*to),
+    return elab_fail(e, s->loc, "a loop that yields needs at least one iteration: %lld..%lld",
+                     (long long)*from, (long long)*to),
            false;
   return ok;
 }
