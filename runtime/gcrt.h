@@ -96,14 +96,14 @@ typedef struct GcDeviceFault {
 
 /* An op whose labels or ids are checked while the program runs, and the input that they are made
    of. */
-typedef struct GcSite {
+typedef struct GcCheckSite {
   const char *loc;   /* "mnist.g:4:7" */
   const char *what;  /* "a label" */
   const char *input; /* of the entry that runs; NULL: the program computes it from more than one */
   bool exact;        /* its numbers are those of the input */
   /* element k of it is made of row first + k / run % count * step of the input; run 0: not known */
   int64_t first, step, run, count;
-} GcSite;
+} GcCheckSite;
 
 typedef struct GcImage {
   const char *arch; /* "sm_90a": a cubin for that architecture; "compute_90": PTX, a string */
@@ -192,7 +192,7 @@ typedef struct GcProgram {
   const GcEntry *entries; /* what the user sees as sub-commands */
   int nentries;
   const GcEntry *init; /* fills every global with its initial value; NULL if there is none */
-  const GcSite *sites;
+  const GcCheckSite *sites;
   int nsites;
   uint64_t work_bytes; /* target "cpu": that a thread needs beside the stack: packed operands */
   const struct GcProgram *faster; /* the same code and tables, compiled for more instructions (its

@@ -9,7 +9,7 @@
 #include "codegen/gpu/gpu.h"
 #include "codegen/print/reduction.h"
 
-typedef struct Reduce {
+typedef struct GridReduce {
   ColsPrinter c;
   const Op *root;
   Dtype dt;
@@ -19,7 +19,7 @@ typedef struct Reduce {
   Loop *kept, *reduced;
   int nkept, nreduced;
   GridColumnsSchedule s;
-} Reduce;
+} GridReduce;
 
 static bool is_arg(const Op *root) { return root->kind == OP_ARGMAX || root->kind == OP_ARGMIN; }
 
@@ -63,8 +63,8 @@ uint64_t cuda_reduce_scratch(const CudaTarget *t, const Group *gr) {
   return schedule_of(t, gr, false).scratch;
 }
 
-static Reduce reduce_of(Gen *g, const Group *gr) {
-  Reduce r = {.c = {.g = g, .gr = gr}, .root = gr->root};
+static GridReduce reduce_of(Gen *g, const Group *gr) {
+  GridReduce r = {.c = {.g = g, .gr = gr}, .root = gr->root};
   r.c.p = printer_new(g, gr, 3, 1);
   Printer *p = &r.c.p;
   cols_axes(&r.c);
@@ -87,20 +87,20 @@ static Reduce reduce_of(Gen *g, const Group *gr) {
 }
 
 /* n as a position. */
-static const char *number(const Reduce *r, int64_t n) {
+static const char *number(const GridReduce *r, int64_t n) {
   bool small = strcmp(r->c.g->index, "int") == 0;
   return arena_printf(r->c.g->a, small ? "%lld" : "(int64_t)%lld", (long long)n);
 }
 
 /* ---- one column ---- */
 
-static void declare(Reduce *r, Text *x) {
+static void declare(GridReduce *r, Text *x) {
   text_line(x, "%s acc = %s;", r->T, r->start);
   if (is_arg(r->root)) text_line(x, "i32 at = 0;");
 }
 
 /* Combines acc with the value of row r. */
-static void step(Reduce *r, Text *x, const char *value) {
+static void step(GridReduce *r, Text *x, const char *value) {
   Gen *g = r->c.g;
   OpKind kind = r->root->kind;
   const char *v = arena_printf(g->a, "v%d", g->names++);
@@ -116,19 +116,19 @@ static void step(Reduce *r, Text *x, const char *value) {
 }
 
 /* The value of an element, in the text of level 2. */
-static const char *element(Reduce *r) {
+static const char *element(GridReduce *r) {
   Printer *p = &r->c.p;
   ValueId x = r->root->operands[0];
   if (r->nreduced) printer_decode(p, r->reduced, r->nreduced, "r", "k", 2);
   return printer_value(p, x, printer_identity(p, x)).text;
 }
 
-static const char *before(Reduce *r) {
+static const char *before(GridReduce *r) {
   return r->so_far ? printer_value(&r->c.p, *r->so_far, cols_map(&r->c, *r->so_far)).text : NULL;
 }
 
 /* The epilogue, where the reduction's value is a name. */
-static void results(Reduce *r, const char *result) {
+static void results(GridReduce *r, const char *result) {
   Printer *p = &r->c.p;
   const Group *gr = r->c.gr;
   Dtype dt = value_type(gr->e, r->root->results[0])->dtype;
@@ -139,19 +139,19 @@ static void results(Reduce *r, const char *result) {
   for (int i = 0; i < gr->nout; i++) printer_store(p, i, cols_map(&r->c, gr->yield[i]), 1);
 }
 
-static void finish(Reduce *r, Kernel *k) {
+static void finish(GridReduce *r, Kernel *k) {
   text_append(&k->text, r->c.p.level[0]);
   text_append(&k->text, r->c.p.level[1]);
 }
 
 /* A column's total, with what has been added up before it. */
-static const char *alone(Reduce *r, const char *so_far) {
+static const char *alone(GridReduce *r, const char *so_far) {
   if (is_arg(r->root)) return "at";
   if (!so_far) return "acc";
   return r->s.rows ? arena_printf(r->c.g->a, "%s + acc", so_far) : so_far;
 }
 
-static void a_thread(Reduce *r, Kernel *k) {
+static void a_thread(GridReduce *r, Kernel *k) {
   Gen *g = r->c.g;
   Printer *p = &r->c.p;
   Text *x = p->level[1];
@@ -173,7 +173,7 @@ static void a_thread(Reduce *r, Kernel *k) {
 /* ---- tiles ---- */
 
 /* The columns of a block, and the one of this thread, which other threads have, too. */
-static void place(Reduce *r, Kernel *k) {
+static void place(GridReduce *r, Kernel *k) {
   const char *I = r->c.g->index;
   const GridColumnsSchedule *s = &r->s;
   const char *block = k->grid > s->column_blocks
@@ -189,7 +189,7 @@ static void place(Reduce *r, Kernel *k) {
 }
 
 /* One thread a column goes on, with the epilogue. */
-static void leave(Reduce *r) {
+static void leave(GridReduce *r) {
   const GridColumnsSchedule *s = &r->s;
   Text *x = r->c.p.level[1];
   if (s->columns % s->width)
@@ -200,7 +200,7 @@ static void leave(Reduce *r) {
 }
 
 /* Rows [from, to) of the block's columns. */
-typedef struct Tile {
+typedef struct SmemTile {
   int depth; /* rows of it */
   bool along;
   int64_t most, rows; /* of [from, to), and of a whole column */
@@ -209,14 +209,14 @@ typedef struct Tile {
   Text before;      /* … and the lines that it needs, 2 deeper than the tile */
   int unroll;
   bool again; /* others follow */
-} Tile;
+} SmemTile;
 
-static int tile_indent(const Reduce *r, int depth, int64_t most) {
+static int tile_indent(const GridReduce *r, int depth, int64_t most) {
   return r->c.p.level[1]->indent + (most > depth) + 2;
 }
 
 /* All threads evaluate it, then one for each column combines it into acc. */
-static void tile(Reduce *r, Tile *t) {
+static void tile(GridReduce *r, SmemTile *t) {
   Text *x = r->c.p.level[1];
   const char *I = r->c.g->index;
   const GridColumnsSchedule *s = &r->s;
@@ -266,12 +266,12 @@ static void tile(Reduce *r, Tile *t) {
   if (!once) text_close(x, "}");
 }
 
-static void share(Reduce *r, int depth) {
+static void share(GridReduce *r, int depth) {
   text_line(r->c.p.level[1], "__shared__ %s part[%d];", r->T, depth * (r->s.width | 1));
 }
 
 /* Tiles of the operand. Columns have other names in them than around them. */
-static void elements(Reduce *r, const char *from, const char *to, int64_t most) {
+static void elements(GridReduce *r, const char *from, const char *to, int64_t most) {
   Printer *p = &r->c.p;
   const GridColumnsSchedule *s = &r->s;
   Coord *own = ARENA_ARRAY(r->c.g->a, Coord, p->ncoords + 1);
@@ -280,23 +280,23 @@ static void elements(Reduce *r, const char *from, const char *to, int64_t most) 
   *p->level[2] = text_new(r->c.g->a, tile_indent(r, s->depth, most));
   if (r->nkept) printer_decode(p, r->kept, r->nkept, "j", "c", 2);
   const char *value = element(r);
-  Tile t = {.depth = s->depth,
-            .along = s->along,
-            .most = most,
-            .rows = s->rows,
-            .from = from,
-            .to = to,
-            .fill = value,
-            .before = *p->level[2],
-            .unroll = cuda_unroll(r->c.gr, 16),
-            .again = s->chunks > 1 && !s->split};
+  SmemTile t = {.depth = s->depth,
+                .along = s->along,
+                .most = most,
+                .rows = s->rows,
+                .from = from,
+                .to = to,
+                .fill = value,
+                .before = *p->level[2],
+                .unroll = cuda_unroll(r->c.gr, 16),
+                .again = s->chunks > 1 && !s->split};
   tile(r, &t);
   memcpy(p->coord, own, sizeof *own * (size_t)p->ncoords);
   printer_drop(p, 1);
 }
 
 /* A block does all of its columns. */
-static void whole_columns(Reduce *r, Kernel *k) {
+static void whole_columns(GridReduce *r, Kernel *k) {
   const GridColumnsSchedule *s = &r->s;
   Text *x = r->c.p.level[1];
   const char *I = r->c.g->index, *rows = number(r, r->s.rows);
@@ -323,7 +323,7 @@ static void whole_columns(Reduce *r, Kernel *k) {
 }
 
 /* A block does one chunk of its columns. */
-static void chunks(Reduce *r, Kernel *k) {
+static void chunks(GridReduce *r, Kernel *k) {
   const GridColumnsSchedule *s = &r->s;
   Text *x = r->c.p.level[1];
   const char *I = r->c.g->index, *rows = number(r, r->s.rows);
@@ -340,22 +340,22 @@ static void chunks(Reduce *r, Kernel *k) {
 }
 
 /* The total of a column from the partial results of its chunks, in order. */
-static void combine(Reduce *r, Kernel *k) {
+static void combine(GridReduce *r, Kernel *k) {
   const GridColumnsSchedule *s = &r->s;
   Text *x = r->c.p.level[1];
   place(r, k);
   share(r, s->parts);
   const char *so_far = before(r);
   text_line(x, "%s acc = %s;", r->T, so_far ? so_far : r->start);
-  Tile t = {.depth = s->parts,
-            .most = s->chunks,
-            .rows = s->chunks,
-            .from = "0",
-            .to = number(r, s->chunks),
-            .fill = arena_printf(r->c.g->a, "((const %s *)scratch)[r * %lld + j]", r->T,
-                                 (long long)s->columns),
-            .before = text_new(r->c.g->a, 0),
-            .unroll = 16};
+  SmemTile t = {.depth = s->parts,
+                .most = s->chunks,
+                .rows = s->chunks,
+                .from = "0",
+                .to = number(r, s->chunks),
+                .fill = arena_printf(r->c.g->a, "((const %s *)scratch)[r * %lld + j]", r->T,
+                                     (long long)s->columns),
+                .before = text_new(r->c.g->a, 0),
+                .unroll = 16};
   tile(r, &t);
   leave(r);
   results(r, "acc");
@@ -364,7 +364,7 @@ static void combine(Reduce *r, Kernel *k) {
 
 void cuda_reduce(Gen *g, const Group *gr) {
   Kernel *k = cuda_kernel(g, gr);
-  Reduce r = reduce_of(g, gr);
+  GridReduce r = reduce_of(g, gr);
   kernel_schedule(k, &grid_columns_kind, &r.s, sizeof r.s);
   k->flops = (uint64_t)group_work(gr);
   k->block = r.s.threads;
@@ -379,7 +379,7 @@ void cuda_reduce(Gen *g, const Group *gr) {
     k->block = r.s.threads;
     k->grid = r.s.combine_blocks;
     kernel_schedule(k, &grid_columns_kind, &r.s, sizeof r.s);
-    Reduce again = reduce_of(g, gr);
+    GridReduce again = reduce_of(g, gr);
     again.s.width = r.s.combine_width;
     again.s.column_blocks = r.s.combine_blocks;
     combine(&again, k);

@@ -69,7 +69,7 @@ bool gen_can_fuse(const Target *t, const Entry *e, const Op *op) {
   return op->kind != OP_GATHER_GRAD && op->kind != OP_CONCAT && op->kind != OP_PAD;
 }
 
-/* The number of a row of GcSite. Equal rows are one, so that kernels can be. */
+/* The number of a row of GcCheckSite. Equal rows are one, so that kernels can be. */
 static uint32_t site_of(Gen *g, const char *row) {
   for (uint32_t i = 0; i < g->sites.n; i++)
     if (strcmp(g->sites.at[i], row) == 0) return i;

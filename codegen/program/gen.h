@@ -33,7 +33,7 @@ struct Gen {
   VEC(Helper) helpers;     /* each once, in the order of first need */
   VEC(uint32_t) needed;    /* those of the group at hand */
   VEC(Kernel *) out;       /* launches of the group at hand */
-  VEC(const char *) sites; /* where indices can be out of range: rows of GcSite, each once */
+  VEC(const char *) sites; /* where indices can be out of range: rows of GcCheckSite, each once */
   const InputUses *uses;   /* of the entry at hand */
   int names;               /* of variables in the function at hand, counted up */
   uint64_t work;           /* bytes of workspace that a thread needs, of all kernels the most */

@@ -244,7 +244,7 @@ void tables_write(Tables *p, FILE *f, const char *symbol, const char *march, con
   if (m->entries.n)
     fprintf(f, "\nstatic const GcEntry entries[] = {\n%s};\n", text_str(&p->entries));
   if (m->init) fprintf(f, "static const GcEntry init = %s;\n", text_str(&p->init));
-  if (p->g->sites.n) fputs("static const GcSite sites[] = {\n", f);
+  if (p->g->sites.n) fputs("static const GcCheckSite sites[] = {\n", f);
   for (uint32_t i = 0; i < p->g->sites.n; i++) fprintf(f, "  %s,\n", p->g->sites.at[i]);
   if (p->g->sites.n) fputs("};\n", f);
   if (faster) fprintf(f, "extern const GcProgram %s;\n", faster);

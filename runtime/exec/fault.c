@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool report_computed(Session *s, const GcSite *site, const Fault *f) {
+static bool report_computed(Session *s, const GcCheckSite *site, const Fault *f) {
   err_set(&s->err, EXIT_WRONG,
           "%s: %s is %" PRId64 " (element %" PRId64 "), which is not in 0 to %" PRId64, site->loc,
           site->what, f->value, f->at, f->limit - 1);
@@ -14,7 +14,7 @@ static bool report_computed(Session *s, const GcSite *site, const Fault *f) {
 }
 
 void fault_report(Session *s, const GcEntry *entry, uint64_t batch, const Fault *f) {
-  const GcSite *site = &s->program->sites[f->site];
+  const GcCheckSite *site = &s->program->sites[f->site];
   int input = -1;
   for (int i = 0; i < entry->ninputs; i++)
     if (site->input && strcmp(entry->inputs[i].name, site->input) == 0) input = i;

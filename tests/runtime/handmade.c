@@ -216,7 +216,7 @@ static const GcEntry entries[] = {
      .inputs_bytes = 128,
      .outputs_bytes = 8},
 };
-static const GcSite sites[] = {{"handmade.g:1:1", "a label", "label", true, 0, 1, 1, B}};
+static const GcCheckSite sites[] = {{"handmade.g:1:1", "a label", "label", true, 0, 1, 1, B}};
 static const GcHyper hypers[] = {{"lr", 0.05F}};
 
 #ifndef MARCH
