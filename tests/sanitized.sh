@@ -14,9 +14,9 @@ export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrac
 failures=0 ran=0
 for file; do
   case $file in
-  */plan/* | */lang/*many_*) # these take long: a third of them, others on other commits, and all at the level full
+  */plan/* | */lang/*many_*) # these take long: a sixth of them, others on other commits, and all at the level full
     turn=$((${GC_TEST_SEED:-0} / 10000 + $(basename "$file" | cksum | cut -d' ' -f1)))
-    [ "${GC_TEST_LEVEL-}" != full ] && [ $((turn % 3)) != 0 ] && continue ;;
+    [ "${GC_TEST_LEVEL-}" != full ] && [ $((turn % 6)) != 0 ] && continue ;;
   esac
   ran=$((ran + 1))
   case $file in

@@ -214,7 +214,7 @@ int main(int argc, char **argv) {
                     : strcmp(how, "--clang") == 0 ? DEVICE_CLANG
                                                   : DEVICE_NVRTC;
   int every = argc == 4 && kind == DEVICE_CLANG          ? atoi(argv[3])
-              : kind == DEVICE_NVRTC && !level_is_full() ? 2
+              : kind == DEVICE_NVRTC && !level_is_full() ? 3
                                                          : 1;
   if ((argc != 2 && kind == DEVICE_NVRTC) || every < 1) return 2;
   setvbuf(stdout, NULL, _IOLBF, 0);

@@ -8,15 +8,16 @@ export PYTHONPATH="$here/tests/e2e${PYTHONPATH:+:$PYTHONPATH}" PYTHONDONTWRITEBY
 failures=0 checks=0
 
 # unoptimised: programs of this script may be compiled without the C compiler's optimiser, which takes most of
-# a test's time. Said by scripts that compare bits and figures, not by those that train for long. A third of
-# them, another one on each commit, still has all of it, and so have all at the level full.
-unoptimised() { is_optimised "$(basename "$0")" || export CC="$here/tests/cc-O0"; }
+# a test's time. Said by scripts that compare bits and figures, not by those that train for long. On one commit in
+# three, or in N, each still has all of it, and so have all at the level full.
+#   unoptimised [N]
+unoptimised() { is_optimised "$(basename "$0")" "${1:-3}" || export CC="$here/tests/cc-O0"; }
 
-# is_optimised NAME: whether that is one of the third
+# is_optimised NAME [N]: whether this is the commit in three, or in N
 is_optimised() {
   [ "${GC_TEST_LEVEL-}" = full ] && return
   turn=$((${GC_TEST_SEED:-0} / 10000 + $(echo "$1" | cksum | cut -d' ' -f1)))
-  [ -n "${GC_TEST_SEED-}" ] && [ $((turn % 3)) = 0 ]
+  [ -n "${GC_TEST_SEED-}" ] && [ $((turn % ${2:-3})) = 0 ]
 }
 
 fail() {

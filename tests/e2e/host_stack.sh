@@ -13,7 +13,7 @@ sizes() { # what makes an example quick to compile, and keeps buffers that are t
   resnet20) echo depth=1 ;;
   resnet50) echo N=2 S=64 classes=10 'blocks=[1,1,1,1]' ;;
   inception_bn) echo N=2 S=64 classes=10 width=0.25 ;;
-  vgg) echo N=2 S=32 classes=10 ;;
+  vgg) echo N=2 S=32 classes=10 width=16 ;;
   dcgan) echo N=8 ;;
   esac
 }
