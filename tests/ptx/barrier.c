@@ -6,11 +6,17 @@
 #include "exec.h"
 
 void barrier_start(Exec *x) {
-  for (int b = 0; b < BARRIERS; b++) {
-    x->barrier[b].arrived = 0;
-    memset(x->barrier[b].clock, 0, (size_t)x->nwarps * sizeof(uint32_t));
+  for (int b = 0; b < BARRIERS * x->nctas; b++) {
+    Barrier *at = &x->ctas[b / BARRIERS].barrier[b % BARRIERS];
+    at->arrived = 0;
+    memset(at->clock, 0, (size_t)x->nwarps * sizeof(uint32_t));
+    if (at->know) memset(at->know, 0, 2 * x->nknown * sizeof *at->know);
   }
 }
+
+/* The warps of a CTA: n from first_warp(x, cta) on, and below last_warp(x, cta). */
+static int first_warp(const Exec *x, int cta) { return cta * x->cta_warps; }
+static int last_warp(const Exec *x, int cta) { return (cta + 1) * x->cta_warps; }
 
 static unsigned barrier_id(Warp *w, const Ins *i, uint32_t mask) {
   const Opd *o = &i->opd[i->ndst];
@@ -29,8 +35,9 @@ static unsigned barrier_count(const Warp *w, const Ins *i, uint32_t mask) {
 }
 
 void barrier_arrive(Warp *w, const Ins *i, uint32_t mask) {
-  Barrier *b = &w->x->barrier[barrier_id(w, i, mask)];
+  Barrier *b = &w->x->ctas[w->cta].barrier[barrier_id(w, i, mask)];
   b->arrived += (unsigned)__builtin_popcount(mask);
+  if (b->know) know_release(w, mask, b->know);
   if (mask != w->live) return; /* of a part of a warp nothing is known to be done */
   for (int n = 0; n < w->x->nwarps; n++)
     if (w->seen[n] > b->clock[n]) b->clock[n] = w->seen[n];
@@ -46,10 +53,10 @@ typedef struct Waiting {
   uint32_t other_mask, first_mask;
 } Waiting;
 
-static void reduce(Exec *x, unsigned id, unsigned threads) {
+static void reduce(Exec *x, int cta, unsigned id, unsigned threads) {
   unsigned votes = 0;
   for (int pass = 0; pass < 2; pass++)
-    for (int n = 0; n < x->nwarps; n++) {
+    for (int n = first_warp(x, cta); n < last_warp(x, cta); n++) {
       Warp *w = &x->warps[n];
       for (int g = 0; g < w->ngroups; g++) {
         Group *q = &w->group[g];
@@ -72,13 +79,27 @@ static void reduce(Exec *x, unsigned id, unsigned threads) {
     }
 }
 
-static void release(Exec *x, unsigned id) {
-  uint32_t join[1024 / LANES] = {0};
-  Barrier *b = &x->barrier[id];
+/* Threads that wait tell what they know, also those of a part of a warp. */
+static void tell(Exec *x, int cta, unsigned id) {
+  uint32_t *know = x->ctas[cta].barrier[id].know;
+  for (int n = first_warp(x, cta); know && n < last_warp(x, cta); n++) {
+    Warp *w = &x->warps[n];
+    for (int g = 0; g < w->ngroups; g++) {
+      const Group *q = &w->group[g];
+      if (q->wait == WAIT_BARRIER && barrier_id(w, &x->k->ins[q->pc], q->mask) == id)
+        know_gather(w, q->mask, know);
+    }
+  }
+}
+
+static void release(Exec *x, int cta, unsigned id) {
+  uint32_t join[CLUSTER_WARPS] = {0};
+  Barrier *b = &x->ctas[cta].barrier[id];
+  tell(x, cta, id);
   uint32_t now = check_tick(x);
-  bool in[1024 / LANES] = {false};    /* warps of which all lanes that have not exited take part */
-  bool whole[1024 / LANES] = {false}; /* ... and none has exited */
-  for (int n = 0; n < x->nwarps; n++) {
+  bool in[CLUSTER_WARPS] = {false};    /* warps of which all lanes that have not exited take part */
+  bool whole[CLUSTER_WARPS] = {false}; /* ... and none has exited */
+  for (int n = first_warp(x, cta); n < last_warp(x, cta); n++) {
     Warp *w = &x->warps[n];
     uint32_t lanes = 0;
     for (int g = 0; g < w->ngroups; g++) {
@@ -95,13 +116,15 @@ static void release(Exec *x, unsigned id) {
     if (in[n] && own > join[n]) join[n] = own;
     if (b->clock[n] > join[n]) join[n] = b->clock[n];
   }
-  for (int n = 0; n < x->nwarps; n++) {
+  for (int n = first_warp(x, cta); n < last_warp(x, cta); n++) {
     Warp *w = &x->warps[n];
     for (int g = 0; g < w->ngroups; g++) {
       Group *q = &w->group[g];
       if (q->wait != WAIT_BARRIER || barrier_id(w, &x->k->ins[q->pc], q->mask) != id) continue;
       q->wait = WAIT_NOT;
       q->pc++;
+      if (b->know) know_acquire(w, q->mask, b->know);
+      if (b->know) w->seen[n] = now;
     }
     if (!in[n]) continue;
     for (int o = 0; o < x->nwarps; o++)
@@ -111,11 +134,12 @@ static void release(Exec *x, unsigned id) {
   }
   b->arrived = 0;
   memset(b->clock, 0, (size_t)x->nwarps * sizeof(uint32_t));
+  if (b->know) memset(b->know, 0, 2 * x->nknown * sizeof *b->know);
 }
 
-static Waiting look(Exec *x, unsigned id) {
-  Waiting r = {.threads = x->barrier[id].arrived};
-  for (int n = 0; n < x->nwarps; n++) {
+static Waiting look(Exec *x, int cta, unsigned id) {
+  Waiting r = {.threads = x->ctas[cta].barrier[id].arrived};
+  for (int n = first_warp(x, cta); n < last_warp(x, cta); n++) {
     Warp *w = &x->warps[n];
     for (int g = 0; g < w->ngroups; g++) {
       Group *q = &w->group[g];
@@ -137,7 +161,14 @@ static Waiting look(Exec *x, unsigned id) {
   return r;
 }
 
-static void stuck(Exec *x, unsigned live) {
+static unsigned live_threads(const Exec *x, int cta) {
+  unsigned live = 0;
+  for (int n = first_warp(x, cta); n < last_warp(x, cta); n++)
+    live += (unsigned)__builtin_popcount(x->warps[n].live);
+  return live;
+}
+
+void barrier_stuck(Exec *x) {
   for (int n = 0; n < x->nwarps; n++) {
     Warp *w = &x->warps[n];
     for (int g = 0; g < w->ngroups; g++) {
@@ -148,31 +179,37 @@ static void stuck(Exec *x, unsigned live) {
         report(w, lane, PTX_WARP_SYNC, q->need,
                "waits for lanes %08x of its warp, which never come",
                (unsigned)(q->need & w->live & ~q->mask));
+      } else if (q->wait == WAIT_PROGRESS) {
+        wait_stuck(w, lane);
       } else {
-        Waiting r = look(x, barrier_id(w, w->at, q->mask));
+        Waiting r = look(x, w->cta, barrier_id(w, w->at, q->mask));
         report(w, lane, PTX_BARRIER, 0, "waits at a barrier that %u threads reach; %u are needed",
-               r.threads, r.count ? r.count : live);
+               r.threads, r.count ? r.count : live_threads(x, w->cta));
       }
     }
   }
 }
 
-bool barrier_release(Exec *x) {
-  unsigned live = 0;
-  for (int n = 0; n < x->nwarps; n++) live += (unsigned)__builtin_popcount(x->warps[n].live);
+static bool release_cta(Exec *x, int cta) {
+  unsigned live = live_threads(x, cta);
   bool any = false;
   for (unsigned id = 0; id < BARRIERS; id++) {
-    Waiting r = look(x, id);
+    Waiting r = look(x, cta, id);
     if (!r.first || r.threads < (r.count ? r.count : live)) continue;
     if (r.other && !r.count) {
       r.other->at = r.other_at;
       report(r.other, __builtin_ctz(r.other_mask), PTX_BARRIER, 0,
              "waits here while others wait at the barrier of line %d", r.at->line);
     }
-    reduce(x, id, r.threads);
-    release(x, id);
+    reduce(x, cta, id, r.threads);
+    release(x, cta, id);
     any = true;
   }
-  if (!any) stuck(x, live);
+  return any;
+}
+
+bool barrier_release(Exec *x) {
+  bool any = false;
+  for (int cta = 0; cta < x->nctas; cta++) any |= release_cta(x, cta);
   return any;
 }

@@ -15,6 +15,7 @@
 
 bool check_start(Exec *x, size_t dynamic_shared) {
   Check *c = &x->check;
+  c->warps = x->nwarps;
   c->race = x->l->checks & PTX_CHECK_RACE;
   c->init = x->l->checks & PTX_CHECK_INIT;
   c->shared_granule = x->k->shared_granule;
@@ -22,7 +23,10 @@ bool check_start(Exec *x, size_t dynamic_shared) {
   c->shared_shift = (unsigned)__builtin_ctz(c->shared_granule);
   c->dynamic_at = (x->k->shared + c->shared_granule - 1) / c->shared_granule;
   c->shared_cells = c->dynamic_at + (dynamic_shared + c->shared_granule - 1) / c->shared_granule;
-  c->shared = calloc(c->shared_cells + 1, sizeof *c->shared);
+  size_t cells = c->shared_cells * (size_t)x->nctas + 1;
+  c->shared = calloc(cells, sizeof *c->shared);
+  if (x->know) c->readers = calloc(cells * 2 * (size_t)x->nwarps, sizeof *c->readers);
+  if (x->know && !c->readers) return false;
   c->fence_of = calloc((size_t)x->nwarps * LANES, sizeof *c->fence_of);
   return c->shared && c->fence_of;
 }
@@ -35,7 +39,9 @@ static void fence_drop(Check *c) { /* the last one */
 
 void check_cta(Exec *x) {
   Check *c = &x->check;
-  memset(c->shared, 0, c->shared_cells * sizeof *c->shared);
+  size_t cells = c->shared_cells * (size_t)x->nctas;
+  memset(c->shared, 0, cells * sizeof *c->shared);
+  if (c->readers) memset(c->readers, 0, cells * 2 * (size_t)x->nwarps * sizeof *c->readers);
   c->npending = 0;
   if (!c->phase) return; /* no fence, so nothing was told or learned */
   while (c->nfences > c->first_fence && !c->fences[c->nfences - 1].told) fence_drop(c);
@@ -57,6 +63,7 @@ void check_free(Exec *x) {
   free(c->pending);
   free(c->acquired);
   free(c->shared);
+  free(c->readers);
 }
 
 /* ---- order ---- */
@@ -67,12 +74,14 @@ uint32_t check_tick(Exec *x) {
 
 void check_warp_sync(Warp *w) { w->synced = w->seen[w->index] = check_tick(w->x); }
 
-static bool before(const Warp *w, unsigned tid, Stamp s) {
+bool check_before(const Warp *w, unsigned tid, Stamp s) {
   unsigned other = s & STAMP_TID;
   uint32_t clock = s >> STAMP_SHIFT;
   if (!s || other == tid) return true;
   int warp = (int)(other / LANES);
-  return warp == w->index ? clock < w->synced : clock <= w->seen[warp];
+  if (warp < w->x->nwarps && (warp == w->index ? clock < w->synced : clock <= w->seen[warp]))
+    return true;
+  return w->x->know && know_seen(w->x, tid)[other] >= clock;
 }
 
 /* The same of an access of another CTA, and of a fence there. */
@@ -83,6 +92,7 @@ static bool before_fence(const Check *c, Known k, uint32_t cta, Stamp s, uint32_
   if (f->cta != cta || phase > f->phase) return false;
   if (other == k.tid) return true;
   int warp = (int)(other / LANES);
+  if (warp >= c->warps) return false;
   return warp == f->warp ? clock < f->synced : clock <= f->seen[warp];
 }
 
@@ -92,7 +102,7 @@ static bool cta_before(const Warp *w, unsigned tid, uint32_t cta, Stamp s, uint3
   if (!cta || !s) return true;
   for (size_t i = 0; cta != READ_MANY && i < c->nacquired; i++) {
     const Acquired *a = &c->acquired[i];
-    if (a->tid != tid && !before(w, tid, a->at)) continue;
+    if (a->tid != tid && !check_before(w, tid, a->at)) continue;
     if (before_fence(c, a->known, cta, s, phase)) return true;
     const Fence *f = &c->fences[a->known.fence];
     for (size_t n = 0; n < f->nlearned; n++)
@@ -106,11 +116,11 @@ static bool cta_before(const Warp *w, unsigned tid, uint32_t cta, Stamp s, uint3
 /* The reader of a cell that is not ordered before now, as a stamp; 0: there is none. */
 static Stamp reader_beside(const Warp *w, unsigned tid, const Cell *c, bool here) {
   for (int i = 0; i < 2; i++)
-    if (c->read[i] && !(here ? before(w, tid, c->read[i])
+    if (c->read[i] && !(here ? check_before(w, tid, c->read[i])
                              : cta_before(w, tid, c->read_cta, c->read[i], c->read_phase)))
       return c->read[i];
-  for (uint32_t left = c->more; left; left &= left - 1) {
-    Stamp s = c->late << STAMP_SHIFT | (uint32_t)__builtin_ctz(left) * LANES;
+  for (uint64_t left = c->more; left; left &= left - 1) {
+    Stamp s = c->late << STAMP_SHIFT | (uint32_t)__builtin_ctzll(left) * LANES;
     /* any lane of the warp may have been it */
     bool ordered = here ? (int)(s & STAMP_TID) / LANES == w->index
                               ? c->late < w->synced
@@ -122,6 +132,22 @@ static Stamp reader_beside(const Warp *w, unsigned tid, const Cell *c, bool here
   return 0;
 }
 
+/* The same of readers that are kept by warp; NULL: none are. */
+static uint32_t *readers_of(const Check *c, const Cell *cell, const Exec *x) {
+  return c->readers ? &c->readers[(size_t)(cell - c->shared) * 2 * (size_t)x->nwarps] : NULL;
+}
+
+static Stamp warp_beside(const Warp *w, unsigned tid, const uint32_t *readers) {
+  for (int n = 0; n < w->x->nwarps; n++) {
+    Stamp s = readers[2 * n] << STAMP_SHIFT | (uint32_t)n * LANES;
+    Stamp agent = readers[2 * n + 1] << STAMP_SHIFT | agent_of_warp(w->x, n);
+    /* any lane of the warp may have been it */
+    if (readers[2 * n] && !(check_before(w, tid, s) && check_before(w, tid, s + 1))) return s;
+    if (readers[2 * n + 1] && !check_before(w, tid, agent)) return agent;
+  }
+  return 0;
+}
+
 static const char *verb(int access) {
   return access == ACCESS_READ ? "reads" : access == ACCESS_WRITE ? "writes" : "updates";
 }
@@ -129,9 +155,16 @@ static const char *verb(int access) {
 /* ---- a cell ---- */
 static void conflict(Warp *w, int lane, bool shared, uint64_t address, int access,
                      const char *other_verb, Stamp other) {
-  unsigned t[3];
-  thread_of(w->x, other & STAMP_TID, t);
-  report(w, lane, shared ? PTX_RACE_SHARED : PTX_RACE_GLOBAL, address,
+  unsigned t[3], tid = other & STAMP_TID;
+  const PtxKind kind = shared ? PTX_RACE_SHARED : PTX_RACE_GLOBAL;
+  if (tid >= (unsigned)(w->x->nwarps * LANES)) {
+    bool copy = tid >= agent_of_mbarrier(w->x, 0);
+    report(w, lane, kind, address, "%s what %s %s, which it does not know to be over", verb(access),
+           copy ? "a bulk copy" : "a wgmma or a bulk copy of a warp", other_verb);
+    return;
+  }
+  thread_of(w->x, tid, t);
+  report(w, lane, kind, address,
          "%s what thread (%u,%u,%u) of the same CTA %s with no barrier between", verb(access), t[0],
          t[1], t[2], other_verb);
 }
@@ -140,26 +173,30 @@ static void conflict_cta(Warp *w, int lane, uint64_t address, int access, const 
   report(w, lane, PTX_RACE_GLOBAL, address, "%s what another CTA %s", verb(access), other_verb);
 }
 
-static void add_reader(const Warp *w, unsigned tid, Cell *c, Stamp now) {
+static void add_reader(const Warp *w, unsigned tid, Cell *c, Stamp now, uint32_t *readers) {
   if (c->more && !reader_beside(w, tid, &(Cell){.more = c->more, .late = c->late}, true))
     c->more = 0;
   for (int i = 0; i < 2; i++)
-    if (!c->read[i] || before(w, tid, c->read[i])) {
+    if (!c->read[i] || check_before(w, tid, c->read[i])) {
       c->read[i] = now;
       return;
     }
   uint32_t lanes = LANES - 1; /* two lanes of the warp since it last synchronised stand for it */
   if ((c->read[0] | lanes) == (now | lanes) && (c->read[1] | lanes) == (now | lanes)) return;
   uint32_t clock = now >> STAMP_SHIFT;
+  if (readers) {
+    readers[2 * w->index] = clock;
+    return;
+  }
   c->late = c->more && c->late > clock ? c->late : clock;
-  c->more |= (uint32_t)1 << w->index;
+  c->more |= (uint64_t)1 << w->index;
 }
 
 static void cell_access(Warp *w, int lane, Cell *c, bool shared, uint64_t address, int access,
                         bool same) {
   Exec *x = w->x;
   unsigned tid = (unsigned)(w->index * LANES + lane);
-  uint32_t cta = x->cta_index + 1;
+  uint32_t cta = x->cluster_index + 1;
   Stamp now = w->seen[w->index] << STAMP_SHIFT | tid |
               (access == ACCESS_ATOMIC ? (uint32_t)STAMP_ATOMIC : 0);
   if (access == ACCESS_READ && c->read[0] == now && (shared || c->read_cta == cta))
@@ -167,7 +204,7 @@ static void cell_access(Warp *w, int lane, Cell *c, bool shared, uint64_t addres
   bool atomics = access == ACCESS_ATOMIC && c->write & STAMP_ATOMIC;
   bool harmless = access == ACCESS_WRITE && same; /* stores what is there already */
   bool written_here = shared || c->write_cta == cta;
-  bool after_write = written_here ? before(w, tid, c->write)
+  bool after_write = written_here ? check_before(w, tid, c->write)
                                   : cta_before(w, tid, c->write_cta, c->write, c->write_phase);
   if (!after_write && !atomics && !harmless) {
     if (written_here)
@@ -176,13 +213,14 @@ static void cell_access(Warp *w, int lane, Cell *c, bool shared, uint64_t addres
       conflict_cta(w, lane, address, access, "wrote");
   }
   bool read_here = shared || c->read_cta == cta;
+  uint32_t *readers = shared ? readers_of(&x->check, c, x) : NULL;
   if (access == ACCESS_READ) {
     if (!read_here) {
       bool many = c->read_cta == READ_MANY || (c->read_cta && reader_beside(w, tid, c, false));
       c->read_cta = many ? READ_MANY : cta;
       c->read[0] = c->read[1] = c->more = 0;
     }
-    add_reader(w, tid, c, now);
+    add_reader(w, tid, c, x->agent ? (now & ~(Stamp)STAMP_TID) | x->agent : now, readers);
     c->read_phase = x->check.phase;
     return;
   }
@@ -193,6 +231,10 @@ static void cell_access(Warp *w, int lane, Cell *c, bool shared, uint64_t addres
     if (other && read_here) conflict(w, lane, shared, address, access, "read", other);
     if (other && !read_here) conflict_cta(w, lane, address, access, "read");
   }
+  if (!harmless && readers) {
+    Stamp other = warp_beside(w, tid, readers);
+    if (other) conflict(w, lane, shared, address, access, "reads", other);
+  }
   if (harmless && !after_write) return; /* the earlier write still counts */
   c->write = now;
   c->write_cta = cta;
@@ -201,11 +243,11 @@ static void cell_access(Warp *w, int lane, Cell *c, bool shared, uint64_t addres
 }
 
 /* ---- shared ---- */
-static Cell *shared_cell(Check *c, uint64_t address, size_t *cells, size_t size) {
-  uint64_t first = address, base = 0;
+static Cell *shared_cell(Check *c, int cta, uint64_t address, size_t *cells, size_t size) {
+  uint64_t first = address, base = c->shared_cells * (size_t)cta;
   if (address >= SHARED_DYNAMIC) {
     first -= SHARED_DYNAMIC;
-    base = c->dynamic_at;
+    base += c->dynamic_at;
   }
   uint64_t from = first >> c->shared_shift, to = (first + size - 1) >> c->shared_shift;
   *cells = (size_t)(to - from + 1);
@@ -217,17 +259,24 @@ static Cell *shared_cell(Check *c, uint64_t address, size_t *cells, size_t size)
 static bool quiet_read(const Warp *w, int lane, const Cell *c, int access) {
   uint32_t clock = w->seen[w->index] << STAMP_SHIFT, mine = (unsigned)w->index * LANES;
   uint32_t warp = clock | mine, lanes = STAMP_ATOMIC | (LANES - 1);
-  if (access != ACCESS_READ || !c->valid || c->async) return false;
+  if (access != ACCESS_READ || !c->valid || c->async || c->mbarrier) return false;
   if (c->read[0] == (warp | (unsigned)lane)) return true;
   if ((c->write & STAMP_TID) / LANES == (unsigned)w->index) return false;
   if (c->more >> w->index & 1 && c->late == w->seen[w->index]) return true;
   return (c->read[0] & ~lanes) == warp && (c->read[1] & ~lanes) == warp;
 }
 
-void check_shared(Warp *w, int lane, uint64_t address, size_t size, int access, bool same) {
+static void still_read(Warp *w, int lane, const Cell *c, uint64_t address) {
+  if (c->reads)
+    report(w, lane, PTX_ASYNC, address,
+           "writes shared memory that a wgmma or a bulk copy may still read");
+}
+
+void check_shared(Warp *w, int lane, int cta, uint64_t address, size_t size, int access,
+                  bool same) {
   Check *c = &w->x->check;
   size_t n;
-  Cell *cell = shared_cell(c, address, &n, size);
+  Cell *cell = shared_cell(c, cta, address, &n, size);
   bool unwritten = false;
   for (size_t i = 0; i < n; i++) {
     if (quiet_read(w, lane, &cell[i], access)) continue;
@@ -235,11 +284,14 @@ void check_shared(Warp *w, int lane, uint64_t address, size_t size, int access, 
       unsigned t[3];
       thread_of(w->x, cell[i].async - 1, t);
       report(w, lane, PTX_ASYNC, address,
-             "%s shared memory that a cp.async of thread (%u,%u,%u) is still to fill", verb(access),
+             "%s shared memory that a copy of thread (%u,%u,%u) is still to fill", verb(access),
              t[0], t[1], t[2]);
+    } else if (cell[i].mbarrier) {
+      report(w, lane, PTX_MBARRIER, address, "%s the bytes of an mbarrier", verb(access));
     } else {
       unwritten |= access != ACCESS_WRITE && !cell[i].valid;
     }
+    if (access != ACCESS_READ) still_read(w, lane, &cell[i], address);
     if (c->race)
       cell_access(w, lane, &cell[i], true, address + i * c->shared_granule, access, same);
     cell[i].valid = cell[i].valid || access != ACCESS_READ;
@@ -248,18 +300,72 @@ void check_shared(Warp *w, int lane, uint64_t address, size_t size, int access, 
     report(w, lane, PTX_UNINIT, address, "%s shared memory that nobody wrote", verb(access));
 }
 
-void check_async(Warp *w, int lane, uint64_t address, size_t size, bool landed) {
+void check_async(Warp *w, int lane, int cta, uint64_t address, size_t size, bool landed) {
   Check *c = &w->x->check;
   size_t n;
-  Cell *cell = shared_cell(c, address, &n, size);
+  Cell *cell = shared_cell(c, cta, address, &n, size);
   for (size_t i = 0; i < n; i++) {
     if (!landed && cell[i].async)
-      report(w, lane, PTX_ASYNC, address, "a second cp.async goes where one is still on its way");
+      report(w, lane, PTX_ASYNC, address, "a second copy goes where one is still on its way");
+    if (!landed) still_read(w, lane, &cell[i], address);
+    if (!landed && cell[i].mbarrier)
+      report(w, lane, PTX_MBARRIER, address, "copies over an mbarrier");
     if (landed) cell[i].async = 0;
     if (c->race)
       cell_access(w, lane, &cell[i], true, address + i * c->shared_granule, ACCESS_WRITE, false);
     if (!landed) cell[i].async = (uint32_t)(w->index * LANES + lane) + 1;
     cell[i].valid = cell[i].valid || landed;
+  }
+}
+
+void check_landed(Exec *x, int cta, uint64_t address, size_t size, unsigned agent) {
+  size_t n;
+  Cell *cell = shared_cell(&x->check, cta, address, &n, size);
+  for (size_t i = 0; i < n; i++) {
+    cell[i].async = 0;
+    cell[i].valid = true;
+    cell[i].write = x->clock << STAMP_SHIFT | agent;
+    cell[i].read[0] = cell[i].read[1] = 0; /* all are before the copy: check_async saw to it */
+  }
+}
+
+void check_reads(Warp *w, int lane, int cta, uint64_t address, size_t size, uint32_t clock) {
+  Exec *x = w->x;
+  Check *c = &x->check;
+  size_t n;
+  unsigned tid = (unsigned)(w->index * LANES + lane);
+  Cell *cell = shared_cell(c, cta, address, &n, size);
+  for (size_t i = 0; i < n; i++) {
+    Cell *q = &cell[i];
+    uint64_t at = address + i * c->shared_granule;
+    unsigned by = q->write & STAMP_TID;
+    bool copied = by >= (unsigned)(x->nwarps * LANES);
+    if (q->async)
+      report(w, lane, PTX_ASYNC, at, "reads shared memory that a copy is still to fill");
+    else if (!q->valid && c->init)
+      report(w, lane, PTX_UNINIT, at, "reads shared memory that nobody wrote");
+    else if (c->race && !check_before(w, tid, q->write))
+      conflict(w, lane, true, at, ACCESS_READ, copied ? "writes" : "wrote", q->write);
+    else if (c->race && q->write && !copied && know_fenced(x, tid)[by] < q->write >> STAMP_SHIFT)
+      report(w, lane, PTX_PROXY, at,
+             "reads by the async proxy what a thread wrote, with no fence.proxy.async between");
+    q->reads++;
+    readers_of(c, q, x)[2 * w->index + 1] = clock;
+  }
+}
+
+void check_reads_done(Exec *x, int cta, uint64_t address, size_t size) {
+  size_t n;
+  Cell *cell = shared_cell(&x->check, cta, address, &n, size);
+  for (size_t i = 0; i < n; i++) cell[i].reads--;
+}
+
+void check_mbarrier(Exec *x, int cta, uint64_t address, unsigned number) {
+  size_t n;
+  Cell *cell = shared_cell(&x->check, cta, address, &n, 8);
+  for (size_t i = 0; i < n; i++) {
+    cell[i].mbarrier = (uint8_t)number;
+    cell[i].valid = false;
   }
 }
 
@@ -354,7 +460,8 @@ void check_fence(Warp *w, uint32_t mask) {
   c->npending = kept;
   c->fences = grown(x, c->fences, c->nfences, &c->fences_cap, sizeof *c->fences);
   Fence *f = &c->fences[c->nfences++];
-  *f = (Fence){.cta = x->cta_index + 1, .phase = c->phase, .warp = w->index, .synced = w->synced};
+  *f = (Fence){
+      .cta = x->cluster_index + 1, .phase = c->phase, .warp = w->index, .synced = w->synced};
   f->seen = malloc((size_t)x->nwarps * sizeof *f->seen);
   if (!f->seen) give_up(x, "out of memory for fences and atomics");
   memcpy(f->seen, w->seen, (size_t)x->nwarps * sizeof *f->seen);

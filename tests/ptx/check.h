@@ -7,17 +7,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef uint32_t Stamp; /* 0: never; clock << 11 | atomic << 10 | tid */
-enum { STAMP_TID = 1023, STAMP_ATOMIC = 1024, STAMP_SHIFT = 11, CLOCK_MAX = (1 << 20) - 2 };
+/* 0: never; clock << 13 | atomic << 12 | tid. Numbers behind those of the cluster's threads are
+ * agents that run beside them: see order.c. */
+typedef uint32_t Stamp;
+enum { STAMP_TID = 4095, STAMP_ATOMIC = 4096, STAMP_SHIFT = 13, CLOCK_MAX = (1 << 19) - 2 };
 
 typedef struct Cell {
   uint32_t write_cta, read_cta; /* index + 1; READ_MANY: several CTAs; unused in shared memory */
   Stamp write, read[2];
-  uint32_t more, late; /* the warps of further concurrent readers, and the clock of the last one */
+  uint64_t more;                    /* the warps of further concurrent readers, ... */
+  uint32_t late;                    /* ... and the clock of the last one */
   uint32_t write_phase, read_phase; /* fences of the CTA before; global memory only */
-  uint32_t async; /* thread + 1 whose cp.async will write here; shared memory only */
-  bool valid;     /* has been written; shared memory only */
-  bool read_only; /* has been read by the read-only path; global memory only */
+  uint32_t async;                   /* thread + 1 whose copy will write here; shared memory only */
+  uint16_t reads;                   /* copies and wgmma that still read here; shared memory only */
+  uint8_t mbarrier; /* 1 + the number of the one that lies here; shared memory only */
+  bool valid;       /* has been written; shared memory only */
+  bool read_only;   /* has been read by the read-only path; global memory only */
 } Cell;
 enum { READ_MANY = UINT32_MAX };
 
@@ -67,10 +72,14 @@ typedef struct Acquired {
 
 typedef struct Check {
   bool race, init;
+  int warps;                               /* of a cluster */
   unsigned shared_granule, global_granule; /* powers of two */
   unsigned shared_shift;
-  Cell *shared; /* static cells, then dynamic ones */
-  size_t shared_cells, dynamic_at;
+  Cell *shared;                    /* of each CTA: static cells, then dynamic ones */
+  size_t shared_cells, dynamic_at; /* of a CTA */
+  /* where threads' knowledge is kept (order.c), by cell and warp: the clock of the last read by the
+     warp's threads, and by its copies and wgmma; in place of Cell.more */
+  uint32_t *readers;
   Page *pages; /* open addressing */
   size_t npages, pages_cap, last_page;
   Release *releases;
@@ -92,11 +101,21 @@ struct Exec;
 bool check_start(struct Exec *x, size_t dynamic_shared);
 void check_cta(struct Exec *x); /* a new CTA begins */
 void check_free(struct Exec *x);
-/* An access to `size` bytes; `same` says that a write changes nothing. */
-void check_shared(struct Warp *w, int lane, uint64_t address, size_t size, int access, bool same);
+/* An access to `size` bytes; `same` says that a write changes nothing; `cta` has the memory. */
+void check_shared(struct Warp *w, int lane, int cta, uint64_t address, size_t size, int access,
+                  bool same);
 void check_global(struct Warp *w, int lane, uint64_t address, size_t size, int access, bool same);
-/* A cp.async is on its way to shared memory, or has landed. */
-void check_async(struct Warp *w, int lane, uint64_t address, size_t size, bool landed);
+/* A cp.async or a bulk copy is on its way to shared memory, or has landed. */
+void check_async(struct Warp *w, int lane, int cta, uint64_t address, size_t size, bool landed);
+/* As check_async for what a bulk copy has brought, which is known to those who wait for `agent`. */
+void check_landed(struct Exec *x, int cta, uint64_t address, size_t size, unsigned agent);
+/* A bulk copy or a wgmma of the thread reads shared memory from now on, at `clock`, or has done. */
+void check_reads(struct Warp *w, int lane, int cta, uint64_t address, size_t size, uint32_t clock);
+void check_reads_done(struct Exec *x, int cta, uint64_t address, size_t size);
+/* The cells of an mbarrier; 0: none. */
+void check_mbarrier(struct Exec *x, int cta, uint64_t address, unsigned number);
+/* What happened at the stamp is before now in the thread. */
+bool check_before(const struct Warp *w, unsigned tid, Stamp s);
 void check_fence(struct Warp *w, uint32_t mask);
 /* Clocks: a warp-wide synchronisation; see barrier.c for the CTA's. */
 void check_warp_sync(struct Warp *w);

@@ -53,10 +53,10 @@ Round decode_round(const Decoder *d) {
 }
 
 Space decode_space(const Decoder *d) {
-  static const char *const names[] = {"generic", "global", "shared",      "local",
-                                      "param",   "const",  "shared::cta", NULL};
+  static const char *const names[] = {"generic", "global",      "shared",          "local", "param",
+                                      "const",   "shared::cta", "shared::cluster", NULL};
   int n = decode_pick(d, names, 0);
-  return n == 6 ? SPACE_SHARED : (Space)n;
+  return n >= 6 ? SPACE_SHARED : (Space)n;
 }
 
 SlotClass decode_class(Type t) {
@@ -247,9 +247,7 @@ int take_list(Decoder *d, bool dst, SlotClass cls, Type t) {
   return n;
 }
 
-void take_address(Decoder *d) {
-  comma(d);
-  want(d, '[');
+static Opd read_address(Decoder *d) {
   Opd o = read_source(d, SLOT_NONE, TYPE_NONE);
   if (o.cls == SLOT_PRED) parse_fail(d->p, d->mnemonic.line, "a predicate is no address");
   while (tok_is(now(d), '+') || tok_is(now(d), '-')) {
@@ -263,8 +261,23 @@ void take_address(Decoder *d) {
         (int64_t)(minus ? (uint64_t)o.offset - now(d)->bits : (uint64_t)o.offset + now(d)->bits);
     ptx_lex_next(&d->p->lx);
   }
+  return o;
+}
+
+void take_address(Decoder *d) {
+  comma(d);
+  want(d, '[');
+  add_operand(d, read_address(d));
   want(d, ']');
-  add_operand(d, o);
+}
+
+int take_tensor(Decoder *d) {
+  comma(d);
+  want(d, '[');
+  add_operand(d, read_address(d));
+  int n = take_list(d, false, SLOT_32, TYPE_s32);
+  want(d, ']');
+  return n;
 }
 
 uint64_t take_number(Decoder *d) {

@@ -31,12 +31,18 @@ void take_src(Decoder *d, SlotClass cls, Type t);           /* register or liter
 void take_pred(Decoder *d);                                 /* %p or !%p */
 int take_list(Decoder *d, bool dst, SlotClass cls, Type t); /* {a, b} or one; returns how many */
 void take_address(Decoder *d);                              /* [a + 4] */
+int take_tensor(Decoder *d); /* [map, {x, y}]: how many coordinates */
 uint64_t take_number(Decoder *d);
 bool more_operands(const Decoder *d);
 void add_operand(Decoder *d, Opd o); /* that the text does not name */
 void add_absent(Decoder *d);         /* an optional operand that is not there */
 bool take_second_dst(Decoder *d);    /* |%p after a destination */
 void note_access(Decoder *d, Space space, unsigned bytes);
+
+/* ---- decode_async.c ---- */
+void decode_bulk(Decoder *d);        /* the cp of bulk copies */
+void decode_proxy_fence(Decoder *d); /* the fence of proxies and mbarriers */
+void decode_cluster(Decoder *d);     /* the barrier of clusters */
 
 /* ---- exec_carry.c ---- */
 bool decode_carry(Decoder *d); /* false: not one of its instructions */

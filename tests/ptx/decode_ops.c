@@ -24,6 +24,7 @@ static void memory_common(Decoder *d) {
   if (t == TYPE_pred || t == TYPE_b128) decode_unknown(d);
   d->ins.type = (uint8_t)t;
   d->ins.space = (uint8_t)decode_space(d);
+  if (decode_has(d, "shared::cluster")) d->p->k->async = true;
   d->ins.vec = (uint8_t)vector_of(d);
   d->ins.own_init = true;
   note_access(d, (Space)d->ins.space, type_bytes(t));
@@ -63,9 +64,13 @@ void decode_atom(Decoder *d) {
 }
 
 void decode_cp(Decoder *d) {
-  if (d->nparts < 3 || !decode_has(d, "async") || decode_has(d, "bulk") ||
+  if (d->nparts < 3 || !decode_has(d, "async") || decode_has(d, "reduce") ||
       decode_has(d, "mbarrier"))
     decode_unknown(d);
+  if (decode_has(d, "bulk")) {
+    decode_bulk(d);
+    return;
+  }
   d->ins.own_init = true;
   d->ins.flow = FLOW_PLAIN;
   if (decode_has(d, "commit_group")) {
@@ -326,7 +331,10 @@ void decode_idle(Decoder *d) {
 }
 void decode_fence(Decoder *d) {
   set_run(d, exec_fence, FLOW_PLAIN);
-  if (decode_has(d, "proxy") || decode_has(d, "mbarrier_init")) decode_unknown(d);
+  if (decode_has(d, "proxy") || decode_has(d, "mbarrier_init")) {
+    decode_proxy_fence(d);
+    return;
+  }
   d->ins.own_init = true;
   d->ins.mode = !decode_has(d, "cta");
 }
@@ -334,6 +342,10 @@ void decode_fence(Decoder *d) {
 /* bar.sync a{, b}; bar.red.op d, a{, b}, p; bar.arrive a, b; bar.warp.sync mask */
 void decode_bar(Decoder *d) {
   static const char *const ops[] = {"popc", "and", "or", NULL};
+  if (decode_has(d, "cluster")) {
+    decode_cluster(d);
+    return;
+  }
   if (decode_has(d, "warp")) {
     set_run(d, exec_warp_sync, FLOW_WARP);
     take_src(d, SLOT_32, TYPE_b32);

@@ -9,13 +9,13 @@
 #include <string.h>
 
 typedef struct Exec Exec;
-typedef enum Wait { WAIT_NOT, WAIT_WARP, WAIT_BARRIER } Wait;
+typedef enum Wait { WAIT_NOT, WAIT_WARP, WAIT_BARRIER, WAIT_PROGRESS } Wait;
 
 typedef struct Group { /* lanes of a warp that stand at the same instruction */
   int pc;
   uint32_t mask;
   Wait wait;
-  uint32_t need; /* WAIT_WARP: the lanes that must come */
+  uint32_t need; /* WAIT_WARP: the lanes that must come; WAIT_PROGRESS: Exec.progress so far */
   int barrier;   /* WAIT_BARRIER */
 } Group;
 
@@ -29,7 +29,8 @@ typedef struct AsyncCopy { /* a cp.async that has not landed */
 
 struct Warp {
   Exec *x;
-  int index;
+  int index;              /* in the cluster */
+  int cta;                /* its rank in the cluster */
   uint32_t live, started; /* lanes that have not exited; that the CTA has */
   char *regs;
   uint32_t *defined; /* one word a slot */
@@ -43,37 +44,63 @@ struct Warp {
   uint8_t *local_init;
   AsyncCopy *copies;
   size_t ncopies, copies_cap;
-  uint32_t copy_group[LANES]; /* groups committed so far */
+  uint32_t copy_group[LANES];  /* groups committed so far */
+  uint32_t bulk_group[LANES];  /* the same of bulk copies */
+  uint32_t cluster_due[LANES]; /* barrier.cluster: the phase that the lane waits for; 0: none */
+  unsigned registers;          /* a thread's, by setmaxnreg */
+  unsigned tries;              /* waits for an mbarrier that were answered or made to wait */
 };
 
 typedef struct Barrier {
   unsigned arrived; /* threads that only announced themselves (bar.arrive) */
   uint32_t *clock;  /* joined clocks of those, one a warp */
+  uint32_t *know;   /* what they told (order.c), or NULL */
 } Barrier;
 enum { BARRIERS = 16 };
+
+typedef struct Cta { /* of the cluster that runs: one, unless the kernel asks for more */
+  unsigned id[3];
+  char *shared_static, *shared_dynamic;
+  Barrier barrier[BARRIERS];
+} Cta;
+enum { CLUSTER_CTAS = 8, CLUSTER_WARPS = 64, MBARRIERS = 128 };
 
 struct Exec {
   const PtxKernel *k;
   const PtxLaunch *l;
   PtxResult *r;
   Warp *warps;
-  int nwarps;
-  unsigned threads; /* of a CTA */
-  unsigned cta[3];
-  uint32_t cta_index; /* in order of execution */
+  int nwarps, cta_warps; /* of the cluster; of a CTA */
+  unsigned threads;      /* of a CTA */
+  Cta ctas[CLUSTER_CTAS];
+  int nctas;
+  uint32_t cluster_index; /* in order of execution */
   const char *params;
-  char *shared_static, *shared_dynamic;
   Check check;
-  Barrier barrier[BARRIERS];
   uint64_t rng;
-  uint32_t clock;  /* ticks at each synchronisation of the CTA */
-  size_t last_buf; /* hint for memory_find */
+  uint32_t clock;    /* ticks at each synchronisation of the cluster */
+  uint32_t progress; /* ticks when something happened that a wait may have waited for */
+  size_t last_buf;   /* hint for memory_find */
   uint64_t max_steps;
   unsigned max_reports;
   PtxBuf *bufs; /* the launch's and the module's variables */
   size_t nbufs;
   bool *raced;    /* by buffer: somebody may write to its bytes */
   bool read_only; /* the load that runs is by the read-only path */
+  bool any_tag;   /* the access is by a tensor map, which names no argument */
+  unsigned agent; /* whose reads of global memory run, if not the thread's; 0: they are its own */
+  /* order.c: rows of a thread: seen, fenced; NULL: the kernel has nothing asynchronous */
+  uint32_t *know;
+  size_t nknown; /* agents */
+  struct Mbarrier *mbarriers;
+  int nmbarriers;
+  struct Bulk *bulk; /* copies that have not landed, in the order of their issue */
+  size_t nbulk, bulk_cap;
+  struct ClusterBarrier {
+    uint32_t phase;
+    unsigned arrived;     /* threads, in this phase */
+    uint32_t *now, *done; /* told by those that arrived in this phase; in phases before */
+  } cluster;
   jmp_buf stop;
 };
 
@@ -122,6 +149,31 @@ static inline uint32_t pred_lanes(const Warp *w, const Opd *o) {
   for (uint32_t left_##l = (mask), l = 0; left_##l && (l = (uint32_t)__builtin_ctz(left_##l), 1);  \
        left_##l &= left_##l - 1)
 
+/* ---- order.c ---- */
+static inline uint32_t *know_seen(const Exec *x, unsigned tid) {
+  return x->know + (size_t)tid * 2 * x->nknown;
+}
+static inline uint32_t *know_fenced(const Exec *x, unsigned tid) {
+  return know_seen(x, tid) + x->nknown;
+}
+static inline unsigned agent_of_warp(const Exec *x, int warp) {
+  return (unsigned)(x->nwarps * LANES + warp);
+}
+static inline unsigned agent_of_mbarrier(const Exec *x, int number) {
+  return (unsigned)(x->nwarps * (LANES + 1) + number);
+}
+bool know_start(Exec *x);
+void know_cluster(Exec *x); /* a new cluster begins */
+void know_free(Exec *x);
+uint32_t *know_new(Exec *x); /* two empty rows, to free */
+/* Adds what the lanes know and have done; the second form also ends what is told by it. */
+void know_gather(const Warp *w, uint32_t mask, uint32_t *into);
+void know_release(Warp *w, uint32_t mask, uint32_t *into);
+void know_acquire(const Warp *w, uint32_t mask, const uint32_t *from);
+void know_sync(Warp *w, uint32_t mask);  /* the lanes synchronise with each other */
+void know_fence(Warp *w, uint32_t mask); /* between the proxies */
+void know_agent(const Warp *w, uint32_t mask, unsigned agent, uint32_t clock);
+
 /* ---- report.c ---- */
 void report(Warp *w, int lane, PtxKind kind, uint64_t address, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
@@ -143,6 +195,11 @@ void memory_free(Exec *x);
 void memory_async(Warp *w, int lane, uint64_t shared, uint64_t global, uint32_t size,
                   uint32_t fill);
 void memory_async_wait(Warp *w, uint32_t mask, uint32_t pending);
+/* Where a shared address is: its place in `cta`, without the rank that it may carry; NULL after a
+ * finding. */
+char *memory_shared(Warp *w, int lane, uint64_t *address, size_t size, int *cta);
+/* Of a bulk copy: any bytes of one buffer. */
+bool memory_bulk(Warp *w, int lane, uint64_t address, size_t size, Access how);
 enum { WINDOW_SHIFT = 56, WINDOW_SHARED = 1, WINDOW_LOCAL = 2, WINDOW_PARAM = 3 };
 
 /* ---- warp.c ---- */
@@ -150,6 +207,27 @@ typedef enum WarpState { WARP_DONE, WARP_BLOCKED, WARP_PAUSED } WarpState;
 WarpState warp_run(Warp *w, uint64_t slice);
 void warp_start(Warp *w, uint32_t live);
 uint32_t warp_waiting(const Warp *w); /* lanes that wait for other lanes of their warp */
+/* ---- mbarrier.c ---- */
+bool mbarrier_start(Exec *x);
+void mbarrier_cluster(Exec *x); /* a new cluster begins: there are none */
+void mbarrier_free(Exec *x);
+int mbarrier_number(Warp *w, int lane, uint64_t address, int *cta); /* -1: after a finding */
+void mbarrier_complete(Exec *x, int number, uint32_t bytes);        /* a copy has arrived */
+bool mbarrier_known(const Warp *w, int lane, int number);           /* and initialised before now */
+bool mbarrier_fenced(const Exec *x, int number);                    /* ... and fenced after that */
+void mbarrier_stuck(Warp *w, const Ins *i, int lane);
+
+/* ---- exec_cluster.c ---- */
+unsigned launch_registers(const Exec *x); /* of a thread */
+bool cta_runs(const Exec *x, int cta);    /* some thread has not exited */
+void wait_stuck(Warp *w, int lane);       /* of a group that waits for progress: tells why */
+
+/* ---- bulk.c ---- */
+void bulk_cluster(Exec *x);        /* a new cluster begins */
+bool bulk_land(Exec *x, size_t n); /* the n-th of those that may; false: there are fewer */
+void bulk_end(Exec *x);            /* the cluster ends: nothing may be in flight */
+void bulk_free(Exec *x);
+
 /* ---- exec_parts.c ---- */
 /* Defines the results of an instruction with `parts` by halves. */
 void parts_define(Warp *w, const Ins *i, uint32_t mask);
@@ -157,4 +235,5 @@ void parts_define(Warp *w, const Ins *i, uint32_t mask);
 void barrier_start(Exec *x);
 void barrier_arrive(Warp *w, const Ins *i, uint32_t mask);
 bool barrier_release(Exec *x); /* wakes whoever can go on; false: nobody can */
+void barrier_stuck(Exec *x);   /* tells why */
 #endif

@@ -21,6 +21,25 @@ Handler exec_fence; /* mode: 1 beyond the CTA */
 Handler exec_idle;
 Handler exec_carry;
 
+Handler exec_mbarrier_init, exec_mbarrier_inval;
+Handler exec_mbarrier; /* mode: MbarrierOp; mods: MBARRIER_RELAXED; vec: 1 has a count */
+Handler exec_mbarrier_fence, exec_proxy_fence;
+Handler exec_bulk; /* mode: BulkForm; vec: coordinates, 0: bytes; mode2: 1 multicast */
+Handler exec_bulk_commit, exec_bulk_wait;
+Handler exec_cluster_arrive, exec_mapa, exec_elect;
+Waiter wait_mbarrier; /* mode: 1 by parity */
+Waiter wait_cluster;
+Waiter wait_registers; /* mode: 1 more, 0 fewer */
+
+enum { MBARRIER_RELAXED = 1 };
+typedef enum MbarrierOp {
+  MBARRIER_ARRIVE,
+  MBARRIER_ARRIVE_EXPECT,
+  MBARRIER_DROP,
+  MBARRIER_EXPECT,
+  MBARRIER_COMPLETE,
+} MbarrierOp;
+typedef enum BulkForm { BULK_LOAD, BULK_STORE, BULK_SHARED } BulkForm;
 enum { REL_LESS = 1, REL_EQUAL = 2, REL_MORE = 4, REL_NAN = 8 };
 typedef enum AtomOp {
   ATOM_ADD,

@@ -5,6 +5,7 @@
 
 void exec_warp_sync(Warp *w, const Ins *i, uint32_t mask) {
   uint32_t member = (uint32_t)lane_bits(w, &i->opd[i->member], __builtin_ctz(mask));
+  know_sync(w, mask);
   if (!(w->started & ~member)) check_warp_sync(w); /* else no one else's accesses: see check.c */
 }
 

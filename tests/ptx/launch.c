@@ -21,32 +21,47 @@ static void set_all(Warp *w, const Opd *o, uint64_t bits) {
   opd_define(w, o, ~0u, ~0u);
 }
 
-static uint64_t special_value(const Exec *x, int id, unsigned warp, unsigned lane) {
-  unsigned t[3];
+static uint64_t special_value(const Exec *x, int special, const Warp *w, unsigned lane) {
+  unsigned t[3], warp = (unsigned)(w->index - w->cta * x->cta_warps);
   const PtxLaunch *l = x->l;
+  const unsigned *c = x->k->cluster, *id = x->ctas[w->cta].id;
   thread_of(x, warp * LANES + lane, t);
-  switch (id) {
+  switch (special) {
   case SPECIAL_TID_X: return t[0];
   case SPECIAL_TID_Y: return t[1];
   case SPECIAL_TID_Z: return t[2];
   case SPECIAL_NTID_X: return l->block[0];
   case SPECIAL_NTID_Y: return l->block[1];
   case SPECIAL_NTID_Z: return l->block[2];
-  case SPECIAL_CTAID_X: return x->cta[0];
-  case SPECIAL_CTAID_Y: return x->cta[1];
-  case SPECIAL_CTAID_Z: return x->cta[2];
+  case SPECIAL_CTAID_X: return id[0];
+  case SPECIAL_CTAID_Y: return id[1];
+  case SPECIAL_CTAID_Z: return id[2];
   case SPECIAL_NCTAID_X: return l->grid[0];
   case SPECIAL_NCTAID_Y: return l->grid[1];
   case SPECIAL_NCTAID_Z: return l->grid[2];
   case SPECIAL_LANEID: return lane;
   case SPECIAL_WARPID: return warp;
-  case SPECIAL_NWARPID: return (unsigned)x->nwarps;
+  case SPECIAL_NWARPID: return (unsigned)x->cta_warps;
   case SPECIAL_LANEMASK_EQ: return 1u << lane;
   case SPECIAL_LANEMASK_LT: return (1u << lane) - 1;
   case SPECIAL_LANEMASK_LE: return (2u << lane) - 1;
   case SPECIAL_LANEMASK_GT: return ~((2u << lane) - 1);
   case SPECIAL_LANEMASK_GE: return ~((1u << lane) - 1);
-  case SPECIAL_SMID: return x->cta_index % 132;
+  case SPECIAL_CLUSTER_RANK: return (unsigned)w->cta;
+  case SPECIAL_CLUSTER_NRANK: return (unsigned)x->nctas;
+  case SPECIAL_CLUSTER_X: return id[0] % c[0];
+  case SPECIAL_CLUSTER_Y: return id[1] % c[1];
+  case SPECIAL_CLUSTER_Z: return id[2] % c[2];
+  case SPECIAL_CLUSTER_NX: return c[0];
+  case SPECIAL_CLUSTER_NY: return c[1];
+  case SPECIAL_CLUSTER_NZ: return c[2];
+  case SPECIAL_CLUSTERID_X: return id[0] / c[0];
+  case SPECIAL_CLUSTERID_Y: return id[1] / c[1];
+  case SPECIAL_CLUSTERID_Z: return id[2] / c[2];
+  case SPECIAL_NCLUSTERID_X: return l->grid[0] / c[0];
+  case SPECIAL_NCLUSTERID_Y: return l->grid[1] / c[1];
+  case SPECIAL_NCLUSTERID_Z: return l->grid[2] / c[2];
+  case SPECIAL_SMID: return (x->cluster_index * (unsigned)x->nctas + (unsigned)w->cta) % 132;
   case SPECIAL_NSMID: return 132;
   case SPECIAL_DYNAMIC_SMEM: return l->dynamic_shared;
   case SPECIAL_TOTAL_SMEM: return l->dynamic_shared + x->k->shared_used;
@@ -62,7 +77,7 @@ static void start_warp(Exec *x, Warp *w, unsigned first_thread) {
   for (size_t i = 0; i < k->nspecials; i++) {
     const SpecialUse *s = &k->specials[i];
     for (unsigned l = 0; l < LANES; l++)
-      lane_set(w, &s->opd, (int)l, special_value(x, s->id, (unsigned)w->index, l));
+      lane_set(w, &s->opd, (int)l, special_value(x, s->id, w, l));
     opd_define(w, &s->opd, ~0u, ~0u);
   }
   memset(w->seen, 0, (size_t)x->nwarps * sizeof *w->seen);
@@ -71,16 +86,27 @@ static void start_warp(Exec *x, Warp *w, unsigned first_thread) {
   warp_start(w, left >= LANES ? ~0u : (1u << left) - 1);
 }
 
-static void run_cta(Exec *x) {
+static void wake_all(const Exec *x, WarpState *state) {
+  for (int n = 0; n < x->nwarps; n++)
+    if (state[n] == WARP_BLOCKED) state[n] = WARP_PAUSED;
+}
+
+static void run_cluster(Exec *x) {
   x->clock = 1;
   check_cta(x);
+  know_cluster(x);
+  mbarrier_cluster(x);
+  bulk_cluster(x);
   barrier_start(x);
-  /* what nobody wrote is a NaN */
-  memset(x->shared_static, 0xff, x->k->shared);
-  memset(x->shared_dynamic, 0xff, x->l->dynamic_shared);
-  for (int n = 0; n < x->nwarps; n++) start_warp(x, &x->warps[n], (unsigned)n * LANES);
+  for (int c = 0; c < x->nctas; c++) { /* what nobody wrote is a NaN */
+    memset(x->ctas[c].shared_static, 0xff, x->k->shared);
+    memset(x->ctas[c].shared_dynamic, 0xff, x->l->dynamic_shared);
+  }
+  for (int n = 0; n < x->nwarps; n++)
+    start_warp(x, &x->warps[n], (unsigned)(n % x->cta_warps * LANES));
   bool shuffled = x->l->order > 1;
-  WarpState state[1024 / LANES] = {WARP_DONE};
+  WarpState state[CLUSTER_WARPS] = {WARP_DONE};
+  uint32_t progress = x->progress;
   for (int n = 0; n < x->nwarps; n++) state[n] = WARP_PAUSED;
   for (;;) {
     int ready = 0, done = 0;
@@ -91,13 +117,22 @@ static void run_cta(Exec *x) {
       state[i] = warp_run(&x->warps[i], shuffled ? 1 + next_random(x) % 96 : UINT64_MAX);
       ready += state[i] == WARP_PAUSED;
     }
-    if (ready) continue;
+    if (shuffled && x->nbulk && next_random(x) % 8 == 0) bulk_land(x, next_random(x) % x->nbulk);
+    if (progress != x->progress) wake_all(x, state);
+    if (ready || progress != x->progress) {
+      progress = x->progress;
+      continue;
+    }
     for (int n = 0; n < x->nwarps; n++) done += state[n] == WARP_DONE;
-    if (done == x->nwarps) return;
-    if (!barrier_release(x)) longjmp(x->stop, 1);
-    for (int n = 0; n < x->nwarps; n++)
-      if (state[n] == WARP_BLOCKED) state[n] = WARP_PAUSED;
+    if (done == x->nwarps) break;
+    size_t late = x->l->order && x->nbulk ? next_random(x) % x->nbulk : 0;
+    if (!barrier_release(x) && !bulk_land(x, late) && !bulk_land(x, 0)) {
+      barrier_stuck(x);
+      longjmp(x->stop, 1);
+    }
+    wake_all(x, state);
   }
+  bulk_end(x);
 }
 
 /* ---- the grid ---- */
@@ -117,8 +152,9 @@ static uint64_t shuffle_cta(uint64_t i, uint64_t n, uint64_t seed) {
 }
 
 static void run_grid(Exec *x) {
-  const unsigned *g = x->l->grid;
-  uint64_t all = (uint64_t)g[0] * g[1] * g[2], some = x->l->some;
+  const unsigned *k = x->k->cluster;
+  const unsigned g[3] = {x->l->grid[0] / k[0], x->l->grid[1] / k[1], x->l->grid[2] / k[2]};
+  uint64_t all = (uint64_t)g[0] * g[1] * g[2], some = x->l->some / (unsigned)x->nctas;
   uint64_t n = some && some < all ? some : all;
   for (uint64_t i = 0; i < n; i++) {
     uint64_t c = x->l->order == 0   ? i
@@ -128,11 +164,14 @@ static void run_grid(Exec *x) {
       c += c < n / 2 ? 0 : all - n;
     else if (n < all)
       c = n > 1 ? c * (all - 1) / (n - 1) : 0;
-    x->cta[0] = (unsigned)(c % g[0]);
-    x->cta[1] = (unsigned)(c / g[0] % g[1]);
-    x->cta[2] = (unsigned)(c / g[0] / g[1]);
-    x->cta_index = (uint32_t)i;
-    run_cta(x);
+    const unsigned at[3] = {(unsigned)(c % g[0]), (unsigned)(c / g[0] % g[1]),
+                            (unsigned)(c / g[0] / g[1])};
+    for (unsigned r = 0; r < (unsigned)x->nctas; r++) {
+      const unsigned in[3] = {r % k[0], r / k[0] % k[1], r / k[0] / k[1]};
+      for (int d = 0; d < 3; d++) x->ctas[r].id[d] = at[d] * k[d] + in[d];
+    }
+    x->cluster_index = (uint32_t)i;
+    run_cluster(x);
   }
 }
 
@@ -149,7 +188,7 @@ static size_t shared_limit(int target) {
 }
 
 static bool request_ok(const PtxKernel *k, const PtxLaunch *l, PtxResult *r) {
-  uint64_t threads = 1, ctas = 1;
+  uint64_t threads = 1, ctas = 1, cluster = 1;
   char *e = r->error;
   for (int i = 0; i < 3; i++) {
     static const unsigned most[3] = {1024, 1024, 64};
@@ -159,6 +198,11 @@ static bool request_ok(const PtxKernel *k, const PtxLaunch *l, PtxResult *r) {
       return false;
     }
     threads *= l->block[i];
+    cluster *= k->cluster[i];
+    if (l->grid[i] % k->cluster[i]) {
+      snprintf(e, sizeof r->error, "the grid is not a multiple of the cluster");
+      return false;
+    }
     ctas *= l->grid[i];
     if (ctas > UINT32_MAX - 2) {
       snprintf(e, sizeof r->error, "more CTAs than can be told apart");
@@ -175,6 +219,9 @@ static bool request_ok(const PtxKernel *k, const PtxLaunch *l, PtxResult *r) {
     snprintf(e, sizeof r->error, "%zu bytes of shared memory; on sm_%d a CTA can have %zu",
              l->dynamic_shared + k->shared_used, k->module->target,
              shared_limit(k->module->target));
+  else if (cluster > CLUSTER_CTAS || cluster * ((threads + LANES - 1) / LANES) > CLUSTER_WARPS)
+    snprintf(e, sizeof r->error, "%llu CTAs of %llu threads: a cluster has at most %d and %d warps",
+             (unsigned long long)cluster, (unsigned long long)threads, CLUSTER_CTAS, CLUSTER_WARPS);
   else if ((uint64_t)k->reg_bytes * ((threads + 31) / 32) > (uint64_t)1 << 30)
     snprintf(e, sizeof r->error, "kernel '%s' has too many registers", k->name);
   else
@@ -190,6 +237,7 @@ static bool make_warps(Exec *x) {
     Warp *w = &x->warps[n];
     w->x = x;
     w->index = n;
+    w->cta = n / x->cta_warps;
     w->regs = aligned_alloc(64, (k->reg_bytes + 63) & ~63u);
     w->defined = calloc(3 * (k->nslots + 1), sizeof *w->defined);
     w->seen = calloc((size_t)x->nwarps, sizeof *w->seen);
@@ -200,13 +248,19 @@ static bool make_warps(Exec *x) {
     memset(w->regs, 0xff, k->reg_bytes);
     for (size_t i = 0; i < k->nconsts; i++) set_all(w, &k->consts[i].opd, k->consts[i].bits);
   }
-  for (int b = 0; b < BARRIERS; b++) {
-    x->barrier[b].clock = calloc((size_t)x->nwarps, sizeof(uint32_t));
-    if (!x->barrier[b].clock) return false;
+  if (!know_start(x) || !mbarrier_start(x)) return false;
+  for (int n = 0; n < x->nctas; n++) {
+    Cta *c = &x->ctas[n];
+    for (int b = 0; b < BARRIERS; b++) {
+      c->barrier[b].clock = calloc((size_t)x->nwarps, sizeof(uint32_t));
+      if (!c->barrier[b].clock) return false;
+      if (x->know) c->barrier[b].know = know_new(x);
+    }
+    c->shared_static = aligned_alloc(128, (k->shared + 255) & ~(size_t)127);
+    c->shared_dynamic = aligned_alloc(128, (x->l->dynamic_shared + 255) & ~(size_t)127);
+    if (!c->shared_static || !c->shared_dynamic) return false;
   }
-  x->shared_static = aligned_alloc(128, (k->shared + 255) & ~(size_t)127);
-  x->shared_dynamic = aligned_alloc(128, (x->l->dynamic_shared + 255) & ~(size_t)127);
-  return x->shared_static && x->shared_dynamic && check_start(x, x->l->dynamic_shared);
+  return check_start(x, x->l->dynamic_shared);
 }
 
 static void free_all(Exec *x) {
@@ -219,10 +273,18 @@ static void free_all(Exec *x) {
     free(w->local_init);
     free(w->copies);
   }
-  for (int b = 0; b < BARRIERS; b++) free(x->barrier[b].clock);
+  for (int n = 0; n < x->nctas; n++) {
+    for (int b = 0; b < BARRIERS; b++) {
+      free(x->ctas[n].barrier[b].clock);
+      free(x->ctas[n].barrier[b].know);
+    }
+    free(x->ctas[n].shared_static);
+    free(x->ctas[n].shared_dynamic);
+  }
+  mbarrier_free(x);
+  know_free(x);
+  bulk_free(x);
   free(x->warps);
-  free(x->shared_static);
-  free(x->shared_dynamic);
   check_free(x);
   memory_free(x);
 }
@@ -239,7 +301,9 @@ PtxStatus ptx_launch(const PtxKernel *k, const PtxLaunch *l, PtxResult *r) {
   if (!request_ok(k, l, r)) return PTX_REFUSED;
   Exec x = {.k = k, .l = l, .r = r, .params = l->params};
   x.threads = l->block[0] * l->block[1] * l->block[2];
-  x.nwarps = (int)((x.threads + LANES - 1) / LANES);
+  x.cta_warps = (int)((x.threads + LANES - 1) / LANES);
+  x.nctas = (int)(k->cluster[0] * k->cluster[1] * k->cluster[2]);
+  x.nwarps = x.cta_warps * x.nctas;
   x.max_steps = l->max_steps ? l->max_steps : (uint64_t)1 << 40;
   x.max_reports = l->max_reports ? l->max_reports : 64;
   x.rng = l->order * 0x9E3779B97F4A7C15u | 1;

@@ -63,7 +63,7 @@ static void global_fault(Warp *w, int lane, uint64_t tagged, size_t size, Access
   for (size_t i = 0; i < x->nbufs; i++) {
     const PtxBuf *b = &x->bufs[i];
     uint64_t lo = (uintptr_t)b->base;
-    if (b->tag != tag_of(tagged)) continue;
+    if (b->tag != tag_of(tagged) && !x->any_tag) continue;
     if (inside(address, size, lo, b->size)) {
       report(w, lane, PTX_RIGHTS, address, "%s buffer '%s', which it may not", verb, buf_name(b));
       return;
@@ -92,7 +92,7 @@ static const PtxBuf *find_buf(Exec *x, uint64_t tagged, size_t size, unsigned ri
   for (size_t n = 0; n < x->nbufs; n++) {
     size_t i = x->last_buf + n < x->nbufs ? x->last_buf + n : x->last_buf + n - x->nbufs;
     const PtxBuf *b = &x->bufs[i];
-    if (b->tag == tag && (b->rights & rights) == rights &&
+    if ((b->tag == tag || x->any_tag) && (b->rights & rights) == rights &&
         inside(address, size, (uintptr_t)b->base, b->size)) {
       x->last_buf = i;
       return b;
@@ -147,13 +147,26 @@ static char *global_access(Warp *w, int lane, uint64_t tagged, size_t size, Acce
 }
 
 /* ---- shared ---- */
-static char *shared_place(Warp *w, int lane, uint64_t address, size_t size) {
+char *memory_shared(Warp *w, int lane, uint64_t *tagged, size_t size, int *cta) {
   Exec *x = w->x;
+  uint64_t rank = *tagged >> SHARED_RANK_SHIFT, address = *tagged & SHARED_RANK_MASK;
+  *tagged = address;
+  *cta = rank ? (int)rank - 1 : w->cta;
+  if (rank > (uint64_t)x->nctas) {
+    report(w, lane, PTX_BOUNDS, address,
+           "accesses shared memory of a CTA that is not in the cluster");
+    return NULL;
+  }
+  const Cta *c = &x->ctas[*cta];
+  if (*cta != w->cta && !cta_runs(x, *cta)) {
+    report(w, lane, PTX_CLUSTER, address, "accesses shared memory of a CTA that has ended");
+    return NULL;
+  }
   if (inside(address, size, SHARED_DYNAMIC, x->l->dynamic_shared))
-    return x->shared_dynamic + (address - SHARED_DYNAMIC);
+    return c->shared_dynamic + (address - SHARED_DYNAMIC);
   for (size_t i = 0; i < x->k->nshared_ranges; i++) {
     const Range *r = &x->k->shared_ranges[i];
-    if (inside(address, size, r->lo, (size_t)(r->hi - r->lo))) return x->shared_static + address;
+    if (inside(address, size, r->lo, (size_t)(r->hi - r->lo))) return c->shared_static + address;
   }
   report(w, lane, PTX_BOUNDS, address, "accesses %zu bytes outside of every shared variable", size);
   return NULL;
@@ -162,9 +175,11 @@ static char *shared_place(Warp *w, int lane, uint64_t address, size_t size) {
 static char *shared_access(Warp *w, int lane, uint64_t address, size_t size, Access how,
                            const void *value) {
   if (!aligned(w, lane, address, size)) return NULL;
-  char *at = shared_place(w, lane, address, size);
+  int cta;
+  char *at = memory_shared(w, lane, &address, size, &cta);
   if (at)
-    check_shared(w, lane, address, size, how, how == ACCESS_WRITE && unchanged(at, value, size));
+    check_shared(w, lane, cta, address, size, how,
+                 how == ACCESS_WRITE && unchanged(at, value, size));
   return at;
 }
 
@@ -226,10 +241,24 @@ char *memory_access(Warp *w, int lane, Space space, uint64_t address, size_t siz
   return global_access(w, lane, address, size, how, value);
 }
 
+/* ---- bulk copies ---- */
+bool memory_bulk(Warp *w, int lane, uint64_t address, size_t size, Access how) {
+  bool ok = true;
+  w->x->any_tag = !tag_of(address);
+  for (size_t at = 0, n; ok && at < size; at += n) { /* in powers of two, as they are aligned */
+    n = 16;
+    while ((address + at) & (n - 1) || at + n > size) n /= 2;
+    ok = global_access(w, lane, address + at, n, how, NULL);
+  }
+  w->x->any_tag = false;
+  return ok;
+}
+
 /* ---- cp.async: lands at the wait, the last moment that the model allows ---- */
 void memory_async(Warp *w, int lane, uint64_t shared, uint64_t global, uint32_t size,
                   uint32_t fill) {
-  if (!aligned(w, lane, shared, fill) || !shared_place(w, lane, shared, fill)) return;
+  int cta;
+  if (!aligned(w, lane, shared, fill) || !memory_shared(w, lane, &shared, fill, &cta)) return;
   const char *from = NULL;
   if (size) {
     if (global & (fill - 1)) {
@@ -246,7 +275,7 @@ void memory_async(Warp *w, int lane, uint64_t shared, uint64_t global, uint32_t 
       if (!at) from = p;
     }
   }
-  check_async(w, lane, shared, fill, false);
+  check_async(w, lane, cta, shared, fill, false);
   if (w->ncopies == w->copies_cap) {
     size_t cap = w->copies_cap ? 2 * w->copies_cap : 256;
     AsyncCopy *c = cap > 1 << 22 ? NULL : realloc(w->copies, cap * sizeof *c);
@@ -266,10 +295,11 @@ void memory_async_wait(Warp *w, uint32_t mask, uint32_t pending) {
       w->copies[kept++] = c;
       continue;
     }
-    char *to = shared_place(w, c.lane, c.shared, c.fill);
+    int cta;
+    char *to = memory_shared(w, c.lane, &c.shared, c.fill, &cta);
     if (c.size) memcpy(to, c.from, c.size);
     memset(to + c.size, 0, c.fill - c.size);
-    check_async(w, c.lane, c.shared, c.fill, true);
+    check_async(w, c.lane, cta, c.shared, c.fill, true);
   }
   w->ncopies = kept;
 }

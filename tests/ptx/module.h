@@ -61,6 +61,7 @@ typedef enum Flow {
   FLOW_TRAP,
   FLOW_BARRIER, /* bar.sync, bar.red, bar.arrive */
   FLOW_WARP,    /* run() once all lanes of the member mask are here */
+  FLOW_WAIT,    /* wait() until it says true; false: something must happen first */
 } Flow;
 typedef enum Round { ROUND_NEAREST, ROUND_ZERO, ROUND_DOWN, ROUND_UP } Round;
 enum { MOD_FTZ = 1, MOD_SAT = 2, MOD_ROUND = 4 };
@@ -70,10 +71,12 @@ typedef enum Parts { PARTS_ALL, PARTS_MOVE, PARTS_PERMUTE, PARTS_LOW, PARTS_HIGH
 typedef struct Ins Ins;
 typedef struct Warp Warp;
 typedef void Handler(Warp *w, const Ins *i, uint32_t mask);
+typedef bool Waiter(Warp *w, const Ins *i, uint32_t mask);
 
 struct Ins {
   Handler *run;
   Handler *inner; /* what run() wraps where mods are set */
+  Waiter *wait;   /* FLOW_WAIT */
   Flow flow;
   Opd guard; /* SLOT_NONE: always */
   int line;
@@ -131,7 +134,11 @@ typedef struct ConstUse {
 
 /* Shared addresses: static variables from 0 with gaps, so that running off one is seen; the
  * launch's dynamic memory far above. */
-enum { SHARED_GAP = 256, SHARED_DYNAMIC = 1 << 27 };
+enum { SHARED_GAP = 256, SHARED_DYNAMIC = (1 << 27) + (1 << 14) };
+/* In a cluster a shared address may name a CTA: 1 + its rank in the upper bits. The lower 18 bits,
+ * which descriptors of matrices hold, tell static variables, if they have less than 16 KiB, and
+ * dynamic memory apart. */
+enum { SHARED_RANK_SHIFT = 28, SHARED_RANK_MASK = (1 << SHARED_RANK_SHIFT) - 1, SHARED_RANKS = 15 };
 /* Parameters' addresses: the kernel's from 0, those of calls, in a thread's local memory, from
  * here. */
 enum { CALL_PARAMS = 1 << 24 };
@@ -147,9 +154,11 @@ struct PtxKernel {
   size_t shared_used;         /* static bytes of shared memory */
   Range *shared_ranges;       /* its variables, with gaps between them */
   size_t nshared_ranges;
-  size_t shared; /* static bytes with the gaps */
-  size_t local;  /* bytes of local memory a thread */
-  unsigned max_threads;
+  size_t shared;                                 /* static bytes with the gaps */
+  size_t local;                                  /* bytes of local memory a thread */
+  unsigned max_threads, min_ctas, max_registers; /* 0: not said */
+  unsigned cluster[3];                           /* CTAs of a cluster */
+  bool async; /* has mbarriers, bulk copies, wgmma or cluster-wide accesses */
   ConstUse *consts;
   size_t nconsts, const_cap;
   Opd carry; /* of sums of several words; SLOT_NONE: none is made */

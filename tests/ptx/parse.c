@@ -384,17 +384,24 @@ static void parse_params(Parser *p) {
 static void parse_limits(Parser *p) {
   PtxKernel *k = p->k;
   k->max_threads = 1024;
+  for (int i = 0; i < 3; i++) k->cluster[i] = 1;
   while (p->lx.tok.kind == TOK_DOT) {
     Tok t = p->lx.tok;
     ptx_lex_next(&p->lx);
     uint64_t product = 1;
-    if (tok_eq(&t, ".noreturn")) continue;
+    if (tok_eq(&t, ".noreturn") || tok_eq(&t, ".explicitcluster")) continue;
+    unsigned value[3] = {1, 1, 1};
+    int values = 0;
     do {
       uint64_t n = expect_int(p);
+      if (values < 3) value[values++] = n < 1024 ? (unsigned)n : 1024;
       product = n && product > 4096 / n ? 4097 : product * n;
     } while (take(p, ','));
     if (tok_eq(&t, ".maxntid") || tok_eq(&t, ".reqntid"))
       k->max_threads = product < 1024 ? (unsigned)product : 1024;
+    if (tok_eq(&t, ".minnctapersm")) k->min_ctas = value[0];
+    if (tok_eq(&t, ".maxnreg")) k->max_registers = value[0];
+    if (tok_eq(&t, ".reqnctapercluster")) memcpy(k->cluster, value, sizeof value);
   }
 }
 

@@ -109,6 +109,19 @@ size_t ptx_kernel_local(const PtxKernel *k);
 int ptx_kernel_approximate(const PtxKernel *k);
 unsigned ptx_kernel_max_threads(const PtxKernel *k); /* from .maxntid or .reqntid; 1024 without */
 
+/* A tensor map, as cuTensorMapEncodeTiled makes it: enumerations have the driver's numbers. */
+enum { PTX_TENSOR_RANK = 5, PTX_TENSOR_BYTES = 128 };
+typedef struct PtxTensor {
+  unsigned type, rank;
+  uint64_t address;
+  uint64_t size[PTX_TENSOR_RANK];       /* elements */
+  uint64_t stride[PTX_TENSOR_RANK - 1]; /* bytes; of all but the first dimension */
+  uint32_t box[PTX_TENSOR_RANK], step[PTX_TENSOR_RANK];
+  unsigned interleave, swizzle, fill;
+} PtxTensor;
+/* Writes 128 bytes at a multiple of 64; else says what is wrong. */
+const char *ptx_tensor_map(void *map, const PtxTensor *t);
+
 PtxStatus ptx_launch(const PtxKernel *k, const PtxLaunch *l, PtxResult *r);
 void ptx_result_free(PtxResult *r);
 const char *ptx_kind_name(PtxKind kind);

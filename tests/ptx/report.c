@@ -7,6 +7,7 @@
 
 void thread_of(const Exec *x, unsigned tid, unsigned out[3]) {
   const unsigned *b = x->l->block;
+  tid %= (unsigned)(x->cta_warps * LANES);
   out[0] = tid % b[0];
   out[1] = tid / b[0] % b[1];
   out[2] = tid / b[0] / b[1];
@@ -34,7 +35,7 @@ void report(Warp *w, int lane, PtxKind kind, uint64_t address, const char *fmt, 
   r->findings = grown;
   PtxFinding *f = &grown[r->count++];
   *f = (PtxFinding){.kind = kind, .line = line, .address = address, .count = 1};
-  memcpy(f->cta, x->cta, sizeof f->cta);
+  memcpy(f->cta, x->ctas[w->cta].id, sizeof f->cta);
   thread_of(x, (unsigned)(w->index * LANES + lane), f->thread);
   va_list ap;
   va_start(ap, fmt);

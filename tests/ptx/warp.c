@@ -11,6 +11,10 @@ void warp_start(Warp *w, uint32_t live) {
   w->group[0] = (Group){.mask = live};
   w->ncopies = 0;
   memset(w->copy_group, 0, sizeof w->copy_group);
+  memset(w->bulk_group, 0, sizeof w->bulk_group);
+  memset(w->cluster_due, 0, sizeof w->cluster_due);
+  w->tries = 0;
+  w->registers = launch_registers(w->x);
 }
 
 static void drop(Warp *w, int g) { w->group[g] = w->group[--w->ngroups]; }
@@ -55,6 +59,10 @@ static bool wake(Warp *w) {
   for (int i = 0; i < w->ngroups; i++) {
     Group *g = &w->group[i];
     if (g->wait == WAIT_WARP && !(g->need & w->live & ~g->mask)) {
+      g->wait = WAIT_NOT;
+      any = true;
+    }
+    if (g->wait == WAIT_PROGRESS && g->need != w->x->progress) {
       g->wait = WAIT_NOT;
       any = true;
     }
@@ -161,6 +169,7 @@ static void run_group(Warp *w, int g, uint64_t *slice) {
       give_up(x, "line %d: the kernel trapped", i->line);
     case FLOW_BARRIER:
     case FLOW_WARP:
+    case FLOW_WAIT:
       if (m != mask) { /* those without the guard pass by */
         split(w, g, mask & ~m, pc + 1);
         mask = m;
@@ -171,6 +180,12 @@ static void run_group(Warp *w, int g, uint64_t *slice) {
       } else if (i->flow == FLOW_BARRIER) {
         w->group[g].wait = WAIT_BARRIER;
         return;
+      } else if (i->flow == FLOW_WAIT) {
+        if (!i->wait(w, i, m)) {
+          w->group[g].wait = WAIT_PROGRESS;
+          w->group[g].need = x->progress;
+          return;
+        }
       } else if (!run_warp_wide(w, g, i, m)) {
         return;
       }

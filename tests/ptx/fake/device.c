@@ -199,6 +199,32 @@ CALL(cuFuncGetAttribute, (int *value, int attribute, CUfunction function),
   return CUDA_SUCCESS;
 }
 
+/* ---- tensor maps ---- */
+CALL(cuTensorMapEncodeTiled,
+     (void *map, unsigned type, unsigned rank, void *address, const uint64_t *size,
+      const uint64_t *strides, const uint32_t *box, const uint32_t *steps, unsigned interleave,
+      unsigned swizzle, unsigned promotion, unsigned fill),
+     (map, type, rank, address, size, strides, box, steps, interleave, swizzle, promotion, fill)) {
+  PtxTensor t = {.type = type,
+                 .rank = rank,
+                 .address = (uintptr_t)address,
+                 .interleave = interleave,
+                 .swizzle = swizzle,
+                 .fill = fill};
+  if (!map || !size || !box || !steps || rank > PTX_TENSOR_RANK || promotion > 3)
+    return CUDA_INVALID_VALUE;
+  for (unsigned i = 0; i < rank; i++) {
+    t.size[i] = size[i];
+    t.box[i] = box[i];
+    t.step[i] = steps[i];
+    if (i && !strides) return CUDA_INVALID_VALUE;
+    if (i) t.stride[i - 1] = strides[i - 1];
+  }
+  const char *wrong = ptx_tensor_map(map, &t);
+  if (wrong) fprintf(stderr, "fakecuda: cuTensorMapEncodeTiled: %s\n", wrong);
+  return wrong ? CUDA_INVALID_VALUE : CUDA_SUCCESS;
+}
+
 /* NVRTC asks a driver that it finds for private tables, and does without where there are none. */
 CALL(cuGetExportTable, (const void **table, const void *id), (table, id)) {
   *table = NULL;

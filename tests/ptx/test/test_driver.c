@@ -23,6 +23,8 @@ static struct Cuda {
   int (*Sync)(void *), (*Elapsed)(float *, void *, void *),
       (*Set)(Ptr, unsigned char, size_t, void *);
   int (*ErrorName)(int, const char **);
+  int (*Tensor)(void *, int, unsigned, void *, const uint64_t *, const uint64_t *, const uint32_t *,
+                const uint32_t *, int, int, int, int);
 } cu;
 
 static const struct Symbol {
@@ -53,6 +55,7 @@ static const struct Symbol {
     {&cu.Elapsed, "cuEventElapsedTime"},
     {&cu.Set, "cuMemsetD8Async"},
     {&cu.ErrorName, "cuGetErrorName"},
+    {&cu.Tensor, "cuTensorMapEncodeTiled"},
 };
 
 #define EXPECT(want, call)                                                                         \
@@ -202,6 +205,36 @@ static void run_uninitialised(void) {
   EXPECT(719, launch(NULL, y, x, 1, 0, 3));
 }
 
+/* A part of x goes to y by a tensor map that the driver made. */
+static void run_tensor(void) {
+  static const char text[] =
+      ".version 8.5\n.target sm_90a\n.address_size 64\n"
+      ".visible .entry part(.param .align 64 .b8 map[128], .param .u64 to)\n{\n"
+      ".reg .b64 %m, %d; .reg .pred %p; .shared .align 128 .b8 s[128]; .shared .align 8 .b64 bar;\n"
+      "mov.b64 %m, map; cvta.param.u64 %m, %m; ld.param.u64 %d, [to];\n"
+      "mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster;\n"
+      "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 128;\n"
+      "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [s], "
+      "[%m, {64}], [bar];\n"
+      "L: mbarrier.try_wait.parity.shared.b64 %p, [bar], 0; @!%p bra L;\n"
+      "cp.async.bulk.global.shared::cta.bulk_group [%d], [s], 128;\n"
+      "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret;\n}\n";
+  _Alignas(64) char map[128];
+  void *module, *part, *params[] = {map, &y};
+  const uint64_t size = N;
+  const uint32_t box = 32, step = 1, wrong = 257;
+  start();
+  EXPECT(0, cu.Load(&module, text));
+  EXPECT(0, cu.Function(&part, module, "part"));
+  void *at = (void *)(uintptr_t)x;
+  EXPECT(1, cu.Tensor(map, 7, 1, at, &size, NULL, &wrong, &step, 0, 0, 0, 0));
+  EXPECT(0, cu.Tensor(map, 7, 1, at, &size, NULL, &box, &step, 0, 0, 0, 0));
+  EXPECT(0, cu.Launch(part, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+  float h[32];
+  EXPECT(0, cu.ToHost(h, y, sizeof h));
+  for (int i = 0; i < 32; i++) EXPECT(64 + i, h[i]);
+}
+
 static void run_second_alloc_fails(void) {
   EXPECT(0, cu.Init(0));
   EXPECT(0, cu.Alloc(&x, 4));
@@ -232,6 +265,7 @@ static const struct Scenario {
   void (*run)(void);
 } scenarios[] = {
     {"plain", NULL, NULL, run_plain},
+    {"tensor map", "FAKECUDA_CC", "9.0", run_tensor},
     {"plain, reversed", "FAKECUDA_ORDER", "1", run_plain},
     {"graph", NULL, NULL, run_graph},
     {"graph, last first", "FAKECUDA_ORDER", "1", run_graph},
