@@ -92,6 +92,10 @@ struct Backend {
   bool (*source)(const CodegenPart *p, const CodegenOptions *o, FILE *f);
   /* A line for each kernel: how it is tiled, split and packed (docs/cli.md). */
   bool (*schedules)(const CodegenPart *p, const CodegenOptions *o, FILE *f);
+  /* Devices of a model of time, the default first, up to a NULL; and the time of every launch on
+     one of them, by the model (docs/time-model.md). NULL: there is none. */
+  const char *const *devices;
+  bool (*times)(const CodegenPart *p, const CodegenOptions *o, const char *device, FILE *f);
   /* The bytes of an image for p->arch[0], in the context's arena. False after a diagnostic, with
      the exit code in *code (3: no compiler). NULL: there are no images. */
   bool (*image)(const CodegenPart *p, const CodegenOptions *o, const BackendForm *form,

@@ -94,11 +94,18 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
   return (int)p->functions.n - 1;
 }
 
+static int64_t times_of(const Op *op) {
+  int64_t times = 1;
+  for (const Op *scan = op->parent->op; scan; scan = scan->parent->op) times *= scan_trips(scan);
+  return times;
+}
+
 static StepText step_of(Tables *t, const Entry *e, const Launch *l) {
   CudaProgram *p = t->target;
   int f = function_of(p, e, l);
   const Kernel *k = l->kernel;
   int id = p->launches++;
+  vec_push(p->g.a, &p->steps, (CudaStep){e, f, times_of(l->op)});
   cuda_counts(&p->g, l->op, k->grid, "blocks of threads");
   text_add(&t->text, "static const GcLaunch launch%d = {%d, %" PRId64 ", %d, %d};\n", id, f,
            k->grid, k->block, k->shared);

@@ -20,9 +20,17 @@ typedef struct CudaFunction {
   uint64_t *bytes; /* of each argument: all that a launch may touch */
 } CudaFunction;
 
+/* A launch in a step of an entry. */
+typedef struct CudaStep {
+  const Entry *entry;
+  int function;
+  int64_t times; /* of all iterations of the loops around */
+} CudaStep;
+
 typedef struct CudaProgram {
   Gen g;
   VEC(CudaFunction) functions;
+  VEC(CudaStep) steps;
   Tables tables;
   int launches;
   CudaNotes notes;
@@ -40,6 +48,9 @@ const char *cuda_source(const CudaProgram *p, const bool *only);
 bool cuda_write_source(const CodegenPart *part, const CodegenOptions *o, FILE *f);
 /* Its schedules, a line for each function. */
 bool cuda_schedules(const CodegenPart *part, const CodegenOptions *o, FILE *f);
+/* The time of its launches on a device of the model of time: `device` is a name of
+   time/devices.def. */
+bool cuda_times(const CodegenPart *part, const CodegenOptions *o, const char *device, FILE *f);
 /* A cubin for each architecture, then PTX for the highest: n + 1 images. False after a diagnostic.
  */
 bool cuda_images(CudaProgram *p, const char *const *arch, int n, CudaImage *out, int *code);

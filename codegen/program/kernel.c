@@ -37,7 +37,9 @@ static Kernel *start(Gen *g, const Group *gr, const char *name) {
 Kernel *kernel_new(Gen *g, const Group *gr) { return start(g, gr, group_name(g, gr)); }
 
 Kernel *kernel_next(Gen *g, const Group *gr, const char *suffix) {
-  return start(g, gr, arena_printf(g->a, "%s.%s", group_name(g, gr), suffix));
+  Kernel *k = start(g, gr, arena_printf(g->a, "%s.%s", group_name(g, gr), suffix));
+  k->part = suffix;
+  return k;
 }
 
 void kernel_schedule(Kernel *k, const ScheduleKind *kind, const void *schedule, size_t size) {

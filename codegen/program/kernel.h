@@ -27,6 +27,7 @@ typedef struct KernelArg {
 
 typedef struct Kernel {
   const char *name; /* "matmul+relu" */
+  const char *part; /* "combine": which of the group's launches behind the first; else NULL */
   const Op *op;     /* that gives the group its form; of element-wise groups the last one */
   Text head;        /* declarations at the function's start: arguments, and what no loop changes */
   Text text;        /* statements behind them, indent 1 */

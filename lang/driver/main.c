@@ -84,11 +84,34 @@ static int check_files(Compilation *r, bool looks) {
   return files_check(use, n);
 }
 
+/* --stats=time[:DEVICE] */
+static bool wants_times(const Options *o) {
+  return strncmp(option_value(o, OPT_STATS, ""), "time", 4) == 0;
+}
+
+/* Whose model of time the device is for, and its name; NULL after a message. */
+static const Backend *timed_device(const Compilation *r, const char **name) {
+  const char *what = option_value(&r->o, OPT_STATS, ""), *list = "";
+  for (int i = 0; i < BACKENDS; i++) {
+    const char *const *devices = backends[i]->devices;
+    if (!devices) continue;
+    if (strcmp(what, "time") == 0) return *name = devices[0], backends[i];
+    for (int k = 0; devices[k]; k++) {
+      *name = devices[k];
+      if (strncmp(what, "time:", 5) == 0 && strcmp(what + 5, *name) == 0) return backends[i];
+      list = intern_printf(r->c, "%s, time:%s", list, *name);
+    }
+  }
+  usage_error("--stats takes no value, or time%s; not '%s'", list, what);
+  return NULL;
+}
+
 static int choose_output(Compilation *r) {
   const Options *o = &r->o;
   bool only_looks = option_given(o, OPT_CHECK) || option_given(o, OPT_DUMP_PLAN) ||
                     option_given(o, OPT_PRINT_LIVENESS) || option_given(o, OPT_MEMORY_CURVE) ||
-                    option_given(o, OPT_MEMORY_REPORT) || option_given(o, OPT_PRINT_SCHEDULES);
+                    option_given(o, OPT_MEMORY_REPORT) || option_given(o, OPT_PRINT_SCHEDULES) ||
+                    wants_times(o);
   r->emit = only_looks && !option_given(o, OPT_OUTPUT) ? EMIT_NONE : EMIT_EXE;
   const char *name = option_value(o, OPT_EMIT, NULL);
   for (size_t i = 0; name && i < sizeof emits / sizeof emits[0]; i++)
@@ -231,7 +254,7 @@ static int choose_options(Compilation *r) {
       .streams = parse_count(option_value(o, OPT_STREAMS, "1"), MOST_STREAMS),
       .verify_each = option_given(o, OPT_VERIFY_EACH) || GC_VERIFY_EACH,
       .time_passes = option_given(o, OPT_TIME_PASSES),
-      .stats = option_given(o, OPT_STATS),
+      .stats = option_given(o, OPT_STATS) && !wants_times(o),
       .print_changed = option_given(o, OPT_PRINT_CHANGED),
       .curve = option_given(o, OPT_MEMORY_CURVE) ? stdout : NULL,
       .print_after = option_value(o, OPT_PRINT_AFTER, NULL),
@@ -249,7 +272,7 @@ static int choose_options(Compilation *r) {
       .save_temps = option_given(o, OPT_SAVE_TEMPS),
       .verbose = option_given(o, OPT_VERBOSE),
       .time = option_given(o, OPT_TIME_PASSES),
-      .stats = option_given(o, OPT_STATS),
+      .stats = option_given(o, OPT_STATS) && !wants_times(o),
       .exact = option_given(o, OPT_EXACT),
   };
   r->front = (Front){.c = r->c, .o = o};
@@ -356,7 +379,7 @@ static int passes_for(Compilation *r, Module *m, const Target *t, bool wants_pla
 static int plan_others(Compilation *r) {
   int code = EXIT_DONE;
   bool whole = r->emit == EMIT_EXE || r->emit == EMIT_LIB;
-  if (!whole && !option_given(&r->o, OPT_PRINT_SCHEDULES)) return code;
+  if (!whole && !option_given(&r->o, OPT_PRINT_SCHEDULES) && !wants_times(&r->o)) return code;
   for (int i = 0; i < r->targets.n && !code; i++) {
     CodegenPart *p = &r->targets.part[i];
     if (p == r->main) continue;
@@ -371,7 +394,7 @@ static int plan_others(Compilation *r) {
 static int run_passes(Compilation *r) {
   bool wants_plan = (r->emit != EMIT_NONE && r->emit != EMIT_IR) ||
                     option_given(&r->o, OPT_DUMP_PLAN) || option_given(&r->o, OPT_MEMORY_CURVE) ||
-                    option_given(&r->o, OPT_PRINT_SCHEDULES);
+                    option_given(&r->o, OPT_PRINT_SCHEDULES) || wants_times(&r->o);
   if (!wants_plan && !r->pipeline[0]) return EXIT_DONE;
   double start = clock_seconds();
   r->main->target = r->main->backend->target(r->c, r->main, &r->codegen);
@@ -406,6 +429,24 @@ static bool print_schedules(Compilation *r) {
     if (!p->backend->schedules(p, &r->codegen, stdout)) return false;
   }
   return true;
+}
+
+static int print_times_of_launches(Compilation *r) {
+  const char *device;
+  if (!wants_times(&r->o)) return EXIT_DONE;
+  const Backend *b = timed_device(r, &device);
+  return b->times(targets_part(&r->targets, b), &r->codegen, device, stdout) ? EXIT_DONE
+                                                                             : EXIT_PROGRAM;
+}
+
+/* Before anything is done for it. */
+static int check_times(Compilation *r) {
+  const char *device;
+  if (!option_given(&r->o, OPT_STATS) || !*option_value(&r->o, OPT_STATS, "")) return EXIT_DONE;
+  const Backend *b = timed_device(r, &device);
+  if (!b) return EXIT_USAGE;
+  if (targets_part(&r->targets, b)) return EXIT_DONE;
+  return usage_error("--stats=time is about the kernels of a GPU: --target=%s", b->name);
 }
 
 static void print_looks(Compilation *r) {
@@ -476,6 +517,7 @@ static int compile(Compilation *r) {
   int code = choose_options(r);
   if (!code) code = choose_effort(r);
   if (!code) code = targets_choose(r->c, &r->o, &r->targets);
+  if (!code) code = check_times(r);
   if (!code) code = choose_output(r);
   if (code) return code;
   if (option_given(&r->o, OPT_PASSES) && option_given(&r->o, OPT_PRECISION))
@@ -508,6 +550,7 @@ static int compile(Compilation *r) {
   code = run_passes(r);
   if (!code) print_looks(r);
   if (!code && !print_schedules(r)) code = EXIT_PROGRAM;
+  if (!code) code = print_times_of_launches(r);
   if (!code && option_given(&r->o, OPT_MEMORY_REPORT)) code = print_report(r);
   if (!code) code = emit_module(r);
   if (!code) print_times(r);

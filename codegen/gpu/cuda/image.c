@@ -4,6 +4,7 @@
    parameters of each kernel stand for, since nothing else in a program's image does. */
 #define _GNU_SOURCE
 #include "codegen/gpu/emit.h"
+#include "codegen/gpu/time/time.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -239,6 +240,8 @@ const Backend backend_cuda = {
     .target = target,
     .source = cuda_write_source,
     .schedules = cuda_schedules,
+    .devices = gpu_device_names,
+    .times = cuda_times,
     .image = cuda_image,
     .files = cuda_files,
 };

@@ -1,0 +1,9 @@
+/* What the launches of a function do, counted from its schedule and its group: the input of the
+   model of time. */
+#ifndef GC_CODEGEN_GPU_COUNTS_H
+#define GC_CODEGEN_GPU_COUNTS_H
+#include "codegen/gpu/emit.h"
+#include "codegen/gpu/time/time.h"
+
+GpuCounts gpu_counts(Gen *g, const CudaFunction *f, const GpuDevice *d);
+#endif

@@ -1,0 +1,3 @@
+# args: --stats=time:h1000
+# exit: 2
+let N = 3

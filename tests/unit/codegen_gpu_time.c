@@ -1,0 +1,146 @@
+/* The model of time on a device of round numbers, against times that a comment computes by hand:
+   each bound by itself, rounds of blocks, occupancy, the roofline. */
+#include "codegen/gpu/time/time.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static const GpuDevice round_device = {.name = "round",
+                                       .title = "a device of round numbers",
+                                       .sms = 100,
+                                       .mhz = 1000,
+                                       .tensor_mhz = 500,
+                                       .tensor = 1000,
+                                       .mma = 50,
+                                       .fma = 128,
+                                       .fma64 = 32,
+                                       .threads = 2048,
+                                       .blocks = 32,
+                                       .shared = 200 << 10,
+                                       .l2 = 1 << 20,
+                                       .l2_rate = 1000,
+                                       .bandwidth = 1000,
+                                       .l2_latency = 200,
+                                       .latency = 500};
+
+static GpuCounts some(double blocks) {
+  return (GpuCounts){.blocks = blocks, .threads = 256, .registers = 64};
+}
+
+#define LAUNCH 2e-6
+
+static void expect(const GpuCounts *c, double seconds, GpuBound bound) {
+  GpuTime t = gpu_time(&round_device, c);
+  if (fabs(t.seconds - LAUNCH - seconds) > 1e-9 * seconds || t.bound != bound)
+    print_error("%g s by %s, not %g by %s\n", t.seconds - LAUNCH, gpu_bounds[t.bound], seconds,
+                gpu_bounds[bound]);
+  assert_true(fabs(t.seconds - LAUNCH - seconds) <= 1e-9 * seconds);
+  assert_string_equal(gpu_bounds[t.bound], gpu_bounds[bound]);
+}
+
+static void counts_units(void **state) {
+  (void)state;
+  GpuCounts c = some(250); /* three blocks on the fullest of 100 multiprocessors */
+  c.issue = 40000;         /* 10,000 clocks of four schedulers, three times at 1 GHz */
+  expect(&c, 30e-6, BOUND_ISSUE);
+  c.fma = 160000; /* 40,000 clocks: 32 lanes of 128 units */
+  expect(&c, 120e-6, BOUND_FMA);
+  c.wavefronts = 50000;
+  expect(&c, 150e-6, BOUND_SHARED);
+  c.lines = 60000;
+  expect(&c, 180e-6, BOUND_LINES);
+  c.mma = 20e6; /* 500 multiply-adds a clock at half a GHz: 40,000 clocks, three times */
+  c.lines = c.wavefronts = c.fma = c.issue = 0;
+  expect(&c, 240e-6, BOUND_TENSOR);
+  c.mma = 0;
+  c.wgmma = 20e6; /* twice as fast */
+  expect(&c, 120e-6, BOUND_TENSOR);
+}
+
+static void counts_f64(void **state) {
+  (void)state;
+  GpuCounts c = some(100);
+  c.fma64 = 1000; /* a quarter of f32's units */
+  c.fma = 1000;
+  expect(&c, 1.25e-6, BOUND_LAUNCH);
+  c.fma64 = 10000;
+  expect(&c, 10.25e-6, BOUND_FMA);
+}
+
+static void counts_waits(void **state) {
+  (void)state;
+  GpuCounts c = some(1000);
+  c.registers = 128; /* two blocks of 256 threads fit: ten blocks are five rounds */
+  c.issue = 4000;    /* 1,000 clocks */
+  c.waits = 10, c.l2_waits = 5, c.chain = 1000; /* 7,000 clocks */
+  assert_int_equal(gpu_time(&round_device, &c).resident, 2);
+  expect(&c, 40e-6, BOUND_LATENCY);
+  c.registers = 32; /* eight: two rounds */
+  expect(&c, 16e-6, BOUND_LATENCY);
+  c.issue = 40000; /* the blocks cover each other's waits */
+  expect(&c, 100e-6, BOUND_ISSUE);
+}
+
+static void counts_bytes(void **state) {
+  (void)state;
+  GpuCounts c = some(1000);
+  c.bytes = 920e6; /* at 0.92 of 1,000 GB/s */
+  expect(&c, 1e-3, BOUND_MEMORY);
+  c.l2_bytes = 2e9; /* 1,000 bytes a clock */
+  expect(&c, 2e-3, BOUND_L2);
+}
+
+static void counts_residents(void **state) {
+  (void)state;
+  GpuCounts c = some(1);
+  assert_int_equal(gpu_resident(&round_device, &c), 4); /* 65,536 registers */
+  c.registers = 65;                                     /* given as 72 */
+  assert_int_equal(gpu_resident(&round_device, &c), 3);
+  c.registers = 8;
+  assert_int_equal(gpu_resident(&round_device, &c), 8); /* threads */
+  c.threads = 33;                                       /* two warps */
+  assert_int_equal(gpu_resident(&round_device, &c), 32);
+  c.shared = 49 << 10; /* and one KiB of the system */
+  assert_int_equal(gpu_resident(&round_device, &c), 4);
+  c.shared = 200 << 10;
+  assert_int_equal(gpu_resident(&round_device, &c), 0);
+}
+
+static void knows_roofs(void **state) {
+  (void)state;
+  GpuCounts c = some(1);
+  c.least_flops = 25.6e9; /* of 100 multiprocessors, 128 multiply-adds, 1 GHz: 25.6 TFLOP/s */
+  assert_true(fabs(gpu_time(&round_device, &c).roofline - 1e-3) < 1e-9);
+  c.peak = PEAK_TENSOR; /* 200 TFLOP/s */
+  assert_true(fabs(gpu_time(&round_device, &c).roofline - 128e-6) < 1e-9);
+  c.peak = PEAK_TF32;
+  assert_true(fabs(gpu_time(&round_device, &c).roofline - 256e-6) < 1e-9);
+  c.least_bytes = 1e9;
+  assert_true(fabs(gpu_time(&round_device, &c).roofline - 1e-3) < 1e-9);
+}
+
+/* The data sheets: 19.5 and 67 TFLOP/s of f32, 312 and 989 of bf16. */
+static void knows_devices(void **state) {
+  (void)state;
+  assert_null(gpu_device("h1000"));
+  const GpuDevice *a = gpu_device("a100"), *h = gpu_device("h100");
+  assert_non_null(a);
+  assert_non_null(h);
+  assert_int_equal((int)(2e-6 * a->sms * a->mhz * a->fma * 10 + 0.5), 195);
+  assert_int_equal((int)(2e-6 * a->sms * a->mhz * a->tensor + 0.5), 312);
+  assert_int_equal((int)(2e-6 * h->sms * h->mhz * h->tensor + 0.5), 989);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(counts_units),     cmocka_unit_test(counts_f64),
+      cmocka_unit_test(counts_waits),     cmocka_unit_test(counts_bytes),
+      cmocka_unit_test(counts_residents), cmocka_unit_test(knows_roofs),
+      cmocka_unit_test(knows_devices)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
