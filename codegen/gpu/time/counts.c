@@ -7,10 +7,12 @@
 #include "codegen/print/gather.h"
 #include "codegen/print/reduction.h"
 #include "codegen/schedule/attention.h"
+#include "codegen/schedule/cumsum.h"
 #include "codegen/schedule/grid_conv.h"
 #include "codegen/schedule/map.h"
-#include "codegen/schedule/order.h"
 #include "codegen/schedule/product.h"
+#include "codegen/schedule/scatter.h"
+#include "codegen/schedule/sort.h"
 #include "ir/op/window.h"
 #include "passes/plan.h"
 
@@ -202,7 +204,7 @@ static void count_move(Counting *n) {
 /* ---- rows ---- */
 
 static int row_passes(const Counting *n, const GridRowsSchedule *s) {
-  Rows r = {
+  RowsPrinter r = {
       .g = n->g, .gr = n->gr, .outer = op_outer_axes(n->gr->e, n->gr->root), .c = s->elements};
   r.p = printer_new(n->g, n->gr, 4, 1);
   rows_passes(&r);
