@@ -51,7 +51,7 @@ static void close_tile(Text *x) {
 static const char *element(Gen *g, const GridCumsumSchedule *s, const char *row,
                            const char *column) {
   if (s->width == 1) return arena_printf(g->a, "tile[%s]", row);
-  return arena_printf(g->a, "tile[%s * %d + %s]", row, s->width | 1, column);
+  return arena_printf(g->a, "tile[%s * %d + %s]", row, grid_tile_stride(s->width), column);
 }
 
 void cuda_cumsum(Gen *g, const Group *gr) {
@@ -75,7 +75,7 @@ void cuda_cumsum(Gen *g, const Group *gr) {
   bool backward = op->attr[AT_BACKWARD].i;
   bool once = s.depth >= n;
   text_line(x, "const %s line0 = (%s)blockIdx.x * %d;", I, I, s.width);
-  text_line(x, "__shared__ %s tile[%d];", T, s.depth * (s.width | 1));
+  text_line(x, "__shared__ %s tile[%d];", T, s.depth * grid_tile_stride(s.width));
   text_line(x, "%s sum = %s;", T, reduce_start(g, OP_SUM, t->dtype, n));
   if (once)
     text_line(x, "const %s i0 = 0;", I);

@@ -220,7 +220,8 @@ static void tile(GridReduce *r, SmemTile *t) {
   Text *x = r->c.p.level[1];
   const char *I = r->c.g->index;
   const GridColumnsSchedule *s = &r->s;
-  int stride = s->width | 1, all = t->depth * s->width; /* no two rows begin in one bank */
+  int stride = grid_tile_stride(s->width),
+      all = t->depth * s->width; /* no two rows begin in one bank */
   int each = (all + s->threads - 1) / s->threads;
   bool once = t->most <= t->depth, even = t->rows % t->depth == 0;
   if (once)
@@ -267,7 +268,7 @@ static void tile(GridReduce *r, SmemTile *t) {
 }
 
 static void share(GridReduce *r, int depth) {
-  text_line(r->c.p.level[1], "__shared__ %s part[%d];", r->T, depth * (r->s.width | 1));
+  text_line(r->c.p.level[1], "__shared__ %s part[%d];", r->T, depth * grid_tile_stride(r->s.width));
 }
 
 /* Tiles of the operand. Columns have other names in them than around them. */

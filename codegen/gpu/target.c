@@ -35,6 +35,9 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
                   .scratch_bytes = cuda_scratch,
                   .can_fuse = gen_can_fuse,
                   .max_fused_ops = 64};
+  /* 128 blocks: about one for each multiprocessor of an A100 (108) or H100 (132), so that a
+     schedule does not depend on the device. 99 KiB: what every architecture from sm_80 on grants a
+     block. */
   t->machine = (GridMachine){.warp = WARP, .block = BLOCK, .blocks = 128, .shared = 99 << 10};
   for (int i = 0; i < narch && !t->pre_sm80; i++)
     if (strtol(arch[i] + strlen("sm_"), NULL, 10) < 80) t->pre_sm80 = arch[i];

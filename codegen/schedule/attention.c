@@ -6,7 +6,9 @@ enum {
   LEAST = 16,     /* ... where queries, keys or values are long, but not beyond LONG: */
   ROOM = 1 << 17, /* bytes of a block of any of them */
   LONG = 1024,    /* numbers of queries, keys or values from which on they are long */
-  PART = 1024,    /* columns of the results that a block of threads does */
+  /* Columns of the results that a block of threads on a device does: 4 for each of 256 threads, 1
+     of long heads. Chosen by count, not measured. */
+  PART = 1024,
   LONG_PART = 256
 };
 
@@ -65,12 +67,17 @@ const ScheduleKind attention_kind = {"attention", (const ScheduleField[]){FIELD(
 
 /* ---- devices ---- */
 
+/* Chosen by counting registers and bytes; none is measured on a device. */
 enum {
   PAIR = 16,         /* rows of an instruction on tensor cores, and elements of its depth */
-  TENSOR_WARPS = 4,  /* of a block */
+  TENSOR_WARPS = 4,  /* of a block: one for each scheduler of a multiprocessor */
   TENSOR_LONG = 256, /* elements of the longest heads there: more do not fit shared memory */
-  TENSOR_PART = 128, /* columns of gradients there that a block does */
-  REGISTERS = 168 /* of a thread for scores and results, so that operands and addresses have room */
+  /* Columns of gradients there that a block does: a thread has 64 registers of sums for each of two
+     gradients. */
+  TENSOR_PART = 128,
+  /* Of a thread for scores and results. It can have 255; the other 87 are for operands and
+     addresses. */
+  REGISTERS = 168
 };
 
 /* Blocks of threads that share the columns of results, the longest of which has n. */

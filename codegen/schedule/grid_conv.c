@@ -1,12 +1,13 @@
 /* Schedules of convolutions on a device; see grid_conv.h. */
 #include "codegen/schedule/grid_conv.h"
 
-/* Instructions for each fma of a thread that computes one element by itself: two loads and
-   their addresses. */
+/* Instructions for each fma of a thread that computes one element by itself: two loads, and their
+   addresses and tests. Chosen by count, not measured on a device. */
 #define ALONE 8.0
 
 /* How long all multiprocessors take, in fma of a thread block that reads nothing: tiles behind the
-   edges count, and so does a last wave of few blocks. */
+   edges count, and so does a last wave of few blocks. A fma of a tile reads 1 / tn of a value of
+   one operand from shared memory and 1 / tm of the other's. A model, not measured on a device. */
 static double time_of(const GridMachine *machine, const GridConvSchedule *c) {
   double waves = (double)ceil_div(c->blocks, machine->blocks);
   if (!c->bm) return waves * machine->block * ALONE;
@@ -23,6 +24,7 @@ static GridConvSchedule with_tile(const GridConvSchedule *c, int bm, int bn, int
 }
 
 GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvShape *s) {
+  /* of 256 threads; sums of a thread take 64 registers of 255 at most */
   static const struct {
     int bm, bn, tm, tn;
   } tiles[] = {{128, 128, 8, 8}, {64, 128, 4, 8}, {64, 64, 4, 4},

@@ -33,7 +33,9 @@ const ScheduleKind grid_map_kind = {"map",
                                     (const ScheduleField[]){FIELD(elements), FIELD(width), {0}}};
 
 int grid_unroll(int functions, int most) {
-  enum { MOST_FUNCTIONS = 16 }; /* in one body */
+  /* In one body: with more of them registers would spill and the text grow long. Chosen by count,
+     not measured on a device. */
+  enum { MOST_FUNCTIONS = 16 };
   while (most > 1 && most * functions > MOST_FUNCTIONS) most /= 2;
   return most;
 }

@@ -63,8 +63,10 @@ static inline int64_t product_tallest(const ProductSchedule *p) {
 /* ---- devices ---- */
 
 enum {
-  PIPELINE_STAGES = 4, /* of operands in shared memory, for tensor cores */
-  STAGE_ROW = 64       /* bytes of a row or column of an operand in a stage */
+  /* Of operands in shared memory, for tensor cores: three are on their way while one is multiplied.
+     Chosen by count, not measured on a device. */
+  PIPELINE_STAGES = 4,
+  STAGE_ROW = 64 /* bytes of a row or column of an operand in a stage */
 };
 
 typedef struct GridProductShape {

@@ -33,15 +33,21 @@ const ScheduleKind rows_kind = {"rows", (const ScheduleField[]){FIELD(rows),
 /* Elements of a tile: a multiple of the lanes, of which one of each reduction lies in shared
    memory. 0: there are too many reductions. */
 static int grid_rows_tile(const GridMachine *m, const GridRowsShape *s) {
-  enum { MOST = 16, ROOM = 32 << 10 }; /* elements of a thread; bytes of static shared memory */
+  /* elements of a thread; bytes of shared memory, of 48 KiB that a kernel has without asking: as
+     much as one reduction of so many elements takes. Chosen by count, not measured on a device. */
+  enum { MOST = 16, SHARED = 32 << 10 };
   int each = s->unroll < MOST ? s->unroll : MOST;
-  while (each > 1 && each * m->block * s->reductions * PARTIAL > ROOM) each /= 2;
-  return each * m->block * s->reductions * PARTIAL > ROOM ? 0 : each * m->block;
+  while (each > 1 && each * m->block * s->reductions * PARTIAL > SHARED) each /= 2;
+  return each * m->block * s->reductions * PARTIAL > SHARED ? 0 : each * m->block;
 }
 
 GridRowsSchedule grid_rows_schedule(const GridMachine *m, const GridRowsShape *s) {
-  /* threads; rows of which small blocks keep more busy; elements that a warp does alone */
-  enum { SMALL_BLOCK = 64, FEW = 1024, SHORT = 4096 };
+  /* chosen by count, not measured on a device */
+  enum {
+    SMALL_BLOCK = 64, /* threads: two warps, so that few rows reach many multiprocessors */
+    SHORT = 4096      /* elements that a warp does alone: 64 of them in each of 64 rounds */
+  };
+  int64_t few = (int64_t)m->blocks * m->block / m->warp; /* fewer leave multiprocessors idle */
   GridRowsSchedule r = {.rows = s->rows, .elements = s->elements};
   r.group = s->elements < LANES        ? GROUP_THREAD
             : s->elements <= ROW_CHUNK ? GROUP_WARP
@@ -57,7 +63,7 @@ GridRowsSchedule grid_rows_schedule(const GridMachine *m, const GridRowsShape *s
     if (r.chunks > 1 && r.apply) r.sums = r.scratch, r.scratch += sums;
   }
   r.threads = r.group == GROUP_THREAD                  ? SMALL_BLOCK
-              : r.group == GROUP_WARP && s->rows < FEW ? 2 * m->warp
+              : r.group == GROUP_WARP && s->rows < few ? 2 * m->warp
                                                        : m->block;
   int64_t threads = r.group == GROUP_THREAD ? s->rows : s->rows * m->warp;
   r.blocks = r.group == GROUP_BLOCKS  ? s->rows * r.chunks
@@ -110,18 +116,14 @@ const ScheduleKind columns_kind = {"columns", (const ScheduleField[]){FIELD(rows
                                                                       {0}}};
 #undef FIELD
 
-/* Rows of a tile of so many columns. */
-static int grid_tile_depth(int64_t rows, int width, int size) {
-  enum { ROOM = 17 << 10 }; /* bytes of shared memory, which several blocks share */
-  int depth = COL_CHUNK;
-  while (depth > 1 && (depth / 2 >= rows || depth * (width | 1) * size > ROOM)) depth /= 2;
-  return depth;
-}
-
 GridColumnsSchedule grid_columns_schedule(const GridMachine *m, const GridColumnsShape *s) {
-  /* threads; elements that one launch does; rows that a thread walks alone; columns that share an
-     access to memory */
-  enum { SMALL_BLOCK = 64, LITTLE = 1 << 16, SHORT = 32, SECTOR = 8 };
+  /* chosen by count, not measured on a device */
+  enum {
+    SMALL_BLOCK = 64, /* threads: two warps, so that few columns reach many multiprocessors */
+    LITTLE = 1 << 16, /* elements that one launch does: two for each thread of 128 blocks of 256 */
+    SHORT = 32,       /* rows that a thread walks alone, one load after the other */
+    SECTOR = 8        /* columns that share an access to memory: 32 bytes of f32 */
+  };
   GridColumnsSchedule c = {.rows = s->rows, .columns = s->columns, .along = s->along, .chunks = 1};
   if (s->chunked && s->rows > COL_CHUNK) c.chunks = ceil_div(s->rows, COL_CHUNK);
   bool few = s->rows > SHORT && ceil_div(s->columns, SMALL_BLOCK) < m->blocks;
@@ -130,13 +132,13 @@ GridColumnsSchedule grid_columns_schedule(const GridMachine *m, const GridColumn
   c.threads = c.tiled ? m->block : SMALL_BLOCK;
   c.column_blocks = ceil_div(s->columns, c.width);
   if (!c.column_blocks) c.column_blocks = 1;
-  if (c.tiled) c.depth = grid_tile_depth(s->rows, c.width, s->size);
+  if (c.tiled) c.depth = grid_tile_depth(COL_CHUNK, s->rows, c.width, s->size);
   c.split =
       c.tiled && c.chunks > 1 && c.column_blocks < m->blocks && s->rows * s->columns >= LITTLE;
   if (c.split) {
     c.combine_width = c.width < SECTOR ? c.width : SECTOR;
     c.combine_blocks = ceil_div(s->columns, c.combine_width);
-    c.parts = grid_tile_depth(c.chunks, c.combine_width, s->size);
+    c.parts = grid_tile_depth(COL_CHUNK, c.chunks, c.combine_width, s->size);
     c.scratch = (uint64_t)(c.chunks * s->columns * s->size);
   }
   c.blocks = c.column_blocks * (c.split ? c.chunks : 1);

@@ -23,3 +23,11 @@ int panel_columns(const VectorMachine *m, int64_t n) {
   int64_t lanes = machine_lanes(m, 4), most = m->vectors * lanes, panels = ceil_div(n, most);
   return panels ? (int)(ceil_div(ceil_div(n, panels), lanes) * lanes) : 0;
 }
+
+int grid_tile_depth(int most, int64_t rows, int width, int size) {
+  enum { SHARED = 17 << 10 }; /* bytes: 128 rows of 32 f32 and one more; five blocks fit 99 KiB */
+  int depth = most;
+  while (depth > 1 && (depth / 2 >= rows || depth * grid_tile_stride(width) * size > SHARED))
+    depth /= 2;
+  return depth;
+}

@@ -71,4 +71,12 @@ static inline int64_t gcd(int64_t a, int64_t b) { return b ? gcd(b, a % b) : a; 
 static inline int machine_lanes(const VectorMachine *m, int size) { return m->vector / size; }
 /* Columns of a panel, where as few panels as registers allow have n columns, in equal widths. */
 int panel_columns(const VectorMachine *m, int64_t n);
+
+/* ---- tiles in shared memory, of a thread for each column ---- */
+
+/* Elements from row to row of a tile: odd, so that rows begin in all banks. */
+static inline int grid_tile_stride(int width) { return width | 1; }
+/* Rows of a tile of so many columns of `size` bytes: a power of two, no more than `most` or than
+   hold `rows` of them. */
+int grid_tile_depth(int most, int64_t rows, int width, int size);
 #endif

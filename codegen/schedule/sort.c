@@ -2,7 +2,9 @@
 #include "codegen/schedule/sort.h"
 
 GridSortSchedule grid_sort_schedule(const GridMachine *m, int64_t rows, int64_t elements) {
-  enum { MOST = 2048 }; /* elements of a tile: their keys and two orders are in shared memory */
+  /* Elements of a tile: their keys and two orders are in shared memory, 16 bytes each at most, of
+     48 KiB that a kernel has without asking. */
+  enum { MOST = 2048 };
   GridSortSchedule s = {.rows = rows, .elements = elements, .tile = m->warp};
   while (s.tile < MOST && s.tile < elements) s.tile *= 2;
   s.tiles = ceil_div(elements, s.tile);
