@@ -95,9 +95,8 @@ static void print_epilogue(const Conv *v, Text *x, const Phase *f, int64_t count
  */
 static const char *place_of(const Conv *v, const Phase *f, const char *i, int64_t pixel) {
   Arena *a = v->g->a;
-  const char *column = arena_printf(a, "%lld", (long long)f->first);
-  column = text_plus(a, column, text_times(a, i, f->step));
-  return text_times(a, strchr(column, ' ') ? arena_printf(a, "(%s)", column) : column, pixel);
+  const char *first = arena_printf(a, "%lld", (long long)f->first);
+  return text_times(a, text_sum(a, first, text_times(a, i, f->step)), pixel);
 }
 
 /* The tiles of a row of the result for one panel; those that are alike in one loop. */

@@ -138,11 +138,11 @@ static const char **coordinates(Gen *g, const Group *gr, const Product *p, const
   return coord;
 }
 
-/* In C as it lies: column n of this row of the product at hand. */
-static const char *flat_place(const Product *p, const char *row) {
+/* In C as it lies: column n of row `row`, or `row` + r, of the product at hand. */
+static const char *flat_place(const Product *p, const char *row, const char *r) {
   Arena *a = p->arena;
-  const char *of_all = text_plus(a, text_times(a, p->bt, p->s.m), row);
-  if (strchr(of_all, ' ')) of_all = arena_printf(a, "(%s)", of_all);
+  const char *first = text_times(a, p->bt, p->s.m);
+  const char *of_all = r ? text_sum(a, text_plus(a, first, row), r) : text_sum(a, first, row);
   return text_plus(a, text_times(a, of_all, p->s.n), "n");
 }
 
@@ -150,7 +150,7 @@ static void print_epilogue(Gen *g, const Group *gr, Text *x, const Product *p, i
   const Type *c = product_value(gr, gr->root->results[0])->type;
   text_open(x, "for (long r = 0; r < rows; r++) {");
   text_line(x, "const long row = m + r;");
-  text_line(x, "const long flat = %s;", flat_place(p, "row"));
+  text_line(x, "const long flat = %s;", flat_place(p, "row", NULL));
   text_line(x, "const long panel = (q * %lld + row) * %d;", (long long)p->s.m, p->s.nr);
   text_line(x, "const %s *acc = c + r * %d;", p->T, p->s.nr);
   text_open(x, "GC_IVDEP for (long j = 0; j < %lld; j++) {", (long long)width);
@@ -175,7 +175,7 @@ static void print_prefetches(Text *x, const Group *gr, const Product *p, int64_t
   const Type *c = product_value(gr, gr->root->results[0])->type;
   if (p->s.partial) text_open(x, "if (k0 + depth == %lld) {", (long long)p->s.k);
   text_open(x, "for (long r = 0; r < rows; r++) {");
-  text_line(x, "const long flat = %s;", flat_place(p, "m + r"));
+  text_line(x, "const long flat = %s;", flat_place(p, "m", "r"));
   text_line(x, "const long panel = (q * %lld + m + r) * %d;", (long long)p->s.m, p->s.nr);
   text_line(x, "(void)flat, (void)panel;");
   for (int i = 0; i < gr->nin + gr->nout; i++) {
@@ -221,7 +221,7 @@ static void print_tile(Gen *g, const Group *gr, Text *x, const Product *p, int64
     text_line(x, "%s *c = (%s *)out0 + (q * %lld + m) * %d;", p->T, p->T, (long long)p->s.m,
               p->s.nr);
   else
-    text_line(x, "%s *c = (%s *)out0 + %s;", p->T, p->T, flat_place(p, "m"));
+    text_line(x, "%s *c = (%s *)out0 + %s;", p->T, p->T, flat_place(p, "m", NULL));
   long long chain = p->s.chain;
   const char *tile = text_minus(g->a, "i", p->i0);
   const char *in_pack =

@@ -22,11 +22,6 @@ const char *product_row(const Product *p, const char *tile) {
                       tile, (long long)p->s.low);
 }
 
-/* "x * n", or "x" in parentheses if it is a sum. */
-static const char *times(const Product *p, const char *x, int64_t n) {
-  return text_times(p->arena, strchr(x, ' ') ? arena_printf(p->arena, "(%s)", x) : x, n);
-}
-
 /* Where panel q is packed. */
 static void print_packed(Text *x, const Product *p) {
   text_line(x, "%s *to = packed + %s * %s * %d;", p->T, text_minus(x->a, "q", p->g0), p->depth,
@@ -69,9 +64,10 @@ void product_convert(Gen *g, Text *x, const Product *p) {
   text_line(x, "const long w = %lld - q * %lld < %lld ? %lld - q * %lld : %lld;", n, nr, nr, n, nr,
             nr);
   text_open(x, "for (long k = 0; k < %s; k++) {", p->depth);
-  const char *depth = text_plus(g->a, p->k0, "k");
-  const char *at = p->s.tb ? arena_printf(g->a, "(q * %lld + j) * %lld + %s", nr, kk, depth)
-                           : arena_printf(g->a, "%s + q * %lld + j", times(p, depth, n), nr);
+  const char *at = p->s.tb ? arena_printf(g->a, "(q * %lld + j) * %lld + %s", nr, kk,
+                                          text_plus(g->a, p->k0, "k"))
+                           : arena_printf(g->a, "%s + q * %lld + j",
+                                          text_times(g->a, text_sum(g->a, p->k0, "k"), n), nr);
   text_line(x, "GC_IVDEP for (long j = 0; j < w; j++) to[k * %lld + j] = %s;", nr,
             loaded(g, p, "B", at));
   text_line(x, "for (long j = w; j < %lld; j++) to[k * %lld + j] = 0;", nr, nr);
@@ -93,8 +89,8 @@ void product_pack_a(Gen *g, Text *x, const Product *p) {
   text_open(x, "for (long i = %s; i < %s; i++) {", p->i0, p->i1);
   product_tile_rows(x, p);
   text_line(x, "(void)rows;");
-  const char *row = arena_printf(g->a, "A + %s + m",
-                                 times(p, p->s.chains ? text_plus(g->a, "k", p->k0) : "k", p->s.m));
+  const char *row = arena_printf(
+      g->a, "A + %s + m", text_times(g->a, text_sum(g->a, "k", p->s.chains ? p->k0 : "0"), p->s.m));
   text_open(x, "for (long k = k1; k < k2; k++) {");
   text_line(x, "__builtin_prefetch(%s + A_PREFETCH * %lld);", row, (long long)p->s.m);
   text_line(x, "__builtin_memcpy(packed_a + (%s * %lld + k) * %d, %s, %d * sizeof(%s));",
@@ -111,7 +107,7 @@ void product_convert_a(Gen *g, Text *x, const Product *p) {
   product_tile_rows(x, p);
   if (p->s.ta) {
     const char *at =
-        arena_printf(g->a, "%s + m + r", times(p, text_plus(g->a, p->k0, "k"), p->s.m));
+        arena_printf(g->a, "%s + m + r", text_times(g->a, text_sum(g->a, p->k0, "k"), p->s.m));
     text_line(x, "for (long k = 0; k < %s; k++)", p->depth);
     text_line(x, "  for (long r = 0; r < rows; r++)");
     text_line(x, "    packed_a[(%s * %lld + k) * %d + r] = %s;", text_minus(g->a, "i", p->i0),
@@ -143,12 +139,14 @@ void product_prefetch(Gen *g, const Group *gr, Text *x, const Product *p) {
   else
     text_line(x, "const long k1 = k0 + %d < %lld ? k0 + %d : 0, q1 = k1 ? q : q + %lld;", DEPTH, kk,
               DEPTH, group);
-  const char *depth = kk > DEPTH ? "k1 + ahead" : "ahead";
+  const char *first_k = kk > DEPTH ? "k1" : "0", *depth = text_plus(g->a, first_k, "ahead");
   const char *at =
       p->s.tb && l ? arena_printf(g->a, "(%s / %d * %d) * %lld + q1 * %lld + ahead %% %d * %lld",
                                   depth, l->nr, l->nr, n, nr * l->nr, l->nr, nr)
-      : p->s.tb || p->s.b_panels ? arena_printf(g->a, "(q1 * %lld + %s) * %lld", kk, depth, nr)
-                                 : arena_printf(g->a, "%s + q1 * %lld", times(p, depth, n), nr);
+      : p->s.tb || p->s.b_panels
+          ? arena_printf(g->a, "(q1 * %lld + %s) * %lld", kk, depth, nr)
+          : arena_printf(g->a, "%s + q1 * %lld",
+                         text_times(g->a, text_sum(g->a, first_k, "ahead"), n), nr);
   const char *in_depth = arena_printf(g->a, "%s < %lld", depth, kk);
   if (kk > DEPTH)
     in_depth = arena_printf(g->a, "%s && ahead < %lld", in_depth, (long long)p->s.chain);

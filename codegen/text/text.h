@@ -21,11 +21,14 @@ const char *text_str(Text *x);
 /* The lines of y, as deep in x as a line would be now. */
 void text_append(Text *x, const Text *y);
 
-/* Texts of positions: x n, x + y and x - y, where "0" and factors of 0 and 1 leave no trace. What
-   text_times multiplies is a name, a number, or in parentheses. */
-const char *text_times(Arena *a, const char *x, int64_t n);
-const char *text_plus(Arena *a, const char *x, const char *y);
-const char *text_minus(Arena *a, const char *x, const char *y); /* y: as of text_times */
+/* Texts of positions, as a person would write them: "0" and factors of 0 and 1 leave no trace. A
+   factor is a name, a number, a product, or in parentheses. */
+const char *text_times(Arena *a, const char *factor, int64_t n);   /* x * n: a factor */
+const char *text_divided(Arena *a, const char *factor, int64_t n); /* x / n: a factor */
+const char *text_modulo(Arena *a, const char *factor, int64_t n);  /* x % n: a factor */
+const char *text_plus(Arena *a, const char *x, const char *y);     /* x + y: a sum */
+const char *text_sum(Arena *a, const char *x, const char *y);      /* (x + y): a factor */
+const char *text_minus(Arena *a, const char *x, const char *name); /* (x - y): a factor */
 
 /* A string literal of C. */
 const char *text_quoted(Arena *a, const char *s);
