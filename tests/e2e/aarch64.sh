@@ -19,6 +19,9 @@ emulated() { # emulated CODE CPU COMMAND...
 digits 256
 prose 4000
 
+# arm NAME: the compiler of an example: its optimiser takes longest, so one in three has it, others on each commit
+arm() { is_optimised "$1" && echo "$cross-gcc" || echo "$here/tests/cc-O0 $cross-gcc"; }
+
 # trains NAME ENTRY "GC OPTIONS" RUN OPTIONS...: some steps of the entry, with the same weights after them
 trains() {
   name=$1 entry=$2 options=$3
@@ -27,18 +30,15 @@ trains() {
   # shellcheck disable=SC2086
   run 0 env CC="$here/tests/cc-O0" "$gc" "$here/docs/examples/$name.g" -O2 $options -o "$name" # the same bits, sooner
   # shellcheck disable=SC2086
-  run 0 env CC="$arm" "$gc" "$here/docs/examples/$name.g" -O2 $options -o "$name.arm"
+  run 0 env CC="$(arm "$name")" "$gc" "$here/docs/examples/$name.g" -O2 $options -o "$name.arm"
   run 0 "./$name" "$entry" "$@" --save "$name.st" --quiet
   emulated 0 cortex-a53 "./$name.arm" "$entry" "$@" --save "$name.arm.st" --quiet
   same "$name.st" "$name.arm.st" "weights of $name"
 }
-arm=$cross-gcc
 trains mnist train '' --image images.idx.gz --label labels.idx.gz --steps 4
 trains lenet train '' --image images.idx.gz --label labels.idx.gz --steps 2
 trains vae train '' --image images.idx.gz --steps 2
 trains lstm train '-D T=8 -D B=8' --chars text.txt --next text.txt+1 --steps 2
-arm="$here/tests/cc-O0 $cross-gcc" # its many kernels take the compiler longest, but at the level full
-[ "${GC_TEST_LEVEL-}" = full ] && arm=$cross-gcc
 trains gpt train '-D L=1 -D B=4' --context text.txt --next text.txt+1 --steps 2
 run 0 ./mnist predict --load mnist.st --image images.idx.gz --p p.npy --quiet
 emulated 0 cortex-a53 ./mnist.arm predict --load mnist.st --image images.idx.gz --p arm.npy --quiet

@@ -15,7 +15,7 @@ arena() { python3 -c 'import json, sys
 print([e["arena_bytes"] for e in json.load(open("out.txt"))["entries"] if e["name"] == sys.argv[1]][0])' "$1"; }
 
 # seq2seq as it is takes minutes of searching in all: shorter windows, but at the level full
-windows='-D T=6'
+windows='-D T=5'
 [ "${GC_TEST_LEVEL-}" = full ] && windows=
 # falls FILE ENTRY ROWS [OPTIONS]: the curve has so many rows at least, each of them a limit; two streams by -O2 alone
 falls() {
