@@ -2,10 +2,9 @@
    (text/conv.h). Contract: the CPU's bits: an element is one chain of fma over the filter's rows,
    columns and channels, without the taps in the padding. A thread reads the other operands of an
    element before it writes it, so results may lie over them. */
-#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/conv.h"
 #include "codegen/print/printer.h"
 #include "codegen/schedule/grid_conv.h"
-#include "ir/op/window.h"
 
 static GridConvSchedule schedule_of(Gen *g, const Group *gr, const ConvGeom *c) {
   bool back = gr->root->kind == OP_CONV_INPUT_GRAD;
@@ -18,7 +17,7 @@ static GridConvSchedule schedule_of(Gen *g, const Group *gr, const ConvGeom *c) 
   return grid_conv_schedule(&cuda_target(g->target)->machine, &s);
 }
 
-static void print_geometry(Text *x, const ConvGeom *c) {
+void cuda_conv_geometry(Text *x, const ConvGeom *c, const PixelChunks *chunks) {
   const struct {
     const char *name;
     int64_t n;
@@ -31,6 +30,9 @@ static void print_geometry(Text *x, const ConvGeom *c) {
   Text line = text_new(x->a, 0);
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
     text_add(&line, "%s%s = %lld", i ? ", " : "", fields[i].name, (long long)fields[i].n);
+  if (chunks)
+    text_add(&line, ", FRAME = %lld, CHUNK = %lld", (long long)chunks->frame,
+             (long long)chunks->chunk);
   text_line(x, "struct Geometry { enum { %s }; };", text_str(&line));
 }
 
@@ -73,7 +75,7 @@ bool cuda_conv(Gen *g, const Group *gr) {
   kernel_schedule(k, &grid_conv_kind, &s, sizeof s);
   Dtype in = value_type(gr->e, op->operands[0])->dtype;
   const char *from = cuda_converter(g, in);
-  print_geometry(x, &c);
+  cuda_conv_geometry(x, &c, NULL);
   text_line(x, "typedef %s<Geometry, %s> Source;",
             op->kind == OP_CONV ? "ConvForward" : "ConvInputGrad", g->index);
   text_line(x, "typedef ConvTile<Source, %s, %s, %s, %s, %lld, %d, %d, %d, %d> Tile;", g->index,

@@ -57,6 +57,7 @@ uint64_t cuda_rows_scratch(const CudaTarget *t, const Group *gr);
 uint64_t cuda_reduce_scratch(const CudaTarget *t, const Group *gr);
 uint64_t cuda_order_scratch(const CudaTarget *t, const Group *gr);
 uint64_t cuda_index_scratch(const CudaTarget *t, const Group *gr);
+uint64_t cuda_filter_scratch(const CudaTarget *t, const Group *gr);
 
 void cuda_map(Gen *g, const Group *gr);
 void cuda_rows(Gen *g, const Group *gr);
@@ -67,6 +68,8 @@ void cuda_window(Gen *g, const Group *gr);
 /* Convolutions and their gradients with respect to the image, in tiles; false where tiles do not
  * pay. */
 bool cuda_conv(Gen *g, const Group *gr);
+/* The same of gradients with respect to filters. */
+bool cuda_filter(Gen *g, const Group *gr);
 void cuda_attention(Gen *g, const Group *gr); /* and its gradients */
 void cuda_index(Gen *g, const Group *gr);
 void cuda_order(Gen *g, const Group *gr); /* cumsum, argsort */

@@ -1,5 +1,5 @@
-/* Windows over images on the GPU that have no tiles: pools, gradients with respect to filters, and
-   convolutions of few channels. A thread does one element of the result, neighbours along a row
+/* Windows over images on the GPU that have no tiles: pools, and convolutions and gradients of few
+   channels. A thread does one element of the result, neighbours along a row
    neighbouring ones, with the sums of codegen/print/window.c, hence with the CPU's bits. Contract:
    a thread reads the other operands of an element before it writes it, so results may lie over
    them. */
@@ -8,7 +8,7 @@
 #include "passes/plan.h"
 
 void cuda_window(Gen *g, const Group *gr) {
-  if (cuda_conv(g, gr)) return;
+  if (cuda_conv(g, gr) || cuda_filter(g, gr)) return;
   const Type *t = gr->domain;
   Kernel *k = cuda_kernel(g, gr);
   Text *x = &k->text;

@@ -121,22 +121,19 @@ static void conv_input_grad(const Window *w, const ConvGeom *g) {
 
 /* Chunks of pixels of y: whole rows of one image, or whole images where they are small. */
 void window_chunks(Text *x, const ConvGeom *g) {
-  int64_t pixels = g->h.out * g->w.out, images = pixels ? SUM_PIXELS / pixels : 1;
-  if (images > 1) {
-    text_open(x, "for (pos h = 0; h < %lld; h++) {", (long long)((g->n + images - 1) / images));
-    text_line(x, "const pos n0 = h * %lld, y0 = 0, y1 = %lld;", (long long)images,
+  PixelChunks c = window_pixel_chunks(g);
+  text_open(x, "for (pos h = 0; h < %lld; h++) {", (long long)c.n);
+  if (c.images > 1) {
+    text_line(x, "const pos n0 = h * %lld, y0 = 0, y1 = %lld;", (long long)c.images,
               (long long)g->h.out);
     text_line(x, "const pos images = %lld - n0 < %lld ? %lld - n0 : %lld;", (long long)g->n,
-              (long long)images, (long long)g->n, (long long)images);
+              (long long)c.images, (long long)g->n, (long long)c.images);
     return;
   }
-  int64_t rows = SUM_PIXELS / g->w.out > 1 ? SUM_PIXELS / g->w.out : 1;
-  int64_t n = (g->h.out + rows - 1) / rows;
-  text_open(x, "for (pos h = 0; h < %lld; h++) {", (long long)(g->n * n));
-  text_line(x, "const pos n0 = h / %lld, y0 = h %% %lld * %lld, images = 1;", (long long)n,
-            (long long)n, (long long)rows);
-  text_line(x, "const pos y1 = y0 + %lld < %lld ? y0 + %lld : %lld;", (long long)rows,
-            (long long)g->h.out, (long long)rows, (long long)g->h.out);
+  long long n = (long long)ceil_div(g->h.out, c.rows), rows = (long long)c.rows;
+  text_line(x, "const pos n0 = h / %lld, y0 = h %% %lld * %lld, images = 1;", n, n, rows);
+  text_line(x, "const pos y1 = y0 + %lld < %lld ? y0 + %lld : %lld;", rows, (long long)g->h.out,
+            rows, (long long)g->h.out);
 }
 
 void window_chunk_rows(Text *x, const ConvGeom *g) {

@@ -1,5 +1,6 @@
-/* Schedules of convolutions and their gradients with respect to the image on a device, as implicit
-   GEMM: channels of the result by its pixels, in tiles of a block of threads. */
+/* Schedules of convolutions and their gradients on a device, as implicit GEMM. Of convolutions and
+   gradients with respect to the image: channels of the result by its pixels, in tiles of a block of
+   threads. Of gradients with respect to filters: filters by their weights, summed over pixels. */
 #ifndef GC_CODEGEN_SCHEDULE_GRID_CONV_H
 #define GC_CODEGEN_SCHEDULE_GRID_CONV_H
 #include "codegen/schedule/schedule.h"
@@ -20,4 +21,31 @@ typedef struct GridConvSchedule {
 
 GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvShape *s);
 extern const ScheduleKind grid_conv_kind;
+
+/* ---- gradients with respect to filters ---- */
+
+typedef struct GridFilterShape {
+  int64_t groups, m, weights; /* of the result: filters of a group, weights of each */
+  int64_t pixels;             /* of the convolution's result: what a sum goes over */
+  int64_t chunks, chunk;      /* chunks of pixels, added in order; pixels of a chunk at most */
+  int64_t operands;           /* bytes of images and of the gradient by the result */
+  Dtype dt;                   /* that it is computed in */
+} GridFilterShape;
+
+typedef struct GridFilterSchedule {
+  int64_t groups, m, weights, chunks; /* as of the shape */
+  int bm, bn, tm, tn; /* filters and weights of a block, of a thread; bm = 0: a thread does one
+                         element, without tiles */
+  int64_t parts;  /* chunks that lie side by side in scratch: a block does one, and a second launch
+                     adds them in order; 0: a block goes over all chunks */
+  int64_t rounds; /* of such launches, one pair after the other */
+  int64_t down, across; /* blocks over the filters of a group, over weights */
+  int64_t blocks;       /* of threads */
+  uint64_t total, next; /* in scratch, behind the partial sums, where there are rounds: their totals
+                           so far; the next round's first chunk */
+  uint64_t scratch;     /* bytes */
+} GridFilterSchedule;
+
+GridFilterSchedule grid_filter_schedule(const GridMachine *machine, const GridFilterShape *s);
+extern const ScheduleKind grid_filter_kind;
 #endif

@@ -5,6 +5,22 @@ int64_t window_chunk_pixels(const ConvGeom *g) {
   return g->w.out > SUM_PIXELS ? g->w.out : SUM_PIXELS;
 }
 
+PixelChunks window_pixel_chunks(const ConvGeom *g) {
+  int64_t pixels = g->h.out * g->w.out, images = pixels ? SUM_PIXELS / pixels : 1;
+  if (images > 1)
+    return (PixelChunks){.images = images,
+                         .rows = g->h.out,
+                         .n = ceil_div(g->n, images),
+                         .frame = g->n * pixels,
+                         .chunk = images * pixels};
+  int64_t rows = g->w.out && SUM_PIXELS / g->w.out > 1 ? SUM_PIXELS / g->w.out : 1;
+  return (PixelChunks){.images = 1,
+                       .rows = rows,
+                       .n = g->n * ceil_div(g->h.out, rows),
+                       .frame = pixels,
+                       .chunk = rows * g->w.out};
+}
+
 Phase *window_phases(Arena *a, const WindowAxis *w, bool back, int *n) {
   int64_t positions = back ? w->in : w->out;
   *n = (int)(!back ? 1 : w->stride < positions ? w->stride : positions);

@@ -30,6 +30,14 @@ Phase *window_spans(Arena *a, const WindowAxis *w, bool back, int *n);
 
 /* Pixels of a chunk of sums of the gradient by the filters, at most. */
 int64_t window_chunk_pixels(const ConvGeom *g);
+/* These chunks, in order: whole images if several are in one, else rows of one image. Chunks lie in
+   frames, one after the other, and a frame's last one may be shorter. */
+typedef struct PixelChunks {
+  int64_t images, rows; /* of a chunk */
+  int64_t n;            /* chunks */
+  int64_t frame, chunk; /* pixels: all, or those of an image; of a chunk */
+} PixelChunks;
+PixelChunks window_pixel_chunks(const ConvGeom *g);
 
 /* ---- tile.c: R rows and W columns of the result stay in registers while a number of runs of depth
    go by, one filter column or one row of pixels each ---- */

@@ -26,3 +26,27 @@ entry double(x : f64[2, 17, 8, 8], w : f64[40, 17, 3, 3], y : f64[2, 40, 8, 8]) 
 }
 entry half(x : f32[2, 18, 8, 8], w : f32[40, 18, 3, 3]) { return y = f32(conv2d(f16(x), f16(w), 1, 1)) }
 entry odd(x : f32[1, 16, 5, 5], w : f32[32, 16, 3, 3]) { return y = conv2d(log(x), w, 1, 1) }   # NaN, infinities, -0 beside the padding
+# gradients with respect to filters: chunks of rows with a shorter last one in each image, and of several images; one
+# chunk a block in rounds of launches, and all; a multiple of a tile's weights, and edges; work fused behind
+entry rows(x : f32[2, 5, 30, 29], w : f32[19, 5, 3, 3], y : f32[2, 19, 30, 29]) {
+  return dw = grad(sum(conv2d(x, w, 1, 1) * y), w) * 0.5 + w
+}
+entry images(x : f32[19, 32, 14, 15], w : f32[34, 32, 2, 2], y : f32[19, 34, 7, 8]) {
+  return dw = grad(sum(conv2d(x, w, [2, 2], [0, 1]) * y), w)
+}
+entry split(x : f32[5, 3, 20, 20], w : f32[21, 3, 3, 3], y : f32[5, 21, 20, 20]) {
+  return dw = grad(sum(conv2d(x, w, 1, 1) * y), w) * 0.5 + w
+}
+entry large(x : f32[1, 28, 9, 7], w : f32[120, 28, 3, 3], y : f32[1, 120, 9, 7]) {
+  return dw = grad(sum(conv2d(x, w, 1, 1) * y), w)
+}
+entry half_filters(x : f32[3, 20, 17, 17], w : f32[30, 10, 3, 1], y : f32[3, 30, 15, 17]) {
+  z = f32(conv2d(f16(x), f16(w), 1, 0, groups = 2))
+  return dw = grad(sum(z * y), w)
+}
+entry double_filters(x : f64[4, 12, 16, 16], w : f64[33, 12, 1, 1], y : f64[4, 33, 16, 16]) {
+  return dw = grad(sum(conv2d(x, w, 1, 0) * y), w)
+}
+entry odd_filters(x : f32[2, 6, 20, 20], w : f32[16, 6, 3, 3], y : f32[2, 16, 20, 20]) {   # NaN, infinities, -0 beside the padding
+  return dw = grad(sum(conv2d(log(x), w, 1, 1) * log(y)), w)
+}

@@ -63,3 +63,6 @@ entry applied(x : f32[131, 131], s : f32[]) {
   return n, y = x / sqrt(n + 1)
 }
 entry few(x : f32[20, 70]) { return a = sum(x, axis = 0), b = argmax(x, axis = 0) }
+entry filters(x : f32[6, 3, 16, 16], w : f32[9, 3, 3, 3], y : f32[6, 9, 16, 16]) { # pixels enough for chunks
+  return d = grad(sum(conv2d(x, w, 1, 1) * y), w)
+}

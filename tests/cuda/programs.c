@@ -5,7 +5,8 @@
      programs RUNTIME_DIR [HOW] FILE.g [NAME=V…]       the entries of a program; NAME=V as of gc -D
    Each entry runs STEPS times, on other random inputs and in another order of warps and blocks.
    Every fourth module of random programs counts positions in 64 bits, as large values take them.
-   HOW: --small: for a device that two blocks keep busy, so that small programs have large tiles;
+   HOW: --small: for a device that two blocks keep busy, with little scratch, whose launches cost
+   nothing, so that small programs have large tiles and sums in several launches;
    --wide: all count so; --ptx: NVRTC makes PTX of them alone, for kernels at sizes at which no one
    has them; --precision=P: so, at another precision of products, bit for bit off tensor cores, and
    on them but for the order of sums; --gpu: they run on the driver that the loader finds instead;
@@ -187,7 +188,8 @@ static bool plan(Made *p) {
   p->on_cpu = target_cpu(p->c, &p->o);
   CudaTarget *device = ARENA_NEW(ctx_arena(p->c), CudaTarget);
   *device = *cuda_target(target_cuda(p->c, NULL, 0));
-  if (p->small) device->machine.blocks = 2;
+  if (p->small)
+    device->machine.blocks = 2, device->machine.scratch = 32, device->machine.launch = 0;
   p->on_gpu = &device->t;
   if (!p->on_cpu) return false;
   PassOptions po = {.memory = "pack", .verify_each = true, .out = stdout};

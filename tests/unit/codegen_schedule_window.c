@@ -215,11 +215,49 @@ static void decides_tiles_of_a_device(void **state) {
     }
 }
 
+/* Of 32-bit floats: filters of a layer by their weights, over images of pixels that come in chunks.
+ */
+static GridFilterSchedule filters_on_device(int64_t m, int64_t weights, int64_t images,
+                                            int64_t pixels, int64_t chunks) {
+  GridFilterShape s = {.groups = 1,
+                       .m = m,
+                       .weights = weights,
+                       .pixels = images * pixels,
+                       .chunks = chunks,
+                       .chunk = ceil_div(images * pixels, chunks),
+                       .operands = images * pixels * (m + weights / 9) * 4,
+                       .dt = DT_F32};
+  return grid_filter_schedule(&grid, &s);
+}
+
+static void decides_filters_of_a_device(void **state) {
+  GridFilterSchedule s = filters_on_device(64, 576, 32, 56 * 56, 128);
+  assert_true(s.bm == 64 && s.bn == 64 && s.parts == 64 && s.rounds == 2); /* few tiles */
+  s = filters_on_device(512, 4608, 32, 7 * 7, 2);
+  assert_true(s.bm == 64 && !s.parts && s.blocks == 8 * 72);   /* tiles enough */
+  assert_int_equal(filters_on_device(8, 72, 1, 100, 1).bm, 0); /* a thread a weight: no core idle */
+  for (int i = 0; i < EXTENTS; i++)
+    for (int j = 0; j < EXTENTS; j++) {
+      int64_t m = extents[i], weights = 9 * extents[j], chunks = 1 + (i * 7 + j) % 60;
+      s = filters_on_device(m, weights, chunks, 784, chunks);
+      if (!s.bm) continue;
+      assert_int_equal(s.bm / s.tm * (s.bn / s.tn), grid.block);
+      assert_true(s.bm % 16 == 0 && s.bn % 16 == 0); /* rows that the threads load at once */
+      assert_true(s.down * s.bm >= m && s.across * s.bn >= weights);
+      if (!s.parts) continue;
+      assert_true(s.rounds * s.parts >= chunks && (s.rounds - 1) * s.parts < chunks);
+      assert_int_equal(s.blocks, s.down * s.across * s.parts);
+      assert_true(s.total * 4 <= (uint64_t)(chunks * 784 * (m + weights / 9) * 4));
+      assert_true(s.scratch == s.total || s.scratch == s.total + (uint64_t)(m * weights * 4) + 4);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(decides_convolutions),        cmocka_unit_test(decides_filters),
       cmocka_unit_test(decides_depthwise_and_pools), cmocka_unit_test(joins_runs),
       cmocka_unit_test(covers_every_shape),          cmocka_unit_test(decides_tiles_of_a_device),
+      cmocka_unit_test(decides_filters_of_a_device),
   };
   c = ctx_new();
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,8 @@ static const VectorMachine machines[MACHINES] = {
     [AVX512] = {.vector = 64, .vectors = 4, .rows = 6, .l2 = 1 << 20, .l3 = 4 << 20},
     [NEON] = {.vector = 16, .vectors = 4, .rows = 6, .l2 = 1 << 20, .l3 = 4 << 20},
 };
-static const GridMachine grid = {.warp = 32, .block = 256, .blocks = 128, .shared = 99 << 10};
+static const GridMachine grid = {
+    .warp = 32, .block = 256, .blocks = 128, .shared = 99 << 10, .scratch = 4, .launch = 5e5};
 
 static inline int registers_of(const VectorMachine *m) { return m->vectors == 4 ? 32 : 16; }
 

@@ -178,3 +178,139 @@ struct ConvTile {
     }
   }
 };
+
+/* section ConvFilterTile ConvFilterGrad */
+/* The gradient with respect to filters as a product: its rows are the filters of a group, its columns their
+   weights as they lie in memory, and its depth is the pixels of the convolution's result. FRAME, CHUNK of G: a
+   chunk of pixels is one chain of fma, without the pixels whose tap lies in the padding; chunks lie in frames, one
+   after the other, and a frame's last chunk may be shorter. */
+template <typename G, typename I> struct ConvFilterGrad {
+  enum {
+    M = G::GOUT, TAPS = G::KH * G::KW, COLUMNS = G::GIN * TAPS, AREA = G::OH * G::OW,
+    PER_FRAME = (G::FRAME + G::CHUNK - 1) / G::CHUNK
+  };
+  struct Pixel {  /* of the result */
+    I dy, image;  /* where it lies in a group's first channel, and the image's pixel under it before padding */
+    int row, col; /* of the latter */
+  };
+  INL_MEMBER Pixel pixel(int p, int group) {
+    const int n = p / AREA, at = p % AREA, row = at / G::OW * G::SH, col = at % G::OW * G::SW;
+    Pixel of = {((I)n * G::COUT + group * G::GOUT) * AREA + at,
+                (((I)n * G::CIN + group * G::GIN) * G::H + row) * G::W + col, row, col};
+    return of;
+  }
+  struct Column { /* a weight: where its tap reads, from such a pixel on */
+    I at;
+    int row, col;
+  };
+  INL_MEMBER Column column(int n) {
+    const int c = n / TAPS, row = n % TAPS / G::KW * G::DH - G::PH, col = n % G::KW * G::DW - G::PW;
+    Column of = {((I)c * G::H + row) * G::W + col, row, col};
+    return of;
+  }
+  INL_MEMBER bool inside(const Pixel &p, const Column &c) {
+    const int row = p.row + c.row, col = p.col + c.col;
+    return row >= 0 && row < G::H && col >= 0 && col < G::W;
+  }
+  INL_MEMBER int chunk_start(int chunk) { return chunk / PER_FRAME * G::FRAME + chunk % PER_FRAME * G::CHUNK; }
+  INL_MEMBER int chunk_end(int chunk) {
+    return smaller(chunk_start(chunk) + G::CHUNK, (chunk / PER_FRAME + 1) * G::FRAME);
+  }
+};
+
+/* The same exactly, by a block of 256 threads: BM filters by BN weights, a thread TM x TN. A k-tile is BK pixels. */
+template <typename G, typename I, typename T, typename A, typename B, int BM, int BN, int TM, int TN>
+struct ConvFilterTile {
+  typedef ConvFilterGrad<G, I> C;
+  enum {
+    THREADS = 256, BK = 16, PAD = 4, ALL_PIXELS = (1 << BK) - 1,
+    ROWS = THREADS / BK, PA = BM / ROWS, PB = BN / ROWS, /* rows that threads load at once; of a thread */
+    VN = TN < 4 ? TN : 4, GROUPS = TN / VN, LANES = BN / TN
+  };
+  T a[BK][BM + PAD], b[BK][BN + PAD];
+  typename C::Column column[BN];
+  uint32_t inside[2][BN]; /* of a k-tile and the next one: a bit for each pixel */
+
+  INL_MEMBER int row(int i) { return (int)threadIdx.x / LANES * TM + i; }
+  INL_MEMBER int col(int j) { return j / VN * (BN / GROUPS) + (int)threadIdx.x % LANES * VN + j % VN; }
+
+  __device__ __forceinline__ void start(int n0) {
+    if ((int)threadIdx.x < BN) column[threadIdx.x] = C::column(n0 + (int)threadIdx.x);
+    block_sync();
+  }
+  __device__ __forceinline__ void load_global(T (&ra)[PA], T (&rb)[PB], uint32_t (&in)[BN],
+                                              const typename A::Stored *dy, const typename B::Stored *image,
+                                              int group, int m0, int n0, int p0, int end) {
+    const int k = (int)threadIdx.x % BK, first = (int)threadIdx.x / BK;
+    const bool exists = p0 + k < end;
+    const typename C::Pixel of = C::pixel(p0 + k, group);
+#pragma unroll
+    for (int p = 0; p < PA; p++) {
+      const int m = m0 + first + p * ROWS;
+      ra[p] = exists && (C::M % BM == 0 || m < C::M) ? A::get(dy[of.dy + (I)m * C::AREA]) : (T)0;
+    }
+#pragma unroll
+    for (int p = 0; p < PB; p++) {
+      const int n = first + p * ROWS;
+      const typename C::Column c = column[n];
+      const bool behind = C::COLUMNS % BN != 0 && n0 + n >= C::COLUMNS; /* results that are not stored */
+      const bool on = exists && !behind && C::inside(of, c);
+      rb[p] = on ? B::get(image[of.image + c.at]) : (T)0;
+      const uint32_t pixels = warp_ballot(on || (exists && behind)) >> ((int)threadIdx.x % 32 / BK * BK);
+      if (k == 0) in[n] = pixels & ALL_PIXELS;
+    }
+  }
+  __device__ __forceinline__ void store_shared(const T (&ra)[PA], const T (&rb)[PB]) {
+    const int k = (int)threadIdx.x % BK, first = (int)threadIdx.x / BK;
+#pragma unroll
+    for (int p = 0; p < PA; p++) a[k][first + p * ROWS] = ra[p];
+#pragma unroll
+    for (int p = 0; p < PB; p++) b[k][first + p * ROWS] = rb[p];
+  }
+  __device__ __forceinline__ void multiply(T (&acc)[TM][TN], const uint32_t (&in)[BN]) {
+    uint32_t on[TN], all = ALL_PIXELS;
+#pragma unroll
+    for (int j = 0; j < TN; j++) all &= on[j] = in[col(j)];
+    if (all == ALL_PIXELS) {
+#pragma unroll
+      for (int k = 0; k < BK; k++) step<false>(acc, k, on);
+    } else {
+#pragma unroll 2
+      for (int k = 0; k < BK; k++) step<true>(acc, k, on);
+    }
+  }
+  template <bool MASKED> __device__ __forceinline__ void step(T (&acc)[TM][TN], int k, const uint32_t (&on)[TN]) {
+    T va[TM], vb[TN];
+#pragma unroll
+    for (int i = 0; i < TM; i++) va[i] = a[k][row(i)];
+#pragma unroll
+    for (int j = 0; j < TN; j++) vb[j] = b[k][col(j)];
+#pragma unroll
+    for (int j = 0; j < TN; j++) {
+      if (MASKED && (on[j] >> k & 1) == 0) continue;
+#pragma unroll
+      for (int i = 0; i < TM; i++) acc[i][j] = gemm_fma(va[i], vb[j], acc[i][j]);
+    }
+  }
+  /* acc: filters from m0 on of a group, weights from n0 on, of one chunk; behind start(n0) */
+  __device__ __forceinline__ void run(T (&acc)[TM][TN], const typename A::Stored *dy,
+                                      const typename B::Stored *image, int group, int m0, int n0, int chunk) {
+    T ra[PA], rb[PB];
+    const int end = C::chunk_end(chunk);
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+      for (int j = 0; j < TN; j++) acc[i][j] = 0;
+    int now = 0;
+    load_global(ra, rb, inside[0], dy, image, group, m0, n0, C::chunk_start(chunk), end);
+#pragma unroll 1
+    for (int p0 = C::chunk_start(chunk); p0 < end; p0 += BK) {
+      store_shared(ra, rb);
+      block_sync();
+      if (p0 + BK < end) load_global(ra, rb, inside[now ^ 1], dy, image, group, m0, n0, p0 + BK, end);
+      multiply(acc, inside[now]);
+      block_sync();
+      now ^= 1;
+    }
+  }
+};

@@ -1,0 +1,223 @@
+/* Gradients of convolutions with respect to the filters on the GPU, as implicit GEMM in tiles
+   (text/conv.h). Contract: the CPU's bits: an element is one chain of fma over each chunk of pixels
+   (codegen/schedule/window.h), chunks added in order. If there are few tiles, a thread block does
+   one chunk, the partial sums lie in scratch, and a second launch adds them; if not all of them
+   have room there, rounds of both launches follow each other. The last one does the group's
+   element-wise work. A thread reads the other operands of an element before it writes it, so
+   results may lie over them. */
+#include "codegen/gpu/conv.h"
+#include "codegen/print/printer.h"
+#include "codegen/schedule/grid_conv.h"
+
+typedef struct FilterGrad {
+  Gen *g;
+  const Group *gr;
+  const Op *op;
+  ConvGeom c;
+  GridFilterSchedule s;
+  const char *T; /* that is computed in */
+} FilterGrad;
+
+static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr) {
+  ConvGeom c = conv_geom(gr->e, gr->root);
+  PixelChunks chunks = window_pixel_chunks(&c);
+  GridFilterShape s = {.groups = c.groups,
+                       .m = c.gout,
+                       .weights = c.gin * c.h.taps * c.w.taps,
+                       .pixels = c.n * c.h.out * c.w.out,
+                       .chunks = chunks.n,
+                       .chunk = chunks.chunk < chunks.frame ? chunks.chunk : chunks.frame,
+                       .operands = (int64_t)(c.x->bytes + c.y->bytes),
+                       .dt = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype)};
+  return grid_filter_schedule(&t->machine, &s);
+}
+
+uint64_t cuda_filter_scratch(const CudaTarget *t, const Group *gr) {
+  return schedule_of(t, gr).scratch;
+}
+
+/* Declares where an element lies: i0, i1, i2, j0. */
+static void print_place(const FilterGrad *f, Text *x, const char *filter, const char *weight) {
+  long long taps = f->c.h.taps * f->c.w.taps, columns = f->c.w.taps;
+  const char *I = f->g->index;
+  text_line(x, "const %s i0 = %s, i1 = %s / %lld, i2 = %s / %lld %% %lld, j0 = %s %% %lld;", I,
+            filter, weight, taps, weight, columns, (long long)f->c.h.taps, weight, columns);
+}
+
+/* The result of an element whose sum is `total`, at i0, i1, i2, j0 and u. */
+static void print_result(const FilterGrad *f, Text *x, const char *total) {
+  Dtype out = value_type(f->gr->e, f->op->results[0])->dtype;
+  EpilogueSite site = {.shape = f->gr->domain,
+                       .coord = (const char *[]){"i0", "i1", "i2", "j0"},
+                       .flat = "u",
+                       .have = f->op->results[0],
+                       .have_text = scalar_round_text(f->g->a, out, total)};
+  epilogue_body(f->g, x, f->gr, &site);
+}
+
+/* Opens the loops over the elements of a thread, m and n, that are in the result. */
+static void open_elements(const FilterGrad *f, Text *x) {
+  text_line(x, "#pragma unroll");
+  text_open(x, "for (int i = 0; i < %d; i++) {", f->s.tm);
+  text_line(x, "#pragma unroll");
+  text_open(x, "for (int j = 0; j < %d; j++) {", f->s.tn);
+  text_line(x, "const int m = m0 + Tile::row(i), n = n0 + Tile::col(j);");
+  text_line(x, "if (m >= %lld || n >= %lld) continue;", (long long)f->s.m, (long long)f->s.weights);
+  text_line(x, "const %s u = ((%s)group * %lld + m) * %lld + n;", f->g->index, f->g->index,
+            (long long)f->s.m, (long long)f->s.weights);
+}
+
+static void close_elements(Text *x) {
+  text_close(x, "}");
+  text_close(x, "}");
+}
+
+/* What the sum of element u begins with, or NULL. */
+static const char *so_far(const FilterGrad *f) {
+  int at = op_accumulator(f->op);
+  if (at < 0) return NULL;
+  Dtype dt = value_type(f->gr->e, f->op->operands[at])->dtype;
+  return scalar_load(f->g->a, dt,
+                     arena_printf(f->g->a, "in%d", group_arg(f->gr, f->op->operands[at])), "u");
+}
+
+static void print_tile(const FilterGrad *f, Text *x) {
+  Dtype in = value_type(f->gr->e, f->op->operands[0])->dtype;
+  const char *from = cuda_converter(f->g, in);
+  PixelChunks chunks = window_pixel_chunks(&f->c);
+  cuda_conv_geometry(x, &f->c, &chunks);
+  text_line(x, "typedef ConvFilterTile<Geometry, %s, %s, %s, %s, %d, %d, %d, %d> Tile;",
+            f->g->index, f->T, from, from, f->s.bm, f->s.bn, f->s.tm, f->s.tn);
+  text_line(x, "__shared__ __align__(16) Tile tile;");
+  long long down = f->s.down, across = f->s.across;
+  text_line(x, "const int m0 = (int)(blockIdx.x %% %lldu) * %d;", down, f->s.bm);
+  text_line(x, "const int n0 = (int)(blockIdx.x / %lldu %% %lldu) * %d;", down, across, f->s.bn);
+  text_line(x, "const int group = (int)(blockIdx.x / %lldu %% %lldu);", down * across,
+            (long long)f->s.groups);
+  text_line(x, "tile.start(n0);");
+  text_line(x, "%s acc[%d][%d];", f->T, f->s.tm, f->s.tn);
+}
+
+static void print_run(const FilterGrad *f, Text *x, const char *chunk) {
+  text_line(x, "tile.run(acc, in%d, in%d, group, m0, n0, %s);",
+            group_arg(f->gr, f->op->operands[0]), group_arg(f->gr, f->op->operands[1]), chunk);
+}
+
+/* A block adds all chunks of its tile. */
+static void print_whole(const FilterGrad *f, Text *x) {
+  const char *before = so_far(f);
+  bool add = before || f->s.chunks > 1;
+  if (add) text_line(x, "%s total[%d][%d];", f->T, f->s.tm, f->s.tn);
+  if (before) {
+    open_elements(f, x);
+    text_line(x, "total[i][j] = %s;", before);
+    close_elements(x);
+  }
+  if (f->s.chunks > 1) {
+    text_line(x, "#pragma unroll 1");
+    text_open(x, "for (int chunk = 0; chunk < %lld; chunk++) {", (long long)f->s.chunks);
+  }
+  print_run(f, x, f->s.chunks > 1 ? "chunk" : "0");
+  if (add) {
+    text_line(x, "#pragma unroll");
+    text_line(x, "for (int i = 0; i < %d; i++)", f->s.tm);
+    text_line(x, "#pragma unroll");
+    text_line(x,
+              before ? "  for (int j = 0; j < %d; j++) total[i][j] = total[i][j] + acc[i][j];"
+                     : "  for (int j = 0; j < %d; j++) total[i][j] = chunk ? total[i][j] + "
+                       "acc[i][j] : acc[i][j];",
+              f->s.tn);
+  }
+  if (f->s.chunks > 1) text_close(x, "}");
+  open_elements(f, x);
+  print_place(f, x, arena_printf(f->g->a, "group * %lld + m", (long long)f->s.m), "n");
+  print_result(f, x, add ? "total[i][j]" : "acc[i][j]");
+  close_elements(x);
+}
+
+/* A block does one chunk. Rounds but the first read which one is theirs, so that they have one
+ * text. */
+static void print_chunk(const FilterGrad *f, Text *x, int64_t round) {
+  long long tiles = f->s.down * f->s.across * f->s.groups;
+  text_line(x, "const int part = (int)(blockIdx.x / %lldu);", tiles);
+  if (round)
+    text_line(x, "const int chunk = *(const int *)(scratch + %llu) + part;",
+              (unsigned long long)f->s.next);
+  else
+    text_line(x, "const int chunk = part;");
+  print_run(f, x, "chunk");
+  open_elements(f, x);
+  text_line(x, "((%s *)scratch)[(%s)part * %lld + u] = acc[i][j];", f->T, f->g->index,
+            (long long)f->gr->domain->numel);
+  close_elements(x);
+}
+
+/* A thread adds `parts` chunks of an element to those of the rounds before. */
+static void print_combine(const FilterGrad *f, Kernel *k, int64_t round, int64_t parts) {
+  enum { SMALL_BLOCK = 64 };
+  Text *x = &k->text;
+  const char *I = f->g->index, *before = so_far(f);
+  long long numel = f->gr->domain->numel, weights = f->s.weights;
+  unsigned long long next = f->s.next;
+  const char *totals =
+      arena_printf(f->g->a, "((%s *)(scratch + %llu))", f->T, (unsigned long long)f->s.total);
+  if (round) before = arena_printf(f->g->a, "%s[u]", totals);
+  k->block = SMALL_BLOCK;
+  cuda_threads(f->g, k, numel, "u");
+  text_line(x, "const %s *part = (const %s *)scratch + u;", f->T, f->T);
+  text_line(x, "%s total = %s;", f->T, before ? before : "part[0]");
+  text_line(x, "#pragma unroll 8");
+  text_line(x, "for (%s h = %d; h < %lld; h++) total = total + part[h * %lld];", I, !before,
+            (long long)parts, numel);
+  if (round + 1 < f->s.rounds) {
+    text_line(x, "%s[u] = total;", totals);
+    text_line(x,
+              round ? "if (u == 0) *(int *)(scratch + %llu) += %lld;"
+                    : "if (u == 0) *(int *)(scratch + %llu) = %lld;",
+              next, (long long)parts);
+    return;
+  }
+  print_place(f, x, arena_printf(f->g->a, "u / %lld", weights),
+              arena_printf(f->g->a, "u %% %lld", weights));
+  print_result(f, x, "total");
+}
+
+/* One pair of launches for each round. */
+static void print_rounds(const FilterGrad *f, Kernel *k) {
+  for (int64_t round = 0; round < f->s.rounds; round++) {
+    int64_t left = f->s.chunks - round * f->s.parts;
+    int64_t parts = left < f->s.parts ? left : f->s.parts;
+    if (round) k = cuda_kernel_next(f->g, f->gr, "chunks");
+    kernel_schedule(k, &grid_filter_kind, &f->s, sizeof f->s);
+    k->grid = f->s.blocks / f->s.parts * parts;
+    k->min_blocks = 1;
+    print_tile(f, &k->text);
+    print_chunk(f, &k->text, round);
+    k = cuda_kernel_next(f->g, f->gr, "combine");
+    kernel_schedule(k, &grid_filter_kind, &f->s, sizeof f->s);
+    print_combine(f, k, round, parts);
+  }
+}
+
+bool cuda_filter(Gen *g, const Group *gr) {
+  if (gr->root->kind != OP_CONV_FILTER_GRAD) return false;
+  FilterGrad f = {.g = g,
+                  .gr = gr,
+                  .op = gr->root,
+                  .c = conv_geom(gr->e, gr->root),
+                  .s = schedule_of(cuda_target(g->target), gr),
+                  .T = dtype_compute(value_type(gr->e, gr->root->operands[0])->dtype)};
+  if (!f.s.bm) return false;
+  Kernel *k = cuda_kernel(g, gr);
+  k->flops = op_flops(gr->e, gr->op);
+  if (f.s.parts) {
+    print_rounds(&f, k);
+    return true;
+  }
+  k->grid = f.s.blocks;
+  k->min_blocks = 1;
+  kernel_schedule(k, &grid_filter_kind, &f.s, sizeof f.s);
+  print_tile(&f, &k->text);
+  print_whole(&f, &k->text);
+  return true;
+}
