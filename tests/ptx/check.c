@@ -22,7 +22,8 @@ bool check_start(Exec *x, size_t dynamic_shared) {
   c->global_granule = x->k->global_granule;
   c->shared_shift = (unsigned)__builtin_ctz(c->shared_granule);
   c->dynamic_at = (x->k->shared + c->shared_granule - 1) / c->shared_granule;
-  c->shared_cells = c->dynamic_at + (dynamic_shared + c->shared_granule - 1) / c->shared_granule;
+  size_t dynamic = dynamic_shared + SHARED_ALIGN; /* wherever it begins */
+  c->shared_cells = c->dynamic_at + (dynamic + c->shared_granule - 1) / c->shared_granule;
   size_t cells = c->shared_cells * (size_t)x->nctas + 1;
   c->shared = calloc(cells, sizeof *c->shared);
   if (x->know) c->readers = calloc(cells * 2 * (size_t)x->nwarps, sizeof *c->readers);

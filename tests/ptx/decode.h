@@ -4,7 +4,7 @@
 #include "alu.h"
 #include "module.h"
 
-enum { PARTS_MAX = 20, OPERANDS_MAX = 32 };
+enum { PARTS_MAX = 20, OPERANDS_MAX = 160 };
 
 typedef struct Decoder {
   Parser *p;

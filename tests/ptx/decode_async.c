@@ -3,6 +3,8 @@
  * passed over. */
 #include "decode.h"
 #include "exec_ops.h"
+#include <stdio.h>
+#include <string.h>
 
 static void asynchronous(Decoder *d, Handler *run) {
   d->p->k->async = true;
@@ -139,4 +141,77 @@ void decode_setmaxnreg(Decoder *d) {
   d->ins.mode = decode_has(d, "inc");
   if (!d->ins.mode && !decode_has(d, "dec")) decode_unknown(d);
   take_src(d, SLOT_32, TYPE_u32);
+}
+
+/* wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {sums}, a, b, p, 1, 1, turn a, turn b */
+static unsigned wgmma_columns(const Decoder *d, unsigned k) {
+  for (int n = 1; n < d->nparts; n++) {
+    char part[16] = "", end = 0;
+    unsigned columns, deep;
+    if (d->part_size[n] < sizeof part) memcpy(part, d->part[n], d->part_size[n]);
+    if (sscanf(part, "m64n%uk%u%c", &columns, &deep, &end) == 2 && deep == k) return columns;
+  }
+  return 0;
+}
+
+static bool take_flag(Decoder *d, bool sign) { /* 0 or 1; of a sign -1 or 1 */
+  bool minus = false;
+  if (sign) {
+    Lexer ahead = d->p->lx;
+    ptx_lex_next(&ahead);
+    minus = tok_is(&ahead.tok, '-');
+    if (minus) ptx_lex_next(&d->p->lx);
+    if (minus) d->p->lx.tok = (Tok){TOK_PUNCT, ",", 1, d->mnemonic.line, 0};
+  }
+  uint64_t v = take_number(d);
+  if (v > 1 || (sign && v != 1)) decode_unknown(d);
+  return sign ? minus : v == 1;
+}
+
+static void decode_mma_async(Decoder *d) {
+  Type a = decode_type(d, 1), sum = decode_type(d, 2);
+  bool half = a == TYPE_f16 || a == TYPE_bf16;
+  unsigned columns = wgmma_columns(d, half ? 16 : 8);
+  if (!columns || columns % 8 || columns > 256 || a != decode_type(d, 0) ||
+      (!half && a != TYPE_tf32) || (sum != TYPE_f32 && !(sum == TYPE_f16 && a == TYPE_f16)) ||
+      decode_has(d, "sp"))
+    decode_unknown(d);
+  d->ins.run = exec_wgmma;
+  d->ins.mode = (uint8_t)(columns / 8);
+  d->ins.type = (uint8_t)a;
+  d->ins.from = (uint8_t)sum;
+  note_access(d, SPACE_SHARED, 16);
+  if (take_list(d, true, SLOT_32, sum) != (int)columns / (sum == TYPE_f32 ? 2 : 4))
+    decode_unknown(d);
+  Lexer ahead = d->p->lx; /* at the comma */
+  ptx_lex_next(&ahead);
+  unsigned flags = tok_is(&ahead.tok, '{') ? WGMMA_REGISTERS : 0;
+  if (!flags)
+    take_src(d, SLOT_64, TYPE_b64);
+  else if (take_list(d, false, SLOT_32, TYPE_b32) != 4)
+    decode_unknown(d);
+  take_src(d, SLOT_64, TYPE_b64);
+  take_pred(d);
+  if (take_flag(d, true)) flags |= WGMMA_NEGATE_A;
+  if (take_flag(d, true)) flags |= WGMMA_NEGATE_B;
+  if (half && !(flags & WGMMA_REGISTERS) && take_flag(d, false)) flags |= WGMMA_TURN_A;
+  if (half && take_flag(d, false)) flags |= WGMMA_TURN_B;
+  d->ins.mode2 = (uint8_t)flags;
+}
+
+void decode_wgmma(Decoder *d) {
+  asynchronous(d, exec_wgmma_fence);
+  d->p->k->wgmma = true;
+  d->ins.flow = FLOW_WARP;
+  if (!decode_has(d, "sync") || !decode_has(d, "aligned")) decode_unknown(d);
+  if (decode_has(d, "mma_async")) {
+    decode_mma_async(d);
+  } else if (decode_has(d, "commit_group")) {
+    d->ins.run = exec_wgmma_commit;
+  } else if (decode_has(d, "wait_group")) {
+    d->ins.run = exec_wgmma_wait;
+    take_src(d, SLOT_32, TYPE_u32);
+  } else if (!decode_has(d, "fence")) {
+    decode_unknown(d);
+  }
 }

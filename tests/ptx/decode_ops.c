@@ -110,6 +110,18 @@ void decode_ldmatrix(Decoder *d) {
   take_address(d);
 }
 
+void decode_stmatrix(Decoder *d) {
+  set_run(d, exec_stmatrix, FLOW_WARP);
+  if (!decode_has(d, "m8n8") || decode_type(d, 0) != TYPE_b16) decode_unknown(d);
+  d->ins.vec = decode_has(d, "x4") ? 4 : decode_has(d, "x2") ? 2 : 1;
+  d->ins.mode = decode_has(d, "trans");
+  d->ins.own_init = true;
+  d->ins.space = (uint8_t)decode_space(d);
+  note_access(d, SPACE_SHARED, 16);
+  take_address(d);
+  if (take_list(d, false, SLOT_32, TYPE_b32) != d->ins.vec) decode_unknown(d);
+}
+
 void decode_mma(Decoder *d) {
   static const char *const shapes[] = {"m16n8k4", "m16n8k8", "m16n8k16", NULL};
   static const uint8_t ks[] = {4, 8, 16};

@@ -44,7 +44,14 @@ struct Warp {
   uint8_t *local_init;
   AsyncCopy *copies;
   size_t ncopies, copies_cap;
-  uint32_t copy_group[LANES];  /* groups committed so far */
+  uint32_t copy_group[LANES]; /* groups committed so far */
+  /* wgmma.c: those not done; groups committed and fences so far; what has run, as a number */
+  struct Wgmma *wgmma;
+  size_t nwgmma, wgmma_cap;
+  uint32_t wgmma_group, wgmma_fences;
+  uint64_t wgmma_hash;
+  uint32_t *touched;           /* by slot: 1 + wgmma_fences when another instruction last used it */
+  uint8_t *busy;               /* by slot: it belongs to a wgmma that has not been waited for */
   uint32_t bulk_group[LANES];  /* the same of bulk copies */
   uint32_t cluster_due[LANES]; /* barrier.cluster: the phase that the lane waits for; 0: none */
   unsigned registers;          /* a thread's, by setmaxnreg */
@@ -227,6 +234,13 @@ void bulk_cluster(Exec *x);        /* a new cluster begins */
 bool bulk_land(Exec *x, size_t n); /* the n-th of those that may; false: there are fewer */
 void bulk_end(Exec *x);            /* the cluster ends: nothing may be in flight */
 void bulk_free(Exec *x);
+
+/* ---- wgmma.c ---- */
+bool wgmma_start(Warp *w);
+void wgmma_cta(Warp *w); /* a new CTA begins */
+void wgmma_free(Warp *w);
+void wgmma_watch(Warp *w, const Ins *i, uint32_t mask); /* any instruction of its kernel */
+void wgmma_end(Exec *x);                                /* the cluster ends */
 
 /* ---- exec_parts.c ---- */
 /* Defines the results of an instruction with `parts` by halves. */

@@ -247,6 +247,30 @@ void exec_ldmatrix(Warp *w, const Ins *i, uint32_t mask) {
   }
 }
 
+/* stmatrix is the way back. */
+void exec_stmatrix(Warp *w, const Ins *i, uint32_t mask) {
+  const Opd *addr = &i->opd[0], *value = addr + 1;
+  need_defined(w, addr, mask & (uint32_t)(((uint64_t)1 << (8 * i->vec)) - 1), "an address");
+  for (int m = 0; m < i->vec; m++) {
+    uint16_t row[8][8] = {{0}};
+    need_defined(w, &value[m], mask, "a stored value");
+    for (int l = 0; l < LANES; l++) {
+      int r = l / 4, c = 2 * (l % 4);
+      uint32_t u = slot32(w, &value[m])[l];
+      *(i->mode ? &row[c][r] : &row[r][c]) = (uint16_t)u;
+      *(i->mode ? &row[c + 1][r] : &row[r][c + 1]) = (uint16_t)(u >> 16);
+    }
+    for (int r = 0; r < 8; r++) {
+      int lane = 8 * m + r;
+      char *at = mask >> lane & 1
+                     ? memory_access(w, lane, (Space)i->space, address_of(w, addr, (uint32_t)lane),
+                                     16, ACCESS_WRITE, row[r], NULL)
+                     : NULL;
+      if (at) memcpy(at, row[r], 16);
+    }
+  }
+}
+
 /* ---- order ---- */
 void exec_fence(Warp *w, const Ins *i, uint32_t mask) {
   if (i->mode) check_fence(w, mask);

@@ -15,6 +15,7 @@ Handler exec_ld, exec_st; /* ld, mode: 1 by the read-only path (.nc) */
 Handler exec_atom;        /* mode: AtomOp; mode2: 1 has a result */
 Handler exec_cp_async, exec_cp_commit, exec_cp_wait, exec_cp_wait_all;
 Handler exec_ldmatrix; /* mode: 1 transposed */
+Handler exec_stmatrix; /* mode: 1 transposed */
 Handler exec_mma;      /* mode: k; type: of a and b; from: of c and d */
 Handler exec_shfl, exec_vote, exec_match, exec_redux, exec_activemask, exec_warp_sync;
 Handler exec_fence; /* mode: 1 beyond the CTA */
@@ -30,6 +31,17 @@ Handler exec_cluster_arrive, exec_mapa, exec_elect;
 Waiter wait_mbarrier; /* mode: 1 by parity */
 Waiter wait_cluster;
 Waiter wait_registers; /* mode: 1 more, 0 fewer */
+
+/* type: of a and b; from: of the sums; mode: columns / 8; mode2: the flags below */
+Handler exec_wgmma;
+Handler exec_wgmma_fence, exec_wgmma_commit, exec_wgmma_wait;
+enum {
+  WGMMA_TURN_A = 1,
+  WGMMA_TURN_B = 2,
+  WGMMA_NEGATE_A = 4,
+  WGMMA_NEGATE_B = 8,
+  WGMMA_REGISTERS = 16, /* A is in registers */
+};
 
 enum { MBARRIER_RELAXED = 1 };
 typedef enum MbarrierOp {

@@ -82,6 +82,7 @@ static void start_warp(Exec *x, Warp *w, unsigned first_thread) {
   }
   memset(w->seen, 0, (size_t)x->nwarps * sizeof *w->seen);
   w->seen[w->index] = w->synced = x->clock;
+  wgmma_cta(w);
   if (k->local) memset(w->local_init, 0, LANES * k->local);
   warp_start(w, left >= LANES ? ~0u : (1u << left) - 1);
 }
@@ -133,6 +134,7 @@ static void run_cluster(Exec *x) {
     wake_all(x, state);
   }
   bulk_end(x);
+  wgmma_end(x);
 }
 
 /* ---- the grid ---- */
@@ -243,7 +245,8 @@ static bool make_warps(Exec *x) {
     w->seen = calloc((size_t)x->nwarps, sizeof *w->seen);
     w->local = calloc(LANES, k->local + 1);
     w->local_init = calloc(LANES, k->local + 1);
-    if (!w->regs || !w->defined || !w->seen || !w->local || !w->local_init) return false;
+    if (!w->regs || !w->defined || !w->seen || !w->local || !w->local_init || !wgmma_start(w))
+      return false;
     for (int h = 0; h < 2; h++) w->half[h] = w->defined + (size_t)(h + 1) * (k->nslots + 1);
     memset(w->regs, 0xff, k->reg_bytes);
     for (size_t i = 0; i < k->nconsts; i++) set_all(w, &k->consts[i].opd, k->consts[i].bits);
@@ -272,6 +275,7 @@ static void free_all(Exec *x) {
     free(w->local);
     free(w->local_init);
     free(w->copies);
+    wgmma_free(w);
   }
   for (int n = 0; n < x->nctas; n++) {
     for (int b = 0; b < BARRIERS; b++) {

@@ -162,8 +162,8 @@ char *memory_shared(Warp *w, int lane, uint64_t *tagged, size_t size, int *cta) 
     report(w, lane, PTX_CLUSTER, address, "accesses shared memory of a CTA that has ended");
     return NULL;
   }
-  if (inside(address, size, SHARED_DYNAMIC, x->l->dynamic_shared))
-    return c->shared_dynamic + (address - SHARED_DYNAMIC);
+  if (inside(address, size, x->k->dynamic_at, x->l->dynamic_shared))
+    return c->shared_dynamic + (address - x->k->dynamic_at);
   for (size_t i = 0; i < x->k->nshared_ranges; i++) {
     const Range *r = &x->k->shared_ranges[i];
     if (inside(address, size, r->lo, (size_t)(r->hi - r->lo))) return c->shared_static + address;

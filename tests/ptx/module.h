@@ -117,6 +117,7 @@ typedef struct Var { /* .shared, .const, .global, .local or .param */
   Space space;
   uint64_t address; /* offset in its space; a host address for global and const */
   size_t size;
+  bool dynamic; /* an open array in shared memory */
 } Var;
 
 typedef struct Range {
@@ -134,10 +135,11 @@ typedef struct ConstUse {
 
 /* Shared addresses: static variables from 0 with gaps, so that running off one is seen; the
  * launch's dynamic memory far above. */
-enum { SHARED_GAP = 256, SHARED_DYNAMIC = (1 << 27) + (1 << 14) };
+enum { SHARED_GAP = 256, SHARED_DYNAMIC = (1 << 27) + (28 << 10), SHARED_ALIGN = 1024 };
 /* In a cluster a shared address may name a CTA: 1 + its rank in the upper bits. The lower 18 bits,
- * which descriptors of matrices hold, tell static variables, if they have less than 16 KiB, and
- * dynamic memory apart. */
+ * which descriptors of matrices hold, tell static variables, if they have at most 28 KiB, and
+ * dynamic memory apart. Dynamic memory begins at a multiple of the alignment that it declares, and
+ * of nothing more up to SHARED_ALIGN. */
 enum { SHARED_RANK_SHIFT = 28, SHARED_RANK_MASK = (1 << SHARED_RANK_SHIFT) - 1, SHARED_RANKS = 15 };
 /* Parameters' addresses: the kernel's from 0, those of calls, in a thread's local memory, from
  * here. */
@@ -158,6 +160,8 @@ struct PtxKernel {
   size_t local;                                  /* bytes of local memory a thread */
   unsigned max_threads, min_ctas, max_registers; /* 0: not said */
   unsigned cluster[3];                           /* CTAs of a cluster */
+  uint64_t dynamic_at;                           /* where its dynamic shared memory begins */
+  bool wgmma;
   bool async; /* has mbarriers, bulk copies, wgmma or cluster-wide accesses */
   ConstUse *consts;
   size_t nconsts, const_cap;
@@ -184,8 +188,9 @@ struct PtxModule {
   size_t nkernels;
   Function *functions;
   size_t nfunctions;
-  int version; /* ten times .version */
-  int target;  /* 80 of .target sm_80 */
+  size_t dynamic_align; /* of the open arrays in shared memory */
+  int version;          /* ten times .version */
+  int target;           /* 80 of .target sm_80 */
   char error[256];
 };
 

@@ -175,13 +175,21 @@ size_t local_place(Parser *p, size_t size, size_t align) {
   return at;
 }
 
+static uint64_t dynamic_at(const PtxModule *m) {
+  bool less = m->dynamic_align && m->dynamic_align < SHARED_ALIGN;
+  return SHARED_DYNAMIC + (less ? m->dynamic_align : 0);
+}
+
 static void parse_variable(Parser *p, Space space, bool external) {
   Decl d = parse_decl(p);
   Var *v = add_var(p, &d, space);
   PtxKernel *k = p->k;
   if (space == SPACE_SHARED) {
     if (external) {
-      v->address = SHARED_DYNAMIC; /* an open array is the launch's dynamic memory */
+      v->dynamic = true; /* an open array is the launch's dynamic memory */
+      if (d.align > p->m->dynamic_align) p->m->dynamic_align = d.align;
+      for (size_t i = 0; i < p->m->nvars; i++)
+        if (p->m->vars[i].dynamic) p->m->vars[i].address = dynamic_at(p->m);
     } else {
       add_shared(p, v, d.align);
     }
@@ -428,6 +436,7 @@ static void parse_kernel(Parser *p) {
   parse_params(p);
   parse_limits(p);
   if (take(p, ';')) parse_fail(p, name.line, "kernel '%s' has no body", k->name);
+  k->dynamic_at = dynamic_at(m);
   parse_body(p);
   resolve_labels(p);
   p->scope = m->names;

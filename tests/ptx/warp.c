@@ -138,6 +138,7 @@ static void run_group(Warp *w, int g, uint64_t *slice) {
     x->r->lane_steps += (unsigned)__builtin_popcount(m);
     if (++x->r->steps > x->max_steps) give_up(x, "line %d: the step limit is reached", i->line);
     w->group[g].pc = pc;
+    if (m && k->wgmma) wgmma_watch(w, i, m);
     if (!m) {
       pc++;
       continue;

@@ -500,7 +500,7 @@ static const struct Refused {
   const char *body, *says;
 } refused[] = {
     {"frob.u32 %r0, %r1;", "unknown instruction 'frob.u32'"},
-    {"wgmma.fence.sync.aligned;", "unknown instruction 'wgmma.fence.sync.aligned'"},
+    {"wgmma.fence.sync;", "unknown instruction 'wgmma.fence.sync'"},
     {"add.s32 %r0, %rd1, 1;", "wrong width"},
     {"add.s32 %r10, %r1, 1;", "beyond those declared"},
     {"mov.u32 %q, 1;", "not a register"},
