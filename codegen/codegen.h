@@ -53,6 +53,10 @@ typedef struct BackendForm {
   const char *name; /* of --emit; NULL ends the list */
   bool image;       /* it is for one architecture … */
   bool binary;      /* … and no text */
+  /* By these gc knows a file of the form: how it begins and what its first line holds, or the
+     machine of an ELF file. */
+  const char *begins, *holds;
+  uint16_t elf_machine;
 } BackendForm;
 
 /* What the C compiler makes of a part. */

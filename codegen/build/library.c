@@ -346,6 +346,7 @@ static void print_array(FILE *f, const char *type, const LibraryParam *p, int n)
 
 static void print_source(const Library *l, FILE *f) {
   const char *p = l->prefix;
+  fprintf(f, LIBRARY_MARK "%s. */\n", l->o->version ? l->o->version : "");
   fputs("#include \"embed.h\"\n#include <stddef.h>\n#pragma GCC visibility push(default)\n"
         "#include \"model.h\"\n#pragma GCC visibility pop\n\n",
         f);

@@ -372,20 +372,6 @@ const char *codegen_saved_source(Ctx *c, const char *out, const Backend *b) {
 
 const char *codegen_saved_api(Ctx *c, const char *out) { return intern_printf(c, "%s.api.c", out); }
 
-/* A header that gc did not make is somebody's own. */
-static bool may_replace(Build *b, const char *header) {
-  char mark[sizeof LIBRARY_MARK] = {0};
-  FILE *f = fopen(header, "r");
-  if (!f) return errno == ENOENT || environment_error(b, "cannot read", header);
-  size_t n = fread(mark, 1, sizeof mark - 1, f);
-  fclose(f);
-  if (n == 0 || strcmp(mark, LIBRARY_MARK) == 0) return true;
-  diag(b->c, SEV_ERROR, (Loc){0},
-       "'%s' was not made by gc: move it away, or give the library another name with -o", header);
-  *b->code = 3;
-  return false;
-}
-
 /* The header and the functions, into these files. */
 static bool write_api(Build *b, const Module *m, const char *name, const char *header,
                       const char *api) {
@@ -406,7 +392,7 @@ bool codegen_lib(CodegenPart *part, int n, CodegenOptions *o, const char *out, i
   const Module *m = part[n - 1].m;
   const char *name = codegen_lib_name(b.c, out);
   const char *header = codegen_header(b.c, out);
-  if (!may_replace(&b, header) || !begin(&b)) return false;
+  if (!begin(&b)) return false;
   const char *model = file_in(&b, "model.h");
   b.api = file_in(&b, "api.c");
   bool ok = write_api(&b, m, name, model, b.api) && make(&b, part, n) &&

@@ -17,6 +17,8 @@ bool output_can_replace(const char *path);
 bool output_write(const char *path, const char *text, size_t n);
 /* Nothing is there, or a file that an executable may be renamed over: no device, no directory. */
 bool output_is_replaceable(const char *path);
+/* Nothing is there that would be lost: no regular file, an empty one, or one that gc wrote. */
+bool output_is_own(const char *path);
 /* The same regular file by whatever name: one inode, or where neither is there yet, one path behind
    symbolic links. */
 bool output_is_same(const char *a, const char *b);

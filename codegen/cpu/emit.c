@@ -177,7 +177,8 @@ static const Target *target(Ctx *c, const CodegenPart *part, CodegenOptions *o) 
 const Backend backend_cpu = {
     .name = "cpu",
     .suffix = ".c",
-    .forms = (const BackendForm[]){{.name = "c"}, {0}},
+    .forms =
+        (const BackendForm[]){{.name = "c", .begins = "/* ", .holds = ", compiled by gc "}, {0}},
     .target = target,
     .source = cpu_source,
     .schedules = cpu_schedules,

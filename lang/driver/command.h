@@ -38,9 +38,11 @@ bool help_answer(Ctx *c, const Options *o, int *code);
 typedef struct FileUse {
   const char *option; /* that names it, as it is written; of the input its path */
   const char *path;
-  bool writes;
+  bool writes, by_shell; /* by_shell: which has opened it already */
 } FileUse;
-/* Whether none that is written is another one of them. Returns the exit code. */
+bool is_directory(const char *path);
+/* Whether none that is written is another one of them, a folder, or a file that gc did not write.
+   Returns the exit code. */
 int files_check(const FileUse *use, int n);
 
 /* The bug hook: data is the Front. Writes the module as it was before the passes, or the source

@@ -13,7 +13,6 @@
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 /* How a kind of output is made: from which stage on, and by whom. */
 typedef enum Emit {
@@ -52,11 +51,6 @@ typedef struct Compilation {
 
 /* ---- what the command line asks for ---- */
 
-static bool is_directory(const char *path) {
-  struct stat st;
-  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 /* "--dump-plan=html -o page.html" means the plan, but -o names what is compiled. */
 static bool is_named_as_plan(const Options *o, const char *output) {
   const char *form = option_value(o, OPT_DUMP_PLAN, NULL), *dot = strrchr(output, '.');
@@ -70,17 +64,22 @@ static int check_files(Compilation *r, bool looks) {
   bool temps = program && option_given(&r->o, OPT_SAVE_TEMPS);
   bool screen = !r->output || strcmp(r->output, "-") == 0;
   const char *out = r->output;
-  FileUse use[6 + BACKENDS] = {{intern_printf(r->c, "the input %s", r->o.input), r->o.input, false},
-                               {"gc itself", "/proc/self/exe", false}};
-  int n = 2;
+  const char *input = intern_printf(r->c, "the input %s", r->o.input);
+  FileUse use[6 + BACKENDS];
+  int n = 0;
+  use[n++] = (FileUse){.option = input, .path = r->o.input};
+  use[n++] = (FileUse){.option = "gc itself", .path = "/proc/self/exe"};
   if (looks || (screen && !program))
-    use[n++] = (FileUse){"the standard output", "/proc/self/fd/1", true};
-  if (!screen) use[n++] = (FileUse){"the output", out, true};
-  if (lib) use[n++] = (FileUse){"the header", codegen_header(r->c, out), true};
+    use[n++] =
+        (FileUse){"the standard output", "/proc/self/fd/1", .writes = true, .by_shell = true};
+  if (!screen) use[n++] = (FileUse){"the output", out, .writes = true};
+  if (lib) use[n++] = (FileUse){"the header", codegen_header(r->c, out), .writes = true};
   for (int i = r->targets.n; temps && i-- > 0;)
-    use[n++] = (FileUse){"--save-temps",
-                         codegen_saved_source(r->c, out, r->targets.part[i].backend), true};
-  if (temps && lib) use[n++] = (FileUse){"--save-temps", codegen_saved_api(r->c, out), true};
+    use[n++] =
+        (FileUse){"--save-temps", codegen_saved_source(r->c, out, r->targets.part[i].backend),
+                  .writes = true};
+  if (temps && lib)
+    use[n++] = (FileUse){"--save-temps", codegen_saved_api(r->c, out), .writes = true};
   return files_check(use, n);
 }
 
@@ -124,6 +123,7 @@ static int choose_output(Compilation *r) {
                     : &r->targets.part[0];
   r->output = option_value(o, OPT_OUTPUT, NULL);
   bool library = r->emit == EMIT_LIB;
+  const char *what = library ? "library" : "executable";
   if ((r->emit == EMIT_EXE || library) && !r->output) {
     size_t n = strlen(o->input), name_at = 0;
     for (size_t i = 0; i < n; i++)
@@ -132,7 +132,7 @@ static int choose_output(Compilation *r) {
       return usage_error(is_directory(o->input)
                              ? "%s is a directory; gc compiles one file NAME.g"
                              : "%s is not named NAME.g; if it is a program, name the %s with -o",
-                         o->input, library ? "library" : "executable");
+                         o->input, what);
     r->output = intern_printf(r->c, "%.*s%s%.*s%s", (int)name_at, o->input, library ? "lib" : "",
                               (int)(n - 2 - name_at), o->input + name_at, library ? ".so" : "");
   }
@@ -142,9 +142,6 @@ static int choose_output(Compilation *r) {
                        r->output, r->output);
   if (r->emit == EMIT_EXE && strcmp(r->output, "-") == 0)
     return usage_error("an executable cannot go to the standard output");
-  if ((r->emit == EMIT_EXE || library) && !output_is_replaceable(r->output))
-    return usage_error("%s is no file that can be replaced; name the %s with -o", r->output,
-                       library ? "library" : "executable");
   if (library && !codegen_lib_name(r->c, r->output))
     return usage_error("a library is named libNAME.so, and its header NAME.h beside it; not %s",
                        r->output);
@@ -153,7 +150,10 @@ static int choose_output(Compilation *r) {
                        r->main->backend->one_arch);
   if (r->form && r->form->binary && (!r->output || strcmp(r->output, "-") == 0))
     return usage_error("a %s cannot go to the screen: name it with -o", name);
-  return check_files(r, only_looks);
+  int code = check_files(r, only_looks);
+  if (!code && (r->emit == EMIT_EXE || library) && !output_is_replaceable(r->output))
+    return usage_error("%s is no file that can be replaced; name the %s with -o", r->output, what);
+  return code;
 }
 
 /* ROOT/lib/gc for the command ROOT/bin/gc, in the build tree and where it is installed. */
@@ -309,6 +309,7 @@ static int emit_text(Compilation *r, int (*print)(FILE *f, Compilation *r)) {
 }
 
 static int print_ast(FILE *f, Compilation *r) {
+  fputs("# Parsed by gc " GC_VERSION "\n", f);
   ast_print(f, r->prog);
   return EXIT_DONE;
 }

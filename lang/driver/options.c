@@ -214,6 +214,8 @@ bool options_parse(Ctx *c, int argc, char **argv, Options *o) {
     const char *arg = argv[i];
     if (!only_files && strcmp(arg, "--") == 0) {
       only_files = true;
+    } else if (!only_files && strcmp(arg, "-h") == 0) {
+      o->value[OPT_HELP] = "";
     } else if (!only_files && arg[0] == '-' && arg[1]) {
       if (!take_option(c, argc, argv, &i, o)) return false;
     } else if (!arg[0]) {

@@ -199,7 +199,21 @@ static bool keep_mode(const OutFile *o) {
   return fchmod(o->fd, old.st_mode & 07777) == 0;
 }
 
-bool out_prepare(OutFile *o, const char *path, uint64_t bytes, Err *e) {
+bool out_may_replace(const char *path, const OutKind *kind, Err *e) {
+  struct stat st;
+  uint8_t head[OUT_HEAD];
+  File f;
+  if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) return true;
+  if (!file_open(&f, path, e)) return false;
+  uint64_t n = f.size < OUT_HEAD ? f.size : OUT_HEAD;
+  bool read = file_read(&f, 0, head, n, e);
+  file_close(&f);
+  if (!read || kind->is(head, n)) return read;
+  err_set(e, EXIT_USAGE, "%s: would be replaced by %s, and is none", path, kind->name);
+  return err_hint(e, "remove it, or name another file");
+}
+
+bool out_prepare(OutFile *o, const char *path, const OutKind *kind, uint64_t bytes, Err *e) {
   *o = (OutFile){.fd = -1};
   size_t n = strlen(path);
   o->path = strdup(path);
@@ -223,7 +237,7 @@ bool out_prepare(OutFile *o, const char *path, uint64_t bytes, Err *e) {
   o->direct = there && !S_ISREG(st.st_mode);
   o->replaces = there;
   if (o->direct) return access(path, W_OK) == 0 || out_fail(o, "opening it", errno, e);
-  if (!out_begin(o, e)) return false;
+  if (!out_may_replace(path, kind, e) || !out_begin(o, e)) return false;
   out_abort(o);
   struct statvfs fs;
   if (statvfs(o->dir, &fs) == 0) {

@@ -34,8 +34,18 @@ typedef struct OutFile {
   bool replaces;            /* there is an old file, whose mode is kept */
   bool unnamed;             /* the temporary file has no name */
 } OutFile;
+/* A kind of file that programs write, and how it is told from others by its first bytes. A file is
+   replaced only by one of its kind: what else has the name is somebody's own. */
+typedef struct OutKind {
+  const char *name; /* "a .npy file" */
+  bool (*is)(const uint8_t *p, uint64_t n);
+} OutKind;
+extern const OutKind out_npy, out_safetensors, out_profile, out_log;
+enum { OUT_HEAD = 32 }; /* bytes that `is` needs */
+/* Nothing is there that would be lost: no regular file, an empty one, or one of the kind. */
+bool out_may_replace(const char *path, const OutKind *kind, Err *e);
 /* Finds out before any work whether the file can be written there, with `bytes` of room. */
-bool out_prepare(OutFile *o, const char *path, uint64_t bytes, Err *e);
+bool out_prepare(OutFile *o, const char *path, const OutKind *kind, uint64_t bytes, Err *e);
 bool out_begin(OutFile *o, Err *e);
 bool out_write(OutFile *o, const void *p, uint64_t n,
                Err *e); /* a failure removes the temporary file */

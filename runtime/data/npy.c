@@ -15,6 +15,8 @@ bool array_count(Array *a, uint64_t *bytes) {
 
 bool npy_is(const uint8_t *p, uint64_t n) { return n >= 6 && memcmp(p, "\x93NUMPY", 6) == 0; }
 
+const OutKind out_npy = {"a .npy file", npy_is};
+
 typedef struct Dict {
   const char *p, *end;
   const char *path;

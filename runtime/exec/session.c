@@ -3,6 +3,15 @@
 #include "runtime/exec/session.h"
 #include <string.h>
 
+/* The note by which gc knows an executable or a library that it made (codegen/build/mark.c): owner
+   "gcrt", type 1, no description. */
+__asm__(".pushsection .note.gcrt, \"a\", %note\n"
+        "  .balign 4\n"
+        "  .long 5, 0, 1\n"
+        "  .asciz \"gcrt\"\n"
+        "  .balign 4\n"
+        ".popsection");
+
 /* Bytes of inputs below which no other thread is woken to gather them. */
 enum { GATHER_ALONE = 1 << 20 };
 

@@ -70,10 +70,11 @@ static bool prepare_weights(Command *cmd, Err *e) {
   bool ok = checkpoint_path(cmd, &checkpoint, e) && load_path(cmd, &load, e) &&
             files_check(cmd, checkpoint, load, e);
   if (ok && cmd->options.given[OPT_SAVE])
-    ok = out_prepare(&cmd->save, cmd->options.text[OPT_SAVE], weights_bytes(choose_saved), e);
+    ok = out_prepare(&cmd->save, cmd->options.text[OPT_SAVE], &out_safetensors,
+                     weights_bytes(choose_saved), e);
   if (ok && (cmd->options.given[OPT_RESUME] || checkpoint)) ok = checkpoint_prepare(cmd, e);
   if (ok && checkpoint)
-    ok = out_prepare(&cmd->checkpoint, checkpoint, weights_bytes(choose_all), e);
+    ok = out_prepare(&cmd->checkpoint, checkpoint, &out_safetensors, weights_bytes(choose_all), e);
   free(checkpoint);
   free(load);
   return ok;
@@ -83,13 +84,15 @@ static bool prepare_files(Command *cmd, Err *e) {
   const GcEntry *en = cmd->options.entry;
   const char *profile = cmd->options.text[OPT_PROFILE];
   if (!prepare_weights(cmd, e)) return false;
-  if (profile && !out_prepare(&cmd->profile, profile, 4096, e)) return false;
+  const char *log = cmd->options.text[OPT_LOG];
+  if (log && !out_may_replace(log, &out_log, e)) return false;
+  if (profile && !out_prepare(&cmd->profile, profile, &out_profile, 4096, e)) return false;
   cmd->outputs = calloc((size_t)en->noutputs + 1, sizeof *cmd->outputs);
   if (!cmd->outputs) return err_set(e, EXIT_ENV, "no memory for the outputs");
   for (int i = 0; i < en->noutputs; i++) {
     cmd->outputs[i].fd = -1;
     if (cmd->options.outputs[i].save &&
-        !out_prepare(&cmd->outputs[i], cmd->options.outputs[i].save, 4096, e))
+        !out_prepare(&cmd->outputs[i], cmd->options.outputs[i].save, &out_npy, 4096, e))
       return false;
   }
   return true;

@@ -4,6 +4,15 @@
 #include "runtime/program/command.h"
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+
+static const char opening[] = "{\"traceEvents\": [\n";
+
+static bool is_profile(const uint8_t *p, uint64_t n) {
+  return n >= sizeof opening - 1 && memcmp(p, opening, sizeof opening - 1) == 0;
+}
+
+const OutKind out_profile = {"a profile", is_profile};
 
 static void json_text(FILE *f, const char *s) {
   fputc('"', f);
@@ -19,8 +28,8 @@ static void json_text(FILE *f, const char *s) {
 
 static void events(const Trace *p, FILE *f) {
   const GcEntry *e = p->entry;
-  fprintf(f, "{\"traceEvents\": [\n{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 1, "
-             "\"args\": {\"name\": ");
+  fputs(opening, f);
+  fprintf(f, "{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 1, \"args\": {\"name\": ");
   json_text(f, e->name);
   fprintf(f, "}}");
   for (int t = 0; t < p->nrows; t++) {

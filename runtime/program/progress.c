@@ -79,9 +79,17 @@ void progress_epoch(Command *cmd, Progress *g, const Position *p, uint64_t total
 }
 
 /* ---- --log ---- */
+static const char columns[] = "epoch,step";
+
+static bool is_log(const uint8_t *p, uint64_t n) {
+  return n >= sizeof columns - 1 && memcmp(p, columns, sizeof columns - 1) == 0;
+}
+
+const OutKind out_log = {"a log of training", is_log};
+
 static void log_header(Command *cmd) {
   const GcEntry *e = cmd->entry;
-  fputs("epoch,step", cmd->log);
+  fputs(columns, cmd->log);
   for (int i = 0; i < e->noutputs; i++)
     if (tensor_count(&e->outputs[i]) == 1) fprintf(cmd->log, ",%s", e->outputs[i].name);
   fputc('\n', cmd->log);
@@ -103,7 +111,7 @@ static long log_keep(FILE *f, uint64_t done) {
   long at = 0;
   for (bool first = true; fgets(row, sizeof row, f); first = false) {
     if (!strchr(row, '\n')) break;
-    if (first && strncmp(row, "epoch,step", 10) != 0) return 0;
+    if (first && strncmp(row, columns, sizeof columns - 1) != 0) return 0;
     if (!first && row_step(row) > done) break;
     at = ftell(f);
   }

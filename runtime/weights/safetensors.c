@@ -14,6 +14,15 @@ static bool wrong(const File *f, Err *e, const char *what) {
   return err_hint(e, "the file is damaged or no safetensors file; save it again");
 }
 
+/* The length of the header, which is no text, and its first brace. */
+static bool safe_is(const uint8_t *p, uint64_t n) {
+  uint64_t length = 0;
+  for (int i = 7; n > 8 && i >= 0; i--) length = length << 8 | p[i];
+  return length >= 2 && length <= SAFETENSORS_HEADER && p[8] == '{';
+}
+
+const OutKind out_safetensors = {"a safetensors file", safe_is};
+
 bool text_is(JsonText t, const char *s) { return strlen(s) == t.n && memcmp(t.s, s, t.n) == 0; }
 
 static int compare(JsonText a, const char *s, uint64_t n) {

@@ -126,13 +126,13 @@ run 0 ./two
 # ---- what is refused leaves everything as it was ----
 mkdir -p own taken/net.so.d
 echo '/* mine */' >own/net.h
-says 3 'was not made by gc' "$gc" net.g --emit=lib -o own/libnet.so
+says 2 'the header would replace own/net.h, which gc did not write' "$gc" net.g --emit=lib -o own/libnet.so
 [ "$(cat own/net.h)" = '/* mine */' ] && [ "$(ls own)" = net.h ] || fail 'the header of somebody else was touched'
 says 2 'libNAME.so' "$gc" net.g --emit=lib -o net.dll
 says 2 'libNAME.so' "$gc" net.g --emit=lib -o lib.so/.so
 says 3 'cannot write' "$gc" net.g --emit=lib -o missing/libnet.so
 mkdir -p full/net.h
-says 3 'net.h' "$gc" net.g --emit=lib -o full/libnet.so
+says 2 'the header would be full/net.h, which is a directory' "$gc" net.g --emit=lib -o full/libnet.so
 [ "$(ls full)" = net.h ] || fail 'half a library was left behind'
 
 # ---- Python, with nothing installed ----

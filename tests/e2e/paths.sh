@@ -57,6 +57,29 @@ run 0 $train --load w.st --save w.st
 run 0 ./net train --x x.npy --y y.npy --quiet --resume c.st --checkpoint c.st --steps 12
 run 0 $train --save /dev/null --checkpoint /dev/null
 
+# ---- a file of another kind is somebody's own; one of the same kind, an empty one, a device may be replaced ----
+echo 'a plan for today' >notes.txt
+cp notes.txt notes.kept
+run 0 $train --log log.csv --profile p.json
+for option in save checkpoint; do
+  for file in notes.txt x.npy log.csv p.json net.g; do
+    cp "$file" other
+    says 2 'would be replaced by a safetensors file, and is none' $train --$option other
+    same other "$file" "what --$option refused to replace"
+  done
+done
+says 2 'would be replaced by a log of training, and is none' $train --log notes.txt
+says 2 'would be replaced by a log of training, and is none' ./net train --x x.npy --y y.npy --resume c.st --steps 12 --log notes.txt
+says 2 'would be replaced by a profile, and is none' $train --profile notes.txt
+says 2 'would be replaced by a .npy file, and is none' ./net predict --x x.npy --p notes.txt
+says 2 'would be replaced by a .npy file, and is none' ./net predict --x x.npy --p w.kept
+same notes.txt notes.kept 'a file of notes'
+: >empty
+run 0 ./net predict --x x.npy --load w.st --p empty --quiet
+run 0 ./net predict --x x.npy --load w.st --p empty --quiet
+run 0 $train --save c.kept --log log.csv --profile p.json
+run 0 ./net predict --x x.npy --load w.st --p /dev/null --quiet
+
 # ---- a symbolic link stays one; a file that is replaced keeps its mode ----
 mkdir -p big
 for target in big/w.st big/new.st; do
@@ -114,6 +137,32 @@ says 2 'the standard output and the output would both write page' \
 same net.g net.kept.g "gc's input"
 left=$(ls -A made | grep -vxE 'net|net.ir|later')
 [ -z "$left" ] || fail "gc left $left"
+
+# ---- gc replaces what it wrote, by its mark, and nothing else ----
+cp notes.txt own/notes
+for emit in exe ast ir plan c cuda; do
+  for file in notes.txt x.npy w.st net.kept.g /bin/true; do
+    cp "$file" own/it
+    says 2 'the output would replace own/it, which gc did not write' "$gc" net.g --emit=$emit -o own/it
+    same own/it "$file" "what gc refused to replace"
+  done
+  rm own/it
+  for i in 1 2; do run 0 "$gc" net.g -O1 --emit=$emit -o own/it; done
+done
+cp notes.txt own/net.c
+says 2 '--save-temps would replace own/net.c, which gc did not write' "$gc" net.g -o own/net --save-temps
+printf 'id,lower,upper,size\na,0,3,64\n' >buffers.csv
+cp buffers.csv packed.csv
+says 2 'the output would replace packed.csv, which gc did not write' "$gc" --pack buffers.csv -o packed.csv
+rm packed.csv
+for i in 1 2; do run 0 "$gc" --pack buffers.csv -o packed.csv; done
+same own/notes notes.txt 'a file of notes'
+for emit in exe ir; do says 2 'the output would be own, which is a directory; name a file with -o' "$gc" net.g --emit=$emit -o own; done
+says 2 'the output would be own, which is a directory' "$gc" --pack buffers.csv -o own
+cp net.g own.g
+says 2 'the output would be own, which is a directory' "$gc" own.g
+run 0 "$gc" net.g --emit=c -o /dev/null
+run 0 "$gc" -h
 
 # ---- a killed run leaves nothing but whole files ----
 mkdir killed
