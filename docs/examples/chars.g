@@ -5,7 +5,7 @@ let V = 128                                   # size of the vocabulary: ASCII
 let D = 32                                    # width of an embedding
 let H = 512                                   # width of the two hidden layers
 hyper lr = 1e-3
-hyper temperature = 0.7                       # of `write`: higher is more random
+hyper temperature = 0.7                       # of `write`: higher is more random, 0 takes the likeliest
 
 def known_chars(c) { return min(c, V - 1) }   # other bytes map to the last one
 
@@ -30,12 +30,12 @@ entry validate(context : u8[B, T], next : u8[B]) {
 }
 
 # Each run samples one character and keeps it. The maximum of logits plus Gumbel noise, -log(-log(u)),
-# is a sample of softmax(logits).
+# is a sample of softmax(logits); the temperature scales the noise, and at 0 the likeliest character is taken.
 entry write() {
   state ctx : u8[T] = const(10)               # line ends
-  logits = net(reshape(ctx, [1, T]))[0] / temperature
+  logits = net(reshape(ctx, [1, T]))[0]
   noise = -log(-log(uniform(1e-7, 1, shape = [V])))
-  char = u8(argmax(logits + noise))
+  char = u8(argmax(logits + temperature * noise))
   ctx := concat([ctx[1:], reshape(char, [1])])
   return char
 }

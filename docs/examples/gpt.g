@@ -7,7 +7,7 @@ let H = 4                                     # heads
 let C = 128                                   # width
 let drop = 0.1
 hyper lr = 1e-3
-hyper temperature = 0.8                       # of `write`: higher is more random
+hyper temperature = 0.8                       # of `write`: higher is more random, 0 takes the likeliest
 
 def known_chars(c) { return min(c, V - 1) }   # other bytes map to the last one
 
@@ -78,12 +78,12 @@ def next_char(c : u8[1, 1], at) {
 }
 
 # Each run samples one character and keeps it. The maximum of logits plus Gumbel noise, -log(-log(u)),
-# is a sample of softmax(logits).
+# is a sample of softmax(logits); the temperature scales the noise, and at 0 the likeliest character is taken.
 entry write() {
   state last : u8[] = const(10)               # a line's end
   state at : i32[] = zeros()
-  logits = (next_char(reshape(last, [1, 1]), at) as gpt)[0, 0] / temperature
-  char = u8(argmax(logits - log(-log(uniform(1e-7, 1, shape = [V])))))
+  logits = (next_char(reshape(last, [1, 1]), at) as gpt)[0, 0]
+  char = u8(argmax(logits - temperature * log(-log(uniform(1e-7, 1, shape = [V])))))
   last := char
   at := at + 1
   return char

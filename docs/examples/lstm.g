@@ -5,7 +5,7 @@ let V = 128                                   # size of the vocabulary: ASCII
 let D = 64                                    # width of an embedding
 let H = 256                                   # width of a layer
 hyper lr = 2e-3
-hyper temperature = 0.7                       # of `write`: higher is more random
+hyper temperature = 0.7                       # of `write`: higher is more random, 0 takes the likeliest
 
 def known_chars(c) { return min(c, V - 1) }   # other bytes map to the last one
 def embedded(c) { return embed(known_chars(c), V, D) }
@@ -62,7 +62,7 @@ entry write() {
   c1 := b
   h2 := c
   c2 := d
-  char = u8(argmax(logits[0] / temperature - log(-log(uniform(1e-7, 1, shape = [V])))))
+  char = u8(argmax(logits[0] - temperature * log(-log(uniform(1e-7, 1, shape = [V])))))
   last := reshape(char, [1])
   return char
 }

@@ -24,6 +24,14 @@ static bool free_name(Elab *e, const Expr *x) {
   return !t || t->decl->kind != DECL_LET;
 }
 
+/* A name that was reported as a dim: its other uses report nothing. */
+static void forget_value(Elab *e, const char *name) {
+  Binding *b = env_find(e, e->frame->env, name);
+  Top *t = b ? NULL : top_find(e, name);
+  if (b && b->global < 0) b->val = error_value;
+  if (t && t->decl->kind == DECL_LET) t->val = error_value;
+}
+
 static bool wants_of(Elab *e, const TypeExpr *t, bool bind, Wants *out) {
   bool ok = true, dots = false;
   for (int i = 0; i < t->n; i++) {
@@ -53,10 +61,12 @@ static bool wants_of(Elab *e, const TypeExpr *t, bool bind, Wants *out) {
     int list = v.kind == VAL_LIST ? v.list->n : 1;
     for (int k = 0; k < list; k++) {
       Val one = v.kind == VAL_LIST ? v.list->at[k] : v;
-      if (!val_to_int(e, one, 1, "a dim", d->loc, &w.n))
-        ok = false;
-      else
+      if (val_to_int(e, one, 1, "a dim", d->loc, &w.n)) {
         vec_push(e->a, out, w);
+        continue;
+      }
+      if (w.name) forget_value(e, w.name);
+      ok = false;
     }
   }
   return ok;

@@ -168,37 +168,52 @@ static int find_hyper(const char *name) {
   return -1;
 }
 
-static bool set_named(Options *o, const char *name, const char *value, Err *e) {
-  const GcEntry *en = o->entry;
+typedef enum NamedKind { NAMED_NOTHING, NAMED_INPUT, NAMED_HYPER, NAMED_OUTPUT } NamedKind;
+typedef struct Named { /* what an option of the entry's own means */
+  NamedKind kind;
+  int i;
+  const char *bare; /* without "input." and the like */
+} Named;
+
+static Named find_named(const GcEntry *en, const char *name) {
   bool in = strncmp(name, "input.", 6) == 0, hy = strncmp(name, "hyper.", 6) == 0,
        out = strncmp(name, "output.", 7) == 0;
   const char *bare = in || hy ? name + 6 : out ? name + 7 : name;
   int i = hy || out ? -1 : find_tensor(en->inputs, en->ninputs, bare);
-  if (i >= 0) {
-    if (o->inputs[i]) return usage(e, "an input is given twice", bare);
-    o->inputs[i] = value;
-    return true;
-  }
+  if (i >= 0) return (Named){NAMED_INPUT, i, bare};
   i = in || out ? -1 : find_hyper(bare);
-  if (i >= 0) {
-    double v;
-    if (o->hyper_given[i]) return usage(e, "a hyper is given twice", bare);
-    if (!parse_real(value, &v) || !isfinite((float)v)) {
-      err_set(e, EXIT_USAGE, "--%s needs a number, not %s", bare, value);
-      return false;
-    }
-    o->hyper_given[i] = true;
-    o->hypers[i] = (float)v;
-    return true;
-  }
+  if (i >= 0) return (Named){NAMED_HYPER, i, bare};
   i = in || hy ? -1 : find_tensor(en->outputs, en->noutputs, bare);
-  if (i >= 0) {
-    if (o->outputs[i].save) return usage(e, "an output is given twice", bare);
-    if (en->training) {
-      err_set(e, EXIT_USAGE, "--%s: the outputs of training are not written as arrays", bare);
+  return (Named){i >= 0 ? NAMED_OUTPUT : NAMED_NOTHING, i, bare};
+}
+
+static bool set_hyper(Options *o, Named x, const char *value, Err *e) {
+  double v;
+  if (o->hyper_given[x.i]) return usage(e, "a hyper is given twice", x.bare);
+  if (!parse_real(value, &v) || !isfinite((float)v)) {
+    err_set(e, EXIT_USAGE, "--%s needs a number, not %s", x.bare, value);
+    return false;
+  }
+  o->hyper_given[x.i] = true;
+  o->hypers[x.i] = (float)v;
+  return true;
+}
+
+static bool set_named(Options *o, Named x, const char *value, Err *e) {
+  switch (x.kind) {
+  case NAMED_NOTHING: return false;
+  case NAMED_INPUT:
+    if (o->inputs[x.i]) return usage(e, "an input is given twice", x.bare);
+    o->inputs[x.i] = value;
+    return true;
+  case NAMED_HYPER: return set_hyper(o, x, value, e);
+  case NAMED_OUTPUT:
+    if (o->outputs[x.i].save) return usage(e, "an output is given twice", x.bare);
+    if (o->entry->training) {
+      err_set(e, EXIT_USAGE, "--%s: the outputs of training are not written as arrays", x.bare);
       return err_hint(e, "--log FILE.csv writes them, a line a step");
     }
-    o->outputs[i].save = value;
+    o->outputs[x.i].save = value;
     return true;
   }
   return false;
@@ -236,20 +251,15 @@ static bool parse_option(Options *o, int argc, char **argv, int *at, Err *e) {
     return value ? usage(e, "takes no value", arg) : set_option(o, id, "", e);
   bool known = id >= 0;
   if (!value && *at + 1 < argc) value = argv[++*at];
-  if (!known && o->entry) {
-    if (set_named(o, name, value ? value : "", e))
-      known = true;
-    else if (!e->code)
-      return unknown(o, name, e);
-    else
-      return false;
-  }
-  if (!known) return usage(e, "unknown option", arg);
+  Named named = {0};
+  if (!known && !o->entry) return usage(e, "unknown option", arg);
+  if (!known) named = find_named(o->entry, name);
+  if (!known && named.kind == NAMED_NOTHING) return unknown(o, name, e);
   if (!value || !*value) {
     usage(e, "a value is missing after", arg);
     return err_hint(e, "write --%s VALUE", name);
   }
-  return id >= 0 ? set_option(o, id, value, e) : true;
+  return known ? set_option(o, id, value, e) : set_named(o, named, value, e);
 }
 
 static bool find_entry(Options *o, const char *name, Err *e) {

@@ -23,11 +23,13 @@ static void line(const char *what, uint64_t n, const char *gloss) {
   printf("  %-14s %16s%s%s\n", what, b, *gloss ? "  " : "", gloss);
 }
 
-static void tensors(const char *title, const GcTensor *t, int n) {
+/* `loss`: the one that must stay finite, or -1. */
+static void tensors(const char *title, const GcTensor *t, int n, int loss) {
   char type[200];
   for (int i = 0; i < n; i++) {
     tensor_type_text(&t[i], type, sizeof type);
-    printf("  %-8s %-24s %s\n", title, t[i].name, type);
+    printf("  %-8s %-24s %s%s\n", title, t[i].name, type,
+           i == loss ? "   a value that is not finite ends the run" : "");
   }
 }
 
@@ -64,8 +66,8 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Found *d, in
   bool several = gc_program.next != NULL, here = ops->on_host;
   printf("\nentry %s%s%s%s\n", en->name, en->training ? " (training)" : "", several ? " on " : "",
          several ? p->target : "");
-  tensors("input", en->inputs, en->ninputs);
-  tensors("output", en->outputs, en->noutputs);
+  tensors("input", en->inputs, en->ninputs, -1);
+  tensors("output", en->outputs, en->noutputs, en->training ? en->loss : -1);
   printf("  %d steps, %" PRIu64 " flops\n", en->nsteps, en->flops);
   printf("  bytes of its intermediate values\n");
   line("arena", en->arena_bytes, "as planned");

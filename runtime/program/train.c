@@ -101,11 +101,16 @@ int train_run(Command *cmd) {
     err_set(&cmd->err, EXIT_USAGE, "--epochs is beyond what can be counted");
     return EXIT_USAGE;
   }
-  if (cmd->data.n && cmd->data.rows % cmd->data.batch)
+  if (cmd->data.n && cmd->data.rows % cmd->data.batch && total >= cmd->data.batches)
     note(cmd, "each epoch leaves out %" PRIu64 " of %" PRIu64 " rows: batches have %" PRIu64,
          cmd->data.rows % cmd->data.batch, cmd->data.rows, cmd->data.batch);
   if (p.done >= total && cmd->options.given[OPT_RESUME])
     note(cmd, "%" PRIu64 " steps are done already, %" PRIu64 " were asked for", p.done, total);
+  if (cmd->entry->loss < 0)
+    note(cmd,
+         "%s returns no float scalar, so a loss that is not finite does not end the run; return "
+         "the loss",
+         cmd->entry->name);
   if (!log_open(cmd, &p, &cmd->err)) return cmd->err.code;
   dataset_order(&cmd->data, cmd->session.env.seed, p.epoch);
   progress_start(cmd, &g, &p);

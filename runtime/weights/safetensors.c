@@ -9,7 +9,31 @@
 
 enum { LEAST_ENTRY = 40, LEAST_META = 5 }; /* bytes of text that any of them takes */
 
+/* How files of weights of other libraries begin. */
+static const struct {
+  const char *magic, *what;
+} others[] = {{"PK\3\4", "a zip archive, as torch.save and numpy.savez write"},
+              {"\x80\2", "a pickle, as old versions of torch.save write"},
+              {"\x89HDF", "an HDF5 file, as Keras writes"},
+              {"GGUF", "a GGUF file"},
+              {"\x93NUMPY", "a .npy file"}};
+
+/* An error that says what it is instead, if that is known. */
+static void other_format(const File *f, Err *e) {
+  char head[8] = "";
+  if (!file_read(f, 0, head, f->size < sizeof head ? f->size : sizeof head, e)) return;
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    if (memcmp(head, others[i].magic, strlen(others[i].magic)) != 0) continue;
+    err_set(e, EXIT_WRONG, "%s: is %s; weights are read from safetensors", f->path, others[i].what);
+    err_hint(e, "in Python: safetensors.torch.save_file({name: tensor, …}, "
+                "'weights.safetensors'), with the names and shapes that info lists");
+    return;
+  }
+}
+
 static bool wrong(const File *f, Err *e, const char *what) {
+  other_format(f, e);
+  if (e->code) return false;
   err_set(e, EXIT_WRONG, "%s: %s", f->path, what);
   return err_hint(e, "the file is damaged or no safetensors file; save it again");
 }

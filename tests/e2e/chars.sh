@@ -26,4 +26,8 @@ run 0 ./chars write --load w.safetensors --steps 300 --text char --quiet --threa
 same out.txt written.txt 'the same text on three threads'
 run 0 ./chars write --load w.safetensors --steps 300 --text char --quiet --seed 9
 cmp -s out.txt written.txt && fail 'another seed writes the same text'
+run 0 ./chars write --load w.safetensors --steps 100 --text char --quiet --temperature 0
+cp out.txt likeliest.txt
+run 0 ./chars write --load w.safetensors --steps 100 --text char --quiet --temperature 0 --seed 9
+same out.txt likeliest.txt 'the likeliest characters with another seed'
 finish

@@ -64,6 +64,29 @@ says 1 'empty' ./mnist train --image empty --label "$labels"
 says 1 '' ./mnist train --image "$images[0:640]" --label "$labels[0:600]"
 says 1 '' ./mnist train --image "$images[1500:4000]" --label "$labels[1500:4000]"
 
+# ---- an option whose value is missing, of the program and of the entry ----
+for option in lr label save steps; do
+  says 2 "a value is missing after: --$option" ./mnist train --image "$images" --$option; hinted
+done
+says 2 'unknown option --lrate' ./mnist train --image "$images" --lrate
+
+# ---- rows that are left out are told of if the run comes to the end of an epoch ----
+run 0 ./mnist train --image "$images[0:650]" --label "$labels[0:650]" --steps 9
+grep -q 'leaves out' out.txt && fail 'an epoch that is not finished leaves out rows'
+run 0 ./mnist train --image "$images[0:650]" --label "$labels[0:650]" --steps 10
+holds out.txt 'each epoch leaves out 10 of 650 rows'
+
+# ---- the loss is checked where it is returned, and the program says so ----
+printf 'entry train(x : f32[4, 2]) { minimize mean(linear(x, 1) ** 2) with sgd(0.1)\n return n = 1 }\n' >blind.g
+run 0 "$gc" blind.g -O1 -o blind
+"$mkdata" npy f32 8,2 1 blind.npy
+run 0 ./blind train --x blind.npy
+holds out.txt 'train returns no float scalar, so a loss that is not finite does not end the run'
+run 0 ./mnist info train
+holds out.txt 'a value that is not finite ends the run'
+run 0 ./mnist train $few
+grep -q 'does not end the run' out.txt && fail 'a loss that is returned is checked'
+
 # ---- a label or an id that has no place: told before the first step where it comes from an input as it is ----
 gzip -dc "$labels" >far.idx
 printf '\377' | dd of=far.idx bs=1 seek=$((8 + 1500)) conv=notrunc 2>/dev/null
@@ -125,6 +148,13 @@ run 0 ./same_weights test --image "$images[0:64]" --label "$labels[0:64]" --load
 head -c 5000 good.safetensors >cut.safetensors
 says 1 'cut.safetensors' ./mnist test --image "$images[0:64]" --label "$labels[0:64]" --load cut.safetensors; hinted
 says 1 'cut.idx' ./mnist test --image "$images[0:64]" --label "$labels[0:64]" --load cut.idx; hinted
+printf 'PK\003\004 and so on' >model.pt
+printf '\200\002}q\001 and so on' >model.pth
+printf '\211HDF\r\n\032\n and so on' >model.h5
+for file in pt:'a zip archive, as torch.save' pth:'a pickle, as old versions of torch.save' h5:'an HDF5 file'; do
+  says 1 "model.${file%%:*}: is ${file#*:}" ./mnist test --image "$images[0:64]" --label "$labels[0:64]" --load "model.${file%%:*}"; hinted
+  grep -q 'safetensors.torch.save_file' out.txt || fail 'the remedy names no function'
+done
 
 # ---- a checkpoint is tied to what the training does, not to how it is written or to other entries ----
 cat >act.g <<'END'
