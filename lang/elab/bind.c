@@ -42,22 +42,32 @@ static void unknown_argument(Elab *e, const CallSite *s, Ident name) {
 
 static bool is_of(const Param *p, ArgKind kind) { return p->type && p->type->kind == kind; }
 
-static bool takes_list(const Param *p) { return is_of(p, ARG_INTS) || is_of(p, ARG_SHAPE); }
+static bool takes_list(const Param *p) {
+  return is_of(p, ARG_INTS) || is_of(p, ARG_SHAPE) || is_of(p, ARG_TENSORS);
+}
 
 const char *one_list(Elab *e, const CallSite *s) {
   int from = 0, np = param_count(s);
   while (from < np && !takes_list(param_at(s, from))) from++;
   if (from == np || from + 1 >= s->n) return NULL;
-  for (int i = from + 1; i < np && i < s->n; i++) {
+  bool tensors = is_of(param_at(s, from), ARG_TENSORS);
+  for (int i = from + 1; !tensors && i < np && i < s->n; i++) {
     if (!is_of(param_at(s, i), ARG_DTYPE) && !is_of(param_at(s, i), ARG_FLAG)) return NULL;
   }
   const char *text = "";
+  int end = from; /* behind the list */
+  while (end < s->n && !s->arg[end].name.name &&
+         s->arg[end].v.kind == (tensors ? VAL_TENSOR : VAL_INT))
+    end++;
+  if (end < from + 2 || (!tensors && end < s->n)) return NULL;
   for (int i = 0; i < s->n; i++) {
-    if (s->arg[i].name.name || (i >= from && s->arg[i].v.kind != VAL_INT)) return NULL;
-    text = intern_printf(e->c, "%s%s%s%s", text, i ? ", " : "", i == from ? "[" : "",
-                         source_slice(e, s->arg[i].loc));
+    if (s->arg[i].name.name && i < from) return NULL;
+    const char *name = s->arg[i].name.name;
+    text = intern_printf(e->c, "%s%s%s%s%s%s%s", text, i ? ", " : "", i == from ? "[" : "",
+                         name ? name : "", name ? " = " : "", source_slice(e, s->arg[i].loc),
+                         i == end - 1 ? "]" : "");
   }
-  return intern_printf(e->c, "'%s' is one list: %s(%s])", param_at(s, from)->name.name, s->f->name,
+  return intern_printf(e->c, "'%s' is one list: %s(%s)", param_at(s, from)->name.name, s->f->name,
                        text);
 }
 
@@ -108,6 +118,8 @@ Bound *bind_given(Elab *e, const CallSite *s) {
       elab_error(e, a->loc, "argument '%s' of %s is given twice", param_at(s, p)->name.name,
                  s->f->name);
       elab_note(e, bound[p].loc, "first here");
+      const char *list = one_list(e, s);
+      if (list) elab_hint(e, "%s", list);
       return elab_trace(e), NULL;
     }
     bound[p] = (Bound){a->v, a->loc, a->global, true};
@@ -119,6 +131,8 @@ Bound *bind_given(Elab *e, const CallSite *s) {
     if (bound[p].given || param->init || is_declared(e, param)) continue;
     elab_error(e, s->loc, "%s needs its argument '%s'", s->f->name, param->name.name);
     bool whole = param->name.name == intern(e->c, "shape") && is_of(param, ARG_SHAPE);
+    const char *layer = s->f->kind == FUNC_BUILTIN ? hint_for_layer(s->f->name) : NULL;
+    if (layer) elab_hint(e, "%s", layer);
     if (whole) elab_hint(e, "only an initialiser knows its shape; elsewhere write shape = [n, …]");
     if (whole && s->f->kind == FUNC_BUILTIN)
       elab_trace(e);

@@ -25,6 +25,15 @@ static bool traced(Elab *e, Subject p) {
   return false;
 }
 
+/* normal([8, 4]): a list in the place of a number is the shape. */
+static const char *shape_argument(const CallSite *s) {
+  const Decl *d = s->f->decl;
+  for (int i = 0; i < d->function.n; i++)
+    if (d->function.params[i].type && d->function.params[i].type->kind == ARG_SHAPE)
+      return d->function.params[i].name.name;
+  return NULL;
+}
+
 static bool wrong(Elab *e, Subject p, Val v) {
   if (p.s)
     elab_error(e, p.loc, "%s needs %s for '%s', found %s", p.s->f->name, wanted[p.t->kind], p.name,
@@ -32,10 +41,12 @@ static bool wrong(Elab *e, Subject p, Val v) {
   else
     elab_error(e, p.loc, "%s must be %s, found %s", p.name, wanted[p.t->kind], val_str(e, v));
   if (v.kind == VAL_TENSOR) elab_note_tensor(e, p.name, v);
-  if (p.t->kind == ARG_FLOATS && v.kind == VAL_TENSOR) {
+  if ((p.t->kind == ARG_FLOATS || p.t->kind == ARG_INDICES) && v.kind == VAL_TENSOR) {
     const char *name = value_at(e->run->entry, v.tensor.id)->name;
-    elab_hint(e, "convert: f32(%s)", name ? name : "x");
+    elab_hint(e, "convert: %s(%s)", p.t->kind == ARG_FLOATS ? "f32" : "i32", name ? name : "x");
   }
+  const char *shape = p.s && v.kind == VAL_LIST ? shape_argument(p.s) : NULL;
+  if (shape) elab_hint(e, "name it: %s(%s = %s)", p.s->f->name, shape, source_slice(e, p.loc));
   return traced(e, p);
 }
 

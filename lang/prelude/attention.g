@@ -1,7 +1,9 @@
 # ---- attention ----
 
 # reshapes [b, t, heads * d] to [b, heads, t, d]
-def to_heads(x : [b, t, c], heads : count) { return transpose(reshape(x, [b, t, heads, -1]), [0, 2, 1, 3]) }
+def to_heads(x : [b, t, c], heads : count) {
+  return transpose(reshape(x, [b, t, heads, quotient(c, heads)]), [0, 2, 1, 3])
+}
 def from_heads(x : [b, heads, t, d]) { return reshape(transpose(x, [0, 2, 1, 3]), [b, t, heads * d]) }
 
 # multi-head self-attention
@@ -15,8 +17,8 @@ def mha(x : [b, t, c], heads : count, causal : flag = false, bias : flag = true)
 # before it; the cache holds keys and values of up to `most` rows
 def mha_step(x : [b, 1, c], heads : count, at, most : count, bias : flag = true) {
   q, k, v = split(linear(x, 3 * c, bias) as qkv, 3, axis = -1)
-  state keys : f32[b, heads, most, c / heads] = zeros()
-  state values : f32[b, heads, most, c / heads] = zeros()
+  state keys : f32[b, heads, most, quotient(c, heads)] = zeros()
+  state values : f32[b, heads, most, quotient(c, heads)] = zeros()
   keys := dynamic_update(keys, to_heads(k, heads), at, axis = 2)
   values := dynamic_update(values, to_heads(v, heads), at, axis = 2)
   y = attention(to_heads(q, heads), keys, values, mask = iota(most) <= at)

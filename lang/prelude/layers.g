@@ -40,7 +40,7 @@ def groupnorm(x : floats, groups : count, eps : fraction = 1e-5) {
   c = dim(x, 1)
   param g : f32[dim(x, 1)] = ones()
   param b : f32[dim(x, 1)] = zeros()
-  members = reshape(x, [n, groups, c / groups, -1])
+  members = reshape(x, [n, groups, quotient(c, groups), -1])
   y = reshape(members, [n, groups, -1]) |> layer_norm(eps) |> reshape([n, c, -1])
   return reshape(y * reshape(g, [c, 1]) + reshape(b, [c, 1]), shape(x))
 }
@@ -48,7 +48,7 @@ def groupnorm(x : floats, groups : count, eps : fraction = 1e-5) {
 # `out` filters of k taps (or [rows, columns]) over images [N, C, H, W]; keeps the size at stride 1
 def conv(x : floats, out : count, k : ints, stride : ints = 1, pad = "same", dilation : ints = 1,
          groups : count = 1, bias : flag = true) {
-  param w : f32[out, dim(x, 1) / groups, pair(k)[0], pair(k)[1]] = he()
+  param w : f32[out, quotient(dim(x, 1), groups), pair(k)[0], pair(k)[1]] = he()
   y = conv2d(x, w, stride, pad, dilation, groups)
   if bias {
     param b : f32[out] = zeros()
@@ -60,7 +60,7 @@ def conv(x : floats, out : count, k : ints, stride : ints = 1, pad = "same", dil
 # transposed convolution with `out` output channels: an axis of n elements becomes (n - 1) stride - 2 pad + k
 def conv_transpose(x : floats, out : count, k : ints, stride : ints = 1, pad = 0, output_pad : ints = 0,
                    dilation : ints = 1, groups : count = 1, bias : flag = true) {
-  param w : f32[dim(x, 1), out / groups, pair(k)[0], pair(k)[1]] = he()
+  param w : f32[dim(x, 1), quotient(out, groups), pair(k)[0], pair(k)[1]] = he()
   y = conv_transpose2d(x, w, stride, pad, output_pad, dilation, groups)
   if bias {
     param b : f32[out] = zeros()

@@ -3,7 +3,15 @@
 #include "lang/syntax/parse.tab.h"
 #include "lang/syntax/parse_impl.h"
 
-typedef enum HintKind { HINT_CALL, HINT_NAME, HINT_ARGUMENT, HINT_KEYWORD, HINT_SYMBOL } HintKind;
+typedef enum HintKind {
+  HINT_CALL,
+  HINT_NAME,
+  HINT_ARGUMENT,
+  HINT_LAYER,
+  HINT_MODULE,
+  HINT_KEYWORD,
+  HINT_SYMBOL
+} HintKind;
 
 typedef struct Hint {
   HintKind kind;
@@ -16,6 +24,8 @@ typedef struct Hint {
 #define CALL_HINT(text) "write " text
 #define NAME_HINT(text) "write " text
 #define ARGUMENT_HINT(text) text
+#define LAYER_HINT(text) "its layer declares parameters: " text
+#define MODULE_HINT(text) text
 #define KEYWORD_HINT(text) text
 
 static const Hint hints[] = {
@@ -43,6 +53,12 @@ const char *hint_for_argument(const char *name, const char *const *names, int n)
     for (int k = 0; k < n; k++)
       if (strcmp(names[k], hints[i].say) == 0) return names[k];
   return NULL;
+}
+
+const char *hint_for_layer(const char *name) { return said(find(0, HINT_LAYER, HINT_LAYER, name)); }
+
+const char *hint_for_module(const char *name) {
+  return said(find(0, HINT_MODULE, HINT_MODULE, name));
 }
 
 const char *hint_for_keyword(const char *word) {

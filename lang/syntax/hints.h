@@ -7,6 +7,12 @@
  */
 const char *hint_for_name(const char *name);
 
+/* "its layer declares parameters: bn(images) as n1" for "batch_norm"; NULL: there is none. */
+const char *hint_for_layer(const char *name);
+
+/* The library that has a module of the name; NULL: none. */
+const char *hint_for_module(const char *name);
+
 /* The equivalent of the argument `name` among n names; NULL: none. */
 const char *hint_for_argument(const char *name, const char *const *names, int n);
 

@@ -243,13 +243,25 @@ static const char *source_text(Parser *ps, Loc loc) {
 /* A name, or a reserved word; but a FLOAT, which one of these is, is a number. */
 static bool is_word(int kind) { return kind == NAME || (kind != FLOAT && token_is_reserved(kind)); }
 
+static bool is_word_char(char c) {
+  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+const char *lex_chain_before(Parser *ps, Loc dot) {
+  const char *to = source_text(ps, dot), *line = to - (dot.col - 1), *from = to;
+  while (from > line && (is_word_char(from[-1]) || from[-1] == '.')) from--;
+  for (to = from; is_word_char(*to);) to++;
+  return intern_n(ps->c, from, (size_t)(to - from));
+}
+
+bool lex_chain_goes_on(Parser *ps, Loc field) {
+  const char *next = source_text(ps, field) + field.len;
+  return next[0] == '.' && is_word_char(next[1]);
+}
+
 bool lex_names_a_call(Parser *ps) {
   const Lexer *lx = ps->lex;
   return lx && lx->found.kind == NAME && lx->last.kind == AS;
-}
-
-static bool is_word_char(char c) {
-  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 /* What stands left of a bracket on its line: see Found. */

@@ -70,6 +70,9 @@ int lex_next(TokenValue *val, Loc *loc, Parser *ps);
 /* After a syntax error: the open "(" and "[" are given up, so that the next newline counts. */
 void lex_recover(Parser *ps);
 bool lex_is_recovering(Parser *ps);
+/* Of "torch.nn.relu", at the place of one of its dots: the first name; whether one more follows. */
+const char *lex_chain_before(Parser *ps, Loc dot);
+bool lex_chain_goes_on(Parser *ps, Loc field);
 bool lex_names_a_call(Parser *ps); /* the last two words are "as NAME" */
 typedef struct Found {             /* what stands where the grammar expected something else */
   const char *word;                /* as in "found WORD"; interned */

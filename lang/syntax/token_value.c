@@ -146,7 +146,19 @@ int scan_foreign(Parser *ps, Loc loc, const char *text) {
   return token;
 }
 
+/* torch.nn.functional.relu: one message, at its last name. */
+static bool scan_module(Parser *ps, Loc loc, const char *text) {
+  const char *module = lex_chain_before(ps, loc), *library = hint_for_module(module);
+  const char *hint = hint_for_name(text + 1);
+  if (!library) return false;
+  if (!lex_chain_goes_on(ps, loc))
+    scan_error(ps, loc, "'%s' is a module of %s, and there are no modules; %s", module, library,
+               hint ? hint : intern_printf(ps->c, "write %.40s(x)", text + 1));
+  return true;
+}
+
 void scan_field(Parser *ps, Loc loc, const char *text) {
+  if (scan_module(ps, loc, text)) return;
   if (strcmp(text, ".T") == 0)
     scan_error(ps, loc, "values have no fields; a transpose is x'");
   else if (lex_names_a_call(ps))

@@ -16,9 +16,9 @@ let w = 8
 entry all(x : f32[n, 6], y : f32[n, 6], u : f32[n], images : f32[n, c, h, w], ids : i32[n], places : i32[n, 6],
           rows : f32[n, 6], scores : f32[n, n], logits : f32[n, 10], labels : i32[n], target : f32[n, 10], q : f32[2, n, 6],
           k : f32[2, 5, 6],
-          v : f32[2, 5, 6]) {
+          v : f32[2, 5, 6], filters : f32[8, n, 3]) {
 END
-  sed -n 's/^HINT(CALL, *"\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" | sed 's/\\"/"/g' |
+  sed -n 's/^HINT(\(CALL\|LAYER\), *"\([^"]*\)", *"\(.*\)")$/\2 \3/p' "$table" | sed 's/\\"/"/g' |
     awk '{name = $1; sub(/^[^ ]* /, ""); print "  of_" name " = " $0}
       END {print "  return z = x"; print "}"}'
 } >"$work/all.g"
@@ -37,6 +37,21 @@ while read -r name here; do
   "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$name is known" && failed=1
   grep -qxF "hint: did you mean '$here'?" "$work/error" || { echo "no such hint for the argument $name: $here" && cat "$work/error" && failed=1; }
 done <"$work/arguments"
+sed -n 's/^HINT(LAYER, *"\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" >"$work/layers"
+while read -r name hint; do
+  rows=$((rows + 1))
+  echo "entry f(x : f32[4]) { return y = $name(x) }" >"$work/one.g"
+  "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$name takes one argument" && failed=1
+  grep -qxF "hint: its layer declares parameters: $hint" "$work/error" || { echo "no such hint for $name: $hint" && cat "$work/error" && failed=1; }
+done <"$work/layers"
+sed -n 's/^HINT(MODULE, *"\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" >"$work/modules"
+while read -r name library; do
+  rows=$((rows + 1))
+  printf 'entry f(x : f32[4]) {\n  return y = %s.a.b.relu(x)\n}\n' "$name" >"$work/one.g"
+  "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$name is known" && failed=1
+  [ "$(grep -c 'error: ' "$work/error")" = 1 ] && grep -qF "error: '$name' is a module of $library, and there are no modules; write relu(x)" "$work/error" ||
+    { echo "no such message for the module $name of $library" && cat "$work/error" && failed=1; }
+done <"$work/modules"
 sed -n 's/^HINT(KEYWORD, *"\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" | sed 's/\\"/"/g' >"$work/keywords"
 while read -r word hint; do
   rows=$((rows + 1))

@@ -4,6 +4,7 @@
    bottom, left, right], "valid" for none, or "same": (taps - 1) dilation in all, the odd one after,
    so the result's extent is ceil(extent / stride). */
 #include "lang/elab/builtin/builtin.h"
+#include "lang/syntax/hints.h"
 
 enum { AXES = 2 };
 
@@ -131,8 +132,44 @@ static Val over_images(BuiltinCall *s, OpKind k, const Val *own, int n, const At
   return elab_trace(e);
 }
 
+/* conv(x, 16, 32, 3) of the layer whose frame this is: with the order of other libraries (channels,
+   filters, taps), 32 is the number of taps, and 3 the stride. No stride of a good program is odd
+   and below an even number of taps from 8 on where there are as many filters as channels. */
+static void check_order(Elab *e, const Type *x, const Frame *layer) {
+  enum { FROM = 8 };
+  const char *const names[] = {"x", "out", "k", "stride"};
+  const Func *f = layer->env->func;
+  int64_t n[4] = {0};
+  if (!f || !f->prelude || f->decl->function.n < 4 || layer->n < 4) return;
+  for (int i = 0; i < 4; i++) {
+    const Actual *a = &layer->arg[i];
+    if (strcmp(f->decl->function.params[i].name.name, names[i]) != 0 || a->name.name) return;
+    if (i && a->v.kind != VAL_INT) return;
+    if (i) n[i] = a->v.i;
+  }
+  if (x->rank < 2 || n[1] != x->dim[1] || n[2] < FROM || n[2] % 2 || n[3] % 2 == 0 || n[3] >= n[2])
+    return;
+  elab_warning(e, layer->user, "%s has %lld filters of %lld x %lld taps here, with stride %lld",
+               f->name, (long long)n[1], (long long)n[2], (long long)n[2], (long long)n[3]);
+  elab_hint(
+      e, "the channels of x are known: %s(x, %lld, %lld) has %lld filters of %lld x %lld taps",
+      f->name, (long long)n[2], (long long)n[3], (long long)n[2], (long long)n[3], (long long)n[3]);
+}
+
+/* A layer's number of filters in the place of the filters. */
+static bool has_filters(BuiltinCall *s) {
+  Val w = arg(s, "w");
+  if (w.tensor.type->rank > 0) return true;
+  elab_error(s->e, arg_loc(s, "w"), "%s needs a tensor of filters for 'w', found a number",
+             s->name);
+  const char *layer = hint_for_layer(s->name);
+  if (layer) elab_hint(s->e, "%s", layer);
+  return elab_trace(s->e), false;
+}
+
 static Val conv(BuiltinCall *s, int axes) {
   Elab *e = s->e;
+  if (!has_filters(s)) return error_value;
   Val v[2] = {arg(s, "x"), arg(s, "w")};
   int64_t stride[AXES], dilation[AXES], taps[AXES];
   Pads pad;
@@ -151,6 +188,7 @@ static Val conv(BuiltinCall *s, int axes) {
                           [AT_PAD] = {.ints = ints(s, pad.at, 2 * AXES)},
                           [AT_DILATION] = {.ints = ints(s, dilation, AXES)},
                           [AT_GROUPS] = {.i = arg(s, "groups").i}};
+  check_order(e, v[0].tensor.type, e->frame);
   return over_images(s, OP_CONV, v, 2, attr, axes);
 }
 
@@ -176,6 +214,7 @@ static bool in_range(BuiltinCall *s, const char *what, int64_t n, int64_t min) {
 Val builtin_conv_transpose(BuiltinCall *s) {
   Elab *e = s->e;
   Ctx *c = e->c;
+  if (!has_filters(s)) return error_value;
   const Type *x = arg(s, "x").tensor.type, *w = arg(s, "w").tensor.type;
   int64_t stride[AXES], dilation[AXES], more[AXES], taps[AXES], groups = arg(s, "groups").i, dim[4];
   Pads pad;

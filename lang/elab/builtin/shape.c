@@ -2,6 +2,8 @@
    Contract: numpy's rules; an empty result is an error, so every dim is at least 1. */
 #include "lang/elab/builtin/builtin.h"
 
+#include <ctype.h>
+
 static Val too_large(BuiltinCall *s) {
   return elab_fail(s->e, arg_loc(s, "shape"),
                    "a tensor of this shape has more bytes than can be addressed");
@@ -250,6 +252,57 @@ Val builtin_dim(BuiltinCall *s) {
   if (x.kind == VAL_ERROR) return x;
   if (!arg_axis(s, "axis", x, &axis)) return error_value;
   return val_int(x.tensor.type->dim[axis], s->loc);
+}
+
+/* "1, 2, 4 and 8"; of many the first and the last. */
+static const char *divisors(Elab *e, int64_t n) {
+  enum { SHOWN = 12, EACH = SHOWN / 2 };
+  VEC(int64_t) low = {0}, high = {0};
+  for (int64_t d = 1; d <= n / d; d++) {
+    if (n % d) continue;
+    vec_push(e->a, &low, d);
+    if (d != n / d) vec_push(e->a, &high, n / d);
+  }
+  uint32_t all = low.n + high.n;
+  const char *text = "";
+  for (uint32_t i = 0; i < all; i++) {
+    bool gap = all > SHOWN && i == EACH;
+    if (gap) i = all - EACH;
+    text =
+        intern_printf(e->c, "%s%s%s%lld", text,
+                      i == 0         ? ""
+                      : i + 1 == all ? " and "
+                                     : ", ",
+                      gap ? "…, " : "", (long long)(i < low.n ? low.at[i] : high.at[all - 1 - i]));
+  }
+  return text;
+}
+
+/* The outermost def of the prelude that has the argument, as mha around to_heads; or the def. */
+static const Func *owner_of(const Frame *fr, const char *argument) {
+  const Func *f = fr->env->func;
+  for (; fr && fr->env->func && fr->env->func->prelude; fr = fr->up) {
+    const Decl *d = fr->env->func->decl;
+    for (int i = 0; i < d->function.n; i++)
+      if (strcmp(d->function.params[i].name.name, argument) == 0) f = fr->env->func;
+  }
+  return f;
+}
+
+/* The argument is named as the caller writes it, so a layer's heads are its 'heads'. */
+Val builtin_quotient(BuiltinCall *s) {
+  Elab *e = s->e;
+  int64_t n = arg(s, "n").i, by = arg(s, "by").i;
+  if (n % by == 0) return val_int(n / by, s->loc);
+  const char *argument = source_slice(e, arg_loc(s, "by"));
+  const Func *f = owner_of(e->frame, argument);
+  if (f && isalpha((unsigned char)argument[0]))
+    elab_error(e, arg_loc(s, "by"), "'%s' of %s must divide %lld, found %lld", argument, f->name,
+               (long long)n, (long long)by);
+  else
+    elab_error(e, arg_loc(s, "by"), "%lld does not divide %lld", (long long)by, (long long)n);
+  elab_hint(e, "the divisors of %lld: %s", (long long)n, divisors(e, n));
+  return elab_trace(e);
 }
 
 Val builtin_len(BuiltinCall *s) {

@@ -1,0 +1,6 @@
+entry f(x : f32[4, 8]) {
+  y = torch.nn.functional.relu(x)
+  z = nn.Linear(8, 16)
+  s = np.sum(x).item()
+  return y
+}

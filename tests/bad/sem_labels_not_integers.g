@@ -1,0 +1,1 @@
+entry f(x : f32[4, 8], labels : f32[4]) { return a = xent(x, labels) }

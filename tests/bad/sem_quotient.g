@@ -1,0 +1,2 @@
+def f(n) { return quotient(720720, n) }
+entry g(x : f32[4]) { return a = x * f(17), b = x * quotient(7, 2), c = quotient(x, 2) }

@@ -1,0 +1,1 @@
+entry f() { return a = normal([8, 4]), b = uniform([8, 4]) }
