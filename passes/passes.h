@@ -63,8 +63,12 @@ typedef struct PassRun {
   int64_t changes;                 /* count them here: --stats prints, --print-changed asks */
   const struct Pipeline *pipeline; /* the whole, in which the pass is stage `stage` */
   uint32_t stage;
-  bool ends; /* set it where the stages behind have run already */
+  bool ends;                  /* set it where the stages behind have run already */
+  const char *entry, *headed; /* whose remarks follow, by its name; whose heading stands there */
 } PassRun;
+
+/* The remarks that follow are about this entry. */
+void remarks_of(PassRun *r, const Entry *e);
 
 /* Prints "mnist.g:6:7: remark: relu reuses … [inplace]" where remarks of that kind are on; tag is
    "inplace", "inplace-missed", "share", "fuse", "fuse-missed", … */

@@ -186,6 +186,7 @@ static void group(Fuse *f, const Block *block) {
 }
 
 static void fuse_entry(PassRun *r, Entry *e) {
+  remarks_of(r, e);
   Fuse f = {.r = r, .e = e, .a = r->scratch, .in_order = notes_of(e)->in_order};
   f.unit = ARENA_ARRAY(f.a, FusionGroup *, e->ops.n + 1);
   f.pos = ARENA_ARRAY(f.a, uint32_t, e->ops.n + 1);

@@ -175,6 +175,7 @@ static bool try_variants(Guard *g) {
     if (g->best[k] < 0) continue;
     r->changes++;
     char is[32], was[32];
+    remarks_of(r, entry_of(g, k));
     remark(r, REMARK_FUSE, "fuse-limited", entry_of(g, k)->loc,
            "'%s' takes %s bytes instead of %s: %s", entry_of(g, k)->name,
            plan_commas(is, g->min[k]), plan_commas(was, all[k]), variants[g->best[k]].what);

@@ -1,5 +1,6 @@
 /* Remarks: decisions of a pass about memory or fusion, and the reasons of missed ones. Contract:
-   printed at once, one line each, only for the kinds that were asked for. */
+   printed at once, one line each, only for the kinds that were asked for. In a program of several
+   entries a heading names the entry. */
 #include "passes/manager/pass_list.h"
 
 #include <stdarg.h>
@@ -19,9 +20,22 @@ bool remark_parse(const char *name, unsigned *out) {
   return false;
 }
 
+void remarks_of(PassRun *r, const Entry *e) { r->entry = e->name; }
+
+static void print_heading(PassRun *r, FILE *f) {
+  bool init = r->m->init && r->entry == r->m->init->name;
+  if (!r->entry || r->entry == r->headed) return;
+  if (init)
+    fputs("initialisation:\n", f);
+  else if (r->m->entries.n > 1 || r->headed)
+    fprintf(f, "entry %s:\n", r->entry);
+  r->headed = r->entry;
+}
+
 void remark(PassRun *r, RemarkKind kind, const char *tag, Loc loc, const char *fmt, ...) {
   if (!(r->opt->remarks & (unsigned)kind)) return;
   FILE *f = r->opt->out ? r->opt->out : stderr;
+  print_heading(r, f);
   if (loc.line) fprintf(f, "%s: ", loc_str(r->m->ctx, loc));
   fputs("remark: ", f);
   va_list args;

@@ -406,6 +406,7 @@ static void finish(Inplace *w, const Op *op) {
 void plan_inplace(Arena *scratch, const Entry *e, Plan *p, const GlobalsPlan *g, int align,
                   PassRun *r) {
   Inplace w = {.e = e, .p = p, .g = g, .r = r};
+  if (r) remarks_of(r, e);
   init(&w, scratch);
   for (int s = 0; s < p->nsteps; s++)
     if (p->steps[s]->kind == OP_YIELD) place_yield(&w, p->steps[s], align);

@@ -152,6 +152,7 @@ static void share_remark(PassRun *r, const Op *op, const char *who, const char *
 
 static void write_places(PassRun *r, const Entry *e, Plan *p, const Storages *s) {
   int *before = predecessors(r->scratch, &s->b);
+  remarks_of(r, e);
   bool reports = r->opt->remarks & REMARK_SHARE;
   const Op **scratch_of = ARENA_ARRAY(r->scratch, const Op *, s->b.n + 1); /* by buffer */
   for (int t = 0; t < p->nsteps; t++)

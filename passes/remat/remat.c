@@ -209,6 +209,7 @@ static bool limit_entry(PassRun *r, uint32_t k, const GlobalsPlan *g, uint64_t l
   Entry *e = pass_entry(r->m, k);
   Remat given = remat_new(r, e, g);
   notes_change(e)->memory_limit = limit;
+  remarks_of(r, e);
   if (remat_arena(&given, limit) <= limit) return true;
   Arena *a = arena_new();
   Tries x;

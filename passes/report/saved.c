@@ -170,6 +170,7 @@ static void report_saved_value(Kept *w, ValueId v) {
 
 void report_saved_activations(PassRun *r, const Entry *e) {
   if (!(r->opt->remarks & REMARK_SAVED)) return;
+  remarks_of(r, e);
   Kept w = {.r = r, .e = e, .a = arena_new()};
   w.root = plan_viewed(w.a, e);
   w.readers = ARENA_ARRAY(w.a, Readers, e->values.n);

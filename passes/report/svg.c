@@ -105,14 +105,26 @@ static void put_axes(FILE *f, const Drawing *d) {
             TOP + HEIGHT + 34, d->peak, plan_op_name(p->steps[d->peak]));
 }
 
+/* Behind the last value: kernels may read, but never use, what lies there. */
+static uint64_t unused_end(const Drawing *d) {
+  uint64_t end = 0;
+  for (uint32_t i = 0; i < d->rects.n; i++) {
+    const Place *x = d->rects.at[i].place;
+    if (x->offset + x->bytes > end) end = x->offset + x->bytes;
+  }
+  return end && end < d->p->arena_bytes ? d->p->arena_bytes - end : 0;
+}
+
 static void put_entry(FILE *f, const Drawing *d, int at) {
   const Plan *p = d->p;
   char n[32];
+  uint64_t unused = unused_end(d);
   fprintf(f, "<g class=\"entry\" transform=\"translate(0 %d)\">\n", at);
   fprintf(f, "<text class=\"title\" x=\"%d\" y=\"18\">entry ", LEFT);
   svg_put_text(f, d->e->name);
   fprintf(f, ": arena %s bytes%s, %d steps, memory %s", plan_commas(n, p->arena_bytes),
           p->optimal ? ", optimal" : "", p->nsteps, p->strategy ? p->strategy : "?");
+  if (unused) fprintf(f, "; the last %s bytes hold no value", plan_commas(n, unused));
   if (p->streams > 1) fprintf(f, ", %d streams, %.2f at work", p->streams, p->average_parallelism);
   fputs("</text>\n", f);
   fprintf(f, "<rect class=\"background\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", LEFT,

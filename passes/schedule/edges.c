@@ -134,6 +134,7 @@ static double average_parallelism(const Edges *w) {
 
 void plan_edges(PassRun *r, const Entry *e, Plan *p, const Storages *s) {
   size_t n = (size_t)p->nsteps + 1;
+  remarks_of(r, e);
   int objects = s->b.n + (int)e->module->globals.n;
   Edges w = {.r = r, .e = e, .p = p, .a = arena_new(), .s = s};
   w.object = ARENA_ARRAY(w.a, Object, objects);

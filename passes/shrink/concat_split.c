@@ -157,6 +157,7 @@ static void in_parts(PassRun *r, Entry *e, uint64_t min) {
 
 static void report_splits(PassRun *r, const Entry *old, uint64_t min) {
   SplitUses p = parts_of(r, old, min);
+  remarks_of(r, old);
   for (uint32_t i = 0; i < old->body->ops.n; i++) {
     const Op *op = op_at(old, old->body->ops.at[i]);
     if (!can_do(&p, old, op)) continue;

@@ -194,6 +194,7 @@ static void in_blocks(PassRun *r, Entry *e, uint64_t min) {
 static void report_tiles(PassRun *r, const Entry *old, uint64_t min) {
   Blocks b = blocks_of(r, old, min);
   char buf[32];
+  remarks_of(r, old);
   bool *reported = ARENA_ARRAY(r->scratch, bool, old->values.n);
   for (uint32_t i = 0; i < old->body->ops.n; i++) {
     const Op *op = op_at(old, old->body->ops.at[i]);

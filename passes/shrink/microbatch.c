@@ -97,6 +97,7 @@ static void report_microbatch(PassRun *r, const Entry *e, int64_t batch, int64_t
   char buf[32];
   Micro m = micro_of(r->scratch, e, batch, parts);
   weigh(&m, &all, &saved);
+  remarks_of(r, e);
   remark(r, REMARK_REMAT, "remat", e->loc,
          "the batch of %lld is done in %lld parts of %lld: %s bytes are never whole",
          (long long)batch, (long long)parts, (long long)(batch / parts), plan_commas(buf, saved));

@@ -17,6 +17,7 @@ enum { SMALL = 16 }; /* a product of less than 1 / SMALL of the arena is not loo
 static void tell_why_not(PassRun *r, const Entry *e, const Region *g) {
   char buf[32];
   const Op *op = g->root;
+  remarks_of(r, e);
   const char *name = value_str(e, op->results[0]);
   plan_commas(buf, value_type(e, op->results[0])->bytes);
   if (!g->what)
@@ -56,6 +57,7 @@ static bool find_product(PassRun *r, Region *best, const Entry *e, int64_t chunk
 static void tell_loop(PassRun *r, const Region *g) {
   const Op *op = g->root;
   char buf[32];
+  remarks_of(r, g->e);
   remark(r, REMARK_REMAT, "remat", op->loc,
          "%s is computed in %lld chunks of %lld rows: %s bytes are never whole",
          value_str(g->e, op->results[0]), (long long)(g->rows / g->chunk), (long long)g->chunk,

@@ -246,6 +246,7 @@ static void with_histories(PassRun *r, Entry *e, uint64_t min) {
 static void report_stacks(PassRun *r, const Entry *old, uint64_t min) {
   (void)min;
   Histories h = histories_of(r, old);
+  remarks_of(r, old);
   for (uint32_t i = 0; i < old->ops.n; i++) {
     const Op *op = op_at(old, i);
     for (int k = 0; h.of[i] && k < op->nresults; k++) {
