@@ -12,7 +12,9 @@ static GridConvSchedule schedule_of(Gen *g, const Group *gr, const ConvGeom *c) 
                      .m = back ? c->gin : c->gout,
                      .channels = back ? c->gout : c->gin,
                      .taps = c->h.taps * c->w.taps,
+                     .in = value_type(gr->e, gr->root->operands[0])->dtype,
                      .dt = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype)};
+  s.tensor = cuda_on_tensor_cores(g, dtype_is_half(s.in));
   s.pixels = c->n * (back ? c->h.in * c->w.in : c->h.out * c->w.out);
   return grid_conv_schedule(&cuda_target(g->target)->machine, &s);
 }
@@ -71,23 +73,30 @@ bool cuda_conv(Gen *g, const Group *gr) {
   Text *x = &k->text;
   k->flops = op_flops(gr->e, gr->op);
   k->grid = s.blocks;
-  k->min_blocks = 1;
+  k->min_blocks = !s.tensor;
+  k->shared = s.shared;
   kernel_schedule(k, &grid_conv_kind, &s, sizeof s);
   Dtype in = value_type(gr->e, op->operands[0])->dtype;
-  const char *from = cuda_converter(g, in);
+  const char *from = s.tensor ? NULL : cuda_converter(g, in);
   cuda_conv_geometry(x, &c, NULL);
   text_line(x, "typedef %s<Geometry, %s> Source;",
             op->kind == OP_CONV ? "ConvForward" : "ConvInputGrad", g->index);
-  text_line(x, "typedef ConvTile<Source, %s, %s, %s, %s, %lld, %d, %d, %d, %d> Tile;", g->index,
-            dtype_compute(in), from, from, (long long)s.pixels, s.bm, s.bn, s.tm, s.tn);
-  text_line(x, "__shared__ __align__(16) Tile tile;");
+  if (s.tensor) {
+    text_line(x, "typedef TensorConv<Source, %s, %s, %lld, %d, %d, %d, %d> Tile;", g->index,
+              cuda_mma(in), (long long)s.pixels, s.bm, s.bn, s.wm, s.wn);
+    text_line(x, "extern __shared__ __align__(128) char smem[];");
+  } else {
+    text_line(x, "typedef ConvTile<Source, %s, %s, %s, %s, %lld, %d, %d, %d, %d> Tile;", g->index,
+              dtype_compute(in), from, from, (long long)s.pixels, s.bm, s.bn, s.tm, s.tn);
+    text_line(x, "__shared__ __align__(16) Tile tile;");
+  }
   text_line(x, "const int m0 = (int)(blockIdx.x %% %lldu) * %d;", (long long)s.down, s.bm);
   text_line(x, "const int n0 = (int)(blockIdx.x / %lldu %% %lldu) * %d;", (long long)s.down,
             (long long)s.across, s.bn);
   text_line(x, "const int group = (int)(blockIdx.x / %lldu);", (long long)(s.down * s.across));
   text_line(x, "%s acc[%d][%d];", dtype_compute(in), s.tm, s.tn);
-  text_line(x, "tile.run(acc, in%d, in%d, group, m0, n0);", group_arg(gr, op->operands[1]),
-            group_arg(gr, op->operands[0]));
+  text_line(x, "%s, in%d, in%d, group, m0, n0);", s.tensor ? "Tile::run(acc, smem" : "tile.run(acc",
+            group_arg(gr, op->operands[1]), group_arg(gr, op->operands[0]));
   print_results(g, gr, x, &s);
   return true;
 }

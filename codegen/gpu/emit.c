@@ -7,8 +7,8 @@
 #include <inttypes.h>
 
 extern const char cuda_text_device[], cuda_text_gemm[], cuda_text_attention[], cuda_text_tensor[],
-    cuda_text_tensor_attention[], cuda_text_conv[], shared_text_math[], shared_text_convert[],
-    shared_text_random[];
+    cuda_text_tensor_attention[], cuda_text_conv[], cuda_text_tensor_conv[], shared_text_math[],
+    shared_text_convert[], shared_text_random[];
 
 static const GroupPrinters printers = {.map = cuda_map,
                                        .rows = cuda_rows,
@@ -113,11 +113,17 @@ static StepText step_of(Tables *t, const Entry *e, const Launch *l) {
 }
 
 const Sections *cuda_library(Arena *a) {
-  const char *const texts[] = {cuda_text_device,    shared_text_math,
-                               shared_text_convert, shared_text_random,
-                               cuda_text_gemm,      cuda_text_tensor,
-                               cuda_text_attention, cuda_text_tensor_attention,
-                               cuda_text_conv,      NULL};
+  const char *const texts[] = {cuda_text_device,
+                               shared_text_math,
+                               shared_text_convert,
+                               shared_text_random,
+                               cuda_text_gemm,
+                               cuda_text_tensor,
+                               cuda_text_attention,
+                               cuda_text_tensor_attention,
+                               cuda_text_conv,
+                               cuda_text_tensor_conv,
+                               NULL};
   return sections_of(a, texts);
 }
 

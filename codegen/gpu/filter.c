@@ -18,7 +18,7 @@ typedef struct FilterGrad {
   const char *T; /* that is computed in */
 } FilterGrad;
 
-static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr) {
+static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool tensor) {
   ConvGeom c = conv_geom(gr->e, gr->root);
   PixelChunks chunks = window_pixel_chunks(&c);
   GridFilterShape s = {.groups = c.groups,
@@ -26,14 +26,21 @@ static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr) {
                        .weights = c.gin * c.h.taps * c.w.taps,
                        .pixels = c.n * c.h.out * c.w.out,
                        .chunks = chunks.n,
-                       .chunk = chunks.chunk < chunks.frame ? chunks.chunk : chunks.frame,
+                       .frame = chunks.frame,
+                       .chunk = chunks.chunk,
                        .operands = (int64_t)(c.x->bytes + c.y->bytes),
+                       .in = value_type(gr->e, gr->root->operands[0])->dtype,
+                       .tensor = tensor,
                        .dt = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype)};
   return grid_filter_schedule(&t->machine, &s);
 }
 
+/* On tensor cores or not, which an option says. */
 uint64_t cuda_filter_scratch(const CudaTarget *t, const Group *gr) {
-  return schedule_of(t, gr).scratch;
+  uint64_t exact = schedule_of(t, gr, false).scratch, tensor = schedule_of(t, gr, true).scratch;
+  bool narrow =
+      dtype_is_half(value_type(gr->e, gr->root->operands[0])->dtype) || gr->root->attr[AT_TF32].i;
+  return narrow && tensor > exact ? tensor : exact;
 }
 
 /* Declares where an element lies: i0, i1, i2, j0. */
@@ -83,23 +90,30 @@ static const char *so_far(const FilterGrad *f) {
 
 static void print_tile(const FilterGrad *f, Text *x) {
   Dtype in = value_type(f->gr->e, f->op->operands[0])->dtype;
-  const char *from = cuda_converter(f->g, in);
-  PixelChunks chunks = window_pixel_chunks(&f->c);
+  PixelChunks chunks = {.frame = f->s.frame, .chunk = f->s.chunk};
   cuda_conv_geometry(x, &f->c, &chunks);
-  text_line(x, "typedef ConvFilterTile<Geometry, %s, %s, %s, %s, %d, %d, %d, %d> Tile;",
-            f->g->index, f->T, from, from, f->s.bm, f->s.bn, f->s.tm, f->s.tn);
-  text_line(x, "__shared__ __align__(16) Tile tile;");
+  if (f->s.tensor) {
+    text_line(x, "typedef TensorConvFilter<Geometry, %s, %s, %d, %d, %d, %d> Tile;", f->g->index,
+              cuda_mma(in), f->s.bm, f->s.bn, f->s.wm, f->s.wn);
+    text_line(x, "extern __shared__ __align__(128) char smem[];");
+  } else {
+    const char *from = cuda_converter(f->g, in);
+    text_line(x, "typedef ConvFilterTile<Geometry, %s, %s, %s, %s, %d, %d, %d, %d> Tile;",
+              f->g->index, f->T, from, from, f->s.bm, f->s.bn, f->s.tm, f->s.tn);
+    text_line(x, "__shared__ __align__(16) Tile tile;");
+  }
   long long down = f->s.down, across = f->s.across;
   text_line(x, "const int m0 = (int)(blockIdx.x %% %lldu) * %d;", down, f->s.bm);
   text_line(x, "const int n0 = (int)(blockIdx.x / %lldu %% %lldu) * %d;", down, across, f->s.bn);
   text_line(x, "const int group = (int)(blockIdx.x / %lldu %% %lldu);", down * across,
             (long long)f->s.groups);
-  text_line(x, "tile.start(n0);");
+  text_line(x, f->s.tensor ? "Tile::start(smem, n0);" : "tile.start(n0);");
   text_line(x, "%s acc[%d][%d];", f->T, f->s.tm, f->s.tn);
 }
 
 static void print_run(const FilterGrad *f, Text *x, const char *chunk) {
-  text_line(x, "tile.run(acc, in%d, in%d, group, m0, n0, %s);",
+  text_line(x, "%s, in%d, in%d, group, m0, n0, %s);",
+            f->s.tensor ? "Tile::run(acc, smem" : "tile.run(acc",
             group_arg(f->gr, f->op->operands[0]), group_arg(f->gr, f->op->operands[1]), chunk);
 }
 
@@ -190,7 +204,8 @@ static void print_rounds(const FilterGrad *f, Kernel *k) {
     if (round) k = cuda_kernel_next(f->g, f->gr, "chunks");
     kernel_schedule(k, &grid_filter_kind, &f->s, sizeof f->s);
     k->grid = f->s.blocks / f->s.parts * parts;
-    k->min_blocks = 1;
+    k->min_blocks = !f->s.tensor;
+    k->shared = f->s.shared;
     print_tile(f, &k->text);
     print_chunk(f, &k->text, round);
     k = cuda_kernel_next(f->g, f->gr, "combine");
@@ -205,8 +220,9 @@ bool cuda_filter(Gen *g, const Group *gr) {
                   .gr = gr,
                   .op = gr->root,
                   .c = conv_geom(gr->e, gr->root),
-                  .s = schedule_of(cuda_target(g->target), gr),
                   .T = dtype_compute(value_type(gr->e, gr->root->operands[0])->dtype)};
+  Dtype in = value_type(gr->e, f.op->operands[0])->dtype;
+  f.s = schedule_of(cuda_target(g->target), gr, cuda_on_tensor_cores(g, dtype_is_half(in)));
   if (!f.s.bm) return false;
   Kernel *k = cuda_kernel(g, gr);
   k->flops = op_flops(gr->e, gr->op);
@@ -215,7 +231,8 @@ bool cuda_filter(Gen *g, const Group *gr) {
     return true;
   }
   k->grid = f.s.blocks;
-  k->min_blocks = 1;
+  k->min_blocks = !f.s.tensor;
+  k->shared = f.s.shared;
   kernel_schedule(k, &grid_filter_kind, &f.s, sizeof f.s);
   print_tile(&f, &k->text);
   print_whole(&f, &k->text);

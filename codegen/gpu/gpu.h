@@ -36,6 +36,12 @@ Kernel *cuda_kernel_next(Gen *g, const Group *gr, const char *suffix);
  * rest. */
 void cuda_threads(Gen *g, Kernel *k, int64_t n, const char *var);
 
+/* Do products of narrow operands (halves, f32 with few bits) run on tensor cores? Notes where they
+   would, but for an architecture. */
+bool cuda_on_tensor_cores(Gen *g, bool narrow);
+/* "MmaBf16": the text that multiplies operands stored as dt on tensor cores. */
+const char *cuda_mma(Dtype dt);
+
 /* Refuses an op of which a kernel would count more than 2^31 - 1 of `what`. */
 void cuda_counts(Gen *g, const Op *op, int64_t n, const char *what);
 

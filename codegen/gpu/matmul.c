@@ -24,10 +24,7 @@ static GridProduct product_of(Gen *g, const Group *gr) {
                             .tb = mm->attr[AT_TB].i != 0,
                             .in = a->dtype};
   for (int i = 0; i < c->rank - 2; i++) shape.batch *= c->dim[i];
-  bool narrow = dtype_is_half(shape.in) || mm->attr[AT_TF32].i;
-  const char *pre_sm80 = cuda_target(g->target)->pre_sm80;
-  shape.tensor = narrow && !g->opt->exact && !pre_sm80;
-  ((CudaNotes *)g->own)->tensor_cores_off |= narrow && !g->opt->exact && pre_sm80;
+  shape.tensor = cuda_on_tensor_cores(g, dtype_is_half(shape.in) || mm->attr[AT_TF32].i);
   return (GridProduct){.s = grid_product_schedule(&cuda_target(g->target)->machine, &shape),
                        .rounded = product_dtype(c->dtype) != c->dtype,
                        .a = group_arg(gr, mm->operands[0]),
@@ -97,9 +94,8 @@ static void store(Gen *g, const Group *gr, Text *x, const GridProduct *p) {
 }
 
 static void print_tensor_tile(Gen *g, Text *x, const GridProduct *p) {
-  const char *mma = p->s.in == DT_F16 ? "MmaF16" : p->s.in == DT_BF16 ? "MmaBf16" : "MmaTf32";
   text_line(x, "typedef TensorTile<%s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d, %d, %d> Tile;",
-            g->index, mma, (long long)p->s.m, (long long)p->s.n, (long long)p->s.k,
+            g->index, cuda_mma(p->s.in), (long long)p->s.m, (long long)p->s.n, (long long)p->s.k,
             p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm, p->s.bn, p->s.wm,
             p->s.wn, p->s.copy_a, p->s.copy_b);
   text_line(x, "extern __shared__ __align__(128) char smem[];");

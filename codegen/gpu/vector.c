@@ -70,6 +70,17 @@ void cuda_counts(Gen *g, const Op *op, int64_t n, const char *what) {
        op_info[op->kind].name, (long long)n, what, INT32_MAX);
 }
 
+bool cuda_on_tensor_cores(Gen *g, bool narrow) {
+  if (!narrow || g->opt->exact) return false;
+  bool has = !cuda_target(g->target)->pre_sm80;
+  ((CudaNotes *)g->own)->tensor_cores_off |= !has;
+  return has;
+}
+
+const char *cuda_mma(Dtype dt) {
+  return dt == DT_F16 ? "MmaF16" : dt == DT_BF16 ? "MmaBf16" : "MmaTf32";
+}
+
 const char *cuda_converter(Gen *g, Dtype dt) {
   switch ((int)dt) {
   case DT_F16: return "FromF16";

@@ -1,34 +1,61 @@
 /* Schedules of convolutions on a device; see grid_conv.h. */
 #include "codegen/schedule/grid_conv.h"
+#include "codegen/schedule/product.h"
 
 /* Instructions for each fma of a thread that computes one element by itself: two loads, and their
    addresses and tests. Chosen by count, not measured on a device. */
 #define ALONE 8.0
 
-/* How long all multiprocessors take, in fma of a thread block that reads nothing: tiles behind the
-   edges count, and so does a last wave of few blocks. A fma of a tile reads 1 / tn of a value of
-   one operand from shared memory and 1 / tm of the other's. A model, not measured on a device. */
-static double time_of(const GridMachine *machine, const GridConvSchedule *c) {
-  double waves = (double)ceil_div(c->blocks, machine->blocks);
-  if (!c->bm) return waves * machine->block * ALONE;
-  return waves * c->bm * c->bn * (1 + 1.0 / c->tm + 1.0 / c->tn);
+typedef struct ConvTile { /* of a block; wm = 0: not on tensor cores */
+  int bm, bn, wm, wn, tm, tn;
+} ConvTile;
+
+/* On tensor cores a block has 256 threads, too. */
+static const ConvTile tensor_tiles[] = {{128, 128, 64, 32, 8, 8}, {64, 128, 32, 32, 4, 8},
+                                        {64, 64, 32, 16, 4, 4},   {32, 128, 16, 32, 2, 8},
+                                        {32, 64, 16, 16, 2, 4},   {16, 128, 16, 16, 2, 4}};
+enum { TENSOR_TILES = sizeof tensor_tiles / sizeof *tensor_tiles };
+
+/* A step of the depth in fma of a thread block that reads nothing. A fma of a tile reads 1 / tn of
+   a value of one operand from shared memory and 1 / tm of the other's. Tensor cores do 10 of them
+   at a time (1,270 a clock by mma.sync against 128); there an element of an operand takes 7
+   instructions on its way to shared memory. A model by counts, not measured on a device. */
+static double step_time(int bm, int bn, int wm, int tm, int tn) {
+  enum { FASTER = 10, GATHER = 7 };
+  if (wm) return (double)bm * bn / FASTER + GATHER * (bm + bn);
+  return (double)bm * bn * (1 + 1.0 / tm + 1.0 / tn);
 }
 
-static GridConvSchedule with_tile(const GridConvSchedule *c, int bm, int bn, int tm, int tn) {
+/* Bytes of two k-tiles in shared memory. */
+static int k_tiles(int bm, int bn) { return 2 * STAGE_ROW * (bm + bn); }
+
+/* How long all multiprocessors take: tiles behind the edges count, and so does a last wave of few
+   blocks. */
+static double time_of(const GridMachine *machine, const GridConvSchedule *c, Dtype in) {
+  double waves = (double)ceil_div(c->blocks, machine->blocks);
+  int64_t depth = c->channels * c->taps;
+  if (!c->bm) return waves * machine->block * ALONE * (double)depth;
+  if (c->tensor) depth = ceil_div(depth, STAGE_ROW / dtype_size(in)) * STAGE_ROW / dtype_size(in);
+  return waves * step_time(c->bm, c->bn, c->wm, c->tm, c->tn) * (double)depth;
+}
+
+static GridConvSchedule with_tile(const GridConvSchedule *c, const ConvTile *tile) {
   GridConvSchedule t = *c;
-  t.bm = bm, t.bn = bn, t.tm = tm, t.tn = tn;
-  t.down = ceil_div(c->m, bm);
-  t.across = ceil_div(c->pixels, bn);
+  t.bm = tile->bm, t.bn = tile->bn, t.tm = tile->tm, t.tn = tile->tn;
+  t.wm = tile->wm, t.wn = tile->wn, t.tensor = tile->wm > 0;
+  t.shared = t.tensor ? k_tiles(t.bm, t.bn) + (int)c->taps * t.bn * (int)sizeof(int32_t) : 0;
+  t.down = ceil_div(c->m, t.bm);
+  t.across = ceil_div(c->pixels, t.bn);
   t.blocks = c->groups * t.down * t.across;
   return t;
 }
 
 GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvShape *s) {
   /* of 256 threads; sums of a thread take 64 registers of 255 at most */
-  static const struct {
-    int bm, bn, tm, tn;
-  } tiles[] = {{128, 128, 8, 8}, {64, 128, 4, 8}, {64, 64, 4, 4},
-               {32, 128, 2, 8},  {32, 64, 2, 4},  {16, 128, 1, 8}};
+  static const ConvTile tiles[] = {{128, 128, 0, 0, 8, 8}, {64, 128, 0, 0, 4, 8},
+                                   {64, 64, 0, 0, 4, 4},   {32, 128, 0, 0, 2, 8},
+                                   {32, 64, 0, 0, 2, 4},   {16, 128, 0, 0, 1, 8}};
+  enum { TILES = sizeof tiles / sizeof *tiles };
   GridConvSchedule best = {.groups = s->groups,
                            .m = s->m,
                            .pixels = s->pixels,
@@ -39,16 +66,21 @@ GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvSh
                            .blocks = ceil_div(s->groups * s->m * s->pixels, machine->block)};
   /* positions of pixels are ints; sums of nothing, and f64 in a thread's 64 sums, have no tile */
   if (s->pixels > INT32_MAX / 2 || !s->channels || !s->taps) return best;
-  double least = time_of(machine, &best);
-  for (size_t i = dtype_size(s->dt) == 8; i < sizeof tiles / sizeof *tiles; i++) {
-    GridConvSchedule c = with_tile(&best, tiles[i].bm, tiles[i].bn, tiles[i].tm, tiles[i].tn);
-    double time = time_of(machine, &c);
-    if (time < least) best = c, least = time;
+  bool tensor = s->tensor && s->taps < machine->shared / (16 * (int)sizeof(int32_t));
+  double least = time_of(machine, &best, s->in);
+  int n = tensor ? TENSOR_TILES : TILES;
+  for (int i = dtype_size(s->dt) == 8; i < n; i++) {
+    GridConvSchedule c = with_tile(&best, tensor ? &tensor_tiles[i] : &tiles[i]);
+    double time = time_of(machine, &c, s->in);
+    if (c.shared <= machine->shared && time < least) best = c, least = time;
   }
   return best;
 }
 
 /* ---- gradients with respect to filters ---- */
+
+/* Bytes of a weight's place in shared memory, on tensor cores. */
+enum { WEIGHT_PLACE = 16 };
 
 /* Bytes of partial sums that are written or read in the time of one fma of a thread block. */
 #define PARTIAL_BYTES 14.0
@@ -57,30 +89,37 @@ GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvSh
 static double filter_time(const GridMachine *machine, const GridFilterSchedule *f,
                           const GridFilterShape *s) {
   double waves = (double)ceil_div(f->blocks, machine->blocks);
-  double step = f->bm ? f->bm * f->bn * (1 + 1.0 / f->tm + 1.0 / f->tn) : machine->block * ALONE;
+  double step = f->bm ? step_time(f->bm, f->bn, f->wm, f->tm, f->tn) : machine->block * ALONE;
   if (!f->parts) return waves * step * (double)s->pixels;
   double moved = 2 * (double)f->rounds * (double)f->scratch / PARTIAL_BYTES;
-  return (double)f->rounds * (waves * step * (double)s->chunk + machine->launch) + moved;
+  int64_t chunk = f->chunk < f->frame ? f->chunk : f->frame;
+  return (double)f->rounds * (waves * step * (double)chunk + machine->launch) + moved;
 }
 
-static GridFilterSchedule filter_tile(const GridFilterSchedule *f, int bm, int bn, int tm, int tn) {
+static GridFilterSchedule filter_tile(const GridFilterSchedule *f, const ConvTile *tile) {
   GridFilterSchedule t = *f;
-  t.bm = bm, t.bn = bn, t.tm = tm, t.tn = tn;
-  t.down = ceil_div(t.m, bm);
-  t.across = ceil_div(t.weights, bn);
+  t.bm = tile->bm, t.bn = tile->bn, t.tm = tile->tm, t.tn = tile->tn;
+  t.wm = tile->wm, t.wn = tile->wn, t.tensor = tile->wm > 0;
+  t.shared = t.tensor ? k_tiles(t.bm, t.bn) + t.bn * WEIGHT_PLACE : 0;
+  t.down = ceil_div(t.m, t.bm);
+  t.across = ceil_div(t.weights, t.bn);
   t.blocks = t.groups * t.down * t.across;
   return t;
 }
 
-/* With a block for each chunk, in as few rounds as there is room for. */
+/* The most chunks whose sums scratch may hold. */
+static int64_t most_chunks(const GridMachine *machine, const GridFilterShape *s) {
+  return s->operands / machine->scratch / (s->groups * s->m * s->weights * dtype_size(s->dt));
+}
+
+/* With a block for each chunk, in as few rounds as the size of scratch allows. */
 static bool split_filter(const GridMachine *machine, GridFilterSchedule *f,
                          const GridFilterShape *s) {
-  int64_t each = f->groups * f->m * f->weights * dtype_size(s->dt);
-  int64_t room = s->operands / machine->scratch / each;
-  if (s->chunks < 2 || room < 2) return false;
-  f->rounds = ceil_div(s->chunks, room);
-  f->parts = ceil_div(s->chunks, f->rounds);
-  f->rounds = ceil_div(s->chunks, f->parts);
+  int64_t each = f->groups * f->m * f->weights * dtype_size(s->dt), most = most_chunks(machine, s);
+  if (f->chunks < 2 || most < 2) return false;
+  f->rounds = ceil_div(f->chunks, most);
+  f->parts = ceil_div(f->chunks, f->rounds);
+  f->rounds = ceil_div(f->chunks, f->parts);
   f->blocks *= f->parts;
   f->total = (uint64_t)(f->parts * each);
   f->next = f->total + (uint64_t)each;
@@ -88,27 +127,45 @@ static bool split_filter(const GridMachine *machine, GridFilterSchedule *f,
   return true;
 }
 
+/* As many chunks, of whole k-tiles, as keep all multiprocessors busy, and have room in scratch. */
+static void choose_chunks(const GridMachine *machine, GridFilterSchedule *f,
+                          const GridFilterShape *s) {
+  enum { WAVES = 2, K_TILES = 8 }; /* of blocks; least of a chunk */
+  int64_t depth = STAGE_ROW / dtype_size(s->in), most = most_chunks(machine, s);
+  int64_t n = ceil_div(WAVES * machine->blocks, f->blocks);
+  if (n > most) n = most;
+  if (n > s->pixels / (depth * K_TILES)) n = s->pixels / (depth * K_TILES);
+  if (n < 1) n = 1;
+  f->frame = s->pixels;
+  f->chunk = ceil_div(ceil_div(s->pixels, n), depth) * depth;
+  f->chunks = ceil_div(s->pixels, f->chunk);
+}
+
 GridFilterSchedule grid_filter_schedule(const GridMachine *machine, const GridFilterShape *s) {
-  static const struct {
-    int bm, bn, tm, tn;
-  } tiles[] = {{128, 128, 8, 8}, {64, 128, 4, 8}, {64, 64, 4, 4}, {32, 128, 2, 8},
-               {32, 64, 2, 4},   {16, 128, 1, 8}, {32, 32, 2, 2}, {16, 64, 1, 4}};
+  static const ConvTile tiles[] = {
+      {128, 128, 0, 0, 8, 8}, {64, 128, 0, 0, 4, 8}, {64, 64, 0, 0, 4, 4}, {32, 128, 0, 0, 2, 8},
+      {32, 64, 0, 0, 2, 4},   {16, 128, 0, 0, 1, 8}, {32, 32, 0, 0, 2, 2}, {16, 64, 0, 0, 1, 4}};
+  enum { TILES = sizeof tiles / sizeof *tiles };
   int64_t numel = s->groups * s->m * s->weights;
   GridFilterSchedule best = {.groups = s->groups,
                              .m = s->m,
                              .weights = s->weights,
                              .chunks = s->chunks,
+                             .frame = s->frame,
+                             .chunk = s->chunk,
                              .down = s->m,
                              .across = s->weights,
                              .blocks = ceil_div(numel, machine->block)};
-  /* positions of pixels are ints; f64 has no room for a thread's 64 sums, twice */
+  /* positions of pixels are ints; a thread's 64 sums of f64, twice, exceed its registers */
   if (s->pixels > INT32_MAX / 2 || !s->pixels || !numel) return best;
+  const GridFilterSchedule alone = best;
   double least = filter_time(machine, &best, s);
-  for (size_t i = dtype_size(s->dt) == 8; i < sizeof tiles / sizeof *tiles; i++)
+  int n = s->tensor ? TENSOR_TILES : TILES;
+  for (int i = dtype_size(s->dt) == 8; i < n; i++)
     for (int split = 0; split < 2; split++) {
-      GridFilterSchedule f = filter_tile(&best, tiles[i].bm, tiles[i].bn, tiles[i].tm, tiles[i].tn);
-      f.parts = f.rounds = 0;
-      f.scratch = 0;
+      GridFilterSchedule f = filter_tile(&alone, s->tensor ? &tensor_tiles[i] : &tiles[i]);
+      if (f.tensor && split) choose_chunks(machine, &f, s);
+      if (f.tensor && !split) f.chunks = 1, f.frame = f.chunk = s->pixels;
       if (split && !split_filter(machine, &f, s)) continue;
       double time = filter_time(machine, &f, s);
       if (time < least) best = f, least = time;
@@ -123,6 +180,7 @@ const ScheduleKind grid_filter_kind = {"filter", (const ScheduleField[]){FIELD(g
                                                                          FIELD(chunks),
                                                                          FIELD(parts),
                                                                          FIELD(rounds),
+                                                                         FIELD(tensor),
                                                                          FIELD(bm),
                                                                          FIELD(bn),
                                                                          FIELD(tm),
@@ -136,6 +194,7 @@ const ScheduleKind grid_conv_kind = {"conv", (const ScheduleField[]){FIELD(group
                                                                      FIELD(pixels),
                                                                      FIELD(channels),
                                                                      FIELD(taps),
+                                                                     FIELD(tensor),
                                                                      FIELD(bm),
                                                                      FIELD(bn),
                                                                      FIELD(tm),

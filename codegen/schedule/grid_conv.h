@@ -8,7 +8,8 @@
 typedef struct GridConvShape {
   int64_t groups, m, pixels; /* of the result: channels of a group, pixels of all images */
   int64_t channels, taps;    /* that a sum goes over */
-  Dtype dt;                  /* that it is computed in */
+  Dtype in, dt;              /* of the operands; that it is computed in */
+  bool tensor;               /* on tensor cores */
 } GridConvShape;
 
 typedef struct GridConvSchedule {
@@ -17,6 +18,8 @@ typedef struct GridConvSchedule {
                            element, without tiles */
   int64_t down, across; /* blocks over the channels of a group, over pixels */
   int64_t blocks;       /* of threads */
+  bool tensor; /* on tensor cores; a tile of a warp and the bytes of shared memory there: */
+  int wm, wn, shared;
 } GridConvSchedule;
 
 GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvShape *s);
@@ -25,15 +28,17 @@ extern const ScheduleKind grid_conv_kind;
 /* ---- gradients with respect to filters ---- */
 
 typedef struct GridFilterShape {
-  int64_t groups, m, weights; /* of the result: filters of a group, weights of each */
-  int64_t pixels;             /* of the convolution's result: what a sum goes over */
-  int64_t chunks, chunk;      /* chunks of pixels, added in order; pixels of a chunk at most */
-  int64_t operands;           /* bytes of images and of the gradient by the result */
-  Dtype dt;                   /* that it is computed in */
+  int64_t groups, m, weights;   /* of the result: filters of a group, weights of each */
+  int64_t pixels;               /* of the convolution's result: what a sum goes over */
+  int64_t chunks, frame, chunk; /* chunks of pixels, added in order (codegen/schedule/window.h) */
+  int64_t operands;             /* bytes of images and of the gradient by the result */
+  Dtype in, dt;                 /* of these; that it is computed in */
+  bool tensor;                  /* on tensor cores: the order of sums is free, and so are chunks */
 } GridFilterShape;
 
 typedef struct GridFilterSchedule {
-  int64_t groups, m, weights, chunks; /* as of the shape */
+  int64_t groups, m, weights;   /* as of the shape */
+  int64_t chunks, frame, chunk; /* of pixels (codegen/schedule/window.h) */
   int bm, bn, tm, tn; /* filters and weights of a block, of a thread; bm = 0: a thread does one
                          element, without tiles */
   int64_t parts;  /* chunks that lie side by side in scratch: a block does one, and a second launch
@@ -44,6 +49,8 @@ typedef struct GridFilterSchedule {
   uint64_t total, next; /* in scratch, behind the partial sums, where there are rounds: their totals
                            so far; the next round's first chunk */
   uint64_t scratch;     /* bytes */
+  bool tensor;          /* as of GridConvSchedule */
+  int wm, wn, shared;
 } GridFilterSchedule;
 
 GridFilterSchedule grid_filter_schedule(const GridMachine *machine, const GridFilterShape *s);

@@ -66,3 +66,8 @@ entry few(x : f32[20, 70]) { return a = sum(x, axis = 0), b = argmax(x, axis = 0
 entry filters(x : f32[6, 3, 16, 16], w : f32[9, 3, 3, 3], y : f32[6, 9, 16, 16]) { # pixels enough for chunks
   return d = grad(sum(conv2d(x, w, 1, 1) * y), w)
 }
+entry tensor_images(x : f32[2, 6, 9, 8], w : f32[20, 6, 3, 3], y : f32[2, 20, 5, 4]) {
+  z = f32(conv2d(f16(x), f16(w), 2, 1))
+  g, h = grad(sum(z * y), [x, w])
+  return z, g, h
+}

@@ -197,6 +197,39 @@ static GridConvSchedule on_device(int64_t m, int64_t pixels, int64_t channels, i
   return grid_conv_schedule(&grid, &s);
 }
 
+static void decides_tiles_of_tensor_cores(void **state) {
+  GridConvShape s = {.groups = 1, .in = DT_BF16, .dt = DT_F32, .tensor = true};
+  for (int i = 0; i < EXTENTS; i++)
+    for (int j = 0; j < EXTENTS; j++) {
+      s.m = extents[i], s.pixels = extents[j] * 49, s.channels = extents[j],
+      s.taps = 1 + 24 * (i % 3);
+      GridConvSchedule c = grid_conv_schedule(&grid, &s);
+      if (!c.bm) continue;
+      assert_true(c.tensor && c.shared <= grid.shared);
+      assert_int_equal(c.bm / c.wm * (c.bn / c.wn) * grid.warp, grid.block);
+      assert_true(c.wm % 16 == 0 && c.wn % 16 == 0); /* operands come in sixteen rows or columns */
+      GridFilterShape f = {.groups = 1,
+                           .m = s.m,
+                           .weights = s.channels * s.taps,
+                           .pixels = s.pixels,
+                           .chunks = 1,
+                           .frame = s.pixels,
+                           .chunk = s.pixels,
+                           .operands = s.pixels * s.channels * 4,
+                           .in = DT_BF16,
+                           .dt = DT_F32,
+                           .tensor = true};
+      GridFilterSchedule g = grid_filter_schedule(&grid, &f);
+      if (!g.bm) continue;
+      assert_true(g.tensor && g.chunk * g.chunks >= s.pixels &&
+                  g.chunk * (g.chunks - 1) < s.pixels);
+      assert_true(g.parts ? g.parts == g.chunks && g.rounds == 1 && g.chunk % 32 == 0
+                          : g.chunks == 1);
+    }
+  s.taps = 1 << 20; /* a table of their places exceeds shared memory */
+  assert_false(grid_conv_schedule(&grid, &s).tensor);
+}
+
 static void decides_tiles_of_a_device(void **state) {
   GridConvSchedule s = on_device(64, 32 * 56 * 56, 64, 9);
   assert_true(s.bm == 64 && s.bn == 128); /* no channel behind the last */
@@ -224,6 +257,7 @@ static GridFilterSchedule filters_on_device(int64_t m, int64_t weights, int64_t 
                        .weights = weights,
                        .pixels = images * pixels,
                        .chunks = chunks,
+                       .frame = images * pixels,
                        .chunk = ceil_div(images * pixels, chunks),
                        .operands = images * pixels * (m + weights / 9) * 4,
                        .dt = DT_F32};
@@ -254,10 +288,14 @@ static void decides_filters_of_a_device(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(decides_convolutions),        cmocka_unit_test(decides_filters),
-      cmocka_unit_test(decides_depthwise_and_pools), cmocka_unit_test(joins_runs),
-      cmocka_unit_test(covers_every_shape),          cmocka_unit_test(decides_tiles_of_a_device),
+      cmocka_unit_test(decides_convolutions),
+      cmocka_unit_test(decides_filters),
+      cmocka_unit_test(decides_depthwise_and_pools),
+      cmocka_unit_test(joins_runs),
+      cmocka_unit_test(covers_every_shape),
+      cmocka_unit_test(decides_tiles_of_a_device),
       cmocka_unit_test(decides_filters_of_a_device),
+      cmocka_unit_test(decides_tiles_of_tensor_cores),
   };
   c = ctx_new();
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

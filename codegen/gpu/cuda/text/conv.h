@@ -7,9 +7,12 @@
    multiplied.
    G: what the printer knows: N images, CIN and COUT channels, GIN and GOUT of a group, H x W pixels of the image,
    OH x OW of the result, KH x KW taps, strides SH, SW, dilations DH, DW, padding PH, PW before. I: of positions. */
-/* section ConvTile ConvForward ConvInputGrad */
+/* section ConvForward ConvInputGrad */
 template <typename G, typename I> struct ConvForward {
-  enum { M = G::GOUT, CHANNELS = G::GIN, ROWS = G::OH, COLS = G::OW, KH = G::KH, KW = G::KW };
+  enum {
+    M = G::GOUT, CHANNELS = G::GIN, ROWS = G::OH, COLS = G::OW, SOURCE_COLS = G::W, KH = G::KH, KW = G::KW,
+    FILTERS_IN_ORDER = 1 /* of channels and their taps */
+  };
   INL_MEMBER I filter(int group, int m, int c, int tap) {
     return (((I)group * G::GOUT + m) * G::GIN + c) * (KH * KW) + tap;
   }
@@ -27,7 +30,10 @@ template <typename G, typename I> struct ConvForward {
   }
 };
 template <typename G, typename I> struct ConvInputGrad {
-  enum { M = G::GIN, CHANNELS = G::GOUT, ROWS = G::H, COLS = G::W, KH = G::KH, KW = G::KW };
+  enum {
+    M = G::GIN, CHANNELS = G::GOUT, ROWS = G::H, COLS = G::W, SOURCE_COLS = G::OW, KH = G::KH, KW = G::KW,
+    FILTERS_IN_ORDER = 0
+  };
   INL_MEMBER I filter(int group, int m, int c, int tap) {
     return (((I)group * G::GOUT + c) * G::GIN + m) * (KH * KW) + tap;
   }
@@ -46,6 +52,7 @@ template <typename G, typename I> struct ConvInputGrad {
   }
 };
 
+/* section ConvTile */
 /* C: one of the above. A, B: converters of filters and pixels. PIXELS: of the result, all images. */
 template <typename C, typename I, typename T, typename A, typename B, int PIXELS, int BM, int BN, int TM, int TN>
 struct ConvTile {
@@ -179,7 +186,7 @@ struct ConvTile {
   }
 };
 
-/* section ConvFilterTile ConvFilterGrad */
+/* section ConvFilterGrad */
 /* The gradient with respect to filters as a product: its rows are the filters of a group, its columns their
    weights as they lie in memory, and its depth is the pixels of the convolution's result. FRAME, CHUNK of G: a
    chunk of pixels is one chain of fma, without the pixels whose tap lies in the padding; chunks lie in frames, one
@@ -218,6 +225,7 @@ template <typename G, typename I> struct ConvFilterGrad {
   }
 };
 
+/* section ConvFilterTile */
 /* The same exactly, by a block of 256 threads: BM filters by BN weights, a thread TM x TN. A k-tile is BK pixels. */
 template <typename G, typename I, typename T, typename A, typename B, int BM, int BN, int TM, int TN>
 struct ConvFilterTile {
