@@ -39,10 +39,14 @@ static const char *function_of(Program *p, const Entry *e, const Launch *l) {
   for (uint32_t i = 0; i < p->functions.n; i++)
     if (p->functions.at[i].body == body) {
       p->functions.at[i].launches++;
+      p->functions.at[i].entries = kernel_entries(a, p->functions.at[i].entries, e);
       return p->functions.at[i].name;
     }
-  KernelFunction f = {
-      .body = body, .launches = 1, .hash = hash_of(body, strlen(body)), .kernel = l->kernel};
+  KernelFunction f = {.body = body,
+                      .launches = 1,
+                      .entries = kernel_entries(a, NULL, e),
+                      .hash = hash_of(body, strlen(body)),
+                      .kernel = l->kernel};
   f.name = arena_printf(a, "k%d_%s", (int)p->functions.n, text_mangled(a, l->kernel->name));
   f.symbol = arena_printf(a, "gc_kernel%s_%016llx%016llx", p->fma ? FMA_SUFFIX : "",
                           (unsigned long long)f.hash.high, (unsigned long long)f.hash.low);
@@ -163,7 +167,8 @@ static bool cpu_schedules(const CodegenPart *part, const CodegenOptions *o, FILE
   for (uint32_t i = 0; i < p->functions.n; i++) {
     const KernelFunction *x = &p->functions.at[i];
     kernel_print_schedule(f, &p->g, x->kernel, x->name,
-                          arena_printf(a, "units=%lld", (long long)x->kernel->units), x->launches);
+                          arena_printf(a, "units=%lld", (long long)x->kernel->units), x->launches,
+                          x->entries);
   }
   arena_free(a);
   return !ferror(f);

@@ -12,6 +12,7 @@ typedef struct KernelFunction {
   Hash hash;               /* of the body */
   const Kernel *kernel;    /* of the first launch */
   int launches;
+  const char *entries; /* "train,test": whose launches they are */
 } KernelFunction;
 typedef VEC(KernelFunction) KernelFunctions;
 

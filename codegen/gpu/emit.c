@@ -63,10 +63,12 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
   for (uint32_t i = 0; i < p->functions.n; i++)
     if (p->functions.at[i].body == body && same_launch(&p->functions.at[i], l)) {
       p->functions.at[i].launches++;
+      p->functions.at[i].entries = kernel_entries(a, p->functions.at[i].entries, e);
       return (int)i;
     }
   CudaFunction f = {.kernel = k,
                     .launches = 1,
+                    .entries = kernel_entries(a, NULL, e),
                     .entry = e,
                     .op = l->op,
                     .body = body,
@@ -181,7 +183,7 @@ bool cuda_schedules(const CodegenPart *part, const CodegenOptions *o, FILE *f) {
     kernel_print_schedule(f, &p->g, x->kernel, x->name,
                           arena_printf(a, "blocks=%lld threads=%d shared=%d", (long long)x->grid,
                                        x->block, x->shared),
-                          x->launches);
+                          x->launches, x->entries);
   }
   bool ok = !p->g.refused;
   arena_free(a);

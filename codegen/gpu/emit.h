@@ -9,7 +9,8 @@
 typedef struct CudaFunction {
   const Kernel *kernel; /* of the first launch */
   int launches;
-  const Entry *entry; /* of the first launch: whose, and of which op */
+  const char *entries; /* "train,test": whose launches they are */
+  const Entry *entry;  /* of the first launch: whose, and of which op */
   const Op *op;
   const char *name, *what; /* "k12", "matmul add relu : f32[64, 256]" */
   const char *head,

@@ -47,12 +47,20 @@ void kernel_schedule(Kernel *k, const ScheduleKind *kind, const void *schedule, 
   k->schedule = memcpy(arena_alloc(k->text.a, size), schedule, size);
 }
 
+const char *kernel_entries(Arena *a, const char *list, const Entry *e) {
+  const char *comma = list ? strrchr(list, ',') : NULL, *last = comma ? comma + 1 : list;
+  const char *name = e == e->module->init ? "initialisation" : e->name;
+  if (!list) return name;
+  return strcmp(last, name) == 0 ? list : arena_printf(a, "%s,%s", list, name);
+}
+
 void kernel_print_schedule(FILE *f, const Gen *g, const Kernel *k, const char *function,
-                           const char *threads, int launches) {
+                           const char *threads, int launches, const char *entries) {
   static const ScheduleKind elements = {"elements", NULL};
   const ScheduleKind *kind = k->schedule_kind ? k->schedule_kind : &elements;
-  fprintf(f, "%s %s %s %s %s launches=%d\n", g->target->name, function, op_info[k->op->kind].name,
-          schedule_text(g->a, kind, k->schedule), threads, launches);
+  fprintf(f, "%s %s %s %s %s launches=%d entries=%s\n", g->target->name, function,
+          op_info[k->op->kind].name, schedule_text(g->a, kind, k->schedule), threads, launches,
+          entries);
 }
 
 int kernel_scratch_arg(const Kernel *k) {

@@ -51,10 +51,12 @@ typedef struct Kernel {
 Kernel *kernel_new(Gen *g, const Group *gr);
 /* The kernel is printed by this schedule, which is copied. */
 void kernel_schedule(Kernel *k, const ScheduleKind *kind, const void *schedule, size_t size);
-/* "TARGET k0_matmul matmul product m=64 … units=4 launches=1": `function` is its name
+/* "train,test" for a kernel of these entries: the list with one more, whose launches come last. */
+const char *kernel_entries(Arena *a, const char *list, const Entry *e);
+/* "TARGET k0_matmul matmul product m=64 … units=4 launches=1 entries=train": `function` is its name
    in the program, and `threads` how its launches are shared. */
 void kernel_print_schedule(FILE *f, const Gen *g, const Kernel *k, const char *function,
-                           const char *threads, int launches);
+                           const char *threads, int launches, const char *entries);
 /* Declares in0…, out0…, scratch (char *) from p; the types are the storage types of the values. An
    argument that several operands name is declared once a use. Nothing is `restrict`: outputs may
    lie in the bytes of inputs (op_inplace_ok), so loops that have no dependence say GC_IVDEP. */
