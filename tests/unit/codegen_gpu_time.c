@@ -19,6 +19,7 @@ static const GpuDevice round_device = {.name = "round",
                                        .mma = 50,
                                        .fma = 128,
                                        .fma64 = 32,
+                                       .ldst = 16,
                                        .threads = 2048,
                                        .blocks = 32,
                                        .shared = 200 << 10,
@@ -48,18 +49,22 @@ static void counts_units(void **state) {
   GpuCounts c = some(250); /* three blocks on the fullest of 100 multiprocessors */
   c.issue = 40000;         /* 10,000 clocks of four schedulers, three times at 1 GHz */
   expect(&c, 30e-6, BOUND_ISSUE);
-  c.fma = 160000; /* 40,000 clocks: 32 lanes of 128 units */
+  c = some(250), c.fma = 160000; /* 40,000 clocks: 32 lanes of 128 units */
   expect(&c, 120e-6, BOUND_FMA);
-  c.wavefronts = 50000;
+  c = some(250), c.wavefronts = 50000;
   expect(&c, 150e-6, BOUND_SHARED);
-  c.lines = 60000;
+  c.accesses = 30000; /* two clocks each: 32 lanes, 16 a clock */
+  expect(&c, 180e-6, BOUND_SHARED);
+  c = some(250), c.lines = 60000;
   expect(&c, 180e-6, BOUND_LINES);
+  c = some(250),
   c.mma = 20e6; /* 500 multiply-adds a clock at half a GHz: 40,000 clocks, three times */
-  c.lines = c.wavefronts = c.fma = c.issue = 0;
   expect(&c, 240e-6, BOUND_TENSOR);
-  c.mma = 0;
-  c.wgmma = 20e6; /* twice as fast */
+  c = some(250), c.wgmma = 20e6; /* twice as fast */
   expect(&c, 120e-6, BOUND_TENSOR);
+  c = some(250), c.fma = 160000,
+  c.issue = 160000; /* two units of 40,000 clocks: the sixth root of 2 longer */
+  expect(&c, 120e-6 * 1.122462048309373, BOUND_ISSUE);
 }
 
 static void counts_f64(void **state) {
@@ -74,16 +79,24 @@ static void counts_f64(void **state) {
 
 static void counts_waits(void **state) {
   (void)state;
-  GpuCounts c = some(1000);
-  c.registers = 128; /* two blocks of 256 threads fit: ten blocks are five rounds */
-  c.issue = 4000;    /* 1,000 clocks */
+  GpuCounts c = some(100);                      /* one block on each multiprocessor */
+  c.registers = 128;                            /* two of 256 threads would fit */
+  c.issue = 4000;                               /* 1,000 clocks */
   c.waits = 10, c.l2_waits = 5, c.chain = 1000; /* 7,000 clocks */
+  expect(&c, 8e-6, BOUND_LATENCY);
+  c.blocks = 1000; /* the second meets the first at work an eighth of its time: (7,000 + 1,125) / 2,
+                      ten times */
   assert_int_equal(gpu_time(&round_device, &c).resident, 2);
-  expect(&c, 40e-6, BOUND_LATENCY);
-  c.registers = 32; /* eight: two rounds */
-  expect(&c, 16e-6, BOUND_LATENCY);
-  c.issue = 40000; /* the blocks cover each other's waits */
-  expect(&c, 100e-6, BOUND_ISSUE);
+  expect(&c, 40.625e-6, BOUND_LATENCY);
+  c.parts = 2; /* four parts of 500 clocks take turns: 7,500, 4,016.67, 2,863.3 … clocks apart */
+  double queue = 500 / 7500.0, between = 0;
+  for (int n = 2; n <= 4; n++) {
+    double stay = 500 * (1 + queue);
+    between = (7000 + stay) / n, queue = stay / between;
+  }
+  expect(&c, 20 * between * 1e-9, BOUND_LATENCY);
+  c.parts = 0, c.waits = c.l2_waits = c.chain = 0;
+  expect(&c, 10e-6, BOUND_ISSUE);
 }
 
 static void counts_bytes(void **state) {

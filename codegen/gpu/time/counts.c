@@ -27,6 +27,7 @@ enum {
   START = 20,    /* ... of a kernel's start */
   QUOTIENT = 10, /* ... of a division or a root */
   FUNCTION = 20, /* ... of exp and its kin */
+  K_TILE = 60,   /* ... of a warp in a k-tile of a product, beside copies, loads and mma */
   MATRIX = 4     /* wavefronts of an ldmatrix of four matrices */
 };
 
@@ -178,7 +179,9 @@ static void count_elements(Counting *n, const Streams *s, double elements, int w
   }
   c->issue = warps * (START + (1 + ADDRESS) * vectors + width * each);
   c->fma = warps * width * each;
+  c->accesses = warps * vectors;
   c->lines = warps * touched;
+  c->parts = warps;
   c->waits = 1;
   c->bytes = c->least_bytes;
 }
@@ -245,10 +248,12 @@ static void count_rows(Counting *n, const GridRowsSchedule *s) {
     return;
   }
   double elements = all / c->blocks; /* of a block */
+  if (s->group == GROUP_THREAD || s->group == GROUP_WARP) c->parts = warps;
   if (in_chunks) passes = 1;
   double loads = passes * elements / WARP;
   c->issue = warps * START + loads * (each + full * (1 + ADDRESS));
   c->fma = loads * each;
+  c->accesses = loads * (full + (in_chunks ? 2 : 0));
   c->l2_bytes *= passes;
   for (int i = 0; i < gr->nout; i++) c->l2_bytes += (double)value_type(gr->e, gr->out[i])->bytes;
   double of_thread = elements / c->threads; /* elements that a thread loads in a pass */
@@ -304,6 +309,8 @@ static void count_columns(Counting *n, const GridColumnsSchedule *s) {
   }
   if (!s->tiled) {
     double loads = warps * rows;
+    c->parts = warps;
+    c->accesses = loads * full;
     c->issue = warps * START + loads * (each + full * (1 + ADDRESS));
     c->fma = loads * each;
     c->lines = loads * touched;
@@ -315,6 +322,7 @@ static void count_columns(Counting *n, const GridColumnsSchedule *s) {
   double elements = of_block * s->width, loads = elements / WARP;
   c->issue = warps * START + loads * (each + full * (1 + ADDRESS) + QUOTIENT) + of_block * 3;
   c->fma = loads * each;
+  c->accesses = loads * (full + 2);
   c->wavefronts = loads * 2;
   c->lines = loads * touched;
   c->waits = tiles * ceil(s->depth * s->width / ((double)c->threads * cuda_unroll(n->gr, 16)));
@@ -357,12 +365,13 @@ static void count_tensor_product(Counting *n, const GridProductSchedule *p) {
                   ((double)p->bm / p->copy_a + (double)p->bn / p->copy_b); /* of warps */
   double small = (p->copy_a < 4 ? p->bm : 0) + (p->copy_b < 4 ? p->bn : 0);
   c->issue = mma + matrices * (1 + (size == 4 ? 3 : 0)) + copies * 2 +
-             warps * (START + k_tiles * 20) +
+             warps * (START + k_tiles * K_TILE) +
              k_tiles * STAGE_ROW / 2.0 / WARP * small * 2 * ADDRESS;
   double row_a = p->ta ? p->bm * size : STAGE_ROW, row_b = p->tb ? STAGE_ROW : p->bn * size;
   /* a warp's copy of `copy` bytes a thread touches so many rows */
   double lines_a = ceil(WARP * p->copy_a / (row_a < LINE ? row_a : LINE));
   double lines_b = ceil(WARP * p->copy_b / (row_b < LINE ? row_b : LINE));
+  c->accesses = matrices * (size == 4 ? MATRIX : 1) + copies;
   c->wavefronts = matrices * MATRIX + k_tiles * STAGE_ROW * (p->bm + p->bn) / LINE;
   c->lines = k_tiles * STAGE_ROW / WARP *
              ((double)p->bm / p->copy_a * lines_a + (double)p->bn / p->copy_b * lines_b);
@@ -395,6 +404,7 @@ static void count_fma_tile(Counting *n, double steps, int bm, int bn, int tm, in
                   (f64 ? 2 : 1);
   double loads = steps * (bm + bn) / WARP; /* of warps: an element a thread */
   c->issue += loads * (2 + ADDRESS);
+  c->accesses = warps * steps * (tm % 4 ? tm + tn / 4.0 : vectors) + 2 * loads;
   c->wavefronts += loads; /* their stores */
   c->lines = loads * 2;
   c->waits = 2;
@@ -425,8 +435,18 @@ static void count_conv_tile(Counting *n, const GridConvSchedule *s) {
   if (taps_a_tile < 1) taps_a_tile = 1;
   double steps = parts * ceil((double)s->taps / taps_a_tile) * taps_a_tile * kc;
   count_fma_tile(n, steps, s->bm, s->bn, s->tm, s->tn, is_f64(n));
+  ConvGeom g = conv_geom(n->gr->e, n->gr->root);
+  bool back = n->gr->root->kind == OP_CONV_INPUT_GRAD;
+  double width = back ? (double)g.w.in : (double)g.w.out, warps = c->threads / (double)WARP;
+  /* some pixel of a warp lies under the padding in all taps of a row but one: both paths run */
+  double masked = g.w.lo + g.w.hi > 0 && g.w.taps > 1 ? 1 - 1.0 / (double)g.w.taps : 0;
+  if (s->bn < width) masked *= s->bn / width;
+  if (back && g.h.stride * g.w.stride > 1) masked = 1;
+  c->fma *= 1 + masked;
+  c->fma64 *= 1 + masked;
+  c->issue += masked * warps * steps * s->tm * s->tn * 1.75;
   double loads = steps * (s->bm + s->bn) / WARP;
-  c->issue += loads * QUOTIENT;
+  c->issue += loads * 2 * QUOTIENT;
   /* the filters' taps lie side by side, channels apart */
   c->lines += steps * s->bm / WARP * ceil(2 * 16 * (double)s->taps * 4 / LINE);
   c->issue += epilogue(n, (double)s->bm * s->bn, 1);
@@ -451,7 +471,9 @@ static void count_window(Counting *n) {
   if (conv || root->kind == OP_CONV_FILTER_GRAD) steps /= 2;
   c->fma = warps * steps;
   c->issue = warps * (START + steps * ALONE);
+  c->accesses = warps * steps * 2;
   c->lines = warps * steps * touched;
+  c->parts = warps;
   c->waits = 1 + steps / WARP;
   c->chain = steps / SIDE_BY_SIDE * 40;
   c->l2_bytes = c->blocks * warps * steps / WARP * touched * LINE; /* a line serves 32 steps */
@@ -483,7 +505,9 @@ static void count_tensor_attention(Counting *n, const GridAttentionSchedule *s, 
   c->mma = steps * warps * mma * (16 * 8 * 16);
   c->issue = steps * (warps * (mma + matrices + soft + 30) + copies * 4) + warps * START;
   c->fma = steps * warps * soft;
+  c->special = steps * warps * scores;
   c->wavefronts = steps * (warps * matrices * MATRIX + copied / LINE);
+  c->accesses = steps * (warps * (matrices + (grad ? 0 : mt * 4)) + copies);
   c->lines = steps * copies * ceil(WARP * copy / LINE);
   c->waits = 2;
   c->chain = steps * (35 * (depth + nj / 2) + 4 * 30 + 150);
@@ -511,7 +535,7 @@ static void count_attention(Counting *n, const GridAttentionSchedule *s) {
   else
     c->fma = fma;
   c->issue = fma * 2;
-  c->wavefronts = fma;
+  c->accesses = c->wavefronts = fma;
   c->waits = 2;
   c->l2_waits = (double)s->s / s->step * 4;
   c->bytes = c->least_bytes;
@@ -532,13 +556,16 @@ static void count_sort(Counting *n, const GridSortSchedule *s) {
   if (is_part(n, "merge")) {
     double looks = log_2((double)s->elements);
     c->issue = warps * looks * 12;
+    c->accesses = 2 * warps * looks;
     c->lines = warps * looks * WARP;
+    c->parts = warps;
     c->l2_waits = 2 * looks;
     c->l2_bytes = c->blocks * warps * looks * WARP * SECTOR;
     return;
   }
   double looks = each * (each + 1) / 2 * s->tile / c->threads;
   c->issue = warps * looks * 15;
+  c->accesses = 2 * warps * looks;
   c->wavefronts = warps * looks * 8;
   c->waits = 2;
   c->chain = looks * 60;
@@ -550,6 +577,7 @@ static void count_scatter(Counting *n, const GridScatterSchedule *s) {
   double warps = c->threads / (double)WARP, ids = (double)s->ids;
   c->least_bytes = (double)(s->tables * s->row) * (double)(s->ids + s->rows) * 4 + ids * 4;
   c->bytes = c->l2_bytes = c->least_bytes;
+  c->parts = warps;
   if (!s->sorted) {
     c->issue = warps * (START + ids / WARP * 10 + ids / (double)s->rows * 8);
     c->lines = warps * ids / WARP;
@@ -566,11 +594,13 @@ static void count_scatter(Counting *n, const GridScatterSchedule *s) {
   c->least_bytes = c->bytes = ids * 8;
   if (is_part(n, "starts")) {
     c->issue = warps * log_2(ids) * 10;
+    c->accesses = 2 * warps * log_2(ids);
     c->lines = warps * log_2(ids) * WARP;
     c->l2_waits = 2 * log_2(ids);
     c->l2_bytes = c->blocks * c->threads * log_2(ids) * SECTOR;
     return;
   }
+  c->parts = 1;
   count_sort(n, &s->sort);
 }
 

@@ -6,4 +6,6 @@
 #include "codegen/gpu/time/time.h"
 
 GpuCounts gpu_counts(Gen *g, const CudaFunction *f, const GpuDevice *d);
+/* Of the launches of a step of the entry, one after the other. */
+double gpu_entry_seconds(CudaProgram *p, const GpuDevice *d, const Entry *e);
 #endif

@@ -1,7 +1,6 @@
-/* The model of time; see time.h. Algorithm: a multiprocessor's blocks take turns on its units, so
-   the busiest unit's work is a lower bound, and so is one block's own work with its waits, for as
-   many rounds of resident blocks as there are. Memory and L2 are shared by all. The launch takes
-   the largest of these (Williams et al. 2009; Hong and Kim 2009 for the waits). */
+/* The model of time; see time.h. Algorithm: a roofline of several units (Williams et al. 2009) for
+   the work of a block, and a queue for the resident blocks of a multiprocessor, which take turns on
+   its units and wait for memory in between. Memory is a bound of its own. */
 #include "codegen/gpu/time/time.h"
 
 #include <math.h>
@@ -34,6 +33,7 @@ const GpuDevice *gpu_device(const char *name) {
 
 enum {
   WARP = 32,
+  SPECIAL = 16,              /* lanes of special function units of a multiprocessor */
   SCHEDULERS = 4,            /* of a multiprocessor: each issues an instruction a clock */
   REGISTERS = 64 << 10,      /* of a multiprocessor, */
   REGISTER_UNIT = 8,         /* given to threads in multiples of this */
@@ -64,31 +64,56 @@ static double roofline(const GpuDevice *d, const GpuCounts *c) {
   return flops > bytes ? flops : bytes;
 }
 
+/* Clocks of a block on several units that are busy at the same time: they hinder each other a
+   little, so two equal ones take longer than one. */
+static double together(const double *unit) {
+  enum { SHARPNESS = 6 };
+  double sum = 0;
+  for (int i = 0; i < GPU_BOUNDS; i++) sum += pow(unit[i], SHARPNESS);
+  return pow(sum, 1.0 / SHARPNESS);
+}
+
+/* Clocks between two parts of blocks that are done, where n of them take turns: each needs `work`
+   clocks of what they share, then waits by itself. Mean value analysis of one queue and one delay
+   (Reiser and Lavenberg 1980). */
+static double turn(double n, double work, double wait) {
+  double queue = 0, between = 0;
+  for (int i = 1; i <= n; i++) {
+    double stay = work * (1 + queue);
+    between = (wait + stay) / i;
+    queue = between > 0 ? stay / between : 0;
+  }
+  return between;
+}
+
 GpuTime gpu_time(const GpuDevice *d, const GpuCounts *c) {
   GpuTime t = {.resident = gpu_resident(d, c), .roofline = roofline(d, c)};
   double tensor = c->mma / (d->tensor * d->mma / 100.0) + c->wgmma / d->tensor;
   double hertz = (tensor > 0 ? d->tensor_mhz : d->mhz) * 1e6;
+  double loads = c->accesses * WARP / d->ldst;
   double unit[GPU_BOUNDS] = {[BOUND_TENSOR] = tensor,
                              [BOUND_FMA] = (c->fma / d->fma + c->fma64 / d->fma64) * WARP,
+                             [BOUND_SPECIAL] = c->special * WARP / SPECIAL,
                              [BOUND_ISSUE] = c->issue / SCHEDULERS,
-                             [BOUND_SHARED] = c->wavefronts,
-                             [BOUND_LINES] = c->lines};
+                             [BOUND_SHARED] = c->wavefronts > loads ? c->wavefronts : loads,
+                             [BOUND_LINES] = c->lines,
+                             [BOUND_L2] = c->l2_bytes / c->blocks * d->sms / d->l2_rate};
   GpuBound most = BOUND_ISSUE;
   for (int i = 0; i < GPU_BOUNDS; i++)
     if (unit[i] > unit[most]) most = (GpuBound)i;
   double blocks = ceil(c->blocks / d->sms); /* of the multiprocessor that has most */
-  double rounds = ceil(blocks / (t.resident ? t.resident : 1));
-  double latency = c->l2_waits * d->l2_latency + c->waits * d->latency + c->chain;
-  double time[GPU_BOUNDS] = {[BOUND_LAUNCH] = LAUNCH_NANOSECONDS * 1e-9,
-                             [BOUND_LATENCY] = rounds * (unit[most] + latency) / hertz,
-                             [BOUND_L2] = c->l2_bytes / (d->l2_rate * d->mhz * 1e6),
-                             [BOUND_MEMORY] =
-                                 c->bytes / (d->bandwidth * 1e9 * MEMORY_PERCENT / 100)};
-  time[most] = blocks * unit[most] / hertz;
-  for (int i = BOUND_LAUNCH + 1; i < GPU_BOUNDS; i++)
-    if (time[i] > t.seconds) t.seconds = time[i], t.bound = (GpuBound)i;
-  if (t.bound == BOUND_LATENCY && unit[most] > latency) t.bound = most;
-  if (t.seconds < time[BOUND_LAUNCH]) t.bound = BOUND_LAUNCH;
-  t.seconds += time[BOUND_LAUNCH];
+  double resident = t.resident > 1 ? t.resident : 1, parts = c->parts > 1 ? c->parts : 1;
+  if (resident > blocks) resident = blocks;
+  double work = together(unit);
+  double wait = c->l2_waits * d->l2_latency + c->waits * d->latency + c->chain;
+  double busy = blocks * parts * turn(resident * parts, work / parts, wait) / hertz;
+  double memory = c->bytes / (d->bandwidth * 1e9 * MEMORY_PERCENT / 100);
+  double launch = LAUNCH_NANOSECONDS * 1e-9;
+  t.seconds = busy > memory ? busy : memory;
+  t.bound = t.seconds < launch                 ? BOUND_LAUNCH
+            : memory >= busy                   ? BOUND_MEMORY
+            : busy > 2 * blocks * work / hertz ? BOUND_LATENCY
+                                               : most;
+  t.seconds += launch;
   return t;
 }

@@ -13,6 +13,7 @@ typedef struct GpuDevice {
   int tensor, mma;     /* multiply-adds of bf16 a clock and multiprocessor; percent of them that
                           mma.sync reaches */
   int fma, fma64;      /* of the ordinary units */
+  int ldst;            /* lanes of loads and stores */
   int threads, blocks, shared; /* that a multiprocessor holds; bytes */
   int l2, l2_rate;             /* bytes, and bytes a clock */
   int bandwidth;               /* of memory, GB/s */
@@ -36,11 +37,14 @@ typedef struct GpuCounts {
   double blocks;          /* of threads */
   int threads, registers; /* of a block, of a thread */
   int shared;             /* bytes of a block */
+  double parts;           /* of a block that do not wait for each other: its warps; 0: 1 */
   /* of a block */
   double mma, wgmma;      /* bf16 multiply-adds on tensor cores, by mma.sync and by wgmma; those of
                              tf32 count twice */
   double fma, fma64;      /* on the ordinary units */
+  double special;         /* on the special function units */
   double issue;           /* all instructions */
+  double accesses;        /* loads, stores, copies and shuffles */
   double wavefronts;      /* of 128 bytes, that shared memory and the first cache move */
   double lines;           /* of 128 bytes of global memory, that the accesses of warps touch */
   double l2_waits, waits; /* times that a block waits for L2, for memory, with nothing else to do */

@@ -1,0 +1,124 @@
+/* The model of time: against public figures of kernels that others wrote (ladders.def), and the
+   time of programs by it (goals.def). At least nine of ten figures are within a quarter, and each
+   ladder is in its order, but for neighbours whose figures differ by less than a twentieth. No step
+   of a program takes longer than its row says. model FOLDER    of the programs; prints a line for
+   each figure and each step */
+#include "codegen/gpu/time/counts.h"
+#include "passes/passes.h"
+#include "tests/num/source.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- public figures ---- */
+
+typedef struct Figure {
+  const char *ladder, *kernel;
+  const GpuDevice *device;
+  double work, speed;
+  GpuCounts counts;
+} Figure;
+
+/* No device of --stats=time: of NVIDIA's GA102 white paper; MHz: between its base and boost clocks.
+ */
+static const GpuDevice a6000_device = {.name = "a6000",
+                                       .title = "RTX A6000",
+                                       .sms = 84,
+                                       .mhz = 1605,
+                                       .tensor_mhz = 1605,
+                                       .tensor = 512,
+                                       .mma = 100,
+                                       .fma = 128,
+                                       .fma64 = 2,
+                                       .ldst = 16,
+                                       .threads = 1536,
+                                       .blocks = 16,
+                                       .shared = 100 << 10,
+                                       .l2 = 6 << 20,
+                                       .l2_rate = 2048,
+                                       .bandwidth = 768,
+                                       .l2_latency = 270,
+                                       .latency = 650};
+static const GpuDevice *const a6000 = &a6000_device, *const h100 = &gpu_devices[GPU_h100];
+
+#define SGEMM (2.0 * 4096 * 4096 * 4096)
+
+static int check_order(const Figure *slow, double slow_speed, const Figure *fast,
+                       double fast_speed) {
+  if (fast_speed > slow_speed || fast->speed < 1.05 * slow->speed) return 0;
+  printf("%s: %s is faster than %s, not by the model\n", fast->ladder, fast->kernel, slow->kernel);
+  return 1;
+}
+
+static int check_figures(void) {
+  const Figure figures[] = {
+#define LADDER(name, on) {.ladder = name, .device = on},
+#define FIGURE(kernel, work, speed, ...) {NULL, kernel, NULL, work, speed, {__VA_ARGS__}},
+#include "ladders.def"
+  };
+  int n = 0, near = 0, bad = 0;
+  Figure last = {0};
+  double last_speed = 0;
+  for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+    Figure f = figures[i];
+    if (!f.kernel) {
+      last = f, last_speed = 0;
+      continue;
+    }
+    f.ladder = last.ladder, f.device = last.device;
+    GpuTime t = gpu_time(f.device, &f.counts);
+    double speed = f.work / t.seconds / 1e9, ratio = speed / f.speed;
+    printf("| %s | %s | %.0f | %.0f | %.2f | %s |\n", f.ladder, f.kernel, f.speed, speed, ratio,
+           gpu_bounds[t.bound]);
+    n++;
+    near += ratio > 0.75 && ratio < 1.25;
+    if (last_speed > 0) bad += check_order(&last, last_speed, &f, speed);
+    last = f, last_speed = speed;
+  }
+  printf("%d of %d figures within 25 %%\n", near, n);
+  return bad + (10 * near < 9 * n);
+}
+
+/* ---- programs ---- */
+
+typedef struct Step {
+  const char *file, *define, *precision, *entry;
+  double most, goal; /* ms */
+} Step;
+
+static int check_step(const char *folder, const Step *s) {
+  Ctx *c = ctx_new();
+  Arena *a = arena_new();
+  const char *define[] = {s->define};
+  Module *m =
+      source_module(c, arena_printf(a, "%s/%s", folder, s->file), define, s->define[0] != 0);
+  const Target *t = target_cuda(c, NULL, 0);
+  PassOptions po = {.memory = "pack", .out = stdout, .target = t};
+  CodegenOptions o = {.version = "test", .level = 2};
+  if (!passes_run(m, passes_with_precision(c, passes_pipeline(2), s->precision), &po)) return 1;
+  CudaProgram *p = cuda_program(m, t, &o, a);
+  double ms = 0;
+  for (uint32_t i = 0; i < m->entries.n; i++)
+    if (strcmp(m->entries.at[i]->name, s->entry) == 0)
+      ms = 1e3 * gpu_entry_seconds(p, h100, m->entries.at[i]);
+  printf("%s %s %s: %.4g ms, %.4g at most, goal %.4g\n", s->file, s->define, s->entry, ms, s->most,
+         s->goal);
+  arena_free(a);
+  ctx_free(c);
+  return ms <= 0 || ms > s->most;
+}
+
+int main(int argc, char **argv) {
+  static const Step steps[] = {
+#define STEP(...) {__VA_ARGS__},
+#include "goals.def"
+#undef STEP
+  };
+  if (argc != 2) {
+    fprintf(stderr, "usage: model FOLDER\n");
+    return 2;
+  }
+  int bad = check_figures();
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) bad += check_step(argv[1], &steps[i]);
+  return bad != 0;
+}
