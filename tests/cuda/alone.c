@@ -4,6 +4,7 @@
    that its passes make of it what they like. The memory of the GPU's outputs is filled first, and
    what a few blocks leave as it was is not compared. */
 #include "tests/cuda/alone.h"
+#include "codegen/gpu/time/counts.h"
 
 #include "tests/cuda/device.h"
 #include "tests/cuda/listed.h"
@@ -118,7 +119,12 @@ static Compiled *open_gpu(Ctx *c, const Part *p, CodegenOptions *o, int *bad) {
   if (!nvrtc_compile(c, m->arena, NULL, cuda_source(alone, NULL), &arch, 1, &image, &code))
     return NULL;
   Compiled *on = device_ptx(alone, &image);
-  if (on) ((DeviceHead *)on->device)->some = SOME, ((DeviceHead *)on->device)->count = true;
+  if (!on) return NULL;
+  DeviceHead *h = on->device;
+  double *issue = ARENA_ARRAY(m->arena, double, alone->functions.n + 1);
+  for (uint32_t i = 0; i < alone->functions.n; i++)
+    issue[i] = gpu_counts(&alone->g, &alone->functions.at[i], &gpu_devices[GPU_h100]).issue;
+  h->some = SOME, h->count = true, h->issue = issue;
   return on;
 }
 
@@ -214,6 +220,15 @@ static int check_sectors(Arena *a, const CudaFunction *f, const DeviceHead *h) {
   return 1;
 }
 
+/* The model of time counts the instructions that warps execute, within a factor. */
+static int check_issue(Arena *a, const CudaFunction *f, const DeviceHead *h) {
+  enum { FACTOR = 4 };
+  if (h->least <= 0 || (h->least > 1.0 / FACTOR && h->most < FACTOR)) return 0;
+  printf("%s: warps execute %.2f to %.2f of the instructions that the model of time counts: %s\n",
+         f->what, h->least, h->most, kernel_kind(a, f));
+  return 1;
+}
+
 static int run_entry(Ctx *c, Compiled *x, Compiled *y, const CudaFunction *f, const Entry *e,
                      int i) {
   Arena *a = arena_new();
@@ -233,8 +248,11 @@ static int run_entry(Ctx *c, Compiled *x, Compiled *y, const CudaFunction *f, co
   device_order(y, (unsigned)i % 3);
   DeviceHead *h = y->device;
   h->sectors = h->sectors_needed = 0;
+  h->least = h->most = 0;
   if (!bad && !compiled_run(y, name, &ro, in, got, c)) bad = 1, printf("%s: %s\n", what, y->fault);
-  if (!bad) bad = check_results(what, blocks_of(y, i), n, want, got) + check_sectors(a, f, h);
+  if (!bad)
+    bad = check_results(what, blocks_of(y, i), n, want, got) + check_sectors(a, f, h) +
+          check_issue(a, f, h);
   arena_free(a);
   return bad != 0;
 }

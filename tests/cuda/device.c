@@ -69,6 +69,14 @@ static void note_sectors(DeviceHead *h, const PtxResult *r) {
   h->sectors_needed = r->sectors_needed;
 }
 
+/* Keeps the launches of which the model of time counts too much and too little. */
+static void note_issue(DeviceHead *h, int kernel, const PtxResult *r, double blocks) {
+  if (!h->issue || h->issue[kernel] <= 0) return;
+  double ratio = (double)r->steps / (blocks * h->issue[kernel]);
+  if (h->least <= 0 || ratio < h->least) h->least = ratio;
+  if (ratio > h->most) h->most = ratio;
+}
+
 static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env) {
   Device *d = c->device;
   const GcDeviceCode *code = c->program->code;
@@ -117,6 +125,8 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
     snprintf(c->fault, sizeof c->fault, "index %lld at element %lld is not below %lld",
              (long long)fault.value, (long long)fault.at, (long long)fault.limit);
   note_sectors(&d->head, &r);
+  bool some = launch.some && launch.some < (uint64_t)l->grid;
+  note_issue(&d->head, l->kernel, &r, some ? (double)launch.some : (double)l->grid);
   ptx_result_free(&r);
   return !c->fault[0];
 }

@@ -53,6 +53,8 @@ static bool is_f64(const Counting *n) {
 }
 
 static double op_price(const Op *op) {
+  if (op_is_norm(op) || op_is_norm_grad(op)) return 4;
+  if (op_info[op->kind].cls == CLASS_ROWS) return FUNCTION; /* softmax and its kin */
   if (op_info[op->kind].cls != CLASS_ELEMENT) return 0;
   if (op->kind == OP_DIV || op->kind == OP_SQRT) return QUOTIENT;
   if (op->kind == OP_RSQRT) return 2 * QUOTIENT;
@@ -66,7 +68,9 @@ static double price(const Counting *n, const Type *shape) {
   double sum = 0;
   for (int i = 0; i < n->gr->nops; i++) {
     const Op *op = n->gr->ops[i];
-    if (value_type(n->gr->e, op->results[0])->numel == shape->numel) sum += op_price(op);
+    bool full = op_info[op->kind].cls == CLASS_ROWS ||
+                value_type(n->gr->e, op->results[0])->numel == shape->numel;
+    if (full) sum += op_price(op);
   }
   return sum;
 }
@@ -352,6 +356,12 @@ static double epilogue(Counting *n, double of_block, double store) {
   return of_block / WARP * (each + ADDRESS * (n->gr->nout + loads) / 2);
 }
 
+/* Bytes of all blocks' tiles: what lies outside of a matrix is not loaded. */
+static double product_l2(const Counting *n, const GridProductSchedule *p, double k) {
+  double rows = p->m < p->bm ? (double)p->m : p->bm, columns = p->n < p->bn ? (double)p->n : p->bn;
+  return n->c.blocks * (rows + columns) * k * dtype_size(p->in) + n->c.least_bytes;
+}
+
 static void count_tensor_product(Counting *n, const GridProductSchedule *p) {
   GpuCounts *c = &n->c;
   double size = dtype_size(p->in), depth = STAGE_ROW / size, warps = c->threads / (double)WARP;
@@ -377,11 +387,13 @@ static void count_tensor_product(Counting *n, const GridProductSchedule *p) {
              ((double)p->bm / p->copy_a * lines_a + (double)p->bn / p->copy_b * lines_b);
   c->issue += epilogue(n, tile, 0.5);
   c->waits = 2;
-  if (p->copy_a < 4 || p->copy_b < 4) c->waits += k_tiles; /* threads wait for what they copy */
+  /* threads wait for copies of 2 bytes, eight at a time */
+  c->l2_waits += k_tiles * ceil(small * STAGE_ROW / 2 / c->threads / 8);
+  c->covered = k_tiles / (PIPELINE_STAGES - 1);
   /* a barrier a k-tile, and the first instructions behind it */
   c->chain = k_tiles * 2 * 35;
   c->registers = p->wm * p->wn / WARP + 2 * (p->wm / 16 * 4 + p->wn / 16 * 4) + 48;
-  c->l2_bytes = c->blocks * (p->bm + p->bn) * k * size + c->least_bytes;
+  c->l2_bytes = product_l2(n, p, k);
   double operands = (double)p->batch * (double)(p->m + p->n) * (double)p->k * size;
   c->bytes = (double)p->batch *
                  product_bytes(n, (double)p->m, (double)p->k, (double)p->n, p->bm, p->bn, size, 8) +
@@ -419,7 +431,7 @@ static void count_fma_product(Counting *n, const GridProductSchedule *p) {
   double size = dtype_size(p->in), k = (double)ceil_div(p->k, 16) * 16;
   count_fma_tile(n, k, p->bm, p->bn, p->tm, p->tn, p->dt == DT_F64);
   c->issue += epilogue(n, (double)p->bm * p->bn, 1);
-  c->l2_bytes = c->blocks * (p->bm + p->bn) * k * size + c->least_bytes;
+  c->l2_bytes = product_l2(n, p, k);
   double operands = (double)p->batch * (double)(p->m + p->n) * (double)p->k * size;
   c->bytes = (double)p->batch *
                  product_bytes(n, (double)p->m, (double)p->k, (double)p->n, p->bm, p->bn, size, 1) +
@@ -490,7 +502,11 @@ static void count_tensor_attention(Counting *n, const GridAttentionSchedule *s, 
   double mt = keys ? s->key_tiles : s->tiles, warps = c->threads / (double)WARP;
   double others = (double)(keys ? s->t * s->group : s->s);
   double steps = ceil(others / step);
-  if (causal) steps = steps / 2 + rows / step / 2;
+  if (causal) {
+    double most = steps;
+    steps = steps / 2 + rows / step / 2;
+    c->longest = most / steps;
+  }
   double d = (double)ceil_div(s->d, 16), e = (double)ceil_div(s->e, 16), nj = step / 8;
   double dims = d * 2 < s->part / 8.0 ? d * 2 : s->part / 8.0;
   double wides = e * 2 < s->part / 8.0 ? e * 2 : s->part / 8.0;
@@ -534,7 +550,8 @@ static void count_attention(Counting *n, const GridAttentionSchedule *s) {
     c->fma64 = fma;
   else
     c->fma = fma;
-  c->issue = fma * 2;
+  double scores = (double)(s->heads * s->t) * (double)s->s / WARP / c->blocks;
+  c->issue = fma * 3 + scores * (2 * FUNCTION);
   c->accesses = c->wavefronts = fma;
   c->waits = 2;
   c->l2_waits = (double)s->s / s->step * 4;

@@ -73,7 +73,8 @@ bool cuda_times(const CodegenPart *part, const CodegenOptions *o, const char *de
     GpuCounts c = gpu_counts(&p->g, &p->functions.at[i], d);
     time[i] = gpu_time(d, &c);
   }
-  fprintf(f, "by the model of docs/time-model.md, calibrated by others' kernels, not by a clock\n");
+  fprintf(f, "by the model of docs/time-model.md, fitted to figures of others' kernels; no clock "
+             "has confirmed it\n");
   for (uint32_t i = 0; i < part->m->entries.n && !p->g.refused; i++)
     print_entry(f, p, d, part->m->entries.at[i], time);
   bool ok = !p->g.refused;

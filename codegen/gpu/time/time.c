@@ -103,17 +103,22 @@ GpuTime gpu_time(const GpuDevice *d, const GpuCounts *c) {
     if (unit[i] > unit[most]) most = (GpuBound)i;
   double blocks = ceil(c->blocks / d->sms); /* of the multiprocessor that has most */
   double resident = t.resident > 1 ? t.resident : 1, parts = c->parts > 1 ? c->parts : 1;
+  if (c->longest > 1) /* the last blocks leave multiprocessors idle */
+    blocks = fmax(blocks, c->blocks / d->sms + c->longest / 2);
   if (resident > blocks) resident = blocks;
   double work = together(unit);
   double wait = c->l2_waits * d->l2_latency + c->waits * d->latency + c->chain;
   double busy = blocks * parts * turn(resident * parts, work / parts, wait) / hertz;
+  double covered = ceil(blocks / resident) * c->covered * d->latency / hertz;
+  bool covers = busy > covered;
+  if (!covers) busy = covered;
   double memory = c->bytes / (d->bandwidth * 1e9 * MEMORY_PERCENT / 100);
   double launch = LAUNCH_NANOSECONDS * 1e-9;
   t.seconds = busy > memory ? busy : memory;
-  t.bound = t.seconds < launch                 ? BOUND_LAUNCH
-            : memory >= busy                   ? BOUND_MEMORY
-            : busy > 2 * blocks * work / hertz ? BOUND_LATENCY
-                                               : most;
+  t.bound = t.seconds < launch                            ? BOUND_LAUNCH
+            : memory >= busy                              ? BOUND_MEMORY
+            : busy > 2 * blocks * work / hertz || !covers ? BOUND_LATENCY
+                                                          : most;
   t.seconds += launch;
   return t;
 }

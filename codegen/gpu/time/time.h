@@ -38,6 +38,7 @@ typedef struct GpuCounts {
   int threads, registers; /* of a block, of a thread */
   int shared;             /* bytes of a block */
   double parts;           /* of a block that do not wait for each other: its warps; 0: 1 */
+  double longest;         /* work of the block that has most, in that of the mean; 0: 1 */
   /* of a block */
   double mma, wgmma;      /* bf16 multiply-adds on tensor cores, by mma.sync and by wgmma; those of
                              tf32 count twice */
@@ -48,6 +49,7 @@ typedef struct GpuCounts {
   double wavefronts;      /* of 128 bytes, that shared memory and the first cache move */
   double lines;           /* of 128 bytes of global memory, that the accesses of warps touch */
   double l2_waits, waits; /* times that a block waits for L2, for memory, with nothing else to do */
+  double covered;         /* times that it waits for memory while it works */
   double chain;           /* clocks of dependent instructions, likewise */
   /* of the launch */
   double l2_bytes, bytes; /* through L2; from and to memory */

@@ -1,0 +1,29 @@
+# Kernels whose speed has a goal: the entries of model_goals.def. Operands of the goals' dtypes, so that no conversion counts.
+entry product_4096(x : bf16[4096, 4096], w : bf16[4096, 4096]) { return y = x @ w }
+entry product_8192(x : bf16[8192, 8192], w : bf16[8192, 8192]) { return y = x @ w }
+entry product_f32(x : f32[4096, 4096], w : f32[4096, 4096]) { return y = x @ w }
+entry head(x : bf16[4096, 768], w : bf16[768, 50257]) { return y = x @ w }
+entry head_grad(dy : bf16[4096, 50257], x : bf16[4096, 768]) { return dw = transpose(x, [1, 0]) @ dy }
+entry thin(x : bf16[1, 4096], w : bf16[4096, 16384]) { return y = x @ w }
+entry thin_f32(x : f32[1, 4096], w : f32[4096, 16384]) { return y = x @ w }
+entry attend(q : bf16[4, 12, 1024, 64], k : bf16[4, 12, 1024, 64], v : bf16[4, 12, 1024, 64]) {
+  return y = attention(q, k, v, causal = true)
+}
+entry attend_grad(q : bf16[4, 12, 1024, 64], k : bf16[4, 12, 1024, 64], v : bf16[4, 12, 1024, 64], dy : bf16[4, 12, 1024, 64]) {
+  y = attention(q, k, v, causal = true)
+  dq, dk, dv = grad(sum(f32(y) * f32(dy)), [q, k, v])
+  return dq, dk, dv
+}
+entry attend_long(q : bf16[1, 16, 8192, 128], k : bf16[1, 16, 8192, 128], v : bf16[1, 16, 8192, 128]) {
+  return y = attention(q, k, v)
+}
+entry conv(x : f32[32, 128, 28, 28], w : f32[128, 128, 3, 3]) { return y = conv2d(x, w, pad = 1) }
+entry conv_grads(x : f32[32, 128, 28, 28], w : f32[128, 128, 3, 3], dy : f32[32, 128, 28, 28]) {
+  dx, dw = grad(sum(conv2d(x, w, pad = 1) * dy), [x, w])
+  return dx, dw
+}
+entry softmax_rows(x : f32[16384, 4096]) { return y = softmax(x) }
+entry norm_rows(x : f32[16384, 4096], g : f32[4096], b : f32[4096]) { return y = layer_norm(x) * g + b }
+entry gelu_all(x : f32[16384, 4096]) { return y = gelu(x) }
+entry total(x : f32[16384, 4096]) { return y = mean(x * x) }
+entry columns(x : f32[16384, 4096]) { return y = sum(x, axis = 0) }
