@@ -17,9 +17,9 @@ entry attend_grad(q : bf16[4, 12, 1024, 64], k : bf16[4, 12, 1024, 64], v : bf16
 entry attend_long(q : bf16[1, 16, 8192, 128], k : bf16[1, 16, 8192, 128], v : bf16[1, 16, 8192, 128]) {
   return y = attention(q, k, v)
 }
-entry conv(x : f32[32, 128, 28, 28], w : f32[128, 128, 3, 3]) { return y = conv2d(x, w, pad = 1) }
-entry conv_grads(x : f32[32, 128, 28, 28], w : f32[128, 128, 3, 3], dy : f32[32, 128, 28, 28]) {
-  dx, dw = grad(sum(conv2d(x, w, pad = 1) * dy), [x, w])
+entry conv(x : bf16[32, 128, 28, 28], w : bf16[128, 128, 3, 3]) { return y = conv2d(x, w, pad = 1) }
+entry conv_grads(x : bf16[32, 128, 28, 28], w : bf16[128, 128, 3, 3], dy : bf16[32, 128, 28, 28]) {
+  dx, dw = grad(sum(f32(conv2d(x, w, pad = 1)) * f32(dy)), [x, w])
   return dx, dw
 }
 entry softmax_rows(x : f32[16384, 4096]) { return y = softmax(x) }

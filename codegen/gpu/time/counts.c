@@ -54,7 +54,6 @@ static bool is_f64(const Counting *n) {
 
 static double op_price(const Op *op) {
   if (op_is_norm(op) || op_is_norm_grad(op)) return 4;
-  if (op_info[op->kind].cls == CLASS_ROWS) return FUNCTION; /* softmax and its kin */
   if (op_info[op->kind].cls != CLASS_ELEMENT) return 0;
   if (op->kind == OP_DIV || op->kind == OP_SQRT) return QUOTIENT;
   if (op->kind == OP_RSQRT) return 2 * QUOTIENT;
@@ -218,6 +217,18 @@ static int row_passes(const Counting *n, const GridRowsSchedule *s) {
   return r.npasses;
 }
 
+/* Instructions of exponentials, for an element of all rows: once for their sum, once for results.
+ */
+static double exponentials(const Counting *n) {
+  double most = 0;
+  for (int i = 0; i < n->gr->nops; i++) {
+    OpKind kind = n->gr->ops[i]->kind;
+    double times = kind == OP_SOFTMAX || kind == OP_XENT_GRAD ? 2 : kind == OP_XENT ? 1 : 0;
+    if (times > most) most = times;
+  }
+  return most * FUNCTION;
+}
+
 static bool has_full_results(const Group *gr) {
   for (int i = 0; i < gr->nout; i++)
     if (type_same_dims(value_type(gr->e, gr->yield[i]), gr->domain)) return true;
@@ -255,8 +266,9 @@ static void count_rows(Counting *n, const GridRowsSchedule *s) {
   if (s->group == GROUP_THREAD || s->group == GROUP_WARP) c->parts = warps;
   if (in_chunks) passes = 1;
   double loads = passes * elements / WARP;
-  c->issue = warps * START + loads * (each + full * (1 + ADDRESS));
-  c->fma = loads * each;
+  double exps = elements / WARP * exponentials(n);
+  c->issue = warps * START + loads * (each + full * (1 + ADDRESS)) + exps;
+  c->fma = loads * each + exps;
   c->accesses = loads * (full + (in_chunks ? 2 : 0));
   c->l2_bytes *= passes;
   for (int i = 0; i < gr->nout; i++) c->l2_bytes += (double)value_type(gr->e, gr->out[i])->bytes;
@@ -466,6 +478,69 @@ static void count_conv_tile(Counting *n, const GridConvSchedule *s) {
   c->bytes = c->least_bytes;
 }
 
+/* A block multiplies k-tiles of 64 bytes on tensor cores, each element gathered by `gathered`
+   accesses of a warp, of which `single` are stored one by one. */
+static void count_gathered_tile(Counting *n, double k_tiles, double size, int bm, int bn, int wm,
+                                int wn, double gathered, double single) {
+  GpuCounts *c = &n->c;
+  double warps = c->threads / (double)WARP, steps = k_tiles * 2;
+  double mma = warps * steps * (wm / 16.0) * (wn / 8.0);
+  double matrices = warps * steps * (wm / 16.0 + wn / 16.0);
+  double stored = single > 0 ? single : (bm + bn) * STAGE_ROW / 16.0 / WARP;
+  c->mma = (double)bm * bn * k_tiles * STAGE_ROW / size * (size == 4 ? 2 : 1);
+  c->issue = mma + matrices + k_tiles * (gathered * 2 * ADDRESS + stored * 2) +
+             warps * (START + k_tiles * K_TILE);
+  c->accesses = matrices + k_tiles * (2 * gathered + stored);
+  c->wavefronts = matrices * MATRIX + k_tiles * (gathered + (bm + bn) * STAGE_ROW / LINE + single);
+  c->lines = k_tiles * gathered * 1.5;
+  c->waits = 2;
+  c->covered = k_tiles;
+  c->chain = k_tiles * 35;
+  c->registers = wm * wn / WARP + (bm + bn) * STAGE_ROW / 4 / c->threads + 72;
+}
+
+static void count_tensor_conv(Counting *n, const GridConvSchedule *s) {
+  double size = dtype_size(value_type(n->gr->e, n->gr->root->operands[0])->dtype);
+  double depth = STAGE_ROW / size, k = (double)s->channels * (double)s->taps;
+  double k_tiles = ceil(k / depth);
+  bool whole = n->gr->root->kind == OP_CONV && fmod(k, 16 / size) == 0;
+  double filters = whole ? s->bm * STAGE_ROW / 16.0 / WARP : s->bm * depth / WARP;
+  count_gathered_tile(n, k_tiles, size, s->bm, s->bn, s->wm, s->wn, filters + s->bn * depth / WARP,
+                      0);
+  n->c.issue += epilogue(n, (double)s->bm * s->bn, 1) * 2;
+  n->c.l2_bytes = n->c.blocks * (s->bm + s->bn) * k_tiles * STAGE_ROW + n->c.least_bytes;
+  n->c.bytes = n->c.least_bytes;
+}
+
+/* Gradients with respect to filters: a block goes over the pixels of a chunk, or over all. */
+static void count_filter(Counting *n, const GridFilterSchedule *s) {
+  GpuCounts *c = &n->c;
+  ConvGeom g = conv_geom(n->gr->e, n->gr->root);
+  double numel = (double)(s->groups * s->m * s->weights), parts = (double)s->parts;
+  double pixels = (double)(g.n * g.h.out * g.w.out), size = dtype_size(g.x->dtype);
+  if (s->rounds > 1) c->least_flops /= (double)s->rounds, c->least_bytes /= (double)s->rounds;
+  if (is_part(n, "combine")) {
+    double warps = c->threads / (double)WARP;
+    c->least_flops = 0;
+    c->least_bytes = c->bytes = c->l2_bytes = numel * (parts + 1) * 4;
+    c->issue = warps * (START + parts * 3 + price(n, n->gr->domain));
+    c->accesses = c->lines = warps * (parts + 1);
+    c->parts = warps;
+    c->waits = 1 + ceil(parts / 8);
+    return;
+  }
+  if (parts > 0) pixels = (double)(s->chunk < s->frame ? s->chunk : s->frame);
+  if (s->tensor) {
+    double depth = STAGE_ROW / size, each = (s->bm + s->bn) * depth / WARP;
+    count_gathered_tile(n, ceil(pixels / depth), size, s->bm, s->bn, s->wm, s->wn, each, each);
+  } else {
+    count_fma_tile(n, pixels, s->bm, s->bn, s->tm, s->tn, is_f64(n));
+    c->issue += pixels * (s->bm + s->bn) / WARP * QUOTIENT;
+  }
+  c->l2_bytes = c->blocks * (s->bm + s->bn) * pixels * size + numel * 4;
+  c->bytes = c->least_bytes + (parts > 0 ? parts * numel * 4 : 0);
+}
+
 /* A thread does an element of the result, with two loads for each multiplication. */
 static void count_window(Counting *n) {
   GpuCounts *c = &n->c;
@@ -650,7 +725,13 @@ static void count(Counting *n) {
     else
       count_fma_product(n, p);
   } else if (kind == &grid_conv_kind) {
-    count_conv_tile(n, k->schedule);
+    const GridConvSchedule *s = k->schedule;
+    if (s->tensor)
+      count_tensor_conv(n, s);
+    else
+      count_conv_tile(n, s);
+  } else if (kind == &grid_filter_kind) {
+    count_filter(n, k->schedule);
   } else if (kind == &grid_attention_kind) {
     count_attention(n, k->schedule);
   } else if (kind == &grid_sort_kind) {

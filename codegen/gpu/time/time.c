@@ -33,6 +33,7 @@ const GpuDevice *gpu_device(const char *name) {
 
 enum {
   WARP = 32,
+  SM_L2 = 64,                /* bytes a clock from L2 to a multiprocessor */
   SPECIAL = 16,              /* lanes of special function units of a multiprocessor */
   SCHEDULERS = 4,            /* of a multiprocessor: each issues an instruction a clock */
   REGISTERS = 64 << 10,      /* of a multiprocessor, */
@@ -91,17 +92,18 @@ GpuTime gpu_time(const GpuDevice *d, const GpuCounts *c) {
   double tensor = c->mma / (d->tensor * d->mma / 100.0) + c->wgmma / d->tensor;
   double hertz = (tensor > 0 ? d->tensor_mhz : d->mhz) * 1e6;
   double loads = c->accesses * WARP / d->ldst;
-  double unit[GPU_BOUNDS] = {[BOUND_TENSOR] = tensor,
-                             [BOUND_FMA] = (c->fma / d->fma + c->fma64 / d->fma64) * WARP,
-                             [BOUND_SPECIAL] = c->special * WARP / SPECIAL,
-                             [BOUND_ISSUE] = c->issue / SCHEDULERS,
-                             [BOUND_SHARED] = c->wavefronts > loads ? c->wavefronts : loads,
-                             [BOUND_LINES] = c->lines,
-                             [BOUND_L2] = c->l2_bytes / c->blocks * d->sms / d->l2_rate};
+  double blocks = ceil(c->blocks / d->sms); /* of the multiprocessor that has most */
+  double unit[GPU_BOUNDS] = {
+      [BOUND_TENSOR] = tensor,
+      [BOUND_FMA] = (c->fma / d->fma + c->fma64 / d->fma64) * WARP,
+      [BOUND_SPECIAL] = c->special * WARP / SPECIAL,
+      [BOUND_ISSUE] = c->issue / SCHEDULERS,
+      [BOUND_SHARED] = c->wavefronts > loads ? c->wavefronts : loads,
+      [BOUND_LINES] = c->lines,
+      [BOUND_L2] = fmax(c->l2_bytes / (blocks * d->l2_rate), c->l2_bytes / c->blocks / SM_L2)};
   GpuBound most = BOUND_ISSUE;
   for (int i = 0; i < GPU_BOUNDS; i++)
     if (unit[i] > unit[most]) most = (GpuBound)i;
-  double blocks = ceil(c->blocks / d->sms); /* of the multiprocessor that has most */
   double resident = t.resident > 1 ? t.resident : 1, parts = c->parts > 1 ? c->parts : 1;
   if (c->longest > 1) /* the last blocks leave multiprocessors idle */
     blocks = fmax(blocks, c->blocks / d->sms + c->longest / 2);
