@@ -40,6 +40,26 @@ static const GpuDevice a6000_device = {.name = "a6000",
                                        .bandwidth = 768,
                                        .l2_latency = 270,
                                        .latency = 650};
+/* Of NVIDIA's Ada white paper; clocks of L2 and memory: rounded, of published microbenchmarks. */
+static const GpuDevice rtx4090_device = {.name = "rtx4090",
+                                         .title = "RTX 4090",
+                                         .sms = 128,
+                                         .mhz = 2520,
+                                         .tensor_mhz = 2520,
+                                         .tensor = 256,
+                                         .mma = 100,
+                                         .fma = 128,
+                                         .fma64 = 2,
+                                         .ldst = 16,
+                                         .threads = 1536,
+                                         .blocks = 24,
+                                         .shared = 100 << 10,
+                                         .l2 = 72 << 20,
+                                         .l2_rate = 2048,
+                                         .bandwidth = 1008,
+                                         .l2_latency = 270,
+                                         .latency = 650};
+static const GpuDevice *const rtx4090 = &rtx4090_device;
 /* Of NVIDIA's Turing white paper, and Jia et al. 2019. */
 static const GpuDevice t4_device = {.name = "t4",
                                     .title = "T4",

@@ -67,6 +67,27 @@ static void counts_units(void **state) {
   expect(&c, 120e-6 * 1.122462048309373, BOUND_ISSUE);
 }
 
+static void counts_special(void **state) {
+  (void)state;
+  GpuCounts c = some(250);
+  c.special = 20000; /* 32 lanes, 16 a clock: 40,000 clocks */
+  expect(&c, 120e-6, BOUND_SPECIAL);
+}
+
+/* Waits that work covers, if there is enough of it, and blocks of unequal work. */
+static void counts_covered_waits(void **state) {
+  (void)state;
+  GpuCounts c = some(400); /* four blocks on each multiprocessor, at the same time */
+  c.issue = 4000;          /* 1,000 clocks each */
+  c.covered = 10;          /* 5,000 clocks */
+  expect(&c, 5e-6, BOUND_LATENCY);
+  c.covered = 4;
+  expect(&c, 4e-6, BOUND_ISSUE);
+  c = some(150), c.issue = 4000,
+  c.longest = 3; /* 1.5 blocks in the mean, and half of the longest */
+  expect(&c, 3e-6, BOUND_ISSUE);
+}
+
 static void counts_f64(void **state) {
   (void)state;
   GpuCounts c = some(100);
@@ -106,6 +127,8 @@ static void counts_bytes(void **state) {
   expect(&c, 1e-3, BOUND_MEMORY);
   c.l2_bytes = 2e9; /* 1,000 bytes a clock */
   expect(&c, 2e-3, BOUND_L2);
+  c = some(1), c.l2_bytes = 6.4e6; /* 64 bytes a clock of one multiprocessor */
+  expect(&c, 100e-6, BOUND_L2);
 }
 
 static void counts_residents(void **state) {
@@ -151,9 +174,10 @@ static void knows_devices(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(counts_units),     cmocka_unit_test(counts_f64),
-      cmocka_unit_test(counts_waits),     cmocka_unit_test(counts_bytes),
-      cmocka_unit_test(counts_residents), cmocka_unit_test(knows_roofs),
+      cmocka_unit_test(counts_units),         cmocka_unit_test(counts_special),
+      cmocka_unit_test(counts_covered_waits), cmocka_unit_test(counts_f64),
+      cmocka_unit_test(counts_waits),         cmocka_unit_test(counts_bytes),
+      cmocka_unit_test(counts_residents),     cmocka_unit_test(knows_roofs),
       cmocka_unit_test(knows_devices)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
