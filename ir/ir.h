@@ -76,6 +76,11 @@ bool layout_same(const Type *t, const Layout *a, const Layout *b);
  * 0.
  */
 int64_t layout_strides(const Type *t, const Layout *l, int64_t *stride);
+/* Elements from one row to the next, where rows lie one after the other, each followed by padding
+   or not: a panel that is as wide as a row, or wider. 0: rows lie otherwise, or there are none. */
+int64_t layout_row(const Type *t, const Layout *l);
+/* A reshape from one to the other moves no row: both have rows of one length at one distance. */
+bool layout_same_rows(const Type *a, const Layout *x, const Type *b, const Layout *y);
 /* Bytes of a value's storage, padding included; false on overflow. */
 bool layout_bytes(const Type *t, const Layout *l, uint64_t *out);
 

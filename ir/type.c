@@ -202,6 +202,18 @@ int64_t layout_strides(const Type *t, const Layout *l, int64_t *stride) {
   return panels ? n : 0;
 }
 
+int64_t layout_row(const Type *t, const Layout *l) {
+  if (t->rank == 0) return 0;
+  int64_t row = t->dim[t->rank - 1];
+  if (!l) return row;
+  return !l->order && l->nr >= row ? l->nr : 0;
+}
+
+bool layout_same_rows(const Type *a, const Layout *x, const Type *b, const Layout *y) {
+  int64_t row = layout_row(a, x);
+  return row && row == layout_row(b, y) && type_same_rows(a, b);
+}
+
 bool layout_same(const Type *t, const Layout *a, const Layout *b) {
   if (a == b) return true;
   if ((a && a->nr) || (b && b->nr)) return false;

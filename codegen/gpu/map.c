@@ -12,7 +12,7 @@ void cuda_map(Gen *g, const Group *gr) {
   Loop *loops = ARENA_ARRAY(g->a, Loop, p.ncoords + 1);
   int *axes = ARENA_ARRAY(g->a, int, p.ncoords + 1);
   for (int i = 0; i < gr->nout; i++)
-    leaves_of(&p, gr->yield[i], printer_identity(&p, gr->yield[i]), &leaves);
+    leaves_result(&p, i, printer_identity(&p, gr->yield[i]), &leaves);
   for (int i = 0; i < p.ncoords; i++) axes[i] = i;
   int n = loops_over(&p, &leaves, axes, p.ncoords, loops);
   int64_t inner = n ? loops[n - 1].n : 1;

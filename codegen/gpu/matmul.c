@@ -1,8 +1,9 @@
 /* Products: C[M, N] = op(A) op(B), one or a batch, with element-wise work on C fused behind. Half
    precisions, and f32 that the program has rounded to tf32, go through tensor cores
    (text/tensor.h), all else through text/gemm.h. Contract: the operands are inputs of the group and
-   row-major; not on tensor cores an element of C has the same chains of fma as on the CPU. A thread
-   reads the other operands of an element before it writes it, so results may lie over them. */
+   row-major, their rows padded or not; not on tensor cores an element of C has the same chains of
+   fma as on the CPU. A thread reads the other operands of an element before it writes it, so
+   results may lie over them. */
 #include "codegen/gpu/gpu.h"
 #include "codegen/schedule/product.h"
 
@@ -11,6 +12,12 @@ typedef struct GridProduct {
   bool rounded; /* the product itself is rounded to its dtype */
   int a, b;     /* inputs of the group */
 } GridProduct;
+
+/* Elements from one row to the next of an operand as it is stored. */
+static int64_t row_of(const Group *gr, ValueId v) {
+  const Value *x = value_at(gr->e, gr->in[group_arg(gr, v)]);
+  return layout_row(x->type, x->layout);
+}
 
 static GridProduct product_of(Gen *g, const Group *gr) {
   const Op *mm = gr->root;
@@ -22,6 +29,8 @@ static GridProduct product_of(Gen *g, const Group *gr) {
                             .k = a->dim[a->rank - (ta ? 2 : 1)],
                             .ta = ta,
                             .tb = mm->attr[AT_TB].i != 0,
+                            .a_row = row_of(gr, mm->operands[0]),
+                            .b_row = row_of(gr, mm->operands[1]),
                             .in = a->dtype};
   for (int i = 0; i < c->rank - 2; i++) shape.batch *= c->dim[i];
   shape.tensor = cuda_on_tensor_cores(g, dtype_is_half(shape.in) || mm->attr[AT_TF32].i);
@@ -93,20 +102,29 @@ static void store(Gen *g, const Group *gr, Text *x, const GridProduct *p) {
   text_close(x, "}");
 }
 
+/* The last parameters of a tile, where rows are padded. */
+static const char *padded_rows(Gen *g, const GridProduct *p) {
+  const GridProductSchedule *s = &p->s;
+  if (s->a_row == (s->ta ? s->m : s->k) && s->b_row == (s->tb ? s->k : s->n)) return "";
+  return arena_printf(g->a, "%s, %lld, %lld", s->tensor ? "" : ", 1024", (long long)s->a_row,
+                      (long long)s->b_row);
+}
+
 static void print_tensor_tile(Gen *g, Text *x, const GridProduct *p) {
-  text_line(x, "typedef TensorTile<%s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d, %d, %d> Tile;",
+  text_line(x,
+            "typedef TensorTile<%s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d, %d, %d%s> Tile;",
             g->index, cuda_mma(p->s.in), (long long)p->s.m, (long long)p->s.n, (long long)p->s.k,
             p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm, p->s.bn, p->s.wm,
-            p->s.wn, p->s.copy_a, p->s.copy_b);
+            p->s.wn, p->s.copy_a, p->s.copy_b, padded_rows(g, p));
   text_line(x, "extern __shared__ __align__(128) char smem[];");
 }
 
 static void print_tile(Gen *g, Text *x, const GridProduct *p) {
   const char *from = cuda_converter(g, p->s.in);
-  text_line(x, "typedef Gemm<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d> Tile;",
+  text_line(x, "typedef Gemm<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d%s> Tile;",
             g->index, dtype_prefix(p->s.dt), from, from, (long long)p->s.m, (long long)p->s.n,
             (long long)p->s.k, p->s.ta ? "true" : "false", p->s.tb ? "true" : "false", p->s.bm,
-            p->s.bn, p->s.tm, p->s.tn);
+            p->s.bn, p->s.tm, p->s.tn, padded_rows(g, p));
   text_line(x, "__shared__ __align__(16) Tile tile;");
 }
 
@@ -144,6 +162,7 @@ void cuda_matmul(Gen *g, const Group *gr) {
   text_line(x, "%s c[%d][%d];", dtype_prefix(p.s.dt), p.s.tm, p.s.tn);
   text_line(x, "%srun(c, %sin%d + (int64_t)bt * %lld, in%d + (int64_t)bt * %lld, m0, n0);",
             p.s.tensor ? "Tile::" : "tile.", p.s.tensor ? "smem, " : "", p.a,
-            (long long)(p.s.m * p.s.k), p.b, (long long)(p.s.batch > 1 ? p.s.k * p.s.n : 0));
+            (long long)((p.s.ta ? p.s.k : p.s.m) * p.s.a_row), p.b,
+            (long long)(p.s.batch > 1 ? (p.s.tb ? p.s.n : p.s.k) * p.s.b_row : 0));
   store(g, gr, x, &p);
 }

@@ -1,6 +1,6 @@
-/* The CUDA target: what passes ask of it. No panels: every value lies row-major, and slices are
-   rearranged on their way to shared memory. Scratch holds the sums of chunks that blocks do side by
-   side, and the runs of a sort. */
+/* The CUDA target: what passes ask of it. No panels: every value lies row-major, its rows padded
+   where a product asks for it, and slices are rearranged on their way to shared memory. Scratch
+   holds the sums of chunks that blocks do side by side, and the runs of a sort. */
 #include "codegen/gpu/gpu.h"
 
 #include <stdlib.h>
@@ -45,5 +45,6 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
       .warp = WARP, .block = BLOCK, .blocks = 128, .shared = 99 << 10, .scratch = 4, .launch = 5e5};
   for (int i = 0; i < narch && !t->pre_sm80; i++)
     if (strtol(arch[i] + strlen("sm_"), NULL, 10) < 80) t->pre_sm80 = arch[i];
+  t->t.row_bytes = t->pre_sm80 ? 0 : 16; /* of the widest copy to shared memory */
   return &t->t;
 }

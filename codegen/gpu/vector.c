@@ -163,12 +163,13 @@ static void reads_of(Printer *p, ValueId v, const Axis *map, Reads *out) {
 
 /* Lies element by element along coord, at multiples of n. */
 static bool is_even(const Printer *p, const Read *r, int coord, int n) {
-  const Type *t = value_type(p->gr->e, r->v);
-  int64_t own = 1, start = 0, *stride = ARENA_ARRAY(p->g->a, int64_t, p->ncoords + 1);
-  for (int i = t->rank - 1; i >= 0; i--) {
-    start += own * r->map[i].start;
-    if (r->map[i].coord >= 0) stride[r->map[i].coord] += own * r->map[i].step;
-    own *= t->dim[i];
+  const Value *x = value_at(p->gr->e, p->gr->in[group_arg(p->gr, r->v)]);
+  int64_t start = 0, *stride = ARENA_ARRAY(p->g->a, int64_t, p->ncoords + 1);
+  int64_t *own = ARENA_ARRAY(p->g->a, int64_t, x->type->rank + 1);
+  layout_strides(x->type, x->layout, own);
+  for (int i = 0; i < x->type->rank; i++) {
+    start += own[i] * r->map[i].start;
+    if (r->map[i].coord >= 0) stride[r->map[i].coord] += own[i] * r->map[i].step;
   }
   if (stride[coord] != 1 || start % n) return false;
   for (int k = 0; k < p->ncoords; k++)

@@ -309,6 +309,7 @@ const char *printer_index(Printer *p, ValueId v, const Axis *map, int *level) {
       *level = p->flat_level > *level ? p->flat_level : *level;
       return p->panel;
     }
+    if (layout_row(t, l)) return strided(p, t, own, map, level);
     int column = layout_axis(l, t->rank - 1);
     const char *j = axis_text(p, map[column], level);
     own[column] = 0;

@@ -333,7 +333,7 @@ void rows_leaves(RowsPrinter *r, Leaves *l) {
       leaves_of(p, op->operands[k], printer_identity(p, op->operands[k]), l);
   }
   for (int i = 0; i < r->gr->nout; i++)
-    leaves_of(p, r->gr->yield[i], printer_identity(p, r->gr->yield[i]), l);
+    leaves_result(p, i, printer_identity(p, r->gr->yield[i]), l);
 }
 
 /* ---- columns ---- */

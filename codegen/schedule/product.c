@@ -210,8 +210,10 @@ GridProductSchedule grid_product_schedule(const GridMachine *machine, const Grid
                            .in = s->in,
                            .dt = product_dtype(s->in),
                            .tensor = s->tensor,
-                           .copy_a = copy_of(s->ta ? s->m : s->k, s->in),
-                           .copy_b = copy_of(s->tb ? s->k : s->n, s->in)};
+                           .a_row = s->a_row,
+                           .b_row = s->b_row,
+                           .copy_a = copy_of(s->a_row, s->in),
+                           .copy_b = copy_of(s->b_row, s->in)};
   if (p.tensor)
     choose_tensor_tile(machine, &p);
   else
@@ -227,6 +229,8 @@ const ScheduleKind grid_product_kind = {"product", (const ScheduleField[]){FIELD
                                                                            FIELD(m),
                                                                            FIELD(n),
                                                                            FIELD(k),
+                                                                           FIELD(a_row),
+                                                                           FIELD(b_row),
                                                                            FIELD(tensor),
                                                                            FIELD(bm),
                                                                            FIELD(bn),

@@ -72,6 +72,7 @@ enum {
 typedef struct GridProductShape {
   int64_t batch, m, n, k;
   bool ta, tb;
+  int64_t a_row, b_row; /* elements from one row to the next of an operand as it is stored */
   Dtype in;
   bool tensor; /* on tensor cores */
 } GridProductShape;
@@ -79,17 +80,18 @@ typedef struct GridProductShape {
 typedef struct GridProductSchedule {
   int64_t batch, m, n, k;
   bool ta, tb;
-  Dtype in, dt;       /* stored, computed */
-  bool tensor;        /* on tensor cores */
-  int bm, bn, tm, tn; /* rows and columns of a block, of a thread */
-  int wm, wn;         /* on tensor cores: of a warp */
-  int copy_a, copy_b; /* there: bytes of a copy to shared memory */
-  int side;           /* elements of C that a thread has side by side */
-  int64_t across;     /* blocks along a row of C */
-  int64_t blocks;     /* of threads */
-  int threads;        /* of a block */
-  int shared;         /* bytes of the operands in shared memory, for tensor cores */
-  bool busy;          /* blocks enough for every multiprocessor */
+  int64_t a_row, b_row; /* as of the shape */
+  Dtype in, dt;         /* stored, computed */
+  bool tensor;          /* on tensor cores */
+  int bm, bn, tm, tn;   /* rows and columns of a block, of a thread */
+  int wm, wn;           /* on tensor cores: of a warp */
+  int copy_a, copy_b;   /* there: bytes of a copy to shared memory */
+  int side;             /* elements of C that a thread has side by side */
+  int64_t across;       /* blocks along a row of C */
+  int64_t blocks;       /* of threads */
+  int threads;          /* of a block */
+  int shared;           /* bytes of the operands in shared memory, for tensor cores */
+  bool busy;            /* blocks enough for every multiprocessor */
 } GridProductSchedule;
 
 GridProductSchedule grid_product_schedule(const GridMachine *machine, const GridProductShape *s);

@@ -27,8 +27,10 @@ static bool rows_in_place(const Entry *e, const Op *op) {
 }
 
 bool plan_is_view(const Entry *e, const Op *op) {
-  return (op->kind == OP_RESHAPE || rows_in_place(e, op)) &&
-         !value_at(e, op->operands[0])->layout && !value_at(e, op->results[0])->layout;
+  if (op->kind != OP_RESHAPE && !rows_in_place(e, op)) return false;
+  const Value *x = value_at(e, op->operands[0]), *y = value_at(e, op->results[0]);
+  if (!x->layout && !y->layout) return true;
+  return op->kind == OP_RESHAPE && layout_same_rows(x->type, x->layout, y->type, y->layout);
 }
 
 ValueId *plan_viewed(Arena *a, const Entry *e) {

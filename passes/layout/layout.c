@@ -1,6 +1,7 @@
 /* Layout: weights that are right operands of products or filters of convolutions lie in the panels
    that the target's loops read. All values that are element-wise connected lie so with them:
-   gradients, moments, updates. Values between convolutions are the business of images.c.
+   gradients, moments, updates. Values between convolutions are the business of images.c, padded
+   rows that of padded_rows.c.
    Contract: a global has one layout in all entries. A value stays row-major unless only products,
    convolutions, element-wise work and sums of everything touch it. `init` computes element-wise
    functions of random numbers and constants in the global's layout, so that they are made in the
@@ -253,6 +254,7 @@ bool pass_layout(PassRun *r) {
   for (uint32_t k = 0; k < m->entries.n; k++) set_values(&l, l.base[k], m->entries.at[k]);
   for (uint32_t k = 0; k < m->entries.n; k++) layout_images(r, m->entries.at[k]);
   for (uint32_t k = 0; k < m->entries.n; k++) layout_transposed_weights(r, m->entries.at[k]);
+  for (uint32_t k = 0; k < m->entries.n; k++) layout_padded_rows(r, m->entries.at[k]);
   if (m->init && any) lay_out_init(&l);
   return true;
 }

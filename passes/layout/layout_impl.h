@@ -14,6 +14,8 @@ const Layout *layout_filter(Ctx *c, const Target *t, const Entry *e, const Op *o
 const Layout *layout_weight(Ctx *c, const Target *target, const Type *t, int columns);
 /* Copies weights that loops read transposed into panels before them; see transposed_weights.c. */
 void layout_transposed_weights(PassRun *r, Entry *e);
+/* Pads the rows of products' operands; see padded_rows.c. */
+void layout_padded_rows(PassRun *r, Entry *e);
 /* Gives images their order and copies what lies otherwise; see images.c. */
 void layout_images(PassRun *r, Entry *e);
 #endif

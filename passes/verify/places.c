@@ -159,12 +159,31 @@ uint64_t verify_rows_before(const Check *c, const Op *op) {
   return row * (uint64_t)op->attr[AT_STARTS].ints->at[0];
 }
 
+/* Elements from the first one of a row to that of the next, by the strides of the storage; 0: rows
+   do not lie one after the other. */
+static int64_t row_distance(const Value *x) {
+  const Type *t = x->type;
+  int64_t stride[SMALL_RANK], distance;
+  if (t->rank < 2 || t->rank > SMALL_RANK) return 0;
+  bool panels = layout_strides(t, x->layout, stride) != 0;
+  distance = stride[t->rank - 2];
+  if (stride[t->rank - 1] != 1 || (panels && distance < t->dim[t->rank - 1])) return 0;
+  for (int i = t->rank - 2; i > 0; i--)
+    if (stride[i - 1] != stride[i] * t->dim[i]) return 0;
+  return distance;
+}
+
 bool verify_moves_nothing(const Check *c, const Op *op) {
   if (op->kind != OP_RESHAPE && !takes_rows(c, op)) return false;
   ValueId of = op->operands[0], v = op->results[0];
-  if (value_at(c->e, of)->layout || value_at(c->e, v)->layout) return false;
+  const Value *from = value_at(c->e, of), *to = value_at(c->e, v);
+  if (from->layout || to->layout) {
+    if (op->kind != OP_RESHAPE || !type_same_rows(from->type, to->type)) return false;
+    int64_t distance = row_distance(from);
+    if (distance == 0 || distance != row_distance(to)) return false;
+  }
   Place x = c->p->place[of];
   x.offset += verify_rows_before(c, op);
-  x.bytes = value_type(c->e, v)->bytes;
+  if (!verify_bytes(c, v, &x.bytes)) return false;
   return verify_same_place(c, &x, &c->p->place[v]);
 }

@@ -71,3 +71,4 @@ entry tensor_images(x : f32[2, 6, 9, 8], w : f32[20, 6, 3, 3], y : f32[2, 20, 5,
   g, h = grad(sum(z * y), [x, w])
   return z, g, h
 }
+entry padded(x : f32[20, 257], w : f32[257, 18]) { return y = f32(bf16(relu(x)) @ bf16(w)), z = f32(bf16(w)' @ bf16(tanh(x))') }

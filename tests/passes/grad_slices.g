@@ -9,7 +9,7 @@ entry gates(z : f32[4, 32], c : f32[4, 8]) {
   return dz = grad(sum(h), z)
 }
 # CHECK-LABEL: entry gates
-# CHECK-NOT: pad
+# CHECK-NOT: = pad
 # CHECK-NOT: const {{.*}}f32[4,
 # CHECK: %dz = concat %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} {axis = 1} : f32[4,32]
 
@@ -21,7 +21,7 @@ entry gaps(x : f32[10, 3]) {
 # CHECK: [[Z:%[a-z0-9.]+]] = const : f32[3,3]
 # CHECK: [[C:%[a-z0-9.]+]] = concat %{{[^,]*}}, [[Z]], %{{[^,]*}} : f32[7,3]
 # CHECK: pad [[C]] {{.*}}lo = [1, 0], hi = [2, 0]
-# CHECK-NOT: pad
+# CHECK-NOT: = pad
 
 # the first two overlap, the third lies beside the last one
 entry overlap(x : f32[8]) {

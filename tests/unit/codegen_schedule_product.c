@@ -111,7 +111,8 @@ static void covers_every_shape(void **state) {
 /* ---- a device ---- */
 
 static GridProductSchedule on_grid(int64_t m, int64_t n, int64_t k, Dtype in, bool tensor) {
-  GridProductShape s = {.batch = 1, .m = m, .n = n, .k = k, .in = in, .tensor = tensor};
+  GridProductShape s = {
+      .batch = 1, .m = m, .n = n, .k = k, .a_row = k, .b_row = n, .in = in, .tensor = tensor};
   return grid_product_schedule(&grid, &s);
 }
 

@@ -97,7 +97,7 @@ static Streams streams_of(const Counting *n, int lane) {
   Leaves leaves = {0};
   int rank = gr->domain->rank;
   for (int i = 0; i < gr->nout; i++)
-    leaves_of(&p, gr->yield[i], printer_identity(&p, gr->yield[i]), &leaves);
+    leaves_result(&p, i, printer_identity(&p, gr->yield[i]), &leaves);
   for (int i = rank - 1; i >= 0 && lane < 0; i--)
     if (gr->domain->dim[i] > 1) lane = i;
   for (uint32_t i = 0; i < leaves.at.n; i++) {

@@ -29,9 +29,10 @@ struct FromByte {
   INL_MEMBER i32 get(u8 x) { return x; }
 };
 /* section Gemm */
-/* I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. DEPTH: the most of a chain. */
+/* I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. DEPTH: the most of a chain. A_ROW, B_ROW:
+   elements from one stored row to the next. */
 template <typename I, typename T, typename A, typename B, int M, int N, int K, bool TA, bool TB, int BM,
-          int BN, int TM, int TN, int DEPTH = 1024>
+          int BN, int TM, int TN, int DEPTH = 1024, int A_ROW = TA ? M : K, int B_ROW = TB ? K : N>
 struct Gemm {
   enum {
     THREADS = 256, BK = 16, PAD = 4,
@@ -52,14 +53,14 @@ struct Gemm {
       const int e = (int)threadIdx.x + p * THREADS;
       const int k = k0 + (TA ? e / BM : e % BK), m = m0 + (TA ? e % BM : e / BK);
       const bool in = (M % BM == 0 || m < M) && (K % BK == 0 || k < K);
-      ra[p] = in ? A::get(pa[TA ? (I)k * M + m : (I)m * K + k]) : (T)0;
+      ra[p] = in ? A::get(pa[TA ? (I)k * A_ROW + m : (I)m * A_ROW + k]) : (T)0;
     }
 #pragma unroll
     for (int p = 0; p < PB; p++) {
       const int e = (int)threadIdx.x + p * THREADS;
       const int k = k0 + (TB ? e % BK : e / BN), n = n0 + (TB ? e / BK : e % BN);
       const bool in = (N % BN == 0 || n < N) && (K % BK == 0 || k < K);
-      rb[p] = in ? B::get(pb[TB ? (I)n * K + k : (I)k * N + n]) : (T)0;
+      rb[p] = in ? B::get(pb[TB ? (I)n * B_ROW + k : (I)k * B_ROW + n]) : (T)0;
     }
   }
   __device__ __forceinline__ void store_shared(const T (&ra)[PA], const T (&rb)[PB]) {

@@ -2,7 +2,7 @@
    at most 11 significant bits), sums in f32. A block does BM x BN of C; its warps, WARPS_M x WARPS_N of
    them, WM x WN each. Tiles of the depth (k-tiles), 64 bytes of every row or column, go through a pipeline of
    STAGES in shared memory: while one is multiplied, the next ones are copied (cp.async). Contract: rows of A and B in
-   memory are multiples of COPY bytes, 2 to 16; what lies outside of a matrix counts as zero; an element of C is a
+   memory begin at multiples of COPY bytes, 2 to 16; what lies outside of a matrix counts as zero; an element of C is a
    sum in an order that the shape alone gives.
 
    In shared memory an operand keeps the order that it has in global memory. Its chunks of 16 bytes are
@@ -50,8 +50,9 @@ template <int S, int EDGE, bool ACROSS> struct SmemTile {
     return row * ROW_BYTES + (at ^ chunk << 4);
   }
   /* Begins copies of the k-tile whose first element is `from`, of a matrix with rows of `stride`
-     elements, of which `rows` and `bytes` of each are inside. ALL_ROWS, ALL_BYTES: certainly all. */
-  template <typename I, int THREADS, int COPY, bool ALL_ROWS, bool ALL_BYTES>
+     elements, of which `rows` and `bytes` of each are inside. ALL_ROWS, ALL_BYTES: certainly all. PARTS: the last copy
+     of a row may have padding behind its bytes. */
+  template <typename I, int THREADS, int COPY, bool ALL_ROWS, bool ALL_BYTES, bool PARTS = false>
   INL_MEMBER void load_async(char *to, const char *from, I stride, int rows, int bytes) {
     enum { PER_ROW = ROW_BYTES / COPY, COPIES = ROWS * PER_ROW };
 #pragma unroll(COPY < 4 ? 8 : COPIES)
@@ -62,7 +63,8 @@ template <int S, int EDGE, bool ACROSS> struct SmemTile {
       if (COPY < 4) /* too small for cp.async */
         *(uint16_t *)(to + swizzle(row, at)) = in ? *(const uint16_t *)(from + ((I)row * stride * S + at)) : 0;
       else
-        async_copy<COPY>(to + swizzle(row, at), in ? from + ((I)row * stride * S + at) : from, in ? COPY : 0);
+        async_copy<COPY>(to + swizzle(row, at), in ? from + ((I)row * stride * S + at) : from,
+                         !in ? 0 : PARTS && bytes - at < COPY ? bytes - at : COPY);
     }
   }
   /* Fragments of 16 rows or columns from `first` on, in step `step` of 32 bytes of the depth: as a of
@@ -93,9 +95,10 @@ template <int S, int EDGE, bool ACROSS> struct SmemTile {
   }
 };
 
-/* I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. COPY_A, COPY_B: bytes of a copy. */
+/* I: of positions. TA: A is stored [K, M]; TB: B is stored [N, K]. COPY_A, COPY_B: bytes of a copy. A_ROW, B_ROW:
+   elements from one stored row to the next. */
 template <typename I, typename E, int M, int N, int K, bool TA, bool TB, int BM, int BN, int WM, int WN,
-          int COPY_A, int COPY_B>
+          int COPY_A, int COPY_B, int A_ROW = TA ? M : K, int B_ROW = TB ? K : N>
 struct TensorTile {
   typedef typename E::Stored Stored;
   typedef SmemTile<sizeof(Stored), BM, TA> A;
@@ -127,18 +130,19 @@ struct TensorTile {
 
   INL_MEMBER void load_async(char *stage, const char *a, const char *b, int m0, int n0, int k0) {
     const int m = M - m0, n = N - n0, k = K - k0;
+    const bool parts_a = (TA ? M : K) * S % COPY_A != 0, parts_b = (TB ? K : N) * S % COPY_B != 0;
     if (TA)
-      A::template load_async<I, THREADS, COPY_A, K % DEPTH == 0, M % BM == 0>(
-          stage, a + ((I)k0 * M + m0) * S, (I)M, k, m * S);
+      A::template load_async<I, THREADS, COPY_A, K % DEPTH == 0, M % BM == 0, parts_a>(
+          stage, a + ((I)k0 * A_ROW + m0) * S, (I)A_ROW, k, m * S);
     else
-      A::template load_async<I, THREADS, COPY_A, M % BM == 0, K % DEPTH == 0>(
-          stage, a + ((I)m0 * K + k0) * S, (I)K, m, k * S);
+      A::template load_async<I, THREADS, COPY_A, M % BM == 0, K % DEPTH == 0, parts_a>(
+          stage, a + ((I)m0 * A_ROW + k0) * S, (I)A_ROW, m, k * S);
     if (TB)
-      B::template load_async<I, THREADS, COPY_B, N % BN == 0, K % DEPTH == 0>(
-          stage + A::BYTES, b + ((I)n0 * K + k0) * S, (I)K, n, k * S);
+      B::template load_async<I, THREADS, COPY_B, N % BN == 0, K % DEPTH == 0, parts_b>(
+          stage + A::BYTES, b + ((I)n0 * B_ROW + k0) * S, (I)B_ROW, n, k * S);
     else
-      B::template load_async<I, THREADS, COPY_B, K % DEPTH == 0, N % BN == 0>(
-          stage + A::BYTES, b + ((I)k0 * N + n0) * S, (I)N, k, n * S);
+      B::template load_async<I, THREADS, COPY_B, K % DEPTH == 0, N % BN == 0, parts_b>(
+          stage + A::BYTES, b + ((I)k0 * B_ROW + n0) * S, (I)B_ROW, k, n * S);
   }
   INL_MEMBER void fragments(uint32_t (&fa)[MI][4], uint32_t (&fb)[NI / 2][4], const char *stage, int step) {
 #pragma unroll
