@@ -488,7 +488,7 @@ static void count_gathered_tile(Counting *n, double k_tiles, double size, int bm
   double matrices = warps * steps * (wm / 16.0 + wn / 16.0);
   double stored = single > 0 ? single : (bm + bn) * STAGE_ROW / 16.0 / WARP;
   c->mma = (double)bm * bn * k_tiles * STAGE_ROW / size * (size == 4 ? 2 : 1);
-  c->issue = mma + matrices + k_tiles * (gathered * 2 * ADDRESS + stored * 2) +
+  c->issue = mma + matrices + k_tiles * (gathered * (single > 0 ? 3 : 4) * ADDRESS + stored * 2) +
              warps * (START + k_tiles * K_TILE);
   c->accesses = matrices + k_tiles * (2 * gathered + stored);
   c->wavefronts = matrices * MATRIX + k_tiles * (gathered + (bm + bn) * STAGE_ROW / LINE + single);
@@ -740,6 +740,8 @@ static void count(Counting *n) {
     count_scatter(n, k->schedule);
   } else if (kind == &grid_cumsum_kind) {
     count_cumsum(n, k->schedule);
+  } else if (kind) {
+    gc_bug(n->g->ctx, "the model of time has no counts for the schedule %s", kind->name);
   } else if (root && op_info[root->kind].cls == CLASS_WINDOW) {
     count_window(n);
   } else {
