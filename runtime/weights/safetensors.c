@@ -9,7 +9,21 @@
 
 enum { LEAST_ENTRY = 40, LEAST_META = 5 }; /* bytes of text that any of them takes */
 
-/* How files of weights of other libraries begin. */
+/* A file begins with the length of its header: 8 bytes, the lowest first. */
+static bool has_length(const uint8_t *p, uint64_t n) {
+  uint64_t length = 0;
+  for (int i = 7; n >= 8 && i >= 0; i--) length = length << 8 | p[i];
+  return length >= 2 && length <= SAFETENSORS_HEADER;
+}
+
+static bool safe_is(const uint8_t *p, uint64_t n) {
+  return n > 8 && has_length(p, n) && p[8] == '{';
+}
+
+const OutKind out_safetensors = {"a safetensors file", safe_is};
+
+/* How files of weights of other libraries begin. With the bytes behind, each is too much for the
+   length of a header. */
 static const struct {
   const char *magic, *what;
 } others[] = {{"PK\3\4", "a zip archive, as torch.save and numpy.savez write"},
@@ -18,10 +32,11 @@ static const struct {
               {"GGUF", "a GGUF file"},
               {"\x93NUMPY", "a .npy file"}};
 
-/* An error that says what it is instead, if that is known. */
+/* If the format of the file is a known one, an error that names it. */
 static void other_format(const File *f, Err *e) {
-  char head[8] = "";
+  uint8_t head[8] = {0};
   if (!file_read(f, 0, head, f->size < sizeof head ? f->size : sizeof head, e)) return;
+  if (has_length(head, f->size)) return;
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     if (memcmp(head, others[i].magic, strlen(others[i].magic)) != 0) continue;
     err_set(e, EXIT_WRONG, "%s: is %s; weights are read from safetensors", f->path, others[i].what);
@@ -37,15 +52,6 @@ static bool wrong(const File *f, Err *e, const char *what) {
   err_set(e, EXIT_WRONG, "%s: %s", f->path, what);
   return err_hint(e, "the file is damaged or no safetensors file; save it again");
 }
-
-/* The length of the header, which is no text, and its first brace. */
-static bool safe_is(const uint8_t *p, uint64_t n) {
-  uint64_t length = 0;
-  for (int i = 7; n > 8 && i >= 0; i--) length = length << 8 | p[i];
-  return length >= 2 && length <= SAFETENSORS_HEADER && p[8] == '{';
-}
-
-const OutKind out_safetensors = {"a safetensors file", safe_is};
 
 bool text_is(JsonText t, const char *s) { return strlen(s) == t.n && memcmp(t.s, s, t.n) == 0; }
 

@@ -155,6 +155,9 @@ for file in pt:'a zip archive, as torch.save' pth:'a pickle, as old versions of 
   says 1 "model.${file%%:*}: is ${file#*:}" ./mnist test --image "$images[0:64]" --label "$labels[0:64]" --load "model.${file%%:*}"; hinted
   grep -q 'safetensors.torch.save_file' out.txt || fail 'the remedy names no function'
 done
+printf '\200\002\000\000\000\000\000\000{"w":' >damaged.st # 640 bytes of header: as a pickle begins
+says 1 'damaged.st: ' ./mnist test --image "$images[0:64]" --label "$labels[0:64]" --load damaged.st; hinted
+grep -q 'pickle' out.txt && fail 'a damaged safetensors file is told from a pickle'
 
 # ---- a checkpoint is tied to what the training does, not to how it is written or to other entries ----
 cat >act.g <<'END'
