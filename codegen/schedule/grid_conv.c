@@ -29,6 +29,13 @@ static double step_time(int bm, int bn, int wm, int tm, int tn) {
 /* Bytes of two k-tiles in shared memory. */
 static int k_tiles(int bm, int bn) { return 2 * STAGE_ROW * (bm + bn); }
 
+/* On tensor cores a block also has a table of where each tap of each of its pixels reads. */
+enum { TAP_PLACE = sizeof(int32_t) };
+
+static bool fits(const GridMachine *machine, const ConvTile *tile, int64_t taps) {
+  return taps <= (machine->shared - k_tiles(tile->bm, tile->bn)) / (tile->bn * TAP_PLACE);
+}
+
 /* How long all multiprocessors take: tiles behind the edges count, and so does a last wave of few
    blocks. */
 static double time_of(const GridMachine *machine, const GridConvSchedule *c, Dtype in) {
@@ -43,7 +50,7 @@ static GridConvSchedule with_tile(const GridConvSchedule *c, const ConvTile *til
   GridConvSchedule t = *c;
   t.bm = tile->bm, t.bn = tile->bn, t.tm = tile->tm, t.tn = tile->tn;
   t.wm = tile->wm, t.wn = tile->wn, t.tensor = tile->wm > 0;
-  t.shared = t.tensor ? k_tiles(t.bm, t.bn) + (int)c->taps * t.bn * (int)sizeof(int32_t) : 0;
+  t.shared = t.tensor ? k_tiles(t.bm, t.bn) + (int)c->taps * t.bn * TAP_PLACE : 0;
   t.down = ceil_div(c->m, t.bm);
   t.across = ceil_div(c->pixels, t.bn);
   t.blocks = c->groups * t.down * t.across;
@@ -66,13 +73,17 @@ GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvSh
                            .blocks = ceil_div(s->groups * s->m * s->pixels, machine->block)};
   /* positions of pixels are ints; sums of nothing, and f64 in a thread's 64 sums, have no tile */
   if (s->pixels > INT32_MAX / 2 || !s->channels || !s->taps) return best;
-  bool tensor = s->tensor && s->taps < machine->shared / (16 * (int)sizeof(int32_t));
+  bool tensor = false;
+  for (int i = 0; i < TENSOR_TILES; i++)
+    tensor |= s->tensor && fits(machine, &tensor_tiles[i], s->taps);
   double least = time_of(machine, &best, s->in);
   int n = tensor ? TENSOR_TILES : TILES;
   for (int i = dtype_size(s->dt) == 8; i < n; i++) {
-    GridConvSchedule c = with_tile(&best, tensor ? &tensor_tiles[i] : &tiles[i]);
+    const ConvTile *tile = tensor ? &tensor_tiles[i] : &tiles[i];
+    if (tensor && !fits(machine, tile, s->taps)) continue;
+    GridConvSchedule c = with_tile(&best, tile);
     double time = time_of(machine, &c, s->in);
-    if (c.shared <= machine->shared && time < least) best = c, least = time;
+    if (time < least) best = c, least = time;
   }
   return best;
 }
@@ -82,7 +93,8 @@ GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvSh
 /* Bytes of a weight's place in shared memory, on tensor cores. */
 enum { WEIGHT_PLACE = 16 };
 
-/* Bytes of partial sums that are written or read in the time of one fma of a thread block. */
+/* Bytes of partial sums that are written or read in the time of one fma of a thread block: 3,350
+   GB/s against 128 fma a clock at 1.83 GHz, as an H100 has. */
 #define PARTIAL_BYTES 14.0
 
 /* The same unit: a block goes over all pixels, or over those of a chunk. */
