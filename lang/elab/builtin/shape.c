@@ -301,7 +301,8 @@ Val builtin_quotient(BuiltinCall *s) {
                (long long)n, (long long)by);
   else
     elab_error(e, arg_loc(s, "by"), "%lld does not divide %lld", (long long)by, (long long)n);
-  elab_hint(e, "the divisors of %lld: %s", (long long)n, divisors(e, n));
+  if (n <= INT32_MAX) /* of more the search takes long */
+    elab_hint(e, "the divisors of %lld: %s", (long long)n, divisors(e, n));
   return elab_trace(e);
 }
 
