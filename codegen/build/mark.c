@@ -1,7 +1,7 @@
-/* By what gc knows a file that it wrote: only such a file, or an empty one, is replaced.
-   Contract: see output.h. An executable or a library of gc has an ELF note of its runtime
-   (runtime/exec/session.c); texts begin with a line that says so, or as no other text does; the
-   forms of a target say it themselves. */
+/* Tells files that gc wrote from others: gc replaces only its own files, and empty ones.
+   Contract: see output.h. An executable or a library is known by the ELF note of its runtime
+   (runtime/exec/session.c), a text by its first line, a form of a target by what its row says
+   (BackendForm). */
 #define _GNU_SOURCE
 #include "codegen/build/library.h"
 #include "codegen/build/output.h"

@@ -36,8 +36,8 @@ Kernel *cuda_kernel_next(Gen *g, const Group *gr, const char *suffix);
  * rest. */
 void cuda_threads(Gen *g, Kernel *k, int64_t n, const char *var);
 
-/* Do products of narrow operands (halves, f32 with few bits) run on tensor cores? Notes where they
-   would, but for an architecture. */
+/* Whether products run on tensor cores; narrow: their operands are halves, or f32 with few bits. If
+   only an old architecture prevents it, a note says so. */
 bool cuda_on_tensor_cores(Gen *g, bool narrow);
 /* "MmaBf16": the text that multiplies operands stored as dt on tensor cores. */
 const char *cuda_mma(Dtype dt);

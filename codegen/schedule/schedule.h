@@ -25,7 +25,7 @@ typedef struct GridMachine {
   int warp, block; /* threads of a warp, and of a block where nothing else is said */
   int blocks;      /* that keep all its multiprocessors busy */
   int shared;      /* bytes of shared memory that a block may have */
-  int scratch;     /* partial sums take so small a part of the bytes of what is summed */
+  int scratch;     /* partial sums take at most 1 / scratch of the operands' bytes */
   double launch;   /* fma of a block in the time that one more launch takes */
 } GridMachine;
 

@@ -160,10 +160,10 @@ bool out_begin(OutFile *o, Err *e) {
   return o->fd >= 0 || out_fail(o, "creating a file beside it", errno, e);
 }
 
-/* Gives the complete file its name: at once where nobody has it, else over the old one in one step,
-   by way of the temporary name, which is all that a run leaves that is killed between: a complete
-   file, which the next one takes away. Another run that writes the same file may put this one in
-   its place, or take the temporary name away; all that comes there is complete. */
+/* Gives the complete file its name. If no file has that name, one step does it. Else the file first
+   gets the temporary name, then replaces the old file. A run that is killed between these two steps
+   leaves a complete file of the temporary name, which the next run removes. Another run that writes
+   the same file may do either step in this one's place: each file that it renames is complete. */
 static bool put_in_place(OutFile *o) {
   enum { TRIES = 100 };
   char self[40];
@@ -209,7 +209,7 @@ bool out_may_replace(const char *path, const OutKind *kind, Err *e) {
   bool read = file_read(&f, 0, head, n, e);
   file_close(&f);
   if (!read || kind->is(head, n)) return read;
-  err_set(e, EXIT_USAGE, "%s: would be replaced by %s, and is none", path, kind->name);
+  err_set(e, EXIT_USAGE, "%s: is not %s, and would be replaced by one", path, kind->name);
   return err_hint(e, "remove it, or name another file");
 }
 

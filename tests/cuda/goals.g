@@ -1,4 +1,4 @@
-# Kernels whose speed has a goal: the entries of model_goals.def. Operands of the goals' dtypes, so that no conversion counts.
+# Kernels whose speed has a goal: the entries of goals.def. Operands of the goals' dtypes, so that no conversion counts.
 entry product_4096(x : bf16[4096, 4096], w : bf16[4096, 4096]) { return y = x @ w }
 entry product_8192(x : bf16[8192, 8192], w : bf16[8192, 8192]) { return y = x @ w }
 entry product_f32(x : f32[4096, 4096], w : f32[4096, 4096]) { return y = x @ w }

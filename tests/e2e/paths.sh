@@ -64,15 +64,15 @@ run 0 $train --log log.csv --profile p.json
 for option in save checkpoint; do
   for file in notes.txt x.npy log.csv p.json net.g; do
     cp "$file" other
-    says 2 'would be replaced by a safetensors file, and is none' $train --$option other
+    says 2 'is not a safetensors file, and would be replaced by one' $train --$option other
     same other "$file" "what --$option refused to replace"
   done
 done
-says 2 'would be replaced by a log of training, and is none' $train --log notes.txt
-says 2 'would be replaced by a log of training, and is none' ./net train --x x.npy --y y.npy --resume c.st --steps 12 --log notes.txt
-says 2 'would be replaced by a profile, and is none' $train --profile notes.txt
-says 2 'would be replaced by a .npy file, and is none' ./net predict --x x.npy --p notes.txt
-says 2 'would be replaced by a .npy file, and is none' ./net predict --x x.npy --p w.kept
+says 2 'is not a log of training, and would be replaced by one' $train --log notes.txt
+says 2 'is not a log of training, and would be replaced by one' ./net train --x x.npy --y y.npy --resume c.st --steps 12 --log notes.txt
+says 2 'is not a profile, and would be replaced by one' $train --profile notes.txt
+says 2 'is not a .npy file, and would be replaced by one' ./net predict --x x.npy --p notes.txt
+says 2 'is not a .npy file, and would be replaced by one' ./net predict --x x.npy --p w.kept
 same notes.txt notes.kept 'a file of notes'
 : >empty
 run 0 ./net predict --x x.npy --load w.st --p empty --quiet
