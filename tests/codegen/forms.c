@@ -102,8 +102,7 @@ static void interpret(Ctx *c, const char *file, Arena *a, Results *r) {
 static const char *optimiser(const char *file, const Variant *v) {
   const char *name = strrchr(file, '/'); /* the folder is another one on each machine */
   bool native = level_draws(name ? name : file, 3);
-  bool drawn = v == &variants[1] ? native : v == &variants[2] ? !native : true;
-  return level_is_full() ? "-O3" : drawn ? v->cflags : "-O0";
+  return level_is_full() ? "-O3" : native == !v->march ? v->cflags : "-O0";
 }
 
 static bool compile_and_run(Ctx *c, const char *file, const char *runtime, Arena *a,
