@@ -75,7 +75,7 @@ static void name_gradient(Diff *d, Entry *e, ValueId dv, const char *of) {
 }
 
 /* First op of the block that is not older than the id: ids grow along a block that is only appended
- * to. */
+   to. */
 static uint32_t block_from(const Block *blk, OpId id) {
   uint32_t i;
   SEARCH_FIRST(i, blk->ops.n, blk->ops.at[i] >= id);
@@ -266,7 +266,7 @@ static void clean_each(Builder *b, const Entry *old, const Op *op, ValueId *map,
   map[op->results[0]] = v;
 }
 
-/* Composites have done their part, which is their gradient: now they are what they are made of. */
+/* Composites served for their gradients alone: expands them into their parts. */
 static void plain_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
   PassRun *r = data;
   ExpandFn *made = op_info[op->kind].expand;

@@ -46,7 +46,7 @@ bool diff_mark_scan(Diff *d, const Entry *e, const Op *scan) {
 
 /* ---- what the loss depends on ---- */
 
-/* By value: a gradient comes to it in some iteration. Values of the loop and those from outside. */
+/* By value, of the loop or from outside: it has a gradient in some iteration. */
 static bool *find_reached(ScanBack *s) {
   const Block *b = s->scan->blocks[0];
   bool *reached = ARENA_ARRAY(s->a, bool, s->e->values.n);
@@ -81,7 +81,8 @@ static ValueId add_arg(ScanBack *s, Block *b, ValueId like) {
   return block_add_arg(s->e, b, (Value){.type = value_type(s->e, like)});
 }
 
-/* The gradients that come in: of the carries, the accumulators, and slices of stacked gradients. */
+/* Arguments of the backward body: gradients of carries, accumulators, and slices of stacked
+   gradients. */
 static void come_in(ScanBack *s, Block *b, const bool *reached) {
   const Op *scan = s->scan;
   Builder *w = s->g->b;
@@ -209,7 +210,7 @@ ValueId back_save(ScanBack *s, ValueId v) {
   return id;
 }
 
-/* The value has one that stands for it in the backward body, or gets one without computing. */
+/* The value has a counterpart in the backward body, or can get one without computation. */
 static bool comes_in(ScanBack *s, ValueId v) {
   if (s->there[v] != NO_ID) return true;
   if (value_block(s->e, v) != s->scan->blocks[0]) {
@@ -232,8 +233,8 @@ static bool comes_in(ScanBack *s, ValueId v) {
   return true;
 }
 
-/* Gives a value of the forward body one that stands for it in the backward body. An explicit stack:
-   a chain of ops to compute again may be as long as the body. */
+/* Gives a value of the forward body its counterpart in the backward body. With an explicit stack,
+   since a chain of recomputed ops may be as long as the body. */
 static void bring_value(ScanBack *s, ValueId v) {
   typedef struct Frame {
     const Op *op;
@@ -313,8 +314,7 @@ static void bring_in(ScanBack *s, Block *b) {
 
 /* ---- the loop ---- */
 
-/* What the iteration gives that is stacked: gradients of slices, and what sums behind the loop are
-   made of. */
+/* Stacked results of an iteration: gradients of slices, and operands of sums after the loop. */
 static void find_given(ScanBack *s, const Block *b, const bool *reached) {
   const Op *scan = s->scan;
   for (int k = scan_carries(scan); k < scan->noperands; k++) {

@@ -20,8 +20,9 @@ static bool others_read(const Fuse *f, ValueId v, const Op *op) {
   return false;
 }
 
-/* Sums compute it on their way, and it needs no bytes, if it does not go with what they cannot
-   join: a product or window, or, for sums over columns, a value that others read, too. */
+/* Reductions compute it as a prologue, without bytes of its own, unless it is fused with an op that
+   they cannot join: a product or window, or, for reductions over columns, a value with other
+   readers. */
 static bool goes_with_sum(const Fuse *f, const FusionGroup *producer, ValueId v, const Op *op) {
   if (fuse_memory_form(producer->form)) return only_summed(f, op, false);
   return producer->form == FORM_MAP && others_read(f, v, op) && only_summed(f, op, true);
@@ -42,8 +43,8 @@ static bool is_stored(const Fuse *f, ValueId v) {
   return false;
 }
 
-/* Ops along rows compute it on their way, and the product is stored for others anyway: with the
-   product it would be stored, too. */
+/* Row ops compute it as a prologue, and other readers need the product stored anyway. As the
+   product's epilogue it would be stored, too. */
 static bool goes_with_rows(const Fuse *f, const FusionGroup *producer, ValueId v, const Op *op) {
   if (!fuse_memory_form(producer->form) || op->nresults != 1) return false;
   if (op_info[op->kind].cls != CLASS_ELEMENT || !op_info[op->kind].expr) return false;
@@ -65,8 +66,8 @@ static bool read_behind(const Fuse *f, ValueId v, uint32_t anchors, const Op *bu
   return false;
 }
 
-/* While the unit, which makes v, waits until so many anchor ops have run, more bytes are held than
-   v has: what it is made of, as far as no other op reads it as late. */
+/* If the unit that makes v runs only after so many anchor ops, its operands without readers as late
+   as that stay live, and have more bytes than v. */
 static bool extends_live_ranges(const Fuse *f, const FusionGroup *a, ValueId v, uint32_t anchors) {
   uint64_t held = 0;
   bool far = false;
@@ -97,10 +98,11 @@ static bool is_term(const FusionGroup *u) {
   return true;
 }
 
-/* A product or reduction in the unit would wait for what the op reads besides: of the gradients of
-   a value read twice the first is made far ahead of the second, and what it is made of would be
-   held instead. So would the terms of a sum of many, such as a bias's gradient over the steps of a
-   recurrent net; but a product that gives more than it is made of may wait for the sum so far. */
+/* Fusing the op would delay a product or reduction in the unit until the op's other operands are
+   ready, and extend live ranges. Of the two gradients of a value that is read twice, the first is
+   ready long before the second: its operands would stay live. The same holds for the terms of a
+   long sum, such as a bias's gradient over the steps of a recurrent net. A product with fewer bytes
+   of operands than of result may be delayed until the partial sum is ready. */
 static bool delays(const Fuse *f, const FusionGroup *a, ValueId v, const Op *op) {
   for (int k = 0; k < op->noperands; k++) {
     Source s = fuse_source(f, op->operands[k]);
@@ -119,8 +121,8 @@ static bool delays(const Fuse *f, const FusionGroup *a, ValueId v, const Op *op)
 
 enum { MAX_LATE = 64 }; /* ops that are looked at */
 
-/* Element-wise ops of the backward pass that follow from forward values alone, and what is saved
-   for the backward pass with them and without them. */
+/* Element-wise ops of the backward pass that depend on forward values alone, and the bytes of saved
+   activations with and without them. */
 typedef struct Late {
   const Fuse *f;
   uint32_t far;   /* anchor ops before a reader that is far behind */
@@ -141,7 +143,8 @@ static bool is_among(const Late *w, const Op *op) {
   return false;
 }
 
-/* The op, and what follows from it; false if others than element-wise ops far behind read any. */
+/* Adds the op and its element-wise users; false if a result has a reader that is neither
+   element-wise nor far behind. */
 static bool add_late(Late *w, const Op *op) {
   const Fuse *f = w->f;
   if (is_among(w, op)) return true;
@@ -160,7 +163,7 @@ static bool add_late(Late *w, const Op *op) {
   return true;
 }
 
-/* All else that follows from the value, perhaps behind views, goes with them, if it may. */
+/* Adds all other late users of the value, also through views, where this is legal. */
 static void add_siblings(Late *w, ValueId v) {
   const Fuse *f = w->f;
   for (uint32_t i = 0; i < f->users[v].n; i++) {
@@ -198,9 +201,9 @@ static bool is_saved(const Late *w, ValueId v) {
   return false;
 }
 
-/* The op, and what else of the backward pass follows from the same values, is computed with its
-   readers, and has no bytes, instead of with its producer, and saved: others read the operands
-   about as late, or the operands are fewer bytes. */
+/* The op, and other ops of the backward pass on the same values, are fused into their readers and
+   need no bytes. Fused with their producer, they would be saved activations. This pays if others
+   read the operands about as late, or if the operands have fewer bytes. */
 static bool read_far(const Fuse *f, const Op *producer, const Op *op) {
   while (!fuse_computes(producer)) producer = value_def(f->e, producer->operands[0]);
   if (!is_late(f, op) || producer->backward) return false;
@@ -223,8 +226,9 @@ const char *fuse_apart(const Fuse *f, const FusionGroup *a, const Source *s, con
                                           : NULL;
 }
 
-/* Of two products that an op adds up, it goes with the later one, by the longest way to it; but
-   with the earlier one, if that may as well wait, where the later one adds up others already. */
+/* An op that adds two products becomes the epilogue of the later one, by the longest path to it. It
+   becomes the epilogue of the earlier one if that can be delayed at no cost and the later one has
+   an addition already. */
 static bool is_preferred(const Fuse *f, const Source *s, const Source *than) {
   const FusionGroup *a = product_of(f, s), *b = product_of(f, than);
   uint32_t at = f->anchors[a->root->id], bt = f->anchors[b->root->id];

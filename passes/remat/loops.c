@@ -62,8 +62,8 @@ static bool read_by_slices(const Finder *f, const Op *backward, ValueId stack) {
 
 static double bytes_of(const Entry *e, ValueId v) { return (double)value_type(e, v)->bytes; }
 
-/* What the loop reads from outside must be there, unchanged, when it is recomputed: where a state
-   is stored before, the store waits. It cannot where the new value is loaded. */
+/* Values from outside that the loop reads must be live and unchanged when it is recomputed: a store
+   to a state is delayed until then. It cannot be delayed if the new value is loaded. */
 static bool reads_last(const Finder *f, LoopPair *p) {
   const Op *forward = p->forward, *backward = p->backward;
   ValueList reads = {0};
@@ -159,7 +159,7 @@ typedef struct LoopCost {
   ValueList todo;
   double flops, cost; /* of an iteration */
   double longer;      /* bytes from outside that would be dead by then */
-  /* What is dropped for next to no work, by result; NULL: nothing. Bytes of the carries for that.
+  /* Stacks dropped at almost no work, by result; NULL: none. Bytes of the carries kept for it.
    */
   const bool *free;
   double free_carry;
@@ -198,7 +198,8 @@ static void need_argument(LoopCost *w, const Value *x) {
   if (w->by_blocks) need(w, w->p->forward_end->operands[k]);
 }
 
-/* A kernel gives the value of its block out, too, and that is stacked: it comes in then. */
+/* The kernel returns this value of its block as well, and it is stacked: the recomputation reads
+   it. */
 static bool is_given_out(LoopCost *w, const Op *kernel, ValueId v) {
   const Op *yield = plan_yield(w->f->e, kernel);
   for (int k = 0; k < kernel->nresults; k++)
@@ -285,8 +286,8 @@ static double kept_bytes(const LoopCost *w) {
   return bytes;
 }
 
-/* The schedule with its needs, found before. What is nearly free, in rows of so many bytes, the
-   loop behind the blocks will drop in its turn, with blocks of the best length. */
+/* The schedule with the results computed before. Stacks that are almost free, with rows of so many
+   bytes, are dropped by the loop after the blocks in turn, with blocks of the best length. */
 static LoopSchedule schedule_of(const LoopCost *w, int64_t block, int64_t blocks) {
   const Op *forward = w->p->forward;
   double trips = (double)scan_trips(forward), again = (double)(block * blocks), row = 0, free = 0;
@@ -314,8 +315,8 @@ static LoopSchedule typical_schedule(const LoopCost *w) {
   return schedule_of(w, block, w->by_blocks ? (trips - 1) / block : trips);
 }
 
-/* For every number of iterations that may stay behind the blocks the fewest that are recomputed, in
-   blocks as long or some times shorter. */
+/* For every number of iterations after the blocks: the fewest recomputed iterations, in blocks of
+   that length or a fraction of it. */
 static void schedules_of_set(Arena *a, const LoopCost *w, LoopSchedules *out) {
   enum { SHORTER = 4 };
   int64_t trips = scan_trips(w->p->forward);
@@ -347,7 +348,8 @@ static int by_ratio(const void *x, const void *y) {
   return a->stack - b->stack;
 }
 
-/* Drops what frees most for its work, and what is made along with it. False: nothing is left. */
+/* Drops the stack that frees most bytes for its work, and those computed along with it. False: none
+   is left. */
 static bool drop_more(Arena *a, LoopCost *w, int at_once) {
   int n = w->p->forward->nresults, ngains = 0;
   Gain *gain = ARENA_ARRAY(a, Gain, n);

@@ -43,7 +43,8 @@ static double jitter(RematSearch *w) {
 
 enum { NEARLY_DONE = 8 }; /* of the excess, one part in so many */
 
-/* What has little left to do when its effort ends goes on: to begin again later costs as much. */
+/* A start that is almost complete when its effort ends continues: resuming it later would cost as
+   much. */
 static bool out_of_time(RematSearch *w) {
   const RematState *s = w->s;
   if (s->work > w->deadline && (double)s->excess * NEARLY_DONE < w->all) {
@@ -67,9 +68,9 @@ static Move pop_move(RematSearch *w) {
   return first;
 }
 
-/* What dropping the gap before use i removes of the excess, per cost of its maker, other results
-   of which may go with it; 0 where it cannot be dropped. A guess from above: what the rerun reads
-   may have to be held or recomputed, too. */
+/* Excess that dropping the gap before use i removes, per cost of recomputing its op, whose other
+   results may be dropped with it; 0 if it cannot be dropped. An upper bound: operands of the
+   recomputed op may have to be held or recomputed, too. */
 static double optimistic_score(RematSearch *w, int v, int i) {
   RematState *s = w->s;
   if (!remat_droppable(s, v, i)) return 0;
@@ -139,8 +140,8 @@ static void offer_all(RematSearch *w) {
     }
 }
 
-/* Of the next one's score: to wait for a better one costs more than it gains, to take a much worse
-   one ruins the order. */
+/* Share of the next move's score: always waiting for a better move costs more than it gains, and
+   taking a much worse one ruins the order. */
 static const double good_enough = 0.95;
 
 /* Drops gaps, the best first, until nothing exceeds the limit. A popped move is measured exactly
@@ -188,7 +189,7 @@ static int moves_by_score(const void *pa, const void *pb) {
 }
 
 /* Gaps that are dropped and end at steps lo to hi, most expensive first; with share < 1 some, in
- * any order.
+   any order.
  */
 static void list_dropped(RematSearch *w, int lo, int hi, double share) {
   RematState *s = w->s;
@@ -282,8 +283,8 @@ static void ruin_and_recreate(RematSearch *w) {
   }
 }
 
-/* No single move takes more from where the limit is exceeded: what is recomputed there is in each
-   other's way. The same around the step that exceeds it most. */
+/* No single move reduces the excess any more: recomputed values there hinder each other. Repeats
+   the repair around the step that exceeds the limit most. */
 static bool repair(RematSearch *w) {
   RematState *s = w->s;
   for (int idle = 0; idle < IDLE_REPAIRS && s->excess > 0 && !out_of_time(w); idle++) {
@@ -376,9 +377,9 @@ typedef struct Start {
   bool ended;
 } Start;
 
-/* The next one of a round: as long as nothing fits the one that is nearest, then the one that will
-   cost least, if what is left costs as much as what it has done; but what has little left to do
-   comes before what has hardly begun, of which unknown. -1: none. */
+/* The next start of a round: while none fits, the one with the least excess. Then the one with the
+   least expected cost, if its remaining excess costs as much as that already removed. A start that
+   is almost complete comes before one that has hardly begun, whose cost is unknown. -1: none. */
 static int next_start(const Start *of, int round, double cheapest, double all) {
   int best = -1;
   double min = 0;
@@ -395,9 +396,9 @@ static int next_start(const Start *of, int round, double cheapest, double all) {
   return best;
 }
 
-/* Every start has a small share of the effort first; of those that need more, the ones that promise
-   most have a larger one, and then what is left. A start is given up where it costs more than half
-   of the program again, or too much more than the best to be won back by what follows. Leaves the
+/* Every start gets a small share of the effort first. Of those that need more, the most promising
+   get a larger share, then the rest of the effort. A start is abandoned if it recomputes more than
+   half of the program, or costs too much more than the best for later steps to make up. Leaves the
    state at the best start; with any = true at the first one that fits. */
 static const double tolerance = 1.3, tolerance_of_program = 0.02;
 

@@ -10,8 +10,8 @@ static int by_number(const void *a, const void *b) {
   return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
 }
 
-/* From step `turnaround` on, what is not kept is recomputed where it is first read, with all that
-   this needs, and held from there. */
+/* From step `turnaround` on, a value that is not kept is recomputed before its first reader, with
+   everything that this needs, and stays live from there. */
 static void recompute_after(RematState *s, int turnaround, bool *there) {
   const StepGraph *p = s->p;
   VEC(int) stack = {0};
@@ -33,9 +33,9 @@ static void recompute_after(RematState *s, int turnaround, bool *there) {
   remat_rebuild(s);
 }
 
-/* Cuts the way to the peak at its narrowest place each time `length` units were made, or up to a
-   third more; holds what crosses a cut and what is made behind the last one, drops the rest that is
-   read behind the peak. */
+/* Cuts the steps before the peak into segments of `length` units or up to a third more, each at its
+   narrowest place. Values that cross a cut, or are made after the last one, are kept; other values
+   with readers after the peak are dropped. */
 void remat_segments(RematState *s, int turnaround, double length) {
   const StepGraph *p = s->p;
   int best = -1, last = -1;
@@ -70,8 +70,8 @@ void remat_segments(RematState *s, int turnaround, double length) {
   recompute_after(s, turnaround, keep);
 }
 
-/* Eviction as a planner: steps run in order, and when bytes are short the storage goes that costs
-   least to recompute (with what else is gone around it) for its bytes and age. */
+/* Eviction as a planner: steps run in order. When bytes are short, the storage is evicted whose
+   recomputation, evicted neighbours included, costs least for its bytes and age. */
 typedef struct Evict {
   RematState *s;
   const StepGraph *p;

@@ -268,8 +268,8 @@ static void drop_if_idle(RematState *s, int v, int step) {
     task(s, DROP, step, s->p->storage[v].maker);
 }
 
-/* The op is recomputed at this step anyway: what else it makes need not be held up to here, and may
-   be held from here on instead of being made once more. */
+/* The op is recomputed at this step anyway. Its other results need not be live before it, and may
+   stay live after it instead of being recomputed again. */
 static void use_result(RematState *s, int v, int at) {
   const StepStorage *x = &s->p->storage[v];
   int i = remat_use_after(s, v, at), n = (int)s->use[v].n;
@@ -484,7 +484,7 @@ static void build_uses(RematState *s, int step, const StepNode *o) {
   for (int k = 0; k < o->nout; k++) vec_push(s->a, &s->use[o->out[k]], (RematUse){step, 0, false});
 }
 
-/* A use that no one reads, with no one after it, is a result that is recomputed for nothing. */
+/* A use without readers and without later uses is a result that is recomputed for nothing. */
 static void drop_idle(RematUses *t) {
   for (uint32_t i = t->n; i-- > 1;) {
     if (t->at[i].readers || (i + 1 < t->n && t->at[i + 1].held)) continue;

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* About nanoseconds, for the searches of all orders, of which effort=N takes N per cent; where
-   packing misses the limit, each is gone on with up to TRIES times. */
+/* Roughly nanoseconds for the searches of all orders; effort=N allows N per cent of it. If packing
+   misses the limit, a search continues with a tighter one, up to TRIES times. */
 static const int64_t max_effort = 3000 * INT64_C(1000000), effort_a_step = 2 * INT64_C(1000000);
 
 enum {
@@ -42,8 +42,8 @@ uint64_t remat_arena(Remat *w, uint64_t enough) {
 
 /* ---------------------------------------------------------------- rebuilding ---- */
 
-/* Values of the old entry on their way into the new one. A view is recomputed for every instance of
-   what it is a view of. */
+/* Maps values of the old entry to the new one. A view is rebuilt for every instance of its operand.
+ */
 typedef struct Rewrite {
   Remat *w;
   int *step_of;     /* by old op: its step in the problem, or -1 */
@@ -160,10 +160,10 @@ static RematPlan search(Remat *w, int limit, int64_t effort, double incumbent, d
   return added(w, remat_search(&w->s, limit, effort, incumbent - w->cost, near));
 }
 
-/* What the next schedule is tighter by if packing took `over` more than the limit. A schedule can
-   do without a little. Next to the same schedule may be packed at first, since packing ends by
-   chance. After that packing loses about the same share again, so that a part of its loss is the
-   step. */
+/* By how many bytes the next limit of the schedule is tighter, if packing exceeded the limit by
+   `over`. The first BY_CHANCE steps are small: a slightly different schedule may pack well, since
+   packing is a heuristic. Later steps are a part of `over`, since packing loses about the same
+   share again. */
 static uint64_t tighter(uint64_t limit, uint64_t over, int k) {
   uint64_t by = (limit / MIN_TIGHTER) << k, part = over / PART_OF_MISS;
   if (over < (k < BY_CHANCE ? limit / NEARLY : by)) return over;
@@ -173,9 +173,9 @@ static uint64_t tighter(uint64_t limit, uint64_t over, int k) {
 /* Of the program's work: a plan that is cheaper by less is not packed for it. */
 static const double little = 0.001;
 
-/* Fits the entry for less cost than `incumbent`; the entry stays as it was where no such schedule
-   is found. *missed: what packing took more than the limit of the first schedule, here and, where
-   it is not 0, in a shorter search: then it is not left to chance again. */
+/* Fits the entry at less cost than `incumbent`; without such a schedule the entry is unchanged.
+   *missed: bytes by which packing exceeded the limit in the first schedule. If a shorter search has
+   set it already, small steps are not tried again. */
 static bool fit(Remat *w, uint64_t limit, int64_t effort, double incumbent, double near,
                 uint64_t *missed, RematPlan *found, uint64_t *arena) {
   int first = *missed < limit / NEARLY ? 0 : BY_CHANCE;
@@ -230,8 +230,8 @@ void tries_free(Tries *x) {
     if (x->at[k].a) arena_free(x->at[k].a);
 }
 
-/* Loops behind blocks are pairs themselves. What they can drop for next to nothing is dropped, if
-   anything is. */
+/* Loops that follow blocks are pairs of a forward and a backward loop themselves. Stacks that cost
+   next to nothing to recompute are dropped there, if any stack is. */
 static bool apply_further(Remat *w, const Remat *given) {
   static const double nothing = 0.01; /* of the program's work */
   LoopFrontier *l = ARENA_NEW(w->a, LoopFrontier);
@@ -267,14 +267,14 @@ static int by_bound(const void *pa, const void *pb) {
   return (a->k > b->k) - (a->k < b->k);
 }
 
-/* An order allows about as little as another one; the search has left little of what it allows. */
+/* Two lower bounds are close; the cost found is close to its lower bound. */
 static const double near_bound = 1.1;
-/* Of the program: so much more than that is near, too, where the bound is next to nothing. */
+/* Share of the program's work: a cost within it is close to a lower bound that is almost 0. */
 static const double near_by = 0.01;
 
-/* The tries as they are made: the orders, those first that allow the least added arithmetic, but
-   the one of the least peak before all that allow about as much; then the points. Returns how many
-   there are: an order in which no schedule fits is left out. */
+/* The tries in the order in which they are made: first the orders, by their lower bound on added
+   arithmetic, the order of least peak first among close ones; then the points. Returns their
+   number, without orders in which no schedule fits. */
 static int rank_tries(Tries *x, uint64_t limit, RankedTry *out) {
   int n = 0;
   for (int k = 0; k < x->norders; k++) {
@@ -306,8 +306,9 @@ typedef struct Best {
   bool done; /* it costs next to nothing, or that */
 } Best;
 
-/* Each order has half of the effort until one fits. Where the search comes near what its order
-   allows, others are not looked at, nor is one that allows little less than what was found. */
+/* Each order gets half of the effort until one fits. If the cost found is close to the lower bound
+   of its order, no other order is tried. Neither is an order whose lower bound is hardly less than
+   the cost found. */
 static void fit_all(Tries *x, uint64_t limit, int64_t effort, RankedTry *ranked, int n, Best *b) {
   for (int i = 0; i < n; i++) {
     bool point = ranked[i].k >= x->norders;
@@ -412,9 +413,9 @@ static void keep_min(Least *l, Remat *w, const RematPlan *plan, uint64_t bytes) 
   *l->arena = bytes;
 }
 
-/* Limits below the least, as if they had been asked for: steps become larger as long as there is a
-   plan. Whatever limit was asked for, the same ones are tried, so that the least that one refusal
-   names is met, and no other refusal names more. */
+/* Tries limits below the least one, as if the user had given them, in growing steps while there is
+   a plan. The limits tried do not depend on the user's limit. So the least limit that one refusal
+   names can be met, and no other refusal names a larger one. */
 static void probe_below(Least *l) {
   enum { PROBES = 5, FIRST = 32, NEAR = 100 }; /* the first step; the least is known to so much */
   uint64_t step = *l->arena / FIRST, failed = 0;
@@ -434,9 +435,8 @@ static void probe_below(Least *l) {
   }
 }
 
-/* The limit one unit below the least is asked for with tries of its own, which know nothing of
-   others, until there is no plan for it: so it is refused, too, if it is asked for. Where there is
-   one, steps grow until there is none. */
+/* Tries the limit one unit below the least one by itself, independent of other tries, until there
+   is no plan: so a user who asks for it gets a refusal, too. While there is a plan, steps grow. */
 static bool find_end(Least *l) {
   uint64_t unit = (uint64_t)l->x->at[0].t->align, step = unit;
   while (*l->arena > step) {
