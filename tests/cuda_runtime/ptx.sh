@@ -3,13 +3,10 @@
 # two orders of warps and blocks, and a failure of the device in the middle of training.
 # usage: ptx.sh PROGRAM MKDATA DRIVER-DIRECTORY SCRATCH
 set -eu
+. "$(dirname "$0")/../runtime/check.sh"
 model=$1 mkdata=$2 driver=$3
 rm -rf "$4" && mkdir -p "$4" && cd "$4"
-fails=0 checks=0
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-same() { checks=$((checks + 1)); cmp -s "$1" "$2" || fail "$3: $1 and $2 differ"; }
-holds() { checks=$((checks + 1)); grep -qF -- "$2" "$1" || { fail "$3: no '$2' in:"; cat "$1"; }; }
 gpu() { # gpu CODE NAME ARGS...
   want=$1 name=$2
   shift 2

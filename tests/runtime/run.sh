@@ -2,13 +2,10 @@
 # The hand-written program as a user runs it: training, resuming, files of every format, and what goes wrong.
 # usage: run.sh PROGRAM MKDATA SCRATCH
 set -eu
+. "$(dirname "$0")/check.sh"
 model=$1 mkdata=$2
 rm -rf "$3" && mkdir -p "$3" && cd "$3"
-fails=0 checks=0
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-same() { checks=$((checks + 1)); cmp -s "$1" "$2" || fail "$3: $1 and $2 differ"; }
-holds() { checks=$((checks + 1)); grep -qF -- "$2" "$1" || { fail "$3: no '$2' in:"; cat "$1"; }; }
 # run CODE NAME ARGS...: exit code and output in out.txt
 run() {
   want=$1 name=$2
