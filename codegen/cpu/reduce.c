@@ -70,15 +70,11 @@ typedef struct Reduce {
 } Reduce;
 
 static Reduce reduce_of(Gen *g, const Group *gr) {
-  Reduce r = {.c = {.g = g, .gr = gr}, .root = gr->root, .before = NO_ID};
-  r.c.p = printer_new(g, gr, 4, 1);
-  Printer *p = &r.c.p;
-  cols_axes(&r.c);
-  ValueId x = r.root->operands[0];
-  r.dt = value_type(gr->e, x)->dtype;
-  r.T = dtype_compute(r.dt);
   Leaves leaves = {0};
-  leaves_of(p, x, printer_identity(p, x), &leaves);
+  Reduce r = {.c = cols_new(g, gr, 4, &leaves), .root = gr->root, .before = NO_ID};
+  Printer *p = &r.c.p;
+  r.dt = value_type(gr->e, r.root->operands[0])->dtype;
+  r.T = dtype_compute(r.dt);
   if (op_accumulator(r.root) >= 0) {
     r.before = r.root->operands[op_accumulator(r.root)];
     leaves_of(p, r.before, cols_map(&r.c, r.before), &leaves);

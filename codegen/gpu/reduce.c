@@ -64,15 +64,11 @@ uint64_t cuda_reduce_scratch(const CudaTarget *t, const Group *gr) {
 }
 
 static GridReduce reduce_of(Gen *g, const Group *gr) {
-  GridReduce r = {.c = {.g = g, .gr = gr}, .root = gr->root};
-  r.c.p = printer_new(g, gr, 3, 1);
-  Printer *p = &r.c.p;
-  cols_axes(&r.c);
-  ValueId x = r.root->operands[0];
-  r.dt = value_type(gr->e, x)->dtype;
-  r.T = dtype_compute(r.dt);
   Leaves leaves = {0};
-  leaves_of(p, x, printer_identity(p, x), &leaves);
+  GridReduce r = {.c = cols_new(g, gr, 3, &leaves), .root = gr->root};
+  Printer *p = &r.c.p;
+  r.dt = value_type(gr->e, r.root->operands[0])->dtype;
+  r.T = dtype_compute(r.dt);
   r.s = schedule_of(cuda_target(g->target), gr, is_along(&r.c, &leaves));
   r.start = reduce_start(g, r.root->kind, r.dt, r.s.rows);
   r.so_far = op_accumulator(r.root) < 0 ? NULL : &r.root->operands[op_accumulator(r.root)];

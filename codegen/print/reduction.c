@@ -338,7 +338,7 @@ void rows_leaves(RowsPrinter *r, Leaves *l) {
 
 /* ---- columns ---- */
 
-void cols_axes(ColsPrinter *c) {
+static void find_axes(ColsPrinter *c) {
   const Op *op = c->gr->root;
   int rank = c->gr->domain->rank;
   c->kept = ARENA_ARRAY(c->g->a, int, rank + 1);
@@ -355,6 +355,14 @@ void cols_axes(ColsPrinter *c) {
     else
       c->kept[c->nkept++] = i;
   }
+}
+
+ColsPrinter cols_new(Gen *g, const Group *gr, int levels, Leaves *l) {
+  ColsPrinter c = {.g = g, .gr = gr, .p = printer_new(g, gr, levels, 1)};
+  ValueId x = gr->root->operands[0];
+  find_axes(&c);
+  leaves_of(&c.p, x, printer_identity(&c.p, x), l);
+  return c;
 }
 
 /* A value of the kept shape, axis i at the i-th kept axis of the domain. Values whose axes of

@@ -74,7 +74,8 @@ typedef struct ColsPrinter {
   int *kept, nkept, *reduced, nreduced; /* axes of the domain */
 } ColsPrinter;
 
-void cols_axes(ColsPrinter *c);
+/* The printer of the group's reduction, with the leaves of its operand. */
+ColsPrinter cols_new(Gen *g, const Group *gr, int levels, Leaves *l);
 /* A value of the kept shape, axis i at the i-th kept axis of the domain. */
 const Axis *cols_map(ColsPrinter *c, ValueId v);
 bool cols_is_kept(const ColsPrinter *c, const Type *t);
