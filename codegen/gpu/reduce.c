@@ -196,7 +196,7 @@ static void leave(GridReduce *r) {
 }
 
 /* Rows [from, to) of the block's columns. */
-typedef struct SmemTile {
+typedef struct ColumnTile {
   int depth; /* rows of it */
   bool along;
   int64_t most, rows; /* of [from, to), and of a whole column */
@@ -205,14 +205,14 @@ typedef struct SmemTile {
   Text before;      /* … and the lines that it needs, 2 deeper than the tile */
   int unroll;
   bool again; /* others follow */
-} SmemTile;
+} ColumnTile;
 
 static int tile_indent(const GridReduce *r, int depth, int64_t most) {
   return r->c.p.level[1]->indent + (most > depth) + 2;
 }
 
 /* All threads evaluate it, then one for each column combines it into acc. */
-static void tile(GridReduce *r, SmemTile *t) {
+static void tile(GridReduce *r, ColumnTile *t) {
   Text *x = r->c.p.level[1];
   const char *I = r->c.g->index;
   const GridColumnsSchedule *s = &r->s;
@@ -277,16 +277,16 @@ static void elements(GridReduce *r, const char *from, const char *to, int64_t mo
   *p->level[2] = text_new(r->c.g->a, tile_indent(r, s->depth, most));
   if (r->nkept) printer_decode(p, r->kept, r->nkept, "j", "c", 2);
   const char *value = element(r);
-  SmemTile t = {.depth = s->depth,
-                .along = s->along,
-                .most = most,
-                .rows = s->rows,
-                .from = from,
-                .to = to,
-                .fill = value,
-                .before = *p->level[2],
-                .unroll = cuda_unroll(r->c.gr, 16),
-                .again = s->chunks > 1 && !s->split};
+  ColumnTile t = {.depth = s->depth,
+                  .along = s->along,
+                  .most = most,
+                  .rows = s->rows,
+                  .from = from,
+                  .to = to,
+                  .fill = value,
+                  .before = *p->level[2],
+                  .unroll = cuda_unroll(r->c.gr, 16),
+                  .again = s->chunks > 1 && !s->split};
   tile(r, &t);
   memcpy(p->coord, own, sizeof *own * (size_t)p->ncoords);
   printer_drop(p, 1);
@@ -344,15 +344,15 @@ static void combine(GridReduce *r, Kernel *k) {
   share(r, s->parts);
   const char *so_far = before(r);
   text_line(x, "%s acc = %s;", r->T, so_far ? so_far : r->start);
-  SmemTile t = {.depth = s->parts,
-                .most = s->chunks,
-                .rows = s->chunks,
-                .from = "0",
-                .to = number(r, s->chunks),
-                .fill = arena_printf(r->c.g->a, "((const %s *)scratch)[r * %lld + j]", r->T,
-                                     (long long)s->columns),
-                .before = text_new(r->c.g->a, 0),
-                .unroll = 16};
+  ColumnTile t = {.depth = s->parts,
+                  .most = s->chunks,
+                  .rows = s->chunks,
+                  .from = "0",
+                  .to = number(r, s->chunks),
+                  .fill = arena_printf(r->c.g->a, "((const %s *)scratch)[r * %lld + j]", r->T,
+                                       (long long)s->columns),
+                  .before = text_new(r->c.g->a, 0),
+                  .unroll = 16};
   tile(r, &t);
   leave(r);
   results(r, "acc");
