@@ -77,7 +77,7 @@ struct Backend {
   const BackendForm *forms;
 
   /* ---- architectures: NULL for what has none ---- */
-  const char *default_arch;            /* of --arch: "sm_80,sm_90,sm_100" */
+  const char *default_arch;            /* of --arch: "sm_80,sm_90a,sm_100" */
   const char *one_arch, *arch_example; /* "sm_90", "sm_80 or sm_90a" */
   bool (*is_arch)(const char *arch);
 

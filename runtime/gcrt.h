@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 6
+#define GCRT_ABI 7
 
 typedef enum GcDtype { GC_BOOL, GC_U8, GC_I32, GC_I64, GC_F16, GC_BF16, GC_F32, GC_F64 } GcDtype;
 
@@ -79,11 +79,22 @@ typedef struct GcArg {
 
 /* A launch on a GPU. The kernel's parameters are device addresses: one for each argument, in order,
  * then a GcEnv *, then a GcDeviceFault *. */
+/* A tensor map that a kernel takes behind its other parameters: of an argument, row-major from its
+   first byte, and of a box in it that is copied at once; the contiguous axis first. */
+typedef struct GcTensorMap {
+  int arg;
+  GcDtype dtype;    /* of 2 bytes */
+  uint64_t size[3]; /* elements */
+  uint32_t box[3];
+} GcTensorMap;
+
 typedef struct GcLaunch {
   int kernel;      /* index in GcDeviceCode.kernels */
   uint32_t grid;   /* blocks, one-dimensional */
   uint32_t block;  /* threads of a block */
   uint32_t shared; /* dynamic shared memory, bytes */
+  const GcTensorMap *maps;
+  int nmaps;
 } GcLaunch;
 
 /* Where kernels report an index out of range: the first thread that changes `site` from -1 (by an

@@ -59,7 +59,8 @@ static const char *function_of(Program *p, const Entry *e, const Launch *l) {
   return f.name;
 }
 
-static StepText step_of(Tables *t, const Entry *e, const Launch *l) {
+static StepText step_of(Tables *t, const Entry *e, const Launch *l, int depth) {
+  (void)depth;
   return (StepText){.kernel = function_of(t->target, e, l)};
 }
 

@@ -7,8 +7,8 @@
 #include <inttypes.h>
 
 extern const char cuda_text_device[], cuda_text_gemm[], cuda_text_attention[], cuda_text_tensor[],
-    cuda_text_tensor_attention[], cuda_text_conv[], cuda_text_tensor_conv[], shared_text_math[],
-    shared_text_convert[], shared_text_random[];
+    cuda_text_tensor_attention[], cuda_text_wgmma[], cuda_text_conv[], cuda_text_tensor_conv[],
+    shared_text_math[], shared_text_convert[], shared_text_random[];
 
 static const GroupPrinters printers = {.map = cuda_map,
                                        .rows = cuda_rows,
@@ -56,10 +56,29 @@ const char *cuda_buffers(Arena *a, const CudaFunction *f) {
   return text_str(&x);
 }
 
-static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
+/* Tensor maps want addresses at multiples of 16 bytes, in every iteration. */
+static bool takes_maps(const Launch *l, int depth) {
+  const KernelSm90a *own = l->kernel->sm90a;
+  for (int i = 0; own && i < 2; i++) {
+    const Address *at = &l->args[own->map[i].arg];
+    if (at->offset % 16) return false;
+    for (int d = 0; at->stride && d < depth; d++)
+      if (at->stride[d] % 16) return false;
+  }
+  return own;
+}
+
+static const char *body_of(CudaProgram *p, const Kernel *k, bool sm90a) {
+  if (!sm90a) return kernel_body(&p->g, k);
+  Text head = k->head, text = k->text, own = k->sm90a->text;
+  return intern(p->g.ctx, arena_printf(p->g.a, "%s#if GC_SM90A\n%s#else\n%s#endif\n",
+                                       text_str(&head), text_str(&own), text_str(&text)));
+}
+
+static int function_of(CudaProgram *p, const Entry *e, const Launch *l, bool sm90a) {
   const Kernel *k = l->kernel;
   Arena *a = p->g.a;
-  const char *body = kernel_body(&p->g, k);
+  const char *body = body_of(p, k, sm90a);
   for (uint32_t i = 0; i < p->functions.n; i++)
     if (p->functions.at[i].body == body && same_launch(&p->functions.at[i], l)) {
       p->functions.at[i].launches++;
@@ -75,6 +94,7 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
                     .nargs = k->nargs,
                     .block = k->block,
                     .shared = k->shared,
+                    .sm90a = sm90a,
                     .grid = k->grid};
   f.rights = ARENA_ARRAY(a, uint8_t, k->nargs + 1);
   f.bytes = ARENA_ARRAY(a, uint64_t, k->nargs + 1);
@@ -82,7 +102,9 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
   f.what = describe(&p->g, l, e);
   Text x = text_new(a, 0);
   const char *min_blocks = k->min_blocks ? arena_printf(a, ", %d", k->min_blocks) : "";
-  text_add(&x, "extern \"C\" __global__ void __launch_bounds__(%d%s) %s(", k->block, min_blocks,
+  const char *block = sm90a ? arena_printf(a, "GC_EITHER(%d, %d, 1)", k->block, k->sm90a->block)
+                            : arena_printf(a, "%d", k->block);
+  text_add(&x, "extern \"C\" __global__ void __launch_bounds__(%s%s) %s(", block, min_blocks,
            f.name);
   for (int i = 0; i < k->nargs; i++) {
     const Access *at = &k->args[i].access;
@@ -90,7 +112,7 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l) {
     f.bytes[i] = l->args[i].bytes;
     text_add(&x, "%svoid *p%d, ", at->write ? "" : "const ", i);
   }
-  text_add(&x, "const GcEnv *env, GcDeviceFault *fault) {");
+  text_add(&x, "const GcEnv *env, GcDeviceFault *fault%s) {", sm90a ? " GC_TENSOR_MAPS" : "");
   f.head = text_str(&x);
   vec_push(a, &p->functions, f);
   return (int)p->functions.n - 1;
@@ -102,30 +124,43 @@ static int64_t times_of(const Op *op) {
   return times;
 }
 
-static StepText step_of(Tables *t, const Entry *e, const Launch *l) {
+/* Of variant 1, for sm_90a. */
+static void print_maps(Text *x, int id, const KernelSm90a *own) {
+  text_add(x, "static const GcTensorMap maps%d[] = {", id);
+  for (int i = 0; i < 2; i++) {
+    const KernelMap *m = &own->map[i];
+    text_add(x, "%s{%d, %s, {%" PRId64 ", %" PRId64 ", %" PRId64 "}, {%d, %d, %d}}", i ? ", " : "",
+             m->arg, m->dtype == DT_F16 ? "GC_F16" : "GC_BF16", m->size[0], m->size[1], m->size[2],
+             (int)m->box[0], (int)m->box[1], (int)m->box[2]);
+  }
+  text_add(x, "};\n");
+}
+
+static StepText step_of(Tables *t, const Entry *e, const Launch *l, int depth) {
   CudaProgram *p = t->target;
-  int f = function_of(p, e, l);
+  const bool sm90a = takes_maps(l, depth);
+  int f = function_of(p, e, l, sm90a);
   const Kernel *k = l->kernel;
   int id = p->launches++;
   vec_push(p->g.a, &p->steps, (CudaStep){e, f, times_of(l->op)});
   cuda_counts(&p->g, l->op, k->grid, "blocks of threads");
-  text_add(&t->text, "static const GcLaunch launch%d = {%d, %" PRId64 ", %d, %d};\n", id, f,
+  if (sm90a) print_maps(&t->text, id, k->sm90a);
+  text_add(&t->text, "static const GcLaunch launch%d[] = {{%d, %" PRId64 ", %d, %d}, ", id, f,
            k->grid, k->block, k->shared);
-  return (StepText){"NULL", arena_printf(p->g.a, "&launch%d", id)};
+  if (sm90a)
+    text_add(&t->text, "{%d, %" PRId64 ", %d, %d, maps%d, 2}};\n", f, k->sm90a->grid,
+             k->sm90a->block, k->sm90a->shared, id);
+  else
+    text_add(&t->text, "{%d, %" PRId64 ", %d, %d}};\n", f, k->grid, k->block, k->shared);
+  return (StepText){"NULL", arena_printf(p->g.a, "launch%d", id)};
 }
 
 const Sections *cuda_library(Arena *a) {
-  const char *const texts[] = {cuda_text_device,
-                               shared_text_math,
-                               shared_text_convert,
-                               shared_text_random,
-                               cuda_text_gemm,
-                               cuda_text_tensor,
-                               cuda_text_attention,
-                               cuda_text_tensor_attention,
-                               cuda_text_conv,
-                               cuda_text_tensor_conv,
-                               NULL};
+  const char *const texts[] = {
+      cuda_text_device,   shared_text_math,      shared_text_convert,
+      shared_text_random, cuda_text_gemm,        cuda_text_tensor,
+      cuda_text_wgmma,    cuda_text_attention,   cuda_text_tensor_attention,
+      cuda_text_conv,     cuda_text_tensor_conv, NULL};
   return sections_of(a, texts);
 }
 
@@ -175,15 +210,22 @@ bool cuda_write_source(const CodegenPart *part, const CodegenOptions *o, FILE *f
   return ok && !ferror(f);
 }
 
+static const char *launches_text(Arena *a, const CudaFunction *x) {
+  const char *plain =
+      arena_printf(a, "blocks=%lld threads=%d shared=%d", (long long)x->grid, x->block, x->shared);
+  const KernelSm90a *own = x->kernel->sm90a;
+  if (!x->sm90a) return plain;
+  return arena_printf(a, "%s sm_90a_blocks=%lld sm_90a_threads=%d sm_90a_shared=%d", plain,
+                      (long long)own->grid, own->block, own->shared);
+}
+
 bool cuda_schedules(const CodegenPart *part, const CodegenOptions *o, FILE *f) {
   Arena *a = arena_new();
   CudaProgram *p = cuda_program(part->m, part->target, o, a);
   for (uint32_t i = 0; i < p->functions.n; i++) {
     const CudaFunction *x = &p->functions.at[i];
-    kernel_print_schedule(f, &p->g, x->kernel, x->name,
-                          arena_printf(a, "blocks=%lld threads=%d shared=%d", (long long)x->grid,
-                                       x->block, x->shared),
-                          x->launches, x->entries);
+    kernel_print_schedule(f, &p->g, x->kernel, x->name, launches_text(a, x), x->launches,
+                          x->entries);
   }
   bool ok = !p->g.refused;
   arena_free(a);

@@ -16,6 +16,7 @@ typedef struct CudaFunction {
   const char *head,
       *body; /* the declaration, up to its brace, and what follows, but for the last */
   int nargs, block, shared;
+  bool sm90a;      /* it has code of its own for sm_90a */
   int64_t grid;    /* blocks */
   uint8_t *rights; /* of each argument: 1 read, 2 write */
   uint64_t *bytes; /* of each argument: all that a launch may touch */
@@ -52,6 +53,8 @@ bool cuda_schedules(const CodegenPart *part, const CodegenOptions *o, FILE *f);
 /* The time of its launches on a device of the model of time: `device` is a name of
    time/devices.def. */
 bool cuda_times(const CodegenPart *part, const CodegenOptions *o, const char *device, FILE *f);
+/* Which of a step's launches are for code of the architecture: 1, those of sm_90a, or 0. */
+int cuda_variant(const char *arch);
 /* A cubin for each architecture, then PTX for the highest: n + 1 images. False after a diagnostic.
  */
 bool cuda_images(CudaProgram *p, const char *const *arch, int n, CudaImage *out, int *code);

@@ -119,6 +119,48 @@ static void print_tensor_tile(Gen *g, Text *x, const GridProduct *p) {
   text_line(x, "extern __shared__ __align__(128) char smem[];");
 }
 
+/* Maps of an operand stored [edge, k], or across: [k, edge]; see text/wgmma.h. */
+static KernelMap map_of(const GridProduct *p, int arg, int64_t edge, bool across, int64_t rows) {
+  KernelMap m = {.arg = arg, .dtype = p->s.in};
+  m.size[0] = across ? edge : p->s.k, m.size[1] = across ? p->s.k : edge, m.size[2] = p->s.batch;
+  m.box[0] = WGMMA_DEPTH, m.box[1] = across ? WGMMA_DEPTH : rows, m.box[2] = 1;
+  return m;
+}
+
+/* The code for sm_90a, where the product is one for it. */
+static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *plain) {
+  GridProduct p = *plain;
+  if (!wgmma_schedule(&plain->s, &p.s)) return;
+  KernelSm90a *own = ARENA_NEW(g->a, KernelSm90a);
+  *own = (KernelSm90a){
+      .text = text_new(g->a, 1), .grid = p.s.blocks, .block = p.s.threads, .shared = p.s.shared};
+  own->map[0] = map_of(&p, p.a, p.s.m, p.s.ta, p.s.bm);
+  own->map[1] = map_of(&p, p.b, p.s.n, !p.s.tb, p.s.bn);
+  Text *x = &own->text;
+  const int stages = wgmma_stages(&p.s);
+  text_line(x, "typedef WgmmaTile<%s, %lld, %lld, %lld, %lld, %s, %s, %d, %d> Tile;",
+            p.s.in == DT_F16 ? "WgmmaF16" : "WgmmaBf16", (long long)p.s.batch, (long long)p.s.m,
+            (long long)p.s.n, (long long)p.s.k, p.s.ta ? "true" : "false",
+            p.s.tb ? "true" : "false", p.s.bn, stages);
+  text_line(x, "extern __shared__ __align__(1024) char ring[];");
+  text_line(x, "__shared__ uint64_t full[%d], empty[%d];", stages, stages);
+  text_line(x, "Tile::start(full, empty);");
+  text_open(x, "if (threadIdx.x < Tile::GROUP) {");
+  text_line(x, "Tile::copy(ring, full, empty, &map_a, &map_b);");
+  text_line(x, "return;");
+  text_close(x, "}");
+  text_line(x, "registers_take<232>();");
+  text_line(x, "Tile::Place place = {0, 0};");
+  text_open(x, "for (int tile = (int)blockIdx.x; tile < Tile::TILES; tile += (int)gridDim.x) {");
+  text_line(x, "int bt, m0, n0;");
+  text_line(x, "Tile::tile_coords(tile, bt, m0, n0);");
+  text_line(x, "f32 c[%d][%d];", p.s.tm, p.s.tn);
+  text_line(x, "Tile::multiply(c, ring, full, empty, place);");
+  store(g, gr, x, &p);
+  text_close(x, "}");
+  k->sm90a = own;
+}
+
 static void print_tile(Gen *g, Text *x, const GridProduct *p) {
   const char *from = cuda_converter(g, p->s.in);
   text_line(x, "typedef Gemm<%s, %s, %s, %s, %lld, %lld, %lld, %s, %s, %d, %d, %d, %d%s> Tile;",
@@ -165,4 +207,5 @@ void cuda_matmul(Gen *g, const Group *gr) {
             (long long)((p.s.ta ? p.s.k : p.s.m) * p.s.a_row), p.b,
             (long long)(p.s.batch > 1 ? (p.s.tb ? p.s.n : p.s.k) * p.s.b_row : 0));
   store(g, gr, x, &p);
+  print_sm90a(g, gr, k, &p);
 }

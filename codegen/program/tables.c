@@ -112,7 +112,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   const InputUses *uses = p->g->uses = input_uses(a, e);
   launches_of(p->g, e, &p->globals, &l);
   VEC(StepText) run = {0};
-  for (uint32_t i = 0; i < l.at.n; i++) vec_push(a, &run, p->step(p, e, &l.at.at[i]));
+  for (uint32_t i = 0; i < l.at.n; i++) vec_push(a, &run, p->step(p, e, &l.at.at[i], l.depth));
   text_add(x, "\n/* ---- %s ---- */\n", text_comment(a, e->name));
   VEC(const char *) dead = {0}, after = {0};
   for (uint32_t i = 0; i < l.at.n; i++) {

@@ -13,7 +13,7 @@ typedef struct StepText {
 
 struct Tables {
   Gen *g;
-  StepText (*step)(Tables *t, const Entry *e, const Launch *l);
+  StepText (*step)(Tables *t, const Entry *e, const Launch *l, int depth); /* of its strides */
   void *target; /* the target's own, for `step` */
   GlobalsPlan globals;
   Text text; /* a target may put its own tables before those of a step */

@@ -95,5 +95,13 @@ typedef struct GridProductSchedule {
 } GridProductSchedule;
 
 GridProductSchedule grid_product_schedule(const GridMachine *machine, const GridProductShape *s);
+
+/* The same product by warpgroups, in 128 x bn of C: blocks go from tile to tile. */
+enum { WGMMA_ROWS = 128, WGMMA_DEPTH = 64, WGMMA_THREADS = 384, WGMMA_RING = 192 << 10 };
+/* False: it is not one for tensor maps, or too small. */
+bool wgmma_schedule(const GridProductSchedule *plain, GridProductSchedule *out);
+static inline int wgmma_stages(const GridProductSchedule *p) {
+  return WGMMA_RING / (2 * WGMMA_DEPTH * (p->bm + p->bn));
+}
 extern const ScheduleKind grid_product_kind;
 #endif

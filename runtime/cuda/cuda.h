@@ -37,19 +37,23 @@ enum { INPUTS_AT = DEVICE_ALIGN }; /* in a block, behind its GcEnv */
 
 typedef struct CudaLaunch { /* of one step, with its addresses for one of the blocks */
   CuFunction function;
-  void **params; /* pointers to addresses */
+  void **params; /* pointers to addresses, and to tensor maps behind them */
 } CudaLaunch;
+enum { TENSOR_MAP = 128, TENSOR_MAP_ALIGN = 64 }; /* bytes */
 typedef struct CudaExec {
   Exec base;
   uint64_t *slots; /* of the entry's outputs: place in a set of results; NULL of init */
   CudaLaunch *launches[BLOCKS];
   CuAddress *addresses;
   void **params;
+  uint8_t *maps;    /* tensor maps of all launches, then those of the launch at hand */
   CuAddress *moved; /* of the launch at hand, where its addresses move with a loop */
   void **moved_params;
+  uint8_t *moved_maps;
   int64_t *at; /* the iteration of each loop, by depth */
   CuGraphExec graph[BLOCKS];
   CuEvent *over; /* by step: recorded behind it, if another stream waits for it; NULL: one stream */
+  bool mapped;   /* all tensor maps are made */
   bool plain;    /* no graph: it runs once, or capturing failed */
   bool ran;      /* its code is on the device, even where the driver loads code at its first use */
   bool counted;  /* env.step is the program's own counter, which only the device knows */

@@ -26,27 +26,61 @@ static CuAddress address(const Cuda *c, int q, GcRegion region, uint64_t offset)
   return (region == GC_INPUTS ? c->block[q] + INPUTS_AT : c->region[region]) + offset;
 }
 
-static uint64_t count_addresses(const GcEntry *e) {
-  uint64_t n = 0;
-  for (int i = 0; i < e->nsteps; i++) n += (uint64_t)e->steps[i].nargs + 2;
+static const GcLaunch *launch_of(const Cuda *c, const GcStep *s) { return &s->launch[c->variant]; }
+
+/* Of the launches of an entry: parameters, and tensor maps among them; the most of one launch. */
+typedef struct ParamCount {
+  uint64_t params, maps;
+  int args, most_maps;
+} ParamCount;
+
+static ParamCount count_params(const Cuda *c, const GcEntry *e) {
+  ParamCount n = {0};
+  for (int i = 0; i < e->nsteps; i++) {
+    const int args = e->steps[i].nargs, maps = launch_of(c, &e->steps[i])->nmaps;
+    n.params += (uint64_t)(args + 2 + maps);
+    n.maps += (uint64_t)maps;
+    if (args > n.args) n.args = args;
+    if (maps > n.most_maps) n.most_maps = maps;
+  }
   return n;
 }
 
-static bool make_moved(CudaExec *x) {
+/* The maps of a launch with these addresses, and pointers to them. */
+static bool encode_maps(Cuda *c, const GcLaunch *l, const CuAddress *address, uint8_t *maps,
+                        void **params) {
+  enum { F16 = 6, BF16 = 9, SWIZZLE_128 = 3, PROMOTE_128 = 2, BYTES = 2 };
+  static const uint32_t steps[3] = {1, 1, 1};
+  for (int i = 0; i < l->nmaps; i++) {
+    const GcTensorMap *m = &l->maps[i];
+    const uint64_t row = m->size[0] * BYTES, strides[2] = {row, row * m->size[1]};
+    params[i] = maps + (size_t)TENSOR_MAP * (size_t)i;
+    if (!CUDA_CALL(c, TensorMapEncode, params[i], m->dtype == GC_F16 ? F16 : BF16, 3,
+                   address[m->arg], m->size, strides, m->box, steps, 0, SWIZZLE_128, PROMOTE_128,
+                   0))
+      return false;
+  }
+  return true;
+}
+
+static bool make_moved(CudaExec *x, ParamCount n) {
   const GcEntry *e = x->base.entry;
-  int most = 0;
-  for (int i = 0; i < e->nsteps; i++)
-    if (e->steps[i].nargs > most) most = e->steps[i].nargs;
+  const int most = n.args;
+  x->maps = aligned_alloc(TENSOR_MAP_ALIGN,
+                          TENSOR_MAP * (BLOCKS * (size_t)n.maps + (size_t)n.most_maps + 1));
+  x->moved_maps = x->maps ? x->maps + TENSOR_MAP * BLOCKS * n.maps : NULL;
   x->moved = calloc((size_t)most + 2, sizeof *x->moved);
-  x->moved_params = calloc((size_t)most + 2, sizeof *x->moved_params);
+  x->moved_params = calloc((size_t)(most + 2 + n.most_maps), sizeof *x->moved_params);
   x->at = calloc((size_t)e->depth + 1, sizeof *x->at);
   for (int a = 0; x->moved && x->moved_params && a < most + 2; a++)
     x->moved_params[a] = &x->moved[a];
-  return x->moved && x->moved_params && x->at;
+  return x->maps && x->moved && x->moved_params && x->at;
 }
 
+/* NULL or not resolved(): no memory, or a call has failed and said so. */
 static CudaExec *resolve(Cuda *c, const GcEntry *e) {
-  uint64_t n = BLOCKS * count_addresses(e);
+  const ParamCount count = count_params(c, e);
+  uint64_t n = BLOCKS * count.params;
   CudaExec *x = calloc(1, sizeof *x);
   if (!x) return NULL;
   x->base.entry = e;
@@ -55,20 +89,25 @@ static CudaExec *resolve(Cuda *c, const GcEntry *e) {
   x->counted = e->training && counter_of(c->base.program);
   x->addresses = calloc(n + 1, sizeof *x->addresses);
   x->params = calloc(n + 1, sizeof *x->params);
-  uint64_t at = 0;
-  if (!make_moved(x)) return x;
+  uint64_t at = 0, maps = 0;
+  if (!make_moved(x, count)) return x;
   for (int q = 0; q < BLOCKS; q++) {
     x->launches[q] = calloc((size_t)e->nsteps + 1, sizeof *x->launches[q]);
     if (!x->launches[q] || !x->addresses || !x->params) return x;
     for (int i = 0; i < e->nsteps; i++) {
       const GcStep *s = &e->steps[i];
-      x->launches[q][i] = (CudaLaunch){.function = c->functions[s->launch[c->variant].kernel],
-                                       .params = x->params + at};
+      const GcLaunch *l = launch_of(c, s);
+      CuAddress *first = &x->addresses[at];
+      x->launches[q][i] =
+          (CudaLaunch){.function = c->functions[l->kernel], .params = x->params + at};
       for (int a = 0; a < s->nargs; a++)
         x->addresses[at + (uint64_t)a] = address(c, q, s->args[a].region, s->args[a].offset);
       x->addresses[at + (uint64_t)s->nargs] = c->block[q];
       x->addresses[at + (uint64_t)s->nargs + 1] = c->fault;
       for (int a = 0; a < s->nargs + 2; a++, at++) x->params[at] = &x->addresses[at];
+      x->mapped = encode_maps(c, l, first, x->maps + TENSOR_MAP * maps, x->params + at);
+      if (!x->mapped) return x;
+      at += (uint64_t)l->nmaps, maps += (uint64_t)l->nmaps;
     }
   }
   return x;
@@ -76,7 +115,7 @@ static CudaExec *resolve(Cuda *c, const GcEntry *e) {
 
 static bool resolved(const CudaExec *x) {
   return x && x->addresses && x->params && x->at && x->launches[BLOCKS - 1] &&
-         (x->plain || x->slots);
+         (x->mapped || !x->base.entry->nsteps) && (x->plain || x->slots);
 }
 
 static void exec_free(CudaExec *x) {
@@ -84,6 +123,7 @@ static void exec_free(CudaExec *x) {
   for (int q = 0; q < BLOCKS; q++) free(x->launches[q]);
   free(x->addresses);
   free(x->params);
+  free(x->maps);
   free(x->moved);
   free(x->moved_params);
   free(x->at);
@@ -195,8 +235,9 @@ static bool cuda_start(Session *s, Err *e) {
 
 /* ---- one step ---- */
 
-/* The parameters of a step in this iteration; the driver copies them as it takes the launch. */
-static void **params_of(const CudaExec *x, int q, int i, const int64_t *at) {
+/* The parameters of a step in this iteration; the driver copies them as it takes the launch. NULL
+   after a call that failed. */
+static void **params_of(Cuda *c, const CudaExec *x, int q, int i, const int64_t *at) {
   const GcStep *s = &x->base.entry->steps[i];
   void **params = x->launches[q][i].params;
   if (!loops_moves(s)) return params;
@@ -204,17 +245,20 @@ static void **params_of(const CudaExec *x, int q, int i, const int64_t *at) {
     x->moved[a] = *(const CuAddress *)params[a];
     if (a < s->nargs) x->moved[a] += (CuAddress)loops_shift(&s->args[a], at, x->base.entry->depth);
   }
-  return x->moved_params;
+  bool ok =
+      encode_maps(c, launch_of(c, s), x->moved, x->moved_maps, x->moved_params + s->nargs + 2);
+  return ok ? x->moved_params : NULL;
 }
 
 static bool launch(Cuda *c, const CudaExec *x, int q, int i, const int64_t *at, CuStream stream) {
   const GcStep *s = &x->base.entry->steps[i];
-  const GcLaunch *l = &s->launch[c->variant];
+  const GcLaunch *l = launch_of(c, s);
+  void **params = params_of(c, x, q, i, at);
   const CudaLaunch *m = &x->launches[q][i];
   char what[256];
   snprintf(what, sizeof what, "%s (%s)", s->name ? s->name : "", s->loc ? s->loc : "");
-  return CUDA_CALL_FOR(c, what, LaunchKernel, m->function, l->grid, 1, 1, l->block, 1, 1, l->shared,
-                       stream, params_of(x, q, i, at), NULL);
+  return params && CUDA_CALL_FOR(c, what, LaunchKernel, m->function, l->grid, 1, 1, l->block, 1, 1,
+                                 l->shared, stream, params, NULL);
 }
 
 static bool set_counter(Cuda *c, const CudaExec *x, int q) {

@@ -18,6 +18,11 @@ struct BlockIndex {
   __declspec(property(get = get)) unsigned x;
   static __device__ __forceinline__ unsigned get() { return __nvvm_read_ptx_sreg_ctaid_x(); }
 };
+struct GridSize {
+  __declspec(property(get = get)) unsigned x;
+  static __device__ __forceinline__ unsigned get() { return __nvvm_read_ptx_sreg_nctaid_x(); }
+};
+extern const __device__ __attribute__((weak)) GridSize gridDim;
 extern const __device__ __attribute__((weak)) ThreadIndex threadIdx;
 extern const __device__ __attribute__((weak)) BlockIndex blockIdx;
 

@@ -16,6 +16,7 @@
 typedef struct Device {
   DeviceHead head;
   char *text;                  /* of the module */
+  int variant;                 /* of the launches */
   PtxModule *module, *instead; /* instead: whose kernels come first, or NULL */
   uint64_t most;               /* warp instructions of theirs; 0: any number */
 } Device;
@@ -77,17 +78,36 @@ static void note_issue(DeviceHead *h, int kernel, const PtxResult *r, double blo
   if (ratio > h->most) h->most = ratio;
 }
 
+/* The tensor maps behind the other parameters, as the runtime makes them; returns the bytes of all.
+ */
+static size_t add_maps(uint64_t *params, size_t at, const GcLaunch *l, void *const *p) {
+  at = (at + 63) & ~(size_t)63;
+  for (int i = 0; i < l->nmaps; i++, at += PTX_TENSOR_BYTES) {
+    const GcTensorMap *m = &l->maps[i];
+    PtxTensor t = {.type = m->dtype == GC_F16 ? 6 : 9,
+                   .rank = 3,
+                   .address = (uintptr_t)p[m->arg],
+                   .step = {1, 1, 1},
+                   .swizzle = 3};
+    for (int d = 0; d < 3; d++) t.size[d] = m->size[d], t.box[d] = m->box[d];
+    t.stride[0] = 2 * m->size[0], t.stride[1] = t.stride[0] * m->size[1];
+    const char *wrong = ptx_tensor_map(params + at / 8, &t);
+    if (wrong) printf("a tensor map: %s\n", wrong);
+  }
+  return at;
+}
+
 static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env) {
   Device *d = c->device;
   const GcDeviceCode *code = c->program->code;
-  const GcLaunch *l = s->launch;
+  const GcLaunch *l = &s->launch[d->variant];
   const char *name = code->kernels[l->kernel];
   const PtxKernel *edited = d->instead ? ptx_module_find(d->instead, name) : NULL;
   const PtxKernel *k = edited ? edited : ptx_module_find(d->module, name);
   GcDeviceFault fault = {.site = -1};
   if (s == d->head.left_out) return true;
   GcEnv own = *env;
-  uint64_t params[MAX_ARGS];
+  _Alignas(64) uint64_t params[MAX_ARGS + 4 * PTX_TENSOR_BYTES / 8];
   char names[MAX_ARGS][8];
   Buffers b = {.n = 0};
   for (int i = 0; i < s->nargs; i++) {
@@ -97,11 +117,13 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
   params[s->nargs] = add_buffer(&b, &own, sizeof own, PTX_READ, "env");
   params[s->nargs + 1] = add_buffer(&b, &fault, sizeof fault, PTX_RW, "fault");
   for (size_t i = 0; i < b.n; i++) know_written(c, &b.at[i]);
+  size_t params_size = 8 * (size_t)(s->nargs + 2);
+  if (l->nmaps) params_size = add_maps(params, params_size, l, p);
   PtxLaunch launch = {.grid = {l->grid, 1, 1},
                       .block = {l->block, 1, 1},
                       .dynamic_shared = l->shared,
                       .params = params,
-                      .params_size = 8 * (size_t)(s->nargs + 2),
+                      .params_size = params_size,
                       .bufs = b.at,
                       .nbufs = b.n,
                       .checks = PTX_CHECK_ALL | (d->head.count ? PTX_COUNT_SECTORS : 0),
@@ -114,7 +136,7 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
   PtxStatus status = PTX_REFUSED;
   if (!k)
     snprintf(r.error, sizeof r.error, "no such kernel");
-  else if (l->shared + ptx_kernel_static_shared(k) > SHARED_EVERYWHERE)
+  else if (!d->variant && l->shared + ptx_kernel_static_shared(k) > SHARED_EVERYWHERE)
     snprintf(r.error, sizeof r.error, "too much shared memory for sm_86");
   else
     status = ptx_launch(k, &launch, &r);
@@ -186,6 +208,7 @@ static bool interpret(const CudaProgram *p, Compiled *c, const CudaImage *image,
   char err[512] = "";
   Device *d = calloc(1, sizeof *d);
   d->head = (DeviceHead){.arch = name, .close = ptx_close};
+  d->variant = cuda_variant(image->arch);
   size_t size = image->ptx ? image->size : image->text_size;
   d->text = strdup(ptx_of(image));
   d->module = ptx_module_load(d->text, size - 1, err, sizeof err);
@@ -232,12 +255,14 @@ static int open_clang(CudaProgram *p, Compiled **out) {
 
 /* Cubins with their PTX, or PTX alone: that for one of the architectures, which the source and the
    commit draw, but at the level full. */
-static int open_nvrtc(CudaProgram *p, bool cubins, Compiled **out) {
+static int open_nvrtc(CudaProgram *p, DeviceKind kind, Compiled **out) {
   static const char *const virtual_archs[ARCHS] = {"compute_80", "compute_100", "compute_90a"};
   CudaImage image[ARCHS + 1], *own[ARCHS];
   const char *source = cuda_source(p, NULL);
-  const bool one = !cubins && !level_is_full();
-  const int first = one && level_draws(source, 2), archs = one ? 1 : cuda_archs_taken();
+  const bool cubins = kind == DEVICE_NVRTC, sm90a = kind == DEVICE_SM90A;
+  const bool one = sm90a || (!cubins && !level_is_full());
+  const int first = sm90a ? ARCHS - 1 : one && level_draws(source, 2);
+  const int archs = one ? 1 : cuda_archs_taken();
   int code = 0, n = 0;
   bool made = cubins ? cuda_images(p, cuda_archs, archs, image, &code)
                      : nvrtc_compile(p->g.ctx, p->g.a, cuda_cache(), source, virtual_archs + first,
@@ -261,7 +286,7 @@ int devices_open(Module *m, const Target *t, const CodegenOptions *o, DeviceKind
   if (kind == DEVICE_DRIVER) return !(out[0] = gpu_open(m, t, o));
   Arena *a = arena_new();
   CudaProgram *p = cuda_program(m, t, o, a);
-  int bad = kind == DEVICE_CLANG ? open_clang(p, out) : open_nvrtc(p, kind == DEVICE_NVRTC, out);
+  int bad = kind == DEVICE_CLANG ? open_clang(p, out) : open_nvrtc(p, kind, out);
   arena_free(a);
   return bad;
 }

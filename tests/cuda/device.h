@@ -29,6 +29,7 @@ typedef enum DeviceKind {
                    same */
   DEVICE_PTX,   /* the same without cubins, and what ptxas says of spills; but at the level full
                    for one architecture */
+  DEVICE_SM90A, /* one interpreter with PTX for sm_90a */
   DEVICE_CLANG, /* one interpreter with what clang makes of the source */
   DEVICE_DRIVER /* the one device of the driver that the loader finds */
 } DeviceKind;

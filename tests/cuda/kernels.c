@@ -1,11 +1,11 @@
 /* Every kernel of programs compiles for every architecture without spilling, at the programs' own
    sizes, without forms that leave bits open, and without atomics but for the compare-and-swap of
    the one that reports an index; none is run. kernels RUNTIME_DIR [--precision=P] FILE.g… At
-   another precision than f32: for sm_80 alone, and what f32's program does not have. Kernels of
-   equal text are compiled once, and of these a tenth, at other precisions half, by the commit's
-   hash, but for the level full; PART of them at a time, so that NVRTC's limits hold however large a
-   program is. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP,
-   which makes that an error. */
+   another precision than f32: for sm_80, bf16 for sm_90a too, and what f32's program does not have.
+   Kernels of equal text are compiled once, and of these a tenth, at other precisions half, by the
+   commit's hash, but for the level full; PART of them at a time, so that NVRTC's limits hold
+   however large a program is. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for
+   GC_NO_SKIP, which makes that an error. */
 #define _GNU_SOURCE
 #include "tests/cuda/uses.h"
 #include "tests/level.h"
@@ -21,6 +21,7 @@ typedef struct Session {
   Ctx *texts; /* of all programs, interned */
   VEC(const char *) seen;
   const char *runtime, *precision;
+  const char *const *arch;
   int archs;
   int kernels, distinct, compiled;
 } Session;
@@ -105,7 +106,7 @@ static int check(Session *s, const char *file) {
     const char *source = cuda_source(p, only);
     for (int k = 0; k < s->archs && !code; k++) {
       CudaImage image;
-      if (!nvrtc_compile(c, a, cuda_cache(), source, &cuda_archs[k], 1, &image, &code)) break;
+      if (!nvrtc_compile(c, a, cuda_cache(), source, &s->arch[k], 1, &image, &code)) break;
       bad += uses_spills(p, &image, n) + atomics(file, (const char *)image.text);
       if (strcmp(s->precision, "f32") == 0) bad += approximations(p, &image);
       s->compiled += (int)n;
@@ -129,9 +130,12 @@ int main(int argc, char **argv) {
     return 2;
   }
   setvbuf(stdout, NULL, _IOLBF, 0);
-  Session s = {
-      .texts = ctx_new(), .runtime = argv[1], .precision = "f32", .archs = cuda_archs_taken()};
-  if (other) s.precision = argv[2] + strlen(flag), s.archs = 1;
+  Session s = {.texts = ctx_new(), .runtime = argv[1], .precision = "f32", .arch = cuda_archs};
+  static const char *const tensor[] = {"sm_80",
+                                       "sm_90a"}; /* which has code of its own for halves */
+  s.archs = cuda_archs_taken();
+  if (other) s.precision = argv[2] + strlen(flag), s.arch = tensor;
+  if (other) s.archs = strcmp(s.precision, "bf16") == 0 ? 2 : 1;
   if (!nvrtc_version(s.texts, NULL, NULL)) {
     printf("NOT TESTED: kernels for a GPU: there is no NVRTC (install the CUDA toolkit or set "
            "GC_NVRTC)\n");

@@ -44,8 +44,16 @@ static const struct {
     {128, 256, DT_BF16, 128, 71, 131, 41, false, false, true}, /* rows of odd lengths */
     {64, 64, DT_F16, 40, 65, 67, 33, true, true, false},
     {32, 32, DT_BF16, 1, 4, 4, 0, false, true, true},
+    /* by wgmma on sm_90a, from here on: FIRST_SM90A */
+    {128, 256, DT_BF16, 128, 128, 256, 72, false, true, false},
+    {128, 128, DT_F16, 128, 128, 128, 136, true, false, true},
+    {128, 256, DT_BF16, 150, 64, 64, 64, false, false, true}, /* blocks with two tiles */
+    {32, 32, DT_BF16, 1, 136, 200, 136, false, false, true},
+    {32, 32, DT_F16, 2, 128, 72, 64, true, true, false},
+    {32, 32, DT_BF16, 1, 264, 64, 72, false, true, false},
+    {32, 32, DT_F16, 1, 72, 136, 200, true, false, true},
 };
-enum { ROWS = sizeof rows / sizeof *rows };
+enum { ROWS = sizeof rows / sizeof *rows, FIRST_SM90A = ROWS - 7 };
 
 /* y = relu(a b + bias), the product itself, and y in the dtype of a: one entry a row. */
 static void add_entry(Module *m, int i) {
@@ -132,13 +140,32 @@ static int check_kernel(const Compiled *c, const char *ptx, int i) {
   return 0;
 }
 
+/* The same of what sm_90a has. */
+static int check_sm90a(const Compiled *c, const char *ptx, int i) {
+  const GcEntry *e = &c->program->entries[i];
+  const GcLaunch *l = NULL;
+  for (int s = 0; s < e->nsteps; s++)
+    if (e->steps[s].launch[1].nmaps) l = &e->steps[s].launch[1];
+  if (!l) return wrong(i, "no launch has tensor maps");
+  char name[64];
+  snprintf(name, sizeof name, ".entry %s(", c->program->code->kernels[l->kernel]);
+  const char *from = strstr(ptx, name), *to = from ? strstr(from + 1, ".entry ") : NULL;
+  if (from && !to) to = from + strlen(from);
+  if (!to || !has(from, to, "wgmma.mma_async.sync.aligned.m64n") || has(from, to, "mma.sync"))
+    return wrong(i, "its PTX is not by wgmma");
+  return !has(from, to, "cp.async.bulk.tensor.3d") ? wrong(i, "its PTX has no TMA") : 0;
+}
+
 /* ---- what it computes ---- */
 
 /* The interpreter runs the tiles of the first and the last product of a batch, where those are all
    that the entry launches: those between differ from the last in where they lie alone. */
 static bool run_ends(Compiled *on, int i, DeviceKind kind) {
   DeviceHead *d = on->device;
-  d->ends = kind != DEVICE_DRIVER && on->program->entries[i].nsteps == 1 && rows[i].batch > 2;
+  const GcEntry *e = &on->program->entries[i];
+  d->ends = kind != DEVICE_DRIVER && e->nsteps == 1 && rows[i].batch > 2;
+  if (kind == DEVICE_SM90A && e->steps[0].launch[1].grid != rows[i].batch * tiles_of(i))
+    d->ends = false; /* a block has several tiles */
   d->some = d->ends ? (unsigned)(2 * tiles_of(i)) : 0;
   return d->ends;
 }
@@ -187,8 +214,12 @@ static int run(Ctx *c, Module *on_cpu, const Target *cpu, Module *on_gpu, const 
   int bad = devices_open(on_gpu, gpu, o, kind, on) + !x;
   for (int i = 0; kind == DEVICE_NVRTC && i < ROWS && on[0]; i++)
     bad += check_kernel(on[0], device_text(on[0]), i);
-  for (int i = kind == DEVICE_NVRTC ? (int)(level_seed() % (uint64_t)every) : 0; i < ROWS && !bad;
-       i += every) {
+  for (int i = FIRST_SM90A; kind == DEVICE_SM90A && i < ROWS && on[0]; i++)
+    bad += check_sm90a(on[0], device_text(on[0]), i);
+  int first = kind == DEVICE_NVRTC   ? (int)(level_seed() % (uint64_t)every)
+              : kind == DEVICE_SM90A ? FIRST_SM90A
+                                     : 0;
+  for (int i = first; i < ROWS && !bad; i += every) {
     Arena *a = arena_new();
     Tensor want[3], *in = inputs_of(a, on_cpu->entries.at[i], i);
     RunOptions ro = {.threads = 1, .seed = 1};
@@ -212,6 +243,7 @@ int main(int argc, char **argv) {
   const char *how = argc > 2 ? argv[2] : "";
   DeviceKind kind = strcmp(how, "--gpu") == 0     ? DEVICE_DRIVER
                     : strcmp(how, "--clang") == 0 ? DEVICE_CLANG
+                    : strcmp(how, "--sm90a") == 0 ? DEVICE_SM90A
                                                   : DEVICE_NVRTC;
   int every = argc == 4 && kind == DEVICE_CLANG          ? atoi(argv[3])
               : kind == DEVICE_NVRTC && !level_is_full() ? 3
@@ -236,7 +268,8 @@ int main(int argc, char **argv) {
     return getenv("GC_NO_SKIP") ? 1 : SKIP;
   }
   int bad = run(c, on_cpu, cpu, on_gpu, gpu, &o, kind, every);
-  printf("%d products, %d failures\n", (ROWS + every - 1) / every, bad);
+  int count = kind == DEVICE_SM90A ? ROWS - FIRST_SM90A : (ROWS + every - 1) / every;
+  printf("%d products, %d failures\n", count, bad);
   ctx_free(c);
   return bad != 0;
 }

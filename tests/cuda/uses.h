@@ -7,8 +7,8 @@
 /* What kernels are compiled for; NVRTC makes code for sm_100 by another way than for sm_80. */
 enum { ARCHS = 3 };
 extern const char *const cuda_archs[ARCHS];
-/* How many of them, from the first on, this run of the tests takes: all at the level full. What
-   NVRTC makes for sm_90a is, but for its name, what it makes for sm_80. */
+/* How many of them, from the first on, this run of the tests takes: all at the level full. Its
+   last is sm_90a, for which NVRTC makes, but for products of halves, what it makes for sm_80. */
 int cuda_archs_taken(void);
 /* What NVRTC made of the same source in an earlier run is taken from there. */
 const Cache *cuda_cache(void);

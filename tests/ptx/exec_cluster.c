@@ -73,7 +73,7 @@ void exec_elect(Warp *w, const Ins *i, uint32_t mask) {
 enum { SM_REGISTERS = 65536, THREAD_REGISTERS = 255 };
 unsigned launch_registers(const Exec *x) {
   unsigned blocks = x->k->min_ctas ? x->k->min_ctas : 1;
-  unsigned most = SM_REGISTERS / blocks / (unsigned)(x->cta_warps * LANES);
+  unsigned most = SM_REGISTERS / blocks / x->k->max_threads;
   most = most > THREAD_REGISTERS ? THREAD_REGISTERS : most;
   return x->k->max_registers && x->k->max_registers < most ? x->k->max_registers & ~7u : most & ~7u;
 }
@@ -82,6 +82,8 @@ bool wait_registers(Warp *w, const Ins *i, uint32_t mask) {
   Exec *x = w->x;
   unsigned want = (unsigned)lane_bits(w, &i->opd[0], __builtin_ctz(mask)), used = 0;
   if (mask != w->live) report(w, __builtin_ctz(mask), PTX_WARP_SYNC, mask, "lanes are missing");
+  if (!x->k->min_ctas && !x->k->max_registers)
+    report(w, 0, PTX_REGISTERS, want, "setmaxnreg of a kernel with no .minnctapersm or .maxnreg");
   if (want < 24 || want > 256 || want & 7)
     report(w, 0, PTX_REGISTERS, want, "setmaxnreg to %u registers", want);
   if (i->mode ? want < w->registers : want > w->registers)

@@ -56,5 +56,6 @@ const char *cuda_native(Ctx *c) {
   Capability is;
   bool ok = library && ask_apart(library, &is);
   if (library) dlclose(library);
-  return ok ? intern_printf(c, "sm_%d%d", is.major, is.minor) : NULL;
+  const bool own = ok && is.major == 9 && is.minor == 0; /* has code of its own for products */
+  return ok ? intern_printf(c, "sm_%d%d%s", is.major, is.minor, own ? "a" : "") : NULL;
 }

@@ -350,7 +350,8 @@ static void check_cases(void) {
   const Tile tile = {0, {8, 4}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const struct Case *c = &cases[i];
-    PtxModule *m = load(c->body, c->ctas > 1 ? " .explicitcluster .reqnctapercluster 2, 1, 1" : "");
+    PtxModule *m = load(c->body, c->ctas > 1 ? " .explicitcluster .reqnctapercluster 2, 1, 1"
+                                             : " .maxntid 384 .minnctapersm 1");
     bool found = c->kind == FINE;
     char other[300] = "nothing is found";
     for (unsigned order = 0; m && order < ORDERS; order++) {

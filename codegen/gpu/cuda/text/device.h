@@ -54,6 +54,17 @@ typedef int64_t i64;
 
 #define GC_LANES /* an array of one lane is a register */
 
+/* What code for sm_90a has instead of that for other architectures. */
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define GC_SM90A 1
+#define GC_EITHER(other, ...) __VA_ARGS__
+#define GC_TENSOR_MAPS , const __grid_constant__ GcTensorMap map_a, const __grid_constant__ GcTensorMap map_b
+#else
+#define GC_SM90A 0
+#define GC_EITHER(other, ...) other
+#define GC_TENSOR_MAPS
+#endif
+
 /* The quotient, rounded once. By name: NVRTC 13.0 with --ftz=true takes x / 3 in f32 for x times the
    rounded 1 / 3 from sm_100 on, whatever --prec-div says. */
 INL f32 divide(f32 a, f32 b) { return __fdiv_rn(a, b); }
@@ -168,3 +179,79 @@ INL f32 exp2_approximate(f32 x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
   return r;
 }
+/* section mbarrier_init mbarrier_fence mbarrier_expect mbarrier_arrive mbarrier_wait tensor_copy registers_release
+   registers_take wgmma_matrix wgmma_fence wgmma_commit wgmma_wait wgmma_bf16 wgmma_f16 */
+/* ---- sm_90a: copies of boxes by tensor maps (TMA), and products of four warps at once (wgmma) ----
+   mbarrier: ends a phase when `count` threads have arrived and all bytes that they announced; mbarrier_wait returns
+   when the phase of this parity has ended. Its initialisation is seen by copies after mbarrier_fence, by threads after
+   a block_sync. tensor_copy: the box at elements x, y of matrix z, to a multiple of 128 bytes; zeros for what lies
+   outside of the tensor. The swizzle is of 128 bytes, from multiples of 1024.
+   wgmma: c += a b, or c = a b without `add`; thread t of the four warps has elements 8 j + 2 (t % 4) and the next one of
+   rows t / 4 and t / 4 + 8, from row 16 (t / 32) on, in c[0] and c[1]. TA, TB: the operand is stored across the depth.
+   wgmma_matrix: an operand in shared memory, with `piece` bytes from 64 elements across the depth to the next 64.
+   Results are there after wgmma_wait<N> has left at most N committed groups open, and may not be touched before. */
+struct __align__(64) GcTensorMap {
+  uint64_t opaque[16];
+};
+INL uint32_t address_of_shared(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
+INL void mbarrier_init(uint64_t *b, int count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(address_of_shared(b)), "r"(count) : "memory");
+}
+INL void mbarrier_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+INL void mbarrier_expect(uint64_t *b, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(address_of_shared(b)), "r"(bytes) : "memory");
+}
+INL void mbarrier_arrive(uint64_t *b) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(address_of_shared(b)) : "memory");
+}
+INL void mbarrier_wait(uint64_t *b, int parity) {
+  asm volatile("{\n.reg .pred done;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN;\n}"
+               :: "r"(address_of_shared(b)), "r"(parity) : "memory");
+}
+INL void tensor_copy(void *to, const GcTensorMap *map, int x, int y, int z, uint64_t *b) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];"
+               :: "r"(address_of_shared(to)), "l"(map), "r"(x), "r"(y), "r"(z), "r"(address_of_shared(b)) : "memory");
+}
+template <int N> INL void registers_release() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }
+template <int N> INL void registers_take() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }
+INL uint64_t wgmma_matrix(const void *at, int piece) {
+  return (uint64_t)(address_of_shared(at) >> 4 & 0x3fff) | (uint64_t)(piece >> 4) << 16 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62;
+}
+INL void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+INL void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int N> INL void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory"); }
+#define WGMMA_4(j) "+f"(c[0][2 * (j)]), "+f"(c[0][2 * (j) + 1]), "+f"(c[1][2 * (j)]), "+f"(c[1][2 * (j) + 1])
+#define WGMMA_16(j) WGMMA_4(j), WGMMA_4(j + 1), WGMMA_4(j + 2), WGMMA_4(j + 3)
+#define WGMMA_32 WGMMA_16(0), WGMMA_16(4)
+#define WGMMA_64 WGMMA_32, WGMMA_16(8), WGMMA_16(12)
+#define WGMMA_128 WGMMA_64, WGMMA_16(16), WGMMA_16(20), WGMMA_16(24), WGMMA_16(28)
+#define WGMMA_REGS_32 \
+  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15," \
+  "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define WGMMA_REGS_64 \
+  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15," \
+  "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31," \
+  "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47," \
+  "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define WGMMA_REGS_128 \
+  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15," \
+  "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31," \
+  "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47," \
+  "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63," \
+  "%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79," \
+  "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95," \
+  "%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111," \
+  "%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
+/* SHAPE: columns and depth; R: sums of a thread; A, B, P, X, Y: the operands behind them */
+#define WGMMA(NAME, TYPE, SHAPE, R, TN, A, B, P, X, Y)                                                                       \
+  template <int TA, int TB> INL void NAME(f32 (&c)[2][TN], uint64_t a, uint64_t b, int add) {                                \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " P ", 0;\nwgmma.mma_async.sync.aligned.m64" SHAPE ".f32." TYPE "." TYPE \
+                 " {" WGMMA_REGS_##R "}, " A ", " B ", p, 1, 1, " X ", " Y ";\n}"                                            \
+                 : WGMMA_##R : "l"(a), "l"(b), "r"(add), "n"(TA), "n"(TB) : "memory");                                       \
+  }
+#define WGMMA_ALL(NAME, TYPE)                                                                  \
+  WGMMA(NAME, TYPE, "n64k16", 32, 16, "%32", "%33", "%34", "%35", "%36")                       \
+  WGMMA(NAME, TYPE, "n128k16", 64, 32, "%64", "%65", "%66", "%67", "%68")                      \
+  WGMMA(NAME, TYPE, "n256k16", 128, 64, "%128", "%129", "%130", "%131", "%132")
+WGMMA_ALL(wgmma_bf16, "bf16")
+WGMMA_ALL(wgmma_f16, "f16")

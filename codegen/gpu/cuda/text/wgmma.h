@@ -1,0 +1,113 @@
+/* Products on the tensor cores of sm_90a: C = op(A) op(B) with operands of 2 bytes, sums in f32. Blocks go from tile
+   to tile of BM x BN of C. The first warpgroup's first thread copies k-tiles of both operands into a ring of STAGES in
+   shared memory by tensor maps (TMA); the other two multiply them (wgmma), 64 rows of C each, and do the work fused
+   behind while the copies of the next tile run. Two mbarriers a stage say when it is full and when every warp has read
+   it. Contract: maps have the boxes of map_a and map_b; rows of A and B in memory are multiples of 16 bytes at
+   multiples of 16; what lies outside of a matrix counts as zero; an element of C is a sum along the depth in order.
+
+   A k-tile is 128 bytes of the depth. An operand stored along the depth lies in shared memory as rows of 128 bytes; one
+   stored across it as pieces of 64 elements of C's side, each with a row of 128 bytes for every step of the depth. Units
+   of 16 bytes are swizzled in eight rows, by TMA and again by wgmma. */
+/* section WgmmaTile WgmmaBf16 WgmmaF16 */
+struct WgmmaBf16 {
+  template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][16], uint64_t a, uint64_t b, int add) { wgmma_bf16<TA, TB>(c, a, b, add); }
+  template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][32], uint64_t a, uint64_t b, int add) { wgmma_bf16<TA, TB>(c, a, b, add); }
+  template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][64], uint64_t a, uint64_t b, int add) { wgmma_bf16<TA, TB>(c, a, b, add); }
+};
+struct WgmmaF16 {
+  template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][16], uint64_t a, uint64_t b, int add) { wgmma_f16<TA, TB>(c, a, b, add); }
+  template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][32], uint64_t a, uint64_t b, int add) { wgmma_f16<TA, TB>(c, a, b, add); }
+  template <int TA, int TB> INL_MEMBER void fma(f32 (&c)[2][64], uint64_t a, uint64_t b, int add) { wgmma_f16<TA, TB>(c, a, b, add); }
+};
+
+/* TA: A is stored [K, M]; TB: B is stored [N, K]; BATCH such products. */
+template <typename E, int BATCH, int M, int N, int K, bool TA, bool TB, int BN, int STAGES> struct WgmmaTile {
+  enum {
+    BM = 128, DEPTH = 64, GROUP = 128, WARPS = 8,      /* WARPS that multiply */
+    PIECE = DEPTH * 128,                               /* bytes of 64 elements of C's side */
+    A_BYTES = BM * 128, STAGE = A_BYTES + BN * 128,
+    K_TILES = (K + DEPTH - 1) / DEPTH,
+    TILES_M = (M + BM - 1) / BM, TILES_N = (N + BN - 1) / BN, TILES = BATCH * TILES_M * TILES_N
+  };
+  /* Where a thread is in the ring: a stage, and the parity of its round. */
+  struct Place {
+    int stage, parity;
+    __device__ __forceinline__ void step() {
+      if (++stage == STAGES) stage = 0, parity ^= 1;
+    }
+  };
+  INL_MEMBER int row(int i) { return ((int)threadIdx.x / 32 - 4) * 16 + i * 8 + (int)threadIdx.x % 32 / 4; }
+  /* the first column of group q of two */
+  INL_MEMBER int col(int q) { return q * 8 + (int)threadIdx.x % 4 * 2; }
+
+  /* As TensorTile's. */
+  INL_MEMBER void tile_coords(int tile, int &bt, int &m0, int &n0) {
+    enum { BAND = 8 };
+    const int at = tile % (TILES_M * TILES_N), band = at / (BAND * TILES_N), in = at % (BAND * TILES_N);
+    const int rows = TILES_M - band * BAND < BAND ? TILES_M - band * BAND : BAND;
+    bt = tile / (TILES_M * TILES_N);
+    m0 = (band * BAND + in % rows) * BM;
+    n0 = in / rows * BN;
+  }
+
+  /* All threads of the block. */
+  INL_MEMBER void start(uint64_t *full, uint64_t *empty) {
+    if (threadIdx.x == 0) {
+      for (int i = 0; i < STAGES; i++) {
+        mbarrier_init(full + i, 1);
+        mbarrier_init(empty + i, WARPS);
+      }
+      mbarrier_fence();
+    }
+    block_sync();
+  }
+
+  /* The first warpgroup. */
+  INL_MEMBER void copy(char *ring, uint64_t *full, uint64_t *empty, const GcTensorMap *a, const GcTensorMap *b) {
+    registers_release<40>();
+    if (threadIdx.x != 0) return;
+    Place p = {0, 0};
+    for (int tile = (int)blockIdx.x; tile < TILES; tile += (int)gridDim.x) {
+      int bt, m0, n0;
+      tile_coords(tile, bt, m0, n0);
+#pragma unroll 1
+      for (int s = 0; s < K_TILES; s++, p.step()) {
+        char *at = ring + p.stage * STAGE;
+        mbarrier_wait(empty + p.stage, p.parity ^ 1);
+        mbarrier_expect(full + p.stage, STAGE);
+        if (TA)
+          for (int i = 0; i < BM / 64; i++) tensor_copy(at + i * PIECE, a, m0 + 64 * i, s * DEPTH, bt, full + p.stage);
+        else
+          tensor_copy(at, a, s * DEPTH, m0, bt, full + p.stage);
+        if (TB)
+          tensor_copy(at + A_BYTES, b, s * DEPTH, n0, bt, full + p.stage);
+        else
+          for (int i = 0; i < BN / 64; i++)
+            tensor_copy(at + A_BYTES + i * PIECE, b, n0 + 64 * i, s * DEPTH, bt, full + p.stage);
+      }
+    }
+  }
+
+  /* The other two: c is the warp's part of the next tile. */
+  INL_MEMBER void multiply(f32 (&c)[2][BN / 4], char *ring, uint64_t *full, uint64_t *empty, Place &p) {
+    const int group = (int)threadIdx.x / GROUP - 1;
+    const bool leads = threadIdx.x % 32 == 0;
+    uint64_t *last = empty;
+#pragma unroll 1
+    for (int s = 0; s < K_TILES; s++, p.step()) {
+      char *at = ring + p.stage * STAGE + group * PIECE, *bt = ring + p.stage * STAGE + A_BYTES;
+      mbarrier_wait(full + p.stage, p.parity);
+      wgmma_fence();
+#pragma unroll
+      for (int i = 0; i < 4; i++) /* 32 bytes of the depth each */
+        E::template fma<TA, !TB>(c, wgmma_matrix(at + (TA ? 2048 : 32) * i, PIECE), wgmma_matrix(bt + (TB ? 32 : 2048) * i, PIECE),
+                                 s + i);
+      wgmma_commit();
+      wgmma_wait<1>();
+      if (leads && s > 0) mbarrier_arrive(last);
+      last = empty + p.stage;
+    }
+    wgmma_wait<0>();
+    if (leads) mbarrier_arrive(last);
+  }
+};
