@@ -10,7 +10,12 @@ typedef struct ConvTile { /* of a block; wm = 0: not on tensor cores */
   int bm, bn, wm, wn, tm, tn;
 } ConvTile;
 
-/* On tensor cores a block has 256 threads, too. */
+/* A block has 256 threads. Sums of a thread take 64 registers of 255 at most. */
+static const ConvTile fma_tiles[] = {
+    {128, 128, 0, 0, 8, 8}, {64, 128, 0, 0, 4, 8}, {64, 64, 0, 0, 4, 4}, {32, 128, 0, 0, 2, 8},
+    {32, 64, 0, 0, 2, 4},   {16, 128, 0, 0, 1, 8}, {32, 32, 0, 0, 2, 2}, {16, 64, 0, 0, 1, 4}};
+/* The last two are for filters alone, which have few results and a long depth. */
+enum { FILTER_TILES = sizeof fma_tiles / sizeof *fma_tiles, CONV_TILES = FILTER_TILES - 2 };
 static const ConvTile tensor_tiles[] = {{128, 128, 64, 32, 8, 8}, {64, 128, 32, 32, 4, 8},
                                         {64, 64, 32, 16, 4, 4},   {32, 128, 16, 32, 2, 8},
                                         {32, 64, 16, 16, 2, 4},   {16, 128, 16, 16, 2, 4}};
@@ -58,11 +63,6 @@ static GridConvSchedule with_tile(const GridConvSchedule *c, const ConvTile *til
 }
 
 GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvShape *s) {
-  /* of 256 threads; sums of a thread take 64 registers of 255 at most */
-  static const ConvTile tiles[] = {{128, 128, 0, 0, 8, 8}, {64, 128, 0, 0, 4, 8},
-                                   {64, 64, 0, 0, 4, 4},   {32, 128, 0, 0, 2, 8},
-                                   {32, 64, 0, 0, 2, 4},   {16, 128, 0, 0, 1, 8}};
-  enum { TILES = sizeof tiles / sizeof *tiles };
   GridConvSchedule best = {.groups = s->groups,
                            .m = s->m,
                            .pixels = s->pixels,
@@ -77,9 +77,9 @@ GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvSh
   for (int i = 0; i < TENSOR_TILES; i++)
     tensor |= s->tensor && fits(machine, &tensor_tiles[i], s->taps);
   double least = time_of(machine, &best, s->in);
-  int n = tensor ? TENSOR_TILES : TILES;
+  int n = tensor ? TENSOR_TILES : CONV_TILES;
   for (int i = dtype_size(s->dt) == 8; i < n; i++) {
-    const ConvTile *tile = tensor ? &tensor_tiles[i] : &tiles[i];
+    const ConvTile *tile = tensor ? &tensor_tiles[i] : &fma_tiles[i];
     if (tensor && !fits(machine, tile, s->taps)) continue;
     GridConvSchedule c = with_tile(&best, tile);
     double time = time_of(machine, &c, s->in);
@@ -154,10 +154,6 @@ static void choose_chunks(const GridMachine *machine, GridFilterSchedule *f,
 }
 
 GridFilterSchedule grid_filter_schedule(const GridMachine *machine, const GridFilterShape *s) {
-  static const ConvTile tiles[] = {
-      {128, 128, 0, 0, 8, 8}, {64, 128, 0, 0, 4, 8}, {64, 64, 0, 0, 4, 4}, {32, 128, 0, 0, 2, 8},
-      {32, 64, 0, 0, 2, 4},   {16, 128, 0, 0, 1, 8}, {32, 32, 0, 0, 2, 2}, {16, 64, 0, 0, 1, 4}};
-  enum { TILES = sizeof tiles / sizeof *tiles };
   int64_t numel = s->groups * s->m * s->weights;
   GridFilterSchedule best = {.groups = s->groups,
                              .m = s->m,
@@ -172,10 +168,10 @@ GridFilterSchedule grid_filter_schedule(const GridMachine *machine, const GridFi
   if (s->pixels > INT32_MAX / 2 || !s->pixels || !numel) return best;
   const GridFilterSchedule alone = best;
   double least = filter_time(machine, &best, s);
-  int n = s->tensor ? TENSOR_TILES : TILES;
+  int n = s->tensor ? TENSOR_TILES : FILTER_TILES;
   for (int i = dtype_size(s->dt) == 8; i < n; i++)
     for (int split = 0; split < 2; split++) {
-      GridFilterSchedule f = filter_tile(&alone, s->tensor ? &tensor_tiles[i] : &tiles[i]);
+      GridFilterSchedule f = filter_tile(&alone, s->tensor ? &tensor_tiles[i] : &fma_tiles[i]);
       if (f.tensor && split) choose_chunks(machine, &f, s);
       if (f.tensor && !split) f.chunks = 1, f.frame = f.chunk = s->pixels;
       if (split && !split_filter(machine, &f, s)) continue;
