@@ -92,6 +92,8 @@ static bool index_spec(Elab *e, const Index *ix, Val v, const Axis *a, IndexSpec
     }
     elab_error(e, ix->loc, "an index is an integer or an integer scalar, not %s", val_str(e, v));
     if (dtype_is_int(v.tensor.type->dtype)) elab_hint(e, "rows by integer ids: gather(x, ids)");
+    if (v.tensor.type->dtype == DT_BOOL)
+      elab_hint(e, "shapes are static: where(mask, x, 0) keeps the shape of x");
     elab_trace(e);
     return false;
   }

@@ -1,6 +1,7 @@
 /* Kinds of arguments: the checks of the words that a signature may have in place of a type.
    Contract: a matching value is brought to the kind's form: a single integer becomes a list for
    ints, and a number a constant for floats. Texts for messages are built after an error only. */
+#include "lang/elab/builtin/builtin.h"
 #include "lang/elab/elab_impl.h"
 
 static const char *const wanted[ARG_KINDS] = {
@@ -25,13 +26,50 @@ static bool traced(Elab *e, Subject p) {
   return false;
 }
 
-/* normal([8, 4]): a list in the place of a number is the shape. */
+/* normal([8, 4]): a list in the place of a number is the shape, unless the call gives one. */
 static const char *shape_argument(const CallSite *s) {
   const Decl *d = s->f->decl;
-  for (int i = 0; i < d->function.n; i++)
+  const char *name = NULL;
+  for (int i = 0; i < d->function.n && !name; i++)
     if (d->function.params[i].type && d->function.params[i].type->kind == ARG_SHAPE)
-      return d->function.params[i].name.name;
-  return NULL;
+      name = d->function.params[i].name.name;
+  for (int i = 0; name && i < s->n; i++)
+    if (s->arg[i].name.name == name) return NULL;
+  return name;
+}
+
+/* Integers for floats while the call's integers are floats: its arguments change places. */
+static bool changes_places(Subject p, Val v) {
+  ArgKind other = p.t->kind == ARG_FLOATS ? ARG_INDICES : ARG_FLOATS;
+  const Decl *d = p.s ? p.s->f->decl : NULL;
+  if (!d || !dtype_is_int(v.tensor.type->dtype) == (p.t->kind == ARG_FLOATS)) return false;
+  for (int i = 0; i < d->function.n && i < p.s->n; i++) {
+    const TypeExpr *t = d->function.params[i].type;
+    const Val *given = &p.s->arg[i].v;
+    if (t && t->kind == other && !p.s->arg[i].name.name && given->kind == VAL_TENSOR &&
+        dtype_is_int(given->tensor.type->dtype) == (other == ARG_FLOATS))
+      return true;
+  }
+  return false;
+}
+
+/* The targets of PyTorch and Keras that are probabilities, with a row for each row of logits. */
+static bool is_distribution(Subject p, Val v) {
+  return p.s && strcmp(p.s->f->name, "xent") == 0 && p.s->n == 2 && p.t->kind == ARG_INDICES &&
+         p.s->arg[0].v.kind == VAL_TENSOR && p.s->arg[0].v.tensor.type->rank == v.tensor.type->rank;
+}
+
+static void hint_conversion(Elab *e, Subject p, Val v) {
+  const char *given = value_at(e->run->entry, v.tensor.id)->name, *name = given ? given : "x";
+  if (changes_places(p, v))
+    elab_hint(e, "the order is %s(%s)", p.s->f->name, signature_text(e->c, p.s->f->decl));
+  else if (is_distribution(p, v))
+    elab_hint(e,
+              "labels are class numbers, as argmax(%s) of one-hot rows; for probabilities write "
+              "-sum(%s * log_softmax(logits), axis = -1)",
+              name, name);
+  else
+    elab_hint(e, "convert: %s(%s)", p.t->kind == ARG_FLOATS ? "f32" : "i32", name);
 }
 
 static bool wrong(Elab *e, Subject p, Val v) {
@@ -41,10 +79,8 @@ static bool wrong(Elab *e, Subject p, Val v) {
   else
     elab_error(e, p.loc, "%s must be %s, found %s", p.name, wanted[p.t->kind], val_str(e, v));
   if (v.kind == VAL_TENSOR) elab_note_tensor(e, p.name, v);
-  if ((p.t->kind == ARG_FLOATS || p.t->kind == ARG_INDICES) && v.kind == VAL_TENSOR) {
-    const char *name = value_at(e->run->entry, v.tensor.id)->name;
-    elab_hint(e, "convert: %s(%s)", p.t->kind == ARG_FLOATS ? "f32" : "i32", name ? name : "x");
-  }
+  if ((p.t->kind == ARG_FLOATS || p.t->kind == ARG_INDICES) && v.kind == VAL_TENSOR)
+    hint_conversion(e, p, v);
   const char *shape = p.s && v.kind == VAL_LIST ? shape_argument(p.s) : NULL;
   if (shape) elab_hint(e, "name it: %s(%s = %s)", p.s->f->name, shape, source_slice(e, p.loc));
   return traced(e, p);

@@ -205,7 +205,10 @@ Val name_lookup(Elab *e, const char *name, Loc loc) {
   if (name == intern(e->c, "step")) {
     if (e->optimizer_path && e->accumulate > 1) return accumulate_step(e, loc);
     if (e->run->kind == BUILD_ENTRY) return run_value(e, global_step(e), loc);
-    return elab_fail(e, loc, "the step counter is known only at run time");
+    elab_error(e, loc, "the step counter is known only at run time");
+    elab_hint(e,
+              "a schedule stands in minimize: minimize loss with adamw(cosine(lr, steps = 1000))");
+    return elab_trace(e);
   }
   if (name == intern(e->c, "none")) return (Val){.kind = VAL_NONE, .loc = loc};
   unknown_name(e, "name", name, loc);

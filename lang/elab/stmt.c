@@ -206,7 +206,7 @@ static void check_outputs(Elab *e, const Stmt *s) {
       if (output_name(e, &s->outs.at[k]) == name && (entry_body(e) || o->name.name)) {
         elab_error(e, o->loc, "two outputs are called '%s'", name);
         elab_note(e, s->outs.at[k].loc, "the first is here");
-        elab_hint(e, "name them: return a = …, b = …");
+        elab_hint(e, "give each its own name: return a = …, b = …");
         elab_trace(e);
       }
     if (entry_body(e)) vec_push(e->a, &e->frame->env->outputs, (Ident){name, o->loc});

@@ -162,8 +162,10 @@ static bool known_mistake(Parser *ps, Expected e, const Found *f) {
   if (f->token == '=' && expects(e, '+') && !expects(e, '=')) {
     if (expects(e, EQ))
       parse_error(ps, f->loc,
-                  expects(e, NEWLINE) ? "only names can stand left of '='; values are immutable"
-                                      : "'=' binds a name; to compare write '=='");
+                  expects(e, NEWLINE)
+                      ? "only names can stand left of '='; values are immutable, write "
+                        "x = dynamic_update(x, part, at)"
+                      : "'=' binds a name; to compare write '=='");
     else
       parse_error(ps, f->loc, "unexpected '=' after a comparison");
     return true;

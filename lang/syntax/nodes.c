@@ -87,7 +87,10 @@ Expr *make_call(Parser *ps, Expr *callee, Args args, Loc loc) {
   if (callee->kind == EX_NAME || callee->kind == EX_DTYPE) {
     e->call.callee = (Ident){callee->name, callee->loc};
   } else {
+    bool first = !ps->reader->failed; /* a field, np.sum(x).item(), has its own message */
     parse_error(ps, callee->loc, "only a function's name can be called");
+    if (first && callee->kind == EX_CALL)
+      parse_note(ps, SEV_HINT, (Loc){0}, "a layer takes its input first, as in linear(x, 10)");
     e->call.callee = (Ident){intern(ps->c, "?"), callee->loc};
     set_depth(ps, e, callee->depth);
   }
