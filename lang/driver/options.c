@@ -84,9 +84,7 @@ static bool check_choice(Ctx *c, const Row *r, const char *value, size_t n) {
   int count = choice_names(c, r, names);
   for (int i = 0; i < count; i++)
     list = intern_printf(c, "%s%s%s", list, i == 0 ? "" : i + 1 == count ? " or " : ", ", names[i]);
-  const char *near = nearest_name(c, intern_n(c, value, n), names, count);
-  return !usage_error("%s takes %s, not '%.*s'%s%s%s", r->spelling, list, (int)n, value,
-                      near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+  return !usage_error("%s takes %s, not '%.*s'", r->spelling, list, (int)n, value);
 }
 
 /* One of the choices, or for LIST several with commas. */

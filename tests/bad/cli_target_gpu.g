@@ -1,0 +1,3 @@
+# args: --target=gpu
+# exit: 2
+let N = 3
