@@ -99,6 +99,25 @@ static bool is_text(const uint8_t *p, uint64_t n) {
   return true;
 }
 
+/* The bytes of some formats are no elements: an error names the format. */
+static bool is_decoded(const Column *c, const uint8_t *head, uint64_t n, Err *e) {
+  static const struct {
+    const char *magic, *what;
+  } formats[] = {{"\x89PNG\r\n\x1a\n", "a PNG image"},
+                 {"\xff\xd8\xff", "a JPEG image"},
+                 {"GIF89a", "a GIF image"},
+                 {"\x89HDF\r\n\x1a\n", "an HDF5 file"},
+                 {"PAR1", "a Parquet file"}};
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+    size_t length = strlen(formats[i].magic);
+    if (n < length || memcmp(head, formats[i].magic, length) != 0) continue;
+    err_set(e, EXIT_WRONG, "%s: is %s, which programs do not decode", c->text, formats[i].what);
+    return err_hint(e, "save its elements with numpy.save; or, if its bytes are meant, %s:u8",
+                    c->text);
+  }
+  return true;
+}
+
 /* The end of the last row that is chosen, in bytes; UINT64_MAX: that of the file, or beyond it. */
 static uint64_t asked_of(const Column *c, const Suffixes *s) {
   uint64_t n, step = s->step ? s->s : c->row_elems;
@@ -119,6 +138,7 @@ static bool open_flat(Column *c, const Suffixes *s, const uint8_t *head, uint64_
             elem_info[own].name);
     return err_hint(e, "give an .npy file; or, if its bytes are meant, %s:u8", c->text);
   }
+  if (!s->type && !text && !is_decoded(c, head, got, e)) return false;
   if (!source_measure(&c->source, asked_of(c, s), e)) return false;
   uint64_t size = (uint64_t)elem_info[c->type].size;
   if (c->source.size % size) {

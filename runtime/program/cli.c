@@ -227,6 +227,8 @@ static bool unknown(const Options *o, const char *name, Err *e) {
   for (int i = 0; i < en->noutputs; i++) near(&n, en->outputs[i].name);
   for (int i = 0; i < gc_program.nhypers; i++) near(&n, gc_program.hypers[i].name);
   err_set(e, EXIT_USAGE, "unknown option --%s", name);
+  if (strncmp(name, "batch", 5) == 0 && en->ninputs)
+    return err_hint(e, "the batch is fixed when gc compiles: gc -D N=…, if its size is 'let N'");
   if (n.best)
     err_hint(e, "did you mean --%s? The options of %s are listed by %s --help", n.best, en->name,
              en->name);

@@ -158,6 +158,9 @@ says 1 'one batch takes 8' predict --x 'x.npy[0:5]'
 says 1 'holds f32[100, 3], but the input x is f32[8, 4]' predict --x t.npy
 says 1 'real numbers are not rounded' classes --label f.npy
 says 1 'is text, but the input x needs f32' predict --x text.txt
+printf '\211PNG\r\n\032\n\001\000\001\000\001\000\001\000' >digit.png
+says 1 'digit.png: is a PNG image, which programs do not decode' classes --label digit.png
+says 1 'digit.png: input row 0 holds 137, which is not below 3' classes --label digit.png:u8
 cp t.npy 'odd+1'
 says 1 'holds f32[100, 3]' predict --x odd+1
 
@@ -265,6 +268,7 @@ checks=$((checks + 1))
 # ---- the command line ----
 says 2 'did you mean train?' tran
 says 2 'did you mean --epochs?' train $data --epoch 3
+says 2 'the batch is fixed when gc compiles: gc -D N=' train $data --batch 4
 says 2 'train needs --target FILE' train --x x.npy
 says 2 'given twice' train $data --x x.npy
 says 2 'given twice' train $data --seed 1 --seed 2
