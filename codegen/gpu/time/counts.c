@@ -412,6 +412,34 @@ static void count_tensor_product(Counting *n, const GridProductSchedule *p) {
              c->least_bytes - operands;
 }
 
+/* Blocks go from tile to tile: a warpgroup copies k-tiles, two others multiply 64 rows each. */
+static void count_wgmma_product(Counting *n, const GridProductSchedule *plain) {
+  GpuCounts *c = &n->c;
+  GridProductSchedule p;
+  if (!wgmma_schedule(plain, &p)) gc_bug(n->g->ctx, "a product for sm_90a has no schedule");
+  double size = dtype_size(p.in), k_tiles = (double)ceil_div(p.k, WGMMA_DEPTH);
+  double tiles = (double)(p.batch * ceil_div(p.m, p.bm) * ceil_div(p.n, p.bn));
+  c->blocks = (double)p.blocks;
+  c->threads = p.threads;
+  c->shared = p.shared;
+  c->registers = 168;
+  double each = ceil(tiles / c->blocks), row = WGMMA_DEPTH * size; /* tiles of a block; bytes */
+  double rows = p.bm / 64.0;                                       /* that read B's k-tile each */
+  double reads = WGMMA_DEPTH / 16 * rows * (64 + p.bn) * 16 * size / LINE;
+  c->wgmma = each * p.bm * p.bn * k_tiles * WGMMA_DEPTH;
+  c->wavefronts = each * k_tiles * (reads + (p.bm + p.bn) * row / LINE);
+  c->issue = each * epilogue(n, (double)p.bm * p.bn, 0.5);
+  c->lines *= each;
+  c->parts = 2;
+  c->covered = each * k_tiles / (wgmma_stages(&p) - 1);
+  c->chain = each * (k_tiles * 100 + 4000);
+  c->l2_bytes = tiles * (p.bm + p.bn) * k_tiles * row + c->least_bytes;
+  double operands = (double)p.batch * (double)(p.m + p.n) * (double)p.k * size;
+  c->bytes = (double)p.batch *
+                 product_bytes(n, (double)p.m, (double)p.k, (double)p.n, p.bm, p.bn, size, 8) +
+             c->least_bytes - operands;
+}
+
 static void count_fma_tile(Counting *n, double steps, int bm, int bn, int tm, int tn, bool f64) {
   GpuCounts *c = &n->c;
   double warps = c->threads / (double)WARP, of_thread = (double)tm * tn;
@@ -720,7 +748,9 @@ static void count(Counting *n) {
     count_columns(n, k->schedule);
   } else if (kind == &grid_product_kind) {
     const GridProductSchedule *p = k->schedule;
-    if (p->tensor)
+    if (n->f->sm90a && n->d->wgmma)
+      count_wgmma_product(n, p);
+    else if (p->tensor)
       count_tensor_product(n, p);
     else
       count_fma_product(n, p);

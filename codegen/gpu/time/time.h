@@ -12,6 +12,7 @@ typedef struct GpuDevice {
   int mhz, tensor_mhz; /* clock, and where tensor cores are busy */
   int tensor, mma;     /* multiply-adds of bf16 a clock and multiprocessor; percent of them that
                           mma.sync reaches */
+  bool wgmma;          /* it runs the code for sm_90a */
   int fma, fma64;      /* of the ordinary units */
   int ldst;            /* lanes of loads and stores */
   int threads, blocks, shared; /* that a multiprocessor holds; bytes */
