@@ -14,7 +14,7 @@ static GridConvSchedule schedule_of(Gen *g, const Group *gr, const ConvGeom *c) 
                      .taps = c->h.taps * c->w.taps,
                      .in = value_type(gr->e, gr->root->operands[0])->dtype,
                      .dt = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype)};
-  s.tensor = cuda_on_tensor_cores(g, dtype_is_half(s.in));
+  s.tensor = cuda_on_tensor_cores(g, dtype_is_half(s.in) || gr->root->attr[AT_TF32_OPERANDS].i);
   s.pixels = c->n * (back ? c->h.in * c->w.in : c->h.out * c->w.out);
   return grid_conv_schedule(&cuda_target(g->target)->machine, &s);
 }

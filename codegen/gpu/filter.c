@@ -18,6 +18,11 @@ typedef struct FilterGrad {
   const char *T; /* that is computed in */
 } FilterGrad;
 
+static bool is_narrow(const Group *gr) {
+  return dtype_is_half(value_type(gr->e, gr->root->operands[0])->dtype) ||
+         gr->root->attr[AT_TF32_OPERANDS].i;
+}
+
 static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool tensor) {
   ConvGeom c = conv_geom(gr->e, gr->root);
   PixelChunks chunks = window_pixel_chunks(&c);
@@ -38,9 +43,7 @@ static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool
 /* On tensor cores or not, which an option says. */
 uint64_t cuda_filter_scratch(const CudaTarget *t, const Group *gr) {
   uint64_t exact = schedule_of(t, gr, false).scratch, tensor = schedule_of(t, gr, true).scratch;
-  bool narrow =
-      dtype_is_half(value_type(gr->e, gr->root->operands[0])->dtype) || gr->root->attr[AT_TF32].i;
-  return narrow && tensor > exact ? tensor : exact;
+  return is_narrow(gr) && tensor > exact ? tensor : exact;
 }
 
 /* Declares where an element lies: i0, i1, i2, j0. */
@@ -221,8 +224,7 @@ bool cuda_filter(Gen *g, const Group *gr) {
                   .op = gr->root,
                   .c = conv_geom(gr->e, gr->root),
                   .T = dtype_compute(value_type(gr->e, gr->root->operands[0])->dtype)};
-  Dtype in = value_type(gr->e, f.op->operands[0])->dtype;
-  f.s = schedule_of(cuda_target(g->target), gr, cuda_on_tensor_cores(g, dtype_is_half(in)));
+  f.s = schedule_of(cuda_target(g->target), gr, cuda_on_tensor_cores(g, is_narrow(gr)));
   if (!f.s.bm) return false;
   Kernel *k = cuda_kernel(g, gr);
   k->flops = op_flops(gr->e, gr->op);

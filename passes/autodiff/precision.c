@@ -1,5 +1,5 @@
-/* Precision: products, with bf16 those of attention too, take operands of fewer bits, and the
-   backward pass saves activations in them.
+/* Precision: products, with tf32 convolutions too, with bf16 attention too, take operands of fewer
+   bits, and the backward pass saves activations in them.
    Contract: runs after autodiff. Sums of products are f32, and so are parameters, reductions,
    softmax, losses, optimizers, and everything in `init`. Values of other dtypes than f32 stay.
    Method: bf16 is a dtype, so a narrowed value is a conversion that fuses into its producer, and
@@ -44,11 +44,17 @@ static ValueId source_of(const Entry *e, ValueId v) {
 
 static bool is_f32(const Entry *e, ValueId v) { return value_type(e, v)->dtype == DT_F32; }
 
-/* How many operands are narrowed, from the first on: both of a product; of attention in bf16 the
-   queries, keys and values, of its gradient also dy, which precedes them. 0: none. */
+static bool is_conv(const Op *op) {
+  return op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD || op->kind == OP_CONV_FILTER_GRAD;
+}
+
+/* How many operands are narrowed, from the first on: both of a product, and in tf32 of a
+   convolution; of attention in bf16 the queries, keys and values, of its gradient also dy, which
+   precedes them. 0: none. */
 static int product_operands(const Entry *e, const Op *op, Precision p) {
   int n = 0;
   if (op->kind == OP_MATMUL) n = op->attr[AT_TF32].i ? 0 : 2;
+  if (is_conv(op) && p == PRECISION_TF32) n = op->attr[AT_TF32_OPERANDS].i ? 0 : 2;
   if (op->kind == OP_ATTENTION && p == PRECISION_BF16) n = 3;
   if (op->kind == OP_ATTENTION_GRAD && p == PRECISION_BF16) n = 4;
   return n && is_f32(e, op->operands[0]) ? n : 0;
@@ -83,7 +89,10 @@ static ValueId low_of(Narrow *n, Builder *b, ValueId v, const ValueId *map) {
   b->name = value_at(n->old, v)->name;
   bool was_low = def && n->p == PRECISION_BF16 && def->kind == OP_CONVERT &&
                  value_type(n->old, def->operands[0])->dtype == DT_BF16;
-  bool was_tf32 = def && n->p == PRECISION_TF32 && def->kind == OP_TF32;
+  bool was_tf32 =
+      def && n->p == PRECISION_TF32 &&
+      (def->kind == OP_TF32 ||
+       (def->kind == OP_CONVERT && dtype_is_half(value_type(n->old, def->operands[0])->dtype)));
   if (was_low || was_tf32) {
     n->low[v] = was_low ? map[def->operands[0]] : map[v];
   } else if (is_view(def)) {
@@ -227,6 +236,18 @@ static void narrow_matmul(Narrow *n, Builder *b, const Op *op, ValueId *map) {
       build_matmul_narrow(b, x, y, op->attr[AT_TA].i != 0, op->attr[AT_TB].i != 0);
 }
 
+static void narrow_conv(Narrow *n, Builder *b, const Op *op, ValueId *map) {
+  ValueId in[3];
+  for (int i = 0; i < op->noperands; i++)
+    in[i] = i < 2 ? low_of(n, b, op->operands[i], map) : map[op->operands[i]];
+  Attr attr[MAX_ATTRS];
+  memcpy(attr, op->attr, sizeof attr);
+  attr[AT_TF32_OPERANDS].i = 1;
+  b->name = value_at(n->old, op->results[0])->name;
+  map[op->results[0]] =
+      build(b, op->kind, in, op->noperands, attr, value_type(n->old, op->results[0]));
+}
+
 /* Its results are narrow, too, but for numbers a row. */
 static void narrow_attention(Narrow *n, Builder *b, const Op *op, ValueId *map, int narrow) {
   ValueId *in = ARENA_ARRAY(b->m->arena, ValueId, op->noperands);
@@ -252,6 +273,8 @@ static void narrow_each(Builder *b, const Entry *old, const Op *op, ValueId *map
     copy_reading(n, b, op, map, sum_reads_low, n);
   else if (op->kind == OP_MATMUL)
     narrow_matmul(n, b, op, map);
+  else if (is_conv(op))
+    narrow_conv(n, b, op, map);
   else
     narrow_attention(n, b, op, map, operands);
   narrow_results(n, b, op, map, n->product);

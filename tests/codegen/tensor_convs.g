@@ -1,6 +1,8 @@
 # RUN: %gc %s --target=cuda --emit=cuda -o %t.cu --print-schedules | FileCheck-14 %s
 # RUN: %gc %s --target=cuda --emit=cuda -o %t.cu --print-schedules --exact | FileCheck-14 --check-prefix=EXACT %s
-# Convolutions of halves run on tensor cores, also in groups, and those of f32 do not.
+# RUN: %gc %s --target=cuda --emit=cuda -o %t.cu --print-schedules --precision=tf32 | FileCheck-14 --check-prefix=TF32 %s
+# Convolutions of halves run on tensor cores, also in groups, and those of f32 do at a
+# lower precision.
 entry single(x : f32[32, 64, 28, 28], w : f32[64, 64, 3, 3]) { return y = conv2d(x, w, 1, 1) }
 entry single_groups(x : f32[32, 64, 28, 28], w : f32[64, 32, 3, 3]) { return dw = grad(sum(conv2d(x, w, 1, 1, groups = 2) ** 2), w) }
 entry halves(x : f16[32, 64, 28, 28], w : f16[64, 32, 3, 3]) { return y = conv2d(x, w, 1, 1, groups = 2) }
@@ -8,3 +10,5 @@ entry halves(x : f16[32, 64, 28, 28], w : f16[64, 32, 3, 3]) { return y = conv2d
 # CHECK: conv_filter_grad filter groups=2 {{.*}} tensor=no
 # CHECK: conv conv groups=2 {{.*}} tensor=yes
 # EXACT-NOT: tensor=yes
+# TF32: conv conv groups=1 {{.*}} tensor=yes
+# TF32: conv_filter_grad filter groups=2 {{.*}} tensor=yes

@@ -1,5 +1,5 @@
 # convolutions and their gradients on tensor cores: f16 and bf16, padding, strides, dilation, groups, filters in whole
-# chunks of 16 bytes and not, more than one block either way, sums split over blocks, work fused behind
+# chunks of 16 bytes and not, more than one block either way, sums split over blocks, work fused behind; f32, in tf32
 entry same(x : f32[3, 24, 9, 7], w : f32[24, 24, 3, 3], b : f32[24, 1, 1], y : f32[3, 24, 9, 7]) {
   z = relu(conv2d(f16(x), f16(w), 1, 1) + f16(b))
   dx, dw, db = grad(sum(f32(z) * y), [x, w, b])
@@ -33,4 +33,14 @@ entry large(x : f32[2, 128, 12, 12], w : f32[130, 128, 1, 1], y : f32[2, 130, 12
 entry split(x : f32[9, 16, 16, 16], w : f32[32, 16, 3, 3], y : f32[9, 32, 16, 16]) {
   z = f32(conv2d(bf16(x), bf16(w), 1, 1))
   return dw = grad(sum(z * y), w)
+}
+entry single(x : f32[3, 20, 9, 7], w : f32[24, 20, 3, 3], b : f32[24, 1, 1], y : f32[3, 24, 9, 7]) {
+  z = relu(conv2d(x, w, 1, 1) + b)
+  dx, dw, db = grad(sum(z * y), [x, w, b])
+  return z, dx, dw, db
+}
+entry single_groups(x : f32[2, 12, 9, 8], w : f32[18, 6, 3, 2], y : f32[2, 18, 5, 4]) {
+  z = conv2d(x, w, 2, [1, 0], groups = 2)
+  dx, dw = grad(sum(z * y), [x, w])
+  return z, dx, dw
 }
