@@ -15,7 +15,11 @@ static GridConvSchedule schedule_of(Gen *g, const Group *gr, const ConvGeom *c) 
                      .in = value_type(gr->e, gr->root->operands[0])->dtype,
                      .dt = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype)};
   s.tensor = cuda_on_tensor_cores(g, dtype_is_half(s.in) || gr->root->attr[AT_TF32_OPERANDS].i);
-  s.pixels = c->n * (back ? c->h.in * c->w.in : c->h.out * c->w.out);
+  /* a gradient's come phase by phase (text/conv.h), as many of each */
+  s.pixels = c->n * c->h.out * c->w.out;
+  if (back)
+    s.pixels = c->n * c->h.stride * ceil_div(c->h.in, c->h.stride) * c->w.stride *
+               ceil_div(c->w.in, c->w.stride);
   return grid_conv_schedule(&cuda_target(g->target)->machine, &s);
 }
 
@@ -45,11 +49,10 @@ static void print_results(Gen *g, const Group *gr, Text *x, const GridConvSchedu
   text_open(x, "for (int i = 0; i < %d; i++) {", s->tm);
   text_line(x, "#pragma unroll");
   text_open(x, "for (int j = 0; j < %d; j++) {", s->tn);
-  text_line(x, "const int m = m0 + Tile::row(i), p = n0 + Tile::col(j);");
-  text_line(x, "if (m >= %lld || p >= %lld) continue;", (long long)s->m, (long long)s->pixels);
-  text_line(x, "const %s i0 = p / %lld, i2 = p / %lld %% %lld, j0 = p %% %lld;", g->index,
-            (long long)(t->dim[2] * t->dim[3]), (long long)t->dim[3], (long long)t->dim[2],
-            (long long)t->dim[3]);
+  text_line(x, "const int m = m0 + Tile::row(i);");
+  text_line(x, "const ConvPixel of = Source::place(n0 + Tile::col(j));");
+  text_line(x, "if (m >= %lld || !of.in) continue;", (long long)s->m);
+  text_line(x, "const %s i0 = of.n, i2 = of.y, j0 = of.x;", g->index);
   text_line(x, "const %s i1 = group * %lld + m;", g->index, (long long)s->m);
   text_line(x, "const %s u = ((i0 * %lld + i1) * %lld + i2) * %lld + j0;", g->index,
             (long long)t->dim[1], (long long)t->dim[2], (long long)t->dim[3]);
@@ -82,12 +85,12 @@ bool cuda_conv(Gen *g, const Group *gr) {
   text_line(x, "typedef %s<Geometry, %s> Source;",
             op->kind == OP_CONV ? "ConvForward" : "ConvInputGrad", g->index);
   if (s.tensor) {
-    text_line(x, "typedef TensorConv<Source, %s, %s, %lld, %d, %d, %d, %d> Tile;", g->index,
-              cuda_mma(in), (long long)s.pixels, s.bm, s.bn, s.wm, s.wn);
+    text_line(x, "typedef TensorConv<Source, %s, %s, %d, %d, %d, %d> Tile;", g->index, cuda_mma(in),
+              s.bm, s.bn, s.wm, s.wn);
     text_line(x, "extern __shared__ __align__(128) char smem[];");
   } else {
-    text_line(x, "typedef ConvTile<Source, %s, %s, %s, %s, %lld, %d, %d, %d, %d> Tile;", g->index,
-              dtype_compute(in), from, from, (long long)s.pixels, s.bm, s.bn, s.tm, s.tn);
+    text_line(x, "typedef ConvTile<Source, %s, %s, %s, %s, %d, %d, %d, %d> Tile;", g->index,
+              dtype_compute(in), from, from, s.bm, s.bn, s.tm, s.tn);
     text_line(x, "__shared__ __align__(16) Tile tile;");
   }
   text_line(x, "const int m0 = (int)(blockIdx.x %% %lldu) * %d;", (long long)s.down, s.bm);

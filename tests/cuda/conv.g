@@ -14,6 +14,9 @@ entry strided(x : f32[2, 34, 11, 8], w : f32[32, 34, 3, 2], y : f32[2, 32, 6, 4]
   dx, dw = grad(sum(z * y), [x, w])
   return z, dx, dw
 }
+entry phases(x : f32[4, 20, 19, 17], w : f32[18, 20, 3, 3], y : f32[4, 18, 10, 6]) { # blocks of one phase, with few taps or none
+  return dx = grad(sum(conv2d(x, w, [2, 3], [1, 2], dilation = [1, 2]) * y), x)
+}
 entry groups(x : f32[2, 32, 9, 9], w : f32[48, 16, 3, 3], y : f32[2, 48, 7, 7]) {
   z = conv2d(x, w, 1, 1, dilation = 2, groups = 2)
   dx, dw = grad(sum(z * y), [x, w])

@@ -485,15 +485,17 @@ static void count_conv_tile(Counting *n, const GridConvSchedule *s) {
   double parts = (double)ceil_div(s->channels, 16), kc = ceil((double)s->channels / parts);
   double taps_a_tile = floor(16 / kc) < (double)s->taps ? floor(16 / kc) : (double)s->taps;
   if (taps_a_tile < 1) taps_a_tile = 1;
-  double steps = parts * ceil((double)s->taps / taps_a_tile) * taps_a_tile * kc;
-  count_fma_tile(n, steps, s->bm, s->bn, s->tm, s->tn, is_f64(n));
   ConvGeom g = conv_geom(n->gr->e, n->gr->root);
   bool back = n->gr->root->kind == OP_CONV_INPUT_GRAD;
+  double taps = (double)s->taps, phases = back ? (double)(g.h.stride * g.w.stride) : 1;
+  if (taps_a_tile == 1) taps /= phases; /* a block leaves out those that its pixels do not have */
+  double steps = parts * ceil(taps / taps_a_tile) * taps_a_tile * kc;
+  count_fma_tile(n, steps, s->bm, s->bn, s->tm, s->tn, is_f64(n));
   double width = back ? (double)g.w.in : (double)g.w.out, warps = c->threads / (double)WARP;
   /* some pixel of a warp lies under the padding in all taps of a row but one: both paths run */
   double masked = g.w.lo + g.w.hi > 0 && g.w.taps > 1 ? 1 - 1.0 / (double)g.w.taps : 0;
   if (s->bn < width) masked *= s->bn / width;
-  if (back && g.h.stride * g.w.stride > 1) masked = 1;
+  if (phases > 1 && taps_a_tile > 1) masked = 1;
   c->fma *= 1 + masked;
   c->fma64 *= 1 + masked;
   c->issue += masked * warps * steps * s->tm * s->tn * 1.75;

@@ -7,12 +7,25 @@
    multiplied.
    G: what the printer knows: N images, CIN and COUT channels, GIN and GOUT of a group, H x W pixels of the image,
    OH x OW of the result, KH x KW taps, strides SH, SW, dilations DH, DW, padding PH, PW before. I: of positions. */
-/* section ConvForward ConvInputGrad */
+/* section ConvPixel ConvForward ConvInputGrad */
+/* A pixel of the result, by its number. Of a gradient pixels of one phase, which are a stride apart and have their
+   taps alike, follow each other, so that a block may leave out the taps that none of its pixels has. */
+struct ConvPixel {
+  int n, y, x;
+  bool in; /* is there such a pixel? */
+};
 template <typename G, typename I> struct ConvForward {
   enum {
     M = G::GOUT, CHANNELS = G::GIN, ROWS = G::OH, COLS = G::OW, SOURCE_COLS = G::W, KH = G::KH, KW = G::KW,
+    PIXELS = G::N * G::OH * G::OW,
     FILTERS_IN_ORDER = 1 /* of channels and their taps */
   };
+  INL_MEMBER ConvPixel place(int p) {
+    const ConvPixel of = {p / (ROWS * COLS), p / COLS % ROWS, p % COLS, p < PIXELS};
+    return of;
+  }
+  /* may some pixel from `first` to `last` have the tap? */
+  INL_MEMBER bool reaches(int first, int last, int tap) { return true; }
   INL_MEMBER I filter(int group, int m, int c, int tap) {
     return (((I)group * G::GOUT + m) * G::GIN + c) * (KH * KW) + tap;
   }
@@ -32,8 +45,22 @@ template <typename G, typename I> struct ConvForward {
 template <typename G, typename I> struct ConvInputGrad {
   enum {
     M = G::GIN, CHANNELS = G::GOUT, ROWS = G::H, COLS = G::W, SOURCE_COLS = G::OW, KH = G::KH, KW = G::KW,
-    FILTERS_IN_ORDER = 0
+    PHASE_ROWS = (G::H + G::SH - 1) / G::SH, PHASE_COLS = (G::W + G::SW - 1) / G::SW, /* at most */
+    PHASE = G::N * PHASE_ROWS * PHASE_COLS, PIXELS = G::SH * G::SW * PHASE, FILTERS_IN_ORDER = 0
   };
+  INL_MEMBER ConvPixel place(int p) {
+    const int phase = p / PHASE, at = p % PHASE;
+    const int y = at / PHASE_COLS % PHASE_ROWS * G::SH + phase / G::SW;
+    const int x = at % PHASE_COLS * G::SW + phase % G::SW;
+    const ConvPixel of = {at / (PHASE_ROWS * PHASE_COLS), y, x, p < PIXELS && y < G::H && x < G::W};
+    return of;
+  }
+  INL_MEMBER bool reaches(int first, int last, int tap) {
+    const int phase = first / PHASE;
+    if (phase != last / PHASE) return true;
+    return (phase / G::SW + G::PH - tap / G::KW * G::DH) % G::SH == 0 &&
+           (phase % G::SW + G::PW - tap % G::KW * G::DW) % G::SW == 0;
+  }
   INL_MEMBER I filter(int group, int m, int c, int tap) {
     return (((I)group * G::GOUT + c) * G::GIN + m) * (KH * KW) + tap;
   }
@@ -53,8 +80,8 @@ template <typename G, typename I> struct ConvInputGrad {
 };
 
 /* section ConvTile */
-/* C: one of the above. A, B: converters of filters and pixels. PIXELS: of the result, all images. */
-template <typename C, typename I, typename T, typename A, typename B, int PIXELS, int BM, int BN, int TM, int TN>
+/* C: one of the above. A, B: converters of filters and pixels. */
+template <typename C, typename I, typename T, typename A, typename B, int BM, int BN, int TM, int TN>
 struct ConvTile {
   enum {
     THREADS = 256, BK = 16, PAD = 4, TAPS = C::KH * C::KW,
@@ -71,17 +98,13 @@ struct ConvTile {
   INL_MEMBER int row(int i) { return (int)threadIdx.x / LANES * TM + i; }
   INL_MEMBER int col(int j) { return j / VN * (BN / GROUPS) + (int)threadIdx.x % LANES * VN + j % VN; }
 
-  struct Pixel { /* of the result: the one of each k-tile's right operand that a thread loads */
-    int n, y, x;
-    bool in;
-  };
-  INL_MEMBER Pixel pixel(int n0) {
-    const int p = n0 + (int)threadIdx.x % BN;
-    Pixel of = {p / (C::ROWS * C::COLS), p / C::COLS % C::ROWS, p % C::COLS, p < PIXELS};
-    return of;
+  /* The first tap from this one on that a k-tile begins with and the block's pixels have. */
+  INL_MEMBER int next_tap(int tap, int n0) {
+    while (TP == 1 && tap < TAPS && !C::reaches(n0, n0 + BN - 1, tap)) tap++;
+    return tap;
   }
   INL_MEMBER void load_global(T (&ra)[PA], T (&rb)[PB], bool (&on)[TP], const typename A::Stored *filters,
-                              const typename B::Stored *image, const Pixel &of, int group, int m0, int tap0, int c0) {
+                              const typename B::Stored *image, const ConvPixel &of, int group, int m0, int tap0, int c0) {
 #pragma unroll
     for (int p = 0; p < PA; p++) {
       const int e = (int)threadIdx.x + p * THREADS, k = e % DEPTH, m = m0 + e / DEPTH;
@@ -165,20 +188,20 @@ struct ConvTile {
                                       const typename B::Stored *image, int group, int m0, int n0) {
     T ra[PA], rb[PB];
     bool on[TP];
-    const Pixel of = pixel(n0);
+    const ConvPixel of = C::place(n0 + (int)threadIdx.x % BN); /* that this thread loads */
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
       for (int j = 0; j < TN; j++) acc[i][j] = 0;
-    int tap0 = 0, c0 = 0;
-    load_global(ra, rb, on, filters, image, of, group, m0, 0, 0);
+    int tap0 = next_tap(0, n0), c0 = 0;
+    if (tap0 < TAPS) load_global(ra, rb, on, filters, image, of, group, m0, tap0, 0);
 #pragma unroll 1
     while (tap0 < TAPS) {
       store_shared(ra, rb, on, of.in);
       block_sync();
       const int tap = tap0, c = c0;
       c0 += KC;
-      if (c0 >= C::CHANNELS) c0 = 0, tap0 += TP;
+      if (c0 >= C::CHANNELS) c0 = 0, tap0 = next_tap(tap0 + TP, n0);
       if (tap0 < TAPS) load_global(ra, rb, on, filters, image, of, group, m0, tap0, c0);
       multiply(acc, tap, c);
       block_sync();

@@ -7,10 +7,10 @@
 /* A convolution or its gradient with respect to the image. C: ConvForward or ConvInputGrad. The depth goes over
    the channels and their taps, as they lie in the filters of a convolution. Where each tap of a pixel reads is in
    a table, `place`: -1 in the padding. */
-template <typename C, typename I, typename E, int PIXELS, int BM, int BN, int WM, int WN> struct TensorConv {
+template <typename C, typename I, typename E, int BM, int BN, int WM, int WN> struct TensorConv {
   typedef typename E::Stored Stored;
   enum { TAPS = C::KH * C::KW, K = C::CHANNELS * TAPS };
-  typedef TensorTile<I, E, C::M, PIXELS, K, false, true, BM, BN, WM, WN, 16, 16> Tile;
+  typedef TensorTile<I, E, C::M, C::PIXELS, K, false, true, BM, BN, WM, WN, 16, 16> Tile;
   typedef typename Tile::A A;
   typedef typename Tile::B B;
   enum {
@@ -26,10 +26,11 @@ template <typename C, typename I, typename E, int PIXELS, int BM, int BN, int WM
 
   INL_MEMBER void fill_table(int *place, int n0) {
     for (int e = (int)threadIdx.x; e < TAPS * BN; e += THREADS) {
-      const int tap = e / BN, p = n0 + e % BN, y = p / C::COLS % C::ROWS, x = p % C::COLS;
+      const int tap = e / BN;
+      const ConvPixel of = C::place(n0 + e % BN);
       int row, col;
-      const bool rows = C::row(y, tap / C::KW, row), cols = C::col(x, tap % C::KW, col);
-      place[e] = p < PIXELS && rows && cols ? row * C::SOURCE_COLS + col : -1;
+      const bool rows = C::row(of.y, tap / C::KW, row), cols = C::col(of.x, tap % C::KW, col);
+      place[e] = of.in && rows && cols ? row * C::SOURCE_COLS + col : -1;
     }
   }
   INL_MEMBER void load_global(Chunk (&ra)[PA], Chunk (&rb)[PB], const Stored *filters, const Stored *image,
@@ -50,7 +51,7 @@ template <typename C, typename I, typename E, int PIXELS, int BM, int BN, int WM
         if (++tap == TAPS) tap = 0, c++;
       }
     }
-    const int n = (n0 + (int)threadIdx.x % BN) / (C::ROWS * C::COLS);
+    const int n = C::place(n0 + (int)threadIdx.x % BN).n;
 #pragma unroll
     for (int p = 0; p < PB; p++) {
       const int e = (int)threadIdx.x + p * THREADS, k = k0 + e / BN * SIDE;
