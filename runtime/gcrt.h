@@ -80,12 +80,14 @@ typedef struct GcArg {
 /* A launch on a GPU. The kernel's parameters are device addresses: one for each argument, in order,
  * then a GcEnv *, then a GcDeviceFault *. */
 /* A tensor map that a kernel takes behind its other parameters: of an argument, row-major from its
-   first byte, and of a box in it that is copied at once; the contiguous axis first. */
+   first byte, its rows padded or not, and of a box in it that is copied at once; the contiguous axis
+   first. */
 typedef struct GcTensorMap {
   int arg;
   GcDtype dtype;    /* of 2 bytes */
   uint64_t size[3]; /* elements */
   uint32_t box[3];
+  uint64_t row; /* elements from one row to the next */
 } GcTensorMap;
 
 typedef struct GcLaunch {

@@ -129,9 +129,9 @@ static void print_maps(Text *x, int id, const KernelSm90a *own) {
   text_add(x, "static const GcTensorMap maps%d[] = {", id);
   for (int i = 0; i < 2; i++) {
     const KernelMap *m = &own->map[i];
-    text_add(x, "%s{%d, %s, {%" PRId64 ", %" PRId64 ", %" PRId64 "}, {%d, %d, %d}}", i ? ", " : "",
-             m->arg, m->dtype == DT_F16 ? "GC_F16" : "GC_BF16", m->size[0], m->size[1], m->size[2],
-             (int)m->box[0], (int)m->box[1], (int)m->box[2]);
+    text_add(x, "%s{%d, %s, {%" PRId64 ", %" PRId64 ", %" PRId64 "}, {%d, %d, %d}, %" PRId64 "}",
+             i ? ", " : "", m->arg, m->dtype == DT_F16 ? "GC_F16" : "GC_BF16", m->size[0],
+             m->size[1], m->size[2], (int)m->box[0], (int)m->box[1], (int)m->box[2], m->row);
   }
   text_add(x, "};\n");
 }

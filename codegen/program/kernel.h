@@ -25,12 +25,13 @@ typedef struct KernelArg {
   Access access;
 } KernelArg;
 
-/* A tensor map: of an argument, row-major from its first byte on, and of a box in it that is copied
-   at once. */
+/* A tensor map: of an argument, row-major from its first byte on, its rows padded or not, and of a
+   box in it that is copied at once. */
 typedef struct KernelMap {
   int arg;
   Dtype dtype;
   int64_t size[3], box[3]; /* the contiguous axis first */
+  int64_t row;             /* elements from one row to the next */
 } KernelMap;
 /* Code of its own for one of the architectures of a device. */
 typedef struct KernelSm90a {

@@ -227,13 +227,13 @@ GridProductSchedule grid_product_schedule(const GridMachine *machine, const Grid
 /* The width of a tile: that with which the multiprocessors end first, if each has a tile at a time
    and its time is that of its columns and of STORE more. By count, not measured on a device. WAVE:
    multiprocessors of an H100, a number of the architecture's, so that a schedule does not
-   depend on the device. Tensor maps want rows of multiples of 16 bytes. */
+   depend on the device. Tensor maps want rows that begin at
+   multiples of 16 bytes. */
 bool wgmma_schedule(const GridProductSchedule *plain, GridProductSchedule *out) {
   enum { WAVE = 132, NARROW = 64, WIDE = 256, STORE = 32, ROW = 16 };
-  const int64_t a = plain->ta ? plain->m : plain->k, b = plain->tb ? plain->k : plain->n;
   int64_t best = INT64_MAX;
   if (!plain->tensor || !dtype_is_half(plain->in) || plain->m < NARROW || plain->n < NARROW ||
-      plain->k < WGMMA_DEPTH || a * 2 % ROW || b * 2 % ROW)
+      plain->k < WGMMA_DEPTH || plain->a_row * 2 % ROW || plain->b_row * 2 % ROW)
     return false;
   *out = *plain;
   out->bm = WGMMA_ROWS, out->tm = 2, out->side = 2;

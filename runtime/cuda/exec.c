@@ -53,7 +53,7 @@ static bool encode_maps(Cuda *c, const GcLaunch *l, const CuAddress *address, ui
   static const uint32_t steps[3] = {1, 1, 1};
   for (int i = 0; i < l->nmaps; i++) {
     const GcTensorMap *m = &l->maps[i];
-    const uint64_t row = m->size[0] * BYTES, strides[2] = {row, row * m->size[1]};
+    const uint64_t row = m->row * BYTES, strides[2] = {row, row * m->size[1]};
     params[i] = maps + (size_t)TENSOR_MAP * (size_t)i;
     if (!CUDA_CALL(c, TensorMapEncode, params[i], m->dtype == GC_F16 ? F16 : BF16, 3,
                    address[m->arg], m->size, strides, m->box, steps, 0, SWIZZLE_128, PROMOTE_128,

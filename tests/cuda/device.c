@@ -90,7 +90,7 @@ static size_t add_maps(uint64_t *params, size_t at, const GcLaunch *l, void *con
                    .step = {1, 1, 1},
                    .swizzle = 3};
     for (int d = 0; d < 3; d++) t.size[d] = m->size[d], t.box[d] = m->box[d];
-    t.stride[0] = 2 * m->size[0], t.stride[1] = t.stride[0] * m->size[1];
+    t.stride[0] = 2 * m->row, t.stride[1] = t.stride[0] * m->size[1];
     const char *wrong = ptx_tensor_map(params + at / 8, &t);
     if (wrong) printf("a tensor map: %s\n", wrong);
   }

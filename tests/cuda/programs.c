@@ -9,7 +9,8 @@
    nothing, so that small programs have large tiles and sums in several launches;
    --wide: all count so; --ptx: NVRTC makes PTX of them alone, for kernels at sizes at which no one
    has them; --precision=P: so, at another precision of products, bit for bit off tensor cores, and
-   on them but for the order of sums; --gpu: they run on the driver that the loader finds instead;
+   on them but for the order of sums; --sm90a: those by wgmma, as an H100 runs them; --gpu: they run
+   on the driver that the loader finds instead;
    --clang: clang compiles them, but for entries with functions of f64, which it has none of. A run
    that compares nothing fails. Says "NOT TESTED" and exits with 77 where there is no NVRTC or
    clang, but for GC_NO_SKIP, which makes that an error. */
@@ -170,12 +171,23 @@ static int on_tensor_cores(const Compiled *c) {
   return n;
 }
 
+/* Launches with tensor maps, of the code for sm_90a. */
+static int by_wgmma(const Compiled *c) {
+  int n = 0;
+  for (int i = 0; i < c->program->nentries; i++)
+    for (int k = 0; k < c->program->entries[i].nsteps; k++)
+      n += c->program->entries[i].steps[k].launch[1].nmaps > 0;
+  return n;
+}
+
 static int run(const char *what, Made *p, uint64_t seed) {
   Compiled *gpu[DEVICES], *cpu = compiled_open(p->cpu, p->on_cpu, &p->o, "-O0");
   int bad = devices_open(p->gpu, p->on_gpu, &p->o, p->kind, gpu) + !cpu;
   for (int d = 0; d < DEVICES; d++) p->devices += gpu[d] != NULL;
   if (!bad && p->o.exact == (on_tensor_cores(gpu[0]) > 0) && p->kind != DEVICE_DRIVER)
     bad = 1, printf("%s: %s on tensor cores\n", what, p->o.exact ? "products" : "nothing is");
+  if (!bad && p->kind == DEVICE_SM90A && !by_wgmma(gpu[0]))
+    bad = 1, printf("%s: nothing is by wgmma\n", what);
   if (!bad && p->cpu->init) bad = run_entry(what, p, cpu, gpu, NULL, seed);
   for (uint32_t i = 0; i < p->cpu->entries.n && !bad; i++)
     bad = run_entry(what, p, cpu, gpu, p->cpu->entries.at[i], seed + STEPS * i);
@@ -244,7 +256,7 @@ typedef struct Request {
   int ndefines;
   uint64_t first, modules;
   DeviceKind kind;
-  bool wide, small;
+  bool wide, small, sm90a;
 } Request;
 
 static bool read_request(Request *r, int argc, char **argv) {
@@ -264,6 +276,8 @@ static bool read_request(Request *r, int argc, char **argv) {
       r->wide = true;
     else if (strcmp(argv[i], "--small") == 0)
       r->small = true;
+    else if (strcmp(argv[i], "--sm90a") == 0)
+      r->sm90a = true;
     else
       return false;
   }
@@ -297,7 +311,7 @@ static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
             .file = r->file != NULL,
             .part = part,
             .small = r->small,
-            .kind = r->kind};
+            .kind = r->sm90a && part > 0 ? DEVICE_SM90A : r->kind};
   p.o.index64 = r->wide || (!r->file && s % 4 == 1);
   p.cpu = module_of(p.c, r, s);
   p.gpu = module_of(p.c, r, s);
@@ -316,9 +330,9 @@ static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
 int main(int argc, char **argv) {
   Request r;
   if (!read_request(&r, argc, argv)) {
-    fprintf(stderr,
-            "usage: programs RUNTIME_DIR [--small] [--wide] [--precision=P|--ptx|--gpu|--clang] "
-            "random FIRST COUNT | FILE.g [NAME=V...]\n");
+    fprintf(stderr, "usage: programs RUNTIME_DIR [--small] [--wide] [--sm90a] "
+                    "[--precision=P|--ptx|--gpu|--clang] "
+                    "random FIRST COUNT | FILE.g [NAME=V...]\n");
     return 2;
   }
   setvbuf(stdout, NULL, _IOLBF, 0);
