@@ -77,11 +77,9 @@ typedef struct GcArg {
   const int64_t *stride;
 } GcArg;
 
-/* A launch on a GPU. The kernel's parameters are device addresses: one for each argument, in order,
- * then a GcEnv *, then a GcDeviceFault *. */
 /* A tensor map that a kernel takes behind its other parameters: of an argument, row-major from its
-   first byte, its rows padded or not, and of a box in it that is copied at once; the contiguous axis
-   first. */
+   first byte, its rows padded or not, and of a box in it that is copied at once; the contiguous
+   axis first. */
 typedef struct GcTensorMap {
   int arg;
   GcDtype dtype;    /* of 2 bytes */
@@ -90,6 +88,8 @@ typedef struct GcTensorMap {
   uint64_t row; /* elements from one row to the next */
 } GcTensorMap;
 
+/* A launch on a GPU. The kernel's parameters are device addresses: one for each argument, in order,
+ * then a GcEnv *, then a GcDeviceFault *. */
 typedef struct GcLaunch {
   int kernel;      /* index in GcDeviceCode.kernels */
   uint32_t grid;   /* blocks, one-dimensional */

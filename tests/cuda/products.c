@@ -46,7 +46,7 @@ static const struct {
     {32, 32, DT_BF16, 1, 4, 4, 0, false, true, true},
     /* by wgmma on sm_90a, from here on: FIRST_SM90A */
     {128, 256, DT_BF16, 128, 128, 256, 72, false, true, false},
-    {128, 128, DT_F16, 128, 128, 128, 136, true, false, true},
+    {128, 256, DT_F16, 128, 128, 128, 136, true, false, true},
     {128, 256, DT_BF16, 150, 64, 64, 64, false, false, true}, /* blocks with two tiles */
     {32, 32, DT_BF16, 1, 136, 200, 136, false, false, true},
     {32, 32, DT_F16, 2, 128, 72, 64, true, true, false},
