@@ -16,7 +16,6 @@
 typedef struct Device {
   DeviceHead head;
   char *text;                  /* of the module */
-  int variant;                 /* of the launches */
   PtxModule *module, *instead; /* instead: whose kernels come first, or NULL */
   uint64_t most;               /* warp instructions of theirs; 0: any number */
 } Device;
@@ -100,7 +99,7 @@ static size_t add_maps(uint64_t *params, size_t at, const GcLaunch *l, void *con
 static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env) {
   Device *d = c->device;
   const GcDeviceCode *code = c->program->code;
-  const GcLaunch *l = &s->launch[d->variant];
+  const GcLaunch *l = &s->launch[d->head.variant];
   const char *name = code->kernels[l->kernel];
   const PtxKernel *edited = d->instead ? ptx_module_find(d->instead, name) : NULL;
   const PtxKernel *k = edited ? edited : ptx_module_find(d->module, name);
@@ -136,7 +135,7 @@ static bool step(Compiled *c, const GcStep *s, void *const *p, const GcEnv *env)
   PtxStatus status = PTX_REFUSED;
   if (!k)
     snprintf(r.error, sizeof r.error, "no such kernel");
-  else if (!d->variant && l->shared + ptx_kernel_static_shared(k) > SHARED_EVERYWHERE)
+  else if (!d->head.variant && l->shared + ptx_kernel_static_shared(k) > SHARED_EVERYWHERE)
     snprintf(r.error, sizeof r.error, "too much shared memory for sm_86");
   else
     status = ptx_launch(k, &launch, &r);
@@ -208,7 +207,7 @@ static bool interpret(const CudaProgram *p, Compiled *c, const CudaImage *image,
   char err[512] = "";
   Device *d = calloc(1, sizeof *d);
   d->head = (DeviceHead){.arch = name, .close = ptx_close};
-  d->variant = cuda_variant(image->arch);
+  d->head.variant = cuda_variant(image->arch);
   size_t size = image->ptx ? image->size : image->text_size;
   d->text = strdup(ptx_of(image));
   d->module = ptx_module_load(d->text, size - 1, err, sizeof err);

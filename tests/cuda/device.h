@@ -11,6 +11,7 @@ enum { DEVICES = ARCHS }; /* at most */
 
 typedef struct DeviceHead { /* what Compiled.device starts with */
   const char *arch;
+  int variant;            /* of the launches */
   unsigned order;         /* of warps and blocks: 0 as they are, 1 reversed, n shuffled */
   const GcStep *left_out; /* does nothing; or NULL */
   unsigned some; /* blocks of a launch that run, the first and the last among them; 0: all, as of a

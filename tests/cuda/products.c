@@ -164,7 +164,7 @@ static bool run_ends(Compiled *on, int i, DeviceKind kind) {
   DeviceHead *d = on->device;
   const GcEntry *e = &on->program->entries[i];
   d->ends = kind != DEVICE_DRIVER && e->nsteps == 1 && rows[i].batch > 2;
-  if (kind == DEVICE_SM90A && e->steps[0].launch[1].grid != rows[i].batch * tiles_of(i))
+  if (d->ends && e->steps[0].launch[d->variant].grid != rows[i].batch * tiles_of(i))
     d->ends = false; /* a block has several tiles */
   d->some = d->ends ? (unsigned)(2 * tiles_of(i)) : 0;
   return d->ends;
