@@ -14,6 +14,9 @@ export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrac
 failures=0 ran=0
 for file; do
   case $file in
+  */plan/effort.g | */plan/limit_gap.g | */plan/order_loops.g | */plan/concat_split.g) # a quarter of a minute each
+    turn=$((${GC_TEST_SEED:-0} / 10000 + $(basename "$file" | cksum | cut -d' ' -f1)))
+    [ "${GC_TEST_LEVEL-}" != full ] && [ $((turn % 24)) != 0 ] && continue ;;
   */plan/* | */lang/*many_*) # these take long: a sixth of them, others on other commits, and all at the level full
     turn=$((${GC_TEST_SEED:-0} / 10000 + $(basename "$file" | cksum | cut -d' ' -f1)))
     [ "${GC_TEST_LEVEL-}" != full ] && [ $((turn % 6)) != 0 ] && continue ;;

@@ -58,7 +58,7 @@ const char *cuda_buffers(Arena *a, const CudaFunction *f) {
 
 /* Tensor maps want addresses at multiples of 16 bytes, in every iteration. */
 static bool takes_maps(const Launch *l, int depth) {
-  const KernelSm90a *own = l->kernel->sm90a;
+  const KernelVariant *own = l->kernel->variant;
   for (int i = 0; own && i < 2; i++) {
     const Address *at = &l->args[own->map[i].arg];
     if (at->offset % 16) return false;
@@ -70,7 +70,7 @@ static bool takes_maps(const Launch *l, int depth) {
 
 static const char *body_of(CudaProgram *p, const Kernel *k, bool sm90a) {
   if (!sm90a) return kernel_body(&p->g, k);
-  Text head = k->head, text = k->text, own = k->sm90a->text;
+  Text head = k->head, text = k->text, own = k->variant->text;
   return intern(p->g.ctx, arena_printf(p->g.a, "%s#if GC_SM90A\n%s#else\n%s#endif\n",
                                        text_str(&head), text_str(&own), text_str(&text)));
 }
@@ -102,7 +102,7 @@ static int function_of(CudaProgram *p, const Entry *e, const Launch *l, bool sm9
   f.what = describe(&p->g, l, e);
   Text x = text_new(a, 0);
   const char *min_blocks = k->min_blocks ? arena_printf(a, ", %d", k->min_blocks) : "";
-  const char *block = sm90a ? arena_printf(a, "GC_EITHER(%d, %d, 1)", k->block, k->sm90a->block)
+  const char *block = sm90a ? arena_printf(a, "GC_EITHER(%d, %d, 1)", k->block, k->variant->block)
                             : arena_printf(a, "%d", k->block);
   text_add(&x, "extern \"C\" __global__ void __launch_bounds__(%s%s) %s(", block, min_blocks,
            f.name);
@@ -125,7 +125,7 @@ static int64_t times_of(const Op *op) {
 }
 
 /* Of variant 1, for sm_90a. */
-static void print_maps(Text *x, int id, const KernelSm90a *own) {
+static void print_maps(Text *x, int id, const KernelVariant *own) {
   text_add(x, "static const GcTensorMap maps%d[] = {", id);
   for (int i = 0; i < 2; i++) {
     const KernelMap *m = &own->map[i];
@@ -144,12 +144,12 @@ static StepText step_of(Tables *t, const Entry *e, const Launch *l, int depth) {
   int id = p->launches++;
   vec_push(p->g.a, &p->steps, (CudaStep){e, f, times_of(l->op)});
   cuda_counts(&p->g, l->op, k->grid, "blocks of threads");
-  if (sm90a) print_maps(&t->text, id, k->sm90a);
+  if (sm90a) print_maps(&t->text, id, k->variant);
   text_add(&t->text, "static const GcLaunch launch%d[] = {{%d, %" PRId64 ", %d, %d}, ", id, f,
            k->grid, k->block, k->shared);
   if (sm90a)
-    text_add(&t->text, "{%d, %" PRId64 ", %d, %d, maps%d, 2}};\n", f, k->sm90a->grid,
-             k->sm90a->block, k->sm90a->shared, id);
+    text_add(&t->text, "{%d, %" PRId64 ", %d, %d, maps%d, 2}};\n", f, k->variant->grid,
+             k->variant->block, k->variant->shared, id);
   else
     text_add(&t->text, "{%d, %" PRId64 ", %d, %d}};\n", f, k->grid, k->block, k->shared);
   return (StepText){"NULL", arena_printf(p->g.a, "launch%d", id)};
@@ -213,7 +213,7 @@ bool cuda_write_source(const CodegenPart *part, const CodegenOptions *o, FILE *f
 static const char *launches_text(Arena *a, const CudaFunction *x) {
   const char *plain =
       arena_printf(a, "blocks=%lld threads=%d shared=%d", (long long)x->grid, x->block, x->shared);
-  const KernelSm90a *own = x->kernel->sm90a;
+  const KernelVariant *own = x->kernel->variant;
   if (!x->sm90a) return plain;
   return arena_printf(a, "%s sm_90a_blocks=%lld sm_90a_threads=%d sm_90a_shared=%d", plain,
                       (long long)own->grid, own->block, own->shared);

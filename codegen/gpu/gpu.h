@@ -28,6 +28,22 @@ typedef struct CudaNotes {
                           */
 } CudaNotes;
 
+/* A tensor map: of an argument, row-major from its first byte on, its rows padded or not, and of a
+   box in it that is copied at once. */
+typedef struct KernelMap {
+  int arg;
+  Dtype dtype;
+  int64_t size[3], box[3]; /* the contiguous axis first */
+  int64_t row;             /* elements from one row to the next */
+} KernelMap;
+/* Code of its own for sm_90a, whose launches take two tensor maps. */
+struct KernelVariant {
+  Text text;
+  int64_t grid;
+  int block, shared;
+  KernelMap map[2];
+};
+
 /* kernel_new, with the arguments declared; the type of positions is chosen for the group. */
 Kernel *cuda_kernel(Gen *g, const Group *gr);
 /* Another launch of the same group behind it. */

@@ -132,8 +132,8 @@ static KernelMap map_of(const GridProduct *p, int arg, int64_t row, int64_t edge
 static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *plain) {
   GridProduct p = *plain;
   if (!wgmma_schedule(&plain->s, &p.s)) return;
-  KernelSm90a *own = ARENA_NEW(g->a, KernelSm90a);
-  *own = (KernelSm90a){
+  KernelVariant *own = ARENA_NEW(g->a, KernelVariant);
+  *own = (KernelVariant){
       .text = text_new(g->a, 1), .grid = p.s.blocks, .block = p.s.threads, .shared = p.s.shared};
   own->map[0] = map_of(&p, p.a, p.s.a_row, p.s.m, p.s.ta, p.s.bm);
   own->map[1] = map_of(&p, p.b, p.s.b_row, p.s.n, !p.s.tb, p.s.bn);
@@ -159,7 +159,7 @@ static void print_sm90a(Gen *g, const Group *gr, Kernel *k, const GridProduct *p
   text_line(x, "Tile::multiply(c, ring, full, empty, place);");
   store(g, gr, x, &p);
   text_close(x, "}");
-  k->sm90a = own;
+  k->variant = own;
 }
 
 static void print_tile(Gen *g, Text *x, const GridProduct *p) {

@@ -25,21 +25,8 @@ typedef struct KernelArg {
   Access access;
 } KernelArg;
 
-/* A tensor map: of an argument, row-major from its first byte on, its rows padded or not, and of a
-   box in it that is copied at once. */
-typedef struct KernelMap {
-  int arg;
-  Dtype dtype;
-  int64_t size[3], box[3]; /* the contiguous axis first */
-  int64_t row;             /* elements from one row to the next */
-} KernelMap;
-/* Code of its own for one of the architectures of a device. */
-typedef struct KernelSm90a {
-  Text text;
-  int64_t grid;
-  int block, shared;
-  KernelMap map[2];
-} KernelSm90a;
+/* Code of its own for one of the target's architectures; the target knows what that has. */
+typedef struct KernelVariant KernelVariant;
 
 typedef struct Kernel {
   const char *name; /* "matmul+relu" */
@@ -58,7 +45,7 @@ typedef struct Kernel {
   VEC(uint32_t) helpers;             /* of Gen: what it calls, in their order */
   const ScheduleKind *schedule_kind; /* NULL: elements are divided evenly */
   const void *schedule;
-  const KernelSm90a *sm90a; /* of a device, or NULL */
+  const KernelVariant *variant; /* or NULL */
   int min_blocks; /* of a device: blocks that a multiprocessor must hold at the same time. 1 leaves
                      them all registers, so that nothing is spilled; 0: its compiler chooses */
 } Kernel;

@@ -4,7 +4,7 @@
    softmax, losses, optimizers, and everything in `init`. Values of other dtypes than f32 stay.
    Method: bf16 is a dtype, so a narrowed value is a conversion that fuses into its producer, and
    its bytes are half. tf32 is f32 with the last 13 bits off: it saves time on tensor cores, not
-   bytes. If a product reads a value narrowed, sums and the whole backward path read it narrowed,
+   bytes. If a product reads a value narrowed, sums and the whole backward pass read it narrowed,
    too: else both would be saved. It is narrowed at its definition, so that a loop reads a value
    that was narrowed once. */
 #include "passes/autodiff/precision.h"

@@ -220,13 +220,25 @@ static int check_sectors(Arena *a, const CudaFunction *f, const DeviceHead *h) {
   return 1;
 }
 
-/* The model of time counts the instructions that warps execute, within a factor. */
-static int check_issue(Arena *a, const CudaFunction *f, const DeviceHead *h) {
-  enum { FACTOR = 4 };
-  if (h->least <= 0 || (h->least > 1.0 / FACTOR && h->most < FACTOR)) return 0;
+static int counted, miscounted;
+
+/* The model of time counts the instructions that warps execute: of nine kernels in ten within a
+   factor. */
+static void check_issue(Arena *a, const CudaFunction *f, const DeviceHead *h) {
+  enum { FACTOR = 4, ELEMENTS = 4096 }; /* of fewer the launch takes longer than the work */
+  if (h->least <= 0 || elements_alone(f) < ELEMENTS) return;
+  counted++;
+  if (h->least > 1.0 / FACTOR && h->most < FACTOR) return;
+  miscounted++;
   printf("%s: warps execute %.2f to %.2f of the instructions that the model of time counts: %s\n",
          f->what, h->least, h->most, kernel_kind(a, f));
-  return 1;
+}
+
+int alone_miscounted(void) {
+  const bool many = miscounted * 10 > counted;
+  printf("the model of time counts %d of %d kernels wrong%s\n", miscounted, counted,
+         many ? ": more than a tenth" : "");
+  return many;
 }
 
 static int run_entry(Ctx *c, Compiled *x, Compiled *y, const CudaFunction *f, const Entry *e,
@@ -250,9 +262,8 @@ static int run_entry(Ctx *c, Compiled *x, Compiled *y, const CudaFunction *f, co
   h->sectors = h->sectors_needed = 0;
   h->least = h->most = 0;
   if (!bad && !compiled_run(y, name, &ro, in, got, c)) bad = 1, printf("%s: %s\n", what, y->fault);
-  if (!bad)
-    bad = check_results(what, blocks_of(y, i), n, want, got) + check_sectors(a, f, h) +
-          check_issue(a, f, h);
+  if (!bad) bad = check_results(what, blocks_of(y, i), n, want, got) + check_sectors(a, f, h);
+  if (!bad) check_issue(a, f, h);
   arena_free(a);
   return bad != 0;
 }

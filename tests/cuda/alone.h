@@ -10,6 +10,9 @@ typedef VEC(const CudaFunction *) CudaFunctions;
    returns how many went wrong, after printing them. A kernel that by itself is none of the same
    form counts as wrong. */
 int run_alone(Ctx *c, const CudaFunctions *f, CodegenOptions *o);
+/* Of all that ran: 1 after printing that the model of time miscounts the instructions of more than
+   a tenth of the kernels. */
+int alone_miscounted(void);
 /* Elements of what the function's op reads and writes. */
 int64_t elements_alone(const CudaFunction *f);
 #endif

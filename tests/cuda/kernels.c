@@ -2,8 +2,8 @@
    sizes, without forms that leave bits open, and without atomics but for the compare-and-swap of
    the one that reports an index; none is run. kernels RUNTIME_DIR [--precision=P] FILE.g… At
    another precision than f32: for sm_80, bf16 for sm_90a too, and what f32's program does not have.
-   Kernels of equal text are compiled once, and of these a tenth, at other precisions half, by the
-   commit's hash, but for the level full; PART of them at a time, so that NVRTC's limits hold
+   Kernels of equal text are compiled once, and of these a fifteenth, at other precisions a third,
+   by the commit's hash, but for the level full; PART of them at a time, so that NVRTC's limits hold
    however large a program is. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for
    GC_NO_SKIP, which makes that an error. */
 #define _GNU_SOURCE
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SKIP = 77, PART = 100, TENTH = 10, HALF = 2 };
+enum { SKIP = 77, PART = 100, FIFTEENTH = 15, THIRD = 3 };
 
 typedef struct Session {
   Ctx *texts; /* of all programs, interned */
@@ -42,7 +42,7 @@ static uint32_t take_part(Session *s, const CudaProgram *p, uint32_t *next, bool
   for (; *next < p->functions.n && n < PART; ++*next) {
     const CudaFunction *f = &p->functions.at[*next];
     only[*next] =
-        is_new(s, f) && level_draws(f->body, strcmp(s->precision, "f32") == 0 ? TENTH : HALF);
+        is_new(s, f) && level_draws(f->body, strcmp(s->precision, "f32") == 0 ? FIFTEENTH : THIRD);
     n += only[*next];
   }
   return n;

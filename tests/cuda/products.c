@@ -246,7 +246,7 @@ int main(int argc, char **argv) {
                     : strcmp(how, "--sm90a") == 0 ? DEVICE_SM90A
                                                   : DEVICE_NVRTC;
   int every = argc == 4 && kind == DEVICE_CLANG          ? atoi(argv[3])
-              : kind == DEVICE_NVRTC && !level_is_full() ? 3
+              : kind == DEVICE_NVRTC && !level_is_full() ? 4
                                                          : 1;
   if ((argc != 2 && kind == DEVICE_NVRTC) || every < 1) return 2;
   setvbuf(stdout, NULL, _IOLBF, 0);

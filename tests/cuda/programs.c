@@ -304,6 +304,13 @@ typedef struct Tally {
   int programs, devices, compared, once, bad;
 } Tally;
 
+/* Cubins take NVRTC longest: of files one in three is compiled to them, others on each commit, but
+   at the level full. */
+static DeviceKind kind_of(const Request *r) {
+  const char *name = r->file ? strrchr(r->file, '/') : NULL; /* the folder differs by machine */
+  return r->kind == DEVICE_NVRTC && name && !level_draws(name, 3) ? DEVICE_PTX : r->kind;
+}
+
 /* One module of programs; part: see Made. */
 static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
   Made p = {.c = ctx_new(),
@@ -311,7 +318,7 @@ static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
             .file = r->file != NULL,
             .part = part,
             .small = r->small,
-            .kind = r->sm90a && part > 0 ? DEVICE_SM90A : r->kind};
+            .kind = r->sm90a && part > 0 ? DEVICE_SM90A : kind_of(r)};
   p.o.index64 = r->wide || (!r->file && s % 4 == 1);
   p.cpu = module_of(p.c, r, s);
   p.gpu = module_of(p.c, r, s);

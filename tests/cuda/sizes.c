@@ -5,9 +5,11 @@
    First programs that other tests run, NAME=V as of gc -D; that they are run and compared is the
    caller's to see to. Then programs at their own sizes. Last programs of which nothing is asked:
    where one of their kernels is of a form that is run nowhere else, it may stand for it. Of all the
-   kernels of such a form the one of the fewest elements runs here, and of the forms a tenth, by the
-   commit's hash, but for the level full. Says "NOT TESTED" and exits with
-   77 where there is no NVRTC, but for GC_NO_SKIP, which makes that an error. */
+   kernels of such a form the one of the fewest elements runs here, and of the forms a fifteenth, by
+   the commit's hash, and of those with many operations a hundredth, but for the level full. Says
+   "NOT TESTED" and exits with 77 where there is no NVRTC, but for GC_NO_SKIP, which makes that an
+   error.
+ */
 #include "tests/cuda/alone.h"
 #include "tests/level.h"
 #include "tests/num/source.h"
@@ -16,7 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SKIP = 77, MOST_PROGRAMS = 200, TENTH = 10 };
+enum { SKIP = 77, MOST_PROGRAMS = 200, FIFTEENTH = 15, HUNDREDTH = 100 };
+
+/* Operations of a kernel that take the CPU's program a second or more, without its compiler's
+   optimiser: of such forms a hundredth is drawn. */
+static const uint64_t MANY_FLOPS = 1000 * 1000 * 1000;
 
 typedef enum Use { RUN_ELSEWHERE, AT_OWN_SIZE, STAND_IN, USES } Use;
 
@@ -76,7 +82,10 @@ static void run_program(Session *s, int program) {
   CudaFunctions alone = {0};
   for (uint32_t i = 0; i < s->forms.n; i++) {
     const KernelForm *f = &s->forms.at[i];
-    if (f->run || !f->own || f->program != program || !level_draws(f->text, TENTH)) continue;
+    if (f->run || !f->own || f->program != program) continue;
+    if (!level_draws(f->text,
+                     op_flops(f->least->entry, f->least->op) > MANY_FLOPS ? HUNDREDTH : FIFTEENTH))
+      continue;
     if (f->least->op->kind ==
         OP_COPY) { /* no pass leaves one without a reason, and alone it has none */
       printf("no program that is run has the copy of \"%s\":\n%s\n", f->least->what, f->text);
@@ -116,6 +125,7 @@ int main(int argc, char **argv) {
     add_program(&s, argv + i, n, (Use)use);
   }
   for (int i = 0; i < s.programs; i++) run_program(&s, i);
+  s.bad += alone_miscounted();
   for (uint32_t i = 0; i < s.forms.n; i++) s.own += s.forms.at[i].own;
   printf("%d kernels of %d forms, of which %d were run here, %d failures\n", s.kernels, s.own,
          s.here, s.bad);

@@ -109,7 +109,7 @@ static Module *twin(Batch *b, char **text) {
 
 /* The case of a size: kinds of values take the sizes in turn. */
 static bool is_drawn(int k, int dt, int size) {
-  return level_is_full() || (level_seed() / 10000 + (uint64_t)(k + dt + size)) % 2 == 0;
+  return level_is_full() || (level_seed() / 10000 + (uint64_t)(k + dt + size)) % 3 == 0;
 }
 
 static int batch_run(Batch *b, const char *runtime, uint64_t seed) {

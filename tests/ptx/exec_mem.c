@@ -247,7 +247,7 @@ void exec_ldmatrix(Warp *w, const Ins *i, uint32_t mask) {
   }
 }
 
-/* stmatrix is the way back. */
+/* stmatrix, the inverse of ldmatrix. */
 void exec_stmatrix(Warp *w, const Ins *i, uint32_t mask) {
   const Opd *addr = &i->opd[0], *value = addr + 1;
   need_defined(w, addr, mask & (uint32_t)(((uint64_t)1 << (8 * i->vec)) - 1), "an address");
