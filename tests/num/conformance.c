@@ -1,7 +1,7 @@
 /* Every op in every dtype it allows, compiled by the CPU target and held to the reference
    interpreter over random shapes: rank 0, extents 0 and 1, primes, and sizes where vectors have
    tails and work is split into units. One thread and three (in any order between barriers) must
-   give the same bits. Every second case is taken, so that each op has all sizes in each dtype, the
+   give the same bits. Every third case is taken, so that each op has all sizes in each dtype, the
    others on other commits, and all at the level full.
    conformance RUNTIME_DIR [SEED [OP]] Contract: conformance_rows has a row for
    every op, or the test fails and names it. (Real programs flush subnormals to zero in every
