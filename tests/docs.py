@@ -14,7 +14,7 @@ order. What a block is stands in its language, and in comments right above it:
   <!-- gc says of PROGRAM -->           gc says exactly this of the program, which may go on over lines
   <!-- not run: WHY -->                 nothing of these
 Above a table, <!-- messages --> says that what stands in backquotes in its first column is in messages of the sources;
-"…" stands for what varies.
+"…" stands for what varies. The page of results is short: older figures go to docs/results/*.csv.
 """
 import os
 import re
@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 
+RESULTS_LINES = 150  # what a reader takes in: the current figures
 FENCE = re.compile(r"^```(\w*)$")
 COMMENT = re.compile(r"<!--\s*(.*?)\s*-->", re.S)
 
@@ -179,6 +180,9 @@ def main():
     for path in pages:
         with open(path) as f:
             text = f.read()
+        if path == os.path.join(docs, "results.md") and text.count("\n") > RESULTS_LINES:
+            failures += 1
+            print(f"docs/results.md has {text.count(chr(10))} lines, more than {RESULTS_LINES}: older figures go to docs/results/*.csv")
         for line, message in messages_of(text):
             done += 1
             for part in filter(str.strip, message.split("…")):
