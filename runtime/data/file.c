@@ -251,19 +251,29 @@ bool out_prepare(OutFile *o, const char *path, const OutKind *kind, uint64_t byt
   return true;
 }
 
-bool out_write(OutFile *o, const void *src, uint64_t n, Err *e) {
+/* Behind what was written, or at an offset. */
+static bool put_bytes(OutFile *o, bool append, uint64_t at, const void *src, uint64_t n, Err *e) {
   const char *p = src;
   while (n) {
-    ssize_t w = write(o->fd, p, n > (1U << 30) ? 1U << 30 : (size_t)n);
+    size_t k = n > (1U << 30) ? 1U << 30 : (size_t)n;
+    ssize_t w = append ? write(o->fd, p, k) : pwrite(o->fd, p, k, (off_t)at);
     if (w < 0 && errno == EINTR) continue;
     if (w <= 0) {
       int error = w < 0 ? errno : EIO;
       out_abort(o);
       return out_fail(o, "writing", error, e);
     }
-    p += w, n -= (uint64_t)w;
+    p += w, at += (uint64_t)w, n -= (uint64_t)w;
   }
   return true;
+}
+
+bool out_write(OutFile *o, const void *p, uint64_t n, Err *e) {
+  return put_bytes(o, true, 0, p, n, e);
+}
+
+bool out_patch(OutFile *o, uint64_t at, const void *p, uint64_t n, Err *e) {
+  return put_bytes(o, false, at, p, n, e);
 }
 
 bool out_commit(OutFile *o, Err *e) {

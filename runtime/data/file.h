@@ -49,6 +49,8 @@ bool out_prepare(OutFile *o, const char *path, const OutKind *kind, uint64_t byt
 bool out_begin(OutFile *o, Err *e);
 bool out_write(OutFile *o, const void *p, uint64_t n,
                Err *e); /* a failure removes the temporary file */
+bool out_patch(OutFile *o, uint64_t at, const void *p, uint64_t n,
+               Err *e); /* bytes that were written, of what is not direct; likewise */
 bool out_commit(OutFile *o, Err *e);
 void out_abort(OutFile *o);
 void out_free(OutFile *o);

@@ -113,7 +113,6 @@ bool checkpoint_write(Command *cmd, const Position *p, Err *e) {
              (double)session_hypers(&cmd->session)[i - K_COUNT]);
   for (int i = ms->sums; i < ms->n; i++)
     snprintf(ms->m[i].value, sizeof ms->m->value, "%a", cmd->sums[i - ms->sums]);
-  snprintf(ms->m[ms->n].value, sizeof ms->m->value, "%08" PRIx32, weights_sum(&w, ms->m, ms->n));
   return weights_write(&w, &cmd->checkpoint, choose_all, ms->m, ms->n + 1, e);
 }
 
@@ -167,9 +166,9 @@ static bool settle(Command *cmd, Metas *ms, Position *p, const char *path, Err *
   }
   free(mine);
   if (e->code) return false;
-  char sum[16];
-  snprintf(sum, sizeof sum, "%08" PRIx32, weights_sum(&w, ms->m, ms->n));
-  bool ok = strcmp(sum, ms->m[ms->n].value) == 0;
+  Meta sum;
+  weights_sum(&w, ms->m, ms->n, &sum);
+  bool ok = strcmp(sum.value, ms->m[ms->n].value) == 0;
   if (ok)
     ok = get_number(&ms->m[K_EPOCH], &p->epoch) && get_number(&ms->m[K_BATCH], &p->batch) &&
          get_number(&ms->m[K_DONE], &p->done) && get_number(&ms->m[K_STEPS], &p->epoch_steps) &&

@@ -7,7 +7,6 @@ bool save_weights(Command *cmd, Err *e) {
   if (!cmd->options.given[OPT_SAVE]) return true;
   if (!session_download(&cmd->session, e)) return false;
   const Globals w = session_globals(&cmd->session);
-  if (!weights_finite(&w, e)) return err_hint(e, "they were not saved; an older file is as it was");
   if (!weights_write(&w, &cmd->save, choose_saved, NULL, 0, e)) return false;
   note(cmd, "weights saved to %s", cmd->save.path);
   return true;

@@ -55,13 +55,17 @@ static void sink_put(TextSink *s, const char *p, uint64_t n) {
 
 static void sink_text(TextSink *s, const char *p) { sink_put(s, p, strlen(p)); }
 
-static void header(TextSink *s, GlobalChoice *choose, const Meta *meta, int nmeta) {
+/* Where the value of the last metadata stands in it. */
+static uint64_t header(TextSink *s, GlobalChoice *choose, const Meta *meta, int nmeta) {
   char line[512];
-  uint64_t at = 0;
+  uint64_t at = 0, value = 0;
   sink_text(s, "{\"__metadata__\":{\"format\":\"gc\"");
   for (int i = 0; i < nmeta; i++) {
-    snprintf(line, sizeof line, ",\"%s\":\"%s\"", meta[i].key, meta[i].value);
+    snprintf(line, sizeof line, ",\"%s\":\"", meta[i].key);
     sink_text(s, line);
+    value = s->n;
+    sink_text(s, meta[i].value);
+    sink_text(s, "\"");
   }
   sink_text(s, "}");
   for (int i = 0; i < gc_program.nglobals; i++) {
@@ -84,6 +88,7 @@ static void header(TextSink *s, GlobalChoice *choose, const Meta *meta, int nmet
   }
   sink_text(s, "}");
   while (s->n % 8) sink_text(s, " ");
+  return value;
 }
 
 static uint64_t chunk_elems(const GcTensor *t) {
@@ -92,60 +97,76 @@ static uint64_t chunk_elems(const GcTensor *t) {
 
 static uint8_t *at_host(const Globals *w, const GcTensor *t) { return w->base + t->offset; }
 
-bool weights_write(const Globals *w, OutFile *out, GlobalChoice *choose, const Meta *meta,
-                   int nmeta, Err *e) {
-  TextSink count = {.ok = true}, s = {.stage = w->stage, .out = out, .ok = true, .e = e};
-  header(&count, choose, meta, nmeta);
-  if (!out_begin(out, e)) return false;
-  uint64_t n = count.n;
-  s.ok = out_write(out, &n, 8, e);
-  if (s.ok) header(&s, choose, meta, nmeta);
-  sink_flush(&s);
-  for (int i = 0; s.ok && i < w->program->nglobals; i++) {
-    const GcTensor *t = &w->program->globals[i].t;
-    if (!choose(&w->program->globals[i], NULL)) continue;
-    uint64_t all = tensor_count(t), step = chunk_elems(t);
-    for (uint64_t at = 0; s.ok && at < all; at += step) {
-      uint64_t k = all - at < step ? all - at : step;
-      tensor_get(t, at_host(w, t), at, k, w->stage);
-      s.ok = out_write(out, w->stage, k * (uint64_t)elem_info[t->dtype].size, e);
-    }
-  }
-  if (!s.ok) return false;
-  return out_commit(out, e);
-}
+/* What is done with each piece of the globals while it is in the cache. */
+typedef struct Sweep {
+  bool finite;  /* parameters that are not are an error */
+  bool sum;     /* crc goes on over the bytes */
+  OutFile *out; /* gets the bytes; or NULL */
+  uint32_t crc;
+} Sweep;
 
-uint32_t weights_sum(const Globals *w, const Meta *meta, int nmeta) {
-  uint32_t crc = 0;
+static bool sweep(const Globals *w, GlobalChoice *choose, Sweep *s, Err *e) {
   for (int i = 0; i < w->program->nglobals; i++) {
-    const GcTensor *t = &w->program->globals[i].t;
-    uint64_t all = tensor_count(t), step = chunk_elems(t);
+    const GcGlobal *g = &w->program->globals[i];
+    const GcTensor *t = &g->t;
+    if (!choose(g, NULL)) continue;
+    uint64_t all = tensor_count(t), step = chunk_elems(t), bad;
     for (uint64_t at = 0; at < all; at += step) {
       uint64_t k = all - at < step ? all - at : step;
-      tensor_get(t, at_host(w, t), at, k, w->stage);
-      crc = (uint32_t)crc32(crc, w->stage, (uInt)(k * (uint64_t)elem_info[t->dtype].size));
-    }
-  }
-  for (int i = 0; i < nmeta; i++) {
-    crc = (uint32_t)crc32(crc, (const Bytef *)meta[i].key, (uInt)strlen(meta[i].key) + 1);
-    crc = (uint32_t)crc32(crc, (const Bytef *)meta[i].value, (uInt)strlen(meta[i].value) + 1);
-  }
-  return crc;
-}
-
-/* What a layout pads them with does not count. */
-bool weights_finite(const Globals *w, Err *e) {
-  for (int i = 0; i < w->program->nglobals; i++) {
-    const GcTensor *t = &w->program->globals[i].t;
-    uint64_t all = tensor_count(t), step = chunk_elems(t), bad;
-    for (uint64_t at = 0; w->program->globals[i].kind == GC_PARAM && at < all; at += step) {
-      uint64_t k = all - at < step ? all - at : step;
-      tensor_get(t, at_host(w, t), at, k, w->stage);
-      if (!elem_finite(w->stage, (Elem)t->dtype, k, &bad))
-        return err_set(e, EXIT_WRONG, "the weights %s hold values that are not finite", t->name);
+      uint64_t bytes = k * (uint64_t)elem_info[t->dtype].size;
+      tensor_get(t, at_host(w, t), at, k, w->stage); /* without what a layout pads them with */
+      if (s->finite && g->kind == GC_PARAM && !elem_finite(w->stage, (Elem)t->dtype, k, &bad)) {
+        err_set(e, EXIT_WRONG, "the weights %s hold values that are not finite", t->name);
+        return err_hint(e, "they were not saved; an older file is as it was");
+      }
+      if (s->sum) s->crc = (uint32_t)crc32(s->crc, w->stage, (uInt)bytes);
+      if (s->out && !out_write(s->out, w->stage, bytes, e)) return false;
     }
   }
   return true;
+}
+
+static uint32_t sum_text(uint32_t crc, const char *s) {
+  return (uint32_t)crc32(crc, (const Bytef *)s, (uInt)strlen(s) + 1);
+}
+
+static void sum_metas(uint32_t crc, const Meta *meta, int nmeta, Meta *sum) {
+  for (int i = 0; i < nmeta; i++) crc = sum_text(sum_text(crc, meta[i].key), meta[i].value);
+  snprintf(sum->value, sizeof sum->value, "%08" PRIx32, crc);
+}
+
+/* A file gets its checksum last, in the place that the header keeps for it. A pipe cannot, and what
+   it has been given cannot be taken back: there all is looked at before. */
+bool weights_write(const Globals *w, OutFile *out, GlobalChoice *choose, Meta *meta, int nmeta,
+                   Err *e) {
+  TextSink count = {.ok = true}, s = {.stage = w->stage, .out = out, .ok = true, .e = e};
+  Sweep all = {.finite = true, .sum = nmeta > 0};
+  Meta *sum = nmeta ? &meta[nmeta - 1] : NULL;
+  if (out->direct && !sweep(w, choose, &all, e)) return false;
+  if (sum) sum_metas(all.crc, meta, nmeta - 1, sum);
+  uint64_t value = header(&count, choose, meta, nmeta), n = count.n;
+  if (!out_begin(out, e)) return false;
+  s.ok = out_write(out, &n, 8, e);
+  if (s.ok) header(&s, choose, meta, nmeta);
+  sink_flush(&s);
+  all = (Sweep){.finite = !out->direct, .sum = sum && !out->direct, .out = out};
+  if (!s.ok || !sweep(w, choose, &all, e)) return out_abort(out), false;
+  if (all.sum) {
+    sum_metas(all.crc, meta, nmeta - 1, sum);
+    if (!out_patch(out, 8 + value, sum->value, strlen(sum->value), e)) return false;
+  }
+  return out_commit(out, e);
+}
+
+void weights_sum(const Globals *w, const Meta *meta, int nmeta, Meta *sum) {
+  Sweep s = {.sum = true};
+  Err none = {0}; /* it neither looks at values nor writes */
+  sweep(w, choose_all, &s, &none);
+  sum_metas(s.crc, meta, nmeta, sum);
+}
+
+bool weights_finite(const Globals *w, Err *e) {
+  return sweep(w, choose_all, &(Sweep){.finite = true}, e);
 }
 
 /* ---- reading ---- */

@@ -22,8 +22,10 @@ bool choose_saved(const GcGlobal *g, const void *arg);
 bool choose_all(const GcGlobal *g, const void *arg);
 
 uint64_t weights_bytes(GlobalChoice *choose);
-bool weights_write(const Globals *w, OutFile *out, GlobalChoice *choose, const Meta *meta,
-                   int nmeta, Err *e);
+/* In one pass over them. Parameters that are not finite are an error, and an older file stays. The
+   last metadata, if there is any, gets the checksum. */
+bool weights_write(const Globals *w, OutFile *out, GlobalChoice *choose, Meta *meta, int nmeta,
+                   Err *e);
 typedef struct WeightsRequest { /* what is read */
   GlobalChoice *want, *need;    /* need: must be in the file */
   const void *arg;              /* of both; where partial, the scope that they lie below */
@@ -33,6 +35,7 @@ typedef struct WeightsRequest { /* what is read */
 } WeightsRequest;
 /* A file that does not fit changes nothing. */
 bool weights_read(const Globals *w, const char *path, const WeightsRequest *q, Err *e);
-uint32_t weights_sum(const Globals *w, const Meta *meta, int nmeta); /* of all, and the metadata */
-bool weights_finite(const Globals *w, Err *e);                       /* the parameters */
+/* The checksum of all and the metadata, as the value of `sum`. */
+void weights_sum(const Globals *w, const Meta *meta, int nmeta, Meta *sum);
+bool weights_finite(const Globals *w, Err *e); /* the parameters */
 #endif

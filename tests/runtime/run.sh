@@ -220,10 +220,24 @@ wait $pid || code=$?
 holds out.txt 'zeros.gz: stopped by a signal while it was read' 'a signal while data loads'
 rm zeros.gz
 
+# ---- a checkpoint into a pipe, which cannot be given its checksum last ----
+mkfifo taken
+run 0 'a checkpoint in a file' train $data --steps 3 --checkpoint three.ckpt
+cat taken >taken.ckpt &
+run 0 'a checkpoint into a pipe' train $data --steps 3 --checkpoint taken
+wait $!
+same three.ckpt taken.ckpt 'a checkpoint through a pipe'
+rm taken
+
 # ---- what must not spoil good weights ----
 cp w.safetensors good
 says 1 'loss is' train $data --epochs 50 --lr 1e30 --save w.safetensors
 same w.safetensors good 'after a loss that is not finite'
+cp three.ckpt older.ckpt
+run 0 'large weights' train $data --steps 1 --lr 1e6 --save large.safetensors
+says 1 'net.w hold values that are not finite' train $data --load large.safetensors --steps 1 --lr 3e38 --save w.safetensors --checkpoint three.ckpt
+same w.safetensors good 'after weights that are not finite'
+same three.ckpt older.ckpt 'a checkpoint after weights that are not finite'
 says 3 'failed' train $data --save nowhere/w.safetensors
 says 2 'is not a file that can be replaced' train $data --save .
 says 3 'No space left on device' train $data --save /dev/full
