@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 7
+#define GCRT_ABI 8
 
 typedef enum GcDtype { GC_BOOL, GC_U8, GC_I32, GC_I64, GC_F16, GC_BF16, GC_F32, GC_F64 } GcDtype;
 
@@ -188,6 +188,7 @@ typedef struct GcEntry {
   int nloops, depth;     /* of the deepest loop */
   uint64_t counts_bytes; /* of GC_COUNTS; 0: no step reads a count */
   int streams;           /* 0 is one */
+  const char *assigns;   /* does not train, and assigns this global; NULL: it assigns none */
 } GcEntry;
 
 typedef struct GcProgram {

@@ -104,6 +104,17 @@ static void loops(Tables *p, const char *id, const Launches *l) {
   text_add(x, "};\n");
 }
 
+/* The path of the first global that is assigned; NULL: none is. */
+static const char *assigned(const Module *m, const Entry *e, const Block *b) {
+  const char *path = NULL;
+  for (uint32_t i = 0; i < b->ops.n && !path; i++) {
+    const Op *op = op_at(e, b->ops.at[i]);
+    if (op->kind == OP_STORE) path = m->globals.at[op->attr[AT_GLOBAL].i].path;
+    for (int k = 0; k < op->nblocks && !path; k++) path = assigned(m, e, op->blocks[k]);
+  }
+  return path;
+}
+
 /* Prints the steps, inputs and outputs of an entry; the GcEntry itself is put into `row`. */
 static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   Arena *a = p->g->a;
@@ -175,6 +186,8 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
     text_add(row, ",\n   .loops = %s_loops, .nloops = %u, .depth = %d, .counts_bytes = %" PRIu64,
              id, l.loops.n, l.depth, plan->counts_bytes);
   if (l.streams > 1) text_add(row, ",\n   .streams = %d", l.streams);
+  const char *path = e->training ? NULL : assigned(p->g->m, e, e->body);
+  if (path) text_add(row, ",\n   .assigns = %s", text_quoted(a, path));
   text_add(row, "}");
 }
 

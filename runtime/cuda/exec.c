@@ -381,7 +381,7 @@ static bool queue(Session *s, CudaExec *x, int q, uint64_t batch, uint64_t step)
       !CUDA_CALL(c, EventRecord, c->copied[q], c->copy) ||
       !CUDA_CALL(c, StreamWaitEvent, c->compute, c->copied[q], 0))
     return false;
-  bool traced = s->trace && x->slots;
+  bool traced = s->trace && s->trace->entry == x->base.entry;
   bool ok = s->poison ? run_poisoned(c, x, q) : traced ? run_traced(c, x, q) : run_graph(s, x, q);
   return ok && CUDA_CALL(c, EventRecord, c->done[q], c->compute);
 }
@@ -426,7 +426,7 @@ static void run_step(Session *s, CudaExec *x, const RunRequest *request) {
   Cuda *c = cuda_of(s);
   int q = c->current;
   double begin = clock_now();
-  bool alone = s->trace && x->slots; /* its events are of one step */
+  bool alone = s->trace && s->trace->entry == x->base.entry; /* its events are of one step */
   c->downloaded = false;
   if (!c->base.in_flight && !queue(s, x, q, request->batch, s->env.step)) return;
   c->base.in_flight = request->more && !alone;

@@ -276,7 +276,7 @@ static void cpu_run(Session *s, Exec *exec, const RunRequest *q) {
   uint64_t mode = float_mode_set(); /* of the caller's thread, as workers have it */
   j.gather = batch && e->inputs_bytes >= GATHER_SERIAL && pool_size(s->pool) > 1;
   if (batch && !j.gather) dataset_gather(s->data, s->memory.region[GC_INPUTS], q->batch, 0, 1);
-  bool traced = s->trace && exec != s->init;
+  bool traced = s->trace && s->trace->entry == e;
   j.run = s->poison ? run_poisoned : traced ? run_traced : run_plain;
   pool_run(s->pool, run_job, &j);
   if (x->streams) streams_reset(x->streams);

@@ -5,6 +5,7 @@
    bit is noticed. */
 #include "runtime/program/command.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,11 +23,15 @@ typedef enum Key {
   K_BATCH,
   K_DONE,
   K_STEPS,
+  K_BEST,
+  K_BEST_STEP,
+  K_WAITED,
   K_COUNT
 } Key;
 static const char *const keys[K_COUNT] = {
-    "gc.checkpoint", "gc.program", "gc.entry", "gc.seed", "gc.rows",       "gc.data",
-    "gc.shuffle",    "gc.epoch",   "gc.batch", "gc.done", "gc.epoch_steps"};
+    "gc.checkpoint",  "gc.program", "gc.entry",     "gc.seed",  "gc.rows",
+    "gc.data",        "gc.shuffle", "gc.epoch",     "gc.batch", "gc.done",
+    "gc.epoch_steps", "gc.best",    "gc.best_step", "gc.waited"};
 
 struct Metas {
   Meta *m;
@@ -86,7 +91,7 @@ static bool get_number(const Meta *m, uint64_t *v) {
 
 /* What must be the same for the run that resumes. */
 static void identify(Command *cmd, Meta *m) {
-  put_number(&m[K_VERSION], 2);
+  put_number(&m[K_VERSION], 3);
   snprintf(m[K_PROGRAM].value, sizeof m->value, "%016" PRIx64, gc_program.hash);
   snprintf(m[K_ENTRY].value, sizeof m->value, "%.63s", cmd->entry->name);
   for (char *c = m[K_ENTRY].value; *c; c++)
@@ -108,6 +113,9 @@ bool checkpoint_write(Command *cmd, const Position *p, Err *e) {
   put_number(&ms->m[K_BATCH], p->batch);
   put_number(&ms->m[K_DONE], p->done);
   put_number(&ms->m[K_STEPS], p->epoch_steps);
+  snprintf(ms->m[K_BEST].value, sizeof ms->m->value, "%a", cmd->held.entry ? cmd->held.best : NAN);
+  put_number(&ms->m[K_BEST_STEP], cmd->held.best_step);
+  put_number(&ms->m[K_WAITED], cmd->held.waited);
   for (int i = K_COUNT; i < ms->sums; i++)
     snprintf(ms->m[i].value, sizeof ms->m->value, "%a",
              (double)session_hypers(&cmd->session)[i - K_COUNT]);
@@ -172,7 +180,10 @@ static bool settle(Command *cmd, Metas *ms, Position *p, const char *path, Err *
   if (ok)
     ok = get_number(&ms->m[K_EPOCH], &p->epoch) && get_number(&ms->m[K_BATCH], &p->batch) &&
          get_number(&ms->m[K_DONE], &p->done) && get_number(&ms->m[K_STEPS], &p->epoch_steps) &&
+         get_number(&ms->m[K_BEST_STEP], &cmd->held.best_step) &&
+         get_number(&ms->m[K_WAITED], &cmd->held.waited) &&
          (p->batch == 0 || p->batch < cmd->data.batches || cmd->data.n == 0);
+  cmd->held.best = strtod(ms->m[K_BEST].value, NULL);
   for (int i = ms->sums; ok && i < ms->n; i++)
     cmd->sums[i - ms->sums] = strtod(ms->m[i].value, NULL);
   if (ok) return restore_hypers(cmd, ms, path, e);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum OptKind { COUNT, SEED, REAL, TEXT, LIST, FLAG } OptKind;
+typedef enum OptKind { COUNT, SEED, REAL, TEXT, OPTIONAL, LIST, FLAG } OptKind;
 typedef enum OptWhere { ALL, TRAIN, INFER } OptWhere;
 typedef struct Opt {
   const char *name, *metavar;
@@ -118,6 +118,69 @@ static bool set_text(Options *o, const char *value, Err *e) {
   return err_hint(e, "the outputs are listed by %s --help", en->name);
 }
 
+static int find_tensor(const GcTensor *t, int n, const char *name) {
+  for (int i = 0; i < n; i++)
+    if (strcmp(t[i].name, name) == 0) return i;
+  return -1;
+}
+
+static bool find_entry(const GcEntry **out, const char *name, Err *e) {
+  Near n = near_to(name);
+  for (int i = 0; i < gc_program.nentries; i++) {
+    near(&n, gc_program.entries[i].name);
+    if (strcmp(gc_program.entries[i].name, name) == 0) {
+      *out = &gc_program.entries[i];
+      return true;
+    }
+  }
+  usage(e, "this program has no entry", name);
+  if (n.best) return err_hint(e, "did you mean %s? --help lists the entries", n.best);
+  return err_hint(e, "--help lists the entries");
+}
+
+/* "ENTRY" or "ENTRY:N". */
+static bool set_validate(Options *o, const char *value, Err *e) {
+  char name[128];
+  const char *colon = strchr(value, ':');
+  size_t n = colon ? (size_t)(colon - value) : strlen(value);
+  if (o->validate) return true; /* --validate.INPUT stood before it */
+  snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), value);
+  if (colon && !parse_count(colon + 1, 1, INT64_MAX, &o->validate_every)) {
+    err_set(e, EXIT_USAGE, "--validate %s: %s is no number of steps", value, colon + 1);
+    return err_hint(e,
+                    "--validate %s:100 validates after every 100 steps, --validate %s after "
+                    "each epoch",
+                    name, name);
+  }
+  if (!find_entry(&o->validate, name, e)) return false;
+  o->held = calloc((size_t)o->validate->ninputs + 1, sizeof *o->held);
+  return o->held || err_set(e, EXIT_ENV, "no memory for the command line");
+}
+
+/* --validate.NAME, which may stand before --validate ENTRY. */
+static bool set_held(Options *o, int argc, char **argv, const char *name, const char *value,
+                     Err *e) {
+  const char *entry = NULL;
+  for (int i = 2; i < argc; i++) {
+    if (strcmp(argv[i], "--validate") == 0 && i + 1 < argc) entry = argv[i + 1];
+    if (strncmp(argv[i], "--validate=", 11) == 0) entry = argv[i] + 11;
+  }
+  if (!entry) {
+    err_set(e, EXIT_USAGE, "--validate.%s: no entry validates", name);
+    return err_hint(e, "name it with --validate ENTRY");
+  }
+  if (!set_validate(o, entry, e)) return false;
+  int i = find_tensor(o->validate->inputs, o->validate->ninputs, name);
+  if (i < 0) {
+    err_set(e, EXIT_USAGE, "--validate.%s: the entry %s has no such input", name,
+            o->validate->name);
+    return err_hint(e, "the inputs are listed by %s --help", o->validate->name);
+  }
+  if (o->held[i]) return usage(e, "an input of the validation is given twice", name);
+  o->held[i] = value;
+  return true;
+}
+
 static bool set_option(Options *o, int id, const char *value, Err *e) {
   const Opt *p = &opts[id];
   char text[64];
@@ -144,6 +207,7 @@ static bool set_option(Options *o, int id, const char *value, Err *e) {
     return false;
   }
   if (p->kind == TEXT && !*value) return usage(e, "nothing is named after", text);
+  if (id == OPT_VALIDATE) return !o->entry || set_validate(o, value, e);
   if (id == OPT_EXPECT) return o->entry ? set_expect(o, value, e) : true;
   if (id == OPT_TEXT) return o->entry ? set_text(o, value, e) : true;
   return true;
@@ -153,12 +217,6 @@ static bool set_option(Options *o, int id, const char *value, Err *e) {
 static int find_option(const char *name) {
   for (int i = 0; i < OPT_COUNT; i++)
     if (strcmp(opts[i].name, name) == 0) return i;
-  return -1;
-}
-
-static int find_tensor(const GcTensor *t, int n, const char *name) {
-  for (int i = 0; i < n; i++)
-    if (strcmp(t[i].name, name) == 0) return i;
   return -1;
 }
 
@@ -251,9 +309,14 @@ static bool parse_option(Options *o, int argc, char **argv, int *at, Err *e) {
   int id = find_option(name);
   if (id >= 0 && opts[id].kind == FLAG)
     return value ? usage(e, "takes no value", arg) : set_option(o, id, "", e);
-  bool known = id >= 0;
+  bool known = id >= 0, optional = known && opts[id].kind == OPTIONAL;
+  if (optional && !value)
+    value = *at + 1 < argc && strncmp(argv[*at + 1], "--", 2) != 0 ? argv[++*at] : "";
+  if (optional) return set_option(o, id, value, e);
   if (!value && *at + 1 < argc) value = argv[++*at];
   Named named = {0};
+  if (o->entry && strncmp(name, "validate.", 9) == 0 && value && *value)
+    return set_held(o, argc, argv, name + 9, value, e);
   if (!known && !o->entry) return usage(e, "unknown option", arg);
   if (!known) named = find_named(o->entry, name);
   if (!known && named.kind == NAMED_NOTHING) return unknown(o, name, e);
@@ -264,21 +327,33 @@ static bool parse_option(Options *o, int argc, char **argv, int *at, Err *e) {
   return known ? set_option(o, id, value, e) : set_named(o, named, value, e);
 }
 
-static bool find_entry(Options *o, const char *name, Err *e) {
-  Near n = near_to(name);
-  for (int i = 0; i < gc_program.nentries; i++) {
-    near(&n, gc_program.entries[i].name);
-    if (strcmp(gc_program.entries[i].name, name) == 0) {
-      o->entry = &gc_program.entries[i];
-      return true;
-    }
-  }
-  usage(e, "this program has no entry", name);
-  if (n.best) return err_hint(e, "did you mean %s? --help lists the entries", n.best);
-  return err_hint(e, "--help lists the entries");
-}
-
 static const char *input_value(const GcTensor *t) { return t->rank ? "FILE" : "NUMBER"; }
+
+/* What --validate, --save-best and --patience need of one another. */
+static bool complete_validation(const Options *o, Err *e) {
+  const GcEntry *v = o->validate;
+  char missing[512] = "";
+  int at = 0;
+  for (int i = 0; v && i < v->ninputs && at < 400; i++)
+    if (!o->held[i])
+      at += snprintf(missing + at, sizeof missing - (size_t)at, "%s--validate.%.60s %s",
+                     at ? " " : "", v->inputs[i].name, input_value(&v->inputs[i]));
+  if (at) {
+    err_set(e, EXIT_USAGE, "--validate %s needs %s", v->name, missing);
+    return err_hint(e, "they are the rows that are held out of training");
+  }
+  for (int i = 0; i < 2 && !v; i++) {
+    int id = i ? OPT_PATIENCE : OPT_SAVEBEST;
+    if (!o->given[id]) continue;
+    err_set(e, EXIT_USAGE, "--%s: nothing is validated", opts[id].name);
+    return err_hint(e, "add --validate ENTRY with the files of its inputs");
+  }
+  if (o->given[OPT_SAVEBEST] && !o->given[OPT_SAVE]) {
+    err_set(e, EXIT_USAGE, "--save-best: no file is named for the weights");
+    return err_hint(e, "add --save FILE");
+  }
+  return true;
+}
 
 static bool complete(const Options *o, Err *e) {
   const GcEntry *en = o->entry;
@@ -312,7 +387,7 @@ static bool complete(const Options *o, Err *e) {
         e, "an input is an .npy, .npz or IDX file, or flat text; types are listed by %s --help",
         en->name);
   }
-  return true;
+  return complete_validation(o, e);
 }
 
 bool cli_parse(Options *o, int argc, char **argv, Err *e) {
@@ -332,7 +407,7 @@ bool cli_parse(Options *o, int argc, char **argv, Err *e) {
   int at = 2;
   if (strcmp(argv[1], "info") == 0) {
     o->info = true;
-    if (at < argc && argv[at][0] != '-' && !find_entry(o, argv[at++], e)) return false;
+    if (at < argc && argv[at][0] != '-' && !find_entry(&o->entry, argv[at++], e)) return false;
     if (at < argc && strcmp(argv[at], "--help") == 0) o->help = true, at++;
     if (at < argc && strcmp(argv[at], "--threads") == 0 && at + 1 < argc) {
       if (!set_option(o, OPT_THREADS, argv[at + 1], e)) return false;
@@ -340,7 +415,7 @@ bool cli_parse(Options *o, int argc, char **argv, Err *e) {
     }
     return at == argc ? true : usage(e, "info takes one entry and --threads N at most", argv[at]);
   }
-  if (!find_entry(o, argv[1], e)) return false;
+  if (!find_entry(&o->entry, argv[1], e)) return false;
   o->inputs = calloc((size_t)o->entry->ninputs + 1, sizeof *o->inputs);
   o->outputs = calloc((size_t)o->entry->noutputs + 1, sizeof *o->outputs);
   o->hypers = calloc((size_t)gc_program.nhypers + 1, sizeof *o->hypers);
@@ -359,6 +434,7 @@ bool cli_parse(Options *o, int argc, char **argv, Err *e) {
 
 void cli_free(Options *o) {
   free(o->inputs);
+  free(o->held);
   free(o->outputs);
   free(o->hypers);
   free(o->hyper_given);

@@ -170,8 +170,8 @@ static int drive(Command *cmd) {
   return code;
 }
 
-uint64_t command_bytes(const GcEntry *e) {
-  return 8 * (uint64_t)e->noutputs + 128 + infer_bytes(e);
+uint64_t command_bytes(const GcEntry *e) { /* also of one that validates */
+  return 16 * (uint64_t)e->noutputs + 256 + infer_bytes(e);
 }
 
 static void print_note(void *arg, const char *text) { note(arg, "%s", text); }
@@ -185,21 +185,28 @@ static bool setup(Command *cmd, int threads) {
   signals_catch();
   const GcEntry *en = cmd->entry = &d->program->entries[cmd->options.entry - gc_program.entries];
   bool shuffle = en->training && en->ninputs && !cmd->options.given[OPT_NOSHUFFLE];
-  if (!dataset_open(&cmd->data, en, cmd->options.inputs, shuffle, e) || !prepare_files(cmd, e))
+  if (!dataset_open(&cmd->data, en, cmd->options.inputs, shuffle, e) ||
+      !validation_prepare(cmd, e) || !prepare_files(cmd, e))
     return false;
+  const GcEntry *held = cmd->held.entry;
+  cmd->entries[0] = *en;
+  if (held) cmd->entries[1] = *held;
   const SessionPlan plan = {.program = d->program,
                             .ops = d->ops,
-                            .entries = en,
-                            .n = 1,
+                            .entries = cmd->entries,
+                            .n = held ? 2 : 1,
                             .threads = threads,
-                            .tables = command_bytes(en),
+                            .tables = command_bytes(en) + (held ? command_bytes(held) : 0),
                             .trace = cmd->options.given[OPT_PROFILE]};
   if (!session_open(s, &plan, d, e)) return false;
   s->data = &cmd->data;
   s->poison = cmd->options.given[OPT_POISON];
   s->note = print_note, s->note_arg = cmd;
   cmd->sums = memory_take(&s->memory, 8 * (uint64_t)en->noutputs);
+  cmd->now = memory_take(&s->memory, 8 * (uint64_t)en->noutputs);
+  if (held) cmd->held.means = memory_take(&s->memory, 8 * (uint64_t)held->noutputs);
   if (!memory_sound(&s->memory, e) || !dataset_load(&cmd->data, e)) return false;
+  if (held && !dataset_load(&cmd->held.data, e)) return false;
   memcpy(session_hypers(s), cmd->options.hypers, 4 * (size_t)gc_program.nhypers);
   return session_start(s, threads, e);
 }
@@ -208,6 +215,7 @@ void command_free(Command *cmd) {
   Err reported = {.code = EXIT_ENV}; /* what else fails says nothing new */
   session_close(&cmd->session, true, &reported);
   dataset_free(&cmd->data);
+  dataset_free(&cmd->held.data);
   out_free(&cmd->save);
   out_free(&cmd->checkpoint);
   out_free(&cmd->profile);

@@ -23,7 +23,10 @@ typedef struct Options {
   const char *text[OPT_COUNT];
   uint64_t count[OPT_COUNT]; /* COUNT and SEED */
   double real[OPT_COUNT];
-  const char **inputs; /* as written, by index of the entry's input */
+  const char **inputs;     /* as written, by index of the entry's input */
+  const GcEntry *validate; /* of gc_program, or NULL */
+  uint64_t validate_every; /* steps; 0: each epoch */
+  const char **held;       /* by index of its inputs */
   OutputOption *outputs;
   float *hypers;
   bool *hyper_given; /* on the command line */
@@ -34,13 +37,33 @@ void cli_free(Options *o);
 
 typedef struct Metas Metas; /* checkpoint.c: the metadata of a checkpoint */
 
+/* ---- validate.c: --validate, --save-best and --patience ---- */
+typedef struct Metric { /* what tells the best validation */
+  int output;           /* of the validating entry, or -1 */
+  bool falls;           /* less is better */
+} Metric;
+typedef struct Validation {
+  const GcEntry *entry; /* of the session's program; NULL: none validates */
+  Dataset data;
+  double *means; /* of each output of the last validation; NaN where it has none */
+  Metric metric;
+  bool done;          /* in this process */
+  double best;        /* of the metric; NaN: there is none yet */
+  uint64_t best_step; /* of the validation that it is from */
+  uint64_t waited;    /* validations since */
+  bool saved;         /* --save has the weights of the best one */
+} Validation;
+
 typedef struct Command {
   const char *name; /* argv[0], for messages */
   Options options;
   Err err;
   Session session;
+  GcEntry entries[2];   /* of the session: the one that runs, and the one that validates it */
   const GcEntry *entry; /* that runs, of the session's program */
   Dataset data;
+  Validation held;
+  double *now;  /* of each output that is a scalar: its value in the last step */
   double *sums; /* of each output, over the epoch so far */
   OutFile save, checkpoint, profile, *outputs;
   uint64_t checkpoint_every; /* steps; 0: each epoch */
@@ -53,6 +76,15 @@ int command_run(Command *cmd, int argc, char **argv);
 void command_free(Command *cmd);
 /* Runs the entry, whose inputs then hold that batch; false: cmd->err says why it failed. */
 bool command_step(Command *cmd, const RunRequest *q, uint64_t batch);
+
+bool validation_prepare(Command *cmd,
+                        Err *e);         /* before the session: the entry, its files, the metric */
+bool validation_takes(const GcEntry *v); /* whether an entry can validate */
+bool validation_due(const Command *cmd, uint64_t done, bool epoch);
+/* Validates after so many steps. False: cmd->err says why it failed, or a signal came. */
+bool validation_run(Command *cmd, uint64_t done);
+bool validation_ends(const Command *cmd); /* --patience is at its end */
+void validation_end(Command *cmd);        /* says which was the best */
 
 /* ---- files.c ---- */
 /* Whether no file that the command line has the run write is another one that it names;
@@ -82,6 +114,9 @@ bool profile_write(const Trace *t, OutFile *out, Err *e);
 int train_run(Command *cmd);
 int infer_run(Command *cmd);
 uint64_t infer_bytes(const GcEntry *e); /* of its tables */
+/* The mean of an output over the batches of a run: of the sum that average_add made. */
+void average_add(double *sum, double value);
+double average_of(double sum, uint64_t runs);
 int bench_run(Command *cmd);
 void info_version(void); /* the line that begins info, and is all of --version */
 int info_print(const Options *o, int threads, Err *e);
@@ -96,6 +131,7 @@ typedef struct Progress {
 } Progress;
 void progress_start(Command *cmd, Progress *g, const Position *p);
 void progress_step(Command *cmd, Progress *g, const Position *p, uint64_t total);
+void progress_clear(const Command *cmd, const Progress *g); /* the line that is rewritten */
 void progress_epoch(Command *cmd, Progress *g, const Position *p, uint64_t total);
 bool log_open(Command *cmd, const Position *p, Err *e); /* --log: kept up to the position, or new */
 void log_step(Command *cmd, const Position *p);

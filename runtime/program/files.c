@@ -59,7 +59,9 @@ static bool refuse(const FileUse *a, const FileUse *b, Err *e) {
 bool files_check(const Command *cmd, const char *checkpoint, const char *load, Err *e) {
   const GcEntry *en = cmd->options.entry;
   const int single = 7; /* the options below, and the program */
-  size_t capacity = (size_t)single + (size_t)en->ninputs + 2 * (size_t)en->noutputs;
+  const Validation *held = &cmd->held;
+  size_t capacity = (size_t)single + (size_t)en->ninputs + 2 * (size_t)en->noutputs +
+                    (held->entry ? (size_t)held->entry->ninputs : 0);
   Files f = {.at = calloc(capacity, sizeof *f.at)};
   if (!f.at) return err_set(e, EXIT_ENV, "no memory for the names of files");
   const char *const *text = cmd->options.text;
@@ -67,6 +69,9 @@ bool files_check(const Command *cmd, const char *checkpoint, const char *load, E
   for (int i = 0; i < en->ninputs; i++)
     if (dataset_path(&cmd->data, i))
       add(&f, en->inputs[i].name, dataset_path(&cmd->data, i), false);
+  for (int i = 0; held->entry && i < held->entry->ninputs; i++)
+    if (dataset_path(&held->data, i))
+      add(&f, held->entry->inputs[i].name, dataset_path(&held->data, i), false);
   if (load) add(&f, "load", load, false);
   if (text[OPT_RESUME]) add(&f, "resume", text[OPT_RESUME], false);
   for (int i = 0; i < en->noutputs; i++)

@@ -27,6 +27,10 @@ typedef struct Infer {
 
 uint64_t infer_bytes(const GcEntry *e) { return (uint64_t)e->noutputs * sizeof(Expected) + 256; }
 
+void average_add(double *sum, double value) { *sum += value; }
+
+double average_of(double sum, uint64_t runs) { return sum / (double)runs; }
+
 static bool averaged(const Command *cmd, const GcTensor *t) {
   return cmd->data.n && cmd->data.batch > 1 && t->rank == 0 &&
          elem_info[t->dtype].cls == ELEM_FLOATS;
@@ -178,7 +182,7 @@ static bool take(Infer *f, uint64_t run) {
     }
     if (o->text) print_text(f, t);
     if (averaged(cmd, t)) {
-      cmd->sums[i] += output_scalar(cmd, t);
+      average_add(&cmd->sums[i], output_scalar(cmd, t));
     } else if (!text && !o->save && !o->expect) {
       print_rows(cmd, run);
       output_print(cmd, t);
@@ -226,7 +230,7 @@ static bool end(Infer *f) {
   if (cmd->options.given[OPT_TEXT]) fputc('\n', stdout);
   for (int i = 0; i < e->noutputs; i++) {
     if (averaged(cmd, &e->outputs[i]))
-      printf("%s = %.6g\n", e->outputs[i].name, cmd->sums[i] / (double)f->runs);
+      printf("%s = %.6g\n", e->outputs[i].name, average_of(cmd->sums[i], f->runs));
     if (cmd->options.outputs[i].save && !out_commit(&cmd->outputs[i], &cmd->err)) return false;
   }
   uint64_t rest = cmd->data.n ? cmd->data.rows - cmd->data.batches * cmd->data.batch : 0;

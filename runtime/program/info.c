@@ -52,6 +52,31 @@ static bool own_memory(const GcProgram *p, const GcEntry *en, const Found *d, De
   return true;
 }
 
+/* One arena and one region of inputs serve a training entry and the one that validates it. */
+static bool validation_info(const GcProgram *p, const GcEntry *en, int threads, Err *e) {
+  const DeviceOps *ops = device_kind(p)->ops;
+  for (int i = 0; en->training && i < p->nentries; i++) {
+    const GcEntry pair[] = {*en, p->entries[i]};
+    const SessionPlan plan = {.program = p,
+                              .ops = ops,
+                              .entries = pair,
+                              .n = 2,
+                              .threads = threads,
+                              .tables = command_bytes(&pair[0]) + command_bytes(&pair[1])};
+    Sizes s;
+    DeviceMemory own = {0};
+    char what[64];
+    if (pair[1].training || !validation_takes(&pair[1])) continue;
+    if (!session_sizes(&plan, &s, e) || (ops->memory && !ops->memory(p, pair, 2, &own, e)))
+      return false;
+    snprintf(what, sizeof what, "with %.40s", pair[1].name);
+    line(what, ops->memory ? own.total : s.total,
+         ops->memory ? "on the device, if it validates: they share the arena"
+                     : "if it validates: they share the arena");
+  }
+  return true;
+}
+
 static bool entry_info(const GcProgram *p, const GcEntry *en, const Found *d, int threads, Err *e) {
   const DeviceOps *ops = device_kind(p)->ops;
   const SessionPlan plan = {.program = p,
@@ -87,7 +112,7 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Found *d, in
   if (p->work_bytes && here) line("workspace", s.work, "packed operands, of all threads");
   line("runtime", s.hypers + s.tables + (here ? 0 : s.inputs + s.arena), "tables and file buffers");
   line("total", s.total + own.pinned, "");
-  return true;
+  return validation_info(p, en, threads, e);
 }
 
 static void device_info(const GcProgram *p, Found *d) {

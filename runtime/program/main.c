@@ -1,9 +1,11 @@
 /* main() of every generated program: a command, its error, its exit code. */
 #include "runtime/program/command.h"
+#include <math.h>
 #include <string.h>
 
 int main(int argc, char **argv) {
   Command cmd = {.name = argc > 0 ? argv[0] : "program",
+                 .held = {.best = NAN},
                  .save = {.fd = -1},
                  .checkpoint = {.fd = -1},
                  .profile = {.fd = -1}};

@@ -62,9 +62,13 @@ void progress_step(Command *cmd, Progress *g, const Position *p, uint64_t total)
   }
 }
 
+void progress_clear(const Command *cmd, const Progress *g) {
+  if (g->terminal && !cmd->options.given[OPT_QUIET]) fputs("\r\033[K", stderr);
+}
+
 void progress_epoch(Command *cmd, Progress *g, const Position *p, uint64_t total) {
   if (cmd->options.given[OPT_QUIET]) return;
-  if (g->terminal) fputs("\r\033[K", stderr);
+  progress_clear(cmd, g);
   char avg[400] = "", spent[32];
   averages(cmd, p, avg, sizeof avg);
   double t = clock_now() - g->start;

@@ -25,13 +25,16 @@ static bool loss_ok(Command *cmd, const Position *p, uint64_t batch) {
           "%s is %s at step %" PRIu64 " (epoch %" PRIu64 ", batch %" PRIu64 ")", t->name,
           isnan(loss) ? "nan" : "infinite", p->done + 1, p->epoch + 1, p->batch + 1);
   if (cmd->data.n && dataset_fault(&cmd->data, batch, &cmd->err)) return false;
+  if (cmd->held.saved)
+    return err_hint(&cmd->err,
+                    "a smaller learning rate helps most often; %s has the weights of step %" PRIu64,
+                    cmd->save.path, cmd->held.best_step);
   return err_hint(
       &cmd->err,
       "a smaller learning rate helps most often; nothing was saved, older files are as they were");
 }
 
-static void epoch_end(Command *cmd, Progress *g, Position *p, uint64_t total) {
-  progress_epoch(cmd, g, p, total);
+static void epoch_end(Command *cmd, Position *p) {
   p->epoch++;
   p->batch = p->epoch_steps = 0;
   memset(cmd->sums, 0, 8 * (size_t)cmd->entry->noutputs);
@@ -45,7 +48,7 @@ static bool checkpoint_due(const Command *cmd, uint64_t done, bool epoch) {
 /* Whether the step after the next one is sure, in this epoch, with nothing saved between. */
 static bool goes_on(const Command *cmd, const Position *p, uint64_t total) {
   return p->done + 1 < total && p->batch + 1 < p->batches && !signal_seen() &&
-         !checkpoint_due(cmd, p->done + 1, false);
+         !checkpoint_due(cmd, p->done + 1, false) && !validation_due(cmd, p->done + 1, false);
 }
 
 static bool one_step(Command *cmd, Position *p, uint64_t total) {
@@ -57,7 +60,8 @@ static bool one_step(Command *cmd, Position *p, uint64_t total) {
   cmd->session.env.step = cmd->session.step ? (uint64_t)*cmd->session.step : p->done;
   if (!command_step(cmd, &q, batch) || !loss_ok(cmd, p, batch)) return false;
   for (int i = 0; i < e->noutputs; i++)
-    if (tensor_count(&e->outputs[i]) == 1) cmd->sums[i] += output_scalar(cmd, &e->outputs[i]);
+    if (tensor_count(&e->outputs[i]) == 1)
+      cmd->sums[i] += cmd->now[i] = output_scalar(cmd, &e->outputs[i]);
   p->done++, p->batch++, p->epoch_steps++;
   return true;
 }
@@ -73,14 +77,26 @@ static int finish(Command *cmd, Progress *g, Position *p, uint64_t total, bool c
   if (p->epoch_steps && p->done > g->begin) progress_epoch(cmd, g, p, total);
   if (cmd->options.given[OPT_CHECKPOINT] && !checkpointed) write_checkpoint(cmd, p);
   Err e = {0};
-  save_weights(cmd, &e);
+  if (!cmd->options.given[OPT_SAVEBEST] || isnan(cmd->held.best)) save_weights(cmd, &e);
   if (!e.code) log_close(cmd, &e);
   if (e.code) {
     cmd->err = e;
     return e.code;
   }
   if (p->done > g->begin) say_lost(cmd);
+  validation_end(cmd);
   return sig ? 128 + sig : cmd->failed;
+}
+
+static int failed(Command *cmd, const Progress *g) {
+  if (g->terminal && !cmd->options.given[OPT_QUIET]) fputc('\n', stderr);
+  log_close(cmd, &cmd->err);
+  return cmd->err.code;
+}
+
+/* After the last step, too: the weights that are saved have a figure. */
+static bool validates(const Command *cmd, const Position *p, uint64_t total, bool epoch) {
+  return cmd->held.entry && (validation_due(cmd, p->done, epoch) || p->done == total);
 }
 
 int train_run(Command *cmd) {
@@ -98,6 +114,10 @@ int train_run(Command *cmd) {
   if (cmd->data.n && cmd->data.rows % cmd->data.batch && total >= cmd->data.batches)
     note(cmd, "each epoch leaves out %" PRIu64 " of %" PRIu64 " rows: batches have %" PRIu64,
          cmd->data.rows % cmd->data.batch, cmd->data.rows, cmd->data.batch);
+  const Dataset *held = &cmd->held.data;
+  if (held->n && held->rows % held->batch)
+    note(cmd, "each validation leaves out %" PRIu64 " of %" PRIu64 " rows: batches have %" PRIu64,
+         held->rows % held->batch, held->rows, held->batch);
   if (p.done >= total && cmd->options.given[OPT_RESUME])
     note(cmd, "%" PRIu64 " steps are done already, %" PRIu64 " were asked for", p.done, total);
   if (cmd->entry->loss < 0)
@@ -110,20 +130,23 @@ int train_run(Command *cmd) {
   progress_start(cmd, &g, &p);
   bool checkpointed = p.done > 0 && p.done >= total;
   while (p.done < total && (!signal_seen() || cmd->session.device->in_flight)) {
-    if (!one_step(cmd, &p, total)) {
-      if (g.terminal && !cmd->options.given[OPT_QUIET]) fputc('\n', stderr);
-      log_close(cmd, &cmd->err);
-      return cmd->err.code;
+    if (!one_step(cmd, &p, total)) return failed(cmd, &g);
+    bool epoch = p.batch == p.batches;
+    progress_step(cmd, &g, &p, total);
+    if (epoch) progress_epoch(cmd, &g, &p, total);
+    if (validates(cmd, &p, total, epoch)) {
+      progress_clear(cmd, &g);
+      validation_run(cmd, p.done);
     }
     log_step(cmd, &p);
-    progress_step(cmd, &g, &p, total);
-    bool epoch = p.batch == p.batches;
+    if (cmd->err.code) return failed(cmd, &g);
     if (epoch) {
-      epoch_end(cmd, &g, &p, total);
+      epoch_end(cmd, &p);
       if (p.done < total) dataset_order(&cmd->data, cmd->session.env.seed, p.epoch);
     }
     checkpointed = checkpoint_due(cmd, p.done, epoch);
     if (checkpointed) write_checkpoint(cmd, &p);
+    if (validation_ends(cmd)) break;
   }
   return finish(cmd, &g, &p, total, checkpointed);
 }

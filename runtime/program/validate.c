@@ -1,0 +1,186 @@
+/* Validation during training: another entry runs over held-out rows, in the same process and the
+   same memory. Contract: its figures are those of a run of its own with the weights of that step,
+   bit for bit, and training goes on as if nothing had run between: the entry assigns no global, its
+   random numbers are keyed by its own batches, and the arena holds nothing from one run to the
+   next. */
+#include "runtime/program/command.h"
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static bool is_metric(const GcTensor *t) {
+  return t->rank == 0 && elem_info[t->dtype].cls == ELEM_FLOATS;
+}
+
+/* ---- the metric ---- */
+static bool contains(const char *name, const char *const *parts, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (strstr(name, parts[i])) return true;
+  return false;
+}
+
+static bool falls(const char *name) {
+  static const char *const parts[] = {"loss", "perplexity", "error", "nll", "mse", "mae", "xent"};
+  return contains(name, parts, sizeof parts / sizeof *parts);
+}
+
+static bool rises(const char *name) {
+  static const char *const parts[] = {"acc", "f1",   "precision", "recall", "auc",
+                                      "iou", "psnr", "top",       "reward", "likelihood"};
+  return contains(name, parts, sizeof parts / sizeof *parts);
+}
+
+static bool no_metric(const GcEntry *v, const char *name, Err *e) {
+  char all[400] = "";
+  size_t at = 0;
+  for (int i = 0; i < v->noutputs && at < 300; i++)
+    if (is_metric(&v->outputs[i]))
+      at += (size_t)snprintf(all + at, sizeof all - at, "%s%.60s", at ? ", " : "",
+                             v->outputs[i].name);
+  err_set(e, EXIT_USAGE, "--save-best %s: %s returns no float scalar of this name", name, v->name);
+  return err_hint(e, "it returns %s", all);
+}
+
+/* The output named, or `loss`, or the first. */
+static bool choose_metric(Command *cmd, Err *e) {
+  const GcEntry *v = cmd->held.entry;
+  const char *text = cmd->options.text[OPT_SAVEBEST];
+  char sign = text && (*text == '-' || *text == '+') ? *text : 0;
+  const char *name = text && *text ? text + (sign != 0) : NULL;
+  int chosen = -1;
+  for (int i = 0; i < v->noutputs; i++) {
+    const char *found = v->outputs[i].name;
+    if (!is_metric(&v->outputs[i])) continue;
+    if (name ? strcmp(found, name) == 0 : chosen < 0 || strcmp(found, "loss") == 0) chosen = i;
+  }
+  if (chosen < 0 && name) return no_metric(v, name, e);
+  if (chosen < 0) {
+    err_set(e, EXIT_USAGE, "--validate %s: the entry returns no float scalar", v->name);
+    return err_hint(e, "return one, such as accuracy = mean(argmax(logits) == label)");
+  }
+  name = v->outputs[chosen].name;
+  bool less = falls(name), more = !less && rises(name);
+  bool chooses = cmd->options.given[OPT_SAVEBEST] || cmd->options.given[OPT_PATIENCE];
+  if (chooses && !sign && !less && !more) {
+    err_set(e, EXIT_USAGE, "whether a better %s is higher or lower is not known", name);
+    return err_hint(e, "write --save-best +%s if it rises, --save-best -%s if it falls", name,
+                    name);
+  }
+  cmd->held.metric = (Metric){chosen, sign ? sign == '-' : less};
+  return true;
+}
+
+bool validation_prepare(Command *cmd, Err *e) {
+  const GcEntry *v = cmd->options.validate;
+  if (!v) return true;
+  Validation *h = &cmd->held;
+  h->entry = &cmd->session.device->program->entries[v - gc_program.entries];
+  if (v->training) {
+    err_set(e, EXIT_USAGE, "--validate %s: the entry trains", v->name);
+    return err_hint(e, "name an entry without minimize");
+  }
+  if (h->entry->assigns) {
+    err_set(e, EXIT_USAGE, "--validate %s: the entry assigns %s, which would change the training",
+            v->name, h->entry->assigns);
+    return err_hint(e, "name an entry that assigns no state");
+  }
+  return choose_metric(cmd, e) && dataset_open(&h->data, h->entry, cmd->options.held, false, e);
+}
+
+bool validation_takes(const GcEntry *v) {
+  bool measures = false;
+  for (int i = 0; i < v->noutputs; i++) measures = measures || is_metric(&v->outputs[i]);
+  return measures && !v->training && !v->assigns;
+}
+
+/* ---- runs ---- */
+bool validation_due(const Command *cmd, uint64_t done, bool epoch) {
+  uint64_t every = cmd->options.validate_every;
+  return cmd->held.entry && (every ? done % every == 0 : epoch);
+}
+
+static bool go_through(Command *cmd) {
+  Session *s = &cmd->session;
+  Validation *h = &cmd->held;
+  const GcEntry *v = h->entry;
+  uint64_t runs = h->data.n ? h->data.batches : 1;
+  memset(h->means, 0, 8 * (size_t)v->noutputs);
+  for (uint64_t run = 0; run < runs; run++) {
+    bool ends = signal_seen() != 0;
+    if (ends && !s->device->in_flight) return false;
+    uint64_t batch = h->data.n ? run : NO_BATCH;
+    const RunRequest q = {
+        .batch = batch, .more = !ends && run + 1 < runs, .next = h->data.n ? run + 1 : NO_BATCH};
+    s->env.step = run;
+    session_run(s, s->entries[1], &q);
+    if (session_fault(s, v, batch)) {
+      cmd->err = s->err;
+      return false;
+    }
+    for (int i = 0; i < v->noutputs; i++)
+      if (is_metric(&v->outputs[i])) average_add(&h->means[i], output_scalar(cmd, &v->outputs[i]));
+  }
+  for (int i = 0; i < v->noutputs; i++)
+    h->means[i] = is_metric(&v->outputs[i]) ? average_of(h->means[i], runs) : NAN;
+  return true;
+}
+
+static bool is_better(const Validation *h, double now) {
+  if (!isfinite(now)) return false;
+  return isnan(h->best) || (h->metric.falls ? now < h->best : now > h->best);
+}
+
+/* The best weights are written at once: what comes next may fail. */
+static bool keep_best(Command *cmd) {
+  if (!cmd->options.given[OPT_SAVEBEST]) return true;
+  const Globals w = session_globals(&cmd->session);
+  Err e = {0};
+  if (!session_download(&cmd->session, &e) || !weights_finite(&w, &e) ||
+      !weights_write(&w, &cmd->save, choose_saved, NULL, 0, &e)) {
+    cmd->err = e;
+    return false;
+  }
+  return cmd->held.saved = true;
+}
+
+static void print(Command *cmd, uint64_t done, bool best) {
+  const Validation *h = &cmd->held;
+  if (cmd->options.given[OPT_QUIET]) return;
+  printf("%s  step %" PRIu64, h->entry->name, done);
+  for (int i = 0; i < h->entry->noutputs; i++)
+    if (is_metric(&h->entry->outputs[i]))
+      printf("  %.40s %.6g", h->entry->outputs[i].name, h->means[i]);
+  printf("%s\n", best ? "  best" : "");
+  fflush(stdout);
+}
+
+bool validation_run(Command *cmd, uint64_t done) {
+  Session *s = &cmd->session;
+  Validation *h = &cmd->held;
+  s->data = &h->data;
+  bool ok = go_through(cmd);
+  s->data = &cmd->data;
+  if (!ok) return false;
+  double now = h->means[h->metric.output];
+  bool best = is_better(h, now);
+  if (best) h->best = now, h->best_step = done, h->waited = 0;
+  if (!best) h->waited++;
+  print(cmd, done, best && (cmd->options.given[OPT_SAVEBEST] || cmd->options.given[OPT_PATIENCE]));
+  return !best || keep_best(cmd);
+}
+
+bool validation_ends(const Command *cmd) {
+  return cmd->options.given[OPT_PATIENCE] && cmd->held.waited >= cmd->options.count[OPT_PATIENCE];
+}
+
+void validation_end(Command *cmd) {
+  const Validation *h = &cmd->held;
+  if (!h->entry || isnan(h->best)) return;
+  const char *name = h->entry->outputs[h->metric.output].name;
+  if (validation_ends(cmd))
+    note(cmd, "training ended early: %" PRIu64 " validation%s without a better %s", h->waited,
+         h->waited == 1 ? "" : "s", name);
+  if (cmd->options.given[OPT_SAVEBEST])
+    note(cmd, "%s %s the weights of step %" PRIu64 ": %s %.6g", cmd->save.path,
+         h->saved ? "has" : "keeps", h->best_step, name, h->best);
+}

@@ -1,0 +1,112 @@
+#!/bin/sh
+# --validate: another entry runs while one trains, in the same memory; figures and weights are those of separate runs.
+. "$(dirname "$0")/common.sh"
+unoptimised
+cat >net.g <<'G'
+hyper lr = 0.02
+def net(x : f32[n, 6]) {
+  state middle : f32[6] = zeros()
+  if training { middle := 0.9 * middle + 0.1 * mean(x, axis = 0) }
+  h = relu(linear(x - middle, 12) as a)
+  return linear(dropout(h, 0.2), 3) as c
+}
+def measures(x : f32[n, 6], y : f32[n, 3]) {
+  p = net(x + 0.01 * normal(shape = shape(x)))
+  loss = mse(p, y)
+  return loss, mean(p)
+}
+entry train(x : f32[8, 6], y : f32[8, 3]) {
+  loss = mse(net(x), y)
+  minimize loss with adam(lr)
+  return loss
+}
+entry test(x : f32[10, 6], y : f32[10, 3]) {
+  loss, middle = measures(x, y)
+  return middle, accuracy = -loss, loss, p = net(x), rows = 10
+}
+entry wide(x : f32[400, 6], y : f32[400, 3]) { return loss = mse(net(x), y) }
+entry count(x : f32[10, 6], y : f32[10, 3]) {
+  state seen : i32 = 0
+  seen := seen + 1
+  return loss = mse(net(x), y) }
+entry predict(x : f32[1, 6]) { return p = net(x) }
+G
+run 0 "$gc" net.g -o net
+"$mkdata" npy f32 72,6 1 x.npy
+"$mkdata" npy f32 72,3 2 y.npy
+rows='--x x.npy[0:40] --y y.npy[0:40]' held='--validate.x x.npy[40:70] --validate.y y.npy[40:70]'
+test='--x x.npy[40:70] --y y.npy[40:70]'
+train="./net train $rows --seed 5"
+
+# ---- the figure of a separate run, and the same weights as without; on any number of threads, and poisoned ----
+run 0 $train --epochs 4 --save plain.st
+for extra in '--validate test' '--validate=test:3 --threads 2' '--validate test:7 --poison' '--validate wide:2'; do
+  case $extra in *wide*) other='--validate.x wide.npy --validate.y widey.npy' ;; *) other=$held ;; esac
+  [ -f wide.npy ] || { "$mkdata" npy f32 400,6 3 wide.npy && "$mkdata" npy f32 400,3 4 widey.npy; }
+  run 0 $train --epochs 4 $other $extra --save with.st
+  cp out.txt with.txt
+  same plain.st with.st "weights with $extra"
+done
+run 0 $train --epochs 4 --save with.st $held --validate test:7 --quiet
+cp out.txt quiet.txt
+[ -s quiet.txt ] && fail '--quiet printed a validation'
+run 0 $train --epochs 4 $held --validate test:7
+[ "$(grep -c '^test  step' out.txt)" = 3 ] || { fail 'steps 7, 14 and the last one are validated'; cat out.txt; }
+validated=$(sed -n 's/^test  step 20  middle \(.*\)  accuracy \(.*\)  loss \(.*\)$/\1 \2 \3/p' out.txt)
+run 0 ./net test $test --load plain.st --seed 5 --quiet --p p.npy
+exactly "$validated" "$(sed -n 's/^\(middle\|accuracy\|loss\) = //p' out.txt | tr '\n' ' ' | sed 's/ $//')" 'figures'
+
+# ---- memory: the larger plan, no more ----
+run 0 ./net info train
+total=$(sed -n 's/^  total *\([0-9,]*\).*/\1/p' out.txt | tr -d ,)
+with=$(sed -n 's/^  with test *\([0-9,]*\)  if it validates: they share the arena$/\1/p' out.txt | tr -d ,)
+wide=$(sed -n 's/^  with wide *\([0-9,]*\)  if it validates: they share the arena$/\1/p' out.txt | tr -d ,)
+grep -q 'with count\|with predict' out.txt && fail 'info lists entries that cannot validate'
+run 0 ./net info wide
+alone=$(sed -n 's/^  total *\([0-9,]*\).*/\1/p' out.txt | tr -d ,)
+at_most "$with" $((total + 4096)) 'bytes with test' # its table of addresses
+at_most "$wide" $(((total > alone ? total : alone) + 4096)) 'bytes with wide'
+
+# ---- the best weights, and an early end ----
+run 0 $train --epochs 60 $held --validate test --save best.st --save-best --patience 3 --checkpoint c.ck
+grep -q '^note: training ended early: 3 validations without a better loss$' out.txt || { fail 'no early end'; cat out.txt; }
+cp out.txt whole.txt
+line=$(grep '^note: best.st has the weights of step' out.txt)
+step=$(echo "$line" | sed 's/.*step \([0-9]*\):.*/\1/') best=${line##* }
+run 0 $train --steps "$step" --save that.st
+same best.st that.st 'weights of the best step'
+run 0 ./net test $test --load best.st --seed 5 --quiet --p p.npy
+holds out.txt "loss = $best"
+run 0 $train --epochs 6 $held --validate test --save best2.st --save-best --patience 3 --checkpoint c.ck
+run 0 ./net train $rows --resume c.ck --epochs 60 $held --validate test --save best2.st --save-best --patience 3
+same best.st best2.st 'the best weights of a run that was resumed'
+exactly "$(grep '^note: training' out.txt)" "$(grep '^note: training' whole.txt)" 'early end of a run that was resumed'
+run 0 $train --epochs 2 $held --validate test --save best.st --save-best accuracy
+holds out.txt 'has the weights of step 5: accuracy '
+says 1 'error: loss is infinite at step 2' $train $held --validate test:1 --save best.st --save-best=-middle --lr 1e15
+holds out.txt 'hint: a smaller learning rate helps most often; best.st has the weights of step 1'
+
+# ---- refused ----
+says 2 'error: --validate test needs --validate.x FILE --validate.y FILE' $train --validate test
+says 2 'error: --validate test needs --validate.y FILE' $train --validate test --validate.x x.npy
+says 2 'error: this program has no entry: tset' $train --validate tset $held
+holds out.txt 'hint: did you mean test?'
+says 2 'error: --validate test:5x: 5x is no number of steps' $train --validate test:5x $held
+says 2 'error: --validate.x: no entry validates' $train $held
+says 2 'error: --validate.z: the entry test has no such input' $train --validate test --validate.z x.npy
+says 2 'error: an input of the validation is given twice: x' $train --validate test $held --validate.x x.npy
+says 2 'error: --validate train: the entry trains' $train --validate train $held
+says 2 'error: --validate count: the entry assigns seen, which would change the training' $train --validate count $held
+says 2 'error: --validate predict: the entry returns no float scalar' $train --validate predict --validate.x x.npy
+says 2 'error: --save-best: nothing is validated' $train --save-best --save w.st
+says 2 'error: --patience: nothing is validated' $train --patience 3
+says 2 'error: --save-best: no file is named for the weights' $train --save-best --validate test $held
+says 2 'error: --save-best p: test returns no float scalar of this name' $train --save-best p --save w.st --validate test $held
+holds out.txt 'hint: it returns middle, accuracy, loss'
+says 2 'error: whether a better middle is higher or lower is not known' $train --save-best middle --save w.st --validate test $held
+holds out.txt 'hint: write --save-best +middle if it rises, --save-best -middle if it falls'
+says 2 'error: --validate is for entries that train; test does not' ./net test $test --validate test $held
+says 2 'error: x.npy: --save would overwrite what --x reads' $train --validate test $held --save x.npy
+says 1 'error: y.npy: holds f32[72, 3], but the input x is f32[10, 6]' $train --validate test --validate.x y.npy --validate.y y.npy
+absent w.st
+finish
