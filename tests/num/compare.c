@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 bool scalar_same(Scalar x, Scalar y, Dtype dt) {
   if (!dtype_is_float(dt)) return x.i == y.i;
@@ -28,6 +29,7 @@ int tensor_compare(const char *what, const char *name, const Tensor *want, const
                    ScalarSame *same) {
   const Type *t = want->type;
   int64_t wrong = 0, first = -1;
+  if (memcmp(want->at, got->at, (size_t)t->numel * sizeof *want->at) == 0) return 0;
   for (int64_t i = 0; i < t->numel; i++) {
     if (same(want->at[i], got->at[i], t->dtype)) continue;
     if (!wrong++) first = i;

@@ -75,7 +75,7 @@ uint32_t check_tick(Exec *x) {
 
 void check_warp_sync(Warp *w) { w->synced = w->seen[w->index] = check_tick(w->x); }
 
-bool check_before(const Warp *w, unsigned tid, Stamp s) {
+static inline bool before(const Warp *w, unsigned tid, Stamp s) {
   unsigned other = s & STAMP_TID;
   uint32_t clock = s >> STAMP_SHIFT;
   if (!s || other == tid) return true;
@@ -84,6 +84,8 @@ bool check_before(const Warp *w, unsigned tid, Stamp s) {
     return true;
   return w->x->know && know_seen(w->x, tid)[other] >= clock;
 }
+
+bool check_before(const Warp *w, unsigned tid, Stamp s) { return before(w, tid, s); }
 
 /* The same of an access of another CTA, and of a fence there. */
 static bool before_fence(const Check *c, Known k, uint32_t cta, Stamp s, uint32_t phase) {
@@ -103,7 +105,7 @@ static bool cta_before(const Warp *w, unsigned tid, uint32_t cta, Stamp s, uint3
   if (!cta || !s) return true;
   for (size_t i = 0; cta != READ_MANY && i < c->nacquired; i++) {
     const Acquired *a = &c->acquired[i];
-    if (a->tid != tid && !check_before(w, tid, a->at)) continue;
+    if (a->tid != tid && !before(w, tid, a->at)) continue;
     if (before_fence(c, a->known, cta, s, phase)) return true;
     const Fence *f = &c->fences[a->known.fence];
     for (size_t n = 0; n < f->nlearned; n++)
@@ -116,9 +118,10 @@ static bool cta_before(const Warp *w, unsigned tid, uint32_t cta, Stamp s, uint3
 
 /* The reader of a cell that is not ordered before now, as a stamp; 0: there is none. */
 static Stamp reader_beside(const Warp *w, unsigned tid, const Cell *c, bool here) {
+  const GlobalCell *g = here ? NULL : (const GlobalCell *)c;
   for (int i = 0; i < 2; i++)
-    if (c->read[i] && !(here ? check_before(w, tid, c->read[i])
-                             : cta_before(w, tid, c->read_cta, c->read[i], c->read_phase)))
+    if (c->read[i] && !(here ? before(w, tid, c->read[i])
+                             : cta_before(w, tid, g->read_cta, c->read[i], g->read_phase)))
       return c->read[i];
   for (uint64_t left = c->more; left; left &= left - 1) {
     Stamp s = c->late << STAMP_SHIFT | (uint32_t)__builtin_ctzll(left) * LANES;
@@ -126,8 +129,8 @@ static Stamp reader_beside(const Warp *w, unsigned tid, const Cell *c, bool here
     bool ordered = here ? (int)(s & STAMP_TID) / LANES == w->index
                               ? c->late < w->synced
                               : c->late <= w->seen[(s & STAMP_TID) / LANES]
-                        : cta_before(w, tid, c->read_cta, s, c->read_phase) &&
-                              cta_before(w, tid, c->read_cta, s + 1, c->read_phase);
+                        : cta_before(w, tid, g->read_cta, s, g->read_phase) &&
+                              cta_before(w, tid, g->read_cta, s + 1, g->read_phase);
     if (!ordered) return s;
   }
   return 0;
@@ -143,8 +146,8 @@ static Stamp warp_beside(const Warp *w, unsigned tid, const uint32_t *readers) {
     Stamp s = readers[2 * n] << STAMP_SHIFT | (uint32_t)n * LANES;
     Stamp agent = readers[2 * n + 1] << STAMP_SHIFT | agent_of_warp(w->x, n);
     /* any lane of the warp may have been it */
-    if (readers[2 * n] && !(check_before(w, tid, s) && check_before(w, tid, s + 1))) return s;
-    if (readers[2 * n + 1] && !check_before(w, tid, agent)) return agent;
+    if (readers[2 * n] && !(before(w, tid, s) && before(w, tid, s + 1))) return s;
+    if (readers[2 * n + 1] && !before(w, tid, agent)) return agent;
   }
   return 0;
 }
@@ -178,7 +181,7 @@ static void add_reader(const Warp *w, unsigned tid, Cell *c, Stamp now, uint32_t
   if (c->more && !reader_beside(w, tid, &(Cell){.more = c->more, .late = c->late}, true))
     c->more = 0;
   for (int i = 0; i < 2; i++)
-    if (!c->read[i] || check_before(w, tid, c->read[i])) {
+    if (!c->read[i] || before(w, tid, c->read[i])) {
       c->read[i] = now;
       return;
     }
@@ -193,39 +196,41 @@ static void add_reader(const Warp *w, unsigned tid, Cell *c, Stamp now, uint32_t
   c->more |= (uint64_t)1 << w->index;
 }
 
-static void cell_access(Warp *w, int lane, Cell *c, bool shared, uint64_t address, int access,
+/* g: the cell of global memory that c is, or NULL */
+static void cell_access(Warp *w, int lane, Cell *c, GlobalCell *g, uint64_t address, int access,
                         bool same) {
+  const bool shared = !g;
   Exec *x = w->x;
   unsigned tid = (unsigned)(w->index * LANES + lane);
   uint32_t cta = x->cluster_index + 1;
   Stamp now = w->seen[w->index] << STAMP_SHIFT | tid |
               (access == ACCESS_ATOMIC ? (uint32_t)STAMP_ATOMIC : 0);
-  if (access == ACCESS_READ && c->read[0] == now && (shared || c->read_cta == cta))
+  if (access == ACCESS_READ && c->read[0] == now && (shared || g->read_cta == cta))
     return; /* again: whoever wrote since has been told */
   bool atomics = access == ACCESS_ATOMIC && c->write & STAMP_ATOMIC;
   bool harmless = access == ACCESS_WRITE && same; /* stores what is there already */
-  bool written_here = shared || c->write_cta == cta;
-  bool after_write = written_here ? check_before(w, tid, c->write)
-                                  : cta_before(w, tid, c->write_cta, c->write, c->write_phase);
+  bool written_here = shared || g->write_cta == cta;
+  bool after_write = written_here ? before(w, tid, c->write)
+                                  : cta_before(w, tid, g->write_cta, c->write, g->write_phase);
   if (!after_write && !atomics && !harmless) {
     if (written_here)
       conflict(w, lane, shared, address, access, "wrote", c->write);
     else
       conflict_cta(w, lane, address, access, "wrote");
   }
-  bool read_here = shared || c->read_cta == cta;
+  bool read_here = shared || g->read_cta == cta;
   uint32_t *readers = shared ? readers_of(&x->check, c, x) : NULL;
   if (access == ACCESS_READ) {
     if (!read_here) {
-      bool many = c->read_cta == READ_MANY || (c->read_cta && reader_beside(w, tid, c, false));
-      c->read_cta = many ? READ_MANY : cta;
+      bool many = g->read_cta == READ_MANY || (g->read_cta && reader_beside(w, tid, c, false));
+      g->read_cta = many ? READ_MANY : cta;
       c->read[0] = c->read[1] = c->more = 0;
     }
     add_reader(w, tid, c, x->agent ? (now & ~(Stamp)STAMP_TID) | x->agent : now, readers);
-    c->read_phase = x->check.phase;
+    if (g) g->read_phase = x->check.phase;
     return;
   }
-  if (!harmless && c->read_cta == READ_MANY && !shared)
+  if (!harmless && g && g->read_cta == READ_MANY)
     conflict_cta(w, lane, address, access, "read");
   else if (!harmless && (c->read[0] || c->more)) {
     Stamp other = reader_beside(w, tid, c, read_here);
@@ -238,9 +243,11 @@ static void cell_access(Warp *w, int lane, Cell *c, bool shared, uint64_t addres
   }
   if (harmless && !after_write) return; /* the earlier write still counts */
   c->write = now;
-  c->write_cta = cta;
-  c->write_phase = x->check.phase;
-  if (!harmless) c->read[0] = c->read[1] = c->more = c->read_cta = 0; /* all are before the write */
+  if (!harmless) c->read[0] = c->read[1] = c->more = 0; /* all are before the write */
+  if (!g) return;
+  g->write_cta = cta;
+  g->write_phase = x->check.phase;
+  if (!harmless) g->read_cta = 0;
 }
 
 /* ---- shared ---- */
@@ -283,7 +290,7 @@ void check_shared(Warp *w, int lane, int cta, uint64_t address, size_t size, int
     if (quiet_read(w, lane, &cell[i], access)) continue;
     if (cell[i].async) {
       unsigned t[3];
-      thread_of(w->x, cell[i].async - 1, t);
+      thread_of(w->x, cell[i].async - 1u, t);
       report(w, lane, PTX_ASYNC, address,
              "%s shared memory that a copy of thread (%u,%u,%u) is still to fill", verb(access),
              t[0], t[1], t[2]);
@@ -294,11 +301,53 @@ void check_shared(Warp *w, int lane, int cta, uint64_t address, size_t size, int
     }
     if (access != ACCESS_READ) still_read(w, lane, &cell[i], address);
     if (c->race)
-      cell_access(w, lane, &cell[i], true, address + i * c->shared_granule, access, same);
+      cell_access(w, lane, &cell[i], NULL, address + i * c->shared_granule, access, same);
     cell[i].valid = cell[i].valid || access != ACCESS_READ;
   }
   if (unwritten && c->init)
     report(w, lane, PTX_UNINIT, address, "%s shared memory that nobody wrote", verb(access));
+}
+
+/* A read with nothing to tell but that it was: of a cell that was written before, and of which
+ * another reader's place is free. false: it is not that. */
+static bool plain_read(const Warp *w, Cell *c, Stamp now) {
+  if (!c->valid || c->async || c->mbarrier || c->more) return false;
+  if (c->read[0] == now) return true;
+  const unsigned tid = now & STAMP_TID;
+  if (!before(w, tid, c->write)) return false;
+  for (int i = 0; i < 2; i++)
+    if (!c->read[i] || before(w, tid, c->read[i])) {
+      c->read[i] = now;
+      return true;
+    }
+  return false;
+}
+
+void check_shared_reads(Warp *w, uint32_t mask, const uint64_t *address, size_t size) {
+  enum { PLACES = 64 };
+  uint64_t at[PLACES];
+  uint8_t lanes[PLACES] = {0};
+  const Check *c = &w->x->check;
+  const bool plain = c->race && !w->x->know;
+  const Stamp clock = w->seen[w->index] << STAMP_SHIFT;
+  const int shift = __builtin_ctzll(size);
+  FOR_LANES(l, mask) {
+    const uint64_t place = address[l];
+    const size_t h = place >> shift & (PLACES - 1);
+    if (lanes[h] && at[h] == place) {
+      if (lanes[h] > 1) continue;
+      lanes[h] = 2;
+    } else {
+      at[h] = place, lanes[h] = 1;
+    }
+    size_t n, i = 0;
+    Cell *cell = shared_cell(&w->x->check, w->cta, place, &n, size);
+    const Stamp now = clock | (Stamp)(w->index * LANES + (int)l);
+    while (plain && i < n &&
+           (plain_read(w, &cell[i], now) || quiet_read(w, (int)l, &cell[i], ACCESS_READ)))
+      i++;
+    if (i < n) check_shared(w, (int)l, w->cta, place, size, ACCESS_READ, false);
+  }
 }
 
 void check_async(Warp *w, int lane, int cta, uint64_t address, size_t size, bool landed) {
@@ -313,8 +362,8 @@ void check_async(Warp *w, int lane, int cta, uint64_t address, size_t size, bool
       report(w, lane, PTX_MBARRIER, address, "copies over an mbarrier");
     if (landed) cell[i].async = 0;
     if (c->race)
-      cell_access(w, lane, &cell[i], true, address + i * c->shared_granule, ACCESS_WRITE, false);
-    if (!landed) cell[i].async = (uint32_t)(w->index * LANES + lane) + 1;
+      cell_access(w, lane, &cell[i], NULL, address + i * c->shared_granule, ACCESS_WRITE, false);
+    if (!landed) cell[i].async = (uint16_t)(w->index * LANES + lane + 1);
     cell[i].valid = cell[i].valid || landed;
   }
 }
@@ -345,7 +394,7 @@ void check_reads(Warp *w, int lane, int cta, uint64_t address, size_t size, uint
       report(w, lane, PTX_ASYNC, at, "reads shared memory that a copy is still to fill");
     else if (!q->valid && c->init)
       report(w, lane, PTX_UNINIT, at, "reads shared memory that nobody wrote");
-    else if (c->race && !check_before(w, tid, q->write))
+    else if (c->race && !before(w, tid, q->write))
       conflict(w, lane, true, at, ACCESS_READ, copied ? "writes" : "wrote", q->write);
     else if (c->race && q->write && !copied && know_fenced(x, tid)[by] < q->write >> STAMP_SHIFT)
       report(w, lane, PTX_PROXY, at,
@@ -377,7 +426,7 @@ static Page *page_slot(Page *pages, size_t cap, uint64_t base) {
   return &pages[h];
 }
 
-static Cell *page_cells(Exec *x, uint64_t base) {
+static GlobalCell *page_cells(Exec *x, uint64_t base) {
   Check *c = &x->check;
   if (c->pages_cap) {
     Page *last = &c->pages[c->last_page];
@@ -485,19 +534,35 @@ void check_fence(Warp *w, uint32_t mask) {
   c->phase++;
 }
 
+/* Notes the first access of all to a cell, which cannot race; false: it is not that. */
+static bool first_access(const Warp *w, int lane, GlobalCell *g, int access) {
+  const Exec *x = w->x;
+  Stamp now = w->seen[w->index] << STAMP_SHIFT | (unsigned)(w->index * LANES + lane);
+  if (g->c.write || g->read_cta || access == ACCESS_ATOMIC || x->agent) return false;
+  if (access == ACCESS_READ) {
+    g->c.read[0] = now;
+    g->read_cta = x->cluster_index + 1;
+    g->read_phase = x->check.phase;
+  } else {
+    g->c.write = now;
+    g->write_cta = x->cluster_index + 1;
+    g->write_phase = x->check.phase;
+  }
+  return true;
+}
+
 void check_global(Warp *w, int lane, uint64_t address, size_t size, int access, bool same) {
   Check *c = &w->x->check;
   if (access == ACCESS_ATOMIC) release_acquire(w->x, (unsigned)(w->index * LANES + lane), address);
-  uint64_t end = address + size;
-  for (uint64_t a = address - address % c->global_granule; a < end; a += c->global_granule) {
+  const uint64_t granule = c->global_granule, end = address + size;
+  for (uint64_t a = address & ~(granule - 1); a < end; a += granule) {
     uint64_t base = a & ~(uint64_t)(PAGE_BYTES - 1);
-    Cell *cells = page_cells(w->x, base);
-    Cell *cell = &cells[(a - base) / c->global_granule];
-    if (w->x->read_only && cell->write)
+    GlobalCell *cell = page_cells(w->x, base) + (a - base) / granule;
+    if (w->x->read_only && cell->c.write)
       report(w, lane, PTX_READ_ONLY, a, "reads by the read-only path what this launch has written");
-    if (access != ACCESS_READ && !same && cell->read_only)
+    if (access != ACCESS_READ && !same && cell->c.read_only)
       report(w, lane, PTX_READ_ONLY, a, "writes what this launch has read by the read-only path");
-    cell->read_only |= w->x->read_only;
-    cell_access(w, lane, cell, false, a, access, same);
+    cell->c.read_only |= w->x->read_only;
+    if (!first_access(w, lane, cell, access)) cell_access(w, lane, &cell->c, cell, a, access, same);
   }
 }

@@ -13,22 +13,25 @@ typedef uint32_t Stamp;
 enum { STAMP_TID = 4095, STAMP_ATOMIC = 4096, STAMP_SHIFT = 13, CLOCK_MAX = (1 << 19) - 2 };
 
 typedef struct Cell {
-  uint32_t write_cta, read_cta; /* index + 1; READ_MANY: several CTAs; unused in shared memory */
   Stamp write, read[2];
-  uint64_t more;                    /* the warps of further concurrent readers, ... */
-  uint32_t late;                    /* ... and the clock of the last one */
-  uint32_t write_phase, read_phase; /* fences of the CTA before; global memory only */
-  uint32_t async;                   /* thread + 1 whose copy will write here; shared memory only */
-  uint16_t reads;                   /* copies and wgmma that still read here; shared memory only */
+  uint32_t late;    /* the clock of the last of ... */
+  uint64_t more;    /* ... the warps of further concurrent readers */
+  uint16_t async;   /* thread + 1 whose copy will write here; shared memory only */
+  uint16_t reads;   /* copies and wgmma that still read here; shared memory only */
   uint8_t mbarrier; /* 1 + the number of the one that lies here; shared memory only */
   bool valid;       /* has been written; shared memory only */
   bool read_only;   /* has been read by the read-only path; global memory only */
 } Cell;
+typedef struct GlobalCell {
+  Cell c;
+  uint32_t write_cta, read_cta;     /* index + 1; READ_MANY: several CTAs */
+  uint32_t write_phase, read_phase; /* fences of the CTA before */
+} GlobalCell;
 enum { READ_MANY = UINT32_MAX };
 
 typedef struct Page { /* cells of PAGE_BYTES of global memory */
   uint64_t base;
-  Cell *cells;
+  GlobalCell *cells;
 } Page;
 enum { PAGE_BYTES = 4096 };
 
@@ -104,6 +107,10 @@ void check_free(struct Exec *x);
 /* An access to `size` bytes; `same` says that a write changes nothing; `cta` has the memory. */
 void check_shared(struct Warp *w, int lane, int cta, uint64_t address, size_t size, int access,
                   bool same);
+/* The same of reads of the warp's own CTA by these lanes, within one variable and aligned. A third
+ * lane at the same address is not looked at: two lanes of a warp stand for all, since whoever may
+ * not write beside a third lane may not beside one of the two. */
+void check_shared_reads(struct Warp *w, uint32_t mask, const uint64_t *address, size_t size);
 void check_global(struct Warp *w, int lane, uint64_t address, size_t size, int access, bool same);
 /* A cp.async or a bulk copy is on its way to shared memory, or has landed. */
 void check_async(struct Warp *w, int lane, int cta, uint64_t address, size_t size, bool landed);

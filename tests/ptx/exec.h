@@ -196,6 +196,13 @@ typedef enum Access { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC } Access;
  * thread reads local memory that it never wrote. */
 char *memory_access(Warp *w, int lane, Space space, uint64_t address, size_t size, Access how,
                     const void *value, bool *defined);
+/* Global memory that any lane may read with nothing to check or to note: bytes of one buffer that
+ * no thread of the launch may write, all written before. NULL: each access is looked at. */
+const char *memory_quiet(Exec *x, uint64_t address, size_t size);
+/* Aligned reads of shared memory, all of one variable of the warp's CTA, from lo to hi: shown to
+ * check.c, and the place of lo. NULL: it is not that, and nothing was shown. */
+const char *memory_shared_reads(Warp *w, uint32_t mask, const uint64_t *address, uint64_t lo,
+                                uint64_t hi, size_t size);
 /* Launch-time set-up: the list of buffers with the module's variables. */
 void memory_start(Exec *x);
 void memory_free(Exec *x);

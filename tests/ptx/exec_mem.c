@@ -84,6 +84,44 @@ static void count_sectors(Warp *w, const Opd *o, uint32_t mask, uint64_t size) {
   w->x->r->sectors_needed += (bytes + SECTOR - 1) / SECTOR;
 }
 
+/* A load of which all lanes' bytes lie together, of global memory with nothing to check or of
+ * shared memory; false: nothing was loaded. */
+static bool load_together(Warp *w, const Ins *i, uint32_t mask, size_t n, bool words) {
+  const Opd *addr = &i->opd[i->vec];
+  const size_t size = n * i->vec;
+  uint64_t from[LANES], lo = UINT64_MAX, hi = 0, low = 0;
+  if (addr->cls == SLOT_PRED || addr->cls == SLOT_NONE) return false;
+  if (addr->cls == SLOT_64)
+    for (int l = 0; l < LANES; l++) from[l] = slot64(w, addr)[l] + (uint64_t)addr->offset;
+  else
+    for (int l = 0; l < LANES; l++) from[l] = slot32(w, addr)[l] + (uint64_t)addr->offset;
+  for (int l = 0; l < LANES; l++) {
+    const bool on = mask >> l & 1;
+    const uint64_t v = from[l];
+    lo = on && v < lo ? v : lo;
+    hi = on && v > hi ? v : hi;
+    low |= on ? v : 0;
+  }
+  if (low & (size - 1)) return false;
+  const char *base = i->space == SPACE_GLOBAL ? memory_quiet(w->x, lo, hi - lo + size)
+                                              : memory_shared_reads(w, mask, from, lo, hi, size);
+  if (!base) return false;
+  for (int l = 0; l < LANES; l++) from[l] = mask >> l & 1 ? from[l] - lo : 0;
+  for (int v = 0; v < i->vec; v++, base += n) {
+    const Opd *d = &i->opd[v];
+    if (d->cls == SLOT_NONE) continue;
+    if (words) {
+      uint32_t *to = slot32(w, d), bits[LANES];
+      for (int l = 0; l < LANES; l++) memcpy(&bits[l], base + from[l], 4);
+      for (int l = 0; l < LANES; l++) to[l] = mask >> l & 1 ? bits[l] : to[l];
+    } else {
+      FOR_LANES(l, mask) lane_set(w, d, (int)l, widen(read_bits(base + from[l], n), (Type)i->type));
+    }
+    opd_define(w, d, mask, ~0u);
+  }
+  return true;
+}
+
 void exec_ld(Warp *w, const Ins *i, uint32_t mask) {
   const Opd *addr = &i->opd[i->vec];
   Type t = (Type)i->type;
@@ -91,10 +129,12 @@ void exec_ld(Warp *w, const Ins *i, uint32_t mask) {
   uint32_t ok = 0;
   bool words = whole_words(i);
   Places places;
-  memset(places.readers, 0, sizeof places.readers);
   need_defined(w, addr, mask, "an address");
-  w->x->read_only = i->mode == 1;
   if (i->space == SPACE_GLOBAL) count_sectors(w, addr, mask, n * i->vec);
+  const bool one = i->space == SPACE_GLOBAL || i->space == SPACE_SHARED;
+  if (one && load_together(w, i, mask, n, words)) return;
+  memset(places.readers, 0, sizeof places.readers);
+  w->x->read_only = i->mode == 1;
   FOR_LANES(l, mask) {
     bool defined = true;
     const char *at = read_place(w, i, &places, l, address_of(w, addr, l), n * i->vec, &defined);
@@ -121,11 +161,17 @@ void exec_st(Warp *w, const Ins *i, uint32_t mask) {
     if (i->space != SPACE_LOCAL) need_defined(w, &i->opd[1 + v], mask, "a stored value");
     ok &= opd_defined(w, &i->opd[1 + v]);
   }
+  bool words = n == 4;
+  for (int v = 0; v < i->vec; v++) words &= i->opd[1 + v].cls == SLOT_32;
   FOR_LANES(l, mask) {
     char value[64];
     for (int v = 0; v < i->vec; v++) {
-      uint64_t bits = lane_bits(w, &i->opd[1 + v], (int)l);
-      memcpy(value + n * (size_t)v, &bits, n);
+      const Opd *o = &i->opd[1 + v];
+      uint64_t bits = words ? slot32(w, o)[l] : lane_bits(w, o, (int)l);
+      if (words)
+        memcpy(value + 4 * (size_t)v, &bits, 4);
+      else
+        memcpy(value + n * (size_t)v, &bits, n);
     }
     char *at = memory_access(w, (int)l, (Space)i->space, address_of(w, addr, l), n * i->vec,
                              ACCESS_WRITE, value, NULL);

@@ -74,6 +74,11 @@ void exec_unpack(Warp *w, const Ins *i, uint32_t mask) {
 /* ---- addresses ---- */
 void exec_cvta(Warp *w, const Ins *i, uint32_t mask) {
   uint64_t window = (uint64_t)i->mode << WINDOW_SHIFT;
+  if (mask == ~0u && !i->mode && i->opd[0].cls == SLOT_64 && i->opd[1].cls == SLOT_64) {
+    for (int l = 0; l < LANES; l++)
+      slot64(w, &i->opd[0])[l] = slot64(w, &i->opd[1])[l] + (uint64_t)i->opd[1].offset;
+    return;
+  }
   FOR_LANES(l, mask) {
     uint64_t a = lane_bits(w, &i->opd[1], (int)l) + (uint64_t)i->opd[1].offset;
     if (i->mode && i->mode2) {
@@ -100,8 +105,19 @@ static uint64_t extend(uint64_t v, Type t) {
 /* Width changes only. A result wider than its type is extended as the type says. */
 void exec_cvt_int(Warp *w, const Ins *i, uint32_t mask) {
   Type to = (Type)i->type, from = (Type)i->from;
+  const Opd *d = &i->opd[0], *a = &i->opd[1];
+  if (mask == ~0u && d->cls == SLOT_64 && a->cls == SLOT_32 && type_bytes(from) == 4 &&
+      type_bytes(to) == 8) { /* an index becomes an address's part */
+    uint64_t *x = slot64(w, d);
+    const uint32_t *y = slot32(w, a);
+    if (type_signed(from))
+      for (int l = 0; l < LANES; l++) x[l] = (uint64_t)(int32_t)y[l];
+    else
+      for (int l = 0; l < LANES; l++) x[l] = y[l];
+    return;
+  }
   FOR_LANES(l, mask)
-  lane_set(w, &i->opd[0], (int)l, extend(extend(lane_bits(w, &i->opd[1], (int)l), from), to));
+  lane_set(w, d, (int)l, extend(extend(lane_bits(w, a, (int)l), from), to));
 }
 
 static double float_of(Type t, uint64_t bits) {
@@ -323,7 +339,11 @@ void exec_selp(Warp *w, const Ins *i, uint32_t mask) {
   if (d->cls == SLOT_32) {
     uint32_t *o = slot32(w, d);
     const uint32_t *x = slot32(w, a), *y = slot32(w, b);
-    FOR_LANES(l, mask) o[l] = yes >> l & 1 ? x[l] : y[l];
+    if (mask == ~0u) {
+      for (int l = 0; l < LANES; l++) o[l] = yes >> l & 1 ? x[l] : y[l];
+    } else {
+      FOR_LANES(l, mask) o[l] = yes >> l & 1 ? x[l] : y[l];
+    }
   } else {
     FOR_LANES(l, mask) lane_set(w, d, (int)l, lane_bits(w, yes >> l & 1 ? a : b, (int)l));
   }

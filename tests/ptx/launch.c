@@ -21,11 +21,12 @@ static void set_all(Warp *w, const Opd *o, uint64_t bits) {
   opd_define(w, o, ~0u, ~0u);
 }
 
-static uint64_t special_value(const Exec *x, int special, const Warp *w, unsigned lane) {
-  unsigned t[3], warp = (unsigned)(w->index - w->cta * x->cta_warps);
+/* t: the thread of the lane in its CTA */
+static uint64_t special_value(const Exec *x, int special, const Warp *w, unsigned lane,
+                              const unsigned t[3]) {
+  unsigned warp = (unsigned)(w->index - w->cta * x->cta_warps);
   const PtxLaunch *l = x->l;
   const unsigned *c = x->k->cluster, *id = x->ctas[w->cta].id;
-  thread_of(x, warp * LANES + lane, t);
   switch (special) {
   case SPECIAL_TID_X: return t[0];
   case SPECIAL_TID_Y: return t[1];
@@ -74,12 +75,14 @@ static void start_warp(Exec *x, Warp *w, unsigned first_thread) {
   unsigned left = x->threads - first_thread;
   memset(w->defined, 0, 3 * (k->nslots + 1) * sizeof *w->defined);
   for (size_t i = 0; i < k->nconsts; i++) opd_define(w, &k->consts[i].opd, ~0u, ~0u);
-  for (size_t i = 0; i < k->nspecials; i++) {
-    const SpecialUse *s = &k->specials[i];
-    for (unsigned l = 0; l < LANES; l++)
-      lane_set(w, &s->opd, (int)l, special_value(x, s->id, w, l));
-    opd_define(w, &s->opd, ~0u, ~0u);
+  unsigned t[3];
+  thread_of(x, first_thread, t);
+  for (unsigned l = 0; l < LANES; l++) {
+    for (size_t i = 0; i < k->nspecials; i++)
+      lane_set(w, &k->specials[i].opd, (int)l, special_value(x, k->specials[i].id, w, l, t));
+    for (int d = 0; d < 3 && ++t[d] == x->l->block[d]; d++) t[d] = 0; /* the next one */
   }
+  for (size_t i = 0; i < k->nspecials; i++) opd_define(w, &k->specials[i].opd, ~0u, ~0u);
   memset(w->seen, 0, (size_t)x->nwarps * sizeof *w->seen);
   w->seen[w->index] = w->synced = x->clock;
   wgmma_cta(w);

@@ -146,6 +146,16 @@ static char *global_access(Warp *w, int lane, uint64_t tagged, size_t size, Acce
   return at;
 }
 
+const char *memory_quiet(Exec *x, uint64_t tagged, size_t size) {
+  enum { MOST = 4096 }; /* of a map of written bytes */
+  const PtxBuf *b = find_buf(x, tagged, size, PTX_READ);
+  if (!b || (x->check.race && x->raced[b - x->bufs])) return NULL;
+  const uint64_t address = place_of(tagged);
+  const size_t off = (size_t)(address - (uintptr_t)b->base);
+  if (b->init && (size > MOST || !init_bits(b->init, b->init_at + off, size, false))) return NULL;
+  return (const char *)(uintptr_t)address;
+}
+
 /* ---- shared ---- */
 char *memory_shared(Warp *w, int lane, uint64_t *tagged, size_t size, int *cta) {
   Exec *x = w->x;
@@ -170,6 +180,23 @@ char *memory_shared(Warp *w, int lane, uint64_t *tagged, size_t size, int *cta) 
   }
   report(w, lane, PTX_BOUNDS, address, "accesses %zu bytes outside of every shared variable", size);
   return NULL;
+}
+
+const char *memory_shared_reads(Warp *w, uint32_t mask, const uint64_t *address, uint64_t lo,
+                                uint64_t hi, size_t size) {
+  const Exec *x = w->x;
+  const Cta *c = &x->ctas[w->cta];
+  const char *base = NULL;
+  if (hi > SHARED_RANK_MASK) return NULL;
+  const size_t n = (size_t)(hi - lo) + size;
+  if (inside(lo, n, x->k->dynamic_at, x->l->dynamic_shared))
+    base = c->shared_dynamic + (lo - x->k->dynamic_at);
+  for (size_t i = 0; i < x->k->nshared_ranges && !base; i++) {
+    const Range *r = &x->k->shared_ranges[i];
+    if (inside(lo, n, r->lo, (size_t)(r->hi - r->lo))) base = c->shared_static + lo;
+  }
+  if (base) check_shared_reads(w, mask, address, size);
+  return base;
 }
 
 static char *shared_access(Warp *w, int lane, uint64_t address, size_t size, Access how,

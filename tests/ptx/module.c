@@ -91,18 +91,11 @@ Name *names_add(Pool *p, Names *n, const char *text, size_t size) {
 }
 
 /* ---- types ---- */
-static const struct TypeRow {
-  const char *name;
-  unsigned bytes;
-  char kind;
-} type_rows[TYPE_COUNT] = {
+const TypeRow type_rows[TYPE_COUNT] = {
 #define TYPE(name, bytes, kind) [TYPE_##name] = {#name, bytes, kind},
 #include "types.def"
 #undef TYPE
 };
-unsigned type_bytes(Type t) { return type_rows[t].bytes; }
-bool type_signed(Type t) { return type_rows[t].kind == 's'; }
-bool type_float(Type t) { return type_rows[t].kind == 'f'; }
 const char *type_name(Type t) { return type_rows[t].name; }
 
 Type type_find(const char *text, size_t size) {

@@ -28,9 +28,15 @@ typedef enum Type {
 #undef TYPE
   TYPE_COUNT
 } Type;
-unsigned type_bytes(Type t);
-bool type_signed(Type t);
-bool type_float(Type t);
+typedef struct TypeRow {
+  const char *name;
+  unsigned bytes;
+  char kind;
+} TypeRow;
+extern const TypeRow type_rows[TYPE_COUNT];
+static inline unsigned type_bytes(Type t) { return type_rows[t].bytes; }
+static inline bool type_signed(Type t) { return type_rows[t].kind == 's'; }
+static inline bool type_float(Type t) { return type_rows[t].kind == 'f'; }
 const char *type_name(Type t);
 Type type_find(const char *text, size_t size); /* without the dot */
 
