@@ -10,8 +10,8 @@
 typedef struct GcModel GcModel;
 
 /* device: a name, as --device takes it; NULL: a GPU where the model holds code for one and it can
-   be used, else the CPU. threads < 1: one for each core that this process may use, and never more
-   than those. NULL: see embed_error(NULL). */
+   be used, else the CPU. threads = 0: one for each core that this process may use, and never more
+   than those; a negative number is an error. NULL: see embed_error(NULL). */
 GcModel *embed_open(const char *device, int threads, uint64_t seed);
 void embed_close(GcModel *m); /* NULL is fine */
 /* Runs the entry once. Inputs and outputs in logical order, by index; a NULL output is not wanted.

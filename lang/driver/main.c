@@ -13,6 +13,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* How a kind of output is made: from which stage on, and by whom. */
 typedef enum Emit {
@@ -128,7 +129,10 @@ static int choose_output(Compilation *r) {
     size_t n = strlen(o->input), name_at = 0;
     for (size_t i = 0; i < n; i++)
       if (o->input[i] == '/') name_at = i + 1;
-    if (n < name_at + 3 || strcmp(o->input + n - 2, ".g") != 0)
+    bool named = n >= name_at + 3 && strcmp(o->input + n - 2, ".g") == 0;
+    if (!named && access(intern_printf(r->c, "%s.g", o->input), F_OK) == 0)
+      return usage_error("%s is not named NAME.g; did you mean %s.g?", o->input, o->input);
+    if (!named)
       return usage_error(is_directory(o->input)
                              ? "%s is a directory; gc compiles one file NAME.g"
                              : "%s is not named NAME.g; if it is a program, name the %s with -o",

@@ -113,12 +113,14 @@ static const char *const statement_words[] = {"param",    "state",  "for",   "sc
 
 /* A name where a keyword was meant: "retrun x", "entyr train(...)". */
 static void hint_keyword(Parser *ps, const char *word, bool outside) {
-  if (!word || word_is_reserved(word)) return;
-  const char *hint = hint_for_keyword(word);
+  if (!word) return;
+  bool reserved = word_is_reserved(word);
+  const char *hint = reserved ? hint_for_reserved(word) : hint_for_keyword(word);
   if (hint) {
     parse_note(ps, SEV_HINT, (Loc){0}, "%s", hint);
     return;
   }
+  if (reserved) return;
   const char *const *list = outside ? declaration_words : statement_words;
   int n = 0;
   while (list[n]) n++;

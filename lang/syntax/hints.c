@@ -9,6 +9,7 @@ typedef enum HintKind {
   HINT_ARGUMENT,
   HINT_LAYER,
   HINT_MODULE,
+  HINT_RESERVED,
   HINT_KEYWORD,
   HINT_SYMBOL
 } HintKind;
@@ -26,6 +27,7 @@ typedef struct Hint {
 #define ARGUMENT_HINT(text) text
 #define LAYER_HINT(text) "its layer declares parameters: " text
 #define MODULE_HINT(text) text
+#define RESERVED_HINT(text) "write " text
 #define KEYWORD_HINT(text) text
 
 static const Hint hints[] = {
@@ -59,6 +61,10 @@ const char *hint_for_layer(const char *name) { return said(find(0, HINT_LAYER, H
 
 const char *hint_for_module(const char *name) {
   return said(find(0, HINT_MODULE, HINT_MODULE, name));
+}
+
+const char *hint_for_reserved(const char *word) {
+  return said(find(0, HINT_RESERVED, HINT_RESERVED, word));
 }
 
 const char *hint_for_keyword(const char *word) {

@@ -12,6 +12,8 @@ const char *hint_for_layer(const char *name);
 
 /* The library that has a module of the name; NULL: none. */
 const char *hint_for_module(const char *name);
+/* Of a word of this language that is a function in other ones. */
+const char *hint_for_reserved(const char *word);
 
 /* The equivalent of the argument `name` among n names; NULL: none. */
 const char *hint_for_argument(const char *name, const char *const *names, int n);

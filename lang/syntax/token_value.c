@@ -151,6 +151,7 @@ static bool scan_module(Parser *ps, Loc loc, const char *text) {
   const char *module = lex_chain_before(ps, loc), *library = hint_for_module(module);
   const char *hint = hint_for_name(text + 1);
   if (!library) return false;
+  if (!hint) hint = hint_for_reserved(text + 1);
   if (!lex_chain_goes_on(ps, loc))
     scan_error(ps, loc, "'%s' is a module of %s, and there are no modules; %s", module, library,
                hint ? hint : intern_printf(ps->c, "write %.40s(x)", text + 1));

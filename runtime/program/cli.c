@@ -355,6 +355,20 @@ static bool complete_validation(const Options *o, Err *e) {
   return true;
 }
 
+/* What --bench would ignore is refused. */
+static bool bench_alone(const Options *o, Err *e) {
+  static const int ignored[] = {OPT_EPOCHS, OPT_STEPS,    OPT_SAVE,   OPT_CHECKPOINT, OPT_RESUME,
+                                OPT_LOG,    OPT_VALIDATE, OPT_EXPECT, OPT_TEXT};
+  const char *name = NULL;
+  for (size_t i = 0; i < sizeof ignored / sizeof *ignored && !name; i++)
+    if (o->given[ignored[i]]) name = opts[ignored[i]].name;
+  for (int i = 0; i < o->entry->noutputs && !name; i++)
+    if (o->outputs[i].save) name = o->entry->outputs[i].name;
+  if (!name) return true;
+  err_set(e, EXIT_USAGE, "--%s and --bench exclude each other", name);
+  return err_hint(e, "--bench N times N steps on one batch and keeps nothing of them");
+}
+
 static bool complete(const Options *o, Err *e) {
   const GcEntry *en = o->entry;
   if (o->given[OPT_EPOCHS] && o->given[OPT_STEPS]) {
@@ -363,6 +377,7 @@ static bool complete(const Options *o, Err *e) {
   }
   if (o->given[OPT_SHUFFLE] && o->given[OPT_NOSHUFFLE])
     return usage(e, "--shuffle and --no-shuffle exclude each other", NULL);
+  if (o->given[OPT_BENCH] && !bench_alone(o, e)) return false;
   if (o->given[OPT_LOAD] && o->given[OPT_RESUME]) {
     usage(e, "--load and --resume exclude each other", NULL);
     return err_hint(e, "a checkpoint holds the weights already");

@@ -207,6 +207,8 @@ static bool no_code(const DeviceChoice *c, const char *device, Err *e) {
 
 static bool prepare(GcModel *m, const char *device, int threads, uint64_t seed, Err *e) {
   DeviceChoice c;
+  if (threads < 0)
+    return err_set(e, EXIT_USAGE, "%d threads; 0 stands for one on each core", threads);
   if (gc_program.abi != GCRT_ABI)
     return err_set(e, EXIT_BUG, "the model and its runtime are of different versions");
   if (device) {

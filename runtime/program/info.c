@@ -101,16 +101,21 @@ static bool entry_info(const GcProgram *p, const GcEntry *en, const Found *d, in
   line("pool", en->pool_bytes, "with in-place operations and a pool");
   line("lower bound", en->lower_bound_bytes, "the most that is alive at once");
   if (ops->memory && !own_memory(p, en, d, &own, e)) return false;
+  uint64_t shown = s.globals; /* the runtime's line has what no other one has */
   printf("  bytes of the process, beside code and data\n");
   line("globals", s.globals, here ? "parameters and states" : "a copy, for files");
   if (here) {
     line("inputs", s.inputs, "one batch");
     line("arena", s.arena, "the larger of this entry's and init's");
+    shown += s.inputs + s.arena;
   } else {
     line("pinned", own.pinned, "two batches, and their results");
   }
-  if (p->work_bytes && here) line("workspace", s.work, "packed operands, of all threads");
-  line("runtime", s.hypers + s.tables + (here ? 0 : s.inputs + s.arena), "tables and file buffers");
+  if (p->work_bytes && here) {
+    line("workspace", s.work, "packed operands, of all threads");
+    shown += s.work;
+  }
+  line("runtime", s.total - shown, "tables and file buffers");
   line("total", s.total + own.pinned, "");
   return validation_info(p, en, threads, e);
 }

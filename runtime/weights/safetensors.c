@@ -32,25 +32,34 @@ static const struct {
               {"GGUF", "a GGUF file"},
               {"\x93NUMPY", "a .npy file"}};
 
+static const char *format_of(const uint8_t *head, uint64_t n) {
+  uint64_t text = 0;
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strncmp((const char *)head, others[i].magic, strlen(others[i].magic)) == 0)
+      return others[i].what;
+  while (text < n &&
+         (head[text] >= ' ' ? head[text] < 127 : memchr("\t\n\r", head[text], 3) != NULL))
+    text++;
+  return n && text == n ? "a text file" : NULL;
+}
+
 /* If the format of the file is a known one, an error that names it. */
 static void other_format(const File *f, Err *e) {
-  uint8_t head[8] = {0};
-  if (!file_read(f, 0, head, f->size < sizeof head ? f->size : sizeof head, e)) return;
-  if (has_length(head, f->size)) return;
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-    if (memcmp(head, others[i].magic, strlen(others[i].magic)) != 0) continue;
-    err_set(e, EXIT_WRONG, "%s: is %s; weights are read from safetensors", f->path, others[i].what);
-    err_hint(e, "in Python: safetensors.torch.save_file({name: tensor, …}, "
-                "'weights.safetensors'), with the names and shapes that info lists");
-    return;
-  }
+  uint8_t head[9] = {0};
+  uint64_t n = f->size < 8 ? f->size : 8;
+  if (!file_read(f, 0, head, n, e) || has_length(head, f->size)) return;
+  const char *what = format_of(head, n);
+  if (!what) return;
+  err_set(e, EXIT_WRONG, "%s: is %s; weights are read from safetensors", f->path, what);
+  err_hint(e, "in Python: safetensors.torch.save_file({name: tensor, …}, 'weights.safetensors'), "
+              "with the names and shapes that info lists");
 }
 
 static bool wrong(const File *f, Err *e, const char *what) {
   other_format(f, e);
   if (e->code) return false;
   err_set(e, EXIT_WRONG, "%s: %s", f->path, what);
-  return err_hint(e, "the file is damaged or no safetensors file; save it again");
+  return err_hint(e, "the file is cut short, damaged or no safetensors file; save it again");
 }
 
 bool text_is(JsonText t, const char *s) { return strlen(s) == t.n && memcmp(t.s, s, t.n) == 0; }
@@ -207,12 +216,11 @@ static bool covered(SafeTable *t, const File *f, Err *e) {
 bool safe_open(SafeTable *t, const File *f, Err *e) {
   *t = (SafeTable){0};
   uint8_t b[8];
-  if (f->size < 10) return wrong(f, e, "is too short for a safetensors file");
+  if (f->size < 10) return wrong(f, e, "has too few bytes for a header");
   if (!file_read(f, 0, b, 8, e)) return false;
   uint64_t n = 0;
   for (int i = 7; i >= 0; i--) n = n << 8 | b[i];
-  if (n > f->size - 8)
-    return wrong(f, e, "its header reaches past its end; it is no safetensors file, or cut short");
+  if (n > f->size - 8) return wrong(f, e, "its header reaches past its end");
   if (n > SAFETENSORS_HEADER) return wrong(f, e, "its header has more than 16 MB");
   if (n < 2) return wrong(f, e, "its header is empty");
   t->data = 8 + n;

@@ -52,6 +52,14 @@ while read -r name library; do
   [ "$(grep -c 'error: ' "$work/error")" = 1 ] && grep -qF "error: '$name' is a module of $library, and there are no modules; write relu(x)" "$work/error" ||
     { echo "no such message for the module $name of $library" && cat "$work/error" && failed=1; }
 done <"$work/modules"
+sed -n 's/^HINT(RESERVED, *"\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" >"$work/reserved"
+while read -r word hint; do
+  rows=$((rows + 1))
+  printf 'entry f(x : f32[4]) {\n  a = %s(x)\n  b = jax.%s(x)\n  return y = x\n}\n' "$word" "$word" >"$work/one.g"
+  "$gc" "$work/one.g" --emit=ir >/dev/null 2>"$work/error" && echo "$word is a function" && failed=1
+  grep -qxF "hint: write $hint" "$work/error" && grep -qF "there are no modules; write $hint" "$work/error" ||
+    { echo "no such hint for $word: $hint" && cat "$work/error" && failed=1; }
+done <"$work/reserved"
 sed -n 's/^HINT(KEYWORD, *"\([^"]*\)", *"\(.*\)")$/\1 \2/p' "$table" | sed 's/\\"/"/g' >"$work/keywords"
 while read -r word hint; do
   rows=$((rows + 1))

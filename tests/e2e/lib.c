@@ -128,6 +128,7 @@ static void check_errors(void) {
   CHECK(isnan(net_get_lr(m)) && net_train(m, x[0], y, NULL, NULL));
   CHECK(!net_save(m, "again.safetensors") && strstr(net_error(m), "finite"));
   CHECK(same_file("again.safetensors", "lib.safetensors"));
+  CHECK(!net_open(-3, 7) && strstr(net_error(NULL), "-3 threads; 0 stands for one on each core"));
   CHECK(!net_predict(NULL, x[0], NULL, NULL) && *net_error(NULL));
   net_close(m);
 }

@@ -97,6 +97,9 @@ says 1 'elements; the first, element 0' predict --x x.npy --load w.safetensors,s
 says 1 'but the run makes' predict --x 'x.npy[0:8]' --load w.safetensors --expect y.npy
 run 0 bench train $data --bench 20
 holds out.txt 'median' bench
+says 2 '--save and --bench exclude each other' train $data --bench 2 --save bench.safetensors
+says 2 '--y and --bench exclude each other' predict --x x.npy --bench 2 --y bench.npy
+says 2 '--steps and --bench exclude each other' train $data --steps 3 --bench 2
 run 0 profile train $data --epochs 2 --profile p.json
 holds p.json '"name": "update"' profile
 checks=$((checks + 1))
@@ -220,6 +223,13 @@ wait $pid || code=$?
 holds out.txt 'zeros.gz: stopped by a signal while it was read' 'a signal while data loads'
 rm zeros.gz
 
+# ---- what is no file of weights is said once ----
+printf 'a note that somebody wrote\n' >notes.txt
+says 1 'notes.txt: is a text file; weights are read from safetensors' predict --x x.npy --load notes.txt
+printf '\377\0\0\0\0\0\0\0{}' >beyond.safetensors
+says 1 'beyond.safetensors: its header reaches past its end' predict --x x.npy --load beyond.safetensors
+[ "$(grep -c 'safetensors file' out.txt)" = 1 ] || fail 'a wrong file of weights is called so twice'
+
 # ---- a checkpoint into a pipe, which cannot be given its checksum last ----
 mkfifo taken
 run 0 'a checkpoint in a file' train $data --steps 3 --checkpoint three.ckpt
@@ -295,6 +305,11 @@ says 2 'a value is missing' train $data --seed
 says 3 'holds no code for cuda' train $data --device cuda
 says 2 'there is no device' train $data --device tpu
 says 0 'total' info
+# the lines of an entry's process are its total
+checks=$((checks + 1))
+sed 's/,//g' out.txt | awk '/bytes of the process/ {sum = 0; on = 1; next}
+  on && $1 == "total" {n++; if (sum != $2) exit 1; on = 0; next}
+  on {sum += $2} END {exit n == 0}' || { fail 'info: the lines of a process are not its total'; cat out.txt; }
 says 0 'exit codes' train --help
 says 0 'entries' --help
 run 0 'explicit names' train --input.x x.npy --input.target=t.npy --hyper.lr 0.01 --quiet

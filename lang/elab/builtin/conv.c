@@ -133,10 +133,11 @@ static Val over_images(BuiltinCall *s, OpKind k, const Val *own, int n, const At
 }
 
 /* conv(x, 16, 32, 3) of the layer whose frame this is: with the order of other libraries (channels,
-   filters, taps), 32 is the number of taps, and 3 the stride. No stride of a good program is odd
-   and below an even number of taps from 8 on where there are as many filters as channels. */
+   filters, taps), 32 is the number of taps, and 3 the stride. Only a stride of 3, 5 or more that is
+   odd, below an even number of taps from 8 on, with as many filters as channels, and without its
+   name makes that likely; with its name it is meant. */
 static void check_order(Elab *e, const Type *x, const Frame *layer) {
-  enum { FROM = 8 };
+  enum { TAPS_FROM = 8, STRIDE_FROM = 3 };
   const char *const names[] = {"x", "out", "k", "stride"};
   const Func *f = layer->env->func;
   int64_t n[4] = {0};
@@ -147,13 +148,17 @@ static void check_order(Elab *e, const Type *x, const Frame *layer) {
     if (i && a->v.kind != VAL_INT) return;
     if (i) n[i] = a->v.i;
   }
-  if (x->rank < 2 || n[1] != x->dim[1] || n[2] < FROM || n[2] % 2 || n[3] % 2 == 0 || n[3] >= n[2])
+  if (x->rank < 2 || n[1] != x->dim[1] || n[2] < TAPS_FROM || n[2] % 2 || n[3] < STRIDE_FROM ||
+      n[3] % 2 == 0 || n[3] >= n[2])
     return;
   elab_warning(e, layer->user, "%s has %lld filters of %lld x %lld taps here, with stride %lld",
                f->name, (long long)n[1], (long long)n[2], (long long)n[2], (long long)n[3]);
-  elab_hint(
-      e, "the channels of x are known: %s(x, %lld, %lld) has %lld filters of %lld x %lld taps",
-      f->name, (long long)n[2], (long long)n[3], (long long)n[2], (long long)n[3], (long long)n[3]);
+  elab_hint(e,
+            "the channels of x are known: %s(x, %lld, %lld) has %lld filters of %lld x %lld taps; "
+            "k = [%lld, %lld] is %lld x %lld taps, and stride = %lld says that this is meant",
+            f->name, (long long)n[2], (long long)n[3], (long long)n[2], (long long)n[3],
+            (long long)n[3], (long long)n[2], (long long)n[3], (long long)n[2], (long long)n[3],
+            (long long)n[3]);
 }
 
 /* A layer's number of filters in the place of the filters. */
@@ -254,6 +259,7 @@ Val builtin_conv_transpose(BuiltinCall *s) {
           s, intern_printf(c, "would give images of %lld %s", (long long)dim[2 + i], rows));
   }
   const Type *t = type_get(c, x->dtype, 4, dim);
+  check_order(e, x, e->frame);
   if (!t) return transpose_misfit(s, "would give a tensor of more bytes than can be addressed");
   Attr attr[MAX_ATTRS] = {[AT_STRIDE] = {.ints = ints(s, stride, AXES)},
                           [AT_PAD] = {.ints = ints(s, pad.at, 2 * AXES)},
