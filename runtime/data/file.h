@@ -40,7 +40,7 @@ typedef struct OutKind {
   const char *name; /* "a .npy file" */
   bool (*is)(const uint8_t *p, uint64_t n);
 } OutKind;
-extern const OutKind out_npy, out_safetensors, out_profile, out_log;
+extern const OutKind out_npy, out_safetensors, out_profile, out_log, out_plot;
 enum { OUT_HEAD = 32 }; /* bytes that `is` needs */
 /* Nothing is there that would be lost: no regular file, an empty one, or one of the kind. */
 bool out_may_replace(const char *path, const OutKind *kind, Err *e);

@@ -84,8 +84,9 @@ static bool prepare_files(Command *cmd, Err *e) {
   const GcEntry *en = cmd->options.entry;
   const char *profile = cmd->options.text[OPT_PROFILE];
   if (!prepare_weights(cmd, e)) return false;
-  const char *log = cmd->options.text[OPT_LOG];
-  if (log && !out_may_replace(log, &out_log, e)) return false;
+  const char *plot = cmd->options.text[OPT_PLOT];
+  if (!log_prepare(cmd, e)) return false;
+  if (plot && !out_prepare(&cmd->plot, plot, &out_plot, 4096, e)) return false;
   if (profile && !out_prepare(&cmd->profile, profile, &out_profile, 4096, e)) return false;
   cmd->outputs = calloc((size_t)en->noutputs + 1, sizeof *cmd->outputs);
   if (!cmd->outputs) return err_set(e, EXIT_ENV, "no memory for the outputs");
@@ -171,7 +172,7 @@ static int drive(Command *cmd) {
 }
 
 uint64_t command_bytes(const GcEntry *e) { /* also of one that validates */
-  return 16 * (uint64_t)e->noutputs + 256 + infer_bytes(e);
+  return 16 * (uint64_t)e->noutputs + 256 + infer_bytes(e) + history_bytes(e);
 }
 
 static void print_note(void *arg, const char *text) { note(arg, "%s", text); }
@@ -204,6 +205,7 @@ static bool setup(Command *cmd, int threads) {
   s->note = print_note, s->note_arg = cmd;
   cmd->sums = memory_take(&s->memory, 8 * (uint64_t)en->noutputs);
   cmd->now = memory_take(&s->memory, 8 * (uint64_t)en->noutputs);
+  if (!history_take(cmd, e)) return false;
   if (held) cmd->held.means = memory_take(&s->memory, 8 * (uint64_t)held->noutputs);
   if (!memory_sound(&s->memory, e) || !dataset_load(&cmd->data, e)) return false;
   if (held && !dataset_load(&cmd->held.data, e)) return false;
@@ -219,6 +221,7 @@ void command_free(Command *cmd) {
   out_free(&cmd->save);
   out_free(&cmd->checkpoint);
   out_free(&cmd->profile);
+  out_free(&cmd->plot);
   for (int i = 0; cmd->outputs && i < cmd->options.entry->noutputs; i++) out_free(&cmd->outputs[i]);
   free(cmd->outputs);
   checkpoint_free(cmd);

@@ -37,6 +37,17 @@ void cli_free(Options *o);
 
 typedef struct Metas Metas; /* checkpoint.c: the metadata of a checkpoint */
 
+typedef struct Point {
+  double step, value; /* means of the values that it stands for */
+} Point;
+enum { HISTORY_POINTS = 128 };
+typedef struct Series {
+  Point at[HISTORY_POINTS];
+  uint64_t n, per;   /* points, and values that each stands for */
+  double steps, sum; /* of the point that is being made */
+  uint64_t count;
+} Series;
+
 /* ---- validate.c: --validate, --save-best and --patience ---- */
 typedef struct Metric { /* what tells the best validation */
   int output;           /* of the validating entry, or -1 */
@@ -45,15 +56,17 @@ typedef struct Metric { /* what tells the best validation */
 typedef struct Validation {
   const GcEntry *entry; /* of the session's program; NULL: none validates */
   Dataset data;
-  double *means; /* of each output of the last validation; NaN where it has none */
+  Series **history; /* of each of its figures */
+  double *means;    /* of each output of the last validation; NaN where it has none */
   Metric metric;
-  bool done;          /* in this process */
+  uint64_t at;        /* steps done when it ran last, in this process; 0: it did not */
   double best;        /* of the metric; NaN: there is none yet */
   uint64_t best_step; /* of the validation that it is from */
   uint64_t waited;    /* validations since */
   bool saved;         /* --save has the weights of the best one */
 } Validation;
 
+/* ---- history.c: what a run's scalars were, in few points; for the sparkline and the plot ---- */
 typedef struct Command {
   const char *name; /* argv[0], for messages */
   Options options;
@@ -65,9 +78,11 @@ typedef struct Command {
   Validation held;
   double *now;  /* of each output that is a scalar: its value in the last step */
   double *sums; /* of each output, over the epoch so far */
-  OutFile save, checkpoint, profile, *outputs;
+  OutFile save, checkpoint, profile, plot, *outputs;
   uint64_t checkpoint_every; /* steps; 0: each epoch */
   Metas *metas;              /* made before the session starts */
+  Series **history;          /* of each output that is a scalar; NULL for others */
+  double started;            /* clock, of training */
   FILE *log;
   int failed; /* exit code of a failure that did not stop the run */
 } Command;
@@ -80,6 +95,7 @@ bool command_step(Command *cmd, const RunRequest *q, uint64_t batch);
 bool validation_prepare(Command *cmd,
                         Err *e);         /* before the session: the entry, its files, the metric */
 bool validation_takes(const GcEntry *v); /* whether an entry can validate */
+bool validation_measures(const GcTensor *t); /* whether an output is a figure of it */
 bool validation_due(const Command *cmd, uint64_t done, bool epoch);
 /* Validates after so many steps. False: cmd->err says why it failed, or a signal came. */
 bool validation_run(Command *cmd, uint64_t done);
@@ -133,9 +149,23 @@ void progress_start(Command *cmd, Progress *g, const Position *p);
 void progress_step(Command *cmd, Progress *g, const Position *p, uint64_t total);
 void progress_clear(const Command *cmd, const Progress *g); /* the line that is rewritten */
 void progress_epoch(Command *cmd, Progress *g, const Position *p, uint64_t total);
-bool log_open(Command *cmd, const Position *p, Err *e); /* --log: kept up to the position, or new */
+
+/* ---- log.c: --log ---- */
+bool log_prepare(const Command *cmd, Err *e);
+bool log_open(Command *cmd, const Position *p, Err *e); /* kept up to the position, or new */
 void log_step(Command *cmd, const Position *p);
 bool log_close(Command *cmd, Err *e);
+
+/* ---- history.c ---- */
+uint64_t history_bytes(const GcEntry *e);
+bool history_take(Command *cmd, Err *e); /* of the session's memory */
+void history_step(Command *cmd, const Position *p);
+void history_validation(Command *cmd, uint64_t done);
+/* The series of an output in at most n cells; how many. */
+int history_cells(const Command *cmd, int output, double *cells, int n);
+
+/* ---- plot.c: --plot ---- */
+bool plot_write(Command *cmd, Err *e);
 
 /* ---- show.c ---- */
 double output_scalar(const Command *cmd, const GcTensor *t);

@@ -58,7 +58,7 @@ static bool refuse(const FileUse *a, const FileUse *b, Err *e) {
 
 bool files_check(const Command *cmd, const char *checkpoint, const char *load, Err *e) {
   const GcEntry *en = cmd->options.entry;
-  const int single = 7; /* the options below, and the program */
+  const int single = 8; /* the options below, and the program */
   const Validation *held = &cmd->held;
   size_t capacity = (size_t)single + (size_t)en->ninputs + 2 * (size_t)en->noutputs +
                     (held->entry ? (size_t)held->entry->ninputs : 0);
@@ -82,6 +82,7 @@ bool files_check(const Command *cmd, const char *checkpoint, const char *load, E
   if (text[OPT_SAVE]) add(&f, "save", text[OPT_SAVE], true);
   if (checkpoint) add(&f, "checkpoint", checkpoint, true);
   if (text[OPT_LOG]) add(&f, "log", text[OPT_LOG], true);
+  if (text[OPT_PLOT]) add(&f, "plot", text[OPT_PLOT], true);
   if (text[OPT_PROFILE]) add(&f, "profile", text[OPT_PROFILE], true);
   bool ok = true;
   for (int i = 0; ok && i < f.n; i++)

@@ -8,7 +8,8 @@ int main(int argc, char **argv) {
                  .held = {.best = NAN},
                  .save = {.fd = -1},
                  .checkpoint = {.fd = -1},
-                 .profile = {.fd = -1}};
+                 .profile = {.fd = -1},
+                 .plot = {.fd = -1}};
   const char *slash = strrchr(cmd.name, '/');
   if (slash) cmd.name = slash + 1;
   int code = command_run(&cmd, argc, argv);

@@ -79,6 +79,7 @@ static int finish(Command *cmd, Progress *g, Position *p, uint64_t total, bool c
   Err e = {0};
   if (!cmd->options.given[OPT_SAVEBEST] || isnan(cmd->held.best)) save_weights(cmd, &e);
   if (!e.code) log_close(cmd, &e);
+  if (!e.code) plot_write(cmd, &e);
   if (e.code) {
     cmd->err = e;
     return e.code;
@@ -89,8 +90,10 @@ static int finish(Command *cmd, Progress *g, Position *p, uint64_t total, bool c
 }
 
 static int failed(Command *cmd, const Progress *g) {
+  Err e = {0}; /* what comes second is not said */
   if (g->terminal && !cmd->options.given[OPT_QUIET]) fputc('\n', stderr);
-  log_close(cmd, &cmd->err);
+  log_close(cmd, &e);
+  plot_write(cmd, &e);
   return cmd->err.code;
 }
 
@@ -129,9 +132,11 @@ int train_run(Command *cmd) {
   dataset_order(&cmd->data, cmd->session.env.seed, p.epoch);
   progress_start(cmd, &g, &p);
   bool checkpointed = p.done > 0 && p.done >= total;
+  double plotted = clock_now();
   while (p.done < total && (!signal_seen() || cmd->session.device->in_flight)) {
     if (!one_step(cmd, &p, total)) return failed(cmd, &g);
     bool epoch = p.batch == p.batches;
+    history_step(cmd, &p);
     progress_step(cmd, &g, &p, total);
     if (epoch) progress_epoch(cmd, &g, &p, total);
     if (validates(cmd, &p, total, epoch)) {
@@ -143,6 +148,10 @@ int train_run(Command *cmd) {
     if (epoch) {
       epoch_end(cmd, &p);
       if (p.done < total) dataset_order(&cmd->data, cmd->session.env.seed, p.epoch);
+    }
+    if (epoch && clock_now() - plotted > 10 && p.done < total) {
+      if (!plot_write(cmd, &cmd->err)) return failed(cmd, &g);
+      plotted = clock_now();
     }
     checkpointed = checkpoint_due(cmd, p.done, epoch);
     if (checkpointed) write_checkpoint(cmd, &p);

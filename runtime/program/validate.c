@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_metric(const GcTensor *t) {
+bool validation_measures(const GcTensor *t) {
   return t->rank == 0 && elem_info[t->dtype].cls == ELEM_FLOATS;
 }
 
@@ -34,7 +34,7 @@ static bool no_metric(const GcEntry *v, const char *name, Err *e) {
   char all[400] = "";
   size_t at = 0;
   for (int i = 0; i < v->noutputs && at < 300; i++)
-    if (is_metric(&v->outputs[i]))
+    if (validation_measures(&v->outputs[i]))
       at += (size_t)snprintf(all + at, sizeof all - at, "%s%.60s", at ? ", " : "",
                              v->outputs[i].name);
   err_set(e, EXIT_USAGE, "--save-best %s: %s returns no float scalar of this name", name, v->name);
@@ -50,7 +50,7 @@ static bool choose_metric(Command *cmd, Err *e) {
   int chosen = -1;
   for (int i = 0; i < v->noutputs; i++) {
     const char *found = v->outputs[i].name;
-    if (!is_metric(&v->outputs[i])) continue;
+    if (!validation_measures(&v->outputs[i])) continue;
     if (name ? strcmp(found, name) == 0 : chosen < 0 || strcmp(found, "loss") == 0) chosen = i;
   }
   if (chosen < 0 && name) return no_metric(v, name, e);
@@ -89,7 +89,7 @@ bool validation_prepare(Command *cmd, Err *e) {
 
 bool validation_takes(const GcEntry *v) {
   bool measures = false;
-  for (int i = 0; i < v->noutputs; i++) measures = measures || is_metric(&v->outputs[i]);
+  for (int i = 0; i < v->noutputs; i++) measures = measures || validation_measures(&v->outputs[i]);
   return measures && !v->training && !v->assigns;
 }
 
@@ -118,10 +118,11 @@ static bool go_through(Command *cmd) {
       return false;
     }
     for (int i = 0; i < v->noutputs; i++)
-      if (is_metric(&v->outputs[i])) average_add(&h->means[i], output_scalar(cmd, &v->outputs[i]));
+      if (validation_measures(&v->outputs[i]))
+        average_add(&h->means[i], output_scalar(cmd, &v->outputs[i]));
   }
   for (int i = 0; i < v->noutputs; i++)
-    h->means[i] = is_metric(&v->outputs[i]) ? average_of(h->means[i], runs) : NAN;
+    h->means[i] = validation_measures(&v->outputs[i]) ? average_of(h->means[i], runs) : NAN;
   return true;
 }
 
@@ -148,7 +149,7 @@ static void print(Command *cmd, uint64_t done, bool best) {
   if (cmd->options.given[OPT_QUIET]) return;
   printf("%s  step %" PRIu64, h->entry->name, done);
   for (int i = 0; i < h->entry->noutputs; i++)
-    if (is_metric(&h->entry->outputs[i]))
+    if (validation_measures(&h->entry->outputs[i]))
       printf("  %.40s %.6g", h->entry->outputs[i].name, h->means[i]);
   printf("%s\n", best ? "  best" : "");
   fflush(stdout);
@@ -161,6 +162,8 @@ bool validation_run(Command *cmd, uint64_t done) {
   bool ok = go_through(cmd);
   s->data = &cmd->data;
   if (!ok) return false;
+  h->at = done;
+  history_validation(cmd, done);
   double now = h->means[h->metric.output];
   bool best = is_better(h, now);
   if (best) h->best = now, h->best_step = done, h->waited = 0;

@@ -32,7 +32,7 @@ for FAKECUDA_ORDER in 0 1; do
   gpu 0 train train $data --epochs 3 --seed 5 --save g.safetensors --log g.csv
   grep -q graph out.txt && { fail 'training without a graph'; cat out.txt; } || :
   same w.safetensors g.safetensors train
-  same log.csv g.csv train
+  same_log log.csv g.csv train
   gpu 0 poison train $data --epochs 3 --seed 5 --save g.safetensors --poison
   same w.safetensors g.safetensors poison
   gpu 0 profile train $data --epochs 3 --seed 5 --save g.safetensors --profile p.json

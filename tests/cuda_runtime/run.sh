@@ -39,6 +39,9 @@ data='--x x.npy --target t.npy'
 
 # ---- on the CPU, for comparison ----
 cpu train $data --epochs 7 --save w.safetensors --log log.csv
+held='--validate test:5 --validate.x x.npy --validate.target t.npy'
+cpu train $data --epochs 7 $held --save g.safetensors --log held.csv
+same w.safetensors g.safetensors validate
 cpu train $data --epochs 7 --seed 9 --no-shuffle --save w9.safetensors
 cpu predict --x x.npy --load w.safetensors --y y.npy
 cpu test $data --load w.safetensors
@@ -54,7 +57,10 @@ for MOCK_ORDER in late early; do
   holds out.txt 'epoch 7/7' train
   grep -q 'graph\|CPU' out.txt && { fail 'training is not as it should be'; cat out.txt; } || :
   same w.safetensors g.safetensors train
-  same log.csv g.csv train
+  same_log log.csv g.csv train
+  gpu 0 validate train $data --epochs 7 $held --save g.safetensors --log g.csv
+  same w.safetensors g.safetensors validate
+  same_log held.csv g.csv validate
   gpu 0 default train $data --epochs 7 --save g.safetensors
   same w.safetensors g.safetensors default
   gpu 0 seed train $data --epochs 7 --seed 9 --no-shuffle --save g.safetensors

@@ -64,8 +64,8 @@ wide=$(sed -n 's/^  with wide *\([0-9,]*\)  if it validates: they share the aren
 grep -q 'with count\|with predict' out.txt && fail 'info lists entries that cannot validate'
 run 0 ./net info wide
 alone=$(sed -n 's/^  total *\([0-9,]*\).*/\1/p' out.txt | tr -d ,)
-at_most "$with" $((total + 4096)) 'bytes with test' # its table of addresses
-at_most "$wide" $(((total > alone ? total : alone) + 4096)) 'bytes with wide'
+at_most "$with" $((total + 12288)) 'bytes with test' # its table of addresses, and figures for the plot
+at_most "$wide" $(((total > alone ? total : alone) + 8192)) 'bytes with wide'
 
 # ---- the best weights, and an early end ----
 run 0 $train --epochs 60 $held --validate test --save best.st --save-best --patience 3 --checkpoint c.ck
@@ -85,6 +85,53 @@ run 0 $train --epochs 2 $held --validate test --save best.st --save-best accurac
 holds out.txt 'has the weights of step 5: accuracy '
 says 1 'error: loss is infinite at step 2' $train $held --validate test:1 --save best.st --save-best=-middle --lr 1e15
 holds out.txt 'hint: a smaller learning rate helps most often; best.st has the weights of step 1'
+
+# ---- the log: CSV and JSON lines hold the same rows, validations to the last bit; resumed they are the same ----
+"$mkdata" npy f32 72,3 7 other.npy
+run 0 $train --epochs 4 $held --validate test:3 --log log.csv --plot plot.svg --quiet
+run 0 $train --epochs 4 $held --validate test:3 --log log.jsonl --quiet
+run 0 $train --steps 11 $held --validate test:3 --log part.csv --checkpoint c.ck --quiet
+run 0 ./net train $rows --resume c.ck --epochs 4 $held --validate test:3 --log part.csv --quiet
+says 2 'error: part.csv: is a log with other columns' ./net train $rows --resume c.ck --epochs 4 --log part.csv
+run 0 $train --steps 11 $held --validate test:3 --log part.jsonl --checkpoint c.ck --quiet
+run 0 ./net train $rows --resume c.ck --epochs 4 $held --validate test:3 --log part.jsonl --quiet
+run 0 $train --steps 12 --save step12.st --quiet
+run 0 ./net test $test --load step12.st --seed 5 --quiet --p p.npy --loss loss.npy
+run 0 python3 - <<'P'
+import csv, json, struct
+read = lambda name: [{k: v for k, v in r.items() if k != "seconds" and v != ""} for r in csv.DictReader(open(name))]
+rows, part = read("log.csv"), read("part.csv")
+assert open("log.csv").readline() == "epoch,step,loss,lr,test.middle,test.accuracy,test.loss,seconds\n"
+assert len(rows) == 20 and [r["step"] for r in rows if "test.loss" in r] == "3 6 9 12 15 18 20".split()
+drop = lambda r: {k: v for k, v in r.items() if not k.startswith("test.")} # step 11 was the last one of its run
+assert [drop(r) if r["step"] == "11" else r for r in part] == rows
+for name in "log.jsonl", "part.jsonl":
+    lines = [json.loads(x) for x in open(name)]
+    assert all(x.pop("seconds") >= 0 for x in lines)
+    lines = [drop(x) if x["step"] == 11 else x for x in lines]
+    assert lines == [{k: float(v) for k, v in r.items()} for r in rows], name
+array = open("loss.npy", "rb").read()[-12:]
+assert sum(struct.unpack("<3f", array)) / 3 == float(rows[11]["test.loss"]), "the mean of the batches of a run of its own"
+P
+
+# ---- the plot: a panel per name, both lines named at their ends, whole XML ----
+run 0 python3 - <<'P'
+import xml.dom.minidom as x
+d = x.parse("plot.svg")
+texts = [t.firstChild.data for t in d.getElementsByTagName("text")]
+assert [t for t in texts if t in ("loss", "middle", "accuracy")] == ["loss", "middle", "accuracy"], texts
+assert sum(t.startswith("train 0.") for t in texts) == 1 and sum(t.startswith("test ") for t in texts) == 3, texts
+lines = d.getElementsByTagName("polyline")
+assert len(lines) == 4 and sorted(len(l.getAttribute("points").split()) for l in lines) == [7, 7, 7, 20]
+ends = [(float(t.getAttribute("y")), t.firstChild.data) for t in d.getElementsByTagName("text") if t.getAttribute("fill")]
+assert abs(ends[0][0] - ends[1][0]) >= 14.9, ends
+P
+run 0 $train --steps 3000 --plot plot.svg --quiet # replaced; in at most 256 points
+[ "$(grep -o ',' plot.svg | wc -l)" -lt 300 ] || fail 'the plot has too many points'
+says 1 'error: loss is' $train --lr 1e30 --plot broken.svg
+holds broken.svg '</svg>'
+says 2 'error: log.csv: is not a plot of training, and would be replaced by one' $train --plot log.csv
+says 2 'error: new.svg: --log and --plot would both write this file' $train --plot new.svg --log new.svg
 
 # ---- refused ----
 says 2 'error: --validate test needs --validate.x FILE --validate.y FILE' $train --validate test

@@ -42,13 +42,13 @@ for threads in 3 5 16; do # more than the cores of a small machine, and rows tha
 done
 says 2 'too many' train $data --threads 100000
 says 0 'compiled by gc' --version
-same log.csv log2.csv threads
+same_log log.csv log2.csv threads
 run 0 poison train $data --epochs 30 --save w3.safetensors --poison
 same w.safetensors w3.safetensors poison
 run 0 part train $data --epochs 11 --checkpoint c.ckpt --log log4.csv
 run 0 resume train $data --epochs 30 --resume c.ckpt --save w4.safetensors --log log4.csv
 same w.safetensors w4.safetensors resume
-same log.csv log4.csv 'resumed log'
+same_log log.csv log4.csv 'resumed log'
 run 0 'part of an epoch' train $data --steps 101 --checkpoint c.ckpt:20
 run 0 'nothing left' train $data --steps 50 --resume c.ckpt
 holds out.txt '101 steps are done already, 50 were asked for' 'nothing left'

@@ -1,0 +1,68 @@
+/* The scalars of a run in a bounded number of points. Contract: a full series halves its points,
+   each of which then stands for the mean of twice as many values; the memory is the session's. */
+#include "runtime/program/command.h"
+#include <math.h>
+#include <string.h>
+
+static bool is_kept(const GcEntry *e, int i) {
+  const GcTensor *t = &e->outputs[i];
+  return e->training ? tensor_count(t) == 1 : validation_measures(t);
+}
+
+uint64_t history_bytes(const GcEntry *e) {
+  uint64_t n = 0;
+  for (int i = 0; i < e->noutputs; i++) n += is_kept(e, i);
+  return n * (sizeof(Series) + 128) + (uint64_t)e->noutputs * sizeof(Series *) + 128;
+}
+
+static Series **take(Memory *m, const GcEntry *e) {
+  Series **all = memory_take(m, (uint64_t)e->noutputs * sizeof(Series *));
+  for (int i = 0; all && i < e->noutputs; i++) {
+    Series *s = is_kept(e, i) ? memory_take(m, sizeof *s) : NULL;
+    if (s) s->per = 1;
+    all[i] = s;
+  }
+  return all;
+}
+
+bool history_take(Command *cmd, Err *e) {
+  Memory *m = &cmd->session.memory;
+  cmd->history = take(m, cmd->entry);
+  if (cmd->held.entry) cmd->held.history = take(m, cmd->held.entry);
+  return memory_sound(m, e);
+}
+
+static void add(Series *s, uint64_t step, double value) {
+  s->steps += (double)step, s->sum += value, s->count++;
+  if (s->count < s->per) return;
+  s->at[s->n++] = (Point){s->steps / (double)s->count, s->sum / (double)s->count};
+  s->steps = s->sum = 0, s->count = 0;
+  if (s->n < HISTORY_POINTS) return;
+  s->n /= 2, s->per *= 2;
+  for (uint64_t i = 0; i < s->n; i++) {
+    const Point *a = &s->at[2 * i], *b = a + 1;
+    s->at[i] = (Point){(a->step + b->step) / 2, (a->value + b->value) / 2};
+  }
+}
+
+void history_step(Command *cmd, const Position *p) {
+  for (int i = 0; i < cmd->entry->noutputs; i++)
+    if (cmd->history[i]) add(cmd->history[i], p->done, cmd->now[i]);
+}
+
+void history_validation(Command *cmd, uint64_t done) {
+  const GcEntry *v = cmd->held.entry;
+  for (int i = 0; i < v->noutputs; i++)
+    if (cmd->held.history[i]) add(cmd->held.history[i], done, cmd->held.means[i]);
+}
+
+int history_cells(const Command *cmd, int output, double *cells, int n) {
+  const Series *s = cmd->history[output];
+  uint64_t have = s->n < (uint64_t)n ? s->n : (uint64_t)n;
+  for (uint64_t c = 0; c < have; c++) {
+    uint64_t from = c * s->n / have, to = (c + 1) * s->n / have;
+    cells[c] = 0;
+    for (uint64_t i = from; i < to; i++) cells[c] += s->at[i].value / (double)(to - from);
+  }
+  return (int)have;
+}
