@@ -252,18 +252,18 @@ static int open_clang(CudaProgram *p, Compiled **out) {
   return !(out[0] = device_ptx(p, &image));
 }
 
-/* Cubins with their PTX, or PTX alone: that for one of the architectures, which the source and the
+/* Cubins with their PTX, or PTX alone: for one of the architectures, which the source and the
    commit draw, but at the level full. */
 static int open_nvrtc(CudaProgram *p, DeviceKind kind, Compiled **out) {
   static const char *const virtual_archs[ARCHS] = {"compute_80", "compute_100", "compute_90a"};
   CudaImage image[ARCHS + 1], *own[ARCHS];
   const char *source = cuda_source(p, NULL);
   const bool cubins = kind == DEVICE_NVRTC, sm90a = kind == DEVICE_SM90A;
-  const bool one = sm90a || (!cubins && !level_is_full());
-  const int first = sm90a ? ARCHS - 1 : one && level_draws(source, 2);
-  const int archs = one ? 1 : cuda_archs_taken();
+  const bool one = sm90a || !level_is_full();
+  const int first = sm90a ? ARCHS - 1 : one ? cuda_arch_taken(source) : 0;
+  const int archs = one ? 1 : ARCHS;
   int code = 0, n = 0;
-  bool made = cubins ? cuda_images(p, cuda_archs, archs, image, &code)
+  bool made = cubins ? cuda_images(p, cuda_archs + first, archs, image, &code)
                      : nvrtc_compile(p->g.ctx, p->g.a, cuda_cache(), source, virtual_archs + first,
                                      archs, image, &code);
   int bad = !made;

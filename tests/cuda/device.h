@@ -25,11 +25,10 @@ typedef struct DeviceHead { /* what Compiled.device starts with */
 } DeviceHead;
 
 typedef enum DeviceKind {
-  DEVICE_NVRTC, /* compiles for all of cuda_archs without spills; an interpreter for each text of
-                   PTX that is not that of an architecture before: to run it again would show the
-                   same */
-  DEVICE_PTX,   /* the same without cubins, and what ptxas says of spills; but at the level full
-                   for one architecture */
+  DEVICE_NVRTC, /* compiles without spills for one of cuda_archs, at the level full for all; an
+                   interpreter for each text of PTX that is not that of an architecture before: to
+                   run it again would show the same */
+  DEVICE_PTX,   /* the same without cubins, and what ptxas says of spills */
   DEVICE_SM90A, /* one interpreter with PTX for sm_90a */
   DEVICE_CLANG, /* one interpreter with what clang makes of the source */
   DEVICE_DRIVER /* the one device of the driver that the loader finds */

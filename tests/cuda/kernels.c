@@ -3,7 +3,8 @@
    the one that reports an index; none is run. kernels RUNTIME_DIR [--precision=P] FILE.g… At
    another precision than f32: for sm_80, bf16 for sm_90a too, and what f32's program does not have.
    Kernels of equal text are compiled once, and of these a fifteenth, at other precisions a third,
-   by the commit's hash, but for the level full; PART of them at a time, so that NVRTC's limits hold
+   by the commit's hash, and one of f32 for one architecture, but for the level full; PART of them
+   at a time, so that NVRTC's limits hold
    however large a program is. Says "NOT TESTED" and exits with 77 where there is no NVRTC, but for
    GC_NO_SKIP, which makes that an error. */
 #define _GNU_SOURCE
@@ -44,6 +45,18 @@ static uint32_t take_part(Session *s, const CudaProgram *p, uint32_t *next, bool
     only[*next] =
         is_new(s, f) && level_draws(f->body, strcmp(s->precision, "f32") == 0 ? FIFTEENTH : THIRD);
     n += only[*next];
+  }
+  return n;
+}
+
+/* Those of the part that are compiled for architecture k; returns how many. */
+static uint32_t of_arch(const Session *s, const CudaProgram *p, const bool *part, int k,
+                        bool *only) {
+  const bool each = level_is_full() || strcmp(s->precision, "f32") != 0;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < p->functions.n; i++) {
+    only[i] = part[i] && (each || level_draws(p->functions.at[i].body, 2 * FIFTEENTH) == (k > 0));
+    n += only[i];
   }
   return n;
 }
@@ -100,16 +113,18 @@ static int check(Session *s, const char *file) {
   Arena *a = arena_new();
   CudaProgram *p = program_of(s, c, file, s->precision, a);
   if (!p) return 1;
+  bool *part = ARENA_ARRAY(a, bool, p->functions.n + 1);
   bool *only = ARENA_ARRAY(a, bool, p->functions.n + 1);
   int bad = 0, code = 0;
-  for (uint32_t next = 0, n; (n = take_part(s, p, &next, only)) && !code;) {
-    const char *source = cuda_source(p, only);
+  for (uint32_t next = 0, n, of; (n = take_part(s, p, &next, part)) && !code;) {
     for (int k = 0; k < s->archs && !code; k++) {
       CudaImage image;
+      if (!(of = of_arch(s, p, part, k, only))) continue;
+      const char *source = cuda_source(p, only);
       if (!nvrtc_compile(c, a, cuda_cache(), source, &s->arch[k], 1, &image, &code)) break;
-      bad += uses_spills(p, &image, n) + atomics(file, (const char *)image.text);
+      bad += uses_spills(p, &image, of) + atomics(file, (const char *)image.text);
       if (strcmp(s->precision, "f32") == 0) bad += approximations(p, &image);
-      s->compiled += (int)n;
+      s->compiled += (int)of;
     }
     s->distinct += (int)n;
   }
@@ -133,7 +148,7 @@ int main(int argc, char **argv) {
   Session s = {.texts = ctx_new(), .runtime = argv[1], .precision = "f32", .arch = cuda_archs};
   static const char *const tensor[] = {"sm_80",
                                        "sm_90a"}; /* which has code of its own for halves */
-  s.archs = cuda_archs_taken();
+  s.archs = level_is_full() ? ARCHS : ARCHS - 1;
   if (other) s.precision = argv[2] + strlen(flag), s.arch = tensor;
   if (other) s.archs = strcmp(s.precision, "bf16") == 0 ? 2 : 1;
   if (!nvrtc_version(s.texts, NULL, NULL)) {

@@ -152,7 +152,7 @@ typedef struct Part { /* of the source that is edited */
 typedef struct Alone {
   const char *source, *name; /* what comes before all kernels, and one of them */
   int entry;                 /* the first one that launches it */
-  char *ptx;                 /* before any edit */
+  char *ptx;                 /* before any edit; NULL: none was tried yet */
   const char *body;
   Part part[7];
   int parts;
@@ -210,7 +210,6 @@ static bool take_kernel(Subject *s, int i, Alone *k) {
   bool *only = ARENA_ARRAY(s->a, bool, s->p->functions.n);
   only[i] = true;
   *k = (Alone){.name = f->name, .entry = entry_of(s, i), .source = cuda_source(s->p, only)};
-  k->ptx = ptx_of(s, k->source, false);
   add_body(s, k, f->body);
   add_text(s, k, 0, "TensorTile<", "TensorTile");
   add_text(s, k, 1, "TensorTile<", "async_copy");
@@ -219,7 +218,7 @@ static bool take_kernel(Subject *s, int i, Alone *k) {
   add_text(s, k, 5, "ConvTile<", "ConvTile");
   add_text(s, k, 3, "Gemm<", "Gemm");
   if (cuda_variant(s->arch)) add_text(s, k, 6, "WgmmaTile<", "WgmmaTile");
-  return k->ptx && k->entry >= 0;
+  return k->entry >= 0;
 }
 
 /* ---- edits ---- */
@@ -270,7 +269,7 @@ static bool caught(Subject *s, const Alone *k, const char *ptx) {
   return !device_kernel(s->whole, ptx, MAX_STEPS) || subject_differs(s, s->whole, k->entry);
 }
 
-static void try_edit(Subject *s, const Alone *k, const char *at, const struct Edit *e, Count *n) {
+static void try_edit(Subject *s, Alone *k, const char *at, const struct Edit *e, Count *n) {
   char lines[800];
   edited_lines(k->source, at, e, lines, sizeof lines);
   if (is_harmless(s->m->entries.at[k->entry]->name, lines)) return;
@@ -278,6 +277,8 @@ static void try_edit(Subject *s, const Alone *k, const char *at, const struct Ed
   if (asprintf(&source, "%.*s%s%s", (int)(at - k->source), k->source, e->to, at + strlen(e->from)) <
       0)
     abort();
+  if (!k->ptx) k->ptx = ptx_of(s, k->source, false);
+  if (!k->ptx) exit(2);
   char *ptx = ptx_of(s, source, true);
   n->made++;
   if (!ptx) {
@@ -314,7 +315,7 @@ static bool is_drawn(const Subject *s, const Alone *k, const char *at, const str
   return h % (uint64_t)s->every == 0;
 }
 
-static void each_edit(Subject *s, const Alone *k, const Part *p, Count *n) {
+static void each_edit(Subject *s, Alone *k, const Part *p, Count *n) {
   for (const char *at = p->from; at < p->to; at++) {
     at = past_text(at);
     for (size_t e = 0; e < sizeof edits / sizeof *edits; e++)

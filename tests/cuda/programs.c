@@ -304,11 +304,11 @@ typedef struct Tally {
   int programs, devices, compared, once, bad;
 } Tally;
 
-/* Cubins take NVRTC longest: of files one in three is compiled to them, others on each commit, but
-   at the level full. */
-static DeviceKind kind_of(const Request *r) {
-  const char *name = r->file ? strrchr(r->file, '/') : NULL; /* the folder differs by machine */
-  return r->kind == DEVICE_NVRTC && name && !level_draws(name, 3) ? DEVICE_PTX : r->kind;
+/* Cubins take NVRTC longest: one file in three, or module of random programs, is compiled to them,
+   others on each commit, but at the level full. */
+static DeviceKind kind_of(const Request *r, const char *what) {
+  const char *name = r->file ? strrchr(r->file, '/') : what; /* the folder differs by machine */
+  return r->kind == DEVICE_NVRTC && !level_draws(name, 3) ? DEVICE_PTX : r->kind;
 }
 
 /* One module of programs; part: see Made. */
@@ -317,8 +317,7 @@ static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
             .o = {.version = "test", .runtime_dir = r->runtime, .level = 2, .exact = part == 0},
             .file = r->file != NULL,
             .part = part,
-            .small = r->small,
-            .kind = r->sm90a && part > 0 ? DEVICE_SM90A : kind_of(r)};
+            .small = r->small};
   p.o.index64 = r->wide || (!r->file && s % 4 == 1);
   p.cpu = module_of(p.c, r, s);
   p.gpu = module_of(p.c, r, s);
@@ -326,6 +325,7 @@ static void test_module(const Request *r, uint64_t s, double part, Tally *t) {
   p.pipeline = r->precision ? passes_with_precision(p.c, passes, r->precision)
                             : intern_printf(p.c, "autodiff,%s", passes);
   const char *what = r->file ? r->file : intern_printf(p.c, "seed %llu", (unsigned long long)s);
+  p.kind = r->sm90a && part > 0 ? DEVICE_SM90A : kind_of(r, what);
   t->bad += check(what, &p, s);
   t->programs += r->file ? 1 : (int)p.cpu->entries.n;
   t->devices += p.devices;

@@ -7,9 +7,10 @@
 /* What kernels are compiled for; NVRTC makes code for sm_100 by another way than for sm_80. */
 enum { ARCHS = 3 };
 extern const char *const cuda_archs[ARCHS];
-/* How many of them, from the first on, this run of the tests takes: all at the level full. Its
-   last is sm_90a, for which NVRTC makes, but for products of halves, what it makes for sm_80. */
-int cuda_archs_taken(void);
+/* The one for which this run of the tests compiles the text; others on each commit. At the level
+   full it is all of them. None is sm_90a, for which NVRTC makes, but for products of halves, what
+   it makes for sm_80. */
+int cuda_arch_taken(const char *text);
 /* What NVRTC made of the same source in an earlier run is taken from there. */
 const Cache *cuda_cache(void);
 
