@@ -40,7 +40,9 @@ static void (*pixel_printer(Gen *g, const Group *gr))(Gen *, const Group *) {
     return ok ? cpu_pool : NULL;
   }
   bool filters = op->kind == OP_CONV_FILTER_GRAD;
-  if (value_type(gr->e, op->results[0])->dtype != DT_F32) return NULL;
+  if (value_type(gr->e, op->results[0])->dtype != DT_F32 ||
+      value_type(gr->e, op->operands[0])->dtype != DT_F32)
+    return NULL;
   if (!is_pixels(g, gr, op->operands[0])) return NULL;
   if (filters ? !is_pixels(g, gr, op->operands[1])
               : !is_filters(g, gr, op->operands[1], op->kind == OP_CONV_INPUT_GRAD))

@@ -8,7 +8,7 @@
 
 /* ---- shapes ---- */
 
-/* The type of conv(x, f), or NULL after the reason. */
+/* The type of conv(x, f) in their dtype, or NULL after the reason. */
 static const Type *conv_type(const ShapeIn *in, const Type *x, const Type *f) {
   if (!dtype_is_float(x->dtype))
     return shape_wrong(in, "needs floats, not %s: convert with f32(x)", shape_str(in, x));
@@ -55,7 +55,29 @@ static const Type *conv_type(const ShapeIn *in, const Type *x, const Type *f) {
   return shape_make(in, x->dtype, 4, dim);
 }
 
-const Type *shape_conv(const ShapeIn *in) { return conv_type(in, in->type[0], in->type[1]); }
+/* Wide: the operands are halves and the result is f32. */
+static bool is_wide(const ShapeIn *in) { return in->attr[AT_WIDE_RESULT].i != 0; }
+
+static bool wide_is_half(const ShapeIn *in) {
+  const Type *t = in->type[0];
+  if (!is_wide(in) || dtype_is_half(t->dtype)) return true;
+  shape_wrong(in, "has a wide result for f16 and bf16, not %s", shape_str(in, t));
+  return false;
+}
+
+const Type *shape_conv(const ShapeIn *in) {
+  const Type *t = conv_type(in, in->type[0], in->type[1]);
+  if (!t || !wide_is_half(in)) return NULL;
+  return is_wide(in) ? type_with_dtype(in->ctx, t, DT_F32) : t;
+}
+
+/* The given type in the dtype of the operands, from which a wide one differs. */
+static const Type *given_narrow(const ShapeIn *in) {
+  if (!wide_is_half(in)) return NULL;
+  if (is_wide(in) && in->given->dtype != DT_F32)
+    return shape_wrong(in, "has a wide result, which is f32, not %s", shape_str(in, in->given));
+  return is_wide(in) ? type_with_dtype(in->ctx, in->given, in->type[0]->dtype) : in->given;
+}
 
 /* The result is given: is it what the operands are the convolution's other parts of? */
 static const Type *conv_fits(const ShapeIn *in, const Type *x, const Type *f, const Type *y) {
@@ -66,50 +88,69 @@ static const Type *conv_fits(const ShapeIn *in, const Type *x, const Type *f, co
 }
 
 const Type *shape_conv_input_grad(const ShapeIn *in) {
-  const Type *dy = in->type[0], *f = in->type[1];
-  if (in->given->dtype == dy->dtype && f->dtype != dy->dtype) /* of operands, not of the result */
+  const Type *dy = in->type[0], *f = in->type[1], *x = given_narrow(in);
+  if (!x) return NULL;
+  if (x->dtype == dy->dtype && f->dtype != dy->dtype) /* of operands, not of the result */
     return shape_wrong(in, "needs equal dtypes: %s against %s", shape_str(in, dy),
                        shape_str(in, f));
-  return conv_fits(in, in->given, in->type[1], in->type[0]);
+  return conv_fits(in, x, f, dy);
 }
 
 const Type *shape_conv_filter_grad(const ShapeIn *in) {
   if (in->n < 2 || in->n > 3) return shape_wrong(in, "takes 2 or 3 operands, not %d", in->n);
-  const Type *t = conv_fits(in, in->type[1], in->given, in->type[0]);
+  const Type *f = given_narrow(in);
+  const Type *t = f ? conv_fits(in, in->type[1], f, in->type[0]) : NULL;
   return in->n > 2 ? shape_accumulator(in, t) : t;
 }
 
 /* ---- gradients ---- */
 
+/* Of x, f and y the one that two others give; of a wide one, in the dtype of its operands. */
+static ValueId build_third(GradCtx *g, OpKind k, const Op *like, ValueId a, ValueId b,
+                           const Type *t) {
+  Attr attr[MAX_ATTRS];
+  memcpy(attr, like->attr, sizeof attr);
+  attr[AT_WIDE_RESULT].i = 0;
+  return build(g->b, k, (ValueId[]){a, b}, 2, attr, t);
+}
+
 static ValueId build_input_grad(GradCtx *g, const Op *like, ValueId dy, ValueId f, const Type *x) {
-  return build(g->b, OP_CONV_INPUT_GRAD, (ValueId[]){dy, f}, 2, like->attr, x);
+  return build_third(g, OP_CONV_INPUT_GRAD, like, dy, f, x);
 }
 
 static ValueId build_filter_grad(GradCtx *g, const Op *like, ValueId dy, ValueId x, const Type *f) {
-  return build(g->b, OP_CONV_FILTER_GRAD, (ValueId[]){dy, x}, 2, like->attr, f);
+  return build_third(g, OP_CONV_FILTER_GRAD, like, dy, x, f);
 }
 
 static ValueId build_conv(GradCtx *g, const Op *like, ValueId x, ValueId f) {
-  return build(g->b, OP_CONV, (ValueId[]){x, f}, 2, like->attr, NULL);
+  return build_third(g, OP_CONV, like, x, f, NULL);
+}
+
+/* The gradient of a result in the dtype of the operands. */
+static ValueId narrow_like(GradCtx *g, const Op *op, ValueId dy) {
+  return build_convert(g->b, dy, value_type(g->e, op->operands[0])->dtype);
 }
 
 void grad_conv(GradCtx *g, const Op *op, ValueId dy) {
   ValueId x = op->operands[0], f = op->operands[1];
+  dy = narrow_like(g, op, dy);
   if (grad_wants(g, op, 0)) grad_to(g, op, 0, build_input_grad(g, op, dy, f, value_type(g->e, x)));
   if (grad_wants(g, op, 1)) grad_to(g, op, 1, build_filter_grad(g, op, dy, x, value_type(g->e, f)));
 }
 
 void grad_conv_input_grad(GradCtx *g, const Op *op, ValueId dz) {
   ValueId dy = op->operands[0], f = op->operands[1];
+  dz = narrow_like(g, op, dz);
   if (grad_wants(g, op, 0)) grad_to(g, op, 0, build_conv(g, op, dz, f));
   if (grad_wants(g, op, 1))
     grad_to(g, op, 1, build_filter_grad(g, op, dy, dz, value_type(g->e, f)));
 }
 
 void grad_conv_filter_grad(GradCtx *g, const Op *op, ValueId dz) {
-  ValueId dy = op->operands[0], x = op->operands[1];
-  if (grad_wants(g, op, 0)) grad_to(g, op, 0, build_conv(g, op, x, dz));
-  if (grad_wants(g, op, 1)) grad_to(g, op, 1, build_input_grad(g, op, dy, dz, value_type(g->e, x)));
+  ValueId dy = op->operands[0], x = op->operands[1], low = narrow_like(g, op, dz);
+  if (grad_wants(g, op, 0)) grad_to(g, op, 0, build_conv(g, op, x, low));
+  if (grad_wants(g, op, 1))
+    grad_to(g, op, 1, build_input_grad(g, op, dy, low, value_type(g->e, x)));
   if (op_accumulator(op) >= 0) grad_to(g, op, op_accumulator(op), dz);
 }
 

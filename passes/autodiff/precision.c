@@ -1,18 +1,20 @@
-/* Precision: products, with tf32 convolutions too, with bf16 attention too, take operands of fewer
-   bits, and the backward pass saves activations in them.
+/* Precision: products and convolutions, with bf16 attention too, take operands of fewer bits, and
+   the backward pass saves activations in them.
    Contract: runs after autodiff. Sums of products are f32, and so are parameters, reductions,
    softmax, losses, optimizers, and everything in `init`. Values of other dtypes than f32 stay.
    Method: bf16 is a dtype, so a narrowed value is a conversion that fuses into its producer, and
    its bytes are half. tf32 is f32 with the last 13 bits off: it saves time on tensor cores, not
    bytes. If a product reads a value narrowed, sums and the whole backward pass read it narrowed,
    too: else both would be saved. It is narrowed at its definition, so that a loop reads a value
-   that was narrowed once. */
+   that was narrowed once. If the target's convolutions want f32, they read bf16 numbers that were
+   converted back. */
 #include "passes/autodiff/precision.h"
 
 #include "passes/manager/pass_list.h"
 
 typedef struct Narrow {
   Precision p;
+  bool half_convs; /* convolutions read bf16 as it is */
   const Entry *old;
   ValueId *low;        /* by old value: narrowed, in the new entry; NO_ID: not yet */
   const Block **where; /* ... of a view: made for the readers in this block; NULL: for all */
@@ -48,13 +50,12 @@ static bool is_conv(const Op *op) {
   return op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD || op->kind == OP_CONV_FILTER_GRAD;
 }
 
-/* How many operands are narrowed, from the first on: both of a product, and in tf32 of a
-   convolution; of attention in bf16 the queries, keys and values, of its gradient also dy, which
-   precedes them. 0: none. */
+/* How many operands are narrowed, from the first on: both of a product or convolution; of attention
+   in bf16 the queries, keys and values, of its gradient also dy, which precedes them. 0: none. */
 static int product_operands(const Entry *e, const Op *op, Precision p) {
   int n = 0;
   if (op->kind == OP_MATMUL) n = op->attr[AT_TF32].i ? 0 : 2;
-  if (is_conv(op) && p == PRECISION_TF32) n = op->attr[AT_TF32_OPERANDS].i ? 0 : 2;
+  if (is_conv(op)) n = op->attr[AT_TF32_OPERANDS].i ? 0 : 2;
   if (op->kind == OP_ATTENTION && p == PRECISION_BF16) n = 3;
   if (op->kind == OP_ATTENTION_GRAD && p == PRECISION_BF16) n = 4;
   return n && is_f32(e, op->operands[0]) ? n : 0;
@@ -238,11 +239,15 @@ static void narrow_matmul(Narrow *n, Builder *b, const Op *op, ValueId *map) {
 
 static void narrow_conv(Narrow *n, Builder *b, const Op *op, ValueId *map) {
   ValueId in[3];
-  for (int i = 0; i < op->noperands; i++)
+  bool tf32 = n->p == PRECISION_TF32, wide = !tf32 && n->half_convs;
+  for (int i = 0; i < op->noperands; i++) {
     in[i] = i < 2 ? low_of(n, b, op->operands[i], map) : map[op->operands[i]];
+    if (!wide) in[i] = build_convert(b, in[i], DT_F32);
+  }
   Attr attr[MAX_ATTRS];
   memcpy(attr, op->attr, sizeof attr);
-  attr[AT_TF32_OPERANDS].i = 1;
+  attr[AT_TF32_OPERANDS].i = tf32;
+  attr[AT_WIDE_RESULT].i = wide;
   b->name = value_at(n->old, op->results[0])->name;
   map[op->results[0]] =
       build(b, op->kind, in, op->noperands, attr, value_type(n->old, op->results[0]));
@@ -285,6 +290,7 @@ bool pass_precision(PassRun *r) {
   if (!precision_arg(r, "products", &p)) return false;
   for (uint32_t k = 0; k < r->m->entries.n && p != PRECISION_F32; k++) {
     Narrow n = narrow_new(r->scratch, r->m->entries.at[k], p);
+    n.half_convs = !r->opt->target || r->opt->target->half_convs;
     entry_rebuild(r->m->entries.at[k], narrow_each, &n, false, true);
     r->changes += n.made;
   }
