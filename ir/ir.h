@@ -107,7 +107,7 @@ typedef union Attr {
   const char *str;  /* interned */
 } Attr;
 
-enum { MAX_ATTRS = 6 };
+enum { MAX_ATTRS = 7 };
 
 typedef struct AttrSpec {
   const char *name; /* "axes"; the printer leaves out attributes that are zero or NULL */

@@ -25,7 +25,8 @@ struct Target {
   /* Columns of a panel for the filters of convolutions of this dtype, which have so many; 0: no
      panels; < 0: no such convolutions. NULL: images stay as the program has them. */
   int (*filter_panel)(const Target *t, Dtype dt, int64_t columns);
-  bool half_convs; /* convolutions read operands of 2 bytes as they are; else f32 is better */
+  bool narrow_convs; /* convolutions read images of 2 bytes, and round filters on the way; else they
+                        want f32 numbers that were rounded before */
   int row_bytes; /* rows of a product's operand should begin at multiples of so many bytes; 0: they
                     may lie anywhere */
   /* Bytes of scratch that a launch of this op needs in the arena while it runs (partial sums);

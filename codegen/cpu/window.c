@@ -41,7 +41,7 @@ static void (*pixel_printer(Gen *g, const Group *gr))(Gen *, const Group *) {
   }
   bool filters = op->kind == OP_CONV_FILTER_GRAD;
   if (value_type(gr->e, op->results[0])->dtype != DT_F32 ||
-      value_type(gr->e, op->operands[0])->dtype != DT_F32)
+      value_type(gr->e, op->operands[0])->dtype != DT_F32 || op->attr[AT_ROUND_FILTERS].i)
     return NULL;
   if (!is_pixels(g, gr, op->operands[0])) return NULL;
   if (filters ? !is_pixels(g, gr, op->operands[1])

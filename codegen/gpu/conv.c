@@ -66,6 +66,11 @@ static void print_results(Gen *g, const Group *gr, Text *x, const GridConvSchedu
   text_close(x, "}");
 }
 
+/* The converter of f32 filters that the op rounds to what its images have. */
+static const char *rounding(Dtype in) {
+  return in == DT_F16 ? "RoundF16" : in == DT_BF16 ? "RoundBf16" : "RoundTf32";
+}
+
 bool cuda_conv(Gen *g, const Group *gr) {
   const Op *op = gr->root;
   if (op->kind != OP_CONV && op->kind != OP_CONV_INPUT_GRAD) return false;
@@ -80,17 +85,18 @@ bool cuda_conv(Gen *g, const Group *gr) {
   k->shared = s.shared;
   kernel_schedule(k, &grid_conv_kind, &s, sizeof s);
   Dtype in = value_type(gr->e, op->operands[0])->dtype;
-  const char *from = s.tensor ? NULL : cuda_converter(g, in);
+  bool rounds = op->attr[AT_ROUND_FILTERS].i != 0;
   cuda_conv_geometry(x, &c, NULL);
   text_line(x, "typedef %s<Geometry, %s> Source;",
             op->kind == OP_CONV ? "ConvForward" : "ConvInputGrad", g->index);
   if (s.tensor) {
-    text_line(x, "typedef TensorConv<Source, %s, %s, %d, %d, %d, %d> Tile;", g->index, cuda_mma(in),
-              s.bm, s.bn, s.wm, s.wn);
+    text_line(x, "typedef TensorConv<Source, %s, %s, %s, %d, %d, %d, %d> Tile;", g->index,
+              cuda_mma(in), rounds ? "true" : "false", s.bm, s.bn, s.wm, s.wn);
     text_line(x, "extern __shared__ __align__(128) char smem[];");
   } else {
+    const char *from = cuda_converter(g, in);
     text_line(x, "typedef ConvTile<Source, %s, %s, %s, %s, %d, %d, %d, %d> Tile;", g->index,
-              dtype_compute(in), from, from, s.bm, s.bn, s.tm, s.tn);
+              dtype_compute(in), rounds ? rounding(in) : from, from, s.bm, s.bn, s.tm, s.tn);
     text_line(x, "__shared__ __align__(16) Tile tile;");
   }
   text_line(x, "const int m0 = (int)(blockIdx.x %% %lldu) * %d;", (long long)s.down, s.bm);

@@ -34,7 +34,7 @@ const Target *target_cuda(Ctx *c, const char *const *arch, int narch) {
   t->t = (Target){.name = "cuda",
                   .align = 256,
                   .panel = no_panel,
-                  .half_convs = true,
+                  .narrow_convs = true,
                   .scratch_bytes = cuda_scratch,
                   .can_fuse = gen_can_fuse,
                   .max_fused_ops = 64};

@@ -24,6 +24,14 @@ static const char *load(const Window *w, int operand, const char *index) {
   return scalar_load(w->g->a, dt, arena_printf(w->g->a, "in%d", w->in[operand]), index);
 }
 
+/* A filter's number, perhaps rounded on the way. */
+static const char *load_filter(const Window *w, const char *index) {
+  const char *text = load(w, 1, index);
+  if (!w->op->attr[AT_ROUND_FILTERS].i) return text;
+  return w->op->attr[AT_TF32_OPERANDS].i ? arena_printf(w->g->a, "f32_tf32(%s)", text)
+                                         : scalar_round_text(w->g->a, w->dt, text);
+}
+
 /* acc = acc + a b, rounded once */
 static const char *fma_text(const Window *w, const char *a, const char *b, const char *acc) {
   const char *f = w->dt == DT_F64 ? "__builtin_fma" : "__builtin_fmaf";
@@ -83,9 +91,9 @@ static void conv(const Window *w, const ConvGeom *g) {
   text_line(x, "if (a < j0) a = j0;");
   text_line(x, "if (z > j0 + w) z = j0 + w;");
   text_open(x, "for (pos c = 0; c < %lld; c++) {", gin);
-  text_line(
-      x, "const %s k = %s;", w->T,
-      load(w, 1, arena_printf(w->g->a, "((i1 * %lld + c) * %lld + r) * %lld + s", gin, kh, kw)));
+  text_line(x, "const %s k = %s;", w->T,
+            load_filter(
+                w, arena_printf(w->g->a, "((i1 * %lld + c) * %lld + r) * %lld + s", gin, kh, kw)));
   text_line(x, "const pos from = ((image + c) * %lld + row) * %lld + at;", h, width);
   apart(w);
   text_open(x, "for (pos j = a; j < z; j++) {");
@@ -106,9 +114,8 @@ static void conv_input_grad(const Window *w, const ConvGeom *g) {
   outputs_into_block(x, &g->w);
   text_open(x, "for (pos o = o0; o < o0 + %lld; o++) {", gout);
   text_line(x, "const %s k = %s;", w->T,
-            load(w, 1,
-                 arena_printf(w->g->a, "((o * %lld + i1 %% %lld) * %lld + r) * %lld + s", gin, gin,
-                              kh, kw)));
+            load_filter(w, arena_printf(w->g->a, "((o * %lld + i1 %% %lld) * %lld + r) * %lld + s",
+                                        gin, gin, kh, kw)));
   text_line(x, "const pos base = ((i0 * %lld + o) * %lld + row) * %lld;", (long long)g->cout,
             (long long)g->h.out, (long long)g->w.out);
   apart(w);

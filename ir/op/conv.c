@@ -65,9 +65,20 @@ static bool wide_is_half(const ShapeIn *in) {
   return false;
 }
 
+/* The filters' type as they count: rounded to the dtype of the other operand. */
+static const Type *filters_narrow(const ShapeIn *in) {
+  const Type *f = in->type[1];
+  if (!in->attr[AT_ROUND_FILTERS].i) return f;
+  if (!is_wide(in) && !in->attr[AT_TF32_OPERANDS].i)
+    return shape_wrong(in, "rounds filters for a wide result or operands of tf32");
+  if (f->dtype != DT_F32) return shape_wrong(in, "rounds filters of f32, not %s", shape_str(in, f));
+  return type_with_dtype(in->ctx, f, in->type[0]->dtype);
+}
+
 const Type *shape_conv(const ShapeIn *in) {
-  const Type *t = conv_type(in, in->type[0], in->type[1]);
-  if (!t || !wide_is_half(in)) return NULL;
+  const Type *f = wide_is_half(in) ? filters_narrow(in) : NULL;
+  const Type *t = f ? conv_type(in, in->type[0], f) : NULL;
+  if (!t) return NULL;
   return is_wide(in) ? type_with_dtype(in->ctx, t, DT_F32) : t;
 }
 
@@ -88,8 +99,8 @@ static const Type *conv_fits(const ShapeIn *in, const Type *x, const Type *f, co
 }
 
 const Type *shape_conv_input_grad(const ShapeIn *in) {
-  const Type *dy = in->type[0], *f = in->type[1], *x = given_narrow(in);
-  if (!x) return NULL;
+  const Type *dy = in->type[0], *x = given_narrow(in), *f = x ? filters_narrow(in) : NULL;
+  if (!f) return NULL;
   if (x->dtype == dy->dtype && f->dtype != dy->dtype) /* of operands, not of the result */
     return shape_wrong(in, "needs equal dtypes: %s against %s", shape_str(in, dy),
                        shape_str(in, f));
@@ -98,6 +109,7 @@ const Type *shape_conv_input_grad(const ShapeIn *in) {
 
 const Type *shape_conv_filter_grad(const ShapeIn *in) {
   if (in->n < 2 || in->n > 3) return shape_wrong(in, "takes 2 or 3 operands, not %d", in->n);
+  if (in->attr[AT_ROUND_FILTERS].i) return shape_wrong(in, "has no filters to round");
   const Type *f = given_narrow(in);
   const Type *t = f ? conv_fits(in, in->type[1], f, in->type[0]) : NULL;
   return in->n > 2 ? shape_accumulator(in, t) : t;
@@ -110,7 +122,7 @@ static ValueId build_third(GradCtx *g, OpKind k, const Op *like, ValueId a, Valu
                            const Type *t) {
   Attr attr[MAX_ATTRS];
   memcpy(attr, like->attr, sizeof attr);
-  attr[AT_WIDE_RESULT].i = 0;
+  attr[AT_WIDE_RESULT].i = attr[AT_ROUND_FILTERS].i = 0;
   return build(g->b, k, (ValueId[]){a, b}, 2, attr, t);
 }
 
@@ -131,19 +143,31 @@ static ValueId narrow_like(GradCtx *g, const Op *op, ValueId dy) {
   return build_convert(g->b, dy, value_type(g->e, op->operands[0])->dtype);
 }
 
+/* The filters as they count. */
+static ValueId rounded_filters(GradCtx *g, const Op *op) {
+  ValueId f = op->operands[1];
+  if (!op->attr[AT_ROUND_FILTERS].i) return f;
+  return op->attr[AT_TF32_OPERANDS].i ? build1(g->b, OP_TF32, f) : narrow_like(g, op, f);
+}
+
+/* To the filters, of which `like` has the type as they count. */
+static void filters_grad_to(GradCtx *g, const Op *op, ValueId dy, ValueId x, ValueId like) {
+  ValueId df = build_filter_grad(g, op, dy, x, value_type(g->e, like));
+  grad_to(g, op, 1, build_convert(g->b, df, value_type(g->e, op->operands[1])->dtype));
+}
+
 void grad_conv(GradCtx *g, const Op *op, ValueId dy) {
-  ValueId x = op->operands[0], f = op->operands[1];
+  ValueId x = op->operands[0], f = rounded_filters(g, op);
   dy = narrow_like(g, op, dy);
   if (grad_wants(g, op, 0)) grad_to(g, op, 0, build_input_grad(g, op, dy, f, value_type(g->e, x)));
-  if (grad_wants(g, op, 1)) grad_to(g, op, 1, build_filter_grad(g, op, dy, x, value_type(g->e, f)));
+  if (grad_wants(g, op, 1)) filters_grad_to(g, op, dy, x, f);
 }
 
 void grad_conv_input_grad(GradCtx *g, const Op *op, ValueId dz) {
-  ValueId dy = op->operands[0], f = op->operands[1];
+  ValueId dy = op->operands[0], f = rounded_filters(g, op);
   dz = narrow_like(g, op, dz);
   if (grad_wants(g, op, 0)) grad_to(g, op, 0, build_conv(g, op, dz, f));
-  if (grad_wants(g, op, 1))
-    grad_to(g, op, 1, build_filter_grad(g, op, dy, dz, value_type(g->e, f)));
+  if (grad_wants(g, op, 1)) filters_grad_to(g, op, dy, dz, f);
 }
 
 void grad_conv_filter_grad(GradCtx *g, const Op *op, ValueId dz) {
@@ -185,8 +209,20 @@ static void to_y(Scalar *x, Scalar *f, Scalar *y) { y->f += x->f * f->f; }
 static void to_x(Scalar *x, Scalar *f, Scalar *y) { x->f += y->f * f->f; }
 static void to_f(Scalar *x, Scalar *f, Scalar *y) { f->f += x->f * y->f; }
 
+static Scalar *round_filters(EvalCtx *c, const Op *op, const Tensor *f) {
+  Dtype dt = value_type(c->e, op->operands[0])->dtype;
+  Scalar *r = ARENA_ARRAY(c->scratch, Scalar, f->type->numel + 1);
+  for (int64_t i = 0; i < f->type->numel; i++) {
+    Scalar s = {.f = op->attr[AT_TF32_OPERANDS].i ? element_of_number(OP_TF32, f->at[i].f)
+                                                  : f->at[i].f};
+    r[i] = scalar_round(s, dt, c->it->mode);
+  }
+  return r;
+}
+
 void eval_conv(EvalCtx *c, const Op *op) {
   Scalar *a = eval_in(c, op, 0)->at, *b = eval_in(c, op, 1)->at;
+  if (op->attr[AT_ROUND_FILTERS].i) b = round_filters(c, op, eval_in(c, op, 1));
   Tensor *z = eval_out(c, op);
   ConvGeom g = conv_geom(c->e, op);
   const Tensor *before = op_accumulator(op) >= 0 ? eval_in(c, op, op_accumulator(op)) : NULL;

@@ -6,15 +6,13 @@
    its bytes are half. tf32 is f32 with the last 13 bits off: it saves time on tensor cores, not
    bytes. If a product reads a value narrowed, sums and the whole backward pass read it narrowed,
    too: else both would be saved. It is narrowed at its definition, so that a loop reads a value
-   that was narrowed once. If the target's convolutions want f32, they read bf16 numbers that were
-   converted back. */
+   that was narrowed once. Convolutions round weights themselves, which need no copies then. */
 #include "passes/autodiff/precision.h"
 
 #include "passes/manager/pass_list.h"
 
 typedef struct Narrow {
   Precision p;
-  bool half_convs; /* convolutions read bf16 as it is */
   const Entry *old;
   ValueId *low;        /* by old value: narrowed, in the new entry; NO_ID: not yet */
   const Block **where; /* ... of a view: made for the readers in this block; NULL: for all */
@@ -61,6 +59,13 @@ static int product_operands(const Entry *e, const Op *op, Precision p) {
   return n && is_f32(e, op->operands[0]) ? n : 0;
 }
 
+/* Its filters are a weight, which it rounds on the way: no copy is needed. */
+static bool rounds_filters(const Entry *e, const Op *op) {
+  if (!is_conv(op) || op->kind == OP_CONV_FILTER_GRAD) return false;
+  const Op *def = value_def(e, source_of(e, op->operands[1]));
+  return def && def->kind == OP_LOAD;
+}
+
 static Narrow narrow_new(Arena *a, const Entry *e, Precision p) {
   Narrow n = {.p = p, .old = e};
   n.low = ARENA_ARRAY(a, ValueId, e->values.n + 1);
@@ -70,7 +75,7 @@ static Narrow narrow_new(Arena *a, const Entry *e, Precision p) {
   for (uint32_t i = 0; i < e->ops.n; i++) {
     const Op *op = op_at(e, i);
     for (int k = product_operands(e, op, p); k-- > 0;)
-      n.product[source_of(e, op->operands[k])] = true;
+      if (k != 1 || !rounds_filters(e, op)) n.product[source_of(e, op->operands[k])] = true;
   }
   return n;
 }
@@ -239,15 +244,16 @@ static void narrow_matmul(Narrow *n, Builder *b, const Op *op, ValueId *map) {
 
 static void narrow_conv(Narrow *n, Builder *b, const Op *op, ValueId *map) {
   ValueId in[3];
-  bool tf32 = n->p == PRECISION_TF32, wide = !tf32 && n->half_convs;
+  bool tf32 = n->p == PRECISION_TF32, rounds = rounds_filters(n->old, op);
   for (int i = 0; i < op->noperands; i++) {
-    in[i] = i < 2 ? low_of(n, b, op->operands[i], map) : map[op->operands[i]];
-    if (!wide) in[i] = build_convert(b, in[i], DT_F32);
+    bool narrow = i == 0 || (i == 1 && !rounds);
+    in[i] = narrow ? low_of(n, b, op->operands[i], map) : map[op->operands[i]];
   }
   Attr attr[MAX_ATTRS];
   memcpy(attr, op->attr, sizeof attr);
   attr[AT_TF32_OPERANDS].i = tf32;
-  attr[AT_WIDE_RESULT].i = wide;
+  attr[AT_WIDE_RESULT].i = !tf32;
+  attr[AT_ROUND_FILTERS].i = rounds;
   b->name = value_at(n->old, op->results[0])->name;
   map[op->results[0]] =
       build(b, op->kind, in, op->noperands, attr, value_type(n->old, op->results[0]));
@@ -290,7 +296,6 @@ bool pass_precision(PassRun *r) {
   if (!precision_arg(r, "products", &p)) return false;
   for (uint32_t k = 0; k < r->m->entries.n && p != PRECISION_F32; k++) {
     Narrow n = narrow_new(r->scratch, r->m->entries.at[k], p);
-    n.half_convs = !r->opt->target || r->opt->target->half_convs;
     entry_rebuild(r->m->entries.at[k], narrow_each, &n, false, true);
     r->changes += n.made;
   }

@@ -67,7 +67,8 @@ static bool in_body(const Entry *e, const Op *op) {
 bool layout_is_fast(const Target *t, const Entry *e, const Op *op) {
   if (!is_conv(op) || !t || !t->filter_panel || !in_body(e, op)) return false;
   Dtype dt = value_type(e, op->results[0])->dtype;
-  return value_type(e, op->operands[0])->dtype == dt && t->filter_panel(t, dt, 1) >= 0;
+  return !op->attr[AT_ROUND_FILTERS].i && value_type(e, op->operands[0])->dtype == dt &&
+         t->filter_panel(t, dt, 1) >= 0;
 }
 
 static bool is_fast(const Images *m, const Op *op) { return layout_is_fast(m->t, m->e, op); }

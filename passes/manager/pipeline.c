@@ -208,8 +208,13 @@ const char *passes_with_precision(Ctx *c, const char *pipeline, const char *prec
   size_t n;
   const char *at = passes_giver(pipeline, HAS_NO_GRAD, &n);
   if (!at || strcmp(precision, "f32") == 0) return pipeline;
-  return intern_printf(c, "%.*sautodiff{saved=%s},precision{products=%s}%s", (int)(at - pipeline),
-                       pipeline, precision, precision, at + n);
+  size_t length;
+  const char *behind = at + n, *late = passes_giver(behind, HAS_FUSION, &length);
+  if (!late) late = passes_giver(behind, HAS_LAYOUT, &length);
+  if (!late) late = behind + strlen(behind);
+  return intern_printf(c, "%.*sautodiff{saved=%s},precision{products=%s}%.*swiden,%s",
+                       (int)(at - pipeline), pipeline, precision, precision, (int)(late - behind),
+                       behind, late);
 }
 
 /* ---------------------------------------------------------------- running ---- */

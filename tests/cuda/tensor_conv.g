@@ -44,3 +44,11 @@ entry single_groups(x : f32[2, 12, 9, 8], w : f32[18, 6, 3, 2], y : f32[2, 18, 5
   dx, dw = grad(sum(z * y), [x, w])
   return z, dx, dw
 }
+# weights, which a convolution rounds itself: in whole chunks and not, in groups, with a stride
+entry weights(x : f32[2, 24, 9, 7], y : f32[2, 18, 4, 3]) {
+  param v : f32[10, 24, 3, 3] = normal(std = 0.1)
+  param w : f32[18, 5, 3, 3] = normal(std = 0.1)
+  z = conv2d(relu(conv2d(x, v, 1, 1)), w, 2, 0, groups = 2)
+  dx, dv, dw = grad(sum(z * y), [x, v, w])
+  return z, dx, dv, dw
+}

@@ -432,15 +432,21 @@ static void convolved(Case *c) {
   c->attr[AT_GROUPS].i = groups;
   int64_t x[4] = {n, gin * groups, h.in, w.in}, f[4] = {gout * groups, gin, h.taps, w.taps};
   int64_t y[4] = {n, gout * groups, h.out, w.out};
+  bool half = c->dt == DT_F16 || c->dt == DT_BF16, filters = c->kind == OP_CONV_FILTER_GRAD;
+  bool wide = half && c->seed >> 9 & 1, tf32 = c->dt == DT_F32 && c->seed >> 10 & 1;
+  bool rounds = (wide || tf32) && !filters && c->seed >> 11 & 1;
+  c->attr[AT_WIDE_RESULT].i = wide;
+  c->attr[AT_TF32_OPERANDS].i = rounds && tf32;
+  c->attr[AT_ROUND_FILTERS].i = rounds;
   operand(c, c->dt, 4, c->kind == OP_CONV ? x : y);
-  operand(c, c->dt, 4, c->kind == OP_CONV_FILTER_GRAD ? x : f);
+  operand(c, rounds ? DT_F32 : c->dt, 4, filters ? x : f);
   c->terms = gin * h.taps * w.taps;
   if (c->kind == OP_CONV_INPUT_GRAD) {
-    c->given = type_of(c, c->dt, 4, x);
+    c->given = type_of(c, wide ? DT_F32 : c->dt, 4, x);
     c->terms = gout * h.taps * w.taps;
   }
   if (c->kind == OP_CONV_FILTER_GRAD) {
-    c->given = type_of(c, c->dt, 4, f);
+    c->given = type_of(c, wide ? DT_F32 : c->dt, 4, f);
     c->terms = n * h.out * w.out;
   }
 }

@@ -434,7 +434,8 @@ static bool nearly(const Kind *k, uint64_t seed) {
    where no dtype rounds, all bits stay. What the rounding does, and tf32, which is an op that
    rounds in f64 as well, is for tests of programs. */
 static bool narrowed(const Kind *k, uint64_t seed) {
-  return compare(k, seed, before, "autodiff,precision{products=bf16},fuse,dce,order", UNROUNDED);
+  return compare(k, seed, before, "autodiff,precision{products=bf16},widen,fuse,dce,order",
+                 UNROUNDED);
 }
 
 int main(int argc, char **argv) {

@@ -28,6 +28,12 @@ entry attend(x : f32[4, 32, 16], t : f32[4, 32, 16]) {
   return y
 }
 
+entry images(x : f32[2, 3, 8, 8], t : f32[2, 4, 8, 8]) {
+  y = conv(relu(conv(x, 4, 3) as d), 4, 3) as e
+  minimize mse(y, t) with sgd(0.1)
+  return y
+}
+
 # A weight is narrowed once; the layers are narrowed where they are made, and gelu's gradient reads them so.
 # BF16-LABEL: entry train
 # BF16: %[[X:[a-z0-9.]+]] = convert %x : bf16[8,16]
@@ -61,10 +67,24 @@ entry attend(x : f32[4, 32, 16], t : f32[4, 32, 16]) {
 # BF16: %[[D:[a-z0-9.]+]] = convert %{{.*}} : bf16[4,32,16] backward
 # BF16: attention_grad %[[D]], %[[Q]], %x.1, %x.1, %[[S]], %{{[0-9]+}} {{.*}} : bf16[4,32,16], bf16[4,32,16], bf16[4,32,16] backward
 
+# A convolution rounds its weight itself; images are narrowed once for it and for its gradients.
+# BF16-LABEL: entry images
+# BF16: %[[X:[a-z0-9.]+]] = convert %x : bf16[2,3,8,8]
+# BF16: conv %[[X]], %d.w {{.*}} wide_result = 1, round_filters = 1} : f32[2,4,8,8]
+# BF16: %[[R:[a-z0-9.]+]] = convert %{{[0-9]+}} : bf16[2,4,8,8]
+# BF16: conv %[[R]], %e.w {{.*}} wide_result = 1, round_filters = 1} : f32[2,4,8,8]
+# BF16: %[[D:[a-z0-9.]+]] = convert %{{.*}} : bf16[2,4,8,8] backward
+# BF16: conv_input_grad %[[D]], %e.w {{.*}} wide_result = 1, round_filters = 1} : f32[2,4,8,8] backward
+# BF16: conv_filter_grad %[[D]], %[[R]] {{.*}} wide_result = 1} : f32[4,4,3,3] backward
+# BF16: conv_filter_grad %{{[a-z0-9.]+}}, %[[X]] {{.*}} wide_result = 1} : f32[4,3,3,3] backward
+
 # TF32-LABEL: entry train
 # TF32: %[[X:[a-z0-9.]+]] = tf32 %x : f32[8,16]
 # TF32: matmul %[[X]], {{.*}} {tf32 = 1} : f32[8,32]
 # TF32-NOT: bf16
 # TF32: attention {{.*}} : f32[4,32,16], f32[4,32]
+
+# TF32-LABEL: entry images
+# TF32: conv %{{[a-z0-9.]+}}, %d.w {{.*}} tf32_operands = 1, round_filters = 1} : f32[2,4,8,8]
 
 # PLAN: "type": "bf16[8,32]", "bytes": 512

@@ -535,10 +535,12 @@ static void count_tensor_conv(Counting *n, const GridConvSchedule *s) {
   double k_tiles = ceil(k / depth);
   bool whole = n->gr->root->kind == OP_CONV && fmod(k, 16 / size) == 0;
   double filters = whole ? s->bm * STAGE_ROW / 16.0 / WARP : s->bm * depth / WARP;
+  double rounded = n->gr->root->attr[AT_ROUND_FILTERS].i ? s->bm * STAGE_ROW / 4 / WARP : 0;
+  double wider = rounded > 0 ? 4 / size : 1; /* filters in memory */
   count_gathered_tile(n, k_tiles, size, s->bm, s->bn, s->wm, s->wn, filters + s->bn * depth / WARP,
                       0);
-  n->c.issue += epilogue(n, (double)s->bm * s->bn, 1) * 2;
-  n->c.l2_bytes = n->c.blocks * (s->bm + s->bn) * k_tiles * STAGE_ROW + n->c.least_bytes;
+  n->c.issue += epilogue(n, (double)s->bm * s->bn, 1) * 2 + rounded * k_tiles;
+  n->c.l2_bytes = n->c.blocks * (s->bm * wider + s->bn) * k_tiles * STAGE_ROW + n->c.least_bytes;
   n->c.bytes = n->c.least_bytes;
 }
 

@@ -117,7 +117,7 @@ INL f32 warp_xor(f32 x, int by) { return __shfl_xor_sync(ALL, x, by); }
 INL uint32_t warp_ballot(bool x) { return __ballot_sync(ALL, x); }
 
 /* section async_copy async_commit async_wait matrix_load matrix_load_t tensor_fma_bf16 tensor_fma_f16 tensor_fma_tf32
-   pack_bf16 pack_f16 exp2_approximate */
+   pack_bf16 pack_f16 round_tf32 exp2_approximate */
 /* ---- asynchronous copies from global to shared memory (cp.async): 4, 8 or 16 BYTES, aligned to that. The
    first `valid` are read, and zeros follow. The copies that a thread began before async_commit are one group.
    async_wait<N> returns when all but its last N groups have arrived; other threads of the block see them after
@@ -170,6 +170,12 @@ INL uint32_t pack_bf16(f32 low, f32 high) {
 INL uint32_t pack_f16(f32 low, f32 high) {
   uint32_t r;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+  return r;
+}
+/* As the op tf32: to 11 significant bits, ties away from zero. */
+INL uint32_t round_tf32(f32 x) {
+  uint32_t r;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
   return r;
 }
 /* 2^x by the special function unit, to two units in the last place: for kernels on tensor cores, whose bits

@@ -23,6 +23,21 @@ struct FromBf16 {
   typedef uint16_t Stored;
   INL_MEMBER f32 get(uint16_t x) { return bf16_to_f32(x); }
 };
+/* section RoundF16 */
+struct RoundF16 {
+  typedef f32 Stored;
+  INL_MEMBER f32 get(f32 x) { return f16_round(x); }
+};
+/* section RoundBf16 */
+struct RoundBf16 {
+  typedef f32 Stored;
+  INL_MEMBER f32 get(f32 x) { return bf16_round(x); }
+};
+/* section RoundTf32 */
+struct RoundTf32 {
+  typedef f32 Stored;
+  INL_MEMBER f32 get(f32 x) { return f32_tf32(x); }
+};
 /* section FromByte */
 struct FromByte {
   typedef u8 Stored;

@@ -20,6 +20,8 @@ struct MmaBf16 {
     tensor_fma_bf16(c0, c1, c2, c3, a, b);
   }
   INL_MEMBER uint32_t pack(f32 low, f32 high) { return pack_bf16(low, high); }
+  /* word i of 16 bytes of operand elements, from f32 */
+  INL_MEMBER uint32_t rounded(const f32 *x, int i) { return pack_bf16(x[2 * i], x[2 * i + 1]); }
 };
 struct MmaF16 {
   typedef uint16_t Stored;
@@ -27,12 +29,14 @@ struct MmaF16 {
     tensor_fma_f16(c0, c1, c2, c3, a, b);
   }
   INL_MEMBER uint32_t pack(f32 low, f32 high) { return pack_f16(low, high); }
+  INL_MEMBER uint32_t rounded(const f32 *x, int i) { return pack_f16(x[2 * i], x[2 * i + 1]); }
 };
 struct MmaTf32 {
   typedef f32 Stored;
   INL_MEMBER void fma(f32 &c0, f32 &c1, f32 &c2, f32 &c3, const uint32_t *a, const uint32_t *b) {
     tensor_fma_tf32(c0, c1, c2, c3, a, b);
   }
+  INL_MEMBER uint32_t rounded(const f32 *x, int i) { return round_tf32(x[i]); }
 };
 
 /* An operand's k-tile: EDGE rows or columns of C's side, DEPTH elements of the depth. ACROSS: stored

@@ -3,12 +3,17 @@
    depth, as text/tensor.h has them; two k-tiles of them, of which one is multiplied while the next one, gathered
    into registers, is on its way. Contract: what lies outside of an operand, and a pixel in the padding, counts as zero, so
    that beside an infinity it makes a NaN; an element of the result is a sum in an order that the shape alone gives. */
+/* section FilterStored */
+/* What filters lie as: f32 numbers that are rounded to operands, or operands. */
+template <bool ROUND, typename T> struct FilterStored { typedef f32 Type; };
+template <typename T> struct FilterStored<false, T> { typedef T Type; };
 /* section TensorConv */
 /* A convolution or its gradient with respect to the image. C: ConvForward or ConvInputGrad. The depth goes over
    the channels and their taps, as they lie in the filters of a convolution. Where each tap of a pixel reads is in
-   a table, `place`: -1 in the padding. */
-template <typename C, typename I, typename E, int BM, int BN, int WM, int WN> struct TensorConv {
+   a table, `place`: -1 in the padding. ROUND: filters are f32, and are rounded on their way to shared memory. */
+template <typename C, typename I, typename E, bool ROUND, int BM, int BN, int WM, int WN> struct TensorConv {
   typedef typename E::Stored Stored;
+  typedef typename FilterStored<ROUND, Stored>::Type Filter;
   enum { TAPS = C::KH * C::KW, K = C::CHANNELS * TAPS };
   typedef TensorTile<I, E, C::M, C::PIXELS, K, false, true, BM, BN, WM, WN, 16, 16> Tile;
   typedef typename Tile::A A;
@@ -20,6 +25,8 @@ template <typename C, typename I, typename E, int BM, int BN, int WM, int WN> st
     STAGE = Tile::STAGE, SHARED = 2 * STAGE + TAPS * BN * 4, WHOLE = C::FILTERS_IN_ORDER && K % SIDE == 0
   };
   struct __align__(16) Chunk { Stored at[SIDE]; };
+  struct __align__(16) Words { uint32_t at[4]; };
+  struct __align__(16) Filters { Filter at[SIDE]; }; /* of a chunk */
 
   INL_MEMBER int row(int i) { return Tile::row(i); }
   INL_MEMBER int col(int j) { return Tile::col(j / 2) + j % 2; }
@@ -33,7 +40,7 @@ template <typename C, typename I, typename E, int BM, int BN, int WM, int WN> st
       place[e] = of.in && rows && cols ? row * C::SOURCE_COLS + col : -1;
     }
   }
-  INL_MEMBER void load_global(Chunk (&ra)[PA], Chunk (&rb)[PB], const Stored *filters, const Stored *image,
+  INL_MEMBER void load_global(Filters (&ra)[PA], Chunk (&rb)[PB], const Filter *filters, const Stored *image,
                               const int *place, int group, int m0, int n0, int k0) {
 #pragma unroll
     for (int p = 0; p < PA; p++) {
@@ -41,13 +48,13 @@ template <typename C, typename I, typename E, int BM, int BN, int WM, int WN> st
       if (e >= BM * CHUNKS) break;
       int c = k / TAPS, tap = k % TAPS;
       if (WHOLE) {
-        const Chunk none = {};
-        ra[p] = m < C::M && k < K ? *(const Chunk *)(filters + C::filter(group, m, c, tap)) : none;
+        const Filters none = {};
+        ra[p] = m < C::M && k < K ? *(const Filters *)(filters + C::filter(group, m, c, tap)) : none;
         continue;
       }
 #pragma unroll
       for (int q = 0; q < SIDE; q++) {
-        ra[p].at[q] = m < C::M && c < C::CHANNELS ? filters[C::filter(group, m, c, tap)] : (Stored)0;
+        ra[p].at[q] = m < C::M && c < C::CHANNELS ? filters[C::filter(group, m, c, tap)] : (Filter)0;
         if (++tap == TAPS) tap = 0, c++;
       }
     }
@@ -64,12 +71,19 @@ template <typename C, typename I, typename E, int BM, int BN, int WM, int WN> st
       }
     }
   }
-  INL_MEMBER void store_shared(char *stage, const Chunk (&ra)[PA], const Chunk (&rb)[PB]) {
+  INL_MEMBER void store_shared(char *stage, const Filters (&ra)[PA], const Chunk (&rb)[PB]) {
 #pragma unroll
     for (int p = 0; p < PA; p++) {
       const int e = (int)threadIdx.x + p * THREADS;
       if (e >= BM * CHUNKS) break;
-      *(Chunk *)(stage + A::swizzle(e / CHUNKS, e % CHUNKS * 16)) = ra[p];
+      char *to = stage + A::swizzle(e / CHUNKS, e % CHUNKS * 16);
+      if (ROUND) {
+        const f32 *x = (const f32 *)ra[p].at;
+        const Words words = {{E::rounded(x, 0), E::rounded(x, 1), E::rounded(x, 2), E::rounded(x, 3)}};
+        *(Words *)to = words;
+      } else {
+        *(Filters *)to = ra[p];
+      }
     }
 #pragma unroll
     for (int p = 0; p < PB; p++) {
@@ -78,10 +92,11 @@ template <typename C, typename I, typename E, int BM, int BN, int WM, int WN> st
     }
   }
   /* acc: channels from m0 on of a group, pixels from n0 on; `smem` has SHARED bytes. */
-  INL_MEMBER void run(f32 (&acc)[TM][TN], char *smem, const Stored *filters, const Stored *image, int group, int m0,
+  INL_MEMBER void run(f32 (&acc)[TM][TN], char *smem, const Filter *filters, const Stored *image, int group, int m0,
                       int n0) {
     int *place = (int *)(smem + 2 * STAGE);
-    Chunk ra[PA], rb[PB];
+    Filters ra[PA];
+    Chunk rb[PB];
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll

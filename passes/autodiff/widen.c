@@ -1,0 +1,81 @@
+/* Widen: for a target whose convolutions want f32, those of narrow operands become convolutions of
+   f32 numbers that were rounded before.
+   Contract: bits stay. Runs after the last cse, so that each reader has its own converted copy, which
+   is short-lived: one for all would be held from the forward pass to the backward pass. Readers with
+   at most one product or convolution between share one. Runs before fuse, which puts conversions
+   into the kernels that make the operands. */
+#include "passes/manager/pass_list.h"
+#include "passes/plan/plan_impl.h"
+
+typedef struct Copy { /* of an old value */
+  ValueId wide;       /* in the new entry */
+  const Block *block; /* that it is in; NULL: none yet */
+  int anchor;         /* anchor ops before it */
+} Copy;
+
+typedef struct Widen {
+  PassRun *r;
+  Copy *copy;   /* by old value */
+  int *anchors; /* by op: anchor ops before it in its entry */
+} Widen;
+
+static bool is_narrow_conv(const Op *op) {
+  bool conv =
+      op->kind == OP_CONV || op->kind == OP_CONV_INPUT_GRAD || op->kind == OP_CONV_FILTER_GRAD;
+  return conv && (op->attr[AT_WIDE_RESULT].i || op->attr[AT_ROUND_FILTERS].i);
+}
+
+/* As the convolution reads it, in f32. */
+static ValueId widened(Builder *b, const Entry *old, const Op *op, int operand, ValueId x) {
+  if (operand == 1 && op->attr[AT_ROUND_FILTERS].i) {
+    if (op->attr[AT_TF32_OPERANDS].i) return build1(b, OP_TF32, x);
+    x = build_convert(b, x, value_type(old, op->operands[0])->dtype);
+  }
+  return build_convert(b, x, DT_F32);
+}
+
+static void widen_each(Builder *b, const Entry *old, const Op *op, ValueId *map, void *data) {
+  Widen *w = data;
+  if (!is_narrow_conv(op)) {
+    build_copy(b, old, op, map);
+    return;
+  }
+  enum { OPERANDS = 2 }; /* behind them an accumulator, which is f32 */
+  ValueId in[OPERANDS + 1];
+  for (int k = 0; k < op->noperands; k++) {
+    ValueId v = op->operands[k];
+    in[k] = map[v];
+    if (k == OPERANDS) break;
+    Copy *c = &w->copy[v];
+    if (c->block != b->b || w->anchors[op->id] - c->anchor >= FAR_ANCHORS)
+      *c = (Copy){widened(b, old, op, k, map[v]), b->b, w->anchors[op->id]};
+    in[k] = c->wide;
+  }
+  Attr attr[MAX_ATTRS];
+  memcpy(attr, op->attr, sizeof attr);
+  attr[AT_WIDE_RESULT].i = attr[AT_ROUND_FILTERS].i = 0;
+  b->name = value_at(old, op->results[0])->name;
+  map[op->results[0]] =
+      build(b, op->kind, in, op->noperands, attr, value_type(old, op->results[0]));
+  w->r->changes++;
+}
+
+bool pass_widen(PassRun *r) {
+  Entry *e;
+  if (!r->opt->target || r->opt->target->narrow_convs) return true;
+  for (uint32_t k = 0; (e = pass_entry(r->m, k)); k++) {
+    Widen w = {.r = r,
+               .copy = ARENA_ARRAY(r->scratch, Copy, e->values.n + 1),
+               .anchors = ARENA_ARRAY(r->scratch, int, e->ops.n + 1)};
+    int anchors = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < e->ops.n; i++) {
+      const Op *op = op_at(e, i);
+      w.anchors[i] = anchors;
+      anchors += op_is_anchor(op);
+      any |= is_narrow_conv(op);
+    }
+    if (any) entry_rebuild(e, widen_each, &w, false, true);
+  }
+  return true;
+}
