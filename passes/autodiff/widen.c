@@ -1,9 +1,9 @@
 /* Widen: for a target whose convolutions want f32, those of narrow operands become convolutions of
    f32 numbers that were rounded before.
-   Contract: bits stay. Runs after the last cse, so that each reader has its own converted copy, which
-   is short-lived: one for all would be held from the forward pass to the backward pass. Readers with
-   at most one product or convolution between share one. Runs before fuse, which puts conversions
-   into the kernels that make the operands. */
+   Contract: bits stay. Runs after the last cse, so that each reader has its own converted copy,
+   which is short-lived: one for all would be held from the forward pass to the backward pass.
+   Readers with at most one product or convolution between share one. Runs before fuse, which puts
+   conversions into the kernels that make the operands. */
 #include "passes/manager/pass_list.h"
 #include "passes/plan/plan_impl.h"
 
