@@ -14,7 +14,7 @@ def known_chars(c) { return min(c, V - 1) }   # other bytes map to the last one
 # Rotary position embedding: rotates pairs of elements by angles that grow with the position, so a dot product of two
 # rows depends on their distance alone.
 def rotate(x : [b, h, t, d], position : f32[t]) {
-  speed = exp(f32(iota(d / 2)) * (-2 * 9.210340371976184 / d))       # 10000 ** (-2 i / d)
+  speed = exp(f32(iota(d / 2)) * (-2 * 9.210340371976184 / d))  # 10000 ** (-2 i / d)
   angle = reshape(position, [t, 1]) * speed
   u, v = split(x, 2, axis = -1)
   return concat([u * cos(angle) - v * sin(angle), u * sin(angle) + v * cos(angle)], axis = -1)

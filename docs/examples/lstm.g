@@ -14,8 +14,8 @@ def embedded(c) { return embed(known_chars(c), V, D) }
 # which does not depend on h: one product computes it for all steps of a window.
 def cell(z, h, c) {
   z = z + linear(h, 4 * H, bias = false) as h
-  c = sigmoid(z[:, H:2 * H]) * c + sigmoid(z[:, 0:H]) * tanh(z[:, 2 * H:3 * H])
-  return sigmoid(z[:, 3 * H:]) * tanh(c), c
+  c = sigmoid(z[:, H : 2 * H]) * c + sigmoid(z[:, 0:H]) * tanh(z[:, 2 * H : 3 * H])
+  return sigmoid(z[:, 3 * H :]) * tanh(c), c
 }
 
 # a layer over a window, time first
@@ -30,7 +30,7 @@ def layer(x : [t, b, d]) {
 }
 
 def net(chars : u8[t, b]) {
-  return linear(layer(layer(embedded(chars)) as l1) as l2, V) as out      # f32[t, b, V]
+  return linear(layer(layer(embedded(chars)) as l1) as l2, V) as out  # f32[t, b, V]
 }
 
 entry train(chars : u8[B, T], next : u8[B, T]) {

@@ -18,7 +18,7 @@ def net(image : u8[n, 3 * S * S]) {
   x = reshape(f32(image) / 127.5 - 1, [n, 3, S, S])
   x = conv(x, width, 3, bias = false) as stem
   for s in 0..3 {
-    for i in 0..depth { x = block(x, width * 2**s, 2 if s > 0 and i == 0 else 1) as stage[s][i] }
+    for i in 0..depth { x = block(x, width * 2 ** s, 2 if s > 0 and i == 0 else 1) as stage[s][i] }
   }
   return linear(x |> bn as n |> relu |> global_avg_pool, 10) as head
 }

@@ -20,7 +20,7 @@ def net(image : u8[n, 3 * S * S]) {
   x = reshape(f32(image) / 127.5 - 1, [n, 3, S, S])
   x = x |> cb(width, 7, 2) as stem |> relu |> max_pool(3, 2, pad = 1)
   for s in 0..4 {
-    for i in 0..blocks[s] { x = block(x, width * 2**s, 2 if s > 0 and i == 0 else 1) as layer[s][i] }
+    for i in 0..blocks[s] { x = block(x, width * 2 ** s, 2 if s > 0 and i == 0 else 1) as layer[s][i] }
   }
   return linear(global_avg_pool(x), classes) as head
 }

@@ -4,10 +4,10 @@ let T = 32                                    # characters of a window
 let V = 128                                   # size of the vocabulary: ASCII
 let D = 32                                    # width of an embedding
 let H = 128                                   # width of a layer
-let vowels = [65, 69, 73, 79, 85, 97, 101, 105, 111, 117]       # AEIOUaeiou
+let vowels = [65, 69, 73, 79, 85, 97, 101, 105, 111, 117]  # AEIOUaeiou
 hyper lr = 3e-3
 
-def known_chars(c) { return i32(min(c, V - 1)) }    # other bytes map to the last one
+def known_chars(c) { return i32(min(c, V - 1)) }  # other bytes map to the last one
 
 # the encoder's input: every vowel is an underscore
 def without_vowels(c) {

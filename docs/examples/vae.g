@@ -10,7 +10,7 @@ def encode(x) {
   return linear(h, Z) as mean, linear(h, Z) as logvar
 }
 
-def decode(z) { return linear(relu(linear(z, H) as hidden), 784) as pixels }    # logits
+def decode(z) { return linear(relu(linear(z, H) as hidden), 784) as pixels }  # logits
 
 # the evidence lower bound: reconstruction loss and KL divergence, in nats
 def net(x : f32[n, 784]) {

@@ -56,6 +56,17 @@ void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...)
 int ctx_errors(const Ctx *c);
 void ctx_set_stream(Ctx *c, FILE *f); /* default stderr; NULL: silent, still counted */
 
+/* A reader of diagnostics in place of the stream: called in order for each one that would be
+   printed, so not where the stream is NULL; the message lives for the call. */
+typedef struct Diagnostic {
+  Severity severity;
+  Loc loc; /* line 0: none */
+  const char *message;
+} Diagnostic;
+typedef void DiagnosticSink(void *data, Ctx *c, const Diagnostic *d);
+void ctx_set_sink(Ctx *c, DiagnosticSink *sink, void *data); /* NULL: to the stream again */
+const char *severity_name(Severity s);                      /* "error" */
+
 /* The text "mnist.g:4:7", or "<none>"; interned. */
 const char *loc_str(Ctx *c, Loc loc);
 

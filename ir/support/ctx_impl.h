@@ -25,6 +25,8 @@ struct Ctx {
   InternTable strings, ints, types, layouts;
   VEC(Source) sources;
   FILE *stream;
+  DiagnosticSink *sink; /* NULL: to the stream */
+  void *sink_data;
   int errors;
   bool muted; /* the last error was not printed: its notes are not either */
   void (*bug_hook)(void *);

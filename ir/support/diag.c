@@ -1,7 +1,8 @@
-/* Diagnostics: one line of message, the source line and a caret range; see ctx.h.
-   Contract: prints at once, so the order is the order of discovery; counts errors even when silent.
+/* Diagnostics: one line of message, the source line and a caret range; or for a sink; see ctx.h.
+   Contract: reports at once, so the order is the order of discovery; counts errors even when silent.
  */
 #include "ir/support/ctx_impl.h"
+#include "ir/support/memfile.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,7 +10,10 @@
 
 enum { MAX_ERRORS = 20, MAX_LINE = 200 };
 
-static const char *const severity_name[] = {"error", "warning", "note", "hint", "remark"};
+const char *severity_name(Severity s) {
+  static const char *const names[] = {"error", "warning", "note", "hint", "remark"};
+  return names[s];
+}
 
 /* In UTF-8 the bytes after a character's first one take no column of the screen. */
 static bool starts_char(char ch) { return ((unsigned char)ch & 0xc0) != 0x80; }
@@ -34,32 +38,51 @@ static void print_line(FILE *f, const char *p, size_t n, Loc loc) {
   fputc('\n', f);
 }
 
+static void print_diagnostic(FILE *f, Ctx *c, const Diagnostic *d) {
+  if (d->loc.line)
+    fprintf(f, "%s:%u:%u: ", ctx_source_name(c, d->loc.file), d->loc.line, d->loc.col);
+  else if (d->severity == SEV_ERROR || d->severity == SEV_WARNING)
+    fputs("gc: ", f);
+  fprintf(f, "%s: %s\n", severity_name(d->severity), d->message);
+  size_t len;
+  const char *line = ctx_source_line(c, d->loc, &len);
+  if (line && d->severity != SEV_REMARK) print_line(f, line, len, d->loc);
+}
+
+static void report(Ctx *c, const Diagnostic *d) {
+  if (c->stream && c->sink)
+    c->sink(c->sink_data, c, d);
+  else if (c->stream)
+    print_diagnostic(c->stream, c, d);
+}
+
 void diag(Ctx *c, Severity sev, Loc loc, const char *fmt, ...) {
   if (sev == SEV_ERROR) {
     c->errors++;
     c->muted = c->errors > MAX_ERRORS;
-    if (c->errors == MAX_ERRORS + 1 && c->stream)
-      fprintf(c->stream, "gc: error: too many errors, the rest is not shown\n");
+    if (c->errors == MAX_ERRORS + 1)
+      report(c, &(Diagnostic){.severity = SEV_ERROR,
+                              .message = "too many errors, the rest is not shown"});
   }
   if (sev == SEV_WARNING || sev == SEV_REMARK) c->muted = false;
-  if (!c->stream || c->muted) return;
-  if (loc.line)
-    fprintf(c->stream, "%s:%u:%u: ", ctx_source_name(c, loc.file), loc.line, loc.col);
-  else if (sev == SEV_ERROR || sev == SEV_WARNING)
-    fputs("gc: ", c->stream);
-  fprintf(c->stream, "%s: ", severity_name[sev]);
+  if (c->muted || !c->stream) return;
   va_list args;
   va_start(args, fmt);
-  vfprintf(c->stream, fmt, args);
+  MemFile m;
+  vfprintf(memfile_open(&m), fmt, args);
   va_end(args);
-  fputc('\n', c->stream);
-  size_t len;
-  const char *line = ctx_source_line(c, loc, &len);
-  if (line && sev != SEV_REMARK) print_line(c->stream, line, len, loc);
+  memfile_close(&m);
+  report(c, &(Diagnostic){sev, loc, m.text});
+  memfile_free(&m);
 }
 
 int ctx_errors(const Ctx *c) { return c->errors; }
 void ctx_set_stream(Ctx *c, FILE *f) { c->stream = f; }
+
+void ctx_set_sink(Ctx *c, DiagnosticSink *sink, void *data) {
+  c->sink = sink;
+  c->sink_data = data;
+}
 
 const char *loc_str(Ctx *c, Loc loc) {
   if (!loc.line) return "<none>";

@@ -34,6 +34,23 @@ CodegenPart *targets_part(Targets *t, const Backend *b);
 /* --help, --version, --list-passes: true if one of them was given and answered. */
 bool help_answer(Ctx *c, const Options *o, int *code);
 
+/* ---- shell_files.c ---- */
+void completion_bash(FILE *f);
+void completion_zsh(FILE *f);
+void completion_fish(FILE *f);
+void man_page(FILE *f);
+
+/* ---- diagnostics.c ---- */
+/* --diagnostics=json: from here on every diagnostic is one line of JSON on the standard error. */
+void diagnostics_as_json(Ctx *c);
+
+/* ---- plan_module.c: for the language server ---- */
+/* Plans a module as `gc -O2` would for the host; false where it cannot. */
+bool plan_module(Ctx *c, Module *m);
+
+/* ---- format_command.c: gc --format; the exit code ---- */
+int format_command(Front *f);
+
 /* ---- files.c: the files of a command line ---- */
 typedef struct FileUse {
   const char *option; /* that names it, as it is written; of the input its path */

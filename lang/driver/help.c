@@ -3,10 +3,11 @@
    flushes. */
 #include "codegen/codegen.h"
 #include "lang/driver/command.h"
+#include "lang/editor/editor.h"
 #include "lang/elab/elab.h"
 #include "passes/passes.h"
 
-static void print_ops(FILE *f) {
+static void print_ops(Ctx *c, FILE *f) {
   fprintf(f, "%-16s %8s  %s\n", "op", "operands", "meaning");
   for (int k = 0; k < OP_KINDS; k++) {
     const OpInfo *op = &op_info[k];
@@ -30,31 +31,38 @@ static void builtins_markdown(Ctx *c, FILE *f) {
     fprintf(f, "| `%s(%s)` | %s |\n", d[i].name, d[i].args, d[i].help);
 }
 
+static void put_options(Ctx *c, FILE *f) { options_help(f); }
+static void put_passes(Ctx *c, FILE *f) { passes_list(f); }
+static void put_options_markdown(Ctx *c, FILE *f) { options_markdown(f); }
+static void put_ops_markdown(Ctx *c, FILE *f) { op_table_markdown(f); }
+static void put_man(Ctx *c, FILE *f) { man_page(f); }
+static void put_bash(Ctx *c, FILE *f) { completion_bash(f); }
+static void put_zsh(Ctx *c, FILE *f) { completion_zsh(f); }
+static void put_fish(Ctx *c, FILE *f) { completion_fish(f); }
+static void put_vim(Ctx *c, FILE *f) { syntax_vim(f, c); }
+static void put_textmate(Ctx *c, FILE *f) { syntax_textmate(f, c); }
+
 typedef struct Topic {
   const char *name;
+  void (*print)(Ctx *c, FILE *f);
   bool in_all;
 } Topic;
 
-static const Topic topics[] = {{"options", true},     {"passes", true},      {"builtins", true},
-                               {"ops", true},         {"options-md", false}, {"ops-md", false},
-                               {"builtins-md", false}};
-
-static void print_topic(Ctx *c, const char *name) {
-  if (strcmp(name, "options") == 0)
-    options_help(stdout);
-  else if (strcmp(name, "options-md") == 0)
-    options_markdown(stdout);
-  else if (strcmp(name, "passes") == 0)
-    passes_list(stdout);
-  else if (strcmp(name, "builtins") == 0)
-    print_builtins(c, stdout);
-  else if (strcmp(name, "ops") == 0)
-    print_ops(stdout);
-  else if (strcmp(name, "ops-md") == 0)
-    op_table_markdown(stdout);
-  else if (strcmp(name, "builtins-md") == 0)
-    builtins_markdown(c, stdout);
-}
+static const Topic topics[] = {
+    {"options", put_options, true},
+    {"passes", put_passes, true},
+    {"builtins", print_builtins, true},
+    {"ops", print_ops, true},
+    {"options-md", put_options_markdown, false},
+    {"ops-md", put_ops_markdown, false},
+    {"builtins-md", builtins_markdown, false},
+    {"man", put_man, false},
+    {"bash", put_bash, false},
+    {"zsh", put_zsh, false},
+    {"fish", put_fish, false},
+    {"vim", put_vim, false},
+    {"textmate", put_textmate, false},
+};
 
 /* Those that programs can be made for here, then what the others lack. */
 static void print_targets(Ctx *c) {
@@ -76,11 +84,10 @@ bool help_answer(Ctx *c, const Options *o, int *code) {
   if (option_given(o, OPT_HELP)) {
     const char *topic = option_value(o, OPT_HELP, "options");
     bool all = strcmp(topic, "all") == 0;
-    if (!all) print_topic(c, topic);
-    for (size_t i = 0, n = 0; all && i < sizeof topics / sizeof topics[0]; i++) {
-      if (!topics[i].in_all) continue;
+    for (size_t i = 0, n = 0; i < sizeof topics / sizeof topics[0]; i++) {
+      if (all ? !topics[i].in_all : strcmp(topic, topics[i].name) != 0) continue;
       if (n++) putchar('\n');
-      print_topic(c, topics[i].name);
+      topics[i].print(c, stdout);
     }
   } else if (option_given(o, OPT_VERSION)) {
     puts("gc " GC_VERSION);

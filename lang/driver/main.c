@@ -7,6 +7,7 @@
 #include "ir/support/clock.h"
 #include "ir/support/memfile.h"
 #include "lang/driver/command.h"
+#include "lang/editor/editor.h"
 #include "passes/passes.h"
 
 #include <errno.h>
@@ -604,7 +605,10 @@ static int run(Compilation *r, int argc, char **argv) {
   int code;
   if (!options_parse(r->c, argc, argv, &r->o)) return EXIT_USAGE;
   if (help_answer(r->c, &r->o, &code)) return code;
+  if (strcmp(option_value(&r->o, OPT_DIAGNOSTICS, "text"), "json") == 0) diagnostics_as_json(r->c);
+  if (option_given(&r->o, OPT_LSP)) return lsp_serve(stdin, stdout, plan_module);
   if (!r->o.input) return usage_error("no input file; see gc --help");
+  if (option_given(&r->o, OPT_FORMAT)) return format_command(&(Front){.c = r->c, .o = &r->o});
   return option_given(&r->o, OPT_PACK) ? pack(r) : compile(r);
 }
 

@@ -1,17 +1,8 @@
-/* Reads the command line by the table options.def, and prints --help and the table of the docs.
+/* Reads the command line by the table options.def.
    Contract: see options.h. No option is ignored: what is not built yet is an error that says so. */
-#include "lang/driver/options.h"
+#include "lang/driver/option_rows.h"
 
 #include <stdarg.h>
-
-typedef enum Form { FORM_FLAG, FORM_WORD, FORM_JOINED, FORM_MAYBE, FORM_LEVEL } Form;
-
-typedef struct Row {
-  const char *spelling, *value, *choices, *help;
-  OptionId id;
-  Form form;
-  int pack; /* 0: compiling, 1: --pack, 2: both */
-} Row;
 
 /* --emit and --target take what the table of targets has. */
 static const char EMIT_KINDS[] = "exe|lib"
@@ -26,7 +17,7 @@ static const char TARGET_LIST[] =
     ;
 #define TARGET_NAMES (TARGET_LIST + 1)
 
-static const Row rows[] = {
+const OptionRow option_rows[OPTIONS] = {
 #define GROUP(title)
 #define OPTION(id, spelling, form, value, choices, pack, help)                                     \
   {spelling, value, choices, help, OPT_##id, FORM_##form, pack},
@@ -47,13 +38,7 @@ int usage_error(const char *fmt, ...) {
 
 /* ---- choices: "exe|lib|ir" ---- */
 
-typedef struct Choice {
-  const char *at;
-  size_t n;
-} Choice;
-
-/* Steps through the choices; false after the last. */
-static bool next_choice(const char **rest, Choice *out) {
+bool next_choice(const char **rest, Choice *out) {
   if (!**rest) return false;
   out->at = *rest;
   out->n = strcspn(out->at, "|");
@@ -68,7 +53,7 @@ static bool choice_is(const Choice *ch, const char *s, size_t n) {
 enum { MAX_CHOICES = 16 };
 
 /* The choices of a row as an array of names, for messages and for the nearest one. */
-static int choice_names(Ctx *c, const Row *r, const char **names) {
+static int choice_names(Ctx *c, const OptionRow *r, const char **names) {
   Choice ch;
   int n = 0;
   for (const char *rest = r->choices; n < MAX_CHOICES && next_choice(&rest, &ch);)
@@ -76,7 +61,7 @@ static int choice_names(Ctx *c, const Row *r, const char **names) {
   return n;
 }
 
-static bool check_choice(Ctx *c, const Row *r, const char *value, size_t n) {
+static bool check_choice(Ctx *c, const OptionRow *r, const char *value, size_t n) {
   Choice ch;
   for (const char *rest = r->choices; next_choice(&rest, &ch);)
     if (choice_is(&ch, value, n)) return true;
@@ -88,7 +73,7 @@ static bool check_choice(Ctx *c, const Row *r, const char *value, size_t n) {
 }
 
 /* One of the choices, or for LIST several with commas. */
-static bool check_value(Ctx *c, const Row *r, const char *value) {
+static bool check_value(Ctx *c, const OptionRow *r, const char *value) {
   if (!r->choices) return true;
   bool list = strcmp(r->value, "LIST") == 0;
   for (;;) {
@@ -113,7 +98,7 @@ static bool add_define(Ctx *c, Options *o, const char *text) {
   return true;
 }
 
-static bool set_option(Ctx *c, Options *o, const Row *r, const char *value) {
+static bool set_option(Ctx *c, Options *o, const OptionRow *r, const char *value) {
   if (r->id == OPT_DEFINE) {
     if (!add_define(c, o, value)) return false;
   } else if (o->value[r->id]) {
@@ -132,7 +117,7 @@ static bool set_option(Ctx *c, Options *o, const Row *r, const char *value) {
 }
 
 /* The length of the option's name at the start of arg; 0: it is another option. */
-static size_t match(const Row *r, const char *arg) {
+static size_t match(const OptionRow *r, const char *arg) {
   size_t n = strlen(r->spelling);
   if (strncmp(arg, r->spelling, n) != 0) return 0;
   switch (r->form) {
@@ -147,7 +132,7 @@ static size_t match(const Row *r, const char *arg) {
 
 static bool unknown(Ctx *c, const char *arg) {
   const char *names[OPTIONS];
-  for (int i = 0; i < OPTIONS; i++) names[i] = rows[i].spelling;
+  for (int i = 0; i < OPTIONS; i++) names[i] = option_rows[i].spelling;
   const char *word = intern_n(c, arg, strcspn(arg, "="));
   const char *near = nearest_name(c, word, names, OPTIONS);
   if (!near && arg[1] != '-') /* -target for --target */
@@ -160,7 +145,7 @@ static bool unknown(Ctx *c, const char *arg) {
 static bool take_option(Ctx *c, int argc, char **argv, int *i, Options *o) {
   const char *arg = argv[*i];
   for (int k = 0; k < OPTIONS; k++) {
-    const Row *r = &rows[k];
+    const OptionRow *r = &option_rows[k];
     size_t n = match(r, arg);
     if (!n) continue;
     const char *rest = arg + n;
@@ -191,17 +176,30 @@ static const OptionId printing[] = {
     OPT_REMARKS,   OPT_PRINT_AFTER,   OPT_PRINT_CHANGED,  OPT_TIME_PASSES,
     OPT_STATS};
 
+/* An option that compiles nothing, and the one option that means something beside it. */
+static bool goes_alone(const Options *o, OptionId id, OptionId also) {
+  if (!option_given(o, id)) return true;
+  for (int i = 0; i < OPTIONS; i++)
+    if (option_given(o, (OptionId)i) && i != (int)id && i != (int)also && i != OPT_DIAGNOSTICS)
+      return !usage_error("%s does not go with %s", option_rows[i].spelling,
+                          option_rows[id].spelling);
+  return o->defines.n == 0 || !usage_error("-D does not go with %s", option_rows[id].spelling);
+}
+
 static bool check_together(const Options *o) {
   bool pack = option_given(o, OPT_PACK);
   for (int i = 0; i < OPTIONS; i++) {
-    if (!o->value[i] || rows[i].pack == 2 || rows[i].pack == pack) continue;
-    return pack ? !usage_error("%s does not go with --pack", rows[i].spelling)
-                : !usage_error("%s goes with --pack only", rows[i].spelling);
+    if (!o->value[i] || option_rows[i].pack == 2 || option_rows[i].pack == pack) continue;
+    return pack ? !usage_error("%s does not go with --pack", option_rows[i].spelling)
+                : !usage_error("%s goes with --pack only", option_rows[i].spelling);
   }
+  if (!goes_alone(o, OPT_FORMAT, OPT_OUTPUT) || !goes_alone(o, OPT_LSP, OPT_LSP)) return false;
+  if (option_given(o, OPT_LSP) && o->input)
+    return !usage_error("--lsp takes no file: the editor names those that it opens");
   for (size_t i = 0; option_given(o, OPT_CHECK) && i < sizeof printing / sizeof printing[0]; i++)
     if (option_given(o, printing[i]))
       return !usage_error("--check reports errors and warnings only: leave out %s",
-                          rows[printing[i]].spelling);
+                          option_rows[printing[i]].spelling);
   return true;
 }
 
@@ -230,125 +228,4 @@ bool options_parse(Ctx *c, int argc, char **argv, Options *o) {
 
 const char *option_value(const Options *o, OptionId id, const char *otherwise) {
   return o->value[id] && o->value[id][0] ? o->value[id] : otherwise;
-}
-
-/* ---- help ---- */
-
-/* Groups and options in the order of the table. */
-typedef struct Line {
-  const char *group; /* or an option's row */
-  int row;
-} Line;
-
-static const Line lines[] = {
-#define GROUP(title) {title, 0},
-#define OPTION(id, ...) {NULL, OPT_##id},
-#include "lang/driver/options.def"
-#undef GROUP
-#undef OPTION
-};
-
-enum { LINES = sizeof lines / sizeof lines[0], HELP_COLUMN = 27, HELP_WIDTH = 100 };
-
-/* Prints an option as it is written; returns the width. */
-static int print_spelling(FILE *f, const Row *r) {
-  static const char *const before[] = {[FORM_FLAG] = "",
-                                       [FORM_WORD] = " ",
-                                       [FORM_JOINED] = "=",
-                                       [FORM_MAYBE] = "[=",
-                                       [FORM_LEVEL] = ""};
-  return fprintf(f, "%s%s%s%s", r->spelling, before[r->form], r->value ? r->value : "",
-                 r->form == FORM_MAYBE ? "]" : "");
-}
-
-/* "a, b, c" or with what stands between and around them. */
-static void print_choices(FILE *f, const Row *r, const char *between) {
-  Choice ch;
-  int n = 0;
-  for (const char *rest = r->choices; rest && next_choice(&rest, &ch);)
-    fprintf(f, "%s%.*s", n++ ? between : "", (int)ch.n, ch.at);
-}
-
-static void print_help(FILE *f, const char *text) {
-  int column = HELP_COLUMN;
-  for (const char *p = text; *p;) {
-    int n = (int)strcspn(p, " ");
-    if (p != text && column + 1 + n > HELP_WIDTH) {
-      fprintf(f, "\n%*s", HELP_COLUMN, "");
-      column = HELP_COLUMN;
-    } else if (p != text) {
-      fputc(' ', f);
-      column++;
-    }
-    fprintf(f, "%.*s", n, p);
-    column += n;
-    p += n + (p[n] == ' ');
-  }
-  fputc('\n', f);
-}
-
-static void print_option(FILE *f, const Row *r) {
-  fputs("  ", f);
-  int width = 2 + print_spelling(f, r);
-  if (width + 1 > HELP_COLUMN)
-    fprintf(f, "\n%*s", HELP_COLUMN, "");
-  else
-    fprintf(f, "%*s", HELP_COLUMN - width, "");
-  print_help(f, r->help);
-  if (r->form == FORM_LEVEL || !r->choices) return;
-  fprintf(f, "%*s%s: ", HELP_COLUMN, "", r->value);
-  print_choices(f, r, ", ");
-  fputc('\n', f);
-}
-
-void options_help(FILE *f) {
-  fputs("usage: gc [options] FILE.g              compile to an executable\n"
-        "       gc --pack FILE.csv [options]     pack buffers\n",
-        f);
-  for (int i = 0; i < LINES; i++) {
-    if (lines[i].group)
-      fprintf(f, "\n%s\n", lines[i].group);
-    else
-      print_option(f, &rows[lines[i].row]);
-  }
-  fputs("\nexit codes: 0 done, 1 the program is wrong, 2 the command line is wrong, 3 the "
-        "environment is\n"
-        "(no compiler, no space), 70 an internal error (which writes a reproducer)\n",
-        f);
-}
-
-void options_markdown(FILE *f) {
-  for (int i = 0; i < LINES; i++) {
-    if (lines[i].group) {
-      fprintf(f, "%s### %s\n\n| option | meaning |\n|---|---|\n", i ? "\n" : "", lines[i].group);
-      continue;
-    }
-    const Row *r = &rows[lines[i].row];
-    fputs("| `", f);
-    print_spelling(f, r);
-    fprintf(f, "` | %s", r->help);
-    if (r->form != FORM_LEVEL && r->choices) {
-      fprintf(f, "; %s: `", r->value);
-      print_choices(f, r, "`, `");
-      fputc('`', f);
-    }
-    fputs(" |\n", f);
-  }
-}
-
-void options_print(FILE *f, const Options *o) {
-  for (int i = 0; i < OPTIONS; i++) {
-    const Row *r = &rows[i];
-    if (!o->value[i] || i == OPT_OUTPUT || i == OPT_LANGUAGE || i == OPT_DEFINE) continue;
-    bool bare = r->form == FORM_FLAG || (r->form == FORM_MAYBE && !o->value[i][0]);
-    const char *between = bare || r->form == FORM_LEVEL ? "" : r->form == FORM_WORD ? " " : "=";
-    fprintf(f, " %s%s", r->spelling, between);
-    if (!bare) { /* quoted for a shell: ' becomes '\'' */
-      bool plain =
-          o->value[i][strspn(o->value[i], "abcdefghijklmnopqrstuvwxyz0123456789,.-_+")] == 0;
-      if (!plain) fputc('\'', f);
-      for (const char *p = o->value[i]; *p; p++) fputs(*p == '\'' ? "'\\''" : (char[]){*p, 0}, f);
-      if (!plain) fputc('\'', f);
-    }
-  }
 }

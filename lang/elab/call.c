@@ -66,6 +66,10 @@ Val call_def(Elab *e, const CallSite *s) {
     if (b.v.kind == VAL_ERROR || (param->init && !bind_match(e, s, param, &b))) return error_value;
     env_bind(e, param->name.name, b.v, -1, param->loc);
   }
+  for (int p = 0; p < np; p++) {
+    const Binding *b = env_find(e, inner->env, params[p].name.name);
+    if (b) saw_binding(e, params[p].name.loc, b->val, b->global);
+  }
   exec_body(e, &s->f->decl->function.body);
   return inner->env->result;
 }

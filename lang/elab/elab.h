@@ -12,10 +12,23 @@ typedef struct DefineFlag { /* gc -D NAME=V */
   Expr *value;              /* from parse_value */
 } DefineFlag;
 
+/* What an expression, or a name where it is bound, stood for: once for each time that the
+   elaboration comes there, as a def is inlined at each call. */
+typedef struct Seen {
+  Loc at;
+  const Type *type;  /* of a tensor; else NULL */
+  const char *value; /* "f32[64,10]", "the number 3", "a list of 2"; interned */
+  const char *entry; /* that is elaborated; "" in a let */
+  const char *scope; /* the path of the calls around it: "net.fc1" */
+  const char *path;  /* of a param, state or hyper; else NULL */
+} Seen;
+
 typedef struct ElabOptions {
   const DefineFlag *defines; /* of one name the last counts */
   int n;
   const char **wrong; /* or NULL; set to the name of a -D whose value is wrong */
+  void (*seen)(void *data, const Seen *s); /* or NULL; for editors */
+  void *data;
 } ElabOptions;
 
 Module *elaborate(Ctx *c, const Program *prog, const ElabOptions *opts);

@@ -65,6 +65,10 @@ Val elab_eval_one(Elab *e, const Expr *x);
 /* The error if the test of an `if` is not a bool. */
 Val not_a_bool(Elab *e, const Expr *test, Val found);
 Val expr_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
+/* ---- seen.c: for ElabOptions.seen ---- */
+void saw_value(Elab *e, const Expr *x, Val v);
+/* A name is bound at its place: to a value, or if global >= 0 to that param, state or hyper. */
+void saw_binding(Elab *e, Loc at, Val v, int global);
 /* ---- const_eval.c: compile-time arithmetic ---- */
 Val number_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
 Val number_function(Elab *e, OpKind k, Val x, Loc loc); /* VAL_NONE: not defined for numbers */

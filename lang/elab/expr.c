@@ -157,6 +157,7 @@ bool elab_deeper(Elab *e, Loc loc) {
 Val elab_eval(Elab *e, const Expr *x) {
   if (!elab_deeper(e, x->loc)) return error_value;
   Val v = eval_kind(e, x);
+  saw_value(e, x, v);
   e->depth--;
   return v;
 }

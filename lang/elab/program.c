@@ -89,6 +89,7 @@ static void add_inputs(Elab *e, const Decl *d) {
     elab_at(e, p->name.loc);
     Val v = val_tensor(e, entry_add_input(e->run->entry, p->name.name, t));
     env_bind(e, p->name.name, v, -1, p->name.loc);
+    saw_binding(e, p->name.loc, v, -1);
   }
 }
 

@@ -27,6 +27,7 @@ static void give_name(Elab *e, Val v, const char *name) {
 void bind_name(Elab *e, Ident name, Val v) {
   give_name(e, v, name.name);
   env_bind(e, name.name, v, -1, name.loc);
+  saw_binding(e, name.loc, v, -1);
 }
 
 static void bind_all(Elab *e, const Idents *names, const Val *v, int n, Loc loc, const char *what) {

@@ -346,6 +346,7 @@ static int declare(Elab *e, const Stmt *s) {
 void declare_variable(Elab *e, const Stmt *s) {
   int global = declare(e, s);
   env_bind(e, s->variable.name.name, error_value, global, s->variable.name.loc);
+  saw_binding(e, s->variable.name.loc, error_value, global);
 }
 
 /* ---- assignment ---- */

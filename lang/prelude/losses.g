@@ -25,7 +25,7 @@ def logaddexp(a, b) {
 # cumulative log(sum(exp(x))) along the last axis
 def logcumsumexp(x : [..., n]) {
   columns = transpose(reshape(x, [-1, n]))
-  y = where(columns[0] == columns[0], -inf, columns[0])   # of x's dtype
+  y = where(columns[0] == columns[0], -inf, columns[0])  # of x's dtype
   ys = scan i in 0..n {
     y = logaddexp(y, columns[i])
     yield y

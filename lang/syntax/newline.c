@@ -42,8 +42,7 @@ Lexer *lex_new(Parser *ps, void *scanner, int start) {
   return lx;
 }
 
-/* After these a newline does not end the statement. */
-static bool goes_on(int token) {
+bool token_goes_on(int token) {
   static const int tokens[] = {NEWLINE, ',',  '{',   '=',  '+',        '-',        '*', '/',
                                '%',     '@',  POW,   PIPE, OR,         AND,        NOT, EQ,
                                NE,      '<',  LE,    '>',  GE,         UPDATE,     ':', IF,
@@ -107,7 +106,7 @@ static Loc after_found(Lexer *lx) {
 
 static int hand_out_newline(Lexer *lx, TokenValue *val, Loc *loc) {
   Token t = {.kind = NEWLINE, .loc = after_found(lx)};
-  bool written = lx->held.after_newline && !in_parens(lx) && !goes_on(lx->found.kind);
+  bool written = lx->held.after_newline && !in_parens(lx) && !token_goes_on(lx->found.kind);
   lx->unwritten = !written;
   if (!written && lx->held.kind != END) t.loc = lx->held.loc;
   lx->given_up = (Bracket){0};
@@ -124,7 +123,7 @@ static bool newline_is_due(Lexer *lx) {
   if (next == RAW_SEMICOLON) return !in_parens(lx);
   if (!lx->held.after_newline) return false;
   if (in_parens(lx)) return starts_statement(next);
-  if (goes_on(last)) /* "x = 3 +" and then "return x": the rest of the line was forgotten */
+  if (token_goes_on(last)) /* "x = 3 +" and then "return x": the rest of the line was forgotten */
     return starts_statement(next) && next != FOR && next != SCAN;
   return next != PIPE && next != ELSE && next != '{';
 }
@@ -202,7 +201,7 @@ int lex_next(TokenValue *val, Loc *loc, Parser *ps) {
       t.kind = ',';
       break;
     case '{':
-      if (t.after_newline && !goes_on(lx->found.kind) && !lx->recovering && !in_parens(lx))
+      if (t.after_newline && !token_goes_on(lx->found.kind) && !lx->recovering && !in_parens(lx))
         parse_error(ps, t.loc, "a '{' cannot start a line; move it to the end of the line above");
       open_bracket(ps, &t);
       break;

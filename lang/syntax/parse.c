@@ -10,10 +10,9 @@
 enum { MAX_USE_DEPTH = 100 };
 
 /* flex's interface */
-typedef void *Scanner;
-int gc_scan_lex_init_extra(Parser *extra, Scanner *out);
-void *gc_scan__scan_buffer(char *text, size_t size, Scanner s);
-int gc_scan_lex_destroy(Scanner s);
+int gc_scan_lex_init_extra(Parser *extra, void **out);
+void *gc_scan__scan_buffer(char *text, size_t size, void *scanner);
+int gc_scan_lex_destroy(void *scanner);
 
 static void report(Parser *ps, Severity sev, Loc loc, const char *fmt, va_list args) {
   if (ps->stopped) return;
@@ -41,25 +40,35 @@ void parse_note(Parser *ps, Severity sev, Loc loc, const char *fmt, ...) {
   va_end(args);
 }
 
+bool scan_open(Parser *ps, Scan *s) {
+  size_t len;
+  const char *text = ctx_source_text(ps->c, ps->file, &len);
+  *s = (Scan){0};
+  if (len > INT32_MAX - 2) {
+    parse_error(ps, (Loc){0}, "%s is larger than 2 GB", ctx_source_name(ps->c, ps->file));
+    return false;
+  }
+  s->copy = malloc(len + 2); /* flex writes into what it scans and wants two NULs after it */
+  if (!s->copy || gc_scan_lex_init_extra(ps, &s->scanner) != 0) out_of_memory();
+  memcpy(s->copy, text, len);
+  s->copy[len] = s->copy[len + 1] = 0;
+  gc_scan__scan_buffer(s->copy, len + 2, s->scanner);
+  return true;
+}
+
+void scan_close(Scan *s) {
+  gc_scan_lex_destroy(s->scanner);
+  free(s->copy);
+}
+
 /* Parses one source into the reader's program; the value of parse_value. */
 static Expr *parse_source(ProgramReader *r, uint16_t file, int start) {
   Parser ps = {.c = r->c, .arena = ctx_arena(r->c), .reader = r, .file = file, .line = 1, .col = 1};
-  size_t len;
-  const char *text = ctx_source_text(r->c, file, &len);
-  if (len > INT32_MAX - 2) {
-    parse_error(&ps, (Loc){0}, "%s is larger than 2 GB", ctx_source_name(r->c, file));
-    return NULL;
-  }
-  char *copy = malloc(len + 2); /* flex writes into what it scans and wants two NULs after it */
-  Scanner scanner = NULL;
-  if (!copy || gc_scan_lex_init_extra(&ps, &scanner) != 0) out_of_memory();
-  memcpy(copy, text, len);
-  copy[len] = copy[len + 1] = 0;
-  gc_scan__scan_buffer(copy, len + 2, scanner);
-  ps.lex = lex_new(&ps, scanner, start);
+  Scan scan;
+  if (!scan_open(&ps, &scan)) return NULL;
+  ps.lex = lex_new(&ps, scan.scanner, start);
   if (gc_parse_parse(&ps) != 0) r->failed = true;
-  gc_scan_lex_destroy(scanner);
-  free(copy);
+  scan_close(&scan);
   return ps.value;
 }
 

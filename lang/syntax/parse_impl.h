@@ -88,6 +88,7 @@ typedef struct Found {             /* what stands where the grammar expected som
   bool reported; /* as a mistake of its own */
 } Found;
 Found lex_found(Parser *ps);
+bool token_goes_on(int token); /* after it a newline does not end the statement */
 bool word_is_reserved(const char *word);
 bool token_is_reserved(int token); /* a reserved word is of this kind */
 
@@ -133,6 +134,12 @@ void stray_stmt(Parser *ps, const Stmt *s);
 void check_depth(Parser *ps, int depth, Loc loc);
 
 /* ---- parse.c ---- */
+typedef struct Scan { /* of one source */
+  void *scanner;
+  char *copy; /* the text; it is written into */
+} Scan;
+bool scan_open(Parser *ps, Scan *s); /* of ps->file; false after an error */
+void scan_close(Scan *s);
 struct Parser {
   Ctx *c;
   Arena *arena;

@@ -19,6 +19,13 @@ cat >wanted.txt <<'END_F'
 ./lib/gc/embed.h
 ./lib/gc/gcrt.h
 ./lib/gc/libgcrt.a
+./share/bash-completion/completions/graph-compiler
+./share/fish/vendor_completions.d/graph-compiler.fish
+./share/gc/gc.tmLanguage.json
+./share/man/man1/graph-compiler.1
+./share/vim/vimfiles/ftdetect/gc.vim
+./share/vim/vimfiles/syntax/gc.vim
+./share/zsh/site-functions/_graph-compiler
 END_F
 same installed.txt wanted.txt 'what is installed'
 rm -rf named
