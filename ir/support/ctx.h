@@ -65,7 +65,7 @@ typedef struct Diagnostic {
 } Diagnostic;
 typedef void DiagnosticSink(void *data, Ctx *c, const Diagnostic *d);
 void ctx_set_sink(Ctx *c, DiagnosticSink *sink, void *data); /* NULL: to the stream again */
-const char *severity_name(Severity s);                      /* "error" */
+const char *severity_name(Severity s);                       /* "error" */
 
 /* The text "mnist.g:4:7", or "<none>"; interned. */
 const char *loc_str(Ctx *c, Loc loc);

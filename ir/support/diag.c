@@ -1,5 +1,6 @@
 /* Diagnostics: one line of message, the source line and a caret range; or for a sink; see ctx.h.
-   Contract: reports at once, so the order is the order of discovery; counts errors even when silent.
+   Contract: reports at once, so the order is the order of discovery; counts errors even when
+   silent.
  */
 #include "ir/support/ctx_impl.h"
 #include "ir/support/memfile.h"
