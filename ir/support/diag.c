@@ -90,24 +90,27 @@ const char *loc_str(Ctx *c, Loc loc) {
   return intern_printf(c, "%s:%u:%u", ctx_source_name(c, loc.file), loc.line, loc.col);
 }
 
-/* Levenshtein distance, two rows. */
+/* Edits from a to b: a letter more, fewer or other, or two neighbours swapped (optimal string
+   alignment), by three rows of the table. */
 static int edits(const char *a, const char *b) {
   enum { LONGEST = 63 };
   size_t na = strlen(a), nb = strlen(b);
   if (na > LONGEST || nb > LONGEST) return LONGEST;
-  int row[2][LONGEST + 1];
+  int row[3][LONGEST + 1];
   for (size_t j = 0; j <= nb; j++) row[0][j] = (int)j;
   for (size_t i = 1; i <= na; i++) {
-    int *prev = row[(i - 1) & 1], *cur = row[i & 1];
+    int *prev = row[(i - 1) % 3], *cur = row[i % 3];
     cur[0] = (int)i;
     for (size_t j = 1; j <= nb; j++) {
       int best = prev[j - 1] + (a[i - 1] != b[j - 1]);
       if (prev[j] + 1 < best) best = prev[j] + 1;
       if (cur[j - 1] + 1 < best) best = cur[j - 1] + 1;
+      bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped && row[(i - 2) % 3][j - 2] + 1 < best) best = row[(i - 2) % 3][j - 2] + 1;
       cur[j] = best;
     }
   }
-  return row[na & 1][nb];
+  return row[na % 3][nb];
 }
 
 const char *nearest_name(Ctx *c, const char *name, const char *const *names, int n) {
