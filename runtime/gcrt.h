@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GCRT_ABI 8
+#define GCRT_ABI 9
 
 typedef enum GcDtype { GC_BOOL, GC_U8, GC_I32, GC_I64, GC_F16, GC_BF16, GC_F32, GC_F64 } GcDtype;
 
@@ -137,6 +137,12 @@ typedef struct GcRange { /* bytes of the arena */
   uint64_t offset, bytes;
 } GcRange;
 
+/* A value of floats that is complete behind a step; for --check-finite and --watch. */
+typedef struct GcResult {
+  int arg;    /* of the step: where it lies, which loops move */
+  GcTensor t; /* its name is the value's in the plan, "" for one without; no address */
+} GcResult;
+
 /* One launch. The steps of an entry run in order on all threads, or, where it has several streams,
    those of each stream in order on threads of its own; `barrier` tells what these must wait for
    before: 0 nothing (each thread reads only what it wrote itself, or nobody wrote); 1 all of them;
@@ -158,6 +164,9 @@ typedef struct GcStep {
   const int *after; /* earlier steps of other streams that must be over; one within a loop: when the
                        outermost loop is */
   int nafter;
+  const GcResult *results; /* target "cpu" */
+  int nresults;
+  bool backward; /* it computes gradients */
 } GcStep;
 
 /* Steps [first, end) run `trips` times, in iterations 0, 1, … or the other way. Loops stand in the

@@ -75,6 +75,37 @@ static const char *waits(Tables *p, const char *name, const Launch *l, int strea
   return arena_printf(a, ", .stream = %d, .after = %s, .nafter = %u", l->stream, name, l->after.n);
 }
 
+static void result(Tables *p, int arg, const char *name, const Type *t, const Layout *l) {
+  text_add(&p->text, "  {%d, ", arg);
+  tensor(p, name ? name : "", t, l, (Address){.region = PLAN_ARENA}, NULL);
+  text_add(&p->text, "},\n");
+}
+
+/* A table of the floats that are complete behind the launch, the last one of its op, and its
+   initialisers in a step's row. */
+static const char *results(Tables *p, const Entry *e, const char *name, const Launches *l,
+                           uint32_t i) {
+  const Launch *x = &l->at.at[i];
+  uint32_t n = 0;
+  bool last = i + 1 == l->at.n || l->at.at[i + 1].op != x->op;
+  for (int k = 0; k < x->kernel->nargs && last; k++) {
+    const KernelArg *a = &x->kernel->args[k];
+    const Global *g = a->kind == ARG_GLOBAL ? &p->g->m->globals.at[a->global] : NULL;
+    if (a->kind == ARG_SCRATCH || !a->access.write) continue;
+    const Value *v = g ? NULL : value_at(e, a->value);
+    if (!dtype_is_float(g ? g->type->dtype : v->type->dtype)) continue;
+    if (!n++) text_add(&p->text, "static const GcResult %s[] = {\n", name);
+    if (g)
+      result(p, k, g->path, g->type, g->layout);
+    else
+      result(p, k, v->name, v->type, v->layout);
+  }
+  const char *backward = x->op->backward ? ", .backward = true" : "";
+  if (!n) return backward;
+  text_add(&p->text, "};\n");
+  return arena_printf(p->g->a, ", .results = %s, .nresults = %u%s", name, n, backward);
+}
+
 /* A table of dead ranges; its name, or "NULL". */
 static const char *ranges(Tables *p, const char *name, const DeadRanges *dead) {
   Text *x = &p->text;
@@ -125,11 +156,13 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
   VEC(StepText) run = {0};
   for (uint32_t i = 0; i < l.at.n; i++) vec_push(a, &run, p->step(p, e, &l.at.at[i], l.depth));
   text_add(x, "\n/* ---- %s ---- */\n", text_comment(a, e->name));
-  VEC(const char *) dead = {0}, after = {0};
+  VEC(const char *) dead = {0}, after = {0}, made = {0};
   for (uint32_t i = 0; i < l.at.n; i++) {
     arguments(p, id, i, &l.at.at[i], l.depth);
     vec_push(a, &after, waits(p, arena_printf(a, "%s_w%u", id, i), &l.at.at[i], l.streams));
     vec_push(a, &dead, ranges(p, arena_printf(a, "%s_d%u", id, i), &l.at.at[i].dead));
+    bool host = !run.at[i].launch && e != p->g->m->init;
+    vec_push(a, &made, host ? results(p, e, arena_printf(a, "%s_r%u", id, i), &l, i) : "");
   }
   loops(p, id, &l);
   if (l.at.n) {
@@ -141,7 +174,7 @@ static void entry_tables(Tables *p, const Entry *e, const char *id, Text *row) {
                text_quoted(a, s->op->loc.line ? loc_str(p->g->ctx, s->op->loc) : ""), id, i,
                s->kernel->nargs, s->barrier, dead.at[i], s->dead.n, s->flops, s->bytes);
       if (run.at[i].launch) text_add(x, ", %s", run.at[i].launch);
-      text_add(x, "%s},\n", after.at[i]);
+      text_add(x, "%s%s},\n", after.at[i], made.at[i]);
     }
     text_add(x, "};\n");
   }

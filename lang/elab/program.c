@@ -9,7 +9,7 @@
 static const char *const program_options[] = {
     "epochs",  "steps",  "save",  "load",  "checkpoint", "resume",   "seed",   "shuffle",
     "log",     "expect", "rtol",  "atol",  "text",       "help",     "device", "threads",
-    "profile", "poison", "bench", "quiet", "validate",   "patience", "plot"};
+    "profile", "poison", "bench", "quiet", "validate",   "patience", "plot",   "watch"};
 
 bool program_has_option(const char *name) {
   for (size_t i = 0; i < sizeof program_options / sizeof *program_options; i++)

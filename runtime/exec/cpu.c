@@ -198,8 +198,9 @@ static bool step_traced(void *arg, int step, int loop, const int64_t *at) {
   return true;
 }
 
-/* All ones are NaN in every float format, and -1 or 255 as integers. */
-static bool step_poisoned(void *arg, int step, int loop, const int64_t *at) {
+/* Threads wait for one another before and behind the step, whose values are looked at and whose
+   dead bytes are poisoned: all ones are NaN in every float format, and -1 or 255 as integers. */
+static bool step_stopped(void *arg, int step, int loop, const int64_t *at) {
   const Context *c = arg;
   Session *s = c->job->s;
   const GcEntry *e = c->job->x->base.entry;
@@ -210,7 +211,9 @@ static bool step_poisoned(void *arg, int step, int loop, const int64_t *at) {
     call(c, step, at);
     barrier_wait(&s->pool->barrier);
   }
-  for (int d = 0; c->who == 0 && d < n; d++)
+  if (s->inspect && c->who == 0 && step >= 0)
+    s->inspect(s->inspect_arg, e, step, addresses(c, step, at));
+  for (int d = 0; s->poison && c->who == 0 && d < n; d++)
     memset(s->memory.region[GC_ARENA] + dead[d].offset, 0xFF, dead[d].bytes);
   return true;
 }
@@ -249,13 +252,13 @@ static void run_traced(void *arg, int t, int nt) {
   walk(&c, step_traced);
 }
 
-static void run_poisoned(void *arg, int t, int nt) {
+static void run_stopped(void *arg, int t, int nt) {
   const EntryJob *j = arg;
   Session *s = j->s;
-  if (t == 0) memset(s->memory.region[GC_ARENA], 0xFF, j->x->base.entry->arena_bytes);
+  if (t == 0 && s->poison) memset(s->memory.region[GC_ARENA], 0xFF, j->x->base.entry->arena_bytes);
   if (j->gather) dataset_gather(s->data, s->memory.region[GC_INPUTS], j->batch, t, nt);
   Context c = context_of(j, t, nt, false); /* one step after the other */
-  walk(&c, step_poisoned);
+  walk(&c, step_stopped);
 }
 
 /* Kernels know no context, so that each thread knows where a fault is recorded. */
@@ -277,7 +280,8 @@ static void cpu_run(Session *s, Exec *exec, const RunRequest *q) {
   j.gather = batch && e->inputs_bytes >= GATHER_SERIAL && pool_size(s->pool) > 1;
   if (batch && !j.gather) dataset_gather(s->data, s->memory.region[GC_INPUTS], q->batch, 0, 1);
   bool traced = s->trace && s->trace->entry == e;
-  j.run = s->poison ? run_poisoned : traced ? run_traced : run_plain;
+  bool stops = s->poison || (s->inspect && exec != s->init);
+  j.run = stops ? run_stopped : traced ? run_traced : run_plain;
   pool_run(s->pool, run_job, &j);
   if (x->streams) streams_reset(x->streams);
   float_mode_restore(mode);

@@ -40,6 +40,10 @@ struct Session {
   const Dataset *data; /* that batches are taken from */
   Trace *trace;        /* NULL: none is recorded */
   bool poison;
+  /* Called on thread 0 behind each step of a run of an entry, with the addresses of its arguments,
+     while all others wait; NULL: steps do not stop. On the host alone. */
+  void (*inspect)(void *arg, const GcEntry *e, int step, void *const *args);
+  void *inspect_arg;
   void (*note)(void *arg, const char *text); /* hears what is only slower; NULL: nobody does */
   void *note_arg;
   Fault fault;

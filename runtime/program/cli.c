@@ -208,6 +208,12 @@ static bool set_option(Options *o, int id, const char *value, Err *e) {
   }
   if (p->kind == TEXT && !*value) return usage(e, "nothing is named after", text);
   if (id == OPT_VALIDATE) return !o->entry || set_validate(o, value, e);
+  if (id == OPT_WATCH) {
+    size_t most = sizeof o->watch / sizeof *o->watch;
+    if ((size_t)o->nwatch == most)
+      return err_set(e, EXIT_USAGE, "--watch: at most %zu at a time", most);
+    o->watch[o->nwatch++] = value;
+  }
   if (id == OPT_EXPECT) return o->entry ? set_expect(o, value, e) : true;
   if (id == OPT_TEXT) return o->entry ? set_text(o, value, e) : true;
   return true;
@@ -357,8 +363,9 @@ static bool complete_validation(const Options *o, Err *e) {
 
 /* What --bench would ignore is refused. */
 static bool bench_alone(const Options *o, Err *e) {
-  static const int ignored[] = {OPT_EPOCHS, OPT_STEPS,    OPT_SAVE,   OPT_CHECKPOINT, OPT_RESUME,
-                                OPT_LOG,    OPT_VALIDATE, OPT_EXPECT, OPT_TEXT};
+  static const int ignored[] = {OPT_EPOCHS, OPT_STEPS, OPT_SAVE,   OPT_CHECKPOINT,
+                                OPT_RESUME, OPT_LOG,   OPT_PLOT,   OPT_VALIDATE,
+                                OPT_EXPECT, OPT_TEXT,  OPT_FINITE, OPT_WATCH};
   const char *name = NULL;
   for (size_t i = 0; i < sizeof ignored / sizeof *ignored && !name; i++)
     if (o->given[ignored[i]]) name = opts[ignored[i]].name;

@@ -150,8 +150,12 @@ static Device *choose_device(Command *cmd, Err *e) {
 
 bool command_step(Command *cmd, const RunRequest *q, uint64_t batch) {
   Session *s = &cmd->session;
+  inspect_begin(cmd, &cmd->data, batch);
   session_run(s, s->entries[0], q);
-  if (!session_fault(s, cmd->entry, batch)) return true;
+  if (!session_fault(s, cmd->entry, batch)) {
+    inspect_end(cmd);
+    return true;
+  }
   cmd->err = s->err;
   return false;
 }
@@ -203,6 +207,7 @@ static bool setup(Command *cmd, int threads) {
   s->data = &cmd->data;
   s->poison = cmd->options.given[OPT_POISON];
   s->note = print_note, s->note_arg = cmd;
+  if (!inspect_prepare(cmd, e)) return false;
   cmd->sums = memory_take(&s->memory, 8 * (uint64_t)en->noutputs);
   cmd->now = memory_take(&s->memory, 8 * (uint64_t)en->noutputs);
   if (!history_take(cmd, e)) return false;
@@ -225,6 +230,7 @@ void command_free(Command *cmd) {
   for (int i = 0; cmd->outputs && i < cmd->options.entry->noutputs; i++) out_free(&cmd->outputs[i]);
   free(cmd->outputs);
   checkpoint_free(cmd);
+  inspect_free(cmd);
   cli_free(&cmd->options);
 }
 

@@ -23,7 +23,9 @@ typedef struct Options {
   const char *text[OPT_COUNT];
   uint64_t count[OPT_COUNT]; /* COUNT and SEED */
   double real[OPT_COUNT];
-  const char **inputs;     /* as written, by index of the entry's input */
+  const char **inputs;   /* as written, by index of the entry's input */
+  const char *watch[16]; /* PATH[:N] */
+  int nwatch;
   const GcEntry *validate; /* of gc_program, or NULL */
   uint64_t validate_every; /* steps; 0: each epoch */
   const char **held;       /* by index of its inputs */
@@ -67,6 +69,15 @@ typedef struct Validation {
 } Validation;
 
 /* ---- history.c: what a run's scalars were, in few points; for the sparkline and the plot ---- */
+/* ---- inspect.c: --check-finite and --watch ---- */
+typedef struct Watched Watched;
+typedef struct Inspection {
+  const Dataset *data; /* of the run, and its batch */
+  uint64_t batch;
+  Watched *watched;
+  int n;
+} Inspection;
+
 typedef struct Command {
   const char *name; /* argv[0], for messages */
   Options options;
@@ -81,8 +92,9 @@ typedef struct Command {
   OutFile save, checkpoint, profile, plot, *outputs;
   uint64_t checkpoint_every; /* steps; 0: each epoch */
   Metas *metas;              /* made before the session starts */
-  Series **history;          /* of each output that is a scalar; NULL for others */
-  double started;            /* clock, of training */
+  Inspection inspection;
+  Series **history; /* of each output that is a scalar; NULL for others */
+  double started;   /* clock, of training */
   FILE *log;
   int failed; /* exit code of a failure that did not stop the run */
 } Command;
@@ -91,6 +103,12 @@ int command_run(Command *cmd, int argc, char **argv);
 void command_free(Command *cmd);
 /* Runs the entry, whose inputs then hold that batch; false: cmd->err says why it failed. */
 bool command_step(Command *cmd, const RunRequest *q, uint64_t batch);
+
+bool inspect_prepare(Command *cmd, Err *e);
+/* Around a run of the command's entry or of the validating one. */
+void inspect_begin(Command *cmd, const Dataset *data, uint64_t batch);
+void inspect_end(Command *cmd);
+void inspect_free(Command *cmd);
 
 bool validation_prepare(Command *cmd,
                         Err *e);         /* before the session: the entry, its files, the metric */

@@ -27,11 +27,14 @@ static bool loss_ok(Command *cmd, const Position *p, uint64_t batch) {
   if (cmd->data.n && dataset_fault(&cmd->data, batch, &cmd->err)) return false;
   if (cmd->held.saved)
     return err_hint(&cmd->err,
-                    "a smaller learning rate helps most often; %s has the weights of step %" PRIu64,
+                    "a smaller learning rate helps most often; --check-finite names the operation "
+                    "that made it, --watch PATH prints a value's statistics; %s has the weights of "
+                    "step %" PRIu64,
                     cmd->save.path, cmd->held.best_step);
   return err_hint(
       &cmd->err,
-      "a smaller learning rate helps most often; nothing was saved, older files are as they were");
+      "a smaller learning rate helps most often; --check-finite names the operation that made it, "
+      "--watch PATH prints a value's statistics; nothing was saved, older files are as they were");
 }
 
 static void epoch_end(Command *cmd, Position *p) {

@@ -112,11 +112,13 @@ static bool go_through(Command *cmd) {
     const RunRequest q = {
         .batch = batch, .more = !ends && run + 1 < runs, .next = h->data.n ? run + 1 : NO_BATCH};
     s->env.step = run;
+    inspect_begin(cmd, &h->data, batch);
     session_run(s, s->entries[1], &q);
     if (session_fault(s, v, batch)) {
       cmd->err = s->err;
       return false;
     }
+    inspect_end(cmd);
     for (int i = 0; i < v->noutputs; i++)
       if (validation_measures(&v->outputs[i]))
         average_add(&h->means[i], output_scalar(cmd, &v->outputs[i]));

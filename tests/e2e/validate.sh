@@ -84,7 +84,7 @@ exactly "$(grep '^note: training' out.txt)" "$(grep '^note: training' whole.txt)
 run 0 $train --epochs 2 $held --validate test --save best.st --save-best accuracy
 holds out.txt 'has the weights of step 5: accuracy '
 says 1 'error: loss is infinite at step 2' $train $held --validate test:1 --save best.st --save-best=-middle --lr 1e15
-holds out.txt 'hint: a smaller learning rate helps most often; best.st has the weights of step 1'
+holds out.txt "hint: a smaller learning rate helps most often; --check-finite names the operation that made it, --watch PATH prints a value's statistics; best.st has the weights of step 1"
 
 # ---- the log: CSV and JSON lines hold the same rows, validations to the last bit; resumed they are the same ----
 "$mkdata" npy f32 72,3 7 other.npy
