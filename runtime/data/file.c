@@ -206,10 +206,14 @@ bool out_may_replace(const char *path, const OutKind *kind, Err *e) {
   if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) return true;
   if (!file_open(&f, path, e)) return false;
   uint64_t n = f.size < OUT_HEAD ? f.size : OUT_HEAD;
-  bool read = file_read(&f, 0, head, n, e);
+  bool read = file_read(&f, 0, head, n, e), is = read && kind->is(head, n);
+  const char *foreign = is && kind->foreign ? kind->foreign(&f) : NULL;
   file_close(&f);
-  if (!read || kind->is(head, n)) return read;
-  err_set(e, EXIT_USAGE, "%s: is not %s, and would be replaced by one", path, kind->name);
+  if (!read || (is && !foreign)) return read;
+  if (foreign)
+    err_set(e, EXIT_USAGE, "%s: is %s, and would be replaced", path, foreign);
+  else
+    err_set(e, EXIT_USAGE, "%s: is not %s, and would be replaced by one", path, kind->name);
   return err_hint(e, "remove it, or name another file");
 }
 

@@ -35,12 +35,15 @@ typedef struct OutFile {
   bool unnamed;             /* the temporary file has no name */
 } OutFile;
 /* A kind of file that programs write, and how it is told from others by its first bytes. A file is
-   replaced only by one of its kind: what else has the name is somebody's own. */
+   replaced only by one of its kind that a program of gc wrote, of the same model where it belongs
+   to one: what else has the name is somebody's own. */
 typedef struct OutKind {
   const char *name; /* "a .npy file" */
   bool (*is)(const uint8_t *p, uint64_t n);
+  const char *(*foreign)(const File *f); /* what it is if it is not to be replaced, else NULL; or
+                                            NULL: what has the first bytes is gc's */
 } OutKind;
-extern const OutKind out_npy, out_safetensors, out_profile, out_log, out_plot;
+extern const OutKind out_npy, out_weights, out_checkpoint, out_profile, out_log, out_plot;
 enum { OUT_HEAD = 32 }; /* bytes that `is` needs */
 /* Nothing is there that would be lost: no regular file, an empty one, or one of the kind. */
 bool out_may_replace(const char *path, const OutKind *kind, Err *e);
@@ -90,6 +93,9 @@ typedef struct Array {
 bool array_count(Array *a, uint64_t *bytes); /* checked product; false: overflow */
 bool npy_is(const uint8_t *p, uint64_t n);
 bool npy_parse(const uint8_t *p, uint64_t n, Array *a, const char *path, Err *e);
+/* So many spaces end the header of a file that a program of gc wrote: the format allows any number
+   that makes the header a multiple of 64 bytes, and others write at most 63, numpy 84. */
+enum { NPY_MARK = 128 };
 uint64_t npy_header(char *out, uint64_t size, Elem type, int rank, const uint64_t *dims);
 enum { SAFETENSORS_HEADER = 16 << 20 }; /* bytes of a header of safetensors, at most */
 bool npz_is(const uint8_t *p, uint64_t n);

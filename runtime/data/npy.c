@@ -15,7 +15,20 @@ bool array_count(Array *a, uint64_t *bytes) {
 
 bool npy_is(const uint8_t *p, uint64_t n) { return n >= 6 && memcmp(p, "\x93NUMPY", 6) == 0; }
 
-const OutKind out_npy = {"a .npy file", npy_is};
+static const char *npy_foreign(const File *f) {
+  static const char other[] = "a .npy file that gc did not write";
+  Err none = {0};
+  uint8_t head[10], tail[NPY_MARK + 1];
+  if (!file_read(f, 0, head, sizeof head, &none)) return other;
+  uint64_t n = sizeof head + (uint64_t)(head[8] | head[9] << 8);
+  if (n < sizeof head + sizeof tail || !file_read(f, n - sizeof tail, tail, sizeof tail, &none))
+    return other;
+  for (int i = 0; i < NPY_MARK; i++)
+    if (tail[i] != ' ') return other;
+  return tail[NPY_MARK] == '\n' ? NULL : other;
+}
+
+const OutKind out_npy = {"a .npy file", npy_is, npy_foreign};
 
 typedef struct Dict {
   const char *p, *end;
@@ -164,7 +177,7 @@ uint64_t npy_header(char *out, uint64_t size, Elem type, int rank, const uint64_
                   : i + 1 < rank ? ", "
                                  : "");
   n += snprintf(out + 10 + n, size - 10 - (uint64_t)n, "), }");
-  while ((10 + n + 1) % 64) out[10 + n++] = ' ';
+  for (int mark = 0; mark < NPY_MARK || (10 + n + 1) % 64; mark++) out[10 + n++] = ' ';
   out[10 + n++] = '\n';
   memcpy(out, "\x93NUMPY\x01", 7);
   out[7] = 0;

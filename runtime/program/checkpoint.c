@@ -29,7 +29,7 @@ typedef enum Key {
   K_COUNT
 } Key;
 static const char *const keys[K_COUNT] = {
-    "gc.checkpoint",  "gc.program", "gc.entry",     "gc.seed",  "gc.rows",
+    CHECKPOINT_KEY,   "gc.program", "gc.entry",     "gc.seed",  "gc.rows",
     "gc.data",        "gc.shuffle", "gc.epoch",     "gc.batch", "gc.done",
     "gc.epoch_steps", "gc.best",    "gc.best_step", "gc.waited"};
 

@@ -70,11 +70,11 @@ static bool prepare_weights(Command *cmd, Err *e) {
   bool ok = checkpoint_path(cmd, &checkpoint, e) && load_path(cmd, &load, e) &&
             files_check(cmd, checkpoint, load, e);
   if (ok && cmd->options.given[OPT_SAVE])
-    ok = out_prepare(&cmd->save, cmd->options.text[OPT_SAVE], &out_safetensors,
+    ok = out_prepare(&cmd->save, cmd->options.text[OPT_SAVE], &out_weights,
                      weights_bytes(choose_saved), e);
   if (ok && (cmd->options.given[OPT_RESUME] || checkpoint)) ok = checkpoint_prepare(cmd, e);
   if (ok && checkpoint)
-    ok = out_prepare(&cmd->checkpoint, checkpoint, &out_safetensors, weights_bytes(choose_all), e);
+    ok = out_prepare(&cmd->checkpoint, checkpoint, &out_checkpoint, weights_bytes(choose_all), e);
   free(checkpoint);
   free(load);
   return ok;

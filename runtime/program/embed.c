@@ -274,7 +274,7 @@ bool embed_save(GcModel *m, const char *path) {
   if (!path) err_set(&e, EXIT_USAGE, "the name of the file is NULL");
   const Globals w = session_globals(&m->session);
   bool ok = path && session_download(&m->session, &e) &&
-            out_prepare(&out, path, &out_safetensors, weights_bytes(choose_saved), &e) &&
+            out_prepare(&out, path, &out_weights, weights_bytes(choose_saved), &e) &&
             weights_write(&w, &out, choose_saved, NULL, 0, &e);
   out_free(&out);
   return end(m, ok) || failed(m->message, &e, false);

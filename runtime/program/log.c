@@ -22,7 +22,7 @@ static bool is_log(const uint8_t *p, uint64_t n) {
   return begins(p, n, csv_begins) || begins(p, n, json_begins);
 }
 
-const OutKind out_log = {"a log of training", is_log};
+const OutKind out_log = {"a log of training", is_log, NULL};
 
 static bool is_json(const char *path) {
   static const char *const ends[] = {".jsonl", ".ndjson", ".json"};

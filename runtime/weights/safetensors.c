@@ -16,11 +16,7 @@ static bool has_length(const uint8_t *p, uint64_t n) {
   return length >= 2 && length <= SAFETENSORS_HEADER;
 }
 
-static bool safe_is(const uint8_t *p, uint64_t n) {
-  return n > 8 && has_length(p, n) && p[8] == '{';
-}
-
-const OutKind out_safetensors = {"a safetensors file", safe_is};
+bool safe_is(const uint8_t *p, uint64_t n) { return n > 8 && has_length(p, n) && p[8] == '{'; }
 
 /* How files of weights of other libraries begin. With the bytes behind, each is too much for the
    length of a header. */

@@ -283,6 +283,34 @@ static bool read_meta(const SafeTable *t, const char *path, Meta *meta, int nmet
   return true;
 }
 
+/* ---- what may be replaced ---- */
+
+/* A file of weights, or a checkpoint, that is no file of this program's tensors. */
+static const char *foreign(const File *f, GlobalChoice *choose, bool checkpoint) {
+  SafeTable t;
+  Err none = {0};
+  const WeightsRequest all = {.want = choose, .need = choose};
+  if (!safe_open(&t, f, &none)) return "a damaged safetensors file";
+  const SafeMeta *format = safe_meta(&t, "format");
+  bool is_checkpoint = safe_meta(&t, CHECKPOINT_KEY) != NULL;
+  const char *what = NULL;
+  if (!format || !text_is(format->value, "gc"))
+    what = "a safetensors file that gc did not write";
+  else if (is_checkpoint != checkpoint)
+    what = is_checkpoint ? "a checkpoint" : "a file of weights";
+  else if (!compare_all(&t, f->path, &all, &none))
+    what = "the file of another model, or of another size of this one";
+  safe_free(&t);
+  return what;
+}
+
+static const char *foreign_weights(const File *f) { return foreign(f, choose_saved, false); }
+
+static const char *foreign_checkpoint(const File *f) { return foreign(f, choose_all, true); }
+
+const OutKind out_weights = {"a safetensors file", safe_is, foreign_weights};
+const OutKind out_checkpoint = {"a safetensors file", safe_is, foreign_checkpoint};
+
 bool weights_read(const Globals *w, const char *path, const WeightsRequest *q, Err *e) {
   File f;
   SafeTable t;

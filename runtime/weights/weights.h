@@ -11,6 +11,8 @@ typedef struct Globals {
   uint8_t *stage; /* STAGE_BYTES */
 } Globals;
 
+/* The metadata that says that a file is a checkpoint. */
+#define CHECKPOINT_KEY "gc.checkpoint"
 typedef struct Meta { /* of __metadata__; a checkpoint has them all */
   const char *key;
   char value[64];

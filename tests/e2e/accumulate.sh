@@ -79,6 +79,7 @@ def seen_of() {
 }
 END
 run 0 "$gc" looped.g -o parts
+rm all.safetensors parts.safetensors # of another model
 run 0 ./parts all --x x.bin --t t.bin --no-shuffle --steps 3 --save all.safetensors --quiet
 run 0 ./parts parts --x x.bin --t t.bin --no-shuffle --steps 12 --save parts.safetensors --quiet
 whole=$(loss all.safetensors) four=$(loss parts.safetensors)

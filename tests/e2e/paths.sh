@@ -77,8 +77,33 @@ same notes.txt notes.kept 'a file of notes'
 : >empty
 run 0 ./net predict --x x.npy --load w.st --p empty --quiet
 run 0 ./net predict --x x.npy --load w.st --p empty --quiet
-run 0 $train --save c.kept --log log.csv --profile p.json
+run 0 $train --save w.kept --checkpoint c.kept --log log.csv --profile p.json
 run 0 ./net predict --x x.npy --load w.st --p /dev/null --quiet
+
+# ---- ... and so is what gc did not write, and the weights of another model ----
+refused() { # refused TEXT FILE COMMAND…
+  text=$1 file=$2
+  shift 2
+  cp "$file" "$file.kept"
+  says 2 "$file: is $text, and would be replaced" "$@"
+  holds out.txt 'hint: remove it, or name another file'
+  same "$file" "$file.kept" "$file, which is $text"
+}
+sed 's/net\.fc\.b/net.fc.c/' w.st >path.st
+sed 's/net\.fc\.b/net.fc.c/' c.st >path.ckpt
+sed 's/"shape":\[8,1\]/"shape":[4,2]/' w.st >shape.st
+sed 's/"format":"gc"/"format":"pt"/' w.st >torch.st
+head -c 200 w.st >short.st
+"$mkdata" npy f32 4 1 numpy.npy
+other='the file of another model, or of another size of this one'
+refused "$other" path.st $train --save path.st
+refused "$other" shape.st $train --save shape.st
+refused "$other" path.ckpt $train --checkpoint path.ckpt
+refused 'a safetensors file that gc did not write' torch.st $train --load torch.st --save torch.st
+refused 'a damaged safetensors file' short.st $train --save short.st
+refused 'a checkpoint' c.st $train --save c.st
+refused 'a file of weights' w.st $train --checkpoint w.st
+refused 'a .npy file that gc did not write' numpy.npy ./net predict --x x.npy --p numpy.npy
 
 # ---- a symbolic link stays one; a file that is replaced keeps its mode ----
 mkdir -p big

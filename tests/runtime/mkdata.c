@@ -37,8 +37,12 @@ int main(int argc, char **argv) {
   FILE *f = fopen(argv[5], "wb");
   if (!f || type == ELEM_COUNT) return 2;
   char head[512];
-  if (strcmp(argv[1], "npy") == 0)
-    fwrite(head, 1, npy_header(head, sizeof head, type, rank, dims), f);
+  if (strcmp(argv[1], "npy") == 0) {
+    uint64_t n = npy_header(head, sizeof head, type, rank, dims) - NPY_MARK;
+    head[n - 1] = '\n'; /* the header that numpy writes: the file is a user's own */
+    head[8] = (char)((n - 10) & 255), head[9] = (char)((n - 10) >> 8);
+    fwrite(head, 1, n, f);
+  }
   if (strcmp(argv[1], "idx") == 0) {
     fwrite("\0\0\x08", 1, 3, f);
     fputc(rank, f);

@@ -202,7 +202,7 @@ static void put(Zip *z, uint64_t v, int n) {
 
 /* A zip of one member x.npy, an array u8[4], stored; field offsets below are of this layout. */
 static void zip_make(Zip *z, bool deflated) {
-  uint8_t npy[256], body[512];
+  uint8_t npy[512], body[512];
   uint64_t dims[] = {4}, n = npy_header((char *)npy, sizeof npy, ELEM_U8, 1, dims);
   memcpy(npy + n, "\1\2\3\4", 4);
   n += 4;
@@ -268,7 +268,7 @@ static void npz(void **state) {
         {8, 99, "disagrees"},     {1010, 99, "packed by method"},
         {1008, 1, "encrypted"},   {14, 0x55, "disagree"},
         {1016, 0x55, "disagree"}, {1020, 0xFE, "disagree"},
-        {1024, 0xFE, "disagree"}, {1042, 200, "outside"},
+        {1024, 0xFE, "disagree"}, {1043, 200, "outside"},
         {30, 'y', "own name"},    {1046, 'y', "no array of the name x"},
         {1028, 200, "cut short"}, {26, 4, "disagrees"},
         {1030, 3, "cut short"},   {60, 0, NULL},
