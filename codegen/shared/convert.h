@@ -48,16 +48,23 @@ FLOAT_TO_INT(f32, i64, INT64_MIN, INT64_MAX, 9223372036854775808.0)
 FLOAT_TO_INT(f64, i64, INT64_MIN, INT64_MAX, 9223372036854775808.0)
 FLOAT_TO_INT(f32, u8, 0, 255, 256.0)
 FLOAT_TO_INT(f64, u8, 0, 255, 256.0)
-/* section INT_FUNCTIONS i32_abs i32_mod i64_abs i64_mod */
+/* section INT_FUNCTIONS i32_abs i32_mod i32_quotient i64_abs i64_mod i64_quotient */
 #define INT_FUNCTIONS(I, U)                                                                       \
   INL I I##_abs(I a) { return a < 0 ? (I)(0 - (U)a) : a; }                                        \
   INL I I##_mod(I a, I b) { /* floor-mod; 0 where b is 0 */                                       \
     if (b == 0 || (I)(b + 1) == 0) return 0;                                                      \
     I r = (I)(a % b);                                                                             \
     return r != 0 && (I)(r ^ b) < 0 ? (I)(r + b) : r;                                             \
+  }                                                                                               \
+  INL I I##_quotient(I a, I b) { /* rounded down; 0 where b is 0 */                               \
+    if (b == 0) return 0;                                                                         \
+    if ((I)(b + 1) == 0) return (I)(0 - (U)a);                                                    \
+    I q = (I)(a / b);                                                                             \
+    return (I)(q * b) != a && (I)(a ^ b) < 0 ? (I)(q - 1) : q;                                    \
   }
 INT_FUNCTIONS(i32, uint32_t)
 INT_FUNCTIONS(i64, uint64_t)
-/* section u8_abs u8_mod */
+/* section u8_abs u8_mod u8_quotient */
 INL u8 u8_abs(u8 a) { return a; }
 INL u8 u8_mod(u8 a, u8 b) { return b == 0 ? 0 : (u8)(a % b); }
+INL u8 u8_quotient(u8 a, u8 b) { return b == 0 ? 0 : (u8)(a / b); }

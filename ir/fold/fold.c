@@ -150,7 +150,7 @@ static bool determined(const Fold *f) {
       [OP_EQ] = true,    [OP_NE] = true,        [OP_LT] = true,   [OP_LE] = true,
       [OP_GT] = true,    [OP_GE] = true,        [OP_AND] = true,  [OP_OR] = true,
       [OP_WHERE] = true, [OP_RELU_GRAD] = true, [OP_TF32] = true};
-  if (f->kind == OP_MOD) return !dtype_is_float(f->type->dtype);
+  if (f->kind == OP_MOD || f->kind == OP_QUOTIENT) return !dtype_is_float(f->type->dtype);
   return table[f->kind];
 }
 
@@ -471,6 +471,7 @@ static FoldRule *const rules[OP_KINDS][MAX_RULES] = {
     [OP_MUL] = {element_of_consts, times_one, times_minus_one, mul_zero, times_neg, associate},
     [OP_DIV] = {element_of_consts, times_one, times_minus_one, times_neg, div_by_power},
     [OP_MOD] = {element_of_consts, mod_one},
+    [OP_QUOTIENT] = {element_of_consts, times_one},
     [OP_POW] = {pow_zero, pow_one, pow_two, pow_minus_one, pow_half},
     [OP_MIN] = {element_of_consts, same_operands, extreme_of_limit},
     [OP_MAX] = {element_of_consts, same_operands, extreme_of_limit},

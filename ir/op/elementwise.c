@@ -35,6 +35,13 @@ const Type *shape_single(const ShapeIn *in) {
   return shape_wrong(in, "needs f32, not %s: convert with f32(x)", shape_str(in, in->type[0]));
 }
 
+const Type *shape_integer(const ShapeIn *in) {
+  for (int i = 0; i < in->n; i++)
+    if (!dtype_is_int(in->type[i]->dtype))
+      return shape_wrong(in, "needs integers, not %s", shape_str(in, in->type[i]));
+  return all_equal(in) ? in->type[0] : NULL;
+}
+
 const Type *shape_logic(const ShapeIn *in) {
   for (int i = 0; i < in->n; i++)
     if (in->type[i]->dtype != DT_BOOL)
@@ -251,6 +258,9 @@ static Int128 int_mod(Int128 a, Int128 b) {
   Int128 r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
+
+/* Towards the lesser, as the remainder has the divisor's sign. */
+static Int128 int_quotient(Int128 a, Int128 b) { return b == 0 ? 0 : (a - int_mod(a, b)) / b; }
 
 #define FN(f) float_##f
 #define ELEM(KIND, NAME, N, FLAGS, F, ...)                                                         \

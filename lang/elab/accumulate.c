@@ -44,7 +44,7 @@ Val accumulate_add(Elab *e, ValueId due, const char *path, Val g, Loc loc) {
   return val_tensor(e, total);
 }
 
-ValueId *accumulate_before(Elab *e) {
+ValueId *update_before(Elab *e) {
   uint32_t n = e->m->globals.n;
   ValueId *before = ARENA_ARRAY(e->a, ValueId, n + 1);
   for (uint32_t i = 0; i < n; i++)
@@ -52,7 +52,7 @@ ValueId *accumulate_before(Elab *e) {
   return before;
 }
 
-void accumulate_choose(Elab *e, ValueId due, const ValueId *before, int n, Loc loc) {
+void update_choose(Elab *e, ValueId due, const ValueId *before, int n, Loc loc) {
   for (uint32_t i = 0; i < e->run->stored.n; i++) {
     int global = e->run->stored.at[i].global;
     ValueId now = e->run->current.at[global], was = global < n ? before[global] : NO_ID;

@@ -200,10 +200,19 @@ static Val int_division(Elab *e, Val l, Val r, Loc loc) {
   return elab_trace(e);
 }
 
+/* a // b: of floats the floor of the quotient. */
+static Val quotient(Elab *e, Val l, Val r, Loc loc) {
+  bool floats = is_float_tensor(l) || is_float_tensor(r);
+  Val q = infix(e, floats ? OP_DIV : OP_QUOTIENT, l, r, "//", loc);
+  return floats && q.kind != VAL_ERROR ? build_checked(e, OP_FLOOR, &q, 1, NULL, NULL, "//", loc)
+                                       : q;
+}
+
 Val tensor_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
   if (l.kind == VAL_ERROR || r.kind == VAL_ERROR) return error_value;
   bool same_kind = l.kind != VAL_TENSOR || r.kind != VAL_TENSOR ||
                    dtype_is_float(l.tensor.type->dtype) == dtype_is_float(r.tensor.type->dtype);
+  if (op == BIN_QUOTIENT) return quotient(e, l, r, loc);
   if (op == BIN_DIV && !is_float_tensor(l) && !is_float_tensor(r) && same_kind)
     return int_division(e, l, r, loc);
   return infix(e, binary_kind[op], l, r, binary_spelling(op), loc);

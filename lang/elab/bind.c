@@ -26,10 +26,10 @@ static void note_signature(Elab *e, const CallSite *s) {
 
 static void unknown_argument(Elab *e, const CallSite *s, Ident name) {
   int np = param_count(s), n = 0;
-  const char **names = ARENA_ARRAY(e->a, const char *, np + MINIMIZE_ARGS);
+  const char **names = ARENA_ARRAY(e->a, const char *, np + TRAIN_AMONG_ARGS);
   for (int k = 0; k < np; k++)
     if (!param_at(s, k)->rest) names[n++] = param_at(s, k)->name.name;
-  for (int k = 0; s->hidden && k < MINIMIZE_ARGS; k++) names[n++] = minimize_arg[k];
+  for (int k = 0; s->hidden && k < TRAIN_AMONG_ARGS; k++) names[n++] = train_clause[k];
   const char *near = hint_for_argument(name.name, names, n);
   if (!near) near = nearest_name(e->c, name.name, names, n);
   elab_error(e, name.loc, "%s has no argument '%s'", s->f->name, name.name);

@@ -6,6 +6,12 @@
 #include "lang/elab/elab_impl.h"
 #include "lang/elab/loop/loop.h"
 
+/* An optimizer may hand its param on to another one, which then assigns it. */
+static int param_by_name(Elab *e, const Expr *x) {
+  const Binding *b = x->kind == EX_NAME ? env_find(e, e->frame->env, x->name) : NULL;
+  return b && b->global == e->optimizer_param ? b->global : -1;
+}
+
 Actual *call_args(Elab *e, const Args *args, int before, bool *ok) {
   Actual *a = ARENA_ARRAY(e->a, Actual, args->n + before + 1);
   for (int i = 0; i < args->n; i++) {
@@ -13,6 +19,7 @@ Actual *call_args(Elab *e, const Args *args, int before, bool *ok) {
     *arg =
         (Actual){args->at[i].name, elab_eval_one(e, args->at[i].value), args->at[i].value->loc, -1};
     *ok &= arg->v.kind != VAL_ERROR;
+    if (e->optimizer_path) arg->global = param_by_name(e, args->at[i].value);
   }
   return a;
 }

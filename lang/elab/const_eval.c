@@ -1,6 +1,6 @@
 /* Compile-time arithmetic on 64-bit integers and doubles.
    Contract: integer overflow is an error. The quotient of integers is an integer if the division is
-   exact, else a float. The sign of `%` is the divisor's, as in numpy. */
+   exact, else a float. `//` rounds down, and the sign of `%` is the divisor's, as in numpy. */
 #include "ir/eval/interp.h"
 #include "lang/elab/elab_impl.h"
 
@@ -50,6 +50,13 @@ static Val int_binary(Elab *e, BinaryOp op, int64_t a, int64_t b, Loc loc) {
     r = b == -1 ? 0 : a % b;
     if (r != 0 && (r < 0) != (b < 0)) r += b;
     break;
+  case BIN_QUOTIENT:
+    if (b == 0) return elab_fail(e, loc, "division by zero");
+    if (b == -1)
+      bad = __builtin_sub_overflow(0, a, &r);
+    else
+      r = a / b - (a % b != 0 && (a < 0) != (b < 0));
+    break;
   case BIN_POW:
     if (b >= 0) return int_power(e, a, b, loc);
     return val_num(pow((double)a, (double)b), loc);
@@ -72,6 +79,10 @@ static Val float_binary(Elab *e, BinaryOp op, double a, double b, Loc loc) {
   case BIN_MOD:
     if (b == 0) return elab_fail(e, loc, "remainder of a division by zero");
     r = a - b * floor(a / b);
+    break;
+  case BIN_QUOTIENT:
+    if (b == 0) return elab_fail(e, loc, "division by zero");
+    r = floor(a / b);
     break;
   case BIN_POW:
     r = pow(a, b);

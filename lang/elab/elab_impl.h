@@ -11,6 +11,21 @@ typedef struct Reported { /* an error or warning: one message at one location */
   Loc loc;
 } Reported;
 
+/* An open block of with. */
+typedef struct With {
+  struct With *up;
+  Val tree;
+  const ScanLevel *scan; /* the scan around the block, NULL: none */
+  bool read;             /* a call inside has read a leaf */
+} With;
+
+/* params(PATH) or states(PATH), to be compared with all params of the program in the end. */
+typedef struct TreeUse {
+  GlobalKind kind;
+  const char *below;
+  int n; /* its leaves */
+} TreeUse;
+
 struct Elab {
   Ctx *c;
   Arena *a;
@@ -28,11 +43,15 @@ struct Elab {
   Dtype init_dtype;           /* ... and dtype */
   int64_t accumulate;         /* inside a minimize: runs that an update takes; else 0 */
   const char *optimizer_path; /* inside an optimizer: the path of its param; else NULL */
-  bool callers_fault;         /* errors are about an argument: the trace leaves the call out */
-  bool muted;       /* the last error was a repetition: its notes are not printed either */
-  int64_t unrolled; /* iterations of all loops and inlined calls so far */
-  int depth;        /* of statements and expressions being evaluated */
-  int repeated;     /* errors that were not printed, since the same one had been */
+  int optimizer_param;        /* ... and the param itself */
+  With *with;                 /* the innermost open block, or NULL */
+  VEC(TreeUse) tree_uses;
+  bool last_pass;     /* entries are not elaborated again: a tree without leaves is an error */
+  bool callers_fault; /* errors are about an argument: the trace leaves the call out */
+  bool muted;         /* the last error was a repetition: its notes are not printed either */
+  int64_t unrolled;   /* iterations of all loops and inlined calls so far */
+  int depth;          /* of statements and expressions being evaluated */
+  int repeated;       /* errors that were not printed, since the same one had been */
   VEC(Reported) reported;
   HashIndex reported_index;
 };
@@ -94,21 +113,45 @@ bool body_has_minimize(const Body *b);
 void bind_name(Elab *e, Ident name, Val v);
 /* A bound of a for or scan; false after an error. */
 bool loop_bound(Elab *e, const Expr *x, int64_t min, const char *what, int64_t *out);
+/* ---- tree.c: trees of params and states ---- */
+/* The path is `at` or below it; every path is at or below "". */
+bool path_is_below(const char *path, const char *at);
+/* The tree of all params or states at and below a path; error_value where there is none. */
+Val tree_of_globals(Elab *e, GlobalKind kind, const char *below, Loc loc);
+/* The current value of `state NAME = like …`. */
+Val tree_of_state(Elab *e, Top *t, Loc loc);
+void declare_tree_state(Elab *e, Top *t);
+/* The results of a function of each leaf of v as a tree; error_value where one of them is. */
+Val tree_of_leaves(Elab *e, Val v, const Val *leaf, Loc loc);
+/* False after the error that names the first path that only one of two trees has. */
+bool trees_agree(Elab *e, Val a, Val b, const char *what, Loc loc);
+Val tree_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc);
+Val tree_index(Elab *e, Val tree, const Expr *x); /* tree["net.fc1"] */
+void tree_assign(Elab *e, Top *t, Val v, Loc loc);
+void exec_with(Elab *e, const Stmt *s);
+bool tree_replaces(Elab *e, const char *path); /* a with around has a leaf for the param */
+/* Binds the name of a declaration to the leaf that replaces it, if there is one. */
+void tree_bind(Elab *e, Ident name, int global);
+bool trees_are_whole(const Elab *e); /* at the end: every tree had all params of its path */
 /* ---- grad.c ---- */
 /* By value: a gradient of the loss can flow to it. */
 bool *grad_reach(Elab *e, ValueId loss);
 /* A loss is a single float; false after an error. */
 bool grad_loss(Elab *e, Val loss, const char *what, Loc loc);
 /* ---- minimize.c ---- */
-/* The arguments among those of its optimizer that minimize itself takes. */
-typedef enum MinimizeArg {
-  MINIMIZE_CLIP,
-  MINIMIZE_ONLY,
-  MINIMIZE_ACCUMULATE,
-  MINIMIZE_ARGS
-} MinimizeArg;
-extern const char *const minimize_arg[MINIMIZE_ARGS];
-void exec_minimize(Elab *e, const Stmt *s);
+/* What minimize and update take themselves: `clip = 1` after the optimizers. The first ones may
+   also stand among an optimizer's arguments. */
+typedef enum TrainClause {
+  TRAIN_CLIP,
+  TRAIN_ONLY,
+  TRAIN_ACCUMULATE,
+  TRAIN_AMONG_ARGS,
+  TRAIN_IF = TRAIN_AMONG_ARGS,
+  TRAIN_BY,
+  TRAIN_CLAUSES
+} TrainClause;
+extern const char *const train_clause[TRAIN_CLAUSES];
+void exec_train(Elab *e, const Stmt *s); /* minimize and update */
 /* The value that a read of a global gives, whose current value is `now`: no gradient flows through
    an update. */
 ValueId minimize_read(Elab *e, int global, ValueId now, Loc loc);

@@ -51,12 +51,14 @@ struct EntryBuilder {
   bool minimized;
   Loc minimize;      /* of the first one */
   ValueId next_step; /* the step counter's new value; NO_ID without minimize */
+  ValueId step_due;  /* bool[]: whether it counts this run; NO_ID: it does */
 };
 
 typedef struct GlobalInfo { /* beside module->globals, by index */
   Loc loc;
   const char *init;  /* the initialiser as canonical text */
   const char *entry; /* that declared it first */
+  ValueId value;     /* the initial one, of the entry init; NO_ID: a hyper */
 } GlobalInfo;
 
 /* ---- variable.c: params, states, hypers ---- */
@@ -67,6 +69,9 @@ void assign_variable(Elab *e, const Stmt *s);
 ValueId *global_current(Elab *e, int global); /* NO_ID before the first use */
 ValueId global_read(Elab *e, int global, Loc loc);
 void global_write(Elab *e, int global, ValueId v);
+int global_add(Elab *e, GlobalKind kind, const char *path, Val init, const char *text, Loc loc);
+/* Assigns to a global after the checks of `:=`: place is the assignment's, loc the value's. */
+void global_assign(Elab *e, int global, Val v, Loc place, Loc loc);
 /* A param, state or optimizer's state of zeros, made at first use. */
 int global_zeros(Elab *e, GlobalKind kind, const char *path, const Type *t);
 int global_step(Elab *e); /* the counter of training steps, made at first use */
@@ -82,6 +87,6 @@ Val accumulate_add(Elab *e, ValueId due, const char *path, Val g, Loc loc);
 /* The globals' values as they are; what has been assigned since takes effect where an update is
  * due.
  */
-ValueId *accumulate_before(Elab *e);
-void accumulate_choose(Elab *e, ValueId due, const ValueId *before, int n, Loc loc);
+ValueId *update_before(Elab *e);
+void update_choose(Elab *e, ValueId due, const ValueId *before, int n, Loc loc);
 #endif

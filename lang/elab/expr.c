@@ -48,6 +48,7 @@ static Val expr_logic(Elab *e, const Expr *x) {
 
 Val expr_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
   if (l.kind == VAL_ERROR || r.kind == VAL_ERROR) return error_value;
+  if (l.kind == VAL_TREE || r.kind == VAL_TREE) return tree_binary(e, op, l, r, loc);
   if ((op == BIN_EQ || op == BIN_NE) && (l.kind == VAL_NONE || r.kind == VAL_NONE))
     return val_bool((l.kind == r.kind) == (op == BIN_EQ), loc);
   if (l.kind != VAL_TENSOR && r.kind != VAL_TENSOR) {
@@ -60,9 +61,7 @@ Val expr_binary(Elab *e, BinaryOp op, Val l, Val r, Loc loc) {
   return tensor_binary(e, op, l, r, loc);
 }
 
-static Val expr_unary(Elab *e, const Expr *x) {
-  Val v = elab_eval_one(e, x->unary.operand);
-  if (v.kind == VAL_ERROR) return v;
+static Val unary(Elab *e, const Expr *x, Val v) {
   if (x->unary.op == UN_NOT) {
     if (v.kind == VAL_BOOL) return val_bool(!v.b, x->loc);
     if (v.kind != VAL_TENSOR)
@@ -73,6 +72,15 @@ static Val expr_unary(Elab *e, const Expr *x) {
   if (v.kind != VAL_TENSOR)
     return elab_fail(e, x->loc, "'-' needs a number, found %s", val_str(e, v));
   return build_checked(e, OP_NEG, &v, 1, NULL, NULL, "'-'", x->loc);
+}
+
+static Val expr_unary(Elab *e, const Expr *x) {
+  Val v = elab_eval_one(e, x->unary.operand);
+  if (v.kind == VAL_ERROR) return v;
+  if (v.kind != VAL_TREE) return unary(e, x, v);
+  Val *leaf = ARENA_ARRAY(e->a, Val, v.list->n + 1);
+  for (int i = 0; i < v.list->n; i++) leaf[i] = unary(e, x, v.list->at[i]);
+  return tree_of_leaves(e, v, leaf, x->loc);
 }
 
 Val not_a_bool(Elab *e, const Expr *test, Val found) {

@@ -41,7 +41,7 @@ bool grad_loss(Elab *e, Val loss, const char *what, Loc loc) {
 Val builtin_grad(BuiltinCall *s) {
   Elab *e = s->e;
   Val loss = arg(s, "loss"), list = arg(s, "x");
-  bool many = list.kind == VAL_LIST;
+  bool tree = list.kind == VAL_TREE, many = tree || list.kind == VAL_LIST;
   if (!grad_loss(e, loss, "grad", arg_loc(s, "loss"))) return error_value;
   Val one = arg(s, "x");
   if (!many) list = val_list(e, VAL_LIST, &one, 1, arg_loc(s, "x"));
@@ -53,6 +53,8 @@ Val builtin_grad(BuiltinCall *s) {
   const bool *seen = grad_reach(e, loss.tensor.id);
   bool *reach = ARENA_ARRAY(e->a, bool, n);
   operand[0] = loss.tensor.id;
+  const char *unread = NULL; /* of a tree: the first path that the loss does not depend on */
+  int unread_n = 0;
   for (int i = 0; i < n; i++) {
     Val x = list.list->at[i];
     if (x.kind == VAL_ERROR) return error_value;
@@ -66,12 +68,19 @@ Val builtin_grad(BuiltinCall *s) {
       scan_grad_target(e, x.tensor.id);
       types[k] = x.tensor.type;
       operand[++k] = x.tensor.id;
+    } else if (tree) {
+      unread = unread ? unread : list.list->keys->path[i];
+      unread_n++;
     } else {
       diag(e->c, SEV_WARNING, e->frame->user.line ? e->frame->user : arg_loc(s, "x"),
            "the first argument does not depend on this%s: its gradient is zero",
            many ? intern_printf(e->c, " (number %d of the list)", i + 1) : "");
     }
   }
+  if (unread)
+    elab_warning(e, arg_loc(s, "x"),
+                 "the first argument does not depend on %s%s: the gradient is zero there", unread,
+                 unread_n > 1 ? intern_printf(e->c, " and %d more of the tree", unread_n - 1) : "");
   const Op *op = k ? build_op(elab_at(e, s->loc), OP_GRAD, operand, k + 1, NULL, types, k) : NULL;
   Val *out = ARENA_ARRAY(e->a, Val, n);
   k = 0;
@@ -81,5 +90,6 @@ Val builtin_grad(BuiltinCall *s) {
     out[i] = reach[i] ? val_tensor(e, op->results[k++])
                       : val_to_const(e, val_int(0, s->loc), x.tensor.type, s->loc);
   }
+  if (tree) return tree_of_leaves(e, list, out, s->loc);
   return many ? val_list(e, VAL_LIST, out, n, s->loc) : out[0];
 }

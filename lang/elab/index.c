@@ -194,6 +194,7 @@ Val expr_index(Elab *e, const Expr *x) {
   Val base = elab_eval(e, x->index.base);
   if (base.kind == VAL_ERROR) return base;
   if (base.kind == VAL_LIST || base.kind == VAL_TUPLE) return index_list(e, x, base);
+  if (base.kind == VAL_TREE) return tree_index(e, base, x);
   if (base.kind != VAL_TENSOR)
     return elab_fail(e, x->index.base->loc, "%s has no axes to index", val_str(e, base));
   const Type *t = base.tensor.type;

@@ -145,6 +145,10 @@ bool kind_match(Elab *e, const TypeExpr *t, Val *v, const char *name, const Call
   if (v->kind == VAL_ERROR) return false;
   switch (t->kind) {
   case ARG_TENSOR: fits = v->kind == VAL_TENSOR || val_is_number(*v) || v->kind == VAL_BOOL; break;
+  case ARG_LEAVES:
+    fits = v->kind == VAL_TENSOR || val_is_number(*v) || v->kind == VAL_BOOL ||
+           v->kind == VAL_TREE || v->kind == VAL_LIST;
+    break;
   case ARG_FLOATS:
     if (val_is_number(*v)) *v = val_to_const(e, *v, type_scalar(e->c, DT_F32), loc);
     fits = v->kind == VAL_TENSOR && dtype_is_float(v->tensor.type->dtype);

@@ -72,7 +72,7 @@ static void add_hyper(Elab *e, Top *t) {
               .loc = d->name.loc};
   t->global = module_add_global(e->m, g);
   while (e->info.n <= (uint32_t)t->global) vec_push(e->a, &e->info, (GlobalInfo){0});
-  e->info.at[t->global] = (GlobalInfo){d->name.loc, "", NULL};
+  e->info.at[t->global] = (GlobalInfo){d->name.loc, "", NULL, NO_ID};
 }
 
 /* ---- entries ---- */
@@ -151,17 +151,32 @@ static bool load_prelude(Elab *e) {
   return true;
 }
 
+static void elaborate_entries(Elab *e) {
+  e->m->entries.n = 0;
+  e->tree_uses.n = 0;
+  e->unrolled = 0;
+  for (uint32_t i = 0; i < e->user.n; i++)
+    if (e->user.at[i]->decl->kind == DECL_ENTRY) elaborate_entry(e, e->user.at[i]->decl);
+}
+
 static void elaborate_all(Elab *e) {
   for (uint32_t i = 0; i < e->user.n; i++)
     if (e->user.at[i]->decl->kind == DECL_HYPER) add_hyper(e, e->user.at[i]);
+  for (uint32_t i = 0; i < e->user.n; i++)
+    if (e->user.at[i]->decl->kind == DECL_STATE) declare_tree_state(e, e->user.at[i]);
   for (uint32_t i = 0; i < e->user.n; i++)
     if (e->user.at[i]->decl->kind == DECL_LET) {
       e->run = &e->let;
       (void)let_value(e, e->user.at[i]);
       e->run = NULL;
     }
-  for (uint32_t i = 0; i < e->user.n; i++)
-    if (e->user.at[i]->decl->kind == DECL_ENTRY) elaborate_entry(e, e->user.at[i]->decl);
+  int errors = elab_errors(e);
+  elaborate_entries(e);
+  for (uint32_t known = 0; elab_errors(e) == errors && !trees_are_whole(e);) {
+    e->last_pass = e->m->globals.n == known; /* it declared nothing: what a tree lacks is nowhere */
+    known = e->m->globals.n;
+    elaborate_entries(e);
+  }
 }
 
 /* Warns of hypers that no entry reads: such an option of the program changes nothing. */

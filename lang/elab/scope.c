@@ -109,6 +109,15 @@ static void add_name(Elab *e, const char **list, int *n, int capacity, const cha
   if (*n < capacity) list[(*n)++] = name;
 }
 
+/* The name stands right of "//", as the first word of a comment of another language does. */
+static bool follows_slashes(Elab *e, Loc loc) {
+  size_t len;
+  const char *line = ctx_source_line(e->c, loc, &len);
+  size_t i = line ? loc.col - 1 : 0;
+  while (i > 0 && line[i - 1] == ' ') i--;
+  return i > 1 && line[i - 1] == '/' && line[i - 2] == '/';
+}
+
 /* Reports a name that no scope knows, with its equivalent here or the nearest known name. */
 void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
   Env *env = e->frame->env;
@@ -117,9 +126,10 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
   for (uint32_t i = env->names.n; i-- > 0;) add_name(e, list, &n, capacity, env->names.at[i].name);
   for (uint32_t i = 0; i < e->user.n; i++)
     add_name(e, list, &n, capacity, e->user.at[i]->decl->name.name);
-  for (uint32_t i = 0; i < e->prelude.n; i++)
+  bool dim = strcmp(kind, "dim") == 0; /* no function is one */
+  for (uint32_t i = 0; i < e->prelude.n && !dim; i++)
     add_name(e, list, &n, capacity, e->prelude.at[i]->decl->name.name);
-  for (uint32_t i = 0; i < e->builtins.n; i++)
+  for (uint32_t i = 0; i < e->builtins.n && !dim; i++)
     add_name(e, list, &n, capacity, e->builtins.at[i]->name);
   add_name(e, list, &n, capacity, intern(e->c, "training"));
   add_name(e, list, &n, capacity, intern(e->c, "step"));
@@ -131,11 +141,13 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
   if (ended) {
     elab_note(e, ended->loc, "'%s' is bound in a loop and ends with each iteration", name);
     elab_hint(e, "bind it before the loop; the loop then changes it");
+  } else if (follows_slashes(e, loc)) {
+    elab_hint(e, "a comment starts with '#'; '//' divides and rounds down");
   } else if (hint_for_name(name)) {
     elab_hint(e, "%s", hint_for_name(name));
   } else if (near) {
     elab_hint(e, "did you mean '%s'?", near);
-  } else if (strcmp(kind, "dim") == 0) {
+  } else if (dim) {
     elab_hint(e, "a dim is a number or declared: let %s = 64", name);
   }
   elab_trace(e);
@@ -144,7 +156,7 @@ void unknown_name(Elab *e, const char *kind, const char *name, Loc loc) {
 /* A tensor belongs to one entry: an initialiser runs in another one. */
 static bool of_this_run(Elab *e, Val v) {
   if (v.kind == VAL_TENSOR) return v.tensor.run == e->run;
-  if (v.kind == VAL_LIST || v.kind == VAL_TUPLE)
+  if (val_has_items(v))
     for (int i = 0; i < v.list->n; i++)
       if (!of_this_run(e, v.list->at[i])) return false;
   return true;
@@ -156,12 +168,21 @@ static Val outside(Elab *e, const char *name, Loc loc) {
   return elab_trace(e);
 }
 
-static Val run_value(Elab *e, int global, Loc loc) {
+Val run_value(Elab *e, int global, Loc loc) {
   ValueId id = global_read(e, global, loc);
   if (id == NO_ID) return error_value;
   elab_at(e, loc);
   Val v = val_tensor(e, id);
   v.loc = e->info.at[global].loc.line ? e->info.at[global].loc : loc;
+  v.tensor.path = e->m->globals.at[global].path;
+  return v;
+}
+
+/* In an initialiser a param or state is its own initial value. */
+static Val initial_of(Elab *e, int global, Loc loc) {
+  Val v = val_tensor(e, e->info.at[global].value);
+  v.loc = loc;
+  v.tensor.path = e->m->globals.at[global].path;
   return v;
 }
 
@@ -181,7 +202,8 @@ bool name_is_known(Elab *e, const char *name) {
 Val name_lookup(Elab *e, const char *name, Loc loc) {
   Binding *b = env_find(e, e->frame->env, name);
   if (b && b->global >= 0)
-    return e->run->kind == BUILD_INIT ? outside(e, name, loc) : run_value(e, b->global, loc);
+    return e->run->kind == BUILD_INIT ? initial_of(e, b->global, loc)
+                                      : run_value(e, b->global, loc);
   if (b) return of_this_run(e, b->val) ? b->val : outside(e, name, loc);
   Top *t = top_find(e, name);
   if (t && t->decl->kind == DECL_LET) return let_value(e, t);
@@ -194,6 +216,7 @@ Val name_lookup(Elab *e, const char *name, Loc loc) {
     elab_hint(e, "a compile-time constant is a let");
     return error_value;
   }
+  if (t && t->decl->kind == DECL_STATE) return tree_of_state(e, t, loc);
   if (t && t->decl->kind == DECL_ENTRY) {
     elab_error(e, loc, "entry %s is not a value", name);
     elab_note(e, t->decl->name.loc, "declared here");
@@ -245,7 +268,7 @@ const Func *func_lookup(Elab *e, Ident callee) {
     if (v.kind == VAL_FUNC) return v.func;
     if (v.kind == VAL_ERROR) return NULL;
   }
-  static const char *const kind[] = {"a constant", "a hyper", "a function", "an entry"};
+  static const char *const kind[] = {"a constant", "a hyper", "a state", "a function", "an entry"};
   elab_error(e, callee.loc, "'%s' is %s, not a function", callee.name, kind[t->decl->kind]);
   elab_note(e, t->decl->name.loc, "declared here");
   if (t->decl->kind == DECL_ENTRY) elab_hint(e, "put what both need into a def");

@@ -84,14 +84,16 @@ struct Frame {
 
 typedef enum TopState { TOP_NEW, TOP_BUSY, TOP_DONE } TopState;
 
-typedef struct Top { /* a declaration by name */
+struct Top { /* a declaration by name */
   const Decl *decl;
   TopState state;
-  Val val;    /* of a let */
-  int global; /* of a hyper */
-  bool read;  /* ... which an entry reads */
-  Func func;  /* of a def */
-} Top;
+  Val val;           /* of a let */
+  int global;        /* of a hyper */
+  bool read;         /* ... which an entry reads */
+  Func func;         /* of a def */
+  GlobalKind kind;   /* of a state of a tree: what it is like, params or states … */
+  const char *below; /* ... at and below this path; NULL: its declaration was wrong */
+};
 
 Env *env_new(Elab *e, const Func *f, bool prelude);
 /* The item of that name in a list whose n items begin with their names, or n: constant time. The
@@ -105,6 +107,8 @@ void env_bind(Elab *e, const char *name, Val v, int global, Loc loc);
 void env_drop(Elab *e, Env *env, uint32_t n); /* forgets all but the first n names */
 bool name_is_known(Elab *e, const char *name);
 Val name_lookup(Elab *e, const char *name, Loc loc);
+/* The current value of a param, state or hyper. */
+Val run_value(Elab *e, int global, Loc loc);
 /* The function that a call's name stands for; NULL after an error. */
 const Func *func_lookup(Elab *e, Ident callee);
 Top *top_find(Elab *e, const char *name); /* as seen from the current function */

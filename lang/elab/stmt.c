@@ -253,7 +253,9 @@ static void exec_kind(Elab *e, const Stmt *s) {
   case ST_SCAN: exec_scan(e, s); return;
   case ST_IF: exec_if(e, s); return;
   case ST_SCOPE: exec_scope(e, s); return;
-  case ST_MINIMIZE: exec_minimize(e, s); return;
+  case ST_WITH: exec_with(e, s); return;
+  case ST_MINIMIZE:
+  case ST_TRAIN: exec_train(e, s); return;
   case ST_RETURN: exec_return(e, s); return;
   case ST_YIELD: exec_yield(e, s); return;
   case ST_CALL: (void)elab_eval(e, s->call); return;
@@ -282,9 +284,10 @@ void exec_body(Elab *e, const Body *b) {
 bool body_has_minimize(const Body *b) {
   for (int i = 0; i < b->n; i++) {
     const Stmt *s = b->at[i];
-    if (s->kind == ST_MINIMIZE) return true;
+    if (s->kind == ST_MINIMIZE || s->kind == ST_TRAIN) return true;
     if ((s->kind == ST_FOR || s->kind == ST_SCAN) && body_has_minimize(&s->loop.body)) return true;
     if (s->kind == ST_SCOPE && body_has_minimize(&s->scope.body)) return true;
+    if (s->kind == ST_WITH && body_has_minimize(&s->with.body)) return true;
     if (s->kind == ST_IF &&
         (body_has_minimize(&s->branch.then) || body_has_minimize(&s->branch.other)))
       return true;

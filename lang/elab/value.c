@@ -20,6 +20,12 @@ Val val_list(Elab *e, ValKind kind, const Val *items, int n, Loc loc) {
   return (Val){.kind = kind, .loc = loc, .list = l};
 }
 
+Val val_with_items(Elab *e, Val v, const Val *items) {
+  Val other = val_list(e, v.kind, items, v.list->n, v.loc);
+  ((ValList *)other.list)->keys = v.list->keys; /* made here */
+  return other;
+}
+
 /* A list is immutable, but a longer list may use the room after its end. So a list that a loop
    appends to takes memory linear in its length. */
 Val val_joined(Elab *e, const ValList *a, const ValList *b, Loc loc) {
@@ -68,6 +74,8 @@ const char *val_str(Elab *e, Val v) {
   case VAL_DTYPE: return intern_printf(e->c, "the dtype %s", dtype_name(v.dtype));
   case VAL_LIST: return intern_printf(e->c, "a list of %d", v.list->n);
   case VAL_TUPLE: return intern_printf(e->c, "%d values", v.list->n);
+  case VAL_TREE:
+    return intern_printf(e->c, "a tree of %d value%s", v.list->n, v.list->n == 1 ? "" : "s");
   case VAL_FUNC: return intern_printf(e->c, "the function %s", v.func->name);
   case VAL_TENSOR: return type_str(e->c, v.tensor.type);
   }
@@ -86,15 +94,17 @@ const char *val_canon(Elab *e, Val v) {
   case VAL_DTYPE: return dtype_name(v.dtype);
   case VAL_FUNC:
     return intern_printf(e->c, "%s%s", v.func->prelude ? "prelude " : "", v.func->name);
-  case VAL_TENSOR: return type_str(e->c, v.tensor.type);
+  case VAL_TENSOR: return v.tensor.path ? v.tensor.path : type_str(e->c, v.tensor.type);
   case VAL_LIST:
-  case VAL_TUPLE: break;
+  case VAL_TUPLE:
+  case VAL_TREE: break;
   }
   MemFile m;
   FILE *f = memfile_open(&m);
   fputc('[', f);
   for (int i = 0; i < v.list->n; i++)
-    fprintf(f, "%s%s", i ? ", " : "", val_canon(e, v.list->at[i]));
+    fprintf(f, "%s%s%s%s", i ? ", " : "", v.list->keys ? v.list->keys->path[i] : "",
+            v.list->keys ? ": " : "", val_canon(e, v.list->at[i]));
   fputc(']', f);
   return memfile_intern(e->c, &m);
 }

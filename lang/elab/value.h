@@ -10,6 +10,8 @@ typedef struct Elab Elab;
 typedef struct EntryBuilder EntryBuilder;
 typedef struct Func Func;
 typedef struct ValList ValList;
+typedef struct TreeKeys TreeKeys;
+typedef struct Top Top;
 
 typedef enum ValKind {
   VAL_ERROR, /* an error was reported */
@@ -22,6 +24,7 @@ typedef enum ValKind {
   VAL_DTYPE, /* dtype */
   VAL_LIST,  /* list */
   VAL_TUPLE, /* list: the several results of a call */
+  VAL_TREE,  /* list: a value for each of its paths */
   VAL_FUNC,  /* func */
   VAL_TENSOR /* tensor */
 } ValKind;
@@ -41,6 +44,7 @@ typedef struct Val {
       ValueId id;
       const Type *type;
       const EntryBuilder *run; /* the entry that it belongs to */
+      const char *path;        /* of the param or state whose value it is; else NULL */
     } tensor;
   };
 } Val;
@@ -48,8 +52,14 @@ typedef struct Val {
 struct ValList {
   int n;
   Val *at;
-  int capacity; /* capacity of at */
-  int *used;    /* elements that some list has; lists that share `at` share it */
+  int capacity;         /* capacity of at */
+  int *used;            /* elements that some list has; lists that share `at` share it */
+  const TreeKeys *keys; /* of a tree; else NULL */
+};
+
+struct TreeKeys {
+  const char **path; /* of each value, ascending, interned */
+  const Top *state;  /* the declaration whose states the values are; else NULL */
 };
 
 static const Val error_value = {.kind = VAL_ERROR};
@@ -60,6 +70,12 @@ static inline Val val_int(int64_t i, Loc loc) { return (Val){.kind = VAL_INT, .l
 static inline Val val_num(double f, Loc loc) { return (Val){.kind = VAL_NUM, .loc = loc, .f = f}; }
 static inline Val val_bool(bool b, Loc loc) { return (Val){.kind = VAL_BOOL, .loc = loc, .b = b}; }
 Val val_list(Elab *e, ValKind kind, const Val *at, int n, Loc loc);
+/* The kinds with a list. */
+static inline bool val_has_items(Val v) {
+  return v.kind == VAL_LIST || v.kind == VAL_TUPLE || v.kind == VAL_TREE;
+}
+/* As many other values in the place of v's: a list, a tuple or a tree of the same paths. */
+Val val_with_items(Elab *e, Val v, const Val *at);
 Val val_joined(Elab *e, const ValList *a, const ValList *b, Loc loc); /* a, then b */
 Val val_ints(Elab *e, const int64_t *at, int n, Loc loc);
 Val val_tensor(Elab *e, ValueId id); /* of the current run, made where the builder stands */

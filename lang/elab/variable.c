@@ -9,7 +9,7 @@
 /* ---- runs ---- */
 
 void elab_begin(Elab *e, EntryBuilder *r, BuilderKind kind, const char *name, Loc loc) {
-  *r = (EntryBuilder){.kind = kind, .next_step = NO_ID};
+  *r = (EntryBuilder){.kind = kind, .next_step = NO_ID, .step_due = NO_ID};
   r->entry = entry_new(e->m, intern(e->c, name), loc);
   r->b = builder_new(r->entry, r->entry->body);
   r->b->fold = false; /* merging before gradients are taken would change what they are of */
@@ -189,12 +189,11 @@ static Val initial_value(Elab *e, const Expr *x, const char *path, const Type *t
   return v;
 }
 
-static int add_global(Elab *e, GlobalKind kind, const char *path, Val init, const char *text,
-                      Loc loc) {
+int global_add(Elab *e, GlobalKind kind, const char *path, Val init, const char *text, Loc loc) {
   Global g = {.kind = kind, .path = path, .type = init.tensor.type, .loc = loc};
   int index = module_add_global(e->m, g);
   while (e->info.n <= (uint32_t)index) vec_push(e->a, &e->info, (GlobalInfo){0});
-  e->info.at[index] = (GlobalInfo){loc, text, e->run->entry->name};
+  e->info.at[index] = (GlobalInfo){loc, text, e->run->entry->name, init.tensor.id};
   Builder *b = e->init.b;
   b->scope = path;
   b->loc = loc;
@@ -211,7 +210,7 @@ int global_zeros(Elab *e, GlobalKind kind, const char *path, const Type *t) {
   e->init.b->scope = path;
   Val zero = val_tensor(e, build_const(e->init.b, t, 0));
   e->run = run;
-  return add_global(e, kind, path, zero, "zeros()", (Loc){0});
+  return global_add(e, kind, path, zero, "zeros()", (Loc){0});
 }
 
 int global_step(Elab *e) {
@@ -325,7 +324,7 @@ static int declare(Elab *e, const Stmt *s) {
     elab_hint(e, "choose another name; to read the counter, just write step");
     return elab_trace(e), -1;
   }
-  if (is_duplicate_call(e, path) || declared_twice(e, s)) return -1;
+  if ((!tree_replaces(e, path) && is_duplicate_call(e, path)) || declared_twice(e, s)) return -1;
   const Type *type = type_eval(e, s->variable.type, DT_F32);
   if (!type) return -1;
   if (s->kind == ST_PARAM && !dtype_is_float(type->dtype)) {
@@ -340,13 +339,14 @@ static int declare(Elab *e, const Stmt *s) {
   int global = module_find_global(e->m, path);
   if (global >= 0) return agrees(e, global, kind, type, canonical, s) ? global : -1;
   Loc loc = e->frame->user.line ? e->frame->user : s->variable.name.loc;
-  return add_global(e, kind, path, init, canonical, loc);
+  return global_add(e, kind, path, init, canonical, loc);
 }
 
 void declare_variable(Elab *e, const Stmt *s) {
   int global = declare(e, s);
   env_bind(e, s->variable.name.name, error_value, global, s->variable.name.loc);
   saw_binding(e, s->variable.name.loc, error_value, global);
+  if (global >= 0) tree_bind(e, s->variable.name, global);
 }
 
 /* ---- assignment ---- */
@@ -372,22 +372,27 @@ static void not_assignable(Elab *e, const Stmt *s, const Binding *b) {
 void assign_variable(Elab *e, const Stmt *s) {
   const char *name = s->update.name.name;
   Binding *b = env_find(e, e->frame->env, name);
+  Top *t = b ? NULL : top_find(e, name);
   Val v = elab_eval_one(e, s->update.value);
-  if (!b || b->global < 0) {
+  if (t && t->decl->kind == DECL_STATE) {
+    tree_assign(e, t, v, s->loc);
+  } else if (!b || b->global < 0) {
     if (!b || b->val.kind != VAL_ERROR) not_assignable(e, s, b);
-    return;
+  } else {
+    global_assign(e, b->global, v, s->loc, s->update.value->loc);
   }
+}
+
+void global_assign(Elab *e, int global, Val v, Loc place, Loc loc) {
   if (v.kind == VAL_ERROR) return;
-  int global = b->global;
   const Global *g = &e->m->globals.at[global];
-  Loc loc = s->update.value->loc;
   if (v.kind != VAL_TENSOR) v = val_to_const(e, v, g->type, loc);
   if (v.kind == VAL_ERROR) return;
   const Type *t = v.tensor.type;
   bool floats = dtype_is_float(t->dtype) && dtype_is_float(g->type->dtype);
   if (type_with_dtype(e->c, t, g->type->dtype) != g->type ||
       (t->dtype != g->type->dtype && !floats)) {
-    elab_error(e, s->loc, "%s is %s and cannot become %s", g->path, type_str(e->c, g->type),
+    elab_error(e, place, "%s is %s and cannot become %s", g->path, type_str(e->c, g->type),
                type_str(e->c, t));
     if (e->info.at[global].loc.line)
       elab_note(e, e->info.at[global].loc, "%s is declared here", g->path);
@@ -397,7 +402,7 @@ void assign_variable(Elab *e, const Stmt *s) {
     elab_trace(e);
     return;
   }
-  elab_at(e, s->loc);
+  elab_at(e, place);
   v = val_convert(e, v, g->type->dtype); /* storing rounds to the declared dtype */
   global_write(e, global, v.tensor.id);
 }

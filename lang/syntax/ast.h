@@ -29,6 +29,7 @@ typedef struct Ident {
   X(BIN_MUL, "*")                                                                                  \
   X(BIN_DIV, "/")                                                                                  \
   X(BIN_MOD, "%")                                                                                  \
+  X(BIN_QUOTIENT, "//")                                                                            \
   X(BIN_MATMUL, "@")                                                                               \
   X(BIN_POW, "**")                                                                                 \
   X(BIN_EQ, "==")                                                                                  \
@@ -58,7 +59,8 @@ typedef struct Exprs {
 typedef struct Instance {
   Ident name; /* name.name == NULL: the call has none */
   Exprs index;
-  Loc loc; /* name and indices */
+  Loc loc;     /* name and indices */
+  bool shared; /* "shared" follows: reaching the name again is meant */
 } Instance;
 
 typedef struct Arg {
@@ -178,6 +180,20 @@ typedef struct Body { /* statements between braces (the IR has the name Block) *
   Loc end;   /* the closing brace */
 } Body;
 
+/* An optimizer of a minimize or update, for the params that meet the condition. */
+typedef struct Optimizer {
+  Expr *call;      /* always an EX_CALL */
+  Expr *condition; /* NULL: for all */
+} Optimizer;
+
+/* What follows "with": optimizers, then clauses, name = value. */
+typedef struct Recipe {
+  Optimizer *at;
+  int n;
+  uint32_t cap;
+  Args clauses;
+} Recipe;
+
 typedef struct Idents {
   Ident *at;
   int n;
@@ -200,7 +216,9 @@ typedef enum StmtKind {
   ST_SCAN,     /* loop, kept */
   ST_IF,       /* branch; "else if" is an other of one statement */
   ST_SCOPE,    /* scope */
-  ST_MINIMIZE, /* minimize */
+  ST_WITH,     /* with: calls inside read these trees in the place of params */
+  ST_MINIMIZE, /* train: minimize LOSS with … */
+  ST_TRAIN,    /* train: update TREE with … */
   ST_RETURN,   /* outs */
   ST_YIELD,    /* values */
   ST_CALL,     /* call: a call on a line of its own, for what it assigns */
@@ -241,9 +259,13 @@ struct Stmt {
       Body body;
     } scope;
     struct {
-      Expr *loss;
-      Expr *optimizer; /* always an EX_CALL */
-    } minimize;
+      Exprs trees;
+      Body body;
+    } with;
+    struct {
+      Expr *what; /* the loss, or the tree */
+      Recipe recipe;
+    } train;
     struct {
       Out *at;
       int n;
@@ -266,6 +288,7 @@ typedef struct Param {
 typedef enum DeclKind {
   DECL_LET,   /* value */
   DECL_HYPER, /* value */
+  DECL_STATE, /* value: state NAME = like TREE */
   DECL_DEF,   /* function */
   DECL_ENTRY  /* function */
 } DeclKind;

@@ -58,6 +58,7 @@ static void print_instance(FILE *f, const Instance *as) {
     print_expr(f, as->index.at[i]);
     fputc(']', f);
   }
+  if (as->shared) fputs(" shared", f);
 }
 
 static void print_call(FILE *f, const Expr *e) {
@@ -190,6 +191,20 @@ static void print_outs(FILE *f, const Stmt *s) {
   }
 }
 
+static void print_recipe(FILE *f, const Recipe *r) {
+  for (int i = 0; i < r->n; i++) {
+    if (i) fputs(", ", f);
+    print_expr(f, r->at[i].call);
+    if (!r->at[i].condition) continue;
+    fputs(" if ", f);
+    print_expr(f, r->at[i].condition);
+  }
+  for (int i = 0; i < r->clauses.n; i++) {
+    fprintf(f, ", %s = ", r->clauses.at[i].name.name);
+    print_expr(f, r->clauses.at[i].value);
+  }
+}
+
 static void print_stmt(FILE *f, const Stmt *s, int indent) {
   fprintf(f, "%*s", indent, "");
   switch (s->kind) {
@@ -226,11 +241,17 @@ static void print_stmt(FILE *f, const Stmt *s, int indent) {
     print_instance(f, &s->scope.path);
     print_body(f, &s->scope.body, indent);
     break;
+  case ST_WITH:
+    fputs("with ", f);
+    print_exprs(f, s->with.trees);
+    print_body(f, &s->with.body, indent);
+    break;
   case ST_MINIMIZE:
-    fputs("minimize ", f);
-    print_expr(f, s->minimize.loss);
+  case ST_TRAIN:
+    fputs(s->kind == ST_TRAIN ? "update " : "minimize ", f);
+    print_expr(f, s->train.what);
     fputs(" with ", f);
-    print_expr(f, s->minimize.optimizer);
+    print_recipe(f, &s->train.recipe);
     break;
   case ST_RETURN:
     fputs("return ", f);
@@ -272,6 +293,10 @@ void ast_print(FILE *f, const Program *prog) {
     case DECL_LET:
     case DECL_HYPER:
       fprintf(f, "%s %s = ", d->kind == DECL_LET ? "let" : "hyper", d->name.name);
+      print_expr(f, d->value);
+      break;
+    case DECL_STATE:
+      fprintf(f, "state %s = like ", d->name.name);
       print_expr(f, d->value);
       break;
     case DECL_DEF:

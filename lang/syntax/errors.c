@@ -35,17 +35,17 @@ typedef struct Group {
 
 static const Group value_group = {
     "a value", 10, {INTEGER, FLOAT, BOOLEAN, STRING, NAME, DTYPE, '(', '[', '-', NOT}};
-static const Group operator_group = {"an operator", 21, {'+',  '-', '*', '/', '%', '@', POW,
-                                                         PIPE, IF,  AND, OR,  AS,  EQ,  NE,
-                                                         '<',  LE,  '>', GE,  '(', '[', '\''}};
-static const Group statement_group = {
-    "a statement",
-    14,
-    {RETURN, YIELD, PARAM, STATE, FOR, SCAN, IF, SCOPE, MINIMIZE, LET, HYPER, DEF, ENTRY, USE}};
+static const Group operator_group = {
+    "an operator", 23, {'+', '-', '*', '/', '%', QUOTIENT, SHARED, '@', POW, PIPE, IF,  AND,
+                        OR,  AS,  EQ,  NE,  '<', LE,       '>',    GE,  '(', '[',  '\''}};
+static const Group statement_group = {"a statement",
+                                      16,
+                                      {RETURN, YIELD, PARAM, STATE, FOR, SCAN, IF, SCOPE, MINIMIZE,
+                                       LET, HYPER, DEF, ENTRY, USE, WITH, TRAIN}};
 static const Group declaration_group = {"a declaration (let, hyper, def, entry or use)",
-                                        15,
+                                        17,
                                         {LET, HYPER, DEF, ENTRY, USE, RETURN, YIELD, PARAM, STATE,
-                                         FOR, SCAN, IF, SCOPE, MINIMIZE, END}};
+                                         FOR, SCAN, IF, SCOPE, MINIMIZE, WITH, TRAIN, END}};
 
 enum { MAX_SAID = 8 };
 typedef struct Said {
@@ -133,7 +133,7 @@ static void hint_keyword(Parser *ps, const char *word, bool outside) {
 static bool hint_missing(Parser *ps, Expected e, const Found *f) {
   bool listed = f->open == '(' && f->token == ',' && expects(e, '+') && !expects(e, ',');
   const char *word = listed ? f->before_opener : NULL;
-  if (expects(e, WITH) || (word && strcmp(word, "minimize") == 0)) {
+  if ((expects(e, WITH) && !expects(e, RETURN)) || (word && strcmp(word, "minimize") == 0)) {
     parse_note(ps, SEV_HINT, (Loc){0}, "an optimizer follows: minimize loss with adamw(1e-3)");
     return true;
   }
@@ -206,8 +206,12 @@ static bool known_mistake(Parser *ps, Expected e, const Found *f) {
     parse_error(ps, f->loc, "expected the name of a file in double quotes, found %s", f->word);
     return true;
   }
-  if (e.n == 1 && expects(e, ':')) {
+  if (expects(e, ':') && (e.n == 1 || (e.n == 2 && expects(e, '=')))) {
     parse_error(ps, f->loc, "expected ':' and a type, found %s", f->word);
+    return true;
+  }
+  if (e.n == 1 && expects(e, LIKE)) {
+    parse_error(ps, f->last, "expected ':' and a type, found '='");
     return true;
   }
   if (f->token == '{' && expects(e, INTEGER) && !expects(e, RETURN) && f->open != '[') {

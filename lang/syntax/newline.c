@@ -43,10 +43,10 @@ Lexer *lex_new(Parser *ps, void *scanner, int start) {
 }
 
 bool token_goes_on(int token) {
-  static const int tokens[] = {NEWLINE, ',',  '{',   '=',  '+',        '-',        '*', '/',
-                               '%',     '@',  POW,   PIPE, OR,         AND,        NOT, EQ,
-                               NE,      '<',  LE,    '>',  GE,         UPDATE,     ':', IF,
-                               ELSE,    WITH, RANGE, IN,   FILE_START, VALUE_START};
+  static const int tokens[] = {NEWLINE, ',',      '{',  '=',   '+',  '-',        '*',        '/',
+                               '%',     QUOTIENT, '@',  POW,   PIPE, OR,         AND,        NOT,
+                               EQ,      NE,       '<',  LE,    '>',  GE,         UPDATE,     ':',
+                               IF,      ELSE,     WITH, RANGE, IN,   FILE_START, VALUE_START};
   for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++)
     if (tokens[i] == token) return true;
   return false;
@@ -56,7 +56,7 @@ bool token_goes_on(int token) {
 static bool starts_statement(int token) {
   return token == LET || token == HYPER || token == DEF || token == ENTRY || token == USE ||
          token == PARAM || token == STATE || token == FOR || token == SCAN || token == SCOPE ||
-         token == MINIMIZE || token == RETURN || token == YIELD;
+         token == MINIMIZE || token == TRAIN || token == RETURN || token == YIELD;
 }
 
 static bool starts_declaration(int token) {
@@ -170,6 +170,26 @@ static void open_bracket(Parser *ps, const Token *t) {
   check_depth(ps, (int)lx->open.n, t->loc);
 }
 
+static const char *source_text(Parser *ps, Loc loc);
+static bool is_word_char(char c);
+
+/* Words that are reserved only where no name can stand: "update T with" begins a statement, "like"
+   follows "=" and "shared" an instance name. */
+static int word_in_place(Parser *ps, const Token *t) {
+  const Lexer *lx = ps->lex;
+  int last = lx->found.kind;
+  const char *next = source_text(ps, t->loc) + t->loc.len;
+  bool spaced = *next == ' ' || *next == '\t';
+  while (*next == ' ' || *next == '\t') next++;
+  bool before_name = spaced && is_word_char(*next);
+  if (strcmp(t->val.NAME, "update") == 0 && before_name && (last == NEWLINE || last == '{'))
+    return TRAIN;
+  if (strcmp(t->val.NAME, "like") == 0 && before_name && last == '=') return LIKE;
+  if (strcmp(t->val.NAME, "shared") == 0 && !t->after_newline && (last == NAME || last == ']'))
+    return SHARED;
+  return NAME;
+}
+
 int lex_next(TokenValue *val, Loc *loc, Parser *ps) {
   Lexer *lx = ps->lex;
   if (lx->start) {
@@ -214,6 +234,7 @@ int lex_next(TokenValue *val, Loc *loc, Parser *ps) {
       if (!closing_fits(ps)) continue;
       t = lx->held;
       break;
+    case NAME: t.kind = word_in_place(ps, &t); break;
     default: break;
     }
     int kind = hand_out(lx, t, val, loc);
@@ -278,7 +299,8 @@ Found lex_found(Parser *ps) {
   Lexer *lx = ps->lex;
   Token t = lx->found;
   if (t.kind == NEWLINE && lx->unwritten) t = lx->held;
-  Found f = {.loc = lx->found.loc, .token = t.kind, .starts_line = t.after_newline};
+  Found f = {
+      .loc = lx->found.loc, .last = lx->last.loc, .token = t.kind, .starts_line = t.after_newline};
   if (t.kind == END)
     f.word = lx->is_value ? "the end of the value" : "the end of the file";
   else if (t.kind == NEWLINE)

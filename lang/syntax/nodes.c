@@ -293,14 +293,39 @@ Stmt *make_scope(Parser *ps, Instance path, Body body, Loc loc) {
   return set_stmt_depth(ps, s, body.depth);
 }
 
-Stmt *make_minimize(Parser *ps, Expr *loss, Expr *optimizer, Loc loc) {
-  Stmt *s = make_stmt(ps, ST_MINIMIZE, loc);
-  s->minimize.loss = loss;
-  s->minimize.optimizer = optimizer;
-  if (optimizer->kind != EX_CALL) {
-    parse_error(ps, optimizer->loc, "expected a call of an optimizer after 'with'");
+Stmt *make_with(Parser *ps, Exprs trees, Body body, Loc loc) {
+  Stmt *s = make_stmt(ps, ST_WITH, loc);
+  s->with.trees = trees;
+  s->with.body = body;
+  return set_stmt_depth(ps, s, body.depth);
+}
+
+Stmt *make_return(Parser *ps, Outs outs, Loc loc) {
+  Stmt *s = make_stmt(ps, ST_RETURN, loc);
+  s->outs.at = outs.at;
+  s->outs.n = outs.n;
+  return s;
+}
+
+void recipe_add(Parser *ps, Recipe *recipe, Optimizer o) {
+  if (o.call->kind != EX_CALL) {
+    parse_error(ps, o.call->loc, "expected a call of an optimizer after 'with'");
     parse_note(ps, SEV_HINT, (Loc){0}, "for example: minimize loss with adamw(1e-3)");
-    s->minimize.optimizer = make_call(ps, make_expr(ps, EX_NAME, loc), (Args){0}, loc);
+    o.call = make_call(ps, make_expr(ps, EX_NAME, o.call->loc), (Args){0}, o.call->loc);
+  }
+  if (recipe->clauses.n)
+    parse_error(ps, o.call->loc, "an optimizer cannot follow a clause such as '%s ='",
+                recipe->clauses.at[0].name.name);
+  vec_push(ps->arena, recipe, o);
+}
+
+Stmt *make_train(Parser *ps, StmtKind kind, Expr *what, Recipe recipe, Loc loc) {
+  Stmt *s = make_stmt(ps, kind, loc);
+  s->train.what = what;
+  s->train.recipe = recipe;
+  if (recipe.n == 0) {
+    parse_error(ps, recipe.clauses.at[0].name.loc, "expected a call of an optimizer after 'with'");
+    parse_note(ps, SEV_HINT, (Loc){0}, "for example: minimize loss with adamw(1e-3)");
   }
   return s;
 }
@@ -332,6 +357,14 @@ void stray_stmt(Parser *ps, const Stmt *s) {
 }
 
 /* ---- declarations ---- */
+
+Decl *make_tree_state(Parser *ps, StmtKind kind, Ident name, Expr *value, Loc loc) {
+  if (kind == ST_PARAM) {
+    parse_error(ps, loc, "a tree of params cannot be declared, only one of states");
+    parse_note(ps, SEV_HINT, (Loc){0}, "write state %s = like …", name.name);
+  }
+  return make_constant(ps, DECL_STATE, name, value, loc);
+}
 
 Decl *make_constant(Parser *ps, DeclKind kind, Ident name, Expr *value, Loc loc) {
   Decl *d = ARENA_NEW(ps->arena, Decl);
@@ -367,8 +400,11 @@ Decl *make_function(Parser *ps, DeclKind kind, Ident name, Params params, Body b
 }
 
 void nested_decl(Parser *ps, const Decl *d) {
-  static const char *const word[] = {"let", "hyper", "def", "entry"};
-  parse_error(ps, d->loc, "'%s' cannot stand inside of a function", word[d->kind]);
+  static const char *const word[] = {"let", "hyper", "a state of a tree", "def", "entry"};
+  parse_error(ps, d->loc,
+              d->kind == DECL_STATE ? "%s cannot stand inside of a function"
+                                    : "'%s' cannot stand inside of a function",
+              word[d->kind]);
   if (d->kind == DECL_LET)
     parse_note(ps, SEV_HINT, (Loc){0}, "inside of a function write %s = ...", d->name.name);
   else

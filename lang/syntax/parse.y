@@ -52,8 +52,9 @@ static void gc_parse_error(const Loc *loc, Parser *ps, const char *message) {
 %token PARAM "'param'" STATE "'state'" FOR "'for'" SCAN "'scan'" IN "'in'"
 %token IF "'if'" ELSE "'else'" SCOPE "'scope'" MINIMIZE "'minimize'" WITH "'with'"
 %token RETURN "'return'" YIELD "'yield'" AND "'and'" OR "'or'" NOT "'not'" AS "'as'"
+%token TRAIN "'update'" LIKE "'like'" SHARED "'shared'"
 %token PIPE "'|>'" POW "'**'" UPDATE "':='"
-%token EQ "'=='" NE "'!='" LE "'<='" GE "'>='"
+%token QUOTIENT "'//'" EQ "'=='" NE "'!='" LE "'<='" GE "'>='"
 %token ELLIPSIS "'...'" RANGE "'..'"
 
 %type <Decl *> decl
@@ -72,7 +73,10 @@ static void gc_parse_error(const Loc *loc, Parser *ps, const char *message) {
 %type <Ident> name
 %type <Outs> outs
 %type <Out> out
-%type <Instance> instance
+%type <Instance> instance named
+%type <Recipe> recipe
+%type <Optimizer> optimizer
+%type <Arg> clause
 %type <Exprs> exprs list
 %type <Expr *> expr pipe cond disj conj neg cmp sum prod unary power operand atom post prim slice_end
 %type <BinaryOp> cmp_op sum_op prod_op
@@ -104,6 +108,7 @@ junk: block
     ;
 
 decl: constant name '=' expr  { $$ = make_constant(ps, $1, $2, $4, loc_join(@1, @4)); }
+    | variable name '=' LIKE expr  { $$ = make_tree_state(ps, $1, $2, $5, @$); }
     | function name '(' params ')' block
         { $$ = make_function(ps, $1, $2, $4, $6, loc_join(@1, @5)); }
     ;
@@ -167,14 +172,29 @@ stmt: names '=' exprs type_opt  { $$ = make_assign(ps, $1, $3, $4, @$); }
           $$->variable.init = $6; }
     | loop
     | branch
-    | SCOPE instance block
+    | SCOPE named block
         { $$ = make_scope(ps, $2, $3, loc_join(@1, @2)); }
-    | MINIMIZE expr WITH expr  { $$ = make_minimize(ps, $2, $4, @$); }
-    | RETURN outs  { $$ = make_stmt(ps, ST_RETURN, @$); $$->outs.at = $2.at; $$->outs.n = $2.n; }
+    | WITH exprs block  { $$ = make_with(ps, $2, $3, loc_join(@1, @2)); }
+    | MINIMIZE expr WITH recipe  { $$ = make_train(ps, ST_MINIMIZE, $2, $4, @$); }
+    | TRAIN expr WITH recipe  { $$ = make_train(ps, ST_TRAIN, $2, $4, @$); }
+    | RETURN outs  { $$ = make_return(ps, $2, @$); }
+    | RETURN outs ','  { $$ = make_return(ps, $2, @$); }
     | YIELD exprs  { $$ = make_stmt(ps, ST_YIELD, @$); $$->values = $2; }
     | expr  { $$ = make_bare(ps, $1); }
     ;
 variable: PARAM { $$ = ST_PARAM; } | STATE { $$ = ST_STATE; } ;
+
+recipe: optimizer  { $$ = (Recipe){0}; recipe_add(ps, &$$, $1); }
+      | clause  { $$ = (Recipe){0}; args_add(ps, &$$.clauses, $1); }
+      | recipe ',' optimizer  { $$ = $1; recipe_add(ps, &$$, $3); }
+      | recipe ',' clause  { $$ = $1; args_add(ps, &$$.clauses, $3); }
+      ;
+optimizer: disj  { $$ = (Optimizer){$1, NULL}; }
+         | disj IF disj  { $$ = (Optimizer){$1, $3}; }
+         ;
+clause: name '=' expr  { $$ = (Arg){$1, $3}; }
+      | IF '=' expr  { $$ = (Arg){{intern(ps->c, "if"), @1}, $3}; }
+      ;
 
 loop: loop_kind loop_head block  { $$ = make_loop(ps, $1, $2, $3, loc_join(@1, @2)); } ;
 loop_kind: FOR { $$ = ST_FOR; } | SCAN { $$ = ST_SCAN; } ;
@@ -200,6 +220,9 @@ out: expr type_opt  { $$ = (Out){{0}, $1, $2, @$}; }
    | name '=' expr type_opt  { $$ = (Out){$1, $3, $4, @$}; }
    ;
 
+named: instance
+     | instance SHARED  { $$ = $1; $$.shared = true; }
+     ;
 instance: name  { $$ = (Instance){$1, {0}, @1}; }
         | instance '[' expr ']'
             { $$ = $1; vec_push(ps->arena, &$$.index, $3); $$.loc = @$; check_depth(ps, $3->depth, @3); }
@@ -239,7 +262,7 @@ prod: unary
     | prod prod_op unary  { $$ = make_binary(ps, $2, @2, $1, $3); }
     ;
 prod_op: '*' { $$ = BIN_MUL; } | '/' { $$ = BIN_DIV; } | '%' { $$ = BIN_MOD; }
-       | '@' { $$ = BIN_MATMUL; } ;
+       | QUOTIENT { $$ = BIN_QUOTIENT; } | '@' { $$ = BIN_MATMUL; } ;
 unary: power
      | '-' unary  { $$ = make_unary(ps, UN_NEG, $2, @$); }
      ;
@@ -248,7 +271,7 @@ power: operand
      ;
 operand: atom  { $$ = check_operand(ps, $1); } ;
 atom: post
-    | post AS instance  { $$ = make_named(ps, $1, $3, @$); }
+    | post AS named  { $$ = make_named(ps, $1, $3, @$); }
     ;
 post: prim
     | post '(' args ')'  { $$ = make_call(ps, $1, $3, @$); }

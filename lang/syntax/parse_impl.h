@@ -79,6 +79,7 @@ typedef struct Found {             /* what stands where the grammar expected som
   int token;                       /* its kind */
   const char *name;                /* a name or a reserved word: itself, interned; else NULL */
   Loc loc;
+  Loc last;                  /* of the word just before */
   const char *before;        /* the name or reserved word just before, interned; else NULL */
   Loc opener;                /* the innermost open bracket; line 0: none */
   char open;                 /* that bracket */
@@ -122,10 +123,14 @@ Stmt *make_assign(Parser *ps, Idents names, Exprs values, TypeExpr *type, Loc lo
 Stmt *make_loop(Parser *ps, StmtKind kind, LoopHead head, Body body, Loc loc);
 Stmt *make_scope(Parser *ps, Instance path, Body body, Loc loc);
 Stmt *make_branch(Parser *ps, Expr *test, Body then, Body other, bool has_else, Loc loc);
-Stmt *make_minimize(Parser *ps, Expr *loss, Expr *optimizer, Loc loc);
+Stmt *make_with(Parser *ps, Exprs trees, Body body, Loc loc);
+Stmt *make_train(Parser *ps, StmtKind kind, Expr *what, Recipe recipe, Loc loc);
+void recipe_add(Parser *ps, Recipe *recipe, Optimizer o);
+Stmt *make_return(Parser *ps, Outs outs, Loc loc);
 Stmt *make_bare(Parser *ps, Expr *value);
 void stmts_add(Parser *ps, Stmts *stmts, Stmt *s, bool quiet);
 Decl *make_function(Parser *ps, DeclKind kind, Ident name, Params params, Body body, Loc loc);
+Decl *make_tree_state(Parser *ps, StmtKind kind, Ident name, Expr *value, Loc loc);
 Decl *make_constant(Parser *ps, DeclKind kind, Ident name, Expr *value, Loc loc);
 void nested_decl(Parser *ps, const Decl *d);
 void nested_use(Parser *ps, Loc loc);

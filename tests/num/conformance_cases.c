@@ -524,6 +524,7 @@ const Row conformance_rows[OP_KINDS] = {
     [OP_MUL] = {binary, EXACT, 0},
     [OP_DIV] = {binary, EXACT, 0},
     [OP_MOD] = {binary, ROUNDED, 0.5},
+    [OP_QUOTIENT] = {binary, EXACT, 0},
     [OP_POW] = {binary, ROUNDED, 0.6},
     [OP_MIN] = {binary, EXACT, 0},
     [OP_MAX] = {binary, EXACT, 0},

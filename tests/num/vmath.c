@@ -120,6 +120,9 @@ static void special(void) {
       C(i32_from_f32(-1.9f), -1);
   C(u8_from_f32(-3.0f), 0), C(u8_from_f32(256.5f), 255), C(i64_from_f64(1e30), INT64_MAX),
       C(i32_mod(-7, 3), 2);
+  C(i32_quotient(-7, 3), -3), C(i32_quotient(7, -3), -3), C(i32_quotient(-6, 3), -2);
+  C(i32_quotient(INT32_MIN, -1), INT32_MIN), C(i32_quotient(5, 0), 0);
+  C(i64_quotient(INT64_MAX, 2), INT64_MAX / 2), C(u8_quotient(200, 3), 66);
   C(i32_mod(7, -3), -2), C(i32_mod(INT32_MIN, -1), 0), C(i32_mod(5, 0), 0),
       C(i32_abs(INT32_MIN), INT32_MIN);
   expect("mod(-1, 3)", f32_mod(-1, 3), 2), expect("mod(1, -3)", f32_mod(1, -3), -2);

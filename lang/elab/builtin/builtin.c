@@ -110,19 +110,59 @@ Val op_of_arguments(BuiltinCall *s, OpKind k) {
   return build_checked(s->e, k, v, 2, NULL, NULL, s->name, s->loc);
 }
 
-Val call_builtin(Elab *e, const CallSite *s) {
+static Val call_bound(Elab *e, const CallSite *s, Bound *bound) {
   const Decl *d = s->f->decl;
-  Bound *bound = bind_given(e, s);
-  if (!bound) return error_value;
   for (int i = 0; i < d->function.n; i++) {
     const Param *p = &d->function.params[i];
-    if (!bound[i].given) bound[i] = (Bound){bind_default(e, s, p), s->loc, -1, false};
     if (!bind_match(e, s, p, &bound[i])) return error_value;
   }
   BuiltinCall call = {e, s->f->builtin, s->f->name, s->loc, s->f, bound};
   elab_at(e, s->loc);
   return s->f->builtin->run(&call);
 }
+
+/* The first tree among the arguments whose leaves the function is called for, one by one; NULL
+   where there is none. */
+static const Val *mapped(const CallSite *s, const Bound *bound) {
+  for (int i = 0; i < s->f->decl->function.n; i++) {
+    const TypeExpr *t = s->f->decl->function.params[i].type;
+    if (bound[i].v.kind == VAL_TREE && !(t && t->kind == ARG_LEAVES)) return &bound[i].v;
+  }
+  return NULL;
+}
+
+static Val call_for_leaves(Elab *e, const CallSite *s, const Bound *bound, Val tree) {
+  int np = s->f->decl->function.n;
+  for (int i = 0; i < np; i++)
+    if (bound[i].v.kind == VAL_TREE && !trees_agree(e, tree, bound[i].v, s->f->name, s->loc))
+      return error_value;
+  Val *leaf = ARENA_ARRAY(e->a, Val, tree.list->n + 1);
+  for (int k = 0; k < tree.list->n; k++) {
+    Bound *own = ARENA_ARRAY(e->a, Bound, np);
+    for (int i = 0; i < np; i++) {
+      own[i] = bound[i];
+      if (own[i].v.kind == VAL_TREE) own[i].v = own[i].v.list->at[k];
+    }
+    leaf[k] = call_bound(e, s, own);
+    if (leaf[k].kind != VAL_ERROR) continue;
+    elab_note(e, tree.loc, "of the leaf %s of this tree", tree.list->keys->path[k]);
+    return error_value;
+  }
+  return tree_of_leaves(e, tree, leaf, s->loc);
+}
+
+Val call_builtin(Elab *e, const CallSite *s) {
+  const Decl *d = s->f->decl;
+  Bound *bound = bind_given(e, s);
+  if (!bound) return error_value;
+  for (int i = 0; i < d->function.n; i++)
+    if (!bound[i].given)
+      bound[i] = (Bound){bind_default(e, s, &d->function.params[i]), s->loc, -1, false};
+  const Val *tree = mapped(s, bound);
+  return tree ? call_for_leaves(e, s, bound, *tree) : call_bound(e, s, bound);
+}
+
+static Val convert(Elab *e, const CallSite *s, Val v);
 
 Val convert_call(Elab *e, const CallSite *s) {
   Dtype dt = s->f->dtype;
@@ -131,19 +171,29 @@ Val convert_call(Elab *e, const CallSite *s) {
   Loc loc = s->loc;
   if (n != 1 || arg[0].name.name)
     return elab_fail(e, loc, "%s takes one value to convert, %d given", dtype_name(dt), n);
-  Val v = arg[0].v;
+  return convert(e, s, arg[0].v);
+}
+
+static Val convert(Elab *e, const CallSite *s, Val v) {
+  Dtype dt = s->f->dtype;
+  Loc loc = s->loc;
+  if (v.kind == VAL_TREE) {
+    Val *leaf = ARENA_ARRAY(e->a, Val, v.list->n + 1);
+    for (int i = 0; i < v.list->n; i++) leaf[i] = convert(e, s, v.list->at[i]);
+    return tree_of_leaves(e, v, leaf, loc);
+  }
   if (v.kind == VAL_TENSOR) {
     elab_at(e, loc);
     return val_convert(e, v, dt);
   }
   if (v.kind == VAL_BOOL) v = val_int(v.b, v.loc);
   if (!val_is_number(v))
-    return elab_fail(e, arg[0].loc, "%s cannot convert %s", dtype_name(dt), val_str(e, v));
+    return elab_fail(e, s->arg[0].loc, "%s cannot convert %s", dtype_name(dt), val_str(e, v));
   if (dt == DT_BOOL) return val_bool(val_number(v) != 0, loc);
   if (dtype_is_float(dt)) return val_num(val_number(v), loc);
   if (v.kind == VAL_INT) return val_int(v.i, loc);
   if (!(v.f > -0x1p62 && v.f < 0x1p62))
-    return elab_fail(e, arg[0].loc, "%s does not fit %s", val_str(e, v), dtype_name(dt));
+    return elab_fail(e, s->arg[0].loc, "%s does not fit %s", val_str(e, v), dtype_name(dt));
   return val_int((int64_t)v.f, loc);
 }
 

@@ -27,6 +27,8 @@ Val op_of_arguments(BuiltinCall *s, OpKind k);
 const Type *type_of_shape(BuiltinCall *s, const char *shape, Dtype dt);
 /* max or min of two values, numbers or tensors. */
 Val min_or_max(Elab *e, OpKind k, Val a, Val b, const char *what, Loc loc);
+/* The sum of the squares of all elements of n tensors: in f32, of f64 in f64. In reduce.c. */
+Val sum_of_squares(Elab *e, const Val *x, int n, Loc loc);
 typedef Val Handler(BuiltinCall *s);
 struct Builtin {
   const char *name, *args;

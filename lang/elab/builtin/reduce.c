@@ -20,9 +20,78 @@ static Val product_of_list(BuiltinCall *s) {
   return p;
 }
 
+static bool has_no_axes(BuiltinCall *s) {
+  if (arg(s, "axis").kind == VAL_NONE && !arg(s, "keep").b) return true;
+  elab_fail(s->e, s->loc, "%s of a tree takes all elements of all leaves, without axis and keep",
+            s->name);
+  return false;
+}
+
+static Val sum_of_all(Elab *e, Val x, Loc loc) {
+  int rank = x.tensor.type->rank;
+  int64_t *axes = ARENA_ARRAY(e->a, int64_t, rank + 1);
+  for (int k = 0; k < rank; k++) axes[k] = k;
+  return rank ? val_tensor(e, build_reduce(elab_at(e, loc), OP_SUM, x.tensor.id, axes, rank)) : x;
+}
+
+Val sum_of_squares(Elab *e, const Val *x, int n, Loc loc) {
+  Val total = val_num(0, loc);
+  for (int i = 0; i < n; i++) {
+    Val g = val_convert(e, x[i], x[i].tensor.type->dtype == DT_F64 ? DT_F64 : DT_F32);
+    Val sum = sum_of_all(e, tensor_binary(e, BIN_MUL, g, g, loc), loc);
+    total = i ? tensor_binary(e, BIN_ADD, total, sum, loc) : sum;
+  }
+  return total;
+}
+
+/* The elements of all leaves, summed leaf by leaf in the order of the paths. */
+static Val sum_of_tree(BuiltinCall *s, Val tree) {
+  Elab *e = s->e;
+  Val total = error_value;
+  for (int i = 0; i < tree.list->n; i++) {
+    Val x = val_to_tensor(e, tree.list->at[i], s->name, s->loc);
+    if (x.kind == VAL_ERROR) return x;
+    Dtype dt = x.tensor.type->dtype;
+    elab_at(e, s->loc);
+    x = sum_of_all(e, dt == DT_BOOL || dt == DT_U8 ? val_convert(e, x, DT_I32) : x, s->loc);
+    total = i ? tensor_binary(e, BIN_ADD, total, x, s->loc) : x;
+    if (total.kind == VAL_ERROR) return total;
+  }
+  return total;
+}
+
+static bool all_floats(BuiltinCall *s, const Val *x, int n) {
+  for (int i = 0; i < n; i++) {
+    if (x[i].kind == VAL_TENSOR && dtype_is_float(x[i].tensor.type->dtype)) continue;
+    elab_error(s->e, arg_loc(s, "x"), "%s needs floats, found %s", s->name, val_str(s->e, x[i]));
+    if (x[i].kind == VAL_TENSOR) elab_hint(s->e, "convert: %s(f32(x))", s->name);
+    return elab_trace(s->e), false;
+  }
+  return true;
+}
+
+Val builtin_length(BuiltinCall *s) {
+  Elab *e = s->e;
+  Val x = arg(s, "x"), square;
+  const Ints *axes;
+  elab_at(e, s->loc);
+  if (x.kind == VAL_TREE) {
+    if (!has_no_axes(s) || !all_floats(s, x.list->at, x.list->n)) return error_value;
+    square = sum_of_squares(e, x.list->at, x.list->n, s->loc);
+  } else {
+    x = arg_tensor(s, "x");
+    if (!all_floats(s, &x, 1) || !arg_axes(s, "axis", x, &axes)) return error_value;
+    x = val_convert(e, x, dtype_sum(x.tensor.type->dtype));
+    square = reduced(s, OP_SUM, tensor_binary(e, BIN_MUL, x, x, s->loc), axes, arg(s, "keep").b);
+  }
+  return build_checked(e, OP_SQRT, &square, 1, NULL, NULL, s->name, s->loc);
+}
+
 Val builtin_reduce(BuiltinCall *s) {
   Elab *e = s->e;
   const Ints *axes;
+  if (arg(s, "x").kind == VAL_TREE)
+    return has_no_axes(s) ? sum_of_tree(s, arg(s, "x")) : error_value;
   if (s->f->data == OP_PROD && arg(s, "x").kind == VAL_LIST) return product_of_list(s);
   Val x = arg_tensor(s, "x");
   if (x.kind == VAL_ERROR || !arg_axes(s, "axis", x, &axes)) return error_value;

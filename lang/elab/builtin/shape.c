@@ -246,6 +246,20 @@ Val builtin_shape(BuiltinCall *s) {
   return val_ints(s->e, t->dim, t->rank, s->loc);
 }
 
+Val builtin_rank(BuiltinCall *s) {
+  Val x = arg(s, "x");
+  return val_int(x.kind == VAL_TENSOR ? x.tensor.type->rank : 0, s->loc);
+}
+
+/* Of a param or state as it is: a value that was computed from one has no path. */
+Val builtin_path(BuiltinCall *s) {
+  Val p = arg(s, "p");
+  if (p.kind == VAL_TENSOR && p.tensor.path)
+    return (Val){.kind = VAL_STR, .loc = s->loc, .str = p.tensor.path};
+  return elab_fail(s->e, arg_loc(s, "p"), "path needs a param or state, found %s",
+                   val_str(s->e, p));
+}
+
 Val builtin_dim(BuiltinCall *s) {
   int64_t axis;
   Val x = arg_tensor(s, "x");

@@ -67,7 +67,7 @@ static bool vals_same(Elab *e, Val x, Val y) {
     return x.tensor.run == e->run && y.tensor.run == e->run
                ? values_congruent(e, x.tensor.id, y.tensor.id)
                : x.tensor.run == y.tensor.run && x.tensor.id == y.tensor.id;
-  if (x.kind != y.kind || (x.kind != VAL_LIST && x.kind != VAL_TUPLE)) return val_equal(e, x, y);
+  if (x.kind != y.kind || !val_has_items(x)) return val_equal(e, x, y);
   if (x.list->n != y.list->n) return false;
   for (int i = 0; i < x.list->n; i++)
     if (!vals_same(e, x.list->at[i], y.list->at[i])) return false;

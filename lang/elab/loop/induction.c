@@ -69,6 +69,7 @@ static const IndexRange *range_between(Elab *e, int64_t lo, int64_t hi) {
 
 static int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max_of(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b < 0); } /* b > 0 */
 
 /* Ranges are computed in the order of the values. The operands of an op that is replaced after a
    loop may come later. */
@@ -102,6 +103,11 @@ static const IndexRange *range_of_op(Elab *e, const Op *op) {
     break;
   case OP_MOD: /* towards the lesser: 0 to b - 1 */
     if (both && is_number(x[1]) && x[1]->base > 0) return range_between(e, 0, x[1]->base - 1);
+    break;
+  case OP_QUOTIENT: /* monotonic */
+    if (both && is_number(x[1]) && x[1]->base > 0)
+      return range_between(e, floor_quotient(x[0]->lo, x[1]->base),
+                           floor_quotient(x[0]->hi, x[1]->base));
     break;
   case OP_MIN: return range_between(e, min_of(x[0]->lo, x[1]->lo), min_of(x[0]->hi, x[1]->hi));
   case OP_MAX: return range_between(e, max_of(x[0]->lo, x[1]->lo), max_of(x[0]->hi, x[1]->hi));
@@ -187,6 +193,7 @@ bool body_assigns(const Body *b, const char *name) {
       yes = body_assigns(&s->branch.then, name) || body_assigns(&s->branch.other, name);
       break;
     case ST_SCOPE: yes = body_assigns(&s->scope.body, name); break;
+    case ST_WITH: yes = body_assigns(&s->with.body, name); break;
     default: break;
     }
     if (yes) return true;

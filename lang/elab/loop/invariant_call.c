@@ -17,10 +17,10 @@ static ValueId resolve_to(const ScanLevel *l, const ScanLevel *end, ValueId v) {
 
 static Val val_resolve_to(Elab *e, const ScanLevel *l, const ScanLevel *end, Val v) {
   if (v.kind == VAL_TENSOR && v.tensor.run == e->run) v.tensor.id = resolve_to(l, end, v.tensor.id);
-  if (v.kind != VAL_LIST && v.kind != VAL_TUPLE) return v;
+  if (!val_has_items(v)) return v;
   Val *item = ARENA_ARRAY(e->a, Val, v.list->n + 1);
   for (int i = 0; i < v.list->n; i++) item[i] = val_resolve_to(e, l, end, v.list->at[i]);
-  return val_list(e, v.kind, item, v.list->n, v.loc);
+  return val_with_items(e, v, item);
 }
 
 static const Actual *args_resolve_to(Elab *e, const ScanLevel *l, const ScanLevel *end,
@@ -58,7 +58,7 @@ static bool mark_dependent(const Entry *en, const Block *b, bool *varies) {
 static bool val_varies(const Elab *e, Val v, const bool *varies) {
   if (v.kind == VAL_TENSOR) return v.tensor.run == e->run && varies[v.tensor.id];
   bool yes = false;
-  if (v.kind == VAL_LIST || v.kind == VAL_TUPLE)
+  if (val_has_items(v))
     for (int i = 0; i < v.list->n; i++) yes |= val_varies(e, v.list->at[i], varies);
   return yes;
 }

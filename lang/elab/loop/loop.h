@@ -60,6 +60,8 @@ void exec_scan(Elab *e, const Stmt *s);
 ValueId scan_draw_offset(Elab *e, uint32_t key);
 /* In a scan: captures a global at its first use. */
 ValueId scan_read_global(Elab *e, int global, Loc loc);
+/* What a value of the scan `from`, NULL: of the entry, is in the body of the scan l within it. */
+ValueId scan_capture(Elab *e, ScanLevel *l, const ScanLevel *from, ValueId v);
 /* The yield of a scan; NULL for other ops. */
 const Op *scan_end(const Entry *en, const Op *op);
 /* Marks a value that a grad of the body differentiates by. If it comes from outside, the body gets

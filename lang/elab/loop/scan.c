@@ -59,6 +59,10 @@ ValueId scan_read_global(Elab *e, int global, Loc loc) {
   return capture_value(e, l, outer, global, false);
 }
 
+ValueId scan_capture(Elab *e, ScanLevel *l, const ScanLevel *from, ValueId v) {
+  return l == from ? v : capture_value(e, l, scan_capture(e, l->up, from, v), -1, true);
+}
+
 /* ---- random numbers ---- */
 
 static ValueId draw_offset(Elab *e, ScanLevel *l, uint32_t key) {
@@ -130,10 +134,10 @@ static Val capture(Elab *e, ScanLevel *l, Val v, bool fixed) {
     v.tensor.id = capture_value(e, l, v.tensor.id, -1, fixed);
     return v;
   }
-  if (v.kind != VAL_LIST && v.kind != VAL_TUPLE) return v;
+  if (!val_has_items(v)) return v;
   Val *item = ARENA_ARRAY(e->a, Val, v.list->n + 1);
   for (int i = 0; i < v.list->n; i++) item[i] = capture(e, l, v.list->at[i], fixed);
-  return val_list(e, v.kind, item, v.list->n, v.loc);
+  return val_with_items(e, v, item);
 }
 
 static void type_changes(Elab *e, const char *name, Val before, Val restore, Loc loc) {
@@ -151,7 +155,7 @@ static void type_changes(Elab *e, const char *name, Val before, Val restore, Loc
 /* Compares a name's value at the body's begin and end: a tensor that changed becomes a carry. */
 static void collect_carries(Elab *e, ScanLevel *l, const char *name, Val was, Val now, Loc loc) {
   if (was.kind == VAL_ERROR || now.kind == VAL_ERROR) return;
-  bool lists = was.kind == VAL_LIST || was.kind == VAL_TUPLE;
+  bool lists = val_has_items(was);
   if (was.kind == VAL_TENSOR && now.kind == VAL_TENSOR) {
     Capture *s = capture_of(l, was.tensor.id);
     if (!s || was.tensor.id == now.tensor.id) return;
@@ -175,11 +179,13 @@ static Val restore(Elab *e, ScanLevel *l, Val inside, Val before) {
     if (!s || s->result == NO_ID) return before;
     return val_tensor(e, s->result);
   }
-  if (inside.kind != VAL_LIST && inside.kind != VAL_TUPLE) return before;
+  if (!val_has_items(inside)) return before;
   Val *item = ARENA_ARRAY(e->a, Val, inside.list->n + 1);
   for (int i = 0; i < inside.list->n; i++)
     item[i] = restore(e, l, inside.list->at[i], before.list->at[i]);
-  return val_list(e, inside.kind, item, inside.list->n, before.loc);
+  Val after = val_with_items(e, inside, item);
+  after.loc = before.loc;
+  return after;
 }
 
 /* ---- the op ---- */
@@ -349,7 +355,7 @@ static bool bounds(Elab *e, const Stmt *s, int64_t *from, int64_t *to) {
 static bool is_unchanged(Elab *e, Val inside, Val now) {
   if (inside.kind != now.kind) return false;
   if (now.kind == VAL_TENSOR) return inside.tensor.id == now.tensor.id;
-  if (now.kind == VAL_LIST || now.kind == VAL_TUPLE) return inside.list == now.list;
+  if (val_has_items(now)) return inside.list == now.list;
   return now.kind == VAL_ERROR || val_equal(e, inside, now);
 }
 
