@@ -96,7 +96,7 @@ class Page:
             for shape, kind in ((f"{rows},28,28", "images-idx3"), (f"{rows}", "labels-idx1")):
                 name = os.path.join(folder, f"{part}-{kind}-ubyte")
                 subprocess.run([mkdata, "idx", "u8", shape, "1" if rows == 640 else "2", name], check=True)
-                subprocess.run(["gzip", "-f", name], check=True)
+                subprocess.run(["gzip", "-1f", name], check=True)
 
     def fail(self, line, why):
         self.failures += 1

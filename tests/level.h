@@ -37,11 +37,16 @@ static inline void level_say(uint64_t first, uint64_t n) {
   printf("\n");
 }
 
+/* A number below n that the text of a case draws; another one on each commit. */
+static inline uint64_t level_turn(const char *text, uint64_t n) {
+  uint64_t hash = 14695981039346656037u; /* FNV-1a */
+  for (; *text; text++) hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+  return (hash / 16 + level_seed() / 10000) % n;
+}
+
 /* Whether this run of the tests takes a case, known by its text, of which it takes one in n; others
    on each commit, and all at the level full. */
 static inline bool level_draws(const char *text, uint64_t n) {
-  uint64_t hash = 14695981039346656037u; /* FNV-1a */
-  for (; *text; text++) hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-  return level_is_full() || (hash / 16 + level_seed() / 10000) % n == 0;
+  return level_is_full() || level_turn(text, n) == 0;
 }
 #endif

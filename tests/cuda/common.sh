@@ -1,7 +1,9 @@
 # What the scripts of the CUDA target share. A script sets `gc` and reads this; it goes on after a failure, so that
 # one run shows all of them, and ends with `finish`. What a command printed is in the file `out`.
 bad=0 checks=0
+here=$(cd "$(dirname "$0")/../.." && pwd)
 unset CUDA_VISIBLE_DEVICES
+. "$here/tests/optimised.sh"
 
 # scratch DIR: goes on there, in an empty folder
 scratch() { rm -rf "$1" && mkdir -p "$1" && cd "$1" || exit 1; }

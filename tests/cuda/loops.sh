@@ -4,8 +4,8 @@
 # blocks; the recurrent example trains as on the CPU and writes. Exit code 77 and "NOT TESTED" where there is no NVRTC.
 set -u
 gc=$1 mkdata=$2 driver=$3
-here=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/common.sh"
+unoptimised
 scratch "$4"
 need_nvrtc 'loops on the PTX interpreter'
 cat >nested.g <<'END'

@@ -4,6 +4,7 @@
 set -u
 gc=$1 mkdata=$2 driver=$3
 . "$(dirname "$0")/common.sh"
+unoptimised
 scratch "$4"
 need_nvrtc 'a batch in parts on the PTX interpreter'
 cat >images.g <<'END'

@@ -19,7 +19,7 @@ emulated() { # emulated CODE CPU COMMAND...
 digits 256
 prose 4000
 
-# arm NAME: the compiler of an example: its optimiser takes longest, so one in three has it, others on each commit
+# arm NAME: the compiler of an example: its optimiser takes longest, so one in six has it, others on each commit
 arm() { is_optimised "$1" && echo "$cross-gcc" || echo "$here/tests/cc-O0 $cross-gcc"; }
 
 # trains NAME ENTRY "GC OPTIONS" RUN OPTIONS...: some steps of the entry, with the same weights after them

@@ -2,6 +2,7 @@
 # The same bits, on made-up data: weights whatever the threads, the strategy of memory, the poison; the
 # predictions of a second process; and the process uses the memory that `info` announced.
 . "$(dirname "$0")/common.sh"
+lightly_optimised
 digits 960
 images=images.idx.gz labels=labels.idx.gz
 source=$here/docs/examples/mnist.g

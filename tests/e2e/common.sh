@@ -7,18 +7,7 @@ rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
 export PYTHONPATH="$here/tests/e2e${PYTHONPATH:+:$PYTHONPATH}" PYTHONDONTWRITEBYTECODE=1 # weights.py
 failures=0 checks=0
 
-# unoptimised: programs of this script may be compiled without the C compiler's optimiser, which takes most of
-# a test's time. Said by scripts that compare bits and figures, not by those that train for long. On one commit in
-# three, or in N, each still has all of it, and so have all at the level full.
-#   unoptimised [N]
-unoptimised() { is_optimised "$(basename "$0")" "${1:-3}" || export CC="$here/tests/cc-O0"; }
-
-# is_optimised NAME [N]: whether this is the commit in three, or in N
-is_optimised() {
-  [ "${GC_TEST_LEVEL-}" = full ] && return
-  turn=$((${GC_TEST_SEED:-0} / 10000 + $(echo "$1" | cksum | cut -d' ' -f1)))
-  [ -n "${GC_TEST_SEED-}" ] && [ $((turn % ${2:-3})) = 0 ]
-}
+. "$here/tests/optimised.sh"
 
 fail() {
   echo "FAILED: $*"
@@ -39,7 +28,7 @@ need() {
 
 # digits N: made-up rows in the form of MNIST, as images.idx.gz and labels.idx.gz
 digits() {
-  "$mkdata" idx u8 "$1,28,28" 1 images.idx && "$mkdata" idx u8 "$1" 2 labels.idx && gzip -f images.idx labels.idx ||
+  "$mkdata" idx u8 "$1,28,28" 1 images.idx && "$mkdata" idx u8 "$1" 2 labels.idx && gzip -1f images.idx labels.idx ||
     fail 'no data could be made'
 }
 

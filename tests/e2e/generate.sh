@@ -2,6 +2,7 @@
 # Nets that make something: a variational autoencoder, two nets against each other with an optimizer each,
 # and an encoder with a decoder that looks at it. Each learns for some seconds, and its other entries run.
 . "$(dirname "$0")/common.sh"
+lightly_optimised
 images=$data/mnist/t10k-images-idx3-ubyte.gz
 need "$images"
 

@@ -2,6 +2,7 @@
 # Transformers: the small one learns and writes with kept keys and values; GPT-2 takes weights by their
 # published names.
 . "$(dirname "$0")/common.sh"
+lightly_optimised
 prose 40000
 run 0 "$gc" "$here/docs/examples/gpt.g" -O2 -D L=2 -D C=64 -D T=32 -D B=8 -D drop=0 -o gpt
 last() { sed -n '2,$p' log.csv | tail -20 | awk -F, '{s += $3} END {print s / NR}'; }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Real digits: a small convolutional net learns 8,000 of them and is tested on 2,000 others.
 . "$(dirname "$0")/common.sh"
+lightly_optimised
 images=$data/mnist/t10k-images-idx3-ubyte.gz labels=$data/mnist/t10k-labels-idx1-ubyte.gz
 need "$images" "$labels"
 train="--image $images[0:8000] --label $labels[0:8000]"

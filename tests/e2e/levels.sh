@@ -2,6 +2,7 @@
 # A program for plain x86-64 holds its code twice, the second time for processors with FMA: the same bits as a
 # program for this machine.
 . "$(dirname "$0")/common.sh"
+lightly_optimised
 [ "$(uname -m)" = x86_64 ] || { not_tested "levels of x86-64: this is $(uname -m)"; exit 77; }
 digits 640
 for march in native x86-64 x86-64-v2; do

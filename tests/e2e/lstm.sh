@@ -2,6 +2,7 @@
 # A recurrent model on text: it learns and writes; as a loop it does what it does unrolled, in
 # memory that grows with the steps by what the backward pass needs of each.
 . "$(dirname "$0")/common.sh"
+lightly_optimised
 source=$here/docs/examples/lstm.g
 small='-D B=8 -D T=12 -D D=16 -D H=32'
 prose 20001

@@ -2,7 +2,7 @@
 # The large convolutional nets: what their plans take at the size they are trained at, and that smaller
 # ones train. A plan is made of the whole net; only the smaller ones are compiled.
 . "$(dirname "$0")/common.sh"
-unoptimised 12 # large
+lightly_optimised 12 # large
 
 # arena NAME ENTRY: bytes of an entry's arena, of 32 images of 224 x 224
 arena() {

@@ -2,6 +2,7 @@
 # The examples at each precision: bf16 and tf32 learn as f32 does, with the same bytes on any number of
 # threads and at every level, and the files of weights are f32 files that any of the programs loads.
 . "$(dirname "$0")/common.sh"
+lightly_optimised
 images=$data/mnist/t10k-images-idx3-ubyte.gz labels=$data/mnist/t10k-labels-idx1-ubyte.gz
 text=$data/text/tinyshakespeare.txt
 need "$images" "$labels" "$text"

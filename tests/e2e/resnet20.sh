@@ -2,8 +2,9 @@
 # A residual net with batch norms on made-up images: it learns them by heart, with the same bits at every
 # level of optimisation and on any number of threads, and remembers its running moments.
 . "$(dirname "$0")/common.sh"
+lightly_optimised # large
 optimiser=${CC:-cc}
-unoptimised 6 # large
+unoptimised
 source=$here/docs/examples/resnet20.g
 small="-D N=16 -D S=8 -D depth=1"
 "$mkdata" idx u8 64,3,8,8 1 images.idx && "$mkdata" idx u8 64 2 labels.idx || fail 'no data could be made'

@@ -5,7 +5,7 @@ set -u
 source=$1 scratch=$2
 mkdir -p "$scratch" && cd "$scratch" || exit 1
 first="" failures=0 tried=0
-points=$((1 << 19))
+points=$((1 << 18))
 [ "${GC_TEST_LEVEL-}" = full ] && points=$((1 << 20))
 clang=$(command -v clang-16 || command -v clang-14 || command -v clang)
 [ -n "$clang" ] || echo "NOT TESTED: the functions compiled by clang: there is none here"

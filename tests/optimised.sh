@@ -1,0 +1,16 @@
+# Which C compiler the programs of a script are compiled by; its optimiser takes most of a test's time. A script sets
+# `here`, the folder of the sources, and reads this. On one commit in six, or in N, a script still has all of the
+# optimiser, and so have all at the level full.
+
+# unoptimised [N]: none of it: of scripts that compare bits and figures
+unoptimised() { is_optimised "$(basename "$0")" "${1:-6}" || export CC="$here/tests/cc-O0"; }
+
+# lightly_optimised [N]: -O1: of scripts whose programs train for long
+lightly_optimised() { is_optimised "$(basename "$0")" "${1:-6}" || export CC="$here/tests/cc-O1"; }
+
+# is_optimised NAME [N]: whether this is the commit in six, or in N
+is_optimised() {
+  [ "${GC_TEST_LEVEL-}" = full ] && return
+  turn=$((${GC_TEST_SEED:-0} / 10000 + $(echo "$1" | cksum | cut -d' ' -f1)))
+  [ -n "${GC_TEST_SEED-}" ] && [ $((turn % ${2:-6})) = 0 ]
+}
