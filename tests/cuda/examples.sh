@@ -5,6 +5,7 @@
 set -u
 gc=$1 examples=$2 mkdata=$3 driver=$4
 . "$(dirname "$0")/common.sh"
+unoptimised
 scratch "$5"
 need_nvrtc 'whole programs on the PTX interpreter'
 # on DEVICE COMMAND…

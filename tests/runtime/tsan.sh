@@ -16,7 +16,7 @@ entry train(x : f32[32, 64], t : f32[32, 8]) {
 }
 entry two(x : f32[32, 64]) { return y = tanh(linear(x, 96) as a), z = relu(linear(x, 80) as c) }
 END
-flags="-std=c17 -D_GNU_SOURCE -O1 -g -fsanitize=thread -ffp-contract=off -I$here -I$here/runtime"
+flags="-std=c17 -D_GNU_SOURCE -O1 -fsanitize=thread -ffp-contract=off -I$here -I$here/runtime"
 echo 'int main(void) { return 0; }' >none.c
 if ! "$cc" -fsanitize=thread none.c -o none 2>/dev/null || ! ./none; then
   echo "NOT TESTED: $cc has no ThreadSanitizer that runs here"
