@@ -12,6 +12,7 @@ static GridConvSchedule schedule_of(Gen *g, const Group *gr, const ConvGeom *c) 
                      .m = back ? c->gin : c->gout,
                      .channels = back ? c->gout : c->gin,
                      .taps = c->h.taps * c->w.taps,
+                     .area = back ? c->h.out * c->w.out : c->h.in * c->w.in,
                      .in = value_type(gr->e, gr->root->operands[0])->dtype,
                      .dt = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype)};
   s.tensor = cuda_on_tensor_cores(g, dtype_is_half(s.in) || gr->root->attr[AT_TF32_OPERANDS].i);

@@ -26,6 +26,7 @@ static bool is_narrow(const Group *gr) {
 static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool tensor) {
   ConvGeom c = conv_geom(gr->e, gr->root);
   PixelChunks chunks = window_pixel_chunks(&c);
+  Dtype sums = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype);
   GridFilterShape s = {.groups = c.groups,
                        .m = c.gout,
                        .weights = c.gin * c.h.taps * c.w.taps,
@@ -33,10 +34,10 @@ static GridFilterSchedule schedule_of(const CudaTarget *t, const Group *gr, bool
                        .chunks = chunks.n,
                        .frame = chunks.frame,
                        .chunk = chunks.chunk,
-                       .operands = (int64_t)(c.x->bytes + c.y->bytes),
+                       .operands = (c.x->numel + c.y->numel) * dtype_size(sums),
                        .in = value_type(gr->e, gr->root->operands[0])->dtype,
                        .tensor = tensor,
-                       .dt = dtype_sum(value_type(gr->e, gr->root->results[0])->dtype)};
+                       .dt = sums};
   return grid_filter_schedule(&t->machine, &s);
 }
 

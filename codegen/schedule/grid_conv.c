@@ -34,11 +34,14 @@ static double step_time(int bm, int bn, int wm, int tm, int tn) {
 /* Bytes of two k-tiles in shared memory. */
 static int k_tiles(int bm, int bn) { return 2 * STAGE_ROW * (bm + bn); }
 
-/* On tensor cores a block also has a table of where each tap of each of its pixels reads. */
-enum { TAP_PLACE = sizeof(int32_t) };
+/* On tensor cores a block also has a table of where each tap of each of its pixels reads, and
+   behind the last tap as many as one chunk of 16 bytes may need. */
+enum { TAP_PLACE = sizeof(int32_t), CHUNK = 16 };
 
-static bool fits(const GridMachine *machine, const ConvTile *tile, int64_t taps) {
-  return taps <= (machine->shared - k_tiles(tile->bm, tile->bn)) / (tile->bn * TAP_PLACE);
+static int64_t places(int64_t taps, Dtype in) { return taps + CHUNK / dtype_size(in) - 1; }
+
+static bool fits(const GridMachine *machine, const ConvTile *tile, int64_t places) {
+  return places <= (machine->shared - k_tiles(tile->bm, tile->bn)) / (tile->bn * TAP_PLACE);
 }
 
 /* How long all multiprocessors take: tiles behind the edges count, and so does a last wave of few
@@ -51,11 +54,11 @@ static double time_of(const GridMachine *machine, const GridConvSchedule *c, Dty
   return waves * step_time(c->bm, c->bn, c->wm, c->tm, c->tn) * (double)depth;
 }
 
-static GridConvSchedule with_tile(const GridConvSchedule *c, const ConvTile *tile) {
+static GridConvSchedule with_tile(const GridConvSchedule *c, const ConvTile *tile, Dtype in) {
   GridConvSchedule t = *c;
   t.bm = tile->bm, t.bn = tile->bn, t.tm = tile->tm, t.tn = tile->tn;
   t.wm = tile->wm, t.wn = tile->wn, t.tensor = tile->wm > 0;
-  t.shared = t.tensor ? k_tiles(t.bm, t.bn) + (int)c->taps * t.bn * TAP_PLACE : 0;
+  t.shared = t.tensor ? k_tiles(t.bm, t.bn) + (int)places(c->taps, in) * t.bn * TAP_PLACE : 0;
   t.down = ceil_div(c->m, t.bm);
   t.across = ceil_div(c->pixels, t.bn);
   t.blocks = c->groups * t.down * t.across;
@@ -73,15 +76,15 @@ GridConvSchedule grid_conv_schedule(const GridMachine *machine, const GridConvSh
                            .blocks = ceil_div(s->groups * s->m * s->pixels, machine->block)};
   /* positions of pixels are ints; sums of nothing, and f64 in a thread's 64 sums, have no tile */
   if (s->pixels > INT32_MAX / 2 || !s->channels || !s->taps) return best;
-  bool tensor = false;
+  bool tensor = false, near = s->area <= INT32_MAX / CHUNK; /* places in the table are 32 bits */
   for (int i = 0; i < TENSOR_TILES; i++)
-    tensor |= s->tensor && fits(machine, &tensor_tiles[i], s->taps);
+    tensor |= s->tensor && near && fits(machine, &tensor_tiles[i], places(s->taps, s->in));
   double least = time_of(machine, &best, s->in);
   int n = tensor ? TENSOR_TILES : CONV_TILES;
   for (int i = dtype_size(s->dt) == 8; i < n; i++) {
     const ConvTile *tile = tensor ? &tensor_tiles[i] : &fma_tiles[i];
-    if (tensor && !fits(machine, tile, s->taps)) continue;
-    GridConvSchedule c = with_tile(&best, tile);
+    if (tensor && !fits(machine, tile, places(s->taps, s->in))) continue;
+    GridConvSchedule c = with_tile(&best, tile, s->in);
     double time = time_of(machine, &c, s->in);
     if (time < least) best = c, least = time;
   }

@@ -8,6 +8,7 @@
 typedef struct GridConvShape {
   int64_t groups, m, pixels; /* of the result: channels of a group, pixels of all images */
   int64_t channels, taps;    /* that a sum goes over */
+  int64_t area;              /* pixels of an image that is read */
   Dtype in, dt;              /* of the operands; that it is computed in */
   bool tensor;               /* on tensor cores */
 } GridConvShape;
@@ -31,7 +32,7 @@ typedef struct GridFilterShape {
   int64_t groups, m, weights;   /* of the result: filters of a group, weights of each */
   int64_t pixels;               /* of the convolution's result: what a sum goes over */
   int64_t chunks, frame, chunk; /* chunks of pixels, added in order (codegen/schedule/window.h) */
-  int64_t operands;             /* bytes of images and of the gradient by the result */
+  int64_t operands;             /* bytes of images and of the gradient by the result, in dt */
   Dtype in, dt;                 /* of these; that it is computed in */
   bool tensor;                  /* on tensor cores: the order of sums is free, and so are chunks */
 } GridFilterShape;

@@ -72,3 +72,10 @@ entry tensor_images(x : f32[2, 6, 9, 8], w : f32[20, 6, 3, 3], y : f32[2, 20, 5,
   return z, g, h
 }
 entry padded(x : f32[20, 257], w : f32[257, 18]) { return y = f32(bf16(relu(x)) @ bf16(w)), z = f32(bf16(w)' @ bf16(tanh(x))') }
+entry by_taps(x : f32[2, 6, 9, 8], w : f32[32, 6, 3, 3], y : f32[2, 32, 5, 4]) { # some phases have some taps
+  return d = grad(sum(f32(conv2d(f16(x), f16(w), 2, 1)) * y), x)
+}
+entry one_tap(x : f32[2, 32, 9, 8], w : f32[20, 32, 1, 1], y : f32[2, 20, 9, 8]) {
+  z = f32(conv2d(f16(x), f16(w), 1, 0))
+  return z, d = grad(sum(z * y), w)
+}

@@ -52,3 +52,14 @@ entry weights(x : f32[2, 24, 9, 7], y : f32[2, 18, 4, 3]) {
   dx, dv, dw = grad(sum(z * y), [x, v, w])
   return z, dx, dv, dw
 }
+# k-tiles of one tap, of which a block leaves out those that its pixels do not have: some phases of the last one have none
+entry by_taps(x : f32[2, 64, 9, 8], y : f32[2, 34, 5, 4]) {
+  param f : f32[32, 64, 3, 3] = normal(std = 0.1)
+  param g : f32[34, 32, 1, 1] = normal(std = 0.1)
+  z = conv2d(relu(conv2d(x, f, 1, 1)), g, 2, 0)
+  dx, df, dg = grad(sum(z * y), [x, f, g])
+  return z, dx, df, dg
+}
+entry by_taps_strided(x : f32[2, 40, 9, 8], w : f32[64, 40, 3, 3], y : f32[2, 64, 5, 4]) {
+  return dx = grad(sum(f32(conv2d(f16(x), f16(w), 2, 1)) * y), x)
+}

@@ -27,6 +27,8 @@ enum {
   START = 20,    /* ... of a kernel's start */
   QUOTIENT = 10, /* ... of a division or a root */
   FUNCTION = 20, /* ... of exp and its kin */
+  ONE_TAP = 5,   /* ... of an element gathered by a convolution, if its k-tile has one tap */
+  TABLE = 10,    /* ... if a table says where its tap reads */
   K_TILE = 60,   /* ... of a warp in a k-tile of a product, beside copies, loads and mma */
   MATRIX = 4     /* wavefronts of an ldmatrix of four matrices */
 };
@@ -509,17 +511,18 @@ static void count_conv_tile(Counting *n, const GridConvSchedule *s) {
 }
 
 /* A block multiplies k-tiles of 64 bytes on tensor cores, each element gathered by `gathered`
-   accesses of a warp, of which `single` are stored one by one. */
+   accesses of a warp, which take so many instructions, and of which `single` are stored one by one.
+ */
 static void count_gathered_tile(Counting *n, double k_tiles, double size, int bm, int bn, int wm,
-                                int wn, double gathered, double single) {
+                                int wn, double gathered, double instructions, double single) {
   GpuCounts *c = &n->c;
   double warps = c->threads / (double)WARP, steps = k_tiles * 2;
   double mma = warps * steps * (wm / 16.0) * (wn / 8.0);
   double matrices = warps * steps * (wm / 16.0 + wn / 16.0);
   double stored = single > 0 ? single : (bm + bn) * STAGE_ROW / 16.0 / WARP;
   c->mma = (double)bm * bn * k_tiles * STAGE_ROW / size * (size == 4 ? 2 : 1);
-  c->issue = mma + matrices + k_tiles * (gathered * (single > 0 ? 3 : 4) * ADDRESS + stored * 2) +
-             warps * (START + k_tiles * K_TILE);
+  c->issue =
+      mma + matrices + k_tiles * (instructions + stored * 2) + warps * (START + k_tiles * K_TILE);
   c->accesses = matrices + k_tiles * (2 * gathered + stored);
   c->wavefronts = matrices * MATRIX + k_tiles * (gathered + (bm + bn) * STAGE_ROW / LINE + single);
   c->lines = k_tiles * gathered * 1.5;
@@ -533,11 +536,23 @@ static void count_tensor_conv(Counting *n, const GridConvSchedule *s) {
   double size = dtype_size(value_type(n->gr->e, n->gr->root->operands[0])->dtype);
   double depth = STAGE_ROW / size, k = (double)s->channels * (double)s->taps;
   double k_tiles = ceil(k / depth);
-  bool whole = n->gr->root->kind == OP_CONV && fmod(k, 16 / size) == 0;
+  bool back = n->gr->root->kind == OP_CONV_INPUT_GRAD;
+  bool whole = !back && fmod(k, 16 / size) == 0;
+  /* a k-tile has one tap, and a block leaves out those that its pixels do not have */
+  bool by_tap = fmod((double)s->channels, depth) == 0 && (back || s->taps == 1);
+  if (by_tap && back) {
+    ConvGeom g = conv_geom(n->gr->e, n->gr->root);
+    double most = (double)(ceil_div(g.h.taps, g.h.stride) * ceil_div(g.w.taps, g.w.stride));
+    k_tiles /= (double)(g.h.stride * g.w.stride);
+    n->c.longest = most * (double)s->channels / depth / k_tiles;
+  }
   double filters = whole ? s->bm * STAGE_ROW / 16.0 / WARP : s->bm * depth / WARP;
   double rounded = n->gr->root->attr[AT_ROUND_FILTERS].i ? s->bm * STAGE_ROW / 4 / WARP : 0;
   double wider = rounded > 0 ? 4 / size : 1; /* filters in memory */
-  count_gathered_tile(n, k_tiles, size, s->bm, s->bn, s->wm, s->wn, filters + s->bn * depth / WARP,
+  double images = s->bn * depth / WARP;
+  double instructions =
+      by_tap ? (filters + images) * ONE_TAP : filters * (whole ? 1 : 4) * ADDRESS + images * TABLE;
+  count_gathered_tile(n, k_tiles, size, s->bm, s->bn, s->wm, s->wn, filters + images, instructions,
                       0);
   n->c.issue += epilogue(n, (double)s->bm * s->bn, 1) * 2 + rounded * k_tiles;
   n->c.l2_bytes = n->c.blocks * (s->bm * wider + s->bn) * k_tiles * STAGE_ROW + n->c.least_bytes;
@@ -563,8 +578,12 @@ static void count_filter(Counting *n, const GridFilterSchedule *s) {
   }
   if (parts > 0) pixels = (double)(s->chunk < s->frame ? s->chunk : s->frame);
   if (s->tensor) {
+    /* weights are channels, and none lies in the padding (text/conv.h) */
+    bool all_inside = g.h.taps == 1 && g.w.taps == 1 && g.h.lo == 0 && g.w.lo == 0 &&
+                      (g.h.out - 1) * g.h.stride < g.h.in && (g.w.out - 1) * g.w.stride < g.w.in;
     double depth = STAGE_ROW / size, each = (s->bm + s->bn) * depth / WARP;
-    count_gathered_tile(n, ceil(pixels / depth), size, s->bm, s->bn, s->wm, s->wn, each, each);
+    count_gathered_tile(n, ceil(pixels / depth), size, s->bm, s->bn, s->wm, s->wn, each,
+                        each * (all_inside ? ONE_TAP : 3 * ADDRESS), each);
   } else {
     count_fma_tile(n, pixels, s->bm, s->bn, s->tm, s->tn, is_f64(n));
     c->issue += pixels * (s->bm + s->bn) / WARP * QUOTIENT;

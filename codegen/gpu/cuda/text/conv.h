@@ -16,8 +16,8 @@ struct ConvPixel {
 };
 template <typename G, typename I> struct ConvForward {
   enum {
-    M = G::GOUT, CHANNELS = G::GIN, ROWS = G::OH, COLS = G::OW, SOURCE_COLS = G::W, KH = G::KH, KW = G::KW,
-    PIXELS = G::N * G::OH * G::OW,
+    M = G::GOUT, CHANNELS = G::GIN, ROWS = G::OH, COLS = G::OW, SOURCE_COLS = G::W, SOURCE_AREA = G::H * G::W,
+    KH = G::KH, KW = G::KW, PIXELS = G::N * G::OH * G::OW,
     FILTERS_IN_ORDER = 1 /* of channels and their taps */
   };
   INL_MEMBER ConvPixel place(int p) {
@@ -44,8 +44,8 @@ template <typename G, typename I> struct ConvForward {
 };
 template <typename G, typename I> struct ConvInputGrad {
   enum {
-    M = G::GIN, CHANNELS = G::GOUT, ROWS = G::H, COLS = G::W, SOURCE_COLS = G::OW, KH = G::KH, KW = G::KW,
-    PHASE_ROWS = (G::H + G::SH - 1) / G::SH, PHASE_COLS = (G::W + G::SW - 1) / G::SW, /* at most */
+    M = G::GIN, CHANNELS = G::GOUT, ROWS = G::H, COLS = G::W, SOURCE_COLS = G::OW, SOURCE_AREA = G::OH * G::OW,
+    KH = G::KH, KW = G::KW, PHASE_ROWS = (G::H + G::SH - 1) / G::SH, PHASE_COLS = (G::W + G::SW - 1) / G::SW, /* at most */
     PHASE = G::N * PHASE_ROWS * PHASE_COLS, PIXELS = G::SH * G::SW * PHASE, FILTERS_IN_ORDER = 0
   };
   INL_MEMBER ConvPixel place(int p) {
@@ -217,7 +217,9 @@ struct ConvTile {
 template <typename G, typename I> struct ConvFilterGrad {
   enum {
     M = G::GOUT, TAPS = G::KH * G::KW, COLUMNS = G::GIN * TAPS, AREA = G::OH * G::OW,
-    PER_FRAME = (G::FRAME + G::CHUNK - 1) / G::CHUNK
+    PER_FRAME = (G::FRAME + G::CHUNK - 1) / G::CHUNK, IMAGE = G::H * G::W,
+    /* weights are channels, and each has a pixel under each of the result */
+    ALL_INSIDE = TAPS == 1 && G::PH == 0 && G::PW == 0 && (G::OH - 1) * G::SH < G::H && (G::OW - 1) * G::SW < G::W
   };
   struct Pixel {  /* of the result */
     I dy, image;  /* where it lies in a group's first channel, and the image's pixel under it before padding */

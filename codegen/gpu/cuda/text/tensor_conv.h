@@ -9,8 +9,10 @@ template <bool ROUND, typename T> struct FilterStored { typedef f32 Type; };
 template <typename T> struct FilterStored<false, T> { typedef T Type; };
 /* section TensorConv */
 /* A convolution or its gradient with respect to the image. C: ConvForward or ConvInputGrad. The depth goes over
-   the channels and their taps, as they lie in the filters of a convolution. Where each tap of a pixel reads is in
-   a table, `place`: -1 in the padding. ROUND: filters are f32, and are rounded on their way to shared memory. */
+   the channels and their taps, as they lie in the filters of a convolution; or, TAP_BY_TAP, over the taps and their
+   channels: a k-tile has one tap then, and taps that no pixel of the block has are left out. Where each tap of a pixel
+   reads is in a table, `place`: NOWHERE in the padding. Behind the last tap follow as many as a chunk may need, of the
+   next channel. ROUND: filters are f32, and are rounded on their way to shared memory. */
 template <typename C, typename I, typename E, bool ROUND, int BM, int BN, int WM, int WN> struct TensorConv {
   typedef typename E::Stored Stored;
   typedef typename FilterStored<ROUND, Stored>::Type Filter;
@@ -22,8 +24,11 @@ template <typename C, typename I, typename E, bool ROUND, int BM, int BN, int WM
     S = sizeof(Stored), THREADS = Tile::THREADS, TM = Tile::TM, TN = Tile::TN, DEPTH = Tile::DEPTH,
     SIDE = 16 / S, CHUNKS = 4, /* elements of a chunk; chunks of a row */
     PA = (BM * CHUNKS + THREADS - 1) / THREADS, PB = BN * CHUNKS / THREADS, /* chunks that a thread loads */
-    STAGE = Tile::STAGE, SHARED = 2 * STAGE + TAPS * BN * 4, WHOLE = C::FILTERS_IN_ORDER && K % SIDE == 0
+    STAGE = Tile::STAGE, PLACES = TAPS + SIDE - 1, SHARED = 2 * STAGE + PLACES * BN * 4, WHOLE = C::FILTERS_IN_ORDER && K % SIDE == 0,
+    TAP_BY_TAP = C::CHANNELS % DEPTH == 0 && (TAPS == 1 || !C::FILTERS_IN_ORDER),
+    ALL_M = C::M % BM == 0, ALL_K = K % SIDE == 0
   };
+  static const uint32_t NOWHERE = 0xffffffffu;
   struct __align__(16) Chunk { Stored at[SIDE]; };
   struct __align__(16) Words { uint32_t at[4]; };
   struct __align__(16) Filters { Filter at[SIDE]; }; /* of a chunk */
@@ -31,43 +36,71 @@ template <typename C, typename I, typename E, bool ROUND, int BM, int BN, int WM
   INL_MEMBER int row(int i) { return Tile::row(i); }
   INL_MEMBER int col(int j) { return Tile::col(j / 2) + j % 2; }
 
-  INL_MEMBER void fill_table(int *place, int n0) {
-    for (int e = (int)threadIdx.x; e < TAPS * BN; e += THREADS) {
-      const int tap = e / BN;
+  INL_MEMBER int channel_of(int k) { return TAP_BY_TAP ? k % C::CHANNELS : k / TAPS; }
+  INL_MEMBER int tap_of(int k) { return TAP_BY_TAP ? k / C::CHANNELS : k % TAPS; }
+  INL_MEMBER void next_of(int &c, int &tap) { /* in a chunk */
+    if (TAP_BY_TAP)
+      c++;
+    else if (++tap == TAPS)
+      tap = 0, c++;
+  }
+  /* the first k-tile from this one on that some pixel of the block has */
+  INL_MEMBER int next_tile(int k, int n0) {
+    const int last = smaller(n0 + BN, C::PIXELS) - 1;
+    while (TAP_BY_TAP && k < K && k % C::CHANNELS == 0 && !C::reaches(n0, last, tap_of(k))) k += C::CHANNELS;
+    return k;
+  }
+  /* the row and the chunk of filters that a thread loads: neighbours load what lies side by side */
+  INL_MEMBER int filter_row(int e) { return C::FILTERS_IN_ORDER ? e / CHUNKS : e % BM; }
+  INL_MEMBER int filter_chunk(int e) { return C::FILTERS_IN_ORDER ? e % CHUNKS : e / BM; }
+
+  INL_MEMBER void fill_table(uint32_t *place, int n0) {
+    for (int e = (int)threadIdx.x; e < PLACES * BN; e += THREADS) {
+      const int tap = e / BN % TAPS, channel = e / BN / TAPS;
       const ConvPixel of = C::place(n0 + e % BN);
       int row, col;
       const bool rows = C::row(of.y, tap / C::KW, row), cols = C::col(of.x, tap % C::KW, col);
-      place[e] = of.in && rows && cols ? row * C::SOURCE_COLS + col : -1;
+      const uint32_t at = (uint32_t)(row * C::SOURCE_COLS + col + channel * C::SOURCE_AREA);
+      place[e] = of.in && rows && cols ? at : NOWHERE;
     }
   }
   INL_MEMBER void load_global(Filters (&ra)[PA], Chunk (&rb)[PB], const Filter *filters, const Stored *image,
-                              const int *place, int group, int m0, int n0, int k0) {
+                              const uint32_t *place, int group, int m0, int n0, int k0) {
 #pragma unroll
     for (int p = 0; p < PA; p++) {
-      const int e = (int)threadIdx.x + p * THREADS, m = m0 + e / CHUNKS, k = k0 + e % CHUNKS * SIDE;
+      const int e = (int)threadIdx.x + p * THREADS, m = m0 + filter_row(e), k = k0 + filter_chunk(e) * SIDE;
       if (e >= BM * CHUNKS) break;
-      int c = k / TAPS, tap = k % TAPS;
+      const Filters none = {};
+      int c = channel_of(k), tap = tap_of(k);
+      ra[p] = none;
+      if (!(ALL_M || m < C::M) || k >= K) continue;
       if (WHOLE) {
-        const Filters none = {};
-        ra[p] = m < C::M && k < K ? *(const Filters *)(filters + C::filter(group, m, c, tap)) : none;
+        ra[p] = *(const Filters *)(filters + C::filter(group, m, c, tap));
         continue;
       }
 #pragma unroll
       for (int q = 0; q < SIDE; q++) {
-        ra[p].at[q] = m < C::M && c < C::CHANNELS ? filters[C::filter(group, m, c, tap)] : (Filter)0;
-        if (++tap == TAPS) tap = 0, c++;
+        if (ALL_K || k + q < K) ra[p].at[q] = filters[C::filter(group, m, c, tap)];
+        next_of(c, tap);
       }
     }
     const int n = C::place(n0 + (int)threadIdx.x % BN).n;
 #pragma unroll
     for (int p = 0; p < PB; p++) {
       const int e = (int)threadIdx.x + p * THREADS, k = k0 + e / BN * SIDE;
-      int c = k / TAPS, tap = k % TAPS;
+      const Chunk none = {};
+      rb[p] = none;
+      if (k >= K) continue;
+      const uint32_t *at = place + (tap_of(k) * BN + e % BN);
+      const Stored *from = image + C::pixel(n, group, channel_of(k), 0, 0);
+      if (TAP_BY_TAP && *at == NOWHERE) continue;
+      if (TAP_BY_TAP) from += *at;
 #pragma unroll
       for (int q = 0; q < SIDE; q++) {
-        const int at = c < C::CHANNELS ? place[tap * BN + e % BN] : -1;
-        rb[p].at[q] = at >= 0 ? image[C::pixel(n, group, c, 0, 0) + at] : (Stored)0;
-        if (++tap == TAPS) tap = 0, c++;
+        if (TAP_BY_TAP)
+          rb[p].at[q] = from[q * C::SOURCE_AREA];
+        else if (at[q * BN] != NOWHERE && (ALL_K || k + q < K))
+          rb[p].at[q] = from[at[q * BN]];
       }
     }
   }
@@ -76,7 +109,7 @@ template <typename C, typename I, typename E, bool ROUND, int BM, int BN, int WM
     for (int p = 0; p < PA; p++) {
       const int e = (int)threadIdx.x + p * THREADS;
       if (e >= BM * CHUNKS) break;
-      char *to = stage + A::swizzle(e / CHUNKS, e % CHUNKS * 16);
+      char *to = stage + A::swizzle(filter_row(e), filter_chunk(e) * 16);
       if (ROUND) {
         const f32 *x = (const f32 *)ra[p].at;
         const Words words = {{E::rounded(x, 0), E::rounded(x, 1), E::rounded(x, 2), E::rounded(x, 3)}};
@@ -94,7 +127,7 @@ template <typename C, typename I, typename E, bool ROUND, int BM, int BN, int WM
   /* acc: channels from m0 on of a group, pixels from n0 on; `smem` has SHARED bytes. */
   INL_MEMBER void run(f32 (&acc)[TM][TN], char *smem, const Filter *filters, const Stored *image, int group, int m0,
                       int n0) {
-    int *place = (int *)(smem + 2 * STAGE);
+    uint32_t *place = (uint32_t *)(smem + 2 * STAGE);
     Filters ra[PA];
     Chunk rb[PB];
 #pragma unroll
@@ -103,14 +136,15 @@ template <typename C, typename I, typename E, bool ROUND, int BM, int BN, int WM
       for (int j = 0; j < TN; j++) acc[i][j] = 0;
     fill_table(place, n0);
     block_sync();
-    load_global(ra, rb, filters, image, place, group, m0, n0, 0);
-    int now = 0;
+    int k0 = next_tile(0, n0), now = 0;
+    if (k0 < K) load_global(ra, rb, filters, image, place, group, m0, n0, k0);
 #pragma unroll 1
-    for (int k0 = 0; k0 < K; k0 += DEPTH) {
+    while (k0 < K) {
       char *stage = smem + now * STAGE;
       store_shared(stage, ra, rb);
       block_sync();
-      if (k0 + DEPTH < K) load_global(ra, rb, filters, image, place, group, m0, n0, k0 + DEPTH);
+      k0 = next_tile(k0 + DEPTH, n0);
+      if (k0 < K) load_global(ra, rb, filters, image, place, group, m0, n0, k0);
       Tile::step_at_once(acc, stage, 0);
       Tile::step_at_once(acc, stage, 1);
       now ^= 1;
@@ -141,6 +175,7 @@ template <typename G, typename I, typename E, int BM, int BN, int WM, int WN> st
     const int k = (int)threadIdx.x % DEPTH, first = (int)threadIdx.x / DEPTH;
     const bool exists = p0 + k < end;
     const typename C::Pixel of = C::pixel(p0 + k, group);
+    const Stored *channel = image + (of.image + (I)(n0 + first) * C::IMAGE); /* if a weight is one */
 #pragma unroll
     for (int p = 0; p < PA; p++) {
       const int m = m0 + first + p * ROWS;
@@ -149,6 +184,10 @@ template <typename G, typename I, typename E, int BM, int BN, int WM, int WN> st
 #pragma unroll
     for (int p = 0; p < PB; p++) {
       const int n = first + p * ROWS;
+      if (C::ALL_INSIDE) {
+        rb[p] = exists && (C::COLUMNS % BN == 0 || n0 + n < C::COLUMNS) ? channel[(I)p * ROWS * C::IMAGE] : (Stored)0;
+        continue;
+      }
       const Column c = column[n];
       rb[p] = exists && n0 + n < C::COLUMNS && C::inside(of, c) ? image[of.image + c.at] : (Stored)0;
     }
