@@ -136,7 +136,8 @@ void plan_print_table(FILE *f, const Module *m, const char *target);
 void plan_print_json(FILE *f, const Module *m, const char *target, const char *version);
 void plan_print_csv(FILE *f, const Module *m);
 void plan_print_svg(FILE *f, const Module *m);
-void plan_print_html(FILE *f, const Module *m);
+/* With the plan of the same program without a limit beside it; NULL: alone. */
+void plan_print_html(FILE *f, const Module *m, const Module *before);
 void plan_print_trace(FILE *f, const Module *m);
 /* --memory-report: rows none, in place, sharing, both, and both without the backward pass, which is
    the plan of `forward`: the same program after module_drop_updates and the same passes. */

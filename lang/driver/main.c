@@ -412,19 +412,35 @@ static int run_passes(Compilation *r) {
   return code ? code : plan_others(r);
 }
 
-/* The forward path alone is a module of its own, planned by the same passes. */
-static int print_report(Compilation *r) {
-  int code = EXIT_DONE;
-  Module *forward = front_module(&r->front, &code);
-  if (!forward) return code;
-  module_drop_updates(forward);
+/* One more module of the program, changed first if wanted, planned by the same passes without a
+   limit; NULL with the exit code in *code. */
+static Module *plan_again(Compilation *r, void (*change)(Module *m), int *code) {
+  Module *m = front_module(&r->front, code);
+  if (!m) return NULL;
+  if (change) change(m);
   PassOptions whole = r->passes;
   r->passes.limit = (MemoryLimit){0};
   r->passes.curve = NULL;
   r->passes.remarks = 0;
-  code = passes_for(r, forward, r->main->target, true);
+  *code = passes_for(r, m, r->main->target, true);
   r->passes = whole;
-  if (!code) plan_report(stdout, r->m, forward, r->main->target);
+  return *code ? NULL : m;
+}
+
+/* The forward path alone is a module of its own. */
+static int print_report(Compilation *r) {
+  int code = EXIT_DONE;
+  Module *forward = plan_again(r, module_drop_updates, &code);
+  if (forward) plan_report(stdout, r->m, forward, r->main->target);
+  return code;
+}
+
+/* Beside the plan without a limit where there is one. */
+static int print_page(Compilation *r) {
+  int code = EXIT_DONE;
+  bool limit = option_given(&r->o, OPT_MEMORY_LIMIT);
+  Module *before = limit ? plan_again(r, NULL, &code) : NULL;
+  if (!code) plan_print_html(stdout, r->m, before);
   return code;
 }
 
@@ -455,11 +471,11 @@ static int check_times(Compilation *r) {
   return usage_error("--stats=time is about the kernels of a GPU: --target=%s", b->name);
 }
 
-static void print_looks(Compilation *r) {
+static int print_looks(Compilation *r) {
   const char *form = option_value(&r->o, OPT_DUMP_PLAN, "text");
   if (option_given(&r->o, OPT_PRINT_LIVENESS))
     for (uint32_t i = 0; i < r->m->entries.n; i++) liveness_print(stdout, r->m->entries.at[i]);
-  if (!option_given(&r->o, OPT_DUMP_PLAN)) return;
+  if (!option_given(&r->o, OPT_DUMP_PLAN)) return EXIT_DONE;
   if (strcmp(form, "json") == 0)
     plan_print_json(stdout, r->m, r->main->target->name, GC_VERSION);
   else if (strcmp(form, "csv") == 0)
@@ -467,11 +483,12 @@ static void print_looks(Compilation *r) {
   else if (strcmp(form, "svg") == 0)
     plan_print_svg(stdout, r->m);
   else if (strcmp(form, "html") == 0)
-    plan_print_html(stdout, r->m);
+    return print_page(r);
   else if (strcmp(form, "trace") == 0)
     plan_print_trace(stdout, r->m);
   else
     plan_print_table(stdout, r->m, r->main->target->name);
+  return EXIT_DONE;
 }
 
 static int emit_form(Compilation *r) {
@@ -554,7 +571,7 @@ static int compile(Compilation *r) {
     return EXIT_DONE;
   }
   code = run_passes(r);
-  if (!code) print_looks(r);
+  if (!code) code = print_looks(r);
   if (!code && !print_schedules(r)) code = EXIT_PROGRAM;
   if (!code) code = print_times_of_launches(r);
   if (!code && option_given(&r->o, OPT_MEMORY_REPORT)) code = print_report(r);

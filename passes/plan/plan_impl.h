@@ -50,6 +50,9 @@ const char *plan_op_name(const Op *op);
 /* 65536 as "65,536"; buf holds at least 32 characters. */
 const char *plan_commas(char *buf, uint64_t n);
 
+/* As people say it, "448 bytes", "24.5 KB", "1.25 MB" (2^20 bytes); buf holds at least 32. */
+const char *plan_size(char *buf, uint64_t n);
+
 /* As JSON writes it, quotes included. */
 void plan_put_string(FILE *f, const char *s);
 

@@ -18,6 +18,7 @@ static void add_rect(Drawing *d, const Op *op, const char *name, const char *typ
   bool scoped = op->scope && *op->scope;
   Rect r = {.name = name,
             .op = plan_op_name(op),
+            .layer = op->scope ? op->scope : "",
             .from = scoped ? arena_printf(d->a, "%s %s", op->scope, loc) : arena_strdup(d->a, loc),
             .type = type,
             .how = scratch ? "scratch of the kernel" : how,
@@ -40,7 +41,8 @@ static void find_live(Drawing *d, const Storages *s) {
 }
 
 Drawing drawing_new(Arena *a, const Entry *e) {
-  Drawing d = {.a = a, .e = e, .p = plan_of(e)};
+  Drawing d = {.a = a, .e = e, .p = plan_of(e), .top = plan_of(e)->arena_bytes};
+  d.title = arena_printf(a, "entry %s", e->name);
   Storages s = plan_storages(a, e, plan_of(e), 1, true);
   find_live(&d, &s);
   for (int t = 0; t < plan_of(e)->nsteps; t++) {

@@ -5,7 +5,8 @@
 #include "passes/plan/plan_impl.h"
 
 typedef struct Rect {
-  const char *name, *op, *from, *type, *how, *kind; /* kind: the class that gives the colour */
+  const char *name, *op, *layer, *from, *type, *how,
+      *kind; /* kind: the class that gives the colour */
   const Place *place;
   int row; /* the storage that it lies in */
 } Rect;
@@ -17,6 +18,9 @@ typedef struct Drawing {
   VEC(Rect) rects;
   uint64_t *live; /* by step: bytes of all storages that live */
   int peak;
+  const char *title; /* "entry train" */
+  uint64_t top;      /* bytes at the upper edge: the arena's, or more to compare with */
+  bool is_page;      /* rectangles carry what the script of a page reads */
 } Drawing;
 
 /* ---- drawing.c ---- */
@@ -25,6 +29,6 @@ Drawing drawing_new(Arena *a, const Entry *e);
 /* ---- svg.c ---- */
 /* Escaped as XML wants it. */
 void svg_put_text(FILE *f, const char *s);
-/* The drawing of all entries as one element. */
-void svg_put(FILE *f, const Module *m);
+/* The drawing of one entry as an element. */
+void svg_put_entry(FILE *f, const Drawing *d);
 #endif

@@ -17,3 +17,18 @@ const char *plan_commas(char *buf, uint64_t n) {
   buf[w] = 0;
   return buf;
 }
+
+const char *plan_size(char *buf, uint64_t n) {
+  char digits[32];
+  double mb = (double)n / 1048576;
+  if (n < 10000)
+    snprintf(buf, 32, "%s bytes", plan_commas(digits, n));
+  else if (n < 1048576)
+    snprintf(buf, 32, "%.1f KB", (double)n / 1024);
+  else if (mb < 1000)
+    snprintf(buf, 32, mb < 10 ? "%.2f MB" : "%.1f MB", mb);
+  else
+    snprintf(buf, 32, "%s.%d MB", plan_commas(digits, (uint64_t)(mb + 0.05)),
+             (int)((mb + 0.05) * 10) % 10);
+  return buf;
+}
