@@ -1,6 +1,7 @@
 #!/bin/sh
-# A library runs on the stack of whoever calls it: every function of every example's library, from a thread that
-# has no more stack than docs/embedding.md names, beside the little that the thread itself takes.
+# A library runs on the stack of whoever calls it: every function of every example's library (of half of them, others
+# on each commit, but at the level full), from a thread that has no more stack than docs/embedding.md names, beside the
+# little that the thread itself takes.
 . "$(dirname "$0")/common.sh"
 kib=$(sed -n 's/.*a call takes at most \([0-9]*\) KiB of the calling.*/\1/p' "$here/docs/embedding.md")
 [ "${kib:-0}" -gt 0 ] || fail 'docs/embedding.md names no size of the stack'
@@ -41,6 +42,7 @@ calls() {
 }
 for file in "$here"/docs/examples/*.g; do
   name=$(basename "$file" .g)
+  is_drawn "$name" 2 || continue
   define=
   for d in $(sizes "$name"); do define="$define -D $d"; done
   cc=${CC:-cc}
