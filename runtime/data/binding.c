@@ -52,6 +52,25 @@ static bool cut_range(char *text, Suffixes *s) {
   return true;
 }
 
+/* Cuts ":COLUMNS" off the name of a CSV file: what follows is the user's own. NULL: there is none.
+ */
+static char *cut_columns(char *text, Suffixes *s) {
+  static const char *const ends[] = {".csv:", ".tsv:", ".csv.gz:", ".tsv.gz:"};
+  size_t n = strlen(text);
+  char *mark = NULL;
+  for (size_t i = 0; i < sizeof ends / sizeof *ends && !mark; i++)
+    if ((mark = strstr(text, ends[i]))) mark += strlen(ends[i]) - 1;
+  if (!mark || !mark[1]) return NULL;
+  if (text[n - 1] == ']') cut_range(text, s);
+  *mark = 0;
+  for (int i = 0; i < ELEM_COUNT; i++)
+    if (strcmp(mark + 1, elem_info[i].name) == 0) { /* its bytes are meant */
+      s->type = true, s->elem = (Elem)i;
+      return NULL;
+    }
+  return mark[1] ? mark + 1 : NULL;
+}
+
 /* Cuts the last suffix; false: there is none. */
 static bool cut(char *text, Suffixes *s) {
   size_t n = strlen(text);
@@ -136,7 +155,7 @@ static bool open_flat(Column *c, const Suffixes *s, const uint8_t *head, uint64_
   if (!s->type && text && elem_info[own].cls == ELEM_FLOATS) {
     err_set(e, EXIT_WRONG, "%s: is text, but the input %s needs %s", c->text, c->t->name,
             elem_info[own].name);
-    return err_hint(e, "give an .npy file; or, if its bytes are meant, %s:u8", c->text);
+    return err_hint(e, "give an .npy or a .csv file; or, if its bytes are meant, %s:u8", c->text);
   }
   if (!s->type && !text && !is_decoded(c, head, got, e)) return false;
   if (!source_measure(&c->source, asked_of(c, s), e)) return false;
@@ -233,7 +252,7 @@ static bool is_safetensors(const uint8_t *head, uint64_t n, uint64_t bytes) {
          (head[9] == '"' || head[9] == '}' || head[9] == ' ' || head[9] == '\n');
 }
 
-static bool open_content(Column *c, const Suffixes *s, uint8_t *head, Err *e) {
+static bool open_content(Column *c, const Suffixes *s, uint8_t *head, char *columns, Err *e) {
   if (!no_single_row(c->text, e) || !file_open(&c->file, c->text, e)) return false;
   c->source = (Source){.file = &c->file, .packed = c->file.size, .size = c->file.size};
   if (c->file.size == 0) {
@@ -242,6 +261,11 @@ static bool open_content(Column *c, const Suffixes *s, uint8_t *head, Err *e) {
   }
   uint64_t got;
   if (!source_head(&c->source, head, SOURCE_HEAD, &got, e)) return false;
+  if (csv_is(c->text) && !s->type && !s->offset && !s->step) {
+    bool packed = got > 2 && head[0] == 0x1F && head[1] == 0x8B;
+    if (packed) c->source.kind = SOURCE_GZIP, c->source.size = SOURCE_UNKNOWN;
+    return csv_open(c, columns, e);
+  }
   if (is_safetensors(head, got, c->file.size)) {
     err_set(e, EXIT_WRONG, "%s: holds weights (safetensors), not rows of an input", c->text);
     return err_hint(e, "--load reads weights; give rows as an .npy file");
@@ -329,6 +353,7 @@ bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch,
     return err_hint(e, "its type is %s", elem_info[t->dtype].name);
   }
   Suffixes s = {0};
+  char *columns = access(c->text, F_OK) != 0 ? cut_columns(c->text, &s) : NULL;
   while (access(c->text, F_OK) != 0 && cut(c->text, &s)) {
   }
   uint8_t *head = malloc(SOURCE_HEAD);
@@ -337,7 +362,7 @@ bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch,
     free(head);
     return err_set(e, EXIT_ENV, "no memory to read %s", text);
   }
-  bool ok = open_content(c, &s, head, e);
+  bool ok = open_content(c, &s, head, columns, e);
   free(head);
   if (!ok) return false;
   if (!elem_converts(c->type, (Elem)t->dtype)) {

@@ -114,6 +114,13 @@ bool dataset_open(Dataset *d, const GcEntry *entry, const char *const *texts, bo
 static bool load_column(Dataset *d, Column *c, Err *e) {
   uint64_t size = (uint64_t)elem_info[c->type].size, n = c->end - c->begin;
   uint8_t *to = d->base + c->data_offset;
+  if (c->csv) {
+    uint64_t rows = c->fixed ? c->total / csv_columns(c) : c->rows;
+    if (!csv_read(c, c->first, rows, to, e)) return false;
+    csv_close(c);
+    c->data = to;
+    return true;
+  }
   if (!source_read(&c->source, c->header + c->begin * size, to, n * size, true, e)) return false;
   if (c->big) elem_swap(to, (int)size, n);
   c->data = to;
@@ -297,6 +304,7 @@ uint32_t dataset_sum(const Dataset *d) {
 void dataset_free(Dataset *d) {
   for (int i = 0; i < d->n && d->columns; i++) {
     file_close(&d->columns[i].file);
+    csv_free(&d->columns[i]);
     free(d->columns[i].text);
     free(d->columns[i].member);
   }

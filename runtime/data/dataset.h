@@ -5,6 +5,8 @@
 #define GCRT_DATASET_H
 #include "runtime/data/file.h"
 
+typedef struct Csv Csv;
+
 typedef struct Column { /* one input and its file */
   const GcTensor *t;
   char *text; /* what the user wrote, its suffixes cut off: the path */
@@ -26,6 +28,7 @@ typedef struct Column { /* one input and its file */
   double number;        /* of a rank-0 input given as a number */
   int64_t whole;        /* the same of an input of integers or bools */
   bool is_number;
+  Csv *csv; /* NULL: the elements are as in the file */
 } Column;
 
 typedef struct Dataset {
@@ -55,6 +58,18 @@ uint64_t dataset_row(const Dataset *d, int i, uint64_t batch, uint64_t r);
 /* Of the data, by a few of its rows, the first and the last among them. */
 uint32_t dataset_sum(const Dataset *d);
 void dataset_free(Dataset *d);
+
+/* ---- csv.c ---- */
+bool csv_is(const char *path); /* by its name */
+/* Of an open file; `columns` is "NAME,NAME..NAME" or "NAME=WORD|WORD", cut into pieces, or NULL. */
+bool csv_open(Column *c, char *columns, Err *e);
+bool csv_read(const Column *c, uint64_t first, uint64_t rows, void *to, Err *e);
+/* What its words stand for, unless the user said it; false: it has none. */
+bool csv_words(const Column *c, char *out, size_t size);
+bool csv_same_words(const Column *a, const Column *b);
+uint64_t csv_columns(const Column *c); /* that are chosen */
+void csv_close(Column *c);             /* gives the text back */
+void csv_free(Column *c);
 
 /* ---- binding.c: FILE[a:b]+k~s:type, and the shape of what the file holds ---- */
 bool column_open(Column *c, const GcTensor *t, const char *text, uint64_t batch, Err *e);

@@ -538,7 +538,8 @@ void cli_help(const Options *o, const char *program) {
   }
   help_options(en);
   printf("\ninput files are told apart by content: .npy, .npz (by the input's name), IDX, each "
-         "also as .gz, or flat\n"
+         "also as .gz, or flat;\n.csv and .tsv by their names\n"
+         "  FILE:NAME,NAME  columns of a CSV file; NAME..NAME is a range\n"
          "  FILE[a:b]  rows a to b, b not included; -n counts from the end\n"
          "  FILE+k     a flat file from element k on            FILE~s     rows that begin s "
          "elements apart\n"

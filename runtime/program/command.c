@@ -181,6 +181,24 @@ uint64_t command_bytes(const GcEntry *e) { /* also of one that validates */
 
 static void print_note(void *arg, const char *text) { note(arg, "%s", text); }
 
+/* What words stand for in a file, and the same in the file of the validation. */
+static bool check_words(const Command *cmd, Err *e) {
+  char text[900];
+  const GcEntry *v = cmd->held.entry;
+  for (int i = 0; i < cmd->data.n; i++) {
+    const Column *c = &cmd->data.columns[i];
+    if (csv_words(c, text, sizeof text)) note(cmd, "%s", text);
+    for (int k = 0; v && k < v->ninputs; k++) {
+      const Column *h = &cmd->held.data.columns[k];
+      if (strcmp(h->t->name, c->t->name) != 0 || csv_same_words(c, h)) continue;
+      err_set(e, EXIT_WRONG, "%s and %s hold other words for the input %s", c->text, h->text,
+              c->t->name);
+      return err_hint(e, "list the words of both: FILE:NAME=WORD|WORD, numbered from 0");
+    }
+  }
+  return true;
+}
+
 static bool setup(Command *cmd, int threads) {
   Err *e = &cmd->err;
   Session *s = &cmd->session;
@@ -214,6 +232,7 @@ static bool setup(Command *cmd, int threads) {
   if (held) cmd->held.means = memory_take(&s->memory, 8 * (uint64_t)held->noutputs);
   if (!memory_sound(&s->memory, e) || !dataset_load(&cmd->data, e)) return false;
   if (held && !dataset_load(&cmd->held.data, e)) return false;
+  if (!check_words(cmd, e)) return false;
   memcpy(session_hypers(s), cmd->options.hypers, 4 * (size_t)gc_program.nhypers);
   return session_start(s, threads, e);
 }

@@ -65,6 +65,13 @@ static void seed_npz(Seeds *s) {
       le(s, 0, 2);
 }
 
+static void seed_csv(Seeds *s) {
+  static const char text[] =
+      "\xEF\xBB\xBF"
+      "a,\"b \"\"c\"\"\",d,e\r\n1,-2.5,3e1,\"4\"\n5,6,7,8\n\n9,1,2,3\n4,5,6,7";
+  memcpy(s->b, text, s->n = sizeof text - 1);
+}
+
 static void seed_safetensors(Seeds *s) {
   static const char h[] = "{\"__metadata__\":{\"format\":\"gc\"},\"a\":{\"dtype\":\"F32\","
                           "\"shape\":[2,3],\"data_offsets\":[0,24]},"
@@ -134,8 +141,8 @@ static bool use_weights(const char *path) {
 }
 
 int main(int argc, char **argv) {
-  static void (*const seeds[])(Seeds *) = {seed_npy, seed_idx, seed_gzip, seed_npz,
-                                           seed_safetensors};
+  static void (*const seeds[])(Seeds *) = {seed_npy, seed_idx,         seed_gzip,
+                                           seed_npz, seed_safetensors, seed_csv};
   enum { KINDS = sizeof seeds / sizeof *seeds };
   char *unit = "";
   uint64_t most = argc > 1 ? strtoull(argv[1], &unit, 10) : 5;
@@ -143,8 +150,10 @@ int main(int argc, char **argv) {
   uint64_t rng = (argc > 2 ? strtoull(argv[2], NULL, 10) : 1) * 0x9E3779B97F4A7C15ULL | 1;
   uint64_t runs = 0, accepted[KINDS] = {0}, tried[KINDS] = {0};
   int fd = memfd_create("fuzz", 0);
-  char path[64];
+  char path[64], csv[64]; /* a name tells CSV */
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  snprintf(csv, sizeof csv, "/tmp/loaders-%ld.csv", (long)getpid());
+  if (symlink(path, csv) != 0) return 2;
   time_t end = time(NULL) + (time_t)most;
   for (; counted ? runs < most : runs % 64 || time(NULL) < end; runs++) {
     unsigned kind = (unsigned)(next(&rng) % KINDS);
@@ -152,19 +161,23 @@ int main(int argc, char **argv) {
     seeds[kind](&s);
     if (runs >= KINDS * 4) mutate(&s, &rng); /* the first ones as they are */
     if (ftruncate(fd, 0) != 0 || pwrite(fd, s.b, s.n, 0) != (ssize_t)s.n) return 2;
-    bool ok = kind == 4 ? use_weights(path)
-                        : use_data(path, runs % 5 == 0   ? ":u8"
-                                         : runs % 7 == 0 ? "[0:2]"
-                                                         : "");
+    bool ok = kind == 4   ? use_weights(path)
+              : kind == 5 ? use_data(csv, runs % 5 == 0   ? ":u8"
+                                          : runs % 7 == 0 ? ":1..4[0:2]"
+                                                          : "")
+                          : use_data(path, runs % 5 == 0   ? ":u8"
+                                           : runs % 7 == 0 ? "[0:2]"
+                                                           : "");
     tried[kind]++, accepted[kind] += ok;
     if (runs < KINDS * 4 && !ok && runs % 5 != 0)
       fprintf(stderr, "a good file of kind %u was refused\n", kind), abort();
   }
-  static const char *const names[KINDS] = {"npy", "idx", "gzip", "npz", "safetensors"};
+  static const char *const names[KINDS] = {"npy", "idx", "gzip", "npz", "safetensors", "csv"};
   for (unsigned k = 0; k < KINDS; k++)
     printf("%-12s %8llu files, %8llu accepted\n", names[k], (unsigned long long)tried[k],
            (unsigned long long)accepted[k]);
   close(fd);
+  unlink(csv);
   for (unsigned k = 0; k < KINDS; k++)
     if (accepted[k] < tried[k] / 100 || tried[k] - accepted[k] < tried[k] / 100 || tried[k] < 100) {
       printf("too few files of kind %s are accepted, or refused\n", names[k]);

@@ -1,0 +1,83 @@
+#!/bin/sh
+# CSV files: columns by name, quotes, labels as words; and every wrong file with its one message.
+. "$(dirname "$0")/common.sh"
+unoptimised
+cat >net.g <<'G'
+entry same(x : f32[2, 3], kind : u8[2]) { return y = x, label = i32(kind) }
+entry one(v : f32[1]) { return w = v * 1 }
+entry whole(n : i64[1, 2]) { return m = n + 0 }
+entry table(t : f64[4, 2], x : f32[3]) { return u = t, z = x * 1 }
+entry train(x : f32[2, 3], kind : u8[2]) {
+  loss = mean(xent(linear(x, 3), kind))
+  minimize loss with sgd(0.1)
+  return loss }
+entry test(x : f32[2, 3], kind : u8[2]) { return loss = mean(xent(linear(x, 3), kind)) }
+G
+run 0 "$gc" net.g -o net
+printf '\357\273\277id,"size, m2",rooms,"the ""old"" town",kind\r\n1,10.5,2,-3,red\r\n2, 1e2 ,4,"5",green\r\n\r\n3,.5,6,7,"red"\r\n4,8,9,10,blue' >houses.csv
+printf 'a\tb\n1\t2\n3\t-4\n5\t6\n' >pair.tsv
+printf '1;2.5\n3;4\n5;6\n7;8\n' >plain.csv
+gzip -k plain.csv
+x='--x houses.csv:2..4' kind='--kind houses.csv:kind'
+array() { python3 -c 'import struct,sys
+raw = open(sys.argv[1], "rb").read()
+n = 10 + raw[8] + 256 * raw[9]
+print(*struct.unpack("<%d%s" % ((len(raw) - n) // struct.calcsize(sys.argv[2]), sys.argv[2]), raw[n:]))' "$1" "$2"; }
+reads() { # reads FILE FORMAT NUMBERS
+  exactly "$(array "$1" "$2")" "$3" "$1"
+}
+
+# ---- names, numbers, ranges of columns and of rows; quotes, blanks, line ends, a byte order mark ----
+run 0 ./net same $x $kind --y y.npy --label l.npy
+reads y.npy f '10.5 2.0 -3.0 100.0 4.0 5.0 0.5 6.0 7.0 8.0 9.0 10.0'
+reads l.npy i '2 1 2 0'
+holds out.txt 'note: houses.csv: kind is blue = 0, green = 1, red = 2; elsewhere: FILE:kind=blue|green|red'
+run 0 ./net one --v 'houses.csv:the "old" town[1:3]' --w w.npy
+reads w.npy f '5.0 7.0'
+run 0 ./net same --x 'houses.csv:id,rooms,the "old" town[2:4]' --kind 'houses.csv:kind=red|green|blue[2:4]' --y y.npy --label l.npy
+reads y.npy f '3.0 6.0 7.0 4.0 9.0 10.0'
+reads l.npy i '0 2'
+grep -q 'kind is' out.txt && fail 'words that were listed are printed'
+run 0 ./net whole --n pair.tsv --m m.npy
+reads m.npy q '1 2 3 -4 5 6'
+printf '1,2,3\n' >three.csv
+for file in plain.csv plain.csv.gz; do # as a whole, for an input without the batch axis
+  run 0 ./net table --t $file --x three.csv --u u.npy --z z.npy
+  reads u.npy d '1.0 2.5 3.0 4.0 5.0 6.0 7.0 8.0'
+done
+run 0 ./net one --v plain.csv:2 --w w.npy
+reads w.npy f '2.5 4.0 6.0 8.0'
+run 0 ./net train --x houses.csv:2..4 $kind --epochs 2 --validate test --validate.x houses.csv:2..4 --validate.kind houses.csv:kind
+
+# ---- wrong files ----
+wrong() { # wrong TEXT OF THE FILE, MESSAGE, HINT, ARGUMENTS
+  printf "$1" >bad.csv
+  message=$2 hint=$3
+  shift 3
+  says 1 "error: bad.csv: $message" ./net "$@"
+  holds out.txt "hint: $hint"
+}
+wrong 'a,b\n1,2\n3\n' 'line 3 has 1 field, but the first 2' 'a field with a separator in it needs quotes' one --v bad.csv:a
+wrong 'a,b\n1,2\n"3,4\n' 'line 3: a quote is not closed' 'a quote within a field in quotes is written twice' one --v bad.csv:a
+wrong 'a,b\n1,"2"3\n' 'line 2: a quote is not closed' 'a quote within' one --v bad.csv:a
+wrong 'a,b\n1,2\nx,4\n' "line 3, column a: 'x' is no number" 'correct the file, or choose other columns' one --v bad.csv:a
+wrong 'a,b\n1,2\n,4\n' 'line 3, column a: the field is empty' 'fill it in, or leave the line out' one --v bad.csv:a
+wrong 'a,b\n1,2\nnan,4\n' "line 3, column a: 'nan' is no number" 'correct the file' one --v bad.csv:a
+wrong '1,2\n0x10,4\n' "line 2, column 1: '0x10' is no number" 'correct the file' one --v bad.csv:1
+wrong 'a,b\n1,2\n' "has no column 'c'" 'it has a, b' one --v bad.csv:c
+wrong 'a,b\n1,2\n' "has no column '3'" 'it has a, b' one --v bad.csv:3
+wrong 'a,a\n1,2\n' "2 columns are called 'a'" 'choose by number' one --v bad.csv:a
+wrong 'a,b\n1,2\n' '2 columns are chosen, but the input v is f32[1]' 'a row needs 1: bad.csv:NAME,NAME… chooses of a, b' one --v bad.csv
+wrong 'a,b\n1.5,2\n' "line 2, column a: '1.5' is no whole number" 'words are numbered in an input of one column' whole --n bad.csv
+wrong 'a,b\n' 'has no rows for the input v' '' one --v bad.csv:a
+kinds='same --x houses.csv:2..4 --kind bad.csv:k'
+wrong 'k\nred\n3\nred\nred\n' "line 3, column k: '3' is no whole number" 'numbers and words are mixed' $kinds
+wrong 'k\n1\n2\nred\n3\n' "line 4, column k: 'red' is no whole number" 'numbers and words are mixed' $kinds
+wrong 'k\n1\n2\n300\n3\n' 'line 4, column k: 300 is beyond the input kind (u8)' 'correct the file, or declare the input with a wider type' $kinds
+wrong 'k\nred\ngreen\nblue\nred\n' "line 4, column k: 'blue' is none of the words that were listed" 'list all words' same --x houses.csv:2..4 --kind 'bad.csv:k=red|green'
+printf 'k\nred\ngreen\nred\nred\n' >two.csv
+says 1 'error: houses.csv and two.csv hold other words for the input kind' ./net train --x houses.csv:2..4 $kind --validate test --validate.x houses.csv:2..4 --validate.kind two.csv
+holds out.txt 'hint: list the words of both: FILE:NAME=WORD|WORD'
+says 1 'error: houses.csv: words stand for whole numbers, in an input of one column' ./net one --v 'houses.csv:id=a|b'
+says 1 'is text, but the input v needs f32' ./net one --v houses.csv+1
+finish
