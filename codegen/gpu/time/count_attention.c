@@ -1,0 +1,89 @@
+/* Counts of attention and its gradients, on tensor cores and without; see counting.h. */
+#include "codegen/gpu/time/counting.h"
+
+#include "codegen/schedule/attention.h"
+
+#include <math.h>
+
+enum {
+  SOFT = 7,      /* instructions of a score: scale, maximum, difference, ex2, sum, conversion */
+  SOFT_GRAD = 9, /* ... of the backward pass: ex2, differences and products of two tiles */
+  RESCALE = 40,  /* ... of a row of tiles: maxima and sums by shuffles, the factor */
+  STEP = 30,     /* ... of a warp in a step: barrier, loop, addresses */
+  SHUFFLE_CLOCKS =
+      30,            /* of a shuffle and what waits for it; a row's maximum and sum take two each */
+  SOFT_CLOCKS = 150, /* of the chain from a score to its weight */
+  LOADED = 3,        /* instructions of a multiplication whose operands are in shared memory */
+  ROW_REGISTERS = 128 /* of a thread off tensor cores: a row's query and sums */
+};
+/* Multiplications of the backward pass in those of its operations: scores come twice. */
+static const double AGAIN = 1.4;
+
+/* ---- attention ---- */
+
+static void count_tensor_attention(Counting *n, const GridAttentionSchedule *s, bool grad) {
+  GpuCounts *c = &n->c;
+  bool keys = counting_is_part(n, "keys"), causal = n->gr->root->attr[AT_CAUSAL].i;
+  double rows = keys ? s->key_rows : s->rows, step = keys ? s->key_step : s->step;
+  double mt = keys ? s->key_tiles : s->tiles, warps = c->threads / (double)WARP;
+  double others = (double)(keys ? s->t * s->group : s->s);
+  double steps = ceil(others / step);
+  if (causal) {
+    double most = steps;
+    steps = steps / 2 + rows / step / 2;
+    c->longest = most / steps;
+  }
+  double d = (double)ceil_div(s->d, 16), e = (double)ceil_div(s->e, 16), nj = step / 8;
+  double dims = d * 2 < s->part / 8.0 ? d * 2 : s->part / 8.0;
+  double wides = e * 2 < s->part / 8.0 ? e * 2 : s->part / 8.0;
+  /* depths of the products of scores, and columns of the products with them */
+  double depth = grad ? d + e : d, out = !grad ? wides : keys ? dims + wides : dims;
+  double mma = depth * nj * mt + nj / 2 * out * mt;
+  double matrices = depth * (mt + nj / 2) + nj / 2 * out / 2;
+  double scores = mt * nj * 4; /* of a thread */
+  double soft = scores * (grad ? SOFT_GRAD : SOFT) + (grad ? 0 : mt * wides * 4 + mt * RESCALE);
+  double copied = step * (d + e) * 32; /* bytes of a step */
+  double copy = s->copy_d < s->copy_e ? s->copy_d : s->copy_e, copies = copied / copy / WARP;
+  c->mma = steps * warps * mma * (16 * 8 * 16);
+  c->issue = steps * (warps * (mma + matrices + soft + STEP) + copies * 4) + warps * START;
+  c->fma = steps * warps * soft;
+  c->special = steps * warps * scores;
+  c->wavefronts = steps * (warps * matrices * MATRIX + copied / LINE);
+  c->accesses = steps * (warps * (matrices + (grad ? 0 : mt * 4)) + copies);
+  c->lines = steps * copies * ceil(WARP * copy / LINE);
+  c->waits = 2;
+  c->chain = steps * (MMA_CLOCKS * (depth + nj / 2) + 4 * SHUFFLE_CLOCKS + SOFT_CLOCKS);
+  c->registers = (int)(mt * (out * 4 + (grad ? 2 : 1) * nj * 4)) + GATHER_REGISTERS;
+  if (c->registers > 255) c->registers = 255;
+  c->l2_bytes = c->blocks * (steps * copied + rows * (d + e) * 32) + c->least_bytes;
+  c->bytes = c->least_bytes;
+}
+
+void count_attention(Counting *n, const void *schedule) {
+  const GridAttentionSchedule *s = schedule;
+  GpuCounts *c = &n->c;
+  bool grad = n->gr->root->kind == OP_ATTENTION_GRAD;
+  if (grad) {
+    double all = (double)op_flops(n->gr->e, n->gr->op); /* both launches compute scores */
+    c->least_flops = all / 2;
+    c->least_bytes /= 2;
+  }
+  if (s->tensor) {
+    count_tensor_attention(n, s, grad);
+    return;
+  }
+  double fma = c->least_flops / 2 / WARP / c->blocks * (grad ? AGAIN : 1);
+  if (counting_is_f64(n))
+    c->fma64 = fma;
+  else
+    c->fma = fma;
+  double scores = (double)(s->heads * s->t) * (double)s->s / WARP / c->blocks;
+  c->issue = fma * LOADED + scores * (2 * FUNCTION);
+  c->accesses = c->wavefronts = fma;
+  c->waits = 2;
+  c->l2_waits = (double)s->s / s->step * 4;
+  c->bytes = c->least_bytes;
+  c->l2_bytes = c->blocks * (double)(s->s * (s->d + s->e)) * 4 + c->least_bytes;
+  c->registers = ROW_REGISTERS;
+  c->shared += (int)((s->rows + 2 * s->step) * (s->d + s->e) * 4);
+}

@@ -1,0 +1,69 @@
+/* How launches are counted: the state of a count, what its parts share, and one function for each
+   kind of schedule. Contract: inside of codegen/gpu/time; who asks for counts includes counts.h.
+   Instructions are those of the loops that a kernel is printed with, with a price for each element
+   function, and estimates of the addresses around them: cuda/sizes compares the instructions with
+   those of the PTX interpreter, cuda/model the times with published ones. */
+#ifndef GC_CODEGEN_GPU_COUNTING_H
+#define GC_CODEGEN_GPU_COUNTING_H
+#include "codegen/gpu/time/counts.h"
+
+#include <string.h>
+
+enum {
+  LINE = 128,      /* bytes that an access touches at once, and bytes of a wavefront */
+  SECTOR = 32,     /* bytes of a line that L2 moves at once */
+  ADDRESS = 4,     /* instructions of an access' address and condition: multiply-add, compare,
+                      select, and the 64-bit addition */
+  START = 20,      /* ... of a kernel's start: arguments, indices of block and thread */
+  QUOTIENT = 10,   /* ... of a division or a root: an estimate by the special function units,
+                      and its refinement */
+  FUNCTION = 20,   /* ... of exp and its kin: reduction of the argument, a polynomial */
+  NORM = 4,        /* ... of a norm's element: difference, factor, scale, shift */
+  MATRIX = 4,      /* wavefronts of an ldmatrix of four matrices */
+  MMA_CLOCKS = 35, /* from an mma, or a barrier and the loads behind it, to what waits for it */
+  PLAIN_REGISTERS = 40, /* of a thread that keeps no tile */
+  GATHER_REGISTERS = 72 /* of a thread, beside tiles: places and conditions of what it gathers */
+};
+
+typedef struct Counting {
+  Gen *g;
+  const CudaFunction *f;
+  const GpuDevice *d;
+  Group *gr;
+  GpuCounts c;
+} Counting;
+
+/* An argument that each element of the domain reads, or a result. */
+typedef struct Stream {
+  double size;    /* bytes of an element */
+  double numel;   /* its own elements */
+  int64_t stride; /* in elements, from one thread to the next; 0: all read the same */
+} Stream;
+typedef VEC(Stream) Streams;
+
+bool counting_is_part(const Counting *n, const char *suffix);
+bool counting_is_f64(const Counting *n);
+/* Instructions of the element-wise members, for one element of the domain: members of a lower shape
+   are evaluated once a row. */
+double counting_price(const Counting *n, const Type *shape);
+/* The arguments as they lie: `full` and more elements are streams, fewer are the same for many
+   threads. */
+Streams counting_arguments(const Counting *n, int64_t full);
+/* Lines that a warp's access of `width` elements a thread touches. */
+double stream_lines(const Stream *s, int width);
+/* Bytes of L2 that so many elements of it take, each read once. */
+double stream_l2_bytes(const Stream *s, double elements);
+
+/* A thread does `width` of the elements, with so many instructions for each, and stores `nout`
+   results. */
+void count_elements(Counting *n, const Streams *s, double elements, int width, double each);
+/* Without a schedule: a thread does an element, or a vector of them, of a copy in some order; or an
+   element of the result of a window, with two loads for each multiplication. */
+void count_move(Counting *n);
+void count_window(Counting *n);
+
+/* By the kind of the schedule, which is the argument. */
+typedef void CountFn(Counting *n, const void *schedule);
+CountFn count_map, count_rows, count_columns, count_sort, count_scatter, count_cumsum;
+CountFn count_product, count_conv, count_filter, count_attention;
+#endif
