@@ -118,7 +118,7 @@ static int indent_of(Format *s, const SourceToken *first) {
   Open *b = innermost(s);
   bool closes = is_closing(first);
   if (!b || b->sign == '{') {
-    bool goes_on = s->last && s->last->goes_on && !is_sign(s->last, '{');
+    bool goes_on = s->last && s->last->goes_on && !is_sign(s->last, '{') && !closes;
     s->statement = b ? b->indent + (closes ? 0 : INDENT) : 0;
     return s->statement + (goes_on || token_is(first, "|>") ? CONTINUED : 0);
   }

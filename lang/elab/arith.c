@@ -65,14 +65,22 @@ static bool shapes_differ(Elab *e, Val l, Val r, const Type *a, const Type *b, i
   return false;
 }
 
-/* Warns of an outer product in the prelude, which never means one: mse(f32[8,1], f32[8]) would
-   train on all pairs. */
+/* The function of the prelude itself has given the value another shape. */
+static bool is_reshaped_here(const Elab *e, Val v) {
+  const Op *op = value_def(e->run->entry, v.tensor.id);
+  Loc user = e->frame->user;
+  return op && op->kind == OP_RESHAPE && op->loc.line == user.line && op->loc.col == user.col &&
+         op->loc.file == user.file;
+}
+
+/* Warns of an outer product in the prelude that its code does not ask for: mse(f32[8,1], f32[8])
+   would train on all pairs. */
 static void check_outer(Elab *e, const Val *v, int n, const Type *shape, Loc loc) {
   if (!e->frame->env->prelude) return;
   const Val *of[2] = {NULL, NULL};
   for (int i = 0; i < n; i++) {
     if (v[i].kind != VAL_TENSOR) continue;
-    if (v[i].tensor.type->numel == shape->numel) return;
+    if (v[i].tensor.type->numel == shape->numel || is_reshaped_here(e, v[i])) return;
     of[of[0] != NULL] = &v[i];
   }
   if (!of[1]) return;

@@ -190,6 +190,26 @@ static Val apply_dynamic(Elab *e, Val y, const IndexSpec *spec, int rank, Loc lo
   return y;
 }
 
+/* x[:, none] */
+static bool is_new_axis(Elab *e, const Index *ix) {
+  return ix->kind == INDEX_AT && ix->at->kind == EX_NAME && strcmp(ix->at->name, "none") == 0 &&
+         elab_eval_one(e, ix->at).kind == VAL_NONE;
+}
+
+/* y with axes of extent 1 before those of the numbers at[0], at[1] …, which do not descend. */
+static Val add_axes(Elab *e, Val y, const int *at, int n, Loc loc) {
+  if (y.kind != VAL_TENSOR || n == 0) return y;
+  const Type *t = y.tensor.type;
+  int64_t *dim = ARENA_ARRAY(e->a, int64_t, t->rank + n);
+  int rank = 0;
+  for (int axis = 0, k = 0; axis <= t->rank; axis++) {
+    for (; k < n && at[k] == axis; k++) dim[rank++] = 1;
+    if (axis < t->rank) dim[rank++] = t->dim[axis];
+  }
+  return val_tensor(
+      e, build_reshape(elab_at(e, loc), y.tensor.id, type_get(e->c, t->dtype, rank, dim)));
+}
+
 Val expr_index(Elab *e, const Expr *x) {
   Val base = elab_eval(e, x->index.base);
   if (base.kind == VAL_ERROR) return base;
@@ -198,8 +218,12 @@ Val expr_index(Elab *e, const Expr *x) {
   if (base.kind != VAL_TENSOR)
     return elab_fail(e, x->index.base->loc, "%s has no axes to index", val_str(e, base));
   const Type *t = base.tensor.type;
-  int n = x->index.n, dots = 0;
+  int n = x->index.n, dots = 0, added = 0, kept = 0;
+  int *new_axis = ARENA_ARRAY(e->a, int, n + 1);
   for (int i = 0; i < n; i++) dots += x->index.at[i].kind == INDEX_ELLIPSIS;
+  for (int i = 0; i < n; i++) added += is_new_axis(e, &x->index.at[i]);
+  n -= added;
+  added = 0;
   if (dots > 1) return elab_fail(e, x->loc, "'...' may stand only once in an index");
   if (n - dots > t->rank) {
     elab_error(e, x->loc, "%d indices for the %d axes of %s", n - dots, t->rank, val_str(e, base));
@@ -209,17 +233,23 @@ Val expr_index(Elab *e, const Expr *x) {
   IndexSpec *spec = ARENA_ARRAY(e->a, IndexSpec, t->rank + 1);
   int axis = 0;
   bool ok = true;
-  for (int i = 0; i < n; i++) {
+  for (int i = 0; i < x->index.n; i++) {
     const Index *ix = &x->index.at[i];
+    if (is_new_axis(e, ix)) {
+      new_axis[added++] = kept;
+      continue;
+    }
     if (ix->kind == INDEX_ELLIPSIS) {
-      for (int k = 0; k < t->rank - (n - 1); k++, axis++)
+      for (int k = 0; k < t->rank - (n - 1); k++, axis++, kept++)
         spec[axis] = (IndexSpec){.step = 1, .count = t->dim[axis]};
       continue;
     }
     ok &= axis_spec(e, ix, &(Axis){base, axis, t->dim[axis]}, &spec[axis]);
+    kept += !spec[axis].drop && !spec[axis].dynamic;
     axis++;
   }
   for (; axis < t->rank; axis++) spec[axis] = (IndexSpec){.step = 1, .count = t->dim[axis]};
-  return ok ? apply_dynamic(e, apply_static(e, base, spec, x->loc), spec, t->rank, x->loc)
-            : error_value;
+  if (!ok) return error_value;
+  Val y = apply_dynamic(e, apply_static(e, base, spec, x->loc), spec, t->rank, x->loc);
+  return add_axes(e, y, new_axis, added, x->loc);
 }

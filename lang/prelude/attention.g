@@ -6,10 +6,33 @@ def to_heads(x : [b, t, c], heads : count) {
 }
 def from_heads(x : [b, heads, t, d]) { return reshape(transpose(x, [0, 2, 1, 3]), [b, t, heads * d]) }
 
-# multi-head self-attention
-def mha(x : [b, t, c], heads : count, causal : flag = false, bias : flag = true) {
-  q, k, v = split(linear(x, 3 * c, bias) as qkv, 3, axis = -1)
-  y = attention(to_heads(q, heads), to_heads(k, heads), to_heads(v, heads), causal)
+# rotary positions `at`, at + 1, …: rotates elements i and i + d / 2 of each row of x [..., t, d] by position / base ** (2 i / d)
+def rope(x : [..., t, d], base = 10000, at = 0) {
+  half = quotient(d, 2)
+  angle = f32(iota(t) + at)[:, none] * exp(f32(iota(half)) * (-2 * log(f32(base)) / d))
+  a, b = split(x, 2, axis = -1)
+  return concat([a * cos(angle) - b * sin(angle), b * cos(angle) + a * sin(angle)], axis = -1)
+}
+
+# multi-head attention of x to itself, or to `kv` [b, s, e]. kv_heads: so many heads of keys and values, each for a group of
+# heads of queries; rotary: positions by rope; mask: bool [t, s] or [b, 1, t, s], true if a query attends to a key
+def mha(x : [b, t, c], heads : count, causal : flag = false, bias : flag = true, kv : tensor = none, mask : tensor = none,
+        kv_heads : count = none, rotary : flag = false) {
+  own = heads if kv_heads == none else kv_heads
+  if kv == none and own == heads {
+    q, k, v = split(linear(x, 3 * c, bias) as qkv, 3, axis = -1)
+  } else {
+    q = linear(x, c, bias) as q
+    k, v = split(linear(x if kv == none else kv, 2 * own * quotient(c, heads), bias) as kv, 2, axis = -1)
+  }
+  q, k, v = to_heads(q, heads), to_heads(k, own), to_heads(v, own)
+  if rotary { q, k = rope(q), rope(k) }
+  if own != heads {                           # a group shares its keys and values without a copy
+    q = reshape(q, [b, own, quotient(heads, own), t, c / heads])
+    k, v = k[:, :, none], v[:, :, none]
+    if mask != none and rank(mask) > 2 { mask = mask[:, :, none] }
+  }
+  y = reshape(attention(q, k, v, causal, mask = mask), [b, heads, t, c / heads])
   return linear(from_heads(y), c, bias) as proj
 }
 

@@ -45,6 +45,27 @@ def groupnorm(x : floats, groups : count, eps : fraction = 1e-5) {
   return reshape(y * reshape(g, [c, 1]) + reshape(b, [c, 1]), shape(x))
 }
 
+# each channel of each image has mean 0 and variance 1; then a trained scale and shift of each channel of x [N, C, ...]
+def instancenorm(x : floats, eps : fraction = 1e-5) {
+  c = dim(x, 1)
+  param g : f32[dim(x, 1)] = ones()
+  param b : f32[dim(x, 1)] = zeros()
+  y = layer_norm(reshape(x, [dim(x, 0), c, -1]), eps)
+  return reshape(y * reshape(g, [c, 1]) + reshape(b, [c, 1]), shape(x))
+}
+
+# `out` filters of k taps over sequences [N, C, L]; keeps the length at stride 1
+def conv1(x : [n, c, l], out : count, k : count, stride : count = 1, pad = "same", dilation : count = 1,
+          groups : count = 1, bias : flag = true) {
+  param w : f32[out, quotient(c, groups), k] = he()
+  y = conv1d(x, w, stride, pad, dilation, groups)
+  if bias {
+    param b : f32[out] = zeros()
+    y = y + reshape(b, [out, 1])
+  }
+  return y
+}
+
 # `out` filters of k taps (or [rows, columns]) over images [N, C, H, W]; keeps the size at stride 1
 def conv(x : floats, out : count, k : ints, stride : ints = 1, pad = "same", dilation : ints = 1,
          groups : count = 1, bias : flag = true) {

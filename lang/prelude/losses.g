@@ -13,7 +13,34 @@ def huber(y, target, delta = 1) {
   return mean(where(a <= delta, 0.5 * a * a, delta * (a - 0.5 * delta)))
 }
 
+# mean cross entropy of logits [..., C] and integer labels [...], or probabilities [..., C]; `smoothing` of each target is
+# spread over all classes, and labels equal to `ignore` do not count
+def cross_entropy(logits : floats, target : tensor, smoothing : fraction = 0, ignore = none) {
+  if rank(target) == rank(logits) {
+    soft = (1 - smoothing) * target + smoothing / shape(logits)[-1]
+    return -mean(sum(soft * log_softmax(logits), axis = -1))
+  }
+  kept = target == target if ignore == none else target != ignore
+  losses = xent(logits, target if ignore == none else where(kept, target, 0))
+  if smoothing > 0 { losses = (1 - smoothing) * losses - smoothing * mean(log_softmax(logits), axis = -1) }
+  if ignore == none { return mean(losses) }
+  return sum(where(kept, losses, 0)) / f32(max(sum(kept), 1))
+}
+
+# mean Kullback-Leibler divergence of softmax(q) from softmax(p), both given by logits [..., C]
+def kl(p, q) {
+  return mean(sum(softmax(p) * (log_softmax(p) - log_softmax(q)), axis = -1))
+}
+
 # ---- log-sum-exp ----
+
+# log(sum(exp(x))) along axes, exact for large numbers
+def logsumexp(x, axis : ints = -1, keep : flag = false) {
+  m = stop_gradient(max(x, axis = axis, keep = true))
+  m = where(abs(m) < inf, m, 0)
+  y = m + log(sum(exp(x - m), axis = axis, keep = true))
+  return y if keep else sum(y, axis = axis)
+}
 
 # log(exp(a) + exp(b)), exact for large numbers
 def logaddexp(a, b) {

@@ -2,6 +2,8 @@
    Contract: in an initialiser shape and dtype default to the declared ones. */
 #include "lang/elab/builtin/builtin.h"
 
+#include <math.h>
+
 const Type *type_of_shape(BuiltinCall *s, const char *shape, Dtype dt) {
   Elab *e = s->e;
   Val v = arg(s, shape);
@@ -58,6 +60,26 @@ Val builtin_iota(BuiltinCall *s) {
   const Type *t = type_of_shape(s, "n", arg(s, "dtype").dtype);
   Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};
   return t ? build_checked(e, OP_IOTA, NULL, 0, attr, t, s->name, s->loc) : error_value;
+}
+
+/* numpy's: element i is a + i step, and there are ceil((b - a) / step). */
+Val builtin_arange(BuiltinCall *s) {
+  Elab *e = s->e;
+  bool one = arg(s, "b").kind == VAL_NONE;
+  Val a = one ? val_int(0, s->loc) : arg(s, "a"), b = arg(s, one ? "a" : "b"), by = arg(s, "step");
+  bool whole = a.kind == VAL_INT && b.kind == VAL_INT && by.kind == VAL_INT;
+  if (val_number(by) == 0) return elab_fail(e, arg_loc(s, "step"), "the step must not be 0");
+  double n = ceil((val_number(b) - val_number(a)) / val_number(by));
+  if (!(n >= 1) || n > INT32_MAX)
+    return elab_fail(e, s->loc,
+                     n > 0 ? "arange has more elements than an i32 counts"
+                           : "arange is empty: step leads from a to nothing before b");
+  const Type *t = type_get(e->c, DT_I32, 1, &(int64_t){(int64_t)n});
+  Attr attr[MAX_ATTRS] = {[AT_AXIS] = {.i = 0}};
+  Val x = build_checked(e, OP_IOTA, NULL, 0, attr, t, s->name, s->loc);
+  if (!whole) x = val_convert(e, x, DT_F32);
+  if (val_number(by) != 1) x = tensor_binary(e, BIN_MUL, x, by, s->loc);
+  return val_number(a) == 0 ? x : tensor_binary(e, BIN_ADD, x, a, s->loc);
 }
 
 Val builtin_causal(BuiltinCall *s) {

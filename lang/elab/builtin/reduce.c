@@ -110,7 +110,7 @@ static Val mean_over(BuiltinCall *s, Val x, const Ints *axes, bool keep) {
   return val_convert(s->e, tensor_binary(s->e, BIN_DIV, sum, val_int(n, s->loc), s->loc), dt);
 }
 
-/* mean, and with data 1 the variance */
+/* mean, with data 1 the variance, with 2 its root */
 Val builtin_mean(BuiltinCall *s) {
   Elab *e = s->e;
   const Ints *axes;
@@ -119,7 +119,8 @@ Val builtin_mean(BuiltinCall *s) {
   elab_at(e, s->loc);
   if (!dtype_is_float(x.tensor.type->dtype)) x = val_convert(e, x, DT_F32);
   if (s->f->data == 0) return mean_over(s, x, axes, arg(s, "keep").b);
-  return reduced(s, OP_VARIANCE, x, axes, arg(s, "keep").b);
+  Val v = reduced(s, OP_VARIANCE, x, axes, arg(s, "keep").b);
+  return s->f->data == 1 ? v : build_checked(e, OP_SQRT, &v, 1, NULL, NULL, s->name, s->loc);
 }
 
 Val builtin_extreme(BuiltinCall *s) {

@@ -1,0 +1,37 @@
+# ---- along an axis, and by index ----
+
+# cumulative product along an axis
+def cumprod(x : tensor, axis : int = -1) {
+  to = axis_to_front(rank(x), axis)
+  rows = transpose(x, to)
+  y = rows[0] * 0 + 1
+  ys = scan i in 0..dim(rows, 0) {
+    y = y * rows[i]
+    yield y
+  }
+  return transpose(ys, to)
+}
+
+# the order of r axes with this one and the first exchanged
+def axis_to_front(r : count, axis : int) {
+  at = axis % r
+  order = []
+  for i in 0..r { order = order + [at if i == 0 else 0 if i == at else i] }
+  return order
+}
+
+# x [V, D…] with row ids[i] replaced by y[i], for ids [I…] and y [I…, D…]; of equal ids the last counts
+def scatter(x : tensor, ids : indices, y : tensor) {
+  n, k = dim(x, 0), prod(shape(ids))
+  row = shape(x)[1:] if rank(x) > 1 else []
+  last = max(where(iota(n)[:, none] == reshape(ids, [k]), iota(k), -1), axis = 1)
+  hit = [n]                                   # the shape of last, with an axis of 1 for each of a row
+  for d in 0..len(row) { hit = hit + [1] }
+  new = gather(reshape(broadcast(y, shape(ids) + row), [k] + row), max(last, 0))
+  return where(reshape(last >= 0, hit), new, x)
+}
+
+# one class for each row of logits [..., C], drawn by softmax(logits)
+def categorical(logits : floats) {
+  return argmax(logits - log(-log(uniform(1e-7, 1, shape = shape(logits)))))
+}
