@@ -44,6 +44,9 @@ void man_page(FILE *f);
 /* --diagnostics=json: from here on every diagnostic is one line of JSON on the standard error. */
 void diagnostics_as_json(Ctx *c);
 
+/* ---- check_gradients.c: gc --check-gradients; the exit code ---- */
+int check_gradients(Front *f, const char *entry);
+
 /* ---- plan_module.c: for the language server ---- */
 /* Plans a module as `gc -O2` would for the host; false where it cannot. */
 bool plan_module(Ctx *c, Module *m);

@@ -176,14 +176,14 @@ static const OptionId printing[] = {
     OPT_REMARKS,   OPT_PRINT_AFTER,   OPT_PRINT_CHANGED,  OPT_TIME_PASSES,
     OPT_STATS};
 
-/* An option that compiles nothing, and the one option that means something beside it. */
-static bool goes_alone(const Options *o, OptionId id, OptionId also) {
-  if (!option_given(o, id)) return true;
-  for (int i = 0; i < OPTIONS; i++)
-    if (option_given(o, (OptionId)i) && i != (int)id && i != (int)also && i != OPT_DIAGNOSTICS)
+/* An option that compiles nothing, and up to two options that mean something beside it. */
+static bool goes_alone(const Options *o, OptionId id, OptionId also, OptionId or_also) {
+  for (int i = 0; option_given(o, id) && i < OPTIONS; i++)
+    if (option_given(o, (OptionId)i) && i != (int)id && i != (int)also && i != (int)or_also &&
+        i != OPT_DIAGNOSTICS)
       return !usage_error("%s does not go with %s", option_rows[i].spelling,
                           option_rows[id].spelling);
-  return o->defines.n == 0 || !usage_error("-D does not go with %s", option_rows[id].spelling);
+  return true;
 }
 
 static bool check_together(const Options *o) {
@@ -193,7 +193,10 @@ static bool check_together(const Options *o) {
     return pack ? !usage_error("%s does not go with --pack", option_rows[i].spelling)
                 : !usage_error("%s goes with --pack only", option_rows[i].spelling);
   }
-  if (!goes_alone(o, OPT_FORMAT, OPT_OUTPUT) || !goes_alone(o, OPT_LSP, OPT_LSP)) return false;
+  if (!goes_alone(o, OPT_FORMAT, OPT_OUTPUT, OPT_OUTPUT) ||
+      !goes_alone(o, OPT_LSP, OPT_LSP, OPT_LSP) ||
+      !goes_alone(o, OPT_CHECK_GRADIENTS, OPT_DEFINE, OPT_LANGUAGE))
+    return false;
   if (option_given(o, OPT_LSP) && o->input)
     return !usage_error("--lsp takes no file: the editor names those that it opens");
   for (size_t i = 0; option_given(o, OPT_CHECK) && i < sizeof printing / sizeof printing[0]; i++)

@@ -1,0 +1,45 @@
+# RUN: split-file-14 %s %t
+# RUN: %gc --check-gradients train %t/right.g -D N=3 | FileCheck-14 --check-prefix=RIGHT %t/right.g
+# RUN: (%gc --check-gradients train %t/wrong.g || echo $?) 2>&1 | FileCheck-14 --check-prefix=WRONG %t/wrong.g
+# RUN: (%gc --check-gradients tran %t/right.g || echo $?) 2>&1 | grep -A1 "right.g has no entry 'tran'; it has train, test$" | grep -x 2
+# RUN: (%gc --check-gradients test %t/right.g || echo $?) 2>&1 | grep -A1 'entry test takes no gradient outside of a scan; an entry with minimize does$' | grep -x 2
+# RUN: (%gc --check-gradients train %t/right.g -O2 || echo $?) 2>&1 | grep -A1 'error: -O does not go with --check-gradients' | grep -x 2
+# RUN: (%gc --check-gradients train %t/data.g || echo $?) 2>&1 | grep -A1 'entry train cannot run on random inputs: ' | grep -x 1
+#--- right.g
+# Labels are drawn within what they index, dropout draws the same in every run, a gradient may be by an input.
+# RIGHT: entry train, loss {{[0-9.]+}} on random inputs
+# RIGHT-NEXT: x {{ *}}f32[3,4] {{.*}} differs by {{[0-9.]+e-(0[6-9]|1)}}
+# RIGHT-NEXT: entry train, loss
+# RIGHT-NEXT: net.a.b {{.*}} differs by {{[0-9.]+e-(0[6-9]|1)}}
+# RIGHT-NEXT: net.a.w {{.*}} differs by {{[0-9.]+e-(0[6-9]|1)}}
+# RIGHT-NEXT: net.table.w {{.*}} differs by {{[0-9.]+e-(0[6-9]|1)}}
+# RIGHT-NEXT: the gradients agree with finite differences
+let N = 2
+def net(x, id) { return dropout(tanh(linear(x, 5) as a), 0.5) + embed(id, 7, 5) as table }
+entry train(x : f32[N, 4], id : i32[N], label : u8[N]) {
+  loss = mean(xent(net(x, id), label))
+  g = grad(mean(square(x) + 0), x)
+  minimize loss with sgd(0.1)
+  return loss, size = sum(g * g)
+}
+def square(x) { return x * x }
+entry test(x : f32[N, 4], id : i32[N]) { return y = net(x, id) }
+#--- wrong.g
+# WRONG: good {{.*}} differs by {{[0-9.]+e-(0[5-9]|1)}}
+# WRONG: half {{.*}} WRONG
+# WRONG: error: the gradient of half is not the derivative of the loss: at [{{[0-2]}}] it is [[G:-?[0-9.]+]], differences say
+# WRONG: 1
+entry train(x : f32[3]) {
+  param half : f32[3] = const(0.7)
+  param good : f32[3] = const(0.2)
+  loss = sum(half * stop_gradient(half) * x + good * good)
+  minimize loss with sgd(0.1)
+  return loss
+}
+#--- data.g
+entry train(id : i32[2], at : i32[]) {
+  param w : f32[9, 3] = normal()
+  loss = sum(gather(w, id * 0 + 9) * f32(at))
+  minimize loss with sgd(0.1)
+  return loss
+}
