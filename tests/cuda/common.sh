@@ -14,6 +14,9 @@ fail() {
   bad=1
 }
 
+# same FILE FILE
+same() { checks=$((checks + 1)); cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
+
 # need_nvrtc WHAT: ends the script where there is no NVRTC, loudly; that is an error where GC_NO_SKIP is set
 need_nvrtc() {
   "$gc" --version | grep -q '^targets: cpu, cuda (NVRTC ' && return

@@ -18,7 +18,6 @@ on() {
     "$@" --device cpu --threads 1 >out 2>&1
   fi || fail "$* on $device"
 }
-same() { checks=$((checks + 1)); cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
 make() { # NAME OPTIONS…
   name=$1
   shift

@@ -15,7 +15,6 @@ run() {
   "$@" >out 2>&1 || code=$?
   [ "$code" -eq "$want" ] || fail "$name: exit code $code, not $want"
 }
-same() { checks=$((checks + 1)); cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
 
 awk '/^cat >net.g/ { on = 1; next } /^END/ { exit } on' "$root/tests/e2e/lib.sh" >net.g
 cat >>net.g <<'END'

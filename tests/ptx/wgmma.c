@@ -140,30 +140,32 @@ static unsigned first_row(const Warp *w) {
 }
 
 /* Accumulator register n of a lane: rows l / 4 and 8 below, two columns in each eight. */
-static void put_sums(Warp *w, const Ins *i, const double *sum) {
-  unsigned columns = columns_of(i);
+/* The first sum of the register n of a lane; one of halves has two. */
+static double *sum_at(const Ins *i, unsigned n, unsigned lane, double *sum) {
+  bool wide = i->from == TYPE_f32;
+  unsigned row = lane / 4 + 8 * (wide ? n / 2 % 2 : n % 2);
+  unsigned col = 8 * (wide ? n / 4 : n / 2) + 2 * (lane % 4) + (wide ? n % 2 : 0);
+  return &sum[row * columns_of(i) + col];
+}
+
+static void put_sums(Warp *w, const Ins *i, double *sum) {
   for (unsigned n = 0; n < i->ndst; n++)
     for (unsigned l = 0; l < LANES; l++) {
-      bool wide = i->from == TYPE_f32;
-      unsigned row = l / 4 + 8 * (wide ? n / 2 % 2 : n % 2);
-      unsigned col = 8 * (wide ? n / 4 : n / 2) + 2 * (l % 4) + (wide ? n % 2 : 0);
-      const double *v = &sum[row * columns + col];
+      const double *v = sum_at(i, n, l, sum);
       uint32_t *to = &slot32(w, &i->opd[n])[l];
-      *to = wide ? canonical_f32((float)v[0])
-                 : half_put(v[0], ROUND_NEAREST) | (uint32_t)half_put(v[1], ROUND_NEAREST) << 16;
+      *to = i->from == TYPE_f32
+                ? canonical_f32((float)v[0])
+                : half_put(v[0], ROUND_NEAREST) | (uint32_t)half_put(v[1], ROUND_NEAREST) << 16;
     }
 }
 
 static void get_sums(const Warp *w, const Ins *i, double *sum) {
-  unsigned columns = columns_of(i);
   for (unsigned n = 0; n < i->ndst; n++)
     for (unsigned l = 0; l < LANES; l++) {
-      bool wide = i->from == TYPE_f32;
-      unsigned row = l / 4 + 8 * (wide ? n / 2 % 2 : n % 2);
-      unsigned col = 8 * (wide ? n / 4 : n / 2) + 2 * (l % 4) + (wide ? n % 2 : 0);
+      double *v = sum_at(i, n, l, sum);
       uint32_t u = slot32(w, &i->opd[n])[l];
-      sum[row * columns + col] = wide ? (double)as_float(u) : half_get((uint16_t)u);
-      if (!wide) sum[row * columns + col + 1] = half_get((uint16_t)(u >> 16));
+      v[0] = i->from == TYPE_f32 ? (double)as_float(u) : half_get((uint16_t)u);
+      if (i->from != TYPE_f32) v[1] = half_get((uint16_t)(u >> 16));
     }
 }
 
