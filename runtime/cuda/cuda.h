@@ -6,6 +6,7 @@
    sets of results. Driver calls: CUDA Driver API, 12.0. */
 #ifndef GCRT_CUDA_H
 #define GCRT_CUDA_H
+#include "runtime/exec/loops.h"
 #include "runtime/exec/session.h"
 
 typedef int CuResult;
@@ -146,7 +147,24 @@ bool cuda_look(const GcProgram *p, DeviceState *state, Err *e);
 bool cuda_memory(const GcProgram *p, const GcEntry *entry, int n, DeviceMemory *m, Err *e);
 
 /* ---- exec.c ---- */
+static inline Cuda *cuda_of(const Session *s) { return (Cuda *)(void *)s->device; }
+/* Of the variant of the module's image. */
+static inline const GcLaunch *cuda_launch_of(const Cuda *c, const GcStep *s) {
+  return &s->launch[c->variant];
+}
 Device *cuda_open(const GcProgram *p, int ordinal, DeviceUse use, Err *e);
 bool cuda_close(Device *d, Err *e);
 extern const DeviceOps cuda_device;
+/* The counter of training steps; NULL: the program has none. */
+const GcTensor *cuda_counter(const GcProgram *p);
+/* With the inputs of block q. */
+CuAddress cuda_address(const Cuda *c, int q, GcRegion region, uint64_t offset);
+/* The maps of a launch with these addresses, and pointers to them. */
+bool cuda_encode_maps(Cuda *c, const GcLaunch *l, const CuAddress *address, uint8_t *maps,
+                      void **params);
+bool cuda_walk(CudaExec *x, LoopVisit *visit, void *arg); /* through its launches */
+
+/* ---- step.c ---- */
+void cuda_run(Session *s, Exec *x, const RunRequest *q);
+void cuda_fill(Session *s, const Exec *x, uint64_t batch);
 #endif

@@ -1,32 +1,24 @@
-/* Runs an entry on the device: a step is a copy of its block, a graph of its kernels, and a copy of
-   its results. Contract: each call waits for one step; where the caller says what comes next, that
-   step is queued before the wait, so that the device never idles and a batch is gathered and copied
-   while another runs; the results that are read are always those of the step that was asked for.
-   --poison and --profile launch kernel by kernel, in one stream. A loop is unrolled as its launches
-   are queued: each gets the addresses of its iteration as they are then, and a graph keeps them. */
+/* An entry on the device, before and after its steps: what its launches are given, what the host
+   sees, opening and closing. Contract: the results that are read are always those of the step that
+   was asked for; see step.c. */
 #include "runtime/cuda/cuda.h"
-#include "runtime/exec/loops.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STREAM_OWN = 1, EVENT_UNTIMED = 2, CAPTURE_THREAD = 1 };
-
-static Cuda *cuda_of(const Session *s) { return (Cuda *)(void *)s->device; }
+enum { STREAM_OWN = 1, EVENT_UNTIMED = 2 };
 
 /* ---- what is settled before the run ---- */
 
-static const GcTensor *counter_of(const GcProgram *p) {
+const GcTensor *cuda_counter(const GcProgram *p) {
   for (int i = 0; i < p->nglobals; i++)
     if (is_step_counter(&p->globals[i])) return &p->globals[i].t;
   return NULL;
 }
 
-static CuAddress address(const Cuda *c, int q, GcRegion region, uint64_t offset) {
+CuAddress cuda_address(const Cuda *c, int q, GcRegion region, uint64_t offset) {
   return (region == GC_INPUTS ? c->block[q] + INPUTS_AT : c->region[region]) + offset;
 }
-
-static const GcLaunch *launch_of(const Cuda *c, const GcStep *s) { return &s->launch[c->variant]; }
 
 /* Of the launches of an entry: parameters, and tensor maps among them; the most of one launch. */
 typedef struct ParamCount {
@@ -37,7 +29,7 @@ typedef struct ParamCount {
 static ParamCount count_params(const Cuda *c, const GcEntry *e) {
   ParamCount n = {0};
   for (int i = 0; i < e->nsteps; i++) {
-    const int args = e->steps[i].nargs, maps = launch_of(c, &e->steps[i])->nmaps;
+    const int args = e->steps[i].nargs, maps = cuda_launch_of(c, &e->steps[i])->nmaps;
     n.params += (uint64_t)(args + 2 + maps);
     n.maps += (uint64_t)maps;
     if (args > n.args) n.args = args;
@@ -46,9 +38,8 @@ static ParamCount count_params(const Cuda *c, const GcEntry *e) {
   return n;
 }
 
-/* The maps of a launch with these addresses, and pointers to them. */
-static bool encode_maps(Cuda *c, const GcLaunch *l, const CuAddress *address, uint8_t *maps,
-                        void **params) {
+bool cuda_encode_maps(Cuda *c, const GcLaunch *l, const CuAddress *address, uint8_t *maps,
+                      void **params) {
   enum { F16 = 6, BF16 = 9, SWIZZLE_128 = 3, PROMOTE_128 = 2, BYTES = 2 };
   static const uint32_t steps[3] = {1, 1, 1};
   for (int i = 0; i < l->nmaps; i++) {
@@ -86,7 +77,7 @@ static CudaExec *resolve(Cuda *c, const GcEntry *e) {
   x->base.entry = e;
   x->plain = e == c->base.program->init; /* it runs once */
   x->slots = x->plain ? NULL : cuda_slots(e);
-  x->counted = e->training && counter_of(c->base.program);
+  x->counted = e->training && cuda_counter(c->base.program);
   x->addresses = calloc(n + 1, sizeof *x->addresses);
   x->params = calloc(n + 1, sizeof *x->params);
   uint64_t at = 0, maps = 0;
@@ -96,16 +87,16 @@ static CudaExec *resolve(Cuda *c, const GcEntry *e) {
     if (!x->launches[q] || !x->addresses || !x->params) return x;
     for (int i = 0; i < e->nsteps; i++) {
       const GcStep *s = &e->steps[i];
-      const GcLaunch *l = launch_of(c, s);
+      const GcLaunch *l = cuda_launch_of(c, s);
       CuAddress *first = &x->addresses[at];
       x->launches[q][i] =
           (CudaLaunch){.function = c->functions[l->kernel], .params = x->params + at};
       for (int a = 0; a < s->nargs; a++)
-        x->addresses[at + (uint64_t)a] = address(c, q, s->args[a].region, s->args[a].offset);
+        x->addresses[at + (uint64_t)a] = cuda_address(c, q, s->args[a].region, s->args[a].offset);
       x->addresses[at + (uint64_t)s->nargs] = c->block[q];
       x->addresses[at + (uint64_t)s->nargs + 1] = c->fault;
       for (int a = 0; a < s->nargs + 2; a++, at++) x->params[at] = &x->addresses[at];
-      x->mapped = encode_maps(c, l, first, x->maps + TENSOR_MAP * maps, x->params + at);
+      x->mapped = cuda_encode_maps(c, l, first, x->maps + TENSOR_MAP * maps, x->params + at);
       if (!x->mapped) return x;
       at += (uint64_t)l->nmaps, maps += (uint64_t)l->nmaps;
     }
@@ -146,13 +137,13 @@ static bool count_launch(void *arg, int step, int loop, const int64_t *at) {
   return true;
 }
 
-static bool go_through(CudaExec *x, LoopVisit *visit, void *arg) {
+bool cuda_walk(CudaExec *x, LoopVisit *visit, void *arg) {
   return loops_walk(&(LoopWalk){.entry = x->base.entry, .visit = visit, .arg = arg, .at = x->at});
 }
 
 static bool make_trace_events(Cuda *c, CudaExec *x) {
   int n = 0;
-  (void)go_through(x, count_launch, &n);
+  (void)cuda_walk(x, count_launch, &n);
   c->trace_events = calloc((size_t)n + 1, sizeof *c->trace_events);
   if (!c->trace_events) return err_set(c->err, EXIT_ENV, "no memory for the profile");
   for (int i = 0; i <= n; i++)
@@ -231,223 +222,6 @@ static bool cuda_start(Session *s, Err *e) {
   Cuda *c = cuda_of(s);
   Err *was = cuda_set_sink(c, e);
   return cuda_restore_sink(c, was, zero(s));
-}
-
-/* ---- one step ---- */
-
-/* The parameters of a step in this iteration; the driver copies them as it takes the launch. NULL
-   after a call that failed. */
-static void **params_of(Cuda *c, const CudaExec *x, int q, int i, const int64_t *at) {
-  const GcStep *s = &x->base.entry->steps[i];
-  void **params = x->launches[q][i].params;
-  if (!loops_moves(s)) return params;
-  for (int a = 0; a < s->nargs + 2; a++) {
-    x->moved[a] = *(const CuAddress *)params[a];
-    if (a < s->nargs) x->moved[a] += (CuAddress)loops_shift(&s->args[a], at, x->base.entry->depth);
-  }
-  bool ok =
-      encode_maps(c, launch_of(c, s), x->moved, x->moved_maps, x->moved_params + s->nargs + 2);
-  return ok ? x->moved_params : NULL;
-}
-
-static bool launch(Cuda *c, const CudaExec *x, int q, int i, const int64_t *at, CuStream stream) {
-  const GcStep *s = &x->base.entry->steps[i];
-  const GcLaunch *l = launch_of(c, s);
-  void **params = params_of(c, x, q, i, at);
-  const CudaLaunch *m = &x->launches[q][i];
-  char what[256];
-  snprintf(what, sizeof what, "%s (%s)", s->name ? s->name : "", s->loc ? s->loc : "");
-  return params && CUDA_CALL_FOR(c, what, LaunchKernel, m->function, l->grid, 1, 1, l->block, 1, 1,
-                                 l->shared, stream, params, NULL);
-}
-
-static bool set_counter(Cuda *c, const CudaExec *x, int q) {
-  if (!x->counted) return true;
-  const GcTensor *t = counter_of(c->base.program);
-  return CUDA_CALL(c, MemcpyDtoDAsync, c->block[q] + offsetof(GcEnv, step),
-                   c->region[GC_GLOBALS] + t->offset, sizeof(uint64_t), c->compute);
-}
-
-static bool read_back(Cuda *c, const CudaExec *x, int q) {
-  const GcEntry *e = x->base.entry;
-  bool ok =
-      CUDA_CALL(c, MemcpyDtoHAsync, c->results[q], c->fault, sizeof(GcDeviceFault), c->compute);
-  for (int i = 0; ok && x->slots && i < e->noutputs; i++) {
-    const GcTensor *t = &e->outputs[i];
-    ok = !t->bytes || CUDA_CALL_FOR(c, t->name, MemcpyDtoHAsync, c->results[q] + x->slots[i],
-                                    address(c, q, t->region, t->offset), t->bytes, c->compute);
-  }
-  return ok;
-}
-
-typedef struct LaunchWalk { /* through the launches of an entry */
-  Cuda *c;
-  const CudaExec *x;
-  int q, event;
-} LaunchWalk;
-
-static bool go_plain(void *arg, int step, int loop, const int64_t *at) {
-  const LaunchWalk *w = arg;
-  if (loop >= 0) return branch_leave_loop(w->c, w->x, loop);
-  return branch_enter(w->c, w->x, step) &&
-         launch(w->c, w->x, w->q, step, at,
-                branch_of(w->c, w->x->base.entry->steps[step].stream)) &&
-         branch_leave(w->c, w->x, step);
-}
-
-static bool run_plain(Cuda *c, CudaExec *x, int q) {
-  LaunchWalk w = {c, x, q, 0};
-  return set_counter(c, x, q) && branches_fork(c, x) && go_through(x, go_plain, &w) &&
-         branches_join(c, x) && read_back(c, x, q);
-}
-
-static bool go_traced(void *arg, int step, int loop, const int64_t *at) {
-  LaunchWalk *w = arg;
-  if (loop >= 0) return true;
-  return launch(w->c, w->x, w->q, step, at, w->c->compute) &&
-         CUDA_CALL(w->c, EventRecord, w->c->trace_events[++w->event], w->c->compute);
-}
-
-static bool run_traced(Cuda *c, CudaExec *x, int q) {
-  LaunchWalk w = {c, x, q, 0};
-  return set_counter(c, x, q) && CUDA_CALL(c, EventRecord, c->trace_events[0], c->compute) &&
-         go_through(x, go_traced, &w) && read_back(c, x, q);
-}
-
-static bool poison(Cuda *c, const GcRange *dead, int n) {
-  bool ok = true;
-  for (int d = 0; ok && d < n; d++)
-    ok = !dead[d].bytes || CUDA_CALL(c, MemsetD8, c->region[GC_ARENA] + dead[d].offset, 0xFF,
-                                     dead[d].bytes, c->compute);
-  return ok;
-}
-
-static bool go_poisoned(void *arg, int step, int loop, const int64_t *at) {
-  const LaunchWalk *w = arg;
-  const GcEntry *e = w->x->base.entry;
-  if (loop >= 0) return poison(w->c, e->loops[loop].dead, e->loops[loop].ndead);
-  return launch(w->c, w->x, w->q, step, at, w->c->compute) &&
-         poison(w->c, e->steps[step].dead, e->steps[step].ndead);
-}
-
-static bool run_poisoned(Cuda *c, CudaExec *x, int q) {
-  LaunchWalk w = {c, x, q, 0};
-  const GcRange all = {0, x->base.entry->arena_bytes};
-  return set_counter(c, x, q) && poison(c, &all, 1) && go_through(x, go_poisoned, &w) &&
-         read_back(c, x, q);
-}
-
-/* A step that cannot be captured is launched kernel by kernel from then on; if the device itself
-   has failed, those launches will say it. */
-static void capture(Session *s, CudaExec *x, int q) {
-  Cuda *c = cuda_of(s);
-  Err why = {0}, *was = cuda_set_sink(c, &why);
-  CuGraph graph = NULL;
-  if (CUDA_CALL(c, StreamBeginCapture, c->compute, CAPTURE_THREAD)) {
-    bool ok = run_plain(c, x, q);
-    CuResult end = c->api.StreamEndCapture(c->compute, &graph); /* also after a failure */
-    if (ok) ok = cuda_done(c, end, "StreamEndCapture", NULL);
-    if (ok) CUDA_CALL(c, GraphInstantiate, &x->graph[q], graph, 0);
-    if (graph) CUDA_CALL(c, GraphDestroy, graph);
-  }
-  cuda_set_sink(c, was);
-  c->base.broken = false;
-  x->plain = why.code != 0;
-  if (!x->plain || !s->note) return;
-  char text[sizeof why.msg + 64];
-  snprintf(text, sizeof text, "the step cannot be replayed as a graph, which is slower: %s",
-           why.msg);
-  s->note(s->note_arg, text);
-}
-
-static bool run_graph(Session *s, CudaExec *x, int q) {
-  if (cuda_of(s)->hosted && !x->ran) { /* code may be loaded, which no capture takes */
-    x->ran = true;
-    return run_plain(cuda_of(s), x, q);
-  }
-  if (!x->plain && !x->graph[q]) capture(s, x, q);
-  return x->plain ? run_plain(cuda_of(s), x, q)
-                  : CUDA_CALL(cuda_of(s), GraphLaunch, x->graph[q], cuda_of(s)->compute);
-}
-
-/* Queues a step: block q is free, since the last step that had it has been waited for. */
-static bool queue(Session *s, CudaExec *x, int q, uint64_t batch, uint64_t step) {
-  Cuda *c = cuda_of(s);
-  uint64_t inputs = x->base.entry->inputs_bytes;
-  *(GcEnv *)(void *)c->host_block[q] = (GcEnv){.seed = s->env.seed, .step = step};
-  if (batch != NO_BATCH) session_gather(s, x->base.entry, c->host_block[q] + INPUTS_AT, batch);
-  if (!CUDA_CALL(c, MemcpyHtoDAsync, c->block[q], c->host_block[q],
-                 inputs ? INPUTS_AT + inputs : sizeof(GcEnv), c->copy) ||
-      !CUDA_CALL(c, EventRecord, c->copied[q], c->copy) ||
-      !CUDA_CALL(c, StreamWaitEvent, c->compute, c->copied[q], 0))
-    return false;
-  bool traced = s->trace && s->trace->entry == x->base.entry;
-  bool ok = s->poison ? run_poisoned(c, x, q) : traced ? run_traced(c, x, q) : run_graph(s, x, q);
-  return ok && CUDA_CALL(c, EventRecord, c->done[q], c->compute);
-}
-
-typedef struct TraceWalk {
-  Session *s;
-  int event;
-  double from;
-} TraceWalk;
-
-static bool read_trace_event(void *arg, int step, int loop, const int64_t *at) {
-  TraceWalk *m = arg;
-  Cuda *c = cuda_of(m->s);
-  float ms = 0;
-  (void)at;
-  if (loop >= 0) return true;
-  if (!CUDA_CALL(c, EventElapsedTime, &ms, c->trace_events[m->event],
-                 c->trace_events[m->event + 1]))
-    return false;
-  trace_step(m->s->trace, 0, step, m->from, m->from + 1e-3 * (double)ms);
-  m->from += 1e-3 * (double)ms;
-  m->event++;
-  return true;
-}
-
-static void read_trace_events(Session *s, CudaExec *x, double begin) {
-  TraceWalk m = {s, 0, begin};
-  trace_begin(s->trace, 0);
-  (void)go_through(x, read_trace_event, &m);
-}
-
-/* A kernel's own words, put where a kernel of the CPU would. */
-static void take_fault(Session *s, int q) {
-  const GcDeviceFault *f = (const void *)cuda_of(s)->results[q];
-  if (f->site < 0) return;
-  s->fault.site = f->site, s->fault.at = f->at;
-  s->fault.value = f->value, s->fault.limit = f->limit;
-  atomic_store(&s->fault.ready, 1);
-}
-
-static void run_step(Session *s, CudaExec *x, const RunRequest *request) {
-  Cuda *c = cuda_of(s);
-  int q = c->current;
-  double begin = clock_now();
-  bool alone = s->trace && s->trace->entry == x->base.entry; /* its events are of one step */
-  c->downloaded = false;
-  if (!c->base.in_flight && !queue(s, x, q, request->batch, s->env.step)) return;
-  c->base.in_flight = request->more && !alone;
-  if (c->base.in_flight && !queue(s, x, !q, request->next, s->env.step + 1)) return;
-  if (!CUDA_CALL_FOR(c, x->base.entry->name, EventSynchronize, c->done[q])) return;
-  c->current = !q;
-  c->shown_results = q;
-  take_fault(s, q);
-  if (alone) read_trace_events(s, x, begin);
-}
-
-static void cuda_run(Session *s, Exec *x, const RunRequest *q) {
-  Cuda *c = cuda_of(s);
-  Err *was = cuda_set_sink(c, &s->err);
-  run_step(s, (CudaExec *)(void *)x, q);
-  cuda_set_sink(c, was);
-}
-
-static void cuda_fill(Session *s, const Exec *x, uint64_t batch) {
-  Cuda *c = cuda_of(s);
-  for (int q = 0; q < BLOCKS; q++) session_gather(s, x->entry, c->host_block[q] + INPUTS_AT, batch);
 }
 
 /* ---- what the host sees ---- */

@@ -2,28 +2,20 @@
    options.def, then the entry's own inputs, hypers and outputs by name.
    Contract: fills Options or an Err of exit code 2; a name that two things share is told apart by
    --input.NAME, --hyper.NAME and --output.NAME. */
-#include "runtime/program/command.h"
+#include "runtime/program/cli.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum OptKind { COUNT, SEED, REAL, TEXT, OPTIONAL, LIST, FLAG } OptKind;
-typedef enum OptWhere { ALL, TRAIN, INFER } OptWhere;
-typedef struct Opt {
-  const char *name, *metavar;
-  OptKind kind;
-  OptWhere where;
-  const char *help;
-} Opt;
-static const Opt opts[OPT_COUNT] = {
+const Opt cli_opts[OPT_COUNT] = {
 #define OPT(id, name, metavar, kind, where, help) [OPT_##id] = {name, metavar, kind, where, help},
 #include "runtime/program/options.def"
 #undef OPT
 };
 
-static bool usage(Err *e, const char *what, const char *found) {
+bool cli_usage(Err *e, const char *what, const char *found) {
   return err_set(e, EXIT_USAGE, "%s%s%s", what, found ? ": " : "", found ? found : "");
 }
 
@@ -93,12 +85,12 @@ static bool set_expect(Options *o, const char *value, Err *e) {
   const char *path = which >= 0 ? eq + 1 : value;
   if (which < 0 && en->noutputs == 1) which = 0;
   if (which < 0) {
-    usage(e, "--expect: which output is meant", value);
+    cli_usage(e, "--expect: which output is meant", value);
     return err_hint(e, "write --expect OUTPUT=FILE.npy; the outputs are listed by %s --help",
                     en->name);
   }
   if (o->outputs[which].expect)
-    return usage(e, "--expect is given twice for the output", en->outputs[which].name);
+    return cli_usage(e, "--expect is given twice for the output", en->outputs[which].name);
   o->outputs[which].expect = path;
   return true;
 }
@@ -111,14 +103,14 @@ static bool set_text(Options *o, const char *value, Err *e) {
       o->outputs[i].text = true;
       return true;
     }
-    usage(e, "--text: the output is not of type u8", value);
+    cli_usage(e, "--text: the output is not of type u8", value);
     return err_hint(e, "characters are u8: return u8(...) from the entry");
   }
-  usage(e, "--text: the entry has no such output", value);
+  cli_usage(e, "--text: the entry has no such output", value);
   return err_hint(e, "the outputs are listed by %s --help", en->name);
 }
 
-static int find_tensor(const GcTensor *t, int n, const char *name) {
+int cli_find_tensor(const GcTensor *t, int n, const char *name) {
   for (int i = 0; i < n; i++)
     if (strcmp(t[i].name, name) == 0) return i;
   return -1;
@@ -133,7 +125,7 @@ static bool find_entry(const GcEntry **out, const char *name, Err *e) {
       return true;
     }
   }
-  usage(e, "this program has no entry", name);
+  cli_usage(e, "this program has no entry", name);
   if (n.best) return err_hint(e, "did you mean %s? --help lists the entries", n.best);
   return err_hint(e, "--help lists the entries");
 }
@@ -170,22 +162,22 @@ static bool set_held(Options *o, int argc, char **argv, const char *name, const 
     return err_hint(e, "name it with --validate ENTRY");
   }
   if (!set_validate(o, entry, e)) return false;
-  int i = find_tensor(o->validate->inputs, o->validate->ninputs, name);
+  int i = cli_find_tensor(o->validate->inputs, o->validate->ninputs, name);
   if (i < 0) {
     err_set(e, EXIT_USAGE, "--validate.%s: the entry %s has no such input", name,
             o->validate->name);
     return err_hint(e, "the inputs are listed by %s --help", o->validate->name);
   }
-  if (o->held[i]) return usage(e, "an input of the validation is given twice", name);
+  if (o->held[i]) return cli_usage(e, "an input of the validation is given twice", name);
   o->held[i] = value;
   return true;
 }
 
 static bool set_option(Options *o, int id, const char *value, Err *e) {
-  const Opt *p = &opts[id];
+  const Opt *p = &cli_opts[id];
   char text[64];
   snprintf(text, sizeof text, "--%s", p->name);
-  if (p->kind != LIST && o->given[id]) return usage(e, "given twice", text);
+  if (p->kind != LIST && o->given[id]) return cli_usage(e, "given twice", text);
   o->given[id] = true;
   o->text[id] = value;
   bool training = o->entry && o->entry->training;
@@ -206,7 +198,7 @@ static bool set_option(Options *o, int id, const char *value, Err *e) {
     err_set(e, EXIT_USAGE, "--%s needs a number from 0 on, not %s", p->name, value);
     return false;
   }
-  if (p->kind == TEXT && !*value) return usage(e, "nothing is named after", text);
+  if (p->kind == TEXT && !*value) return cli_usage(e, "nothing is named after", text);
   if (id == OPT_VALIDATE) return !o->entry || set_validate(o, value, e);
   if (id == OPT_WATCH) {
     size_t most = sizeof o->watch / sizeof *o->watch;
@@ -220,13 +212,13 @@ static bool set_option(Options *o, int id, const char *value, Err *e) {
 }
 
 /* ---- names of the program ---- */
-static int find_option(const char *name) {
+int cli_find_option(const char *name) {
   for (int i = 0; i < OPT_COUNT; i++)
-    if (strcmp(opts[i].name, name) == 0) return i;
+    if (strcmp(cli_opts[i].name, name) == 0) return i;
   return -1;
 }
 
-static int find_hyper(const char *name) {
+int cli_find_hyper(const char *name) {
   for (int i = 0; i < gc_program.nhypers; i++)
     if (strcmp(gc_program.hypers[i].name, name) == 0) return i;
   return -1;
@@ -243,17 +235,17 @@ static Named find_named(const GcEntry *en, const char *name) {
   bool in = strncmp(name, "input.", 6) == 0, hy = strncmp(name, "hyper.", 6) == 0,
        out = strncmp(name, "output.", 7) == 0;
   const char *bare = in || hy ? name + 6 : out ? name + 7 : name;
-  int i = hy || out ? -1 : find_tensor(en->inputs, en->ninputs, bare);
+  int i = hy || out ? -1 : cli_find_tensor(en->inputs, en->ninputs, bare);
   if (i >= 0) return (Named){NAMED_INPUT, i, bare};
-  i = in || out ? -1 : find_hyper(bare);
+  i = in || out ? -1 : cli_find_hyper(bare);
   if (i >= 0) return (Named){NAMED_HYPER, i, bare};
-  i = in || hy ? -1 : find_tensor(en->outputs, en->noutputs, bare);
+  i = in || hy ? -1 : cli_find_tensor(en->outputs, en->noutputs, bare);
   return (Named){i >= 0 ? NAMED_OUTPUT : NAMED_NOTHING, i, bare};
 }
 
 static bool set_hyper(Options *o, Named x, const char *value, Err *e) {
   double v;
-  if (o->hyper_given[x.i]) return usage(e, "a hyper is given twice", x.bare);
+  if (o->hyper_given[x.i]) return cli_usage(e, "a hyper is given twice", x.bare);
   if (!parse_real(value, &v) || !isfinite((float)v)) {
     err_set(e, EXIT_USAGE, "--%s needs a number, not %s", x.bare, value);
     return false;
@@ -267,12 +259,12 @@ static bool set_named(Options *o, Named x, const char *value, Err *e) {
   switch (x.kind) {
   case NAMED_NOTHING: return false;
   case NAMED_INPUT:
-    if (o->inputs[x.i]) return usage(e, "an input is given twice", x.bare);
+    if (o->inputs[x.i]) return cli_usage(e, "an input is given twice", x.bare);
     o->inputs[x.i] = value;
     return true;
   case NAMED_HYPER: return set_hyper(o, x, value, e);
   case NAMED_OUTPUT:
-    if (o->outputs[x.i].save) return usage(e, "an output is given twice", x.bare);
+    if (o->outputs[x.i].save) return cli_usage(e, "an output is given twice", x.bare);
     if (o->entry->training) {
       err_set(e, EXIT_USAGE, "--%s: the outputs of training are not written as arrays", x.bare);
       return err_hint(e, "--log FILE.csv writes them, a line a step");
@@ -286,7 +278,7 @@ static bool set_named(Options *o, Named x, const char *value, Err *e) {
 static bool unknown(const Options *o, const char *name, Err *e) {
   const GcEntry *en = o->entry;
   Near n = near_to(name);
-  for (int i = 0; i < OPT_COUNT; i++) near(&n, opts[i].name);
+  for (int i = 0; i < OPT_COUNT; i++) near(&n, cli_opts[i].name);
   for (int i = 0; i < en->ninputs; i++) near(&n, en->inputs[i].name);
   for (int i = 0; i < en->noutputs; i++) near(&n, en->outputs[i].name);
   for (int i = 0; i < gc_program.nhypers; i++) near(&n, gc_program.hypers[i].name);
@@ -302,20 +294,20 @@ static bool unknown(const Options *o, const char *name, Err *e) {
 static bool parse_option(Options *o, int argc, char **argv, int *at, Err *e) {
   const char *arg = argv[*at];
   if (strncmp(arg, "--", 2) != 0 || !arg[2]) {
-    usage(e, "an option was expected", arg);
+    cli_usage(e, "an option was expected", arg);
     return err_hint(e, "options begin with --; files are given as --INPUT FILE");
   }
   char name[128];
   const char *eq = strchr(arg, '='), *value = NULL;
   size_t len = eq ? (size_t)(eq - arg - 2) : strlen(arg + 2);
-  if (len >= sizeof name) return usage(e, "unknown option", arg);
+  if (len >= sizeof name) return cli_usage(e, "unknown option", arg);
   memcpy(name, arg + 2, len);
   name[len] = 0;
   if (eq) value = eq + 1;
-  int id = find_option(name);
-  if (id >= 0 && opts[id].kind == FLAG)
-    return value ? usage(e, "takes no value", arg) : set_option(o, id, "", e);
-  bool known = id >= 0, optional = known && opts[id].kind == OPTIONAL;
+  int id = cli_find_option(name);
+  if (id >= 0 && cli_opts[id].kind == FLAG)
+    return value ? cli_usage(e, "takes no value", arg) : set_option(o, id, "", e);
+  bool known = id >= 0, optional = known && cli_opts[id].kind == OPTIONAL;
   if (optional && !value)
     value = *at + 1 < argc && strncmp(argv[*at + 1], "--", 2) != 0 ? argv[++*at] : "";
   if (optional) return set_option(o, id, value, e);
@@ -323,99 +315,20 @@ static bool parse_option(Options *o, int argc, char **argv, int *at, Err *e) {
   Named named = {0};
   if (o->entry && strncmp(name, "validate.", 9) == 0 && value && *value)
     return set_held(o, argc, argv, name + 9, value, e);
-  if (!known && !o->entry) return usage(e, "unknown option", arg);
+  if (!known && !o->entry) return cli_usage(e, "unknown option", arg);
   if (!known) named = find_named(o->entry, name);
   if (!known && named.kind == NAMED_NOTHING) return unknown(o, name, e);
   if (!value || !*value) {
-    usage(e, "a value is missing after", arg);
+    cli_usage(e, "a value is missing after", arg);
     return err_hint(e, "write --%s VALUE", name);
   }
   return known ? set_option(o, id, value, e) : set_named(o, named, value, e);
 }
 
-static const char *input_value(const GcTensor *t) { return t->rank ? "FILE" : "NUMBER"; }
-
-/* What --validate, --save-best and --patience need of one another. */
-static bool complete_validation(const Options *o, Err *e) {
-  const GcEntry *v = o->validate;
-  char missing[512] = "";
-  int at = 0;
-  for (int i = 0; v && i < v->ninputs && at < 400; i++)
-    if (!o->held[i])
-      at += snprintf(missing + at, sizeof missing - (size_t)at, "%s--validate.%.60s %s",
-                     at ? " " : "", v->inputs[i].name, input_value(&v->inputs[i]));
-  if (at) {
-    err_set(e, EXIT_USAGE, "--validate %s needs %s", v->name, missing);
-    return err_hint(e, "they are the rows that are held out of training");
-  }
-  for (int i = 0; i < 2 && !v; i++) {
-    int id = i ? OPT_PATIENCE : OPT_SAVEBEST;
-    if (!o->given[id]) continue;
-    err_set(e, EXIT_USAGE, "--%s: nothing is validated", opts[id].name);
-    return err_hint(e, "add --validate ENTRY with the files of its inputs");
-  }
-  if (o->given[OPT_SAVEBEST] && !o->given[OPT_SAVE]) {
-    err_set(e, EXIT_USAGE, "--save-best: no file is named for the weights");
-    return err_hint(e, "add --save FILE");
-  }
-  return true;
-}
-
-/* What --bench would ignore is refused. */
-static bool bench_alone(const Options *o, Err *e) {
-  static const int ignored[] = {OPT_EPOCHS, OPT_STEPS, OPT_SAVE,   OPT_CHECKPOINT,
-                                OPT_RESUME, OPT_LOG,   OPT_PLOT,   OPT_VALIDATE,
-                                OPT_EXPECT, OPT_TEXT,  OPT_FINITE, OPT_WATCH};
-  const char *name = NULL;
-  for (size_t i = 0; i < sizeof ignored / sizeof *ignored && !name; i++)
-    if (o->given[ignored[i]]) name = opts[ignored[i]].name;
-  for (int i = 0; i < o->entry->noutputs && !name; i++)
-    if (o->outputs[i].save) name = o->entry->outputs[i].name;
-  if (!name) return true;
-  err_set(e, EXIT_USAGE, "--%s and --bench exclude each other", name);
-  return err_hint(e, "--bench N times N steps on one batch and keeps nothing of them");
-}
-
-static bool complete(const Options *o, Err *e) {
-  const GcEntry *en = o->entry;
-  if (o->given[OPT_EPOCHS] && o->given[OPT_STEPS]) {
-    usage(e, "--epochs and --steps exclude each other", NULL);
-    return false;
-  }
-  if (o->given[OPT_SHUFFLE] && o->given[OPT_NOSHUFFLE])
-    return usage(e, "--shuffle and --no-shuffle exclude each other", NULL);
-  if (o->given[OPT_BENCH] && !bench_alone(o, e)) return false;
-  if (o->given[OPT_LOAD] && o->given[OPT_RESUME]) {
-    usage(e, "--load and --resume exclude each other", NULL);
-    return err_hint(e, "a checkpoint holds the weights already");
-  }
-  if (o->given[OPT_EPOCHS] && en->ninputs == 0) {
-    usage(e, "--epochs: the entry has no inputs, so that there is no data to pass over", NULL);
-    return err_hint(e, "say how often it runs with --steps N");
-  }
-  if (o->given[OPT_STEPS] && !en->training && en->ninputs > 0) {
-    usage(e, "--steps: the entry runs over all rows of its files, once", NULL);
-    return err_hint(e, "choose rows with FILE[a:b]");
-  }
-  char missing[512] = "";
-  int at = 0;
-  for (int i = 0; i < en->ninputs && at < 400; i++)
-    if (!o->inputs[i])
-      at += snprintf(missing + at, sizeof missing - (size_t)at, "%s--%.60s %s", at ? " " : "",
-                     en->inputs[i].name, input_value(&en->inputs[i]));
-  if (at) {
-    err_set(e, EXIT_USAGE, "%s needs %s", en->name, missing);
-    return err_hint(
-        e, "an input is an .npy, .npz or IDX file, or flat text; types are listed by %s --help",
-        en->name);
-  }
-  return complete_validation(o, e);
-}
-
 bool cli_parse(Options *o, int argc, char **argv, Err *e) {
   *o = (Options){0};
   if (argc < 2) {
-    usage(e, "which entry is to run", NULL);
+    cli_usage(e, "which entry is to run", NULL);
     return err_hint(e, "--help lists the entries");
   }
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
@@ -435,7 +348,8 @@ bool cli_parse(Options *o, int argc, char **argv, Err *e) {
       if (!set_option(o, OPT_THREADS, argv[at + 1], e)) return false;
       at += 2;
     }
-    return at == argc ? true : usage(e, "info takes one entry and --threads N at most", argv[at]);
+    return at == argc ? true
+                      : cli_usage(e, "info takes one entry and --threads N at most", argv[at]);
   }
   if (!find_entry(&o->entry, argv[1], e)) return false;
   o->inputs = calloc((size_t)o->entry->ninputs + 1, sizeof *o->inputs);
@@ -451,7 +365,7 @@ bool cli_parse(Options *o, int argc, char **argv, Err *e) {
     else
       ok = parse_option(o, argc, argv, &at, e);
   }
-  return ok && (o->help || complete(o, e));
+  return ok && (o->help || cli_complete(o, e));
 }
 
 void cli_free(Options *o) {
@@ -460,93 +374,4 @@ void cli_free(Options *o) {
   free(o->outputs);
   free(o->hypers);
   free(o->hyper_given);
-}
-
-/* ---- help ---- */
-static void help_tensor(const char *title, const GcTensor *t, const char *before, const char *value,
-                        const char *gloss) {
-  char type[160], left[200];
-  tensor_type_text(t, type, sizeof type);
-  snprintf(left, sizeof left, "%s%s%s", before, t->name, value);
-  printf("  %-26s %s %s%s\n", left, title, type, gloss);
-}
-
-static void help_input(const GcTensor *t) { printf(" --%s %s", t->name, input_value(t)); }
-
-/* Where a name is taken: options come first, then inputs, hypers, outputs (see set_named). */
-static bool hyper_is_hidden(const GcEntry *en, int k) {
-  return find_tensor(en->inputs, en->ninputs, gc_program.hypers[k].name) >= 0;
-}
-
-static bool output_is_hidden(const GcEntry *en, int k) {
-  const char *name = en->outputs[k].name;
-  return find_option(name) >= 0 || find_hyper(name) >= 0 ||
-         find_tensor(en->inputs, en->ninputs, name) >= 0;
-}
-
-static void help_options(const GcEntry *en) {
-  printf("\noptions\n");
-  for (int i = 0; i < OPT_COUNT; i++) {
-    if (en &&
-        ((opts[i].where == TRAIN && !en->training) || (opts[i].where == INFER && en->training)))
-      continue;
-    char left[80];
-    snprintf(left, sizeof left, "--%s%s%s", opts[i].name, opts[i].metavar ? " " : "",
-             opts[i].metavar ? opts[i].metavar : "");
-    printf("  %-26s %s\n", left, opts[i].help);
-  }
-}
-
-void cli_help(const Options *o, const char *program) {
-  const GcEntry *en = o->entry;
-  if (!en) {
-    printf("usage: %s info [ENTRY]                    entries, parameters, and the memory that a "
-           "run takes\n",
-           program);
-    printf("       %s ENTRY --INPUT FILE … [options]  runs an entry; ENTRY --help says "
-           "more\n",
-           program);
-    printf(
-        "       %s --version                       what it was compiled by, and for\n\nentries\n",
-        program);
-    for (int i = 0; i < gc_program.nentries; i++) {
-      const GcEntry *x = &gc_program.entries[i];
-      printf(x->ninputs || x->training ? "  %-14s" : "  %s", x->name);
-      for (int k = 0; k < x->ninputs; k++) help_input(&x->inputs[k]);
-      printf("%s\n", x->training ? "   (training)" : "");
-    }
-  } else {
-    printf("usage: %s %s", program, en->name);
-    for (int k = 0; k < en->ninputs; k++) help_input(&en->inputs[k]);
-    printf(" [options]\n\n");
-    for (int k = 0; k < en->ninputs; k++)
-      help_tensor("input", &en->inputs[k], "--", en->inputs[k].rank ? " FILE" : " NUMBER", "");
-    for (int k = 0; k < gc_program.nhypers; k++) {
-      char left[200], value[32];
-      snprintf(left, sizeof left, "--%s%s V", hyper_is_hidden(en, k) ? "hyper." : "",
-               gc_program.hypers[k].name);
-      float_text(value, gc_program.hypers[k].value);
-      printf("  %-26s hyper (default %s)\n", left, value);
-    }
-    for (int k = 0; k < en->noutputs; k++) {
-      if (en->training)
-        help_tensor("output", &en->outputs[k], "", "", "");
-      else
-        help_tensor("output", &en->outputs[k], output_is_hidden(en, k) ? "--output." : "--",
-                    " FILE.npy", ", else printed");
-    }
-  }
-  help_options(en);
-  printf("\ninput files are told apart by content: .npy, .npz (by the input's name), IDX, each "
-         "also as .gz, or flat;\n.csv and .tsv by their names\n"
-         "  FILE:NAME,NAME  columns of a CSV file; NAME..NAME is a range\n"
-         "  FILE[a:b]  rows a to b, b not included; -n counts from the end\n"
-         "  FILE+k     a flat file from element k on            FILE~s     rows that begin s "
-         "elements apart\n"
-         "  FILE:type  flat elements of another type, as u16 (text is u8, other flat files are of "
-         "the input's type)\n"
-         "  NUMBER     for an input without axes\n"
-         "\nexit codes: 0 done, 1 the data or the program is wrong, 2 the command line is wrong,\n"
-         "  3 the environment is (no space, no permission, no such device), 130 and 143 stopped by "
-         "a signal\n");
 }

@@ -1,0 +1,91 @@
+/* --help of a generated program and of its entries, from the rows of options.def. */
+#include "runtime/program/cli.h"
+#include <string.h>
+
+static void help_tensor(const char *title, const GcTensor *t, const char *before, const char *value,
+                        const char *gloss) {
+  char type[160], left[200];
+  tensor_type_text(t, type, sizeof type);
+  snprintf(left, sizeof left, "%s%s%s", before, t->name, value);
+  printf("  %-26s %s %s%s\n", left, title, type, gloss);
+}
+
+static void help_input(const GcTensor *t) { printf(" --%s %s", t->name, cli_input_value(t)); }
+
+/* Where a name is taken: options come first, then inputs, hypers, outputs (see set_named). */
+static bool hyper_is_hidden(const GcEntry *en, int k) {
+  return cli_find_tensor(en->inputs, en->ninputs, gc_program.hypers[k].name) >= 0;
+}
+
+static bool output_is_hidden(const GcEntry *en, int k) {
+  const char *name = en->outputs[k].name;
+  return cli_find_option(name) >= 0 || cli_find_hyper(name) >= 0 ||
+         cli_find_tensor(en->inputs, en->ninputs, name) >= 0;
+}
+
+static void help_options(const GcEntry *en) {
+  printf("\noptions\n");
+  for (int i = 0; i < OPT_COUNT; i++) {
+    if (en &&
+        ((cli_opts[i].where == TRAIN && !en->training) || (cli_opts[i].where == INFER && en->training)))
+      continue;
+    char left[80];
+    snprintf(left, sizeof left, "--%s%s%s", cli_opts[i].name, cli_opts[i].metavar ? " " : "",
+             cli_opts[i].metavar ? cli_opts[i].metavar : "");
+    printf("  %-26s %s\n", left, cli_opts[i].help);
+  }
+}
+
+void cli_help(const Options *o, const char *program) {
+  const GcEntry *en = o->entry;
+  if (!en) {
+    printf("usage: %s info [ENTRY]                    entries, parameters, and the memory that a "
+           "run takes\n",
+           program);
+    printf("       %s ENTRY --INPUT FILE … [options]  runs an entry; ENTRY --help says "
+           "more\n",
+           program);
+    printf(
+        "       %s --version                       what it was compiled by, and for\n\nentries\n",
+        program);
+    for (int i = 0; i < gc_program.nentries; i++) {
+      const GcEntry *x = &gc_program.entries[i];
+      printf(x->ninputs || x->training ? "  %-14s" : "  %s", x->name);
+      for (int k = 0; k < x->ninputs; k++) help_input(&x->inputs[k]);
+      printf("%s\n", x->training ? "   (training)" : "");
+    }
+  } else {
+    printf("usage: %s %s", program, en->name);
+    for (int k = 0; k < en->ninputs; k++) help_input(&en->inputs[k]);
+    printf(" [options]\n\n");
+    for (int k = 0; k < en->ninputs; k++)
+      help_tensor("input", &en->inputs[k], "--", en->inputs[k].rank ? " FILE" : " NUMBER", "");
+    for (int k = 0; k < gc_program.nhypers; k++) {
+      char left[200], value[32];
+      snprintf(left, sizeof left, "--%s%s V", hyper_is_hidden(en, k) ? "hyper." : "",
+               gc_program.hypers[k].name);
+      float_text(value, gc_program.hypers[k].value);
+      printf("  %-26s hyper (default %s)\n", left, value);
+    }
+    for (int k = 0; k < en->noutputs; k++) {
+      if (en->training)
+        help_tensor("output", &en->outputs[k], "", "", "");
+      else
+        help_tensor("output", &en->outputs[k], output_is_hidden(en, k) ? "--output." : "--",
+                    " FILE.npy", ", else printed");
+    }
+  }
+  help_options(en);
+  printf("\ninput files are told apart by content: .npy, .npz (by the input's name), IDX, each "
+         "also as .gz, or flat;\n.csv and .tsv by their names\n"
+         "  FILE:NAME,NAME  columns of a CSV file; NAME..NAME is a range\n"
+         "  FILE[a:b]  rows a to b, b not included; -n counts from the end\n"
+         "  FILE+k     a flat file from element k on            FILE~s     rows that begin s "
+         "elements apart\n"
+         "  FILE:type  flat elements of another type, as u16 (text is u8, other flat files are of "
+         "the input's type)\n"
+         "  NUMBER     for an input without axes\n"
+         "\nexit codes: 0 done, 1 the data or the program is wrong, 2 the command line is wrong,\n"
+         "  3 the environment is (no space, no permission, no such device), 130 and 143 stopped by "
+         "a signal\n");
+}
