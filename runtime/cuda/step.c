@@ -1,9 +1,9 @@
-/* One step of an entry on the device: a copy of its block, a graph of its kernels, and a copy of its
-   results. Contract: each call waits for one step; where the caller says what comes next, that step
-   is queued before the wait, so that the device never idles and a batch is gathered and copied while
-   another runs. --poison and --profile launch kernel by kernel, in one stream. A loop is unrolled as
-   its launches are queued: each gets the addresses of its iteration as they are then, and a graph
-   keeps them. */
+/* One step of an entry on the device: a copy of its block, a graph of its kernels, and a copy of
+   its results. Contract: each call waits for one step; where the caller says what comes next, that
+   step is queued before the wait, so that the device never idles and a batch is gathered and copied
+   while another runs. --poison and --profile launch kernel by kernel, in one stream. A loop is
+   unrolled as its launches are queued: each gets the addresses of its iteration as they are then,
+   and a graph keeps them. */
 #include "runtime/cuda/cuda.h"
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@ static void **params_of(Cuda *c, const CudaExec *x, int q, int i, const int64_t 
     x->moved[a] = *(const CuAddress *)params[a];
     if (a < s->nargs) x->moved[a] += (CuAddress)loops_shift(&s->args[a], at, x->base.entry->depth);
   }
-  bool ok =
-      cuda_encode_maps(c, cuda_launch_of(c, s), x->moved, x->moved_maps, x->moved_params + s->nargs + 2);
+  bool ok = cuda_encode_maps(c, cuda_launch_of(c, s), x->moved, x->moved_maps,
+                             x->moved_params + s->nargs + 2);
   return ok ? x->moved_params : NULL;
 }
 

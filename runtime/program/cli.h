@@ -1,5 +1,5 @@
-/* What the files of the command line share: cli.c reads it, cli_complete.c looks at the whole of it,
-   cli_help.c prints what may stand there. */
+/* What the files of the command line share: cli.c reads it, cli_complete.c looks at the whole of
+   it, cli_help.c prints what may stand there. */
 #ifndef GCRT_CLI_H
 #define GCRT_CLI_H
 #include "runtime/program/command.h"

@@ -26,8 +26,8 @@ static bool output_is_hidden(const GcEntry *en, int k) {
 static void help_options(const GcEntry *en) {
   printf("\noptions\n");
   for (int i = 0; i < OPT_COUNT; i++) {
-    if (en &&
-        ((cli_opts[i].where == TRAIN && !en->training) || (cli_opts[i].where == INFER && en->training)))
+    if (en && ((cli_opts[i].where == TRAIN && !en->training) ||
+               (cli_opts[i].where == INFER && en->training)))
       continue;
     char left[80];
     snprintf(left, sizeof left, "--%s%s%s", cli_opts[i].name, cli_opts[i].metavar ? " " : "",

@@ -204,7 +204,8 @@ fails() {
   done
 }
 fails good w.safetensors train $data --epochs 2 --threads 1 --load w.safetensors --save good --checkpoint good.ckpt:3
-fails good.npy t.npy predict --x x.npy --threads 1 --load w.safetensors --y good.npy
+gpu 0 'an older array' predict --x 'x.npy[0:16]' --load w.safetensors --y older.npy
+fails good.npy older.npy predict --x x.npy --threads 1 --load w.safetensors --y good.npy
 
 # ---- signals ----
 rm -f s.safetensors s.ckpt
