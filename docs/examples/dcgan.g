@@ -22,10 +22,10 @@ entry train(image : u8[N, 784]) {
   real = reshape(f32(image) / 127.5 - 1, [N, 1, 28, 28])
   fake = generator(normal(shape = [N, Z])) as generator
   a = critic(real) as critic
-  b = critic(fake) as critic
+  b = critic(fake) as critic shared
   critic_loss = bce(a, 1) + bce(b, 0)
   minimize critic_loss with adam(lr, b1 = 0.5, only = "critic")
-  loss = bce(critic(fake) as critic, 1)       # reads the updated critic
+  loss = bce(critic(fake) as critic shared, 1)  # reads the updated critic
   minimize loss with adam(lr, b1 = 0.5, only = "generator")
   return loss, critic_loss, real_found = mean(a > 0), fake_found = mean(b < 0)
 }

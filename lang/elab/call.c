@@ -99,6 +99,9 @@ static Val call_instance(Elab *e, const Func *f, const Expr *x, const Actual *ar
   frame->arg = arg;
   frame->n = n;
   frame->first_call = before ? before->loc : loc;
+  frame->again = before != NULL;
+  frame->iterated = before && before->loc.line == loc.line && before->loc.col == loc.col;
+  frame->shared = as->shared || (before && args_congruent(e, before, f, same, n));
   Val v = call_def(e, &(CallSite){f, arg, n, 0, x->call.callee.loc});
   frame_pop(e);
   return v;

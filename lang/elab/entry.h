@@ -48,6 +48,7 @@ struct EntryBuilder {
   ScanLevel *scan;                /* the innermost open one, or NULL */
   VEC(const IndexRange *) ranges; /* by value, for the first ones */
   VEC(Updated) updated;
+  Map declared; /* of an entry that trains: the paths of its params so far */
   bool minimized;
   Loc minimize;      /* of the first one */
   ValueId next_step; /* the step counter's new value; NO_ID without minimize */

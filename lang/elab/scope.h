@@ -75,6 +75,9 @@ struct Frame {
   bool duplicate; /* an unnamed call: a second one of its name in the frame above, or one that each
                      iteration of a scan makes */
   Loc first_call; /* the first one */
+  bool again;     /* an instance name or scope that was reached before, from first_call */
+  bool iterated;  /* ... by an earlier iteration of a for */
+  bool shared;    /* ... which is meant: it says shared, or has the same arguments */
   struct ScanLevel *in_loop; /* the innermost scan around this unnamed call, NULL: none */
   const Actual *arg;
   int n;

@@ -183,8 +183,15 @@ static void exec_if(Elab *e, const Stmt *s) {
 static void exec_scope(Elab *e, const Stmt *s) {
   const char *name = instance_name(e, &s->scope.path);
   if (!name) return;
-  Frame *outer = e->frame, *f = frame_push(e, name, s->scope.path.loc, outer->env, false);
+  Loc loc = s->scope.path.loc;
+  const InstanceRecord *before = instance_lookup(
+      e, e->frame, (InstanceRecord){.name = intern_printf(e->c, "scope %s", name), .loc = loc});
+  Frame *outer = e->frame, *f = frame_push(e, name, loc, outer->env, false);
   f->scope = true;
+  f->again = before != NULL;
+  f->iterated = before && before->loc.line == loc.line && before->loc.col == loc.col;
+  f->first_call = before ? before->loc : loc;
+  f->shared = s->scope.path.shared;
   f->user = outer->user;
   exec_body(e, &s->scope.body);
   frame_pop(e);

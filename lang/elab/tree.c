@@ -287,7 +287,7 @@ static void push_block(Elab *e, Loc loc) {
   Frame *outer = e->frame, *f = frame_push(e, "with", loc, outer->env, false);
   f->path = outer->path;
   f->user = outer->user;
-  f->scope = true;
+  f->scope = f->shared = true;
 }
 
 void exec_with(Elab *e, const Stmt *s) {

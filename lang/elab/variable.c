@@ -254,6 +254,29 @@ static bool is_duplicate_call(Elab *e, const char *path) {
   return false;
 }
 
+/* Warns of a param that an entry that trains reaches again, by a name that does not say so: with
+   the same `as fc` in each iteration, six layers are one. */
+static void check_sharing(Elab *e, const char *path) {
+  uint32_t known;
+  const Frame *again = NULL;
+  if (!map_get(&e->run->declared, path, &known)) {
+    map_put(e->a, &e->run->declared, path, 1);
+    return;
+  }
+  for (const Frame *f = e->frame; f; f = f->up) {
+    if (f->shared) return;
+    if (f->again) again = f;
+  }
+  if (!again) return;
+  Loc loc = again->user.line ? again->user : again->call;
+  elab_warning(e, loc, "%s is reached again: %s", path,
+               again->iterated ? "all iterations share it"
+                               : "this call and an earlier one share it");
+  if (!again->iterated) elab_note(e, again->first_call, "the earlier one is here");
+  const char *as = again->scope ? "scope" : "as";
+  elab_hint(e, "if that is meant, write %s NAME shared; each its own: %s NAME[i]", as, as);
+}
+
 static bool declared_twice(Elab *e, const Stmt *s) {
   if (e->frame->env->loop == e->frame) {
     elab_error(e, s->variable.name.loc, "each iteration of the scan would declare '%s' again",
@@ -327,6 +350,7 @@ static int declare(Elab *e, const Stmt *s) {
   if ((!tree_replaces(e, path) && is_duplicate_call(e, path)) || declared_twice(e, s)) return -1;
   const Type *type = type_eval(e, s->variable.type, DT_F32);
   if (!type) return -1;
+  if (kind == GLOBAL_PARAM && e->run->training && !tree_replaces(e, path)) check_sharing(e, path);
   if (s->kind == ST_PARAM && !dtype_is_float(type->dtype)) {
     elab_error(e, s->loc, "a param is trained and needs a float dtype, not %s",
                dtype_name(type->dtype));

@@ -75,7 +75,11 @@ static bool vals_same(Elab *e, Val x, Val y) {
 }
 
 bool calls_congruent(Elab *e, const InstanceRecord *a, const Func *f, const Actual *arg, int n) {
-  if (e->run->training || a->func != f || a->n != n) return false;
+  return !e->run->training && args_congruent(e, a, f, arg, n);
+}
+
+bool args_congruent(Elab *e, const InstanceRecord *a, const Func *f, const Actual *arg, int n) {
+  if (a->func != f || a->n != n) return false;
   for (int i = 0; i < n; i++)
     if (a->arg[i].name.name != arg[i].name.name || !vals_same(e, a->arg[i].v, arg[i].v))
       return false;

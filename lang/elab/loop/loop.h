@@ -83,6 +83,8 @@ ValueId capture_resolve(Elab *e, ValueId v);
 /* The body's unnamed calls are the same in each iteration; false after an error. */
 bool scan_check_calls(Elab *e, const ScanLevel *l);
 /* ---- loop/congruent.c ---- */
+/* A call of f has the arguments of the one before. */
+bool args_congruent(Elab *e, const InstanceRecord *before, const Func *f, const Actual *arg, int n);
 /* In an entry that trains nothing: the unnamed call of f repeats the one before. */
 bool calls_congruent(Elab *e, const InstanceRecord *before, const Func *f, const Actual *arg,
                      int n);
